@@ -1,0 +1,53 @@
+# indextable: built with PGXS.
+#
+#   make, make install, make installcheck    as for every extension (PG_CONFIG=… picks the server)
+#   make demo, make test, make bench         complete on a bare Debian machine: see test/run/
+#   make sanitize                            the SQL suites, with assertions and undefined-behaviour checks compiled in
+#   make WERROR=-Werror                      warnings are errors, as in make test
+
+EXTENSION  = indextable
+MODULE_big = indextable
+DATA       = $(sort $(wildcard sql/*--*.sql))
+OBJS       = $(patsubst %.c,%.o,$(sort $(wildcard src/*.c)))
+
+# The server's own headers have unused parameters.
+PG_CFLAGS = -Wall -Wextra -Wno-unused-parameter $(WERROR)
+
+# A suite is added by adding a file; test/expected is a link to expected/.
+REGRESS        = $(sort $(patsubst test/sql/%.sql,%,$(wildcard test/sql/*.sql)))
+REGRESS_OPTS   = --inputdir=test --outputdir=test/output/regress --load-extension=$(EXTENSION)
+ISOLATION      = $(sort $(patsubst test/specs/%.spec,%,$(wildcard test/specs/*.spec)))
+ISOLATION_OPTS = --inputdir=test --outputdir=test/output/isolation --load-extension=$(EXTENSION)
+REGRESS_PREP   = test-output
+EXTRA_CLEAN    = test/output
+
+# LLVM bitcode would need the very clang that the server was built with.
+override with_llvm = no
+
+PG_CONFIG ?= pg_config
+
+# These install what they need, so they must work before there is a pg_config.
+RUN = demo test bench sanitize
+ifneq ($(filter-out $(RUN),$(or $(MAKECMDGOALS),all)),)
+PGXS := $(shell $(PG_CONFIG) --pgxs)
+ifeq ($(PGXS),)
+$(error $(PG_CONFIG) does not work: install the server's development files (Debian: postgresql-server-dev-NN) or set PG_CONFIG)
+endif
+include $(PGXS)
+endif
+
+$(OBJS): $(sort $(wildcard src/*.h))
+
+test-output:
+	@mkdir -p test/output/regress test/output/isolation
+
+demo bench:
+	@test/run/script $@
+
+test:
+	@test/run/test
+
+sanitize:
+	@COPT='-fsanitize=undefined -fsanitize-undefined-trap-on-error -DUSE_ASSERT_CHECKING' test/run/test regress isolation pgtap
+
+.PHONY: test-output $(RUN)

@@ -1,0 +1,613 @@
+/*-------------------------------------------------------------------------
+ *
+ * apply.c
+ *	  Writes index tables, straight through the table and index access methods.
+ *
+ * The only code that does: called by batch.c with the operations of a statement
+ * and by build.c with the entries of a whole index table.
+ *
+ * Entries are looked for with SnapshotSelf: as they are at this moment, not as
+ * the transaction's snapshot shows them.  The writer of a fact row has it
+ * locked, and so has its entries to itself.  An insertion never relies on not
+ * having seen the entry: the index says whether there is one, and if somebody is
+ * just writing or deleting it, we wait for the outcome.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/heapam.h"
+#include "access/htup_details.h"
+#include "access/relation.h"
+#include "access/xact.h"
+#include "catalog/index.h"
+#include "executor/executor.h"
+#include "indextable.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "utils/datum.h"
+#include "utils/snapmgr.h"
+#include "utils/tuplesort.h"
+
+/* Entries handed to the table at a time. */
+#define CHUNK				256
+
+typedef struct Writer
+{
+	IndexDef   *def;
+	Relation	rel;
+	int			nindexes;
+	Relation   *indexes;
+	IndexInfo **infos;
+	int			primary;		/* which of them is the primary key */
+	EState	   *estate;			/* for indexes with expressions or predicates */
+	CommandId	cid;
+	IndexScanDesc scan;			/* on the primary key, SnapshotSelf; opened on demand */
+	TupleTableSlot *found;		/* what it found */
+	int			nslots;
+	int			nqueued;
+	TupleTableSlot *slots[CHUNK];
+} Writer;
+
+/* The last command of this transaction that wrote entries. */
+static bool have_written = false;
+static CommandId last_cid;
+
+static bool open_writer(Writer *w, IndexDef *def);
+static void close_writer(Writer *w);
+static void new_command(Writer *w);
+static inline int compare_ops(const Op *a, const Op *b, IndexDef *def);
+static void sort_ops(IndexDef *def, OpList *list);
+static void queue_insert(Writer *w, HeapTuple tuple);
+static void flush_inserts(Writer *w);
+static bool insert_index_entries(Writer *w, TupleTableSlot *slot, bool update,
+								 TU_UpdateIndexes which);
+static void resolve_conflict(Writer *w, TupleTableSlot *slot);
+static void put_entry(Writer *w, HeapTuple tuple);
+static void delete_entry(Writer *w, HeapTuple tuple);
+static bool find_entry(Writer *w, HeapTuple tuple);
+static bool update_found(Writer *w, HeapTuple tuple);
+static void set_search_keys(Writer *w, HeapTuple tuple, ScanKey keys);
+static bool same_row(Writer *w, HeapTuple tuple, TupleTableSlot *slot);
+
+/* apply_at_end_of_transaction: command ids begin anew */
+void
+apply_at_end_of_transaction(void)
+{
+	have_written = false;
+}
+
+/*
+ * apply_ops
+ *		Writes operations in their sequence, of which only the last on an entry
+ *		counts.  With keep they may have to be applied again.
+ */
+void
+apply_ops(IndexDef *def, OpList *list, bool keep)
+{
+	Writer		writer;
+	bool		in_order;
+	int			i;
+	int			j;
+
+	if (list->oversize && def->covering)
+		layout_demote(def);
+	if (!open_writer(&writer, def))
+		return;
+
+	/*
+	 * A unique key is checked row by row, as a unique index would be: where
+	 * entries go as well as come, their order decides what is a conflict.
+	 */
+	in_order = def->is_unique && list->deletes;
+	if (!in_order)
+		sort_ops(def, list);
+	if (list->deletes)
+		new_command(&writer);
+
+	for (i = 0; i < list->n; i = j)
+	{
+		Op		   *op = &list->ops[i];
+
+		j = i + 1;
+		while (!in_order && j < list->n && compare_ops(op, &list->ops[j], def) == 0)
+			op = &list->ops[j++];
+
+		if (op->kind == OP_DELETE)
+			delete_entry(&writer, op->tuple);
+		else if (op->kind == OP_INSERT && j == i + 1)
+			queue_insert(&writer, keep ? heap_copytuple(op->tuple) : op->tuple);
+		else
+			put_entry(&writer, op->tuple);
+		if (in_order)
+		{
+			flush_inserts(&writer);
+			new_command(&writer);
+		}
+	}
+	flush_inserts(&writer);
+	close_writer(&writer);
+}
+
+/* compare_ops: by identity; the first two columns are at hand */
+static inline int
+compare_ops(const Op *a, const Op *b, IndexDef *def)
+{
+	int			c;
+	int			i;
+	bool		null;
+
+	c = ApplySortComparator(a->first, false, b->first, false, &def->ident_sort[0]);
+	if (c != 0 || def->nident == 1)
+		return c;
+	c = ApplySortComparator(a->second, false, b->second, false, &def->ident_sort[1]);
+	for (i = 2; c == 0 && i < def->nident; i++)
+		c = ApplySortComparator(heap_getattr(a->tuple, def->ident[i], def->desc, &null), false,
+								heap_getattr(b->tuple, def->ident[i], def->desc, &null), false,
+								&def->ident_sort[i]);
+	return c;
+}
+
+static inline int
+compare_ops_in_sequence(const Op *a, const Op *b, IndexDef *def)
+{
+	int			c = compare_ops(a, b, def);
+
+	return c != 0 ? c : a->seq < b->seq ? -1 : 1;
+}
+
+#define ST_SORT sort_op_array
+#define ST_ELEMENT_TYPE Op
+#define ST_COMPARE(a, b, def) compare_ops_in_sequence(a, b, def)
+#define ST_COMPARE_ARG_TYPE IndexDef
+#define ST_SCOPE static
+#define ST_CHECK_FOR_INTERRUPTS
+#define ST_DEFINE
+#include "lib/sort_template.h"
+
+/*
+ * sort_ops
+ *		In the order of the index: neighbours share pages, and all writers take
+ *		entries in the same order.
+ */
+static void
+sort_ops(IndexDef *def, OpList *list)
+{
+	if (list->n > 1)
+		sort_op_array(list->ops, list->n, def);
+}
+
+/* open_writer: false if the index table is gone */
+static bool
+open_writer(Writer *w, IndexDef *def)
+{
+	ListCell   *cell;
+	int			i = 0;
+
+	memset(w, 0, offsetof(Writer, slots));
+	w->def = def;
+	w->rel = try_relation_open(def->relid, RowExclusiveLock);
+	if (w->rel == NULL)
+		return false;
+	w->primary = -1;
+	w->nindexes = list_length(RelationGetIndexList(w->rel));
+	w->indexes = palloc(sizeof(Relation) * Max(w->nindexes, 1));
+	w->infos = palloc(sizeof(IndexInfo *) * Max(w->nindexes, 1));
+	foreach(cell, RelationGetIndexList(w->rel))
+	{
+		Relation	index = index_open(lfirst_oid(cell), RowExclusiveLock);
+
+		if (!index->rd_index->indisready)
+		{
+			index_close(index, NoLock);
+			w->nindexes--;
+			continue;
+		}
+		if (index->rd_index->indisprimary && index->rd_index->indnkeyatts == def->nsearch)
+			w->primary = i;
+		w->infos[i] = BuildIndexInfo(index);
+		if (w->infos[i]->ii_ExclusionOps != NULL)
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("index table \"%s\" has an exclusion constraint", def->name),
+					 errdetail("Exclusion constraints are not checked by the upkeep of index tables."),
+					 errhint("Drop constraint \"%s\".", RelationGetRelationName(index))));
+		if (w->estate == NULL &&
+			(w->infos[i]->ii_Expressions != NIL || w->infos[i]->ii_Predicate != NIL))
+			w->estate = CreateExecutorState();
+		w->indexes[i++] = index;
+	}
+
+	/* Altered by the statement itself, in a nested one. */
+	if (w->primary < 0 || RelationGetNumberOfAttributes(w->rel) != def->desc->natts)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_IN_USE),
+				 errmsg("index table \"%s\" was altered while a statement was writing it", def->name)));
+	return true;
+}
+
+static void
+close_writer(Writer *w)
+{
+	int			i;
+
+	if (w->scan != NULL)
+	{
+		index_endscan(w->scan);
+		ExecDropSingleTupleTableSlot(w->found);
+	}
+	for (i = 0; i < w->nslots; i++)
+		ExecDropSingleTupleTableSlot(w->slots[i]);
+	for (i = 0; i < w->nindexes; i++)
+	{
+		index_insert_cleanup(w->indexes[i], w->infos[i]);
+		index_close(w->indexes[i], NoLock);
+	}
+	if (w->estate != NULL)
+		FreeExecutorState(w->estate);
+	table_close(w->rel, NoLock);
+}
+
+/*
+ * new_command
+ *		What was written before becomes changeable: a command cannot delete or
+ *		update a row version of its own.
+ */
+static void
+new_command(Writer *w)
+{
+	if (have_written && last_cid == GetCurrentCommandId(false))
+		CommandCounterIncrement();
+	w->cid = 0;
+}
+
+/* command_id: of the command that writes */
+static CommandId
+command_id(Writer *w)
+{
+	if (w->cid == 0)
+		w->cid = GetCurrentCommandId(true);
+	have_written = true;
+	last_cid = w->cid;
+	return w->cid;
+}
+
+static TupleTableSlot *
+next_slot(Writer *w, HeapTuple tuple)
+{
+	TupleTableSlot *slot;
+
+	if (w->nqueued == w->nslots)
+		w->slots[w->nslots++] = MakeSingleTupleTableSlot(RelationGetDescr(w->rel),
+														 &TTSOpsHeapTuple);
+	slot = w->slots[w->nqueued++];
+	ExecStoreHeapTuple(tuple, slot, true);
+	slot->tts_tableOid = RelationGetRelid(w->rel);
+	return slot;
+}
+
+/* queue_insert: takes over the tuple, and frees it */
+static void
+queue_insert(Writer *w, HeapTuple tuple)
+{
+	next_slot(w, tuple);
+	if (w->nqueued == CHUNK)
+		flush_inserts(w);
+}
+
+static void
+flush_inserts(Writer *w)
+{
+	TupleTableSlot *conflicts[CHUNK];
+	int			nconflicts = 0;
+	int			i;
+
+	if (w->nqueued == 0)
+		return;
+	if (w->nqueued == 1)
+		table_tuple_insert(w->rel, w->slots[0], command_id(w), 0, NULL);
+	else
+		table_multi_insert(w->rel, w->slots, w->nqueued, command_id(w), 0, NULL);
+	for (i = 0; i < w->nqueued; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (!insert_index_entries(w, w->slots[i], false, (TU_UpdateIndexes) 0))
+			conflicts[nconflicts++] = w->slots[i];
+	}
+	for (i = 0; i < nconflicts; i++)
+		resolve_conflict(w, conflicts[i]);
+	for (i = 0; i < w->nqueued; i++)
+		ExecClearTuple(w->slots[i]);
+	w->nqueued = 0;
+}
+
+/*
+ * insert_index_entries
+ *		False if the primary key may have the entry already.
+ */
+static bool
+insert_index_entries(Writer *w, TupleTableSlot *slot, bool update, TU_UpdateIndexes which)
+{
+	bool		is_new = true;
+	int			i;
+
+	for (i = 0; i < w->nindexes; i++)
+	{
+		IndexInfo  *info = w->infos[i];
+		Datum		values[INDEX_MAX_KEYS];
+		bool		isnull[INDEX_MAX_KEYS];
+		IndexUniqueCheck check = i == w->primary ? UNIQUE_CHECK_PARTIAL :
+			info->ii_Unique ? UNIQUE_CHECK_YES : UNIQUE_CHECK_NO;
+
+		if (update && !index_needs_update(which, info))
+			continue;
+		if (w->estate != NULL)
+		{
+			ResetPerTupleExprContext(w->estate);
+			GetPerTupleExprContext(w->estate)->ecxt_scantuple = slot;
+			if (info->ii_Predicate != NIL)
+			{
+				if (info->ii_PredicateState == NULL)
+					info->ii_PredicateState = ExecPrepareQual(info->ii_Predicate, w->estate);
+				if (!ExecQual(info->ii_PredicateState, GetPerTupleExprContext(w->estate)))
+					continue;
+			}
+		}
+		FormIndexDatum(info, slot, w->estate, values, isnull);
+		if (!index_insert(w->indexes[i], values, isnull, &slot->tts_tid, w->rel,
+						  check, false, info) && i == w->primary)
+			is_new = false;
+	}
+	return is_new;
+}
+
+/*
+ * resolve_conflict
+ *		An entry was inserted, but the index has an equal key.  If somebody is
+ *		still at it, waits.  If it is the same entry, keeps the old one, with the
+ *		new payload.  If it is another row's under a unique key, raises an error.
+ */
+static void
+resolve_conflict(Writer *w, TupleTableSlot *slot)
+{
+	IndexDef   *def = w->def;
+	Relation	index = w->indexes[w->primary];
+	TupleTableSlot *other = table_slot_create(w->rel, NULL);
+	HeapTuple	tuple = ExecFetchSlotHeapTuple(slot, false, NULL);
+	ScanKey		keys = palloc(sizeof(ScanKeyData) * def->nsearch);
+	bool		same = false;
+	bool		violated = false;
+	TransactionId wait;
+
+	set_search_keys(w, tuple, keys);
+	do
+	{
+		SnapshotData dirty;
+		IndexScanDesc scan;
+		ItemPointerData tid;
+
+		InitDirtySnapshot(dirty);
+		wait = InvalidTransactionId;
+		scan = index_beginscan_compat(w->rel, index, &dirty, def->nsearch);
+		index_rescan(scan, keys, def->nsearch, NULL, 0);
+		while (!same && !violated && index_getnext_slot(scan, ForwardScanDirection, other))
+		{
+			if (ItemPointerEquals(&other->tts_tid, &slot->tts_tid))
+				continue;
+			wait = TransactionIdIsValid(dirty.xmin) ? dirty.xmin : dirty.xmax;
+			if (TransactionIdIsValid(wait))
+			{
+				tid = other->tts_tid;
+				break;
+			}
+			same = same_row(w, tuple, other);
+			violated = !same;
+		}
+		ExecClearTuple(other);
+		index_endscan(scan);
+		if (TransactionIdIsValid(wait))
+			XactLockTableWait(wait, w->rel, &tid, XLTW_InsertIndex);
+	} while (TransactionIdIsValid(wait));
+	ExecDropSingleTupleTableSlot(other);
+
+	if (violated)
+	{
+		Datum		values[INDEX_MAX_KEYS];
+		bool		isnull[INDEX_MAX_KEYS];
+
+		/* The index itself says so best, and knows who may be told the key. */
+		FormIndexDatum(w->infos[w->primary], slot, w->estate, values, isnull);
+		index_insert(index, values, isnull, &slot->tts_tid, w->rel,
+					 UNIQUE_CHECK_EXISTING, false, w->infos[w->primary]);
+	}
+	else if (same)
+	{
+		TM_FailureData failure;
+
+		new_command(w);
+		if (table_tuple_delete(w->rel, &slot->tts_tid, command_id(w), InvalidSnapshot,
+							   InvalidSnapshot, true, &failure, false) != TM_Ok)
+			elog(ERROR, "could not take back an entry of index table \"%s\"", def->name);
+		if (!find_entry(w, tuple) || !update_found(w, tuple))
+			elog(ERROR, "an entry of index table \"%s\" vanished", def->name);
+	}
+}
+
+/* put_entry: replaces an entry's payload, or inserts it */
+static void
+put_entry(Writer *w, HeapTuple tuple)
+{
+	while (find_entry(w, tuple))
+	{
+		if (update_found(w, tuple))
+			return;
+		CHECK_FOR_INTERRUPTS();
+	}
+	queue_insert(w, heap_copytuple(tuple));
+}
+
+static void
+delete_entry(Writer *w, HeapTuple tuple)
+{
+	TM_FailureData failure;
+
+	while (find_entry(w, tuple))
+	{
+		ItemPointerData tid = w->found->tts_tid;
+		TM_Result	result;
+
+		ExecClearTuple(w->found);
+		result = table_tuple_delete(w->rel, &tid, command_id(w), InvalidSnapshot,
+									InvalidSnapshot, true, &failure, false);
+		if (result == TM_Ok)
+			return;
+		if (result != TM_Updated && result != TM_Deleted)
+			elog(ERROR, "unexpected result %d of deleting an entry of index table \"%s\"",
+				 (int) result, w->def->name);
+		CHECK_FOR_INTERRUPTS();
+	}
+}
+
+/* find_entry: whether the entry is there; found then holds it */
+static bool
+find_entry(Writer *w, HeapTuple tuple)
+{
+	ScanKeyData keys[INDEX_MAX_KEYS];
+
+	if (w->scan == NULL)
+	{
+		w->scan = index_beginscan_compat(w->rel, w->indexes[w->primary], SnapshotSelf,
+										 w->def->nsearch);
+		w->found = table_slot_create(w->rel, NULL);
+	}
+	set_search_keys(w, tuple, keys);
+	index_rescan(w->scan, keys, w->def->nsearch, NULL, 0);
+	while (index_getnext_slot(w->scan, ForwardScanDirection, w->found))
+		if (same_row(w, tuple, w->found))
+			return true;
+	return false;
+}
+
+/* update_found: gives the entry found the bytes of tuple; false if it is gone */
+static bool
+update_found(Writer *w, HeapTuple tuple)
+{
+	ItemPointerData tid = w->found->tts_tid;
+	TU_UpdateIndexes which = TU_None;
+	TM_FailureData failure;
+	LockTupleMode lockmode;
+	TM_Result	result;
+	TupleTableSlot *slot;
+	bool		same = true;
+	int			i;
+
+	for (i = 0; i < w->def->desc->natts && same; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(w->def->desc, i);
+		Datum		was;
+		Datum		is;
+		bool		was_null;
+		bool		is_null;
+
+		was = slot_getattr(w->found, i + 1, &was_null);
+		is = heap_getattr(tuple, i + 1, w->def->desc, &is_null);
+		same = was_null == is_null &&
+			(is_null || datum_image_eq(was, is, att->attbyval, att->attlen));
+	}
+	ExecClearTuple(w->found);
+	if (same)
+		return true;
+
+	slot = MakeSingleTupleTableSlot(RelationGetDescr(w->rel), &TTSOpsHeapTuple);
+	ExecStoreHeapTuple(heap_copytuple(tuple), slot, true);
+	result = table_tuple_update(w->rel, &tid, slot, command_id(w), InvalidSnapshot,
+								InvalidSnapshot, true, &failure, &lockmode, &which);
+	if (result == TM_Ok && which != TU_None && !insert_index_entries(w, slot, true, which))
+		resolve_conflict(w, slot);
+	ExecDropSingleTupleTableSlot(slot);
+	if (result != TM_Ok && result != TM_Updated && result != TM_Deleted)
+		elog(ERROR, "unexpected result %d of updating an entry of index table \"%s\"",
+			 (int) result, w->def->name);
+	return result == TM_Ok;
+}
+
+static void
+set_search_keys(Writer *w, HeapTuple tuple, ScanKey keys)
+{
+	IndexDef   *def = w->def;
+	bool		isnull;
+	int			i;
+
+	memcpy(keys, def->search_keys, sizeof(ScanKeyData) * def->nsearch);
+	for (i = 0; i < def->nsearch; i++)
+		keys[i].sk_argument = heap_getattr(tuple, def->search[i], def->desc, &isnull);
+}
+
+/* same_row: whether an entry with the same key is of the same fact row */
+static bool
+same_row(Writer *w, HeapTuple tuple, TupleTableSlot *slot)
+{
+	IndexDef   *def = w->def;
+	bool		isnull;
+	int			i;
+
+	for (i = def->nsearch; i < def->nident; i++)
+		if (ApplySortComparator(heap_getattr(tuple, def->ident[i], def->desc, &isnull), false,
+								slot_getattr(slot, def->ident[i], &isnull), false,
+								&def->ident_sort[i]) != 0)
+			return false;
+	return true;
+}
+
+/*
+ * apply_load
+ *		Writes the sorted entries of a new index table without indexes.
+ *
+ * They are frozen, as the table was made in this transaction: all of them are
+ * visible at once when it is, so that the first queries are index-only already.
+ */
+void
+apply_load(Relation rel, Tuplesortstate *sorted)
+{
+	TupleTableSlot *source = MakeSingleTupleTableSlot(RelationGetDescr(rel),
+													  &TTSOpsMinimalTuple);
+	BulkInsertState state = GetBulkInsertState();
+	CommandId	cid = GetCurrentCommandId(true);
+	int			options = TABLE_INSERT_SKIP_FSM | TABLE_INSERT_FROZEN;
+	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable load",
+											  ALLOCSET_DEFAULT_SIZES);
+	TupleTableSlot *slots[CHUNK];
+	bool		more = true;
+	int			n;
+	int			i;
+
+	for (i = 0; i < CHUNK; i++)
+		slots[i] = MakeSingleTupleTableSlot(RelationGetDescr(rel), &TTSOpsHeapTuple);
+	while (more)
+	{
+		MemoryContext old = MemoryContextSwitchTo(cxt);
+
+		for (n = 0; n < CHUNK; n++)
+		{
+			more = tuplesort_gettupleslot(sorted, true, false, source, NULL);
+			if (!more)
+				break;
+			ExecStoreHeapTuple(ExecCopySlotHeapTuple(source), slots[n], true);
+			slots[n]->tts_tableOid = RelationGetRelid(rel);
+		}
+		CHECK_FOR_INTERRUPTS();
+		if (n > 0)
+			table_multi_insert(rel, slots, n, cid, options, state);
+		for (i = 0; i < n; i++)
+			ExecClearTuple(slots[i]);
+		MemoryContextSwitchTo(old);
+		MemoryContextReset(cxt);
+	}
+	for (i = 0; i < CHUNK; i++)
+		ExecDropSingleTupleTableSlot(slots[i]);
+	ExecDropSingleTupleTableSlot(source);
+	FreeBulkInsertState(state);
+	table_finish_bulk_insert(rel, options);
+	MemoryContextDelete(cxt);
+}

@@ -1,0 +1,354 @@
+/*-------------------------------------------------------------------------
+ *
+ * batch.c
+ *	  Collects what a statement has to write to index tables, until its end.
+ *
+ * Called by trigger.c.  Written at once and sorted, a million entries cost a
+ * fraction of a million entries written one by one.
+ *
+ * Rows are collected only between a BEFORE STATEMENT trigger of ours and the
+ * AFTER STATEMENT trigger that must follow it.  Where rows arrive without (a
+ * subscriber's apply worker, for one), each is written at once.
+ *
+ * What was collected is a sequence: the last operation on an entry counts, and
+ * writing the sequence late is the same as writing each operation when it was
+ * collected.  A statement nested in a trigger of the same table therefore adds
+ * to the same sequence, and its end writes all of it.  Nested in a
+ * subtransaction that began later, it writes what was collected before and then
+ * its own rows; should the subtransaction abort, what was collected before is
+ * due again.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "indextable.h"
+#include "utils/hsearch.h"
+#include "utils/memutils.h"
+
+/* A statement that collects more than this writes it before it goes on. */
+#define MAX_BATCH_BYTES		(16 * 1024 * 1024)
+
+typedef struct OpSet
+{
+	OpList	   *lists;			/* one for each index table, or NULL */
+	MemoryContext cxt;
+} OpSet;
+
+typedef struct Batch
+{
+	Oid			relid;			/* hash key: the fact table */
+	struct Batch *next;			/* of those this transaction has touched */
+	bool		touched;
+	FactDef    *def;			/* pinned; NULL: nothing collected */
+	bool		armed;			/* an AFTER STATEMENT trigger will follow ... */
+	SubTransactionId armed_in;	/* ... in this subtransaction */
+	bool		locked;			/* the statement holds the index tables' locks */
+	OpSet		pending;		/* collected by the armed statement */
+	SubTransactionId written_in;	/* pending is written, if this one commits */
+	OpSet		now;			/* a row to be written at once */
+	bool		inserted;		/* rows were inserted, the last ... */
+	CommandId	last_insert;	/* ... by this command */
+} Batch;
+
+static HTAB *batches = NULL;
+static Batch *touched = NULL;
+
+static Batch *get_batch(Oid fact);
+static void write_set(Batch *batch, OpSet *set, bool keep);
+static void clear_set(Batch *batch, OpSet *set);
+static void release_def(Batch *batch);
+static void reset(Batch *batch);
+static void at_xact_event(XactEvent event, void *arg);
+static void at_subxact_event(SubXactEvent event, SubTransactionId sub,
+							 SubTransactionId parent, void *arg);
+
+/* batch_init: called once, when the library is loaded */
+void
+batch_init(void)
+{
+	HASHCTL		ctl;
+
+	ctl.keysize = sizeof(Oid);
+	ctl.entrysize = sizeof(Batch);
+	batches = hash_create("indextable batches", 16, &ctl, HASH_ELEM | HASH_BLOBS);
+	RegisterXactCallback(at_xact_event, NULL);
+	RegisterSubXactCallback(at_subxact_event, NULL);
+}
+
+static Batch *
+get_batch(Oid fact)
+{
+	static Batch *last = NULL;
+	Batch	   *batch = last;
+	bool		found;
+
+	if (batch == NULL || batch->relid != fact)
+	{
+		batch = hash_search(batches, &fact, HASH_ENTER, &found);
+		if (!found)
+		{
+			memset(batch, 0, sizeof(Batch));
+			batch->relid = fact;
+			batch->pending.cxt = GenerationContextCreate(TopMemoryContext, "indextable batch",
+														 ALLOCSET_SMALL_SIZES);
+			batch->now.cxt = AllocSetContextCreate(TopMemoryContext, "indextable row",
+												   ALLOCSET_SMALL_SIZES);
+		}
+		last = batch;			/* entries are never removed */
+	}
+	if (!batch->touched)
+	{
+		batch->touched = true;
+		batch->next = touched;
+		touched = batch;
+	}
+	return batch;
+}
+
+static bool
+collecting(Batch *batch)
+{
+	return batch->armed && batch->armed_in == GetCurrentSubTransactionId();
+}
+
+/* batch_begin_statement: the table's BEFORE STATEMENT trigger fired */
+void
+batch_begin_statement(Oid fact)
+{
+	Batch	   *batch = get_batch(fact);
+
+	/* Something is left to write: this statement is nested in another. */
+	if (batch->armed || batch->pending.lists != NULL)
+		return;
+	batch->armed = true;
+	batch->armed_in = GetCurrentSubTransactionId();
+	batch->locked = false;
+}
+
+/* batch_end_statement: the AFTER STATEMENT trigger fired */
+void
+batch_end_statement(Oid fact)
+{
+	Batch	   *batch = get_batch(fact);
+
+	if (!collecting(batch))
+		return;
+	batch->armed = false;
+	write_set(batch, &batch->pending, false);
+}
+
+/*
+ * batch_lock
+ *		Locks the index tables for the operations to come; false if they were
+ *		altered before that, so that the definition has to be loaded again.
+ */
+bool
+batch_lock(FactDef *fact)
+{
+	Batch	   *batch = get_batch(fact->relid);
+
+	if (!(collecting(batch) && batch->locked))
+	{
+		definition_lock(fact);
+		if (fact->stale)
+			return false;
+		batch->locked = collecting(batch);
+	}
+	return true;
+}
+
+/*
+ * batch_collect
+ *		The lists, one for each index table of fact, to which a row's operations
+ *		are added, and the memory context of their tuples.
+ */
+OpList *
+batch_collect(FactDef *fact, MemoryContext *cxt)
+{
+	Batch	   *batch = get_batch(fact->relid);
+	OpSet	   *set = collecting(batch) ? &batch->pending : &batch->now;
+
+	if (batch->def != fact)
+	{
+		/* The index tables were altered by a nested statement. */
+		if (batch->def != NULL)
+		{
+			write_set(batch, &batch->pending, false);
+			release_def(batch);
+		}
+		definition_pin(fact);
+		batch->def = fact;
+	}
+	if (set->lists == NULL)
+		set->lists = MemoryContextAllocZero(set->cxt, sizeof(OpList) * fact->ndefs);
+	*cxt = set->cxt;
+	return set->lists;
+}
+
+/* batch_row_done: a row's operations have been added */
+void
+batch_row_done(FactDef *fact)
+{
+	Batch	   *batch = get_batch(fact->relid);
+	Size		bytes = 0;
+	int			i;
+
+	if (collecting(batch))
+	{
+		for (i = 0; i < fact->ndefs; i++)
+			bytes += batch->pending.lists[i].bytes;
+		if (bytes > MAX_BATCH_BYTES)
+			write_set(batch, &batch->pending, false);
+		return;
+	}
+	if (batch->pending.lists != NULL && batch->written_in == InvalidSubTransactionId)
+	{
+		write_set(batch, &batch->pending, true);
+		batch->written_in = GetCurrentSubTransactionId();
+	}
+	write_set(batch, &batch->now, false);
+}
+
+/* batch_discard: the fact table was truncated */
+void
+batch_discard(Oid fact)
+{
+	Batch	   *batch = get_batch(fact);
+
+	clear_set(batch, &batch->pending);
+	clear_set(batch, &batch->now);
+}
+
+/* batch_note_insert: rows inserted by command cid have been seen; see trigger.c */
+void
+batch_note_insert(Oid fact, CommandId cid)
+{
+	Batch	   *batch = get_batch(fact);
+
+	if (!batch->inserted || batch->last_insert < cid)
+		batch->last_insert = cid;
+	batch->inserted = true;
+}
+
+/* batch_inserted_since: whether rows were inserted by command cid or a later one */
+bool
+batch_inserted_since(Oid fact, CommandId cid)
+{
+	Batch	   *batch = get_batch(fact);
+
+	return batch->inserted && batch->last_insert >= cid;
+}
+
+static void
+write_set(Batch *batch, OpSet *set, bool keep)
+{
+	int			i;
+
+	if (set->lists == NULL)
+		return;
+	for (i = 0; i < batch->def->ndefs; i++)
+	{
+		OpList	   *list = &set->lists[i];
+
+		if (list->n > 0)
+			apply_ops(batch->def->defs[i], list, keep);
+		if (list->skipped > 0)
+			catalog_count_skipped(batch->def->defs[i]->relid, list->skipped);
+	}
+	if (!keep)
+		clear_set(batch, set);
+}
+
+static void
+clear_set(Batch *batch, OpSet *set)
+{
+	if (set->lists != NULL)
+	{
+		set->lists = NULL;
+		MemoryContextReset(set->cxt);
+	}
+	if (batch->pending.lists == NULL)
+		batch->written_in = InvalidSubTransactionId;
+	release_def(batch);
+}
+
+static void
+release_def(Batch *batch)
+{
+	if (batch->def != NULL && batch->pending.lists == NULL && batch->now.lists == NULL)
+	{
+		definition_unpin(batch->def);
+		batch->def = NULL;
+	}
+}
+
+static void
+reset(Batch *batch)
+{
+	batch->armed = false;
+	clear_set(batch, &batch->now);
+	clear_set(batch, &batch->pending);
+}
+
+static void
+at_xact_event(XactEvent event, void *arg)
+{
+	Batch	   *batch;
+
+	switch (event)
+	{
+		case XACT_EVENT_PRE_COMMIT:
+		case XACT_EVENT_PRE_PREPARE:
+			/* Nothing is left, unless a statement trigger did not fire. */
+			for (batch = touched; batch != NULL; batch = batch->next)
+				write_set(batch, &batch->pending, false);
+			break;
+		case XACT_EVENT_COMMIT:
+		case XACT_EVENT_ABORT:
+		case XACT_EVENT_PREPARE:
+			for (batch = touched; batch != NULL; batch = batch->next)
+			{
+				reset(batch);
+				batch->inserted = false;
+				batch->touched = false;
+			}
+			touched = NULL;
+			apply_at_end_of_transaction();
+			break;
+		default:
+			break;
+	}
+}
+
+static void
+at_subxact_event(SubXactEvent event, SubTransactionId sub, SubTransactionId parent, void *arg)
+{
+	Batch	   *batch;
+
+	if (event != SUBXACT_EVENT_ABORT_SUB && event != SUBXACT_EVENT_COMMIT_SUB)
+		return;
+	for (batch = touched; batch != NULL; batch = batch->next)
+	{
+		if (event == SUBXACT_EVENT_ABORT_SUB)
+		{
+			clear_set(batch, &batch->now);
+			if (batch->armed && batch->armed_in == sub)
+				reset(batch);
+			else if (batch->written_in == sub)
+				batch->written_in = InvalidSubTransactionId;
+		}
+		else
+		{
+			if (batch->armed && batch->armed_in == sub)
+				batch->armed_in = parent;
+			if (batch->written_in == sub)
+			{
+				batch->written_in = parent;
+				if (batch->armed_in == parent)
+					clear_set(batch, &batch->pending);
+			}
+		}
+	}
+}

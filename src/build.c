@@ -1,0 +1,93 @@
+/*-------------------------------------------------------------------------
+ *
+ * build.c
+ *	  Fills a new index table from its fact table.
+ *
+ * Called by create.c, with writers of the fact table locked out.  Written first
+ * and indexed afterwards, sorted once for both.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "indextable.h"
+#include "miscadmin.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+#include "utils/tuplesort.h"
+#include "utils/typcache.h"
+
+/*
+ * build_index_table
+ *		Writes all entries; returns whether each would fit into an index whole.
+ *
+ * Rows are read with the latest snapshot: writers are locked out, so that is
+ * what the table holds, even where the transaction's own snapshot is older.
+ */
+bool
+build_index_table(IndexDef *def, Relation fact, Relation index_table)
+{
+	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
+	TableScanDesc scan = table_beginscan(fact, snapshot, 0, NULL);
+	TupleTableSlot *row_slot = table_slot_create(fact, NULL);
+	TupleTableSlot *entry_slot = MakeSingleTupleTableSlot(def->desc, &TTSOpsVirtual);
+	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable build",
+											  ALLOCSET_DEFAULT_SIZES);
+	Oid		   *operators = palloc(sizeof(Oid) * def->nident);
+	Oid		   *collations = palloc(sizeof(Oid) * def->nident);
+	bool	   *nulls_first = palloc0(sizeof(bool) * def->nident);
+	Tuplesortstate *sort;
+	Size		widest = 0;
+	int64		skipped = 0;
+	int			i;
+
+	for (i = 0; i < def->nident; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(def->desc, def->ident[i] - 1);
+
+		operators[i] = lookup_type_cache(att->atttypid, TYPECACHE_LT_OPR)->lt_opr;
+		collations[i] = att->attcollation;
+	}
+	sort = tuplesort_begin_heap(def->desc, def->nident, def->ident, operators, collations,
+								nulls_first, maintenance_work_mem, NULL, TUPLESORT_NONE);
+
+	while (table_scan_getnextslot(scan, ForwardScanDirection, row_slot))
+	{
+		MemoryContext old = MemoryContextSwitchTo(cxt);
+		FactRow		row;
+		Entries		entries;
+
+		CHECK_FOR_INTERRUPTS();
+		factrow_init(&row, def->fact, row_slot);
+		entries_init(&entries, def);
+		skipped += extract_entries(def, &row, true, &entries);
+		for (i = 0; i < entries.n; i++)
+		{
+			if (def->nincludes > 0)
+				widest = Max(widest, heap_compute_data_size(def->desc, ENTRY_VALUES(&entries, i),
+															ENTRY_NULLS(&entries, i)));
+			ExecClearTuple(entry_slot);
+			memcpy(entry_slot->tts_values, ENTRY_VALUES(&entries, i),
+				   sizeof(Datum) * entries.natts);
+			memcpy(entry_slot->tts_isnull, ENTRY_NULLS(&entries, i),
+				   sizeof(bool) * entries.natts);
+			ExecStoreVirtualTuple(entry_slot);
+			tuplesort_puttupleslot(sort, entry_slot);
+		}
+		MemoryContextSwitchTo(old);
+		MemoryContextReset(cxt);
+	}
+	table_endscan(scan);
+	UnregisterSnapshot(snapshot);
+	ExecDropSingleTupleTableSlot(row_slot);
+	ExecDropSingleTupleTableSlot(entry_slot);
+	MemoryContextDelete(cxt);
+
+	tuplesort_performsort(sort);
+	apply_load(index_table, sort);
+	tuplesort_end(sort);
+	if (skipped > 0)
+		catalog_count_skipped(def->relid, skipped);
+	return widest <= MAX_INDEX_DATA;
+}

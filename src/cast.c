@@ -1,0 +1,268 @@
+/*-------------------------------------------------------------------------
+ *
+ * cast.c
+ *	  Turns text from a document into a value of a field's type.
+ *
+ * The value is what SQL gives for text::type, with the settings that the input
+ * of date and time types reads held fixed.  Called by definition.c to prepare,
+ * by extract.c for every value, and by lookup.c for the keys that users give.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <ctype.h>
+
+#include "catalog/pg_type.h"
+#include "indextable.h"
+#include "miscadmin.h"
+#include "parser/parse_coerce.h"
+#include "pgtime.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+
+static bool is_datetime(Oid type);
+static bool is_iso(Oid type, const char *str);
+static Datum convert(Cast *cast, char *str, int len);
+
+/*
+ * cast_check_type
+ *		Refuses types whose input depends on more than the text.
+ */
+void
+cast_check_type(const char *spec, Oid type)
+{
+	Oid			input;
+	Oid			ioparam;
+	char		typtype = get_typtype(type);
+
+	if (type == JSONBOID || is_datetime(type))
+		return;
+	if (typtype != TYPTYPE_PSEUDO)
+	{
+		getTypeInputInfo(type, &input, &ioparam);
+		if (typtype != TYPTYPE_DOMAIN && func_volatile(input) == PROVOLATILE_IMMUTABLE)
+			return;
+	}
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("field \"%s\" cannot have type %s", spec, format_type_be(type)),
+			 errdetail("The text input of a field's type must depend on nothing but the text."),
+			 typtype == TYPTYPE_DOMAIN ?
+			 errhint("Use the type that the domain is based on.") :
+			 errhint("Use text, jsonb, or a type such as integer, numeric, boolean, uuid, date or timestamptz.")));
+}
+
+static bool
+is_datetime(Oid type)
+{
+	return type == DATEOID || type == TIMESTAMPOID || type == TIMESTAMPTZOID ||
+		type == TIMEOID || type == TIMETZOID || type == INTERVALOID;
+}
+
+/*
+ * cast_init
+ *		Looks up how text becomes this type; the function look-ups live in cxt.
+ */
+void
+cast_init(Cast *cast, Oid type, int32 typmod, Oid collation, MemoryContext cxt)
+{
+	Oid			function;
+	CoercionPathType path;
+
+	memset(cast, 0, sizeof(Cast));
+	cast->type = type;
+	cast->typmod = typmod;
+	cast->collation = collation;
+	cast->datetime = is_datetime(type);
+
+	path = find_coercion_pathway(type, TEXTOID, COERCION_EXPLICIT, &function);
+	if (path == COERCION_PATH_FUNC)
+	{
+		cast->kind = CAST_FUNCTION;
+		fmgr_info_cxt(function, &cast->convert, cxt);
+	}
+	else if (path == COERCION_PATH_COERCEVIAIO)
+	{
+		cast->kind = CAST_INPUT;
+		getTypeInputInfo(type, &function, &cast->ioparam);
+		fmgr_info_cxt(function, &cast->convert, cxt);
+	}
+	else
+		cast->kind = CAST_NONE;
+
+	if (typmod >= 0 &&
+		find_typmod_coercion_function(type, &function) == COERCION_PATH_FUNC)
+	{
+		cast->has_length = true;
+		fmgr_info_cxt(function, &cast->length, cxt);
+	}
+}
+
+/*
+ * cast_text
+ *		Sets *result to str::type; false, and why, where SQL would raise an error.
+ *		str ends with a zero byte.
+ *
+ * Errors are caught without a subtransaction, which would cost more than the
+ * rest of an entry.  That is sound because what runs here is input and cast
+ * functions of base types: they take no locks, pins or other resources that an
+ * abort would have to release, only memory.  Any error that is not about the
+ * data goes on.
+ */
+bool
+cast_text(Cast *cast, char *str, int len, Datum *result, Mismatch *why)
+{
+	MemoryContext cxt = CurrentMemoryContext;
+	volatile bool ok = true;
+
+	if (cast->kind == CAST_NONE && !cast->has_length)
+	{
+		*result = PointerGetDatum(cstring_to_text_with_len(str, len));
+		return true;
+	}
+
+	if (cast->datetime && !is_iso(cast->type, str))
+	{
+		why->sqlstate = ERRCODE_INVALID_DATETIME_FORMAT;
+		why->message = psprintf("\"%s\" is not a value of type %s in ISO form.",
+								str, format_type_be(cast->type));
+		return false;
+	}
+
+	PG_TRY();
+	{
+		*result = convert(cast, str, len);
+	}
+	PG_CATCH();
+	{
+		ErrorData  *error;
+
+		MemoryContextSwitchTo(cxt);
+		error = CopyErrorData();
+		if (ERRCODE_TO_CATEGORY(error->sqlerrcode) != ERRCODE_DATA_EXCEPTION)
+			PG_RE_THROW();
+		FlushErrorState();
+		why->sqlstate = error->sqlerrcode;
+		why->message = error->message;
+		ok = false;
+	}
+	PG_END_TRY();
+	return ok;
+}
+
+/* convert: str::type, date and time types under fixed settings */
+static Datum
+convert(Cast *cast, char *str, int len)
+{
+	int			date_style = DateStyle;
+	int			date_order = DateOrder;
+	int			interval_style = IntervalStyle;
+	pg_tz	   *timezone = session_timezone;
+	Datum		value = (Datum) 0;
+
+	if (!cast->datetime)
+	{
+		if (cast->kind == CAST_INPUT)
+			value = InputFunctionCall(&cast->convert, str, cast->ioparam,
+									  cast->has_length ? -1 : cast->typmod);
+		else
+		{
+			value = PointerGetDatum(cstring_to_text_with_len(str, len));
+			if (cast->kind == CAST_FUNCTION)
+				value = FunctionCall1Coll(&cast->convert, cast->collation, value);
+		}
+		if (cast->has_length)
+			value = FunctionCall3(&cast->length, value,
+								  Int32GetDatum(cast->typmod), BoolGetDatum(true));
+		return value;
+	}
+
+	PG_TRY();
+	{
+		DateStyle = USE_ISO_DATES;
+		DateOrder = DATEORDER_YMD;
+		IntervalStyle = INTSTYLE_POSTGRES;
+		session_timezone = pg_tzset("UTC");
+		value = InputFunctionCall(&cast->convert, str, cast->ioparam, cast->typmod);
+	}
+	PG_FINALLY();
+	{
+		DateStyle = date_style;
+		DateOrder = date_order;
+		IntervalStyle = interval_style;
+		session_timezone = timezone;
+	}
+	PG_END_TRY();
+	return value;
+}
+
+/* digits: skips exactly n digits (n or more with more set), or returns NULL */
+static const char *
+digits(const char *p, int n, bool more)
+{
+	int			i;
+
+	if (p == NULL)
+		return NULL;
+	for (i = 0; isdigit((unsigned char) p[i]); i++)
+		;
+	return i == n || (more && i > n) ? p + i : NULL;
+}
+
+/*
+ * is_iso
+ *		Whether str is shaped like an ISO 8601 date, time or both; the server's
+ *		input function judges the rest.  Keeps out words that stand for moving
+ *		or infinite times, zone names, and orders of day and month.
+ */
+static bool
+is_iso(Oid type, const char *str)
+{
+	const char *p = str;
+
+	while (isspace((unsigned char) *p))
+		p++;
+	if (type == INTERVALOID)
+	{
+		/* "P1DT2H" or "1 day 02:00:00": anything that has a number in it */
+		return strpbrk(p, "0123456789") != NULL;
+	}
+	if (type == DATEOID || type == TIMESTAMPOID || type == TIMESTAMPTZOID)
+	{
+		p = digits(p, 4, true);
+		if (p == NULL || *p != '-')
+			return false;
+		p = digits(p + 1, 2, false);
+		if (p == NULL || *p != '-')
+			return false;
+		p = digits(p + 1, 2, false);
+		if (p == NULL)
+			return false;
+		if (*p == 'T' || *p == 't' || (*p == ' ' && isdigit((unsigned char) p[1])))
+			p++;
+		else
+			goto end;
+	}
+	p = digits(p, 2, false);
+	if (p == NULL || *p != ':')
+		return false;
+	p = digits(p + 1, 2, false);
+	if (p != NULL && *p == ':')
+		p = digits(p + 1, 2, false);
+	if (p != NULL && (*p == '.' || *p == ','))
+		p = digits(p + 1, 1, true);
+	if (p == NULL)
+		return false;
+	while (isspace((unsigned char) *p))
+		p++;
+	if (*p == 'Z' || *p == 'z')
+		p++;
+	else if (*p == '+' || *p == '-')
+		p += 1 + strspn(p + 1, "0123456789:");
+end:
+	while (isspace((unsigned char) *p))
+		p++;
+	return *p == '\0';
+}

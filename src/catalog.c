@@ -1,0 +1,328 @@
+/*-------------------------------------------------------------------------
+ *
+ * catalog.c
+ *	  Reads and writes the extension's own tables.
+ *
+ * Called by create.c, drop.c, definition.c, triggers.c and batch.c.  Rows are
+ * read with a catalog snapshot, never with the transaction's: a REPEATABLE READ
+ * transaction that is older than an index table must maintain it all the same.
+ * Written without privilege checks, because whoever calls has made their own.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/heapam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/indexing.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_type.h"
+#include "indextable.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/snapmgr.h"
+#include "utils/timestamp.h"
+
+/* Columns of indextable.definition. */
+enum
+{
+	DEF_INDEX_TABLE = 1,
+	DEF_FACT_TABLE,
+	DEF_FACT_OID,
+	DEF_FACT_COLUMNS,
+	DEF_DOCUMENT,
+	DEF_KEY,
+	DEF_INCLUDE,
+	DEF_FILTER,
+	DEF_STRATEGY,
+	DEF_MAINTENANCE,
+	DEF_IS_UNIQUE,
+	DEF_PARTITIONS,
+	DEF_ON_MISMATCH,
+	DEF_STATE,
+	DEF_NATTS = DEF_STATE
+};
+
+static Oid
+catalog_relid(const char *name, bool missing_ok)
+{
+	Oid			namespace = get_namespace_oid(IT_SCHEMA, true);
+	Oid			relid = OidIsValid(namespace) ? get_relname_relid(name, namespace) : InvalidOid;
+
+	if (!OidIsValid(relid) && !missing_ok)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("table " IT_SCHEMA ".%s does not exist", name),
+				 errhint("Run CREATE EXTENSION indextable.")));
+	return relid;
+}
+
+/* scan_by_oid: a scan of a catalog table for rows whose column is value */
+static SysScanDesc
+scan_by_oid(Relation rel, const char *index, AttrNumber column, Oid value)
+{
+	ScanKeyData key;
+
+	ScanKeyInit(&key, column, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(value));
+	return systable_beginscan(rel, catalog_relid(index, false), true, NULL, 1, &key);
+}
+
+/* delete_by_oid: deletes those rows; true if there were any */
+static bool
+delete_by_oid(const char *table, const char *index, AttrNumber column, Oid value)
+{
+	Oid			relid = catalog_relid(table, true);
+	Relation	rel;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	bool		found = false;
+
+	if (!OidIsValid(relid))
+		return false;			/* DROP EXTENSION is under way */
+	rel = table_open(relid, RowExclusiveLock);
+	scan = scan_by_oid(rel, index, column, value);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		CatalogTupleDelete(rel, &tuple->t_self);
+		found = true;
+	}
+	systable_endscan(scan);
+	table_close(rel, RowExclusiveLock);
+	if (found)
+		CommandCounterIncrement();
+	return found;
+}
+
+static void
+insert_row(const char *table, Datum *values, bool *isnull)
+{
+	Relation	rel = table_open(catalog_relid(table, false), RowExclusiveLock);
+	HeapTuple	tuple = heap_form_tuple(RelationGetDescr(rel), values, isnull);
+
+	CatalogTupleInsert(rel, tuple);
+	heap_freetuple(tuple);
+	table_close(rel, RowExclusiveLock);
+	CommandCounterIncrement();
+}
+
+static Datum
+text_array(List *strings)
+{
+	Datum	   *elems = palloc(sizeof(Datum) * Max(list_length(strings), 1));
+	ListCell   *cell;
+	int			n = 0;
+
+	foreach(cell, strings)
+		elems[n++] = CStringGetTextDatum((char *) lfirst(cell));
+	return PointerGetDatum(construct_array(elems, n, TEXTOID, -1, false, TYPALIGN_INT));
+}
+
+static List *
+array_strings(Datum array)
+{
+	Datum	   *elems;
+	int			n;
+	int			i;
+	List	   *result = NIL;
+
+	deconstruct_array(DatumGetArrayTypeP(array), TEXTOID, -1, false, TYPALIGN_INT,
+					  &elems, NULL, &n);
+	for (i = 0; i < n; i++)
+		result = lappend(result, TextDatumGetCString(elems[i]));
+	return result;
+}
+
+/* catalog_insert: registers an index table */
+void
+catalog_insert(DefinitionRow *row, Relation fact)
+{
+	Datum		values[DEF_NATTS] = {0};
+	bool		isnull[DEF_NATTS] = {0};
+	TupleDesc	desc = RelationGetDescr(fact);
+	Datum	   *names = palloc(sizeof(Datum) * desc->natts);
+	int			i;
+
+	for (i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+		Name		name = palloc0(sizeof(NameData));
+
+		if (!att->attisdropped)
+			namestrcpy(name, NameStr(att->attname));
+		names[i] = NameGetDatum(name);
+	}
+	values[DEF_INDEX_TABLE - 1] = ObjectIdGetDatum(row->index_table);
+	values[DEF_FACT_TABLE - 1] = ObjectIdGetDatum(row->fact_table);
+	values[DEF_FACT_OID - 1] = ObjectIdGetDatum(row->fact_table);
+	values[DEF_FACT_COLUMNS - 1] = PointerGetDatum(construct_array(names, desc->natts, NAMEOID,
+																   NAMEDATALEN, false, TYPALIGN_CHAR));
+	values[DEF_DOCUMENT - 1] = DirectFunctionCall1(namein, CStringGetDatum(row->document));
+	values[DEF_KEY - 1] = text_array(row->key);
+	if (row->include != NIL)
+		values[DEF_INCLUDE - 1] = text_array(row->include);
+	else
+		isnull[DEF_INCLUDE - 1] = true;
+	if (row->filter != NULL)
+		values[DEF_FILTER - 1] = CStringGetTextDatum(row->filter);
+	else
+		isnull[DEF_FILTER - 1] = true;
+	values[DEF_STRATEGY - 1] = CStringGetTextDatum(row->strategy);
+	values[DEF_MAINTENANCE - 1] = CStringGetTextDatum(row->maintenance);
+	values[DEF_IS_UNIQUE - 1] = BoolGetDatum(row->is_unique);
+	values[DEF_PARTITIONS - 1] = Int32GetDatum(row->partitions);
+	values[DEF_ON_MISMATCH - 1] = CStringGetTextDatum(row->on_mismatch);
+	values[DEF_STATE - 1] = CStringGetTextDatum(row->state);
+	insert_row("definition", values, isnull);
+}
+
+static StoredDefinition *
+read_row(HeapTuple tuple, TupleDesc desc)
+{
+	StoredDefinition *stored = palloc0(sizeof(StoredDefinition));
+	DefinitionRow *row = &stored->row;
+	Datum		values[DEF_NATTS];
+	bool		isnull[DEF_NATTS];
+	Datum	   *names;
+	int			i;
+
+	heap_deform_tuple(tuple, desc, values, isnull);
+	stored->xmin = HeapTupleHeaderGetXmin(tuple->t_data);
+	stored->fact_oid = DatumGetObjectId(values[DEF_FACT_OID - 1]);
+	deconstruct_array(DatumGetArrayTypeP(values[DEF_FACT_COLUMNS - 1]), NAMEOID,
+					  NAMEDATALEN, false, TYPALIGN_CHAR, &names, NULL, &stored->ncolumns);
+	stored->columns = palloc(sizeof(char *) * stored->ncolumns);
+	for (i = 0; i < stored->ncolumns; i++)
+		stored->columns[i] = pstrdup(NameStr(*DatumGetName(names[i])));
+
+	row->index_table = DatumGetObjectId(values[DEF_INDEX_TABLE - 1]);
+	row->fact_table = DatumGetObjectId(values[DEF_FACT_TABLE - 1]);
+	row->document = pstrdup(NameStr(*DatumGetName(values[DEF_DOCUMENT - 1])));
+	row->key = array_strings(values[DEF_KEY - 1]);
+	if (!isnull[DEF_INCLUDE - 1])
+		row->include = array_strings(values[DEF_INCLUDE - 1]);
+	if (!isnull[DEF_FILTER - 1])
+		row->filter = TextDatumGetCString(values[DEF_FILTER - 1]);
+	row->strategy = TextDatumGetCString(values[DEF_STRATEGY - 1]);
+	row->maintenance = TextDatumGetCString(values[DEF_MAINTENANCE - 1]);
+	row->is_unique = DatumGetBool(values[DEF_IS_UNIQUE - 1]);
+	row->partitions = DatumGetInt32(values[DEF_PARTITIONS - 1]);
+	row->on_mismatch = TextDatumGetCString(values[DEF_ON_MISMATCH - 1]);
+	row->state = TextDatumGetCString(values[DEF_STATE - 1]);
+	return stored;
+}
+
+/*
+ * catalog_read
+ *		The definitions (StoredDefinition *) of a fact table, by index table; or
+ *		the one of an index table, where fact_table is InvalidOid.
+ */
+List *
+catalog_read(Oid fact_table, Oid index_table)
+{
+	Relation	rel = table_open(catalog_relid("definition", false), AccessShareLock);
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	List	   *result = NIL;
+
+	scan = OidIsValid(fact_table) ?
+		scan_by_oid(rel, "definition_fact_table", DEF_FACT_TABLE, fact_table) :
+		scan_by_oid(rel, "definition_pkey", DEF_INDEX_TABLE, index_table);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+		result = lappend(result, read_row(tuple, RelationGetDescr(rel)));
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return result;
+}
+
+/* catalog_fact_of: the fact table of an index table, InvalidOid if it is none */
+Oid
+catalog_fact_of(Oid index_table)
+{
+	List	   *rows;
+
+	if (!OidIsValid(catalog_relid("definition", true)))
+		return InvalidOid;
+	rows = catalog_read(InvalidOid, index_table);
+	return rows == NIL ? InvalidOid : ((StoredDefinition *) linitial(rows))->row.fact_table;
+}
+
+bool
+catalog_fact_in_use(Oid fact_table)
+{
+	return catalog_read(fact_table, InvalidOid) != NIL;
+}
+
+/* catalog_forget_index_table: returns its fact table, InvalidOid if it was none */
+Oid
+catalog_forget_index_table(Oid index_table)
+{
+	Oid			fact = catalog_fact_of(index_table);
+
+	if (OidIsValid(fact))
+	{
+		delete_by_oid("definition", "definition_pkey", DEF_INDEX_TABLE, index_table);
+		delete_by_oid("skipped", "skipped_index_table", 1, index_table);
+	}
+	return fact;
+}
+
+/* catalog_has_fact: whether our triggers have been put on this table */
+bool
+catalog_has_fact(Oid fact_table)
+{
+	Relation	rel = table_open(catalog_relid("fact", false), AccessShareLock);
+	SysScanDesc scan = scan_by_oid(rel, "fact_pkey", 1, fact_table);
+	bool		found = HeapTupleIsValid(systable_getnext(scan));
+
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return found;
+}
+
+void
+catalog_insert_fact(Oid fact_table)
+{
+	Datum		value = ObjectIdGetDatum(fact_table);
+	bool		isnull = false;
+
+	insert_row("fact", &value, &isnull);
+}
+
+void
+catalog_forget_fact(Oid fact_table)
+{
+	delete_by_oid("fact", "fact_pkey", 1, fact_table);
+}
+
+/*
+ * catalog_count_skipped
+ *		A row a statement: a counter to update would make all writers wait for
+ *		each other.
+ */
+void
+catalog_count_skipped(Oid index_table, int64 entries)
+{
+	Datum		values[3];
+	bool		isnull[3] = {0};
+
+	values[0] = ObjectIdGetDatum(index_table);
+	values[1] = TimestampTzGetDatum(GetCurrentTransactionStartTimestamp());
+	values[2] = Int64GetDatum(entries);
+	insert_row("skipped", values, isnull);
+}
+
+/* catalog_owner: the role that owns the extension's objects */
+Oid
+catalog_owner(void)
+{
+	Relation	rel = table_open(catalog_relid("definition", false), AccessShareLock);
+	Oid			owner = rel->rd_rel->relowner;
+
+	table_close(rel, AccessShareLock);
+	return owner;
+}

@@ -1,0 +1,55 @@
+/*-------------------------------------------------------------------------
+ *
+ * compat.h
+ *	  Differences between PostgreSQL 15 and 18, all of them.  Included by
+ *	  indextable.h, and used by whoever includes that.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef INDEXTABLE_COMPAT_H
+#define INDEXTABLE_COMPAT_H
+
+#include "access/genam.h"
+#include "access/tableam.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_namespace.h"
+#include "catalog/pg_proc.h"
+#include "utils/acl.h"
+
+#if PG_VERSION_NUM < 150000 || PG_VERSION_NUM >= 190000
+#error "indextable supports PostgreSQL 15 to 18"
+#endif
+
+#if PG_VERSION_NUM < 160000
+/* Whether an update has to add index entries is a plain boolean before 16. */
+#define TU_UpdateIndexes	bool
+#define TU_None				false
+#define index_needs_update(update, info)	(update)
+#define owns_relation(relid, role)	pg_class_ownercheck(relid, role)
+#define may_use_schema(nsp, role, mode)	pg_namespace_aclcheck(nsp, role, mode)
+#else
+#define index_needs_update(update, info) \
+	((update) == TU_All || ((update) == TU_Summarizing && (info)->ii_Summarizing))
+#define owns_relation(relid, role)	object_ownercheck(RelationRelationId, relid, role)
+#define may_use_schema(nsp, role, mode)	object_aclcheck(NamespaceRelationId, nsp, role, mode)
+#endif
+
+#if PG_VERSION_NUM < 170000
+#define index_insert_cleanup(rel, info)	((void) 0)
+#endif
+
+#if PG_VERSION_NUM < 180000
+#define index_beginscan_compat(heap, index, snapshot, nkeys) \
+	index_beginscan(heap, index, snapshot, nkeys, 0)
+#else
+#define index_beginscan_compat(heap, index, snapshot, nkeys) \
+	index_beginscan(heap, index, snapshot, NULL, nkeys, 0)
+#endif
+
+#if PG_VERSION_NUM < 180000
+#define is_virtual_column(att)	false
+#else
+#define is_virtual_column(att)	((att)->attgenerated == ATTRIBUTE_GENERATED_VIRTUAL)
+#endif
+
+#endif							/* INDEXTABLE_COMPAT_H */

@@ -1,0 +1,455 @@
+/*-------------------------------------------------------------------------
+ *
+ * create.c
+ *	  indextable.create(): checks what the user asks for, makes the index table,
+ *	  fills it and registers it.
+ *
+ * Called by users.  Everything happens in the caller's transaction: an error
+ * leaves nothing behind.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/relation.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/catalog.h"
+#include "catalog/dependency.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_am.h"
+#include "catalog/pg_inherits.h"
+#include "catalog/pg_type.h"
+#include "commands/dbcommands.h"
+#include "indextable.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "storage/lmgr.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+#include "utils/varlena.h"
+
+PG_FUNCTION_INFO_V1(indextable_create);
+
+/*
+ * Autovacuum comes early, because index-only scans need the visibility map, and
+ * entries are narrow.
+ */
+#define STORAGE_PARAMETERS \
+	"autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.02, " \
+	"autovacuum_analyze_scale_factor = 0.05"
+
+/* Arguments, in order. */
+enum
+{
+	ARG_INDEX_TABLE,
+	ARG_FACT_TABLE,
+	ARG_KEY,
+	ARG_STRATEGY,
+	ARG_INCLUDE,
+	ARG_FILTER,
+	ARG_MAINTENANCE,
+	ARG_IS_UNIQUE,
+	ARG_PARTITIONS,
+	ARG_ON_MISMATCH,
+	ARG_DOCUMENT,
+	ARG_POPULATE
+};
+
+static char *text_arg(FunctionCallInfo fcinfo, int arg, const char *missing);
+static List *field_list(FunctionCallInfo fcinfo, int arg, const char *name);
+static const char *one_of(const char *what, const char *value, const char *const *allowed);
+static Relation open_fact(Oid relid);
+static char *document_column(Relation fact, FunctionCallInfo fcinfo);
+static Oid	target_schema(const char *index_table, Relation fact, char **name);
+static Oid	make_table(IndexDef *def, Relation fact, Oid schema, const char *name);
+static void revoke_all(Oid relid, Oid owner);
+static void record_dependencies(IndexDef *def, Oid fact);
+static void refuse_unready(DefinitionRow *row, bool populate);
+
+Datum
+indextable_create(PG_FUNCTION_ARGS)
+{
+	static const char *const strategies[] = {"normalized", "partial", "denormalized", NULL};
+	static const char *const maintenances[] = {"transactional", "async", NULL};
+	static const char *const mismatches[] = {"error", "skip", NULL};
+	DefinitionRow row = {0};
+	char	   *name = text_arg(fcinfo, ARG_INDEX_TABLE, NULL);
+	Relation	fact;
+	Relation	index_table;
+	Oid			schema;
+	FactDef    *factdef;
+	IndexDef   *def;
+	bool		covering;
+
+	if (name == NULL || PG_ARGISNULL(ARG_FACT_TABLE) || PG_ARGISNULL(ARG_KEY))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("index_table, fact_table and key must not be null")));
+
+	row.key = field_list(fcinfo, ARG_KEY, "key");
+	row.include = PG_ARGISNULL(ARG_INCLUDE) ? NIL : field_list(fcinfo, ARG_INCLUDE, "include");
+	row.strategy = (char *) one_of("strategy",
+								   text_arg(fcinfo, ARG_STRATEGY,
+											row.include != NIL ? "partial" : "normalized"),
+								   strategies);
+	row.maintenance = (char *) one_of("maintenance",
+									  text_arg(fcinfo, ARG_MAINTENANCE, "transactional"),
+									  maintenances);
+	row.on_mismatch = (char *) one_of("on_mismatch",
+									  text_arg(fcinfo, ARG_ON_MISMATCH, "error"),
+									  mismatches);
+	row.filter = text_arg(fcinfo, ARG_FILTER, NULL);
+	row.is_unique = !PG_ARGISNULL(ARG_IS_UNIQUE) && PG_GETARG_BOOL(ARG_IS_UNIQUE);
+	row.partitions = PG_ARGISNULL(ARG_PARTITIONS) ? 0 : PG_GETARG_INT32(ARG_PARTITIONS);
+	row.state = "active";
+
+	if (row.key == NIL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("key must have at least one field"),
+				 errhint("For example: key => '{address.city}'.")));
+	if (strcmp(row.strategy, "partial") == 0 && row.include == NIL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("strategy \"partial\" needs included fields"),
+				 errhint("Name them with include, or use the strategy \"normalized\".")));
+	if (strcmp(row.strategy, "partial") != 0 && row.include != NIL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("included fields are for the strategy \"partial\" only"),
+				 errdetail("The strategy is \"%s\".", row.strategy),
+				 errhint("Leave out include, or use the strategy \"partial\".")));
+	if (row.is_unique && strcmp(row.maintenance, "async") == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("an asynchronous index table cannot be unique"),
+				 errdetail("Uniqueness can only be enforced in the writer's transaction."),
+				 errhint("Use maintenance => 'transactional'.")));
+	if (row.partitions < 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("partitions must not be negative")));
+	refuse_unready(&row, PG_ARGISNULL(ARG_POPULATE) || PG_GETARG_BOOL(ARG_POPULATE));
+
+	/* Keeps writers out until the transaction ends, as CREATE TRIGGER does. */
+	fact = open_fact(PG_GETARG_OID(ARG_FACT_TABLE));
+	row.fact_table = RelationGetRelid(fact);
+	row.document = document_column(fact, fcinfo);
+	if (row.filter != NULL)
+		row.filter = expression_check_filter(fact, row.filter);
+	def = definition_resolve(&row, fact, &factdef);
+	factdef->used = definition_columns(def);
+	for (int i = -1; (i = bms_next_member(factdef->used, i)) >= 0;)
+		factdef->max_attno = i + FirstLowInvalidHeapAttributeNumber;
+
+	schema = target_schema(name, fact, &name);
+	row.index_table = make_table(def, fact, schema, name);
+	index_table = table_open(row.index_table, AccessExclusiveLock);
+	if (!definition_attach(def, factdef, index_table))
+		elog(ERROR, "index table \"%s\" is not as it was created", name);
+
+	covering = build_index_table(def, fact, index_table) && layout_can_cover(def);
+	table_close(index_table, NoLock);
+	run_sql(catalog_owner(), "ALTER TABLE %s ADD %s", quoted_relation(row.index_table),
+			layout_primary_key(def, covering));
+
+	catalog_insert(&row, fact);
+	record_dependencies(def, row.fact_table);
+	table_close(fact, NoLock);
+	triggers_guard(row.index_table);
+	triggers_install(row.fact_table);
+	CacheInvalidateRelcacheByRelid(row.fact_table);
+	PG_RETURN_OID(row.index_table);
+}
+
+/* refuse_unready: what the catalog has room for, but nothing does yet */
+static void
+refuse_unready(DefinitionRow *row, bool populate)
+{
+	const char *what = strcmp(row->maintenance, "async") == 0 ? "asynchronous maintenance" :
+		row->partitions > 0 ? "partitioned index tables" :
+		!populate ? "creating an index table without filling it" : NULL;
+
+	if (what != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("%s is not supported by this version of indextable", what)));
+}
+
+static char *
+text_arg(FunctionCallInfo fcinfo, int arg, const char *missing)
+{
+	if (PG_ARGISNULL(arg))
+		return missing ? pstrdup(missing) : NULL;
+	return text_to_cstring(PG_GETARG_TEXT_PP(arg));
+}
+
+static List *
+field_list(FunctionCallInfo fcinfo, int arg, const char *name)
+{
+	ArrayType  *array = PG_GETARG_ARRAYTYPE_P(arg);
+	Datum	   *elems;
+	bool	   *nulls;
+	int			n;
+	int			i;
+	List	   *result = NIL;
+
+	if (ARR_NDIM(array) > 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
+				 errmsg("%s must be a one-dimensional array of fields", name)));
+	deconstruct_array(array, TEXTOID, -1, false, TYPALIGN_INT, &elems, &nulls, &n);
+	for (i = 0; i < n; i++)
+	{
+		if (nulls[i])
+			ereport(ERROR,
+					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+					 errmsg("%s must not contain nulls", name)));
+		result = lappend(result, TextDatumGetCString(elems[i]));
+	}
+	return result;
+}
+
+static const char *
+one_of(const char *what, const char *value, const char *const *allowed)
+{
+	StringInfoData list;
+	int			i;
+
+	for (i = 0; allowed[i] != NULL; i++)
+		if (strcmp(value, allowed[i]) == 0)
+			return allowed[i];
+	initStringInfo(&list);
+	for (i = 0; allowed[i] != NULL; i++)
+		appendStringInfo(&list, "%s\"%s\"", i == 0 ? "" : allowed[i + 1] ? ", " : " or ", allowed[i]);
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("unrecognized %s \"%s\"", what, value),
+			 errhint("It can be %s.", list.data)));
+}
+
+/* open_fact: opens and locks a table that can be a fact table, or says why not */
+static Relation
+open_fact(Oid relid)
+{
+	Relation	rel;
+	const char *what = NULL;
+	const char *why = NULL;
+
+	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid)))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("relation with OID %u does not exist", relid)));
+	if (!owns_relation(relid, GetUserId()))
+		aclcheck_error(ACLCHECK_NOT_OWNER, get_relkind_objtype(get_rel_relkind(relid)),
+					   get_rel_name(relid));
+	rel = relation_open(relid, ShareRowExclusiveLock);
+
+	switch (rel->rd_rel->relkind)
+	{
+		case RELKIND_RELATION:
+			break;
+		case RELKIND_PARTITIONED_TABLE:
+			what = "partitioned tables cannot be fact tables yet";
+			break;
+		case RELKIND_FOREIGN_TABLE:
+			what = "foreign tables cannot be fact tables";
+			why = "What is written on the other server would not be seen here.";
+			break;
+		default:
+			ereport(ERROR,
+					(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+					 errmsg("\"%s\" is not a table", RelationGetRelationName(rel)),
+					 errhint("A fact table is an ordinary table with a primary key and a JSONB column.")));
+	}
+	if (IsCatalogRelation(rel) || IsToastRelation(rel) ||
+		RelationGetNamespace(rel) == get_namespace_oid(IT_SCHEMA, false))
+		what = "system tables cannot be fact tables";
+	else if (OidIsValid(catalog_fact_of(relid)))
+	{
+		what = "an index table cannot have index tables";
+		why = "Make one over the same fact table.";
+	}
+	else if (rel->rd_rel->relpersistence == RELPERSISTENCE_TEMP)
+	{
+		what = "temporary tables cannot be fact tables";
+		why = "A temporary table is seen by one session only and lives no longer; a plain index serves it better.";
+	}
+	else if (rel->rd_rel->relpersistence == RELPERSISTENCE_UNLOGGED)
+	{
+		what = "unlogged tables cannot be fact tables";
+		why = "After a crash, an unlogged table is empty and its index tables would not be.";
+	}
+	else if (rel->rd_rel->relispartition)
+		what = "a partition cannot be a fact table of its own";
+	else if (rel->rd_rel->relkind == RELKIND_RELATION &&
+			 (has_subclass(relid) || has_superclass(relid)))
+	{
+		what = "tables with inheritance cannot be fact tables";
+		why = "Triggers of a table do not fire for the rows of its children.";
+	}
+	else if (rel->rd_rel->relkind == RELKIND_RELATION && rel->rd_rel->relam != HEAP_TABLE_AM_OID)
+		what = "only tables with the access method \"heap\" can be fact tables";
+	if (what != NULL)
+		ereport(ERROR,
+				(errcode(rel->rd_rel->relkind == RELKIND_RELATION &&
+						 OidIsValid(catalog_fact_of(relid)) ?
+						 ERRCODE_WRONG_OBJECT_TYPE : ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("%s", what),
+				 why != NULL ? errdetail("Table \"%s\": %s", RelationGetRelationName(rel), why) :
+				 errdetail("Table \"%s\" is one.", RelationGetRelationName(rel)),
+				 errhint("A fact table is an ordinary table with a primary key and a JSONB column.")));
+	return rel;
+}
+
+/* document_column: the JSONB column asked for, or the only one */
+static char *
+document_column(Relation fact, FunctionCallInfo fcinfo)
+{
+	TupleDesc	desc = RelationGetDescr(fact);
+	char	   *wanted = PG_ARGISNULL(ARG_DOCUMENT) ? NULL : NameStr(*PG_GETARG_NAME(ARG_DOCUMENT));
+	char	   *found = NULL;
+	int			i;
+
+	for (i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+
+		if (att->attisdropped)
+			continue;
+		if (wanted != NULL && strcmp(wanted, NameStr(att->attname)) != 0)
+			continue;
+		if (wanted != NULL && (att->atttypid != JSONBOID || is_virtual_column(att)))
+			ereport(ERROR,
+					(errcode(ERRCODE_DATATYPE_MISMATCH),
+					 errmsg("column \"%s\" of table \"%s\" is not a stored JSONB column",
+							wanted, RelationGetRelationName(fact)),
+					 errdetail("Its type is %s.", format_type_be(att->atttypid)),
+					 errhint("Documents must be of type jsonb.")));
+		if (att->atttypid != JSONBOID || is_virtual_column(att))
+			continue;
+		if (found != NULL)
+			ereport(ERROR,
+					(errcode(ERRCODE_AMBIGUOUS_COLUMN),
+					 errmsg("table \"%s\" has several JSONB columns",
+							RelationGetRelationName(fact)),
+					 errdetail("Among them are \"%s\" and \"%s\".", found, NameStr(att->attname)),
+					 errhint("Say which one holds the documents with the parameter document.")));
+		found = pstrdup(NameStr(att->attname));
+	}
+	if (found != NULL)
+		return found;
+	if (wanted != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_COLUMN),
+				 errmsg("column \"%s\" of table \"%s\" does not exist",
+						wanted, RelationGetRelationName(fact))));
+	ereport(ERROR,
+			(errcode(ERRCODE_UNDEFINED_COLUMN),
+			 errmsg("table \"%s\" has no JSONB column", RelationGetRelationName(fact)),
+			 errhint("A fact table keeps its documents in a column of type jsonb.")));
+}
+
+/* target_schema: where the index table goes, and its name without the schema */
+static Oid
+target_schema(const char *index_table, Relation fact, char **name)
+{
+	List	   *names = textToQualifiedNameList(cstring_to_text(index_table));
+	RangeVar   *var = makeRangeVarFromNameList(names);
+	Oid			schema;
+	Oid			existing;
+
+	if (var->catalogname != NULL && strcmp(var->catalogname, get_database_name(MyDatabaseId)) != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("index table \"%s\" would be in another database", index_table)));
+	schema = var->schemaname == NULL ? RelationGetNamespace(fact) :
+		LookupExplicitNamespace(var->schemaname, false);
+	if (isAnyTempNamespace(schema) || IsCatalogNamespace(schema) || IsToastNamespace(schema) ||
+		schema == get_namespace_oid(IT_SCHEMA, false))
+		ereport(ERROR,
+				(errcode(ERRCODE_RESERVED_NAME),
+				 errmsg("index table \"%s\" cannot be in schema \"%s\"", var->relname,
+						get_namespace_name(schema)),
+				 errhint("Put it into a schema of your own.")));
+	*name = var->relname;
+	existing = get_relname_relid(var->relname, schema);
+	if (OidIsValid(existing))
+		ereport(ERROR,
+				(errcode(ERRCODE_DUPLICATE_TABLE),
+				 errmsg("relation \"%s\" already exists", var->relname),
+				 OidIsValid(catalog_fact_of(existing)) ?
+				 errdetail("It is an index table of %s.",
+						   quoted_relation(catalog_fact_of(existing))) : 0,
+				 errhint("Choose another name.")));
+	return schema;
+}
+
+/* make_table: creates the table as the caller, who must be allowed to, and hands it over */
+static Oid
+make_table(IndexDef *def, Relation fact, Oid schema, const char *name)
+{
+	char	   *quoted = quote_qualified_identifier(get_namespace_name(schema), name);
+	Oid			owner = fact->rd_rel->relowner;
+	Oid			relid;
+
+	run_sql(InvalidOid, "CREATE TABLE %s (%s) USING heap WITH (" STORAGE_PARAMETERS ")",
+			quoted, layout_columns(def, fact));
+	relid = get_relname_relid(name, schema);
+	if (!OidIsValid(relid))
+		elog(ERROR, "could not find table %s", quoted);
+	if (owner != GetUserId())
+		run_sql(catalog_owner(), "ALTER TABLE %s OWNER TO %s", quoted,
+				quote_identifier(GetUserNameFromId(owner, false)));
+	revoke_all(relid, owner);
+	return relid;
+}
+
+/* revoke_all: default privileges must not open what the fact table may protect */
+static void
+revoke_all(Oid relid, Oid owner)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	bool		isnull;
+	Datum		acl;
+	Oid		   *roles;
+	int			nroles = 0;
+	int			i;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for relation %u", relid);
+	acl = SysCacheGetAttr(RELOID, tuple, Anum_pg_class_relacl, &isnull);
+	if (!isnull)
+		nroles = aclmembers(DatumGetAclPCopy(acl), &roles);
+	ReleaseSysCache(tuple);
+	if (isnull)
+		return;
+	run_sql(catalog_owner(), "REVOKE ALL ON TABLE %s FROM PUBLIC", quoted_relation(relid));
+	for (i = 0; i < nroles; i++)
+		if (roles[i] != owner)
+			run_sql(catalog_owner(), "REVOKE ALL ON TABLE %s FROM %s", quoted_relation(relid),
+					quote_identifier(GetUserNameFromId(roles[i], false)));
+}
+
+/*
+ * record_dependencies
+ *		The index table goes with its fact table, as an index would.  On the
+ *		table, not on columns: those would make ALTER TABLE fail obscurely.
+ */
+static void
+record_dependencies(IndexDef *def, Oid fact)
+{
+	ObjectAddress index_table;
+	ObjectAddress facttable;
+
+	ObjectAddressSet(index_table, RelationRelationId, def->relid);
+	ObjectAddressSet(facttable, RelationRelationId, fact);
+	recordDependencyOn(&index_table, &facttable, DEPENDENCY_AUTO);
+	if (def->filter != NULL)
+		recordDependencyOnExpr(&index_table, (Node *) expression_depends(def->filter), NIL,
+							   DEPENDENCY_NORMAL);
+}

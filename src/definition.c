@@ -1,0 +1,652 @@
+/*-------------------------------------------------------------------------
+ *
+ * definition.c
+ *	  What the catalog says of a fact table's index tables, parsed, resolved
+ *	  against the tables as they are, and cached in the backend.
+ *
+ * Called by trigger.c for every statement and row, by lookup.c, and by create.c
+ * for an index table that is about to be made.  A cached definition is made
+ * anew once the fact table or one of its index tables has changed; whoever
+ * holds one across calls pins it.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/relation.h"
+#include "access/sysattr.h"
+#include "access/table.h"
+#include "catalog/index.h"
+#include "catalog/pg_am.h"
+#include "catalog/pg_collation.h"
+#include "catalog/pg_opclass.h"
+#include "catalog/pg_type.h"
+#include "commands/defrem.h"
+#include "indextable.h"
+#include "storage/lmgr.h"
+#include "utils/builtins.h"
+#include "utils/hsearch.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/syscache.h"
+#include "utils/typcache.h"
+
+typedef struct CacheEntry
+{
+	Oid			relid;			/* hash key: the fact table */
+	FactDef    *def;			/* NULL: none loaded */
+} CacheEntry;
+
+static HTAB *cache = NULL;
+static uint64 invalidations = 0;
+
+static FactDef *load(Relation fact);
+static FactDef *make_fact(Relation fact, MemoryContext cxt);
+static IndexDef *make_index(FactDef *factdef, Relation fact, DefinitionRow *row,
+							const char **column_names);
+static bool attach_primary_key(IndexDef *def, Relation rel);
+static void resolve_field(Field *field, IndexDef *def, FactDef *factdef, Relation fact,
+						  const char **column_names, bool is_key);
+static AttrNumber named_column(Relation fact, const char *name, const char **column_names);
+static void equality_key(ScanKey key, AttrNumber attno, Oid type, Oid collation, MemoryContext cxt);
+static void invalidate(Datum arg, Oid relid);
+static void invalidate_functions(Datum arg, int cacheid, uint32 hash);
+static void release(CacheEntry *entry);
+
+/* definition_init: called once, when the library is loaded */
+void
+definition_init(void)
+{
+	HASHCTL		ctl;
+
+	ctl.keysize = sizeof(Oid);
+	ctl.entrysize = sizeof(CacheEntry);
+	cache = hash_create("indextable definitions", 32, &ctl, HASH_ELEM | HASH_BLOBS);
+	CacheRegisterRelcacheCallback(invalidate, (Datum) 0);
+	CacheRegisterSyscacheCallback(PROCOID, invalidate_functions, (Datum) 0);
+}
+
+/* invalidate: only marks; a definition may be in use */
+static void
+invalidate(Datum arg, Oid relid)
+{
+	HASH_SEQ_STATUS seq;
+	CacheEntry *entry;
+	int			i;
+
+	invalidations++;
+	hash_seq_init(&seq, cache);
+	while ((entry = hash_seq_search(&seq)) != NULL)
+	{
+		FactDef    *def = entry->def;
+
+		if (def == NULL || def->stale)
+			continue;
+		if (relid == InvalidOid || relid == def->relid)
+			def->stale = true;
+		for (i = 0; i < def->ndefs && !def->stale; i++)
+			if (def->defs[i]->relid == relid || def->defs[i]->primary_index == relid)
+				def->stale = true;
+	}
+}
+
+/* invalidate_functions: a filter may have been compiled with the old body */
+static void
+invalidate_functions(Datum arg, int cacheid, uint32 hash)
+{
+	HASH_SEQ_STATUS seq;
+	CacheEntry *entry;
+	int			i;
+
+	hash_seq_init(&seq, cache);
+	while ((entry = hash_seq_search(&seq)) != NULL)
+		for (i = 0; entry->def != NULL && i < entry->def->ndefs; i++)
+			if (entry->def->defs[i]->filter != NULL)
+				entry->def->stale = true;
+}
+
+/* definition_lock: locks the index tables against DDL, as their writers do */
+void
+definition_lock(FactDef *fact)
+{
+	int			i;
+
+	for (i = 0; i < fact->ndefs && !fact->stale; i++)
+		LockRelationOid(fact->defs[i]->relid, RowExclusiveLock);
+}
+
+void
+definition_pin(FactDef *fact)
+{
+	fact->pins++;
+}
+
+void
+definition_unpin(FactDef *fact)
+{
+	Assert(fact->pins > 0);
+	if (--fact->pins == 0)
+	{
+		CacheEntry *entry = hash_search(cache, &fact->relid, HASH_FIND, NULL);
+
+		/* Replaced in the cache while it was pinned: nobody else knows it. */
+		if (entry == NULL || entry->def != fact)
+			MemoryContextDelete(fact->cxt);
+	}
+}
+
+static void
+release(CacheEntry *entry)
+{
+	if (entry->def != NULL && entry->def->pins == 0)
+		MemoryContextDelete(entry->def->cxt);
+	entry->def = NULL;
+}
+
+/*
+ * definition_of_fact
+ *		The definitions of a fact table that is open and locked.  root is the
+ *		table they are registered under.  Valid until the next call that may
+ *		process invalidations, unless pinned.  No index tables is no error.
+ */
+FactDef *
+definition_of_fact(Relation fact, Oid root)
+{
+	static CacheEntry *last = NULL;
+	CacheEntry *entry;
+	bool		found;
+
+	if (last != NULL && last->relid == root && last->def != NULL && !last->def->stale)
+		return last->def;
+
+	entry = hash_search(cache, &root, HASH_ENTER, &found);
+	if (!found)
+		entry->def = NULL;
+	last = NULL;
+	if (entry->def == NULL || entry->def->stale)
+	{
+		FactDef    *def;
+
+		release(entry);
+		def = load(fact);
+		entry->def = def;
+	}
+	last = entry;				/* entries are never removed */
+	return entry->def;
+}
+
+/*
+ * definition_of_index_table
+ *		The definition of an index table and that of its fact table, which it
+ *		locks against DDL; NULL if it is no index table.
+ */
+IndexDef *
+definition_of_index_table(Oid index_table, FactDef **factdef)
+{
+	static Oid	last_index = InvalidOid;
+	static Oid	last_fact = InvalidOid;
+	Oid			relid = last_index == index_table ? last_fact : InvalidOid;
+	int			attempt;
+
+	/* What is remembered may be out of date: then the loop finds nothing. */
+	for (attempt = 0; attempt < 2; attempt++)
+	{
+		Relation	fact;
+		int			i;
+
+		if (!OidIsValid(relid))
+			relid = catalog_fact_of(index_table);
+		fact = OidIsValid(relid) ? try_relation_open(relid, AccessShareLock) : NULL;
+		if (fact != NULL)
+		{
+			*factdef = definition_of_fact(fact, relid);
+			relation_close(fact, NoLock);
+			for (i = 0; i < (*factdef)->ndefs; i++)
+			{
+				if ((*factdef)->defs[i]->relid == index_table)
+				{
+					last_index = index_table;
+					last_fact = relid;
+					return (*factdef)->defs[i];
+				}
+			}
+		}
+		relid = InvalidOid;
+	}
+	return NULL;
+}
+
+/*
+ * definition_resolve
+ *		The definition of an index table that does not exist yet, against a fact
+ *		table that may have none; in the current memory context.
+ */
+IndexDef *
+definition_resolve(DefinitionRow *row, Relation fact, FactDef **factdef)
+{
+	*factdef = make_fact(fact, CurrentMemoryContext);
+	return make_index(*factdef, fact, row, NULL);
+}
+
+static FactDef *
+load(Relation fact)
+{
+	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable definition",
+											  ALLOCSET_SMALL_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(cxt);
+	FactDef    *factdef = make_fact(fact, cxt);
+	List	   *stored = catalog_read(RelationGetRelid(fact), InvalidOid);
+	uint64		seen = invalidations;
+	ListCell   *cell;
+	int			i;
+
+	factdef->registered = stored != NIL || catalog_has_fact(RelationGetRelid(fact));
+	factdef->defs = palloc(sizeof(IndexDef *) * Max(list_length(stored), 1));
+	foreach(cell, stored)
+	{
+		StoredDefinition *s = lfirst(cell);
+		const char **names;
+		IndexDef   *def;
+		Relation	rel;
+
+		rel = try_relation_open(s->row.index_table, AccessShareLock);
+		if (rel == NULL)
+			continue;			/* dropped where no event trigger saw it */
+
+		/*
+		 * The names that the fields use, by column number: those of when the
+		 * row was written, unless it comes from a dump, where numbers may
+		 * differ and names may not.
+		 */
+		names = palloc(sizeof(char *) * RelationGetNumberOfAttributes(fact));
+		for (i = 0; i < RelationGetNumberOfAttributes(fact); i++)
+			names[i] = s->fact_oid == RelationGetRelid(fact) && i < s->ncolumns ?
+				s->columns[i] : NameStr(TupleDescAttr(RelationGetDescr(fact), i)->attname);
+
+		def = make_index(factdef, fact, &s->row, names);
+		def->xmin = s->xmin;
+		if (!definition_attach(def, factdef, rel) || !attach_primary_key(def, rel))
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("index table \"%s\" is not as it was created",
+							RelationGetRelationName(rel)),
+					 errdetail("Its columns or its primary key were altered, so it cannot be kept in step with \"%s\".",
+							   factdef->name),
+					 errhint("Drop it and create it again.")));
+		relation_close(rel, AccessShareLock);
+		def->number = factdef->ndefs;
+		factdef->defs[factdef->ndefs++] = def;
+		factdef->used = bms_add_members(factdef->used, definition_columns(def));
+	}
+	for (i = -1; (i = bms_next_member(factdef->used, i)) >= 0;)
+		factdef->max_attno = i + FirstLowInvalidHeapAttributeNumber;
+	factdef->stale = (seen != invalidations);
+	MemoryContextSwitchTo(old);
+	MemoryContextSetParent(cxt, CacheMemoryContext);
+	return factdef;
+}
+
+static FactDef *
+make_fact(Relation fact, MemoryContext cxt)
+{
+	FactDef    *factdef = palloc0(sizeof(FactDef));
+	Relation	index;
+	int			i;
+
+	factdef->cxt = cxt;
+	factdef->relid = RelationGetRelid(fact);
+	factdef->name = pstrdup(RelationGetRelationName(fact));
+	factdef->owner = fact->rd_rel->relowner;
+
+	index = primary_key_of(fact, AccessShareLock);
+	if (index == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("table \"%s\" has no primary key", factdef->name),
+				 errdetail("Entries of an index table refer to fact rows by their primary key."),
+				 errhint("Add one with ALTER TABLE ... ADD PRIMARY KEY.")));
+	factdef->pk_index = RelationGetRelid(index);
+	factdef->pk_deferrable = !index->rd_index->indimmediate;
+	factdef->npk = index->rd_index->indnkeyatts;
+	factdef->pk_attno = palloc(sizeof(AttrNumber) * factdef->npk);
+	factdef->pk_keys = palloc0(sizeof(ScanKeyData) * factdef->npk);
+	for (i = 0; i < factdef->npk; i++)
+	{
+		AttrNumber	attno = index->rd_index->indkey.values[i];
+
+		factdef->pk_attno[i] = attno;
+		equality_key(&factdef->pk_keys[i], i + 1,
+					 TupleDescAttr(RelationGetDescr(fact), attno - 1)->atttypid,
+					 index->rd_indcollation[i], cxt);
+		factdef->pk_columns = bms_add_member(factdef->pk_columns,
+											 attno - FirstLowInvalidHeapAttributeNumber);
+	}
+	index_close(index, NoLock);
+	return factdef;
+}
+
+/* get_equality_operator: of a type's default btree operator class */
+Oid
+get_equality_operator(Oid type)
+{
+	Oid			opclass = GetDefaultOpClass(type, BTREE_AM_OID);
+	Oid			input = get_opclass_input_type(opclass);
+
+	return get_opfamily_member(get_opclass_family(opclass), input, input, BTEqualStrategyNumber);
+}
+
+/* equality_key: a search key that finds values equal to its argument */
+static void
+equality_key(ScanKey key, AttrNumber attno, Oid type, Oid collation, MemoryContext cxt)
+{
+	MemoryContext old = MemoryContextSwitchTo(cxt);
+
+	ScanKeyEntryInitialize(key, 0, attno, BTEqualStrategyNumber, InvalidOid, collation,
+						   get_opcode(get_equality_operator(type)), (Datum) 0);
+	MemoryContextSwitchTo(old);
+}
+
+/* named_column: the number of the fact table's column that went by this name */
+static AttrNumber
+named_column(Relation fact, const char *name, const char **column_names)
+{
+	TupleDesc	desc = RelationGetDescr(fact);
+	int			i;
+
+	for (i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+
+		if (!att->attisdropped &&
+			strcmp(column_names ? column_names[i] : NameStr(att->attname), name) == 0)
+			return i + 1;
+	}
+	ereport(ERROR,
+			(errcode(ERRCODE_UNDEFINED_COLUMN),
+			 errmsg("column \"%s\" of table \"%s\" does not exist",
+					name, RelationGetRelationName(fact))));
+}
+
+/*
+ * make_index
+ *		Parses and resolves a definition; the index table itself is not looked
+ *		at.  Columns are numbered as layout.c makes them.
+ */
+static IndexDef *
+make_index(FactDef *factdef, Relation fact, DefinitionRow *row, const char **column_names)
+{
+	IndexDef   *def = palloc0(sizeof(IndexDef));
+	AttrNumber	doc = named_column(fact, row->document, column_names);
+	AttrNumber	attno = 0;
+	ListCell   *cell;
+	int			i;
+	int			k;
+
+	def->fact = factdef;
+	def->relid = row->index_table;
+	def->name = OidIsValid(row->index_table) ? get_rel_name(row->index_table) : NULL;
+	def->strategy = strcmp(row->strategy, "denormalized") == 0 ? STRATEGY_DENORMALIZED :
+		strcmp(row->strategy, "partial") == 0 ? STRATEGY_PARTIAL : STRATEGY_NORMALIZED;
+	def->is_unique = row->is_unique;
+	def->skip_mismatch = strcmp(row->on_mismatch, "skip") == 0;
+	def->active = row->state != NULL && strcmp(row->state, "active") == 0;
+
+	for (i = 0; i < factdef->ndocs && factdef->doc_attno[i] != doc; i++)
+		;
+	if (i == factdef->ndocs)
+	{
+		factdef->doc_attno = factdef->ndocs == 0 ? palloc(sizeof(AttrNumber)) :
+			repalloc(factdef->doc_attno, sizeof(AttrNumber) * (i + 1));
+		factdef->doc_attno[factdef->ndocs++] = doc;
+	}
+	def->docno = i;
+
+	def->nkeys = list_length(row->key);
+	def->nincludes = list_length(row->include);
+	def->fields = palloc0(sizeof(Field) * (def->nkeys + def->nincludes));
+	def->multi_field = -1;
+	i = 0;
+	foreach(cell, row->key)
+	{
+		Field	   *field = &def->fields[i];
+
+		field->spec = parse_field_spec(lfirst(cell));
+		resolve_field(field, def, factdef, fact, column_names, true);
+		field->attno = ++attno;
+		if (field->spec->multi)
+		{
+			if (def->multi_field >= 0)
+				ereport(ERROR,
+						(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						 errmsg("only one key field can be multi-valued"),
+						 errdetail("Both \"%s\" and \"%s\" have a [*].",
+								   def->fields[def->multi_field].spec->text, field->spec->text)));
+			def->multi_field = i;
+			def->multi = true;
+		}
+		i++;
+	}
+
+	/* A primary-key column that is a key field is not there twice. */
+	def->pk_attno = palloc(sizeof(AttrNumber) * factdef->npk);
+	for (k = 0; k < factdef->npk; k++)
+	{
+		for (i = 0; i < def->nkeys; i++)
+			if (def->fields[i].fact_attno == factdef->pk_attno[k] &&
+				def->fields[i].convert == NULL)
+				break;
+		def->pk_attno[k] = i < def->nkeys ? def->fields[i].attno : ++attno;
+	}
+	def->nident = attno;
+	def->ident = palloc(sizeof(AttrNumber) * def->nident);
+	for (i = 0; i < def->nident; i++)
+		def->ident[i] = i + 1;
+
+	i = def->nkeys;
+	foreach(cell, row->include)
+	{
+		def->fields[i].spec = parse_field_spec(lfirst(cell));
+		resolve_field(&def->fields[i], def, factdef, fact, column_names, false);
+		def->fields[i++].attno = ++attno;
+	}
+	if (def->strategy == STRATEGY_DENORMALIZED)
+		def->doc_attno = ++attno;
+
+	if (row->filter != NULL)
+	{
+		def->filter_text = pstrdup(row->filter);
+		def->filter = expression_compile(fact, row->filter, BOOLOID, -1, column_names,
+										 factdef->owner);
+	}
+	return def;
+}
+
+/* resolve_field: column, type, collation and cast of a parsed field */
+static void
+resolve_field(Field *field, IndexDef *def, FactDef *factdef, Relation fact,
+			  const char **column_names, bool is_key)
+{
+	FieldSpec  *spec = field->spec;
+	Oid			natural_collation;
+
+	if (spec->multi && !is_key)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("included field \"%s\" cannot be multi-valued", spec->text),
+				 errhint("Include the whole array: leave out the [*] and add \"::jsonb\".")));
+	if (spec->name == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("field \"%s\" has no name", spec->text),
+				 errhint("Name it with AS.")));
+
+	if (spec->column != NULL)
+	{
+		Form_pg_attribute att;
+
+		field->fact_attno = named_column(fact, spec->column, column_names);
+		att = TupleDescAttr(RelationGetDescr(fact), field->fact_attno - 1);
+		if (is_virtual_column(att))
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("virtual generated column \"%s\" cannot be used in an index table",
+							spec->column),
+					 errhint("Use a stored generated column.")));
+		field->type = att->atttypid;
+		field->typmod = att->atttypmod;
+		natural_collation = att->attcollation;
+		if (OidIsValid(spec->type) && (spec->type != att->atttypid || spec->typmod != att->atttypmod))
+		{
+			field->convert = expression_compile(fact, quote_identifier(spec->column),
+												spec->type, spec->typmod, column_names,
+												factdef->owner);
+			field->type = spec->type;
+			field->typmod = spec->typmod;
+			natural_collation = get_typcollation(spec->type);
+		}
+	}
+	else
+	{
+		field->type = OidIsValid(spec->type) ? spec->type : TEXTOID;
+		field->typmod = spec->typmod;
+		field->is_jsonb = (field->type == JSONBOID);
+		natural_collation = get_typcollation(field->type);
+		cast_check_type(spec->text, field->type);
+		if (!field->is_jsonb)
+			cast_init(&field->cast, field->type, field->typmod, natural_collation,
+					  CurrentMemoryContext);
+		if (def->skip_mismatch && field->type >= FirstNormalObjectId &&
+			field->cast.kind != CAST_NONE)
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("field \"%s\" of type %s cannot be used with on_mismatch => 'skip'",
+							spec->text, format_type_be(field->type)),
+					 errhint("Use one of the server's own types, or on_mismatch => 'error'.")));
+	}
+
+	field->collation = natural_collation;
+	if (OidIsValid(spec->collation))
+	{
+		if (!OidIsValid(natural_collation))
+			ereport(ERROR,
+					(errcode(ERRCODE_DATATYPE_MISMATCH),
+					 errmsg("collations are not supported by type %s of field \"%s\"",
+							format_type_be(field->type), spec->text)));
+		field->collation = spec->collation;
+	}
+	get_typlenbyval(field->type, &field->typlen, &field->typbyval);
+	if (is_key && !OidIsValid(GetDefaultOpClass(field->type, BTREE_AM_OID)))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("type %s of key field \"%s\" has no order",
+						format_type_be(field->type), spec->text),
+				 errdetail("A key needs a type with a default btree operator class.")));
+}
+
+/* definition_columns: the fact table's columns that entries depend on, offset */
+Bitmapset *
+definition_columns(IndexDef *def)
+{
+	FactDef    *fact = def->fact;
+	Bitmapset  *columns = NULL;
+	int			i;
+
+#define ADD(attno)	columns = bms_add_member(columns, (attno) - FirstLowInvalidHeapAttributeNumber)
+	ADD(fact->doc_attno[def->docno]);
+	for (i = 0; i < fact->npk; i++)
+		ADD(fact->pk_attno[i]);
+	for (i = 0; i < def->nkeys + def->nincludes; i++)
+		if (def->fields[i].fact_attno != 0)
+			ADD(def->fields[i].fact_attno);
+#undef ADD
+	if (def->filter != NULL)
+		columns = bms_add_members(columns, expression_columns(def->filter));
+	return columns;
+}
+
+/*
+ * definition_attach
+ *		Completes a definition from the index table as it is, but for its indexes;
+ *		false if it is not as it was created.
+ */
+bool
+definition_attach(IndexDef *def, FactDef *factdef, Relation rel)
+{
+	TupleDesc	desc = RelationGetDescr(rel);
+	AttrNumber *live = palloc(sizeof(AttrNumber) * desc->natts);
+	int			nlive = 0;
+	int			expected = def->nident + def->nincludes + (def->doc_attno ? 1 : 0);
+	int			i;
+
+	for (i = 0; i < desc->natts; i++)
+		if (!TupleDescAttr(desc, i)->attisdropped)
+			live[nlive++] = i + 1;
+	if (nlive < expected)
+		return false;
+	/* Columns a user adds stay NULL, if they can. */
+	for (i = expected; i < nlive; i++)
+		if (TupleDescAttr(desc, live[i] - 1)->attnotnull)
+			return false;
+
+#define MAP(attno)	((attno) = live[(attno) - 1])
+	for (i = 0; i < def->nident; i++)
+		MAP(def->ident[i]);
+	for (i = 0; i < factdef->npk; i++)
+		MAP(def->pk_attno[i]);
+	for (i = 0; i < def->nkeys + def->nincludes; i++)
+	{
+		MAP(def->fields[i].attno);
+		if (TupleDescAttr(desc, def->fields[i].attno - 1)->atttypid != def->fields[i].type)
+			return false;
+	}
+	if (def->doc_attno != 0)
+		MAP(def->doc_attno);
+#undef MAP
+
+	def->relid = RelationGetRelid(rel);
+	def->name = pstrdup(RelationGetRelationName(rel));
+	def->desc = CreateTupleDescCopy(desc);
+	def->ident_sort = palloc0(sizeof(SortSupportData) * def->nident);
+	for (i = 0; i < def->nident; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, def->ident[i] - 1);
+		SortSupport sort = &def->ident_sort[i];
+
+		sort->ssup_cxt = CurrentMemoryContext;
+		sort->ssup_collation = att->attcollation;
+		sort->ssup_attno = def->ident[i];
+		PrepareSortSupportFromOrderingOp(lookup_type_cache(att->atttypid,
+														   TYPECACHE_LT_OPR)->lt_opr, sort);
+	}
+	return true;
+}
+
+/* attach_primary_key: the same for the index that entries are found with */
+static bool
+attach_primary_key(IndexDef *def, Relation rel)
+{
+	Relation	index = primary_key_of(rel, AccessShareLock);
+	bool		fits;
+	int			i;
+
+	if (index == NULL)
+		return false;
+	def->primary_index = RelationGetRelid(index);
+	def->covering = layout_covers(def, index);
+	def->nsearch = index->rd_index->indnkeyatts;
+	fits = (def->nsearch == (def->is_unique ? def->nkeys : def->nident));
+	def->search = palloc(sizeof(AttrNumber) * def->nsearch);
+	def->search_keys = palloc0(sizeof(ScanKeyData) * def->nsearch);
+	for (i = 0; fits && i < def->nsearch; i++)
+	{
+		def->search[i] = index->rd_index->indkey.values[i];
+		fits = (def->search[i] == def->ident[i]);
+		equality_key(&def->search_keys[i], i + 1,
+					 TupleDescAttr(RelationGetDescr(rel), def->search[i] - 1)->atttypid,
+					 index->rd_indcollation[i], CurrentMemoryContext);
+	}
+	index_close(index, AccessShareLock);
+	return fits;
+}

@@ -1,0 +1,203 @@
+/*-------------------------------------------------------------------------
+ *
+ * diff.c
+ *	  Compares the old entries of a row with its new ones, and says what to
+ *	  write.
+ *
+ * Called by trigger.c.  Entries are the same if their bytes are: 1 and 1.0 are
+ * equal numbers, but a reader of the index table tells them apart.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "indextable.h"
+#include "utils/datum.h"
+#include "utils/memutils.h"
+
+static bool entry_equal(IndexDef *def, Datum *a, bool *anull, Datum *b, bool *bnull);
+static void add_op(IndexDef *def, OpList *list, OpKind kind, Datum *values, bool *isnull,
+				   MemoryContext cxt);
+
+/* same_bytes: whether two stored values are, without detoasting; false may be wrong */
+bool
+same_bytes(Datum a, bool anull, Datum b, bool bnull, int16 typlen, bool typbyval)
+{
+	Size		size;
+
+	if (anull || bnull)
+		return anull && bnull;
+	if (typbyval)
+		return a == b;
+	size = datumGetSize(a, false, typlen);
+	return size == datumGetSize(b, false, typlen) &&
+		memcmp(DatumGetPointer(a), DatumGetPointer(b), size) == 0;
+}
+
+int
+compare_identity(IndexDef *def, Datum *a, Datum *b)
+{
+	int			i;
+
+	for (i = 0; i < def->nident; i++)
+	{
+		int			c = ApplySortComparator(a[def->ident[i] - 1], false,
+											b[def->ident[i] - 1], false,
+											&def->ident_sort[i]);
+
+		if (c != 0)
+			return c;
+	}
+	return 0;
+}
+
+static bool
+entry_equal(IndexDef *def, Datum *a, bool *anull, Datum *b, bool *bnull)
+{
+	int			i;
+
+	for (i = 0; i < def->desc->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(def->desc, i);
+
+		if (same_bytes(a[i], anull[i], b[i], bnull[i], att->attlen, att->attbyval))
+			continue;
+		if (anull[i] || bnull[i] || !datum_image_eq(a[i], b[i], att->attbyval, att->attlen))
+			return false;
+	}
+	return true;
+}
+
+bool
+entries_equal(IndexDef *def, Entries *a, Entries *b)
+{
+	int			i;
+
+	if (a->n != b->n)
+		return false;
+	for (i = 0; i < a->n; i++)
+		if (!entry_equal(def, ENTRY_VALUES(a, i), ENTRY_NULLS(a, i),
+						 ENTRY_VALUES(b, i), ENTRY_NULLS(b, i)))
+			return false;
+	return true;
+}
+
+/*
+ * entries_merge
+ *		Adds entries that are not there yet, keeping the order.  Only rows under a
+ *		deferred primary key come to this with anything to merge.
+ */
+void
+entries_merge(IndexDef *def, Entries *into, Entries *from)
+{
+	Entries		merged;
+	int			a = 0;
+	int			b = 0;
+
+	if (into->n == 0)
+		*into = *from;
+	if (into->values == from->values || from->n == 0)
+		return;
+
+	merged = *into;
+	merged.n = 0;
+	merged.max = into->n + from->n;
+	merged.values = palloc(sizeof(Datum) * merged.natts * merged.max);
+	merged.isnull = palloc(sizeof(bool) * merged.natts * merged.max);
+	while (a < into->n || b < from->n)
+	{
+		int			c = a == into->n ? 1 : b == from->n ? -1 :
+			compare_identity(def, ENTRY_VALUES(into, a), ENTRY_VALUES(from, b));
+		Entries    *source = c <= 0 ? into : from;
+		int			i = c <= 0 ? a : b;
+
+		memcpy(ENTRY_VALUES(&merged, merged.n), ENTRY_VALUES(source, i),
+			   sizeof(Datum) * merged.natts);
+		memcpy(ENTRY_NULLS(&merged, merged.n), ENTRY_NULLS(source, i),
+			   sizeof(bool) * merged.natts);
+		merged.n++;
+		if (c <= 0)
+			a++;
+		if (c >= 0)
+			b++;
+	}
+	*into = merged;
+}
+
+/*
+ * diff_entries
+ *		Adds to ops what turns the old entries into the new; both are ordered by
+ *		identity.  Tuples are allocated in cxt.
+ */
+void
+diff_entries(IndexDef *def, Entries *old, Entries *new, OpList *ops, MemoryContext cxt)
+{
+	int			o = 0;
+	int			n = 0;
+
+	while (o < old->n || n < new->n)
+	{
+		int			c = o == old->n ? 1 : n == new->n ? -1 :
+			compare_identity(def, ENTRY_VALUES(old, o), ENTRY_VALUES(new, n));
+
+		if (c < 0)
+		{
+			add_op(def, ops, OP_DELETE, ENTRY_VALUES(old, o), ENTRY_NULLS(old, o), cxt);
+			o++;
+		}
+		else if (c > 0)
+		{
+			add_op(def, ops, OP_INSERT, ENTRY_VALUES(new, n), ENTRY_NULLS(new, n), cxt);
+			n++;
+		}
+		else
+		{
+			if (!entry_equal(def, ENTRY_VALUES(old, o), ENTRY_NULLS(old, o),
+							 ENTRY_VALUES(new, n), ENTRY_NULLS(new, n)))
+				add_op(def, ops, OP_PUT, ENTRY_VALUES(new, n), ENTRY_NULLS(new, n), cxt);
+			o++;
+			n++;
+		}
+	}
+}
+
+static void
+add_op(IndexDef *def, OpList *list, OpKind kind, Datum *values, bool *isnull, MemoryContext cxt)
+{
+	MemoryContext old = MemoryContextSwitchTo(cxt);
+	Op		   *op;
+	bool		null;
+
+	if (list->n == list->max)
+	{
+		list->max = list->max == 0 ? 4 : list->max * 2;
+		list->ops = list->ops == NULL ? palloc(sizeof(Op) * list->max) :
+			repalloc_huge(list->ops, sizeof(Op) * list->max);
+	}
+	op = &list->ops[list->n];
+	op->kind = kind;
+	op->seq = list->n++;
+
+	if (kind == OP_DELETE && def->nident < def->desc->natts)
+	{
+		/* The identity is enough to find it. */
+		bool	   *only = palloc(sizeof(bool) * def->desc->natts);
+		int			i;
+
+		memset(only, true, sizeof(bool) * def->desc->natts);
+		for (i = 0; i < def->nident; i++)
+			only[def->ident[i] - 1] = false;
+		isnull = only;
+	}
+	op->tuple = heap_form_tuple(def->desc, values, isnull);
+	op->first = heap_getattr(op->tuple, def->ident[0], def->desc, &null);
+	op->second = def->nident > 1 ? heap_getattr(op->tuple, def->ident[1], def->desc, &null) : 0;
+
+	list->bytes += op->tuple->t_len + sizeof(HeapTupleData) + sizeof(Op);
+	if (kind != OP_INSERT)
+		list->deletes = true;
+	if (op->tuple->t_len - op->tuple->t_data->t_hoff > MAX_INDEX_DATA)
+		list->oversize = true;
+	MemoryContextSwitchTo(old);
+}

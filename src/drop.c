@@ -1,0 +1,113 @@
+/*-------------------------------------------------------------------------
+ *
+ * drop.c
+ *	  indextable.drop(), and what follows when an index table or a fact table is
+ *	  dropped in any other way.
+ *
+ * Called by users, and by the event trigger for every DROP in the database: it
+ * must be cheap and work for everybody.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "catalog/pg_class.h"
+#include "commands/event_trigger.h"
+#include "executor/spi.h"
+#include "indextable.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+
+PG_FUNCTION_INFO_V1(indextable_drop);
+PG_FUNCTION_INFO_V1(indextable_on_drop);
+
+static void forget(Oid relid, bool wait);
+
+Datum
+indextable_drop(PG_FUNCTION_ARGS)
+{
+	Oid			relid = PG_GETARG_OID(0);
+	Oid			fact = catalog_fact_of(relid);
+
+	if (!OidIsValid(fact))
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 get_rel_name(relid) != NULL ?
+				 errmsg("\"%s\" is not an index table", get_rel_name(relid)) :
+				 errmsg("relation with OID %u does not exist", relid),
+				 errhint("The view indextable.index_tables shows what there is.")));
+	if (!owns_relation(relid, GetUserId()))
+		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(relid));
+
+	/* The fact table first, as its writers do. */
+	if (!lock_if_exists(fact, list_length(catalog_read(fact, InvalidOid)) > 1 ?
+						ShareRowExclusiveLock : AccessExclusiveLock) ||
+		!lock_if_exists(relid, AccessExclusiveLock))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("the index table was dropped concurrently")));
+	run_sql(InvalidOid, "DROP TABLE %s", quoted_relation(relid));
+	forget(relid, true);		/* where event triggers do not fire */
+	PG_RETURN_VOID();
+}
+
+/*
+ * indextable_on_drop
+ *		Event trigger on sql_drop.
+ */
+Datum
+indextable_on_drop(PG_FUNCTION_ARGS)
+{
+	List	   *dropped = NIL;
+	ListCell   *cell;
+	uint64		i;
+
+	if (!CALLED_AS_EVENT_TRIGGER(fcinfo))
+		ereport(ERROR,
+				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+				 errmsg("function \"%s\" was not called by the event trigger manager",
+						IT_SCHEMA ".on_drop")));
+
+	SPI_connect();
+	if (SPI_execute("SELECT classid, objid, objsubid"
+					" FROM pg_catalog.pg_event_trigger_dropped_objects()", false, 0) != SPI_OK_SELECT)
+		elog(ERROR, "could not read the dropped objects");
+	for (i = 0; i < SPI_processed; i++)
+	{
+		HeapTuple	tuple = SPI_tuptable->vals[i];
+		TupleDesc	desc = SPI_tuptable->tupdesc;
+		bool		isnull;
+
+		if (DatumGetObjectId(SPI_getbinval(tuple, desc, 1, &isnull)) == RelationRelationId &&
+			DatumGetInt32(SPI_getbinval(tuple, desc, 3, &isnull)) == 0)
+		{
+			MemoryContext old = MemoryContextSwitchTo(fcinfo->flinfo->fn_mcxt);
+
+			dropped = lappend_oid(dropped, DatumGetObjectId(SPI_getbinval(tuple, desc, 2, &isnull)));
+			MemoryContextSwitchTo(old);
+		}
+	}
+	SPI_finish();
+
+	foreach(cell, dropped)
+		forget(lfirst_oid(cell), false);
+	PG_RETURN_VOID();
+}
+
+/* forget: a relation that is gone, if it was ours; wait as in triggers_remove() */
+static void
+forget(Oid relid, bool wait)
+{
+	Oid			fact = catalog_forget_index_table(relid);
+
+	catalog_forget_fact(relid);
+	if (!OidIsValid(fact) || !SearchSysCacheExists1(RELOID, ObjectIdGetDatum(fact)))
+		return;
+	CacheInvalidateRelcacheByRelid(fact);
+	if (!catalog_fact_in_use(fact))
+		triggers_remove(fact, wait);
+}

@@ -1,0 +1,570 @@
+/*-------------------------------------------------------------------------
+ *
+ * extract.c
+ *	  Turns a fact row into its entries in an index table.
+ *
+ * The only code that does: called by trigger.c for the old, the new and the
+ * live version of a row, and by build.c for every row.  Reads nothing but the
+ * row, so that the same row gives the same entries at any time.  Allocates in
+ * the current memory context, which the caller resets.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/detoast.h"
+#include "access/htup_details.h"
+#include "catalog/pg_type.h"
+#include "indextable.h"
+#include "mb/pg_wchar.h"
+#include "utils/builtins.h"
+#include "utils/datum.h"
+#include "utils/fmgrprotos.h"
+#include "utils/lsyscache.h"
+#include "utils/numeric.h"
+
+typedef enum ValueResult
+{
+	VALUE_NULL,
+	VALUE_OK,
+	VALUE_MISMATCH
+} ValueResult;
+
+/* The first value of a row that cannot be an entry. */
+typedef struct RowMismatch
+{
+	Field	   *field;			/* NULL: none */
+	char	   *value;
+	Mismatch	why;
+} RowMismatch;
+
+typedef struct Elements
+{
+	Datum	   *values;
+	int			n;
+	int			max;
+	int			mismatches;
+} Elements;
+
+static ValueResult field_value(Field *field, FactRow *row, Jsonb *doc, bool is_key,
+							   Datum *result, RowMismatch *mismatch);
+static ValueResult cast_json(Field *field, JsonbValue *value, bool is_key, Datum *result,
+							 RowMismatch *mismatch);
+static bool walk(JsonbValue *value, PathStep *steps, int nsteps);
+static void collect_elements(Field *field, JsonbValue *value, int step, Elements *elements,
+							 RowMismatch *mismatch);
+static void sort_elements(IndexDef *def, Elements *elements);
+static void add_entry(Entries *entries, Datum *values, bool *isnull);
+static bool key_fits(IndexDef *def, Datum *values, RowMismatch *mismatch);
+static void report_mismatch(IndexDef *def, FactRow *row, RowMismatch *mismatch) pg_attribute_noreturn();
+static char *row_key(FactRow *row);
+
+void
+factrow_init(FactRow *row, FactDef *fact, TupleTableSlot *slot)
+{
+	row->fact = fact;
+	row->slot = slot;
+	row->docs = palloc0(sizeof(Jsonb *) * fact->ndocs);
+	slot_getsomeattrs(slot, fact->max_attno);
+}
+
+void
+entries_init(Entries *entries, IndexDef *def)
+{
+	memset(entries, 0, sizeof(Entries));
+	entries->natts = def->desc->natts;
+}
+
+/* document: the row's document, detoasted once for all index tables; NULL if it is NULL */
+static Jsonb *
+document(FactRow *row, int docno)
+{
+	AttrNumber	attno = row->fact->doc_attno[docno];
+
+	if (row->slot->tts_isnull[attno - 1])
+		return NULL;
+	if (row->docs[docno] == NULL)
+		row->docs[docno] = DatumGetJsonbP(row->slot->tts_values[attno - 1]);
+	return row->docs[docno];
+}
+
+/*
+ * extract_entries
+ *		Adds the entries of a row, ordered by identity and without duplicates.
+ *
+ * A value that cannot be an entry raises an error or leaves the entry out, as
+ * the definition says; returns how many were left out.  Without report, as for
+ * a row version that is gone, such values just have no entries.
+ */
+int
+extract_entries(IndexDef *def, FactRow *row, bool report, Entries *entries)
+{
+	FactDef    *fact = row->fact;
+	TupleTableSlot *slot = row->slot;
+	Jsonb	   *doc;
+	Datum	   *values;
+	bool	   *isnull;
+	RowMismatch mismatch = {0};
+	RowMismatch element_mismatch = {0};
+	Elements	elements = {0};
+	int			skipped = 0;
+	int			i;
+
+	if (def->filter != NULL)
+	{
+		Datum		keep;
+
+		if (!expression_eval(def->filter, slot, &keep) || !DatumGetBool(keep))
+			return 0;
+	}
+
+	doc = document(row, def->docno);
+	values = palloc(sizeof(Datum) * entries->natts);
+	isnull = palloc(sizeof(bool) * entries->natts);
+	memset(isnull, true, sizeof(bool) * entries->natts);
+
+	/* A null key means no entry, whatever else is wrong: so keys come first. */
+	for (i = 0; i < def->nkeys; i++)
+	{
+		Field	   *field = &def->fields[i];
+
+		if (i == def->multi_field)
+		{
+			JsonbValue	root;
+
+			if (doc == NULL)
+				return 0;
+			root.type = jbvBinary;
+			root.val.binary.data = &doc->root;
+			root.val.binary.len = VARSIZE(doc) - VARHDRSZ;
+			if (JsonContainerIsScalar(&doc->root))
+				JsonbExtractScalar(&doc->root, &root);
+			collect_elements(field, &root, 0, &elements, &element_mismatch);
+			if (elements.n == 0 && elements.mismatches == 0)
+				return 0;
+		}
+		else if (field_value(field, row, doc, true, &values[field->attno - 1],
+							 &mismatch) == VALUE_NULL)
+			return 0;
+		isnull[field->attno - 1] = false;
+	}
+	for (; i < def->nkeys + def->nincludes; i++)
+	{
+		Field	   *field = &def->fields[i];
+
+		isnull[field->attno - 1] =
+			field_value(field, row, doc, false, &values[field->attno - 1], &mismatch) == VALUE_NULL;
+	}
+
+	for (i = 0; i < fact->npk; i++)
+	{
+		Datum		stored = slot->tts_values[fact->pk_attno[i] - 1];
+
+		/* What is sorted and put into an index must not be out of line. */
+		values[def->pk_attno[i] - 1] =
+			TupleDescAttr(def->desc, def->pk_attno[i] - 1)->attlen == -1 ?
+			PointerGetDatum(PG_DETOAST_DATUM_PACKED(stored)) : stored;
+		isnull[def->pk_attno[i] - 1] = false;
+	}
+	if (def->doc_attno != 0)
+	{
+		/* As it is stored: compressed or out of line, it is copied like that. */
+		AttrNumber	attno = fact->doc_attno[def->docno];
+
+		values[def->doc_attno - 1] = slot->tts_values[attno - 1];
+		isnull[def->doc_attno - 1] = slot->tts_isnull[attno - 1];
+	}
+
+	if (mismatch.field != NULL)
+	{
+		if (report && !def->skip_mismatch)
+			report_mismatch(def, row, &mismatch);
+		return report ? Max(elements.n + elements.mismatches, 1) : 0;
+	}
+	if (elements.mismatches > 0)
+	{
+		if (report && !def->skip_mismatch)
+			report_mismatch(def, row, &element_mismatch);
+		skipped = elements.mismatches;
+	}
+
+	if (def->multi)
+	{
+		AttrNumber	attno = def->fields[def->multi_field].attno;
+
+		sort_elements(def, &elements);
+		for (i = 0; i < elements.n; i++)
+		{
+			values[attno - 1] = elements.values[i];
+			if (key_fits(def, values, &mismatch))
+				add_entry(entries, values, isnull);
+			else if (report && !def->skip_mismatch)
+				report_mismatch(def, row, &mismatch);
+			else
+				skipped++;
+		}
+	}
+	else if (key_fits(def, values, &mismatch))
+	{
+		/* the one entry that most rows have needs no copy */
+		entries->n = entries->max = 1;
+		entries->values = values;
+		entries->isnull = isnull;
+	}
+	else if (report && !def->skip_mismatch)
+		report_mismatch(def, row, &mismatch);
+	else
+		skipped++;
+	return report ? skipped : 0;
+}
+
+/*
+ * field_value
+ *		The value of a field that is not multi-valued.  For a key, JSON null is
+ *		NULL whatever the type.
+ */
+static ValueResult
+field_value(Field *field, FactRow *row, Jsonb *doc, bool is_key, Datum *result,
+			RowMismatch *mismatch)
+{
+	JsonbValue	value;
+
+	if (field->convert != NULL)
+		return expression_eval(field->convert, row->slot, result) ? VALUE_OK : VALUE_NULL;
+	if (field->fact_attno != 0)
+	{
+		Datum		stored = row->slot->tts_values[field->fact_attno - 1];
+
+		if (row->slot->tts_isnull[field->fact_attno - 1])
+			return VALUE_NULL;
+		*result = field->typlen == -1 ? PointerGetDatum(PG_DETOAST_DATUM_PACKED(stored)) : stored;
+		if (is_key && field->type == JSONBOID)
+		{
+			Jsonb	   *json = DatumGetJsonbP(*result);
+
+			if (JsonContainerIsScalar(&json->root) &&
+				JsonbExtractScalar(&json->root, &value) && value.type == jbvNull)
+				return VALUE_NULL;
+		}
+		return VALUE_OK;
+	}
+	/* A scalar document has no members. */
+	if (doc == NULL || JsonContainerIsScalar(&doc->root))
+		return VALUE_NULL;
+	value.type = jbvBinary;
+	value.val.binary.data = &doc->root;
+	value.val.binary.len = VARSIZE(doc) - VARHDRSZ;
+	if (!walk(&value, field->spec->steps, field->spec->nsteps))
+		return VALUE_NULL;
+	return cast_json(field, &value, is_key, result, mismatch);
+}
+
+/* walk: follows a path without [*] as the #>> operator does; false if it leads nowhere */
+static bool
+walk(JsonbValue *value, PathStep *steps, int nsteps)
+{
+	int			i;
+
+	for (i = 0; i < nsteps; i++)
+	{
+		JsonbContainer *container;
+
+		if (value->type != jbvBinary)
+			return false;
+		container = value->val.binary.data;
+		if (JsonContainerIsObject(container))
+		{
+			if (getKeyJsonValueFromContainer(container, steps[i].name, steps[i].len, value) == NULL)
+				return false;
+		}
+		else
+		{
+			int			index = steps[i].index;
+			JsonbValue *element;
+
+			if (!steps[i].is_index)
+				return false;
+			if (index < 0)
+				index += JsonContainerSize(container);
+			if (index < 0 ||
+				(element = getIthJsonbValueFromContainer(container, index)) == NULL)
+				return false;
+			*value = *element;
+		}
+	}
+	return true;
+}
+
+/*
+ * cast_json
+ *		A JSON value as #>> gives it, cast to the field's type; as #> gives it
+ *		where the type is jsonb.
+ */
+static ValueResult
+cast_json(Field *field, JsonbValue *value, bool is_key, Datum *result, RowMismatch *mismatch)
+{
+	char	   *str = NULL;
+	int			len = 0;
+	Mismatch	why = {0};
+
+	if (field->is_jsonb)
+	{
+		if (is_key && value->type == jbvNull)
+			return VALUE_NULL;
+		*result = JsonbPGetDatum(JsonbValueToJsonb(value));
+		return VALUE_OK;
+	}
+
+	switch (value->type)
+	{
+		case jbvNull:
+			return VALUE_NULL;
+		case jbvString:
+			str = value->val.string.val;
+			len = value->val.string.len;
+			if (field->cast.kind != CAST_NONE)
+				str = pnstrdup(str, len);
+			break;
+		case jbvBool:
+			str = value->val.boolean ? "true" : "false";
+			len = strlen(str);
+			break;
+		case jbvNumeric:
+			if (field->type == NUMERICOID && field->typmod < 0)
+			{
+				/* the same as through text: digits and scale are kept */
+				*result = datumCopy(NumericGetDatum(value->val.numeric), false, -1);
+				return VALUE_OK;
+			}
+			str = DatumGetCString(DirectFunctionCall1(numeric_out,
+													  NumericGetDatum(value->val.numeric)));
+			len = strlen(str);
+			break;
+		case jbvBinary:
+			str = JsonbToCString(NULL, value->val.binary.data, value->val.binary.len);
+			len = strlen(str);
+			break;
+		default:
+			elog(ERROR, "unrecognized jsonb value type: %d", (int) value->type);
+	}
+	if (cast_text(&field->cast, str, len, result, &why))
+		return VALUE_OK;
+	if (mismatch->field == NULL)
+	{
+		mismatch->field = field;
+		mismatch->value = pnstrdup(str, len);
+		mismatch->why = why;
+	}
+	return VALUE_MISMATCH;
+}
+
+/*
+ * collect_elements
+ *		The values of a multi-valued field from its given step on.  At a [*], an
+ *		array counts by its elements and anything else as one element.
+ */
+static void
+collect_elements(Field *field, JsonbValue *value, int step, Elements *elements,
+				 RowMismatch *mismatch)
+{
+	PathStep   *steps = field->spec->steps;
+	int			next = step;
+	Datum		result;
+
+	while (next < field->spec->nsteps && !steps[next].wildcard)
+		next++;
+	if (next > step && !walk(value, steps + step, next - step))
+		return;
+
+	if (next < field->spec->nsteps)
+	{
+		if (value->type == jbvBinary && JsonContainerIsArray(value->val.binary.data))
+		{
+			JsonbIterator *it = JsonbIteratorInit(value->val.binary.data);
+			JsonbValue	element;
+			JsonbIteratorToken token = JsonbIteratorNext(&it, &element, true);
+
+			while ((token = JsonbIteratorNext(&it, &element, true)) == WJB_ELEM)
+				collect_elements(field, &element, next + 1, elements, mismatch);
+		}
+		else
+			collect_elements(field, value, next + 1, elements, mismatch);
+		return;
+	}
+
+	switch (cast_json(field, value, true, &result, mismatch))
+	{
+		case VALUE_NULL:
+			break;
+		case VALUE_MISMATCH:
+			elements->mismatches++;
+			break;
+		case VALUE_OK:
+			if (elements->n == elements->max)
+			{
+				elements->max = elements->max == 0 ? 8 : elements->max * 2;
+				elements->values = elements->values == NULL ?
+					palloc(sizeof(Datum) * elements->max) :
+					repalloc_huge(elements->values, sizeof(Datum) * elements->max);
+			}
+			elements->values[elements->n++] = result;
+			break;
+	}
+}
+
+static int
+compare_elements(const void *a, const void *b, void *arg)
+{
+	SortSupport sort = arg;
+
+	return ApplySortComparator(*(const Datum *) a, false, *(const Datum *) b, false, sort);
+}
+
+/* sort_elements: in the order of the index table, each once */
+static void
+sort_elements(IndexDef *def, Elements *elements)
+{
+	SortSupport sort = &def->ident_sort[def->multi_field];
+	int			i;
+	int			n = 0;
+
+	if (elements->n < 2)
+		return;
+	qsort_arg(elements->values, elements->n, sizeof(Datum), compare_elements, sort);
+	for (i = 1; i < elements->n; i++)
+		if (compare_elements(&elements->values[n], &elements->values[i], sort) != 0)
+			elements->values[++n] = elements->values[i];
+	elements->n = n + 1;
+}
+
+static void
+add_entry(Entries *entries, Datum *values, bool *isnull)
+{
+	if (entries->n == entries->max)
+	{
+		Size		cells;
+
+		entries->max = Max(entries->max * 2, 8);
+		cells = (Size) entries->natts * entries->max;
+		if (entries->n == 0)
+		{
+			entries->values = palloc(sizeof(Datum) * cells);
+			entries->isnull = palloc(sizeof(bool) * cells);
+		}
+		else
+		{
+			entries->values = repalloc_huge(entries->values, sizeof(Datum) * cells);
+			entries->isnull = repalloc_huge(entries->isnull, sizeof(bool) * cells);
+		}
+	}
+	memcpy(ENTRY_VALUES(entries, entries->n), values, sizeof(Datum) * entries->natts);
+	memcpy(ENTRY_NULLS(entries, entries->n), isnull, sizeof(bool) * entries->natts);
+	entries->n++;
+}
+
+/* key_fits: whether key and primary key fit into a btree, whatever their compression */
+static bool
+key_fits(IndexDef *def, Datum *values, RowMismatch *mismatch)
+{
+	Size		bytes = 0;
+	Size		padded = 0;
+	int			i;
+
+	for (i = 0; i < def->nident; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(def->desc, def->ident[i] - 1);
+		Size		size = att->attlen > 0 ? (Size) att->attlen :
+			att->attlen == -1 ? toast_raw_datum_size(values[def->ident[i] - 1]) - VARHDRSZ :
+			strlen(DatumGetCString(values[def->ident[i] - 1])) + 1;
+
+		bytes += size;
+		padded = att_align_nominal(padded, att->attalign) + (att->attlen == -1 ? VARHDRSZ : 0) + size;
+	}
+	if (bytes <= MAX_KEY_BYTES && padded <= MAX_INDEX_DATA)
+		return true;
+	mismatch->field = &def->fields[def->multi ? def->multi_field : 0];
+	mismatch->value = NULL;
+	mismatch->why.sqlstate = ERRCODE_PROGRAM_LIMIT_EXCEEDED;
+	mismatch->why.message = psprintf("Key and primary key have %zu bytes; %d are allowed.",
+									 bytes, MAX_KEY_BYTES);
+	return false;
+}
+
+static void
+report_mismatch(IndexDef *def, FactRow *row, RowMismatch *mismatch)
+{
+	char	   *value = mismatch->value;
+
+	if (value != NULL && strlen(value) > 100)
+		value = psprintf("%.*s...", pg_mbcliplen(value, strlen(value), 100), value);
+	ereport(ERROR,
+			(errcode(mismatch->why.sqlstate),
+			 value != NULL ?
+			 errmsg("field \"%s\" of index table \"%s\" cannot hold the value \"%s\"",
+					mismatch->field->spec->text, def->name, value) :
+			 errmsg("key of index table \"%s\" is too long", def->name),
+			 errdetail("Row %s of \"%s\": %s", row_key(row), row->fact->name,
+					   mismatch->why.message),
+			 errhint("Correct the document, or create the index table with on_mismatch => 'skip'.")));
+}
+
+/* row_key: (pk1, pk2)=(1, x), as the server writes keys */
+static char *
+row_key(FactRow *row)
+{
+	TupleDesc	desc = row->slot->tts_tupleDescriptor;
+	StringInfoData names;
+	StringInfoData values;
+	int			i;
+
+	initStringInfo(&names);
+	initStringInfo(&values);
+	for (i = 0; i < row->fact->npk; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, row->fact->pk_attno[i] - 1);
+		Oid			output;
+		bool		varlena;
+
+		getTypeOutputInfo(att->atttypid, &output, &varlena);
+		appendStringInfo(&names, "%s%s", i ? ", " : "", NameStr(att->attname));
+		appendStringInfo(&values, "%s%s", i ? ", " : "",
+						 OidOutputFunctionCall(output,
+											   row->slot->tts_values[row->fact->pk_attno[i] - 1]));
+	}
+	return psprintf("(%s)=(%s)", names.data, values.data);
+}
+
+/*
+ * key_value_cast
+ *		The value that a JSON value has as a key field, for look-ups; false if it
+ *		is null.  A value that cannot be cast is an error.
+ */
+bool
+key_value_cast(IndexDef *def, int keyno, JsonbValue *value, Datum *result)
+{
+	Field	   *field = &def->fields[keyno];
+	Field		plain = *field;
+	RowMismatch mismatch = {0};
+
+	if (field->fact_attno != 0)
+	{
+		plain.is_jsonb = (field->type == JSONBOID);
+		if (!plain.is_jsonb)
+			cast_init(&plain.cast, field->type, field->typmod, field->collation,
+					  CurrentMemoryContext);
+	}
+	switch (cast_json(&plain, value, true, result, &mismatch))
+	{
+		case VALUE_NULL:
+			return false;
+		case VALUE_OK:
+			return true;
+		default:
+			ereport(ERROR,
+					(errcode(mismatch.why.sqlstate),
+					 errmsg("key column \"%s\" of index table \"%s\" cannot hold the value \"%s\"",
+							NameStr(TupleDescAttr(def->desc, field->attno - 1)->attname),
+							def->name, mismatch.value),
+					 errdetail("%s", mismatch.why.message)));
+	}
+}

@@ -1,0 +1,369 @@
+/*-------------------------------------------------------------------------
+ *
+ * fieldspec.c
+ *	  Parses the text of a field: path [::type] [COLLATE "c"] [AS name].
+ *
+ * Called by definition.c, when an index table is created and when its
+ * definition is loaded.  The path is ours to parse; what follows it is SQL and
+ * goes through the server's own grammar.  parse_lone_expression() also serves
+ * expression.c.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <ctype.h>
+
+#include "catalog/namespace.h"
+#include "common/string.h"
+#include "indextable.h"
+#include "mb/pg_wchar.h"
+#include "nodes/parsenodes.h"
+#include "parser/parse_type.h"
+#include "parser/parser.h"
+#include "parser/scansup.h"
+#include "utils/builtins.h"
+#include "utils/fmgrprotos.h"
+#include "utils/lsyscache.h"
+
+typedef struct SpecError
+{
+	const char *spec;
+	int			offset;			/* where the spec's tail begins in what is parsed */
+	int			start;			/* where it begins in the spec */
+} SpecError;
+
+static void spec_error(const char *text, const char *at, const char *what, const char *hint) pg_attribute_noreturn();
+static const char *parse_column(FieldSpec *spec, const char *p);
+static const char *parse_path(FieldSpec *spec, const char *p);
+static const char *parse_member(FieldSpec *spec, const char *p);
+static const char *parse_subscript(FieldSpec *spec, const char *p);
+static void add_step(FieldSpec *spec, char *name, bool wildcard);
+static void parse_tail(FieldSpec *spec, const char *tail);
+static bool ends_with_as(const char *tail);
+
+#define IS_MEMBER_START(c)	(isalpha((unsigned char) (c)) || (c) == '_' || IS_HIGHBIT_SET(c))
+#define IS_MEMBER_CHAR(c)	(IS_MEMBER_START(c) || isdigit((unsigned char) (c)) || (c) == '$')
+#define IS_SPACE(c)			(scanner_isspace(c))
+
+/*
+ * parse_field_spec
+ *		The field that text describes; errors say at which character.
+ */
+FieldSpec *
+parse_field_spec(const char *text)
+{
+	FieldSpec  *spec = palloc0(sizeof(FieldSpec));
+	const char *p = text;
+
+	spec->text = pstrdup(text);
+	spec->typmod = -1;
+
+	while (IS_SPACE(*p))
+		p++;
+	if (*p == '\0')
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("field is empty"),
+				 errhint("A field is a path into the document, such as \"address.city\", or \"@column\".")));
+
+	p = (*p == '@') ? parse_column(spec, p + 1) : parse_path(spec, p);
+
+	if (*p != '\0' && !IS_SPACE(*p) && strncmp(p, "::", 2) != 0)
+		spec_error(text, p, "expected \".\", \"[\", \"::\" or the end of the path",
+				   "Members with other characters than letters, digits and \"_\" are written in double quotes.");
+	parse_tail(spec, p);
+	return spec;
+}
+
+static void
+spec_error(const char *text, const char *at, const char *what, const char *hint)
+{
+	int			position = pg_mbstrlen_with_len(text, at - text) + 1;
+
+	ereport(ERROR,
+			(errcode(ERRCODE_SYNTAX_ERROR),
+			 errmsg("invalid field \"%s\": %s", text, what),
+			 *at == '\0' ? errdetail("The text ends at character %d.", position) :
+			 errdetail("The error is at character %d, \"%s\".", position, at),
+			 hint ? errhint("%s", hint) : 0));
+}
+
+/* parse_column: an SQL identifier, folded as SQL folds it */
+static const char *
+parse_column(FieldSpec *spec, const char *p)
+{
+	StringInfoData buf;
+	const char *start = p;
+
+	initStringInfo(&buf);
+	if (*p == '"')
+	{
+		for (p++; *p != '\0'; p++)
+		{
+			if (*p == '"' && *++p != '"')
+				break;
+			appendStringInfoChar(&buf, *p);
+		}
+		if (p[-1] != '"' || p - start < 3)
+			spec_error(spec->text, p, "expected a column name in double quotes after \"@\"", NULL);
+		spec->column = buf.data;
+	}
+	else
+	{
+		if (!IS_MEMBER_START(*p))
+			spec_error(spec->text, p, "expected a column name after \"@\"", NULL);
+		while (IS_MEMBER_CHAR(*p))
+			p++;
+		spec->column = downcase_truncate_identifier(start, p - start, false);
+	}
+	spec->name = pstrdup(spec->column);
+	return p;
+}
+
+/* parse_path: member { "." member | "[" subscript "]" }, after an optional "$" */
+static const char *
+parse_path(FieldSpec *spec, const char *p)
+{
+	bool		rooted = (*p == '$');
+
+	if (rooted)
+	{
+		p++;
+		if (*p != '.' && *p != '[')
+			spec_error(spec->text, p, "expected \".\" or \"[\" after \"$\"",
+					   "The whole document is no field; the denormalized strategy copies it.");
+	}
+	else if (*p != '[')
+		p = parse_member(spec, p);
+
+	for (;;)
+	{
+		if (*p == '.')
+			p = parse_member(spec, p + 1);
+		else if (*p == '[')
+			p = parse_subscript(spec, p + 1);
+		else
+			return p;
+	}
+}
+
+static const char *
+parse_member(FieldSpec *spec, const char *p)
+{
+	const char *start = p;
+	char	   *name;
+
+	if (*p == '"')
+	{
+		JsonbValue	value;
+		Jsonb	   *json;
+
+		for (p++; *p != '\0' && *p != '"'; p++)
+			if (*p == '\\' && p[1] != '\0')
+				p++;
+		if (*p == '\0')
+			spec_error(spec->text, start, "a double quote is not closed", NULL);
+		p++;
+		/* A quoted member is a JSON string, with a JSON string's escapes. */
+		json = DatumGetJsonbP(DirectFunctionCall1(jsonb_in,
+												  CStringGetDatum(pnstrdup(start, p - start))));
+		JsonbExtractScalar(&json->root, &value);
+		name = pnstrdup(value.val.string.val, value.val.string.len);
+	}
+	else
+	{
+		if (!IS_MEMBER_START(*p))
+			spec_error(spec->text, p, "expected the name of a member",
+					   "Members with other characters than letters, digits and \"_\" are written in double quotes.");
+		while (IS_MEMBER_CHAR(*p))
+			p++;
+		name = pnstrdup(start, p - start);
+	}
+	add_step(spec, name, false);
+	spec->name = name;
+	return p;
+}
+
+static const char *
+parse_subscript(FieldSpec *spec, const char *p)
+{
+	const char *start = p;
+
+	if (*p == '*')
+	{
+		p++;
+		add_step(spec, NULL, true);
+		spec->multi = true;
+	}
+	else
+	{
+		if (*p == '-')
+			p++;
+		while (isdigit((unsigned char) *p))
+			p++;
+		if (p == start || p[-1] == '-' || p - start > 9)
+			spec_error(spec->text, start, "expected \"*\" or a number after \"[\"", NULL);
+		add_step(spec, pnstrdup(start, p - start), false);
+	}
+	if (*p != ']')
+		spec_error(spec->text, p, "expected \"]\"", NULL);
+	return p + 1;
+}
+
+static void
+add_step(FieldSpec *spec, char *name, bool wildcard)
+{
+	PathStep   *step;
+
+	spec->steps = spec->steps == NULL ? palloc(sizeof(PathStep)) :
+		repalloc(spec->steps, sizeof(PathStep) * (spec->nsteps + 1));
+	step = &spec->steps[spec->nsteps++];
+	memset(step, 0, sizeof(PathStep));
+	step->wildcard = wildcard;
+	if (name != NULL)
+	{
+		char	   *end;
+
+		/* What the #>> operator takes for a subscript when it meets an array. */
+		step->name = name;
+		step->len = strlen(name);
+		errno = 0;
+		step->index = strtoint(name, &end, 10);
+		step->is_index = (end != name && *end == '\0' && errno == 0);
+	}
+}
+
+/* spec_error_callback: makes the grammar's error position one in the spec */
+static void
+spec_error_callback(void *arg)
+{
+	SpecError  *where = arg;
+	int			position = geterrposition();
+
+	if (position > where->offset)
+	{
+		errposition(0);
+		internalerrposition(position - where->offset + where->start);
+		internalerrquery(where->spec);
+	}
+	errcontext("field \"%s\"", where->spec);
+}
+
+/* parse_tail: [::type] [COLLATE "c"] [AS name], by the server's grammar */
+static void
+parse_tail(FieldSpec *spec, const char *tail)
+{
+	SpecError	where;
+	ErrorContextCallback callback;
+	ResTarget  *target;
+	Node	   *node;
+
+	while (IS_SPACE(*tail))
+		tail++;
+	if (*tail == '\0')
+		return;
+
+	where.spec = spec->text;
+	where.offset = strlen("SELECT NULL ");
+	where.start = pg_mbstrlen_with_len(spec->text, tail - spec->text);
+	callback.callback = spec_error_callback;
+	callback.arg = &where;
+	callback.previous = error_context_stack;
+	error_context_stack = &callback;
+
+	target = parse_lone_expression("NULL ", tail);
+	if (target != NULL)
+	{
+		node = target->val;
+		if (IsA(node, CollateClause))
+		{
+			spec->collation = get_collation_oid(((CollateClause *) node)->collname, false);
+			node = ((CollateClause *) node)->arg;
+		}
+		if (IsA(node, TypeCast))
+		{
+			TypeName   *type = ((TypeCast *) node)->typeName;
+
+			if (type->setof)
+				target = NULL;
+			else
+				typenameTypeIdAndMod(NULL, type, &spec->type, &spec->typmod);
+			node = ((TypeCast *) node)->arg;
+		}
+		if (!IsA(node, A_Const) || !((A_Const *) node)->isnull)
+			target = NULL;
+		/* SQL allows a name without AS, which would hide "address city". */
+		if (target != NULL && target->name != NULL)
+		{
+			if (ends_with_as(tail))
+				spec->name = target->name;
+			else
+				target = NULL;
+		}
+	}
+	error_context_stack = callback.previous;
+
+	if (target == NULL)
+		spec_error(spec->text, tail, "expected [::type] [COLLATE \"c\"] [AS name] after the path", NULL);
+}
+
+/* ends_with_as: whether the last word is preceded by AS */
+static bool
+ends_with_as(const char *tail)
+{
+	const char *p = tail + strlen(tail);
+
+	while (p > tail && IS_SPACE(p[-1]))
+		p--;
+	if (p > tail && p[-1] == '"')
+	{
+		/* back over the name, in which double quotes come in pairs */
+		for (p--; p > tail; p--)
+		{
+			if (p[-1] != '"')
+				continue;
+			if (p - 1 > tail && p[-2] == '"')
+				p--;
+			else
+				break;
+		}
+		p--;
+	}
+	else
+		while (p > tail && IS_MEMBER_CHAR(p[-1]))
+			p--;
+	while (p > tail && IS_SPACE(p[-1]))
+		p--;
+	return p - tail >= 2 && pg_strncasecmp(p - 2, "as", 2) == 0 &&
+		(p - tail == 2 || !IS_MEMBER_CHAR(p[-3]));
+}
+
+/*
+ * parse_lone_expression
+ *		The one target of "SELECT prefix text", or NULL where text is anything
+ *		but a lone expression: another statement, a FROM, a second column.
+ */
+ResTarget *
+parse_lone_expression(const char *prefix, const char *text)
+{
+	List	   *parsed;
+	SelectStmt *select;
+
+	parsed = raw_parser(psprintf("SELECT %s%s", prefix, text), RAW_PARSE_DEFAULT);
+	if (list_length(parsed) != 1)
+		return NULL;
+	select = (SelectStmt *) linitial_node(RawStmt, parsed)->stmt;
+	if (!IsA(select, SelectStmt) ||
+		list_length(select->targetList) != 1 ||
+		select->op != SETOP_NONE ||
+		select->distinctClause != NIL || select->intoClause != NULL ||
+		select->fromClause != NIL || select->whereClause != NULL ||
+		select->groupClause != NIL || select->havingClause != NULL ||
+		select->windowClause != NIL || select->valuesLists != NIL ||
+		select->sortClause != NIL || select->limitOffset != NULL ||
+		select->limitCount != NULL || select->lockingClause != NIL ||
+		select->withClause != NULL)
+		return NULL;
+	return linitial_node(ResTarget, select->targetList);
+}

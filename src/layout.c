@@ -1,0 +1,253 @@
+/*-------------------------------------------------------------------------
+ *
+ * layout.c
+ *	  The columns and the primary key of an index table.
+ *
+ * Called by create.c to make the table, by build.c for its primary key, and by
+ * apply.c when included fields turn out too long for it.
+ *
+ * An entry has its key fields, the primary key of the fact row, and then the
+ * included fields or the document.  The index table's primary key is key and
+ * primary key, or the key alone if it is unique, and covers everything that is
+ * narrow enough, for index-only scans.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "catalog/heap.h"
+#include "catalog/pg_collation.h"
+#include "catalog/pg_type.h"
+#include "indextable.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+
+static void add_column(List **names, const char *name, const char *what);
+
+/*
+ * layout_names
+ *		The names of the columns, in order; refuses those that cannot be.
+ */
+static List *
+layout_names(IndexDef *def, Relation fact)
+{
+	FactDef    *factdef = def->fact;
+	List	   *names = NIL;
+	int			i;
+
+	for (i = 0; i < def->nkeys; i++)
+		add_column(&names, def->fields[i].spec->name, def->fields[i].spec->text);
+	for (i = 0; i < factdef->npk; i++)
+		if (def->pk_attno[i] > def->nkeys)
+			add_column(&names,
+					   get_attname(factdef->relid, factdef->pk_attno[i], false),
+					   "primary key");
+	for (i = def->nkeys; i < def->nkeys + def->nincludes; i++)
+		add_column(&names, def->fields[i].spec->name, def->fields[i].spec->text);
+	if (def->doc_attno != 0)
+		add_column(&names,
+				   get_attname(factdef->relid, factdef->doc_attno[def->docno], false),
+				   "document");
+	if (def->nident > INDEX_MAX_KEYS)
+		ereport(ERROR,
+				(errcode(ERRCODE_TOO_MANY_COLUMNS),
+				 errmsg("key and primary key have %d columns together", def->nident),
+				 errdetail("An index can have %d columns.", INDEX_MAX_KEYS)));
+	return names;
+}
+
+static void
+add_column(List **names, const char *name, const char *what)
+{
+	ListCell   *cell;
+
+	if (strlen(name) >= NAMEDATALEN)
+		ereport(ERROR,
+				(errcode(ERRCODE_NAME_TOO_LONG),
+				 errmsg("column name \"%s\" is too long", name),
+				 errdetail("A name can have %d bytes.", NAMEDATALEN - 1),
+				 errhint("Name the field with AS.")));
+	if (name[0] == '\0')
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_NAME),
+				 errmsg("field \"%s\" has an empty name", what),
+				 errhint("Name the field with AS.")));
+	if (SystemAttributeByName(name) != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_RESERVED_NAME),
+				 errmsg("column name \"%s\" is reserved for a system column", name),
+				 errhint("Name the field with AS.")));
+	foreach(cell, *names)
+		if (strcmp(lfirst(cell), name) == 0)
+			ereport(ERROR,
+					(errcode(ERRCODE_DUPLICATE_COLUMN),
+					 errmsg("column name \"%s\" would be there twice in the index table", name),
+					 errdetail("Columns are named after the last member of a path; the fact table's primary key has its own names."),
+					 errhint("Name the field with AS.")));
+	*names = lappend(*names, pstrdup(name));
+}
+
+static void
+append_column(StringInfo sql, const char *name, Oid type, int32 typmod, Oid collation, bool not_null)
+{
+	appendStringInfo(sql, "%s%s %s", sql->len > 0 ? ", " : "", quote_identifier(name),
+					 format_type_with_typemod(type, typmod));
+	if (OidIsValid(collation) && collation != get_typcollation(type))
+	{
+		HeapTuple	tuple = SearchSysCache1(COLLOID, ObjectIdGetDatum(collation));
+		Form_pg_collation form;
+
+		if (!HeapTupleIsValid(tuple))
+			elog(ERROR, "cache lookup failed for collation %u", collation);
+		form = (Form_pg_collation) GETSTRUCT(tuple);
+		appendStringInfo(sql, " COLLATE %s",
+						 quote_qualified_identifier(get_namespace_name(form->collnamespace),
+													NameStr(form->collname)));
+		ReleaseSysCache(tuple);
+	}
+	if (not_null)
+		appendStringInfoString(sql, " NOT NULL");
+}
+
+/* layout_columns: the column list for CREATE TABLE */
+char *
+layout_columns(IndexDef *def, Relation fact)
+{
+	FactDef    *factdef = def->fact;
+	List	   *names = layout_names(def, fact);
+	StringInfoData sql;
+	AttrNumber	attno = 0;
+	int			i;
+
+	initStringInfo(&sql);
+	for (i = 0; i < def->nkeys; i++)
+	{
+		Field	   *field = &def->fields[i];
+
+		append_column(&sql, list_nth(names, attno++), field->type, field->typmod,
+					  field->collation, true);
+	}
+	for (i = 0; i < factdef->npk; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(fact), factdef->pk_attno[i] - 1);
+
+		if (def->pk_attno[i] > def->nkeys)
+			append_column(&sql, list_nth(names, attno++), att->atttypid, att->atttypmod,
+						  att->attcollation, true);
+	}
+	for (i = def->nkeys; i < def->nkeys + def->nincludes; i++)
+	{
+		Field	   *field = &def->fields[i];
+
+		append_column(&sql, list_nth(names, attno++), field->type, field->typmod,
+					  field->collation, false);
+	}
+	if (def->doc_attno != 0)
+		append_column(&sql, list_nth(names, attno++), JSONBOID, -1, InvalidOid, false);
+	return sql.data;
+}
+
+/*
+ * layout_primary_key
+ *		The constraint to add to an index table, which exists.  covering is
+ *		whether the included fields go into the index.
+ */
+char *
+layout_primary_key(IndexDef *def, bool covering)
+{
+	StringInfoData sql;
+	int			nkey = def->is_unique ? def->nkeys : def->nident;
+	int			nall = covering ? def->nident + def->nincludes : def->nident;
+	Relation	rel = table_open(def->relid, AccessShareLock);
+	int			n = 0;
+	int			i;
+
+	initStringInfo(&sql);
+	appendStringInfoString(&sql, "PRIMARY KEY (");
+	for (i = 0; i < RelationGetNumberOfAttributes(rel) && n < nall; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel), i);
+
+		if (att->attisdropped)
+			continue;
+		appendStringInfo(&sql, "%s%s", n == 0 ? "" : n == nkey ? ") INCLUDE (" : ", ",
+						 quote_identifier(NameStr(att->attname)));
+		n++;
+	}
+	appendStringInfoChar(&sql, ')');
+	table_close(rel, NoLock);
+	return sql.data;
+}
+
+/* primary_key_of: the index of a table's primary key, open, or NULL */
+Relation
+primary_key_of(Relation rel, LOCKMODE mode)
+{
+	ListCell   *cell;
+
+	foreach(cell, RelationGetIndexList(rel))
+	{
+		Relation	index = index_open(lfirst_oid(cell), mode);
+
+		if (index->rd_index->indisprimary && index->rd_index->indisvalid)
+			return index;
+		index_close(index, mode);
+	}
+	return NULL;
+}
+
+/* layout_covers: whether a primary key has the included fields */
+bool
+layout_covers(IndexDef *def, Relation primary_key)
+{
+	return def->nincludes > 0 &&
+		primary_key->rd_index->indnatts >= def->nident + def->nincludes;
+}
+
+/* layout_can_cover: whether an index has room for the included fields' columns */
+bool
+layout_can_cover(IndexDef *def)
+{
+	return def->nincludes > 0 && def->nident + def->nincludes <= INDEX_MAX_KEYS;
+}
+
+/*
+ * layout_demote
+ *		Makes the primary key anew without the included fields, because one of
+ *		them is too long for a btree.
+ *
+ * This happens once in the life of an index table, in the transaction of the
+ * writer who brings the long value, and locks the index table until it ends.
+ * The alternatives are to refuse the write, or never to have index-only scans.
+ */
+void
+layout_demote(IndexDef *def)
+{
+	Relation	rel;
+	Relation	index;
+	char	   *constraint;
+	bool		covers;
+
+	if (!lock_if_exists(def->relid, AccessExclusiveLock))
+		return;
+	rel = table_open(def->relid, NoLock);
+	index = primary_key_of(rel, AccessShareLock);
+	covers = index != NULL && layout_covers(def, index);
+	constraint = covers ? pstrdup(quote_identifier(RelationGetRelationName(index))) : NULL;
+	if (index != NULL)
+		index_close(index, NoLock);
+	table_close(rel, NoLock);
+	if (!covers)
+		return;					/* somebody else did while we waited for the lock */
+
+	ereport(LOG,
+			(errmsg("rebuilding the primary key of index table \"%s\" without its included fields",
+					def->name),
+			 errdetail("An entry is too long to be in an index whole. Index-only scans of included fields end.")));
+	run_sql(catalog_owner(), "ALTER TABLE %s DROP CONSTRAINT %s, ADD %s",
+			quoted_relation(def->relid), constraint, layout_primary_key(def, false));
+}

@@ -1,0 +1,472 @@
+/*-------------------------------------------------------------------------
+ *
+ * lookup.c
+ *	  indextable.lookup(): from a key to fact documents or fact rows.
+ *
+ * Called by users.  Scans the index table's primary key, and probes the fact
+ * table's primary key for each entry, with the query's own snapshot; no plan is
+ * made.  Only where row security applies to the fact table does the executor
+ * fetch the rows.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/relation.h"
+#include "access/table.h"
+#include "catalog/pg_type.h"
+#include "common/hashfn.h"
+#include "executor/executor.h"
+#include "executor/spi.h"
+#include "funcapi.h"
+#include "indextable.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "utils/builtins.h"
+#include "utils/datum.h"
+#include "utils/hsearch.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rls.h"
+#include "utils/snapmgr.h"
+#include "utils/tuplestore.h"
+
+PG_FUNCTION_INFO_V1(indextable_lookup_documents);
+PG_FUNCTION_INFO_V1(indextable_lookup_rows);
+
+typedef struct Lookup
+{
+	IndexDef   *def;
+	FactDef    *factdef;
+	Relation	fact;
+	Relation	index_table;
+	bool		rows;			/* whole rows, else documents */
+	bool		copies;			/* the index table's copy of the document will do */
+	bool		secured;		/* row security applies to the fact table */
+	Tuplestorestate *store;
+	TupleDesc	desc;			/* of the result */
+	HTAB	   *seen;			/* primary keys of rows that were returned, or NULL */
+	Snapshot	snapshot;
+	Relation	fact_pk;		/* fetching directly: opened on demand */
+	IndexScanDesc fact_scan;
+	TupleTableSlot *fact_slot;
+	SPIPlanPtr	plan;			/* fetching through the executor */
+} Lookup;
+
+static void row_type_error(Oid type, const char *fact) pg_attribute_noreturn();
+static void lookup(FunctionCallInfo fcinfo, Oid index_table, Jsonb *key, bool rows);
+static bool open_tables(Lookup *l, Oid index_table);
+static void check_access(Lookup *l);
+static int	bind_key(Lookup *l, Jsonb *key, ScanKey keys);
+static bool first_time(Lookup *l, TupleTableSlot *entry);
+static void fetch(Lookup *l, TupleTableSlot *entry);
+static void fetch_directly(Lookup *l, TupleTableSlot *entry);
+static void fetch_secured(Lookup *l, TupleTableSlot *entry);
+static void put(Lookup *l, TupleTableSlot *row, Datum document, bool isnull);
+
+Datum
+indextable_lookup_documents(PG_FUNCTION_ARGS)
+{
+	lookup(fcinfo, PG_GETARG_OID(0), PG_GETARG_JSONB_P(1), false);
+	return (Datum) 0;
+}
+
+Datum
+indextable_lookup_rows(PG_FUNCTION_ARGS)
+{
+	Oid			type = get_fn_expr_argtype(fcinfo->flinfo, 0);
+
+	if (!type_is_rowtype(type))
+		row_type_error(type, NULL);
+	if (PG_ARGISNULL(1) || PG_ARGISNULL(2))
+	{
+		InitMaterializedSRF(fcinfo, 0);
+		return (Datum) 0;
+	}
+	lookup(fcinfo, PG_GETARG_OID(1), PG_GETARG_JSONB_P(2), true);
+	return (Datum) 0;
+}
+
+static void
+row_type_error(Oid type, const char *fact)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_DATATYPE_MISMATCH),
+			 errmsg("row_type must be the type of the fact table's rows"),
+			 errdetail("It is %s.", format_type_be(type)),
+			 fact != NULL ? errhint("Use NULL::%s.", fact) :
+			 errhint("Use NULL::fact_table.")));
+}
+
+static void
+lookup(FunctionCallInfo fcinfo, Oid index_table, Jsonb *key, bool rows)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	Lookup		l = {0};
+	ScanKeyData keys[INDEX_MAX_KEYS];
+	int			nkeys;
+
+	InitMaterializedSRF(fcinfo, rows ? 0 : MAT_SRF_USE_EXPECTED_DESC);
+	l.store = rsinfo->setResult;
+	l.desc = rsinfo->setDesc;
+	l.rows = rows;
+	l.snapshot = GetActiveSnapshot();
+	if (!open_tables(&l, index_table))
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 get_rel_name(index_table) != NULL ?
+				 errmsg("\"%s\" is not an index table", get_rel_name(index_table)) :
+				 errmsg("relation with OID %u does not exist", index_table),
+				 errhint("The view indextable.index_tables shows what there is.")));
+	check_access(&l);
+	if (rows)
+	{
+		Oid			type = get_fn_expr_argtype(fcinfo->flinfo, 0);
+
+		if (type != l.fact->rd_rel->reltype)
+			row_type_error(type, quoted_relation(l.factdef->relid));
+	}
+
+	nkeys = bind_key(&l, key, keys);
+	if (nkeys > 0)
+	{
+		Relation	index = index_open(l.def->primary_index, AccessShareLock);
+		TupleTableSlot *entry = table_slot_create(l.index_table, NULL);
+		IndexScanDesc scan = index_beginscan_compat(l.index_table, index, l.snapshot, nkeys);
+
+		index_rescan(scan, keys, nkeys, NULL, 0);
+		while (index_getnext_slot(scan, ForwardScanDirection, entry))
+		{
+			CHECK_FOR_INTERRUPTS();
+			/* Only the elements of an array can bring a row in twice. */
+			if (l.def->multi && nkeys <= l.def->multi_field && !first_time(&l, entry))
+				continue;
+			fetch(&l, entry);
+		}
+		index_endscan(scan);
+		ExecDropSingleTupleTableSlot(entry);
+		index_close(index, NoLock);
+	}
+
+	if (l.fact_scan != NULL)
+	{
+		index_endscan(l.fact_scan);
+		ExecDropSingleTupleTableSlot(l.fact_slot);
+		index_close(l.fact_pk, NoLock);
+	}
+	if (l.plan != NULL)
+		SPI_freeplan(l.plan);
+	table_close(l.index_table, NoLock);
+	table_close(l.fact, NoLock);
+	definition_unpin(l.factdef);
+}
+
+/* open_tables: fact table first, as everybody does; false if it is no index table */
+static bool
+open_tables(Lookup *l, Oid index_table)
+{
+	for (;;)
+	{
+		l->def = definition_of_index_table(index_table, &l->factdef);
+		if (l->def == NULL)
+			return false;
+		LockRelationOid(index_table, AccessShareLock);
+		if (!l->factdef->stale)
+			break;
+	}
+	l->fact = table_open(l->factdef->relid, NoLock);
+	l->index_table = table_open(index_table, NoLock);
+	definition_pin(l->factdef);
+	return true;
+}
+
+static void
+check_access(Lookup *l)
+{
+	IndexDef   *def = l->def;
+	AclResult	result;
+
+	result = pg_class_aclcheck(def->relid, GetUserId(), ACL_SELECT);
+	if (result != ACLCHECK_OK)
+		aclcheck_error(result, OBJECT_TABLE, def->name);
+
+	l->secured = check_enable_rls(l->factdef->relid, InvalidOid, false) == RLS_ENABLED;
+	l->copies = def->doc_attno != 0 && !l->rows && !l->secured;
+	if (!l->copies)
+	{
+		result = pg_class_aclcheck(l->factdef->relid, GetUserId(), ACL_SELECT);
+		if (result != ACLCHECK_OK)
+			aclcheck_error(result, OBJECT_TABLE, l->factdef->name);
+	}
+
+	if (!def->active)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("index table \"%s\" is not active", def->name),
+				 errhint("The view indextable.index_tables shows its state.")));
+
+	/*
+	 * The entries of an index table that is younger than our snapshot are not
+	 * those of the fact rows that the snapshot sees.
+	 */
+	if (TransactionIdIsNormal(def->xmin) && !TransactionIdIsCurrentTransactionId(def->xmin))
+	{
+		if (XidInMVCCSnapshot(def->xmin, l->snapshot))
+			ereport(ERROR,
+					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+					 errmsg("index table \"%s\" is younger than this transaction's snapshot",
+							def->name),
+					 errhint("Look it up in a new transaction.")));
+		if (TransactionIdPrecedes(def->xmin, l->snapshot->xmin))
+			def->xmin = FrozenTransactionId;
+	}
+}
+
+/*
+ * bind_key
+ *		Turns {"column": value, ...} into search keys; 0 if a value is null, so
+ *		that nothing can match.
+ */
+static int
+bind_key(Lookup *l, Jsonb *key, ScanKey keys)
+{
+	IndexDef   *def = l->def;
+	JsonbIterator *it;
+	JsonbIteratorToken token;
+	JsonbValue	value;
+	bool		given[INDEX_MAX_KEYS] = {0};
+	bool		null = false;
+	int			n = 0;
+	int			i = 0;
+
+	if (!JsonContainerIsObject(&key->root) || JsonContainerSize(&key->root) == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("key must be an object with at least one column"),
+				 errhint("For example: '{\"%s\": ...}'.",
+						 NameStr(TupleDescAttr(def->desc, def->ident[0] - 1)->attname))));
+
+	memcpy(keys, def->search_keys, sizeof(ScanKeyData) * def->nkeys);
+	it = JsonbIteratorInit(&key->root);
+	while ((token = JsonbIteratorNext(&it, &value, true)) != WJB_DONE)
+	{
+		if (token == WJB_KEY)
+		{
+			char	   *name = pnstrdup(value.val.string.val, value.val.string.len);
+
+			for (i = 0; i < def->nkeys; i++)
+				if (strcmp(name, NameStr(TupleDescAttr(def->desc,
+													   def->fields[i].attno - 1)->attname)) == 0)
+					break;
+			if (i == def->nkeys)
+				ereport(ERROR,
+						(errcode(ERRCODE_UNDEFINED_COLUMN),
+						 errmsg("\"%s\" is not a key column of index table \"%s\"", name, def->name)));
+			given[i] = true;
+			n++;
+		}
+		else if (token == WJB_VALUE && !key_value_cast(def, i, &value, &keys[i].sk_argument))
+			null = true;
+	}
+	for (i = 0; i < n; i++)
+		if (!given[i])
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("key must have the leading key columns of index table \"%s\"", def->name),
+					 errdetail("Column \"%s\" is missing.",
+							   NameStr(TupleDescAttr(def->desc, def->fields[i].attno - 1)->attname))));
+	return null ? 0 : n;
+}
+
+
+static void
+fetch(Lookup *l, TupleTableSlot *entry)
+{
+	bool		isnull;
+
+	if (l->copies)
+	{
+		Datum		document = slot_getattr(entry, l->def->doc_attno, &isnull);
+
+		put(l, NULL, document, isnull);
+	}
+	else if (l->secured)
+		fetch_secured(l, entry);
+	else
+		fetch_directly(l, entry);
+}
+
+typedef struct RowId
+{
+	char	   *bytes;
+	int			len;
+} RowId;
+
+static uint32
+row_id_hash(const void *key, Size size)
+{
+	const RowId *id = key;
+
+	return hash_bytes((unsigned char *) id->bytes, id->len);
+}
+
+static int
+row_id_match(const void *a, const void *b, Size size)
+{
+	const RowId *x = a;
+	const RowId *y = b;
+
+	return x->len == y->len ? memcmp(x->bytes, y->bytes, x->len) : 1;
+}
+
+/* first_time: whether no entry of the same fact row came before this one */
+static bool
+first_time(Lookup *l, TupleTableSlot *entry)
+{
+	StringInfoData bytes;
+	RowId		id;
+	bool		found;
+	int			i;
+
+	if (l->seen == NULL)
+	{
+		HASHCTL		ctl;
+
+		ctl.keysize = sizeof(RowId);
+		ctl.entrysize = sizeof(RowId);
+		ctl.hash = row_id_hash;
+		ctl.match = row_id_match;
+		ctl.hcxt = CurrentMemoryContext;
+		l->seen = hash_create("rows looked up", 256, &ctl,
+							  HASH_ELEM | HASH_FUNCTION | HASH_COMPARE | HASH_CONTEXT);
+	}
+
+	/* All entries of a row hold its primary key with the same bytes. */
+	initStringInfo(&bytes);
+	for (i = 0; i < l->factdef->npk; i++)
+	{
+		bool		isnull;
+		Datum		value = slot_getattr(entry, l->def->pk_attno[i], &isnull);
+		Form_pg_attribute att = TupleDescAttr(l->def->desc, l->def->pk_attno[i] - 1);
+		Size		size;
+
+		if (att->attlen == -1)
+			value = PointerGetDatum(PG_DETOAST_DATUM(value));
+		size = datumGetSize(value, att->attbyval, att->attlen);
+		appendBinaryStringInfo(&bytes, (char *) &size, sizeof(size));
+		appendBinaryStringInfo(&bytes, att->attbyval ? (char *) &value : DatumGetPointer(value), size);
+	}
+	id.bytes = bytes.data;
+	id.len = bytes.len;
+	hash_search(l->seen, &id, HASH_ENTER, &found);
+	if (found)
+		pfree(bytes.data);
+	return !found;
+}
+
+static void
+fetch_directly(Lookup *l, TupleTableSlot *entry)
+{
+	FactDef    *factdef = l->factdef;
+	ScanKeyData keys[INDEX_MAX_KEYS];
+	int			i;
+
+	if (l->fact_scan == NULL)
+	{
+		l->fact_pk = index_open(factdef->pk_index, AccessShareLock);
+		l->fact_slot = table_slot_create(l->fact, NULL);
+		l->fact_scan = index_beginscan_compat(l->fact, l->fact_pk, l->snapshot, factdef->npk);
+	}
+	memcpy(keys, factdef->pk_keys, sizeof(ScanKeyData) * factdef->npk);
+	for (i = 0; i < factdef->npk; i++)
+	{
+		bool		isnull;
+
+		keys[i].sk_argument = slot_getattr(entry, l->def->pk_attno[i], &isnull);
+	}
+	index_rescan(l->fact_scan, keys, factdef->npk, NULL, 0);
+	if (index_getnext_slot(l->fact_scan, ForwardScanDirection, l->fact_slot))
+	{
+		bool		isnull = false;
+		Datum		document = 0;
+
+		if (!l->rows)
+			document = slot_getattr(l->fact_slot, factdef->doc_attno[l->def->docno], &isnull);
+		put(l, l->fact_slot, document, isnull);
+	}
+	ExecClearTuple(l->fact_slot);
+}
+
+/* fetch_secured: as a plain query of the user would, policies and all */
+static void
+fetch_secured(Lookup *l, TupleTableSlot *entry)
+{
+	FactDef    *factdef = l->factdef;
+	TupleDesc	desc = RelationGetDescr(l->fact);
+	Datum	   *values = palloc(sizeof(Datum) * factdef->npk);
+	int			i;
+
+	SPI_connect();
+	if (l->plan == NULL)
+	{
+		Oid		   *types = palloc(sizeof(Oid) * factdef->npk);
+		StringInfoData sql;
+
+		initStringInfo(&sql);
+		appendStringInfo(&sql, "SELECT %s FROM ONLY %s f WHERE ",
+						 l->rows ? "f" :
+						 quote_identifier(NameStr(TupleDescAttr(desc, factdef->doc_attno[l->def->docno] - 1)->attname)),
+						 quoted_relation(factdef->relid));
+		for (i = 0; i < factdef->npk; i++)
+		{
+			Form_pg_attribute att = TupleDescAttr(desc, factdef->pk_attno[i] - 1);
+			char	   *column = psprintf("f.%s", quote_identifier(NameStr(att->attname)));
+
+			if (i > 0)
+				appendStringInfoString(&sql, " AND ");
+			types[i] = att->atttypid;
+			generate_operator_clause(&sql, column, att->atttypid,
+									 get_equality_operator(att->atttypid),
+									 psprintf("$%d", i + 1), att->atttypid);
+		}
+		l->plan = SPI_prepare(sql.data, factdef->npk, types);
+		if (l->plan == NULL)
+			elog(ERROR, "SPI_prepare failed: %s", SPI_result_code_string(SPI_result));
+		SPI_keepplan(l->plan);
+	}
+	for (i = 0; i < factdef->npk; i++)
+	{
+		bool		isnull;
+
+		values[i] = slot_getattr(entry, l->def->pk_attno[i], &isnull);
+	}
+	if (SPI_execute_plan(l->plan, values, NULL, true, 0) != SPI_OK_SELECT)
+		elog(ERROR, "could not read table \"%s\"", factdef->name);
+	if (SPI_processed > 0)
+	{
+		bool		isnull;
+		Datum		value = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull);
+
+		if (l->rows)
+		{
+			TupleTableSlot *row = MakeSingleTupleTableSlot(l->desc, &TTSOpsHeapTuple);
+
+			ExecStoreHeapTupleDatum(value, row);
+			put(l, row, 0, false);
+			ExecDropSingleTupleTableSlot(row);
+		}
+		else
+			put(l, NULL, value, isnull);
+	}
+	SPI_finish();
+}
+
+static void
+put(Lookup *l, TupleTableSlot *row, Datum document, bool isnull)
+{
+	if (l->rows)
+		tuplestore_puttupleslot(l->store, row);
+	else
+		tuplestore_putvalues(l->store, l->desc, &document, &isnull);
+}

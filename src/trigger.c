@@ -1,0 +1,310 @@
+/*-------------------------------------------------------------------------
+ *
+ * trigger.c
+ *	  The trigger function of fact tables.
+ *
+ * Called by the server before a statement (collect from here on), after each
+ * row (what has changed?), after the statement (write it), and after TRUNCATE.
+ *
+ * Why the index tables are right after every statement, whatever other triggers
+ * do.  A row goes through versions v0, v1, ... vn, and each step vk-1 -> vk
+ * brings one event here; nested statements make the events come out of order,
+ * but all of them come.  An event deletes the entries that vk-1 has and the live
+ * version lacks, and adds those that the live version has and vk-1 lacks.  Take
+ * an entry that vn has, and the last step that introduced it: when that event
+ * came, every version from then on had the entry, the live one too, so it was
+ * added, and no later event found it lacking.  The other way round for an entry
+ * that vn lacks.  A row that does not exist has no entries; a step that changes
+ * no entry can be left out.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/sysattr.h"
+#include "access/xact.h"
+#include "commands/trigger.h"
+#include "indextable.h"
+#include "miscadmin.h"
+#include "utils/snapmgr.h"
+
+PG_FUNCTION_INFO_V1(indextable_maintain);
+
+/* One version of the row that the trigger fired for. */
+typedef struct Version
+{
+	FactRow		row;
+	Entries    *entries;		/* by index table; NULL: the version does not exist */
+	int		   *skipped;		/* entries left out, by index table */
+} Version;
+
+static void maintain_row(TriggerData *trigdata);
+static void maintain_truncate(Relation fact);
+static void truncate_index_table(Oid relid, Oid owner);
+static FactDef *definition(Relation fact);
+static bool nothing_changed(FactDef *def, TupleTableSlot *old, TupleTableSlot *new,
+							Bitmapset *columns);
+static bool same_key(FactDef *def, TupleTableSlot *old, TupleTableSlot *new);
+static void extract_version(FactDef *def, TupleTableSlot *slot, bool report, Version *version);
+static void reconcile(FactDef *def, Version *before, Version *after);
+static void live_version(FactDef *def, Relation fact, TupleTableSlot *row, Version *live);
+
+Datum
+indextable_maintain(PG_FUNCTION_ARGS)
+{
+	TriggerData *trigdata = (TriggerData *) fcinfo->context;
+
+	if (!CALLED_AS_TRIGGER(fcinfo))
+		ereport(ERROR,
+				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+				 errmsg("function \"%s\" was not called by the trigger manager",
+						IT_SCHEMA ".maintain")));
+
+	if (TRIGGER_FIRED_AFTER(trigdata->tg_event) && TRIGGER_FIRED_FOR_ROW(trigdata->tg_event))
+		maintain_row(trigdata);
+	else if (TRIGGER_FIRED_BY_TRUNCATE(trigdata->tg_event))
+		maintain_truncate(trigdata->tg_relation);
+	else if (TRIGGER_FIRED_BEFORE(trigdata->tg_event))
+	{
+		definition(trigdata->tg_relation);
+		batch_begin_statement(RelationGetRelid(trigdata->tg_relation));
+	}
+	else
+		batch_end_statement(RelationGetRelid(trigdata->tg_relation));
+	return PointerGetDatum(NULL);
+}
+
+/* definition: of a table that has our triggers, which must not be there unregistered */
+static FactDef *
+definition(Relation fact)
+{
+	FactDef    *def = definition_of_fact(fact, RelationGetRelid(fact));
+
+	if (!def->registered)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("table \"%s\" has triggers of indextable but is not registered",
+						RelationGetRelationName(fact)),
+				 errdetail("Its index tables would not be kept in step."),
+				 errhint("Drop the triggers whose names begin with \"indextable_\", then call indextable.create().")));
+	return def;
+}
+
+static void
+maintain_row(TriggerData *trigdata)
+{
+	Relation	fact = trigdata->tg_relation;
+	TupleTableSlot *old = NULL;
+	TupleTableSlot *new = NULL;
+	FactDef    *def;
+	Version		before;
+	Version		after;
+	Version		live;
+	bool		moved;
+
+	if (TRIGGER_FIRED_BY_INSERT(trigdata->tg_event))
+		new = trigdata->tg_trigslot;
+	else
+	{
+		old = trigdata->tg_trigslot;
+		if (TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event))
+			new = trigdata->tg_newslot;
+	}
+
+	do
+	{
+		bool		changed = false;
+		int			i;
+
+		def = definition(fact);
+		if (def->ndefs == 0)
+			return;
+		if (old != NULL && new != NULL && nothing_changed(def, old, new, def->used))
+			return;
+		moved = old != NULL && new != NULL && !same_key(def, old, new);
+		extract_version(def, old, false, &before);
+		extract_version(def, new, true, &after);
+		for (i = 0; i < def->ndefs && !changed; i++)
+			changed = after.skipped[i] > 0 ||
+				!entries_equal(def->defs[i], &before.entries[i], &after.entries[i]);
+		if (!changed && !moved)
+			return;
+	} while (!batch_lock(def));
+
+	/* The primary key stays: the live row has it. */
+	if (old != NULL && new != NULL && !moved)
+	{
+		if (def->pk_deferrable || !row_is_live(fact, new))
+		{
+			live_version(def, fact, new, &live);
+			reconcile(def, &before, &live);
+		}
+		else
+			reconcile(def, &before, &after);
+		batch_row_done(def);
+		return;
+	}
+
+	/*
+	 * A key that goes may be back already, but only if rows were inserted by
+	 * the command that deleted this one or by a later one, and we saw them.
+	 */
+	if (old != NULL)
+	{
+		if (def->pk_deferrable ||
+			batch_inserted_since(def->relid, HeapTupleHeaderGetCmax(trigdata->tg_trigtuple->t_data)))
+			live_version(def, fact, old, &live);
+		else
+			extract_version(def, NULL, false, &live);
+		reconcile(def, &before, &live);
+	}
+	if (new != NULL)
+	{
+		HeapTuple	tuple = old != NULL ? trigdata->tg_newtuple : trigdata->tg_trigtuple;
+
+		batch_note_insert(def->relid, HeapTupleHeaderGetCmin(tuple->t_data));
+		extract_version(def, NULL, false, &before);
+		if (def->pk_deferrable || !row_is_live(fact, new))
+		{
+			live_version(def, fact, new, &live);
+			reconcile(def, &before, &live);
+		}
+		else
+			reconcile(def, &before, &after);
+	}
+	batch_row_done(def);
+}
+
+/*
+ * nothing_changed
+ *		Whether these columns are stored with the same bytes in both versions,
+ *		which needs no detoasting: equal TOAST pointers mean equal values.
+ */
+static bool
+nothing_changed(FactDef *def, TupleTableSlot *old, TupleTableSlot *new, Bitmapset *columns)
+{
+	int			i = -1;
+
+	slot_getsomeattrs(old, def->max_attno);
+	slot_getsomeattrs(new, def->max_attno);
+	while ((i = bms_next_member(columns, i)) >= 0)
+	{
+		int			a = i + FirstLowInvalidHeapAttributeNumber - 1;
+		Form_pg_attribute att = TupleDescAttr(old->tts_tupleDescriptor, a);
+
+		if (!same_bytes(old->tts_values[a], old->tts_isnull[a],
+						new->tts_values[a], new->tts_isnull[a], att->attlen, att->attbyval))
+			return false;
+	}
+	return true;
+}
+
+static bool
+same_key(FactDef *def, TupleTableSlot *old, TupleTableSlot *new)
+{
+	return nothing_changed(def, old, new, def->pk_columns);
+}
+
+/* extract_version: a version's entries in every index table; slot may be NULL */
+static void
+extract_version(FactDef *def, TupleTableSlot *slot, bool report, Version *version)
+{
+	int			i;
+
+	version->entries = palloc(sizeof(Entries) * def->ndefs);
+	version->skipped = palloc0(sizeof(int) * def->ndefs);
+	if (slot != NULL)
+		factrow_init(&version->row, def, slot);
+	for (i = 0; i < def->ndefs; i++)
+	{
+		entries_init(&version->entries[i], def->defs[i]);
+		if (slot != NULL)
+			version->skipped[i] = extract_entries(def->defs[i], &version->row, report,
+												  &version->entries[i]);
+	}
+}
+
+/* reconcile: collects what leads from the entries before to those after */
+static void
+reconcile(FactDef *def, Version *before, Version *after)
+{
+	MemoryContext cxt;
+	OpList	   *lists = batch_collect(def, &cxt);
+	int			i;
+
+	for (i = 0; i < def->ndefs; i++)
+	{
+		diff_entries(def->defs[i], &before->entries[i], &after->entries[i], &lists[i], cxt);
+		lists[i].skipped += after->skipped[i];
+	}
+}
+
+typedef struct LiveRows
+{
+	FactDef    *def;
+	Version    *version;
+} LiveRows;
+
+static void
+add_live_row(FactRow *row, void *arg)
+{
+	LiveRows   *live = arg;
+	int			i;
+
+	for (i = 0; i < live->def->ndefs; i++)
+	{
+		Entries		entries;
+
+		entries_init(&entries, live->def->defs[i]);
+		live->version->skipped[i] += extract_entries(live->def->defs[i], row, true, &entries);
+		entries_merge(live->def->defs[i], &live->version->entries[i], &entries);
+	}
+}
+
+/* live_version: the entries of what is live now under the primary key of row */
+static void
+live_version(FactDef *def, Relation fact, TupleTableSlot *row, Version *live)
+{
+	LiveRows	arg = {def, live};
+
+	extract_version(def, NULL, false, live);
+	live_rows(def, fact, row, add_live_row, &arg);
+}
+
+/*
+ * maintain_truncate
+ *		Empties the index tables.  TRUNCATE of the fact table holds a lock that
+ *		keeps everybody out, and is no more visible to old snapshots than this is.
+ */
+static void
+maintain_truncate(Relation fact)
+{
+	FactDef    *def = definition(fact);
+	Oid			owner = def->owner;
+	List	   *index_tables = NIL;
+	ListCell   *cell;
+	int			i;
+
+	batch_discard(def->relid);
+	for (i = 0; i < def->ndefs; i++)
+		index_tables = lappend_oid(index_tables, def->defs[i]->relid);
+	foreach(cell, index_tables)
+		if (lock_if_exists(lfirst_oid(cell), AccessExclusiveLock))
+			truncate_index_table(lfirst_oid(cell), owner);
+}
+
+static void
+truncate_index_table(Oid relid, Oid owner)
+{
+	guard_lifted = relid;
+	PG_TRY();
+	{
+		run_sql(owner, "TRUNCATE TABLE ONLY %s", quoted_relation(relid));
+	}
+	PG_FINALLY();
+	{
+		guard_lifted = InvalidOid;
+	}
+	PG_END_TRY();
+}

@@ -1,0 +1,127 @@
+/*-------------------------------------------------------------------------
+ *
+ * triggers.c
+ *	  Our triggers on the users' tables, and the guard of index tables.
+ *
+ * Called by create.c and drop.c.  What the triggers of fact tables do is in
+ * trigger.c.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/relation.h"
+#include "commands/trigger.h"
+#include "indextable.h"
+#include "storage/lmgr.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+
+PG_FUNCTION_INFO_V1(indextable_guard);
+
+Oid			guard_lifted = InvalidOid;
+
+static const char *const fact_triggers[] = {
+	TRIGGER_BEGIN, TRIGGER_ROW, TRIGGER_END, TRIGGER_TRUNCATE
+};
+
+/*
+ * triggers_install
+ *		Puts our triggers on a fact table, which the caller has locked.
+ *
+ * Without a column list or WHEN, which would miss what BEFORE triggers change;
+ * always enabled, so that they fire on a subscriber and while
+ * session_replication_role is replica.  They are created as the extension's
+ * owner, since nobody else may execute the trigger function.
+ */
+void
+triggers_install(Oid fact)
+{
+	char	   *table = quoted_relation(fact);
+	Oid			owner = catalog_owner();
+
+	if (catalog_has_fact(fact))
+		return;
+	run_sql(owner, "CREATE TRIGGER " TRIGGER_BEGIN " BEFORE INSERT OR UPDATE OR DELETE ON %s"
+			" FOR EACH STATEMENT EXECUTE FUNCTION " IT_SCHEMA ".maintain()", table);
+	run_sql(owner, "CREATE TRIGGER " TRIGGER_ROW " AFTER INSERT OR UPDATE OR DELETE ON %s"
+			" FOR EACH ROW EXECUTE FUNCTION " IT_SCHEMA ".maintain()", table);
+	run_sql(owner, "CREATE TRIGGER " TRIGGER_END " AFTER INSERT OR UPDATE OR DELETE ON %s"
+			" FOR EACH STATEMENT EXECUTE FUNCTION " IT_SCHEMA ".maintain()", table);
+	run_sql(owner, "CREATE TRIGGER " TRIGGER_TRUNCATE " AFTER TRUNCATE ON %s"
+			" FOR EACH STATEMENT EXECUTE FUNCTION " IT_SCHEMA ".maintain()", table);
+	run_sql(owner, "ALTER TABLE %s ENABLE ALWAYS TRIGGER " TRIGGER_BEGIN
+			", ENABLE ALWAYS TRIGGER " TRIGGER_ROW
+			", ENABLE ALWAYS TRIGGER " TRIGGER_END
+			", ENABLE ALWAYS TRIGGER " TRIGGER_TRUNCATE, table);
+	catalog_insert_fact(fact);
+}
+
+/*
+ * triggers_remove
+ *		Takes our triggers off a table that has no index tables left.
+ *
+ * Where an index table is dropped with DROP TABLE, it is locked before the fact
+ * table, and waiting for that could deadlock with writers: then, without wait,
+ * the triggers stay and do nothing if the lock cannot be had at once.
+ */
+bool
+triggers_remove(Oid fact, bool wait)
+{
+	Relation	rel;
+	bool		in_use;
+	Size		i;
+
+	if (wait)
+		LockRelationOid(fact, AccessExclusiveLock);
+	else if (!ConditionalLockRelationOid(fact, AccessExclusiveLock))
+		return false;
+	rel = try_relation_open(fact, NoLock);
+	if (rel == NULL)
+		return false;
+	in_use = rel->rd_refcnt > 1 || AfterTriggerPendingOnRel(fact);
+	relation_close(rel, NoLock);
+	if (in_use && !wait)
+		return false;
+
+	for (i = 0; i < lengthof(fact_triggers); i++)
+		run_sql(catalog_owner(), "DROP TRIGGER IF EXISTS %s ON %s", fact_triggers[i],
+				quoted_relation(fact));
+	catalog_forget_fact(fact);
+	return true;
+}
+
+/* triggers_guard: has an index table refuse writes by hand */
+void
+triggers_guard(Oid index_table)
+{
+	run_sql(catalog_owner(), "CREATE TRIGGER " TRIGGER_GUARD
+			" BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s"
+			" FOR EACH STATEMENT EXECUTE FUNCTION " IT_SCHEMA ".guard()",
+			quoted_relation(index_table));
+}
+
+/*
+ * indextable_guard
+ *		Statement trigger of index tables.  Our own writes do not come through
+ *		the executor; only TRUNCATE does, which lifts the guard.
+ */
+Datum
+indextable_guard(PG_FUNCTION_ARGS)
+{
+	TriggerData *trigdata = (TriggerData *) fcinfo->context;
+
+	if (!CALLED_AS_TRIGGER(fcinfo))
+		ereport(ERROR,
+				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+				 errmsg("function \"%s\" was not called by the trigger manager",
+						IT_SCHEMA ".guard")));
+	if (RelationGetRelid(trigdata->tg_relation) != guard_lifted)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("cannot write index table \"%s\"",
+						RelationGetRelationName(trigdata->tg_relation)),
+				 errdetail("It is kept in step with its fact table, and written by nobody else."),
+				 errhint("Write the fact table instead.")));
+	return PointerGetDatum(NULL);
+}

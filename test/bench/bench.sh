@@ -1,0 +1,176 @@
+#!/bin/bash
+# What index tables cost and gain beside PostgreSQL's own indexes and hand-written triggers. Called by "make bench", with
+# PGHOST, PGPORT, PGUSER and PGDATABASE naming a superuser of a throw-away server on this machine; autovacuum and
+# checkpoints are held off there while it runs.
+#
+# Prints two Markdown tables, what was run and where, and writes the same to $OUT. It measures and asserts nothing but
+# that all sides give the same answers. Everything is CPU time of the backend, from /proc/PID/schedstat: it leaves out
+# waiting, the client and other processes. The variants take turns, round by round, each on tables made new.
+#
+#   QUICK=1           a small profile, about two minutes; its ratios are rough
+#   PARTS="bulk"      some of: single bulk wide reads
+#   VARIANTS="none expression row_trigger indextable"    some of variants/*.sql; none is needed
+#   ROUNDS ROUNDS_BULK ROWS_BASE ROWS_SINGLE ROWS_BULK ROWS_WIDE ROWS_READ TOWNS SECONDS_READ    sizes, see below
+#   VERBOSE=1         the scans that the reads were answered by
+#   ALLOW_MISSING=1   goes on without indextable when the extension can't be created
+#   OUT=FILE          where the tables go, default test/output/bench.md
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+
+if [ "${QUICK:-0}" = 1 ]; then
+	: "${ROUNDS:=3}" "${ROUNDS_BULK:=3}" "${ROWS_BASE:=10000}" "${ROWS_SINGLE:=4000}" "${ROWS_BULK:=50000}" "${ROWS_WIDE:=2000}" "${ROWS_READ:=20000}" "${SECONDS_READ:=1}"
+fi
+: "${ROUNDS:=7}"             # rounds of single rows, of wide documents, and of reads
+: "${ROUNDS_BULK:=3}"
+: "${ROWS_BASE:=50000}"      # rows a table holds before single rows are measured
+: "${ROWS_SINGLE:=20000}"    # statements a round, one row each
+: "${ROWS_BULK:=1000000}"    # rows in one INSERT … SELECT
+: "${ROWS_WIDE:=5000}"       # the same as ROWS_BASE and ROWS_SINGLE, for 4 KB documents
+: "${ROWS_READ:=100000}"     # rows that are read from
+: "${SECONDS_READ:=2}"       # for each side of each read in a round
+: "${TOWNS:=5000}"           # distinct keys in the write tests, at most 10,000
+: "${PARTS:=single bulk wide reads}"
+: "${VARIANTS:=none expression generated gin row_trigger statement_trigger indextable}"
+: "${OUT:=$here/../output/bench.md}"
+: "${VERBOSE:=0}" "${ALLOW_MISSING:=0}"
+
+declare -A ORDERS=([600]=2 [4k]=26)    # document size → orders in its history
+SESSION="-c synchronous_commit=off -c client_min_messages=warning -c jit=off -c max_parallel_workers_per_gather=0 -c synchronize_seqscans=off"
+# Freeing one large chunk tells glibc not to hand memory back to the kernel after every statement: a cost of up to 20 µs for
+# 4 KB documents that comes and goes with what else a statement happens to allocate.
+STEADY_MALLOC="SELECT length(repeat('x', 30000000));"
+export PGAPPNAME=indextable_bench PGOPTIONS=$SESSION
+
+say() { printf '%s\n' "$*" >&2; }
+die() { say "bench: $*"; exit 1; }
+sql() { psql -XqAt -F $'\t' -v ON_ERROR_STOP=1 "$@"; }
+wants() { [[ " $PARTS " == *" $1 "* ]]; }
+
+cleanup() {
+	trap - EXIT INT TERM
+	PGOPTIONS="-c client_min_messages=error -c lock_timeout=20s" sql >/dev/null <<-SQL || true
+		SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE application_name = 'indextable_bench' AND pid <> pg_backend_pid();
+		ALTER SYSTEM RESET autovacuum;
+		ALTER SYSTEM RESET checkpoint_timeout;
+		ALTER SYSTEM RESET max_wal_size;
+		SELECT pg_reload_conf();
+		DROP SCHEMA IF EXISTS bench CASCADE;
+		DROP SCHEMA IF EXISTS bench_data CASCADE;
+	SQL
+	rm -rf "$tmp"
+}
+
+# measure FILE COUNT LIMIT... : runs FILE, COUNT statements, as prepared transactions of one pgbench client until LIMIT
+# (-t or -T, and further options of pgbench); prints the backend's CPU µs a statement. First executions are left out.
+# A transaction's statements are sent in one pipeline: waking up for each would cost more than what is measured, and never the same.
+measure() {
+	local file=$1 count=$2
+	shift 2
+	{
+		echo '\set transaction :transaction + 1'
+		echo '\if :transaction = 1'
+		echo "$STEADY_MALLOC"
+		echo '\endif'
+		echo 'SELECT bench_data.cpu_ns() AS before_ns \gset'
+		echo '\startpipeline'
+		echo 'BEGIN;'
+		cat "$file"
+		echo 'COMMIT;'
+		echo '\endpipeline'
+		echo 'INSERT INTO bench_data.cpu VALUES (:transaction, :before_ns, bench_data.cpu_ns());'
+	} > "$tmp/transaction.sql"
+	sql -c 'TRUNCATE bench_data.cpu'
+	pgbench -n -M prepared -c 1 -D transaction=0 "$@" -f "$tmp/transaction.sql" > "$tmp/pgbench.log" 2>&1 ||
+		{ cat "$tmp/pgbench.log" >&2; die "pgbench failed"; }
+	sql -c "SELECT round(sum(after_ns - before_ns) / count(*) / $count / 1000, 3) FROM bench_data.cpu
+		WHERE transaction > CASE WHEN (SELECT count(*) FROM bench_data.cpu) > 12 THEN 6 ELSE 0 END"
+}
+
+# source_table SIZE ROWS TOWNS: documents as a client sends them, as text; never compressed nor TOASTed, to be cheap to read
+source_table() {
+	say "making $2 documents of size $1"
+	sql <<-SQL
+		CREATE UNLOGGED TABLE bench_data.source_$1 (id bigint, doc text);
+		ALTER TABLE bench_data.source_$1 ALTER doc SET STORAGE PLAIN;
+		INSERT INTO bench_data.source_$1 SELECT id, bench_data.document(id, $3, ${ORDERS[$1]}) FROM generate_series(1, $2) AS id;
+		ALTER TABLE bench_data.source_$1 ADD PRIMARY KEY (id);
+		VACUUM ANALYZE bench_data.source_$1;
+	SQL
+}
+
+# fresh_fact [VARIANT]: an empty fact table, indexed as the variant does; room in its pages lets updates stay HOT
+fresh_fact() {
+	sql <<-SQL
+		DROP SCHEMA IF EXISTS bench CASCADE;
+		CREATE SCHEMA bench;
+		CREATE TABLE bench.fact (id bigint PRIMARY KEY, doc jsonb NOT NULL) WITH (fillfactor = 80);
+	SQL
+	if [ $# -gt 0 ]; then sql -f "$here/variants/$1.sql" > /dev/null; fi
+	sql -c CHECKPOINT
+}
+
+load_fact() {    # SIZE FIRST LAST
+	sql -c "INSERT INTO bench.fact (id, doc) SELECT id, doc::jsonb FROM bench_data.source_$1 WHERE id BETWEEN $2 AND $3 ORDER BY id"
+}
+
+. "$here/writes.sh"
+. "$here/reads.sh"
+
+report() {
+	local awk=(env LC_ALL=C awk -F '\t' -f "$here/table.awk")
+	if [ -s "$tmp/writes.tsv" ]; then
+		echo "**Writing**: CPU µs a row, a normalized index table (town, id) over $(size_of 600) documents"
+		echo
+		"${awk[@]}" -f "$here/writes.awk" "$here/targets.tsv" "$tmp/writes.tsv"
+		echo
+	fi
+	if [ -s "$tmp/reads.tsv" ]; then
+		echo "**Reading**: a prepared query; whole: its CPU µs from message in to rows out; execution: as EXPLAIN ANALYZE has it, without rows sent"
+		echo
+		"${awk[@]}" -f "$here/reads.awk" "$here/targets.tsv" "$tmp/reads.tsv"
+		echo
+	fi
+	echo "- $(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -1), $(nproc) cores, $(awk '/^MemTotal/ {printf "%.0f GB", $2 / 1048576}' /proc/meminfo)"
+	sql -c "SELECT '- PostgreSQL ' || current_setting('server_version') || ', shared_buffers ' || current_setting('shared_buffers') || ', collation ' || datcollate
+		FROM pg_database WHERE datname = current_database()"
+	echo "- documents: 600 bytes are $(size_of 600), 4 KB are $(size_of 4k) as jsonb"
+	echo "- single: $ROUNDS rounds of $ROWS_SINGLE statements on $ROWS_BASE rows, $TOWNS towns; bulk: $ROUNDS_BULK rounds of $ROWS_BULK rows; 4 KB: $ROUNDS rounds of $ROWS_WIDE statements on $ROWS_WIDE rows; reads: $ROUNDS rounds on $ROWS_READ rows"
+	echo "- medians (least – most over the rounds); $(date -u +%Y-%m-%d)"
+}
+
+size_of() { sql -c "SELECT round(avg(pg_column_size(bench_data.document(id, 1000, ${ORDERS[$1]})::jsonb))) || '-byte' FROM generate_series(1, 500) AS id"; }
+
+[ -r /proc/self/schedstat ] || die "needs /proc/PID/schedstat, which this kernel does not have"
+command -v pgbench > /dev/null || die "needs pgbench"
+[[ " $VARIANTS " == *" none "* ]] || die "VARIANTS needs none"
+[ "$(sql -c "SELECT rolsuper FROM pg_roles WHERE rolname = current_user")" = t ] || die "needs a superuser of a throw-away server"
+
+tmp=$(mktemp -d)
+trap cleanup EXIT
+trap 'exit 130' INT TERM
+touch "$tmp/writes.tsv" "$tmp/reads.tsv"
+
+if ! sql -c 'CREATE EXTENSION IF NOT EXISTS indextable' 2> "$tmp/extension.log"; then
+	cat "$tmp/extension.log" >&2
+	[ "$ALLOW_MISSING" = 1 ] || die "the extension indextable can't be created (ALLOW_MISSING=1 goes on without it)"
+	say "bench: going on WITHOUT indextable: no such variant, no reads"
+	VARIANTS=${VARIANTS/indextable/} PARTS=${PARTS/reads/}
+fi
+
+sql > /dev/null <<-SQL
+	ALTER SYSTEM SET autovacuum = off;
+	ALTER SYSTEM SET checkpoint_timeout = '1d';
+	ALTER SYSTEM SET max_wal_size = '64GB';
+	SELECT pg_reload_conf();
+	DROP SCHEMA IF EXISTS bench_data CASCADE;
+	CREATE SCHEMA bench_data;
+SQL
+sql -f "$here/documents.sql"
+
+write_parts
+if wants reads; then read_part; fi
+
+mkdir -p "$(dirname "$OUT")"
+report > "$tmp/report.md"
+cp "$tmp/report.md" "$OUT"
+cat "$tmp/report.md"

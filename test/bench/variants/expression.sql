@@ -1,0 +1,2 @@
+-- native expression B-tree
+CREATE INDEX fact_town ON bench.fact ((doc->>'town'));

@@ -1,0 +1,1 @@
+-- no index: the fact table and its primary key alone, from which every overhead is counted

@@ -1,0 +1,24 @@
+-- Called by 5-changes.sql: what each index table has to hold, as plain SQL over the documents.
+-- It shares nothing with the extension's upkeep; check_index_tables() compares the two.
+
+CREATE VIEW recompute_pkg_by_section AS
+SELECT (doc #>> '{section}') COLLATE "C" AS section, id
+  FROM package
+ WHERE doc #>> '{section}' IS NOT NULL;
+
+CREATE VIEW recompute_pkg_by_size AS
+SELECT (doc #>> '{section}') COLLATE "C" AS section, (doc #>> '{installed_size}')::int AS installed_size, id
+  FROM package
+ WHERE doc #>> '{section}' IS NOT NULL AND doc #>> '{installed_size}' IS NOT NULL;
+
+CREATE VIEW recompute_pkg_by_depends AS
+SELECT DISTINCT needed COLLATE "C" AS depends, id
+  FROM package, jsonb_array_elements_text(doc->'depends') AS needed
+ WHERE needed IS NOT NULL;
+
+CREATE VIEW recompute_pkg_listing AS
+SELECT (doc #>> '{section}') COLLATE "C" AS section, (doc #>> '{name}') COLLATE "C" AS name, id,
+       doc #>> '{version}' AS version, (doc #>> '{installed_size}')::int AS installed_size,
+       doc #>> '{maintainer,name}' AS maintainer
+  FROM package
+ WHERE doc #>> '{section}' IS NOT NULL AND doc #>> '{name}' IS NOT NULL;
