@@ -43,7 +43,7 @@ typedef struct Batch
 	bool		touched;
 	FactDef    *def;			/* pinned; NULL: nothing collected */
 	bool		armed;			/* an AFTER STATEMENT trigger will follow ... */
-	SubTransactionId armed_in;	/* ... in this subtransaction */
+	SubTransactionId armed_in;	/* ... in this subtransaction, which owns pending */
 	bool		locked;			/* the statement holds the index tables' locks */
 	OpSet		pending;		/* collected by the armed statement */
 	SubTransactionId written_in;	/* pending is written, if this one commits */
@@ -288,6 +288,7 @@ static void
 reset(Batch *batch)
 {
 	batch->armed = false;
+	batch->armed_in = InvalidSubTransactionId;
 	clear_set(batch, &batch->now);
 	clear_set(batch, &batch->pending);
 }
@@ -334,14 +335,14 @@ at_subxact_event(SubXactEvent event, SubTransactionId sub, SubTransactionId pare
 		if (event == SUBXACT_EVENT_ABORT_SUB)
 		{
 			clear_set(batch, &batch->now);
-			if (batch->armed && batch->armed_in == sub)
+			if (batch->armed_in == sub)
 				reset(batch);
 			else if (batch->written_in == sub)
 				batch->written_in = InvalidSubTransactionId;
 		}
 		else
 		{
-			if (batch->armed && batch->armed_in == sub)
+			if (batch->armed_in == sub)
 				batch->armed_in = parent;
 			if (batch->written_in == sub)
 			{

@@ -526,6 +526,8 @@ resolve_field(Field *field, IndexDef *def, FactDef *factdef, Relation fact,
 					 errhint("Use one of the server's own types, or on_mismatch => 'error'.")));
 	}
 
+	while (field->plain_steps < spec->nsteps && !spec->steps[field->plain_steps].wildcard)
+		field->plain_steps++;
 	field->collation = natural_collation;
 	if (OidIsValid(spec->collation))
 	{

@@ -50,6 +50,8 @@ static ValueResult field_value(Field *field, FactRow *row, Jsonb *doc, bool is_k
 							   Datum *result, RowMismatch *mismatch);
 static ValueResult cast_json(Field *field, JsonbValue *value, bool is_key, Datum *result,
 							 RowMismatch *mismatch);
+static bool root_value(Jsonb *doc, JsonbValue *value);
+static bool same_json(JsonbValue *a, JsonbValue *b);
 static bool walk(JsonbValue *value, PathStep *steps, int nsteps);
 static void collect_elements(Field *field, JsonbValue *value, int step, Elements *elements,
 							 RowMismatch *mismatch);
@@ -57,6 +59,7 @@ static void sort_elements(IndexDef *def, Elements *elements);
 static void add_entry(Entries *entries, Datum *values, bool *isnull);
 static bool key_fits(IndexDef *def, Datum *values, RowMismatch *mismatch);
 static void report_mismatch(IndexDef *def, FactRow *row, RowMismatch *mismatch) pg_attribute_noreturn();
+static char *output_value(Oid type, Datum value);
 static char *row_key(FactRow *row);
 
 void
@@ -86,6 +89,90 @@ document(FactRow *row, int docno)
 	if (row->docs[docno] == NULL)
 		row->docs[docno] = DatumGetJsonbP(row->slot->tts_values[attno - 1]);
 	return row->docs[docno];
+}
+
+/*
+ * entries_unchanged
+ *		Whether two versions of a row with the same primary key surely have the
+ *		same entries, told from the documents' bytes without making any.
+ */
+bool
+entries_unchanged(IndexDef *def, FactRow *old, FactRow *new)
+{
+	Jsonb	   *old_doc;
+	Jsonb	   *new_doc;
+	int			i;
+
+	if (def->filter != NULL || def->doc_attno != 0)
+		return false;
+	old_doc = document(old, def->docno);
+	new_doc = document(new, def->docno);
+	for (i = 0; i < def->nkeys + def->nincludes; i++)
+	{
+		Field	   *field = &def->fields[i];
+		JsonbValue	a;
+		JsonbValue	b;
+		bool		a_there;
+		bool		b_there;
+
+		if (field->convert != NULL)
+			return false;
+		if (field->fact_attno != 0)
+		{
+			int			attno = field->fact_attno - 1;
+
+			if (!same_bytes(old->slot->tts_values[attno], old->slot->tts_isnull[attno],
+							new->slot->tts_values[attno], new->slot->tts_isnull[attno],
+							field->typlen, field->typbyval))
+				return false;
+			continue;
+		}
+		a_there = root_value(old_doc, &a) && walk(&a, field->spec->steps, field->plain_steps);
+		b_there = root_value(new_doc, &b) && walk(&b, field->spec->steps, field->plain_steps);
+		if (a_there != b_there || (a_there && !same_json(&a, &b)))
+			return false;
+	}
+	return true;
+}
+
+/* root_value: a document as the value that paths start from; false if there is none */
+static bool
+root_value(Jsonb *doc, JsonbValue *value)
+{
+	if (doc == NULL)
+		return false;
+	if (JsonContainerIsScalar(&doc->root))
+		return JsonbExtractScalar(&doc->root, value);
+	value->type = jbvBinary;
+	value->val.binary.data = &doc->root;
+	value->val.binary.len = VARSIZE(doc) - VARHDRSZ;
+	return true;
+}
+
+/* same_json: whether two values have the same bytes; false may be wrong */
+static bool
+same_json(JsonbValue *a, JsonbValue *b)
+{
+	if (a->type != b->type)
+		return false;
+	switch (a->type)
+	{
+		case jbvNull:
+			return true;
+		case jbvString:
+			return a->val.string.len == b->val.string.len &&
+				memcmp(a->val.string.val, b->val.string.val, a->val.string.len) == 0;
+		case jbvNumeric:
+			return VARSIZE_ANY(a->val.numeric) == VARSIZE_ANY(b->val.numeric) &&
+				memcmp(a->val.numeric, b->val.numeric, VARSIZE_ANY(a->val.numeric)) == 0;
+		case jbvBool:
+			return a->val.boolean == b->val.boolean;
+		case jbvBinary:
+			return a->val.binary.len == b->val.binary.len &&
+				memcmp(a->val.binary.data, b->val.binary.data, a->val.binary.len) == 0;
+		default:
+			return false;
+	}
 }
 
 /*
@@ -132,13 +219,8 @@ extract_entries(IndexDef *def, FactRow *row, bool report, Entries *entries)
 		{
 			JsonbValue	root;
 
-			if (doc == NULL)
+			if (!root_value(doc, &root))
 				return 0;
-			root.type = jbvBinary;
-			root.val.binary.data = &doc->root;
-			root.val.binary.len = VARSIZE(doc) - VARHDRSZ;
-			if (JsonContainerIsScalar(&doc->root))
-				JsonbExtractScalar(&doc->root, &root);
 			collect_elements(field, &root, 0, &elements, &element_mismatch);
 			if (elements.n == 0 && elements.mismatches == 0)
 				return 0;
@@ -248,13 +330,7 @@ field_value(Field *field, FactRow *row, Jsonb *doc, bool is_key, Datum *result,
 		}
 		return VALUE_OK;
 	}
-	/* A scalar document has no members. */
-	if (doc == NULL || JsonContainerIsScalar(&doc->root))
-		return VALUE_NULL;
-	value.type = jbvBinary;
-	value.val.binary.data = &doc->root;
-	value.val.binary.len = VARSIZE(doc) - VARHDRSZ;
-	if (!walk(&value, field->spec->steps, field->spec->nsteps))
+	if (!root_value(doc, &value) || !walk(&value, field->spec->steps, field->spec->nsteps))
 		return VALUE_NULL;
 	return cast_json(field, &value, is_key, result, mismatch);
 }
@@ -468,6 +544,7 @@ key_fits(IndexDef *def, Datum *values, RowMismatch *mismatch)
 {
 	Size		bytes = 0;
 	Size		padded = 0;
+	Size		longest = 0;
 	int			i;
 
 	for (i = 0; i < def->nident; i++)
@@ -478,12 +555,17 @@ key_fits(IndexDef *def, Datum *values, RowMismatch *mismatch)
 			strlen(DatumGetCString(values[def->ident[i] - 1])) + 1;
 
 		bytes += size;
+		if (i < def->nkeys && size >= longest)
+		{
+			longest = size;
+			mismatch->field = &def->fields[i];
+		}
 		padded = att_align_nominal(padded, att->attalign) + (att->attlen == -1 ? VARHDRSZ : 0) + size;
 	}
 	if (bytes <= MAX_KEY_BYTES && padded <= MAX_INDEX_DATA)
 		return true;
-	mismatch->field = &def->fields[def->multi ? def->multi_field : 0];
-	mismatch->value = NULL;
+	mismatch->value = output_value(mismatch->field->type,
+								   values[mismatch->field->attno - 1]);
 	mismatch->why.sqlstate = ERRCODE_PROGRAM_LIMIT_EXCEEDED;
 	mismatch->why.message = psprintf("Key and primary key have %zu bytes; %d are allowed.",
 									 bytes, MAX_KEY_BYTES);
@@ -495,17 +577,25 @@ report_mismatch(IndexDef *def, FactRow *row, RowMismatch *mismatch)
 {
 	char	   *value = mismatch->value;
 
-	if (value != NULL && strlen(value) > 100)
+	if (strlen(value) > 100)
 		value = psprintf("%.*s...", pg_mbcliplen(value, strlen(value), 100), value);
 	ereport(ERROR,
 			(errcode(mismatch->why.sqlstate),
-			 value != NULL ?
 			 errmsg("field \"%s\" of index table \"%s\" cannot hold the value \"%s\"",
-					mismatch->field->spec->text, def->name, value) :
-			 errmsg("key of index table \"%s\" is too long", def->name),
+					mismatch->field->spec->text, def->name, value),
 			 errdetail("Row %s of \"%s\": %s", row_key(row), row->fact->name,
 					   mismatch->why.message),
 			 errhint("Correct the document, or create the index table with on_mismatch => 'skip'.")));
+}
+
+static char *
+output_value(Oid type, Datum value)
+{
+	Oid			output;
+	bool		varlena;
+
+	getTypeOutputInfo(type, &output, &varlena);
+	return OidOutputFunctionCall(output, value);
 }
 
 /* row_key: (pk1, pk2)=(1, x), as the server writes keys */
@@ -522,14 +612,11 @@ row_key(FactRow *row)
 	for (i = 0; i < row->fact->npk; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(desc, row->fact->pk_attno[i] - 1);
-		Oid			output;
-		bool		varlena;
 
-		getTypeOutputInfo(att->atttypid, &output, &varlena);
 		appendStringInfo(&names, "%s%s", i ? ", " : "", NameStr(att->attname));
 		appendStringInfo(&values, "%s%s", i ? ", " : "",
-						 OidOutputFunctionCall(output,
-											   row->slot->tts_values[row->fact->pk_attno[i] - 1]));
+						 output_value(att->atttypid,
+									  row->slot->tts_values[row->fact->pk_attno[i] - 1]));
 	}
 	return psprintf("(%s)=(%s)", names.data, values.data);
 }

@@ -40,6 +40,7 @@ static const char *parse_member(FieldSpec *spec, const char *p);
 static const char *parse_subscript(FieldSpec *spec, const char *p);
 static void add_step(FieldSpec *spec, char *name, bool wildcard);
 static void parse_tail(FieldSpec *spec, const char *tail);
+static ResTarget *parse_tail_expression(const char *text, const char *tail);
 static bool ends_with_as(const char *tail);
 
 #define IS_MEMBER_START(c)	(isalpha((unsigned char) (c)) || (c) == '_' || IS_HIGHBIT_SET(c))
@@ -272,7 +273,7 @@ parse_tail(FieldSpec *spec, const char *tail)
 	callback.previous = error_context_stack;
 	error_context_stack = &callback;
 
-	target = parse_lone_expression("NULL ", tail);
+	target = parse_tail_expression(spec->text, tail);
 	if (target != NULL)
 	{
 		node = target->val;
@@ -306,6 +307,33 @@ parse_tail(FieldSpec *spec, const char *tail)
 
 	if (target == NULL)
 		spec_error(spec->text, tail, "expected [::type] [COLLATE \"c\"] [AS name] after the path", NULL);
+}
+
+/* parse_tail_expression: with a syntax error that speaks of the field */
+static ResTarget *
+parse_tail_expression(const char *text, const char *tail)
+{
+	MemoryContext cxt = CurrentMemoryContext;
+	ResTarget  *volatile target = NULL;
+
+	PG_TRY();
+	{
+		target = parse_lone_expression("NULL ", tail);
+	}
+	PG_CATCH();
+	{
+		ErrorData  *error;
+
+		MemoryContextSwitchTo(cxt);
+		error = CopyErrorData();
+		if (error->sqlerrcode != ERRCODE_SYNTAX_ERROR)
+			PG_RE_THROW();
+		FlushErrorState();
+		spec_error(text, tail + strlen(tail), error->message,
+				   "In an array literal, a field that has a comma or a double quote must itself be quoted; ARRAY['...'] needs no quoting.");
+	}
+	PG_END_TRY();
+	return target;
 }
 
 /* ends_with_as: whether the last word is preceded by AS */

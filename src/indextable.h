@@ -136,6 +136,7 @@ typedef struct Field
 	AttrNumber	attno;			/* column of the index table */
 	AttrNumber	fact_attno;		/* @column: column of the fact table, else 0 */
 	RowExpression *convert;		/* @column::type: the cast, else NULL */
+	int			plain_steps;	/* of the path, before any [*] */
 	bool		is_jsonb;
 	Oid			type;
 	int32		typmod;
@@ -270,6 +271,7 @@ typedef struct Entries
 	int			n;
 	int			max;
 	int			natts;
+	bool		left_alone;		/* of no interest: a change does not touch them */
 	Datum	   *values;			/* n * natts */
 	bool	   *isnull;
 } Entries;
@@ -279,6 +281,7 @@ typedef struct Entries
 
 extern void factrow_init(FactRow *row, FactDef *fact, TupleTableSlot *slot);
 extern void entries_init(Entries *entries, IndexDef *def);
+extern bool entries_unchanged(IndexDef *def, FactRow *old, FactRow *new);
 extern int	extract_entries(IndexDef *def, FactRow *row, bool report, Entries *entries);
 extern bool jsonb_path_text(JsonbContainer *doc, PathStep *steps, int nsteps, StringInfo buf);
 extern bool key_value_cast(IndexDef *def, int keyno, JsonbValue *value, Datum *result);

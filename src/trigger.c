@@ -34,8 +34,7 @@ PG_FUNCTION_INFO_V1(indextable_maintain);
 /* One version of the row that the trigger fired for. */
 typedef struct Version
 {
-	FactRow		row;
-	Entries    *entries;		/* by index table; NULL: the version does not exist */
+	Entries    *entries;		/* by index table */
 	int		   *skipped;		/* entries left out, by index table */
 } Version;
 
@@ -45,8 +44,9 @@ static void truncate_index_table(Oid relid, Oid owner);
 static FactDef *definition(Relation fact);
 static bool nothing_changed(FactDef *def, TupleTableSlot *old, TupleTableSlot *new,
 							Bitmapset *columns);
-static bool same_key(FactDef *def, TupleTableSlot *old, TupleTableSlot *new);
-static void extract_version(FactDef *def, TupleTableSlot *slot, bool report, Version *version);
+static void no_version(FactDef *def, Version *version);
+static bool extract_versions(FactDef *def, TupleTableSlot *old, TupleTableSlot *new, bool moved,
+							 Version *before, Version *after);
 static void reconcile(FactDef *def, Version *before, Version *after);
 static void live_version(FactDef *def, Relation fact, TupleTableSlot *row, Version *live);
 
@@ -97,6 +97,7 @@ maintain_row(TriggerData *trigdata)
 	Relation	fact = trigdata->tg_relation;
 	TupleTableSlot *old = NULL;
 	TupleTableSlot *new = NULL;
+	HeapTuple	new_tuple = NULL;
 	FactDef    *def;
 	Version		before;
 	Version		after;
@@ -104,31 +105,32 @@ maintain_row(TriggerData *trigdata)
 	bool		moved;
 
 	if (TRIGGER_FIRED_BY_INSERT(trigdata->tg_event))
+	{
 		new = trigdata->tg_trigslot;
+		new_tuple = trigdata->tg_trigtuple;
+	}
 	else
 	{
 		old = trigdata->tg_trigslot;
 		if (TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event))
+		{
 			new = trigdata->tg_newslot;
+			new_tuple = trigdata->tg_newtuple;
+		}
 	}
 
 	do
 	{
-		bool		changed = false;
-		int			i;
-
 		def = definition(fact);
 		if (def->ndefs == 0)
 			return;
 		if (old != NULL && new != NULL && nothing_changed(def, old, new, def->used))
 			return;
-		moved = old != NULL && new != NULL && !same_key(def, old, new);
-		extract_version(def, old, false, &before);
-		extract_version(def, new, true, &after);
-		for (i = 0; i < def->ndefs && !changed; i++)
-			changed = after.skipped[i] > 0 ||
-				!entries_equal(def->defs[i], &before.entries[i], &after.entries[i]);
-		if (!changed && !moved)
+		moved = old != NULL && new != NULL && !nothing_changed(def, old, new, def->pk_columns);
+		if (new != NULL && (old == NULL || moved))
+			batch_note_insert(def->relid, HeapTupleHeaderGetCmin(new_tuple->t_data));
+
+		if (!extract_versions(def, old, new, moved, &before, &after))
 			return;
 	} while (!batch_lock(def));
 
@@ -156,15 +158,12 @@ maintain_row(TriggerData *trigdata)
 			batch_inserted_since(def->relid, HeapTupleHeaderGetCmax(trigdata->tg_trigtuple->t_data)))
 			live_version(def, fact, old, &live);
 		else
-			extract_version(def, NULL, false, &live);
+			no_version(def, &live);
 		reconcile(def, &before, &live);
 	}
 	if (new != NULL)
 	{
-		HeapTuple	tuple = old != NULL ? trigdata->tg_newtuple : trigdata->tg_trigtuple;
-
-		batch_note_insert(def->relid, HeapTupleHeaderGetCmin(tuple->t_data));
-		extract_version(def, NULL, false, &before);
+		no_version(def, &before);
 		if (def->pk_deferrable || !row_is_live(fact, new))
 		{
 			live_version(def, fact, new, &live);
@@ -200,29 +199,57 @@ nothing_changed(FactDef *def, TupleTableSlot *old, TupleTableSlot *new, Bitmapse
 	return true;
 }
 
-static bool
-same_key(FactDef *def, TupleTableSlot *old, TupleTableSlot *new)
-{
-	return nothing_changed(def, old, new, def->pk_columns);
-}
-
-/* extract_version: a version's entries in every index table; slot may be NULL */
+/* no_version: of a row that does not exist, which has no entries */
 static void
-extract_version(FactDef *def, TupleTableSlot *slot, bool report, Version *version)
+no_version(FactDef *def, Version *version)
 {
 	int			i;
 
 	version->entries = palloc(sizeof(Entries) * def->ndefs);
 	version->skipped = palloc0(sizeof(int) * def->ndefs);
-	if (slot != NULL)
-		factrow_init(&version->row, def, slot);
+	for (i = 0; i < def->ndefs; i++)
+		entries_init(&version->entries[i], def->defs[i]);
+}
+
+/*
+ * extract_versions
+ *		The entries of the old and the new version, either of which may not
+ *		exist; false if there is nothing to do.  An index table that an update
+ *		leaves alone is left out.
+ */
+static bool
+extract_versions(FactDef *def, TupleTableSlot *old, TupleTableSlot *new, bool moved,
+				 Version *before, Version *after)
+{
+	FactRow		old_row;
+	FactRow		new_row;
+	bool		changed = moved;
+	int			i;
+
+	no_version(def, before);
+	no_version(def, after);
+	if (old != NULL)
+		factrow_init(&old_row, def, old);
+	if (new != NULL)
+		factrow_init(&new_row, def, new);
 	for (i = 0; i < def->ndefs; i++)
 	{
-		entries_init(&version->entries[i], def->defs[i]);
-		if (slot != NULL)
-			version->skipped[i] = extract_entries(def->defs[i], &version->row, report,
-												  &version->entries[i]);
+		IndexDef   *index = def->defs[i];
+
+		if (old != NULL && new != NULL && !moved && entries_unchanged(index, &old_row, &new_row))
+		{
+			before->entries[i].left_alone = true;
+			continue;
+		}
+		if (old != NULL)
+			extract_entries(index, &old_row, false, &before->entries[i]);
+		if (new != NULL)
+			after->skipped[i] = extract_entries(index, &new_row, true, &after->entries[i]);
+		if (after->skipped[i] > 0 ||
+			!entries_equal(index, &before->entries[i], &after->entries[i]))
+			changed = true;
 	}
+	return changed;
 }
 
 /* reconcile: collects what leads from the entries before to those after */
@@ -235,6 +262,8 @@ reconcile(FactDef *def, Version *before, Version *after)
 
 	for (i = 0; i < def->ndefs; i++)
 	{
+		if (before->entries[i].left_alone)
+			continue;
 		diff_entries(def->defs[i], &before->entries[i], &after->entries[i], &lists[i], cxt);
 		lists[i].skipped += after->skipped[i];
 	}
@@ -268,7 +297,7 @@ live_version(FactDef *def, Relation fact, TupleTableSlot *row, Version *live)
 {
 	LiveRows	arg = {def, live};
 
-	extract_version(def, NULL, false, live);
+	no_version(def, live);
 	live_rows(def, fact, row, add_live_row, &arg);
 }
 
