@@ -17,6 +17,7 @@ CREATE TABLE indextable.definition (
     fact_table   regclass NOT NULL,
     fact_oid     oid      NOT NULL,
     fact_columns name[]   NOT NULL,
+    primary_key  name[]   NOT NULL,
     document     name     NOT NULL,
     key          text[]   NOT NULL,
     include      text[],
@@ -35,6 +36,7 @@ COMMENT ON COLUMN indextable.definition.index_table  IS 'the index table';
 COMMENT ON COLUMN indextable.definition.fact_table   IS 'the table it is kept in step with';
 COMMENT ON COLUMN indextable.definition.fact_oid     IS 'OID of the fact table when the row was written; another one means the row was restored from a dump';
 COMMENT ON COLUMN indextable.definition.fact_columns IS 'names of the fact table''s columns by number when the row was written (dropped: empty), so that fields follow renames';
+COMMENT ON COLUMN indextable.definition.primary_key  IS 'columns of the fact table''s primary key, by their names in fact_columns';
 COMMENT ON COLUMN indextable.definition.document     IS 'the JSONB column, by its name in fact_columns';
 COMMENT ON COLUMN indextable.definition.key          IS 'key field specs, in order';
 COMMENT ON COLUMN indextable.definition.include      IS 'field specs of the included fields (partial)';

@@ -9,8 +9,10 @@
  * Entries are looked for with SnapshotSelf: as they are at this moment, not as
  * the transaction's snapshot shows them.  The writer of a fact row has it
  * locked, and so has its entries to itself.  An insertion never relies on not
- * having seen the entry: the index says whether there is one, and if somebody is
- * just writing or deleting it, we wait for the outcome.
+ * having seen the entry: the index says whether there is one.  If somebody is
+ * just writing or deleting an equal key, we wait for the outcome; where keys are
+ * unique, before our own entry is in the index for others to wait for, as a
+ * unique index does.
  *
  *-------------------------------------------------------------------------
  */
@@ -63,7 +65,8 @@ static void queue_insert(Writer *w, HeapTuple tuple);
 static void flush_inserts(Writer *w);
 static bool insert_index_entries(Writer *w, TupleTableSlot *slot, bool update,
 								 TU_UpdateIndexes which);
-static void resolve_conflict(Writer *w, TupleTableSlot *slot);
+static bool same_entry_exists(Writer *w, HeapTuple tuple, ItemPointer own);
+static void keep_old(Writer *w, TupleTableSlot *slot);
 static void put_entry(Writer *w, HeapTuple tuple);
 static void delete_entry(Writer *w, HeapTuple tuple);
 static bool find_entry(Writer *w, HeapTuple tuple);
@@ -97,7 +100,7 @@ apply_ops(IndexDef *def, OpList *list, bool keep)
 		return;
 
 	/*
-	 * A unique key is checked row by row, as a unique index would be: where
+	 * A unique key is checked row by row, as a unique index checks it: where
 	 * entries go as well as come, their order decides what is a conflict.
 	 */
 	in_order = def->is_unique && list->deletes;
@@ -134,18 +137,23 @@ apply_ops(IndexDef *def, OpList *list, bool keep)
 static inline int
 compare_ops(const Op *a, const Op *b, IndexDef *def)
 {
+	SortSupport sort = def->write_sort;
+	bool		null;
 	int			c;
 	int			i;
-	bool		null;
 
-	c = ApplySortComparator(a->first, false, b->first, false, &def->ident_sort[0]);
+	c = ApplySortComparator(a->first, false, b->first, false, &sort[0]);
+	if (c == 0 && sort[0].abbrev_converter != NULL)
+		c = ApplySortAbbrevFullComparator(heap_getattr(a->tuple, def->ident[0], def->desc, &null), false,
+										  heap_getattr(b->tuple, def->ident[0], def->desc, &null), false,
+										  &sort[0]);
 	if (c != 0 || def->nident == 1)
 		return c;
-	c = ApplySortComparator(a->second, false, b->second, false, &def->ident_sort[1]);
+	c = ApplySortComparator(a->second, false, b->second, false, &sort[1]);
 	for (i = 2; c == 0 && i < def->nident; i++)
 		c = ApplySortComparator(heap_getattr(a->tuple, def->ident[i], def->desc, &null), false,
 								heap_getattr(b->tuple, def->ident[i], def->desc, &null), false,
-								&def->ident_sort[i]);
+								&sort[i]);
 	return c;
 }
 
@@ -168,8 +176,7 @@ compare_ops_in_sequence(const Op *a, const Op *b, IndexDef *def)
 
 /*
  * sort_ops
- *		In the order of the index: neighbours share pages, and all writers take
- *		entries in the same order.
+ *		Neighbours share pages, and all writers take entries in the same order.
  */
 static void
 sort_ops(IndexDef *def, OpList *list)
@@ -182,19 +189,21 @@ sort_ops(IndexDef *def, OpList *list)
 static bool
 open_writer(Writer *w, IndexDef *def)
 {
+	List	   *indexes;
 	ListCell   *cell;
 	int			i = 0;
 
 	memset(w, 0, offsetof(Writer, slots));
 	w->def = def;
-	w->rel = try_relation_open(def->relid, RowExclusiveLock);
+	w->rel = try_relation_open(def->relid, NoLock); /* batch_lock() has locked it */
 	if (w->rel == NULL)
 		return false;
+	indexes = RelationGetIndexList(w->rel);
 	w->primary = -1;
-	w->nindexes = list_length(RelationGetIndexList(w->rel));
+	w->nindexes = list_length(indexes);
 	w->indexes = palloc(sizeof(Relation) * Max(w->nindexes, 1));
 	w->infos = palloc(sizeof(IndexInfo *) * Max(w->nindexes, 1));
-	foreach(cell, RelationGetIndexList(w->rel))
+	foreach(cell, indexes)
 	{
 		Relation	index = index_open(lfirst_oid(cell), RowExclusiveLock);
 
@@ -206,7 +215,8 @@ open_writer(Writer *w, IndexDef *def)
 		}
 		if (index->rd_index->indisprimary && index->rd_index->indnkeyatts == def->nsearch)
 			w->primary = i;
-		w->infos[i] = BuildIndexInfo(index);
+		w->infos[i] = RelationGetRelid(index) == def->primary_index ? def->primary_info :
+			BuildIndexInfo(index);
 		if (w->infos[i]->ii_ExclusionOps != NULL)
 			ereport(ERROR,
 					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -291,6 +301,12 @@ next_slot(Writer *w, HeapTuple tuple)
 static void
 queue_insert(Writer *w, HeapTuple tuple)
 {
+	if (w->def->is_unique && same_entry_exists(w, tuple, NULL))
+	{
+		if (!find_entry(w, tuple) || !update_found(w, tuple))
+			elog(ERROR, "an entry of index table \"%s\" vanished", w->def->name);
+		return;
+	}
 	next_slot(w, tuple);
 	if (w->nqueued == CHUNK)
 		flush_inserts(w);
@@ -316,7 +332,9 @@ flush_inserts(Writer *w)
 			conflicts[nconflicts++] = w->slots[i];
 	}
 	for (i = 0; i < nconflicts; i++)
-		resolve_conflict(w, conflicts[i]);
+		if (same_entry_exists(w, ExecFetchSlotHeapTuple(conflicts[i], false, NULL),
+							  &conflicts[i]->tts_tid))
+			keep_old(w, conflicts[i]);
 	for (i = 0; i < w->nqueued; i++)
 		ExecClearTuple(w->slots[i]);
 	w->nqueued = 0;
@@ -337,8 +355,8 @@ insert_index_entries(Writer *w, TupleTableSlot *slot, bool update, TU_UpdateInde
 		IndexInfo  *info = w->infos[i];
 		Datum		values[INDEX_MAX_KEYS];
 		bool		isnull[INDEX_MAX_KEYS];
-		IndexUniqueCheck check = i == w->primary ? UNIQUE_CHECK_PARTIAL :
-			info->ii_Unique ? UNIQUE_CHECK_YES : UNIQUE_CHECK_NO;
+		IndexUniqueCheck check = !info->ii_Unique ? UNIQUE_CHECK_NO :
+			i == w->primary && !w->def->is_unique ? UNIQUE_CHECK_PARTIAL : UNIQUE_CHECK_YES;
 
 		if (update && !index_needs_update(which, info))
 			continue;
@@ -363,21 +381,17 @@ insert_index_entries(Writer *w, TupleTableSlot *slot, bool update, TU_UpdateInde
 }
 
 /*
- * resolve_conflict
- *		An entry was inserted, but the index has an equal key.  If somebody is
- *		still at it, waits.  If it is the same entry, keeps the old one, with the
- *		new payload.  If it is another row's under a unique key, raises an error.
+ * same_entry_exists
+ *		Whether the same entry, of the same fact row, is there beside our own.
+ *		Waits for whoever is just writing or deleting one with an equal key.
  */
-static void
-resolve_conflict(Writer *w, TupleTableSlot *slot)
+static bool
+same_entry_exists(Writer *w, HeapTuple tuple, ItemPointer own)
 {
 	IndexDef   *def = w->def;
-	Relation	index = w->indexes[w->primary];
 	TupleTableSlot *other = table_slot_create(w->rel, NULL);
-	HeapTuple	tuple = ExecFetchSlotHeapTuple(slot, false, NULL);
-	ScanKey		keys = palloc(sizeof(ScanKeyData) * def->nsearch);
+	ScanKeyData keys[INDEX_MAX_KEYS];
 	bool		same = false;
-	bool		violated = false;
 	TransactionId wait;
 
 	set_search_keys(w, tuple, keys);
@@ -389,11 +403,11 @@ resolve_conflict(Writer *w, TupleTableSlot *slot)
 
 		InitDirtySnapshot(dirty);
 		wait = InvalidTransactionId;
-		scan = index_beginscan_compat(w->rel, index, &dirty, def->nsearch);
+		scan = index_beginscan_compat(w->rel, w->indexes[w->primary], &dirty, def->nsearch);
 		index_rescan(scan, keys, def->nsearch, NULL, 0);
-		while (!same && !violated && index_getnext_slot(scan, ForwardScanDirection, other))
+		while (!same && index_getnext_slot(scan, ForwardScanDirection, other))
 		{
-			if (ItemPointerEquals(&other->tts_tid, &slot->tts_tid))
+			if (own != NULL && ItemPointerEquals(&other->tts_tid, own))
 				continue;
 			wait = TransactionIdIsValid(dirty.xmin) ? dirty.xmin : dirty.xmax;
 			if (TransactionIdIsValid(wait))
@@ -402,7 +416,6 @@ resolve_conflict(Writer *w, TupleTableSlot *slot)
 				break;
 			}
 			same = same_row(w, tuple, other);
-			violated = !same;
 		}
 		ExecClearTuple(other);
 		index_endscan(scan);
@@ -410,28 +423,22 @@ resolve_conflict(Writer *w, TupleTableSlot *slot)
 			XactLockTableWait(wait, w->rel, &tid, XLTW_InsertIndex);
 	} while (TransactionIdIsValid(wait));
 	ExecDropSingleTupleTableSlot(other);
+	return same;
+}
 
-	if (violated)
-	{
-		Datum		values[INDEX_MAX_KEYS];
-		bool		isnull[INDEX_MAX_KEYS];
+/* keep_old: takes back an entry that was there already, which gets its payload */
+static void
+keep_old(Writer *w, TupleTableSlot *slot)
+{
+	HeapTuple	tuple = ExecFetchSlotHeapTuple(slot, false, NULL);
+	TM_FailureData failure;
 
-		/* The index itself says so best, and knows who may be told the key. */
-		FormIndexDatum(w->infos[w->primary], slot, w->estate, values, isnull);
-		index_insert(index, values, isnull, &slot->tts_tid, w->rel,
-					 UNIQUE_CHECK_EXISTING, false, w->infos[w->primary]);
-	}
-	else if (same)
-	{
-		TM_FailureData failure;
-
-		new_command(w);
-		if (table_tuple_delete(w->rel, &slot->tts_tid, command_id(w), InvalidSnapshot,
-							   InvalidSnapshot, true, &failure, false) != TM_Ok)
-			elog(ERROR, "could not take back an entry of index table \"%s\"", def->name);
-		if (!find_entry(w, tuple) || !update_found(w, tuple))
-			elog(ERROR, "an entry of index table \"%s\" vanished", def->name);
-	}
+	new_command(w);
+	if (table_tuple_delete(w->rel, &slot->tts_tid, command_id(w), InvalidSnapshot,
+						   InvalidSnapshot, true, &failure, false) != TM_Ok)
+		elog(ERROR, "could not take back an entry of index table \"%s\"", w->def->name);
+	if (!find_entry(w, tuple) || !update_found(w, tuple))
+		elog(ERROR, "an entry of index table \"%s\" vanished", w->def->name);
 }
 
 /* put_entry: replaces an entry's payload, or inserts it */
@@ -523,8 +530,8 @@ update_found(Writer *w, HeapTuple tuple)
 	ExecStoreHeapTuple(heap_copytuple(tuple), slot, true);
 	result = table_tuple_update(w->rel, &tid, slot, command_id(w), InvalidSnapshot,
 								InvalidSnapshot, true, &failure, &lockmode, &which);
-	if (result == TM_Ok && which != TU_None && !insert_index_entries(w, slot, true, which))
-		resolve_conflict(w, slot);
+	if (result == TM_Ok && which != TU_None)
+		insert_index_entries(w, slot, true, which);
 	ExecDropSingleTupleTableSlot(slot);
 	if (result != TM_Ok && result != TM_Updated && result != TM_Deleted)
 		elog(ERROR, "unexpected result %d of updating an entry of index table \"%s\"",

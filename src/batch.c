@@ -32,7 +32,8 @@
 
 typedef struct OpSet
 {
-	OpList	   *lists;			/* one for each index table, or NULL */
+	FactDef    *def;			/* pinned; NULL: nothing collected */
+	OpList	   *lists;			/* one for each of its index tables, or NULL */
 	MemoryContext cxt;
 } OpSet;
 
@@ -41,7 +42,6 @@ typedef struct Batch
 	Oid			relid;			/* hash key: the fact table */
 	struct Batch *next;			/* of those this transaction has touched */
 	bool		touched;
-	FactDef    *def;			/* pinned; NULL: nothing collected */
 	bool		armed;			/* an AFTER STATEMENT trigger will follow ... */
 	SubTransactionId armed_in;	/* ... in this subtransaction, which owns pending */
 	bool		locked;			/* the statement holds the index tables' locks */
@@ -58,7 +58,6 @@ static Batch *touched = NULL;
 static Batch *get_batch(Oid fact);
 static void write_set(Batch *batch, OpSet *set, bool keep);
 static void clear_set(Batch *batch, OpSet *set);
-static void release_def(Batch *batch);
 static void reset(Batch *batch);
 static void at_xact_event(XactEvent event, void *arg);
 static void at_subxact_event(SubXactEvent event, SubTransactionId sub,
@@ -170,19 +169,18 @@ batch_collect(FactDef *fact, MemoryContext *cxt)
 	Batch	   *batch = get_batch(fact->relid);
 	OpSet	   *set = collecting(batch) ? &batch->pending : &batch->now;
 
-	if (batch->def != fact)
-	{
-		/* The index tables were altered by a nested statement. */
-		if (batch->def != NULL)
-		{
-			write_set(batch, &batch->pending, false);
-			release_def(batch);
-		}
-		definition_pin(fact);
-		batch->def = fact;
-	}
+	/*
+	 * The definition has been loaded anew while a statement was collecting.
+	 * What it collected goes by the old one.
+	 */
+	if (set->def != fact)
+		write_set(batch, set, false);
 	if (set->lists == NULL)
+	{
+		definition_pin(fact);
+		set->def = fact;
 		set->lists = MemoryContextAllocZero(set->cxt, sizeof(OpList) * fact->ndefs);
+	}
 	*cxt = set->cxt;
 	return set->lists;
 }
@@ -248,14 +246,14 @@ write_set(Batch *batch, OpSet *set, bool keep)
 
 	if (set->lists == NULL)
 		return;
-	for (i = 0; i < batch->def->ndefs; i++)
+	for (i = 0; i < set->def->ndefs; i++)
 	{
 		OpList	   *list = &set->lists[i];
 
 		if (list->n > 0)
-			apply_ops(batch->def->defs[i], list, keep);
+			apply_ops(set->def->defs[i], list, keep);
 		if (list->skipped > 0)
-			catalog_count_skipped(batch->def->defs[i]->relid, list->skipped);
+			catalog_count_skipped(set->def->defs[i]->relid, list->skipped);
 	}
 	if (!keep)
 		clear_set(batch, set);
@@ -266,22 +264,13 @@ clear_set(Batch *batch, OpSet *set)
 {
 	if (set->lists != NULL)
 	{
+		definition_unpin(set->def);
+		set->def = NULL;
 		set->lists = NULL;
 		MemoryContextReset(set->cxt);
 	}
 	if (batch->pending.lists == NULL)
 		batch->written_in = InvalidSubTransactionId;
-	release_def(batch);
-}
-
-static void
-release_def(Batch *batch)
-{
-	if (batch->def != NULL && batch->pending.lists == NULL && batch->now.lists == NULL)
-	{
-		definition_unpin(batch->def);
-		batch->def = NULL;
-	}
 }
 
 static void

@@ -35,6 +35,7 @@ enum
 	DEF_FACT_TABLE,
 	DEF_FACT_OID,
 	DEF_FACT_COLUMNS,
+	DEF_PRIMARY_KEY,
 	DEF_DOCUMENT,
 	DEF_KEY,
 	DEF_INCLUDE,
@@ -122,6 +123,33 @@ text_array(List *strings)
 	return PointerGetDatum(construct_array(elems, n, TEXTOID, -1, false, TYPALIGN_INT));
 }
 
+static Datum
+name_array(List *strings)
+{
+	Datum	   *elems = palloc(sizeof(Datum) * Max(list_length(strings), 1));
+	ListCell   *cell;
+	int			n = 0;
+
+	foreach(cell, strings)
+		elems[n++] = DirectFunctionCall1(namein, CStringGetDatum(lfirst(cell)));
+	return PointerGetDatum(construct_array(elems, n, NAMEOID, NAMEDATALEN, false, TYPALIGN_CHAR));
+}
+
+static List *
+name_strings(Datum array)
+{
+	Datum	   *elems;
+	int			n;
+	int			i;
+	List	   *result = NIL;
+
+	deconstruct_array(DatumGetArrayTypeP(array), NAMEOID, NAMEDATALEN, false, TYPALIGN_CHAR,
+					  &elems, NULL, &n);
+	for (i = 0; i < n; i++)
+		result = lappend(result, pstrdup(NameStr(*DatumGetName(elems[i]))));
+	return result;
+}
+
 static List *
 array_strings(Datum array)
 {
@@ -144,23 +172,20 @@ catalog_insert(DefinitionRow *row, Relation fact)
 	Datum		values[DEF_NATTS] = {0};
 	bool		isnull[DEF_NATTS] = {0};
 	TupleDesc	desc = RelationGetDescr(fact);
-	Datum	   *names = palloc(sizeof(Datum) * desc->natts);
+	List	   *columns = NIL;
 	int			i;
 
 	for (i = 0; i < desc->natts; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(desc, i);
-		Name		name = palloc0(sizeof(NameData));
 
-		if (!att->attisdropped)
-			namestrcpy(name, NameStr(att->attname));
-		names[i] = NameGetDatum(name);
+		columns = lappend(columns, att->attisdropped ? "" : NameStr(att->attname));
 	}
 	values[DEF_INDEX_TABLE - 1] = ObjectIdGetDatum(row->index_table);
 	values[DEF_FACT_TABLE - 1] = ObjectIdGetDatum(row->fact_table);
 	values[DEF_FACT_OID - 1] = ObjectIdGetDatum(row->fact_table);
-	values[DEF_FACT_COLUMNS - 1] = PointerGetDatum(construct_array(names, desc->natts, NAMEOID,
-																   NAMEDATALEN, false, TYPALIGN_CHAR));
+	values[DEF_FACT_COLUMNS - 1] = name_array(columns);
+	values[DEF_PRIMARY_KEY - 1] = name_array(row->primary_key);
 	values[DEF_DOCUMENT - 1] = DirectFunctionCall1(namein, CStringGetDatum(row->document));
 	values[DEF_KEY - 1] = text_array(row->key);
 	if (row->include != NIL)
@@ -187,18 +212,13 @@ read_row(HeapTuple tuple, TupleDesc desc)
 	DefinitionRow *row = &stored->row;
 	Datum		values[DEF_NATTS];
 	bool		isnull[DEF_NATTS];
-	Datum	   *names;
-	int			i;
 
 	heap_deform_tuple(tuple, desc, values, isnull);
 	stored->xmin = HeapTupleHeaderGetXmin(tuple->t_data);
 	stored->fact_oid = DatumGetObjectId(values[DEF_FACT_OID - 1]);
-	deconstruct_array(DatumGetArrayTypeP(values[DEF_FACT_COLUMNS - 1]), NAMEOID,
-					  NAMEDATALEN, false, TYPALIGN_CHAR, &names, NULL, &stored->ncolumns);
-	stored->columns = palloc(sizeof(char *) * stored->ncolumns);
-	for (i = 0; i < stored->ncolumns; i++)
-		stored->columns[i] = pstrdup(NameStr(*DatumGetName(names[i])));
+	stored->columns = name_strings(values[DEF_FACT_COLUMNS - 1]);
 
+	row->primary_key = name_strings(values[DEF_PRIMARY_KEY - 1]);
 	row->index_table = DatumGetObjectId(values[DEF_INDEX_TABLE - 1]);
 	row->fact_table = DatumGetObjectId(values[DEF_FACT_TABLE - 1]);
 	row->document = pstrdup(NameStr(*DatumGetName(values[DEF_DOCUMENT - 1])));

@@ -146,10 +146,14 @@ indextable_create(PG_FUNCTION_ARGS)
 	for (int i = -1; (i = bms_next_member(factdef->used, i)) >= 0;)
 		factdef->max_attno = i + FirstLowInvalidHeapAttributeNumber;
 
+	for (int i = 0; i < factdef->npk; i++)
+		row.primary_key = lappend(row.primary_key,
+								  get_attname(row.fact_table, factdef->pk_attno[i], false));
+
 	schema = target_schema(name, fact, &name);
 	row.index_table = make_table(def, fact, schema, name);
 	index_table = table_open(row.index_table, AccessExclusiveLock);
-	if (!definition_attach(def, factdef, index_table))
+	if (!definition_attach(def, fact, index_table))
 		elog(ERROR, "index table \"%s\" is not as it was created", name);
 
 	covering = build_index_table(def, fact, index_table) && layout_can_cover(def);
@@ -323,14 +327,14 @@ document_column(Relation fact, FunctionCallInfo fcinfo)
 			continue;
 		if (wanted != NULL && strcmp(wanted, NameStr(att->attname)) != 0)
 			continue;
-		if (wanted != NULL && (att->atttypid != JSONBOID || is_virtual_column(att)))
+		if (wanted != NULL && !is_document_column(att))
 			ereport(ERROR,
 					(errcode(ERRCODE_DATATYPE_MISMATCH),
 					 errmsg("column \"%s\" of table \"%s\" is not a stored JSONB column",
 							wanted, RelationGetRelationName(fact)),
 					 errdetail("Its type is %s.", format_type_be(att->atttypid)),
 					 errhint("Documents must be of type jsonb.")));
-		if (att->atttypid != JSONBOID || is_virtual_column(att))
+		if (!is_document_column(att))
 			continue;
 		if (found != NULL)
 			ereport(ERROR,

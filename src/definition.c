@@ -46,9 +46,14 @@ static FactDef *load(Relation fact);
 static FactDef *make_fact(Relation fact, MemoryContext cxt);
 static IndexDef *make_index(FactDef *factdef, Relation fact, DefinitionRow *row,
 							const char **column_names);
+static bool has_type(TupleDesc desc, AttrNumber attno, Oid type, int32 typmod);
+static void prepare_sort(SortSupport sort, Oid type, Oid collation, bool abbreviate);
 static bool attach_primary_key(IndexDef *def, Relation rel);
 static void resolve_field(Field *field, IndexDef *def, FactDef *factdef, Relation fact,
 						  const char **column_names, bool is_key);
+static void not_as_created(Oid index_table, Relation fact, const char *why) pg_attribute_noreturn();
+static bool same_primary_key(FactDef *factdef, Relation fact, StoredDefinition *stored,
+							 const char **names);
 static AttrNumber named_column(Relation fact, const char *name, const char **column_names);
 static void equality_key(ScanKey key, AttrNumber attno, Oid type, Oid collation, MemoryContext cxt);
 static void invalidate(Datum arg, Oid relid);
@@ -262,19 +267,16 @@ load(Relation fact)
 		 */
 		names = palloc(sizeof(char *) * RelationGetNumberOfAttributes(fact));
 		for (i = 0; i < RelationGetNumberOfAttributes(fact); i++)
-			names[i] = s->fact_oid == RelationGetRelid(fact) && i < s->ncolumns ?
-				s->columns[i] : NameStr(TupleDescAttr(RelationGetDescr(fact), i)->attname);
+			names[i] = s->fact_oid == RelationGetRelid(fact) && i < list_length(s->columns) ?
+				list_nth(s->columns, i) : NameStr(TupleDescAttr(RelationGetDescr(fact), i)->attname);
 
 		def = make_index(factdef, fact, &s->row, names);
 		def->xmin = s->xmin;
-		if (!definition_attach(def, factdef, rel) || !attach_primary_key(def, rel))
-			ereport(ERROR,
-					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-					 errmsg("index table \"%s\" is not as it was created",
-							RelationGetRelationName(rel)),
-					 errdetail("Its columns or its primary key were altered, so it cannot be kept in step with \"%s\".",
-							   factdef->name),
-					 errhint("Drop it and create it again.")));
+		if (!same_primary_key(factdef, fact, s, names))
+			not_as_created(s->row.index_table, fact, "The fact table has another primary key now.");
+		if (!definition_attach(def, fact, rel) || !attach_primary_key(def, rel))
+			not_as_created(s->row.index_table, fact,
+						   "The columns or the primary key of the index table, or the types of the fact table's columns, were altered.");
 		relation_close(rel, AccessShareLock);
 		def->number = factdef->ndefs;
 		factdef->defs[factdef->ndefs++] = def;
@@ -286,6 +288,39 @@ load(Relation fact)
 	MemoryContextSwitchTo(old);
 	MemoryContextSetParent(cxt, CacheMemoryContext);
 	return factdef;
+}
+
+/* not_as_created: what was altered so that upkeep would write nonsense */
+static void
+not_as_created(Oid index_table, Relation fact, const char *why)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("index table \"%s\" cannot be kept in step with \"%s\" any more",
+					get_rel_name(index_table), RelationGetRelationName(fact)),
+			 errdetail("%s", why),
+			 errhint("Undo the change, or drop the index table and create it again.")));
+}
+
+/* same_primary_key: whether the fact table has the primary key it had */
+static bool
+same_primary_key(FactDef *factdef, Relation fact, StoredDefinition *stored, const char **names)
+{
+	ListCell   *cell;
+	int			i = 0;
+
+	if (list_length(stored->row.primary_key) != factdef->npk)
+		return false;
+	foreach(cell, stored->row.primary_key)
+		if (named_column(fact, lfirst(cell), names) != factdef->pk_attno[i++])
+			return false;
+	return true;
+}
+
+bool
+is_document_column(Form_pg_attribute att)
+{
+	return att->atttypid == JSONBOID && !is_virtual_column(att);
 }
 
 static FactDef *
@@ -384,6 +419,8 @@ make_index(FactDef *factdef, Relation fact, DefinitionRow *row, const char **col
 	int			i;
 	int			k;
 
+	if (!is_document_column(TupleDescAttr(RelationGetDescr(fact), doc - 1)))
+		not_as_created(row->index_table, fact, "The column that held the documents is not JSONB any more.");
 	def->fact = factdef;
 	def->relid = row->index_table;
 	def->name = OidIsValid(row->index_table) ? get_rel_name(row->index_table) : NULL;
@@ -574,8 +611,9 @@ definition_columns(IndexDef *def)
  *		false if it is not as it was created.
  */
 bool
-definition_attach(IndexDef *def, FactDef *factdef, Relation rel)
+definition_attach(IndexDef *def, Relation fact, Relation rel)
 {
+	FactDef    *factdef = def->fact;
 	TupleDesc	desc = RelationGetDescr(rel);
 	AttrNumber *live = palloc(sizeof(AttrNumber) * desc->natts);
 	int			nlive = 0;
@@ -592,37 +630,65 @@ definition_attach(IndexDef *def, FactDef *factdef, Relation rel)
 		if (TupleDescAttr(desc, live[i] - 1)->attnotnull)
 			return false;
 
-#define MAP(attno)	((attno) = live[(attno) - 1])
 	for (i = 0; i < def->nident; i++)
-		MAP(def->ident[i]);
+		def->ident[i] = live[def->ident[i] - 1];
 	for (i = 0; i < factdef->npk; i++)
-		MAP(def->pk_attno[i]);
+	{
+		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(fact), factdef->pk_attno[i] - 1);
+
+		def->pk_attno[i] = live[def->pk_attno[i] - 1];
+		if (!has_type(desc, def->pk_attno[i], att->atttypid, att->atttypmod))
+			return false;
+	}
 	for (i = 0; i < def->nkeys + def->nincludes; i++)
 	{
-		MAP(def->fields[i].attno);
-		if (TupleDescAttr(desc, def->fields[i].attno - 1)->atttypid != def->fields[i].type)
+		Field	   *field = &def->fields[i];
+
+		field->attno = live[field->attno - 1];
+		if (!has_type(desc, field->attno, field->type, field->typmod))
 			return false;
 	}
 	if (def->doc_attno != 0)
-		MAP(def->doc_attno);
-#undef MAP
+	{
+		def->doc_attno = live[def->doc_attno - 1];
+		if (!has_type(desc, def->doc_attno, JSONBOID, -1))
+			return false;
+	}
 
 	def->relid = RelationGetRelid(rel);
 	def->name = pstrdup(RelationGetRelationName(rel));
 	def->desc = CreateTupleDescCopy(desc);
 	def->ident_sort = palloc0(sizeof(SortSupportData) * def->nident);
+	def->write_sort = palloc0(sizeof(SortSupportData) * def->nident);
 	for (i = 0; i < def->nident; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(desc, def->ident[i] - 1);
-		SortSupport sort = &def->ident_sort[i];
 
-		sort->ssup_cxt = CurrentMemoryContext;
-		sort->ssup_collation = att->attcollation;
-		sort->ssup_attno = def->ident[i];
-		PrepareSortSupportFromOrderingOp(lookup_type_cache(att->atttypid,
-														   TYPECACHE_LT_OPR)->lt_opr, sort);
+		prepare_sort(&def->ident_sort[i], att->atttypid, att->attcollation, false);
+		/* Where equal means equal bytes, any order of bytes serves for writing. */
+		prepare_sort(&def->write_sort[i], att->atttypid,
+					 OidIsValid(att->attcollation) &&
+					 get_collation_isdeterministic(att->attcollation) ?
+					 C_COLLATION_OID : att->attcollation, i == 0);
 	}
 	return true;
+}
+
+static bool
+has_type(TupleDesc desc, AttrNumber attno, Oid type, int32 typmod)
+{
+	Form_pg_attribute att = TupleDescAttr(desc, attno - 1);
+
+	return att->atttypid == type && att->atttypmod == typmod;
+}
+
+static void
+prepare_sort(SortSupport sort, Oid type, Oid collation, bool abbreviate)
+{
+	sort->ssup_cxt = CurrentMemoryContext;
+	sort->ssup_collation = collation;
+	sort->abbreviate = abbreviate;
+	PrepareSortSupportFromOrderingOp(lookup_type_cache(type, TYPECACHE_LT_OPR)->lt_opr, sort);
 }
 
 /* attach_primary_key: the same for the index that entries are found with */
@@ -636,6 +702,7 @@ attach_primary_key(IndexDef *def, Relation rel)
 	if (index == NULL)
 		return false;
 	def->primary_index = RelationGetRelid(index);
+	def->primary_info = BuildIndexInfo(index);
 	def->covering = layout_covers(def, index);
 	def->nsearch = index->rd_index->indnkeyatts;
 	fits = (def->nsearch == (def->is_unique ? def->nkeys : def->nident));

@@ -7,6 +7,10 @@
  * Called by trigger.c.  Entries are the same if their bytes are: 1 and 1.0 are
  * equal numbers, but a reader of the index table tells them apart.
  *
+ * Operations are prepared for sorting.  For writing, neighbours should be near
+ * each other in the index, and equal ones together; text in the order of its
+ * bytes serves that, and costs a fraction of comparisons by locale.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -192,6 +196,8 @@ add_op(IndexDef *def, OpList *list, OpKind kind, Datum *values, bool *isnull, Me
 	}
 	op->tuple = heap_form_tuple(def->desc, values, isnull);
 	op->first = heap_getattr(op->tuple, def->ident[0], def->desc, &null);
+	if (def->write_sort[0].abbrev_converter != NULL)
+		op->first = def->write_sort[0].abbrev_converter(op->first, &def->write_sort[0]);
 	op->second = def->nident > 1 ? heap_getattr(op->tuple, def->ident[1], def->desc, &null) : 0;
 
 	list->bytes += op->tuple->t_len + sizeof(HeapTupleData) + sizeof(Op);

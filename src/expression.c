@@ -205,7 +205,9 @@ parse_over_fact(Relation fact, const char *text, Oid type, int32 typmod,
 	{
 		alias = makeAlias(RelationGetRelationName(fact), NIL);
 		for (i = 0; i < RelationGetNumberOfAttributes(fact); i++)
-			alias->colnames = lappend(alias->colnames, makeString(pstrdup(column_names[i])));
+			if (!TupleDescAttr(RelationGetDescr(fact), i)->attisdropped)
+				alias->colnames = lappend(alias->colnames,
+										  makeString(pstrdup(column_names[i])));
 	}
 	item = addRangeTableEntryForRelation(pstate, fact, AccessShareLock, alias, false, true);
 	addNSItemToQuery(pstate, item, false, true, true);

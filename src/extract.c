@@ -59,6 +59,7 @@ static void sort_elements(IndexDef *def, Elements *elements);
 static void add_entry(Entries *entries, Datum *values, bool *isnull);
 static bool key_fits(IndexDef *def, Datum *values, RowMismatch *mismatch);
 static void report_mismatch(IndexDef *def, FactRow *row, RowMismatch *mismatch) pg_attribute_noreturn();
+static char *excerpt(char *text);
 static char *output_value(Oid type, Datum value);
 static char *row_key(FactRow *row);
 
@@ -575,17 +576,22 @@ key_fits(IndexDef *def, Datum *values, RowMismatch *mismatch)
 static void
 report_mismatch(IndexDef *def, FactRow *row, RowMismatch *mismatch)
 {
-	char	   *value = mismatch->value;
-
-	if (strlen(value) > 100)
-		value = psprintf("%.*s...", pg_mbcliplen(value, strlen(value), 100), value);
 	ereport(ERROR,
 			(errcode(mismatch->why.sqlstate),
 			 errmsg("field \"%s\" of index table \"%s\" cannot hold the value \"%s\"",
-					mismatch->field->spec->text, def->name, value),
+					mismatch->field->spec->text, def->name, excerpt(mismatch->value)),
 			 errdetail("Row %s of \"%s\": %s", row_key(row), row->fact->name,
-					   mismatch->why.message),
+					   excerpt(mismatch->why.message)),
 			 errhint("Correct the document, or create the index table with on_mismatch => 'skip'.")));
+}
+
+/* excerpt: the beginning of a text that may be long */
+static char *
+excerpt(char *text)
+{
+	int			len = strlen(text);
+
+	return len <= 200 ? text : psprintf("%.*s...", pg_mbcliplen(text, len, 200), text);
 }
 
 static char *
@@ -615,8 +621,8 @@ row_key(FactRow *row)
 
 		appendStringInfo(&names, "%s%s", i ? ", " : "", NameStr(att->attname));
 		appendStringInfo(&values, "%s%s", i ? ", " : "",
-						 output_value(att->atttypid,
-									  row->slot->tts_values[row->fact->pk_attno[i] - 1]));
+						 excerpt(output_value(att->atttypid,
+											  row->slot->tts_values[row->fact->pk_attno[i] - 1])));
 	}
 	return psprintf("(%s)=(%s)", names.data, values.data);
 }
@@ -651,7 +657,7 @@ key_value_cast(IndexDef *def, int keyno, JsonbValue *value, Datum *result)
 					(errcode(mismatch.why.sqlstate),
 					 errmsg("key column \"%s\" of index table \"%s\" cannot hold the value \"%s\"",
 							NameStr(TupleDescAttr(def->desc, field->attno - 1)->attname),
-							def->name, mismatch.value),
-					 errdetail("%s", mismatch.why.message)));
+							def->name, excerpt(mismatch.value)),
+					 errdetail("%s", excerpt(mismatch.why.message))));
 	}
 }

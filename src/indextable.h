@@ -175,8 +175,10 @@ typedef struct IndexDef
 	TupleDesc	desc;
 	int			nident;
 	AttrNumber *ident;			/* their columns */
-	SortSupportData *ident_sort;
+	SortSupportData *ident_sort;	/* in the order of the index */
+	SortSupportData *write_sort;	/* in an order that is cheap; see diff.c */
 	Oid			primary_index;	/* its primary key ... */
+	IndexInfo  *primary_info;
 	int			nsearch;		/* ... has these many columns, */
 	AttrNumber *search;			/* these, */
 	ScanKeyData *search_keys;	/* found with these */
@@ -211,6 +213,7 @@ typedef struct DefinitionRow
 {
 	Oid			index_table;
 	Oid			fact_table;
+	List	   *primary_key;	/* of the fact table: names of its columns */
 	char	   *document;
 	List	   *key;			/* of char * */
 	List	   *include;
@@ -230,7 +233,8 @@ extern void definition_lock(FactDef *fact);
 extern void definition_pin(FactDef *fact);
 extern void definition_unpin(FactDef *fact);
 extern IndexDef *definition_resolve(DefinitionRow *row, Relation fact, FactDef **factdef);
-extern bool definition_attach(IndexDef *def, FactDef *fact, Relation rel);
+extern bool definition_attach(IndexDef *def, Relation fact, Relation rel);
+extern bool is_document_column(Form_pg_attribute att);
 extern Bitmapset *definition_columns(IndexDef *def);
 extern Oid	get_equality_operator(Oid type);
 
@@ -251,8 +255,7 @@ typedef struct StoredDefinition
 {
 	DefinitionRow row;
 	Oid			fact_oid;
-	int			ncolumns;
-	char	  **columns;
+	List	   *columns;		/* names of the fact table's columns, by number */
 	TransactionId xmin;
 } StoredDefinition;
 
@@ -298,8 +301,8 @@ typedef enum OpKind
 typedef struct Op
 {
 	HeapTuple	tuple;
-	Datum		first;			/* the first two identity columns, for sorting */
-	Datum		second;
+	Datum		first;			/* the first two identity columns, for sorting; */
+	Datum		second;			/* the first abbreviated, if its type can be */
 	uint32		seq;
 	OpKind		kind;
 } Op;

@@ -15,6 +15,7 @@
 #include "access/htup_details.h"
 #include "access/relation.h"
 #include "access/table.h"
+#include "access/xact.h"
 #include "catalog/pg_type.h"
 #include "common/hashfn.h"
 #include "executor/executor.h"
@@ -44,6 +45,7 @@ typedef struct Lookup
 	bool		rows;			/* whole rows, else documents */
 	bool		copies;			/* the index table's copy of the document will do */
 	bool		secured;		/* row security applies to the fact table */
+	bool		ambiguous;		/* a primary key may have several rows */
 	Tuplestorestate *store;
 	TupleDesc	desc;			/* of the result */
 	HTAB	   *seen;			/* primary keys of rows that were returned, or NULL */
@@ -63,7 +65,8 @@ static bool first_time(Lookup *l, TupleTableSlot *entry);
 static void fetch(Lookup *l, TupleTableSlot *entry);
 static void fetch_directly(Lookup *l, TupleTableSlot *entry);
 static void fetch_secured(Lookup *l, TupleTableSlot *entry);
-static void put(Lookup *l, TupleTableSlot *row, Datum document, bool isnull);
+static bool has_entry(Lookup *l, TupleTableSlot *row, TupleTableSlot *entry);
+static void put_row(Lookup *l, TupleTableSlot *row);
 
 Datum
 indextable_lookup_documents(PG_FUNCTION_ARGS)
@@ -207,12 +210,19 @@ check_access(Lookup *l)
 				 errhint("The view indextable.index_tables shows its state.")));
 
 	/*
+	 * A snapshot that is kept may still see a row that somebody has deleted,
+	 * beside the one that we have inserted in its place.
+	 */
+	l->ambiguous = IsolationUsesXactSnapshot() || l->factdef->pk_deferrable;
+
+	/*
 	 * The entries of an index table that is younger than our snapshot are not
 	 * those of the fact rows that the snapshot sees.
 	 */
-	if (TransactionIdIsNormal(def->xmin) && !TransactionIdIsCurrentTransactionId(def->xmin))
+	if (TransactionIdIsNormal(def->xmin))
 	{
-		if (XidInMVCCSnapshot(def->xmin, l->snapshot))
+		if (TransactionIdIsCurrentTransactionId(def->xmin) ? IsolationUsesXactSnapshot() :
+			XidInMVCCSnapshot(def->xmin, l->snapshot))
 			ereport(ERROR,
 					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 					 errmsg("index table \"%s\" is younger than this transaction's snapshot",
@@ -289,7 +299,7 @@ fetch(Lookup *l, TupleTableSlot *entry)
 	{
 		Datum		document = slot_getattr(entry, l->def->doc_attno, &isnull);
 
-		put(l, NULL, document, isnull);
+		tuplestore_putvalues(l->store, l->desc, &document, &isnull);
 	}
 	else if (l->secured)
 		fetch_secured(l, entry);
@@ -386,16 +396,33 @@ fetch_directly(Lookup *l, TupleTableSlot *entry)
 		keys[i].sk_argument = slot_getattr(entry, l->def->pk_attno[i], &isnull);
 	}
 	index_rescan(l->fact_scan, keys, factdef->npk, NULL, 0);
-	if (index_getnext_slot(l->fact_scan, ForwardScanDirection, l->fact_slot))
+	while (index_getnext_slot(l->fact_scan, ForwardScanDirection, l->fact_slot))
 	{
-		bool		isnull = false;
-		Datum		document = 0;
-
-		if (!l->rows)
-			document = slot_getattr(l->fact_slot, factdef->doc_attno[l->def->docno], &isnull);
-		put(l, l->fact_slot, document, isnull);
+		if (l->ambiguous && !has_entry(l, l->fact_slot, entry))
+			continue;
+		put_row(l, l->fact_slot);
+		if (!l->ambiguous)
+			break;
 	}
 	ExecClearTuple(l->fact_slot);
+}
+
+/* has_entry: whether this version of a row is the one that an entry is of */
+static bool
+has_entry(Lookup *l, TupleTableSlot *row, TupleTableSlot *entry)
+{
+	FactRow		version;
+	Entries		entries;
+	int			i;
+
+	slot_getallattrs(entry);
+	factrow_init(&version, l->factdef, row);
+	entries_init(&entries, l->def);
+	extract_entries(l->def, &version, false, &entries);
+	for (i = 0; i < entries.n; i++)
+		if (compare_identity(l->def, ENTRY_VALUES(&entries, i), entry->tts_values) == 0)
+			return true;
+	return false;
 }
 
 /* fetch_secured: as a plain query of the user would, policies and all */
@@ -405,6 +432,7 @@ fetch_secured(Lookup *l, TupleTableSlot *entry)
 	FactDef    *factdef = l->factdef;
 	TupleDesc	desc = RelationGetDescr(l->fact);
 	Datum	   *values = palloc(sizeof(Datum) * factdef->npk);
+	uint64		n;
 	int			i;
 
 	SPI_connect();
@@ -414,9 +442,7 @@ fetch_secured(Lookup *l, TupleTableSlot *entry)
 		StringInfoData sql;
 
 		initStringInfo(&sql);
-		appendStringInfo(&sql, "SELECT %s FROM ONLY %s f WHERE ",
-						 l->rows ? "f" :
-						 quote_identifier(NameStr(TupleDescAttr(desc, factdef->doc_attno[l->def->docno] - 1)->attname)),
+		appendStringInfo(&sql, "SELECT f FROM ONLY %s f WHERE ",
 						 quoted_relation(factdef->relid));
 		for (i = 0; i < factdef->npk; i++)
 		{
@@ -443,30 +469,30 @@ fetch_secured(Lookup *l, TupleTableSlot *entry)
 	}
 	if (SPI_execute_plan(l->plan, values, NULL, true, 0) != SPI_OK_SELECT)
 		elog(ERROR, "could not read table \"%s\"", factdef->name);
-	if (SPI_processed > 0)
+	for (n = 0; n < SPI_processed; n++)
 	{
+		TupleTableSlot *row = MakeSingleTupleTableSlot(desc, &TTSOpsHeapTuple);
 		bool		isnull;
-		Datum		value = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull);
 
-		if (l->rows)
-		{
-			TupleTableSlot *row = MakeSingleTupleTableSlot(l->desc, &TTSOpsHeapTuple);
-
-			ExecStoreHeapTupleDatum(value, row);
-			put(l, row, 0, false);
-			ExecDropSingleTupleTableSlot(row);
-		}
-		else
-			put(l, NULL, value, isnull);
+		ExecStoreHeapTupleDatum(SPI_getbinval(SPI_tuptable->vals[n], SPI_tuptable->tupdesc,
+											  1, &isnull), row);
+		if (!l->ambiguous || has_entry(l, row, entry))
+			put_row(l, row);
+		ExecDropSingleTupleTableSlot(row);
 	}
 	SPI_finish();
 }
 
 static void
-put(Lookup *l, TupleTableSlot *row, Datum document, bool isnull)
+put_row(Lookup *l, TupleTableSlot *row)
 {
 	if (l->rows)
 		tuplestore_puttupleslot(l->store, row);
 	else
+	{
+		bool		isnull;
+		Datum		document = slot_getattr(row, l->factdef->doc_attno[l->def->docno], &isnull);
+
 		tuplestore_putvalues(l->store, l->desc, &document, &isnull);
+	}
 }
