@@ -57,6 +57,7 @@ static bool have_written = false;
 static CommandId last_cid;
 
 static bool open_writer(Writer *w, IndexDef *def);
+static bool same_columns(TupleDesc a, TupleDesc b);
 static void close_writer(Writer *w);
 static void new_command(Writer *w);
 static inline int compare_ops(const Op *a, const Op *b, IndexDef *def);
@@ -229,11 +230,25 @@ open_writer(Writer *w, IndexDef *def)
 		w->indexes[i++] = index;
 	}
 
-	/* Altered by the statement itself, in a nested one. */
-	if (w->primary < 0 || RelationGetNumberOfAttributes(w->rel) != def->desc->natts)
+	/* Altered by the statement itself, in a nested one? */
+	if (w->primary < 0 || (def->fact->stale && !same_columns(RelationGetDescr(w->rel), def->desc)))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_IN_USE),
 				 errmsg("index table \"%s\" was altered while a statement was writing it", def->name)));
+	return true;
+}
+
+static bool
+same_columns(TupleDesc a, TupleDesc b)
+{
+	int			i;
+
+	if (a->natts != b->natts)
+		return false;
+	for (i = 0; i < a->natts; i++)
+		if (TupleDescAttr(a, i)->atttypid != TupleDescAttr(b, i)->atttypid ||
+			TupleDescAttr(a, i)->attisdropped != TupleDescAttr(b, i)->attisdropped)
+			return false;
 	return true;
 }
 

@@ -20,7 +20,8 @@
 
 /*
  * build_index_table
- *		Writes all entries; returns whether each would fit into an index whole.
+ *		Writes all entries; returns whether each would fit into an index whole,
+ *		with room to grow: see layout_demote().
  *
  * Rows are read with the latest snapshot: writers are locked out, so that is
  * what the table holds, even where the transaction's own snapshot is older.
@@ -89,5 +90,5 @@ build_index_table(IndexDef *def, Relation fact, Relation index_table)
 	tuplesort_end(sort);
 	if (skipped > 0)
 		catalog_count_skipped(def->relid, skipped);
-	return widest <= MAX_INDEX_DATA;
+	return widest <= MAX_INDEX_DATA / 2;
 }

@@ -165,26 +165,34 @@ array_strings(Datum array)
 	return result;
 }
 
-/* catalog_insert: registers an index table */
-void
-catalog_insert(DefinitionRow *row, Relation fact)
+/* catalog_column_names: of a table, by number; dropped ones are empty */
+List *
+catalog_column_names(Relation rel)
 {
-	Datum		values[DEF_NATTS] = {0};
-	bool		isnull[DEF_NATTS] = {0};
-	TupleDesc	desc = RelationGetDescr(fact);
-	List	   *columns = NIL;
+	TupleDesc	desc = RelationGetDescr(rel);
+	List	   *names = NIL;
 	int			i;
 
 	for (i = 0; i < desc->natts; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(desc, i);
 
-		columns = lappend(columns, att->attisdropped ? "" : NameStr(att->attname));
+		names = lappend(names, att->attisdropped ? "" : NameStr(att->attname));
 	}
+	return names;
+}
+
+/* catalog_insert: registers an index table */
+void
+catalog_insert(DefinitionRow *row, Relation fact)
+{
+	Datum		values[DEF_NATTS] = {0};
+	bool		isnull[DEF_NATTS] = {0};
+
 	values[DEF_INDEX_TABLE - 1] = ObjectIdGetDatum(row->index_table);
 	values[DEF_FACT_TABLE - 1] = ObjectIdGetDatum(row->fact_table);
 	values[DEF_FACT_OID - 1] = ObjectIdGetDatum(row->fact_table);
-	values[DEF_FACT_COLUMNS - 1] = name_array(columns);
+	values[DEF_FACT_COLUMNS - 1] = name_array(catalog_column_names(fact));
 	values[DEF_PRIMARY_KEY - 1] = name_array(row->primary_key);
 	values[DEF_DOCUMENT - 1] = DirectFunctionCall1(namein, CStringGetDatum(row->document));
 	values[DEF_KEY - 1] = text_array(row->key);
@@ -203,6 +211,14 @@ catalog_insert(DefinitionRow *row, Relation fact)
 	values[DEF_ON_MISMATCH - 1] = CStringGetTextDatum(row->on_mismatch);
 	values[DEF_STATE - 1] = CStringGetTextDatum(row->state);
 	insert_row("definition", values, isnull);
+}
+
+/* catalog_update: replaces the row of an index table */
+void
+catalog_update(DefinitionRow *row, Relation fact)
+{
+	delete_by_oid("definition", "definition_pkey", DEF_INDEX_TABLE, row->index_table);
+	catalog_insert(row, fact);
 }
 
 static StoredDefinition *
@@ -295,10 +311,16 @@ catalog_forget_index_table(Oid index_table)
 bool
 catalog_has_fact(Oid fact_table)
 {
-	Relation	rel = table_open(catalog_relid("fact", false), AccessShareLock);
-	SysScanDesc scan = scan_by_oid(rel, "fact_pkey", 1, fact_table);
-	bool		found = HeapTupleIsValid(systable_getnext(scan));
+	Oid			relid = catalog_relid("fact", true);
+	Relation	rel;
+	SysScanDesc scan;
+	bool		found;
 
+	if (!OidIsValid(relid))
+		return false;			/* CREATE or DROP EXTENSION is under way */
+	rel = table_open(relid, AccessShareLock);
+	scan = scan_by_oid(rel, "fact_pkey", 1, fact_table);
+	found = HeapTupleIsValid(systable_getnext(scan));
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);
 	return found;

@@ -46,6 +46,10 @@
 	index_beginscan(heap, index, snapshot, NULL, nkeys, 0)
 #endif
 
+#ifndef pg_noreturn
+#define pg_noreturn				pg_attribute_noreturn()
+#endif
+
 #if PG_VERSION_NUM < 180000
 #define is_virtual_column(att)	false
 #else

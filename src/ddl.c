@@ -3,12 +3,13 @@
  * ddl.c
  *	  Runs SQL that creates, alters and drops what belongs to index tables.
  *
- * Called by create.c, drop.c, triggers.c, layout.c and trigger.c.
+ * Called by create.c, drop.c, alter.c, triggers.c, layout.c and trigger.c.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
+#include "catalog/pg_class.h"
 #include "executor/spi.h"
 #include "indextable.h"
 #include "miscadmin.h"
@@ -48,7 +49,8 @@ run_sql(Oid role, const char *fmt,...)
 
 	GetUserIdAndSecContext(&save_user, &save_sec);
 	if (OidIsValid(role))
-		SetUserIdAndSecContext(role, save_sec | SECURITY_LOCAL_USERID_CHANGE);
+		SetUserIdAndSecContext(role, save_sec | SECURITY_LOCAL_USERID_CHANGE |
+							   SECURITY_RESTRICTED_OPERATION);
 	nestlevel = NewGUCNestLevel();
 	set_config_option("search_path", "pg_catalog, pg_temp", PGC_USERSET, PGC_S_SESSION,
 					  GUC_ACTION_SAVE, true, 0, false);
@@ -81,4 +83,39 @@ lock_if_exists(Oid relid, LOCKMODE mode)
 		return true;
 	UnlockRelationOid(relid, mode);
 	return false;
+}
+
+/*
+ * event_trigger_relations
+ *		The relations among the objects that one of the server's functions for
+ *		event triggers tells of, or of which it tells a column.
+ */
+List *
+event_trigger_relations(const char *function, bool with_columns)
+{
+	MemoryContext cxt = CurrentMemoryContext;
+	List	   *result = NIL;
+	uint64		i;
+
+	/* No operator, nothing but qualified names: search_path is anybody's. */
+	SPI_connect();
+	if (SPI_execute(psprintf("SELECT classid, objid, objsubid FROM %s", function),
+					false, 0) != SPI_OK_SELECT)
+		elog(ERROR, "could not read the objects of the event");
+	for (i = 0; i < SPI_processed; i++)
+	{
+		HeapTuple	tuple = SPI_tuptable->vals[i];
+		TupleDesc	desc = SPI_tuptable->tupdesc;
+		bool		isnull;
+		Oid			class = DatumGetObjectId(SPI_getbinval(tuple, desc, 1, &isnull));
+		Oid			object = DatumGetObjectId(SPI_getbinval(tuple, desc, 2, &isnull));
+		int32		column = DatumGetInt32(SPI_getbinval(tuple, desc, 3, &isnull));
+		MemoryContext old = MemoryContextSwitchTo(cxt);
+
+		if (class == RelationRelationId && (with_columns || column == 0))
+			result = list_append_unique_oid(result, object);
+		MemoryContextSwitchTo(old);
+	}
+	SPI_finish();
+	return result;
 }

@@ -42,16 +42,19 @@ typedef struct CacheEntry
 static HTAB *cache = NULL;
 static uint64 invalidations = 0;
 
+static const char **column_names(Relation fact, StoredDefinition *stored);
 static FactDef *load(Relation fact);
 static FactDef *make_fact(Relation fact, MemoryContext cxt);
 static IndexDef *make_index(FactDef *factdef, Relation fact, DefinitionRow *row,
-							const char **column_names);
+							Relation rel, const char **column_names);
 static bool has_type(TupleDesc desc, AttrNumber attno, Oid type, int32 typmod);
 static void prepare_sort(SortSupport sort, Oid type, Oid collation, bool abbreviate);
 static bool attach_primary_key(IndexDef *def, Relation rel);
-static void resolve_field(Field *field, IndexDef *def, FactDef *factdef, Relation fact,
-						  const char **column_names, bool is_key);
-static void not_as_created(Oid index_table, Relation fact, const char *why) pg_attribute_noreturn();
+static AttrNumber *live_columns(TupleDesc desc, int *n);
+static void resolve_field(Field *field, IndexDef *def, Relation fact, Form_pg_attribute column,
+						  const char **column_names);
+static void check_field(Field *field, IndexDef *def, bool is_key);
+pg_noreturn static void not_as_created(Oid index_table, Relation fact, const char *why);
 static bool same_primary_key(FactDef *factdef, Relation fact, StoredDefinition *stored,
 							 const char **names);
 static AttrNumber named_column(Relation fact, const char *name, const char **column_names);
@@ -232,7 +235,32 @@ IndexDef *
 definition_resolve(DefinitionRow *row, Relation fact, FactDef **factdef)
 {
 	*factdef = make_fact(fact, CurrentMemoryContext);
-	return make_index(*factdef, fact, row, NULL);
+	return make_index(*factdef, fact, row, NULL, NULL);
+}
+
+/*
+ * column_names
+ *		The names that a stored definition uses, by column number: those of when
+ *		the row was written, so that fields follow a rename that alter.c did not
+ *		see.  In a table restored from a dump numbers may differ, and names may
+ *		not; that shows where a column was dropped, or by another OID.
+ */
+static const char **
+column_names(Relation fact, StoredDefinition *stored)
+{
+	TupleDesc	desc = RelationGetDescr(fact);
+	const char **names = palloc(sizeof(char *) * desc->natts);
+	bool		by_number = stored->fact_oid == RelationGetRelid(fact) &&
+		list_length(stored->columns) <= desc->natts;
+	int			i;
+
+	for (i = 0; by_number && i < list_length(stored->columns); i++)
+		if (*(char *) list_nth(stored->columns, i) == '\0')
+			by_number = TupleDescAttr(desc, i)->attisdropped;
+	for (i = 0; i < desc->natts; i++)
+		names[i] = !by_number ? NameStr(TupleDescAttr(desc, i)->attname) :
+			i < list_length(stored->columns) ? list_nth(stored->columns, i) : "";
+	return names;
 }
 
 static FactDef *
@@ -260,17 +288,8 @@ load(Relation fact)
 		if (rel == NULL)
 			continue;			/* dropped where no event trigger saw it */
 
-		/*
-		 * The names that the fields use, by column number: those of when the
-		 * row was written, unless it comes from a dump, where numbers may
-		 * differ and names may not.
-		 */
-		names = palloc(sizeof(char *) * RelationGetNumberOfAttributes(fact));
-		for (i = 0; i < RelationGetNumberOfAttributes(fact); i++)
-			names[i] = s->fact_oid == RelationGetRelid(fact) && i < list_length(s->columns) ?
-				list_nth(s->columns, i) : NameStr(TupleDescAttr(RelationGetDescr(fact), i)->attname);
-
-		def = make_index(factdef, fact, &s->row, names);
+		names = column_names(fact, s);
+		def = make_index(factdef, fact, &s->row, rel, names);
 		def->xmin = s->xmin;
 		if (!same_primary_key(factdef, fact, s, names))
 			not_as_created(s->row.index_table, fact, "The fact table has another primary key now.");
@@ -341,7 +360,7 @@ make_fact(Relation fact, MemoryContext cxt)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("table \"%s\" has no primary key", factdef->name),
 				 errdetail("Entries of an index table refer to fact rows by their primary key."),
-				 errhint("Add one with ALTER TABLE ... ADD PRIMARY KEY.")));
+				 errhint("Add one with ALTER TABLE ... ADD PRIMARY KEY; to drop it, drop the index tables first.")));
 	factdef->pk_index = RelationGetRelid(index);
 	factdef->pk_deferrable = !index->rd_index->indimmediate;
 	factdef->npk = index->rd_index->indnkeyatts;
@@ -401,7 +420,11 @@ named_column(Relation fact, const char *name, const char **column_names)
 	ereport(ERROR,
 			(errcode(ERRCODE_UNDEFINED_COLUMN),
 			 errmsg("column \"%s\" of table \"%s\" does not exist",
-					name, RelationGetRelationName(fact))));
+					name, RelationGetRelationName(fact)),
+			 column_names == NULL ? 0 :
+			 errdetail("An index table of \"%s\" depends on it.", RelationGetRelationName(fact)),
+			 column_names == NULL ? 0 :
+			 errhint("Drop the index tables that use the column first.")));
 }
 
 /*
@@ -410,25 +433,30 @@ named_column(Relation fact, const char *name, const char **column_names)
  *		at.  Columns are numbered as layout.c makes them.
  */
 static IndexDef *
-make_index(FactDef *factdef, Relation fact, DefinitionRow *row, const char **column_names)
+make_index(FactDef *factdef, Relation fact, DefinitionRow *row, Relation rel,
+		   const char **column_names)
 {
 	IndexDef   *def = palloc0(sizeof(IndexDef));
 	AttrNumber	doc = named_column(fact, row->document, column_names);
 	AttrNumber	attno = 0;
+	AttrNumber *live = NULL;
+	int			nlive = 0;
 	ListCell   *cell;
 	int			i;
 	int			k;
 
 	if (!is_document_column(TupleDescAttr(RelationGetDescr(fact), doc - 1)))
 		not_as_created(row->index_table, fact, "The column that held the documents is not JSONB any more.");
+	if (rel != NULL)
+		live = live_columns(RelationGetDescr(rel), &nlive);
 	def->fact = factdef;
 	def->relid = row->index_table;
-	def->name = OidIsValid(row->index_table) ? get_rel_name(row->index_table) : NULL;
+	def->name = rel != NULL ? pstrdup(RelationGetRelationName(rel)) : NULL;
 	def->strategy = strcmp(row->strategy, "denormalized") == 0 ? STRATEGY_DENORMALIZED :
 		strcmp(row->strategy, "partial") == 0 ? STRATEGY_PARTIAL : STRATEGY_NORMALIZED;
 	def->is_unique = row->is_unique;
 	def->skip_mismatch = strcmp(row->on_mismatch, "skip") == 0;
-	def->active = row->state != NULL && strcmp(row->state, "active") == 0;
+	def->active = strcmp(row->state, "active") == 0;
 
 	for (i = 0; i < factdef->ndocs && factdef->doc_attno[i] != doc; i++)
 		;
@@ -440,6 +468,7 @@ make_index(FactDef *factdef, Relation fact, DefinitionRow *row, const char **col
 	}
 	def->docno = i;
 
+	/* Fields, numbered as layout.c makes their columns: keys, primary key, included. */
 	def->nkeys = list_length(row->key);
 	def->nincludes = list_length(row->include);
 	def->fields = palloc0(sizeof(Field) * (def->nkeys + def->nincludes));
@@ -449,22 +478,18 @@ make_index(FactDef *factdef, Relation fact, DefinitionRow *row, const char **col
 	{
 		Field	   *field = &def->fields[i];
 
-		field->spec = parse_field_spec(lfirst(cell));
-		resolve_field(field, def, factdef, fact, column_names, true);
+		field->spec = parse_field_spec(lfirst(cell), rel == NULL);
 		field->attno = ++attno;
+		resolve_field(field, def, fact, attno <= nlive ?
+					  TupleDescAttr(RelationGetDescr(rel), live[attno - 1] - 1) : NULL,
+					  column_names);
+		if (rel == NULL)
+			check_field(field, def, true);
 		if (field->spec->multi)
-		{
-			if (def->multi_field >= 0)
-				ereport(ERROR,
-						(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-						 errmsg("only one key field can be multi-valued"),
-						 errdetail("Both \"%s\" and \"%s\" have a [*].",
-								   def->fields[def->multi_field].spec->text, field->spec->text)));
 			def->multi_field = i;
-			def->multi = true;
-		}
 		i++;
 	}
+	def->multi = def->multi_field >= 0;
 
 	/* A primary-key column that is a key field is not there twice. */
 	def->pk_attno = palloc(sizeof(AttrNumber) * factdef->npk);
@@ -484,104 +509,140 @@ make_index(FactDef *factdef, Relation fact, DefinitionRow *row, const char **col
 	i = def->nkeys;
 	foreach(cell, row->include)
 	{
-		def->fields[i].spec = parse_field_spec(lfirst(cell));
-		resolve_field(&def->fields[i], def, factdef, fact, column_names, false);
-		def->fields[i++].attno = ++attno;
+		Field	   *field = &def->fields[i++];
+
+		field->spec = parse_field_spec(lfirst(cell), rel == NULL);
+		field->attno = ++attno;
+		resolve_field(field, def, fact, attno <= nlive ?
+					  TupleDescAttr(RelationGetDescr(rel), live[attno - 1] - 1) : NULL,
+					  column_names);
+		if (rel == NULL)
+			check_field(field, def, false);
 	}
 	if (def->strategy == STRATEGY_DENORMALIZED)
 		def->doc_attno = ++attno;
 
 	if (row->filter != NULL)
-	{
-		def->filter_text = pstrdup(row->filter);
-		def->filter = expression_compile(fact, row->filter, BOOLOID, -1, column_names,
-										 factdef->owner);
-	}
+		def->filter = expression_compile(fact, row->filter, BOOLOID, -1, column_names);
 	return def;
 }
 
-/* resolve_field: column, type, collation and cast of a parsed field */
+/*
+ * resolve_field
+ *		Column, type, collation and cast of a parsed field: the type that its
+ *		column has or, before there is one, that the spec asks for.
+ */
 static void
-resolve_field(Field *field, IndexDef *def, FactDef *factdef, Relation fact,
-			  const char **column_names, bool is_key)
+resolve_field(Field *field, IndexDef *def, Relation fact, Form_pg_attribute column,
+			  const char **column_names)
 {
 	FieldSpec  *spec = field->spec;
-	Oid			natural_collation;
 
-	if (spec->multi && !is_key)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("included field \"%s\" cannot be multi-valued", spec->text),
-				 errhint("Include the whole array: leave out the [*] and add \"::jsonb\".")));
-	if (spec->name == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("field \"%s\" has no name", spec->text),
-				 errhint("Name it with AS.")));
+	while (field->plain_steps < spec->nsteps && !spec->steps[field->plain_steps].wildcard)
+		field->plain_steps++;
 
+	field->type = OidIsValid(spec->type) ? spec->type : TEXTOID;
+	field->typmod = spec->typmod;
+	field->collation = get_typcollation(field->type);
 	if (spec->column != NULL)
 	{
 		Form_pg_attribute att;
 
 		field->fact_attno = named_column(fact, spec->column, column_names);
 		att = TupleDescAttr(RelationGetDescr(fact), field->fact_attno - 1);
-		if (is_virtual_column(att))
-			ereport(ERROR,
-					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-					 errmsg("virtual generated column \"%s\" cannot be used in an index table",
-							spec->column),
-					 errhint("Use a stored generated column.")));
-		field->type = att->atttypid;
-		field->typmod = att->atttypmod;
-		natural_collation = att->attcollation;
-		if (OidIsValid(spec->type) && (spec->type != att->atttypid || spec->typmod != att->atttypmod))
+		if (!OidIsValid(spec->type))
 		{
-			field->convert = expression_compile(fact, quote_identifier(spec->column),
-												spec->type, spec->typmod, column_names,
-												factdef->owner);
-			field->type = spec->type;
-			field->typmod = spec->typmod;
-			natural_collation = get_typcollation(spec->type);
+			field->type = att->atttypid;
+			field->typmod = att->atttypmod;
+			field->collation = att->attcollation;
 		}
+		if (column != NULL)
+		{
+			field->type = column->atttypid;
+			field->typmod = column->atttypmod;
+		}
+		if (field->type != att->atttypid || field->typmod != att->atttypmod)
+			field->convert = expression_compile(fact, quote_identifier(spec->column),
+												field->type, field->typmod, column_names);
 	}
 	else
 	{
-		field->type = OidIsValid(spec->type) ? spec->type : TEXTOID;
-		field->typmod = spec->typmod;
-		field->is_jsonb = (field->type == JSONBOID);
-		natural_collation = get_typcollation(field->type);
+		if (column != NULL)
+		{
+			field->type = column->atttypid;
+			field->typmod = column->atttypmod;
+		}
 		cast_check_type(spec->text, field->type);
+		field->is_jsonb = (field->type == JSONBOID);
 		if (!field->is_jsonb)
-			cast_init(&field->cast, field->type, field->typmod, natural_collation,
+			cast_init(&field->cast, field->type, field->typmod, get_typcollation(field->type),
 					  CurrentMemoryContext);
-		if (def->skip_mismatch && field->type >= FirstNormalObjectId &&
-			field->cast.kind != CAST_NONE)
-			ereport(ERROR,
-					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-					 errmsg("field \"%s\" of type %s cannot be used with on_mismatch => 'skip'",
-							spec->text, format_type_be(field->type)),
-					 errhint("Use one of the server's own types, or on_mismatch => 'error'.")));
 	}
-
-	while (field->plain_steps < spec->nsteps && !spec->steps[field->plain_steps].wildcard)
-		field->plain_steps++;
-	field->collation = natural_collation;
-	if (OidIsValid(spec->collation))
-	{
-		if (!OidIsValid(natural_collation))
-			ereport(ERROR,
-					(errcode(ERRCODE_DATATYPE_MISMATCH),
-					 errmsg("collations are not supported by type %s of field \"%s\"",
-							format_type_be(field->type), spec->text)));
+	if (column != NULL)
+		field->collation = column->attcollation;
+	else if (OidIsValid(spec->collation) && OidIsValid(field->collation))
 		field->collation = spec->collation;
-	}
 	get_typlenbyval(field->type, &field->typlen, &field->typbyval);
+}
+
+/* check_field: refuses what a new index table cannot have */
+static void
+check_field(Field *field, IndexDef *def, bool is_key)
+{
+	FieldSpec  *spec = field->spec;
+
+	if (spec->multi && !is_key)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("included field \"%s\" cannot be multi-valued", spec->text),
+				 errhint("Include the whole array: leave out the [*] and add \"::jsonb\".")));
+	if (spec->multi && def->multi_field >= 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("only one key field can be multi-valued"),
+				 errdetail("Both \"%s\" and \"%s\" have a [*].",
+						   def->fields[def->multi_field].spec->text, spec->text)));
+	if (spec->name == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("field \"%s\" has no name", spec->text),
+				 errhint("Name it with AS.")));
+	if (OidIsValid(spec->collation) && !OidIsValid(field->collation))
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("collations are not supported by type %s of field \"%s\"",
+						format_type_be(field->type), spec->text)));
 	if (is_key && !OidIsValid(GetDefaultOpClass(field->type, BTREE_AM_OID)))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
 				 errmsg("type %s of key field \"%s\" has no order",
 						format_type_be(field->type), spec->text),
 				 errdetail("A key needs a type with a default btree operator class.")));
+
+	/* An error in such a cast could leave more behind than memory; see cast.c. */
+	if (def->skip_mismatch &&
+		(field->convert != NULL ? expression_is_foreign(field->convert) :
+		 spec->column == NULL && field->type >= FirstNormalObjectId &&
+		 field->cast.kind != CAST_NONE))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("field \"%s\" of type %s cannot be used with on_mismatch => 'skip'",
+						spec->text, format_type_be(field->type)),
+				 errhint("Use one of the server's own types, or on_mismatch => 'error'.")));
+}
+
+/* live_columns: the numbers of the columns that have not been dropped */
+static AttrNumber *
+live_columns(TupleDesc desc, int *n)
+{
+	AttrNumber *live = palloc(sizeof(AttrNumber) * desc->natts);
+	int			i;
+
+	*n = 0;
+	for (i = 0; i < desc->natts; i++)
+		if (!TupleDescAttr(desc, i)->attisdropped)
+			live[(*n)++] = i + 1;
+	return live;
 }
 
 /* definition_columns: the fact table's columns that entries depend on, offset */
@@ -615,14 +676,11 @@ definition_attach(IndexDef *def, Relation fact, Relation rel)
 {
 	FactDef    *factdef = def->fact;
 	TupleDesc	desc = RelationGetDescr(rel);
-	AttrNumber *live = palloc(sizeof(AttrNumber) * desc->natts);
-	int			nlive = 0;
+	int			nlive;
+	AttrNumber *live = live_columns(desc, &nlive);
 	int			expected = def->nident + def->nincludes + (def->doc_attno ? 1 : 0);
 	int			i;
 
-	for (i = 0; i < desc->natts; i++)
-		if (!TupleDescAttr(desc, i)->attisdropped)
-			live[nlive++] = i + 1;
 	if (nlive < expected)
 		return false;
 	/* Columns a user adds stay NULL, if they can. */

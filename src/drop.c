@@ -11,10 +11,7 @@
  */
 #include "postgres.h"
 
-#include "access/htup_details.h"
-#include "catalog/pg_class.h"
 #include "commands/event_trigger.h"
-#include "executor/spi.h"
 #include "indextable.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
@@ -62,9 +59,8 @@ indextable_drop(PG_FUNCTION_ARGS)
 Datum
 indextable_on_drop(PG_FUNCTION_ARGS)
 {
-	List	   *dropped = NIL;
+	List	   *dropped;
 	ListCell   *cell;
-	uint64		i;
 
 	if (!CALLED_AS_EVENT_TRIGGER(fcinfo))
 		ereport(ERROR,
@@ -72,27 +68,7 @@ indextable_on_drop(PG_FUNCTION_ARGS)
 				 errmsg("function \"%s\" was not called by the event trigger manager",
 						IT_SCHEMA ".on_drop")));
 
-	SPI_connect();
-	if (SPI_execute("SELECT classid, objid, objsubid"
-					" FROM pg_catalog.pg_event_trigger_dropped_objects()", false, 0) != SPI_OK_SELECT)
-		elog(ERROR, "could not read the dropped objects");
-	for (i = 0; i < SPI_processed; i++)
-	{
-		HeapTuple	tuple = SPI_tuptable->vals[i];
-		TupleDesc	desc = SPI_tuptable->tupdesc;
-		bool		isnull;
-
-		if (DatumGetObjectId(SPI_getbinval(tuple, desc, 1, &isnull)) == RelationRelationId &&
-			DatumGetInt32(SPI_getbinval(tuple, desc, 3, &isnull)) == 0)
-		{
-			MemoryContext old = MemoryContextSwitchTo(fcinfo->flinfo->fn_mcxt);
-
-			dropped = lappend_oid(dropped, DatumGetObjectId(SPI_getbinval(tuple, desc, 2, &isnull)));
-			MemoryContextSwitchTo(old);
-		}
-	}
-	SPI_finish();
-
+	dropped = event_trigger_relations("pg_catalog.pg_event_trigger_dropped_objects()", false);
 	foreach(cell, dropped)
 		forget(lfirst_oid(cell), false);
 	PG_RETURN_VOID();

@@ -33,7 +33,8 @@
 
 struct RowExpr_
 {
-	Expr	   *expr;
+	Expr	   *parsed;
+	Expr	   *expr;			/* the same, planned */
 	ExprState  *state;
 	ExprContext *econtext;
 	Oid			owner;
@@ -42,10 +43,31 @@ struct RowExpr_
 
 static Node *parse_over_fact(Relation fact, const char *text, Oid type, int32 typmod,
 							 const char **column_names);
-static Expr *plan_as(Expr *expr, Oid owner, ExprState **state);
 static void check_columns(Relation fact, Node *expr);
 static bool calls_foreign(Node *node, void *context);
-static int	fix_search_path(void);
+
+/*
+ * become_owner, become_caller
+ *		What is between them runs as a fact table's owner in a security-restricted
+ *		operation with search_path fixed: parsing looks up names, planning calls
+ *		functions of constants.
+ */
+void
+become_owner(Caller *caller, Oid owner)
+{
+	GetUserIdAndSecContext(&caller->user, &caller->sec);
+	SetUserIdAndSecContext(owner, caller->sec | SECURITY_RESTRICTED_OPERATION);
+	caller->nestlevel = NewGUCNestLevel();
+	set_config_option("search_path", "pg_catalog, pg_temp", PGC_USERSET, PGC_S_SESSION,
+					  GUC_ACTION_SAVE, true, 0, false);
+}
+
+void
+become_caller(Caller *caller)
+{
+	AtEOXact_GUC(false, caller->nestlevel);
+	SetUserIdAndSecContext(caller->user, caller->sec);
+}
 
 /*
  * expression_check_filter
@@ -54,73 +76,63 @@ static int	fix_search_path(void);
 char *
 expression_check_filter(Relation fact, const char *text)
 {
-	Node	   *expr;
+	RowExpression *filter = expression_compile(fact, text, BOOLOID, -1, NULL);
+
+	return expression_text(fact, filter);
+}
+
+/* expression_text: an expression as SQL, with the columns' present names */
+char *
+expression_text(Relation fact, RowExpression *expr)
+{
+	Caller		caller;
 	char	   *result;
-	int			nestlevel = fix_search_path();
 
-	expr = parse_over_fact(fact, text, BOOLOID, -1, NULL);
-	check_columns(fact, expr);
-	if (contain_mutable_functions((Node *) plan_as((Expr *) expr, fact->rd_rel->relowner, NULL)))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
-				 errmsg("filter must not depend on anything but the fact row"),
-				 errdetail("The filter \"%s\" calls a function that is not immutable.", text),
-				 errhint("Use immutable functions and operators only, as in the predicate of a partial index.")));
-
-	/* Deparsed, it names columns without the table and functions with their schema. */
-	result = deparse_expression(expr, deparse_context_for(RelationGetRelationName(fact),
-														  RelationGetRelid(fact)),
+	/* Without the table's name, and with the schemas of functions. */
+	become_owner(&caller, fact->rd_rel->relowner);
+	result = deparse_expression((Node *) expr->parsed,
+								deparse_context_for(RelationGetRelationName(fact),
+													RelationGetRelid(fact)),
 								false, false);
-	AtEOXact_GUC(false, nestlevel);
+	become_caller(&caller);
 	return result;
 }
 
 /*
  * expression_compile
- *		text, coerced to type, ready to be evaluated as owner.  column_names, if
- *		given, are the names text uses, by column number.
+ *		text, coerced to type, ready to be evaluated.  column_names, if given, are
+ *		the names text uses, by column number.
  */
 RowExpression *
 expression_compile(Relation fact, const char *text, Oid type, int32 typmod,
-				   const char **column_names, Oid owner)
+				   const char **column_names)
 {
 	RowExpression *result = palloc0(sizeof(RowExpression));
-	int			nestlevel = fix_search_path();
-	Node	   *expr = parse_over_fact(fact, text, type, typmod, column_names);
+	Caller		caller;
 
-	check_columns(fact, expr);
-	if (contain_mutable_functions(expr))
+	result->owner = fact->rd_rel->relowner;
+	become_owner(&caller, result->owner);
+	result->parsed = (Expr *) parse_over_fact(fact, text, type, typmod, column_names);
+	check_columns(fact, (Node *) result->parsed);
+	result->foreign = calls_foreign((Node *) result->parsed, NULL);
+	result->expr = expression_planner(copyObject(result->parsed));
+	if (contain_mutable_functions((Node *) result->expr))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
 				 errmsg("expression \"%s\" depends on more than the fact row", text),
-				 errdetail("It calls a function or a cast that is not immutable.")));
-	result->owner = owner;
-	result->foreign = calls_foreign(expr, NULL);
+				 errdetail("It calls a function or a cast that is not immutable."),
+				 errhint("Use immutable functions and operators only, as in the predicate of a partial index.")));
 	result->econtext = CreateStandaloneExprContext();
-	result->expr = plan_as((Expr *) expr, owner, &result->state);
-	AtEOXact_GUC(false, nestlevel);
+	result->state = ExecInitExpr(result->expr, NULL);
+	become_caller(&caller);
 	return result;
 }
 
-/*
- * plan_as
- *		Plans an expression, and makes it executable if state is given, as owner:
- *		planning calls functions of constants, and who executes a function must
- *		be allowed to.
- */
-static Expr *
-plan_as(Expr *expr, Oid owner, ExprState **state)
+/* expression_is_foreign: whether evaluating it runs more than the server's own functions */
+bool
+expression_is_foreign(RowExpression *expr)
 {
-	Oid			save_user;
-	int			save_sec;
-
-	GetUserIdAndSecContext(&save_user, &save_sec);
-	SetUserIdAndSecContext(owner, save_sec | SECURITY_RESTRICTED_OPERATION);
-	expr = expression_planner(expr);
-	if (state != NULL)
-		*state = ExecInitExpr(expr, NULL);
-	SetUserIdAndSecContext(save_user, save_sec);
-	return expr;
+	return expr->foreign;
 }
 
 /*
@@ -130,24 +142,15 @@ plan_as(Expr *expr, Oid owner, ExprState **state)
 bool
 expression_eval(RowExpression *expr, TupleTableSlot *row, Datum *result)
 {
-	Oid			save_user;
-	int			save_sec;
-	int			nestlevel = 0;
+	Caller		caller;
 	bool		isnull;
 
 	expr->econtext->ecxt_scantuple = row;
 	if (expr->foreign)
-	{
-		GetUserIdAndSecContext(&save_user, &save_sec);
-		SetUserIdAndSecContext(expr->owner, save_sec | SECURITY_RESTRICTED_OPERATION);
-		nestlevel = fix_search_path();
-	}
+		become_owner(&caller, expr->owner);
 	*result = ExecEvalExpr(expr->state, expr->econtext, &isnull);
 	if (expr->foreign)
-	{
-		AtEOXact_GUC(false, nestlevel);
-		SetUserIdAndSecContext(save_user, save_sec);
-	}
+		become_caller(&caller);
 	return !isnull;
 }
 
@@ -180,7 +183,7 @@ replace_vars(Node *node, void *context)
 List *
 expression_depends(RowExpression *expr)
 {
-	return list_make1(replace_vars((Node *) expr->expr, NULL));
+	return list_make1(replace_vars((Node *) expr->parsed, NULL));
 }
 
 static Node *
@@ -271,16 +274,19 @@ calls_foreign(Node *node, void *context)
 		return false;
 	if (check_functions_in_node(node, is_foreign_function, context))
 		return true;
+	switch (nodeTag(node))
+	{
+		case T_CoerceToDomain:
+			return true;		/* it has checks */
+		case T_ArrayCoerceExpr:
+		case T_CoerceViaIO:
+		case T_ConvertRowtypeExpr:
+		case T_RowExpr:
+			if (exprType(node) >= FirstNormalObjectId)
+				return true;	/* so may what it is made of */
+			break;
+		default:
+			break;
+	}
 	return expression_tree_walker(node, calls_foreign, context);
-}
-
-/* fix_search_path: until AtEOXact_GUC() of the level it returns */
-static int
-fix_search_path(void)
-{
-	int			nestlevel = NewGUCNestLevel();
-
-	set_config_option("search_path", "pg_catalog, pg_temp", PGC_USERSET, PGC_S_SESSION,
-					  GUC_ACTION_SAVE, true, 0, false);
-	return nestlevel;
 }

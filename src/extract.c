@@ -58,7 +58,7 @@ static void collect_elements(Field *field, JsonbValue *value, int step, Elements
 static void sort_elements(IndexDef *def, Elements *elements);
 static void add_entry(Entries *entries, Datum *values, bool *isnull);
 static bool key_fits(IndexDef *def, Datum *values, RowMismatch *mismatch);
-static void report_mismatch(IndexDef *def, FactRow *row, RowMismatch *mismatch) pg_attribute_noreturn();
+pg_noreturn static void report_mismatch(IndexDef *def, FactRow *row, RowMismatch *mismatch);
 static char *excerpt(char *text);
 static char *output_value(Oid type, Datum value);
 static char *row_key(FactRow *row);
@@ -313,7 +313,29 @@ field_value(Field *field, FactRow *row, Jsonb *doc, bool is_key, Datum *result,
 	JsonbValue	value;
 
 	if (field->convert != NULL)
-		return expression_eval(field->convert, row->slot, result) ? VALUE_OK : VALUE_NULL;
+	{
+		Mismatch	why = {0};
+
+		if (cast_column(field->convert, row->slot, result, &why))
+		{
+			if (field->typlen == -1)
+				*result = PointerGetDatum(PG_DETOAST_DATUM_PACKED(*result));
+			return VALUE_OK;
+		}
+		if (why.message == NULL)
+			return VALUE_NULL;
+		if (mismatch->field == NULL)
+		{
+			Form_pg_attribute att = TupleDescAttr(row->slot->tts_tupleDescriptor,
+												  field->fact_attno - 1);
+
+			mismatch->field = field;
+			mismatch->value = output_value(att->atttypid,
+										   row->slot->tts_values[field->fact_attno - 1]);
+			mismatch->why = why;
+		}
+		return VALUE_MISMATCH;
+	}
 	if (field->fact_attno != 0)
 	{
 		Datum		stored = row->slot->tts_values[field->fact_attno - 1];
@@ -638,15 +660,22 @@ key_value_cast(IndexDef *def, int keyno, JsonbValue *value, Datum *result)
 	Field	   *field = &def->fields[keyno];
 	Field		plain = *field;
 	RowMismatch mismatch = {0};
+	ValueResult cast;
+	Caller		caller;
 
 	if (field->fact_attno != 0)
 	{
-		plain.is_jsonb = (field->type == JSONBOID);
+		/* A domain's checks do not decide what matches, and are not ours to run. */
+		plain.type = getBaseTypeAndTypmod(field->type, &plain.typmod);
+		plain.is_jsonb = (plain.type == JSONBOID);
 		if (!plain.is_jsonb)
-			cast_init(&plain.cast, field->type, field->typmod, field->collation,
+			cast_init(&plain.cast, plain.type, plain.typmod, field->collation,
 					  CurrentMemoryContext);
 	}
-	switch (cast_json(&plain, value, true, result, &mismatch))
+	become_owner(&caller, def->fact->owner);
+	cast = cast_json(&plain, value, true, result, &mismatch);
+	become_caller(&caller);
+	switch (cast)
 	{
 		case VALUE_NULL:
 			return false;

@@ -33,7 +33,7 @@ typedef struct SpecError
 	int			start;			/* where it begins in the spec */
 } SpecError;
 
-static void spec_error(const char *text, const char *at, const char *what, const char *hint) pg_attribute_noreturn();
+pg_noreturn static void spec_error(const char *text, const char *at, const char *what, const char *hint);
 static const char *parse_column(FieldSpec *spec, const char *p);
 static const char *parse_path(FieldSpec *spec, const char *p);
 static const char *parse_member(FieldSpec *spec, const char *p);
@@ -49,10 +49,12 @@ static bool ends_with_as(const char *tail);
 
 /*
  * parse_field_spec
- *		The field that text describes; errors say at which character.
+ *		The field that text describes; errors say at which character.  Without
+ *		with_type, what follows the path is skipped: once an index table exists,
+ *		its columns say which type, collation and name the field has.
  */
 FieldSpec *
-parse_field_spec(const char *text)
+parse_field_spec(const char *text, bool with_type)
 {
 	FieldSpec  *spec = palloc0(sizeof(FieldSpec));
 	const char *p = text;
@@ -73,7 +75,9 @@ parse_field_spec(const char *text)
 	if (*p != '\0' && !IS_SPACE(*p) && strncmp(p, "::", 2) != 0)
 		spec_error(text, p, "expected \".\", \"[\", \"::\" or the end of the path",
 				   "Members with other characters than letters, digits and \"_\" are written in double quotes.");
-	parse_tail(spec, p);
+	spec->tail = p - text;
+	if (with_type)
+		parse_tail(spec, p);
 	return spec;
 }
 

@@ -34,13 +34,8 @@
 
 #include "compat.h"
 
-/* The schema of the extension, and what it puts on users' tables. */
+/* The schema of the extension. */
 #define IT_SCHEMA			"indextable"
-#define TRIGGER_BEGIN		"indextable_begin"
-#define TRIGGER_ROW			"indextable_row"
-#define TRIGGER_END			"indextable_end"
-#define TRIGGER_TRUNCATE	"indextable_truncate"
-#define TRIGGER_GUARD		"indextable_guard"
 
 /*
  * A key and its primary key may have this many bytes of data together, before
@@ -71,6 +66,7 @@ typedef struct PathStep
 typedef struct FieldSpec
 {
 	char	   *text;			/* as the user wrote it */
+	int			tail;			/* where in it the path or column ends */
 	char	   *column;			/* @column: its name; else NULL */
 	PathStep   *steps;			/* path into the document */
 	int			nsteps;
@@ -81,7 +77,7 @@ typedef struct FieldSpec
 	Oid			collation;		/* InvalidOid: not given */
 } FieldSpec;
 
-extern FieldSpec *parse_field_spec(const char *text);
+extern FieldSpec *parse_field_spec(const char *text, bool with_type);
 extern struct ResTarget *parse_lone_expression(const char *prefix, const char *text);
 
 /* ---- cast.c: text to a field's type, under fixed settings ---- */
@@ -117,13 +113,27 @@ extern void cast_check_type(const char *spec, Oid type);
 extern void cast_init(Cast *cast, Oid type, int32 typmod, Oid collation, MemoryContext cxt);
 extern bool cast_text(Cast *cast, char *str, int len, Datum *result, Mismatch *why);
 
+typedef struct RowExpr_ RowExpression;
+
+extern bool cast_column(RowExpression *expr, TupleTableSlot *row, Datum *result, Mismatch *why);
+
 /* ---- expression.c: SQL expressions over a fact row ---- */
 
-typedef struct RowExpr_ RowExpression;
+typedef struct Caller
+{
+	Oid			user;
+	int			sec;
+	int			nestlevel;
+} Caller;
+
+extern void become_owner(Caller *caller, Oid owner);
+extern void become_caller(Caller *caller);
 
 extern char *expression_check_filter(Relation fact, const char *text);
 extern RowExpression *expression_compile(Relation fact, const char *text, Oid type, int32 typmod,
-										 const char **column_names, Oid owner);
+										 const char **column_names);
+extern bool expression_is_foreign(RowExpression *expr);
+extern char *expression_text(Relation fact, RowExpression *expr);
 extern bool expression_eval(RowExpression *expr, TupleTableSlot *row, Datum *result);
 extern Bitmapset *expression_columns(RowExpression *expr);
 extern List *expression_depends(RowExpression *expr);
@@ -165,8 +175,6 @@ typedef struct IndexDef
 	Field	   *fields;			/* nkeys + nincludes */
 	int			multi_field;	/* which key field is, or -1 */
 	RowExpression *filter;		/* NULL: none */
-	char	   *filter_text;
-	char	  **key_specs;
 
 	AttrNumber *pk_attno;		/* columns of the index table: the primary key, fact->npk */
 	AttrNumber	doc_attno;		/* denormalized: the document */
@@ -241,6 +249,8 @@ extern Oid	get_equality_operator(Oid type);
 /* ---- catalog.c: the extension's own tables ---- */
 
 extern void catalog_insert(DefinitionRow *row, Relation fact);
+extern void catalog_update(DefinitionRow *row, Relation fact);
+extern List *catalog_column_names(Relation rel);
 extern List *catalog_read(Oid fact_table, Oid index_table);
 extern Oid	catalog_fact_of(Oid index_table);
 extern bool catalog_has_fact(Oid fact_table);
@@ -353,6 +363,7 @@ extern void live_rows(FactDef *def, Relation fact, TupleTableSlot *row,
 extern void run_sql(Oid role, const char *fmt,...) pg_attribute_printf(2, 3);
 extern char *quoted_relation(Oid relid);
 extern bool lock_if_exists(Oid relid, LOCKMODE mode);
+extern List *event_trigger_relations(const char *function, bool with_columns);
 
 /* ---- layout.c: columns and primary key of an index table ---- */
 

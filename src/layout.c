@@ -95,7 +95,8 @@ static void
 append_column(StringInfo sql, const char *name, Oid type, int32 typmod, Oid collation, bool not_null)
 {
 	appendStringInfo(sql, "%s%s %s", sql->len > 0 ? ", " : "", quote_identifier(name),
-					 format_type_with_typemod(type, typmod));
+					 format_type_extended(type, typmod,
+										  FORMAT_TYPE_TYPEMOD_GIVEN | FORMAT_TYPE_FORCE_QUALIFY));
 	if (OidIsValid(collation) && collation != get_typcollation(type))
 	{
 		HeapTuple	tuple = SearchSysCache1(COLLOID, ObjectIdGetDatum(collation));

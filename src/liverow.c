@@ -50,10 +50,10 @@ live_rows(FactDef *def, Relation fact, TupleTableSlot *row,
 	while (index_getnext_slot(scan, ForwardScanDirection, slot))
 	{
 		/* The entries point into the row, and outlive the scan. */
-		TupleTableSlot *copy = MakeSingleTupleTableSlot(desc, &TTSOpsHeapTuple);
+		TupleTableSlot *copy = MakeSingleTupleTableSlot(desc, &TTSOpsVirtual);
 		FactRow		live;
 
-		ExecStoreHeapTuple(ExecCopySlotHeapTuple(slot), copy, false);
+		ExecCopySlot(copy, slot);
 		factrow_init(&live, def, copy);
 		each(&live, arg);
 	}

@@ -56,7 +56,7 @@ typedef struct Lookup
 	SPIPlanPtr	plan;			/* fetching through the executor */
 } Lookup;
 
-static void row_type_error(Oid type, const char *fact) pg_attribute_noreturn();
+pg_noreturn static void row_type_error(Oid type, const char *fact);
 static void lookup(FunctionCallInfo fcinfo, Oid index_table, Jsonb *key, bool rows);
 static bool open_tables(Lookup *l, Oid index_table);
 static void check_access(Lookup *l);
@@ -194,6 +194,11 @@ check_access(Lookup *l)
 	if (result != ACLCHECK_OK)
 		aclcheck_error(result, OBJECT_TABLE, def->name);
 
+	if (check_enable_rls(def->relid, InvalidOid, false) == RLS_ENABLED)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("row security of index table \"%s\" is not supported", def->name),
+				 errhint("Enable row security on the fact table; look-ups respect it.")));
 	l->secured = check_enable_rls(l->factdef->relid, InvalidOid, false) == RLS_ENABLED;
 	l->copies = def->doc_attno != 0 && !l->rows && !l->secured;
 	if (!l->copies)
@@ -231,6 +236,20 @@ check_access(Lookup *l)
 		if (TransactionIdPrecedes(def->xmin, l->snapshot->xmin))
 			def->xmin = FrozenTransactionId;
 	}
+}
+
+/* key_columns: their names, for hints */
+static char *
+key_columns(IndexDef *def)
+{
+	StringInfoData list;
+	int			i;
+
+	initStringInfo(&list);
+	for (i = 0; i < def->nkeys; i++)
+		appendStringInfo(&list, "%s\"%s\"", i > 0 ? ", " : "",
+						 NameStr(TupleDescAttr(def->desc, def->fields[i].attno - 1)->attname));
+	return list.data;
 }
 
 /*
@@ -272,7 +291,8 @@ bind_key(Lookup *l, Jsonb *key, ScanKey keys)
 			if (i == def->nkeys)
 				ereport(ERROR,
 						(errcode(ERRCODE_UNDEFINED_COLUMN),
-						 errmsg("\"%s\" is not a key column of index table \"%s\"", name, def->name)));
+						 errmsg("\"%s\" is not a key column of index table \"%s\"", name, def->name),
+						 errhint("The key columns are %s.", key_columns(def))));
 			given[i] = true;
 			n++;
 		}
@@ -285,7 +305,8 @@ bind_key(Lookup *l, Jsonb *key, ScanKey keys)
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 					 errmsg("key must have the leading key columns of index table \"%s\"", def->name),
 					 errdetail("Column \"%s\" is missing.",
-							   NameStr(TupleDescAttr(def->desc, def->fields[i].attno - 1)->attname))));
+							   NameStr(TupleDescAttr(def->desc, def->fields[i].attno - 1)->attname)),
+					 errhint("The key columns are %s.", key_columns(def))));
 	return null ? 0 : n;
 }
 
@@ -486,8 +507,10 @@ fetch_secured(Lookup *l, TupleTableSlot *entry)
 static void
 put_row(Lookup *l, TupleTableSlot *row)
 {
+	/* By values: a stored row may be shorter than the columns are by now. */
+	slot_getallattrs(row);
 	if (l->rows)
-		tuplestore_puttupleslot(l->store, row);
+		tuplestore_putvalues(l->store, l->desc, row->tts_values, row->tts_isnull);
 	else
 	{
 		bool		isnull;

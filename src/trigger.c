@@ -23,6 +23,7 @@
 
 #include "access/htup_details.h"
 #include "access/sysattr.h"
+#include "access/table.h"
 #include "access/xact.h"
 #include "commands/trigger.h"
 #include "indextable.h"
@@ -40,7 +41,7 @@ typedef struct Version
 
 static void maintain_row(TriggerData *trigdata);
 static void maintain_truncate(Relation fact);
-static void truncate_index_table(Oid relid, Oid owner);
+static void truncate_index_table(Oid relid);
 static FactDef *definition(Relation fact);
 static bool nothing_changed(FactDef *def, TupleTableSlot *old, TupleTableSlot *new,
 							Bitmapset *columns);
@@ -310,7 +311,6 @@ static void
 maintain_truncate(Relation fact)
 {
 	FactDef    *def = definition(fact);
-	Oid			owner = def->owner;
 	List	   *index_tables = NIL;
 	ListCell   *cell;
 	int			i;
@@ -320,12 +320,17 @@ maintain_truncate(Relation fact)
 		index_tables = lappend_oid(index_tables, def->defs[i]->relid);
 	foreach(cell, index_tables)
 		if (lock_if_exists(lfirst_oid(cell), AccessExclusiveLock))
-			truncate_index_table(lfirst_oid(cell), owner);
+			truncate_index_table(lfirst_oid(cell));
 }
 
 static void
-truncate_index_table(Oid relid, Oid owner)
+truncate_index_table(Oid relid)
 {
+	Relation	rel = table_open(relid, NoLock);
+	Oid			owner = rel->rd_rel->relowner;
+
+	/* As its owner: it may have triggers of his. */
+	table_close(rel, NoLock);
 	guard_lifted = relid;
 	PG_TRY();
 	{

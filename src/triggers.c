@@ -11,6 +11,7 @@
 #include "postgres.h"
 
 #include "access/relation.h"
+#include "catalog/namespace.h"
 #include "commands/trigger.h"
 #include "indextable.h"
 #include "storage/lmgr.h"
@@ -21,9 +22,37 @@ PG_FUNCTION_INFO_V1(indextable_guard);
 
 Oid			guard_lifted = InvalidOid;
 
-static const char *const fact_triggers[] = {
-	TRIGGER_BEGIN, TRIGGER_ROW, TRIGGER_END, TRIGGER_TRUNCATE
+static const struct
+{
+	const char *name;
+	const char *event;
+	const char *level;
+}			fact_triggers[] = {
+	{"indextable_begin", "BEFORE INSERT OR UPDATE OR DELETE", "STATEMENT"},
+	{"indextable_row", "AFTER INSERT OR UPDATE OR DELETE", "ROW"},
+	{"indextable_end", "AFTER INSERT OR UPDATE OR DELETE", "STATEMENT"},
+	{"indextable_truncate", "AFTER TRUNCATE", "STATEMENT"},
 };
+
+/* has_trigger: whether a table has a trigger of ours, always enabled */
+static bool
+has_trigger(Oid relid, const char *name)
+{
+	Relation	rel = relation_open(relid, AccessShareLock);
+	bool		found = false;
+	int			i;
+
+	for (i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
+	{
+		Trigger    *trigger = &rel->trigdesc->triggers[i];
+
+		if (strcmp(trigger->tgname, name) == 0)
+			found = trigger->tgenabled == TRIGGER_FIRES_ALWAYS &&
+				get_func_namespace(trigger->tgfoid) == get_namespace_oid(IT_SCHEMA, false);
+	}
+	relation_close(rel, NoLock);
+	return found;
+}
 
 /*
  * triggers_install
@@ -39,22 +68,18 @@ triggers_install(Oid fact)
 {
 	char	   *table = quoted_relation(fact);
 	Oid			owner = catalog_owner();
+	Size		i;
 
-	if (catalog_has_fact(fact))
-		return;
-	run_sql(owner, "CREATE TRIGGER " TRIGGER_BEGIN " BEFORE INSERT OR UPDATE OR DELETE ON %s"
-			" FOR EACH STATEMENT EXECUTE FUNCTION " IT_SCHEMA ".maintain()", table);
-	run_sql(owner, "CREATE TRIGGER " TRIGGER_ROW " AFTER INSERT OR UPDATE OR DELETE ON %s"
-			" FOR EACH ROW EXECUTE FUNCTION " IT_SCHEMA ".maintain()", table);
-	run_sql(owner, "CREATE TRIGGER " TRIGGER_END " AFTER INSERT OR UPDATE OR DELETE ON %s"
-			" FOR EACH STATEMENT EXECUTE FUNCTION " IT_SCHEMA ".maintain()", table);
-	run_sql(owner, "CREATE TRIGGER " TRIGGER_TRUNCATE " AFTER TRUNCATE ON %s"
-			" FOR EACH STATEMENT EXECUTE FUNCTION " IT_SCHEMA ".maintain()", table);
-	run_sql(owner, "ALTER TABLE %s ENABLE ALWAYS TRIGGER " TRIGGER_BEGIN
-			", ENABLE ALWAYS TRIGGER " TRIGGER_ROW
-			", ENABLE ALWAYS TRIGGER " TRIGGER_END
-			", ENABLE ALWAYS TRIGGER " TRIGGER_TRUNCATE, table);
-	catalog_insert_fact(fact);
+	for (i = 0; i < lengthof(fact_triggers); i++)
+	{
+		if (has_trigger(fact, fact_triggers[i].name))
+			continue;
+		run_sql(owner, "CREATE OR REPLACE TRIGGER %s %s ON %s FOR EACH %s EXECUTE FUNCTION " IT_SCHEMA ".maintain()",
+				fact_triggers[i].name, fact_triggers[i].event, table, fact_triggers[i].level);
+		run_sql(owner, "ALTER TABLE %s ENABLE ALWAYS TRIGGER %s", table, fact_triggers[i].name);
+	}
+	if (!catalog_has_fact(fact))
+		catalog_insert_fact(fact);
 }
 
 /*
@@ -85,20 +110,28 @@ triggers_remove(Oid fact, bool wait)
 		return false;
 
 	for (i = 0; i < lengthof(fact_triggers); i++)
-		run_sql(catalog_owner(), "DROP TRIGGER IF EXISTS %s ON %s", fact_triggers[i],
+		run_sql(catalog_owner(), "DROP TRIGGER IF EXISTS %s ON %s", fact_triggers[i].name,
 				quoted_relation(fact));
 	catalog_forget_fact(fact);
 	return true;
 }
 
-/* triggers_guard: has an index table refuse writes by hand */
+/*
+ * triggers_guard
+ *		Has an index table refuse writes by hand: statements, and rows that come
+ *		through a parent table.
+ */
 void
 triggers_guard(Oid index_table)
 {
-	run_sql(catalog_owner(), "CREATE TRIGGER " TRIGGER_GUARD
+	char	   *table = quoted_relation(index_table);
+
+	run_sql(catalog_owner(), "CREATE TRIGGER indextable_guard"
 			" BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s"
-			" FOR EACH STATEMENT EXECUTE FUNCTION " IT_SCHEMA ".guard()",
-			quoted_relation(index_table));
+			" FOR EACH STATEMENT EXECUTE FUNCTION " IT_SCHEMA ".guard()", table);
+	run_sql(catalog_owner(), "CREATE TRIGGER indextable_guard_row"
+			" BEFORE INSERT OR UPDATE OR DELETE ON %s"
+			" FOR EACH ROW EXECUTE FUNCTION " IT_SCHEMA ".guard()", table);
 }
 
 /*
@@ -116,7 +149,8 @@ indextable_guard(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
 				 errmsg("function \"%s\" was not called by the trigger manager",
 						IT_SCHEMA ".guard")));
-	if (RelationGetRelid(trigdata->tg_relation) != guard_lifted)
+	if (!TRIGGER_FIRED_BY_TRUNCATE(trigdata->tg_event) ||
+		RelationGetRelid(trigdata->tg_relation) != guard_lifted)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("cannot write index table \"%s\"",

@@ -7,10 +7,10 @@
 # that all sides give the same answers. Everything is CPU time of the backend, from /proc/PID/schedstat: it leaves out
 # waiting, the client and other processes. The variants take turns, round by round, each on tables made new.
 #
-#   QUICK=1           a small profile, about two minutes; its ratios are rough
+#   QUICK=1           a small profile, about two minutes on idle cores; rough: bulk inserts and reads need the full sizes
 #   PARTS="bulk"      some of: single bulk wide reads
 #   VARIANTS="none expression row_trigger indextable"    some of variants/*.sql; none is needed
-#   ROUNDS ROUNDS_BULK ROWS_BASE ROWS_SINGLE ROWS_BULK ROWS_WIDE ROWS_READ TOWNS SECONDS_READ    sizes, see below
+#   ROUNDS ROWS_BASE ROWS_SINGLE ROWS_BULK ROWS_WIDE ROWS_READ TOWNS SECONDS_READ    sizes, see below
 #   VERBOSE=1         the scans that the reads were answered by
 #   ALLOW_MISSING=1   goes on without indextable when the extension can't be created
 #   OUT=FILE          where the tables go, default test/output/bench.md
@@ -18,10 +18,9 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 
 if [ "${QUICK:-0}" = 1 ]; then
-	: "${ROUNDS:=3}" "${ROUNDS_BULK:=3}" "${ROWS_BASE:=10000}" "${ROWS_SINGLE:=4000}" "${ROWS_BULK:=50000}" "${ROWS_WIDE:=2000}" "${ROWS_READ:=20000}" "${SECONDS_READ:=1}"
+	: "${ROUNDS:=2}" "${ROWS_BASE:=10000}" "${ROWS_SINGLE:=4000}" "${ROWS_BULK:=50000}" "${ROWS_WIDE:=1000}" "${ROWS_READ:=10000}" "${SECONDS_READ:=1}"
 fi
-: "${ROUNDS:=7}"             # rounds of single rows, of wide documents, and of reads
-: "${ROUNDS_BULK:=3}"
+: "${ROUNDS:=5}"
 : "${ROWS_BASE:=50000}"      # rows a table holds before single rows are measured
 : "${ROWS_SINGLE:=20000}"    # statements a round, one row each
 : "${ROWS_BULK:=1000000}"    # rows in one INSERT … SELECT
@@ -119,7 +118,7 @@ load_fact() {    # SIZE FIRST LAST
 report() {
 	local awk=(env LC_ALL=C awk -F '\t' -f "$here/table.awk")
 	if [ -s "$tmp/writes.tsv" ]; then
-		echo "**Writing**: CPU µs a row, a normalized index table (town, id) over $(size_of 600) documents"
+		echo "**Writing**: CPU µs a row, a normalized index table (town, id) over documents of $(size_of 600) bytes"
 		echo
 		"${awk[@]}" -f "$here/writes.awk" "$here/targets.tsv" "$tmp/writes.tsv"
 		echo
@@ -133,12 +132,15 @@ report() {
 	echo "- $(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -1), $(nproc) cores, $(awk '/^MemTotal/ {printf "%.0f GB", $2 / 1048576}' /proc/meminfo)"
 	sql -c "SELECT '- PostgreSQL ' || current_setting('server_version') || ', shared_buffers ' || current_setting('shared_buffers') || ', collation ' || datcollate
 		FROM pg_database WHERE datname = current_database()"
-	echo "- documents: 600 bytes are $(size_of 600), 4 KB are $(size_of 4k) as jsonb"
-	echo "- single: $ROUNDS rounds of $ROWS_SINGLE statements on $ROWS_BASE rows, $TOWNS towns; bulk: $ROUNDS_BULK rounds of $ROWS_BULK rows; 4 KB: $ROUNDS rounds of $ROWS_WIDE statements on $ROWS_WIDE rows; reads: $ROUNDS rounds on $ROWS_READ rows"
-	echo "- medians (least – most over the rounds); $(date -u +%Y-%m-%d)"
+	echo "- documents: $(size_of 600) bytes, and 4 KB: $(size_of 4k) bytes, compressed and TOASTed"
+	if wants single; then echo "- single rows: $ROWS_SINGLE statements a round on $ROWS_BASE rows, 100 to a transaction, $TOWNS towns"; fi
+	if wants bulk; then echo "- bulk: $ROWS_BULK rows into an empty table, $TOWNS towns"; fi
+	if wants wide; then echo "- 4 KB: $ROWS_WIDE statements a round on $ROWS_WIDE rows, 100 to a transaction, $TOWNS towns"; fi
+	if wants reads; then echo "- reads: from $ROWS_READ rows, 100 to a town, a fifth of them to a tag"; fi
+	echo "- medians (least – most) of $ROUNDS rounds; $(date -u +%Y-%m-%d)"
 }
 
-size_of() { sql -c "SELECT round(avg(pg_column_size(bench_data.document(id, 1000, ${ORDERS[$1]})::jsonb))) || '-byte' FROM generate_series(1, 500) AS id"; }
+size_of() { sql -c "SELECT round(avg(pg_column_size(bench_data.document(id, 1000, ${ORDERS[$1]})::jsonb))) FROM generate_series(1, 500) AS id"; }
 
 [ -r /proc/self/schedstat ] || die "needs /proc/PID/schedstat, which this kernel does not have"
 command -v pgbench > /dev/null || die "needs pgbench"

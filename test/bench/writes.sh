@@ -1,31 +1,32 @@
 # The write costs: every work, for every variant in turn. Sourced by bench.sh, which calls write_parts.
-# Documents arrive as text, as from a client. Single-row statements run 100 to a transaction, so that commits and the
-# meter do not drown them. Lines in writes.tsv: work, variant, round, CPU µs a row, HOT % of the updates.
+# Documents arrive as text, as from a client; only "copy" takes them TOASTed from another table. Single-row statements run
+# 100 to a transaction, so that commits and the meter do not drown them.
+# Lines in writes.tsv: work, variant, round, CPU µs a row, HOT % of the updates.
 
 BATCH=100
 
-# The statements: a base of :first rows is there; each takes the next :i. Updates take the base's rows in scattered order.
+# The statements: each takes the next :i. Updates take the first :base rows in scattered order.
 statement() {    # WORK SIZE
 	echo '\set i :i + 1'
 	case $1 in
 	insert) echo "INSERT INTO bench.fact (id, doc) SELECT id, doc::jsonb FROM bench_data.source_$2 WHERE id = :i;" ;;
+	copy) echo "INSERT INTO bench.fact (id, doc) SELECT id, doc FROM bench_data.stored_$2 WHERE id = :i;" ;;
 	keep)
-		echo '\set id 1 + permute(:i, :first, 1)'
+		echo '\set id 1 + permute(:i, :base, 1)'
 		echo "UPDATE bench.fact SET doc = jsonb_set(doc, '{balance}', to_jsonb(:i::int)) WHERE id = :id;" ;;
 	move)
-		echo '\set id 1 + permute(:i, :first, 2)'
+		echo '\set id 1 + permute(:i, :base, 2)'
 		echo '\set town random(0, :towns - 1)'
 		echo "UPDATE bench.fact SET doc = jsonb_set(doc, '{town}', to_jsonb(bench_data.town(:town))) WHERE id = :id;" ;;
 	esac
 }
 
-# single WORK SIZE BASE STATEMENTS → CPU µs a row
+# single WORK SIZE BASE STATEMENTS [AFTER] → CPU µs a row; AFTER is the last id there is, for inserts
 single() {
-	local start=0 n
-	if [ "$1" = insert ]; then start=$3; fi
+	local n
 	for ((n = 0; n < BATCH; n++)); do statement "$1" "$2"; done > "$tmp/statements.sql"
 	PGOPTIONS="$SESSION -c plan_cache_mode=force_generic_plan" measure "$tmp/statements.sql" $BATCH -t $(($4 / BATCH)) \
-		--random-seed=1 -D i="$start" -D first="$3" -D towns="$TOWNS"
+		--random-seed=1 -D i="${5:-0}" -D base="$3" -D towns="$TOWNS"
 }
 
 # hot_ratio UPDATES → HOT % of them, once the counters of the session that made them have come in
@@ -62,7 +63,7 @@ single_part() {    # VARIANT ROUND
 	fresh_fact "$1"
 	load_fact 600 1 "$ROWS_BASE"
 	vacuum
-	cpu=$(single insert 600 "$ROWS_BASE" "$ROWS_SINGLE"); record insert "$1" "$2" "$cpu" ''
+	cpu=$(single insert 600 "$ROWS_BASE" "$ROWS_SINGLE" "$ROWS_BASE"); record insert "$1" "$2" "$cpu" ''
 	vacuum
 	cpu=$(single keep 600 "$ROWS_BASE" "$ROWS_SINGLE"); record keep "$1" "$2" "$cpu" "$(hot_ratio "$ROWS_SINGLE")"
 	vacuum
@@ -74,7 +75,9 @@ wide_part() {    # VARIANT ROUND
 	fresh_fact "$1"
 	load_fact 4k 1 "$ROWS_WIDE"
 	vacuum
-	cpu=$(single insert 4k "$ROWS_WIDE" "$ROWS_WIDE"); record insert_4k "$1" "$2" "$cpu" ''
+	cpu=$(single insert 4k "$ROWS_WIDE" "$ROWS_WIDE" "$ROWS_WIDE"); record insert_4k "$1" "$2" "$cpu" ''
+	vacuum
+	cpu=$(single copy 4k "$ROWS_WIDE" "$ROWS_WIDE" $((2 * ROWS_WIDE))); record copy_4k "$1" "$2" "$cpu" ''
 	vacuum
 	cpu=$(single move 4k "$ROWS_WIDE" "$ROWS_WIDE"); record move_4k "$1" "$2" "$cpu" ''
 }
@@ -92,13 +95,15 @@ bulk_part() {    # VARIANT ROUND
 	record bulk "$1" "$2" "$cpu" ''
 }
 
-# take_turns PART ROUNDS: every variant in every round, each round beginning with another one
+# take_turns PART: every variant in every round, each round beginning with another one. The first work after a data set was
+# made is slower; a round 0 takes that, and is not counted.
 take_turns() {
 	local variants=($VARIANTS) round n variant
-	for ((round = 1; round <= $2; round++)); do
+	"$1_part" none 0
+	for ((round = 1; round <= ROUNDS; round++)); do
 		for ((n = 0; n < ${#variants[@]}; n++)); do
 			variant=${variants[(n + round) % ${#variants[@]}]}
-			say "$1, round $round of $2: $variant"
+			say "$1, round $round of $ROUNDS: $variant"
 			"$1_part" "$variant" "$round"
 			if [ "$round" = 1 ]; then same_as_recompute "$variant"; fi
 		done
@@ -110,11 +115,16 @@ write_parts() {
 	if wants single; then rows=$((ROWS_BASE + ROWS_SINGLE)); fi
 	if wants bulk && ((ROWS_BULK > rows)); then rows=$ROWS_BULK; fi
 	if ((rows)); then source_table 600 "$rows" "$TOWNS"; fi
-	if wants single; then take_turns single "$ROUNDS"; fi
-	if wants bulk; then take_turns bulk "$ROUNDS_BULK"; fi
+	if wants single; then take_turns single; fi
+	if wants bulk; then take_turns bulk; fi
 	if wants wide; then
-		source_table 4k $((2 * ROWS_WIDE)) "$TOWNS"
-		take_turns wide "$ROUNDS"
+		source_table 4k $((3 * ROWS_WIDE)) "$TOWNS"
+		sql <<-SQL
+			CREATE TABLE bench_data.stored_4k (id bigint PRIMARY KEY, doc jsonb);
+			INSERT INTO bench_data.stored_4k SELECT id, doc::jsonb FROM bench_data.source_4k WHERE id > 2 * $ROWS_WIDE;
+			VACUUM ANALYZE bench_data.stored_4k;
+		SQL
+		take_turns wide
 	fi
-	sql -c 'DROP TABLE IF EXISTS bench_data.source_600, bench_data.source_4k'
+	sql -c 'DROP TABLE IF EXISTS bench_data.source_600, bench_data.source_4k, bench_data.stored_4k'
 }

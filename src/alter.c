@@ -1,0 +1,276 @@
+/*-------------------------------------------------------------------------
+ *
+ * alter.c
+ *	  What follows when a fact table or an index table is altered.
+ *
+ * Called by event triggers for every ALTER TABLE in the database: it must be
+ * cheap and work for everybody.  Renames and a new owner are followed; what
+ * would make an index table wrong is refused.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/relation.h"
+#include "access/sysattr.h"
+#include "commands/event_trigger.h"
+#include "indextable.h"
+#include "miscadmin.h"
+#include "nodes/parsenodes.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+
+PG_FUNCTION_INFO_V1(indextable_on_alter);
+PG_FUNCTION_INFO_V1(indextable_on_rewrite);
+
+static bool is_relevant(Node *command);
+static void follow(Oid fact, bool fact_altered);
+static void follow_names(IndexDef *def, Relation fact);
+static List *present_specs(Field *fields, int n, Relation fact);
+static bool same_strings(List *a, List *b);
+static void follow_owner(IndexDef *def, Relation fact, bool fact_altered);
+
+/*
+ * indextable_on_alter
+ *		Event trigger on ddl_command_end.
+ */
+Datum
+indextable_on_alter(PG_FUNCTION_ARGS)
+{
+	EventTriggerData *trigdata = (EventTriggerData *) fcinfo->context;
+	List	   *altered;
+	ListCell   *cell;
+
+	if (!CALLED_AS_EVENT_TRIGGER(fcinfo))
+		ereport(ERROR,
+				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+				 errmsg("function \"%s\" was not called by the event trigger manager",
+						IT_SCHEMA ".on_alter")));
+
+	if (!is_relevant(trigdata->parsetree))
+		PG_RETURN_VOID();
+	altered = event_trigger_relations("pg_catalog.pg_event_trigger_ddl_commands()", true);
+	foreach(cell, altered)
+	{
+		Oid			relid = lfirst_oid(cell);
+		Oid			fact = catalog_fact_of(relid);
+
+		if (OidIsValid(fact))
+			follow(fact, false);
+		else if (catalog_has_fact(relid))
+			follow(relid, true);
+	}
+	PG_RETURN_VOID();
+}
+
+/*
+ * is_relevant
+ *		Whether a command can change what index tables rest on.  What a restore
+ *		does to tables whose definitions are there already, but not yet all of
+ *		their constraints and triggers, cannot.
+ */
+static bool
+is_relevant(Node *command)
+{
+	ListCell   *cell;
+
+	if (IsA(command, RenameStmt))
+		return ((RenameStmt *) command)->renameType == OBJECT_COLUMN;
+	if (!IsA(command, AlterTableStmt))
+		return false;
+	foreach(cell, ((AlterTableStmt *) command)->cmds)
+	{
+		switch (((AlterTableCmd *) lfirst(cell))->subtype)
+		{
+			case AT_AddColumn:
+			case AT_DropColumn:
+			case AT_AlterColumnType:
+			case AT_DropConstraint:
+			case AT_ChangeOwner:
+				return true;
+			default:
+				break;
+		}
+	}
+	return false;
+}
+
+/*
+ * indextable_on_rewrite
+ *		Event trigger on table_rewrite.  A rewrite fires no row triggers, so it
+ *		must not change what entries depend on, nor an index table's columns.
+ */
+Datum
+indextable_on_rewrite(PG_FUNCTION_ARGS)
+{
+	EventTriggerData *trigdata = (EventTriggerData *) fcinfo->context;
+	Oid			relid;
+	int			reason;
+	bool		is_fact;
+	Bitmapset  *used = NULL;
+	const char *what = NULL;
+	ListCell   *cell;
+
+	if (!CALLED_AS_EVENT_TRIGGER(fcinfo))
+		ereport(ERROR,
+				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+				 errmsg("function \"%s\" was not called by the event trigger manager",
+						IT_SCHEMA ".on_rewrite")));
+
+	relid = DatumGetObjectId(OidFunctionCall0(F_PG_EVENT_TRIGGER_TABLE_REWRITE_OID));
+	reason = DatumGetInt32(OidFunctionCall0(F_PG_EVENT_TRIGGER_TABLE_REWRITE_REASON));
+	is_fact = catalog_has_fact(relid) && catalog_fact_in_use(relid);
+	if (!is_fact && !OidIsValid(catalog_fact_of(relid)))
+		PG_RETURN_VOID();
+
+	if (reason & AT_REWRITE_ALTER_PERSISTENCE)
+		what = "its persistence";
+	else if (reason & ~(AT_REWRITE_DEFAULT_VAL | AT_REWRITE_COLUMN_REWRITE))
+		what = "its access method";
+	if (is_fact)
+	{
+		Relation	fact = relation_open(relid, AccessShareLock);
+
+		used = definition_of_fact(fact, relid)->used;
+		relation_close(fact, NoLock);
+	}
+	if (IsA(trigdata->parsetree, AlterTableStmt))
+	{
+		foreach(cell, ((AlterTableStmt *) trigdata->parsetree)->cmds)
+		{
+			AlterTableCmd *cmd = lfirst(cell);
+
+			if (cmd->subtype == AT_AlterColumnType &&
+				(!is_fact ||
+				 bms_is_member(get_attnum(relid, cmd->name) - FirstLowInvalidHeapAttributeNumber,
+							   used)))
+				what = psprintf("the type of column \"%s\"", cmd->name);
+		}
+	}
+	if (what != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 is_fact ?
+				 errmsg("cannot alter table \"%s\" because index tables depend on it", get_rel_name(relid)) :
+				 errmsg("cannot alter index table \"%s\"", get_rel_name(relid)),
+				 errdetail("The command would change %s.", what),
+				 errhint("Drop the index tables first, and create them again afterwards.")));
+	PG_RETURN_VOID();
+}
+
+/*
+ * follow
+ *		Brings the catalog up to date with the tables.  Loading the definitions
+ *		checks them, and refuses what cannot be followed.
+ */
+static void
+follow(Oid relid, bool fact_altered)
+{
+	Relation	fact = try_relation_open(relid, AccessShareLock);
+	FactDef    *def;
+	int			i;
+
+	if (fact == NULL)
+		return;
+	def = definition_of_fact(fact, relid);
+	definition_pin(def);
+	for (i = 0; i < def->ndefs; i++)
+	{
+		follow_names(def->defs[i], fact);
+		follow_owner(def->defs[i], fact, fact_altered);
+	}
+	definition_unpin(def);
+	relation_close(fact, NoLock);
+}
+
+/* follow_names: writes the catalog row anew if names in it have changed */
+static void
+follow_names(IndexDef *def, Relation fact)
+{
+	List	   *rows = catalog_read(InvalidOid, def->relid);
+	StoredDefinition *stored;
+	DefinitionRow row;
+	FactDef    *factdef = def->fact;
+	int			i;
+
+	if (rows == NIL)
+		return;
+	stored = linitial(rows);
+	row = stored->row;
+	row.document = get_attname(factdef->relid, factdef->doc_attno[def->docno], false);
+	row.primary_key = NIL;
+	for (i = 0; i < factdef->npk; i++)
+		row.primary_key = lappend(row.primary_key,
+								  get_attname(factdef->relid, factdef->pk_attno[i], false));
+	row.key = present_specs(def->fields, def->nkeys, fact);
+	row.include = present_specs(def->fields + def->nkeys, def->nincludes, fact);
+	if (def->filter != NULL)
+		row.filter = expression_text(fact, def->filter);
+
+	if (!same_strings(stored->columns, catalog_column_names(fact)) ||
+		strcmp(row.document, stored->row.document) != 0 ||
+		!same_strings(row.primary_key, stored->row.primary_key))
+	{
+		catalog_update(&row, fact);
+		CacheInvalidateRelcacheByRelid(factdef->relid);
+	}
+}
+
+/* present_specs: field specs with the present names of the columns they use */
+static List *
+present_specs(Field *fields, int n, Relation fact)
+{
+	List	   *result = NIL;
+	int			i;
+
+	for (i = 0; i < n; i++)
+	{
+		FieldSpec  *spec = fields[i].spec;
+
+		result = lappend(result, spec->column == NULL ? spec->text :
+						 psprintf("@%s%s",
+								  quote_identifier(get_attname(RelationGetRelid(fact),
+															   fields[i].fact_attno, false)),
+								  spec->text + spec->tail));
+	}
+	return result;
+}
+
+static bool
+same_strings(List *a, List *b)
+{
+	ListCell   *x;
+	ListCell   *y;
+
+	if (list_length(a) != list_length(b))
+		return false;
+	forboth(x, a, y, b)
+		if (strcmp(lfirst(x), lfirst(y)) != 0)
+			return false;
+	return true;
+}
+
+/* follow_owner: an index table belongs to the owner of its fact table */
+static void
+follow_owner(IndexDef *def, Relation fact, bool fact_altered)
+{
+	Relation	rel = try_relation_open(def->relid, AccessShareLock);
+	Oid			owner;
+
+	if (rel == NULL)
+		return;
+	owner = rel->rd_rel->relowner;
+	relation_close(rel, NoLock);
+	if (owner == fact->rd_rel->relowner)
+		return;
+	if (!fact_altered)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("cannot change the owner of index table \"%s\"", def->name),
+				 errdetail("It belongs to the owner of its fact table."),
+				 errhint("Change the owner of \"%s\" instead.", RelationGetRelationName(fact))));
+	run_sql(catalog_owner(), "ALTER TABLE %s OWNER TO %s", quoted_relation(def->relid),
+			quote_identifier(GetUserNameFromId(fact->rd_rel->relowner, false)));
+}
