@@ -143,11 +143,9 @@ compare_ops(const Op *a, const Op *b, IndexDef *def)
 	int			c;
 	int			i;
 
-	c = ApplySortComparator(a->first, false, b->first, false, &sort[0]);
-	if (c == 0 && sort[0].abbrev_converter != NULL)
-		c = ApplySortAbbrevFullComparator(heap_getattr(a->tuple, def->ident[0], def->desc, &null), false,
-										  heap_getattr(b->tuple, def->ident[0], def->desc, &null), false,
-										  &sort[0]);
+	c = ApplySortComparator(a->abbreviated, false, b->abbreviated, false, &sort[0]);
+	if (c == 0 && sort[0].abbrev_converter != NULL && !(a->short_first && b->short_first))
+		c = ApplySortAbbrevFullComparator(a->first, false, b->first, false, &sort[0]);
 	if (c != 0 || def->nident == 1)
 		return c;
 	c = ApplySortComparator(a->second, false, b->second, false, &sort[1]);

@@ -6,17 +6,18 @@
  * Called by trigger.c.  Written at once and sorted, a million entries cost a
  * fraction of a million entries written one by one.
  *
- * Rows are collected only between a BEFORE STATEMENT trigger of ours and the
- * AFTER STATEMENT trigger that must follow it.  Where rows arrive without (a
- * subscriber's apply worker, for one), each is written at once.
+ * The AFTER STATEMENT trigger writes what the rows of a statement have brought.
+ * A subscriber's apply worker fires none: there each row is written at once.
+ * Should anybody else leave it out, all is written before the transaction
+ * commits.
  *
  * What was collected is a sequence: the last operation on an entry counts, and
  * writing the sequence late is the same as writing each operation when it was
  * collected.  A statement nested in a trigger of the same table therefore adds
  * to the same sequence, and its end writes all of it.  Nested in a
  * subtransaction that began later, it writes what was collected before and then
- * its own rows; should the subtransaction abort, what was collected before is
- * due again.
+ * its own rows, each at once; should the subtransaction abort, what was
+ * collected before is due again.
  *
  *-------------------------------------------------------------------------
  */
@@ -24,6 +25,7 @@
 
 #include "access/xact.h"
 #include "indextable.h"
+#include "replication/logicalworker.h"
 #include "utils/hsearch.h"
 #include "utils/memutils.h"
 
@@ -42,10 +44,8 @@ typedef struct Batch
 	Oid			relid;			/* hash key: the fact table */
 	struct Batch *next;			/* of those this transaction has touched */
 	bool		touched;
-	bool		armed;			/* an AFTER STATEMENT trigger will follow ... */
-	SubTransactionId armed_in;	/* ... in this subtransaction, which owns pending */
-	bool		locked;			/* the statement holds the index tables' locks */
-	OpSet		pending;		/* collected by the armed statement */
+	OpSet		pending;		/* collected, by statements of ... */
+	SubTransactionId owner;		/* ... this subtransaction */
 	SubTransactionId written_in;	/* pending is written, if this one commits */
 	OpSet		now;			/* a row to be written at once */
 	bool		inserted;		/* rows were inserted, the last ... */
@@ -58,7 +58,6 @@ static Batch *touched = NULL;
 static Batch *get_batch(Oid fact);
 static void write_set(Batch *batch, OpSet *set, bool keep);
 static void clear_set(Batch *batch, OpSet *set);
-static void reset(Batch *batch);
 static void at_xact_event(XactEvent event, void *arg);
 static void at_subxact_event(SubXactEvent event, SubTransactionId sub,
 							 SubTransactionId parent, void *arg);
@@ -106,24 +105,12 @@ get_batch(Oid fact)
 	return batch;
 }
 
+/* collecting: whether a row is written at the end of its statement, or now */
 static bool
 collecting(Batch *batch)
 {
-	return batch->armed && batch->armed_in == GetCurrentSubTransactionId();
-}
-
-/* batch_begin_statement: the table's BEFORE STATEMENT trigger fired */
-void
-batch_begin_statement(Oid fact)
-{
-	Batch	   *batch = get_batch(fact);
-
-	/* Something is left to write: this statement is nested in another. */
-	if (batch->armed || batch->pending.lists != NULL)
-		return;
-	batch->armed = true;
-	batch->armed_in = GetCurrentSubTransactionId();
-	batch->locked = false;
+	return !IsLogicalWorker() &&
+		(batch->pending.lists == NULL || batch->owner == GetCurrentSubTransactionId());
 }
 
 /* batch_end_statement: the AFTER STATEMENT trigger fired */
@@ -132,10 +119,8 @@ batch_end_statement(Oid fact)
 {
 	Batch	   *batch = get_batch(fact);
 
-	if (!collecting(batch))
-		return;
-	batch->armed = false;
-	write_set(batch, &batch->pending, false);
+	if (collecting(batch))
+		write_set(batch, &batch->pending, false);
 }
 
 /*
@@ -148,14 +133,10 @@ batch_lock(FactDef *fact)
 {
 	Batch	   *batch = get_batch(fact->relid);
 
-	if (!(collecting(batch) && batch->locked))
-	{
-		definition_lock(fact);
-		if (fact->stale)
-			return false;
-		batch->locked = collecting(batch);
-	}
-	return true;
+	if (batch->pending.def == fact && collecting(batch))
+		return true;			/* the statement's first row did */
+	definition_lock(fact);
+	return !fact->stale;
 }
 
 /*
@@ -179,6 +160,8 @@ batch_collect(FactDef *fact, MemoryContext *cxt)
 	{
 		definition_pin(fact);
 		set->def = fact;
+		if (set == &batch->pending)
+			batch->owner = GetCurrentSubTransactionId();
 		set->lists = MemoryContextAllocZero(set->cxt, sizeof(OpList) * fact->ndefs);
 	}
 	*cxt = set->cxt;
@@ -274,15 +257,6 @@ clear_set(Batch *batch, OpSet *set)
 }
 
 static void
-reset(Batch *batch)
-{
-	batch->armed = false;
-	batch->armed_in = InvalidSubTransactionId;
-	clear_set(batch, &batch->now);
-	clear_set(batch, &batch->pending);
-}
-
-static void
 at_xact_event(XactEvent event, void *arg)
 {
 	Batch	   *batch;
@@ -300,7 +274,8 @@ at_xact_event(XactEvent event, void *arg)
 		case XACT_EVENT_PREPARE:
 			for (batch = touched; batch != NULL; batch = batch->next)
 			{
-				reset(batch);
+				clear_set(batch, &batch->now);
+				clear_set(batch, &batch->pending);
 				batch->inserted = false;
 				batch->touched = false;
 			}
@@ -324,19 +299,19 @@ at_subxact_event(SubXactEvent event, SubTransactionId sub, SubTransactionId pare
 		if (event == SUBXACT_EVENT_ABORT_SUB)
 		{
 			clear_set(batch, &batch->now);
-			if (batch->armed_in == sub)
-				reset(batch);
+			if (batch->pending.lists != NULL && batch->owner == sub)
+				clear_set(batch, &batch->pending);
 			else if (batch->written_in == sub)
 				batch->written_in = InvalidSubTransactionId;
 		}
 		else
 		{
-			if (batch->armed_in == sub)
-				batch->armed_in = parent;
+			if (batch->owner == sub)
+				batch->owner = parent;
 			if (batch->written_in == sub)
 			{
 				batch->written_in = parent;
-				if (batch->armed_in == parent)
+				if (batch->owner == parent)
 					clear_set(batch, &batch->pending);
 			}
 		}

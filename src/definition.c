@@ -729,6 +729,10 @@ definition_attach(IndexDef *def, Relation fact, Relation rel)
 					 get_collation_isdeterministic(att->attcollation) ?
 					 C_COLLATION_OID : att->attcollation, i == 0);
 	}
+	def->brief_text = def->write_sort[0].abbrev_converter != NULL &&
+		def->write_sort[0].ssup_collation == C_COLLATION_OID &&
+		(TupleDescAttr(desc, def->ident[0] - 1)->atttypid == TEXTOID ||
+		 TupleDescAttr(desc, def->ident[0] - 1)->atttypid == VARCHAROID);
 	return true;
 }
 

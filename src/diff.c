@@ -196,8 +196,9 @@ add_op(IndexDef *def, OpList *list, OpKind kind, Datum *values, bool *isnull, Me
 	}
 	op->tuple = heap_form_tuple(def->desc, values, isnull);
 	op->first = heap_getattr(op->tuple, def->ident[0], def->desc, &null);
-	if (def->write_sort[0].abbrev_converter != NULL)
-		op->first = def->write_sort[0].abbrev_converter(op->first, &def->write_sort[0]);
+	op->abbreviated = def->write_sort[0].abbrev_converter == NULL ? op->first :
+		def->write_sort[0].abbrev_converter(op->first, &def->write_sort[0]);
+	op->short_first = def->brief_text && VARSIZE_ANY_EXHDR(DatumGetPointer(op->first)) <= sizeof(Datum);
 	op->second = def->nident > 1 ? heap_getattr(op->tuple, def->ident[1], def->desc, &null) : 0;
 
 	list->bytes += op->tuple->t_len + sizeof(HeapTupleData) + sizeof(Op);

@@ -185,6 +185,7 @@ typedef struct IndexDef
 	AttrNumber *ident;			/* their columns */
 	SortSupportData *ident_sort;	/* in the order of the index */
 	SortSupportData *write_sort;	/* in an order that is cheap; see diff.c */
+	bool		brief_text;		/* the first is text, abbreviated to its first bytes */
 	Oid			primary_index;	/* its primary key ... */
 	IndexInfo  *primary_info;
 	int			nsearch;		/* ... has these many columns, */
@@ -311,9 +312,11 @@ typedef enum OpKind
 typedef struct Op
 {
 	HeapTuple	tuple;
-	Datum		first;			/* the first two identity columns, for sorting; */
-	Datum		second;			/* the first abbreviated, if its type can be */
+	Datum		abbreviated;	/* for sorting: the first identity column in brief, */
+	Datum		first;			/* in full, */
+	Datum		second;			/* and the second */
 	uint32		seq;
+	bool		short_first;	/* the brief form is all there is */
 	OpKind		kind;
 } Op;
 
@@ -337,7 +340,6 @@ extern bool same_bytes(Datum a, bool anull, Datum b, bool bnull, int16 typlen, b
 /* ---- batch.c: operations collected until the end of the statement ---- */
 
 extern void batch_init(void);
-extern void batch_begin_statement(Oid fact);
 extern void batch_end_statement(Oid fact);
 extern bool batch_lock(FactDef *fact);
 extern OpList *batch_collect(FactDef *fact, MemoryContext *cxt);

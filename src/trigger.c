@@ -3,8 +3,8 @@
  * trigger.c
  *	  The trigger function of fact tables.
  *
- * Called by the server before a statement (collect from here on), after each
- * row (what has changed?), after the statement (write it), and after TRUNCATE.
+ * Called by the server after each row (what has changed?), after the statement
+ * (write it), and after TRUNCATE.
  *
  * Why the index tables are right after every statement, whatever other triggers
  * do.  A row goes through versions v0, v1, ... vn, and each step vk-1 -> vk
@@ -66,11 +66,6 @@ indextable_maintain(PG_FUNCTION_ARGS)
 		maintain_row(trigdata);
 	else if (TRIGGER_FIRED_BY_TRUNCATE(trigdata->tg_event))
 		maintain_truncate(trigdata->tg_relation);
-	else if (TRIGGER_FIRED_BEFORE(trigdata->tg_event))
-	{
-		definition(trigdata->tg_relation);
-		batch_begin_statement(RelationGetRelid(trigdata->tg_relation));
-	}
 	else
 		batch_end_statement(RelationGetRelid(trigdata->tg_relation));
 	return PointerGetDatum(NULL);

@@ -28,7 +28,6 @@ static const struct
 	const char *event;
 	const char *level;
 }			fact_triggers[] = {
-	{"indextable_begin", "BEFORE INSERT OR UPDATE OR DELETE", "STATEMENT"},
 	{"indextable_row", "AFTER INSERT OR UPDATE OR DELETE", "ROW"},
 	{"indextable_end", "AFTER INSERT OR UPDATE OR DELETE", "STATEMENT"},
 	{"indextable_truncate", "AFTER TRUNCATE", "STATEMENT"},
