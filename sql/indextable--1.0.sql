@@ -55,9 +55,9 @@ CREATE TABLE indextable.skipped (
 );
 CREATE INDEX skipped_index_table ON indextable.skipped (index_table);
 COMMENT ON TABLE indextable.skipped IS
-'Entries left out under on_mismatch => ''skip'': one row per statement that left out any';
+'Entries left out under on_mismatch => ''skip'': a row per statement that left out any, summed up now and then';
 COMMENT ON COLUMN indextable.skipped.index_table IS 'the index table that lacks the entries';
-COMMENT ON COLUMN indextable.skipped.at          IS 'when the transaction began that wrote the fact rows';
+COMMENT ON COLUMN indextable.skipped.at          IS 'when the transaction began that wrote the fact rows, or the last of them';
 COMMENT ON COLUMN indextable.skipped.entries     IS 'number of entries left out';
 
 SELECT pg_catalog.pg_extension_config_dump('indextable.fact', '');

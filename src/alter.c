@@ -170,18 +170,24 @@ follow(Oid relid, bool fact_altered)
 {
 	Relation	fact = try_relation_open(relid, AccessShareLock);
 	FactDef    *def;
-	int			i;
 
 	if (fact == NULL)
 		return;
 	def = definition_of_fact(fact, relid);
 	definition_pin(def);
-	for (i = 0; i < def->ndefs; i++)
+	PG_TRY();
 	{
-		follow_names(def->defs[i], fact);
-		follow_owner(def->defs[i], fact, fact_altered);
+		for (int i = 0; i < def->ndefs; i++)
+		{
+			follow_names(def->defs[i], fact);
+			follow_owner(def->defs[i], fact, fact_altered);
+		}
 	}
-	definition_unpin(def);
+	PG_FINALLY();
+	{
+		definition_unpin(def);
+	}
+	PG_END_TRY();
 	relation_close(fact, NoLock);
 }
 

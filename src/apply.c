@@ -85,9 +85,10 @@ apply_at_end_of_transaction(void)
 /*
  * apply_ops
  *		Writes operations in their sequence, of which only the last on an entry
- *		counts.  With keep they may have to be applied again.
+ *		counts.  With keep they may have to be applied again.  False if the index
+ *		table is gone.
  */
-void
+bool
 apply_ops(IndexDef *def, OpList *list, bool keep)
 {
 	Writer		writer;
@@ -98,7 +99,7 @@ apply_ops(IndexDef *def, OpList *list, bool keep)
 	if (list->oversize && def->covering)
 		layout_demote(def);
 	if (!open_writer(&writer, def))
-		return;
+		return false;
 
 	/*
 	 * A unique key is checked row by row, as a unique index checks it: where
@@ -132,6 +133,7 @@ apply_ops(IndexDef *def, OpList *list, bool keep)
 	}
 	flush_inserts(&writer);
 	close_writer(&writer);
+	return true;
 }
 
 /* compare_ops: by identity; the first two columns are at hand */

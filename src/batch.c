@@ -233,9 +233,9 @@ write_set(Batch *batch, OpSet *set, bool keep)
 	{
 		OpList	   *list = &set->lists[i];
 
-		if (list->n > 0)
-			apply_ops(set->def->defs[i], list, keep);
-		if (list->skipped > 0)
+		if (list->n == 0 && list->skipped == 0)
+			continue;
+		if (apply_ops(set->def->defs[i], list, keep) && list->skipped > 0)
 			catalog_count_skipped(set->def->defs[i]->relid, list->skipped);
 	}
 	if (!keep)

@@ -16,6 +16,7 @@
 #include "access/heapam.h"
 #include "access/htup_details.h"
 #include "access/table.h"
+#include "access/tableam.h"
 #include "access/xact.h"
 #include "catalog/indexing.h"
 #include "catalog/namespace.h"
@@ -27,6 +28,9 @@
 #include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
+
+/* Rows of indextable.skipped for one index table before they are summed up. */
+#define MAX_SKIPPED_ROWS	100
 
 /* Columns of indextable.definition. */
 enum
@@ -344,13 +348,42 @@ catalog_forget_fact(Oid fact_table)
 /*
  * catalog_count_skipped
  *		A row a statement: a counter to update would make all writers wait for
- *		each other.
+ *		each other.  When there are many, whoever comes next replaces those that
+ *		nobody else is replacing by their sum.
  */
 void
 catalog_count_skipped(Oid index_table, int64 entries)
 {
+	Relation	rel = table_open(catalog_relid("skipped", false), RowExclusiveLock);
+	List	   *rows = NIL;
+	ListCell   *cell;
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
 	Datum		values[3];
 	bool		isnull[3] = {0};
+
+	ScanKeyInit(&key, 1, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(index_table));
+	scan = systable_beginscan(rel, catalog_relid("skipped_index_table", false), true,
+							  SnapshotSelf, 1, &key);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+		rows = lappend(rows, heap_copytuple(tuple));
+	systable_endscan(scan);
+
+	if (list_length(rows) >= MAX_SKIPPED_ROWS)
+	{
+		foreach(cell, rows)
+		{
+			TM_FailureData failure;
+			bool		null;
+
+			tuple = lfirst(cell);
+			if (table_tuple_delete(rel, &tuple->t_self, GetCurrentCommandId(true), InvalidSnapshot,
+								   InvalidSnapshot, false, &failure, false) == TM_Ok)
+				entries += DatumGetInt64(heap_getattr(tuple, 3, RelationGetDescr(rel), &null));
+		}
+	}
+	table_close(rel, NoLock);
 
 	values[0] = ObjectIdGetDatum(index_table);
 	values[1] = TimestampTzGetDatum(GetCurrentTransactionStartTimestamp());

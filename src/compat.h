@@ -26,12 +26,10 @@
 #define TU_None				false
 #define index_needs_update(update, info)	(update)
 #define owns_relation(relid, role)	pg_class_ownercheck(relid, role)
-#define may_use_schema(nsp, role, mode)	pg_namespace_aclcheck(nsp, role, mode)
 #else
 #define index_needs_update(update, info) \
 	((update) == TU_All || ((update) == TU_Summarizing && (info)->ii_Summarizing))
 #define owns_relation(relid, role)	object_ownercheck(RelationRelationId, relid, role)
-#define may_use_schema(nsp, role, mode)	object_aclcheck(NamespaceRelationId, nsp, role, mode)
 #endif
 
 #if PG_VERSION_NUM < 170000

@@ -297,7 +297,6 @@ load(Relation fact)
 			not_as_created(s->row.index_table, fact,
 						   "The columns or the primary key of the index table, or the types of the fact table's columns, were altered.");
 		relation_close(rel, AccessShareLock);
-		def->number = factdef->ndefs;
 		factdef->defs[factdef->ndefs++] = def;
 		factdef->used = bms_add_members(factdef->used, definition_columns(def));
 	}

@@ -17,11 +17,13 @@
 #include "catalog/pg_type.h"
 #include "indextable.h"
 #include "mb/pg_wchar.h"
+#include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/datum.h"
 #include "utils/fmgrprotos.h"
 #include "utils/lsyscache.h"
 #include "utils/numeric.h"
+#include "utils/rls.h"
 
 typedef enum ValueResult
 {
@@ -598,6 +600,14 @@ key_fits(IndexDef *def, Datum *values, RowMismatch *mismatch)
 static void
 report_mismatch(IndexDef *def, FactRow *row, RowMismatch *mismatch)
 {
+	/* Who writes a row may not be allowed to read it. */
+	if (check_enable_rls(row->fact->relid, InvalidOid, true) == RLS_ENABLED ||
+		pg_class_aclcheck(row->fact->relid, GetUserId(), ACL_SELECT) != ACLCHECK_OK)
+		ereport(ERROR,
+				(errcode(mismatch->why.sqlstate),
+				 errmsg("field \"%s\" of index table \"%s\" cannot hold the value of a row of \"%s\"",
+						mismatch->field->spec->text, def->name, row->fact->name),
+				 errhint("Correct the document, or create the index table with on_mismatch => 'skip'.")));
 	ereport(ERROR,
 			(errcode(mismatch->why.sqlstate),
 			 errmsg("field \"%s\" of index table \"%s\" cannot hold the value \"%s\"",

@@ -159,7 +159,6 @@ typedef struct Field
 typedef struct IndexDef
 {
 	struct FactDef *fact;
-	int			number;			/* position in fact->defs */
 	Oid			relid;			/* the index table */
 	char	   *name;
 	Strategy	strategy;
@@ -297,7 +296,6 @@ extern void factrow_init(FactRow *row, FactDef *fact, TupleTableSlot *slot);
 extern void entries_init(Entries *entries, IndexDef *def);
 extern bool entries_unchanged(IndexDef *def, FactRow *old, FactRow *new);
 extern int	extract_entries(IndexDef *def, FactRow *row, bool report, Entries *entries);
-extern bool jsonb_path_text(JsonbContainer *doc, PathStep *steps, int nsteps, StringInfo buf);
 extern bool key_value_cast(IndexDef *def, int keyno, JsonbValue *value, Datum *result);
 
 /* ---- diff.c: old entries, new entries -> what to write ---- */
@@ -350,7 +348,7 @@ extern bool batch_inserted_since(Oid fact, CommandId cid);
 
 /* ---- apply.c: writes index tables ---- */
 
-extern void apply_ops(IndexDef *def, OpList *ops, bool keep);
+extern bool apply_ops(IndexDef *def, OpList *ops, bool keep);
 extern void apply_load(Relation index_table, struct Tuplesortstate *sorted);
 extern void apply_at_end_of_transaction(void);
 

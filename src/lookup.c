@@ -61,6 +61,7 @@ static void lookup(FunctionCallInfo fcinfo, Oid index_table, Jsonb *key, bool ro
 static bool open_tables(Lookup *l, Oid index_table);
 static void check_access(Lookup *l);
 static int	bind_key(Lookup *l, Jsonb *key, ScanKey keys);
+static void scan_entries(Lookup *l, ScanKey keys, int nkeys);
 static bool first_time(Lookup *l, TupleTableSlot *entry);
 static void fetch(Lookup *l, TupleTableSlot *entry);
 static void fetch_directly(Lookup *l, TupleTableSlot *entry);
@@ -122,47 +123,54 @@ lookup(FunctionCallInfo fcinfo, Oid index_table, Jsonb *key, bool rows)
 				 errmsg("\"%s\" is not an index table", get_rel_name(index_table)) :
 				 errmsg("relation with OID %u does not exist", index_table),
 				 errhint("The view indextable.index_tables shows what there is.")));
-	check_access(&l);
-	if (rows)
+	PG_TRY();
 	{
-		Oid			type = get_fn_expr_argtype(fcinfo->flinfo, 0);
-
-		if (type != l.fact->rd_rel->reltype)
-			row_type_error(type, quoted_relation(l.factdef->relid));
+		check_access(&l);
+		if (rows && get_fn_expr_argtype(fcinfo->flinfo, 0) != l.fact->rd_rel->reltype)
+			row_type_error(get_fn_expr_argtype(fcinfo->flinfo, 0),
+						   quoted_relation(l.factdef->relid));
+		nkeys = bind_key(&l, key, keys);
+		if (nkeys > 0)
+			scan_entries(&l, keys, nkeys);
 	}
-
-	nkeys = bind_key(&l, key, keys);
-	if (nkeys > 0)
+	PG_FINALLY();
 	{
-		Relation	index = index_open(l.def->primary_index, AccessShareLock);
-		TupleTableSlot *entry = table_slot_create(l.index_table, NULL);
-		IndexScanDesc scan = index_beginscan_compat(l.index_table, index, l.snapshot, nkeys);
-
-		index_rescan(scan, keys, nkeys, NULL, 0);
-		while (index_getnext_slot(scan, ForwardScanDirection, entry))
-		{
-			CHECK_FOR_INTERRUPTS();
-			/* Only the elements of an array can bring a row in twice. */
-			if (l.def->multi && nkeys <= l.def->multi_field && !first_time(&l, entry))
-				continue;
-			fetch(&l, entry);
-		}
-		index_endscan(scan);
-		ExecDropSingleTupleTableSlot(entry);
-		index_close(index, NoLock);
+		definition_unpin(l.factdef);
 	}
+	PG_END_TRY();
 
-	if (l.fact_scan != NULL)
-	{
-		index_endscan(l.fact_scan);
-		ExecDropSingleTupleTableSlot(l.fact_slot);
-		index_close(l.fact_pk, NoLock);
-	}
-	if (l.plan != NULL)
-		SPI_freeplan(l.plan);
 	table_close(l.index_table, NoLock);
 	table_close(l.fact, NoLock);
-	definition_unpin(l.factdef);
+}
+
+static void
+scan_entries(Lookup *l, ScanKey keys, int nkeys)
+{
+	Relation	index = index_open(l->def->primary_index, AccessShareLock);
+	TupleTableSlot *entry = table_slot_create(l->index_table, NULL);
+	IndexScanDesc scan = index_beginscan_compat(l->index_table, index, l->snapshot, nkeys);
+
+	index_rescan(scan, keys, nkeys, NULL, 0);
+	while (index_getnext_slot(scan, ForwardScanDirection, entry))
+	{
+		CHECK_FOR_INTERRUPTS();
+		/* Only the elements of an array can bring a row in twice. */
+		if (l->def->multi && nkeys <= l->def->multi_field && !first_time(l, entry))
+			continue;
+		fetch(l, entry);
+	}
+	index_endscan(scan);
+	ExecDropSingleTupleTableSlot(entry);
+	index_close(index, NoLock);
+
+	if (l->fact_scan != NULL)
+	{
+		index_endscan(l->fact_scan);
+		ExecDropSingleTupleTableSlot(l->fact_slot);
+		index_close(l->fact_pk, NoLock);
+	}
+	if (l->plan != NULL)
+		SPI_freeplan(l->plan);
 }
 
 /* open_tables: fact table first, as everybody does; false if it is no index table */
@@ -386,7 +394,10 @@ first_time(Lookup *l, TupleTableSlot *entry)
 			value = PointerGetDatum(PG_DETOAST_DATUM(value));
 		size = datumGetSize(value, att->attbyval, att->attlen);
 		appendBinaryStringInfo(&bytes, (char *) &size, sizeof(size));
-		appendBinaryStringInfo(&bytes, att->attbyval ? (char *) &value : DatumGetPointer(value), size);
+		if (att->attbyval)
+			appendBinaryStringInfo(&bytes, (char *) &value, sizeof(Datum));
+		else
+			appendBinaryStringInfo(&bytes, DatumGetPointer(value), size);
 	}
 	id.bytes = bytes.data;
 	id.len = bytes.len;

@@ -43,6 +43,7 @@ static void maintain_row(TriggerData *trigdata);
 static void maintain_truncate(Relation fact);
 static void truncate_index_table(Oid relid);
 static FactDef *definition(Relation fact);
+static CommandId inserting_command(HeapTuple tuple);
 static bool nothing_changed(FactDef *def, TupleTableSlot *old, TupleTableSlot *new,
 							Bitmapset *columns);
 static void no_version(FactDef *def, Version *version);
@@ -124,7 +125,7 @@ maintain_row(TriggerData *trigdata)
 			return;
 		moved = old != NULL && new != NULL && !nothing_changed(def, old, new, def->pk_columns);
 		if (new != NULL && (old == NULL || moved))
-			batch_note_insert(def->relid, HeapTupleHeaderGetCmin(new_tuple->t_data));
+			batch_note_insert(def->relid, inserting_command(new_tuple));
 
 		if (!extract_versions(def, old, new, moved, &before, &after))
 			return;
@@ -169,6 +170,14 @@ maintain_row(TriggerData *trigdata)
 			reconcile(def, &before, &after);
 	}
 	batch_row_done(def);
+}
+
+/* inserting_command: of a new version; COPY FREEZE leaves no trace of it */
+static CommandId
+inserting_command(HeapTuple tuple)
+{
+	return HeapTupleHeaderXminFrozen(tuple->t_data) ? GetCurrentCommandId(false) :
+		HeapTupleHeaderGetCmin(tuple->t_data);
 }
 
 /*
