@@ -127,15 +127,15 @@ LANGUAGE C AS 'MODULE_PATHNAME', 'indextable_on_alter';
 COMMENT ON FUNCTION indextable.on_alter() IS
 'Event trigger function: follows or refuses ALTER TABLE of fact tables and index tables';
 
-CREATE FUNCTION indextable.on_rewrite() RETURNS event_trigger
-LANGUAGE C AS 'MODULE_PATHNAME', 'indextable_on_rewrite';
-COMMENT ON FUNCTION indextable.on_rewrite() IS
-'Event trigger function: refuses to rewrite what entries depend on';
+CREATE FUNCTION indextable.before_alter() RETURNS event_trigger
+LANGUAGE C AS 'MODULE_PATHNAME', 'indextable_before_alter';
+COMMENT ON FUNCTION indextable.before_alter() IS
+'Event trigger function: refuses to change the columns that entries depend on';
 
 -- A trigger function of the fact table's owner could be attached to any table
 -- by whoever may execute it.
 REVOKE ALL ON FUNCTION indextable.maintain(), indextable.guard(), indextable.on_drop(),
-    indextable.on_alter(), indextable.on_rewrite() FROM PUBLIC;
+    indextable.on_alter(), indextable.before_alter() FROM PUBLIC;
 
 CREATE EVENT TRIGGER indextable_on_drop ON sql_drop EXECUTE FUNCTION indextable.on_drop();
 COMMENT ON EVENT TRIGGER indextable_on_drop IS
@@ -146,9 +146,10 @@ EXECUTE FUNCTION indextable.on_alter();
 COMMENT ON EVENT TRIGGER indextable_on_alter IS
 'Follows renames and a new owner of fact tables, and refuses what would make an index table wrong';
 
-CREATE EVENT TRIGGER indextable_on_rewrite ON table_rewrite EXECUTE FUNCTION indextable.on_rewrite();
-COMMENT ON EVENT TRIGGER indextable_on_rewrite IS
-'Refuses to rewrite columns that entries depend on: a rewrite fires no row triggers';
+CREATE EVENT TRIGGER indextable_before_alter ON ddl_command_start WHEN TAG IN ('ALTER TABLE')
+EXECUTE FUNCTION indextable.before_alter();
+COMMENT ON EVENT TRIGGER indextable_before_alter IS
+'Refuses to change the columns that entries depend on: a rewrite fires no row triggers';
 
 -- What there is --------------------------------------------------------------
 

@@ -13,18 +13,19 @@
 
 #include "access/relation.h"
 #include "access/sysattr.h"
+#include "catalog/namespace.h"
 #include "commands/event_trigger.h"
 #include "indextable.h"
 #include "miscadmin.h"
 #include "nodes/parsenodes.h"
 #include "utils/builtins.h"
-#include "utils/fmgroids.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
 
 PG_FUNCTION_INFO_V1(indextable_on_alter);
-PG_FUNCTION_INFO_V1(indextable_on_rewrite);
+PG_FUNCTION_INFO_V1(indextable_before_alter);
 
+static const char *what_it_changes(AlterTableCmd *cmd);
 static bool is_relevant(Node *command);
 static void follow(Oid fact, bool fact_altered);
 static void follow_names(IndexDef *def, Relation fact);
@@ -89,6 +90,13 @@ is_relevant(Node *command)
 			case AT_AlterColumnType:
 			case AT_DropConstraint:
 			case AT_ChangeOwner:
+			case AT_DisableTrig:
+			case AT_DisableTrigAll:
+			case AT_DisableTrigUser:
+			case AT_EnableTrig:
+			case AT_EnableTrigAll:
+			case AT_EnableTrigUser:
+			case AT_EnableReplicaTrig:
 				return true;
 			default:
 				break;
@@ -98,66 +106,83 @@ is_relevant(Node *command)
 }
 
 /*
- * indextable_on_rewrite
- *		Event trigger on table_rewrite.  A rewrite fires no row triggers, so it
- *		must not change what entries depend on, nor an index table's columns.
+ * indextable_before_alter
+ *		Event trigger on ddl_command_start.  Refuses what would change the columns
+ *		that entries depend on: a rewrite fires no row triggers.
  */
 Datum
-indextable_on_rewrite(PG_FUNCTION_ARGS)
+indextable_before_alter(PG_FUNCTION_ARGS)
 {
 	EventTriggerData *trigdata = (EventTriggerData *) fcinfo->context;
+	AlterTableStmt *stmt;
 	Oid			relid;
-	int			reason;
-	bool		is_fact;
-	Bitmapset  *used = NULL;
-	const char *what = NULL;
+	Relation	fact;
+	Bitmapset  *used;
 	ListCell   *cell;
 
 	if (!CALLED_AS_EVENT_TRIGGER(fcinfo))
 		ereport(ERROR,
 				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
 				 errmsg("function \"%s\" was not called by the event trigger manager",
-						IT_SCHEMA ".on_rewrite")));
+						IT_SCHEMA ".before_alter")));
 
-	relid = DatumGetObjectId(OidFunctionCall0(F_PG_EVENT_TRIGGER_TABLE_REWRITE_OID));
-	reason = DatumGetInt32(OidFunctionCall0(F_PG_EVENT_TRIGGER_TABLE_REWRITE_REASON));
-	is_fact = catalog_has_fact(relid) && catalog_fact_in_use(relid);
-	if (!is_fact && !OidIsValid(catalog_fact_of(relid)))
+	stmt = (AlterTableStmt *) trigdata->parsetree;
+	if (!IsA(stmt, AlterTableStmt))
 		PG_RETURN_VOID();
+	relid = RangeVarGetRelid(stmt->relation, NoLock, true);
+	if (!OidIsValid(relid) || !catalog_has_fact(relid) || !catalog_fact_in_use(relid))
+		PG_RETURN_VOID();
+	fact = try_relation_open(relid, AccessShareLock);
+	if (fact == NULL)
+		PG_RETURN_VOID();
+	used = definition_of_fact(fact, relid)->used;
 
-	if (reason & AT_REWRITE_ALTER_PERSISTENCE)
-		what = "its persistence";
-	else if (reason & ~(AT_REWRITE_DEFAULT_VAL | AT_REWRITE_COLUMN_REWRITE))
-		what = "its access method";
-	if (is_fact)
+	foreach(cell, stmt->cmds)
 	{
-		Relation	fact = relation_open(relid, AccessShareLock);
+		AlterTableCmd *cmd = lfirst(cell);
+		const char *what = what_it_changes(cmd);
 
-		used = definition_of_fact(fact, relid)->used;
-		relation_close(fact, NoLock);
-	}
-	if (IsA(trigdata->parsetree, AlterTableStmt))
-	{
-		foreach(cell, ((AlterTableStmt *) trigdata->parsetree)->cmds)
-		{
-			AlterTableCmd *cmd = lfirst(cell);
-
-			if (cmd->subtype == AT_AlterColumnType &&
-				(!is_fact ||
-				 bms_is_member(get_attnum(relid, cmd->name) - FirstLowInvalidHeapAttributeNumber,
-							   used)))
-				what = psprintf("the type of column \"%s\"", cmd->name);
-		}
-	}
-	if (what != NULL)
+		if (what == NULL)
+			continue;
+		if (cmd->name != NULL &&
+			!bms_is_member(get_attnum(relid, cmd->name) - FirstLowInvalidHeapAttributeNumber,
+						   used))
+			continue;
 		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 is_fact ?
-				 errmsg("cannot alter table \"%s\" because index tables depend on it", get_rel_name(relid)) :
-				 errmsg("cannot alter index table \"%s\"", get_rel_name(relid)),
-				 errdetail("The command would change %s.", what),
+				(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
+				 errmsg("cannot alter table \"%s\" because index tables depend on it",
+						RelationGetRelationName(fact)),
+				 cmd->name != NULL ?
+				 errdetail("The command would %s column \"%s\".", what, cmd->name) :
+				 errdetail("The command would %s.", what),
 				 errhint("Drop the index tables first, and create them again afterwards.")));
+	}
+	/* ALTER TABLE takes a stronger lock; two that held this one would deadlock. */
+	relation_close(fact, AccessShareLock);
 	PG_RETURN_VOID();
+}
+
+/* what_it_changes: what a command would do to a column or to the table, if it matters */
+static const char *
+what_it_changes(AlterTableCmd *cmd)
+{
+	switch (cmd->subtype)
+	{
+		case AT_DropColumn:
+			return "drop";
+		case AT_AlterColumnType:
+			return "change the type of";
+#if PG_VERSION_NUM >= 170000
+		case AT_SetExpression:
+			return "change the expression of";
+#endif
+		case AT_SetUnLogged:
+			return "change its persistence";
+		case AT_SetAccessMethod:
+			return "change its access method";
+		default:
+			return NULL;
+	}
 }
 
 /*
@@ -189,6 +214,40 @@ follow(Oid relid, bool fact_altered)
 	}
 	PG_END_TRY();
 	relation_close(fact, NoLock);
+	follow_triggers(relid);
+}
+
+/*
+ * follow_triggers
+ *		Without all of our triggers a fact table's index tables cannot be trusted
+ *		any more.
+ */
+void
+follow_triggers(Oid fact)
+{
+	ListCell   *cell;
+	Relation	rel;
+
+	if (!catalog_fact_in_use(fact) || triggers_intact(fact))
+		return;
+	rel = relation_open(fact, AccessShareLock);
+	foreach(cell, catalog_read(fact, InvalidOid))
+	{
+		StoredDefinition *stored = lfirst(cell);
+
+		if (strcmp(stored->row.state, "invalid") == 0)
+			continue;
+		ereport(WARNING,
+				(errcode(ERRCODE_WARNING),
+				 errmsg("index table \"%s\" is invalid now", get_rel_name(stored->row.index_table)),
+				 errdetail("Triggers that keep it in step with \"%s\" are disabled or gone.",
+						   RelationGetRelationName(rel)),
+				 errhint("Drop it and create it again, which puts the triggers back.")));
+		stored->row.state = "invalid";
+		catalog_update(&stored->row, rel);
+	}
+	CacheInvalidateRelcacheByRelid(fact);
+	relation_close(rel, NoLock);
 }
 
 /* follow_names: writes the catalog row anew if names in it have changed */

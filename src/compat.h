@@ -26,10 +26,12 @@
 #define TU_None				false
 #define index_needs_update(update, info)	(update)
 #define owns_relation(relid, role)	pg_class_ownercheck(relid, role)
+#define may_create_in(schema)	pg_namespace_aclcheck(schema, GetUserId(), ACL_CREATE)
 #else
 #define index_needs_update(update, info) \
 	((update) == TU_All || ((update) == TU_Summarizing && (info)->ii_Summarizing))
 #define owns_relation(relid, role)	object_ownercheck(RelationRelationId, relid, role)
+#define may_create_in(schema)	object_aclcheck(NamespaceRelationId, schema, GetUserId(), ACL_CREATE)
 #endif
 
 #if PG_VERSION_NUM < 170000

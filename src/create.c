@@ -174,14 +174,14 @@ indextable_create(PG_FUNCTION_ARGS)
 static void
 refuse_unready(DefinitionRow *row, bool populate)
 {
-	const char *what = strcmp(row->maintenance, "async") == 0 ? "asynchronous maintenance" :
-		row->partitions > 0 ? "partitioned index tables" :
-		!populate ? "creating an index table without filling it" : NULL;
+	const char *what = strcmp(row->maintenance, "async") == 0 ? "asynchronous maintenance is" :
+		row->partitions > 0 ? "partitioned index tables are" :
+		!populate ? "creating an index table without filling it is" : NULL;
 
 	if (what != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("%s is not supported by this version of indextable", what)));
+				 errmsg("%s not supported by this version of indextable", what)));
 }
 
 static char *
@@ -291,7 +291,7 @@ open_fact(Oid relid)
 	else if (rel->rd_rel->relispartition)
 		what = "a partition cannot be a fact table of its own";
 	else if (rel->rd_rel->relkind == RELKIND_RELATION &&
-			 (has_subclass(relid) || has_superclass(relid)))
+			 (find_inheritance_children(relid, NoLock) != NIL || has_superclass(relid)))
 	{
 		what = "tables with inheritance cannot be fact tables";
 		why = "Triggers of a table do not fire for the rows of its children.";
@@ -378,8 +378,10 @@ target_schema(const char *index_table, Relation fact, char **name)
 		ereport(ERROR,
 				(errcode(ERRCODE_RESERVED_NAME),
 				 errmsg("index table \"%s\" cannot be in schema \"%s\"", var->relname,
-						get_namespace_name(schema)),
+						isAnyTempNamespace(schema) ? "pg_temp" : get_namespace_name(schema)),
 				 errhint("Put it into a schema of your own.")));
+	if (may_create_in(schema) != ACLCHECK_OK)
+		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_SCHEMA, get_namespace_name(schema));
 	*name = var->relname;
 	existing = get_relname_relid(var->relname, schema);
 	if (OidIsValid(existing))

@@ -416,14 +416,16 @@ named_column(Relation fact, const char *name, const char **column_names)
 			strcmp(column_names ? column_names[i] : NameStr(att->attname), name) == 0)
 			return i + 1;
 	}
+	if (column_names != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
+				 errmsg("index tables depend on column \"%s\" of table \"%s\", which does not exist any more",
+						name, RelationGetRelationName(fact)),
+				 errhint("Drop the index tables that use it.")));
 	ereport(ERROR,
 			(errcode(ERRCODE_UNDEFINED_COLUMN),
 			 errmsg("column \"%s\" of table \"%s\" does not exist",
-					name, RelationGetRelationName(fact)),
-			 column_names == NULL ? 0 :
-			 errdetail("An index table of \"%s\" depends on it.", RelationGetRelationName(fact)),
-			 column_names == NULL ? 0 :
-			 errhint("Drop the index tables that use the column first.")));
+					name, RelationGetRelationName(fact))));
 }
 
 /*

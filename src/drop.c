@@ -11,6 +11,7 @@
  */
 #include "postgres.h"
 
+#include "catalog/namespace.h"
 #include "commands/event_trigger.h"
 #include "indextable.h"
 #include "miscadmin.h"
@@ -22,6 +23,7 @@
 PG_FUNCTION_INFO_V1(indextable_drop);
 PG_FUNCTION_INFO_V1(indextable_on_drop);
 
+static void check_dropped_triggers(Node *command);
 static void forget(Oid relid, bool wait);
 
 Datum
@@ -71,7 +73,28 @@ indextable_on_drop(PG_FUNCTION_ARGS)
 	dropped = event_trigger_relations("pg_catalog.pg_event_trigger_dropped_objects()", false);
 	foreach(cell, dropped)
 		forget(lfirst_oid(cell), false);
+	check_dropped_triggers(((EventTriggerData *) fcinfo->context)->parsetree);
 	PG_RETURN_VOID();
+}
+
+/* check_dropped_triggers: DROP TRIGGER may have been of one of ours */
+static void
+check_dropped_triggers(Node *command)
+{
+	ListCell   *cell;
+
+	if (!IsA(command, DropStmt) || ((DropStmt *) command)->removeType != OBJECT_TRIGGER)
+		return;
+	foreach(cell, ((DropStmt *) command)->objects)
+	{
+		List	   *name = lfirst(cell);
+		Oid			relid;
+
+		name = list_truncate(list_copy(name), list_length(name) - 1);
+		relid = RangeVarGetRelid(makeRangeVarFromNameList(name), NoLock, true);
+		if (OidIsValid(relid) && catalog_has_fact(relid))
+			follow_triggers(relid);
+	}
 }
 
 /* forget: a relation that is gone, if it was ours; wait as in triggers_remove() */

@@ -192,16 +192,19 @@ parse_over_fact(Relation fact, const char *text, Oid type, int32 typmod,
 {
 	ParseState *pstate = make_parsestate(NULL);
 	ParseNamespaceItem *item;
+	ParseContext context;
 	ResTarget  *target;
 	Alias	   *alias = NULL;
 	Node	   *expr;
 	int			i;
 
+	push_parse_context(&context, "filter", text, strlen("SELECT "), 0);
 	target = parse_lone_expression("", text);
-	if (target == NULL || target->name != NULL || target->indirection != NIL)
+	if (target == NULL || target->name != NULL || target->indirection != NIL ||
+		(IsA(target->val, ColumnRef) && IsA(llast(((ColumnRef *) target->val)->fields), A_Star)))
 		ereport(ERROR,
 				(errcode(ERRCODE_SYNTAX_ERROR),
-				 errmsg("\"%s\" is not a single SQL expression", text),
+				 errmsg("invalid filter: \"%s\" is not a single SQL expression", text),
 				 errhint("Write what would follow WHERE, over the columns of the fact table.")));
 
 	if (column_names != NULL)
@@ -233,6 +236,7 @@ parse_over_fact(Relation fact, const char *text, Oid type, int32 typmod,
 	}
 	assign_expr_collations(pstate, expr);
 	free_parsestate(pstate);
+	pop_parse_context(&context);
 	return expr;
 }
 

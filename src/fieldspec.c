@@ -26,13 +26,6 @@
 #include "utils/fmgrprotos.h"
 #include "utils/lsyscache.h"
 
-typedef struct SpecError
-{
-	const char *spec;
-	int			offset;			/* where the spec's tail begins in what is parsed */
-	int			start;			/* where it begins in the spec */
-} SpecError;
-
 pg_noreturn static void spec_error(const char *text, const char *at, const char *what, const char *hint);
 static const char *parse_column(FieldSpec *spec, const char *p);
 static const char *parse_path(FieldSpec *spec, const char *p);
@@ -57,9 +50,8 @@ FieldSpec *
 parse_field_spec(const char *text, bool with_type)
 {
 	FieldSpec  *spec = palloc0(sizeof(FieldSpec));
-	const char *p = text;
+	const char *p = spec->text = pstrdup(text);
 
-	spec->text = pstrdup(text);
 	spec->typmod = -1;
 
 	while (IS_SPACE(*p))
@@ -73,9 +65,9 @@ parse_field_spec(const char *text, bool with_type)
 	p = (*p == '@') ? parse_column(spec, p + 1) : parse_path(spec, p);
 
 	if (*p != '\0' && !IS_SPACE(*p) && strncmp(p, "::", 2) != 0)
-		spec_error(text, p, "expected \".\", \"[\", \"::\" or the end of the path",
+		spec_error(spec->text, p, "expected \".\", \"[\", \"::\" or the end of the path",
 				   "Members with other characters than letters, digits and \"_\" are written in double quotes.");
-	spec->tail = p - text;
+	spec->tail = p - spec->text;
 	if (with_type)
 		parse_tail(spec, p);
 	return spec;
@@ -239,28 +231,51 @@ add_step(FieldSpec *spec, char *name, bool wildcard)
 	}
 }
 
-/* spec_error_callback: makes the grammar's error position one in the spec */
+/* parse_error_callback: makes the grammar's error position one in the user's text */
 static void
-spec_error_callback(void *arg)
+parse_error_callback(void *arg)
 {
-	SpecError  *where = arg;
+	ParseContext *context = arg;
 	int			position = geterrposition();
 
-	if (position > where->offset)
+	if (position > context->offset)
 	{
 		errposition(0);
-		internalerrposition(position - where->offset + where->start);
-		internalerrquery(where->spec);
+		internalerrposition(position - context->offset + context->start);
+		internalerrquery(context->text);
 	}
-	errcontext("field \"%s\"", where->spec);
+	errcontext("%s \"%s\"", context->what, context->text);
+}
+
+/*
+ * push_parse_context, pop_parse_context
+ *		Between them, errors speak of a field or a filter.  Its text from
+ *		character start on is parsed after offset characters of ours.
+ */
+void
+push_parse_context(ParseContext *context, const char *what, const char *text, int offset, int start)
+{
+	context->what = what;
+	context->text = text;
+	context->offset = offset;
+	context->start = start;
+	context->callback.callback = parse_error_callback;
+	context->callback.arg = context;
+	context->callback.previous = error_context_stack;
+	error_context_stack = &context->callback;
+}
+
+void
+pop_parse_context(ParseContext *context)
+{
+	error_context_stack = context->callback.previous;
 }
 
 /* parse_tail: [::type] [COLLATE "c"] [AS name], by the server's grammar */
 static void
 parse_tail(FieldSpec *spec, const char *tail)
 {
-	SpecError	where;
-	ErrorContextCallback callback;
+	ParseContext context;
 	ResTarget  *target;
 	Node	   *node;
 
@@ -269,14 +284,8 @@ parse_tail(FieldSpec *spec, const char *tail)
 	if (*tail == '\0')
 		return;
 
-	where.spec = spec->text;
-	where.offset = strlen("SELECT NULL ");
-	where.start = pg_mbstrlen_with_len(spec->text, tail - spec->text);
-	callback.callback = spec_error_callback;
-	callback.arg = &where;
-	callback.previous = error_context_stack;
-	error_context_stack = &callback;
-
+	push_parse_context(&context, "field", spec->text, strlen("SELECT NULL "),
+					   pg_mbstrlen_with_len(spec->text, tail - spec->text));
 	target = parse_tail_expression(spec->text, tail);
 	if (target != NULL)
 	{
@@ -307,7 +316,7 @@ parse_tail(FieldSpec *spec, const char *tail)
 				target = NULL;
 		}
 	}
-	error_context_stack = callback.previous;
+	pop_parse_context(&context);
 
 	if (target == NULL)
 		spec_error(spec->text, tail, "expected [::type] [COLLATE \"c\"] [AS name] after the path", NULL);
@@ -333,7 +342,10 @@ parse_tail_expression(const char *text, const char *tail)
 		if (error->sqlerrcode != ERRCODE_SYNTAX_ERROR)
 			PG_RE_THROW();
 		FlushErrorState();
-		spec_error(text, tail + strlen(tail), error->message,
+		/* parse_error_callback() has made its position one in our text */
+		spec_error(text, error->internalpos <= 0 ? tail + strlen(tail) :
+				   text + pg_mbcharcliplen(text, strlen(text), error->internalpos - 1),
+				   error->message,
 				   "In an array literal, a field that has a comma or a double quote must itself be quoted; ARRAY['...'] needs no quoting.");
 	}
 	PG_END_TRY();

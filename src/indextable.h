@@ -77,6 +77,18 @@ typedef struct FieldSpec
 	Oid			collation;		/* InvalidOid: not given */
 } FieldSpec;
 
+typedef struct ParseContext
+{
+	ErrorContextCallback callback;
+	const char *what;
+	const char *text;
+	int			offset;
+	int			start;
+} ParseContext;
+
+extern void push_parse_context(ParseContext *context, const char *what, const char *text,
+							   int offset, int start);
+extern void pop_parse_context(ParseContext *context);
 extern FieldSpec *parse_field_spec(const char *text, bool with_type);
 extern struct ResTarget *parse_lone_expression(const char *prefix, const char *text);
 
@@ -374,6 +386,10 @@ extern bool layout_covers(IndexDef *def, Relation primary_key);
 extern bool layout_can_cover(IndexDef *def);
 extern void layout_demote(IndexDef *def);
 
+/* ---- alter.c: what follows when tables are altered ---- */
+
+extern void follow_triggers(Oid fact);
+
 /* ---- build.c: fills an index table under a lock ---- */
 
 extern bool build_index_table(IndexDef *def, Relation fact, Relation index_table);
@@ -381,6 +397,7 @@ extern bool build_index_table(IndexDef *def, Relation fact, Relation index_table
 /* ---- triggers.c: our triggers on the users' tables ---- */
 
 extern void triggers_install(Oid fact);
+extern bool triggers_intact(Oid fact);
 extern bool triggers_remove(Oid fact, bool wait);
 extern void triggers_guard(Oid index_table);
 extern Oid	guard_lifted;			/* the index table that may be truncated */

@@ -46,6 +46,8 @@ typedef struct Lookup
 	bool		copies;			/* the index table's copy of the document will do */
 	bool		secured;		/* row security applies to the fact table */
 	bool		ambiguous;		/* a primary key may have several rows */
+	ScanKey		keys;
+	int			nkeys;
 	Tuplestorestate *store;
 	TupleDesc	desc;			/* of the result */
 	HTAB	   *seen;			/* primary keys of rows that were returned, or NULL */
@@ -61,12 +63,12 @@ static void lookup(FunctionCallInfo fcinfo, Oid index_table, Jsonb *key, bool ro
 static bool open_tables(Lookup *l, Oid index_table);
 static void check_access(Lookup *l);
 static int	bind_key(Lookup *l, Jsonb *key, ScanKey keys);
-static void scan_entries(Lookup *l, ScanKey keys, int nkeys);
+static void scan_entries(Lookup *l);
 static bool first_time(Lookup *l, TupleTableSlot *entry);
 static void fetch(Lookup *l, TupleTableSlot *entry);
 static void fetch_directly(Lookup *l, TupleTableSlot *entry);
 static void fetch_secured(Lookup *l, TupleTableSlot *entry);
-static bool has_entry(Lookup *l, TupleTableSlot *row, TupleTableSlot *entry);
+static bool matches(Lookup *l, TupleTableSlot *row);
 static void put_row(Lookup *l, TupleTableSlot *row);
 
 Datum
@@ -109,7 +111,6 @@ lookup(FunctionCallInfo fcinfo, Oid index_table, Jsonb *key, bool rows)
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	Lookup		l = {0};
 	ScanKeyData keys[INDEX_MAX_KEYS];
-	int			nkeys;
 
 	InitMaterializedSRF(fcinfo, rows ? 0 : MAT_SRF_USE_EXPECTED_DESC);
 	l.store = rsinfo->setResult;
@@ -129,9 +130,10 @@ lookup(FunctionCallInfo fcinfo, Oid index_table, Jsonb *key, bool rows)
 		if (rows && get_fn_expr_argtype(fcinfo->flinfo, 0) != l.fact->rd_rel->reltype)
 			row_type_error(get_fn_expr_argtype(fcinfo->flinfo, 0),
 						   quoted_relation(l.factdef->relid));
-		nkeys = bind_key(&l, key, keys);
-		if (nkeys > 0)
-			scan_entries(&l, keys, nkeys);
+		l.keys = keys;
+		l.nkeys = bind_key(&l, key, keys);
+		if (l.nkeys > 0)
+			scan_entries(&l);
 	}
 	PG_FINALLY();
 	{
@@ -144,8 +146,10 @@ lookup(FunctionCallInfo fcinfo, Oid index_table, Jsonb *key, bool rows)
 }
 
 static void
-scan_entries(Lookup *l, ScanKey keys, int nkeys)
+scan_entries(Lookup *l)
 {
+	ScanKey		keys = l->keys;
+	int			nkeys = l->nkeys;
 	Relation	index = index_open(l->def->primary_index, AccessShareLock);
 	TupleTableSlot *entry = table_slot_create(l->index_table, NULL);
 	IndexScanDesc scan = index_beginscan_compat(l->index_table, index, l->snapshot, nkeys);
@@ -154,8 +158,9 @@ scan_entries(Lookup *l, ScanKey keys, int nkeys)
 	while (index_getnext_slot(scan, ForwardScanDirection, entry))
 	{
 		CHECK_FOR_INTERRUPTS();
-		/* Only the elements of an array can bring a row in twice. */
-		if (l->def->multi && nkeys <= l->def->multi_field && !first_time(l, entry))
+		/* The elements of an array bring a row in several times. */
+		if (((l->def->multi && nkeys <= l->def->multi_field) ||
+			 (l->ambiguous && !l->copies)) && !first_time(l, entry))
 			continue;
 		fetch(l, entry);
 	}
@@ -430,7 +435,7 @@ fetch_directly(Lookup *l, TupleTableSlot *entry)
 	index_rescan(l->fact_scan, keys, factdef->npk, NULL, 0);
 	while (index_getnext_slot(l->fact_scan, ForwardScanDirection, l->fact_slot))
 	{
-		if (l->ambiguous && !has_entry(l, l->fact_slot, entry))
+		if (l->ambiguous && !matches(l, l->fact_slot))
 			continue;
 		put_row(l, l->fact_slot);
 		if (!l->ambiguous)
@@ -439,21 +444,28 @@ fetch_directly(Lookup *l, TupleTableSlot *entry)
 	ExecClearTuple(l->fact_slot);
 }
 
-/* has_entry: whether this version of a row is the one that an entry is of */
+/* matches: whether a version of a row has an entry under the key looked up */
 static bool
-has_entry(Lookup *l, TupleTableSlot *row, TupleTableSlot *entry)
+matches(Lookup *l, TupleTableSlot *row)
 {
 	FactRow		version;
 	Entries		entries;
 	int			i;
+	int			k;
 
-	slot_getallattrs(entry);
 	factrow_init(&version, l->factdef, row);
 	entries_init(&entries, l->def);
 	extract_entries(l->def, &version, false, &entries);
 	for (i = 0; i < entries.n; i++)
-		if (compare_identity(l->def, ENTRY_VALUES(&entries, i), entry->tts_values) == 0)
+	{
+		for (k = 0; k < l->nkeys; k++)
+			if (!DatumGetBool(FunctionCall2Coll(&l->keys[k].sk_func, l->keys[k].sk_collation,
+												ENTRY_VALUES(&entries, i)[l->def->ident[k] - 1],
+												l->keys[k].sk_argument)))
+				break;
+		if (k == l->nkeys)
 			return true;
+	}
 	return false;
 }
 
@@ -508,7 +520,7 @@ fetch_secured(Lookup *l, TupleTableSlot *entry)
 
 		ExecStoreHeapTupleDatum(SPI_getbinval(SPI_tuptable->vals[n], SPI_tuptable->tupdesc,
 											  1, &isnull), row);
-		if (!l->ambiguous || has_entry(l, row, entry))
+		if (!l->ambiguous || matches(l, row))
 			put_row(l, row);
 		ExecDropSingleTupleTableSlot(row);
 	}

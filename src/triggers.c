@@ -53,6 +53,18 @@ has_trigger(Oid relid, const char *name)
 	return found;
 }
 
+/* triggers_intact: whether a fact table has all of our triggers */
+bool
+triggers_intact(Oid fact)
+{
+	Size		i;
+
+	for (i = 0; i < lengthof(fact_triggers); i++)
+		if (!has_trigger(fact, fact_triggers[i].name))
+			return false;
+	return true;
+}
+
 /*
  * triggers_install
  *		Puts our triggers on a fact table, which the caller has locked.

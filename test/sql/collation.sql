@@ -1,0 +1,37 @@
+-- Nondeterministic collations: which keys are equal is the collation's business,
+-- which bytes are stored is not.  Needs a server with ICU.
+\getenv src PG_ABS_SRCDIR
+\i :src/sql/include/oracle.psql
+SELECT count(*) = 0 AS no_icu FROM pg_collation WHERE collprovider = 'i' \gset
+\if :no_icu
+\quit
+\endif
+CREATE SCHEMA collation_test;
+SET search_path = collation_test;
+CREATE COLLATION nocase (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
+CREATE TABLE doc (id int PRIMARY KEY, doc jsonb);
+SELECT indextable.create('by_k', 'doc', '{k COLLATE collation_test.nocase}');
+SELECT indextable.create('by_tag', 'doc', '{tags[*] COLLATE collation_test.nocase AS tag}');
+\d by_k
+INSERT INTO doc VALUES (1, '{"k": "ABC", "tags": ["x", "X", "y"]}'), (2, '{"k": "abc", "tags": ["Y"]}'), (3, '{"k": "abd"}');
+-- equal keys are found whatever their case
+SELECT id FROM indextable.lookup(NULL::doc, 'by_k', '{"k": "aBc"}') ORDER BY id;
+SELECT id FROM indextable.lookup(NULL::doc, 'by_tag', '{"tag": "x"}');
+-- a change of case alone is a change
+UPDATE doc SET doc = '{"k": "Abc"}' WHERE id = 1;
+SELECT * FROM by_k ORDER BY id;
+UPDATE doc SET doc = '{"k": "abd", "tags": ["z"]}' WHERE id = 1;
+UPDATE doc SET doc = doc || '{"tags": ["Z"]}' WHERE id = 1;
+SELECT * FROM by_tag ORDER BY id;
+SELECT * FROM pg_temp.oracle('by_k', $$SELECT doc #>> '{k}', id FROM doc WHERE doc #>> '{k}' IS NOT NULL$$);
+SELECT * FROM pg_temp.oracle('by_tag', $$SELECT t, id FROM doc, jsonb_array_elements_text(doc -> 'tags') t$$);
+-- unique under the collation
+SELECT indextable.create('one', 'doc', '{u COLLATE collation_test.nocase}', is_unique => true);
+INSERT INTO doc VALUES (10, '{"u": "One"}');
+INSERT INTO doc VALUES (11, '{"u": "oNE"}');
+UPDATE doc SET doc = '{"u": "ONE"}' WHERE id = 10;
+SELECT * FROM one;
+
+SET client_min_messages = warning;
+DROP SCHEMA collation_test CASCADE;
+SELECT * FROM pg_temp.leftovers();

@@ -1,0 +1,245 @@
+-- Every bad input: one clear error, with its SQLSTATE, and nothing left behind.
+\getenv src PG_ABS_SRCDIR
+\i :src/sql/include/oracle.psql
+CREATE SCHEMA errors;
+SET search_path = errors;
+CREATE TABLE fact (id int PRIMARY KEY, doc jsonb, name text, other int);
+INSERT INTO fact VALUES (1, '{"k": "a", "n": 1}');
+\set VERBOSITY default
+
+-- ---- fact tables
+SELECT indextable.create('x', 'nope', '{k}');
+\echo :LAST_ERROR_SQLSTATE
+SELECT indextable.create('x', 0, '{k}');
+\echo :LAST_ERROR_SQLSTATE
+CREATE VIEW view AS SELECT * FROM fact;
+SELECT indextable.create('x', 'view', '{k}');
+\echo :LAST_ERROR_SQLSTATE
+CREATE MATERIALIZED VIEW matview AS SELECT * FROM fact;
+SELECT indextable.create('x', 'matview', '{k}');
+\echo :LAST_ERROR_SQLSTATE
+CREATE SEQUENCE seq;
+SELECT indextable.create('x', 'seq', '{k}');
+\echo :LAST_ERROR_SQLSTATE
+SELECT indextable.create('x', 'fact_pkey', '{k}');
+\echo :LAST_ERROR_SQLSTATE
+CREATE TYPE composite AS (id int, doc jsonb);
+SELECT indextable.create('x', 'composite', '{k}');
+\echo :LAST_ERROR_SQLSTATE
+SELECT indextable.create('x', 'pg_class', '{k}');
+\echo :LAST_ERROR_SQLSTATE
+SELECT indextable.create('x', 'indextable.definition', '{k}');
+\echo :LAST_ERROR_SQLSTATE
+CREATE TABLE no_pk (id int NOT NULL, doc jsonb);
+SELECT indextable.create('x', 'no_pk', '{k}');
+\echo :LAST_ERROR_SQLSTATE
+CREATE TABLE unique_only (id int NOT NULL UNIQUE, doc jsonb);
+SELECT indextable.create('x', 'unique_only', '{k}');
+\echo :LAST_ERROR_SQLSTATE
+CREATE TABLE no_doc (id int PRIMARY KEY, doc json);
+SELECT indextable.create('x', 'no_doc', '{k}');
+\echo :LAST_ERROR_SQLSTATE
+SELECT indextable.create('x', 'no_doc', '{k}', document => 'doc');
+\echo :LAST_ERROR_SQLSTATE
+CREATE TABLE two_docs (id int PRIMARY KEY, a jsonb, b jsonb);
+SELECT indextable.create('x', 'two_docs', '{k}');
+\echo :LAST_ERROR_SQLSTATE
+SELECT indextable.create('x', 'two_docs', '{k}', document => 'c');
+\echo :LAST_ERROR_SQLSTATE
+SELECT indextable.create('x', 'fact', '{k}', document => 'name');
+\echo :LAST_ERROR_SQLSTATE
+SELECT indextable.create('x', 'fact', '{k}', document => 'ctid');
+\echo :LAST_ERROR_SQLSTATE
+SELECT indextable.create('x', 'two_docs', '{k}', document => 'b');
+SELECT indextable.drop('x');
+CREATE TEMP TABLE temporary (id int PRIMARY KEY, doc jsonb);
+SELECT indextable.create('x', 'temporary', '{k}');
+\echo :LAST_ERROR_SQLSTATE
+CREATE UNLOGGED TABLE unlogged (id int PRIMARY KEY, doc jsonb);
+SELECT indextable.create('x', 'unlogged', '{k}');
+\echo :LAST_ERROR_SQLSTATE
+CREATE FOREIGN DATA WRAPPER regress_it_fdw;
+CREATE SERVER regress_it_server FOREIGN DATA WRAPPER regress_it_fdw;
+CREATE FOREIGN TABLE foreign_table (id int, doc jsonb) SERVER regress_it_server;
+SELECT indextable.create('x', 'foreign_table', '{k}');
+\echo :LAST_ERROR_SQLSTATE
+CREATE TABLE parted (id int PRIMARY KEY, doc jsonb) PARTITION BY RANGE (id);
+CREATE TABLE part PARTITION OF parted DEFAULT;
+SELECT indextable.create('x', 'parted', '{k}');
+\echo :LAST_ERROR_SQLSTATE
+SELECT indextable.create('x', 'part', '{k}');
+\echo :LAST_ERROR_SQLSTATE
+CREATE TABLE parent (id int PRIMARY KEY, doc jsonb);
+CREATE TABLE child (PRIMARY KEY (id)) INHERITS (parent);
+SELECT indextable.create('x', 'parent', '{k}');
+\echo :LAST_ERROR_SQLSTATE
+SELECT indextable.create('x', 'child', '{k}');
+\echo :LAST_ERROR_SQLSTATE
+SELECT indextable.create('of_fact', 'fact', '{k}', 'denormalized');
+SELECT indextable.create('x', 'of_fact', '{k}');
+\echo :LAST_ERROR_SQLSTATE
+SELECT indextable.drop('of_fact');
+-- a table that had children once, has none
+CREATE TABLE had_children (id int PRIMARY KEY, doc jsonb);
+CREATE TABLE gone () INHERITS (had_children);
+DROP TABLE gone;
+SELECT indextable.create('x', 'had_children', '{k}');
+DROP TABLE had_children;
+
+-- ---- arguments
+SELECT indextable.create(NULL, 'fact', '{k}');
+\echo :LAST_ERROR_SQLSTATE
+SELECT indextable.create('x', NULL, '{k}');
+SELECT indextable.create('x', 'fact', NULL);
+SELECT indextable.create('x', 'fact', '{}');
+\echo :LAST_ERROR_SQLSTATE
+SELECT indextable.create('x', 'fact', '{k,NULL}');
+\echo :LAST_ERROR_SQLSTATE
+SELECT indextable.create('x', 'fact', '{{k},{n}}');
+\echo :LAST_ERROR_SQLSTATE
+SELECT indextable.create('x', 'fact', '{k}', strategy => 'normalised');
+\echo :LAST_ERROR_SQLSTATE
+SELECT indextable.create('x', 'fact', '{k}', strategy => '');
+SELECT indextable.create('x', 'fact', '{k}', strategy => 'PARTIAL');
+SELECT indextable.create('x', 'fact', '{k}', maintenance => 'sync');
+\echo :LAST_ERROR_SQLSTATE
+SELECT indextable.create('x', 'fact', '{k}', on_mismatch => 'ignore');
+\echo :LAST_ERROR_SQLSTATE
+SELECT indextable.create('x', 'fact', '{k}', 'partial');
+\echo :LAST_ERROR_SQLSTATE
+SELECT indextable.create('x', 'fact', '{k}', 'partial', '{}');
+SELECT indextable.create('x', 'fact', '{k}', 'normalized', '{n}');
+\echo :LAST_ERROR_SQLSTATE
+SELECT indextable.create('x', 'fact', '{k}', 'denormalized', '{n}');
+SELECT indextable.create('x', 'fact', '{k}', maintenance => 'async', is_unique => true);
+\echo :LAST_ERROR_SQLSTATE
+SELECT indextable.create('x', 'fact', '{k}', partitions => -1);
+\echo :LAST_ERROR_SQLSTATE
+-- not yet: these come later
+SELECT indextable.create('x', 'fact', '{k}', maintenance => 'async');
+\echo :LAST_ERROR_SQLSTATE
+SELECT indextable.create('x', 'fact', '{k}', partitions => 4);
+SELECT indextable.create('x', 'fact', '{k}', populate => false);
+
+-- ---- names
+SELECT indextable.create('fact', 'fact', '{k}');
+\echo :LAST_ERROR_SQLSTATE
+SELECT indextable.create('view', 'fact', '{k}');
+SELECT indextable.create('composite', 'fact', '{k}');
+\echo :LAST_ERROR_SQLSTATE
+SELECT indextable.create('', 'fact', '{k}');
+\echo :LAST_ERROR_SQLSTATE
+SELECT indextable.create('a b', 'fact', '{k}');
+\echo :LAST_ERROR_SQLSTATE
+SELECT indextable.create('"unclosed', 'fact', '{k}');
+DO $$ BEGIN PERFORM indextable.create('""', 'fact', '{k}'); EXCEPTION WHEN syntax_error OR invalid_name THEN RAISE NOTICE 'refused'; END $$;
+SELECT indextable.create('nope.x', 'fact', '{k}');
+\echo :LAST_ERROR_SQLSTATE
+SELECT indextable.create('a.b.c', 'fact', '{k}');
+\echo :LAST_ERROR_SQLSTATE
+SELECT indextable.create('a.b.c.d', 'fact', '{k}');
+DO $$ BEGIN PERFORM indextable.create('pg_temp.x', 'fact', '{k}'); EXCEPTION WHEN reserved_name THEN RAISE NOTICE 'refused'; END $$;
+SELECT indextable.create('pg_toast.x', 'fact', '{k}');
+SELECT indextable.create('x', 'fact', '{id}');
+\echo :LAST_ERROR_SQLSTATE
+SELECT indextable.create('x', 'fact', '{k, a.k}');
+\echo :LAST_ERROR_SQLSTATE
+SELECT indextable.create('x', 'fact', '{k}', include => '{k}');
+SELECT indextable.create('x', 'fact', '{doc}', 'denormalized');
+SELECT indextable.create('x', 'fact', '{k, n AS k}');
+SELECT indextable.create('x', 'fact', '{@name, name}');
+SELECT indextable.create('x', 'fact', '{@id, @id}');
+SELECT indextable.create('x', 'fact', '{k AS ctid}');
+\echo :LAST_ERROR_SQLSTATE
+SELECT indextable.create('x', 'fact', '{$[0]}');
+\echo :LAST_ERROR_SQLSTATE
+SELECT indextable.create('x', 'fact', ARRAY['""']);
+SELECT indextable.create('x', 'fact', array_agg('k' || i)) FROM generate_series(1, 33) i;
+\echo :LAST_ERROR_SQLSTATE
+
+-- ---- paths, with where the error is
+CREATE FUNCTION field(spec text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+	state text; message text; detail text; hint text;
+BEGIN
+	PERFORM indextable.create('x', 'fact', ARRAY[spec]);
+	RETURN NEXT 'no error';
+	PERFORM indextable.drop('x');
+EXCEPTION WHEN OTHERS THEN
+	GET STACKED DIAGNOSTICS state = RETURNED_SQLSTATE, message = MESSAGE_TEXT, detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
+	RETURN NEXT state || ' ' || message;
+	IF detail <> '' THEN RETURN NEXT '      ' || detail; END IF;
+	IF hint <> '' THEN RETURN NEXT '      ' || hint; END IF;
+END $$;
+\pset tuples_only on
+\pset format unaligned
+SELECT field(spec) FROM unnest(ARRAY[
+	'', '   ', '.', 'a.', 'a..b', '.a', 'a.b.', 'a b', 'a-b', 'a/b', '1a', 'a.1', 'a.*', '*', 'a[', 'a[]', 'a[1', 'a[x]', 'a[-]',
+	'a[1.5]', 'a[ 1 ]', 'a]', 'a[*', 'a[*]b', 'a[9999999999]', '"a', '"a"b', '"a\x"', '"\u00zz"', '"\u0000"', '$', '$a', '$.', '$..a', '@', '@ id', '@1',
+	'@"', '@""', '@"id', '@nope', '@ctid', '@ID', '@"ID"', '@id.x', '@doc[*]', 'a[*].b[*].c[*]', 'é.', 'a.é-b', 'a ''b''',
+	-- what follows the path
+	'k::', 'k::nope', 'k::int(3', 'k::int(3)', 'k::numeric(a)', 'k:int', 'k::int::text', 'k::int[]', 'k::int4range', 'k COLLATE', 'k COLLATE nope', 'k COLLATE "C" COLLATE "C"',
+	'k::int COLLATE "C"', 'k AS', 'k as "', 'k AS 1', 'k AS a b', 'k name', 'k AS a.b', 'k::text AS a, b', 'k; DROP TABLE fact', 'k -- comment', 'k /* comment */ AS c',
+	'k + 1', 'k::text || ''x''', 'k::text FROM fact', 'k AS x WHERE true', 'k UNION SELECT 1', 'k::SETOF text', 'k::int%TYPE',
+	-- types whose input depends on settings, or that have no order, or are no types for values
+	'k::money', 'k::regclass', 'k::regproc', 'k::json', 'k::xml', 'k::point', 'k::tsvector', 'k::record', 'k::anyelement', 'k::cstring', 'k::void', 'k::pg_lsn', 'k::oid',
+	'k::timetz', 'k::refcursor', 'k::"char"', 'k::pg_class', 'k::bpchar', 'k::int8', 'k::xid8', 'k::jsonpath', 'k::unknown', 'k::errors.composite', 'k::daterange', 'k::int4multirange',
+	'@doc::int', '@name::date', '@name::timestamptz', '@other::nope', '@other::text']) spec;
+\pset format aligned
+\pset tuples_only off
+SELECT indextable.create('x', 'fact', '{a[*], b[*]}');
+\echo :LAST_ERROR_SQLSTATE
+SELECT indextable.create('x', 'fact', '{k}', include => '{a[*]}');
+\echo :LAST_ERROR_SQLSTATE
+
+-- ---- filters
+CREATE FUNCTION filter(filter text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+	state text; message text; detail text; hint text;
+BEGIN
+	PERFORM indextable.create('x', 'fact', '{k}', filter => filter);
+	RETURN NEXT 'no error';
+	PERFORM indextable.drop('x');
+EXCEPTION WHEN OTHERS THEN
+	GET STACKED DIAGNOSTICS state = RETURNED_SQLSTATE, message = MESSAGE_TEXT, detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
+	RETURN NEXT state || ' ' || message;
+	IF detail <> '' THEN RETURN NEXT '      ' || detail; END IF;
+	IF hint <> '' THEN RETURN NEXT '      ' || hint; END IF;
+END $$;
+CREATE FUNCTION vol() RETURNS boolean LANGUAGE plpgsql VOLATILE AS 'BEGIN RETURN true; END';
+\pset tuples_only on
+\pset format unaligned
+SELECT filter(f) FROM unnest(ARRAY[
+	'', ' ', '(', 'true)', 'true; DROP TABLE fact', 'true, false', 'true AS x', 'true x', 'true FROM fact', 'true WHERE true', '-- nothing', 'SELECT true', '*', 'fact.*',
+	'other', 'other + 1', '''x''', '1', 'nope', 'nope.id = 1', 'fact.id = 1', 'id = ''x''', 'nope(id)', 'name', 'doc',
+	'random() < 0.5', 'now() > ''2024-01-01''', '(doc ->> ''at'')::timestamptz > ''2024-01-01Z''', 'errors.vol()', 'name::date > ''2024-01-01''', 'current_user = name', 'to_jsonb(name) = doc',
+	'id IN (SELECT 1)', 'EXISTS (SELECT FROM fact)', '(SELECT true)', 'count(*) > 1', 'row_number() OVER () = 1', 'generate_series(1, 2) = 1', 'id = ANY (ARRAY(SELECT 1))',
+	'ctid IS NOT NULL', 'tableoid = 1', 'fact IS NOT NULL', 'fact = fact', 'id = $1', 'id = DEFAULT', 'CURRENT OF c', 'GROUPING(id) = 1', 'xmin = 1',
+	'id BETWEEN 1 AND 3 AND name IS NOT DISTINCT FROM ''x'' OR doc @> ''{"k": 1}''', 'doc ? ''k''', 'id = ANY (''{1,2}'')', 'NULL', 'true /* comment */', 'true -- comment']) f;
+\pset format aligned
+\pset tuples_only off
+
+-- ---- rights, and a read-only transaction
+CREATE ROLE regress_it_nobody;
+GRANT USAGE ON SCHEMA errors TO regress_it_nobody;
+GRANT SELECT, INSERT, UPDATE, DELETE, TRUNCATE, REFERENCES, TRIGGER ON fact TO regress_it_nobody;
+SET ROLE regress_it_nobody;
+SELECT indextable.create('x', 'fact', '{k}');
+\echo :LAST_ERROR_SQLSTATE
+RESET ROLE;
+BEGIN READ ONLY;
+SELECT indextable.create('x', 'fact', '{k}');
+\echo :LAST_ERROR_SQLSTATE
+ROLLBACK;
+
+-- ---- nothing is left behind by any of it
+SELECT relname FROM pg_class WHERE relname LIKE 'x%' AND relnamespace = 'errors'::regnamespace;
+SELECT * FROM pg_temp.leftovers();
+SELECT indextable.create('x', 'fact', '{k}');
+SELECT * FROM pg_temp.oracle('x', $$SELECT doc ->> 'k', id FROM fact$$);
+
+SET client_min_messages = warning;
+DROP SCHEMA errors CASCADE;
+DROP FOREIGN DATA WRAPPER regress_it_fdw CASCADE;
+DROP ROLE regress_it_nobody;
+SELECT * FROM pg_temp.leftovers();

@@ -1,0 +1,167 @@
+-- lookup(): which rows, in which order, and for whom.
+\getenv src PG_ABS_SRCDIR
+\i :src/sql/include/oracle.psql
+CREATE SCHEMA lookup;
+SET search_path = lookup;
+CREATE TABLE fact (id int PRIMARY KEY, doc jsonb, owner text);
+INSERT INTO fact SELECT i, jsonb_build_object('a', i % 2, 'b', 'b' || i % 3, 'c', 10 - i), CASE WHEN i < 5 THEN 'low' ELSE 'high' END
+FROM generate_series(1, 9) i;
+SELECT indextable.create('abc', 'fact', '{a::int, b, c::int}');
+SELECT indextable.create('abc_full', 'fact', '{a::int, b, c::int}', 'denormalized');
+SELECT indextable.create('by_tag', 'fact', '{tags[*]}');
+
+-- all key columns, or the leading ones, given in any order; in the order of the index table
+SELECT id FROM indextable.lookup(NULL::fact, 'abc', '{"a": 1, "b": "b1", "c": 9}');
+SELECT id, doc FROM indextable.lookup(NULL::fact, 'abc', '{"b": "b1", "a": 1}');
+SELECT id, doc FROM indextable.lookup(NULL::fact, 'abc', '{"a": 1}');
+SELECT * FROM indextable.lookup('abc', '{"a": 1}');
+SELECT * FROM indextable.lookup('abc_full', '{"a": 1}');
+-- values are cast as documents' values are
+SELECT id FROM indextable.lookup(NULL::fact, 'abc', '{"a": "1", "b": "b1", "c": "9"}');
+-- null matches nothing, in whatever column
+SELECT id FROM indextable.lookup(NULL::fact, 'abc', '{"a": null}');
+SELECT id FROM indextable.lookup(NULL::fact, 'abc', '{"a": 1, "b": null}');
+SELECT id FROM indextable.lookup(NULL::fact, 'abc', '{"a": null, "b": "b1", "c": 9}');
+-- nor do keys that are not there
+SELECT id FROM indextable.lookup(NULL::fact, 'abc', '{"a": 7}');
+-- NULL arguments give no rows
+SELECT * FROM indextable.lookup('abc', NULL);
+SELECT * FROM indextable.lookup(NULL, '{"a": 1}');
+SELECT * FROM indextable.lookup(NULL::fact, 'abc', NULL);
+SELECT * FROM indextable.lookup(NULL::fact, NULL, '{"a": 1}');
+-- in a select list, joined, correlated, and in a subquery that stops early
+SELECT a, (SELECT string_agg(id::text, ',') FROM indextable.lookup(NULL::fact, 'abc', jsonb_build_object('a', a))) AS ids
+FROM generate_series(0, 2) a;
+SELECT a, l.id FROM generate_series(0, 2) a, indextable.lookup(NULL::fact, 'abc', jsonb_build_object('a', a, 'b', 'b1')) l ORDER BY 1, 2;
+SELECT EXISTS (SELECT FROM indextable.lookup('abc', '{"a": 0}'));
+SELECT id FROM indextable.lookup(NULL::fact, 'abc', '{"a": 0}') LIMIT 1;
+PREPARE by_a AS SELECT id FROM indextable.lookup(NULL::fact, 'abc', jsonb_build_object('a', $1::int)) ORDER BY id;
+EXECUTE by_a(0);
+EXECUTE by_a(1);
+-- within a transaction, what the transaction wrote; a cursor keeps what it saw
+BEGIN;
+UPDATE fact SET doc = jsonb_set(doc, '{a}', '5') WHERE id IN (1, 2);
+SELECT id FROM indextable.lookup(NULL::fact, 'abc', '{"a": 5}');
+DELETE FROM fact WHERE id = 1;
+SELECT id FROM indextable.lookup(NULL::fact, 'abc', '{"a": 5}');
+ROLLBACK;
+SELECT id FROM indextable.lookup(NULL::fact, 'abc', '{"a": 5}');
+
+-- ---- errors
+SELECT * FROM indextable.lookup('abc', '{"nope": 1}');
+\echo :LAST_ERROR_SQLSTATE
+SELECT * FROM indextable.lookup('abc', '{"id": 1}');
+SELECT * FROM indextable.lookup('abc', '{"A": 1}');
+SELECT * FROM indextable.lookup('abc', '{}');
+\echo :LAST_ERROR_SQLSTATE
+SELECT * FROM indextable.lookup('abc', '[1]');
+SELECT * FROM indextable.lookup('abc', '"a"');
+SELECT * FROM indextable.lookup('abc', 'null');
+SELECT * FROM indextable.lookup('abc', '{"b": "b1"}');
+\echo :LAST_ERROR_SQLSTATE
+SELECT * FROM indextable.lookup('abc', '{"a": 1, "c": 9}');
+SELECT * FROM indextable.lookup('abc', '{"a": "one"}');
+\echo :LAST_ERROR_SQLSTATE
+SELECT * FROM indextable.lookup('abc', '{"a": [1]}');
+SELECT * FROM indextable.lookup('abc', '{"a": null, "nope": 1}');
+SELECT * FROM indextable.lookup('abc', '{"a": null, "c": "x"}');
+SELECT * FROM indextable.lookup('fact', '{"a": 1}');
+\echo :LAST_ERROR_SQLSTATE
+SELECT * FROM indextable.lookup('nope', '{"a": 1}');
+SELECT * FROM indextable.lookup(0, '{"a": 1}');
+SELECT * FROM indextable.lookup('pg_class', '{"a": 1}');
+SELECT * FROM indextable.lookup('abc_pkey', '{"a": 1}');
+SELECT * FROM indextable.lookup(NULL::abc, 'abc', '{"a": 1}');
+\echo :LAST_ERROR_SQLSTATE
+SELECT * FROM indextable.lookup(1, 'abc', '{"a": 1}');
+SELECT * FROM indextable.lookup(NULL, 'abc', '{"a": 1}');
+SELECT * FROM indextable.lookup(NULL::record, 'abc', '{"a": 1}') AS (x int);
+SELECT indextable.lookup('abc', '{"a": 1, "b": "b1", "c": 9}'::text);
+
+-- ---- for whom: SELECT on the index table and on the fact table is needed, as for a join;
+-- on the index table alone where it has a copy of the document
+CREATE ROLE regress_it_owner;
+CREATE ROLE regress_it_reader;
+GRANT USAGE ON SCHEMA lookup TO PUBLIC;
+SET ROLE regress_it_reader;
+SELECT count(*) FROM abc;
+SELECT count(*) FROM indextable.lookup('abc', '{"a": 1}');
+\echo :LAST_ERROR_SQLSTATE
+-- an error tells nothing before the rights are checked
+SELECT count(*) FROM indextable.lookup('abc', '{"nope": 1}');
+RESET ROLE;
+GRANT SELECT ON abc, abc_full TO regress_it_reader;
+SET ROLE regress_it_reader;
+SELECT count(*) FROM abc;
+SELECT count(*) FROM indextable.lookup('abc', '{"a": 1}');
+SELECT count(*) FROM indextable.lookup(NULL::fact, 'abc_full', '{"a": 1}');
+SELECT count(*) FROM indextable.lookup('abc_full', '{"a": 1}');
+RESET ROLE;
+GRANT SELECT (id, owner) ON fact TO regress_it_reader;
+SET ROLE regress_it_reader;
+SELECT count(*) FROM indextable.lookup('abc', '{"a": 1}');
+SELECT count(*) FROM indextable.lookup(NULL::fact, 'abc', '{"a": 1}');
+RESET ROLE;
+REVOKE SELECT ON abc FROM regress_it_reader;
+GRANT SELECT ON fact TO regress_it_reader;
+SET ROLE regress_it_reader;
+SELECT count(*) FROM indextable.lookup('abc', '{"a": 1}');
+RESET ROLE;
+GRANT SELECT ON abc, by_tag TO regress_it_reader;
+SET ROLE regress_it_reader;
+SELECT count(*) FROM indextable.lookup('abc', '{"a": 1}');
+-- the view lists index tables to everybody
+SELECT index_table, state FROM indextable.index_tables ORDER BY index_table::text COLLATE "C";
+SELECT count(*) FROM indextable.definition;
+RESET ROLE;
+
+-- ---- row security of the fact table holds in look-ups, copies of the document or not
+CREATE TABLE mine (id int PRIMARY KEY, doc jsonb, reader text);
+INSERT INTO mine SELECT i, jsonb_build_object('k', i % 2), CASE WHEN i <= 4 THEN 'regress_it_reader' ELSE 'regress_it_owner' END FROM generate_series(1, 8) i;
+ALTER TABLE mine OWNER TO regress_it_owner;
+GRANT ALL ON SCHEMA lookup TO regress_it_owner;
+SET ROLE regress_it_owner;
+SELECT indextable.create('mine_k', 'mine', '{k::int}');
+SELECT indextable.create('mine_full', 'mine', '{k::int}', 'denormalized');
+GRANT SELECT ON mine, mine_k, mine_full TO regress_it_reader;
+ALTER TABLE mine ENABLE ROW LEVEL SECURITY;
+CREATE POLICY own ON mine USING (reader = current_user);
+-- the owner is exempt, until row security is forced
+SELECT id FROM indextable.lookup(NULL::mine, 'mine_k', '{"k": 1}');
+SELECT count(*) FROM indextable.lookup('mine_full', '{"k": 1}');
+SET ROLE regress_it_reader;
+SELECT id FROM indextable.lookup(NULL::mine, 'mine_k', '{"k": 1}');
+SELECT count(*) FROM indextable.lookup('mine_k', '{"k": 1}');
+SELECT id FROM indextable.lookup(NULL::mine, 'mine_full', '{"k": 1}');
+SELECT count(*) FROM indextable.lookup('mine_full', '{"k": 1}');
+SET row_security = off;
+SELECT id FROM indextable.lookup(NULL::mine, 'mine_k', '{"k": 1}');
+RESET row_security;
+SET ROLE regress_it_owner;
+ALTER TABLE mine FORCE ROW LEVEL SECURITY;
+SELECT id FROM indextable.lookup(NULL::mine, 'mine_k', '{"k": 1}');
+SELECT count(*) FROM indextable.lookup('mine_full', '{"k": 1}');
+-- the upkeep is not subject to it
+SET ROLE regress_it_reader;
+SET ROLE regress_it_owner;
+GRANT INSERT, UPDATE, DELETE ON mine TO regress_it_reader;
+CREATE POLICY insert_any ON mine FOR INSERT WITH CHECK (true);
+SET ROLE regress_it_reader;
+INSERT INTO mine VALUES (9, '{"k": 1}', 'regress_it_owner'), (10, '{"k": 1}', 'regress_it_reader');
+UPDATE mine SET doc = '{"k": 2}';
+RESET ROLE;
+SELECT k, id FROM mine_k ORDER BY id;
+SET ROLE regress_it_owner;
+SELECT indextable.create('mine_late', 'mine', '{k}');
+RESET ROLE;
+SELECT k, id FROM mine_late ORDER BY id;
+
+SELECT * FROM pg_temp.oracle('abc', $$SELECT (doc ->> 'a')::int, doc ->> 'b', (doc ->> 'c')::int, id FROM fact$$);
+SELECT * FROM pg_temp.oracle('mine_k', $$SELECT (doc ->> 'k')::int, id FROM mine$$);
+SELECT * FROM pg_temp.oracle('mine_full', $$SELECT (doc ->> 'k')::int, id, doc FROM mine$$);
+SELECT * FROM pg_temp.oracle('mine_late', $$SELECT doc ->> 'k', id FROM mine$$);
+
+SET client_min_messages = warning;
+DROP SCHEMA lookup CASCADE;
+DROP ROLE regress_it_owner, regress_it_reader;
+SELECT * FROM pg_temp.leftovers();

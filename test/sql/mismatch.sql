@@ -1,0 +1,160 @@
+-- Values that cannot be entries: on_mismatch => 'error' refuses the write and says
+-- all there is to know; 'skip' stores the row without the entry, and counts it.
+\getenv src PG_ABS_SRCDIR
+\i :src/sql/include/oracle.psql
+CREATE SCHEMA mismatch;
+SET search_path = mismatch;
+SET DateStyle = 'ISO, YMD';
+CREATE TABLE doc (a int, b text, doc jsonb, PRIMARY KEY (a, b));
+
+-- ---- error
+SELECT indextable.create('strict', 'doc', '{n::int}', include => '{d::date, x::int}');
+INSERT INTO doc VALUES (1, 'ok', '{"n": 1, "d": "2024-01-01", "x": 1}');
+INSERT INTO doc VALUES (2, 'bad', '{"n": "many"}');
+\echo :LAST_ERROR_SQLSTATE
+INSERT INTO doc VALUES (2, 'bad', '{"n": 1.5}');
+INSERT INTO doc VALUES (2, 'bad', '{"n": 3000000000}');
+\echo :LAST_ERROR_SQLSTATE
+INSERT INTO doc VALUES (2, 'bad', '{"n": {"no": "number"}}');
+INSERT INTO doc VALUES (2, 'bad', '{"n": ""}');
+-- included fields as well
+INSERT INTO doc VALUES (2, 'bad', '{"n": 1, "d": "yesterday"}');
+\echo :LAST_ERROR_SQLSTATE
+INSERT INTO doc VALUES (2, 'bad', '{"n": 1, "d": "2023-02-29"}');
+\echo :LAST_ERROR_SQLSTATE
+INSERT INTO doc VALUES (2, 'bad', jsonb_build_object('n', 1, 'x', repeat('long ', 100)));
+-- in an update, and among many rows: nothing is stored
+UPDATE doc SET doc = jsonb_set(doc, '{n}', '"x"');
+INSERT INTO doc SELECT i, 'many', jsonb_build_object('n', CASE WHEN i = 77 THEN 'seven' ELSE i::text END) FROM generate_series(1, 100) i;
+-- a null key means no entry, whatever the other fields hold
+INSERT INTO doc VALUES (3, 'null', '{"d": "yesterday", "x": "no number"}'), (4, 'null', '{"n": null, "x": []}');
+TABLE doc;
+TABLE strict;
+-- a row that cannot be indexed can't be there when an index table is made
+SELECT indextable.create('late', 'doc', '{d::date}');
+SELECT count(*) FROM pg_class WHERE relname = 'late';
+SELECT * FROM pg_temp.oracle('strict', $$SELECT (doc ->> 'n')::int, a, b, (doc ->> 'd')::date, (doc ->> 'x')::int FROM doc WHERE doc ->> 'n' IS NOT NULL$$);
+SELECT indextable.drop('strict');
+
+-- ---- skip
+TRUNCATE doc;
+INSERT INTO doc VALUES (1, 'before', '{"n": "x", "tags": [1, "x", 2, "y"]}');
+SELECT indextable.create('lax', 'doc', '{n::int}', include => '{d::date}', on_mismatch => 'skip');
+SELECT indextable.create('tags', 'doc', '{tags[*]::int AS tag}', include => '{d::date}', on_mismatch => 'skip');
+CREATE FUNCTION skipped() RETURNS TABLE (index_table regclass, skipped bigint) LANGUAGE sql AS
+	'SELECT index_table, skipped FROM indextable.index_tables ORDER BY index_table::text';
+SELECT * FROM skipped();
+INSERT INTO doc VALUES (2, 'bad', '{"n": "many", "d": "2024-01-01"}'), (3, 'ok', '{"n": 3, "d": "2024-01-01"}');
+SELECT * FROM skipped();
+INSERT INTO doc VALUES (4, 'included', '{"n": 4, "d": "tomorrow"}'), (5, 'null', '{"d": "tomorrow"}');
+SELECT * FROM skipped();
+-- of an array, only that element
+INSERT INTO doc VALUES (6, 'array', '{"tags": [10, "ten", 11, null, "eleven", 10]}');
+SELECT * FROM skipped();
+SELECT * FROM lax ORDER BY a;
+SELECT * FROM tags ORDER BY a, tag;
+-- a good value becomes bad, and a bad one good
+UPDATE doc SET doc = '{"n": "three"}' WHERE a = 3;
+UPDATE doc SET doc = '{"n": 2}' WHERE a = 2;
+UPDATE doc SET doc = '{"n": 4, "d": "2024-04-04"}' WHERE a = 4;
+UPDATE doc SET doc = '{"tags": [10, 12, "twelve"]}' WHERE a = 6;
+DELETE FROM doc WHERE a = 3;
+SELECT * FROM lax ORDER BY a;
+SELECT * FROM tags ORDER BY a, tag;
+SELECT * FROM skipped();
+-- what is rolled back was not skipped
+BEGIN; INSERT INTO doc VALUES (7, 'gone', '{"n": "x"}'); ROLLBACK;
+SELECT * FROM skipped();
+-- a value that was bad and still is, in a row that changes elsewhere: no entry, before and after
+UPDATE doc SET doc = doc || '{"other": 1}' WHERE a = 1;
+SELECT * FROM lax WHERE a = 1;
+SELECT * FROM pg_temp.oracle('lax', $$SELECT (doc ->> 'n')::int, a, b, (doc ->> 'd')::date FROM doc WHERE doc ->> 'n' ~ '^[0-9]+$'$$);
+SELECT * FROM pg_temp.oracle('tags', $$SELECT DISTINCT e::int, a, b, (doc ->> 'd')::date FROM doc, jsonb_array_elements_text(doc -> 'tags') e WHERE e ~ '^[0-9]+$'$$);
+SELECT indextable.drop('lax'), indextable.drop('tags');
+
+-- ---- columns cast to a type: the same
+CREATE TABLE plain (id int PRIMARY KEY, doc jsonb, name text, f float8);
+SELECT indextable.create('by_name', 'plain', '{@name::int}', on_mismatch => 'skip');
+SELECT indextable.create('by_f', 'plain', '{k}', include => '{@f::int}', on_mismatch => 'skip');
+INSERT INTO plain VALUES (1, '{"k": 1}', 'abcd', 1), (2, '{"k": 2}', '12', 1e300), (3, '{"k": 3}', NULL, NULL), (4, '{"k": 4}', '14', 1.6);
+SELECT * FROM by_name ORDER BY id;
+SELECT * FROM by_f ORDER BY id;
+SELECT * FROM skipped();
+SELECT indextable.create('strict_f', 'plain', '{@f::int}');
+SELECT indextable.drop('by_name'), indextable.drop('by_f');
+DELETE FROM plain;
+SELECT indextable.create('strict_name', 'plain', '{@name::int}');
+INSERT INTO plain VALUES (1, '{"k": 1}', 'abcd', 1);
+DROP TABLE plain;
+
+-- ---- long keys: key and primary key have 2600 bytes together, before compression
+CREATE TABLE long (id int PRIMARY KEY, doc jsonb);
+CREATE FUNCTION noise(n int) RETURNS text LANGUAGE sql AS      -- does not compress
+	$$SELECT left(string_agg(md5(i::text), '' ORDER BY i), n) FROM generate_series(1, n / 32 + 1) i$$;
+SELECT indextable.create('key', 'long', '{k}');
+SELECT indextable.create('skip', 'long', '{k}', on_mismatch => 'skip');
+SELECT indextable.create('each', 'long', '{ks[*]}', on_mismatch => 'skip');
+INSERT INTO long VALUES (1, jsonb_build_object('k', noise(2596)));
+INSERT INTO long VALUES (2, jsonb_build_object('k', repeat('a', 2596)));
+INSERT INTO long VALUES (3, jsonb_build_object('k', repeat('é', 1298)));
+INSERT INTO long VALUES (4, jsonb_build_object('k', noise(2597)));
+\echo :LAST_ERROR_SQLSTATE
+INSERT INTO long VALUES (4, jsonb_build_object('k', repeat('a', 2597)));
+INSERT INTO long VALUES (4, jsonb_build_object('k', repeat('é', 1299)));
+INSERT INTO long VALUES (4, jsonb_build_object('k', repeat('a', 1000000)));
+SELECT length(k), id FROM key ORDER BY id;
+SELECT id FROM indextable.lookup(NULL::long, 'key', jsonb_build_object('k', noise(2596)));
+SELECT id FROM indextable.lookup(NULL::long, 'key', jsonb_build_object('k', repeat('a', 2596)));
+UPDATE long SET doc = jsonb_build_object('k', noise(2595)) WHERE id = 1;
+DELETE FROM long WHERE id = 2;
+SELECT indextable.drop('key');
+INSERT INTO long VALUES (5, jsonb_build_object('k', noise(2597))), (6, jsonb_build_object('k', repeat('a', 9999))), (7, '{"k": "short"}');
+INSERT INTO long VALUES (8, jsonb_build_object('ks', ARRAY['a', repeat('b', 2596), repeat('c', 2597), 'd']));
+SELECT length(k), id FROM skip ORDER BY id;
+SELECT left(ks, 1), length(ks), id FROM each ORDER BY 1;
+SELECT * FROM skipped();
+SELECT * FROM pg_temp.oracle('skip', $$SELECT doc ->> 'k', id FROM long WHERE octet_length(doc ->> 'k') + 4 <= 2600$$);
+-- the primary key counts
+CREATE TABLE long_pk (pk text PRIMARY KEY, doc jsonb);
+SELECT indextable.create('pks', 'long_pk', '{k}');
+INSERT INTO long_pk VALUES (repeat('p', 1300), jsonb_build_object('k', repeat('a', 1300)));
+INSERT INTO long_pk VALUES (repeat('q', 1300), jsonb_build_object('k', repeat('a', 1301)));
+-- even where the key alone is in a unique index
+SELECT indextable.create('pks_unique', 'long_pk', '{k}', is_unique => true);
+INSERT INTO long_pk VALUES (repeat('q', 1300), jsonb_build_object('k', repeat('b', 1301)));
+SELECT indextable.create('many_fields', 'long', '{a,b,c,d::int,e::bigint}');
+INSERT INTO long VALUES (20, jsonb_build_object('a', noise(862), 'b', noise(861), 'c', noise(861), 'd', 1, 'e', 2));
+INSERT INTO long VALUES (21, jsonb_build_object('a', noise(862), 'b', noise(862), 'c', noise(861), 'd', 1, 'e', 2));
+SELECT length(a), length(b), length(c), d, e, id FROM many_fields;
+
+-- ---- long included fields are stored; the primary key then does without them
+INSERT INTO long VALUES (30, '{"t": "a", "text": "short"}');
+SELECT indextable.create('before', 'long', '{t}', include => '{text, text::jsonb AS json}');
+SELECT pg_get_indexdef('before_pkey'::regclass);
+INSERT INTO long VALUES (31, jsonb_build_object('t', 'a', 'text', noise(10000)));
+SELECT pg_get_indexdef(indexrelid) FROM pg_index WHERE indrelid = 'before'::regclass;
+SELECT indextable.create('after', 'long', '{t}', include => '{text}');
+SELECT pg_get_indexdef(indexrelid) FROM pg_index WHERE indrelid = 'after'::regclass;
+UPDATE long SET doc = jsonb_build_object('t', 'b', 'text', noise(20000)) WHERE id = 31;
+INSERT INTO long SELECT i, jsonb_build_object('t', 'c', 'text', noise(i * 100)) FROM generate_series(40, 60) i;
+SELECT t, count(*), max(length(text)) FROM before GROUP BY t ORDER BY t;
+-- in one statement with short ones, and one that compresses well; and rolled back
+SELECT indextable.create('again', 'long', '{u}', include => '{text}');
+BEGIN;
+INSERT INTO long SELECT i, jsonb_build_object('u', 'u', 'text', repeat('x', i)) FROM generate_series(1000, 4000, 1000) i;
+SELECT pg_get_indexdef(indexrelid) FROM pg_index WHERE indrelid = 'again'::regclass;
+ROLLBACK;
+SELECT pg_get_indexdef(indexrelid) FROM pg_index WHERE indrelid = 'again'::regclass;
+INSERT INTO long SELECT i, jsonb_build_object('u', 'u', 'text', repeat('x', i)) FROM generate_series(1000, 4000, 1000) i;
+SELECT u, id, length(text) FROM again ORDER BY id;
+SELECT * FROM pg_temp.oracle('before', $$SELECT doc ->> 't', id, doc ->> 'text', doc -> 'text' FROM long WHERE doc ->> 't' IS NOT NULL$$);
+SELECT * FROM pg_temp.oracle('after', $$SELECT doc ->> 't', id, doc ->> 'text' FROM long WHERE doc ->> 't' IS NOT NULL$$);
+SELECT * FROM pg_temp.oracle('again', $$SELECT doc ->> 'u', id, doc ->> 'text' FROM long WHERE doc ->> 'u' IS NOT NULL$$);
+-- long documents in a denormalized one
+SELECT indextable.create('full', 'long', '{t}', 'denormalized');
+UPDATE long SET doc = doc || jsonb_build_object('text', noise(30000)) WHERE id = 31;
+SELECT * FROM pg_temp.oracle('"full"', $$SELECT doc ->> 't', id, doc FROM long WHERE doc ->> 't' IS NOT NULL$$);
+
+SET client_min_messages = warning;
+DROP SCHEMA mismatch CASCADE;
+SELECT * FROM pg_temp.leftovers();

@@ -1,0 +1,39 @@
+-- Prepared transactions.  Needs max_prepared_transactions.
+\getenv src PG_ABS_SRCDIR
+\i :src/sql/include/oracle.psql
+SELECT current_setting('max_prepared_transactions')::int < 2 AS skip \gset
+\if :skip
+\quit
+\endif
+CREATE SCHEMA prepared;
+SET search_path = prepared;
+CREATE TABLE fact (id int PRIMARY KEY, doc jsonb);
+SELECT indextable.create('by_k', 'fact', '{k}');
+BEGIN;
+INSERT INTO fact VALUES (1, '{"k": "committed"}');
+PREPARE TRANSACTION 'regress_it_1';
+BEGIN;
+INSERT INTO fact VALUES (2, '{"k": "rolled back"}');
+PREPARE TRANSACTION 'regress_it_2';
+INSERT INTO fact VALUES (3, '{"k": "meanwhile"}');
+SELECT * FROM by_k ORDER BY id;
+COMMIT PREPARED 'regress_it_1';
+ROLLBACK PREPARED 'regress_it_2';
+UPDATE fact SET doc = '{"k": "after"}' WHERE id = 1;
+INSERT INTO fact VALUES (2, '{"k": "again"}');
+SELECT * FROM by_k ORDER BY id;
+-- create and drop
+BEGIN;
+SELECT indextable.create('late', 'fact', '{k}');
+INSERT INTO fact VALUES (4, '{"k": "late"}');
+PREPARE TRANSACTION 'regress_it_1';
+COMMIT PREPARED 'regress_it_1';
+BEGIN;
+SELECT indextable.drop('by_k');
+PREPARE TRANSACTION 'regress_it_1';
+COMMIT PREPARED 'regress_it_1';
+SELECT * FROM pg_temp.oracle('late', $$SELECT doc ->> 'k', id FROM fact$$);
+
+SET client_min_messages = warning;
+DROP SCHEMA prepared CASCADE;
+SELECT * FROM pg_temp.leftovers();

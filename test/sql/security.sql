@@ -1,0 +1,272 @@
+-- Who may do what, and as whom code runs.
+\getenv src PG_ABS_SRCDIR
+\i :src/sql/include/oracle.psql
+CREATE ROLE regress_it_owner;
+CREATE ROLE regress_it_writer;
+CREATE ROLE regress_it_reader;
+CREATE ROLE regress_it_evil;
+CREATE SCHEMA security;
+GRANT USAGE ON SCHEMA security TO PUBLIC;
+GRANT CREATE ON SCHEMA security TO regress_it_owner;
+SET search_path = security;
+
+SET ROLE regress_it_owner;
+CREATE TABLE fact (id int PRIMARY KEY, doc jsonb, secret text);
+SELECT indextable.create('by_k', 'fact', '{k}', include => '{v}');
+GRANT INSERT, UPDATE, DELETE, TRUNCATE, SELECT ON fact TO regress_it_writer;
+GRANT SELECT ON fact TO regress_it_reader;
+RESET ROLE;
+
+-- ---- a writer without rights on the index table writes the fact table
+SET ROLE regress_it_writer;
+INSERT INTO fact VALUES (1, '{"k": "a", "v": 1}'), (2, '{"k": "b"}'), (3, '{"k": "c"}');
+UPDATE fact SET doc = '{"k": "A", "v": 2}' WHERE id = 1;
+DELETE FROM fact WHERE id = 3;
+SELECT * FROM by_k;
+BEGIN; TRUNCATE fact; ROLLBACK;
+-- a long included value makes the primary key anew, whoever writes it
+INSERT INTO fact SELECT 4, jsonb_build_object('k', 'long', 'v', string_agg(md5(i::text), '')) FROM generate_series(1, 200) i;
+RESET ROLE;
+SELECT k, id, length(v) FROM by_k ORDER BY id;
+SELECT * FROM pg_temp.oracle('by_k', $$SELECT doc ->> 'k', id, doc ->> 'v' FROM fact$$);
+DELETE FROM fact WHERE id = 4;
+-- an error tells values only to who may read them, as the server's own do
+SET ROLE regress_it_owner;
+CREATE TABLE strict (id int PRIMARY KEY, doc jsonb);
+SELECT indextable.create('strict_n', 'strict', '{n::int}');
+INSERT INTO strict VALUES (1, '{"n": 1, "secret": "owner''s"}');
+GRANT INSERT, UPDATE ON strict TO regress_it_writer;
+INSERT INTO strict VALUES (2, '{"n": "two"}');
+INSERT INTO strict VALUES (2, jsonb_build_object('n', repeat('1', 3000)));
+SET ROLE regress_it_writer;
+INSERT INTO strict VALUES (2, '{"n": "two"}');
+UPDATE strict SET doc = jsonb_build_object('n', 'x');
+SET ROLE regress_it_owner;
+GRANT SELECT ON strict TO regress_it_writer;
+SET ROLE regress_it_writer;
+INSERT INTO strict VALUES (2, '{"n": "two"}');
+RESET ROLE;
+-- who may not write the fact table, does not
+SET ROLE regress_it_reader;
+INSERT INTO fact VALUES (5, '{}');
+SELECT * FROM by_k;
+RESET ROLE;
+
+-- ---- nobody writes an index table by hand
+GRANT ALL ON by_k TO regress_it_writer;
+SET ROLE regress_it_writer;
+INSERT INTO by_k VALUES ('x', 9);
+\echo :LAST_ERROR_SQLSTATE
+RESET ROLE;
+SET ROLE regress_it_owner;
+INSERT INTO by_k VALUES ('x', 9);
+UPDATE by_k SET k = 'x';
+DELETE FROM by_k;
+TRUNCATE by_k;
+COPY by_k FROM stdin;
+x	9	\N
+\.
+MERGE INTO by_k USING (VALUES (1)) v(id) ON by_k.id = v.id WHEN MATCHED THEN DELETE;
+RESET ROLE;
+-- nor a superuser, nor a statement without any row, nor one through a view or a rule
+DELETE FROM by_k WHERE false;
+INSERT INTO by_k SELECT 'x', 9, NULL ON CONFLICT DO NOTHING;
+CREATE VIEW entries AS SELECT * FROM by_k;
+DELETE FROM entries;
+TRUNCATE fact, by_k;
+WITH w AS (DELETE FROM by_k RETURNING *) SELECT count(*) FROM w;
+-- (who may set session_replication_role switches off all guards, as everywhere: that is how entries are replicated)
+BEGIN;
+SET LOCAL session_replication_role = replica;
+DELETE FROM by_k;
+ROLLBACK;
+-- nor is the guard up while the fact table is written
+CREATE FUNCTION meddle() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN DELETE FROM by_k; RETURN NULL; END$$;
+CREATE TRIGGER meddle AFTER INSERT OR TRUNCATE ON fact EXECUTE FUNCTION meddle();
+INSERT INTO fact VALUES (6, '{"k": "f"}');
+TRUNCATE fact;
+DROP TRIGGER meddle ON fact;
+SELECT * FROM pg_temp.oracle('by_k', $$SELECT doc ->> 'k', id, doc ->> 'v' FROM fact$$);
+-- reading and locking are allowed to who is granted
+SET ROLE regress_it_owner;
+SELECT k FROM by_k WHERE id = 1;
+RESET ROLE;
+
+-- ---- trigger functions cannot be attached to one's own tables, nor called
+GRANT CREATE ON SCHEMA security TO regress_it_evil;
+SET ROLE regress_it_evil;
+CREATE TABLE mine (id int PRIMARY KEY, doc jsonb);
+CREATE TRIGGER t AFTER INSERT ON mine FOR EACH ROW EXECUTE FUNCTION indextable.maintain();
+\echo :LAST_ERROR_SQLSTATE
+CREATE TRIGGER t BEFORE INSERT ON mine EXECUTE FUNCTION indextable.guard();
+SELECT indextable.maintain();
+-- nor is the catalog open
+SELECT * FROM indextable.definition;
+INSERT INTO indextable.definition DEFAULT VALUES;
+DELETE FROM indextable.fact;
+DELETE FROM indextable.skipped;
+UPDATE indextable.index_tables SET state = 'invalid';
+CREATE TABLE indextable.mine (id int);
+RESET ROLE;
+-- a superuser who attaches them gets an error, not an index table
+CREATE TABLE super (id int PRIMARY KEY, doc jsonb);
+CREATE TRIGGER t AFTER INSERT ON super FOR EACH ROW EXECUTE FUNCTION indextable.maintain();
+INSERT INTO super VALUES (1, '{"k": 1}');
+DROP TABLE super;
+
+-- ---- default privileges do not open an index table
+ALTER DEFAULT PRIVILEGES FOR ROLE regress_it_owner IN SCHEMA security GRANT SELECT, INSERT ON TABLES TO PUBLIC, regress_it_reader;
+SET ROLE regress_it_owner;
+CREATE TABLE open (id int PRIMARY KEY, doc jsonb);
+SELECT indextable.create('closed', 'open', '{k}');
+SELECT relname, relacl FROM pg_class WHERE relname IN ('open', 'closed') AND relnamespace = 'security'::regnamespace ORDER BY 1;
+RESET ROLE;
+ALTER DEFAULT PRIVILEGES FOR ROLE regress_it_owner IN SCHEMA security REVOKE SELECT, INSERT ON TABLES FROM PUBLIC, regress_it_reader;
+
+-- ---- who may create, and who owns
+SET ROLE regress_it_writer;
+SELECT indextable.create('not_mine', 'fact', '{k}');
+\echo :LAST_ERROR_SQLSTATE
+SELECT indextable.drop('by_k');
+DROP TABLE by_k;
+RESET ROLE;
+REVOKE CREATE ON SCHEMA security FROM regress_it_owner;
+SET ROLE regress_it_owner;
+SELECT indextable.create('no_create', 'fact', '{k}');
+\echo :LAST_ERROR_SQLSTATE
+SELECT indextable.create('pg_catalog.x', 'fact', '{k}');
+SELECT indextable.create('indextable.x', 'fact', '{k}');
+RESET ROLE;
+-- a superuser, and a member of the owning role, make one for the owner
+SELECT indextable.create('for_owner', 'fact', '{k}');
+CREATE ROLE regress_it_member IN ROLE regress_it_owner;
+GRANT CREATE ON SCHEMA security TO regress_it_member;
+SET ROLE regress_it_member;
+SELECT indextable.create('for_owner_too', 'fact', '{k}');
+RESET ROLE;
+SELECT relname, relowner::regrole FROM pg_class WHERE relname LIKE 'for\_owner%' AND relkind = 'r' ORDER BY 1;
+SELECT pg_get_userbyid(relowner) = 'regress_it_owner' AS same FROM pg_class WHERE relname = 'for_owner_pkey';
+SET ROLE regress_it_owner;
+SELECT indextable.drop('for_owner');
+SET ROLE regress_it_member;
+SELECT indextable.drop('for_owner_too');
+RESET ROLE;
+GRANT CREATE ON SCHEMA security TO regress_it_owner;
+
+-- ---- the index table follows its fact table to a new owner
+SET ROLE regress_it_owner;
+CREATE TABLE given (id int PRIMARY KEY, doc jsonb);
+SELECT indextable.create('given_k', 'given', '{k}');
+INSERT INTO given VALUES (1, '{"k": 1}');
+RESET ROLE;
+ALTER TABLE given OWNER TO regress_it_member;
+SELECT relname, relowner::regrole FROM pg_class WHERE relname IN ('given', 'given_k') AND relnamespace = 'security'::regnamespace ORDER BY 1;
+SET ROLE regress_it_member;
+TRUNCATE given;
+INSERT INTO given VALUES (2, '{"k": 2}');
+SELECT count(*) FROM indextable.lookup('given_k', '{"k": 2}');
+SELECT * FROM given_k;
+SELECT indextable.drop('given_k');
+DROP TABLE given;
+RESET ROLE;
+
+-- ---- functions in a filter run as the fact table's owner, whoever writes, in a restricted operation
+SET ROLE regress_it_owner;
+CREATE TABLE trace (who name, path text);
+CREATE FUNCTION act(what text) RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+	CASE what
+		WHEN 'who' THEN INSERT INTO security.trace VALUES (current_user, current_setting('search_path'));
+		WHEN 'role' THEN EXECUTE 'SET ROLE ' || quote_ident(session_user);
+		WHEN 'authorization' THEN EXECUTE 'SET SESSION AUTHORIZATION ' || quote_ident(session_user);
+		WHEN 'temp' THEN CREATE TEMP TABLE left_behind (x int);
+		WHEN 'path' THEN SET search_path = security;
+		ELSE NULL;
+	END CASE;
+	RETURN true;
+END $$;
+-- says it is immutable, but is not
+CREATE FUNCTION spy(jsonb) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN security.act($1 ->> ''do''); END';
+CREATE TABLE spied (id int PRIMARY KEY, doc jsonb);
+GRANT INSERT, UPDATE ON spied TO regress_it_writer;
+SELECT indextable.create('spied_k', 'spied', '{do}', filter => 'security.spy(doc)');
+RESET ROLE;
+INSERT INTO spied VALUES (1, '{"do": "who"}');
+SET ROLE regress_it_writer;
+INSERT INTO spied VALUES (2, '{"do": "who"}');
+SELECT current_user;
+RESET ROLE;
+SELECT DISTINCT who, path FROM trace;
+INSERT INTO spied VALUES (3, '{"do": "role"}');
+INSERT INTO spied VALUES (3, '{"do": "authorization"}');
+INSERT INTO spied VALUES (3, '{"do": "temp"}');
+INSERT INTO spied VALUES (3, '{"do": "path"}');
+SHOW search_path;
+-- as a superuser makes an index table over a table of another's: not as the superuser either
+TRUNCATE trace;
+SELECT indextable.create('made_by_super', 'spied', '{do}', filter => 'security.spy(doc)');
+SELECT DISTINCT who, path FROM trace;
+SELECT * FROM pg_temp.oracle('spied_k', $$SELECT doc ->> 'do', id FROM spied$$);
+-- after an error within the function, the user is the user again
+UPDATE spied SET doc = '{"do": "role"}';
+SELECT current_user = session_user AS same;
+-- the filter must be the owner's to execute
+CREATE FUNCTION private(jsonb) RETURNS boolean LANGUAGE sql IMMUTABLE AS 'SELECT true';
+REVOKE ALL ON FUNCTION private(jsonb) FROM PUBLIC;
+SET ROLE regress_it_owner;
+SELECT indextable.create('private_k', 'spied', '{k}', filter => 'security.private(doc)');
+\echo :LAST_ERROR_SQLSTATE
+RESET ROLE;
+
+-- ---- a hijacked search_path, and temporary tables with the right names, have no effect
+CREATE SCHEMA evil AUTHORIZATION regress_it_evil;
+SET ROLE regress_it_evil;
+CREATE FUNCTION evil.bad(jsonb, text) RETURNS text LANGUAGE plpgsql AS $$BEGIN RAISE EXCEPTION 'hijacked'; END$$;
+CREATE FUNCTION evil.bad(jsonb, text[]) RETURNS text LANGUAGE plpgsql AS $$BEGIN RAISE EXCEPTION 'hijacked'; END$$;
+CREATE FUNCTION evil.eq(text, text) RETURNS boolean LANGUAGE plpgsql AS $$BEGIN RAISE EXCEPTION 'hijacked'; END$$;
+CREATE FUNCTION evil.lower(text) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$BEGIN RAISE EXCEPTION 'hijacked'; END$$;
+CREATE OPERATOR evil.->> (LEFTARG = jsonb, RIGHTARG = text, FUNCTION = evil.bad);
+CREATE OPERATOR evil.#>> (LEFTARG = jsonb, RIGHTARG = text[], FUNCTION = evil.bad);
+CREATE OPERATOR evil.= (LEFTARG = text, RIGHTARG = text, FUNCTION = evil.eq);
+CREATE TABLE evil.definition (index_table regclass, fact_table regclass);
+CREATE DOMAIN evil.jsonb AS pg_catalog.text;
+RESET ROLE;
+SET ROLE regress_it_owner;
+SELECT indextable.create('lowered', 'fact', '{k, v}', filter => $$lower(doc ->> 'k') = lower(doc ->> 'k')$$);
+RESET ROLE;
+GRANT USAGE ON SCHEMA evil TO PUBLIC;
+SET ROLE regress_it_writer;
+SET search_path = evil, pg_catalog, security;
+CREATE TEMP TABLE by_k (k text, id int, v text);
+CREATE TEMP TABLE lowered (k text, v text, id int);
+CREATE TEMP TABLE fact (id int, doc pg_catalog.jsonb, secret text);
+CREATE TEMP TABLE definition (index_table regclass);
+INSERT INTO security.fact VALUES (10, '{"k": "Ten", "v": "x"}');
+UPDATE security.fact SET doc = '{"k": "Eleven", "v": "y"}' WHERE id OPERATOR(pg_catalog.=) 10;
+SELECT count(*) FROM pg_temp.by_k;
+SELECT count(*) FROM pg_temp.lowered;
+RESET ROLE;
+SET ROLE regress_it_owner;
+SET search_path = evil, pg_catalog, security;
+SELECT indextable.create('hijacked', 'security.fact', '{k, v}', filter => $$lower(doc ->> 'k') = lower(doc ->> 'k')$$);
+SELECT d FROM indextable.lookup('security.hijacked', '{"k": "Eleven"}') d;
+SELECT indextable.drop('security.hijacked');
+RESET ROLE;
+SET search_path = security;
+DROP TABLE pg_temp.by_k, pg_temp.lowered, pg_temp.fact, pg_temp.definition;
+SELECT k, v, id FROM lowered WHERE id = 10;
+SELECT * FROM pg_temp.oracle('lowered', $$SELECT doc ->> 'k', doc ->> 'v', id FROM fact WHERE doc ->> 'k' IS NOT NULL AND doc ->> 'v' IS NOT NULL$$);
+-- names and values in user data reach no SQL
+INSERT INTO fact VALUES (20, '{"k": "''); DROP TABLE fact; --", "v": "$1 %s \\ \" "}');
+SELECT * FROM by_k WHERE id = 20;
+SELECT id FROM indextable.lookup(NULL::fact, 'by_k', '{"k": "''); DROP TABLE fact; --"}');
+SELECT indextable.create('injected', 'fact', ARRAY['"k'') || (SELECT secret FROM fact)::text || (''"']);
+SELECT indextable.create('injected2', 'fact', ARRAY['k::text); DROP TABLE fact; --']);
+SELECT indextable.create('injected2', 'fact', ARRAY['k::text AS x, (SELECT 1) AS y']);
+DO $$ BEGIN PERFORM indextable.create('injected2', 'fact', '{k}', filter => 'true); DROP TABLE fact; --'); EXCEPTION WHEN syntax_error THEN RAISE NOTICE 'refused'; END $$;
+
+SET client_min_messages = warning;
+DROP SCHEMA security, evil CASCADE;
+DROP OWNED BY regress_it_owner, regress_it_member, regress_it_evil;
+DROP ROLE regress_it_owner, regress_it_writer, regress_it_reader, regress_it_evil, regress_it_member;
+SELECT * FROM pg_temp.leftovers();
