@@ -465,6 +465,9 @@ make_index(FactDef *factdef, Relation fact, DefinitionRow *row, Relation rel,
 	{
 		factdef->doc_attno = factdef->ndocs == 0 ? palloc(sizeof(AttrNumber)) :
 			repalloc(factdef->doc_attno, sizeof(AttrNumber) * (i + 1));
+		factdef->slice = factdef->ndocs == 0 ? palloc(sizeof(int32)) :
+			repalloc(factdef->slice, sizeof(int32) * (i + 1));
+		factdef->slice[i] = 0;
 		factdef->doc_attno[factdef->ndocs++] = doc;
 	}
 	def->docno = i;

@@ -48,13 +48,11 @@ typedef struct Elements
 	int			mismatches;
 } Elements;
 
-static ValueResult field_value(Field *field, FactRow *row, Jsonb *doc, bool is_key,
+static ValueResult field_value(Field *field, FactRow *row, int docno, bool is_key,
 							   Datum *result, RowMismatch *mismatch);
 static ValueResult cast_json(Field *field, JsonbValue *value, bool is_key, Datum *result,
 							 RowMismatch *mismatch);
-static bool root_value(Jsonb *doc, JsonbValue *value);
 static bool same_json(JsonbValue *a, JsonbValue *b);
-static bool walk(JsonbValue *value, PathStep *steps, int nsteps);
 static void collect_elements(Field *field, JsonbValue *value, int step, Elements *elements,
 							 RowMismatch *mismatch);
 static void sort_elements(IndexDef *def, Elements *elements);
@@ -66,32 +64,10 @@ static char *output_value(Oid type, Datum value);
 static char *row_key(FactRow *row);
 
 void
-factrow_init(FactRow *row, FactDef *fact, TupleTableSlot *slot)
-{
-	row->fact = fact;
-	row->slot = slot;
-	row->docs = palloc0(sizeof(Jsonb *) * fact->ndocs);
-	slot_getsomeattrs(slot, fact->max_attno);
-}
-
-void
 entries_init(Entries *entries, IndexDef *def)
 {
 	memset(entries, 0, sizeof(Entries));
 	entries->natts = def->desc->natts;
-}
-
-/* document: the row's document, detoasted once for all index tables; NULL if it is NULL */
-static Jsonb *
-document(FactRow *row, int docno)
-{
-	AttrNumber	attno = row->fact->doc_attno[docno];
-
-	if (row->slot->tts_isnull[attno - 1])
-		return NULL;
-	if (row->docs[docno] == NULL)
-		row->docs[docno] = DatumGetJsonbP(row->slot->tts_values[attno - 1]);
-	return row->docs[docno];
 }
 
 /*
@@ -102,14 +78,10 @@ document(FactRow *row, int docno)
 bool
 entries_unchanged(IndexDef *def, FactRow *old, FactRow *new)
 {
-	Jsonb	   *old_doc;
-	Jsonb	   *new_doc;
 	int			i;
 
 	if (def->filter != NULL || def->doc_attno != 0)
 		return false;
-	old_doc = document(old, def->docno);
-	new_doc = document(new, def->docno);
 	for (i = 0; i < def->nkeys + def->nincludes; i++)
 	{
 		Field	   *field = &def->fields[i];
@@ -130,25 +102,11 @@ entries_unchanged(IndexDef *def, FactRow *old, FactRow *new)
 				return false;
 			continue;
 		}
-		a_there = root_value(old_doc, &a) && walk(&a, field->spec->steps, field->plain_steps);
-		b_there = root_value(new_doc, &b) && walk(&b, field->spec->steps, field->plain_steps);
+		a_there = document_value(old, def->docno, field->spec->steps, field->plain_steps, &a);
+		b_there = document_value(new, def->docno, field->spec->steps, field->plain_steps, &b);
 		if (a_there != b_there || (a_there && !same_json(&a, &b)))
 			return false;
 	}
-	return true;
-}
-
-/* root_value: a document as the value that paths start from; false if there is none */
-static bool
-root_value(Jsonb *doc, JsonbValue *value)
-{
-	if (doc == NULL)
-		return false;
-	if (JsonContainerIsScalar(&doc->root))
-		return JsonbExtractScalar(&doc->root, value);
-	value->type = jbvBinary;
-	value->val.binary.data = &doc->root;
-	value->val.binary.len = VARSIZE(doc) - VARHDRSZ;
 	return true;
 }
 
@@ -191,7 +149,6 @@ extract_entries(IndexDef *def, FactRow *row, bool report, Entries *entries)
 {
 	FactDef    *fact = row->fact;
 	TupleTableSlot *slot = row->slot;
-	Jsonb	   *doc;
 	Datum	   *values;
 	bool	   *isnull;
 	RowMismatch mismatch = {0};
@@ -208,7 +165,6 @@ extract_entries(IndexDef *def, FactRow *row, bool report, Entries *entries)
 			return 0;
 	}
 
-	doc = document(row, def->docno);
 	values = palloc(sizeof(Datum) * entries->natts);
 	isnull = palloc(sizeof(bool) * entries->natts);
 	memset(isnull, true, sizeof(bool) * entries->natts);
@@ -220,15 +176,15 @@ extract_entries(IndexDef *def, FactRow *row, bool report, Entries *entries)
 
 		if (i == def->multi_field)
 		{
-			JsonbValue	root;
+			JsonbValue	value;
 
-			if (!root_value(doc, &root))
+			if (!document_value(row, def->docno, field->spec->steps, field->plain_steps, &value))
 				return 0;
-			collect_elements(field, &root, 0, &elements, &element_mismatch);
+			collect_elements(field, &value, field->plain_steps, &elements, &element_mismatch);
 			if (elements.n == 0 && elements.mismatches == 0)
 				return 0;
 		}
-		else if (field_value(field, row, doc, true, &values[field->attno - 1],
+		else if (field_value(field, row, def->docno, true, &values[field->attno - 1],
 							 &mismatch) == VALUE_NULL)
 			return 0;
 		isnull[field->attno - 1] = false;
@@ -238,7 +194,7 @@ extract_entries(IndexDef *def, FactRow *row, bool report, Entries *entries)
 		Field	   *field = &def->fields[i];
 
 		isnull[field->attno - 1] =
-			field_value(field, row, doc, false, &values[field->attno - 1], &mismatch) == VALUE_NULL;
+			field_value(field, row, def->docno, false, &values[field->attno - 1], &mismatch) == VALUE_NULL;
 	}
 
 	for (i = 0; i < fact->npk; i++)
@@ -309,7 +265,7 @@ extract_entries(IndexDef *def, FactRow *row, bool report, Entries *entries)
  *		NULL whatever the type.
  */
 static ValueResult
-field_value(Field *field, FactRow *row, Jsonb *doc, bool is_key, Datum *result,
+field_value(Field *field, FactRow *row, int docno, bool is_key, Datum *result,
 			RowMismatch *mismatch)
 {
 	JsonbValue	value;
@@ -355,45 +311,9 @@ field_value(Field *field, FactRow *row, Jsonb *doc, bool is_key, Datum *result,
 		}
 		return VALUE_OK;
 	}
-	if (!root_value(doc, &value) || !walk(&value, field->spec->steps, field->spec->nsteps))
+	if (!document_value(row, docno, field->spec->steps, field->spec->nsteps, &value))
 		return VALUE_NULL;
 	return cast_json(field, &value, is_key, result, mismatch);
-}
-
-/* walk: follows a path without [*] as the #>> operator does; false if it leads nowhere */
-static bool
-walk(JsonbValue *value, PathStep *steps, int nsteps)
-{
-	int			i;
-
-	for (i = 0; i < nsteps; i++)
-	{
-		JsonbContainer *container;
-
-		if (value->type != jbvBinary)
-			return false;
-		container = value->val.binary.data;
-		if (JsonContainerIsObject(container))
-		{
-			if (getKeyJsonValueFromContainer(container, steps[i].name, steps[i].len, value) == NULL)
-				return false;
-		}
-		else
-		{
-			int			index = steps[i].index;
-			JsonbValue *element;
-
-			if (!steps[i].is_index)
-				return false;
-			if (index < 0)
-				index += JsonContainerSize(container);
-			if (index < 0 ||
-				(element = getIthJsonbValueFromContainer(container, index)) == NULL)
-				return false;
-			*value = *element;
-		}
-	}
-	return true;
 }
 
 /*
@@ -474,7 +394,7 @@ collect_elements(Field *field, JsonbValue *value, int step, Elements *elements,
 
 	while (next < field->spec->nsteps && !steps[next].wildcard)
 		next++;
-	if (next > step && !walk(value, steps + step, next - step))
+	if (next > step && !json_walk(value, steps + step, next - step))
 		return;
 
 	if (next < field->spec->nsteps)

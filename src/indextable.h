@@ -222,6 +222,7 @@ typedef struct FactDef
 	ScanKeyData *pk_keys;
 	int			ndocs;
 	AttrNumber *doc_attno;		/* the JSONB columns in use */
+	int32	   *slice;			/* how many bytes of them to try first; see document.c */
 	Bitmapset  *used;			/* columns that entries depend on, offset */
 	AttrNumber	max_attno;		/* the last of them */
 	int			ndefs;
@@ -283,11 +284,17 @@ typedef struct StoredDefinition
 
 /* ---- extract.c: a fact row in, its entries out ---- */
 
+typedef struct Document
+{
+	Jsonb	   *json;			/* detoasted on demand; NULL: not yet */
+	const char *end;			/* of the bytes at hand; NULL: all are */
+} Document;
+
 typedef struct FactRow
 {
 	FactDef    *fact;
 	TupleTableSlot *slot;
-	Jsonb	  **docs;			/* detoasted on demand; NULL: not yet */
+	Document   *docs;			/* of the JSONB columns in use */
 } FactRow;
 
 /* Entries of one row in one index table, by columns of the index table. */
@@ -304,11 +311,17 @@ typedef struct Entries
 #define ENTRY_VALUES(e, i)	((e)->values + (Size) (i) * (e)->natts)
 #define ENTRY_NULLS(e, i)	((e)->isnull + (Size) (i) * (e)->natts)
 
-extern void factrow_init(FactRow *row, FactDef *fact, TupleTableSlot *slot);
 extern void entries_init(Entries *entries, IndexDef *def);
 extern bool entries_unchanged(IndexDef *def, FactRow *old, FactRow *new);
 extern int	extract_entries(IndexDef *def, FactRow *row, bool report, Entries *entries);
 extern bool key_value_cast(IndexDef *def, int keyno, JsonbValue *value, Datum *result);
+
+/* ---- document.c: paths into the documents of a fact row ---- */
+
+extern void factrow_init(FactRow *row, FactDef *fact, TupleTableSlot *slot);
+extern bool document_value(FactRow *row, int docno, PathStep *steps, int nsteps,
+						   JsonbValue *value);
+extern bool json_walk(JsonbValue *value, PathStep *steps, int nsteps);
 
 /* ---- diff.c: old entries, new entries -> what to write ---- */
 
