@@ -146,10 +146,10 @@ EXECUTE FUNCTION indextable.on_alter();
 COMMENT ON EVENT TRIGGER indextable_on_alter IS
 'Follows renames and a new owner of fact tables, and refuses what would make an index table wrong';
 
-CREATE EVENT TRIGGER indextable_before_alter ON ddl_command_start WHEN TAG IN ('ALTER TABLE')
+CREATE EVENT TRIGGER indextable_before_alter ON ddl_command_start WHEN TAG IN ('CREATE TABLE', 'ALTER TABLE')
 EXECUTE FUNCTION indextable.before_alter();
 COMMENT ON EVENT TRIGGER indextable_before_alter IS
-'Refuses to change the columns that entries depend on: a rewrite fires no row triggers';
+'Refuses what upkeep would not see: a rewrite of the columns that entries depend on, children of fact tables, foreign keys to index tables';
 
 -- What there is --------------------------------------------------------------
 

@@ -25,6 +25,9 @@
 PG_FUNCTION_INFO_V1(indextable_on_alter);
 PG_FUNCTION_INFO_V1(indextable_before_alter);
 
+static void refuse_change(Oid relid, AlterTableCmd *cmd);
+static void refuse_child(RangeVar *parent);
+static void refuse_references(List *elements);
 static const char *what_it_changes(AlterTableCmd *cmd);
 static bool is_relevant(Node *command);
 static void follow(Oid fact, bool fact_altered);
@@ -107,17 +110,14 @@ is_relevant(Node *command)
 
 /*
  * indextable_before_alter
- *		Event trigger on ddl_command_start.  Refuses what would change the columns
- *		that entries depend on: a rewrite fires no row triggers.
+ *		Event trigger on ddl_command_start of CREATE TABLE and ALTER TABLE.
+ *		Refuses what upkeep would not see.
  */
 Datum
 indextable_before_alter(PG_FUNCTION_ARGS)
 {
 	EventTriggerData *trigdata = (EventTriggerData *) fcinfo->context;
-	AlterTableStmt *stmt;
-	Oid			relid;
-	Relation	fact;
-	Bitmapset  *used;
+	Node	   *command;
 	ListCell   *cell;
 
 	if (!CALLED_AS_EVENT_TRIGGER(fcinfo))
@@ -126,40 +126,113 @@ indextable_before_alter(PG_FUNCTION_ARGS)
 				 errmsg("function \"%s\" was not called by the event trigger manager",
 						IT_SCHEMA ".before_alter")));
 
-	stmt = (AlterTableStmt *) trigdata->parsetree;
-	if (!IsA(stmt, AlterTableStmt))
-		PG_RETURN_VOID();
-	relid = RangeVarGetRelid(stmt->relation, NoLock, true);
-	if (!OidIsValid(relid) || !catalog_has_fact(relid) || !catalog_fact_in_use(relid))
-		PG_RETURN_VOID();
-	fact = try_relation_open(relid, AccessShareLock);
-	if (fact == NULL)
-		PG_RETURN_VOID();
-	used = definition_of_fact(fact, relid)->used;
-
-	foreach(cell, stmt->cmds)
+	command = trigdata->parsetree;
+	if (IsA(command, CreateStmt))
 	{
-		AlterTableCmd *cmd = lfirst(cell);
-		const char *what = what_it_changes(cmd);
+		CreateStmt *stmt = (CreateStmt *) command;
 
-		if (what == NULL)
-			continue;
-		if (cmd->name != NULL &&
-			!bms_is_member(get_attnum(relid, cmd->name) - FirstLowInvalidHeapAttributeNumber,
-						   used))
-			continue;
+		if (stmt->partbound == NULL)
+			foreach(cell, stmt->inhRelations)
+				refuse_child(lfirst(cell));
+		refuse_references(stmt->tableElts);
+	}
+	else if (IsA(command, AlterTableStmt))
+	{
+		AlterTableStmt *stmt = (AlterTableStmt *) command;
+		Oid			relid = RangeVarGetRelid(stmt->relation, NoLock, true);
+		bool		is_fact = OidIsValid(relid) && catalog_has_fact(relid);
+		bool		is_index_table = OidIsValid(relid) && OidIsValid(catalog_fact_of(relid));
+
+		foreach(cell, stmt->cmds)
+		{
+			AlterTableCmd *cmd = lfirst(cell);
+
+			if (cmd->subtype == AT_AddInherit)
+				refuse_child((RangeVar *) cmd->def);
+			else if (cmd->subtype == AT_AddConstraint || cmd->subtype == AT_AddColumn)
+				refuse_references(list_make1(cmd->def));
+			if (what_it_changes(cmd) == NULL)
+				continue;
+			if (is_index_table)
+				ereport(ERROR,
+						(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						 errmsg("cannot alter index table \"%s\" like that", stmt->relation->relname),
+						 errdetail("The command would %s%s.", what_it_changes(cmd),
+								   cmd->name != NULL ? " a column" : ""),
+						 errhint("Drop the index table and create it anew.")));
+			if (is_fact)
+				refuse_change(relid, cmd);
+		}
+	}
+	PG_RETURN_VOID();
+}
+
+/* refuse_change: of a column that entries depend on: a rewrite fires no row triggers */
+static void
+refuse_change(Oid relid, AlterTableCmd *cmd)
+{
+	Relation	fact = try_relation_open(relid, AccessShareLock);
+	FactDef    *def;
+
+	if (fact == NULL)
+		return;
+	def = definition_of_fact(fact, relid);
+	if (def->ndefs > 0 &&
+		(cmd->name == NULL ||
+		 bms_is_member(get_attnum(relid, cmd->name) - FirstLowInvalidHeapAttributeNumber, def->used)))
 		ereport(ERROR,
 				(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
 				 errmsg("cannot alter table \"%s\" because index tables depend on it",
 						RelationGetRelationName(fact)),
 				 cmd->name != NULL ?
-				 errdetail("The command would %s column \"%s\".", what, cmd->name) :
-				 errdetail("The command would %s.", what),
+				 errdetail("The command would %s column \"%s\".", what_it_changes(cmd), cmd->name) :
+				 errdetail("The command would %s.", what_it_changes(cmd)),
 				 errhint("Drop the index tables first, and create them again afterwards.")));
-	}
 	/* ALTER TABLE takes a stronger lock; two that held this one would deadlock. */
 	relation_close(fact, AccessShareLock);
-	PG_RETURN_VOID();
+}
+
+/* refuse_child: of a fact table, whose triggers would not fire for the child's rows */
+static void
+refuse_child(RangeVar *parent)
+{
+	Oid			relid = RangeVarGetRelid(parent, NoLock, true);
+
+	if (OidIsValid(relid) && catalog_has_fact(relid) && catalog_fact_in_use(relid))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot inherit from table \"%s\" because it has index tables", parent->relname),
+				 errdetail("They would have no entries for the rows of a child."),
+				 errhint("Drop the index tables first.")));
+}
+
+/* refuse_references: foreign keys to index tables, which are written without firing triggers */
+static void
+refuse_references(List *elements)
+{
+	ListCell   *cell;
+
+	foreach(cell, elements)
+	{
+		Node	   *element = lfirst(cell);
+
+		if (element == NULL)
+			continue;
+		if (IsA(element, ColumnDef))
+			refuse_references(((ColumnDef *) element)->constraints);
+		else if (IsA(element, Constraint) && ((Constraint *) element)->pktable != NULL)
+		{
+			RangeVar   *table = ((Constraint *) element)->pktable;
+			Oid			relid = RangeVarGetRelid(table, NoLock, true);
+
+			if (OidIsValid(relid) && OidIsValid(catalog_fact_of(relid)))
+				ereport(ERROR,
+						(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						 errmsg("cannot reference index table \"%s\" by a foreign key", table->relname),
+						 errdetail("Its entries come and go with the fact rows."),
+						 errhint("Reference the fact table.")));
+		}
+	}
 }
 
 /* what_it_changes: what a command would do to a column or to the table, if it matters */

@@ -7,7 +7,8 @@
  * fraction of a million entries written one by one.
  *
  * The AFTER STATEMENT trigger writes what the rows of a statement have brought.
- * A subscriber's apply worker fires none: there each row is written at once.
+ * A subscriber's apply worker fires none, and a statement on a partitioned table
+ * fires none of its partitions': there each row is written at once.
  * Should anybody else leave it out, all is written before the transaction
  * commits.
  *
@@ -107,9 +108,9 @@ get_batch(Oid fact)
 
 /* collecting: whether a row is written at the end of its statement, or now */
 static bool
-collecting(Batch *batch)
+collecting(Batch *batch, FactDef *fact)
 {
-	return !IsLogicalWorker() &&
+	return !IsLogicalWorker() && !fact->is_partition &&
 		(batch->pending.lists == NULL || batch->owner == GetCurrentSubTransactionId());
 }
 
@@ -119,7 +120,7 @@ batch_end_statement(Oid fact)
 {
 	Batch	   *batch = get_batch(fact);
 
-	if (collecting(batch))
+	if (batch->pending.lists != NULL && batch->owner == GetCurrentSubTransactionId())
 		write_set(batch, &batch->pending, false);
 }
 
@@ -133,7 +134,7 @@ batch_lock(FactDef *fact)
 {
 	Batch	   *batch = get_batch(fact->relid);
 
-	if (batch->pending.def == fact && collecting(batch))
+	if (batch->pending.def == fact && collecting(batch, fact))
 		return true;			/* the statement's first row did */
 	definition_lock(fact);
 	return !fact->stale;
@@ -148,7 +149,7 @@ OpList *
 batch_collect(FactDef *fact, MemoryContext *cxt)
 {
 	Batch	   *batch = get_batch(fact->relid);
-	OpSet	   *set = collecting(batch) ? &batch->pending : &batch->now;
+	OpSet	   *set = collecting(batch, fact) ? &batch->pending : &batch->now;
 
 	/*
 	 * The definition has been loaded anew while a statement was collecting.
@@ -176,7 +177,7 @@ batch_row_done(FactDef *fact)
 	Size		bytes = 0;
 	int			i;
 
-	if (collecting(batch))
+	if (collecting(batch, fact))
 	{
 		for (i = 0; i < fact->ndefs; i++)
 			bytes += batch->pending.lists[i].bytes;

@@ -264,11 +264,15 @@ read_row(HeapTuple tuple, TupleDesc desc)
 List *
 catalog_read(Oid fact_table, Oid index_table)
 {
-	Relation	rel = table_open(catalog_relid("definition", false), AccessShareLock);
+	Oid			relid = catalog_relid("definition", true);
+	Relation	rel;
 	SysScanDesc scan;
 	HeapTuple	tuple;
 	List	   *result = NIL;
 
+	if (!OidIsValid(relid))
+		return NIL;				/* CREATE or DROP EXTENSION is under way */
+	rel = table_open(relid, AccessShareLock);
 	scan = OidIsValid(fact_table) ?
 		scan_by_oid(rel, "definition_fact_table", DEF_FACT_TABLE, fact_table) :
 		scan_by_oid(rel, "definition_pkey", DEF_INDEX_TABLE, index_table);
@@ -283,11 +287,8 @@ catalog_read(Oid fact_table, Oid index_table)
 Oid
 catalog_fact_of(Oid index_table)
 {
-	List	   *rows;
+	List	   *rows = catalog_read(InvalidOid, index_table);
 
-	if (!OidIsValid(catalog_relid("definition", true)))
-		return InvalidOid;
-	rows = catalog_read(InvalidOid, index_table);
 	return rows == NIL ? InvalidOid : ((StoredDefinition *) linitial(rows))->row.fact_table;
 }
 

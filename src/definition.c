@@ -352,6 +352,7 @@ make_fact(Relation fact, MemoryContext cxt)
 	factdef->relid = RelationGetRelid(fact);
 	factdef->name = pstrdup(RelationGetRelationName(fact));
 	factdef->owner = fact->rd_rel->relowner;
+	factdef->is_partition = fact->rd_rel->relispartition;
 
 	index = primary_key_of(fact, AccessShareLock);
 	if (index == NULL)

@@ -102,8 +102,19 @@ static void
 forget(Oid relid, bool wait)
 {
 	Oid			fact = catalog_forget_index_table(relid);
+	ListCell   *cell;
 
 	catalog_forget_fact(relid);
+
+	/* After a restore no dependency takes its index tables along: none is dumped. */
+	foreach(cell, catalog_read(relid, InvalidOid))
+	{
+		Oid			index_table = ((StoredDefinition *) lfirst(cell))->row.index_table;
+
+		if (SearchSysCacheExists1(RELOID, ObjectIdGetDatum(index_table)))
+			run_sql(catalog_owner(), "DROP TABLE %s", quoted_relation(index_table));
+		catalog_forget_index_table(index_table);
+	}
 	if (!OidIsValid(fact) || !SearchSysCacheExists1(RELOID, ObjectIdGetDatum(fact)))
 		return;
 	CacheInvalidateRelcacheByRelid(fact);

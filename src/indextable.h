@@ -214,6 +214,7 @@ typedef struct FactDef
 	char	   *name;
 	Oid			owner;
 	bool		registered;		/* in the catalog, with or without index tables */
+	bool		is_partition;	/* rows may come without our statement trigger */
 	int			npk;
 	AttrNumber *pk_attno;
 	Bitmapset  *pk_columns;		/* the same, offset as in used */
