@@ -108,8 +108,7 @@ apply_ops(IndexDef *def, OpList *list, bool keep)
 	in_order = def->is_unique && list->deletes;
 	if (!in_order)
 		sort_ops(def, list);
-	if (list->deletes)
-		new_command(&writer);
+	new_command(&writer);
 
 	for (i = 0; i < list->n; i = j)
 	{
