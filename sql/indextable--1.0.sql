@@ -141,15 +141,21 @@ CREATE EVENT TRIGGER indextable_on_drop ON sql_drop EXECUTE FUNCTION indextable.
 COMMENT ON EVENT TRIGGER indextable_on_drop IS
 'Forgets index tables and fact tables that were dropped';
 
-CREATE EVENT TRIGGER indextable_on_alter ON ddl_command_end WHEN TAG IN ('ALTER TABLE')
+CREATE EVENT TRIGGER indextable_on_alter ON ddl_command_end
+WHEN TAG IN ('ALTER TABLE', 'ALTER VIEW', 'ALTER MATERIALIZED VIEW', 'ALTER FOREIGN TABLE')
 EXECUTE FUNCTION indextable.on_alter();
 COMMENT ON EVENT TRIGGER indextable_on_alter IS
 'Follows renames and a new owner of fact tables, and refuses what would make an index table wrong';
 
-CREATE EVENT TRIGGER indextable_before_alter ON ddl_command_start WHEN TAG IN ('CREATE TABLE', 'ALTER TABLE')
+CREATE EVENT TRIGGER indextable_before_alter ON ddl_command_start
+WHEN TAG IN ('CREATE TABLE', 'ALTER TABLE', 'ALTER VIEW', 'ALTER MATERIALIZED VIEW', 'ALTER FOREIGN TABLE')
 EXECUTE FUNCTION indextable.before_alter();
 COMMENT ON EVENT TRIGGER indextable_before_alter IS
 'Refuses what upkeep would not see: a rewrite of the columns that entries depend on, children of fact tables, foreign keys to index tables';
+
+CREATE EVENT TRIGGER indextable_on_rewrite ON table_rewrite EXECUTE FUNCTION indextable.before_alter();
+COMMENT ON EVENT TRIGGER indextable_on_rewrite IS
+'Refuses to rewrite columns that entries depend on, once more when the table is locked';
 
 -- What there is --------------------------------------------------------------
 

@@ -14,10 +14,13 @@
 #include "access/relation.h"
 #include "access/sysattr.h"
 #include "catalog/namespace.h"
+#include "catalog/pg_inherits.h"
 #include "commands/event_trigger.h"
+#include "commands/tablecmds.h"
 #include "indextable.h"
 #include "miscadmin.h"
 #include "nodes/parsenodes.h"
+#include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
@@ -25,15 +28,20 @@
 PG_FUNCTION_INFO_V1(indextable_on_alter);
 PG_FUNCTION_INFO_V1(indextable_before_alter);
 
+static void adopt_restored(Oid altered);
 static void refuse_change(Oid relid, AlterTableCmd *cmd);
 static void refuse_child(RangeVar *parent);
+static void refuse_parent(RangeVar *child, bool inherits);
 static void refuse_references(List *elements);
 static const char *what_it_changes(AlterTableCmd *cmd);
+static bool switches_our_triggers(AlterTableStmt *stmt);
 static bool is_relevant(Node *command);
+static List *with_partitions(Oid relid);
 static void follow(Oid fact, bool fact_altered);
 static void follow_names(IndexDef *def, Relation fact);
 static List *present_specs(Field *fields, int n, Relation fact);
 static bool same_strings(List *a, List *b);
+static void invalidate_definitions(List *definitions, Oid fact, const char *why);
 static void follow_owner(IndexDef *def, Relation fact, bool fact_altered);
 
 /*
@@ -53,20 +61,39 @@ indextable_on_alter(PG_FUNCTION_ARGS)
 				 errmsg("function \"%s\" was not called by the event trigger manager",
 						IT_SCHEMA ".on_alter")));
 
+	if (IsA(trigdata->parsetree, AlterTableStmt) &&
+		switches_our_triggers((AlterTableStmt *) trigdata->parsetree))
+		follow_triggers(RangeVarGetRelid(((AlterTableStmt *) trigdata->parsetree)->relation,
+										 NoLock, true));
 	if (!is_relevant(trigdata->parsetree))
 		PG_RETURN_VOID();
 	altered = event_trigger_relations("pg_catalog.pg_event_trigger_ddl_commands()", true);
 	foreach(cell, altered)
 	{
-		Oid			relid = lfirst_oid(cell);
-		Oid			fact = catalog_fact_of(relid);
+		ListCell   *inner;
 
-		if (OidIsValid(fact))
-			follow(fact, false);
-		else if (catalog_has_fact(relid))
-			follow(relid, true);
+		foreach(inner, with_partitions(lfirst_oid(cell)))
+		{
+			Oid			relid = lfirst_oid(inner);
+			Oid			fact = catalog_fact_of(relid);
+
+			if (OidIsValid(fact))
+				follow(fact, false);
+			else if (catalog_has_fact(relid))
+				follow(relid, true);
+		}
 	}
 	PG_RETURN_VOID();
+}
+
+/* with_partitions: a relation, and its partitions, which may be fact tables */
+static List *
+with_partitions(Oid relid)
+{
+	if (!OidIsValid(relid))
+		return NIL;
+	return get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE ?
+		find_all_inheritors(relid, NoLock, NULL) : list_make1_oid(relid);
 }
 
 /*
@@ -92,15 +119,43 @@ is_relevant(Node *command)
 			case AT_DropColumn:
 			case AT_AlterColumnType:
 			case AT_DropConstraint:
+			case AT_SetNotNull:
 			case AT_ChangeOwner:
-			case AT_DisableTrig:
+				return true;
+			default:
+				break;
+		}
+	}
+	return false;
+}
+
+/*
+ * switches_our_triggers
+ *		Whether a command enables or disables triggers of ours.  A restore does so
+ *		with the users' own before all of ours are there.
+ */
+static bool
+switches_our_triggers(AlterTableStmt *stmt)
+{
+	ListCell   *cell;
+
+	foreach(cell, stmt->cmds)
+	{
+		AlterTableCmd *cmd = lfirst(cell);
+
+		switch (cmd->subtype)
+		{
 			case AT_DisableTrigAll:
 			case AT_DisableTrigUser:
-			case AT_EnableTrig:
 			case AT_EnableTrigAll:
 			case AT_EnableTrigUser:
-			case AT_EnableReplicaTrig:
 				return true;
+			case AT_DisableTrig:
+			case AT_EnableTrig:
+			case AT_EnableReplicaTrig:
+				if (is_our_trigger(cmd->name))
+					return true;
+				break;
 			default:
 				break;
 		}
@@ -111,7 +166,8 @@ is_relevant(Node *command)
 /*
  * indextable_before_alter
  *		Event trigger on ddl_command_start of CREATE TABLE and ALTER TABLE.
- *		Refuses what upkeep would not see.
+ *		Refuses what upkeep would not see.  On table_rewrite, too: an index table
+ *		may have been created while the command was waiting for its lock.
  */
 Datum
 indextable_before_alter(PG_FUNCTION_ARGS)
@@ -136,19 +192,26 @@ indextable_before_alter(PG_FUNCTION_ARGS)
 				refuse_child(lfirst(cell));
 		refuse_references(stmt->tableElts);
 	}
+	else if (IsA(command, RenameStmt) && ((RenameStmt *) command)->relation != NULL)
+		adopt_restored(RangeVarGetRelid(((RenameStmt *) command)->relation, NoLock, true));
 	else if (IsA(command, AlterTableStmt))
 	{
 		AlterTableStmt *stmt = (AlterTableStmt *) command;
 		Oid			relid = RangeVarGetRelid(stmt->relation, NoLock, true);
-		bool		is_fact = OidIsValid(relid) && catalog_has_fact(relid);
 		bool		is_index_table = OidIsValid(relid) && OidIsValid(catalog_fact_of(relid));
 
+		adopt_restored(relid);
 		foreach(cell, stmt->cmds)
 		{
 			AlterTableCmd *cmd = lfirst(cell);
 
 			if (cmd->subtype == AT_AddInherit)
+			{
 				refuse_child((RangeVar *) cmd->def);
+				refuse_parent(stmt->relation, true);
+			}
+			else if (cmd->subtype == AT_AttachPartition)
+				refuse_parent(((PartitionCmd *) cmd->def)->name, false);
 			else if (cmd->subtype == AT_AddConstraint || cmd->subtype == AT_AddColumn)
 				refuse_references(list_make1(cmd->def));
 			if (what_it_changes(cmd) == NULL)
@@ -158,38 +221,84 @@ indextable_before_alter(PG_FUNCTION_ARGS)
 						(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 						 errmsg("cannot alter index table \"%s\" like that", stmt->relation->relname),
 						 errdetail("The command would %s%s.", what_it_changes(cmd),
-								   cmd->name != NULL ? " a column" : ""),
+								   cmd->subtype == AT_SetUnLogged ||
+								   cmd->subtype == AT_SetAccessMethod ? "" : " a column"),
 						 errhint("Drop the index table and create it anew.")));
-			if (is_fact)
-				refuse_change(relid, cmd);
+			refuse_change(relid, cmd);
 		}
 	}
 	PG_RETURN_VOID();
 }
 
-/* refuse_change: of a column that entries depend on: a rewrite fires no row triggers */
+/*
+ * adopt_restored
+ *		Notes the columns of a fact table whose definitions come from a dump, by
+ *		number, before they can be renamed.
+ */
+static void
+adopt_restored(Oid altered)
+{
+	ListCell   *outer;
+
+	foreach(outer, with_partitions(altered))
+	{
+		Oid			relid = lfirst_oid(outer);
+		Relation	fact;
+		ListCell   *cell;
+
+		if (!catalog_has_fact(relid))
+			continue;
+		fact = try_relation_open(relid, AccessShareLock);
+		if (fact == NULL)
+			continue;
+		foreach(cell, catalog_read(relid, InvalidOid))
+		{
+			StoredDefinition *stored = lfirst(cell);
+
+			if (stored->fact_oid != relid)
+				catalog_update(&stored->row, fact);
+		}
+		relation_close(fact, AccessShareLock);
+	}
+}
+
+/*
+ * refuse_change
+ *		Of a column that entries depend on, which fires no row triggers, in a fact
+ *		table or a partitioned table that one is a partition of.
+ */
 static void
 refuse_change(Oid relid, AlterTableCmd *cmd)
 {
-	Relation	fact = try_relation_open(relid, AccessShareLock);
-	FactDef    *def;
+	bool		of_column = cmd->subtype != AT_SetUnLogged && cmd->subtype != AT_SetAccessMethod;
+	ListCell   *cell;
 
-	if (fact == NULL)
-		return;
-	def = definition_of_fact(fact, relid);
-	if (def->ndefs > 0 &&
-		(cmd->name == NULL ||
-		 bms_is_member(get_attnum(relid, cmd->name) - FirstLowInvalidHeapAttributeNumber, def->used)))
-		ereport(ERROR,
-				(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
-				 errmsg("cannot alter table \"%s\" because index tables depend on it",
-						RelationGetRelationName(fact)),
-				 cmd->name != NULL ?
-				 errdetail("The command would %s column \"%s\".", what_it_changes(cmd), cmd->name) :
-				 errdetail("The command would %s.", what_it_changes(cmd)),
-				 errhint("Drop the index tables first, and create them again afterwards.")));
-	/* ALTER TABLE takes a stronger lock; two that held this one would deadlock. */
-	relation_close(fact, AccessShareLock);
+	foreach(cell, with_partitions(relid))
+	{
+		Relation	fact;
+		FactDef    *def;
+
+		if (!catalog_has_fact(lfirst_oid(cell)) || !triggers_intact(lfirst_oid(cell)))
+			continue;
+		fact = try_relation_open(lfirst_oid(cell), AccessShareLock);
+		if (fact == NULL)
+			continue;
+		def = definition_of_fact(fact, RelationGetRelid(fact));
+		if (def->ndefs > 0 &&
+			(!of_column ||
+			 bms_is_member(get_attnum(RelationGetRelid(fact), cmd->name) -
+						   FirstLowInvalidHeapAttributeNumber, def->used)))
+			ereport(ERROR,
+					(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
+					 errmsg("cannot alter table \"%s\" because index tables depend on it",
+							RelationGetRelationName(fact)),
+					 of_column ?
+					 errdetail("The command would %s column \"%s\".", what_it_changes(cmd), cmd->name) :
+					 errdetail("The command would %s.", what_it_changes(cmd)),
+					 errhint("Drop the index tables first, and create them again afterwards.")));
+		/* ALTER TABLE takes a stronger lock; two that held this one would deadlock. */
+		relation_close(fact, AccessShareLock);
+	}
 }
 
 /* refuse_child: of a fact table, whose triggers would not fire for the child's rows */
@@ -203,6 +312,26 @@ refuse_child(RangeVar *parent)
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("cannot inherit from table \"%s\" because it has index tables", parent->relname),
 				 errdetail("They would have no entries for the rows of a child."),
+				 errhint("Drop the index tables first.")));
+}
+
+/*
+ * refuse_parent
+ *		Statements on a parent do not fire the statement triggers of its children:
+ *		neither the guard of an index table nor, but for partitions, ours.
+ */
+static void
+refuse_parent(RangeVar *child, bool inherits)
+{
+	Oid			relid = RangeVarGetRelid(child, NoLock, true);
+
+	if (OidIsValid(relid) &&
+		(OidIsValid(catalog_fact_of(relid)) ||
+		 (inherits && catalog_has_fact(relid) && catalog_fact_in_use(relid))))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("table \"%s\" cannot have a parent", child->relname),
+				 errdetail("It is an index table, or has index tables."),
 				 errhint("Drop the index tables first.")));
 }
 
@@ -271,6 +400,12 @@ follow(Oid relid, bool fact_altered)
 
 	if (fact == NULL)
 		return;
+	if (!triggers_intact(relid))
+	{
+		/* invalid already, or a dump is being restored, or cleaned away */
+		relation_close(fact, NoLock);
+		return;
+	}
 	def = definition_of_fact(fact, relid);
 	definition_pin(def);
 	PG_TRY();
@@ -287,24 +422,39 @@ follow(Oid relid, bool fact_altered)
 	}
 	PG_END_TRY();
 	relation_close(fact, NoLock);
-	follow_triggers(relid);
 }
 
 /*
  * follow_triggers
  *		Without all of our triggers a fact table's index tables cannot be trusted
- *		any more.
+ *		any more, and an index table not without its guards.
  */
 void
-follow_triggers(Oid fact)
+follow_triggers(Oid relid)
 {
-	ListCell   *cell;
-	Relation	rel;
+	Oid			fact;
 
-	if (!catalog_fact_in_use(fact) || triggers_intact(fact))
+	if (!OidIsValid(relid))
 		return;
-	rel = relation_open(fact, AccessShareLock);
-	foreach(cell, catalog_read(fact, InvalidOid))
+	fact = catalog_fact_of(relid);
+	if (OidIsValid(fact))
+	{
+		if (!guards_intact(relid))
+			invalidate_definitions(catalog_read(InvalidOid, relid), fact,
+								   "Its guards against writes by hand are disabled or gone.");
+	}
+	else if (catalog_has_fact(relid) && !triggers_intact(relid))
+		invalidate_definitions(catalog_read(relid, InvalidOid), relid,
+							   "Triggers that keep it in step are disabled or gone.");
+}
+
+static void
+invalidate_definitions(List *definitions, Oid fact, const char *why)
+{
+	Relation	rel = relation_open(fact, AccessShareLock);
+	ListCell   *cell;
+
+	foreach(cell, definitions)
 	{
 		StoredDefinition *stored = lfirst(cell);
 
@@ -313,8 +463,7 @@ follow_triggers(Oid fact)
 		ereport(WARNING,
 				(errcode(ERRCODE_WARNING),
 				 errmsg("index table \"%s\" is invalid now", get_rel_name(stored->row.index_table)),
-				 errdetail("Triggers that keep it in step with \"%s\" are disabled or gone.",
-						   RelationGetRelationName(rel)),
+				 errdetail("%s", why),
 				 errhint("Drop it and create it again, which puts the triggers back.")));
 		stored->row.state = "invalid";
 		catalog_update(&stored->row, rel);
@@ -409,6 +558,7 @@ follow_owner(IndexDef *def, Relation fact, bool fact_altered)
 				 errmsg("cannot change the owner of index table \"%s\"", def->name),
 				 errdetail("It belongs to the owner of its fact table."),
 				 errhint("Change the owner of \"%s\" instead.", RelationGetRelationName(fact))));
-	run_sql(catalog_owner(), "ALTER TABLE %s OWNER TO %s", quoted_relation(def->relid),
-			quote_identifier(GetUserNameFromId(fact->rd_rel->relowner, false)));
+	/* Not by SQL: names may change hands while we wait for the lock. */
+	LockRelationOid(def->relid, AccessExclusiveLock);
+	ATExecChangeOwner(def->relid, fact->rd_rel->relowner, true, AccessExclusiveLock);
 }

@@ -61,6 +61,7 @@ static bool same_columns(TupleDesc a, TupleDesc b);
 static void close_writer(Writer *w);
 static void new_command(Writer *w);
 static inline int compare_ops(const Op *a, const Op *b, IndexDef *def);
+static void write_op(Writer *w, Op *op, bool alone, bool keep);
 static void sort_ops(IndexDef *def, OpList *list);
 static void queue_insert(Writer *w, HeapTuple tuple);
 static void flush_inserts(Writer *w);
@@ -93,6 +94,7 @@ apply_ops(IndexDef *def, OpList *list, bool keep)
 {
 	Writer		writer;
 	bool		in_order;
+	int			pass;
 	int			i;
 	int			j;
 
@@ -110,29 +112,48 @@ apply_ops(IndexDef *def, OpList *list, bool keep)
 		sort_ops(def, list);
 	new_command(&writer);
 
-	for (i = 0; i < list->n; i = j)
+	if (in_order)
 	{
-		Op		   *op = &list->ops[i];
-
-		j = i + 1;
-		while (!in_order && j < list->n && compare_ops(op, &list->ops[j], def) == 0)
-			op = &list->ops[j++];
-
-		if (op->kind == OP_DELETE)
-			delete_entry(&writer, op->tuple);
-		else if (op->kind == OP_INSERT && j == i + 1)
-			queue_insert(&writer, keep ? heap_copytuple(op->tuple) : op->tuple);
-		else
-			put_entry(&writer, op->tuple);
-		if (in_order)
+		for (i = 0; i < list->n; i++)
 		{
+			write_op(&writer, &list->ops[i], true, keep);
 			flush_inserts(&writer);
 			new_command(&writer);
+		}
+	}
+	else
+	{
+		/*
+		 * What goes, goes first: a user's unique index on the index table must
+		 * not meet the old entry of a row together with the new.
+		 */
+		for (pass = 0; pass < (list->deletes ? 2 : 1); pass++)
+		{
+			for (i = 0; i < list->n; i = j)
+			{
+				for (j = i + 1; j < list->n; j++)
+					if (compare_ops(&list->ops[i], &list->ops[j], def) != 0)
+						break;
+				if (!list->deletes || (list->ops[j - 1].kind == OP_DELETE) == (pass == 0))
+					write_op(&writer, &list->ops[j - 1], j == i + 1, keep);
+			}
 		}
 	}
 	flush_inserts(&writer);
 	close_writer(&writer);
 	return true;
+}
+
+/* write_op: the last operation on an entry; alone if there are no others */
+static void
+write_op(Writer *w, Op *op, bool alone, bool keep)
+{
+	if (op->kind == OP_DELETE)
+		delete_entry(w, op->tuple);
+	else if (op->kind == OP_INSERT && alone)
+		queue_insert(w, keep ? heap_copytuple(op->tuple) : op->tuple);
+	else
+		put_entry(w, op->tuple);
 }
 
 /* compare_ops: by identity; the first two columns are at hand */

@@ -37,6 +37,7 @@ typedef struct OpSet
 {
 	FactDef    *def;			/* pinned; NULL: nothing collected */
 	OpList	   *lists;			/* one for each of its index tables, or NULL */
+	SubTransactionId owner;		/* collected in this subtransaction */
 	MemoryContext cxt;
 } OpSet;
 
@@ -45,10 +46,10 @@ typedef struct Batch
 	Oid			relid;			/* hash key: the fact table */
 	struct Batch *next;			/* of those this transaction has touched */
 	bool		touched;
-	OpSet		pending;		/* collected, by statements of ... */
-	SubTransactionId owner;		/* ... this subtransaction */
+	OpSet		pending;		/* collected by statements under way */
 	SubTransactionId written_in;	/* pending is written, if this one commits */
 	OpSet		now;			/* a row to be written at once */
+	bool		writing;		/* a set is being written */
 	bool		inserted;		/* rows were inserted, the last ... */
 	CommandId	last_insert;	/* ... by this command */
 } Batch;
@@ -58,6 +59,8 @@ static Batch *touched = NULL;
 
 static Batch *get_batch(Oid fact);
 static void write_set(Batch *batch, OpSet *set, bool keep);
+static void refuse_reentry(Batch *batch);
+static void write_lists(OpSet *set, bool keep);
 static void clear_set(Batch *batch, OpSet *set);
 static void at_xact_event(XactEvent event, void *arg);
 static void at_subxact_event(SubXactEvent event, SubTransactionId sub,
@@ -111,7 +114,7 @@ static bool
 collecting(Batch *batch, FactDef *fact)
 {
 	return !IsLogicalWorker() && !fact->is_partition &&
-		(batch->pending.lists == NULL || batch->owner == GetCurrentSubTransactionId());
+		(batch->pending.lists == NULL || batch->pending.owner == GetCurrentSubTransactionId());
 }
 
 /* batch_end_statement: the AFTER STATEMENT trigger fired */
@@ -120,7 +123,7 @@ batch_end_statement(Oid fact)
 {
 	Batch	   *batch = get_batch(fact);
 
-	if (batch->pending.lists != NULL && batch->owner == GetCurrentSubTransactionId())
+	if (batch->pending.lists != NULL && batch->pending.owner == GetCurrentSubTransactionId())
 		write_set(batch, &batch->pending, false);
 }
 
@@ -151,6 +154,7 @@ batch_collect(FactDef *fact, MemoryContext *cxt)
 	Batch	   *batch = get_batch(fact->relid);
 	OpSet	   *set = collecting(batch, fact) ? &batch->pending : &batch->now;
 
+	refuse_reentry(batch);
 	/*
 	 * The definition has been loaded anew while a statement was collecting.
 	 * What it collected goes by the old one.
@@ -161,8 +165,7 @@ batch_collect(FactDef *fact, MemoryContext *cxt)
 	{
 		definition_pin(fact);
 		set->def = fact;
-		if (set == &batch->pending)
-			batch->owner = GetCurrentSubTransactionId();
+		set->owner = GetCurrentSubTransactionId();
 		set->lists = MemoryContextAllocZero(set->cxt, sizeof(OpList) * fact->ndefs);
 	}
 	*cxt = set->cxt;
@@ -223,13 +226,49 @@ batch_inserted_since(Oid fact, CommandId cid)
 	return batch->inserted && batch->last_insert >= cid;
 }
 
+/*
+ * refuse_reentry
+ *		An index that a user has put on an index table may call functions, but they
+ *		must not come back here.
+ */
+static void
+refuse_reentry(Batch *batch)
+{
+	if (batch->writing)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_IN_USE),
+				 errmsg("cannot write a fact table while its index tables are being written"),
+				 errhint("An index on an index table must not call functions that write.")));
+}
+
+/* write_set: writes what a set has collected; with keep it stays */
 static void
 write_set(Batch *batch, OpSet *set, bool keep)
 {
-	int			i;
-
 	if (set->lists == NULL)
 		return;
+	refuse_reentry(batch);
+	batch->writing = true;
+	PG_TRY();
+	{
+		write_lists(set, keep);
+	}
+	PG_CATCH();
+	{
+		batch->writing = false;
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+	batch->writing = false;
+	if (!keep)
+		clear_set(batch, set);
+}
+
+static void
+write_lists(OpSet *set, bool keep)
+{
+	int			i;
+
 	for (i = 0; i < set->def->ndefs; i++)
 	{
 		OpList	   *list = &set->lists[i];
@@ -239,8 +278,6 @@ write_set(Batch *batch, OpSet *set, bool keep)
 		if (apply_ops(set->def->defs[i], list, keep) && list->skipped > 0)
 			catalog_count_skipped(set->def->defs[i]->relid, list->skipped);
 	}
-	if (!keep)
-		clear_set(batch, set);
 }
 
 static void
@@ -299,20 +336,21 @@ at_subxact_event(SubXactEvent event, SubTransactionId sub, SubTransactionId pare
 	{
 		if (event == SUBXACT_EVENT_ABORT_SUB)
 		{
-			clear_set(batch, &batch->now);
-			if (batch->pending.lists != NULL && batch->owner == sub)
+			if (batch->now.lists != NULL && batch->now.owner == sub)
+				clear_set(batch, &batch->now);
+			if (batch->pending.lists != NULL && batch->pending.owner == sub)
 				clear_set(batch, &batch->pending);
 			else if (batch->written_in == sub)
 				batch->written_in = InvalidSubTransactionId;
 		}
 		else
 		{
-			if (batch->owner == sub)
-				batch->owner = parent;
+			if (batch->pending.owner == sub)
+				batch->pending.owner = parent;
 			if (batch->written_in == sub)
 			{
 				batch->written_in = parent;
-				if (batch->owner == parent)
+				if (batch->pending.owner == parent)
 					clear_set(batch, &batch->pending);
 			}
 		}

@@ -154,14 +154,16 @@ cast_text(Cast *cast, char *str, int len, Datum *result, Mismatch *why)
 /*
  * cast_column
  *		The same for a cast of a plain column; false with no reason if the result
- *		is NULL.  Sound for expressions of the server's own functions; where
- *		others are called, the caller must let the error end the transaction.
+ *		is NULL.  Errors of functions that are not the server's own are not caught.
  */
 bool
 cast_column(RowExpression *expr, TupleTableSlot *row, Datum *result, Mismatch *why)
 {
 	MemoryContext cxt = CurrentMemoryContext;
 	volatile bool ok = false;
+
+	if (expression_is_foreign(expr))
+		return expression_eval(expr, row, result);
 
 	PG_TRY();
 	{

@@ -233,6 +233,11 @@ read_row(HeapTuple tuple, TupleDesc desc)
 	Datum		values[DEF_NATTS];
 	bool		isnull[DEF_NATTS];
 
+	if (desc->natts != DEF_NATTS)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("the library and the catalog of indextable are of different versions"),
+				 errhint("Run ALTER EXTENSION indextable UPDATE.")));
 	heap_deform_tuple(tuple, desc, values, isnull);
 	stored->xmin = HeapTupleHeaderGetXmin(tuple->t_data);
 	stored->fact_oid = DatumGetObjectId(values[DEF_FACT_OID - 1]);

@@ -20,6 +20,7 @@
 #include "catalog/index.h"
 #include "catalog/pg_am.h"
 #include "catalog/pg_collation.h"
+#include "catalog/pg_inherits.h"
 #include "catalog/pg_opclass.h"
 #include "catalog/pg_type.h"
 #include "commands/defrem.h"
@@ -44,12 +45,14 @@ static uint64 invalidations = 0;
 
 static const char **column_names(Relation fact, StoredDefinition *stored);
 static FactDef *load(Relation fact);
+static Oid	cached_fact_of(Oid index_table);
 static FactDef *make_fact(Relation fact, MemoryContext cxt);
 static IndexDef *make_index(FactDef *factdef, Relation fact, DefinitionRow *row,
 							Relation rel, const char **column_names);
 static bool has_type(TupleDesc desc, AttrNumber attno, Oid type, int32 typmod);
 static void prepare_sort(SortSupport sort, Oid type, Oid collation, bool abbreviate);
 static bool attach_primary_key(IndexDef *def, Relation rel);
+static bool same_equality(Oid a, Oid b);
 static AttrNumber *live_columns(TupleDesc desc, int *n);
 static void resolve_field(Field *field, IndexDef *def, Relation fact, Form_pg_attribute column,
 						  const char **column_names);
@@ -57,6 +60,7 @@ static void check_field(Field *field, IndexDef *def, bool is_key);
 pg_noreturn static void not_as_created(Oid index_table, Relation fact, const char *why);
 static bool same_primary_key(FactDef *factdef, Relation fact, StoredDefinition *stored,
 							 const char **names);
+static bool calls_users_functions(IndexDef *def);
 static AttrNumber named_column(Relation fact, const char *name, const char **column_names);
 static void equality_key(ScanKey key, AttrNumber attno, Oid type, Oid collation, MemoryContext cxt);
 static void invalidate(Datum arg, Oid relid);
@@ -185,6 +189,29 @@ definition_of_fact(Relation fact, Oid root)
 	return entry->def;
 }
 
+/* cached_fact_of: the fact table of an index table, by the cache alone */
+static Oid
+cached_fact_of(Oid index_table)
+{
+	HASH_SEQ_STATUS seq;
+	CacheEntry *entry;
+	int			i;
+
+	hash_seq_init(&seq, cache);
+	while ((entry = hash_seq_search(&seq)) != NULL)
+	{
+		for (i = 0; entry->def != NULL && i < entry->def->ndefs; i++)
+		{
+			if (entry->def->defs[i]->relid == index_table)
+			{
+				hash_seq_term(&seq);
+				return entry->relid;
+			}
+		}
+	}
+	return InvalidOid;
+}
+
 /*
  * definition_of_index_table
  *		The definition of an index table and that of its fact table, which it
@@ -193,12 +220,10 @@ definition_of_fact(Relation fact, Oid root)
 IndexDef *
 definition_of_index_table(Oid index_table, FactDef **factdef)
 {
-	static Oid	last_index = InvalidOid;
-	static Oid	last_fact = InvalidOid;
-	Oid			relid = last_index == index_table ? last_fact : InvalidOid;
+	Oid			relid = cached_fact_of(index_table);
 	int			attempt;
 
-	/* What is remembered may be out of date: then the loop finds nothing. */
+	/* What is cached may be out of date: then the first attempt finds nothing. */
 	for (attempt = 0; attempt < 2; attempt++)
 	{
 		Relation	fact;
@@ -212,14 +237,8 @@ definition_of_index_table(Oid index_table, FactDef **factdef)
 			*factdef = definition_of_fact(fact, relid);
 			relation_close(fact, NoLock);
 			for (i = 0; i < (*factdef)->ndefs; i++)
-			{
 				if ((*factdef)->defs[i]->relid == index_table)
-				{
-					last_index = index_table;
-					last_fact = relid;
 					return (*factdef)->defs[i];
-				}
-			}
 		}
 		relid = InvalidOid;
 	}
@@ -269,9 +288,9 @@ load(Relation fact)
 	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable definition",
 											  ALLOCSET_SMALL_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(cxt);
+	uint64		seen = invalidations;
 	FactDef    *factdef = make_fact(fact, cxt);
 	List	   *stored = catalog_read(RelationGetRelid(fact), InvalidOid);
-	uint64		seen = invalidations;
 	ListCell   *cell;
 	int			i;
 
@@ -299,6 +318,7 @@ load(Relation fact)
 		relation_close(rel, AccessShareLock);
 		factdef->defs[factdef->ndefs++] = def;
 		factdef->used = bms_add_members(factdef->used, definition_columns(def));
+		factdef->foreign |= calls_users_functions(def);
 	}
 	for (i = -1; (i = bms_next_member(factdef->used, i)) >= 0;)
 		factdef->max_attno = i + FirstLowInvalidHeapAttributeNumber;
@@ -352,7 +372,7 @@ make_fact(Relation fact, MemoryContext cxt)
 	factdef->relid = RelationGetRelid(fact);
 	factdef->name = pstrdup(RelationGetRelationName(fact));
 	factdef->owner = fact->rd_rel->relowner;
-	factdef->is_partition = fact->rd_rel->relispartition;
+	factdef->is_partition = fact->rd_rel->relispartition || has_superclass(factdef->relid);
 
 	index = primary_key_of(fact, AccessShareLock);
 	if (index == NULL)
@@ -500,9 +520,12 @@ make_index(FactDef *factdef, Relation fact, DefinitionRow *row, Relation rel,
 	def->pk_attno = palloc(sizeof(AttrNumber) * factdef->npk);
 	for (k = 0; k < factdef->npk; k++)
 	{
+		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(fact), factdef->pk_attno[k] - 1);
+
 		for (i = 0; i < def->nkeys; i++)
 			if (def->fields[i].fact_attno == factdef->pk_attno[k] &&
-				def->fields[i].convert == NULL)
+				def->fields[i].convert == NULL &&
+				same_equality(def->fields[i].collation, att->attcollation))
 				break;
 		def->pk_attno[k] = i < def->nkeys ? def->fields[i].attno : ++attno;
 	}
@@ -530,6 +553,14 @@ make_index(FactDef *factdef, Relation fact, DefinitionRow *row, Relation rel,
 	if (row->filter != NULL)
 		def->filter = expression_compile(fact, row->filter, BOOLOID, -1, column_names);
 	return def;
+}
+
+/* same_equality: whether two collations agree on which texts are equal */
+static bool
+same_equality(Oid a, Oid b)
+{
+	return a == b || (OidIsValid(a) && OidIsValid(b) &&
+					  get_collation_isdeterministic(a) && get_collation_isdeterministic(b));
 }
 
 /*
@@ -648,6 +679,17 @@ live_columns(TupleDesc desc, int *n)
 		if (!TupleDescAttr(desc, i)->attisdropped)
 			live[(*n)++] = i + 1;
 	return live;
+}
+
+static bool
+calls_users_functions(IndexDef *def)
+{
+	int			i;
+
+	for (i = 0; i < def->nkeys + def->nincludes; i++)
+		if (def->fields[i].convert != NULL && expression_is_foreign(def->fields[i].convert))
+			return true;
+	return def->filter != NULL && expression_is_foreign(def->filter);
 }
 
 /* definition_columns: the fact table's columns that entries depend on, offset */

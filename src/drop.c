@@ -11,6 +11,7 @@
  */
 #include "postgres.h"
 
+#include "catalog/dependency.h"
 #include "catalog/namespace.h"
 #include "commands/event_trigger.h"
 #include "indextable.h"
@@ -24,7 +25,7 @@ PG_FUNCTION_INFO_V1(indextable_drop);
 PG_FUNCTION_INFO_V1(indextable_on_drop);
 
 static void check_dropped_triggers(Node *command);
-static void forget(Oid relid, bool wait);
+static void forget(Oid relid, bool wait, DropBehavior behavior);
 
 Datum
 indextable_drop(PG_FUNCTION_ARGS)
@@ -50,7 +51,7 @@ indextable_drop(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_UNDEFINED_TABLE),
 				 errmsg("the index table was dropped concurrently")));
 	run_sql(InvalidOid, "DROP TABLE %s", quoted_relation(relid));
-	forget(relid, true);		/* where event triggers do not fire */
+	forget(relid, true, DROP_RESTRICT); /* where event triggers do not fire */
 	PG_RETURN_VOID();
 }
 
@@ -62,6 +63,7 @@ Datum
 indextable_on_drop(PG_FUNCTION_ARGS)
 {
 	List	   *dropped;
+	Node	   *command;
 	ListCell   *cell;
 
 	if (!CALLED_AS_EVENT_TRIGGER(fcinfo))
@@ -71,9 +73,12 @@ indextable_on_drop(PG_FUNCTION_ARGS)
 						IT_SCHEMA ".on_drop")));
 
 	dropped = event_trigger_relations("pg_catalog.pg_event_trigger_dropped_objects()", false);
+	command = ((EventTriggerData *) fcinfo->context)->parsetree;
 	foreach(cell, dropped)
-		forget(lfirst_oid(cell), false);
-	check_dropped_triggers(((EventTriggerData *) fcinfo->context)->parsetree);
+		forget(lfirst_oid(cell), false,
+			   IsA(command, DropStmt) ? ((DropStmt *) command)->behavior :
+			   IsA(command, DropOwnedStmt) ? ((DropOwnedStmt *) command)->behavior : DROP_RESTRICT);
+	check_dropped_triggers(command);
 	PG_RETURN_VOID();
 }
 
@@ -90,16 +95,17 @@ check_dropped_triggers(Node *command)
 		List	   *name = lfirst(cell);
 		Oid			relid;
 
+		if (!is_our_trigger(strVal(llast(name))))
+			continue;
 		name = list_truncate(list_copy(name), list_length(name) - 1);
 		relid = RangeVarGetRelid(makeRangeVarFromNameList(name), NoLock, true);
-		if (OidIsValid(relid) && catalog_has_fact(relid))
-			follow_triggers(relid);
+		follow_triggers(relid);
 	}
 }
 
 /* forget: a relation that is gone, if it was ours; wait as in triggers_remove() */
 static void
-forget(Oid relid, bool wait)
+forget(Oid relid, bool wait, DropBehavior behavior)
 {
 	Oid			fact = catalog_forget_index_table(relid);
 	ListCell   *cell;
@@ -112,7 +118,12 @@ forget(Oid relid, bool wait)
 		Oid			index_table = ((StoredDefinition *) lfirst(cell))->row.index_table;
 
 		if (SearchSysCacheExists1(RELOID, ObjectIdGetDatum(index_table)))
-			run_sql(catalog_owner(), "DROP TABLE %s", quoted_relation(index_table));
+		{
+			ObjectAddress object;
+
+			ObjectAddressSet(object, RelationRelationId, index_table);
+			performDeletion(&object, behavior, PERFORM_DELETION_INTERNAL);
+		}
 		catalog_forget_index_table(index_table);
 	}
 	if (!OidIsValid(fact) || !SearchSysCacheExists1(RELOID, ObjectIdGetDatum(fact)))

@@ -39,11 +39,13 @@ struct RowExpr_
 	ExprContext *econtext;
 	Oid			owner;
 	bool		foreign;		/* calls functions that are not the server's own */
+	bool		busy;			/* is being evaluated; only kept if foreign */
 };
 
 static Node *parse_over_fact(Relation fact, const char *text, Oid type, int32 typmod,
 							 const char **column_names);
 static void check_columns(Relation fact, Node *expr);
+static bool eval_foreign(RowExpression *expr, TupleTableSlot *row, Datum *result);
 static bool calls_foreign(Node *node, void *context);
 
 /*
@@ -142,16 +144,50 @@ expression_is_foreign(RowExpression *expr)
 bool
 expression_eval(RowExpression *expr, TupleTableSlot *row, Datum *result)
 {
-	Caller		caller;
 	bool		isnull;
 
+	if (expr->foreign)
+		return eval_foreign(expr, row, result);
 	expr->econtext->ecxt_scantuple = row;
-	if (expr->foreign)
-		become_owner(&caller, expr->owner);
 	*result = ExecEvalExpr(expr->state, expr->econtext, &isnull);
-	if (expr->foreign)
-		become_caller(&caller);
 	return !isnull;
+}
+
+/*
+ * eval_foreign
+ *		The same as the owner.  A function of a user may write the fact table, and
+ *		so come here again: then with an expression state of its own.
+ */
+static bool
+eval_foreign(RowExpression *expr, TupleTableSlot *row, Datum *result)
+{
+	RowExpression own = *expr;
+	Caller		caller;
+	volatile bool found = false;
+
+	own.foreign = false;
+	become_owner(&caller, expr->owner);
+	if (expr->busy)
+	{
+		own.econtext = CreateStandaloneExprContext();
+		own.state = ExecInitExpr(expr->expr, NULL);
+		found = expression_eval(&own, row, result);
+	}
+	else
+	{
+		expr->busy = true;
+		PG_TRY();
+		{
+			found = expression_eval(&own, row, result);
+		}
+		PG_FINALLY();
+		{
+			expr->busy = false;
+		}
+		PG_END_TRY();
+	}
+	become_caller(&caller);
+	return found;
 }
 
 /* expression_columns: the fact table's columns it reads, offset as pull_varattnos() does */
@@ -286,6 +322,12 @@ calls_foreign(Node *node, void *context)
 		case T_CoerceViaIO:
 		case T_ConvertRowtypeExpr:
 		case T_RowExpr:
+#if PG_VERSION_NUM >= 160000
+		case T_JsonConstructorExpr:
+#endif
+#if PG_VERSION_NUM >= 170000
+		case T_JsonExpr:
+#endif
 			if (exprType(node) >= FirstNormalObjectId)
 				return true;	/* so may what it is made of */
 			break;

@@ -215,6 +215,7 @@ typedef struct FactDef
 	Oid			owner;
 	bool		registered;		/* in the catalog, with or without index tables */
 	bool		is_partition;	/* rows may come without our statement trigger */
+	bool		foreign;		/* making entries calls functions of users */
 	int			npk;
 	AttrNumber *pk_attno;
 	Bitmapset  *pk_columns;		/* the same, offset as in used */
@@ -402,7 +403,7 @@ extern void layout_demote(IndexDef *def);
 
 /* ---- alter.c: what follows when tables are altered ---- */
 
-extern void follow_triggers(Oid fact);
+extern void follow_triggers(Oid relid);
 
 /* ---- build.c: fills an index table under a lock ---- */
 
@@ -412,6 +413,8 @@ extern bool build_index_table(IndexDef *def, Relation fact, Relation index_table
 
 extern void triggers_install(Oid fact);
 extern bool triggers_intact(Oid fact);
+extern bool guards_intact(Oid index_table);
+extern bool is_our_trigger(const char *name);
 extern bool triggers_remove(Oid fact, bool wait);
 extern void triggers_guard(Oid index_table);
 extern Oid	guard_lifted;			/* the index table that may be truncated */

@@ -20,6 +20,7 @@
 #include "catalog/heap.h"
 #include "catalog/pg_collation.h"
 #include "catalog/pg_type.h"
+#include "commands/tablespace.h"
 #include "indextable.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
@@ -231,6 +232,7 @@ layout_demote(IndexDef *def)
 	Relation	rel;
 	Relation	index;
 	char	   *constraint;
+	char	   *tablespace = NULL;
 	bool		covers;
 
 	if (!lock_if_exists(def->relid, AccessExclusiveLock))
@@ -239,6 +241,9 @@ layout_demote(IndexDef *def)
 	index = primary_key_of(rel, AccessShareLock);
 	covers = index != NULL && layout_covers(def, index);
 	constraint = covers ? pstrdup(quote_identifier(RelationGetRelationName(index))) : NULL;
+	if (covers)
+		tablespace = get_tablespace_name(OidIsValid(index->rd_rel->reltablespace) ?
+										 index->rd_rel->reltablespace : MyDatabaseTableSpace);
 	if (index != NULL)
 		index_close(index, NoLock);
 	table_close(rel, NoLock);
@@ -249,6 +254,8 @@ layout_demote(IndexDef *def)
 			(errmsg("rebuilding the primary key of index table \"%s\" without its included fields",
 					def->name),
 			 errdetail("An entry is too long to be in an index whole. Index-only scans of included fields end.")));
-	run_sql(catalog_owner(), "ALTER TABLE %s DROP CONSTRAINT %s, ADD %s",
-			quoted_relation(def->relid), constraint, layout_primary_key(def, false));
+	/* In the old one's place, wherever the writer's default_tablespace points to. */
+	run_sql(catalog_owner(), "ALTER TABLE %s DROP CONSTRAINT %s, ADD %s USING INDEX TABLESPACE %s",
+			quoted_relation(def->relid), constraint, layout_primary_key(def, false),
+			quote_identifier(tablespace));
 }

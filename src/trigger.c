@@ -39,7 +39,8 @@ typedef struct Version
 	int		   *skipped;		/* entries left out, by index table */
 } Version;
 
-static void maintain_row(TriggerData *trigdata);
+static void maintain_row_held(TriggerData *trigdata);
+static void maintain_row(TriggerData *trigdata, FactDef *volatile *held);
 static void maintain_truncate(Relation fact);
 static void truncate_index_table(Oid relid);
 static FactDef *definition(Relation fact);
@@ -64,7 +65,12 @@ indextable_maintain(PG_FUNCTION_ARGS)
 						IT_SCHEMA ".maintain")));
 
 	if (TRIGGER_FIRED_AFTER(trigdata->tg_event) && TRIGGER_FIRED_FOR_ROW(trigdata->tg_event))
-		maintain_row(trigdata);
+	{
+		if (definition(trigdata->tg_relation)->foreign)
+			maintain_row_held(trigdata);
+		else
+			maintain_row(trigdata, NULL);
+	}
 	else if (TRIGGER_FIRED_BY_TRUNCATE(trigdata->tg_event))
 		maintain_truncate(trigdata->tg_relation);
 	else
@@ -88,8 +94,34 @@ definition(Relation fact)
 	return def;
 }
 
+/*
+ * maintain_row_held
+ *		The same where functions of users are called, which may do anything: a
+ *		nested statement could have the definition loaded anew.
+ */
 static void
-maintain_row(TriggerData *trigdata)
+maintain_row_held(TriggerData *trigdata)
+{
+	FactDef    *volatile held = NULL;
+
+	PG_TRY();
+	{
+		maintain_row(trigdata, &held);
+	}
+	PG_CATCH();
+	{
+		if (held != NULL)
+			definition_unpin(held);
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+	if (held != NULL)
+		definition_unpin(held);
+}
+
+/* maintain_row: an AFTER ROW event; keeps the definition pinned if held is given */
+static void
+maintain_row(TriggerData *trigdata, FactDef *volatile *held)
 {
 	Relation	fact = trigdata->tg_relation;
 	TupleTableSlot *old = NULL;
@@ -119,6 +151,13 @@ maintain_row(TriggerData *trigdata)
 	do
 	{
 		def = definition(fact);
+		if (held != NULL && *held != def)
+		{
+			if (*held != NULL)
+				definition_unpin(*held);
+			definition_pin(def);
+			*held = def;
+		}
 		if (def->ndefs == 0)
 			return;
 		if (old != NULL && new != NULL && nothing_changed(def, old, new, def->used))

@@ -20,6 +20,9 @@
 
 PG_FUNCTION_INFO_V1(indextable_guard);
 
+#define GUARD		"indextable_guard"
+#define GUARD_ROW	"indextable_guard_row"
+
 Oid			guard_lifted = InvalidOid;
 
 static const struct
@@ -33,9 +36,9 @@ static const struct
 	{"indextable_truncate", "AFTER TRUNCATE", "STATEMENT"},
 };
 
-/* has_trigger: whether a table has a trigger of ours, always enabled */
+/* has_trigger: whether a table has a trigger of ours, enabled as we do it */
 static bool
-has_trigger(Oid relid, const char *name)
+has_trigger(Oid relid, const char *name, char enabled)
 {
 	Relation	rel = relation_open(relid, AccessShareLock);
 	bool		found = false;
@@ -46,11 +49,33 @@ has_trigger(Oid relid, const char *name)
 		Trigger    *trigger = &rel->trigdesc->triggers[i];
 
 		if (strcmp(trigger->tgname, name) == 0)
-			found = trigger->tgenabled == TRIGGER_FIRES_ALWAYS &&
+			found = trigger->tgenabled == enabled &&
 				get_func_namespace(trigger->tgfoid) == get_namespace_oid(IT_SCHEMA, false);
 	}
 	relation_close(rel, NoLock);
 	return found;
+}
+
+/* guards_intact: whether an index table refuses writes by hand */
+bool
+guards_intact(Oid index_table)
+{
+	return has_trigger(index_table, GUARD, TRIGGER_FIRES_ON_ORIGIN) &&
+		has_trigger(index_table, GUARD_ROW, TRIGGER_FIRES_ON_ORIGIN);
+}
+
+/* is_our_trigger: whether a trigger of ours goes by this name */
+bool
+is_our_trigger(const char *name)
+{
+	Size		i;
+
+	if (strcmp(name, GUARD) == 0 || strcmp(name, GUARD_ROW) == 0)
+		return true;
+	for (i = 0; i < lengthof(fact_triggers); i++)
+		if (strcmp(fact_triggers[i].name, name) == 0)
+			return true;
+	return false;
 }
 
 /* triggers_intact: whether a fact table has all of our triggers */
@@ -60,7 +85,7 @@ triggers_intact(Oid fact)
 	Size		i;
 
 	for (i = 0; i < lengthof(fact_triggers); i++)
-		if (!has_trigger(fact, fact_triggers[i].name))
+		if (!has_trigger(fact, fact_triggers[i].name, TRIGGER_FIRES_ALWAYS))
 			return false;
 	return true;
 }
@@ -83,7 +108,7 @@ triggers_install(Oid fact)
 
 	for (i = 0; i < lengthof(fact_triggers); i++)
 	{
-		if (has_trigger(fact, fact_triggers[i].name))
+		if (has_trigger(fact, fact_triggers[i].name, TRIGGER_FIRES_ALWAYS))
 			continue;
 		run_sql(owner, "CREATE OR REPLACE TRIGGER %s %s ON %s FOR EACH %s EXECUTE FUNCTION " IT_SCHEMA ".maintain()",
 				fact_triggers[i].name, fact_triggers[i].event, table, fact_triggers[i].level);
@@ -137,10 +162,10 @@ triggers_guard(Oid index_table)
 {
 	char	   *table = quoted_relation(index_table);
 
-	run_sql(catalog_owner(), "CREATE TRIGGER indextable_guard"
+	run_sql(catalog_owner(), "CREATE TRIGGER " GUARD
 			" BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s"
 			" FOR EACH STATEMENT EXECUTE FUNCTION " IT_SCHEMA ".guard()", table);
-	run_sql(catalog_owner(), "CREATE TRIGGER indextable_guard_row"
+	run_sql(catalog_owner(), "CREATE TRIGGER " GUARD_ROW
 			" BEFORE INSERT OR UPDATE OR DELETE ON %s"
 			" FOR EACH ROW EXECUTE FUNCTION " IT_SCHEMA ".guard()", table);
 }

@@ -120,7 +120,7 @@ DELETE FROM fact WHERE id > 500;
 UPDATE fact SET doc = doc || '{"k": "w"}' WHERE id BETWEEN 60 AND 65;
 SELECT * FROM differences();
 DROP TRIGGER zz_nest ON fact;
--- triggers of every kind that write the same rows and others of the statement (HAZARDS S01)
+-- triggers of every kind that write the same rows and others of the statement
 CREATE FUNCTION other() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
 	IF pg_trigger_depth() = 1 THEN

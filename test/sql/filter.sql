@@ -47,6 +47,21 @@ ALTER TABLE doc RENAME "Odd Name" TO odd;
 INSERT INTO doc VALUES (10, '{"k": "j", "n": 10}', true, 'x');
 SELECT * FROM live WHERE id = 10;
 SELECT * FROM odd WHERE id = 10;
+-- a filter's function that writes the fact table itself, whatever it is marked as
+CREATE TABLE loop (id int PRIMARY KEY, doc jsonb);
+CREATE FUNCTION write_loop(int) RETURNS boolean LANGUAGE plpgsql VOLATILE AS $$BEGIN
+	IF $1 BETWEEN 1 AND 3 THEN
+		INSERT INTO filter.loop VALUES ($1 + 100, '{"k": "nested"}') ON CONFLICT DO NOTHING;
+		ANALYZE filter.loop_k;
+		UPDATE filter.loop SET doc = '{"k": "changed"}' WHERE id = $1 + 100;
+	END IF;
+	RETURN true; END$$;
+CREATE FUNCTION calls_it(int) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$SELECT filter.write_loop($1)$$;
+CREATE FUNCTION keeps(int) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $$BEGIN RETURN filter.calls_it($1); END$$;
+SELECT indextable.create('loop_k', 'loop', '{k}', filter => 'filter.keeps(id) AND id <> 2');
+INSERT INTO loop SELECT i, jsonb_build_object('k', 'outer' || i) FROM generate_series(1, 5) i;
+SELECT * FROM loop_k ORDER BY id;
+SELECT * FROM pg_temp.oracle('loop_k', $$SELECT doc ->> 'k', id FROM loop WHERE id <> 2$$);
 
 SELECT * FROM pg_temp.oracle('live', $$SELECT doc ->> 'k', id FROM doc WHERE doc ->> 'k' IS NOT NULL AND is_live$$);
 SELECT * FROM pg_temp.oracle('big', $$SELECT doc ->> 'k', id FROM doc WHERE doc ->> 'k' IS NOT NULL AND jsonb_typeof(doc -> 'n') = 'number' AND (doc ->> 'n')::int > 3$$);
