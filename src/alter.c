@@ -42,7 +42,7 @@ static void follow_names(IndexDef *def, Relation fact);
 static List *present_specs(Field *fields, int n, Relation fact);
 static bool same_strings(List *a, List *b);
 static void invalidate_definitions(List *definitions, Oid fact, const char *why);
-static void follow_owner(IndexDef *def, Relation fact, bool fact_altered);
+static void follow_owner(Oid index_table, Relation fact, bool change);
 
 /*
  * indextable_on_alter
@@ -396,25 +396,29 @@ static void
 follow(Oid relid, bool fact_altered)
 {
 	Relation	fact = try_relation_open(relid, AccessShareLock);
+	bool		intact;
 	FactDef    *def;
+	ListCell   *cell;
 
 	if (fact == NULL)
 		return;
-	if (!triggers_intact(relid))
+	/* Without our triggers: invalid already, or being restored, or cleaned away. */
+	intact = triggers_intact(relid);
+	foreach(cell, catalog_read(relid, InvalidOid))
+		follow_owner(((StoredDefinition *) lfirst(cell))->row.index_table, fact,
+					 fact_altered || !intact);
+	if (!intact)
 	{
-		/* invalid already, or a dump is being restored, or cleaned away */
 		relation_close(fact, NoLock);
 		return;
 	}
+
 	def = definition_of_fact(fact, relid);
 	definition_pin(def);
 	PG_TRY();
 	{
 		for (int i = 0; i < def->ndefs; i++)
-		{
 			follow_names(def->defs[i], fact);
-			follow_owner(def->defs[i], fact, fact_altered);
-		}
 	}
 	PG_FINALLY();
 	{
@@ -541,9 +545,9 @@ same_strings(List *a, List *b)
 
 /* follow_owner: an index table belongs to the owner of its fact table */
 static void
-follow_owner(IndexDef *def, Relation fact, bool fact_altered)
+follow_owner(Oid index_table, Relation fact, bool change)
 {
-	Relation	rel = try_relation_open(def->relid, AccessShareLock);
+	Relation	rel = try_relation_open(index_table, AccessShareLock);
 	Oid			owner;
 
 	if (rel == NULL)
@@ -552,13 +556,13 @@ follow_owner(IndexDef *def, Relation fact, bool fact_altered)
 	relation_close(rel, NoLock);
 	if (owner == fact->rd_rel->relowner)
 		return;
-	if (!fact_altered)
+	if (!change)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("cannot change the owner of index table \"%s\"", def->name),
+				 errmsg("cannot change the owner of index table \"%s\"", get_rel_name(index_table)),
 				 errdetail("It belongs to the owner of its fact table."),
 				 errhint("Change the owner of \"%s\" instead.", RelationGetRelationName(fact))));
 	/* Not by SQL: names may change hands while we wait for the lock. */
-	LockRelationOid(def->relid, AccessExclusiveLock);
-	ATExecChangeOwner(def->relid, fact->rd_rel->relowner, true, AccessExclusiveLock);
+	LockRelationOid(index_table, AccessExclusiveLock);
+	ATExecChangeOwner(index_table, fact->rd_rel->relowner, true, AccessExclusiveLock);
 }

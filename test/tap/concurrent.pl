@@ -106,7 +106,7 @@ for my $level ('READ COMMITTED', 'REPEATABLE READ', 'SERIALIZABLE')
 	my $load = IPC::Run::start(
 		[
 			'pgbench', '-n', '-c', 8, '-j', 2, '-T', $seconds, '--max-tries=1000',
-			'-f', "$script.single\@1", '-f', "$file\@1", '-d' => $node->connstr('postgres')
+			'-f', "$script.single\@1", '-f', "$file\@1", $node->connstr('postgres')
 		],
 		'>&' => \$log);
 	($samples, $bad) = (0, '');

@@ -30,7 +30,7 @@ sub until_true { my ($query) = @_; return $node->poll_query_until('postgres', $q
 sub load
 {
 	my ($output) = @_;
-	return IPC::Run::start([ 'pgbench', '-n', '-c', 4, '-T', 120, '-f', $script, '-d' => $node->connstr('postgres') . ' application_name=pgbench' ], '>&' => $output,
+	return IPC::Run::start([ 'pgbench', '-n', '-c', 4, '-T', 120, '-f', $script, $node->connstr('postgres') . ' application_name=pgbench' ], '>&' => $output,
 		IPC::Run::timeout(180));
 }
 
