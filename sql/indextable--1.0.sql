@@ -148,7 +148,7 @@ COMMENT ON EVENT TRIGGER indextable_on_alter IS
 'Follows renames and a new owner of fact tables, and refuses what would make an index table wrong';
 
 CREATE EVENT TRIGGER indextable_before_alter ON ddl_command_start
-WHEN TAG IN ('CREATE TABLE', 'ALTER TABLE', 'ALTER VIEW', 'ALTER MATERIALIZED VIEW', 'ALTER FOREIGN TABLE')
+WHEN TAG IN ('CREATE TABLE', 'CREATE SCHEMA', 'CREATE FOREIGN TABLE', 'ALTER TABLE', 'ALTER VIEW', 'ALTER MATERIALIZED VIEW', 'ALTER FOREIGN TABLE')
 EXECUTE FUNCTION indextable.before_alter();
 COMMENT ON EVENT TRIGGER indextable_before_alter IS
 'Refuses what upkeep would not see: a rewrite of the columns that entries depend on, children of fact tables, foreign keys to index tables';

@@ -28,6 +28,7 @@
 PG_FUNCTION_INFO_V1(indextable_on_alter);
 PG_FUNCTION_INFO_V1(indextable_before_alter);
 
+static void check_new_table(CreateStmt *stmt);
 static void adopt_restored(Oid altered);
 static void refuse_change(Oid relid, AlterTableCmd *cmd);
 static void refuse_child(RangeVar *parent);
@@ -183,14 +184,13 @@ indextable_before_alter(PG_FUNCTION_ARGS)
 						IT_SCHEMA ".before_alter")));
 
 	command = trigdata->parsetree;
-	if (IsA(command, CreateStmt))
+	if (IsA(command, CreateStmt) || IsA(command, CreateForeignTableStmt))
+		check_new_table((CreateStmt *) command);
+	else if (IsA(command, CreateSchemaStmt))
 	{
-		CreateStmt *stmt = (CreateStmt *) command;
-
-		if (stmt->partbound == NULL)
-			foreach(cell, stmt->inhRelations)
-				refuse_child(lfirst(cell));
-		refuse_references(stmt->tableElts);
+		foreach(cell, ((CreateSchemaStmt *) command)->schemaElts)
+			if (IsA(lfirst(cell), CreateStmt))
+				check_new_table(lfirst(cell));
 	}
 	else if (IsA(command, RenameStmt) && ((RenameStmt *) command)->relation != NULL)
 		adopt_restored(RangeVarGetRelid(((RenameStmt *) command)->relation, NoLock, true));
@@ -228,6 +228,18 @@ indextable_before_alter(PG_FUNCTION_ARGS)
 		}
 	}
 	PG_RETURN_VOID();
+}
+
+/* check_new_table: a foreign table's statement begins with that of a table */
+static void
+check_new_table(CreateStmt *stmt)
+{
+	ListCell   *cell;
+
+	if (stmt->partbound == NULL)
+		foreach(cell, stmt->inhRelations)
+			refuse_child(lfirst(cell));
+	refuse_references(stmt->tableElts);
 }
 
 /*
@@ -301,13 +313,24 @@ refuse_change(Oid relid, AlterTableCmd *cmd)
 	}
 }
 
-/* refuse_child: of a fact table, whose triggers would not fire for the child's rows */
+/*
+ * refuse_child
+ *		Of a fact table, whose triggers would not fire for the child's rows, or of an
+ *		index table, which nobody writes.
+ */
 static void
 refuse_child(RangeVar *parent)
 {
 	Oid			relid = RangeVarGetRelid(parent, NoLock, true);
 
-	if (OidIsValid(relid) && catalog_has_fact(relid) && catalog_fact_in_use(relid))
+	if (!OidIsValid(relid))
+		return;
+	if (OidIsValid(catalog_fact_of(relid)))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot inherit from index table \"%s\"", parent->relname),
+				 errdetail("The rows of a child would be taken for entries.")));
+	if (catalog_has_fact(relid) && catalog_fact_in_use(relid))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("cannot inherit from table \"%s\" because it has index tables", parent->relname),
