@@ -56,11 +56,7 @@ indextable_on_alter(PG_FUNCTION_ARGS)
 	List	   *altered;
 	ListCell   *cell;
 
-	if (!CALLED_AS_EVENT_TRIGGER(fcinfo))
-		ereport(ERROR,
-				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-				 errmsg("function \"%s\" was not called by the event trigger manager",
-						IT_SCHEMA ".on_alter")));
+	require_event_trigger(fcinfo, "on_alter");
 
 	if (IsA(trigdata->parsetree, AlterTableStmt) &&
 		switches_our_triggers((AlterTableStmt *) trigdata->parsetree))
@@ -177,11 +173,7 @@ indextable_before_alter(PG_FUNCTION_ARGS)
 	Node	   *command;
 	ListCell   *cell;
 
-	if (!CALLED_AS_EVENT_TRIGGER(fcinfo))
-		ereport(ERROR,
-				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-				 errmsg("function \"%s\" was not called by the event trigger manager",
-						IT_SCHEMA ".before_alter")));
+	require_event_trigger(fcinfo, "before_alter");
 
 	command = trigdata->parsetree;
 	if (IsA(command, CreateStmt) || IsA(command, CreateForeignTableStmt))

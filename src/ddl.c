@@ -10,6 +10,7 @@
 #include "postgres.h"
 
 #include "catalog/pg_class.h"
+#include "commands/event_trigger.h"
 #include "executor/spi.h"
 #include "indextable.h"
 #include "miscadmin.h"
@@ -83,6 +84,17 @@ lock_if_exists(Oid relid, LOCKMODE mode)
 		return true;
 	UnlockRelationOid(relid, mode);
 	return false;
+}
+
+/* require_event_trigger: refuses a call that is not by the event trigger manager */
+void
+require_event_trigger(FunctionCallInfo fcinfo, const char *function)
+{
+	if (!CALLED_AS_EVENT_TRIGGER(fcinfo))
+		ereport(ERROR,
+				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+				 errmsg("function \"%s.%s\" was not called by the event trigger manager",
+						IT_SCHEMA, function)));
 }
 
 /*

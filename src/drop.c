@@ -66,11 +66,7 @@ indextable_on_drop(PG_FUNCTION_ARGS)
 	Node	   *command;
 	ListCell   *cell;
 
-	if (!CALLED_AS_EVENT_TRIGGER(fcinfo))
-		ereport(ERROR,
-				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-				 errmsg("function \"%s\" was not called by the event trigger manager",
-						IT_SCHEMA ".on_drop")));
+	require_event_trigger(fcinfo, "on_drop");
 
 	dropped = event_trigger_relations("pg_catalog.pg_event_trigger_dropped_objects()", false);
 	command = ((EventTriggerData *) fcinfo->context)->parsetree;

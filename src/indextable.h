@@ -390,6 +390,7 @@ extern void live_rows(FactDef *def, Relation fact, TupleTableSlot *row,
 extern void run_sql(Oid role, const char *fmt,...) pg_attribute_printf(2, 3);
 extern char *quoted_relation(Oid relid);
 extern bool lock_if_exists(Oid relid, LOCKMODE mode);
+extern void require_event_trigger(FunctionCallInfo fcinfo, const char *function);
 extern List *event_trigger_relations(const char *function, bool with_columns);
 
 /* ---- layout.c: columns and primary key of an index table ---- */
