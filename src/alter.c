@@ -38,7 +38,7 @@ static const char *what_it_changes(AlterTableCmd *cmd);
 static bool switches_our_triggers(AlterTableStmt *stmt);
 static bool is_relevant(Node *command);
 static List *with_partitions(Oid relid);
-static void follow(Oid fact, bool fact_altered);
+static void follow(Oid fact, bool fact_altered, bool renamed);
 static void follow_names(IndexDef *def, Relation fact);
 static List *present_specs(Field *fields, int n, Relation fact);
 static bool same_strings(List *a, List *b);
@@ -75,9 +75,9 @@ indextable_on_alter(PG_FUNCTION_ARGS)
 			Oid			fact = catalog_fact_of(relid);
 
 			if (OidIsValid(fact))
-				follow(fact, false);
+				follow(fact, false, IsA(trigdata->parsetree, RenameStmt));
 			else if (catalog_has_fact(relid))
-				follow(relid, true);
+				follow(relid, true, IsA(trigdata->parsetree, RenameStmt));
 		}
 	}
 	PG_RETURN_VOID();
@@ -408,7 +408,7 @@ what_it_changes(AlterTableCmd *cmd)
  *		checks them, and refuses what cannot be followed.
  */
 static void
-follow(Oid relid, bool fact_altered)
+follow(Oid relid, bool fact_altered, bool renamed)
 {
 	Relation	fact = try_relation_open(relid, AccessShareLock);
 	bool		intact;
@@ -422,7 +422,7 @@ follow(Oid relid, bool fact_altered)
 	foreach(cell, catalog_read(relid, InvalidOid))
 		follow_owner(((StoredDefinition *) lfirst(cell))->row.index_table, fact,
 					 fact_altered || !intact);
-	if (!intact)
+	if (!intact && !renamed)
 	{
 		relation_close(fact, NoLock);
 		return;
