@@ -115,57 +115,39 @@ insert_row(const char *table, Datum *values, bool *isnull)
 	CommandCounterIncrement();
 }
 
+/* string_array: strings as an array of text or of names */
 static Datum
-text_array(List *strings)
+string_array(List *strings, Oid type)
 {
 	Datum	   *elems = palloc(sizeof(Datum) * Max(list_length(strings), 1));
 	ListCell   *cell;
 	int			n = 0;
 
 	foreach(cell, strings)
-		elems[n++] = CStringGetTextDatum((char *) lfirst(cell));
-	return PointerGetDatum(construct_array(elems, n, TEXTOID, -1, false, TYPALIGN_INT));
+		elems[n++] = type == TEXTOID ? CStringGetTextDatum((char *) lfirst(cell)) :
+			DirectFunctionCall1(namein, CStringGetDatum(lfirst(cell)));
+	return PointerGetDatum(type == TEXTOID ?
+						   construct_array(elems, n, TEXTOID, -1, false, TYPALIGN_INT) :
+						   construct_array(elems, n, NAMEOID, NAMEDATALEN, false, TYPALIGN_CHAR));
 }
 
-static Datum
-name_array(List *strings)
-{
-	Datum	   *elems = palloc(sizeof(Datum) * Max(list_length(strings), 1));
-	ListCell   *cell;
-	int			n = 0;
-
-	foreach(cell, strings)
-		elems[n++] = DirectFunctionCall1(namein, CStringGetDatum(lfirst(cell)));
-	return PointerGetDatum(construct_array(elems, n, NAMEOID, NAMEDATALEN, false, TYPALIGN_CHAR));
-}
-
+/* array_strings: the other way round */
 static List *
-name_strings(Datum array)
+array_strings(Datum array, Oid type)
 {
+	ArrayType  *elements = DatumGetArrayTypeP(array);
 	Datum	   *elems;
 	int			n;
 	int			i;
 	List	   *result = NIL;
 
-	deconstruct_array(DatumGetArrayTypeP(array), NAMEOID, NAMEDATALEN, false, TYPALIGN_CHAR,
-					  &elems, NULL, &n);
+	if (type == TEXTOID)
+		deconstruct_array(elements, TEXTOID, -1, false, TYPALIGN_INT, &elems, NULL, &n);
+	else
+		deconstruct_array(elements, NAMEOID, NAMEDATALEN, false, TYPALIGN_CHAR, &elems, NULL, &n);
 	for (i = 0; i < n; i++)
-		result = lappend(result, pstrdup(NameStr(*DatumGetName(elems[i]))));
-	return result;
-}
-
-static List *
-array_strings(Datum array)
-{
-	Datum	   *elems;
-	int			n;
-	int			i;
-	List	   *result = NIL;
-
-	deconstruct_array(DatumGetArrayTypeP(array), TEXTOID, -1, false, TYPALIGN_INT,
-					  &elems, NULL, &n);
-	for (i = 0; i < n; i++)
-		result = lappend(result, TextDatumGetCString(elems[i]));
+		result = lappend(result, type == TEXTOID ? TextDatumGetCString(elems[i]) :
+						 pstrdup(NameStr(*DatumGetName(elems[i]))));
 	return result;
 }
 
@@ -196,12 +178,12 @@ catalog_insert(DefinitionRow *row, Relation fact)
 	values[DEF_INDEX_TABLE - 1] = ObjectIdGetDatum(row->index_table);
 	values[DEF_FACT_TABLE - 1] = ObjectIdGetDatum(row->fact_table);
 	values[DEF_FACT_OID - 1] = ObjectIdGetDatum(row->fact_table);
-	values[DEF_FACT_COLUMNS - 1] = name_array(catalog_column_names(fact));
-	values[DEF_PRIMARY_KEY - 1] = name_array(row->primary_key);
+	values[DEF_FACT_COLUMNS - 1] = string_array(catalog_column_names(fact), NAMEOID);
+	values[DEF_PRIMARY_KEY - 1] = string_array(row->primary_key, NAMEOID);
 	values[DEF_DOCUMENT - 1] = DirectFunctionCall1(namein, CStringGetDatum(row->document));
-	values[DEF_KEY - 1] = text_array(row->key);
+	values[DEF_KEY - 1] = string_array(row->key, TEXTOID);
 	if (row->include != NIL)
-		values[DEF_INCLUDE - 1] = text_array(row->include);
+		values[DEF_INCLUDE - 1] = string_array(row->include, TEXTOID);
 	else
 		isnull[DEF_INCLUDE - 1] = true;
 	if (row->filter != NULL)
@@ -241,15 +223,15 @@ read_row(HeapTuple tuple, TupleDesc desc)
 	heap_deform_tuple(tuple, desc, values, isnull);
 	stored->xmin = HeapTupleHeaderGetXmin(tuple->t_data);
 	stored->fact_oid = DatumGetObjectId(values[DEF_FACT_OID - 1]);
-	stored->columns = name_strings(values[DEF_FACT_COLUMNS - 1]);
+	stored->columns = array_strings(values[DEF_FACT_COLUMNS - 1], NAMEOID);
 
-	row->primary_key = name_strings(values[DEF_PRIMARY_KEY - 1]);
+	row->primary_key = array_strings(values[DEF_PRIMARY_KEY - 1], NAMEOID);
 	row->index_table = DatumGetObjectId(values[DEF_INDEX_TABLE - 1]);
 	row->fact_table = DatumGetObjectId(values[DEF_FACT_TABLE - 1]);
 	row->document = pstrdup(NameStr(*DatumGetName(values[DEF_DOCUMENT - 1])));
-	row->key = array_strings(values[DEF_KEY - 1]);
+	row->key = array_strings(values[DEF_KEY - 1], TEXTOID);
 	if (!isnull[DEF_INCLUDE - 1])
-		row->include = array_strings(values[DEF_INCLUDE - 1]);
+		row->include = array_strings(values[DEF_INCLUDE - 1], TEXTOID);
 	if (!isnull[DEF_FILTER - 1])
 		row->filter = TextDatumGetCString(values[DEF_FILTER - 1]);
 	row->strategy = TextDatumGetCString(values[DEF_STRATEGY - 1]);

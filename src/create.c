@@ -142,9 +142,6 @@ indextable_create(PG_FUNCTION_ARGS)
 	if (row.filter != NULL)
 		row.filter = expression_check_filter(fact, row.filter);
 	def = definition_resolve(&row, fact, &factdef);
-	factdef->used = definition_columns(def);
-	for (int i = -1; (i = bms_next_member(factdef->used, i)) >= 0;)
-		factdef->max_attno = i + FirstLowInvalidHeapAttributeNumber;
 
 	for (int i = 0; i < factdef->npk; i++)
 		row.primary_key = lappend(row.primary_key,

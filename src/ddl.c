@@ -86,6 +86,18 @@ lock_if_exists(Oid relid, LOCKMODE mode)
 	return false;
 }
 
+/* not_an_index_table: the error for a relation that is none, or is gone */
+void
+not_an_index_table(Oid relid)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+			 get_rel_name(relid) != NULL ?
+			 errmsg("\"%s\" is not an index table", get_rel_name(relid)) :
+			 errmsg("relation with OID %u does not exist", relid),
+			 errhint("The view indextable.index_tables shows what there is.")));
+}
+
 /* require_event_trigger: refuses a call that is not by the event trigger manager */
 void
 require_event_trigger(FunctionCallInfo fcinfo, const char *function)

@@ -61,6 +61,7 @@ pg_noreturn static void not_as_created(Oid index_table, Relation fact, const cha
 static bool same_primary_key(FactDef *factdef, Relation fact, StoredDefinition *stored,
 							 const char **names);
 static bool calls_users_functions(IndexDef *def);
+static Bitmapset *definition_columns(IndexDef *def);
 static AttrNumber named_column(Relation fact, const char *name, const char **column_names);
 static void equality_key(ScanKey key, AttrNumber attno, Oid type, Oid collation, MemoryContext cxt);
 static void invalidate(Datum arg, Oid relid);
@@ -104,19 +105,17 @@ invalidate(Datum arg, Oid relid)
 	}
 }
 
-/* invalidate_functions: a filter may have been compiled with the old body */
+/* invalidate_functions: an expression may have been compiled with the old body */
 static void
 invalidate_functions(Datum arg, int cacheid, uint32 hash)
 {
 	HASH_SEQ_STATUS seq;
 	CacheEntry *entry;
-	int			i;
 
 	hash_seq_init(&seq, cache);
 	while ((entry = hash_seq_search(&seq)) != NULL)
-		for (i = 0; entry->def != NULL && i < entry->def->ndefs; i++)
-			if (entry->def->defs[i]->filter != NULL)
-				entry->def->stale = true;
+		if (entry->def != NULL && entry->def->foreign)
+			entry->def->stale = true;
 }
 
 /* definition_lock: locks the index tables against DDL, as their writers do */
@@ -292,7 +291,6 @@ load(Relation fact)
 	FactDef    *factdef = make_fact(fact, cxt);
 	List	   *stored = catalog_read(RelationGetRelid(fact), InvalidOid);
 	ListCell   *cell;
-	int			i;
 
 	factdef->registered = stored != NIL || catalog_has_fact(RelationGetRelid(fact));
 	factdef->defs = palloc(sizeof(IndexDef *) * Max(list_length(stored), 1));
@@ -317,11 +315,8 @@ load(Relation fact)
 						   "The columns or the primary key of the index table, or the types of the fact table's columns, were altered.");
 		relation_close(rel, AccessShareLock);
 		factdef->defs[factdef->ndefs++] = def;
-		factdef->used = bms_add_members(factdef->used, definition_columns(def));
 		factdef->foreign |= calls_users_functions(def);
 	}
-	for (i = -1; (i = bms_next_member(factdef->used, i)) >= 0;)
-		factdef->max_attno = i + FirstLowInvalidHeapAttributeNumber;
 	factdef->stale = (seen != invalidations);
 	MemoryContextSwitchTo(old);
 	MemoryContextSetParent(cxt, CacheMemoryContext);
@@ -552,6 +547,10 @@ make_index(FactDef *factdef, Relation fact, DefinitionRow *row, Relation rel,
 
 	if (row->filter != NULL)
 		def->filter = expression_compile(fact, row->filter, BOOLOID, -1, column_names);
+
+	factdef->used = bms_add_members(factdef->used, definition_columns(def));
+	for (i = -1; (i = bms_next_member(factdef->used, i)) >= 0;)
+		factdef->max_attno = i + FirstLowInvalidHeapAttributeNumber;
 	return def;
 }
 
@@ -693,7 +692,7 @@ calls_users_functions(IndexDef *def)
 }
 
 /* definition_columns: the fact table's columns that entries depend on, offset */
-Bitmapset *
+static Bitmapset *
 definition_columns(IndexDef *def)
 {
 	FactDef    *fact = def->fact;

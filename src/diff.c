@@ -39,7 +39,7 @@ same_bytes(Datum a, bool anull, Datum b, bool bnull, int16 typlen, bool typbyval
 		memcmp(DatumGetPointer(a), DatumGetPointer(b), size) == 0;
 }
 
-int
+static int
 compare_identity(IndexDef *def, Datum *a, Datum *b)
 {
 	int			i;

@@ -34,12 +34,7 @@ indextable_drop(PG_FUNCTION_ARGS)
 	Oid			fact = catalog_fact_of(relid);
 
 	if (!OidIsValid(fact))
-		ereport(ERROR,
-				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 get_rel_name(relid) != NULL ?
-				 errmsg("\"%s\" is not an index table", get_rel_name(relid)) :
-				 errmsg("relation with OID %u does not exist", relid),
-				 errhint("The view indextable.index_tables shows what there is.")));
+		not_an_index_table(relid);
 	if (!owns_relation(relid, GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(relid));
 

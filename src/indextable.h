@@ -7,7 +7,8 @@
  *
  *	trigger.c -> definition.c (cache) -> extract.c -> diff.c -> batch.c -> apply.c
  *	create.c  -> build.c -> extract.c, apply.c
- *	lookup.c  -> definition.c, cast.c
+ *	lookup.c  -> definition.c, extract.c
+ *	alter.c, drop.c (event triggers) -> definition.c, catalog.c
  *
  * extract.c is the only code that turns a fact row into entries, apply.c the
  * only code that writes index tables.
@@ -258,7 +259,6 @@ extern void definition_unpin(FactDef *fact);
 extern IndexDef *definition_resolve(DefinitionRow *row, Relation fact, FactDef **factdef);
 extern bool definition_attach(IndexDef *def, Relation fact, Relation rel);
 extern bool is_document_column(Form_pg_attribute att);
-extern Bitmapset *definition_columns(IndexDef *def);
 extern Oid	get_equality_operator(Oid type);
 
 /* ---- catalog.c: the extension's own tables ---- */
@@ -359,7 +359,6 @@ typedef struct OpList
 extern bool entries_equal(IndexDef *def, Entries *a, Entries *b);
 extern void diff_entries(IndexDef *def, Entries *old, Entries *new, OpList *ops, MemoryContext cxt);
 extern void entries_merge(IndexDef *def, Entries *into, Entries *from);
-extern int	compare_identity(IndexDef *def, Datum *a, Datum *b);
 extern bool same_bytes(Datum a, bool anull, Datum b, bool bnull, int16 typlen, bool typbyval);
 
 /* ---- batch.c: operations collected until the end of the statement ---- */
@@ -390,6 +389,7 @@ extern void live_rows(FactDef *def, Relation fact, TupleTableSlot *row,
 extern void run_sql(Oid role, const char *fmt,...) pg_attribute_printf(2, 3);
 extern char *quoted_relation(Oid relid);
 extern bool lock_if_exists(Oid relid, LOCKMODE mode);
+pg_noreturn extern void not_an_index_table(Oid relid);
 extern void require_event_trigger(FunctionCallInfo fcinfo, const char *function);
 extern List *event_trigger_relations(const char *function, bool with_columns);
 

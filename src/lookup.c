@@ -118,12 +118,7 @@ lookup(FunctionCallInfo fcinfo, Oid index_table, Jsonb *key, bool rows)
 	l.rows = rows;
 	l.snapshot = GetActiveSnapshot();
 	if (!open_tables(&l, index_table))
-		ereport(ERROR,
-				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 get_rel_name(index_table) != NULL ?
-				 errmsg("\"%s\" is not an index table", get_rel_name(index_table)) :
-				 errmsg("relation with OID %u does not exist", index_table),
-				 errhint("The view indextable.index_tables shows what there is.")));
+		not_an_index_table(index_table);
 	PG_TRY();
 	{
 		check_access(&l);
