@@ -6,11 +6,15 @@
 -- The catalog ----------------------------------------------------------------
 
 CREATE TABLE indextable.fact (
-    fact_table regclass PRIMARY KEY
+    fact_table regclass PRIMARY KEY,
+    queue      regclass,
+    spare      regclass
 );
 COMMENT ON TABLE indextable.fact IS
 'Fact tables whose triggers keep index tables in step; a row lives as long as the triggers do';
 COMMENT ON COLUMN indextable.fact.fact_table IS 'the table that holds the documents';
+COMMENT ON COLUMN indextable.fact.queue      IS 'the queue table that changes are appended to; NULL without asynchronous index tables';
+COMMENT ON COLUMN indextable.fact.spare      IS 'the queue table that changes were appended to before, and will be when it is empty';
 
 CREATE TABLE indextable.definition (
     index_table  regclass PRIMARY KEY,
@@ -60,11 +64,53 @@ COMMENT ON COLUMN indextable.skipped.index_table IS 'the index table that lacks 
 COMMENT ON COLUMN indextable.skipped.at          IS 'when the transaction began that wrote the fact rows, or the last of them';
 COMMENT ON COLUMN indextable.skipped.entries     IS 'number of entries left out';
 
+CREATE TABLE indextable.rejection (
+    index_table regclass    NOT NULL,
+    primary_key text[]      NOT NULL,
+    sqlstate    text        NOT NULL,
+    message     text        NOT NULL,
+    attempts    integer     NOT NULL,
+    first_at    timestamptz NOT NULL,
+    last_at     timestamptz NOT NULL,
+    next_try    timestamptz
+);
+CREATE INDEX rejection_index_table ON indextable.rejection (index_table, next_try);
+CREATE INDEX rejection_key ON indextable.rejection (index_table, hash_array_extended(primary_key, 0));
+ALTER TABLE indextable.rejection REPLICA IDENTITY FULL;  -- a publication of all tables must not make it read-only
+COMMENT ON TABLE indextable.rejection IS
+'Rows that lack their entry in an asynchronous index table because of an error; read it through indextable.rejected';
+COMMENT ON COLUMN indextable.rejection.index_table IS 'the index table that lacks the entry, or the entries';
+COMMENT ON COLUMN indextable.rejection.primary_key IS 'primary key of the fact row, a text for each column';
+COMMENT ON COLUMN indextable.rejection.sqlstate    IS 'SQLSTATE of the error';
+COMMENT ON COLUMN indextable.rejection.message     IS 'its message';
+COMMENT ON COLUMN indextable.rejection.attempts    IS 'how often it was tried';
+COMMENT ON COLUMN indextable.rejection.first_at    IS 'when it failed first';
+COMMENT ON COLUMN indextable.rejection.last_at     IS 'when it failed last';
+COMMENT ON COLUMN indextable.rejection.next_try    IS 'when it is tried again; NULL: when the row changes';
+
+CREATE TABLE indextable.build (
+    index_table regclass PRIMARY KEY,
+    last_key    text[]           NOT NULL,
+    rows_done   bigint           NOT NULL,
+    rows_total  double precision NOT NULL,
+    started_at  timestamptz      NOT NULL,
+    updated_at  timestamptz      NOT NULL
+);
+COMMENT ON TABLE indextable.build IS 'How far indextable.build() has come; read it through indextable.progress';
+COMMENT ON COLUMN indextable.build.index_table IS 'the index table that is being built';
+COMMENT ON COLUMN indextable.build.last_key    IS 'primary key of the last row that was done, a text for each column';
+COMMENT ON COLUMN indextable.build.rows_done   IS 'rows of the fact table that were done';
+COMMENT ON COLUMN indextable.build.rows_total  IS 'estimated number of all of them';
+COMMENT ON COLUMN indextable.build.started_at  IS 'when the first batch began';
+COMMENT ON COLUMN indextable.build.updated_at  IS 'when the last batch ended';
+
 SELECT pg_catalog.pg_extension_config_dump('indextable.fact', '');
+SELECT pg_catalog.pg_extension_config_dump('indextable.build', '');
 SELECT pg_catalog.pg_extension_config_dump('indextable.definition', '');
 SELECT pg_catalog.pg_extension_config_dump('indextable.skipped', '');
+SELECT pg_catalog.pg_extension_config_dump('indextable.rejection', '');
 
-REVOKE ALL ON indextable.fact, indextable.definition, indextable.skipped FROM PUBLIC;
+REVOKE ALL ON indextable.fact, indextable.definition, indextable.skipped, indextable.rejection, indextable.build FROM PUBLIC;
 
 -- What users call ------------------------------------------------------------
 
@@ -93,17 +139,98 @@ AS 'MODULE_PATHNAME', 'indextable_drop';
 COMMENT ON FUNCTION indextable."drop"(regclass) IS
 'Drops an index table, and the fact table''s triggers with its last one. Plain DROP TABLE does the same. NULL does nothing; a table that is no index table is an error';
 
-CREATE FUNCTION indextable.lookup(index_table regclass, key jsonb) RETURNS SETOF jsonb
-LANGUAGE C STABLE STRICT PARALLEL RESTRICTED ROWS 10 COST 10
+CREATE FUNCTION indextable.lookup(index_table regclass, key jsonb, max_lag interval DEFAULT NULL, timeout interval DEFAULT NULL) RETURNS SETOF jsonb
+LANGUAGE C STABLE PARALLEL UNSAFE ROWS 10 COST 10
 AS 'MODULE_PATHNAME', 'indextable_lookup_documents';
-COMMENT ON FUNCTION indextable.lookup(regclass, jsonb) IS
-'The documents under a key: {"column": value, ...} over all or the leading key columns of the index table, each fact row once, in the order of the index table. A null value matches nothing; an unknown column or a value of the wrong type is an error; NULL arguments give no rows';
+COMMENT ON FUNCTION indextable.lookup(regclass, jsonb, interval, interval) IS
+'The documents under a key: {"column": value, ...} over all or the leading key columns of the index table, each fact row once, in the order of the index table. A null value matches nothing; an unknown column or a value of the wrong type is an error; NULL for index_table or key gives no rows. An asynchronous index table may be behind: if by more than max_lag, waits up to timeout (NULL: not at all) and then raises an error; NULL for max_lag allows any lag, or none if timeout is given';
 
-CREATE FUNCTION indextable.lookup(row_type anyelement, index_table regclass, key jsonb) RETURNS SETOF anyelement
-LANGUAGE C STABLE PARALLEL RESTRICTED ROWS 10 COST 10
+CREATE FUNCTION indextable.lookup(row_type anyelement, index_table regclass, key jsonb, max_lag interval DEFAULT NULL, timeout interval DEFAULT NULL) RETURNS SETOF anyelement
+LANGUAGE C STABLE PARALLEL UNSAFE ROWS 10 COST 10
 AS 'MODULE_PATHNAME', 'indextable_lookup_rows';
-COMMENT ON FUNCTION indextable.lookup(anyelement, regclass, jsonb) IS
+COMMENT ON FUNCTION indextable.lookup(anyelement, regclass, jsonb, interval, interval) IS
 'The same as whole rows of the fact table: lookup(NULL::fact_table, ...). Only the type of row_type is used; NULL for index_table or key gives no rows';
+
+-- Asynchronous index tables --------------------------------------------------
+
+CREATE FUNCTION indextable.drain(fact_table regclass DEFAULT NULL, batch_size integer DEFAULT NULL) RETURNS bigint
+LANGUAGE C VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'indextable_drain';
+COMMENT ON FUNCTION indextable.drain(regclass, integer) IS
+'Applies queued changes to asynchronous index tables, in this transaction, batch_size changes at a time; returns how many it has applied. Returns when everything committed before the call is applied, by itself or by others. NULL for fact_table: those of all fact tables the caller owns; for batch_size: the setting indextable.batch_size';
+
+CREATE FUNCTION indextable.queue_status(fact_table regclass, OUT backlog bigint, OUT oldest timestamptz, OUT size bigint)
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'indextable_queue_status';
+COMMENT ON FUNCTION indextable.queue_status(regclass) IS
+'Number of changes queued for a fact table''s asynchronous index tables, when the statement began that made the oldest, and the bytes of the queue tables; nulls for a table that has none, and while somebody has a queue table locked';
+
+CREATE FUNCTION indextable.wait(index_table regclass, timeout interval DEFAULT '1 minute', xid xid8 DEFAULT NULL) RETURNS boolean
+LANGUAGE C VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'indextable_wait';
+COMMENT ON FUNCTION indextable.wait(regclass, interval, xid8) IS
+'Waits until every change that was committed before the call, and by the transaction xid if given, is applied to an asynchronous index table, or in vain: true, or false after timeout (NULL: waits for ever). An error for changes of the same transaction, and where its snapshot would not see the result. Transactional index tables need no waiting: true. NULL for index_table: NULL';
+
+CREATE FUNCTION indextable.queue_activity(fact_table regclass, OUT applied bigint, OUT rate float8, OUT applied_at timestamptz, OUT error text, OUT error_at timestamptz)
+LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED
+AS 'MODULE_PATHNAME', 'indextable_queue_activity';
+COMMENT ON FUNCTION indextable.queue_activity(regclass) IS
+'What workers did for a fact table since the server started: changes applied, how many a second lately, when last, and the error that keeps them from applying more. NULL where indextable is not in shared_preload_libraries';
+
+CREATE FUNCTION indextable.start_workers() RETURNS void
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'indextable_start_workers';
+COMMENT ON FUNCTION indextable.start_workers() IS
+'Starts draining in the current database by a background worker. Where indextable is in shared_preload_libraries this is undoing stop_workers(); elsewhere each call starts one worker, which lives until it is stopped or the server is';
+
+CREATE FUNCTION indextable.stop_launched() RETURNS integer
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'indextable_stop_launched';
+COMMENT ON FUNCTION indextable.stop_launched() IS
+'Part of stop_workers(), for workers that start by themselves';
+
+-- As its owner, since others see no background workers in pg_stat_activity; it shows those of this database and nothing else.
+CREATE FUNCTION indextable.workers(OUT pid integer, OUT state text, OUT activity text, OUT started_at timestamptz) RETURNS SETOF record
+LANGUAGE sql STABLE PARALLEL RESTRICTED SECURITY DEFINER ROWS 1 SET search_path = pg_catalog, pg_temp
+AS $$
+SELECT pid, CASE state WHEN 'active' THEN 'draining' ELSE 'idle' END, nullif(query, ''), backend_start
+FROM pg_catalog.pg_stat_activity
+WHERE backend_type = 'indextable worker' AND datname = pg_catalog.current_database()
+$$;
+COMMENT ON FUNCTION indextable.workers() IS
+'The background workers of the current database: draining or idle, what they did last, and since when they are there';
+
+CREATE FUNCTION indextable.stop_workers() RETURNS integer
+LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+AS $$
+SELECT coalesce(indextable.stop_launched(), (SELECT count(pg_terminate_backend(pid, 5000))::integer FROM indextable.workers()));
+$$;
+COMMENT ON FUNCTION indextable.stop_workers() IS
+'Stops draining in the current database by background workers until start_workers() is called or the server restarted; returns how many were stopped';
+
+REVOKE ALL ON FUNCTION indextable.start_workers(), indextable.stop_launched(), indextable.stop_workers() FROM PUBLIC;
+
+-- Checks ---------------------------------------------------------------------
+
+CREATE FUNCTION indextable.verify(index_table regclass, OUT kind text, OUT key jsonb, OUT primary_key jsonb, OUT expected jsonb, OUT found jsonb, OUT problem text) RETURNS SETOF record
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'indextable_verify';
+COMMENT ON FUNCTION indextable.verify(regclass) IS
+'What is wrong with an index table, as one new snapshot sees it: entries that are missing, dangling (of a row that is gone) or stale (of a row as it was, or with other included fields than the row has), rows rejected because a value cannot be an entry, and its setup: triggers, owner, indexes, state. No rows: it is right. Changes that are queued are not counted against an asynchronous one. Only for its owner; reads both tables, and blocks nobody';
+
+CREATE PROCEDURE indextable.repair(index_table regclass, batch_size integer DEFAULT 1000, INOUT missing bigint DEFAULT NULL, INOUT dangling bigint DEFAULT NULL, INOUT stale bigint DEFAULT NULL, INOUT remaining bigint DEFAULT NULL)
+LANGUAGE C
+AS 'MODULE_PATHNAME', 'indextable_repair';
+COMMENT ON PROCEDURE indextable.repair(regclass, integer, bigint, bigint, bigint, bigint) IS
+'Mends what verify() finds, row by row against the row as it is then, and commits after every batch_size of them; puts missing triggers back, and has an index table that was invalid active again. Shows how many entries were missing, dangling and stale, and how many such remain, because others kept their rows locked. In a transaction block all is one transaction. Only for the owner';
+
+-- Online build ---------------------------------------------------------------
+
+CREATE PROCEDURE indextable.build(index_table regclass, batch_size integer DEFAULT NULL, pause interval DEFAULT NULL)
+LANGUAGE C
+AS 'MODULE_PATHNAME', 'indextable_build';
+COMMENT ON PROCEDURE indextable.build(regclass, integer, interval) IS
+'Fills an index table that was created with populate => false, in committed batches, while others read and write; goes on where it was cut off. batch_size is in rows, NULL: indextable.batch_size; pause is slept after each batch, NULL: none. Not in a transaction block. Only for the owner';
 
 -- What triggers call ---------------------------------------------------------
 
@@ -132,9 +259,18 @@ LANGUAGE C AS 'MODULE_PATHNAME', 'indextable_before_alter';
 COMMENT ON FUNCTION indextable.before_alter() IS
 'Event trigger function: refuses to change the columns that entries depend on';
 
+CREATE FUNCTION indextable.wake() RETURNS trigger
+LANGUAGE C AS 'MODULE_PATHNAME', 'indextable_wake';
+COMMENT ON FUNCTION indextable.wake() IS
+'Trigger function of indextable.fact: asks for a worker when a dump was restored';
+
+CREATE TRIGGER wake AFTER INSERT ON indextable.fact
+FOR EACH STATEMENT EXECUTE FUNCTION indextable.wake();
+COMMENT ON TRIGGER wake ON indextable.fact IS 'Asks for a worker when a dump was restored';
+
 -- A trigger function of the fact table's owner could be attached to any table
 -- by whoever may execute it.
-REVOKE ALL ON FUNCTION indextable.maintain(), indextable.guard(), indextable.on_drop(),
+REVOKE ALL ON FUNCTION indextable.maintain(), indextable.guard(), indextable.wake(), indextable.on_drop(),
     indextable.on_alter(), indextable.before_alter() FROM PUBLIC;
 
 CREATE EVENT TRIGGER indextable_on_drop ON sql_drop EXECUTE FUNCTION indextable.on_drop();
@@ -159,6 +295,91 @@ COMMENT ON EVENT TRIGGER indextable_on_rewrite IS
 
 -- What there is --------------------------------------------------------------
 
+CREATE VIEW indextable.queues AS
+SELECT f.fact_table,
+       q.backlog,
+       CASE WHEN q.backlog = 0 THEN interval '0'
+            WHEN q.oldest IS NOT NULL THEN greatest(clock_timestamp() - q.oldest, interval '0') END AS lag,
+       a.rate,
+       (SELECT count(*) FROM indextable.rejection r
+        JOIN indextable.definition d ON d.index_table = r.index_table
+        WHERE d.fact_table = f.fact_table) AS rejected,
+       (SELECT count(*)::integer FROM indextable.workers()) AS workers,
+       CASE WHEN NOT EXISTS (SELECT FROM indextable.workers()) THEN 'none'
+            WHEN a.error IS NOT NULL THEN 'failing'
+            WHEN EXISTS (SELECT FROM indextable.workers() w WHERE w.state = 'draining') THEN 'draining'
+            ELSE 'idle' END AS worker_state,
+       a.error AS last_error,
+       a.error_at AS last_error_at,
+       a.applied,
+       a.applied_at,
+       q.size
+FROM indextable.fact f
+CROSS JOIN LATERAL indextable.queue_status(f.fact_table) q
+LEFT JOIN LATERAL indextable.queue_activity(f.fact_table) a ON true
+WHERE f.queue IS NOT NULL;
+COMMENT ON VIEW indextable.queues IS 'The queues of asynchronous index tables: how far they are behind, and who is at work';
+COMMENT ON COLUMN indextable.queues.fact_table    IS 'the fact table whose changes are queued';
+COMMENT ON COLUMN indextable.queues.backlog       IS 'number of changes that are not applied yet; NULL, as lag and size, while somebody has a queue table locked';
+COMMENT ON COLUMN indextable.queues.lag           IS 'age of the oldest of them, from the beginning of its statement; zero if there are none';
+COMMENT ON COLUMN indextable.queues.rate          IS 'changes applied a second by workers, over the last seconds in which they did any';
+COMMENT ON COLUMN indextable.queues.rejected      IS 'number of entries that are lacking because of an error; see indextable.rejected';
+COMMENT ON COLUMN indextable.queues.workers       IS 'number of background workers in this database';
+COMMENT ON COLUMN indextable.queues.worker_state  IS 'none, idle, draining, or failing: the last batch could not be applied, and is tried again';
+COMMENT ON COLUMN indextable.queues.last_error    IS 'why it could not';
+COMMENT ON COLUMN indextable.queues.last_error_at IS 'when that was';
+COMMENT ON COLUMN indextable.queues.applied       IS 'changes applied by workers since the server started';
+COMMENT ON COLUMN indextable.queues.applied_at    IS 'when the last of them were';
+COMMENT ON COLUMN indextable.queues.size          IS 'bytes of the queue tables';
+
+CREATE VIEW indextable.progress AS
+SELECT b.index_table,
+       d.fact_table,
+       d.state AS phase,
+       b.rows_done,
+       greatest(b.rows_total::bigint, b.rows_done) AS rows_total,
+       b.rows_done / nullif(extract(epoch FROM b.updated_at - b.started_at), 0)::float8 AS rate,
+       (b.updated_at - b.started_at) * (greatest(b.rows_total / b.rows_done, 1) - 1) AS remaining,
+       b.started_at,
+       b.updated_at
+FROM indextable.build b
+JOIN indextable.definition d ON d.index_table = b.index_table;
+COMMENT ON VIEW indextable.progress IS 'Index tables that are being built, and how far they are';
+COMMENT ON COLUMN indextable.progress.index_table IS 'the index table';
+COMMENT ON COLUMN indextable.progress.fact_table  IS 'its fact table';
+COMMENT ON COLUMN indextable.progress.phase       IS 'building';
+COMMENT ON COLUMN indextable.progress.rows_done   IS 'rows of the fact table that were done';
+COMMENT ON COLUMN indextable.progress.rows_total  IS 'estimated number of all of them';
+COMMENT ON COLUMN indextable.progress.rate        IS 'rows a second, since the build began';
+COMMENT ON COLUMN indextable.progress.remaining   IS 'estimated time until all are done';
+COMMENT ON COLUMN indextable.progress.started_at  IS 'when the first batch began';
+COMMENT ON COLUMN indextable.progress.updated_at  IS 'when the last batch ended';
+
+CREATE VIEW indextable.rejected WITH (security_barrier) AS
+SELECT r.index_table,
+       d.fact_table,
+       r.primary_key,
+       r.sqlstate,
+       r.message,
+       r.attempts,
+       r.first_at,
+       r.last_at,
+       r.next_try
+FROM indextable.rejection r
+JOIN indextable.definition d ON d.index_table = r.index_table
+JOIN pg_catalog.pg_class c ON c.oid = r.index_table
+WHERE pg_catalog.pg_has_role(c.relowner, 'USAGE');
+COMMENT ON VIEW indextable.rejected IS 'Rows that lack their entry in an asynchronous index table of yours because of an error';
+COMMENT ON COLUMN indextable.rejected.index_table IS 'the index table that lacks the entry, or the entries';
+COMMENT ON COLUMN indextable.rejected.fact_table  IS 'its fact table';
+COMMENT ON COLUMN indextable.rejected.primary_key IS 'primary key of the fact row, a text for each column';
+COMMENT ON COLUMN indextable.rejected.sqlstate    IS 'SQLSTATE of the error';
+COMMENT ON COLUMN indextable.rejected.message     IS 'its message';
+COMMENT ON COLUMN indextable.rejected.attempts    IS 'how often it was tried';
+COMMENT ON COLUMN indextable.rejected.first_at    IS 'when it failed first';
+COMMENT ON COLUMN indextable.rejected.last_at     IS 'when it failed last';
+COMMENT ON COLUMN indextable.rejected.next_try    IS 'when it is tried again; NULL: when the row changes';
+
 CREATE VIEW indextable.index_tables AS
 SELECT d.index_table,
        d.fact_table,
@@ -178,8 +399,14 @@ SELECT d.index_table,
        coalesce((SELECT sum(k.entries) FROM indextable.skipped k
                  WHERE k.index_table = d.index_table), 0)::bigint AS skipped,
        s.idx_scan AS scans,
-       s.idx_tup_fetch AS entries_fetched
+       s.idx_tup_fetch AS entries_fetched,
+       q.backlog,
+       q.lag,
+       CASE WHEN d.maintenance = 'async' THEN
+           (SELECT count(*) FROM indextable.rejection r WHERE r.index_table = d.index_table)
+       END AS rejected
 FROM indextable.definition d
+LEFT JOIN indextable.queues q ON q.fact_table = d.fact_table AND d.maintenance = 'async'
 JOIN pg_catalog.pg_class c ON c.oid = d.index_table
 LEFT JOIN pg_catalog.pg_stat_all_tables s ON s.relid = c.oid;
 COMMENT ON VIEW indextable.index_tables IS 'The index tables of this database: definition, state, size and use';
@@ -201,5 +428,8 @@ COMMENT ON COLUMN indextable.index_tables.indexes_size    IS 'bytes of its index
 COMMENT ON COLUMN indextable.index_tables.skipped         IS 'entries left out under on_mismatch => ''skip'' since the index table was made';
 COMMENT ON COLUMN indextable.index_tables.scans           IS 'index scans on the index table, look-ups among them';
 COMMENT ON COLUMN indextable.index_tables.entries_fetched IS 'entries those scans fetched';
+COMMENT ON COLUMN indextable.index_tables.backlog         IS 'asynchronous: number of changes that are not applied yet';
+COMMENT ON COLUMN indextable.index_tables.lag             IS 'asynchronous: age of the oldest of them, from the beginning of its statement; zero if there are none';
+COMMENT ON COLUMN indextable.index_tables.rejected        IS 'asynchronous: number of rows that lack their entry because of an error; see indextable.rejected';
 GRANT USAGE ON SCHEMA indextable TO PUBLIC;
-GRANT SELECT ON indextable.index_tables TO PUBLIC;
+GRANT SELECT ON indextable.index_tables, indextable.queues, indextable.rejected, indextable.progress TO PUBLIC;

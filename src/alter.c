@@ -29,7 +29,6 @@ PG_FUNCTION_INFO_V1(indextable_on_alter);
 PG_FUNCTION_INFO_V1(indextable_before_alter);
 
 static void check_new_table(CreateStmt *stmt);
-static void adopt_restored(Oid altered);
 static void refuse_change(Oid relid, AlterTableCmd *cmd);
 static void refuse_child(RangeVar *parent);
 static void refuse_parent(RangeVar *child, bool inherits);
@@ -239,7 +238,7 @@ check_new_table(CreateStmt *stmt)
  *		Notes the columns of a fact table whose definitions come from a dump, by
  *		number, before they can be renamed.
  */
-static void
+void
 adopt_restored(Oid altered)
 {
 	ListCell   *outer;
@@ -248,6 +247,7 @@ adopt_restored(Oid altered)
 	{
 		Oid			relid = lfirst_oid(outer);
 		Relation	fact;
+		bool		restored = false;
 		ListCell   *cell;
 
 		if (!catalog_has_fact(relid))
@@ -260,7 +260,16 @@ adopt_restored(Oid altered)
 			StoredDefinition *stored = lfirst(cell);
 
 			if (stored->fact_oid != relid)
+			{
 				catalog_update(&stored->row, fact);
+				depend_on_fact(stored->row.index_table, relid);
+				restored = true;
+			}
+		}
+		if (restored)
+		{
+			queues_adopt(relid);
+			CacheInvalidateRelcacheByRelid(relid);
 		}
 		relation_close(fact, AccessShareLock);
 	}
@@ -291,7 +300,7 @@ refuse_change(Oid relid, AlterTableCmd *cmd)
 		if (def->ndefs > 0 &&
 			(!of_column ||
 			 bms_is_member(get_attnum(RelationGetRelid(fact), cmd->name) -
-						   FirstLowInvalidHeapAttributeNumber, def->used)))
+						   FirstLowInvalidHeapAttributeNumber, bms_union(def->used, def->queued))))
 			ereport(ERROR,
 					(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
 					 errmsg("cannot alter table \"%s\" because index tables depend on it",
@@ -483,7 +492,7 @@ invalidate_definitions(List *definitions, Oid fact, const char *why)
 				(errcode(ERRCODE_WARNING),
 				 errmsg("index table \"%s\" is invalid now", get_rel_name(stored->row.index_table)),
 				 errdetail("%s", why),
-				 errhint("Drop it and create it again, which puts the triggers back.")));
+				 errhint("Call indextable.repair(), which puts the triggers back and mends what was missed.")));
 		stored->row.state = "invalid";
 		catalog_update(&stored->row, rel);
 	}

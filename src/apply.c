@@ -3,12 +3,13 @@
  * apply.c
  *	  Writes index tables, straight through the table and index access methods.
  *
- * The only code that does: called by batch.c with the operations of a statement
- * and by build.c with the entries of a whole index table.
+ * The only code that does: called by batch.c with the operations of a statement,
+ * by drain.c with those of many changes, and by build.c with the entries of a
+ * whole index table.
  *
  * Entries are looked for with SnapshotSelf: as they are at this moment, not as
  * the transaction's snapshot shows them.  The writer of a fact row has it
- * locked, and so has its entries to itself.  An insertion never relies on not
+ * locked, or the drain the queue, and so has its entries to itself.  An insertion never relies on not
  * having seen the entry: the index says whether there is one.  If somebody is
  * just writing or deleting an equal key, we wait for the outcome; where keys are
  * unique, before our own entry is in the index for others to wait for, as a
@@ -70,7 +71,7 @@ static bool insert_index_entries(Writer *w, TupleTableSlot *slot, bool update,
 static bool same_entry_exists(Writer *w, HeapTuple tuple, ItemPointer own);
 static void keep_old(Writer *w, TupleTableSlot *slot);
 static void put_entry(Writer *w, HeapTuple tuple);
-static void delete_entry(Writer *w, HeapTuple tuple);
+static void delete_entry(Writer *w, Op *op);
 static bool find_entry(Writer *w, HeapTuple tuple);
 static bool update_found(Writer *w, HeapTuple tuple);
 static void set_search_keys(Writer *w, HeapTuple tuple, ScanKey keys);
@@ -99,15 +100,16 @@ apply_ops(IndexDef *def, OpList *list, bool keep)
 	int			j;
 
 	if (list->oversize && def->covering)
-		layout_demote(def);
+		layout_demote(def, !def->async);
 	if (!open_writer(&writer, def))
 		return false;
 
 	/*
 	 * A unique key is checked row by row, as a unique index checks it: where
-	 * entries go as well as come, their order decides what is a conflict.
+	 * entries go as well as come, their order decides what is a conflict.  The
+	 * drain, while it is built, knows no order: only the outcome counts.
 	 */
-	in_order = def->is_unique && list->deletes;
+	in_order = def->is_unique && list->deletes && !def->async;
 	if (!in_order)
 		sort_ops(def, list);
 	new_command(&writer);
@@ -149,7 +151,7 @@ static void
 write_op(Writer *w, Op *op, bool alone, bool keep)
 {
 	if (op->kind == OP_DELETE)
-		delete_entry(w, op->tuple);
+		delete_entry(w, op);
 	else if (op->kind == OP_INSERT && alone)
 		queue_insert(w, keep ? heap_copytuple(op->tuple) : op->tuple);
 	else
@@ -490,16 +492,21 @@ put_entry(Writer *w, HeapTuple tuple)
 }
 
 static void
-delete_entry(Writer *w, HeapTuple tuple)
+delete_entry(Writer *w, Op *op)
 {
-	TM_FailureData failure;
+	ItemPointerData tid = op->tid;
 
-	while (find_entry(w, tuple))
+	/* Where it is may be known already. */
+	while (ItemPointerIsValid(&tid) || find_entry(w, op->tuple))
 	{
-		ItemPointerData tid = w->found->tts_tid;
+		TM_FailureData failure;
 		TM_Result	result;
 
-		ExecClearTuple(w->found);
+		if (!ItemPointerIsValid(&tid))
+		{
+			tid = w->found->tts_tid;
+			ExecClearTuple(w->found);
+		}
 		result = table_tuple_delete(w->rel, &tid, command_id(w), InvalidSnapshot,
 									InvalidSnapshot, true, &failure, false);
 		if (result == TM_Ok)
@@ -507,6 +514,7 @@ delete_entry(Writer *w, HeapTuple tuple)
 		if (result != TM_Updated && result != TM_Deleted)
 			elog(ERROR, "unexpected result %d of deleting an entry of index table \"%s\"",
 				 (int) result, w->def->name);
+		ItemPointerSetInvalid(&tid);
 		CHECK_FOR_INTERRUPTS();
 	}
 }

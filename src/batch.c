@@ -139,7 +139,7 @@ batch_lock(FactDef *fact)
 
 	if (batch->pending.def == fact && collecting(batch, fact))
 		return true;			/* the statement's first row did */
-	definition_lock(fact);
+	definition_lock(fact, 0, fact->nsync);
 	return !fact->stale;
 }
 
@@ -166,7 +166,7 @@ batch_collect(FactDef *fact, MemoryContext *cxt)
 		definition_pin(fact);
 		set->def = fact;
 		set->owner = GetCurrentSubTransactionId();
-		set->lists = MemoryContextAllocZero(set->cxt, sizeof(OpList) * fact->ndefs);
+		set->lists = MemoryContextAllocZero(set->cxt, sizeof(OpList) * fact->nsync);
 	}
 	*cxt = set->cxt;
 	return set->lists;
@@ -182,7 +182,7 @@ batch_row_done(FactDef *fact)
 
 	if (collecting(batch, fact))
 	{
-		for (i = 0; i < fact->ndefs; i++)
+		for (i = 0; i < fact->nsync; i++)
 			bytes += batch->pending.lists[i].bytes;
 		if (bytes > MAX_BATCH_BYTES)
 			write_set(batch, &batch->pending, false);
@@ -269,7 +269,7 @@ write_lists(OpSet *set, bool keep)
 {
 	int			i;
 
-	for (i = 0; i < set->def->ndefs; i++)
+	for (i = 0; i < set->def->nsync; i++)
 	{
 		OpList	   *list = &set->lists[i];
 

@@ -18,6 +18,26 @@
 #include "utils/tuplesort.h"
 #include "utils/typcache.h"
 
+/* begin_entry_sort: of entries, by identity, in the order of the index table */
+Tuplesortstate *
+begin_entry_sort(IndexDef *def)
+{
+	Oid		   *operators = palloc(sizeof(Oid) * def->nident);
+	Oid		   *collations = palloc(sizeof(Oid) * def->nident);
+	bool	   *nulls_first = palloc0(sizeof(bool) * def->nident);
+	int			i;
+
+	for (i = 0; i < def->nident; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(def->desc, def->ident[i] - 1);
+
+		operators[i] = lookup_type_cache(att->atttypid, TYPECACHE_LT_OPR)->lt_opr;
+		collations[i] = att->attcollation;
+	}
+	return tuplesort_begin_heap(def->desc, def->nident, def->ident, operators, collations,
+								nulls_first, maintenance_work_mem, NULL, TUPLESORT_NONE);
+}
+
 /*
  * build_index_table
  *		Writes all entries; returns whether each would fit into an index whole,
@@ -35,24 +55,12 @@ build_index_table(IndexDef *def, Relation fact, Relation index_table)
 	TupleTableSlot *entry_slot = MakeSingleTupleTableSlot(def->desc, &TTSOpsVirtual);
 	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable build",
 											  ALLOCSET_DEFAULT_SIZES);
-	Oid		   *operators = palloc(sizeof(Oid) * def->nident);
-	Oid		   *collations = palloc(sizeof(Oid) * def->nident);
-	bool	   *nulls_first = palloc0(sizeof(bool) * def->nident);
 	Tuplesortstate *sort;
 	Size		widest = 0;
 	int64		skipped = 0;
 	int			i;
 
-	for (i = 0; i < def->nident; i++)
-	{
-		Form_pg_attribute att = TupleDescAttr(def->desc, def->ident[i] - 1);
-
-		operators[i] = lookup_type_cache(att->atttypid, TYPECACHE_LT_OPR)->lt_opr;
-		collations[i] = att->attcollation;
-	}
-	sort = tuplesort_begin_heap(def->desc, def->nident, def->ident, operators, collations,
-								nulls_first, maintenance_work_mem, NULL, TUPLESORT_NONE);
-
+	sort = begin_entry_sort(def);
 	while (table_scan_getnextslot(scan, ForwardScanDirection, row_slot))
 	{
 		MemoryContext old = MemoryContextSwitchTo(cxt);

@@ -3,7 +3,7 @@
  * catalog.c
  *	  Reads and writes the extension's own tables.
  *
- * Called by create.c, drop.c, definition.c, triggers.c and batch.c.  Rows are
+ * Called by create.c, drop.c, definition.c, triggers.c, batch.c and rotate.c.  Rows are
  * read with a catalog snapshot, never with the transaction's: a REPEATABLE READ
  * transaction that is older than an index table must maintain it all the same.
  * Written without privilege checks, because whoever calls has made their own.
@@ -53,6 +53,17 @@ enum
 	DEF_NATTS = DEF_STATE
 };
 
+/* Columns of indextable.fact. */
+enum
+{
+	FACT_FACT_TABLE = 1,
+	FACT_QUEUE,
+	FACT_SPARE,
+	FACT_NATTS = FACT_SPARE
+};
+
+static void read_fact(HeapTuple tuple, TupleDesc desc, FactTableRow *row);
+
 static Oid
 catalog_relid(const char *name, bool missing_ok)
 {
@@ -97,7 +108,7 @@ delete_by_oid(const char *table, const char *index, AttrNumber column, Oid value
 		found = true;
 	}
 	systable_endscan(scan);
-	table_close(rel, RowExclusiveLock);
+	table_close(rel, NoLock);
 	if (found)
 		CommandCounterIncrement();
 	return found;
@@ -111,7 +122,7 @@ insert_row(const char *table, Datum *values, bool *isnull)
 
 	CatalogTupleInsert(rel, tuple);
 	heap_freetuple(tuple);
-	table_close(rel, RowExclusiveLock);
+	table_close(rel, NoLock);
 	CommandCounterIncrement();
 }
 
@@ -207,6 +218,16 @@ catalog_update(DefinitionRow *row, Relation fact)
 	catalog_insert(row, fact);
 }
 
+static void
+check_version(TupleDesc desc, int natts)
+{
+	if (desc->natts != natts)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("the library and the catalog of indextable are of different versions"),
+				 errhint("Run ALTER EXTENSION indextable UPDATE.")));
+}
+
 static StoredDefinition *
 read_row(HeapTuple tuple, TupleDesc desc)
 {
@@ -215,11 +236,7 @@ read_row(HeapTuple tuple, TupleDesc desc)
 	Datum		values[DEF_NATTS];
 	bool		isnull[DEF_NATTS];
 
-	if (desc->natts != DEF_NATTS)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("the library and the catalog of indextable are of different versions"),
-				 errhint("Run ALTER EXTENSION indextable UPDATE.")));
+	check_version(desc, DEF_NATTS);
 	heap_deform_tuple(tuple, desc, values, isnull);
 	stored->xmin = HeapTupleHeaderGetXmin(tuple->t_data);
 	stored->fact_oid = DatumGetObjectId(values[DEF_FACT_OID - 1]);
@@ -270,6 +287,13 @@ catalog_read(Oid fact_table, Oid index_table)
 	return result;
 }
 
+/* is_queued: whether an index table is kept in step through the queue, for good or while it is built */
+bool
+is_queued(DefinitionRow *row)
+{
+	return strcmp(row->maintenance, "async") == 0 || strcmp(row->state, "building") == 0;
+}
+
 /* catalog_fact_of: the fact table of an index table, InvalidOid if it is none */
 Oid
 catalog_fact_of(Oid index_table)
@@ -295,42 +319,102 @@ catalog_forget_index_table(Oid index_table)
 	{
 		delete_by_oid("definition", "definition_pkey", DEF_INDEX_TABLE, index_table);
 		delete_by_oid("skipped", "skipped_index_table", 1, index_table);
+		catalog_forget_rejections(index_table);
+		catalog_forget_build(index_table);
 	}
 	return fact;
+}
+
+/* catalog_read_fact: the row of a fact table; false if there is none */
+bool
+catalog_read_fact(Oid fact_table, FactTableRow *row)
+{
+	Oid			relid = catalog_relid("fact", true);
+	Relation	rel;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	if (!OidIsValid(relid))
+		return false;			/* CREATE or DROP EXTENSION is under way */
+	rel = table_open(relid, AccessShareLock);
+	scan = scan_by_oid(rel, "fact_pkey", FACT_FACT_TABLE, fact_table);
+	tuple = systable_getnext(scan);
+	if (HeapTupleIsValid(tuple))
+		read_fact(tuple, RelationGetDescr(rel), row);
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return HeapTupleIsValid(tuple);
+}
+
+static void
+read_fact(HeapTuple tuple, TupleDesc desc, FactTableRow *row)
+{
+	Datum		values[FACT_NATTS];
+	bool		isnull[FACT_NATTS];
+
+	check_version(desc, FACT_NATTS);
+	heap_deform_tuple(tuple, desc, values, isnull);
+	row->fact_table = DatumGetObjectId(values[FACT_FACT_TABLE - 1]);
+	row->queue = isnull[FACT_QUEUE - 1] ? InvalidOid : DatumGetObjectId(values[FACT_QUEUE - 1]);
+	row->spare = isnull[FACT_SPARE - 1] ? InvalidOid : DatumGetObjectId(values[FACT_SPARE - 1]);
+}
+
+/* catalog_queues: the rows (FactTableRow *) of all fact tables that have a queue */
+List *
+catalog_queues(void)
+{
+	Oid			relid = catalog_relid("fact", true);
+	Relation	rel;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	List	   *result = NIL;
+
+	if (!OidIsValid(relid))
+		return NIL;
+	rel = table_open(relid, AccessShareLock);
+	scan = systable_beginscan(rel, InvalidOid, false, NULL, 0, NULL);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		FactTableRow *row = palloc(sizeof(FactTableRow));
+
+		read_fact(tuple, RelationGetDescr(rel), row);
+		if (OidIsValid(row->queue))
+			result = lappend(result, row);
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return result;
 }
 
 /* catalog_has_fact: whether our triggers have been put on this table */
 bool
 catalog_has_fact(Oid fact_table)
 {
-	Oid			relid = catalog_relid("fact", true);
-	Relation	rel;
-	SysScanDesc scan;
-	bool		found;
+	FactTableRow row;
 
-	if (!OidIsValid(relid))
-		return false;			/* CREATE or DROP EXTENSION is under way */
-	rel = table_open(relid, AccessShareLock);
-	scan = scan_by_oid(rel, "fact_pkey", 1, fact_table);
-	found = HeapTupleIsValid(systable_getnext(scan));
-	systable_endscan(scan);
-	table_close(rel, AccessShareLock);
-	return found;
+	return catalog_read_fact(fact_table, &row);
 }
 
+/* catalog_write_fact: inserts or replaces the row of a fact table */
 void
-catalog_insert_fact(Oid fact_table)
+catalog_write_fact(FactTableRow *row)
 {
-	Datum		value = ObjectIdGetDatum(fact_table);
-	bool		isnull = false;
+	Datum		values[FACT_NATTS];
+	bool		isnull[FACT_NATTS] = {0};
 
-	insert_row("fact", &value, &isnull);
+	delete_by_oid("fact", "fact_pkey", FACT_FACT_TABLE, row->fact_table);
+	values[FACT_FACT_TABLE - 1] = ObjectIdGetDatum(row->fact_table);
+	values[FACT_QUEUE - 1] = ObjectIdGetDatum(row->queue);
+	isnull[FACT_QUEUE - 1] = !OidIsValid(row->queue);
+	values[FACT_SPARE - 1] = ObjectIdGetDatum(row->spare);
+	isnull[FACT_SPARE - 1] = !OidIsValid(row->spare);
+	insert_row("fact", values, isnull);
 }
 
 void
 catalog_forget_fact(Oid fact_table)
 {
-	delete_by_oid("fact", "fact_pkey", 1, fact_table);
+	delete_by_oid("fact", "fact_pkey", FACT_FACT_TABLE, fact_table);
 }
 
 /*
@@ -377,6 +461,31 @@ catalog_count_skipped(Oid index_table, int64 entries)
 	values[1] = TimestampTzGetDatum(GetCurrentTransactionStartTimestamp());
 	values[2] = Int64GetDatum(entries);
 	insert_row("skipped", values, isnull);
+}
+
+void
+catalog_forget_build(Oid index_table)
+{
+	delete_by_oid("build", "build_pkey", 1, index_table);
+}
+
+void
+catalog_forget_rejections(Oid index_table)
+{
+	delete_by_oid("rejection", "rejection_index_table", 1, index_table);
+}
+
+/* catalog_has_rejections: whether rows of an index table are rejected */
+bool
+catalog_has_rejections(Oid index_table)
+{
+	Relation	rel = table_open(catalog_relid("rejection", false), AccessShareLock);
+	SysScanDesc scan = scan_by_oid(rel, "rejection_index_table", 1, index_table);
+	bool		found = HeapTupleIsValid(systable_getnext(scan));
+
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return found;
 }
 
 /* catalog_owner: the role that owns the extension's objects */

@@ -46,6 +46,20 @@
 	index_beginscan(heap, index, snapshot, NULL, nkeys, 0)
 #endif
 
+#if PG_VERSION_NUM < 160000
+#define RelFileNumber			Oid
+#define RelationSetNewRelfilenumber(rel, persistence)	RelationSetNewRelfilenode(rel, persistence)
+#define relation_file(rel)		((rel)->rd_node.relNode)
+#else
+#define relation_file(rel)		((rel)->rd_locator.relNumber)
+#endif
+
+#if PG_VERSION_NUM < 170000
+#define new_wait_event(name)	PG_WAIT_EXTENSION
+#else
+#define new_wait_event(name)	WaitEventExtensionNew(name)
+#endif
+
 #ifndef pg_noreturn
 #define pg_noreturn				pg_attribute_noreturn()
 #endif

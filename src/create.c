@@ -66,9 +66,8 @@ static Relation open_fact(Oid relid);
 static char *document_column(Relation fact, FunctionCallInfo fcinfo);
 static Oid	target_schema(const char *index_table, Relation fact, char **name);
 static Oid	make_table(IndexDef *def, Relation fact, Oid schema, const char *name);
-static void revoke_all(Oid relid, Oid owner);
 static void record_dependencies(IndexDef *def, Oid fact);
-static void refuse_unready(DefinitionRow *row, bool populate);
+static void refuse_unready(DefinitionRow *row);
 
 Datum
 indextable_create(PG_FUNCTION_ARGS)
@@ -83,6 +82,7 @@ indextable_create(PG_FUNCTION_ARGS)
 	Oid			schema;
 	FactDef    *factdef;
 	IndexDef   *def;
+	bool		populate;
 	bool		covering;
 
 	if (name == NULL || PG_ARGISNULL(ARG_FACT_TABLE) || PG_ARGISNULL(ARG_KEY))
@@ -105,7 +105,8 @@ indextable_create(PG_FUNCTION_ARGS)
 	row.filter = text_arg(fcinfo, ARG_FILTER, NULL);
 	row.is_unique = !PG_ARGISNULL(ARG_IS_UNIQUE) && PG_GETARG_BOOL(ARG_IS_UNIQUE);
 	row.partitions = PG_ARGISNULL(ARG_PARTITIONS) ? 0 : PG_GETARG_INT32(ARG_PARTITIONS);
-	row.state = "active";
+	populate = PG_ARGISNULL(ARG_POPULATE) || PG_GETARG_BOOL(ARG_POPULATE);
+	row.state = populate ? "active" : "building";
 
 	if (row.key == NIL)
 		ereport(ERROR,
@@ -133,7 +134,7 @@ indextable_create(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("partitions must not be negative")));
-	refuse_unready(&row, PG_ARGISNULL(ARG_POPULATE) || PG_GETARG_BOOL(ARG_POPULATE));
+	refuse_unready(&row);
 
 	/* Keeps writers out until the transaction ends, as CREATE TRIGGER does. */
 	fact = open_fact(PG_GETARG_OID(ARG_FACT_TABLE));
@@ -153,32 +154,33 @@ indextable_create(PG_FUNCTION_ARGS)
 	if (!definition_attach(def, fact, index_table))
 		elog(ERROR, "index table \"%s\" is not as it was created", name);
 
-	covering = build_index_table(def, fact, index_table) && layout_can_cover(def);
+	covering = (!populate || build_index_table(def, fact, index_table)) && layout_can_cover(def);
 	table_close(index_table, NoLock);
 	run_sql(catalog_owner(), "ALTER TABLE %s ADD %s", quoted_relation(row.index_table),
 			layout_primary_key(def, covering));
+	if (def->async)
+		run_sql(catalog_owner(), "CREATE INDEX ON %s (%s)", quoted_relation(row.index_table),
+				layout_row_index(def));
 
 	catalog_insert(&row, fact);
 	record_dependencies(def, row.fact_table);
 	table_close(fact, NoLock);
 	triggers_guard(row.index_table);
 	triggers_install(row.fact_table);
+	if (def->async)
+		queues_create(factdef);
 	CacheInvalidateRelcacheByRelid(row.fact_table);
 	PG_RETURN_OID(row.index_table);
 }
 
 /* refuse_unready: what the catalog has room for, but nothing does yet */
 static void
-refuse_unready(DefinitionRow *row, bool populate)
+refuse_unready(DefinitionRow *row)
 {
-	const char *what = strcmp(row->maintenance, "async") == 0 ? "asynchronous maintenance is" :
-		row->partitions > 0 ? "partitioned index tables are" :
-		!populate ? "creating an index table without filling it is" : NULL;
-
-	if (what != NULL)
+	if (row->partitions > 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("%s not supported by this version of indextable", what)));
+				 errmsg("partitioned index tables are not supported by this version of indextable")));
 }
 
 static char *
@@ -412,32 +414,6 @@ make_table(IndexDef *def, Relation fact, Oid schema, const char *name)
 	return relid;
 }
 
-/* revoke_all: default privileges must not open what the fact table may protect */
-static void
-revoke_all(Oid relid, Oid owner)
-{
-	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
-	bool		isnull;
-	Datum		acl;
-	Oid		   *roles;
-	int			nroles = 0;
-	int			i;
-
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for relation %u", relid);
-	acl = SysCacheGetAttr(RELOID, tuple, Anum_pg_class_relacl, &isnull);
-	if (!isnull)
-		nroles = aclmembers(DatumGetAclPCopy(acl), &roles);
-	ReleaseSysCache(tuple);
-	if (isnull)
-		return;
-	run_sql(catalog_owner(), "REVOKE ALL ON TABLE %s FROM PUBLIC", quoted_relation(relid));
-	for (i = 0; i < nroles; i++)
-		if (roles[i] != owner)
-			run_sql(catalog_owner(), "REVOKE ALL ON TABLE %s FROM %s", quoted_relation(relid),
-					quote_identifier(GetUserNameFromId(roles[i], false)));
-}
-
 /*
  * record_dependencies
  *		The index table goes with its fact table, as an index would.  On the
@@ -447,11 +423,9 @@ static void
 record_dependencies(IndexDef *def, Oid fact)
 {
 	ObjectAddress index_table;
-	ObjectAddress facttable;
 
+	depend_on_fact(def->relid, fact);
 	ObjectAddressSet(index_table, RelationRelationId, def->relid);
-	ObjectAddressSet(facttable, RelationRelationId, fact);
-	recordDependencyOn(&index_table, &facttable, DEPENDENCY_AUTO);
 	if (def->filter != NULL)
 		recordDependencyOnExpr(&index_table, (Node *) expression_depends(def->filter), NIL,
 							   DEPENDENCY_NORMAL);

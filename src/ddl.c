@@ -9,6 +9,7 @@
  */
 #include "postgres.h"
 
+#include "catalog/dependency.h"
 #include "catalog/pg_class.h"
 #include "commands/event_trigger.h"
 #include "executor/spi.h"
@@ -18,6 +19,7 @@
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
+#include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
 /*
@@ -67,12 +69,70 @@ run_sql(Oid role, const char *fmt,...)
 	pfree(sql.data);
 }
 
+/*
+ * execute_now
+ *		One statement, seeing what is there now, whatever the isolation level.  SPI
+ *		is connected, and stays so.
+ */
+uint64
+execute_now(const char *sql, int nargs, Oid *types, Datum *values)
+{
+	SPIPlanPtr	plan = SPI_prepare(sql, nargs, types);
+	int			result;
+
+	if (plan == NULL)
+		elog(ERROR, "%s: %s", SPI_result_code_string(SPI_result), sql);
+	result = SPI_execute_snapshot(plan, values, NULL, GetLatestSnapshot(), InvalidSnapshot,
+								  false, true, 0);
+	if (result < 0)
+		elog(ERROR, "%s: %s", SPI_result_code_string(result), sql);
+	return SPI_processed;
+}
+
 /* quoted_relation: schema.name, quoted */
 char *
 quoted_relation(Oid relid)
 {
 	return quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)),
 									  get_rel_name(relid));
+}
+
+/* revoke_all: default privileges must not open what the fact table may protect */
+void
+revoke_all(Oid relid, Oid owner)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	bool		isnull;
+	Datum		acl;
+	Oid		   *roles;
+	int			nroles = 0;
+	int			i;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for relation %u", relid);
+	acl = SysCacheGetAttr(RELOID, tuple, Anum_pg_class_relacl, &isnull);
+	if (!isnull)
+		nroles = aclmembers(DatumGetAclPCopy(acl), &roles);
+	ReleaseSysCache(tuple);
+	if (isnull)
+		return;
+	run_sql(catalog_owner(), "REVOKE ALL ON TABLE %s FROM PUBLIC", quoted_relation(relid));
+	for (i = 0; i < nroles; i++)
+		if (roles[i] != owner)
+			run_sql(catalog_owner(), "REVOKE ALL ON TABLE %s FROM %s", quoted_relation(relid),
+					quote_identifier(GetUserNameFromId(roles[i], false)));
+}
+
+/* depend_on_fact: an index table goes with its fact table, as an index would */
+void
+depend_on_fact(Oid index_table, Oid fact)
+{
+	ObjectAddress object;
+	ObjectAddress on;
+
+	ObjectAddressSet(object, RelationRelationId, index_table);
+	ObjectAddressSet(on, RelationRelationId, fact);
+	recordDependencyOn(&object, &on, DEPENDENCY_AUTO);
 }
 
 /* lock_if_exists: false, without a lock, if the relation is gone */
@@ -83,6 +143,40 @@ lock_if_exists(Oid relid, LOCKMODE mode)
 	if (SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid)))
 		return true;
 	UnlockRelationOid(relid, mode);
+	return false;
+}
+
+typedef struct LockRequest
+{
+	Oid			relid;
+	LOCKMODE	mode;
+} LockRequest;
+
+static void
+request_lock(void *arg)
+{
+	LockRequest *request = arg;
+
+	LockRelationOid(request->relid, request->mode);
+}
+
+/* lock_within: false if a lock is not to be had for so many ms */
+bool
+lock_within(Oid relid, LOCKMODE mode, const char *ms)
+{
+	LockRequest request = {relid, mode};
+	int			nestlevel = NewGUCNestLevel();
+	ErrorData  *error;
+
+	set_config_option("lock_timeout", ms, PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	error = attempt_all(request_lock, &request);
+	AtEOXact_GUC(false, nestlevel);
+	if (error == NULL)
+		return true;
+	if (error->sqlerrcode != ERRCODE_LOCK_NOT_AVAILABLE &&
+		error->sqlerrcode != ERRCODE_T_R_DEADLOCK_DETECTED)
+		ReThrowError(error);
+	FreeErrorData(error);
 	return false;
 }
 

@@ -60,7 +60,9 @@ static void check_field(Field *field, IndexDef *def, bool is_key);
 pg_noreturn static void not_as_created(Oid index_table, Relation fact, const char *why);
 static bool same_primary_key(FactDef *factdef, Relation fact, StoredDefinition *stored,
 							 const char **names);
+static void add_definition(FactDef *factdef, IndexDef *def);
 static bool calls_users_functions(IndexDef *def);
+static void attach_row_index(IndexDef *def, Relation rel);
 static Bitmapset *definition_columns(IndexDef *def);
 static AttrNumber named_column(Relation fact, const char *name, const char **column_names);
 static void equality_key(ScanKey key, AttrNumber attno, Oid type, Oid collation, MemoryContext cxt);
@@ -100,7 +102,8 @@ invalidate(Datum arg, Oid relid)
 		if (relid == InvalidOid || relid == def->relid)
 			def->stale = true;
 		for (i = 0; i < def->ndefs && !def->stale; i++)
-			if (def->defs[i]->relid == relid || def->defs[i]->primary_index == relid)
+			if (def->defs[i]->relid == relid || def->defs[i]->primary_index == relid ||
+				def->defs[i]->row_index == relid)
 				def->stale = true;
 	}
 }
@@ -114,17 +117,21 @@ invalidate_functions(Datum arg, int cacheid, uint32 hash)
 
 	hash_seq_init(&seq, cache);
 	while ((entry = hash_seq_search(&seq)) != NULL)
-		if (entry->def != NULL && entry->def->foreign)
+		if (entry->def != NULL && entry->def->users_code)
 			entry->def->stale = true;
 }
 
-/* definition_lock: locks the index tables against DDL, as their writers do */
+/*
+ * definition_lock
+ *		Locks the index tables defs[from] to defs[to - 1] against DDL, as their
+ *		writers do.
+ */
 void
-definition_lock(FactDef *fact)
+definition_lock(FactDef *fact, int from, int to)
 {
 	int			i;
 
-	for (i = 0; i < fact->ndefs && !fact->stale; i++)
+	for (i = from; i < to && !fact->stale; i++)
 		LockRelationOid(fact->defs[i]->relid, RowExclusiveLock);
 }
 
@@ -288,11 +295,18 @@ load(Relation fact)
 											  ALLOCSET_SMALL_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(cxt);
 	uint64		seen = invalidations;
+	FactTableRow tables = {0};
 	FactDef    *factdef = make_fact(fact, cxt);
 	List	   *stored = catalog_read(RelationGetRelid(fact), InvalidOid);
 	ListCell   *cell;
 
-	factdef->registered = stored != NIL || catalog_has_fact(RelationGetRelid(fact));
+	factdef->registered = catalog_read_fact(RelationGetRelid(fact), &tables) || stored != NIL;
+	if (factdef->registered && OidIsValid(tables.queue))
+	{
+		factdef->queue = tables.queue;
+		factdef->spare = tables.spare;
+		factdef->queue_desc = queue_columns(factdef, fact);
+	}
 	factdef->defs = palloc(sizeof(IndexDef *) * Max(list_length(stored), 1));
 	foreach(cell, stored)
 	{
@@ -308,19 +322,35 @@ load(Relation fact)
 		names = column_names(fact, s);
 		def = make_index(factdef, fact, &s->row, rel, names);
 		def->xmin = s->xmin;
+		factdef->restored |= s->fact_oid != RelationGetRelid(fact);
 		if (!same_primary_key(factdef, fact, s, names))
 			not_as_created(s->row.index_table, fact, "The fact table has another primary key now.");
 		if (!definition_attach(def, fact, rel) || !attach_primary_key(def, rel))
 			not_as_created(s->row.index_table, fact,
 						   "The columns or the primary key of the index table, or the types of the fact table's columns, were altered.");
 		relation_close(rel, AccessShareLock);
-		factdef->defs[factdef->ndefs++] = def;
-		factdef->foreign |= calls_users_functions(def);
+		add_definition(factdef, def);
 	}
 	factdef->stale = (seen != invalidations);
 	MemoryContextSwitchTo(old);
 	MemoryContextSetParent(cxt, CacheMemoryContext);
 	return factdef;
+}
+
+/* add_definition: those that the writer's transaction keeps in step come first */
+static void
+add_definition(FactDef *factdef, IndexDef *def)
+{
+	int			at = def->async ? factdef->ndefs : factdef->nsync++;
+
+	memmove(&factdef->defs[at + 1], &factdef->defs[at], sizeof(IndexDef *) * (factdef->ndefs - at));
+	factdef->defs[at] = def;
+	factdef->ndefs++;
+	if (calls_users_functions(def))
+	{
+		factdef->users_code = true;
+		factdef->foreign |= !def->async;
+	}
 }
 
 /* not_as_created: what was altered so that upkeep would write nonsense */
@@ -392,7 +422,7 @@ make_fact(Relation fact, MemoryContext cxt)
 		factdef->pk_columns = bms_add_member(factdef->pk_columns,
 											 attno - FirstLowInvalidHeapAttributeNumber);
 	}
-	index_close(index, NoLock);
+	index_close(index, AccessShareLock);
 	return factdef;
 }
 
@@ -471,6 +501,7 @@ make_index(FactDef *factdef, Relation fact, DefinitionRow *row, Relation rel,
 	def->name = rel != NULL ? pstrdup(RelationGetRelationName(rel)) : NULL;
 	def->strategy = strcmp(row->strategy, "denormalized") == 0 ? STRATEGY_DENORMALIZED :
 		strcmp(row->strategy, "partial") == 0 ? STRATEGY_PARTIAL : STRATEGY_NORMALIZED;
+	def->async = is_queued(row);
 	def->is_unique = row->is_unique;
 	def->skip_mismatch = strcmp(row->on_mismatch, "skip") == 0;
 	def->active = strcmp(row->state, "active") == 0;
@@ -548,9 +579,13 @@ make_index(FactDef *factdef, Relation fact, DefinitionRow *row, Relation rel,
 	if (row->filter != NULL)
 		def->filter = expression_compile(fact, row->filter, BOOLOID, -1, column_names);
 
-	factdef->used = bms_add_members(factdef->used, definition_columns(def));
-	for (i = -1; (i = bms_next_member(factdef->used, i)) >= 0;)
-		factdef->max_attno = i + FirstLowInvalidHeapAttributeNumber;
+	def->used = definition_columns(def);
+	if (def->async)
+		factdef->queued = bms_add_members(factdef->queued, def->used);
+	else
+		factdef->used = bms_add_members(factdef->used, def->used);
+	for (i = -1; (i = bms_next_member(def->used, i)) >= 0;)
+		factdef->max_attno = Max(factdef->max_attno, i + FirstLowInvalidHeapAttributeNumber);
 	return def;
 }
 
@@ -825,5 +860,35 @@ attach_primary_key(IndexDef *def, Relation rel)
 					 index->rd_indcollation[i], CurrentMemoryContext);
 	}
 	index_close(index, AccessShareLock);
+	if (def->async)
+		attach_row_index(def, rel);
 	return fits;
+}
+
+/*
+ * attach_row_index
+ *		The index on the primary key of the fact row, which an asynchronous index
+ *		table is reconciled by.  Writers can do without.
+ */
+static void
+attach_row_index(IndexDef *def, Relation rel)
+{
+	FactDef    *fact = def->fact;
+	ListCell   *cell;
+	int			i;
+
+	foreach(cell, RelationGetIndexList(rel))
+	{
+		Relation	index = index_open(lfirst_oid(cell), AccessShareLock);
+		Form_pg_index form = index->rd_index;
+		bool		fits = form->indisvalid && form->indnatts == fact->npk &&
+			index->rd_rel->relam == BTREE_AM_OID &&
+			heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL);
+
+		for (i = 0; fits && i < fact->npk; i++)
+			fits = (form->indkey.values[i] == def->pk_attno[i]);
+		if (fits)
+			def->row_index = RelationGetRelid(index);
+		index_close(index, AccessShareLock);
+	}
 }

@@ -4,7 +4,7 @@
  *	  Compares the old entries of a row with its new ones, and says what to
  *	  write.
  *
- * Called by trigger.c.  Entries are the same if their bytes are: 1 and 1.0 are
+ * Called by trigger.c and reconcile.c.  Entries are the same if their bytes are: 1 and 1.0 are
  * equal numbers, but a reader of the index table tells them apart.
  *
  * Operations are prepared for sorting.  For writing, neighbours should be near
@@ -20,9 +20,15 @@
 #include "utils/datum.h"
 #include "utils/memutils.h"
 
-static bool entry_equal(IndexDef *def, Datum *a, bool *anull, Datum *b, bool *bnull);
-static void add_op(IndexDef *def, OpList *list, OpKind kind, Datum *values, bool *isnull,
-				   MemoryContext cxt);
+typedef struct Entry
+{
+	Datum	   *values;
+	bool	   *isnull;
+	ItemPointerData tid;
+} Entry;
+
+static Op *add_op(IndexDef *def, OpList *list, OpKind kind, Datum *values, bool *isnull,
+				  MemoryContext cxt);
 
 /* same_bytes: whether two stored values are, without detoasting; false may be wrong */
 bool
@@ -39,7 +45,8 @@ same_bytes(Datum a, bool anull, Datum b, bool bnull, int16 typlen, bool typbyval
 		memcmp(DatumGetPointer(a), DatumGetPointer(b), size) == 0;
 }
 
-static int
+/* compare_identity: of two entries, in the order of the index table */
+int
 compare_identity(IndexDef *def, Datum *a, Datum *b)
 {
 	int			i;
@@ -56,7 +63,7 @@ compare_identity(IndexDef *def, Datum *a, Datum *b)
 	return 0;
 }
 
-static bool
+bool
 entry_equal(IndexDef *def, Datum *a, bool *anull, Datum *b, bool *bnull)
 {
 	int			i;
@@ -85,6 +92,38 @@ entries_equal(IndexDef *def, Entries *a, Entries *b)
 						 ENTRY_VALUES(b, i), ENTRY_NULLS(b, i)))
 			return false;
 	return true;
+}
+
+static int
+compare_entries(const void *a, const void *b, void *arg)
+{
+	return compare_identity(arg, ((const Entry *) a)->values, ((const Entry *) b)->values);
+}
+
+/* entries_sort: orders by identity entries that were found in an index table */
+void
+entries_sort(IndexDef *def, Entries *entries)
+{
+	Entry	   *order = palloc(sizeof(Entry) * entries->n);
+	Entries		sorted = *entries;
+	int			i;
+
+	for (i = 0; i < entries->n; i++)
+	{
+		order[i].values = ENTRY_VALUES(entries, i);
+		order[i].isnull = ENTRY_NULLS(entries, i);
+		order[i].tid = entries->tids[i];
+	}
+	qsort_arg(order, entries->n, sizeof(Entry), compare_entries, def);
+	sorted.values = palloc_extended(sizeof(Datum) * entries->natts * entries->n, MCXT_ALLOC_HUGE);
+	sorted.isnull = palloc_extended(sizeof(bool) * entries->natts * entries->n, MCXT_ALLOC_HUGE);
+	for (i = 0; i < entries->n; i++)
+	{
+		memcpy(ENTRY_VALUES(&sorted, i), order[i].values, sizeof(Datum) * entries->natts);
+		memcpy(ENTRY_NULLS(&sorted, i), order[i].isnull, sizeof(bool) * entries->natts);
+		sorted.tids[i] = order[i].tid;
+	}
+	*entries = sorted;
 }
 
 /*
@@ -147,7 +186,10 @@ diff_entries(IndexDef *def, Entries *old, Entries *new, OpList *ops, MemoryConte
 
 		if (c < 0)
 		{
-			add_op(def, ops, OP_DELETE, ENTRY_VALUES(old, o), ENTRY_NULLS(old, o), cxt);
+			Op		   *op = add_op(def, ops, OP_DELETE, ENTRY_VALUES(old, o), ENTRY_NULLS(old, o), cxt);
+
+			if (old->tids != NULL)
+				op->tid = old->tids[o];
 			o++;
 		}
 		else if (c > 0)
@@ -166,7 +208,7 @@ diff_entries(IndexDef *def, Entries *old, Entries *new, OpList *ops, MemoryConte
 	}
 }
 
-static void
+static Op *
 add_op(IndexDef *def, OpList *list, OpKind kind, Datum *values, bool *isnull, MemoryContext cxt)
 {
 	MemoryContext old = MemoryContextSwitchTo(cxt);
@@ -181,6 +223,7 @@ add_op(IndexDef *def, OpList *list, OpKind kind, Datum *values, bool *isnull, Me
 	}
 	op = &list->ops[list->n];
 	op->kind = kind;
+	ItemPointerSetInvalid(&op->tid);
 	op->seq = list->n++;
 
 	if (kind == OP_DELETE && def->nident < def->desc->natts)
@@ -207,4 +250,5 @@ add_op(IndexDef *def, OpList *list, OpKind kind, Datum *values, bool *isnull, Me
 	if (op->tuple->t_len - op->tuple->t_data->t_hoff > MAX_INDEX_DATA)
 		list->oversize = true;
 	MemoryContextSwitchTo(old);
+	return op;
 }

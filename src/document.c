@@ -38,6 +38,7 @@ factrow_init(FactRow *row, FactDef *fact, TupleTableSlot *slot)
 {
 	row->fact = fact;
 	row->slot = slot;
+	row->rejection = NULL;
 	row->docs = palloc0(sizeof(Document) * fact->ndocs);
 	slot_getsomeattrs(slot, fact->max_attno);
 }

@@ -32,16 +32,22 @@ indextable_drop(PG_FUNCTION_ARGS)
 {
 	Oid			relid = PG_GETARG_OID(0);
 	Oid			fact = catalog_fact_of(relid);
+	bool		exists;
 
 	if (!OidIsValid(fact))
 		not_an_index_table(relid);
 	if (!owns_relation(relid, GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(relid));
 
-	/* The fact table first, as its writers do. */
-	if (!lock_if_exists(fact, list_length(catalog_read(fact, InvalidOid)) > 1 ?
-						ShareRowExclusiveLock : AccessExclusiveLock) ||
-		!lock_if_exists(relid, AccessExclusiveLock))
+	/* The fact table first, as its writers do, then the queue, should it go, too. */
+	exists = lock_if_exists(fact, list_length(catalog_read(fact, InvalidOid)) > 1 ?
+							ShareRowExclusiveLock : AccessExclusiveLock);
+	if (exists)
+	{
+		queues_lock_if_last(fact, relid);
+		exists = lock_if_exists(relid, AccessExclusiveLock);
+	}
+	if (!exists)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_TABLE),
 				 errmsg("the index table was dropped concurrently")));
@@ -99,9 +105,15 @@ static void
 forget(Oid relid, bool wait, DropBehavior behavior)
 {
 	Oid			fact = catalog_forget_index_table(relid);
+	FactTableRow tables;
 	ListCell   *cell;
 
-	catalog_forget_fact(relid);
+	if (catalog_read_fact(relid, &tables))
+	{
+		queue_table_drop(tables.queue);
+		queue_table_drop(tables.spare);
+		catalog_forget_fact(relid);
+	}
 
 	/* After a restore no dependency takes its index tables along: none is dumped. */
 	foreach(cell, catalog_read(relid, InvalidOid))
@@ -120,6 +132,7 @@ forget(Oid relid, bool wait, DropBehavior behavior)
 	if (!OidIsValid(fact) || !SearchSysCacheExists1(RELOID, ObjectIdGetDatum(fact)))
 		return;
 	CacheInvalidateRelcacheByRelid(fact);
+	(void) queues_drop(fact, wait);
 	if (!catalog_fact_in_use(fact))
 		triggers_remove(fact, wait);
 }

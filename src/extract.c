@@ -4,7 +4,7 @@
  *	  Turns a fact row into its entries in an index table.
  *
  * The only code that does: called by trigger.c for the old, the new and the
- * live version of a row, and by build.c for every row.  Reads nothing but the
+ * live version of a row, by reconcile.c, and by build.c for every row.  Reads nothing but the
  * row, so that the same row gives the same entries at any time.  Allocates in
  * the current memory context, which the caller resets.
  *
@@ -58,7 +58,7 @@ static void collect_elements(Field *field, JsonbValue *value, int step, Elements
 static void sort_elements(IndexDef *def, Elements *elements);
 static void add_entry(Entries *entries, Datum *values, bool *isnull);
 static bool key_fits(IndexDef *def, Datum *values, RowMismatch *mismatch);
-pg_noreturn static void report_mismatch(IndexDef *def, FactRow *row, RowMismatch *mismatch);
+static void report_mismatch(IndexDef *def, FactRow *row, RowMismatch *mismatch);
 static char *excerpt(char *text);
 static char *output_value(Oid type, Datum value);
 static char *row_key(FactRow *row);
@@ -142,7 +142,8 @@ same_json(JsonbValue *a, JsonbValue *b)
  *
  * A value that cannot be an entry raises an error or leaves the entry out, as
  * the definition says; returns how many were left out.  Without report, as for
- * a row version that is gone, such values just have no entries.
+ * a row version that is gone, such values just have no entries.  With room for
+ * a rejection in the row, none raises an error.
  */
 int
 extract_entries(IndexDef *def, FactRow *row, bool report, Entries *entries)
@@ -220,7 +221,7 @@ extract_entries(IndexDef *def, FactRow *row, bool report, Entries *entries)
 	{
 		if (report && !def->skip_mismatch)
 			report_mismatch(def, row, &mismatch);
-		return report ? Max(elements.n + elements.mismatches, 1) : 0;
+		return report && def->skip_mismatch ? Max(elements.n + elements.mismatches, 1) : 0;
 	}
 	if (elements.mismatches > 0)
 	{
@@ -256,7 +257,7 @@ extract_entries(IndexDef *def, FactRow *row, bool report, Entries *entries)
 		report_mismatch(def, row, &mismatch);
 	else
 		skipped++;
-	return report ? skipped : 0;
+	return report && def->skip_mismatch ? skipped : 0;
 }
 
 /*
@@ -517,9 +518,18 @@ key_fits(IndexDef *def, Datum *values, RowMismatch *mismatch)
 	return false;
 }
 
+/* report_mismatch: refuses the write; an asynchronous index table cannot, and makes a note */
 static void
 report_mismatch(IndexDef *def, FactRow *row, RowMismatch *mismatch)
 {
+	if (row->rejection != NULL)
+	{
+		row->rejection->sqlstate = mismatch->why.sqlstate;
+		row->rejection->message = psprintf("field \"%s\" cannot hold the value \"%s\": %s",
+										   mismatch->field->spec->text, excerpt(mismatch->value),
+										   excerpt(mismatch->why.message));
+		return;
+	}
 	/* Who writes a row may not be allowed to read it. */
 	if (check_enable_rls(row->fact->relid, InvalidOid, true) == RLS_ENABLED ||
 		pg_class_aclcheck(row->fact->relid, GetUserId(), ACL_SELECT) != ACLCHECK_OK)

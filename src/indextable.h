@@ -6,7 +6,11 @@
  * Data flows one way, and so do the calls:
  *
  *	trigger.c -> definition.c (cache) -> extract.c -> diff.c -> batch.c -> apply.c
+ *				-> queue.c (asynchronous: the row's key only)
+ *	worker.c  -> drain.c -> segment.c (queue) -> reconcile.c -> extract.c, diff.c, apply.c
  *	create.c  -> build.c -> extract.c, apply.c
+ *	online.c  -> drain.c -> reconcile.c (as the drain, with keys from the fact table)
+ *	repair.c  -> verify.c -> extract.c; diff.c, apply.c, or queue.c and drain.c
  *	lookup.c  -> definition.c, extract.c
  *	alter.c, drop.c (event triggers) -> definition.c, catalog.c
  *
@@ -23,11 +27,14 @@
 #include "access/attnum.h"
 #include "access/htup.h"
 #include "access/skey.h"
+#include "datatype/timestamp.h"
 #include "executor/tuptable.h"
 #include "fmgr.h"
 #include "nodes/execnodes.h"
 #include "nodes/bitmapset.h"
 #include "nodes/pg_list.h"
+#include "storage/block.h"
+#include "storage/itemptr.h"
 #include "storage/lockdefs.h"
 #include "utils/jsonb.h"
 #include "utils/rel.h"
@@ -175,6 +182,7 @@ typedef struct IndexDef
 	Oid			relid;			/* the index table */
 	char	   *name;
 	Strategy	strategy;
+	bool		async;
 	bool		is_unique;
 	bool		skip_mismatch;
 	bool		active;
@@ -204,6 +212,8 @@ typedef struct IndexDef
 	AttrNumber *search;			/* these, */
 	ScanKeyData *search_keys;	/* found with these */
 	bool		covering;		/* the primary key holds the included fields */
+	Oid			row_index;		/* async: on the fact row's primary key */
+	Bitmapset  *used;			/* columns that entries depend on, offset */
 } IndexDef;
 
 typedef struct FactDef
@@ -215,8 +225,10 @@ typedef struct FactDef
 	char	   *name;
 	Oid			owner;
 	bool		registered;		/* in the catalog, with or without index tables */
+	bool		restored;		/* from a dump, and not adopted yet; see alter.c */
 	bool		is_partition;	/* rows may come without our statement trigger */
-	bool		foreign;		/* making entries calls functions of users */
+	bool		foreign;		/* making transactional entries calls functions of users */
+	bool		users_code;		/* or making any entries */
 	int			npk;
 	AttrNumber *pk_attno;
 	Bitmapset  *pk_columns;		/* the same, offset as in used */
@@ -226,9 +238,16 @@ typedef struct FactDef
 	int			ndocs;
 	AttrNumber *doc_attno;		/* the JSONB columns in use */
 	int32	   *slice;			/* how many bytes of them to try first; see document.c */
-	Bitmapset  *used;			/* columns that entries depend on, offset */
-	AttrNumber	max_attno;		/* the last of them */
+	Bitmapset  *used;			/* columns that transactional entries depend on, offset */
+	Bitmapset  *queued;			/* those that asynchronous entries depend on */
+	AttrNumber	max_attno;		/* the last of all of them */
+	Oid			queue;			/* where changes are appended, InvalidOid: nowhere */
+	Oid			spare;			/* where they were, or will be */
+	TupleDesc	queue_desc;
+	TupleTableSlot **queue_slots;	/* for queue.c */
+	int			nqueue_slots;
 	int			ndefs;
+	int			nsync;			/* the first of them are transactional */
 	IndexDef  **defs;
 } FactDef;
 
@@ -253,7 +272,7 @@ typedef struct DefinitionRow
 extern void definition_init(void);
 extern FactDef *definition_of_fact(Relation fact, Oid root);
 extern IndexDef *definition_of_index_table(Oid index_table, FactDef **fact);
-extern void definition_lock(FactDef *fact);
+extern void definition_lock(FactDef *fact, int from, int to);
 extern void definition_pin(FactDef *fact);
 extern void definition_unpin(FactDef *fact);
 extern IndexDef *definition_resolve(DefinitionRow *row, Relation fact, FactDef **factdef);
@@ -263,17 +282,31 @@ extern Oid	get_equality_operator(Oid type);
 
 /* ---- catalog.c: the extension's own tables ---- */
 
+/* A fact table, with its queue if any index table is asynchronous. */
+typedef struct FactTableRow
+{
+	Oid			fact_table;
+	Oid			queue;
+	Oid			spare;
+} FactTableRow;
+
 extern void catalog_insert(DefinitionRow *row, Relation fact);
 extern void catalog_update(DefinitionRow *row, Relation fact);
 extern List *catalog_column_names(Relation rel);
 extern List *catalog_read(Oid fact_table, Oid index_table);
 extern Oid	catalog_fact_of(Oid index_table);
+extern bool is_queued(DefinitionRow *row);
 extern bool catalog_has_fact(Oid fact_table);
-extern void catalog_insert_fact(Oid fact_table);
+extern bool catalog_read_fact(Oid fact_table, FactTableRow *row);
+extern List *catalog_queues(void);
+extern void catalog_write_fact(FactTableRow *row);
 extern void catalog_forget_fact(Oid fact_table);
 extern Oid	catalog_forget_index_table(Oid index_table);
 extern bool catalog_fact_in_use(Oid fact_table);
 extern void catalog_count_skipped(Oid index_table, int64 entries);
+extern void catalog_forget_build(Oid index_table);
+extern void catalog_forget_rejections(Oid index_table);
+extern bool catalog_has_rejections(Oid index_table);
 extern Oid	catalog_owner(void);
 
 typedef struct StoredDefinition
@@ -292,11 +325,19 @@ typedef struct Document
 	const char *end;			/* of the bytes at hand; NULL: all are */
 } Document;
 
+/* Why a row has no entry in an asynchronous index table. */
+typedef struct Rejection
+{
+	int			sqlstate;		/* 0: it has */
+	char	   *message;
+} Rejection;
+
 typedef struct FactRow
 {
 	FactDef    *fact;
 	TupleTableSlot *slot;
 	Document   *docs;			/* of the JSONB columns in use */
+	Rejection  *rejection;		/* NULL: values that cannot be entries are errors */
 } FactRow;
 
 /* Entries of one row in one index table, by columns of the index table. */
@@ -308,6 +349,7 @@ typedef struct Entries
 	bool		left_alone;		/* of no interest: a change does not touch them */
 	Datum	   *values;			/* n * natts */
 	bool	   *isnull;
+	ItemPointerData *tids;		/* where they are, if known; else NULL */
 } Entries;
 
 #define ENTRY_VALUES(e, i)	((e)->values + (Size) (i) * (e)->natts)
@@ -337,6 +379,7 @@ typedef enum OpKind
 typedef struct Op
 {
 	HeapTuple	tuple;
+	ItemPointerData tid;		/* OP_DELETE: where the entry is, if known */
 	Datum		abbreviated;	/* for sorting: the first identity column in brief, */
 	Datum		first;			/* in full, */
 	Datum		second;			/* and the second */
@@ -356,8 +399,11 @@ typedef struct OpList
 	int64		skipped;		/* entries left out, to be counted */
 } OpList;
 
+extern int	compare_identity(IndexDef *def, Datum *a, Datum *b);
+extern bool entry_equal(IndexDef *def, Datum *a, bool *anull, Datum *b, bool *bnull);
 extern bool entries_equal(IndexDef *def, Entries *a, Entries *b);
 extern void diff_entries(IndexDef *def, Entries *old, Entries *new, OpList *ops, MemoryContext cxt);
+extern void entries_sort(IndexDef *def, Entries *entries);
 extern void entries_merge(IndexDef *def, Entries *into, Entries *from);
 extern bool same_bytes(Datum a, bool anull, Datum b, bool bnull, int16 typlen, bool typbyval);
 
@@ -380,14 +426,225 @@ extern void apply_at_end_of_transaction(void);
 
 /* ---- liverow.c: the live version of a fact row ---- */
 
+typedef struct LiveScan
+{
+	FactDef    *def;
+	Relation	index;
+	IndexScanDesc scan;
+	TupleTableSlot *slot;
+	ScanKey		keys;
+} LiveScan;
+
 extern bool row_is_live(Relation fact, TupleTableSlot *slot);
+extern void live_scan_begin(LiveScan *scan, FactDef *def, Relation fact, Snapshot snapshot);
+extern TupleTableSlot *live_scan_first(LiveScan *scan, Datum *key);
+extern TupleTableSlot *live_scan_next(LiveScan *scan);
+extern void live_scan_end(LiveScan *scan);
 extern void live_rows(FactDef *def, Relation fact, TupleTableSlot *row,
 					  void (*each) (FactRow *row, void *arg), void *arg);
+
+/* ---- queue.c: writers append the keys of changed rows ---- */
+
+/* Columns of a queue table. */
+#define QUEUE_AT			1	/* when the statement began that changed the row */
+#define QUEUE_KEY			2	/* its primary key, from here on */
+
+extern void queue_init(void);
+extern void queue_collect(FactDef *def, TupleTableSlot *row);
+extern void queue_collect_key(FactDef *def, Datum *key);
+extern void queue_write(void);
+extern bool queue_pending(Oid fact);
+extern void queue_wake_at_commit(void);
+
+/* ---- segment.c: reads queue tables ---- */
+
+typedef bool (*segment_visitor) (HeapTuple tuple, void *arg);
+
+extern bool segment_open(Oid relid, Relation *rel);
+extern bool segment_scan(Relation rel, Snapshot snapshot, BlockNumber *position,
+						 segment_visitor visit, void *arg);
+extern BlockNumber segment_pending_blocks(Relation rel);
+extern bool segment_removable(Relation rel);
+
+/* ---- rotate.c: makes and empties queue tables ---- */
+
+extern TupleDesc queue_columns(FactDef *def, Relation fact);
+extern void queues_create(FactDef *def);
+extern void queues_adopt(Oid fact);
+extern bool queues_drop(Oid fact, bool wait);
+extern void queues_lock_if_last(Oid fact, Oid index_table);
+extern void queue_table_drop(Oid relid);
+extern void queues_rotate(FactDef *def);
+
+/* ---- backlog.c: how much is queued ---- */
+
+extern TimestampTz queue_row_time(HeapTuple tuple);
+extern void backlog_check(FactDef *def, Relation queue, HeapTuple last);
+
+/* ---- reconcile.c: what index tables need to be in step with live rows ---- */
+
+/* A row that is rejected by an index table. */
+typedef struct RejectedRow
+{
+	int			defno;
+	Datum	   *key;
+	Rejection	why;
+	bool		retry;			/* after a while, whether the row changes or not */
+} RejectedRow;
+
+/* Rows, by primary key, and what their entries need. */
+typedef struct Reconciliation
+{
+	FactDef    *def;
+	Relation	fact;
+	Snapshot	snapshot;		/* the rows as this one sees them */
+	int			from;			/* for the index tables defs[from] ... */
+	int			to;				/* ... to defs[to - 1] */
+	bool		withhold;		/* the rows are to have no entries */
+	Datum	   *keys;			/* n * npk, in order */
+	int			n;
+	OpList	   *lists;			/* by defno - from */
+	List	   *rejected;		/* of RejectedRow * */
+} Reconciliation;
+
+extern void reconcile_rows(Reconciliation *r);
+
+/* ---- keytext.c: primary keys as texts ---- */
+
+struct ArrayType;
+
+extern Datum key_texts(FactDef *def, Datum *key);
+extern void key_from_texts(FactDef *def, struct ArrayType *array, Datum *key, MemoryContext cxt);
+
+/* ---- reject.c: rows that asynchronous index tables cannot take ---- */
+
+extern void reject_rows(FactDef *def, List *rejected);
+extern void rejections_resolved(FactDef *def, int defno, Datum *keys, int n, List *rejected);
+extern void rejections_retry(FactDef *def);
+extern void rejections_retry_now(Oid index_table);
+extern char *rejection_of(FactDef *def, Oid index_table, Datum *key);
+
+/* ---- verify.c: whether an index table is right ---- */
+
+/*
+ * A discrepancy: of the entry that should be there and the one that is, one is
+ * NULL or both are different; for a row that cannot have its entries, both are
+ * NULL, and key is the row's.  problem is text for the user, or NULL.
+ */
+typedef struct Discrepancy
+{
+	const char *kind;
+	IndexDef   *def;
+	TupleTableSlot *expected;
+	TupleTableSlot *found;
+	TupleTableSlot *row;
+	const char *problem;
+} Discrepancy;
+
+typedef void (*discrepancy_handler) (Discrepancy *discrepancy, void *arg);
+
+extern void verify_index_table(Oid index_table, discrepancy_handler handler, void *arg);
+
+/* ---- attempt.c: what may fail because of one row ---- */
+
+extern ErrorData *attempt_all(void (*run) (void *arg), void *arg);
+extern ErrorData *attempt(void (*run) (void *arg), void *arg);
+
+/* ---- drain.c: applies what is queued ---- */
+
+typedef enum DrainLock
+{
+	DRAIN_WAIT,					/* for whoever else drains the queue */
+	DRAIN_TRY					/* leave it to him */
+} DrainLock;
+
+/* Where batches of one transaction go on, in the two queue tables, and where they end. */
+typedef struct DrainPosition
+{
+	Snapshot	start;			/* NULL: with one batch */
+	bool		caught_up;		/* with what this snapshot sees */
+	bool		locked;			/* somebody else may be draining */
+	Oid			relid[2];
+	BlockNumber block[2];
+} DrainPosition;
+
+extern bool with_queue_locked(Oid fact_table, DrainLock lock,
+							  void (*work) (FactDef *def, Relation fact, void *arg), void *arg);
+extern void fix_settings(void);
+extern void apply_keys(Reconciliation *r);
+extern bool drain_batch(Oid fact_table, int limit, DrainLock lock, DrainPosition *position,
+						int64 *changes);
+
+/* ---- settings.c ---- */
+
+#define MAX_WORKERS			64
+#define MAX_BATCH_SIZE		1000000
+
+enum
+{
+	BACKLOG_NOTHING,
+	BACKLOG_WARN,
+	BACKLOG_SLOW
+};
+
+extern int	setting_max_workers;
+extern int	setting_workers_per_database;
+extern int	setting_naptime;		/* ms */
+extern int	setting_batch_size;
+extern int	setting_backlog_limit;	/* changes; 0: none */
+extern int	setting_backlog_action;
+
+extern void settings_init(void);
+
+/* ---- shared.c: what backends know of each other ---- */
+
+/* Databases that may ask for a worker before the launcher looks at all of them. */
+#define MAX_REQUESTS		64
+
+extern void shared_init(void);
+extern bool shared_exists(void);
+extern void wake_workers(void);
+extern void shared_request(Oid database);
+extern bool shared_stop(Oid database, bool stop);
+extern int	shared_count_workers(Oid database, bool wake);
+extern void shared_set_launcher(void);
+extern int	shared_take_requests(Oid *databases);
+extern int	shared_reserve(Oid database, bool *enough, uint64 *use);
+extern bool shared_release(int slot, uint64 use);
+extern void shared_set_short(bool short_of_workers);
+extern void shared_enter(int slot);
+extern bool shared_woken(void);
+extern void shared_leave(void);
+extern bool shared_may_stay(bool idle);
+extern void shared_count(Oid fact_table, int64 changes);
+extern void shared_note_success(Oid fact_table);
+extern void shared_note_error(Oid fact_table, const char *message);
+
+/* ---- launcher.c ---- */
+
+extern void launcher_init(void);
+
+/* ---- worker.c: drains the queues of one database ---- */
+
+struct BackgroundWorkerHandle;
+
+extern bool wanted_alone(Oid database);
+extern bool worker_register(Oid database, int slot, struct BackgroundWorkerHandle **handle);
+
+/* ---- wait.c ---- */
+
+extern int64 interval_arg(FunctionCallInfo fcinfo, int arg, const char *name);
+extern bool queue_of_index_table(Oid index_table, FactTableRow *queue);
+extern bool wait_for_queue(FactTableRow *queue, int64 max_lag, int64 timeout);
 
 /* ---- ddl.c: SQL run on the users' behalf ---- */
 
 extern void run_sql(Oid role, const char *fmt,...) pg_attribute_printf(2, 3);
+extern uint64 execute_now(const char *sql, int nargs, Oid *types, Datum *values);
 extern char *quoted_relation(Oid relid);
+extern void revoke_all(Oid relid, Oid owner);
+extern void depend_on_fact(Oid index_table, Oid fact);
+extern bool lock_within(Oid relid, LOCKMODE mode, const char *ms);
 extern bool lock_if_exists(Oid relid, LOCKMODE mode);
 pg_noreturn extern void not_an_index_table(Oid relid);
 extern void require_event_trigger(FunctionCallInfo fcinfo, const char *function);
@@ -397,17 +654,20 @@ extern List *event_trigger_relations(const char *function, bool with_columns);
 
 extern char *layout_columns(IndexDef *def, Relation fact);
 extern char *layout_primary_key(IndexDef *def, bool covering);
+extern char *layout_row_index(IndexDef *def);
 extern Relation primary_key_of(Relation rel, LOCKMODE mode);
 extern bool layout_covers(IndexDef *def, Relation primary_key);
 extern bool layout_can_cover(IndexDef *def);
-extern void layout_demote(IndexDef *def);
+extern void layout_demote(IndexDef *def, bool wait);
 
 /* ---- alter.c: what follows when tables are altered ---- */
 
 extern void follow_triggers(Oid relid);
+extern void adopt_restored(Oid altered);
 
 /* ---- build.c: fills an index table under a lock ---- */
 
+extern struct Tuplesortstate *begin_entry_sort(IndexDef *def);
 extern bool build_index_table(IndexDef *def, Relation fact, Relation index_table);
 
 /* ---- triggers.c: our triggers on the users' tables ---- */

@@ -23,6 +23,7 @@
 #include "commands/tablespace.h"
 #include "indextable.h"
 #include "miscadmin.h"
+#include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
@@ -185,6 +186,20 @@ layout_primary_key(IndexDef *def, bool covering)
 	return sql.data;
 }
 
+/* layout_row_index: the columns of the index by which a row's entries are found */
+char *
+layout_row_index(IndexDef *def)
+{
+	StringInfoData sql;
+	int			i;
+
+	initStringInfo(&sql);
+	for (i = 0; i < def->fact->npk; i++)
+		appendStringInfo(&sql, "%s%s", i > 0 ? ", " : "",
+						 quote_identifier(get_attname(def->relid, def->pk_attno[i], false)));
+	return sql.data;
+}
+
 /* primary_key_of: the index of a table's primary key, open, or NULL */
 Relation
 primary_key_of(Relation rel, LOCKMODE mode)
@@ -225,9 +240,11 @@ layout_can_cover(IndexDef *def)
  * This happens once in the life of an index table, in the transaction of the
  * writer who brings the long value, and locks the index table until it ends.
  * The alternatives are to refuse the write, or never to have index-only scans.
+ * A drain does not wait for that lock, as others would wait behind it: the row
+ * is tried again later.
  */
 void
-layout_demote(IndexDef *def)
+layout_demote(IndexDef *def, bool wait)
 {
 	Relation	rel;
 	Relation	index;
@@ -235,6 +252,12 @@ layout_demote(IndexDef *def)
 	char	   *tablespace = NULL;
 	bool		covers;
 
+	if (!wait && !ConditionalLockRelationOid(def->relid, AccessExclusiveLock))
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("an entry is too long for the primary key of index table \"%s\" with its included fields",
+						def->name),
+				 errdetail("The primary key will be rebuilt without them when nobody uses the index table.")));
 	if (!lock_if_exists(def->relid, AccessExclusiveLock))
 		return;
 	rel = table_open(def->relid, NoLock);

@@ -3,11 +3,12 @@
  * liverow.c
  *	  Finds out which version of a fact row is live.
  *
- * Called by trigger.c.  A row version may have been replaced by a statement
+ * Called by trigger.c and reconcile.c.  A row version may have been replaced by a statement
  * nested in another trigger before our trigger comes to it; only the live
  * version may add entries.  SnapshotSelf sees what is committed or our own at
  * this moment, whatever the isolation level.  It is safe here because the row's
  * writer holds its lock: nobody else changes what is live under this key.
+ * The drain, who locks nothing, uses the snapshot it has read the queue with.
  *
  *-------------------------------------------------------------------------
  */
@@ -23,6 +24,44 @@ row_is_live(Relation fact, TupleTableSlot *slot)
 	return table_tuple_satisfies_snapshot(fact, slot, SnapshotSelf);
 }
 
+/* live_scan_begin: of the rows that the snapshot sees, by primary key */
+void
+live_scan_begin(LiveScan *scan, FactDef *def, Relation fact, Snapshot snapshot)
+{
+	scan->def = def;
+	scan->index = index_open(def->pk_index, AccessShareLock);
+	scan->slot = table_slot_create(fact, NULL);
+	scan->scan = index_beginscan_compat(fact, scan->index, snapshot, def->npk);
+	scan->keys = palloc(sizeof(ScanKeyData) * def->npk);
+	memcpy(scan->keys, def->pk_keys, sizeof(ScanKeyData) * def->npk);
+}
+
+/* live_scan_first: the row, or the first row, under a primary key; NULL if there is none */
+TupleTableSlot *
+live_scan_first(LiveScan *scan, Datum *key)
+{
+	int			i;
+
+	for (i = 0; i < scan->def->npk; i++)
+		scan->keys[i].sk_argument = key[i];
+	index_rescan(scan->scan, scan->keys, scan->def->npk, NULL, 0);
+	return live_scan_next(scan);
+}
+
+TupleTableSlot *
+live_scan_next(LiveScan *scan)
+{
+	return index_getnext_slot(scan->scan, ForwardScanDirection, scan->slot) ? scan->slot : NULL;
+}
+
+void
+live_scan_end(LiveScan *scan)
+{
+	index_endscan(scan->scan);
+	index_close(scan->index, NoLock);
+	ExecDropSingleTupleTableSlot(scan->slot);
+}
+
 /*
  * live_rows
  *		Calls each with every live row that has the primary key of the given one;
@@ -32,22 +71,20 @@ void
 live_rows(FactDef *def, Relation fact, TupleTableSlot *row,
 		  void (*each) (FactRow *row, void *arg), void *arg)
 {
-	Relation	index = index_open(def->pk_index, AccessShareLock);
-	TupleTableSlot *slot = table_slot_create(fact, NULL);
-	IndexScanDesc scan = index_beginscan_compat(fact, index, SnapshotSelf, def->npk);
+	LiveScan	scan;
 	TupleDesc	desc = CreateTupleDescCopy(RelationGetDescr(fact));
-	ScanKey		keys = palloc(sizeof(ScanKeyData) * def->npk);
+	Datum		key[INDEX_MAX_KEYS];
+	TupleTableSlot *slot;
 	int			i;
 
-	memcpy(keys, def->pk_keys, sizeof(ScanKeyData) * def->npk);
 	for (i = 0; i < def->npk; i++)
 	{
 		bool		isnull;
 
-		keys[i].sk_argument = slot_getattr(row, def->pk_attno[i], &isnull);
+		key[i] = slot_getattr(row, def->pk_attno[i], &isnull);
 	}
-	index_rescan(scan, keys, def->npk, NULL, 0);
-	while (index_getnext_slot(scan, ForwardScanDirection, slot))
+	live_scan_begin(&scan, def, fact, SnapshotSelf);
+	for (slot = live_scan_first(&scan, key); slot != NULL; slot = live_scan_next(&scan))
 	{
 		/* The entries point into the row, and outlive the scan. */
 		TupleTableSlot *copy = MakeSingleTupleTableSlot(desc, &TTSOpsVirtual);
@@ -57,7 +94,5 @@ live_rows(FactDef *def, Relation fact, TupleTableSlot *row,
 		factrow_init(&live, def, copy);
 		each(&live, arg);
 	}
-	index_endscan(scan);
-	index_close(index, NoLock);
-	ExecDropSingleTupleTableSlot(slot);
+	live_scan_end(&scan);
 }

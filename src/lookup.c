@@ -46,12 +46,14 @@ typedef struct Lookup
 	bool		copies;			/* the index table's copy of the document will do */
 	bool		secured;		/* row security applies to the fact table */
 	bool		ambiguous;		/* a primary key may have several rows */
+	bool		recheck;		/* whether a row has the key looked up */
 	ScanKey		keys;
 	int			nkeys;
 	Tuplestorestate *store;
 	TupleDesc	desc;			/* of the result */
 	HTAB	   *seen;			/* primary keys of rows that were returned, or NULL */
 	Snapshot	snapshot;
+	Snapshot	latest;			/* the same, if it is ours */
 	Relation	fact_pk;		/* fetching directly: opened on demand */
 	IndexScanDesc fact_scan;
 	TupleTableSlot *fact_slot;
@@ -59,7 +61,8 @@ typedef struct Lookup
 } Lookup;
 
 pg_noreturn static void row_type_error(Oid type, const char *fact);
-static void lookup(FunctionCallInfo fcinfo, Oid index_table, Jsonb *key, bool rows);
+static void lookup(FunctionCallInfo fcinfo, int arg, bool rows);
+static bool wait_until_fresh(FunctionCallInfo fcinfo, int arg);
 static bool open_tables(Lookup *l, Oid index_table);
 static void check_access(Lookup *l);
 static int	bind_key(Lookup *l, Jsonb *key, ScanKey keys);
@@ -74,7 +77,10 @@ static void put_row(Lookup *l, TupleTableSlot *row);
 Datum
 indextable_lookup_documents(PG_FUNCTION_ARGS)
 {
-	lookup(fcinfo, PG_GETARG_OID(0), PG_GETARG_JSONB_P(1), false);
+	if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
+		InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
+	else
+		lookup(fcinfo, 0, false);
 	return (Datum) 0;
 }
 
@@ -90,7 +96,7 @@ indextable_lookup_rows(PG_FUNCTION_ARGS)
 		InitMaterializedSRF(fcinfo, 0);
 		return (Datum) 0;
 	}
-	lookup(fcinfo, PG_GETARG_OID(1), PG_GETARG_JSONB_P(2), true);
+	lookup(fcinfo, 1, true);
 	return (Datum) 0;
 }
 
@@ -105,9 +111,12 @@ row_type_error(Oid type, const char *fact)
 			 errhint("Use NULL::fact_table.")));
 }
 
+/* lookup: the arguments from arg on are index_table, key, max_lag and timeout */
 static void
-lookup(FunctionCallInfo fcinfo, Oid index_table, Jsonb *key, bool rows)
+lookup(FunctionCallInfo fcinfo, int arg, bool rows)
 {
+	Oid			index_table = PG_GETARG_OID(arg);
+	Jsonb	   *key = PG_GETARG_JSONB_P(arg + 1);
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	Lookup		l = {0};
 	ScanKeyData keys[INDEX_MAX_KEYS];
@@ -116,7 +125,9 @@ lookup(FunctionCallInfo fcinfo, Oid index_table, Jsonb *key, bool rows)
 	l.store = rsinfo->setResult;
 	l.desc = rsinfo->setDesc;
 	l.rows = rows;
-	l.snapshot = GetActiveSnapshot();
+	if (wait_until_fresh(fcinfo, arg))
+		l.latest = RegisterSnapshot(GetLatestSnapshot());
+	l.snapshot = l.latest != NULL ? l.latest : GetActiveSnapshot();
 	if (!open_tables(&l, index_table))
 		not_an_index_table(index_table);
 	PG_TRY();
@@ -136,6 +147,8 @@ lookup(FunctionCallInfo fcinfo, Oid index_table, Jsonb *key, bool rows)
 	}
 	PG_END_TRY();
 
+	if (l.latest != NULL)
+		UnregisterSnapshot(l.latest);
 	table_close(l.index_table, NoLock);
 	table_close(l.fact, NoLock);
 }
@@ -228,6 +241,9 @@ check_access(Lookup *l)
 	 */
 	l->ambiguous = IsolationUsesXactSnapshot() || l->factdef->pk_deferrable;
 
+	/* An entry may be of a version of its row that is gone. */
+	l->recheck = l->ambiguous || def->async;
+
 	/*
 	 * The entries of an index table that is younger than our snapshot are not
 	 * those of the fact rows that the snapshot sees.
@@ -244,6 +260,38 @@ check_access(Lookup *l)
 		if (TransactionIdPrecedes(def->xmin, l->snapshot->xmin))
 			def->xmin = FrozenTransactionId;
 	}
+}
+
+/*
+ * wait_until_fresh
+ *		Where the caller says how far an asynchronous index table may be behind,
+ *		waits until it is not further, or raises an error.  What is applied
+ *		meanwhile is seen by a newer snapshot than the query's: true.
+ */
+static bool
+wait_until_fresh(FunctionCallInfo fcinfo, int arg)
+{
+	Oid			index_table = PG_GETARG_OID(arg);
+	int64		max_lag = interval_arg(fcinfo, arg + 2, "max_lag");
+	int64		timeout = interval_arg(fcinfo, arg + 3, "timeout");
+	FactTableRow queue;
+
+	if (max_lag < 0 && timeout < 0)
+		return false;
+	if (!queue_of_index_table(index_table, &queue))
+		return false;
+	if (IsolationUsesXactSnapshot())
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("max_lag is not supported in a transaction whose snapshot stays the same"),
+				 errhint("Use the isolation level read committed.")));
+	if (!wait_for_queue(&queue, Max(max_lag, 0), Max(timeout, 0)))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("index table \"%s\" is further behind than max_lag allows",
+						get_rel_name(index_table)),
+				 errhint("Try again, give a longer timeout, or see indextable.queues for what keeps it.")));
+	return true;
 }
 
 /* key_columns: their names, for hints */
@@ -430,7 +478,7 @@ fetch_directly(Lookup *l, TupleTableSlot *entry)
 	index_rescan(l->fact_scan, keys, factdef->npk, NULL, 0);
 	while (index_getnext_slot(l->fact_scan, ForwardScanDirection, l->fact_slot))
 	{
-		if (l->ambiguous && !matches(l, l->fact_slot))
+		if (l->recheck && !matches(l, l->fact_slot))
 			continue;
 		put_row(l, l->fact_slot);
 		if (!l->ambiguous)
@@ -515,7 +563,7 @@ fetch_secured(Lookup *l, TupleTableSlot *entry)
 
 		ExecStoreHeapTupleDatum(SPI_getbinval(SPI_tuptable->vals[n], SPI_tuptable->tupdesc,
 											  1, &isnull), row);
-		if (!l->ambiguous || matches(l, row))
+		if (!l->recheck || matches(l, row))
 			put_row(l, row);
 		ExecDropSingleTupleTableSlot(row);
 	}

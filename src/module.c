@@ -1,13 +1,15 @@
 /*-------------------------------------------------------------------------
  *
  * module.c
- *	  Loads the library: called by the server, once in a backend.
+ *	  Loads the library: called by the server, once in a backend, or once in the
+ *	  postmaster if it is preloaded.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
 #include "indextable.h"
+#include "miscadmin.h"
 
 PG_MODULE_MAGIC;
 
@@ -16,6 +18,14 @@ void		_PG_init(void);
 void
 _PG_init(void)
 {
+	settings_init();
 	definition_init();
+	/* The last to be told of a commit, as the others may still bring changes. */
+	queue_init();
 	batch_init();
+	if (process_shared_preload_libraries_in_progress)
+	{
+		shared_init();
+		launcher_init();
+	}
 }

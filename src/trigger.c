@@ -44,6 +44,7 @@ static void maintain_row(TriggerData *trigdata, FactDef *volatile *held);
 static void maintain_truncate(Relation fact);
 static void truncate_index_table(Oid relid);
 static FactDef *definition(Relation fact);
+static void enqueue(FactDef *def, TupleTableSlot *old, TupleTableSlot *new, bool moved);
 static CommandId inserting_command(HeapTuple tuple);
 static bool nothing_changed(FactDef *def, TupleTableSlot *old, TupleTableSlot *new,
 							Bitmapset *columns);
@@ -132,6 +133,7 @@ maintain_row(TriggerData *trigdata, FactDef *volatile *held)
 	Version		after;
 	Version		live;
 	bool		moved;
+	bool		enqueued = false;
 
 	if (TRIGGER_FIRED_BY_INSERT(trigdata->tg_event))
 	{
@@ -159,10 +161,16 @@ maintain_row(TriggerData *trigdata, FactDef *volatile *held)
 			*held = def;
 		}
 		if (def->ndefs == 0)
-			return;
-		if (old != NULL && new != NULL && nothing_changed(def, old, new, def->used))
-			return;
+			return;				/* the triggers are still here, but nothing to do */
 		moved = old != NULL && new != NULL && !nothing_changed(def, old, new, def->pk_columns);
+		if (def->queued != NULL && !enqueued)
+		{
+			enqueue(def, old, new, moved);
+			enqueued = true;
+		}
+		if (def->nsync == 0 ||
+			(old != NULL && new != NULL && nothing_changed(def, old, new, def->used)))
+			return;
 		if (new != NULL && (old == NULL || moved))
 			batch_note_insert(def->relid, inserting_command(new_tuple));
 
@@ -211,6 +219,22 @@ maintain_row(TriggerData *trigdata, FactDef *volatile *held)
 	batch_row_done(def);
 }
 
+/*
+ * enqueue
+ *		Has the drain look at the row later: at whatever is live then, so that it
+ *		does not matter whether this version is.
+ */
+static void
+enqueue(FactDef *def, TupleTableSlot *old, TupleTableSlot *new, bool moved)
+{
+	if (old != NULL && new != NULL && nothing_changed(def, old, new, def->queued))
+		return;
+	if (old != NULL)
+		queue_collect(def, old);
+	if (new != NULL && (old == NULL || moved))
+		queue_collect(def, new);
+}
+
 /* inserting_command: of a new version; COPY FREEZE leaves no trace of it */
 static CommandId
 inserting_command(HeapTuple tuple)
@@ -249,9 +273,9 @@ no_version(FactDef *def, Version *version)
 {
 	int			i;
 
-	version->entries = palloc(sizeof(Entries) * def->ndefs);
-	version->skipped = palloc0(sizeof(int) * def->ndefs);
-	for (i = 0; i < def->ndefs; i++)
+	version->entries = palloc(sizeof(Entries) * def->nsync);
+	version->skipped = palloc0(sizeof(int) * def->nsync);
+	for (i = 0; i < def->nsync; i++)
 		entries_init(&version->entries[i], def->defs[i]);
 }
 
@@ -276,7 +300,7 @@ extract_versions(FactDef *def, TupleTableSlot *old, TupleTableSlot *new, bool mo
 		factrow_init(&old_row, def, old);
 	if (new != NULL)
 		factrow_init(&new_row, def, new);
-	for (i = 0; i < def->ndefs; i++)
+	for (i = 0; i < def->nsync; i++)
 	{
 		IndexDef   *index = def->defs[i];
 
@@ -304,7 +328,7 @@ reconcile(FactDef *def, Version *before, Version *after)
 	OpList	   *lists = batch_collect(def, &cxt);
 	int			i;
 
-	for (i = 0; i < def->ndefs; i++)
+	for (i = 0; i < def->nsync; i++)
 	{
 		if (before->entries[i].left_alone)
 			continue;
@@ -325,7 +349,7 @@ add_live_row(FactRow *row, void *arg)
 	LiveRows   *live = arg;
 	int			i;
 
-	for (i = 0; i < live->def->ndefs; i++)
+	for (i = 0; i < live->def->nsync; i++)
 	{
 		Entries		entries;
 
@@ -362,8 +386,13 @@ maintain_truncate(Relation fact)
 	for (i = 0; i < def->ndefs; i++)
 		index_tables = lappend_oid(index_tables, def->defs[i]->relid);
 	foreach(cell, index_tables)
+	{
 		if (lock_if_exists(lfirst_oid(cell), AccessExclusiveLock))
+		{
 			truncate_index_table(lfirst_oid(cell));
+			catalog_forget_rejections(lfirst_oid(cell));
+		}
+	}
 }
 
 static void

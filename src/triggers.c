@@ -30,10 +30,11 @@ static const struct
 	const char *name;
 	const char *event;
 	const char *level;
+	bool		batches;		/* only transactional index tables need it */
 }			fact_triggers[] = {
-	{"indextable_row", "AFTER INSERT OR UPDATE OR DELETE", "ROW"},
-	{"indextable_end", "AFTER INSERT OR UPDATE OR DELETE", "STATEMENT"},
-	{"indextable_truncate", "AFTER TRUNCATE", "STATEMENT"},
+	{"indextable_row", "AFTER INSERT OR UPDATE OR DELETE", "ROW", false},
+	{"indextable_end", "AFTER INSERT OR UPDATE OR DELETE", "STATEMENT", true},
+	{"indextable_truncate", "AFTER TRUNCATE", "STATEMENT", false},
 };
 
 /* has_trigger: whether a table has a trigger of ours, enabled as we do it */
@@ -78,14 +79,28 @@ is_our_trigger(const char *name)
 	return false;
 }
 
-/* triggers_intact: whether a fact table has all of our triggers */
+/* has_transactional: whether a fact table has index tables that its writers keep in step */
+static bool
+has_transactional(Oid fact)
+{
+	ListCell   *cell;
+
+	foreach(cell, catalog_read(fact, InvalidOid))
+		if (!is_queued(&((StoredDefinition *) lfirst(cell))->row))
+			return true;
+	return false;
+}
+
+/* triggers_intact: whether a fact table has all of our triggers that it needs */
 bool
 triggers_intact(Oid fact)
 {
+	bool		transactional = has_transactional(fact);
 	Size		i;
 
 	for (i = 0; i < lengthof(fact_triggers); i++)
-		if (!has_trigger(fact, fact_triggers[i].name, TRIGGER_FIRES_ALWAYS))
+		if ((transactional || !fact_triggers[i].batches) &&
+			!has_trigger(fact, fact_triggers[i].name, TRIGGER_FIRES_ALWAYS))
 			return false;
 	return true;
 }
@@ -104,18 +119,24 @@ triggers_install(Oid fact)
 {
 	char	   *table = quoted_relation(fact);
 	Oid			owner = catalog_owner();
+	bool		transactional = has_transactional(fact);
 	Size		i;
 
 	for (i = 0; i < lengthof(fact_triggers); i++)
 	{
-		if (has_trigger(fact, fact_triggers[i].name, TRIGGER_FIRES_ALWAYS))
+		if ((!transactional && fact_triggers[i].batches) ||
+			has_trigger(fact, fact_triggers[i].name, TRIGGER_FIRES_ALWAYS))
 			continue;
 		run_sql(owner, "CREATE OR REPLACE TRIGGER %s %s ON %s FOR EACH %s EXECUTE FUNCTION " IT_SCHEMA ".maintain()",
 				fact_triggers[i].name, fact_triggers[i].event, table, fact_triggers[i].level);
 		run_sql(owner, "ALTER TABLE %s ENABLE ALWAYS TRIGGER %s", table, fact_triggers[i].name);
 	}
 	if (!catalog_has_fact(fact))
-		catalog_insert_fact(fact);
+	{
+		FactTableRow row = {.fact_table = fact};
+
+		catalog_write_fact(&row);
+	}
 }
 
 /*
@@ -142,12 +163,13 @@ triggers_remove(Oid fact, bool wait)
 		return false;
 	in_use = rel->rd_refcnt > 1 || AfterTriggerPendingOnRel(fact);
 	relation_close(rel, NoLock);
-	if (in_use && !wait)
+	if ((in_use && !wait) || !queues_drop(fact, wait))
 		return false;
 
 	for (i = 0; i < lengthof(fact_triggers); i++)
-		run_sql(catalog_owner(), "DROP TRIGGER IF EXISTS %s ON %s", fact_triggers[i].name,
-				quoted_relation(fact));
+		if (OidIsValid(get_trigger_oid(fact, fact_triggers[i].name, true)))
+			run_sql(catalog_owner(), "DROP TRIGGER %s ON %s", fact_triggers[i].name,
+					quoted_relation(fact));
 	catalog_forget_fact(fact);
 	return true;
 }
@@ -162,12 +184,16 @@ triggers_guard(Oid index_table)
 {
 	char	   *table = quoted_relation(index_table);
 
-	run_sql(catalog_owner(), "CREATE TRIGGER " GUARD
+	run_sql(catalog_owner(), "CREATE OR REPLACE TRIGGER " GUARD
 			" BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s"
 			" FOR EACH STATEMENT EXECUTE FUNCTION " IT_SCHEMA ".guard()", table);
-	run_sql(catalog_owner(), "CREATE TRIGGER " GUARD_ROW
+	run_sql(catalog_owner(), "CREATE OR REPLACE TRIGGER " GUARD_ROW
 			" BEFORE INSERT OR UPDATE OR DELETE ON %s"
 			" FOR EACH ROW EXECUTE FUNCTION " IT_SCHEMA ".guard()", table);
+	/* One that was there may be disabled. */
+	if (!guards_intact(index_table))
+		run_sql(catalog_owner(), "ALTER TABLE %s ENABLE TRIGGER " GUARD ", ENABLE TRIGGER " GUARD_ROW,
+				table);
 }
 
 /*

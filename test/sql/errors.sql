@@ -116,10 +116,8 @@ SELECT indextable.create('x', 'fact', '{k}', maintenance => 'async', is_unique =
 SELECT indextable.create('x', 'fact', '{k}', partitions => -1);
 \echo :LAST_ERROR_SQLSTATE
 -- not yet: these come later
-SELECT indextable.create('x', 'fact', '{k}', maintenance => 'async');
-\echo :LAST_ERROR_SQLSTATE
 SELECT indextable.create('x', 'fact', '{k}', partitions => 4);
-SELECT indextable.create('x', 'fact', '{k}', populate => false);
+\echo :LAST_ERROR_SQLSTATE
 
 -- ---- names
 SELECT indextable.create('fact', 'fact', '{k}');

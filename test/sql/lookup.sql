@@ -73,8 +73,8 @@ SELECT * FROM indextable.lookup('pg_class', '{"a": 1}');
 SELECT * FROM indextable.lookup('abc_pkey', '{"a": 1}');
 SELECT * FROM indextable.lookup(NULL::abc, 'abc', '{"a": 1}');
 \echo :LAST_ERROR_SQLSTATE
-SELECT * FROM indextable.lookup(1, 'abc', '{"a": 1}');
-SELECT * FROM indextable.lookup(NULL, 'abc', '{"a": 1}');
+SELECT * FROM indextable.lookup(1, 'abc'::regclass, '{"a": 1}');
+SELECT * FROM indextable.lookup(NULL, 'abc'::regclass, '{"a": 1}');
 SELECT * FROM indextable.lookup(NULL::record, 'abc', '{"a": 1}') AS (x int);
 SELECT indextable.lookup('abc', '{"a": 1, "b": "b1", "c": 9}'::text);
 

@@ -1,0 +1,428 @@
+/*-------------------------------------------------------------------------
+ *
+ * online.c
+ *	  indextable.build(): fills an index table while its fact table is written.
+ *
+ * Called by users, for what create() has registered with populate => false.
+ *
+ * While an index table is being built, writers queue their changes to it, as if it
+ * were asynchronous, and the drain applies them.  A batch of the build takes the
+ * drain lock and does what the drain does, with keys that it reads from the fact
+ * table instead of the queue: with one snapshot it reads the keys and the rows,
+ * and a change that the snapshot does not see is queued.  So nobody else writes
+ * the index table, no row is locked, and it does not matter what is written
+ * meanwhile.  Each batch commits, with the last key: what was cut off goes on
+ * there.
+ *
+ * In the end writers are kept out for as long as it takes to drain what is queued
+ * by then, which is little; from then on they keep a transactional index table in
+ * step themselves.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/relation.h"
+#include "access/xact.h"
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "indextable.h"
+#include "miscadmin.h"
+#include "nodes/parsenodes.h"
+#include "pgstat.h"
+#include "storage/latch.h"
+#include "storage/lmgr.h"
+#include "storage/proc.h"
+#include "storage/procarray.h"
+#include "utils/acl.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/datum.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+
+PG_FUNCTION_INFO_V1(indextable_build);
+
+/* So many changes may be queued when writers are kept out to drain them, if they can be had down to that. */
+#define FEW_CHANGES			1000
+
+/* For so many ms a lock that would hold up writers is waited for; then it is tried again. */
+#define LOCK_TIMEOUT		"200"
+
+/* So often the index table is waited for to be free of readers. */
+#define MAX_TRIES			20
+
+typedef struct Build
+{
+	Oid			index_table;
+	Oid			fact_table;
+	int			batch_size;
+	bool		transactional;	/* will be */
+	int			n;				/* rows in the last batch */
+	bool		done;
+	bool		alone;			/* the index table is locked against everybody */
+	int			tries;			/* to have it so */
+} Build;
+
+static Build *start(FunctionCallInfo fcinfo);
+static void build_batch(FactDef *def, Relation fact, void *arg);
+static int	next_keys(Build *b, FactDef *def, ArrayType *last, Datum **keys);
+static ArrayType *last_key(Build *b);
+static void drain_all(Oid fact_table, int few);
+static void wait_for_older_snapshots(void);
+static bool lock_out_writers(Build *b);
+static void finish(Build *b);
+static void check_rejections(Build *b);
+
+/*
+ * indextable_build
+ *		build(index_table regclass, batch_size integer, pause interval)
+ */
+Datum
+indextable_build(PG_FUNCTION_ARGS)
+{
+	Build	   *b;
+	int64		pause;
+
+	PreventCommandIfReadOnly("build()");
+	b = start(fcinfo);
+	pause = interval_arg(fcinfo, 2, "pause");
+
+	SPI_connect_ext(SPI_OPT_NONATOMIC);
+	do
+	{
+		PushActiveSnapshot(GetTransactionSnapshot());
+		if (b->transactional)
+			check_rejections(b);
+		PopActiveSnapshot();
+		SPI_commit();
+		PushActiveSnapshot(GetTransactionSnapshot());
+		if (!with_queue_locked(b->fact_table, DRAIN_WAIT, build_batch, b))
+			not_an_index_table(b->index_table);
+		PopActiveSnapshot();
+		SPI_commit();
+		if (pause > 0 && !b->done)
+		{
+			WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, pause / 1000,
+					  WAIT_EVENT_PG_SLEEP);
+			ResetLatch(MyLatch);
+		}
+		CHECK_FOR_INTERRUPTS();
+	} while (!b->done);
+
+	wait_for_older_snapshots();
+	do
+	{
+		PushActiveSnapshot(GetTransactionSnapshot());
+		drain_all(b->fact_table, FEW_CHANGES);
+		PopActiveSnapshot();
+		SPI_commit();
+		PushActiveSnapshot(GetTransactionSnapshot());
+		b->done = lock_out_writers(b);
+		if (b->done)
+			finish(b);
+		PopActiveSnapshot();
+		SPI_commit();
+	} while (!b->done);
+	SPI_finish();
+	PG_RETURN_VOID();
+}
+
+/* start: checks what the user asks for */
+static Build *
+start(FunctionCallInfo fcinfo)
+{
+	Build	   *b = palloc0(sizeof(Build));
+	List	   *rows;
+	StoredDefinition *stored;
+
+	if (PG_ARGISNULL(0))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("index_table must not be null")));
+	b->index_table = PG_GETARG_OID(0);
+	b->batch_size = PG_ARGISNULL(1) ? setting_batch_size : PG_GETARG_INT32(1);
+	if (b->batch_size < 1 || b->batch_size > MAX_BATCH_SIZE)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("batch_size must be between 1 and %d", MAX_BATCH_SIZE)));
+	rows = catalog_read(InvalidOid, b->index_table);
+	if (rows == NIL)
+		not_an_index_table(b->index_table);
+	if (!owns_relation(b->index_table, GetUserId()))
+		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(b->index_table));
+	stored = linitial(rows);
+	b->fact_table = stored->row.fact_table;
+	b->transactional = strcmp(stored->row.maintenance, "transactional") == 0;
+	if (strcmp(stored->row.state, "building") != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("index table \"%s\" is not being built", get_rel_name(b->index_table)),
+				 errdetail("Its state is \"%s\".", stored->row.state),
+				 errhint("An index table to be built is made with populate => false.")));
+	if (fcinfo->context == NULL || !IsA(fcinfo->context, CallContext) ||
+		castNode(CallContext, fcinfo->context)->atomic)
+		ereport(ERROR,
+				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
+				 errmsg("build() cannot run inside a transaction block"),
+				 errdetail("It commits after every batch."),
+				 errhint("Or create the index table with populate => true.")));
+	return b;
+}
+
+/* build_batch: the next rows by primary key */
+static void
+build_batch(FactDef *def, Relation fact, void *arg)
+{
+	Build	   *b = arg;
+	Reconciliation r = {.def = def,.fact = fact};
+	Oid			types[] = {OIDOID, TEXTARRAYOID, INT8OID, FLOAT8OID};
+	Datum		values[4];
+	Caller		caller;
+	int			i;
+
+	for (i = def->nsync; i < def->ndefs && def->defs[i]->relid != b->index_table; i++)
+		;
+	if (i == def->ndefs)
+		not_an_index_table(b->index_table);
+	r.from = i;
+	r.to = i + 1;
+	r.snapshot = RegisterSnapshot(GetLatestSnapshot());
+	PushActiveSnapshot(r.snapshot);
+	r.n = b->n = next_keys(b, def, last_key(b), &r.keys);
+	b->done = r.n < b->batch_size;
+	if (r.n > 0)
+	{
+		apply_keys(&r);
+
+		become_owner(&caller, def->owner);
+		values[1] = key_texts(def, r.keys + (Size) (r.n - 1) * def->npk);
+		become_caller(&caller);
+		values[0] = ObjectIdGetDatum(b->index_table);
+		values[2] = Int64GetDatum(r.n);
+		values[3] = Float8GetDatum(Max(fact->rd_rel->reltuples, 0));
+		become_owner(&caller, catalog_owner());
+		SPI_connect();
+		if (execute_now("UPDATE " IT_SCHEMA ".build SET last_key = $2, rows_done = rows_done + $3,"
+						" rows_total = $4, updated_at = clock_timestamp() WHERE index_table = $1::regclass",
+						4, types, values) == 0)
+			execute_now("INSERT INTO " IT_SCHEMA ".build (index_table, last_key, rows_done, rows_total, started_at, updated_at)"
+						" VALUES ($1::regclass, $2, $3, $4, transaction_timestamp(), clock_timestamp())", 4, types, values);
+		SPI_finish();
+		become_caller(&caller);
+	}
+	PopActiveSnapshot();
+	UnregisterSnapshot(r.snapshot);
+}
+
+/* last_key: where the build stopped, NULL: it has not begun */
+static ArrayType *
+last_key(Build *b)
+{
+	MemoryContext cxt = CurrentMemoryContext;
+	Oid			type = OIDOID;
+	Datum		value = ObjectIdGetDatum(b->index_table);
+	ArrayType  *result = NULL;
+	Caller		caller;
+
+	become_owner(&caller, catalog_owner());
+	SPI_connect();
+	if (execute_now("SELECT last_key FROM " IT_SCHEMA ".build WHERE index_table = $1::regclass",
+					1, &type, &value) > 0)
+	{
+		bool		isnull;
+		Datum		texts = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull);
+		MemoryContext old = MemoryContextSwitchTo(cxt);
+
+		result = DatumGetArrayTypePCopy(texts);
+		MemoryContextSwitchTo(old);
+	}
+	SPI_finish();
+	become_caller(&caller);
+	return result;
+}
+
+/* next_keys: of the rows after a key, in order */
+static int
+next_keys(Build *b, FactDef *def, ArrayType *last, Datum **keys)
+{
+	MemoryContext cxt = CurrentMemoryContext;
+	TupleDesc	desc = def->queue_desc;
+	Datum		bound[INDEX_MAX_KEYS];
+	Oid			types[INDEX_MAX_KEYS];
+	StringInfoData columns;
+	StringInfoData params;
+	Caller		caller;
+	uint64		n;
+	uint64		k;
+	int			i;
+
+	initStringInfo(&columns);
+	initStringInfo(&params);
+	for (i = 0; i < def->npk; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, QUEUE_KEY - 1 + i);
+
+		types[i] = att->atttypid;
+		appendStringInfo(&columns, "%s%s", i > 0 ? ", " : "",
+						 quote_identifier(get_attname(def->relid, def->pk_attno[i], false)));
+		appendStringInfo(&params, "%s$%d", i > 0 ? ", " : "", i + 1);
+	}
+	if (last != NULL)
+		key_from_texts(def, last, bound, cxt);
+
+	/* As a superuser, whom no row security applies to. */
+	become_owner(&caller, catalog_owner());
+	SPI_connect();
+	n = execute_now(psprintf("SELECT %s FROM ONLY %s %s ORDER BY %s LIMIT %d",
+							 columns.data, quoted_relation(def->relid),
+							 last == NULL ? "" : psprintf("WHERE (%s) > (%s)", columns.data, params.data),
+							 columns.data, b->batch_size),
+					last == NULL ? 0 : def->npk, types, bound);
+	*keys = MemoryContextAllocHuge(cxt, sizeof(Datum) * def->npk * Max(n, 1));
+	for (k = 0; k < n; k++)
+	{
+		for (i = 0; i < def->npk; i++)
+		{
+			Form_pg_attribute att = TupleDescAttr(desc, QUEUE_KEY - 1 + i);
+			bool		isnull;
+			Datum		value = SPI_getbinval(SPI_tuptable->vals[k], SPI_tuptable->tupdesc, i + 1, &isnull);
+			MemoryContext old = MemoryContextSwitchTo(cxt);
+
+			(*keys)[k * def->npk + i] = att->attlen == -1 ?
+				PointerGetDatum(PG_DETOAST_DATUM_COPY(value)) : datumCopy(value, att->attbyval, att->attlen);
+			MemoryContextSwitchTo(old);
+		}
+	}
+	SPI_finish();
+	become_caller(&caller);
+	return (int) n;
+}
+
+/* drain_all: in this transaction, until at most a few changes are left, or none */
+static void
+drain_all(Oid fact_table, int few)
+{
+	DrainPosition position = {0};
+	int64		before;
+	int64		changes = 0;
+
+	do
+	{
+		before = changes;
+		drain_batch(fact_table, setting_batch_size, DRAIN_WAIT, &position, &changes);
+		CommandCounterIncrement();
+	} while (changes - before > few);
+}
+
+/*
+ * wait_for_older_snapshots
+ *		Until no transaction has a snapshot that sees the index table half full.
+ */
+static void
+wait_for_older_snapshots(void)
+{
+	VirtualTransactionId *others;
+	Snapshot	snapshot = GetLatestSnapshot();
+	int			n;
+	int			i;
+
+	others = GetCurrentVirtualXIDs(snapshot->xmin, true, false,
+								   PROC_IS_AUTOVACUUM | PROC_IN_VACUUM, &n);
+	for (i = 0; i < n; i++)
+		VirtualXactLock(others[i], true);
+}
+
+/*
+ * lock_out_writers
+ *		False if the locks could not be had at once: who waits for them holds up
+ *		others.  The index table is locked to drop the index that only the build
+ *		needs; if somebody keeps reading it, that index stays.
+ */
+static bool
+lock_out_writers(Build *b)
+{
+	bool		locked = false;
+	int			try;
+
+	for (try = 0; try < 20 && !locked; try++)
+	{
+		locked = ConditionalLockRelationOid(b->fact_table, ShareRowExclusiveLock);
+		if (locked)
+			break;
+		WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, 5, WAIT_EVENT_PG_SLEEP);
+		ResetLatch(MyLatch);
+		CHECK_FOR_INTERRUPTS();
+	}
+	/* On a busy table there is always somebody: queue up, but for a moment only. */
+	if (!locked && !lock_within(b->fact_table, ShareRowExclusiveLock, LOCK_TIMEOUT))
+		return false;
+	b->alone = b->transactional && ConditionalLockRelationOid(b->index_table, AccessExclusiveLock);
+	return b->alone || !b->transactional || ++b->tries > MAX_TRIES;
+}
+
+/* finish: writers are kept out */
+static void
+finish(Build *b)
+{
+	List	   *rows = catalog_read(InvalidOid, b->index_table);
+	StoredDefinition *stored = rows == NIL ? NULL : linitial(rows);
+	FactDef    *factdef;
+	IndexDef   *def;
+	Oid			row_index;
+	Relation	fact;
+
+	if (stored == NULL)
+		not_an_index_table(b->index_table);
+	drain_all(b->fact_table, 0);
+	def = definition_of_index_table(b->index_table, &factdef);
+	if (def == NULL)
+		not_an_index_table(b->index_table);
+	row_index = def->row_index;
+	if (b->transactional)
+		check_rejections(b);
+
+	fact = relation_open(b->fact_table, NoLock);
+	stored->row.state = "active";
+	catalog_update(&stored->row, fact);
+	catalog_forget_build(b->index_table);
+	CacheInvalidateRelcacheByRelid(b->fact_table);
+	relation_close(fact, NoLock);
+	CommandCounterIncrement();
+	triggers_install(b->fact_table);
+	if (b->transactional)
+	{
+		if (OidIsValid(row_index) && b->alone)
+			run_sql(catalog_owner(), "DROP INDEX %s", quoted_relation(row_index));
+		(void) queues_drop(b->fact_table, false);
+	}
+}
+
+/*
+ * check_rejections
+ *		A transactional index table has an entry for every row that asks for one.
+ *		What kept it from that may be mended by now: a unique key may have gone from
+ *		one row to another, in whatever order they were looked at.
+ */
+static void
+check_rejections(Build *b)
+{
+	int			round;
+
+	for (round = 0; round < 3 && catalog_has_rejections(b->index_table); round++)
+	{
+		rejections_retry_now(b->index_table);
+		CommandCounterIncrement();
+		drain_all(b->fact_table, 0);
+	}
+	if (catalog_has_rejections(b->index_table))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("index table \"%s\" cannot be finished, because rows were rejected",
+						get_rel_name(b->index_table)),
+				 errdetail("The view indextable.rejected shows them, and why."),
+				 errhint("Correct them, and call build() again.")));
+}

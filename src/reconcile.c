@@ -1,0 +1,201 @@
+/*-------------------------------------------------------------------------
+ *
+ * reconcile.c
+ *	  Compares the entries that rows have with those they should have, and says
+ *	  what to write.
+ *
+ * Called by drain.c with the keys of a batch.  The caller holds the queue's drain
+ * lock, so that nobody else writes the index tables, and reads what is there as
+ * it is at this moment.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/relation.h"
+#include "indextable.h"
+#include "miscadmin.h"
+#include "utils/datum.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+
+/* Finds the entries of a row in one index table. */
+typedef struct EntryScan
+{
+	IndexDef   *def;
+	Relation	rel;
+	Relation	index;
+	IndexScanDesc scan;
+	TupleTableSlot *slot;
+	ScanKey		keys;
+} EntryScan;
+
+static void entry_scan_begin(EntryScan *scan, IndexDef *def);
+static void entry_scan_end(EntryScan *scan);
+static void find_entries(EntryScan *scan, Datum *key, Entries *entries, MemoryContext cxt);
+static bool is_key_of(FactDef *def, TupleTableSlot *row, Datum *key);
+static void reconcile_row(Reconciliation *r, EntryScan *scans, Datum *key, TupleTableSlot *live,
+						  MemoryContext cxt);
+
+/*
+ * reconcile_rows
+ *		Fills the lists, whose tuples are allocated in the current memory context.
+ */
+void
+reconcile_rows(Reconciliation *r)
+{
+	MemoryContext cxt = CurrentMemoryContext;
+	MemoryContext row_cxt = AllocSetContextCreate(cxt, "indextable row", ALLOCSET_DEFAULT_SIZES);
+	EntryScan  *scans = palloc0(sizeof(EntryScan) * (r->to - r->from));
+	LiveScan	live;
+	int			i;
+
+	r->lists = palloc0(sizeof(OpList) * (r->to - r->from));
+	live_scan_begin(&live, r->def, r->fact, r->snapshot);
+	for (i = r->from; i < r->to; i++)
+		entry_scan_begin(&scans[i - r->from], r->def->defs[i]);
+	for (i = 0; i < r->n; i++)
+	{
+		Datum	   *key = r->keys + (Size) i * r->def->npk;
+
+		TupleTableSlot *row;
+
+		CHECK_FOR_INTERRUPTS();
+		row = live_scan_first(&live, key);
+		MemoryContextSwitchTo(row_cxt);
+		reconcile_row(r, scans, key, row, cxt);
+		MemoryContextSwitchTo(cxt);
+		MemoryContextReset(row_cxt);
+	}
+	for (i = r->from; i < r->to; i++)
+		entry_scan_end(&scans[i - r->from]);
+	live_scan_end(&live);
+	MemoryContextDelete(row_cxt);
+}
+
+static void
+reconcile_row(Reconciliation *r, EntryScan *scans, Datum *key, TupleTableSlot *live,
+			  MemoryContext cxt)
+{
+	FactRow		row;
+	int			i;
+
+	if (live != NULL)
+		factrow_init(&row, r->def, live);
+	for (i = r->from; i < r->to; i++)
+	{
+		IndexDef   *def = r->def->defs[i];
+		OpList	   *list = &r->lists[i - r->from];
+		Entries		old;
+		Entries		new;
+		Rejection	rejection = {0};
+
+		find_entries(&scans[i - r->from], key, &old, cxt);
+		entries_init(&new, def);
+		if (live != NULL && !r->withhold)
+		{
+			row.rejection = &rejection;
+			list->skipped += extract_entries(def, &row, true, &new);
+		}
+		diff_entries(def, &old, &new, list, cxt);
+		/* A key that is equal to the row's but written otherwise is queued beside it. */
+		if (rejection.sqlstate != 0 && is_key_of(r->def, live, key))
+		{
+			MemoryContext row_cxt = MemoryContextSwitchTo(cxt);
+			RejectedRow *rejected = palloc0(sizeof(RejectedRow));
+
+			rejected->defno = i;
+			rejected->key = key;
+			rejected->why.sqlstate = rejection.sqlstate;
+			rejected->why.message = pstrdup(rejection.message);
+			r->rejected = lappend(r->rejected, rejected);
+			MemoryContextSwitchTo(row_cxt);
+		}
+	}
+}
+
+/* is_key_of: whether a row has this very key */
+static bool
+is_key_of(FactDef *def, TupleTableSlot *row, Datum *key)
+{
+	int			i;
+
+	for (i = 0; i < def->npk; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(def->queue_desc, QUEUE_KEY - 1 + i);
+
+		if (!datum_image_eq(row->tts_values[def->pk_attno[i] - 1], key[i], att->attbyval, att->attlen))
+			return false;
+	}
+	return true;
+}
+
+static void
+entry_scan_begin(EntryScan *scan, IndexDef *def)
+{
+	int			i;
+
+	scan->def = def;
+	scan->rel = relation_open(def->relid, NoLock);
+	scan->index = index_open(def->row_index, AccessShareLock);
+	scan->slot = table_slot_create(scan->rel, NULL);
+	scan->scan = index_beginscan_compat(scan->rel, scan->index, SnapshotSelf, def->fact->npk);
+	scan->keys = palloc(sizeof(ScanKeyData) * def->fact->npk);
+	memcpy(scan->keys, def->fact->pk_keys, sizeof(ScanKeyData) * def->fact->npk);
+	for (i = 0; i < def->fact->npk; i++)
+		scan->keys[i].sk_collation = scan->index->rd_indcollation[i];
+}
+
+static void
+entry_scan_end(EntryScan *scan)
+{
+	index_endscan(scan->scan);
+	ExecDropSingleTupleTableSlot(scan->slot);
+	index_close(scan->index, NoLock);
+	relation_close(scan->rel, NoLock);
+}
+
+/*
+ * find_entries
+ *		Those of a row, ordered by identity.  An index scan allocates what it keeps
+ *		in the memory context it is called in: that is cxt.
+ */
+static void
+find_entries(EntryScan *scan, Datum *key, Entries *entries, MemoryContext cxt)
+{
+	IndexDef   *def = scan->def;
+	int			natts = def->desc->natts;
+	MemoryContext row_cxt = MemoryContextSwitchTo(cxt);
+	int			i;
+
+	entries_init(entries, def);
+	for (i = 0; i < def->fact->npk; i++)
+		scan->keys[i].sk_argument = key[i];
+	index_rescan(scan->scan, scan->keys, def->fact->npk, NULL, 0);
+	while (index_getnext_slot(scan->scan, ForwardScanDirection, scan->slot))
+	{
+		HeapTuple	tuple;
+
+		MemoryContextSwitchTo(row_cxt);
+		tuple = ExecCopySlotHeapTuple(scan->slot);
+		if (entries->n == entries->max)
+		{
+			entries->max = Max(entries->max * 2, 1);
+			entries->values = entries->n == 0 ? palloc(sizeof(Datum) * natts * entries->max) :
+				repalloc_huge(entries->values, sizeof(Datum) * natts * entries->max);
+			entries->isnull = entries->n == 0 ? palloc(sizeof(bool) * natts * entries->max) :
+				repalloc_huge(entries->isnull, sizeof(bool) * natts * entries->max);
+			entries->tids = entries->n == 0 ? palloc(sizeof(ItemPointerData) * entries->max) :
+				repalloc_huge(entries->tids, sizeof(ItemPointerData) * entries->max);
+		}
+		heap_deform_tuple(tuple, def->desc, ENTRY_VALUES(entries, entries->n),
+						  ENTRY_NULLS(entries, entries->n));
+		entries->tids[entries->n++] = scan->slot->tts_tid;
+		MemoryContextSwitchTo(cxt);
+	}
+	MemoryContextSwitchTo(row_cxt);
+	if (entries->n > 1)
+		entries_sort(def, entries);
+}

@@ -1,0 +1,269 @@
+/*-------------------------------------------------------------------------
+ *
+ * rotate.c
+ *	  The queue tables of a fact table: makes them, drops them, and empties them
+ *	  in turn.
+ *
+ * Called by create.c and drop.c, and by drain.c after each batch.
+ *
+ * A queue table is only appended to, so that space is got back by truncating it
+ * as a whole.  While writers use one of the two, the other is drained; once no
+ * row of it can be seen by anybody, it is truncated, and the next time the one
+ * in use has grown large they change places.  Which one is in use is no more
+ * than a hint: rows in either are drained.
+ *
+ * An old snapshot does not slow anybody down, but keeps what it can see: a dump
+ * needs the changes that the index tables lack in its snapshot.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/relation.h"
+#include "catalog/dependency.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_extension.h"
+#include "catalog/pg_type.h"
+#include "commands/extension.h"
+#include "indextable.h"
+#include "miscadmin.h"
+#include "storage/bufmgr.h"
+#include "storage/lmgr.h"
+#include "utils/builtins.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+
+/* Writers change to the other table when theirs has this many blocks: 16 MB. */
+#define ROTATE_BLOCKS		2048
+
+static Oid	make_queue_table(FactDef *def, Relation fact, int number);
+static void record_dependencies(Oid queue, Oid fact);
+static bool truncate_if_removable(Oid relid);
+
+/* queue_columns: of the queue tables of a fact table */
+TupleDesc
+queue_columns(FactDef *def, Relation fact)
+{
+	TupleDesc	desc = CreateTemplateTupleDesc(QUEUE_KEY - 1 + def->npk);
+	int			i;
+
+	TupleDescInitEntry(desc, QUEUE_AT, "changed_at", TIMESTAMPTZOID, -1, 0);
+	for (i = 0; i < def->npk; i++)
+		TupleDescCopyEntry(desc, QUEUE_KEY + i, RelationGetDescr(fact), def->pk_attno[i]);
+	return desc;
+}
+
+/* queues_create: gives a fact table that is locked its queue, unless it has one */
+void
+queues_create(FactDef *def)
+{
+	Relation	fact;
+	FactTableRow row;
+
+	if (!catalog_read_fact(def->relid, &row))
+		elog(ERROR, "table \"%s\" is not registered", def->name);
+	/* A worker from the beginning: COMMIT PREPARED would ask for none. */
+	queue_wake_at_commit();
+	if (OidIsValid(row.queue))
+		return;
+	fact = relation_open(def->relid, NoLock);
+	row.queue = make_queue_table(def, fact, 1);
+	row.spare = make_queue_table(def, fact, 2);
+	relation_close(fact, NoLock);
+	catalog_write_fact(&row);
+}
+
+/*
+ * make_queue_table
+ *		Logged, as it must survive what the fact table survives.  It goes with the
+ *		fact table or the extension, but is no member of it: dumps take it along.
+ */
+static Oid
+make_queue_table(FactDef *def, Relation fact, int number)
+{
+	Oid			schema = get_namespace_oid(IT_SCHEMA, false);
+	char	   *name = NULL;
+	StringInfoData columns;
+	Oid			relid;
+	int			try;
+	int			i;
+
+	/* A table restored from a dump may have the name already. */
+	for (try = 0; name == NULL || OidIsValid(get_relname_relid(name, schema)); try++)
+		name = try == 0 ? psprintf("queue_%u_%d", def->relid, number) :
+			psprintf("queue_%u_%d_%d", def->relid, number, try);
+
+	initStringInfo(&columns);
+	for (i = 0; i < def->npk; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(fact), def->pk_attno[i] - 1);
+
+		/* Names of our own: the fact table's may change, or be changed_at. */
+		appendStringInfo(&columns, ", key%d %s", i + 1,
+						 format_type_extended(att->atttypid, att->atttypmod,
+											  FORMAT_TYPE_TYPEMOD_GIVEN | FORMAT_TYPE_FORCE_QUALIFY));
+	}
+	run_sql(catalog_owner(), "CREATE TABLE " IT_SCHEMA ".%s (changed_at pg_catalog.timestamptz%s)"
+			" USING heap WITH (autovacuum_enabled = false, vacuum_truncate = false)", quote_identifier(name), columns.data);
+	for (i = 0; i < def->npk; i++)
+		if (TupleDescAttr(RelationGetDescr(fact), def->pk_attno[i] - 1)->attlen == -1)
+			run_sql(catalog_owner(), "ALTER TABLE " IT_SCHEMA ".%s ALTER key%d SET STORAGE MAIN",
+					quote_identifier(name), i + 1);
+	run_sql(catalog_owner(), "COMMENT ON TABLE " IT_SCHEMA ".%s IS %s", quote_identifier(name),
+			quote_literal_cstr(psprintf("Changes of %s that asynchronous index tables lack; written and emptied by indextable",
+										quoted_relation(def->relid))));
+	relid = get_relname_relid(name, schema);
+	revoke_all(relid, catalog_owner());
+	record_dependencies(relid, def->relid);
+	return relid;
+}
+
+static void
+record_dependencies(Oid queue, Oid fact)
+{
+	ObjectAddress table;
+	ObjectAddress depends;
+
+	ObjectAddressSet(table, RelationRelationId, queue);
+	ObjectAddressSet(depends, RelationRelationId, fact);
+	recordDependencyOn(&table, &depends, DEPENDENCY_AUTO);
+	ObjectAddressSet(depends, ExtensionRelationId, get_extension_oid(IT_SCHEMA, false));
+	recordDependencyOn(&table, &depends, DEPENDENCY_AUTO);
+}
+
+/* queues_adopt: the queue of a fact table was restored from a dump, with what was in it */
+void
+queues_adopt(Oid fact)
+{
+	FactTableRow row;
+
+	if (!catalog_read_fact(fact, &row) || !OidIsValid(row.queue))
+		return;
+	record_dependencies(row.queue, fact);
+	record_dependencies(row.spare, fact);
+	queue_wake_at_commit();
+}
+
+/*
+ * queues_drop
+ *		Without asynchronous index tables there is nothing to queue.  Without wait
+ *		the queue stays, unused, if somebody has it locked: false; see
+ *		triggers_remove().
+ */
+bool
+queues_drop(Oid fact, bool wait)
+{
+	FactTableRow row;
+	Oid			tables[2];
+	ListCell   *cell;
+	int			i;
+
+	if (!catalog_read_fact(fact, &row) || !OidIsValid(row.queue))
+		return true;
+	foreach(cell, catalog_read(fact, InvalidOid))
+		if (is_queued(&((StoredDefinition *) lfirst(cell))->row))
+			return true;
+	tables[0] = row.queue;
+	tables[1] = row.spare;
+	for (i = 0; i < 2; i++)
+	{
+		if (wait)
+			LockRelationOid(tables[i], AccessExclusiveLock);
+		else if (!ConditionalLockRelationOid(tables[i], AccessExclusiveLock))
+			return false;
+	}
+	row.queue = row.spare = InvalidOid;
+	catalog_write_fact(&row);
+	CacheInvalidateRelcacheByRelid(fact);
+	for (i = 0; i < 2; i++)
+		queue_table_drop(tables[i]);
+	return true;
+}
+
+/* queues_lock_if_last: waits for the queue that goes with an index table */
+void
+queues_lock_if_last(Oid fact, Oid index_table)
+{
+	FactTableRow row;
+	ListCell   *cell;
+
+	foreach(cell, catalog_read(fact, InvalidOid))
+	{
+		StoredDefinition *stored = lfirst(cell);
+
+		if (stored->row.index_table != index_table && is_queued(&stored->row))
+			return;
+	}
+	if (catalog_read_fact(fact, &row) && OidIsValid(row.queue))
+	{
+		LockRelationOid(Min(row.queue, row.spare), AccessExclusiveLock);
+		LockRelationOid(Max(row.queue, row.spare), AccessExclusiveLock);
+	}
+}
+
+/* queue_table_drop: one of them, if it is still there */
+void
+queue_table_drop(Oid relid)
+{
+	if (OidIsValid(relid) && get_rel_name(relid) != NULL)
+		run_sql(catalog_owner(), "DROP TABLE IF EXISTS %s", quoted_relation(relid));
+}
+
+/*
+ * queues_rotate
+ *		Empties the spare table and has writers change over, when it is time.  The
+ *		caller holds the queue's drain lock.
+ */
+void
+queues_rotate(FactDef *def)
+{
+	FactTableRow row;
+	Relation	rel = relation_open(def->queue, AccessShareLock);
+	Relation	spare = relation_open(def->spare, AccessShareLock);
+	BlockNumber blocks = RelationGetNumberOfBlocks(rel);
+	BlockNumber spare_blocks = RelationGetNumberOfBlocks(spare);
+
+	relation_close(spare, AccessShareLock);
+	relation_close(rel, AccessShareLock);
+	if (spare_blocks > 0 && !truncate_if_removable(def->spare))
+		return;
+	if (blocks < ROTATE_BLOCKS)
+		return;
+	row.fact_table = def->relid;
+	row.queue = def->spare;
+	row.spare = def->queue;
+	catalog_write_fact(&row);
+	CacheInvalidateRelcacheByRelid(def->relid);
+}
+
+/*
+ * truncate_if_removable
+ *		Writers hold a lock until their transaction ends: if ours is to be had at
+ *		once, nobody's rows are still to come.
+ */
+static bool
+truncate_if_removable(Oid relid)
+{
+	Relation	rel = relation_open(relid, AccessShareLock);
+	bool		removable;
+
+	/* A look without the lock first: it is written to the log for standbys. */
+	removable = segment_removable(rel) &&
+		ConditionalLockRelationOid(relid, AccessExclusiveLock);
+	if (removable)
+	{
+		removable = segment_removable(rel);
+		if (removable)
+		{
+			/* What TRUNCATE does, but that subscribers are not told. */
+			RelationSetNewRelfilenumber(rel, rel->rd_rel->relpersistence);
+			CommandCounterIncrement();
+		}
+		else
+			UnlockRelationOid(relid, AccessExclusiveLock);
+	}
+	relation_close(rel, NoLock);
+	return removable;
+}

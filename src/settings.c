@@ -1,0 +1,65 @@
+/*-------------------------------------------------------------------------
+ *
+ * settings.c
+ *	  The settings indextable.*
+ *
+ * Called once, when the library is loaded.  Each is documented in the README.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <limits.h>
+
+#include "indextable.h"
+#include "utils/guc.h"
+
+int			setting_max_workers = 4;
+int			setting_workers_per_database = 1;
+int			setting_naptime = 1000;
+int			setting_batch_size = 10000;
+int			setting_backlog_limit = 1000000;
+int			setting_backlog_action = BACKLOG_WARN;
+
+static const struct config_enum_entry backlog_actions[] = {
+	{"nothing", BACKLOG_NOTHING, false},
+	{"warn", BACKLOG_WARN, false},
+	{"slow", BACKLOG_SLOW, false},
+	{NULL, 0, false}
+};
+
+void
+settings_init(void)
+{
+	DefineCustomIntVariable("indextable.max_workers",
+							"Sets the number of workers that may run in the server.",
+							"Each takes one of max_worker_processes. 0 starts none. Workers are started by themselves only if indextable is in shared_preload_libraries.",
+							&setting_max_workers, 4, 0, MAX_WORKERS, PGC_SIGHUP, 0,
+							NULL, NULL, NULL);
+	DefineCustomIntVariable("indextable.workers_per_database",
+							"Sets the number of workers that share the load of one database.",
+							"A fact table is drained by one of them at a time.",
+							&setting_workers_per_database, 1, 1, MAX_WORKERS, PGC_SIGHUP, 0,
+							NULL, NULL, NULL);
+	DefineCustomIntVariable("indextable.naptime",
+							"Sets how long a worker sleeps if nobody wakes it.",
+							"A commit wakes it, unless it is that of a prepared transaction, or indextable is not in shared_preload_libraries.",
+							&setting_naptime, 1000, 10, INT_MAX / 1000, PGC_SIGHUP, GUC_UNIT_MS,
+							NULL, NULL, NULL);
+	DefineCustomIntVariable("indextable.batch_size",
+							"Sets how many changes are applied together.",
+							NULL,
+							&setting_batch_size, 10000, 1, MAX_BATCH_SIZE, PGC_USERSET, 0,
+							NULL, NULL, NULL);
+	DefineCustomIntVariable("indextable.backlog_limit",
+							"Sets how many changes may be queued for a fact table before indextable.backlog_action is taken.",
+							"0 sets no limit.",
+							&setting_backlog_limit, 1000000, 0, INT_MAX, PGC_SUSET, 0,
+							NULL, NULL, NULL);
+	DefineCustomEnumVariable("indextable.backlog_action",
+							 "Sets what happens to writers of a fact table with more changes queued than indextable.backlog_limit.",
+							 "They go on (nothing), are warned (warn), or wait a little before they commit (slow).",
+							 &setting_backlog_action, BACKLOG_WARN, backlog_actions, PGC_SUSET, 0,
+							 NULL, NULL, NULL);
+	MarkGUCPrefixReserved("indextable");
+}

@@ -1,0 +1,603 @@
+/*-------------------------------------------------------------------------
+ *
+ * verify.c
+ *	  indextable.verify(): whether an index table is what its fact table asks for.
+ *
+ * Called by users, and by repair.c for what to mend.
+ *
+ * With one snapshot, both tables are read once.  Entries that should be there and
+ * entries that are there are summed up by hashes, in buckets by primary key; a
+ * writer's change is in both or in neither.  Where the sums of a bucket differ,
+ * and only there, a second reading with the same snapshot compares entry by
+ * entry: what is right costs two sequential scans, and no sort.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/relation.h"
+#include "access/tableam.h"
+#include "access/xact.h"
+#include "catalog/pg_type.h"
+#include "common/hashfn.h"
+#include "funcapi.h"
+#include "indextable.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "nodes/makefuncs.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/guc.h"
+#include "utils/hsearch.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+#include "utils/tuplesort.h"
+#include "utils/tuplestore.h"
+
+PG_FUNCTION_INFO_V1(indextable_verify);
+
+#define BUCKETS				65536
+
+/* Sums over the entries of the rows in a bucket. */
+typedef struct Bucket
+{
+	uint64		expected;
+	uint64		found;
+} Bucket;
+
+/* What the tables are read for. */
+typedef enum Reading
+{
+	READ_SUMS,					/* of all buckets */
+	READ_ENTRIES,				/* of those that differ */
+	READ_REJECTED				/* rows, to tell of them */
+} Reading;
+
+typedef struct Verify
+{
+	IndexDef   *def;
+	FactDef    *factdef;
+	Relation	fact;
+	Relation	index_table;
+	Snapshot	snapshot;
+	Bucket	   *buckets;
+	Reading		reading;
+	MemoryContext cxt;			/* of a row */
+	bool		careful;		/* rows raise errors */
+	bool		any_rejected;
+	Tuplesortstate *expected;	/* their entries, by identity */
+	Tuplesortstate *found;
+	LiveScan	rows;			/* of the fact table, by primary key */
+	HTAB	   *queued;			/* hashes of keys whose changes are queued, or NULL */
+	discrepancy_handler handler;
+	void	   *arg;
+} Verify;
+
+typedef struct Row
+{
+	Verify	   *v;
+	TupleTableSlot *slot;
+	Entries		entries;
+	Rejection	rejection;
+} Row;
+
+static bool open_both(Verify *v, Oid index_table);
+static void read_expected(Verify *v);
+static void read_rows(void *arg);
+static void read_row(void *arg);
+static void read_found(Verify *v);
+static void take_entry(Verify *v, Datum *values, bool *isnull, bool expected, Tuplesortstate *sort);
+static uint64 hash_column(Datum value, bool isnull, Form_pg_attribute att, uint64 seed);
+static void compare(Verify *v);
+static int	compare_slots(IndexDef *def, TupleTableSlot *a, TupleTableSlot *b);
+static bool same_entry(IndexDef *def, TupleTableSlot *a, TupleTableSlot *b);
+static uint64 row_hash(Verify *v, Datum *values, bool *isnull);
+static void read_queue(Verify *v);
+static void tell(Verify *v, TupleTableSlot *expected, TupleTableSlot *found);
+static void check_setup(Verify *v);
+static void put_discrepancy(Discrepancy *d, void *arg);
+
+/*
+ * verify_index_table
+ *		Calls the handler for each entry that is not as it should be, in the order
+ *		of the index table, and for each row that cannot have its entries.
+ */
+void
+verify_index_table(Oid index_table, discrepancy_handler handler, void *arg)
+{
+	Verify		v = {.handler = handler,.arg = arg};
+	int			nestlevel = NewGUCNestLevel();
+	bool		differ = false;
+	int			i;
+
+	fix_settings();
+	v.cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable verify", ALLOCSET_DEFAULT_SIZES);
+	if (!open_both(&v, index_table))
+		not_an_index_table(index_table);
+	PG_TRY();
+	{
+		v.snapshot = RegisterSnapshot(GetLatestSnapshot());
+		PushActiveSnapshot(v.snapshot);
+		v.buckets = palloc0(sizeof(Bucket) * BUCKETS);
+		check_setup(&v);
+		read_expected(&v);
+		read_found(&v);
+		for (i = 0; i < BUCKETS; i++)
+			differ |= v.buckets[i].expected != v.buckets[i].found;
+		if (differ)
+		{
+			v.reading = READ_ENTRIES;
+			v.expected = begin_entry_sort(v.def);
+			v.found = begin_entry_sort(v.def);
+			read_expected(&v);
+			read_found(&v);
+			tuplesort_performsort(v.expected);
+			tuplesort_performsort(v.found);
+			if (v.def->async)
+				read_queue(&v);
+			live_scan_begin(&v.rows, v.factdef, v.fact, v.snapshot);
+			compare(&v);
+			live_scan_end(&v.rows);
+			tuplesort_end(v.expected);
+			tuplesort_end(v.found);
+		}
+		if (v.any_rejected)
+		{
+			v.reading = READ_REJECTED;
+			read_expected(&v);
+		}
+		PopActiveSnapshot();
+		UnregisterSnapshot(v.snapshot);
+	}
+	PG_CATCH();
+	{
+		definition_unpin(v.factdef);
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+	definition_unpin(v.factdef);
+	relation_close(v.index_table, NoLock);
+	relation_close(v.fact, NoLock);
+	MemoryContextDelete(v.cxt);
+	AtEOXact_GUC(false, nestlevel);
+}
+
+/* open_both: fact table first, as everybody does; false if it is no index table */
+static bool
+open_both(Verify *v, Oid index_table)
+{
+	for (;;)
+	{
+		v->def = definition_of_index_table(index_table, &v->factdef);
+		if (v->def == NULL)
+			return false;
+		LockRelationOid(index_table, AccessShareLock);
+		if (!v->factdef->stale)
+			break;
+	}
+	v->fact = relation_open(v->factdef->relid, NoLock);
+	v->index_table = relation_open(index_table, NoLock);
+	definition_pin(v->factdef);
+	return true;
+}
+
+/*
+ * read_expected
+ *		The entries that the fact rows ask for.  A row that raises an error, in a
+ *		filter maybe, must not hide the others: then each is tried by itself, and
+ *		all are read again.
+ */
+static void
+read_expected(Verify *v)
+{
+	ErrorData  *error;
+	int			i;
+
+	if (v->reading == READ_SUMS)
+	{
+		error = attempt(read_rows, v);
+		if (error == NULL)
+			return;
+		FreeErrorData(error);
+		v->careful = true;
+		for (i = 0; i < BUCKETS; i++)
+			v->buckets[i].expected = 0;
+	}
+	read_rows(v);
+}
+
+static void
+read_rows(void *arg)
+{
+	Verify	   *v = arg;
+	TableScanDesc scan = table_beginscan(v->fact, v->snapshot, 0, NULL);
+	TupleTableSlot *slot = table_slot_create(v->fact, NULL);
+	Caller		caller;
+
+	become_owner(&caller, v->factdef->owner);
+	while (table_scan_getnextslot(scan, ForwardScanDirection, slot))
+	{
+		MemoryContext old = MemoryContextSwitchTo(v->cxt);
+		Row			row = {.v = v,.slot = slot};
+		ErrorData  *error = NULL;
+		int			i;
+
+		CHECK_FOR_INTERRUPTS();
+		if (v->careful)
+			error = attempt(read_row, &row);
+		else
+			read_row(&row);
+		if (error != NULL)
+		{
+			row.rejection.sqlstate = error->sqlerrcode;
+			row.rejection.message = error->message;
+			row.entries.n = 0;
+		}
+		for (i = 0; i < row.entries.n && v->reading != READ_REJECTED; i++)
+			take_entry(v, ENTRY_VALUES(&row.entries, i), ENTRY_NULLS(&row.entries, i), true,
+					   v->expected);
+		if (row.rejection.sqlstate != 0)
+		{
+			Discrepancy d = {.kind = "rejected",.def = v->def,.row = slot,.problem = row.rejection.message};
+
+			v->any_rejected = true;
+			if (v->reading == READ_REJECTED)
+				v->handler(&d, v->arg);
+		}
+		MemoryContextSwitchTo(old);
+		MemoryContextReset(v->cxt);
+	}
+	become_caller(&caller);
+	ExecDropSingleTupleTableSlot(slot);
+	table_endscan(scan);
+}
+
+/* read_row: see attempt(), whose memory is gone when we come to the entries */
+static void
+read_row(void *arg)
+{
+	Row		   *row = arg;
+	Verify	   *v = row->v;
+	MemoryContext old = MemoryContextSwitchTo(v->cxt);
+	FactRow		factrow;
+
+	factrow_init(&factrow, v->factdef, row->slot);
+	factrow.rejection = &row->rejection;
+	entries_init(&row->entries, v->def);
+	extract_entries(v->def, &factrow, true, &row->entries);
+	MemoryContextSwitchTo(old);
+}
+
+/* read_found: the entries that are there */
+static void
+read_found(Verify *v)
+{
+	TableScanDesc scan = table_beginscan(v->index_table, v->snapshot, 0, NULL);
+	TupleTableSlot *slot = table_slot_create(v->index_table, NULL);
+
+	while (table_scan_getnextslot(scan, ForwardScanDirection, slot))
+	{
+		MemoryContext old = MemoryContextSwitchTo(v->cxt);
+
+		CHECK_FOR_INTERRUPTS();
+		slot_getallattrs(slot);
+		take_entry(v, slot->tts_values, slot->tts_isnull, false, v->found);
+		MemoryContextSwitchTo(old);
+		MemoryContextReset(v->cxt);
+	}
+	ExecDropSingleTupleTableSlot(slot);
+	table_endscan(scan);
+}
+
+/* take_entry: into the sums, or for comparison if its bucket is not right */
+static void
+take_entry(Verify *v, Datum *values, bool *isnull, bool expected, Tuplesortstate *sort)
+{
+	IndexDef   *def = v->def;
+	uint64		entry = 0;
+	Bucket	   *bucket = &v->buckets[row_hash(v, values, isnull) % BUCKETS];
+	int			i;
+
+	if (v->reading == READ_ENTRIES)
+	{
+		TupleTableSlot *slot;
+
+		if (bucket->expected == bucket->found)
+			return;
+		slot = MakeSingleTupleTableSlot(def->desc, &TTSOpsVirtual);
+		memcpy(slot->tts_values, values, sizeof(Datum) * def->desc->natts);
+		memcpy(slot->tts_isnull, isnull, sizeof(bool) * def->desc->natts);
+		ExecStoreVirtualTuple(slot);
+		tuplesort_puttupleslot(sort, slot);
+		ExecDropSingleTupleTableSlot(slot);
+		return;
+	}
+	for (i = 0; i < def->desc->natts; i++)
+		entry = hash_column(values[i], isnull[i], TupleDescAttr(def->desc, i), entry);
+	if (expected)
+		bucket->expected += entry;
+	else
+		bucket->found += entry;
+}
+
+/* hash_column: of the bytes of a value, whether compressed or not */
+static uint64
+hash_column(Datum value, bool isnull, Form_pg_attribute att, uint64 seed)
+{
+	if (att->attisdropped || isnull)
+		return hash_bytes_extended((unsigned char *) "", 0, seed + 1);
+	if (att->attbyval)
+		return hash_bytes_extended((unsigned char *) &value, sizeof(Datum), seed);
+	if (att->attlen == -1)
+	{
+		struct varlena *bytes = PG_DETOAST_DATUM_PACKED(value);
+
+		return hash_bytes_extended((unsigned char *) VARDATA_ANY(bytes), VARSIZE_ANY_EXHDR(bytes), seed);
+	}
+	return hash_bytes_extended((unsigned char *) DatumGetPointer(value),
+							   att->attlen == -2 ? strlen(DatumGetCString(value)) : (Size) att->attlen, seed);
+}
+
+/* row_hash: of the primary key in an entry */
+static uint64
+row_hash(Verify *v, Datum *values, bool *isnull)
+{
+	uint64		hash = 0;
+	int			i;
+
+	for (i = 0; i < v->factdef->npk; i++)
+	{
+		AttrNumber	attno = v->def->pk_attno[i];
+
+		hash = hash_column(values[attno - 1], isnull[attno - 1],
+						   TupleDescAttr(v->def->desc, attno - 1), hash);
+	}
+	return hash;
+}
+
+/*
+ * read_queue
+ *		The rows whose changes are queued, as the snapshot sees it: their entries may
+ *		be behind.
+ */
+static void
+read_queue(Verify *v)
+{
+	Oid			tables[2] = {v->factdef->queue, v->factdef->spare};
+	HASHCTL		ctl;
+	int			i;
+
+	ctl.keysize = sizeof(uint64);
+	ctl.entrysize = sizeof(uint64);
+	ctl.hcxt = CurrentMemoryContext;
+	v->queued = hash_create("queued rows", 1024, &ctl, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	for (i = 0; i < 2; i++)
+	{
+		Relation	rel = relation_open(tables[i], AccessShareLock);
+		TableScanDesc scan = table_beginscan(rel, v->snapshot, 0, NULL);
+		TupleTableSlot *slot = table_slot_create(rel, NULL);
+
+		while (table_scan_getnextslot(scan, ForwardScanDirection, slot))
+		{
+			uint64		hash = 0;
+			int			k;
+
+			CHECK_FOR_INTERRUPTS();
+			slot_getallattrs(slot);
+			for (k = 0; k < v->factdef->npk; k++)
+				hash = hash_column(slot->tts_values[QUEUE_KEY - 1 + k],
+								   slot->tts_isnull[QUEUE_KEY - 1 + k],
+								   TupleDescAttr(slot->tts_tupleDescriptor, QUEUE_KEY - 1 + k), hash);
+			hash_search(v->queued, &hash, HASH_ENTER, NULL);
+		}
+		ExecDropSingleTupleTableSlot(slot);
+		table_endscan(scan);
+		relation_close(rel, NoLock);
+	}
+}
+
+/* compare: the entries of buckets that differ, expected and found, both in order */
+static void
+compare(Verify *v)
+{
+	TupleTableSlot *expected = MakeSingleTupleTableSlot(v->def->desc, &TTSOpsMinimalTuple);
+	TupleTableSlot *found = MakeSingleTupleTableSlot(v->def->desc, &TTSOpsMinimalTuple);
+	bool		is_expected = tuplesort_gettupleslot(v->expected, true, true, expected, NULL);
+	bool		is_found = tuplesort_gettupleslot(v->found, true, true, found, NULL);
+
+	while (is_expected || is_found)
+	{
+		int			c = !is_expected ? 1 : !is_found ? -1 : compare_slots(v->def, expected, found);
+
+		CHECK_FOR_INTERRUPTS();
+		if (c != 0 || !same_entry(v->def, expected, found))
+			tell(v, c <= 0 ? expected : NULL, c >= 0 ? found : NULL);
+		if (c <= 0)
+			is_expected = tuplesort_gettupleslot(v->expected, true, true, expected, NULL);
+		if (c >= 0)
+			is_found = tuplesort_gettupleslot(v->found, true, true, found, NULL);
+	}
+	ExecDropSingleTupleTableSlot(expected);
+	ExecDropSingleTupleTableSlot(found);
+}
+
+static int
+compare_slots(IndexDef *def, TupleTableSlot *a, TupleTableSlot *b)
+{
+	slot_getallattrs(a);
+	slot_getallattrs(b);
+	return compare_identity(def, a->tts_values, b->tts_values);
+}
+
+static bool
+same_entry(IndexDef *def, TupleTableSlot *a, TupleTableSlot *b)
+{
+	return entry_equal(def, a->tts_values, a->tts_isnull, b->tts_values, b->tts_isnull);
+}
+
+/* tell: what is wrong with an entry; one that should not be there may be of a row that is gone */
+static void
+tell(Verify *v, TupleTableSlot *expected, TupleTableSlot *found)
+{
+	TupleTableSlot *entry = expected != NULL ? expected : found;
+	Discrepancy d = {.def = v->def,.expected = expected,.found = found};
+	Datum		key[INDEX_MAX_KEYS];
+	uint64		hash;
+	int			i;
+
+	slot_getallattrs(entry);
+	hash = row_hash(v, entry->tts_values, entry->tts_isnull);
+	if (v->queued != NULL && hash_search(v->queued, &hash, HASH_FIND, NULL) != NULL)
+		return;
+	for (i = 0; i < v->factdef->npk; i++)
+		key[i] = entry->tts_values[v->def->pk_attno[i] - 1];
+	if (found == NULL)
+	{
+		if (v->def->async)
+			d.problem = rejection_of(v->factdef, v->def->relid, key);
+		d.kind = d.problem != NULL ? "rejected" : "missing";
+	}
+	else if (expected != NULL)
+		d.kind = "stale";
+	else
+	{
+		d.kind = live_scan_first(&v->rows, key) != NULL ? "stale" : "dangling";
+	}
+	v->handler(&d, v->arg);
+}
+
+/* check_setup: what entries rest on */
+static void
+check_setup(Verify *v)
+{
+	Discrepancy d = {.kind = "setup",.def = v->def};
+
+#define CHECK_THAT(condition, text) \
+	if (!(condition)) \
+	{ \
+		d.problem = text; \
+		v->handler(&d, v->arg); \
+	}
+	CHECK_THAT(triggers_intact(v->factdef->relid),
+			   "triggers of the fact table that keep it in step are disabled or gone");
+	CHECK_THAT(guards_intact(v->def->relid),
+			   "its guards against writes by hand are disabled or gone");
+	CHECK_THAT(v->index_table->rd_rel->relpersistence == v->fact->rd_rel->relpersistence,
+			   "it is logged and the fact table is not, or the other way round");
+	CHECK_THAT(v->index_table->rd_rel->relowner == v->fact->rd_rel->relowner,
+			   "it has another owner than the fact table");
+	CHECK_THAT(!v->def->async || OidIsValid(v->def->row_index),
+			   "it has no index on the primary key of the fact table");
+	CHECK_THAT(v->def->active, "its state is not active");
+#undef CHECK_THAT
+}
+
+/* value_to_jsonb: as to_jsonb() makes it */
+static Jsonb *
+value_to_jsonb(Datum value, Oid type)
+{
+	FmgrInfo	function;
+	Const	   *arg = makeNullConst(type, -1, InvalidOid);
+	FuncExpr   *call = makeFuncExpr(F_TO_JSONB, JSONBOID, list_make1(arg), InvalidOid, InvalidOid,
+									COERCE_EXPLICIT_CALL);
+
+	fmgr_info(F_TO_JSONB, &function);
+	fmgr_info_set_expr((Node *) call, &function);
+	return DatumGetJsonbP(FunctionCall1(&function, value));
+}
+
+/* columns_to_jsonb: {"column": value, ...} of some columns of a row */
+static Datum
+columns_to_jsonb(TupleTableSlot *slot, AttrNumber *columns, int n)
+{
+	JsonbParseState *state = NULL;
+	int			i;
+
+	pushJsonbValue(&state, WJB_BEGIN_OBJECT, NULL);
+	for (i = 0; i < n; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(slot->tts_tupleDescriptor, columns[i] - 1);
+		JsonbValue	value;
+		bool		isnull;
+		Datum		datum = slot_getattr(slot, columns[i], &isnull);
+
+		value.type = jbvString;
+		value.val.string.val = NameStr(att->attname);
+		value.val.string.len = strlen(NameStr(att->attname));
+		pushJsonbValue(&state, WJB_KEY, &value);
+		value.type = jbvNull;
+		if (!isnull)
+		{
+			Jsonb	   *json = value_to_jsonb(datum, att->atttypid);
+
+			if (!JsonContainerIsScalar(&json->root) || !JsonbExtractScalar(&json->root, &value))
+			{
+				value.type = jbvBinary;
+				value.val.binary.data = &json->root;
+				value.val.binary.len = VARSIZE(json) - VARHDRSZ;
+			}
+		}
+		pushJsonbValue(&state, WJB_VALUE, &value);
+	}
+	return JsonbPGetDatum(JsonbValueToJsonb(pushJsonbValue(&state, WJB_END_OBJECT, NULL)));
+}
+
+/*
+ * indextable_verify
+ *		verify(index_table regclass, OUT kind text, OUT key jsonb, OUT primary_key
+ *		jsonb, OUT expected jsonb, OUT found jsonb, OUT problem text)
+ */
+Datum
+indextable_verify(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	Oid			relid = PG_GETARG_OID(0);
+
+	InitMaterializedSRF(fcinfo, 0);
+	if (OidIsValid(catalog_fact_of(relid)) && !owns_relation(relid, GetUserId()))
+		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(relid));
+	verify_index_table(relid, put_discrepancy, rsinfo);
+	return (Datum) 0;
+}
+
+static void
+put_discrepancy(Discrepancy *d, void *arg)
+{
+	ReturnSetInfo *rsinfo = arg;
+	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "discrepancy", ALLOCSET_SMALL_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(cxt);
+	TupleTableSlot *entry = d->expected != NULL ? d->expected : d->found;
+	AttrNumber *payload = palloc(sizeof(AttrNumber) * d->def->desc->natts);
+	int			npayload = 0;
+	Datum		values[6] = {0};
+	bool		isnull[6];
+	int			i;
+
+	for (i = d->def->nkeys; i < d->def->nkeys + d->def->nincludes; i++)
+		payload[npayload++] = d->def->fields[i].attno;
+	if (d->def->doc_attno != 0)
+		payload[npayload++] = d->def->doc_attno;
+
+	memset(isnull, true, sizeof(isnull));
+#define PUT(i, datum)	(values[i] = (datum), isnull[i] = false)
+	PUT(0, CStringGetTextDatum(d->kind));
+	if (entry != NULL)
+	{
+		PUT(1, columns_to_jsonb(entry, d->def->ident, d->def->nkeys));
+		PUT(2, columns_to_jsonb(entry, d->def->pk_attno, d->def->fact->npk));
+	}
+	else if (d->row != NULL)
+		PUT(2, columns_to_jsonb(d->row, d->def->fact->pk_attno, d->def->fact->npk));
+	if (d->expected != NULL)
+		PUT(3, columns_to_jsonb(d->expected, payload, npayload));
+	if (d->found != NULL)
+		PUT(4, columns_to_jsonb(d->found, payload, npayload));
+	if (d->problem != NULL)
+		PUT(5, CStringGetTextDatum(d->problem));
+#undef PUT
+	MemoryContextSwitchTo(old);
+	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, isnull);
+	MemoryContextDelete(cxt);
+}

@@ -1,0 +1,320 @@
+-- create(..., populate => false) and build(): the index table is filled in batches
+-- while its fact table is written.
+\getenv src PG_ABS_SRCDIR
+\i :src/sql/include/oracle.psql
+CREATE SCHEMA building;
+SET search_path = building;
+CREATE FUNCTION progress() RETURNS TABLE (index_table text, fact_table text, phase text, rows_done bigint, rows_total bigint) LANGUAGE sql AS
+	$$ SELECT index_table::text, fact_table::text, phase, rows_done, rows_total FROM indextable.progress ORDER BY 1 $$;
+CREATE FUNCTION states() RETURNS TABLE (index_table text, maintenance text, state text, backlog bigint, rejected bigint) LANGUAGE sql AS
+	$$ SELECT index_table::text, maintenance, state, backlog, rejected FROM indextable.index_tables ORDER BY 1 $$;
+CREATE TABLE doc (a int, b text, doc jsonb, note text, PRIMARY KEY (a, b)) WITH (autovacuum_enabled = off);
+INSERT INTO doc SELECT g / 3, 'b' || g % 3, jsonb_build_object('k', 'k' || g % 4, 'n', g, 'v', 'v' || g, 'tags', jsonb_build_array(g % 3, g % 5, 10)), 'note ' || g
+	FROM generate_series(1, 30) g;
+INSERT INTO doc VALUES (0, 'no keys', '{"x": 1}');
+ANALYZE doc;
+CREATE FUNCTION differences() RETURNS TABLE (index_table text, side text, entry text) LANGUAGE sql AS $$
+	SELECT t, d.* FROM (VALUES
+		('norm', 'SELECT doc ->> ''k'', a, b FROM doc WHERE doc ->> ''k'' IS NOT NULL'),
+		('part', 'SELECT (doc ->> ''n'')::int, doc ->> ''k'', a, b, doc ->> ''v'', note FROM doc WHERE doc ->> ''k'' IS NOT NULL AND doc ->> ''n'' IS NOT NULL'),
+		('deno', 'SELECT doc ->> ''v'', a, b, doc FROM doc WHERE doc ->> ''v'' IS NOT NULL'),
+		('tags', 'SELECT DISTINCT t::int, a, b FROM doc, jsonb_array_elements_text(doc -> ''tags'') t'),
+		('uniq', 'SELECT (doc ->> ''n'')::int, a, b FROM doc WHERE doc ->> ''n'' IS NOT NULL'),
+		('filt', 'SELECT doc ->> ''k'', a, b FROM doc WHERE doc ->> ''k'' IS NOT NULL AND doc -> ''n'' > ''10'''),
+		('asyn', 'SELECT doc ->> ''k'', a, b, doc ->> ''v'' FROM doc WHERE doc ->> ''k'' IS NOT NULL')) v(t, recompute),
+		pg_temp.oracle(t, recompute) d WHERE to_regclass(t) IS NOT NULL
+$$;
+
+-- ---- nothing but the table is made
+SELECT indextable.create('norm', 'doc', '{k}', populate => false);
+SELECT * FROM states();
+SELECT * FROM progress();
+SELECT count(*) FROM norm;
+SELECT indextable.lookup('norm', '{"k": "k1"}');
+SELECT indextable.lookup(NULL::doc, 'norm', '{"k": "k1"}');
+SELECT fact_table, backlog FROM indextable.queues;
+DELETE FROM norm;
+CALL indextable.build('norm', 7);
+SELECT * FROM states();
+SELECT * FROM progress();
+SELECT count(*) FROM indextable.lookup('norm', '{"k": "k1"}');
+SELECT * FROM differences();
+SELECT * FROM indextable.verify('norm');
+-- as one that was filled at once: no queue is left, nor an index for it
+SELECT fact_table, queue, spare FROM indextable.fact;
+SELECT indexrelid::regclass FROM pg_index WHERE indrelid = 'norm'::regclass;
+SELECT tgname FROM pg_trigger WHERE tgrelid = 'doc'::regclass ORDER BY tgname;
+CALL indextable.build('norm');
+
+-- ---- all kinds, built one after the other, with writes before, between and after
+SELECT indextable.create('part', 'doc', '{n::int,k}', include => '{v,@note}', populate => false);
+SELECT indextable.create('deno', 'doc', '{v}', 'denormalized', populate => false);
+SELECT indextable.create('tags', 'doc', '{tags[*]::int AS tag}', populate => false);
+SELECT indextable.create('uniq', 'doc', '{n::int}', is_unique => true, populate => false);
+SELECT indextable.create('filt', 'doc', '{k}', filter => 'doc -> ''n'' > ''10''', populate => false);
+SELECT indextable.create('asyn', 'doc', '{k}', include => '{v}', maintenance => 'async', populate => false);
+CREATE FUNCTION write(i int) RETURNS void LANGUAGE sql AS $$
+	INSERT INTO doc SELECT 100 + i, 'b' || g, jsonb_build_object('k', 'k' || g, 'n', 1000 * i + 500 + g, 'v', 'v', 'tags', jsonb_build_array(g, i)), 'new' FROM generate_series(1, 3) g;
+	INSERT INTO doc VALUES (0, 'first' || i, jsonb_build_object('k', 'first', 'n', -10 - i));
+	UPDATE doc SET doc = doc || '{"k": "changed", "v": "changed", "tags": [11]}' WHERE a = i;
+	UPDATE doc SET note = 'changed' WHERE a = i + 1;
+	UPDATE doc SET a = a + 50 WHERE a = 9 - i AND b = 'b1';
+	UPDATE doc SET a = a - 20 WHERE a = 8 - i AND b = 'b2';
+	UPDATE doc SET doc = doc - 'k' - 'n' WHERE a = i + 2 AND b = 'b0';
+	DELETE FROM doc WHERE a = 10 - i AND b = 'b0';
+	DELETE FROM doc WHERE a = 100 + i - 1 AND b = 'b3';
+$$;
+SELECT write(0);
+SELECT * FROM states();
+CALL indextable.build('part', 1);
+SELECT * FROM differences() WHERE index_table IN ('norm', 'part');
+SELECT write(1);
+BEGIN;
+UPDATE doc SET doc = doc || '{"v": "all"}';
+SAVEPOINT s;
+DELETE FROM doc;
+ROLLBACK TO s;
+DELETE FROM doc WHERE a = 101;
+INSERT INTO doc VALUES (101, 'b1', '{"k": "again", "n": 10100, "v": "again", "tags": [1, 1]}');
+COMMIT;
+SELECT * FROM differences() WHERE index_table IN ('norm', 'part');
+CALL indextable.build('deno', 2);
+SELECT write(2);
+CALL indextable.build('tags', 1000000, '1 millisecond');
+CALL indextable.build('uniq', batch_size => 5, pause => '0');
+SELECT * FROM states();
+SELECT indextable.drain('doc') > 0 AS some;
+SELECT count(*) > 0 AS some FROM filt;
+SELECT write(3);
+CALL indextable.build('filt', NULL, NULL);
+CALL indextable.build('asyn', 3);
+SELECT * FROM states();
+SELECT * FROM differences();
+SELECT write(4);
+SELECT index_table, count(*) FROM differences() GROUP BY index_table;
+SELECT indextable.drain('doc') > 0 AS some;
+SELECT * FROM differences();
+SELECT index_table, v.* FROM indextable.index_tables, indextable.verify(index_table) v;
+SELECT i.indrelid::regclass, i.indexrelid::regclass, i.indisprimary FROM pg_index i JOIN indextable.index_tables t ON t.index_table = i.indrelid ORDER BY i.indexrelid::regclass::text COLLATE "C";
+INSERT INTO doc VALUES (200, 'taken', '{"n": 1000}'), (201, 'taken', '{"n": 1000}');
+SELECT indextable.drop('asyn');
+SELECT * FROM states();
+SELECT queue IS NOT NULL AS queued FROM indextable.fact;
+SELECT * FROM differences();
+DROP TABLE doc;
+
+-- ---- cut off in the middle, and gone on with
+CREATE TABLE doc (id int PRIMARY KEY, doc jsonb) WITH (autovacuum_enabled = off);
+INSERT INTO doc SELECT g, jsonb_build_object('k', g % 10, 'n', g) FROM generate_series(1, 100) g;
+ANALYZE doc;
+-- whose expression fails once: in the middle of a batch
+CREATE TABLE stops (n int);
+INSERT INTO stops VALUES (55);
+CREATE FUNCTION stop(doc jsonb) RETURNS boolean IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN
+	IF doc ->> 'n' = (SELECT n::text FROM building.stops) THEN RAISE query_canceled USING MESSAGE = 'stop here'; END IF; RETURN true; END $$;
+SELECT indextable.create('cut', 'doc', '{k::int}', filter => 'building.stop(doc)', populate => false);
+CALL indextable.build('cut', 10);
+SELECT * FROM progress();
+SELECT * FROM states();
+SELECT count(*) FROM cut;
+UPDATE stops SET n = -1;
+SELECT kind, count(*) FROM indextable.verify('cut') GROUP BY kind ORDER BY kind;
+UPDATE stops SET n = 55;
+UPDATE doc SET doc = doc || '{"k": 20}' WHERE id IN (5, 95);
+UPDATE doc SET id = id + 200 WHERE id IN (6, 96);
+UPDATE doc SET id = id - 200 WHERE id IN (7, 97);
+DELETE FROM doc WHERE id IN (8, 98);
+INSERT INTO doc VALUES (0, '{"k": 0}'), (300, '{"k": 300}');
+CALL indextable.build('cut', 10);
+SELECT * FROM progress();
+UPDATE stops SET n = 56;
+CALL indextable.build('cut', 1);
+SELECT * FROM progress();
+UPDATE stops SET n = -1;
+CALL indextable.build('cut', 10);
+SELECT * FROM progress();
+SELECT * FROM states();
+SELECT * FROM pg_temp.oracle('cut', 'SELECT (doc ->> ''k'')::int, id FROM doc');
+SELECT * FROM indextable.verify('cut');
+SELECT indextable.drop('cut');
+-- TRUNCATE while it is built, and after the first part of it
+SELECT indextable.create('cut', 'doc', '{k::int}', filter => 'building.stop(doc)', populate => false);
+UPDATE stops SET n = 55;
+CALL indextable.build('cut', 10);
+TRUNCATE doc;
+SELECT count(*) FROM cut;
+INSERT INTO doc SELECT g, jsonb_build_object('k', g % 10) FROM generate_series(1, 60) g;
+CALL indextable.build('cut', 10);
+SELECT * FROM pg_temp.oracle('cut', 'SELECT (doc ->> ''k'')::int, id FROM doc');
+-- dropped while it is built, each way
+SELECT indextable.create('dropped', 'doc', '{n::int}', filter => 'building.stop(doc)', populate => false);
+UPDATE stops SET n = -1;
+UPDATE doc SET doc = doc || jsonb_build_object('n', id);
+UPDATE stops SET n = 55;
+CALL indextable.build('dropped', 10);
+SELECT * FROM progress();
+SELECT indextable.drop('dropped');
+SELECT * FROM progress();
+SELECT fact_table, queue IS NOT NULL AS queued FROM indextable.fact;
+SELECT count(*) FROM indextable.build;
+UPDATE doc SET doc = doc || '{"k": 3}' WHERE id < 10;
+SELECT indextable.create('dropped', 'doc', '{n::int}', filter => 'building.stop(doc)', populate => false);
+CALL indextable.build('dropped', 10);
+BEGIN;
+DROP TABLE dropped;
+SELECT * FROM progress();
+ROLLBACK;
+SELECT * FROM progress();
+DROP TABLE dropped;
+SELECT count(*) FROM indextable.build;
+SELECT indextable.create('dropped', 'doc', '{n::int}', filter => 'building.stop(doc)', populate => false);
+CALL indextable.build('dropped', 10);
+SELECT * FROM pg_temp.oracle('cut', 'SELECT (doc ->> ''k'')::int, id FROM doc');
+DROP TABLE doc CASCADE;
+SELECT count(*) FROM indextable.build;
+SELECT * FROM pg_temp.leftovers();
+
+-- ---- without rows, and other primary keys
+CREATE TABLE none (id uuid PRIMARY KEY, doc jsonb);
+SELECT indextable.create('none_k', 'none', '{k}', populate => false);
+CALL indextable.build('none_k');
+SELECT * FROM states();
+INSERT INTO none VALUES ('00000000-0000-0000-0000-000000000001', '{"k": "k"}');
+SELECT * FROM none_k;
+INSERT INTO none SELECT md5(g::text)::uuid, jsonb_build_object('k', g) FROM generate_series(1, 50) g;
+SELECT indextable.create('none_u', 'none', '{k}', is_unique => true, populate => false);
+CALL indextable.build('none_u', 7);
+SELECT * FROM pg_temp.oracle('none_u', 'SELECT doc ->> ''k'', id FROM none');
+DROP TABLE none;
+CREATE DOMAIN code AS text COLLATE "C" CHECK (value <> '');
+CREATE TYPE colour AS ENUM ('red', 'green', 'blue');
+CREATE TABLE odd ("Ä b" code, c colour, d numeric, e timestamptz, f bytea, "select" date, doc jsonb, PRIMARY KEY (d, "Ä b", e, c, f, "select"));
+INSERT INTO odd SELECT 'x"''\' || g % 3, ('{red,green,blue}'::colour[])[1 + g % 3], (g / 10)::numeric / 3, '2024-03-31 00:30+00'::timestamptz + g * interval '1 microsecond', decode(md5(g::text), 'hex'),
+	'4711-01-01 BC'::date + g, jsonb_build_object('k', 'k' || g % 5) FROM generate_series(1, 60) g;
+INSERT INTO odd VALUES ('x', 'red', 'NaN', 'infinity', '', '-infinity', '{"k": "infinite"}'), ('x', 'red', '-Infinity', '-infinity', '', 'infinity', '{"k": "infinite"}');
+SET DateStyle = 'SQL, DMY';
+SET TimeZone = 'Europe/Berlin';
+SET bytea_output = escape;
+SET extra_float_digits = -10;
+SELECT indextable.create('odd_k', 'odd', '{k}', populate => false);
+CALL indextable.build('odd_k', 1);
+SELECT * FROM pg_temp.oracle('odd_k', 'SELECT doc ->> ''k'', d, "Ä b", e, c, f, "select" FROM odd');
+SELECT * FROM indextable.verify('odd_k');
+RESET DateStyle; RESET TimeZone; RESET bytea_output; RESET extra_float_digits;
+DROP TABLE odd;
+CREATE TABLE words (id text PRIMARY KEY, deleted text, doc jsonb);
+ALTER TABLE words DROP deleted;
+INSERT INTO words SELECT w || n, jsonb_build_object('k', w) FROM unnest('{a,A,b,B,ä,Ä,é,"a b","",Z}'::text[]) w, generate_series(0, 3) n;
+SELECT indextable.create('words_k', 'words', '{k}', populate => false, maintenance => 'async');
+CALL indextable.build('words_k', 3);
+SELECT * FROM pg_temp.oracle('words_k', 'SELECT doc ->> ''k'', id FROM words');
+DROP TABLE words;
+
+-- ---- rows that cannot be taken
+CREATE TABLE doc (id int PRIMARY KEY, doc jsonb) WITH (autovacuum_enabled = off);
+INSERT INTO doc VALUES (1, '{"n": 1}'), (2, '{"n": "two"}'), (3, '{"n": 3}'), (4, '{"n": 3}'), (5, '{"n": 5}');
+SELECT indextable.create('strict', 'doc', '{n::int}', populate => false);
+SELECT indextable.create('lax', 'doc', '{n::int}', on_mismatch => 'skip', populate => false);
+SELECT indextable.create('strict_async', 'doc', '{n::int}', maintenance => 'async', populate => false);
+SELECT indextable.create('uniq', 'doc', '{n}', is_unique => true, populate => false);
+-- the writer is not refused yet
+INSERT INTO doc VALUES (6, '{"n": "six"}'), (7, '{"n": 1}');
+CALL indextable.build('lax', 2);
+CALL indextable.build('strict_async', 2);
+CALL indextable.build('strict', 2);
+CALL indextable.build('uniq', 2);
+SELECT index_table, primary_key, sqlstate, message FROM indextable.rejected ORDER BY index_table::text COLLATE "C", primary_key;
+SELECT * FROM states();
+SELECT index_table, skipped FROM indextable.index_tables ORDER BY index_table::text COLLATE "C";
+SELECT index_table, count(*) FROM indextable.index_tables, indextable.verify(index_table) WHERE kind = 'rejected' GROUP BY 1 ORDER BY index_table::text COLLATE "C";
+UPDATE doc SET doc = '{"n": 2}' WHERE id = 2;
+CALL indextable.build('strict', 2);
+DELETE FROM doc WHERE id = 6;
+UPDATE doc SET doc = '{"n": 30}' WHERE id = 4;
+UPDATE doc SET doc = '{"n": 70}' WHERE id = 7;
+CALL indextable.build('strict', 2);
+-- the one that was rejected can have its entry now, though it has not changed itself
+CALL indextable.build('uniq', 2);
+SELECT * FROM states();
+SELECT * FROM progress();
+SELECT count(*) FROM indextable.rejected;
+INSERT INTO doc VALUES (8, '{"n": "eight"}');
+INSERT INTO doc VALUES (8, '{"n": 70}');
+INSERT INTO doc VALUES (8, '{"n": 8}');
+SELECT indextable.drain('doc');
+SELECT * FROM pg_temp.oracle('strict', 'SELECT (doc ->> ''n'')::int, id FROM doc');
+SELECT * FROM pg_temp.oracle('lax', 'SELECT (doc ->> ''n'')::int, id FROM doc');
+SELECT * FROM pg_temp.oracle('strict_async', 'SELECT (doc ->> ''n'')::int, id FROM doc');
+SELECT * FROM pg_temp.oracle('uniq', 'SELECT doc ->> ''n'', id FROM doc');
+-- one that was rejected, and has been dropped since
+SELECT indextable.create('late', 'doc', '{n::date}', populate => false);
+CALL indextable.build('late', 2);
+SELECT indextable.drop('late');
+SELECT count(*) FROM indextable.rejected;
+
+-- ---- a unique key that goes from row to row while the index table is built
+CREATE TABLE moves (id int PRIMARY KEY, doc jsonb);
+INSERT INTO moves SELECT g, jsonb_build_object('n', g) FROM generate_series(1, 20) g;
+SELECT indextable.create('moves_n', 'moves', '{n::int}', is_unique => true, populate => false);
+UPDATE moves SET doc = doc || '{"x": 1}';
+SELECT indextable.drain('moves');
+UPDATE moves SET id = -5 WHERE id = 5;
+DELETE FROM moves WHERE id = 6;
+INSERT INTO moves VALUES (0, '{"n": 6}');
+UPDATE moves SET doc = jsonb_build_object('n', 27 - (doc ->> 'n')::int) WHERE id IN (13, 14);
+CALL indextable.build('moves_n', 3);
+SELECT * FROM pg_temp.oracle('moves_n', 'SELECT (doc ->> ''n'')::int, id FROM moves');
+SELECT * FROM states() WHERE index_table = 'moves_n';
+DROP TABLE moves;
+
+-- ---- refused
+SELECT indextable.create('late', 'doc', '{n::int}', populate => false);
+BEGIN; CALL indextable.build('late'); ROLLBACK;
+CREATE FUNCTION calls() RETURNS void LANGUAGE plpgsql AS $$ BEGIN CALL indextable.build('building.late'); END $$;
+SELECT calls();
+CALL indextable.build(NULL);
+CALL indextable.build('doc');
+CALL indextable.build(0);
+CALL indextable.build('late', 0);
+CALL indextable.build('late', 100000000);
+CALL indextable.build('late', 1, '-1 second');
+CREATE ROLE building_other;
+GRANT USAGE ON SCHEMA building TO building_other;
+SET ROLE building_other;
+CALL indextable.build('late');
+SELECT count(*) FROM indextable.progress;
+RESET ROLE;
+-- a procedure may
+DO $$ BEGIN CALL indextable.build('building.late', 1); END $$;
+SELECT * FROM states();
+SELECT * FROM pg_temp.oracle('late', 'SELECT (doc ->> ''n'')::int, id FROM doc');
+-- in the transaction that has created it, it is not there to be built
+BEGIN;
+SELECT indextable.create('later', 'doc', '{n::int}', populate => false);
+INSERT INTO doc VALUES (9, '{"n": 9}');
+ROLLBACK;
+SELECT * FROM states();
+-- at every isolation level
+SET default_transaction_isolation = 'serializable';
+SELECT indextable.create('later', 'doc', '{n::int}', populate => false);
+CALL indextable.build('later', 1);
+RESET default_transaction_isolation;
+SELECT * FROM pg_temp.oracle('later', 'SELECT (doc ->> ''n'')::int, id FROM doc');
+-- with row security, which the owner is not exempt from
+CREATE TABLE own (id int PRIMARY KEY, doc jsonb);
+INSERT INTO own SELECT g, jsonb_build_object('k', g) FROM generate_series(1, 10) g;
+GRANT CREATE ON SCHEMA building TO building_other;
+ALTER TABLE own OWNER TO building_other;
+ALTER TABLE own ENABLE ROW LEVEL SECURITY;
+ALTER TABLE own FORCE ROW LEVEL SECURITY;
+SET ROLE building_other;
+SELECT indextable.create('own_k', 'own', '{k}', populate => false);
+CALL indextable.build('own_k', 3);
+RESET ROLE;
+SELECT * FROM pg_temp.oracle('own_k', 'SELECT doc ->> ''k'', id FROM own');
+DROP OWNED BY building_other;
+DROP ROLE building_other;
+\set VERBOSITY terse
+DROP SCHEMA building CASCADE;
+SELECT count(*) FROM indextable.build;
+SELECT * FROM pg_temp.leftovers();
