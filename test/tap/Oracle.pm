@@ -4,18 +4,20 @@ package Oracle;
 
 use strict;
 use warnings;
+use IPC::Run;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 use Exporter 'import';
-our @EXPORT = qw(new_server drift_free fact_table index_tables);
+our @EXPORT = qw(new_server drift_free fact_table index_tables settled_drift becomes_true drained session);
 
 # new_server NAME, SETTINGS…: a server that runs
 sub new_server
 {
 	my ($name, @settings) = @_;
 	my $node = PostgreSQL::Test::Cluster->new($name);
-	$node->init(allows_streaming => (grep { /wal_level = logical/ } @settings) ? 'logical' : 0);
+	my ($level) = "@settings" =~ /wal_level = (\w+)/;
+	$node->init(allows_streaming => !$level ? 0 : $level eq 'logical' ? 'logical' : 1);
 	$node->append_conf('postgresql.conf', join '', map { "$_\n" } 'fsync = off', 'jit = off', 'max_prepared_transactions = 10', @settings);
 	$node->start;
 	return $node;
@@ -32,10 +34,11 @@ CREATE TABLE f (pk int PRIMARY KEY, doc jsonb, note text);
 SQL
 }
 
-# index_tables: over f, and the view drift: what they lack and what they have too much
+# index_tables MAINTENANCE: over f, and the view drift: what they lack and what they have too much
 sub index_tables
 {
-	return <<'SQL';
+	my $maintenance = $_[0] // 'transactional';
+	return <<'SQL' =~ s/^(SELECT indextable.create.*)\);$/$1, maintenance => '$maintenance');/mgr;
 SELECT indextable.create('f_k', 'f', '{k}');
 SELECT indextable.create('f_v', 'f', '{n::int,k}', include => '{v,@note}');
 SELECT indextable.create('f_d', 'f', '{v}', 'denormalized');
@@ -57,12 +60,82 @@ UNION ALL SELECT 'f_t extra', count(*) FROM (TABLE f_t EXCEPT ALL TABLE t) x;
 SQL
 }
 
+# settled_drift: the same without the rows that are queued. A change and its key are committed together, and so are
+# the entries and that the key is consumed: what one snapshot does not see queued must be right in it, at any time.
+sub settled_drift
+{
+	my ($view) = index_tables() =~ /CREATE VIEW drift AS\n(.*);\n\z/s;
+	$view =~ s/FROM f\)/FROM f WHERE NOT EXISTS (SELECT FROM queued WHERE key1 = f.pk))/;
+	$view =~ s/TABLE (f_\w)/SELECT * FROM $1 WHERE NOT EXISTS (SELECT FROM queued WHERE key1 = $1.pk)/g;
+	return <<'SQL' . "CREATE VIEW settled_drift AS $view;\n";
+DO $$ BEGIN EXECUTE (SELECT format('CREATE VIEW queued AS SELECT key1 FROM %s UNION ALL SELECT key1 FROM %s', queue, spare) FROM indextable.fact WHERE fact_table = 'f'::regclass); END $$;
+SQL
+}
+
 # drift_free: the test that nothing is missing and nothing too much, in one query and so in one snapshot
 sub drift_free
 {
 	my ($node, $name, $database) = @_;
 	my $drift = $node->safe_psql($database // 'postgres', 'SELECT what, n FROM drift WHERE n > 0');
 	return is($drift, '', $name);
+}
+
+# becomes_true: waits until a query says true; false if that takes too long
+sub becomes_true
+{
+	my ($node, $query, $database) = @_;
+	return $node->poll_query_until($database // 'postgres', $query);
+}
+
+# drained: waits until no change is queued, for somebody else to apply
+sub drained
+{
+	my ($node, $database) = @_;
+	return becomes_true($node, 'SELECT coalesce(sum(backlog), 0) = 0 FROM indextable.queues', $database);
+}
+
+# session: a psql that stays. query() returns what comes back, errors included; start() does not wait for that, and
+# answer() does.
+sub session
+{
+	my ($node, $database) = @_;
+	my $self = bless { in => '', out => '', number => 0 }, 'Oracle::Session';
+	$self->{psql} = IPC::Run::start([ 'psql', '-XAtq', '-d', $node->connstr($database // 'postgres') ], \$self->{in}, '>&' => \$self->{out},
+		IPC::Run::timeout(600));
+	$self->query('SELECT 1') =~ /1/ || die "no session: $self->{out}";
+	return $self;
+}
+
+sub Oracle::Session::start
+{
+	my ($self, $sql) = @_;
+	$self->{number}++;
+	$self->{in} .= "$sql;\n\\echo end of answer $self->{number}\n";
+	$self->{psql}->pump_nb;
+	return $self;
+}
+
+sub Oracle::Session::answer
+{
+	my ($self) = @_;
+	my $end = "end of answer $self->{number}\n";
+	while ($self->{out} !~ /\Q$end\E/ && $self->{psql}->pumpable)
+	{
+		eval { $self->{psql}->pump } || last;    # the server may be gone
+	}
+	my $answer = $self->{out} =~ s/\Q$end\E.*//sr;
+	$self->{out} = '';
+	chomp $answer;
+	return $answer;
+}
+
+sub Oracle::Session::query { return $_[0]->start($_[1])->answer; }
+
+sub Oracle::Session::finish
+{
+	my ($self) = @_;
+	$self->{in} .= "\\q\n";
+	return eval { $self->{psql}->finish };
 }
 
 1;

@@ -1,4 +1,4 @@
-# Memory stays flat over a million rows: inserted, moved to other keys, left alone, deleted. Contexts of the server's
+# Memory stays flat over a million rows: inserted, moved to other keys, left alone, deleted, queued and drained. Contexts of the server's
 # own that grow with a statement by rule are left out: trigger events, combo command ids, and what the client asked for.
 #
 #   ROWS  default 1000000
@@ -58,6 +58,26 @@ INSERT INTO sample SELECT 'UPDATE', false, bytes, our_bytes FROM memory;
 UPDATE sample SET what = 'UPDATE in a transaction, one rolled back' WHERE what = 'UPDATE';
 DELETE FROM f WHERE pk % 2 = 0;
 INSERT INTO sample SELECT 'DELETE', false, bytes, our_bytes FROM memory;
+
+-- asynchronous: the queue is written while the statement runs, and drained in batches
+SELECT indextable.drop('f_k');
+SELECT indextable.drop('f_v');
+SELECT indextable.drop('f_t');
+SELECT indextable.create('f_k', 'f', '{k}', maintenance => 'async');
+SELECT indextable.create('f_v', 'f', '{k,n::int}', include => '{v}', maintenance => 'async');
+SET indextable.backlog_action = nothing;
+UPDATE f SET doc = d(pk + 4);
+INSERT INTO sample SELECT 'UPDATE', false, bytes, our_bytes FROM memory;
+UPDATE sample SET what = 'UPDATE that is queued' WHERE what = 'UPDATE';
+BEGIN;
+SAVEPOINT s;
+UPDATE f SET doc = d(pk + 5) WHERE pk <= ROWS / 10;
+ROLLBACK TO s;
+COMMIT;
+INSERT INTO sample SELECT 'UPDATE', false, bytes, our_bytes FROM memory;
+UPDATE sample SET what = 'UPDATE that is queued and rolled back' WHERE what = 'UPDATE';
+SELECT indextable.drain(batch_size => 1000);
+INSERT INTO sample SELECT 'drain()', false, bytes, our_bytes FROM memory;
 SELECT s.what, max(s.bytes - b.bytes) FILTER (WHERE NOT s.during), max(s.our_bytes) FILTER (WHERE NOT s.during),
 	max(s.our_bytes) FILTER (WHERE s.during), count(*) FILTER (WHERE s.during)
 FROM sample s, sample b WHERE b.what = 'before' AND s.what <> 'before' GROUP BY s.what ORDER BY s.what;
@@ -76,7 +96,7 @@ for my $line (grep { /\|.*\|/ } @lines)
 	cmp_ok($during || 0, '<', 64 * $mb, "$what: and do not grow with the rows meanwhile");
 	$seen++;
 }
-is($seen, 5, 'every statement was measured');
+is($seen, 8, 'every statement was measured');
 is($node->safe_psql('postgres', q(
 	SELECT count(*) FROM (SELECT doc ->> 'k', pk FROM f EXCEPT ALL TABLE f_k) x
 	UNION ALL SELECT count(*) FROM (TABLE f_v EXCEPT ALL SELECT doc ->> 'k', (doc ->> 'n')::int, pk, doc ->> 'v' FROM f) x)), "0\n0", 'and the index tables are right');

@@ -1,0 +1,307 @@
+# Background workers: they come by themselves, hold nothing while idle, get out of the way of whatever wants the database
+# to itself, come back after whatever ends them, share the load as the settings say, and are stopped by nothing that one
+# row, one fact table or one database does. And by hand, on a server where nothing is preloaded.
+
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::RealBin;
+use Oracle;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = new_server('worker', "shared_preload_libraries = 'indextable'", 'wal_level = logical', 'max_worker_processes = 20', 'indextable.naptime = 100ms');
+
+sub workers { return $node->safe_psql('postgres', "SELECT pid FROM pg_stat_activity WHERE backend_type = 'indextable worker' AND datname = '$_[0]' ORDER BY pid"); }
+
+sub number_of_workers
+{
+	my ($database, $number) = @_;
+	return becomes_true($node, "SELECT count(*) = $number FROM pg_stat_activity WHERE backend_type = 'indextable worker' AND datname = '$database'");
+}
+
+# setting NAME VALUE…: from the next reload on, which comes at once
+sub setting
+{
+	my %settings = @_;
+	$node->safe_psql('postgres', "ALTER SYSTEM SET indextable.$_ = '$settings{$_}'") for keys %settings;
+	$node->reload;
+}
+
+# database NAME: with a fact table and asynchronous index tables
+sub database
+{
+	my ($name) = @_;
+	$node->safe_psql('postgres', "CREATE DATABASE $name");
+	$node->safe_psql($name, fact_table() . "INSERT INTO f SELECT g, d(g), 'n' FROM generate_series(1, 1000) g;" . index_tables('async'));
+}
+
+my $step = 0;
+
+sub change { $step++; return $node->safe_psql($_[0], "UPDATE f SET doc = d(pk + $step) WHERE pk % 3 = $step % 3"); }
+
+# caught_up: changes are applied by a worker
+sub caught_up
+{
+	my ($database, $name, $unchanged) = @_;
+	change($database) unless $unchanged;
+	ok(drained($node, $database), "$name: drained");
+	drift_free($node, "$name: index tables equal their recompute", $database);
+}
+
+# ---- it comes, and shows itself
+
+my $launcher = q(SELECT count(*) = 1 FROM pg_stat_activity WHERE application_name = 'indextable launcher');
+ok(becomes_true($node, $launcher), 'there is a launcher');
+database('one');
+caught_up('one', 'a worker comes by itself');
+ok( becomes_true($node, <<'SQL'), 'it shows itself, and holds nothing while idle');
+SELECT count(*) = 1 FROM pg_stat_activity WHERE datname = 'one' AND backend_type = 'indextable worker' AND application_name = 'indextable worker'
+AND state = 'idle' AND xact_start IS NULL AND backend_xid IS NULL AND backend_xmin IS NULL AND wait_event IN ('Extension', 'IndextableWorkerMain')
+SQL
+is($node->safe_psql('one', 'SELECT backlog, lag, workers, last_error FROM indextable.queues'), '0|00:00:00|1|', 'the view of queues');
+is($node->safe_psql('one', q(SELECT applied > 0 AND applied_at IS NOT NULL FROM indextable.queues)), 't', 'counts what it has applied');
+is($node->safe_psql('one', 'SELECT pid FROM indextable.workers()'), workers('one'), 'workers()');
+caught_up('one', 'once more');
+
+$node->safe_psql('one', 'SELECT indextable.stop_workers()');
+change('one');
+$node->restart;
+ok(becomes_true($node, $launcher), 'after a restart');
+caught_up('one', 'a backlog from before a restart', 1);
+is($node->safe_psql('one', 'SELECT applied > 0 FROM indextable.queues'), 't', 'by a worker');
+
+# ---- what others do to the database
+
+database('two');
+caught_up('two', 'two databases: the second');
+caught_up('one', 'two databases: the first');
+isnt(workers('one'), '', 'each has a worker');
+isnt(workers('two'), '', 'each has a worker, too');
+is(($node->psql('postgres', 'CREATE DATABASE copy TEMPLATE two'))[2], '', 'CREATE DATABASE … TEMPLATE with a worker there');
+caught_up('copy', 'the copy has a worker of its own');
+caught_up('two', 'and the original, still');
+is(($node->psql('postgres', 'ALTER DATABASE copy RENAME TO renamed'))[2], '', 'ALTER DATABASE … RENAME with a worker there');
+caught_up('renamed', 'renamed');
+isnt(workers('renamed'), '', 'it has a worker');
+is(($node->psql('postgres', 'DROP DATABASE renamed'))[2], '', 'DROP DATABASE with a worker there');
+is(($node->psql('two', 'DROP EXTENSION indextable CASCADE; DROP VIEW IF EXISTS drift; DROP TABLE IF EXISTS f_k, f_v, f_d, f_t; DROP TABLE f; DROP FUNCTION d'))[0],
+	0, 'DROP EXTENSION … CASCADE with a worker there');
+ok(number_of_workers('two', 0), 'it leaves');
+$node->safe_psql('two', fact_table() . "INSERT INTO f SELECT g, d(g), 'n' FROM generate_series(1, 1000) g;" . index_tables('async'));
+caught_up('two', 'with the extension created again');
+
+# What a database sets is for its users. Fields that would be read in another way are among those that tell.
+$node->safe_psql('two', <<'SQL');
+CREATE TABLE h (pk int PRIMARY KEY, doc jsonb);
+SELECT indextable.create('h_n', 'h', '{n::int}', maintenance => 'async');
+SELECT indextable.create('h_at', 'h', '{at::timestamptz}', include => '{day::date,x::float8,i::interval,b::bytea}', maintenance => 'async');
+CREATE ROLE nobody;
+SQL
+my @settings = (
+	q(default_transaction_isolation = 'serializable'), 'default_transaction_read_only = on', 'default_transaction_deferrable = on', q(DateStyle = 'German'), q(TimeZone = 'Asia/Tokyo'),
+	q(IntervalStyle = 'sql_standard'), 'extra_float_digits = -10', 'bytea_output = escape', 'search_path = nowhere', q(statement_timeout = '1ms'), q(lock_timeout = '1ms'),
+	q(idle_in_transaction_session_timeout = '1ms'), 'session_replication_role = replica', 'row_security = off', 'role = nobody', 'enable_indexscan = off', 'work_mem = 64');
+$node->safe_psql('postgres', "ALTER DATABASE two SET $_") for @settings;
+{
+	local $ENV{PGOPTIONS} = '-c default_transaction_isolation=read\ committed -c default_transaction_read_only=off -c search_path=public -c statement_timeout=0 -c lock_timeout=0'
+	  . ' -c idle_in_transaction_session_timeout=0 -c session_replication_role=origin -c role=none -c DateStyle=ISO -c TimeZone=UTC';
+	is($node->safe_psql('two', 'SELECT count(pg_terminate_backend(pid, 60000)) FROM indextable.workers()'), 1, 'a worker under the settings of its database');
+	$node->safe_psql('two', q(INSERT INTO h SELECT g, jsonb_build_object('at', '2024-07-0' || g || ' 23:30', 'day', '2024-02-0' || g, 'x', 1 / 3.0, 'i', '1 day 02:00', 'b', '\\\\x41ff') FROM generate_series(1, 9) g));
+	caught_up('two', 'settings of the database');
+	is( $node->safe_psql('two', <<'SQL'), '9|0', 'and values are read as ever');
+SELECT count(*), count(*) FILTER (WHERE r IS DISTINCT FROM h_at) FROM h_at FULL JOIN LATERAL
+	(SELECT (doc ->> 'at')::timestamptz AS at, pk, (doc ->> 'day')::date AS day, (doc ->> 'x')::float8 AS x, (doc ->> 'i')::interval AS i, (doc ->> 'b')::bytea AS b FROM h) r USING (pk)
+SQL
+	$node->safe_psql('two', q(UPDATE h SET doc = doc || '{"n": "no"}' WHERE pk = 3; UPDATE h SET doc = doc || '{"n": 4}' WHERE pk = 4));
+	ok(drained($node, 'two'), 'rejected under the settings of the database');
+	is($node->safe_psql('two', 'SELECT primary_key, sqlstate FROM indextable.rejected; SELECT n, pk FROM h_n'), "{3}|22P02\n4|4", 'a row is rejected, another is not');
+	unlike(slurp_file($node->logfile), qr/indextable worker.*(ERROR|PANIC)/, 'no worker had an error');
+}
+$node->safe_psql('postgres', 'ALTER DATABASE two RESET ALL');
+
+# ---- it ends, and another one comes
+
+$node->safe_psql('one', q(INSERT INTO f SELECT g, d(g) FROM generate_series(1001, 20000) g));
+setting(batch_size => 200);
+ok(drained($node, 'one'), 'a larger fact table');
+my ($killed, $busy) = (0, 0);
+for my $round (1 .. 5)
+{
+	$node->safe_psql('one', "UPDATE f SET doc = d(pk + $round)");
+	becomes_true($node, q(SELECT count(*) > 0 FROM indextable.workers()), 'one');
+	$killed += $node->safe_psql('one', 'SELECT count(*) FROM indextable.workers() WHERE pg_terminate_backend(pid)');
+	$busy += $node->safe_psql('one', 'SELECT backlog > 0 FROM indextable.queues') eq 't';
+}
+is($killed, 5, 'five workers terminated');
+note "$busy of them at work";
+caught_up('one', 'after workers were terminated');
+setting(batch_size => 10000);
+
+# ---- settings
+
+setting(max_workers => 0);
+ok(number_of_workers($_, 0), "max_workers = 0 ends the worker of $_") for 'one', 'two';
+change('one');
+is($node->safe_psql('one', 'SELECT backlog > 0, workers, worker_state FROM indextable.queues'), 't|0|none', 'what is changed now is queued');
+setting(max_workers => 4);
+caught_up('one', 'max_workers = 4 brings it back', 1);
+caught_up('two', 'and the other one');
+
+my $prepare = sub { my ($database, $pk) = @_; $node->safe_psql($database, "BEGIN; INSERT INTO f VALUES ($pk, d($pk)); PREPARE TRANSACTION '$database'"); };
+$prepare->('one', 50001);
+caught_up('one', 'with a prepared transaction');
+$node->safe_psql('one', "COMMIT PREPARED 'one'");
+caught_up('one', 'COMMIT PREPARED', 1);
+
+database('prepared');
+$prepare->('prepared', 50001);
+$node->safe_psql('prepared', "COMMIT PREPARED 'prepared'");
+caught_up('prepared', 'COMMIT PREPARED is all there ever was', 1);
+$node->safe_psql('postgres', 'DROP DATABASE prepared');
+
+# The server's own SIGHUP would wake it: so naptime is seen to take effect by what comes later.
+setting(naptime => '30min');
+caught_up('one', 'naptime = 30min: a commit wakes it');
+setting(naptime => '100ms');
+caught_up('one', 'naptime = 100ms');
+$prepare->('one', 50002);
+$node->safe_psql('one', "COMMIT PREPARED 'one'");
+caught_up('one', 'COMMIT PREPARED after naptime', 1);
+
+setting(workers_per_database => 2);
+ok(number_of_workers('one', 2), 'workers_per_database = 2: another one comes');
+$node->safe_psql('one', <<'SQL');
+DO $$ BEGIN FOR i IN 1..4 LOOP
+	EXECUTE format('CREATE TABLE m%1$s (pk int PRIMARY KEY, doc jsonb); SELECT indextable.create(''m%1$s_k'', ''m%1$s'', ''{k}'', maintenance => ''async'')', i);
+END LOOP; END $$;
+DO $$ BEGIN FOR i IN 1..4 LOOP
+	EXECUTE format('INSERT INTO m%1$s SELECT g, d(g) FROM generate_series(1, 5000) g', i);
+	COMMIT;
+	EXECUTE format('UPDATE m%1$s SET doc = d(pk + 7)', i);
+	COMMIT;
+END LOOP; END $$;
+SQL
+caught_up('one', 'two workers, five fact tables');
+is($node->safe_psql('one', join ' UNION ALL ', map { "SELECT * FROM (SELECT doc ->> 'k', pk FROM m$_ EXCEPT ALL TABLE m${_}_k) x UNION ALL (TABLE m${_}_k EXCEPT ALL SELECT doc ->> 'k', pk FROM m$_)" } 1 .. 4),
+	'', 'index tables of all of them equal their recompute');
+setting(workers_per_database => 1);
+ok(number_of_workers('one', 1), 'workers_per_database = 1: one leaves');
+caught_up('one', 'the other one stays');
+
+# ---- more databases than workers
+
+setting(max_workers => 1);
+database($_) for 'three', 'four';
+my @databases = ('one', 'two', 'three', 'four');
+for my $round (1 .. 2)
+{
+	change($_) for @databases;
+	caught_up($_, "one worker for four databases, round $round: $_", 1) for @databases;
+}
+$prepare->('three', 50001);
+caught_up('four', 'the worker is elsewhere');
+ok(number_of_workers('three', 0), 'it is');
+$node->safe_psql('three', "COMMIT PREPARED 'three'");
+caught_up('three', 'COMMIT PREPARED in a database without a worker', 1);
+setting(max_workers => 4);
+
+# ---- by hand
+
+caught_up('one', 'before it is stopped');
+is($node->safe_psql('one', 'SELECT indextable.stop_workers()'), 1, 'stop_workers()');
+change('one');
+caught_up('two', 'another database is not concerned');
+is($node->safe_psql('one', q(SELECT backlog > 0, workers, worker_state FROM indextable.queues WHERE fact_table = 'f'::regclass)), 't|0|none', 'stopped: what is changed now is queued');
+$node->safe_psql('one', 'SELECT indextable.start_workers()');
+caught_up('one', 'start_workers()', 1);
+
+# ---- trouble
+
+$node->safe_psql('one', 'DROP INDEX f_v_pk_idx');
+my $size = -s $node->logfile;
+my $begin = time;
+change('one');
+ok(becomes_true($node, q(SELECT worker_state = 'failing' AND last_error LIKE '%has no index on the primary key%' AND backlog > 0 FROM indextable.queues WHERE fact_table = 'f'::regclass), 'one'),
+	'a queue that fails says so');
+$node->safe_psql('one', 'UPDATE m1 SET doc = d(pk + 8)');
+ok(becomes_true($node, q(SELECT backlog = 0 FROM indextable.queues WHERE fact_table = 'm1'::regclass), 'one'), 'another fact table goes on');
+is($node->safe_psql('one', q(SELECT worker_state <> 'failing', last_error FROM indextable.queues WHERE fact_table = 'm1'::regclass)), 't|', 'and does not fail');
+my $watcher = session($node, 'one');
+my %tries;
+while (time - $begin < 4)
+{
+	$tries{ $watcher->query(q(SELECT last_error_at FROM indextable.queues WHERE fact_table = 'f'::regclass)) } = 1;
+}
+$watcher->finish;
+cmp_ok(keys %tries, '<=', 4 + log((time - $begin + 1) / 0.1) / log(2), 'it is tried again after a while that grows');
+my @told = substr(slurp_file($node->logfile), $size) =~ /(ERROR:.*no index on the primary key)/g;
+is(scalar @told, 1, 'and written to the log once');
+$node->safe_psql('one', 'CREATE INDEX ON f_v (pk)');
+caught_up('one', 'mended', 1);
+ok(becomes_true($node, q(SELECT bool_and(worker_state <> 'failing' AND last_error IS NULL) FROM indextable.queues), 'one'), 'it fails no longer');
+
+# The same, but it is not the worker that applies what was left.
+$node->safe_psql('one', 'DROP INDEX f_v_pk_idx');
+change('one');
+ok(becomes_true($node, q(SELECT worker_state = 'failing' FROM indextable.queues WHERE fact_table = 'f'::regclass), 'one'), 'it fails again');
+$node->safe_psql('one', 'CREATE INDEX ON f_v (pk); SELECT indextable.drain()');
+caught_up('one', 'mended, and drained by hand', 1);
+ok(becomes_true($node, q(SELECT bool_and(worker_state <> 'failing' AND last_error IS NULL) FROM indextable.queues), 'one'), 'it fails no longer, either');
+
+# A value that is no key, and an entry that an index of the owner's refuses. A publication must not matter.
+$node->safe_psql('one', <<'SQL');
+CREATE PUBLICATION everything FOR ALL TABLES;
+CREATE TABLE p (pk int PRIMARY KEY, doc jsonb);
+SELECT indextable.create('p_n', 'p', '{n::int}', maintenance => 'async');
+SELECT indextable.create('p_k', 'p', '{k}', maintenance => 'async');
+CREATE INDEX refuses ON p_k ((1 / (length(k) - 1)));
+INSERT INTO p SELECT g, jsonb_build_object('n', g, 'k', 'kk' || g) FROM generate_series(1, 100) g;
+UPDATE p SET doc = doc || '{"n": "x"}' WHERE pk = 50;
+UPDATE p SET doc = doc || '{"k": "k"}' WHERE pk = 60;
+SQL
+my $p = <<'SQL';
+SELECT concat_ws(' ', (SELECT count(*) FROM p_n), (SELECT count(*) FROM p_k), (SELECT sum(backlog) FROM indextable.queues),
+	(SELECT string_agg(concat_ws(' ', index_table, primary_key, sqlstate), ', ' ORDER BY index_table::text) FROM indextable.rejected)) AS state
+SQL
+my $rejected = 'p_k {60} 22012, p_n {50} 22P02';
+ok(becomes_true($node, "SELECT state = '99 99 0 $rejected' FROM ($p) s", 'one'), 'rows that cannot be applied are written down') or diag $node->safe_psql('one', $p);
+$node->safe_psql('one', q(UPDATE p SET doc = doc || '{"z": 1}' WHERE pk = 50; UPDATE p SET doc = doc || '{"n": 7}' WHERE pk < 10; DELETE FROM p WHERE pk > 90));
+ok(drained($node, 'one'), 'and stop nothing');
+is($node->safe_psql('one', $p), "89 89 0 $rejected", 'others are applied');
+$node->safe_psql('one', q(DROP INDEX refuses; UPDATE p SET doc = doc || '{"n": 5}' WHERE pk = 50));
+ok(becomes_true($node, 'SELECT count(*) = 0 FROM indextable.rejected', 'one'), 'mended: one changed, the other one was tried again');
+is($node->safe_psql('one', $p), '90 90 0', 'nothing is lacking');
+is($node->safe_psql('one', q(SELECT * FROM (SELECT doc ->> 'k', pk FROM p EXCEPT ALL TABLE p_k) x UNION ALL SELECT * FROM (SELECT doc ->> 'n', pk FROM p EXCEPT ALL SELECT n::text, pk FROM p_n) x)), '', 'and all of it is right');
+
+$node->stop;
+
+# ---- nothing preloaded
+
+my $plain = new_server('plain', 'indextable.naptime = 100ms');
+$plain->safe_psql('postgres', fact_table() . "INSERT INTO f SELECT g, d(g), 'n' FROM generate_series(1, 1000) g;" . index_tables('async'));
+$plain->safe_psql('postgres', 'UPDATE f SET doc = d(pk + 1)');
+is($plain->safe_psql('postgres', 'SELECT count(*) FROM indextable.workers()'), 0, 'not preloaded: no worker comes by itself');
+$plain->safe_psql('postgres', 'SELECT indextable.start_workers()');
+ok(drained($plain), 'not preloaded: start_workers() starts one');
+drift_free($plain, 'that drains');
+$plain->safe_psql('postgres', 'UPDATE f SET doc = d(pk + 2)');
+ok(drained($plain), 'not preloaded: it looks by itself');
+drift_free($plain, 'and drains again');
+is($plain->safe_psql('postgres', 'SELECT workers FROM indextable.queues'), 1, 'it is seen');
+is($plain->safe_psql('postgres', 'SELECT indextable.stop_workers()'), 1, 'not preloaded: stop_workers() ends it');
+is($plain->safe_psql('postgres', q(SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'indextable worker')), 0, 'it is gone');
+$plain->safe_psql('postgres', 'UPDATE f SET doc = d(pk + 3); SELECT pg_sleep(0.5)');
+isnt($plain->safe_psql('postgres', 'SELECT backlog FROM indextable.queues'), 0, 'and nobody drains');
+my ($stopped, $left) = (0, 0);
+for (1 .. 5)
+{
+	$plain->safe_psql('postgres', 'SELECT indextable.start_workers()');
+	$stopped += $plain->safe_psql('postgres', 'SELECT indextable.stop_workers()');
+}
+is($stopped, 5, 'a worker that has just been started is stopped, too');
+$plain->safe_psql('postgres', 'SELECT indextable.start_workers()');
+ok(drained($plain), 'not preloaded: started again');
+is(($plain->psql('template1', 'DROP DATABASE postgres'))[2], '', 'not preloaded: DROP DATABASE with a worker there');
+$plain->stop;
+done_testing();
