@@ -3,14 +3,16 @@
 # PGHOST, PGPORT, PGUSER and PGDATABASE naming a superuser of a throw-away server on this machine; autovacuum and
 # checkpoints are held off there while it runs.
 #
-# Prints two Markdown tables, what was run and where, and writes the same to $OUT. It measures and asserts nothing but
+# Prints Markdown tables, what was run and where, and writes the same to $OUT. It measures and asserts nothing but
 # that all sides give the same answers. Everything is CPU time of the backend, from /proc/PID/schedstat: it leaves out
-# waiting, the client and other processes. The variants take turns, round by round, each on tables made new.
+# waiting, the client and other processes. What is asynchronous is given in elapsed time, too: "drain" and "lag" want idle
+# cores. The variants take turns, round by round, each on tables made new.
 #
 #   QUICK=1           a small profile, about two minutes on idle cores; rough: bulk inserts and reads need the full sizes
-#   PARTS="bulk"      some of: single bulk wide reads
+#   PARTS="bulk"      some of: single bulk wide reads, and of asynchronous maintenance: enqueue drain held lag
 #   VARIANTS="none expression row_trigger indextable"    some of variants/*.sql; none is needed
 #   ROUNDS ROWS_BASE ROWS_SINGLE ROWS_BULK ROWS_WIDE ROWS_READ TOWNS SECONDS_READ    sizes, see below
+#   ROWS_ENQUEUE STATEMENTS_ENQUEUE COUNTS ROWS_DRAIN ROWS_HELD ROWS_LAG SECONDS_UPDATES SECONDS_LAG SECONDS_IDLE
 #   VERBOSE=1         the scans that the reads were answered by
 #   ALLOW_MISSING=1   goes on without indextable when the extension can't be created
 #   OUT=FILE          where the tables go, default test/output/bench.md
@@ -18,6 +20,8 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 
 if [ "${QUICK:-0}" = 1 ]; then
+	: "${ROWS_ENQUEUE:=5000}" "${STATEMENTS_ENQUEUE:=3000}" "${COUNTS:=1 8}" "${ROWS_DRAIN:=20000}" "${ROWS_HELD:=100000}" "${ROWS_LAG:=20000}"
+	: "${SECONDS_UPDATES:=1}" "${SECONDS_LAG:=4}" "${SECONDS_IDLE:=3}"
 	: "${ROUNDS:=2}" "${ROWS_BASE:=10000}" "${ROWS_SINGLE:=4000}" "${ROWS_BULK:=50000}" "${ROWS_WIDE:=1000}" "${ROWS_READ:=10000}" "${SECONDS_READ:=1}"
 fi
 : "${ROUNDS:=5}"
@@ -27,8 +31,16 @@ fi
 : "${ROWS_WIDE:=5000}"       # the same as ROWS_BASE and ROWS_SINGLE, for 4 KB documents
 : "${ROWS_READ:=100000}"     # rows that are read from
 : "${SECONDS_READ:=2}"       # for each side of each read in a round
+: "${ROWS_ENQUEUE:=30000}" "${STATEMENTS_ENQUEUE:=10000}"    # as ROWS_BASE and ROWS_SINGLE, while changes are queued
+: "${COUNTS:=1 2 4 8}"       # numbers of index tables, at most 8
+: "${ROWS_DRAIN:=100000}"    # changes that are drained
+: "${ROWS_HELD:=1000000}"    # changes while a transaction is left open
+: "${ROWS_LAG:=200000}"      # rows whose keys are moved under load
+: "${SECONDS_UPDATES:=2}"    # single-row updates, to compare the drain with
+: "${SECONDS_LAG:=20}"       # under load
+: "${SECONDS_IDLE:=10}"      # and without
 : "${TOWNS:=5000}"           # distinct keys in the write tests, at most 10,000
-: "${PARTS:=single bulk wide reads}"
+: "${PARTS:=single bulk wide reads enqueue drain held lag}"
 : "${VARIANTS:=none expression generated gin row_trigger statement_trigger indextable}"
 : "${OUT:=$here/../output/bench.md}"
 : "${VERBOSE:=0}" "${ALLOW_MISSING:=0}"
@@ -59,30 +71,38 @@ cleanup() {
 	rm -rf "$tmp"
 }
 
-# measure FILE COUNT LIMIT... : runs FILE, COUNT statements, as prepared transactions of one pgbench client until LIMIT
-# (-t or -T, and further options of pgbench); prints the backend's CPU µs a statement. First executions are left out.
+# metered FILE [VARIABLE]: a transaction for pgbench of the statements in FILE, that notes the backend's CPU time, and a variable of theirs
 # A transaction's statements are sent in one pipeline: waking up for each would cost more than what is measured, and never the same.
+metered() {
+	echo '\set transaction :transaction + 1'
+	echo '\if :transaction = 1'
+	echo "$STEADY_MALLOC"
+	echo '\endif'
+	echo 'SELECT bench_data.cpu_ns() AS before_ns \gset'
+	echo '\startpipeline'
+	echo 'BEGIN;'
+	cat "$1"
+	echo 'COMMIT;'
+	echo '\endpipeline'
+	echo "INSERT INTO bench_data.cpu VALUES (:transaction, :before_ns, bench_data.cpu_ns()${2:+, :$2});"
+}
+
+# metered_us COUNT: a query for the CPU µs of a statement, of COUNT to a transaction. First executions are left out.
+metered_us() {
+	echo "SELECT round(sum(after_ns - before_ns) / count(*) / $1 / 1000, 3) FROM bench_data.cpu
+		WHERE transaction > CASE WHEN (SELECT count(*) FROM bench_data.cpu) > 12 THEN 6 ELSE 0 END"
+}
+
+# measure FILE COUNT LIMIT... : runs FILE, COUNT statements, as prepared transactions of one pgbench client until LIMIT
+# (-t or -T, and further options of pgbench); prints the backend's CPU µs a statement.
 measure() {
 	local file=$1 count=$2
 	shift 2
-	{
-		echo '\set transaction :transaction + 1'
-		echo '\if :transaction = 1'
-		echo "$STEADY_MALLOC"
-		echo '\endif'
-		echo 'SELECT bench_data.cpu_ns() AS before_ns \gset'
-		echo '\startpipeline'
-		echo 'BEGIN;'
-		cat "$file"
-		echo 'COMMIT;'
-		echo '\endpipeline'
-		echo 'INSERT INTO bench_data.cpu VALUES (:transaction, :before_ns, bench_data.cpu_ns());'
-	} > "$tmp/transaction.sql"
+	metered "$file" > "$tmp/transaction.sql"
 	sql -c 'TRUNCATE bench_data.cpu'
 	pgbench -n -M prepared -c 1 -D transaction=0 "$@" -f "$tmp/transaction.sql" > "$tmp/pgbench.log" 2>&1 ||
 		{ cat "$tmp/pgbench.log" >&2; die "pgbench failed"; }
-	sql -c "SELECT round(sum(after_ns - before_ns) / count(*) / $count / 1000, 3) FROM bench_data.cpu
-		WHERE transaction > CASE WHEN (SELECT count(*) FROM bench_data.cpu) > 12 THEN 6 ELSE 0 END"
+	sql -c "$(metered_us "$count")"
 }
 
 # source_table SIZE ROWS TOWNS: documents as a client sends them, as text; never compressed nor TOASTed, to be cheap to read
@@ -114,6 +134,7 @@ load_fact() {    # SIZE FIRST LAST
 
 . "$here/writes.sh"
 . "$here/reads.sh"
+. "$here/async.sh"
 
 report() {
 	local awk=(env LC_ALL=C awk -F '\t' -f "$here/table.awk")
@@ -129,6 +150,7 @@ report() {
 		"${awk[@]}" -f "$here/reads.awk" "$here/targets.tsv" "$tmp/reads.tsv"
 		echo
 	fi
+	async_report
 	echo "- $(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -1), $(nproc) cores, $(awk '/^MemTotal/ {printf "%.0f GB", $2 / 1048576}' /proc/meminfo)"
 	sql -c "SELECT '- PostgreSQL ' || current_setting('server_version') || ', shared_buffers ' || current_setting('shared_buffers') || ', collation ' || datcollate
 		FROM pg_database WHERE datname = current_database()"
@@ -137,6 +159,7 @@ report() {
 	if wants bulk; then echo "- bulk: $ROWS_BULK rows into an empty table, $TOWNS towns"; fi
 	if wants wide; then echo "- 4 KB: $ROWS_WIDE statements a round on $ROWS_WIDE rows, 100 to a transaction, $TOWNS towns"; fi
 	if wants reads; then echo "- reads: from $ROWS_READ rows, 100 to a town, a fifth of them to a tag"; fi
+	async_sizes
 	echo "- medians (least – most) of $ROUNDS rounds; $(date -u +%Y-%m-%d)"
 }
 
@@ -155,8 +178,11 @@ touch "$tmp/writes.tsv" "$tmp/reads.tsv"
 if ! sql -c 'CREATE EXTENSION IF NOT EXISTS indextable' 2> "$tmp/extension.log"; then
 	cat "$tmp/extension.log" >&2
 	[ "$ALLOW_MISSING" = 1 ] || die "the extension indextable can't be created (ALLOW_MISSING=1 goes on without it)"
-	say "bench: going on WITHOUT indextable: no such variant, no reads"
-	VARIANTS=${VARIANTS/indextable/} PARTS=${PARTS/reads/}
+	say "bench: going on WITHOUT indextable: no such variant, no reads, nothing asynchronous"
+	VARIANTS=${VARIANTS/indextable/}
+	for part in reads enqueue drain held lag; do PARTS=${PARTS/$part/}; done
+else
+	sql -c 'SELECT indextable.stop_workers()' > /dev/null
 fi
 
 sql > /dev/null <<-SQL
@@ -171,6 +197,7 @@ sql -f "$here/documents.sql"
 
 write_parts
 if wants reads; then read_part; fi
+async_parts
 
 mkdir -p "$(dirname "$OUT")"
 report > "$tmp/report.md"

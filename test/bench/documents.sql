@@ -5,8 +5,8 @@
 CREATE FUNCTION bench_data.cpu_ns() RETURNS bigint LANGUAGE sql VOLATILE AS
 $$ SELECT split_part(pg_catalog.pg_read_file('/proc/self/schedstat'), ' ', 1)::bigint $$;
 
--- one row a pgbench transaction: the CPU time before and after it
-CREATE UNLOGGED TABLE bench_data.cpu (transaction int, before_ns bigint, after_ns bigint);
+-- one row a pgbench transaction: the CPU time before and after it, and whose turn it was where several take turns
+CREATE UNLOGGED TABLE bench_data.cpu (transaction int, before_ns bigint, after_ns bigint, turn int);
 
 -- an even but scattered number in 0 .. among-1
 CREATE FUNCTION bench_data.pick(id bigint, salt int, among int) RETURNS int LANGUAGE sql IMMUTABLE AS

@@ -36,14 +36,14 @@ hot_ratio() {
 	sql -c "SELECT round(100.0 * n_tup_hot_upd / n_tup_upd) FROM pg_stat_user_tables WHERE relid = 'bench.fact'::regclass"
 }
 
-# same_as_recompute VARIANT: a kept index table holds exactly what the fact table says
+# same_as_recompute VARIANT [FACT INDEX_TABLE]: a kept index table holds exactly what the fact table says
 same_as_recompute() {
-	[ -n "$(sql -c "SELECT to_regclass('bench.by_town')")" ] || return 0
-	local wrong
+	local wrong fact=bench.${2:-fact} entries=bench.${3:-by_town}
+	[ -n "$(sql -c "SELECT to_regclass('$entries')")" ] || return 0
 	wrong=$(sql <<-SQL
-		CREATE TEMP TABLE recompute AS SELECT doc->>'town' AS town, id FROM bench.fact WHERE doc->>'town' IS NOT NULL;
-		SELECT count(*) FROM ((SELECT town, id FROM bench.by_town EXCEPT ALL TABLE recompute)
-			UNION ALL (TABLE recompute EXCEPT ALL SELECT town, id FROM bench.by_town)) AS d;
+		CREATE TEMP TABLE recompute AS SELECT doc->>'town' AS town, id FROM $fact WHERE doc->>'town' IS NOT NULL;
+		SELECT count(*) FROM ((SELECT town, id FROM $entries EXCEPT ALL TABLE recompute)
+			UNION ALL (TABLE recompute EXCEPT ALL SELECT town, id FROM $entries)) AS d;
 	SQL
 	)
 	[ "$wrong" = 0 ] || die "the index table of $1 differs from the fact table by $wrong entries"

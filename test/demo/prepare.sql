@@ -119,11 +119,12 @@ LANGUAGE sql AS $$
 $$;
 
 -- check_index_tables() compares each index table with its recompute (recompute.sql).
-CREATE FUNCTION check_index_tables()
+CREATE FUNCTION check_index_tables(
+    names text[] DEFAULT ARRAY['pkg_by_section', 'pkg_by_size', 'pkg_by_depends', 'pkg_listing'])
 RETURNS TABLE (index_table text, entries bigint, missing bigint, extra bigint, equal text)
 LANGUAGE plpgsql AS $$
 BEGIN
-    FOREACH index_table IN ARRAY ARRAY['pkg_by_section', 'pkg_by_size', 'pkg_by_depends', 'pkg_listing'] LOOP
+    FOREACH index_table IN ARRAY names LOOP
         EXECUTE format('SELECT (SELECT count(*) FROM %1$I),
                                (SELECT count(*) FROM (TABLE %2$I EXCEPT ALL TABLE %1$I) AS a),
                                (SELECT count(*) FROM (TABLE %1$I EXCEPT ALL TABLE %2$I) AS b)',

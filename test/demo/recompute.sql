@@ -22,3 +22,21 @@ SELECT (doc #>> '{section}') COLLATE "C" AS section, (doc #>> '{name}') COLLATE 
        doc #>> '{maintainer,name}' AS maintainer
   FROM package
  WHERE doc #>> '{section}' IS NOT NULL AND doc #>> '{name}' IS NOT NULL;
+
+-- The asynchronous ones of 8-async.sql.
+
+CREATE VIEW recompute_pkg_by_tag AS
+SELECT DISTINCT tag COLLATE "C" AS tag, id
+  FROM package, jsonb_array_elements_text(doc->'tags') AS tag
+ WHERE tag IS NOT NULL;
+
+CREATE VIEW recompute_pkg_by_source AS
+SELECT (doc #>> '{source}') COLLATE "C" AS source, id
+  FROM package
+ WHERE doc #>> '{source}' IS NOT NULL;
+
+CREATE VIEW recompute_pkg_by_state AS
+SELECT (doc #>> '{state}') COLLATE "C" AS state, (doc #>> '{name}') COLLATE "C" AS name, id,
+       doc #>> '{version}' AS version
+  FROM package
+ WHERE doc #>> '{state}' IS NOT NULL AND doc #>> '{name}' IS NOT NULL;

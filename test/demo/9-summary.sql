@@ -2,7 +2,8 @@
 
 \pset footer off
 \pset null -
-\echo '== 8. Summary: planning and execution in ms, median of several runs, warm cache'
+\echo
+\echo '== 9. Summary: planning and execution in ms, median of several runs, warm cache'
 \echo
 SELECT question, max(rows) AS rows,
        round(max(ms) FILTER (WHERE way = 'seq scan'), 2) AS seq_scan,
