@@ -433,8 +433,9 @@ lock_out_writers(Repair *r, Oid fact_table, int from, int to)
 
 /*
  * lock_row
- *		Keeps writers from the row under a primary key until the transaction ends;
- *		*row is NULL if there is none.  False if somebody else has it.
+ *		Keeps writers, and others who repair, from the row under a primary key until
+ *		the transaction ends; *row is NULL if there is none.  False if somebody else
+ *		has it.
  */
 static bool
 lock_row(Relation fact, LiveScan *rows, Datum *key, bool alone, TupleTableSlot **row)
@@ -449,6 +450,6 @@ lock_row(Relation fact, LiveScan *rows, Datum *key, bool alone, TupleTableSlot *
 		return alone;
 	tid = (*row)->tts_tid;
 	result = table_tuple_lock(fact, &tid, SnapshotSelf, *row, GetCurrentCommandId(true),
-							  LockTupleShare, LockWaitSkip, 0, &failure);
+							  LockTupleNoKeyExclusive, LockWaitSkip, 0, &failure);
 	return result == TM_Ok;
 }
