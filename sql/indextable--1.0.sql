@@ -31,7 +31,8 @@ CREATE TABLE indextable.definition (
     is_unique    boolean  NOT NULL,
     partitions   integer  NOT NULL,
     on_mismatch  text     NOT NULL CHECK (on_mismatch IN ('error', 'skip')),
-    state        text     NOT NULL CHECK (state IN ('building', 'active', 'invalid'))
+    state        text     NOT NULL CHECK (state IN ('building', 'active', 'invalid')),
+    replaces     regclass
 );
 CREATE INDEX definition_fact_table ON indextable.definition (fact_table);
 COMMENT ON TABLE indextable.definition IS
@@ -51,6 +52,7 @@ COMMENT ON COLUMN indextable.definition.is_unique    IS 'whether a key may have 
 COMMENT ON COLUMN indextable.definition.partitions   IS 'number of hash partitions of the index table; 0: not partitioned';
 COMMENT ON COLUMN indextable.definition.on_mismatch  IS 'what becomes of a value that cannot be a key: error or skip';
 COMMENT ON COLUMN indextable.definition.state        IS 'building, active or invalid';
+COMMENT ON COLUMN indextable.definition.replaces     IS 'the index table whose contents and definition this one is to become, by alter() or rebuild(); NULL: none';
 
 CREATE TABLE indextable.skipped (
     index_table regclass    NOT NULL,
@@ -90,6 +92,7 @@ COMMENT ON COLUMN indextable.rejection.next_try    IS 'when it is tried again; N
 
 CREATE TABLE indextable.build (
     index_table regclass PRIMARY KEY,
+    phase       text             NOT NULL,
     last_key    text[]           NOT NULL,
     rows_done   bigint           NOT NULL,
     rows_total  double precision NOT NULL,
@@ -98,6 +101,7 @@ CREATE TABLE indextable.build (
 );
 COMMENT ON TABLE indextable.build IS 'How far indextable.build() has come; read it through indextable.progress';
 COMMENT ON COLUMN indextable.build.index_table IS 'the index table that is being built';
+COMMENT ON COLUMN indextable.build.phase       IS 'what it is doing: reading rows, waiting for old snapshots, catching up with the queue, waiting for locks';
 COMMENT ON COLUMN indextable.build.last_key    IS 'primary key of the last row that was done, a text for each column';
 COMMENT ON COLUMN indextable.build.rows_done   IS 'rows of the fact table that were done';
 COMMENT ON COLUMN indextable.build.rows_total  IS 'estimated number of all of them';
@@ -232,6 +236,18 @@ AS 'MODULE_PATHNAME', 'indextable_build';
 COMMENT ON PROCEDURE indextable.build(regclass, integer, interval) IS
 'Fills an index table that was created with populate => false, in committed batches, while others read and write; goes on where it was cut off. batch_size is in rows, NULL: indextable.batch_size; pause is slept after each batch, NULL: none. Not in a transaction block. Only for the owner';
 
+CREATE PROCEDURE indextable.rebuild(index_table regclass, batch_size integer DEFAULT NULL, pause interval DEFAULT NULL)
+LANGUAGE C
+AS 'MODULE_PATHNAME', 'indextable_rebuild';
+COMMENT ON PROCEDURE indextable.rebuild(regclass, integer, interval) IS
+'Makes the entries of an index table anew, in committed batches, while others read and write; the old ones serve until the new ones take their place. Carries out what alter() was told with populate => false; brings an index table that is invalid back to active. Goes on where it was cut off. Parameters as for build(). Not in a transaction block. Only for the owner';
+
+CREATE FUNCTION indextable.alter(index_table regclass, maintenance text DEFAULT NULL, strategy text DEFAULT NULL, include text[] DEFAULT NULL, filter text DEFAULT NULL, populate boolean DEFAULT true) RETURNS void
+LANGUAGE C VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'indextable_alter';
+COMMENT ON FUNCTION indextable.alter(regclass, text, text, text[], text, boolean) IS
+'Gives an index table another maintenance, strategy, included fields or filter; NULL leaves them as they are, an empty include or filter takes them away. Blocks writers of the fact table until the transaction ends: shortly for another maintenance, else while the entries are made anew; with populate => false rebuild() does that while others write, and until then nothing changes. Only for the owner';
+
 -- What triggers call ---------------------------------------------------------
 
 CREATE FUNCTION indextable.maintain() RETURNS trigger
@@ -333,9 +349,10 @@ COMMENT ON COLUMN indextable.queues.applied_at    IS 'when the last of them were
 COMMENT ON COLUMN indextable.queues.size          IS 'bytes of the queue tables';
 
 CREATE VIEW indextable.progress AS
-SELECT b.index_table,
+SELECT coalesce(d.replaces, b.index_table) AS index_table,
        d.fact_table,
-       d.state AS phase,
+       CASE WHEN d.replaces IS NULL THEN 'build' ELSE 'rebuild' END AS command,
+       b.phase,
        b.rows_done,
        greatest(b.rows_total::bigint, b.rows_done) AS rows_total,
        b.rows_done / nullif(extract(epoch FROM b.updated_at - b.started_at), 0)::float8 AS rate,
@@ -347,7 +364,8 @@ JOIN indextable.definition d ON d.index_table = b.index_table;
 COMMENT ON VIEW indextable.progress IS 'Index tables that are being built, and how far they are';
 COMMENT ON COLUMN indextable.progress.index_table IS 'the index table';
 COMMENT ON COLUMN indextable.progress.fact_table  IS 'its fact table';
-COMMENT ON COLUMN indextable.progress.phase       IS 'building';
+COMMENT ON COLUMN indextable.progress.command     IS 'build or rebuild';
+COMMENT ON COLUMN indextable.progress.phase       IS 'reading rows, waiting for old snapshots (of transactions that began before it was full), catching up (with changes made meanwhile), or waiting for locks';
 COMMENT ON COLUMN indextable.progress.rows_done   IS 'rows of the fact table that were done';
 COMMENT ON COLUMN indextable.progress.rows_total  IS 'estimated number of all of them';
 COMMENT ON COLUMN indextable.progress.rate        IS 'rows a second, since the build began';
@@ -356,7 +374,7 @@ COMMENT ON COLUMN indextable.progress.started_at  IS 'when the first batch began
 COMMENT ON COLUMN indextable.progress.updated_at  IS 'when the last batch ended';
 
 CREATE VIEW indextable.rejected WITH (security_barrier) AS
-SELECT r.index_table,
+SELECT coalesce(d.replaces, r.index_table) AS index_table,
        d.fact_table,
        r.primary_key,
        r.sqlstate,
@@ -408,7 +426,8 @@ SELECT d.index_table,
 FROM indextable.definition d
 LEFT JOIN indextable.queues q ON q.fact_table = d.fact_table AND d.maintenance = 'async'
 JOIN pg_catalog.pg_class c ON c.oid = d.index_table
-LEFT JOIN pg_catalog.pg_stat_all_tables s ON s.relid = c.oid;
+LEFT JOIN pg_catalog.pg_stat_all_tables s ON s.relid = c.oid
+WHERE d.replaces IS NULL;
 COMMENT ON VIEW indextable.index_tables IS 'The index tables of this database: definition, state, size and use';
 COMMENT ON COLUMN indextable.index_tables.index_table     IS 'the index table';
 COMMENT ON COLUMN indextable.index_tables.fact_table      IS 'the table it is kept in step with';

@@ -37,7 +37,6 @@ static const char *what_it_changes(AlterTableCmd *cmd);
 static bool switches_our_triggers(AlterTableStmt *stmt);
 static bool is_relevant(Node *command);
 static List *with_partitions(Oid relid);
-static void follow(Oid fact, bool fact_altered, bool renamed);
 static void follow_names(IndexDef *def, Relation fact);
 static List *present_specs(Field *fields, int n, Relation fact);
 static bool same_strings(List *a, List *b);
@@ -61,7 +60,7 @@ indextable_on_alter(PG_FUNCTION_ARGS)
 		switches_our_triggers((AlterTableStmt *) trigdata->parsetree))
 		follow_triggers(RangeVarGetRelid(((AlterTableStmt *) trigdata->parsetree)->relation,
 										 NoLock, true));
-	if (!is_relevant(trigdata->parsetree))
+	if (OidIsValid(guard_lifted) || !is_relevant(trigdata->parsetree))
 		PG_RETURN_VOID();
 	altered = event_trigger_relations("pg_catalog.pg_event_trigger_ddl_commands()", true);
 	foreach(cell, altered)
@@ -74,9 +73,9 @@ indextable_on_alter(PG_FUNCTION_ARGS)
 			Oid			fact = catalog_fact_of(relid);
 
 			if (OidIsValid(fact))
-				follow(fact, false, IsA(trigdata->parsetree, RenameStmt));
+				follow_table(fact, false, IsA(trigdata->parsetree, RenameStmt));
 			else if (catalog_has_fact(relid))
-				follow(relid, true, IsA(trigdata->parsetree, RenameStmt));
+				follow_table(relid, true, IsA(trigdata->parsetree, RenameStmt));
 		}
 	}
 	PG_RETURN_VOID();
@@ -190,6 +189,9 @@ indextable_before_alter(PG_FUNCTION_ARGS)
 		AlterTableStmt *stmt = (AlterTableStmt *) command;
 		Oid			relid = RangeVarGetRelid(stmt->relation, NoLock, true);
 		bool		is_index_table = OidIsValid(relid) && OidIsValid(catalog_fact_of(relid));
+
+		if (OidIsValid(relid) && relid == guard_lifted)
+			PG_RETURN_VOID();
 
 		adopt_restored(relid);
 		foreach(cell, stmt->cmds)
@@ -412,12 +414,12 @@ what_it_changes(AlterTableCmd *cmd)
 }
 
 /*
- * follow
+ * follow_table
  *		Brings the catalog up to date with the tables.  Loading the definitions
  *		checks them, and refuses what cannot be followed.
  */
-static void
-follow(Oid relid, bool fact_altered, bool renamed)
+void
+follow_table(Oid relid, bool fact_altered, bool renamed)
 {
 	Relation	fact = try_relation_open(relid, AccessShareLock);
 	bool		intact;

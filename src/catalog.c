@@ -50,7 +50,8 @@ enum
 	DEF_PARTITIONS,
 	DEF_ON_MISMATCH,
 	DEF_STATE,
-	DEF_NATTS = DEF_STATE
+	DEF_REPLACES,
+	DEF_NATTS = DEF_REPLACES
 };
 
 /* Columns of indextable.fact. */
@@ -207,6 +208,8 @@ catalog_insert(DefinitionRow *row, Relation fact)
 	values[DEF_PARTITIONS - 1] = Int32GetDatum(row->partitions);
 	values[DEF_ON_MISMATCH - 1] = CStringGetTextDatum(row->on_mismatch);
 	values[DEF_STATE - 1] = CStringGetTextDatum(row->state);
+	values[DEF_REPLACES - 1] = ObjectIdGetDatum(row->replaces);
+	isnull[DEF_REPLACES - 1] = !OidIsValid(row->replaces);
 	insert_row("definition", values, isnull);
 }
 
@@ -257,6 +260,8 @@ read_row(HeapTuple tuple, TupleDesc desc)
 	row->partitions = DatumGetInt32(values[DEF_PARTITIONS - 1]);
 	row->on_mismatch = TextDatumGetCString(values[DEF_ON_MISMATCH - 1]);
 	row->state = TextDatumGetCString(values[DEF_STATE - 1]);
+	if (!isnull[DEF_REPLACES - 1])
+		row->replaces = DatumGetObjectId(values[DEF_REPLACES - 1]);
 	return stored;
 }
 
@@ -461,6 +466,21 @@ catalog_count_skipped(Oid index_table, int64 entries)
 	values[1] = TimestampTzGetDatum(GetCurrentTransactionStartTimestamp());
 	values[2] = Int64GetDatum(entries);
 	insert_row("skipped", values, isnull);
+}
+
+/* catalog_take_over: what was noted of one index table is of another */
+void
+catalog_take_over(Oid from, Oid to)
+{
+	static const char *const tables[] = {"skipped", "rejection"};
+	int			i;
+
+	for (i = 0; i < 2; i++)
+	{
+		run_sql(catalog_owner(), "DELETE FROM " IT_SCHEMA ".%s WHERE index_table = %u::regclass", tables[i], to);
+		run_sql(catalog_owner(), "UPDATE " IT_SCHEMA ".%s SET index_table = %u::regclass"
+				" WHERE index_table = %u::regclass", tables[i], to, from);
+	}
 }
 
 void

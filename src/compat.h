@@ -34,6 +34,35 @@
 #define may_create_in(schema)	object_aclcheck(NamespaceRelationId, schema, GetUserId(), ACL_CREATE)
 #endif
 
+#if PG_VERSION_NUM < 160000
+#define RelationAssumeNewRelfilenumber(rel)	RelationAssumeNewRelfilenode(rel)
+#define copy_file_age(to, from) \
+	((to)->rd_newRelfilenodeSubid = (from)->rd_newRelfilenodeSubid, \
+	 (to)->rd_firstRelfilenodeSubid = (from)->rd_firstRelfilenodeSubid)
+#define define_index(relid, stmt) \
+	DefineIndex(relid, stmt, InvalidOid, InvalidOid, InvalidOid, true, false, false, false, true)
+#else
+#define copy_file_age(to, from) \
+	((to)->rd_newRelfilelocatorSubid = (from)->rd_newRelfilelocatorSubid, \
+	 (to)->rd_firstRelfilelocatorSubid = (from)->rd_firstRelfilelocatorSubid)
+#define define_index(relid, stmt) \
+	DefineIndex(relid, stmt, InvalidOid, InvalidOid, InvalidOid, -1, true, false, false, false, true)
+#endif
+
+#if PG_VERSION_NUM < 170000
+#define close_files(relid)	RelationCloseSmgrByOid(relid)
+#define reindex_table(relid) \
+	reindex_relation(relid, REINDEX_REL_PROCESS_TOAST, &(ReindexParams) {0})
+#define reindex_one(relid) \
+	reindex_index(relid, false, RELPERSISTENCE_PERMANENT, &(ReindexParams) {0})
+#else
+#define close_files(relid)	((void) 0)
+#define reindex_table(relid) \
+	reindex_relation(NULL, relid, REINDEX_REL_PROCESS_TOAST, &(ReindexParams) {0})
+#define reindex_one(relid) \
+	reindex_index(NULL, relid, false, RELPERSISTENCE_PERMANENT, &(ReindexParams) {0})
+#endif
+
 #if PG_VERSION_NUM < 170000
 #define index_insert_cleanup(rel, info)	((void) 0)
 #endif

@@ -59,9 +59,9 @@ enum
 	ARG_POPULATE
 };
 
-static char *text_arg(FunctionCallInfo fcinfo, int arg, const char *missing);
-static List *field_list(FunctionCallInfo fcinfo, int arg, const char *name);
-static const char *one_of(const char *what, const char *value, const char *const *allowed);
+const char *const strategies[] = {"normalized", "partial", "denormalized", NULL};
+const char *const maintenances[] = {"transactional", "async", NULL};
+
 static Relation open_fact(Oid relid);
 static char *document_column(Relation fact, FunctionCallInfo fcinfo);
 static Oid	target_schema(const char *index_table, Relation fact, char **name);
@@ -72,8 +72,6 @@ static void refuse_unready(DefinitionRow *row);
 Datum
 indextable_create(PG_FUNCTION_ARGS)
 {
-	static const char *const strategies[] = {"normalized", "partial", "denormalized", NULL};
-	static const char *const maintenances[] = {"transactional", "async", NULL};
 	static const char *const mismatches[] = {"error", "skip", NULL};
 	DefinitionRow row = {0};
 	char	   *name = text_arg(fcinfo, ARG_INDEX_TABLE, NULL);
@@ -83,7 +81,6 @@ indextable_create(PG_FUNCTION_ARGS)
 	FactDef    *factdef;
 	IndexDef   *def;
 	bool		populate;
-	bool		covering;
 
 	if (name == NULL || PG_ARGISNULL(ARG_FACT_TABLE) || PG_ARGISNULL(ARG_KEY))
 		ereport(ERROR,
@@ -113,23 +110,7 @@ indextable_create(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("key must have at least one field"),
 				 errhint("For example: key => '{address.city}'.")));
-	if (strcmp(row.strategy, "partial") == 0 && row.include == NIL)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("strategy \"partial\" needs included fields"),
-				 errhint("Name them with include, or use the strategy \"normalized\".")));
-	if (strcmp(row.strategy, "partial") != 0 && row.include != NIL)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("included fields are for the strategy \"partial\" only"),
-				 errdetail("The strategy is \"%s\".", row.strategy),
-				 errhint("Leave out include, or use the strategy \"partial\".")));
-	if (row.is_unique && strcmp(row.maintenance, "async") == 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("an asynchronous index table cannot be unique"),
-				 errdetail("Uniqueness can only be enforced in the writer's transaction."),
-				 errhint("Use maintenance => 'transactional'.")));
+	check_definition(&row);
 	if (row.partitions < 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -142,7 +123,7 @@ indextable_create(PG_FUNCTION_ARGS)
 	row.document = document_column(fact, fcinfo);
 	if (row.filter != NULL)
 		row.filter = expression_check_filter(fact, row.filter);
-	def = definition_resolve(&row, fact, &factdef);
+	def = definition_resolve(&row, fact, NULL, 0, &factdef);
 
 	for (int i = 0; i < factdef->npk; i++)
 		row.primary_key = lappend(row.primary_key,
@@ -154,23 +135,66 @@ indextable_create(PG_FUNCTION_ARGS)
 	if (!definition_attach(def, fact, index_table))
 		elog(ERROR, "index table \"%s\" is not as it was created", name);
 
-	covering = (!populate || build_index_table(def, fact, index_table)) && layout_can_cover(def);
-	table_close(index_table, NoLock);
-	run_sql(catalog_owner(), "ALTER TABLE %s ADD %s", quoted_relation(row.index_table),
-			layout_primary_key(def, covering));
-	if (def->async)
-		run_sql(catalog_owner(), "CREATE INDEX ON %s (%s)", quoted_relation(row.index_table),
-				layout_row_index(def));
-
-	catalog_insert(&row, fact);
-	record_dependencies(def, row.fact_table);
-	table_close(fact, NoLock);
-	triggers_guard(row.index_table);
-	triggers_install(row.fact_table);
-	if (def->async)
-		queues_create(factdef);
-	CacheInvalidateRelcacheByRelid(row.fact_table);
+	register_index_table(&row, def, fact, index_table, NULL);
 	PG_RETURN_OID(row.index_table);
+}
+
+/*
+ * check_definition
+ *		Refuses what does not go together.
+ */
+void
+check_definition(DefinitionRow *row)
+{
+	if (strcmp(row->strategy, "partial") == 0 && row->include == NIL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("strategy \"partial\" needs included fields"),
+				 errhint("Name them with include, or use the strategy \"normalized\".")));
+	if (strcmp(row->strategy, "partial") != 0 && row->include != NIL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("included fields are for the strategy \"partial\" only"),
+				 errdetail("The strategy is \"%s\".", row->strategy),
+				 errhint("Leave out include, or use the strategy \"partial\".")));
+	if (row->is_unique && strcmp(row->maintenance, "async") == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("an asynchronous index table cannot be unique"),
+				 errdetail("Uniqueness can only be enforced in the writer's transaction."),
+				 errhint("Use maintenance => 'transactional'.")));
+}
+
+/*
+ * register_index_table
+ *		Fills an index table that is as its definition says, unless it is to be
+ *		built, and has it kept in step from now on; closes both tables.  The fact
+ *		table is locked against writers.  The indexes go to a tablespace, NULL: the usual one.
+ */
+void
+register_index_table(DefinitionRow *row, IndexDef *def, Relation fact, Relation index_table,
+					 const char *tablespace)
+{
+	bool		populate = strcmp(row->state, "building") != 0;
+	bool		covering = (!populate || build_index_table(def, fact, index_table)) && layout_can_cover(def);
+	char	   *where = tablespace == NULL ? "" :
+		psprintf(" TABLESPACE %s", quote_identifier(tablespace));
+
+	table_close(index_table, NoLock);
+	run_sql(catalog_owner(), "ALTER TABLE %s ADD %s%s%s", quoted_relation(row->index_table),
+			layout_primary_key(def, covering), *where ? " USING INDEX" : "", where);
+	if (is_queued(row))
+		run_sql(catalog_owner(), "CREATE INDEX ON %s (%s)%s", quoted_relation(row->index_table),
+				layout_row_index(def), where);
+
+	catalog_insert(row, fact);
+	table_close(fact, NoLock);
+	record_dependencies(def, row->fact_table);
+	triggers_guard(row->index_table);
+	triggers_install(row->fact_table);
+	if (is_queued(row))
+		queues_create(def->fact);
+	CacheInvalidateRelcacheByRelid(row->fact_table);
 }
 
 /* refuse_unready: what the catalog has room for, but nothing does yet */
@@ -183,7 +207,7 @@ refuse_unready(DefinitionRow *row)
 				 errmsg("partitioned index tables are not supported by this version of indextable")));
 }
 
-static char *
+char *
 text_arg(FunctionCallInfo fcinfo, int arg, const char *missing)
 {
 	if (PG_ARGISNULL(arg))
@@ -191,7 +215,7 @@ text_arg(FunctionCallInfo fcinfo, int arg, const char *missing)
 	return text_to_cstring(PG_GETARG_TEXT_PP(arg));
 }
 
-static List *
+List *
 field_list(FunctionCallInfo fcinfo, int arg, const char *name)
 {
 	ArrayType  *array = PG_GETARG_ARRAYTYPE_P(arg);
@@ -217,7 +241,7 @@ field_list(FunctionCallInfo fcinfo, int arg, const char *name)
 	return result;
 }
 
-static const char *
+const char *
 one_of(const char *what, const char *value, const char *const *allowed)
 {
 	StringInfoData list;
@@ -398,16 +422,29 @@ target_schema(const char *index_table, Relation fact, char **name)
 static Oid
 make_table(IndexDef *def, Relation fact, Oid schema, const char *name)
 {
+	return create_index_table(InvalidOid, schema, name, layout_columns(def, fact), NULL,
+							  fact->rd_rel->relowner);
+}
+
+/*
+ * create_index_table
+ *		An empty table with nothing but columns, created by one role (InvalidOid:
+ *		the caller) for another.
+ */
+Oid
+create_index_table(Oid creator, Oid schema, const char *name, const char *columns,
+				   const char *tablespace, Oid owner)
+{
 	char	   *quoted = quote_qualified_identifier(get_namespace_name(schema), name);
-	Oid			owner = fact->rd_rel->relowner;
 	Oid			relid;
 
-	run_sql(InvalidOid, "CREATE TABLE %s (%s) USING heap WITH (" STORAGE_PARAMETERS ")",
-			quoted, layout_columns(def, fact));
+	run_sql(creator, "CREATE TABLE %s (%s) USING heap WITH (" STORAGE_PARAMETERS ")%s%s",
+			quoted, columns, tablespace ? " TABLESPACE " : "",
+			tablespace ? quote_identifier(tablespace) : "");
 	relid = get_relname_relid(name, schema);
 	if (!OidIsValid(relid))
 		elog(ERROR, "could not find table %s", quoted);
-	if (owner != GetUserId())
+	if (owner != (OidIsValid(creator) ? creator : GetUserId()))
 		run_sql(catalog_owner(), "ALTER TABLE %s OWNER TO %s", quoted,
 				quote_identifier(GetUserNameFromId(owner, false)));
 	revoke_all(relid, owner);
@@ -422,11 +459,18 @@ make_table(IndexDef *def, Relation fact, Oid schema, const char *name)
 static void
 record_dependencies(IndexDef *def, Oid fact)
 {
-	ObjectAddress index_table;
-
 	depend_on_fact(def->relid, fact);
-	ObjectAddressSet(index_table, RelationRelationId, def->relid);
+	depend_on_filter(def->relid, def);
+}
+
+/* depend_on_filter: an index table needs what the filter of a definition calls */
+void
+depend_on_filter(Oid index_table, IndexDef *def)
+{
+	ObjectAddress object;
+
+	ObjectAddressSet(object, RelationRelationId, index_table);
 	if (def->filter != NULL)
-		recordDependencyOnExpr(&index_table, (Node *) expression_depends(def->filter), NIL,
+		recordDependencyOnExpr(&object, (Node *) expression_depends(def->filter), NIL,
 							   DEPENDENCY_NORMAL);
 }

@@ -160,15 +160,22 @@ request_lock(void *arg)
 	LockRelationOid(request->relid, request->mode);
 }
 
-/* lock_within: false if a lock is not to be had for so many ms */
+/*
+ * lock_within
+ *		False if a lock is not to be had for so many ms.  Half of them it takes to
+ *		look for a deadlock, which is also when autovacuum gives way.
+ */
 bool
-lock_within(Oid relid, LOCKMODE mode, const char *ms)
+lock_within(Oid relid, LOCKMODE mode, int ms)
 {
 	LockRequest request = {relid, mode};
 	int			nestlevel = NewGUCNestLevel();
 	ErrorData  *error;
 
-	set_config_option("lock_timeout", ms, PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	set_config_option("lock_timeout", psprintf("%d", ms), PGC_SUSET, PGC_S_SESSION,
+					  GUC_ACTION_SAVE, true, 0, false);
+	set_config_option("deadlock_timeout", psprintf("%d", ms / 2), PGC_SUSET, PGC_S_SESSION,
+					  GUC_ACTION_SAVE, true, 0, false);
 	error = attempt_all(request_lock, &request);
 	AtEOXact_GUC(false, nestlevel);
 	if (error == NULL)

@@ -13,6 +13,8 @@
  */
 #include "postgres.h"
 
+#include <limits.h>
+
 #include "access/htup_details.h"
 #include "access/relation.h"
 #include "access/sysattr.h"
@@ -48,7 +50,7 @@ static FactDef *load(Relation fact);
 static Oid	cached_fact_of(Oid index_table);
 static FactDef *make_fact(Relation fact, MemoryContext cxt);
 static IndexDef *make_index(FactDef *factdef, Relation fact, DefinitionRow *row,
-							Relation rel, const char **column_names);
+							Relation rel, int nkept, const char **column_names);
 static bool has_type(TupleDesc desc, AttrNumber attno, Oid type, int32 typmod);
 static void prepare_sort(SortSupport sort, Oid type, Oid collation, bool abbreviate);
 static bool attach_primary_key(IndexDef *def, Relation rel);
@@ -254,13 +256,15 @@ definition_of_index_table(Oid index_table, FactDef **factdef)
 /*
  * definition_resolve
  *		The definition of an index table that does not exist yet, against a fact
- *		table that may have none; in the current memory context.
+ *		table that may have none; in the current memory context.  The first nkept
+ *		of its fields are as in an index table whose place it is to take.
  */
 IndexDef *
-definition_resolve(DefinitionRow *row, Relation fact, FactDef **factdef)
+definition_resolve(DefinitionRow *row, Relation fact, Relation replaced, int nkept,
+				   FactDef **factdef)
 {
 	*factdef = make_fact(fact, CurrentMemoryContext);
-	return make_index(*factdef, fact, row, NULL, NULL);
+	return make_index(*factdef, fact, row, replaced, nkept, NULL);
 }
 
 /*
@@ -320,7 +324,7 @@ load(Relation fact)
 			continue;			/* dropped where no event trigger saw it */
 
 		names = column_names(fact, s);
-		def = make_index(factdef, fact, &s->row, rel, names);
+		def = make_index(factdef, fact, &s->row, rel, INT_MAX, names);
 		def->xmin = s->xmin;
 		factdef->restored |= s->fact_oid != RelationGetRelid(fact);
 		if (!same_primary_key(factdef, fact, s, names))
@@ -476,11 +480,12 @@ named_column(Relation fact, const char *name, const char **column_names)
 
 /*
  * make_index
- *		Parses and resolves a definition; the index table itself is not looked
+ *		Parses and resolves a definition.  The types of the first nkept fields are
+ *		taken from the columns of the index table; apart from that it is not looked
  *		at.  Columns are numbered as layout.c makes them.
  */
 static IndexDef *
-make_index(FactDef *factdef, Relation fact, DefinitionRow *row, Relation rel,
+make_index(FactDef *factdef, Relation fact, DefinitionRow *row, Relation rel, int nkept,
 		   const char **column_names)
 {
 	IndexDef   *def = palloc0(sizeof(IndexDef));
@@ -529,12 +534,12 @@ make_index(FactDef *factdef, Relation fact, DefinitionRow *row, Relation rel,
 	{
 		Field	   *field = &def->fields[i];
 
-		field->spec = parse_field_spec(lfirst(cell), rel == NULL);
+		field->spec = parse_field_spec(lfirst(cell), i >= nkept);
 		field->attno = ++attno;
-		resolve_field(field, def, fact, attno <= nlive ?
+		resolve_field(field, def, fact, i < nkept && attno <= nlive ?
 					  TupleDescAttr(RelationGetDescr(rel), live[attno - 1] - 1) : NULL,
 					  column_names);
-		if (rel == NULL)
+		if (i >= nkept)
 			check_field(field, def, true);
 		if (field->spec->multi)
 			def->multi_field = i;
@@ -563,15 +568,16 @@ make_index(FactDef *factdef, Relation fact, DefinitionRow *row, Relation rel,
 	i = def->nkeys;
 	foreach(cell, row->include)
 	{
-		Field	   *field = &def->fields[i++];
+		Field	   *field = &def->fields[i];
 
-		field->spec = parse_field_spec(lfirst(cell), rel == NULL);
+		field->spec = parse_field_spec(lfirst(cell), i >= nkept);
 		field->attno = ++attno;
-		resolve_field(field, def, fact, attno <= nlive ?
+		resolve_field(field, def, fact, i < nkept && attno <= nlive ?
 					  TupleDescAttr(RelationGetDescr(rel), live[attno - 1] - 1) : NULL,
 					  column_names);
-		if (rel == NULL)
+		if (i >= nkept)
 			check_field(field, def, false);
+		i++;
 	}
 	if (def->strategy == STRATEGY_DENORMALIZED)
 		def->doc_attno = ++attno;

@@ -194,6 +194,22 @@ drain_batch(Oid fact_table, int limit, DrainLock lock, DrainPosition *position, 
 	return batch.n == limit && (position->start == NULL || !position->caught_up);
 }
 
+/* drain_queue: in this transaction, until at most a few changes are left, or none */
+void
+drain_queue(Oid fact_table, int few)
+{
+	DrainPosition position = {0};
+	int64		before;
+	int64		changes = 0;
+
+	do
+	{
+		before = changes;
+		drain_batch(fact_table, setting_batch_size, DRAIN_WAIT, &position, &changes);
+		CommandCounterIncrement();
+	} while (changes - before > few);
+}
+
 static void
 drain_locked(FactDef *def, Relation fact, void *arg)
 {

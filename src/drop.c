@@ -31,13 +31,21 @@ Datum
 indextable_drop(PG_FUNCTION_ARGS)
 {
 	Oid			relid = PG_GETARG_OID(0);
-	Oid			fact = catalog_fact_of(relid);
-	bool		exists;
 
-	if (!OidIsValid(fact))
+	if (!OidIsValid(catalog_fact_of(relid)))
 		not_an_index_table(relid);
 	if (!owns_relation(relid, GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(relid));
+	drop_index_table(relid);
+	PG_RETURN_VOID();
+}
+
+/* drop_index_table: as the caller, who may */
+void
+drop_index_table(Oid relid)
+{
+	Oid			fact = catalog_fact_of(relid);
+	bool		exists;
 
 	/* The fact table first, as its writers do, then the queue, should it go, too. */
 	exists = lock_if_exists(fact, list_length(catalog_read(fact, InvalidOid)) > 1 ?
@@ -53,7 +61,6 @@ indextable_drop(PG_FUNCTION_ARGS)
 				 errmsg("the index table was dropped concurrently")));
 	run_sql(InvalidOid, "DROP TABLE %s", quoted_relation(relid));
 	forget(relid, true, DROP_RESTRICT); /* where event triggers do not fire */
-	PG_RETURN_VOID();
 }
 
 /*
@@ -115,11 +122,14 @@ forget(Oid relid, bool wait, DropBehavior behavior)
 		catalog_forget_fact(relid);
 	}
 
-	/* After a restore no dependency takes its index tables along: none is dumped. */
-	foreach(cell, catalog_read(relid, InvalidOid))
+	/* After a restore no dependency takes its index tables along, or its replacement: none is dumped. */
+	foreach(cell, catalog_read(OidIsValid(fact) ? fact : relid, InvalidOid))
 	{
-		Oid			index_table = ((StoredDefinition *) lfirst(cell))->row.index_table;
+		DefinitionRow *row = &((StoredDefinition *) lfirst(cell))->row;
+		Oid			index_table = row->index_table;
 
+		if (OidIsValid(fact) && row->replaces != relid)
+			continue;
 		if (SearchSysCacheExists1(RELOID, ObjectIdGetDatum(index_table)))
 		{
 			ObjectAddress object;

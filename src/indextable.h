@@ -267,6 +267,7 @@ typedef struct DefinitionRow
 	int			partitions;
 	char	   *on_mismatch;
 	char	   *state;
+	Oid			replaces;		/* the index table whose place it is to take, if any */
 } DefinitionRow;
 
 extern void definition_init(void);
@@ -275,7 +276,8 @@ extern IndexDef *definition_of_index_table(Oid index_table, FactDef **fact);
 extern void definition_lock(FactDef *fact, int from, int to);
 extern void definition_pin(FactDef *fact);
 extern void definition_unpin(FactDef *fact);
-extern IndexDef *definition_resolve(DefinitionRow *row, Relation fact, FactDef **factdef);
+extern IndexDef *definition_resolve(DefinitionRow *row, Relation fact, Relation replaced, int nkept,
+									FactDef **factdef);
 extern bool definition_attach(IndexDef *def, Relation fact, Relation rel);
 extern bool is_document_column(Form_pg_attribute att);
 extern Oid	get_equality_operator(Oid type);
@@ -304,6 +306,7 @@ extern void catalog_forget_fact(Oid fact_table);
 extern Oid	catalog_forget_index_table(Oid index_table);
 extern bool catalog_fact_in_use(Oid fact_table);
 extern void catalog_count_skipped(Oid index_table, int64 entries);
+extern void catalog_take_over(Oid from, Oid to);
 extern void catalog_forget_build(Oid index_table);
 extern void catalog_forget_rejections(Oid index_table);
 extern bool catalog_has_rejections(Oid index_table);
@@ -570,6 +573,10 @@ typedef struct DrainPosition
 
 extern bool with_queue_locked(Oid fact_table, DrainLock lock,
 							  void (*work) (FactDef *def, Relation fact, void *arg), void *arg);
+/* So many changes may be queued when writers are kept out to drain them, if they can be had down to that. */
+#define FEW_CHANGES			1000
+
+extern void drain_queue(Oid fact_table, int few);
 extern void fix_settings(void);
 extern void apply_keys(Reconciliation *r);
 extern bool drain_batch(Oid fact_table, int limit, DrainLock lock, DrainPosition *position,
@@ -644,7 +651,7 @@ extern uint64 execute_now(const char *sql, int nargs, Oid *types, Datum *values)
 extern char *quoted_relation(Oid relid);
 extern void revoke_all(Oid relid, Oid owner);
 extern void depend_on_fact(Oid index_table, Oid fact);
-extern bool lock_within(Oid relid, LOCKMODE mode, const char *ms);
+extern bool lock_within(Oid relid, LOCKMODE mode, int ms);
 extern bool lock_if_exists(Oid relid, LOCKMODE mode);
 pg_noreturn extern void not_an_index_table(Oid relid);
 extern void require_event_trigger(FunctionCallInfo fcinfo, const char *function);
@@ -653,6 +660,9 @@ extern List *event_trigger_relations(const char *function, bool with_columns);
 /* ---- layout.c: columns and primary key of an index table ---- */
 
 extern char *layout_columns(IndexDef *def, Relation fact);
+extern char *layout_column(Form_pg_attribute att);
+extern char *layout_like(IndexDef *def, Relation fact, Relation old, int nkept, int first_own,
+						 List **dropped);
 extern char *layout_primary_key(IndexDef *def, bool covering);
 extern char *layout_row_index(IndexDef *def);
 extern Relation primary_key_of(Relation rel, LOCKMODE mode);
@@ -660,10 +670,41 @@ extern bool layout_covers(IndexDef *def, Relation primary_key);
 extern bool layout_can_cover(IndexDef *def);
 extern void layout_demote(IndexDef *def, bool wait);
 
+/* ---- drop.c ---- */
+
+extern void drop_index_table(Oid relid);
+
+/* ---- online.c ---- */
+
+extern void require_no_rejections(Oid index_table, Oid shown);
+
 /* ---- alter.c: what follows when tables are altered ---- */
 
+extern void follow_table(Oid fact, bool fact_altered, bool renamed);
 extern void follow_triggers(Oid relid);
 extern void adopt_restored(Oid altered);
+
+/* ---- create.c ---- */
+
+extern const char *const strategies[];
+extern const char *const maintenances[];
+
+extern char *text_arg(FunctionCallInfo fcinfo, int arg, const char *missing);
+extern List *field_list(FunctionCallInfo fcinfo, int arg, const char *name);
+extern const char *one_of(const char *what, const char *value, const char *const *allowed);
+extern void check_definition(DefinitionRow *row);
+extern void register_index_table(DefinitionRow *row, IndexDef *def, Relation fact,
+								 Relation index_table, const char *tablespace);
+extern Oid	create_index_table(Oid creator, Oid schema, const char *name, const char *columns,
+							   const char *tablespace, Oid owner);
+extern void depend_on_filter(Oid index_table, IndexDef *def);
+
+/* ---- replace.c: puts an index table in the place of another ---- */
+
+extern StoredDefinition *replacement_of(Oid index_table);
+extern Oid	make_replacement(DefinitionRow *row, Oid index_table);
+extern void check_replaceable(DefinitionRow *row, Oid index_table);
+extern void replace_index_table(StoredDefinition *replacement);
 
 /* ---- build.c: fills an index table under a lock ---- */
 
@@ -678,6 +719,6 @@ extern bool guards_intact(Oid index_table);
 extern bool is_our_trigger(const char *name);
 extern bool triggers_remove(Oid fact, bool wait);
 extern void triggers_guard(Oid index_table);
-extern Oid	guard_lifted;			/* the index table that may be truncated */
+extern Oid	guard_lifted;			/* the index table that we truncate or alter */
 
 #endif							/* INDEXTABLE_H */

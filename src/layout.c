@@ -116,6 +116,18 @@ append_column(StringInfo sql, const char *name, Oid type, int32 typmod, Oid coll
 		appendStringInfoString(sql, " NOT NULL");
 }
 
+/* layout_column: one like a column that there is */
+char *
+layout_column(Form_pg_attribute att)
+{
+	StringInfoData sql;
+
+	initStringInfo(&sql);
+	append_column(&sql, NameStr(att->attname), att->atttypid, att->atttypmod, att->attcollation,
+				  att->attnotnull);
+	return sql.data;
+}
+
 /* layout_columns: the column list for CREATE TABLE */
 char *
 layout_columns(IndexDef *def, Relation fact)
@@ -151,6 +163,49 @@ layout_columns(IndexDef *def, Relation fact)
 	}
 	if (def->doc_attno != 0)
 		append_column(&sql, list_nth(names, attno++), JSONBOID, -1, InvalidOid, false);
+	return sql.data;
+}
+
+/*
+ * layout_like
+ *		The column list for CREATE TABLE of a table that is to take the place of
+ *		another index table, column by column.  Of that one's columns the first
+ *		nkept stay, and from the first of the user's own on; in the place of others
+ *		come columns that are to be dropped, the names of which are returned, too.
+ */
+char *
+layout_like(IndexDef *def, Relation fact, Relation old, int nkept, int first_own, List **dropped)
+{
+	TupleDesc	desc = RelationGetDescr(old);
+	StringInfoData sql;
+	int			live = 0;
+	int			i;
+
+	initStringInfo(&sql);
+	for (i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+
+		if (!att->attisdropped && (live++ < nkept || live > first_own))
+			append_column(&sql, NameStr(att->attname), att->atttypid, att->atttypmod,
+						  att->attcollation, att->attnotnull);
+		else
+		{
+			char	   *name = psprintf("........%d........", i + 1);
+
+			append_column(&sql, name, INT4OID, -1, InvalidOid, false);
+			*dropped = lappend(*dropped, name);
+		}
+	}
+	for (i = nkept - def->nident; i < def->nincludes; i++)
+	{
+		Field	   *field = &def->fields[def->nkeys + i];
+
+		append_column(&sql, field->spec->name, field->type, field->typmod, field->collation, false);
+	}
+	if (def->doc_attno != 0 && nkept == def->nident)
+		append_column(&sql, get_attname(def->fact->relid, def->fact->doc_attno[def->docno], false),
+					  JSONBOID, -1, InvalidOid, false);
 	return sql.data;
 }
 

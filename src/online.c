@@ -1,9 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * online.c
- *	  indextable.build(): fills an index table while its fact table is written.
+ *	  indextable.build() and rebuild(): fill an index table while its fact table is
+ *	  written.
  *
- * Called by users, for what create() has registered with populate => false.
+ * Called by users: build() for what create() has registered with populate => false,
+ * rebuild() for an index table that serves meanwhile, and is replaced in the end.
  *
  * While an index table is being built, writers queue their changes to it, as if it
  * were asynchronous, and the drain applies them.  A batch of the build takes the
@@ -16,7 +18,8 @@
  *
  * In the end writers are kept out for as long as it takes to drain what is queued
  * by then, which is little; from then on they keep a transactional index table in
- * step themselves.
+ * step themselves.  Should a lock not be had at once, all are let go, and it is
+ * tried again later.
  *
  *-------------------------------------------------------------------------
  */
@@ -45,21 +48,25 @@
 #include "utils/snapmgr.h"
 
 PG_FUNCTION_INFO_V1(indextable_build);
-
-/* So many changes may be queued when writers are kept out to drain them, if they can be had down to that. */
-#define FEW_CHANGES			1000
+PG_FUNCTION_INFO_V1(indextable_rebuild);
 
 /* For so many ms a lock that would hold up writers is waited for; then it is tried again. */
-#define LOCK_TIMEOUT		"200"
+#define LOCK_TIMEOUT		200
 
-/* So often the index table is waited for to be free of readers. */
+/* So often the index table is waited for to be free of readers, where it can do without. */
 #define MAX_TRIES			20
+
+/* Between two tries writers and readers go on for so many ms, at first and at most. */
+#define MIN_REST			10
+#define MAX_REST			1000
 
 typedef struct Build
 {
-	Oid			index_table;
+	Oid			index_table;	/* that is filled */
+	Oid			shown;			/* the one that the user knows of */
 	Oid			fact_table;
 	int			batch_size;
+	int64		pause;			/* microseconds */
 	bool		transactional;	/* will be */
 	int			n;				/* rows in the last batch */
 	bool		done;
@@ -67,15 +74,18 @@ typedef struct Build
 	int			tries;			/* to have it so */
 } Build;
 
-static Build *start(FunctionCallInfo fcinfo);
+static Build *start(FunctionCallInfo fcinfo, const char *function, StoredDefinition **stored);
+static void set_out(Build *b);
+static void run(Build *b);
 static void build_batch(FactDef *def, Relation fact, void *arg);
 static int	next_keys(Build *b, FactDef *def, ArrayType *last, Datum **keys);
 static ArrayType *last_key(Build *b);
-static void drain_all(Oid fact_table, int few);
+static void set_phase(Build *b, const char *phase);
 static void wait_for_older_snapshots(void);
 static bool lock_out_writers(Build *b);
+static bool lock_soon(Oid relid, LOCKMODE mode);
+static void rest(int64 ms);
 static void finish(Build *b);
-static void check_rejections(Build *b);
 
 /*
  * indextable_build
@@ -84,19 +94,99 @@ static void check_rejections(Build *b);
 Datum
 indextable_build(PG_FUNCTION_ARGS)
 {
-	Build	   *b;
-	int64		pause;
+	StoredDefinition *stored;
+	Build	   *b = start(fcinfo, "build()", &stored);
 
-	PreventCommandIfReadOnly("build()");
-	b = start(fcinfo);
-	pause = interval_arg(fcinfo, 2, "pause");
-
+	if (strcmp(stored->row.state, "building") != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("index table \"%s\" is not being built", get_rel_name(b->shown)),
+				 errdetail("Its state is \"%s\".", stored->row.state),
+				 errhint("An index table to be built is made with populate => false; one that exists is built anew by rebuild().")));
 	SPI_connect_ext(SPI_OPT_NONATOMIC);
+	run(b);
+	SPI_finish();
+	PG_RETURN_VOID();
+}
+
+/*
+ * indextable_rebuild
+ *		rebuild(index_table regclass, batch_size integer, pause interval)
+ */
+Datum
+indextable_rebuild(PG_FUNCTION_ARGS)
+{
+	StoredDefinition *stored;
+	Build	   *b = start(fcinfo, "rebuild()", &stored);
+
+	if (strcmp(stored->row.state, "building") == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("index table \"%s\" has not been built yet", get_rel_name(b->shown)),
+				 errhint("Call indextable.build().")));
+	SPI_connect_ext(SPI_OPT_NONATOMIC);
+	set_out(b);
+	run(b);
+	SPI_finish();
+	PG_RETURN_VOID();
+}
+
+/*
+ * set_out
+ *		Makes the replacement, unless an earlier call or alter() has.
+ */
+static void
+set_out(Build *b)
+{
+	int64		pause = MIN_REST;
+	StoredDefinition *stored;
+
+	SPI_commit();
+	PushActiveSnapshot(GetTransactionSnapshot());
+	while (replacement_of(b->shown) == NULL && !lock_soon(b->fact_table, ShareRowExclusiveLock))
+	{
+		PopActiveSnapshot();
+		SPI_commit();
+		rest(pause);
+		pause = Min(pause * 2, MAX_REST);
+		PushActiveSnapshot(GetTransactionSnapshot());
+	}
+	stored = replacement_of(b->shown);
+	if (stored == NULL)
+	{
+		List	   *rows;
+		DefinitionRow row;
+
+		follow_table(b->fact_table, false, true);
+		rows = catalog_read(InvalidOid, b->shown);
+		if (rows == NIL)
+			not_an_index_table(b->shown);
+		row = ((StoredDefinition *) linitial(rows))->row;
+		check_replaceable(&row, b->shown);
+		row.state = "building";
+		b->index_table = make_replacement(&row, b->shown);
+		b->transactional = strcmp(row.maintenance, "transactional") == 0;
+	}
+	else
+	{
+		b->index_table = stored->row.index_table;
+		b->transactional = strcmp(stored->row.maintenance, "transactional") == 0;
+	}
+	PopActiveSnapshot();
+	SPI_commit();
+}
+
+/* run: from where it was, to the end */
+static void
+run(Build *b)
+{
+	int64		pause = MIN_REST;
+
 	do
 	{
 		PushActiveSnapshot(GetTransactionSnapshot());
 		if (b->transactional)
-			check_rejections(b);
+			require_no_rejections(b->index_table, b->shown);
 		PopActiveSnapshot();
 		SPI_commit();
 		PushActiveSnapshot(GetTransactionSnapshot());
@@ -104,46 +194,56 @@ indextable_build(PG_FUNCTION_ARGS)
 			not_an_index_table(b->index_table);
 		PopActiveSnapshot();
 		SPI_commit();
-		if (pause > 0 && !b->done)
-		{
-			WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, pause / 1000,
-					  WAIT_EVENT_PG_SLEEP);
-			ResetLatch(MyLatch);
-		}
+		if (b->pause > 0 && !b->done)
+			rest(b->pause / 1000);
 		CHECK_FOR_INTERRUPTS();
 	} while (!b->done);
 
+	set_phase(b, "waiting for old snapshots");
 	wait_for_older_snapshots();
-	do
+	set_phase(b, "catching up");
+	for (;;)
 	{
 		PushActiveSnapshot(GetTransactionSnapshot());
-		drain_all(b->fact_table, FEW_CHANGES);
+		drain_queue(b->fact_table, FEW_CHANGES);
 		PopActiveSnapshot();
 		SPI_commit();
 		PushActiveSnapshot(GetTransactionSnapshot());
-		b->done = lock_out_writers(b);
-		if (b->done)
-			finish(b);
+		if (lock_out_writers(b))
+			break;
 		PopActiveSnapshot();
 		SPI_commit();
-	} while (!b->done);
-	SPI_finish();
-	PG_RETURN_VOID();
+		set_phase(b, "waiting for locks");
+		rest(pause);
+		pause = Min(pause * 2, MAX_REST);
+	}
+	finish(b);
+	PopActiveSnapshot();
+	SPI_commit();
+}
+
+/* rest: holding nothing, for so many ms */
+static void
+rest(int64 ms)
+{
+	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, ms, WAIT_EVENT_PG_SLEEP);
+	ResetLatch(MyLatch);
+	CHECK_FOR_INTERRUPTS();
 }
 
 /* start: checks what the user asks for */
 static Build *
-start(FunctionCallInfo fcinfo)
+start(FunctionCallInfo fcinfo, const char *function, StoredDefinition **stored)
 {
 	Build	   *b = palloc0(sizeof(Build));
 	List	   *rows;
-	StoredDefinition *stored;
 
+	PreventCommandIfReadOnly(function);
 	if (PG_ARGISNULL(0))
 		ereport(ERROR,
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 				 errmsg("index_table must not be null")));
-	b->index_table = PG_GETARG_OID(0);
+	b->index_table = b->shown = PG_GETARG_OID(0);
 	b->batch_size = PG_ARGISNULL(1) ? setting_batch_size : PG_GETARG_INT32(1);
 	if (b->batch_size < 1 || b->batch_size > MAX_BATCH_SIZE)
 		ereport(ERROR,
@@ -154,22 +254,18 @@ start(FunctionCallInfo fcinfo)
 		not_an_index_table(b->index_table);
 	if (!owns_relation(b->index_table, GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(b->index_table));
-	stored = linitial(rows);
-	b->fact_table = stored->row.fact_table;
-	b->transactional = strcmp(stored->row.maintenance, "transactional") == 0;
-	if (strcmp(stored->row.state, "building") != 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("index table \"%s\" is not being built", get_rel_name(b->index_table)),
-				 errdetail("Its state is \"%s\".", stored->row.state),
-				 errhint("An index table to be built is made with populate => false.")));
+	*stored = linitial(rows);
+	b->fact_table = (*stored)->row.fact_table;
+	b->transactional = strcmp((*stored)->row.maintenance, "transactional") == 0;
+	if (OidIsValid((*stored)->row.replaces))
+		b->shown = (*stored)->row.replaces;
+	b->pause = interval_arg(fcinfo, 2, "pause");
 	if (fcinfo->context == NULL || !IsA(fcinfo->context, CallContext) ||
 		castNode(CallContext, fcinfo->context)->atomic)
 		ereport(ERROR,
 				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
-				 errmsg("build() cannot run inside a transaction block"),
-				 errdetail("It commits after every batch."),
-				 errhint("Or create the index table with populate => true.")));
+				 errmsg("%s cannot run inside a transaction block", function),
+				 errdetail("It commits after every batch.")));
 	return b;
 }
 
@@ -206,11 +302,11 @@ build_batch(FactDef *def, Relation fact, void *arg)
 		values[3] = Float8GetDatum(Max(fact->rd_rel->reltuples, 0));
 		become_owner(&caller, catalog_owner());
 		SPI_connect();
-		if (execute_now("UPDATE " IT_SCHEMA ".build SET last_key = $2, rows_done = rows_done + $3,"
+		if (execute_now("UPDATE " IT_SCHEMA ".build SET phase = 'reading rows', last_key = $2, rows_done = rows_done + $3,"
 						" rows_total = $4, updated_at = clock_timestamp() WHERE index_table = $1::regclass",
 						4, types, values) == 0)
-			execute_now("INSERT INTO " IT_SCHEMA ".build (index_table, last_key, rows_done, rows_total, started_at, updated_at)"
-						" VALUES ($1::regclass, $2, $3, $4, transaction_timestamp(), clock_timestamp())", 4, types, values);
+			execute_now("INSERT INTO " IT_SCHEMA ".build (index_table, phase, last_key, rows_done, rows_total, started_at, updated_at)"
+						" VALUES ($1::regclass, 'reading rows', $2, $3, $4, transaction_timestamp(), clock_timestamp())", 4, types, values);
 		SPI_finish();
 		become_caller(&caller);
 	}
@@ -302,66 +398,82 @@ next_keys(Build *b, FactDef *def, ArrayType *last, Datum **keys)
 	return (int) n;
 }
 
-/* drain_all: in this transaction, until at most a few changes are left, or none */
+/* set_phase: for the view progress; in a transaction of its own */
 static void
-drain_all(Oid fact_table, int few)
+set_phase(Build *b, const char *phase)
 {
-	DrainPosition position = {0};
-	int64		before;
-	int64		changes = 0;
+	Oid			types[] = {OIDOID, TEXTOID};
+	Datum		values[] = {ObjectIdGetDatum(b->index_table), CStringGetTextDatum(phase)};
+	Caller		caller;
 
-	do
-	{
-		before = changes;
-		drain_batch(fact_table, setting_batch_size, DRAIN_WAIT, &position, &changes);
-		CommandCounterIncrement();
-	} while (changes - before > few);
+	PushActiveSnapshot(GetTransactionSnapshot());
+	become_owner(&caller, catalog_owner());
+	SPI_connect();
+	execute_now("UPDATE " IT_SCHEMA ".build SET phase = $2, updated_at = clock_timestamp()"
+				" WHERE index_table = $1::regclass AND phase <> $2", 2, types, values);
+	SPI_finish();
+	become_caller(&caller);
+	PopActiveSnapshot();
+	SPI_commit();
 }
 
 /*
  * wait_for_older_snapshots
  *		Until no transaction has a snapshot that sees the index table half full.
+ *		Without one of our own, for which another build might be waiting.
  */
 static void
 wait_for_older_snapshots(void)
 {
+	TransactionId limit = GetLatestSnapshot()->xmin;
 	VirtualTransactionId *others;
-	Snapshot	snapshot = GetLatestSnapshot();
 	int			n;
-	int			i;
 
-	others = GetCurrentVirtualXIDs(snapshot->xmin, true, false,
-								   PROC_IS_AUTOVACUUM | PROC_IN_VACUUM, &n);
-	for (i = 0; i < n; i++)
-		VirtualXactLock(others[i], true);
+	SPI_commit();
+	for (;;)
+	{
+		others = GetCurrentVirtualXIDs(limit, true, false, PROC_IS_AUTOVACUUM | PROC_IN_VACUUM, &n);
+		if (n == 0)
+			break;
+		VirtualXactLock(others[0], true);
+		pfree(others);
+	}
 }
 
 /*
  * lock_out_writers
  *		False if the locks could not be had at once: who waits for them holds up
- *		others.  The index table is locked to drop the index that only the build
- *		needs; if somebody keeps reading it, that index stays.
+ *		others.  An index table that was being built is locked to drop the index
+ *		that only the build needs; if somebody keeps reading it, that index stays.
  */
 static bool
 lock_out_writers(Build *b)
 {
-	bool		locked = false;
-	int			try;
+	bool		replaces = b->index_table != b->shown;
 
-	for (try = 0; try < 20 && !locked; try++)
-	{
-		locked = ConditionalLockRelationOid(b->fact_table, ShareRowExclusiveLock);
-		if (locked)
-			break;
-		WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, 5, WAIT_EVENT_PG_SLEEP);
-		ResetLatch(MyLatch);
-		CHECK_FOR_INTERRUPTS();
-	}
-	/* On a busy table there is always somebody: queue up, but for a moment only. */
-	if (!locked && !lock_within(b->fact_table, ShareRowExclusiveLock, LOCK_TIMEOUT))
+	if (!lock_soon(b->fact_table, ShareRowExclusiveLock))
 		return false;
+	if (replaces)
+		return lock_within(b->shown, AccessExclusiveLock, LOCK_TIMEOUT) &&
+			lock_within(b->index_table, AccessExclusiveLock, LOCK_TIMEOUT);
 	b->alone = b->transactional && ConditionalLockRelationOid(b->index_table, AccessExclusiveLock);
 	return b->alone || !b->transactional || ++b->tries > MAX_TRIES;
+}
+
+/* lock_soon: without holding up anybody, or else for a moment only */
+static bool
+lock_soon(Oid relid, LOCKMODE mode)
+{
+	int			try;
+
+	for (try = 0; try < 20; try++)
+	{
+		if (ConditionalLockRelationOid(relid, mode))
+			return true;
+		rest(5);
+	}
+	/* On a busy table there is always somebody. */
+	return lock_within(relid, mode, LOCK_TIMEOUT);
 }
 
 /* finish: writers are kept out */
@@ -377,13 +489,18 @@ finish(Build *b)
 
 	if (stored == NULL)
 		not_an_index_table(b->index_table);
-	drain_all(b->fact_table, 0);
+	drain_queue(b->fact_table, 0);
+	if (b->transactional)
+		require_no_rejections(b->index_table, b->shown);
+	if (OidIsValid(stored->row.replaces))
+	{
+		replace_index_table(stored);
+		return;
+	}
 	def = definition_of_index_table(b->index_table, &factdef);
 	if (def == NULL)
 		not_an_index_table(b->index_table);
 	row_index = def->row_index;
-	if (b->transactional)
-		check_rejections(b);
 
 	fact = relation_open(b->fact_table, NoLock);
 	stored->row.state = "active";
@@ -402,27 +519,28 @@ finish(Build *b)
 }
 
 /*
- * check_rejections
+ * require_no_rejections
  *		A transactional index table has an entry for every row that asks for one.
  *		What kept it from that may be mended by now: a unique key may have gone from
  *		one row to another, in whatever order they were looked at.
  */
-static void
-check_rejections(Build *b)
+void
+require_no_rejections(Oid index_table, Oid shown)
 {
+	Oid			fact = catalog_fact_of(index_table);
 	int			round;
 
-	for (round = 0; round < 3 && catalog_has_rejections(b->index_table); round++)
+	for (round = 0; round < 3 && catalog_has_rejections(index_table); round++)
 	{
-		rejections_retry_now(b->index_table);
+		rejections_retry_now(index_table);
 		CommandCounterIncrement();
-		drain_all(b->fact_table, 0);
+		drain_queue(fact, 0);
 	}
-	if (catalog_has_rejections(b->index_table))
+	if (catalog_has_rejections(index_table))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("index table \"%s\" cannot be finished, because rows were rejected",
-						get_rel_name(b->index_table)),
+				 errmsg("index table \"%s\" cannot be kept in step by the writers of its fact table, because rows were rejected",
+						get_rel_name(shown)),
 				 errdetail("The view indextable.rejected shows them, and why."),
-				 errhint("Correct them, and call build() again.")));
+				 errhint("Correct them, and do this again.")));
 }

@@ -42,7 +42,7 @@
 PG_FUNCTION_INFO_V1(indextable_repair);
 
 /* For so many ms a lock that keeps all writers out is waited for. */
-#define LOCK_TIMEOUT		"200"
+#define LOCK_TIMEOUT		200
 
 /* Discrepancies that one round takes up. */
 #define MAX_SUSPECTS		100000

@@ -1,0 +1,227 @@
+/*-------------------------------------------------------------------------
+ *
+ * redefine.c
+ *	  indextable.alter(): another maintenance, strategy, included fields or filter
+ *	  for an index table that exists.
+ *
+ * Called by users.  Another maintenance is a matter of the catalog and, maybe, an
+ * index; for the rest the entries are made anew beside the old ones, see
+ * replace.c: at once, or by rebuild() while others write.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/relation.h"
+#include "access/xact.h"
+#include "catalog/index.h"
+#include "commands/tablecmds.h"
+#include "indextable.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "utils/builtins.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+
+PG_FUNCTION_INFO_V1(indextable_alter);
+
+/* Arguments, in order. */
+enum
+{
+	ARG_INDEX_TABLE,
+	ARG_MAINTENANCE,
+	ARG_STRATEGY,
+	ARG_INCLUDE,
+	ARG_FILTER,
+	ARG_POPULATE
+};
+
+static StoredDefinition *lock_definition(Oid index_table);
+static void require_state(StoredDefinition *stored);
+static bool ask_for(FunctionCallInfo fcinfo, StoredDefinition *stored, DefinitionRow *row, Relation fact);
+static bool same_text(const char *a, const char *b);
+static void change_maintenance(DefinitionRow *row);
+
+/*
+ * indextable_alter
+ *		alter(index_table regclass, maintenance text, strategy text, include text[],
+ *		filter text, populate boolean)
+ */
+Datum
+indextable_alter(PG_FUNCTION_ARGS)
+{
+	Oid			index_table = PG_GETARG_OID(ARG_INDEX_TABLE);
+	bool		populate = PG_ARGISNULL(ARG_POPULATE) || PG_GETARG_BOOL(ARG_POPULATE);
+	StoredDefinition *stored;
+	StoredDefinition *pending;
+	DefinitionRow row;
+	Relation	fact;
+	bool		others;
+
+	if (PG_ARGISNULL(ARG_INDEX_TABLE))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("index_table must not be null")));
+	if (!OidIsValid(catalog_fact_of(index_table)))
+		not_an_index_table(index_table);
+	if (!owns_relation(index_table, GetUserId()))
+		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(index_table));
+
+	/* What is queued already is applied before writers are kept out. */
+	if (queue_pending(catalog_fact_of(index_table)))
+		ereport(ERROR,
+				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
+				 errmsg("cannot alter an index table in a transaction that has changed its fact table"),
+				 errdetail("These changes are queued when the transaction commits."),
+				 errhint("Commit first.")));
+	drain_queue(catalog_fact_of(index_table), FEW_CHANGES);
+	stored = lock_definition(index_table);
+	require_state(stored);
+	fact = relation_open(stored->row.fact_table, NoLock);
+	row = stored->row;
+	pending = replacement_of(index_table);
+	others = ask_for(fcinfo, stored, &row, fact);
+	relation_close(fact, NoLock);
+	if (others)
+	{
+		if (pending != NULL)
+			drop_index_table(pending->row.index_table);
+		check_replaceable(&row, index_table);
+		row.state = populate ? "active" : "building";
+		make_replacement(&row, index_table);
+		if (populate)
+		{
+			LockRelationOid(index_table, AccessExclusiveLock);
+			drain_queue(row.fact_table, 0);
+			replace_index_table(linitial(catalog_read(InvalidOid, row.index_table)));
+		}
+	}
+	else if (strcmp(row.maintenance, stored->row.maintenance) != 0)
+	{
+		if (pending != NULL)
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("index table \"%s\" is being rebuilt", get_rel_name(index_table)),
+					 errhint("Finish with rebuild(), or drop %s.", quoted_relation(pending->row.index_table))));
+		change_maintenance(&row);
+	}
+	PG_RETURN_VOID();
+}
+
+/* lock_definition: of an index table, with the names of now, and writers kept out */
+static StoredDefinition *
+lock_definition(Oid index_table)
+{
+	Oid			fact = catalog_fact_of(index_table);
+	List	   *rows;
+
+	LockRelationOid(fact, ShareRowExclusiveLock);
+	follow_table(fact, false, true);
+	rows = catalog_read(InvalidOid, index_table);
+	if (rows == NIL)
+		not_an_index_table(index_table);
+	return linitial(rows);
+}
+
+static void
+require_state(StoredDefinition *stored)
+{
+	if (strcmp(stored->row.state, "active") != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("index table \"%s\" is not active", get_rel_name(stored->row.index_table)),
+				 errdetail("Its state is \"%s\".", stored->row.state),
+				 strcmp(stored->row.state, "building") == 0 ?
+				 errhint("Call indextable.build() first.") :
+				 errhint("Call indextable.repair() first.")));
+	if (OidIsValid(stored->row.replaces))
+		not_an_index_table(stored->row.index_table);
+}
+
+/* ask_for: the definition that the user wants; whether entries are others then */
+static bool
+ask_for(FunctionCallInfo fcinfo, StoredDefinition *stored, DefinitionRow *row, Relation fact)
+{
+	char	   *strategy = text_arg(fcinfo, ARG_STRATEGY, NULL);
+	char	   *maintenance = text_arg(fcinfo, ARG_MAINTENANCE, NULL);
+	char	   *filter = text_arg(fcinfo, ARG_FILTER, NULL);
+	bool		includes = !PG_ARGISNULL(ARG_INCLUDE);
+	ListCell   *a;
+	ListCell   *b;
+	bool		same;
+
+	if (maintenance != NULL)
+		row->maintenance = (char *) one_of("maintenance", maintenance, maintenances);
+	if (includes)
+		row->include = field_list(fcinfo, ARG_INCLUDE, "include");
+	if (strategy != NULL)
+	{
+		row->strategy = (char *) one_of("strategy", strategy, strategies);
+		if (!includes && strcmp(row->strategy, "partial") != 0)
+			row->include = NIL;
+	}
+	else if (includes)
+		row->strategy = row->include != NIL ? "partial" :
+			strcmp(row->strategy, "partial") == 0 ? "normalized" : row->strategy;
+	if (filter != NULL)
+		row->filter = filter[strspn(filter, " \t\r\n")] == '\0' ? NULL :
+			expression_check_filter(fact, filter);
+	check_definition(row);
+
+	same = list_length(row->include) == list_length(stored->row.include);
+	if (same)
+		forboth(a, row->include, b, stored->row.include)
+			same &= strcmp(lfirst(a), lfirst(b)) == 0;
+	return !same || strcmp(row->strategy, stored->row.strategy) != 0 ||
+		!same_text(row->filter, stored->row.filter);
+}
+
+static bool
+same_text(const char *a, const char *b)
+{
+	return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
+}
+
+/*
+ * change_maintenance
+ *		Every writer is through, and the next one reads the new definition; what is
+ *		left in the queue is applied in between.
+ */
+static void
+change_maintenance(DefinitionRow *row)
+{
+	bool		async = strcmp(row->maintenance, "async") == 0;
+	FactDef    *factdef;
+	IndexDef   *def;
+	Oid			row_index;
+	Relation	fact;
+
+	drain_queue(row->fact_table, 0);
+	if (!async)
+		require_no_rejections(row->index_table, row->index_table);
+	def = definition_of_index_table(row->index_table, &factdef);
+	row_index = def->row_index;
+	fact = relation_open(row->fact_table, NoLock);
+	catalog_update(row, fact);
+	relation_close(fact, NoLock);
+	CacheInvalidateRelcacheByRelid(row->fact_table);
+	CommandCounterIncrement();
+
+	def = definition_of_index_table(row->index_table, &factdef);
+	if (async)
+	{
+		if (!OidIsValid(def->row_index))
+			run_sql(catalog_owner(), "CREATE INDEX ON %s (%s)", quoted_relation(row->index_table),
+					layout_row_index(def));
+		queues_create(factdef);
+		CacheInvalidateRelcacheByRelid(row->fact_table);
+	}
+	triggers_install(row->fact_table);
+	if (!async)
+	{
+		/* If somebody reads the index table, its index may stay. */
+		if (OidIsValid(row_index) && ConditionalLockRelationOid(row->index_table, AccessExclusiveLock))
+			run_sql(catalog_owner(), "DROP INDEX %s", quoted_relation(row_index));
+		(void) queues_drop(row->fact_table, false);
+	}
+}

@@ -1,0 +1,647 @@
+/*-------------------------------------------------------------------------
+ *
+ * replace.c
+ *	  Puts an index table's new contents, and maybe a new definition, in the place
+ *	  of the old ones.
+ *
+ * Called by redefine.c and online.c.  The new contents come together in a table
+ * of their own, the replacement, which is an index table like others; the old one
+ * serves meanwhile.  Column by column it is laid out as the old one will be, so
+ * that in the end the two exchange their files.  The index table stays the same
+ * object: what depends on it, who may read it and what it is called is untouched.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/attmap.h"
+#include "access/genam.h"
+#include "access/relation.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/catalog.h"
+#include "catalog/dependency.h"
+#include "catalog/index.h"
+#include "catalog/indexing.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_am.h"
+#include "catalog/pg_depend.h"
+#include "catalog/pg_namespace.h"
+#include "commands/defrem.h"
+#include "commands/tablecmds.h"
+#include "commands/tablespace.h"
+#include "executor/spi.h"
+#include "indextable.h"
+#include "miscadmin.h"
+#include "optimizer/optimizer.h"
+#include "parser/parse_utilcmd.h"
+#include "storage/predicate.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+
+/* Columns of an index table, by the definition it has. */
+typedef struct Columns
+{
+	int			nkept;			/* the first that are there that stay, */
+	int			first_own;		/* and from here on, those that the owner has added */
+	bool		adds;			/* the replacement has others */
+} Columns;
+
+static Columns compare_columns(DefinitionRow *row, IndexDef *old_def);
+static void clone_indexes(Relation old, Relation new);
+static bool uses_dropped_column(Relation index, Relation new);
+static Oid	find_like(Relation index, Relation rel);
+static bool same_index(Relation a, Relation b, int natts);
+static void check_same_columns(Relation old, Relation new);
+static void empty(Oid relid);
+static void alter_like(Oid old, Oid new, bool async, bool was_async);
+static char *primary_key_like(Relation old, Relation new);
+static char *column_like(Relation old, Relation new, AttrNumber attno);
+static void exchange_indexes(Oid old, Oid new);
+static void exchange_files(Oid old, Oid new);
+static void redo_toast_dependency(Oid relid, Oid toast);
+static void forget_filter(Oid index_table);
+
+/* replacement_of: of an index table, NULL: there is none */
+StoredDefinition *
+replacement_of(Oid index_table)
+{
+	ListCell   *cell;
+
+	foreach(cell, catalog_read(catalog_fact_of(index_table), InvalidOid))
+	{
+		StoredDefinition *stored = lfirst(cell);
+
+		if (stored->row.replaces == index_table)
+			return stored;
+	}
+	return NULL;
+}
+
+/* compare_columns: of an index table, and of the definition it is to have */
+static Columns
+compare_columns(DefinitionRow *row, IndexDef *old_def)
+{
+	StoredDefinition *stored = linitial(catalog_read(InvalidOid, old_def->relid));
+	bool		had_doc = old_def->doc_attno != 0;
+	bool		has_doc = strcmp(row->strategy, "denormalized") == 0;
+	Columns		columns;
+	ListCell   *a;
+	ListCell   *b;
+
+	columns.nkept = old_def->nident;
+	forboth(a, stored->row.include, b, row->include)
+	{
+		if (strcmp(lfirst(a), lfirst(b)) != 0)
+			break;
+		columns.nkept++;
+	}
+	if (had_doc && has_doc)
+		columns.nkept++;
+	columns.first_own = old_def->nident + old_def->nincludes + (had_doc ? 1 : 0);
+	columns.adds = old_def->nident + list_length(row->include) + (has_doc ? 1 : 0) > columns.nkept;
+	return columns;
+}
+
+/*
+ * check_replaceable
+ *		Refuses what could not be done in the end, before anything is built.
+ */
+void
+check_replaceable(DefinitionRow *row, Oid index_table)
+{
+	FactDef    *factdef;
+	IndexDef   *def = definition_of_index_table(index_table, &factdef);
+	Columns		columns;
+	Relation	old;
+	Oid			types[] = {OIDOID, INT4OID};
+	Datum		values[2];
+	int			live = 0;
+	int			i;
+
+	if (def == NULL)
+		not_an_index_table(index_table);
+	columns = compare_columns(row, def);
+	old = relation_open(index_table, AccessShareLock);
+	SPI_connect();
+	for (i = 0; i < RelationGetNumberOfAttributes(old); i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(old), i);
+
+		if (att->attisdropped)
+			continue;
+		live++;
+		if (live > columns.first_own && columns.adds)
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("index table \"%s\" cannot have other columns", RelationGetRelationName(old)),
+					 errdetail("Column \"%s\" was added by its owner, and would not come last.", NameStr(att->attname)),
+					 errhint("Drop the column first.")));
+		if (live <= columns.nkept || live > columns.first_own)
+			continue;
+		values[0] = ObjectIdGetDatum(index_table);
+		values[1] = Int32GetDatum(att->attnum);
+		if (execute_now("SELECT pg_catalog.pg_describe_object(classid, objid, 0) FROM pg_catalog.pg_depend"
+						" WHERE refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass"
+						" AND refobjid = $1 AND refobjsubid = $2 AND deptype = 'n'", 2, types, values) > 0)
+			ereport(ERROR,
+					(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
+					 errmsg("column \"%s\" of index table \"%s\" cannot go, because other objects depend on it",
+							NameStr(att->attname), RelationGetRelationName(old)),
+					 errdetail("One of them is %s.",
+							   SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1)),
+					 errhint("Drop them first, and create them again afterwards.")));
+	}
+	SPI_finish();
+	relation_close(old, AccessShareLock);
+}
+
+/*
+ * make_replacement
+ *		Makes the table that is to take an index table's place, filled if it is not
+ *		to be built, and has it kept in step.  The fact table is locked against
+ *		writers.
+ */
+Oid
+make_replacement(DefinitionRow *row, Oid index_table)
+{
+	Relation	fact = relation_open(row->fact_table, NoLock);
+	FactDef    *factdef;
+	IndexDef   *old_def = definition_of_index_table(index_table, &factdef);
+	Oid			schema = get_namespace_oid(IT_SCHEMA, false);
+	Columns		columns = compare_columns(row, old_def);
+	IndexDef   *def;
+	Relation	old = relation_open(index_table, AccessShareLock);
+	Relation	new;
+	List	   *dropped = NIL;
+	ListCell   *cell;
+	char	   *tablespace = NULL;
+	char	   *name;
+	char	   *list;
+	ObjectAddress object;
+	ObjectAddress on;
+
+	def = definition_resolve(row, fact, old,
+							 columns.nkept - old_def->nident + old_def->nkeys, &factdef);
+	if (OidIsValid(old->rd_rel->reltablespace))
+		tablespace = get_tablespace_name(old->rd_rel->reltablespace);
+	name = ChooseRelationName("rebuild", NULL, psprintf("%u", index_table), schema, false);
+	list = layout_like(def, fact, old, columns.nkept, columns.first_own, &dropped);
+	row->index_table = create_index_table(catalog_owner(), schema, name, list, tablespace,
+										  fact->rd_rel->relowner);
+	row->replaces = index_table;
+	run_sql(catalog_owner(), "COMMENT ON TABLE %s IS %s", quoted_relation(row->index_table),
+			quote_literal_cstr(psprintf("Takes the place of %s when it is built", quoted_relation(index_table))));
+	foreach(cell, dropped)
+		run_sql(catalog_owner(), "ALTER TABLE %s DROP COLUMN %s", quoted_relation(row->index_table),
+				quote_identifier(lfirst(cell)));
+
+	ObjectAddressSet(object, RelationRelationId, row->index_table);
+	ObjectAddressSet(on, RelationRelationId, index_table);
+	recordDependencyOn(&object, &on, DEPENDENCY_AUTO);
+
+	new = table_open(row->index_table, AccessExclusiveLock);
+	if (!definition_attach(def, fact, new))
+		elog(ERROR, "index table \"%s\" is not as it was created", name);
+	register_index_table(row, def, fact, new, tablespace);
+	new = table_open(row->index_table, NoLock);
+	clone_indexes(old, new);
+	table_close(new, NoLock);
+	relation_close(old, NoLock);
+	return row->index_table;
+}
+
+/* clone_indexes: those that the owner has made */
+static void
+clone_indexes(Relation old, Relation new)
+{
+	TupleDesc	desc = RelationGetDescr(new);
+	AttrMap    *map = make_attrmap(RelationGetNumberOfAttributes(old));
+	List	   *indexes = RelationGetIndexList(old);
+	ListCell   *cell;
+	int			i;
+
+	for (i = 0; i < map->maplen; i++)
+		map->attnums[i] = i < desc->natts ? i + 1 : 0;
+	foreach(cell, indexes)
+	{
+		Relation	index = index_open(lfirst_oid(cell), AccessShareLock);
+
+		if (index->rd_index->indisvalid && !index->rd_index->indisprimary &&
+			!uses_dropped_column(index, new) && !OidIsValid(find_like(index, new)))
+		{
+			IndexStmt  *stmt = generateClonedIndexStmt(NULL, index, map, NULL);
+
+			define_index(RelationGetRelid(new), stmt);
+			CommandCounterIncrement();
+		}
+		index_close(index, AccessShareLock);
+	}
+}
+
+static bool
+uses_dropped_column(Relation index, Relation new)
+{
+	IndexInfo  *info = BuildIndexInfo(index);
+	Bitmapset  *columns = NULL;
+	int			i;
+
+	for (i = 0; i < info->ii_NumIndexAttrs; i++)
+		if (info->ii_IndexAttrNumbers[i] > 0)
+			columns = bms_add_member(columns, info->ii_IndexAttrNumbers[i] - FirstLowInvalidHeapAttributeNumber);
+	pull_varattnos((Node *) info->ii_Expressions, 1, &columns);
+	pull_varattnos((Node *) info->ii_Predicate, 1, &columns);
+	for (i = -1; (i = bms_next_member(columns, i)) >= 0;)
+	{
+		AttrNumber	attno = i + FirstLowInvalidHeapAttributeNumber;
+
+		if (attno > 0 && (attno > RelationGetNumberOfAttributes(new) ||
+						  TupleDescAttr(RelationGetDescr(new), attno - 1)->attisdropped))
+			return true;
+	}
+	return false;
+}
+
+/* find_like: an index of a table that is like one of another, laid out alike */
+static Oid
+find_like(Relation index, Relation rel)
+{
+	Oid			result = InvalidOid;
+	List	   *indexes = RelationGetIndexList(rel);
+	ListCell   *cell;
+
+	foreach(cell, indexes)
+	{
+		Relation	other = index_open(lfirst_oid(cell), AccessShareLock);
+
+		if (!OidIsValid(result) && same_index(index, other, RelationGetNumberOfAttributes(rel)))
+			result = RelationGetRelid(other);
+		index_close(other, AccessShareLock);
+	}
+	return result;
+}
+
+static bool
+same_index(Relation a, Relation b, int natts)
+{
+	AttrMap    *map = make_attrmap(natts);
+	int			i;
+
+	if (!a->rd_index->indisvalid || !b->rd_index->indisvalid ||
+		a->rd_index->indisprimary != b->rd_index->indisprimary)
+		return false;
+	for (i = 0; i < natts; i++)
+		map->attnums[i] = i + 1;
+	if (!CompareIndexInfo(BuildIndexInfo(a), BuildIndexInfo(b), a->rd_indcollation,
+						  b->rd_indcollation, a->rd_opfamily, b->rd_opfamily, map))
+		return false;
+	for (i = 0; i < IndexRelationGetNumberOfKeyAttributes(a); i++)
+		if (a->rd_indoption[i] != b->rd_indoption[i])
+			return false;
+	return true;
+}
+
+/*
+ * replace_index_table
+ *		The fact table is locked against writers, the index table and its
+ *		replacement against everybody; what was queued is applied.
+ */
+void
+replace_index_table(StoredDefinition *replacement)
+{
+	DefinitionRow row = replacement->row;
+	Oid			new = row.index_table;
+	Oid			old = row.replaces;
+	StoredDefinition *stored = linitial(catalog_read(InvalidOid, old));
+	Relation	fact = relation_open(row.fact_table, NoLock);
+	Relation	rel = table_open(old, NoLock);
+	FactDef    *factdef;
+	IndexDef   *def;
+	ObjectAddress object;
+
+	CheckTableNotInUse(rel, "replace the contents of");
+	TransferPredicateLocksToHeapRelation(rel);
+	table_close(rel, NoLock);
+	rel = table_open(new, NoLock);
+	CheckTableNotInUse(rel, "replace");
+	table_close(rel, NoLock);
+
+	guard_lifted = old;
+	PG_TRY();
+	{
+		empty(old);
+		alter_like(old, new, strcmp(row.maintenance, "async") == 0, is_queued(&stored->row));
+		exchange_files(old, new);
+		exchange_indexes(old, new);
+	}
+	PG_FINALLY();
+	{
+		guard_lifted = InvalidOid;
+	}
+	PG_END_TRY();
+
+	/* The definition goes over to the old one, and the replacement with the old contents. */
+	catalog_take_over(new, old);
+	catalog_forget_index_table(new);
+	ObjectAddressSet(object, RelationRelationId, new);
+	performDeletion(&object, DROP_RESTRICT, PERFORM_DELETION_INTERNAL);
+	row.index_table = old;
+	row.replaces = InvalidOid;
+	row.state = "active";
+	catalog_update(&row, fact);
+	CacheInvalidateRelcache(fact);
+	relation_close(fact, NoLock);
+	CommandCounterIncrement();
+
+	forget_filter(old);
+	def = definition_of_index_table(old, &factdef);
+	depend_on_filter(old, def);
+	triggers_install(row.fact_table);
+	(void) queues_drop(row.fact_table, false);
+}
+
+/* empty: as TRUNCATE does, but that subscribers are not told */
+static void
+empty(Oid relid)
+{
+	Relation	rel = table_open(relid, NoLock);
+	Oid			toast = rel->rd_rel->reltoastrelid;
+	char		persistence = rel->rd_rel->relpersistence;
+
+	RelationSetNewRelfilenumber(rel, persistence);
+	if (OidIsValid(toast))
+	{
+		Relation	toast_rel = relation_open(toast, AccessExclusiveLock);
+
+		RelationSetNewRelfilenumber(toast_rel, persistence);
+		relation_close(toast_rel, NoLock);
+	}
+	table_close(rel, NoLock);
+	CommandCounterIncrement();
+	reindex_table(relid);
+	CommandCounterIncrement();
+}
+
+/*
+ * alter_like
+ *		Gives an index table, which is empty, the columns and indexes that its
+ *		replacement has.
+ */
+static void
+alter_like(Oid old, Oid new, bool async, bool was_async)
+{
+	Relation	old_rel = table_open(old, NoLock);
+	Relation	new_rel = table_open(new, NoLock);
+	TupleDesc	a = RelationGetDescr(old_rel);
+	TupleDesc	b = RelationGetDescr(new_rel);
+	Relation	primary_key;
+	StringInfoData sql;
+	char	   *constraint = NULL;
+	char	   *row_index = NULL;
+	Oid			useless = InvalidOid;
+	FactDef    *factdef;
+	IndexDef   *def;
+	int			i;
+
+	check_same_columns(old_rel, new_rel);
+	initStringInfo(&sql);
+	for (i = 0; i < a->natts && i < b->natts; i++)
+		if (!TupleDescAttr(a, i)->attisdropped && TupleDescAttr(b, i)->attisdropped)
+			appendStringInfo(&sql, ", DROP COLUMN %s", quote_identifier(NameStr(TupleDescAttr(a, i)->attname)));
+	for (i = a->natts; i < b->natts; i++)
+		appendStringInfo(&sql, ", ADD COLUMN %s", layout_column(TupleDescAttr(b, i)));
+	primary_key = primary_key_of(old_rel, AccessShareLock);
+	if (primary_key == NULL || !OidIsValid(find_like(primary_key, new_rel)))
+	{
+		if (primary_key != NULL)
+			constraint = pstrdup(RelationGetRelationName(primary_key));
+		appendStringInfo(&sql, ", ADD %s", primary_key_like(old_rel, new_rel));
+	}
+	if (primary_key != NULL)
+		index_close(primary_key, NoLock);
+
+	def = definition_of_index_table(new, &factdef);
+	if (async && OidIsValid(def->row_index))
+	{
+		Relation	index = index_open(def->row_index, AccessShareLock);
+
+		if (!OidIsValid(find_like(index, old_rel)))
+		{
+			StringInfoData columns;
+
+			initStringInfo(&columns);
+			for (i = 0; i < factdef->npk; i++)
+				appendStringInfo(&columns, "%s%s", i > 0 ? ", " : "",
+								 quote_identifier(column_like(old_rel, new_rel, def->pk_attno[i])));
+			row_index = columns.data;
+		}
+		index_close(index, AccessShareLock);
+	}
+	if (was_async && !async)
+	{
+		def = definition_of_index_table(old, &factdef);
+		useless = def->row_index;
+	}
+	table_close(new_rel, NoLock);
+	table_close(old_rel, NoLock);
+
+	/* Before columns that it covers, with which it would go. */
+	if (constraint != NULL)
+		run_sql(catalog_owner(), "ALTER TABLE %s DROP CONSTRAINT %s", quoted_relation(old),
+				quote_identifier(constraint));
+	if (sql.len > 0)
+		run_sql(catalog_owner(), "ALTER TABLE %s %s", quoted_relation(old), sql.data + 2);
+	if (row_index != NULL)
+		run_sql(catalog_owner(), "CREATE INDEX ON %s (%s)", quoted_relation(old), row_index);
+	if (OidIsValid(useless))
+		run_sql(catalog_owner(), "DROP INDEX %s", quoted_relation(useless));
+}
+
+/* check_same_columns: an owner may have added some meanwhile */
+static void
+check_same_columns(Relation old, Relation new)
+{
+	TupleDesc	a = RelationGetDescr(old);
+	TupleDesc	b = RelationGetDescr(new);
+	bool		same = true;
+	int			i;
+
+	for (i = 0; i < b->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(b, i);
+
+		if (i < a->natts ? !att->attisdropped &&
+			(TupleDescAttr(a, i)->attisdropped || TupleDescAttr(a, i)->atttypid != att->atttypid ||
+			 TupleDescAttr(a, i)->atttypmod != att->atttypmod) : false)
+			same = false;
+	}
+	if (!same)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("the columns of index table \"%s\" have changed since its replacement was made",
+						RelationGetRelationName(old)),
+				 errhint("Drop %s, and begin again.", quoted_relation(RelationGetRelid(new)))));
+}
+
+/* column_like: the name that a column of the replacement has in the old one, or will have */
+static char *
+column_like(Relation old, Relation new, AttrNumber attno)
+{
+	TupleDesc	desc = RelationGetDescr(attno <= RelationGetNumberOfAttributes(old) ? old : new);
+
+	return NameStr(TupleDescAttr(desc, attno - 1)->attname);
+}
+
+/* primary_key_like: a constraint for the old one, as the replacement has it */
+static char *
+primary_key_like(Relation old, Relation new)
+{
+	Relation	index = primary_key_of(new, AccessShareLock);
+	int			nkeys = IndexRelationGetNumberOfKeyAttributes(index);
+	StringInfoData sql;
+	int			i;
+
+	initStringInfo(&sql);
+	for (i = 0; i < IndexRelationGetNumberOfAttributes(index); i++)
+		appendStringInfo(&sql, "%s%s", i == 0 ? "PRIMARY KEY (" : i == nkeys ? ") INCLUDE (" : ", ",
+						 quote_identifier(column_like(old, new, index->rd_index->indkey.values[i])));
+	appendStringInfoChar(&sql, ')');
+	index_close(index, AccessShareLock);
+	return sql.data;
+}
+
+/* exchange_indexes: those that both have; one that was made since is built, as the table is locked */
+static void
+exchange_indexes(Oid old, Oid new)
+{
+	Relation	old_rel = table_open(old, NoLock);
+	Relation	new_rel = table_open(new, NoLock);
+	List	   *indexes = RelationGetIndexList(old_rel);
+	List	   *exchanges = NIL;
+	List	   *builds = NIL;
+	ListCell   *cell;
+	ListCell   *other;
+
+	foreach(cell, indexes)
+	{
+		Relation	index = index_open(lfirst_oid(cell), AccessExclusiveLock);
+		Oid			like = find_like(index, new_rel);
+
+		if (OidIsValid(like) && !list_member_oid(exchanges, like))
+			exchanges = lappend_oid(lappend_oid(exchanges, lfirst_oid(cell)), like);
+		else
+			builds = lappend_oid(builds, lfirst_oid(cell));
+		index_close(index, NoLock);
+	}
+	table_close(new_rel, NoLock);
+	table_close(old_rel, NoLock);
+	for (cell = list_head(exchanges); cell != NULL; cell = lnext(exchanges, other))
+	{
+		other = lnext(exchanges, cell);
+		exchange_files(lfirst_oid(cell), lfirst_oid(other));
+	}
+	foreach(cell, builds)
+		reindex_one(lfirst_oid(cell));
+}
+
+/*
+ * exchange_files
+ *		Of two tables, or two indexes, as CLUSTER does with those of a table.
+ */
+static void
+exchange_files(Oid old, Oid new)
+{
+	Relation	pg_class = table_open(RelationRelationId, RowExclusiveLock);
+	HeapTuple	tuples[2];
+	Form_pg_class a;
+	Form_pg_class b;
+	Relation	old_rel = relation_open(old, AccessExclusiveLock);
+	Relation	new_rel = relation_open(new, AccessExclusiveLock);
+
+	tuples[0] = SearchSysCacheCopy1(RELOID, ObjectIdGetDatum(old));
+	tuples[1] = SearchSysCacheCopy1(RELOID, ObjectIdGetDatum(new));
+	if (!HeapTupleIsValid(tuples[0]) || !HeapTupleIsValid(tuples[1]))
+		elog(ERROR, "cache lookup failed for relation %u or %u", old, new);
+	a = (Form_pg_class) GETSTRUCT(tuples[0]);
+	b = (Form_pg_class) GETSTRUCT(tuples[1]);
+
+#define EXCHANGE(type, field) \
+	do { type swap_ = a->field; a->field = b->field; b->field = swap_; } while (0)
+	EXCHANGE(RelFileNumber, relfilenode);
+	EXCHANGE(Oid, reltablespace);
+	EXCHANGE(Oid, reltoastrelid);
+	EXCHANGE(int32, relpages);
+	EXCHANGE(float4, reltuples);
+	EXCHANGE(int32, relallvisible);
+#if PG_VERSION_NUM >= 180000
+	EXCHANGE(int32, relallfrozen);
+#endif
+	EXCHANGE(TransactionId, relfrozenxid);
+	EXCHANGE(MultiXactId, relminmxid);
+#undef EXCHANGE
+
+	/* The files of the one that stays may be as new as this transaction. */
+	new_rel->rd_createSubid = old_rel->rd_createSubid;
+	copy_file_age(new_rel, old_rel);
+	RelationAssumeNewRelfilenumber(old_rel);
+	relation_close(new_rel, NoLock);
+	relation_close(old_rel, NoLock);
+
+	CatalogTupleUpdate(pg_class, &tuples[0]->t_self, tuples[0]);
+	CatalogTupleUpdate(pg_class, &tuples[1]->t_self, tuples[1]);
+	if (a->reltoastrelid != b->reltoastrelid)
+	{
+		redo_toast_dependency(old, a->reltoastrelid);
+		redo_toast_dependency(new, b->reltoastrelid);
+	}
+	table_close(pg_class, RowExclusiveLock);
+	close_files(old);
+	close_files(new);
+	CommandCounterIncrement();
+}
+
+/* redo_toast_dependency: a TOAST table has changed hands */
+static void
+redo_toast_dependency(Oid relid, Oid toast)
+{
+	ObjectAddress object;
+	ObjectAddress on;
+
+	if (!OidIsValid(toast))
+		return;
+	deleteDependencyRecordsFor(RelationRelationId, toast, false);
+	ObjectAddressSet(object, RelationRelationId, toast);
+	ObjectAddressSet(on, RelationRelationId, relid);
+	recordDependencyOn(&object, &on, DEPENDENCY_INTERNAL);
+}
+
+/* forget_filter: an index table has another filter; what else it needs is its schema and its access method */
+static void
+forget_filter(Oid index_table)
+{
+	Relation	rel = table_open(DependRelationId, RowExclusiveLock);
+	ScanKeyData keys[3];
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	ScanKeyInit(&keys[0], Anum_pg_depend_classid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(RelationRelationId));
+	ScanKeyInit(&keys[1], Anum_pg_depend_objid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(index_table));
+	ScanKeyInit(&keys[2], Anum_pg_depend_objsubid, BTEqualStrategyNumber, F_INT4EQ, Int32GetDatum(0));
+	scan = systable_beginscan(rel, DependDependerIndexId, true, NULL, 3, keys);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Form_pg_depend form = (Form_pg_depend) GETSTRUCT(tuple);
+
+		if (form->deptype == DEPENDENCY_NORMAL && form->refclassid != NamespaceRelationId &&
+			form->refclassid != AccessMethodRelationId)
+			CatalogTupleDelete(rel, &tuple->t_self);
+	}
+	systable_endscan(scan);
+	table_close(rel, RowExclusiveLock);
+}
