@@ -216,11 +216,11 @@ REVOKE ALL ON FUNCTION indextable.start_workers(), indextable.stop_launched(), i
 
 -- Checks ---------------------------------------------------------------------
 
-CREATE FUNCTION indextable.verify(index_table regclass, OUT kind text, OUT key jsonb, OUT primary_key jsonb, OUT expected jsonb, OUT found jsonb, OUT problem text) RETURNS SETOF record
-LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
+CREATE FUNCTION indextable.verify(index_table regclass, sample float8 DEFAULT NULL, OUT kind text, OUT key jsonb, OUT primary_key jsonb, OUT expected jsonb, OUT found jsonb, OUT problem text) RETURNS SETOF record
+LANGUAGE C VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'indextable_verify';
-COMMENT ON FUNCTION indextable.verify(regclass) IS
-'What is wrong with an index table, as one new snapshot sees it: entries that are missing, dangling (of a row that is gone) or stale (of a row as it was, or with other included fields than the row has), rows rejected because a value cannot be an entry, and its setup: triggers, owner, indexes, state. No rows: it is right. Changes that are queued are not counted against an asynchronous one. Only for its owner; reads both tables, and blocks nobody';
+COMMENT ON FUNCTION indextable.verify(regclass, float8) IS
+'What is wrong with an index table, as one new snapshot sees it: entries that are missing, dangling (of a row that is gone) or stale (of a row as it was, or with other included fields than the row has), rows rejected because a value cannot be an entry, and its setup: triggers, owner, indexes, state. No rows: it is right. Changes that are queued are not counted against an asynchronous one. sample is the share of both tables to look at, in percent, chosen at random by blocks; NULL: all. Only for its owner; blocks nobody. NULL for index_table gives no rows';
 
 CREATE PROCEDURE indextable.repair(index_table regclass, batch_size integer DEFAULT 1000, INOUT missing bigint DEFAULT NULL, INOUT dangling bigint DEFAULT NULL, INOUT stale bigint DEFAULT NULL, INOUT remaining bigint DEFAULT NULL)
 LANGUAGE C

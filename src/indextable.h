@@ -38,6 +38,7 @@
 #include "storage/lockdefs.h"
 #include "utils/jsonb.h"
 #include "utils/rel.h"
+#include "utils/sampling.h"
 #include "utils/sortsupport.h"
 
 #include "compat.h"
@@ -432,6 +433,7 @@ extern void apply_at_end_of_transaction(void);
 typedef struct LiveScan
 {
 	FactDef    *def;
+	MemoryContext cxt;			/* that the scan lives in */
 	Relation	index;
 	IndexScanDesc scan;
 	TupleTableSlot *slot;
@@ -546,7 +548,36 @@ typedef struct Discrepancy
 
 typedef void (*discrepancy_handler) (Discrepancy *discrepancy, void *arg);
 
-extern void verify_index_table(Oid index_table, discrepancy_handler handler, void *arg);
+extern void verify_index_table(Oid index_table, double sample, discrepancy_handler handler, void *arg);
+
+/* ---- sample.c: some blocks of a table, and single entries ---- */
+
+typedef struct BlockScan
+{
+	Relation	rel;
+	TableScanDesc scan;
+	TupleTableSlot *slot;
+	bool		all;
+	BlockSamplerData blocks;
+	bool		in_block;
+} BlockScan;
+
+typedef struct Probe
+{
+	IndexDef   *def;
+	MemoryContext cxt;			/* that the scan lives in */
+	Relation	index;
+	IndexScanDesc scan;
+	TupleTableSlot *slot;
+	ScanKey		keys;
+} Probe;
+
+extern void sample_begin(BlockScan *scan, Relation rel, Snapshot snapshot, double percent, uint32 seed);
+extern TupleTableSlot *sample_next(BlockScan *scan);
+extern void sample_end(BlockScan *scan);
+extern void probe_begin(Probe *probe, IndexDef *def, Relation index_table, Snapshot snapshot);
+extern TupleTableSlot *probe_entry(Probe *probe, Datum *values);
+extern void probe_end(Probe *probe);
 
 /* ---- attempt.c: what may fail because of one row ---- */
 

@@ -223,7 +223,7 @@ find_suspects(Repair *r)
 	r->suspects = NULL;
 	r->remaining = r->rejected = 0;
 	PushActiveSnapshot(GetTransactionSnapshot());
-	verify_index_table(r->index_table, note_suspect, r);
+	verify_index_table(r->index_table, 100, note_suspect, r);
 	PopActiveSnapshot();
 	MemoryContextSwitchTo(old);
 	r->first = false;
