@@ -153,6 +153,8 @@ extern void become_caller(Caller *caller);
 extern char *expression_check_filter(Relation fact, const char *text);
 extern RowExpression *expression_compile(Relation fact, const char *text, Oid type, int32 typmod,
 										 const char **column_names);
+extern RowExpression *expression_parse(Relation fact, const char *text, Oid type, int32 typmod,
+									   const char **column_names);
 extern bool expression_is_foreign(RowExpression *expr);
 extern char *expression_text(Relation fact, RowExpression *expr);
 extern bool expression_eval(RowExpression *expr, TupleTableSlot *row, Datum *result);
@@ -295,6 +297,9 @@ typedef struct FactTableRow
 
 extern void catalog_insert(DefinitionRow *row, Relation fact);
 extern void catalog_update(DefinitionRow *row, Relation fact);
+extern void catalog_set_state(Oid index_table, const char *state);
+extern List *catalog_index_tables(void);
+extern List *catalog_fact_tables(void);
 extern List *catalog_column_names(Relation rel);
 extern List *catalog_read(Oid fact_table, Oid index_table);
 extern Oid	catalog_fact_of(Oid index_table);
@@ -320,6 +325,8 @@ typedef struct StoredDefinition
 	List	   *columns;		/* names of the fact table's columns, by number */
 	TransactionId xmin;
 } StoredDefinition;
+
+extern const char **column_names(Relation fact, StoredDefinition *stored);
 
 /* ---- extract.c: a fact row in, its entries out ---- */
 
@@ -609,6 +616,7 @@ extern bool with_queue_locked(Oid fact_table, DrainLock lock,
 
 extern void drain_queue(Oid fact_table, int few);
 extern void fix_settings(void);
+extern void check_row_indexes(FactDef *def);
 extern void apply_keys(Reconciliation *r);
 extern bool drain_batch(Oid fact_table, int limit, DrainLock lock, DrainPosition *position,
 						int64 *changes);
@@ -681,7 +689,8 @@ extern void run_sql(Oid role, const char *fmt,...) pg_attribute_printf(2, 3);
 extern uint64 execute_now(const char *sql, int nargs, Oid *types, Datum *values);
 extern char *quoted_relation(Oid relid);
 extern void revoke_all(Oid relid, Oid owner);
-extern void depend_on_fact(Oid index_table, Oid fact);
+extern void depend_on_table(Oid relid, Oid other);
+extern bool is_catalog_table(Oid relid);
 extern bool lock_within(Oid relid, LOCKMODE mode, int ms);
 extern bool lock_if_exists(Oid relid, LOCKMODE mode);
 pg_noreturn extern void not_an_index_table(Oid relid);
@@ -713,7 +722,19 @@ extern void require_no_rejections(Oid index_table, Oid shown);
 
 extern void follow_table(Oid fact, bool fact_altered, bool renamed);
 extern void follow_triggers(Oid relid);
+extern void check_all_definitions(void);
+extern List *with_partitions(Oid relid);
+extern bool same_strings(List *a, List *b);
+
+/* ---- rename.c: filters follow renames ---- */
+
+extern void rename_begins(void);
+extern void rename_ends(void);
+
+/* ---- adopt.c: what comes from a dump ---- */
+
 extern void adopt_restored(Oid altered);
+extern void adopt_all(void);
 
 /* ---- create.c ---- */
 
@@ -728,11 +749,12 @@ extern void register_index_table(DefinitionRow *row, IndexDef *def, Relation fac
 								 Relation index_table, const char *tablespace);
 extern Oid	create_index_table(Oid creator, Oid schema, const char *name, const char *columns,
 							   const char *tablespace, Oid owner);
-extern void depend_on_filter(Oid index_table, IndexDef *def);
+extern void depend_on_filter(Oid index_table, RowExpression *filter);
 
 /* ---- replace.c: puts an index table in the place of another ---- */
 
 extern StoredDefinition *replacement_of(Oid index_table);
+extern bool replacement_fits(StoredDefinition *replacement);
 extern Oid	make_replacement(DefinitionRow *row, Oid index_table);
 extern void check_replaceable(DefinitionRow *row, Oid index_table);
 extern void replace_index_table(StoredDefinition *replacement);

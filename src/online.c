@@ -76,6 +76,7 @@ typedef struct Build
 
 static Build *start(FunctionCallInfo fcinfo, const char *function, StoredDefinition **stored);
 static void set_out(Build *b);
+static bool has_replacement(Build *b);
 static void run(Build *b);
 static void build_batch(FactDef *def, Relation fact, void *arg);
 static int	next_keys(Build *b, FactDef *def, ArrayType *last, Datum **keys);
@@ -139,11 +140,11 @@ static void
 set_out(Build *b)
 {
 	int64		pause = MIN_REST;
-	StoredDefinition *stored;
+	bool		ready;
 
 	SPI_commit();
 	PushActiveSnapshot(GetTransactionSnapshot());
-	while (replacement_of(b->shown) == NULL && !lock_soon(b->fact_table, ShareRowExclusiveLock))
+	while (!(ready = has_replacement(b)) && !lock_soon(b->fact_table, ShareRowExclusiveLock))
 	{
 		PopActiveSnapshot();
 		SPI_commit();
@@ -151,29 +152,46 @@ set_out(Build *b)
 		pause = Min(pause * 2, MAX_REST);
 		PushActiveSnapshot(GetTransactionSnapshot());
 	}
-	stored = replacement_of(b->shown);
-	if (stored == NULL)
+	if (!ready && !has_replacement(b))
 	{
-		List	   *rows;
+		StoredDefinition *stored;
 		DefinitionRow row;
 
 		follow_table(b->fact_table, false, true);
-		rows = catalog_read(InvalidOid, b->shown);
-		if (rows == NIL)
-			not_an_index_table(b->shown);
-		row = ((StoredDefinition *) linitial(rows))->row;
+		stored = replacement_of(b->shown);
+		if (stored != NULL)
+		{
+			row = stored->row;
+			drop_index_table(stored->row.index_table);
+		}
+		else
+		{
+			List	   *rows = catalog_read(InvalidOid, b->shown);
+
+			if (rows == NIL)
+				not_an_index_table(b->shown);
+			row = ((StoredDefinition *) linitial(rows))->row;
+		}
 		check_replaceable(&row, b->shown);
 		row.state = "building";
-		b->index_table = make_replacement(&row, b->shown);
-		b->transactional = strcmp(row.maintenance, "transactional") == 0;
-	}
-	else
-	{
-		b->index_table = stored->row.index_table;
-		b->transactional = strcmp(stored->row.maintenance, "transactional") == 0;
+		make_replacement(&row, b->shown);
+		(void) has_replacement(b);
 	}
 	PopActiveSnapshot();
 	SPI_commit();
+}
+
+/* has_replacement: that can be gone on with, and is then what is built */
+static bool
+has_replacement(Build *b)
+{
+	StoredDefinition *stored = replacement_of(b->shown);
+
+	if (stored == NULL || !replacement_fits(stored))
+		return false;
+	b->index_table = stored->row.index_table;
+	b->transactional = strcmp(stored->row.maintenance, "transactional") == 0;
+	return true;
 }
 
 /* run: from where it was, to the end */
@@ -284,6 +302,7 @@ build_batch(FactDef *def, Relation fact, void *arg)
 		;
 	if (i == def->ndefs)
 		not_an_index_table(b->index_table);
+	check_row_indexes(def);
 	r.from = i;
 	r.to = i + 1;
 	r.snapshot = RegisterSnapshot(GetLatestSnapshot());
@@ -485,7 +504,6 @@ finish(Build *b)
 	FactDef    *factdef;
 	IndexDef   *def;
 	Oid			row_index;
-	Relation	fact;
 
 	if (stored == NULL)
 		not_an_index_table(b->index_table);
@@ -494,7 +512,8 @@ finish(Build *b)
 		require_no_rejections(b->index_table, b->shown);
 	if (OidIsValid(stored->row.replaces))
 	{
-		replace_index_table(stored);
+		follow_table(b->fact_table, false, true);
+		replace_index_table(linitial(catalog_read(InvalidOid, b->index_table)));
 		return;
 	}
 	def = definition_of_index_table(b->index_table, &factdef);
@@ -502,12 +521,9 @@ finish(Build *b)
 		not_an_index_table(b->index_table);
 	row_index = def->row_index;
 
-	fact = relation_open(b->fact_table, NoLock);
-	stored->row.state = "active";
-	catalog_update(&stored->row, fact);
+	catalog_set_state(b->index_table, "active");
 	catalog_forget_build(b->index_table);
 	CacheInvalidateRelcacheByRelid(b->fact_table);
-	relation_close(fact, NoLock);
 	CommandCounterIncrement();
 	triggers_install(b->fact_table);
 	if (b->transactional)

@@ -204,8 +204,7 @@ activate(Oid index_table)
 	fact = relation_open(stored->row.fact_table, ShareRowExclusiveLock);
 	if (triggers_intact(stored->row.fact_table) && guards_intact(index_table))
 	{
-		stored->row.state = "active";
-		catalog_update(&stored->row, fact);
+		catalog_set_state(index_table, "active");
 		/* It may have become invalid while it was being built. */
 		catalog_forget_build(index_table);
 		CacheInvalidateRelcacheByRelid(stored->row.fact_table);

@@ -56,7 +56,6 @@ static void clone_indexes(Relation old, Relation new);
 static bool uses_dropped_column(Relation index, Relation new);
 static Oid	find_like(Relation index, Relation rel);
 static bool same_index(Relation a, Relation b, int natts);
-static void check_same_columns(Relation old, Relation new);
 static void empty(Oid relid);
 static void alter_like(Oid old, Oid new, bool async, bool was_async);
 static char *primary_key_like(Relation old, Relation new);
@@ -105,6 +104,39 @@ compare_columns(DefinitionRow *row, IndexDef *old_def)
 	columns.first_own = old_def->nident + old_def->nincludes + (had_doc ? 1 : 0);
 	columns.adds = old_def->nident + list_length(row->include) + (has_doc ? 1 : 0) > columns.nkept;
 	return columns;
+}
+
+/*
+ * replacement_fits
+ *		Whether the two are laid out alike still.  An owner may have added columns, and
+ *		a dump does not carry dropped ones.
+ */
+bool
+replacement_fits(StoredDefinition *replacement)
+{
+	FactDef    *factdef;
+	IndexDef   *def = definition_of_index_table(replacement->row.replaces, &factdef);
+	Columns		columns = compare_columns(&replacement->row, def);
+	Relation	old = relation_open(replacement->row.replaces, AccessShareLock);
+	Relation	new = relation_open(replacement->row.index_table, AccessShareLock);
+	TupleDesc	a = RelationGetDescr(old);
+	TupleDesc	b = RelationGetDescr(new);
+	bool		fits = a->natts <= b->natts;
+	int			live = 0;
+	int			i;
+
+	for (i = 0; fits && i < a->natts; i++)
+	{
+		Form_pg_attribute x = TupleDescAttr(a, i);
+		Form_pg_attribute y = TupleDescAttr(b, i);
+		bool		stays = !x->attisdropped && (live++ < columns.nkept || live > columns.first_own);
+
+		fits = stays ? !y->attisdropped && x->atttypid == y->atttypid && x->atttypmod == y->atttypmod :
+			y->attisdropped;
+	}
+	relation_close(new, AccessShareLock);
+	relation_close(old, AccessShareLock);
+	return fits;
 }
 
 /*
@@ -182,8 +214,6 @@ make_replacement(DefinitionRow *row, Oid index_table)
 	char	   *tablespace = NULL;
 	char	   *name;
 	char	   *list;
-	ObjectAddress object;
-	ObjectAddress on;
 
 	def = definition_resolve(row, fact, old,
 							 columns.nkept - old_def->nident + old_def->nkeys, &factdef);
@@ -200,9 +230,7 @@ make_replacement(DefinitionRow *row, Oid index_table)
 		run_sql(catalog_owner(), "ALTER TABLE %s DROP COLUMN %s", quoted_relation(row->index_table),
 				quote_identifier(lfirst(cell)));
 
-	ObjectAddressSet(object, RelationRelationId, row->index_table);
-	ObjectAddressSet(on, RelationRelationId, index_table);
-	recordDependencyOn(&object, &on, DEPENDENCY_AUTO);
+	depend_on_table(row->index_table, index_table);
 
 	new = table_open(row->index_table, AccessExclusiveLock);
 	if (!definition_attach(def, fact, new))
@@ -323,6 +351,12 @@ replace_index_table(StoredDefinition *replacement)
 	IndexDef   *def;
 	ObjectAddress object;
 
+	if (!replacement_fits(replacement))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("the columns of index table \"%s\" have changed since its replacement was made",
+						RelationGetRelationName(rel)),
+				 errhint("Call indextable.rebuild() again.")));
 	CheckTableNotInUse(rel, "replace the contents of");
 	TransferPredicateLocksToHeapRelation(rel);
 	table_close(rel, NoLock);
@@ -359,7 +393,7 @@ replace_index_table(StoredDefinition *replacement)
 
 	forget_filter(old);
 	def = definition_of_index_table(old, &factdef);
-	depend_on_filter(old, def);
+	depend_on_filter(old, def->filter);
 	triggers_install(row.fact_table);
 	(void) queues_drop(row.fact_table, false);
 }
@@ -407,7 +441,6 @@ alter_like(Oid old, Oid new, bool async, bool was_async)
 	IndexDef   *def;
 	int			i;
 
-	check_same_columns(old_rel, new_rel);
 	initStringInfo(&sql);
 	for (i = 0; i < a->natts && i < b->natts; i++)
 		if (!TupleDescAttr(a, i)->attisdropped && TupleDescAttr(b, i)->attisdropped)
@@ -459,32 +492,6 @@ alter_like(Oid old, Oid new, bool async, bool was_async)
 		run_sql(catalog_owner(), "CREATE INDEX ON %s (%s)", quoted_relation(old), row_index);
 	if (OidIsValid(useless))
 		run_sql(catalog_owner(), "DROP INDEX %s", quoted_relation(useless));
-}
-
-/* check_same_columns: an owner may have added some meanwhile */
-static void
-check_same_columns(Relation old, Relation new)
-{
-	TupleDesc	a = RelationGetDescr(old);
-	TupleDesc	b = RelationGetDescr(new);
-	bool		same = true;
-	int			i;
-
-	for (i = 0; i < b->natts; i++)
-	{
-		Form_pg_attribute att = TupleDescAttr(b, i);
-
-		if (i < a->natts ? !att->attisdropped &&
-			(TupleDescAttr(a, i)->attisdropped || TupleDescAttr(a, i)->atttypid != att->atttypid ||
-			 TupleDescAttr(a, i)->atttypmod != att->atttypmod) : false)
-			same = false;
-	}
-	if (!same)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("the columns of index table \"%s\" have changed since its replacement was made",
-						RelationGetRelationName(old)),
-				 errhint("Drop %s, and begin again.", quoted_relation(RelationGetRelid(new)))));
 }
 
 /* column_like: the name that a column of the replacement has in the old one, or will have */
