@@ -19,7 +19,7 @@ my $functions = <<'SQL';
 CREATE FUNCTION public.d(i bigint) RETURNS jsonb IMMUTABLE LANGUAGE sql AS
 $$ SELECT jsonb_build_object('k', 'k' || i % 50, 'n', i % 7, 'v', 'v' || i, 'tags', ARRAY['t' || i % 5, 't' || i % 3]) $$;
 SQL
-$node->safe_psql('postgres', 'CREATE ROLE app_owner; CREATE ROLE "Other Owner"; CREATE ROLE reader; CREATE ROLE dba LOGIN; CREATE DATABASE origin');
+$node->safe_psql('postgres', 'CREATE ROLE app_owner; CREATE ROLE "Other Owner"; CREATE ROLE reader; CREATE ROLE dba LOGIN; CREATE DATABASE origin OWNER dba');
 $node->safe_psql('origin', $functions . <<'SQL');
 CREATE EXTENSION indextable;
 CREATE SCHEMA app AUTHORIZATION app_owner;
@@ -305,22 +305,20 @@ sub dump_origin
 	return "$dir/$file";
 }
 
-sub database { $node->safe_psql('postgres', "CREATE DATABASE $_[0]"); return $_[0]; }
+sub database { $node->safe_psql('postgres', "CREATE DATABASE $_[0] OWNER dba"); return $_[0]; }
 
 # ---- formats and options that restore all of it
 
 my $plain = dump_origin('plain');
 my $custom = dump_origin('custom', '-Fc');
 my $directory = dump_origin('directory', '-Fd', '-j2');
-my $inserts = dump_origin('inserts', '--inserts');
 my $clean = dump_origin('clean', '--clean', '--if-exists');
 my @sections = map { dump_origin($_, "--section=$_") } 'pre-data', 'data', 'post-data';
 my $named = dump_origin('named', '-e', 'indextable', map { ('-n', $_) } 'indextable', 'app', 'public', '"An ""Own"""');
 
 my @flow = (
-	[ 'plain', sub { psql_file($node, $_[0], $plain) } ],
-	[ 'inserts', sub { psql_file($node, $_[0], $inserts, '-1') } ],
-	[ 'custom', sub { [ 'pg_restore', '-1', '--exit-on-error', '-d', $node->connstr($_[0]), $custom ] } ],
+	[ 'plain', sub { psql_file($node, $_[0], $plain, '-1') } ],
+	[ 'custom', sub { [ 'pg_restore', '--exit-on-error', '-d', $node->connstr($_[0]), $custom ] } ],
 	[ 'parallel', sub { [ 'pg_restore', '-j2', '--exit-on-error', '-d', $node->connstr($_[0]), $directory ] } ],
 	[ 'sections', map { my $file = $_; sub { psql_file($node, $_[0], $file) } } @sections ],
 	[ 'schemas', sub { [ 'psql', '-Xqc', 'DROP SCHEMA public', '-d', $node->connstr($_[0]) ] }, sub { psql_file($node, $_[0], $named) } ],
