@@ -594,7 +594,7 @@ exchange_files(Oid old, Oid new)
 	/* The files of the one that stays may be as new as this transaction. */
 	new_rel->rd_createSubid = old_rel->rd_createSubid;
 	copy_file_age(new_rel, old_rel);
-	RelationAssumeNewRelfilenumber(old_rel);
+	RelationAssumeNewRelfilelocator(old_rel);
 	relation_close(new_rel, NoLock);
 	relation_close(old_rel, NoLock);
 
