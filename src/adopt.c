@@ -80,7 +80,10 @@ adopt(Oid fact_table)
 			continue;
 		depend_on_table(index_table, fact_table);
 		if (OidIsValid(stored->row.replaces))
+		{
 			depend_on_table(index_table, stored->row.replaces);
+			depend_on_extension(index_table);
+		}
 		if (stored->row.filter != NULL)
 		{
 			ErrorData  *error = attempt(depend_on_stored_filter, stored);

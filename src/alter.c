@@ -42,7 +42,7 @@ static void follow_switched(AlterTableStmt *stmt);
 static void follow_replaced(CreateTrigStmt *stmt);
 static bool switches_our_triggers(AlterTableStmt *stmt);
 static void refuse_trigger_change(Node *command);
-static void refuse_on_index_table(RangeVar *table, AlterTableCmd *cmd);
+static void refuse_on_index_table(Oid relid, RangeVar *table, AlterTableCmd *cmd);
 static bool is_relevant(Node *command);
 static void follow_names(IndexDef *def, Relation fact);
 static List *present_specs(Field *fields, int n, Relation fact);
@@ -328,7 +328,7 @@ indextable_before_alter(PG_FUNCTION_ARGS)
 			else if (cmd->subtype == AT_AddConstraint || cmd->subtype == AT_AddColumn)
 				refuse_references(list_make1(cmd->def));
 			if (is_index_table)
-				refuse_on_index_table(stmt->relation, cmd);
+				refuse_on_index_table(relid, stmt->relation, cmd);
 			else if (what_it_changes(cmd) != NULL)
 				refuse_change(relid, cmd);
 		}
@@ -356,7 +356,7 @@ rewritten_table(void)
  *		What would not be true of entries, or not be seen when they are written.
  */
 static void
-refuse_on_index_table(RangeVar *table, AlterTableCmd *cmd)
+refuse_on_index_table(Oid relid, RangeVar *table, AlterTableCmd *cmd)
 {
 	const char *what = NULL;
 
@@ -382,7 +382,7 @@ refuse_on_index_table(RangeVar *table, AlterTableCmd *cmd)
 				what = "add a check constraint";
 			break;
 		default:
-			if (what_it_changes(cmd) != NULL)
+			if (what_it_changes(cmd) != NULL && !is_own_column(relid, cmd->name))
 				what = psprintf("%s a column", what_it_changes(cmd));
 			break;
 	}
@@ -648,7 +648,8 @@ invalidate_definitions(List *definitions, Oid fact, const char *why)
 
 		if (strcmp(stored->row.state, "invalid") == 0)
 			continue;
-		ereport(WARNING,
+		if (!OidIsValid(stored->row.replaces))
+			ereport(WARNING,
 				(errcode(ERRCODE_WARNING),
 				 errmsg("index table \"%s\" is invalid now", get_rel_name(stored->row.index_table)),
 				 errdetail("%s", why),

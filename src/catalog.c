@@ -358,7 +358,8 @@ catalog_fact_tables(void)
 bool
 is_queued(DefinitionRow *row)
 {
-	return strcmp(row->maintenance, "async") == 0 || strcmp(row->state, "building") == 0;
+	return strcmp(row->maintenance, "async") == 0 || strcmp(row->state, "building") == 0 ||
+		(OidIsValid(row->replaces) && strcmp(row->state, "invalid") == 0);
 }
 
 /* catalog_fact_of: the fact table of an index table, InvalidOid if it is none */

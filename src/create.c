@@ -184,8 +184,7 @@ register_index_table(DefinitionRow *row, IndexDef *def, Relation fact, Relation 
 	run_sql(catalog_owner(), "ALTER TABLE %s ADD %s%s%s", quoted_relation(row->index_table),
 			layout_primary_key(def, covering), *where ? " USING INDEX" : "", where);
 	if (is_queued(row))
-		run_sql(catalog_owner(), "CREATE INDEX ON %s (%s)%s", quoted_relation(row->index_table),
-				layout_row_index(def), where);
+		layout_make_row_index(row->index_table, layout_row_index(def), tablespace);
 
 	catalog_insert(row, fact);
 	table_close(fact, NoLock);

@@ -10,9 +10,11 @@
 #include "postgres.h"
 
 #include "catalog/namespace.h"
+#include "catalog/pg_extension.h"
 #include "catalog/dependency.h"
 #include "catalog/pg_class.h"
 #include "commands/event_trigger.h"
+#include "commands/extension.h"
 #include "executor/spi.h"
 #include "indextable.h"
 #include "miscadmin.h"
@@ -133,6 +135,18 @@ depend_on_table(Oid relid, Oid other)
 
 	ObjectAddressSet(object, RelationRelationId, relid);
 	ObjectAddressSet(on, RelationRelationId, other);
+	recordDependencyOn(&object, &on, DEPENDENCY_AUTO);
+}
+
+/* depend_on_extension: a table goes with the extension, but is no member, and so is dumped */
+void
+depend_on_extension(Oid relid)
+{
+	ObjectAddress object;
+	ObjectAddress on;
+
+	ObjectAddressSet(object, RelationRelationId, relid);
+	ObjectAddressSet(on, ExtensionRelationId, get_extension_oid(IT_SCHEMA, false));
 	recordDependencyOn(&object, &on, DEPENDENCY_AUTO);
 }
 

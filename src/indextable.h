@@ -690,6 +690,7 @@ extern uint64 execute_now(const char *sql, int nargs, Oid *types, Datum *values)
 extern char *quoted_relation(Oid relid);
 extern void revoke_all(Oid relid, Oid owner);
 extern void depend_on_table(Oid relid, Oid other);
+extern void depend_on_extension(Oid relid);
 extern bool is_catalog_table(Oid relid);
 extern bool lock_within(Oid relid, LOCKMODE mode, int ms);
 extern bool lock_if_exists(Oid relid, LOCKMODE mode);
@@ -705,6 +706,8 @@ extern char *layout_like(IndexDef *def, Relation fact, Relation old, int nkept, 
 						 List **dropped);
 extern char *layout_primary_key(IndexDef *def, bool covering);
 extern char *layout_row_index(IndexDef *def);
+extern void layout_make_row_index(Oid index_table, const char *columns, const char *tablespace);
+extern void layout_drop_row_index(Oid index_table);
 extern Relation primary_key_of(Relation rel, LOCKMODE mode);
 extern bool layout_covers(IndexDef *def, Relation primary_key);
 extern bool layout_can_cover(IndexDef *def);
@@ -754,6 +757,7 @@ extern void depend_on_filter(Oid index_table, RowExpression *filter);
 /* ---- replace.c: puts an index table in the place of another ---- */
 
 extern StoredDefinition *replacement_of(Oid index_table);
+extern bool is_own_column(Oid index_table, const char *name);
 extern bool replacement_fits(StoredDefinition *replacement);
 extern Oid	make_replacement(DefinitionRow *row, Oid index_table);
 extern void check_replaceable(DefinitionRow *row, Oid index_table);

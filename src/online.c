@@ -187,8 +187,9 @@ has_replacement(Build *b)
 {
 	StoredDefinition *stored = replacement_of(b->shown);
 
-	if (stored == NULL || !replacement_fits(stored))
+	if (stored == NULL || strcmp(stored->row.state, "building") != 0 || !replacement_fits(stored))
 		return false;
+	check_replaceable(&stored->row, b->shown);
 	b->index_table = stored->row.index_table;
 	b->transactional = strcmp(stored->row.maintenance, "transactional") == 0;
 	return true;
@@ -501,26 +502,28 @@ finish(Build *b)
 {
 	List	   *rows = catalog_read(InvalidOid, b->index_table);
 	StoredDefinition *stored = rows == NIL ? NULL : linitial(rows);
-	FactDef    *factdef;
-	IndexDef   *def;
-	Oid			row_index;
 
 	if (stored == NULL)
-		not_an_index_table(b->index_table);
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("the index table was dropped while it was being built")));
+	if (strcmp(stored->row.state, "building") != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("index table \"%s\" has become invalid while it was being built", get_rel_name(b->shown)),
+				 errdetail("Changes of its fact table were missed."),
+				 OidIsValid(stored->row.replaces) ? errhint("Call indextable.rebuild() again.") :
+				 errhint("Call indextable.repair().")));
 	drain_queue(b->fact_table, 0);
 	if (b->transactional)
 		require_no_rejections(b->index_table, b->shown);
 	if (OidIsValid(stored->row.replaces))
 	{
 		follow_table(b->fact_table, false, true);
+		check_replaceable(&stored->row, b->shown);
 		replace_index_table(linitial(catalog_read(InvalidOid, b->index_table)));
 		return;
 	}
-	def = definition_of_index_table(b->index_table, &factdef);
-	if (def == NULL)
-		not_an_index_table(b->index_table);
-	row_index = def->row_index;
-
 	catalog_set_state(b->index_table, "active");
 	catalog_forget_build(b->index_table);
 	CacheInvalidateRelcacheByRelid(b->fact_table);
@@ -528,8 +531,8 @@ finish(Build *b)
 	triggers_install(b->fact_table);
 	if (b->transactional)
 	{
-		if (OidIsValid(row_index) && b->alone)
-			run_sql(catalog_owner(), "DROP INDEX %s", quoted_relation(row_index));
+		if (b->alone)
+			layout_drop_row_index(b->index_table);
 		(void) queues_drop(b->fact_table, false);
 	}
 }
