@@ -427,6 +427,8 @@ set_phase(Build *b, const char *phase)
 	Caller		caller;
 
 	PushActiveSnapshot(GetTransactionSnapshot());
+	if (!OidIsValid(catalog_fact_of(b->index_table)))
+		not_an_index_table(b->index_table);
 	become_owner(&caller, catalog_owner());
 	SPI_connect();
 	execute_now("UPDATE " IT_SCHEMA ".build SET phase = $2, updated_at = clock_timestamp()"
@@ -458,6 +460,7 @@ wait_for_older_snapshots(void)
 		VirtualXactLock(others[0], true);
 		pfree(others);
 	}
+	AcceptInvalidationMessages();
 }
 
 /*
