@@ -265,6 +265,7 @@ read_row(HeapTuple tuple, TupleDesc desc)
 	check_version(desc, DEF_NATTS);
 	heap_deform_tuple(tuple, desc, values, isnull);
 	stored->xmin = HeapTupleHeaderGetXmin(tuple->t_data);
+	stored->tid = tuple->t_self;
 	stored->fact_oid = DatumGetObjectId(values[DEF_FACT_OID - 1]);
 	stored->columns = array_strings(values[DEF_FACT_COLUMNS - 1], NAMEOID);
 

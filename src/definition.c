@@ -45,6 +45,7 @@ typedef struct CacheEntry
 static HTAB *cache = NULL;
 static uint64 invalidations = 0;
 
+static List *read_definitions(Oid fact);
 static FactDef *load(Relation fact);
 static Oid	cached_fact_of(Oid index_table);
 static FactDef *make_fact(Relation fact, MemoryContext cxt);
@@ -293,6 +294,38 @@ column_names(Relation fact, StoredDefinition *stored)
 	return names;
 }
 
+/*
+ * read_definitions
+ *		Those of a fact table, and its index tables locked: whoever gives an index
+ *		table another definition holds a lock that keeps us from seeing one half of
+ *		it.
+ */
+static List *
+read_definitions(Oid fact)
+{
+	List	   *stored = catalog_read(fact, InvalidOid);
+	List	   *again;
+	ListCell   *a;
+	ListCell   *b;
+	bool		same;
+
+	do
+	{
+		foreach(a, stored)
+			LockRelationOid(((StoredDefinition *) lfirst(a))->row.index_table, AccessShareLock);
+		again = catalog_read(fact, InvalidOid);
+		same = list_length(stored) == list_length(again);
+		if (same)
+			forboth(a, stored, b, again)
+				same &= ItemPointerEquals(&((StoredDefinition *) lfirst(a))->tid, &((StoredDefinition *) lfirst(b))->tid);
+		foreach(a, stored)
+			if (!same)
+				UnlockRelationOid(((StoredDefinition *) lfirst(a))->row.index_table, AccessShareLock);
+		stored = again;
+	} while (!same);
+	return stored;
+}
+
 static FactDef *
 load(Relation fact)
 {
@@ -302,7 +335,7 @@ load(Relation fact)
 	uint64		seen = invalidations;
 	FactTableRow tables = {0};
 	FactDef    *factdef = make_fact(fact, cxt);
-	List	   *stored = catalog_read(RelationGetRelid(fact), InvalidOid);
+	List	   *stored = read_definitions(RelationGetRelid(fact));
 	ListCell   *cell;
 
 	factdef->registered = catalog_read_fact(RelationGetRelid(fact), &tables) || stored != NIL;
@@ -320,9 +353,13 @@ load(Relation fact)
 		IndexDef   *def;
 		Relation	rel;
 
-		rel = try_relation_open(s->row.index_table, AccessShareLock);
+		rel = try_relation_open(s->row.index_table, NoLock);
 		if (rel == NULL)
-			continue;			/* dropped where no event trigger saw it */
+		{
+			/* Dropped where no event trigger saw it. */
+			UnlockRelationOid(s->row.index_table, AccessShareLock);
+			continue;
+		}
 
 		names = column_names(fact, s);
 		def = make_index(factdef, fact, &s->row, rel, INT_MAX, names);

@@ -324,6 +324,7 @@ typedef struct StoredDefinition
 	Oid			fact_oid;
 	List	   *columns;		/* names of the fact table's columns, by number */
 	TransactionId xmin;
+	ItemPointerData tid;
 } StoredDefinition;
 
 extern const char **column_names(Relation fact, StoredDefinition *stored);

@@ -85,6 +85,7 @@ static void set_phase(Build *b, const char *phase);
 static void wait_for_older_snapshots(void);
 static bool lock_out_writers(Build *b);
 static bool lock_soon(Oid relid, LOCKMODE mode);
+pg_noreturn static void gone(Build *b);
 static void rest(int64 ms);
 static void finish(Build *b);
 
@@ -210,7 +211,7 @@ run(Build *b)
 		SPI_commit();
 		PushActiveSnapshot(GetTransactionSnapshot());
 		if (!with_queue_locked(b->fact_table, DRAIN_WAIT, build_batch, b))
-			not_an_index_table(b->index_table);
+			gone(b);
 		PopActiveSnapshot();
 		SPI_commit();
 		if (b->pause > 0 && !b->done)
@@ -239,6 +240,20 @@ run(Build *b)
 	finish(b);
 	PopActiveSnapshot();
 	SPI_commit();
+}
+
+/* gone: what was being built is not there any more, or not to be built */
+static void
+gone(Build *b)
+{
+	if (get_rel_name(b->shown) == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("the index table was dropped while it was being built")));
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("index table \"%s\" is not being built any more", get_rel_name(b->shown)),
+			 errdetail("Another session has finished it, or given it up.")));
 }
 
 /* rest: holding nothing, for so many ms */
@@ -302,7 +317,7 @@ build_batch(FactDef *def, Relation fact, void *arg)
 	for (i = def->nsync; i < def->ndefs && def->defs[i]->relid != b->index_table; i++)
 		;
 	if (i == def->ndefs)
-		not_an_index_table(b->index_table);
+		gone(b);
 	check_row_indexes(def);
 	r.from = i;
 	r.to = i + 1;
@@ -428,7 +443,7 @@ set_phase(Build *b, const char *phase)
 
 	PushActiveSnapshot(GetTransactionSnapshot());
 	if (!OidIsValid(catalog_fact_of(b->index_table)))
-		not_an_index_table(b->index_table);
+		gone(b);
 	become_owner(&caller, catalog_owner());
 	SPI_connect();
 	execute_now("UPDATE " IT_SCHEMA ".build SET phase = $2, updated_at = clock_timestamp()"
@@ -507,9 +522,7 @@ finish(Build *b)
 	StoredDefinition *stored = rows == NIL ? NULL : linitial(rows);
 
 	if (stored == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("the index table was dropped while it was being built")));
+		gone(b);
 	if (strcmp(stored->row.state, "building") != 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),

@@ -276,6 +276,7 @@ make_replacement(DefinitionRow *row, Oid index_table)
 	IndexDef   *def;
 	Relation	old = relation_open(index_table, AccessShareLock);
 	Relation	new;
+	Relation	primary_key;
 	List	   *dropped = NIL;
 	ListCell   *cell;
 	char	   *tablespace = NULL;
@@ -305,7 +306,11 @@ make_replacement(DefinitionRow *row, Oid index_table)
 	new = table_open(row->index_table, AccessExclusiveLock);
 	if (!definition_attach(def, fact, new))
 		elog(ERROR, "index table \"%s\" is not as it was created", name);
-	register_index_table(row, def, fact, new, tablespace);
+	primary_key = primary_key_of(old, AccessShareLock);
+	register_index_table(row, def, fact, new, primary_key == NULL || !OidIsValid(primary_key->rd_rel->reltablespace) ? NULL :
+						 get_tablespace_name(primary_key->rd_rel->reltablespace));
+	if (primary_key != NULL)
+		index_close(primary_key, AccessShareLock);
 	new = table_open(row->index_table, NoLock);
 	clone_indexes(old, new);
 	table_close(new, NoLock);
