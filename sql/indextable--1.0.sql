@@ -108,13 +108,44 @@ COMMENT ON COLUMN indextable.build.rows_total  IS 'estimated number of all of th
 COMMENT ON COLUMN indextable.build.started_at  IS 'when the first batch began';
 COMMENT ON COLUMN indextable.build.updated_at  IS 'when the last batch ended';
 
+CREATE TABLE indextable.checked (
+    index_table regclass    NOT NULL,
+    checked_at  timestamptz NOT NULL,
+    duration    interval    NOT NULL,
+    sample      float8      NOT NULL,
+    missing     bigint      NOT NULL,
+    dangling    bigint      NOT NULL,
+    stale       bigint      NOT NULL,
+    rejected    bigint      NOT NULL,
+    setup       bigint      NOT NULL,
+    example     text,
+    error       text,
+    repaired_at timestamptz
+);
+CREATE INDEX checked_index_table ON indextable.checked (index_table, checked_at);
+ALTER TABLE indextable.checked REPLICA IDENTITY FULL;  -- as indextable.rejection
+COMMENT ON TABLE indextable.checked IS
+'What the periodic check has found, the last 100 times for each index table; read it through indextable.checks';
+COMMENT ON COLUMN indextable.checked.index_table IS 'the index table';
+COMMENT ON COLUMN indextable.checked.checked_at  IS 'when the check began';
+COMMENT ON COLUMN indextable.checked.duration    IS 'how long it took';
+COMMENT ON COLUMN indextable.checked.sample      IS 'share of both tables that was looked at, in percent';
+COMMENT ON COLUMN indextable.checked.missing     IS 'entries that are missing';
+COMMENT ON COLUMN indextable.checked.dangling    IS 'entries of rows that are gone';
+COMMENT ON COLUMN indextable.checked.stale       IS 'entries of rows as they were';
+COMMENT ON COLUMN indextable.checked.rejected    IS 'rows that cannot have their entry';
+COMMENT ON COLUMN indextable.checked.setup       IS 'problems of triggers, owner, indexes, state';
+COMMENT ON COLUMN indextable.checked.example     IS 'the first of all these, with the primary key of the row';
+COMMENT ON COLUMN indextable.checked.error       IS 'why it could not be checked';
+COMMENT ON COLUMN indextable.checked.repaired_at IS 'when it was repaired, under indextable.check_repair';
+
 SELECT pg_catalog.pg_extension_config_dump('indextable.fact', '');
 SELECT pg_catalog.pg_extension_config_dump('indextable.build', '');
 SELECT pg_catalog.pg_extension_config_dump('indextable.definition', '');
 SELECT pg_catalog.pg_extension_config_dump('indextable.skipped', '');
 SELECT pg_catalog.pg_extension_config_dump('indextable.rejection', '');
 
-REVOKE ALL ON indextable.fact, indextable.definition, indextable.skipped, indextable.rejection, indextable.build FROM PUBLIC;
+REVOKE ALL ON indextable.fact, indextable.definition, indextable.skipped, indextable.rejection, indextable.build, indextable.checked FROM PUBLIC;
 
 -- What users call ------------------------------------------------------------
 
@@ -298,7 +329,7 @@ COMMENT ON EVENT TRIGGER indextable_on_drop IS
 'Forgets index tables and fact tables that were dropped';
 
 CREATE EVENT TRIGGER indextable_on_alter ON ddl_command_end
-WHEN TAG IN ('ALTER TABLE', 'ALTER VIEW', 'ALTER MATERIALIZED VIEW', 'ALTER FOREIGN TABLE', 'CREATE TRIGGER',
+WHEN TAG IN ('ALTER TABLE', 'ALTER VIEW', 'ALTER MATERIALIZED VIEW', 'ALTER FOREIGN TABLE', 'CREATE TRIGGER', 'CREATE SUBSCRIPTION', 'ALTER SUBSCRIPTION',
     'ALTER SCHEMA', 'ALTER FUNCTION', 'ALTER ROUTINE', 'ALTER TYPE', 'ALTER DOMAIN', 'ALTER OPERATOR', 'ALTER COLLATION', 'ALTER EXTENSION')
 EXECUTE FUNCTION indextable.on_alter();
 COMMENT ON EVENT TRIGGER indextable_on_alter IS
@@ -404,6 +435,39 @@ COMMENT ON COLUMN indextable.rejected.first_at    IS 'when it failed first';
 COMMENT ON COLUMN indextable.rejected.last_at     IS 'when it failed last';
 COMMENT ON COLUMN indextable.rejected.next_try    IS 'when it is tried again; NULL: when the row changes';
 
+CREATE VIEW indextable.checks WITH (security_barrier) AS
+SELECT k.index_table,
+       d.fact_table,
+       k.checked_at,
+       k.duration,
+       k.sample,
+       k.missing,
+       k.dangling,
+       k.stale,
+       k.rejected,
+       k.setup,
+       k.example,
+       k.error,
+       k.repaired_at
+FROM indextable.checked k
+JOIN indextable.definition d ON d.index_table = k.index_table
+JOIN pg_catalog.pg_class c ON c.oid = k.index_table
+WHERE pg_catalog.pg_has_role(c.relowner, 'USAGE');
+COMMENT ON VIEW indextable.checks IS 'What the periodic check (indextable.check_interval) has found in your index tables, the last 100 times for each';
+COMMENT ON COLUMN indextable.checks.index_table IS 'the index table';
+COMMENT ON COLUMN indextable.checks.fact_table  IS 'its fact table';
+COMMENT ON COLUMN indextable.checks.checked_at  IS 'when the check began';
+COMMENT ON COLUMN indextable.checks.duration    IS 'how long it took';
+COMMENT ON COLUMN indextable.checks.sample      IS 'share of both tables that was looked at, in percent';
+COMMENT ON COLUMN indextable.checks.missing     IS 'entries that are missing';
+COMMENT ON COLUMN indextable.checks.dangling    IS 'entries of rows that are gone';
+COMMENT ON COLUMN indextable.checks.stale       IS 'entries of rows as they were';
+COMMENT ON COLUMN indextable.checks.rejected    IS 'rows that cannot have their entry';
+COMMENT ON COLUMN indextable.checks.setup       IS 'problems of triggers, owner, indexes, state';
+COMMENT ON COLUMN indextable.checks.example     IS 'the first of all these, with the primary key of the row';
+COMMENT ON COLUMN indextable.checks.error       IS 'why it could not be checked';
+COMMENT ON COLUMN indextable.checks.repaired_at IS 'when it was repaired, under indextable.check_repair';
+
 CREATE VIEW indextable.index_tables AS
 SELECT d.index_table,
        d.fact_table,
@@ -457,4 +521,4 @@ COMMENT ON COLUMN indextable.index_tables.backlog         IS 'asynchronous: numb
 COMMENT ON COLUMN indextable.index_tables.lag             IS 'asynchronous: age of the oldest of them, from the beginning of its statement; zero if there are none';
 COMMENT ON COLUMN indextable.index_tables.rejected        IS 'asynchronous: number of rows that lack their entry because of an error; see indextable.rejected';
 GRANT USAGE ON SCHEMA indextable TO PUBLIC;
-GRANT SELECT ON indextable.index_tables, indextable.queues, indextable.rejected, indextable.progress TO PUBLIC;
+GRANT SELECT ON indextable.index_tables, indextable.queues, indextable.rejected, indextable.checks, indextable.progress TO PUBLIC;

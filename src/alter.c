@@ -39,6 +39,7 @@ static const char *what_it_changes(AlterTableCmd *cmd);
 static bool may_rename(Node *command);
 static void load_definition(void *arg);
 static void follow_switched(AlterTableStmt *stmt);
+static void warn_subscribed(void);
 static void follow_replaced(CreateTrigStmt *stmt);
 static bool switches_our_triggers(AlterTableStmt *stmt);
 static void refuse_trigger_change(Node *command);
@@ -68,6 +69,9 @@ indextable_on_alter(PG_FUNCTION_ARGS)
 		follow_switched((AlterTableStmt *) trigdata->parsetree);
 	else if (IsA(trigdata->parsetree, CreateTrigStmt))
 		follow_replaced((CreateTrigStmt *) trigdata->parsetree);
+	else if (IsA(trigdata->parsetree, CreateSubscriptionStmt) ||
+			 IsA(trigdata->parsetree, AlterSubscriptionStmt))
+		warn_subscribed();
 	if (may_rename(trigdata->parsetree))
 	{
 		rename_ends();
@@ -217,6 +221,22 @@ follow_switched(AlterTableStmt *stmt)
 		follow_triggers(lfirst_oid(cell));
 	foreach(cell, catalog_index_tables())
 		follow_triggers(lfirst_oid(cell));
+}
+
+/* warn_subscribed: entries that come from a publisher and from our triggers, too */
+static void
+warn_subscribed(void)
+{
+	ListCell   *cell;
+
+	foreach(cell, catalog_index_tables())
+		if (is_subscribed(lfirst_oid(cell)))
+			ereport(WARNING,
+					(errcode(ERRCODE_WARNING),
+					 errmsg("index table \"%s\" is written by a subscription and by its fact table's triggers",
+							get_rel_name(lfirst_oid(cell))),
+					 errdetail("Each would get in the way of the other."),
+					 errhint("Have the fact table published, not the index table; or drop the index table here and let a plain table take its entries.")));
 }
 
 /* follow_replaced: a trigger of ours may be somebody else's now */

@@ -89,6 +89,14 @@
 #define new_wait_event(name)	WaitEventExtensionNew(name)
 #endif
 
+#if PG_VERSION_NUM < 180000
+#define portal_run_all(portal) \
+	PortalRun(portal, FETCH_ALL, true, true, None_Receiver, None_Receiver, NULL)
+#else
+#define portal_run_all(portal) \
+	PortalRun(portal, FETCH_ALL, true, None_Receiver, None_Receiver, NULL)
+#endif
+
 #ifndef pg_noreturn
 #define pg_noreturn				pg_attribute_noreturn()
 #endif

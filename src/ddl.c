@@ -9,8 +9,11 @@
  */
 #include "postgres.h"
 
+#include "access/table.h"
+#include "access/genam.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_extension.h"
+#include "catalog/pg_subscription_rel.h"
 #include "catalog/dependency.h"
 #include "catalog/pg_class.h"
 #include "commands/event_trigger.h"
@@ -20,6 +23,7 @@
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
+#include "utils/fmgroids.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
@@ -220,6 +224,24 @@ is_catalog_table(Oid relid)
 {
 	return get_rel_namespace(relid) == get_namespace_oid(IT_SCHEMA, true) &&
 		(strcmp(get_rel_name(relid), "definition") == 0 || strcmp(get_rel_name(relid), "fact") == 0);
+}
+
+/* is_subscribed: whether a subscription of this database writes a table */
+bool
+is_subscribed(Oid relid)
+{
+	Relation	rel = table_open(SubscriptionRelRelationId, AccessShareLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+	bool		found;
+
+	ScanKeyInit(&key, Anum_pg_subscription_rel_srrelid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(relid));
+	scan = systable_beginscan(rel, SubscriptionRelSrrelidSrsubidIndexId, true, NULL, 1, &key);
+	found = HeapTupleIsValid(systable_getnext(scan));
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return found;
 }
 
 /* require_event_trigger: refuses a call that is not by the event trigger manager */

@@ -556,6 +556,7 @@ typedef struct Discrepancy
 
 typedef void (*discrepancy_handler) (Discrepancy *discrepancy, void *arg);
 
+extern Jsonb *discrepancy_key(Discrepancy *discrepancy);
 extern void verify_index_table(Oid index_table, double sample, discrepancy_handler handler, void *arg);
 
 /* ---- sample.c: some blocks of a table, and single entries ---- */
@@ -568,6 +569,7 @@ typedef struct BlockScan
 	bool		all;
 	BlockSamplerData blocks;
 	bool		in_block;
+	uint64		nrows;
 } BlockScan;
 
 typedef struct Probe
@@ -640,6 +642,9 @@ extern int	setting_naptime;		/* ms */
 extern int	setting_batch_size;
 extern int	setting_backlog_limit;	/* changes; 0: none */
 extern int	setting_backlog_action;
+extern int	setting_check_interval; /* s; 0: no checks */
+extern double setting_check_sample; /* percent */
+extern bool setting_check_repair;
 
 extern void settings_init(void);
 
@@ -678,6 +683,12 @@ struct BackgroundWorkerHandle;
 extern bool wanted_alone(Oid database);
 extern bool worker_register(Oid database, int slot, struct BackgroundWorkerHandle **handle);
 
+extern ErrorData *worker_recover(MemoryContext cxt, bool log);
+
+/* ---- check.c: the periodic check ---- */
+
+extern void check_index_tables(void);
+
 /* ---- wait.c ---- */
 
 extern int64 interval_arg(FunctionCallInfo fcinfo, int arg, const char *name);
@@ -693,6 +704,7 @@ extern void revoke_all(Oid relid, Oid owner);
 extern void depend_on_table(Oid relid, Oid other);
 extern void depend_on_extension(Oid relid);
 extern bool is_catalog_table(Oid relid);
+extern bool is_subscribed(Oid relid);
 extern bool lock_within(Oid relid, LOCKMODE mode, int ms);
 extern bool lock_if_exists(Oid relid, LOCKMODE mode);
 pg_noreturn extern void not_an_index_table(Oid relid);

@@ -54,6 +54,7 @@ typedef struct Started
 static List *waiting = NIL;		/* databases that need a worker */
 static List *started = NIL;		/* of Started * */
 
+static int	visit_interval(void);
 static void take_requests(void);
 static void add_all_databases(void);
 static bool start_workers(void);
@@ -112,15 +113,23 @@ indextable_launcher_main(Datum arg)
 		}
 		reap();
 		take_requests();
-		if (TimestampDifferenceExceeds(visited_at, GetCurrentTimestamp(), VISIT_INTERVAL))
+		if (TimestampDifferenceExceeds(visited_at, GetCurrentTimestamp(), visit_interval()))
 		{
 			add_all_databases();
 			visited_at = GetCurrentTimestamp();
 		}
 		none_waits = start_workers();
 		WaitLatch(MyLatch, WL_LATCH_SET | WL_EXIT_ON_PM_DEATH | WL_TIMEOUT,
-				  none_waits ? VISIT_INTERVAL : RETRY_INTERVAL, wait_event);
+				  none_waits ? visit_interval() : RETRY_INTERVAL, wait_event);
 	}
+}
+
+/* visit_interval: a database without queues may have index tables to be checked */
+static int
+visit_interval(void)
+{
+	return setting_check_interval == 0 || setting_check_interval > VISIT_INTERVAL / 1000 ?
+		VISIT_INTERVAL : setting_check_interval * 1000;
 }
 
 static void

@@ -15,6 +15,8 @@
 #include "access/genam.h"
 #include "access/tableam.h"
 #include "indextable.h"
+#include "miscadmin.h"
+#include "postmaster/bgworker.h"
 #include "storage/bufmgr.h"
 #include "utils/memutils.h"
 
@@ -28,6 +30,7 @@ sample_begin(BlockScan *scan, Relation rel, Snapshot snapshot, double percent, u
 	scan->slot = table_slot_create(rel, NULL);
 	scan->all = percent >= 100;
 	scan->in_block = false;
+	scan->nrows = 0;
 	if (scan->all)
 	{
 		scan->scan = table_beginscan(rel, snapshot, 0, NULL);
@@ -43,6 +46,11 @@ sample_begin(BlockScan *scan, Relation rel, Snapshot snapshot, double percent, u
 TupleTableSlot *
 sample_next(BlockScan *scan)
 {
+	/* A check by a worker may take long, and must not be in the way. */
+	if (MyBgworkerEntry != NULL && ++scan->nrows % 8192 == 0 && wanted_alone(MyDatabaseId))
+		ereport(ERROR,
+				(errcode(ERRCODE_QUERY_CANCELED),
+				 errmsg("the check was given up because somebody wants to be alone with the database")));
 	if (scan->all)
 		return table_scan_getnextslot(scan->scan, ForwardScanDirection, scan->slot) ? scan->slot : NULL;
 	for (;;)

@@ -20,6 +20,9 @@ int			setting_naptime = 1000;
 int			setting_batch_size = 10000;
 int			setting_backlog_limit = 1000000;
 int			setting_backlog_action = BACKLOG_WARN;
+int			setting_check_interval = 0;
+double		setting_check_sample = 100;
+bool		setting_check_repair = false;
 
 static const struct config_enum_entry backlog_actions[] = {
 	{"nothing", BACKLOG_NOTHING, false},
@@ -60,6 +63,21 @@ settings_init(void)
 							 "Sets what happens to writers of a fact table with more changes queued than indextable.backlog_limit.",
 							 "They go on (nothing), are warned (warn), or wait a little before they commit (slow).",
 							 &setting_backlog_action, BACKLOG_WARN, backlog_actions, PGC_SUSET, 0,
+							 NULL, NULL, NULL);
+	DefineCustomIntVariable("indextable.check_interval",
+							"Sets how often workers check each index table as verify() does.",
+							"The view indextable.checks tells what they found. 0 turns the check off.",
+							&setting_check_interval, 0, 0, INT_MAX / 1000, PGC_SIGHUP, GUC_UNIT_S,
+							NULL, NULL, NULL);
+	DefineCustomRealVariable("indextable.check_sample",
+							 "Sets the share of an index table and its fact table that is checked each time.",
+							 "In percent; the blocks are chosen at random.",
+							 &setting_check_sample, 100, 0.001, 100, PGC_SIGHUP, 0,
+							 NULL, NULL, NULL);
+	DefineCustomBoolVariable("indextable.check_repair",
+							 "Has workers call repair() for an index table that is found wrong.",
+							 NULL,
+							 &setting_check_repair, false, PGC_SIGHUP, 0,
 							 NULL, NULL, NULL);
 	MarkGUCPrefixReserved("indextable");
 }

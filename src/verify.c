@@ -585,6 +585,8 @@ check_setup(Verify *v)
 			   "it has another owner than the fact table");
 	CHECK_THAT(!v->def->async || OidIsValid(v->def->row_index),
 			   "it has no index on the primary key of the fact table");
+	CHECK_THAT(!is_subscribed(v->def->relid),
+			   "a subscription writes it, too; take it out of the publication");
 	CHECK_THAT(v->def->active, "its state is not active");
 #undef CHECK_THAT
 }
@@ -665,6 +667,19 @@ indextable_verify(PG_FUNCTION_ARGS)
 	return (Datum) 0;
 }
 
+/* discrepancy_key: the primary key of the row it is about, NULL: it is about none */
+Jsonb *
+discrepancy_key(Discrepancy *d)
+{
+	TupleTableSlot *entry = d->expected != NULL ? d->expected : d->found;
+
+	if (entry != NULL)
+		return DatumGetJsonbP(columns_to_jsonb(entry, d->def->pk_attno, d->def->fact->npk));
+	if (d->row != NULL)
+		return DatumGetJsonbP(columns_to_jsonb(d->row, d->def->fact->pk_attno, d->def->fact->npk));
+	return NULL;
+}
+
 static void
 put_discrepancy(Discrepancy *d, void *arg)
 {
@@ -687,12 +702,9 @@ put_discrepancy(Discrepancy *d, void *arg)
 #define PUT(i, datum)	(values[i] = (datum), isnull[i] = false)
 	PUT(0, CStringGetTextDatum(d->kind));
 	if (entry != NULL)
-	{
 		PUT(1, columns_to_jsonb(entry, d->def->ident, d->def->nkeys));
-		PUT(2, columns_to_jsonb(entry, d->def->pk_attno, d->def->fact->npk));
-	}
-	else if (d->row != NULL)
-		PUT(2, columns_to_jsonb(d->row, d->def->fact->pk_attno, d->def->fact->npk));
+	if (entry != NULL || d->row != NULL)
+		PUT(2, JsonbPGetDatum(discrepancy_key(d)));
 	if (d->expected != NULL)
 		PUT(3, columns_to_jsonb(d->expected, payload, npayload));
 	if (d->found != NULL)

@@ -71,7 +71,6 @@ static HTAB *troubles = NULL;
 static void fix_worker_settings(void);
 static bool find_queues(MemoryContext cxt, List **queues);
 static List *read_queues(MemoryContext cxt);
-static ErrorData *recover(MemoryContext cxt, bool log);
 static bool work(List *queues, bool *trouble);
 static bool drain_in_transaction(Oid fact_table, int64 *changes, bool *locked);
 static bool is_active(pid_t pid);
@@ -152,6 +151,7 @@ indextable_worker_main(Datum arg)
 			}
 			if (queues == NIL)
 			{
+				check_index_tables();
 				/* Whoever makes a first queue now asks for another worker. */
 				shared_leave();
 				if ((!find_queues(cxt, &queues) || queues != NIL) && assignment.slot >= 0)
@@ -164,6 +164,7 @@ indextable_worker_main(Datum arg)
 				if (ConfigReloadPending || wanted_alone(MyDatabaseId) || !shared_may_stay(false))
 					break;
 			}
+			check_index_tables();
 			looked_at = GetCurrentTimestamp();
 			pgstat_report_stat(true);
 			pgstat_report_activity(STATE_IDLE, NULL);
@@ -246,7 +247,7 @@ find_queues(MemoryContext cxt, List **queues)
 	}
 	PG_CATCH();
 	{
-		FreeErrorData(recover(caller, true));
+		FreeErrorData(worker_recover(caller, true));
 		ok = false;
 	}
 	PG_END_TRY();
@@ -274,9 +275,9 @@ read_queues(MemoryContext cxt)
 	return result;
 }
 
-/* recover: after an error, which it returns */
-static ErrorData *
-recover(MemoryContext cxt, bool log)
+/* worker_recover: after an error, which it returns */
+ErrorData *
+worker_recover(MemoryContext cxt, bool log)
 {
 	ErrorData  *error;
 
@@ -328,7 +329,7 @@ work(List *queues, bool *trouble)
 		PG_CATCH();
 		{
 			/* It is not logged again each time it is tried. */
-			ErrorData  *error = recover(cxt, t == NULL);
+			ErrorData  *error = worker_recover(cxt, t == NULL);
 
 			note_trouble(fact_table, error);
 			FreeErrorData(error);
