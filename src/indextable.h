@@ -774,6 +774,7 @@ extern bool is_own_column(Oid index_table, const char *name);
 extern bool replacement_fits(StoredDefinition *replacement);
 extern Oid	make_replacement(DefinitionRow *row, Oid index_table);
 extern void check_replaceable(DefinitionRow *row, Oid index_table);
+extern void tell_of_lost_indexes(DefinitionRow *row, Oid index_table);
 extern void replace_index_table(StoredDefinition *replacement);
 
 /* ---- build.c: fills an index table under a lock ---- */

@@ -98,6 +98,7 @@ indextable_alter(PG_FUNCTION_ARGS)
 	if (others)
 	{
 		check_replaceable(&row, index_table);
+		tell_of_lost_indexes(&row, index_table);
 		row.state = populate ? "active" : "building";
 		make_replacement(&row, index_table);
 		if (populate)

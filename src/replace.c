@@ -55,7 +55,6 @@ typedef struct Columns
 
 static int	first_own_column(IndexDef *def);
 static Columns compare_columns(DefinitionRow *row, IndexDef *old_def);
-static void tell_of_lost_indexes(Relation old, Columns *columns);
 static void clone_indexes(Relation old, Relation new);
 static Bitmapset *index_columns(Relation index);
 static bool uses_dropped_column(Relation index, Relation new);
@@ -230,22 +229,24 @@ check_replaceable(DefinitionRow *row, Oid index_table)
 					 errhint("Drop them first, and create them again afterwards.")));
 	}
 	SPI_finish();
-	tell_of_lost_indexes(old, &columns);
 	relation_close(old, AccessShareLock);
 }
 
 /* tell_of_lost_indexes: those over columns that go, as with DROP COLUMN, but for the primary key */
-static void
-tell_of_lost_indexes(Relation old, Columns *columns)
+void
+tell_of_lost_indexes(DefinitionRow *row, Oid index_table)
 {
+	FactDef    *factdef;
+	Columns		columns = compare_columns(row, definition_of_index_table(index_table, &factdef));
+	Relation	old = relation_open(index_table, AccessShareLock);
 	Bitmapset  *going = NULL;
 	ListCell   *cell;
 	int			live = 0;
 	int			i;
 
 	for (i = 0; i < RelationGetNumberOfAttributes(old); i++)
-		if (!TupleDescAttr(RelationGetDescr(old), i)->attisdropped && live++ >= columns->nkept &&
-			live <= columns->first_own)
+		if (!TupleDescAttr(RelationGetDescr(old), i)->attisdropped && live++ >= columns.nkept &&
+			live <= columns.first_own)
 			going = bms_add_member(going, i + 1 - FirstLowInvalidHeapAttributeNumber);
 	foreach(cell, RelationGetIndexList(old))
 	{
@@ -257,6 +258,7 @@ tell_of_lost_indexes(Relation old, Columns *columns)
 					 errhint("Create it again if the new column is to have one.")));
 		index_close(index, AccessShareLock);
 	}
+	relation_close(old, AccessShareLock);
 }
 
 /*
