@@ -216,11 +216,11 @@ REVOKE ALL ON FUNCTION indextable.start_workers(), indextable.stop_launched(), i
 
 -- Checks ---------------------------------------------------------------------
 
-CREATE FUNCTION indextable.verify(index_table regclass, OUT kind text, OUT key jsonb, OUT primary_key jsonb, OUT expected jsonb, OUT found jsonb, OUT problem text) RETURNS SETOF record
-LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
+CREATE FUNCTION indextable.verify(index_table regclass, sample float8 DEFAULT NULL, OUT kind text, OUT key jsonb, OUT primary_key jsonb, OUT expected jsonb, OUT found jsonb, OUT problem text) RETURNS SETOF record
+LANGUAGE C VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'indextable_verify';
-COMMENT ON FUNCTION indextable.verify(regclass) IS
-'What is wrong with an index table, as one new snapshot sees it: entries that are missing, dangling (of a row that is gone) or stale (of a row as it was, or with other included fields than the row has), rows rejected because a value cannot be an entry, and its setup: triggers, owner, indexes, state. No rows: it is right. Changes that are queued are not counted against an asynchronous one. Only for its owner; reads both tables, and blocks nobody';
+COMMENT ON FUNCTION indextable.verify(regclass, float8) IS
+'What is wrong with an index table, as one new snapshot sees it: entries that are missing, dangling (of a row that is gone) or stale (of a row as it was, or with other included fields than the row has), rows rejected because a value cannot be an entry, and its setup: triggers, owner, indexes, state. No rows: it is right. Changes that are queued are not counted against an asynchronous one. sample is the share of both tables to look at, in percent, chosen at random by blocks; NULL: all. Only for its owner; blocks nobody. NULL for index_table gives no rows';
 
 CREATE PROCEDURE indextable.repair(index_table regclass, batch_size integer DEFAULT 1000, INOUT missing bigint DEFAULT NULL, INOUT dangling bigint DEFAULT NULL, INOUT stale bigint DEFAULT NULL, INOUT remaining bigint DEFAULT NULL)
 LANGUAGE C
@@ -275,18 +275,22 @@ LANGUAGE C AS 'MODULE_PATHNAME', 'indextable_before_alter';
 COMMENT ON FUNCTION indextable.before_alter() IS
 'Event trigger function: refuses to change the columns that entries depend on';
 
-CREATE FUNCTION indextable.wake() RETURNS trigger
-LANGUAGE C AS 'MODULE_PATHNAME', 'indextable_wake';
-COMMENT ON FUNCTION indextable.wake() IS
-'Trigger function of indextable.fact: asks for a worker when a dump was restored';
+CREATE FUNCTION indextable.restored() RETURNS trigger
+LANGUAGE C AS 'MODULE_PATHNAME', 'indextable_restored';
+COMMENT ON FUNCTION indextable.restored() IS
+'Trigger function of the catalog: adopts index tables that come from a dump, and asks for a worker';
 
-CREATE TRIGGER wake AFTER INSERT ON indextable.fact
-FOR EACH STATEMENT EXECUTE FUNCTION indextable.wake();
-COMMENT ON TRIGGER wake ON indextable.fact IS 'Asks for a worker when a dump was restored';
+CREATE TRIGGER restored AFTER INSERT ON indextable.fact
+FOR EACH STATEMENT EXECUTE FUNCTION indextable.restored();
+COMMENT ON TRIGGER restored ON indextable.fact IS 'Adopts what comes from a dump';
+
+CREATE TRIGGER restored AFTER INSERT ON indextable.definition
+FOR EACH STATEMENT EXECUTE FUNCTION indextable.restored();
+COMMENT ON TRIGGER restored ON indextable.definition IS 'Adopts what comes from a dump';
 
 -- A trigger function of the fact table's owner could be attached to any table
 -- by whoever may execute it.
-REVOKE ALL ON FUNCTION indextable.maintain(), indextable.guard(), indextable.wake(), indextable.on_drop(),
+REVOKE ALL ON FUNCTION indextable.maintain(), indextable.guard(), indextable.restored(), indextable.on_drop(),
     indextable.on_alter(), indextable.before_alter() FROM PUBLIC;
 
 CREATE EVENT TRIGGER indextable_on_drop ON sql_drop EXECUTE FUNCTION indextable.on_drop();
@@ -294,13 +298,15 @@ COMMENT ON EVENT TRIGGER indextable_on_drop IS
 'Forgets index tables and fact tables that were dropped';
 
 CREATE EVENT TRIGGER indextable_on_alter ON ddl_command_end
-WHEN TAG IN ('ALTER TABLE', 'ALTER VIEW', 'ALTER MATERIALIZED VIEW', 'ALTER FOREIGN TABLE')
+WHEN TAG IN ('ALTER TABLE', 'ALTER VIEW', 'ALTER MATERIALIZED VIEW', 'ALTER FOREIGN TABLE', 'CREATE TRIGGER',
+    'ALTER SCHEMA', 'ALTER FUNCTION', 'ALTER ROUTINE', 'ALTER TYPE', 'ALTER DOMAIN', 'ALTER OPERATOR', 'ALTER COLLATION', 'ALTER EXTENSION')
 EXECUTE FUNCTION indextable.on_alter();
 COMMENT ON EVENT TRIGGER indextable_on_alter IS
 'Follows renames and a new owner of fact tables, and refuses what would make an index table wrong';
 
 CREATE EVENT TRIGGER indextable_before_alter ON ddl_command_start
-WHEN TAG IN ('CREATE TABLE', 'CREATE SCHEMA', 'CREATE FOREIGN TABLE', 'ALTER TABLE', 'ALTER VIEW', 'ALTER MATERIALIZED VIEW', 'ALTER FOREIGN TABLE')
+WHEN TAG IN ('CREATE TABLE', 'CREATE SCHEMA', 'CREATE FOREIGN TABLE', 'ALTER TABLE', 'ALTER VIEW', 'ALTER MATERIALIZED VIEW', 'ALTER FOREIGN TABLE', 'ALTER TRIGGER',
+    'ALTER SCHEMA', 'ALTER FUNCTION', 'ALTER ROUTINE', 'ALTER TYPE', 'ALTER DOMAIN', 'ALTER OPERATOR', 'ALTER COLLATION', 'ALTER EXTENSION')
 EXECUTE FUNCTION indextable.before_alter();
 COMMENT ON EVENT TRIGGER indextable_before_alter IS
 'Refuses what upkeep would not see: a rewrite of the columns that entries depend on, children of fact tables, foreign keys to index tables';

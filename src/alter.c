@@ -17,6 +17,7 @@
 #include "catalog/pg_inherits.h"
 #include "commands/event_trigger.h"
 #include "commands/tablecmds.h"
+#include "executor/spi.h"
 #include "indextable.h"
 #include "miscadmin.h"
 #include "nodes/parsenodes.h"
@@ -28,18 +29,23 @@
 PG_FUNCTION_INFO_V1(indextable_on_alter);
 PG_FUNCTION_INFO_V1(indextable_before_alter);
 
+static Oid	rewritten_table(void);
 static void check_new_table(CreateStmt *stmt);
 static void refuse_change(Oid relid, AlterTableCmd *cmd);
 static void refuse_child(RangeVar *parent);
 static void refuse_parent(RangeVar *child, bool inherits);
 static void refuse_references(List *elements);
 static const char *what_it_changes(AlterTableCmd *cmd);
+static bool may_rename(Node *command);
+static void load_definition(void *arg);
+static void follow_switched(AlterTableStmt *stmt);
+static void follow_replaced(CreateTrigStmt *stmt);
 static bool switches_our_triggers(AlterTableStmt *stmt);
+static void refuse_trigger_change(Node *command);
+static void refuse_on_index_table(Oid relid, RangeVar *table, AlterTableCmd *cmd);
 static bool is_relevant(Node *command);
-static List *with_partitions(Oid relid);
 static void follow_names(IndexDef *def, Relation fact);
 static List *present_specs(Field *fields, int n, Relation fact);
-static bool same_strings(List *a, List *b);
 static void invalidate_definitions(List *definitions, Oid fact, const char *why);
 static void follow_owner(Oid index_table, Relation fact, bool change);
 
@@ -56,11 +62,18 @@ indextable_on_alter(PG_FUNCTION_ARGS)
 
 	require_event_trigger(fcinfo, "on_alter");
 
-	if (IsA(trigdata->parsetree, AlterTableStmt) &&
-		switches_our_triggers((AlterTableStmt *) trigdata->parsetree))
-		follow_triggers(RangeVarGetRelid(((AlterTableStmt *) trigdata->parsetree)->relation,
-										 NoLock, true));
-	if (OidIsValid(guard_lifted) || !is_relevant(trigdata->parsetree))
+	if (OidIsValid(guard_lifted))
+		PG_RETURN_VOID();
+	if (IsA(trigdata->parsetree, AlterTableStmt))
+		follow_switched((AlterTableStmt *) trigdata->parsetree);
+	else if (IsA(trigdata->parsetree, CreateTrigStmt))
+		follow_replaced((CreateTrigStmt *) trigdata->parsetree);
+	if (may_rename(trigdata->parsetree))
+	{
+		rename_ends();
+		check_all_definitions();
+	}
+	if (!is_relevant(trigdata->parsetree))
 		PG_RETURN_VOID();
 	altered = event_trigger_relations("pg_catalog.pg_event_trigger_ddl_commands()", true);
 	foreach(cell, altered)
@@ -82,7 +95,7 @@ indextable_on_alter(PG_FUNCTION_ARGS)
 }
 
 /* with_partitions: a relation, and its partitions, which may be fact tables */
-static List *
+List *
 with_partitions(Oid relid)
 {
 	if (!OidIsValid(relid))
@@ -125,6 +138,100 @@ is_relevant(Node *command)
 }
 
 /*
+ * may_rename
+ *		Whether a command is about an object that index tables may depend on by way
+ *		of a filter or a type.
+ */
+static bool
+may_rename(Node *command)
+{
+	ObjectType	type;
+
+	switch (nodeTag(command))
+	{
+		case T_RenameStmt:
+			type = ((RenameStmt *) command)->renameType;
+			return type != OBJECT_COLUMN && type != OBJECT_TABLE && type != OBJECT_TRIGGER &&
+				type != OBJECT_INDEX && type != OBJECT_TABCONSTRAINT;
+		case T_AlterObjectSchemaStmt:
+			return ((AlterObjectSchemaStmt *) command)->objectType != OBJECT_TABLE;
+		case T_AlterEnumStmt:
+			return true;
+		case T_AlterTableStmt:
+			return ((AlterTableStmt *) command)->objtype == OBJECT_TYPE;
+		default:
+			return false;
+	}
+}
+
+/*
+ * check_all_definitions
+ *		After what may have changed a type or a column without a word about the table:
+ *		index tables that cannot be kept in step any more are told of.
+ */
+void
+check_all_definitions(void)
+{
+	ListCell   *cell;
+
+	foreach(cell, catalog_fact_tables())
+	{
+		Oid			relid = lfirst_oid(cell);
+		ErrorData  *error;
+
+		/* A restore may not have come to its primary key, or its triggers. */
+		if (get_rel_name(relid) == NULL || !triggers_intact(relid))
+			continue;
+		error = attempt(load_definition, &relid);
+		if (error != NULL)
+			invalidate_definitions(catalog_read(relid, InvalidOid), relid,
+								   error->detail != NULL ? error->detail : error->message);
+	}
+}
+
+static void
+load_definition(void *arg)
+{
+	Oid			relid = *(Oid *) arg;
+	Relation	fact = relation_open(relid, AccessShareLock);
+
+	(void) definition_of_fact(fact, relid);
+	relation_close(fact, AccessShareLock);
+}
+
+/* follow_switched: triggers may have been enabled or disabled */
+static void
+follow_switched(AlterTableStmt *stmt)
+{
+	Oid			relid = RangeVarGetRelid(stmt->relation, NoLock, true);
+	ListCell   *cell;
+
+	if (!OidIsValid(relid) || !switches_our_triggers(stmt))
+		return;
+	follow_triggers(relid);
+	/* So ends a restore of data without triggers: what it did to ours was not seen by then. */
+	if (!is_catalog_table(relid))
+		return;
+	adopt_all();
+	foreach(cell, catalog_fact_tables())
+		follow_triggers(lfirst_oid(cell));
+	foreach(cell, catalog_index_tables())
+		follow_triggers(lfirst_oid(cell));
+}
+
+/* follow_replaced: a trigger of ours may be somebody else's now */
+static void
+follow_replaced(CreateTrigStmt *stmt)
+{
+	char	   *schema;
+	char	   *function;
+
+	DeconstructQualifiedName(stmt->funcname, &schema, &function);
+	if (is_our_trigger(stmt->trigname) && (schema == NULL || strcmp(schema, IT_SCHEMA) != 0))
+		follow_triggers(RangeVarGetRelid(stmt->relation, NoLock, true));
+}
+
+/*
  * switches_our_triggers
  *		Whether a command enables or disables triggers of ours.  A restore does so
  *		with the users' own before all of ours are there.
@@ -151,6 +258,12 @@ switches_our_triggers(AlterTableStmt *stmt)
 				if (is_our_trigger(cmd->name))
 					return true;
 				break;
+			case AT_EnableAlwaysTrig:
+				/* Which is as it should be, on a fact table. */
+				if (is_our_trigger(cmd->name) &&
+					OidIsValid(catalog_fact_of(RangeVarGetRelid(stmt->relation, NoLock, true))))
+					return true;
+				break;
 			default:
 				break;
 		}
@@ -174,6 +287,11 @@ indextable_before_alter(PG_FUNCTION_ARGS)
 	require_event_trigger(fcinfo, "before_alter");
 
 	command = trigdata->parsetree;
+	if (OidIsValid(guard_lifted))
+		PG_RETURN_VOID();
+	if (may_rename(command) && strcmp(trigdata->event, "ddl_command_start") == 0)
+		rename_begins();
+	refuse_trigger_change(command);
 	if (IsA(command, CreateStmt) || IsA(command, CreateForeignTableStmt))
 		check_new_table((CreateStmt *) command);
 	else if (IsA(command, CreateSchemaStmt))
@@ -188,10 +306,12 @@ indextable_before_alter(PG_FUNCTION_ARGS)
 	{
 		AlterTableStmt *stmt = (AlterTableStmt *) command;
 		Oid			relid = RangeVarGetRelid(stmt->relation, NoLock, true);
-		bool		is_index_table = OidIsValid(relid) && OidIsValid(catalog_fact_of(relid));
+		bool		is_index_table;
 
-		if (OidIsValid(relid) && relid == guard_lifted)
-			PG_RETURN_VOID();
+		/* Of a type: then the tables of that type are rewritten, one by one. */
+		if (strcmp(trigdata->event, "table_rewrite") == 0)
+			relid = rewritten_table();
+		is_index_table = OidIsValid(relid) && OidIsValid(catalog_fact_of(relid));
 
 		adopt_restored(relid);
 		foreach(cell, stmt->cmds)
@@ -207,20 +327,101 @@ indextable_before_alter(PG_FUNCTION_ARGS)
 				refuse_parent(((PartitionCmd *) cmd->def)->name, false);
 			else if (cmd->subtype == AT_AddConstraint || cmd->subtype == AT_AddColumn)
 				refuse_references(list_make1(cmd->def));
-			if (what_it_changes(cmd) == NULL)
-				continue;
 			if (is_index_table)
-				ereport(ERROR,
-						(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-						 errmsg("cannot alter index table \"%s\" like that", stmt->relation->relname),
-						 errdetail("The command would %s%s.", what_it_changes(cmd),
-								   cmd->subtype == AT_SetUnLogged ||
-								   cmd->subtype == AT_SetAccessMethod ? "" : " a column"),
-						 errhint("Drop the index table and create it anew.")));
-			refuse_change(relid, cmd);
+				refuse_on_index_table(relid, stmt->relation, cmd);
+			else if (what_it_changes(cmd) != NULL)
+				refuse_change(relid, cmd);
 		}
 	}
 	PG_RETURN_VOID();
+}
+
+/* rewritten_table: the one that the event table_rewrite is about */
+static Oid
+rewritten_table(void)
+{
+	bool		isnull;
+	Oid			relid;
+
+	SPI_connect();
+	if (SPI_execute("SELECT pg_catalog.pg_event_trigger_table_rewrite_oid()", false, 0) != SPI_OK_SELECT)
+		elog(ERROR, "could not read the table of the event");
+	relid = DatumGetObjectId(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull));
+	SPI_finish();
+	return relid;
+}
+
+/*
+ * refuse_on_index_table
+ *		What would not be true of entries, or not be seen when they are written.
+ */
+static void
+refuse_on_index_table(Oid relid, RangeVar *table, AlterTableCmd *cmd)
+{
+	const char *what = NULL;
+
+	switch (cmd->subtype)
+	{
+		case AT_SetUnLogged:
+		case AT_SetAccessMethod:
+			what = what_it_changes(cmd);
+			break;
+		case AT_SetNotNull:
+			what = "forbid nulls in a column";
+			break;
+		case AT_AddColumn:
+			{
+				ColumnDef  *column = castNode(ColumnDef, cmd->def);
+
+				if (column->constraints != NIL || column->raw_default != NULL || column->is_not_null)
+					what = "add a column with a default or a constraint";
+				break;
+			}
+		case AT_AddConstraint:
+			if (castNode(Constraint, cmd->def)->contype == CONSTR_CHECK)
+				what = "add a check constraint";
+			break;
+		default:
+			if (what_it_changes(cmd) != NULL && !is_own_column(relid, cmd->name))
+				what = psprintf("%s a column", what_it_changes(cmd));
+			break;
+	}
+	if (what != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot alter index table \"%s\" like that", table->relname),
+				 errdetail("The command would %s.", what),
+				 errhint("Use indextable.alter(), or drop the index table and create it anew.")));
+}
+
+/* refuse_trigger_change: ours go by their names, and are nobody else's */
+static void
+refuse_trigger_change(Node *command)
+{
+	RangeVar   *table = NULL;
+	const char *name = NULL;
+	Oid			relid;
+
+	if (IsA(command, RenameStmt) && ((RenameStmt *) command)->renameType == OBJECT_TRIGGER)
+	{
+		table = ((RenameStmt *) command)->relation;
+		name = ((RenameStmt *) command)->subname;
+	}
+	else if (IsA(command, AlterObjectDependsStmt) &&
+			 ((AlterObjectDependsStmt *) command)->objectType == OBJECT_TRIGGER)
+	{
+		table = ((AlterObjectDependsStmt *) command)->relation;
+		name = strVal(llast(castNode(List, ((AlterObjectDependsStmt *) command)->object)));
+	}
+	if (name == NULL || !is_our_trigger(name))
+		return;
+	relid = RangeVarGetRelid(table, NoLock, true);
+	if (OidIsValid(relid) && (OidIsValid(catalog_fact_of(relid)) || catalog_has_fact(relid)))
+		ereport(ERROR,
+				(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
+				 errmsg("cannot alter trigger \"%s\" of table \"%s\"", name, table->relname),
+				 errdetail("It belongs to indextable."),
+				 errhint("It goes when the index tables of the table are dropped.")));
 }
 
 /* check_new_table: a foreign table's statement begins with that of a table */
@@ -233,48 +434,6 @@ check_new_table(CreateStmt *stmt)
 		foreach(cell, stmt->inhRelations)
 			refuse_child(lfirst(cell));
 	refuse_references(stmt->tableElts);
-}
-
-/*
- * adopt_restored
- *		Notes the columns of a fact table whose definitions come from a dump, by
- *		number, before they can be renamed.
- */
-void
-adopt_restored(Oid altered)
-{
-	ListCell   *outer;
-
-	foreach(outer, with_partitions(altered))
-	{
-		Oid			relid = lfirst_oid(outer);
-		Relation	fact;
-		bool		restored = false;
-		ListCell   *cell;
-
-		if (!catalog_has_fact(relid))
-			continue;
-		fact = try_relation_open(relid, AccessShareLock);
-		if (fact == NULL)
-			continue;
-		foreach(cell, catalog_read(relid, InvalidOid))
-		{
-			StoredDefinition *stored = lfirst(cell);
-
-			if (stored->fact_oid != relid)
-			{
-				catalog_update(&stored->row, fact);
-				depend_on_fact(stored->row.index_table, relid);
-				restored = true;
-			}
-		}
-		if (restored)
-		{
-			queues_adopt(relid);
-			CacheInvalidateRelcacheByRelid(relid);
-		}
-		relation_close(fact, AccessShareLock);
-	}
 }
 
 /*
@@ -481,7 +640,6 @@ follow_triggers(Oid relid)
 static void
 invalidate_definitions(List *definitions, Oid fact, const char *why)
 {
-	Relation	rel = relation_open(fact, AccessShareLock);
 	ListCell   *cell;
 
 	foreach(cell, definitions)
@@ -490,16 +648,15 @@ invalidate_definitions(List *definitions, Oid fact, const char *why)
 
 		if (strcmp(stored->row.state, "invalid") == 0)
 			continue;
-		ereport(WARNING,
+		if (!OidIsValid(stored->row.replaces))
+			ereport(WARNING,
 				(errcode(ERRCODE_WARNING),
 				 errmsg("index table \"%s\" is invalid now", get_rel_name(stored->row.index_table)),
 				 errdetail("%s", why),
 				 errhint("Call indextable.repair(), which puts the triggers back and mends what was missed.")));
-		stored->row.state = "invalid";
-		catalog_update(&stored->row, rel);
+		catalog_set_state(stored->row.index_table, "invalid");
 	}
 	CacheInvalidateRelcacheByRelid(fact);
-	relation_close(rel, NoLock);
 }
 
 /* follow_names: writes the catalog row anew if names in it have changed */
@@ -555,7 +712,7 @@ present_specs(Field *fields, int n, Relation fact)
 	return result;
 }
 
-static bool
+bool
 same_strings(List *a, List *b)
 {
 	ListCell   *x;

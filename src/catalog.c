@@ -221,6 +221,29 @@ catalog_update(DefinitionRow *row, Relation fact)
 	catalog_insert(row, fact);
 }
 
+/* catalog_set_state: of an index table, and nothing else: names may be older than the tables' */
+void
+catalog_set_state(Oid index_table, const char *state)
+{
+	Relation	rel = table_open(catalog_relid("definition", false), RowExclusiveLock);
+	SysScanDesc scan = scan_by_oid(rel, "definition_pkey", DEF_INDEX_TABLE, index_table);
+	HeapTuple	tuple = systable_getnext(scan);
+	Datum		values[DEF_NATTS] = {0};
+	bool		isnull[DEF_NATTS] = {0};
+	bool		replace[DEF_NATTS] = {0};
+
+	if (HeapTupleIsValid(tuple))
+	{
+		values[DEF_STATE - 1] = CStringGetTextDatum(state);
+		replace[DEF_STATE - 1] = true;
+		tuple = heap_modify_tuple(tuple, RelationGetDescr(rel), values, isnull, replace);
+		CatalogTupleUpdate(rel, &tuple->t_self, tuple);
+	}
+	systable_endscan(scan);
+	table_close(rel, NoLock);
+	CommandCounterIncrement();
+}
+
 static void
 check_version(TupleDesc desc, int natts)
 {
@@ -242,6 +265,7 @@ read_row(HeapTuple tuple, TupleDesc desc)
 	check_version(desc, DEF_NATTS);
 	heap_deform_tuple(tuple, desc, values, isnull);
 	stored->xmin = HeapTupleHeaderGetXmin(tuple->t_data);
+	stored->tid = tuple->t_self;
 	stored->fact_oid = DatumGetObjectId(values[DEF_FACT_OID - 1]);
 	stored->columns = array_strings(values[DEF_FACT_COLUMNS - 1], NAMEOID);
 
@@ -292,11 +316,51 @@ catalog_read(Oid fact_table, Oid index_table)
 	return result;
 }
 
+/* read_oids: a column of all rows of a catalog table */
+static List *
+read_oids(const char *table, AttrNumber column)
+{
+	Oid			relid = catalog_relid(table, true);
+	Relation	rel;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	List	   *result = NIL;
+
+	if (!OidIsValid(relid))
+		return NIL;
+	rel = table_open(relid, AccessShareLock);
+	scan = systable_beginscan(rel, InvalidOid, false, NULL, 0, NULL);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		bool		isnull;
+
+		result = lappend_oid(result, DatumGetObjectId(heap_getattr(tuple, column, RelationGetDescr(rel), &isnull)));
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return result;
+}
+
+/* catalog_index_tables: all of them */
+List *
+catalog_index_tables(void)
+{
+	return read_oids("definition", DEF_INDEX_TABLE);
+}
+
+/* catalog_fact_tables: all of them, with and without index tables */
+List *
+catalog_fact_tables(void)
+{
+	return read_oids("fact", FACT_FACT_TABLE);
+}
+
 /* is_queued: whether an index table is kept in step through the queue, for good or while it is built */
 bool
 is_queued(DefinitionRow *row)
 {
-	return strcmp(row->maintenance, "async") == 0 || strcmp(row->state, "building") == 0;
+	return strcmp(row->maintenance, "async") == 0 || strcmp(row->state, "building") == 0 ||
+		(OidIsValid(row->replaces) && strcmp(row->state, "invalid") == 0);
 }
 
 /* catalog_fact_of: the fact table of an index table, InvalidOid if it is none */

@@ -35,7 +35,7 @@
 #endif
 
 #if PG_VERSION_NUM < 160000
-#define RelationAssumeNewRelfilenumber(rel)	RelationAssumeNewRelfilenode(rel)
+#define RelationAssumeNewRelfilelocator(rel)	RelationAssumeNewRelfilenode(rel)
 #define copy_file_age(to, from) \
 	((to)->rd_newRelfilenodeSubid = (from)->rd_newRelfilenodeSubid, \
 	 (to)->rd_firstRelfilenodeSubid = (from)->rd_firstRelfilenodeSubid)

@@ -184,8 +184,7 @@ register_index_table(DefinitionRow *row, IndexDef *def, Relation fact, Relation 
 	run_sql(catalog_owner(), "ALTER TABLE %s ADD %s%s%s", quoted_relation(row->index_table),
 			layout_primary_key(def, covering), *where ? " USING INDEX" : "", where);
 	if (is_queued(row))
-		run_sql(catalog_owner(), "CREATE INDEX ON %s (%s)%s", quoted_relation(row->index_table),
-				layout_row_index(def), where);
+		layout_make_row_index(row->index_table, layout_row_index(def), tablespace);
 
 	catalog_insert(row, fact);
 	table_close(fact, NoLock);
@@ -459,18 +458,18 @@ create_index_table(Oid creator, Oid schema, const char *name, const char *column
 static void
 record_dependencies(IndexDef *def, Oid fact)
 {
-	depend_on_fact(def->relid, fact);
-	depend_on_filter(def->relid, def);
+	depend_on_table(def->relid, fact);
+	depend_on_filter(def->relid, def->filter);
 }
 
-/* depend_on_filter: an index table needs what the filter of a definition calls */
+/* depend_on_filter: an index table needs what its filter, if any, calls */
 void
-depend_on_filter(Oid index_table, IndexDef *def)
+depend_on_filter(Oid index_table, RowExpression *filter)
 {
 	ObjectAddress object;
 
 	ObjectAddressSet(object, RelationRelationId, index_table);
-	if (def->filter != NULL)
-		recordDependencyOnExpr(&object, (Node *) expression_depends(def->filter), NIL,
+	if (filter != NULL)
+		recordDependencyOnExpr(&object, (Node *) expression_depends(filter), NIL,
 							   DEPENDENCY_NORMAL);
 }

@@ -9,9 +9,12 @@
  */
 #include "postgres.h"
 
+#include "catalog/namespace.h"
+#include "catalog/pg_extension.h"
 #include "catalog/dependency.h"
 #include "catalog/pg_class.h"
 #include "commands/event_trigger.h"
+#include "commands/extension.h"
 #include "executor/spi.h"
 #include "indextable.h"
 #include "miscadmin.h"
@@ -123,15 +126,27 @@ revoke_all(Oid relid, Oid owner)
 					quote_identifier(GetUserNameFromId(roles[i], false)));
 }
 
-/* depend_on_fact: an index table goes with its fact table, as an index would */
+/* depend_on_table: a table goes with another, as an index would */
 void
-depend_on_fact(Oid index_table, Oid fact)
+depend_on_table(Oid relid, Oid other)
 {
 	ObjectAddress object;
 	ObjectAddress on;
 
-	ObjectAddressSet(object, RelationRelationId, index_table);
-	ObjectAddressSet(on, RelationRelationId, fact);
+	ObjectAddressSet(object, RelationRelationId, relid);
+	ObjectAddressSet(on, RelationRelationId, other);
+	recordDependencyOn(&object, &on, DEPENDENCY_AUTO);
+}
+
+/* depend_on_extension: a table goes with the extension, but is no member, and so is dumped */
+void
+depend_on_extension(Oid relid)
+{
+	ObjectAddress object;
+	ObjectAddress on;
+
+	ObjectAddressSet(object, RelationRelationId, relid);
+	ObjectAddressSet(on, ExtensionRelationId, get_extension_oid(IT_SCHEMA, false));
 	recordDependencyOn(&object, &on, DEPENDENCY_AUTO);
 }
 
@@ -197,6 +212,14 @@ not_an_index_table(Oid relid)
 			 errmsg("\"%s\" is not an index table", get_rel_name(relid)) :
 			 errmsg("relation with OID %u does not exist", relid),
 			 errhint("The view indextable.index_tables shows what there is.")));
+}
+
+/* is_catalog_table: whether a relation is indextable.definition or indextable.fact */
+bool
+is_catalog_table(Oid relid)
+{
+	return get_rel_namespace(relid) == get_namespace_oid(IT_SCHEMA, true) &&
+		(strcmp(get_rel_name(relid), "definition") == 0 || strcmp(get_rel_name(relid), "fact") == 0);
 }
 
 /* require_event_trigger: refuses a call that is not by the event trigger manager */

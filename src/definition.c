@@ -45,7 +45,7 @@ typedef struct CacheEntry
 static HTAB *cache = NULL;
 static uint64 invalidations = 0;
 
-static const char **column_names(Relation fact, StoredDefinition *stored);
+static List *read_definitions(Oid fact);
 static FactDef *load(Relation fact);
 static Oid	cached_fact_of(Oid index_table);
 static FactDef *make_fact(Relation fact, MemoryContext cxt);
@@ -54,6 +54,8 @@ static IndexDef *make_index(FactDef *factdef, Relation fact, DefinitionRow *row,
 static bool has_type(TupleDesc desc, AttrNumber attno, Oid type, int32 typmod);
 static void prepare_sort(SortSupport sort, Oid type, Oid collation, bool abbreviate);
 static bool attach_primary_key(IndexDef *def, Relation rel);
+static RowExpression *compile_filter(DefinitionRow *row, Relation fact, const char **column_names);
+static void filter_context(void *arg);
 static bool same_equality(Oid a, Oid b);
 static AttrNumber *live_columns(TupleDesc desc, int *n);
 static void resolve_field(Field *field, IndexDef *def, Relation fact, Form_pg_attribute column,
@@ -274,7 +276,7 @@ definition_resolve(DefinitionRow *row, Relation fact, Relation replaced, int nke
  *		see.  In a table restored from a dump numbers may differ, and names may
  *		not; that shows where a column was dropped, or by another OID.
  */
-static const char **
+const char **
 column_names(Relation fact, StoredDefinition *stored)
 {
 	TupleDesc	desc = RelationGetDescr(fact);
@@ -292,6 +294,38 @@ column_names(Relation fact, StoredDefinition *stored)
 	return names;
 }
 
+/*
+ * read_definitions
+ *		Those of a fact table, and its index tables locked: whoever gives an index
+ *		table another definition holds a lock that keeps us from seeing one half of
+ *		it.
+ */
+static List *
+read_definitions(Oid fact)
+{
+	List	   *stored = catalog_read(fact, InvalidOid);
+	List	   *again;
+	ListCell   *a;
+	ListCell   *b;
+	bool		same;
+
+	do
+	{
+		foreach(a, stored)
+			LockRelationOid(((StoredDefinition *) lfirst(a))->row.index_table, AccessShareLock);
+		again = catalog_read(fact, InvalidOid);
+		same = list_length(stored) == list_length(again);
+		if (same)
+			forboth(a, stored, b, again)
+				same &= ItemPointerEquals(&((StoredDefinition *) lfirst(a))->tid, &((StoredDefinition *) lfirst(b))->tid);
+		foreach(a, stored)
+			if (!same)
+				UnlockRelationOid(((StoredDefinition *) lfirst(a))->row.index_table, AccessShareLock);
+		stored = again;
+	} while (!same);
+	return stored;
+}
+
 static FactDef *
 load(Relation fact)
 {
@@ -301,7 +335,7 @@ load(Relation fact)
 	uint64		seen = invalidations;
 	FactTableRow tables = {0};
 	FactDef    *factdef = make_fact(fact, cxt);
-	List	   *stored = catalog_read(RelationGetRelid(fact), InvalidOid);
+	List	   *stored = read_definitions(RelationGetRelid(fact));
 	ListCell   *cell;
 
 	factdef->registered = catalog_read_fact(RelationGetRelid(fact), &tables) || stored != NIL;
@@ -319,9 +353,13 @@ load(Relation fact)
 		IndexDef   *def;
 		Relation	rel;
 
-		rel = try_relation_open(s->row.index_table, AccessShareLock);
+		rel = try_relation_open(s->row.index_table, NoLock);
 		if (rel == NULL)
-			continue;			/* dropped where no event trigger saw it */
+		{
+			/* Dropped where no event trigger saw it. */
+			UnlockRelationOid(s->row.index_table, AccessShareLock);
+			continue;
+		}
 
 		names = column_names(fact, s);
 		def = make_index(factdef, fact, &s->row, rel, INT_MAX, names);
@@ -583,7 +621,7 @@ make_index(FactDef *factdef, Relation fact, DefinitionRow *row, Relation rel, in
 		def->doc_attno = ++attno;
 
 	if (row->filter != NULL)
-		def->filter = expression_compile(fact, row->filter, BOOLOID, -1, column_names);
+		def->filter = compile_filter(row, fact, column_names);
 
 	def->used = definition_columns(def);
 	if (def->async)
@@ -593,6 +631,30 @@ make_index(FactDef *factdef, Relation fact, DefinitionRow *row, Relation rel, in
 	for (i = -1; (i = bms_next_member(def->used, i)) >= 0;)
 		factdef->max_attno = Max(factdef->max_attno, i + FirstLowInvalidHeapAttributeNumber);
 	return def;
+}
+
+/* compile_filter: tells whose filter it is that has an error by now */
+static RowExpression *
+compile_filter(DefinitionRow *row, Relation fact, const char **column_names)
+{
+	ErrorContextCallback callback = {.previous = error_context_stack,.callback = filter_context,.arg = row};
+	RowExpression *filter;
+
+	if (OidIsValid(row->index_table))
+		error_context_stack = &callback;
+	filter = expression_compile(fact, row->filter, BOOLOID, -1, column_names);
+	error_context_stack = callback.previous;
+	return filter;
+}
+
+static void
+filter_context(void *arg)
+{
+	DefinitionRow *row = arg;
+
+	errcontext("filter \"%s\" of index table \"%s\"", row->filter, get_rel_name(row->index_table));
+	if (geterrcode() != ERRCODE_QUERY_CANCELED)
+		errhint("Drop the index table, or undo what was done to the objects that its filter uses.");
 }
 
 /* same_equality: whether two collations agree on which texts are equal */

@@ -54,10 +54,10 @@ typedef struct Keys
 	int			nspare;			/* the first of them are in the spare table */
 } Keys;
 
+static void check_drainable(void *arg);
 static int	compare_queues(const ListCell *a, const ListCell *b);
 static void drain_locked(FactDef *def, Relation fact, void *arg);
 static bool lock_queue(Oid fact_table, DrainLock lock, Relation *fact, FactDef **def);
-static void check_row_indexes(FactDef *def);
 static void write_entries(void *arg);
 static void isolate(Reconciliation *r);
 static void read_keys(Keys *keys, Snapshot snapshot, DrainPosition *position);
@@ -103,11 +103,23 @@ indextable_drain(PG_FUNCTION_ARGS)
 	{
 		Oid			fact_table = ((FactTableRow *) lfirst(cell))->fact_table;
 		DrainPosition position = {0};
+		ErrorData  *error;
 
 		if (!all ? fact_table != wanted :
 			get_rel_name(fact_table) == NULL || !owns_relation(fact_table, GetUserId()))
 			continue;
 		found = true;
+		if (all && (error = attempt(check_drainable, &fact_table)) != NULL)
+		{
+			/* The others' changes are not held up by that. */
+			ereport(WARNING,
+					(errcode(error->sqlerrcode),
+					 errmsg("could not drain table \"%s\": %s", get_rel_name(fact_table), error->message),
+					 error->detail ? errdetail_internal("%s", error->detail) : 0,
+					 error->hint ? errhint("%s", error->hint) : 0));
+			FreeErrorData(error);
+			continue;
+		}
 		position.start = RegisterSnapshot(GetLatestSnapshot());
 		while (drain_batch(fact_table, limit, DRAIN_WAIT, &position, &changes))
 			CommandCounterIncrement();
@@ -119,6 +131,19 @@ indextable_drain(PG_FUNCTION_ARGS)
 				 errmsg("table \"%s\" has no asynchronous index tables", get_rel_name(wanted)),
 				 errhint("The view indextable.index_tables shows what there is.")));
 	PG_RETURN_INT64(changes);
+}
+
+/* check_drainable: raises an error for a fact table whose definitions do not fit any more */
+static void
+check_drainable(void *arg)
+{
+	Oid			fact_table = *(Oid *) arg;
+	Relation	fact = try_relation_open(fact_table, AccessShareLock);
+
+	if (fact == NULL)
+		return;
+	check_row_indexes(definition_of_fact(fact, fact_table));
+	relation_close(fact, NoLock);
 }
 
 static int
@@ -308,7 +333,7 @@ lock_queue(Oid fact_table, DrainLock lock, Relation *fact, FactDef **def)
 }
 
 /* check_row_indexes: without them a row's entries cannot be found; it is not the rows that fail */
-static void
+void
 check_row_indexes(FactDef *def)
 {
 	int			i;

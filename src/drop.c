@@ -14,8 +14,10 @@
 #include "catalog/dependency.h"
 #include "catalog/namespace.h"
 #include "commands/event_trigger.h"
+#include "executor/spi.h"
 #include "indextable.h"
 #include "miscadmin.h"
+#include "nodes/makefuncs.h"
 #include "storage/lmgr.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
@@ -24,7 +26,7 @@
 PG_FUNCTION_INFO_V1(indextable_drop);
 PG_FUNCTION_INFO_V1(indextable_on_drop);
 
-static void check_dropped_triggers(Node *command);
+static void check_dropped_parts(Node *command);
 static void forget(Oid relid, bool wait, DropBehavior behavior);
 
 Datum
@@ -82,29 +84,62 @@ indextable_on_drop(PG_FUNCTION_ARGS)
 		forget(lfirst_oid(cell), false,
 			   IsA(command, DropStmt) ? ((DropStmt *) command)->behavior :
 			   IsA(command, DropOwnedStmt) ? ((DropOwnedStmt *) command)->behavior : DROP_RESTRICT);
-	check_dropped_triggers(command);
+	if (!OidIsValid(guard_lifted))
+		check_dropped_parts(command);
 	PG_RETURN_VOID();
 }
 
-/* check_dropped_triggers: DROP TRIGGER may have been of one of ours */
+/*
+ * check_dropped_parts
+ *		Triggers of ours, and columns, may have gone without their table, by a CASCADE
+ *		maybe.
+ */
 static void
-check_dropped_triggers(Node *command)
+check_dropped_parts(Node *command)
 {
+	MemoryContext cxt = CurrentMemoryContext;
+	List	   *triggers = NIL;
+	bool		columns = false;
 	ListCell   *cell;
+	uint64		i;
 
-	if (!IsA(command, DropStmt) || ((DropStmt *) command)->removeType != OBJECT_TRIGGER)
-		return;
-	foreach(cell, ((DropStmt *) command)->objects)
+	SPI_connect();
+	if (SPI_execute("SELECT object_type, address_names[1], address_names[2], address_names[3]"
+					" FROM pg_catalog.pg_event_trigger_dropped_objects()", false, 0) != SPI_OK_SELECT)
+		elog(ERROR, "could not read the objects of the event");
+	for (i = 0; i < SPI_processed; i++)
 	{
-		List	   *name = lfirst(cell);
+		HeapTuple	tuple = SPI_tuptable->vals[i];
+		TupleDesc	desc = SPI_tuptable->tupdesc;
+		char	   *type = SPI_getvalue(tuple, desc, 1);
+		char	   *part = SPI_getvalue(tuple, desc, 4);
+		bool		is_trigger = strcmp(type, "trigger") == 0;
 		Oid			relid;
 
-		if (!is_our_trigger(strVal(llast(name))))
+		if (!is_trigger && strcmp(type, "table column") != 0)
 			continue;
-		name = list_truncate(list_copy(name), list_length(name) - 1);
-		relid = RangeVarGetRelid(makeRangeVarFromNameList(name), NoLock, true);
-		follow_triggers(relid);
+		if (is_trigger && !is_our_trigger(part))
+			continue;
+		relid = RangeVarGetRelid(makeRangeVar(SPI_getvalue(tuple, desc, 2),
+											  SPI_getvalue(tuple, desc, 3), -1), NoLock, true);
+		if (!OidIsValid(relid))
+			continue;
+		if (is_trigger)
+		{
+			MemoryContext old = MemoryContextSwitchTo(cxt);
+
+			triggers = list_append_unique_oid(triggers, relid);
+			MemoryContextSwitchTo(old);
+		}
+		else
+			columns |= OidIsValid(catalog_fact_of(relid)) || catalog_has_fact(relid);
 	}
+	SPI_finish();
+	foreach(cell, triggers)
+		follow_triggers(lfirst_oid(cell));
+	/* ALTER TABLE is refused, or followed. */
+	if (columns && !IsA(command, AlterTableStmt))
+		check_all_definitions();
 }
 
 /* forget: a relation that is gone, if it was ours; wait as in triggers_remove() */

@@ -109,12 +109,10 @@ RowExpression *
 expression_compile(Relation fact, const char *text, Oid type, int32 typmod,
 				   const char **column_names)
 {
-	RowExpression *result = palloc0(sizeof(RowExpression));
+	RowExpression *result = expression_parse(fact, text, type, typmod, column_names);
 	Caller		caller;
 
-	result->owner = fact->rd_rel->relowner;
 	become_owner(&caller, result->owner);
-	result->parsed = (Expr *) parse_over_fact(fact, text, type, typmod, column_names);
 	check_columns(fact, (Node *) result->parsed);
 	result->foreign = calls_foreign((Node *) result->parsed, NULL);
 	result->expr = expression_planner(copyObject(result->parsed));
@@ -126,6 +124,21 @@ expression_compile(Relation fact, const char *text, Oid type, int32 typmod,
 				 errhint("Use immutable functions and operators only, as in the predicate of a partial index.")));
 	result->econtext = CreateStandaloneExprContext();
 	result->state = ExecInitExpr(result->expr, NULL);
+	become_caller(&caller);
+	return result;
+}
+
+/* expression_parse: the same, but that it cannot be evaluated */
+RowExpression *
+expression_parse(Relation fact, const char *text, Oid type, int32 typmod,
+				 const char **column_names)
+{
+	RowExpression *result = palloc0(sizeof(RowExpression));
+	Caller		caller;
+
+	result->owner = fact->rd_rel->relowner;
+	become_owner(&caller, result->owner);
+	result->parsed = (Expr *) parse_over_fact(fact, text, type, typmod, column_names);
 	become_caller(&caller);
 	return result;
 }

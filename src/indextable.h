@@ -38,6 +38,7 @@
 #include "storage/lockdefs.h"
 #include "utils/jsonb.h"
 #include "utils/rel.h"
+#include "utils/sampling.h"
 #include "utils/sortsupport.h"
 
 #include "compat.h"
@@ -152,6 +153,8 @@ extern void become_caller(Caller *caller);
 extern char *expression_check_filter(Relation fact, const char *text);
 extern RowExpression *expression_compile(Relation fact, const char *text, Oid type, int32 typmod,
 										 const char **column_names);
+extern RowExpression *expression_parse(Relation fact, const char *text, Oid type, int32 typmod,
+									   const char **column_names);
 extern bool expression_is_foreign(RowExpression *expr);
 extern char *expression_text(Relation fact, RowExpression *expr);
 extern bool expression_eval(RowExpression *expr, TupleTableSlot *row, Datum *result);
@@ -294,6 +297,9 @@ typedef struct FactTableRow
 
 extern void catalog_insert(DefinitionRow *row, Relation fact);
 extern void catalog_update(DefinitionRow *row, Relation fact);
+extern void catalog_set_state(Oid index_table, const char *state);
+extern List *catalog_index_tables(void);
+extern List *catalog_fact_tables(void);
 extern List *catalog_column_names(Relation rel);
 extern List *catalog_read(Oid fact_table, Oid index_table);
 extern Oid	catalog_fact_of(Oid index_table);
@@ -318,7 +324,10 @@ typedef struct StoredDefinition
 	Oid			fact_oid;
 	List	   *columns;		/* names of the fact table's columns, by number */
 	TransactionId xmin;
+	ItemPointerData tid;
 } StoredDefinition;
+
+extern const char **column_names(Relation fact, StoredDefinition *stored);
 
 /* ---- extract.c: a fact row in, its entries out ---- */
 
@@ -432,6 +441,7 @@ extern void apply_at_end_of_transaction(void);
 typedef struct LiveScan
 {
 	FactDef    *def;
+	MemoryContext cxt;			/* that the scan lives in */
 	Relation	index;
 	IndexScanDesc scan;
 	TupleTableSlot *slot;
@@ -546,7 +556,36 @@ typedef struct Discrepancy
 
 typedef void (*discrepancy_handler) (Discrepancy *discrepancy, void *arg);
 
-extern void verify_index_table(Oid index_table, discrepancy_handler handler, void *arg);
+extern void verify_index_table(Oid index_table, double sample, discrepancy_handler handler, void *arg);
+
+/* ---- sample.c: some blocks of a table, and single entries ---- */
+
+typedef struct BlockScan
+{
+	Relation	rel;
+	TableScanDesc scan;
+	TupleTableSlot *slot;
+	bool		all;
+	BlockSamplerData blocks;
+	bool		in_block;
+} BlockScan;
+
+typedef struct Probe
+{
+	IndexDef   *def;
+	MemoryContext cxt;			/* that the scan lives in */
+	Relation	index;
+	IndexScanDesc scan;
+	TupleTableSlot *slot;
+	ScanKey		keys;
+} Probe;
+
+extern void sample_begin(BlockScan *scan, Relation rel, Snapshot snapshot, double percent, uint32 seed);
+extern TupleTableSlot *sample_next(BlockScan *scan);
+extern void sample_end(BlockScan *scan);
+extern void probe_begin(Probe *probe, IndexDef *def, Relation index_table, Snapshot snapshot);
+extern TupleTableSlot *probe_entry(Probe *probe, Datum *values);
+extern void probe_end(Probe *probe);
 
 /* ---- attempt.c: what may fail because of one row ---- */
 
@@ -578,6 +617,7 @@ extern bool with_queue_locked(Oid fact_table, DrainLock lock,
 
 extern void drain_queue(Oid fact_table, int few);
 extern void fix_settings(void);
+extern void check_row_indexes(FactDef *def);
 extern void apply_keys(Reconciliation *r);
 extern bool drain_batch(Oid fact_table, int limit, DrainLock lock, DrainPosition *position,
 						int64 *changes);
@@ -650,7 +690,9 @@ extern void run_sql(Oid role, const char *fmt,...) pg_attribute_printf(2, 3);
 extern uint64 execute_now(const char *sql, int nargs, Oid *types, Datum *values);
 extern char *quoted_relation(Oid relid);
 extern void revoke_all(Oid relid, Oid owner);
-extern void depend_on_fact(Oid index_table, Oid fact);
+extern void depend_on_table(Oid relid, Oid other);
+extern void depend_on_extension(Oid relid);
+extern bool is_catalog_table(Oid relid);
 extern bool lock_within(Oid relid, LOCKMODE mode, int ms);
 extern bool lock_if_exists(Oid relid, LOCKMODE mode);
 pg_noreturn extern void not_an_index_table(Oid relid);
@@ -665,6 +707,8 @@ extern char *layout_like(IndexDef *def, Relation fact, Relation old, int nkept, 
 						 List **dropped);
 extern char *layout_primary_key(IndexDef *def, bool covering);
 extern char *layout_row_index(IndexDef *def);
+extern void layout_make_row_index(Oid index_table, const char *columns, const char *tablespace);
+extern void layout_drop_row_index(Oid index_table);
 extern Relation primary_key_of(Relation rel, LOCKMODE mode);
 extern bool layout_covers(IndexDef *def, Relation primary_key);
 extern bool layout_can_cover(IndexDef *def);
@@ -682,7 +726,19 @@ extern void require_no_rejections(Oid index_table, Oid shown);
 
 extern void follow_table(Oid fact, bool fact_altered, bool renamed);
 extern void follow_triggers(Oid relid);
+extern void check_all_definitions(void);
+extern List *with_partitions(Oid relid);
+extern bool same_strings(List *a, List *b);
+
+/* ---- rename.c: filters follow renames ---- */
+
+extern void rename_begins(void);
+extern void rename_ends(void);
+
+/* ---- adopt.c: what comes from a dump ---- */
+
 extern void adopt_restored(Oid altered);
+extern void adopt_all(void);
 
 /* ---- create.c ---- */
 
@@ -697,11 +753,13 @@ extern void register_index_table(DefinitionRow *row, IndexDef *def, Relation fac
 								 Relation index_table, const char *tablespace);
 extern Oid	create_index_table(Oid creator, Oid schema, const char *name, const char *columns,
 							   const char *tablespace, Oid owner);
-extern void depend_on_filter(Oid index_table, IndexDef *def);
+extern void depend_on_filter(Oid index_table, RowExpression *filter);
 
 /* ---- replace.c: puts an index table in the place of another ---- */
 
 extern StoredDefinition *replacement_of(Oid index_table);
+extern bool is_own_column(Oid index_table, const char *name);
+extern bool replacement_fits(StoredDefinition *replacement);
 extern Oid	make_replacement(DefinitionRow *row, Oid index_table);
 extern void check_replaceable(DefinitionRow *row, Oid index_table);
 extern void replace_index_table(StoredDefinition *replacement);

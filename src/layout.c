@@ -16,10 +16,13 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
+#include "access/relation.h"
 #include "access/table.h"
 #include "catalog/heap.h"
 #include "catalog/pg_collation.h"
 #include "catalog/pg_type.h"
+#include "commands/comment.h"
+#include "commands/defrem.h"
 #include "commands/tablespace.h"
 #include "indextable.h"
 #include "miscadmin.h"
@@ -27,6 +30,8 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
+
+#define ROW_INDEX_COMMENT	"Finds the entries of a fact row; made by indextable"
 
 static void add_column(List **names, const char *name, const char *what);
 
@@ -178,6 +183,7 @@ layout_like(IndexDef *def, Relation fact, Relation old, int nkept, int first_own
 {
 	TupleDesc	desc = RelationGetDescr(old);
 	StringInfoData sql;
+	List	   *names = NIL;
 	int			live = 0;
 	int			i;
 
@@ -187,8 +193,11 @@ layout_like(IndexDef *def, Relation fact, Relation old, int nkept, int first_own
 		Form_pg_attribute att = TupleDescAttr(desc, i);
 
 		if (!att->attisdropped && (live++ < nkept || live > first_own))
+		{
+			add_column(&names, NameStr(att->attname), "column");
 			append_column(&sql, NameStr(att->attname), att->atttypid, att->atttypmod,
 						  att->attcollation, att->attnotnull);
+		}
 		else
 		{
 			char	   *name = psprintf("........%d........", i + 1);
@@ -201,11 +210,16 @@ layout_like(IndexDef *def, Relation fact, Relation old, int nkept, int first_own
 	{
 		Field	   *field = &def->fields[def->nkeys + i];
 
+		add_column(&names, field->spec->name, field->spec->text);
 		append_column(&sql, field->spec->name, field->type, field->typmod, field->collation, false);
 	}
 	if (def->doc_attno != 0 && nkept == def->nident)
-		append_column(&sql, get_attname(def->fact->relid, def->fact->doc_attno[def->docno], false),
-					  JSONBOID, -1, InvalidOid, false);
+	{
+		char	   *name = get_attname(def->fact->relid, def->fact->doc_attno[def->docno], false);
+
+		add_column(&names, name, "document");
+		append_column(&sql, name, JSONBOID, -1, InvalidOid, false);
+	}
 	return sql.data;
 }
 
@@ -253,6 +267,43 @@ layout_row_index(IndexDef *def)
 		appendStringInfo(&sql, "%s%s", i > 0 ? ", " : "",
 						 quote_identifier(get_attname(def->relid, def->pk_attno[i], false)));
 	return sql.data;
+}
+
+/*
+ * layout_make_row_index
+ *		The index by which a row's entries are found, for an index table that is kept
+ *		in step through the queue.  A comment tells it from one of the owner's.
+ */
+void
+layout_make_row_index(Oid index_table, const char *columns, const char *tablespace)
+{
+	Oid			schema = get_rel_namespace(index_table);
+	char	   *name = ChooseRelationName(get_rel_name(index_table), NULL, "row_idx", schema, false);
+
+	run_sql(catalog_owner(), "CREATE INDEX %s ON %s (%s)%s%s", quote_identifier(name),
+			quoted_relation(index_table), columns, tablespace ? " TABLESPACE " : "",
+			tablespace ? quote_identifier(tablespace) : "");
+	run_sql(catalog_owner(), "COMMENT ON INDEX %s IS %s",
+			quote_qualified_identifier(get_namespace_name(schema), name),
+			quote_literal_cstr(ROW_INDEX_COMMENT));
+}
+
+/* layout_drop_row_index: for one that is not, any more; locked against everybody */
+void
+layout_drop_row_index(Oid index_table)
+{
+	Relation	rel = relation_open(index_table, NoLock);
+	List	   *indexes = RelationGetIndexList(rel);
+	ListCell   *cell;
+
+	relation_close(rel, NoLock);
+	foreach(cell, indexes)
+	{
+		char	   *comment = GetComment(lfirst_oid(cell), RelationRelationId, 0);
+
+		if (comment != NULL && strcmp(comment, ROW_INDEX_COMMENT) == 0)
+			run_sql(catalog_owner(), "DROP INDEX %s", quoted_relation(lfirst_oid(cell)));
+	}
 }
 
 /* primary_key_of: the index of a table's primary key, open, or NULL */

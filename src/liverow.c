@@ -29,6 +29,7 @@ void
 live_scan_begin(LiveScan *scan, FactDef *def, Relation fact, Snapshot snapshot)
 {
 	scan->def = def;
+	scan->cxt = CurrentMemoryContext;
 	scan->index = index_open(def->pk_index, AccessShareLock);
 	scan->slot = table_slot_create(fact, NULL);
 	scan->scan = index_beginscan_compat(fact, scan->index, snapshot, def->npk);
@@ -40,18 +41,25 @@ live_scan_begin(LiveScan *scan, FactDef *def, Relation fact, Snapshot snapshot)
 TupleTableSlot *
 live_scan_first(LiveScan *scan, Datum *key)
 {
+	MemoryContext old = MemoryContextSwitchTo(scan->cxt);
 	int			i;
 
 	for (i = 0; i < scan->def->npk; i++)
 		scan->keys[i].sk_argument = key[i];
 	index_rescan(scan->scan, scan->keys, scan->def->npk, NULL, 0);
+	MemoryContextSwitchTo(old);
 	return live_scan_next(scan);
 }
 
 TupleTableSlot *
 live_scan_next(LiveScan *scan)
 {
-	return index_getnext_slot(scan->scan, ForwardScanDirection, scan->slot) ? scan->slot : NULL;
+	/* The scan keeps what it allocates now. */
+	MemoryContext old = MemoryContextSwitchTo(scan->cxt);
+	bool		found = index_getnext_slot(scan->scan, ForwardScanDirection, scan->slot);
+
+	MemoryContextSwitchTo(old);
+	return found ? scan->slot : NULL;
 }
 
 void

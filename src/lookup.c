@@ -246,12 +246,19 @@ check_access(Lookup *l)
 
 	/*
 	 * The entries of an index table that is younger than our snapshot are not
-	 * those of the fact rows that the snapshot sees.
+	 * those of the fact rows that the snapshot sees.  A statement that has waited
+	 * for it may use a newer one, unless its transaction keeps to one.
 	 */
 	if (TransactionIdIsNormal(def->xmin))
 	{
-		if (TransactionIdIsCurrentTransactionId(def->xmin) ? IsolationUsesXactSnapshot() :
-			XidInMVCCSnapshot(def->xmin, l->snapshot))
+		if (!IsolationUsesXactSnapshot())
+		{
+			if (!TransactionIdIsCurrentTransactionId(def->xmin) && l->latest == NULL &&
+				XidInMVCCSnapshot(def->xmin, l->snapshot))
+				l->snapshot = l->latest = RegisterSnapshot(GetLatestSnapshot());
+		}
+		else if (TransactionIdIsCurrentTransactionId(def->xmin) ||
+				 XidInMVCCSnapshot(def->xmin, l->snapshot))
 			ereport(ERROR,
 					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 					 errmsg("index table \"%s\" is younger than this transaction's snapshot",

@@ -76,6 +76,7 @@ typedef struct Build
 
 static Build *start(FunctionCallInfo fcinfo, const char *function, StoredDefinition **stored);
 static void set_out(Build *b);
+static bool has_replacement(Build *b);
 static void run(Build *b);
 static void build_batch(FactDef *def, Relation fact, void *arg);
 static int	next_keys(Build *b, FactDef *def, ArrayType *last, Datum **keys);
@@ -84,6 +85,7 @@ static void set_phase(Build *b, const char *phase);
 static void wait_for_older_snapshots(void);
 static bool lock_out_writers(Build *b);
 static bool lock_soon(Oid relid, LOCKMODE mode);
+pg_noreturn static void gone(Build *b);
 static void rest(int64 ms);
 static void finish(Build *b);
 
@@ -139,11 +141,11 @@ static void
 set_out(Build *b)
 {
 	int64		pause = MIN_REST;
-	StoredDefinition *stored;
+	bool		ready;
 
 	SPI_commit();
 	PushActiveSnapshot(GetTransactionSnapshot());
-	while (replacement_of(b->shown) == NULL && !lock_soon(b->fact_table, ShareRowExclusiveLock))
+	while (!(ready = has_replacement(b)) && !lock_soon(b->fact_table, ShareRowExclusiveLock))
 	{
 		PopActiveSnapshot();
 		SPI_commit();
@@ -151,29 +153,47 @@ set_out(Build *b)
 		pause = Min(pause * 2, MAX_REST);
 		PushActiveSnapshot(GetTransactionSnapshot());
 	}
-	stored = replacement_of(b->shown);
-	if (stored == NULL)
+	if (!ready && !has_replacement(b))
 	{
-		List	   *rows;
+		StoredDefinition *stored;
 		DefinitionRow row;
 
 		follow_table(b->fact_table, false, true);
-		rows = catalog_read(InvalidOid, b->shown);
-		if (rows == NIL)
-			not_an_index_table(b->shown);
-		row = ((StoredDefinition *) linitial(rows))->row;
+		stored = replacement_of(b->shown);
+		if (stored != NULL)
+		{
+			row = stored->row;
+			drop_index_table(stored->row.index_table);
+		}
+		else
+		{
+			List	   *rows = catalog_read(InvalidOid, b->shown);
+
+			if (rows == NIL)
+				not_an_index_table(b->shown);
+			row = ((StoredDefinition *) linitial(rows))->row;
+		}
 		check_replaceable(&row, b->shown);
 		row.state = "building";
-		b->index_table = make_replacement(&row, b->shown);
-		b->transactional = strcmp(row.maintenance, "transactional") == 0;
-	}
-	else
-	{
-		b->index_table = stored->row.index_table;
-		b->transactional = strcmp(stored->row.maintenance, "transactional") == 0;
+		make_replacement(&row, b->shown);
+		(void) has_replacement(b);
 	}
 	PopActiveSnapshot();
 	SPI_commit();
+}
+
+/* has_replacement: that can be gone on with, and is then what is built */
+static bool
+has_replacement(Build *b)
+{
+	StoredDefinition *stored = replacement_of(b->shown);
+
+	if (stored == NULL || strcmp(stored->row.state, "building") != 0 || !replacement_fits(stored))
+		return false;
+	check_replaceable(&stored->row, b->shown);
+	b->index_table = stored->row.index_table;
+	b->transactional = strcmp(stored->row.maintenance, "transactional") == 0;
+	return true;
 }
 
 /* run: from where it was, to the end */
@@ -191,7 +211,7 @@ run(Build *b)
 		SPI_commit();
 		PushActiveSnapshot(GetTransactionSnapshot());
 		if (!with_queue_locked(b->fact_table, DRAIN_WAIT, build_batch, b))
-			not_an_index_table(b->index_table);
+			gone(b);
 		PopActiveSnapshot();
 		SPI_commit();
 		if (b->pause > 0 && !b->done)
@@ -220,6 +240,20 @@ run(Build *b)
 	finish(b);
 	PopActiveSnapshot();
 	SPI_commit();
+}
+
+/* gone: what was being built is not there any more, or not to be built */
+static void
+gone(Build *b)
+{
+	if (get_rel_name(b->shown) == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("the index table was dropped while it was being built")));
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("index table \"%s\" is not being built any more", get_rel_name(b->shown)),
+			 errdetail("Another session has finished it, or given it up.")));
 }
 
 /* rest: holding nothing, for so many ms */
@@ -283,7 +317,8 @@ build_batch(FactDef *def, Relation fact, void *arg)
 	for (i = def->nsync; i < def->ndefs && def->defs[i]->relid != b->index_table; i++)
 		;
 	if (i == def->ndefs)
-		not_an_index_table(b->index_table);
+		gone(b);
+	check_row_indexes(def);
 	r.from = i;
 	r.to = i + 1;
 	r.snapshot = RegisterSnapshot(GetLatestSnapshot());
@@ -407,6 +442,8 @@ set_phase(Build *b, const char *phase)
 	Caller		caller;
 
 	PushActiveSnapshot(GetTransactionSnapshot());
+	if (!OidIsValid(catalog_fact_of(b->index_table)))
+		gone(b);
 	become_owner(&caller, catalog_owner());
 	SPI_connect();
 	execute_now("UPDATE " IT_SCHEMA ".build SET phase = $2, updated_at = clock_timestamp()"
@@ -438,6 +475,7 @@ wait_for_older_snapshots(void)
 		VirtualXactLock(others[0], true);
 		pfree(others);
 	}
+	AcceptInvalidationMessages();
 }
 
 /*
@@ -482,38 +520,35 @@ finish(Build *b)
 {
 	List	   *rows = catalog_read(InvalidOid, b->index_table);
 	StoredDefinition *stored = rows == NIL ? NULL : linitial(rows);
-	FactDef    *factdef;
-	IndexDef   *def;
-	Oid			row_index;
-	Relation	fact;
 
 	if (stored == NULL)
-		not_an_index_table(b->index_table);
+		gone(b);
+	if (strcmp(stored->row.state, "building") != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("index table \"%s\" has become invalid while it was being built", get_rel_name(b->shown)),
+				 errdetail("Changes of its fact table were missed."),
+				 OidIsValid(stored->row.replaces) ? errhint("Call indextable.rebuild() again.") :
+				 errhint("Call indextable.repair().")));
 	drain_queue(b->fact_table, 0);
 	if (b->transactional)
 		require_no_rejections(b->index_table, b->shown);
 	if (OidIsValid(stored->row.replaces))
 	{
-		replace_index_table(stored);
+		follow_table(b->fact_table, false, true);
+		check_replaceable(&stored->row, b->shown);
+		replace_index_table(linitial(catalog_read(InvalidOid, b->index_table)));
 		return;
 	}
-	def = definition_of_index_table(b->index_table, &factdef);
-	if (def == NULL)
-		not_an_index_table(b->index_table);
-	row_index = def->row_index;
-
-	fact = relation_open(b->fact_table, NoLock);
-	stored->row.state = "active";
-	catalog_update(&stored->row, fact);
+	catalog_set_state(b->index_table, "active");
 	catalog_forget_build(b->index_table);
 	CacheInvalidateRelcacheByRelid(b->fact_table);
-	relation_close(fact, NoLock);
 	CommandCounterIncrement();
 	triggers_install(b->fact_table);
 	if (b->transactional)
 	{
-		if (OidIsValid(row_index) && b->alone)
-			run_sql(catalog_owner(), "DROP INDEX %s", quoted_relation(row_index));
+		if (b->alone)
+			layout_drop_row_index(b->index_table);
 		(void) queues_drop(b->fact_table, false);
 	}
 }

@@ -56,6 +56,7 @@ indextable_alter(PG_FUNCTION_ARGS)
 	StoredDefinition *pending;
 	DefinitionRow row;
 	Relation	fact;
+	bool		contents;
 	bool		others;
 
 	if (PG_ARGISNULL(ARG_INDEX_TABLE))
@@ -78,14 +79,24 @@ indextable_alter(PG_FUNCTION_ARGS)
 	stored = lock_definition(index_table);
 	require_state(stored);
 	fact = relation_open(stored->row.fact_table, NoLock);
-	row = stored->row;
 	pending = replacement_of(index_table);
+	contents = !PG_ARGISNULL(ARG_STRATEGY) || !PG_ARGISNULL(ARG_INCLUDE) || !PG_ARGISNULL(ARG_FILTER);
+	if (pending != NULL && !contents && !PG_ARGISNULL(ARG_MAINTENANCE))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("index table \"%s\" is being rebuilt", get_rel_name(index_table)),
+				 errhint("Finish with rebuild(), or drop %s.", quoted_relation(pending->row.index_table))));
+	/* What an earlier call has asked for, and rebuild() has not done, still holds. */
+	row = pending != NULL && contents ? pending->row : stored->row;
+	row.index_table = index_table;
+	row.replaces = InvalidOid;
+	row.state = stored->row.state;
 	others = ask_for(fcinfo, stored, &row, fact);
 	relation_close(fact, NoLock);
+	if (pending != NULL && contents)
+		drop_index_table(pending->row.index_table);
 	if (others)
 	{
-		if (pending != NULL)
-			drop_index_table(pending->row.index_table);
 		check_replaceable(&row, index_table);
 		row.state = populate ? "active" : "building";
 		make_replacement(&row, index_table);
@@ -97,14 +108,7 @@ indextable_alter(PG_FUNCTION_ARGS)
 		}
 	}
 	else if (strcmp(row.maintenance, stored->row.maintenance) != 0)
-	{
-		if (pending != NULL)
-			ereport(ERROR,
-					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-					 errmsg("index table \"%s\" is being rebuilt", get_rel_name(index_table)),
-					 errhint("Finish with rebuild(), or drop %s.", quoted_relation(pending->row.index_table))));
 		change_maintenance(&row);
-	}
 	PG_RETURN_VOID();
 }
 
@@ -193,14 +197,11 @@ change_maintenance(DefinitionRow *row)
 	bool		async = strcmp(row->maintenance, "async") == 0;
 	FactDef    *factdef;
 	IndexDef   *def;
-	Oid			row_index;
 	Relation	fact;
 
 	drain_queue(row->fact_table, 0);
 	if (!async)
 		require_no_rejections(row->index_table, row->index_table);
-	def = definition_of_index_table(row->index_table, &factdef);
-	row_index = def->row_index;
 	fact = relation_open(row->fact_table, NoLock);
 	catalog_update(row, fact);
 	relation_close(fact, NoLock);
@@ -211,8 +212,7 @@ change_maintenance(DefinitionRow *row)
 	if (async)
 	{
 		if (!OidIsValid(def->row_index))
-			run_sql(catalog_owner(), "CREATE INDEX ON %s (%s)", quoted_relation(row->index_table),
-					layout_row_index(def));
+			layout_make_row_index(row->index_table, layout_row_index(def), NULL);
 		queues_create(factdef);
 		CacheInvalidateRelcacheByRelid(row->fact_table);
 	}
@@ -220,8 +220,8 @@ change_maintenance(DefinitionRow *row)
 	if (!async)
 	{
 		/* If somebody reads the index table, its index may stay. */
-		if (OidIsValid(row_index) && ConditionalLockRelationOid(row->index_table, AccessExclusiveLock))
-			run_sql(catalog_owner(), "DROP INDEX %s", quoted_relation(row_index));
+		if (ConditionalLockRelationOid(row->index_table, AccessExclusiveLock))
+			layout_drop_row_index(row->index_table);
 		(void) queues_drop(row->fact_table, false);
 	}
 }

@@ -204,8 +204,7 @@ activate(Oid index_table)
 	fact = relation_open(stored->row.fact_table, ShareRowExclusiveLock);
 	if (triggers_intact(stored->row.fact_table) && guards_intact(index_table))
 	{
-		stored->row.state = "active";
-		catalog_update(&stored->row, fact);
+		catalog_set_state(index_table, "active");
 		/* It may have become invalid while it was being built. */
 		catalog_forget_build(index_table);
 		CacheInvalidateRelcacheByRelid(stored->row.fact_table);
@@ -223,7 +222,7 @@ find_suspects(Repair *r)
 	r->suspects = NULL;
 	r->remaining = r->rejected = 0;
 	PushActiveSnapshot(GetTransactionSnapshot());
-	verify_index_table(r->index_table, note_suspect, r);
+	verify_index_table(r->index_table, 100, note_suspect, r);
 	PopActiveSnapshot();
 	MemoryContextSwitchTo(old);
 	r->first = false;

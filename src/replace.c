@@ -17,7 +17,9 @@
 #include "access/attmap.h"
 #include "access/genam.h"
 #include "access/relation.h"
+#include "access/htup_details.h"
 #include "access/table.h"
+#include "access/toast_internals.h"
 #include "access/xact.h"
 #include "catalog/catalog.h"
 #include "catalog/dependency.h"
@@ -51,18 +53,22 @@ typedef struct Columns
 	bool		adds;			/* the replacement has others */
 } Columns;
 
+static int	first_own_column(IndexDef *def);
 static Columns compare_columns(DefinitionRow *row, IndexDef *old_def);
+static void tell_of_lost_indexes(Relation old, Columns *columns);
 static void clone_indexes(Relation old, Relation new);
+static Bitmapset *index_columns(Relation index);
 static bool uses_dropped_column(Relation index, Relation new);
 static Oid	find_like(Relation index, Relation rel);
 static bool same_index(Relation a, Relation b, int natts);
-static void check_same_columns(Relation old, Relation new);
 static void empty(Oid relid);
 static void alter_like(Oid old, Oid new, bool async, bool was_async);
 static char *primary_key_like(Relation old, Relation new);
 static char *column_like(Relation old, Relation new, AttrNumber attno);
 static void exchange_indexes(Oid old, Oid new);
 static void exchange_files(Oid old, Oid new);
+static void copy_options(Relation pg_class, Oid from, Oid to);
+static void name_toast(Oid relid);
 static void redo_toast_dependency(Oid relid, Oid toast);
 static void forget_filter(Oid index_table);
 
@@ -102,9 +108,76 @@ compare_columns(DefinitionRow *row, IndexDef *old_def)
 	}
 	if (had_doc && has_doc)
 		columns.nkept++;
-	columns.first_own = old_def->nident + old_def->nincludes + (had_doc ? 1 : 0);
+	columns.first_own = first_own_column(old_def);
 	columns.adds = old_def->nident + list_length(row->include) + (has_doc ? 1 : 0) > columns.nkept;
 	return columns;
+}
+
+/* is_own_column: whether an index table has a column that its owner has added */
+bool
+is_own_column(Oid index_table, const char *name)
+{
+	FactDef    *factdef;
+	IndexDef   *def = definition_of_index_table(index_table, &factdef);
+	Relation	rel = relation_open(index_table, AccessShareLock);
+	int			live = 0;
+	bool		own = false;
+	int			i;
+
+	for (i = 0; def != NULL && i < RelationGetNumberOfAttributes(rel); i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel), i);
+
+		if (!att->attisdropped && strcmp(NameStr(att->attname), name) == 0)
+			own = live >= first_own_column(def);
+		live += !att->attisdropped;
+	}
+	relation_close(rel, AccessShareLock);
+	return own;
+}
+
+/* first_own_column: before how many columns of an index table its owner's come */
+static int
+first_own_column(IndexDef *def)
+{
+	return def->nident + def->nincludes + (def->doc_attno != 0 ? 1 : 0);
+}
+
+/*
+ * replacement_fits
+ *		Whether the two are laid out alike still.  An owner may have added columns, and
+ *		a dump does not carry dropped ones.
+ */
+bool
+replacement_fits(StoredDefinition *replacement)
+{
+	FactDef    *factdef;
+	IndexDef   *def = definition_of_index_table(replacement->row.replaces, &factdef);
+	Columns		columns = compare_columns(&replacement->row, def);
+	Relation	old = relation_open(replacement->row.replaces, AccessShareLock);
+	Relation	new = relation_open(replacement->row.index_table, AccessShareLock);
+	TupleDesc	a = RelationGetDescr(old);
+	TupleDesc	b = RelationGetDescr(new);
+	bool		fits = a->natts <= b->natts;
+	int			live = 0;
+	int			i;
+	int			k;
+
+	for (i = 0; fits && i < a->natts; i++)
+	{
+		Form_pg_attribute x = TupleDescAttr(a, i);
+		Form_pg_attribute y = TupleDescAttr(b, i);
+		bool		stays = !x->attisdropped && (live++ < columns.nkept || live > columns.first_own);
+
+		fits = stays ? !y->attisdropped && x->atttypid == y->atttypid && x->atttypmod == y->atttypmod :
+			y->attisdropped;
+		/* The name of a new column may have been taken. */
+		for (k = a->natts; stays && k < b->natts; k++)
+			fits = fits && strcmp(NameStr(x->attname), NameStr(TupleDescAttr(b, k)->attname)) != 0;
+	}
+	relation_close(new, AccessShareLock);
+	relation_close(old, AccessShareLock);
+	return fits;
 }
 
 /*
@@ -157,7 +230,33 @@ check_replaceable(DefinitionRow *row, Oid index_table)
 					 errhint("Drop them first, and create them again afterwards.")));
 	}
 	SPI_finish();
+	tell_of_lost_indexes(old, &columns);
 	relation_close(old, AccessShareLock);
+}
+
+/* tell_of_lost_indexes: those over columns that go, as with DROP COLUMN, but for the primary key */
+static void
+tell_of_lost_indexes(Relation old, Columns *columns)
+{
+	Bitmapset  *going = NULL;
+	ListCell   *cell;
+	int			live = 0;
+	int			i;
+
+	for (i = 0; i < RelationGetNumberOfAttributes(old); i++)
+		if (!TupleDescAttr(RelationGetDescr(old), i)->attisdropped && live++ >= columns->nkept &&
+			live <= columns->first_own)
+			going = bms_add_member(going, i + 1 - FirstLowInvalidHeapAttributeNumber);
+	foreach(cell, RelationGetIndexList(old))
+	{
+		Relation	index = index_open(lfirst_oid(cell), AccessShareLock);
+
+		if (!index->rd_index->indisprimary && bms_overlap(index_columns(index), going))
+			ereport(NOTICE,
+					(errmsg("index \"%s\" will be dropped with a column", RelationGetRelationName(index)),
+					 errhint("Create it again if the new column is to have one.")));
+		index_close(index, AccessShareLock);
+	}
 }
 
 /*
@@ -177,13 +276,13 @@ make_replacement(DefinitionRow *row, Oid index_table)
 	IndexDef   *def;
 	Relation	old = relation_open(index_table, AccessShareLock);
 	Relation	new;
+	Relation	primary_key;
 	List	   *dropped = NIL;
 	ListCell   *cell;
 	char	   *tablespace = NULL;
 	char	   *name;
 	char	   *list;
-	ObjectAddress object;
-	ObjectAddress on;
+	StringInfoData drops;
 
 	def = definition_resolve(row, fact, old,
 							 columns.nkept - old_def->nident + old_def->nkeys, &factdef);
@@ -196,18 +295,22 @@ make_replacement(DefinitionRow *row, Oid index_table)
 	row->replaces = index_table;
 	run_sql(catalog_owner(), "COMMENT ON TABLE %s IS %s", quoted_relation(row->index_table),
 			quote_literal_cstr(psprintf("Takes the place of %s when it is built", quoted_relation(index_table))));
+	initStringInfo(&drops);
 	foreach(cell, dropped)
-		run_sql(catalog_owner(), "ALTER TABLE %s DROP COLUMN %s", quoted_relation(row->index_table),
-				quote_identifier(lfirst(cell)));
-
-	ObjectAddressSet(object, RelationRelationId, row->index_table);
-	ObjectAddressSet(on, RelationRelationId, index_table);
-	recordDependencyOn(&object, &on, DEPENDENCY_AUTO);
+		appendStringInfo(&drops, "%sDROP COLUMN %s", drops.len > 0 ? ", " : "", quote_identifier(lfirst(cell)));
+	if (dropped != NIL)
+		run_sql(catalog_owner(), "ALTER TABLE %s %s", quoted_relation(row->index_table), drops.data);
+	depend_on_table(row->index_table, index_table);
+	depend_on_extension(row->index_table);
 
 	new = table_open(row->index_table, AccessExclusiveLock);
 	if (!definition_attach(def, fact, new))
 		elog(ERROR, "index table \"%s\" is not as it was created", name);
-	register_index_table(row, def, fact, new, tablespace);
+	primary_key = primary_key_of(old, AccessShareLock);
+	register_index_table(row, def, fact, new, primary_key == NULL || !OidIsValid(primary_key->rd_rel->reltablespace) ? NULL :
+						 get_tablespace_name(primary_key->rd_rel->reltablespace));
+	if (primary_key != NULL)
+		index_close(primary_key, AccessShareLock);
 	new = table_open(row->index_table, NoLock);
 	clone_indexes(old, new);
 	table_close(new, NoLock);
@@ -246,15 +349,9 @@ clone_indexes(Relation old, Relation new)
 static bool
 uses_dropped_column(Relation index, Relation new)
 {
-	IndexInfo  *info = BuildIndexInfo(index);
-	Bitmapset  *columns = NULL;
+	Bitmapset  *columns = index_columns(index);
 	int			i;
 
-	for (i = 0; i < info->ii_NumIndexAttrs; i++)
-		if (info->ii_IndexAttrNumbers[i] > 0)
-			columns = bms_add_member(columns, info->ii_IndexAttrNumbers[i] - FirstLowInvalidHeapAttributeNumber);
-	pull_varattnos((Node *) info->ii_Expressions, 1, &columns);
-	pull_varattnos((Node *) info->ii_Predicate, 1, &columns);
 	for (i = -1; (i = bms_next_member(columns, i)) >= 0;)
 	{
 		AttrNumber	attno = i + FirstLowInvalidHeapAttributeNumber;
@@ -264,6 +361,22 @@ uses_dropped_column(Relation index, Relation new)
 			return true;
 	}
 	return false;
+}
+
+/* index_columns: all columns that an index uses, offset */
+static Bitmapset *
+index_columns(Relation index)
+{
+	IndexInfo  *info = BuildIndexInfo(index);
+	Bitmapset  *columns = NULL;
+	int			i;
+
+	for (i = 0; i < info->ii_NumIndexAttrs; i++)
+		if (info->ii_IndexAttrNumbers[i] > 0)
+			columns = bms_add_member(columns, info->ii_IndexAttrNumbers[i] - FirstLowInvalidHeapAttributeNumber);
+	pull_varattnos((Node *) info->ii_Expressions, 1, &columns);
+	pull_varattnos((Node *) info->ii_Predicate, 1, &columns);
+	return columns;
 }
 
 /* find_like: an index of a table that is like one of another, laid out alike */
@@ -323,6 +436,12 @@ replace_index_table(StoredDefinition *replacement)
 	IndexDef   *def;
 	ObjectAddress object;
 
+	if (!replacement_fits(replacement))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("the columns of index table \"%s\" have changed since its replacement was made",
+						RelationGetRelationName(rel)),
+				 errhint("Call indextable.rebuild() again.")));
 	CheckTableNotInUse(rel, "replace the contents of");
 	TransferPredicateLocksToHeapRelation(rel);
 	table_close(rel, NoLock);
@@ -349,6 +468,8 @@ replace_index_table(StoredDefinition *replacement)
 	catalog_forget_index_table(new);
 	ObjectAddressSet(object, RelationRelationId, new);
 	performDeletion(&object, DROP_RESTRICT, PERFORM_DELETION_INTERNAL);
+	CommandCounterIncrement();
+	name_toast(old);
 	row.index_table = old;
 	row.replaces = InvalidOid;
 	row.state = "active";
@@ -359,8 +480,9 @@ replace_index_table(StoredDefinition *replacement)
 
 	forget_filter(old);
 	def = definition_of_index_table(old, &factdef);
-	depend_on_filter(old, def);
+	depend_on_filter(old, def->filter);
 	triggers_install(row.fact_table);
+	triggers_guard(old);
 	(void) queues_drop(row.fact_table, false);
 }
 
@@ -402,12 +524,12 @@ alter_like(Oid old, Oid new, bool async, bool was_async)
 	StringInfoData sql;
 	char	   *constraint = NULL;
 	char	   *row_index = NULL;
-	Oid			useless = InvalidOid;
+	bool		clustered = false;
+	bool		identity = false;
 	FactDef    *factdef;
 	IndexDef   *def;
 	int			i;
 
-	check_same_columns(old_rel, new_rel);
 	initStringInfo(&sql);
 	for (i = 0; i < a->natts && i < b->natts; i++)
 		if (!TupleDescAttr(a, i)->attisdropped && TupleDescAttr(b, i)->attisdropped)
@@ -418,8 +540,14 @@ alter_like(Oid old, Oid new, bool async, bool was_async)
 	if (primary_key == NULL || !OidIsValid(find_like(primary_key, new_rel)))
 	{
 		if (primary_key != NULL)
+		{
 			constraint = pstrdup(RelationGetRelationName(primary_key));
-		appendStringInfo(&sql, ", ADD %s", primary_key_like(old_rel, new_rel));
+			clustered = primary_key->rd_index->indisclustered;
+			identity = primary_key->rd_index->indisreplident;
+		}
+		appendStringInfo(&sql, ", ADD %s%s %s", constraint != NULL ? "CONSTRAINT " : "",
+						 constraint != NULL ? quote_identifier(constraint) : "",
+						 primary_key_like(old_rel, new_rel));
 	}
 	if (primary_key != NULL)
 		index_close(primary_key, NoLock);
@@ -441,11 +569,6 @@ alter_like(Oid old, Oid new, bool async, bool was_async)
 		}
 		index_close(index, AccessShareLock);
 	}
-	if (was_async && !async)
-	{
-		def = definition_of_index_table(old, &factdef);
-		useless = def->row_index;
-	}
 	table_close(new_rel, NoLock);
 	table_close(old_rel, NoLock);
 
@@ -455,36 +578,16 @@ alter_like(Oid old, Oid new, bool async, bool was_async)
 				quote_identifier(constraint));
 	if (sql.len > 0)
 		run_sql(catalog_owner(), "ALTER TABLE %s %s", quoted_relation(old), sql.data + 2);
+	if (clustered)
+		run_sql(catalog_owner(), "ALTER TABLE %s CLUSTER ON %s", quoted_relation(old),
+				quote_identifier(constraint));
+	if (identity)
+		run_sql(catalog_owner(), "ALTER TABLE %s REPLICA IDENTITY USING INDEX %s", quoted_relation(old),
+				quote_identifier(constraint));
 	if (row_index != NULL)
-		run_sql(catalog_owner(), "CREATE INDEX ON %s (%s)", quoted_relation(old), row_index);
-	if (OidIsValid(useless))
-		run_sql(catalog_owner(), "DROP INDEX %s", quoted_relation(useless));
-}
-
-/* check_same_columns: an owner may have added some meanwhile */
-static void
-check_same_columns(Relation old, Relation new)
-{
-	TupleDesc	a = RelationGetDescr(old);
-	TupleDesc	b = RelationGetDescr(new);
-	bool		same = true;
-	int			i;
-
-	for (i = 0; i < b->natts; i++)
-	{
-		Form_pg_attribute att = TupleDescAttr(b, i);
-
-		if (i < a->natts ? !att->attisdropped &&
-			(TupleDescAttr(a, i)->attisdropped || TupleDescAttr(a, i)->atttypid != att->atttypid ||
-			 TupleDescAttr(a, i)->atttypmod != att->atttypmod) : false)
-			same = false;
-	}
-	if (!same)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("the columns of index table \"%s\" have changed since its replacement was made",
-						RelationGetRelationName(old)),
-				 errhint("Drop %s, and begin again.", quoted_relation(RelationGetRelid(new)))));
+		layout_make_row_index(old, row_index, NULL);
+	if (was_async && !async)
+		layout_drop_row_index(old);
 }
 
 /* column_like: the name that a column of the replacement has in the old one, or will have */
@@ -587,7 +690,7 @@ exchange_files(Oid old, Oid new)
 	/* The files of the one that stays may be as new as this transaction. */
 	new_rel->rd_createSubid = old_rel->rd_createSubid;
 	copy_file_age(new_rel, old_rel);
-	RelationAssumeNewRelfilenumber(old_rel);
+	RelationAssumeNewRelfilelocator(old_rel);
 	relation_close(new_rel, NoLock);
 	relation_close(old_rel, NoLock);
 
@@ -595,12 +698,51 @@ exchange_files(Oid old, Oid new)
 	CatalogTupleUpdate(pg_class, &tuples[1]->t_self, tuples[1]);
 	if (a->reltoastrelid != b->reltoastrelid)
 	{
+		copy_options(pg_class, b->reltoastrelid, a->reltoastrelid);
 		redo_toast_dependency(old, a->reltoastrelid);
 		redo_toast_dependency(new, b->reltoastrelid);
 	}
 	table_close(pg_class, RowExclusiveLock);
 	close_files(old);
 	close_files(new);
+	CommandCounterIncrement();
+}
+
+/* copy_options: of a TOAST table, which its owner may have set */
+static void
+copy_options(Relation pg_class, Oid from, Oid to)
+{
+	HeapTuple	source = SearchSysCache1(RELOID, ObjectIdGetDatum(from));
+	HeapTuple	target = SearchSysCacheCopy1(RELOID, ObjectIdGetDatum(to));
+	Datum		values[Natts_pg_class] = {0};
+	bool		isnull[Natts_pg_class] = {0};
+	bool		replace[Natts_pg_class] = {0};
+	int			i = Anum_pg_class_reloptions - 1;
+
+	if (HeapTupleIsValid(source) && HeapTupleIsValid(target))
+	{
+		values[i] = SysCacheGetAttr(RELOID, source, Anum_pg_class_reloptions, &isnull[i]);
+		replace[i] = true;
+		target = heap_modify_tuple(target, RelationGetDescr(pg_class), values, isnull, replace);
+		CatalogTupleUpdate(pg_class, &target->t_self, target);
+	}
+	if (HeapTupleIsValid(source))
+		ReleaseSysCache(source);
+}
+
+/* name_toast: pg_upgrade expects a TOAST table to be called after its table */
+static void
+name_toast(Oid relid)
+{
+	Relation	rel = table_open(relid, NoLock);
+	Oid			toast = rel->rd_rel->reltoastrelid;
+
+	table_close(rel, NoLock);
+	if (!OidIsValid(toast))
+		return;
+	RenameRelationInternal(toast_get_valid_index(toast, AccessExclusiveLock),
+						   psprintf("pg_toast_%u_index", relid), true, true);
+	RenameRelationInternal(toast, psprintf("pg_toast_%u", relid), true, false);
 	CommandCounterIncrement();
 }
 

@@ -21,12 +21,9 @@
 
 #include "access/htup_details.h"
 #include "access/relation.h"
-#include "catalog/dependency.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
-#include "catalog/pg_extension.h"
 #include "catalog/pg_type.h"
-#include "commands/extension.h"
 #include "indextable.h"
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
@@ -123,14 +120,8 @@ make_queue_table(FactDef *def, Relation fact, int number)
 static void
 record_dependencies(Oid queue, Oid fact)
 {
-	ObjectAddress table;
-	ObjectAddress depends;
-
-	ObjectAddressSet(table, RelationRelationId, queue);
-	ObjectAddressSet(depends, RelationRelationId, fact);
-	recordDependencyOn(&table, &depends, DEPENDENCY_AUTO);
-	ObjectAddressSet(depends, ExtensionRelationId, get_extension_oid(IT_SCHEMA, false));
-	recordDependencyOn(&table, &depends, DEPENDENCY_AUTO);
+	depend_on_table(queue, fact);
+	depend_on_extension(queue);
 }
 
 /* queues_adopt: the queue of a fact table was restored from a dump, with what was in it */

@@ -11,6 +11,9 @@
  * and only there, a second reading with the same snapshot compares entry by
  * entry: what is right costs two sequential scans, and no sort.
  *
+ * Of a sample, each row's entries are looked for in the index table, and each
+ * entry's row in the fact table: its cost is that of the blocks in it.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -21,6 +24,7 @@
 #include "access/xact.h"
 #include "catalog/pg_type.h"
 #include "common/hashfn.h"
+#include "common/pg_prng.h"
 #include "funcapi.h"
 #include "indextable.h"
 #include "miscadmin.h"
@@ -52,7 +56,8 @@ typedef enum Reading
 {
 	READ_SUMS,					/* of all buckets */
 	READ_ENTRIES,				/* of those that differ */
-	READ_REJECTED				/* rows, to tell of them */
+	READ_REJECTED,				/* rows, to tell of them */
+	READ_SAMPLE					/* of the blocks of both tables */
 } Reading;
 
 typedef struct Verify
@@ -62,6 +67,8 @@ typedef struct Verify
 	Relation	fact;
 	Relation	index_table;
 	Snapshot	snapshot;
+	double		sample;			/* percent of the blocks; 100: all */
+	uint32		seed;			/* of the choice */
 	Bucket	   *buckets;
 	Reading		reading;
 	MemoryContext cxt;			/* of a row */
@@ -70,6 +77,7 @@ typedef struct Verify
 	Tuplesortstate *expected;	/* their entries, by identity */
 	Tuplesortstate *found;
 	LiveScan	rows;			/* of the fact table, by primary key */
+	Probe		entries;		/* of the index table, by identity */
 	HTAB	   *queued;			/* hashes of keys whose changes are queued, or NULL */
 	discrepancy_handler handler;
 	void	   *arg;
@@ -84,13 +92,18 @@ typedef struct Row
 } Row;
 
 static bool open_both(Verify *v, Oid index_table);
+static bool sums_differ(Verify *v);
+static void read_and_compare(Verify *v);
 static void read_expected(Verify *v);
 static void read_rows(void *arg);
+static void extract_row(Row *row);
 static void read_row(void *arg);
 static void read_found(Verify *v);
-static void take_entry(Verify *v, Datum *values, bool *isnull, bool expected, Tuplesortstate *sort);
+static void expect_like(Verify *v, TupleTableSlot *entry);
+static void take_entry(Verify *v, Datum *values, bool *isnull, bool expected);
 static uint64 hash_column(Datum value, bool isnull, Form_pg_attribute att, uint64 seed);
 static void compare(Verify *v);
+static bool next_entry(Verify *v, Tuplesortstate *sort, TupleTableSlot *slot);
 static int	compare_slots(IndexDef *def, TupleTableSlot *a, TupleTableSlot *b);
 static bool same_entry(IndexDef *def, TupleTableSlot *a, TupleTableSlot *b);
 static uint64 row_hash(Verify *v, Datum *values, bool *isnull);
@@ -105,43 +118,31 @@ static void put_discrepancy(Discrepancy *d, void *arg);
  *		of the index table, and for each row that cannot have its entries.
  */
 void
-verify_index_table(Oid index_table, discrepancy_handler handler, void *arg)
+verify_index_table(Oid index_table, double sample, discrepancy_handler handler, void *arg)
 {
-	Verify		v = {.handler = handler,.arg = arg};
+	Verify		v = {.handler = handler,.arg = arg,.sample = sample};
 	int			nestlevel = NewGUCNestLevel();
-	bool		differ = false;
-	int			i;
 
 	fix_settings();
 	v.cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable verify", ALLOCSET_DEFAULT_SIZES);
+	v.seed = pg_prng_uint32(&pg_global_prng_state);
 	if (!open_both(&v, index_table))
 		not_an_index_table(index_table);
 	PG_TRY();
 	{
 		v.snapshot = RegisterSnapshot(GetLatestSnapshot());
 		PushActiveSnapshot(v.snapshot);
-		v.buckets = palloc0(sizeof(Bucket) * BUCKETS);
 		check_setup(&v);
-		read_expected(&v);
-		read_found(&v);
-		for (i = 0; i < BUCKETS; i++)
-			differ |= v.buckets[i].expected != v.buckets[i].found;
-		if (differ)
+		if (sample < 100)
+		{
+			v.reading = READ_SAMPLE;
+			v.careful = v.def->filter != NULL || v.factdef->users_code;
+			read_and_compare(&v);
+		}
+		else if (sums_differ(&v))
 		{
 			v.reading = READ_ENTRIES;
-			v.expected = begin_entry_sort(v.def);
-			v.found = begin_entry_sort(v.def);
-			read_expected(&v);
-			read_found(&v);
-			tuplesort_performsort(v.expected);
-			tuplesort_performsort(v.found);
-			if (v.def->async)
-				read_queue(&v);
-			live_scan_begin(&v.rows, v.factdef, v.fact, v.snapshot);
-			compare(&v);
-			live_scan_end(&v.rows);
-			tuplesort_end(v.expected);
-			tuplesort_end(v.found);
+			read_and_compare(&v);
 		}
 		if (v.any_rejected)
 		{
@@ -162,6 +163,42 @@ verify_index_table(Oid index_table, discrepancy_handler handler, void *arg)
 	relation_close(v.fact, NoLock);
 	MemoryContextDelete(v.cxt);
 	AtEOXact_GUC(false, nestlevel);
+}
+
+/* sums_differ: in any bucket */
+static bool
+sums_differ(Verify *v)
+{
+	bool		differ = false;
+	int			i;
+
+	v->buckets = palloc0(sizeof(Bucket) * BUCKETS);
+	read_expected(v);
+	read_found(v);
+	for (i = 0; i < BUCKETS; i++)
+		differ |= v->buckets[i].expected != v->buckets[i].found;
+	return differ;
+}
+
+/* read_and_compare: entries, one by one */
+static void
+read_and_compare(Verify *v)
+{
+	v->expected = begin_entry_sort(v->def);
+	v->found = begin_entry_sort(v->def);
+	live_scan_begin(&v->rows, v->factdef, v->fact, v->snapshot);
+	probe_begin(&v->entries, v->def, v->index_table, v->snapshot);
+	read_expected(v);
+	read_found(v);
+	probe_end(&v->entries);
+	tuplesort_performsort(v->expected);
+	tuplesort_performsort(v->found);
+	if (v->def->async)
+		read_queue(v);
+	compare(v);
+	live_scan_end(&v->rows);
+	tuplesort_end(v->expected);
+	tuplesort_end(v->found);
 }
 
 /* open_both: fact table first, as everybody does; false if it is no index table */
@@ -212,32 +249,29 @@ static void
 read_rows(void *arg)
 {
 	Verify	   *v = arg;
-	TableScanDesc scan = table_beginscan(v->fact, v->snapshot, 0, NULL);
-	TupleTableSlot *slot = table_slot_create(v->fact, NULL);
+	BlockScan	scan;
+	TupleTableSlot *slot;
 	Caller		caller;
 
 	become_owner(&caller, v->factdef->owner);
-	while (table_scan_getnextslot(scan, ForwardScanDirection, slot))
+	sample_begin(&scan, v->fact, v->snapshot, v->sample, v->seed);
+	while ((slot = sample_next(&scan)) != NULL)
 	{
 		MemoryContext old = MemoryContextSwitchTo(v->cxt);
 		Row			row = {.v = v,.slot = slot};
-		ErrorData  *error = NULL;
 		int			i;
 
 		CHECK_FOR_INTERRUPTS();
-		if (v->careful)
-			error = attempt(read_row, &row);
-		else
-			read_row(&row);
-		if (error != NULL)
-		{
-			row.rejection.sqlstate = error->sqlerrcode;
-			row.rejection.message = error->message;
-			row.entries.n = 0;
-		}
+		extract_row(&row);
 		for (i = 0; i < row.entries.n && v->reading != READ_REJECTED; i++)
-			take_entry(v, ENTRY_VALUES(&row.entries, i), ENTRY_NULLS(&row.entries, i), true,
-					   v->expected);
+		{
+			Datum	   *values = ENTRY_VALUES(&row.entries, i);
+			TupleTableSlot *found;
+
+			take_entry(v, values, ENTRY_NULLS(&row.entries, i), true);
+			if (v->reading == READ_SAMPLE && (found = probe_entry(&v->entries, values)) != NULL)
+				take_entry(v, found->tts_values, found->tts_isnull, false);
+		}
 		if (row.rejection.sqlstate != 0)
 		{
 			Discrepancy d = {.kind = "rejected",.def = v->def,.row = slot,.problem = row.rejection.message};
@@ -249,9 +283,26 @@ read_rows(void *arg)
 		MemoryContextSwitchTo(old);
 		MemoryContextReset(v->cxt);
 	}
+	sample_end(&scan);
 	become_caller(&caller);
-	ExecDropSingleTupleTableSlot(slot);
-	table_endscan(scan);
+}
+
+/* extract_row: one that raises an error is rejected, and has no entries */
+static void
+extract_row(Row *row)
+{
+	ErrorData  *error = NULL;
+
+	if (row->v->careful)
+		error = attempt(read_row, row);
+	else
+		read_row(row);
+	if (error != NULL)
+	{
+		row->rejection.sqlstate = error->sqlerrcode;
+		row->rejection.message = error->message;
+		row->entries.n = 0;
+	}
 }
 
 /* read_row: see attempt(), whose memory is gone when we come to the entries */
@@ -274,43 +325,67 @@ read_row(void *arg)
 static void
 read_found(Verify *v)
 {
-	TableScanDesc scan = table_beginscan(v->index_table, v->snapshot, 0, NULL);
-	TupleTableSlot *slot = table_slot_create(v->index_table, NULL);
+	BlockScan	scan;
+	TupleTableSlot *slot;
 
-	while (table_scan_getnextslot(scan, ForwardScanDirection, slot))
+	sample_begin(&scan, v->index_table, v->snapshot, v->sample, v->seed);
+	while ((slot = sample_next(&scan)) != NULL)
 	{
 		MemoryContext old = MemoryContextSwitchTo(v->cxt);
 
 		CHECK_FOR_INTERRUPTS();
 		slot_getallattrs(slot);
-		take_entry(v, slot->tts_values, slot->tts_isnull, false, v->found);
+		take_entry(v, slot->tts_values, slot->tts_isnull, false);
+		if (v->reading == READ_SAMPLE)
+			expect_like(v, slot);
 		MemoryContextSwitchTo(old);
 		MemoryContextReset(v->cxt);
 	}
-	ExecDropSingleTupleTableSlot(slot);
-	table_endscan(scan);
+	sample_end(&scan);
 }
 
-/* take_entry: into the sums, or for comparison if its bucket is not right */
+/* expect_like: the entry that the row of an entry asks for in its place, if it does */
 static void
-take_entry(Verify *v, Datum *values, bool *isnull, bool expected, Tuplesortstate *sort)
+expect_like(Verify *v, TupleTableSlot *entry)
+{
+	Row			row = {.v = v};
+	Datum		key[INDEX_MAX_KEYS];
+	Caller		caller;
+	int			i;
+
+	for (i = 0; i < v->factdef->npk; i++)
+		key[i] = entry->tts_values[v->def->pk_attno[i] - 1];
+	row.slot = live_scan_first(&v->rows, key);
+	if (row.slot == NULL)
+		return;
+	become_owner(&caller, v->factdef->owner);
+	extract_row(&row);
+	for (i = 0; i < row.entries.n; i++)
+		if (compare_identity(v->def, ENTRY_VALUES(&row.entries, i), entry->tts_values) == 0)
+			take_entry(v, ENTRY_VALUES(&row.entries, i), ENTRY_NULLS(&row.entries, i), true);
+	become_caller(&caller);
+}
+
+/* take_entry: into the sums, or for comparison unless its bucket is right */
+static void
+take_entry(Verify *v, Datum *values, bool *isnull, bool expected)
 {
 	IndexDef   *def = v->def;
 	uint64		entry = 0;
-	Bucket	   *bucket = &v->buckets[row_hash(v, values, isnull) % BUCKETS];
+	Bucket	   *bucket = v->buckets == NULL ? NULL : &v->buckets[row_hash(v, values, isnull) % BUCKETS];
 	int			i;
 
-	if (v->reading == READ_ENTRIES)
+	if (v->reading != READ_SUMS)
 	{
 		TupleTableSlot *slot;
 
-		if (bucket->expected == bucket->found)
+		if (bucket != NULL && bucket->expected == bucket->found)
 			return;
 		slot = MakeSingleTupleTableSlot(def->desc, &TTSOpsVirtual);
 		memcpy(slot->tts_values, values, sizeof(Datum) * def->desc->natts);
 		memcpy(slot->tts_isnull, isnull, sizeof(bool) * def->desc->natts);
 		ExecStoreVirtualTuple(slot);
-		tuplesort_puttupleslot(sort, slot);
+		tuplesort_puttupleslot(expected ? v->expected : v->found, slot);
 		ExecDropSingleTupleTableSlot(slot);
 		return;
 	}
@@ -398,14 +473,34 @@ read_queue(Verify *v)
 	}
 }
 
+/* next_entry: in order; in a sample, it may be there twice, by way of its row and by itself */
+static bool
+next_entry(Verify *v, Tuplesortstate *sort, TupleTableSlot *slot)
+{
+	TupleTableSlot *last = NULL;
+	bool		more;
+
+	if (v->reading == READ_SAMPLE && !TTS_EMPTY(slot))
+	{
+		last = MakeSingleTupleTableSlot(v->def->desc, &TTSOpsMinimalTuple);
+		ExecCopySlot(last, slot);
+	}
+	do
+		more = tuplesort_gettupleslot(sort, true, true, slot, NULL);
+	while (more && last != NULL && compare_slots(v->def, last, slot) == 0);
+	if (last != NULL)
+		ExecDropSingleTupleTableSlot(last);
+	return more;
+}
+
 /* compare: the entries of buckets that differ, expected and found, both in order */
 static void
 compare(Verify *v)
 {
 	TupleTableSlot *expected = MakeSingleTupleTableSlot(v->def->desc, &TTSOpsMinimalTuple);
 	TupleTableSlot *found = MakeSingleTupleTableSlot(v->def->desc, &TTSOpsMinimalTuple);
-	bool		is_expected = tuplesort_gettupleslot(v->expected, true, true, expected, NULL);
-	bool		is_found = tuplesort_gettupleslot(v->found, true, true, found, NULL);
+	bool		is_expected = next_entry(v, v->expected, expected);
+	bool		is_found = next_entry(v, v->found, found);
 
 	while (is_expected || is_found)
 	{
@@ -415,9 +510,9 @@ compare(Verify *v)
 		if (c != 0 || !same_entry(v->def, expected, found))
 			tell(v, c <= 0 ? expected : NULL, c >= 0 ? found : NULL);
 		if (c <= 0)
-			is_expected = tuplesort_gettupleslot(v->expected, true, true, expected, NULL);
+			is_expected = next_entry(v, v->expected, expected);
 		if (c >= 0)
-			is_found = tuplesort_gettupleslot(v->found, true, true, found, NULL);
+			is_found = next_entry(v, v->found, found);
 	}
 	ExecDropSingleTupleTableSlot(expected);
 	ExecDropSingleTupleTableSlot(found);
@@ -546,19 +641,27 @@ columns_to_jsonb(TupleTableSlot *slot, AttrNumber *columns, int n)
 
 /*
  * indextable_verify
- *		verify(index_table regclass, OUT kind text, OUT key jsonb, OUT primary_key
- *		jsonb, OUT expected jsonb, OUT found jsonb, OUT problem text)
+ *		verify(index_table regclass, sample float8, OUT kind text, OUT key jsonb, OUT
+ *		primary_key jsonb, OUT expected jsonb, OUT found jsonb, OUT problem text)
  */
 Datum
 indextable_verify(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	Oid			relid = PG_GETARG_OID(0);
+	Oid			relid = PG_ARGISNULL(0) ? InvalidOid : PG_GETARG_OID(0);
+	double		sample = PG_ARGISNULL(1) ? 100 : PG_GETARG_FLOAT8(1);
 
 	InitMaterializedSRF(fcinfo, 0);
+	if (PG_ARGISNULL(0))
+		return (Datum) 0;
+	if (!(sample > 0 && sample <= 100))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("sample must be greater than 0 and at most 100"),
+				 errdetail("It is in percent of both tables.")));
 	if (OidIsValid(catalog_fact_of(relid)) && !owns_relation(relid, GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(relid));
-	verify_index_table(relid, put_discrepancy, rsinfo);
+	verify_index_table(relid, sample, put_discrepancy, rsinfo);
 	return (Datum) 0;
 }
 

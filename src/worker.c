@@ -35,7 +35,6 @@
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
-PG_FUNCTION_INFO_V1(indextable_wake);
 PG_FUNCTION_INFO_V1(indextable_start_workers);
 PG_FUNCTION_INFO_V1(indextable_stop_launched);
 PGDLLEXPORT void indextable_worker_main(Datum arg);
@@ -371,18 +370,6 @@ note_trouble(Oid fact_table, ErrorData *error)
 		t->backoff = Min(t->backoff * 2, MAX_BACKOFF);
 	t->until = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), t->backoff);
 	shared_note_error(fact_table, error->message);
-}
-
-/*
- * indextable_wake
- *		Trigger function of indextable.fact, which nobody but a restore writes by
- *		statements: there may be a queue with something in it.
- */
-Datum
-indextable_wake(PG_FUNCTION_ARGS)
-{
-	queue_wake_at_commit();
-	return PointerGetDatum(NULL);
 }
 
 /* is_active: whether pg_stat_activity shows a process */

@@ -384,7 +384,7 @@ SELECT format('VACUUM FULL %s', q) FROM indextable.fact, unnest(ARRAY[queue, spa
 \set ECHO all
 INSERT INTO fact VALUES (99, '{"k": "after VACUUM FULL"}');
 VACUUM FULL plain;
-CLUSTER pair USING pair_id_idx;
+CLUSTER pair USING pair_row_idx;
 SELECT * FROM drained();
 
 -- ---- several fact tables in one transaction; drain() takes them all, drain(table) one
@@ -573,7 +573,7 @@ SELECT * FROM drained();
 SELECT * FROM indextable.lookup('tags', '{"tags": "l"}');
 
 -- ---- the index on the primary key is needed: without it nothing is applied, and nothing lost
-DROP INDEX plain_id_idx;
+DROP INDEX plain_row_idx;
 INSERT INTO fact VALUES (201, '{"k": "waits"}');
 SELECT indextable.drain('fact');
 \echo :LAST_ERROR_SQLSTATE

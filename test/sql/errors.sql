@@ -181,7 +181,7 @@ SELECT field(spec) FROM unnest(ARRAY[
 	'k + 1', 'k::text || ''x''', 'k::text FROM fact', 'k AS x WHERE true', 'k UNION SELECT 1', 'k::SETOF text', 'k::int%TYPE',
 	-- types whose input depends on settings, or that have no order, or are no types for values
 	'k::money', 'k::regclass', 'k::regproc', 'k::json', 'k::xml', 'k::point', 'k::tsvector', 'k::record', 'k::anyelement', 'k::cstring', 'k::void', 'k::pg_lsn', 'k::oid',
-	'k::timetz', 'k::refcursor', 'k::"char"', 'k::pg_class', 'k::bpchar', 'k::int8', 'k::xid8', 'k::jsonpath', 'k::unknown', 'k::errors.composite', 'k::daterange', 'k::int4multirange',
+	'k::timetz', 'k::refcursor', 'k::"char"', 'k::pg_class', 'k::bpchar', 'k::int8', 'none::xid8', 'k::jsonpath', 'k::unknown', 'k::errors.composite', 'k::daterange', 'k::int4multirange',
 	'@doc::int', '@name::date', '@name::timestamptz', '@other::nope', '@other::text']) spec;
 \pset format aligned
 \pset tuples_only off

@@ -78,15 +78,15 @@ SELECT * FROM pg_temp.oracle('root_array', $$SELECT doc #>> '{0}', id FROM doc W
 TRUNCATE doc;
 INSERT INTO doc VALUES (1, '{"k": 1}'), (2, '{"k": "1"}'), (3, '{"k": null}'), (4, '{"k": [null]}'), (5, '{}'),
 	(6, '{"k": {"b": 1, "a": 2}}'), (7, '{"k": false}');
-SELECT indextable.create('json', 'doc', '{k::jsonb}');
-SELECT * FROM json ORDER BY id;
+SELECT indextable.create('data', 'doc', '{k::jsonb}');
+SELECT * FROM data ORDER BY id;
 -- 1 and 1.0 are equal as jsonb, but not the same bytes
 UPDATE doc SET doc = '{"k": 1.0}' WHERE id = 1;
-SELECT * FROM json WHERE id = 1;
-SELECT d FROM indextable.lookup('json', '{"k": 1}') d;
-SELECT d FROM indextable.lookup('json', '{"k": {"a": 2, "b": 1}}') d;
-SELECT d FROM indextable.lookup('json', '{"k": "1"}') d;
-SELECT * FROM pg_temp.oracle('json', $$SELECT doc #> '{k}', id FROM doc WHERE doc #>> '{k}' IS NOT NULL$$);
+SELECT * FROM data WHERE id = 1;
+SELECT d FROM indextable.lookup('data', '{"k": 1}') d;
+SELECT d FROM indextable.lookup('data', '{"k": {"a": 2, "b": 1}}') d;
+SELECT d FROM indextable.lookup('data', '{"k": "1"}') d;
+SELECT * FROM pg_temp.oracle('data', $$SELECT doc #> '{k}', id FROM doc WHERE doc #>> '{k}' IS NOT NULL$$);
 
 -- the same for numeric keys: 1 = 1.0 = 1.00, and a reader sees which
 TRUNCATE doc;

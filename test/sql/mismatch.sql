@@ -129,7 +129,7 @@ SELECT length(a), length(b), length(c), d, e, id FROM many_fields;
 
 -- ---- long included fields are stored; the primary key then does without them
 INSERT INTO long VALUES (30, '{"t": "a", "text": "short"}');
-SELECT indextable.create('before', 'long', '{t}', include => '{text, text::jsonb AS json}');
+SELECT indextable.create('before', 'long', '{t}', include => '{text, text::jsonb AS data}');
 SELECT pg_get_indexdef('before_pkey'::regclass);
 INSERT INTO long VALUES (31, jsonb_build_object('t', 'a', 'text', noise(10000)));
 SELECT pg_get_indexdef(indexrelid) FROM pg_index WHERE indrelid = 'before'::regclass;

@@ -119,7 +119,8 @@ ALTER DEFAULT PRIVILEGES FOR ROLE regress_it_owner IN SCHEMA security GRANT SELE
 SET ROLE regress_it_owner;
 CREATE TABLE open (id int PRIMARY KEY, doc jsonb);
 SELECT indextable.create('closed', 'open', '{k}');
-SELECT relname, relacl FROM pg_class WHERE relname IN ('open', 'closed') AND relnamespace = 'security'::regnamespace ORDER BY 1;
+-- without m, which is MAINTAIN, since PostgreSQL 17
+SELECT relname, replace(relacl::text, 'xtm/', 'xt/') AS relacl FROM pg_class WHERE relname IN ('open', 'closed') AND relnamespace = 'security'::regnamespace ORDER BY 1;
 RESET ROLE;
 ALTER DEFAULT PRIVILEGES FOR ROLE regress_it_owner IN SCHEMA security REVOKE SELECT, INSERT ON TABLES FROM PUBLIC, regress_it_reader;
 

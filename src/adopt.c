@@ -1,0 +1,160 @@
+/*-------------------------------------------------------------------------
+ *
+ * adopt.c
+ *	  Index tables that come from a dump, or from pg_upgrade.
+ *
+ * Called by alter.c, by drain.c, and by a trigger of the catalog when its rows are
+ * restored.  A dump carries the tables, our triggers and the catalog's rows, but
+ * no dependencies, and numbers of columns may be others.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/relation.h"
+#include "access/table.h"
+#include "catalog/dependency.h"
+#include "catalog/indexing.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_depend.h"
+#include "catalog/pg_type.h"
+#include "commands/trigger.h"
+#include "indextable.h"
+#include "utils/fmgroids.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+
+PG_FUNCTION_INFO_V1(indextable_restored);
+
+static void adopt(Oid fact_table);
+static bool depends_on(Oid relid, Oid on);
+static void depend_on_stored_filter(void *arg);
+
+/* adopt_restored: a table that may be a fact table, or partitioned into some */
+void
+adopt_restored(Oid altered)
+{
+	ListCell   *cell;
+
+	foreach(cell, with_partitions(altered))
+		if (catalog_has_fact(lfirst_oid(cell)))
+			adopt(lfirst_oid(cell));
+}
+
+/* adopt_all: of the database */
+void
+adopt_all(void)
+{
+	ListCell   *cell;
+
+	foreach(cell, catalog_fact_tables())
+		if (get_rel_name(lfirst_oid(cell)) != NULL)
+			adopt(lfirst_oid(cell));
+}
+
+/*
+ * adopt
+ *		Notes the columns of a fact table by number, before they can be renamed, and
+ *		what depends on it.
+ */
+static void
+adopt(Oid fact_table)
+{
+	Relation	fact = try_relation_open(fact_table, AccessShareLock);
+	bool		restored = false;
+	ListCell   *cell;
+
+	if (fact == NULL)
+		return;
+	foreach(cell, catalog_read(fact_table, InvalidOid))
+	{
+		StoredDefinition *stored = lfirst(cell);
+		Oid			index_table = stored->row.index_table;
+
+		if (stored->fact_oid != fact_table)
+			catalog_update(&stored->row, fact);
+		else if (depends_on(index_table, fact_table))
+			continue;
+		if (get_rel_name(index_table) == NULL)
+			continue;
+		depend_on_table(index_table, fact_table);
+		if (OidIsValid(stored->row.replaces))
+		{
+			depend_on_table(index_table, stored->row.replaces);
+			depend_on_extension(index_table);
+		}
+		if (stored->row.filter != NULL)
+		{
+			ErrorData  *error = attempt(depend_on_stored_filter, stored);
+
+			if (error != NULL)
+				FreeErrorData(error);
+		}
+		restored = true;
+	}
+	if (restored)
+	{
+		queues_adopt(fact_table);
+		CacheInvalidateRelcacheByRelid(fact_table);
+	}
+	relation_close(fact, AccessShareLock);
+}
+
+/* depends_on: whether a table goes with another */
+static bool
+depends_on(Oid relid, Oid on)
+{
+	Relation	rel = table_open(DependRelationId, AccessShareLock);
+	ScanKeyData keys[2];
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	bool		found = false;
+
+	ScanKeyInit(&keys[0], Anum_pg_depend_classid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(RelationRelationId));
+	ScanKeyInit(&keys[1], Anum_pg_depend_objid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(relid));
+	scan = systable_beginscan(rel, DependDependerIndexId, true, NULL, 2, keys);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Form_pg_depend form = (Form_pg_depend) GETSTRUCT(tuple);
+
+		found |= form->deptype == DEPENDENCY_AUTO && form->refclassid == RelationRelationId &&
+			form->refobjid == on;
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return found;
+}
+
+static void
+depend_on_stored_filter(void *arg)
+{
+	StoredDefinition *stored = arg;
+	Relation	fact = relation_open(stored->row.fact_table, NoLock);
+
+	depend_on_filter(stored->row.index_table,
+					 expression_parse(fact, stored->row.filter, BOOLOID, -1,
+									  column_names(fact, stored)));
+	relation_close(fact, NoLock);
+}
+
+/*
+ * indextable_restored
+ *		Trigger function of indextable.fact and indextable.definition, which nobody
+ *		but a restore writes by statements: there are index tables to adopt, and
+ *		there may be a queue with something in it.
+ */
+Datum
+indextable_restored(PG_FUNCTION_ARGS)
+{
+	if (!CALLED_AS_TRIGGER(fcinfo))
+		ereport(ERROR,
+				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+				 errmsg("function \"%s\" was not called by the trigger manager",
+						IT_SCHEMA ".restored")));
+	adopt_all();
+	queue_wake_at_commit();
+	return PointerGetDatum(NULL);
+}

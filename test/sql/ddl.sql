@@ -1,0 +1,123 @@
+-- Every DDL under index tables: simply works, is refused with a reason, or makes them invalid. t is transactional, a
+-- asynchronous, b being built, i invalid. After each command the fact table is written; what says it is active must
+-- then equal the recompute, and so must all, once they are built and repaired. A line "at last" is what is not.
+\getenv src PG_ABS_SRCDIR
+SET client_min_messages = error;
+\i :src/sql/include/ddl.psql
+CREATE ROLE regress_ddl_owner;
+CREATE ROLE regress_ddl_other;
+
+\echo ---- the fact table
+INSERT INTO ddl.matrix (command, off) VALUES
+	('ALTER TABLE s.f RENAME TO g', false),
+	('ALTER TABLE s.f SET SCHEMA elsewhere', false),
+	('ALTER SCHEMA s RENAME TO r; ALTER TABLE r.f RENAME TO g; ALTER SCHEMA r RENAME TO s', false),
+	('ALTER TABLE s.f RENAME id TO id2', true),
+	('ALTER TABLE s.f RENAME doc TO doc2', true),
+	('ALTER TABLE s.f RENAME c TO c2', false),
+	('ALTER TABLE s.f RENAME live TO live2', false),
+	('ALTER TABLE s.f ALTER doc TYPE text', true),
+	('ALTER TABLE s.f ALTER doc TYPE jsonb USING ''{}''', false),
+	('ALTER TABLE s.f ALTER id TYPE bigint', true),
+	('ALTER TABLE s.f ALTER c TYPE varchar', false),
+	('ALTER TABLE s.f ALTER c TYPE text COLLATE "C"', false),
+	('ALTER TABLE s.f ALTER live TYPE boolean USING false', false),
+	('ALTER TABLE s.f ALTER u TYPE text', false),
+	('ALTER TABLE s.f DROP id', true),
+	('ALTER TABLE s.f DROP doc', true),
+	('ALTER TABLE s.f DROP c', false),
+	('ALTER TABLE s.f DROP live CASCADE', false),
+	('ALTER TABLE s.f DROP u', false),
+	('ALTER TABLE s.f ADD x float8 DEFAULT random()', false),
+	('ALTER TABLE s.f DROP CONSTRAINT f_pkey', true),
+	('ALTER TABLE s.f DROP CONSTRAINT f_pkey, ADD PRIMARY KEY (u, id)', false),
+	('ALTER TABLE s.f DROP CONSTRAINT f_pkey, ADD PRIMARY KEY (id) DEFERRABLE INITIALLY DEFERRED', false),
+	('CREATE UNIQUE INDEX u ON s.f (id); ALTER TABLE s.f DROP CONSTRAINT f_pkey, ADD PRIMARY KEY USING INDEX u', false),
+	('ALTER TABLE s.f DISABLE TRIGGER indextable_row', false),
+	('ALTER TABLE s.f DISABLE TRIGGER indextable_truncate', false),
+	('ALTER TABLE s.f DISABLE TRIGGER ALL', false),
+	('ALTER TABLE s.f DISABLE TRIGGER USER', false),
+	('ALTER TABLE s.f ENABLE TRIGGER indextable_end', false),
+	('ALTER TABLE s.f ENABLE REPLICA TRIGGER indextable_row', false),
+	('ALTER TABLE s.f ENABLE ALWAYS TRIGGER indextable_row', true),
+	('ALTER TABLE s.f ENABLE TRIGGER ALL', false),
+	('DROP TRIGGER indextable_row ON s.f', true),
+	('ALTER TABLE s.f SET UNLOGGED', false),
+	('ALTER TABLE s.f SET LOGGED, SET TABLESPACE pg_default, REPLICA IDENTITY FULL', false),
+	('ALTER TABLE s.f SET ACCESS METHOD heap', false),
+	('ALTER TABLE s.f OWNER TO regress_ddl_owner; REASSIGN OWNED BY regress_ddl_owner TO regress_ddl_other', false),
+	('ALTER TABLE s.f OWNER TO regress_ddl_owner; DROP OWNED BY regress_ddl_owner', false),
+	('CREATE TABLE s.p (LIKE s.f); ALTER TABLE s.f INHERIT s.p', false),
+	('CREATE TABLE s.child () INHERITS (s.f)', false),
+	('CREATE TABLE s.child (LIKE s.f); ALTER TABLE s.child INHERIT s.f', false),
+	('TRUNCATE s.f RESTART IDENTITY CASCADE', true),
+	('CREATE TABLE s.r (id int PRIMARY KEY); ALTER TABLE s.f ADD FOREIGN KEY (id) REFERENCES s.r NOT VALID; TRUNCATE s.r CASCADE; INSERT INTO s.r VALUES (100)', false),
+	('ALTER TABLE s.f ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY', false),
+	('CREATE RULE r AS ON INSERT TO s.f DO INSTEAD NOTHING', false),
+	('CREATE RULE r AS ON UPDATE TO s.f DO ALSO DELETE FROM s.f WHERE id = 6', false),
+	('ALTER TABLE s.f ALTER doc SET STATISTICS 10, ALTER doc SET STORAGE EXTERNAL, ALTER doc SET COMPRESSION pglz, ALTER u SET NOT NULL, ADD CHECK (u > 0)', false),
+	('CLUSTER s.f USING f_pkey', false),
+	('CREATE TABLE s.l (LIKE s.f INCLUDING ALL); SELECT * INTO s.l2 FROM s.t; CREATE TABLE s.l3 (LIKE s.t INCLUDING ALL); INSERT INTO s.l (id) VALUES (1); INSERT INTO s.l3 SELECT * FROM s.t', false),
+	('DROP TABLE s.f', false),
+	('DROP SCHEMA s CASCADE', false);
+INSERT INTO ddl.matrix (command, top) VALUES ('VACUUM FULL s.f', true), ('REINDEX TABLE CONCURRENTLY s.f', true);
+SELECT * FROM ddl.script \gexec
+
+\echo ---- the fact table as a partition
+TRUNCATE ddl.matrix;
+INSERT INTO ddl.matrix (command)
+SELECT 'CREATE TABLE s.p (u int, doc jsonb, id int, live boolean, c text, PRIMARY KEY (id)) PARTITION BY RANGE (id); ALTER TABLE s.p ATTACH PARTITION s.f DEFAULT; ' || command FROM unnest(ARRAY[
+	'INSERT INTO s.p VALUES (1, ''{"k": "p"}'', 50, true, ''p''); UPDATE s.p SET c = ''q'' WHERE id = 4; DELETE FROM s.p WHERE id = 5; ALTER TABLE s.p RENAME doc TO doc2; ALTER TABLE s.p RENAME id TO id2',
+	'TRUNCATE s.p', 'ALTER TABLE s.p ALTER c TYPE varchar', 'ALTER TABLE s.p DROP c', 'ALTER TABLE s.p DROP CONSTRAINT p_pkey', 'ALTER TABLE s.p DISABLE TRIGGER ALL',
+	'ALTER TABLE s.p DETACH PARTITION s.f', 'DROP TABLE s.p']) command;
+SELECT * FROM ddl.script \gexec
+
+\echo ---- index tables
+TRUNCATE ddl.matrix;
+INSERT INTO ddl.matrix (command) VALUES
+	('ALTER TABLE s.t RENAME TO t1; ALTER TABLE s.a RENAME TO a1; ALTER TABLE s.b RENAME TO b1; ALTER TABLE s.i RENAME TO i1'),
+	('ALTER TABLE s.t SET SCHEMA elsewhere; ALTER TABLE s.a SET SCHEMA elsewhere; ALTER TABLE s.b SET SCHEMA elsewhere; ALTER TABLE s.i SET SCHEMA elsewhere'),
+	('ALTER TABLE s.t RENAME k TO x; ALTER TABLE s.a RENAME id TO k2; ALTER TABLE s.b RENAME v TO x; ALTER TABLE s.i RENAME c TO x'),
+	('ALTER TABLE s.t ALTER k TYPE varchar'),
+	('ALTER TABLE s.a ALTER id TYPE bigint'),
+	('ALTER TABLE s.b ALTER v TYPE varchar'),
+	('ALTER TABLE s.i ALTER k TYPE text COLLATE "C"'),
+	('ALTER TABLE s.t DROP k'),
+	('ALTER TABLE s.a DROP id CASCADE'),
+	('ALTER TABLE s.b DROP v'),
+	('ALTER TABLE s.t DROP CONSTRAINT t_pkey'),
+	('ALTER TABLE s.a DROP CONSTRAINT a_pkey'),
+	('ALTER TABLE s.b DROP CONSTRAINT b_pkey'),
+	('ALTER TABLE s.t ADD x int; ALTER TABLE s.a ADD x int; ALTER TABLE s.b ADD x int; ALTER TABLE s.i ADD x int'),
+	('ALTER TABLE s.t ADD x serial'),
+	('ALTER TABLE s.t DISABLE TRIGGER indextable_guard_row; ALTER TABLE s.a DISABLE TRIGGER ALL'),
+	('DROP TRIGGER indextable_guard ON s.t; DROP TRIGGER indextable_guard_row ON s.b'),
+	('ALTER TABLE s.a SET UNLOGGED'),
+	('ALTER TABLE s.t OWNER TO regress_ddl_owner'),
+	('CREATE TABLE s.p (LIKE s.t); ALTER TABLE s.t INHERIT s.p'),
+	('CREATE TABLE s.child () INHERITS (s.b)'),
+	('CREATE TABLE s.p (LIKE s.a) PARTITION BY RANGE (id); ALTER TABLE s.p ATTACH PARTITION s.a DEFAULT'),
+	('CREATE TABLE s.r (k text, c text, id int, FOREIGN KEY (k, c, id) REFERENCES s.i)'),
+	('TRUNCATE s.b'),
+	('TRUNCATE s.f, s.t'),
+	('CLUSTER s.t USING t_pkey; CLUSTER s.a USING a_pkey; CLUSTER s.b USING b_pkey; REINDEX TABLE s.i; ALTER TABLE s.t SET TABLESPACE pg_default'),
+	('ALTER TABLE s.t ALTER k SET STATISTICS 10, ALTER k SET STORAGE EXTERNAL, ALTER k SET COMPRESSION pglz, REPLICA IDENTITY FULL, ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY'),
+	('CREATE RULE r AS ON DELETE TO s.t DO INSTEAD NOTHING; CREATE RULE r AS ON INSERT TO s.a DO INSTEAD NOTHING'),
+	('CREATE UNIQUE INDEX ON s.t (c, k); CREATE UNIQUE INDEX ON s.a (c, k); CREATE UNIQUE INDEX ON s.b (c, k)'),
+	('CREATE FUNCTION s.nothing() RETURNS trigger LANGUAGE plpgsql AS ''BEGIN RETURN NULL; END''; CREATE OR REPLACE TRIGGER indextable_row AFTER INSERT OR UPDATE OR DELETE ON s.f FOR EACH ROW EXECUTE FUNCTION s.nothing()'),
+	('ALTER TRIGGER indextable_row ON s.f RENAME TO other'),
+	('ALTER TABLE s.t ADD x float8 DEFAULT random()'),
+	('ALTER TABLE s.t ADD own text; ALTER TABLE s.t DROP own'),
+	('ALTER TYPE s.f RENAME ATTRIBUTE doc TO doc2'),
+	('ALTER TABLE s.t ALTER v SET NOT NULL'),
+	('DROP INDEX s.b_row_idx'),
+	('DROP INDEX s.a_row_idx'),
+	('DROP TABLE s.t; DROP TABLE s.b CASCADE'),
+	('DROP TABLE s.a, s.b');
+INSERT INTO ddl.matrix (command, top) VALUES ('VACUUM FULL s.t', true), ('VACUUM FULL s.b', true), ('REINDEX TABLE CONCURRENTLY s.a', true);
+SELECT * FROM ddl.script \gexec
+
+CALL ddl.fresh('');
+DROP SCHEMA ddl, s, elsewhere CASCADE;
+DROP ROLE regress_ddl_owner, regress_ddl_other;
+SELECT * FROM pg_temp.orphans();
