@@ -99,7 +99,7 @@ sub load
 	for my $kind ('write', 'write', 'write', 'read', 'read')
 	{
 		my $output = '';
-		my $command = join ' ', "while [ ! -e $script.stop ]; do pgbench -n -c 1 -T 3 --max-tries=1000 -f $script.$kind", '"' . $node->connstr('postgres') . ' application_name=pgbench"', '|| sleep 0.1; done';
+		my $command = join ' ', "while [ -e $script.write -a ! -e $script.stop ]; do pgbench -n -c 1 -T 3 --max-tries=1000 -f $script.$kind", '"' . $node->connstr('postgres') . ' application_name=pgbench"', '|| sleep 0.1; done';
 		push @load, IPC::Run::start([ 'sh', '-c', $command ], '>&' => \$output, IPC::Run::timeout(180));
 	}
 	until_true(q(SELECT count(*) >= 5 FROM pg_stat_activity WHERE application_name = 'pgbench'));
@@ -231,7 +231,7 @@ is($standby->safe_psql('postgres', 'SELECT what, n FROM (TABLE drift UNION ALL T
 my $reader = PostgreSQL::Test::Utils::tempdir . '/reader';
 append_to_file($reader, q(SELECT count(*) / (count(*) > 0)::int FROM indextable.lookup('f_k', '{"k": "k1"}');) . "\n");
 my $read = '';
-my $readers = IPC::Run::start([ 'sh', '-c', "while [ ! -e $reader.stop ]; do pgbench -n -c 2 -t 20 --max-tries=1000 -f $reader \"" . $standby->connstr('postgres') . ' application_name=pgbench"; done' ], '>&' => \$read, IPC::Run::timeout(180));
+my $readers = IPC::Run::start([ 'sh', '-c', "while [ -e $reader -a ! -e $reader.stop ]; do pgbench -n -c 2 -t 20 --max-tries=1000 -f $reader \"" . $standby->connstr('postgres') . ' application_name=pgbench"; done' ], '>&' => \$read, IPC::Run::timeout(180));
 for my $strategy ('denormalized', 'normalized', 'denormalized')
 {
 	$node->safe_psql('postgres', "SELECT indextable.alter('f_k', strategy => '$strategy', populate => false)");
