@@ -1,0 +1,773 @@
+-- alter() and rebuild(): another maintenance, strategy, included fields or filter, and new contents, for an index
+-- table that stays the same object.
+\getenv src PG_ABS_SRCDIR
+\i :src/sql/include/oracle.psql
+SET client_min_messages = warning;
+CREATE SCHEMA altering;
+CREATE EXTENSION amcheck SCHEMA altering;
+SET search_path = altering, public;
+
+CREATE TABLE doc (id int PRIMARY KEY, doc jsonb, note text, live boolean) WITH (autovacuum_enabled = off);
+CREATE FUNCTION d(g int) RETURNS jsonb IMMUTABLE LANGUAGE sql AS $$ SELECT CASE
+	WHEN g % 11 = 0 THEN jsonb_build_object('v', 'no key')
+	WHEN g % 13 = 0 THEN jsonb_build_object('k', NULL, 'n', g)
+	WHEN g % 7 = 0 THEN jsonb_build_object('k', 'k' || g % 4)
+	ELSE jsonb_build_object('k', 'k' || g % 4, 'n', g, 'v', 'v' || g, 'w', g % 3, 'tags', jsonb_build_array(g % 3, g % 5, 10, NULL)) END $$;
+INSERT INTO doc SELECT g, d(g), 'note ' || g, g % 2 = 0 FROM generate_series(1, 60) g;
+INSERT INTO doc VALUES (-1, NULL, NULL, NULL), (-2, '{}', NULL, true), (-3, '{"k": "", "v": null}', NULL, false);
+
+-- What an index table is to hold, by the names and types of its columns: a member of the document each, but for the
+-- columns of the fact table and tag, an element of tags.
+CREATE FUNCTION recompute(index_table regclass) RETURNS text LANGUAGE sql AS $$
+	SELECT format('SELECT %s FROM %s WHERE %s', string_agg(expression, ', ' ORDER BY attnum),
+		max(fact_table::text) || CASE WHEN bool_or(attname = 'tag') THEN ', LATERAL (SELECT DISTINCT e::int AS tag FROM jsonb_array_elements_text(doc -> ''tags'') e) t' ELSE '' END,
+		string_agg(expression || ' IS NOT NULL', ' AND ') FILTER (WHERE attnotnull) || coalesce(' AND ' || max(filter), ''))
+	FROM (SELECT attnum, attname, attnotnull, fact_table, filter,
+			CASE WHEN attname IN ('id', 'doc', 'note', 'live', 'tag') THEN attname
+				WHEN atttypid = 'jsonb'::regtype THEN format('(doc -> %L)', attname)
+				ELSE format('(doc ->> %L)::%s', attname, format_type(atttypid, atttypmod)) END AS expression
+		FROM pg_attribute, indextable.index_tables i
+		WHERE attrelid = $1 AND i.index_table = $1 AND attnum > 0 AND NOT attisdropped) a
+$$;
+CREATE FUNCTION columns(index_table regclass) RETURNS text LANGUAGE sql AS $$
+	SELECT string_agg(attname || ' ' || format_type(atttypid, atttypmod) || CASE WHEN attnotnull THEN ' NOT NULL' ELSE '' END, ', ' ORDER BY attnum)
+	FROM pg_attribute WHERE attrelid = $1 AND attnum > 0 AND NOT attisdropped
+$$;
+CREATE FUNCTION indexes(index_table regclass) RETURNS SETOF text LANGUAGE sql AS $$
+	SELECT regexp_replace(pg_get_indexdef(indexrelid), '^CREATE (UNIQUE )?INDEX (\S+) ON \S+ USING', '\2 \1') || CASE WHEN indisvalid THEN '' ELSE ' INVALID' END
+	FROM pg_index WHERE indrelid = $1 ORDER BY indexrelid::regclass::text COLLATE "C"
+$$;
+CREATE FUNCTION definition(index_table regclass) RETURNS TABLE (state text, strategy text, maintenance text, include text[], filter text, columns text, skipped bigint, backlog bigint, rejected bigint) LANGUAGE sql AS
+	$$ SELECT state, strategy, maintenance, include, filter, altering.columns(index_table), skipped, backlog, rejected FROM indextable.index_tables i WHERE i.index_table = $1 $$;
+
+-- Tables that alter() and rebuild() have made and left, and whatever points to no table any more.
+CREATE FUNCTION left_behind() RETURNS TABLE (what text, name text) LANGUAGE sql AS $$
+	SELECT 'replacement', regexp_replace(relname, '[0-9]+', 'N') FROM pg_class WHERE relnamespace = 'indextable'::regnamespace AND relname LIKE 'rebuild%' AND relkind = 'r'
+	UNION ALL SELECT 'definition of nothing', index_table::oid::text FROM indextable.definition d WHERE NOT EXISTS (SELECT FROM pg_class WHERE oid = d.index_table)
+	UNION ALL SELECT 'progress', 'of ' || count(*) FROM indextable.build HAVING count(*) > 0
+	UNION ALL SELECT 'skipped of nothing', index_table::oid::text FROM indextable.skipped s WHERE NOT EXISTS (SELECT FROM pg_class WHERE oid = s.index_table)
+	UNION ALL SELECT 'rejection of nothing', index_table::oid::text FROM indextable.rejection r WHERE NOT EXISTS (SELECT FROM pg_class WHERE oid = r.index_table)
+	UNION ALL SELECT 'dependency of nothing', classid::regclass || ' ' || refclassid::regclass FROM pg_depend d
+		WHERE (refclassid = 'pg_class'::regclass AND NOT EXISTS (SELECT FROM pg_class WHERE oid = refobjid))
+			OR (classid = 'pg_class'::regclass AND NOT EXISTS (SELECT FROM pg_class WHERE oid = objid))
+	UNION ALL SELECT 'TOAST table of nobody', relname FROM pg_class t WHERE relkind = 't' AND NOT EXISTS (SELECT FROM pg_class WHERE reltoastrelid = t.oid)
+	UNION ALL SELECT 'queue of nobody', relname FROM pg_class t WHERE relnamespace = 'indextable'::regnamespace AND relname LIKE 'queue\_%' AND relkind = 'r'
+		AND NOT EXISTS (SELECT FROM indextable.fact WHERE t.oid IN (queue, spare))
+	UNION ALL SELECT 'file of two', relname FROM (SELECT relname, count(*) OVER (PARTITION BY relfilenode, reltablespace) FROM pg_class WHERE relfilenode <> 0) f WHERE count > 1
+	ORDER BY 1, 2
+$$;
+
+-- What is wrong with index tables: by the oracle, by verify(), in their files and in what the catalogs say of these.
+CREATE FUNCTION wrong() RETURNS TABLE (index_table text, what text, entry text) LANGUAGE plpgsql AS $$
+DECLARE i record; x record;
+BEGIN
+	FOR i IN SELECT t.index_table AS t, t.fact_table AS f FROM indextable.index_tables t WHERE state = 'active' ORDER BY t.index_table::text LOOP
+		RETURN QUERY SELECT i.t::text, o.side, o.entry FROM pg_temp.oracle(i.t::text, altering.recompute(i.t)) o;
+		RETURN QUERY SELECT i.t::text, v.kind, v.problem FROM indextable.verify(i.t) v;
+		RETURN QUERY SELECT i.t::text, 'heap', v.msg FROM altering.verify_heapam(i.t, check_toast => true) v;
+		FOR x IN SELECT indexrelid::regclass AS o, am.amname FROM pg_index JOIN pg_class c ON c.oid = indexrelid JOIN pg_am am ON am.oid = relam WHERE indrelid = i.t LOOP
+			IF x.amname = 'btree' THEN PERFORM altering.bt_index_parent_check(x.o, true); END IF;
+		END LOOP;
+		RETURN QUERY SELECT i.t::text, 'index on the primary key', 'is too much' FROM indextable.definition n
+			WHERE n.index_table = i.t AND n.maintenance = 'transactional' AND EXISTS (SELECT FROM pg_index WHERE indrelid = i.t AND pg_get_indexdef(indexrelid) LIKE '% USING btree (id)');
+		RETURN QUERY SELECT i.t::text, 'file', c.relname || ' frozen for a file that is not' FROM pg_class c
+			WHERE c.oid IN (i.t, (SELECT reltoastrelid FROM pg_class WHERE oid = i.t)) AND (relfrozenxid = '0' OR age(relfrozenxid) < 0 OR relminmxid = '0');
+		RETURN QUERY SELECT i.t::text, 'file', c.relname || ' is not there' FROM pg_class c
+			WHERE c.oid = i.t AND pg_relation_size(c.oid) IS DISTINCT FROM (pg_stat_file(pg_relation_filepath(c.oid))).size;
+	END LOOP;
+END $$;
+
+-- ---- maintenance, there and back; the index table stays the same
+SELECT indextable.create('t', 'doc', '{k,n::int}', include => '{v,@note}');
+SELECT 't'::regclass::oid AS oid, pg_relation_filepath('t') AS file \gset
+SELECT indextable.alter('t', maintenance => 'async');
+SELECT * FROM definition('t');
+SELECT * FROM indexes('t');
+SELECT 't'::regclass::oid = :oid AS same_table, pg_relation_filepath('t') = :'file' AS same_file;
+INSERT INTO doc SELECT g, d(g), 'note ' || g, g % 2 = 0 FROM generate_series(61, 70) g;
+SELECT backlog > 0 AS queued FROM definition('t');
+SELECT count(*) AS not_yet FROM pg_temp.oracle('t', recompute('t'));
+SELECT indextable.alter('t', maintenance => 'transactional');
+SELECT * FROM definition('t');
+SELECT * FROM indexes('t');
+SELECT * FROM wrong();
+UPDATE doc SET doc = doc || '{"v": "changed"}' WHERE id < 10;
+DELETE FROM doc WHERE id = 10;
+SELECT * FROM wrong();
+SELECT queue, spare FROM indextable.fact;
+SELECT * FROM left_behind();
+-- to what it is
+SELECT indextable.alter('t', maintenance => 'transactional'), indextable.alter('t'), indextable.alter('t', strategy => 'partial'),
+	indextable.alter('t', include => '{v,@note}'), indextable.alter('t', filter => '');
+SELECT * FROM definition('t');
+SELECT pg_relation_filepath('t') = :'file' AS same_file;
+SELECT indextable.alter('t', populate => false);
+SELECT * FROM left_behind();
+
+-- ---- every definition from every other: at once, and by rebuild(); between them rows are written
+CREATE TABLE wanted (n serial, strategy text, include text[], filter text, maintenance text);
+INSERT INTO wanted (strategy, include, filter, maintenance)
+SELECT s, i, f, m
+FROM (VALUES ('normalized', '{}'::text[]), ('partial', '{v,@note}'), ('partial', '{w::int,v}'), ('partial', '{w::bigint,v,@live}'), ('denormalized', '{}')) s(s, i)
+CROSS JOIN LATERAL (VALUES ('', 'transactional'), ('live', 'async')) f(f, m);
+-- from one definition to another, in an index table that is new: dropped columns stay in it for good
+CREATE PROCEDURE go(from_n int, to_n int, at_once boolean) LANGUAGE plpgsql AS $$
+DECLARE a altering.wanted; b altering.wanted; i record; oid oid;
+BEGIN
+	SELECT * INTO a FROM altering.wanted WHERE n = from_n;
+	SELECT * INTO b FROM altering.wanted WHERE n = to_n;
+	PERFORM indextable.drop('altering.t');
+	oid := indextable.create('altering.t', 'altering.doc', '{k,n::int}', a.strategy, nullif(a.include, '{}'), nullif(a.filter, ''), a.maintenance);
+	PERFORM indextable.alter('altering.t', b.maintenance, b.strategy, b.include, b.filter, at_once);
+	UPDATE altering.doc SET doc = jsonb_set(doc, '{v}', to_jsonb('to ' || to_n)), live = NOT live WHERE id % 12 = to_n % 12;
+	DELETE FROM altering.doc WHERE id = 1000 + to_n;
+	INSERT INTO altering.doc SELECT 1000 + to_n, altering.d(to_n), 'note', at_once;
+	IF NOT at_once AND EXISTS (SELECT FROM indextable.definition WHERE replaces = oid) THEN
+		CALL indextable.rebuild('altering.t', 30);
+	END IF;
+	UPDATE altering.doc SET doc = jsonb_set(doc, '{w}', to_jsonb(to_n)), note = note || 'x' WHERE id % 12 = (to_n + 1) % 12;
+	PERFORM indextable.drain('altering.doc') WHERE b.maintenance = 'async';
+	SELECT d.strategy, coalesce(d.include, '{}') AS include, coalesce(d.filter, '') AS filter, d.maintenance, d.state, d.index_table::oid INTO i
+	FROM indextable.index_tables d WHERE d.index_table = 'altering.t'::regclass;
+	IF (i.strategy, i.include, i.filter, i.maintenance, i.state, i.index_table) IS DISTINCT FROM (b.strategy, b.include, b.filter, b.maintenance, 'active', oid) THEN
+		RAISE WARNING 'wanted %, got %', b, i;
+	END IF;
+	FOR i IN SELECT * FROM altering.wrong() LIMIT 3 LOOP
+		RAISE WARNING '% to %, at once %: %', from_n, to_n, at_once, i;
+	END LOOP;
+END $$;
+DO $$
+DECLARE a int; b int;
+BEGIN
+	FOR a, b IN SELECT x, y FROM generate_series(1, 10) x, generate_series(1, 10) y WHERE x <> y LOOP
+		CALL altering.go(a, b, (a + b / 2) % 2 = 0);
+	END LOOP;
+END $$;
+SELECT * FROM wrong();
+SELECT * FROM left_behind();
+DROP TABLE wanted;
+SELECT indextable.drop('t');
+TRUNCATE doc;
+INSERT INTO doc SELECT g, d(g), 'note ' || g, g % 2 = 0 FROM generate_series(1, 60) g;
+INSERT INTO doc VALUES (-1, NULL, NULL, NULL), (-2, '{}', NULL, true), (-3, '{"k": "", "v": null}', NULL, false);
+
+-- ---- refused
+RESET client_min_messages;
+SELECT indextable.create('e', 'doc', '{k}', include => '{v}');
+SELECT indextable.alter(NULL, strategy => 'normalized');
+SELECT indextable.alter('doc', strategy => 'normalized');
+SELECT indextable.alter(0, strategy => 'normalized');
+SELECT indextable.alter('e', maintenance => 'sometimes');
+SELECT indextable.alter('e', strategy => 'big');
+SELECT indextable.alter('e', strategy => 'partial', include => '{}');
+SELECT indextable.alter('e', strategy => 'normalized', include => '{v}');
+SELECT indextable.alter('e', strategy => 'denormalized', include => '{v}');
+SELECT indextable.alter('e', include => '{{v},{w}}');
+SELECT indextable.alter('e', include => '{v,NULL}');
+SELECT indextable.alter('e', include => '{v::nosuch}');
+SELECT indextable.alter('e', include => '{v[*]}');
+SELECT indextable.alter('e', include => '{@nosuch}');
+SELECT indextable.alter('e', filter => 'nosuch > 1');
+SELECT indextable.alter('e', filter => 'now() > ''2020-01-01''');
+SELECT indextable.alter('e', filter => 'id');
+SELECT indextable.alter('e', filter => 'id > (SELECT 1)');
+SELECT indextable.alter('e', filter => 'id / 0 > 1');
+CREATE ROLE altering_other;
+GRANT USAGE ON SCHEMA altering TO altering_other;
+SET ROLE altering_other;
+SELECT indextable.alter('e', strategy => 'normalized');
+CALL indextable.rebuild('e');
+RESET ROLE;
+BEGIN READ ONLY;
+SELECT indextable.alter('e', strategy => 'normalized');
+ROLLBACK;
+CALL indextable.rebuild(NULL);
+CALL indextable.rebuild('doc');
+CALL indextable.rebuild(0);
+CALL indextable.rebuild('e', 0);
+CALL indextable.rebuild('e', 1, '-1 s');
+BEGIN;
+CALL indextable.rebuild('e');
+ROLLBACK;
+SELECT indextable.create('u', 'doc', '{n::int}', is_unique => true);
+SELECT indextable.alter('u', maintenance => 'async');
+SELECT indextable.create('b', 'doc', '{n::int}', populate => false);
+SELECT indextable.alter('b', strategy => 'denormalized');
+CALL indextable.rebuild('b');
+SELECT indextable.drop('b');
+-- invalid: rebuild() is a repair, too
+ALTER TABLE doc DISABLE TRIGGER ALL;
+SELECT indextable.alter('e', strategy => 'denormalized');
+UPDATE doc SET doc = doc || '{"v": "missed"}' WHERE id = 5;
+CALL indextable.rebuild('e', 20);
+CALL indextable.rebuild('u', 20);
+SELECT tgname, tgenabled FROM pg_trigger WHERE tgrelid = 'doc'::regclass ORDER BY 1;
+SELECT * FROM definition('e');
+-- columns that go while something depends on them, and columns of the owner's
+CREATE VIEW ev AS SELECT k, v FROM e;
+SELECT indextable.alter('e', include => '{w}');
+SELECT indextable.alter('e', strategy => 'normalized');
+SELECT indextable.alter('e', include => '{v,w}');
+SELECT count(*), count(v) FROM ev;
+DROP VIEW ev;
+CREATE VIEW ev AS SELECT k, id, e FROM e;
+SELECT indextable.alter('e', include => '{v,w,@note}');
+SELECT indextable.alter('e', include => '{v}');
+SELECT count(*), max(e::text) FROM ev;
+-- the replacement waits until the view has gone
+SELECT indextable.alter('e', include => '{@note}', populate => false);
+CREATE VIEW ev2 AS SELECT v FROM e;
+\set VERBOSITY sqlstate
+CALL indextable.rebuild('e', 20);
+\set VERBOSITY default
+SELECT * FROM left_behind();
+SELECT * FROM wrong();
+UPDATE doc SET doc = doc || '{"v": "waits"}' WHERE id = 6;
+DROP VIEW ev2;
+CALL indextable.rebuild('e', 20);
+SELECT * FROM definition('e');
+DROP VIEW ev;
+ALTER TABLE e ADD COLUMN mine text;
+SELECT indextable.alter('e', include => '{@note,v}');
+SELECT indextable.alter('e', filter => 'live');
+SELECT indextable.alter('e', include => '{}');
+CALL indextable.rebuild('e');
+SELECT indextable.alter('e', filter => '', populate => false);
+ALTER TABLE e ADD COLUMN mine2 int;
+CALL indextable.rebuild('e');
+SELECT * FROM definition('e');
+SELECT o.* FROM pg_temp.oracle('e', 'SELECT doc ->> ''k'', id, NULL::text, NULL::int FROM doc WHERE doc ->> ''k'' IS NOT NULL') o;
+SELECT * FROM left_behind();
+DROP TABLE e, u;
+
+-- ---- in transactions
+SELECT indextable.create('t', 'doc', '{k}', include => '{v}');
+BEGIN;
+SELECT indextable.alter('t', 'async', 'denormalized', filter => 'live');
+SELECT * FROM definition('t');
+INSERT INTO doc VALUES (500, d(1), 'x', true);
+SELECT indextable.alter('t', 'async', 'normalized');
+ROLLBACK;
+SELECT * FROM definition('t');
+SELECT * FROM indexes('t');
+SELECT * FROM wrong();
+BEGIN;
+INSERT INTO doc VALUES (500, d(1), 'x', true);
+SAVEPOINT a;
+SELECT indextable.alter('t', strategy => 'denormalized', filter => 'live');
+INSERT INTO doc VALUES (501, d(1), 'x', true);
+SELECT * FROM wrong();
+SELECT count(*) FROM indextable.lookup('t', '{"k": "k1"}');
+ROLLBACK TO a;
+INSERT INTO doc VALUES (502, d(1), 'x', true);
+SELECT * FROM wrong();
+SAVEPOINT b;
+SELECT indextable.alter('t', include => '{w::int,v}');
+UPDATE doc SET doc = doc || '{"w": 77}' WHERE id > 490;
+RELEASE b;
+SAVEPOINT c;
+SELECT indextable.alter('t', strategy => 'denormalized');
+UPDATE doc SET doc = doc || '{"w": 78}' WHERE id > 490;
+SELECT indextable.alter('t', include => '{@note}');
+UPDATE doc SET doc = doc || '{"w": 79}', note = 'c' WHERE id > 490;
+SELECT * FROM wrong();
+ROLLBACK TO c;
+SELECT * FROM wrong();
+UPDATE doc SET doc = doc || '{"w": 80}' WHERE id > 490;
+COMMIT;
+SELECT * FROM definition('t');
+SELECT * FROM indexes('t');
+SELECT * FROM wrong();
+SELECT * FROM left_behind();
+-- with the fact table, in one transaction
+BEGIN;
+CREATE TABLE g (id int PRIMARY KEY, doc jsonb);
+INSERT INTO g SELECT id, doc FROM doc WHERE doc IS NOT NULL;
+SELECT indextable.create('gk', 'g', '{k}');
+SELECT indextable.alter('gk', include => '{v}');
+SELECT indextable.alter('gk', maintenance => 'async');
+INSERT INTO g VALUES (5000, d(1));
+SAVEPOINT x;
+SELECT indextable.alter('gk', maintenance => 'transactional');
+ROLLBACK TO x;
+SELECT indextable.alter('gk', strategy => 'denormalized', populate => false);
+ROLLBACK TO x;
+COMMIT;
+SELECT indextable.drain('g');
+SELECT * FROM wrong();
+-- maintenance from here on: what came before is applied, or written
+BEGIN;
+UPDATE doc SET doc = doc || '{"v": 5}' WHERE id < 10;
+SELECT indextable.alter('t', 'async');
+UPDATE doc SET doc = doc || '{"v": 6}' WHERE id BETWEEN 5 AND 15;
+COMMIT;
+SELECT backlog FROM definition('t');
+BEGIN;
+SELECT indextable.alter('t', 'transactional');
+UPDATE doc SET doc = doc || '{"v": 7}' WHERE id BETWEEN 5 AND 15;
+SELECT * FROM wrong();
+COMMIT;
+SELECT * FROM wrong();
+BEGIN;
+SELECT indextable.alter('t', 'async', 'denormalized');
+UPDATE doc SET doc = doc || '{"v": 8}' WHERE id BETWEEN 5 AND 15;
+COMMIT;
+SELECT backlog FROM definition('t');
+BEGIN;
+SELECT indextable.alter('t', 'transactional', include => '{v}', populate => false);
+UPDATE doc SET doc = doc || '{"v": 9}' WHERE id BETWEEN 7 AND 15;
+ROLLBACK;
+SELECT * FROM left_behind();
+BEGIN;
+SELECT indextable.alter('t', 'transactional', include => '{v}', populate => false);
+UPDATE doc SET doc = doc || '{"v": 9}' WHERE id BETWEEN 7 AND 15;
+COMMIT;
+CALL indextable.rebuild('t', 10);
+SELECT * FROM definition('t');
+SELECT * FROM wrong();
+BEGIN ISOLATION LEVEL REPEATABLE READ;
+SELECT count(*) FROM t;
+SELECT indextable.alter('t', include => '{w::int}', filter => 'live');
+SELECT count(*) FROM t;
+INSERT INTO doc VALUES (902, d(5), 'n', true);
+SELECT count(*) FROM t;
+COMMIT;
+BEGIN ISOLATION LEVEL SERIALIZABLE;
+SELECT count(*) FROM t;
+SELECT indextable.alter('t', 'async', strategy => 'denormalized');
+INSERT INTO doc VALUES (903, d(5), 'n', true);
+COMMIT;
+SELECT indextable.drain('doc');
+SELECT * FROM wrong();
+SELECT * FROM left_behind();
+
+-- ---- in the middle of reading it
+SELECT indextable.alter('t', 'transactional', include => '{v}', filter => '');
+BEGIN;
+DECLARE c CURSOR FOR SELECT * FROM t ORDER BY k, id;
+FETCH 1 FROM c;
+SELECT indextable.alter('t', strategy => 'normalized');
+ROLLBACK;
+SELECT count(indextable.alter('t', strategy => 'normalized')) FROM t;
+BEGIN;
+DECLARE c CURSOR FOR SELECT doc ->> 'n' FROM indextable.lookup('t', '{"k": "k1"}') doc;
+FETCH 1 FROM c;
+SELECT indextable.alter('t', strategy => 'normalized');
+FETCH 2 FROM c;
+COMMIT;
+SET plan_cache_mode = force_generic_plan;
+PREPARE whole AS SELECT count(*), max(t::text) FROM t;
+PREPARE rows AS SELECT * FROM t ORDER BY k, id LIMIT 1;
+PREPARE point(text) AS SELECT k, id FROM t WHERE k = $1 ORDER BY id LIMIT 2;
+CREATE FUNCTION reads() RETURNS text LANGUAGE plpgsql AS $$
+DECLARE r altering.t; x text;
+BEGIN
+	SELECT * INTO r FROM altering.t WHERE k = 'k1' ORDER BY id LIMIT 1;
+	SELECT string_agg(id::text, ' ' ORDER BY id) INTO x FROM altering.t WHERE k = 'k2';
+	RETURN r::text || ': ' || x;
+END $$;
+EXECUTE whole; EXECUTE rows; EXECUTE point('k1'); SELECT reads();
+SELECT indextable.alter('t', strategy => 'denormalized', filter => 'live');
+EXECUTE whole; EXECUTE rows; EXECUTE point('k1'); SELECT reads();
+SELECT indextable.alter('t', strategy => 'normalized');
+EXECUTE whole; EXECUTE rows; EXECUTE point('k1'); SELECT reads();
+CALL indextable.rebuild('t', 10);
+INSERT INTO doc VALUES (904, d(5), 'n', true);
+DELETE FROM doc WHERE id = 502;
+EXECUTE whole; EXECUTE rows; EXECUTE point('k1'); SELECT reads();
+DEALLOCATE ALL;
+RESET plan_cache_mode;
+DROP FUNCTION reads;
+SELECT * FROM wrong();
+
+-- ---- wide documents, and values too wide for the primary key
+CREATE FUNCTION wide(seed int, n int) RETURNS text IMMUTABLE LANGUAGE sql AS $$ SELECT string_agg(md5((seed * 10000 + g)::text), '') FROM generate_series(1, n) g $$;
+UPDATE doc SET doc = doc || jsonb_build_object('big', wide(id, 640)) WHERE id BETWEEN 1 AND 12;
+SELECT max(pg_column_size(doc)) > 10000 AS wide FROM doc;
+SELECT indextable.alter('t', strategy => 'denormalized', filter => '');
+SELECT pg_relation_size(reltoastrelid) > 100000 AS toasted FROM pg_class WHERE oid = 't'::regclass;
+SELECT * FROM wrong();
+CALL indextable.rebuild('t', 5);
+UPDATE doc SET doc = doc || jsonb_build_object('big', wide(id + 1, 640)) WHERE id BETWEEN 5 AND 14;
+SELECT * FROM wrong();
+SELECT indextable.alter('t', include => '{v,big}');
+SELECT * FROM indexes('t');
+SELECT * FROM wrong();
+SELECT indextable.alter('t', strategy => 'normalized');
+SELECT indextable.alter('t', strategy => 'denormalized', maintenance => 'async', populate => false);
+UPDATE doc SET doc = doc || jsonb_build_object('big', wide(id + 2, 640)) WHERE id BETWEEN 5 AND 16;
+CALL indextable.rebuild('t', 5);
+SELECT * FROM wrong();
+VACUUM FULL t;
+VACUUM (FREEZE) t;
+SELECT relkind, age(relfrozenxid) < 100 AS fresh FROM pg_class c WHERE oid = 't'::regclass OR oid = (SELECT reltoastrelid FROM pg_class WHERE oid = 't'::regclass) ORDER BY 1;
+REINDEX TABLE t;
+CLUSTER t USING t_pkey;
+REINDEX TABLE CONCURRENTLY t;
+UPDATE doc SET doc = doc || '{"v": "after"}' WHERE id < 5;
+SELECT indextable.drain('doc') > 0 AS some;
+SELECT * FROM wrong();
+-- the primary key lets go of included fields, and gets them back
+SELECT indextable.alter('t', 'transactional', include => '{w::int,v}');
+SELECT * FROM indexes('t');
+UPDATE doc SET doc = doc || jsonb_build_object('v', wide(id, 120)) WHERE id = 20;
+SELECT * FROM indexes('t');
+CALL indextable.rebuild('t');
+SELECT * FROM indexes('t');
+UPDATE doc SET doc = doc || '{"v": "short"}' WHERE id = 20;
+CALL indextable.rebuild('t');
+SELECT * FROM indexes('t');
+UPDATE doc SET doc = doc || jsonb_build_object('v', wide(id, 120)) WHERE id = 20;
+SELECT indextable.alter('t', include => '{w::int}');
+SELECT * FROM indexes('t');
+SELECT indextable.alter('t', include => '{v}', populate => false);
+INSERT INTO doc VALUES (21000, jsonb_build_object('k', 'k9', 'v', wide(0, 130)));
+CALL indextable.rebuild('t', 7);
+SELECT * FROM indexes('t');
+SELECT * FROM wrong();
+SELECT * FROM left_behind();
+UPDATE doc SET doc = doc || '{"v": "short"}' WHERE length(doc ->> 'v') > 1000;
+DROP TABLE t, gk;
+DROP TABLE g;
+
+-- ---- what belongs to it stays
+CREATE ROLE altering_owner;
+GRANT USAGE, CREATE ON SCHEMA altering TO altering_owner;
+ALTER TABLE doc OWNER TO altering_owner;
+ALTER DEFAULT PRIVILEGES IN SCHEMA indextable GRANT SELECT ON TABLES TO PUBLIC;
+SELECT indextable.create('t', 'doc', '{k}', include => '{v,w::int}');
+GRANT SELECT ON t TO altering_other;
+GRANT SELECT (k) ON t TO PUBLIC;
+COMMENT ON TABLE t IS 'of mine';
+COMMENT ON COLUMN t.v IS 'the value';
+ALTER TABLE t SET (fillfactor = 77, autovacuum_enabled = off);
+ALTER TABLE t ALTER k SET STATISTICS 321, ALTER v SET STORAGE external;
+ALTER TABLE t REPLICA IDENTITY FULL;
+SET client_min_messages = error;    -- of wal_level
+CREATE PUBLICATION altering_pub FOR TABLE t (k, id);
+RESET client_min_messages;
+CREATE VIEW tv AS SELECT k, id FROM t;
+GRANT SELECT ON tv TO altering_other;
+CREATE INDEX t_expr ON t (upper(v));
+CREATE INDEX t_part ON t (w) WHERE v IS NOT NULL;
+CREATE INDEX t_desc ON t (w DESC NULLS LAST, k COLLATE "C");
+CREATE UNIQUE INDEX t_uniq ON t (id, k);
+CREATE INDEX t_hash ON t USING hash (k);
+CREATE INDEX t_brin ON t USING brin (id);
+CREATE INDEX t_k1 ON t (k) WITH (fillfactor = 70);
+CREATE INDEX t_k2 ON t (k);
+CREATE INDEX t_inc ON t (w) INCLUDE (v);
+CREATE STATISTICS t_stat ON k, v FROM t;
+COMMENT ON INDEX t_part IS 'mine';
+CREATE FUNCTION belongings() RETURNS TABLE (a text) LANGUAGE sql AS $$
+	SELECT concat_ws(' ', relname, relowner::regrole, relacl::text, reloptions::text, relreplident, reltablespace, obj_description(oid)) FROM pg_class WHERE oid = 'altering.t'::regclass
+	UNION ALL SELECT concat_ws(' ', attname, attacl::text, nullif(attstattarget, -1), attstorage, col_description(attrelid, attnum)) FROM pg_attribute WHERE attrelid = 'altering.t'::regclass AND attnum > 0 AND NOT attisdropped
+	UNION ALL SELECT concat(pubname, tablename, attnames) FROM pg_publication_tables
+	UNION ALL SELECT concat_ws(' ', indexrelid, x, obj_description(indexrelid)) FROM pg_index, pg_get_indexdef(indexrelid) x WHERE indrelid = 'altering.t'::regclass
+	UNION ALL SELECT stxname FROM pg_statistic_ext WHERE stxrelid = 'altering.t'::regclass
+	UNION ALL SELECT concat(tgname, tgenabled) FROM pg_trigger WHERE tgrelid = 'altering.t'::regclass
+$$;
+CREATE TABLE before AS SELECT * FROM belongings();
+SELECT count(*) FROM before;
+CALL indextable.rebuild('t', 20);
+SELECT * FROM (TABLE before EXCEPT ALL SELECT * FROM belongings()) x UNION ALL SELECT * FROM (SELECT * FROM belongings() EXCEPT ALL TABLE before) x;
+SELECT indextable.alter('t', filter => 'live'), indextable.alter('t', filter => '', populate => false);
+CALL indextable.rebuild('t', 20);
+SELECT * FROM (TABLE before EXCEPT ALL SELECT * FROM belongings()) x UNION ALL SELECT * FROM (SELECT * FROM belongings() EXCEPT ALL TABLE before) x;
+SELECT indextable.alter('t', include => '{v,w::int,@note}');
+SELECT indextable.alter('t', 'async', include => '{v,w::int}', populate => false);
+CALL indextable.rebuild('t', 20);
+SELECT indextable.alter('t', 'transactional');
+SELECT regexp_replace(a, '^[0-9]+ ', '') FROM ((TABLE before EXCEPT ALL SELECT * FROM belongings()) UNION ALL (SELECT * FROM belongings() EXCEPT ALL TABLE before)) x(a) WHERE a !~ 't_pkey';
+SELECT * FROM wrong();
+SELECT * FROM left_behind();
+SET enable_seqscan = off;
+SET enable_bitmapscan = off;
+INSERT INTO doc VALUES (950, '{"k": "k1", "v": "new", "w": 1}');
+SELECT id FROM t WHERE upper(v) = 'NEW';
+SELECT id FROM t WHERE w = 1 AND v = 'new';
+SELECT id FROM t ORDER BY w DESC NULLS LAST, k COLLATE "C", id LIMIT 1;
+RESET enable_seqscan;
+RESET enable_bitmapscan;
+SET ROLE altering_other;
+SELECT count(*) > 0 AS may FROM t;
+SELECT count(*) > 0 AS may FROM tv;
+RESET ROLE;
+-- made meanwhile
+SELECT indextable.alter('t', include => '{v}', populate => false);
+CREATE INDEX t_late ON t (id, k);
+DROP INDEX t_k1, t_expr;
+CREATE INDEX t_expr ON t (lower(v));
+CREATE UNIQUE INDEX t_one ON t (v) WHERE v = 'new';
+GRANT SELECT ON t TO altering_owner;
+CALL indextable.rebuild('t', 20);
+SELECT * FROM indexes('t');
+SELECT * FROM wrong();
+INSERT INTO doc VALUES (951, '{"k": "k2", "v": "new"}');
+-- one that new entries violate
+SELECT indextable.create('f', 'doc', '{k}', filter => 'id = 950');
+CREATE UNIQUE INDEX f_k ON f (k);
+\set VERBOSITY sqlstate
+SELECT indextable.alter('f', filter => '');
+\set VERBOSITY default
+SELECT * FROM wrong();
+DROP TABLE f;
+-- for an owner who is no superuser, and for nobody else
+SET ROLE altering_owner;
+SELECT indextable.alter('t', 'async', 'denormalized');
+SELECT indextable.alter('t', 'transactional', include => '{w::int}', populate => false);
+SELECT relowner::regrole, (SELECT string_agg(DISTINCT grantee::regrole::text, ' ') FROM aclexplode(relacl)) AS grantees FROM pg_class WHERE relname ~ '^rebuild_[0-9]+$';
+CALL indextable.rebuild('t', 20);
+RESET ROLE;
+SELECT * FROM wrong();
+ALTER DEFAULT PRIVILEGES IN SCHEMA indextable REVOKE SELECT ON TABLES FROM PUBLIC;
+-- the replacement is nobody's to use
+SELECT indextable.alter('t', include => '{v}', populate => false);
+SELECT oid::regclass AS replacement FROM pg_class WHERE relname ~ '^rebuild_[0-9]+$' \gset
+CREATE FUNCTION refused(sql text) RETURNS text LANGUAGE plpgsql AS $$ BEGIN EXECUTE sql; RETURN 'not refused'; EXCEPTION WHEN OTHERS THEN RETURN regexp_replace(sqlerrm, '[0-9]+', 'N', 'g'); END $$;
+SELECT refused(format(s, :'replacement')) FROM (VALUES ('DELETE FROM %s'), ('SELECT * FROM indextable.lookup(%L, ''{"k": "k1"}'')'), ('SELECT indextable.alter(%L, ''async'')'), ('ALTER TABLE %s DROP COLUMN k'), ('ALTER TABLE %s OWNER TO altering_other')) s(s);
+SELECT refused(format('SELECT indextable.alter(%L, %L)', 't', 'async'));
+SELECT count(*) FROM indextable.index_tables;
+DROP VIEW tv;
+DROP PUBLICATION altering_pub;
+DROP TABLE t, before;
+SELECT * FROM left_behind();
+ALTER TABLE doc OWNER TO CURRENT_USER;
+
+-- where it was put, and its indexes
+SET allow_in_place_tablespaces = on;
+CREATE TABLESPACE altering_table LOCATION '';
+CREATE TABLESPACE altering_index LOCATION '';
+SELECT indextable.create('t', 'doc', '{k}', include => '{v}');
+CREATE INDEX t_v ON t (v) TABLESPACE altering_index;
+ALTER TABLE t SET TABLESPACE altering_table;
+CALL indextable.rebuild('t', 20);
+SELECT c.relname, spcname FROM pg_class c LEFT JOIN pg_tablespace s ON s.oid = reltablespace WHERE c.oid = 't'::regclass OR c.oid = 't_v'::regclass ORDER BY 1;
+SELECT indextable.alter('t', strategy => 'denormalized');
+UPDATE doc SET doc = doc || '{"v": "elsewhere"}' WHERE id = 1;
+SELECT c.relname, spcname FROM pg_class c LEFT JOIN pg_tablespace s ON s.oid = reltablespace WHERE c.oid = 't'::regclass ORDER BY 1;
+SELECT spcname = 'altering_table' AS toast_along FROM pg_class c JOIN pg_class t ON t.oid = c.reltoastrelid LEFT JOIN pg_tablespace s ON s.oid = t.reltablespace WHERE c.oid = 't'::regclass;
+SELECT * FROM wrong();
+SELECT * FROM left_behind();
+DROP TABLE t;
+DROP TABLESPACE altering_table;
+DROP TABLESPACE altering_index;
+
+-- ---- unique, with elements of arrays, with values that do not fit
+TRUNCATE doc;
+INSERT INTO doc SELECT g, d(g), 'note ' || g, g % 2 = 0 FROM generate_series(1, 60) g;
+SELECT indextable.create('u', 'doc', '{n::int}', is_unique => true);
+SELECT indextable.alter('u', include => '{v}');
+SELECT * FROM indexes('u');
+\set VERBOSITY sqlstate
+INSERT INTO doc VALUES (700, '{"n": 1}');
+SELECT indextable.alter('u', filter => 'live', populate => false);
+INSERT INTO doc VALUES (700, '{"n": 1}', NULL, false);
+INSERT INTO doc VALUES (701, '{"n": 2001}', NULL, true);
+INSERT INTO doc VALUES (702, '{"n": 2001}', NULL, true);
+UPDATE doc SET doc = jsonb_set(doc, '{n}', to_jsonb(100 - (doc ->> 'n')::int)) WHERE id = 3;
+CALL indextable.rebuild('u', 3);
+INSERT INTO doc VALUES (700, '{"n": 1}', NULL, false);
+INSERT INTO doc VALUES (703, '{"n": 2001}', NULL, true);
+SELECT * FROM wrong();
+-- back again there is a duplicate
+SELECT indextable.alter('u', filter => '');
+SELECT indextable.alter('u', filter => '', populate => false);
+CALL indextable.rebuild('u', 7);
+SELECT index_table, primary_key, sqlstate FROM indextable.rejected;
+SELECT * FROM definition('u');
+SELECT * FROM wrong();
+INSERT INTO doc VALUES (703, '{"n": 2001}', NULL, true);
+\set VERBOSITY default
+DELETE FROM doc WHERE id = 700;
+CALL indextable.rebuild('u', 7);
+SELECT count(*) FROM indextable.rejected;
+SELECT * FROM definition('u');
+SELECT indextable.create('m', 'doc', '{"tags[*]::int AS tag"}');
+SELECT indextable.alter('m', include => '{w::int}');
+SELECT indextable.alter('m', 'async', 'denormalized', filter => 'live', populate => false);
+UPDATE doc SET doc = doc || '{"tags": [1,2,2,99]}' WHERE id < 9;
+CALL indextable.rebuild('m', 4);
+SELECT indextable.drain('doc');
+SELECT * FROM wrong();
+SELECT indextable.create('s', 'doc', '{"k::int AS k"}', on_mismatch => 'skip');
+SELECT skipped = (SELECT count(*) FROM doc WHERE doc ->> 'k' IS NOT NULL) AS all_skipped FROM definition('s');
+UPDATE doc SET doc = doc || '{"k": 5}' WHERE id BETWEEN 1 AND 4;
+SELECT indextable.alter('s', strategy => 'denormalized');
+SELECT skipped = (SELECT count(*) FROM doc WHERE doc ->> 'k' IS NOT NULL) - 4 AS counted_anew FROM definition('s');
+SELECT indextable.alter('s', strategy => 'normalized', populate => false);
+UPDATE doc SET doc = doc || '{"k": 6}' WHERE id BETWEEN 5 AND 6;
+CALL indextable.rebuild('s', 10);
+SELECT skipped = (SELECT count(*) FROM doc WHERE doc ->> 'k' IS NOT NULL) - 6 AS counted_anew FROM definition('s');
+SELECT indextable.alter('s', 'async'), indextable.alter('s', 'transactional');
+SELECT skipped = (SELECT count(*) FROM doc WHERE doc ->> 'k' IS NOT NULL) - 6 AS still FROM definition('s');
+DROP TABLE s;
+SELECT count(*) FROM indextable.skipped;
+-- rejected rows: an asynchronous one may have them, a transactional one not
+SELECT indextable.create('r', 'doc', '{w::smallint}', maintenance => 'async');
+UPDATE doc SET doc = doc || '{"w": 99999}' WHERE id IN (8, 12);
+SELECT indextable.drain('doc');
+SELECT primary_key, sqlstate FROM indextable.rejected ORDER BY 1;
+SELECT indextable.alter('r', 'transactional');
+CALL indextable.rebuild('r', 10);
+SELECT index_table, primary_key, sqlstate FROM indextable.rejected ORDER BY 2;
+\set VERBOSITY sqlstate
+SELECT indextable.alter('r', include => '{v}');
+\set VERBOSITY default
+SELECT indextable.alter('r', include => '{v}', populate => false);
+CALL indextable.rebuild('r', 10);
+SELECT index_table, primary_key, sqlstate FROM indextable.rejected ORDER BY 2;
+SELECT indextable.alter('r', 'transactional', 'denormalized', populate => false);
+CALL indextable.rebuild('r', 10);
+SELECT * FROM definition('r');
+UPDATE doc SET doc = doc || '{"w": 9}' WHERE id = 8;
+DELETE FROM doc WHERE id = 12;
+CALL indextable.rebuild('r', 10);
+SELECT * FROM definition('r');
+SELECT index_table, primary_key, sqlstate FROM indextable.rejected ORDER BY 2;
+SELECT * FROM wrong();
+SELECT * FROM left_behind();
+SELECT count(*) FROM indextable.rejection;
+DROP TABLE u, m, r;
+SELECT * FROM pg_temp.leftovers();
+
+-- ---- dropped while a replacement is pending, or half built
+CREATE FUNCTION pending(maintenance text) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+	IF maintenance IS NOT NULL THEN PERFORM indextable.create('altering.t', 'altering.doc', '{k}', include => '{v}', maintenance => maintenance); END IF;
+	PERFORM indextable.alter('altering.t', strategy => 'denormalized', populate => false);
+END $$;
+SELECT pending('transactional');
+SELECT * FROM left_behind();
+SELECT queue IS NOT NULL AS queued FROM indextable.fact;
+DROP TABLE t;
+SELECT * FROM left_behind();
+SELECT * FROM pg_temp.leftovers();
+SELECT pending('async');
+DROP TABLE t;
+SELECT * FROM left_behind();
+SELECT * FROM pg_temp.leftovers();
+SELECT pending('transactional');
+SELECT indextable.drop('t');
+SELECT * FROM left_behind();
+SELECT pending('async');
+SELECT indextable.drop('t');
+SELECT * FROM left_behind();
+SELECT pending('transactional');
+SELECT oid::regclass AS replacement FROM pg_class WHERE relname ~ '^rebuild_[0-9]+$' \gset
+DROP TABLE :replacement;
+SELECT * FROM left_behind();
+SELECT * FROM definition('t');
+SELECT queue FROM indextable.fact;
+UPDATE doc SET doc = doc || '{"v": "z"}' WHERE id = 1;
+SELECT * FROM wrong();
+SELECT pending(NULL);
+SELECT oid::regclass AS replacement FROM pg_class WHERE relname ~ '^rebuild_[0-9]+$' \gset
+SELECT indextable.drop(:'replacement');
+SELECT * FROM left_behind();
+SELECT queue FROM indextable.fact;
+-- one at a time: another alter() takes its place
+SELECT pending(NULL), pending(NULL);
+SELECT indextable.alter('t', include => '{w::int}', populate => false);
+SELECT * FROM left_behind();
+SELECT indextable.alter('t', filter => 'live');
+SELECT * FROM left_behind();
+SELECT * FROM definition('t');
+SELECT * FROM wrong();
+-- TRUNCATE
+SELECT pending(NULL);
+BEGIN;
+TRUNCATE doc;
+SELECT * FROM wrong();
+INSERT INTO doc VALUES (1, d(1), 'x', true);
+SELECT * FROM wrong();
+ROLLBACK;
+TRUNCATE doc;
+INSERT INTO doc SELECT g, d(g), 'note ' || g, g % 2 = 0 FROM generate_series(1, 60) g;
+CALL indextable.rebuild('t', 20);
+SELECT * FROM definition('t');
+SELECT * FROM wrong();
+-- half built
+CREATE TABLE stops (n int);
+INSERT INTO stops VALUES (30);
+CREATE FUNCTION stop(doc jsonb) RETURNS boolean IMMUTABLE LANGUAGE plpgsql AS $$
+BEGIN
+	IF doc ->> 'n' = (SELECT n::text FROM altering.stops) THEN RAISE query_canceled USING MESSAGE = 'stop here'; END IF;
+	RETURN true;
+END $$;
+SELECT indextable.alter('t', include => '{v}', filter => 'altering.stop(doc)', populate => false);
+CALL indextable.rebuild('t', 10);
+SELECT index_table, command, phase, rows_done FROM indextable.progress;
+INSERT INTO doc VALUES (0, d(1), 'x', true);
+DELETE FROM doc WHERE id IN (2, 55);
+BEGIN; DROP TABLE t; SELECT * FROM left_behind(); SELECT * FROM pg_temp.leftovers(); ROLLBACK;
+BEGIN; SELECT indextable.drop('t'); SELECT * FROM left_behind(); ROLLBACK;
+BEGIN; DROP TABLE doc; SELECT * FROM left_behind(); SELECT * FROM pg_temp.leftovers(); ROLLBACK;
+\set VERBOSITY terse
+BEGIN; DROP FUNCTION stop; ROLLBACK;
+\set VERBOSITY default
+UPDATE stops SET n = -1;
+CALL indextable.rebuild('t', 10);
+SELECT * FROM definition('t');
+SELECT * FROM wrong();
+SELECT * FROM left_behind();
+-- TRUNCATE of what is half built
+UPDATE stops SET n = 30;
+SELECT indextable.alter('t', include => '{w::int}', populate => false);
+CALL indextable.rebuild('t', 10);
+TRUNCATE doc;
+INSERT INTO doc SELECT g, d(g + 1), 'note ' || g, g % 2 = 0 FROM generate_series(1, 20) g;
+UPDATE stops SET n = -1;
+CALL indextable.rebuild('t', 3);
+SELECT * FROM definition('t');
+SELECT * FROM wrong();
+\set VERBOSITY terse
+BEGIN; DROP FUNCTION stop; ROLLBACK;
+SELECT indextable.alter('t', filter => '');
+DROP FUNCTION stop;
+\set VERBOSITY default
+
+-- ---- renamed, moved, handed on between alter() and rebuild()
+SELECT indextable.alter('t', 'transactional', include => '{v,@note}', filter => 'live', populate => false);
+ALTER TABLE doc RENAME COLUMN note TO remark;
+ALTER TABLE doc RENAME COLUMN live TO alive;
+ALTER TABLE doc RENAME COLUMN id TO ident;
+ALTER TABLE doc RENAME COLUMN doc TO document;
+ALTER TABLE t RENAME COLUMN k TO kk;
+ALTER TABLE t RENAME COLUMN id TO pk;
+ALTER TABLE t RENAME TO tt;
+INSERT INTO doc VALUES (50, d(1), 'y', true);
+CALL indextable.rebuild('tt', 5);
+SELECT * FROM definition('tt');
+SELECT * FROM pg_temp.oracle('tt', 'SELECT document ->> ''k'', ident, document ->> ''v'', remark FROM doc WHERE alive AND document ->> ''k'' IS NOT NULL');
+SELECT indextable.alter('tt', 'async', include => '{v}', populate => false);
+ALTER TABLE tt RENAME COLUMN v TO v2;
+ALTER TABLE tt RENAME COLUMN note TO v;
+CALL indextable.rebuild('tt', 5);
+SELECT * FROM definition('tt');
+CREATE SCHEMA altering2;
+GRANT USAGE, CREATE ON SCHEMA altering2 TO altering_owner;
+SELECT indextable.alter('tt', strategy => 'denormalized', populate => false);
+ALTER TABLE doc SET SCHEMA altering2;
+ALTER TABLE tt SET SCHEMA altering2;
+ALTER SCHEMA altering2 RENAME TO altering3;
+ALTER TABLE altering3.doc OWNER TO altering_owner;
+ALTER TABLE altering3.doc RENAME TO document;
+SELECT relname ~ 'rebuild' AS replacement, relowner::regrole FROM pg_class WHERE relname ~ '^rebuild_[0-9]+$|^tt$|^queue_[0-9]+_1$' ORDER BY 1, 2;
+CALL indextable.rebuild('altering3.tt', 5);
+SELECT * FROM definition('altering3.tt');
+SELECT * FROM pg_temp.oracle('altering3.tt', 'SELECT document ->> ''k'', ident, document FROM altering3.document WHERE alive AND document ->> ''k'' IS NOT NULL');
+SELECT * FROM indextable.verify('altering3.tt');
+SELECT indextable.alter('altering3.tt', include => '{@remark}', populate => false);
+\set VERBOSITY terse
+ALTER TABLE altering3.document ALTER COLUMN ident TYPE bigint;
+ALTER TABLE altering3.document DROP COLUMN remark;
+ALTER TABLE altering3.document DROP CONSTRAINT doc_pkey;
+CALL indextable.rebuild('altering3.tt', 5);
+SELECT * FROM definition('altering3.tt');
+DROP SCHEMA altering3 CASCADE;
+SELECT * FROM left_behind();
+DROP SCHEMA altering CASCADE;
+DROP OWNED BY altering_other, altering_owner;
+DROP ROLE altering_other, altering_owner;
+SELECT * FROM pg_temp.leftovers();
