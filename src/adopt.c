@@ -28,7 +28,6 @@
 PG_FUNCTION_INFO_V1(indextable_restored);
 
 static void adopt(Oid fact_table);
-static bool depends_on(Oid relid, Oid on);
 static void depend_on_stored_filter(void *arg);
 
 /* adopt_restored: a table that may be a fact table, or partitioned into some */
@@ -74,7 +73,7 @@ adopt(Oid fact_table)
 
 		if (stored->fact_oid != fact_table)
 			catalog_update(&stored->row, fact);
-		else if (depends_on(index_table, fact_table))
+		else if (depends_on_table(index_table, fact_table))
 			continue;
 		if (get_rel_name(index_table) == NULL)
 			continue;
@@ -101,9 +100,9 @@ adopt(Oid fact_table)
 	relation_close(fact, AccessShareLock);
 }
 
-/* depends_on: whether a table goes with another */
-static bool
-depends_on(Oid relid, Oid on)
+/* depends_on_table: whether a table goes with another; no dump carries that, nor does pg_upgrade */
+bool
+depends_on_table(Oid relid, Oid on)
 {
 	Relation	rel = table_open(DependRelationId, AccessShareLock);
 	ScanKeyData keys[2];

@@ -364,7 +364,8 @@ load(Relation fact)
 		names = column_names(fact, s);
 		def = make_index(factdef, fact, &s->row, rel, INT_MAX, names);
 		def->xmin = s->xmin;
-		factdef->restored |= s->fact_oid != RelationGetRelid(fact);
+		factdef->restored |= s->fact_oid != RelationGetRelid(fact) ||
+			!depends_on_table(s->row.index_table, RelationGetRelid(fact));
 		if (!same_primary_key(factdef, fact, s, names))
 			not_as_created(s->row.index_table, fact, "The fact table has another primary key now.");
 		if (!definition_attach(def, fact, rel) || !attach_primary_key(def, rel))

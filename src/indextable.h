@@ -751,6 +751,7 @@ extern void rename_ends(void);
 
 extern void adopt_restored(Oid altered);
 extern void adopt_all(void);
+extern bool depends_on_table(Oid relid, Oid on);
 
 /* ---- create.c ---- */
 
