@@ -39,6 +39,10 @@ static const char *what_it_changes(AlterTableCmd *cmd);
 static bool may_rename(Node *command);
 static void load_definition(void *arg);
 static void follow_switched(AlterTableStmt *stmt);
+static void follow_partitions(AlterTableStmt *stmt);
+static void partition_attached(Oid root, Oid partition);
+static void partition_detached(Oid root, Oid partition);
+static void follow_new_partition(CreateStmt *stmt);
 static void warn_subscribed(void);
 static void follow_replaced(CreateTrigStmt *stmt);
 static bool switches_our_triggers(AlterTableStmt *stmt);
@@ -66,7 +70,12 @@ indextable_on_alter(PG_FUNCTION_ARGS)
 	if (OidIsValid(guard_lifted))
 		PG_RETURN_VOID();
 	if (IsA(trigdata->parsetree, AlterTableStmt))
+	{
 		follow_switched((AlterTableStmt *) trigdata->parsetree);
+		follow_partitions((AlterTableStmt *) trigdata->parsetree);
+	}
+	else if (IsA(trigdata->parsetree, CreateStmt))
+		follow_new_partition((CreateStmt *) trigdata->parsetree);
 	else if (IsA(trigdata->parsetree, CreateTrigStmt))
 		follow_replaced((CreateTrigStmt *) trigdata->parsetree);
 	else if (IsA(trigdata->parsetree, CreateSubscriptionStmt) ||
@@ -223,6 +232,84 @@ follow_switched(AlterTableStmt *stmt)
 		follow_triggers(lfirst_oid(cell));
 }
 
+/*
+ * follow_partitions
+ *		Entries come and go with the partition that has their rows.
+ */
+static void
+follow_partitions(AlterTableStmt *stmt)
+{
+	ListCell   *cell;
+
+	foreach(cell, stmt->cmds)
+	{
+		AlterTableCmd *cmd = lfirst(cell);
+		Oid			parent;
+		Oid			root;
+		Oid			partition;
+
+		if (cmd->subtype != AT_AttachPartition && cmd->subtype != AT_DetachPartition &&
+			cmd->subtype != AT_DetachPartitionFinalize)
+			continue;
+		parent = RangeVarGetRelid(stmt->relation, NoLock, true);
+		if (!OidIsValid(parent))
+			continue;
+		root = registered_root(parent);
+		partition = RangeVarGetRelid(((PartitionCmd *) cmd->def)->name, NoLock, true);
+		if (!catalog_has_fact(root) || !OidIsValid(partition))
+			continue;
+		if (cmd->subtype == AT_AttachPartition)
+			partition_attached(root, partition);
+		else
+			partition_detached(root, partition);
+	}
+}
+
+static void
+partition_attached(Oid root, Oid partition)
+{
+	Relation	rel = relation_open(root, NoLock);
+	ListCell   *cell;
+
+	lock_fact(partition, AccessExclusiveLock);
+	check_partitions(rel);
+	relation_close(rel, NoLock);
+	foreach(cell, with_partitions(partition))
+		triggers_install_on(lfirst_oid(cell), root);
+	CommandCounterIncrement();
+	if (catalog_fact_in_use(root))
+		partition_rows(root, partition, true);
+}
+
+static void
+partition_detached(Oid root, Oid partition)
+{
+	lock_fact(partition, AccessExclusiveLock);
+	if (catalog_fact_in_use(root))
+		partition_rows(root, partition, false);
+	triggers_remove_from(partition);
+}
+
+/* follow_new_partition: CREATE TABLE ... PARTITION OF; it has no rows */
+static void
+follow_new_partition(CreateStmt *stmt)
+{
+	Oid			relid;
+	Oid			root;
+	Relation	rel;
+
+	if (stmt->partbound == NULL)
+		return;
+	relid = RangeVarGetRelid(stmt->relation, NoLock, true);
+	root = OidIsValid(relid) ? registered_root(relid) : InvalidOid;
+	if (!OidIsValid(root) || root == relid || !catalog_has_fact(root))
+		return;
+	rel = relation_open(root, NoLock);
+	check_partitions(rel);
+	relation_close(rel, NoLock);
+	triggers_install_on(relid, root);
+}
+
 /* warn_subscribed: entries that come from a publisher and from our triggers, too */
 static void
 warn_subscribed(void)
@@ -312,6 +399,8 @@ indextable_before_alter(PG_FUNCTION_ARGS)
 	if (may_rename(command) && strcmp(trigdata->event, "ddl_command_start") == 0)
 		rename_begins();
 	refuse_trigger_change(command);
+	if (IsA(command, DropStmt) && ((DropStmt *) command)->removeType == OBJECT_TABLE)
+		before_drop((DropStmt *) command);
 	if (IsA(command, CreateStmt) || IsA(command, CreateForeignTableStmt))
 		check_new_table((CreateStmt *) command);
 	else if (IsA(command, CreateSchemaStmt))
@@ -646,6 +735,8 @@ follow_triggers(Oid relid)
 	if (!OidIsValid(relid))
 		return;
 	fact = catalog_fact_of(relid);
+	if (!OidIsValid(fact))
+		relid = registered_root(relid);
 	if (OidIsValid(fact))
 	{
 		if (!guards_intact(relid))

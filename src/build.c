@@ -50,8 +50,8 @@ bool
 build_index_table(IndexDef *def, Relation fact, Relation index_table)
 {
 	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
-	TableScanDesc scan = table_beginscan(fact, snapshot, 0, NULL);
-	TupleTableSlot *row_slot = table_slot_create(fact, NULL);
+	BlockScan	scan;
+	TupleTableSlot *row_slot;
 	TupleTableSlot *entry_slot = MakeSingleTupleTableSlot(def->desc, &TTSOpsVirtual);
 	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable build",
 											  ALLOCSET_DEFAULT_SIZES);
@@ -61,7 +61,8 @@ build_index_table(IndexDef *def, Relation fact, Relation index_table)
 	int			i;
 
 	sort = begin_entry_sort(def);
-	while (table_scan_getnextslot(scan, ForwardScanDirection, row_slot))
+	sample_begin(&scan, def->fact, fact, snapshot, 100, 0);
+	while ((row_slot = sample_next(&scan)) != NULL)
 	{
 		MemoryContext old = MemoryContextSwitchTo(cxt);
 		FactRow		row;
@@ -87,9 +88,8 @@ build_index_table(IndexDef *def, Relation fact, Relation index_table)
 		MemoryContextSwitchTo(old);
 		MemoryContextReset(cxt);
 	}
-	table_endscan(scan);
+	sample_end(&scan);
 	UnregisterSnapshot(snapshot);
-	ExecDropSingleTupleTableSlot(row_slot);
 	ExecDropSingleTupleTableSlot(entry_slot);
 	MemoryContextDelete(cxt);
 

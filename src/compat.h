@@ -35,6 +35,12 @@
 #endif
 
 #if PG_VERSION_NUM < 160000
+#define attribute_map(in, out)	build_attrmap_by_name_if_req(in, out)
+#else
+#define attribute_map(in, out)	build_attrmap_by_name_if_req(in, out, false)
+#endif
+
+#if PG_VERSION_NUM < 160000
 #define RelationAssumeNewRelfilelocator(rel)	RelationAssumeNewRelfilenode(rel)
 #define copy_file_age(to, from) \
 	((to)->rd_newRelfilenodeSubid = (from)->rd_newRelfilenodeSubid, \

@@ -280,7 +280,7 @@ open_fact(Oid relid)
 		case RELKIND_RELATION:
 			break;
 		case RELKIND_PARTITIONED_TABLE:
-			what = "partitioned tables cannot be fact tables yet";
+			lock_fact(relid, ShareRowExclusiveLock);
 			break;
 		case RELKIND_FOREIGN_TABLE:
 			what = "foreign tables cannot be fact tables";
@@ -320,6 +320,8 @@ open_fact(Oid relid)
 	}
 	else if (rel->rd_rel->relkind == RELKIND_RELATION && rel->rd_rel->relam != HEAP_TABLE_AM_OID)
 		what = "only tables with the access method \"heap\" can be fact tables";
+	else if (rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
+		check_partitions(rel);
 	if (what != NULL)
 		ereport(ERROR,
 				(errcode(rel->rd_rel->relkind == RELKIND_RELATION &&
@@ -330,6 +332,36 @@ open_fact(Oid relid)
 				 errdetail("Table \"%s\" is one.", RelationGetRelationName(rel)),
 				 errhint("A fact table is an ordinary table with a primary key and a JSONB column.")));
 	return rel;
+}
+
+/* check_partitions: each has to store its rows here, and to be nobody else's fact table */
+void
+check_partitions(Relation root)
+{
+	ListCell   *cell;
+
+	foreach(cell, find_all_inheritors(RelationGetRelid(root), NoLock, NULL))
+	{
+		Oid			relid = lfirst_oid(cell);
+		Relation	rel = relation_open(relid, NoLock);
+		const char *why = NULL;
+
+		if (rel->rd_rel->relkind == RELKIND_FOREIGN_TABLE)
+			why = "It is a foreign table.";
+		else if (rel->rd_rel->relkind == RELKIND_RELATION && rel->rd_rel->relam != HEAP_TABLE_AM_OID)
+			why = "Its access method is not \"heap\".";
+		else if (rel->rd_rel->relpersistence != root->rd_rel->relpersistence)
+			why = "It is logged and the partitioned table is not, or the other way round.";
+		else if (relid != RelationGetRelid(root) && catalog_fact_in_use(relid))
+			why = "It has index tables of its own.";
+		if (why != NULL)
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("table \"%s\" cannot be a partition of a table with index tables",
+							RelationGetRelationName(rel)),
+					 errdetail("%s", why)));
+		relation_close(rel, NoLock);
+	}
 }
 
 /* document_column: the JSONB column asked for, or the only one */

@@ -176,7 +176,7 @@ request_lock(void *arg)
 {
 	LockRequest *request = arg;
 
-	LockRelationOid(request->relid, request->mode);
+	lock_fact(request->relid, request->mode);
 }
 
 /*

@@ -103,7 +103,8 @@ invalidate(Datum arg, Oid relid)
 
 		if (def == NULL || def->stale)
 			continue;
-		if (relid == InvalidOid || relid == def->relid)
+		if (relid == InvalidOid || relid == def->relid ||
+			(def->partitioned && hash_search(def->leaves, &relid, HASH_FIND, NULL) != NULL))
 			def->stale = true;
 		for (i = 0; i < def->ndefs && !def->stale; i++)
 			if (def->defs[i]->relid == relid || def->defs[i]->primary_index == relid ||
@@ -170,8 +171,9 @@ release(CacheEntry *entry)
 /*
  * definition_of_fact
  *		The definitions of a fact table that is open and locked.  root is the
- *		table they are registered under.  Valid until the next call that may
- *		process invalidations, unless pinned.  No index tables is no error.
+ *		table they are registered under: fact may be a partition of it.  Valid
+ *		until the next call that may process invalidations, unless pinned.  No index
+ *		tables is no error.
  */
 FactDef *
 definition_of_fact(Relation fact, Oid root)
@@ -192,7 +194,15 @@ definition_of_fact(Relation fact, Oid root)
 		FactDef    *def;
 
 		release(entry);
-		def = load(fact);
+		if (RelationGetRelid(fact) == root)
+			def = load(fact);
+		else
+		{
+			Relation	rel = relation_open(root, AccessShareLock);
+
+			def = load(rel);
+			relation_close(rel, NoLock);
+		}
 		entry->def = def;
 	}
 	last = entry;				/* entries are never removed */
@@ -441,6 +451,17 @@ make_fact(Relation fact, MemoryContext cxt)
 	factdef->name = pstrdup(RelationGetRelationName(fact));
 	factdef->owner = fact->rd_rel->relowner;
 	factdef->is_partition = fact->rd_rel->relispartition || has_superclass(factdef->relid);
+	factdef->partitioned = fact->rd_rel->relkind == RELKIND_PARTITIONED_TABLE;
+	if (factdef->partitioned)
+	{
+		HASHCTL		ctl;
+
+		ctl.keysize = sizeof(Oid);
+		ctl.entrysize = sizeof(Leaf);
+		ctl.hcxt = cxt;
+		factdef->desc = CreateTupleDescCopy(RelationGetDescr(fact));
+		factdef->leaves = hash_create("partitions", 16, &ctl, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	}
 
 	index = primary_key_of(fact, AccessShareLock);
 	if (index == NULL)

@@ -13,6 +13,7 @@
 
 #include "catalog/dependency.h"
 #include "catalog/namespace.h"
+#include "catalog/partition.h"
 #include "commands/event_trigger.h"
 #include "executor/spi.h"
 #include "indextable.h"
@@ -27,6 +28,7 @@ PG_FUNCTION_INFO_V1(indextable_drop);
 PG_FUNCTION_INFO_V1(indextable_on_drop);
 
 static void check_dropped_parts(Node *command);
+static bool named_too(DropStmt *stmt, Oid other);
 static void forget(Oid relid, bool wait, DropBehavior behavior);
 
 Datum
@@ -140,6 +142,45 @@ check_dropped_parts(Node *command)
 	/* ALTER TABLE is refused, or followed. */
 	if (columns && !IsA(command, AlterTableStmt))
 		check_all_definitions();
+}
+
+/*
+ * before_drop
+ *		A partition's rows tell which entries go with it, as long as it is there.
+ */
+void
+before_drop(DropStmt *stmt)
+{
+	ListCell   *cell;
+
+	foreach(cell, stmt->objects)
+	{
+		Oid			relid = RangeVarGetRelid(makeRangeVarFromNameList(lfirst(cell)), NoLock, true);
+		Oid			root;
+
+		if (!OidIsValid(relid) || !owns_relation(relid, GetUserId()))
+			continue;
+		root = registered_root(relid);
+		if (root == relid || !catalog_fact_in_use(root) || named_too(stmt, root))
+			continue;
+		/* As DROP TABLE does: the parent first. */
+		LockRelationOid(get_partition_parent(relid, true), AccessExclusiveLock);
+		lock_fact(relid, AccessExclusiveLock);
+		if (get_rel_relispartition(relid))
+			partition_rows(root, relid, false);
+	}
+}
+
+/* named_too: whether the same command drops another table */
+static bool
+named_too(DropStmt *stmt, Oid other)
+{
+	ListCell   *cell;
+
+	foreach(cell, stmt->objects)
+		if (RangeVarGetRelid(makeRangeVarFromNameList(lfirst(cell)), NoLock, true) == other)
+			return true;
+	return false;
 }
 
 /* forget: a relation that is gone, if it was ours; wait as in triggers_remove() */

@@ -36,6 +36,7 @@
 #include "storage/block.h"
 #include "storage/itemptr.h"
 #include "storage/lockdefs.h"
+#include "utils/hsearch.h"
 #include "utils/jsonb.h"
 #include "utils/rel.h"
 #include "utils/sampling.h"
@@ -219,6 +220,15 @@ typedef struct IndexDef
 	Bitmapset  *used;			/* columns that entries depend on, offset */
 } IndexDef;
 
+/* How a partition of a fact table stores its rows; see partition.c. */
+typedef struct Leaf
+{
+	Oid			relid;			/* hash key */
+	Oid			pk_index;
+	struct AttrMap *map;		/* to the columns of the fact table; NULL: the same */
+	TupleTableSlot *slots[2];	/* for rows with these, if there is a map */
+} Leaf;
+
 typedef struct FactDef
 {
 	Oid			relid;
@@ -230,6 +240,10 @@ typedef struct FactDef
 	bool		registered;		/* in the catalog, with or without index tables */
 	bool		restored;		/* from a dump, and not adopted yet; see alter.c */
 	bool		is_partition;	/* rows may come without our statement trigger */
+	bool		partitioned;
+	TupleDesc	desc;			/* partitioned: its columns */
+	HTAB	   *leaves;			/* of Leaf: those that were met */
+	Leaf	   *last_leaf;
 	bool		foreign;		/* making transactional entries calls functions of users */
 	bool		users_code;		/* or making any entries */
 	int			npk;
@@ -272,6 +286,23 @@ typedef struct DefinitionRow
 	char	   *state;
 	Oid			replaces;		/* the index table whose place it is to take, if any */
 } DefinitionRow;
+
+/* ---- partition.c: the partitions of fact tables ---- */
+
+extern void partition_init(void);
+extern Oid	root_of(Relation rel);
+extern Oid	registered_root(Oid relid);
+extern List *leaves_of(Oid relid, LOCKMODE mode);
+extern void lock_fact(Oid relid, LOCKMODE mode);
+extern Leaf *leaf_of(FactDef *def, Relation rel);
+extern TupleTableSlot *as_of_root(Leaf *leaf, TupleTableSlot *row, int which);
+extern void partition_rows(Oid root, Oid partition, bool comes);
+
+/* ---- route.c: which partition has a row ---- */
+
+extern Oid	route_key(FactDef *def, Relation root, Datum *key);
+
+/* ---- definition.c, its functions ---- */
 
 extern void definition_init(void);
 extern FactDef *definition_of_fact(Relation fact, Oid root);
@@ -438,13 +469,27 @@ extern void apply_at_end_of_transaction(void);
 
 /* ---- liverow.c: the live version of a fact row ---- */
 
+/* A scan of one table by its primary key. */
+typedef struct LeafScan
+{
+	Oid			relid;			/* hash key */
+	Relation	rel;
+	Leaf	   *leaf;
+	Relation	index;
+	IndexScanDesc scan;
+	TupleTableSlot *stored;		/* the row as it is stored, */
+	TupleTableSlot *slot;		/* and as the fact table has it: the same if they agree */
+} LeafScan;
+
 typedef struct LiveScan
 {
 	FactDef    *def;
-	MemoryContext cxt;			/* that the scan lives in */
-	Relation	index;
-	IndexScanDesc scan;
-	TupleTableSlot *slot;
+	Relation	fact;
+	Snapshot	snapshot;
+	MemoryContext cxt;			/* that the scans live in */
+	LeafScan	only;			/* of a table that is not partitioned */
+	HTAB	   *leaves;			/* of LeafScan: those of a partitioned one, as needed */
+	LeafScan   *current;
 	ScanKey		keys;
 } LiveScan;
 
@@ -452,6 +497,7 @@ extern bool row_is_live(Relation fact, TupleTableSlot *slot);
 extern void live_scan_begin(LiveScan *scan, FactDef *def, Relation fact, Snapshot snapshot);
 extern TupleTableSlot *live_scan_first(LiveScan *scan, Datum *key);
 extern TupleTableSlot *live_scan_next(LiveScan *scan);
+extern TupleTableSlot *live_scan_row(LiveScan *scan);
 extern void live_scan_end(LiveScan *scan);
 extern void live_rows(FactDef *def, Relation fact, TupleTableSlot *row,
 					  void (*each) (FactRow *row, void *arg), void *arg);
@@ -563,10 +609,17 @@ extern void verify_index_table(Oid index_table, double sample, discrepancy_handl
 
 typedef struct BlockScan
 {
-	Relation	rel;
+	MemoryContext cxt;			/* that the scans live in */
+	Snapshot	snapshot;
+	double		percent;		/* of the blocks; 100: all */
+	uint32		seed;
+	FactDef    *def;			/* of a fact table; NULL: of an index table */
+	List	   *rels;			/* OIDs of tables still to be read */
+	Relation	rel;			/* NULL: none yet */
+	Leaf	   *leaf;
 	TableScanDesc scan;
 	TupleTableSlot *slot;
-	bool		all;
+	TupleTableSlot *row;
 	BlockSamplerData blocks;
 	bool		in_block;
 	uint64		nrows;
@@ -582,7 +635,8 @@ typedef struct Probe
 	ScanKey		keys;
 } Probe;
 
-extern void sample_begin(BlockScan *scan, Relation rel, Snapshot snapshot, double percent, uint32 seed);
+extern void sample_begin(BlockScan *scan, FactDef *def, Relation rel, Snapshot snapshot, double percent,
+						 uint32 seed);
 extern TupleTableSlot *sample_next(BlockScan *scan);
 extern void sample_end(BlockScan *scan);
 extern void probe_begin(Probe *probe, IndexDef *def, Relation index_table, Snapshot snapshot);
@@ -726,9 +780,14 @@ extern bool layout_covers(IndexDef *def, Relation primary_key);
 extern bool layout_can_cover(IndexDef *def);
 extern void layout_demote(IndexDef *def, bool wait);
 
+/* ---- trigger.c ---- */
+
+extern void trigger_init(void);
+
 /* ---- drop.c ---- */
 
 extern void drop_index_table(Oid relid);
+extern void before_drop(struct DropStmt *stmt);
 
 /* ---- online.c ---- */
 
@@ -761,6 +820,7 @@ extern const char *const maintenances[];
 extern char *text_arg(FunctionCallInfo fcinfo, int arg, const char *missing);
 extern List *field_list(FunctionCallInfo fcinfo, int arg, const char *name);
 extern const char *one_of(const char *what, const char *value, const char *const *allowed);
+extern void check_partitions(Relation root);
 extern void check_definition(DefinitionRow *row);
 extern void register_index_table(DefinitionRow *row, IndexDef *def, Relation fact,
 								 Relation index_table, const char *tablespace);
@@ -786,6 +846,8 @@ extern bool build_index_table(IndexDef *def, Relation fact, Relation index_table
 /* ---- triggers.c: our triggers on the users' tables ---- */
 
 extern void triggers_install(Oid fact);
+extern void triggers_install_on(Oid relid, Oid fact);
+extern void triggers_remove_from(Oid relid);
 extern bool triggers_intact(Oid fact);
 extern bool guards_intact(Oid index_table);
 extern bool is_our_trigger(const char *name);

@@ -15,8 +15,14 @@
 #include "postgres.h"
 
 #include "access/genam.h"
+#include "access/relation.h"
+#include "access/tupconvert.h"
 #include "indextable.h"
 #include "utils/snapmgr.h"
+
+static void begin_leaf(LiveScan *scan, LeafScan *leaf, Oid pk_index);
+static bool choose_leaf(LiveScan *scan, Datum *key);
+static void end_leaf(LeafScan *leaf);
 
 bool
 row_is_live(Relation fact, TupleTableSlot *slot)
@@ -29,12 +35,70 @@ void
 live_scan_begin(LiveScan *scan, FactDef *def, Relation fact, Snapshot snapshot)
 {
 	scan->def = def;
+	scan->fact = fact;
+	scan->snapshot = snapshot;
 	scan->cxt = CurrentMemoryContext;
-	scan->index = index_open(def->pk_index, AccessShareLock);
-	scan->slot = table_slot_create(fact, NULL);
-	scan->scan = index_beginscan_compat(fact, scan->index, snapshot, def->npk);
+	scan->leaves = NULL;
+	scan->current = NULL;
 	scan->keys = palloc(sizeof(ScanKeyData) * def->npk);
 	memcpy(scan->keys, def->pk_keys, sizeof(ScanKeyData) * def->npk);
+	if (def->partitioned)
+	{
+		HASHCTL		ctl;
+
+		ctl.keysize = sizeof(Oid);
+		ctl.entrysize = sizeof(LeafScan);
+		ctl.hcxt = CurrentMemoryContext;
+		scan->leaves = hash_create("partitions read", 16, &ctl, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	}
+	else
+	{
+		scan->current = &scan->only;
+		scan->only.leaf = NULL;
+		scan->only.rel = fact;
+		begin_leaf(scan, &scan->only, def->pk_index);
+	}
+}
+
+static void
+begin_leaf(LiveScan *scan, LeafScan *leaf, Oid pk_index)
+{
+	leaf->index = index_open(pk_index, AccessShareLock);
+	leaf->stored = leaf->slot = table_slot_create(leaf->rel, NULL);
+	if (leaf->leaf != NULL && leaf->leaf->map != NULL)
+		leaf->slot = MakeSingleTupleTableSlot(scan->def->desc, &TTSOpsVirtual);
+	leaf->scan = index_beginscan_compat(leaf->rel, leaf->index, scan->snapshot, scan->def->npk);
+}
+
+/* choose_leaf: the partition that may have the row; false if there is none */
+static bool
+choose_leaf(LiveScan *scan, Datum *key)
+{
+	Oid			relid = route_key(scan->def, scan->fact, key);
+	bool		found;
+
+	/* A row that is kept pins its block. */
+	if (scan->current != NULL)
+		ExecClearTuple(scan->current->stored);
+	scan->current = NULL;
+	if (!OidIsValid(relid))
+		return false;
+	scan->current = hash_search(scan->leaves, &relid, HASH_FIND, NULL);
+	if (scan->current == NULL)
+	{
+		/* Dropped, or detached, and not known here yet. */
+		Relation	rel = try_relation_open(relid, AccessShareLock);
+		LeafScan   *leaf;
+
+		if (rel == NULL)
+			return false;
+		leaf = hash_search(scan->leaves, &relid, HASH_ENTER, &found);
+		leaf->rel = rel;
+		leaf->leaf = leaf_of(scan->def, rel);
+		begin_leaf(scan, leaf, leaf->leaf->pk_index);
+		scan->current = leaf;
+	}
+	return true;
 }
 
 /* live_scan_first: the row, or the first row, under a primary key; NULL if there is none */
@@ -42,13 +106,17 @@ TupleTableSlot *
 live_scan_first(LiveScan *scan, Datum *key)
 {
 	MemoryContext old = MemoryContextSwitchTo(scan->cxt);
+	bool		found = scan->leaves == NULL || choose_leaf(scan, key);
 	int			i;
 
-	for (i = 0; i < scan->def->npk; i++)
-		scan->keys[i].sk_argument = key[i];
-	index_rescan(scan->scan, scan->keys, scan->def->npk, NULL, 0);
+	if (found)
+	{
+		for (i = 0; i < scan->def->npk; i++)
+			scan->keys[i].sk_argument = key[i];
+		index_rescan(scan->current->scan, scan->keys, scan->def->npk, NULL, 0);
+	}
 	MemoryContextSwitchTo(old);
-	return live_scan_next(scan);
+	return found ? live_scan_next(scan) : NULL;
 }
 
 TupleTableSlot *
@@ -56,18 +124,50 @@ live_scan_next(LiveScan *scan)
 {
 	/* The scan keeps what it allocates now. */
 	MemoryContext old = MemoryContextSwitchTo(scan->cxt);
-	bool		found = index_getnext_slot(scan->scan, ForwardScanDirection, scan->slot);
+	bool		found = index_getnext_slot(scan->current->scan, ForwardScanDirection, scan->current->stored);
 
 	MemoryContextSwitchTo(old);
-	return found ? scan->slot : NULL;
+	return found ? live_scan_row(scan) : NULL;
+}
+
+/* live_scan_row: what is stored in scan->current->stored, as the fact table has it */
+TupleTableSlot *
+live_scan_row(LiveScan *scan)
+{
+	LeafScan   *leaf = scan->current;
+
+	return leaf->slot == leaf->stored ? leaf->stored :
+		execute_attr_map_slot(leaf->leaf->map, leaf->stored, leaf->slot);
 }
 
 void
 live_scan_end(LiveScan *scan)
 {
-	index_endscan(scan->scan);
-	index_close(scan->index, NoLock);
-	ExecDropSingleTupleTableSlot(scan->slot);
+	HASH_SEQ_STATUS seq;
+	LeafScan   *leaf;
+
+	if (scan->leaves == NULL)
+	{
+		end_leaf(&scan->only);
+		return;
+	}
+	hash_seq_init(&seq, scan->leaves);
+	while ((leaf = hash_seq_search(&seq)) != NULL)
+	{
+		end_leaf(leaf);
+		relation_close(leaf->rel, NoLock);
+	}
+	hash_destroy(scan->leaves);
+}
+
+static void
+end_leaf(LeafScan *leaf)
+{
+	index_endscan(leaf->scan);
+	index_close(leaf->index, NoLock);
+	if (leaf->slot != leaf->stored)
+		ExecDropSingleTupleTableSlot(leaf->slot);
+	ExecDropSingleTupleTableSlot(leaf->stored);
 }
 
 /*
@@ -80,7 +180,7 @@ live_rows(FactDef *def, Relation fact, TupleTableSlot *row,
 		  void (*each) (FactRow *row, void *arg), void *arg)
 {
 	LiveScan	scan;
-	TupleDesc	desc = CreateTupleDescCopy(RelationGetDescr(fact));
+	TupleDesc	desc = CreateTupleDescCopy(def->partitioned ? def->desc : RelationGetDescr(fact));
 	Datum		key[INDEX_MAX_KEYS];
 	TupleTableSlot *slot;
 	int			i;

@@ -54,9 +54,8 @@ typedef struct Lookup
 	HTAB	   *seen;			/* primary keys of rows that were returned, or NULL */
 	Snapshot	snapshot;
 	Snapshot	latest;			/* the same, if it is ours */
-	Relation	fact_pk;		/* fetching directly: opened on demand */
-	IndexScanDesc fact_scan;
-	TupleTableSlot *fact_slot;
+	bool		reading;		/* fetching directly: begun on demand */
+	LiveScan	fact_rows;
 	SPIPlanPtr	plan;			/* fetching through the executor */
 } Lookup;
 
@@ -176,12 +175,8 @@ scan_entries(Lookup *l)
 	ExecDropSingleTupleTableSlot(entry);
 	index_close(index, NoLock);
 
-	if (l->fact_scan != NULL)
-	{
-		index_endscan(l->fact_scan);
-		ExecDropSingleTupleTableSlot(l->fact_slot);
-		index_close(l->fact_pk, NoLock);
-	}
+	if (l->reading)
+		live_scan_end(&l->fact_rows);
 	if (l->plan != NULL)
 		SPI_freeplan(l->plan);
 }
@@ -466,32 +461,29 @@ static void
 fetch_directly(Lookup *l, TupleTableSlot *entry)
 {
 	FactDef    *factdef = l->factdef;
-	ScanKeyData keys[INDEX_MAX_KEYS];
+	Datum		key[INDEX_MAX_KEYS];
+	TupleTableSlot *row;
 	int			i;
 
-	if (l->fact_scan == NULL)
+	if (!l->reading)
 	{
-		l->fact_pk = index_open(factdef->pk_index, AccessShareLock);
-		l->fact_slot = table_slot_create(l->fact, NULL);
-		l->fact_scan = index_beginscan_compat(l->fact, l->fact_pk, l->snapshot, factdef->npk);
+		live_scan_begin(&l->fact_rows, factdef, l->fact, l->snapshot);
+		l->reading = true;
 	}
-	memcpy(keys, factdef->pk_keys, sizeof(ScanKeyData) * factdef->npk);
 	for (i = 0; i < factdef->npk; i++)
 	{
 		bool		isnull;
 
-		keys[i].sk_argument = slot_getattr(entry, l->def->pk_attno[i], &isnull);
+		key[i] = slot_getattr(entry, l->def->pk_attno[i], &isnull);
 	}
-	index_rescan(l->fact_scan, keys, factdef->npk, NULL, 0);
-	while (index_getnext_slot(l->fact_scan, ForwardScanDirection, l->fact_slot))
+	for (row = live_scan_first(&l->fact_rows, key); row != NULL; row = live_scan_next(&l->fact_rows))
 	{
-		if (l->recheck && !matches(l, l->fact_slot))
+		if (l->recheck && !matches(l, row))
 			continue;
-		put_row(l, l->fact_slot);
+		put_row(l, row);
 		if (!l->ambiguous)
 			break;
 	}
-	ExecClearTuple(l->fact_slot);
 }
 
 /* matches: whether a version of a row has an entry under the key looked up */
@@ -536,8 +528,8 @@ fetch_secured(Lookup *l, TupleTableSlot *entry)
 		StringInfoData sql;
 
 		initStringInfo(&sql);
-		appendStringInfo(&sql, "SELECT f FROM ONLY %s f WHERE ",
-						 quoted_relation(factdef->relid));
+		appendStringInfo(&sql, "SELECT f FROM %s%s f WHERE ",
+						 factdef->partitioned ? "" : "ONLY ", quoted_relation(factdef->relid));
 		for (i = 0; i < factdef->npk; i++)
 		{
 			Form_pg_attribute att = TupleDescAttr(desc, factdef->pk_attno[i] - 1);

@@ -20,6 +20,8 @@ _PG_init(void)
 {
 	settings_init();
 	definition_init();
+	partition_init();
+	trigger_init();
 	/* The last to be told of a commit, as the others may still bring changes. */
 	queue_init();
 	batch_init();

@@ -408,8 +408,8 @@ next_keys(Build *b, FactDef *def, ArrayType *last, Datum **keys)
 	/* As a superuser, whom no row security applies to. */
 	become_owner(&caller, catalog_owner());
 	SPI_connect();
-	n = execute_now(psprintf("SELECT %s FROM ONLY %s %s ORDER BY %s LIMIT %d",
-							 columns.data, quoted_relation(def->relid),
+	n = execute_now(psprintf("SELECT %s FROM %s%s %s ORDER BY %s LIMIT %d",
+							 columns.data, def->partitioned ? "" : "ONLY ", quoted_relation(def->relid),
 							 last == NULL ? "" : psprintf("WHERE (%s) > (%s)", columns.data, params.data),
 							 columns.data, b->batch_size),
 					last == NULL ? 0 : def->npk, types, bound);
@@ -504,7 +504,7 @@ lock_soon(Oid relid, LOCKMODE mode)
 {
 	int			try;
 
-	for (try = 0; try < 20; try++)
+	for (try = 0; try < 20 && get_rel_relkind(relid) != RELKIND_PARTITIONED_TABLE; try++)
 	{
 		if (ConditionalLockRelationOid(relid, mode))
 			return true;

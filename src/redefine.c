@@ -120,7 +120,7 @@ lock_definition(Oid index_table)
 	Oid			fact = catalog_fact_of(index_table);
 	List	   *rows;
 
-	LockRelationOid(fact, ShareRowExclusiveLock);
+	lock_fact(fact, ShareRowExclusiveLock);
 	follow_table(fact, false, true);
 	rows = catalog_read(InvalidOid, index_table);
 	if (rows == NIL)

@@ -86,7 +86,7 @@ static void mend_batch(Repair *r, int from, int to);
 static int	mend_rows(Repair *r, FactDef *factdef, IndexDef *def, int from, int to);
 static int	queue_rows(Repair *r, FactDef *factdef);
 static bool lock_out_writers(Repair *r, Oid fact_table, int from, int to);
-static bool lock_row(Relation fact, LiveScan *rows, Datum *key, bool alone, TupleTableSlot **row);
+static bool lock_row(LiveScan *rows, Datum *key, bool alone, TupleTableSlot **row);
 static void commit(Repair *r);
 static void activate(Oid index_table);
 
@@ -181,12 +181,12 @@ restore_setup(Repair *r)
 
 	if (!triggers_intact(fact))
 	{
-		LockRelationOid(fact, ShareRowExclusiveLock);
+		lock_fact(fact, ShareRowExclusiveLock);
 		triggers_install(fact);
 	}
 	if (!guards_intact(r->index_table))
 	{
-		LockRelationOid(fact, ShareRowExclusiveLock);
+		lock_fact(fact, ShareRowExclusiveLock);
 		triggers_guard(r->index_table);
 	}
 }
@@ -201,7 +201,8 @@ activate(Oid index_table)
 
 	if (stored == NULL || strcmp(stored->row.state, "invalid") != 0)
 		return;
-	fact = relation_open(stored->row.fact_table, ShareRowExclusiveLock);
+	lock_fact(stored->row.fact_table, ShareRowExclusiveLock);
+	fact = relation_open(stored->row.fact_table, NoLock);
 	if (triggers_intact(stored->row.fact_table) && guards_intact(index_table))
 	{
 		catalog_set_state(index_table, "active");
@@ -366,7 +367,7 @@ mend_rows(Repair *r, FactDef *factdef, IndexDef *def, int from, int to)
 		int			k;
 
 		CHECK_FOR_INTERRUPTS();
-		if (!lock_row(fact, &rows, suspect->key, alone, &row))
+		if (!lock_row(&rows, suspect->key, alone, &row))
 			continue;
 		entries_init(&before, def);
 		entries_init(&after, def);
@@ -426,8 +427,7 @@ lock_out_writers(Repair *r, Oid fact_table, int from, int to)
 
 	for (i = from; i < to && !r->suspects[i].gone; i++)
 		;
-	return i < to && (ConditionalLockRelationOid(fact_table, ShareRowExclusiveLock) ||
-					  lock_within(fact_table, ShareRowExclusiveLock, LOCK_TIMEOUT));
+	return i < to && lock_within(fact_table, ShareRowExclusiveLock, LOCK_TIMEOUT);
 }
 
 /*
@@ -437,7 +437,7 @@ lock_out_writers(Repair *r, Oid fact_table, int from, int to)
  *		has it.
  */
 static bool
-lock_row(Relation fact, LiveScan *rows, Datum *key, bool alone, TupleTableSlot **row)
+lock_row(LiveScan *rows, Datum *key, bool alone, TupleTableSlot **row)
 {
 	TM_FailureData failure;
 	ItemPointerData tid;
@@ -447,8 +447,10 @@ lock_row(Relation fact, LiveScan *rows, Datum *key, bool alone, TupleTableSlot *
 	/* Somebody may be about to insert it, or to undo its deletion. */
 	if (*row == NULL || alone)
 		return alone;
-	tid = (*row)->tts_tid;
-	result = table_tuple_lock(fact, &tid, SnapshotSelf, *row, GetCurrentCommandId(true),
-							  LockTupleNoKeyExclusive, LockWaitSkip, 0, &failure);
+	tid = rows->current->stored->tts_tid;
+	result = table_tuple_lock(rows->current->rel, &tid, SnapshotSelf, rows->current->stored,
+							  GetCurrentCommandId(true), LockTupleNoKeyExclusive, LockWaitSkip, 0, &failure);
+	if (result == TM_Ok)
+		*row = live_scan_row(rows);
 	return result == TM_Ok;
 }

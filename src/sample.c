@@ -13,46 +13,98 @@
 #include <math.h>
 
 #include "access/genam.h"
+#include "access/relation.h"
 #include "access/tableam.h"
+#include "access/tupconvert.h"
 #include "indextable.h"
 #include "miscadmin.h"
 #include "postmaster/bgworker.h"
 #include "storage/bufmgr.h"
 #include "utils/memutils.h"
 
-/* sample_begin: the same percentage and seed choose the same blocks */
+static bool next_table(BlockScan *scan);
+static void end_table(BlockScan *scan);
+static bool next_in_table(BlockScan *scan);
+
+/* sample_begin: the same percentage and seed choose the same blocks; def is NULL for an index table */
 void
-sample_begin(BlockScan *scan, Relation rel, Snapshot snapshot, double percent, uint32 seed)
+sample_begin(BlockScan *scan, FactDef *def, Relation rel, Snapshot snapshot, double percent, uint32 seed)
+{
+	memset(scan, 0, sizeof(BlockScan));
+	scan->cxt = CurrentMemoryContext;
+	scan->snapshot = snapshot;
+	scan->percent = percent;
+	scan->seed = seed;
+	scan->def = def;
+	scan->rels = leaves_of(RelationGetRelid(rel), AccessShareLock);
+	scan->row = def != NULL && def->partitioned ? MakeSingleTupleTableSlot(def->desc, &TTSOpsVirtual) : NULL;
+}
+
+/* next_table: false if there is no other */
+static bool
+next_table(BlockScan *scan)
 {
 	ItemPointerData first;
 
-	scan->rel = rel;
-	scan->slot = table_slot_create(rel, NULL);
-	scan->all = percent >= 100;
+	end_table(scan);
+	if (scan->rels == NIL)
+		return false;
+	scan->rel = relation_open(linitial_oid(scan->rels), NoLock);
+	scan->rels = list_delete_first(scan->rels);
+	scan->leaf = scan->def != NULL ? leaf_of(scan->def, scan->rel) : NULL;
+	scan->slot = table_slot_create(scan->rel, NULL);
 	scan->in_block = false;
-	scan->nrows = 0;
-	if (scan->all)
+	if (scan->percent >= 100)
 	{
-		scan->scan = table_beginscan(rel, snapshot, 0, NULL);
-		return;
+		scan->scan = table_beginscan(scan->rel, scan->snapshot, 0, NULL);
+		return true;
 	}
-	BlockSampler_Init(&scan->blocks, RelationGetNumberOfBlocks(rel),
-					  (int) Min(ceil(RelationGetNumberOfBlocks(rel) * percent / 100), INT_MAX), seed);
+	BlockSampler_Init(&scan->blocks, RelationGetNumberOfBlocks(scan->rel),
+					  (int) Min(ceil(RelationGetNumberOfBlocks(scan->rel) * scan->percent / 100), INT_MAX),
+					  scan->seed);
 	ItemPointerSet(&first, 0, 1);
-	scan->scan = table_beginscan_tidrange(rel, snapshot, &first, &first);
+	scan->scan = table_beginscan_tidrange(scan->rel, scan->snapshot, &first, &first);
+	return true;
+}
+
+static void
+end_table(BlockScan *scan)
+{
+	if (scan->rel == NULL)
+		return;
+	table_endscan(scan->scan);
+	ExecDropSingleTupleTableSlot(scan->slot);
+	relation_close(scan->rel, NoLock);
+	scan->rel = NULL;
 }
 
 /* sample_next: the next row; NULL: there is none */
 TupleTableSlot *
 sample_next(BlockScan *scan)
 {
+	MemoryContext old = MemoryContextSwitchTo(scan->cxt);
+	bool		found = false;
+
 	/* A check by a worker may take long, and must not be in the way. */
 	if (MyBgworkerEntry != NULL && ++scan->nrows % 8192 == 0 && wanted_alone(MyDatabaseId))
 		ereport(ERROR,
 				(errcode(ERRCODE_QUERY_CANCELED),
 				 errmsg("the check was given up because somebody wants to be alone with the database")));
-	if (scan->all)
-		return table_scan_getnextslot(scan->scan, ForwardScanDirection, scan->slot) ? scan->slot : NULL;
+	do
+		found = scan->rel != NULL && next_in_table(scan);
+	while (!found && next_table(scan));
+	MemoryContextSwitchTo(old);
+	if (!found)
+		return NULL;
+	return scan->leaf == NULL || scan->leaf->map == NULL ? scan->slot :
+		execute_attr_map_slot(scan->leaf->map, scan->slot, scan->row);
+}
+
+static bool
+next_in_table(BlockScan *scan)
+{
+	if (scan->percent >= 100)
+		return table_scan_getnextslot(scan->scan, ForwardScanDirection, scan->slot);
 	for (;;)
 	{
 		BlockNumber block;
@@ -61,9 +113,9 @@ sample_next(BlockScan *scan)
 
 		if (scan->in_block &&
 			table_scan_getnextslot_tidrange(scan->scan, ForwardScanDirection, scan->slot))
-			return scan->slot;
+			return true;
 		if (!BlockSampler_HasMore(&scan->blocks))
-			return NULL;
+			return false;
 		block = BlockSampler_Next(&scan->blocks);
 		ItemPointerSet(&first, block, FirstOffsetNumber);
 		ItemPointerSet(&last, block, MaxOffsetNumber);
@@ -75,8 +127,9 @@ sample_next(BlockScan *scan)
 void
 sample_end(BlockScan *scan)
 {
-	table_endscan(scan->scan);
-	ExecDropSingleTupleTableSlot(scan->slot);
+	end_table(scan);
+	if (scan->row != NULL)
+		ExecDropSingleTupleTableSlot(scan->row);
 }
 
 void

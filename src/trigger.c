@@ -22,6 +22,7 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
+#include "access/relation.h"
 #include "access/sysattr.h"
 #include "access/table.h"
 #include "access/xact.h"
@@ -32,6 +33,9 @@
 
 PG_FUNCTION_INFO_V1(indextable_maintain);
 
+/* A partitioned fact table that is being truncated as a whole. */
+static Oid	truncating = InvalidOid;
+
 /* One version of the row that the trigger fired for. */
 typedef struct Version
 {
@@ -41,6 +45,10 @@ typedef struct Version
 
 static void maintain_row_held(TriggerData *trigdata);
 static void maintain_row(TriggerData *trigdata, FactDef *volatile *held);
+static void before_truncate(Relation rel);
+static void at_xact_event(XactEvent event, void *arg);
+static void at_subxact_event(SubXactEvent event, SubTransactionId sub,
+							 SubTransactionId parent, void *arg);
 static void maintain_truncate(Relation fact);
 static void truncate_index_table(Oid relid);
 static FactDef *definition(Relation fact);
@@ -73,9 +81,14 @@ indextable_maintain(PG_FUNCTION_ARGS)
 			maintain_row(trigdata, NULL);
 	}
 	else if (TRIGGER_FIRED_BY_TRUNCATE(trigdata->tg_event))
-		maintain_truncate(trigdata->tg_relation);
+	{
+		if (TRIGGER_FIRED_BEFORE(trigdata->tg_event))
+			before_truncate(trigdata->tg_relation);
+		else
+			maintain_truncate(trigdata->tg_relation);
+	}
 	else
-		batch_end_statement(RelationGetRelid(trigdata->tg_relation));
+		batch_end_statement(root_of(trigdata->tg_relation));
 	return PointerGetDatum(NULL);
 }
 
@@ -83,7 +96,7 @@ indextable_maintain(PG_FUNCTION_ARGS)
 static FactDef *
 definition(Relation fact)
 {
-	FactDef    *def = definition_of_fact(fact, RelationGetRelid(fact));
+	FactDef    *def = definition_of_fact(fact, root_of(fact));
 
 	if (!def->registered)
 		ereport(ERROR,
@@ -127,8 +140,11 @@ maintain_row(TriggerData *trigdata, FactDef *volatile *held)
 	Relation	fact = trigdata->tg_relation;
 	TupleTableSlot *old = NULL;
 	TupleTableSlot *new = NULL;
+	TupleTableSlot *stored_old = NULL;
+	TupleTableSlot *stored_new = NULL;
 	HeapTuple	new_tuple = NULL;
 	FactDef    *def;
+	Leaf	   *leaf;
 	Version		before;
 	Version		after;
 	Version		live;
@@ -137,15 +153,15 @@ maintain_row(TriggerData *trigdata, FactDef *volatile *held)
 
 	if (TRIGGER_FIRED_BY_INSERT(trigdata->tg_event))
 	{
-		new = trigdata->tg_trigslot;
+		stored_new = trigdata->tg_trigslot;
 		new_tuple = trigdata->tg_trigtuple;
 	}
 	else
 	{
-		old = trigdata->tg_trigslot;
+		stored_old = trigdata->tg_trigslot;
 		if (TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event))
 		{
-			new = trigdata->tg_newslot;
+			stored_new = trigdata->tg_newslot;
 			new_tuple = trigdata->tg_newtuple;
 		}
 	}
@@ -162,6 +178,9 @@ maintain_row(TriggerData *trigdata, FactDef *volatile *held)
 		}
 		if (def->ndefs == 0)
 			return;				/* the triggers are still here, but nothing to do */
+		leaf = leaf_of(def, fact);
+		old = as_of_root(leaf, stored_old, 0);
+		new = as_of_root(leaf, stored_new, 1);
 		moved = old != NULL && new != NULL && !nothing_changed(def, old, new, def->pk_columns);
 		if (def->queued != NULL && !enqueued)
 		{
@@ -181,7 +200,7 @@ maintain_row(TriggerData *trigdata, FactDef *volatile *held)
 	/* The primary key stays: the live row has it. */
 	if (old != NULL && new != NULL && !moved)
 	{
-		if (def->pk_deferrable || !row_is_live(fact, new))
+		if (def->pk_deferrable || !row_is_live(fact, stored_new))
 		{
 			live_version(def, fact, new, &live);
 			reconcile(def, &before, &live);
@@ -208,7 +227,7 @@ maintain_row(TriggerData *trigdata, FactDef *volatile *held)
 	if (new != NULL)
 	{
 		no_version(def, &before);
-		if (def->pk_deferrable || !row_is_live(fact, new))
+		if (def->pk_deferrable || !row_is_live(fact, stored_new))
 		{
 			live_version(def, fact, new, &live);
 			reconcile(def, &before, &live);
@@ -364,9 +383,49 @@ static void
 live_version(FactDef *def, Relation fact, TupleTableSlot *row, Version *live)
 {
 	LiveRows	arg = {def, live};
+	Relation	root = def->partitioned ? relation_open(def->relid, AccessShareLock) : fact;
 
 	no_version(def, live);
-	live_rows(def, fact, row, add_live_row, &arg);
+	live_rows(def, root, row, add_live_row, &arg);
+	if (root != fact)
+		relation_close(root, NoLock);
+}
+
+/*
+ * before_truncate
+ *		Of a partition its entries are deleted, as long as its rows tell which they
+ *		are; where all are truncated, after that all entries are.
+ */
+static void
+before_truncate(Relation rel)
+{
+	Oid			root = root_of(rel);
+
+	if (root == RelationGetRelid(rel))
+		truncating = root;
+	else if (truncating != root && rel->rd_rel->relkind == RELKIND_RELATION)
+		partition_rows(root, RelationGetRelid(rel), false);
+}
+
+/* trigger_init: called once, when the library is loaded */
+void
+trigger_init(void)
+{
+	RegisterXactCallback(at_xact_event, NULL);
+	RegisterSubXactCallback(at_subxact_event, NULL);
+}
+
+static void
+at_xact_event(XactEvent event, void *arg)
+{
+	truncating = InvalidOid;
+}
+
+static void
+at_subxact_event(SubXactEvent event, SubTransactionId sub, SubTransactionId parent, void *arg)
+{
+	if (event == SUBXACT_EVENT_ABORT_SUB)
+		truncating = InvalidOid;
 }
 
 /*
@@ -382,6 +441,7 @@ maintain_truncate(Relation fact)
 	ListCell   *cell;
 	int			i;
 
+	truncating = InvalidOid;
 	batch_discard(def->relid);
 	for (i = 0; i < def->ndefs; i++)
 		index_tables = lappend_oid(index_tables, def->defs[i]->relid);

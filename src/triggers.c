@@ -25,17 +25,33 @@ PG_FUNCTION_INFO_V1(indextable_guard);
 
 Oid			guard_lifted = InvalidOid;
 
+/* Which tables have a trigger. */
+#define ON_PLAIN		0x01		/* fact tables that are not partitioned, */
+#define ON_ROOT			0x02		/* those that are, */
+#define ON_PARTITION	0x04		/* and their partitions */
+
 static const struct
 {
 	const char *name;
 	const char *event;
 	const char *level;
 	bool		batches;		/* only transactional index tables need it */
+	int			on;
+	bool		cloned;			/* by the server, from the root to its partitions */
 }			fact_triggers[] = {
-	{"indextable_row", "AFTER INSERT OR UPDATE OR DELETE", "ROW", false},
-	{"indextable_end", "AFTER INSERT OR UPDATE OR DELETE", "STATEMENT", true},
-	{"indextable_truncate", "AFTER TRUNCATE", "STATEMENT", false},
+	{"indextable_row", "AFTER INSERT OR UPDATE OR DELETE", "ROW", false, ON_PLAIN | ON_ROOT | ON_PARTITION, true},
+	{"indextable_end", "AFTER INSERT OR UPDATE OR DELETE", "STATEMENT", true, ON_PLAIN | ON_ROOT | ON_PARTITION, false},
+	{"indextable_truncate", "AFTER TRUNCATE", "STATEMENT", false, ON_PLAIN | ON_ROOT, false},
+	{"indextable_before", "BEFORE TRUNCATE", "STATEMENT", false, ON_ROOT | ON_PARTITION, false},
 };
+
+/* kind_of: in these terms */
+static int
+kind_of(Oid relid, Oid fact)
+{
+	return relid != fact ? ON_PARTITION :
+		get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE ? ON_ROOT : ON_PLAIN;
+}
 
 /* has_trigger: whether a table has a trigger of ours, enabled as we do it */
 static bool
@@ -91,23 +107,27 @@ has_transactional(Oid fact)
 	return false;
 }
 
-/* triggers_intact: whether a fact table has all of our triggers that it needs */
+/* triggers_intact: whether a fact table, and each partition, has all of our triggers that it needs */
 bool
 triggers_intact(Oid fact)
 {
 	bool		transactional = has_transactional(fact);
+	ListCell   *cell;
 	Size		i;
 
-	for (i = 0; i < lengthof(fact_triggers); i++)
-		if ((transactional || !fact_triggers[i].batches) &&
-			!has_trigger(fact, fact_triggers[i].name, TRIGGER_FIRES_ALWAYS))
-			return false;
+	foreach(cell, with_partitions(fact))
+		for (i = 0; i < lengthof(fact_triggers); i++)
+			if ((fact_triggers[i].on & kind_of(lfirst_oid(cell), fact)) != 0 &&
+				(transactional || !fact_triggers[i].batches) &&
+				!has_trigger(lfirst_oid(cell), fact_triggers[i].name, TRIGGER_FIRES_ALWAYS))
+				return false;
 	return true;
 }
 
 /*
  * triggers_install
- *		Puts our triggers on a fact table, which the caller has locked.
+ *		Puts our triggers on a fact table, which the caller has locked, and on its
+ *		partitions.
  *
  * Without a column list or WHEN, which would miss what BEFORE triggers change;
  * always enabled, so that they fire on a subscriber and while
@@ -117,26 +137,55 @@ triggers_intact(Oid fact)
 void
 triggers_install(Oid fact)
 {
-	char	   *table = quoted_relation(fact);
-	Oid			owner = catalog_owner();
-	bool		transactional = has_transactional(fact);
-	Size		i;
+	ListCell   *cell;
 
-	for (i = 0; i < lengthof(fact_triggers); i++)
-	{
-		if ((!transactional && fact_triggers[i].batches) ||
-			has_trigger(fact, fact_triggers[i].name, TRIGGER_FIRES_ALWAYS))
-			continue;
-		run_sql(owner, "CREATE OR REPLACE TRIGGER %s %s ON %s FOR EACH %s EXECUTE FUNCTION " IT_SCHEMA ".maintain()",
-				fact_triggers[i].name, fact_triggers[i].event, table, fact_triggers[i].level);
-		run_sql(owner, "ALTER TABLE %s ENABLE ALWAYS TRIGGER %s", table, fact_triggers[i].name);
-	}
+	foreach(cell, with_partitions(fact))
+		triggers_install_on(lfirst_oid(cell), fact);
 	if (!catalog_has_fact(fact))
 	{
 		FactTableRow row = {.fact_table = fact};
 
 		catalog_write_fact(&row);
 	}
+}
+
+/* triggers_install_on: a fact table, or a partition of it, to which the server has cloned what it clones */
+void
+triggers_install_on(Oid relid, Oid fact)
+{
+	char	   *table = quoted_relation(relid);
+	Oid			owner = catalog_owner();
+	bool		transactional = has_transactional(fact);
+	int			kind = kind_of(relid, fact);
+	Size		i;
+
+	for (i = 0; i < lengthof(fact_triggers); i++)
+	{
+		bool		cloned = fact_triggers[i].cloned && kind == ON_PARTITION;
+
+		if ((fact_triggers[i].on & kind) == 0 || (!transactional && fact_triggers[i].batches) ||
+			has_trigger(relid, fact_triggers[i].name, TRIGGER_FIRES_ALWAYS))
+			continue;
+		if (!cloned)
+			run_sql(owner, "CREATE OR REPLACE TRIGGER %s %s ON %s FOR EACH %s EXECUTE FUNCTION " IT_SCHEMA ".maintain()",
+					fact_triggers[i].name, fact_triggers[i].event, table, fact_triggers[i].level);
+		run_sql(owner, "ALTER TABLE %s ENABLE ALWAYS TRIGGER %s", table, fact_triggers[i].name);
+	}
+}
+
+/* triggers_remove_from: a table that is not a partition of a fact table any more */
+void
+triggers_remove_from(Oid relid)
+{
+	ListCell   *cell;
+	Size		i;
+
+	foreach(cell, with_partitions(relid))
+		for (i = 0; i < lengthof(fact_triggers); i++)
+			if (!fact_triggers[i].cloned &&
+				OidIsValid(get_trigger_oid(lfirst_oid(cell), fact_triggers[i].name, true)))
+				run_sql(catalog_owner(), "DROP TRIGGER %s ON %s", fact_triggers[i].name,
+						quoted_relation(lfirst_oid(cell)));
 }
 
 /*
@@ -155,8 +204,9 @@ triggers_remove(Oid fact, bool wait)
 	Size		i;
 
 	if (wait)
-		LockRelationOid(fact, AccessExclusiveLock);
-	else if (!ConditionalLockRelationOid(fact, AccessExclusiveLock))
+		lock_fact(fact, AccessExclusiveLock);
+	else if (get_rel_relkind(fact) == RELKIND_PARTITIONED_TABLE ||
+			 !ConditionalLockRelationOid(fact, AccessExclusiveLock))
 		return false;
 	rel = try_relation_open(fact, NoLock);
 	if (rel == NULL)
@@ -166,8 +216,10 @@ triggers_remove(Oid fact, bool wait)
 	if ((in_use && !wait) || !queues_drop(fact, wait))
 		return false;
 
+	/* What was cloned goes with what it was cloned from. */
+	triggers_remove_from(fact);
 	for (i = 0; i < lengthof(fact_triggers); i++)
-		if (OidIsValid(get_trigger_oid(fact, fact_triggers[i].name, true)))
+		if (fact_triggers[i].cloned && OidIsValid(get_trigger_oid(fact, fact_triggers[i].name, true)))
 			run_sql(catalog_owner(), "DROP TRIGGER %s ON %s", fact_triggers[i].name,
 					quoted_relation(fact));
 	catalog_forget_fact(fact);

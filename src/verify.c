@@ -254,7 +254,7 @@ read_rows(void *arg)
 	Caller		caller;
 
 	become_owner(&caller, v->factdef->owner);
-	sample_begin(&scan, v->fact, v->snapshot, v->sample, v->seed);
+	sample_begin(&scan, v->factdef, v->fact, v->snapshot, v->sample, v->seed);
 	while ((slot = sample_next(&scan)) != NULL)
 	{
 		MemoryContext old = MemoryContextSwitchTo(v->cxt);
@@ -328,7 +328,7 @@ read_found(Verify *v)
 	BlockScan	scan;
 	TupleTableSlot *slot;
 
-	sample_begin(&scan, v->index_table, v->snapshot, v->sample, v->seed);
+	sample_begin(&scan, NULL, v->index_table, v->snapshot, v->sample, v->seed);
 	while ((slot = sample_next(&scan)) != NULL)
 	{
 		MemoryContext old = MemoryContextSwitchTo(v->cxt);

@@ -1,0 +1,276 @@
+/*-------------------------------------------------------------------------
+ *
+ * partition.c
+ *	  The partitions of fact tables: which table's they are, how their columns are
+ *	  numbered, and what follows when one comes or goes with its rows.
+ *
+ * Called by trigger.c for every row, by liverow.c and sample.c, and by alter.c and
+ * drop.c.  Index tables are registered under the partitioned table, the root.  Rows
+ * come from its leaf partitions, whose columns may be numbered in another way; to
+ * everything else they are shown as the root has them.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/attmap.h"
+#include "access/relation.h"
+#include "access/tableam.h"
+#include "access/tupconvert.h"
+#include "access/xact.h"
+#include "catalog/partition.h"
+#include "catalog/pg_inherits.h"
+#include "indextable.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "utils/hsearch.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+
+/* Rows of a partition that comes or goes, of which entries are written together. */
+#define MAX_ROWS			10000
+
+typedef struct Root
+{
+	Oid			relid;			/* hash key: any table */
+	Oid			root;			/* the fact table that it is part of, or itself */
+} Root;
+
+static HTAB *roots = NULL;
+
+static void forget_roots(Datum arg, Oid relid);
+static void flush(FactDef *def, OpList *lists, MemoryContext cxt);
+
+/* partition_init: called once, when the library is loaded */
+void
+partition_init(void)
+{
+	HASHCTL		ctl;
+
+	ctl.keysize = sizeof(Oid);
+	ctl.entrysize = sizeof(Root);
+	roots = hash_create("indextable roots", 64, &ctl, HASH_ELEM | HASH_BLOBS);
+	CacheRegisterRelcacheCallback(forget_roots, (Datum) 0);
+}
+
+static void
+forget_roots(Datum arg, Oid relid)
+{
+	HASH_SEQ_STATUS seq;
+	Root	   *root;
+
+	if (OidIsValid(relid))
+	{
+		hash_search(roots, &relid, HASH_REMOVE, NULL);
+		return;
+	}
+	hash_seq_init(&seq, roots);
+	while ((root = hash_seq_search(&seq)) != NULL)
+		hash_search(roots, &root->relid, HASH_REMOVE, NULL);
+}
+
+/* root_of: the fact table that a table is a partition of, however deep; or the table itself */
+Oid
+root_of(Relation rel)
+{
+	Oid			relid = RelationGetRelid(rel);
+	Root	   *root;
+	bool		found;
+	Oid			result;
+
+	if (!rel->rd_rel->relispartition)
+		return relid;
+	root = hash_search(roots, &relid, HASH_FIND, NULL);
+	if (root != NULL)
+		return root->root;
+	result = registered_root(relid);
+	root = hash_search(roots, &relid, HASH_ENTER, &found);
+	root->root = result;
+	return result;
+}
+
+/* registered_root: the same by the catalogs */
+Oid
+registered_root(Oid relid)
+{
+	Oid			result = relid;
+	ListCell   *cell;
+
+	if (!get_rel_relispartition(relid))
+		return relid;
+	foreach(cell, get_partition_ancestors(relid))
+		if (catalog_has_fact(lfirst_oid(cell)))
+			result = lfirst_oid(cell);
+	return result;
+}
+
+/* leaves_of: the tables that hold the rows of a table, locked */
+List *
+leaves_of(Oid relid, LOCKMODE mode)
+{
+	List	   *result = NIL;
+	ListCell   *cell;
+
+	if (get_rel_relkind(relid) != RELKIND_PARTITIONED_TABLE)
+		return list_make1_oid(relid);
+	foreach(cell, find_all_inheritors(relid, mode, NULL))
+		if (get_rel_relkind(lfirst_oid(cell)) == RELKIND_RELATION)
+			result = lappend_oid(result, lfirst_oid(cell));
+	return result;
+}
+
+/* lock_fact: a fact table, and the partitions that can be written without it */
+void
+lock_fact(Oid relid, LOCKMODE mode)
+{
+	LockRelationOid(relid, mode);
+	if (get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE)
+		(void) find_all_inheritors(relid, mode, NULL);
+}
+
+/* leaf_of: how the columns of a partition are numbered, as long as the definition lasts */
+Leaf *
+leaf_of(FactDef *def, Relation rel)
+{
+	Oid			relid = RelationGetRelid(rel);
+	bool		found;
+	Leaf	   *leaf;
+	MemoryContext old;
+
+	if (!def->partitioned)
+		return NULL;
+	if (def->last_leaf != NULL && def->last_leaf->relid == relid)
+		return def->last_leaf;
+	leaf = hash_search(def->leaves, &relid, HASH_FIND, NULL);
+	if (leaf == NULL)
+	{
+		Relation	index = primary_key_of(rel, AccessShareLock);
+		Oid			pk_index;
+		AttrMap    *map;
+
+		if (index == NULL)
+			elog(ERROR, "partition \"%s\" has no primary key", RelationGetRelationName(rel));
+		pk_index = RelationGetRelid(index);
+		index_close(index, AccessShareLock);
+		old = MemoryContextSwitchTo(def->cxt);
+		map = attribute_map(RelationGetDescr(rel), def->desc);
+		leaf = hash_search(def->leaves, &relid, HASH_ENTER, &found);
+		leaf->pk_index = pk_index;
+		leaf->map = map;
+		leaf->slots[0] = leaf->slots[1] = NULL;
+		if (leaf->map != NULL)
+		{
+			leaf->slots[0] = MakeSingleTupleTableSlot(def->desc, &TTSOpsVirtual);
+			leaf->slots[1] = MakeSingleTupleTableSlot(def->desc, &TTSOpsVirtual);
+		}
+		MemoryContextSwitchTo(old);
+	}
+	def->last_leaf = leaf;
+	return leaf;
+}
+
+/* as_of_root: a row of a partition with the columns of the root; which of two slots to use */
+TupleTableSlot *
+as_of_root(Leaf *leaf, TupleTableSlot *row, int which)
+{
+	if (leaf == NULL || leaf->map == NULL || row == NULL)
+		return row;
+	return execute_attr_map_slot(leaf->map, row, leaf->slots[which]);
+}
+
+/*
+ * partition_rows
+ *		A table that is part of a fact table comes with its rows, or goes: has their
+ *		entries written or deleted, or the rows queued.  It is locked against writers.
+ */
+void
+partition_rows(Oid root, Oid partition, bool comes)
+{
+	Relation	root_rel = relation_open(root, AccessShareLock);
+	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable partition",
+											  ALLOCSET_DEFAULT_SIZES);
+	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
+	FactDef    *def;
+	OpList	   *lists;
+	ListCell   *cell;
+	int			n = 0;
+	int			i;
+
+	do
+	{
+		def = definition_of_fact(root_rel, root);
+		definition_lock(def, 0, def->nsync);
+	} while (def->stale);
+	definition_pin(def);
+	lists = palloc0(sizeof(OpList) * Max(def->nsync, 1));
+	PG_TRY();
+	{
+		foreach(cell, leaves_of(partition, NoLock))
+		{
+			Relation	rel = relation_open(lfirst_oid(cell), NoLock);
+			AttrMap    *map = attribute_map(RelationGetDescr(rel), def->desc);
+			TupleTableSlot *slot = table_slot_create(rel, NULL);
+			TupleTableSlot *out = map == NULL ? NULL : MakeSingleTupleTableSlot(def->desc, &TTSOpsVirtual);
+			TableScanDesc scan = table_beginscan(rel, snapshot, 0, NULL);
+
+			while (table_scan_getnextslot(scan, ForwardScanDirection, slot))
+			{
+				MemoryContext old = MemoryContextSwitchTo(cxt);
+				TupleTableSlot *row = map == NULL ? slot : execute_attr_map_slot(map, slot, out);
+				FactRow		factrow;
+
+				CHECK_FOR_INTERRUPTS();
+				slot_getallattrs(row);
+				if (def->queued != NULL)
+					queue_collect(def, row);
+				if (def->nsync > 0)
+					factrow_init(&factrow, def, row);
+				for (i = 0; i < def->nsync; i++)
+				{
+					Entries		none;
+					Entries		entries;
+
+					entries_init(&none, def->defs[i]);
+					entries_init(&entries, def->defs[i]);
+					if (extract_entries(def->defs[i], &factrow, comes, &entries) > 0 && comes)
+						lists[i].skipped++;
+					diff_entries(def->defs[i], comes ? &none : &entries, comes ? &entries : &none,
+								 &lists[i], cxt);
+				}
+				MemoryContextSwitchTo(old);
+				if (++n % MAX_ROWS == 0)
+					flush(def, lists, cxt);
+			}
+			table_endscan(scan);
+			ExecDropSingleTupleTableSlot(slot);
+			if (out != NULL)
+				ExecDropSingleTupleTableSlot(out);
+			relation_close(rel, NoLock);
+		}
+		flush(def, lists, cxt);
+	}
+	PG_FINALLY();
+	{
+		definition_unpin(def);
+	}
+	PG_END_TRY();
+	UnregisterSnapshot(snapshot);
+	MemoryContextDelete(cxt);
+	relation_close(root_rel, NoLock);
+}
+
+static void
+flush(FactDef *def, OpList *lists, MemoryContext cxt)
+{
+	int			i;
+
+	for (i = 0; i < def->nsync; i++)
+	{
+		if (lists[i].n > 0 && apply_ops(def->defs[i], &lists[i], false) && lists[i].skipped > 0)
+			catalog_count_skipped(def->defs[i]->relid, lists[i].skipped);
+		memset(&lists[i], 0, sizeof(OpList));
+	}
+	MemoryContextReset(cxt);
+}
