@@ -515,12 +515,15 @@ typedef struct Reconciliation
 	int			to;				/* ... to defs[to - 1] */
 	bool		withhold;		/* the rows are to have no entries */
 	Datum	   *keys;			/* n * npk, in order */
+	ItemPointerData *tids;		/* the rows, if known; else NULL */
+	bool		fresh;			/* they have no entries yet */
 	int			n;
 	OpList	   *lists;			/* by defno - from */
 	List	   *rejected;		/* of RejectedRow * */
 } Reconciliation;
 
 extern void reconcile_rows(Reconciliation *r);
+extern bool have_no_entries(Reconciliation *r, int defno);
 
 /* ---- keytext.c: primary keys as texts ---- */
 

@@ -79,7 +79,7 @@ static void set_out(Build *b);
 static bool has_replacement(Build *b);
 static void run(Build *b);
 static void build_batch(FactDef *def, Relation fact, void *arg);
-static int	next_keys(Build *b, FactDef *def, ArrayType *last, Datum **keys);
+static int	next_keys(Build *b, FactDef *def, ArrayType *last, Datum **keys, ItemPointerData **tids);
 static ArrayType *last_key(Build *b);
 static void set_phase(Build *b, const char *phase);
 static void wait_for_older_snapshots(void);
@@ -323,10 +323,11 @@ build_batch(FactDef *def, Relation fact, void *arg)
 	r.to = i + 1;
 	r.snapshot = RegisterSnapshot(GetLatestSnapshot());
 	PushActiveSnapshot(r.snapshot);
-	r.n = b->n = next_keys(b, def, last_key(b), &r.keys);
+	r.n = b->n = next_keys(b, def, last_key(b), &r.keys, &r.tids);
 	b->done = r.n < b->batch_size;
 	if (r.n > 0)
 	{
+		r.fresh = have_no_entries(&r, i);
 		apply_keys(&r);
 
 		become_owner(&caller, def->owner);
@@ -376,9 +377,9 @@ last_key(Build *b)
 	return result;
 }
 
-/* next_keys: of the rows after a key, in order */
+/* next_keys: of the rows after a key, in order, and where these are */
 static int
-next_keys(Build *b, FactDef *def, ArrayType *last, Datum **keys)
+next_keys(Build *b, FactDef *def, ArrayType *last, Datum **keys, ItemPointerData **tids)
 {
 	MemoryContext cxt = CurrentMemoryContext;
 	TupleDesc	desc = def->queue_desc;
@@ -408,18 +409,23 @@ next_keys(Build *b, FactDef *def, ArrayType *last, Datum **keys)
 	/* As a superuser, whom no row security applies to. */
 	become_owner(&caller, catalog_owner());
 	SPI_connect();
-	n = execute_now(psprintf("SELECT %s FROM ONLY %s %s ORDER BY %s LIMIT %d",
+	n = execute_now(psprintf("SELECT %s, ctid FROM ONLY %s %s ORDER BY %s LIMIT %d",
 							 columns.data, quoted_relation(def->relid),
 							 last == NULL ? "" : psprintf("WHERE (%s) > (%s)", columns.data, params.data),
 							 columns.data, b->batch_size),
 					last == NULL ? 0 : def->npk, types, bound);
 	*keys = MemoryContextAllocHuge(cxt, sizeof(Datum) * def->npk * Max(n, 1));
+	*tids = MemoryContextAllocHuge(cxt, sizeof(ItemPointerData) * Max(n, 1));
 	for (k = 0; k < n; k++)
 	{
+		bool		isnull;
+		ItemPointer tid = (ItemPointer) DatumGetPointer(SPI_getbinval(SPI_tuptable->vals[k], SPI_tuptable->tupdesc,
+																	  def->npk + 1, &isnull));
+
+		(*tids)[k] = *tid;
 		for (i = 0; i < def->npk; i++)
 		{
 			Form_pg_attribute att = TupleDescAttr(desc, QUEUE_KEY - 1 + i);
-			bool		isnull;
 			Datum		value = SPI_getbinval(SPI_tuptable->vals[k], SPI_tuptable->tupdesc, i + 1, &isnull);
 			MemoryContext old = MemoryContextSwitchTo(cxt);
 
