@@ -571,6 +571,7 @@ typedef struct BlockScan
 	bool		all;
 	BlockSamplerData blocks;
 	bool		in_block;
+	Buffer		asked_for;		/* see ask_for_block() */
 } BlockScan;
 
 typedef struct Probe
