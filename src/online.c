@@ -79,7 +79,7 @@ static void set_out(Build *b);
 static bool has_replacement(Build *b);
 static void run(Build *b);
 static void build_batch(FactDef *def, Relation fact, void *arg);
-static int	next_keys(Build *b, FactDef *def, ArrayType *last, Datum **keys, ItemPointerData **tids);
+static void next_keys(Reconciliation *r, ArrayType *last, int limit);
 static ArrayType *last_key(Build *b);
 static void set_phase(Build *b, const char *phase);
 static void wait_for_older_snapshots(void);
@@ -323,7 +323,8 @@ build_batch(FactDef *def, Relation fact, void *arg)
 	r.to = i + 1;
 	r.snapshot = RegisterSnapshot(GetLatestSnapshot());
 	PushActiveSnapshot(r.snapshot);
-	r.n = b->n = next_keys(b, def, last_key(b), &r.keys, &r.tids);
+	next_keys(&r, last_key(b), b->batch_size);
+	b->n = r.n;
 	b->done = r.n < b->batch_size;
 	if (r.n > 0)
 	{
@@ -378,18 +379,19 @@ last_key(Build *b)
 }
 
 /* next_keys: of the rows after a key, in order, and where these are */
-static int
-next_keys(Build *b, FactDef *def, ArrayType *last, Datum **keys, ItemPointerData **tids)
+static void
+next_keys(Reconciliation *r, ArrayType *last, int limit)
 {
 	MemoryContext cxt = CurrentMemoryContext;
+	FactDef    *def = r->def;
 	TupleDesc	desc = def->queue_desc;
 	Datum		bound[INDEX_MAX_KEYS];
 	Oid			types[INDEX_MAX_KEYS];
 	StringInfoData columns;
 	StringInfoData params;
+	SPIPlanPtr	plan;
 	Caller		caller;
-	uint64		n;
-	uint64		k;
+	int			k;
 	int			i;
 
 	initStringInfo(&columns);
@@ -409,34 +411,39 @@ next_keys(Build *b, FactDef *def, ArrayType *last, Datum **keys, ItemPointerData
 	/* As a superuser, whom no row security applies to. */
 	become_owner(&caller, catalog_owner());
 	SPI_connect();
-	n = execute_now(psprintf("SELECT %s, ctid FROM ONLY %s %s ORDER BY %s LIMIT %d",
-							 columns.data, quoted_relation(def->relid),
-							 last == NULL ? "" : psprintf("WHERE (%s) > (%s)", columns.data, params.data),
-							 columns.data, b->batch_size),
-					last == NULL ? 0 : def->npk, types, bound);
-	*keys = MemoryContextAllocHuge(cxt, sizeof(Datum) * def->npk * Max(n, 1));
-	*tids = MemoryContextAllocHuge(cxt, sizeof(ItemPointerData) * Max(n, 1));
-	for (k = 0; k < n; k++)
+	plan = SPI_prepare(psprintf("SELECT %s, ctid FROM ONLY %s %s ORDER BY %s LIMIT %d",
+								columns.data, quoted_relation(def->relid),
+								last == NULL ? "" : psprintf("WHERE (%s) > (%s)", columns.data, params.data),
+								columns.data, limit),
+					   last == NULL ? 0 : def->npk, types);
+	/* With this snapshot the rows are read, too. */
+	if (plan == NULL ||
+		SPI_execute_snapshot(plan, bound, NULL, r->snapshot, InvalidSnapshot, true, true, 0) != SPI_OK_SELECT)
+		elog(ERROR, "could not read the keys of table \"%s\": %s", def->name,
+			 SPI_result_code_string(SPI_result));
+	r->n = (int) SPI_processed;
+	r->keys = MemoryContextAllocHuge(cxt, sizeof(Datum) * def->npk * Max(r->n, 1));
+	r->tids = MemoryContextAllocHuge(cxt, sizeof(ItemPointerData) * Max(r->n, 1));
+	for (k = 0; k < r->n; k++)
 	{
+		HeapTuple	row = SPI_tuptable->vals[k];
+		TupleDesc	row_desc = SPI_tuptable->tupdesc;
 		bool		isnull;
-		ItemPointer tid = (ItemPointer) DatumGetPointer(SPI_getbinval(SPI_tuptable->vals[k], SPI_tuptable->tupdesc,
-																	  def->npk + 1, &isnull));
 
-		(*tids)[k] = *tid;
 		for (i = 0; i < def->npk; i++)
 		{
 			Form_pg_attribute att = TupleDescAttr(desc, QUEUE_KEY - 1 + i);
-			Datum		value = SPI_getbinval(SPI_tuptable->vals[k], SPI_tuptable->tupdesc, i + 1, &isnull);
+			Datum		value = SPI_getbinval(row, row_desc, i + 1, &isnull);
 			MemoryContext old = MemoryContextSwitchTo(cxt);
 
-			(*keys)[k * def->npk + i] = att->attlen == -1 ?
+			r->keys[(Size) k * def->npk + i] = att->attlen == -1 ?
 				PointerGetDatum(PG_DETOAST_DATUM_COPY(value)) : datumCopy(value, att->attbyval, att->attlen);
 			MemoryContextSwitchTo(old);
 		}
+		r->tids[k] = *(ItemPointer) DatumGetPointer(SPI_getbinval(row, row_desc, def->npk + 1, &isnull));
 	}
 	SPI_finish();
 	become_caller(&caller);
-	return (int) n;
 }
 
 /* set_phase: for the view progress; in a transaction of its own */
