@@ -159,10 +159,10 @@ beside() {    # CLIENTS SIDE ROUND
 }
 
 life_part() {
-	local round clients windows=0
-	source_table 600 "$ROWS_LIFE" "$TOWNS"
+	local round clients windows=0 distinct=$((ROWS_LIFE < 100000 ? ROWS_LIFE : 100000))
+	source_table 600 $distinct "$TOWNS"
 	fresh_fact
-	load_fact 600 1 "$ROWS_LIFE"
+	sql -c "INSERT INTO bench.fact SELECT n, doc::jsonb FROM generate_series(1, $ROWS_LIFE) AS n JOIN bench_data.source_600 ON id = (n - 1) % $distinct + 1 ORDER BY n"
 	sql -c 'DROP TABLE bench_data.source_600' -c 'VACUUM ANALYZE bench.fact'
 	sql -c 'CREATE UNLOGGED TABLE bench_data.pace (pid int, cpu_ns bigint, at timestamptz)'
 	writers > "$tmp/writers.sql"
