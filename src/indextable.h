@@ -448,6 +448,15 @@ typedef struct LiveScan
 	ScanKey		keys;
 } LiveScan;
 
+/* A condition on several columns of an index together. */
+typedef struct RowComparison
+{
+	ScanKeyData header;
+	ScanKeyData members[INDEX_MAX_KEYS];
+} RowComparison;
+
+extern void row_comparison(RowComparison *key, Relation index, int n, StrategyNumber strategy,
+						   Datum *bounds);
 extern bool row_is_live(Relation fact, TupleTableSlot *slot);
 extern void live_scan_begin(LiveScan *scan, FactDef *def, Relation fact, Snapshot snapshot);
 extern TupleTableSlot *live_scan_first(LiveScan *scan, Datum *key);
@@ -515,12 +524,15 @@ typedef struct Reconciliation
 	int			to;				/* ... to defs[to - 1] */
 	bool		withhold;		/* the rows are to have no entries */
 	Datum	   *keys;			/* n * npk, in order */
+	ItemPointerData *tids;		/* the rows, if known; else NULL */
+	bool		fresh;			/* they have no entries yet */
 	int			n;
 	OpList	   *lists;			/* by defno - from */
 	List	   *rejected;		/* of RejectedRow * */
 } Reconciliation;
 
 extern void reconcile_rows(Reconciliation *r);
+extern bool have_no_entries(Reconciliation *r, int defno);
 
 /* ---- keytext.c: primary keys as texts ---- */
 
@@ -570,6 +582,7 @@ typedef struct BlockScan
 	BlockSamplerData blocks;
 	bool		in_block;
 	uint64		nrows;
+	Buffer		asked_for;		/* see ask_for_block() */
 } BlockScan;
 
 typedef struct Probe

@@ -81,8 +81,7 @@ static void set_out(Build *b);
 static bool has_replacement(Build *b);
 static void run(Build *b);
 static void build_batch(FactDef *def, Relation fact, void *arg);
-static int	next_keys(Build *b, FactDef *def, Relation fact, ArrayType *last, Datum **keys);
-static void key_after(ScanKey key, ScanKey members, FactDef *def, Relation index, ArrayType *last);
+static void next_keys(Reconciliation *r, ArrayType *last, int limit);
 static ArrayType *last_key(Build *b);
 static void set_phase(Build *b, const char *phase);
 static void wait_for_older_snapshots(void);
@@ -326,10 +325,12 @@ build_batch(FactDef *def, Relation fact, void *arg)
 	r.to = i + 1;
 	r.snapshot = RegisterSnapshot(GetLatestSnapshot());
 	PushActiveSnapshot(r.snapshot);
-	r.n = b->n = next_keys(b, def, fact, last_key(b), &r.keys);
+	next_keys(&r, last_key(b), b->batch_size);
+	b->n = r.n;
 	b->done = r.n < b->batch_size;
 	if (r.n > 0)
 	{
+		r.fresh = have_no_entries(&r, i);
 		apply_keys(&r);
 
 		become_owner(&caller, def->owner);
@@ -381,26 +382,31 @@ last_key(Build *b)
 
 /*
  * next_keys
- *		Of the rows after a key, in order.  By the primary key's index itself: to plan
- *		a query would run what its owner has put into indexes and constraints.
+ *		Of the rows after a key, in order, and where these are.  By the primary key's
+ *		index itself: to plan a query would run what its owner has put into indexes
+ *		and constraints.
  */
-static int
-next_keys(Build *b, FactDef *def, Relation fact, ArrayType *last, Datum **keys)
+static void
+next_keys(Reconciliation *r, ArrayType *last, int limit)
 {
-	MemoryContext cxt = CurrentMemoryContext;
+	FactDef    *def = r->def;
 	Relation	index = index_open(def->pk_index, AccessShareLock);
-	TupleTableSlot *slot = table_slot_create(fact, NULL);
-	IndexScanDesc scan = index_beginscan_compat(fact, index, GetActiveSnapshot(), last == NULL ? 0 : 1);
-	ScanKeyData after;
-	ScanKeyData members[INDEX_MAX_KEYS];
-	int			n = 0;
+	TupleTableSlot *slot = table_slot_create(r->fact, NULL);
+	IndexScanDesc scan = index_beginscan_compat(r->fact, index, r->snapshot, last == NULL ? 0 : 1);
+	RowComparison after;
+	Datum		bound[INDEX_MAX_KEYS];
 	int			i;
 
 	if (last != NULL)
-		key_after(&after, members, def, index, last);
-	index_rescan(scan, &after, last == NULL ? 0 : 1, NULL, 0);
-	*keys = MemoryContextAllocHuge(cxt, sizeof(Datum) * def->npk * b->batch_size);
-	while (n < b->batch_size && index_getnext_slot(scan, ForwardScanDirection, slot))
+	{
+		key_from_texts(def, last, bound, CurrentMemoryContext);
+		row_comparison(&after, index, def->npk, BTGreaterStrategyNumber, bound);
+	}
+	index_rescan(scan, &after.header, last == NULL ? 0 : 1, NULL, 0);
+	r->n = 0;
+	r->keys = MemoryContextAllocHuge(CurrentMemoryContext, sizeof(Datum) * def->npk * limit);
+	r->tids = MemoryContextAllocHuge(CurrentMemoryContext, sizeof(ItemPointerData) * limit);
+	while (r->n < limit && index_getnext_slot(scan, ForwardScanDirection, slot))
 	{
 		CHECK_FOR_INTERRUPTS();
 		for (i = 0; i < def->npk; i++)
@@ -409,38 +415,14 @@ next_keys(Build *b, FactDef *def, Relation fact, ArrayType *last, Datum **keys)
 			bool		isnull;
 			Datum		value = slot_getattr(slot, def->pk_attno[i], &isnull);
 
-			(*keys)[(Size) n * def->npk + i] = att->attlen == -1 ?
+			r->keys[(Size) r->n * def->npk + i] = att->attlen == -1 ?
 				PointerGetDatum(PG_DETOAST_DATUM_COPY(value)) : datumCopy(value, att->attbyval, att->attlen);
 		}
-		n++;
+		r->tids[r->n++] = slot->tts_tid;
 	}
 	index_endscan(scan);
 	ExecDropSingleTupleTableSlot(slot);
 	index_close(index, NoLock);
-	return n;
-}
-
-/* key_after: the condition (columns of the primary key) > (last key) */
-static void
-key_after(ScanKey key, ScanKey members, FactDef *def, Relation index, ArrayType *last)
-{
-	Datum		bound[INDEX_MAX_KEYS];
-	int			i;
-
-	key_from_texts(def, last, bound, CurrentMemoryContext);
-	for (i = 0; i < def->npk; i++)
-	{
-		Oid			type = index->rd_opcintype[i];
-
-		ScanKeyEntryInitialize(&members[i], SK_ROW_MEMBER | (i == def->npk - 1 ? SK_ROW_END : 0), i + 1,
-							   BTGreaterStrategyNumber, type, index->rd_indcollation[i],
-							   get_opfamily_proc(index->rd_opfamily[i], type, type, BTORDER_PROC), bound[i]);
-	}
-	memset(key, 0, sizeof(ScanKeyData));
-	key->sk_flags = SK_ROW_HEADER;
-	key->sk_attno = 1;
-	key->sk_strategy = BTGreaterStrategyNumber;
-	key->sk_argument = PointerGetDatum(members);
 }
 
 /* set_phase: for the view progress; in a transaction of its own */

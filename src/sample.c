@@ -20,6 +20,8 @@
 #include "storage/bufmgr.h"
 #include "utils/memutils.h"
 
+#define CPU_CACHE_LINE		64
+
 /* sample_begin: the same percentage and seed choose the same blocks */
 void
 sample_begin(BlockScan *scan, Relation rel, Snapshot snapshot, double percent, uint32 seed)
@@ -31,6 +33,7 @@ sample_begin(BlockScan *scan, Relation rel, Snapshot snapshot, double percent, u
 	scan->all = percent >= 100;
 	scan->in_block = false;
 	scan->nrows = 0;
+	scan->asked_for = InvalidBuffer;
 	if (scan->all)
 	{
 		scan->scan = table_beginscan(rel, snapshot, 0, NULL);
@@ -40,6 +43,26 @@ sample_begin(BlockScan *scan, Relation rel, Snapshot snapshot, double percent, u
 					  (int) Min(ceil(RelationGetNumberOfBlocks(rel) * percent / 100), INT_MAX), seed);
 	ItemPointerSet(&first, 0, 1);
 	scan->scan = table_beginscan_tidrange(rel, snapshot, &first, &first);
+}
+
+/*
+ * ask_for_block
+ *		Has the whole of a new block come into the CPU's cache.  Rows are read here
+ *		and there, and the CPU would wait for each of these places by itself.
+ */
+static inline void
+ask_for_block(BlockScan *scan)
+{
+	BufferHeapTupleTableSlot *slot = (BufferHeapTupleTableSlot *) scan->slot;
+	char	   *page;
+	int			i;
+
+	if (!TTS_IS_BUFFERTUPLE(scan->slot) || slot->buffer == scan->asked_for)
+		return;
+	scan->asked_for = slot->buffer;
+	page = BufferGetPage(slot->buffer);
+	for (i = 0; i < BLCKSZ; i += CPU_CACHE_LINE)
+		__builtin_prefetch(page + i);
 }
 
 /* sample_next: the next row; NULL: there is none */
@@ -52,7 +75,12 @@ sample_next(BlockScan *scan)
 				(errcode(ERRCODE_QUERY_CANCELED),
 				 errmsg("the check was given up because somebody wants to be alone with the database")));
 	if (scan->all)
-		return table_scan_getnextslot(scan->scan, ForwardScanDirection, scan->slot) ? scan->slot : NULL;
+	{
+		if (!table_scan_getnextslot(scan->scan, ForwardScanDirection, scan->slot))
+			return NULL;
+		ask_for_block(scan);
+		return scan->slot;
+	}
 	for (;;)
 	{
 		BlockNumber block;
