@@ -719,7 +719,8 @@ extern char *layout_like(IndexDef *def, Relation fact, Relation old, int nkept, 
 						 List **dropped);
 extern char *layout_primary_key(IndexDef *def, bool covering);
 extern char *layout_row_index(IndexDef *def);
-extern void layout_make_row_index(Oid index_table, const char *columns, const char *tablespace);
+extern void layout_make_row_index(Oid index_table, const char *columns);
+extern char *tablespace_of(Relation rel);
 extern void layout_drop_row_index(Oid index_table);
 extern Relation primary_key_of(Relation rel, LOCKMODE mode);
 extern bool layout_covers(IndexDef *def, Relation primary_key);

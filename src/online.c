@@ -25,6 +25,8 @@
  */
 #include "postgres.h"
 
+#include "access/genam.h"
+#include "access/nbtree.h"
 #include "access/relation.h"
 #include "access/xact.h"
 #include "catalog/pg_type.h"
@@ -79,7 +81,8 @@ static void set_out(Build *b);
 static bool has_replacement(Build *b);
 static void run(Build *b);
 static void build_batch(FactDef *def, Relation fact, void *arg);
-static int	next_keys(Build *b, FactDef *def, ArrayType *last, Datum **keys);
+static int	next_keys(Build *b, FactDef *def, Relation fact, ArrayType *last, Datum **keys);
+static void key_after(ScanKey key, ScanKey members, FactDef *def, Relation index, ArrayType *last);
 static ArrayType *last_key(Build *b);
 static void set_phase(Build *b, const char *phase);
 static void wait_for_older_snapshots(void);
@@ -323,7 +326,7 @@ build_batch(FactDef *def, Relation fact, void *arg)
 	r.to = i + 1;
 	r.snapshot = RegisterSnapshot(GetLatestSnapshot());
 	PushActiveSnapshot(r.snapshot);
-	r.n = b->n = next_keys(b, def, last_key(b), &r.keys);
+	r.n = b->n = next_keys(b, def, fact, last_key(b), &r.keys);
 	b->done = r.n < b->batch_size;
 	if (r.n > 0)
 	{
@@ -376,61 +379,68 @@ last_key(Build *b)
 	return result;
 }
 
-/* next_keys: of the rows after a key, in order */
+/*
+ * next_keys
+ *		Of the rows after a key, in order.  By the primary key's index itself: to plan
+ *		a query would run what its owner has put into indexes and constraints.
+ */
 static int
-next_keys(Build *b, FactDef *def, ArrayType *last, Datum **keys)
+next_keys(Build *b, FactDef *def, Relation fact, ArrayType *last, Datum **keys)
 {
 	MemoryContext cxt = CurrentMemoryContext;
-	TupleDesc	desc = def->queue_desc;
-	Datum		bound[INDEX_MAX_KEYS];
-	Oid			types[INDEX_MAX_KEYS];
-	StringInfoData columns;
-	StringInfoData params;
-	Caller		caller;
-	uint64		n;
-	uint64		k;
+	Relation	index = index_open(def->pk_index, AccessShareLock);
+	TupleTableSlot *slot = table_slot_create(fact, NULL);
+	IndexScanDesc scan = index_beginscan_compat(fact, index, GetActiveSnapshot(), last == NULL ? 0 : 1);
+	ScanKeyData after;
+	ScanKeyData members[INDEX_MAX_KEYS];
+	int			n = 0;
 	int			i;
 
-	initStringInfo(&columns);
-	initStringInfo(&params);
-	for (i = 0; i < def->npk; i++)
-	{
-		Form_pg_attribute att = TupleDescAttr(desc, QUEUE_KEY - 1 + i);
-
-		types[i] = att->atttypid;
-		appendStringInfo(&columns, "%s%s", i > 0 ? ", " : "",
-						 quote_identifier(get_attname(def->relid, def->pk_attno[i], false)));
-		appendStringInfo(&params, "%s$%d", i > 0 ? ", " : "", i + 1);
-	}
 	if (last != NULL)
-		key_from_texts(def, last, bound, cxt);
-
-	/* As a superuser, whom no row security applies to. */
-	become_owner(&caller, catalog_owner());
-	SPI_connect();
-	n = execute_now(psprintf("SELECT %s FROM ONLY %s %s ORDER BY %s LIMIT %d",
-							 columns.data, quoted_relation(def->relid),
-							 last == NULL ? "" : psprintf("WHERE (%s) > (%s)", columns.data, params.data),
-							 columns.data, b->batch_size),
-					last == NULL ? 0 : def->npk, types, bound);
-	*keys = MemoryContextAllocHuge(cxt, sizeof(Datum) * def->npk * Max(n, 1));
-	for (k = 0; k < n; k++)
+		key_after(&after, members, def, index, last);
+	index_rescan(scan, &after, last == NULL ? 0 : 1, NULL, 0);
+	*keys = MemoryContextAllocHuge(cxt, sizeof(Datum) * def->npk * b->batch_size);
+	while (n < b->batch_size && index_getnext_slot(scan, ForwardScanDirection, slot))
 	{
+		CHECK_FOR_INTERRUPTS();
 		for (i = 0; i < def->npk; i++)
 		{
-			Form_pg_attribute att = TupleDescAttr(desc, QUEUE_KEY - 1 + i);
+			Form_pg_attribute att = TupleDescAttr(def->queue_desc, QUEUE_KEY - 1 + i);
 			bool		isnull;
-			Datum		value = SPI_getbinval(SPI_tuptable->vals[k], SPI_tuptable->tupdesc, i + 1, &isnull);
-			MemoryContext old = MemoryContextSwitchTo(cxt);
+			Datum		value = slot_getattr(slot, def->pk_attno[i], &isnull);
 
-			(*keys)[k * def->npk + i] = att->attlen == -1 ?
+			(*keys)[(Size) n * def->npk + i] = att->attlen == -1 ?
 				PointerGetDatum(PG_DETOAST_DATUM_COPY(value)) : datumCopy(value, att->attbyval, att->attlen);
-			MemoryContextSwitchTo(old);
 		}
+		n++;
 	}
-	SPI_finish();
-	become_caller(&caller);
-	return (int) n;
+	index_endscan(scan);
+	ExecDropSingleTupleTableSlot(slot);
+	index_close(index, NoLock);
+	return n;
+}
+
+/* key_after: the condition (columns of the primary key) > (last key) */
+static void
+key_after(ScanKey key, ScanKey members, FactDef *def, Relation index, ArrayType *last)
+{
+	Datum		bound[INDEX_MAX_KEYS];
+	int			i;
+
+	key_from_texts(def, last, bound, CurrentMemoryContext);
+	for (i = 0; i < def->npk; i++)
+	{
+		Oid			type = index->rd_opcintype[i];
+
+		ScanKeyEntryInitialize(&members[i], SK_ROW_MEMBER | (i == def->npk - 1 ? SK_ROW_END : 0), i + 1,
+							   BTGreaterStrategyNumber, type, index->rd_indcollation[i],
+							   get_opfamily_proc(index->rd_opfamily[i], type, type, BTORDER_PROC), bound[i]);
+	}
+	memset(key, 0, sizeof(ScanKeyData));
+	key->sk_flags = SK_ROW_HEADER;
+	key->sk_attno = 1;
+	key->sk_strategy = BTGreaterStrategyNumber;
+	key->sk_argument = PointerGetDatum(members);
 }
 
 /* set_phase: for the view progress; in a transaction of its own */

@@ -213,7 +213,7 @@ change_maintenance(DefinitionRow *row)
 	if (async)
 	{
 		if (!OidIsValid(def->row_index))
-			layout_make_row_index(row->index_table, layout_row_index(def), NULL);
+			layout_make_row_index(row->index_table, layout_row_index(def));
 		queues_create(factdef);
 		CacheInvalidateRelcacheByRelid(row->fact_table);
 	}

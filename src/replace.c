@@ -240,9 +240,12 @@ tell_of_lost_indexes(DefinitionRow *row, Oid index_table)
 	Columns		columns = compare_columns(row, definition_of_index_table(index_table, &factdef));
 	Relation	old = relation_open(index_table, AccessShareLock);
 	Bitmapset  *going = NULL;
+	Caller		caller;
 	ListCell   *cell;
 	int			live = 0;
 	int			i;
+
+	become_owner(&caller, old->rd_rel->relowner);
 
 	for (i = 0; i < RelationGetNumberOfAttributes(old); i++)
 		if (!TupleDescAttr(RelationGetDescr(old), i)->attisdropped && live++ >= columns.nkept &&
@@ -258,6 +261,7 @@ tell_of_lost_indexes(DefinitionRow *row, Oid index_table)
 					 errhint("Create it again if the new column is to have one.")));
 		index_close(index, AccessShareLock);
 	}
+	become_caller(&caller);
 	relation_close(old, AccessShareLock);
 }
 
@@ -281,18 +285,18 @@ make_replacement(DefinitionRow *row, Oid index_table)
 	Relation	primary_key;
 	List	   *dropped = NIL;
 	ListCell   *cell;
-	char	   *tablespace = NULL;
+	Caller		caller;
 	char	   *name;
 	char	   *list;
 	StringInfoData drops;
 
 	def = definition_resolve(row, fact, old,
 							 columns.nkept - old_def->nident + old_def->nkeys, &factdef);
-	if (OidIsValid(old->rd_rel->reltablespace))
-		tablespace = get_tablespace_name(old->rd_rel->reltablespace);
+	/* Not a step as the caller: what the owner has put into indexes may be called. */
+	become_owner(&caller, fact->rd_rel->relowner);
 	name = ChooseRelationName("rebuild", NULL, psprintf("%u", index_table), schema, false);
 	list = layout_like(def, fact, old, columns.nkept, columns.first_own, &dropped);
-	row->index_table = create_index_table(catalog_owner(), schema, name, list, tablespace,
+	row->index_table = create_index_table(catalog_owner(), schema, name, list, tablespace_of(old),
 										  fact->rd_rel->relowner);
 	row->replaces = index_table;
 	run_sql(catalog_owner(), "COMMENT ON TABLE %s IS %s", quoted_relation(row->index_table),
@@ -309,14 +313,14 @@ make_replacement(DefinitionRow *row, Oid index_table)
 	if (!definition_attach(def, fact, new))
 		elog(ERROR, "index table \"%s\" is not as it was created", name);
 	primary_key = primary_key_of(old, AccessShareLock);
-	register_index_table(row, def, fact, new, primary_key == NULL || !OidIsValid(primary_key->rd_rel->reltablespace) ? NULL :
-						 get_tablespace_name(primary_key->rd_rel->reltablespace));
+	register_index_table(row, def, fact, new, primary_key == NULL ? NULL : tablespace_of(primary_key));
 	if (primary_key != NULL)
 		index_close(primary_key, AccessShareLock);
 	new = table_open(row->index_table, NoLock);
 	clone_indexes(old, new);
 	table_close(new, NoLock);
 	relation_close(old, NoLock);
+	become_caller(&caller);
 	return row->index_table;
 }
 
@@ -436,8 +440,10 @@ replace_index_table(StoredDefinition *replacement)
 	Relation	rel = table_open(old, NoLock);
 	FactDef    *factdef;
 	IndexDef   *def;
+	Caller		caller;
 	ObjectAddress object;
 
+	become_owner(&caller, rel->rd_rel->relowner);
 	if (!replacement_fits(replacement))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -486,6 +492,7 @@ replace_index_table(StoredDefinition *replacement)
 	triggers_install(row.fact_table);
 	triggers_guard(old);
 	(void) queues_drop(row.fact_table, false);
+	become_caller(&caller);
 }
 
 /* empty: as TRUNCATE does, but that subscribers are not told */
@@ -523,8 +530,10 @@ alter_like(Oid old, Oid new, bool async, bool was_async)
 	TupleDesc	a = RelationGetDescr(old_rel);
 	TupleDesc	b = RelationGetDescr(new_rel);
 	Relation	primary_key;
-	StringInfoData sql;
+	StringInfoData columns;
+	Oid			owner = old_rel->rd_rel->relowner;
 	char	   *constraint = NULL;
+	char	   *new_key = NULL;
 	char	   *row_index = NULL;
 	bool		clustered = false;
 	bool		identity = false;
@@ -532,12 +541,12 @@ alter_like(Oid old, Oid new, bool async, bool was_async)
 	IndexDef   *def;
 	int			i;
 
-	initStringInfo(&sql);
+	initStringInfo(&columns);
 	for (i = 0; i < a->natts && i < b->natts; i++)
 		if (!TupleDescAttr(a, i)->attisdropped && TupleDescAttr(b, i)->attisdropped)
-			appendStringInfo(&sql, ", DROP COLUMN %s", quote_identifier(NameStr(TupleDescAttr(a, i)->attname)));
+			appendStringInfo(&columns, ", DROP COLUMN %s", quote_identifier(NameStr(TupleDescAttr(a, i)->attname)));
 	for (i = a->natts; i < b->natts; i++)
-		appendStringInfo(&sql, ", ADD COLUMN %s", layout_column(TupleDescAttr(b, i)));
+		appendStringInfo(&columns, ", ADD COLUMN %s", layout_column(TupleDescAttr(b, i)));
 	primary_key = primary_key_of(old_rel, AccessShareLock);
 	if (primary_key == NULL || !OidIsValid(find_like(primary_key, new_rel)))
 	{
@@ -547,9 +556,9 @@ alter_like(Oid old, Oid new, bool async, bool was_async)
 			clustered = primary_key->rd_index->indisclustered;
 			identity = primary_key->rd_index->indisreplident;
 		}
-		appendStringInfo(&sql, ", ADD %s%s %s", constraint != NULL ? "CONSTRAINT " : "",
-						 constraint != NULL ? quote_identifier(constraint) : "",
-						 primary_key_like(old_rel, new_rel));
+		new_key = psprintf("%s%s %s", constraint != NULL ? "CONSTRAINT " : "",
+						   constraint != NULL ? quote_identifier(constraint) : "",
+						   primary_key_like(old_rel, new_rel));
 	}
 	if (primary_key != NULL)
 		index_close(primary_key, NoLock);
@@ -561,13 +570,13 @@ alter_like(Oid old, Oid new, bool async, bool was_async)
 
 		if (!OidIsValid(find_like(index, old_rel)))
 		{
-			StringInfoData columns;
+			StringInfoData list;
 
-			initStringInfo(&columns);
+			initStringInfo(&list);
 			for (i = 0; i < factdef->npk; i++)
-				appendStringInfo(&columns, "%s%s", i > 0 ? ", " : "",
+				appendStringInfo(&list, "%s%s", i > 0 ? ", " : "",
 								 quote_identifier(column_like(old_rel, new_rel, def->pk_attno[i])));
-			row_index = columns.data;
+			row_index = list.data;
 		}
 		index_close(index, AccessShareLock);
 	}
@@ -578,8 +587,11 @@ alter_like(Oid old, Oid new, bool async, bool was_async)
 	if (constraint != NULL)
 		run_sql(catalog_owner(), "ALTER TABLE %s DROP CONSTRAINT %s", quoted_relation(old),
 				quote_identifier(constraint));
-	if (sql.len > 0)
-		run_sql(catalog_owner(), "ALTER TABLE %s %s", quoted_relation(old), sql.data + 2);
+	/* As its owner: the type of a column may be a domain, which calls what he likes. */
+	if (columns.len > 0)
+		run_sql(owner, "ALTER TABLE %s %s", quoted_relation(old), columns.data + 2);
+	if (new_key != NULL)
+		run_sql(catalog_owner(), "ALTER TABLE %s ADD %s", quoted_relation(old), new_key);
 	if (clustered)
 		run_sql(catalog_owner(), "ALTER TABLE %s CLUSTER ON %s", quoted_relation(old),
 				quote_identifier(constraint));
@@ -587,7 +599,7 @@ alter_like(Oid old, Oid new, bool async, bool was_async)
 		run_sql(catalog_owner(), "ALTER TABLE %s REPLICA IDENTITY USING INDEX %s", quoted_relation(old),
 				quote_identifier(constraint));
 	if (row_index != NULL)
-		layout_make_row_index(old, row_index, NULL);
+		layout_make_row_index(old, row_index);
 	if (was_async && !async)
 		layout_drop_row_index(old);
 }

@@ -605,12 +605,16 @@ value_to_jsonb(Datum value, Oid type)
 	return DatumGetJsonbP(FunctionCall1(&function, value));
 }
 
-/* columns_to_jsonb: {"column": value, ...} of some columns of a row */
+/* columns_to_jsonb: {"column": value, ...} of some columns of a row; a type may have a cast that is its owner's */
 static Datum
-columns_to_jsonb(TupleTableSlot *slot, AttrNumber *columns, int n)
+columns_to_jsonb(Oid owner, TupleTableSlot *slot, AttrNumber *columns, int n)
 {
 	JsonbParseState *state = NULL;
+	Jsonb	   *result;
+	Caller		caller;
 	int			i;
+
+	become_owner(&caller, owner);
 
 	pushJsonbValue(&state, WJB_BEGIN_OBJECT, NULL);
 	for (i = 0; i < n; i++)
@@ -638,7 +642,9 @@ columns_to_jsonb(TupleTableSlot *slot, AttrNumber *columns, int n)
 		}
 		pushJsonbValue(&state, WJB_VALUE, &value);
 	}
-	return JsonbPGetDatum(JsonbValueToJsonb(pushJsonbValue(&state, WJB_END_OBJECT, NULL)));
+	result = JsonbValueToJsonb(pushJsonbValue(&state, WJB_END_OBJECT, NULL));
+	become_caller(&caller);
+	return JsonbPGetDatum(result);
 }
 
 /*
@@ -674,9 +680,9 @@ discrepancy_key(Discrepancy *d)
 	TupleTableSlot *entry = d->expected != NULL ? d->expected : d->found;
 
 	if (entry != NULL)
-		return DatumGetJsonbP(columns_to_jsonb(entry, d->def->pk_attno, d->def->fact->npk));
+		return DatumGetJsonbP(columns_to_jsonb(d->def->fact->owner, entry, d->def->pk_attno, d->def->fact->npk));
 	if (d->row != NULL)
-		return DatumGetJsonbP(columns_to_jsonb(d->row, d->def->fact->pk_attno, d->def->fact->npk));
+		return DatumGetJsonbP(columns_to_jsonb(d->def->fact->owner, d->row, d->def->fact->pk_attno, d->def->fact->npk));
 	return NULL;
 }
 
@@ -702,13 +708,13 @@ put_discrepancy(Discrepancy *d, void *arg)
 #define PUT(i, datum)	(values[i] = (datum), isnull[i] = false)
 	PUT(0, CStringGetTextDatum(d->kind));
 	if (entry != NULL)
-		PUT(1, columns_to_jsonb(entry, d->def->ident, d->def->nkeys));
+		PUT(1, columns_to_jsonb(d->def->fact->owner, entry, d->def->ident, d->def->nkeys));
 	if (entry != NULL || d->row != NULL)
 		PUT(2, JsonbPGetDatum(discrepancy_key(d)));
 	if (d->expected != NULL)
-		PUT(3, columns_to_jsonb(d->expected, payload, npayload));
+		PUT(3, columns_to_jsonb(d->def->fact->owner, d->expected, payload, npayload));
 	if (d->found != NULL)
-		PUT(4, columns_to_jsonb(d->found, payload, npayload));
+		PUT(4, columns_to_jsonb(d->def->fact->owner, d->found, payload, npayload));
 	if (d->problem != NULL)
 		PUT(5, CStringGetTextDatum(d->problem));
 #undef PUT
