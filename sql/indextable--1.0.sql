@@ -60,6 +60,7 @@ CREATE TABLE indextable.skipped (
     entries     bigint      NOT NULL
 );
 CREATE INDEX skipped_index_table ON indextable.skipped (index_table);
+ALTER TABLE indextable.skipped REPLICA IDENTITY FULL;  -- a publication of all tables must not make it read-only
 COMMENT ON TABLE indextable.skipped IS
 'Entries left out under on_mismatch => ''skip'': a row per statement that left out any, summed up now and then';
 COMMENT ON COLUMN indextable.skipped.index_table IS 'the index table that lacks the entries';
@@ -78,7 +79,7 @@ CREATE TABLE indextable.rejection (
 );
 CREATE INDEX rejection_index_table ON indextable.rejection (index_table, next_try);
 CREATE INDEX rejection_key ON indextable.rejection (index_table, hash_array_extended(primary_key, 0));
-ALTER TABLE indextable.rejection REPLICA IDENTITY FULL;  -- a publication of all tables must not make it read-only
+ALTER TABLE indextable.rejection REPLICA IDENTITY FULL;  -- as indextable.skipped
 COMMENT ON TABLE indextable.rejection IS
 'Rows that lack their entry in an asynchronous index table because of an error; read it through indextable.rejected';
 COMMENT ON COLUMN indextable.rejection.index_table IS 'the index table that lacks the entry, or the entries';
@@ -123,7 +124,7 @@ CREATE TABLE indextable.checked (
     repaired_at timestamptz
 );
 CREATE INDEX checked_index_table ON indextable.checked (index_table, checked_at);
-ALTER TABLE indextable.checked REPLICA IDENTITY FULL;  -- as indextable.rejection
+ALTER TABLE indextable.checked REPLICA IDENTITY FULL;  -- as indextable.skipped
 COMMENT ON TABLE indextable.checked IS
 'What the periodic check has found, the last 100 times for each index table; read it through indextable.checks';
 COMMENT ON COLUMN indextable.checked.index_table IS 'the index table';

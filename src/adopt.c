@@ -14,6 +14,7 @@
 #include "access/genam.h"
 #include "access/relation.h"
 #include "access/table.h"
+#include "access/xact.h"
 #include "catalog/dependency.h"
 #include "catalog/indexing.h"
 #include "catalog/pg_class.h"
@@ -85,7 +86,10 @@ adopt(Oid fact_table)
 		}
 		if (stored->row.filter != NULL)
 		{
-			ErrorData  *error = attempt(depend_on_stored_filter, stored);
+			ErrorData  *error;
+
+			CommandCounterIncrement();
+			error = attempt(depend_on_stored_filter, stored);
 
 			if (error != NULL)
 				FreeErrorData(error);

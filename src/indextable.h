@@ -752,7 +752,7 @@ extern void require_no_rejections(Oid index_table, Oid shown);
 
 extern void follow_table(Oid fact, bool fact_altered, bool renamed);
 extern void follow_triggers(Oid relid);
-extern void check_all_definitions(void);
+extern void check_definitions(Oid relid);
 extern List *with_partitions(Oid relid);
 extern bool same_strings(List *a, List *b);
 
@@ -785,6 +785,7 @@ extern void depend_on_filter(Oid index_table, RowExpression *filter);
 /* ---- replace.c: puts an index table in the place of another ---- */
 
 extern StoredDefinition *replacement_of(Oid index_table);
+extern bool depends_on_objects(Oid index_table);
 extern bool is_own_column(Oid index_table, const char *name);
 extern bool replacement_fits(StoredDefinition *replacement);
 extern Oid	make_replacement(DefinitionRow *row, Oid index_table);

@@ -29,6 +29,7 @@
 #include "catalog/pg_am.h"
 #include "catalog/pg_depend.h"
 #include "catalog/pg_namespace.h"
+#include "catalog/pg_publication.h"
 #include "commands/defrem.h"
 #include "commands/tablecmds.h"
 #include "commands/tablespace.h"
@@ -54,6 +55,7 @@ typedef struct Columns
 } Columns;
 
 static int	first_own_column(IndexDef *def);
+static void refuse_invalid_indexes(Relation rel);
 static Columns compare_columns(DefinitionRow *row, IndexDef *old_def);
 static void clone_indexes(Relation old, Relation new);
 static Bitmapset *index_columns(Relation index);
@@ -70,6 +72,7 @@ static void copy_options(Relation pg_class, Oid from, Oid to);
 static void name_toast(Oid relid);
 static void redo_toast_dependency(Oid relid, Oid toast);
 static void forget_filter(Oid index_table);
+static bool scan_filter_dependencies(Oid index_table, bool forget);
 
 /* replacement_of: of an index table, NULL: there is none */
 StoredDefinition *
@@ -199,6 +202,7 @@ check_replaceable(DefinitionRow *row, Oid index_table)
 		not_an_index_table(index_table);
 	columns = compare_columns(row, def);
 	old = relation_open(index_table, AccessShareLock);
+	refuse_invalid_indexes(old);
 	SPI_connect();
 	for (i = 0; i < RelationGetNumberOfAttributes(old); i++)
 	{
@@ -217,9 +221,13 @@ check_replaceable(DefinitionRow *row, Oid index_table)
 			continue;
 		values[0] = ObjectIdGetDatum(index_table);
 		values[1] = Int32GetDatum(att->attnum);
+		/* Of the column, or of the primary key, by which a view may group. */
 		if (execute_now("SELECT pg_catalog.pg_describe_object(classid, objid, 0) FROM pg_catalog.pg_depend"
-						" WHERE refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass"
-						" AND refobjid = $1 AND refobjsubid = $2 AND deptype = 'n'", 2, types, values) > 0)
+						" WHERE deptype = 'n' AND (refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass"
+						" AND refobjid = $1 AND refobjsubid = $2"
+						" OR refclassid = 'pg_catalog.pg_constraint'::pg_catalog.regclass AND refobjid IN"
+						" (SELECT oid FROM pg_catalog.pg_constraint WHERE conrelid = $1 AND contype = 'p'))",
+						2, types, values) > 0)
 			ereport(ERROR,
 					(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
 					 errmsg("column \"%s\" of index table \"%s\" cannot go, because other objects depend on it",
@@ -230,6 +238,26 @@ check_replaceable(DefinitionRow *row, Oid index_table)
 	}
 	SPI_finish();
 	relation_close(old, AccessShareLock);
+}
+
+/* refuse_invalid_indexes: which would be built for the new contents, and may not be possible */
+static void
+refuse_invalid_indexes(Relation rel)
+{
+	ListCell   *cell;
+
+	foreach(cell, RelationGetIndexList(rel))
+	{
+		Relation	index = index_open(lfirst_oid(cell), AccessShareLock);
+
+		if (!index->rd_index->indisvalid)
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("index \"%s\" of index table \"%s\" is not valid",
+							RelationGetRelationName(index), RelationGetRelationName(rel)),
+					 errhint("Drop it, or REINDEX it, first.")));
+		index_close(index, AccessShareLock);
+	}
 }
 
 /* tell_of_lost_indexes: those over columns that go, as with DROP COLUMN, but for the primary key */
@@ -292,6 +320,12 @@ make_replacement(DefinitionRow *row, Oid index_table)
 
 	def = definition_resolve(row, fact, old,
 							 columns.nkept - old_def->nident + old_def->nkeys, &factdef);
+	if (GetRelationPublications(index_table) != NIL || GetAllTablesPublications() != NIL)
+		ereport(WARNING,
+				(errcode(ERRCODE_WARNING),
+				 errmsg("index table \"%s\" is published", RelationGetRelationName(old)),
+				 errdetail("Its new contents are not sent to subscribers."),
+				 errhint("Refresh the subscriptions when they are in place, copying data; or publish the fact table only.")));
 	/* Not a step as the caller: what the owner has put into indexes may be called. */
 	become_owner(&caller, fact->rd_rel->relowner);
 	name = ChooseRelationName("rebuild", NULL, psprintf("%u", index_table), schema, false);
@@ -701,10 +735,19 @@ exchange_files(Oid old, Oid new)
 	EXCHANGE(MultiXactId, relminmxid);
 #undef EXCHANGE
 
-	/* The files of the one that stays may be as new as this transaction. */
-	new_rel->rd_createSubid = old_rel->rd_createSubid;
-	copy_file_age(new_rel, old_rel);
-	RelationAssumeNewRelfilelocator(old_rel);
+	/*
+	 * Whether changes need WAL depends on whether a file is of this transaction.
+	 * Those of the old one are, since empty() has made them; those of the
+	 * replacement are if it was made under a lock, and not if it was built.
+	 */
+	if (new_rel->rd_createSubid != InvalidSubTransactionId ||
+		first_file_subid(new_rel) != InvalidSubTransactionId)
+		RelationAssumeNewRelfilelocator(old_rel);
+	else
+	{
+		RelationAssumeNewRelfilelocator(new_rel);
+		forget_new_file(old_rel);
+	}
 	relation_close(new_rel, NoLock);
 	relation_close(old_rel, NoLock);
 
@@ -775,14 +818,33 @@ redo_toast_dependency(Oid relid, Oid toast)
 	recordDependencyOn(&object, &on, DEPENDENCY_INTERNAL);
 }
 
-/* forget_filter: an index table has another filter; what else it needs is its schema and its access method */
+/* forget_filter: an index table has another filter */
 static void
 forget_filter(Oid index_table)
 {
-	Relation	rel = table_open(DependRelationId, RowExclusiveLock);
+	(void) scan_filter_dependencies(index_table, true);
+}
+
+/* depends_on_objects: whether an index table's filter uses functions or types that are not the server's own */
+bool
+depends_on_objects(Oid index_table)
+{
+	return scan_filter_dependencies(index_table, false);
+}
+
+/*
+ * scan_filter_dependencies
+ *		Whether there are any.  What else an index table needs is its schema and its
+ *		access method.
+ */
+static bool
+scan_filter_dependencies(Oid index_table, bool forget)
+{
+	Relation	rel = table_open(DependRelationId, forget ? RowExclusiveLock : AccessShareLock);
 	ScanKeyData keys[3];
 	SysScanDesc scan;
 	HeapTuple	tuple;
+	bool		found = false;
 
 	ScanKeyInit(&keys[0], Anum_pg_depend_classid, BTEqualStrategyNumber, F_OIDEQ,
 				ObjectIdGetDatum(RelationRelationId));
@@ -794,10 +856,14 @@ forget_filter(Oid index_table)
 	{
 		Form_pg_depend form = (Form_pg_depend) GETSTRUCT(tuple);
 
-		if (form->deptype == DEPENDENCY_NORMAL && form->refclassid != NamespaceRelationId &&
-			form->refclassid != AccessMethodRelationId)
+		if (form->deptype != DEPENDENCY_NORMAL || form->refclassid == NamespaceRelationId ||
+			form->refclassid == AccessMethodRelationId)
+			continue;
+		found = true;
+		if (forget)
 			CatalogTupleDelete(rel, &tuple->t_self);
 	}
 	systable_endscan(scan);
-	table_close(rel, RowExclusiveLock);
+	table_close(rel, forget ? RowExclusiveLock : AccessShareLock);
+	return found;
 }
