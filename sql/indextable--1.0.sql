@@ -60,6 +60,7 @@ CREATE TABLE indextable.skipped (
     entries     bigint      NOT NULL
 );
 CREATE INDEX skipped_index_table ON indextable.skipped (index_table);
+ALTER TABLE indextable.skipped REPLICA IDENTITY FULL;  -- a publication of all tables must not make it read-only
 COMMENT ON TABLE indextable.skipped IS
 'Entries left out under on_mismatch => ''skip'': a row per statement that left out any, summed up now and then';
 COMMENT ON COLUMN indextable.skipped.index_table IS 'the index table that lacks the entries';
@@ -78,7 +79,7 @@ CREATE TABLE indextable.rejection (
 );
 CREATE INDEX rejection_index_table ON indextable.rejection (index_table, next_try);
 CREATE INDEX rejection_key ON indextable.rejection (index_table, hash_array_extended(primary_key, 0));
-ALTER TABLE indextable.rejection REPLICA IDENTITY FULL;  -- a publication of all tables must not make it read-only
+ALTER TABLE indextable.rejection REPLICA IDENTITY FULL;  -- as indextable.skipped
 COMMENT ON TABLE indextable.rejection IS
 'Rows that lack their entry in an asynchronous index table because of an error; read it through indextable.rejected';
 COMMENT ON COLUMN indextable.rejection.index_table IS 'the index table that lacks the entry, or the entries';
@@ -93,6 +94,7 @@ COMMENT ON COLUMN indextable.rejection.next_try    IS 'when it is tried again; N
 CREATE TABLE indextable.build (
     index_table regclass PRIMARY KEY,
     phase       text             NOT NULL,
+    last_table  regclass         NOT NULL,
     last_key    text[]           NOT NULL,
     rows_done   bigint           NOT NULL,
     rows_total  double precision NOT NULL,
@@ -102,6 +104,7 @@ CREATE TABLE indextable.build (
 COMMENT ON TABLE indextable.build IS 'How far indextable.build() has come; read it through indextable.progress';
 COMMENT ON COLUMN indextable.build.index_table IS 'the index table that is being built';
 COMMENT ON COLUMN indextable.build.phase       IS 'what it is doing: reading rows, waiting for old snapshots, catching up with the queue, waiting for locks';
+COMMENT ON COLUMN indextable.build.last_table  IS 'the fact table, or the partition of it, that is read';
 COMMENT ON COLUMN indextable.build.last_key    IS 'primary key of the last row that was done, a text for each column';
 COMMENT ON COLUMN indextable.build.rows_done   IS 'rows of the fact table that were done';
 COMMENT ON COLUMN indextable.build.rows_total  IS 'estimated number of all of them';
@@ -123,7 +126,7 @@ CREATE TABLE indextable.checked (
     repaired_at timestamptz
 );
 CREATE INDEX checked_index_table ON indextable.checked (index_table, checked_at);
-ALTER TABLE indextable.checked REPLICA IDENTITY FULL;  -- as indextable.rejection
+ALTER TABLE indextable.checked REPLICA IDENTITY FULL;  -- as indextable.skipped
 COMMENT ON TABLE indextable.checked IS
 'What the periodic check has found, the last 100 times for each index table; read it through indextable.checks';
 COMMENT ON COLUMN indextable.checked.index_table IS 'the index table';

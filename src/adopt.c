@@ -14,6 +14,7 @@
 #include "access/genam.h"
 #include "access/relation.h"
 #include "access/table.h"
+#include "access/xact.h"
 #include "catalog/dependency.h"
 #include "catalog/indexing.h"
 #include "catalog/pg_class.h"
@@ -72,7 +73,12 @@ adopt(Oid fact_table)
 		Oid			index_table = stored->row.index_table;
 
 		if (stored->fact_oid != fact_table)
+		{
 			catalog_update(&stored->row, fact);
+			/* Partitions are built in the order of their OIDs. */
+			if (fact->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
+				catalog_forget_build(index_table);
+		}
 		else if (depends_on_table(index_table, fact_table))
 			continue;
 		if (get_rel_name(index_table) == NULL)
@@ -85,7 +91,10 @@ adopt(Oid fact_table)
 		}
 		if (stored->row.filter != NULL)
 		{
-			ErrorData  *error = attempt(depend_on_stored_filter, stored);
+			ErrorData  *error;
+
+			CommandCounterIncrement();
+			error = attempt(depend_on_stored_filter, stored);
 
 			if (error != NULL)
 				FreeErrorData(error);

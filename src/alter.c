@@ -11,6 +11,7 @@
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
 #include "access/relation.h"
 #include "access/sysattr.h"
 #include "catalog/namespace.h"
@@ -25,6 +26,7 @@
 #include "utils/builtins.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
+#include "utils/syscache.h"
 
 PG_FUNCTION_INFO_V1(indextable_on_alter);
 PG_FUNCTION_INFO_V1(indextable_before_alter);
@@ -37,6 +39,8 @@ static void refuse_parent(RangeVar *child, bool inherits);
 static void refuse_references(List *elements);
 static const char *what_it_changes(AlterTableCmd *cmd);
 static bool may_rename(Node *command);
+static void check_typed(Node *command);
+static Oid	type_of_table(Oid relid);
 static void load_definition(void *arg);
 static void follow_switched(AlterTableStmt *stmt);
 static void follow_partitions(AlterTableStmt *stmt);
@@ -84,7 +88,7 @@ indextable_on_alter(PG_FUNCTION_ARGS)
 	if (may_rename(trigdata->parsetree))
 	{
 		rename_ends();
-		check_all_definitions();
+		check_typed(trigdata->parsetree);
 	}
 	if (!is_relevant(trigdata->parsetree))
 		PG_RETURN_VOID();
@@ -178,28 +182,61 @@ may_rename(Node *command)
 }
 
 /*
- * check_all_definitions
- *		After what may have changed a type or a column without a word about the table:
- *		index tables that cannot be kept in step any more are told of.
+ * check_typed
+ *		After a command on a composite type, or on the attributes of a table's own:
+ *		tables of that type were altered without a word about them.
  */
-void
-check_all_definitions(void)
+static void
+check_typed(Node *command)
 {
+	RangeVar   *type = NULL;
+	Oid			relid;
 	ListCell   *cell;
 
+	if (IsA(command, AlterTableStmt))
+		type = ((AlterTableStmt *) command)->relation;
+	else if (IsA(command, RenameStmt) && ((RenameStmt *) command)->renameType == OBJECT_ATTRIBUTE)
+		type = ((RenameStmt *) command)->relation;
+	relid = type == NULL ? InvalidOid : RangeVarGetRelid(type, NoLock, true);
+	if (!OidIsValid(relid))
+		return;
 	foreach(cell, catalog_fact_tables())
-	{
-		Oid			relid = lfirst_oid(cell);
-		ErrorData  *error;
+		if (lfirst_oid(cell) == relid || type_of_table(lfirst_oid(cell)) == get_rel_type_id(relid))
+			check_definitions(lfirst_oid(cell));
+}
 
-		/* A restore may not have come to its primary key, or its triggers. */
-		if (get_rel_name(relid) == NULL || !triggers_intact(relid))
-			continue;
-		error = attempt(load_definition, &relid);
-		if (error != NULL)
-			invalidate_definitions(catalog_read(relid, InvalidOid), relid,
-								   error->detail != NULL ? error->detail : error->message);
+/* type_of_table: for CREATE TABLE ... OF */
+static Oid
+type_of_table(Oid relid)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	Oid			result = InvalidOid;
+
+	if (HeapTupleIsValid(tuple))
+	{
+		result = ((Form_pg_class) GETSTRUCT(tuple))->reloftype;
+		ReleaseSysCache(tuple);
 	}
+	return result;
+}
+
+/*
+ * check_definitions
+ *		Index tables of a fact table that cannot be kept in step any more are told
+ *		of.
+ */
+void
+check_definitions(Oid relid)
+{
+	ErrorData  *error;
+
+	/* A restore may not have come to its primary key, or its triggers. */
+	if (get_rel_name(relid) == NULL || !triggers_intact(relid))
+		return;
+	error = attempt(load_definition, &relid);
+	if (error != NULL)
+		invalidate_definitions(catalog_read(relid, InvalidOid), relid,
+							   error->detail != NULL ? error->detail : error->message);
 }
 
 static void

@@ -36,6 +36,13 @@
 /* Entries handed to the table at a time. */
 #define CHUNK				256
 
+/* An entry that the index on the fact row's primary key lacks. */
+typedef struct Deferred
+{
+	HeapTuple	tuple;			/* NULL: none */
+	ItemPointerData tid;
+} Deferred;
+
 typedef struct Writer
 {
 	IndexDef   *def;
@@ -44,6 +51,9 @@ typedef struct Writer
 	Relation   *indexes;
 	IndexInfo **infos;
 	int			primary;		/* which of them is the primary key */
+	int			row;			/* which is on the fact row's primary key, or -1 */
+	Deferred   *deferred;		/* for that, by sequence; NULL: it is written at once */
+	int			ndeferred;
 	EState	   *estate;			/* for indexes with expressions or predicates */
 	CommandId	cid;
 	IndexScanDesc scan;			/* on the primary key, SnapshotSelf; opened on demand */
@@ -51,6 +61,7 @@ typedef struct Writer
 	int			nslots;
 	int			nqueued;
 	TupleTableSlot *slots[CHUNK];
+	int			seqs[CHUNK];	/* -1: not to be deferred */
 } Writer;
 
 /* The last command of this transaction that wrote entries. */
@@ -64,10 +75,11 @@ static void new_command(Writer *w);
 static inline int compare_ops(const Op *a, const Op *b, IndexDef *def);
 static void write_op(Writer *w, Op *op, bool alone, bool keep);
 static void sort_ops(IndexDef *def, OpList *list);
-static void queue_insert(Writer *w, HeapTuple tuple);
+static void queue_insert(Writer *w, HeapTuple tuple, int seq);
 static void flush_inserts(Writer *w);
 static bool insert_index_entries(Writer *w, TupleTableSlot *slot, bool update,
-								 TU_UpdateIndexes which);
+								 TU_UpdateIndexes which, bool defer);
+static void insert_deferred(Writer *w);
 static bool same_entry_exists(Writer *w, HeapTuple tuple, ItemPointer own);
 static void keep_old(Writer *w, TupleTableSlot *slot);
 static void put_entry(Writer *w, HeapTuple tuple);
@@ -126,6 +138,16 @@ apply_ops(IndexDef *def, OpList *list, bool keep)
 	else
 	{
 		/*
+		 * The drain and the build take rows in the order of their primary key,
+		 * and so had better write the index on that in this order.
+		 */
+		if (writer.row >= 0 && list->n > 1)
+		{
+			writer.deferred = palloc_extended(sizeof(Deferred) * list->n, MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+			writer.ndeferred = list->n;
+		}
+
+		/*
 		 * What goes, goes first: a user's unique index on the index table must
 		 * not meet the old entry of a row together with the new.
 		 */
@@ -142,6 +164,7 @@ apply_ops(IndexDef *def, OpList *list, bool keep)
 		}
 	}
 	flush_inserts(&writer);
+	insert_deferred(&writer);
 	close_writer(&writer);
 	return true;
 }
@@ -153,7 +176,7 @@ write_op(Writer *w, Op *op, bool alone, bool keep)
 	if (op->kind == OP_DELETE)
 		delete_entry(w, op);
 	else if (op->kind == OP_INSERT && alone)
-		queue_insert(w, keep ? heap_copytuple(op->tuple) : op->tuple);
+		queue_insert(w, keep ? heap_copytuple(op->tuple) : op->tuple, op->seq);
 	else
 		put_entry(w, op->tuple);
 }
@@ -222,7 +245,7 @@ open_writer(Writer *w, IndexDef *def)
 	if (w->rel == NULL)
 		return false;
 	indexes = RelationGetIndexList(w->rel);
-	w->primary = -1;
+	w->primary = w->row = -1;
 	w->nindexes = list_length(indexes);
 	w->indexes = palloc(sizeof(Relation) * Max(w->nindexes, 1));
 	w->infos = palloc(sizeof(IndexInfo *) * Max(w->nindexes, 1));
@@ -238,6 +261,8 @@ open_writer(Writer *w, IndexDef *def)
 		}
 		if (index->rd_index->indisprimary && index->rd_index->indnkeyatts == def->nsearch)
 			w->primary = i;
+		else if (def->async && RelationGetRelid(index) == def->row_index && !index->rd_index->indisunique)
+			w->row = i;
 		w->infos[i] = RelationGetRelid(index) == def->primary_index ? def->primary_info :
 			BuildIndexInfo(index);
 		if (w->infos[i]->ii_ExclusionOps != NULL)
@@ -321,22 +346,24 @@ command_id(Writer *w)
 }
 
 static TupleTableSlot *
-next_slot(Writer *w, HeapTuple tuple)
+next_slot(Writer *w, HeapTuple tuple, int seq)
 {
 	TupleTableSlot *slot;
 
 	if (w->nqueued == w->nslots)
 		w->slots[w->nslots++] = MakeSingleTupleTableSlot(RelationGetDescr(w->rel),
 														 &TTSOpsHeapTuple);
-	slot = w->slots[w->nqueued++];
+	w->seqs[w->nqueued] = seq >= 0 && seq < w->ndeferred ? seq : -1;
+	slot = w->slots[w->nqueued];
+	w->nqueued++;
 	ExecStoreHeapTuple(tuple, slot, true);
 	slot->tts_tableOid = RelationGetRelid(w->rel);
 	return slot;
 }
 
-/* queue_insert: takes over the tuple, and frees it */
+/* queue_insert: takes over the tuple, and frees it if it is not needed any more */
 static void
-queue_insert(Writer *w, HeapTuple tuple)
+queue_insert(Writer *w, HeapTuple tuple, int seq)
 {
 	if (w->def->is_unique && same_entry_exists(w, tuple, NULL))
 	{
@@ -344,7 +371,7 @@ queue_insert(Writer *w, HeapTuple tuple)
 			elog(ERROR, "an entry of index table \"%s\" vanished", w->def->name);
 		return;
 	}
-	next_slot(w, tuple);
+	next_slot(w, tuple, seq);
 	if (w->nqueued == CHUNK)
 		flush_inserts(w);
 }
@@ -365,15 +392,24 @@ flush_inserts(Writer *w)
 	for (i = 0; i < w->nqueued; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
-		if (!insert_index_entries(w, w->slots[i], false, (TU_UpdateIndexes) 0))
+		if (!insert_index_entries(w, w->slots[i], false, (TU_UpdateIndexes) 0, w->seqs[i] >= 0))
 			conflicts[nconflicts++] = w->slots[i];
+		if (w->seqs[i] >= 0)
+		{
+			w->deferred[w->seqs[i]].tuple = ExecFetchSlotHeapTuple(w->slots[i], false, NULL);
+			w->deferred[w->seqs[i]].tid = w->slots[i]->tts_tid;
+		}
 	}
 	for (i = 0; i < nconflicts; i++)
 		if (same_entry_exists(w, ExecFetchSlotHeapTuple(conflicts[i], false, NULL),
 							  &conflicts[i]->tts_tid))
 			keep_old(w, conflicts[i]);
 	for (i = 0; i < w->nqueued; i++)
+	{
+		if (w->seqs[i] >= 0)
+			w->slots[i]->tts_flags &= ~TTS_FLAG_SHOULDFREE; /* it is needed again */
 		ExecClearTuple(w->slots[i]);
+	}
 	w->nqueued = 0;
 }
 
@@ -382,7 +418,8 @@ flush_inserts(Writer *w)
  *		False if the primary key may have the entry already.
  */
 static bool
-insert_index_entries(Writer *w, TupleTableSlot *slot, bool update, TU_UpdateIndexes which)
+insert_index_entries(Writer *w, TupleTableSlot *slot, bool update, TU_UpdateIndexes which,
+					 bool defer)
 {
 	bool		is_new = true;
 	int			i;
@@ -395,7 +432,7 @@ insert_index_entries(Writer *w, TupleTableSlot *slot, bool update, TU_UpdateInde
 		IndexUniqueCheck check = !info->ii_Unique ? UNIQUE_CHECK_NO :
 			i == w->primary && !w->def->is_unique ? UNIQUE_CHECK_PARTIAL : UNIQUE_CHECK_YES;
 
-		if (update && !index_needs_update(which, info))
+		if ((update && !index_needs_update(which, info)) || (defer && i == w->row))
 			continue;
 		if (w->estate != NULL)
 		{
@@ -415,6 +452,32 @@ insert_index_entries(Writer *w, TupleTableSlot *slot, bool update, TU_UpdateInde
 			is_new = false;
 	}
 	return is_new;
+}
+
+/* insert_deferred: into the index on the fact row's primary key, in its order */
+static void
+insert_deferred(Writer *w)
+{
+	TupleTableSlot *slot = w->deferred == NULL ? NULL :
+		MakeSingleTupleTableSlot(RelationGetDescr(w->rel), &TTSOpsHeapTuple);
+	int			i;
+
+	for (i = 0; i < w->ndeferred; i++)
+	{
+		Deferred   *entry = &w->deferred[i];
+		Datum		values[INDEX_MAX_KEYS];
+		bool		isnull[INDEX_MAX_KEYS];
+
+		if (entry->tuple == NULL)
+			continue;
+		CHECK_FOR_INTERRUPTS();
+		ExecStoreHeapTuple(entry->tuple, slot, false);
+		FormIndexDatum(w->infos[w->row], slot, w->estate, values, isnull);
+		index_insert(w->indexes[w->row], values, isnull, &entry->tid, w->rel, UNIQUE_CHECK_NO,
+					 false, w->infos[w->row]);
+	}
+	if (slot != NULL)
+		ExecDropSingleTupleTableSlot(slot);
 }
 
 /*
@@ -488,7 +551,7 @@ put_entry(Writer *w, HeapTuple tuple)
 			return;
 		CHECK_FOR_INTERRUPTS();
 	}
-	queue_insert(w, heap_copytuple(tuple));
+	queue_insert(w, heap_copytuple(tuple), -1);
 }
 
 static void
@@ -574,7 +637,7 @@ update_found(Writer *w, HeapTuple tuple)
 	result = table_tuple_update(w->rel, &tid, slot, command_id(w), InvalidSnapshot,
 								InvalidSnapshot, true, &failure, &lockmode, &which);
 	if (result == TM_Ok && which != TU_None)
-		insert_index_entries(w, slot, true, which);
+		insert_index_entries(w, slot, true, which, false);
 	ExecDropSingleTupleTableSlot(slot);
 	if (result != TM_Ok && result != TM_Updated && result != TM_Deleted)
 		elog(ERROR, "unexpected result %d of updating an entry of index table \"%s\"",

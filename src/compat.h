@@ -42,15 +42,15 @@
 
 #if PG_VERSION_NUM < 160000
 #define RelationAssumeNewRelfilelocator(rel)	RelationAssumeNewRelfilenode(rel)
-#define copy_file_age(to, from) \
-	((to)->rd_newRelfilenodeSubid = (from)->rd_newRelfilenodeSubid, \
-	 (to)->rd_firstRelfilenodeSubid = (from)->rd_firstRelfilenodeSubid)
+#define first_file_subid(rel)	((rel)->rd_firstRelfilenodeSubid)
+#define forget_new_file(rel) \
+	((rel)->rd_newRelfilenodeSubid = (rel)->rd_firstRelfilenodeSubid = InvalidSubTransactionId)
 #define define_index(relid, stmt) \
 	DefineIndex(relid, stmt, InvalidOid, InvalidOid, InvalidOid, true, false, false, false, true)
 #else
-#define copy_file_age(to, from) \
-	((to)->rd_newRelfilelocatorSubid = (from)->rd_newRelfilelocatorSubid, \
-	 (to)->rd_firstRelfilelocatorSubid = (from)->rd_firstRelfilelocatorSubid)
+#define first_file_subid(rel)	((rel)->rd_firstRelfilelocatorSubid)
+#define forget_new_file(rel) \
+	((rel)->rd_newRelfilelocatorSubid = (rel)->rd_firstRelfilelocatorSubid = InvalidSubTransactionId)
 #define define_index(relid, stmt) \
 	DefineIndex(relid, stmt, InvalidOid, InvalidOid, InvalidOid, -1, true, false, false, false, true)
 #endif

@@ -169,7 +169,8 @@ check_definition(DefinitionRow *row)
  * register_index_table
  *		Fills an index table that is as its definition says, unless it is to be
  *		built, and has it kept in step from now on; closes both tables.  The fact
- *		table is locked against writers.  The indexes go to a tablespace, NULL: the usual one.
+ *		table is locked against writers.  The primary key goes to a tablespace, NULL:
+ *		that of the index table.
  */
 void
 register_index_table(DefinitionRow *row, IndexDef *def, Relation fact, Relation index_table,
@@ -177,14 +178,15 @@ register_index_table(DefinitionRow *row, IndexDef *def, Relation fact, Relation 
 {
 	bool		populate = strcmp(row->state, "building") != 0;
 	bool		covering = (!populate || build_index_table(def, fact, index_table)) && layout_can_cover(def);
-	char	   *where = tablespace == NULL ? "" :
-		psprintf(" TABLESPACE %s", quote_identifier(tablespace));
 
+	if (tablespace == NULL)
+		tablespace = tablespace_of(index_table);
 	table_close(index_table, NoLock);
-	run_sql(catalog_owner(), "ALTER TABLE %s ADD %s%s%s", quoted_relation(row->index_table),
-			layout_primary_key(def, covering), *where ? " USING INDEX" : "", where);
+	run_sql(catalog_owner(), "ALTER TABLE %s ADD %s USING INDEX TABLESPACE %s",
+			quoted_relation(row->index_table), layout_primary_key(def, covering),
+			quote_identifier(tablespace));
 	if (is_queued(row))
-		layout_make_row_index(row->index_table, layout_row_index(def), tablespace);
+		layout_make_row_index(row->index_table, layout_row_index(def));
 
 	catalog_insert(row, fact);
 	table_close(fact, NoLock);

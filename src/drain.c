@@ -366,6 +366,7 @@ apply_keys(Reconciliation *r)
 	half.n = r->n / 2;
 	apply_keys(&half);
 	half.keys = r->keys + (Size) half.n * r->def->npk;
+	half.tids = r->tids == NULL ? NULL : r->tids + half.n;
 	half.n = r->n - half.n;
 	apply_keys(&half);
 }

@@ -101,7 +101,7 @@ check_dropped_parts(Node *command)
 {
 	MemoryContext cxt = CurrentMemoryContext;
 	List	   *triggers = NIL;
-	bool		columns = false;
+	List	   *columns = NIL;		/* of these fact tables, or of their index tables */
 	ListCell   *cell;
 	uint64		i;
 
@@ -134,14 +134,23 @@ check_dropped_parts(Node *command)
 			MemoryContextSwitchTo(old);
 		}
 		else
-			columns |= OidIsValid(catalog_fact_of(relid)) || catalog_has_fact(relid);
+		{
+			MemoryContext old = MemoryContextSwitchTo(cxt);
+
+			if (OidIsValid(catalog_fact_of(relid)))
+				relid = catalog_fact_of(relid);
+			if (catalog_has_fact(relid))
+				columns = list_append_unique_oid(columns, relid);
+			MemoryContextSwitchTo(old);
+		}
 	}
 	SPI_finish();
 	foreach(cell, triggers)
 		follow_triggers(lfirst_oid(cell));
 	/* ALTER TABLE is refused, or followed. */
-	if (columns && !IsA(command, AlterTableStmt))
-		check_all_definitions();
+	if (!IsA(command, AlterTableStmt))
+		foreach(cell, columns)
+			check_definitions(lfirst_oid(cell));
 }
 
 /*

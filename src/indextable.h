@@ -493,6 +493,15 @@ typedef struct LiveScan
 	ScanKey		keys;
 } LiveScan;
 
+/* A condition on several columns of an index together. */
+typedef struct RowComparison
+{
+	ScanKeyData header;
+	ScanKeyData members[INDEX_MAX_KEYS];
+} RowComparison;
+
+extern void row_comparison(RowComparison *key, Relation index, int n, StrategyNumber strategy,
+						   Datum *bounds);
 extern bool row_is_live(Relation fact, TupleTableSlot *slot);
 extern void live_scan_begin(LiveScan *scan, FactDef *def, Relation fact, Snapshot snapshot);
 extern TupleTableSlot *live_scan_first(LiveScan *scan, Datum *key);
@@ -561,12 +570,16 @@ typedef struct Reconciliation
 	int			to;				/* ... to defs[to - 1] */
 	bool		withhold;		/* the rows are to have no entries */
 	Datum	   *keys;			/* n * npk, in order */
+	ItemPointerData *tids;		/* the rows, if known; else NULL, ... */
+	Relation	part;			/* ... in this table: the fact table, or one partition */
+	bool		fresh;			/* they have no entries yet */
 	int			n;
 	OpList	   *lists;			/* by defno - from */
 	List	   *rejected;		/* of RejectedRow * */
 } Reconciliation;
 
 extern void reconcile_rows(Reconciliation *r);
+extern bool have_no_entries(Reconciliation *r, int defno);
 
 /* ---- keytext.c: primary keys as texts ---- */
 
@@ -623,6 +636,7 @@ typedef struct BlockScan
 	BlockSamplerData blocks;
 	bool		in_block;
 	uint64		nrows;
+	Buffer		asked_for;		/* see ask_for_block() */
 } BlockScan;
 
 typedef struct Probe
@@ -773,7 +787,8 @@ extern char *layout_like(IndexDef *def, Relation fact, Relation old, int nkept, 
 						 List **dropped);
 extern char *layout_primary_key(IndexDef *def, bool covering);
 extern char *layout_row_index(IndexDef *def);
-extern void layout_make_row_index(Oid index_table, const char *columns, const char *tablespace);
+extern void layout_make_row_index(Oid index_table, const char *columns);
+extern char *tablespace_of(Relation rel);
 extern void layout_drop_row_index(Oid index_table);
 extern Relation primary_key_of(Relation rel, LOCKMODE mode);
 extern bool layout_covers(IndexDef *def, Relation primary_key);
@@ -797,7 +812,7 @@ extern void require_no_rejections(Oid index_table, Oid shown);
 
 extern void follow_table(Oid fact, bool fact_altered, bool renamed);
 extern void follow_triggers(Oid relid);
-extern void check_all_definitions(void);
+extern void check_definitions(Oid relid);
 extern List *with_partitions(Oid relid);
 extern bool same_strings(List *a, List *b);
 
@@ -831,6 +846,7 @@ extern void depend_on_filter(Oid index_table, RowExpression *filter);
 /* ---- replace.c: puts an index table in the place of another ---- */
 
 extern StoredDefinition *replacement_of(Oid index_table);
+extern bool depends_on_objects(Oid index_table);
 extern bool is_own_column(Oid index_table, const char *name);
 extern bool replacement_fits(StoredDefinition *replacement);
 extern Oid	make_replacement(DefinitionRow *row, Oid index_table);

@@ -275,17 +275,27 @@ layout_row_index(IndexDef *def)
  *		in step through the queue.  A comment tells it from one of the owner's.
  */
 void
-layout_make_row_index(Oid index_table, const char *columns, const char *tablespace)
+layout_make_row_index(Oid index_table, const char *columns)
 {
 	Oid			schema = get_rel_namespace(index_table);
 	char	   *name = ChooseRelationName(get_rel_name(index_table), NULL, "row_idx", schema, false);
+	Relation	rel = relation_open(index_table, AccessShareLock);
+	const char *tablespace = tablespace_of(rel);
 
-	run_sql(catalog_owner(), "CREATE INDEX %s ON %s (%s)%s%s", quote_identifier(name),
-			quoted_relation(index_table), columns, tablespace ? " TABLESPACE " : "",
-			tablespace ? quote_identifier(tablespace) : "");
+	relation_close(rel, NoLock);
+	run_sql(catalog_owner(), "CREATE INDEX %s ON %s (%s) TABLESPACE %s", quote_identifier(name),
+			quoted_relation(index_table), columns, quote_identifier(tablespace));
 	run_sql(catalog_owner(), "COMMENT ON INDEX %s IS %s",
 			quote_qualified_identifier(get_namespace_name(schema), name),
 			quote_literal_cstr(ROW_INDEX_COMMENT));
+}
+
+/* tablespace_of: its name; what we create goes where the caller's default_tablespace does not matter */
+char *
+tablespace_of(Relation rel)
+{
+	return get_tablespace_name(OidIsValid(rel->rd_rel->reltablespace) ?
+							   rel->rd_rel->reltablespace : MyDatabaseTableSpace);
 }
 
 /* layout_drop_row_index: for one that is not, any more; locked against everybody */
@@ -371,8 +381,7 @@ layout_demote(IndexDef *def, bool wait)
 	covers = index != NULL && layout_covers(def, index);
 	constraint = covers ? pstrdup(quote_identifier(RelationGetRelationName(index))) : NULL;
 	if (covers)
-		tablespace = get_tablespace_name(OidIsValid(index->rd_rel->reltablespace) ?
-										 index->rd_rel->reltablespace : MyDatabaseTableSpace);
+		tablespace = tablespace_of(index);
 	if (index != NULL)
 		index_close(index, NoLock);
 	table_close(rel, NoLock);

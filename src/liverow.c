@@ -15,6 +15,7 @@
 #include "postgres.h"
 
 #include "access/genam.h"
+#include "access/nbtree.h"
 #include "access/relation.h"
 #include "access/tupconvert.h"
 #include "indextable.h"
@@ -203,4 +204,25 @@ live_rows(FactDef *def, Relation fact, TupleTableSlot *row,
 		each(&live, arg);
 	}
 	live_scan_end(&scan);
+}
+
+/*
+ * row_comparison
+ *		A search key for (columns of an index) > (bounds), or whatever the strategy
+ *		says.  It points into itself.
+ */
+void
+row_comparison(RowComparison *key, Relation index, int n, StrategyNumber strategy, Datum *bounds)
+{
+	int			i;
+
+	for (i = 0; i < n; i++)
+		ScanKeyEntryInitializeWithInfo(&key->members[i], SK_ROW_MEMBER | (i == n - 1 ? SK_ROW_END : 0),
+									   i + 1, strategy, InvalidOid, index->rd_indcollation[i],
+									   index_getprocinfo(index, i + 1, BTORDER_PROC), bounds[i]);
+	memset(&key->header, 0, sizeof(ScanKeyData));
+	key->header.sk_flags = SK_ROW_HEADER;
+	key->header.sk_attno = 1;
+	key->header.sk_strategy = strategy;
+	key->header.sk_argument = PointerGetDatum(key->members);
 }

@@ -25,6 +25,8 @@
  */
 #include "postgres.h"
 
+#include "access/genam.h"
+#include "access/nbtree.h"
 #include "access/relation.h"
 #include "access/xact.h"
 #include "catalog/pg_type.h"
@@ -79,8 +81,10 @@ static void set_out(Build *b);
 static bool has_replacement(Build *b);
 static void run(Build *b);
 static void build_batch(FactDef *def, Relation fact, void *arg);
-static int	next_keys(Build *b, FactDef *def, ArrayType *last, Datum **keys);
-static ArrayType *last_key(Build *b);
+static void next_keys(Reconciliation *r, ArrayType *last, int limit);
+static bool next_rows(Build *b, Reconciliation *r);
+static void note_progress(Build *b, Reconciliation *r);
+static ArrayType *last_key(Build *b, Oid *table);
 static void set_phase(Build *b, const char *phase);
 static void wait_for_older_snapshots(void);
 static bool lock_out_writers(Build *b);
@@ -309,9 +313,6 @@ build_batch(FactDef *def, Relation fact, void *arg)
 {
 	Build	   *b = arg;
 	Reconciliation r = {.def = def,.fact = fact};
-	Oid			types[] = {OIDOID, TEXTARRAYOID, INT8OID, FLOAT8OID};
-	Datum		values[4];
-	Caller		caller;
 	int			i;
 
 	for (i = def->nsync; i < def->ndefs && def->defs[i]->relid != b->index_table; i++)
@@ -323,35 +324,50 @@ build_batch(FactDef *def, Relation fact, void *arg)
 	r.to = i + 1;
 	r.snapshot = RegisterSnapshot(GetLatestSnapshot());
 	PushActiveSnapshot(r.snapshot);
-	r.n = b->n = next_keys(b, def, last_key(b), &r.keys);
-	b->done = r.n < b->batch_size;
+	b->done = !next_rows(b, &r);
+	b->n = r.n;
 	if (r.n > 0)
 	{
+		r.fresh = have_no_entries(&r, i);
 		apply_keys(&r);
-
-		become_owner(&caller, def->owner);
-		values[1] = key_texts(def, r.keys + (Size) (r.n - 1) * def->npk);
-		become_caller(&caller);
-		values[0] = ObjectIdGetDatum(b->index_table);
-		values[2] = Int64GetDatum(r.n);
-		values[3] = Float8GetDatum(Max(fact->rd_rel->reltuples, 0));
-		become_owner(&caller, catalog_owner());
-		SPI_connect();
-		if (execute_now("UPDATE " IT_SCHEMA ".build SET phase = 'reading rows', last_key = $2, rows_done = rows_done + $3,"
-						" rows_total = $4, updated_at = clock_timestamp() WHERE index_table = $1::regclass",
-						4, types, values) == 0)
-			execute_now("INSERT INTO " IT_SCHEMA ".build (index_table, phase, last_key, rows_done, rows_total, started_at, updated_at)"
-						" VALUES ($1::regclass, 'reading rows', $2, $3, $4, transaction_timestamp(), clock_timestamp())", 4, types, values);
-		SPI_finish();
-		become_caller(&caller);
+		note_progress(b, &r);
+		relation_close(r.part, NoLock);
 	}
 	PopActiveSnapshot();
 	UnregisterSnapshot(r.snapshot);
 }
 
+/* note_progress: the last row that is done, and where it is */
+static void
+note_progress(Build *b, Reconciliation *r)
+{
+	FactDef    *def = r->def;
+	Oid			types[] = {OIDOID, TEXTARRAYOID, INT8OID, FLOAT8OID, OIDOID};
+	Datum		values[5];
+	Caller		caller;
+
+	become_owner(&caller, def->owner);
+	values[1] = key_texts(def, r->keys + (Size) (r->n - 1) * def->npk);
+	become_caller(&caller);
+	values[0] = ObjectIdGetDatum(b->index_table);
+	values[2] = Int64GetDatum(r->n);
+	values[3] = Float8GetDatum(Max(r->fact->rd_rel->reltuples, 0));
+	values[4] = ObjectIdGetDatum(RelationGetRelid(r->part));
+	become_owner(&caller, catalog_owner());
+	SPI_connect();
+	if (execute_now("UPDATE " IT_SCHEMA ".build SET phase = 'reading rows', last_table = $5::regclass, last_key = $2,"
+					" rows_done = rows_done + $3, rows_total = $4, updated_at = clock_timestamp()"
+					" WHERE index_table = $1::regclass", 5, types, values) == 0)
+		execute_now("INSERT INTO " IT_SCHEMA ".build (index_table, phase, last_table, last_key, rows_done, rows_total, started_at, updated_at)"
+					" VALUES ($1::regclass, 'reading rows', $5::regclass, $2, $3, $4, transaction_timestamp(), clock_timestamp())",
+					5, types, values);
+	SPI_finish();
+	become_caller(&caller);
+}
+
 /* last_key: where the build stopped, NULL: it has not begun */
 static ArrayType *
-last_key(Build *b)
+last_key(Build *b, Oid *table)
 {
 	MemoryContext cxt = CurrentMemoryContext;
 	Oid			type = OIDOID;
@@ -359,15 +375,17 @@ last_key(Build *b)
 	ArrayType  *result = NULL;
 	Caller		caller;
 
+	*table = InvalidOid;
 	become_owner(&caller, catalog_owner());
 	SPI_connect();
-	if (execute_now("SELECT last_key FROM " IT_SCHEMA ".build WHERE index_table = $1::regclass",
+	if (execute_now("SELECT last_key, last_table FROM " IT_SCHEMA ".build WHERE index_table = $1::regclass",
 					1, &type, &value) > 0)
 	{
 		bool		isnull;
 		Datum		texts = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull);
 		MemoryContext old = MemoryContextSwitchTo(cxt);
 
+		*table = DatumGetObjectId(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 2, &isnull));
 		result = DatumGetArrayTypePCopy(texts);
 		MemoryContextSwitchTo(old);
 	}
@@ -376,61 +394,82 @@ last_key(Build *b)
 	return result;
 }
 
-/* next_keys: of the rows after a key, in order */
-static int
-next_keys(Build *b, FactDef *def, ArrayType *last, Datum **keys)
+/*
+ * next_rows
+ *		The next batch of rows; false if there are no others after it.  Partitions
+ *		are read one after the other, by OID: what comes in later is queued.
+ */
+static bool
+next_rows(Build *b, Reconciliation *r)
 {
-	MemoryContext cxt = CurrentMemoryContext;
-	TupleDesc	desc = def->queue_desc;
+	Oid			last_table;
+	ArrayType  *last = last_key(b, &last_table);
+	List	   *leaves = leaves_of(r->def->relid, AccessShareLock);
+	ListCell   *cell;
+
+	list_sort(leaves, list_oid_cmp);
+	r->n = 0;
+	foreach(cell, leaves)
+	{
+		Oid			relid = lfirst_oid(cell);
+
+		if (relid < last_table)
+			continue;
+		r->part = relation_open(relid, NoLock);
+		next_keys(r, relid == last_table ? last : NULL, b->batch_size);
+		if (r->n > 0)
+			return r->n == b->batch_size || lnext(leaves, cell) != NULL;
+		relation_close(r->part, NoLock);
+	}
+	return false;
+}
+
+/*
+ * next_keys
+ *		Of the rows after a key, in order, and where these are.  By the primary key's
+ *		index itself: to plan a query would run what its owner has put into indexes
+ *		and constraints.
+ */
+static void
+next_keys(Reconciliation *r, ArrayType *last, int limit)
+{
+	FactDef    *def = r->def;
+	Leaf	   *leaf = leaf_of(def, r->part);
+	Relation	index = index_open(leaf != NULL ? leaf->pk_index : def->pk_index, AccessShareLock);
+	TupleTableSlot *slot = table_slot_create(r->part, NULL);
+	IndexScanDesc scan = index_beginscan_compat(r->part, index, r->snapshot, last == NULL ? 0 : 1);
+	RowComparison after;
 	Datum		bound[INDEX_MAX_KEYS];
-	Oid			types[INDEX_MAX_KEYS];
-	StringInfoData columns;
-	StringInfoData params;
-	Caller		caller;
-	uint64		n;
-	uint64		k;
 	int			i;
 
-	initStringInfo(&columns);
-	initStringInfo(&params);
-	for (i = 0; i < def->npk; i++)
-	{
-		Form_pg_attribute att = TupleDescAttr(desc, QUEUE_KEY - 1 + i);
-
-		types[i] = att->atttypid;
-		appendStringInfo(&columns, "%s%s", i > 0 ? ", " : "",
-						 quote_identifier(get_attname(def->relid, def->pk_attno[i], false)));
-		appendStringInfo(&params, "%s$%d", i > 0 ? ", " : "", i + 1);
-	}
 	if (last != NULL)
-		key_from_texts(def, last, bound, cxt);
-
-	/* As a superuser, whom no row security applies to. */
-	become_owner(&caller, catalog_owner());
-	SPI_connect();
-	n = execute_now(psprintf("SELECT %s FROM %s%s %s ORDER BY %s LIMIT %d",
-							 columns.data, def->partitioned ? "" : "ONLY ", quoted_relation(def->relid),
-							 last == NULL ? "" : psprintf("WHERE (%s) > (%s)", columns.data, params.data),
-							 columns.data, b->batch_size),
-					last == NULL ? 0 : def->npk, types, bound);
-	*keys = MemoryContextAllocHuge(cxt, sizeof(Datum) * def->npk * Max(n, 1));
-	for (k = 0; k < n; k++)
 	{
+		key_from_texts(def, last, bound, CurrentMemoryContext);
+		row_comparison(&after, index, def->npk, BTGreaterStrategyNumber, bound);
+	}
+	index_rescan(scan, &after.header, last == NULL ? 0 : 1, NULL, 0);
+	r->n = 0;
+	r->keys = MemoryContextAllocHuge(CurrentMemoryContext, sizeof(Datum) * def->npk * limit);
+	r->tids = MemoryContextAllocHuge(CurrentMemoryContext, sizeof(ItemPointerData) * limit);
+	while (r->n < limit && index_getnext_slot(scan, ForwardScanDirection, slot))
+	{
+		TupleTableSlot *row = as_of_root(leaf, slot, 0);
+
+		CHECK_FOR_INTERRUPTS();
 		for (i = 0; i < def->npk; i++)
 		{
-			Form_pg_attribute att = TupleDescAttr(desc, QUEUE_KEY - 1 + i);
+			Form_pg_attribute att = TupleDescAttr(def->queue_desc, QUEUE_KEY - 1 + i);
 			bool		isnull;
-			Datum		value = SPI_getbinval(SPI_tuptable->vals[k], SPI_tuptable->tupdesc, i + 1, &isnull);
-			MemoryContext old = MemoryContextSwitchTo(cxt);
+			Datum		value = slot_getattr(row, def->pk_attno[i], &isnull);
 
-			(*keys)[k * def->npk + i] = att->attlen == -1 ?
+			r->keys[(Size) r->n * def->npk + i] = att->attlen == -1 ?
 				PointerGetDatum(PG_DETOAST_DATUM_COPY(value)) : datumCopy(value, att->attbyval, att->attlen);
-			MemoryContextSwitchTo(old);
 		}
+		r->tids[r->n++] = slot->tts_tid;
 	}
-	SPI_finish();
-	become_caller(&caller);
-	return (int) n;
+	index_endscan(scan);
+	ExecDropSingleTupleTableSlot(slot);
+	index_close(index, NoLock);
 }
 
 /* set_phase: for the view progress; in a transaction of its own */
@@ -522,6 +561,8 @@ finish(Build *b)
 	StoredDefinition *stored = rows == NIL ? NULL : linitial(rows);
 
 	if (stored == NULL)
+		gone(b);
+	if (strcmp(stored->row.state, "active") == 0)
 		gone(b);
 	if (strcmp(stored->row.state, "building") != 0)
 		ereport(ERROR,

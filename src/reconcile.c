@@ -14,7 +14,9 @@
 
 #include "access/genam.h"
 #include "access/htup_details.h"
+#include "access/nbtree.h"
 #include "access/relation.h"
+#include "access/tableam.h"
 #include "indextable.h"
 #include "miscadmin.h"
 #include "utils/datum.h"
@@ -35,6 +37,7 @@ typedef struct EntryScan
 static void entry_scan_begin(EntryScan *scan, IndexDef *def);
 static void entry_scan_end(EntryScan *scan);
 static void find_entries(EntryScan *scan, Datum *key, Entries *entries, MemoryContext cxt);
+static TupleTableSlot *find_row(Reconciliation *r, LiveScan *live, TupleTableSlot *stored, int i);
 static bool is_key_of(FactDef *def, TupleTableSlot *row, Datum *key);
 static void reconcile_row(Reconciliation *r, EntryScan *scans, Datum *key, TupleTableSlot *live,
 						  MemoryContext cxt);
@@ -49,11 +52,13 @@ reconcile_rows(Reconciliation *r)
 	MemoryContext cxt = CurrentMemoryContext;
 	MemoryContext row_cxt = AllocSetContextCreate(cxt, "indextable row", ALLOCSET_DEFAULT_SIZES);
 	EntryScan  *scans = palloc0(sizeof(EntryScan) * (r->to - r->from));
+	TupleTableSlot *stored;
 	LiveScan	live;
 	int			i;
 
 	r->lists = palloc0(sizeof(OpList) * (r->to - r->from));
 	live_scan_begin(&live, r->def, r->fact, r->snapshot);
+	stored = r->tids == NULL ? NULL : table_slot_create(r->part, NULL);
 	for (i = r->from; i < r->to; i++)
 		entry_scan_begin(&scans[i - r->from], r->def->defs[i]);
 	for (i = 0; i < r->n; i++)
@@ -63,7 +68,7 @@ reconcile_rows(Reconciliation *r)
 		TupleTableSlot *row;
 
 		CHECK_FOR_INTERRUPTS();
-		row = live_scan_first(&live, key);
+		row = find_row(r, &live, stored, i);
 		MemoryContextSwitchTo(row_cxt);
 		reconcile_row(r, scans, key, row, cxt);
 		MemoryContextSwitchTo(cxt);
@@ -72,6 +77,8 @@ reconcile_rows(Reconciliation *r)
 	for (i = r->from; i < r->to; i++)
 		entry_scan_end(&scans[i - r->from]);
 	live_scan_end(&live);
+	if (stored != NULL)
+		ExecDropSingleTupleTableSlot(stored);
 	MemoryContextDelete(row_cxt);
 }
 
@@ -92,7 +99,10 @@ reconcile_row(Reconciliation *r, EntryScan *scans, Datum *key, TupleTableSlot *l
 		Entries		new;
 		Rejection	rejection = {0};
 
-		find_entries(&scans[i - r->from], key, &old, cxt);
+		if (r->fresh)
+			entries_init(&old, def);
+		else
+			find_entries(&scans[i - r->from], key, &old, cxt);
 		entries_init(&new, def);
 		if (live != NULL && !r->withhold)
 		{
@@ -114,6 +124,16 @@ reconcile_row(Reconciliation *r, EntryScan *scans, Datum *key, TupleTableSlot *l
 			MemoryContextSwitchTo(row_cxt);
 		}
 	}
+}
+
+/* find_row: by its place if that is known, which is cheaper; NULL: there is none */
+static TupleTableSlot *
+find_row(Reconciliation *r, LiveScan *live, TupleTableSlot *stored, int i)
+{
+	if (r->tids == NULL)
+		return live_scan_first(live, r->keys + (Size) i * r->def->npk);
+	return table_tuple_fetch_row_version(r->part, &r->tids[i], r->snapshot, stored) ?
+		as_of_root(leaf_of(r->def, r->part), stored, 0) : NULL;
 }
 
 /* is_key_of: whether a row has this very key */
@@ -155,6 +175,50 @@ entry_scan_end(EntryScan *scan)
 	ExecDropSingleTupleTableSlot(scan->slot);
 	index_close(scan->index, NoLock);
 	relation_close(scan->rel, NoLock);
+}
+
+/*
+ * have_no_entries
+ *		Whether none of the rows, which are in the order of the primary key, has an
+ *		entry in one index table: there is none between the first and the last of
+ *		them.  False if the index does not tell.
+ */
+bool
+have_no_entries(Reconciliation *r, int defno)
+{
+	IndexDef   *def = r->def->defs[defno];
+	int			npk = r->def->npk;
+	Relation	pk_index = index_open(r->def->pk_index, AccessShareLock);
+	EntryScan	scan;
+	RowComparison range[2];
+	ScanKeyData bounds[2];
+	bool		none = true;
+	int			b;
+	int			i;
+
+	entry_scan_begin(&scan, def);
+	/* The owner may have made it again, in another order. */
+	for (i = 0; i < npk; i++)
+		none &= scan.index->rd_indoption[i] == 0 && scan.index->rd_opfamily[i] == pk_index->rd_opfamily[i] &&
+			scan.index->rd_opcintype[i] == pk_index->rd_opcintype[i] &&
+			scan.index->rd_indcollation[i] == pk_index->rd_indcollation[i];
+	if (none)
+	{
+		for (b = 0; b < 2; b++)
+		{
+			row_comparison(&range[b], scan.index, npk,
+						   b == 0 ? BTGreaterEqualStrategyNumber : BTLessEqualStrategyNumber,
+						   r->keys + (b == 0 ? 0 : (Size) (r->n - 1) * npk));
+			bounds[b] = range[b].header;
+		}
+		index_endscan(scan.scan);
+		scan.scan = index_beginscan_compat(scan.rel, scan.index, SnapshotSelf, 2);
+		index_rescan(scan.scan, bounds, 2, NULL, 0);
+		none = !index_getnext_slot(scan.scan, ForwardScanDirection, scan.slot);
+	}
+	entry_scan_end(&scan);
+	index_close(pk_index, NoLock);
+	return none;
 }
 
 /*

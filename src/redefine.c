@@ -75,6 +75,8 @@ indextable_alter(PG_FUNCTION_ARGS)
 				 errmsg("cannot alter an index table in a transaction that has changed its fact table"),
 				 errdetail("These changes are queued when the transaction commits."),
 				 errhint("Commit first.")));
+	/* One of us at a time: two who have drained would wait for each other. */
+	LockRelationOid(catalog_fact_of(index_table), ShareUpdateExclusiveLock);
 	drain_queue(catalog_fact_of(index_table), FEW_CHANGES);
 	stored = lock_definition(index_table);
 	require_state(stored);
@@ -213,7 +215,7 @@ change_maintenance(DefinitionRow *row)
 	if (async)
 	{
 		if (!OidIsValid(def->row_index))
-			layout_make_row_index(row->index_table, layout_row_index(def), NULL);
+			layout_make_row_index(row->index_table, layout_row_index(def));
 		queues_create(factdef);
 		CacheInvalidateRelcacheByRelid(row->fact_table);
 	}

@@ -43,8 +43,12 @@ rename_begins(void)
 	foreach(cell, catalog_index_tables())
 	{
 		Oid			index_table = lfirst_oid(cell);
-		ErrorData  *error = attempt(parse_filter, &index_table);
+		ErrorData  *error;
 
+		/* Without a lock on the others. */
+		if (!depends_on_objects(index_table))
+			continue;
+		error = attempt(parse_filter, &index_table);
 		if (error != NULL)
 			FreeErrorData(error);
 	}

@@ -29,6 +29,7 @@
 #include "catalog/pg_am.h"
 #include "catalog/pg_depend.h"
 #include "catalog/pg_namespace.h"
+#include "catalog/pg_publication.h"
 #include "commands/defrem.h"
 #include "commands/tablecmds.h"
 #include "commands/tablespace.h"
@@ -54,6 +55,7 @@ typedef struct Columns
 } Columns;
 
 static int	first_own_column(IndexDef *def);
+static void refuse_invalid_indexes(Relation rel);
 static Columns compare_columns(DefinitionRow *row, IndexDef *old_def);
 static void clone_indexes(Relation old, Relation new);
 static Bitmapset *index_columns(Relation index);
@@ -70,6 +72,7 @@ static void copy_options(Relation pg_class, Oid from, Oid to);
 static void name_toast(Oid relid);
 static void redo_toast_dependency(Oid relid, Oid toast);
 static void forget_filter(Oid index_table);
+static bool scan_filter_dependencies(Oid index_table, bool forget);
 
 /* replacement_of: of an index table, NULL: there is none */
 StoredDefinition *
@@ -199,6 +202,7 @@ check_replaceable(DefinitionRow *row, Oid index_table)
 		not_an_index_table(index_table);
 	columns = compare_columns(row, def);
 	old = relation_open(index_table, AccessShareLock);
+	refuse_invalid_indexes(old);
 	SPI_connect();
 	for (i = 0; i < RelationGetNumberOfAttributes(old); i++)
 	{
@@ -217,9 +221,13 @@ check_replaceable(DefinitionRow *row, Oid index_table)
 			continue;
 		values[0] = ObjectIdGetDatum(index_table);
 		values[1] = Int32GetDatum(att->attnum);
+		/* Of the column, or of the primary key, by which a view may group. */
 		if (execute_now("SELECT pg_catalog.pg_describe_object(classid, objid, 0) FROM pg_catalog.pg_depend"
-						" WHERE refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass"
-						" AND refobjid = $1 AND refobjsubid = $2 AND deptype = 'n'", 2, types, values) > 0)
+						" WHERE deptype = 'n' AND (refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass"
+						" AND refobjid = $1 AND refobjsubid = $2"
+						" OR refclassid = 'pg_catalog.pg_constraint'::pg_catalog.regclass AND refobjid IN"
+						" (SELECT oid FROM pg_catalog.pg_constraint WHERE conrelid = $1 AND contype = 'p'))",
+						2, types, values) > 0)
 			ereport(ERROR,
 					(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
 					 errmsg("column \"%s\" of index table \"%s\" cannot go, because other objects depend on it",
@@ -232,6 +240,26 @@ check_replaceable(DefinitionRow *row, Oid index_table)
 	relation_close(old, AccessShareLock);
 }
 
+/* refuse_invalid_indexes: which would be built for the new contents, and may not be possible */
+static void
+refuse_invalid_indexes(Relation rel)
+{
+	ListCell   *cell;
+
+	foreach(cell, RelationGetIndexList(rel))
+	{
+		Relation	index = index_open(lfirst_oid(cell), AccessShareLock);
+
+		if (!index->rd_index->indisvalid)
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("index \"%s\" of index table \"%s\" is not valid",
+							RelationGetRelationName(index), RelationGetRelationName(rel)),
+					 errhint("Drop it, or REINDEX it, first.")));
+		index_close(index, AccessShareLock);
+	}
+}
+
 /* tell_of_lost_indexes: those over columns that go, as with DROP COLUMN, but for the primary key */
 void
 tell_of_lost_indexes(DefinitionRow *row, Oid index_table)
@@ -240,9 +268,12 @@ tell_of_lost_indexes(DefinitionRow *row, Oid index_table)
 	Columns		columns = compare_columns(row, definition_of_index_table(index_table, &factdef));
 	Relation	old = relation_open(index_table, AccessShareLock);
 	Bitmapset  *going = NULL;
+	Caller		caller;
 	ListCell   *cell;
 	int			live = 0;
 	int			i;
+
+	become_owner(&caller, old->rd_rel->relowner);
 
 	for (i = 0; i < RelationGetNumberOfAttributes(old); i++)
 		if (!TupleDescAttr(RelationGetDescr(old), i)->attisdropped && live++ >= columns.nkept &&
@@ -258,6 +289,7 @@ tell_of_lost_indexes(DefinitionRow *row, Oid index_table)
 					 errhint("Create it again if the new column is to have one.")));
 		index_close(index, AccessShareLock);
 	}
+	become_caller(&caller);
 	relation_close(old, AccessShareLock);
 }
 
@@ -281,18 +313,24 @@ make_replacement(DefinitionRow *row, Oid index_table)
 	Relation	primary_key;
 	List	   *dropped = NIL;
 	ListCell   *cell;
-	char	   *tablespace = NULL;
+	Caller		caller;
 	char	   *name;
 	char	   *list;
 	StringInfoData drops;
 
 	def = definition_resolve(row, fact, old,
 							 columns.nkept - old_def->nident + old_def->nkeys, &factdef);
-	if (OidIsValid(old->rd_rel->reltablespace))
-		tablespace = get_tablespace_name(old->rd_rel->reltablespace);
+	if (GetRelationPublications(index_table) != NIL || GetAllTablesPublications() != NIL)
+		ereport(WARNING,
+				(errcode(ERRCODE_WARNING),
+				 errmsg("index table \"%s\" is published", RelationGetRelationName(old)),
+				 errdetail("Its new contents are not sent to subscribers."),
+				 errhint("Refresh the subscriptions when they are in place, copying data; or publish the fact table only.")));
+	/* Not a step as the caller: what the owner has put into indexes may be called. */
+	become_owner(&caller, fact->rd_rel->relowner);
 	name = ChooseRelationName("rebuild", NULL, psprintf("%u", index_table), schema, false);
 	list = layout_like(def, fact, old, columns.nkept, columns.first_own, &dropped);
-	row->index_table = create_index_table(catalog_owner(), schema, name, list, tablespace,
+	row->index_table = create_index_table(catalog_owner(), schema, name, list, tablespace_of(old),
 										  fact->rd_rel->relowner);
 	row->replaces = index_table;
 	run_sql(catalog_owner(), "COMMENT ON TABLE %s IS %s", quoted_relation(row->index_table),
@@ -309,14 +347,14 @@ make_replacement(DefinitionRow *row, Oid index_table)
 	if (!definition_attach(def, fact, new))
 		elog(ERROR, "index table \"%s\" is not as it was created", name);
 	primary_key = primary_key_of(old, AccessShareLock);
-	register_index_table(row, def, fact, new, primary_key == NULL || !OidIsValid(primary_key->rd_rel->reltablespace) ? NULL :
-						 get_tablespace_name(primary_key->rd_rel->reltablespace));
+	register_index_table(row, def, fact, new, primary_key == NULL ? NULL : tablespace_of(primary_key));
 	if (primary_key != NULL)
 		index_close(primary_key, AccessShareLock);
 	new = table_open(row->index_table, NoLock);
 	clone_indexes(old, new);
 	table_close(new, NoLock);
 	relation_close(old, NoLock);
+	become_caller(&caller);
 	return row->index_table;
 }
 
@@ -436,8 +474,10 @@ replace_index_table(StoredDefinition *replacement)
 	Relation	rel = table_open(old, NoLock);
 	FactDef    *factdef;
 	IndexDef   *def;
+	Caller		caller;
 	ObjectAddress object;
 
+	become_owner(&caller, rel->rd_rel->relowner);
 	if (!replacement_fits(replacement))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -486,6 +526,7 @@ replace_index_table(StoredDefinition *replacement)
 	triggers_install(row.fact_table);
 	triggers_guard(old);
 	(void) queues_drop(row.fact_table, false);
+	become_caller(&caller);
 }
 
 /* empty: as TRUNCATE does, but that subscribers are not told */
@@ -523,8 +564,10 @@ alter_like(Oid old, Oid new, bool async, bool was_async)
 	TupleDesc	a = RelationGetDescr(old_rel);
 	TupleDesc	b = RelationGetDescr(new_rel);
 	Relation	primary_key;
-	StringInfoData sql;
+	StringInfoData columns;
+	Oid			owner = old_rel->rd_rel->relowner;
 	char	   *constraint = NULL;
+	char	   *new_key = NULL;
 	char	   *row_index = NULL;
 	bool		clustered = false;
 	bool		identity = false;
@@ -532,12 +575,12 @@ alter_like(Oid old, Oid new, bool async, bool was_async)
 	IndexDef   *def;
 	int			i;
 
-	initStringInfo(&sql);
+	initStringInfo(&columns);
 	for (i = 0; i < a->natts && i < b->natts; i++)
 		if (!TupleDescAttr(a, i)->attisdropped && TupleDescAttr(b, i)->attisdropped)
-			appendStringInfo(&sql, ", DROP COLUMN %s", quote_identifier(NameStr(TupleDescAttr(a, i)->attname)));
+			appendStringInfo(&columns, ", DROP COLUMN %s", quote_identifier(NameStr(TupleDescAttr(a, i)->attname)));
 	for (i = a->natts; i < b->natts; i++)
-		appendStringInfo(&sql, ", ADD COLUMN %s", layout_column(TupleDescAttr(b, i)));
+		appendStringInfo(&columns, ", ADD COLUMN %s", layout_column(TupleDescAttr(b, i)));
 	primary_key = primary_key_of(old_rel, AccessShareLock);
 	if (primary_key == NULL || !OidIsValid(find_like(primary_key, new_rel)))
 	{
@@ -547,9 +590,9 @@ alter_like(Oid old, Oid new, bool async, bool was_async)
 			clustered = primary_key->rd_index->indisclustered;
 			identity = primary_key->rd_index->indisreplident;
 		}
-		appendStringInfo(&sql, ", ADD %s%s %s", constraint != NULL ? "CONSTRAINT " : "",
-						 constraint != NULL ? quote_identifier(constraint) : "",
-						 primary_key_like(old_rel, new_rel));
+		new_key = psprintf("%s%s %s", constraint != NULL ? "CONSTRAINT " : "",
+						   constraint != NULL ? quote_identifier(constraint) : "",
+						   primary_key_like(old_rel, new_rel));
 	}
 	if (primary_key != NULL)
 		index_close(primary_key, NoLock);
@@ -561,13 +604,13 @@ alter_like(Oid old, Oid new, bool async, bool was_async)
 
 		if (!OidIsValid(find_like(index, old_rel)))
 		{
-			StringInfoData columns;
+			StringInfoData list;
 
-			initStringInfo(&columns);
+			initStringInfo(&list);
 			for (i = 0; i < factdef->npk; i++)
-				appendStringInfo(&columns, "%s%s", i > 0 ? ", " : "",
+				appendStringInfo(&list, "%s%s", i > 0 ? ", " : "",
 								 quote_identifier(column_like(old_rel, new_rel, def->pk_attno[i])));
-			row_index = columns.data;
+			row_index = list.data;
 		}
 		index_close(index, AccessShareLock);
 	}
@@ -578,8 +621,11 @@ alter_like(Oid old, Oid new, bool async, bool was_async)
 	if (constraint != NULL)
 		run_sql(catalog_owner(), "ALTER TABLE %s DROP CONSTRAINT %s", quoted_relation(old),
 				quote_identifier(constraint));
-	if (sql.len > 0)
-		run_sql(catalog_owner(), "ALTER TABLE %s %s", quoted_relation(old), sql.data + 2);
+	/* As its owner: the type of a column may be a domain, which calls what he likes. */
+	if (columns.len > 0)
+		run_sql(owner, "ALTER TABLE %s %s", quoted_relation(old), columns.data + 2);
+	if (new_key != NULL)
+		run_sql(catalog_owner(), "ALTER TABLE %s ADD %s", quoted_relation(old), new_key);
 	if (clustered)
 		run_sql(catalog_owner(), "ALTER TABLE %s CLUSTER ON %s", quoted_relation(old),
 				quote_identifier(constraint));
@@ -587,7 +633,7 @@ alter_like(Oid old, Oid new, bool async, bool was_async)
 		run_sql(catalog_owner(), "ALTER TABLE %s REPLICA IDENTITY USING INDEX %s", quoted_relation(old),
 				quote_identifier(constraint));
 	if (row_index != NULL)
-		layout_make_row_index(old, row_index, NULL);
+		layout_make_row_index(old, row_index);
 	if (was_async && !async)
 		layout_drop_row_index(old);
 }
@@ -689,10 +735,19 @@ exchange_files(Oid old, Oid new)
 	EXCHANGE(MultiXactId, relminmxid);
 #undef EXCHANGE
 
-	/* The files of the one that stays may be as new as this transaction. */
-	new_rel->rd_createSubid = old_rel->rd_createSubid;
-	copy_file_age(new_rel, old_rel);
-	RelationAssumeNewRelfilelocator(old_rel);
+	/*
+	 * Whether changes need WAL depends on whether a file is of this transaction.
+	 * Those of the old one are, since empty() has made them; those of the
+	 * replacement are if it was made under a lock, and not if it was built.
+	 */
+	if (new_rel->rd_createSubid != InvalidSubTransactionId ||
+		first_file_subid(new_rel) != InvalidSubTransactionId)
+		RelationAssumeNewRelfilelocator(old_rel);
+	else
+	{
+		RelationAssumeNewRelfilelocator(new_rel);
+		forget_new_file(old_rel);
+	}
 	relation_close(new_rel, NoLock);
 	relation_close(old_rel, NoLock);
 
@@ -763,14 +818,33 @@ redo_toast_dependency(Oid relid, Oid toast)
 	recordDependencyOn(&object, &on, DEPENDENCY_INTERNAL);
 }
 
-/* forget_filter: an index table has another filter; what else it needs is its schema and its access method */
+/* forget_filter: an index table has another filter */
 static void
 forget_filter(Oid index_table)
 {
-	Relation	rel = table_open(DependRelationId, RowExclusiveLock);
+	(void) scan_filter_dependencies(index_table, true);
+}
+
+/* depends_on_objects: whether an index table's filter uses functions or types that are not the server's own */
+bool
+depends_on_objects(Oid index_table)
+{
+	return scan_filter_dependencies(index_table, false);
+}
+
+/*
+ * scan_filter_dependencies
+ *		Whether there are any.  What else an index table needs is its schema and its
+ *		access method.
+ */
+static bool
+scan_filter_dependencies(Oid index_table, bool forget)
+{
+	Relation	rel = table_open(DependRelationId, forget ? RowExclusiveLock : AccessShareLock);
 	ScanKeyData keys[3];
 	SysScanDesc scan;
 	HeapTuple	tuple;
+	bool		found = false;
 
 	ScanKeyInit(&keys[0], Anum_pg_depend_classid, BTEqualStrategyNumber, F_OIDEQ,
 				ObjectIdGetDatum(RelationRelationId));
@@ -782,10 +856,14 @@ forget_filter(Oid index_table)
 	{
 		Form_pg_depend form = (Form_pg_depend) GETSTRUCT(tuple);
 
-		if (form->deptype == DEPENDENCY_NORMAL && form->refclassid != NamespaceRelationId &&
-			form->refclassid != AccessMethodRelationId)
+		if (form->deptype != DEPENDENCY_NORMAL || form->refclassid == NamespaceRelationId ||
+			form->refclassid == AccessMethodRelationId)
+			continue;
+		found = true;
+		if (forget)
 			CatalogTupleDelete(rel, &tuple->t_self);
 	}
 	systable_endscan(scan);
-	table_close(rel, RowExclusiveLock);
+	table_close(rel, forget ? RowExclusiveLock : AccessShareLock);
+	return found;
 }

@@ -103,7 +103,8 @@ make_queue_table(FactDef *def, Relation fact, int number)
 											  FORMAT_TYPE_TYPEMOD_GIVEN | FORMAT_TYPE_FORCE_QUALIFY));
 	}
 	run_sql(catalog_owner(), "CREATE TABLE " IT_SCHEMA ".%s (changed_at pg_catalog.timestamptz%s)"
-			" USING heap WITH (autovacuum_enabled = false, vacuum_truncate = false)", quote_identifier(name), columns.data);
+			" USING heap WITH (autovacuum_enabled = false, vacuum_truncate = false) TABLESPACE %s",
+			quote_identifier(name), columns.data, quote_identifier(tablespace_of(fact)));
 	for (i = 0; i < def->npk; i++)
 		if (TupleDescAttr(RelationGetDescr(fact), def->pk_attno[i] - 1)->attlen == -1)
 			run_sql(catalog_owner(), "ALTER TABLE " IT_SCHEMA ".%s ALTER key%d SET STORAGE MAIN",

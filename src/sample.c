@@ -22,8 +22,11 @@
 #include "storage/bufmgr.h"
 #include "utils/memutils.h"
 
+#define CPU_CACHE_LINE		64
+
 static bool next_table(BlockScan *scan);
 static void end_table(BlockScan *scan);
+static void ask_for_block(BlockScan *scan);
 static bool next_in_table(BlockScan *scan);
 
 /* sample_begin: the same percentage and seed choose the same blocks; def is NULL for an index table */
@@ -54,6 +57,7 @@ next_table(BlockScan *scan)
 	scan->leaf = scan->def != NULL ? leaf_of(scan->def, scan->rel) : NULL;
 	scan->slot = table_slot_create(scan->rel, NULL);
 	scan->in_block = false;
+	scan->asked_for = InvalidBuffer;
 	if (scan->percent >= 100)
 	{
 		scan->scan = table_beginscan(scan->rel, scan->snapshot, 0, NULL);
@@ -76,6 +80,26 @@ end_table(BlockScan *scan)
 	ExecDropSingleTupleTableSlot(scan->slot);
 	relation_close(scan->rel, NoLock);
 	scan->rel = NULL;
+}
+
+/*
+ * ask_for_block
+ *		Has the whole of a new block come into the CPU's cache.  Rows are read here
+ *		and there, and the CPU would wait for each of these places by itself.
+ */
+static void
+ask_for_block(BlockScan *scan)
+{
+	BufferHeapTupleTableSlot *slot = (BufferHeapTupleTableSlot *) scan->slot;
+	char	   *page;
+	int			i;
+
+	if (!TTS_IS_BUFFERTUPLE(scan->slot) || slot->buffer == scan->asked_for)
+		return;
+	scan->asked_for = slot->buffer;
+	page = BufferGetPage(slot->buffer);
+	for (i = 0; i < BLCKSZ; i += CPU_CACHE_LINE)
+		__builtin_prefetch(page + i);
 }
 
 /* sample_next: the next row; NULL: there is none */
@@ -104,7 +128,12 @@ static bool
 next_in_table(BlockScan *scan)
 {
 	if (scan->percent >= 100)
-		return table_scan_getnextslot(scan->scan, ForwardScanDirection, scan->slot);
+	{
+		if (!table_scan_getnextslot(scan->scan, ForwardScanDirection, scan->slot))
+			return false;
+		ask_for_block(scan);
+		return true;
+	}
 	for (;;)
 	{
 		BlockNumber block;

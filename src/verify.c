@@ -51,6 +51,18 @@ typedef struct Bucket
 	uint64		found;
 } Bucket;
 
+/*
+ * Buckets are met in no order, and what is read between two visits to one pushes
+ * it out of the CPU's cache.  So it is asked for, and added to so many entries later.
+ */
+#define LATER				16
+
+typedef struct Addition
+{
+	uint64	   *sum;
+	uint64		entry;
+} Addition;
+
 /* What the tables are read for. */
 typedef enum Reading
 {
@@ -70,6 +82,8 @@ typedef struct Verify
 	double		sample;			/* percent of the blocks; 100: all */
 	uint32		seed;			/* of the choice */
 	Bucket	   *buckets;
+	Addition	later[LATER];	/* to the buckets; a ring */
+	int			next_later;
 	Reading		reading;
 	MemoryContext cxt;			/* of a row */
 	bool		careful;		/* rows raise errors */
@@ -101,6 +115,7 @@ static void read_row(void *arg);
 static void read_found(Verify *v);
 static void expect_like(Verify *v, TupleTableSlot *entry);
 static void take_entry(Verify *v, Datum *values, bool *isnull, bool expected);
+static void add_later(Verify *v, uint64 *sum, uint64 entry);
 static uint64 hash_column(Datum value, bool isnull, Form_pg_attribute att, uint64 seed);
 static void compare(Verify *v);
 static bool next_entry(Verify *v, Tuplesortstate *sort, TupleTableSlot *slot);
@@ -175,6 +190,8 @@ sums_differ(Verify *v)
 	v->buckets = palloc0(sizeof(Bucket) * BUCKETS);
 	read_expected(v);
 	read_found(v);
+	for (i = 0; i < LATER; i++)
+		add_later(v, NULL, 0);
 	for (i = 0; i < BUCKETS; i++)
 		differ |= v->buckets[i].expected != v->buckets[i].found;
 	return differ;
@@ -239,6 +256,7 @@ read_expected(Verify *v)
 			return;
 		FreeErrorData(error);
 		v->careful = true;
+		memset(v->later, 0, sizeof(v->later));
 		for (i = 0; i < BUCKETS; i++)
 			v->buckets[i].expected = 0;
 	}
@@ -391,10 +409,32 @@ take_entry(Verify *v, Datum *values, bool *isnull, bool expected)
 	}
 	for (i = 0; i < def->desc->natts; i++)
 		entry = hash_column(values[i], isnull[i], TupleDescAttr(def->desc, i), entry);
-	if (expected)
-		bucket->expected += entry;
-	else
-		bucket->found += entry;
+	add_later(v, expected ? &bucket->expected : &bucket->found, entry);
+}
+
+/* add_later: to a sum; sum NULL: nothing, but what is due */
+static void
+add_later(Verify *v, uint64 *sum, uint64 entry)
+{
+	Addition   *slot = &v->later[v->next_later++ % LATER];
+
+	if (slot->sum != NULL)
+		*slot->sum += slot->entry;
+	slot->sum = sum;
+	slot->entry = entry;
+	if (sum != NULL)
+		__builtin_prefetch(sum, 1);
+}
+
+/* mix: every bit of the result depends on every bit; 64-bit finalizer of MurmurHash3 */
+static inline uint64
+mix(uint64 x)
+{
+	x ^= x >> 33;
+	x *= UINT64CONST(0xff51afd7ed558ccd);
+	x ^= x >> 33;
+	x *= UINT64CONST(0xc4ceb9fe1a85ec53);
+	return x ^ x >> 33;
 }
 
 /* hash_column: of the bytes of a value, whether compressed or not */
@@ -404,7 +444,7 @@ hash_column(Datum value, bool isnull, Form_pg_attribute att, uint64 seed)
 	if (att->attisdropped || isnull)
 		return hash_bytes_extended((unsigned char *) "", 0, seed + 1);
 	if (att->attbyval)
-		return hash_bytes_extended((unsigned char *) &value, sizeof(Datum), seed);
+		return mix(seed + value + UINT64CONST(0x9e3779b97f4a7c15));	/* not 0 for 0 */
 	if (att->attlen == -1)
 	{
 		struct varlena *bytes = PG_DETOAST_DATUM_PACKED(value);
@@ -605,12 +645,16 @@ value_to_jsonb(Datum value, Oid type)
 	return DatumGetJsonbP(FunctionCall1(&function, value));
 }
 
-/* columns_to_jsonb: {"column": value, ...} of some columns of a row */
+/* columns_to_jsonb: {"column": value, ...} of some columns of a row; a type may have a cast that is its owner's */
 static Datum
-columns_to_jsonb(TupleTableSlot *slot, AttrNumber *columns, int n)
+columns_to_jsonb(Oid owner, TupleTableSlot *slot, AttrNumber *columns, int n)
 {
 	JsonbParseState *state = NULL;
+	Jsonb	   *result;
+	Caller		caller;
 	int			i;
+
+	become_owner(&caller, owner);
 
 	pushJsonbValue(&state, WJB_BEGIN_OBJECT, NULL);
 	for (i = 0; i < n; i++)
@@ -638,7 +682,9 @@ columns_to_jsonb(TupleTableSlot *slot, AttrNumber *columns, int n)
 		}
 		pushJsonbValue(&state, WJB_VALUE, &value);
 	}
-	return JsonbPGetDatum(JsonbValueToJsonb(pushJsonbValue(&state, WJB_END_OBJECT, NULL)));
+	result = JsonbValueToJsonb(pushJsonbValue(&state, WJB_END_OBJECT, NULL));
+	become_caller(&caller);
+	return JsonbPGetDatum(result);
 }
 
 /*
@@ -674,9 +720,9 @@ discrepancy_key(Discrepancy *d)
 	TupleTableSlot *entry = d->expected != NULL ? d->expected : d->found;
 
 	if (entry != NULL)
-		return DatumGetJsonbP(columns_to_jsonb(entry, d->def->pk_attno, d->def->fact->npk));
+		return DatumGetJsonbP(columns_to_jsonb(d->def->fact->owner, entry, d->def->pk_attno, d->def->fact->npk));
 	if (d->row != NULL)
-		return DatumGetJsonbP(columns_to_jsonb(d->row, d->def->fact->pk_attno, d->def->fact->npk));
+		return DatumGetJsonbP(columns_to_jsonb(d->def->fact->owner, d->row, d->def->fact->pk_attno, d->def->fact->npk));
 	return NULL;
 }
 
@@ -702,13 +748,13 @@ put_discrepancy(Discrepancy *d, void *arg)
 #define PUT(i, datum)	(values[i] = (datum), isnull[i] = false)
 	PUT(0, CStringGetTextDatum(d->kind));
 	if (entry != NULL)
-		PUT(1, columns_to_jsonb(entry, d->def->ident, d->def->nkeys));
+		PUT(1, columns_to_jsonb(d->def->fact->owner, entry, d->def->ident, d->def->nkeys));
 	if (entry != NULL || d->row != NULL)
 		PUT(2, JsonbPGetDatum(discrepancy_key(d)));
 	if (d->expected != NULL)
-		PUT(3, columns_to_jsonb(d->expected, payload, npayload));
+		PUT(3, columns_to_jsonb(d->def->fact->owner, d->expected, payload, npayload));
 	if (d->found != NULL)
-		PUT(4, columns_to_jsonb(d->found, payload, npayload));
+		PUT(4, columns_to_jsonb(d->def->fact->owner, d->found, payload, npayload));
 	if (d->problem != NULL)
 		PUT(5, CStringGetTextDatum(d->problem));
 #undef PUT

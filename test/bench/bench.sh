@@ -6,13 +6,15 @@
 # Prints Markdown tables, what was run and where, and writes the same to $OUT. It measures and asserts nothing but
 # that all sides give the same answers. Everything is CPU time of the backend, from /proc/PID/schedstat: it leaves out
 # waiting, the client and other processes. What is asynchronous is given in elapsed time, too: "drain" and "lag" want idle
-# cores. The variants take turns, round by round, each on tables made new.
+# cores, and so does "life", which gives both. The variants take turns, round by round, each on tables made new.
 #
-#   QUICK=1           a small profile, about two minutes on idle cores; rough: bulk inserts and reads need the full sizes
-#   PARTS="bulk"      some of: single bulk wide reads, and of asynchronous maintenance: enqueue drain held lag
+#   QUICK=1           a small profile, about three minutes on idle cores; rough: bulk inserts and reads need the full sizes
+#   PARTS="bulk"      some of: single bulk wide reads; of asynchronous maintenance: enqueue drain held lag; and life: building,
+#                     verifying, repairing
 #   VARIANTS="none expression row_trigger indextable"    some of variants/*.sql; none is needed
 #   ROUNDS ROWS_BASE ROWS_SINGLE ROWS_BULK ROWS_WIDE ROWS_READ TOWNS SECONDS_READ    sizes, see below
 #   ROWS_ENQUEUE STATEMENTS_ENQUEUE COUNTS ROWS_DRAIN ROWS_HELD ROWS_LAG SECONDS_UPDATES SECONDS_LAG SECONDS_IDLE
+#   ROWS_LIFE WRONG SECONDS_LIFE
 #   VERBOSE=1         the scans that the reads were answered by
 #   ALLOW_MISSING=1   goes on without indextable when the extension can't be created
 #   OUT=FILE          where the tables go, default test/output/bench.md
@@ -22,6 +24,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 if [ "${QUICK:-0}" = 1 ]; then
 	: "${ROWS_ENQUEUE:=5000}" "${STATEMENTS_ENQUEUE:=3000}" "${COUNTS:=1 8}" "${ROWS_DRAIN:=20000}" "${ROWS_HELD:=100000}" "${ROWS_LAG:=20000}"
 	: "${SECONDS_UPDATES:=1}" "${SECONDS_LAG:=4}" "${SECONDS_IDLE:=3}"
+	: "${ROWS_LIFE:=50000}" "${WRONG:=10 1000 10000}" "${SECONDS_LIFE:=2}"
 	: "${ROUNDS:=2}" "${ROWS_BASE:=10000}" "${ROWS_SINGLE:=4000}" "${ROWS_BULK:=50000}" "${ROWS_WIDE:=1000}" "${ROWS_READ:=10000}" "${SECONDS_READ:=1}"
 fi
 : "${ROUNDS:=5}"
@@ -39,8 +42,11 @@ fi
 : "${SECONDS_UPDATES:=2}"    # single-row updates, to compare the drain with
 : "${SECONDS_LAG:=20}"       # under load
 : "${SECONDS_IDLE:=10}"      # and without
+: "${ROWS_LIFE:=1000000}"    # rows of an index table that is made, verified and repaired
+: "${WRONG:=10 1000 100000}"    # numbers of wrong entries that are repaired
+: "${SECONDS_LIFE:=15}"      # of writing beside a build
 : "${TOWNS:=5000}"           # distinct keys in the write tests, at most 10,000
-: "${PARTS:=single bulk wide reads enqueue drain held lag}"
+: "${PARTS:=single bulk wide reads enqueue drain held lag life}"
 : "${VARIANTS:=none expression generated gin row_trigger statement_trigger indextable}"
 : "${OUT:=$here/../output/bench.md}"
 : "${VERBOSE:=0}" "${ALLOW_MISSING:=0}"
@@ -135,6 +141,7 @@ load_fact() {    # SIZE FIRST LAST
 . "$here/writes.sh"
 . "$here/reads.sh"
 . "$here/async.sh"
+. "$here/life.sh"
 
 report() {
 	local awk=(env LC_ALL=C awk -F '\t' -f "$here/table.awk")
@@ -151,6 +158,7 @@ report() {
 		echo
 	fi
 	async_report
+	life_report
 	echo "- $(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -1), $(nproc) cores, $(awk '/^MemTotal/ {printf "%.0f GB", $2 / 1048576}' /proc/meminfo)"
 	sql -c "SELECT '- PostgreSQL ' || current_setting('server_version') || ', shared_buffers ' || current_setting('shared_buffers') || ', collation ' || datcollate
 		FROM pg_database WHERE datname = current_database()"
@@ -160,6 +168,7 @@ report() {
 	if wants wide; then echo "- 4 KB: $ROWS_WIDE statements a round on $ROWS_WIDE rows, 100 to a transaction, $TOWNS towns"; fi
 	if wants reads; then echo "- reads: from $ROWS_READ rows, 100 to a town, a fifth of them to a tag"; fi
 	async_sizes
+	life_sizes
 	echo "- medians (least – most) of $ROUNDS rounds; $(date -u +%Y-%m-%d)"
 }
 
@@ -178,9 +187,9 @@ touch "$tmp/writes.tsv" "$tmp/reads.tsv"
 if ! sql -c 'CREATE EXTENSION IF NOT EXISTS indextable' 2> "$tmp/extension.log"; then
 	cat "$tmp/extension.log" >&2
 	[ "$ALLOW_MISSING" = 1 ] || die "the extension indextable can't be created (ALLOW_MISSING=1 goes on without it)"
-	say "bench: going on WITHOUT indextable: no such variant, no reads, nothing asynchronous"
+	say "bench: going on WITHOUT indextable: no such variant, no reads, nothing asynchronous, no life"
 	VARIANTS=${VARIANTS/indextable/}
-	for part in reads enqueue drain held lag; do PARTS=${PARTS/$part/}; done
+	for part in reads enqueue drain held lag life; do PARTS=${PARTS/$part/}; done
 else
 	sql -c 'SELECT indextable.stop_workers()' > /dev/null
 fi
@@ -198,6 +207,7 @@ sql -f "$here/documents.sql"
 write_parts
 if wants reads; then read_part; fi
 async_parts
+if wants life; then life_part; fi
 
 mkdir -p "$(dirname "$OUT")"
 report > "$tmp/report.md"

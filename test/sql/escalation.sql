@@ -1,0 +1,71 @@
+-- A table's owner puts functions wherever the server may call them: nobody calls them as anybody but the owner.
+\getenv src PG_ABS_SRCDIR
+\i :src/sql/include/oracle.psql
+CREATE ROLE regress_it_mallory;
+CREATE SCHEMA mal AUTHORIZATION regress_it_mallory;
+SET ROLE regress_it_mallory;
+CREATE TABLE mal.called_as (who name, by text);
+CREATE FUNCTION mal.note(what text) RETURNS int VOLATILE LANGUAGE plpgsql AS $$
+BEGIN
+	IF current_user <> 'regress_it_mallory' THEN INSERT INTO mal.called_as VALUES (current_user, what); END IF;
+	RETURN 1;
+END $$;
+CREATE FUNCTION mal.evil(what text) RETURNS int IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN PERFORM mal.note(what); RETURN 1; END $$;
+-- in an index of the fact table
+CREATE TABLE mal.f (id int PRIMARY KEY, doc jsonb);
+INSERT INTO mal.f SELECT i, jsonb_build_object('k', i % 3) FROM generate_series(1, 10) i;
+CREATE INDEX ON mal.f ((id + mal.evil('index of a fact table')));
+SELECT indextable.create('mal.online', 'mal.f', '{k}', populate => false);
+-- in a domain
+CREATE DOMAIN mal.d AS text DEFAULT repeat('x', mal.evil('default')) CHECK (value IS NULL OR mal.evil('check') = 1);
+CREATE TABLE mal.g (id int PRIMARY KEY, doc jsonb, a mal.d);
+INSERT INTO mal.g VALUES (1, '{"k": 1}', 'a');
+SELECT indextable.create('mal.wider', 'mal.g', '{k}');
+-- in an index of the index table
+SELECT indextable.create('mal.indexed', 'mal.f', '{k}');
+CREATE INDEX ON mal.indexed ((length(k) + mal.evil('index of an index table')));
+-- in a cast of the primary key
+CREATE TYPE mal.e AS ENUM ('a', 'b');
+CREATE FUNCTION mal.e2j(mal.e) RETURNS json LANGUAGE plpgsql AS $$ BEGIN PERFORM mal.note('cast'); RETURN '"x"'::json; END $$;
+CREATE CAST (mal.e AS json) WITH FUNCTION mal.e2j(mal.e);
+CREATE TABLE mal.j (id mal.e PRIMARY KEY, doc jsonb);
+INSERT INTO mal.j VALUES ('a', '{"k": "1"}');
+SELECT indextable.create('mal.cast', 'mal.j', '{k}');
+RESET ROLE;
+
+-- what is planned once is kept: a new session each time
+\c
+CALL indextable.build('mal.online');
+\c
+SELECT indextable.alter('mal.wider', include => '{@a}');
+\c
+CALL indextable.rebuild('mal.indexed');
+\c
+SELECT indextable.alter('mal.indexed', filter => 'id > 1');
+\c
+SET session_replication_role = replica;
+DELETE FROM mal.cast;
+RESET session_replication_role;
+SELECT kind, primary_key FROM indextable.verify('mal.cast');
+CALL indextable.repair('mal.cast');
+SELECT * FROM mal.called_as;
+
+-- nor does default_tablespace lead where the owner may not go
+SET allow_in_place_tablespaces = on;
+CREATE TABLESPACE regress_it_space LOCATION '';
+SET ROLE regress_it_mallory;
+SET default_tablespace = regress_it_space;
+CALL indextable.rebuild('mal.wider');
+SELECT indextable.create('mal.more', 'mal.f', '{k}', maintenance => 'async');
+SET default_tablespace = '';
+SELECT indextable.create('mal.more', 'mal.f', '{k}');
+SET default_tablespace = regress_it_space;
+SELECT indextable.alter('mal.more', maintenance => 'async');
+RESET default_tablespace;
+RESET ROLE;
+SELECT relname FROM pg_class WHERE reltablespace = (SELECT oid FROM pg_tablespace WHERE spcname = 'regress_it_space');
+DROP TABLESPACE regress_it_space;
+
+SET client_min_messages = warning;
+DROP SCHEMA mal CASCADE;
+DROP ROLE regress_it_mallory;
