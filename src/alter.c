@@ -55,7 +55,6 @@ static void refuse_on_index_table(Oid relid, RangeVar *table, AlterTableCmd *cmd
 static bool is_relevant(Node *command);
 static void follow_names(IndexDef *def, Relation fact);
 static List *present_specs(Field *fields, int n, Relation fact);
-static void invalidate_definitions(List *definitions, Oid fact, const char *why);
 static void follow_owner(Oid index_table, Relation fact, bool change);
 
 /*
@@ -438,6 +437,8 @@ indextable_before_alter(PG_FUNCTION_ARGS)
 	refuse_trigger_change(command);
 	if (IsA(command, DropStmt) && ((DropStmt *) command)->removeType == OBJECT_TABLE)
 		before_drop((DropStmt *) command);
+	else if (IsA(command, DropStmt) || IsA(command, DropOwnedStmt))
+		note_partitions();
 	if (IsA(command, CreateStmt) || IsA(command, CreateForeignTableStmt))
 		check_new_table((CreateStmt *) command);
 	else if (IsA(command, CreateSchemaStmt))
@@ -593,6 +594,9 @@ refuse_change(Oid relid, AlterTableCmd *cmd)
 	bool		of_column = cmd->subtype != AT_SetUnLogged && cmd->subtype != AT_SetAccessMethod;
 	ListCell   *cell;
 
+	/* Of a partition, that is something for all of the table. */
+	if (!of_column)
+		relid = registered_root(relid);
 	foreach(cell, with_partitions(relid))
 	{
 		Relation	fact;
@@ -785,7 +789,7 @@ follow_triggers(Oid relid)
 							   "Triggers that keep it in step are disabled or gone.");
 }
 
-static void
+void
 invalidate_definitions(List *definitions, Oid fact, const char *why)
 {
 	ListCell   *cell;

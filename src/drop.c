@@ -86,6 +86,9 @@ indextable_on_drop(PG_FUNCTION_ARGS)
 		forget(lfirst_oid(cell), false,
 			   IsA(command, DropStmt) ? ((DropStmt *) command)->behavior :
 			   IsA(command, DropOwnedStmt) ? ((DropOwnedStmt *) command)->behavior : DROP_RESTRICT);
+	foreach(cell, lost_partitions())
+		invalidate_definitions(catalog_read(lfirst_oid(cell), InvalidOid), lfirst_oid(cell),
+							   "A partition was dropped with its rows, and their entries are still there.");
 	if (!OidIsValid(guard_lifted))
 		check_dropped_parts(command);
 	PG_RETURN_VOID();

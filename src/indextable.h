@@ -297,6 +297,8 @@ extern void lock_fact(Oid relid, LOCKMODE mode);
 extern Leaf *leaf_of(FactDef *def, Relation rel);
 extern TupleTableSlot *as_of_root(Leaf *leaf, TupleTableSlot *row, int which);
 extern void partition_rows(Oid root, Oid partition, bool comes);
+extern void note_partitions(void);
+extern List *lost_partitions(void);
 
 /* ---- route.c: which partition has a row ---- */
 
@@ -812,6 +814,7 @@ extern void require_no_rejections(Oid index_table, Oid shown);
 
 extern void follow_table(Oid fact, bool fact_altered, bool renamed);
 extern void follow_triggers(Oid relid);
+extern void invalidate_definitions(List *definitions, Oid fact, const char *why);
 extern void check_definitions(Oid relid);
 extern List *with_partitions(Oid relid);
 extern bool same_strings(List *a, List *b);

@@ -274,3 +274,68 @@ flush(FactDef *def, OpList *lists, MemoryContext cxt)
 	}
 	MemoryContextReset(cxt);
 }
+
+/* A partition of a fact table, noted before a command that may drop it. */
+typedef struct Noted
+{
+	Oid			root;
+	Oid			partition;
+} Noted;
+
+static List *noted = NIL;		/* of Noted *, as long as the transaction */
+
+static void
+forget_noted(void *arg)
+{
+	noted = NIL;
+}
+
+/*
+ * note_partitions
+ *		Before DROP SCHEMA and DROP OWNED, which may take partitions along: their rows
+ *		cannot be read any more when that is known.
+ */
+void
+note_partitions(void)
+{
+	MemoryContext old = MemoryContextSwitchTo(TopTransactionContext);
+	MemoryContextCallback *callback = palloc0(sizeof(MemoryContextCallback));
+	ListCell   *cell;
+	ListCell   *inner;
+
+	noted = NIL;
+	callback->func = forget_noted;
+	MemoryContextRegisterResetCallback(TopTransactionContext, callback);
+	foreach(cell, catalog_fact_tables())
+	{
+		if (get_rel_relkind(lfirst_oid(cell)) != RELKIND_PARTITIONED_TABLE)
+			continue;
+		foreach(inner, find_all_inheritors(lfirst_oid(cell), NoLock, NULL))
+		{
+			Noted	   *n = palloc(sizeof(Noted));
+
+			n->root = lfirst_oid(cell);
+			n->partition = lfirst_oid(inner);
+			noted = lappend(noted, n);
+		}
+	}
+	MemoryContextSwitchTo(old);
+}
+
+/* lost_partitions: the fact tables that are still there, and have lost some; forgets what was noted */
+List *
+lost_partitions(void)
+{
+	List	   *result = NIL;
+	ListCell   *cell;
+
+	foreach(cell, noted)
+	{
+		Noted	   *n = lfirst(cell);
+
+		if (get_rel_relkind(n->root) == RELKIND_PARTITIONED_TABLE && get_rel_name(n->partition) == NULL)
+			result = list_append_unique_oid(result, n->root);
+	}
+	noted = NIL;
+	return result;
+}
