@@ -113,8 +113,8 @@ writers() {
 	done
 	echo '\set i :i + 1'
 	echo '\set id random(1, :base)'
-	echo 'INSERT INTO bench.fact SELECT :base * (2 + :client_id) + :i, doc FROM bench.fact WHERE id = :id;'
-	echo 'DELETE FROM bench.fact WHERE id = :base * (2 + :client_id) + :i - 10;'
+	echo 'INSERT INTO bench.fact SELECT :base * 2 + :client_id * 1000000000 + :i, doc FROM bench.fact WHERE id = :id;'
+	echo 'DELETE FROM bench.fact WHERE id = :base * 2 + :client_id * 1000000000 + :i - 10;'
 }
 
 # builds: one after the other, until told to stop; the last one stays
