@@ -173,11 +173,19 @@ life_part() {
 		life_round "$round"
 		repair_round "$round"
 	done
+	beside 1 none 0
+	: > "$tmp/beside.tsv"
 	for ((round = 1; round <= ROUNDS; round++)); do
 		say "writers beside builds, round $round of $ROUNDS"
 		for clients in 1 2; do
-			beside $clients none "$round"
-			beside $clients build "$round"
+			# being the first makes a difference
+			if ((round % 2)); then
+				beside $clients none "$round"
+				beside $clients build "$round"
+			else
+				beside $clients build "$round"
+				beside $clients none "$round"
+			fi
 		done
 	done
 	undo
