@@ -113,8 +113,8 @@ writers() {
 	done
 	echo '\set i :i + 1'
 	echo '\set id random(1, :base)'
-	echo 'INSERT INTO bench.fact SELECT :base * (2 + :client_id) + :i, doc FROM bench.fact WHERE id = :id;'
-	echo 'DELETE FROM bench.fact WHERE id = :base * (2 + :client_id) + :i - 10;'
+	echo 'INSERT INTO bench.fact SELECT :base * 2 + :client_id * 1000000000 + :i, doc FROM bench.fact WHERE id = :id;'
+	echo 'DELETE FROM bench.fact WHERE id = :base * 2 + :client_id * 1000000000 + :i - 10;'
 }
 
 # builds: one after the other, until told to stop; the last one stays
@@ -173,11 +173,19 @@ life_part() {
 		life_round "$round"
 		repair_round "$round"
 	done
+	beside 1 none 0
+	: > "$tmp/beside.tsv"
 	for ((round = 1; round <= ROUNDS; round++)); do
 		say "writers beside builds, round $round of $ROUNDS"
 		for clients in 1 2; do
-			beside $clients none "$round"
-			beside $clients build "$round"
+			# being the first makes a difference
+			if ((round % 2)); then
+				beside $clients none "$round"
+				beside $clients build "$round"
+			else
+				beside $clients build "$round"
+				beside $clients none "$round"
+			fi
 		done
 	done
 	undo
