@@ -21,6 +21,7 @@
 #include "executor/spi.h"
 #include "indextable.h"
 #include "miscadmin.h"
+#include "nodes/makefuncs.h"
 #include "nodes/parsenodes.h"
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
@@ -46,7 +47,7 @@ static void follow_switched(AlterTableStmt *stmt);
 static void follow_partitions(AlterTableStmt *stmt);
 static void partition_attached(Oid root, Oid partition);
 static void partition_detached(Oid root, Oid partition);
-static void follow_new_partition(CreateStmt *stmt);
+static void follow_new_partition(CreateStmt *stmt, char *schema);
 static void warn_subscribed(void);
 static void follow_replaced(CreateTrigStmt *stmt);
 static bool switches_our_triggers(AlterTableStmt *stmt);
@@ -78,7 +79,13 @@ indextable_on_alter(PG_FUNCTION_ARGS)
 		follow_partitions((AlterTableStmt *) trigdata->parsetree);
 	}
 	else if (IsA(trigdata->parsetree, CreateStmt))
-		follow_new_partition((CreateStmt *) trigdata->parsetree);
+		follow_new_partition((CreateStmt *) trigdata->parsetree, NULL);
+	else if (IsA(trigdata->parsetree, CreateSchemaStmt))
+	{
+		foreach(cell, ((CreateSchemaStmt *) trigdata->parsetree)->schemaElts)
+			if (IsA(lfirst(cell), CreateStmt))
+				follow_new_partition(lfirst(cell), ((CreateSchemaStmt *) trigdata->parsetree)->schemaname);
+	}
 	else if (IsA(trigdata->parsetree, CreateTrigStmt))
 		follow_replaced((CreateTrigStmt *) trigdata->parsetree);
 	else if (IsA(trigdata->parsetree, CreateSubscriptionStmt) ||
@@ -328,7 +335,7 @@ partition_detached(Oid root, Oid partition)
 
 /* follow_new_partition: CREATE TABLE ... PARTITION OF; it has no rows */
 static void
-follow_new_partition(CreateStmt *stmt)
+follow_new_partition(CreateStmt *stmt, char *schema)
 {
 	Oid			relid;
 	Oid			root;
@@ -336,7 +343,8 @@ follow_new_partition(CreateStmt *stmt)
 
 	if (stmt->partbound == NULL)
 		return;
-	relid = RangeVarGetRelid(stmt->relation, NoLock, true);
+	relid = RangeVarGetRelid(schema == NULL || stmt->relation->schemaname != NULL ? stmt->relation :
+							 makeRangeVar(schema, stmt->relation->relname, -1), NoLock, true);
 	root = OidIsValid(relid) ? registered_root(relid) : InvalidOid;
 	if (!OidIsValid(root) || root == relid || !catalog_has_fact(root))
 		return;

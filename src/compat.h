@@ -26,11 +26,13 @@
 #define TU_None				false
 #define index_needs_update(update, info)	(update)
 #define owns_relation(relid, role)	pg_class_ownercheck(relid, role)
+#define owns_schema(schema, role)	pg_namespace_ownercheck(schema, role)
 #define may_create_in(schema)	pg_namespace_aclcheck(schema, GetUserId(), ACL_CREATE)
 #else
 #define index_needs_update(update, info) \
 	((update) == TU_All || ((update) == TU_Summarizing && (info)->ii_Summarizing))
 #define owns_relation(relid, role)	object_ownercheck(RelationRelationId, relid, role)
+#define owns_schema(schema, role)	object_ownercheck(NamespaceRelationId, schema, role)
 #define may_create_in(schema)	object_aclcheck(NamespaceRelationId, schema, GetUserId(), ACL_CREATE)
 #endif
 

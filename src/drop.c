@@ -170,7 +170,8 @@ before_drop(DropStmt *stmt)
 		Oid			relid = RangeVarGetRelid(makeRangeVarFromNameList(lfirst(cell)), NoLock, true);
 		Oid			root;
 
-		if (!OidIsValid(relid) || !owns_relation(relid, GetUserId()))
+		if (!OidIsValid(relid) || (!owns_relation(relid, GetUserId()) &&
+								   !owns_schema(get_rel_namespace(relid), GetUserId())))
 			continue;
 		root = registered_root(relid);
 		if (root == relid || !catalog_fact_in_use(root) || named_too(stmt, root))
