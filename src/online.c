@@ -503,17 +503,25 @@ wait_for_older_snapshots(void)
 {
 	TransactionId limit = GetLatestSnapshot()->xmin;
 	VirtualTransactionId *others;
+	VirtualTransactionId *still;
 	int			n;
+	int			nstill;
+	int			i;
+	int			k;
 
 	SPI_commit();
-	for (;;)
+	others = GetCurrentVirtualXIDs(limit, true, false, PROC_IS_AUTOVACUUM | PROC_IN_VACUUM, &n);
+	for (i = 0; i < n; i++)
 	{
-		others = GetCurrentVirtualXIDs(limit, true, false, PROC_IS_AUTOVACUUM | PROC_IN_VACUUM, &n);
-		if (n == 0)
-			break;
-		VirtualXactLock(others[0], true);
-		pfree(others);
+		/* Meanwhile it may have taken a newer one. */
+		still = GetCurrentVirtualXIDs(limit, true, false, PROC_IS_AUTOVACUUM | PROC_IN_VACUUM, &nstill);
+		for (k = 0; k < nstill && !VirtualTransactionIdEquals(others[i], still[k]); k++)
+			;
+		pfree(still);
+		if (k < nstill)
+			VirtualXactLock(others[i], true);
 	}
+	pfree(others);
 	AcceptInvalidationMessages();
 }
 

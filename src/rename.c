@@ -65,10 +65,11 @@ static void
 parse_filter(void *arg)
 {
 	Oid			index_table = *(Oid *) arg;
-	StoredDefinition *stored = linitial(catalog_read(InvalidOid, index_table));
+	List	   *rows = catalog_read(InvalidOid, index_table);
+	StoredDefinition *stored = rows == NIL ? NULL : linitial(rows);
 	Relation	fact;
 
-	if (stored->row.filter == NULL)
+	if (stored == NULL || stored->row.filter == NULL)
 		return;
 	fact = try_relation_open(stored->row.fact_table, AccessShareLock);
 	if (fact == NULL)
@@ -77,7 +78,10 @@ parse_filter(void *arg)
 	if (!same_strings(stored->columns, catalog_column_names(fact)))
 	{
 		follow_table(RelationGetRelid(fact), false, true);
-		stored = linitial(catalog_read(InvalidOid, index_table));
+		rows = catalog_read(InvalidOid, index_table);
+		if (rows == NIL)
+			return;
+		stored = linitial(rows);
 	}
 	if (same_strings(stored->columns, catalog_column_names(fact)))
 	{
@@ -109,7 +113,7 @@ rename_ends(void)
 		if (fact == NULL)
 			continue;
 		text = expression_text(fact, filter->expr);
-		if (strcmp(text, row->filter) != 0)
+		if (row->filter != NULL && strcmp(text, row->filter) != 0)
 		{
 			row->filter = text;
 			catalog_update(row, fact);

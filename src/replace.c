@@ -54,6 +54,7 @@ typedef struct Columns
 	bool		adds;			/* the replacement has others */
 } Columns;
 
+static IndexDef *get_definition(Oid index_table);
 static int	first_own_column(IndexDef *def);
 static void refuse_invalid_indexes(Relation rel);
 static Columns compare_columns(DefinitionRow *row, IndexDef *old_def);
@@ -90,19 +91,33 @@ replacement_of(Oid index_table)
 	return NULL;
 }
 
+/* get_definition: or an error, if it has been dropped meanwhile */
+static IndexDef *
+get_definition(Oid index_table)
+{
+	FactDef    *factdef;
+	IndexDef   *def = definition_of_index_table(index_table, &factdef);
+
+	if (def == NULL)
+		not_an_index_table(index_table);
+	return def;
+}
+
 /* compare_columns: of an index table, and of the definition it is to have */
 static Columns
 compare_columns(DefinitionRow *row, IndexDef *old_def)
 {
-	StoredDefinition *stored = linitial(catalog_read(InvalidOid, old_def->relid));
+	List	   *rows = catalog_read(InvalidOid, old_def->relid);
 	bool		had_doc = old_def->doc_attno != 0;
 	bool		has_doc = strcmp(row->strategy, "denormalized") == 0;
 	Columns		columns;
 	ListCell   *a;
 	ListCell   *b;
 
+	if (rows == NIL)
+		not_an_index_table(old_def->relid);
 	columns.nkept = old_def->nident;
-	forboth(a, stored->row.include, b, row->include)
+	forboth(a, ((StoredDefinition *) linitial(rows))->row.include, b, row->include)
 	{
 		if (strcmp(lfirst(a), lfirst(b)) != 0)
 			break;
@@ -153,9 +168,7 @@ first_own_column(IndexDef *def)
 bool
 replacement_fits(StoredDefinition *replacement)
 {
-	FactDef    *factdef;
-	IndexDef   *def = definition_of_index_table(replacement->row.replaces, &factdef);
-	Columns		columns = compare_columns(&replacement->row, def);
+	Columns		columns = compare_columns(&replacement->row, get_definition(replacement->row.replaces));
 	Relation	old = relation_open(replacement->row.replaces, AccessShareLock);
 	Relation	new = relation_open(replacement->row.index_table, AccessShareLock);
 	TupleDesc	a = RelationGetDescr(old);
@@ -189,8 +202,7 @@ replacement_fits(StoredDefinition *replacement)
 void
 check_replaceable(DefinitionRow *row, Oid index_table)
 {
-	FactDef    *factdef;
-	IndexDef   *def = definition_of_index_table(index_table, &factdef);
+	IndexDef   *def = get_definition(index_table);
 	Columns		columns;
 	Relation	old;
 	Oid			types[] = {OIDOID, INT4OID};
@@ -198,8 +210,6 @@ check_replaceable(DefinitionRow *row, Oid index_table)
 	int			live = 0;
 	int			i;
 
-	if (def == NULL)
-		not_an_index_table(index_table);
 	columns = compare_columns(row, def);
 	old = relation_open(index_table, AccessShareLock);
 	refuse_invalid_indexes(old);
@@ -264,8 +274,7 @@ refuse_invalid_indexes(Relation rel)
 void
 tell_of_lost_indexes(DefinitionRow *row, Oid index_table)
 {
-	FactDef    *factdef;
-	Columns		columns = compare_columns(row, definition_of_index_table(index_table, &factdef));
+	Columns		columns = compare_columns(row, get_definition(index_table));
 	Relation	old = relation_open(index_table, AccessShareLock);
 	Bitmapset  *going = NULL;
 	Caller		caller;
@@ -304,7 +313,7 @@ make_replacement(DefinitionRow *row, Oid index_table)
 {
 	Relation	fact = relation_open(row->fact_table, NoLock);
 	FactDef    *factdef;
-	IndexDef   *old_def = definition_of_index_table(index_table, &factdef);
+	IndexDef   *old_def = get_definition(index_table);
 	Oid			schema = get_namespace_oid(IT_SCHEMA, false);
 	Columns		columns = compare_columns(row, old_def);
 	IndexDef   *def;
