@@ -37,6 +37,7 @@ static void check_new_table(CreateStmt *stmt);
 static void refuse_change(Oid relid, AlterTableCmd *cmd);
 static void refuse_child(RangeVar *parent);
 static void refuse_parent(RangeVar *child, bool inherits);
+static void refuse_own_index_tables(Oid parent, RangeVar *child);
 static void refuse_references(List *elements);
 static const char *what_it_changes(AlterTableCmd *cmd);
 static bool may_rename(Node *command);
@@ -479,7 +480,10 @@ indextable_before_alter(PG_FUNCTION_ARGS)
 				refuse_parent(stmt->relation, true);
 			}
 			else if (cmd->subtype == AT_AttachPartition)
+			{
 				refuse_parent(((PartitionCmd *) cmd->def)->name, false);
+				refuse_own_index_tables(relid, ((PartitionCmd *) cmd->def)->name);
+			}
 			else if (cmd->subtype == AT_AddConstraint || cmd->subtype == AT_AddColumn)
 				refuse_references(list_make1(cmd->def));
 			if (is_index_table)
@@ -676,6 +680,21 @@ refuse_parent(RangeVar *child, bool inherits)
 				 errmsg("table \"%s\" cannot have a parent", child->relname),
 				 errdetail("It is an index table, or has index tables."),
 				 errhint("Drop the index tables first.")));
+}
+
+/* refuse_own_index_tables: of a partition to be, where its new parent has some */
+static void
+refuse_own_index_tables(Oid parent, RangeVar *child)
+{
+	Oid			relid = RangeVarGetRelid(child, NoLock, true);
+
+	if (OidIsValid(parent) && OidIsValid(relid) && catalog_fact_in_use(registered_root(parent)) &&
+		catalog_fact_in_use(relid))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("table \"%s\" cannot be a partition of a table with index tables", child->relname),
+				 errdetail("It has index tables of its own."),
+				 errhint("Drop them first.")));
 }
 
 /* refuse_references: foreign keys to index tables, which are written without firing triggers */
