@@ -540,7 +540,8 @@ FROM (SELECT r.root,
              s.n_tup_ins + s.n_tup_upd + s.n_tup_del    AS writes
       FROM (SELECT fact_table FROM indextable.fact
             UNION SELECT index_table FROM indextable.definition WHERE replaces IS NULL) r (root)
-      CROSS JOIN LATERAL pg_catalog.pg_partition_tree(r.root) t
+      CROSS JOIN LATERAL (SELECT relid, isleaf FROM pg_catalog.pg_partition_tree(r.root)
+                          UNION SELECT r.root, (SELECT relkind FROM pg_catalog.pg_class WHERE oid = r.root) = 'r') t
       JOIN pg_catalog.pg_class c ON c.oid = t.relid
       LEFT JOIN pg_catalog.pg_stat_all_tables s ON s.relid = t.relid
       WHERE t.isleaf) x
