@@ -523,5 +523,38 @@ COMMENT ON COLUMN indextable.index_tables.entries_fetched IS 'entries those scan
 COMMENT ON COLUMN indextable.index_tables.backlog         IS 'asynchronous: number of changes that are not applied yet';
 COMMENT ON COLUMN indextable.index_tables.lag             IS 'asynchronous: age of the oldest of them, from the beginning of its statement; zero if there are none';
 COMMENT ON COLUMN indextable.index_tables.rejected        IS 'asynchronous: number of rows that lack their entry because of an error; see indextable.rejected';
+
+CREATE VIEW indextable.distribution AS
+SELECT x.root AS "table",
+       x.partition,
+       x.rows,
+       x.size,
+       x.writes,
+       round((x.rows / nullif(avg(x.rows) OVER w, 0))::numeric, 2)     AS rows_to_average,
+       round((x.size / nullif(avg(x.size) OVER w, 0))::numeric, 2)     AS size_to_average,
+       round((x.writes / nullif(avg(x.writes) OVER w, 0))::numeric, 2) AS writes_to_average
+FROM (SELECT r.root,
+             t.relid AS partition,
+             CASE WHEN c.reltuples >= 0 THEN c.reltuples::bigint END AS rows,
+             pg_catalog.pg_total_relation_size(t.relid) AS size,
+             s.n_tup_ins + s.n_tup_upd + s.n_tup_del    AS writes
+      FROM (SELECT fact_table FROM indextable.fact
+            UNION SELECT index_table FROM indextable.definition WHERE replaces IS NULL) r (root)
+      CROSS JOIN LATERAL (SELECT relid, isleaf FROM pg_catalog.pg_partition_tree(r.root)
+                          UNION SELECT r.root, (SELECT relkind FROM pg_catalog.pg_class WHERE oid = r.root) = 'r') t
+      JOIN pg_catalog.pg_class c ON c.oid = t.relid
+      LEFT JOIN pg_catalog.pg_stat_all_tables s ON s.relid = t.relid
+      WHERE t.isleaf) x
+WINDOW w AS (PARTITION BY x.root);
+COMMENT ON VIEW indextable.distribution IS 'How the rows of fact tables and index tables, and the writes to them, are spread over their partitions';
+COMMENT ON COLUMN indextable.distribution."table"           IS 'the fact table or the index table';
+COMMENT ON COLUMN indextable.distribution.partition         IS 'one of its leaf partitions; itself if it is not partitioned';
+COMMENT ON COLUMN indextable.distribution.rows              IS 'estimated number of rows, as of the last VACUUM or ANALYZE; NULL before the first';
+COMMENT ON COLUMN indextable.distribution.size              IS 'bytes, with indexes';
+COMMENT ON COLUMN indextable.distribution.writes            IS 'rows inserted, updated and deleted since the statistics were reset';
+COMMENT ON COLUMN indextable.distribution.rows_to_average   IS 'rows, as a multiple of the average partition: far from 1 is uneven';
+COMMENT ON COLUMN indextable.distribution.size_to_average   IS 'size, likewise';
+COMMENT ON COLUMN indextable.distribution.writes_to_average IS 'writes, likewise: far above 1 is hot';
+
 GRANT USAGE ON SCHEMA indextable TO PUBLIC;
-GRANT SELECT ON indextable.index_tables, indextable.queues, indextable.rejected, indextable.checks, indextable.progress TO PUBLIC;
+GRANT SELECT ON indextable.index_tables, indextable.queues, indextable.rejected, indextable.checks, indextable.progress, indextable.distribution TO PUBLIC;

@@ -56,6 +56,7 @@ drop_index_table(Oid relid)
 							ShareRowExclusiveLock : AccessExclusiveLock);
 	if (exists)
 	{
+		lock_fact(fact, ShareRowExclusiveLock);
 		queues_lock_if_last(fact, relid);
 		exists = lock_if_exists(relid, AccessExclusiveLock);
 	}

@@ -295,7 +295,7 @@ extern Oid	registered_root(Oid relid);
 extern List *leaves_of(Oid relid, LOCKMODE mode);
 extern void lock_fact(Oid relid, LOCKMODE mode);
 extern Leaf *leaf_of(FactDef *def, Relation rel);
-extern TupleTableSlot *as_of_root(Leaf *leaf, TupleTableSlot *row, int which);
+extern TupleTableSlot *as_of_root(FactDef *def, Leaf *leaf, TupleTableSlot *row, int which);
 extern void partition_rows(Oid root, Oid partition, bool comes);
 extern void note_partitions(void);
 extern List *lost_partitions(void);

@@ -453,7 +453,7 @@ next_keys(Reconciliation *r, ArrayType *last, int limit)
 	r->tids = MemoryContextAllocHuge(CurrentMemoryContext, sizeof(ItemPointerData) * limit);
 	while (r->n < limit && index_getnext_slot(scan, ForwardScanDirection, slot))
 	{
-		TupleTableSlot *row = as_of_root(leaf, slot, 0);
+		TupleTableSlot *row = as_of_root(def, leaf, slot, 0);
 
 		CHECK_FOR_INTERRUPTS();
 		for (i = 0; i < def->npk; i++)

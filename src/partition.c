@@ -171,13 +171,19 @@ leaf_of(FactDef *def, Relation rel)
 	return leaf;
 }
 
-/* as_of_root: a row of a partition with the columns of the root; which of two slots to use */
+/*
+ * as_of_root
+ *		A row of a partition with the columns of the root; which of two slots to use.
+ *		Where functions of users are called, which may write this table again, each
+ *		row has a slot of its own, in the current memory context.
+ */
 TupleTableSlot *
-as_of_root(Leaf *leaf, TupleTableSlot *row, int which)
+as_of_root(FactDef *def, Leaf *leaf, TupleTableSlot *row, int which)
 {
 	if (leaf == NULL || leaf->map == NULL || row == NULL)
 		return row;
-	return execute_attr_map_slot(leaf->map, row, leaf->slots[which]);
+	return execute_attr_map_slot(leaf->map, row, def->users_code ?
+								 MakeSingleTupleTableSlot(def->desc, &TTSOpsVirtual) : leaf->slots[which]);
 }
 
 /*

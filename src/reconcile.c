@@ -133,7 +133,7 @@ find_row(Reconciliation *r, LiveScan *live, TupleTableSlot *stored, int i)
 	if (r->tids == NULL)
 		return live_scan_first(live, r->keys + (Size) i * r->def->npk);
 	return table_tuple_fetch_row_version(r->part, &r->tids[i], r->snapshot, stored) ?
-		as_of_root(leaf_of(r->def, r->part), stored, 0) : NULL;
+		as_of_root(r->def, leaf_of(r->def, r->part), stored, 0) : NULL;
 }
 
 /* is_key_of: whether a row has this very key */

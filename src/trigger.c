@@ -179,8 +179,8 @@ maintain_row(TriggerData *trigdata, FactDef *volatile *held)
 		if (def->ndefs == 0)
 			return;				/* the triggers are still here, but nothing to do */
 		leaf = leaf_of(def, fact);
-		old = as_of_root(leaf, stored_old, 0);
-		new = as_of_root(leaf, stored_new, 1);
+		old = as_of_root(def, leaf, stored_old, 0);
+		new = as_of_root(def, leaf, stored_new, 1);
 		moved = old != NULL && new != NULL && !nothing_changed(def, old, new, def->pk_columns);
 		if (def->queued != NULL && !enqueued)
 		{
