@@ -8,7 +8,7 @@
 # waiting, the client and other processes. What is asynchronous is given in elapsed time, too: "drain" and "lag" want idle
 # cores, and so does "life", which gives both. The variants take turns, round by round, each on tables made new.
 #
-#   QUICK=1           a small profile, about three minutes on idle cores; rough: bulk inserts and reads need the full sizes
+#   QUICK=1           a small profile, about five minutes on idle cores; rough: bulk inserts and reads need the full sizes
 #   PARTS="bulk"      some of: single bulk wide reads; of asynchronous maintenance: enqueue drain held lag; life: building,
 #                     verifying, repairing; and partitions: fact tables that are partitioned
 #   VARIANTS="none expression row_trigger indextable"    some of variants/*.sql; none is needed

@@ -131,36 +131,51 @@ partition_reads() {
 	sql -c 'DROP TABLE IF EXISTS bench.spread_256'
 }
 
-# partition_write TABLE VARIANT ROUND: the single rows of writes.sh
-partition_write() {
-	local work cpu after
+# The single rows of writes.sh, on all fact tables in turns within one session, as in async.sh: what an index table costs is less
+# than what the same statement's cost changes by meanwhile. A table is named after what it is and the variant.
+partition_write() {    # ROUND
+	local fact work options facts=(plain_none plain_indextable partitioned_none partitioned_indextable)
+	local turn=$(($1 % 4))
+	facts=("${facts[@]:turn}" "${facts[@]:0:turn}")
 	fresh_fact
-	if [ "$1" = partitioned ]; then
-		sql -c 'DROP TABLE bench.fact'
-		partitioned fact 16
-	fi
-	sql -f "$here/variants/$2.sql" > /dev/null
-	load_fact 600 1 "$ROWS_BASE"
-	for work in insert keep move; do
-		vacuum
-		after=0
-		if [ $work = insert ]; then after=$ROWS_BASE; fi
-		cpu=$(single $work 600 "$ROWS_BASE" "$ROWS_SINGLE" "$after")
-		printf '%s\t%s\t%s\t%s\t%s\n' part_$work "$1" "$2" "$3" "$cpu" >> "$tmp/partition_writes.tsv"
+	for fact in "${facts[@]}"; do
+		if [[ $fact = plain_* ]]; then sql -c "CREATE TABLE bench.$fact (LIKE bench.fact INCLUDING ALL) WITH (fillfactor = 80)"
+		else partitioned "$fact" 16; fi
+		if [[ $fact = *_indextable ]]; then sql -c "SELECT indextable.create('bench.${fact}_by_town', 'bench.$fact', '{town}')" > /dev/null; fi
+		sql -c "INSERT INTO bench.$fact SELECT id, doc::jsonb FROM bench_data.source_600 WHERE id <= $ROWS_BASE ORDER BY id"
 	done
-	if [ "$3" = 1 ]; then same_as_recompute "$2"; fi
+	for work in insert keep move; do
+		for fact in "${facts[@]}"; do
+			sql -c "VACUUM ANALYZE bench.$fact"
+			if [[ $fact = *_indextable ]]; then sql -c "VACUUM ANALYZE bench.${fact}_by_town"; fi
+		done
+		sql -c CHECKPOINT -c 'TRUNCATE bench_data.cpu'
+		turns $work "${facts[@]}" > "$tmp/statements.sql"
+		metered "$tmp/statements.sql" turn > "$tmp/transaction.sql"
+		options=()
+		for fact in "${facts[@]}"; do options+=(-D "$fact=$([ $work = insert ] && echo "$ROWS_BASE" || echo 0)"); done
+		PGOPTIONS="$SESSION -c plan_cache_mode=force_generic_plan" pgbench -n -M prepared -c 1 -t $((ROWS_SINGLE / BATCH * 4)) --random-seed=1 \
+			-D transaction=0 -D base="$ROWS_BASE" -D towns="$TOWNS" "${options[@]}" -f "$tmp/transaction.sql" > "$tmp/pgbench.log" 2>&1 ||
+			{ cat "$tmp/pgbench.log" >&2; die "pgbench failed"; }
+		# in the first turn, all executions are first ones
+		sql >> "$tmp/partition_writes.tsv" <<-SQL
+			SELECT 'part_$work', replace((string_to_array('${facts[*]}', ' '))[turn + 1], '_', chr(9)), $1, round(avg(ns) / $BATCH / 1000, 3)
+			FROM (SELECT turn, after_ns - before_ns AS ns, ntile(4) OVER (PARTITION BY turn ORDER BY after_ns - before_ns) AS quarter
+				FROM bench_data.cpu WHERE transaction > $((TURN * 4)) AND transaction % $TURN <> 1) AS q
+			WHERE quarter IN (2, 3) GROUP BY turn;
+		SQL
+	done
+	if [ "$1" = 1 ]; then
+		for fact in plain partitioned; do same_as_recompute "$fact" "${fact}_indextable" "${fact}_indextable_by_town"; done
+	fi
 }
 
 partition_writes() {
-	local round n turns=("plain none" "plain indextable" "partitioned none" "partitioned indextable")
+	local round
 	source_table 600 $((ROWS_BASE + ROWS_SINGLE)) "$TOWNS"
-	partition_write plain none 0    # finds the caches cold
-	: > "$tmp/partition_writes.tsv"
 	for ((round = 1; round <= ROUNDS; round++)); do
-		for ((n = 0; n < 4; n++)); do
-			say "writing partitions, round $round of $ROUNDS: ${turns[(n + round) % 4]}"
-			partition_write ${turns[(n + round) % 4]} "$round"
-		done
+		say "writing partitions, round $round of $ROUNDS"
+		partition_write "$round"
 	done
 	sql -c 'DROP TABLE bench_data.source_600'
 }
@@ -174,15 +189,18 @@ partition_part() {
 
 partition_report() {
 	local awk=(env LC_ALL=C awk -F '\t' -f "$here/table.awk" -f "$here/partitions.awk")
-	[ -s "$tmp/partitions.tsv" ] || return 0
-	echo "**Reading partitioned fact tables**: CPU µs a query, over $ROWS_PARTITIONS documents of $(size_of 600) bytes in hash partitions by the primary key; pgbench -M simple, which plans each query, and -M prepared"
-	echo
-	"${awk[@]}" -v part=read "$here/targets.tsv" "$tmp/partitions.tsv"
-	echo
-	echo "**Writing partitioned fact tables**: CPU µs a row, an index table (town, id) over 16 hash partitions, and over one plain table"
-	echo
-	"${awk[@]}" -v part=write "$here/targets.tsv" "$tmp/partition_writes.tsv"
-	echo
+	if [ -s "$tmp/partitions.tsv" ]; then
+		echo "**Reading partitioned fact tables**: CPU µs a query, over $ROWS_PARTITIONS documents of $(size_of 600) bytes in hash partitions by the primary key; pgbench -M simple, which plans each query, and -M prepared"
+		echo
+		"${awk[@]}" -v part=read "$here/targets.tsv" "$tmp/partitions.tsv"
+		echo
+	fi
+	if [ -s "$tmp/partition_writes.tsv" ]; then
+		echo "**Writing partitioned fact tables**: CPU µs a row, an index table (town, id) over 16 hash partitions, and over one plain table"
+		echo
+		"${awk[@]}" -v part=write "$here/targets.tsv" "$tmp/partition_writes.tsv"
+		echo
+	fi
 }
 
 partition_sizes() {
