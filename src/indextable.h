@@ -27,6 +27,7 @@
 #include "access/attnum.h"
 #include "access/htup.h"
 #include "access/skey.h"
+#include "catalog/pg_depend.h"
 #include "datatype/timestamp.h"
 #include "executor/tuptable.h"
 #include "fmgr.h"
@@ -309,6 +310,7 @@ extern Oid	route_key(FactDef *def, Relation root, Datum *key);
 extern void definition_init(void);
 extern FactDef *definition_of_fact(Relation fact, Oid root);
 extern IndexDef *definition_of_index_table(Oid index_table, FactDef **fact);
+extern IndexDef *definition_open(Oid index_table, FactDef **factdef, Relation *fact, Relation *rel);
 extern void definition_lock(FactDef *fact, int from, int to);
 extern void definition_pin(FactDef *fact);
 extern void definition_unpin(FactDef *fact);
@@ -773,6 +775,8 @@ extern char *quoted_relation(Oid relid);
 extern void revoke_all(Oid relid, Oid owner);
 extern void depend_on_table(Oid relid, Oid other);
 extern void depend_on_extension(Oid relid);
+extern bool table_dependencies(Oid relid, bool (*matches) (Form_pg_depend form, Oid arg), Oid arg,
+							   bool forget);
 extern bool is_catalog_table(Oid relid);
 extern bool is_subscribed(Oid relid);
 extern bool lock_within(Oid relid, LOCKMODE mode, int ms);
