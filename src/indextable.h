@@ -295,6 +295,7 @@ extern Oid	root_of(Relation rel);
 extern Oid	registered_root(Oid relid);
 extern List *leaves_of(Oid relid, LOCKMODE mode);
 extern void lock_fact(Oid relid, LOCKMODE mode);
+extern bool lock_fact_now(Oid relid, LOCKMODE mode);
 extern Leaf *leaf_of(FactDef *def, Relation rel);
 extern TupleTableSlot *as_of_root(FactDef *def, Leaf *leaf, TupleTableSlot *row, int which);
 extern void partition_rows(Oid root, Oid partition, bool comes);
