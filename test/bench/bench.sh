@@ -9,12 +9,12 @@
 # cores, and so does "life", which gives both. The variants take turns, round by round, each on tables made new.
 #
 #   QUICK=1           a small profile, about three minutes on idle cores; rough: bulk inserts and reads need the full sizes
-#   PARTS="bulk"      some of: single bulk wide reads; of asynchronous maintenance: enqueue drain held lag; and life: building,
-#                     verifying, repairing
+#   PARTS="bulk"      some of: single bulk wide reads; of asynchronous maintenance: enqueue drain held lag; life: building,
+#                     verifying, repairing; and partitions: fact tables that are partitioned
 #   VARIANTS="none expression row_trigger indextable"    some of variants/*.sql; none is needed
 #   ROUNDS ROWS_BASE ROWS_SINGLE ROWS_BULK ROWS_WIDE ROWS_READ TOWNS SECONDS_READ    sizes, see below
 #   ROWS_ENQUEUE STATEMENTS_ENQUEUE COUNTS ROWS_DRAIN ROWS_HELD ROWS_LAG SECONDS_UPDATES SECONDS_LAG SECONDS_IDLE
-#   ROWS_LIFE WRONG SECONDS_LIFE
+#   ROWS_LIFE WRONG SECONDS_LIFE ROWS_PARTITIONS PARTITIONS
 #   VERBOSE=1         the scans that the reads were answered by
 #   ALLOW_MISSING=1   goes on without indextable when the extension can't be created
 #   OUT=FILE          where the tables go, default test/output/bench.md
@@ -25,6 +25,7 @@ if [ "${QUICK:-0}" = 1 ]; then
 	: "${ROWS_ENQUEUE:=5000}" "${STATEMENTS_ENQUEUE:=3000}" "${COUNTS:=1 8}" "${ROWS_DRAIN:=20000}" "${ROWS_HELD:=100000}" "${ROWS_LAG:=20000}"
 	: "${SECONDS_UPDATES:=1}" "${SECONDS_LAG:=4}" "${SECONDS_IDLE:=3}"
 	: "${ROWS_LIFE:=50000}" "${WRONG:=10 1000 10000}" "${SECONDS_LIFE:=2}"
+	: "${ROWS_PARTITIONS:=20000}" "${PARTITIONS:=1 16 64 256}"
 	: "${ROUNDS:=2}" "${ROWS_BASE:=10000}" "${ROWS_SINGLE:=4000}" "${ROWS_BULK:=50000}" "${ROWS_WIDE:=1000}" "${ROWS_READ:=10000}" "${SECONDS_READ:=1}"
 fi
 : "${ROUNDS:=5}"
@@ -45,8 +46,10 @@ fi
 : "${ROWS_LIFE:=1000000}"    # rows of an index table that is made, verified and repaired
 : "${WRONG:=10 1000 100000}"    # numbers of wrong entries that are repaired
 : "${SECONDS_LIFE:=15}"      # of writing beside a build
+: "${ROWS_PARTITIONS:=100000}"    # rows that are read from partitions
+: "${PARTITIONS:=1 16 64 256 1024}"    # numbers of partitions; the last ones want max_locks_per_transaction
 : "${TOWNS:=5000}"           # distinct keys in the write tests, at most 10,000
-: "${PARTS:=single bulk wide reads enqueue drain held lag life}"
+: "${PARTS:=single bulk wide reads enqueue drain held lag life partitions}"
 : "${VARIANTS:=none expression generated gin row_trigger statement_trigger indextable}"
 : "${OUT:=$here/../output/bench.md}"
 : "${VERBOSE:=0}" "${ALLOW_MISSING:=0}"
@@ -79,17 +82,18 @@ cleanup() {
 
 # metered FILE [VARIABLE]: a transaction for pgbench of the statements in FILE, that notes the backend's CPU time, and a variable of theirs
 # A transaction's statements are sent in one pipeline: waking up for each would cost more than what is measured, and never the same.
+# (PROTOCOL=simple knows no pipelines.)
 metered() {
 	echo '\set transaction :transaction + 1'
 	echo '\if :transaction = 1'
 	echo "$STEADY_MALLOC"
 	echo '\endif'
 	echo 'SELECT bench_data.cpu_ns() AS before_ns \gset'
-	echo '\startpipeline'
+	if [ "${PROTOCOL:-}" != simple ]; then echo '\startpipeline'; fi
 	echo 'BEGIN;'
 	cat "$1"
 	echo 'COMMIT;'
-	echo '\endpipeline'
+	if [ "${PROTOCOL:-}" != simple ]; then echo '\endpipeline'; fi
 	echo "INSERT INTO bench_data.cpu VALUES (:transaction, :before_ns, bench_data.cpu_ns()${2:+, :$2});"
 }
 
@@ -106,7 +110,7 @@ measure() {
 	shift 2
 	metered "$file" > "$tmp/transaction.sql"
 	sql -c 'TRUNCATE bench_data.cpu'
-	pgbench -n -M prepared -c 1 -D transaction=0 "$@" -f "$tmp/transaction.sql" > "$tmp/pgbench.log" 2>&1 ||
+	pgbench -n -M "${PROTOCOL:-prepared}" -c 1 -D transaction=0 "$@" -f "$tmp/transaction.sql" > "$tmp/pgbench.log" 2>&1 ||
 		{ cat "$tmp/pgbench.log" >&2; die "pgbench failed"; }
 	sql -c "$(metered_us "$count")"
 }
@@ -142,6 +146,7 @@ load_fact() {    # SIZE FIRST LAST
 . "$here/reads.sh"
 . "$here/async.sh"
 . "$here/life.sh"
+. "$here/partitions.sh"
 
 report() {
 	local awk=(env LC_ALL=C awk -F '\t' -f "$here/table.awk")
@@ -159,6 +164,7 @@ report() {
 	fi
 	async_report
 	life_report
+	partition_report
 	echo "- $(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -1), $(nproc) cores, $(awk '/^MemTotal/ {printf "%.0f GB", $2 / 1048576}' /proc/meminfo)"
 	sql -c "SELECT '- PostgreSQL ' || current_setting('server_version') || ', shared_buffers ' || current_setting('shared_buffers') || ', collation ' || datcollate
 		FROM pg_database WHERE datname = current_database()"
@@ -169,6 +175,7 @@ report() {
 	if wants reads; then echo "- reads: from $ROWS_READ rows, 100 to a town, a fifth of them to a tag"; fi
 	async_sizes
 	life_sizes
+	partition_sizes
 	echo "- medians (least – most) of $ROUNDS rounds; $(date -u +%Y-%m-%d)"
 }
 
@@ -187,9 +194,9 @@ touch "$tmp/writes.tsv" "$tmp/reads.tsv"
 if ! sql -c 'CREATE EXTENSION IF NOT EXISTS indextable' 2> "$tmp/extension.log"; then
 	cat "$tmp/extension.log" >&2
 	[ "$ALLOW_MISSING" = 1 ] || die "the extension indextable can't be created (ALLOW_MISSING=1 goes on without it)"
-	say "bench: going on WITHOUT indextable: no such variant, no reads, nothing asynchronous, no life"
+	say "bench: going on WITHOUT indextable: no such variant, no reads, nothing asynchronous, no life, no partitions"
 	VARIANTS=${VARIANTS/indextable/}
-	for part in reads enqueue drain held lag life; do PARTS=${PARTS/$part/}; done
+	for part in reads enqueue drain held lag life partitions; do PARTS=${PARTS/$part/}; done
 else
 	sql -c 'SELECT indextable.stop_workers()' > /dev/null
 fi
@@ -208,6 +215,7 @@ write_parts
 if wants reads; then read_part; fi
 async_parts
 if wants life; then life_part; fi
+if wants partitions; then partition_part; fi
 
 mkdir -p "$(dirname "$OUT")"
 report > "$tmp/report.md"
