@@ -11,18 +11,15 @@
  */
 #include "postgres.h"
 
-#include "access/genam.h"
 #include "access/relation.h"
 #include "access/table.h"
 #include "access/xact.h"
 #include "catalog/dependency.h"
-#include "catalog/indexing.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_depend.h"
 #include "catalog/pg_type.h"
 #include "commands/trigger.h"
 #include "indextable.h"
-#include "utils/fmgroids.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
 
@@ -109,31 +106,18 @@ adopt(Oid fact_table)
 	relation_close(fact, AccessShareLock);
 }
 
+static bool
+is_on_table(Form_pg_depend form, Oid table)
+{
+	return form->deptype == DEPENDENCY_AUTO && form->refclassid == RelationRelationId &&
+		form->refobjid == table;
+}
+
 /* depends_on_table: whether a table goes with another; no dump carries that, nor does pg_upgrade */
 bool
 depends_on_table(Oid relid, Oid on)
 {
-	Relation	rel = table_open(DependRelationId, AccessShareLock);
-	ScanKeyData keys[2];
-	SysScanDesc scan;
-	HeapTuple	tuple;
-	bool		found = false;
-
-	ScanKeyInit(&keys[0], Anum_pg_depend_classid, BTEqualStrategyNumber, F_OIDEQ,
-				ObjectIdGetDatum(RelationRelationId));
-	ScanKeyInit(&keys[1], Anum_pg_depend_objid, BTEqualStrategyNumber, F_OIDEQ,
-				ObjectIdGetDatum(relid));
-	scan = systable_beginscan(rel, DependDependerIndexId, true, NULL, 2, keys);
-	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
-	{
-		Form_pg_depend form = (Form_pg_depend) GETSTRUCT(tuple);
-
-		found |= form->deptype == DEPENDENCY_AUTO && form->refclassid == RelationRelationId &&
-			form->refobjid == on;
-	}
-	systable_endscan(scan);
-	table_close(rel, AccessShareLock);
-	return found;
+	return table_dependencies(relid, is_on_table, on, false);
 }
 
 static void

@@ -321,8 +321,14 @@ partition_attached(Oid root, Oid partition)
 	foreach(cell, with_partitions(partition))
 		triggers_install_on(lfirst_oid(cell), root);
 	CommandCounterIncrement();
-	if (catalog_fact_in_use(root))
-		partition_rows(root, partition, true);
+	if (!catalog_fact_in_use(root))
+		return;
+	partition_rows(root, partition, true);
+	/* An older snapshot sees the rows, but not their entries: for look-ups the index tables are as young. */
+	foreach(cell, catalog_read(root, InvalidOid))
+		catalog_set_state(((StoredDefinition *) lfirst(cell))->row.index_table,
+						  ((StoredDefinition *) lfirst(cell))->row.state);
+	CacheInvalidateRelcacheByRelid(root);
 }
 
 static void

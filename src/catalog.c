@@ -316,9 +316,9 @@ catalog_read(Oid fact_table, Oid index_table)
 	return result;
 }
 
-/* read_oids: a column of all rows of a catalog table */
+/* all_rows: of a catalog table, none without the extension */
 static List *
-read_oids(const char *table, AttrNumber column)
+all_rows(const char *table, void *(*read) (HeapTuple tuple, TupleDesc desc))
 {
 	Oid			relid = catalog_relid(table, true);
 	Relation	rel;
@@ -331,28 +331,62 @@ read_oids(const char *table, AttrNumber column)
 	rel = table_open(relid, AccessShareLock);
 	scan = systable_beginscan(rel, InvalidOid, false, NULL, 0, NULL);
 	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
-	{
-		bool		isnull;
-
-		result = lappend_oid(result, DatumGetObjectId(heap_getattr(tuple, column, RelationGetDescr(rel), &isnull)));
-	}
+		result = lappend(result, read(tuple, RelationGetDescr(rel)));
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);
 	return result;
+}
+
+static void *
+read_definition(HeapTuple tuple, TupleDesc desc)
+{
+	return read_row(tuple, desc);
 }
 
 /* catalog_index_tables: all of them */
 List *
 catalog_index_tables(void)
 {
-	return read_oids("definition", DEF_INDEX_TABLE);
+	List	   *result = NIL;
+	ListCell   *cell;
+
+	foreach(cell, all_rows("definition", read_definition))
+		result = lappend_oid(result, ((StoredDefinition *) lfirst(cell))->row.index_table);
+	return result;
+}
+
+static void *
+read_fact_row(HeapTuple tuple, TupleDesc desc)
+{
+	FactTableRow *row = palloc(sizeof(FactTableRow));
+
+	read_fact(tuple, desc, row);
+	return row;
 }
 
 /* catalog_fact_tables: all of them, with and without index tables */
 List *
 catalog_fact_tables(void)
 {
-	return read_oids("fact", FACT_FACT_TABLE);
+	List	   *result = NIL;
+	ListCell   *cell;
+
+	foreach(cell, all_rows("fact", read_fact_row))
+		result = lappend_oid(result, ((FactTableRow *) lfirst(cell))->fact_table);
+	return result;
+}
+
+/* catalog_queues: the rows (FactTableRow *) of all fact tables that have a queue */
+List *
+catalog_queues(void)
+{
+	List	   *result = NIL;
+	ListCell   *cell;
+
+	foreach(cell, all_rows("fact", read_fact_row))
+		if (OidIsValid(((FactTableRow *) lfirst(cell))->queue))
+			result = lappend(result, lfirst(cell));
+	return result;
 }
 
 /* is_queued: whether an index table is kept in step through the queue, for good or while it is built */
@@ -427,33 +461,6 @@ read_fact(HeapTuple tuple, TupleDesc desc, FactTableRow *row)
 	row->fact_table = DatumGetObjectId(values[FACT_FACT_TABLE - 1]);
 	row->queue = isnull[FACT_QUEUE - 1] ? InvalidOid : DatumGetObjectId(values[FACT_QUEUE - 1]);
 	row->spare = isnull[FACT_SPARE - 1] ? InvalidOid : DatumGetObjectId(values[FACT_SPARE - 1]);
-}
-
-/* catalog_queues: the rows (FactTableRow *) of all fact tables that have a queue */
-List *
-catalog_queues(void)
-{
-	Oid			relid = catalog_relid("fact", true);
-	Relation	rel;
-	SysScanDesc scan;
-	HeapTuple	tuple;
-	List	   *result = NIL;
-
-	if (!OidIsValid(relid))
-		return NIL;
-	rel = table_open(relid, AccessShareLock);
-	scan = systable_beginscan(rel, InvalidOid, false, NULL, 0, NULL);
-	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
-	{
-		FactTableRow *row = palloc(sizeof(FactTableRow));
-
-		read_fact(tuple, RelationGetDescr(rel), row);
-		if (OidIsValid(row->queue))
-			result = lappend(result, row);
-	}
-	systable_endscan(scan);
-	table_close(rel, AccessShareLock);
-	return result;
 }
 
 /* catalog_has_fact: whether our triggers have been put on this table */

@@ -12,6 +12,8 @@
 #include "access/table.h"
 #include "access/genam.h"
 #include "catalog/namespace.h"
+#include "catalog/indexing.h"
+#include "catalog/pg_depend.h"
 #include "catalog/pg_extension.h"
 #include "catalog/pg_subscription_rel.h"
 #include "catalog/dependency.h"
@@ -140,6 +142,38 @@ depend_on_table(Oid relid, Oid other)
 	ObjectAddressSet(object, RelationRelationId, relid);
 	ObjectAddressSet(on, RelationRelationId, other);
 	recordDependencyOn(&object, &on, DEPENDENCY_AUTO);
+}
+
+/*
+ * table_dependencies
+ *		Whether a table has dependencies that match; forgets these if told so.
+ */
+bool
+table_dependencies(Oid relid, bool (*matches) (Form_pg_depend form, Oid arg), Oid arg, bool forget)
+{
+	LOCKMODE	mode = forget ? RowExclusiveLock : AccessShareLock;
+	Relation	rel = table_open(DependRelationId, mode);
+	ScanKeyData keys[2];
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	bool		found = false;
+
+	ScanKeyInit(&keys[0], Anum_pg_depend_classid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(RelationRelationId));
+	ScanKeyInit(&keys[1], Anum_pg_depend_objid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(relid));
+	scan = systable_beginscan(rel, DependDependerIndexId, true, NULL, 2, keys);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		if (!matches((Form_pg_depend) GETSTRUCT(tuple), arg))
+			continue;
+		found = true;
+		if (forget)
+			CatalogTupleDelete(rel, &tuple->t_self);
+	}
+	systable_endscan(scan);
+	table_close(rel, mode);
+	return found;
 }
 
 /* depend_on_extension: a table goes with the extension, but is no member, and so is dumped */

@@ -266,6 +266,29 @@ definition_of_index_table(Oid index_table, FactDef **factdef)
 }
 
 /*
+ * definition_open
+ *		The same with both tables open and locked against DDL, the fact table first,
+ *		as everybody does; pinned.  NULL if it is no index table.
+ */
+IndexDef *
+definition_open(Oid index_table, FactDef **factdef, Relation *fact, Relation *rel)
+{
+	IndexDef   *def;
+
+	do
+	{
+		def = definition_of_index_table(index_table, factdef);
+		if (def == NULL)
+			return NULL;
+		LockRelationOid(index_table, AccessShareLock);
+	} while ((*factdef)->stale);
+	*fact = relation_open((*factdef)->relid, NoLock);
+	*rel = relation_open(index_table, NoLock);
+	definition_pin(*factdef);
+	return def;
+}
+
+/*
  * definition_resolve
  *		The definition of an index table that does not exist yet, against a fact
  *		table that may have none; in the current memory context.  The first nkept

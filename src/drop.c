@@ -66,6 +66,9 @@ drop_index_table(Oid relid)
 				 errmsg("the index table was dropped concurrently")));
 	run_sql(InvalidOid, "DROP TABLE %s", quoted_relation(relid));
 	forget(relid, true, DROP_RESTRICT); /* where event triggers do not fire */
+	/* Where they do, they do not wait for locks. */
+	if (catalog_has_fact(fact) && !catalog_fact_in_use(fact))
+		triggers_remove(fact, true);
 }
 
 /*

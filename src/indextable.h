@@ -27,6 +27,7 @@
 #include "access/attnum.h"
 #include "access/htup.h"
 #include "access/skey.h"
+#include "catalog/pg_depend.h"
 #include "datatype/timestamp.h"
 #include "executor/tuptable.h"
 #include "fmgr.h"
@@ -294,6 +295,7 @@ extern Oid	root_of(Relation rel);
 extern Oid	registered_root(Oid relid);
 extern List *leaves_of(Oid relid, LOCKMODE mode);
 extern void lock_fact(Oid relid, LOCKMODE mode);
+extern bool lock_fact_now(Oid relid, LOCKMODE mode);
 extern Leaf *leaf_of(FactDef *def, Relation rel);
 extern TupleTableSlot *as_of_root(FactDef *def, Leaf *leaf, TupleTableSlot *row, int which);
 extern void partition_rows(Oid root, Oid partition, bool comes);
@@ -309,6 +311,7 @@ extern Oid	route_key(FactDef *def, Relation root, Datum *key);
 extern void definition_init(void);
 extern FactDef *definition_of_fact(Relation fact, Oid root);
 extern IndexDef *definition_of_index_table(Oid index_table, FactDef **fact);
+extern IndexDef *definition_open(Oid index_table, FactDef **factdef, Relation *fact, Relation *rel);
 extern void definition_lock(FactDef *fact, int from, int to);
 extern void definition_pin(FactDef *fact);
 extern void definition_unpin(FactDef *fact);
@@ -773,6 +776,8 @@ extern char *quoted_relation(Oid relid);
 extern void revoke_all(Oid relid, Oid owner);
 extern void depend_on_table(Oid relid, Oid other);
 extern void depend_on_extension(Oid relid);
+extern bool table_dependencies(Oid relid, bool (*matches) (Form_pg_depend form, Oid arg), Oid arg,
+							   bool forget);
 extern bool is_catalog_table(Oid relid);
 extern bool is_subscribed(Oid relid);
 extern bool lock_within(Oid relid, LOCKMODE mode, int ms);

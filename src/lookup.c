@@ -62,7 +62,6 @@ typedef struct Lookup
 pg_noreturn static void row_type_error(Oid type, const char *fact);
 static void lookup(FunctionCallInfo fcinfo, int arg, bool rows);
 static bool wait_until_fresh(FunctionCallInfo fcinfo, int arg);
-static bool open_tables(Lookup *l, Oid index_table);
 static void check_access(Lookup *l);
 static int	bind_key(Lookup *l, Jsonb *key, ScanKey keys);
 static void scan_entries(Lookup *l);
@@ -127,7 +126,8 @@ lookup(FunctionCallInfo fcinfo, int arg, bool rows)
 	if (wait_until_fresh(fcinfo, arg))
 		l.latest = RegisterSnapshot(GetLatestSnapshot());
 	l.snapshot = l.latest != NULL ? l.latest : GetActiveSnapshot();
-	if (!open_tables(&l, index_table))
+	l.def = definition_open(index_table, &l.factdef, &l.fact, &l.index_table);
+	if (l.def == NULL)
 		not_an_index_table(index_table);
 	PG_TRY();
 	{
@@ -179,25 +179,6 @@ scan_entries(Lookup *l)
 		live_scan_end(&l->fact_rows);
 	if (l->plan != NULL)
 		SPI_freeplan(l->plan);
-}
-
-/* open_tables: fact table first, as everybody does; false if it is no index table */
-static bool
-open_tables(Lookup *l, Oid index_table)
-{
-	for (;;)
-	{
-		l->def = definition_of_index_table(index_table, &l->factdef);
-		if (l->def == NULL)
-			return false;
-		LockRelationOid(index_table, AccessShareLock);
-		if (!l->factdef->stale)
-			break;
-	}
-	l->fact = table_open(l->factdef->relid, NoLock);
-	l->index_table = table_open(index_table, NoLock);
-	definition_pin(l->factdef);
-	return true;
 }
 
 static void

@@ -96,13 +96,14 @@ Oid
 registered_root(Oid relid)
 {
 	Oid			result = relid;
-	ListCell   *cell;
 
-	if (!get_rel_relispartition(relid))
-		return relid;
-	foreach(cell, get_partition_ancestors(relid))
-		if (catalog_has_fact(lfirst_oid(cell)))
-			result = lfirst_oid(cell);
+	/* One that is about to be detached is written still. */
+	while (get_rel_relispartition(relid))
+	{
+		relid = get_partition_parent(relid, true);
+		if (catalog_has_fact(relid))
+			result = relid;
+	}
 	return result;
 }
 
@@ -128,6 +129,18 @@ lock_fact(Oid relid, LOCKMODE mode)
 	LockRelationOid(relid, mode);
 	if (get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE)
 		(void) find_all_inheritors(relid, mode, NULL);
+}
+
+/* lock_fact_now: the same without waiting; false if one is not to be had */
+bool
+lock_fact_now(Oid relid, LOCKMODE mode)
+{
+	ListCell   *cell;
+
+	foreach(cell, with_partitions(relid))
+		if (!ConditionalLockRelationOid(lfirst_oid(cell), mode))
+			return false;
+	return true;
 }
 
 /* leaf_of: how the columns of a partition are numbered, as long as the definition lasts */

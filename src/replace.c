@@ -72,8 +72,7 @@ static void exchange_files(Oid old, Oid new);
 static void copy_options(Relation pg_class, Oid from, Oid to);
 static void name_toast(Oid relid);
 static void redo_toast_dependency(Oid relid, Oid toast);
-static void forget_filter(Oid index_table);
-static bool scan_filter_dependencies(Oid index_table, bool forget);
+static bool is_of_filter(Form_pg_depend form, Oid unused);
 
 /* replacement_of: of an index table, NULL: there is none */
 StoredDefinition *
@@ -529,7 +528,7 @@ replace_index_table(StoredDefinition *replacement)
 	relation_close(fact, NoLock);
 	CommandCounterIncrement();
 
-	forget_filter(old);
+	(void) table_dependencies(old, is_of_filter, InvalidOid, true);
 	def = definition_of_index_table(old, &factdef);
 	depend_on_filter(old, def->filter);
 	triggers_install(row.fact_table);
@@ -827,52 +826,17 @@ redo_toast_dependency(Oid relid, Oid toast)
 	recordDependencyOn(&object, &on, DEPENDENCY_INTERNAL);
 }
 
-/* forget_filter: an index table has another filter */
-static void
-forget_filter(Oid index_table)
+/* is_of_filter: what else an index table needs is its schema and its access method */
+static bool
+is_of_filter(Form_pg_depend form, Oid unused)
 {
-	(void) scan_filter_dependencies(index_table, true);
+	return form->deptype == DEPENDENCY_NORMAL && form->objsubid == 0 &&
+		form->refclassid != NamespaceRelationId && form->refclassid != AccessMethodRelationId;
 }
 
 /* depends_on_objects: whether an index table's filter uses functions or types that are not the server's own */
 bool
 depends_on_objects(Oid index_table)
 {
-	return scan_filter_dependencies(index_table, false);
-}
-
-/*
- * scan_filter_dependencies
- *		Whether there are any.  What else an index table needs is its schema and its
- *		access method.
- */
-static bool
-scan_filter_dependencies(Oid index_table, bool forget)
-{
-	Relation	rel = table_open(DependRelationId, forget ? RowExclusiveLock : AccessShareLock);
-	ScanKeyData keys[3];
-	SysScanDesc scan;
-	HeapTuple	tuple;
-	bool		found = false;
-
-	ScanKeyInit(&keys[0], Anum_pg_depend_classid, BTEqualStrategyNumber, F_OIDEQ,
-				ObjectIdGetDatum(RelationRelationId));
-	ScanKeyInit(&keys[1], Anum_pg_depend_objid, BTEqualStrategyNumber, F_OIDEQ,
-				ObjectIdGetDatum(index_table));
-	ScanKeyInit(&keys[2], Anum_pg_depend_objsubid, BTEqualStrategyNumber, F_INT4EQ, Int32GetDatum(0));
-	scan = systable_beginscan(rel, DependDependerIndexId, true, NULL, 3, keys);
-	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
-	{
-		Form_pg_depend form = (Form_pg_depend) GETSTRUCT(tuple);
-
-		if (form->deptype != DEPENDENCY_NORMAL || form->refclassid == NamespaceRelationId ||
-			form->refclassid == AccessMethodRelationId)
-			continue;
-		found = true;
-		if (forget)
-			CatalogTupleDelete(rel, &tuple->t_self);
-	}
-	systable_endscan(scan);
-	table_close(rel, forget ? RowExclusiveLock : AccessShareLock);
-	return found;
+	return table_dependencies(index_table, is_of_filter, InvalidOid, false);
 }

@@ -30,7 +30,7 @@ route_key(FactDef *def, Relation root, Datum *key)
 	for (;;)
 	{
 		PartitionKey part = RelationGetPartitionKey(rel);
-		PartitionDesc desc = RelationGetPartitionDesc(rel, false);
+		PartitionDesc desc = RelationGetPartitionDesc(rel, true);
 		Datum		values[PARTITION_MAX_KEYS];
 		bool		isnull[PARTITION_MAX_KEYS] = {0};
 		int			partition;

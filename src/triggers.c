@@ -205,8 +205,7 @@ triggers_remove(Oid fact, bool wait)
 
 	if (wait)
 		lock_fact(fact, AccessExclusiveLock);
-	else if (get_rel_relkind(fact) == RELKIND_PARTITIONED_TABLE ||
-			 !ConditionalLockRelationOid(fact, AccessExclusiveLock))
+	else if (!lock_fact_now(fact, AccessExclusiveLock))
 		return false;
 	rel = try_relation_open(fact, NoLock);
 	if (rel == NULL)

@@ -105,7 +105,6 @@ typedef struct Row
 	Rejection	rejection;
 } Row;
 
-static bool open_both(Verify *v, Oid index_table);
 static bool sums_differ(Verify *v);
 static void read_and_compare(Verify *v);
 static void read_expected(Verify *v);
@@ -141,7 +140,8 @@ verify_index_table(Oid index_table, double sample, discrepancy_handler handler, 
 	fix_settings();
 	v.cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable verify", ALLOCSET_DEFAULT_SIZES);
 	v.seed = pg_prng_uint32(&pg_global_prng_state);
-	if (!open_both(&v, index_table))
+	v.def = definition_open(index_table, &v.factdef, &v.fact, &v.index_table);
+	if (v.def == NULL)
 		not_an_index_table(index_table);
 	PG_TRY();
 	{
@@ -216,25 +216,6 @@ read_and_compare(Verify *v)
 	live_scan_end(&v->rows);
 	tuplesort_end(v->expected);
 	tuplesort_end(v->found);
-}
-
-/* open_both: fact table first, as everybody does; false if it is no index table */
-static bool
-open_both(Verify *v, Oid index_table)
-{
-	for (;;)
-	{
-		v->def = definition_of_index_table(index_table, &v->factdef);
-		if (v->def == NULL)
-			return false;
-		LockRelationOid(index_table, AccessShareLock);
-		if (!v->factdef->stale)
-			break;
-	}
-	v->fact = relation_open(v->factdef->relid, NoLock);
-	v->index_table = relation_open(index_table, NoLock);
-	definition_pin(v->factdef);
-	return true;
 }
 
 /*

@@ -66,7 +66,7 @@ CREATE OR REPLACE FUNCTION indextable.maintain() RETURNS trigger LANGUAGE C AS '
 CREATE OR REPLACE FUNCTION indextable.guard() RETURNS trigger LANGUAGE C AS 'MODULE_PATHNAME', 'indextable_guard';
 DROP EVENT TRIGGER indextable_on_drop;
 CREATE EVENT TRIGGER indextable_on_drop ON sql_drop EXECUTE FUNCTION indextable.on_drop();
-CREATE OR REPLACE TRIGGER wake AFTER INSERT ON indextable.fact FOR EACH STATEMENT EXECUTE FUNCTION indextable.wake();
+CREATE OR REPLACE TRIGGER restored AFTER INSERT ON indextable.fact FOR EACH STATEMENT EXECUTE FUNCTION indextable.restored();
 DROP VIEW indextable.progress;
 CREATE VIEW indextable.progress AS SELECT index_table, rows_done, true AS newer FROM indextable.build;
 GRANT SELECT ON indextable.progress TO PUBLIC;
