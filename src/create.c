@@ -292,7 +292,7 @@ open_fact(Oid relid)
 			ereport(ERROR,
 					(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 					 errmsg("\"%s\" is not a table", RelationGetRelationName(rel)),
-					 errhint("A fact table is an ordinary table with a primary key and a JSONB column.")));
+					 errhint("A fact table is an ordinary or a partitioned table with a primary key and a JSONB column.")));
 	}
 	if (IsCatalogRelation(rel) || IsToastRelation(rel) ||
 		RelationGetNamespace(rel) == get_namespace_oid(IT_SCHEMA, false))
@@ -332,7 +332,7 @@ open_fact(Oid relid)
 				 errmsg("%s", what),
 				 why != NULL ? errdetail("Table \"%s\": %s", RelationGetRelationName(rel), why) :
 				 errdetail("Table \"%s\" is one.", RelationGetRelationName(rel)),
-				 errhint("A fact table is an ordinary table with a primary key and a JSONB column.")));
+				 errhint("A fact table is an ordinary or a partitioned table with a primary key and a JSONB column.")));
 	return rel;
 }
 

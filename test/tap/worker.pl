@@ -242,7 +242,7 @@ caught_up('one', 'mended', 1);
 ok(becomes_true($node, q(SELECT bool_and(worker_state <> 'failing' AND last_error IS NULL) FROM indextable.queues), 'one'), 'it fails no longer');
 
 # The same, but it is not the worker that applies what was left.
-$node->safe_psql('one', 'DROP INDEX f_v_row_idx');
+$node->safe_psql('one', 'DROP INDEX f_v_pk_idx');
 change('one');
 ok(becomes_true($node, q(SELECT worker_state = 'failing' FROM indextable.queues WHERE fact_table = 'f'::regclass), 'one'), 'it fails again');
 $node->safe_psql('one', 'CREATE INDEX ON f_v (pk); SELECT indextable.drain()');
