@@ -11,12 +11,17 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
+#include "commands/progress.h"
 #include "indextable.h"
 #include "miscadmin.h"
+#include "pgstat.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 #include "utils/tuplesort.h"
 #include "utils/typcache.h"
+
+/* Progress is shown every so many rows. */
+#define PROGRESS_ROWS		1000
 
 /* begin_entry_sort: of entries, by identity, in the order of the index table */
 Tuplesortstate *
@@ -39,6 +44,27 @@ begin_entry_sort(IndexDef *def)
 }
 
 /*
+ * progress_begin
+ *		Shows in pg_stat_progress_create_index that an index table is being filled,
+ *		by rows of its fact table.
+ */
+void
+progress_begin(Relation fact, Oid index_table, int64 command)
+{
+	const int	params[] = {
+		PROGRESS_CREATEIDX_COMMAND, PROGRESS_CREATEIDX_INDEX_OID,
+		PROGRESS_CREATEIDX_PHASE, PROGRESS_CREATEIDX_TUPLES_TOTAL
+	};
+	int64		values[] = {
+		command, index_table,
+		PROGRESS_CREATEIDX_PHASE_BUILD, (int64) Max(fact->rd_rel->reltuples, 0)
+	};
+
+	pgstat_progress_start_command(PROGRESS_COMMAND_CREATE_INDEX, RelationGetRelid(fact));
+	pgstat_progress_update_multi_param(lengthof(params), params, values);
+}
+
+/*
  * build_index_table
  *		Writes all entries; returns whether each would fit into an index whole,
  *		with room to grow: see layout_demote().
@@ -58,9 +84,11 @@ build_index_table(IndexDef *def, Relation fact, Relation index_table)
 	Tuplesortstate *sort;
 	Size		widest = 0;
 	int64		skipped = 0;
+	int64		rows = 0;
 	int			i;
 
 	sort = begin_entry_sort(def);
+	progress_begin(fact, def->relid, PROGRESS_CREATEIDX_COMMAND_CREATE);
 	sample_begin(&scan, def->fact, fact, snapshot, 100, 0);
 	while ((row_slot = sample_next(&scan)) != NULL)
 	{
@@ -69,6 +97,8 @@ build_index_table(IndexDef *def, Relation fact, Relation index_table)
 		Entries		entries;
 
 		CHECK_FOR_INTERRUPTS();
+		if (++rows % PROGRESS_ROWS == 0)
+			pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, rows);
 		factrow_init(&row, def->fact, row_slot);
 		entries_init(&entries, def);
 		skipped += extract_entries(def, &row, true, &entries);
@@ -96,6 +126,7 @@ build_index_table(IndexDef *def, Relation fact, Relation index_table)
 	tuplesort_performsort(sort);
 	apply_load(index_table, sort);
 	tuplesort_end(sort);
+	pgstat_progress_end_command();
 	if (skipped > 0)
 		catalog_count_skipped(def->relid, skipped);
 	return widest <= MAX_INDEX_DATA / 2;

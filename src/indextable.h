@@ -864,6 +864,7 @@ extern void replace_index_table(StoredDefinition *replacement);
 
 /* ---- build.c: fills an index table under a lock ---- */
 
+extern void progress_begin(Relation fact, Oid index_table, int64 command);
 extern struct Tuplesortstate *begin_entry_sort(IndexDef *def);
 extern bool build_index_table(IndexDef *def, Relation fact, Relation index_table);
 

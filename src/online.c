@@ -29,6 +29,7 @@
 #include "access/nbtree.h"
 #include "access/relation.h"
 #include "access/xact.h"
+#include "commands/progress.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
 #include "indextable.h"
@@ -71,6 +72,7 @@ typedef struct Build
 	int64		pause;			/* microseconds */
 	bool		transactional;	/* will be */
 	int			n;				/* rows in the last batch */
+	int64		rows;			/* in all batches of this call */
 	bool		done;
 	bool		alone;			/* the index table is locked against everybody */
 	int			tries;			/* to have it so */
@@ -223,6 +225,7 @@ run(Build *b)
 		CHECK_FOR_INTERRUPTS();
 	} while (!b->done);
 
+	pgstat_progress_end_command();
 	set_phase(b, "waiting for old snapshots");
 	wait_for_older_snapshots();
 	set_phase(b, "catching up");
@@ -324,8 +327,11 @@ build_batch(FactDef *def, Relation fact, void *arg)
 	r.to = i + 1;
 	r.snapshot = RegisterSnapshot(GetLatestSnapshot());
 	PushActiveSnapshot(r.snapshot);
+	progress_begin(fact, b->shown, PROGRESS_CREATEIDX_COMMAND_CREATE_CONCURRENTLY);
+	pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, b->rows);
 	b->done = !next_rows(b, &r);
 	b->n = r.n;
+	b->rows += r.n;
 	if (r.n > 0)
 	{
 		r.fresh = have_no_entries(&r, i);
