@@ -141,7 +141,7 @@ my $settings = "\\set VERBOSITY verbose\n\\set SHOW_CONTEXT never\nSET client_mi
 my @sessions = map { { session => session($node), open => 0, number => $_ } } 1 .. 4;
 my $ddl = { session => session($node), open => 0, number => 'ddl' };
 my $checker = session($node);
-$checker->query('SET lock_timeout = 0');
+$checker->query(q(SET lock_timeout = '20s'));
 $_->{session}->query($settings) for @sessions, $ddl;
 $_->{session}->query("\\set ON_ERROR_ROLLBACK on\nSELECT 1") for @sessions[0 .. 2];
 
@@ -171,7 +171,6 @@ sub plan_for
 	$s->{open} = 0;
 	if ($kind < 0.82 && @prepared < 2)
 	{
-		push @prepared, "p$number";
 		return "PREPARE TRANSACTION 'p$number'; ROLLBACK";
 	}
 	return pick('COMMIT', 'COMMIT', 'ROLLBACK');
@@ -224,9 +223,8 @@ for my $round (1 .. $rounds)
 		$number++;
 	}
 	finished($_) for @sessions, $ddl;
-	# A prepared transaction that was not, and who is half detached.
-	my %there = map { $_ => 1 } split /\n/, $checker->query('SELECT gid FROM pg_prepared_xacts');
-	@prepared = grep { $there{$_} } @prepared;
+	# What was prepared indeed, and who is half detached.
+	@prepared = split /\n/, $checker->query('SELECT gid FROM pg_prepared_xacts ORDER BY gid');
 	%pending = map { $_ => 1 } split /\n/, $checker->query('SELECT inhrelid::regclass FROM pg_inherits WHERE inhdetachpending');
 	check('settled_drift') if !%pending && chance(0.4);
 	last if defined $bad;
