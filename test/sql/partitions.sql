@@ -770,9 +770,9 @@ CALL indextable.rebuild('g_k', 5);
 :check
 DROP TABLE g_2a;
 :check
+-- (how many rows it had is the server's hash function's to say)
 TRUNCATE g_2d1;
 :check
-SELECT entries();
 DROP TABLE g;
 
 -- ---- all goes
