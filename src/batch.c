@@ -60,7 +60,6 @@ static Batch *touched = NULL;
 static Batch *get_batch(Oid fact);
 static void write_set(Batch *batch, OpSet *set, bool keep);
 static void refuse_reentry(Batch *batch);
-static void write_lists(OpSet *set, bool keep);
 static void clear_set(Batch *batch, OpSet *set);
 static void at_xact_event(XactEvent event, void *arg);
 static void at_subxact_event(SubXactEvent event, SubTransactionId sub,
@@ -251,7 +250,7 @@ write_set(Batch *batch, OpSet *set, bool keep)
 	batch->writing = true;
 	PG_TRY();
 	{
-		write_lists(set, keep);
+		batch_write_lists(set->def, set->lists, keep);
 	}
 	PG_CATCH();
 	{
@@ -264,19 +263,20 @@ write_set(Batch *batch, OpSet *set, bool keep)
 		clear_set(batch, set);
 }
 
-static void
-write_lists(OpSet *set, bool keep)
+/* batch_write_lists: writes what was collected, one list for each transactional index table */
+void
+batch_write_lists(FactDef *def, OpList *lists, bool keep)
 {
 	int			i;
 
-	for (i = 0; i < set->def->nsync; i++)
+	for (i = 0; i < def->nsync; i++)
 	{
-		OpList	   *list = &set->lists[i];
+		OpList	   *list = &lists[i];
 
 		if (list->n == 0 && list->skipped == 0)
 			continue;
-		if (apply_ops(set->def->defs[i], list, keep) && list->skipped > 0)
-			catalog_count_skipped(set->def->defs[i]->relid, list->skipped);
+		if (apply_ops(def->defs[i], list, keep) && list->skipped > 0)
+			catalog_count_skipped(def->defs[i]->relid, list->skipped);
 	}
 }
 

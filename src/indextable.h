@@ -462,6 +462,7 @@ extern void batch_end_statement(Oid fact);
 extern bool batch_lock(FactDef *fact);
 extern OpList *batch_collect(FactDef *fact, MemoryContext *cxt);
 extern void batch_row_done(FactDef *fact);
+extern void batch_write_lists(FactDef *def, OpList *lists, bool keep);
 extern void batch_discard(Oid fact);
 extern void batch_note_insert(Oid fact, CommandId cid);
 extern bool batch_inserted_since(Oid fact, CommandId cid);

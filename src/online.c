@@ -26,11 +26,10 @@
 #include "postgres.h"
 
 #include "access/genam.h"
-#include "access/nbtree.h"
 #include "access/relation.h"
 #include "access/xact.h"
-#include "commands/progress.h"
 #include "catalog/pg_type.h"
+#include "commands/progress.h"
 #include "executor/spi.h"
 #include "indextable.h"
 #include "miscadmin.h"
@@ -71,8 +70,7 @@ typedef struct Build
 	int			batch_size;
 	int64		pause;			/* microseconds */
 	bool		transactional;	/* will be */
-	int			n;				/* rows in the last batch */
-	int64		rows;			/* in all batches of this call */
+	int64		rows;			/* in the batches of this call */
 	bool		done;
 	bool		alone;			/* the index table is locked against everybody */
 	int			tries;			/* to have it so */
@@ -330,7 +328,6 @@ build_batch(FactDef *def, Relation fact, void *arg)
 	progress_begin(fact, b->shown, PROGRESS_CREATEIDX_COMMAND_CREATE_CONCURRENTLY);
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, b->rows);
 	b->done = !next_rows(b, &r);
-	b->n = r.n;
 	b->rows += r.n;
 	if (r.n > 0)
 	{

@@ -15,7 +15,6 @@
 
 #include "access/attmap.h"
 #include "access/relation.h"
-#include "access/tableam.h"
 #include "access/tupconvert.h"
 #include "access/xact.h"
 #include "catalog/partition.h"
@@ -208,12 +207,14 @@ void
 partition_rows(Oid root, Oid partition, bool comes)
 {
 	Relation	root_rel = relation_open(root, AccessShareLock);
+	Relation	rel = relation_open(partition, NoLock);
 	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable partition",
 											  ALLOCSET_DEFAULT_SIZES);
 	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
 	FactDef    *def;
 	OpList	   *lists;
-	ListCell   *cell;
+	BlockScan	scan;
+	TupleTableSlot *row;
 	int			n = 0;
 	int			i;
 
@@ -226,48 +227,36 @@ partition_rows(Oid root, Oid partition, bool comes)
 	lists = palloc0(sizeof(OpList) * Max(def->nsync, 1));
 	PG_TRY();
 	{
-		foreach(cell, leaves_of(partition, NoLock))
+		sample_begin(&scan, def, rel, snapshot, 100, 0);
+		while ((row = sample_next(&scan)) != NULL)
 		{
-			Relation	rel = relation_open(lfirst_oid(cell), NoLock);
-			AttrMap    *map = attribute_map(RelationGetDescr(rel), def->desc);
-			TupleTableSlot *slot = table_slot_create(rel, NULL);
-			TupleTableSlot *out = map == NULL ? NULL : MakeSingleTupleTableSlot(def->desc, &TTSOpsVirtual);
-			TableScanDesc scan = table_beginscan(rel, snapshot, 0, NULL);
+			MemoryContext old = MemoryContextSwitchTo(cxt);
+			FactRow		factrow;
 
-			while (table_scan_getnextslot(scan, ForwardScanDirection, slot))
+			CHECK_FOR_INTERRUPTS();
+			if (def->queued != NULL)
+				queue_collect(def, row);
+			if (def->nsync > 0)
+				factrow_init(&factrow, def, row);
+			for (i = 0; i < def->nsync; i++)
 			{
-				MemoryContext old = MemoryContextSwitchTo(cxt);
-				TupleTableSlot *row = map == NULL ? slot : execute_attr_map_slot(map, slot, out);
-				FactRow		factrow;
+				Entries		none;
+				Entries		entries;
+				int			skipped;
 
-				CHECK_FOR_INTERRUPTS();
-				slot_getallattrs(row);
-				if (def->queued != NULL)
-					queue_collect(def, row);
-				if (def->nsync > 0)
-					factrow_init(&factrow, def, row);
-				for (i = 0; i < def->nsync; i++)
-				{
-					Entries		none;
-					Entries		entries;
-
-					entries_init(&none, def->defs[i]);
-					entries_init(&entries, def->defs[i]);
-					if (extract_entries(def->defs[i], &factrow, comes, &entries) > 0 && comes)
-						lists[i].skipped++;
-					diff_entries(def->defs[i], comes ? &none : &entries, comes ? &entries : &none,
-								 &lists[i], cxt);
-				}
-				MemoryContextSwitchTo(old);
-				if (++n % MAX_ROWS == 0)
-					flush(def, lists, cxt);
+				entries_init(&none, def->defs[i]);
+				entries_init(&entries, def->defs[i]);
+				skipped = extract_entries(def->defs[i], &factrow, comes, &entries);
+				if (comes)
+					lists[i].skipped += skipped;
+				diff_entries(def->defs[i], comes ? &none : &entries, comes ? &entries : &none,
+							 &lists[i], cxt);
 			}
-			table_endscan(scan);
-			ExecDropSingleTupleTableSlot(slot);
-			if (out != NULL)
-				ExecDropSingleTupleTableSlot(out);
-			relation_close(rel, NoLock);
+			MemoryContextSwitchTo(old);
+			if (++n % MAX_ROWS == 0)
+				flush(def, lists, cxt);
 		}
+		sample_end(&scan);
 		flush(def, lists, cxt);
 	}
 	PG_FINALLY();
@@ -277,20 +266,15 @@ partition_rows(Oid root, Oid partition, bool comes)
 	PG_END_TRY();
 	UnregisterSnapshot(snapshot);
 	MemoryContextDelete(cxt);
+	relation_close(rel, NoLock);
 	relation_close(root_rel, NoLock);
 }
 
 static void
 flush(FactDef *def, OpList *lists, MemoryContext cxt)
 {
-	int			i;
-
-	for (i = 0; i < def->nsync; i++)
-	{
-		if (lists[i].n > 0 && apply_ops(def->defs[i], &lists[i], false) && lists[i].skipped > 0)
-			catalog_count_skipped(def->defs[i]->relid, lists[i].skipped);
-		memset(&lists[i], 0, sizeof(OpList));
-	}
+	batch_write_lists(def, lists, false);
+	memset(lists, 0, sizeof(OpList) * def->nsync);
 	MemoryContextReset(cxt);
 }
 
