@@ -164,12 +164,13 @@ CREATE FUNCTION indextable."create"(
     partitions  integer DEFAULT 0,
     on_mismatch text    DEFAULT 'error',
     document    name    DEFAULT NULL,
-    populate    boolean DEFAULT true
+    populate    boolean DEFAULT true,
+    primary_key name[]  DEFAULT NULL
 ) RETURNS regclass
 LANGUAGE C VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'indextable_create';
-COMMENT ON FUNCTION indextable."create"(text, regclass, text[], text, text[], text, text, boolean, integer, text, name, boolean) IS
-'Makes an index table over a table of JSONB documents, fills it, and keeps it in step from then on; returns the index table. Blocks writers of the fact table, not readers, until the transaction ends. NULL for index_table, fact_table or key is an error; other parameters take their default when NULL';
+COMMENT ON FUNCTION indextable."create"(text, regclass, text[], text, text[], text, text, boolean, integer, text, name, boolean, name[]) IS
+'Makes an index table over a table of JSONB documents, fills it, and keeps it in step from then on; returns the index table. Blocks writers of the fact table, not readers, until the transaction ends. primary_key names the columns that identify a row of a partitioned table with foreign partitions, which cannot have a primary key; on any other it is an error. NULL for index_table, fact_table or key is an error; other parameters take their default when NULL';
 
 CREATE FUNCTION indextable."drop"(index_table regclass) RETURNS void
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
@@ -339,7 +340,7 @@ COMMENT ON EVENT TRIGGER indextable_on_alter IS
 'Follows renames and a new owner of fact tables, and refuses what would make an index table wrong';
 
 CREATE EVENT TRIGGER indextable_before_alter ON ddl_command_start
-WHEN TAG IN ('CREATE TABLE', 'CREATE SCHEMA', 'CREATE FOREIGN TABLE', 'DROP TABLE', 'DROP SCHEMA', 'DROP OWNED', 'ALTER TABLE', 'ALTER VIEW', 'ALTER MATERIALIZED VIEW', 'ALTER FOREIGN TABLE', 'ALTER TRIGGER',
+WHEN TAG IN ('CREATE TABLE', 'CREATE SCHEMA', 'CREATE FOREIGN TABLE', 'DROP TABLE', 'DROP FOREIGN TABLE', 'DROP SERVER', 'DROP FOREIGN DATA WRAPPER', 'DROP EXTENSION', 'DROP SCHEMA', 'DROP OWNED', 'ALTER TABLE', 'ALTER VIEW', 'ALTER MATERIALIZED VIEW', 'ALTER FOREIGN TABLE', 'ALTER TRIGGER',
     'ALTER SCHEMA', 'ALTER FUNCTION', 'ALTER ROUTINE', 'ALTER TYPE', 'ALTER DOMAIN', 'ALTER OPERATOR', 'ALTER COLLATION', 'ALTER EXTENSION')
 EXECUTE FUNCTION indextable.before_alter();
 COMMENT ON EVENT TRIGGER indextable_before_alter IS

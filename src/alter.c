@@ -47,6 +47,7 @@ static void load_definition(void *arg);
 static void follow_switched(AlterTableStmt *stmt);
 static void follow_partitions(AlterTableStmt *stmt);
 static void partition_attached(Oid root, Oid partition);
+static void note_detached(Oid partition);
 static void partition_detached(Oid root, Oid partition);
 static void follow_new_partition(CreateStmt *stmt, char *schema);
 static void warn_subscribed(void);
@@ -79,7 +80,7 @@ indextable_on_alter(PG_FUNCTION_ARGS)
 		follow_switched((AlterTableStmt *) trigdata->parsetree);
 		follow_partitions((AlterTableStmt *) trigdata->parsetree);
 	}
-	else if (IsA(trigdata->parsetree, CreateStmt))
+	else if (IsA(trigdata->parsetree, CreateStmt) || IsA(trigdata->parsetree, CreateForeignTableStmt))
 		follow_new_partition((CreateStmt *) trigdata->parsetree, NULL);
 	else if (IsA(trigdata->parsetree, CreateSchemaStmt))
 	{
@@ -317,12 +318,16 @@ partition_attached(Oid root, Oid partition)
 
 	lock_fact(partition, AccessExclusiveLock);
 	check_partitions(rel);
-	relation_close(rel, NoLock);
 	foreach(cell, with_partitions(partition))
 		triggers_install_on(lfirst_oid(cell), root);
 	CommandCounterIncrement();
 	if (!catalog_fact_in_use(root))
+	{
+		relation_close(rel, NoLock);
 		return;
+	}
+	check_row_key(definition_of_fact(rel, root), rel);
+	relation_close(rel, NoLock);
 	partition_rows(root, partition, true);
 	/* An older snapshot sees the rows, but not their entries: for look-ups the index tables are as young. */
 	foreach(cell, catalog_read(root, InvalidOid))
@@ -340,7 +345,17 @@ partition_detached(Oid root, Oid partition)
 	triggers_remove_from(partition);
 }
 
-/* follow_new_partition: CREATE TABLE ... PARTITION OF; it has no rows */
+/* note_detached: a table that is about to be detached, if its entries go by its bounds then */
+static void
+note_detached(Oid partition)
+{
+	Oid			root = OidIsValid(partition) ? registered_root(partition) : InvalidOid;
+
+	if (OidIsValid(root) && root != partition && catalog_fact_in_use(root) && foreign_leaves(partition) != NIL)
+		note_leaving(partition);
+}
+
+/* follow_new_partition: CREATE TABLE ... PARTITION OF; it has no rows, unless it is on another server */
 static void
 follow_new_partition(CreateStmt *stmt, char *schema)
 {
@@ -355,8 +370,15 @@ follow_new_partition(CreateStmt *stmt, char *schema)
 	root = OidIsValid(relid) ? registered_root(relid) : InvalidOid;
 	if (!OidIsValid(root) || root == relid || !catalog_has_fact(root))
 		return;
+	if (get_rel_relkind(relid) == RELKIND_FOREIGN_TABLE)
+	{
+		partition_attached(root, relid);
+		return;
+	}
 	rel = relation_open(root, NoLock);
 	check_partitions(rel);
+	if (catalog_fact_in_use(root))
+		check_row_key(definition_of_fact(rel, root), rel);
 	relation_close(rel, NoLock);
 	triggers_install_on(relid, root);
 }
@@ -450,7 +472,8 @@ indextable_before_alter(PG_FUNCTION_ARGS)
 	if (may_rename(command) && strcmp(trigdata->event, "ddl_command_start") == 0)
 		rename_begins();
 	refuse_trigger_change(command);
-	if (IsA(command, DropStmt) && ((DropStmt *) command)->removeType == OBJECT_TABLE)
+	if (IsA(command, DropStmt) && (((DropStmt *) command)->removeType == OBJECT_TABLE ||
+								   ((DropStmt *) command)->removeType == OBJECT_FOREIGN_TABLE))
 		before_drop((DropStmt *) command);
 	else if (IsA(command, DropStmt) || IsA(command, DropOwnedStmt))
 		note_partitions();
@@ -490,6 +513,8 @@ indextable_before_alter(PG_FUNCTION_ARGS)
 				refuse_parent(((PartitionCmd *) cmd->def)->name, false);
 				refuse_own_index_tables(relid, ((PartitionCmd *) cmd->def)->name);
 			}
+			else if (cmd->subtype == AT_DetachPartition || cmd->subtype == AT_DetachPartitionFinalize)
+				note_detached(RangeVarGetRelid(((PartitionCmd *) cmd->def)->name, NoLock, true));
 			else if (cmd->subtype == AT_AddConstraint || cmd->subtype == AT_AddColumn)
 				refuse_references(list_make1(cmd->def));
 			if (is_index_table)

@@ -52,6 +52,8 @@ typedef struct Batch
 	bool		writing;		/* a set is being written */
 	bool		inserted;		/* rows were inserted, the last ... */
 	CommandId	last_insert;	/* ... by this command */
+	bool		foreign;		/* rows on other servers were changed, the last ... */
+	CommandId	last_foreign;	/* ... by a statement that began with this command */
 } Batch;
 
 static HTAB *batches = NULL;
@@ -216,6 +218,26 @@ batch_note_insert(Oid fact, CommandId cid)
 	batch->inserted = true;
 }
 
+/* batch_note_foreign: a row on another server was changed by a statement; see trigger.c */
+void
+batch_note_foreign(Oid fact, CommandId cid)
+{
+	Batch	   *batch = get_batch(fact);
+
+	if (!batch->foreign || batch->last_foreign < cid)
+		batch->last_foreign = cid;
+	batch->foreign = true;
+}
+
+/* batch_foreign_since: whether a statement that began after cid has changed such rows */
+bool
+batch_foreign_since(Oid fact, CommandId cid)
+{
+	Batch	   *batch = get_batch(fact);
+
+	return batch->foreign && batch->last_foreign > cid;
+}
+
 /* batch_inserted_since: whether rows were inserted by command cid or a later one */
 bool
 batch_inserted_since(Oid fact, CommandId cid)
@@ -315,6 +337,7 @@ at_xact_event(XactEvent event, void *arg)
 				clear_set(batch, &batch->now);
 				clear_set(batch, &batch->pending);
 				batch->inserted = false;
+				batch->foreign = false;
 				batch->touched = false;
 			}
 			touched = NULL;

@@ -105,6 +105,17 @@
 	PortalRun(portal, FETCH_ALL, true, None_Receiver, None_Receiver, NULL)
 #endif
 
+/* Whether this transaction holds a lock of any mode. */
+#if PG_VERSION_NUM < 170000
+#define lock_held_by_me(tag) \
+	(LockHeldByMe(tag, AccessShareLock) || LockHeldByMe(tag, RowShareLock) || \
+	 LockHeldByMe(tag, RowExclusiveLock) || LockHeldByMe(tag, ShareUpdateExclusiveLock) || \
+	 LockHeldByMe(tag, ShareLock) || LockHeldByMe(tag, ShareRowExclusiveLock) || \
+	 LockHeldByMe(tag, ExclusiveLock) || LockHeldByMe(tag, AccessExclusiveLock))
+#else
+#define lock_held_by_me(tag)	LockHeldByMe(tag, AccessShareLock, true)
+#endif
+
 #ifndef pg_noreturn
 #define pg_noreturn				pg_attribute_noreturn()
 #endif

@@ -56,13 +56,15 @@ enum
 	ARG_PARTITIONS,
 	ARG_ON_MISMATCH,
 	ARG_DOCUMENT,
-	ARG_POPULATE
+	ARG_POPULATE,
+	ARG_PRIMARY_KEY
 };
 
 const char *const strategies[] = {"normalized", "partial", "denormalized", NULL};
 const char *const maintenances[] = {"transactional", "async", NULL};
 
 static Relation open_fact(Oid relid);
+static List *row_key(FunctionCallInfo fcinfo, Relation fact);
 static char *document_column(Relation fact, FunctionCallInfo fcinfo);
 static Oid	target_schema(const char *index_table, Relation fact, char **name);
 static Oid	make_table(IndexDef *def, Relation fact, Oid schema, const char *name);
@@ -116,6 +118,7 @@ indextable_create(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("partitions must not be negative")));
 	refuse_unready(&row);
+	require_fresh(PG_GETARG_OID(ARG_FACT_TABLE), "create()");
 
 	/* Keeps writers out until the transaction ends, as CREATE TRIGGER does. */
 	fact = open_fact(PG_GETARG_OID(ARG_FACT_TABLE));
@@ -123,8 +126,13 @@ indextable_create(PG_FUNCTION_ARGS)
 	row.document = document_column(fact, fcinfo);
 	if (row.filter != NULL)
 		row.filter = expression_check_filter(fact, row.filter);
+	row.primary_key = row_key(fcinfo, fact);
 	def = definition_resolve(&row, fact, NULL, 0, &factdef);
+	check_row_key(factdef, fact);
+	if (populate)
+		warn_foreign(row.fact_table, name, row.is_unique);
 
+	row.primary_key = NIL;
 	for (int i = 0; i < factdef->npk; i++)
 		row.primary_key = lappend(row.primary_key,
 								  get_attname(row.fact_table, factdef->pk_attno[i], false));
@@ -336,7 +344,7 @@ open_fact(Oid relid)
 	return rel;
 }
 
-/* check_partitions: each has to store its rows here, and to be nobody else's fact table */
+/* check_partitions: each has to store its rows in a way we know, and to be nobody else's fact table */
 void
 check_partitions(Relation root)
 {
@@ -348,9 +356,7 @@ check_partitions(Relation root)
 		Relation	rel = relation_open(relid, NoLock);
 		const char *why = NULL;
 
-		if (rel->rd_rel->relkind == RELKIND_FOREIGN_TABLE)
-			why = "It is a foreign table.";
-		else if (rel->rd_rel->relkind == RELKIND_RELATION && rel->rd_rel->relam != HEAP_TABLE_AM_OID)
+		if (rel->rd_rel->relkind == RELKIND_RELATION && rel->rd_rel->relam != HEAP_TABLE_AM_OID)
 			why = "Its access method is not \"heap\".";
 		else if (rel->rd_rel->relpersistence != root->rd_rel->relpersistence)
 			why = "It is logged and the partitioned table is not, or the other way round.";
@@ -364,6 +370,63 @@ check_partitions(Relation root)
 					 errdetail("%s", why)));
 		relation_close(rel, NoLock);
 	}
+	foreach(cell, catalog_read(RelationGetRelid(root), InvalidOid))
+		if (is_queued(&((StoredDefinition *) lfirst(cell))->row))
+			refuse_queue_over_foreign(RelationGetRelid(root));
+}
+
+/*
+ * refuse_queue_over_foreign
+ *		The drain needs to see rows as of the moment it has read the queue.  What
+ *		another server shows is older, if the transaction has read it before.
+ */
+void
+refuse_queue_over_foreign(Oid fact)
+{
+	if (foreign_leaves(fact) != NIL)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("table \"%s\" has foreign partitions, whose changes cannot be queued", get_rel_name(fact)),
+				 errdetail("Asynchronous index tables, and those that are built or rebuilt online, queue changes."),
+				 errhint("Use maintenance => 'transactional' and populate => true.")));
+}
+
+/* row_key: what identifies a row, where the table has no primary key; NIL: it has */
+static List *
+row_key(FunctionCallInfo fcinfo, Relation fact)
+{
+	Relation	index = primary_key_of(fact, AccessShareLock);
+	List	   *known = stored_key(RelationGetRelid(fact));
+	List	   *named = NIL;
+	Datum	   *elems;
+	bool	   *nulls;
+	int			n = 0;
+	int			i;
+
+	if (!PG_ARGISNULL(ARG_PRIMARY_KEY))
+		deconstruct_array(PG_GETARG_ARRAYTYPE_P(ARG_PRIMARY_KEY), NAMEOID, NAMEDATALEN, false, TYPALIGN_CHAR,
+						  &elems, &nulls, &n);
+	for (i = 0; i < n; i++)
+	{
+		if (nulls[i])
+			ereport(ERROR,
+					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+					 errmsg("primary_key must not contain nulls")));
+		named = lappend(named, pstrdup(NameStr(*DatumGetName(elems[i]))));
+	}
+	if (index != NULL)
+		index_close(index, NoLock);
+	if (named != NIL && (index != NULL || fact->rd_rel->relkind != RELKIND_PARTITIONED_TABLE))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("primary_key is for partitioned tables that cannot have a primary key"),
+				 errhint("Leave it out, and add a primary key to the table if it has none.")));
+	if (named != NIL && known != NIL && !same_strings(named, known))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("index tables of table \"%s\" go by another primary_key", RelationGetRelationName(fact)),
+				 errhint("Leave it out.")));
+	return index != NULL ? NIL : named != NIL ? named : known;
 }
 
 /* document_column: the JSONB column asked for, or the only one */

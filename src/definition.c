@@ -48,7 +48,7 @@ static uint64 invalidations = 0;
 static List *read_definitions(Oid fact);
 static FactDef *load(Relation fact);
 static Oid	cached_fact_of(Oid index_table);
-static FactDef *make_fact(Relation fact, MemoryContext cxt);
+static FactDef *make_fact(Relation fact, List *key, const char **names, MemoryContext cxt);
 static IndexDef *make_index(FactDef *factdef, Relation fact, DefinitionRow *row,
 							Relation rel, int nkept, const char **column_names);
 static bool has_type(TupleDesc desc, AttrNumber attno, Oid type, int32 typmod);
@@ -68,8 +68,6 @@ static void add_definition(FactDef *factdef, IndexDef *def);
 static bool calls_users_functions(IndexDef *def);
 static void attach_row_index(IndexDef *def, Relation rel);
 static Bitmapset *definition_columns(IndexDef *def);
-static AttrNumber named_column(Relation fact, const char *name, const char **column_names);
-static void equality_key(ScanKey key, AttrNumber attno, Oid type, Oid collation, MemoryContext cxt);
 static void invalidate(Datum arg, Oid relid);
 static void invalidate_functions(Datum arg, int cacheid, uint32 hash);
 static void release(CacheEntry *entry);
@@ -298,7 +296,7 @@ IndexDef *
 definition_resolve(DefinitionRow *row, Relation fact, Relation replaced, int nkept,
 				   FactDef **factdef)
 {
-	*factdef = make_fact(fact, CurrentMemoryContext);
+	*factdef = make_fact(fact, row->primary_key, NULL, CurrentMemoryContext);
 	return make_index(*factdef, fact, row, replaced, nkept, NULL);
 }
 
@@ -367,8 +365,10 @@ load(Relation fact)
 	MemoryContext old = MemoryContextSwitchTo(cxt);
 	uint64		seen = invalidations;
 	FactTableRow tables = {0};
-	FactDef    *factdef = make_fact(fact, cxt);
 	List	   *stored = read_definitions(RelationGetRelid(fact));
+	StoredDefinition *first = stored == NIL ? NULL : linitial(stored);
+	FactDef    *factdef = first == NULL ? make_fact(fact, NIL, NULL, cxt) :
+		make_fact(fact, first->row.primary_key, column_names(fact, first), cxt);
 	ListCell   *cell;
 
 	factdef->registered = catalog_read_fact(RelationGetRelid(fact), &tables) || stored != NIL;
@@ -462,8 +462,9 @@ is_document_column(Form_pg_attribute att)
 	return att->atttypid == JSONBOID && !is_virtual_column(att);
 }
 
+/* make_fact: key names its primary key, by names, where the table has none; see rowkey.c */
 static FactDef *
-make_fact(Relation fact, MemoryContext cxt)
+make_fact(Relation fact, List *key, const char **names, MemoryContext cxt)
 {
 	FactDef    *factdef = palloc0(sizeof(FactDef));
 	Relation	index;
@@ -487,12 +488,20 @@ make_fact(Relation fact, MemoryContext cxt)
 	}
 
 	index = primary_key_of(fact, AccessShareLock);
+	if (index == NULL && resolve_row_key(factdef, fact, key, names))
+		return factdef;
+	/* Without index tables nobody asks. */
+	if (index == NULL && key == NIL && factdef->partitioned && catalog_has_fact(factdef->relid) &&
+		!catalog_fact_in_use(factdef->relid))
+		return factdef;
 	if (index == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("table \"%s\" has no primary key", factdef->name),
 				 errdetail("Entries of an index table refer to fact rows by their primary key."),
-				 errhint("Add one with ALTER TABLE ... ADD PRIMARY KEY; to drop it, drop the index tables first.")));
+				 foreign_leaves(factdef->relid) == NIL ?
+				 errhint("Add one with ALTER TABLE ... ADD PRIMARY KEY; to drop it, drop the index tables first.") :
+				 errhint("A table with foreign partitions cannot have one: name the columns that identify a row with primary_key => '{...}'.")));
 	factdef->pk_index = RelationGetRelid(index);
 	factdef->pk_deferrable = !index->rd_index->indimmediate;
 	factdef->npk = index->rd_index->indnkeyatts;
@@ -524,7 +533,7 @@ get_equality_operator(Oid type)
 }
 
 /* equality_key: a search key that finds values equal to its argument */
-static void
+void
 equality_key(ScanKey key, AttrNumber attno, Oid type, Oid collation, MemoryContext cxt)
 {
 	MemoryContext old = MemoryContextSwitchTo(cxt);
@@ -535,7 +544,7 @@ equality_key(ScanKey key, AttrNumber attno, Oid type, Oid collation, MemoryConte
 }
 
 /* named_column: the number of the fact table's column that went by this name */
-static AttrNumber
+AttrNumber
 named_column(Relation fact, const char *name, const char **column_names)
 {
 	TupleDesc	desc = RelationGetDescr(fact);

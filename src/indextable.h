@@ -11,7 +11,7 @@
  *	create.c  -> build.c -> extract.c, apply.c
  *	online.c  -> drain.c -> reconcile.c (as the drain, with keys from the fact table)
  *	repair.c  -> verify.c -> extract.c; diff.c, apply.c, or queue.c and drain.c
- *	lookup.c  -> definition.c, extract.c
+ *	lookup.c  -> definition.c, extract.c, gather.c
  *	alter.c, drop.c (event triggers) -> definition.c, catalog.c
  *
  * extract.c is the only code that turns a fact row into entries, apply.c the
@@ -225,7 +225,8 @@ typedef struct IndexDef
 typedef struct Leaf
 {
 	Oid			relid;			/* hash key */
-	Oid			pk_index;
+	bool		is_foreign;		/* on another server; see foreign.c */
+	Oid			pk_index;		/* on the primary key, InvalidOid: foreign */
 	struct AttrMap *map;		/* to the columns of the fact table; NULL: the same */
 	TupleTableSlot *slots[2];	/* for rows with these, if there is a map */
 } Leaf;
@@ -250,7 +251,7 @@ typedef struct FactDef
 	int			npk;
 	AttrNumber *pk_attno;
 	Bitmapset  *pk_columns;		/* the same, offset as in used */
-	Oid			pk_index;
+	Oid			pk_index;		/* InvalidOid: the key was named, see rowkey.c */
 	bool		pk_deferrable;
 	ScanKeyData *pk_keys;
 	int			ndocs;
@@ -299,8 +300,57 @@ extern bool lock_fact_now(Oid relid, LOCKMODE mode);
 extern Leaf *leaf_of(FactDef *def, Relation rel);
 extern TupleTableSlot *as_of_root(FactDef *def, Leaf *leaf, TupleTableSlot *row, int which);
 extern void partition_rows(Oid root, Oid partition, bool comes);
+extern List *foreign_leaves(Oid relid);
 extern void note_partitions(void);
 extern List *lost_partitions(void);
+
+/* ---- rowkey.c: what identifies the rows of a table that cannot have a primary key ---- */
+
+extern List *stored_key(Oid fact);
+extern bool resolve_row_key(FactDef *def, Relation fact, List *key, const char **names);
+extern Oid	row_key_index(FactDef *def, Relation leaf);
+extern void check_row_key(FactDef *def, Relation root);
+
+/* ---- leave.c: entries of a partition that goes, by its bounds ---- */
+
+extern void note_leaving(Oid partition);
+extern void entries_leave(FactDef *def, Relation partition);
+
+/* ---- foreign.c: reads partitions that are on other servers ---- */
+
+/* All rows of one. */
+typedef struct ForeignRows_ ForeignRows;
+
+extern void require_fresh(Oid fact, const char *what);
+extern Snapshot agree_on_snapshots(FactDef *def);
+extern void warn_foreign(Oid fact, const char *index_table, bool is_unique);
+extern ForeignRows *foreign_rows_begin(FactDef *def, Relation leaf);
+extern TupleTableSlot *foreign_rows_next(ForeignRows *rows);
+extern void foreign_rows_end(ForeignRows *rows);
+extern bool in_bounds(FactDef *def, Relation root, Oid leaf, TupleTableSlot *row);
+extern void require_in_bounds(FactDef *def, Relation root, Oid leaf, TupleTableSlot *row);
+
+/* Which rows are asked for, of what, and in whose name. */
+typedef struct RowRequest
+{
+	FactDef    *def;
+	Relation	rel;			/* the fact table, or one of its partitions */
+	Oid			role;			/* as whom, InvalidOid: as the current user */
+	bool		all;			/* an error if row security hides any */
+	Bitmapset  *columns;		/* of the fact table, offset, with the primary key in any case; NULL: all */
+} RowRequest;
+
+extern void fetch_rows(RowRequest *request, Datum *keys, int n,
+					   void (*each) (TupleTableSlot *row, void *arg), void *arg);
+
+/* ---- gather.c: the rows of many keys, in their order ---- */
+
+typedef struct Gathering Gathering;
+
+extern Gathering *gather_begin(RowRequest *request);
+extern void gather_add(Gathering *gather, Datum *key, bool here);
+extern void gather_fetch(Gathering *gather);
+extern bool gather_next(Gathering *gather, Datum **key, bool *here, List **rows);
 
 /* ---- route.c: which partition has a row ---- */
 
@@ -320,6 +370,8 @@ extern IndexDef *definition_resolve(DefinitionRow *row, Relation fact, Relation 
 extern bool definition_attach(IndexDef *def, Relation fact, Relation rel);
 extern bool is_document_column(Form_pg_attribute att);
 extern Oid	get_equality_operator(Oid type);
+extern void equality_key(ScanKey key, AttrNumber attno, Oid type, Oid collation, MemoryContext cxt);
+extern AttrNumber named_column(Relation fact, const char *name, const char **column_names);
 
 /* ---- catalog.c: the extension's own tables ---- */
 
@@ -464,6 +516,8 @@ extern OpList *batch_collect(FactDef *fact, MemoryContext *cxt);
 extern void batch_row_done(FactDef *fact);
 extern void batch_write_lists(FactDef *def, OpList *lists, bool keep);
 extern void batch_discard(Oid fact);
+extern void batch_note_foreign(Oid fact, CommandId cid);
+extern bool batch_foreign_since(Oid fact, CommandId cid);
 extern void batch_note_insert(Oid fact, CommandId cid);
 extern bool batch_inserted_since(Oid fact, CommandId cid);
 
@@ -483,6 +537,7 @@ typedef struct LeafScan
 	Leaf	   *leaf;
 	Relation	index;
 	IndexScanDesc scan;
+	List	   *rows;			/* foreign: what is left of those found */
 	TupleTableSlot *stored;		/* the row as it is stored, */
 	TupleTableSlot *slot;		/* and as the fact table has it: the same if they agree */
 } LeafScan;
@@ -496,6 +551,7 @@ typedef struct LiveScan
 	LeafScan	only;			/* of a table that is not partitioned */
 	HTAB	   *leaves;			/* of LeafScan: those of a partitioned one, as needed */
 	LeafScan   *current;
+	bool		as_writer;		/* foreign rows as the current user has written them, not as their owner */
 	ScanKey		keys;
 } LiveScan;
 
@@ -510,6 +566,7 @@ extern void row_comparison(RowComparison *key, Relation index, int n, StrategyNu
 						   Datum *bounds);
 extern bool row_is_live(Relation fact, TupleTableSlot *slot);
 extern void live_scan_begin(LiveScan *scan, FactDef *def, Relation fact, Snapshot snapshot);
+extern bool live_scan_is_foreign(LiveScan *scan, Datum *key);
 extern TupleTableSlot *live_scan_first(LiveScan *scan, Datum *key);
 extern TupleTableSlot *live_scan_next(LiveScan *scan);
 extern TupleTableSlot *live_scan_row(LiveScan *scan);
@@ -636,6 +693,7 @@ typedef struct BlockScan
 	List	   *rels;			/* OIDs of tables still to be read */
 	Relation	rel;			/* NULL: none yet */
 	Leaf	   *leaf;
+	ForeignRows *foreign;		/* NULL: the table is here */
 	TableScanDesc scan;
 	TupleTableSlot *slot;
 	TupleTableSlot *row;
@@ -845,6 +903,7 @@ extern char *text_arg(FunctionCallInfo fcinfo, int arg, const char *missing);
 extern List *field_list(FunctionCallInfo fcinfo, int arg, const char *name);
 extern const char *one_of(const char *what, const char *value, const char *const *allowed);
 extern void check_partitions(Relation root);
+extern void refuse_queue_over_foreign(Oid fact);
 extern void check_definition(DefinitionRow *row);
 extern void register_index_table(DefinitionRow *row, IndexDef *def, Relation fact,
 								 Relation index_table, const char *tablespace);

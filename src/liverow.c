@@ -8,7 +8,8 @@
  * version may add entries.  SnapshotSelf sees what is committed or our own at
  * this moment, whatever the isolation level.  It is safe here because the row's
  * writer holds its lock: nobody else changes what is live under this key.
- * The drain, who locks nothing, uses the snapshot it has read the queue with.
+ * The drain, who locks nothing, uses the snapshot it has read the queue with.  A row
+ * on another server is read as that server shows it: see foreign.c.
  *
  *-------------------------------------------------------------------------
  */
@@ -22,6 +23,8 @@
 #include "utils/snapmgr.h"
 
 static void begin_leaf(LiveScan *scan, LeafScan *leaf, Oid pk_index);
+static void fetch_foreign(LiveScan *scan, Datum *key);
+static void keep_row(TupleTableSlot *row, void *arg);
 static bool choose_leaf(LiveScan *scan, Datum *key);
 static void end_leaf(LeafScan *leaf);
 
@@ -41,6 +44,7 @@ live_scan_begin(LiveScan *scan, FactDef *def, Relation fact, Snapshot snapshot)
 	scan->cxt = CurrentMemoryContext;
 	scan->leaves = NULL;
 	scan->current = NULL;
+	scan->as_writer = false;
 	scan->keys = palloc(sizeof(ScanKeyData) * def->npk);
 	memcpy(scan->keys, def->pk_keys, sizeof(ScanKeyData) * def->npk);
 	if (def->partitioned)
@@ -64,6 +68,13 @@ live_scan_begin(LiveScan *scan, FactDef *def, Relation fact, Snapshot snapshot)
 static void
 begin_leaf(LiveScan *scan, LeafScan *leaf, Oid pk_index)
 {
+	leaf->rows = NIL;
+	leaf->index = NULL;
+	if (leaf->leaf != NULL && leaf->leaf->is_foreign)
+	{
+		leaf->stored = leaf->slot = MakeSingleTupleTableSlot(scan->def->desc, &TTSOpsMinimalTuple);
+		return;
+	}
 	leaf->index = index_open(pk_index, AccessShareLock);
 	leaf->stored = leaf->slot = table_slot_create(leaf->rel, NULL);
 	if (leaf->leaf != NULL && leaf->leaf->map != NULL)
@@ -102,6 +113,17 @@ choose_leaf(LiveScan *scan, Datum *key)
 	return true;
 }
 
+/* live_scan_is_foreign: whether the row under a primary key is on another server, if it is at all */
+bool
+live_scan_is_foreign(LiveScan *scan, Datum *key)
+{
+	MemoryContext old = MemoryContextSwitchTo(scan->cxt);
+	bool		result = scan->leaves != NULL && choose_leaf(scan, key) && scan->current->index == NULL;
+
+	MemoryContextSwitchTo(old);
+	return result;
+}
+
 /* live_scan_first: the row, or the first row, under a primary key; NULL if there is none */
 TupleTableSlot *
 live_scan_first(LiveScan *scan, Datum *key)
@@ -110,7 +132,9 @@ live_scan_first(LiveScan *scan, Datum *key)
 	bool		found = scan->leaves == NULL || choose_leaf(scan, key);
 	int			i;
 
-	if (found)
+	if (found && scan->current->index == NULL)
+		fetch_foreign(scan, key);
+	else if (found)
 	{
 		for (i = 0; i < scan->def->npk; i++)
 			scan->keys[i].sk_argument = key[i];
@@ -120,13 +144,52 @@ live_scan_first(LiveScan *scan, Datum *key)
 	return found ? live_scan_next(scan) : NULL;
 }
 
+/*
+ * fetch_foreign
+ *		A row on another server, in one round trip, as that server shows it.  What
+ *		this transaction has written there it sees in the name of whoever wrote it.
+ */
+static void
+fetch_foreign(LiveScan *scan, Datum *key)
+{
+	LeafScan   *leaf = scan->current;
+	RowRequest	request = {.def = scan->def,.rel = leaf->rel,.role = leaf->rel->rd_rel->relowner};
+
+	if (scan->as_writer)
+	{
+		request.rel = scan->fact;
+		request.role = InvalidOid;
+		request.all = true;
+	}
+	request.columns = bms_union(scan->def->used, scan->def->queued);
+	list_free_deep(leaf->rows);
+	leaf->rows = NIL;
+	fetch_rows(&request, key, 1, keep_row, leaf);
+}
+
+static void
+keep_row(TupleTableSlot *row, void *arg)
+{
+	LeafScan   *leaf = arg;
+
+	leaf->rows = lappend(leaf->rows, ExecCopySlotMinimalTuple(row));
+}
+
 TupleTableSlot *
 live_scan_next(LiveScan *scan)
 {
 	/* The scan keeps what it allocates now. */
 	MemoryContext old = MemoryContextSwitchTo(scan->cxt);
-	bool		found = index_getnext_slot(scan->current->scan, ForwardScanDirection, scan->current->stored);
+	LeafScan   *leaf = scan->current;
+	bool		found;
 
+	if (leaf->index != NULL)
+		found = index_getnext_slot(leaf->scan, ForwardScanDirection, leaf->stored);
+	else if ((found = leaf->rows != NIL))
+	{
+		ExecStoreMinimalTuple(linitial(leaf->rows), leaf->stored, true);
+		leaf->rows = list_delete_first(leaf->rows);
+	}
 	MemoryContextSwitchTo(old);
 	return found ? live_scan_row(scan) : NULL;
 }
@@ -164,8 +227,11 @@ live_scan_end(LiveScan *scan)
 static void
 end_leaf(LeafScan *leaf)
 {
-	index_endscan(leaf->scan);
-	index_close(leaf->index, NoLock);
+	if (leaf->index != NULL)
+	{
+		index_endscan(leaf->scan);
+		index_close(leaf->index, NoLock);
+	}
 	if (leaf->slot != leaf->stored)
 		ExecDropSingleTupleTableSlot(leaf->slot);
 	ExecDropSingleTupleTableSlot(leaf->stored);
@@ -193,6 +259,7 @@ live_rows(FactDef *def, Relation fact, TupleTableSlot *row,
 		key[i] = slot_getattr(row, def->pk_attno[i], &isnull);
 	}
 	live_scan_begin(&scan, def, fact, SnapshotSelf);
+	scan.as_writer = true;
 	for (slot = live_scan_first(&scan, key); slot != NULL; slot = live_scan_next(&scan))
 	{
 		/* The entries point into the row, and outlive the scan. */

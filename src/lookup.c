@@ -5,8 +5,8 @@
  *
  * Called by users.  Scans the index table's primary key, and probes the fact
  * table's primary key for each entry, with the query's own snapshot; no plan is
- * made.  Only where row security applies to the fact table does the executor
- * fetch the rows.
+ * made.  Only where row security applies to the fact table, or rows are on other
+ * servers, does the executor fetch them.
  *
  *-------------------------------------------------------------------------
  */
@@ -57,6 +57,7 @@ typedef struct Lookup
 	bool		reading;		/* fetching directly: begun on demand */
 	LiveScan	fact_rows;
 	SPIPlanPtr	plan;			/* fetching through the executor */
+	Gathering  *gathering;		/* fetching from other servers: from the first such row on */
 } Lookup;
 
 pg_noreturn static void row_type_error(Oid type, const char *fact);
@@ -67,8 +68,11 @@ static int	bind_key(Lookup *l, Jsonb *key, ScanKey keys);
 static void scan_entries(Lookup *l);
 static bool first_time(Lookup *l, TupleTableSlot *entry);
 static void fetch(Lookup *l, TupleTableSlot *entry);
-static void fetch_directly(Lookup *l, TupleTableSlot *entry);
-static void fetch_secured(Lookup *l, TupleTableSlot *entry);
+static bool is_away(Lookup *l, Datum *key);
+static void begin_reading(Lookup *l);
+static void fetch_directly(Lookup *l, Datum *key);
+static void fetch_secured(Lookup *l, Datum *key);
+static void fetch_gathered(Lookup *l);
 static bool matches(Lookup *l, TupleTableSlot *row);
 static void put_row(Lookup *l, TupleTableSlot *row);
 
@@ -175,6 +179,8 @@ scan_entries(Lookup *l)
 	ExecDropSingleTupleTableSlot(entry);
 	index_close(index, NoLock);
 
+	if (l->gathering != NULL)
+		fetch_gathered(l);
 	if (l->reading)
 		live_scan_end(&l->fact_rows);
 	if (l->plan != NULL)
@@ -353,18 +359,52 @@ bind_key(Lookup *l, Jsonb *key, ScanKey keys)
 static void
 fetch(Lookup *l, TupleTableSlot *entry)
 {
+	Datum		key[INDEX_MAX_KEYS];
 	bool		isnull;
+	int			i;
 
 	if (l->copies)
 	{
 		Datum		document = slot_getattr(entry, l->def->doc_attno, &isnull);
 
 		tuplestore_putvalues(l->store, l->desc, &document, &isnull);
+		return;
 	}
+	for (i = 0; i < l->factdef->npk; i++)
+		key[i] = slot_getattr(entry, l->def->pk_attno[i], &isnull);
+	if (l->gathering == NULL && is_away(l, key))
+	{
+		RowRequest	request = {.def = l->factdef,.rel = l->fact,.columns = l->rows ? NULL : l->def->used};
+
+		l->gathering = gather_begin(&request);
+	}
+	if (l->gathering != NULL)
+		gather_add(l->gathering, key, !is_away(l, key));
 	else if (l->secured)
-		fetch_secured(l, entry);
+		fetch_secured(l, key);
 	else
-		fetch_directly(l, entry);
+		fetch_directly(l, key);
+}
+
+/* is_away: whether a row is on another server */
+static bool
+is_away(Lookup *l, Datum *key)
+{
+	if (!l->factdef->partitioned)
+		return false;
+	if (l->secured)
+		return get_rel_relkind(route_key(l->factdef, l->fact, key)) == RELKIND_FOREIGN_TABLE;
+	begin_reading(l);
+	return live_scan_is_foreign(&l->fact_rows, key);
+}
+
+static void
+begin_reading(Lookup *l)
+{
+	if (l->reading)
+		return;
+	live_scan_begin(&l->fact_rows, l->factdef, l->fact, l->snapshot);
+	l->reading = true;
 }
 
 typedef struct RowId
@@ -439,24 +479,11 @@ first_time(Lookup *l, TupleTableSlot *entry)
 }
 
 static void
-fetch_directly(Lookup *l, TupleTableSlot *entry)
+fetch_directly(Lookup *l, Datum *key)
 {
-	FactDef    *factdef = l->factdef;
-	Datum		key[INDEX_MAX_KEYS];
 	TupleTableSlot *row;
-	int			i;
 
-	if (!l->reading)
-	{
-		live_scan_begin(&l->fact_rows, factdef, l->fact, l->snapshot);
-		l->reading = true;
-	}
-	for (i = 0; i < factdef->npk; i++)
-	{
-		bool		isnull;
-
-		key[i] = slot_getattr(entry, l->def->pk_attno[i], &isnull);
-	}
+	begin_reading(l);
 	for (row = live_scan_first(&l->fact_rows, key); row != NULL; row = live_scan_next(&l->fact_rows))
 	{
 		if (l->recheck && !matches(l, row))
@@ -465,6 +492,39 @@ fetch_directly(Lookup *l, TupleTableSlot *entry)
 		if (!l->ambiguous)
 			break;
 	}
+}
+
+/*
+ * fetch_gathered
+ *		The rows from the first on that is on another server: those that are, by one
+ *		statement as the caller.  They may have another key by now, as what is
+ *		written over there is not seen here.
+ */
+static void
+fetch_gathered(Lookup *l)
+{
+	TupleTableSlot *row = MakeSingleTupleTableSlot(l->factdef->desc, &TTSOpsMinimalTuple);
+	Datum	   *key;
+	bool		here;
+	List	   *rows;
+	ListCell   *cell;
+
+	gather_fetch(l->gathering);
+	while (gather_next(l->gathering, &key, &here, &rows))
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (here && l->secured)
+			fetch_secured(l, key);
+		else if (here)
+			fetch_directly(l, key);
+		foreach(cell, rows)
+		{
+			ExecStoreMinimalTuple(lfirst(cell), row, false);
+			if (matches(l, row))
+				put_row(l, row);
+		}
+	}
+	ExecDropSingleTupleTableSlot(row);
 }
 
 /* matches: whether a version of a row has an entry under the key looked up */
@@ -494,11 +554,10 @@ matches(Lookup *l, TupleTableSlot *row)
 
 /* fetch_secured: as a plain query of the user would, policies and all */
 static void
-fetch_secured(Lookup *l, TupleTableSlot *entry)
+fetch_secured(Lookup *l, Datum *key)
 {
 	FactDef    *factdef = l->factdef;
 	TupleDesc	desc = RelationGetDescr(l->fact);
-	Datum	   *values = palloc(sizeof(Datum) * factdef->npk);
 	uint64		n;
 	int			i;
 
@@ -528,13 +587,7 @@ fetch_secured(Lookup *l, TupleTableSlot *entry)
 			elog(ERROR, "SPI_prepare failed: %s", SPI_result_code_string(SPI_result));
 		SPI_keepplan(l->plan);
 	}
-	for (i = 0; i < factdef->npk; i++)
-	{
-		bool		isnull;
-
-		values[i] = slot_getattr(entry, l->def->pk_attno[i], &isnull);
-	}
-	if (SPI_execute_plan(l->plan, values, NULL, true, 0) != SPI_OK_SELECT)
+	if (SPI_execute_plan(l->plan, key, NULL, true, 0) != SPI_OK_SELECT)
 		elog(ERROR, "could not read table \"%s\"", factdef->name);
 	for (n = 0; n < SPI_processed; n++)
 	{

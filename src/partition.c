@@ -40,6 +40,7 @@ typedef struct Root
 static HTAB *roots = NULL;
 
 static void forget_roots(Datum arg, Oid relid);
+static void read_partition(FactDef *def, Relation root, Relation rel, bool comes);
 static void flush(FactDef *def, OpList *lists, MemoryContext cxt);
 
 /* partition_init: called once, when the library is loaded */
@@ -116,7 +117,20 @@ leaves_of(Oid relid, LOCKMODE mode)
 	if (get_rel_relkind(relid) != RELKIND_PARTITIONED_TABLE)
 		return list_make1_oid(relid);
 	foreach(cell, find_all_inheritors(relid, mode, NULL))
-		if (get_rel_relkind(lfirst_oid(cell)) == RELKIND_RELATION)
+		if (get_rel_relkind(lfirst_oid(cell)) != RELKIND_PARTITIONED_TABLE)
+			result = lappend_oid(result, lfirst_oid(cell));
+	return result;
+}
+
+/* foreign_leaves: those of them that are on other servers, not locked */
+List *
+foreign_leaves(Oid relid)
+{
+	List	   *result = NIL;
+	ListCell   *cell;
+
+	foreach(cell, with_partitions(relid))
+		if (get_rel_relkind(lfirst_oid(cell)) == RELKIND_FOREIGN_TABLE)
 			result = lappend_oid(result, lfirst_oid(cell));
 	return result;
 }
@@ -158,17 +172,14 @@ leaf_of(FactDef *def, Relation rel)
 	leaf = hash_search(def->leaves, &relid, HASH_FIND, NULL);
 	if (leaf == NULL)
 	{
-		Relation	index = primary_key_of(rel, AccessShareLock);
-		Oid			pk_index;
+		bool		is_foreign = rel->rd_rel->relkind == RELKIND_FOREIGN_TABLE;
+		Oid			pk_index = is_foreign ? InvalidOid : row_key_index(def, rel);
 		AttrMap    *map;
 
-		if (index == NULL)
-			elog(ERROR, "partition \"%s\" has no primary key", RelationGetRelationName(rel));
-		pk_index = RelationGetRelid(index);
-		index_close(index, AccessShareLock);
 		old = MemoryContextSwitchTo(def->cxt);
 		map = attribute_map(RelationGetDescr(rel), def->desc);
 		leaf = hash_search(def->leaves, &relid, HASH_ENTER, &found);
+		leaf->is_foreign = is_foreign;
 		leaf->pk_index = pk_index;
 		leaf->map = map;
 		leaf->slots[0] = leaf->slots[1] = NULL;
@@ -202,21 +213,16 @@ as_of_root(FactDef *def, Leaf *leaf, TupleTableSlot *row, int which)
  * partition_rows
  *		A table that is part of a fact table comes with its rows, or goes: has their
  *		entries written or deleted, or the rows queued.  It is locked against writers.
+ *		What goes and is on another server may be out of reach: then the bounds tell
+ *		which entries go, and nothing is read there.
  */
 void
 partition_rows(Oid root, Oid partition, bool comes)
 {
 	Relation	root_rel = relation_open(root, AccessShareLock);
 	Relation	rel = relation_open(partition, NoLock);
-	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable partition",
-											  ALLOCSET_DEFAULT_SIZES);
-	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
+	bool		by_bounds = !comes && foreign_leaves(partition) != NIL;
 	FactDef    *def;
-	OpList	   *lists;
-	BlockScan	scan;
-	TupleTableSlot *row;
-	int			n = 0;
-	int			i;
 
 	do
 	{
@@ -224,50 +230,69 @@ partition_rows(Oid root, Oid partition, bool comes)
 		definition_lock(def, 0, def->nsync);
 	} while (def->stale);
 	definition_pin(def);
-	lists = palloc0(sizeof(OpList) * Max(def->nsync, 1));
 	PG_TRY();
 	{
-		sample_begin(&scan, def, rel, snapshot, 100, 0);
-		while ((row = sample_next(&scan)) != NULL)
-		{
-			MemoryContext old = MemoryContextSwitchTo(cxt);
-			FactRow		factrow;
-
-			CHECK_FOR_INTERRUPTS();
-			if (def->queued != NULL)
-				queue_collect(def, row);
-			if (def->nsync > 0)
-				factrow_init(&factrow, def, row);
-			for (i = 0; i < def->nsync; i++)
-			{
-				Entries		none;
-				Entries		entries;
-				int			skipped;
-
-				entries_init(&none, def->defs[i]);
-				entries_init(&entries, def->defs[i]);
-				skipped = extract_entries(def->defs[i], &factrow, comes, &entries);
-				if (comes)
-					lists[i].skipped += skipped;
-				diff_entries(def->defs[i], comes ? &none : &entries, comes ? &entries : &none,
-							 &lists[i], cxt);
-			}
-			MemoryContextSwitchTo(old);
-			if (++n % MAX_ROWS == 0)
-				flush(def, lists, cxt);
-		}
-		sample_end(&scan);
-		flush(def, lists, cxt);
+		if (by_bounds)
+			entries_leave(def, rel);
+		else
+			read_partition(def, root_rel, rel, comes);
 	}
 	PG_FINALLY();
 	{
 		definition_unpin(def);
 	}
 	PG_END_TRY();
-	UnregisterSnapshot(snapshot);
-	MemoryContextDelete(cxt);
 	relation_close(rel, NoLock);
 	relation_close(root_rel, NoLock);
+}
+
+static void
+read_partition(FactDef *def, Relation root, Relation rel, bool comes)
+{
+	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable partition",
+											  ALLOCSET_DEFAULT_SIZES);
+	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
+	OpList	   *lists = palloc0(sizeof(OpList) * Max(def->nsync, 1));
+	BlockScan	scan;
+	TupleTableSlot *row;
+	int			n = 0;
+	int			i;
+
+	sample_begin(&scan, def, rel, snapshot, 100, 0);
+	while ((row = sample_next(&scan)) != NULL)
+	{
+		MemoryContext old = MemoryContextSwitchTo(cxt);
+		FactRow		factrow;
+
+		CHECK_FOR_INTERRUPTS();
+		if (scan.foreign != NULL)
+			require_in_bounds(def, root, RelationGetRelid(scan.rel), row);
+		if (def->queued != NULL)
+			queue_collect(def, row);
+		if (def->nsync > 0)
+			factrow_init(&factrow, def, row);
+		for (i = 0; i < def->nsync; i++)
+		{
+			Entries		none;
+			Entries		entries;
+			int			skipped;
+
+			entries_init(&none, def->defs[i]);
+			entries_init(&entries, def->defs[i]);
+			skipped = extract_entries(def->defs[i], &factrow, comes, &entries);
+			if (comes)
+				lists[i].skipped += skipped;
+			diff_entries(def->defs[i], comes ? &none : &entries, comes ? &entries : &none,
+						 &lists[i], cxt);
+		}
+		MemoryContextSwitchTo(old);
+		if (++n % MAX_ROWS == 0)
+			flush(def, lists, cxt);
+	}
+	sample_end(&scan);
+	flush(def, lists, cxt);
+	UnregisterSnapshot(snapshot);
+	MemoryContextDelete(cxt);
 }
 
 static void

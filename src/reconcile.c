@@ -188,7 +188,7 @@ have_no_entries(Reconciliation *r, int defno)
 {
 	IndexDef   *def = r->def->defs[defno];
 	int			npk = r->def->npk;
-	Relation	pk_index = index_open(r->def->pk_index, AccessShareLock);
+	Relation	pk_index;
 	EntryScan	scan;
 	RowComparison range[2];
 	ScanKeyData bounds[2];
@@ -196,6 +196,9 @@ have_no_entries(Reconciliation *r, int defno)
 	int			b;
 	int			i;
 
+	if (!OidIsValid(r->def->pk_index))
+		return false;
+	pk_index = index_open(r->def->pk_index, AccessShareLock);
 	entry_scan_begin(&scan, def);
 	/* The owner may have made it again, in another order. */
 	for (i = 0; i < npk; i++)

@@ -68,6 +68,7 @@ indextable_alter(PG_FUNCTION_ARGS)
 	if (!owns_relation(index_table, GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(index_table));
 
+	require_fresh(catalog_fact_of(index_table), "alter()");
 	/* What is queued already is applied before writers are kept out. */
 	if (queue_pending(catalog_fact_of(index_table)))
 		ereport(ERROR,

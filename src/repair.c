@@ -85,7 +85,7 @@ static void mend(Repair *r, int batch_size, bool only_delete);
 static void mend_batch(Repair *r, int from, int to);
 static int	mend_rows(Repair *r, FactDef *factdef, IndexDef *def, int from, int to);
 static int	queue_rows(Repair *r, FactDef *factdef);
-static bool lock_out_writers(Repair *r, Oid fact_table, int from, int to);
+static bool lock_out_writers(Repair *r, LiveScan *rows, int from, int to);
 static bool lock_row(LiveScan *rows, Datum *key, bool alone, TupleTableSlot **row);
 static void commit(Repair *r);
 static void activate(Oid index_table);
@@ -128,6 +128,11 @@ indextable_repair(PG_FUNCTION_ARGS)
 		!castNode(CallContext, fcinfo->context)->atomic;
 	r.cxt = AllocSetContextCreate(r.nonatomic ? PortalContext : CurrentMemoryContext,
 								  "indextable repair", ALLOCSET_DEFAULT_SIZES);
+	if (!r.nonatomic && foreign_leaves(catalog_fact_of(r.index_table)) != NIL)
+		ereport(ERROR,
+				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
+				 errmsg("repair() cannot run inside a transaction block where the fact table has foreign partitions"),
+				 errdetail("It locks rows and then reads them again, which other servers show as of the beginning of a transaction.")));
 	SPI_connect_ext(r.nonatomic ? SPI_OPT_NONATOMIC : 0);
 	restore_setup(&r);
 	commit(&r);
@@ -353,10 +358,11 @@ mend_rows(Repair *r, FactDef *factdef, IndexDef *def, int from, int to)
 	OpList		list = {0};
 	LiveScan	rows;
 	Caller		caller;
-	bool		alone = lock_out_writers(r, factdef->relid, from, to);
+	bool		alone;
 	int			i;
 
 	live_scan_begin(&rows, factdef, fact, SnapshotSelf);
+	alone = lock_out_writers(r, &rows, from, to);
 	for (i = from; i < to; i++)
 	{
 		Suspect    *suspect = &r->suspects[i];
@@ -417,17 +423,17 @@ mend_rows(Repair *r, FactDef *factdef, IndexDef *def, int from, int to)
 
 /*
  * lock_out_writers
- *		If rows are gone that some of the suspects are of.  Before any row is
- *		locked, and for a moment only: others wait behind us.
+ *		If rows are gone that some of the suspects are of, or on other servers.  Before
+ *		any row is locked, or read there, and for a moment only: others wait behind us.
  */
 static bool
-lock_out_writers(Repair *r, Oid fact_table, int from, int to)
+lock_out_writers(Repair *r, LiveScan *rows, int from, int to)
 {
 	int			i;
 
-	for (i = from; i < to && !r->suspects[i].gone; i++)
+	for (i = from; i < to && !r->suspects[i].gone && !live_scan_is_foreign(rows, r->suspects[i].key); i++)
 		;
-	return i < to && lock_within(fact_table, ShareRowExclusiveLock, LOCK_TIMEOUT);
+	return i < to && lock_within(rows->def->relid, ShareRowExclusiveLock, LOCK_TIMEOUT);
 }
 
 /*
@@ -443,6 +449,8 @@ lock_row(LiveScan *rows, Datum *key, bool alone, TupleTableSlot **row)
 	ItemPointerData tid;
 	TM_Result	result;
 
+	if (!alone && live_scan_is_foreign(rows, key))
+		return false;
 	*row = live_scan_first(rows, key);
 	/* Somebody may be about to insert it, or to undo its deletion. */
 	if (*row == NULL || alone)

@@ -59,6 +59,7 @@ queues_create(FactDef *def)
 	Relation	fact;
 	FactTableRow row;
 
+	refuse_queue_over_foreign(def->relid);
 	if (!catalog_read_fact(def->relid, &row))
 		elog(ERROR, "table \"%s\" is not registered", def->name);
 	/* A worker from the beginning: COMMIT PREPARED would ask for none. */

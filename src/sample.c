@@ -20,6 +20,8 @@
 #include "miscadmin.h"
 #include "postmaster/bgworker.h"
 #include "storage/bufmgr.h"
+#include "common/hashfn.h"
+#include "utils/datum.h"
 #include "utils/memutils.h"
 
 #define CPU_CACHE_LINE		64
@@ -28,6 +30,7 @@ static bool next_table(BlockScan *scan);
 static void end_table(BlockScan *scan);
 static void ask_for_block(BlockScan *scan);
 static bool next_in_table(BlockScan *scan);
+static bool is_chosen(BlockScan *scan);
 
 /* sample_begin: the same percentage and seed choose the same blocks; def is NULL for an index table */
 void
@@ -55,6 +58,12 @@ next_table(BlockScan *scan)
 	scan->rel = relation_open(linitial_oid(scan->rels), NoLock);
 	scan->rels = list_delete_first(scan->rels);
 	scan->leaf = scan->def != NULL ? leaf_of(scan->def, scan->rel) : NULL;
+	scan->foreign = NULL;
+	if (scan->leaf != NULL && scan->leaf->is_foreign)
+	{
+		scan->foreign = foreign_rows_begin(scan->def, scan->rel);
+		return true;
+	}
 	scan->slot = table_slot_create(scan->rel, NULL);
 	scan->in_block = false;
 	scan->asked_for = InvalidBuffer;
@@ -76,8 +85,13 @@ end_table(BlockScan *scan)
 {
 	if (scan->rel == NULL)
 		return;
-	table_endscan(scan->scan);
-	ExecDropSingleTupleTableSlot(scan->slot);
+	if (scan->foreign != NULL)
+		foreign_rows_end(scan->foreign);
+	else
+	{
+		table_endscan(scan->scan);
+		ExecDropSingleTupleTableSlot(scan->slot);
+	}
 	relation_close(scan->rel, NoLock);
 	scan->rel = NULL;
 }
@@ -102,6 +116,26 @@ ask_for_block(BlockScan *scan)
 		__builtin_prefetch(page + i);
 }
 
+/* is_chosen: of a table on another server, all rows are read, and rows chosen by their key */
+static bool
+is_chosen(BlockScan *scan)
+{
+	FactDef    *def = scan->def;
+	uint32		hash = scan->seed;
+	int			i;
+
+	for (i = 0; i < def->npk; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(def->desc, def->pk_attno[i] - 1);
+		bool		isnull;
+		Datum		value = slot_getattr(scan->slot, att->attnum, &isnull);
+
+		if (!isnull)
+			hash = hash_combine(hash, datum_image_hash(value, att->attbyval, att->attlen));
+	}
+	return murmurhash32(hash) < scan->percent / 100 * PG_UINT32_MAX;
+}
+
 /* sample_next: the next row; NULL: there is none */
 TupleTableSlot *
 sample_next(BlockScan *scan)
@@ -120,13 +154,20 @@ sample_next(BlockScan *scan)
 	MemoryContextSwitchTo(old);
 	if (!found)
 		return NULL;
-	return scan->leaf == NULL || scan->leaf->map == NULL ? scan->slot :
+	return scan->leaf == NULL || scan->foreign != NULL || scan->leaf->map == NULL ? scan->slot :
 		execute_attr_map_slot(scan->leaf->map, scan->slot, scan->row);
 }
 
 static bool
 next_in_table(BlockScan *scan)
 {
+	if (scan->foreign != NULL)
+	{
+		do
+			scan->slot = foreign_rows_next(scan->foreign);
+		while (scan->slot != NULL && scan->percent < 100 && !is_chosen(scan));
+		return scan->slot != NULL;
+	}
 	if (scan->percent >= 100)
 	{
 		if (!table_scan_getnextslot(scan->scan, ForwardScanDirection, scan->slot))

@@ -17,6 +17,13 @@
  * that vn lacks.  A row that does not exist has no entries; a step that changes
  * no entry can be left out.
  *
+ * A row on another server cannot be asked whether it is live but by reading it
+ * again, there.  That is not done where events come in order, for then each new
+ * version is the live one when its event comes.  They come in order but for a
+ * statement nested in another, whose events come before those that the other one
+ * has still to bring: so once an event has come of a statement that began later,
+ * rows are read.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -148,6 +155,8 @@ maintain_row(TriggerData *trigdata, FactDef *volatile *held)
 	Version		before;
 	Version		after;
 	Version		live;
+	bool		is_foreign;
+	bool		in_order = true;
 	bool		moved;
 	bool		enqueued = false;
 
@@ -179,6 +188,14 @@ maintain_row(TriggerData *trigdata, FactDef *volatile *held)
 		if (def->ndefs == 0)
 			return;				/* the triggers are still here, but nothing to do */
 		leaf = leaf_of(def, fact);
+		is_foreign = leaf != NULL && leaf->is_foreign;
+		if (is_foreign)
+		{
+			CommandId	cid = GetActiveSnapshot()->curcid;
+
+			in_order = !batch_foreign_since(def->relid, cid);
+			batch_note_foreign(def->relid, cid);
+		}
 		old = as_of_root(def, leaf, stored_old, 0);
 		new = as_of_root(def, leaf, stored_new, 1);
 		moved = old != NULL && new != NULL && !nothing_changed(def, old, new, def->pk_columns);
@@ -190,7 +207,7 @@ maintain_row(TriggerData *trigdata, FactDef *volatile *held)
 		if (def->nsync == 0 ||
 			(old != NULL && new != NULL && nothing_changed(def, old, new, def->used)))
 			return;
-		if (new != NULL && (old == NULL || moved))
+		if (new != NULL && (old == NULL || moved) && !is_foreign)
 			batch_note_insert(def->relid, inserting_command(new_tuple));
 
 		if (!extract_versions(def, old, new, moved, &before, &after))
@@ -200,7 +217,7 @@ maintain_row(TriggerData *trigdata, FactDef *volatile *held)
 	/* The primary key stays: the live row has it. */
 	if (old != NULL && new != NULL && !moved)
 	{
-		if (def->pk_deferrable || !row_is_live(fact, stored_new))
+		if (is_foreign ? !in_order : def->pk_deferrable || !row_is_live(fact, stored_new))
 		{
 			live_version(def, fact, new, &live);
 			reconcile(def, &before, &live);
@@ -217,7 +234,7 @@ maintain_row(TriggerData *trigdata, FactDef *volatile *held)
 	 */
 	if (old != NULL)
 	{
-		if (def->pk_deferrable ||
+		if (is_foreign ? !in_order : def->pk_deferrable ||
 			batch_inserted_since(def->relid, HeapTupleHeaderGetCmax(trigdata->tg_trigtuple->t_data)))
 			live_version(def, fact, old, &live);
 		else
@@ -227,7 +244,7 @@ maintain_row(TriggerData *trigdata, FactDef *volatile *held)
 	if (new != NULL)
 	{
 		no_version(def, &before);
-		if (def->pk_deferrable || !row_is_live(fact, stored_new))
+		if (is_foreign ? !in_order : def->pk_deferrable || !row_is_live(fact, stored_new))
 		{
 			live_version(def, fact, new, &live);
 			reconcile(def, &before, &live);
@@ -403,8 +420,20 @@ before_truncate(Relation rel)
 
 	if (root == RelationGetRelid(rel))
 		truncating = root;
-	else if (truncating != root && rel->rd_rel->relkind == RELKIND_RELATION)
+	else if (truncating == root)
+		return;
+	else if (rel->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
 		partition_rows(root, RelationGetRelid(rel), false);
+#if PG_VERSION_NUM < 160000
+	else
+	{
+		ListCell   *cell;
+
+		/* Foreign tables have no such triggers yet. */
+		foreach(cell, foreign_leaves(RelationGetRelid(rel)))
+			partition_rows(root, lfirst_oid(cell), false);
+	}
+#endif
 }
 
 /* trigger_init: called once, when the library is loaded */

@@ -28,7 +28,13 @@ Oid			guard_lifted = InvalidOid;
 /* Which tables have a trigger. */
 #define ON_PLAIN		0x01		/* fact tables that are not partitioned, */
 #define ON_ROOT			0x02		/* those that are, */
-#define ON_PARTITION	0x04		/* and their partitions */
+#define ON_PARTITION	0x04		/* their partitions, */
+#define ON_FOREIGN		0x08		/* and those of them that are on other servers */
+#if PG_VERSION_NUM < 160000
+#define ON_FOREIGN_TRUNCATE	0		/* the server has no such triggers */
+#else
+#define ON_FOREIGN_TRUNCATE	ON_FOREIGN
+#endif
 
 static const struct
 {
@@ -39,17 +45,17 @@ static const struct
 	int			on;
 	bool		cloned;			/* by the server, from the root to its partitions */
 }			fact_triggers[] = {
-	{"indextable_row", "AFTER INSERT OR UPDATE OR DELETE", "ROW", false, ON_PLAIN | ON_ROOT | ON_PARTITION, true},
-	{"indextable_end", "AFTER INSERT OR UPDATE OR DELETE", "STATEMENT", true, ON_PLAIN | ON_ROOT | ON_PARTITION, false},
+	{"indextable_row", "AFTER INSERT OR UPDATE OR DELETE", "ROW", false, ON_PLAIN | ON_ROOT | ON_PARTITION | ON_FOREIGN, true},
+	{"indextable_end", "AFTER INSERT OR UPDATE OR DELETE", "STATEMENT", true, ON_PLAIN | ON_ROOT | ON_PARTITION | ON_FOREIGN, false},
 	{"indextable_truncate", "AFTER TRUNCATE", "STATEMENT", false, ON_PLAIN | ON_ROOT, false},
-	{"indextable_before", "BEFORE TRUNCATE", "STATEMENT", false, ON_ROOT | ON_PARTITION, false},
+	{"indextable_before", "BEFORE TRUNCATE", "STATEMENT", false, ON_ROOT | ON_PARTITION | ON_FOREIGN_TRUNCATE, false},
 };
 
 /* kind_of: in these terms */
 static int
 kind_of(Oid relid, Oid fact)
 {
-	return relid != fact ? ON_PARTITION :
+	return relid != fact ? (get_rel_relkind(relid) == RELKIND_FOREIGN_TABLE ? ON_FOREIGN : ON_PARTITION) :
 		get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE ? ON_ROOT : ON_PLAIN;
 }
 
@@ -161,7 +167,7 @@ triggers_install_on(Oid relid, Oid fact)
 
 	for (i = 0; i < lengthof(fact_triggers); i++)
 	{
-		bool		cloned = fact_triggers[i].cloned && kind == ON_PARTITION;
+		bool		cloned = fact_triggers[i].cloned && (kind & (ON_PARTITION | ON_FOREIGN)) != 0;
 
 		if ((fact_triggers[i].on & kind) == 0 || (!transactional && fact_triggers[i].batches) ||
 			has_trigger(relid, fact_triggers[i].name, TRIGGER_FIRES_ALWAYS))

@@ -137,6 +137,7 @@ verify_index_table(Oid index_table, double sample, discrepancy_handler handler, 
 	Verify		v = {.handler = handler,.arg = arg,.sample = sample};
 	int			nestlevel = NewGUCNestLevel();
 
+	require_fresh(catalog_fact_of(index_table), "verify()");
 	fix_settings();
 	v.cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable verify", ALLOCSET_DEFAULT_SIZES);
 	v.seed = pg_prng_uint32(&pg_global_prng_state);
@@ -145,7 +146,7 @@ verify_index_table(Oid index_table, double sample, discrepancy_handler handler, 
 		not_an_index_table(index_table);
 	PG_TRY();
 	{
-		v.snapshot = RegisterSnapshot(GetLatestSnapshot());
+		v.snapshot = agree_on_snapshots(v.factdef);
 		PushActiveSnapshot(v.snapshot);
 		check_setup(&v);
 		if (sample < 100)
@@ -261,7 +262,15 @@ read_rows(void *arg)
 		int			i;
 
 		CHECK_FOR_INTERRUPTS();
-		extract_row(&row);
+		if (scan.foreign != NULL && !in_bounds(v->factdef, v->fact, RelationGetRelid(scan.rel), slot))
+		{
+			row.rejection.sqlstate = ERRCODE_CHECK_VIOLATION;
+			row.rejection.message = psprintf("foreign partition \"%s\" has it, but its bounds do not allow it",
+											 RelationGetRelationName(scan.rel));
+			row.entries.n = 0;
+		}
+		else
+			extract_row(&row);
 		for (i = 0; i < row.entries.n && v->reading != READ_REJECTED; i++)
 		{
 			Datum	   *values = ENTRY_VALUES(&row.entries, i);

@@ -1,0 +1,136 @@
+/*-------------------------------------------------------------------------
+ *
+ * leave.c
+ *	  Deletes the entries of a partition that goes without its rows being read.
+ *
+ * Called by partition.c for partitions on other servers, which may be out of reach
+ * when they are detached, dropped or truncated; and by alter.c before that.  The
+ * bounds of the partition say of each entry, by its primary key, whether it goes.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/relation.h"
+#include "executor/executor.h"
+#include "indextable.h"
+#include "miscadmin.h"
+#include "optimizer/optimizer.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/partcache.h"
+#include "utils/snapmgr.h"
+
+/* Entries that are deleted together. */
+#define MAX_ENTRIES			10000
+
+/* Bounds as they were when DETACH began; afterwards nothing tells of them. */
+static Oid	leaving = InvalidOid;
+static List *leaving_bounds = NIL;
+static MemoryContext leaving_cxt = NULL;
+
+/* note_leaving: before DETACH, which may commit in between */
+void
+note_leaving(Oid partition)
+{
+	Relation	rel = try_relation_open(partition, AccessShareLock);
+	MemoryContext old;
+
+	leaving = InvalidOid;
+	if (rel == NULL)
+		return;
+	if (leaving_cxt == NULL)
+		leaving_cxt = AllocSetContextCreate(TopMemoryContext, "indextable detach", ALLOCSET_SMALL_SIZES);
+	MemoryContextReset(leaving_cxt);
+	old = MemoryContextSwitchTo(leaving_cxt);
+	leaving_bounds = copyObject(RelationGetPartitionQual(rel));
+	MemoryContextSwitchTo(old);
+	leaving = partition;
+	/* ALTER TABLE takes a stronger lock; two that held this one would deadlock. */
+	relation_close(rel, AccessShareLock);
+}
+
+/* entries_leave: those whose primary keys are within the bounds of a partition */
+void
+entries_leave(FactDef *def, Relation partition)
+{
+	TupleDesc	desc = RelationGetDescr(partition);
+	TupleTableSlot *row = MakeSingleTupleTableSlot(desc, &TTSOpsVirtual);
+	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
+	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable leave", ALLOCSET_DEFAULT_SIZES);
+	EState	   *estate = CreateExecutorState();
+	ExprContext *econtext = GetPerTupleExprContext(estate);
+	OpList	   *lists = palloc0(sizeof(OpList) * Max(def->nsync, 1));
+	ExprState  *bounds;
+	Caller		caller;
+	AttrNumber	attno[INDEX_MAX_KEYS];
+	int			d;
+	int			i;
+
+	/* A parent that is partitioned by another type calls that type's functions. */
+	become_owner(&caller, def->owner);
+	if (!partition->rd_rel->relispartition && leaving != RelationGetRelid(partition))
+		elog(ERROR, "bounds of table \"%s\" are not known", RelationGetRelationName(partition));
+	bounds = ExecPrepareCheck(partition->rd_rel->relispartition ? RelationGetPartitionQual(partition) :
+							  leaving_bounds, estate);
+	for (i = 0; i < def->npk; i++)
+		attno[i] = get_attnum(RelationGetRelid(partition), get_attname(def->relid, def->pk_attno[i], false));
+	for (d = 0; d < def->nsync; d++)
+	{
+		IndexDef   *index = def->defs[d];
+		Relation	rel = relation_open(index->relid, NoLock);
+		BlockScan	scan;
+		TupleTableSlot *entry;
+		int			n = 0;
+
+		sample_begin(&scan, NULL, rel, snapshot, 100, 0);
+		while ((entry = sample_next(&scan)) != NULL)
+		{
+			MemoryContext old = MemoryContextSwitchTo(cxt);
+
+			CHECK_FOR_INTERRUPTS();
+			slot_getallattrs(entry);
+			ExecClearTuple(row);
+			memset(row->tts_isnull, true, sizeof(bool) * desc->natts);
+			for (i = 0; i < def->npk; i++)
+			{
+				row->tts_values[attno[i] - 1] = entry->tts_values[index->pk_attno[i] - 1];
+				row->tts_isnull[attno[i] - 1] = false;
+			}
+			ExecStoreVirtualTuple(row);
+			econtext->ecxt_scantuple = row;
+			ResetExprContext(econtext);
+			if (ExecCheck(bounds, econtext))
+			{
+				Entries		before;
+				Entries		none;
+
+				entries_init(&before, index);
+				entries_init(&none, index);
+				before.n = 1;
+				before.values = entry->tts_values;
+				before.isnull = entry->tts_isnull;
+				diff_entries(index, &before, &none, &lists[d], cxt);
+				n++;
+			}
+			MemoryContextSwitchTo(old);
+			if (n == MAX_ENTRIES)
+			{
+				batch_write_lists(def, lists, false);
+				memset(&lists[d], 0, sizeof(OpList));
+				MemoryContextReset(cxt);
+				n = 0;
+			}
+		}
+		sample_end(&scan);
+		batch_write_lists(def, lists, false);
+		memset(&lists[d], 0, sizeof(OpList));
+		MemoryContextReset(cxt);
+		relation_close(rel, NoLock);
+	}
+	become_caller(&caller);
+	FreeExecutorState(estate);
+	MemoryContextDelete(cxt);
+	UnregisterSnapshot(snapshot);
+	ExecDropSingleTupleTableSlot(row);
+}
