@@ -98,7 +98,7 @@ build_index_table(IndexDef *def, Relation fact, Relation index_table)
 
 		CHECK_FOR_INTERRUPTS();
 		if (scan.foreign != NULL)
-			require_in_bounds(def->fact, fact, RelationGetRelid(scan.rel), row_slot);
+			require_in_bounds(def->fact, fact, RelationGetRelid(scan.rel), row_slot, true);
 		if (++rows % PROGRESS_ROWS == 0)
 			pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, rows);
 		factrow_init(&row, def->fact, row_slot);

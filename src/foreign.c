@@ -353,8 +353,9 @@ in_bounds(FactDef *def, Relation root, Oid leaf, TupleTableSlot *row)
 	return route_key(def, root, key) == leaf;
 }
 
+/* require_in_bounds: of a row that was found there, or that is written there now; the server itself moves and checks none */
 void
-require_in_bounds(FactDef *def, Relation root, Oid leaf, TupleTableSlot *row)
+require_in_bounds(FactDef *def, Relation root, Oid leaf, TupleTableSlot *row, bool found)
 {
 	StringInfoData names;
 	StringInfoData values;
@@ -378,8 +379,10 @@ require_in_bounds(FactDef *def, Relation root, Oid leaf, TupleTableSlot *row)
 	}
 	ereport(ERROR,
 			(errcode(ERRCODE_CHECK_VIOLATION),
-			 errmsg("foreign partition \"%s\" has a row that its bounds do not allow", get_rel_name(leaf)),
+			 found ? errmsg("foreign partition \"%s\" has a row that its bounds do not allow", get_rel_name(leaf)) :
+			 errmsg("new row for foreign partition \"%s\" violates its bounds", get_rel_name(leaf)),
 			 errdetail("Row (%s)=(%s) would not be found by its primary key.", names.data, values.data),
+			 !found ? errhint("The server does not move rows out of foreign partitions: delete the row, and insert it into \"%s\".", def->name) :
 			 errhint("Move or delete it on the other server, and keep it from coming back by a CHECK constraint there.")));
 }
 

@@ -328,7 +328,7 @@ extern ForeignRows *foreign_rows_begin(FactDef *def, Relation leaf);
 extern TupleTableSlot *foreign_rows_next(ForeignRows *rows);
 extern void foreign_rows_end(ForeignRows *rows);
 extern bool in_bounds(FactDef *def, Relation root, Oid leaf, TupleTableSlot *row);
-extern void require_in_bounds(FactDef *def, Relation root, Oid leaf, TupleTableSlot *row);
+extern void require_in_bounds(FactDef *def, Relation root, Oid leaf, TupleTableSlot *row, bool found);
 
 /* Which rows are asked for, of what, and in whose name. */
 typedef struct RowRequest

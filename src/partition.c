@@ -266,7 +266,7 @@ read_partition(FactDef *def, Relation root, Relation rel, bool comes)
 
 		CHECK_FOR_INTERRUPTS();
 		if (scan.foreign != NULL)
-			require_in_bounds(def, root, RelationGetRelid(scan.rel), row);
+			require_in_bounds(def, root, RelationGetRelid(scan.rel), row, true);
 		if (def->queued != NULL)
 			queue_collect(def, row);
 		if (def->nsync > 0)

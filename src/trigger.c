@@ -199,6 +199,13 @@ maintain_row(TriggerData *trigdata, FactDef *volatile *held)
 		old = as_of_root(def, leaf, stored_old, 0);
 		new = as_of_root(def, leaf, stored_new, 1);
 		moved = old != NULL && new != NULL && !nothing_changed(def, old, new, def->pk_columns);
+		if (is_foreign && new != NULL && (old == NULL || moved))
+		{
+			Relation	root = relation_open(def->relid, AccessShareLock);
+
+			require_in_bounds(def, root, RelationGetRelid(fact), new, false);
+			relation_close(root, NoLock);
+		}
 		if (def->queued != NULL && !enqueued)
 		{
 			enqueue(def, old, new, moved);
