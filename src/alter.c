@@ -44,6 +44,7 @@ static bool may_rename(Node *command);
 static void check_typed(Node *command);
 static Oid	type_of_table(Oid relid);
 static void load_definition(void *arg);
+static void check_key_of_partition(Oid root, Oid partition);
 static void follow_switched(AlterTableStmt *stmt);
 static void follow_partitions(AlterTableStmt *stmt);
 static void partition_attached(Oid root, Oid partition);
@@ -114,6 +115,8 @@ indextable_on_alter(PG_FUNCTION_ARGS)
 				follow_table(fact, false, IsA(trigdata->parsetree, RenameStmt));
 			else if (catalog_has_fact(relid))
 				follow_table(relid, true, IsA(trigdata->parsetree, RenameStmt));
+			else if (catalog_has_fact(registered_root(relid)))
+				check_key_of_partition(registered_root(relid), relid);
 		}
 	}
 	PG_RETURN_VOID();
@@ -810,6 +813,7 @@ follow_table(Oid relid, bool fact_altered, bool renamed)
 	definition_pin(def);
 	PG_TRY();
 	{
+		check_row_key(def, fact);
 		for (int i = 0; i < def->ndefs; i++)
 			follow_names(def->defs[i], fact);
 	}
@@ -818,6 +822,25 @@ follow_table(Oid relid, bool fact_altered, bool renamed)
 		definition_unpin(def);
 	}
 	PG_END_TRY();
+	relation_close(fact, NoLock);
+}
+
+/* check_key_of_partition: it may have lost the index that its rows are found by */
+static void
+check_key_of_partition(Oid root, Oid partition)
+{
+	Relation	fact;
+	Relation	rel;
+	FactDef    *def;
+
+	if (get_rel_relkind(partition) != RELKIND_RELATION || !triggers_intact(root))
+		return;
+	fact = relation_open(root, AccessShareLock);
+	rel = relation_open(partition, NoLock);
+	def = definition_of_fact(fact, root);
+	if (def->ndefs > 0 && !OidIsValid(def->pk_index))
+		(void) row_key_index(def, rel);
+	relation_close(rel, NoLock);
 	relation_close(fact, NoLock);
 }
 

@@ -495,13 +495,7 @@ make_fact(Relation fact, List *key, const char **names, MemoryContext cxt)
 		!catalog_fact_in_use(factdef->relid))
 		return factdef;
 	if (index == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("table \"%s\" has no primary key", factdef->name),
-				 errdetail("Entries of an index table refer to fact rows by their primary key."),
-				 foreign_leaves(factdef->relid) == NIL ?
-				 errhint("Add one with ALTER TABLE ... ADD PRIMARY KEY; to drop it, drop the index tables first.") :
-				 errhint("A table with foreign partitions cannot have one: name the columns that identify a row with primary_key => '{...}'.")));
+		no_primary_key(factdef->relid);
 	factdef->pk_index = RelationGetRelid(index);
 	factdef->pk_deferrable = !index->rd_index->indimmediate;
 	factdef->npk = index->rd_index->indnkeyatts;

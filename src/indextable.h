@@ -308,6 +308,7 @@ extern List *lost_partitions(void);
 
 extern List *stored_key(Oid fact);
 extern bool resolve_row_key(FactDef *def, Relation fact, List *key, const char **names);
+pg_noreturn extern void no_primary_key(Oid fact);
 extern Oid	row_key_index(FactDef *def, Relation leaf);
 extern void check_row_key(FactDef *def, Relation root);
 

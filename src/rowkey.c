@@ -80,6 +80,19 @@ resolve_row_key(FactDef *def, Relation fact, List *key, const char **names)
 	return true;
 }
 
+/* no_primary_key: the error for a fact table without */
+void
+no_primary_key(Oid fact)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("table \"%s\" has no primary key", get_rel_name(fact)),
+			 errdetail("Entries of an index table refer to fact rows by their primary key."),
+			 foreign_leaves(fact) == NIL ?
+			 errhint("Add one with ALTER TABLE ... ADD PRIMARY KEY; to drop it, drop the index tables first.") :
+			 errhint("A table with foreign partitions cannot have one: name the columns that identify a row with primary_key => '{...}'.")));
+}
+
 /* row_key_index: the index of a partition that is here, by which rows are found */
 Oid
 row_key_index(FactDef *def, Relation leaf)
@@ -107,6 +120,8 @@ row_key_index(FactDef *def, Relation leaf)
 		StringInfoData list;
 		int			i;
 
+		if (foreign_leaves(def->relid) == NIL)
+			no_primary_key(def->relid);
 		initStringInfo(&list);
 		for (i = 0; i < def->npk; i++)
 			appendStringInfo(&list, "%s%s", i > 0 ? ", " : "",
@@ -154,11 +169,11 @@ check_row_key(FactDef *def, Relation root)
 {
 	ListCell   *cell;
 
-	if (OidIsValid(def->pk_index) || !def->partitioned)
+	if (OidIsValid(def->pk_index) || !def->partitioned || def->npk == 0)
 		return;
 	foreach(cell, find_all_inheritors(def->relid, NoLock, NULL))
 	{
-		Relation	rel = relation_open(lfirst_oid(cell), NoLock);
+		Relation	rel = relation_open(lfirst_oid(cell), AccessShareLock);
 		PartitionKey key = RelationGetPartitionKey(rel);
 		int			i;
 
