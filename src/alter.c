@@ -331,6 +331,8 @@ partition_attached(Oid root, Oid partition)
 	}
 	check_row_key(definition_of_fact(rel, root), rel);
 	relation_close(rel, NoLock);
+	if (foreign_leaves(partition) != NIL)
+		warn_foreign(root);
 	partition_rows(root, partition, true);
 	/* An older snapshot sees the rows, but not their entries: for look-ups the index tables are as young. */
 	foreach(cell, catalog_read(root, InvalidOid))

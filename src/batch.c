@@ -238,6 +238,13 @@ batch_foreign_since(Oid fact, CommandId cid)
 	return batch->foreign && batch->last_foreign > cid;
 }
 
+/* batch_any_foreign: whether any statement of this transaction has */
+bool
+batch_any_foreign(Oid fact)
+{
+	return get_batch(fact)->foreign;
+}
+
 /* batch_inserted_since: whether rows were inserted by command cid or a later one */
 bool
 batch_inserted_since(Oid fact, CommandId cid)

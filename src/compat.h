@@ -105,6 +105,12 @@
 	PortalRun(portal, FETCH_ALL, true, None_Receiver, None_Receiver, NULL)
 #endif
 
+#if PG_VERSION_NUM < 180000
+#define heap_copy_minimal_tuple_compat(tuple)	heap_copy_minimal_tuple(tuple)
+#else
+#define heap_copy_minimal_tuple_compat(tuple)	heap_copy_minimal_tuple(tuple, 0)
+#endif
+
 /* Whether this transaction holds a lock of any mode. */
 #if PG_VERSION_NUM < 170000
 #define lock_held_by_me(tag) \

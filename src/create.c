@@ -130,7 +130,7 @@ indextable_create(PG_FUNCTION_ARGS)
 	def = definition_resolve(&row, fact, NULL, 0, &factdef);
 	check_row_key(factdef, fact);
 	if (populate)
-		warn_foreign(row.fact_table, name, row.is_unique);
+		warn_foreign(row.fact_table);
 
 	row.primary_key = NIL;
 	for (int i = 0; i < factdef->npk; i++)
@@ -291,6 +291,7 @@ open_fact(Oid relid)
 			break;
 		case RELKIND_PARTITIONED_TABLE:
 			lock_fact(relid, ShareRowExclusiveLock);
+			note_writers_out(relid);
 			break;
 		case RELKIND_FOREIGN_TABLE:
 			what = "foreign tables cannot be fact tables";

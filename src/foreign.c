@@ -73,6 +73,21 @@ struct ForeignRows_
 	TupleTableSlot *slot;
 };
 
+/* Facts whose writers this transaction has kept out since before it read them. */
+static List *writers_out = NIL;
+
+/* The moment that this transaction's view of some servers is of. */
+typedef struct Moment
+{
+	Snapshot	snapshot;		/* of that moment, here */
+	List	   *servers;
+	List	   *owners;			/* as whom they are read */
+} Moment;
+
+static Moment *moment = NULL;
+
+static void at_xact_event(XactEvent event, void *arg);
+static bool within_moment(Oid fact);
 static char *select_rows(RowRequest *request, AttrNumber **columns);
 static void store_row(FactDef *def, HeapTuple tuple, TupleDesc desc, AttrNumber *columns, TupleTableSlot *slot);
 static Bitmapset *upkeep_columns(FactDef *def);
@@ -386,11 +401,41 @@ require_in_bounds(FactDef *def, Relation root, Oid leaf, TupleTableSlot *row, bo
 			 errhint("Move or delete it on the other server, and keep it from coming back by a CHECK constraint there.")));
 }
 
+/* foreign_init: called once, when the library is loaded */
+void
+foreign_init(void)
+{
+	RegisterXactCallback(at_xact_event, NULL);
+}
+
+static void
+at_xact_event(XactEvent event, void *arg)
+{
+	switch (event)
+	{
+		case XACT_EVENT_PRE_COMMIT:
+		case XACT_EVENT_PRE_PREPARE:
+			if (moment != NULL)
+				UnregisterSnapshotFromOwner(moment->snapshot, TopTransactionResourceOwner);
+			moment = NULL;
+			break;
+		case XACT_EVENT_COMMIT:
+		case XACT_EVENT_PREPARE:
+		case XACT_EVENT_ABORT:
+			moment = NULL;
+			writers_out = NIL;
+			break;
+		default:
+			break;
+	}
+}
+
 /*
  * require_fresh
  *		An error if this transaction has read or written a server that holds a part of
  *		a fact table: it shows its rows as they were then, and others may have written
- *		them since.  Called before any of the partitions is locked.
+ *		them since, unless they were kept out all the time.  Called before any of the
+ *		partitions is locked.
  */
 void
 require_fresh(Oid fact, const char *what)
@@ -405,6 +450,8 @@ require_fresh(Oid fact, const char *what)
 	foreach(cell, foreign_leaves(fact))
 		servers = list_append_unique_oid(servers, GetForeignTable(lfirst_oid(cell))->serverid);
 	if (servers == NIL)
+		return;
+	if (list_member_oid(writers_out, fact) && is_locked_here(fact) && !batch_any_foreign(fact))
 		return;
 	rel = table_open(ForeignTableRelationId, AccessShareLock);
 	scan = systable_beginscan(rel, InvalidOid, false, NULL, 0, NULL);
@@ -426,6 +473,16 @@ require_fresh(Oid fact, const char *what)
 				 errhint("Call it in a transaction of its own.")));
 }
 
+/* note_writers_out: a fact table is locked against writers until the transaction ends, or the subtransaction */
+void
+note_writers_out(Oid fact)
+{
+	MemoryContext old = MemoryContextSwitchTo(TopTransactionContext);
+
+	writers_out = list_append_unique_oid(writers_out, fact);
+	MemoryContextSwitchTo(old);
+}
+
 /* is_locked_here: whether this transaction has used a relation; whoever does keeps a lock until it ends */
 static bool
 is_locked_here(Oid relid)
@@ -436,11 +493,37 @@ is_locked_here(Oid relid)
 	return lock_held_by_me(&tag);
 }
 
+/* within_moment: whether all servers with a part of a fact table are seen as of the same moment already */
+static bool
+within_moment(Oid fact)
+{
+	ListCell   *cell;
+	ListCell   *server;
+	ListCell   *owner;
+
+	if (moment == NULL || batch_any_foreign(fact))
+		return false;
+	foreach(cell, foreign_leaves(fact))
+	{
+		Relation	leaf = relation_open(lfirst_oid(cell), AccessShareLock);
+		bool		found = false;
+
+		forboth(server, moment->servers, owner, moment->owners)
+			found |= lfirst_oid(server) == GetForeignTable(lfirst_oid(cell))->serverid &&
+				lfirst_oid(owner) == leaf->rd_rel->relowner;
+		relation_close(leaf, NoLock);
+		if (!found)
+			return false;
+	}
+	return true;
+}
+
 /*
  * agree_on_snapshots
  *		The latest snapshot, registered; and at the same moment, with writers kept
  *		out, every server with a part of the fact table takes one.  Connecting may
- *		take long, so it is done before that.
+ *		take long, so it is done before that.  Later calls in the same transaction
+ *		are of the same moment.
  */
 Snapshot
 agree_on_snapshots(FactDef *def)
@@ -450,19 +533,33 @@ agree_on_snapshots(FactDef *def)
 	List	   *owners = NIL;
 	bool		locked = false;
 	Snapshot	snapshot;
+	MemoryContext old;
 	ListCell   *cell;
 	ListCell   *inner;
 	Caller		caller;
 	int			try;
+
+	if (foreign_leaves(def->relid) == NIL)
+		return RegisterSnapshot(GetLatestSnapshot());
+	if (moment != NULL && within_moment(def->relid))
+	{
+		moment->snapshot->curcid = GetCurrentCommandId(false);
+		return RegisterSnapshot(moment->snapshot);
+	}
+	require_fresh(def->relid, "verify()");
 
 	foreach(cell, foreign_leaves(def->relid))
 	{
 		Oid			server = GetForeignTable(lfirst_oid(cell))->serverid;
 		Relation	leaf = relation_open(lfirst_oid(cell), AccessShareLock);
 		Oid			owner = leaf->rd_rel->relowner;
+		bool		known = false;
+		ListCell   *other;
 
 		relation_close(leaf, NoLock);
-		if (list_member_oid(servers, server) && list_member_oid(owners, owner))
+		forboth(inner, servers, other, owners)
+			known |= lfirst_oid(inner) == server && lfirst_oid(other) == owner;
+		if (known)
 			continue;
 		servers = lappend_oid(servers, server);
 		owners = lappend_oid(owners, owner);
@@ -473,8 +570,6 @@ agree_on_snapshots(FactDef *def)
 		SPI_finish();
 		become_caller(&caller);
 	}
-	if (servers == NIL)
-		return RegisterSnapshot(GetLatestSnapshot());
 
 	for (try = 0; try < MAX_TRIES && !locked && !RecoveryInProgress(); try++)
 		locked = lock_within(def->relid, ShareLock, LOCK_TIMEOUT);
@@ -488,14 +583,25 @@ agree_on_snapshots(FactDef *def)
 		SPI_finish();
 		become_caller(&caller);
 	}
-	if (locked)
-		unlock_fact(def->relid, ShareLock);
-	else
+	if (!locked)
+	{
 		ereport(WARNING,
 				(errcode(ERRCODE_WARNING),
 				 errmsg("rows of table \"%s\" that are written at this moment may seem wrong", def->name),
 				 errdetail("Its foreign partitions are not seen as of the same moment as the index table, because its writers could not be kept out for that moment."),
 				 errhint("Look again at what is found; indextable.repair() does.")));
+		return snapshot;
+	}
+	unlock_fact(def->relid, ShareLock);
+	if (moment == NULL)
+	{
+		old = MemoryContextSwitchTo(TopTransactionContext);
+		moment = palloc(sizeof(Moment));
+		moment->servers = list_copy(servers);
+		moment->owners = list_copy(owners);
+		moment->snapshot = RegisterSnapshotOnOwner(snapshot, TopTransactionResourceOwner);
+		MemoryContextSwitchTo(old);
+	}
 	return snapshot;
 }
 
@@ -512,16 +618,15 @@ unlock_fact(Oid relid, LOCKMODE mode)
 	CurrentResourceOwner = owner;
 }
 
-/* warn_foreign: what cannot be promised of an index table over other servers */
+/* warn_foreign: what cannot be promised of index tables over other servers */
 void
-warn_foreign(Oid fact, const char *index_table, bool is_unique)
+warn_foreign(Oid fact)
 {
 	if (foreign_leaves(fact) == NIL)
 		return;
 	ereport(WARNING,
 			(errcode(ERRCODE_WARNING),
-			 errmsg("index table \"%s\" covers partitions on other servers", index_table),
-			 errdetail("A commit on several servers is not atomic, and what is written there directly is not seen here.%s",
-					   is_unique ? " Keys are unique as far as rows are written here." : ""),
+			 errmsg("index tables of \"%s\" cover partitions on other servers", get_rel_name(fact)),
+			 errdetail("A commit on several servers is not atomic, and what is written there directly is not seen here, nor kept unique."),
 			 errhint("Call indextable.verify() now and then, or set indextable.check_interval; indextable.repair() mends what is found.")));
 }

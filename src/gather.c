@@ -4,7 +4,8 @@
  *	  The fact rows of many primary keys, in the order of the keys, those on other
  *	  servers asked for all at once.
  *
- * Called by lookup.c, from the first key on whose row is on another server.
+ * Called by lookup.c, from the first key on whose row is on another server, and by
+ * liverow.c for keys that are known beforehand.
  *
  *-------------------------------------------------------------------------
  */
@@ -156,6 +157,22 @@ gather_next(Gathering *g, Datum **key, bool *here, List **rows)
 	*rows = g->wanted[g->at].rows;
 	g->at++;
 	return true;
+}
+
+/* gather_find: the rows of a key (of MinimalTuple); false if it is none of those that were fetched */
+bool
+gather_find(Gathering *g, Datum *key, List **rows)
+{
+	uint32		hash = hash_key(g, key);
+	int			i;
+
+	for (i = g->buckets[hash & g->mask]; i >= 0; i = g->wanted[i].next)
+		if (g->wanted[i].hash == hash && same_key(g, g->wanted[i].key, key))
+		{
+			*rows = g->wanted[i].rows;
+			return true;
+		}
+	return false;
 }
 
 /* hash_key: equal keys may differ in their bytes; a type without a hash function does without */

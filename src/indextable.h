@@ -322,9 +322,11 @@ extern void entries_leave(FactDef *def, Relation partition);
 /* All rows of one. */
 typedef struct ForeignRows_ ForeignRows;
 
+extern void foreign_init(void);
 extern void require_fresh(Oid fact, const char *what);
+extern void note_writers_out(Oid fact);
 extern Snapshot agree_on_snapshots(FactDef *def);
-extern void warn_foreign(Oid fact, const char *index_table, bool is_unique);
+extern void warn_foreign(Oid fact);
 extern ForeignRows *foreign_rows_begin(FactDef *def, Relation leaf);
 extern TupleTableSlot *foreign_rows_next(ForeignRows *rows);
 extern void foreign_rows_end(ForeignRows *rows);
@@ -351,6 +353,7 @@ typedef struct Gathering Gathering;
 extern Gathering *gather_begin(RowRequest *request);
 extern void gather_add(Gathering *gather, Datum *key, bool here);
 extern void gather_fetch(Gathering *gather);
+extern bool gather_find(Gathering *gather, Datum *key, List **rows);
 extern bool gather_next(Gathering *gather, Datum **key, bool *here, List **rows);
 
 /* ---- route.c: which partition has a row ---- */
@@ -519,6 +522,7 @@ extern void batch_write_lists(FactDef *def, OpList *lists, bool keep);
 extern void batch_discard(Oid fact);
 extern void batch_note_foreign(Oid fact, CommandId cid);
 extern bool batch_foreign_since(Oid fact, CommandId cid);
+extern bool batch_any_foreign(Oid fact);
 extern void batch_note_insert(Oid fact, CommandId cid);
 extern bool batch_inserted_since(Oid fact, CommandId cid);
 
@@ -538,7 +542,8 @@ typedef struct LeafScan
 	Leaf	   *leaf;
 	Relation	index;
 	IndexScanDesc scan;
-	List	   *rows;			/* foreign: what is left of those found */
+	List	   *rows;			/* foreign: what is left of those found, */
+	struct Gathering *fetched;	/* and rows of keys that are known beforehand, or NULL */
 	TupleTableSlot *stored;		/* the row as it is stored, */
 	TupleTableSlot *slot;		/* and as the fact table has it: the same if they agree */
 } LeafScan;
@@ -552,6 +557,7 @@ typedef struct LiveScan
 	LeafScan	only;			/* of a table that is not partitioned */
 	HTAB	   *leaves;			/* of LeafScan: those of a partitioned one, as needed */
 	LeafScan   *current;
+	MemoryContext fetched_cxt;	/* of rows of keys that are known beforehand, or NULL */
 	bool		as_writer;		/* foreign rows as the current user has written them, not as their owner */
 	ScanKey		keys;
 } LiveScan;
@@ -568,6 +574,7 @@ extern void row_comparison(RowComparison *key, Relation index, int n, StrategyNu
 extern bool row_is_live(Relation fact, TupleTableSlot *slot);
 extern void live_scan_begin(LiveScan *scan, FactDef *def, Relation fact, Snapshot snapshot);
 extern bool live_scan_is_foreign(LiveScan *scan, Datum *key);
+extern void live_scan_fetch(LiveScan *scan, Datum **keys, int n);
 extern TupleTableSlot *live_scan_first(LiveScan *scan, Datum *key);
 extern TupleTableSlot *live_scan_next(LiveScan *scan);
 extern TupleTableSlot *live_scan_row(LiveScan *scan);

@@ -20,6 +20,7 @@
 #include "access/relation.h"
 #include "access/tupconvert.h"
 #include "indextable.h"
+#include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
 static void begin_leaf(LiveScan *scan, LeafScan *leaf, Oid pk_index);
@@ -45,6 +46,7 @@ live_scan_begin(LiveScan *scan, FactDef *def, Relation fact, Snapshot snapshot)
 	scan->leaves = NULL;
 	scan->current = NULL;
 	scan->as_writer = false;
+	scan->fetched_cxt = NULL;
 	scan->keys = palloc(sizeof(ScanKeyData) * def->npk);
 	memcpy(scan->keys, def->pk_keys, sizeof(ScanKeyData) * def->npk);
 	if (def->partitioned)
@@ -69,6 +71,7 @@ static void
 begin_leaf(LiveScan *scan, LeafScan *leaf, Oid pk_index)
 {
 	leaf->rows = NIL;
+	leaf->fetched = NULL;
 	leaf->index = NULL;
 	if (leaf->leaf != NULL && leaf->leaf->is_foreign)
 	{
@@ -153,6 +156,8 @@ static void
 fetch_foreign(LiveScan *scan, Datum *key)
 {
 	LeafScan   *leaf = scan->current;
+	List	   *fetched;
+	ListCell   *cell;
 	RowRequest	request = {.def = scan->def,.rel = leaf->rel,.role = leaf->rel->rd_rel->relowner};
 
 	if (scan->as_writer)
@@ -164,7 +169,55 @@ fetch_foreign(LiveScan *scan, Datum *key)
 	request.columns = bms_union(scan->def->used, scan->def->queued);
 	list_free_deep(leaf->rows);
 	leaf->rows = NIL;
-	fetch_rows(&request, key, 1, keep_row, leaf);
+	if (leaf->fetched != NULL && gather_find(leaf->fetched, key, &fetched))
+		foreach(cell, fetched)
+			leaf->rows = lappend(leaf->rows, heap_copy_minimal_tuple_compat(lfirst(cell)));
+	else
+		fetch_rows(&request, key, 1, keep_row, leaf);
+}
+
+/*
+ * live_scan_fetch
+ *		Those rows of these keys that are on other servers, each server's partition
+ *		asked once; in place of those fetched before.  They are as of this moment.
+ */
+void
+live_scan_fetch(LiveScan *scan, Datum **keys, int n)
+{
+	List	   *leaves = NIL;
+	ListCell   *cell;
+	HASH_SEQ_STATUS seq;
+	LeafScan   *leaf;
+	MemoryContext old;
+	int			i;
+
+	if (scan->leaves == NULL)
+		return;
+	hash_seq_init(&seq, scan->leaves);
+	while ((leaf = hash_seq_search(&seq)) != NULL)
+		leaf->fetched = NULL;
+	if (scan->fetched_cxt == NULL)
+		scan->fetched_cxt = AllocSetContextCreate(scan->cxt, "indextable rows fetched", ALLOCSET_DEFAULT_SIZES);
+	MemoryContextReset(scan->fetched_cxt);
+	old = MemoryContextSwitchTo(scan->fetched_cxt);
+	for (i = 0; i < n; i++)
+	{
+		if (!live_scan_is_foreign(scan, keys[i]))
+			continue;
+		leaf = scan->current;
+		if (leaf->fetched == NULL)
+		{
+			RowRequest	request = {.def = scan->def,.rel = leaf->rel,.role = leaf->rel->rd_rel->relowner};
+
+			request.columns = bms_union(scan->def->used, scan->def->queued);
+			leaf->fetched = gather_begin(&request);
+			leaves = lappend(leaves, leaf);
+		}
+		gather_add(leaf->fetched, keys[i], false);
+	}
+	foreach(cell, leaves)
+		gather_fetch(((LeafScan *) lfirst(cell))->fetched);
+	MemoryContextSwitchTo(old);
 }
 
 static void

@@ -124,6 +124,7 @@ lock_definition(Oid index_table)
 	List	   *rows;
 
 	lock_fact(fact, ShareRowExclusiveLock);
+	note_writers_out(fact);
 	follow_table(fact, false, true);
 	rows = catalog_read(InvalidOid, index_table);
 	if (rows == NIL)

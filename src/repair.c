@@ -363,6 +363,14 @@ mend_rows(Repair *r, FactDef *factdef, IndexDef *def, int from, int to)
 
 	live_scan_begin(&rows, factdef, fact, SnapshotSelf);
 	alone = lock_out_writers(r, &rows, from, to);
+	if (alone)
+	{
+		Datum	  **keys = palloc(sizeof(Datum *) * (to - from));
+
+		for (i = from; i < to; i++)
+			keys[i - from] = r->suspects[i].key;
+		live_scan_fetch(&rows, keys, to - from);
+	}
 	for (i = from; i < to; i++)
 	{
 		Suspect    *suspect = &r->suspects[i];

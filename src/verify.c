@@ -92,6 +92,7 @@ typedef struct Verify
 	Tuplesortstate *found;
 	LiveScan	rows;			/* of the fact table, by primary key */
 	Probe		entries;		/* of the index table, by identity */
+	HTAB	   *away;			/* hashes of keys of rows on other servers, or NULL */
 	HTAB	   *queued;			/* hashes of keys whose changes are queued, or NULL */
 	discrepancy_handler handler;
 	void	   *arg;
@@ -109,6 +110,7 @@ static bool sums_differ(Verify *v);
 static void read_and_compare(Verify *v);
 static void read_expected(Verify *v);
 static void read_rows(void *arg);
+static void note_away(Verify *v, TupleTableSlot *row);
 static void extract_row(Row *row);
 static void read_row(void *arg);
 static void read_found(Verify *v);
@@ -137,7 +139,6 @@ verify_index_table(Oid index_table, double sample, discrepancy_handler handler, 
 	Verify		v = {.handler = handler,.arg = arg,.sample = sample};
 	int			nestlevel = NewGUCNestLevel();
 
-	require_fresh(catalog_fact_of(index_table), "verify()");
 	fix_settings();
 	v.cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable verify", ALLOCSET_DEFAULT_SIZES);
 	v.seed = pg_prng_uint32(&pg_global_prng_state);
@@ -270,7 +271,11 @@ read_rows(void *arg)
 			row.entries.n = 0;
 		}
 		else
+		{
 			extract_row(&row);
+			if (scan.foreign != NULL && v->reading == READ_ENTRIES)
+				note_away(v, slot);
+		}
 		for (i = 0; i < row.entries.n && v->reading != READ_REJECTED; i++)
 		{
 			Datum	   *values = ENTRY_VALUES(&row.entries, i);
@@ -293,6 +298,34 @@ read_rows(void *arg)
 	}
 	sample_end(&scan);
 	become_caller(&caller);
+}
+
+/* note_away: that there is a row on another server, if its bucket differs: saves asking for it */
+static void
+note_away(Verify *v, TupleTableSlot *row)
+{
+	uint64		hash = 0;
+	int			i;
+
+	for (i = 0; i < v->factdef->npk; i++)
+	{
+		bool		isnull;
+		Datum		value = slot_getattr(row, v->factdef->pk_attno[i], &isnull);
+
+		hash = hash_column(value, isnull, TupleDescAttr(v->factdef->desc, v->factdef->pk_attno[i] - 1), hash);
+	}
+	if (v->buckets[hash % BUCKETS].expected == v->buckets[hash % BUCKETS].found)
+		return;
+	if (v->away == NULL)
+	{
+		HASHCTL		ctl;
+
+		ctl.keysize = sizeof(uint64);
+		ctl.entrysize = sizeof(uint64);
+		ctl.hcxt = MemoryContextGetParent(v->cxt);
+		v->away = hash_create("rows on other servers", 1024, &ctl, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	}
+	hash_search(v->away, &hash, HASH_ENTER, NULL);
 }
 
 /* extract_row: one that raises an error is rejected, and has no entries */
@@ -529,6 +562,7 @@ compare(Verify *v)
 {
 	TupleTableSlot *expected = MakeSingleTupleTableSlot(v->def->desc, &TTSOpsMinimalTuple);
 	TupleTableSlot *found = MakeSingleTupleTableSlot(v->def->desc, &TTSOpsMinimalTuple);
+	TupleTableSlot *last = MakeSingleTupleTableSlot(v->def->desc, &TTSOpsMinimalTuple);
 	bool		is_expected = next_entry(v, v->expected, expected);
 	bool		is_found = next_entry(v, v->found, found);
 
@@ -537,15 +571,28 @@ compare(Verify *v)
 		int			c = !is_expected ? 1 : !is_found ? -1 : compare_slots(v->def, expected, found);
 
 		CHECK_FOR_INTERRUPTS();
-		if (c != 0 || !same_entry(v->def, expected, found))
+		/* Only on another server can two rows have the same primary key. */
+		if (c < 0 && !TTS_EMPTY(last) && compare_slots(v->def, last, expected) == 0)
+		{
+			Discrepancy d = {.kind = "rejected",.def = v->def,.expected = expected,
+			.problem = "another row of a foreign partition has the same primary key"};
+
+			v->handler(&d, v->arg);
+		}
+		else if (c != 0 || !same_entry(v->def, expected, found))
 			tell(v, c <= 0 ? expected : NULL, c >= 0 ? found : NULL);
 		if (c <= 0)
+		{
+			if (v->factdef->partitioned && !OidIsValid(v->factdef->pk_index))
+				ExecCopySlot(last, expected);
 			is_expected = next_entry(v, v->expected, expected);
+		}
 		if (c >= 0)
 			is_found = next_entry(v, v->found, found);
 	}
 	ExecDropSingleTupleTableSlot(expected);
 	ExecDropSingleTupleTableSlot(found);
+	ExecDropSingleTupleTableSlot(last);
 }
 
 static int
@@ -586,10 +633,10 @@ tell(Verify *v, TupleTableSlot *expected, TupleTableSlot *found)
 	}
 	else if (expected != NULL)
 		d.kind = "stale";
+	else if (v->reading == READ_ENTRIES && live_scan_is_foreign(&v->rows, key))
+		d.kind = v->away != NULL && hash_search(v->away, &hash, HASH_FIND, NULL) != NULL ? "stale" : "dangling";
 	else
-	{
 		d.kind = live_scan_first(&v->rows, key) != NULL ? "stale" : "dangling";
-	}
 	v->handler(&d, v->arg);
 }
 
