@@ -47,7 +47,6 @@ enum
 	DEF_STRATEGY,
 	DEF_MAINTENANCE,
 	DEF_IS_UNIQUE,
-	DEF_PARTITIONS,
 	DEF_ON_MISMATCH,
 	DEF_STATE,
 	DEF_REPLACES,
@@ -205,7 +204,6 @@ catalog_insert(DefinitionRow *row, Relation fact)
 	values[DEF_STRATEGY - 1] = CStringGetTextDatum(row->strategy);
 	values[DEF_MAINTENANCE - 1] = CStringGetTextDatum(row->maintenance);
 	values[DEF_IS_UNIQUE - 1] = BoolGetDatum(row->is_unique);
-	values[DEF_PARTITIONS - 1] = Int32GetDatum(row->partitions);
 	values[DEF_ON_MISMATCH - 1] = CStringGetTextDatum(row->on_mismatch);
 	values[DEF_STATE - 1] = CStringGetTextDatum(row->state);
 	values[DEF_REPLACES - 1] = ObjectIdGetDatum(row->replaces);
@@ -281,7 +279,6 @@ read_row(HeapTuple tuple, TupleDesc desc)
 	row->strategy = TextDatumGetCString(values[DEF_STRATEGY - 1]);
 	row->maintenance = TextDatumGetCString(values[DEF_MAINTENANCE - 1]);
 	row->is_unique = DatumGetBool(values[DEF_IS_UNIQUE - 1]);
-	row->partitions = DatumGetInt32(values[DEF_PARTITIONS - 1]);
 	row->on_mismatch = TextDatumGetCString(values[DEF_ON_MISMATCH - 1]);
 	row->state = TextDatumGetCString(values[DEF_STATE - 1]);
 	if (!isnull[DEF_REPLACES - 1])
