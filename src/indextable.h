@@ -869,6 +869,7 @@ extern List *event_trigger_relations(const char *function, bool with_columns);
 
 extern char *layout_columns(IndexDef *def, Relation fact);
 extern char *layout_column(Form_pg_attribute att);
+extern bool *columns_that_stay(TupleDesc desc, int nkept, int first_own);
 extern char *layout_like(IndexDef *def, Relation fact, Relation old, int nkept, int first_own,
 						 List **dropped);
 extern void layout_drop_columns(Oid relid, List *names);

@@ -174,10 +174,31 @@ layout_columns(IndexDef *def, Relation fact)
 }
 
 /*
+ * columns_that_stay
+ *		When an index table gets other contents: of the columns that there are the first
+ *		nkept, and from the first of the owner's own on.
+ */
+bool *
+columns_that_stay(TupleDesc desc, int nkept, int first_own)
+{
+	bool	   *stays = palloc0(sizeof(bool) * Max(desc->natts, 1));
+	int			live = 0;
+	int			i;
+
+	for (i = 0; i < desc->natts; i++)
+	{
+		if (TupleDescAttr(desc, i)->attisdropped)
+			continue;
+		stays[i] = live < nkept || live >= first_own;
+		live++;
+	}
+	return stays;
+}
+
+/*
  * layout_like
  *		The column list for CREATE TABLE of a table that is to take the place of
- *		another index table, column by column.  Of that one's columns the first
- *		nkept stay, and from the first of the user's own on; in the place of others
+ *		another index table, column by column.  In the place of those that do not stay
  *		come columns that are to be dropped, the names of which are returned, too.
  *		Where all stay, only that table counts.
  */
@@ -187,7 +208,7 @@ layout_like(IndexDef *def, Relation fact, Relation old, int nkept, int first_own
 	TupleDesc	desc = RelationGetDescr(old);
 	StringInfoData sql;
 	List	   *names = NIL;
-	int			live = 0;
+	bool	   *stays = columns_that_stay(desc, nkept, first_own);
 	int			i;
 
 	initStringInfo(&sql);
@@ -195,7 +216,7 @@ layout_like(IndexDef *def, Relation fact, Relation old, int nkept, int first_own
 	{
 		Form_pg_attribute att = TupleDescAttr(desc, i);
 
-		if (!att->attisdropped && (live++ < nkept || live > first_own))
+		if (stays[i])
 		{
 			add_column(&names, NameStr(att->attname), "column");
 			append_column(&sql, NameStr(att->attname), att->atttypid, att->atttypmod,

@@ -53,7 +53,8 @@ index_part(IndexDef *def, Relation leaf)
 	Oid			primary_index;
 	bool		found;
 
-	if (part != NULL)
+	/* One that has become stale since its index table was locked may name indexes that are gone. */
+	if (part != NULL && !def->fact->stale)
 		return part;
 	index = primary_key_of(leaf, AccessShareLock);
 	if (index == NULL)

@@ -177,8 +177,8 @@ replacement_fits(StoredDefinition *replacement)
 	Relation	new = relation_open(replacement->row.index_table, AccessShareLock);
 	TupleDesc	a = RelationGetDescr(old);
 	TupleDesc	b = RelationGetDescr(new);
+	bool	   *stays = columns_that_stay(a, columns.nkept, columns.first_own);
 	bool		fits = a->natts <= b->natts;
-	int			live = 0;
 	int			i;
 	int			k;
 
@@ -186,12 +186,11 @@ replacement_fits(StoredDefinition *replacement)
 	{
 		Form_pg_attribute x = TupleDescAttr(a, i);
 		Form_pg_attribute y = TupleDescAttr(b, i);
-		bool		stays = !x->attisdropped && (live++ < columns.nkept || live > columns.first_own);
 
-		fits = stays ? !y->attisdropped && x->atttypid == y->atttypid && x->atttypmod == y->atttypmod :
+		fits = stays[i] ? !y->attisdropped && x->atttypid == y->atttypid && x->atttypmod == y->atttypmod :
 			y->attisdropped;
 		/* The name of a new column may have been taken. */
-		for (k = a->natts; stays && k < b->natts; k++)
+		for (k = a->natts; stays[i] && k < b->natts; k++)
 			fits = fits && strcmp(NameStr(x->attname), NameStr(TupleDescAttr(b, k)->attname)) != 0;
 	}
 	relation_close(new, AccessShareLock);
@@ -211,11 +210,13 @@ check_replaceable(DefinitionRow *row, Oid index_table)
 	Relation	old;
 	Oid			types[] = {OIDOID, INT4OID};
 	Datum		values[2];
+	bool	   *stays;
 	int			live = 0;
 	int			i;
 
 	columns = compare_columns(row, def);
 	old = relation_open(index_table, AccessShareLock);
+	stays = columns_that_stay(RelationGetDescr(old), columns.nkept, columns.first_own);
 	refuse_invalid_indexes(old);
 	SPI_connect();
 	for (i = 0; i < RelationGetNumberOfAttributes(old); i++)
@@ -231,7 +232,7 @@ check_replaceable(DefinitionRow *row, Oid index_table)
 					 errmsg("index table \"%s\" cannot have other columns", RelationGetRelationName(old)),
 					 errdetail("Column \"%s\" was added by its owner, and would not come last.", NameStr(att->attname)),
 					 errhint("Drop the column first.")));
-		if (live <= columns.nkept || live > columns.first_own)
+		if (stays[i])
 			continue;
 		values[0] = ObjectIdGetDatum(index_table);
 		values[1] = Int32GetDatum(att->attnum);
@@ -280,17 +281,16 @@ tell_of_lost_indexes(DefinitionRow *row, Oid index_table)
 {
 	Columns		columns = compare_columns(row, get_definition(index_table));
 	Relation	old = relation_open(index_table, AccessShareLock);
+	bool	   *stays = columns_that_stay(RelationGetDescr(old), columns.nkept, columns.first_own);
 	Bitmapset  *going = NULL;
 	Caller		caller;
 	ListCell   *cell;
-	int			live = 0;
 	int			i;
 
 	become_owner(&caller, old->rd_rel->relowner);
 
 	for (i = 0; i < RelationGetNumberOfAttributes(old); i++)
-		if (!TupleDescAttr(RelationGetDescr(old), i)->attisdropped && live++ >= columns.nkept &&
-			live <= columns.first_own)
+		if (!TupleDescAttr(RelationGetDescr(old), i)->attisdropped && !stays[i])
 			going = bms_add_member(going, i + 1 - FirstLowInvalidHeapAttributeNumber);
 	foreach(cell, RelationGetIndexList(old))
 	{
