@@ -31,6 +31,7 @@ CREATE TABLE indextable.definition (
     is_unique    boolean  NOT NULL,
     on_mismatch  text     NOT NULL CHECK (on_mismatch IN ('error', 'skip')),
     state        text     NOT NULL CHECK (state IN ('building', 'active', 'invalid')),
+    problem      text,
     replaces     regclass
 );
 CREATE INDEX definition_fact_table ON indextable.definition (fact_table);
@@ -50,6 +51,7 @@ COMMENT ON COLUMN indextable.definition.maintenance  IS 'transactional or async'
 COMMENT ON COLUMN indextable.definition.is_unique    IS 'whether a key may have one entry only';
 COMMENT ON COLUMN indextable.definition.on_mismatch  IS 'what becomes of a value that cannot be a key: error or skip';
 COMMENT ON COLUMN indextable.definition.state        IS 'building, active or invalid';
+COMMENT ON COLUMN indextable.definition.problem      IS 'why the state is invalid; NULL otherwise';
 COMMENT ON COLUMN indextable.definition.replaces     IS 'the index table whose contents and definition this one is to become, by alter() or rebuild(); NULL: none';
 
 CREATE TABLE indextable.skipped (
@@ -477,6 +479,7 @@ CREATE VIEW indextable.index_tables AS
 SELECT d.index_table,
        d.fact_table,
        d.state,
+       d.problem,
        d.strategy,
        d.maintenance,
        d.key,
@@ -519,6 +522,7 @@ COMMENT ON VIEW indextable.index_tables IS 'The index tables of this database: d
 COMMENT ON COLUMN indextable.index_tables.index_table     IS 'the index table';
 COMMENT ON COLUMN indextable.index_tables.fact_table      IS 'the table it is kept in step with';
 COMMENT ON COLUMN indextable.index_tables.state           IS 'building, active or invalid';
+COMMENT ON COLUMN indextable.index_tables.problem         IS 'why the state is invalid; NULL otherwise';
 COMMENT ON COLUMN indextable.index_tables.strategy        IS 'normalized, partial or denormalized';
 COMMENT ON COLUMN indextable.index_tables.maintenance     IS 'transactional or async';
 COMMENT ON COLUMN indextable.index_tables.key             IS 'key field specs, in order';

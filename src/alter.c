@@ -329,7 +329,8 @@ partition_attached(Oid root, Oid partition)
 	/* An older snapshot sees the rows, but not their entries: for look-ups the index tables are as young. */
 	foreach(cell, catalog_read(root, InvalidOid))
 		catalog_set_state(((StoredDefinition *) lfirst(cell))->row.index_table,
-						  ((StoredDefinition *) lfirst(cell))->row.state);
+						  ((StoredDefinition *) lfirst(cell))->row.state,
+						  ((StoredDefinition *) lfirst(cell))->row.problem);
 	CacheInvalidateRelcacheByRelid(root);
 }
 
@@ -903,7 +904,7 @@ invalidate_definitions(List *definitions, Oid fact, const char *why)
 				 errmsg("index table \"%s\" is invalid now", get_rel_name(stored->row.index_table)),
 				 errdetail("%s", why),
 				 errhint("Call indextable.repair(), which puts the triggers back and mends what was missed.")));
-		catalog_set_state(stored->row.index_table, "invalid");
+		catalog_set_state(stored->row.index_table, "invalid", why);
 	}
 	CacheInvalidateRelcacheByRelid(fact);
 }

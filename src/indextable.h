@@ -321,6 +321,7 @@ typedef struct DefinitionRow
 	bool		is_unique;
 	char	   *on_mismatch;
 	char	   *state;
+	char	   *problem;		/* why it is invalid, or NULL */
 	Oid			replaces;		/* the index table whose place it is to take, if any */
 	Partitioning *partitioning; /* not stored: of a table that is to be made; NULL: not partitioned */
 } DefinitionRow;
@@ -414,7 +415,7 @@ typedef struct FactTableRow
 
 extern void catalog_insert(DefinitionRow *row, Relation fact);
 extern void catalog_update(DefinitionRow *row, Relation fact);
-extern void catalog_set_state(Oid index_table, const char *state);
+extern void catalog_set_state(Oid index_table, const char *state, const char *problem);
 extern List *catalog_index_tables(void);
 extern List *catalog_fact_tables(void);
 extern List *catalog_column_names(Relation rel);

@@ -592,7 +592,7 @@ finish(Build *b)
 		replace_index_table(linitial(catalog_read(InvalidOid, b->index_table)));
 		return;
 	}
-	catalog_set_state(b->index_table, "active");
+	catalog_set_state(b->index_table, "active", NULL);
 	catalog_forget_build(b->index_table);
 	CacheInvalidateRelcacheByRelid(b->fact_table);
 	CommandCounterIncrement();

@@ -532,6 +532,7 @@ replace_index_table(StoredDefinition *replacement)
 	row.index_table = old;
 	row.replaces = InvalidOid;
 	row.state = "active";
+	row.problem = NULL;
 	catalog_update(&row, fact);
 	CacheInvalidateRelcache(fact);
 	relation_close(fact, NoLock);
