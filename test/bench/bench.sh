@@ -10,7 +10,7 @@
 #
 #   QUICK=1           a small profile, about five minutes on idle cores; rough: bulk inserts and reads need the full sizes
 #   PARTS="bulk"      some of: single bulk wide reads; of asynchronous maintenance: enqueue drain held lag; life: building,
-#                     verifying, repairing; and partitions: fact tables that are partitioned
+#                     verifying, repairing; partitions: fact tables that are partitioned; and shards: on other servers
 #   VARIANTS="none expression row_trigger indextable"    some of variants/*.sql; none is needed
 #   ROUNDS ROWS_BASE ROWS_SINGLE ROWS_BULK ROWS_WIDE ROWS_READ TOWNS SECONDS_READ    sizes, see below
 #   ROWS_ENQUEUE STATEMENTS_ENQUEUE COUNTS ROWS_DRAIN ROWS_HELD ROWS_LAG SECONDS_UPDATES SECONDS_LAG SECONDS_IDLE
@@ -49,7 +49,7 @@ fi
 : "${ROWS_PARTITIONS:=100000}"    # rows that are read from partitions
 : "${PARTITIONS:=1 16 64 256 1024}"    # numbers of partitions; the last ones want max_locks_per_transaction
 : "${TOWNS:=5000}"           # distinct keys in the write tests, at most 10,000
-: "${PARTS:=single bulk wide reads enqueue drain held lag life partitions}"
+: "${PARTS:=single bulk wide reads enqueue drain held lag life partitions shards}"
 : "${VARIANTS:=none expression generated gin row_trigger statement_trigger indextable}"
 : "${OUT:=$here/../output/bench.md}"
 : "${VERBOSE:=0}" "${ALLOW_MISSING:=0}"
@@ -77,6 +77,7 @@ cleanup() {
 		DROP SCHEMA IF EXISTS bench CASCADE;
 		DROP SCHEMA IF EXISTS bench_data CASCADE;
 	SQL
+	PGOPTIONS="-c client_min_messages=error" drop_shards >/dev/null 2>&1 || true
 	rm -rf "$tmp"
 }
 
@@ -147,6 +148,7 @@ load_fact() {    # SIZE FIRST LAST
 . "$here/async.sh"
 . "$here/life.sh"
 . "$here/partitions.sh"
+. "$here/shards.sh"
 
 report() {
 	local awk=(env LC_ALL=C awk -F '\t' -f "$here/table.awk")
@@ -165,6 +167,7 @@ report() {
 	async_report
 	life_report
 	partition_report
+	shard_report
 	echo "- $(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -1), $(nproc) cores, $(awk '/^MemTotal/ {printf "%.0f GB", $2 / 1048576}' /proc/meminfo)"
 	sql -c "SELECT '- PostgreSQL ' || current_setting('server_version') || ', shared_buffers ' || current_setting('shared_buffers') || ', collation ' || datcollate
 		FROM pg_database WHERE datname = current_database()"
@@ -176,6 +179,7 @@ report() {
 	async_sizes
 	life_sizes
 	partition_sizes
+	shard_sizes
 	echo "- medians (least – most) of $ROUNDS rounds; $(date -u +%Y-%m-%d)"
 }
 
@@ -194,9 +198,9 @@ touch "$tmp/writes.tsv" "$tmp/reads.tsv"
 if ! sql -c 'CREATE EXTENSION IF NOT EXISTS indextable' 2> "$tmp/extension.log"; then
 	cat "$tmp/extension.log" >&2
 	[ "$ALLOW_MISSING" = 1 ] || die "the extension indextable can't be created (ALLOW_MISSING=1 goes on without it)"
-	say "bench: going on WITHOUT indextable: no such variant, no reads, nothing asynchronous, no life, no partitions"
+	say "bench: going on WITHOUT indextable: no such variant, no reads, nothing asynchronous, no life, no partitions, no shards"
 	VARIANTS=${VARIANTS/indextable/}
-	for part in reads enqueue drain held lag life partitions; do PARTS=${PARTS/$part/}; done
+	for part in reads enqueue drain held lag life partitions shards; do PARTS=${PARTS/$part/}; done
 else
 	sql -c 'SELECT indextable.stop_workers()' > /dev/null
 fi
@@ -216,6 +220,7 @@ if wants reads; then read_part; fi
 async_parts
 if wants life; then life_part; fi
 if wants partitions; then partition_part; fi
+if wants shards; then shard_part; fi
 
 mkdir -p "$(dirname "$OUT")"
 report > "$tmp/report.md"
