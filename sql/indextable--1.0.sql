@@ -503,8 +503,12 @@ SELECT d.index_table,
        CASE WHEN d.maintenance = 'async' THEN
            (SELECT count(*) FROM indextable.rejection r WHERE r.index_table = d.index_table)
        END AS rejected,
-       (SELECT count(*)::integer FROM pg_catalog.pg_partition_tree(d.fact_table) t
-        JOIN pg_catalog.pg_class l ON l.oid = t.relid WHERE l.relkind = 'f') AS foreign_partitions
+       (WITH RECURSIVE part(relid) AS (  -- pg_partition_tree() would lock them
+            SELECT i.inhrelid FROM pg_catalog.pg_inherits i WHERE i.inhparent = d.fact_table
+            UNION ALL
+            SELECT i.inhrelid FROM part JOIN pg_catalog.pg_inherits i ON i.inhparent = part.relid)
+        SELECT count(*)::integer FROM part
+        JOIN pg_catalog.pg_class l ON l.oid = part.relid WHERE l.relkind = 'f') AS foreign_partitions
 FROM indextable.definition d
 LEFT JOIN indextable.queues q ON q.fact_table = d.fact_table AND d.maintenance = 'async'
 JOIN pg_catalog.pg_class c ON c.oid = d.index_table

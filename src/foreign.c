@@ -555,6 +555,7 @@ agree_on_snapshots(FactDef *def)
 		Oid			owner = leaf->rd_rel->relowner;
 		bool		known = false;
 		ListCell   *other;
+		Portal		portal;
 
 		relation_close(leaf, NoLock);
 		forboth(inner, servers, other, owners)
@@ -565,9 +566,10 @@ agree_on_snapshots(FactDef *def)
 		owners = lappend_oid(owners, owner);
 		become_owner(&caller, owner);
 		SPI_connect();
-		portals = lappend(portals, SPI_cursor_open_with_args(NULL, psprintf("SELECT FROM %s LIMIT 1", quoted_relation(lfirst_oid(cell))),
-															 0, NULL, NULL, NULL, true, 0));
+		portal = SPI_cursor_open_with_args(NULL, psprintf("SELECT FROM %s LIMIT 1", quoted_relation(lfirst_oid(cell))),
+										   0, NULL, NULL, NULL, true, 0);
 		SPI_finish();
+		portals = lappend(portals, portal);
 		become_caller(&caller);
 	}
 
