@@ -189,6 +189,38 @@ AS 'MODULE_PATHNAME', 'indextable_lookup_rows';
 COMMENT ON FUNCTION indextable.lookup(anyelement, regclass, jsonb, interval, interval) IS
 'The same as whole rows of the fact table: lookup(NULL::fact_table, ...). Only the type of row_type is used; NULL for index_table or key gives no rows';
 
+-- Pages ----------------------------------------------------------------------
+
+CREATE FUNCTION indextable.query(
+    index_table regclass,
+    key         jsonb    DEFAULT '{}',
+    condition   jsonb    DEFAULT NULL,
+    descending  boolean  DEFAULT false,
+    page_size   integer  DEFAULT 100,
+    cursor      text     DEFAULT NULL,
+    document    boolean  DEFAULT false,
+    max_lag     interval DEFAULT NULL,
+    timeout     interval DEFAULT NULL
+) RETURNS TABLE (entry jsonb, document jsonb, cursor text)
+LANGUAGE C STABLE PARALLEL UNSAFE ROWS 100 COST 100
+AS 'MODULE_PATHNAME', 'indextable_query';
+COMMENT ON FUNCTION indextable.query(regclass, jsonb, jsonb, boolean, integer, text, boolean, interval, interval) IS
+'A page of an index table, in its order or descending: entries whose leading key columns are as in key, {"column": value, ...}, and whose next one fulfils condition, {"column": {"op": value}} with =, <, <=, >, >=, between or begins_with. Up to page_size entries (1 to 10000), after the one that cursor comes from; each comes with its own cursor, and with the document if document is true. Fewer than page_size: there were no more. A null value matches nothing; an unknown column, a value of the wrong type, a cursor of another index table or query is an error. max_lag and timeout as for lookup(). NULL for index_table or key gives no rows; other parameters take their default when NULL';
+
+CREATE FUNCTION indextable.explain_query(
+    index_table regclass,
+    key         jsonb   DEFAULT '{}',
+    condition   jsonb   DEFAULT NULL,
+    descending  boolean DEFAULT false,
+    page_size   integer DEFAULT 100,
+    cursor      text    DEFAULT NULL,
+    "analyze"   boolean DEFAULT false
+) RETURNS SETOF text
+LANGUAGE C VOLATILE PARALLEL UNSAFE ROWS 10 COST 100
+AS 'MODULE_PATHNAME', 'indextable_explain_query';
+COMMENT ON FUNCTION indextable.explain_query(regclass, jsonb, jsonb, boolean, integer, text, boolean) IS
+'What EXPLAIN says of the statement that query() runs with these arguments; with "analyze" it is run, and EXPLAIN (ANALYZE, BUFFERS) says how it went. No rows where nothing has to be read. Errors and NULL as for query()';
+
 -- Asynchronous index tables --------------------------------------------------
 
 CREATE FUNCTION indextable.drain(fact_table regclass DEFAULT NULL, batch_size integer DEFAULT NULL) RETURNS bigint

@@ -12,6 +12,7 @@
  *	online.c  -> drain.c -> reconcile.c (as the drain, with keys from the fact table)
  *	repair.c  -> verify.c -> extract.c; diff.c, apply.c, or queue.c and drain.c
  *	lookup.c  -> definition.c, extract.c
+ *	query.c   -> condition.c, pagecursor.c, lookup.c
  *	alter.c, drop.c (event triggers) -> definition.c, catalog.c
  *
  * extract.c is the only code that turns a fact row into entries, apply.c the
@@ -517,6 +518,82 @@ extern void live_scan_end(LiveScan *scan);
 extern void live_rows(FactDef *def, Relation fact, TupleTableSlot *row,
 					  void (*each) (FactRow *row, void *arg), void *arg);
 
+/* ---- lookup.c: from a key to fact rows ---- */
+
+typedef struct Lookup
+{
+	IndexDef   *def;
+	FactDef    *factdef;
+	Relation	fact;
+	Relation	index_table;
+	bool		rows;			/* whole rows, else documents */
+	bool		entries_only;	/* neither */
+	bool		copies;			/* the index table's copy of the document will do */
+	bool		secured;		/* row security applies to the fact table */
+	bool		ambiguous;		/* a primary key may have several rows */
+	bool		recheck;		/* whether a row has the key looked up */
+	ScanKey		keys;
+	int			nkeys;
+	struct Tuplestorestate *store;		/* NULL: one document at a time, here: */
+	TupleDesc	desc;			/* of the result */
+	MemoryContext cxt;
+	Datum		document;
+	bool		found;
+	HTAB	   *seen;			/* primary keys of rows that were returned, or NULL */
+	Snapshot	snapshot;
+	Snapshot	latest;			/* the same, if it is ours */
+	bool		reading;		/* fetching directly: begun on demand */
+	LiveScan	fact_rows;
+	struct _SPI_plan *plan;		/* fetching through the executor */
+} Lookup;
+
+extern void lookup_open(Lookup *l, Oid index_table, int64 max_lag, int64 timeout);
+extern void lookup_check_access(Lookup *l);
+extern void lookup_close(Lookup *l);
+extern int	lookup_key(IndexDef *def, Jsonb *key, ScanKey keys);
+extern char *key_columns(IndexDef *def);
+extern bool lookup_document(Lookup *l, TupleTableSlot *entry, Datum *document);
+extern void lookup_end_documents(Lookup *l);
+
+/* ---- query.c: pages of an index table ---- */
+
+extern void query_init(void);
+
+/* ---- condition.c: which entries a query pages through ---- */
+
+typedef struct Bound
+{
+	bool		given;
+	bool		inclusive;
+	Datum		value;
+} Bound;
+
+typedef struct KeyRange
+{
+	int			nequal;			/* the first key fields are equal ... */
+	Datum		equal[INDEX_MAX_KEYS];	/* ... to these */
+	Bound		lower;			/* of the next one */
+	Bound		upper;
+	char	   *prefix;			/* what its text begins with; NULL: anything */
+	bool		empty;			/* a value is null, so that nothing matches */
+} KeyRange;
+
+extern void key_range(IndexDef *def, Jsonb *key, Jsonb *condition, KeyRange *range);
+
+/* ---- pagecursor.c: where a page ends, as text for the user ---- */
+
+/* What a cursor belongs to: an index table as it is now, and a query of it. */
+typedef struct CursorIdentity
+{
+	uint64		index_table;
+	uint64		query;
+} CursorIdentity;
+
+extern void cursor_identity(IndexDef *def, KeyRange *range, bool descending, CursorIdentity *identity);
+extern Datum cursor_make(CursorIdentity *identity, IndexDef *def, int from, TupleTableSlot *entry);
+extern void cursor_read(const char *cursor, CursorIdentity *identity, IndexDef *def, int from,
+						Datum *values);
+
 /* ---- queue.c: writers append the keys of changed rows ---- */
 
 /* Columns of a queue table. */
@@ -621,6 +698,7 @@ typedef struct Discrepancy
 
 typedef void (*discrepancy_handler) (Discrepancy *discrepancy, void *arg);
 
+extern Datum columns_to_jsonb(Oid owner, TupleTableSlot *slot, AttrNumber *columns, int n);
 extern Jsonb *discrepancy_key(Discrepancy *discrepancy);
 extern void verify_index_table(Oid index_table, double sample, discrepancy_handler handler, void *arg);
 
