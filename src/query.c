@@ -417,13 +417,26 @@ operator_of(PageQuery *q, int column, StrategyNumber strategy)
 	return result;
 }
 
+/* operand: a column of the order, as the type a domain is over: not all operators take domains */
+static const char *
+operand(PageQuery *q, int column)
+{
+	const char *name = column_name(q, q->def->search[column]);
+	Oid			type = attribute(q, column)->atttypid;
+
+	if (getBaseType(type) == type)
+		return name;
+	return psprintf("%s::%s", name,
+					format_type_extended(getBaseType(type), -1,
+										 FORMAT_TYPE_TYPEMOD_GIVEN | FORMAT_TYPE_FORCE_QUALIFY));
+}
+
 static void
 compare(PageQuery *q, StringInfo sql, int column, StrategyNumber strategy, const char *value)
 {
-	Oid			type = attribute(q, column)->atttypid;
+	Oid			type = getBaseType(attribute(q, column)->atttypid);
 
-	generate_operator_clause(sql, column_name(q, q->def->search[column]), type,
-							 operator_of(q, column, strategy), value, getBaseType(type));
+	generate_operator_clause(sql, operand(q, column), type, operator_of(q, column, strategy), value, type);
 }
 
 static void
@@ -483,7 +496,7 @@ add_after(PageQuery *q, Datum *values)
 	{
 		appendStringInfoString(&q->sql, "ROW(");
 		for (i = from; i < n; i++)
-			appendStringInfo(&q->sql, "%s%s", i > from ? ", " : "", column_name(q, q->def->search[i]));
+			appendStringInfo(&q->sql, "%s%s", i > from ? ", " : "", operand(q, i));
 		appendStringInfo(&q->sql, ") OPERATOR(pg_catalog.%s) ROW(", q->descending ? "<" : ">");
 		for (i = from; i < n; i++)
 			appendStringInfo(&q->sql, "%s%s", i > from ? ", " : "", arguments[i]);
