@@ -23,6 +23,7 @@
 #include "miscadmin.h"
 #include "optimizer/plancat.h"
 #include "utils/builtins.h"
+#include "utils/datum.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -237,7 +238,7 @@ run_query(PageQuery *q, ReturnSetInfo *rsinfo)
 
 	SPI_connect();
 	entry = MakeSingleTupleTableSlot(q->def->desc, &TTSOpsVirtual);
-	row_cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable document", ALLOCSET_DEFAULT_SIZES);
+	row_cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable entry", ALLOCSET_DEFAULT_SIZES);
 
 	enter(q, &caller);
 	if (make_statement(q))
@@ -270,9 +271,18 @@ run_query(PageQuery *q, ReturnSetInfo *rsinfo)
 
 	for (i = 0; i < n; i++)
 	{
+		MemoryContext old = MemoryContextSwitchTo(row_cxt);
+		Datum		fields;
+		Datum		cursor;
+
+		CHECK_FOR_INTERRUPTS();
 		FILL_ENTRY(i);
-		entries[i] = columns_to_jsonb(q->lookup.factdef->owner, entry, q->columns, q->nfields);
-		cursors[i] = cursor_make(&q->identity, q->def, q->range.nequal, entry);
+		fields = columns_to_jsonb(q->lookup.factdef->owner, entry, q->columns, q->nfields);
+		cursor = cursor_make(&q->identity, q->def, q->range.nequal, entry);
+		MemoryContextSwitchTo(old);
+		entries[i] = datumCopy(fields, false, -1);
+		cursors[i] = datumCopy(cursor, false, -1);
+		MemoryContextReset(row_cxt);
 	}
 	become_caller(&caller);
 
