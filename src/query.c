@@ -537,7 +537,7 @@ add_after(PageQuery *q, Datum *values)
 
 /*
  * make_statement
- *		Of the page; false if nothing can follow the cursor.
+ *		Of the page; false if there can be nothing in it.
  */
 static bool
 make_statement(PageQuery *q)
@@ -547,11 +547,18 @@ make_statement(PageQuery *q)
 	int			from = range->nequal;
 	Bound	   *start = q->descending ? &range->upper : &range->lower;
 	Datum		values[INDEX_MAX_KEYS];
+	Oid			table = def->relid;
 	int			i;
 
 	cursor_identity(def, range, q->descending, &q->identity);
 	if (q->cursor != NULL)
 		cursor_read(q->cursor, &q->identity, def, from, values);
+
+	/* A plan for all values would lock all partitions. */
+	if (def->parts != NULL && from > def->part_field)
+		table = part_for(q->lookup.index_table, range->equal[def->part_field]);
+	if (!OidIsValid(table))
+		return false;
 
 	q->columns = palloc(sizeof(AttrNumber) * (def->nident + def->nincludes + 1));
 	for (i = 0; i < def->nident; i++)
@@ -566,7 +573,7 @@ make_statement(PageQuery *q)
 	initStringInfo(&q->sql);
 	for (i = 0; i < q->ncolumns; i++)
 		appendStringInfo(&q->sql, "%s%s", i > 0 ? ", " : "SELECT ", column_name(q, q->columns[i]));
-	appendStringInfo(&q->sql, " FROM %s", quoted_relation(def->relid));
+	appendStringInfo(&q->sql, " FROM %s", quoted_relation(table));
 
 	for (i = 0; i < from; i++)
 	{

@@ -111,6 +111,15 @@ SELECT * FROM indextable.explain_query('by_owner', condition => '{"owner": {">":
 -- texts that begin alike lie together in the order of bytes only
 SELECT count(*) FROM indextable.explain_query('by_name', condition => '{"b": {"begins_with": "b1"}}') line WHERE line ~ 'Index Cond.*b < ''b2''';
 SELECT count(*) FROM indextable.explain_query('by_tag', condition => '{"tag": {"begins_with": "t"}}') line WHERE line ~ 'Index Cond';
+-- an index table that is partitioned: in order over all partitions, or in the one that has the key
+SELECT indextable.create('parts', 'fact', '{b, c::int}', partitions => 3);
+SELECT entry FROM indextable.query('parts', page_size => 5);
+SELECT cursor FROM indextable.query('parts', page_size => 5) OFFSET 4 \gset
+SELECT entry FROM indextable.query('parts', page_size => 5, cursor => :'cursor');
+SELECT count(*) FROM indextable.explain_query('parts', cursor => :'cursor') line WHERE line ~ 'Merge Append|Index.*pkey';
+SELECT entry FROM indextable.query('parts', '{"b": "b1"}', '{"c": {">": 0}}');
+SELECT count(*) FROM indextable.explain_query('parts', '{"b": "b1"}', '{"c": {">": 0}}') line WHERE line ~ 'Merge Append|Index.*pkey';
+DROP TABLE parts;
 -- with analyze, how it went
 SELECT count(*) FROM indextable.explain_query('abc', "analyze" => true) line WHERE line ~ 'actual.* rows=10';
 -- whatever statistics and settings say, and other indexes that would do
