@@ -114,12 +114,6 @@
 	PortalRun(portal, FETCH_ALL, true, None_Receiver, None_Receiver, NULL)
 #endif
 
-#if PG_VERSION_NUM < 180000
-#define collation_is_c(collation)	lc_collate_is_c(collation)
-#else
-#define collation_is_c(collation)	(pg_newlocale_from_collation(collation)->collate_is_c)
-#endif
-
 #ifndef pg_noreturn
 #define pg_noreturn				pg_attribute_noreturn()
 #endif

@@ -11,12 +11,14 @@
 #include "postgres.h"
 
 #include "catalog/pg_collation.h"
+#include "catalog/pg_database.h"
 #include "catalog/pg_type.h"
 #include "indextable.h"
 #include "mb/pg_wchar.h"
+#include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
-#include "utils/pg_locale.h"
+#include "utils/syscache.h"
 
 static void read_condition(IndexDef *def, Jsonb *condition, KeyRange *range);
 static void read_operators(IndexDef *def, int field, JsonbContainer *operators, KeyRange *range);
@@ -24,6 +26,7 @@ static void set_bound(IndexDef *def, int field, JsonbValue *value, bool inclusiv
 					  KeyRange *range);
 static void set_between(IndexDef *def, int field, JsonbValue *value, KeyRange *range);
 static void set_prefix(IndexDef *def, int field, JsonbValue *value, KeyRange *range);
+static bool orders_by_bytes(Oid collation);
 static bool text_after(const char *prefix, Datum *result);
 pg_noreturn static void operator_error(const char *detail);
 
@@ -208,11 +211,47 @@ set_prefix(IndexDef *def, int field, JsonbValue *value, KeyRange *range)
 		operator_error("\"begins_with\" needs a string.");
 
 	range->prefix = pnstrdup(value->val.string.val, value->val.string.len);
-	if (!collation_is_c(att->attcollation))
+	if (!orders_by_bytes(att->attcollation))
 		return;
 	range->lower.given = range->lower.inclusive = true;
 	range->lower.value = CStringGetTextDatum(range->prefix);
 	range->upper.given = text_after(range->prefix, &range->upper.value);
+}
+
+/*
+ * orders_by_bytes
+ *		Whether a collation is "C", by whatever name.  The server's own functions
+ *		for that are behind a header that needs those of ICU.
+ */
+static bool
+orders_by_bytes(Oid collation)
+{
+	HeapTuple	tuple = SearchSysCache1(COLLOID, ObjectIdGetDatum(collation));
+	char		provider;
+	Datum		name;
+	bool		isnull;
+	bool		result;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for collation %u", collation);
+	provider = ((Form_pg_collation) GETSTRUCT(tuple))->collprovider;
+	name = SysCacheGetAttr(COLLOID, tuple, Anum_pg_collation_collcollate, &isnull);
+	if (provider == COLLPROVIDER_DEFAULT)
+	{
+		ReleaseSysCache(tuple);
+		tuple = SearchSysCache1(DATABASEOID, ObjectIdGetDatum(MyDatabaseId));
+		if (!HeapTupleIsValid(tuple))
+			elog(ERROR, "cache lookup failed for database %u", MyDatabaseId);
+		provider = ((Form_pg_database) GETSTRUCT(tuple))->datlocprovider;
+		name = SysCacheGetAttr(DATABASEOID, tuple, Anum_pg_database_datcollate, &isnull);
+	}
+	result = provider == COLLPROVIDER_LIBC && !isnull &&
+		(strcmp(TextDatumGetCString(name), "C") == 0 || strcmp(TextDatumGetCString(name), "POSIX") == 0);
+	ReleaseSysCache(tuple);
+#ifdef COLLPROVIDER_BUILTIN
+	result = result || provider == COLLPROVIDER_BUILTIN;
+#endif
+	return result;
 }
 
 /* text_after: a text that is greater, in the order of bytes, than all that begin with prefix */
