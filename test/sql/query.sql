@@ -137,6 +137,22 @@ RESET enable_indexscan;
 RESET enable_indexonlyscan;
 RESET enable_seqscan;
 
+-- a session keeps the plans of so many kinds of queries, and then begins anew; read-only, too
+SELECT indextable.create('abc_2', 'fact', ARRAY['a::int', 'b COLLATE "C"', 'c::int']);
+SELECT indextable.create('abc_3', 'fact', ARRAY['a::int', 'b COLLATE "C"', 'c::int']);
+BEGIN READ ONLY;
+SELECT t, round, count(*) AS kinds, sum(rest) AS entries
+FROM generate_series(1, 2) round, unnest('{abc,abc_2,abc_3}'::text[]) t, unnest('{false,true}'::boolean[]) descending,
+    (VALUES ('{}', 'a', '0', '2'), ('{"a": 1}', 'b', '"b"', '"b3"'), ('{"a": 1, "b": "b2"}', 'c', '0', '3')) k (key, col, low, high),
+    unnest(ARRAY[NULL, '"<": H', '"<=": H', '">": L', '">=": L', '">": L, "<": H', '">": L, "<=": H', '">=": L, "<": H', '">=": L, "<=": H']) ops,
+    LATERAL (SELECT format('{"%s": {%s}}', col, replace(replace(ops, 'L', low), 'H', high))::jsonb WHERE ops IS NOT NULL
+        UNION ALL SELECT NULL WHERE ops IS NULL) c (condition),
+    LATERAL indextable.query(t::regclass, key::jsonb, condition, descending, 1) first,
+    LATERAL (SELECT count(*) FROM indextable.query(t::regclass, key::jsonb, condition, descending, cursor => first.cursor)) r (rest)
+GROUP BY t, round ORDER BY t, round;
+COMMIT;
+DROP TABLE abc_2, abc_3;
+
 -- ---- an asynchronous index table: entries as they are; a document only if the row has that entry
 UPDATE stale SET doc = '{"k": "other"}' WHERE id = 2;
 DELETE FROM stale WHERE id = 3;
