@@ -217,12 +217,12 @@ CREATE FUNCTION indextable.explain_query(
     descending  boolean DEFAULT false,
     page_size   integer DEFAULT 100,
     cursor      text    DEFAULT NULL,
-    "analyze"   boolean DEFAULT false
+    run         boolean DEFAULT false
 ) RETURNS SETOF text
 LANGUAGE C VOLATILE PARALLEL UNSAFE ROWS 10 COST 100
 AS 'MODULE_PATHNAME', 'indextable_explain_query';
 COMMENT ON FUNCTION indextable.explain_query(regclass, jsonb, jsonb, boolean, integer, text, boolean) IS
-'What EXPLAIN says of the statement that query() runs with these arguments; with "analyze" it is run, and EXPLAIN (ANALYZE, BUFFERS) says how it went. No rows where nothing has to be read. Errors and NULL as for query()';
+'What EXPLAIN says of the statement that query() runs with these arguments; with run it is run, and EXPLAIN (ANALYZE, BUFFERS) says how it went. No rows where nothing has to be read. Errors and NULL as for query()';
 
 -- Asynchronous index tables --------------------------------------------------
 

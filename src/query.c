@@ -53,7 +53,7 @@ enum
 	ARG_MAX_LAG,
 	ARG_TIMEOUT,
 	/* explain_query() */
-	ARG_ANALYZE = ARG_DOCUMENT
+	ARG_RUN = ARG_DOCUMENT
 };
 
 /* Values: equal ones, two bounds, a prefix, those of a cursor, the page size. */
@@ -197,7 +197,7 @@ indextable_explain_query(PG_FUNCTION_ARGS)
 		key_range(q.def, PG_GETARG_JSONB_P(ARG_KEY),
 				  PG_ARGISNULL(ARG_CONDITION) ? NULL : PG_GETARG_JSONB_P(ARG_CONDITION), &q.range);
 		if (!q.range.empty)
-			explain(&q, !PG_ARGISNULL(ARG_ANALYZE) && PG_GETARG_BOOL(ARG_ANALYZE),
+			explain(&q, !PG_ARGISNULL(ARG_RUN) && PG_GETARG_BOOL(ARG_RUN),
 					(ReturnSetInfo *) fcinfo->resultinfo);
 	}
 	PG_FINALLY();

@@ -120,8 +120,8 @@ SELECT count(*) FROM indextable.explain_query('parts', cursor => :'cursor') line
 SELECT entry FROM indextable.query('parts', '{"b": "b1"}', '{"c": {">": 0}}');
 SELECT count(*) FROM indextable.explain_query('parts', '{"b": "b1"}', '{"c": {">": 0}}') line WHERE line ~ 'Merge Append|Index.*pkey';
 DROP TABLE parts;
--- with analyze, how it went
-SELECT count(*) FROM indextable.explain_query('abc', "analyze" => true) line WHERE line ~ 'actual.* rows=10';
+-- run, it tells how it went
+SELECT count(*) FROM indextable.explain_query('abc', run => true) line WHERE line ~ 'actual.* rows=10';
 -- whatever statistics and settings say, and other indexes that would do
 CREATE TABLE stale (id int PRIMARY KEY, doc jsonb);
 INSERT INTO stale SELECT i, '{"k": "same"}' FROM generate_series(1, 1000) i;
