@@ -289,7 +289,8 @@ put_numbers(ReturnSetInfo *rsinfo, Profile *p)
 	if (p->sampled_entries == 0)
 		return;
 
-	put_line(rsinfo, "keys", "%s%.0f of %s; %.1f documents to a key", p->complete ? "" : "about ", p->keys,
+	put_line(rsinfo, "keys", p->entries < 10 * p->keys ? "%s%.0f of %s; %.1f documents to a key" :
+			 "%s%.0f of %s; %.0f documents to a key", p->complete ? "" : "about ", p->keys,
 			 in_bytes(p->key_bytes), p->entries / p->keys);
 	for (i = 0; i < p->ncommon && p->common[i].n > 1; i++)
 	{
@@ -301,7 +302,7 @@ put_numbers(ReturnSetInfo *rsinfo, Profile *p)
 	}
 
 	resetStringInfo(&line);
-	appendStringInfo(&line, "%.2f updates of each document, %s of them HOT; %lld scans", p->updates / p->documents,
+	appendStringInfo(&line, "%.2f updates of each document, %s of them HOT; scanned %lld times", p->updates / p->documents,
 					 in_percent(p->updates > 0 ? (double) p->hot_updates / p->updates : 0), (long long) p->scans);
 	if (p->since != 0)
 		appendStringInfo(&line, ", since %.10s", timestamptz_to_str(p->since));
@@ -315,8 +316,8 @@ put_numbers(ReturnSetInfo *rsinfo, Profile *p)
 	if (!p->def->multi)
 		appendStringInfo(&line, "; a native index %s", in_bytes(p->native_size));
 	put_line(rsinfo, "size", "%s", line.data);
-	put_line(rsinfo, "writes", "insert +%.1f %s; update +%.1f, of the key +%.1f; if async +%.1f and +%.1f; %s +%.1f and +%.1f",
-			 insert_cost(p), us, UPDATE_COST, MOVE_COST * Max(entries_per_row(p), 1), QUEUED_INSERT_COST,
+	put_line(rsinfo, "writes", "insert +%.1f %s; update +%.1f, of %s +%.1f; if async +%.1f and +%.1f; %s +%.1f and +%.1f",
+			 insert_cost(p), us, UPDATE_COST, p->def->multi ? "an element" : "the key", MOVE_COST, QUEUED_INSERT_COST,
 			 QUEUED_UPDATE_COST, p->def->multi ? "GIN" : "native index", p->def->multi ? GIN_INSERT_COST : NATIVE_INSERT_COST,
 			 p->def->multi ? GIN_UPDATE_COST : NATIVE_UPDATE_COST);
 }

@@ -697,6 +697,7 @@ typedef struct Profile
 	int64		sampled_entries;
 	int64		numbers;		/* with a first key field that is one */
 	bool		all_differ;		/* no two have one key */
+	bool	   *included;		/* which included fields have a value at all */
 	int			ncommon;
 	CommonKey	common[COMMON_KEYS + 1];
 	int64		common_entries[COMMON_KEYS + 1];	/* that the first i have together */

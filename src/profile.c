@@ -85,6 +85,7 @@ profile_table(Profile *p, Relation fact, int rows)
 	PushActiveSnapshot(snapshot);
 	p->partitioned = p->def->fact->partitioned;
 	p->partitions = list_length(leaves_of(RelationGetRelid(fact), AccessShareLock));
+	p->included = palloc0(sizeof(bool) * Max(p->def->nincludes, 1));
 	sort = begin_entry_sort(p->def);
 	sample = choose_sample(p, fact, snapshot, rows);
 	read_rows(p, fact, snapshot, &sample, sort);
@@ -240,6 +241,9 @@ read_row(Profile *p, TupleTableSlot *slot, Tuplesortstate *sort, TupleTableSlot 
 		p->ident_bytes += heap_compute_data_size(ident, in_ident, no_nulls);
 		p->key_bytes += heap_compute_data_size(key, in_ident, no_nulls);
 		p->entry_bytes += heap_compute_data_size(def->desc, values, isnull);
+		for (k = 0; k < def->nincludes; k++)
+			if (!isnull[def->fields[def->nkeys + k].attno - 1])
+				p->included[k] = true;
 		p->widest = Max(p->widest, heap_compute_data_size(def->desc, values, isnull));
 		ExecClearTuple(entry);
 		memcpy(entry->tts_values, values, sizeof(Datum) * entries.natts);

@@ -12,6 +12,7 @@
 
 #include <math.h>
 
+#include "access/heaptoast.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
@@ -109,6 +110,7 @@ judge(Profile *p, Relation fact)
 	Verdict    *v = palloc0(sizeof(Verdict));
 	int64		valued = p->with_entries + p->mismatching;
 	int			left_out;
+	int			i;
 
 	v->kind = VERDICT_NONE;
 	v->strategy = p->row->include != NIL ? STRATEGY_PARTIAL : STRATEGY_NORMALIZED;
@@ -124,8 +126,13 @@ judge(Profile *p, Relation fact)
 		REASON(v, "Use another type, as text, or correct the documents.");
 	}
 	else if (p->sampled_entries == 0)
-		REASON(v, p->filtered == p->sampled ? "No row passes the filter." :
-			   "No document has this field. Paths are written as they are in the documents; case matters.");
+	{
+		if (p->filtered == p->sampled)
+			REASON(v, "None of the %lld rows that were looked at passes the filter.", (long long) p->sampled);
+		else
+			REASON(v, "None of the %lld documents that were looked at has a value there. Case matters in paths.",
+				   (long long) (p->sampled - p->filtered));
+	}
 	else if (p->found[0] > POOR_SHARE)
 		judge_poor_key(p, v);
 	else
@@ -138,6 +145,10 @@ judge(Profile *p, Relation fact)
 		REASON(v, "With the included fields an entry has most of the document's %s: it may as well have all.",
 			   in_bytes(p->document_bytes));
 	}
+	for (i = 0; i < p->def->nincludes && v->kind >= VERDICT_FILTER; i++)
+		if (!p->included[i])
+			REASON(v, "None of the documents that were looked at has the included field \"%s\".",
+				   p->def->fields[p->def->nkeys + i].spec->text);
 	if (v->kind >= VERDICT_FILTER && p->mismatching > 0)
 		REASON(v, "%s of the values do not fit and would be skipped: %s", in_percent((double) p->mismatching / valued),
 			   p->mismatch);
@@ -253,6 +264,9 @@ judge_key(Profile *p, Verdict *v)
 			REASON(v, "An index on the expression cannot be made: %s.",
 				   p->mismatching > 0 ? "it would refuse values that do not fit" : "its cast is not immutable");
 	}
+	if (p->row->include == NIL && v->kind == VERDICT_INDEX_TABLE && p->document_bytes > TOAST_TUPLE_THRESHOLD)
+		REASON(v, "Documents are wide, %s: ask again with include, for the fields that queries read.",
+			   in_bytes(p->document_bytes));
 	if (p->row->include != NIL && v->kind == VERDICT_INDEX_TABLE)
 		REASON(v, "An entry with the included fields has %s, a document %s: it answers without reading documents.",
 			   in_bytes(p->entry_bytes), in_bytes(p->document_bytes));

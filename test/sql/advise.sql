@@ -86,6 +86,11 @@ SELECT * FROM verdict('page', '{section}', filter => 'id < 0');
 -- values that do not fit: most, or some
 SELECT * FROM verdict('page', '{mixed::int}');
 SELECT * FROM verdict('page', '{almost::int}');
+-- wide documents
+CREATE TABLE wide (id int PRIMARY KEY, doc jsonb NOT NULL);
+INSERT INTO wide SELECT i, jsonb_build_object('k', i % 50, 'a', i, 'body', repeat(md5(i::text), 100)) FROM generate_series(1, 1000) i;
+SELECT * FROM verdict('wide', '{k}');
+SELECT * FROM verdict('wide', '{k}', '{a,nowhere}');
 -- nearly all of the document
 CREATE TABLE small (id int PRIMARY KEY, doc jsonb NOT NULL, "Other" jsonb);
 INSERT INTO small SELECT i, jsonb_build_object('a', i % 100, 'b', md5(i::text)), '{}' FROM generate_series(1, 2000) i;
