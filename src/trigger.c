@@ -29,6 +29,7 @@
 #include "commands/trigger.h"
 #include "indextable.h"
 #include "miscadmin.h"
+#include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
 
 PG_FUNCTION_INFO_V1(indextable_maintain);
@@ -466,7 +467,8 @@ truncate_index_table(Oid relid)
 	guard_lifted = relid;
 	PG_TRY();
 	{
-		run_sql(owner, "TRUNCATE TABLE ONLY %s", quoted_relation(relid));
+		run_sql(owner, "TRUNCATE TABLE %s%s", get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE ? "" : "ONLY ",
+				quoted_relation(relid));
 	}
 	PG_FINALLY();
 	{
