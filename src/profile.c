@@ -222,6 +222,7 @@ read_row(Profile *p, TupleTableSlot *slot, Tuplesortstate *sort, TupleTableSlot 
 	if (rejection.sqlstate != 0 || skipped > 0)
 	{
 		p->mismatching++;
+		/* Those that are skipped are not told of. */
 		if (p->mismatch == NULL && rejection.message != NULL)
 			p->mismatch = MemoryContextStrdup(old, rejection.message);
 	}

@@ -55,7 +55,10 @@
  */
 #define VOLATILE_UPDATES	5.0
 
-/* So many times as wide as its entries, a document is dear to read: 50 times the CPU at 4 KB against 75 bytes. */
+/*
+ * So many times as wide as its entries, a document is dear to read: even at 600
+ * bytes, entries with three fields are read in a third of the time (README, "Costs").
+ */
 #define WIDE				10.0
 
 /* Where entries with included fields have so much of the document, it can be there as a whole. */
@@ -122,7 +125,8 @@ judge(Profile *p, Relation fact)
 	}
 	else if (p->mismatching > valued * MISMATCHING_SHARE)
 	{
-		REASON(v, "%s of the values do not fit: %s", in_percent((double) p->mismatching / valued), p->mismatch);
+		REASON(v, "%s of the values do not fit%s%s", in_percent((double) p->mismatching / valued),
+			   p->mismatch != NULL ? ": " : ".", p->mismatch != NULL ? p->mismatch : "");
 		REASON(v, "Use another type, as text, or correct the documents.");
 	}
 	else if (p->sampled_entries == 0)
@@ -139,7 +143,7 @@ judge(Profile *p, Relation fact)
 		judge_key(p, v);
 
 	if (v->kind == VERDICT_INDEX_TABLE && p->row->include != NIL && p->entry_bytes > WHOLE_SHARE * p->document_bytes &&
-		p->stored_bytes < MAX_INDEX_DATA)
+		p->stored_bytes < TOAST_TUPLE_THRESHOLD)
 	{
 		v->strategy = STRATEGY_DENORMALIZED;
 		REASON(v, "With the included fields an entry has most of the document's %s: it may as well have all.",
@@ -150,8 +154,8 @@ judge(Profile *p, Relation fact)
 			REASON(v, "None of the documents that were looked at has the included field \"%s\".",
 				   p->def->fields[p->def->nkeys + i].spec->text);
 	if (v->kind >= VERDICT_FILTER && p->mismatching > 0)
-		REASON(v, "%s of the values do not fit and would be skipped: %s", in_percent((double) p->mismatching / valued),
-			   p->mismatch);
+		REASON(v, "%s of the values do not fit and would be skipped%s%s", in_percent((double) p->mismatching / valued),
+			   p->mismatch != NULL ? ": " : ".", p->mismatch != NULL ? p->mismatch : "");
 	for (left_out = 0; v->kind == VERDICT_FILTER && p->found[left_out] > POOR_SHARE;)
 		left_out++;
 	v->filter = filter_without(p, left_out);

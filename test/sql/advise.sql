@@ -190,6 +190,7 @@ SELECT indextable.alter('advtest.by_priority', filter => $$doc ->> 'priority' <>
 SELECT count(*) FROM by_priority;
 SELECT indextable.create('by_rare', 'brief', '{rare}');
 SELECT indextable.create('nowhere', 'brief', '{nowhere}', maintenance => 'async');
+SELECT indextable.create('by_mixed', 'brief', '{mixed::int}', on_mismatch => 'skip');
 \set VERBOSITY terse
 SELECT indextable.create('by_level', 'brief', '{level}');
 SELECT indextable.create('by_level_2', 'brief', '{level}', strategy => 'denormalized', populate => false);
