@@ -86,6 +86,7 @@ advise(FunctionCallInfo fcinfo, Profile *p)
 	FactDef    *factdef;
 	Relation	fact;
 	Verdict    *v;
+	ListCell   *cell;
 
 	if (PG_ARGISNULL(ARG_FACT_TABLE) || PG_ARGISNULL(ARG_KEY))
 		ereport(ERROR,
@@ -115,6 +116,14 @@ advise(FunctionCallInfo fcinfo, Profile *p)
 	profile_table(p, fact, rows);
 	v = judge(p, fact);
 	relation_close(fact, NoLock);
+	foreach(cell, catalog_read(row->fact_table, InvalidOid))
+	{
+		DefinitionRow *there = &((StoredDefinition *) lfirst(cell))->row;
+
+		if (!OidIsValid(there->replaces) && same_strings(there->key, row->key))
+			v->reasons = lappend(v->reasons, psprintf("The index table %s has this key already.",
+													  quoted_relation(there->index_table)));
+	}
 	return v;
 }
 
