@@ -485,7 +485,7 @@ replace_index_table(StoredDefinition *replacement)
 	IndexDef   *def;
 	Caller		caller;
 	ObjectAddress object;
-	List	   *emptied = NIL;
+	List	   *volatile emptied = NIL;
 	ListCell   *cell;
 
 	become_owner(&caller, rel->rd_rel->relowner);
@@ -503,7 +503,6 @@ replace_index_table(StoredDefinition *replacement)
 	PG_TRY();
 	{
 		List	   *pairs = match_partitions(old, new);
-		ListCell   *cell;
 
 		foreach(cell, pairs)
 			empty(linitial_oid(lfirst(cell)));
