@@ -698,6 +698,15 @@ extern void apply_keys(Reconciliation *r);
 extern bool drain_batch(Oid fact_table, int limit, DrainLock lock, DrainPosition *position,
 						int64 *changes);
 
+/* ---- usage.c: how much index tables are read; and usage.h ---- */
+
+extern int	begin_uncounted(void);
+extern void end_uncounted(int nestlevel);
+extern void count_again(Oid relid);
+extern void usage_follows(Oid index_table, Oid old_index);
+extern void usage_from_now(Oid index_table);
+extern void usage_note_reads(void);
+
 /* ---- settings.c ---- */
 
 #define MAX_WORKERS			64

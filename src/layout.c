@@ -281,10 +281,12 @@ layout_make_row_index(Oid index_table, const char *columns)
 	char	   *name = ChooseRelationName(get_rel_name(index_table), NULL, "row_idx", schema, false);
 	Relation	rel = relation_open(index_table, AccessShareLock);
 	const char *tablespace = tablespace_of(rel);
+	int			uncounted = begin_uncounted();
 
 	relation_close(rel, NoLock);
 	run_sql(catalog_owner(), "CREATE INDEX %s ON %s (%s) TABLESPACE %s", quote_identifier(name),
 			quoted_relation(index_table), columns, quote_identifier(tablespace));
+	end_uncounted(uncounted);
 	run_sql(catalog_owner(), "COMMENT ON INDEX %s IS %s",
 			quote_qualified_identifier(get_namespace_name(schema), name),
 			quote_literal_cstr(ROW_INDEX_COMMENT));
@@ -366,7 +368,9 @@ layout_demote(IndexDef *def, bool wait)
 	Relation	index;
 	char	   *constraint;
 	char	   *tablespace = NULL;
+	Oid			old_index = InvalidOid;
 	bool		covers;
+	int			uncounted;
 
 	if (!wait && !ConditionalLockRelationOid(def->relid, AccessExclusiveLock))
 		ereport(ERROR,
@@ -381,7 +385,10 @@ layout_demote(IndexDef *def, bool wait)
 	covers = index != NULL && layout_covers(def, index);
 	constraint = covers ? pstrdup(quote_identifier(RelationGetRelationName(index))) : NULL;
 	if (covers)
+	{
 		tablespace = tablespace_of(index);
+		old_index = RelationGetRelid(index);
+	}
 	if (index != NULL)
 		index_close(index, NoLock);
 	table_close(rel, NoLock);
@@ -393,7 +400,12 @@ layout_demote(IndexDef *def, bool wait)
 					def->name),
 			 errdetail("An entry is too long to be in an index whole. Index-only scans of included fields end.")));
 	/* In the old one's place, wherever the writer's default_tablespace points to. */
+	uncounted = begin_uncounted();
 	run_sql(catalog_owner(), "ALTER TABLE %s DROP CONSTRAINT %s, ADD %s USING INDEX TABLESPACE %s",
 			quoted_relation(def->relid), constraint, layout_primary_key(def, false),
 			quote_identifier(tablespace));
+	end_uncounted(uncounted);
+	usage_follows(def->relid, old_index);
+	/* The statement goes on to write this. */
+	count_again(def->fact->relid);
 }

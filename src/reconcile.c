@@ -19,6 +19,7 @@
 #include "access/tableam.h"
 #include "indextable.h"
 #include "miscadmin.h"
+#include "usage.h"
 #include "utils/datum.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
@@ -192,6 +193,7 @@ have_no_entries(Reconciliation *r, int defno)
 	EntryScan	scan;
 	RowComparison range[2];
 	ScanKeyData bounds[2];
+	ReadCounts	reads;
 	bool		none = true;
 	int			b;
 	int			i;
@@ -213,8 +215,10 @@ have_no_entries(Reconciliation *r, int defno)
 		}
 		index_endscan(scan.scan);
 		scan.scan = index_beginscan_compat(scan.rel, scan.index, SnapshotSelf, 2);
+		remember_reads(scan.index, &reads);
 		index_rescan(scan.scan, bounds, 2, NULL, 0);
 		none = !index_getnext_slot(scan.scan, ForwardScanDirection, scan.slot);
+		put_back_reads(scan.index, &reads);
 	}
 	entry_scan_end(&scan);
 	index_close(pk_index, NoLock);
@@ -232,11 +236,13 @@ find_entries(EntryScan *scan, Datum *key, Entries *entries, MemoryContext cxt)
 	IndexDef   *def = scan->def;
 	int			natts = def->desc->natts;
 	MemoryContext row_cxt = MemoryContextSwitchTo(cxt);
+	ReadCounts	reads;
 	int			i;
 
 	entries_init(entries, def);
 	for (i = 0; i < def->fact->npk; i++)
 		scan->keys[i].sk_argument = key[i];
+	remember_reads(scan->index, &reads);
 	index_rescan(scan->scan, scan->keys, def->fact->npk, NULL, 0);
 	while (index_getnext_slot(scan->scan, ForwardScanDirection, scan->slot))
 	{
@@ -260,6 +266,7 @@ find_entries(EntryScan *scan, Datum *key, Entries *entries, MemoryContext cxt)
 		MemoryContextSwitchTo(cxt);
 	}
 	MemoryContextSwitchTo(row_cxt);
+	put_back_reads(scan->index, &reads);
 	if (entries->n > 1)
 		entries_sort(def, entries);
 }

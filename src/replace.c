@@ -484,6 +484,7 @@ replace_index_table(StoredDefinition *replacement)
 	IndexDef   *def;
 	Caller		caller;
 	ObjectAddress object;
+	int			uncounted;
 
 	become_owner(&caller, rel->rd_rel->relowner);
 	if (!replacement_fits(replacement))
@@ -500,6 +501,7 @@ replace_index_table(StoredDefinition *replacement)
 	table_close(rel, NoLock);
 
 	guard_lifted = old;
+	uncounted = begin_uncounted();
 	PG_TRY();
 	{
 		empty(old);
@@ -512,6 +514,7 @@ replace_index_table(StoredDefinition *replacement)
 		guard_lifted = InvalidOid;
 	}
 	PG_END_TRY();
+	end_uncounted(uncounted);
 
 	/* The definition goes over to the old one, and the replacement with the old contents. */
 	catalog_take_over(new, old);
@@ -574,6 +577,7 @@ alter_like(Oid old, Oid new, bool async, bool was_async)
 	Relation	primary_key;
 	StringInfoData columns;
 	Oid			owner = old_rel->rd_rel->relowner;
+	Oid			old_key = InvalidOid;
 	char	   *constraint = NULL;
 	char	   *new_key = NULL;
 	char	   *row_index = NULL;
@@ -594,6 +598,7 @@ alter_like(Oid old, Oid new, bool async, bool was_async)
 	{
 		if (primary_key != NULL)
 		{
+			old_key = RelationGetRelid(primary_key);
 			constraint = pstrdup(RelationGetRelationName(primary_key));
 			clustered = primary_key->rd_index->indisclustered;
 			identity = primary_key->rd_index->indisreplident;
@@ -633,7 +638,10 @@ alter_like(Oid old, Oid new, bool async, bool was_async)
 	if (columns.len > 0)
 		run_sql(owner, "ALTER TABLE %s %s", quoted_relation(old), columns.data + 2);
 	if (new_key != NULL)
+	{
 		run_sql(catalog_owner(), "ALTER TABLE %s ADD %s", quoted_relation(old), new_key);
+		usage_follows(old, old_key);
+	}
 	if (clustered)
 		run_sql(catalog_owner(), "ALTER TABLE %s CLUSTER ON %s", quoted_relation(old),
 				quote_identifier(constraint));
