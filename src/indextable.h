@@ -702,7 +702,6 @@ extern bool drain_batch(Oid fact_table, int limit, DrainLock lock, DrainPosition
 
 extern int	begin_uncounted(void);
 extern void end_uncounted(int nestlevel);
-extern void count_again(Oid relid);
 extern void usage_follows(Oid index_table, Oid old_index);
 extern void usage_from_now(Oid index_table);
 extern void usage_note_reads(void);

@@ -406,6 +406,4 @@ layout_demote(IndexDef *def, bool wait)
 			quote_identifier(tablespace));
 	end_uncounted(uncounted);
 	usage_follows(def->relid, old_index);
-	/* The statement goes on to write this. */
-	count_again(def->fact->relid);
 }

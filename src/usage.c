@@ -38,8 +38,9 @@ static void reset_counters(Oid relid);
 
 /*
  * begin_uncounted, end_uncounted
- *		Nothing that is opened in between is counted, by parallel workers neither:
- *		indexes are made by reading the whole index table.  An error ends it, too.
+ *		Nothing that is opened in between is counted, until it is opened again, by
+ *		parallel workers neither: indexes are made by reading the whole index table.
+ *		An error ends it, too.
  */
 int
 begin_uncounted(void)
@@ -55,31 +56,6 @@ void
 end_uncounted(int nestlevel)
 {
 	AtEOXact_GUC(true, nestlevel);
-}
-
-/*
- * count_again
- *		What was open when nothing was counted, and goes on to be written: opening
- *		it has it counted.
- */
-void
-count_again(Oid relid)
-{
-	ListCell   *cell;
-
-	foreach(cell, leaves_of(relid, NoLock))
-	{
-		Relation	rel;
-
-		/* One that cannot be locked is not ours. */
-		if (!ConditionalLockRelationOid(lfirst_oid(cell), AccessShareLock))
-			continue;
-		rel = try_relation_open(lfirst_oid(cell), NoLock);
-		if (rel != NULL)
-			relation_close(rel, AccessShareLock);
-		else
-			UnlockRelationOid(lfirst_oid(cell), AccessShareLock);
-	}
 }
 
 /* usage_follows: the primary key was made anew, and has the counters of the one that went */

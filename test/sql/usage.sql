@@ -28,8 +28,10 @@ SELECT indextable.create('by_v', 'fact', '{k}', include => '{v}');
 SELECT indextable.create('by_l', 'fact', '{l[*]}', strategy => 'denormalized');
 SELECT indextable.create('later', 'fact', '{k}', maintenance => 'async');
 SELECT indextable.create('online', 'fact', '{k}', include => '{n}', populate => false);
+SELECT indextable.create('queued', 'fact', '{k}', maintenance => 'async', populate => false);
 CALL flush();
 CALL indextable.build('online', batch_size => 100);
+CALL indextable.build('queued', batch_size => 100);
 CALL flush();
 SELECT index_table, strategy, maintenance, reads, last_read, entries_read, entries_written, writes_per_read, skipped, rejected,
        bytes = pg_total_relation_size(index_table) AS bytes, since <= now() AS since, verdict
@@ -64,6 +66,7 @@ CALL indextable.repair('by_l');
 CALL indextable.repair('later');
 CALL indextable.repair('by_v');
 CALL indextable.repair('online');
+CALL indextable.repair('queued');
 CALL flush();
 SELECT * FROM counted();
 
