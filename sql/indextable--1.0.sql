@@ -29,9 +29,9 @@ CREATE TABLE indextable.definition (
     strategy     text     NOT NULL CHECK (strategy IN ('normalized', 'partial', 'denormalized')),
     maintenance  text     NOT NULL CHECK (maintenance IN ('transactional', 'async')),
     is_unique    boolean  NOT NULL,
-    partitions   integer  NOT NULL,
     on_mismatch  text     NOT NULL CHECK (on_mismatch IN ('error', 'skip')),
     state        text     NOT NULL CHECK (state IN ('building', 'active', 'invalid')),
+    problem      text,
     replaces     regclass
 );
 CREATE INDEX definition_fact_table ON indextable.definition (fact_table);
@@ -49,9 +49,9 @@ COMMENT ON COLUMN indextable.definition.filter       IS 'which fact rows have en
 COMMENT ON COLUMN indextable.definition.strategy     IS 'normalized, partial or denormalized';
 COMMENT ON COLUMN indextable.definition.maintenance  IS 'transactional or async';
 COMMENT ON COLUMN indextable.definition.is_unique    IS 'whether a key may have one entry only';
-COMMENT ON COLUMN indextable.definition.partitions   IS 'number of hash partitions of the index table; 0: not partitioned';
 COMMENT ON COLUMN indextable.definition.on_mismatch  IS 'what becomes of a value that cannot be a key: error or skip';
 COMMENT ON COLUMN indextable.definition.state        IS 'building, active or invalid';
+COMMENT ON COLUMN indextable.definition.problem      IS 'why the state is invalid; NULL otherwise';
 COMMENT ON COLUMN indextable.definition.replaces     IS 'the index table whose contents and definition this one is to become, by alter() or rebuild(); NULL: none';
 
 CREATE TABLE indextable.skipped (
@@ -177,12 +177,15 @@ CREATE FUNCTION indextable."create"(
     partitions  integer DEFAULT 0,
     on_mismatch text    DEFAULT 'error',
     document    name    DEFAULT NULL,
-    populate    boolean DEFAULT true
+    populate    boolean DEFAULT true,
+    partition_by          text   DEFAULT NULL,
+    partition_bounds      text[] DEFAULT NULL,
+    partition_tablespaces text[] DEFAULT NULL
 ) RETURNS regclass
 LANGUAGE C VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'indextable_create';
-COMMENT ON FUNCTION indextable."create"(text, regclass, text[], text, text[], text, text, boolean, integer, text, name, boolean) IS
-'Makes an index table over a table of JSONB documents, fills it, and keeps it in step from then on; returns the index table. Blocks writers of the fact table, not readers, until the transaction ends. NULL for index_table, fact_table or key is an error; other parameters take their default when NULL';
+COMMENT ON FUNCTION indextable."create"(text, regclass, text[], text, text[], text, text, boolean, integer, text, name, boolean, text, text[], text[]) IS
+'Makes an index table over a table of JSONB documents, fills it, and keeps it in step from then on; returns the index table. Blocks writers of the fact table, not readers, until the transaction ends. NULL for index_table, fact_table or key is an error; other parameters take their default when NULL. The index table itself is partitioned if partitions is a number of hash partitions by its first key field, or if partition_by is RANGE, LIST or HASH of one key field: with partition_bounds as the server writes them, without or with FOR VALUES; a DEFAULT partition is added. partition_tablespaces has one element for each partition, or one for all';
 
 CREATE FUNCTION indextable."drop"(index_table regclass) RETURNS void
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
@@ -289,11 +292,12 @@ AS 'MODULE_PATHNAME', 'indextable_rebuild';
 COMMENT ON PROCEDURE indextable.rebuild(regclass, integer, interval) IS
 'Makes the entries of an index table anew, in committed batches, while others read and write; the old ones serve until the new ones take their place. Carries out what alter() was told with populate => false; brings an index table that is invalid back to active. Goes on where it was cut off. Parameters as for build(). Not in a transaction block. Only for the owner';
 
-CREATE FUNCTION indextable.alter(index_table regclass, maintenance text DEFAULT NULL, strategy text DEFAULT NULL, include text[] DEFAULT NULL, filter text DEFAULT NULL, populate boolean DEFAULT true) RETURNS void
+CREATE FUNCTION indextable.alter(index_table regclass, maintenance text DEFAULT NULL, strategy text DEFAULT NULL, include text[] DEFAULT NULL, filter text DEFAULT NULL, populate boolean DEFAULT true,
+    partitions integer DEFAULT NULL, partition_by text DEFAULT NULL, partition_bounds text[] DEFAULT NULL, partition_tablespaces text[] DEFAULT NULL) RETURNS void
 LANGUAGE C VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'indextable_alter';
-COMMENT ON FUNCTION indextable.alter(regclass, text, text, text[], text, boolean) IS
-'Gives an index table another maintenance, strategy, included fields or filter; NULL leaves them as they are, an empty include or filter takes them away. Blocks writers of the fact table until the transaction ends: shortly for another maintenance, else while the entries are made anew; with populate => false rebuild() does that while others write, and until then nothing changes. Only for the owner';
+COMMENT ON FUNCTION indextable.alter(regclass, text, text, text[], text, boolean, integer, text, text[], text[]) IS
+'Gives an index table another maintenance, strategy, included fields or filter, or other partitions, as those of create(); by what it is partitioned stays. NULL leaves them as they are, an empty include or filter takes them away. Blocks writers of the fact table until the transaction ends: shortly for another maintenance, else while the entries are made anew; with populate => false rebuild() does that while others write, and until then nothing changes. Only for the owner';
 
 -- Usage ----------------------------------------------------------------------
 
@@ -593,18 +597,20 @@ CREATE VIEW indextable.index_tables AS
 SELECT d.index_table,
        d.fact_table,
        d.state,
+       d.problem,
        d.strategy,
        d.maintenance,
        d.key,
        d.include,
        d.filter,
        d.is_unique,
-       d.partitions,
+       p.partitions,
+       CASE WHEN c.relkind = 'p' THEN pg_catalog.pg_get_partkeydef(c.oid) END AS partition_by,
        d.on_mismatch,
        d.document,
-       CASE WHEN c.reltuples >= 0 THEN c.reltuples::bigint END AS entries,
-       pg_catalog.pg_table_size(c.oid)   AS table_size,
-       pg_catalog.pg_indexes_size(c.oid) AS indexes_size,
+       p.entries,
+       p.table_size,
+       p.indexes_size,
        u.skipped,
        u.reads,
        u.last_read,
@@ -617,18 +623,29 @@ FROM indextable.definition d
 JOIN indextable.usage u ON u.index_table = d.index_table
 LEFT JOIN indextable.queues q ON q.fact_table = d.fact_table AND d.maintenance = 'async'
 JOIN pg_catalog.pg_class c ON c.oid = d.index_table
+CROSS JOIN LATERAL (
+    SELECT CASE WHEN c.relkind = 'p' THEN count(*) ELSE 0 END::integer AS partitions,
+           CASE WHEN min(t.reltuples) >= 0 THEN sum(t.reltuples)::bigint END AS entries,
+           sum(pg_catalog.pg_table_size(t.oid))::bigint   AS table_size,
+           sum(pg_catalog.pg_indexes_size(t.oid))::bigint AS indexes_size
+    FROM pg_catalog.pg_class t
+    WHERE t.relkind = 'r' AND (t.oid = c.oid OR t.oid IN
+        (SELECT i.inhrelid FROM pg_catalog.pg_inherits i WHERE i.inhparent = c.oid))
+) p
 WHERE d.replaces IS NULL;
 COMMENT ON VIEW indextable.index_tables IS 'The index tables of this database: definition, state, size and use';
 COMMENT ON COLUMN indextable.index_tables.index_table     IS 'the index table';
 COMMENT ON COLUMN indextable.index_tables.fact_table      IS 'the table it is kept in step with';
 COMMENT ON COLUMN indextable.index_tables.state           IS 'building, active or invalid';
+COMMENT ON COLUMN indextable.index_tables.problem         IS 'why the state is invalid; NULL otherwise';
 COMMENT ON COLUMN indextable.index_tables.strategy        IS 'normalized, partial or denormalized';
 COMMENT ON COLUMN indextable.index_tables.maintenance     IS 'transactional or async';
 COMMENT ON COLUMN indextable.index_tables.key             IS 'key field specs, in order';
 COMMENT ON COLUMN indextable.index_tables.include         IS 'field specs of the included fields';
 COMMENT ON COLUMN indextable.index_tables.filter          IS 'which fact rows have entries; NULL: all';
 COMMENT ON COLUMN indextable.index_tables.is_unique       IS 'whether a key may have one entry only';
-COMMENT ON COLUMN indextable.index_tables.partitions      IS 'number of hash partitions of the index table; 0: not partitioned';
+COMMENT ON COLUMN indextable.index_tables.partitions      IS 'number of partitions of the index table; 0: not partitioned';
+COMMENT ON COLUMN indextable.index_tables.partition_by    IS 'by which key field it is partitioned, and how; NULL: not partitioned';
 COMMENT ON COLUMN indextable.index_tables.on_mismatch     IS 'what becomes of a value that cannot be a key: error or skip';
 COMMENT ON COLUMN indextable.index_tables.document        IS 'the JSONB column';
 COMMENT ON COLUMN indextable.index_tables.entries         IS 'estimated number of entries, as of the last VACUUM or ANALYZE; NULL before the first';

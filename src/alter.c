@@ -15,6 +15,7 @@
 #include "access/relation.h"
 #include "access/sysattr.h"
 #include "catalog/namespace.h"
+#include "catalog/pg_am.h"
 #include "catalog/pg_inherits.h"
 #include "commands/event_trigger.h"
 #include "commands/tablecmds.h"
@@ -49,6 +50,7 @@ static void follow_partitions(AlterTableStmt *stmt);
 static void partition_attached(Oid root, Oid partition);
 static void partition_detached(Oid root, Oid partition);
 static void follow_new_partition(CreateStmt *stmt, char *schema);
+static void follow_new_part(Oid index_table, Oid relid);
 static void warn_subscribed(void);
 static void follow_replaced(CreateTrigStmt *stmt);
 static bool switches_our_triggers(AlterTableStmt *stmt);
@@ -107,7 +109,7 @@ indextable_on_alter(PG_FUNCTION_ARGS)
 		foreach(inner, with_partitions(lfirst_oid(cell)))
 		{
 			Oid			relid = lfirst_oid(inner);
-			Oid			fact = catalog_fact_of(relid);
+			Oid			fact = catalog_fact_of(index_table_of(relid));
 
 			if (OidIsValid(fact))
 				follow_table(fact, false, IsA(trigdata->parsetree, RenameStmt));
@@ -327,7 +329,8 @@ partition_attached(Oid root, Oid partition)
 	/* An older snapshot sees the rows, but not their entries: for look-ups the index tables are as young. */
 	foreach(cell, catalog_read(root, InvalidOid))
 		catalog_set_state(((StoredDefinition *) lfirst(cell))->row.index_table,
-						  ((StoredDefinition *) lfirst(cell))->row.state);
+						  ((StoredDefinition *) lfirst(cell))->row.state,
+						  ((StoredDefinition *) lfirst(cell))->row.problem);
 	CacheInvalidateRelcacheByRelid(root);
 }
 
@@ -352,6 +355,11 @@ follow_new_partition(CreateStmt *stmt, char *schema)
 		return;
 	relid = RangeVarGetRelid(schema == NULL || stmt->relation->schemaname != NULL ? stmt->relation :
 							 makeRangeVar(schema, stmt->relation->relname, -1), NoLock, true);
+	if (OidIsValid(relid) && OidIsValid(index_table_of(relid)))
+	{
+		follow_new_part(index_table_of(relid), relid);
+		return;
+	}
 	root = OidIsValid(relid) ? registered_root(relid) : InvalidOid;
 	if (!OidIsValid(root) || root == relid || !catalog_has_fact(root))
 		return;
@@ -359,6 +367,54 @@ follow_new_partition(CreateStmt *stmt, char *schema)
 	check_partitions(rel);
 	relation_close(rel, NoLock);
 	triggers_install_on(relid, root);
+}
+
+/*
+ * follow_new_part
+ *		CREATE TABLE ... PARTITION OF an index table: it has to be as those that we make.
+ */
+static void
+follow_new_part(Oid index_table, Oid relid)
+{
+	Relation	parent = relation_open(index_table, NoLock);
+	Relation	rel = relation_open(relid, NoLock);
+	TupleDesc	a = RelationGetDescr(parent);
+	TupleDesc	b = RelationGetDescr(rel);
+	const char *why = NULL;
+	int			i;
+
+	if (rel->rd_rel->relkind != RELKIND_RELATION || rel->rd_rel->relam != HEAP_TABLE_AM_OID)
+		why = "It is not an ordinary table.";
+	else if (rel->rd_rel->relpersistence != parent->rd_rel->relpersistence)
+		why = "It is logged and the index table is not, or the other way round.";
+	else if (a->natts != b->natts)
+		why = "The index table has columns that were dropped, and the partition does not have them.";
+	for (i = 0; why == NULL && i < a->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(b, i);
+
+		if (strcmp(NameStr(TupleDescAttr(a, i)->attname), NameStr(att->attname)) != 0)
+			why = "Its columns are in another order than those of the index table.";
+		else if (att->atthasdef || (att->attnotnull && !TupleDescAttr(a, i)->attnotnull))
+			why = "It has a default or a constraint of its own.";
+	}
+	if (rel->rd_att->constr != NULL && rel->rd_att->constr->num_check > 0)
+		why = "It has a default or a constraint of its own.";
+	if (why != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("table \"%s\" cannot be a partition of index table \"%s\"",
+						RelationGetRelationName(rel), RelationGetRelationName(parent)),
+				 errdetail("%s", why),
+				 errhint("Change the partitions with indextable.alter().")));
+	relation_close(rel, NoLock);
+	revoke_all(relid, parent->rd_rel->relowner);
+	triggers_guard(index_table);
+	CommandCounterIncrement();
+	rel = relation_open(catalog_fact_of(index_table), AccessShareLock);
+	follow_owner(index_table, rel, true);
+	relation_close(rel, NoLock);
+	relation_close(parent, NoLock);
 }
 
 /* warn_subscribed: entries that come from a publisher and from our triggers, too */
@@ -419,7 +475,7 @@ switches_our_triggers(AlterTableStmt *stmt)
 			case AT_EnableAlwaysTrig:
 				/* Which is as it should be, on a fact table. */
 				if (is_our_trigger(cmd->name) &&
-					OidIsValid(catalog_fact_of(RangeVarGetRelid(stmt->relation, NoLock, true))))
+					OidIsValid(index_table_of(RangeVarGetRelid(stmt->relation, NoLock, true))))
 					return true;
 				break;
 			default:
@@ -473,7 +529,7 @@ indextable_before_alter(PG_FUNCTION_ARGS)
 		/* Of a type: then the tables of that type are rewritten, one by one. */
 		if (strcmp(trigdata->event, "table_rewrite") == 0)
 			relid = rewritten_table();
-		is_index_table = OidIsValid(relid) && OidIsValid(catalog_fact_of(relid));
+		is_index_table = OidIsValid(index_table_of(relid));
 
 		adopt_restored(relid);
 		foreach(cell, stmt->cmds)
@@ -534,6 +590,13 @@ refuse_on_index_table(Oid relid, RangeVar *table, AlterTableCmd *cmd)
 		case AT_SetNotNull:
 			what = "forbid nulls in a column";
 			break;
+		case AT_AttachPartition:
+			what = "take a table's rows for entries";
+			break;
+		case AT_DetachPartition:
+		case AT_DetachPartitionFinalize:
+			what = "take entries away";
+			break;
 		case AT_AddColumn:
 			{
 				ColumnDef  *column = castNode(ColumnDef, cmd->def);
@@ -547,7 +610,7 @@ refuse_on_index_table(Oid relid, RangeVar *table, AlterTableCmd *cmd)
 				what = "add a check constraint";
 			break;
 		default:
-			if (what_it_changes(cmd) != NULL && !is_own_column(relid, cmd->name))
+			if (what_it_changes(cmd) != NULL && !is_own_column(index_table_of(relid), cmd->name))
 				what = psprintf("%s a column", what_it_changes(cmd));
 			break;
 	}
@@ -581,7 +644,7 @@ refuse_trigger_change(Node *command)
 	if (name == NULL || !is_our_trigger(name))
 		return;
 	relid = RangeVarGetRelid(table, NoLock, true);
-	if (OidIsValid(relid) && (OidIsValid(catalog_fact_of(relid)) || catalog_has_fact(relid)))
+	if (OidIsValid(relid) && (OidIsValid(index_table_of(relid)) || catalog_has_fact(relid)))
 		ereport(ERROR,
 				(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
 				 errmsg("cannot alter trigger \"%s\" of table \"%s\"", name, table->relname),
@@ -595,8 +658,9 @@ check_new_table(CreateStmt *stmt)
 {
 	ListCell   *cell;
 
-	if (stmt->partbound == NULL)
-		foreach(cell, stmt->inhRelations)
+	foreach(cell, stmt->inhRelations)
+		if (stmt->partbound == NULL || (IsA(stmt, CreateForeignTableStmt) &&
+										OidIsValid(index_table_of(RangeVarGetRelid(lfirst(cell), NoLock, true)))))
 			refuse_child(lfirst(cell));
 	refuse_references(stmt->tableElts);
 }
@@ -655,7 +719,7 @@ refuse_child(RangeVar *parent)
 
 	if (!OidIsValid(relid))
 		return;
-	if (OidIsValid(catalog_fact_of(relid)))
+	if (OidIsValid(index_table_of(relid)))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("cannot inherit from index table \"%s\"", parent->relname),
@@ -722,7 +786,7 @@ refuse_references(List *elements)
 			RangeVar   *table = ((Constraint *) element)->pktable;
 			Oid			relid = RangeVarGetRelid(table, NoLock, true);
 
-			if (OidIsValid(relid) && OidIsValid(catalog_fact_of(relid)))
+			if (OidIsValid(relid) && OidIsValid(index_table_of(relid)))
 				ereport(ERROR,
 						(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 						 errmsg("cannot reference index table \"%s\" by a foreign key", table->relname),
@@ -808,11 +872,12 @@ follow_triggers(Oid relid)
 
 	if (!OidIsValid(relid))
 		return;
-	fact = catalog_fact_of(relid);
+	fact = catalog_fact_of(index_table_of(relid));
 	if (!OidIsValid(fact))
 		relid = registered_root(relid);
 	if (OidIsValid(fact))
 	{
+		relid = index_table_of(relid);
 		if (!guards_intact(relid))
 			invalidate_definitions(catalog_read(InvalidOid, relid), fact,
 								   "Its guards against writes by hand are disabled or gone.");
@@ -839,7 +904,7 @@ invalidate_definitions(List *definitions, Oid fact, const char *why)
 				 errmsg("index table \"%s\" is invalid now", get_rel_name(stored->row.index_table)),
 				 errdetail("%s", why),
 				 errhint("Call indextable.repair(), which puts the triggers back and mends what was missed.")));
-		catalog_set_state(stored->row.index_table, "invalid");
+		catalog_set_state(stored->row.index_table, "invalid", why);
 	}
 	CacheInvalidateRelcacheByRelid(fact);
 }
@@ -911,26 +976,33 @@ same_strings(List *a, List *b)
 	return true;
 }
 
-/* follow_owner: an index table belongs to the owner of its fact table */
+/* follow_owner: an index table, and each partition, belongs to the owner of its fact table */
 static void
 follow_owner(Oid index_table, Relation fact, bool change)
 {
-	Relation	rel = try_relation_open(index_table, AccessShareLock);
-	Oid			owner;
+	ListCell   *cell;
 
-	if (rel == NULL)
+	if (get_rel_name(index_table) == NULL)
 		return;
-	owner = rel->rd_rel->relowner;
-	relation_close(rel, NoLock);
-	if (owner == fact->rd_rel->relowner)
-		return;
-	if (!change)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("cannot change the owner of index table \"%s\"", get_rel_name(index_table)),
-				 errdetail("It belongs to the owner of its fact table."),
-				 errhint("Change the owner of \"%s\" instead.", RelationGetRelationName(fact))));
-	/* Not by SQL: names may change hands while we wait for the lock. */
-	LockRelationOid(index_table, AccessExclusiveLock);
-	ATExecChangeOwner(index_table, fact->rd_rel->relowner, true, AccessExclusiveLock);
+	foreach(cell, with_partitions(index_table))
+	{
+		Relation	rel = try_relation_open(lfirst_oid(cell), AccessShareLock);
+		Oid			owner;
+
+		if (rel == NULL)
+			continue;
+		owner = rel->rd_rel->relowner;
+		relation_close(rel, NoLock);
+		if (owner == fact->rd_rel->relowner)
+			continue;
+		if (!change)
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("cannot change the owner of index table \"%s\"", get_rel_name(index_table)),
+					 errdetail("It belongs to the owner of its fact table."),
+					 errhint("Change the owner of \"%s\" instead.", RelationGetRelationName(fact))));
+		/* Not by SQL: names may change hands while we wait for the lock. */
+		LockRelationOid(lfirst_oid(cell), AccessExclusiveLock);
+		ATExecChangeOwner(lfirst_oid(cell), fact->rd_rel->relowner, true, AccessExclusiveLock);
+	}
 }

@@ -28,14 +28,19 @@
 #include "executor/executor.h"
 #include "indextable.h"
 #include "miscadmin.h"
+#include "partitioning/partdesc.h"
 #include "storage/lmgr.h"
 #include "usage.h"
 #include "utils/datum.h"
+#include "utils/partcache.h"
 #include "utils/snapmgr.h"
 #include "utils/tuplesort.h"
 
 /* Entries handed to the table at a time. */
 #define CHUNK				256
+
+/* How the entries of a new index table are written. */
+#define LOAD_OPTIONS		(TABLE_INSERT_SKIP_FSM | TABLE_INSERT_FROZEN)
 
 /* An entry that the index on the fact row's primary key lacks. */
 typedef struct Deferred
@@ -69,7 +74,9 @@ typedef struct Writer
 static bool have_written = false;
 static CommandId last_cid;
 
-static bool open_writer(Writer *w, IndexDef *def);
+static void apply_to(Writer *w, OpList *list, bool keep);
+static void apply_to_parts(IndexDef *def, Relation rel, OpList *list, bool keep);
+static void open_writer(Writer *w, IndexDef *def, Relation rel);
 static bool same_columns(TupleDesc a, TupleDesc b);
 static void close_writer(Writer *w);
 static void new_command(Writer *w);
@@ -107,15 +114,93 @@ bool
 apply_ops(IndexDef *def, OpList *list, bool keep)
 {
 	Writer		writer;
+	Relation	rel;
+
+	if (list->oversize && def->covering)
+		layout_demote(def, !def->async);
+	rel = try_relation_open(def->relid, NoLock);	/* batch_lock() has locked it */
+	if (rel == NULL)
+		return false;
+	if (def->parts != NULL)
+		apply_to_parts(def, rel, list, keep);
+	else
+	{
+		open_writer(&writer, def, rel);
+		apply_to(&writer, list, keep);
+		close_writer(&writer);
+	}
+	relation_close(rel, NoLock);
+	return true;
+}
+
+/*
+ * apply_to_parts
+ *		The operations on each partition, in the order of partitions: all writers take
+ *		entries in the same order.
+ */
+static void
+apply_to_parts(IndexDef *def, Relation rel, OpList *list, bool keep)
+{
+	PartitionKey key = RelationGetPartitionKey(rel);
+	PartitionDesc partitions = RelationGetPartitionDesc(rel, true);
+	int		   *part = palloc_extended(sizeof(int) * Max(list->n, 1), MCXT_ALLOC_HUGE);
+	int		   *first = palloc0(sizeof(int) * (partitions->nparts + 1));
+	Op		   *ops = palloc_extended(sizeof(Op) * Max(list->n, 1), MCXT_ALLOC_HUGE);
+	int			p;
+	int			i;
+
+	for (i = 0; i < list->n; i++)
+	{
+		bool		isnull;
+		Datum		value = heap_getattr(list->ops[i].tuple, key->partattrs[0], def->desc, &isnull);
+
+		part[i] = partitions->nparts == 0 ? -1 : partition_of(key, partitions, &value, &isnull);
+		if (part[i] < 0)
+			ereport(ERROR,
+					(errcode(ERRCODE_CHECK_VIOLATION),
+					 errmsg("no partition of index table \"%s\" takes an entry", def->name),
+					 errdetail("Its key field \"%s\" is in none of their ranges or lists.",
+							   NameStr(TupleDescAttr(def->desc, key->partattrs[0] - 1)->attname)),
+					 errhint("Add a partition, or a default partition.")));
+		first[part[i] + 1]++;
+	}
+	for (p = 0; p < partitions->nparts; p++)
+		first[p + 1] += first[p];
+	for (i = 0; i < list->n; i++)
+		ops[first[part[i]]++] = list->ops[i];
+	for (p = 0; p < partitions->nparts; p++)
+	{
+		OpList		sub = *list;
+		int			from = p == 0 ? 0 : first[p - 1];
+		Writer		writer;
+		Relation	leaf;
+
+		sub.ops = ops + from;
+		sub.n = first[p] - from;
+		if (sub.n == 0)
+			continue;
+		/* Numbered anew: see Deferred. */
+		for (i = 0; i < sub.n; i++)
+			sub.ops[i].seq = i;
+		leaf = relation_open(partitions->oids[p], RowExclusiveLock);
+		open_writer(&writer, def, leaf);
+		apply_to(&writer, &sub, keep);
+		close_writer(&writer);
+		relation_close(leaf, NoLock);
+	}
+	pfree(part);
+	pfree(first);
+	pfree(ops);
+}
+
+static void
+apply_to(Writer *w, OpList *list, bool keep)
+{
+	IndexDef   *def = w->def;
 	bool		in_order;
 	int			pass;
 	int			i;
 	int			j;
-
-	if (list->oversize && def->covering)
-		layout_demote(def, !def->async);
-	if (!open_writer(&writer, def))
-		return false;
 
 	/*
 	 * A unique key is checked row by row, as a unique index checks it: where
@@ -125,15 +210,15 @@ apply_ops(IndexDef *def, OpList *list, bool keep)
 	in_order = def->is_unique && list->deletes && !def->async;
 	if (!in_order)
 		sort_ops(def, list);
-	new_command(&writer);
+	new_command(w);
 
 	if (in_order)
 	{
 		for (i = 0; i < list->n; i++)
 		{
-			write_op(&writer, &list->ops[i], true, keep);
-			flush_inserts(&writer);
-			new_command(&writer);
+			write_op(w, &list->ops[i], true, keep);
+			flush_inserts(w);
+			new_command(w);
 		}
 	}
 	else
@@ -142,10 +227,10 @@ apply_ops(IndexDef *def, OpList *list, bool keep)
 		 * The drain and the build take rows in the order of their primary key,
 		 * and so had better write the index on that in this order.
 		 */
-		if (writer.row >= 0 && list->n > 1)
+		if (w->row >= 0 && list->n > 1)
 		{
-			writer.deferred = palloc_extended(sizeof(Deferred) * list->n, MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
-			writer.ndeferred = list->n;
+			w->deferred = palloc_extended(sizeof(Deferred) * list->n, MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+			w->ndeferred = list->n;
 		}
 
 		/*
@@ -160,14 +245,12 @@ apply_ops(IndexDef *def, OpList *list, bool keep)
 					if (compare_ops(&list->ops[i], &list->ops[j], def) != 0)
 						break;
 				if (!list->deletes || (list->ops[j - 1].kind == OP_DELETE) == (pass == 0))
-					write_op(&writer, &list->ops[j - 1], j == i + 1, keep);
+					write_op(w, &list->ops[j - 1], j == i + 1, keep);
 			}
 		}
 	}
-	flush_inserts(&writer);
-	insert_deferred(&writer);
-	close_writer(&writer);
-	return true;
+	flush_inserts(w);
+	insert_deferred(w);
 }
 
 /* write_op: the last operation on an entry; alone if there are no others */
@@ -232,19 +315,20 @@ sort_ops(IndexDef *def, OpList *list)
 		sort_op_array(list->ops, list->n, def);
 }
 
-/* open_writer: false if the index table is gone */
-static bool
-open_writer(Writer *w, IndexDef *def)
+/* open_writer: of an index table, or of one partition */
+static void
+open_writer(Writer *w, IndexDef *def, Relation rel)
 {
+	IndexPart  *part = def->parts == NULL ? NULL : index_part(def, rel);
+	Oid			primary_index = part != NULL ? part->primary_index : def->primary_index;
+	Oid			row_index = part != NULL ? part->row_index : def->row_index;
 	List	   *indexes;
 	ListCell   *cell;
 	int			i = 0;
 
 	memset(w, 0, offsetof(Writer, slots));
 	w->def = def;
-	w->rel = try_relation_open(def->relid, NoLock); /* batch_lock() has locked it */
-	if (w->rel == NULL)
-		return false;
+	w->rel = rel;
 	indexes = RelationGetIndexList(w->rel);
 	w->primary = w->row = -1;
 	w->nindexes = list_length(indexes);
@@ -262,10 +346,10 @@ open_writer(Writer *w, IndexDef *def)
 		}
 		if (index->rd_index->indisprimary && index->rd_index->indnkeyatts == def->nsearch)
 			w->primary = i;
-		else if (def->async && RelationGetRelid(index) == def->row_index && !index->rd_index->indisunique)
+		else if (def->async && RelationGetRelid(index) == row_index && !index->rd_index->indisunique)
 			w->row = i;
-		w->infos[i] = RelationGetRelid(index) == def->primary_index ? def->primary_info :
-			BuildIndexInfo(index);
+		w->infos[i] = RelationGetRelid(index) != primary_index ? BuildIndexInfo(index) :
+			part != NULL ? part->primary_info : def->primary_info;
 		if (w->infos[i]->ii_ExclusionOps != NULL)
 			ereport(ERROR,
 					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -283,7 +367,6 @@ open_writer(Writer *w, IndexDef *def)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_IN_USE),
 				 errmsg("index table \"%s\" was altered while a statement was writing it", def->name)));
-	return true;
 }
 
 static bool
@@ -319,7 +402,6 @@ close_writer(Writer *w)
 	}
 	if (w->estate != NULL)
 		FreeExecutorState(w->estate);
-	table_close(w->rel, NoLock);
 }
 
 /*
@@ -680,6 +762,57 @@ same_row(Writer *w, HeapTuple tuple, TupleTableSlot *slot)
 	return true;
 }
 
+/* Entries on their way into a new index table, or into one partition of it. */
+typedef struct Load
+{
+	Oid			relid;			/* hash key */
+	Relation	rel;
+	BulkInsertState state;
+	MemoryContext cxt;
+	TupleTableSlot *slots[CHUNK];
+	int			nslots;
+	int			n;
+} Load;
+
+static void
+flush_load(Load *load, CommandId cid)
+{
+	int			i;
+
+	CHECK_FOR_INTERRUPTS();
+	if (load->n > 0)
+		table_multi_insert(load->rel, load->slots, load->n, cid, LOAD_OPTIONS, load->state);
+	for (i = 0; i < load->n; i++)
+		ExecClearTuple(load->slots[i]);
+	load->n = 0;
+	MemoryContextReset(load->cxt);
+}
+
+static Load *
+find_load(HTAB *loads, IndexDef *def, Relation rel, TupleTableSlot *entry)
+{
+	Oid			relid = RelationGetRelid(rel);
+	Load	   *load;
+	bool		found;
+	bool		isnull;
+
+	if (def->parts != NULL)
+		relid = part_for(rel, slot_getattr(entry, def->fields[def->part_field].attno, &isnull));
+	if (!OidIsValid(relid))
+		ereport(ERROR,
+				(errcode(ERRCODE_CHECK_VIOLATION),
+				 errmsg("no partition of index table \"%s\" takes an entry", def->name)));
+	load = hash_search(loads, &relid, HASH_ENTER, &found);
+	if (!found)
+	{
+		load->rel = relation_open(relid, RowExclusiveLock);
+		load->state = GetBulkInsertState();
+		load->cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable load", ALLOCSET_DEFAULT_SIZES);
+		load->nslots = load->n = 0;
+	}
+	return load;
+}
+
 /*
  * apply_load
  *		Writes the sorted entries of a new index table without indexes.
@@ -688,46 +821,41 @@ same_row(Writer *w, HeapTuple tuple, TupleTableSlot *slot)
  * visible at once when it is, so that the first queries are index-only already.
  */
 void
-apply_load(Relation rel, Tuplesortstate *sorted)
+apply_load(IndexDef *def, Relation rel, Tuplesortstate *sorted)
 {
-	TupleTableSlot *source = MakeSingleTupleTableSlot(RelationGetDescr(rel),
-													  &TTSOpsMinimalTuple);
-	BulkInsertState state = GetBulkInsertState();
+	TupleTableSlot *source = MakeSingleTupleTableSlot(RelationGetDescr(rel), &TTSOpsMinimalTuple);
 	CommandId	cid = GetCurrentCommandId(true);
-	int			options = TABLE_INSERT_SKIP_FSM | TABLE_INSERT_FROZEN;
-	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable load",
-											  ALLOCSET_DEFAULT_SIZES);
-	TupleTableSlot *slots[CHUNK];
-	bool		more = true;
-	int			n;
+	HASHCTL		ctl = {.keysize = sizeof(Oid),.entrysize = sizeof(Load),.hcxt = CurrentMemoryContext};
+	HTAB	   *loads = hash_create("partitions loaded", 16, &ctl, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	HASH_SEQ_STATUS seq;
+	Load	   *load;
 	int			i;
 
-	for (i = 0; i < CHUNK; i++)
-		slots[i] = MakeSingleTupleTableSlot(RelationGetDescr(rel), &TTSOpsHeapTuple);
-	while (more)
+	while (tuplesort_gettupleslot(sorted, true, false, source, NULL))
 	{
-		MemoryContext old = MemoryContextSwitchTo(cxt);
+		MemoryContext old;
 
-		for (n = 0; n < CHUNK; n++)
-		{
-			more = tuplesort_gettupleslot(sorted, true, false, source, NULL);
-			if (!more)
-				break;
-			ExecStoreHeapTuple(ExecCopySlotHeapTuple(source), slots[n], true);
-			slots[n]->tts_tableOid = RelationGetRelid(rel);
-		}
-		CHECK_FOR_INTERRUPTS();
-		if (n > 0)
-			table_multi_insert(rel, slots, n, cid, options, state);
-		for (i = 0; i < n; i++)
-			ExecClearTuple(slots[i]);
+		load = find_load(loads, def, rel, source);
+		if (load->n == load->nslots)
+			load->slots[load->nslots++] = MakeSingleTupleTableSlot(RelationGetDescr(rel), &TTSOpsHeapTuple);
+		old = MemoryContextSwitchTo(load->cxt);
+		ExecStoreHeapTuple(ExecCopySlotHeapTuple(source), load->slots[load->n], true);
+		load->slots[load->n++]->tts_tableOid = load->relid;
 		MemoryContextSwitchTo(old);
-		MemoryContextReset(cxt);
+		if (load->n == CHUNK)
+			flush_load(load, cid);
 	}
-	for (i = 0; i < CHUNK; i++)
-		ExecDropSingleTupleTableSlot(slots[i]);
+	hash_seq_init(&seq, loads);
+	while ((load = hash_seq_search(&seq)) != NULL)
+	{
+		flush_load(load, cid);
+		for (i = 0; i < load->nslots; i++)
+			ExecDropSingleTupleTableSlot(load->slots[i]);
+		FreeBulkInsertState(load->state);
+		table_finish_bulk_insert(load->rel, LOAD_OPTIONS);
+		relation_close(load->rel, NoLock);
+		MemoryContextDelete(load->cxt);
+	}
+	hash_destroy(loads);
 	ExecDropSingleTupleTableSlot(source);
-	FreeBulkInsertState(state);
-	table_finish_bulk_insert(rel, options);
-	MemoryContextDelete(cxt);
 }

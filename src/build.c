@@ -124,7 +124,7 @@ build_index_table(IndexDef *def, Relation fact, Relation index_table)
 	MemoryContextDelete(cxt);
 
 	tuplesort_performsort(sort);
-	apply_load(index_table, sort);
+	apply_load(def, index_table, sort);
 	tuplesort_end(sort);
 	pgstat_progress_end_command();
 	if (skipped > 0)

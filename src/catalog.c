@@ -47,9 +47,9 @@ enum
 	DEF_STRATEGY,
 	DEF_MAINTENANCE,
 	DEF_IS_UNIQUE,
-	DEF_PARTITIONS,
 	DEF_ON_MISMATCH,
 	DEF_STATE,
+	DEF_PROBLEM,
 	DEF_REPLACES,
 	DEF_NATTS = DEF_REPLACES
 };
@@ -205,9 +205,12 @@ catalog_insert(DefinitionRow *row, Relation fact)
 	values[DEF_STRATEGY - 1] = CStringGetTextDatum(row->strategy);
 	values[DEF_MAINTENANCE - 1] = CStringGetTextDatum(row->maintenance);
 	values[DEF_IS_UNIQUE - 1] = BoolGetDatum(row->is_unique);
-	values[DEF_PARTITIONS - 1] = Int32GetDatum(row->partitions);
 	values[DEF_ON_MISMATCH - 1] = CStringGetTextDatum(row->on_mismatch);
 	values[DEF_STATE - 1] = CStringGetTextDatum(row->state);
+	if (row->problem != NULL)
+		values[DEF_PROBLEM - 1] = CStringGetTextDatum(row->problem);
+	else
+		isnull[DEF_PROBLEM - 1] = true;
 	values[DEF_REPLACES - 1] = ObjectIdGetDatum(row->replaces);
 	isnull[DEF_REPLACES - 1] = !OidIsValid(row->replaces);
 	insert_row("definition", values, isnull);
@@ -221,9 +224,9 @@ catalog_update(DefinitionRow *row, Relation fact)
 	catalog_insert(row, fact);
 }
 
-/* catalog_set_state: of an index table, and nothing else: names may be older than the tables' */
+/* catalog_set_state: of an index table, why, and nothing else: names may be older than the tables' */
 void
-catalog_set_state(Oid index_table, const char *state)
+catalog_set_state(Oid index_table, const char *state, const char *problem)
 {
 	Relation	rel = table_open(catalog_relid("definition", false), RowExclusiveLock);
 	SysScanDesc scan = scan_by_oid(rel, "definition_pkey", DEF_INDEX_TABLE, index_table);
@@ -236,6 +239,10 @@ catalog_set_state(Oid index_table, const char *state)
 	{
 		values[DEF_STATE - 1] = CStringGetTextDatum(state);
 		replace[DEF_STATE - 1] = true;
+		if (problem != NULL)
+			values[DEF_PROBLEM - 1] = CStringGetTextDatum(problem);
+		isnull[DEF_PROBLEM - 1] = problem == NULL;
+		replace[DEF_PROBLEM - 1] = true;
 		tuple = heap_modify_tuple(tuple, RelationGetDescr(rel), values, isnull, replace);
 		CatalogTupleUpdate(rel, &tuple->t_self, tuple);
 	}
@@ -281,9 +288,10 @@ read_row(HeapTuple tuple, TupleDesc desc)
 	row->strategy = TextDatumGetCString(values[DEF_STRATEGY - 1]);
 	row->maintenance = TextDatumGetCString(values[DEF_MAINTENANCE - 1]);
 	row->is_unique = DatumGetBool(values[DEF_IS_UNIQUE - 1]);
-	row->partitions = DatumGetInt32(values[DEF_PARTITIONS - 1]);
 	row->on_mismatch = TextDatumGetCString(values[DEF_ON_MISMATCH - 1]);
 	row->state = TextDatumGetCString(values[DEF_STATE - 1]);
+	if (!isnull[DEF_PROBLEM - 1])
+		row->problem = TextDatumGetCString(values[DEF_PROBLEM - 1]);
 	if (!isnull[DEF_REPLACES - 1])
 		row->replaces = DatumGetObjectId(values[DEF_REPLACES - 1]);
 	return stored;

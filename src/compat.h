@@ -14,6 +14,7 @@
 #include "catalog/pg_class.h"
 #include "catalog/pg_namespace.h"
 #include "catalog/pg_proc.h"
+#include "catalog/pg_tablespace.h"
 #include "utils/acl.h"
 
 #if PG_VERSION_NUM < 150000 || PG_VERSION_NUM >= 190000
@@ -28,12 +29,20 @@
 #define owns_relation(relid, role)	pg_class_ownercheck(relid, role)
 #define owns_schema(schema, role)	pg_namespace_ownercheck(schema, role)
 #define may_create_in(schema)	pg_namespace_aclcheck(schema, GetUserId(), ACL_CREATE)
+#define may_create_in_tablespace(tablespace) \
+	(pg_tablespace_aclcheck(tablespace, GetUserId(), ACL_CREATE) == ACLCHECK_OK)
+#define partition_strategy_name(spec)	((spec)->strategy)
 #else
 #define index_needs_update(update, info) \
 	((update) == TU_All || ((update) == TU_Summarizing && (info)->ii_Summarizing))
 #define owns_relation(relid, role)	object_ownercheck(RelationRelationId, relid, role)
 #define owns_schema(schema, role)	object_ownercheck(NamespaceRelationId, schema, role)
 #define may_create_in(schema)	object_aclcheck(NamespaceRelationId, schema, GetUserId(), ACL_CREATE)
+#define may_create_in_tablespace(tablespace) \
+	(object_aclcheck(TableSpaceRelationId, tablespace, GetUserId(), ACL_CREATE) == ACLCHECK_OK)
+#define partition_strategy_name(spec) \
+	((spec)->strategy == PARTITION_STRATEGY_HASH ? "hash" : \
+	 (spec)->strategy == PARTITION_STRATEGY_LIST ? "list" : "range")
 #endif
 
 #if PG_VERSION_NUM < 160000

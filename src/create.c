@@ -56,7 +56,10 @@ enum
 	ARG_PARTITIONS,
 	ARG_ON_MISMATCH,
 	ARG_DOCUMENT,
-	ARG_POPULATE
+	ARG_POPULATE,
+	ARG_PARTITION_BY,
+	ARG_PARTITION_BOUNDS,
+	ARG_PARTITION_TABLESPACES
 };
 
 const char *const strategies[] = {"normalized", "partial", "denormalized", NULL};
@@ -65,15 +68,16 @@ const char *const maintenances[] = {"transactional", "async", NULL};
 static Relation open_fact(Oid relid);
 static char *document_column(Relation fact, FunctionCallInfo fcinfo);
 static Oid	target_schema(const char *index_table, Relation fact, char **name);
-static Oid	make_table(IndexDef *def, Relation fact, Oid schema, const char *name);
+static Oid	make_table(DefinitionRow *row, IndexDef *def, Relation fact, Oid schema, const char *name);
 static void record_dependencies(IndexDef *def, Oid fact);
-static void refuse_unready(DefinitionRow *row);
+static List *key_names(IndexDef *def);
 
 Datum
 indextable_create(PG_FUNCTION_ARGS)
 {
 	static const char *const mismatches[] = {"error", "skip", NULL};
 	DefinitionRow row = {0};
+	PartitioningRequest parts = {0};
 	char	   *name = text_arg(fcinfo, ARG_INDEX_TABLE, NULL);
 	Relation	fact;
 	Relation	index_table;
@@ -101,7 +105,7 @@ indextable_create(PG_FUNCTION_ARGS)
 									  mismatches);
 	row.filter = text_arg(fcinfo, ARG_FILTER, NULL);
 	row.is_unique = !PG_ARGISNULL(ARG_IS_UNIQUE) && PG_GETARG_BOOL(ARG_IS_UNIQUE);
-	row.partitions = PG_ARGISNULL(ARG_PARTITIONS) ? 0 : PG_GETARG_INT32(ARG_PARTITIONS);
+	partitioning_args(fcinfo, ARG_PARTITIONS, ARG_PARTITION_BY, &parts);
 	populate = PG_ARGISNULL(ARG_POPULATE) || PG_GETARG_BOOL(ARG_POPULATE);
 	row.state = populate ? "active" : "building";
 
@@ -111,12 +115,6 @@ indextable_create(PG_FUNCTION_ARGS)
 				 errmsg("key must have at least one field"),
 				 errhint("For example: key => '{address.city}'.")));
 	check_definition(&row);
-	if (row.partitions < 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("partitions must not be negative")));
-	refuse_unready(&row);
-
 	/* Keeps writers out until the transaction ends, as CREATE TRIGGER does. */
 	fact = open_fact(PG_GETARG_OID(ARG_FACT_TABLE));
 	row.fact_table = RelationGetRelid(fact);
@@ -130,7 +128,8 @@ indextable_create(PG_FUNCTION_ARGS)
 								  get_attname(row.fact_table, factdef->pk_attno[i], false));
 
 	schema = target_schema(name, fact, &name);
-	row.index_table = make_table(def, fact, schema, name);
+	row.partitioning = partitioning_asked(&parts, key_names(def));
+	row.index_table = make_table(&row, def, fact, schema, name);
 	index_table = table_open(row.index_table, AccessExclusiveLock);
 	if (!definition_attach(def, fact, index_table))
 		elog(ERROR, "index table \"%s\" is not as it was created", name);
@@ -184,9 +183,7 @@ register_index_table(DefinitionRow *row, IndexDef *def, Relation fact, Relation 
 		tablespace = tablespace_of(index_table);
 	table_close(index_table, NoLock);
 	uncounted = begin_uncounted();
-	run_sql(catalog_owner(), "ALTER TABLE %s ADD %s USING INDEX TABLESPACE %s",
-			quoted_relation(row->index_table), layout_primary_key(def, covering),
-			quote_identifier(tablespace));
+	layout_add_primary_key(def, covering, tablespace, NULL);
 	end_uncounted(uncounted);
 	if (is_queued(row))
 		layout_make_row_index(row->index_table, layout_row_index(def));
@@ -203,14 +200,26 @@ register_index_table(DefinitionRow *row, IndexDef *def, Relation fact, Relation 
 	CacheInvalidateRelcacheByRelid(row->fact_table);
 }
 
-/* refuse_unready: what the catalog has room for, but nothing does yet */
-static void
-refuse_unready(DefinitionRow *row)
+/* key_names: the names of its key fields */
+static List *
+key_names(IndexDef *def)
 {
-	if (row->partitions > 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("partitioned index tables are not supported by this version of indextable")));
+	List	   *names = NIL;
+	int			i;
+
+	for (i = 0; i < def->nkeys; i++)
+		names = lappend(names, def->fields[i].spec->name);
+	return names;
+}
+
+/* partitioning_args: those of create() and alter(), of which the last three are together */
+void
+partitioning_args(FunctionCallInfo fcinfo, int partitions, int by, PartitioningRequest *request)
+{
+	request->partitions = PG_ARGISNULL(partitions) ? 0 : PG_GETARG_INT32(partitions);
+	request->by = text_arg(fcinfo, by, NULL);
+	request->bounds = PG_ARGISNULL(by + 1) ? NIL : field_list(fcinfo, by + 1, "partition_bounds");
+	request->tablespaces = PG_ARGISNULL(by + 2) ? NIL : field_list(fcinfo, by + 2, "partition_tablespaces");
 }
 
 char *
@@ -458,27 +467,30 @@ target_schema(const char *index_table, Relation fact, char **name)
 
 /* make_table: creates the table as the caller, who must be allowed to, and hands it over */
 static Oid
-make_table(IndexDef *def, Relation fact, Oid schema, const char *name)
+make_table(DefinitionRow *row, IndexDef *def, Relation fact, Oid schema, const char *name)
 {
-	return create_index_table(InvalidOid, schema, name, layout_columns(def, fact), NULL,
-							  fact->rd_rel->relowner);
+	return create_index_table(InvalidOid, schema, name, layout_columns(def, fact), row->partitioning,
+							  NULL, fact->rd_rel->relowner);
 }
 
 /*
  * create_index_table
  *		An empty table with nothing but columns, created by one role (InvalidOid:
- *		the caller) for another.
+ *		the caller) for another; with its partitions.
  */
 Oid
 create_index_table(Oid creator, Oid schema, const char *name, const char *columns,
-				   const char *tablespace, Oid owner)
+				   Partitioning *partitioning, const char *tablespace, Oid owner)
 {
 	char	   *quoted = quote_qualified_identifier(get_namespace_name(schema), name);
 	Oid			relid;
 
-	run_sql(creator, "CREATE TABLE %s (%s) USING heap WITH (" STORAGE_PARAMETERS ")%s%s",
-			quoted, columns, tablespace ? " TABLESPACE " : "",
-			tablespace ? quote_identifier(tablespace) : "");
+	if (partitioning != NULL)
+		run_sql(creator, "CREATE TABLE %s (%s) PARTITION BY %s%s", quoted, columns, partitioning->clause,
+				tablespace ? in_tablespace("TABLESPACE", tablespace) : "");
+	else
+		run_sql(creator, "CREATE TABLE %s (%s) USING heap WITH (" STORAGE_PARAMETERS ")%s%s",
+				quoted, columns, tablespace ? " TABLESPACE " : "", tablespace ? quote_identifier(tablespace) : "");
 	relid = get_relname_relid(name, schema);
 	if (!OidIsValid(relid))
 		elog(ERROR, "could not find table %s", quoted);
@@ -486,6 +498,8 @@ create_index_table(Oid creator, Oid schema, const char *name, const char *column
 		run_sql(catalog_owner(), "ALTER TABLE %s OWNER TO %s", quoted,
 				quote_identifier(GetUserNameFromId(owner, false)));
 	revoke_all(relid, owner);
+	if (partitioning != NULL)
+		make_partitions(creator, relid, partitioning, columns, NIL, owner);
 	return relid;
 }
 

@@ -34,7 +34,8 @@
 /*
  * run_sql
  *		Runs one command as a role, or as the current user if role is InvalidOid,
- *		with search_path fixed.  Names in it must be qualified and quoted.
+ *		with search_path fixed.  Names in it must be qualified and quoted.  What a role
+ *		other than the caller creates is in no tablespace of the caller's choice.
  */
 void
 run_sql(Oid role, const char *fmt,...)
@@ -66,6 +67,9 @@ run_sql(Oid role, const char *fmt,...)
 	nestlevel = NewGUCNestLevel();
 	set_config_option("search_path", "pg_catalog, pg_temp", PGC_USERSET, PGC_S_SESSION,
 					  GUC_ACTION_SAVE, true, 0, false);
+	if (OidIsValid(role))
+		set_config_option("default_tablespace", "", PGC_USERSET, PGC_S_SESSION,
+						  GUC_ACTION_SAVE, true, 0, false);
 
 	SPI_connect();
 	result = SPI_execute(sql.data, false, 0);

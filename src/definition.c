@@ -108,7 +108,7 @@ invalidate(Datum arg, Oid relid)
 			def->stale = true;
 		for (i = 0; i < def->ndefs && !def->stale; i++)
 			if (def->defs[i]->relid == relid || def->defs[i]->primary_index == relid ||
-				def->defs[i]->row_index == relid)
+				def->defs[i]->row_index == relid || parts_use(def->defs[i], relid))
 				def->stale = true;
 	}
 }
@@ -907,6 +907,8 @@ definition_attach(IndexDef *def, Relation fact, Relation rel)
 			return false;
 	}
 
+	if (!parts_attach(def, rel))
+		return false;
 	def->relid = RelationGetRelid(rel);
 	def->name = pstrdup(RelationGetRelationName(rel));
 	def->desc = CreateTupleDescCopy(desc);
@@ -1001,7 +1003,13 @@ attach_row_index(IndexDef *def, Relation rel)
 		for (i = 0; fits && i < fact->npk; i++)
 			fits = (form->indkey.values[i] == def->pk_attno[i]);
 		if (fits)
+		{
 			def->row_index = RelationGetRelid(index);
+			def->row_keys = palloc(sizeof(ScanKeyData) * fact->npk);
+			memcpy(def->row_keys, fact->pk_keys, sizeof(ScanKeyData) * fact->npk);
+			for (i = 0; i < fact->npk; i++)
+				def->row_keys[i].sk_collation = index->rd_indcollation[i];
+		}
 		index_close(index, AccessShareLock);
 	}
 }

@@ -11,6 +11,8 @@
  */
 #include "postgres.h"
 
+#include "access/relation.h"
+#include "access/tableam.h"
 #include "catalog/dependency.h"
 #include "catalog/namespace.h"
 #include "catalog/partition.h"
@@ -22,12 +24,14 @@
 #include "storage/lmgr.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
+#include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
 PG_FUNCTION_INFO_V1(indextable_drop);
 PG_FUNCTION_INFO_V1(indextable_on_drop);
 
 static void check_dropped_parts(Node *command);
+static void refuse_entries(Oid index_table, Oid partition);
 static bool named_too(DropStmt *stmt, Oid other);
 static void forget(Oid relid, bool wait, DropBehavior behavior);
 
@@ -91,8 +95,16 @@ indextable_on_drop(PG_FUNCTION_ARGS)
 			   IsA(command, DropStmt) ? ((DropStmt *) command)->behavior :
 			   IsA(command, DropOwnedStmt) ? ((DropOwnedStmt *) command)->behavior : DROP_RESTRICT);
 	foreach(cell, lost_partitions())
-		invalidate_definitions(catalog_read(lfirst_oid(cell), InvalidOid), lfirst_oid(cell),
-							   "A partition was dropped with its rows, and their entries are still there.");
+	{
+		Oid			fact = catalog_fact_of(lfirst_oid(cell));
+
+		if (OidIsValid(fact))
+			invalidate_definitions(catalog_read(InvalidOid, lfirst_oid(cell)), fact,
+								   "A partition of it was dropped with its entries.");
+		else
+			invalidate_definitions(catalog_read(lfirst_oid(cell), InvalidOid), lfirst_oid(cell),
+								   "A partition was dropped with its rows, and their entries are still there.");
+	}
 	if (!OidIsValid(guard_lifted))
 		check_dropped_parts(command);
 	PG_RETURN_VOID();
@@ -144,8 +156,8 @@ check_dropped_parts(Node *command)
 		{
 			MemoryContext old = MemoryContextSwitchTo(cxt);
 
-			if (OidIsValid(catalog_fact_of(relid)))
-				relid = catalog_fact_of(relid);
+			if (OidIsValid(index_table_of(relid)))
+				relid = catalog_fact_of(index_table_of(relid));
 			if (catalog_has_fact(relid))
 				columns = list_append_unique_oid(columns, relid);
 			MemoryContextSwitchTo(old);
@@ -177,6 +189,9 @@ before_drop(DropStmt *stmt)
 		if (!OidIsValid(relid) || (!owns_relation(relid, GetUserId()) &&
 								   !owns_schema(get_rel_namespace(relid), GetUserId())))
 			continue;
+		root = index_table_of(relid);
+		if (OidIsValid(root) && root != relid && !named_too(stmt, root))
+			refuse_entries(root, relid);
 		root = registered_root(relid);
 		if (root == relid || !catalog_fact_in_use(root) || named_too(stmt, root))
 			continue;
@@ -186,6 +201,35 @@ before_drop(DropStmt *stmt)
 		if (get_rel_relispartition(relid))
 			partition_rows(root, relid, false);
 	}
+}
+
+/* refuse_entries: of a partition of an index table, which would be lost; the default one is there for all others */
+static void
+refuse_entries(Oid index_table, Oid partition)
+{
+	Relation	rel;
+	TableScanDesc scan;
+	TupleTableSlot *slot;
+	bool		is_default;
+
+	LockRelationOid(index_table, AccessExclusiveLock);
+	rel = try_relation_open(partition, AccessExclusiveLock);
+	if (rel == NULL)
+		return;
+	is_default = get_default_partition_oid(index_table) == partition;
+	slot = table_slot_create(rel, NULL);
+	scan = table_beginscan(rel, SnapshotSelf, 0, NULL);
+	if (is_default || table_scan_getnextslot(scan, ForwardScanDirection, slot))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("cannot drop partition \"%s\" of index table \"%s\"", RelationGetRelationName(rel),
+						get_rel_name(index_table)),
+				 is_default ? errdetail("It takes the entries that no other partition takes.") :
+				 errdetail("It has entries."),
+				 errhint("Change the partitions with indextable.alter().")));
+	table_endscan(scan);
+	ExecDropSingleTupleTableSlot(slot);
+	relation_close(rel, NoLock);
 }
 
 /* named_too: whether the same command drops another table */

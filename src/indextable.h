@@ -34,6 +34,7 @@
 #include "nodes/execnodes.h"
 #include "nodes/bitmapset.h"
 #include "nodes/pg_list.h"
+#include "partitioning/partdefs.h"
 #include "storage/block.h"
 #include "storage/itemptr.h"
 #include "storage/lockdefs.h"
@@ -218,8 +219,20 @@ typedef struct IndexDef
 	ScanKeyData *search_keys;	/* found with these */
 	bool		covering;		/* the primary key holds the included fields */
 	Oid			row_index;		/* async: on the fact row's primary key */
+	ScanKeyData *row_keys;		/* for that */
+	HTAB	   *parts;			/* of IndexPart: those that were met; NULL: not partitioned */
+	int			part_field;		/* which of the key fields it is partitioned by */
 	Bitmapset  *used;			/* columns that entries depend on, offset */
 } IndexDef;
+
+/* A partition of an index table; see part.c. */
+typedef struct IndexPart
+{
+	Oid			relid;			/* hash key */
+	Oid			primary_index;
+	IndexInfo  *primary_info;
+	Oid			row_index;
+} IndexPart;
 
 /* How a partition of a fact table stores its rows; see partition.c. */
 typedef struct Leaf
@@ -269,6 +282,30 @@ typedef struct FactDef
 	IndexDef  **defs;
 } FactDef;
 
+/* How an index table is partitioned, or is to be; see partitioning.c. */
+typedef struct Partitioning
+{
+	char	   *clause;			/* what follows PARTITION BY */
+	List	   *parts;			/* of PartSpec * */
+} Partitioning;
+
+typedef struct PartSpec
+{
+	char	   *bound;			/* FOR VALUES ..., or DEFAULT */
+	char	   *tablespace;		/* NULL: that of the index table */
+	char	   *suffix;			/* of its name */
+	Oid			relid;			/* once it exists */
+} PartSpec;
+
+/* What create() and alter() are given. */
+typedef struct PartitioningRequest
+{
+	int			partitions;
+	char	   *by;				/* NULL: hash of the first key field */
+	List	   *bounds;
+	List	   *tablespaces;
+} PartitioningRequest;
+
 /* A row of the catalog, as create.c writes it. */
 typedef struct DefinitionRow
 {
@@ -282,10 +319,11 @@ typedef struct DefinitionRow
 	char	   *strategy;
 	char	   *maintenance;
 	bool		is_unique;
-	int			partitions;
 	char	   *on_mismatch;
 	char	   *state;
+	char	   *problem;		/* why it is invalid, or NULL */
 	Oid			replaces;		/* the index table whose place it is to take, if any */
+	Partitioning *partitioning; /* not stored: of a table that is to be made; NULL: not partitioned */
 } DefinitionRow;
 
 /* ---- partition.c: the partitions of fact tables ---- */
@@ -305,6 +343,51 @@ extern List *lost_partitions(void);
 /* ---- route.c: which partition has a row ---- */
 
 extern Oid	route_key(FactDef *def, Relation root, Datum *key);
+extern int	partition_of(PartitionKey key, PartitionDesc desc, Datum *values, bool *isnull);
+
+/* ---- part.c: the partitions of index tables ---- */
+
+extern bool parts_attach(IndexDef *def, Relation rel);
+extern IndexPart *index_part(IndexDef *def, Relation leaf);
+extern bool parts_use(IndexDef *def, Oid relid);
+extern Oid	part_for(Relation rel, Datum value);
+extern Oid	index_table_of(Oid relid);
+
+/* ---- entryscan.c: reads entries ---- */
+
+/* A scan of one table. */
+typedef struct PartScan
+{
+	Oid			relid;			/* hash key */
+	Relation	rel;
+	Relation	index;
+	IndexScanDesc scan;
+	TupleTableSlot *slot;
+} PartScan;
+
+typedef struct EntryScan
+{
+	IndexDef   *def;
+	Relation	rel;			/* the index table */
+	Snapshot	snapshot;
+	bool		by_row;
+	bool		counted;		/* as a read, for users; see usage.h */
+	int			nkeys;
+	ScanKey		keys;
+	MemoryContext cxt;			/* that the scans live in */
+	PartScan	only;			/* of an index table that is not partitioned */
+	HTAB	   *parts;			/* of PartScan: those of a partitioned one, as needed */
+	PartScan   *current;		/* that gave the last entry */
+	PartitionDesc waiting;		/* of which others come after it, or NULL */
+	int			next;			/* the first of them */
+	struct binaryheap *heap;	/* of those that are merged, or NULL */
+} EntryScan;
+
+extern void entry_scan_begin(EntryScan *scan, IndexDef *def, Relation index_table, Snapshot snapshot,
+							 bool by_row, int nkeys);
+extern void entry_scan_start(EntryScan *scan, ScanKey keys);
+extern TupleTableSlot *entry_scan_next(EntryScan *scan);
+extern void entry_scan_end(EntryScan *scan);
 
 /* ---- definition.c, its functions ---- */
 
@@ -333,7 +416,7 @@ typedef struct FactTableRow
 
 extern void catalog_insert(DefinitionRow *row, Relation fact);
 extern void catalog_update(DefinitionRow *row, Relation fact);
-extern void catalog_set_state(Oid index_table, const char *state);
+extern void catalog_set_state(Oid index_table, const char *state, const char *problem);
 extern List *catalog_index_tables(void);
 extern List *catalog_fact_tables(void);
 extern List *catalog_column_names(Relation rel);
@@ -470,7 +553,7 @@ extern bool batch_inserted_since(Oid fact, CommandId cid);
 /* ---- apply.c: writes index tables ---- */
 
 extern bool apply_ops(IndexDef *def, OpList *ops, bool keep);
-extern void apply_load(Relation index_table, struct Tuplesortstate *sorted);
+extern void apply_load(IndexDef *def, Relation index_table, struct Tuplesortstate *sorted);
 extern void apply_at_end_of_transaction(void);
 
 /* ---- liverow.c: the live version of a fact row ---- */
@@ -648,10 +731,7 @@ typedef struct BlockScan
 typedef struct Probe
 {
 	IndexDef   *def;
-	MemoryContext cxt;			/* that the scan lives in */
-	Relation	index;
-	IndexScanDesc scan;
-	TupleTableSlot *slot;
+	EntryScan	scan;
 	ScanKey		keys;
 } Probe;
 
@@ -702,7 +782,8 @@ extern bool drain_batch(Oid fact_table, int limit, DrainLock lock, DrainPosition
 
 extern int	begin_uncounted(void);
 extern void end_uncounted(int nestlevel);
-extern void usage_follows(Oid index_table, Oid old_index);
+extern List *usage_keys(Oid index_table);
+extern void usage_follows(List *keys);
 extern void usage_from_now(Oid index_table);
 extern void usage_note_reads(void);
 
@@ -799,12 +880,16 @@ extern List *event_trigger_relations(const char *function, bool with_columns);
 
 extern char *layout_columns(IndexDef *def, Relation fact);
 extern char *layout_column(Form_pg_attribute att);
+extern bool *columns_that_stay(TupleDesc desc, int nkept, int first_own);
 extern char *layout_like(IndexDef *def, Relation fact, Relation old, int nkept, int first_own,
 						 List **dropped);
+extern void layout_drop_columns(Oid relid, List *names);
 extern char *layout_primary_key(IndexDef *def, bool covering);
+extern void layout_add_primary_key(IndexDef *def, bool covering, const char *tablespace, const char *drop);
 extern char *layout_row_index(IndexDef *def);
 extern void layout_make_row_index(Oid index_table, const char *columns);
 extern char *tablespace_of(Relation rel);
+extern char *in_tablespace(const char *clause, const char *name);
 extern void layout_drop_row_index(Oid index_table);
 extern Relation primary_key_of(Relation rel, LOCKMODE mode);
 extern bool layout_covers(IndexDef *def, Relation primary_key);
@@ -849,6 +934,7 @@ extern bool depends_on_table(Oid relid, Oid on);
 extern const char *const strategies[];
 extern const char *const maintenances[];
 
+extern void partitioning_args(FunctionCallInfo fcinfo, int partitions, int by, PartitioningRequest *request);
 extern char *text_arg(FunctionCallInfo fcinfo, int arg, const char *missing);
 extern List *field_list(FunctionCallInfo fcinfo, int arg, const char *name);
 extern const char *one_of(const char *what, const char *value, const char *const *allowed);
@@ -857,8 +943,15 @@ extern void check_definition(DefinitionRow *row);
 extern void register_index_table(DefinitionRow *row, IndexDef *def, Relation fact,
 								 Relation index_table, const char *tablespace);
 extern Oid	create_index_table(Oid creator, Oid schema, const char *name, const char *columns,
-							   const char *tablespace, Oid owner);
+							   Partitioning *partitioning, const char *tablespace, Oid owner);
 extern void depend_on_filter(Oid index_table, RowExpression *filter);
+
+/* ---- partitioning.c: how index tables are partitioned ---- */
+
+extern Partitioning *partitioning_asked(PartitioningRequest *request, List *columns);
+extern Partitioning *partitioning_of(Relation rel);
+extern void make_partitions(Oid creator, Oid parent, Partitioning *p, const char *columns, List *dropped,
+							Oid owner);
 
 /* ---- replace.c: puts an index table in the place of another ---- */
 

@@ -19,6 +19,7 @@
 #include "access/relation.h"
 #include "access/table.h"
 #include "catalog/heap.h"
+#include "catalog/partition.h"
 #include "catalog/pg_collation.h"
 #include "catalog/pg_type.h"
 #include "commands/comment.h"
@@ -33,6 +34,7 @@
 
 #define ROW_INDEX_COMMENT	"Finds the entries of a fact row; made by indextable"
 
+static void place_index(Oid index_table, Oid index);
 static void add_column(List **names, const char *name, const char *what);
 
 /*
@@ -172,11 +174,33 @@ layout_columns(IndexDef *def, Relation fact)
 }
 
 /*
+ * columns_that_stay
+ *		When an index table gets other contents: of the columns that there are the first
+ *		nkept, and from the first of the owner's own on.
+ */
+bool *
+columns_that_stay(TupleDesc desc, int nkept, int first_own)
+{
+	bool	   *stays = palloc0(sizeof(bool) * Max(desc->natts, 1));
+	int			live = 0;
+	int			i;
+
+	for (i = 0; i < desc->natts; i++)
+	{
+		if (TupleDescAttr(desc, i)->attisdropped)
+			continue;
+		stays[i] = live < nkept || live >= first_own;
+		live++;
+	}
+	return stays;
+}
+
+/*
  * layout_like
  *		The column list for CREATE TABLE of a table that is to take the place of
- *		another index table, column by column.  Of that one's columns the first
- *		nkept stay, and from the first of the user's own on; in the place of others
+ *		another index table, column by column.  In the place of those that do not stay
  *		come columns that are to be dropped, the names of which are returned, too.
+ *		Where all stay, only that table counts.
  */
 char *
 layout_like(IndexDef *def, Relation fact, Relation old, int nkept, int first_own, List **dropped)
@@ -184,7 +208,7 @@ layout_like(IndexDef *def, Relation fact, Relation old, int nkept, int first_own
 	TupleDesc	desc = RelationGetDescr(old);
 	StringInfoData sql;
 	List	   *names = NIL;
-	int			live = 0;
+	bool	   *stays = columns_that_stay(desc, nkept, first_own);
 	int			i;
 
 	initStringInfo(&sql);
@@ -192,7 +216,7 @@ layout_like(IndexDef *def, Relation fact, Relation old, int nkept, int first_own
 	{
 		Form_pg_attribute att = TupleDescAttr(desc, i);
 
-		if (!att->attisdropped && (live++ < nkept || live > first_own))
+		if (stays[i])
 		{
 			add_column(&names, NameStr(att->attname), "column");
 			append_column(&sql, NameStr(att->attname), att->atttypid, att->atttypmod,
@@ -206,6 +230,8 @@ layout_like(IndexDef *def, Relation fact, Relation old, int nkept, int first_own
 			*dropped = lappend(*dropped, name);
 		}
 	}
+	if (def == NULL)
+		return sql.data;
 	for (i = nkept - def->nident; i < def->nincludes; i++)
 	{
 		Field	   *field = &def->fields[def->nkeys + i];
@@ -221,6 +247,20 @@ layout_like(IndexDef *def, Relation fact, Relation old, int nkept, int first_own
 		append_column(&sql, name, JSONBOID, -1, InvalidOid, false);
 	}
 	return sql.data;
+}
+
+/* layout_drop_columns: those that layout_like() has made to be dropped */
+void
+layout_drop_columns(Oid relid, List *names)
+{
+	StringInfoData drops;
+	ListCell   *cell;
+
+	initStringInfo(&drops);
+	foreach(cell, names)
+		appendStringInfo(&drops, "%sDROP COLUMN %s", drops.len > 0 ? ", " : "", quote_identifier(lfirst(cell)));
+	if (names != NIL)
+		run_sql(catalog_owner(), "ALTER TABLE %s %s", quoted_relation(relid), drops.data);
 }
 
 /*
@@ -255,6 +295,50 @@ layout_primary_key(IndexDef *def, bool covering)
 	return sql.data;
 }
 
+/*
+ * layout_add_primary_key
+ *		Makes it, in a tablespace, and in the same command, if told so, drops the one
+ *		there is: without one the index table would be taken for broken.
+ */
+void
+layout_add_primary_key(IndexDef *def, bool covering, const char *tablespace, const char *drop)
+{
+	Relation	rel;
+	Relation	index;
+	Oid			relid;
+
+	run_sql(catalog_owner(), "ALTER TABLE %s %s%s%sADD %s%s", quoted_relation(def->relid),
+			drop != NULL ? "DROP CONSTRAINT " : "", drop != NULL ? quote_identifier(drop) : "",
+			drop != NULL ? ", " : "", layout_primary_key(def, covering),
+			in_tablespace("USING INDEX TABLESPACE", tablespace));
+	rel = relation_open(def->relid, NoLock);
+	index = primary_key_of(rel, AccessShareLock);
+	relid = RelationGetRelid(index);
+	relation_close(rel, NoLock);
+	index_close(index, AccessShareLock);
+	place_index(def->relid, relid);
+}
+
+/* place_index: of a partitioned index table, whose partitions have their indexes where they are themselves */
+static void
+place_index(Oid index_table, Oid index)
+{
+	ListCell   *cell;
+
+	foreach(cell, with_partitions(index_table))
+	{
+		Relation	leaf = relation_open(lfirst_oid(cell), AccessShareLock);
+		Oid			place = leaf->rd_rel->reltablespace;
+		char	   *tablespace = tablespace_of(leaf);
+		Oid			part = lfirst_oid(cell) == index_table ? InvalidOid : index_get_partition(leaf, index);
+
+		relation_close(leaf, NoLock);
+		if (OidIsValid(part) && get_rel_tablespace(part) != place)
+			run_sql(catalog_owner(), "ALTER INDEX %s SET TABLESPACE %s", quoted_relation(part),
+					quote_identifier(tablespace));
+	}
+}
+
 /* layout_row_index: the columns of the index by which a row's entries are found */
 char *
 layout_row_index(IndexDef *def)
@@ -284,12 +368,13 @@ layout_make_row_index(Oid index_table, const char *columns)
 	int			uncounted = begin_uncounted();
 
 	relation_close(rel, NoLock);
-	run_sql(catalog_owner(), "CREATE INDEX %s ON %s (%s) TABLESPACE %s", quote_identifier(name),
-			quoted_relation(index_table), columns, quote_identifier(tablespace));
+	run_sql(catalog_owner(), "CREATE INDEX %s ON %s (%s)%s", quote_identifier(name),
+			quoted_relation(index_table), columns, in_tablespace("TABLESPACE", tablespace));
 	end_uncounted(uncounted);
 	run_sql(catalog_owner(), "COMMENT ON INDEX %s IS %s",
 			quote_qualified_identifier(get_namespace_name(schema), name),
 			quote_literal_cstr(ROW_INDEX_COMMENT));
+	place_index(index_table, get_relname_relid(name, schema));
 }
 
 /* tablespace_of: its name; what we create goes where the caller's default_tablespace does not matter */
@@ -298,6 +383,18 @@ tablespace_of(Relation rel)
 {
 	return get_tablespace_name(OidIsValid(rel->rd_rel->reltablespace) ?
 							   rel->rd_rel->reltablespace : MyDatabaseTableSpace);
+}
+
+/*
+ * in_tablespace
+ *		A clause that names it; none for the database's own, which must not be named
+ *		for a partitioned table.  See run_sql().
+ */
+char *
+in_tablespace(const char *clause, const char *name)
+{
+	return get_tablespace_oid(name, false) == MyDatabaseTableSpace ? "" :
+		psprintf(" %s %s", clause, quote_identifier(name));
 }
 
 /* layout_drop_row_index: for one that is not, any more; locked against everybody */
@@ -368,11 +465,11 @@ layout_demote(IndexDef *def, bool wait)
 	Relation	index;
 	char	   *constraint;
 	char	   *tablespace = NULL;
-	Oid			old_index = InvalidOid;
+	List	   *old_keys = NIL;
 	bool		covers;
 	int			uncounted;
 
-	if (!wait && !ConditionalLockRelationOid(def->relid, AccessExclusiveLock))
+	if (!wait && !lock_fact_now(def->relid, AccessExclusiveLock))
 		ereport(ERROR,
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 				 errmsg("an entry is too long for the primary key of index table \"%s\" with its included fields",
@@ -383,11 +480,11 @@ layout_demote(IndexDef *def, bool wait)
 	rel = table_open(def->relid, NoLock);
 	index = primary_key_of(rel, AccessShareLock);
 	covers = index != NULL && layout_covers(def, index);
-	constraint = covers ? pstrdup(quote_identifier(RelationGetRelationName(index))) : NULL;
+	constraint = covers ? pstrdup(RelationGetRelationName(index)) : NULL;
 	if (covers)
 	{
 		tablespace = tablespace_of(index);
-		old_index = RelationGetRelid(index);
+		old_keys = usage_keys(def->relid);
 	}
 	if (index != NULL)
 		index_close(index, NoLock);
@@ -399,11 +496,9 @@ layout_demote(IndexDef *def, bool wait)
 			(errmsg("rebuilding the primary key of index table \"%s\" without its included fields",
 					def->name),
 			 errdetail("An entry is too long to be in an index whole. Index-only scans of included fields end.")));
-	/* In the old one's place, wherever the writer's default_tablespace points to. */
+	/* In the old one's place. */
 	uncounted = begin_uncounted();
-	run_sql(catalog_owner(), "ALTER TABLE %s DROP CONSTRAINT %s, ADD %s USING INDEX TABLESPACE %s",
-			quoted_relation(def->relid), constraint, layout_primary_key(def, false),
-			quote_identifier(tablespace));
+	layout_add_primary_key(def, false, tablespace, constraint);
 	end_uncounted(uncounted);
-	usage_follows(def->relid, old_index);
+	usage_follows(old_keys);
 }

@@ -155,14 +155,14 @@ lookup(FunctionCallInfo fcinfo, int arg, bool rows)
 static void
 scan_entries(Lookup *l)
 {
-	ScanKey		keys = l->keys;
 	int			nkeys = l->nkeys;
-	Relation	index = index_open(l->def->primary_index, AccessShareLock);
-	TupleTableSlot *entry = table_slot_create(l->index_table, NULL);
-	IndexScanDesc scan = index_beginscan_compat(l->index_table, index, l->snapshot, nkeys);
+	EntryScan	scan;
+	TupleTableSlot *entry;
 
-	index_rescan(scan, keys, nkeys, NULL, 0);
-	while (index_getnext_slot(scan, ForwardScanDirection, entry))
+	entry_scan_begin(&scan, l->def, l->index_table, l->snapshot, false, nkeys);
+	scan.counted = true;
+	entry_scan_start(&scan, l->keys);
+	while ((entry = entry_scan_next(&scan)) != NULL)
 	{
 		CHECK_FOR_INTERRUPTS();
 		/* The elements of an array bring a row in several times. */
@@ -171,9 +171,7 @@ scan_entries(Lookup *l)
 			continue;
 		fetch(l, entry);
 	}
-	index_endscan(scan);
-	ExecDropSingleTupleTableSlot(entry);
-	index_close(index, NoLock);
+	entry_scan_end(&scan);
 
 	if (l->reading)
 		live_scan_end(&l->fact_rows);

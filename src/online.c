@@ -544,7 +544,7 @@ lock_out_writers(Build *b)
 	if (replaces)
 		return lock_within(b->shown, AccessExclusiveLock, LOCK_TIMEOUT) &&
 			lock_within(b->index_table, AccessExclusiveLock, LOCK_TIMEOUT);
-	b->alone = b->transactional && ConditionalLockRelationOid(b->index_table, AccessExclusiveLock);
+	b->alone = b->transactional && lock_fact_now(b->index_table, AccessExclusiveLock);
 	return b->alone || !b->transactional || ++b->tries > MAX_TRIES;
 }
 
@@ -592,7 +592,7 @@ finish(Build *b)
 		replace_index_table(linitial(catalog_read(InvalidOid, b->index_table)));
 		return;
 	}
-	catalog_set_state(b->index_table, "active");
+	catalog_set_state(b->index_table, "active", NULL);
 	catalog_forget_build(b->index_table);
 	CacheInvalidateRelcacheByRelid(b->fact_table);
 	CommandCounterIncrement();

@@ -278,7 +278,7 @@ flush(FactDef *def, OpList *lists, MemoryContext cxt)
 	MemoryContextReset(cxt);
 }
 
-/* A partition of a fact table, noted before a command that may drop it. */
+/* A partition of a fact table or an index table, noted before a command that may drop it. */
 typedef struct Noted
 {
 	Oid			root;
@@ -309,7 +309,7 @@ note_partitions(void)
 	noted = NIL;
 	callback->func = forget_noted;
 	MemoryContextRegisterResetCallback(TopTransactionContext, callback);
-	foreach(cell, catalog_fact_tables())
+	foreach(cell, list_concat(catalog_fact_tables(), catalog_index_tables()))
 	{
 		if (get_rel_relkind(lfirst_oid(cell)) != RELKIND_PARTITIONED_TABLE)
 			continue;
@@ -325,7 +325,7 @@ note_partitions(void)
 	MemoryContextSwitchTo(old);
 }
 
-/* lost_partitions: the fact tables that are still there, and have lost some; forgets what was noted */
+/* lost_partitions: the fact tables and index tables that are still there, and have lost some; forgets what was noted */
 List *
 lost_partitions(void)
 {

@@ -19,25 +19,13 @@
 #include "access/tableam.h"
 #include "indextable.h"
 #include "miscadmin.h"
-#include "usage.h"
 #include "utils/datum.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
-/* Finds the entries of a row in one index table. */
-typedef struct EntryScan
-{
-	IndexDef   *def;
-	Relation	rel;
-	Relation	index;
-	IndexScanDesc scan;
-	TupleTableSlot *slot;
-	ScanKey		keys;
-} EntryScan;
-
-static void entry_scan_begin(EntryScan *scan, IndexDef *def);
-static void entry_scan_end(EntryScan *scan);
-static void find_entries(EntryScan *scan, Datum *key, Entries *entries, MemoryContext cxt);
+static void begin_scan(EntryScan *scan, IndexDef *def, int nkeys);
+static void end_scan(EntryScan *scan);
+static void find_entries(EntryScan *scan, Datum *key, Entries *entries);
 static TupleTableSlot *find_row(Reconciliation *r, LiveScan *live, TupleTableSlot *stored, int i);
 static bool is_key_of(FactDef *def, TupleTableSlot *row, Datum *key);
 static void reconcile_row(Reconciliation *r, EntryScan *scans, Datum *key, TupleTableSlot *live,
@@ -61,7 +49,7 @@ reconcile_rows(Reconciliation *r)
 	live_scan_begin(&live, r->def, r->fact, r->snapshot);
 	stored = r->tids == NULL ? NULL : table_slot_create(r->part, NULL);
 	for (i = r->from; i < r->to; i++)
-		entry_scan_begin(&scans[i - r->from], r->def->defs[i]);
+		begin_scan(&scans[i - r->from], r->def->defs[i], r->def->npk);
 	for (i = 0; i < r->n; i++)
 	{
 		Datum	   *key = r->keys + (Size) i * r->def->npk;
@@ -76,7 +64,7 @@ reconcile_rows(Reconciliation *r)
 		MemoryContextReset(row_cxt);
 	}
 	for (i = r->from; i < r->to; i++)
-		entry_scan_end(&scans[i - r->from]);
+		end_scan(&scans[i - r->from]);
 	live_scan_end(&live);
 	if (stored != NULL)
 		ExecDropSingleTupleTableSlot(stored);
@@ -103,7 +91,7 @@ reconcile_row(Reconciliation *r, EntryScan *scans, Datum *key, TupleTableSlot *l
 		if (r->fresh)
 			entries_init(&old, def);
 		else
-			find_entries(&scans[i - r->from], key, &old, cxt);
+			find_entries(&scans[i - r->from], key, &old);
 		entries_init(&new, def);
 		if (live != NULL && !r->withhold)
 		{
@@ -153,29 +141,20 @@ is_key_of(FactDef *def, TupleTableSlot *row, Datum *key)
 	return true;
 }
 
+/* begin_scan: of the entries of rows in one index table, as they are at this moment */
 static void
-entry_scan_begin(EntryScan *scan, IndexDef *def)
+begin_scan(EntryScan *scan, IndexDef *def, int nkeys)
 {
-	int			i;
-
-	scan->def = def;
-	scan->rel = relation_open(def->relid, NoLock);
-	scan->index = index_open(def->row_index, AccessShareLock);
-	scan->slot = table_slot_create(scan->rel, NULL);
-	scan->scan = index_beginscan_compat(scan->rel, scan->index, SnapshotSelf, def->fact->npk);
-	scan->keys = palloc(sizeof(ScanKeyData) * def->fact->npk);
-	memcpy(scan->keys, def->fact->pk_keys, sizeof(ScanKeyData) * def->fact->npk);
-	for (i = 0; i < def->fact->npk; i++)
-		scan->keys[i].sk_collation = scan->index->rd_indcollation[i];
+	entry_scan_begin(scan, def, relation_open(def->relid, NoLock), SnapshotSelf, true, nkeys);
 }
 
 static void
-entry_scan_end(EntryScan *scan)
+end_scan(EntryScan *scan)
 {
-	index_endscan(scan->scan);
-	ExecDropSingleTupleTableSlot(scan->slot);
-	index_close(scan->index, NoLock);
-	relation_close(scan->rel, NoLock);
+	Relation	rel = scan->rel;
+
+	entry_scan_end(scan);
+	relation_close(rel, NoLock);
 }
 
 /*
@@ -190,66 +169,59 @@ have_no_entries(Reconciliation *r, int defno)
 	IndexDef   *def = r->def->defs[defno];
 	int			npk = r->def->npk;
 	Relation	pk_index = index_open(r->def->pk_index, AccessShareLock);
-	EntryScan	scan;
+	Relation	index = index_open(def->row_index, AccessShareLock);
 	RowComparison range[2];
 	ScanKeyData bounds[2];
-	ReadCounts	reads;
 	bool		none = true;
 	int			b;
 	int			i;
 
-	entry_scan_begin(&scan, def);
 	/* The owner may have made it again, in another order. */
 	for (i = 0; i < npk; i++)
-		none &= scan.index->rd_indoption[i] == 0 && scan.index->rd_opfamily[i] == pk_index->rd_opfamily[i] &&
-			scan.index->rd_opcintype[i] == pk_index->rd_opcintype[i] &&
-			scan.index->rd_indcollation[i] == pk_index->rd_indcollation[i];
+		none &= index->rd_indoption[i] == 0 && index->rd_opfamily[i] == pk_index->rd_opfamily[i] &&
+			index->rd_opcintype[i] == pk_index->rd_opcintype[i] &&
+			index->rd_indcollation[i] == pk_index->rd_indcollation[i];
 	if (none)
 	{
+		EntryScan	scan;
+
 		for (b = 0; b < 2; b++)
 		{
-			row_comparison(&range[b], scan.index, npk,
+			row_comparison(&range[b], index, npk,
 						   b == 0 ? BTGreaterEqualStrategyNumber : BTLessEqualStrategyNumber,
 						   r->keys + (b == 0 ? 0 : (Size) (r->n - 1) * npk));
 			bounds[b] = range[b].header;
 		}
-		index_endscan(scan.scan);
-		scan.scan = index_beginscan_compat(scan.rel, scan.index, SnapshotSelf, 2);
-		remember_reads(scan.index, &reads);
-		index_rescan(scan.scan, bounds, 2, NULL, 0);
-		none = !index_getnext_slot(scan.scan, ForwardScanDirection, scan.slot);
-		put_back_reads(scan.index, &reads);
+		begin_scan(&scan, def, 2);
+		entry_scan_start(&scan, bounds);
+		none = entry_scan_next(&scan) == NULL;
+		end_scan(&scan);
 	}
-	entry_scan_end(&scan);
+	index_close(index, NoLock);
 	index_close(pk_index, NoLock);
 	return none;
 }
 
-/*
- * find_entries
- *		Those of a row, ordered by identity.  An index scan allocates what it keeps
- *		in the memory context it is called in: that is cxt.
- */
+/* find_entries: those of a row, ordered by identity */
 static void
-find_entries(EntryScan *scan, Datum *key, Entries *entries, MemoryContext cxt)
+find_entries(EntryScan *scan, Datum *key, Entries *entries)
 {
 	IndexDef   *def = scan->def;
 	int			natts = def->desc->natts;
-	MemoryContext row_cxt = MemoryContextSwitchTo(cxt);
-	ReadCounts	reads;
+	int			npk = def->fact->npk;
+	ScanKey		keys = palloc(sizeof(ScanKeyData) * npk);
+	TupleTableSlot *entry;
 	int			i;
 
 	entries_init(entries, def);
-	for (i = 0; i < def->fact->npk; i++)
-		scan->keys[i].sk_argument = key[i];
-	remember_reads(scan->index, &reads);
-	index_rescan(scan->scan, scan->keys, def->fact->npk, NULL, 0);
-	while (index_getnext_slot(scan->scan, ForwardScanDirection, scan->slot))
+	memcpy(keys, def->row_keys, sizeof(ScanKeyData) * npk);
+	for (i = 0; i < npk; i++)
+		keys[i].sk_argument = key[i];
+	entry_scan_start(scan, keys);
+	while ((entry = entry_scan_next(scan)) != NULL)
 	{
-		HeapTuple	tuple;
+		HeapTuple	tuple = ExecCopySlotHeapTuple(entry);
 
-		MemoryContextSwitchTo(row_cxt);
-		tuple = ExecCopySlotHeapTuple(scan->slot);
 		if (entries->n == entries->max)
 		{
 			entries->max = Max(entries->max * 2, 1);
@@ -262,11 +234,8 @@ find_entries(EntryScan *scan, Datum *key, Entries *entries, MemoryContext cxt)
 		}
 		heap_deform_tuple(tuple, def->desc, ENTRY_VALUES(entries, entries->n),
 						  ENTRY_NULLS(entries, entries->n));
-		entries->tids[entries->n++] = scan->slot->tts_tid;
-		MemoryContextSwitchTo(cxt);
+		entries->tids[entries->n++] = entry->tts_tid;
 	}
-	MemoryContextSwitchTo(row_cxt);
-	put_back_reads(scan->index, &reads);
 	if (entries->n > 1)
 		entries_sort(def, entries);
 }

@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * redefine.c
- *	  indextable.alter(): another maintenance, strategy, included fields or filter
- *	  for an index table that exists.
+ *	  indextable.alter(): another maintenance, strategy, included fields, filter or
+ *	  partitions for an index table that exists.
  *
  * Called by users.  Another maintenance is a matter of the catalog and, maybe, an
  * index; for the rest the entries are made anew beside the old ones, see
@@ -20,6 +20,7 @@
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
+#include "utils/fmgroids.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
 
@@ -33,19 +34,26 @@ enum
 	ARG_STRATEGY,
 	ARG_INCLUDE,
 	ARG_FILTER,
-	ARG_POPULATE
+	ARG_POPULATE,
+	ARG_PARTITIONS,
+	ARG_PARTITION_BY,
+	ARG_PARTITION_BOUNDS,
+	ARG_PARTITION_TABLESPACES
 };
 
 static StoredDefinition *lock_definition(Oid index_table);
 static void require_state(StoredDefinition *stored);
 static bool ask_for(FunctionCallInfo fcinfo, StoredDefinition *stored, DefinitionRow *row, Relation fact);
+static bool asks_for_partitions(FunctionCallInfo fcinfo);
+static bool ask_for_partitions(FunctionCallInfo fcinfo, StoredDefinition *pending, DefinitionRow *row);
 static bool same_text(const char *a, const char *b);
 static void change_maintenance(DefinitionRow *row);
 
 /*
  * indextable_alter
  *		alter(index_table regclass, maintenance text, strategy text, include text[],
- *		filter text, populate boolean)
+ *		filter text, populate boolean, partitions integer, partition_by text,
+ *		partition_bounds text[], partition_tablespaces text[])
  */
 Datum
 indextable_alter(PG_FUNCTION_ARGS)
@@ -82,7 +90,8 @@ indextable_alter(PG_FUNCTION_ARGS)
 	require_state(stored);
 	fact = relation_open(stored->row.fact_table, NoLock);
 	pending = replacement_of(index_table);
-	contents = !PG_ARGISNULL(ARG_STRATEGY) || !PG_ARGISNULL(ARG_INCLUDE) || !PG_ARGISNULL(ARG_FILTER);
+	contents = !PG_ARGISNULL(ARG_STRATEGY) || !PG_ARGISNULL(ARG_INCLUDE) || !PG_ARGISNULL(ARG_FILTER) ||
+		asks_for_partitions(fcinfo);
 	if (pending != NULL && !contents && !PG_ARGISNULL(ARG_MAINTENANCE))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -94,6 +103,7 @@ indextable_alter(PG_FUNCTION_ARGS)
 	row.replaces = InvalidOid;
 	row.state = stored->row.state;
 	others = ask_for(fcinfo, stored, &row, fact);
+	others |= ask_for_partitions(fcinfo, pending, &row);
 	relation_close(fact, NoLock);
 	if (pending != NULL && contents)
 		drop_index_table(pending->row.index_table);
@@ -105,7 +115,7 @@ indextable_alter(PG_FUNCTION_ARGS)
 		make_replacement(&row, index_table);
 		if (populate)
 		{
-			LockRelationOid(index_table, AccessExclusiveLock);
+			lock_fact(index_table, AccessExclusiveLock);
 			drain_queue(row.fact_table, 0);
 			replace_index_table(linitial(catalog_read(InvalidOid, row.index_table)));
 		}
@@ -113,6 +123,59 @@ indextable_alter(PG_FUNCTION_ARGS)
 	else if (strcmp(row.maintenance, stored->row.maintenance) != 0)
 		change_maintenance(&row);
 	PG_RETURN_VOID();
+}
+
+static bool
+asks_for_partitions(FunctionCallInfo fcinfo)
+{
+	return !PG_ARGISNULL(ARG_PARTITIONS) || !PG_ARGISNULL(ARG_PARTITION_BY) ||
+		!PG_ARGISNULL(ARG_PARTITION_BOUNDS) || !PG_ARGISNULL(ARG_PARTITION_TABLESPACES);
+}
+
+/*
+ * ask_for_partitions
+ *		Those that the user wants, or wanted in an earlier call; whether they are others
+ *		than those that are there.
+ */
+static bool
+ask_for_partitions(FunctionCallInfo fcinfo, StoredDefinition *pending, DefinitionRow *row)
+{
+	Relation	rel;
+	FactDef    *factdef;
+	IndexDef   *def;
+	PartitioningRequest request;
+	List	   *names = NIL;
+	bool		partitioned = get_rel_relkind(row->index_table) == RELKIND_PARTITIONED_TABLE;
+	int			i;
+
+	if (!asks_for_partitions(fcinfo))
+	{
+		if (pending != NULL)
+		{
+			rel = relation_open(pending->row.index_table, AccessShareLock);
+			row->partitioning = partitioning_of(rel);
+			relation_close(rel, NoLock);
+		}
+		return pending != NULL && partitioned;
+	}
+	partitioning_args(fcinfo, ARG_PARTITIONS, ARG_PARTITION_BY, &request);
+	def = definition_of_index_table(row->index_table, &factdef);
+	for (i = 0; i < def->nkeys; i++)
+		names = lappend(names, NameStr(TupleDescAttr(def->desc, def->fields[i].attno - 1)->attname));
+	if (partitioned && request.by == NULL && request.partitions == 0)
+		request.by = TextDatumGetCString(OidFunctionCall1(F_PG_GET_PARTKEYDEF, ObjectIdGetDatum(row->index_table)));
+	row->partitioning = partitioning_asked(&request, names);
+	rel = relation_open(row->index_table, AccessShareLock);
+	if ((row->partitioning != NULL) != partitioned ||
+		(partitioned && strcmp(row->partitioning->clause, partitioning_of(rel)->clause) != 0))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot change by what index table \"%s\" is partitioned", RelationGetRelationName(rel)),
+				 partitioned ? errdetail("It is partitioned by %s.", partitioning_of(rel)->clause) :
+				 errdetail("It is not partitioned."),
+				 errhint("Create another index table, and drop this one when it is built.")));
+	relation_close(rel, NoLock);
+	return partitioned;
 }
 
 /* lock_definition: of an index table, with the names of now, and writers kept out */
@@ -223,7 +286,7 @@ change_maintenance(DefinitionRow *row)
 	if (!async)
 	{
 		/* If somebody reads the index table, its index may stay. */
-		if (ConditionalLockRelationOid(row->index_table, AccessExclusiveLock))
+		if (lock_fact_now(row->index_table, AccessExclusiveLock))
 			layout_drop_row_index(row->index_table);
 		(void) queues_drop(row->fact_table, false);
 	}

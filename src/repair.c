@@ -205,7 +205,7 @@ activate(Oid index_table)
 	fact = relation_open(stored->row.fact_table, NoLock);
 	if (triggers_intact(stored->row.fact_table) && guards_intact(index_table))
 	{
-		catalog_set_state(index_table, "active");
+		catalog_set_state(index_table, "active", NULL);
 		/* It may have become invalid while it was being built. */
 		catalog_forget_build(index_table);
 		CacheInvalidateRelcacheByRelid(stored->row.fact_table);

@@ -14,6 +14,8 @@
  */
 #include "postgres.h"
 
+#include <limits.h>
+
 #include "access/attmap.h"
 #include "access/genam.h"
 #include "access/relation.h"
@@ -63,6 +65,9 @@ static Bitmapset *index_columns(Relation index);
 static bool uses_dropped_column(Relation index, Relation new);
 static Oid	find_like(Relation index, Relation rel);
 static bool same_index(Relation a, Relation b, int natts);
+static void check_not_in_use(Oid relid, const char *what);
+static List *match_partitions(Oid old, Oid new);
+static PartSpec *find_bound(Partitioning *p, const char *bound);
 static void empty(Oid relid);
 static void alter_like(Oid old, Oid new, bool async, bool was_async);
 static char *primary_key_like(Relation old, Relation new);
@@ -172,8 +177,8 @@ replacement_fits(StoredDefinition *replacement)
 	Relation	new = relation_open(replacement->row.index_table, AccessShareLock);
 	TupleDesc	a = RelationGetDescr(old);
 	TupleDesc	b = RelationGetDescr(new);
+	bool	   *stays = columns_that_stay(a, columns.nkept, columns.first_own);
 	bool		fits = a->natts <= b->natts;
-	int			live = 0;
 	int			i;
 	int			k;
 
@@ -181,12 +186,11 @@ replacement_fits(StoredDefinition *replacement)
 	{
 		Form_pg_attribute x = TupleDescAttr(a, i);
 		Form_pg_attribute y = TupleDescAttr(b, i);
-		bool		stays = !x->attisdropped && (live++ < columns.nkept || live > columns.first_own);
 
-		fits = stays ? !y->attisdropped && x->atttypid == y->atttypid && x->atttypmod == y->atttypmod :
+		fits = stays[i] ? !y->attisdropped && x->atttypid == y->atttypid && x->atttypmod == y->atttypmod :
 			y->attisdropped;
 		/* The name of a new column may have been taken. */
-		for (k = a->natts; stays && k < b->natts; k++)
+		for (k = a->natts; stays[i] && k < b->natts; k++)
 			fits = fits && strcmp(NameStr(x->attname), NameStr(TupleDescAttr(b, k)->attname)) != 0;
 	}
 	relation_close(new, AccessShareLock);
@@ -206,11 +210,13 @@ check_replaceable(DefinitionRow *row, Oid index_table)
 	Relation	old;
 	Oid			types[] = {OIDOID, INT4OID};
 	Datum		values[2];
+	bool	   *stays;
 	int			live = 0;
 	int			i;
 
 	columns = compare_columns(row, def);
 	old = relation_open(index_table, AccessShareLock);
+	stays = columns_that_stay(RelationGetDescr(old), columns.nkept, columns.first_own);
 	refuse_invalid_indexes(old);
 	SPI_connect();
 	for (i = 0; i < RelationGetNumberOfAttributes(old); i++)
@@ -226,7 +232,7 @@ check_replaceable(DefinitionRow *row, Oid index_table)
 					 errmsg("index table \"%s\" cannot have other columns", RelationGetRelationName(old)),
 					 errdetail("Column \"%s\" was added by its owner, and would not come last.", NameStr(att->attname)),
 					 errhint("Drop the column first.")));
-		if (live <= columns.nkept || live > columns.first_own)
+		if (stays[i])
 			continue;
 		values[0] = ObjectIdGetDatum(index_table);
 		values[1] = Int32GetDatum(att->attnum);
@@ -275,17 +281,16 @@ tell_of_lost_indexes(DefinitionRow *row, Oid index_table)
 {
 	Columns		columns = compare_columns(row, get_definition(index_table));
 	Relation	old = relation_open(index_table, AccessShareLock);
+	bool	   *stays = columns_that_stay(RelationGetDescr(old), columns.nkept, columns.first_own);
 	Bitmapset  *going = NULL;
 	Caller		caller;
 	ListCell   *cell;
-	int			live = 0;
 	int			i;
 
 	become_owner(&caller, old->rd_rel->relowner);
 
 	for (i = 0; i < RelationGetNumberOfAttributes(old); i++)
-		if (!TupleDescAttr(RelationGetDescr(old), i)->attisdropped && live++ >= columns.nkept &&
-			live <= columns.first_own)
+		if (!TupleDescAttr(RelationGetDescr(old), i)->attisdropped && !stays[i])
 			going = bms_add_member(going, i + 1 - FirstLowInvalidHeapAttributeNumber);
 	foreach(cell, RelationGetIndexList(old))
 	{
@@ -320,11 +325,9 @@ make_replacement(DefinitionRow *row, Oid index_table)
 	Relation	new;
 	Relation	primary_key;
 	List	   *dropped = NIL;
-	ListCell   *cell;
 	Caller		caller;
 	char	   *name;
 	char	   *list;
-	StringInfoData drops;
 
 	def = definition_resolve(row, fact, old,
 							 columns.nkept - old_def->nident + old_def->nkeys, &factdef);
@@ -338,16 +341,14 @@ make_replacement(DefinitionRow *row, Oid index_table)
 	become_owner(&caller, fact->rd_rel->relowner);
 	name = ChooseRelationName("rebuild", NULL, psprintf("%u", index_table), schema, false);
 	list = layout_like(def, fact, old, columns.nkept, columns.first_own, &dropped);
-	row->index_table = create_index_table(catalog_owner(), schema, name, list, tablespace_of(old),
-										  fact->rd_rel->relowner);
+	if (row->partitioning == NULL)
+		row->partitioning = partitioning_of(old);
+	row->index_table = create_index_table(catalog_owner(), schema, name, list, row->partitioning,
+										  tablespace_of(old), fact->rd_rel->relowner);
 	row->replaces = index_table;
 	run_sql(catalog_owner(), "COMMENT ON TABLE %s IS %s", quoted_relation(row->index_table),
 			quote_literal_cstr(psprintf("Takes the place of %s when it is built", quoted_relation(index_table))));
-	initStringInfo(&drops);
-	foreach(cell, dropped)
-		appendStringInfo(&drops, "%sDROP COLUMN %s", drops.len > 0 ? ", " : "", quote_identifier(lfirst(cell)));
-	if (dropped != NIL)
-		run_sql(catalog_owner(), "ALTER TABLE %s %s", quoted_relation(row->index_table), drops.data);
+	layout_drop_columns(row->index_table, dropped);
 	depend_on_table(row->index_table, index_table);
 	depend_on_extension(row->index_table);
 
@@ -484,6 +485,8 @@ replace_index_table(StoredDefinition *replacement)
 	IndexDef   *def;
 	Caller		caller;
 	ObjectAddress object;
+	List	   *emptied = NIL;
+	ListCell   *cell;
 	int			uncounted;
 
 	become_owner(&caller, rel->rd_rel->relowner);
@@ -493,21 +496,26 @@ replace_index_table(StoredDefinition *replacement)
 				 errmsg("the columns of index table \"%s\" have changed since its replacement was made",
 						RelationGetRelationName(rel)),
 				 errhint("Call indextable.rebuild() again.")));
-	CheckTableNotInUse(rel, "replace the contents of");
-	TransferPredicateLocksToHeapRelation(rel);
 	table_close(rel, NoLock);
-	rel = table_open(new, NoLock);
-	CheckTableNotInUse(rel, "replace");
-	table_close(rel, NoLock);
+	check_not_in_use(old, "replace the contents of");
+	check_not_in_use(new, "replace");
 
 	guard_lifted = old;
 	uncounted = begin_uncounted();
 	PG_TRY();
 	{
-		empty(old);
+		List	   *pairs = match_partitions(old, new);
+		ListCell   *cell;
+
+		foreach(cell, pairs)
+			empty(linitial_oid(lfirst(cell)));
 		alter_like(old, new, strcmp(row.maintenance, "async") == 0, is_queued(&stored->row));
-		exchange_files(old, new);
-		exchange_indexes(old, new);
+		foreach(cell, pairs)
+		{
+			exchange_files(linitial_oid(lfirst(cell)), lsecond_oid(lfirst(cell)));
+			exchange_indexes(linitial_oid(lfirst(cell)), lsecond_oid(lfirst(cell)));
+			emptied = lappend_oid(emptied, linitial_oid(lfirst(cell)));
+		}
 	}
 	PG_FINALLY();
 	{
@@ -522,10 +530,12 @@ replace_index_table(StoredDefinition *replacement)
 	ObjectAddressSet(object, RelationRelationId, new);
 	performDeletion(&object, DROP_RESTRICT, PERFORM_DELETION_INTERNAL);
 	CommandCounterIncrement();
-	name_toast(old);
+	foreach(cell, emptied)
+		name_toast(lfirst_oid(cell));
 	row.index_table = old;
 	row.replaces = InvalidOid;
 	row.state = "active";
+	row.problem = NULL;
 	catalog_update(&row, fact);
 	CacheInvalidateRelcache(fact);
 	relation_close(fact, NoLock);
@@ -538,6 +548,92 @@ replace_index_table(StoredDefinition *replacement)
 	triggers_guard(old);
 	(void) queues_drop(row.fact_table, false);
 	become_caller(&caller);
+}
+
+/* check_not_in_use: nor any of its partitions, by the transaction itself */
+static void
+check_not_in_use(Oid relid, const char *what)
+{
+	ListCell   *cell;
+
+	foreach(cell, with_partitions(relid))
+	{
+		Relation	rel = relation_open(lfirst_oid(cell), NoLock);
+
+		CheckTableNotInUse(rel, what);
+		if (rel->rd_rel->relkind == RELKIND_RELATION)
+			TransferPredicateLocksToHeapRelation(rel);
+		relation_close(rel, NoLock);
+	}
+}
+
+/*
+ * match_partitions
+ *		The tables that are to exchange their files, two by two: the index table and
+ *		its replacement, or their partitions with equal bounds.  Where the replacement
+ *		has others, the index table gets these, empty, in the place of its own.
+ */
+static List *
+match_partitions(Oid old, Oid new)
+{
+	Relation	old_rel = relation_open(old, NoLock);
+	Relation	new_rel = relation_open(new, NoLock);
+	Partitioning *have = partitioning_of(old_rel);
+	Partitioning *want = partitioning_of(new_rel);
+	List	   *pairs = NIL;
+	List	   *missing = NIL;
+	List	   *dropped = NIL;
+	char	   *columns = layout_like(NULL, NULL, old_rel, INT_MAX, INT_MAX, &dropped);
+	Oid			owner = old_rel->rd_rel->relowner;
+	ListCell   *cell;
+
+	relation_close(new_rel, NoLock);
+	relation_close(old_rel, NoLock);
+	if (want == NULL)
+		return list_make1(list_make2_oid(old, new));
+	foreach(cell, want->parts)
+		if (find_bound(have, ((PartSpec *) lfirst(cell))->bound) == NULL)
+			missing = lappend(missing, lfirst(cell));
+	/* If any is another one, then all are, as those that stay might overlap. */
+	if (missing != NIL || list_length(have->parts) != list_length(want->parts))
+	{
+		foreach(cell, have->parts)
+		{
+			ObjectAddress object;
+
+			ObjectAddressSet(object, RelationRelationId, ((PartSpec *) lfirst(cell))->relid);
+			performDeletion(&object, DROP_RESTRICT, PERFORM_DELETION_INTERNAL);
+		}
+		CommandCounterIncrement();
+		have = palloc0(sizeof(Partitioning));
+		foreach(cell, want->parts)
+		{
+			PartSpec   *spec = palloc(sizeof(PartSpec));
+
+			*spec = *(PartSpec *) lfirst(cell);
+			have->parts = lappend(have->parts, spec);
+		}
+		make_partitions(catalog_owner(), old, have, columns, dropped, owner);
+		usage_from_now(old);	/* the counters of the others have gone */
+	}
+	foreach(cell, want->parts)
+	{
+		PartSpec   *spec = lfirst(cell);
+
+		pairs = lappend(pairs, list_make2_oid(find_bound(have, spec->bound)->relid, spec->relid));
+	}
+	return pairs;
+}
+
+static PartSpec *
+find_bound(Partitioning *p, const char *bound)
+{
+	ListCell   *cell;
+
+	foreach(cell, p->parts)
+		if (strcmp(((PartSpec *) lfirst(cell))->bound, bound) == 0)
+			return lfirst(cell);
+	return NULL;
 }
 
 /* empty: as TRUNCATE does, but that subscribers are not told */
@@ -577,7 +673,7 @@ alter_like(Oid old, Oid new, bool async, bool was_async)
 	Relation	primary_key;
 	StringInfoData columns;
 	Oid			owner = old_rel->rd_rel->relowner;
-	Oid			old_key = InvalidOid;
+	List	   *old_keys = NIL;
 	char	   *constraint = NULL;
 	char	   *new_key = NULL;
 	char	   *row_index = NULL;
@@ -598,7 +694,7 @@ alter_like(Oid old, Oid new, bool async, bool was_async)
 	{
 		if (primary_key != NULL)
 		{
-			old_key = RelationGetRelid(primary_key);
+			old_keys = usage_keys(old);
 			constraint = pstrdup(RelationGetRelationName(primary_key));
 			clustered = primary_key->rd_index->indisclustered;
 			identity = primary_key->rd_index->indisreplident;
@@ -640,7 +736,7 @@ alter_like(Oid old, Oid new, bool async, bool was_async)
 	if (new_key != NULL)
 	{
 		run_sql(catalog_owner(), "ALTER TABLE %s ADD %s", quoted_relation(old), new_key);
-		usage_follows(old, old_key);
+		usage_follows(old_keys);
 	}
 	if (clustered)
 		run_sql(catalog_owner(), "ALTER TABLE %s CLUSTER ON %s", quoted_relation(old),

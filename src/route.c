@@ -3,7 +3,7 @@
  * route.c
  *	  Which partition of a fact table holds a row, by its primary key.
  *
- * Called by liverow.c and partition.c.  The primary key of a partitioned table has
+ * Called by liverow.c, and by part.c for index tables.  The primary key of a partitioned table has
  * all columns that it is partitioned by, so that no other partition needs to be
  * looked at; nor is there a plan, which would cost time for each of them.
  *
@@ -17,8 +17,6 @@
 #include "partitioning/partdesc.h"
 #include "utils/lsyscache.h"
 #include "utils/partcache.h"
-
-static int	partition_of(PartitionKey key, PartitionDesc desc, Datum *values, bool *isnull);
 
 /* route_key: InvalidOid if no partition takes rows with this key */
 Oid
@@ -67,7 +65,7 @@ route_key(FactDef *def, Relation root, Datum *key)
 }
 
 /* partition_of: a row with these values in the columns that a table is partitioned by; -1: none */
-static int
+int
 partition_of(PartitionKey key, PartitionDesc desc, Datum *values, bool *isnull)
 {
 	PartitionBoundInfo bounds = desc->boundinfo;

@@ -186,10 +186,7 @@ void
 probe_begin(Probe *probe, IndexDef *def, Relation index_table, Snapshot snapshot)
 {
 	probe->def = def;
-	probe->cxt = CurrentMemoryContext;
-	probe->index = index_open(def->primary_index, AccessShareLock);
-	probe->slot = table_slot_create(index_table, NULL);
-	probe->scan = index_beginscan_compat(index_table, probe->index, snapshot, def->nsearch);
+	entry_scan_begin(&probe->scan, def, index_table, snapshot, false, def->nsearch);
 	probe->keys = palloc(sizeof(ScanKeyData) * def->nsearch);
 	memcpy(probe->keys, def->search_keys, sizeof(ScanKeyData) * def->nsearch);
 }
@@ -199,30 +196,24 @@ TupleTableSlot *
 probe_entry(Probe *probe, Datum *values)
 {
 	IndexDef   *def = probe->def;
-	MemoryContext old = MemoryContextSwitchTo(probe->cxt);
-	bool		found = false;
-	ReadCounts	reads;
+	TupleTableSlot *entry;
 	int			i;
 
 	for (i = 0; i < def->nsearch; i++)
 		probe->keys[i].sk_argument = values[def->search[i] - 1];
-	remember_reads(probe->index, &reads);
-	index_rescan(probe->scan, probe->keys, def->nsearch, NULL, 0);
-	while (!found && index_getnext_slot(probe->scan, ForwardScanDirection, probe->slot))
+	entry_scan_start(&probe->scan, probe->keys);
+	while ((entry = entry_scan_next(&probe->scan)) != NULL)
 	{
-		slot_getallattrs(probe->slot);
+		slot_getallattrs(entry);
 		/* A unique one is found by its key, and may be of another row. */
-		found = compare_identity(def, probe->slot->tts_values, values) == 0;
+		if (compare_identity(def, entry->tts_values, values) == 0)
+			break;
 	}
-	put_back_reads(probe->index, &reads);
-	MemoryContextSwitchTo(old);
-	return found ? probe->slot : NULL;
+	return entry;
 }
 
 void
 probe_end(Probe *probe)
 {
-	index_endscan(probe->scan);
-	index_close(probe->index, NoLock);
-	ExecDropSingleTupleTableSlot(probe->slot);
+	entry_scan_end(&probe->scan);
 }

@@ -30,6 +30,7 @@
 #include "indextable.h"
 #include "miscadmin.h"
 #include "usage.h"
+#include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
 
 PG_FUNCTION_INFO_V1(indextable_maintain);
@@ -461,23 +462,34 @@ truncate_index_table(Oid relid)
 {
 	Relation	rel = table_open(relid, NoLock);
 	Oid			owner = rel->rd_rel->relowner;
-	ReadCounts	reads;
+	List	   *tables = with_partitions(relid);
+	ReadCounts *reads = palloc(sizeof(ReadCounts) * list_length(tables));
+	ListCell   *cell;
 
-	/* Its indexes are made anew, which is no read. */
-	remember_reads(rel, &reads);
 	/* As its owner: it may have triggers of his. */
 	table_close(rel, NoLock);
+	/* Its indexes are made anew, which is no read. */
+	foreach(cell, tables)
+	{
+		rel = relation_open(lfirst_oid(cell), AccessShareLock);
+		remember_reads(rel, &reads[foreach_current_index(cell)]);
+		relation_close(rel, NoLock);
+	}
 	guard_lifted = relid;
 	PG_TRY();
 	{
-		run_sql(owner, "TRUNCATE TABLE ONLY %s", quoted_relation(relid));
+		run_sql(owner, "TRUNCATE TABLE %s%s", get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE ? "" : "ONLY ",
+				quoted_relation(relid));
 	}
 	PG_FINALLY();
 	{
 		guard_lifted = InvalidOid;
 	}
 	PG_END_TRY();
-	rel = table_open(relid, NoLock);
-	put_back_reads(rel, &reads);
-	table_close(rel, NoLock);
+	foreach(cell, tables)
+	{
+		rel = relation_open(lfirst_oid(cell), NoLock);
+		put_back_reads(rel, &reads[foreach_current_index(cell)]);
+		relation_close(rel, NoLock);
+	}
 }

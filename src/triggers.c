@@ -73,12 +73,17 @@ has_trigger(Oid relid, const char *name, char enabled)
 	return found;
 }
 
-/* guards_intact: whether an index table refuses writes by hand */
+/* guards_intact: whether an index table, and each partition, refuses writes by hand */
 bool
 guards_intact(Oid index_table)
 {
-	return has_trigger(index_table, GUARD, TRIGGER_FIRES_ON_ORIGIN) &&
-		has_trigger(index_table, GUARD_ROW, TRIGGER_FIRES_ON_ORIGIN);
+	ListCell   *cell;
+
+	foreach(cell, with_partitions(index_table))
+		if (!has_trigger(lfirst_oid(cell), GUARD, TRIGGER_FIRES_ON_ORIGIN) ||
+			!has_trigger(lfirst_oid(cell), GUARD_ROW, TRIGGER_FIRES_ON_ORIGIN))
+			return false;
+	return true;
 }
 
 /* is_our_trigger: whether a trigger of ours goes by this name */
@@ -233,18 +238,26 @@ triggers_remove(Oid fact, bool wait)
 void
 triggers_guard(Oid index_table)
 {
-	char	   *table = quoted_relation(index_table);
+	ListCell   *cell;
 
-	run_sql(catalog_owner(), "CREATE OR REPLACE TRIGGER " GUARD
-			" BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s"
-			" FOR EACH STATEMENT EXECUTE FUNCTION " IT_SCHEMA ".guard()", table);
-	run_sql(catalog_owner(), "CREATE OR REPLACE TRIGGER " GUARD_ROW
-			" BEFORE INSERT OR UPDATE OR DELETE ON %s"
-			" FOR EACH ROW EXECUTE FUNCTION " IT_SCHEMA ".guard()", table);
-	/* One that was there may be disabled. */
+	foreach(cell, with_partitions(index_table))
+	{
+		char	   *table = quoted_relation(lfirst_oid(cell));
+
+		run_sql(catalog_owner(), "CREATE OR REPLACE TRIGGER " GUARD
+				" BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s"
+				" FOR EACH STATEMENT EXECUTE FUNCTION " IT_SCHEMA ".guard()", table);
+		/* The server gives that of a partitioned table to its partitions. */
+		if (lfirst_oid(cell) == index_table)
+			run_sql(catalog_owner(), "CREATE OR REPLACE TRIGGER " GUARD_ROW
+					" BEFORE INSERT OR UPDATE OR DELETE ON %s"
+					" FOR EACH ROW EXECUTE FUNCTION " IT_SCHEMA ".guard()", table);
+	}
+	/* Those that were there may be disabled. */
 	if (!guards_intact(index_table))
-		run_sql(catalog_owner(), "ALTER TABLE %s ENABLE TRIGGER " GUARD ", ENABLE TRIGGER " GUARD_ROW,
-				table);
+		foreach(cell, with_partitions(index_table))
+			run_sql(catalog_owner(), "ALTER TABLE %s ENABLE TRIGGER " GUARD ", ENABLE TRIGGER " GUARD_ROW,
+					quoted_relation(lfirst_oid(cell)));
 }
 
 /*
@@ -263,7 +276,7 @@ indextable_guard(PG_FUNCTION_ARGS)
 				 errmsg("function \"%s\" was not called by the trigger manager",
 						IT_SCHEMA ".guard")));
 	if (!TRIGGER_FIRED_BY_TRUNCATE(trigdata->tg_event) ||
-		RelationGetRelid(trigdata->tg_relation) != guard_lifted)
+		index_table_of(RelationGetRelid(trigdata->tg_relation)) != guard_lifted)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("cannot write index table \"%s\"",

@@ -4,9 +4,9 @@
  *	  How much index tables are read: the server's own statistics, without what the
  *	  upkeep reads.
  *
- * Called by create.c, layout.c and replace.c where they make indexes, by worker.c,
- * and by users; the view indextable.usage adds the counters up.  usage.h has what
- * searches are bracketed with.
+ * Called by create.c, layout.c, partitioning.c and replace.c where they make indexes
+ * and partitions, by worker.c, and by users; the view indextable.usage adds the
+ * counters up.  usage.h has what searches are bracketed with.
  *
  *-------------------------------------------------------------------------
  */
@@ -34,12 +34,14 @@ PG_FUNCTION_INFO_V1(indextable_reset_usage);
 /* Before PostgreSQL 16, workers look so often, in ms, what was read. */
 #define NOTE_INTERVAL		60000
 
+static Oid	key_of(Oid relid);
 static void reset_counters(Oid relid);
 
 /*
  * begin_uncounted, end_uncounted
  *		Nothing that is opened in between is counted, until it is opened again, by
- *		parallel workers neither: indexes are made by reading the whole index table.
+ *		parallel workers neither: indexes are made by reading the whole index table,
+ *		and a partition that is attached is read, too.
  *		An error ends it, too.
  */
 int
@@ -58,24 +60,60 @@ end_uncounted(int nestlevel)
 	AtEOXact_GUC(true, nestlevel);
 }
 
-/* usage_follows: the primary key was made anew, and has the counters of the one that went */
-void
-usage_follows(Oid index_table, Oid old_index)
+/*
+ * usage_keys, usage_follows
+ *		An index table's primary key is to be made anew; when it is, it has the
+ *		counters of the one that went, in each partition.
+ */
+List *
+usage_keys(Oid index_table)
 {
-	Relation	rel = relation_open(index_table, NoLock);
-	Relation	index = primary_key_of(rel, AccessShareLock);
+	List	   *keys = NIL;
+	ListCell   *cell;
 
-	if (index != NULL && OidIsValid(old_index))
+	foreach(cell, with_partitions(index_table))
 	{
+		Oid			key = key_of(lfirst_oid(cell));
+
+		if (OidIsValid(key))
+			keys = lappend(keys, list_make2_oid(lfirst_oid(cell), key));
+	}
+	return keys;
+}
+
+void
+usage_follows(List *keys)
+{
+	ListCell   *cell;
+
+	foreach(cell, keys)
+	{
+		Oid			key = key_of(linitial_oid(lfirst(cell)));
 		/* All that is asked of one that is gone. */
 		FormData_pg_class form = {.relisshared = false};
-		RelationData gone = {.rd_id = old_index,.rd_rel = &form};
+		RelationData gone = {.rd_id = lsecond_oid(lfirst(cell)),.rd_rel = &form};
+		Relation	index;
 
+		if (!OidIsValid(key))
+			continue;
+		index = index_open(key, AccessShareLock);
 		pgstat_copy_relation_stats(index, &gone);
-	}
-	if (index != NULL)
 		index_close(index, AccessShareLock);
+	}
+}
+
+/* key_of: the index of a table's primary key, InvalidOid if it has none */
+static Oid
+key_of(Oid relid)
+{
+	Relation	rel = relation_open(relid, AccessShareLock);
+	Relation	index = primary_key_of(rel, AccessShareLock);
+	Oid			result = index == NULL ? InvalidOid : RelationGetRelid(index);
+
+	if (index != NULL)
+		index_close(index, NoLock);
 	relation_close(rel, NoLock);
+	return result;
 }
 
 /* usage_from_now: when the counters of an index table began */

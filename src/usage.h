@@ -3,7 +3,7 @@
  * usage.h
  *	  Has the upkeep's own searches not counted as reads of an index table.
  *
- * Included by apply.c, reconcile.c and sample.c, which search index tables, by
+ * Included by apply.c, entryscan.c and sample.c, which search index tables, by
  * trigger.c and by usage.c.
  *
  * The server counts scans by itself, in counters of this backend that go to the

@@ -48,7 +48,7 @@ SELECT relname FROM pg_class WHERE relnamespace = 'ext'::regnamespace AND relkin
 
 -- ---- made again; dropped, made again and used in one transaction
 CREATE EXTENSION indextable;
-SELECT * FROM indextable.index_tables;
+SELECT index_table, state FROM indextable.index_tables;
 SELECT make();
 BEGIN;
 INSERT INTO f VALUES (3, '{"k": 3}');

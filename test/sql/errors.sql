@@ -114,8 +114,23 @@ SELECT indextable.create('x', 'fact', '{k}', maintenance => 'async', is_unique =
 \echo :LAST_ERROR_SQLSTATE
 SELECT indextable.create('x', 'fact', '{k}', partitions => -1);
 \echo :LAST_ERROR_SQLSTATE
--- not yet: these come later
-SELECT indextable.create('x', 'fact', '{k}', partitions => 4);
+SELECT indextable.create('x', 'fact', '{k}', partitions => 10001);
+SELECT indextable.create('x', 'fact', '{k}', partition_by => 'RANGE (n)');
+\echo :LAST_ERROR_SQLSTATE
+SELECT indextable.create('x', 'fact', '{k}', partition_by => 'RANGE (k, n)');
+\echo :LAST_ERROR_SQLSTATE
+SELECT indextable.create('x', 'fact', '{k}', partition_by => 'RANGE (lower(k))');
+SELECT indextable.create('x', 'fact', '{k}', partition_by => 'RANGE (k); DROP TABLE fact');
+SELECT indextable.create('x', 'fact', '{k}', partition_by => 'anything');
+SELECT indextable.create('x', 'fact', '{k}', partition_by => 'HASH (k)');
+SELECT indextable.create('x', 'fact', '{k}', partition_bounds => '{IN (1)}');
+SELECT indextable.create('x', 'fact', '{k}', partition_by => 'LIST (k)', partitions => 4);
+SELECT indextable.create('x', 'fact', '{k}', partition_by => 'LIST (k)', partition_bounds => '{IN (''a''); DROP TABLE fact}');
+SELECT indextable.create('x', 'fact', '{k}', partition_by => 'LIST (k)', partition_bounds => '{TO (1)}');
+SELECT indextable.create('x', 'fact', '{k}', partition_by => 'LIST (k)', partition_bounds => '{IN (''a''), IN (''a'')}');
+SELECT indextable.create('x', 'fact', '{k}', partitions => 4, partition_tablespaces => '{pg_default, pg_default}');
+SELECT indextable.create('x', 'fact', '{k}', partition_tablespaces => '{pg_default}');
+SELECT indextable.create('x', 'fact', '{k}', partitions => 4, partition_tablespaces => '{nowhere}');
 \echo :LAST_ERROR_SQLSTATE
 
 -- ---- names

@@ -29,12 +29,14 @@ SELECT indextable.create('by_l', 'fact', '{l[*]}', strategy => 'denormalized');
 SELECT indextable.create('later', 'fact', '{k}', maintenance => 'async');
 SELECT indextable.create('online', 'fact', '{k}', include => '{n}', populate => false);
 SELECT indextable.create('queued', 'fact', '{k}', maintenance => 'async', populate => false);
+SELECT indextable.create('parts', 'fact', '{k}', include => '{v}', partitions => 3);
+SELECT indextable.create('asyncparts', 'fact', '{k}', maintenance => 'async', partitions => 3);
 CALL flush();
 CALL indextable.build('online', batch_size => 100);
 CALL indextable.build('queued', batch_size => 100);
 CALL flush();
 SELECT index_table, strategy, maintenance, reads, last_read, entries_read, entries_written, writes_per_read, skipped, rejected,
-       bytes = pg_total_relation_size(index_table) AS bytes, since <= now() AS since, verdict
+       bytes = (SELECT sum(pg_total_relation_size(oid)) FROM pg_class WHERE oid = index_table OR oid IN (SELECT relid FROM pg_partition_tree(index_table))) AS bytes, since <= now() AS since, verdict
 FROM indextable.usage WHERE fact_table = 'fact'::regclass ORDER BY index_table::text;
 
 -- ---- nor is keeping them in step
@@ -56,6 +58,7 @@ SELECT * FROM counted();
 SELECT count(*) FROM indextable.verify('by_k');
 SELECT count(*) FROM indextable.verify('by_l', sample => 60);
 SELECT count(*) FROM indextable.verify('later', sample => 60);
+SELECT count(*) FROM indextable.verify('parts', sample => 60);
 ALTER TABLE fact DISABLE TRIGGER USER;
 UPDATE fact SET doc = doc || '{"k": 12}' WHERE id BETWEEN 200 AND 300;
 DELETE FROM fact WHERE id BETWEEN 301 AND 310;
@@ -67,6 +70,8 @@ CALL indextable.repair('later');
 CALL indextable.repair('by_v');
 CALL indextable.repair('online');
 CALL indextable.repair('queued');
+CALL indextable.repair('parts');
+CALL indextable.repair('asyncparts');
 CALL flush();
 SELECT * FROM counted();
 
@@ -86,6 +91,7 @@ SELECT indextable.drain() > 0 AS drained;
 CALL flush();
 SELECT * FROM counted();
 -- What an owner's index is made of was read; what it is made of again was not.
+CALL indextable.rebuild('parts');
 CREATE INDEX by_k_owners ON by_k (id, k);
 CALL indextable.rebuild('by_k');
 CALL flush();
@@ -99,6 +105,7 @@ SELECT * FROM reads() WHERE index_table = 'by_k';
 SELECT count(*) FROM indextable.lookup(NULL::fact, 'by_n', '{"n": 7}');
 SELECT count(*) FROM indextable.lookup('by_n', '{"n": -1}');
 SELECT count(*) FROM indextable.lookup('by_n', '{"n": null}');        -- needs no scan
+SELECT count(*) FROM indextable.lookup('parts', '{"k": "3"}');
 SET enable_seqscan = off;
 SET enable_bitmapscan = off;
 SELECT count(*) FROM by_v WHERE k = '3';
@@ -148,18 +155,29 @@ SELECT entries_written - :written AS written, reads FROM indextable.usage WHERE 
 -- ---- reads stay when the primary key is made anew: with other included fields, and without them because one is too long
 SELECT indextable.alter('by_v', include => '{v}');
 CALL flush();
-SELECT * FROM reads() WHERE index_table = 'by_v';
+SELECT * FROM reads() WHERE index_table IN ('by_v', 'parts');
 SELECT pg_stat_get_tuples_inserted('fact'::regclass) AS inserted \gset
 BEGIN;
 INSERT INTO fact SELECT i, jsonb_build_object('k', 'long', 'v', CASE WHEN i = 1101 THEN (SELECT string_agg(md5(j::text), '') FROM generate_series(1, 300) j) END)
 FROM generate_series(1101, 1110) i;
 COMMIT;
 CALL flush();
-SELECT * FROM reads() WHERE index_table = 'by_v';
+SELECT * FROM reads() WHERE index_table IN ('by_v', 'parts');
 -- and what is written afterwards is counted
 INSERT INTO fact VALUES (1111, '{"k": "after"}');
 CALL flush();
 SELECT pg_stat_get_tuples_inserted('fact'::regclass) - :inserted AS inserted;
+
+-- ---- other partitions are counted anew
+SELECT since AS before FROM indextable.usage WHERE index_table = 'parts'::regclass \gset
+SELECT indextable.alter('parts', partitions => 2);
+CALL flush();
+SELECT reads, since > :'before' AS since FROM indextable.usage WHERE index_table = 'parts'::regclass;
+SELECT count(*) FROM indextable.lookup('parts', '{"k": "5"}');
+CALL flush();
+SELECT * FROM reads() WHERE index_table = 'parts';
+SELECT indextable.reset_usage('parts');
+SELECT reads, entries_read, entries_written FROM indextable.usage WHERE index_table = 'parts'::regclass;
 
 -- ---- the verdict
 SELECT name, indextable.usage_verdict(reads, written, now() - read::interval, now() - since)

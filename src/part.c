@@ -1,0 +1,113 @@
+/*-------------------------------------------------------------------------
+ *
+ * part.c
+ *	  The partitions of index tables: which one has an entry, and its indexes.
+ *
+ * Called by apply.c to write and by entryscan.c to read, by definition.c, and by
+ * whoever deals with an index table as a whole.  An index table is partitioned
+ * by one of its key fields; the columns of its partitions are numbered as its own.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/relation.h"
+#include "catalog/index.h"
+#include "catalog/partition.h"
+#include "indextable.h"
+#include "partitioning/partdesc.h"
+#include "utils/lsyscache.h"
+#include "utils/partcache.h"
+
+/* parts_attach: false if an index table is not partitioned as we do it */
+bool
+parts_attach(IndexDef *def, Relation rel)
+{
+	PartitionKey key;
+	HASHCTL		ctl;
+
+	def->parts = NULL;
+	if (rel->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
+		return rel->rd_rel->relkind == RELKIND_RELATION;
+	key = RelationGetPartitionKey(rel);
+	for (def->part_field = 0; def->part_field < def->nkeys; def->part_field++)
+		if (def->fields[def->part_field].attno == key->partattrs[0])
+			break;
+	if (key->partnatts != 1 || def->part_field == def->nkeys)
+		return false;
+	ctl.keysize = sizeof(Oid);
+	ctl.entrysize = sizeof(IndexPart);
+	ctl.hcxt = CurrentMemoryContext;
+	def->parts = hash_create("index table partitions", 16, &ctl, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	return true;
+}
+
+/* index_part: of an open partition, as long as the definition lasts */
+IndexPart *
+index_part(IndexDef *def, Relation leaf)
+{
+	Oid			relid = RelationGetRelid(leaf);
+	IndexPart  *part = hash_search(def->parts, &relid, HASH_FIND, NULL);
+	MemoryContext old;
+	Relation	index;
+	Oid			primary_index;
+	bool		found;
+
+	/* One that has become stale since its index table was locked may name indexes that are gone. */
+	if (part != NULL && !def->fact->stale)
+		return part;
+	index = primary_key_of(leaf, AccessShareLock);
+	if (index == NULL)
+		elog(ERROR, "partition \"%s\" has no primary key", RelationGetRelationName(leaf));
+	primary_index = RelationGetRelid(index);
+	old = MemoryContextSwitchTo(def->fact->cxt);
+	part = hash_search(def->parts, &relid, HASH_ENTER, &found);
+	part->primary_index = primary_index;
+	part->primary_info = BuildIndexInfo(index);
+	part->row_index = OidIsValid(def->row_index) ? index_get_partition(leaf, def->row_index) : InvalidOid;
+	MemoryContextSwitchTo(old);
+	index_close(index, AccessShareLock);
+	return part;
+}
+
+/* parts_use: whether a relation is a partition that a definition knows, or an index of one */
+bool
+parts_use(IndexDef *def, Oid relid)
+{
+	HASH_SEQ_STATUS seq;
+	IndexPart  *part;
+
+	if (def->parts == NULL)
+		return false;
+	hash_seq_init(&seq, def->parts);
+	while ((part = hash_seq_search(&seq)) != NULL)
+	{
+		if (part->relid == relid || part->primary_index == relid || part->row_index == relid)
+		{
+			hash_seq_term(&seq);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* part_for: the partition that takes entries with a value in the field it goes by; InvalidOid: none */
+Oid
+part_for(Relation rel, Datum value)
+{
+	PartitionDesc desc = RelationGetPartitionDesc(rel, true);
+	bool		isnull = false;
+	int			partition = desc->nparts == 0 ? -1 :
+		partition_of(RelationGetPartitionKey(rel), desc, &value, &isnull);
+
+	return partition < 0 ? InvalidOid : desc->oids[partition];
+}
+
+/* index_table_of: the index table that a relation is, or is a partition of; InvalidOid: none */
+Oid
+index_table_of(Oid relid)
+{
+	if (OidIsValid(relid) && !OidIsValid(catalog_fact_of(relid)) && get_rel_relispartition(relid))
+		relid = get_partition_parent(relid, true);
+	return OidIsValid(relid) && OidIsValid(catalog_fact_of(relid)) ? relid : InvalidOid;
+}
