@@ -323,6 +323,73 @@ RETURN CASE
 COMMENT ON FUNCTION indextable.usage_verdict(bigint, bigint, timestamptz, timestamptz) IS
 'What the view indextable.usage says in a word: unused; seldom read, if more than 1000 entries were written for each read, or the last read is more than 30 days ago; new instead of these if counted for less than a day; else in use. NULL for last_read or since is taken for long counted, and lately read';
 
+-- Advice ---------------------------------------------------------------------
+
+CREATE FUNCTION indextable.bar(share float8, width integer DEFAULT 20) RETURNS text
+LANGUAGE C STABLE STRICT PARALLEL RESTRICTED
+AS 'MODULE_PATHNAME', 'indextable_bar';
+COMMENT ON FUNCTION indextable.bar(float8, integer) IS
+'A share, from 0 to 1, as a bar of at most width characters: blocks, or # where the encoding of database or client is not UTF8. Empty for 0 or less; NULL gives NULL';
+
+CREATE FUNCTION indextable.profile(
+    fact_table  regclass,
+    key         text[],
+    include     text[]  DEFAULT NULL,
+    filter      text    DEFAULT NULL,
+    document    name    DEFAULT NULL,
+    sample_rows integer DEFAULT 10000,
+    OUT documents            bigint,
+    OUT sampled              bigint,
+    OUT partitions           integer,
+    OUT document_bytes       float8,
+    OUT filtered             float8,
+    OUT missing              float8,
+    OUT mismatching          float8,
+    OUT entries_per_document float8,
+    OUT entries              bigint,
+    OUT keys                 bigint,
+    OUT found                float8,
+    OUT common_keys          text[],
+    OUT common_shares        float8[],
+    OUT key_bytes            float8,
+    OUT entry_bytes          float8,
+    OUT inserts              bigint,
+    OUT updates              bigint,
+    OUT hot_updates          bigint,
+    OUT deletes              bigint,
+    OUT scans                bigint,
+    OUT since                timestamptz,
+    OUT normalized_size      bigint,
+    OUT partial_size         bigint,
+    OUT denormalized_size    bigint,
+    OUT native_size          bigint,
+    OUT insert_cost          float8,
+    OUT verdict              text,
+    OUT strategy             text,
+    OUT maintenance          text,
+    OUT is_unique            boolean,
+    OUT reasons              text[],
+    OUT statement            text,
+    OUT alternative          text)
+LANGUAGE C VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'indextable_profile';
+COMMENT ON FUNCTION indextable.profile(regclass, text[], text[], text, name, integer) IS
+'What advise() prints, as one row: estimates from a sample of about sample_rows rows, shares from 0 to 1, sizes in bytes, cost in microseconds of CPU, counts since the statistics were reset; verdict is index_table, filter, native_index, none, or undecided where there are few documents; statement does what is advised, alternative serves another use. NULL for fact_table or key is an error. Needs SELECT on the fact table, and no row security';
+
+CREATE FUNCTION indextable.advise(
+    fact_table  regclass,
+    key         text[],
+    include     text[]  DEFAULT NULL,
+    filter      text    DEFAULT NULL,
+    document    name    DEFAULT NULL,
+    sample_rows integer DEFAULT 10000,
+    OUT topic   text,
+    OUT advice  text) RETURNS SETOF record
+LANGUAGE C VOLATILE PARALLEL UNSAFE ROWS 20
+AS 'MODULE_PATHNAME', 'indextable_advise';
+COMMENT ON FUNCTION indextable.advise(regclass, text[], text[], text, name, integer) IS
+'Whether a key should have an index table, and which, with reasons and the statement to run, from a sample of about sample_rows rows (100 to 1000000; NULL: 10000) and the statistics of the server; changes nothing. Other parameters as for create(); NULL for fact_table or key is an error. Needs SELECT on the fact table and no row security; with a filter, or a cast of a column, for the owner only';
+
 -- What triggers call ---------------------------------------------------------
 
 CREATE FUNCTION indextable.maintain() RETURNS trigger
@@ -527,7 +594,8 @@ SELECT u.index_table,
        u.rejected,
        u.bytes,
        u.since,
-       indextable.usage_verdict(u.reads, u.entries_written, u.last_read, u.since) AS verdict
+       indextable.usage_verdict(u.reads, u.entries_written, u.last_read, u.since) AS verdict,
+       indextable.bar(u.reads / nullif(max(u.reads) OVER (), 0)::float8) AS reads_bar
 FROM (SELECT d.index_table,
              d.fact_table,
              d.strategy,
@@ -575,6 +643,7 @@ COMMENT ON COLUMN indextable.usage.skipped         IS 'entries left out under on
 COMMENT ON COLUMN indextable.usage.rejected        IS 'asynchronous: number of rows that lack their entry because of an error; see indextable.rejected. Else NULL';
 COMMENT ON COLUMN indextable.usage.bytes           IS 'of the index table with its partitions, indexes and TOAST tables';
 COMMENT ON COLUMN indextable.usage.since           IS 'since when is counted: creation, reset, or the last crash of the server';
+COMMENT ON COLUMN indextable.usage.reads_bar       IS 'reads, as a share of those of the index table that is read most, as indextable.bar() draws it; NULL if none is read';
 COMMENT ON COLUMN indextable.usage.verdict         IS 'unused, seldom read, in use, or new: see indextable.usage_verdict()';
 
 CREATE VIEW indextable.unused AS
@@ -668,7 +737,8 @@ SELECT x.root AS "table",
        x.writes,
        round((x.rows / nullif(avg(x.rows) OVER w, 0))::numeric, 2)     AS rows_to_average,
        round((x.size / nullif(avg(x.size) OVER w, 0))::numeric, 2)     AS size_to_average,
-       round((x.writes / nullif(avg(x.writes) OVER w, 0))::numeric, 2) AS writes_to_average
+       round((x.writes / nullif(avg(x.writes) OVER w, 0))::numeric, 2) AS writes_to_average,
+       indextable.bar(x.rows / nullif(max(x.rows) OVER w, 0)::float8)  AS rows_bar
 FROM (SELECT r.root,
              t.relid AS partition,
              CASE WHEN c.reltuples >= 0 THEN c.reltuples::bigint END AS rows,
@@ -691,6 +761,7 @@ COMMENT ON COLUMN indextable.distribution.writes            IS 'rows inserted, u
 COMMENT ON COLUMN indextable.distribution.rows_to_average   IS 'rows, as a multiple of the average partition: far from 1 is uneven';
 COMMENT ON COLUMN indextable.distribution.size_to_average   IS 'size, likewise';
 COMMENT ON COLUMN indextable.distribution.writes_to_average IS 'writes, likewise: far above 1 is hot';
+COMMENT ON COLUMN indextable.distribution.rows_bar          IS 'rows, as a share of those of the fullest partition, as indextable.bar() draws it';
 
 GRANT USAGE ON SCHEMA indextable TO PUBLIC;
 GRANT SELECT ON indextable.usage, indextable.unused, indextable.index_tables, indextable.queues, indextable.rejected, indextable.checks, indextable.progress, indextable.distribution TO PUBLIC;

@@ -135,41 +135,60 @@ layout_column(Form_pg_attribute att)
 	return sql.data;
 }
 
-/* layout_columns: the column list for CREATE TABLE */
-char *
-layout_columns(IndexDef *def, Relation fact)
+static void
+set_column(TupleDesc desc, AttrNumber attno, List *names, Oid type, int32 typmod, Oid collation, bool not_null)
+{
+	TupleDescInitEntry(desc, attno, list_nth(names, attno - 1), type, typmod, 0);
+	if (OidIsValid(collation))
+		TupleDescInitEntryCollation(desc, attno, collation);
+	TupleDescAttr(desc, attno - 1)->attnotnull = not_null;
+}
+
+/* layout_desc: the columns of an index table that is to be made */
+TupleDesc
+layout_desc(IndexDef *def, Relation fact)
 {
 	FactDef    *factdef = def->fact;
 	List	   *names = layout_names(def, fact);
-	StringInfoData sql;
+	TupleDesc	desc = CreateTemplateTupleDesc(list_length(names));
 	AttrNumber	attno = 0;
 	int			i;
 
-	initStringInfo(&sql);
 	for (i = 0; i < def->nkeys; i++)
 	{
 		Field	   *field = &def->fields[i];
 
-		append_column(&sql, list_nth(names, attno++), field->type, field->typmod,
-					  field->collation, true);
+		set_column(desc, ++attno, names, field->type, field->typmod, field->collation, true);
 	}
 	for (i = 0; i < factdef->npk; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(fact), factdef->pk_attno[i] - 1);
 
 		if (def->pk_attno[i] > def->nkeys)
-			append_column(&sql, list_nth(names, attno++), att->atttypid, att->atttypmod,
-						  att->attcollation, true);
+			set_column(desc, ++attno, names, att->atttypid, att->atttypmod, att->attcollation, true);
 	}
 	for (i = def->nkeys; i < def->nkeys + def->nincludes; i++)
 	{
 		Field	   *field = &def->fields[i];
 
-		append_column(&sql, list_nth(names, attno++), field->type, field->typmod,
-					  field->collation, false);
+		set_column(desc, ++attno, names, field->type, field->typmod, field->collation, false);
 	}
 	if (def->doc_attno != 0)
-		append_column(&sql, list_nth(names, attno++), JSONBOID, -1, InvalidOid, false);
+		set_column(desc, ++attno, names, JSONBOID, -1, InvalidOid, false);
+	return desc;
+}
+
+/* layout_columns: the column list for CREATE TABLE */
+char *
+layout_columns(IndexDef *def, Relation fact)
+{
+	TupleDesc	desc = layout_desc(def, fact);
+	StringInfoData sql;
+	int			i;
+
+	initStringInfo(&sql);
+	for (i = 0; i < desc->natts; i++)
+		appendStringInfo(&sql, "%s%s", i > 0 ? ", " : "", layout_column(TupleDescAttr(desc, i)));
 	return sql.data;
 }
 

@@ -485,7 +485,7 @@ replace_index_table(StoredDefinition *replacement)
 	IndexDef   *def;
 	Caller		caller;
 	ObjectAddress object;
-	List	   *emptied = NIL;
+	List	   *volatile emptied = NIL;
 	ListCell   *cell;
 	int			uncounted;
 

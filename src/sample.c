@@ -3,7 +3,7 @@
  * sample.c
  *	  Reads a table, or some of its blocks, and finds single entries.
  *
- * Called by verify.c.
+ * Called by verify.c, and by build.c, partition.c and profile.c for rows alone.
  *
  *-------------------------------------------------------------------------
  */
@@ -45,6 +45,30 @@ sample_begin(BlockScan *scan, FactDef *def, Relation rel, Snapshot snapshot, dou
 	scan->row = def != NULL && def->partitioned ? MakeSingleTupleTableSlot(def->desc, &TTSOpsVirtual) : NULL;
 }
 
+/* sampled_blocks: how many blocks of a table are read */
+static int
+sampled_blocks(Relation rel, double percent)
+{
+	return (int) Min(ceil(RelationGetNumberOfBlocks(rel) * percent / 100), INT_MAX);
+}
+
+/* sample_blocks: how many blocks of a table and its partitions are read; 100 percent: all there are */
+double
+sample_blocks(Relation rel, double percent)
+{
+	double		blocks = 0;
+	ListCell   *cell;
+
+	foreach(cell, leaves_of(RelationGetRelid(rel), AccessShareLock))
+	{
+		Relation	leaf = relation_open(lfirst_oid(cell), NoLock);
+
+		blocks += sampled_blocks(leaf, percent);
+		relation_close(leaf, NoLock);
+	}
+	return blocks;
+}
+
 /* next_table: false if there is no other */
 static bool
 next_table(BlockScan *scan)
@@ -70,8 +94,7 @@ next_table(BlockScan *scan)
 		return true;
 	}
 	BlockSampler_Init(&scan->blocks, RelationGetNumberOfBlocks(scan->rel),
-					  (int) Min(ceil(RelationGetNumberOfBlocks(scan->rel) * scan->percent / 100), INT_MAX),
-					  scan->seed);
+					  sampled_blocks(scan->rel, scan->percent), scan->seed);
 	ItemPointerSet(&first, 0, 1);
 	scan->scan = table_beginscan_tidrange(scan->rel, scan->snapshot, &first, &first);
 	return true;

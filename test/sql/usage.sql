@@ -125,6 +125,7 @@ RESET enable_bitmapscan;
 RESET enable_indexonlyscan;
 CALL flush();
 SELECT * FROM reads();
+SELECT count(*) FROM (SELECT reads_bar = indextable.bar(reads / max(reads) OVER ()::float8) AS as_told FROM indextable.usage) x WHERE NOT as_told;
 -- also amid writes of the same transaction
 BEGIN;
 UPDATE fact SET doc = doc || '{"k": 3}' WHERE id = 1;
