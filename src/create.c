@@ -177,15 +177,20 @@ register_index_table(DefinitionRow *row, IndexDef *def, Relation fact, Relation 
 {
 	bool		populate = strcmp(row->state, "building") != 0;
 	bool		covering = (!populate || build_index_table(def, fact, index_table)) && layout_can_cover(def);
+	int			uncounted;
 
 	if (tablespace == NULL)
 		tablespace = tablespace_of(index_table);
 	table_close(index_table, NoLock);
+	uncounted = begin_uncounted();
 	layout_add_primary_key(def, covering, tablespace, NULL);
+	end_uncounted(uncounted);
 	if (is_queued(row))
 		layout_make_row_index(row->index_table, layout_row_index(def));
 
 	catalog_insert(row, fact);
+	if (!OidIsValid(row->replaces))
+		usage_from_now(row->index_table);
 	table_close(fact, NoLock);
 	record_dependencies(def, row->fact_table);
 	triggers_guard(row->index_table);

@@ -372,6 +372,7 @@ typedef struct EntryScan
 	Relation	rel;			/* the index table */
 	Snapshot	snapshot;
 	bool		by_row;
+	bool		counted;		/* as a read, for users; see usage.h */
 	int			nkeys;
 	ScanKey		keys;
 	MemoryContext cxt;			/* that the scans live in */
@@ -960,6 +961,15 @@ extern void check_row_indexes(FactDef *def);
 extern void apply_keys(Reconciliation *r);
 extern bool drain_batch(Oid fact_table, int limit, DrainLock lock, DrainPosition *position,
 						int64 *changes);
+
+/* ---- usage.c: how much index tables are read; and usage.h ---- */
+
+extern int	begin_uncounted(void);
+extern void end_uncounted(int nestlevel);
+extern List *usage_keys(Oid index_table);
+extern void usage_follows(List *keys);
+extern void usage_from_now(Oid index_table);
+extern void usage_note_reads(void);
 
 /* ---- settings.c ---- */
 

@@ -384,10 +384,12 @@ layout_make_row_index(Oid index_table, const char *columns)
 	char	   *name = ChooseRelationName(get_rel_name(index_table), NULL, "row_idx", schema, false);
 	Relation	rel = relation_open(index_table, AccessShareLock);
 	const char *tablespace = tablespace_of(rel);
+	int			uncounted = begin_uncounted();
 
 	relation_close(rel, NoLock);
 	run_sql(catalog_owner(), "CREATE INDEX %s ON %s (%s)%s", quote_identifier(name),
 			quoted_relation(index_table), columns, in_tablespace("TABLESPACE", tablespace));
+	end_uncounted(uncounted);
 	run_sql(catalog_owner(), "COMMENT ON INDEX %s IS %s",
 			quote_qualified_identifier(get_namespace_name(schema), name),
 			quote_literal_cstr(ROW_INDEX_COMMENT));
@@ -482,7 +484,9 @@ layout_demote(IndexDef *def, bool wait)
 	Relation	index;
 	char	   *constraint;
 	char	   *tablespace = NULL;
+	List	   *old_keys = NIL;
 	bool		covers;
+	int			uncounted;
 
 	if (!wait && !lock_fact_now(def->relid, AccessExclusiveLock))
 		ereport(ERROR,
@@ -497,7 +501,10 @@ layout_demote(IndexDef *def, bool wait)
 	covers = index != NULL && layout_covers(def, index);
 	constraint = covers ? pstrdup(RelationGetRelationName(index)) : NULL;
 	if (covers)
+	{
 		tablespace = tablespace_of(index);
+		old_keys = usage_keys(def->relid);
+	}
 	if (index != NULL)
 		index_close(index, NoLock);
 	table_close(rel, NoLock);
@@ -509,5 +516,8 @@ layout_demote(IndexDef *def, bool wait)
 					def->name),
 			 errdetail("An entry is too long to be in an index whole. Index-only scans of included fields end.")));
 	/* In the old one's place. */
+	uncounted = begin_uncounted();
 	layout_add_primary_key(def, false, tablespace, constraint);
+	end_uncounted(uncounted);
+	usage_follows(old_keys);
 }

@@ -153,6 +153,7 @@ scan_entries(Lookup *l)
 	TupleTableSlot *entry;
 
 	entry_scan_begin(&scan, l->def, l->index_table, l->snapshot, false, nkeys);
+	scan.counted = true;
 	entry_scan_start(&scan, l->keys);
 	while ((entry = entry_scan_next(&scan)) != NULL)
 	{

@@ -20,6 +20,7 @@
 #include "miscadmin.h"
 #include "postmaster/bgworker.h"
 #include "storage/bufmgr.h"
+#include "usage.h"
 #include "utils/memutils.h"
 
 #define CPU_CACHE_LINE		64
@@ -28,6 +29,7 @@ static bool next_table(BlockScan *scan);
 static void end_table(BlockScan *scan);
 static void ask_for_block(BlockScan *scan);
 static bool next_in_table(BlockScan *scan);
+static bool next_row(BlockScan *scan);
 
 /* sample_begin: the same percentage and seed choose the same blocks; def is NULL for an index table */
 void
@@ -72,6 +74,7 @@ static bool
 next_table(BlockScan *scan)
 {
 	ItemPointerData first;
+	ReadCounts	reads;
 
 	end_table(scan);
 	if (scan->rels == NIL)
@@ -84,7 +87,10 @@ next_table(BlockScan *scan)
 	scan->asked_for = InvalidBuffer;
 	if (scan->percent >= 100)
 	{
+		remember_reads(scan->rel, &reads);
 		scan->scan = table_beginscan(scan->rel, scan->snapshot, 0, NULL);
+		if (scan->def == NULL)
+			put_back_reads(scan->rel, &reads);
 		return true;
 	}
 	BlockSampler_Init(&scan->blocks, RelationGetNumberOfBlocks(scan->rel),
@@ -147,8 +153,23 @@ sample_next(BlockScan *scan)
 		execute_attr_map_slot(scan->leaf->map, scan->slot, scan->row);
 }
 
+/* next_in_table: rows of an index table are not counted as read, those of a fact table are */
 static bool
 next_in_table(BlockScan *scan)
+{
+	ReadCounts	reads;
+	bool		found;
+
+	if (scan->def != NULL)
+		return next_row(scan);
+	remember_reads(scan->rel, &reads);
+	found = next_row(scan);
+	put_back_reads(scan->rel, &reads);
+	return found;
+}
+
+static bool
+next_row(BlockScan *scan)
 {
 	if (scan->percent >= 100)
 	{
