@@ -2,6 +2,7 @@
 #
 #   make, make install, make installcheck    as for every extension (PG_CONFIG=… picks the server)
 #   make demo, make test, make bench         complete on a bare Debian machine: see test/run/
+#   make example                             a fact table over three servers, shown the same way
 #   make majors                              make test on every PostgreSQL that Debian has, and upgrades between them
 #   make sanitize                            the SQL suites, with assertions and undefined-behaviour checks compiled in
 #   make WERROR=-Werror                      warnings are errors, as in make test
@@ -28,7 +29,7 @@ override with_llvm = no
 PG_CONFIG ?= pg_config
 
 # These install what they need, so they must work before there is a pg_config.
-RUN = demo test bench majors sanitize
+RUN = demo example test bench majors sanitize
 ifneq ($(filter-out $(RUN),$(or $(MAKECMDGOALS),all)),)
 PGXS := $(shell $(PG_CONFIG) --pgxs)
 ifeq ($(PGXS),)
@@ -44,6 +45,9 @@ test-output:
 
 demo bench:
 	@test/run/script $@
+
+example:
+	@test/demo/shards.sh
 
 test:
 	@test/run/test

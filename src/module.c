@@ -23,6 +23,7 @@ _PG_init(void)
 	partition_init();
 	trigger_init();
 	foreign_init();
+	query_init();
 	/* The last to be told of a commit, as the others may still bring changes. */
 	queue_init();
 	batch_init();

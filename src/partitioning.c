@@ -253,6 +253,7 @@ make_partitions(Oid creator, Oid parent, Partitioning *p, const char *columns, L
 	Oid			schema = get_rel_namespace(parent);
 	Relation	rel = relation_open(parent, NoLock);
 	char	   *tablespace = tablespace_of(rel);
+	int			uncounted = begin_uncounted();
 	ListCell   *cell;
 
 	relation_close(rel, NoLock);
@@ -267,4 +268,5 @@ make_partitions(Oid creator, Oid parent, Partitioning *p, const char *columns, L
 		run_sql(owner, "ALTER TABLE %s ATTACH PARTITION %s %s", quoted_relation(parent),
 				quoted_relation(spec->relid), spec->bound);
 	}
+	end_uncounted(uncounted);
 }
