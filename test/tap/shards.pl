@@ -145,6 +145,10 @@ is((contacted("SELECT count(*) FROM indextable.lookup('f_d', '{\"k\": \"k3\"}')"
 is((contacted("SELECT count(*) FROM f_t WHERE t = 't1'"))[1], '', 'nor do included fields');
 is((contacted("SELECT count(*) FROM indextable.lookup('f_k', '{\"k\": \"nothing\"}')"))[1], '', 'nor does a key without entries');
 
+($answer, $asked) = contacted("SELECT string_agg(document ->> 'u', ' ') FROM indextable.query('f_k', '{\"k\": \"k3\"}', document => true)");
+is($answer, sql("SELECT string_agg(u::text, ' ') FROM f_d WHERE k = 'k3'"), 'a page of query()');
+unlike($asked, qr/(f\d), .*\1/, 'asks each partition once');
+
 # composite keys
 sql(<<'SQL');
 SET client_min_messages = error;
