@@ -108,6 +108,11 @@ advise(FunctionCallInfo fcinfo, Profile *p)
 	fact = open_fact(PG_GETARG_OID(ARG_FACT_TABLE), AccessShareLock);
 	check_reader(fact, row);
 	row->fact_table = RelationGetRelid(fact);
+	if (foreign_leaves(row->fact_table) != NIL)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("there is no advice on tables with foreign partitions"),
+				 errdetail("It rests on what local indexes cost, and on a sample that would take all rows from other servers.")));
 	p->document = PG_ARGISNULL(ARG_DOCUMENT) ? NULL : NameStr(*PG_GETARG_NAME(ARG_DOCUMENT));
 	row->document = document_column(fact, p->document);
 	p->row = row;
@@ -407,7 +412,8 @@ advise_on_new(DefinitionRow *row, IndexDef *def)
 	Notice		notice = {.profile = {.row = row,.def = def},.cxt = CurrentMemoryContext};
 	ErrorData  *error;
 
-	if (!setting_advice || def->is_unique || calls_users_functions(def) || !may_read(row->fact_table))
+	if (!setting_advice || def->is_unique || calls_users_functions(def) || !may_read(row->fact_table) ||
+		foreign_leaves(row->fact_table) != NIL)
 		return;
 	error = attempt(look_at_new, &notice);
 	if (error == NULL && notice.reason != NULL)

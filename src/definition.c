@@ -295,7 +295,8 @@ IndexDef *
 definition_resolve(DefinitionRow *row, Relation fact, Relation replaced, int nkept,
 				   FactDef **factdef)
 {
-	*factdef = make_fact(fact, row->primary_key, NULL, CurrentMemoryContext);
+	*factdef = make_fact(fact, row->primary_key != NIL ? row->primary_key : stored_key(RelationGetRelid(fact)),
+						 NULL, CurrentMemoryContext);
 	return make_index(*factdef, fact, row, replaced, nkept, NULL);
 }
 

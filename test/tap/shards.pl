@@ -105,6 +105,7 @@ in_step('made over what is there');
 is(sql('SELECT DISTINCT foreign_partitions FROM indextable.index_tables'), '4', 'the view tells of foreign partitions');
 fails("SELECT indextable.create('f_a', 'f', '{k}', maintenance => 'async')", qr/0A000: .*cannot be queued/s, 'no queue');
 fails("SELECT indextable.create('f_a', 'f', '{k}', populate => false)", qr/0A000: .*cannot be queued/s, 'no online build');
+fails("SELECT * FROM indextable.advise('f', '{k}')", qr/0A000/, 'no advice');
 fails("SELECT indextable.alter('f_k', maintenance => 'async')", qr/0A000: .*cannot be queued/s, 'nor by alter()');
 
 # ---- look-ups
