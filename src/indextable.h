@@ -939,6 +939,7 @@ extern void depend_on_filter(Oid index_table, RowExpression *filter);
 /* ---- partitioning.c: how index tables are partitioned ---- */
 
 extern Partitioning *partitioning_asked(PartitioningRequest *request, List *columns);
+extern void partitioning_stays(PartitioningRequest *r, Partitioning *now);
 extern Partitioning *partitioning_of(Relation rel);
 extern void make_partitions(Oid creator, Oid parent, Partitioning *p, const char *columns, List *dropped,
 							Oid owner);
