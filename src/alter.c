@@ -659,9 +659,16 @@ check_new_table(CreateStmt *stmt)
 	ListCell   *cell;
 
 	foreach(cell, stmt->inhRelations)
-		if (stmt->partbound == NULL || (IsA(stmt, CreateForeignTableStmt) &&
-										OidIsValid(index_table_of(RangeVarGetRelid(lfirst(cell), NoLock, true)))))
+	{
+		Oid			parent = RangeVarGetRelid(lfirst(cell), NoLock, true);
+		bool		part = stmt->partbound != NULL && OidIsValid(index_table_of(parent));
+
+		if (stmt->partbound == NULL || (part && IsA(stmt, CreateForeignTableStmt)))
 			refuse_child(lfirst(cell));
+		/* The fact table first, as everybody does: see follow_new_part(). */
+		else if (part && owns_relation(parent, GetUserId()))
+			LockRelationOid(catalog_fact_of(index_table_of(parent)), AccessShareLock);
+	}
 	refuse_references(stmt->tableElts);
 }
 
