@@ -533,7 +533,6 @@ replace_index_table(StoredDefinition *replacement)
 	PG_TRY();
 	{
 		List	   *pairs = match_partitions(old, new);
-		ListCell   *cell;
 
 		foreach(cell, pairs)
 			empty(linitial_oid(lfirst(cell)));
