@@ -775,6 +775,8 @@ flush_load(Load *load, CommandId cid)
 	CHECK_FOR_INTERRUPTS();
 	if (load->n > 0)
 		table_multi_insert(load->rel, load->slots, load->n, cid, LOAD_OPTIONS, load->state);
+	/* There may be more partitions than buffers. */
+	ReleaseBulkInsertStatePin(load->state);
 	for (i = 0; i < load->n; i++)
 		ExecClearTuple(load->slots[i]);
 	load->n = 0;
