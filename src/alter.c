@@ -381,6 +381,7 @@ follow_new_part(Oid index_table, Oid relid)
 	TupleDesc	a = RelationGetDescr(parent);
 	TupleDesc	b = RelationGetDescr(rel);
 	const char *why = NULL;
+	bool		plain = rel->rd_options == NULL;
 	int			i;
 
 	if (rel->rd_rel->relkind != RELKIND_RELATION || rel->rd_rel->relam != HEAP_TABLE_AM_OID)
@@ -408,6 +409,8 @@ follow_new_part(Oid index_table, Oid relid)
 				 errdetail("%s", why),
 				 errhint("Change the partitions with indextable.alter().")));
 	relation_close(rel, NoLock);
+	if (plain)
+		run_sql(catalog_owner(), "ALTER TABLE %s SET (" STORAGE_PARAMETERS ")", quoted_relation(relid));
 	revoke_all(relid, parent->rd_rel->relowner);
 	triggers_guard(index_table);
 	CommandCounterIncrement();

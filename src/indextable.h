@@ -57,6 +57,14 @@
 /* The same limit as a btree sees it, with headers and padding of the columns. */
 #define MAX_INDEX_DATA		2680
 
+/*
+ * Autovacuum comes early, because index-only scans need the visibility map, and
+ * entries are narrow.
+ */
+#define STORAGE_PARAMETERS \
+	"autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.02, " \
+	"autovacuum_analyze_scale_factor = 0.05"
+
 typedef enum Strategy
 {
 	STRATEGY_NORMALIZED,

@@ -100,6 +100,7 @@ INSERT INTO f SELECT i, d(i) FROM generate_series(91, 150) i;
 :check
 SELECT tableoid::regclass, count(*), min(n), max(n) FROM f_r GROUP BY 1 ORDER BY tableoid::regclass::text COLLATE "C";
 SELECT states(), sqlstate_of('DELETE FROM f_r_more'), sqlstate_of('TRUNCATE f_r_more');
+SELECT relname, reloptions FROM pg_class WHERE relname IN ('f_r_p0', 'f_r_more') ORDER BY 1;
 CREATE TABLE f_q_more PARTITION OF f_q FOR VALUES FROM (200) TO (300);
 INSERT INTO f SELECT i, d(i) FROM generate_series(190, 220) i;
 :check
