@@ -53,7 +53,7 @@ SELECT make('f', 'id'), make('g', 'id, region');
 :check
 SELECT entries();
 SELECT index_table, partitions, partition_by FROM indextable.index_tables WHERE fact_table = 'f'::regclass ORDER BY 1;
-\d+ f_p
+\d f_p
 SELECT * FROM parts('f_p');
 -- each has entries in several partitions: that partitions are tested at all
 SELECT t, (SELECT count(DISTINCT tableoid) > 1 FROM f_d) AS f_d, (SELECT count(DISTINCT tableoid) > 1 FROM g_u) AS g_u, (SELECT count(DISTINCT tableoid) > 1 FROM f_n) AS f_n FROM (VALUES ('spread')) v (t);
@@ -231,6 +231,21 @@ INTERSECT SELECT string_agg(l.id::text, ' ' ORDER BY ordinality) FROM indextable
 UPDATE m SET doc = jsonb_set(doc, '{t,0}', to_jsonb(id * 3));
 :check
 
+-- only the partition is opened that the key tells; else all are
+CREATE VIEW opened AS SELECT string_agg(relation::regclass::text, ' ' ORDER BY relation::regclass::text COLLATE "C") AS opened FROM pg_locks JOIN pg_class ON oid = relation
+	WHERE pid = pg_backend_pid() AND relkind = 'r' AND relnamespace = 'iptest'::regnamespace AND relation <> 'f'::regclass;
+BEGIN;
+SELECT count(*) FROM indextable.lookup('r_first', '{"n": 40}');
+TABLE opened;
+COMMIT;
+BEGIN;
+SELECT count(*) > 0 AS some FROM indextable.lookup('r_later', '{"k": "k1"}');
+TABLE opened;
+COMMIT;
+BEGIN;
+SELECT count(*) FROM indextable.lookup('r_later', '{"k": "k1", "n": 1}');
+TABLE opened;
+COMMIT;
 -- plain SQL prunes, and reads nothing but the index once it is vacuumed
 VACUUM (ANALYZE) r_first;
 SET enable_seqscan = off;
@@ -306,6 +321,7 @@ UPDATE expected SET recompute = replace(recompute, '"I d"', CASE index_table WHE
 SELECT t, p.* FROM unnest('{at_r,day_r,dom_r,enum_l}'::text[]) t, parts(t::regclass) p ORDER BY t COLLATE "C", 2;
 
 -- ---- all goes
+DROP VIEW opened;
 DROP FUNCTION trow;
 DROP TABLE f, g, m, "F ""x";
 SELECT * FROM pg_temp.leftovers();

@@ -341,13 +341,15 @@ my $clean = dump_origin('clean', '--clean', '--if-exists');
 my @sections = map { dump_origin($_, "--section=$_") } 'pre-data', 'data', 'post-data';
 my $named = dump_origin('named', '-e', 'indextable', map { ('-n', $_) } 'indextable', 'app', 'public', '"An ""Own"""');
 
+my $drop_parted = sub { [ 'psql', '-Xqc', 'DROP TABLE parted', '-d', $node->connstr($_[0]) ] };
 my @flow = (
 	[ 'plain', sub { psql_file($node, $_[0], $plain, '-1') } ],
 	[ 'custom', sub { [ 'pg_restore', '--exit-on-error', '-d', $node->connstr($_[0]), $custom ] } ],
 	[ 'parallel', sub { [ 'pg_restore', '-j2', '--exit-on-error', '-d', $node->connstr($_[0]), $directory ] } ],
 	[ 'sections', map { my $file = $_; sub { psql_file($node, $_[0], $file) } } @sections ],
 	[ 'schemas', sub { [ 'psql', '-Xqc', 'DROP SCHEMA public', '-d', $node->connstr($_[0]) ] }, sub { psql_file($node, $_[0], $named) } ],
-	[ 'over_the_same', sub { psql_file($node, $_[0], $plain) }, sub { psql_file($node, $_[0], $clean) },
+	# --clean cannot drop the primary keys of partitions, whosever they are
+	[ 'over_the_same', sub { psql_file($node, $_[0], $plain) }, sub { $drop_parted->($_[0]) }, sub { psql_file($node, $_[0], $clean) }, sub { $drop_parted->($_[0]) },
 		sub { [ 'pg_restore', '--clean', '--if-exists', '-1', '-d', $node->connstr($_[0]), $custom ] } ]);
 for my $flow (@flow)
 {
@@ -447,6 +449,8 @@ goes_on($node, 'data_only', 'data_only');
 
 database('disabled');
 goes('disabled: schema restored', @{ psql_file($node, 'disabled', $schema_only) });
+# by an enum's hash, pg_dump loads by way of the partitioned table, whose triggers it leaves alone
+$node->safe_psql('disabled', 'ALTER TABLE pt_m DISABLE TRIGGER indextable_guard');
 goes('disabled: data restored', @{ psql_file($node, 'disabled', $disabled) });
 is($node->safe_psql('disabled', q(SELECT count(*) FROM indextable.definition d WHERE state = 'active' AND EXISTS (SELECT FROM indextable.verify(d.index_table) WHERE kind = 'setup'))), 0,
 	'disabled: no index table is active without triggers that are enabled always');
