@@ -142,13 +142,26 @@ COMMENT ON COLUMN indextable.checked.example     IS 'the first of all these, wit
 COMMENT ON COLUMN indextable.checked.error       IS 'why it could not be checked';
 COMMENT ON COLUMN indextable.checked.repaired_at IS 'when it was repaired, under indextable.check_repair';
 
+CREATE TABLE indextable.counted (
+    index_table regclass PRIMARY KEY,
+    since       timestamptz NOT NULL,
+    reads       bigint      NOT NULL,
+    last_read   timestamptz
+);
+COMMENT ON TABLE indextable.counted IS 'What the server''s statistics do not know of index tables; read it through indextable.usage';
+COMMENT ON COLUMN indextable.counted.index_table IS 'the index table';
+COMMENT ON COLUMN indextable.counted.since       IS 'when it was created, or its counters reset by reset_usage()';
+COMMENT ON COLUMN indextable.counted.reads       IS 'PostgreSQL 15: reads, when a worker last saw that there were more';
+COMMENT ON COLUMN indextable.counted.last_read   IS 'PostgreSQL 15: when that was; NULL: never';
+
 SELECT pg_catalog.pg_extension_config_dump('indextable.fact', '');
 SELECT pg_catalog.pg_extension_config_dump('indextable.build', '');
 SELECT pg_catalog.pg_extension_config_dump('indextable.definition', '');
 SELECT pg_catalog.pg_extension_config_dump('indextable.skipped', '');
 SELECT pg_catalog.pg_extension_config_dump('indextable.rejection', '');
+SELECT pg_catalog.pg_extension_config_dump('indextable.counted', '');
 
-REVOKE ALL ON indextable.fact, indextable.definition, indextable.skipped, indextable.rejection, indextable.build, indextable.checked FROM PUBLIC;
+REVOKE ALL ON indextable.fact, indextable.definition, indextable.skipped, indextable.rejection, indextable.build, indextable.checked, indextable.counted FROM PUBLIC;
 
 -- What users call ------------------------------------------------------------
 
@@ -191,6 +204,38 @@ LANGUAGE C STABLE PARALLEL UNSAFE ROWS 10 COST 10
 AS 'MODULE_PATHNAME', 'indextable_lookup_rows';
 COMMENT ON FUNCTION indextable.lookup(anyelement, regclass, jsonb, interval, interval) IS
 'The same as whole rows of the fact table: lookup(NULL::fact_table, ...). Only the type of row_type is used; NULL for index_table or key gives no rows';
+
+-- Pages ----------------------------------------------------------------------
+
+CREATE FUNCTION indextable.query(
+    index_table regclass,
+    key         jsonb    DEFAULT '{}',
+    condition   jsonb    DEFAULT NULL,
+    descending  boolean  DEFAULT false,
+    page_size   integer  DEFAULT 100,
+    cursor      text     DEFAULT NULL,
+    document    boolean  DEFAULT false,
+    max_lag     interval DEFAULT NULL,
+    timeout     interval DEFAULT NULL
+) RETURNS TABLE (entry jsonb, document jsonb, cursor text)
+LANGUAGE C STABLE PARALLEL UNSAFE ROWS 100 COST 100
+AS 'MODULE_PATHNAME', 'indextable_query';
+COMMENT ON FUNCTION indextable.query(regclass, jsonb, jsonb, boolean, integer, text, boolean, interval, interval) IS
+'A page of an index table, in its order or descending: entries whose leading key columns are as in key, {"column": value, ...}, and whose next one fulfils condition, {"column": {"op": value}} with =, <, <=, >, >=, between or begins_with. Up to page_size entries (1 to 10000), after the one that cursor comes from; each comes with its own cursor, and with the document if document is true. Fewer than page_size: there were no more. A null value matches nothing; an unknown column, a value of the wrong type, a cursor of another index table or query is an error. max_lag and timeout as for lookup(). NULL for index_table or key gives no rows; other parameters take their default when NULL';
+
+CREATE FUNCTION indextable.explain_query(
+    index_table regclass,
+    key         jsonb   DEFAULT '{}',
+    condition   jsonb   DEFAULT NULL,
+    descending  boolean DEFAULT false,
+    page_size   integer DEFAULT 100,
+    cursor      text    DEFAULT NULL,
+    run         boolean DEFAULT false
+) RETURNS SETOF text
+LANGUAGE C VOLATILE PARALLEL UNSAFE ROWS 10 COST 100
+AS 'MODULE_PATHNAME', 'indextable_explain_query';
+COMMENT ON FUNCTION indextable.explain_query(regclass, jsonb, jsonb, boolean, integer, text, boolean) IS
+'What EXPLAIN says of the statement that query() runs with these arguments; with run it is run, and EXPLAIN (ANALYZE, BUFFERS) says how it went. No rows where nothing has to be read. Errors and NULL as for query()';
 
 -- Asynchronous index tables --------------------------------------------------
 
@@ -285,6 +330,97 @@ LANGUAGE C VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'indextable_alter';
 COMMENT ON FUNCTION indextable.alter(regclass, text, text, text[], text, boolean, integer, text, text[], text[]) IS
 'Gives an index table another maintenance, strategy, included fields or filter, or other partitions, as those of create(); by what it is partitioned stays. NULL leaves them as they are, an empty include or filter takes them away. Blocks writers of the fact table until the transaction ends: shortly for another maintenance, else while the entries are made anew; with populate => false rebuild() does that while others write, and until then nothing changes. Only for the owner';
+
+-- Usage ----------------------------------------------------------------------
+
+CREATE FUNCTION indextable.reset_usage(index_table regclass) RETURNS void
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'indextable_reset_usage';
+COMMENT ON FUNCTION indextable.reset_usage(regclass) IS
+'Sets the counters of an index table, its indexes and its partitions to zero, at once and whether the transaction commits or not; they are the server''s own, which autovacuum uses, too. Only for its owner, not on a standby. NULL does nothing; a table that is no index table is an error';
+
+CREATE FUNCTION indextable.last_scan(relation oid) RETURNS timestamptz
+LANGUAGE C STABLE STRICT PARALLEL RESTRICTED
+AS 'MODULE_PATHNAME', 'indextable_last_scan';
+COMMENT ON FUNCTION indextable.last_scan(oid) IS
+'When the transaction ended that scanned a table, or an index, last; NULL if none did, and before PostgreSQL 16';
+
+CREATE FUNCTION indextable.usage_verdict(reads bigint, entries_written bigint, last_read timestamptz, since timestamptz) RETURNS text
+LANGUAGE sql STABLE PARALLEL SAFE
+RETURN CASE
+    WHEN since > statement_timestamp() - interval '1 day' AND (reads = 0 OR entries_written > 1000 * reads) THEN 'new'
+    WHEN reads = 0 THEN 'unused'
+    WHEN entries_written > 1000 * reads OR last_read < statement_timestamp() - interval '30 days' THEN 'seldom read'
+    ELSE 'in use' END;
+COMMENT ON FUNCTION indextable.usage_verdict(bigint, bigint, timestamptz, timestamptz) IS
+'What the view indextable.usage says in a word: unused; seldom read, if more than 1000 entries were written for each read, or the last read is more than 30 days ago; new instead of these if counted for less than a day; else in use. NULL for last_read or since is taken for long counted, and lately read';
+
+-- Advice ---------------------------------------------------------------------
+
+CREATE FUNCTION indextable.bar(share float8, width integer DEFAULT 20) RETURNS text
+LANGUAGE C STABLE STRICT PARALLEL RESTRICTED
+AS 'MODULE_PATHNAME', 'indextable_bar';
+COMMENT ON FUNCTION indextable.bar(float8, integer) IS
+'A share, from 0 to 1, as a bar of at most width characters: blocks, or # where the encoding of database or client is not UTF8. Empty for 0 or less; NULL gives NULL';
+
+CREATE FUNCTION indextable.profile(
+    fact_table  regclass,
+    key         text[],
+    include     text[]  DEFAULT NULL,
+    filter      text    DEFAULT NULL,
+    document    name    DEFAULT NULL,
+    sample_rows integer DEFAULT 10000,
+    OUT documents            bigint,
+    OUT sampled              bigint,
+    OUT partitions           integer,
+    OUT document_bytes       float8,
+    OUT filtered             float8,
+    OUT missing              float8,
+    OUT mismatching          float8,
+    OUT entries_per_document float8,
+    OUT entries              bigint,
+    OUT keys                 bigint,
+    OUT found                float8,
+    OUT common_keys          text[],
+    OUT common_shares        float8[],
+    OUT key_bytes            float8,
+    OUT entry_bytes          float8,
+    OUT inserts              bigint,
+    OUT updates              bigint,
+    OUT hot_updates          bigint,
+    OUT deletes              bigint,
+    OUT scans                bigint,
+    OUT since                timestamptz,
+    OUT normalized_size      bigint,
+    OUT partial_size         bigint,
+    OUT denormalized_size    bigint,
+    OUT native_size          bigint,
+    OUT insert_cost          float8,
+    OUT verdict              text,
+    OUT strategy             text,
+    OUT maintenance          text,
+    OUT is_unique            boolean,
+    OUT reasons              text[],
+    OUT statement            text,
+    OUT alternative          text)
+LANGUAGE C VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'indextable_profile';
+COMMENT ON FUNCTION indextable.profile(regclass, text[], text[], text, name, integer) IS
+'What advise() prints, as one row: estimates from a sample of about sample_rows rows, shares from 0 to 1, sizes in bytes, cost in microseconds of CPU, counts since the statistics were reset; verdict is index_table, filter, native_index, none, or undecided where there are few documents; statement does what is advised, alternative serves another use. NULL for fact_table or key is an error. Needs SELECT on the fact table, and no row security';
+
+CREATE FUNCTION indextable.advise(
+    fact_table  regclass,
+    key         text[],
+    include     text[]  DEFAULT NULL,
+    filter      text    DEFAULT NULL,
+    document    name    DEFAULT NULL,
+    sample_rows integer DEFAULT 10000,
+    OUT topic   text,
+    OUT advice  text) RETURNS SETOF record
+LANGUAGE C VOLATILE PARALLEL UNSAFE ROWS 20
+AS 'MODULE_PATHNAME', 'indextable_advise';
+COMMENT ON FUNCTION indextable.advise(regclass, text[], text[], text, name, integer) IS
+'Whether a key should have an index table, and which, with reasons and the statement to run, from a sample of about sample_rows rows (100 to 1000000; NULL: 10000) and the statistics of the server; changes nothing. Other parameters as for create(); NULL for fact_table or key is an error. Needs SELECT on the fact table and no row security; with a filter, or a cast of a column, for the owner only';
 
 -- What triggers call ---------------------------------------------------------
 
@@ -475,6 +611,89 @@ COMMENT ON COLUMN indextable.checks.example     IS 'the first of all these, with
 COMMENT ON COLUMN indextable.checks.error       IS 'why it could not be checked';
 COMMENT ON COLUMN indextable.checks.repaired_at IS 'when it was repaired, under indextable.check_repair';
 
+-- The counters of tables and of indexes have one kind of names: an index has scans and no insertions, a table both.
+CREATE VIEW indextable.usage AS
+SELECT u.index_table,
+       u.fact_table,
+       u.strategy,
+       u.maintenance,
+       u.reads,
+       u.last_read,
+       u.entries_read,
+       u.entries_written,
+       round(u.entries_written::numeric / nullif(u.reads, 0), 1) AS writes_per_read,
+       u.skipped,
+       u.rejected,
+       u.bytes,
+       u.since,
+       indextable.usage_verdict(u.reads, u.entries_written, u.last_read, u.since) AS verdict,
+       indextable.bar(u.reads / nullif(max(u.reads) OVER (), 0)::float8) AS reads_bar
+FROM (SELECT d.index_table,
+             d.fact_table,
+             d.strategy,
+             d.maintenance,
+             s.reads,
+             greatest(s.last_scan, n.last_read) AS last_read,
+             s.entries_read,
+             s.entries_written,
+             coalesce((SELECT sum(k.entries) FROM indextable.skipped k
+                       WHERE k.index_table = d.index_table), 0)::bigint AS skipped,
+             CASE WHEN d.maintenance = 'async' THEN
+                 (SELECT count(*) FROM indextable.rejection r WHERE r.index_table = d.index_table)
+             END AS rejected,
+             s.bytes,
+             greatest(n.since, r.database, r.server) AS since
+      FROM indextable.definition d
+      CROSS JOIN LATERAL (
+          WITH t AS (SELECT d.index_table::oid AS oid UNION SELECT relid FROM pg_catalog.pg_partition_tree(d.index_table))
+          SELECT sum(pg_catalog.pg_stat_get_numscans(x.oid))::bigint         AS reads,
+                 max(indextable.last_scan(x.oid))                            AS last_scan,
+                 sum(pg_catalog.pg_stat_get_tuples_returned(x.oid))::bigint  AS entries_read,
+                 sum(pg_catalog.pg_stat_get_tuples_inserted(x.oid) + pg_catalog.pg_stat_get_tuples_updated(x.oid)
+                     + pg_catalog.pg_stat_get_tuples_deleted(x.oid))::bigint AS entries_written,
+                 (SELECT sum(pg_catalog.pg_total_relation_size(t.oid))::bigint FROM t) AS bytes
+          FROM (SELECT t.oid FROM t
+                UNION ALL SELECT i.indexrelid FROM t JOIN pg_catalog.pg_index i ON i.indrelid = t.oid) x) s
+      LEFT JOIN indextable.counted n ON n.index_table = d.index_table
+      -- Where they were reset with others.  A crash is seen by counters that nobody resets by himself.
+      CROSS JOIN (SELECT pg_catalog.pg_stat_get_db_stat_reset_time(b.oid) AS database,
+                         least(pg_catalog.pg_stat_get_bgwriter_stat_reset_time(), a.stats_reset) AS server
+                  FROM pg_catalog.pg_database b, pg_catalog.pg_stat_archiver a
+                  WHERE b.datname = pg_catalog.current_database()) r
+      WHERE d.replaces IS NULL) u;
+COMMENT ON VIEW indextable.usage IS 'How much the index tables of this database are read and written, by this server, as its own statistics count it; what the upkeep reads is not among it';
+COMMENT ON COLUMN indextable.usage.index_table     IS 'the index table';
+COMMENT ON COLUMN indextable.usage.fact_table      IS 'the table it is kept in step with';
+COMMENT ON COLUMN indextable.usage.strategy        IS 'normalized, partial or denormalized';
+COMMENT ON COLUMN indextable.usage.maintenance     IS 'transactional or async';
+COMMENT ON COLUMN indextable.usage.reads           IS 'scans of the index table, its indexes and partitions: look-ups, queries, plain SQL';
+COMMENT ON COLUMN indextable.usage.last_read       IS 'when the last of them was; NULL: never, or not known. PostgreSQL 15: when a worker saw that there were more';
+COMMENT ON COLUMN indextable.usage.entries_read    IS 'entries that these scans brought';
+COMMENT ON COLUMN indextable.usage.entries_written IS 'entries inserted, updated and deleted, also when create() or build() filled it, and in transactions that were rolled back';
+COMMENT ON COLUMN indextable.usage.writes_per_read IS 'entries_written for each of reads; NULL without reads';
+COMMENT ON COLUMN indextable.usage.skipped         IS 'entries left out under on_mismatch => ''skip'' since the index table was made';
+COMMENT ON COLUMN indextable.usage.rejected        IS 'asynchronous: number of rows that lack their entry because of an error; see indextable.rejected. Else NULL';
+COMMENT ON COLUMN indextable.usage.bytes           IS 'of the index table with its partitions, indexes and TOAST tables';
+COMMENT ON COLUMN indextable.usage.since           IS 'since when is counted: creation, reset, or the last crash of the server';
+COMMENT ON COLUMN indextable.usage.reads_bar       IS 'reads, as a share of those of the index table that is read most, as indextable.bar() draws it; NULL if none is read';
+COMMENT ON COLUMN indextable.usage.verdict         IS 'unused, seldom read, in use, or new: see indextable.usage_verdict()';
+
+CREATE VIEW indextable.unused AS
+SELECT u.index_table, u.fact_table, u.verdict, u.entries_written, u.bytes, u.reads, u.last_read, u.since
+FROM indextable.usage u
+JOIN indextable.definition d ON d.index_table = u.index_table
+WHERE u.verdict IN ('unused', 'seldom read') AND NOT d.is_unique
+ORDER BY u.entries_written DESC, u.bytes DESC, u.index_table::text;
+COMMENT ON VIEW indextable.unused IS 'Index tables that are never read, or seldom for what they are written, those that cost most first; without those that keep a key unique. What a standby reads counts there: ask it, too, before you drop one';
+COMMENT ON COLUMN indextable.unused.index_table     IS 'the index table';
+COMMENT ON COLUMN indextable.unused.fact_table      IS 'the table it is kept in step with';
+COMMENT ON COLUMN indextable.unused.verdict         IS 'unused or seldom read';
+COMMENT ON COLUMN indextable.unused.entries_written IS 'as in indextable.usage';
+COMMENT ON COLUMN indextable.unused.bytes           IS 'as in indextable.usage';
+COMMENT ON COLUMN indextable.unused.reads           IS 'as in indextable.usage';
+COMMENT ON COLUMN indextable.unused.last_read       IS 'as in indextable.usage';
+COMMENT ON COLUMN indextable.unused.since           IS 'as in indextable.usage';
+
 CREATE VIEW indextable.index_tables AS
 SELECT d.index_table,
        d.fact_table,
@@ -493,27 +712,24 @@ SELECT d.index_table,
        p.entries,
        p.table_size,
        p.indexes_size,
-       coalesce((SELECT sum(k.entries) FROM indextable.skipped k
-                 WHERE k.index_table = d.index_table), 0)::bigint AS skipped,
-       p.scans,
-       p.entries_fetched,
+       u.skipped,
+       u.reads,
+       u.last_read,
+       u.entries_written,
+       u.verdict,
        q.backlog,
        q.lag,
-       CASE WHEN d.maintenance = 'async' THEN
-           (SELECT count(*) FROM indextable.rejection r WHERE r.index_table = d.index_table)
-       END AS rejected
+       u.rejected
 FROM indextable.definition d
+JOIN indextable.usage u ON u.index_table = d.index_table
 LEFT JOIN indextable.queues q ON q.fact_table = d.fact_table AND d.maintenance = 'async'
 JOIN pg_catalog.pg_class c ON c.oid = d.index_table
 CROSS JOIN LATERAL (
     SELECT CASE WHEN c.relkind = 'p' THEN count(*) ELSE 0 END::integer AS partitions,
            CASE WHEN min(t.reltuples) >= 0 THEN sum(t.reltuples)::bigint END AS entries,
            sum(pg_catalog.pg_table_size(t.oid))::bigint   AS table_size,
-           sum(pg_catalog.pg_indexes_size(t.oid))::bigint AS indexes_size,
-           sum(s.idx_scan)::bigint      AS scans,
-           sum(s.idx_tup_fetch)::bigint AS entries_fetched
+           sum(pg_catalog.pg_indexes_size(t.oid))::bigint AS indexes_size
     FROM pg_catalog.pg_class t
-    LEFT JOIN pg_catalog.pg_stat_all_tables s ON s.relid = t.oid
     WHERE t.relkind = 'r' AND (t.oid = c.oid OR t.oid IN
         (SELECT i.inhrelid FROM pg_catalog.pg_inherits i WHERE i.inhparent = c.oid))
 ) p
@@ -537,8 +753,10 @@ COMMENT ON COLUMN indextable.index_tables.entries         IS 'estimated number o
 COMMENT ON COLUMN indextable.index_tables.table_size      IS 'bytes of the table without its indexes';
 COMMENT ON COLUMN indextable.index_tables.indexes_size    IS 'bytes of its indexes';
 COMMENT ON COLUMN indextable.index_tables.skipped         IS 'entries left out under on_mismatch => ''skip'' since the index table was made';
-COMMENT ON COLUMN indextable.index_tables.scans           IS 'index scans on the index table, look-ups among them';
-COMMENT ON COLUMN indextable.index_tables.entries_fetched IS 'entries those scans fetched';
+COMMENT ON COLUMN indextable.index_tables.reads           IS 'as in indextable.usage';
+COMMENT ON COLUMN indextable.index_tables.last_read       IS 'as in indextable.usage';
+COMMENT ON COLUMN indextable.index_tables.entries_written IS 'as in indextable.usage';
+COMMENT ON COLUMN indextable.index_tables.verdict         IS 'as in indextable.usage';
 COMMENT ON COLUMN indextable.index_tables.backlog         IS 'asynchronous: number of changes that are not applied yet';
 COMMENT ON COLUMN indextable.index_tables.lag             IS 'asynchronous: age of the oldest of them, from the beginning of its statement; zero if there are none';
 COMMENT ON COLUMN indextable.index_tables.rejected        IS 'asynchronous: number of rows that lack their entry because of an error; see indextable.rejected';
@@ -551,7 +769,8 @@ SELECT x.root AS "table",
        x.writes,
        round((x.rows / nullif(avg(x.rows) OVER w, 0))::numeric, 2)     AS rows_to_average,
        round((x.size / nullif(avg(x.size) OVER w, 0))::numeric, 2)     AS size_to_average,
-       round((x.writes / nullif(avg(x.writes) OVER w, 0))::numeric, 2) AS writes_to_average
+       round((x.writes / nullif(avg(x.writes) OVER w, 0))::numeric, 2) AS writes_to_average,
+       indextable.bar(x.rows / nullif(max(x.rows) OVER w, 0)::float8)  AS rows_bar
 FROM (SELECT r.root,
              t.relid AS partition,
              CASE WHEN c.reltuples >= 0 THEN c.reltuples::bigint END AS rows,
@@ -574,6 +793,7 @@ COMMENT ON COLUMN indextable.distribution.writes            IS 'rows inserted, u
 COMMENT ON COLUMN indextable.distribution.rows_to_average   IS 'rows, as a multiple of the average partition: far from 1 is uneven';
 COMMENT ON COLUMN indextable.distribution.size_to_average   IS 'size, likewise';
 COMMENT ON COLUMN indextable.distribution.writes_to_average IS 'writes, likewise: far above 1 is hot';
+COMMENT ON COLUMN indextable.distribution.rows_bar          IS 'rows, as a share of those of the fullest partition, as indextable.bar() draws it';
 
 GRANT USAGE ON SCHEMA indextable TO PUBLIC;
-GRANT SELECT ON indextable.index_tables, indextable.queues, indextable.rejected, indextable.checks, indextable.progress, indextable.distribution TO PUBLIC;
+GRANT SELECT ON indextable.usage, indextable.unused, indextable.index_tables, indextable.queues, indextable.rejected, indextable.checks, indextable.progress, indextable.distribution TO PUBLIC;

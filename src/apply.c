@@ -30,6 +30,7 @@
 #include "miscadmin.h"
 #include "partitioning/partdesc.h"
 #include "storage/lmgr.h"
+#include "usage.h"
 #include "utils/datum.h"
 #include "utils/partcache.h"
 #include "utils/snapmgr.h"
@@ -582,10 +583,12 @@ same_entry_exists(Writer *w, HeapTuple tuple, ItemPointer own)
 		SnapshotData dirty;
 		IndexScanDesc scan;
 		ItemPointerData tid;
+		ReadCounts	reads;
 
 		InitDirtySnapshot(dirty);
 		wait = InvalidTransactionId;
 		scan = index_beginscan_compat(w->rel, w->indexes[w->primary], &dirty, def->nsearch);
+		remember_reads(w->indexes[w->primary], &reads);
 		index_rescan(scan, keys, def->nsearch, NULL, 0);
 		while (!same && index_getnext_slot(scan, ForwardScanDirection, other))
 		{
@@ -601,6 +604,7 @@ same_entry_exists(Writer *w, HeapTuple tuple, ItemPointer own)
 		}
 		ExecClearTuple(other);
 		index_endscan(scan);
+		put_back_reads(w->indexes[w->primary], &reads);
 		if (TransactionIdIsValid(wait))
 			XactLockTableWait(wait, w->rel, &tid, XLTW_InsertIndex);
 	} while (TransactionIdIsValid(wait));
@@ -668,20 +672,23 @@ delete_entry(Writer *w, Op *op)
 static bool
 find_entry(Writer *w, HeapTuple tuple)
 {
+	Relation	index = w->indexes[w->primary];
 	ScanKeyData keys[INDEX_MAX_KEYS];
+	ReadCounts	reads;
+	bool		found = false;
 
 	if (w->scan == NULL)
 	{
-		w->scan = index_beginscan_compat(w->rel, w->indexes[w->primary], SnapshotSelf,
-										 w->def->nsearch);
+		w->scan = index_beginscan_compat(w->rel, index, SnapshotSelf, w->def->nsearch);
 		w->found = table_slot_create(w->rel, NULL);
 	}
 	set_search_keys(w, tuple, keys);
+	remember_reads(index, &reads);
 	index_rescan(w->scan, keys, w->def->nsearch, NULL, 0);
-	while (index_getnext_slot(w->scan, ForwardScanDirection, w->found))
-		if (same_row(w, tuple, w->found))
-			return true;
-	return false;
+	while (!found && index_getnext_slot(w->scan, ForwardScanDirection, w->found))
+		found = same_row(w, tuple, w->found);
+	put_back_reads(index, &reads);
+	return found;
 }
 
 /* update_found: gives the entry found the bytes of tuple; false if it is gone */

@@ -431,6 +431,7 @@ catalog_forget_index_table(Oid index_table)
 		delete_by_oid("definition", "definition_pkey", DEF_INDEX_TABLE, index_table);
 		delete_by_oid("skipped", "skipped_index_table", 1, index_table);
 		delete_by_oid("checked", "checked_index_table", 1, index_table);
+		delete_by_oid("counted", "counted_pkey", 1, index_table);
 		catalog_forget_rejections(index_table);
 		catalog_forget_build(index_table);
 	}

@@ -57,8 +57,6 @@ enum
 const char *const strategies[] = {"normalized", "partial", "denormalized", NULL};
 const char *const maintenances[] = {"transactional", "async", NULL};
 
-static Relation open_fact(Oid relid);
-static char *document_column(Relation fact, FunctionCallInfo fcinfo);
 static Oid	target_schema(const char *index_table, Relation fact, char **name);
 static Oid	make_table(DefinitionRow *row, IndexDef *def, Relation fact, Oid schema, const char *name);
 static void record_dependencies(IndexDef *def, Oid fact);
@@ -101,16 +99,12 @@ indextable_create(PG_FUNCTION_ARGS)
 	populate = PG_ARGISNULL(ARG_POPULATE) || PG_GETARG_BOOL(ARG_POPULATE);
 	row.state = populate ? "active" : "building";
 
-	if (row.key == NIL)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("key must have at least one field"),
-				 errhint("For example: key => '{address.city}'.")));
 	check_definition(&row);
 	/* Keeps writers out until the transaction ends, as CREATE TRIGGER does. */
-	fact = open_fact(PG_GETARG_OID(ARG_FACT_TABLE));
+	fact = open_fact(PG_GETARG_OID(ARG_FACT_TABLE), ShareRowExclusiveLock);
 	row.fact_table = RelationGetRelid(fact);
-	row.document = document_column(fact, fcinfo);
+	row.document = document_column(fact, PG_ARGISNULL(ARG_DOCUMENT) ? NULL :
+								   NameStr(*PG_GETARG_NAME(ARG_DOCUMENT)));
 	if (row.filter != NULL)
 		row.filter = expression_check_filter(fact, row.filter);
 	def = definition_resolve(&row, fact, NULL, 0, &factdef);
@@ -127,6 +121,7 @@ indextable_create(PG_FUNCTION_ARGS)
 		elog(ERROR, "index table \"%s\" is not as it was created", name);
 
 	register_index_table(&row, def, fact, index_table, NULL);
+	advise_on_new(&row, def);
 	PG_RETURN_OID(row.index_table);
 }
 
@@ -137,6 +132,11 @@ indextable_create(PG_FUNCTION_ARGS)
 void
 check_definition(DefinitionRow *row)
 {
+	if (row->key == NIL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("key must have at least one field"),
+				 errhint("For example: key => '{address.city}'.")));
 	if (strcmp(row->strategy, "partial") == 0 && row->include == NIL)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -169,15 +169,20 @@ register_index_table(DefinitionRow *row, IndexDef *def, Relation fact, Relation 
 {
 	bool		populate = strcmp(row->state, "building") != 0;
 	bool		covering = (!populate || build_index_table(def, fact, index_table)) && layout_can_cover(def);
+	int			uncounted;
 
 	if (tablespace == NULL)
 		tablespace = tablespace_of(index_table);
 	table_close(index_table, NoLock);
+	uncounted = begin_uncounted();
 	layout_add_primary_key(def, covering, tablespace, NULL);
+	end_uncounted(uncounted);
 	if (is_queued(row))
 		layout_make_row_index(row->index_table, layout_row_index(def));
 
 	catalog_insert(row, fact);
+	if (!OidIsValid(row->replaces))
+		usage_from_now(row->index_table);
 	table_close(fact, NoLock);
 	record_dependencies(def, row->fact_table);
 	triggers_guard(row->index_table);
@@ -261,9 +266,13 @@ one_of(const char *what, const char *value, const char *const *allowed)
 			 errhint("It can be %s.", list.data)));
 }
 
-/* open_fact: opens and locks a table that can be a fact table, or says why not */
-static Relation
-open_fact(Oid relid)
+/*
+ * open_fact
+ *		Opens and locks a table that can be a fact table, or says why not.  The caller
+ *		has to own it or, with a lock that only reads, may read it.
+ */
+Relation
+open_fact(Oid relid, LOCKMODE lock)
 {
 	Relation	rel;
 	const char *what = NULL;
@@ -273,17 +282,18 @@ open_fact(Oid relid)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_TABLE),
 				 errmsg("relation with OID %u does not exist", relid)));
-	if (!owns_relation(relid, GetUserId()))
-		aclcheck_error(ACLCHECK_NOT_OWNER, get_relkind_objtype(get_rel_relkind(relid)),
-					   get_rel_name(relid));
-	rel = relation_open(relid, ShareRowExclusiveLock);
+	if (lock == AccessShareLock ? pg_class_aclcheck(relid, GetUserId(), ACL_SELECT) != ACLCHECK_OK :
+		!owns_relation(relid, GetUserId()))
+		aclcheck_error(lock == AccessShareLock ? ACLCHECK_NO_PRIV : ACLCHECK_NOT_OWNER,
+					   get_relkind_objtype(get_rel_relkind(relid)), get_rel_name(relid));
+	rel = relation_open(relid, lock);
 
 	switch (rel->rd_rel->relkind)
 	{
 		case RELKIND_RELATION:
 			break;
 		case RELKIND_PARTITIONED_TABLE:
-			lock_fact(relid, ShareRowExclusiveLock);
+			lock_fact(relid, lock);
 			break;
 		case RELKIND_FOREIGN_TABLE:
 			what = "foreign tables cannot be fact tables";
@@ -367,12 +377,11 @@ check_partitions(Relation root)
 	}
 }
 
-/* document_column: the JSONB column asked for, or the only one */
-static char *
-document_column(Relation fact, FunctionCallInfo fcinfo)
+/* document_column: the JSONB column asked for, or (NULL) the only one */
+char *
+document_column(Relation fact, const char *wanted)
 {
 	TupleDesc	desc = RelationGetDescr(fact);
-	char	   *wanted = PG_ARGISNULL(ARG_DOCUMENT) ? NULL : NameStr(*PG_GETARG_NAME(ARG_DOCUMENT));
 	char	   *found = NULL;
 	int			i;
 

@@ -65,7 +65,6 @@ pg_noreturn static void not_as_created(Oid index_table, Relation fact, const cha
 static bool same_primary_key(FactDef *factdef, Relation fact, StoredDefinition *stored,
 							 const char **names);
 static void add_definition(FactDef *factdef, IndexDef *def);
-static bool calls_users_functions(IndexDef *def);
 static void attach_row_index(IndexDef *def, Relation rel);
 static Bitmapset *definition_columns(IndexDef *def);
 static AttrNumber named_column(Relation fact, const char *name, const char **column_names);
@@ -828,7 +827,8 @@ live_columns(TupleDesc desc, int *n)
 	return live;
 }
 
-static bool
+/* calls_users_functions: whether making entries runs more than the server's own functions */
+bool
 calls_users_functions(IndexDef *def)
 {
 	int			i;
@@ -868,8 +868,18 @@ definition_columns(IndexDef *def)
 bool
 definition_attach(IndexDef *def, Relation fact, Relation rel)
 {
+	if (!definition_attach_columns(def, fact, RelationGetDescr(rel)) || !parts_attach(def, rel))
+		return false;
+	def->relid = RelationGetRelid(rel);
+	def->name = pstrdup(RelationGetRelationName(rel));
+	return true;
+}
+
+/* definition_attach_columns: the same from its columns, with or without a table */
+bool
+definition_attach_columns(IndexDef *def, Relation fact, TupleDesc desc)
+{
 	FactDef    *factdef = def->fact;
-	TupleDesc	desc = RelationGetDescr(rel);
 	int			nlive;
 	AttrNumber *live = live_columns(desc, &nlive);
 	int			expected = def->nident + def->nincludes + (def->doc_attno ? 1 : 0);
@@ -907,10 +917,6 @@ definition_attach(IndexDef *def, Relation fact, Relation rel)
 			return false;
 	}
 
-	if (!parts_attach(def, rel))
-		return false;
-	def->relid = RelationGetRelid(rel);
-	def->name = pstrdup(RelationGetRelationName(rel));
 	def->desc = CreateTupleDescCopy(desc);
 	def->ident_sort = palloc0(sizeof(SortSupportData) * def->nident);
 	def->write_sort = palloc0(sizeof(SortSupportData) * def->nident);

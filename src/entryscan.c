@@ -17,11 +17,12 @@
 #include "indextable.h"
 #include "lib/binaryheap.h"
 #include "partitioning/partdesc.h"
+#include "usage.h"
 
 static void begin_part(EntryScan *scan, PartScan *part);
 static void end_part(PartScan *part);
 static PartScan *find_part(EntryScan *scan, Oid relid);
-static bool next_in_part(PartScan *part);
+static bool next_in_part(EntryScan *scan, PartScan *part);
 static int	compare_parts(Datum a, Datum b, void *arg);
 
 /*
@@ -142,7 +143,7 @@ entry_scan_start(EntryScan *scan, ScanKey keys)
 				PartScan   *part = find_part(scan, partitions->oids[i]);
 
 				index_rescan(part->scan, keys, scan->nkeys, NULL, 0);
-				if (next_in_part(part))
+				if (next_in_part(scan, part))
 					binaryheap_add_unordered(scan->heap, PointerGetDatum(part));
 			}
 			binaryheap_build(scan->heap);
@@ -152,9 +153,17 @@ entry_scan_start(EntryScan *scan, ScanKey keys)
 }
 
 static bool
-next_in_part(PartScan *part)
+next_in_part(EntryScan *scan, PartScan *part)
 {
-	return index_getnext_slot(part->scan, ForwardScanDirection, part->slot);
+	ReadCounts	reads;
+	bool		found;
+
+	if (scan->counted)
+		return index_getnext_slot(part->scan, ForwardScanDirection, part->slot);
+	remember_reads(part->index, &reads);
+	found = index_getnext_slot(part->scan, ForwardScanDirection, part->slot);
+	put_back_reads(part->index, &reads);
+	return found;
 }
 
 /* compare_parts: by the entries that they are at; the first comes to the top */
@@ -182,7 +191,7 @@ entry_scan_next(EntryScan *scan)
 		/* The entry given last is where its partition still is. */
 		if (scan->current != NULL)
 		{
-			if (next_in_part(scan->current))
+			if (next_in_part(scan, scan->current))
 				binaryheap_replace_first(scan->heap, PointerGetDatum(scan->current));
 			else
 				(void) binaryheap_remove_first(scan->heap);
@@ -195,7 +204,7 @@ entry_scan_next(EntryScan *scan)
 	{
 		while (result == NULL)
 		{
-			if (scan->current != NULL && next_in_part(scan->current))
+			if (scan->current != NULL && next_in_part(scan, scan->current))
 				result = scan->current->slot;
 			else if (scan->waiting == NULL || scan->next == scan->waiting->nparts)
 				break;

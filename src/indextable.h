@@ -12,6 +12,7 @@
  *	online.c  -> drain.c -> reconcile.c (as the drain, with keys from the fact table)
  *	repair.c  -> verify.c -> extract.c; diff.c, apply.c, or queue.c and drain.c
  *	lookup.c  -> definition.c, extract.c
+ *	query.c   -> condition.c, pagecursor.c, lookup.c
  *	alter.c, drop.c (event triggers) -> definition.c, catalog.c
  *
  * extract.c is the only code that turns a fact row into entries, apply.c the
@@ -379,6 +380,7 @@ typedef struct EntryScan
 	Relation	rel;			/* the index table */
 	Snapshot	snapshot;
 	bool		by_row;
+	bool		counted;		/* as a read, for users; see usage.h */
 	int			nkeys;
 	ScanKey		keys;
 	MemoryContext cxt;			/* that the scans live in */
@@ -408,6 +410,8 @@ extern void definition_unpin(FactDef *fact);
 extern IndexDef *definition_resolve(DefinitionRow *row, Relation fact, Relation replaced, int nkept,
 									FactDef **factdef);
 extern bool definition_attach(IndexDef *def, Relation fact, Relation rel);
+extern bool definition_attach_columns(IndexDef *def, Relation fact, TupleDesc desc);
+extern bool calls_users_functions(IndexDef *def);
 extern bool is_document_column(Form_pg_attribute att);
 extern Oid	get_equality_operator(Oid type);
 
@@ -607,6 +611,82 @@ extern void live_scan_end(LiveScan *scan);
 extern void live_rows(FactDef *def, Relation fact, TupleTableSlot *row,
 					  void (*each) (FactRow *row, void *arg), void *arg);
 
+/* ---- lookup.c: from a key to fact rows ---- */
+
+typedef struct Lookup
+{
+	IndexDef   *def;
+	FactDef    *factdef;
+	Relation	fact;
+	Relation	index_table;
+	bool		rows;			/* whole rows, else documents */
+	bool		entries_only;	/* neither */
+	bool		copies;			/* the index table's copy of the document will do */
+	bool		secured;		/* row security applies to the fact table */
+	bool		ambiguous;		/* a primary key may have several rows */
+	bool		recheck;		/* whether a row has the key looked up */
+	ScanKey		keys;
+	int			nkeys;
+	struct Tuplestorestate *store;		/* NULL: one document at a time, here: */
+	TupleDesc	desc;			/* of the result */
+	MemoryContext cxt;
+	Datum		document;
+	bool		found;
+	HTAB	   *seen;			/* primary keys of rows that were returned, or NULL */
+	Snapshot	snapshot;
+	Snapshot	latest;			/* the same, if it is ours */
+	bool		reading;		/* fetching directly: begun on demand */
+	LiveScan	fact_rows;
+	struct _SPI_plan *plan;		/* fetching through the executor */
+} Lookup;
+
+extern void lookup_open(Lookup *l, Oid index_table, int64 max_lag, int64 timeout);
+extern void lookup_check_access(Lookup *l);
+extern void lookup_close(Lookup *l);
+extern int	lookup_key(IndexDef *def, Jsonb *key, ScanKey keys);
+extern char *key_columns(IndexDef *def);
+extern bool lookup_document(Lookup *l, TupleTableSlot *entry, Datum *document);
+extern void lookup_end_documents(Lookup *l);
+
+/* ---- query.c: pages of an index table ---- */
+
+extern void query_init(void);
+
+/* ---- condition.c: which entries a query pages through ---- */
+
+typedef struct Bound
+{
+	bool		given;
+	bool		inclusive;
+	Datum		value;
+} Bound;
+
+typedef struct KeyRange
+{
+	int			nequal;			/* the first key fields are equal ... */
+	Datum		equal[INDEX_MAX_KEYS];	/* ... to these */
+	Bound		lower;			/* of the next one */
+	Bound		upper;
+	char	   *prefix;			/* what its text begins with; NULL: anything */
+	bool		empty;			/* a value is null, so that nothing matches */
+} KeyRange;
+
+extern void key_range(IndexDef *def, Jsonb *key, Jsonb *condition, KeyRange *range);
+
+/* ---- pagecursor.c: where a page ends, as text for the user ---- */
+
+/* What a cursor belongs to: an index table as it is now, and a query of it. */
+typedef struct CursorIdentity
+{
+	uint64		index_table;
+	uint64		query;
+} CursorIdentity;
+
+extern void cursor_identity(IndexDef *def, KeyRange *range, bool descending, CursorIdentity *identity);
+extern Datum cursor_make(CursorIdentity *identity, IndexDef *def, int from, TupleTableSlot *entry);
+extern void cursor_read(const char *cursor, CursorIdentity *identity, IndexDef *def, int from,
+						Datum *values);
+
 /* ---- queue.c: writers append the keys of changed rows ---- */
 
 /* Columns of a queue table. */
@@ -711,6 +791,7 @@ typedef struct Discrepancy
 
 typedef void (*discrepancy_handler) (Discrepancy *discrepancy, void *arg);
 
+extern Datum columns_to_jsonb(Oid owner, TupleTableSlot *slot, AttrNumber *columns, int n);
 extern Jsonb *discrepancy_key(Discrepancy *discrepancy);
 extern void verify_index_table(Oid index_table, double sample, discrepancy_handler handler, void *arg);
 
@@ -744,11 +825,115 @@ typedef struct Probe
 
 extern void sample_begin(BlockScan *scan, FactDef *def, Relation rel, Snapshot snapshot, double percent,
 						 uint32 seed);
+extern double sample_blocks(Relation rel, double percent);
 extern TupleTableSlot *sample_next(BlockScan *scan);
 extern void sample_end(BlockScan *scan);
 extern void probe_begin(Probe *probe, IndexDef *def, Relation index_table, Snapshot snapshot);
 extern TupleTableSlot *probe_entry(Probe *probe, Datum *values);
 extern void probe_end(Probe *probe);
+
+/* ---- profile.c: what a sample of the documents, and the server's statistics, tell ---- */
+
+/* So many of the commonest keys are kept. */
+#define COMMON_KEYS			5
+
+typedef struct CommonKey
+{
+	Datum	   *values;			/* of the key fields */
+	int64		n;				/* entries of the sample */
+} CommonKey;
+
+typedef struct Profile
+{
+	DefinitionRow *row;			/* what is asked for */
+	IndexDef   *def;
+	const char *document;		/* the JSONB column, if it was named */
+	bool		partitioned;
+	int			partitions;
+
+	/* The sample, in rows ... */
+	int64		sampled;
+	bool		complete;		/* all there are */
+	int64		filtered;		/* for which the filter is not true */
+	int64		missing;		/* of the others: without a value */
+	int64		mismatching;	/* with one that cannot be an entry */
+	int64		with_entries;
+	char	   *mismatch;		/* why, of one of them */
+	/* ... and in entries */
+	int64		sampled_entries;
+	int64		numbers;		/* with a first key field that is one */
+	bool		all_differ;		/* no two have one key */
+	bool	   *included;		/* which included fields have a value at all */
+	int			ncommon;
+	CommonKey	common[COMMON_KEYS + 1];
+	int64		common_entries[COMMON_KEYS + 1];	/* that the first i have together */
+	double		found[COMMON_KEYS + 1]; /* share of the documents that a look-up finds, by any other key */
+
+	/* Estimates, for the table */
+	double		documents;
+	double		entries;
+	double		keys;			/* distinct ones */
+	double		document_bytes; /* averages: of the document in full, */
+	double		stored_bytes;	/* and as it is stored; */
+	double		key_bytes;		/* of an entry: its key, */
+	double		ident_bytes;	/* key and primary key, */
+	double		entry_bytes;	/* all of it */
+	Size		widest;			/* of the latter */
+	double		normalized_size;	/* bytes */
+	double		partial_size;
+	double		denormalized_size;
+	double		native_size;	/* of a B-tree on the same expressions */
+
+	/* What the server has counted, of all partitions */
+	int64		inserts;
+	int64		updates;
+	int64		hot_updates;
+	int64		deletes;
+	int64		scans;			/* of the table and its indexes */
+	TimestampTz since;			/* 0: from the beginning */
+} Profile;
+
+extern void profile_table(Profile *p, Relation fact, int rows);
+
+/* ---- verdict.c: what to make of a profile ---- */
+
+typedef enum VerdictKind
+{
+	VERDICT_UNDECIDED,			/* too few documents */
+	VERDICT_NONE,
+	VERDICT_NATIVE_INDEX,
+	VERDICT_FILTER,				/* an index table with another filter */
+	VERDICT_INDEX_TABLE
+} VerdictKind;
+
+typedef struct Verdict
+{
+	VerdictKind kind;
+	Strategy	strategy;		/* of an index table, if one is advised */
+	bool		async;
+	bool		is_unique;
+	bool		is_volatile;	/* the key may be what many updates change */
+	List	   *reasons;		/* of char *, sentences; the first is the main one */
+	char	   *filter;			/* of an index table; NULL: none */
+	char	   *statement;		/* to be run; NULL: none */
+	char	   *when;			/* ... unless, which asks for ... */
+	char	   *alternative;	/* ... this one; NULL: there is none */
+} Verdict;
+
+extern const char *const verdict_names[];
+extern Verdict *judge(Profile *p, Relation fact);
+extern char *common_key_text(Profile *p, int which);
+extern char *sql_literal(const char *text);
+extern const char *in_bytes(double bytes);
+extern const char *in_percent(double share);
+
+/* ---- advise.c: advice for users ---- */
+
+extern void advise_on_new(DefinitionRow *row, IndexDef *def);
+
+/* ---- bar.c: shares as pictures ---- */
+
+extern char *bar(double share, int width);
 
 /* ---- attempt.c: what may fail because of one row ---- */
 
@@ -785,6 +970,15 @@ extern void apply_keys(Reconciliation *r);
 extern bool drain_batch(Oid fact_table, int limit, DrainLock lock, DrainPosition *position,
 						int64 *changes);
 
+/* ---- usage.c: how much index tables are read; and usage.h ---- */
+
+extern int	begin_uncounted(void);
+extern void end_uncounted(int nestlevel);
+extern List *usage_keys(Oid index_table);
+extern void usage_follows(List *keys);
+extern void usage_from_now(Oid index_table);
+extern void usage_note_reads(void);
+
 /* ---- settings.c ---- */
 
 #define MAX_WORKERS			64
@@ -806,6 +1000,7 @@ extern int	setting_backlog_action;
 extern int	setting_check_interval; /* s; 0: no checks */
 extern double setting_check_sample; /* percent */
 extern bool setting_check_repair;
+extern bool setting_advice;
 
 extern void settings_init(void);
 
@@ -876,6 +1071,7 @@ extern List *event_trigger_relations(const char *function, bool with_columns);
 
 /* ---- layout.c: columns and primary key of an index table ---- */
 
+extern TupleDesc layout_desc(IndexDef *def, Relation fact);
 extern char *layout_columns(IndexDef *def, Relation fact);
 extern char *layout_column(Form_pg_attribute att);
 extern bool *columns_that_stay(TupleDesc desc, int nkept, int first_own);
@@ -936,6 +1132,8 @@ extern void partitioning_args(FunctionCallInfo fcinfo, int partitions, int by, P
 extern char *text_arg(FunctionCallInfo fcinfo, int arg, const char *missing);
 extern List *field_list(FunctionCallInfo fcinfo, int arg, const char *name);
 extern const char *one_of(const char *what, const char *value, const char *const *allowed);
+extern Relation open_fact(Oid relid, LOCKMODE lock);
+extern char *document_column(Relation fact, const char *wanted);
 extern void check_partitions(Relation root);
 extern void check_definition(DefinitionRow *row);
 extern void register_index_table(DefinitionRow *row, IndexDef *def, Relation fact,

@@ -135,41 +135,60 @@ layout_column(Form_pg_attribute att)
 	return sql.data;
 }
 
-/* layout_columns: the column list for CREATE TABLE */
-char *
-layout_columns(IndexDef *def, Relation fact)
+static void
+set_column(TupleDesc desc, AttrNumber attno, List *names, Oid type, int32 typmod, Oid collation, bool not_null)
+{
+	TupleDescInitEntry(desc, attno, list_nth(names, attno - 1), type, typmod, 0);
+	if (OidIsValid(collation))
+		TupleDescInitEntryCollation(desc, attno, collation);
+	TupleDescAttr(desc, attno - 1)->attnotnull = not_null;
+}
+
+/* layout_desc: the columns of an index table that is to be made */
+TupleDesc
+layout_desc(IndexDef *def, Relation fact)
 {
 	FactDef    *factdef = def->fact;
 	List	   *names = layout_names(def, fact);
-	StringInfoData sql;
+	TupleDesc	desc = CreateTemplateTupleDesc(list_length(names));
 	AttrNumber	attno = 0;
 	int			i;
 
-	initStringInfo(&sql);
 	for (i = 0; i < def->nkeys; i++)
 	{
 		Field	   *field = &def->fields[i];
 
-		append_column(&sql, list_nth(names, attno++), field->type, field->typmod,
-					  field->collation, true);
+		set_column(desc, ++attno, names, field->type, field->typmod, field->collation, true);
 	}
 	for (i = 0; i < factdef->npk; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(fact), factdef->pk_attno[i] - 1);
 
 		if (def->pk_attno[i] > def->nkeys)
-			append_column(&sql, list_nth(names, attno++), att->atttypid, att->atttypmod,
-						  att->attcollation, true);
+			set_column(desc, ++attno, names, att->atttypid, att->atttypmod, att->attcollation, true);
 	}
 	for (i = def->nkeys; i < def->nkeys + def->nincludes; i++)
 	{
 		Field	   *field = &def->fields[i];
 
-		append_column(&sql, list_nth(names, attno++), field->type, field->typmod,
-					  field->collation, false);
+		set_column(desc, ++attno, names, field->type, field->typmod, field->collation, false);
 	}
 	if (def->doc_attno != 0)
-		append_column(&sql, list_nth(names, attno++), JSONBOID, -1, InvalidOid, false);
+		set_column(desc, ++attno, names, JSONBOID, -1, InvalidOid, false);
+	return desc;
+}
+
+/* layout_columns: the column list for CREATE TABLE */
+char *
+layout_columns(IndexDef *def, Relation fact)
+{
+	TupleDesc	desc = layout_desc(def, fact);
+	StringInfoData sql;
+	int			i;
+
+	initStringInfo(&sql);
+	for (i = 0; i < desc->natts; i++)
+		appendStringInfo(&sql, "%s%s", i > 0 ? ", " : "", layout_column(TupleDescAttr(desc, i)));
 	return sql.data;
 }
 
@@ -365,10 +384,12 @@ layout_make_row_index(Oid index_table, const char *columns)
 	char	   *name = ChooseRelationName(get_rel_name(index_table), NULL, "row_idx", schema, false);
 	Relation	rel = relation_open(index_table, AccessShareLock);
 	const char *tablespace = tablespace_of(rel);
+	int			uncounted = begin_uncounted();
 
 	relation_close(rel, NoLock);
 	run_sql(catalog_owner(), "CREATE INDEX %s ON %s (%s)%s", quote_identifier(name),
 			quoted_relation(index_table), columns, in_tablespace("TABLESPACE", tablespace));
+	end_uncounted(uncounted);
 	run_sql(catalog_owner(), "COMMENT ON INDEX %s IS %s",
 			quote_qualified_identifier(get_namespace_name(schema), name),
 			quote_literal_cstr(ROW_INDEX_COMMENT));
@@ -463,7 +484,9 @@ layout_demote(IndexDef *def, bool wait)
 	Relation	index;
 	char	   *constraint;
 	char	   *tablespace = NULL;
+	List	   *old_keys = NIL;
 	bool		covers;
+	int			uncounted;
 
 	if (!wait && !lock_fact_now(def->relid, AccessExclusiveLock))
 		ereport(ERROR,
@@ -478,7 +501,10 @@ layout_demote(IndexDef *def, bool wait)
 	covers = index != NULL && layout_covers(def, index);
 	constraint = covers ? pstrdup(RelationGetRelationName(index)) : NULL;
 	if (covers)
+	{
 		tablespace = tablespace_of(index);
+		old_keys = usage_keys(def->relid);
+	}
 	if (index != NULL)
 		index_close(index, NoLock);
 	table_close(rel, NoLock);
@@ -490,5 +516,8 @@ layout_demote(IndexDef *def, bool wait)
 					def->name),
 			 errdetail("An entry is too long to be in an index whole. Index-only scans of included fields end.")));
 	/* In the old one's place. */
+	uncounted = begin_uncounted();
 	layout_add_primary_key(def, false, tablespace, constraint);
+	end_uncounted(uncounted);
+	usage_follows(old_keys);
 }

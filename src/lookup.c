@@ -6,7 +6,7 @@
  * Called by users.  Scans the index table's primary key, and probes the fact
  * table's primary key for each entry, with the query's own snapshot; no plan is
  * made.  Only where row security applies to the fact table does the executor
- * fetch the rows.
+ * fetch the rows.  query.c uses what checks access and fetches documents.
  *
  *-------------------------------------------------------------------------
  */
@@ -36,34 +36,9 @@
 PG_FUNCTION_INFO_V1(indextable_lookup_documents);
 PG_FUNCTION_INFO_V1(indextable_lookup_rows);
 
-typedef struct Lookup
-{
-	IndexDef   *def;
-	FactDef    *factdef;
-	Relation	fact;
-	Relation	index_table;
-	bool		rows;			/* whole rows, else documents */
-	bool		copies;			/* the index table's copy of the document will do */
-	bool		secured;		/* row security applies to the fact table */
-	bool		ambiguous;		/* a primary key may have several rows */
-	bool		recheck;		/* whether a row has the key looked up */
-	ScanKey		keys;
-	int			nkeys;
-	Tuplestorestate *store;
-	TupleDesc	desc;			/* of the result */
-	HTAB	   *seen;			/* primary keys of rows that were returned, or NULL */
-	Snapshot	snapshot;
-	Snapshot	latest;			/* the same, if it is ours */
-	bool		reading;		/* fetching directly: begun on demand */
-	LiveScan	fact_rows;
-	SPIPlanPtr	plan;			/* fetching through the executor */
-} Lookup;
-
 pg_noreturn static void row_type_error(Oid type, const char *fact);
 static void lookup(FunctionCallInfo fcinfo, int arg, bool rows);
-static bool wait_until_fresh(FunctionCallInfo fcinfo, int arg);
-static void check_access(Lookup *l);
-static int	bind_key(Lookup *l, Jsonb *key, ScanKey keys);
+static bool wait_until_fresh(Oid index_table, int64 max_lag, int64 timeout);
 static void scan_entries(Lookup *l);
 static bool first_time(Lookup *l, TupleTableSlot *entry);
 static void fetch(Lookup *l, TupleTableSlot *entry);
@@ -123,20 +98,16 @@ lookup(FunctionCallInfo fcinfo, int arg, bool rows)
 	l.store = rsinfo->setResult;
 	l.desc = rsinfo->setDesc;
 	l.rows = rows;
-	if (wait_until_fresh(fcinfo, arg))
-		l.latest = RegisterSnapshot(GetLatestSnapshot());
-	l.snapshot = l.latest != NULL ? l.latest : GetActiveSnapshot();
-	l.def = definition_open(index_table, &l.factdef, &l.fact, &l.index_table);
-	if (l.def == NULL)
-		not_an_index_table(index_table);
+	lookup_open(&l, index_table, interval_arg(fcinfo, arg + 2, "max_lag"),
+				interval_arg(fcinfo, arg + 3, "timeout"));
 	PG_TRY();
 	{
-		check_access(&l);
+		lookup_check_access(&l);
 		if (rows && get_fn_expr_argtype(fcinfo->flinfo, 0) != l.fact->rd_rel->reltype)
 			row_type_error(get_fn_expr_argtype(fcinfo->flinfo, 0),
 						   quoted_relation(l.factdef->relid));
 		l.keys = keys;
-		l.nkeys = bind_key(&l, key, keys);
+		l.nkeys = lookup_key(l.def, key, keys);
 		if (l.nkeys > 0)
 			scan_entries(&l);
 	}
@@ -145,11 +116,33 @@ lookup(FunctionCallInfo fcinfo, int arg, bool rows)
 		definition_unpin(l.factdef);
 	}
 	PG_END_TRY();
+	lookup_close(&l);
+}
 
-	if (l.latest != NULL)
-		UnregisterSnapshot(l.latest);
-	table_close(l.index_table, NoLock);
-	table_close(l.fact, NoLock);
+/*
+ * lookup_open
+ *		Opens both tables, and pins the definition: the caller unpins it, also if
+ *		there is an error, and calls lookup_close().  Times are in microseconds, -1
+ *		is none.
+ */
+void
+lookup_open(Lookup *l, Oid index_table, int64 max_lag, int64 timeout)
+{
+	if (wait_until_fresh(index_table, max_lag, timeout))
+		l->latest = RegisterSnapshot(GetLatestSnapshot());
+	l->snapshot = l->latest != NULL ? l->latest : GetActiveSnapshot();
+	l->def = definition_open(index_table, &l->factdef, &l->fact, &l->index_table);
+	if (l->def == NULL)
+		not_an_index_table(index_table);
+}
+
+void
+lookup_close(Lookup *l)
+{
+	if (l->latest != NULL)
+		UnregisterSnapshot(l->latest);
+	table_close(l->index_table, NoLock);
+	table_close(l->fact, NoLock);
 }
 
 static void
@@ -160,6 +153,7 @@ scan_entries(Lookup *l)
 	TupleTableSlot *entry;
 
 	entry_scan_begin(&scan, l->def, l->index_table, l->snapshot, false, nkeys);
+	scan.counted = true;
 	entry_scan_start(&scan, l->keys);
 	while ((entry = entry_scan_next(&scan)) != NULL)
 	{
@@ -171,15 +165,16 @@ scan_entries(Lookup *l)
 		fetch(l, entry);
 	}
 	entry_scan_end(&scan);
-
-	if (l->reading)
-		live_scan_end(&l->fact_rows);
-	if (l->plan != NULL)
-		SPI_freeplan(l->plan);
+	lookup_end_documents(l);
 }
 
-static void
-check_access(Lookup *l)
+/*
+ * lookup_check_access
+ *		Whether the caller may read what is asked for, and what is there can be
+ *		trusted; and how documents are fetched.
+ */
+void
+lookup_check_access(Lookup *l)
 {
 	IndexDef   *def = l->def;
 	AclResult	result;
@@ -193,9 +188,10 @@ check_access(Lookup *l)
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("row security of index table \"%s\" is not supported", def->name),
 				 errhint("Enable row security on the fact table; look-ups respect it.")));
-	l->secured = check_enable_rls(l->factdef->relid, InvalidOid, false) == RLS_ENABLED;
+	l->secured = !l->entries_only &&
+		check_enable_rls(l->factdef->relid, InvalidOid, false) == RLS_ENABLED;
 	l->copies = def->doc_attno != 0 && !l->rows && !l->secured;
-	if (!l->copies)
+	if (!l->copies && !l->entries_only)
 	{
 		result = pg_class_aclcheck(l->factdef->relid, GetUserId(), ACL_SELECT);
 		if (result != ACLCHECK_OK)
@@ -249,11 +245,8 @@ check_access(Lookup *l)
  *		meanwhile is seen by a newer snapshot than the query's: true.
  */
 static bool
-wait_until_fresh(FunctionCallInfo fcinfo, int arg)
+wait_until_fresh(Oid index_table, int64 max_lag, int64 timeout)
 {
-	Oid			index_table = PG_GETARG_OID(arg);
-	int64		max_lag = interval_arg(fcinfo, arg + 2, "max_lag");
-	int64		timeout = interval_arg(fcinfo, arg + 3, "timeout");
 	FactTableRow queue;
 
 	if (max_lag < 0 && timeout < 0)
@@ -275,7 +268,7 @@ wait_until_fresh(FunctionCallInfo fcinfo, int arg)
 }
 
 /* key_columns: their names, for hints */
-static char *
+char *
 key_columns(IndexDef *def)
 {
 	StringInfoData list;
@@ -289,14 +282,13 @@ key_columns(IndexDef *def)
 }
 
 /*
- * bind_key
+ * lookup_key
  *		Turns {"column": value, ...} into search keys; 0 if a value is null, so
  *		that nothing can match.
  */
-static int
-bind_key(Lookup *l, Jsonb *key, ScanKey keys)
+int
+lookup_key(IndexDef *def, Jsonb *key, ScanKey keys)
 {
-	IndexDef   *def = l->def;
 	JsonbIterator *it;
 	JsonbIteratorToken token;
 	JsonbValue	value;
@@ -547,6 +539,46 @@ fetch_secured(Lookup *l, TupleTableSlot *entry)
 	SPI_finish();
 }
 
+/*
+ * lookup_document
+ *		The document of one entry, in l->cxt; false if there is no row, or none that
+ *		the caller may see, or where entries are rechecked none that has this entry.
+ */
+bool
+lookup_document(Lookup *l, TupleTableSlot *entry, Datum *document)
+{
+	int			i;
+
+	if (l->keys == NULL)
+	{
+		l->nkeys = l->def->nsearch;
+		l->keys = palloc(sizeof(ScanKeyData) * l->nkeys);
+		memcpy(l->keys, l->def->search_keys, sizeof(ScanKeyData) * l->nkeys);
+	}
+	for (i = 0; i < l->nkeys; i++)
+	{
+		bool		isnull;
+
+		l->keys[i].sk_argument = slot_getattr(entry, l->def->search[i], &isnull);
+	}
+	l->found = false;
+	if (l->secured)
+		fetch_secured(l, entry);
+	else
+		fetch_directly(l, entry);
+	*document = l->document;
+	return l->found;
+}
+
+void
+lookup_end_documents(Lookup *l)
+{
+	if (l->reading)
+		live_scan_end(&l->fact_rows);
+	if (l->plan != NULL)
+		SPI_freeplan(l->plan);
+}
+
 static void
 put_row(Lookup *l, TupleTableSlot *row)
 {
@@ -559,6 +591,15 @@ put_row(Lookup *l, TupleTableSlot *row)
 		bool		isnull;
 		Datum		document = slot_getattr(row, l->factdef->doc_attno[l->def->docno], &isnull);
 
-		tuplestore_putvalues(l->store, l->desc, &document, &isnull);
+		if (l->store != NULL)
+			tuplestore_putvalues(l->store, l->desc, &document, &isnull);
+		else if (!isnull)
+		{
+			MemoryContext old = MemoryContextSwitchTo(l->cxt);
+
+			l->document = PointerGetDatum(PG_DETOAST_DATUM_COPY(document));
+			l->found = true;
+			MemoryContextSwitchTo(old);
+		}
 	}
 }

@@ -22,6 +22,7 @@ _PG_init(void)
 	definition_init();
 	partition_init();
 	trigger_init();
+	query_init();
 	/* The last to be told of a commit, as the others may still bring changes. */
 	queue_init();
 	batch_init();

@@ -272,6 +272,7 @@ make_partitions(Oid creator, Oid parent, Partitioning *p, const char *columns, L
 	Oid			schema = get_rel_namespace(parent);
 	Relation	rel = relation_open(parent, NoLock);
 	char	   *tablespace = tablespace_of(rel);
+	int			uncounted = begin_uncounted();
 	ListCell   *cell;
 
 	foreach(cell, p->parts)
@@ -288,6 +289,7 @@ make_partitions(Oid creator, Oid parent, Partitioning *p, const char *columns, L
 				quoted_relation(spec->relid), spec->bound);
 		rel = relation_open(parent, NoLock);
 	}
+	end_uncounted(uncounted);
 	relation_close(rel, NoLock);
 }
 

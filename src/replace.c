@@ -515,8 +515,9 @@ replace_index_table(StoredDefinition *replacement)
 	IndexDef   *def;
 	Caller		caller;
 	ObjectAddress object;
-	List	   *emptied = NIL;
+	List	   *volatile emptied = NIL;
 	ListCell   *cell;
+	int			uncounted;
 
 	become_owner(&caller, rel->rd_rel->relowner);
 	if (!replacement_fits(replacement))
@@ -530,6 +531,7 @@ replace_index_table(StoredDefinition *replacement)
 	check_not_in_use(new, "replace");
 
 	guard_lifted = old;
+	uncounted = begin_uncounted();
 	PG_TRY();
 	{
 		List	   *pairs = match_partitions(old, new);
@@ -549,6 +551,7 @@ replace_index_table(StoredDefinition *replacement)
 		guard_lifted = InvalidOid;
 	}
 	PG_END_TRY();
+	end_uncounted(uncounted);
 
 	/* The definition goes over to the old one, and the replacement with the old contents. */
 	catalog_take_over(new, old);
@@ -640,6 +643,7 @@ match_partitions(Oid old, Oid new)
 			have->parts = lappend(have->parts, spec);
 		}
 		make_partitions(catalog_owner(), old, have, columns, dropped, owner);
+		usage_from_now(old);	/* the counters of the others have gone */
 	}
 	foreach(cell, want->parts)
 	{
@@ -698,6 +702,7 @@ alter_like(Oid old, Oid new, bool async, bool was_async)
 	Relation	primary_key;
 	StringInfoData columns;
 	Oid			owner = old_rel->rd_rel->relowner;
+	List	   *old_keys = NIL;
 	char	   *constraint = NULL;
 	char	   *new_key = NULL;
 	char	   *row_index = NULL;
@@ -718,6 +723,7 @@ alter_like(Oid old, Oid new, bool async, bool was_async)
 	{
 		if (primary_key != NULL)
 		{
+			old_keys = usage_keys(old);
 			constraint = pstrdup(RelationGetRelationName(primary_key));
 			clustered = primary_key->rd_index->indisclustered;
 			identity = primary_key->rd_index->indisreplident;
@@ -757,7 +763,10 @@ alter_like(Oid old, Oid new, bool async, bool was_async)
 	if (columns.len > 0)
 		run_sql(owner, "ALTER TABLE %s %s", quoted_relation(old), columns.data + 2);
 	if (new_key != NULL)
+	{
 		run_sql(catalog_owner(), "ALTER TABLE %s ADD %s", quoted_relation(old), new_key);
+		usage_follows(old_keys);
+	}
 	if (clustered)
 		run_sql(catalog_owner(), "ALTER TABLE %s CLUSTER ON %s", quoted_relation(old),
 				quote_identifier(constraint));

@@ -3,7 +3,7 @@
  * sample.c
  *	  Reads a table, or some of its blocks, and finds single entries.
  *
- * Called by verify.c.
+ * Called by verify.c, and by build.c, partition.c and profile.c for rows alone.
  *
  *-------------------------------------------------------------------------
  */
@@ -20,6 +20,7 @@
 #include "miscadmin.h"
 #include "postmaster/bgworker.h"
 #include "storage/bufmgr.h"
+#include "usage.h"
 #include "utils/memutils.h"
 
 #define CPU_CACHE_LINE		64
@@ -28,6 +29,7 @@ static bool next_table(BlockScan *scan);
 static void end_table(BlockScan *scan);
 static void ask_for_block(BlockScan *scan);
 static bool next_in_table(BlockScan *scan);
+static bool next_row(BlockScan *scan);
 
 /* sample_begin: the same percentage and seed choose the same blocks; def is NULL for an index table */
 void
@@ -43,11 +45,36 @@ sample_begin(BlockScan *scan, FactDef *def, Relation rel, Snapshot snapshot, dou
 	scan->row = def != NULL && def->partitioned ? MakeSingleTupleTableSlot(def->desc, &TTSOpsVirtual) : NULL;
 }
 
+/* sampled_blocks: how many blocks of a table are read */
+static int
+sampled_blocks(Relation rel, double percent)
+{
+	return (int) Min(ceil(RelationGetNumberOfBlocks(rel) * percent / 100), INT_MAX);
+}
+
+/* sample_blocks: how many blocks of a table and its partitions are read; 100 percent: all there are */
+double
+sample_blocks(Relation rel, double percent)
+{
+	double		blocks = 0;
+	ListCell   *cell;
+
+	foreach(cell, leaves_of(RelationGetRelid(rel), AccessShareLock))
+	{
+		Relation	leaf = relation_open(lfirst_oid(cell), NoLock);
+
+		blocks += sampled_blocks(leaf, percent);
+		relation_close(leaf, NoLock);
+	}
+	return blocks;
+}
+
 /* next_table: false if there is no other */
 static bool
 next_table(BlockScan *scan)
 {
 	ItemPointerData first;
+	ReadCounts	reads;
 
 	end_table(scan);
 	if (scan->rels == NIL)
@@ -60,12 +87,14 @@ next_table(BlockScan *scan)
 	scan->asked_for = InvalidBuffer;
 	if (scan->percent >= 100)
 	{
+		remember_reads(scan->rel, &reads);
 		scan->scan = table_beginscan(scan->rel, scan->snapshot, 0, NULL);
+		if (scan->def == NULL)
+			put_back_reads(scan->rel, &reads);
 		return true;
 	}
 	BlockSampler_Init(&scan->blocks, RelationGetNumberOfBlocks(scan->rel),
-					  (int) Min(ceil(RelationGetNumberOfBlocks(scan->rel) * scan->percent / 100), INT_MAX),
-					  scan->seed);
+					  sampled_blocks(scan->rel, scan->percent), scan->seed);
 	ItemPointerSet(&first, 0, 1);
 	scan->scan = table_beginscan_tidrange(scan->rel, scan->snapshot, &first, &first);
 	return true;
@@ -124,8 +153,23 @@ sample_next(BlockScan *scan)
 		execute_attr_map_slot(scan->leaf->map, scan->slot, scan->row);
 }
 
+/* next_in_table: rows of an index table are not counted as read, those of a fact table are */
 static bool
 next_in_table(BlockScan *scan)
+{
+	ReadCounts	reads;
+	bool		found;
+
+	if (scan->def != NULL)
+		return next_row(scan);
+	remember_reads(scan->rel, &reads);
+	found = next_row(scan);
+	put_back_reads(scan->rel, &reads);
+	return found;
+}
+
+static bool
+next_row(BlockScan *scan)
 {
 	if (scan->percent >= 100)
 	{

@@ -23,6 +23,7 @@ int			setting_backlog_action = BACKLOG_WARN;
 int			setting_check_interval = 0;
 double		setting_check_sample = 100;
 bool		setting_check_repair = false;
+bool		setting_advice = true;
 
 static const struct config_enum_entry backlog_actions[] = {
 	{"nothing", BACKLOG_NOTHING, false},
@@ -78,6 +79,11 @@ settings_init(void)
 							 "Has workers call repair() for an index table that is found wrong.",
 							 NULL,
 							 &setting_check_repair, false, PGC_SIGHUP, 0,
+							 NULL, NULL, NULL);
+	DefineCustomBoolVariable("indextable.advice",
+							 "Has create() tell where an index table may cost more than it saves.",
+							 "In a notice. indextable.advise() tells more.",
+							 &setting_advice, true, PGC_USERSET, 0,
 							 NULL, NULL, NULL);
 	MarkGUCPrefixReserved("indextable");
 }

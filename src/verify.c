@@ -627,7 +627,7 @@ value_to_jsonb(Datum value, Oid type)
 }
 
 /* columns_to_jsonb: {"column": value, ...} of some columns of a row; a type may have a cast that is its owner's */
-static Datum
+Datum
 columns_to_jsonb(Oid owner, TupleTableSlot *slot, AttrNumber *columns, int n)
 {
 	JsonbParseState *state = NULL;

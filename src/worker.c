@@ -152,6 +152,7 @@ indextable_worker_main(Datum arg)
 			if (queues == NIL)
 			{
 				check_index_tables();
+				usage_note_reads();
 				/* Whoever makes a first queue now asks for another worker. */
 				shared_leave();
 				if ((!find_queues(cxt, &queues) || queues != NIL) && assignment.slot >= 0)
@@ -165,6 +166,7 @@ indextable_worker_main(Datum arg)
 					break;
 			}
 			check_index_tables();
+			usage_note_reads();
 			looked_at = GetCurrentTimestamp();
 			pgstat_report_stat(true);
 			pgstat_report_activity(STATE_IDLE, NULL);

@@ -58,7 +58,7 @@ find_packages "$work/packages"
 perl "$here/import.pl" "$work/packages" |
     run_sql -c 'COPY package (id, doc) FROM STDIN' || fail "import"
 
-for step in import 1-section 2-size 3-depends 4-listing 5-changes 6-priority 7-sizes 8-async 9-summary; do
+for step in import advise 1-section 2-size 3-depends 4-listing 5-changes 6-priority 7-sizes 8-async 9-summary; do
     run_sql -f "$here/$step.sql" || fail "$step.sql"
 done
 echo

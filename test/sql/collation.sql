@@ -17,6 +17,12 @@ INSERT INTO doc VALUES (1, '{"k": "ABC", "tags": ["x", "X", "y"]}'), (2, '{"k": 
 -- equal keys are found whatever their case
 SELECT id FROM indextable.lookup(NULL::doc, 'by_k', '{"k": "aBc"}') ORDER BY id;
 SELECT id FROM indextable.lookup(NULL::doc, 'by_tag', '{"tag": "x"}');
+SELECT entry FROM indextable.query('by_k', '{"k": "aBc"}');
+SELECT entry FROM indextable.query('by_k', condition => '{"k": {">": "ABC"}}');
+SELECT cursor FROM indextable.query('by_k', page_size => 1) \gset
+SELECT entry FROM indextable.query('by_k', cursor => :'cursor');
+SELECT entry FROM indextable.query('by_k', condition => '{"k": {"begins_with": "a"}}');
+\echo :LAST_ERROR_SQLSTATE
 -- a change of case alone is a change
 UPDATE doc SET doc = '{"k": "Abc"}' WHERE id = 1;
 SELECT * FROM by_k ORDER BY id;

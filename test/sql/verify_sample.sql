@@ -3,6 +3,7 @@
 \i :src/sql/include/oracle.psql
 CREATE SCHEMA sampled;
 SET search_path = sampled;
+SET indextable.advice = off;
 CREATE TABLE f (id int PRIMARY KEY, doc jsonb);
 INSERT INTO f SELECT i, jsonb_build_object('k', i % 20, 'v', i, 't', jsonb_build_array(i % 3, i % 7)) FROM generate_series(1, 2000) i;
 SELECT indextable.create('f_k', 'f', '{k}', include => '{v}'), indextable.create('f_t', 'f', '{t[*]}'),

@@ -1,0 +1,59 @@
+/*-------------------------------------------------------------------------
+ *
+ * bar.c
+ *	  indextable.bar(): a share as a bar of characters.
+ *
+ * Called by users, the view distribution, and advise.c.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "indextable.h"
+#include "lib/stringinfo.h"
+#include "mb/pg_wchar.h"
+#include "utils/builtins.h"
+
+#define MAX_WIDTH	1000
+
+PG_FUNCTION_INFO_V1(indextable_bar);
+
+/*
+ * bar
+ *		At most width characters, none for nothing: blocks down to an eighth where
+ *		they can be stored and sent, or else ASCII.
+ */
+char *
+bar(double share, int width)
+{
+	/* U+2588, full, to U+258F, one eighth */
+	bool		blocks = GetDatabaseEncoding() == PG_UTF8 && pg_get_client_encoding() == PG_UTF8;
+	int			steps = blocks ? 8 : 2;
+	StringInfoData result;
+	int			n;
+
+	initStringInfo(&result);
+	if (!(share > 0))
+		return result.data;
+	n = Max((int) rint(Min(share, 1) * width * steps), 1);
+	for (; n >= steps; n -= steps)
+		appendStringInfoString(&result, blocks ? "\342\226\210" : "#");
+	if (n > 0)
+		appendStringInfo(&result, blocks ? "\342\226%c" : "%c", blocks ? 0220 - n : '.');
+	return result.data;
+}
+
+/* bar(share float8, width integer) */
+Datum
+indextable_bar(PG_FUNCTION_ARGS)
+{
+	int			width = PG_GETARG_INT32(1);
+
+	if (width < 1 || width > MAX_WIDTH)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("width must be between 1 and %d", MAX_WIDTH)));
+	PG_RETURN_TEXT_P(cstring_to_text(bar(PG_GETARG_FLOAT8(0), width)));
+}

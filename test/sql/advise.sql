@@ -1,0 +1,213 @@
+-- advise(), profile() and bar(), over data of which the right answer is known; and the notice of create(). The samples
+-- are whole tables, so that what is printed is always the same.
+CREATE SCHEMA advtest;
+SET search_path = advtest, public;
+
+CREATE TABLE page (id int PRIMARY KEY, doc jsonb NOT NULL);
+INSERT INTO page
+SELECT i, jsonb_build_object('section', 'section ' || i % 40,
+                             'priority', CASE WHEN i % 20 = 0 THEN 'p' || i / 20 % 4 ELSE 'optional' END,
+                             'two', CASE i % 100 WHEN 0 THEN 'x' || i WHEN 1 THEN '7' ELSE CASE i % 2 WHEN 0 THEN 'it''s' ELSE '$' END END,
+                             'level', i % 3,
+                             'email', md5(i::text),
+                             'views', i * 7 % 1999,
+                             'day', '2024-03-04T05:06:0' || i % 10 || 'Z',
+                             'mixed', CASE WHEN i % 4 = 0 THEN i::text ELSE 'x' || i END,
+                             'almost', CASE WHEN i % 20 = 0 THEN 'none' ELSE i::text END,
+                             'tags', (SELECT jsonb_agg('tag ' || i * k % 499) FROM generate_series(1, 5) k),
+                             'nested', jsonb_build_object('odd name', i % 100),
+                             'body', repeat(md5(i::text), 15))
+       || CASE WHEN i % 100 = 0 THEN jsonb_build_object('rare', 'rare ' || i / 100 % 3) ELSE '{}' END
+FROM generate_series(1, 2000) i;
+VACUUM ANALYZE page;
+
+-- What advise() says in the end, without the numbers, and what comes of it: the statements are run.
+CREATE FUNCTION verdict(fact_table regclass, key text[], include text[] DEFAULT NULL, filter text DEFAULT NULL) RETURNS TABLE (what text, says text)
+LANGUAGE plpgsql AS $$
+DECLARE
+	p record;
+	made regclass;
+	reason text;
+BEGIN
+	p := indextable.profile(fact_table, key, include, filter, sample_rows => 1000000);
+	RETURN QUERY VALUES ('verdict', concat_ws(', ', p.verdict, p.strategy, p.maintenance, CASE WHEN p.is_unique THEN 'unique' END));
+	FOREACH reason IN ARRAY p.reasons LOOP
+		RETURN QUERY VALUES ('because', regexp_replace(regexp_replace(reason, '[0-9.]+ (bytes|kB|MB)', 'N', 'g'), 'invalid input .*', '(the server''s words)'));
+	END LOOP;
+	IF p.statement LIKE 'SELECT %' THEN
+		EXECUTE p.statement INTO made;
+		PERFORM indextable.drop(made);
+	ELSIF p.statement IS NOT NULL THEN
+		EXECUTE p.statement;
+	END IF;
+	RETURN QUERY SELECT 'do', p.statement WHERE p.statement IS NOT NULL;
+	IF p.alternative LIKE 'SELECT %' THEN
+		EXECUTE p.alternative INTO made;
+		PERFORM indextable.drop(made);
+	ELSIF p.alternative IS NOT NULL THEN
+		EXECUTE p.alternative;
+	END IF;
+	RETURN QUERY SELECT 'or', p.alternative WHERE p.alternative IS NOT NULL;
+	-- indexes that were made would change the next verdict
+	FOR reason IN SELECT indexrelid::regclass::text FROM pg_index WHERE indrelid = fact_table AND NOT indisprimary LOOP
+		EXECUTE 'DROP INDEX ' || reason;
+	END LOOP;
+END $$;
+
+\pset format unaligned
+\pset tuples_only on
+SET indextable.advice = off;
+
+-- some dozens of values, even: an index table; with included fields, a partial one
+SELECT * FROM verdict('page', '{section}');
+SELECT * FROM verdict('page', '{section}', '{views::int,email}');
+-- one value in nearly all: a filter that leaves it out
+SELECT * FROM verdict('page', '{priority}');
+-- or two, however they are spelt; a filter that was asked for stays
+SELECT * FROM verdict('page', '{two}');
+SELECT * FROM verdict('page', '{priority}', filter => 'id > 100 OR doc ->> ''x'' = ''y''');
+SELECT * FROM verdict('page', '{priority,level::int}');
+-- few values: do without; unless documents are not read at all
+SELECT * FROM verdict('page', '{level}');
+SELECT * FROM verdict('page', '{level}', '{section}');
+SELECT * FROM verdict('page', '{level,email}');
+-- one row for a value: a native index
+SELECT * FROM verdict('page', ARRAY['email COLLATE "C"']);
+SELECT * FROM verdict('page', ARRAY['nested."odd name" AS odd', '@id']);
+-- that it cannot be, for dates
+SELECT * FROM verdict('page', '{day::timestamptz,@id}');
+-- an array: in order, or by containment
+SELECT * FROM verdict('page', '{tags[*]}');
+SELECT * FROM verdict('page', '{tags[*],section}');
+-- missing nearly everywhere, or everywhere
+SELECT * FROM verdict('page', '{rare}');
+SELECT * FROM verdict('page', '{Rare}');
+SELECT * FROM verdict('page', '{section}', filter => 'id < 0');
+-- values that do not fit: most, or some
+SELECT * FROM verdict('page', '{mixed::int}');
+SELECT * FROM verdict('page', '{almost::int}');
+-- wide documents
+CREATE TABLE wide (id int PRIMARY KEY, doc jsonb NOT NULL);
+INSERT INTO wide SELECT i, jsonb_build_object('k', i % 50, 'a', i, 'body', repeat(md5(i::text), 100)) FROM generate_series(1, 1000) i;
+SELECT * FROM verdict('wide', '{k}');
+SELECT * FROM verdict('wide', '{k}', '{a,nowhere}');
+-- nearly all of the document
+CREATE TABLE small (id int PRIMARY KEY, doc jsonb NOT NULL, "Other" jsonb);
+INSERT INTO small SELECT i, jsonb_build_object('a', i % 100, 'b', md5(i::text)), '{}' FROM generate_series(1, 2000) i;
+SELECT (indextable.profile('small', '{a}', '{b}', document => 'doc')).statement;
+SELECT (indextable.profile('small', ARRAY['@"Other"'], document => 'doc')).verdict;
+
+-- one unpartitioned table is enough for a native index; partitions are not
+CREATE TABLE parted (id int PRIMARY KEY, doc jsonb NOT NULL) PARTITION BY HASH (id);
+CREATE TABLE parted_0 PARTITION OF parted FOR VALUES WITH (MODULUS 2, REMAINDER 0);
+CREATE TABLE parted_1 (doc jsonb NOT NULL, gone int, id int NOT NULL);
+ALTER TABLE parted_1 DROP gone;
+ALTER TABLE parted ATTACH PARTITION parted_1 FOR VALUES WITH (MODULUS 2, REMAINDER 1);
+INSERT INTO parted SELECT * FROM page;
+SELECT * FROM verdict('parted', '{email}');
+SELECT * FROM verdict('parted', '{section}');
+
+-- documents that are updated: HOT updates stay with an index table
+CREATE TABLE counted (id int PRIMARY KEY, doc jsonb NOT NULL) WITH (fillfactor = 30, autovacuum_enabled = off);
+INSERT INTO counted SELECT i, jsonb_build_object('views', i * 7 % 1999, 'email', md5(i::text)) FROM generate_series(1, 1000) i;
+DO $$ BEGIN FOR i IN 1..2 LOOP UPDATE counted SET doc = jsonb_set(doc, '{views}', to_jsonb((doc ->> 'views')::int + 1)); END LOOP; END $$;
+SELECT pg_stat_force_next_flush();
+SELECT regexp_replace(says, '[0-9.]+ %', 'N %') FROM verdict('counted', '{email}');
+SELECT * FROM verdict('counted', '{views}');
+-- and if always, then of a number that may be what changes
+DO $$ BEGIN FOR i IN 1..4 LOOP UPDATE counted SET doc = jsonb_set(doc, '{views}', to_jsonb((doc ->> 'views')::int + 1)); END LOOP; END $$;
+SELECT pg_stat_force_next_flush();
+SELECT * FROM verdict('counted', '{views}');
+SELECT says FROM verdict('counted', '{email}') WHERE what = 'verdict';
+
+-- The numbers.
+SELECT documents, sampled, partitions, missing, mismatching, entries_per_document, entries, keys, common_keys[1], common_shares[1], found
+FROM indextable.profile('page', '{priority}', sample_rows => 1000000);
+SELECT filtered, missing, mismatching, entries, keys FROM indextable.profile('page', '{almost::int}', filter => 'id <= 1000', sample_rows => 1000000);
+SELECT entries_per_document, entries, keys FROM indextable.profile('page', '{tags[*]}', sample_rows => 1000000);
+-- a sample: about as many as asked for
+SELECT documents BETWEEN 1000 AND 4000, sampled BETWEEN 50 AND 400 FROM indextable.profile('page', '{section}', sample_rows => 100);
+-- what is taken to be the size of an index table is not far from it
+SELECT indextable.create('sized', 'page', '{section}', include => '{email}');
+SELECT pg_total_relation_size('sized') / partial_size::float8 BETWEEN 0.7 AND 1.5 FROM indextable.profile('page', '{section}', '{email}', sample_rows => 1000000);
+SELECT reasons[2], statement FROM indextable.profile('page', '{section}', filter => 'id < 2000', sample_rows => 1000000);
+SELECT indextable.drop('sized');
+
+-- As people read it.
+\pset format aligned
+\pset tuples_only off
+SELECT topic, CASE WHEN topic IN ('use', 'size') THEN '...' ELSE advice END AS advice FROM indextable.advise('page', '{priority}', sample_rows => 1000000);
+SELECT * FROM indextable.advise('page', '{Rare}', sample_rows => 1000000);
+SELECT s, indextable.bar(s, 10) FROM unnest(ARRAY[-1, 0, 0.001, 0.3, 0.52, 1, 2, 'NaN', NULL]::float8[]) s;
+SET client_encoding = 'LATIN1';
+SELECT s, indextable.bar(s) FROM unnest(ARRAY[0.001, 0.52, 1]::float8[]) s;
+SELECT advice FROM indextable.advise('page', '{priority}', sample_rows => 1000000) WHERE advice LIKE '%#%';
+RESET client_encoding;
+
+-- Where nothing can be said, and what is refused.
+CREATE TABLE empty_one (id int PRIMARY KEY, doc jsonb NOT NULL);
+SELECT * FROM indextable.advise('empty_one', '{a}');
+SELECT indextable.advise('empty_one', NULL);
+SELECT indextable.advise('empty_one', '{}');
+SELECT indextable.advise('empty_one', '{a b}');
+SELECT indextable.advise('empty_one', '{a}', '{a}');
+SELECT indextable.advise('empty_one', '{a}', sample_rows => 10);
+SELECT indextable.advise('empty_one', '{a}', document => 'id');
+SELECT indextable.advise('pg_class', '{a}');
+SELECT indextable.bar(1, 0);
+
+-- Whoever may read the table may ask; what he brings along is not run as its owner.
+CREATE ROLE advtest_reader;
+GRANT USAGE ON SCHEMA advtest TO advtest_reader;
+SET ROLE advtest_reader;
+SELECT indextable.advise('page', '{section}');
+RESET ROLE;
+GRANT SELECT ON page TO advtest_reader;
+SET ROLE advtest_reader;
+SELECT verdict FROM indextable.profile('page', '{section,@id}', '{views::int}');
+SELECT indextable.advise('page', '{section}', filter => 'id > 5');
+SELECT indextable.advise('page', '{section,@id::text}');
+RESET ROLE;
+ALTER TABLE page ENABLE ROW LEVEL SECURITY;
+CREATE POLICY few ON page FOR SELECT USING (id < 100);
+SET ROLE advtest_reader;
+SELECT indextable.advise('page', '{section}');
+SET row_security = off;
+SELECT indextable.advise('page', '{section}');
+RESET row_security;
+RESET ROLE;
+SELECT verdict FROM indextable.profile('page', '{section}');
+ALTER TABLE page DISABLE ROW LEVEL SECURITY;
+
+-- create() tells, too, where it is clear; and carries on.
+-- (It looks at small tables as a whole.)
+CREATE TABLE brief (id int PRIMARY KEY, doc jsonb NOT NULL);
+INSERT INTO brief SELECT id, doc - '{body,tags,email}'::text[] FROM page;
+SET indextable.advice = on;
+SELECT indextable.create('by_section', 'brief', '{section}');
+SELECT indextable.create('by_almost', 'brief', '{almost}');
+SELECT indextable.create('by_priority', 'brief', '{priority}');
+SELECT indextable.alter('advtest.by_priority', filter => $$doc ->> 'priority' <> 'optional'$$);
+SELECT count(*) FROM by_priority;
+SELECT indextable.create('by_rare', 'brief', '{rare}');
+SELECT indextable.create('nowhere', 'brief', '{nowhere}', maintenance => 'async');
+SELECT indextable.create('by_mixed', 'brief', '{mixed::int}', on_mismatch => 'skip');
+\set VERBOSITY terse
+SELECT indextable.create('by_level', 'brief', '{level}');
+SELECT indextable.create('by_level_2', 'brief', '{level}', strategy => 'denormalized', populate => false);
+SELECT indextable.create('by_views', 'counted', '{views}');
+SELECT indextable.create('by_views_2', 'counted', '{views}', maintenance => 'async');
+SET indextable.advice = off;
+SELECT indextable.create('by_level_3', 'brief', '{level}');
+SET indextable.advice = on;
+-- for advice, no function of a user is called, and no error of a filter counts
+CREATE SEQUENCE calls;
+CREATE FUNCTION counts(int) RETURNS boolean IMMUTABLE LANGUAGE sql AS $$ SELECT nextval('advtest.calls') > 0 $$;
+SELECT indextable.create('filtered', 'brief', '{level}', filter => 'advtest.counts(id)');
+SELECT last_value FROM calls;
+SELECT indextable.create('divided', 'brief', '{level}', filter => '1 / (id - 1000) = 0', populate => false);
+SELECT indextable.advise('brief', '{level}', filter => '1 / (id - 1000) = 0');
+
+SET client_min_messages = warning;
+DROP SCHEMA advtest CASCADE;
+DROP ROLE advtest_reader;
