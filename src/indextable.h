@@ -482,6 +482,13 @@ typedef struct FactRow
 	Rejection  *rejection;		/* NULL: values that cannot be entries are errors */
 } FactRow;
 
+/* Where an entry is: in the index table, or in one of its partitions. */
+typedef struct EntryPlace
+{
+	Oid			table;
+	ItemPointerData tid;		/* invalid: not known */
+} EntryPlace;
+
 /* Entries of one row in one index table, by columns of the index table. */
 typedef struct Entries
 {
@@ -491,7 +498,7 @@ typedef struct Entries
 	bool		left_alone;		/* of no interest: a change does not touch them */
 	Datum	   *values;			/* n * natts */
 	bool	   *isnull;
-	ItemPointerData *tids;		/* where they are, if known; else NULL */
+	EntryPlace *places;			/* where they are, if known; else NULL */
 } Entries;
 
 #define ENTRY_VALUES(e, i)	((e)->values + (Size) (i) * (e)->natts)
@@ -521,10 +528,10 @@ typedef enum OpKind
 typedef struct Op
 {
 	HeapTuple	tuple;
-	ItemPointerData tid;		/* OP_DELETE: where the entry is, if known */
 	Datum		abbreviated;	/* for sorting: the first identity column in brief, */
 	Datum		first;			/* in full, */
 	Datum		second;			/* and the second */
+	EntryPlace	place;			/* OP_DELETE: where the entry is, if known */
 	uint32		seq;
 	bool		short_first;	/* the brief form is all there is */
 	OpKind		kind;
