@@ -463,9 +463,9 @@ CREATE TRIGGER restored AFTER INSERT ON indextable.definition
 FOR EACH STATEMENT EXECUTE FUNCTION indextable.restored();
 COMMENT ON TRIGGER restored ON indextable.definition IS 'Adopts what comes from a dump';
 
--- A trigger function of the fact table's owner could be attached to any table
--- by whoever may execute it.
-REVOKE ALL ON FUNCTION indextable.maintain(), indextable.guard(), indextable.restored(), indextable.on_drop(),
+-- maintain() and guard() are everybody's: who adds a partition to a table has the server clone its row triggers, which
+-- takes that right. They do nothing for triggers that are not ours.
+REVOKE ALL ON FUNCTION indextable.restored(), indextable.on_drop(),
     indextable.on_alter(), indextable.before_alter() FROM PUBLIC;
 
 CREATE EVENT TRIGGER indextable_on_drop ON sql_drop EXECUTE FUNCTION indextable.on_drop();

@@ -408,6 +408,7 @@ follow_new_part(Oid index_table, Oid relid)
 	TupleDesc	a = RelationGetDescr(parent);
 	TupleDesc	b = RelationGetDescr(rel);
 	const char *why = NULL;
+	bool		plain = rel->rd_options == NULL;
 	int			i;
 
 	if (rel->rd_rel->relkind != RELKIND_RELATION || rel->rd_rel->relam != HEAP_TABLE_AM_OID)
@@ -435,6 +436,8 @@ follow_new_part(Oid index_table, Oid relid)
 				 errdetail("%s", why),
 				 errhint("Change the partitions with indextable.alter().")));
 	relation_close(rel, NoLock);
+	if (plain)
+		run_sql(catalog_owner(), "ALTER TABLE %s SET (" STORAGE_PARAMETERS ")", quoted_relation(relid));
 	revoke_all(relid, parent->rd_rel->relowner);
 	triggers_guard(index_table);
 	CommandCounterIncrement();
@@ -689,9 +692,16 @@ check_new_table(CreateStmt *stmt)
 	ListCell   *cell;
 
 	foreach(cell, stmt->inhRelations)
-		if (stmt->partbound == NULL || (IsA(stmt, CreateForeignTableStmt) &&
-										OidIsValid(index_table_of(RangeVarGetRelid(lfirst(cell), NoLock, true)))))
+	{
+		Oid			parent = RangeVarGetRelid(lfirst(cell), NoLock, true);
+		bool		part = stmt->partbound != NULL && OidIsValid(index_table_of(parent));
+
+		if (stmt->partbound == NULL || (part && IsA(stmt, CreateForeignTableStmt)))
 			refuse_child(lfirst(cell));
+		/* The fact table first, as everybody does: see follow_new_part(). */
+		else if (part && owns_relation(parent, GetUserId()))
+			LockRelationOid(catalog_fact_of(index_table_of(parent)), AccessShareLock);
+	}
 	refuse_references(stmt->tableElts);
 }
 

@@ -155,6 +155,12 @@ apply_to_parts(IndexDef *def, Relation rel, OpList *list, bool keep)
 		Datum		value = heap_getattr(list->ops[i].tuple, key->partattrs[0], def->desc, &isnull);
 
 		part[i] = partitions->nparts == 0 ? -1 : partition_of(key, partitions, &value, &isnull);
+		/* An entry may have been found elsewhere: another collation has another order, and other hashes. */
+		if (list->ops[i].kind == OP_DELETE && ItemPointerIsValid(&list->ops[i].place.tid) &&
+			(part[i] < 0 || partitions->oids[part[i]] != list->ops[i].place.table))
+			for (p = 0; p < partitions->nparts; p++)
+				if (partitions->oids[p] == list->ops[i].place.table)
+					part[i] = p;
 		if (part[i] < 0)
 			ereport(ERROR,
 					(errcode(ERRCODE_CHECK_VIOLATION),
@@ -643,7 +649,7 @@ put_entry(Writer *w, HeapTuple tuple)
 static void
 delete_entry(Writer *w, Op *op)
 {
-	ItemPointerData tid = op->tid;
+	ItemPointerData tid = op->place.tid;
 
 	/* Where it is may be known already. */
 	while (ItemPointerIsValid(&tid) || find_entry(w, op->tuple))
@@ -782,6 +788,8 @@ flush_load(Load *load, CommandId cid)
 	CHECK_FOR_INTERRUPTS();
 	if (load->n > 0)
 		table_multi_insert(load->rel, load->slots, load->n, cid, LOAD_OPTIONS, load->state);
+	/* There may be more partitions than buffers. */
+	ReleaseBulkInsertStatePin(load->state);
 	for (i = 0; i < load->n; i++)
 		ExecClearTuple(load->slots[i]);
 	load->n = 0;

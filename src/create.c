@@ -34,14 +34,6 @@
 
 PG_FUNCTION_INFO_V1(indextable_create);
 
-/*
- * Autovacuum comes early, because index-only scans need the visibility map, and
- * entries are narrow.
- */
-#define STORAGE_PARAMETERS \
-	"autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.02, " \
-	"autovacuum_analyze_scale_factor = 0.05"
-
 /* Arguments, in order. */
 enum
 {

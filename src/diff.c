@@ -24,7 +24,7 @@ typedef struct Entry
 {
 	Datum	   *values;
 	bool	   *isnull;
-	ItemPointerData tid;
+	EntryPlace	place;
 } Entry;
 
 static Op *add_op(IndexDef *def, OpList *list, OpKind kind, Datum *values, bool *isnull,
@@ -112,7 +112,7 @@ entries_sort(IndexDef *def, Entries *entries)
 	{
 		order[i].values = ENTRY_VALUES(entries, i);
 		order[i].isnull = ENTRY_NULLS(entries, i);
-		order[i].tid = entries->tids[i];
+		order[i].place = entries->places[i];
 	}
 	qsort_arg(order, entries->n, sizeof(Entry), compare_entries, def);
 	sorted.values = palloc_extended(sizeof(Datum) * entries->natts * entries->n, MCXT_ALLOC_HUGE);
@@ -121,7 +121,7 @@ entries_sort(IndexDef *def, Entries *entries)
 	{
 		memcpy(ENTRY_VALUES(&sorted, i), order[i].values, sizeof(Datum) * entries->natts);
 		memcpy(ENTRY_NULLS(&sorted, i), order[i].isnull, sizeof(bool) * entries->natts);
-		sorted.tids[i] = order[i].tid;
+		sorted.places[i] = order[i].place;
 	}
 	*entries = sorted;
 }
@@ -188,8 +188,8 @@ diff_entries(IndexDef *def, Entries *old, Entries *new, OpList *ops, MemoryConte
 		{
 			Op		   *op = add_op(def, ops, OP_DELETE, ENTRY_VALUES(old, o), ENTRY_NULLS(old, o), cxt);
 
-			if (old->tids != NULL)
-				op->tid = old->tids[o];
+			if (old->places != NULL)
+				op->place = old->places[o];
 			o++;
 		}
 		else if (c > 0)
@@ -223,7 +223,7 @@ add_op(IndexDef *def, OpList *list, OpKind kind, Datum *values, bool *isnull, Me
 	}
 	op = &list->ops[list->n];
 	op->kind = kind;
-	ItemPointerSetInvalid(&op->tid);
+	ItemPointerSetInvalid(&op->place.tid);
 	op->seq = list->n++;
 
 	if (kind == OP_DELETE && def->nident < def->desc->natts)

@@ -210,6 +210,7 @@ refuse_entries(Oid index_table, Oid partition)
 	Relation	rel;
 	TableScanDesc scan;
 	TupleTableSlot *slot;
+	ListCell   *cell;
 	bool		is_default;
 
 	LockRelationOid(index_table, AccessExclusiveLock);
@@ -230,6 +231,14 @@ refuse_entries(Oid index_table, Oid partition)
 	table_endscan(scan);
 	ExecDropSingleTupleTableSlot(slot);
 	relation_close(rel, NoLock);
+	/* An older snapshot may see entries that were in it: for look-ups the index table is as young. */
+	foreach(cell, catalog_read(InvalidOid, index_table))
+	{
+		DefinitionRow *row = &((StoredDefinition *) lfirst(cell))->row;
+
+		catalog_set_state(index_table, row->state, row->problem);
+		CacheInvalidateRelcacheByRelid(row->fact_table);
+	}
 }
 
 /* named_too: whether the same command drops another table */

@@ -58,6 +58,14 @@
 /* The same limit as a btree sees it, with headers and padding of the columns. */
 #define MAX_INDEX_DATA		2680
 
+/*
+ * Autovacuum comes early, because index-only scans need the visibility map, and
+ * entries are narrow.
+ */
+#define STORAGE_PARAMETERS \
+	"autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.02, " \
+	"autovacuum_analyze_scale_factor = 0.05"
+
 typedef enum Strategy
 {
 	STRATEGY_NORMALIZED,
@@ -530,6 +538,13 @@ typedef struct FactRow
 	Rejection  *rejection;		/* NULL: values that cannot be entries are errors */
 } FactRow;
 
+/* Where an entry is: in the index table, or in one of its partitions. */
+typedef struct EntryPlace
+{
+	Oid			table;
+	ItemPointerData tid;		/* invalid: not known */
+} EntryPlace;
+
 /* Entries of one row in one index table, by columns of the index table. */
 typedef struct Entries
 {
@@ -539,7 +554,7 @@ typedef struct Entries
 	bool		left_alone;		/* of no interest: a change does not touch them */
 	Datum	   *values;			/* n * natts */
 	bool	   *isnull;
-	ItemPointerData *tids;		/* where they are, if known; else NULL */
+	EntryPlace *places;			/* where they are, if known; else NULL */
 } Entries;
 
 #define ENTRY_VALUES(e, i)	((e)->values + (Size) (i) * (e)->natts)
@@ -569,10 +584,10 @@ typedef enum OpKind
 typedef struct Op
 {
 	HeapTuple	tuple;
-	ItemPointerData tid;		/* OP_DELETE: where the entry is, if known */
 	Datum		abbreviated;	/* for sorting: the first identity column in brief, */
 	Datum		first;			/* in full, */
 	Datum		second;			/* and the second */
+	EntryPlace	place;			/* OP_DELETE: where the entry is, if known */
 	uint32		seq;
 	bool		short_first;	/* the brief form is all there is */
 	OpKind		kind;
@@ -1207,6 +1222,7 @@ extern void depend_on_filter(Oid index_table, RowExpression *filter);
 /* ---- partitioning.c: how index tables are partitioned ---- */
 
 extern Partitioning *partitioning_asked(PartitioningRequest *request, List *columns);
+extern void partitioning_stays(PartitioningRequest *r, Partitioning *now);
 extern Partitioning *partitioning_of(Relation rel);
 extern void make_partitions(Oid creator, Oid parent, Partitioning *p, const char *columns, List *dropped,
 							Oid owner);

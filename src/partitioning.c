@@ -10,8 +10,13 @@
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
 #include "access/relation.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/indexing.h"
 #include "catalog/namespace.h"
+#include "catalog/pg_attribute.h"
 #include "catalog/pg_class.h"
 #include "commands/defrem.h"
 #include "commands/tablespace.h"
@@ -34,6 +39,7 @@ static char *parse_by(const char *by, List *columns, bool *hash);
 static char *parse_bound(const char *bound, bool *is_default);
 static char *tablespace_for(List *tablespaces, int i, int n);
 static PartSpec *make_spec(Partitioning *p, char *bound, char *tablespace, const char *suffix);
+static void lay_out_dropped(Oid relid, Relation parent);
 
 /*
  * partitioning_asked
@@ -107,6 +113,19 @@ partitioning_asked(PartitioningRequest *r, List *columns)
 		make_spec(p, "DEFAULT", list_length(r->tablespaces) == 1 ? tablespace_for(r->tablespaces, 0, 1) : NULL,
 				  "default");
 	return p;
+}
+
+/* partitioning_stays: asks for the partitions that there are */
+void
+partitioning_stays(PartitioningRequest *r, Partitioning *now)
+{
+	ListCell   *cell;
+
+	if (pg_strncasecmp(now->clause, "hash", 4) == 0)
+		r->partitions = list_length(now->parts);
+	else
+		foreach(cell, now->parts)
+			r->bounds = lappend(r->bounds, ((PartSpec *) lfirst(cell))->bound);
 }
 
 static PartSpec *
@@ -256,7 +275,6 @@ make_partitions(Oid creator, Oid parent, Partitioning *p, const char *columns, L
 	int			uncounted = begin_uncounted();
 	ListCell   *cell;
 
-	relation_close(rel, NoLock);
 	foreach(cell, p->parts)
 	{
 		PartSpec   *spec = lfirst(cell);
@@ -265,8 +283,46 @@ make_partitions(Oid creator, Oid parent, Partitioning *p, const char *columns, L
 		spec->relid = create_index_table(creator, schema, name, columns, NULL,
 										 spec->tablespace != NULL ? spec->tablespace : tablespace, owner);
 		layout_drop_columns(spec->relid, dropped);
+		lay_out_dropped(spec->relid, rel);
+		relation_close(rel, NoLock);	/* ATTACH wants it for itself */
 		run_sql(owner, "ALTER TABLE %s ATTACH PARTITION %s %s", quoted_relation(parent),
 				quoted_relation(spec->relid), spec->bound);
+		rel = relation_open(parent, NoLock);
 	}
 	end_uncounted(uncounted);
+	relation_close(rel, NoLock);
+}
+
+/*
+ * lay_out_dropped
+ *		Dropped columns of a table without rows become of the sizes that they have in its
+ *		parent: entries are made for one and read from the other.  As pg_upgrade does it.
+ */
+static void
+lay_out_dropped(Oid relid, Relation parent)
+{
+	Relation	attributes = table_open(AttributeRelationId, RowExclusiveLock);
+	int			i;
+
+	for (i = 0; i < RelationGetNumberOfAttributes(parent); i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(parent), i);
+		HeapTuple	tuple;
+		Form_pg_attribute form;
+
+		if (!att->attisdropped)
+			continue;
+		tuple = SearchSysCacheCopy2(ATTNUM, ObjectIdGetDatum(relid), Int16GetDatum(att->attnum));
+		if (!HeapTupleIsValid(tuple))
+			elog(ERROR, "cache lookup failed for attribute %d of relation %u", att->attnum, relid);
+		form = (Form_pg_attribute) GETSTRUCT(tuple);
+		form->attlen = att->attlen;
+		form->attbyval = att->attbyval;
+		form->attalign = att->attalign;
+		form->attstorage = att->attstorage;
+		CatalogTupleUpdate(attributes, &tuple->t_self, tuple);
+		heap_freetuple(tuple);
+	}
+	table_close(attributes, RowExclusiveLock);
+	CommandCounterIncrement();
 }

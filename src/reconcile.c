@@ -233,12 +233,13 @@ find_entries(EntryScan *scan, Datum *key, Entries *entries)
 				repalloc_huge(entries->values, sizeof(Datum) * natts * entries->max);
 			entries->isnull = entries->n == 0 ? palloc(sizeof(bool) * natts * entries->max) :
 				repalloc_huge(entries->isnull, sizeof(bool) * natts * entries->max);
-			entries->tids = entries->n == 0 ? palloc(sizeof(ItemPointerData) * entries->max) :
-				repalloc_huge(entries->tids, sizeof(ItemPointerData) * entries->max);
+			entries->places = entries->n == 0 ? palloc(sizeof(EntryPlace) * entries->max) :
+				repalloc_huge(entries->places, sizeof(EntryPlace) * entries->max);
 		}
 		heap_deform_tuple(tuple, def->desc, ENTRY_VALUES(entries, entries->n),
 						  ENTRY_NULLS(entries, entries->n));
-		entries->tids[entries->n++] = entry->tts_tid;
+		entries->places[entries->n].table = entry->tts_tableOid;
+		entries->places[entries->n++].tid = entry->tts_tid;
 	}
 	if (entries->n > 1)
 		entries_sort(def, entries);

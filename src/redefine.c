@@ -163,10 +163,17 @@ ask_for_partitions(FunctionCallInfo fcinfo, StoredDefinition *pending, Definitio
 	def = definition_of_index_table(row->index_table, &factdef);
 	for (i = 0; i < def->nkeys; i++)
 		names = lappend(names, NameStr(TupleDescAttr(def->desc, def->fields[i].attno - 1)->attname));
-	if (partitioned && request.by == NULL && request.partitions == 0)
-		request.by = TextDatumGetCString(OidFunctionCall1(F_PG_GET_PARTKEYDEF, ObjectIdGetDatum(row->index_table)));
-	row->partitioning = partitioning_asked(&request, names);
 	rel = relation_open(row->index_table, AccessShareLock);
+	if (partitioned && request.by == NULL && (request.bounds != NIL || request.tablespaces != NIL) && request.partitions == 0)
+	{
+		Partitioning *now = partitioning_of(rel);
+
+		/* Tablespaces alone are for the partitions that there are. */
+		request.by = now->clause;
+		if (request.bounds == NIL)
+			partitioning_stays(&request, now);
+	}
+	row->partitioning = partitioning_asked(&request, names);
 	if ((row->partitioning != NULL) != partitioned ||
 		(partitioned && strcmp(row->partitioning->clause, partitioning_of(rel)->clause) != 0))
 		ereport(ERROR,

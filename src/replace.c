@@ -59,6 +59,7 @@ typedef struct Columns
 static IndexDef *get_definition(Oid index_table);
 static int	first_own_column(IndexDef *def);
 static void refuse_invalid_indexes(Relation rel);
+static void refuse_needed_partitions(Relation old);
 static Columns compare_columns(DefinitionRow *row, IndexDef *old_def);
 static void clone_indexes(Relation old, Relation new);
 static Bitmapset *index_columns(Relation index);
@@ -252,7 +253,36 @@ check_replaceable(DefinitionRow *row, Oid index_table)
 					 errhint("Drop them first, and create them again afterwards.")));
 	}
 	SPI_finish();
+	if (row->partitioning != NULL)
+		refuse_needed_partitions(old);
 	relation_close(old, AccessShareLock);
+}
+
+/* refuse_needed_partitions: which other objects depend on, where others take their place */
+static void
+refuse_needed_partitions(Relation old)
+{
+	Oid			types[] = {OIDOID};
+	ListCell   *cell;
+
+	SPI_connect();
+	foreach(cell, partitioning_of(old)->parts)
+	{
+		Oid			relid = ((PartSpec *) lfirst(cell))->relid;
+		Datum		values[] = {ObjectIdGetDatum(relid)};
+
+		if (execute_now("SELECT pg_catalog.pg_describe_object(classid, objid, 0) FROM pg_catalog.pg_depend"
+						" WHERE deptype = 'n' AND refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass AND refobjid = $1",
+						1, types, values) > 0)
+			ereport(ERROR,
+					(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
+					 errmsg("partition \"%s\" of index table \"%s\" cannot go, because other objects depend on it",
+							get_rel_name(relid), RelationGetRelationName(old)),
+					 errdetail("One of them is %s.",
+							   SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1)),
+					 errhint("Drop them first, and create them again afterwards.")));
+	}
+	SPI_finish();
 }
 
 /* refuse_invalid_indexes: which would be built for the new contents, and may not be possible */

@@ -81,6 +81,12 @@ indextable_maintain(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
 				 errmsg("function \"%s\" was not called by the trigger manager",
 						IT_SCHEMA ".maintain")));
+	/* Whoever may have triggers on a table may call us, as a partition's owner must; but not late, or twice. */
+	if (!is_our_trigger(trigdata->tg_trigger->tgname))
+		ereport(ERROR,
+				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+				 errmsg("trigger \"%s\" is not one of indextable", trigdata->tg_trigger->tgname),
+				 errhint("Drop the trigger.")));
 
 	if (TRIGGER_FIRED_AFTER(trigdata->tg_event) && TRIGGER_FIRED_FOR_ROW(trigdata->tg_event))
 	{

@@ -143,7 +143,7 @@ triggers_intact(Oid fact)
  * Without a column list or WHEN, which would miss what BEFORE triggers change;
  * always enabled, so that they fire on a subscriber and while
  * session_replication_role is replica.  They are created as the extension's
- * owner, since nobody else may execute the trigger function.
+ * owner, since the caller may not own every partition.
  */
 void
 triggers_install(Oid fact)

@@ -137,7 +137,7 @@ drop_shards() {
 
 shard_report() {
 	if [ -s "$tmp/shards.tsv" ]; then
-		echo "**Reading sharded fact tables**: elapsed ms a query, over $ROWS_PARTITIONS documents of $(size_of 600) bytes in 16 foreign partitions on $SHARDS shards on this machine; pgbench -M simple, and -M prepared; times the query over all shards by a column of its own, without and with async_capable"
+		echo "**Reading sharded fact tables**: elapsed ms a query, over $ROWS_PARTITIONS documents of $(size_of 600) bytes in 16 foreign partitions on $SHARDS shards on this machine; pgbench -M simple, and -M prepared; times queries over all shards: by the field, for which they send all rows, and by an indexed column of its own"
 		echo
 		env LC_ALL=C awk -F '\t' -f "$here/table.awk" -f "$here/shards.awk" "$here/targets.tsv" "$tmp/shards.tsv"
 		echo

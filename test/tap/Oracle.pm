@@ -9,7 +9,7 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 use Exporter 'import';
-our @EXPORT = qw(new_server drift_free fact_table index_tables settled_drift becomes_true drained session);
+our @EXPORT = qw(new_server drift_free fact_table index_tables settled_drift becomes_true drained session partitions);
 
 # new_server NAME, SETTINGS…: a server that runs
 sub new_server
@@ -22,6 +22,17 @@ sub new_server
 	$node->append_conf('postgresql.conf', join '', map { "$_\n" } 'fsync = off', 'jit = off', 'max_prepared_transactions = 10', @settings);
 	$node->start;
 	return $node;
+}
+
+# partitions FIELD, BOUND...: for create(), by chance, none, or by hash of the first key field, or by range or hash of one
+sub partitions
+{
+	my ($field, @bounds) = @_;
+	my $kind = rand();
+	return '' if $kind < 0.4;
+	return ', partitions => ' . (1 + int(rand(4))) if $kind < 0.65;
+	return ", partitions => 3, partition_by => 'HASH ($field)'" if $kind < 0.75;
+	return ", partition_by => 'RANGE ($field)', partition_bounds => ARRAY[" . join(', ', map { "\$b\$FROM ('$bounds[$_ - 1]') TO ('$bounds[$_]')\$b\$" } 1 .. $#bounds) . ']';
 }
 
 # fact_table: documents whose fields follow from their number

@@ -11,7 +11,11 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $node = new_server('crash', 'restart_after_crash = on', 'wal_level = replica', 'full_page_writes = on');
-$node->safe_psql('postgres', fact_table() . "INSERT INTO f SELECT g, d(g), 'n' FROM generate_series(1, 2000) g;" . index_tables());
+# two of the index tables are partitioned
+my $index_tables = index_tables() =~ s/'f_k', 'f', '\{k\}'\K/, partitions => 3/r
+  =~ s/'f_v', 'f', .*\K\)/, partition_by => 'RANGE (n)', partition_bounds => '{FROM (0) TO (2),FROM (2) TO (4)}')/r;
+$node->safe_psql('postgres', fact_table() . "INSERT INTO f SELECT g, d(g), 'n' FROM generate_series(1, 2000) g;" . $index_tables);
+is($node->safe_psql('postgres', 'SELECT sum(partitions) FROM indextable.index_tables'), 6, 'partitioned index tables');
 
 my $script = PostgreSQL::Test::Utils::tempdir . '/load';
 append_to_file($script, <<'SQL');

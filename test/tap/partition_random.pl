@@ -1,6 +1,6 @@
 # Random DML on a partitioned fact table by several sessions at once, through the root and through its partitions, while
-# another session creates, attaches, detaches, drops and truncates partitions, and a worker drains. Now and then, and at
-# the end, each index table is compared with a recompute in plain SQL.
+# another session creates, attaches, detaches, drops and truncates partitions, and a worker drains. Some index tables are
+# partitioned themselves. Now and then, and at the end, each index table is compared with a recompute in plain SQL.
 #
 #   SEED          what the statements are made from; default: the time. It is printed. How the sessions meet differs from
 #                 run to run all the same
@@ -23,7 +23,7 @@ note "SEED=$seed";
 
 my $node = new_server('partition_random', 'max_connections = 30', 'deadlock_timeout = 50ms', 'lock_timeout = 100ms', 'indextable.naptime = 100ms',
 	'autovacuum_naptime = 1s');
-$node->safe_psql('postgres', <<'SQL');
+my $setup = <<'SQL';
 CREATE EXTENSION indextable;
 -- r chooses the partition: s is a leaf, n has leaves by pk, h by hash, and p0 to p4 come and go
 CREATE TABLE f (gone int, doc jsonb, pk int, r text, note text, PRIMARY KEY (pk, r)) PARTITION BY LIST (r);
@@ -81,6 +81,10 @@ END $$;
 SELECT make_drift();
 SELECT indextable.start_workers();
 SQL
+my %bounds = (k => [qw(k1 k3 k9)], u => [qw(1 3 6)], t => [qw(t1 t2 t3)], n => [qw(2 4 6)]);
+$setup =~ s/(indextable\.create\('f_\w', 'f', '\{(\w).*)\);/$1 . partitions($2, @{ $bounds{$2} }) . ');'/ge;
+note join "\n", $setup =~ /^SELECT indextable\.create.*/gm;
+$node->safe_psql('postgres', $setup);
 
 # ---- statements
 

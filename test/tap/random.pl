@@ -1,11 +1,14 @@
 # Random DML, with user triggers that change the same and other rows; after every statement each index table is
-# compared with a recompute in plain SQL.
+# compared with a recompute in plain SQL. Some index tables are partitioned.
 #
 #   SEED        what the run is made from; default: the time. It is printed; the same seed makes the same run.
 #   STATEMENTS  how many; default 1500
 
 use strict;
 use warnings;
+use FindBin;
+use lib $FindBin::RealBin;
+use Oracle ();
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -265,12 +268,22 @@ my %index = (
 );
 my @names = sort keys %index;
 
+# The arguments of create(), of which some, by the seed, make an index table that is partitioned.
+sub with_partitions
+{
+	my $args = $index{ $_[0] }[0];
+	my ($key) = $args =~ /'\{(.*?)\}'/;
+	return $args . Oracle::partitions('n', -5, 2, 4) if $key =~ /\bn::int$/;
+	return $args . Oracle::partitions('k', '1', 'a', 'b', 'z') if $key =~ /(^|,)k(,|$)/;
+	return $args . pick('', ', partitions => 1', ', partitions => 3');
+}
+
 # Compared as text, because 1 and 1.0 are equal as numbers; without rows that have no key.
 my @drift;
 for my $name (@names)
 {
 	my ($args, $recompute) = @{ $index{$name} };
-	$setup .= "SELECT indextable.create($args);\n";
+	$setup .= 'SELECT indextable.create(' . with_partitions($name) . ");\n";
 	my $expected = "SELECT x::text FROM ($recompute) x WHERE " . not_null($recompute);
 	push @drift, "(SELECT '$name missing ' || r FROM ($expected EXCEPT ALL SELECT entry::text FROM $name entry) d(r))",
 	  "(SELECT '$name extra ' || r FROM (SELECT entry::text FROM $name entry EXCEPT ALL $expected) d(r))";
@@ -384,7 +397,7 @@ my $on_fact = sub {
 		},
 		sub {
 			my $name = pick(grep { $index{$_}[1] =~ /FROM fact/ && !/^i_(norm|tags)$/ } @names);
-			return "DO \$c\$ BEGIN PERFORM indextable.drop('$name'); PERFORM indextable.create($index{$name}[0]); END \$c\$";
+			return "DO \$c\$ BEGIN PERFORM indextable.drop('$name'); PERFORM indextable.create(" . with_partitions($name) . "); END \$c\$";
 		},
 	)->();
 };

@@ -50,10 +50,25 @@ INSERT INTO f SELECT g, d(g), 'n' || g % 3 FROM generate_series(1, 500) g;
 SQL
 my $others = <<'SQL';
 SELECT indextable.create('f_m', 'f', '{@more,k}', filter => $f$note <> 'n1'$f$, on_mismatch => 'skip', maintenance => 'MAINTENANCE');
-CREATE VIEW m_drift AS WITH m AS (SELECT more, doc ->> 'k', pk FROM f WHERE note <> 'n1' AND more IS NOT NULL AND doc ->> 'k' IS NOT NULL)
-	(TABLE m EXCEPT ALL TABLE f_m) UNION ALL (TABLE f_m EXCEPT ALL TABLE m);
+-- partitioned ones: by hash, and by range after columns have gone; and a partitioned fact table
+SELECT indextable.create('f_h', 'f', '{k}', partitions => 3, maintenance => 'MAINTENANCE');
+SELECT indextable.create('f_r', 'f', '{n::int}', include => '{v}', partition_by => 'RANGE (n)', partition_bounds => '{FROM (0) TO (3)}', maintenance => 'MAINTENANCE');
+SELECT indextable.alter('f_r', include => '{k}'), indextable.alter('f_r', partition_bounds => '{FROM (0) TO (2),FROM (2) TO (5)}');
+CREATE TABLE g (pk int, note text, doc jsonb, PRIMARY KEY (pk, note)) PARTITION BY LIST (note);
+CREATE TABLE g_1 PARTITION OF g FOR VALUES IN ('n1');
+CREATE TABLE g_rest (doc jsonb, note text NOT NULL, gone int, pk int NOT NULL);
+ALTER TABLE g_rest DROP COLUMN gone;
+ALTER TABLE g ATTACH PARTITION g_rest DEFAULT;
+INSERT INTO g SELECT pk, note, doc FROM f;
+SELECT indextable.create('g_h', 'g', '{k}', partitions => 3, maintenance => 'MAINTENANCE');
+CREATE VIEW m_drift AS WITH m AS (SELECT more, doc ->> 'k', pk FROM f WHERE note <> 'n1' AND more IS NOT NULL AND doc ->> 'k' IS NOT NULL),
+	h AS (SELECT doc ->> 'k', pk FROM f), r AS (SELECT (doc ->> 'n')::int, pk, doc ->> 'k' FROM f), g AS (SELECT doc ->> 'k', pk, note FROM g)
+	SELECT 'f_m', x::text FROM ((TABLE m EXCEPT ALL TABLE f_m) UNION ALL (TABLE f_m EXCEPT ALL TABLE m)) x
+	UNION ALL SELECT 'f_h', x::text FROM ((TABLE h EXCEPT ALL TABLE f_h) UNION ALL (TABLE f_h EXCEPT ALL TABLE h)) x
+	UNION ALL SELECT 'f_r', x::text FROM ((TABLE r EXCEPT ALL TABLE f_r) UNION ALL (TABLE f_r EXCEPT ALL TABLE r)) x
+	UNION ALL SELECT 'g_h', x::text FROM ((TABLE g EXCEPT ALL TABLE g_h) UNION ALL (TABLE g_h EXCEPT ALL TABLE g)) x;
 SQL
-$old->safe_psql('postgres', fact_table() . $more . index_tables() . $others =~ s/MAINTENANCE/transactional/r . <<'SQL');
+$old->safe_psql('postgres', fact_table() . $more . index_tables() . $others =~ s/MAINTENANCE/transactional/gr . <<'SQL');
 CREATE SCHEMA "Other";
 CREATE TABLE "Other"."Fact" ("B" text, a int, "Doc" jsonb, PRIMARY KEY ("B", a));
 CREATE TABLE untouched (pk int PRIMARY KEY, doc jsonb);
@@ -62,7 +77,7 @@ SELECT indextable.create('"Key of it"', '"Other"."Fact"', '{k}', is_unique => tr
 INSERT INTO "Other"."Fact" SELECT 'b', g, d(g) FROM generate_series(-5, 40) g;
 SQL
 $old->safe_psql('postgres', 'CREATE DATABASE later');
-$old->safe_psql('later', fact_table() . $more . index_tables('async') . $others =~ s/MAINTENANCE/async/r . <<'SQL');
+$old->safe_psql('later', fact_table() . $more . index_tables('async') . $others =~ s/MAINTENANCE/async/gr . <<'SQL');
 SELECT indextable.create('f_j', 'f', '{j::int}', maintenance => 'async');
 SQL
 
@@ -78,6 +93,7 @@ my %catalog = (
 	'definitions' => q(SELECT index_table, fact_table, state, strategy, maintenance, key, include, filter, is_unique, on_mismatch, document FROM indextable.index_tables ORDER BY index_table::text),
 	'triggers' => q(SELECT tgrelid::regclass, tgname, tgenabled FROM pg_trigger WHERE NOT tgisinternal ORDER BY tgrelid::regclass::text, tgname),
 	'event triggers' => q(SELECT evtname, evtevent, evtenabled, evttags, evtfoid::regproc FROM pg_event_trigger ORDER BY evtname),
+	'partitions' => q(SELECT i.inhparent::regclass, c.oid::regclass, pg_get_partkeydef(i.inhparent), pg_get_expr(relpartbound, c.oid) FROM pg_inherits i JOIN pg_class c ON c.oid = inhrelid WHERE relkind = 'r' ORDER BY c.oid::regclass::text),
 	'backlog' => q(SELECT fact_table, backlog FROM indextable.queues ORDER BY fact_table::text),
 	'rejected rows' => q(SELECT index_table, primary_key, sqlstate FROM indextable.rejection ORDER BY 1, 2),
 );
@@ -124,6 +140,7 @@ sub right
 
 my @changes = (
 	'INSERT INTO f SELECT g, d(g * 3), NULL FROM generate_series(2001, 2100) g', 'UPDATE f SET doc = d(pk + 4) WHERE pk % 3 = 0',
+	"INSERT INTO g SELECT g, 'n' || g % 4, d(g * 3) FROM generate_series(2001, 2100) g", q(UPDATE g SET doc = d(pk + 4), note = 'n1' WHERE pk % 3 = 0),
 	"UPDATE f SET note = 'z', more = 'other' WHERE pk % 5 = 0", 'UPDATE f SET pk = pk + 50000 WHERE pk % 10 = 2', 'DELETE FROM f WHERE pk % 7 = 1',
 	q(BEGIN; INSERT INTO f VALUES (-1, d(-1), 'n2'); SAVEPOINT s; DELETE FROM f; ROLLBACK TO s; COMMIT));
 
@@ -161,8 +178,8 @@ right('later', 'by a worker');
 
 for my $database ('postgres', 'later')
 {
-	$new->safe_psql($database, 'ALTER TABLE f RENAME note TO remark; DROP VIEW drift, m_drift; DROP TABLE f');
-	is($new->safe_psql($database, q(SELECT count(*) FROM pg_class WHERE relname ~ '^f_')), 0, "$database: DROP TABLE takes the index tables along");
+	$new->safe_psql($database, 'ALTER TABLE f RENAME note TO remark; DROP VIEW drift, m_drift; DROP TABLE f, g');
+	is($new->safe_psql($database, q(SELECT count(*) FROM pg_class WHERE relname ~ '^[fg]_')), 0, "$database: DROP TABLE takes the index tables along");
 }
 
 $new->stop;
