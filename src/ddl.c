@@ -110,6 +110,17 @@ quoted_relation(Oid relid)
 									  get_rel_name(relid));
 }
 
+/* as_base_type: an expression in SQL as the type that a domain is over: not all operators take domains */
+const char *
+as_base_type(const char *expression, Oid type)
+{
+	Oid			base = getBaseType(type);
+
+	return base == type ? expression :
+		psprintf("%s::%s", expression,
+				 format_type_extended(base, -1, FORMAT_TYPE_TYPEMOD_GIVEN | FORMAT_TYPE_FORCE_QUALIFY));
+}
+
 /* revoke_all: default privileges must not open what the fact table may protect */
 void
 revoke_all(Oid relid, Oid owner)

@@ -1132,6 +1132,7 @@ extern bool wait_for_queue(FactTableRow *queue, int64 max_lag, int64 timeout);
 extern void run_sql(Oid role, const char *fmt,...) pg_attribute_printf(2, 3);
 extern uint64 execute_now(const char *sql, int nargs, Oid *types, Datum *values);
 extern char *quoted_relation(Oid relid);
+extern const char *as_base_type(const char *expression, Oid type);
 extern void revoke_all(Oid relid, Oid owner);
 extern void depend_on_table(Oid relid, Oid other);
 extern void depend_on_extension(Oid relid);

@@ -576,14 +576,14 @@ fetch_secured(Lookup *l, Datum *key)
 		for (i = 0; i < factdef->npk; i++)
 		{
 			Form_pg_attribute att = TupleDescAttr(desc, factdef->pk_attno[i] - 1);
+			Oid			type = getBaseType(att->atttypid);
 			char	   *column = psprintf("f.%s", quote_identifier(NameStr(att->attname)));
 
 			if (i > 0)
 				appendStringInfoString(&sql, " AND ");
-			types[i] = att->atttypid;
-			generate_operator_clause(&sql, column, att->atttypid,
-									 get_equality_operator(att->atttypid),
-									 psprintf("$%d", i + 1), att->atttypid);
+			types[i] = type;
+			generate_operator_clause(&sql, as_base_type(column, att->atttypid), type,
+									 get_equality_operator(type), psprintf("$%d", i + 1), type);
 		}
 		l->plan = SPI_prepare(sql.data, factdef->npk, types);
 		if (l->plan == NULL)

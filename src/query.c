@@ -432,18 +432,11 @@ operator_of(PageQuery *q, int column, StrategyNumber strategy)
 	return result;
 }
 
-/* operand: a column of the order, as the type a domain is over: not all operators take domains */
+/* operand: a column of the order */
 static const char *
 operand(PageQuery *q, int column)
 {
-	const char *name = column_name(q, q->def->search[column]);
-	Oid			type = attribute(q, column)->atttypid;
-
-	if (getBaseType(type) == type)
-		return name;
-	return psprintf("%s::%s", name,
-					format_type_extended(getBaseType(type), -1,
-										 FORMAT_TYPE_TYPEMOD_GIVEN | FORMAT_TYPE_FORCE_QUALIFY));
+	return as_base_type(column_name(q, q->def->search[column]), attribute(q, column)->atttypid);
 }
 
 static void
