@@ -302,7 +302,7 @@ open_fact(Oid relid, LOCKMODE lock)
 		case RELKIND_RELATION:
 			break;
 		case RELKIND_PARTITIONED_TABLE:
-			lock_fact(relid, lock);
+			lock_tree(relid, lock);
 			if (lock >= ShareRowExclusiveLock)
 				note_writers_out(relid);
 			break;

@@ -225,7 +225,7 @@ request_lock(void *arg)
 {
 	LockRequest *request = arg;
 
-	lock_fact(request->relid, request->mode);
+	lock_tree(request->relid, request->mode);
 }
 
 /*

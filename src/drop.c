@@ -60,7 +60,7 @@ drop_index_table(Oid relid)
 							ShareRowExclusiveLock : AccessExclusiveLock);
 	if (exists)
 	{
-		lock_fact(fact, ShareRowExclusiveLock);
+		lock_tree(fact, ShareRowExclusiveLock);
 		queues_lock_if_last(fact, relid);
 		exists = lock_if_exists(relid, AccessExclusiveLock);
 	}
@@ -197,7 +197,7 @@ before_drop(DropStmt *stmt)
 			continue;
 		/* As DROP TABLE does: the parent first. */
 		LockRelationOid(get_partition_parent(relid, true), AccessExclusiveLock);
-		lock_fact(relid, AccessExclusiveLock);
+		lock_tree(relid, AccessExclusiveLock);
 		if (get_rel_relispartition(relid))
 			partition_rows(root, relid, false);
 	}

@@ -13,7 +13,7 @@
  *	repair.c  -> verify.c -> extract.c; diff.c, apply.c, or queue.c and drain.c
  *	lookup.c  -> definition.c, extract.c, gather.c
  *	query.c   -> condition.c, pagecursor.c, lookup.c
- *	alter.c, drop.c (event triggers) -> definition.c, catalog.c
+ *	refuse.c, alter.c, drop.c (event triggers) -> attach.c, definition.c, catalog.c
  *
  * extract.c is the only code that turns a fact row into entries, apply.c the
  * only code that writes index tables.
@@ -342,8 +342,9 @@ extern void partition_init(void);
 extern Oid	root_of(Relation rel);
 extern Oid	registered_root(Oid relid);
 extern List *leaves_of(Oid relid, LOCKMODE mode);
-extern void lock_fact(Oid relid, LOCKMODE mode);
-extern bool lock_fact_now(Oid relid, LOCKMODE mode);
+extern List *with_partitions(Oid relid);
+extern void lock_tree(Oid relid, LOCKMODE mode);
+extern bool lock_tree_now(Oid relid, LOCKMODE mode);
 extern Leaf *leaf_of(FactDef *def, Relation rel);
 extern TupleTableSlot *as_of_root(FactDef *def, Leaf *leaf, TupleTableSlot *row, int which);
 extern void partition_rows(Oid root, Oid partition, bool comes);
@@ -452,15 +453,13 @@ extern void entry_scan_start(EntryScan *scan, ScanKey keys);
 extern TupleTableSlot *entry_scan_next(EntryScan *scan);
 extern void entry_scan_end(EntryScan *scan);
 
-/* ---- definition.c, its functions ---- */
+/* ---- resolve.c: definitions against the tables as they are ---- */
 
-extern void definition_init(void);
-extern FactDef *definition_of_fact(Relation fact, Oid root);
-extern IndexDef *definition_of_index_table(Oid index_table, FactDef **fact);
-extern IndexDef *definition_open(Oid index_table, FactDef **factdef, Relation *fact, Relation *rel);
-extern void definition_lock(FactDef *fact, int from, int to);
-extern void definition_pin(FactDef *fact);
-extern void definition_unpin(FactDef *fact);
+extern FactDef *make_fact(Relation fact, List *key, const char **names, MemoryContext cxt);
+extern IndexDef *make_index(FactDef *factdef, Relation fact, DefinitionRow *row, Relation rel, int nkept,
+							const char **column_names);
+extern bool attach_primary_key(IndexDef *def, Relation rel);
+pg_noreturn extern void not_as_created(Oid index_table, Relation fact, const char *why);
 extern IndexDef *definition_resolve(DefinitionRow *row, Relation fact, Relation replaced, int nkept,
 									FactDef **factdef);
 extern bool definition_attach(IndexDef *def, Relation fact, Relation rel);
@@ -470,6 +469,16 @@ extern bool is_document_column(Form_pg_attribute att);
 extern Oid	get_equality_operator(Oid type);
 extern void equality_key(ScanKey key, AttrNumber attno, Oid type, Oid collation, MemoryContext cxt);
 extern AttrNumber named_column(Relation fact, const char *name, const char **column_names);
+
+/* ---- definition.c, its functions ---- */
+
+extern void definition_init(void);
+extern FactDef *definition_of_fact(Relation fact, Oid root);
+extern IndexDef *definition_of_index_table(Oid index_table, FactDef **fact);
+extern IndexDef *definition_open(Oid index_table, FactDef **factdef, Relation *fact, Relation *rel);
+extern void definition_lock(FactDef *fact, int from, int to);
+extern void definition_pin(FactDef *fact);
+extern void definition_unpin(FactDef *fact);
 
 /* ---- catalog.c: the extension's own tables ---- */
 
@@ -1180,13 +1189,20 @@ extern void before_drop(struct DropStmt *stmt);
 
 extern void require_no_rejections(Oid index_table, Oid shown);
 
+/* ---- attach.c: what follows when partitions come and go ---- */
+
+extern void follow_partitions(struct AlterTableStmt *stmt);
+extern void note_detached(Oid partition);
+extern void follow_new_partition(struct CreateStmt *stmt, char *schema);
+
 /* ---- alter.c: what follows when tables are altered ---- */
 
+extern bool may_rename(struct Node *command);
+extern void follow_owner(Oid index_table, Relation fact, bool change);
 extern void follow_table(Oid fact, bool fact_altered, bool renamed);
 extern void follow_triggers(Oid relid);
 extern void invalidate_definitions(List *definitions, Oid fact, const char *why);
 extern void check_definitions(Oid relid);
-extern List *with_partitions(Oid relid);
 extern bool same_strings(List *a, List *b);
 
 /* ---- rename.c: filters follow renames ---- */

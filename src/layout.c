@@ -488,7 +488,7 @@ layout_demote(IndexDef *def, bool wait)
 	bool		covers;
 	int			uncounted;
 
-	if (!wait && !lock_fact_now(def->relid, AccessExclusiveLock))
+	if (!wait && !lock_tree_now(def->relid, AccessExclusiveLock))
 		ereport(ERROR,
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 				 errmsg("an entry is too long for the primary key of index table \"%s\" with its included fields",

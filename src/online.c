@@ -544,7 +544,7 @@ lock_out_writers(Build *b)
 	if (replaces)
 		return lock_within(b->shown, AccessExclusiveLock, LOCK_TIMEOUT) &&
 			lock_within(b->index_table, AccessExclusiveLock, LOCK_TIMEOUT);
-	b->alone = b->transactional && lock_fact_now(b->index_table, AccessExclusiveLock);
+	b->alone = b->transactional && lock_tree_now(b->index_table, AccessExclusiveLock);
 	return b->alone || !b->transactional || ++b->tries > MAX_TRIES;
 }
 

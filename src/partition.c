@@ -107,6 +107,16 @@ registered_root(Oid relid)
 	return result;
 }
 
+/* with_partitions: a relation, and its partitions, which may be fact tables */
+List *
+with_partitions(Oid relid)
+{
+	if (!OidIsValid(relid))
+		return NIL;
+	return get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE ?
+		find_all_inheritors(relid, NoLock, NULL) : list_make1_oid(relid);
+}
+
 /* leaves_of: the tables that hold the rows of a table, locked */
 List *
 leaves_of(Oid relid, LOCKMODE mode)
@@ -135,18 +145,18 @@ foreign_leaves(Oid relid)
 	return result;
 }
 
-/* lock_fact: a fact table, and the partitions that can be written without it */
+/* lock_tree: a table, and the partitions that can be written without it */
 void
-lock_fact(Oid relid, LOCKMODE mode)
+lock_tree(Oid relid, LOCKMODE mode)
 {
 	LockRelationOid(relid, mode);
 	if (get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE)
 		(void) find_all_inheritors(relid, mode, NULL);
 }
 
-/* lock_fact_now: the same without waiting; false if one is not to be had */
+/* lock_tree_now: the same without waiting; false if one is not to be had */
 bool
-lock_fact_now(Oid relid, LOCKMODE mode)
+lock_tree_now(Oid relid, LOCKMODE mode)
 {
 	ListCell   *cell;
 

@@ -116,7 +116,7 @@ indextable_alter(PG_FUNCTION_ARGS)
 		make_replacement(&row, index_table);
 		if (populate)
 		{
-			lock_fact(index_table, AccessExclusiveLock);
+			lock_tree(index_table, AccessExclusiveLock);
 			drain_queue(row.fact_table, 0);
 			replace_index_table(linitial(catalog_read(InvalidOid, row.index_table)));
 		}
@@ -193,7 +193,7 @@ lock_definition(Oid index_table)
 	Oid			fact = catalog_fact_of(index_table);
 	List	   *rows;
 
-	lock_fact(fact, ShareRowExclusiveLock);
+	lock_tree(fact, ShareRowExclusiveLock);
 	note_writers_out(fact);
 	follow_table(fact, false, true);
 	rows = catalog_read(InvalidOid, index_table);
@@ -295,7 +295,7 @@ change_maintenance(DefinitionRow *row)
 	if (!async)
 	{
 		/* If somebody reads the index table, its index may stay. */
-		if (lock_fact_now(row->index_table, AccessExclusiveLock))
+		if (lock_tree_now(row->index_table, AccessExclusiveLock))
 			layout_drop_row_index(row->index_table);
 		(void) queues_drop(row->fact_table, false);
 	}

@@ -186,12 +186,12 @@ restore_setup(Repair *r)
 
 	if (!triggers_intact(fact))
 	{
-		lock_fact(fact, ShareRowExclusiveLock);
+		lock_tree(fact, ShareRowExclusiveLock);
 		triggers_install(fact);
 	}
 	if (!guards_intact(r->index_table))
 	{
-		lock_fact(fact, ShareRowExclusiveLock);
+		lock_tree(fact, ShareRowExclusiveLock);
 		triggers_guard(r->index_table);
 	}
 }
@@ -206,7 +206,7 @@ activate(Oid index_table)
 
 	if (stored == NULL || strcmp(stored->row.state, "invalid") != 0)
 		return;
-	lock_fact(stored->row.fact_table, ShareRowExclusiveLock);
+	lock_tree(stored->row.fact_table, ShareRowExclusiveLock);
 	fact = relation_open(stored->row.fact_table, NoLock);
 	if (triggers_intact(stored->row.fact_table) && guards_intact(index_table))
 	{

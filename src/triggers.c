@@ -215,8 +215,8 @@ triggers_remove(Oid fact, bool wait)
 	Size		i;
 
 	if (wait)
-		lock_fact(fact, AccessExclusiveLock);
-	else if (!lock_fact_now(fact, AccessExclusiveLock))
+		lock_tree(fact, AccessExclusiveLock);
+	else if (!lock_tree_now(fact, AccessExclusiveLock))
 		return false;
 	rel = try_relation_open(fact, NoLock);
 	if (rel == NULL)

@@ -1,0 +1,188 @@
+/*-------------------------------------------------------------------------
+ *
+ * attach.c
+ *	  What follows when a partition of a fact table or an index table comes or goes.
+ *
+ * Called by alter.c after, and by refuse.c before, the commands that do so.  The
+ * entries of its rows come and go with it.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/relation.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_am.h"
+#include "indextable.h"
+#include "nodes/makefuncs.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+
+static void follow_new_part(Oid index_table, Oid relid);
+static void partition_attached(Oid root, Oid partition);
+static void partition_detached(Oid root, Oid partition);
+
+/*
+ * follow_partitions
+ *		Entries come and go with the partition that has their rows.
+ */
+void
+follow_partitions(AlterTableStmt *stmt)
+{
+	ListCell   *cell;
+
+	foreach(cell, stmt->cmds)
+	{
+		AlterTableCmd *cmd = lfirst(cell);
+		Oid			parent;
+		Oid			root;
+		Oid			partition;
+
+		if (cmd->subtype != AT_AttachPartition && cmd->subtype != AT_DetachPartition &&
+			cmd->subtype != AT_DetachPartitionFinalize)
+			continue;
+		parent = RangeVarGetRelid(stmt->relation, NoLock, true);
+		if (!OidIsValid(parent))
+			continue;
+		root = registered_root(parent);
+		partition = RangeVarGetRelid(((PartitionCmd *) cmd->def)->name, NoLock, true);
+		if (!catalog_has_fact(root) || !OidIsValid(partition))
+			continue;
+		if (cmd->subtype == AT_AttachPartition)
+			partition_attached(root, partition);
+		else
+			partition_detached(root, partition);
+	}
+}
+
+static void
+partition_attached(Oid root, Oid partition)
+{
+	Relation	rel = relation_open(root, NoLock);
+	ListCell   *cell;
+
+	lock_tree(partition, AccessExclusiveLock);
+	check_partitions(rel);
+	foreach(cell, with_partitions(partition))
+		triggers_install_on(lfirst_oid(cell), root);
+	CommandCounterIncrement();
+	if (!catalog_fact_in_use(root))
+	{
+		relation_close(rel, NoLock);
+		return;
+	}
+	check_row_key(definition_of_fact(rel, root), rel);
+	relation_close(rel, NoLock);
+	if (foreign_leaves(partition) != NIL)
+		warn_foreign(root);
+	partition_rows(root, partition, true);
+	/* An older snapshot sees the rows, but not their entries: for look-ups the index tables are as young. */
+	foreach(cell, catalog_read(root, InvalidOid))
+		catalog_set_state(((StoredDefinition *) lfirst(cell))->row.index_table,
+						  ((StoredDefinition *) lfirst(cell))->row.state,
+						  ((StoredDefinition *) lfirst(cell))->row.problem);
+	CacheInvalidateRelcacheByRelid(root);
+}
+
+static void
+partition_detached(Oid root, Oid partition)
+{
+	lock_tree(partition, AccessExclusiveLock);
+	if (catalog_fact_in_use(root))
+		partition_rows(root, partition, false);
+	triggers_remove_from(partition);
+}
+
+/* note_detached: a table that is about to be detached, if its entries go by its bounds then */
+void
+note_detached(Oid partition)
+{
+	Oid			root = OidIsValid(partition) ? registered_root(partition) : InvalidOid;
+
+	if (OidIsValid(root) && root != partition && catalog_fact_in_use(root) && foreign_leaves(partition) != NIL)
+		note_leaving(partition);
+}
+
+/* follow_new_partition: CREATE TABLE ... PARTITION OF; it has no rows, unless it is on another server */
+void
+follow_new_partition(CreateStmt *stmt, char *schema)
+{
+	Oid			relid;
+	Oid			root;
+	Relation	rel;
+
+	if (stmt->partbound == NULL)
+		return;
+	relid = RangeVarGetRelid(schema == NULL || stmt->relation->schemaname != NULL ? stmt->relation :
+							 makeRangeVar(schema, stmt->relation->relname, -1), NoLock, true);
+	if (OidIsValid(relid) && OidIsValid(index_table_of(relid)))
+	{
+		follow_new_part(index_table_of(relid), relid);
+		return;
+	}
+	root = OidIsValid(relid) ? registered_root(relid) : InvalidOid;
+	if (!OidIsValid(root) || root == relid || !catalog_has_fact(root))
+		return;
+	if (get_rel_relkind(relid) == RELKIND_FOREIGN_TABLE)
+	{
+		partition_attached(root, relid);
+		return;
+	}
+	rel = relation_open(root, NoLock);
+	check_partitions(rel);
+	if (catalog_fact_in_use(root))
+		check_row_key(definition_of_fact(rel, root), rel);
+	relation_close(rel, NoLock);
+	triggers_install_on(relid, root);
+}
+
+/*
+ * follow_new_part
+ *		CREATE TABLE ... PARTITION OF an index table: it has to be as those that we make.
+ */
+static void
+follow_new_part(Oid index_table, Oid relid)
+{
+	Relation	parent = relation_open(index_table, NoLock);
+	Relation	rel = relation_open(relid, NoLock);
+	TupleDesc	a = RelationGetDescr(parent);
+	TupleDesc	b = RelationGetDescr(rel);
+	const char *why = NULL;
+	bool		plain = rel->rd_options == NULL;
+	int			i;
+
+	if (rel->rd_rel->relkind != RELKIND_RELATION || rel->rd_rel->relam != HEAP_TABLE_AM_OID)
+		why = "It is not an ordinary table.";
+	else if (rel->rd_rel->relpersistence != parent->rd_rel->relpersistence)
+		why = "It is logged and the index table is not, or the other way round.";
+	else if (a->natts != b->natts)
+		why = "The index table has columns that were dropped, and the partition does not have them.";
+	for (i = 0; why == NULL && i < a->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(b, i);
+
+		if (strcmp(NameStr(TupleDescAttr(a, i)->attname), NameStr(att->attname)) != 0)
+			why = "Its columns are in another order than those of the index table.";
+		else if (att->atthasdef || (att->attnotnull && !TupleDescAttr(a, i)->attnotnull))
+			why = "It has a default or a constraint of its own.";
+	}
+	if (rel->rd_att->constr != NULL && rel->rd_att->constr->num_check > 0)
+		why = "It has a default or a constraint of its own.";
+	if (why != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("table \"%s\" cannot be a partition of index table \"%s\"",
+						RelationGetRelationName(rel), RelationGetRelationName(parent)),
+				 errdetail("%s", why),
+				 errhint("Change the partitions with indextable.alter().")));
+	relation_close(rel, NoLock);
+	if (plain)
+		run_sql(catalog_owner(), "ALTER TABLE %s SET (" STORAGE_PARAMETERS ")", quoted_relation(relid));
+	revoke_all(relid, parent->rd_rel->relowner);
+	triggers_guard(index_table);
+	CommandCounterIncrement();
+	rel = relation_open(catalog_fact_of(index_table), AccessShareLock);
+	follow_owner(index_table, rel, true);
+	relation_close(rel, NoLock);
+	relation_close(parent, NoLock);
+}
