@@ -31,6 +31,8 @@ static RowExpression *compile_filter(DefinitionRow *row, Relation fact, const ch
 static void filter_context(void *arg);
 static bool same_equality(Oid a, Oid b);
 static AttrNumber *live_columns(TupleDesc desc, int *n);
+static void make_field(IndexDef *def, int i, const char *text, AttrNumber attno, Relation fact,
+					   Form_pg_attribute column, bool is_new, const char **column_names);
 static void resolve_field(Field *field, IndexDef *def, Relation fact, Form_pg_attribute column,
 						  const char **column_names);
 static void check_field(Field *field, IndexDef *def, bool is_key);
@@ -223,19 +225,14 @@ make_index(FactDef *factdef, Relation fact, DefinitionRow *row, Relation rel, in
 	def->nincludes = list_length(row->include);
 	def->fields = palloc0(sizeof(Field) * (def->nkeys + def->nincludes));
 	def->multi_field = -1;
+#define COLUMN(i, attno) \
+	((i) < nkept && (attno) <= nlive ? TupleDescAttr(RelationGetDescr(rel), live[(attno) - 1] - 1) : NULL)
 	i = 0;
 	foreach(cell, row->key)
 	{
-		Field	   *field = &def->fields[i];
-
-		field->spec = parse_field_spec(lfirst(cell), i >= nkept);
-		field->attno = ++attno;
-		resolve_field(field, def, fact, i < nkept && attno <= nlive ?
-					  TupleDescAttr(RelationGetDescr(rel), live[attno - 1] - 1) : NULL,
-					  column_names);
-		if (i >= nkept)
-			check_field(field, def, true);
-		if (field->spec->multi)
+		attno++;
+		make_field(def, i, lfirst(cell), attno, fact, COLUMN(i, attno), i >= nkept, column_names);
+		if (def->fields[i].spec->multi)
 			def->multi_field = i;
 		i++;
 	}
@@ -262,17 +259,11 @@ make_index(FactDef *factdef, Relation fact, DefinitionRow *row, Relation rel, in
 	i = def->nkeys;
 	foreach(cell, row->include)
 	{
-		Field	   *field = &def->fields[i];
-
-		field->spec = parse_field_spec(lfirst(cell), i >= nkept);
-		field->attno = ++attno;
-		resolve_field(field, def, fact, i < nkept && attno <= nlive ?
-					  TupleDescAttr(RelationGetDescr(rel), live[attno - 1] - 1) : NULL,
-					  column_names);
-		if (i >= nkept)
-			check_field(field, def, false);
+		attno++;
+		make_field(def, i, lfirst(cell), attno, fact, COLUMN(i, attno), i >= nkept, column_names);
 		i++;
 	}
+#undef COLUMN
 	if (def->strategy == STRATEGY_DENORMALIZED)
 		def->doc_attno = ++attno;
 
@@ -319,6 +310,20 @@ same_equality(Oid a, Oid b)
 {
 	return a == b || (OidIsValid(a) && OidIsValid(b) &&
 					  get_collation_isdeterministic(a) && get_collation_isdeterministic(b));
+}
+
+/* make_field: one of a definition; the column that it has in the index table, or NULL */
+static void
+make_field(IndexDef *def, int i, const char *text, AttrNumber attno, Relation fact, Form_pg_attribute column,
+		   bool is_new, const char **column_names)
+{
+	Field	   *field = &def->fields[i];
+
+	field->spec = parse_field_spec(text, is_new);
+	field->attno = attno;
+	resolve_field(field, def, fact, column, column_names);
+	if (is_new)
+		check_field(field, def, i < def->nkeys);
 }
 
 /*
