@@ -773,7 +773,7 @@ typedef struct Load
 {
 	Oid			relid;			/* hash key */
 	Relation	rel;
-	BulkInsertState state;
+	BulkInsertState state;		/* or NULL */
 	MemoryContext cxt;
 	TupleTableSlot *slots[CHUNK];
 	int			nslots;
@@ -788,8 +788,6 @@ flush_load(Load *load, CommandId cid)
 	CHECK_FOR_INTERRUPTS();
 	if (load->n > 0)
 		table_multi_insert(load->rel, load->slots, load->n, cid, LOAD_OPTIONS, load->state);
-	/* There may be more partitions than buffers. */
-	ReleaseBulkInsertStatePin(load->state);
 	for (i = 0; i < load->n; i++)
 		ExecClearTuple(load->slots[i]);
 	load->n = 0;
@@ -814,7 +812,8 @@ find_load(HTAB *loads, IndexDef *def, Relation rel, TupleTableSlot *entry)
 	if (!found)
 	{
 		load->rel = relation_open(relid, RowExclusiveLock);
-		load->state = GetBulkInsertState();
+		/* It keeps a buffer, and there may be more partitions than buffers. */
+		load->state = def->parts == NULL ? GetBulkInsertState() : NULL;
 		load->cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable load", ALLOCSET_DEFAULT_SIZES);
 		load->nslots = load->n = 0;
 	}
@@ -859,7 +858,8 @@ apply_load(IndexDef *def, Relation rel, Tuplesortstate *sorted)
 		flush_load(load, cid);
 		for (i = 0; i < load->nslots; i++)
 			ExecDropSingleTupleTableSlot(load->slots[i]);
-		FreeBulkInsertState(load->state);
+		if (load->state != NULL)
+			FreeBulkInsertState(load->state);
 		table_finish_bulk_insert(load->rel, LOAD_OPTIONS);
 		relation_close(load->rel, NoLock);
 		MemoryContextDelete(load->cxt);

@@ -124,7 +124,7 @@ $node->append_conf('postgresql.conf', $setting eq 'extension_destdir' ? "$settin
 $node->reload;
 ok(becomes_true($node, "SELECT count(*) > 0 FROM pg_available_extension_versions WHERE name = 'indextable' AND version = '$version.1'"), 'the next version is there');
 $node->safe_psql('postgres', "ALTER EXTENSION indextable UPDATE TO '$version.1'");
-is($node->safe_psql('postgres', q(SELECT extversion, cardinality(extconfig) FROM pg_extension WHERE extname = 'indextable')), "$version.1|6", 'updated');
+is($node->safe_psql('postgres', q(SELECT extversion, cardinality(extconfig) FROM pg_extension WHERE extname = 'indextable')), "$version.1|7", 'updated');
 is($node->safe_psql('postgres', 'TABLE indextable.definition; TABLE indextable.fact; TABLE mine'), $catalog, 'definitions are as they were');
 is($node->safe_psql('postgres', $triggers), $before, 'so are triggers');
 
