@@ -180,7 +180,6 @@ may_read(Oid relid)
 Datum
 indextable_profile(PG_FUNCTION_ARGS)
 {
-	static const char *const strategy_names[] = {"normalized", "partial", "denormalized"};
 	Profile    *p = palloc0(sizeof(Profile));
 	Verdict    *v = advise(fcinfo, p);
 	TupleDesc	desc;
@@ -233,8 +232,8 @@ indextable_profile(PG_FUNCTION_ARGS)
 	PUT_COUNT(p->native_size);
 	PUT_NUMBER(insert_cost(p));
 	PUT_TEXT(verdict_names[v->kind]);
-	PUT_TEXT(index_table ? strategy_names[v->strategy] : NULL);
-	PUT_TEXT(index_table ? v->async ? "async" : "transactional" : NULL);
+	PUT_TEXT(index_table ? strategies[v->strategy] : NULL);
+	PUT_TEXT(index_table ? maintenances[v->async] : NULL);
 	isnull[n] = !index_table;
 	PUT(BoolGetDatum(v->is_unique));
 	i = 0;
@@ -277,7 +276,7 @@ put_line(ReturnSetInfo *rsinfo, const char *topic, const char *fmt,...)
 static void
 put_numbers(ReturnSetInfo *rsinfo, Profile *p)
 {
-	const char *us = GetDatabaseEncoding() == PG_UTF8 && pg_get_client_encoding() == PG_UTF8 ? "\302\265s" : "us";
+	const char *us = can_show_utf8() ? "\302\265s" : "us";
 	StringInfoData line;
 	int			i;
 
@@ -343,7 +342,6 @@ indextable_advise(PG_FUNCTION_ARGS)
 	static const char *const advice[] = {
 		"undecided", "do without", "a native index", "an index table with a filter", "an index table"
 	};
-	static const char *const strategy_names[] = {"normalized", "partial", "denormalized"};
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	Profile    *p = palloc0(sizeof(Profile));
 	Verdict    *v;
@@ -353,8 +351,8 @@ indextable_advise(PG_FUNCTION_ARGS)
 	v = advise(fcinfo, p);
 	put_numbers(rsinfo, p);
 	if (v->kind >= VERDICT_FILTER)
-		put_line(rsinfo, "advice", "%s: %s, %s%s", advice[v->kind], strategy_names[v->strategy],
-				 v->async ? "async" : "transactional", v->is_unique ? ", unique" : "");
+		put_line(rsinfo, "advice", "%s: %s, %s%s", advice[v->kind], strategies[v->strategy],
+				 maintenances[v->async], v->is_unique ? ", unique" : "");
 	else
 		put_line(rsinfo, "advice", "%s", advice[v->kind]);
 	foreach(cell, v->reasons)

@@ -74,6 +74,7 @@ typedef struct Writer
 static bool have_written = false;
 static CommandId last_cid;
 
+pg_noreturn static void no_partition(IndexDef *def);
 static void apply_to(Writer *w, OpList *list, bool keep);
 static void apply_to_parts(IndexDef *def, Relation rel, OpList *list, bool keep);
 static void open_writer(Writer *w, IndexDef *def, Relation rel);
@@ -133,6 +134,18 @@ apply_ops(IndexDef *def, OpList *list, bool keep)
 	return true;
 }
 
+/* no_partition: the error for an entry that has no place */
+static void
+no_partition(IndexDef *def)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_CHECK_VIOLATION),
+			 errmsg("no partition of index table \"%s\" takes an entry", def->name),
+			 errdetail("Its key field \"%s\" is in none of their ranges or lists.",
+					   NameStr(TupleDescAttr(def->desc, def->fields[def->part_field].attno - 1)->attname)),
+			 errhint("Add a partition, or a default partition.")));
+}
+
 /*
  * apply_to_parts
  *		The operations on each partition, in the order of partitions: all writers take
@@ -162,12 +175,7 @@ apply_to_parts(IndexDef *def, Relation rel, OpList *list, bool keep)
 				if (partitions->oids[p] == list->ops[i].place.table)
 					part[i] = p;
 		if (part[i] < 0)
-			ereport(ERROR,
-					(errcode(ERRCODE_CHECK_VIOLATION),
-					 errmsg("no partition of index table \"%s\" takes an entry", def->name),
-					 errdetail("Its key field \"%s\" is in none of their ranges or lists.",
-							   NameStr(TupleDescAttr(def->desc, key->partattrs[0] - 1)->attname)),
-					 errhint("Add a partition, or a default partition.")));
+			no_partition(def);
 		first[part[i] + 1]++;
 	}
 	for (p = 0; p < partitions->nparts; p++)
@@ -805,9 +813,7 @@ find_load(HTAB *loads, IndexDef *def, Relation rel, TupleTableSlot *entry)
 	if (def->parts != NULL)
 		relid = part_for(rel, slot_getattr(entry, def->fields[def->part_field].attno, &isnull));
 	if (!OidIsValid(relid))
-		ereport(ERROR,
-				(errcode(ERRCODE_CHECK_VIOLATION),
-				 errmsg("no partition of index table \"%s\" takes an entry", def->name)));
+		no_partition(def);
 	load = hash_search(loads, &relid, HASH_ENTER, &found);
 	if (!found)
 	{

@@ -20,6 +20,13 @@
 
 PG_FUNCTION_INFO_V1(indextable_bar);
 
+/* can_show_utf8: whether any character can be stored and sent */
+bool
+can_show_utf8(void)
+{
+	return GetDatabaseEncoding() == PG_UTF8 && pg_get_client_encoding() == PG_UTF8;
+}
+
 /*
  * bar
  *		At most width characters, none for nothing: blocks down to an eighth where
@@ -29,7 +36,7 @@ char *
 bar(double share, int width)
 {
 	/* U+2588, full, to U+258F, one eighth */
-	bool		blocks = GetDatabaseEncoding() == PG_UTF8 && pg_get_client_encoding() == PG_UTF8;
+	bool		blocks = can_show_utf8();
 	int			steps = blocks ? 8 : 2;
 	StringInfoData result;
 	int			n;

@@ -262,7 +262,7 @@ typedef struct FactDef
 	char	   *name;
 	Oid			owner;
 	bool		registered;		/* in the catalog, with or without index tables */
-	bool		restored;		/* from a dump, and not adopted yet; see alter.c */
+	bool		restored;		/* from a dump, and not adopted yet; see adopt.c */
 	bool		is_partition;	/* rows may come without our statement trigger */
 	bool		partitioned;
 	TupleDesc	desc;			/* partitioned: its columns */
@@ -1019,6 +1019,7 @@ extern void advise_on_new(DefinitionRow *row, IndexDef *def);
 /* ---- bar.c: shares as pictures ---- */
 
 extern char *bar(double share, int width);
+extern bool can_show_utf8(void);
 
 /* ---- attempt.c: what may fail because of one row ---- */
 

@@ -47,6 +47,8 @@ static bool is_away(Lookup *l, Datum *key);
 static void begin_reading(Lookup *l);
 static void begin_gathering(Lookup *l);
 static void key_of_entry(Lookup *l, TupleTableSlot *entry, Datum *key);
+static void fetch_here(Lookup *l, Datum *key);
+static void put_rows(Lookup *l, List *rows);
 static void fetch_directly(Lookup *l, Datum *key);
 static void fetch_secured(Lookup *l, Datum *key);
 static void fetch_gathered(Lookup *l);
@@ -365,7 +367,15 @@ fetch(Lookup *l, TupleTableSlot *entry)
 		begin_gathering(l);
 	if (l->gathering != NULL)
 		gather_add(l->gathering, key, !is_away(l, key));
-	else if (l->secured)
+	else
+		fetch_here(l, key);
+}
+
+/* fetch_here: a row that is on this server */
+static void
+fetch_here(Lookup *l, Datum *key)
+{
+	if (l->secured)
 		fetch_secured(l, key);
 	else
 		fetch_directly(l, key);
@@ -375,7 +385,8 @@ fetch(Lookup *l, TupleTableSlot *entry)
 static bool
 is_away(Lookup *l, Datum *key)
 {
-	if (!l->factdef->partitioned)
+	/* One with a primary key has none there. */
+	if (!l->factdef->partitioned || OidIsValid(l->factdef->pk_index))
 		return false;
 	if (l->secured)
 		return get_rel_relkind(route_key(l->factdef, l->fact, key)) == RELKIND_FOREIGN_TABLE;
@@ -506,26 +517,33 @@ fetch_directly(Lookup *l, Datum *key)
 static void
 fetch_gathered(Lookup *l)
 {
-	TupleTableSlot *row = MakeSingleTupleTableSlot(l->factdef->desc, &TTSOpsMinimalTuple);
 	Datum	   *key;
 	bool		here;
 	List	   *rows;
-	ListCell   *cell;
 
 	gather_fetch(l->gathering);
 	while (gather_next(l->gathering, &key, &here, &rows))
 	{
 		CHECK_FOR_INTERRUPTS();
-		if (here && l->secured)
-			fetch_secured(l, key);
-		else if (here)
-			fetch_directly(l, key);
-		foreach(cell, rows)
-		{
-			ExecStoreMinimalTuple(lfirst(cell), row, false);
-			if (matches(l, row))
-				put_row(l, row);
-		}
+		if (here)
+			fetch_here(l, key);
+		else
+			put_rows(l, rows);
+	}
+}
+
+/* put_rows: those of one key that came from another server (MinimalTuple), if they have the key looked up */
+static void
+put_rows(Lookup *l, List *rows)
+{
+	TupleTableSlot *row = MakeSingleTupleTableSlot(l->factdef->desc, &TTSOpsMinimalTuple);
+	ListCell   *cell;
+
+	foreach(cell, rows)
+	{
+		ExecStoreMinimalTuple(lfirst(cell), row, false);
+		if (matches(l, row))
+			put_row(l, row);
 	}
 	ExecDropSingleTupleTableSlot(row);
 }
@@ -624,21 +642,13 @@ lookup_expect(Lookup *l, TupleTableSlot *entry)
 static void
 put_gathered(Lookup *l, Datum *key)
 {
-	TupleTableSlot *row = MakeSingleTupleTableSlot(l->factdef->desc, &TTSOpsMinimalTuple);
 	List	   *rows = NIL;
-	ListCell   *cell;
 
 	if (!l->gathered)
 		gather_fetch(l->gathering);
 	l->gathered = true;
 	(void) gather_find(l->gathering, key, &rows);
-	foreach(cell, rows)
-	{
-		ExecStoreMinimalTuple(lfirst(cell), row, false);
-		if (matches(l, row))
-			put_row(l, row);
-	}
-	ExecDropSingleTupleTableSlot(row);
+	put_rows(l, rows);
 }
 
 /*
@@ -669,10 +679,8 @@ lookup_document(Lookup *l, TupleTableSlot *entry, Datum *document)
 	key_of_entry(l, entry, key);
 	if (l->gathering != NULL && is_away(l, key))
 		put_gathered(l, key);
-	else if (l->secured)
-		fetch_secured(l, key);
 	else
-		fetch_directly(l, key);
+		fetch_here(l, key);
 	*document = l->document;
 	return l->found;
 }

@@ -236,16 +236,18 @@ read_row(Profile *p, TupleTableSlot *slot, Tuplesortstate *sort, TupleTableSlot 
 		bool	   *isnull = ENTRY_NULLS(&entries, i);
 		Datum		in_ident[INDEX_MAX_KEYS];
 		bool		no_nulls[INDEX_MAX_KEYS] = {0};
+		Size		width;
 
 		for (k = 0; k < def->nident; k++)
 			in_ident[k] = values[def->ident[k] - 1];
 		p->ident_bytes += heap_compute_data_size(ident, in_ident, no_nulls);
 		p->key_bytes += heap_compute_data_size(key, in_ident, no_nulls);
-		p->entry_bytes += heap_compute_data_size(def->desc, values, isnull);
+		width = heap_compute_data_size(def->desc, values, isnull);
+		p->entry_bytes += width;
+		p->widest = Max(p->widest, width);
 		for (k = 0; k < def->nincludes; k++)
 			if (!isnull[def->fields[def->nkeys + k].attno - 1])
 				p->included[k] = true;
-		p->widest = Max(p->widest, heap_compute_data_size(def->desc, values, isnull));
 		ExecClearTuple(entry);
 		memcpy(entry->tts_values, values, sizeof(Datum) * entries.natts);
 		memcpy(entry->tts_isnull, isnull, sizeof(bool) * entries.natts);

@@ -3,7 +3,7 @@
  * rowkey.c
  *	  What identifies the rows of a partitioned table that has no primary key.
  *
- * Called by definition.c, create.c and partition.c.  The server allows no unique
+ * Called by resolve.c, create.c and partition.c.  The server allows no unique
  * index on a partitioned table with foreign partitions.  Then the user names the
  * columns, each partition is unique in them by itself, and they have all columns
  * that the table is partitioned by: so no two partitions can have the same key.

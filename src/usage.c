@@ -172,7 +172,7 @@ indextable_reset_usage(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
-/* reset_counters: the shared ones, and what this session has not added to them yet */
+/* reset_counters: the shared ones, and what this backend has not added to them yet */
 static void
 reset_counters(Oid relid)
 {

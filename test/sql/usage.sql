@@ -9,7 +9,7 @@ CREATE ROLE regress_it_other;
 CREATE TABLE fact (id int PRIMARY KEY, doc jsonb);
 INSERT INTO fact SELECT i, jsonb_build_object('k', i % 10, 'n', i, 'v', 'x', 'l', jsonb_build_array(i % 7, i % 5)) FROM generate_series(1, 1000) i;
 
--- What the view says, with all that this session has done.
+-- What the view says, with all that this backend has done.
 CREATE PROCEDURE flush() LANGUAGE sql AS $$SELECT pg_stat_force_next_flush()$$;
 CREATE FUNCTION reads() RETURNS TABLE (index_table text, reads bigint, entries_read bigint) LANGUAGE sql AS
 $$SELECT index_table::text, reads, entries_read FROM indextable.usage WHERE fact_table = 'usage.fact'::regclass ORDER BY 1$$;

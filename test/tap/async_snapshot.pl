@@ -36,7 +36,7 @@ sub size { return $node->safe_psql('postgres', "SELECT sum(pg_relation_size(q)) 
 sub files { return $node->safe_psql('postgres', "SELECT string_agg(pg_relation_filenode(q)::text, ' ' ORDER BY q) FROM unnest($tables) q"); }
 sub in_use { return $node->safe_psql('postgres', q(SELECT queue FROM indextable.fact WHERE fact_table = 'wide'::regclass)); }
 
-# blocks: of the queue tables that have been looked at so far, by this session or others that have told
+# blocks: of the queue tables that have been looked at so far, by this backend or others that have told
 sub blocks
 {
 	my ($session) = @_;
