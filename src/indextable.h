@@ -1245,6 +1245,14 @@ extern Partitioning *partitioning_of(Relation rel);
 extern void make_partitions(Oid creator, Oid parent, Partitioning *p, const char *columns, List *dropped,
 							Oid owner);
 
+/* ---- exchange.c: exchanges the files of tables ---- */
+
+extern Oid	find_like(Relation index, Relation rel);
+extern void empty_table(Oid relid);
+extern void exchange_indexes(Oid old, Oid new);
+extern void exchange_files(Oid old, Oid new);
+extern void name_toast(Oid relid);
+
 /* ---- replace.c: puts an index table in the place of another ---- */
 
 extern StoredDefinition *replacement_of(Oid index_table);
