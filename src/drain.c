@@ -253,6 +253,7 @@ drain_locked(FactDef *def, Relation fact, void *arg)
 	/* Keys that this transaction has queued are seen by a later command only. */
 	CommandCounterIncrement();
 	r.snapshot = RegisterSnapshot(GetLatestSnapshot());
+	wait_point("drain has its snapshot");
 	PushActiveSnapshot(r.snapshot);
 	read_keys(&keys, r.snapshot, position);
 	/* Others may queue as fast as we drain. */

@@ -1065,6 +1065,14 @@ extern void usage_follows(List *keys);
 extern void usage_from_now(Oid index_table);
 extern void usage_note_reads(void);
 
+/* ---- waitpoint.c: stops a process at a chosen point, for tests ---- */
+
+#ifdef INDEXTABLE_WAIT_POINTS
+extern void wait_point(const char *name);
+#else
+#define wait_point(name)	((void) 0)
+#endif
+
 /* ---- settings.c ---- */
 
 #define MAX_WORKERS			64

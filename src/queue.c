@@ -400,7 +400,10 @@ at_xact_event(XactEvent event, void *arg)
 			break;
 		case XACT_EVENT_COMMIT:
 			if (have_written)
+			{
+				wait_point("a commit is visible but has sent no invalidations");
 				wake_workers();
+			}
 			/* FALLTHROUGH */
 		case XACT_EVENT_ABORT:
 		case XACT_EVENT_PREPARE:
