@@ -4,7 +4,7 @@
 #   make demo, make test, make bench         complete on a bare Debian machine: see test/run/
 #   make example                             a fact table over three servers, shown the same way
 #   make majors                              make test on every PostgreSQL that Debian has, and upgrades between them
-#   make sanitize                            the SQL suites, with assertions and undefined-behaviour checks compiled in
+#   make assert                              make test on servers built with assertions, and under valgrind: see test/run/assert
 #   make WERROR=-Werror                      warnings are errors, as in make test
 
 EXTENSION  = indextable
@@ -29,7 +29,7 @@ override with_llvm = no
 PG_CONFIG ?= pg_config
 
 # These install what they need, so they must work before there is a pg_config.
-RUN = demo example test bench majors sanitize
+RUN = demo example test bench majors assert
 ifneq ($(filter-out $(RUN),$(or $(MAKECMDGOALS),all)),)
 PGXS := $(shell $(PG_CONFIG) --pgxs)
 ifeq ($(PGXS),)
@@ -55,7 +55,7 @@ test:
 majors:
 	@test/run/majors
 
-sanitize:
-	@COPT='-fsanitize=undefined -fsanitize-undefined-trap-on-error -DUSE_ASSERT_CHECKING' test/run/test regress isolation pgtap
+assert:
+	@test/run/assert
 
 .PHONY: test-output $(RUN)

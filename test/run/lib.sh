@@ -12,6 +12,8 @@
 #   PGVERSION    major version to use; default: the newest with development files here, else Debian's own
 #   PG_CONFIG    a PostgreSQL that is not from Debian's packages
 #   TMPDIR       where the private folder goes; default: /tmp
+#   SERVER_SETTINGS    more lines for postgresql.conf
+#   SERVER_WRAPPER     a command to start the server with, such as valgrind and its options
 
 set -eu
 
@@ -190,12 +192,13 @@ start_server() {
 		for conf in test/run/server.conf "test/$me/server.conf"; do
 			[ ! -e "$conf" ] || cat "$conf"
 		done
+		printf '%s\n' "${SERVER_SETTINGS:-}"
 	} >>"$work/data/postgresql.conf"
 
 	export PGHOST=$work PGPORT=5432 PGUSER=postgres PGDATABASE=postgres
 	# pdeathsig: should this script be killed outright, the server still goes
 	set -m
-	setpriv "${drop[@]}" --pdeathsig QUIT "$bin/postgres" -D "$work/data" </dev/null >"$log" 2>&1 3>&- 4>&- &
+	setpriv "${drop[@]}" --pdeathsig QUIT ${SERVER_WRAPPER:-} "$bin/postgres" -D "$work/data" </dev/null >"$log" 2>&1 3>&- 4>&- &
 	server=$!
 	set +m
 	await_server || { cat "$log" >&2; die "the server did not start"; }
@@ -204,7 +207,7 @@ start_server() {
 # Until the server answers: it starts, or starts again after a crash.
 await_server() {
 	local try
-	for try in $(seq 300); do
+	for try in $(seq 1500); do
 		if "$bin/pg_isready" -q; then return 0; fi
 		kill -0 "$server" 2>/dev/null || return 1
 		sleep 0.2
