@@ -233,6 +233,7 @@ run(Build *b)
 		drain_queue(b->fact_table, FEW_CHANGES);
 		PopActiveSnapshot();
 		SPI_commit();
+		wait_point("a build has caught up");
 		PushActiveSnapshot(GetTransactionSnapshot());
 		if (lock_out_writers(b))
 			break;
@@ -324,6 +325,7 @@ build_batch(FactDef *def, Relation fact, void *arg)
 	r.from = i;
 	r.to = i + 1;
 	r.snapshot = RegisterSnapshot(GetLatestSnapshot());
+	wait_point("a batch of a build has its snapshot");
 	PushActiveSnapshot(r.snapshot);
 	progress_begin(fact, b->shown, PROGRESS_CREATEIDX_COMMAND_CREATE_CONCURRENTLY);
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, b->rows);
@@ -585,6 +587,7 @@ finish(Build *b)
 	drain_queue(b->fact_table, 0);
 	if (b->transactional)
 		require_no_rejections(b->index_table, b->shown);
+	wait_point("a build keeps writers out");
 	if (OidIsValid(stored->row.replaces))
 	{
 		follow_table(b->fact_table, false, true);

@@ -282,6 +282,7 @@ change_maintenance(DefinitionRow *row)
 	relation_close(fact, NoLock);
 	CacheInvalidateRelcacheByRelid(row->fact_table);
 	CommandCounterIncrement();
+	wait_point("alter has changed the maintenance");
 
 	def = definition_of_index_table(row->index_table, &factdef);
 	if (async)
