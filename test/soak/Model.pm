@@ -7,15 +7,15 @@ use warnings;
 use Exporter 'import';
 our @EXPORT = qw(%FACT %KIND @CATEGORIES queued candidates pick chance between weighted enabled index_table kind_of create_sql rows_below categories);
 
-# r: what the column r may hold. leaves: partitions that are always there and may be written directly. offsets: added to
-# ids, so that they fall into all partitions. native: a kind of index table whose key a native unique index has, too.
+# r: what the column r may hold. leaves: partitions that are written directly, though some come and go; with the r, or what
+# is added to ids, for rows of theirs. offsets: added to ids, so that they fall into all partitions. native: a kind of index table whose key a native unique index has, too.
 our %FACT = (
 	plain => { pk => ['id'], r => ['a'] },
 	pair => { pk => [ 'id', 'r' ], r => [qw(a b c)] },
 	uniq => { pk => ['id'], r => ['a'], native => 'u' },
-	listed => { pk => [ 'id', 'r' ], r => [qw(s t n h p0 p1 p2 p3 p4)], leaves => [qw(listed_s listed_n1 listed_n2 listed_n listed_h0 listed_h1)], truncate => [qw(listed_s listed_n2 listed_h1 listed_n)] },
-	ranged => { pk => ['id'], r => ['a'], offsets => [ 0, 1000, 2000, 11000, 12000, 13000 ], leaves => [qw(ranged_a ranged_b ranged_b0 ranged_b1 ranged_c)], truncate => [qw(ranged_b1 ranged_c)] },
-	keyed => { pk => [ 'id', 'n' ], r => ['a'], native => 'o', leaves => [qw(keyed_0 keyed_1 keyed_2)], truncate => ['keyed_1'] },
+	listed => { pk => [ 'id', 'r' ], r => [qw(s t n h p0 p1 p2 p3 p4)], leaves => { listed_s => 's', listed_n1 => 'n', listed_n2 => 'n', listed_n => 'n', listed_h0 => 'h', listed_h => 'h', map { ("listed_p$_" => "p$_") } 0 .. 4 }, truncate => [qw(listed_s listed_n2 listed_h1 listed_n)] },
+	ranged => { pk => ['id'], r => ['a'], offsets => [ 0, 1000, 2000, 11000, 12000, 13000 ], leaves => { ranged_a => 0, ranged_b => 1000, ranged_b0 => 1000, ranged_c => 2000, ranged_p0 => 11000, ranged_p1 => 12000 }, truncate => [qw(ranged_b1 ranged_c)] },
+	keyed => { pk => [ 'id', 'n' ], r => ['a'], native => 'o', leaves => { map { ("keyed_$_" => 0) } 0 .. 2 }, truncate => ['keyed_1'] },
 );
 
 # The kinds of index tables; one named ix_FACT_KIND is of that kind. only: for these fact tables. settings: what it holds

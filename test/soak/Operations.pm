@@ -43,12 +43,18 @@ sub parts
 
 sub part { return pick(@{ $FACT{ $_[0] }{r} }); }
 
-# table: the fact table, or sometimes one of its partitions
-sub table
+# target: the fact table, or sometimes one of its partitions; ids; and r
+sub target
 {
-	my ($fact) = @_;
+	my ($s, $fact, $most) = @_;
 	my $leaves = $FACT{$fact}{leaves};
-	return $leaves && chance(0.25) ? pick(@$leaves) : $fact;
+	my ($from, $to) = span($s, $fact, $most);
+	return ($fact, $from, $to, parts($fact)) if !$leaves || chance(0.75);
+	my $leaf = pick(sort keys %$leaves);
+	my $of = $leaves->{$leaf};
+	return ($leaf, $from, $to, "$of,$of,$of") if $of !~ /^\d/;
+	($from, $to) = map { $_ % 1000 + $of } $from, $to if $FACT{$fact}{offsets};
+	return ($leaf, $from, $to, parts($fact));
 }
 
 sub conflict { return '(' . join(', ', @{ $FACT{ $_[0] }{pk} }) . ')'; }
@@ -65,17 +71,17 @@ sub json
 my $hot = sub { my ($s, $f) = @_; my ($from) = span($s, $f, 1); [ "UPDATE $f SET doc = soak.doc(\$2::int) WHERE id = \$1", $from, between(1, 60) ] };
 
 my @operations = (
-	8 => { code => sub { my ($s, $f) = @_; [ 'INSERT INTO ' . table($f) . " $columns $rows ON CONFLICT DO NOTHING", span($s, $f), num(), parts($f) ] } },
+	8 => { code => sub { my ($t, $from, $to, $r) = target(@_); [ "INSERT INTO $t $columns $rows ON CONFLICT DO NOTHING", $from, $to, num(), $r ] } },
 	2 => { code => sub { my ($s, $f) = @_; [ "INSERT INTO $f $columns $rows", span($s, $f, 3), num(), parts($f) ] } },
 	8 => { code => sub { my ($s, $f) = @_; [ "INSERT INTO $f $columns $rows ON CONFLICT " . conflict($f) . ' DO UPDATE SET doc = excluded.doc, note = excluded.note', span($s, $f), num(), parts($f) ] } },
 	1 => { code => sub { my ($s, $f) = @_; [ "INSERT INTO $f AS t $columns $rows ON CONFLICT " . conflict($f) . ' DO UPDATE SET doc = t.doc WHERE t.note = excluded.note', span($s, $f), num(), parts($f) ] } },
 
 	# the key, an included field, neither, other columns
-	8 => { code => sub { my ($s, $f) = @_; [ 'UPDATE ' . table($f) . ' SET doc = soak.doc(id * 7919 + $3::int) WHERE id BETWEEN $1 AND $2', span($s, $f), num() ] } },
-	3 => { code => sub { my ($s, $f) = @_; [ 'UPDATE ' . table($f) . q( SET doc = doc || '{"v": "w"}' WHERE id BETWEEN $1 AND $2 AND jsonb_typeof(doc) = 'object'), span($s, $f) ] } },
+	8 => { code => sub { my ($t, $from, $to) = target(@_); [ "UPDATE $t SET doc = soak.doc(id * 7919 + \$3::int) WHERE id BETWEEN \$1 AND \$2", $from, $to, num() ] } },
+	3 => { code => sub { my ($t, $from, $to) = target(@_); [ qq(UPDATE $t SET doc = doc || '{"v": "w"}' WHERE id BETWEEN \$1 AND \$2 AND jsonb_typeof(doc) = 'object'), $from, $to ] } },
 	3 => { code => sub { my ($s, $f) = @_; [ "UPDATE $f SET doc = doc || jsonb_build_object('other', \$3::int) WHERE id BETWEEN \$1 AND \$2 AND jsonb_typeof(doc) = 'object'", span($s, $f), num() ] } },
 	2 => { code => sub { my ($s, $f) = @_; [ "UPDATE $f SET doc = jsonb_set(doc, '{tags}', '[\"t2\", \"t9\", \"t2\"]') WHERE id BETWEEN \$1 AND \$2 AND jsonb_typeof(doc) = 'object'", span($s, $f) ] } },
-	3 => { code => sub { my ($s, $f) = @_; [ 'UPDATE ' . table($f) . q( SET note = 'n' || $3::int % 3 WHERE id BETWEEN $1 AND $2), span($s, $f), num() ] } },
+	3 => { code => sub { my ($t, $from, $to) = target(@_); [ "UPDATE $t SET note = 'n' || \$3::int % 3 WHERE id BETWEEN \$1 AND \$2", $from, $to, num() ] } },
 	3 => { code => sub { my ($s, $f) = @_; [ "UPDATE $f SET x = soak.x(id + \$3::int), b = soak.b(id + \$3::int) WHERE id BETWEEN \$1 AND \$2", span($s, $f), num() ] } },
 	1 => { code => sub { my ($s, $f) = @_; [ "UPDATE $f SET doc = doc WHERE id BETWEEN \$1 AND \$2", span($s, $f) ] } },
 	1 => { code => sub { my ($s, $f) = @_; [ "UPDATE $f SET n = \$3::int + id * 7919 WHERE id BETWEEN \$1 AND \$2", span($s, $f, 20), num() ] } },
@@ -89,7 +95,7 @@ my @operations = (
 	1 => { code => sub { my ($s) = @_; my ($a, $b) = pick([ 'a', 'y' ], [ 'b', 'z' ]); ($a, $b) = @$a; ([ 'UPDATE soak.grp SET name = $2 WHERE name = $1', $a, $b ], [ 'UPDATE soak.grp SET name = $2 WHERE name = $1', $b, $a ]) }, if => sub { $_[0] eq 'pair' }, atomic => 1 },
 	1 => { code => sub { my ($s, $f) = @_; [ "DELETE FROM $f WHERE id > 19000" ] } },
 
-	4 => { code => sub { my ($s, $f) = @_; [ 'DELETE FROM ' . table($f) . ' WHERE id BETWEEN $1 AND $2', span($s, $f, 80) ] } },
+	4 => { code => sub { my ($t, $from, $to) = target(@_, 80); [ "DELETE FROM $t WHERE id BETWEEN \$1 AND \$2", $from, $to ] } },
 	1 => { code => sub { my ($s, $f) = @_; [ "DELETE FROM $f WHERE id BETWEEN \$1 AND \$2 AND r = \$3", span($s, $f), part($f) ] } },
 	4 => { atomic => 1, code => sub {
 		my ($s, $f) = @_;
@@ -105,7 +111,7 @@ my @operations = (
 		  . " WHEN NOT MATCHED THEN INSERT $columns VALUES (s.id, s.r, s.n, s.doc, s.note, s.x, s.b)", span($s, $f), num(), parts($f) ];
 	} },
 	2 => { code => sub { my ($s, $f) = @_; [ "WITH d AS (DELETE FROM $f WHERE id BETWEEN \$1 AND \$2 RETURNING *) INSERT INTO $f $columns SELECT id, r, n, doc, 'd', x, b FROM d ON CONFLICT DO NOTHING", span($s, $f) ] } },
-	2 => { code => sub { my ($s, $f) = @_; [ "WITH d AS (DELETE FROM " . table($f) . " WHERE id BETWEEN \$1 AND \$2 RETURNING *) INSERT INTO $f $columns SELECT id + 1, \$3, n, doc, 'd', x, b FROM d", span($s, $f, 20), part($f) ] } },
+	2 => { code => sub { my ($s, $f) = @_; my ($t, $from, $to) = target($s, $f, 20); [ "WITH d AS (DELETE FROM $t WHERE id BETWEEN \$1 AND \$2 RETURNING *) INSERT INTO $f $columns SELECT id + 1, \$3, n, doc, 'd', x, b FROM d", $from, $to, part($f) ] } },
 	1 => { code => sub { my ($s, $f) = @_; [ "WITH u AS (UPDATE $f SET doc = soak.doc(id + \$3::int) WHERE id BETWEEN \$1 AND \$2 RETURNING *), d AS (DELETE FROM $f WHERE id BETWEEN \$2 + 1 AND \$2 + 5 RETURNING id) SELECT count(*) FROM u, d", span($s, $f, 40), num() ] } },
 
 	# what a native unique index accepts: primary keys that shift, keys that go from row to row

@@ -43,6 +43,15 @@ sub wrong
 	print "\nSEED=$run->{seed} ", (map { "$_=$ENV{$_} " } grep { ($ENV{$_} // '') ne '' } qw(ONLY EXCEPT SESSIONS EPOCH)), "epoch $epoch, after $run->{rows} row operations and ", int(time() - $run->{began}), " s\n";
 }
 
+# samples: one of each kind of error that was expected, for those who ask what they are
+sub samples
+{
+	my ($run) = @_;
+	open my $file, '>', "$ENV{SOAK_OUTPUT}/errors" or die "$ENV{SOAK_OUTPUT}/errors: $!\n";
+	print $file map { "$_: $run->{samples}{$_}\n\n" } sort keys %{ $run->{samples} };
+	close $file;
+}
+
 sub tail
 {
 	my ($path, $lines) = @_;

@@ -137,6 +137,7 @@ sub failed
 	$state = 'lost' if $lost && $state !~ /^57P0/;
 	$self->remember($step, $begin, $message);
 	$self->{errors}{$state}++;
+	$self->{samples}{$state} //= "$message\n  of " . substr(text_of($step), 0, 300);
 	if ($lost)
 	{
 		$dbh->disconnect;
@@ -158,7 +159,7 @@ sub false_duplicate
 	return if !defined $fact && $constraint =~ /^(?:plain|pair|uniq|listed|ranged|keyed|grp)_/;
 	return "unknown constraint \"$constraint\"" if !defined $fact;
 	return 'of an index table that is not unique' if !$KIND{$kind}{is_unique};
-	return 'false, since the native unique index took it' if ($FACT{$fact}{native} // '') eq $kind;
+	return 'false, since the native unique index took it' if ($FACT{$fact}{native} // '') eq $kind && enabled('unique');
 	return;
 }
 
@@ -203,7 +204,7 @@ sub summary
 {
 	my ($self) = @_;
 	delete $self->{dbh};
-	return { (map { $_ => $self->{$_} } qw(rows statements errors unexpected warnings checks role number lost)), history => [ $self->history ] };
+	return { (map { $_ => $self->{$_} } qw(rows statements errors samples unexpected warnings checks role number lost)), history => [ $self->history ] };
 }
 
 1;

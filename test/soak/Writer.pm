@@ -110,7 +110,7 @@ sub work
 	{
 		unit($s);
 	}
-	finish_prepared($s) while @{ $s->{prepared} // [] } && chance(0.95);
+	finish_prepared($s) while @{ $s->{prepared} // [] } && chance(0.6);
 }
 
 1;
