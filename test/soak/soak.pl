@@ -17,7 +17,7 @@ use Report;
 $| = 1;
 my $run = {
 	seed => $ENV{SEED} || time() % 1000000, duration => $ENV{DURATION} || ($ENV{OPERATIONS} ? 1e9 : 60), operations => $ENV{OPERATIONS} || 1e18,
-	writers => $ENV{SESSIONS} || 4, epoch_rows => $ENV{EPOCH} || 20000, dir => File::Temp::tempdir(CLEANUP => 1), rows => 0, pending => [], began => time(),
+	writers => $ENV{SESSIONS} || 4, epoch_rows => $ENV{EPOCH} || (($ENV{DURATION} || 0) > 300 || $ENV{OPERATIONS} ? 100000 : 20000), dir => File::Temp::tempdir(CLEANUP => 1), rows => 0, pending => [], began => time(),
 };
 $run->{seed} = int($run->{seed});
 srand($run->{seed});
@@ -77,7 +77,7 @@ while (!@wrong)
 	my $left = $run->{duration} - (time() - $run->{began});
 	Epoch::begin($run, $epoch);
 	my $begin = time();
-	my ($chaos, @summaries) = Epoch::work($run, $epoch, $left < 1 ? 1 : $left < 60 ? $left : 60);
+	my ($chaos, @summaries) = Epoch::work($run, $epoch, $left < 1 ? 1 : $left < 120 ? $left : 120);
 	$e{seconds} = $run->{last_seconds} = time() - $begin;
 	Epoch::finish($run, $epoch, $chaos);
 	for my $summary (@summaries)
