@@ -86,7 +86,6 @@ while (!@wrong)
 		$e{checks} += $summary->{checks} // 0;
 		$e{errors}{$_} += $summary->{errors}{$_} for keys %{ $summary->{errors} };
 		$run->{samples}{$_} //= $summary->{samples}{$_} for keys %{ $summary->{samples} // {} };
-		$run->{warnings}{$_} += $summary->{warnings}{$_} for keys %{ $summary->{warnings} };
 		push @wrong, map { "$summary->{role} $summary->{number}: $_" } @{ $summary->{unexpected} };
 	}
 	$run->{rows} += $e{rows};
@@ -125,7 +124,6 @@ while (!@wrong)
 my $discrepancies = @wrong;
 printf "%d operations, %d epochs, %d crashes, %d discrepancies; %.0f s, %.0f operations/s\n", $run->{rows}, $epoch, $crashes, $discrepancies, time() - $run->{began}, $run->{rows} / (time() - $run->{began});
 Report::samples($run);
-print "warnings: $_ ($run->{warnings}{$_} times)\n" for sort keys %{ $run->{warnings} // {} };
 if (@wrong)
 {
 	system('pg_ctl', '-s', '-D', $ENV{SOAK_DATA}, '-m', 'immediate', '-w', 'stop');
