@@ -4,6 +4,7 @@ package Report;
 
 use strict;
 use warnings;
+use Time::HiRes qw(time);
 use Model;
 
 # errors: SQLSTATEs with their number, the commonest first
@@ -50,6 +51,17 @@ sub samples
 	open my $file, '>', "$ENV{SOAK_OUTPUT}/errors" or die "$ENV{SOAK_OUTPUT}/errors: $!\n";
 	print $file map { "$_: $run->{samples}{$_}\n\n" } sort keys %{ $run->{samples} };
 	close $file;
+}
+
+# keep: the data directory, with settings to start it where it is then; no worker is to change what there is to see
+sub keep
+{
+	system('pg_ctl', '-s', '-D', $ENV{SOAK_DATA}, '-m', 'immediate', '-w', 'stop');
+	system('cp', '-a', $ENV{SOAK_DATA}, "$ENV{SOAK_OUTPUT}/data");
+	open my $conf, '>>', "$ENV{SOAK_OUTPUT}/data/postgresql.conf" or return;
+	print $conf "unix_socket_directories = '/tmp'\ndynamic_library_path = '\$libdir'\nindextable.max_workers = 0\n";
+	close $conf;
+	print "the data directory is in test/output/soak/data\n";
 }
 
 sub tail

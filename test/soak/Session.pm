@@ -30,7 +30,7 @@ sub new
 sub connect
 {
 	my ($self) = @_;
-	my $until = time() + 60;
+	my $until = time() + 300;
 	while (1)
 	{
 		delete $self->{dbh};
