@@ -94,11 +94,14 @@ get_batch(Oid fact)
 		{
 			memset(batch, 0, sizeof(Batch));
 			batch->relid = fact;
+		}
+		/* There was no memory for them before, maybe. */
+		if (batch->pending.cxt == NULL)
 			batch->pending.cxt = GenerationContextCreate(TopMemoryContext, "indextable batch",
 														 ALLOCSET_SMALL_SIZES);
+		if (batch->now.cxt == NULL)
 			batch->now.cxt = AllocSetContextCreate(TopMemoryContext, "indextable row",
 												   ALLOCSET_SMALL_SIZES);
-		}
 		last = batch;			/* entries are never removed */
 	}
 	if (!batch->touched)
@@ -164,10 +167,10 @@ batch_collect(FactDef *fact, MemoryContext *cxt)
 		write_set(batch, set, false);
 	if (set->lists == NULL)
 	{
+		set->lists = MemoryContextAllocZero(set->cxt, sizeof(OpList) * fact->nsync);
 		definition_pin(fact);
 		set->def = fact;
 		set->owner = GetCurrentSubTransactionId();
-		set->lists = MemoryContextAllocZero(set->cxt, sizeof(OpList) * fact->nsync);
 	}
 	*cxt = set->cxt;
 	return set->lists;

@@ -496,9 +496,16 @@ target_schema(const char *index_table, Relation fact, char **name)
 {
 	List	   *names = textToQualifiedNameList(cstring_to_text(index_table));
 	RangeVar   *var = makeRangeVarFromNameList(names);
+	List	   *uncut;
+	ListCell   *cell;
 	Oid			schema;
 	Oid			existing;
 
+	/* It has the same parts, and cuts none. */
+	if (SplitGUCList(pstrdup(index_table), '.', &uncut))
+		foreach(cell, uncut)
+			check_name_length(lnext(uncut, cell) != NULL ? "schema" : "index table", lfirst(cell),
+							  "Choose a shorter name.");
 	if (var->catalogname != NULL && strcmp(var->catalogname, get_database_name(MyDatabaseId)) != 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),

@@ -276,22 +276,6 @@ drain_locked(FactDef *def, Relation fact, void *arg)
 	batch->n = keys.n;
 }
 
-/* fix_settings: what values look like must not depend on whose settings these are; in a GUC nest level */
-void
-fix_settings(void)
-{
-	static const char *const settings[][2] = {
-		{"DateStyle", "ISO, YMD"}, {"IntervalStyle", "postgres"}, {"TimeZone", "UTC"},
-		{"extra_float_digits", "1"}, {"bytea_output", "hex"}, {"xmlbinary", "base64"},
-		{"lc_monetary", "C"}, {"row_security", "off"}
-	};
-	Size		i;
-
-	for (i = 0; i < lengthof(settings); i++)
-		set_config_option(settings[i][0], settings[i][1], PGC_USERSET, PGC_S_SESSION,
-						  GUC_ACTION_SAVE, true, 0, false);
-}
-
 /*
  * lock_queue
  *		Opens the fact table, locks the queue against other drains and the

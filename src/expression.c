@@ -8,6 +8,10 @@
  * as the fact table's owner in a security-restricted operation if it calls
  * anything that is not the server's own.
  *
+ * What a user writes is parsed under his settings, as in CREATE INDEX ... WHERE;
+ * all that follows happens under those of fixedsettings.c.  The text that is kept
+ * is written under them, so that its constants are read alike by everybody.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -15,6 +19,7 @@
 #include "access/sysattr.h"
 #include "access/transam.h"
 #include "catalog/dependency.h"
+#include "catalog/namespace.h"
 #include "catalog/pg_type.h"
 #include "executor/executor.h"
 #include "indextable.h"
@@ -39,13 +44,21 @@ struct RowExpr_
 	ExprContext *econtext;
 	Oid			owner;
 	bool		foreign;		/* calls functions that are not the server's own */
-	bool		busy;			/* is being evaluated; only kept if foreign */
+	bool		apart;			/* is evaluated as the owner, with settings set for it */
+	int			reads;			/* else: settings that it may depend on */
+	bool		busy;			/* is being evaluated; only kept if apart */
 };
 
+static RowExpression *compile(Relation fact, const char *text, Oid type, int32 typmod,
+							  const char **column_names, bool given);
+static RowExpression *parse(Relation fact, const char *text, Oid type, int32 typmod,
+							const char **column_names, bool given);
 static Node *parse_over_fact(Relation fact, const char *text, Oid type, int32 typmod,
 							 const char **column_names);
 static void check_columns(Relation fact, Node *expr);
-static bool eval_foreign(RowExpression *expr, TupleTableSlot *row, Datum *result);
+static bool eval_apart(RowExpression *expr, TupleTableSlot *row, Datum *result);
+static bool eval_fixed(RowExpression *expr, TupleTableSlot *row, Datum *result);
+static bool eval(RowExpression *expr, TupleTableSlot *row, Datum *result);
 static bool calls_foreign(Node *node, void *context);
 
 /*
@@ -60,8 +73,9 @@ become_owner(Caller *caller, Oid owner)
 	GetUserIdAndSecContext(&caller->user, &caller->sec);
 	SetUserIdAndSecContext(owner, caller->sec | SECURITY_RESTRICTED_OPERATION);
 	caller->nestlevel = NewGUCNestLevel();
-	set_config_option("search_path", "pg_catalog, pg_temp", PGC_USERSET, PGC_S_SESSION,
-					  GUC_ACTION_SAVE, true, 0, false);
+	if (strcmp(namespace_search_path, "pg_catalog, pg_temp") != 0)
+		set_config_option("search_path", "pg_catalog, pg_temp", PGC_USERSET, PGC_S_SESSION,
+						  GUC_ACTION_SAVE, true, 0, false);
 }
 
 void
@@ -78,7 +92,7 @@ become_caller(Caller *caller)
 char *
 expression_check_filter(Relation fact, const char *text)
 {
-	RowExpression *filter = expression_compile(fact, text, BOOLOID, -1, NULL);
+	RowExpression *filter = compile(fact, text, BOOLOID, -1, NULL, true);
 
 	return expression_text(fact, filter);
 }
@@ -92,6 +106,7 @@ expression_text(Relation fact, RowExpression *expr)
 
 	/* Without the table's name, and with the schemas of functions. */
 	become_owner(&caller, fact->rd_rel->relowner);
+	fix_settings();
 	result = deparse_expression((Node *) expr->parsed,
 								deparse_context_for(RelationGetRelationName(fact),
 													RelationGetRelid(fact)),
@@ -109,10 +124,26 @@ RowExpression *
 expression_compile(Relation fact, const char *text, Oid type, int32 typmod,
 				   const char **column_names)
 {
-	RowExpression *result = expression_parse(fact, text, type, typmod, column_names);
+	return compile(fact, text, type, typmod, column_names, false);
+}
+
+/* expression_parse: the same, but that it cannot be evaluated */
+RowExpression *
+expression_parse(Relation fact, const char *text, Oid type, int32 typmod,
+				 const char **column_names)
+{
+	return parse(fact, text, type, typmod, column_names, false);
+}
+
+/* compile: given: by a user, who has constants written as his settings have it */
+static RowExpression *
+compile(Relation fact, const char *text, Oid type, int32 typmod, const char **column_names, bool given)
+{
+	RowExpression *result = parse(fact, text, type, typmod, column_names, given);
 	Caller		caller;
 
 	become_owner(&caller, result->owner);
+	fix_settings();
 	check_columns(fact, (Node *) result->parsed);
 	result->foreign = calls_foreign((Node *) result->parsed, NULL);
 	result->expr = expression_planner(copyObject(result->parsed));
@@ -122,22 +153,24 @@ expression_compile(Relation fact, const char *text, Oid type, int32 typmod,
 				 errmsg("expression \"%s\" depends on more than the fact row", text),
 				 errdetail("It calls a function or a cast that is not immutable."),
 				 errhint("Use immutable functions and operators only, as in the predicate of a partial index.")));
+	result->reads = settings_read((Node *) result->expr, &result->apart);
+	result->apart |= result->foreign;
 	result->econtext = CreateStandaloneExprContext();
 	result->state = ExecInitExpr(result->expr, NULL);
 	become_caller(&caller);
 	return result;
 }
 
-/* expression_parse: the same, but that it cannot be evaluated */
-RowExpression *
-expression_parse(Relation fact, const char *text, Oid type, int32 typmod,
-				 const char **column_names)
+static RowExpression *
+parse(Relation fact, const char *text, Oid type, int32 typmod, const char **column_names, bool given)
 {
 	RowExpression *result = palloc0(sizeof(RowExpression));
 	Caller		caller;
 
 	result->owner = fact->rd_rel->relowner;
 	become_owner(&caller, result->owner);
+	if (!given)
+		fix_settings();
 	result->parsed = (Expr *) parse_over_fact(fact, text, type, typmod, column_names);
 	become_caller(&caller);
 	return result;
@@ -157,41 +190,70 @@ expression_is_foreign(RowExpression *expr)
 bool
 expression_eval(RowExpression *expr, TupleTableSlot *row, Datum *result)
 {
+	if (expr->apart)
+		return eval_apart(expr, row, result);
+	if (expr->reads != 0 && !settings_fixed(expr->reads))
+		return eval_fixed(expr, row, result);
+	return eval(expr, row, result);
+}
+
+static bool
+eval(RowExpression *expr, TupleTableSlot *row, Datum *result)
+{
 	bool		isnull;
 
-	if (expr->foreign)
-		return eval_foreign(expr, row, result);
 	expr->econtext->ecxt_scantuple = row;
 	*result = ExecEvalExpr(expr->state, expr->econtext, &isnull);
 	return !isnull;
 }
 
+/* eval_fixed: in a session whose settings are others */
+static bool
+eval_fixed(RowExpression *expr, TupleTableSlot *row, Datum *result)
+{
+	SessionSettings saved;
+	volatile bool found = false;
+
+	settings_fix(&saved);
+	PG_TRY();
+	{
+		found = eval(expr, row, result);
+	}
+	PG_FINALLY();
+	{
+		settings_restore(&saved);
+	}
+	PG_END_TRY();
+	return found;
+}
+
 /*
- * eval_foreign
- *		The same as the owner.  A function of a user may write the fact table, and
- *		so come here again: then with an expression state of its own.
+ * eval_apart
+ *		The same as the owner, with the settings that functions of users find fixed.
+ *		Such a function may write the fact table, and so come here again: then with an
+ *		expression state of its own.
  */
 static bool
-eval_foreign(RowExpression *expr, TupleTableSlot *row, Datum *result)
+eval_apart(RowExpression *expr, TupleTableSlot *row, Datum *result)
 {
 	RowExpression own = *expr;
 	Caller		caller;
 	volatile bool found = false;
 
-	own.foreign = false;
 	become_owner(&caller, expr->owner);
+	fix_settings();
 	if (expr->busy)
 	{
 		own.econtext = CreateStandaloneExprContext();
 		own.state = ExecInitExpr(expr->expr, NULL);
-		found = expression_eval(&own, row, result);
+		found = eval(&own, row, result);
 	}
 	else
 	{
 		expr->busy = true;
 		PG_TRY();
 		{
-			found = expression_eval(&own, row, result);
+			found = eval(&own, row, result);
 		}
 		PG_FINALLY();
 		{

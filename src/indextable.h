@@ -14,6 +14,7 @@
  *	lookup.c  -> definition.c, extract.c, gather.c
  *	query.c   -> condition.c, pagecursor.c, lookup.c
  *	refuse.c, alter.c, drop.c (event triggers) -> attach.c, definition.c, catalog.c
+ *	extract.c -> expression.c, cast.c -> fixedsettings.c (so whoever extracts gets the same)
  *
  * extract.c is the only code that turns a fact row into entries, apply.c the
  * only code that writes index tables.
@@ -110,8 +111,35 @@ typedef struct ParseContext
 extern void push_parse_context(ParseContext *context, const char *what, const char *text,
 							   int offset, int start);
 extern void pop_parse_context(ParseContext *context);
+extern void check_name_length(const char *what, const char *name, const char *hint);
 extern FieldSpec *parse_field_spec(const char *text, bool with_type);
 extern struct ResTarget *parse_lone_expression(const char *prefix, const char *text);
+
+/* ---- fixedsettings.c: the settings under which values are made ---- */
+
+/* Settings that making a value may read: those of float8, bytea and geometric types; of dates, times and XML. */
+#define READS_OUTPUT		0x01
+#define READS_DATETIME		0x02
+#define READS_ALL			(READS_OUTPUT | READS_DATETIME)
+
+/* What a session has them set to. */
+typedef struct SessionSettings
+{
+	int			extra_float_digits;
+	int			bytea_output;
+	int			interval_style;
+	int			date_style;
+	int			date_order;
+	struct pg_tz *timezone;
+	int			xmlbinary;
+} SessionSettings;
+
+extern bool settings_fixed(int which);
+extern void settings_fix(SessionSettings *saved);
+extern void settings_restore(const SessionSettings *saved);
+extern void fix_settings(void);
+extern int	settings_read(struct Node *expr, bool *others);
+extern char *value_text(Oid type, Datum value);
 
 /* ---- cast.c: text to a field's type, under fixed settings ---- */
 
@@ -142,6 +170,7 @@ typedef struct Mismatch
 	char	   *message;
 } Mismatch;
 
+extern bool is_datetime(Oid type);
 extern void cast_check_type(const char *spec, Oid type);
 extern void cast_init(Cast *cast, Oid type, int32 typmod, Oid collation, MemoryContext cxt);
 extern bool cast_text(Cast *cast, char *str, int len, Datum *result, Mismatch *why);
@@ -1050,7 +1079,6 @@ extern bool with_queue_locked(Oid fact_table, DrainLock lock,
 #define FEW_CHANGES			1000
 
 extern void drain_queue(Oid fact_table, int few);
-extern void fix_settings(void);
 extern void check_row_indexes(FactDef *def);
 extern void apply_keys(Reconciliation *r);
 extern bool drain_batch(Oid fact_table, int limit, DrainLock lock, DrainPosition *position,

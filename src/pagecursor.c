@@ -42,11 +42,7 @@ hash_of(const char *bytes, int len)
 static char *
 column_text(Form_pg_attribute att, Datum value)
 {
-	Oid			output;
-	bool		varlena;
-
-	getTypeOutputInfo(getBaseType(att->atttypid), &output, &varlena);
-	return OidOutputFunctionCall(output, value);
+	return value_text(getBaseType(att->atttypid), value);
 }
 
 /* add_text: in the server's encoding, with its zero byte */

@@ -185,19 +185,21 @@ leaf_of(FactDef *def, Relation rel)
 		bool		is_foreign = rel->rd_rel->relkind == RELKIND_FOREIGN_TABLE;
 		Oid			pk_index = is_foreign ? InvalidOid : row_key_index(def, rel);
 		AttrMap    *map;
+		TupleTableSlot *slots[2] = {NULL, NULL};
 
+		/* All that can fail comes before the entry, which lasts. */
 		old = MemoryContextSwitchTo(def->cxt);
 		map = attribute_map(RelationGetDescr(rel), def->desc);
+		if (map != NULL)
+		{
+			slots[0] = MakeSingleTupleTableSlot(def->desc, &TTSOpsVirtual);
+			slots[1] = MakeSingleTupleTableSlot(def->desc, &TTSOpsVirtual);
+		}
 		leaf = hash_search(def->leaves, &relid, HASH_ENTER, &found);
 		leaf->is_foreign = is_foreign;
 		leaf->pk_index = pk_index;
 		leaf->map = map;
-		leaf->slots[0] = leaf->slots[1] = NULL;
-		if (leaf->map != NULL)
-		{
-			leaf->slots[0] = MakeSingleTupleTableSlot(def->desc, &TTSOpsVirtual);
-			leaf->slots[1] = MakeSingleTupleTableSlot(def->desc, &TTSOpsVirtual);
-		}
+		memcpy(leaf->slots, slots, sizeof(slots));
 		MemoryContextSwitchTo(old);
 	}
 	def->last_leaf = leaf;
