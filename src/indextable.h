@@ -6,6 +6,7 @@
  * Data flows one way, and so do the calls:
  *
  *	trigger.c -> definition.c (cache) -> extract.c -> diff.c -> batch.c -> apply.c
+ *	apply.c	  -> claim.c -> liverow.c, extract.c (two rows of one unique key only)
  *				-> queue.c (asynchronous: the row's key only)
  *	worker.c  -> drain.c -> segment.c (queue) -> reconcile.c -> extract.c, diff.c, apply.c
  *	create.c  -> build.c -> extract.c, apply.c
@@ -648,6 +649,7 @@ extern bool entries_equal(IndexDef *def, Entries *a, Entries *b);
 extern void diff_entries(IndexDef *def, Entries *old, Entries *new, OpList *ops, MemoryContext cxt);
 extern void entries_sort(IndexDef *def, Entries *entries);
 extern void entries_merge(IndexDef *def, Entries *into, Entries *from);
+extern void entries_confine(IndexDef *def, Entries *entries, Entries *a, Entries *b);
 extern bool same_bytes(Datum a, bool anull, Datum b, bool bnull, int16 typlen, bool typbyval);
 
 /* ---- batch.c: operations collected until the end of the statement ---- */
@@ -670,6 +672,18 @@ extern bool batch_inserted_since(Oid fact, CommandId cid);
 extern bool apply_ops(IndexDef *def, OpList *ops, bool keep);
 extern void apply_load(IndexDef *def, Relation index_table, struct Tuplesortstate *sorted);
 extern void apply_at_end_of_transaction(void);
+
+/* ---- claim.c: whose a unique key is ---- */
+
+typedef enum Claim
+{
+	CLAIM_STAYS,				/* the row of the entry that is there has the key */
+	CLAIM_WAIT,					/* another transaction decides that */
+	CLAIM_NEW,					/* that row has handed it on to the row of the new entry, */
+	CLAIM_NOT_NEW				/* or that one to it */
+} Claim;
+
+extern Claim claim_key(IndexDef *def, TupleTableSlot *there, TupleTableSlot *new, TransactionId *wait);
 
 /* ---- liverow.c: the live version of a fact row ---- */
 
