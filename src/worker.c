@@ -267,8 +267,12 @@ read_queues(MemoryContext cxt)
 	PushActiveSnapshot(GetTransactionSnapshot());
 	foreach(cell, catalog_queues())
 	{
-		MemoryContext old = MemoryContextSwitchTo(cxt);
+		MemoryContext old;
 
+		/* What is left of another table's, or is being restored; whoever adopts that asks for a worker. */
+		if (!catalog_fact_in_use(((FactTableRow *) lfirst(cell))->fact_table))
+			continue;
+		old = MemoryContextSwitchTo(cxt);
 		result = lappend_oid(result, ((FactTableRow *) lfirst(cell))->fact_table);
 		MemoryContextSwitchTo(old);
 	}
