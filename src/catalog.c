@@ -63,6 +63,7 @@ enum
 	FACT_NATTS = FACT_SPARE
 };
 
+static int	compare_definitions(const ListCell *a, const ListCell *b);
 static void read_fact(HeapTuple tuple, TupleDesc desc, FactTableRow *row);
 
 static Oid
@@ -299,8 +300,9 @@ read_row(HeapTuple tuple, TupleDesc desc)
 
 /*
  * catalog_read
- *		The definitions (StoredDefinition *) of a fact table, by index table; or
- *		the one of an index table, where fact_table is InvalidOid.
+ *		The definitions (StoredDefinition *) of a fact table, in the order in which its
+ *		index tables were made, wherever their rows are by now; or the one of an index
+ *		table, where fact_table is InvalidOid.
  */
 List *
 catalog_read(Oid fact_table, Oid index_table)
@@ -334,7 +336,17 @@ catalog_read_any(Oid fact_table, Oid index_table)
 		result = lappend(result, read_row(tuple, RelationGetDescr(rel)));
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);
+	list_sort(result, compare_definitions);
 	return result;
+}
+
+static int
+compare_definitions(const ListCell *a, const ListCell *b)
+{
+	Oid			x = ((StoredDefinition *) lfirst(a))->row.index_table;
+	Oid			y = ((StoredDefinition *) lfirst(b))->row.index_table;
+
+	return x < y ? -1 : x > y ? 1 : 0;
 }
 
 /* all_rows: of a catalog table, none without the extension */

@@ -325,7 +325,8 @@ work(List *queues, bool *trouble)
 			if (drain_in_transaction(fact_table, &changes, &locked))
 				more = true;
 			*trouble |= locked;
-			if (t != NULL)
+			/* Somebody else may be draining: that tells nothing. */
+			if (t != NULL && !locked)
 			{
 				hash_search(troubles, &fact_table, HASH_REMOVE, NULL);
 				shared_note_success(fact_table);
