@@ -261,16 +261,25 @@ warn_subscribed(void)
 					 errhint("Have the fact table published, not the index table; or drop the index table here and let a plain table take its entries.")));
 }
 
-/* follow_replaced: a trigger of ours may be somebody else's now */
+/* follow_replaced: a trigger of ours may be somebody else's now; or a restore has made it */
 static void
 follow_replaced(CreateTrigStmt *stmt)
 {
 	char	   *schema;
 	char	   *function;
+	Oid			relid = RangeVarGetRelid(stmt->relation, NoLock, true);
+	Oid			fact;
 
+	if (!is_our_trigger(stmt->trigname))
+		return;
 	DeconstructQualifiedName(stmt->funcname, &schema, &function);
-	if (is_our_trigger(stmt->trigname) && (schema == NULL || strcmp(schema, IT_SCHEMA) != 0))
-		follow_triggers(RangeVarGetRelid(stmt->relation, NoLock, true));
+	if (schema == NULL || strcmp(schema, IT_SCHEMA) != 0)
+	{
+		follow_triggers(relid);
+		return;
+	}
+	fact = catalog_fact_of(index_table_of(relid));
+	adopt_restored(OidIsValid(fact) ? fact : registered_root(relid));
 }
 
 /*

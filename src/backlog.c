@@ -181,6 +181,7 @@ indextable_queue_status(PG_FUNCTION_ARGS)
 		elog(ERROR, "return type must be a row type");
 	if (!catalog_read_fact(PG_GETARG_OID(0), &queue) || !OidIsValid(queue.queue))
 		PG_RETURN_NULL();
+	(void) queue_tables(&queue, NULL);
 	snapshot = RegisterSnapshot(GetLatestSnapshot());
 	known = count_queue(&queue, snapshot, &count);
 	UnregisterSnapshot(snapshot);

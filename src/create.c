@@ -83,6 +83,7 @@ indextable_create(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 				 errmsg("index_table, fact_table and key must not be null")));
 
+	forget_dangling();
 	row.key = field_list(fcinfo, ARG_KEY, "key");
 	row.include = PG_ARGISNULL(ARG_INCLUDE) ? NIL : field_list(fcinfo, ARG_INCLUDE, "include");
 	row.strategy = (char *) one_of("strategy",
@@ -189,11 +190,15 @@ register_index_table(DefinitionRow *row, IndexDef *def, Relation fact, Relation 
 	if (is_queued(row))
 		layout_make_row_index(row->index_table, layout_row_index(def));
 
+	/* Not as one of those that lack what was lost. */
+	if (is_queued(row))
+		queues_restore(row->fact_table);
+	/* First, as the definition is not believed without; see believe.c. */
+	record_dependencies(def, row->fact_table);
 	catalog_insert(row, fact);
 	if (!OidIsValid(row->replaces))
 		usage_from_now(row->index_table);
 	table_close(fact, NoLock);
-	record_dependencies(def, row->fact_table);
 	triggers_guard(row->index_table);
 	triggers_install(row->fact_table);
 	if (is_queued(row))

@@ -15,11 +15,13 @@
 
 #include <limits.h>
 
-
 #include "access/relation.h"
+#include "catalog/pg_class.h"
 #include "indextable.h"
 #include "storage/lmgr.h"
+#include "utils/builtins.h"
 #include "utils/inval.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/syscache.h"
 
@@ -33,6 +35,7 @@ static HTAB *cache = NULL;
 static uint64 invalidations = 0;
 
 static List *read_definitions(Oid fact);
+static void refuse_unfinished(FactDef *factdef, Relation fact);
 static FactDef *load(Relation fact);
 static Oid	cached_fact_of(Oid index_table);
 static bool same_primary_key(FactDef *factdef, Relation fact, StoredDefinition *stored,
@@ -71,7 +74,7 @@ invalidate(Datum arg, Oid relid)
 
 		if (def == NULL || def->stale)
 			continue;
-		if (relid == InvalidOid || relid == def->relid ||
+		if (relid == InvalidOid || relid == def->relid || relid == def->queue || relid == def->spare ||
 			(def->partitioned && hash_search(def->leaves, &relid, HASH_FIND, NULL) != NULL))
 			def->stale = true;
 		for (i = 0; i < def->ndefs && !def->stale; i++)
@@ -313,6 +316,51 @@ read_definitions(Oid fact)
 	return stored;
 }
 
+/*
+ * refuse_unfinished
+ *		A definition that is not believed may be of a table that a restore has not come
+ *		to the triggers of yet: then to go on without it would lose its entries.  One of
+ *		a table with other columns is of nothing, and is passed over.
+ */
+static void
+refuse_unfinished(FactDef *factdef, Relation fact)
+{
+	ListCell   *cell;
+
+	foreach(cell, catalog_read_any(RelationGetRelid(fact), InvalidOid))
+	{
+		StoredDefinition *s = lfirst(cell);
+		Relation	rel;
+		bool		fits;
+
+		if (believed(&s->row) || strcmp(s->row.state, "invalid") == 0 ||
+			!has_triggers_of_ours(RelationGetRelid(fact), false) ||
+			(get_rel_relkind(s->row.index_table) != RELKIND_RELATION &&
+			 get_rel_relkind(s->row.index_table) != RELKIND_PARTITIONED_TABLE))
+			continue;
+		/* Somebody's table, maybe, and not to be waited for. */
+		fits = true;
+		if (ConditionalLockRelationOid(s->row.index_table, AccessShareLock))
+		{
+			rel = try_relation_open(s->row.index_table, NoLock);
+			fits = rel != NULL &&
+				definition_attach(make_index(make_fact(fact, s->row.primary_key, column_names(fact, s), factdef->cxt),
+											 fact, &s->row, rel, INT_MAX, column_names(fact, s)), fact, rel);
+			if (rel != NULL)
+				relation_close(rel, NoLock);
+			UnlockRelationOid(s->row.index_table, AccessShareLock);
+		}
+		if (fits)
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("index table \"%s\" of \"%s\" is not restored completely",
+							get_rel_name(s->row.index_table), RelationGetRelationName(fact)),
+					 errdetail("It lacks the triggers by which an index table from a dump is known."),
+					 errhint("Wait for the restore to end; or SELECT indextable.drop(%s), which forgets the definition and leaves such a table alone.",
+							 quote_literal_cstr(quoted_relation(s->row.index_table)))));
+	}
+}
+
 static FactDef *
 load(Relation fact)
 {
@@ -330,10 +378,12 @@ load(Relation fact)
 	factdef->registered = catalog_read_fact(RelationGetRelid(fact), &tables) || stored != NIL;
 	if (factdef->registered && OidIsValid(tables.queue))
 	{
+		factdef->queue_desc = queue_columns(factdef, fact);
+		factdef->queue_lost = !queue_tables(&tables, factdef->queue_desc);
 		factdef->queue = tables.queue;
 		factdef->spare = tables.spare;
-		factdef->queue_desc = queue_columns(factdef, fact);
 	}
+	refuse_unfinished(factdef, fact);
 	factdef->defs = palloc(sizeof(IndexDef *) * Max(list_length(stored), 1));
 	foreach(cell, stored)
 	{
@@ -353,6 +403,7 @@ load(Relation fact)
 		names = column_names(fact, s);
 		def = make_index(factdef, fact, &s->row, rel, INT_MAX, names);
 		def->xmin = s->xmin;
+		def->active &= !(def->async && factdef->queue_lost);
 		factdef->restored |= s->fact_oid != RelationGetRelid(fact) ||
 			!depends_on_table(s->row.index_table, RelationGetRelid(fact));
 		if (!same_primary_key(factdef, fact, s, names))

@@ -314,6 +314,7 @@ typedef struct FactDef
 	AttrNumber	max_attno;		/* the last of all of them */
 	Oid			queue;			/* where changes are appended, InvalidOid: nowhere */
 	Oid			spare;			/* where they were, or will be */
+	bool		queue_lost;		/* one of them is gone, with what was in it, and InvalidOid; see rotate.c */
 	TupleDesc	queue_desc;
 	TupleTableSlot **queue_slots;	/* for queue.c */
 	int			nqueue_slots;
@@ -527,6 +528,9 @@ extern List *catalog_index_tables(void);
 extern List *catalog_fact_tables(void);
 extern List *catalog_column_names(Relation rel);
 extern List *catalog_read(Oid fact_table, Oid index_table);
+extern List *catalog_read_any(Oid fact_table, Oid index_table);
+extern List *catalog_definitions(void);
+extern List *catalog_facts(void);
 extern Oid	catalog_fact_of(Oid index_table);
 extern bool is_queued(DefinitionRow *row);
 extern bool catalog_has_fact(Oid fact_table);
@@ -535,6 +539,7 @@ extern List *catalog_queues(void);
 extern void catalog_write_fact(FactTableRow *row);
 extern void catalog_forget_fact(Oid fact_table);
 extern Oid	catalog_forget_index_table(Oid index_table);
+extern void catalog_forget_definition(Oid index_table);
 extern bool catalog_fact_in_use(Oid fact_table);
 extern void catalog_count_skipped(Oid index_table, int64 entries);
 extern void catalog_take_over(Oid from, Oid to);
@@ -553,6 +558,12 @@ typedef struct StoredDefinition
 } StoredDefinition;
 
 extern const char **column_names(Relation fact, StoredDefinition *stored);
+
+/* ---- believe.c: which rows of the catalog are to be believed ---- */
+
+extern bool believed(DefinitionRow *row);
+extern bool queue_tables(FactTableRow *row, TupleDesc desc);
+extern void forget_dangling(void);
 
 /* ---- extract.c: a fact row in, its entries out ---- */
 
@@ -846,6 +857,9 @@ extern bool queues_drop(Oid fact, bool wait);
 extern void queues_lock_if_last(Oid fact, Oid index_table);
 extern void queue_table_drop(Oid relid);
 extern void queues_rotate(FactDef *def);
+extern void queues_restore(Oid fact);
+extern void queue_note_lost(FactDef *def);
+pg_noreturn extern void queue_lost_error(FactDef *def);
 
 /* ---- backlog.c: how much is queued ---- */
 
@@ -1246,6 +1260,13 @@ extern void follow_partitions(struct AlterTableStmt *stmt);
 extern void note_detached(Oid partition);
 extern void follow_new_partition(struct CreateStmt *stmt, char *schema);
 
+/* ---- own.c: the extension's own objects ---- */
+
+extern void refuse_change_of_own(struct Node *command);
+extern void refuse_drop_of_own(const char *type, const char *name, const char *part);
+extern void refuse_drop_of_queue(Oid relid, const char *name);
+extern void refuse_drop_of_row_index(Oid schema);
+
 /* ---- alter.c: what follows when tables are altered ---- */
 
 extern bool may_rename(struct Node *command);
@@ -1328,6 +1349,7 @@ extern void triggers_remove_from(Oid relid);
 extern bool triggers_intact(Oid fact);
 extern bool guards_intact(Oid index_table);
 extern bool is_our_trigger(const char *name);
+extern bool has_triggers_of_ours(Oid relid, bool guard);
 extern bool triggers_remove(Oid fact, bool wait);
 extern void triggers_guard(Oid index_table);
 extern Oid	guard_lifted;			/* the index table that we truncate or alter */

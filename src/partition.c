@@ -343,6 +343,8 @@ note_partitions(void)
 	ListCell   *cell;
 	ListCell   *inner;
 
+	/* What goes with what is the server's business from then on. */
+	adopt_all();
 	noted = NIL;
 	callback->func = forget_noted;
 	MemoryContextRegisterResetCallback(TopTransactionContext, callback);

@@ -252,8 +252,9 @@ write_level(Level *level, bool keep)
 
 /*
  * open_queue
- *		The table to append to.  NULL if there is no queue for such keys any more:
- *		then there are no asynchronous index tables from before.
+ *		The table to append to: one of the two will do, should the other be gone.  NULL
+ *		if there is no queue for such keys any more: then there are no asynchronous
+ *		index tables from before.
  */
 static Relation
 open_queue(FactDef *def)
@@ -261,13 +262,20 @@ open_queue(FactDef *def)
 	FactTableRow tables = {def->relid, def->queue, def->spare};
 	Relation	rel = NULL;
 
-	if (def->stale && (!catalog_read_fact(def->relid, &tables) || !OidIsValid(tables.queue)))
-		return NULL;
-	if (ConditionalLockRelationOid(tables.queue, RowExclusiveLock))
-		rel = try_relation_open(tables.queue, NoLock);
-	if (rel == NULL)
+	if (def->stale)
+	{
+		if (!catalog_read_fact(def->relid, &tables) || !OidIsValid(tables.queue))
+			return NULL;
+		(void) queue_tables(&tables, NULL);
+	}
+	if (OidIsValid(tables.queue) &&
+		(!OidIsValid(tables.spare) || ConditionalLockRelationOid(tables.queue, RowExclusiveLock)))
+		rel = try_relation_open(tables.queue, OidIsValid(tables.spare) ? NoLock : RowExclusiveLock);
+	if (rel == NULL && OidIsValid(tables.spare))
 		rel = try_relation_open(tables.spare, RowExclusiveLock);
-	if (rel != NULL && !same_keys(RelationGetDescr(rel), def->queue_desc))
+	if (rel == NULL)
+		queue_lost_error(def);
+	if (!same_keys(RelationGetDescr(rel), def->queue_desc))
 	{
 		relation_close(rel, NoLock);
 		return NULL;

@@ -277,6 +277,8 @@ change_maintenance(DefinitionRow *row)
 	drain_queue(row->fact_table, 0);
 	if (!async)
 		require_no_rejections(row->index_table, row->index_table);
+	else
+		queues_restore(row->fact_table);
 	fact = relation_open(row->fact_table, NoLock);
 	catalog_update(row, fact);
 	relation_close(fact, NoLock);

@@ -51,6 +51,7 @@ indextable_before_alter(PG_FUNCTION_ARGS)
 	command = trigdata->parsetree;
 	if (OidIsValid(guard_lifted))
 		PG_RETURN_VOID();
+	refuse_change_of_own(command);
 	if (may_rename(command) && strcmp(trigdata->event, "ddl_command_start") == 0)
 		rename_begins();
 	refuse_trigger_change(command);

@@ -120,6 +120,7 @@ indextable_repair(PG_FUNCTION_ARGS)
 		not_an_index_table(r.index_table);
 	if (!owns_relation(r.index_table, GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(r.index_table));
+	forget_dangling();
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
 	desc = BlessTupleDesc(desc);
@@ -178,7 +179,18 @@ commit(Repair *r)
 		CommandCounterIncrement();
 }
 
-/* restore_setup: triggers and guards, before anything is looked at */
+/* has_lost_queue: whether changes cannot be queued, or were queued and are lost */
+static bool
+has_lost_queue(Oid fact)
+{
+	Relation	rel = relation_open(fact, AccessShareLock);
+	bool		lost = definition_of_fact(rel, fact)->queue_lost;
+
+	relation_close(rel, AccessShareLock);
+	return lost;
+}
+
+/* restore_setup: triggers, guards and the queue, before anything is looked at */
 static void
 restore_setup(Repair *r)
 {
@@ -193,6 +205,11 @@ restore_setup(Repair *r)
 	{
 		lock_tree(fact, ShareRowExclusiveLock);
 		triggers_guard(r->index_table);
+	}
+	if (has_lost_queue(fact))
+	{
+		lock_tree(fact, ShareRowExclusiveLock);
+		queues_restore(fact);
 	}
 }
 

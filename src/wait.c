@@ -105,6 +105,8 @@ queue_of_index_table(Oid index_table, FactTableRow *queue)
 	if (result != ACLCHECK_OK)
 		aclcheck_error(result, OBJECT_TABLE, def->name);
 	async = def->async;
+	if (async && fact->queue_lost)
+		queue_lost_error(fact);
 	*queue = (FactTableRow) {fact->relid, fact->queue, fact->spare};
 	UnlockRelationOid(fact->relid, AccessShareLock);
 	return async;

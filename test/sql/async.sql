@@ -574,6 +574,9 @@ SELECT * FROM indextable.lookup('tags', '{"tags": "l"}');
 
 -- ---- the index on the primary key is needed: without it nothing is applied, and nothing lost
 DROP INDEX plain_row_idx;
+SET session_replication_role = replica;
+DROP INDEX plain_row_idx;
+RESET session_replication_role;
 INSERT INTO fact VALUES (201, '{"k": "waits"}');
 SELECT indextable.drain('fact');
 \echo :LAST_ERROR_SQLSTATE
