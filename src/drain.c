@@ -302,6 +302,8 @@ fix_settings(void)
 static bool
 lock_queue(Oid fact_table, DrainLock lock, Relation *fact, FactDef **def)
 {
+	Oid			locked = InvalidOid;
+
 	/* Like writers: create() waits, so that no change is consumed that its index table lacks. */
 	*fact = try_relation_open(fact_table, RowExclusiveLock);
 	if (*fact == NULL)
@@ -310,6 +312,7 @@ lock_queue(Oid fact_table, DrainLock lock, Relation *fact, FactDef **def)
 	{
 		Oid			queue;
 		Oid			spare;
+		bool		more_locks;
 
 		*def = definition_of_fact(*fact, fact_table);
 		/* Always the same of the two, whichever is in use. */
@@ -322,8 +325,10 @@ lock_queue(Oid fact_table, DrainLock lock, Relation *fact, FactDef **def)
 		else if (!ConditionalLockRelationOid(queue, ShareUpdateExclusiveLock))
 			break;
 		LockRelationOid(spare, RowExclusiveLock);
-		definition_lock(*def, (*def)->nsync, (*def)->ndefs);
-		if (!(*def)->stale)
+		more_locks = locked != queue;
+		locked = queue;
+		more_locks |= definition_lock(*def, (*def)->nsync, (*def)->ndefs);
+		if (definition_settled(*def, more_locks))
 		{
 			definition_pin(*def);
 			return true;

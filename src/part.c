@@ -60,11 +60,16 @@ index_part(IndexDef *def, Relation leaf)
 	if (index == NULL)
 		elog(ERROR, "partition \"%s\" has no primary key", RelationGetRelationName(leaf));
 	primary_index = RelationGetRelid(index);
+	watch_relation(relid);
+	watch_relation(primary_index);
 	old = MemoryContextSwitchTo(def->fact->cxt);
 	part = hash_search(def->parts, &relid, HASH_ENTER, &found);
+	/* A definition may be stale for long, as it is used. */
+	if (!found || part->primary_index != primary_index)
+		part->primary_info = BuildIndexInfo(index);
 	part->primary_index = primary_index;
-	part->primary_info = BuildIndexInfo(index);
 	part->row_index = OidIsValid(def->row_index) ? index_get_partition(leaf, def->row_index) : InvalidOid;
+	watch_relation(part->row_index);
 	MemoryContextSwitchTo(old);
 	index_close(index, AccessShareLock);
 	return part;
