@@ -143,8 +143,7 @@ batch_lock(FactDef *fact)
 
 	if (batch->pending.def == fact && collecting(batch, fact))
 		return true;			/* the statement's first row did */
-	definition_lock(fact, 0, fact->nsync);
-	return !fact->stale;
+	return definition_settled(fact, definition_lock(fact, 0, fact->nsync));
 }
 
 /*

@@ -293,6 +293,8 @@ drain_locked(FactDef *def, Relation fact, void *arg)
 static bool
 lock_queue(Oid fact_table, DrainLock lock, Relation *fact, FactDef **def)
 {
+	Oid			locked = InvalidOid;
+
 	/* Like writers: create() waits, so that no change is consumed that its index table lacks. */
 	*fact = try_relation_open(fact_table, RowExclusiveLock);
 	if (*fact == NULL)
@@ -301,6 +303,7 @@ lock_queue(Oid fact_table, DrainLock lock, Relation *fact, FactDef **def)
 	{
 		Oid			queue;
 		Oid			spare;
+		bool		more_locks;
 
 		*def = definition_of_fact(*fact, fact_table);
 		/* Always the same of the two, whichever is in use; without both, nobody has anything to drain. */
@@ -316,8 +319,10 @@ lock_queue(Oid fact_table, DrainLock lock, Relation *fact, FactDef **def)
 			break;
 		if (OidIsValid(spare))
 			LockRelationOid(spare, RowExclusiveLock);
-		definition_lock(*def, (*def)->nsync, (*def)->ndefs);
-		if (!(*def)->stale)
+		more_locks = locked != queue;
+		locked = queue;
+		more_locks |= definition_lock(*def, (*def)->nsync, (*def)->ndefs);
+		if (definition_settled(*def, more_locks))
 		{
 			definition_pin(*def);
 			return true;

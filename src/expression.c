@@ -16,10 +16,13 @@
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
 #include "access/sysattr.h"
 #include "access/transam.h"
 #include "catalog/dependency.h"
 #include "catalog/namespace.h"
+#include "catalog/pg_language_d.h"
+#include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "executor/executor.h"
 #include "indextable.h"
@@ -35,6 +38,7 @@
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/ruleutils.h"
+#include "utils/syscache.h"
 
 struct RowExpr_
 {
@@ -47,6 +51,7 @@ struct RowExpr_
 	bool		apart;			/* is evaluated as the owner, with settings set for it */
 	int			reads;			/* else: settings that it may depend on */
 	bool		busy;			/* is being evaluated; only kept if apart */
+	List	   *code;			/* of CodeObject *: what it calls */
 };
 
 static RowExpression *compile(Relation fact, const char *text, Oid type, int32 typmod,
@@ -60,6 +65,7 @@ static bool eval_apart(RowExpression *expr, TupleTableSlot *row, Datum *result);
 static bool eval_fixed(RowExpression *expr, TupleTableSlot *row, Datum *result);
 static bool eval(RowExpression *expr, TupleTableSlot *row, Datum *result);
 static bool calls_foreign(Node *node, void *context);
+static bool collect_code(Node *node, void *context);
 
 /*
  * become_owner, become_caller
@@ -146,7 +152,10 @@ compile(Relation fact, const char *text, Oid type, int32 typmod, const char **co
 	fix_settings();
 	check_columns(fact, (Node *) result->parsed);
 	result->foreign = calls_foreign((Node *) result->parsed, NULL);
+	/* Before planning, which inlines functions, and after it, as it may bring in domains. */
+	(void) collect_code((Node *) result->parsed, &result->code);
 	result->expr = expression_planner(copyObject(result->parsed));
+	(void) collect_code((Node *) result->expr, &result->code);
 	if (contain_mutable_functions((Node *) result->expr))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
@@ -273,6 +282,13 @@ expression_columns(RowExpression *expr)
 
 	pull_varattnos((Node *) expr->expr, 1, &columns);
 	return columns;
+}
+
+/* expression_code: the functions and domains of users that it calls, of CodeObject * */
+List *
+expression_code(RowExpression *expr)
+{
+	return expr->code;
 }
 
 static Node *
@@ -410,4 +426,82 @@ calls_foreign(Node *node, void *context)
 			break;
 	}
 	return expression_tree_walker(node, calls_foreign, context);
+}
+
+static List *
+add_code(List *code, int cache, uint32 hash)
+{
+	CodeObject *object = palloc(sizeof(CodeObject));
+
+	object->cache = cache;
+	object->hash = hash;
+	return lappend(code, object);
+}
+
+/*
+ * add_function
+ *		Unless it is the server's own.  Functions in SQL are inlined, and calls within
+ *		them, of constants, are made while that is done: which ones cannot be told.
+ */
+List *
+add_function(List *code, Oid function)
+{
+	HeapTuple	tuple;
+
+	if (function < FirstNormalObjectId)
+		return code;
+	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+	if (!HeapTupleIsValid(tuple))
+		return code;
+	code = add_code(code, PROCOID, ((Form_pg_proc) GETSTRUCT(tuple))->prolang == SQLlanguageId ? 0 :
+					GetSysCacheHashValue1(PROCOID, ObjectIdGetDatum(function)));
+	ReleaseSysCache(tuple);
+	return code;
+}
+
+static bool
+collect_function(Oid function, void *context)
+{
+	*(List **) context = add_function(*(List **) context, function);
+	return false;
+}
+
+/* base_of: what a domain is based on; InvalidOid: it is none */
+static Oid
+base_of(Oid type)
+{
+	HeapTuple	tuple = SearchSysCache1(TYPEOID, ObjectIdGetDatum(type));
+	Oid			base = InvalidOid;
+
+	if (HeapTupleIsValid(tuple))
+	{
+		base = ((Form_pg_type) GETSTRUCT(tuple))->typbasetype;
+		ReleaseSysCache(tuple);
+	}
+	return base;
+}
+
+/*
+ * collect_code
+ *		What an expression calls that can be altered under it: functions, and domains,
+ *		whose constraints are compiled in, or left out if there are none.  Operators and
+ *		casts cannot, and none that is in use can be dropped.
+ */
+static bool
+collect_code(Node *node, void *context)
+{
+	List	  **code = context;
+	Oid			type = InvalidOid;
+	Oid			base;
+
+	if (node == NULL)
+		return false;
+	(void) check_functions_in_node(node, collect_function, context);
+	if (IsA(node, CoerceToDomain))
+		type = ((CoerceToDomain *) node)->resulttype;
+	else if (IsA(node, RelabelType))
+		type = ((RelabelType *) node)->resulttype;
+	for (; type >= FirstNormalObjectId && OidIsValid(base = base_of(type)); type = base)
+		*code = add_code(*code, TYPEOID, GetSysCacheHashValue1(TYPEOID, ObjectIdGetDatum(type)));
+	return expression_tree_walker(node, collect_code, context);
 }

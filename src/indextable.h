@@ -201,7 +201,38 @@ extern bool expression_is_foreign(RowExpression *expr);
 extern char *expression_text(Relation fact, RowExpression *expr);
 extern bool expression_eval(RowExpression *expr, TupleTableSlot *row, Datum *result);
 extern Bitmapset *expression_columns(RowExpression *expr);
+extern List *expression_code(RowExpression *expr);
 extern List *expression_depends(RowExpression *expr);
+extern List *add_function(List *code, Oid function);
+
+/* ---- watch.c: hears what has changed ---- */
+
+/* A function or a domain, as invalidations name it. */
+typedef struct CodeObject
+{
+	int			cache;			/* PROCOID or TYPEOID */
+	uint32		hash;			/* of its key; 0: it may be any */
+} CodeObject;
+
+/* Several of them: a bit each, which others may share. */
+#define OBJECT_PLACES		8192
+typedef uint8 ObjectSet[OBJECT_PLACES / 8];
+
+/* A definition that is being loaded, and what has changed since that began. */
+typedef struct Loading
+{
+	struct Loading *outer;
+	bool		suspect;		/* maybe something it depends on, or certainly: */
+	bool		changed;
+	bool		any_function;
+	ObjectSet	objects;
+} Loading;
+
+extern void watch_changes(void);
+extern void watch_relation(Oid relid);
+extern bool watch_objects(List *code, Loading *load);
+extern void load_begin(Loading *load);
+extern void load_end(Loading *load);
 
 /* ---- definition.c: the catalog rows, parsed and cached ---- */
 
@@ -288,7 +319,10 @@ typedef struct FactDef
 	Oid			relid;
 	MemoryContext cxt;
 	int			pins;
-	bool		stale;
+	bool		replaced;		/* in the cache: goes with the last pin */
+	bool		stale;			/* to be loaded anew when it is asked for: may be, or ... */
+	bool		changed;		/* ... is out of date; see definition_settled() */
+	List	   *code;			/* of CodeObject *: what it calls that is not the server's own */
 	char	   *name;
 	Oid			owner;
 	bool		registered;		/* in the catalog, with or without index tables */
@@ -298,8 +332,7 @@ typedef struct FactDef
 	TupleDesc	desc;			/* partitioned: its columns */
 	HTAB	   *leaves;			/* of Leaf: those that were met */
 	Leaf	   *last_leaf;
-	bool		foreign;		/* making transactional entries calls functions of users */
-	bool		users_code;		/* or making any entries */
+	bool		users_code;		/* making entries calls functions of users */
 	int			npk;
 	AttrNumber *pk_attno;
 	Bitmapset  *pk_columns;		/* the same, offset as in used */
@@ -369,7 +402,7 @@ typedef struct DefinitionRow
 
 /* ---- partition.c: the partitions of fact tables ---- */
 
-extern void partition_init(void);
+extern void forget_roots(Oid relid);
 extern Oid	root_of(Relation rel);
 extern Oid	registered_root(Oid relid);
 extern List *leaves_of(Oid relid, LOCKMODE mode);
@@ -496,6 +529,7 @@ extern IndexDef *definition_resolve(DefinitionRow *row, Relation fact, Relation 
 extern bool definition_attach(IndexDef *def, Relation fact, Relation rel);
 extern bool definition_attach_columns(IndexDef *def, Relation fact, TupleDesc desc);
 extern bool calls_users_functions(IndexDef *def);
+extern List *definition_code(IndexDef *def);
 extern bool is_document_column(Form_pg_attribute att);
 extern Oid	get_equality_operator(Oid type);
 extern void equality_key(ScanKey key, AttrNumber attno, Oid type, Oid collation, MemoryContext cxt);
@@ -503,11 +537,14 @@ extern AttrNumber named_column(Relation fact, const char *name, const char **col
 
 /* ---- definition.c, its functions ---- */
 
-extern void definition_init(void);
+extern void definitions_relation_changed(Oid relid);
+extern void definitions_object_changed(int cache, uint32 hash);
 extern FactDef *definition_of_fact(Relation fact, Oid root);
 extern IndexDef *definition_of_index_table(Oid index_table, FactDef **fact);
 extern IndexDef *definition_open(Oid index_table, FactDef **factdef, Relation *fact, Relation *rel);
-extern void definition_lock(FactDef *fact, int from, int to);
+extern bool lock_newly(Oid relid, LOCKMODE mode);
+extern bool definition_lock(FactDef *fact, int from, int to);
+extern bool definition_settled(FactDef *fact, bool more_locks);
 extern void definition_pin(FactDef *fact);
 extern void definition_unpin(FactDef *fact);
 

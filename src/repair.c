@@ -320,6 +320,7 @@ mend_batch(Repair *r, int from, int to)
 {
 	FactDef    *factdef;
 	IndexDef   *def;
+	bool		more_locks;
 
 	/* In the order in which writers lock. */
 	do
@@ -327,9 +328,9 @@ mend_batch(Repair *r, int from, int to)
 		def = definition_of_index_table(r->index_table, &factdef);
 		if (def == NULL)
 			not_an_index_table(r->index_table);
-		LockRelationOid(factdef->relid, RowExclusiveLock);
-		LockRelationOid(r->index_table, RowExclusiveLock);
-	} while (factdef->stale);
+		more_locks = lock_newly(factdef->relid, RowExclusiveLock);
+		more_locks |= lock_newly(r->index_table, RowExclusiveLock);
+	} while (!definition_settled(factdef, more_locks));
 	definition_pin(factdef);
 	PG_TRY();
 	{

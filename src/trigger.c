@@ -54,8 +54,8 @@ typedef struct Version
 	int		   *skipped;		/* entries left out, by index table */
 } Version;
 
-static void maintain_row_held(TriggerData *trigdata);
-static void maintain_row(TriggerData *trigdata, FactDef *volatile *held);
+static void maintain_row(TriggerData *trigdata);
+static void follow_row(TriggerData *trigdata, FactDef *volatile *held);
 static void before_truncate(Relation rel);
 static void at_xact_event(XactEvent event, void *arg);
 static void at_subxact_event(SubXactEvent event, SubTransactionId sub,
@@ -92,12 +92,7 @@ indextable_maintain(PG_FUNCTION_ARGS)
 				 errhint("Drop the trigger.")));
 
 	if (TRIGGER_FIRED_AFTER(trigdata->tg_event) && TRIGGER_FIRED_FOR_ROW(trigdata->tg_event))
-	{
-		if (definition(trigdata->tg_relation)->foreign)
-			maintain_row_held(trigdata);
-		else
-			maintain_row(trigdata, NULL);
-	}
+		maintain_row(trigdata);
 	else if (TRIGGER_FIRED_BY_TRUNCATE(trigdata->tg_event))
 	{
 		if (TRIGGER_FIRED_BEFORE(trigdata->tg_event))
@@ -127,18 +122,18 @@ definition(Relation fact)
 }
 
 /*
- * maintain_row_held
- *		The same where functions of users are called, which may do anything: a
- *		nested statement could have the definition loaded anew.
+ * maintain_row
+ *		An AFTER ROW event, with the definition pinned: what is called of users, or
+ *		an index table that is altered, may have it loaded anew in the middle of it.
  */
 static void
-maintain_row_held(TriggerData *trigdata)
+maintain_row(TriggerData *trigdata)
 {
 	FactDef    *volatile held = NULL;
 
 	PG_TRY();
 	{
-		maintain_row(trigdata, &held);
+		follow_row(trigdata, &held);
 	}
 	PG_CATCH();
 	{
@@ -151,9 +146,9 @@ maintain_row_held(TriggerData *trigdata)
 		definition_unpin(held);
 }
 
-/* maintain_row: an AFTER ROW event; keeps the definition pinned if held is given */
+/* follow_row: keeps the definition that it uses pinned, in *held */
 static void
-maintain_row(TriggerData *trigdata, FactDef *volatile *held)
+follow_row(TriggerData *trigdata, FactDef *volatile *held)
 {
 	Relation	fact = trigdata->tg_relation;
 	TupleTableSlot *old = NULL;
@@ -189,11 +184,11 @@ maintain_row(TriggerData *trigdata, FactDef *volatile *held)
 	do
 	{
 		def = definition(fact);
-		if (held != NULL && *held != def)
+		if (*held != def)
 		{
+			definition_pin(def);
 			if (*held != NULL)
 				definition_unpin(*held);
-			definition_pin(def);
 			*held = def;
 		}
 		if (def->ndefs == 0)
