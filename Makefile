@@ -5,6 +5,7 @@
 #   make example                             a fact table over three servers, shown the same way
 #   make majors                              make test on every PostgreSQL that Debian has, and upgrades between them
 #   make assert                              make test on servers built with assertions, and under valgrind: see test/run/assert
+#   make soak                                sessions of every kind at once, for a minute (DURATION=60): see test/soak/
 #   make WERROR=-Werror                      warnings are errors, as in make test
 
 EXTENSION  = indextable
@@ -29,7 +30,7 @@ override with_llvm = no
 PG_CONFIG ?= pg_config
 
 # These install what they need, so they must work before there is a pg_config.
-RUN = demo example test bench majors assert
+RUN = demo example test bench majors assert soak
 ifneq ($(filter-out $(RUN),$(or $(MAKECMDGOALS),all)),)
 PGXS := $(shell $(PG_CONFIG) --pgxs)
 ifeq ($(PGXS),)
@@ -54,6 +55,9 @@ test:
 
 majors:
 	@test/run/majors
+
+soak:
+	@test/soak/soak
 
 assert:
 	@test/run/assert

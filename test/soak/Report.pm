@@ -1,0 +1,81 @@
+# What is said: a line for each epoch, and what is needed to find out when something is wrong.
+
+package Report;
+
+use strict;
+use warnings;
+use Model;
+
+# errors: SQLSTATEs with their number, the commonest first
+sub errors
+{
+	my ($errors) = @_;
+	return join ', ', map { "$_ $errors->{$_}" } sort { $errors->{$b} <=> $errors->{$a} || $a cmp $b } keys %$errors;
+}
+
+sub epoch
+{
+	my ($run, $epoch, $e) = @_;
+	printf "epoch %d: %d row operations in all, %.0f/s; %d rows; %d index tables compared in %.1f s, drained by %s; %d checks in between; %d restarts, %d kills%s; %s\n",
+	  $epoch, $run->{rows}, $e->{rows} / ($e->{seconds} || 1), $e->{stored}, $e->{compared}, $e->{compare_seconds}, $e->{drained}, $e->{checks}, $e->{restarts}, $e->{kills},
+	  ($e->{prepared} ? ", $e->{prepared} prepared" : ''), errors($e->{errors});
+}
+
+# wrong: all that helps; the sessions' statements go to a file, too
+sub wrong
+{
+	my ($run, $epoch, $wrong, @summaries) = @_;
+	my @history = sort { ($a =~ /^(\S+)/)[0] <=> ($b =~ /^(\S+)/)[0] } map { @{ $_->{history} } } @summaries;
+	open my $file, '>', "$ENV{SOAK_OUTPUT}/history.sql" or die "$ENV{SOAK_OUTPUT}/history.sql: $!\n";
+	print $file map { "$_;\n" } @history;
+	close $file;
+	print "\n== the last statements, in the order in which they ended (all that are known: test/output/soak/history.sql)\n";
+	print map { substr($_, 0, 400) . "\n" } @history > 60 ? @history[ -60 .. -1 ] : @history;
+	print "\n== the server's log\n";
+	print tail($ENV{SOAK_LOG}, 40);
+	print "\n== what is wrong\n";
+	my $n = 0;
+	for my $line (@$wrong)
+	{
+		if (++$n > 12) { print '... and ' . (@$wrong - 12) . " more\n"; last; }
+		print substr($line, 0, 6000), "\n";
+	}
+	print "\nSEED=$run->{seed} ", (map { "$_=$ENV{$_} " } grep { ($ENV{$_} // '') ne '' } qw(ONLY EXCEPT SESSIONS EPOCH)), "epoch $epoch, after $run->{rows} row operations and ", int(time() - $run->{began}), " s\n";
+}
+
+# samples: one of each kind of error that was expected, for those who ask what they are
+sub samples
+{
+	my ($run) = @_;
+	open my $file, '>', "$ENV{SOAK_OUTPUT}/errors" or die "$ENV{SOAK_OUTPUT}/errors: $!\n";
+	print $file map { "$_: $run->{samples}{$_}\n\n" } sort keys %{ $run->{samples} };
+	close $file;
+}
+
+sub tail
+{
+	my ($path, $lines) = @_;
+	open my $f, '<', $path or return "($path: $!)\n";
+	seek $f, -20000, 2 if -s $path > 20000;
+	my @lines = <$f>;
+	return @lines > $lines ? @lines[ -$lines .. -1 ] : @lines;
+}
+
+# log_says: what the log has since the last time that nobody wanted: crashes that are not ours, errors of workers
+sub log_says
+{
+	my ($run, $killed) = @_;
+	open my $f, '<', $ENV{SOAK_LOG} or return;
+	seek $f, $run->{log_at} // 0, 0;
+	my @bad;
+	my %allowed = map { $_ => 1 } qw(40001 40P01 55P03 57014 57P01 57P02 57P03 42P01);
+	while (<$f>)
+	{
+		push @bad, "the server's log: $_" if /PANIC:|TRAP: |terminated by signal (?!9:|9\b|3\b)/ || /terminated by signal 9/ && $killed-- <= 0;
+		push @bad, "the server's log: $_" if /\] indextable \w+ (\w{5}) (?:ERROR|WARNING|FATAL):/ && !$allowed{$1};
+	}
+	$run->{log_at} = tell $f;
+	return @bad;
+}
+
+1;
