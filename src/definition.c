@@ -36,7 +36,7 @@ static HTAB *cache = NULL;
 
 static void mark(FactDef *def, bool changed);
 static List *read_definitions(Oid fact);
-static void refuse_unfinished(FactDef *factdef, Relation fact);
+static void refuse_unfinished(Relation fact);
 static FactDef *load(Relation fact);
 static FactDef *make_definition(Relation fact, MemoryContext cxt);
 static Oid	cached_fact_of(Oid index_table);
@@ -379,6 +379,29 @@ read_definitions(Oid fact)
 	return stored;
 }
 
+/* A definition, and whether its index table could be what it says. */
+typedef struct Candidate
+{
+	Relation	fact;
+	StoredDefinition *stored;
+	bool		fits;
+} Candidate;
+
+static void
+try_definition(void *arg)
+{
+	Candidate  *c = arg;
+	DefinitionRow *row = &c->stored->row;
+	const char **names = column_names(c->fact, c->stored);
+	Relation	rel = try_relation_open(row->index_table, NoLock);
+
+	c->fits = rel != NULL &&
+		definition_attach(make_index(make_fact(c->fact, row->primary_key, names, CurrentMemoryContext),
+									 c->fact, row, rel, INT_MAX, names), c->fact, rel);
+	if (rel != NULL)
+		relation_close(rel, NoLock);
+}
+
 /*
  * refuse_unfinished
  *		A definition that is not believed may be of a table that a restore has not come
@@ -386,15 +409,15 @@ read_definitions(Oid fact)
  *		a table with other columns is of nothing, and is passed over.
  */
 static void
-refuse_unfinished(FactDef *factdef, Relation fact)
+refuse_unfinished(Relation fact)
 {
 	ListCell   *cell;
 
 	foreach(cell, catalog_read_any(RelationGetRelid(fact), InvalidOid))
 	{
 		StoredDefinition *s = lfirst(cell);
-		Relation	rel;
-		bool		fits;
+		Candidate	candidate = {fact, s, true};
+		ErrorData  *error;
 
 		if (believed(&s->row) || strcmp(s->row.state, "invalid") == 0 ||
 			!has_triggers_of_ours(RelationGetRelid(fact), false) ||
@@ -402,18 +425,18 @@ refuse_unfinished(FactDef *factdef, Relation fact)
 			 get_rel_relkind(s->row.index_table) != RELKIND_PARTITIONED_TABLE))
 			continue;
 		/* Somebody's table, maybe, and not to be waited for. */
-		fits = true;
 		if (ConditionalLockRelationOid(s->row.index_table, AccessShareLock))
 		{
-			rel = try_relation_open(s->row.index_table, NoLock);
-			fits = rel != NULL &&
-				definition_attach(make_index(make_fact(fact, s->row.primary_key, column_names(fact, s), factdef->cxt),
-											 fact, &s->row, rel, INT_MAX, column_names(fact, s)), fact, rel);
-			if (rel != NULL)
-				relation_close(rel, NoLock);
+			error = attempt(try_definition, &candidate);
+			if (error != NULL)
+			{
+				/* The columns that it is of are not those of the fact table any more. */
+				FreeErrorData(error);
+				candidate.fits = false;
+			}
 			UnlockRelationOid(s->row.index_table, AccessShareLock);
 		}
-		if (fits)
+		if (candidate.fits)
 			ereport(ERROR,
 					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 					 errmsg("index table \"%s\" of \"%s\" is not restored completely",
@@ -482,7 +505,7 @@ make_definition(Relation fact, MemoryContext cxt)
 		factdef->queue = tables.queue;
 		factdef->spare = tables.spare;
 	}
-	refuse_unfinished(factdef, fact);
+	refuse_unfinished(fact);
 	factdef->defs = palloc(sizeof(IndexDef *) * Max(list_length(stored), 1));
 	foreach(cell, stored)
 	{
