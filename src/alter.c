@@ -375,11 +375,17 @@ check_key_of_partition(Oid root, Oid partition)
 	if (get_rel_relkind(partition) != RELKIND_RELATION || !triggers_intact(root))
 		return;
 	fact = relation_open(root, AccessShareLock);
-	rel = relation_open(partition, NoLock);
 	def = definition_of_fact(fact, root);
 	if (def->ndefs > 0 && !OidIsValid(def->pk_index))
-		(void) row_key_index(def, rel);
-	relation_close(rel, NoLock);
+	{
+		/* Not locked by a command on the table that it is a partition of. */
+		rel = try_relation_open(partition, AccessShareLock);
+		if (rel != NULL)
+		{
+			(void) row_key_index(def, rel);
+			relation_close(rel, NoLock);
+		}
+	}
 	relation_close(fact, NoLock);
 }
 

@@ -29,6 +29,7 @@
 #include "replication/logicalworker.h"
 #include "utils/hsearch.h"
 #include "utils/memutils.h"
+#include "utils/snapmgr.h"
 
 /* A statement that collects more than this writes it before it goes on. */
 #define MAX_BATCH_BYTES		(16 * 1024 * 1024)
@@ -336,7 +337,13 @@ at_xact_event(XactEvent event, void *arg)
 		case XACT_EVENT_PRE_PREPARE:
 			/* Nothing is left, unless a statement trigger did not fire. */
 			for (batch = touched; batch != NULL; batch = batch->next)
+			{
+				bool		pushed = batch->pending.lists != NULL && push_missing_snapshot();
+
 				write_set(batch, &batch->pending, false);
+				if (pushed)
+					PopActiveSnapshot();
+			}
 			break;
 		case XACT_EVENT_COMMIT:
 		case XACT_EVENT_ABORT:

@@ -104,7 +104,7 @@ compare_entries(const void *a, const void *b, void *arg)
 void
 entries_sort(IndexDef *def, Entries *entries)
 {
-	Entry	   *order = palloc(sizeof(Entry) * entries->n);
+	Entry	   *order = palloc_extended(sizeof(Entry) * entries->n, MCXT_ALLOC_HUGE);
 	Entries		sorted = *entries;
 	int			i;
 

@@ -54,6 +54,9 @@ struct RowExpr_
 	List	   *code;			/* of CodeObject *: what it calls */
 };
 
+/* A filter is parsed whenever definitions are loaded. */
+#define MAX_FILTER_BYTES	(1024 * 1024)
+
 static RowExpression *compile(Relation fact, const char *text, Oid type, int32 typmod,
 							  const char **column_names, bool given);
 static RowExpression *parse(Relation fact, const char *text, Oid type, int32 typmod,
@@ -98,8 +101,14 @@ become_caller(Caller *caller)
 char *
 expression_check_filter(Relation fact, const char *text)
 {
-	RowExpression *filter = compile(fact, text, BOOLOID, -1, NULL, true);
+	RowExpression *filter;
 
+	if (strlen(text) > MAX_FILTER_BYTES)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("filter is too long"),
+				 errdetail("It has %zu bytes; %d are allowed.", strlen(text), MAX_FILTER_BYTES)));
+	filter = compile(fact, text, BOOLOID, -1, NULL, true);
 	return expression_text(fact, filter);
 }
 

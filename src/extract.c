@@ -389,16 +389,20 @@ collect_elements(Field *field, JsonbValue *value, int step, Elements *elements,
 				 RowMismatch *mismatch)
 {
 	PathStep   *steps = field->spec->steps;
-	int			next = step;
 	Datum		result;
 
-	while (next < field->spec->nsteps && !steps[next].wildcard)
-		next++;
-	if (next > step && !json_walk(value, steps + step, next - step))
-		return;
-
-	if (next < field->spec->nsteps)
+	check_stack_depth();
+	for (;; step++)
 	{
+		int			next = step;
+
+		while (next < field->spec->nsteps && !steps[next].wildcard)
+			next++;
+		if (next > step && !json_walk(value, steps + step, next - step))
+			return;
+		step = next;
+		if (step == field->spec->nsteps)
+			break;
 		if (value->type == jbvBinary && JsonContainerIsArray(value->val.binary.data))
 		{
 			JsonbIterator *it = JsonbIteratorInit(value->val.binary.data);
@@ -406,11 +410,9 @@ collect_elements(Field *field, JsonbValue *value, int step, Elements *elements,
 			JsonbIteratorToken token = JsonbIteratorNext(&it, &element, true);
 
 			while ((token = JsonbIteratorNext(&it, &element, true)) == WJB_ELEM)
-				collect_elements(field, &element, next + 1, elements, mismatch);
+				collect_elements(field, &element, step + 1, elements, mismatch);
+			return;
 		}
-		else
-			collect_elements(field, value, next + 1, elements, mismatch);
-		return;
 	}
 
 	switch (cast_json(field, value, true, &result, mismatch))

@@ -37,6 +37,9 @@ static void parse_tail(FieldSpec *spec, const char *tail);
 static ResTarget *parse_tail_expression(const char *text, const char *tail);
 static char *name_after_as(const char *tail);
 
+/* No path into a document is longer. */
+#define MAX_FIELD_BYTES		(32 * 1024)
+
 #define IS_MEMBER_START(c)	(isalpha((unsigned char) (c)) || (c) == '_' || IS_HIGHBIT_SET(c))
 #define IS_MEMBER_CHAR(c)	(IS_MEMBER_START(c) || isdigit((unsigned char) (c)) || (c) == '$')
 #define IS_SPACE(c)			(scanner_isspace(c))
@@ -66,9 +69,16 @@ check_name_length(const char *what, const char *name, const char *hint)
 FieldSpec *
 parse_field_spec(const char *text, bool with_type)
 {
-	FieldSpec  *spec = palloc0(sizeof(FieldSpec));
-	const char *p = spec->text = pstrdup(text);
+	FieldSpec  *spec;
+	const char *p;
 
+	if (strlen(text) > MAX_FIELD_BYTES)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("field \"%.*s...\" is too long", pg_mbcliplen(text, strlen(text), NAMEDATALEN), text),
+				 errdetail("It has %zu bytes; %d are allowed.", strlen(text), MAX_FIELD_BYTES)));
+	spec = palloc0(sizeof(FieldSpec));
+	p = spec->text = pstrdup(text);
 	spec->typmod = -1;
 
 	while (IS_SPACE(*p))

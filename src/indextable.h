@@ -873,6 +873,7 @@ extern void queue_collect(FactDef *def, TupleTableSlot *row);
 extern void queue_collect_key(FactDef *def, Datum *key);
 extern void queue_write(void);
 extern bool queue_pending(Oid fact);
+extern bool push_missing_snapshot(void);
 extern void queue_wake_at_commit(void);
 
 /* ---- segment.c: reads queue tables ---- */
@@ -1235,6 +1236,7 @@ extern void check_index_tables(void);
 /* ---- wait.c ---- */
 
 extern int64 interval_arg(FunctionCallInfo fcinfo, int arg, const char *name);
+extern void rest_for(int64 ms);
 extern bool queue_of_index_table(Oid index_table, FactTableRow *queue);
 extern bool wait_for_queue(FactTableRow *queue, int64 max_lag, int64 timeout);
 

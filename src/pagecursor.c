@@ -29,6 +29,9 @@
 
 #define CURSOR_VERSION	1
 
+/* No cursor of ours is longer, though few bytes may be a number of 131,072 digits. */
+#define MAX_CURSOR_BYTES	(64 * 1024 * 1024)
+
 pg_noreturn static void cursor_error(void);
 static char *decode(const char *cursor, int *len);
 
@@ -247,9 +250,11 @@ decode(const char *cursor, int *len)
 {
 	char	   *text;
 	char	   *bytes;
-	int			n = strlen(cursor);
-	int			i;
+	Size		n = strlen(cursor);
+	Size		i;
 
+	if (n > MAX_CURSOR_BYTES)
+		cursor_error();
 	text = palloc(n + 4);
 	for (i = 0; i < n; i++)
 	{

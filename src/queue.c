@@ -29,6 +29,7 @@
 #include "storage/lmgr.h"
 #include "utils/hsearch.h"
 #include "utils/memutils.h"
+#include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
 /* A subtransaction that collects more than this writes it before it goes on. */
@@ -236,8 +237,13 @@ write_level(Level *level, bool keep)
 	queue = open_queue(level->def);
 	if (queue != NULL)
 	{
+		/* A long key goes to a TOAST table, if the queue has one, and that takes a snapshot. */
+		bool		pushed = OidIsValid(queue->rd_rel->reltoastrelid) && push_missing_snapshot();
+
 		append(level->def, queue, level->tuples + from, level->n - from);
 		backlog_check(level->def, queue, level->tuples[level->n - 1]);
+		if (pushed)
+			PopActiveSnapshot();
 		relation_close(queue, NoLock);
 		have_written = true;
 	}
@@ -248,6 +254,20 @@ write_level(Level *level, bool keep)
 		heap_freetuple(level->tuples[i]);
 	level->n = 0;
 	level->bytes = 0;
+}
+
+/*
+ * push_missing_snapshot
+ *		The transaction's, unless there is one, for whoever writes when no statement
+ *		runs: when a transaction commits, or a subtransaction.  Whether it was pushed.
+ */
+bool
+push_missing_snapshot(void)
+{
+	if (HaveRegisteredOrActiveSnapshot())
+		return false;
+	PushActiveSnapshot(GetTransactionSnapshot());
+	return true;
 }
 
 /*

@@ -28,7 +28,6 @@
 #include "miscadmin.h"
 #include "nodes/parsenodes.h"
 #include "pgstat.h"
-#include "storage/latch.h"
 #include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
@@ -150,12 +149,7 @@ indextable_repair(PG_FUNCTION_ARGS)
 			mend(&r, batch_size, true);
 		mend(&r, batch_size, false);
 		if (idle > 0)
-		{
-			WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, PAUSE,
-					  WAIT_EVENT_PG_SLEEP);
-			ResetLatch(MyLatch);
-			CHECK_FOR_INTERRUPTS();
-		}
+			rest_for(PAUSE);
 	}
 	if (r.remaining == 0 && r.rejected == 0)
 		activate(r.index_table);
@@ -224,7 +218,9 @@ activate(Oid index_table)
 	if (stored == NULL || strcmp(stored->row.state, "invalid") != 0)
 		return;
 	lock_tree(stored->row.fact_table, ShareRowExclusiveLock);
-	fact = relation_open(stored->row.fact_table, NoLock);
+	fact = try_relation_open(stored->row.fact_table, NoLock);
+	if (fact == NULL)
+		return;					/* dropped while we waited for the lock */
 	if (triggers_intact(stored->row.fact_table) && guards_intact(index_table))
 	{
 		catalog_set_state(index_table, "active", NULL);

@@ -63,14 +63,16 @@ kind_of(Oid relid, Oid fact)
 		get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE ? ON_ROOT : ON_PLAIN;
 }
 
-/* has_trigger: whether a table has a trigger of ours, enabled as we do it */
+/* has_trigger: whether a table has a trigger of ours, enabled as we do it; one that is gone lacks none */
 static bool
 has_trigger(Oid relid, const char *name, char enabled)
 {
-	Relation	rel = relation_open(relid, AccessShareLock);
+	Relation	rel = try_relation_open(relid, AccessShareLock);
 	bool		found = false;
 	int			i;
 
+	if (rel == NULL)
+		return true;
 	for (i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
 	{
 		Trigger    *trigger = &rel->trigdesc->triggers[i];
