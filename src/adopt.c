@@ -3,9 +3,11 @@
  * adopt.c
  *	  Index tables that come from a dump, or from pg_upgrade.
  *
- * Called by alter.c, by drain.c, and by a trigger of the catalog when its rows are
- * restored.  A dump carries the tables, our triggers and the catalog's rows, but
- * no dependencies, and numbers of columns may be others.
+ * Called by the event triggers, by drain.c, and by a trigger of the catalog when its
+ * rows are restored.  A dump carries the tables, our triggers and the catalog's rows,
+ * but no dependencies, and numbers of columns may be others.  A restore makes the
+ * triggers last, so that index tables are adopted one by one, as soon as they have
+ * them: before, it could be anybody's table that a row of the catalog names.
  *
  *-------------------------------------------------------------------------
  */
@@ -15,11 +17,13 @@
 #include "access/table.h"
 #include "access/xact.h"
 #include "catalog/dependency.h"
+#include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_depend.h"
 #include "catalog/pg_type.h"
 #include "commands/trigger.h"
 #include "indextable.h"
+#include "storage/lmgr.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
 
@@ -50,18 +54,43 @@ adopt_all(void)
 			adopt(lfirst_oid(cell));
 }
 
+/* needs_adoption: whether any of a fact table's index tables does */
+static bool
+needs_adoption(Oid fact_table)
+{
+	ListCell   *cell;
+
+	foreach(cell, catalog_read(fact_table, InvalidOid))
+	{
+		StoredDefinition *stored = lfirst(cell);
+
+		if (stored->fact_oid != fact_table || !depends_on_table(stored->row.index_table, fact_table))
+			return true;
+	}
+	return false;
+}
+
 /*
  * adopt
  *		Notes the columns of a fact table by number, before they can be renamed, and
  *		what depends on it.
+ *
+ * By one session at a time, since a parallel restore makes the triggers of several
+ * index tables at once, and two would replace the same rows.  The others leave it to
+ * the next occasion.
  */
 static void
 adopt(Oid fact_table)
 {
-	Relation	fact = try_relation_open(fact_table, AccessShareLock);
+	Relation	fact;
 	bool		restored = false;
 	ListCell   *cell;
 
+	if (!needs_adoption(fact_table) ||
+		!ConditionalLockRelationOid(get_relname_relid("definition", get_namespace_oid(IT_SCHEMA, false)),
+									ShareUpdateExclusiveLock))
+		return;
+	fact = try_relation_open(fact_table, AccessShareLock);
 	if (fact == NULL)
 		return;
 	foreach(cell, catalog_read(fact_table, InvalidOid))
@@ -102,6 +131,7 @@ adopt(Oid fact_table)
 	{
 		queues_adopt(fact_table);
 		CacheInvalidateRelcacheByRelid(fact_table);
+		CommandCounterIncrement();
 	}
 	relation_close(fact, AccessShareLock);
 }

@@ -86,6 +86,7 @@ advise(FunctionCallInfo fcinfo, Profile *p)
 	FactDef    *factdef;
 	Relation	fact;
 	Verdict    *v;
+	char	   *filter;
 	ListCell   *cell;
 
 	if (PG_ARGISNULL(ARG_FACT_TABLE) || PG_ARGISNULL(ARG_KEY))
@@ -116,7 +117,11 @@ advise(FunctionCallInfo fcinfo, Profile *p)
 	p->document = PG_ARGISNULL(ARG_DOCUMENT) ? NULL : NameStr(*PG_GETARG_NAME(ARG_DOCUMENT));
 	row->document = document_column(fact, p->document);
 	p->row = row;
+	filter = row->filter;
+	if (filter != NULL)
+		row->filter = expression_check_filter(fact, filter);
 	p->def = definition_resolve(row, fact, NULL, 0, &factdef);
+	row->filter = filter;
 	(void) definition_attach_columns(p->def, fact, layout_desc(p->def, fact));
 	profile_table(p, fact, rows);
 	v = judge(p, fact);

@@ -261,16 +261,25 @@ warn_subscribed(void)
 					 errhint("Have the fact table published, not the index table; or drop the index table here and let a plain table take its entries.")));
 }
 
-/* follow_replaced: a trigger of ours may be somebody else's now */
+/* follow_replaced: a trigger of ours may be somebody else's now; or a restore has made it */
 static void
 follow_replaced(CreateTrigStmt *stmt)
 {
 	char	   *schema;
 	char	   *function;
+	Oid			relid = RangeVarGetRelid(stmt->relation, NoLock, true);
+	Oid			fact;
 
+	if (!is_our_trigger(stmt->trigname))
+		return;
 	DeconstructQualifiedName(stmt->funcname, &schema, &function);
-	if (is_our_trigger(stmt->trigname) && (schema == NULL || strcmp(schema, IT_SCHEMA) != 0))
-		follow_triggers(RangeVarGetRelid(stmt->relation, NoLock, true));
+	if (schema == NULL || strcmp(schema, IT_SCHEMA) != 0)
+	{
+		follow_triggers(relid);
+		return;
+	}
+	fact = catalog_fact_of(index_table_of(relid));
+	adopt_restored(OidIsValid(fact) ? fact : registered_root(relid));
 }
 
 /*
@@ -366,11 +375,17 @@ check_key_of_partition(Oid root, Oid partition)
 	if (get_rel_relkind(partition) != RELKIND_RELATION || !triggers_intact(root))
 		return;
 	fact = relation_open(root, AccessShareLock);
-	rel = relation_open(partition, NoLock);
 	def = definition_of_fact(fact, root);
 	if (def->ndefs > 0 && !OidIsValid(def->pk_index))
-		(void) row_key_index(def, rel);
-	relation_close(rel, NoLock);
+	{
+		/* Not locked by a command on the table that it is a partition of. */
+		rel = try_relation_open(partition, AccessShareLock);
+		if (rel != NULL)
+		{
+			(void) row_key_index(def, rel);
+			relation_close(rel, NoLock);
+		}
+	}
 	relation_close(fact, NoLock);
 }
 

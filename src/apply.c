@@ -13,7 +13,8 @@
  * having seen the entry: the index says whether there is one.  If somebody is
  * just writing or deleting an equal key, we wait for the outcome; where keys are
  * unique, before our own entry is in the index for others to wait for, as a
- * unique index does.
+ * unique index does.  An entry of another row that is in the way may be there for
+ * the time being only: see claim.c.
  *
  *-------------------------------------------------------------------------
  */
@@ -64,6 +65,9 @@ typedef struct Writer
 	CommandId	cid;
 	IndexScanDesc scan;			/* on the primary key, SnapshotSelf; opened on demand */
 	TupleTableSlot *found;		/* what it found */
+	SnapshotData dirty;
+	IndexScanDesc rivals;		/* the same with that: what others are writing, too */
+	TupleTableSlot *rival;		/* what it found */
 	int			nslots;
 	int			nqueued;
 	TupleTableSlot *slots[CHUNK];
@@ -89,7 +93,10 @@ static void flush_inserts(Writer *w);
 static bool insert_index_entries(Writer *w, TupleTableSlot *slot, bool update,
 								 TU_UpdateIndexes which, bool defer);
 static void insert_deferred(Writer *w);
-static bool same_entry_exists(Writer *w, HeapTuple tuple, ItemPointer own);
+static bool may_insert(Writer *w, TupleTableSlot *slot);
+static bool find_rival(Writer *w, TupleTableSlot *slot, bool *same);
+static void await(Writer *w, TransactionId xid);
+static void take_back(Writer *w, TupleTableSlot *slot);
 static void keep_old(Writer *w, TupleTableSlot *slot);
 static void put_entry(Writer *w, HeapTuple tuple);
 static void delete_entry(Writer *w, Op *op);
@@ -407,6 +414,11 @@ close_writer(Writer *w)
 		index_endscan(w->scan);
 		ExecDropSingleTupleTableSlot(w->found);
 	}
+	if (w->rivals != NULL)
+	{
+		index_endscan(w->rivals);
+		ExecDropSingleTupleTableSlot(w->rival);
+	}
 	for (i = 0; i < w->nslots; i++)
 		ExecDropSingleTupleTableSlot(w->slots[i]);
 	for (i = 0; i < w->nindexes; i++)
@@ -462,12 +474,6 @@ next_slot(Writer *w, HeapTuple tuple, int seq)
 static void
 queue_insert(Writer *w, HeapTuple tuple, int seq)
 {
-	if (w->def->is_unique && same_entry_exists(w, tuple, NULL))
-	{
-		if (!find_entry(w, tuple) || !update_found(w, tuple))
-			elog(ERROR, "an entry of index table \"%s\" vanished", w->def->name);
-		return;
-	}
 	next_slot(w, tuple, seq);
 	if (w->nqueued == CHUNK)
 		flush_inserts(w);
@@ -478,6 +484,7 @@ flush_inserts(Writer *w)
 {
 	TupleTableSlot *conflicts[CHUNK];
 	int			nconflicts = 0;
+	bool		same;
 	int			i;
 
 	if (w->nqueued == 0)
@@ -489,7 +496,9 @@ flush_inserts(Writer *w)
 	for (i = 0; i < w->nqueued; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
-		if (!insert_index_entries(w, w->slots[i], false, (TU_UpdateIndexes) 0, w->seqs[i] >= 0))
+		if (w->def->is_unique && !may_insert(w, w->slots[i]))
+			w->seqs[i] = -1;
+		else if (!insert_index_entries(w, w->slots[i], false, (TU_UpdateIndexes) 0, w->seqs[i] >= 0))
 			conflicts[nconflicts++] = w->slots[i];
 		if (w->seqs[i] >= 0)
 		{
@@ -498,8 +507,7 @@ flush_inserts(Writer *w)
 		}
 	}
 	for (i = 0; i < nconflicts; i++)
-		if (same_entry_exists(w, ExecFetchSlotHeapTuple(conflicts[i], false, NULL),
-							  &conflicts[i]->tts_tid))
+		if (find_rival(w, conflicts[i], &same) && same)
 			keep_old(w, conflicts[i]);
 	for (i = 0; i < w->nqueued; i++)
 	{
@@ -578,52 +586,128 @@ insert_deferred(Writer *w)
 }
 
 /*
- * same_entry_exists
- *		Whether the same entry, of the same fact row, is there beside our own.
- *		Waits for whoever is just writing or deleting one with an equal key.
+ * may_insert
+ *		Whether an entry with a unique key is to go into the indexes; it is in the
+ *		table already.  It is not if its row has it already, or has lost the key by
+ *		now.  If another row's entry has the key by right, the index says so.
  */
 static bool
-same_entry_exists(Writer *w, HeapTuple tuple, ItemPointer own)
+may_insert(Writer *w, TupleTableSlot *slot)
+{
+	bool		same;
+	TransactionId wait;
+	ItemPointerData tid;
+	TM_FailureData failure;
+	TM_Result	result;
+
+	while (find_rival(w, slot, &same))
+	{
+		if (same)
+		{
+			keep_old(w, slot);
+			return false;
+		}
+		if (w->def->async)
+			return true;
+		switch (claim_key(w->def, w->rival, slot, &wait))
+		{
+			case CLAIM_STAYS:
+				return true;
+			case CLAIM_WAIT:
+				await(w, wait);
+				break;
+			case CLAIM_NOT_NEW:
+				take_back(w, slot);
+				return false;
+			case CLAIM_NEW:
+				tid = w->rival->tts_tid;
+				ExecClearTuple(w->rival);
+				new_command(w);
+				result = table_tuple_delete(w->rel, &tid, command_id(w), InvalidSnapshot,
+											InvalidSnapshot, true, &failure, false);
+				if (result != TM_Ok && result != TM_Updated && result != TM_Deleted)
+					elog(ERROR, "unexpected result %d of deleting an entry of index table \"%s\"",
+						 (int) result, w->def->name);
+				break;
+		}
+		CHECK_FOR_INTERRUPTS();
+	}
+	return true;
+}
+
+/*
+ * find_rival
+ *		Whether there is an entry with an equal key beside our own; rival then holds
+ *		it.  If one is the same, of the same fact row, it is that.  Waits for whoever
+ *		is just writing or deleting one.
+ */
+static bool
+find_rival(Writer *w, TupleTableSlot *slot, bool *same)
 {
 	IndexDef   *def = w->def;
-	TupleTableSlot *other = table_slot_create(w->rel, NULL);
+	Relation	index = w->indexes[w->primary];
+	HeapTuple	tuple = ExecFetchSlotHeapTuple(slot, false, NULL);
 	ScanKeyData keys[INDEX_MAX_KEYS];
-	bool		same = false;
-	TransactionId wait;
+	ReadCounts	reads;
+	bool		found;
 
-	set_search_keys(w, tuple, keys);
-	do
+	if (w->rivals == NULL)
 	{
-		SnapshotData dirty;
-		IndexScanDesc scan;
-		ItemPointerData tid;
-		ReadCounts	reads;
+		InitDirtySnapshot(w->dirty);
+		w->rivals = index_beginscan_compat(w->rel, index, &w->dirty, def->nsearch);
+		w->rival = table_slot_create(w->rel, NULL);
+	}
+	set_search_keys(w, tuple, keys);
+	*same = false;
+	for (;;)
+	{
+		TransactionId wait = InvalidTransactionId;
 
-		InitDirtySnapshot(dirty);
-		wait = InvalidTransactionId;
-		scan = index_beginscan_compat(w->rel, w->indexes[w->primary], &dirty, def->nsearch);
-		remember_reads(w->indexes[w->primary], &reads);
-		index_rescan(scan, keys, def->nsearch, NULL, 0);
-		while (!same && index_getnext_slot(scan, ForwardScanDirection, other))
+		found = false;
+		remember_reads(index, &reads);
+		index_rescan(w->rivals, keys, def->nsearch, NULL, 0);
+		while (!found && index_getnext_slot(w->rivals, ForwardScanDirection, w->rival))
 		{
-			if (own != NULL && ItemPointerEquals(&other->tts_tid, own))
+			if (ItemPointerEquals(&w->rival->tts_tid, &slot->tts_tid))
 				continue;
-			wait = TransactionIdIsValid(dirty.xmin) ? dirty.xmin : dirty.xmax;
-			if (TransactionIdIsValid(wait))
-			{
-				tid = other->tts_tid;
-				break;
-			}
-			same = same_row(w, tuple, other);
+			wait = TransactionIdIsValid(w->dirty.xmin) ? w->dirty.xmin : w->dirty.xmax;
+			found = true;
+			*same = same_row(w, tuple, w->rival);
 		}
-		ExecClearTuple(other);
-		index_endscan(scan);
-		put_back_reads(w->indexes[w->primary], &reads);
-		if (TransactionIdIsValid(wait))
-			XactLockTableWait(wait, w->rel, &tid, XLTW_InsertIndex);
-	} while (TransactionIdIsValid(wait));
-	ExecDropSingleTupleTableSlot(other);
-	return same;
+		if (found)
+		{
+			/* No page is held while we wait. */
+			ExecMaterializeSlot(w->rival);
+			index_rescan(w->rivals, NULL, def->nsearch, NULL, 0);
+		}
+		put_back_reads(index, &reads);
+		if (!TransactionIdIsValid(wait))
+			break;
+		await(w, wait);
+	}
+	return found;
+}
+
+/* await: the end of a transaction that decides whether the rival is one */
+static void
+await(Writer *w, TransactionId xid)
+{
+	ItemPointerData tid = w->rival->tts_tid;
+
+	ExecClearTuple(w->rival);
+	XactLockTableWait(xid, w->rel, &tid, XLTW_InsertIndex);
+}
+
+/* take_back: an entry that is in the table, but not to stay */
+static void
+take_back(Writer *w, TupleTableSlot *slot)
+{
+	TM_FailureData failure;
+
+	new_command(w);
+	if (table_tuple_delete(w->rel, &slot->tts_tid, command_id(w), InvalidSnapshot,
+						   InvalidSnapshot, true, &failure, false) != TM_Ok)
+		elog(ERROR, "could not take back an entry of index table \"%s\"", w->def->name);
 }
 
 /* keep_old: takes back an entry that was there already, which gets its payload */
@@ -631,12 +715,8 @@ static void
 keep_old(Writer *w, TupleTableSlot *slot)
 {
 	HeapTuple	tuple = ExecFetchSlotHeapTuple(slot, false, NULL);
-	TM_FailureData failure;
 
-	new_command(w);
-	if (table_tuple_delete(w->rel, &slot->tts_tid, command_id(w), InvalidSnapshot,
-						   InvalidSnapshot, true, &failure, false) != TM_Ok)
-		elog(ERROR, "could not take back an entry of index table \"%s\"", w->def->name);
+	take_back(w, slot);
 	if (!find_entry(w, tuple) || !update_found(w, tuple))
 		elog(ERROR, "an entry of index table \"%s\" vanished", w->def->name);
 }

@@ -58,7 +58,7 @@ follow_partitions(AlterTableStmt *stmt)
 static void
 partition_attached(Oid root, Oid partition)
 {
-	Relation	rel = relation_open(root, NoLock);
+	Relation	rel = relation_open(root, AccessShareLock);
 	ListCell   *cell;
 
 	lock_tree(partition, AccessExclusiveLock);
@@ -128,7 +128,7 @@ follow_new_partition(CreateStmt *stmt, char *schema)
 		partition_attached(root, relid);
 		return;
 	}
-	rel = relation_open(root, NoLock);
+	rel = relation_open(root, AccessShareLock);
 	check_partitions(rel);
 	if (catalog_fact_in_use(root))
 		check_row_key(definition_of_fact(rel, root), rel);

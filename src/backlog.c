@@ -18,7 +18,6 @@
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "storage/bufmgr.h"
-#include "storage/latch.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
@@ -101,16 +100,8 @@ static void
 slow_down(int64 changes)
 {
 	double		excess = (double) changes / setting_backlog_limit - 1;
-	long		delay = Min(MAX_DELAY, 1 + (long) (excess * MAX_DELAY));
-	TimestampTz until = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), delay);
 
-	while ((delay = TimestampDifferenceMilliseconds(GetCurrentTimestamp(), until)) > 0)
-	{
-		WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, delay,
-				  WAIT_EVENT_PG_SLEEP);
-		ResetLatch(MyLatch);
-		CHECK_FOR_INTERRUPTS();
-	}
+	rest_for((int64) Min(MAX_DELAY, 1 + excess * MAX_DELAY));
 }
 
 /* count_queue: false if somebody has a queue table locked */
@@ -181,6 +172,7 @@ indextable_queue_status(PG_FUNCTION_ARGS)
 		elog(ERROR, "return type must be a row type");
 	if (!catalog_read_fact(PG_GETARG_OID(0), &queue) || !OidIsValid(queue.queue))
 		PG_RETURN_NULL();
+	(void) queue_tables(&queue, NULL);
 	snapshot = RegisterSnapshot(GetLatestSnapshot());
 	known = count_queue(&queue, snapshot, &count);
 	UnregisterSnapshot(snapshot);

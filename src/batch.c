@@ -29,6 +29,7 @@
 #include "replication/logicalworker.h"
 #include "utils/hsearch.h"
 #include "utils/memutils.h"
+#include "utils/snapmgr.h"
 
 /* A statement that collects more than this writes it before it goes on. */
 #define MAX_BATCH_BYTES		(16 * 1024 * 1024)
@@ -94,11 +95,14 @@ get_batch(Oid fact)
 		{
 			memset(batch, 0, sizeof(Batch));
 			batch->relid = fact;
+		}
+		/* There was no memory for them before, maybe. */
+		if (batch->pending.cxt == NULL)
 			batch->pending.cxt = GenerationContextCreate(TopMemoryContext, "indextable batch",
 														 ALLOCSET_SMALL_SIZES);
+		if (batch->now.cxt == NULL)
 			batch->now.cxt = AllocSetContextCreate(TopMemoryContext, "indextable row",
 												   ALLOCSET_SMALL_SIZES);
-		}
 		last = batch;			/* entries are never removed */
 	}
 	if (!batch->touched)
@@ -140,8 +144,7 @@ batch_lock(FactDef *fact)
 
 	if (batch->pending.def == fact && collecting(batch, fact))
 		return true;			/* the statement's first row did */
-	definition_lock(fact, 0, fact->nsync);
-	return !fact->stale;
+	return definition_settled(fact, definition_lock(fact, 0, fact->nsync));
 }
 
 /*
@@ -164,10 +167,10 @@ batch_collect(FactDef *fact, MemoryContext *cxt)
 		write_set(batch, set, false);
 	if (set->lists == NULL)
 	{
+		set->lists = MemoryContextAllocZero(set->cxt, sizeof(OpList) * fact->nsync);
 		definition_pin(fact);
 		set->def = fact;
 		set->owner = GetCurrentSubTransactionId();
-		set->lists = MemoryContextAllocZero(set->cxt, sizeof(OpList) * fact->nsync);
 	}
 	*cxt = set->cxt;
 	return set->lists;
@@ -334,7 +337,13 @@ at_xact_event(XactEvent event, void *arg)
 		case XACT_EVENT_PRE_PREPARE:
 			/* Nothing is left, unless a statement trigger did not fire. */
 			for (batch = touched; batch != NULL; batch = batch->next)
+			{
+				bool		pushed = batch->pending.lists != NULL && push_missing_snapshot();
+
 				write_set(batch, &batch->pending, false);
+				if (pushed)
+					PopActiveSnapshot();
+			}
 			break;
 		case XACT_EVENT_COMMIT:
 		case XACT_EVENT_ABORT:

@@ -18,15 +18,12 @@
 #include "indextable.h"
 #include "miscadmin.h"
 #include "parser/parse_coerce.h"
-#include "pgtime.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
-static bool is_datetime(Oid type);
 static bool is_iso(Oid type, const char *str);
 static Datum convert(Cast *cast, char *str, int len);
-static Datum convert_datetime(Cast *cast, char *str, int len);
 static void catch_mismatch(MemoryContext cxt, Mismatch *why);
 
 /*
@@ -61,7 +58,8 @@ cast_check_type(const char *spec, Oid type)
 			 errhint("Use text, jsonb, or a type such as integer, numeric, boolean, uuid, date or timestamptz.")));
 }
 
-static bool
+/* is_datetime: whether a type's input reads settings that fixedsettings.c fixes for any function */
+bool
 is_datetime(Oid type)
 {
 	return type == DATEOID || type == TIMESTAMPOID || type == TIMESTAMPTZOID ||
@@ -122,6 +120,8 @@ bool
 cast_text(Cast *cast, char *str, int len, Datum *result, Mismatch *why)
 {
 	MemoryContext cxt = CurrentMemoryContext;
+	bool		unfixed = cast->datetime && !settings_fixed(READS_DATETIME);
+	SessionSettings saved;
 	volatile bool ok = true;
 
 	if (cast->kind == CAST_NONE && !cast->has_length)
@@ -138,16 +138,22 @@ cast_text(Cast *cast, char *str, int len, Datum *result, Mismatch *why)
 		return false;
 	}
 
+	if (unfixed)
+		settings_fix(&saved);
 	PG_TRY();
 	{
-		*result = cast->datetime ? convert_datetime(cast, str, len) : convert(cast, str, len);
+		*result = convert(cast, str, len);
 	}
 	PG_CATCH();
 	{
+		if (unfixed)
+			settings_restore(&saved);
 		catch_mismatch(cxt, why);
 		ok = false;
 	}
 	PG_END_TRY();
+	if (unfixed && ok)
+		settings_restore(&saved);
 	return ok;
 }
 
@@ -213,35 +219,6 @@ convert(Cast *cast, char *str, int len)
 	if (cast->has_length)
 		value = FunctionCall3Coll(&cast->length, cast->collation, value,
 								  Int32GetDatum(cast->typmod), BoolGetDatum(true));
-	return value;
-}
-
-/* convert_datetime: the same, with all settings held fixed that input reads */
-static Datum
-convert_datetime(Cast *cast, char *str, int len)
-{
-	int			date_style = DateStyle;
-	int			date_order = DateOrder;
-	int			interval_style = IntervalStyle;
-	pg_tz	   *timezone = session_timezone;
-	Datum		value = (Datum) 0;
-
-	PG_TRY();
-	{
-		DateStyle = USE_ISO_DATES;
-		DateOrder = DATEORDER_YMD;
-		IntervalStyle = INTSTYLE_POSTGRES;
-		session_timezone = pg_tzset("UTC");
-		value = convert(cast, str, len);
-	}
-	PG_FINALLY();
-	{
-		DateStyle = date_style;
-		DateOrder = date_order;
-		IntervalStyle = interval_style;
-		session_timezone = timezone;
-	}
-	PG_END_TRY();
 	return value;
 }
 

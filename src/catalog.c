@@ -63,6 +63,7 @@ enum
 	FACT_NATTS = FACT_SPARE
 };
 
+static int	compare_definitions(const ListCell *a, const ListCell *b);
 static void read_fact(HeapTuple tuple, TupleDesc desc, FactTableRow *row);
 
 static Oid
@@ -74,8 +75,8 @@ catalog_relid(const char *name, bool missing_ok)
 	if (!OidIsValid(relid) && !missing_ok)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("table " IT_SCHEMA ".%s does not exist", name),
-				 errhint("Run CREATE EXTENSION indextable.")));
+				 errmsg("relation " IT_SCHEMA ".%s does not exist", name),
+				 errhint("Run CREATE EXTENSION indextable, or undo what was done to the extension's tables.")));
 	return relid;
 }
 
@@ -299,11 +300,25 @@ read_row(HeapTuple tuple, TupleDesc desc)
 
 /*
  * catalog_read
- *		The definitions (StoredDefinition *) of a fact table, by index table; or
- *		the one of an index table, where fact_table is InvalidOid.
+ *		The definitions (StoredDefinition *) of a fact table, in the order in which its
+ *		index tables were made, wherever their rows are by now; or the one of an index
+ *		table, where fact_table is InvalidOid.
  */
 List *
 catalog_read(Oid fact_table, Oid index_table)
+{
+	List	   *result = catalog_read_any(fact_table, index_table);
+	ListCell   *cell;
+
+	foreach(cell, result)
+		if (!believed(&((StoredDefinition *) lfirst(cell))->row))
+			result = foreach_delete_current(result, cell);
+	return result;
+}
+
+/* catalog_read_any: the same with those that are not to be believed */
+List *
+catalog_read_any(Oid fact_table, Oid index_table)
 {
 	Oid			relid = catalog_relid("definition", true);
 	Relation	rel;
@@ -321,7 +336,17 @@ catalog_read(Oid fact_table, Oid index_table)
 		result = lappend(result, read_row(tuple, RelationGetDescr(rel)));
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);
+	list_sort(result, compare_definitions);
 	return result;
+}
+
+static int
+compare_definitions(const ListCell *a, const ListCell *b)
+{
+	Oid			x = ((StoredDefinition *) lfirst(a))->row.index_table;
+	Oid			y = ((StoredDefinition *) lfirst(b))->row.index_table;
+
+	return x < y ? -1 : x > y ? 1 : 0;
 }
 
 /* all_rows: of a catalog table, none without the extension */
@@ -351,6 +376,13 @@ read_definition(HeapTuple tuple, TupleDesc desc)
 	return read_row(tuple, desc);
 }
 
+/* catalog_definitions: all of them (StoredDefinition *), with those that are not to be believed */
+List *
+catalog_definitions(void)
+{
+	return all_rows("definition", read_definition);
+}
+
 /* catalog_index_tables: all of them */
 List *
 catalog_index_tables(void)
@@ -358,8 +390,9 @@ catalog_index_tables(void)
 	List	   *result = NIL;
 	ListCell   *cell;
 
-	foreach(cell, all_rows("definition", read_definition))
-		result = lappend_oid(result, ((StoredDefinition *) lfirst(cell))->row.index_table);
+	foreach(cell, catalog_definitions())
+		if (believed(&((StoredDefinition *) lfirst(cell))->row))
+			result = lappend_oid(result, ((StoredDefinition *) lfirst(cell))->row.index_table);
 	return result;
 }
 
@@ -372,14 +405,21 @@ read_fact_row(HeapTuple tuple, TupleDesc desc)
 	return row;
 }
 
-/* catalog_fact_tables: all of them, with and without index tables */
+/* catalog_facts: the rows (FactTableRow *) of all fact tables, with and without index tables */
+List *
+catalog_facts(void)
+{
+	return all_rows("fact", read_fact_row);
+}
+
+/* catalog_fact_tables: all of them */
 List *
 catalog_fact_tables(void)
 {
 	List	   *result = NIL;
 	ListCell   *cell;
 
-	foreach(cell, all_rows("fact", read_fact_row))
+	foreach(cell, catalog_facts())
 		result = lappend_oid(result, ((FactTableRow *) lfirst(cell))->fact_table);
 	return result;
 }
@@ -391,7 +431,7 @@ catalog_queues(void)
 	List	   *result = NIL;
 	ListCell   *cell;
 
-	foreach(cell, all_rows("fact", read_fact_row))
+	foreach(cell, catalog_facts())
 		if (OidIsValid(((FactTableRow *) lfirst(cell))->queue))
 			result = lappend(result, lfirst(cell));
 	return result;
@@ -427,15 +467,19 @@ catalog_forget_index_table(Oid index_table)
 	Oid			fact = catalog_fact_of(index_table);
 
 	if (OidIsValid(fact))
-	{
-		delete_by_oid("definition", "definition_pkey", DEF_INDEX_TABLE, index_table);
-		delete_by_oid("skipped", "skipped_index_table", 1, index_table);
-		delete_by_oid("checked", "checked_index_table", 1, index_table);
-		delete_by_oid("counted", "counted_pkey", 1, index_table);
-		catalog_forget_rejections(index_table);
-		catalog_forget_build(index_table);
-	}
+		catalog_forget_definition(index_table);
 	return fact;
+}
+
+void
+catalog_forget_definition(Oid index_table)
+{
+	delete_by_oid("definition", "definition_pkey", DEF_INDEX_TABLE, index_table);
+	delete_by_oid("skipped", "skipped_index_table", 1, index_table);
+	delete_by_oid("checked", "checked_index_table", 1, index_table);
+	delete_by_oid("counted", "counted_pkey", 1, index_table);
+	catalog_forget_rejections(index_table);
+	catalog_forget_build(index_table);
 }
 
 /* catalog_read_fact: the row of a fact table; false if there is none */

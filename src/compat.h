@@ -138,6 +138,12 @@
 #define lock_held_by_me(tag)	LockHeldByMe(tag, AccessShareLock, true)
 #endif
 
+#if PG_VERSION_NUM < 170000
+#define lock_held_by_me_exclusively(tag)	LockHeldByMe(tag, AccessExclusiveLock)
+#else
+#define lock_held_by_me_exclusively(tag)	LockHeldByMe(tag, AccessExclusiveLock, false)
+#endif
+
 #ifndef pg_noreturn
 #define pg_noreturn				pg_attribute_noreturn()
 #endif

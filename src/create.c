@@ -55,6 +55,9 @@ enum
 	ARG_PRIMARY_KEY
 };
 
+/* Of an array of fields or bounds: more than an index table can have. */
+#define MAX_ELEMENTS		10000
+
 const char *const strategies[] = {"normalized", "partial", "denormalized", NULL};
 const char *const maintenances[] = {"transactional", "async", NULL};
 
@@ -83,6 +86,7 @@ indextable_create(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 				 errmsg("index_table, fact_table and key must not be null")));
 
+	forget_dangling();
 	row.key = field_list(fcinfo, ARG_KEY, "key");
 	row.include = PG_ARGISNULL(ARG_INCLUDE) ? NIL : field_list(fcinfo, ARG_INCLUDE, "include");
 	row.strategy = (char *) one_of("strategy",
@@ -189,11 +193,15 @@ register_index_table(DefinitionRow *row, IndexDef *def, Relation fact, Relation 
 	if (is_queued(row))
 		layout_make_row_index(row->index_table, layout_row_index(def));
 
+	/* Not as one of those that lack what was lost. */
+	if (is_queued(row))
+		queues_restore(row->fact_table);
+	/* First, as the definition is not believed without; see believe.c. */
+	record_dependencies(def, row->fact_table);
 	catalog_insert(row, fact);
 	if (!OidIsValid(row->replaces))
 		usage_from_now(row->index_table);
 	table_close(fact, NoLock);
-	record_dependencies(def, row->fact_table);
 	triggers_guard(row->index_table);
 	triggers_install(row->fact_table);
 	if (is_queued(row))
@@ -246,6 +254,10 @@ field_list(FunctionCallInfo fcinfo, int arg, const char *name)
 				(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
 				 errmsg("%s must be a one-dimensional array of fields", name)));
 	deconstruct_array(array, TEXTOID, -1, false, TYPALIGN_INT, &elems, &nulls, &n);
+	if (n > MAX_ELEMENTS)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("%s must not have more than %d elements", name, MAX_ELEMENTS)));
 	for (i = 0; i < n; i++)
 	{
 		if (nulls[i])
@@ -362,17 +374,24 @@ open_fact(Oid relid, LOCKMODE lock)
 void
 check_partitions(Relation root)
 {
+	List	   *partitions = find_all_inheritors(RelationGetRelid(root), NoLock, NULL);
 	ListCell   *cell;
 
-	foreach(cell, find_all_inheritors(RelationGetRelid(root), NoLock, NULL))
+	wait_point("partitions are listed");
+	/* By the catalog: ATTACH PARTITION locks no other partition, and one may just be going. */
+	foreach(cell, partitions)
 	{
 		Oid			relid = lfirst_oid(cell);
-		Relation	rel = relation_open(relid, NoLock);
+		HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+		Form_pg_class form;
 		const char *why = NULL;
 
-		if (rel->rd_rel->relkind == RELKIND_RELATION && rel->rd_rel->relam != HEAP_TABLE_AM_OID)
+		if (!HeapTupleIsValid(tuple))
+			continue;
+		form = (Form_pg_class) GETSTRUCT(tuple);
+		if (form->relkind == RELKIND_RELATION && form->relam != HEAP_TABLE_AM_OID)
 			why = "Its access method is not \"heap\".";
-		else if (rel->rd_rel->relpersistence != root->rd_rel->relpersistence)
+		else if (form->relpersistence != root->rd_rel->relpersistence)
 			why = "It is logged and the partitioned table is not, or the other way round.";
 		else if (relid != RelationGetRelid(root) && catalog_fact_in_use(relid))
 			why = "It has index tables of its own.";
@@ -380,9 +399,9 @@ check_partitions(Relation root)
 			ereport(ERROR,
 					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 					 errmsg("table \"%s\" cannot be a partition of a table with index tables",
-							RelationGetRelationName(rel)),
+							NameStr(form->relname)),
 					 errdetail("%s", why)));
-		relation_close(rel, NoLock);
+		ReleaseSysCache(tuple);
 	}
 	foreach(cell, catalog_read(RelationGetRelid(root), InvalidOid))
 		if (is_queued(&((StoredDefinition *) lfirst(cell))->row))
@@ -496,9 +515,16 @@ target_schema(const char *index_table, Relation fact, char **name)
 {
 	List	   *names = textToQualifiedNameList(cstring_to_text(index_table));
 	RangeVar   *var = makeRangeVarFromNameList(names);
+	List	   *uncut;
+	ListCell   *cell;
 	Oid			schema;
 	Oid			existing;
 
+	/* It has the same parts, and cuts none. */
+	if (SplitGUCList(pstrdup(index_table), '.', &uncut))
+		foreach(cell, uncut)
+			check_name_length(lnext(uncut, cell) != NULL ? "schema" : "index table", lfirst(cell),
+							  "Choose a shorter name.");
 	if (var->catalogname != NULL && strcmp(var->catalogname, get_database_name(MyDatabaseId)) != 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),

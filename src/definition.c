@@ -15,13 +15,16 @@
 
 #include <limits.h>
 
-
 #include "access/relation.h"
+#include "catalog/pg_class.h"
 #include "indextable.h"
+#include "miscadmin.h"
 #include "storage/lmgr.h"
+#include "utils/builtins.h"
+#include "storage/lock.h"
 #include "utils/inval.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
-#include "utils/syscache.h"
 
 typedef struct CacheEntry
 {
@@ -30,82 +33,135 @@ typedef struct CacheEntry
 } CacheEntry;
 
 static HTAB *cache = NULL;
-static uint64 invalidations = 0;
 
+static void mark(FactDef *def, bool changed);
 static List *read_definitions(Oid fact);
+static void refuse_unfinished(Relation fact);
 static FactDef *load(Relation fact);
+static FactDef *make_definition(Relation fact, MemoryContext cxt);
 static Oid	cached_fact_of(Oid index_table);
 static bool same_primary_key(FactDef *factdef, Relation fact, StoredDefinition *stored,
 							 const char **names);
 static void add_definition(FactDef *factdef, IndexDef *def);
-static void invalidate(Datum arg, Oid relid);
-static void invalidate_functions(Datum arg, int cacheid, uint32 hash);
 static void release(CacheEntry *entry);
 
-/* definition_init: called once, when the library is loaded */
-void
-definition_init(void)
+/* mark: a definition may be in use; changed is whether it is certainly out of date */
+static void
+mark(FactDef *def, bool changed)
 {
-	HASHCTL		ctl;
-
-	ctl.keysize = sizeof(Oid);
-	ctl.entrysize = sizeof(CacheEntry);
-	cache = hash_create("indextable definitions", 32, &ctl, HASH_ELEM | HASH_BLOBS);
-	CacheRegisterRelcacheCallback(invalidate, (Datum) 0);
-	CacheRegisterSyscacheCallback(PROCOID, invalidate_functions, (Datum) 0);
+	def->stale = true;
+	def->changed |= changed;
 }
 
-/* invalidate: only marks; a definition may be in use */
-static void
-invalidate(Datum arg, Oid relid)
+/* definitions_relation_changed: marks the definitions that depend on a relation; InvalidOid: on any */
+void
+definitions_relation_changed(Oid relid)
 {
 	HASH_SEQ_STATUS seq;
 	CacheEntry *entry;
 	int			i;
 
-	invalidations++;
+	if (cache == NULL)
+		return;
 	hash_seq_init(&seq, cache);
 	while ((entry = hash_seq_search(&seq)) != NULL)
 	{
 		FactDef    *def = entry->def;
 
-		if (def == NULL || def->stale)
+		if (def == NULL)
 			continue;
-		if (relid == InvalidOid || relid == def->relid ||
-			(def->partitioned && hash_search(def->leaves, &relid, HASH_FIND, NULL) != NULL))
-			def->stale = true;
-		for (i = 0; i < def->ndefs && !def->stale; i++)
-			if (def->defs[i]->relid == relid || def->defs[i]->primary_index == relid ||
-				def->defs[i]->row_index == relid || parts_use(def->defs[i], relid))
-				def->stale = true;
+		if (!OidIsValid(relid))
+			mark(def, false);
+		else if (relid == def->relid || relid == def->queue || relid == def->spare ||
+				 (def->partitioned && hash_search(def->leaves, &relid, HASH_FIND, NULL) != NULL))
+			mark(def, true);
+		else
+			for (i = 0; i < def->ndefs && !def->changed; i++)
+				if (def->defs[i]->relid == relid || def->defs[i]->primary_index == relid ||
+					def->defs[i]->row_index == relid || parts_use(def->defs[i], relid))
+					mark(def, true);
 	}
 }
 
-/* invalidate_functions: an expression may have been compiled with the old body */
-static void
-invalidate_functions(Datum arg, int cacheid, uint32 hash)
+/*
+ * definitions_object_changed
+ *		A function or a domain: an expression may have been compiled with the old
+ *		body, or the old constraints.
+ */
+void
+definitions_object_changed(int id, uint32 hash)
 {
 	HASH_SEQ_STATUS seq;
 	CacheEntry *entry;
+	ListCell   *cell;
 
+	if (cache == NULL)
+		return;
 	hash_seq_init(&seq, cache);
 	while ((entry = hash_seq_search(&seq)) != NULL)
-		if (entry->def != NULL && entry->def->users_code)
-			entry->def->stale = true;
+	{
+		if (entry->def == NULL)
+			continue;
+		foreach(cell, entry->def->code)
+		{
+			CodeObject *object = lfirst(cell);
+
+			if (object->cache == id && (hash == 0 || object->hash == 0 || object->hash == hash))
+				mark(entry->def, hash != 0);
+		}
+	}
+}
+
+/* lock_newly: until the transaction ends; whether it had no such lock by now */
+bool
+lock_newly(Oid relid, LOCKMODE mode)
+{
+	LOCKTAG		tag;
+	LockAcquireResult result;
+
+	SET_LOCKTAG_RELATION(tag, MyDatabaseId, relid);
+	result = LockAcquire(&tag, mode, false, false);
+	if (result != LOCKACQUIRE_ALREADY_CLEAR)
+		AcceptInvalidationMessages();
+	return result == LOCKACQUIRE_OK;
 }
 
 /*
  * definition_lock
  *		Locks the index tables defs[from] to defs[to - 1] against DDL, as their
- *		writers do.
+ *		writers do; whether one of the locks is new.
  */
-void
+bool
 definition_lock(FactDef *fact, int from, int to)
 {
+	bool		more = false;
 	int			i;
 
-	for (i = from; i < to && !fact->stale; i++)
-		LockRelationOid(fact->defs[i]->relid, RowExclusiveLock);
+	for (i = from; i < to && !fact->changed; i++)
+		more |= lock_newly(fact->defs[i]->relid, RowExclusiveLock);
+	return more;
+}
+
+/*
+ * definition_settled
+ *		Whether a definition can be used as it is, now that the locks which it calls
+ *		for are taken; if not, it is asked for and its locks are taken once more.
+ *		more_locks tells whether one of them was not held when it was asked for.
+ *
+ * A definition has to be that of the tables as they are under the locks.  One that
+ * nothing has been heard of, by the time the last lock was taken, is.  So is one
+ * that was loaded, or in the cache and fresh, when all of the locks were held
+ * already: what they guard nobody else has changed since.  That it may have changed,
+ * as when the server has not kept all news for us, does not count then; it is loaded
+ * anew the next time that it is asked for.  This ends: either it is settled, or
+ * there was news of something that it depends on, or it calls for more locks than
+ * before, which it does once, unless the index tables of the fact table are
+ * others again.
+ */
+bool
+definition_settled(FactDef *fact, bool more_locks)
+{
+	return !fact->changed && !(fact->stale && more_locks);
 }
 
 void
@@ -118,21 +174,18 @@ void
 definition_unpin(FactDef *fact)
 {
 	Assert(fact->pins > 0);
-	if (--fact->pins == 0)
-	{
-		CacheEntry *entry = hash_search(cache, &fact->relid, HASH_FIND, NULL);
-
-		/* Replaced in the cache while it was pinned: nobody else knows it. */
-		if (entry == NULL || entry->def != fact)
-			MemoryContextDelete(fact->cxt);
-	}
+	if (--fact->pins == 0 && fact->replaced)
+		MemoryContextDelete(fact->cxt);
 }
 
+/* release: takes a definition from the cache; who has pinned it keeps it */
 static void
 release(CacheEntry *entry)
 {
 	if (entry->def != NULL && entry->def->pins == 0)
 		MemoryContextDelete(entry->def->cxt);
+	else if (entry->def != NULL)
+		entry->def->replaced = true;
 	entry->def = NULL;
 }
 
@@ -153,6 +206,14 @@ definition_of_fact(Relation fact, Oid root)
 	if (last != NULL && last->relid == root && last->def != NULL && !last->def->stale)
 		return last->def;
 
+	if (cache == NULL)
+	{
+		HASHCTL		ctl;
+
+		ctl.keysize = sizeof(Oid);
+		ctl.entrysize = sizeof(CacheEntry);
+		cache = hash_create("indextable definitions", 32, &ctl, HASH_ELEM | HASH_BLOBS);
+	}
 	entry = hash_search(cache, &root, HASH_ENTER, &found);
 	if (!found)
 		entry->def = NULL;
@@ -161,7 +222,6 @@ definition_of_fact(Relation fact, Oid root)
 	{
 		FactDef    *def;
 
-		release(entry);
 		if (RelationGetRelid(fact) == root)
 			def = load(fact);
 		else
@@ -171,6 +231,8 @@ definition_of_fact(Relation fact, Oid root)
 			def = load(rel);
 			relation_close(rel, NoLock);
 		}
+		/* What was loaded meanwhile, by functions that are called of constants, goes, too. */
+		release(entry);
 		entry->def = def;
 	}
 	last = entry;				/* entries are never removed */
@@ -185,6 +247,8 @@ cached_fact_of(Oid index_table)
 	CacheEntry *entry;
 	int			i;
 
+	if (cache == NULL)
+		return InvalidOid;
 	hash_seq_init(&seq, cache);
 	while ((entry = hash_seq_search(&seq)) != NULL)
 	{
@@ -248,8 +312,7 @@ definition_open(Oid index_table, FactDef **factdef, Relation *fact, Relation *re
 		def = definition_of_index_table(index_table, factdef);
 		if (def == NULL)
 			return NULL;
-		LockRelationOid(index_table, AccessShareLock);
-	} while ((*factdef)->stale);
+	} while (!definition_settled(*factdef, lock_newly(index_table, AccessShareLock)));
 	*fact = relation_open((*factdef)->relid, NoLock);
 	*rel = relation_open(index_table, NoLock);
 	definition_pin(*factdef);
@@ -299,7 +362,10 @@ read_definitions(Oid fact)
 	do
 	{
 		foreach(a, stored)
+		{
 			LockRelationOid(((StoredDefinition *) lfirst(a))->row.index_table, AccessShareLock);
+			watch_relation(((StoredDefinition *) lfirst(a))->row.index_table);
+		}
 		again = catalog_read(fact, InvalidOid);
 		same = list_length(stored) == list_length(again);
 		if (same)
@@ -313,27 +379,133 @@ read_definitions(Oid fact)
 	return stored;
 }
 
+/* A definition, and whether its index table could be what it says. */
+typedef struct Candidate
+{
+	Relation	fact;
+	StoredDefinition *stored;
+	bool		fits;
+} Candidate;
+
+static void
+try_definition(void *arg)
+{
+	Candidate  *c = arg;
+	DefinitionRow *row = &c->stored->row;
+	const char **names = column_names(c->fact, c->stored);
+	Relation	rel = try_relation_open(row->index_table, NoLock);
+
+	c->fits = rel != NULL &&
+		definition_attach(make_index(make_fact(c->fact, row->primary_key, names, CurrentMemoryContext),
+									 c->fact, row, rel, INT_MAX, names), c->fact, rel);
+	if (rel != NULL)
+		relation_close(rel, NoLock);
+}
+
+/*
+ * refuse_unfinished
+ *		A definition that is not believed may be of a table that a restore has not come
+ *		to the triggers of yet: then to go on without it would lose its entries.  One of
+ *		a table with other columns is of nothing, and is passed over.
+ */
+static void
+refuse_unfinished(Relation fact)
+{
+	ListCell   *cell;
+
+	foreach(cell, catalog_read_any(RelationGetRelid(fact), InvalidOid))
+	{
+		StoredDefinition *s = lfirst(cell);
+		Candidate	candidate = {fact, s, true};
+		ErrorData  *error;
+
+		if (believed(&s->row) || strcmp(s->row.state, "invalid") == 0 ||
+			!has_triggers_of_ours(RelationGetRelid(fact), false) ||
+			(get_rel_relkind(s->row.index_table) != RELKIND_RELATION &&
+			 get_rel_relkind(s->row.index_table) != RELKIND_PARTITIONED_TABLE))
+			continue;
+		/* Somebody's table, maybe, and not to be waited for. */
+		if (ConditionalLockRelationOid(s->row.index_table, AccessShareLock))
+		{
+			error = attempt(try_definition, &candidate);
+			if (error != NULL)
+			{
+				/* The columns that it is of are not those of the fact table any more. */
+				FreeErrorData(error);
+				candidate.fits = false;
+			}
+			UnlockRelationOid(s->row.index_table, AccessShareLock);
+		}
+		if (candidate.fits)
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("index table \"%s\" of \"%s\" is not restored completely",
+							get_rel_name(s->row.index_table), RelationGetRelationName(fact)),
+					 errdetail("It lacks the triggers by which an index table from a dump is known."),
+					 errhint("Wait for the restore to end; or SELECT indextable.drop(%s), which forgets the definition and leaves such a table alone.",
+							 quote_literal_cstr(quoted_relation(s->row.index_table)))));
+	}
+}
+
+/*
+ * load
+ *		The definition as the tables are, stale if one that it depends on has changed
+ *		meanwhile, or may have.
+ */
 static FactDef *
 load(Relation fact)
 {
 	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable definition",
 											  ALLOCSET_SMALL_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(cxt);
-	uint64		seen = invalidations;
+	FactDef    *volatile factdef = NULL;
+	Loading		load;
+
+	load_begin(&load);
+	PG_TRY();
+	{
+		factdef = make_definition(fact, cxt);
+		wait_point("a definition has been read");
+	}
+	PG_FINALLY();
+	{
+		load_end(&load);
+	}
+	PG_END_TRY();
+	factdef->changed = load.changed;
+	if (watch_objects(factdef->code, &load))
+		factdef->changed = true;
+	factdef->stale = load.suspect || factdef->changed;
+	MemoryContextSwitchTo(old);
+	MemoryContextSetParent(cxt, CacheMemoryContext);
+	return factdef;
+}
+
+static FactDef *
+make_definition(Relation fact, MemoryContext cxt)
+{
 	FactTableRow tables = {0};
-	List	   *stored = read_definitions(RelationGetRelid(fact));
-	StoredDefinition *first = stored == NIL ? NULL : linitial(stored);
-	FactDef    *factdef = first == NULL ? make_fact(fact, NIL, NULL, cxt) :
-		make_fact(fact, first->row.primary_key, column_names(fact, first), cxt);
+	List	   *stored;
+	StoredDefinition *first;
+	FactDef    *factdef;
 	ListCell   *cell;
 
+	watch_relation(RelationGetRelid(fact));
+	stored = read_definitions(RelationGetRelid(fact));
+	first = stored == NIL ? NULL : linitial(stored);
+	factdef = first == NULL ? make_fact(fact, NIL, NULL, cxt) :
+		make_fact(fact, first->row.primary_key, column_names(fact, first), cxt);
 	factdef->registered = catalog_read_fact(RelationGetRelid(fact), &tables) || stored != NIL;
 	if (factdef->registered && OidIsValid(tables.queue))
 	{
+		watch_relation(tables.queue);
+		watch_relation(tables.spare);
+		factdef->queue_desc = queue_columns(factdef, fact);
+		factdef->queue_lost = !queue_tables(&tables, factdef->queue_desc);
 		factdef->queue = tables.queue;
 		factdef->spare = tables.spare;
-		factdef->queue_desc = queue_columns(factdef, fact);
 	}
+	refuse_unfinished(fact);
 	factdef->defs = palloc(sizeof(IndexDef *) * Max(list_length(stored), 1));
 	foreach(cell, stored)
 	{
@@ -353,6 +525,7 @@ load(Relation fact)
 		names = column_names(fact, s);
 		def = make_index(factdef, fact, &s->row, rel, INT_MAX, names);
 		def->xmin = s->xmin;
+		def->active &= !(def->async && factdef->queue_lost);
 		factdef->restored |= s->fact_oid != RelationGetRelid(fact) ||
 			!depends_on_table(s->row.index_table, RelationGetRelid(fact));
 		if (!same_primary_key(factdef, fact, s, names))
@@ -360,12 +533,11 @@ load(Relation fact)
 		if (!definition_attach(def, fact, rel) || !attach_primary_key(def, rel))
 			not_as_created(s->row.index_table, fact,
 						   "The columns or the primary key of the index table, or the types of the fact table's columns, were altered.");
+		watch_relation(def->primary_index);
+		watch_relation(def->row_index);
 		relation_close(rel, AccessShareLock);
 		add_definition(factdef, def);
 	}
-	factdef->stale = (seen != invalidations);
-	MemoryContextSwitchTo(old);
-	MemoryContextSetParent(cxt, CacheMemoryContext);
 	return factdef;
 }
 
@@ -378,11 +550,8 @@ add_definition(FactDef *factdef, IndexDef *def)
 	memmove(&factdef->defs[at + 1], &factdef->defs[at], sizeof(IndexDef *) * (factdef->ndefs - at));
 	factdef->defs[at] = def;
 	factdef->ndefs++;
-	if (calls_users_functions(def))
-	{
-		factdef->users_code = true;
-		factdef->foreign |= !def->async;
-	}
+	factdef->users_code |= calls_users_functions(def);
+	factdef->code = list_concat(factdef->code, definition_code(def));
 }
 
 /* same_primary_key: whether the fact table has the primary key it had */

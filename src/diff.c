@@ -104,7 +104,7 @@ compare_entries(const void *a, const void *b, void *arg)
 void
 entries_sort(IndexDef *def, Entries *entries)
 {
-	Entry	   *order = palloc(sizeof(Entry) * entries->n);
+	Entry	   *order = palloc_extended(sizeof(Entry) * entries->n, MCXT_ALLOC_HUGE);
 	Entries		sorted = *entries;
 	int			i;
 
@@ -166,6 +166,42 @@ entries_merge(IndexDef *def, Entries *into, Entries *from)
 			b++;
 	}
 	*into = merged;
+}
+
+/* is_among: whether an entry is among entries, of which those before *at need not be looked at */
+static bool
+is_among(IndexDef *def, Entries *entries, int *at, Datum *entry)
+{
+	int			c = 1;
+
+	while (*at < entries->n &&
+		   (c = compare_identity(def, ENTRY_VALUES(entries, *at), entry)) < 0)
+		(*at)++;
+	return c == 0;
+}
+
+/* entries_confine: leaves those whose identity is in a or in b */
+void
+entries_confine(IndexDef *def, Entries *entries, Entries *a, Entries *b)
+{
+	int			n = 0;
+	int			in_a = 0;
+	int			in_b = 0;
+	int			i;
+
+	for (i = 0; i < entries->n; i++)
+	{
+		if (!is_among(def, a, &in_a, ENTRY_VALUES(entries, i)) &&
+			!is_among(def, b, &in_b, ENTRY_VALUES(entries, i)))
+			continue;
+		if (n < i)
+		{
+			memcpy(ENTRY_VALUES(entries, n), ENTRY_VALUES(entries, i), sizeof(Datum) * entries->natts);
+			memcpy(ENTRY_NULLS(entries, n), ENTRY_NULLS(entries, i), sizeof(bool) * entries->natts);
+		}
+		n++;
+	}
+	entries->n = n;
 }
 
 /*

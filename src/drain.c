@@ -106,7 +106,7 @@ indextable_drain(PG_FUNCTION_ARGS)
 		ErrorData  *error;
 
 		if (!all ? fact_table != wanted :
-			get_rel_name(fact_table) == NULL || !owns_relation(fact_table, GetUserId()))
+			get_rel_name(fact_table) == NULL || !owns_relation(fact_table, GetUserId()) || !catalog_fact_in_use(fact_table))
 			continue;
 		found = true;
 		if (all && (error = attempt(check_drainable, &fact_table)) != NULL)
@@ -247,6 +247,13 @@ drain_locked(FactDef *def, Relation fact, void *arg)
 	/* A parallel restore may have made the triggers before it filled the catalog. */
 	if (def->restored)
 		adopt_restored(def->relid);
+	if (def->queue_lost)
+		queue_note_lost(def);
+	if (!OidIsValid(def->queue))
+	{
+		queue_write();			/* which is an error, if there is something to write */
+		return;
+	}
 	check_row_indexes(def);
 	rejections_retry(def);
 	queue_write();
@@ -271,25 +278,9 @@ drain_locked(FactDef *def, Relation fact, void *arg)
 	PopActiveSnapshot();
 	UnregisterSnapshot(r.snapshot);
 	/* What is emptied is locked: not until the end of somebody's long transaction. */
-	if (keys.n < limit && !def->stale && !IsTransactionBlock())
+	if (keys.n < limit && !def->stale && !def->queue_lost && !IsTransactionBlock())
 		queues_rotate(def);
 	batch->n = keys.n;
-}
-
-/* fix_settings: what values look like must not depend on whose settings these are; in a GUC nest level */
-void
-fix_settings(void)
-{
-	static const char *const settings[][2] = {
-		{"DateStyle", "ISO, YMD"}, {"IntervalStyle", "postgres"}, {"TimeZone", "UTC"},
-		{"extra_float_digits", "1"}, {"bytea_output", "hex"}, {"xmlbinary", "base64"},
-		{"lc_monetary", "C"}, {"row_security", "off"}
-	};
-	Size		i;
-
-	for (i = 0; i < lengthof(settings); i++)
-		set_config_option(settings[i][0], settings[i][1], PGC_USERSET, PGC_S_SESSION,
-						  GUC_ACTION_SAVE, true, 0, false);
 }
 
 /*
@@ -302,6 +293,8 @@ fix_settings(void)
 static bool
 lock_queue(Oid fact_table, DrainLock lock, Relation *fact, FactDef **def)
 {
+	Oid			locked = InvalidOid;
+
 	/* Like writers: create() waits, so that no change is consumed that its index table lacks. */
 	*fact = try_relation_open(fact_table, RowExclusiveLock);
 	if (*fact == NULL)
@@ -310,20 +303,26 @@ lock_queue(Oid fact_table, DrainLock lock, Relation *fact, FactDef **def)
 	{
 		Oid			queue;
 		Oid			spare;
+		bool		more_locks;
 
 		*def = definition_of_fact(*fact, fact_table);
-		/* Always the same of the two, whichever is in use. */
-		queue = Min((*def)->queue, (*def)->spare);
-		spare = Max((*def)->queue, (*def)->spare);
-		if (!OidIsValid(queue) || (*def)->nsync == (*def)->ndefs)
+		/* Always the same of the two, whichever is in use; without both, nobody has anything to drain. */
+		queue = OidIsValid((*def)->spare) ? Min((*def)->queue, (*def)->spare) : (*def)->queue;
+		spare = OidIsValid((*def)->spare) ? Max((*def)->queue, (*def)->spare) : InvalidOid;
+		if ((!OidIsValid(queue) && !(*def)->queue_lost) || (*def)->nsync == (*def)->ndefs)
 			break;
-		if (lock == DRAIN_WAIT)
+		if (!OidIsValid(queue))
+			 /* no lock */ ;
+		else if (lock == DRAIN_WAIT)
 			LockRelationOid(queue, ShareUpdateExclusiveLock);
 		else if (!ConditionalLockRelationOid(queue, ShareUpdateExclusiveLock))
 			break;
-		LockRelationOid(spare, RowExclusiveLock);
-		definition_lock(*def, (*def)->nsync, (*def)->ndefs);
-		if (!(*def)->stale)
+		if (OidIsValid(spare))
+			LockRelationOid(spare, RowExclusiveLock);
+		more_locks = locked != queue;
+		locked = queue;
+		more_locks |= definition_lock(*def, (*def)->nsync, (*def)->ndefs);
+		if (definition_settled(*def, more_locks))
 		{
 			definition_pin(*def);
 			return true;
@@ -463,10 +462,13 @@ read_keys(Keys *keys, Snapshot snapshot, DrainPosition *position)
 static bool
 read_table(Oid relid, Keys *keys, Snapshot snapshot, DrainPosition *position)
 {
-	Relation	rel = relation_open(relid, RowExclusiveLock);
+	Relation	rel;
 	int			i = position->relid[0] == relid || position->relid[0] == InvalidOid ? 0 : 1;
 	bool		all;
 
+	if (!OidIsValid(relid))
+		return true;
+	rel = relation_open(relid, RowExclusiveLock);
 	position->relid[i] = relid;
 	all = segment_scan(rel, snapshot, &position->block[i], add_key, keys);
 	relation_close(rel, NoLock);
@@ -507,9 +509,12 @@ any_left(FactDef *def, Snapshot now, Snapshot start)
 
 	for (i = 0; i < 2 && !rest.any; i++)
 	{
-		Relation	rel = relation_open(tables[i], RowExclusiveLock);
+		Relation	rel;
 		BlockNumber position = 0;
 
+		if (!OidIsValid(tables[i]))
+			continue;
+		rel = relation_open(tables[i], RowExclusiveLock);
 		segment_scan(rel, now, &position, find_old, &rest);
 		relation_close(rel, NoLock);
 	}

@@ -30,7 +30,18 @@
 PG_FUNCTION_INFO_V1(indextable_drop);
 PG_FUNCTION_INFO_V1(indextable_on_drop);
 
-static void check_dropped_parts(Node *command);
+/* What was dropped without its table. */
+typedef struct DroppedParts
+{
+	List	   *triggers;		/* tables that triggers of ours were on */
+	List	   *columns;		/* fact tables that columns were of, or of their index tables */
+	List	   *schemas;		/* that indexes were in */
+	List	   *own;			/* tables in the extension's schema, by OID, */
+	List	   *own_names;		/* and their names */
+} DroppedParts;
+
+static void note_dropped_parts(DroppedParts *parts);
+static void check_dropped_parts(DroppedParts *parts, Node *command);
 static void refuse_entries(Oid index_table, Oid partition);
 static bool named_too(DropStmt *stmt, Oid other);
 static void forget(Oid relid, bool wait, DropBehavior behavior);
@@ -40,11 +51,16 @@ indextable_drop(PG_FUNCTION_ARGS)
 {
 	Oid			relid = PG_GETARG_OID(0);
 
-	if (!OidIsValid(catalog_fact_of(relid)))
+	bool		doubtful = catalog_read_any(InvalidOid, relid) != NIL;
+
+	if (!OidIsValid(catalog_fact_of(relid)) && !doubtful)
 		not_an_index_table(relid);
-	if (!owns_relation(relid, GetUserId()))
+	if (get_rel_name(relid) != NULL && !owns_relation(relid, GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(relid));
-	drop_index_table(relid);
+	forget_dangling();
+	/* Of a table that is none, the definition is all that goes. */
+	if (OidIsValid(catalog_fact_of(relid)))
+		drop_index_table(relid);
 	PG_RETURN_VOID();
 }
 
@@ -62,9 +78,8 @@ drop_index_table(Oid relid)
 	{
 		lock_tree(fact, ShareRowExclusiveLock);
 		queues_lock_if_last(fact, relid);
-		exists = lock_if_exists(relid, AccessExclusiveLock);
 	}
-	if (!exists)
+	if (!lock_if_exists(relid, AccessExclusiveLock))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_TABLE),
 				 errmsg("the index table was dropped concurrently")));
@@ -82,11 +97,15 @@ drop_index_table(Oid relid)
 Datum
 indextable_on_drop(PG_FUNCTION_ARGS)
 {
+	DroppedParts parts = {0};
 	List	   *dropped;
 	Node	   *command;
 	ListCell   *cell;
 
 	require_event_trigger(fcinfo, "on_drop");
+
+	if (!OidIsValid(guard_lifted))
+		note_dropped_parts(&parts);
 
 	dropped = event_trigger_relations("pg_catalog.pg_event_trigger_dropped_objects()", false);
 	command = ((EventTriggerData *) fcinfo->context)->parsetree;
@@ -106,26 +125,23 @@ indextable_on_drop(PG_FUNCTION_ARGS)
 								   "A partition was dropped with its rows, and their entries are still there.");
 	}
 	if (!OidIsValid(guard_lifted))
-		check_dropped_parts(command);
+		check_dropped_parts(&parts, command);
 	PG_RETURN_VOID();
 }
 
 /*
- * check_dropped_parts
- *		Triggers of ours, and columns, may have gone without their table, by a CASCADE
- *		maybe.
+ * note_dropped_parts
+ *		Triggers of ours, columns and indexes may have gone without their table, by a
+ *		CASCADE maybe.  Refuses what the extension itself cannot do without.
  */
 static void
-check_dropped_parts(Node *command)
+note_dropped_parts(DroppedParts *parts)
 {
 	MemoryContext cxt = CurrentMemoryContext;
-	List	   *triggers = NIL;
-	List	   *columns = NIL;		/* of these fact tables, or of their index tables */
-	ListCell   *cell;
 	uint64		i;
 
 	SPI_connect();
-	if (SPI_execute("SELECT object_type, address_names[1], address_names[2], address_names[3]"
+	if (SPI_execute("SELECT object_type, address_names[1], address_names[2], address_names[3], objid"
 					" FROM pg_catalog.pg_event_trigger_dropped_objects()", false, 0) != SPI_OK_SELECT)
 		elog(ERROR, "could not read the objects of the event");
 	for (i = 0; i < SPI_processed; i++)
@@ -133,42 +149,68 @@ check_dropped_parts(Node *command)
 		HeapTuple	tuple = SPI_tuptable->vals[i];
 		TupleDesc	desc = SPI_tuptable->tupdesc;
 		char	   *type = SPI_getvalue(tuple, desc, 1);
+		char	   *schema = SPI_getvalue(tuple, desc, 2);
+		char	   *name = SPI_getvalue(tuple, desc, 3);
 		char	   *part = SPI_getvalue(tuple, desc, 4);
 		bool		is_trigger = strcmp(type, "trigger") == 0;
-		Oid			relid;
+		bool		isnull;
+		Oid			relid = DatumGetObjectId(SPI_getbinval(tuple, desc, 5, &isnull));
+		MemoryContext old;
 
+		if (schema != NULL && strcmp(schema, IT_SCHEMA) == 0)
+			refuse_drop_of_own(type, name, part);
+		if (strcmp(type, "table") == 0 || strcmp(type, "index") == 0)
+		{
+			old = MemoryContextSwitchTo(cxt);
+			if (strcmp(type, "index") == 0)
+				parts->schemas = list_append_unique_oid(parts->schemas, get_namespace_oid(schema, true));
+			else if (schema != NULL && strcmp(schema, IT_SCHEMA) == 0)
+			{
+				parts->own = lappend_oid(parts->own, relid);
+				parts->own_names = lappend(parts->own_names, pstrdup(name));
+			}
+			MemoryContextSwitchTo(old);
+			continue;
+		}
 		if (!is_trigger && strcmp(type, "table column") != 0)
 			continue;
 		if (is_trigger && !is_our_trigger(part))
 			continue;
-		relid = RangeVarGetRelid(makeRangeVar(SPI_getvalue(tuple, desc, 2),
-											  SPI_getvalue(tuple, desc, 3), -1), NoLock, true);
+		relid = RangeVarGetRelid(makeRangeVar(schema, name, -1), NoLock, true);
 		if (!OidIsValid(relid))
 			continue;
+		old = MemoryContextSwitchTo(cxt);
 		if (is_trigger)
-		{
-			MemoryContext old = MemoryContextSwitchTo(cxt);
-
-			triggers = list_append_unique_oid(triggers, relid);
-			MemoryContextSwitchTo(old);
-		}
+			parts->triggers = list_append_unique_oid(parts->triggers, relid);
 		else
 		{
-			MemoryContext old = MemoryContextSwitchTo(cxt);
-
 			if (OidIsValid(index_table_of(relid)))
 				relid = catalog_fact_of(index_table_of(relid));
 			if (catalog_has_fact(relid))
-				columns = list_append_unique_oid(columns, relid);
-			MemoryContextSwitchTo(old);
+				parts->columns = list_append_unique_oid(parts->columns, relid);
 		}
+		MemoryContextSwitchTo(old);
 	}
 	SPI_finish();
-	foreach(cell, triggers)
+}
+
+static void
+check_dropped_parts(DroppedParts *parts, Node *command)
+{
+	ListCell   *cell;
+	ListCell   *name;
+
+	forboth(cell, parts->own, name, parts->own_names)
+		refuse_drop_of_queue(lfirst_oid(cell), lfirst(name));
+	foreach(cell, parts->triggers)
 		follow_triggers(lfirst_oid(cell));
+	/* CONCURRENTLY has left the index invalid by then: that is told when something is drained. */
+	if (!IsA(command, DropStmt) || !((DropStmt *) command)->concurrent)
+		foreach(cell, parts->schemas)
+			refuse_drop_of_row_index(lfirst_oid(cell));
 	/* ALTER TABLE is refused, or followed. */
 	if (!IsA(command, AlterTableStmt))
-		foreach(cell, columns)
+		foreach(cell, parts->columns)
 			check_definitions(lfirst_oid(cell));
 }
 
@@ -189,6 +231,7 @@ before_drop(DropStmt *stmt)
 		if (!OidIsValid(relid) || (!owns_relation(relid, GetUserId()) &&
 								   !owns_schema(get_rel_namespace(relid), GetUserId())))
 			continue;
+		adopt_restored(relid);
 		root = index_table_of(relid);
 		if (OidIsValid(root) && root != relid && !named_too(stmt, root))
 			refuse_entries(root, relid);
@@ -263,6 +306,7 @@ forget(Oid relid, bool wait, DropBehavior behavior)
 
 	if (catalog_read_fact(relid, &tables))
 	{
+		(void) queue_tables(&tables, NULL);
 		queue_table_drop(tables.queue);
 		queue_table_drop(tables.spare);
 		catalog_forget_fact(relid);
@@ -276,7 +320,7 @@ forget(Oid relid, bool wait, DropBehavior behavior)
 
 		if (OidIsValid(fact) && row->replaces != relid)
 			continue;
-		if (SearchSysCacheExists1(RELOID, ObjectIdGetDatum(index_table)))
+		if (believed(row) && SearchSysCacheExists1(RELOID, ObjectIdGetDatum(index_table)))
 		{
 			ObjectAddress object;
 

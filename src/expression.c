@@ -8,13 +8,21 @@
  * as the fact table's owner in a security-restricted operation if it calls
  * anything that is not the server's own.
  *
+ * What a user writes is parsed under his settings, as in CREATE INDEX ... WHERE;
+ * all that follows happens under those of fixedsettings.c.  The text that is kept
+ * is written under them, so that its constants are read alike by everybody.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
 #include "access/sysattr.h"
 #include "access/transam.h"
 #include "catalog/dependency.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_language_d.h"
+#include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "executor/executor.h"
 #include "indextable.h"
@@ -30,6 +38,7 @@
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/ruleutils.h"
+#include "utils/syscache.h"
 
 struct RowExpr_
 {
@@ -39,14 +48,27 @@ struct RowExpr_
 	ExprContext *econtext;
 	Oid			owner;
 	bool		foreign;		/* calls functions that are not the server's own */
-	bool		busy;			/* is being evaluated; only kept if foreign */
+	bool		apart;			/* is evaluated as the owner, with settings set for it */
+	int			reads;			/* else: settings that it may depend on */
+	bool		busy;			/* is being evaluated; only kept if apart */
+	List	   *code;			/* of CodeObject *: what it calls */
 };
 
+/* A filter is parsed whenever definitions are loaded. */
+#define MAX_FILTER_BYTES	(1024 * 1024)
+
+static RowExpression *compile(Relation fact, const char *text, Oid type, int32 typmod,
+							  const char **column_names, bool given);
+static RowExpression *parse(Relation fact, const char *text, Oid type, int32 typmod,
+							const char **column_names, bool given);
 static Node *parse_over_fact(Relation fact, const char *text, Oid type, int32 typmod,
 							 const char **column_names);
 static void check_columns(Relation fact, Node *expr);
-static bool eval_foreign(RowExpression *expr, TupleTableSlot *row, Datum *result);
+static bool eval_apart(RowExpression *expr, TupleTableSlot *row, Datum *result);
+static bool eval_fixed(RowExpression *expr, TupleTableSlot *row, Datum *result);
+static bool eval(RowExpression *expr, TupleTableSlot *row, Datum *result);
 static bool calls_foreign(Node *node, void *context);
+static bool collect_code(Node *node, void *context);
 
 /*
  * become_owner, become_caller
@@ -60,8 +82,9 @@ become_owner(Caller *caller, Oid owner)
 	GetUserIdAndSecContext(&caller->user, &caller->sec);
 	SetUserIdAndSecContext(owner, caller->sec | SECURITY_RESTRICTED_OPERATION);
 	caller->nestlevel = NewGUCNestLevel();
-	set_config_option("search_path", "pg_catalog, pg_temp", PGC_USERSET, PGC_S_SESSION,
-					  GUC_ACTION_SAVE, true, 0, false);
+	if (strcmp(namespace_search_path, "pg_catalog, pg_temp") != 0)
+		set_config_option("search_path", "pg_catalog, pg_temp", PGC_USERSET, PGC_S_SESSION,
+						  GUC_ACTION_SAVE, true, 0, false);
 }
 
 void
@@ -78,8 +101,14 @@ become_caller(Caller *caller)
 char *
 expression_check_filter(Relation fact, const char *text)
 {
-	RowExpression *filter = expression_compile(fact, text, BOOLOID, -1, NULL);
+	RowExpression *filter;
 
+	if (strlen(text) > MAX_FILTER_BYTES)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("filter is too long"),
+				 errdetail("It has %zu bytes; %d are allowed.", strlen(text), MAX_FILTER_BYTES)));
+	filter = compile(fact, text, BOOLOID, -1, NULL, true);
 	return expression_text(fact, filter);
 }
 
@@ -92,6 +121,7 @@ expression_text(Relation fact, RowExpression *expr)
 
 	/* Without the table's name, and with the schemas of functions. */
 	become_owner(&caller, fact->rd_rel->relowner);
+	fix_settings();
 	result = deparse_expression((Node *) expr->parsed,
 								deparse_context_for(RelationGetRelationName(fact),
 													RelationGetRelid(fact)),
@@ -109,23 +139,7 @@ RowExpression *
 expression_compile(Relation fact, const char *text, Oid type, int32 typmod,
 				   const char **column_names)
 {
-	RowExpression *result = expression_parse(fact, text, type, typmod, column_names);
-	Caller		caller;
-
-	become_owner(&caller, result->owner);
-	check_columns(fact, (Node *) result->parsed);
-	result->foreign = calls_foreign((Node *) result->parsed, NULL);
-	result->expr = expression_planner(copyObject(result->parsed));
-	if (contain_mutable_functions((Node *) result->expr))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
-				 errmsg("expression \"%s\" depends on more than the fact row", text),
-				 errdetail("It calls a function or a cast that is not immutable."),
-				 errhint("Use immutable functions and operators only, as in the predicate of a partial index.")));
-	result->econtext = CreateStandaloneExprContext();
-	result->state = ExecInitExpr(result->expr, NULL);
-	become_caller(&caller);
-	return result;
+	return compile(fact, text, type, typmod, column_names, false);
 }
 
 /* expression_parse: the same, but that it cannot be evaluated */
@@ -133,11 +147,48 @@ RowExpression *
 expression_parse(Relation fact, const char *text, Oid type, int32 typmod,
 				 const char **column_names)
 {
+	return parse(fact, text, type, typmod, column_names, false);
+}
+
+/* compile: given: by a user, who has constants written as his settings have it */
+static RowExpression *
+compile(Relation fact, const char *text, Oid type, int32 typmod, const char **column_names, bool given)
+{
+	RowExpression *result = parse(fact, text, type, typmod, column_names, given);
+	Caller		caller;
+
+	become_owner(&caller, result->owner);
+	fix_settings();
+	check_columns(fact, (Node *) result->parsed);
+	result->foreign = calls_foreign((Node *) result->parsed, NULL);
+	/* Before planning, which inlines functions, and after it, as it may bring in domains. */
+	(void) collect_code((Node *) result->parsed, &result->code);
+	result->expr = expression_planner(copyObject(result->parsed));
+	(void) collect_code((Node *) result->expr, &result->code);
+	if (contain_mutable_functions((Node *) result->expr))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
+				 errmsg("expression \"%s\" depends on more than the fact row", text),
+				 errdetail("It calls a function or a cast that is not immutable."),
+				 errhint("Use immutable functions and operators only, as in the predicate of a partial index.")));
+	result->reads = settings_read((Node *) result->expr, &result->apart);
+	result->apart |= result->foreign;
+	result->econtext = CreateStandaloneExprContext();
+	result->state = ExecInitExpr(result->expr, NULL);
+	become_caller(&caller);
+	return result;
+}
+
+static RowExpression *
+parse(Relation fact, const char *text, Oid type, int32 typmod, const char **column_names, bool given)
+{
 	RowExpression *result = palloc0(sizeof(RowExpression));
 	Caller		caller;
 
 	result->owner = fact->rd_rel->relowner;
 	become_owner(&caller, result->owner);
+	if (!given)
+		fix_settings();
 	result->parsed = (Expr *) parse_over_fact(fact, text, type, typmod, column_names);
 	become_caller(&caller);
 	return result;
@@ -157,41 +208,70 @@ expression_is_foreign(RowExpression *expr)
 bool
 expression_eval(RowExpression *expr, TupleTableSlot *row, Datum *result)
 {
+	if (expr->apart)
+		return eval_apart(expr, row, result);
+	if (expr->reads != 0 && !settings_fixed(expr->reads))
+		return eval_fixed(expr, row, result);
+	return eval(expr, row, result);
+}
+
+static bool
+eval(RowExpression *expr, TupleTableSlot *row, Datum *result)
+{
 	bool		isnull;
 
-	if (expr->foreign)
-		return eval_foreign(expr, row, result);
 	expr->econtext->ecxt_scantuple = row;
 	*result = ExecEvalExpr(expr->state, expr->econtext, &isnull);
 	return !isnull;
 }
 
+/* eval_fixed: in a session whose settings are others */
+static bool
+eval_fixed(RowExpression *expr, TupleTableSlot *row, Datum *result)
+{
+	SessionSettings saved;
+	volatile bool found = false;
+
+	settings_fix(&saved);
+	PG_TRY();
+	{
+		found = eval(expr, row, result);
+	}
+	PG_FINALLY();
+	{
+		settings_restore(&saved);
+	}
+	PG_END_TRY();
+	return found;
+}
+
 /*
- * eval_foreign
- *		The same as the owner.  A function of a user may write the fact table, and
- *		so come here again: then with an expression state of its own.
+ * eval_apart
+ *		The same as the owner, with the settings that functions of users find fixed.
+ *		Such a function may write the fact table, and so come here again: then with an
+ *		expression state of its own.
  */
 static bool
-eval_foreign(RowExpression *expr, TupleTableSlot *row, Datum *result)
+eval_apart(RowExpression *expr, TupleTableSlot *row, Datum *result)
 {
 	RowExpression own = *expr;
 	Caller		caller;
 	volatile bool found = false;
 
-	own.foreign = false;
 	become_owner(&caller, expr->owner);
+	fix_settings();
 	if (expr->busy)
 	{
 		own.econtext = CreateStandaloneExprContext();
 		own.state = ExecInitExpr(expr->expr, NULL);
-		found = expression_eval(&own, row, result);
+		found = eval(&own, row, result);
 	}
 	else
 	{
 		expr->busy = true;
 		PG_TRY();
 		{
-			found = expression_eval(&own, row, result);
+			found = eval(&own, row, result);
 		}
 		PG_FINALLY();
 		{
@@ -211,6 +291,13 @@ expression_columns(RowExpression *expr)
 
 	pull_varattnos((Node *) expr->expr, 1, &columns);
 	return columns;
+}
+
+/* expression_code: the functions and domains of users that it calls, of CodeObject * */
+List *
+expression_code(RowExpression *expr)
+{
+	return expr->code;
 }
 
 static Node *
@@ -348,4 +435,82 @@ calls_foreign(Node *node, void *context)
 			break;
 	}
 	return expression_tree_walker(node, calls_foreign, context);
+}
+
+static List *
+add_code(List *code, int cache, uint32 hash)
+{
+	CodeObject *object = palloc(sizeof(CodeObject));
+
+	object->cache = cache;
+	object->hash = hash;
+	return lappend(code, object);
+}
+
+/*
+ * add_function
+ *		Unless it is the server's own.  Functions in SQL are inlined, and calls within
+ *		them, of constants, are made while that is done: which ones cannot be told.
+ */
+List *
+add_function(List *code, Oid function)
+{
+	HeapTuple	tuple;
+
+	if (function < FirstNormalObjectId)
+		return code;
+	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+	if (!HeapTupleIsValid(tuple))
+		return code;
+	code = add_code(code, PROCOID, ((Form_pg_proc) GETSTRUCT(tuple))->prolang == SQLlanguageId ? 0 :
+					GetSysCacheHashValue1(PROCOID, ObjectIdGetDatum(function)));
+	ReleaseSysCache(tuple);
+	return code;
+}
+
+static bool
+collect_function(Oid function, void *context)
+{
+	*(List **) context = add_function(*(List **) context, function);
+	return false;
+}
+
+/* base_of: what a domain is based on; InvalidOid: it is none */
+static Oid
+base_of(Oid type)
+{
+	HeapTuple	tuple = SearchSysCache1(TYPEOID, ObjectIdGetDatum(type));
+	Oid			base = InvalidOid;
+
+	if (HeapTupleIsValid(tuple))
+	{
+		base = ((Form_pg_type) GETSTRUCT(tuple))->typbasetype;
+		ReleaseSysCache(tuple);
+	}
+	return base;
+}
+
+/*
+ * collect_code
+ *		What an expression calls that can be altered under it: functions, and domains,
+ *		whose constraints are compiled in, or left out if there are none.  Operators and
+ *		casts cannot, and none that is in use can be dropped.
+ */
+static bool
+collect_code(Node *node, void *context)
+{
+	List	  **code = context;
+	Oid			type = InvalidOid;
+	Oid			base;
+
+	if (node == NULL)
+		return false;
+	(void) check_functions_in_node(node, collect_function, context);
+	if (IsA(node, CoerceToDomain))
+		type = ((CoerceToDomain *) node)->resulttype;
+	else if (IsA(node, RelabelType))
+		type = ((RelabelType *) node)->resulttype;
+	for (; type >= FirstNormalObjectId && OidIsValid(base = base_of(type)); type = base)
+		*code = add_code(*code, TYPEOID, GetSysCacheHashValue1(TYPEOID, ObjectIdGetDatum(type)));
+	return expression_tree_walker(node, collect_code, context);
 }

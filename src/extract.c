@@ -14,6 +14,7 @@
 
 #include "access/detoast.h"
 #include "access/htup_details.h"
+#include "access/transam.h"
 #include "catalog/pg_type.h"
 #include "indextable.h"
 #include "mb/pg_wchar.h"
@@ -60,7 +61,6 @@ static void add_entry(Entries *entries, Datum *values, bool *isnull);
 static bool key_fits(IndexDef *def, Datum *values, RowMismatch *mismatch);
 static void report_mismatch(IndexDef *def, FactRow *row, RowMismatch *mismatch);
 static char *excerpt(char *text);
-static char *output_value(Oid type, Datum value);
 static char *row_key(FactRow *row);
 
 void
@@ -289,8 +289,7 @@ field_value(Field *field, FactRow *row, int docno, bool is_key, Datum *result,
 												  field->fact_attno - 1);
 
 			mismatch->field = field;
-			mismatch->value = output_value(att->atttypid,
-										   row->slot->tts_values[field->fact_attno - 1]);
+			mismatch->value = value_text(att->atttypid, row->slot->tts_values[field->fact_attno - 1]);
 			mismatch->why = why;
 		}
 		return VALUE_MISMATCH;
@@ -390,16 +389,20 @@ collect_elements(Field *field, JsonbValue *value, int step, Elements *elements,
 				 RowMismatch *mismatch)
 {
 	PathStep   *steps = field->spec->steps;
-	int			next = step;
 	Datum		result;
 
-	while (next < field->spec->nsteps && !steps[next].wildcard)
-		next++;
-	if (next > step && !json_walk(value, steps + step, next - step))
-		return;
-
-	if (next < field->spec->nsteps)
+	check_stack_depth();
+	for (;; step++)
 	{
+		int			next = step;
+
+		while (next < field->spec->nsteps && !steps[next].wildcard)
+			next++;
+		if (next > step && !json_walk(value, steps + step, next - step))
+			return;
+		step = next;
+		if (step == field->spec->nsteps)
+			break;
 		if (value->type == jbvBinary && JsonContainerIsArray(value->val.binary.data))
 		{
 			JsonbIterator *it = JsonbIteratorInit(value->val.binary.data);
@@ -407,11 +410,9 @@ collect_elements(Field *field, JsonbValue *value, int step, Elements *elements,
 			JsonbIteratorToken token = JsonbIteratorNext(&it, &element, true);
 
 			while ((token = JsonbIteratorNext(&it, &element, true)) == WJB_ELEM)
-				collect_elements(field, &element, next + 1, elements, mismatch);
+				collect_elements(field, &element, step + 1, elements, mismatch);
+			return;
 		}
-		else
-			collect_elements(field, value, next + 1, elements, mismatch);
-		return;
 	}
 
 	switch (cast_json(field, value, true, &result, mismatch))
@@ -510,8 +511,7 @@ key_fits(IndexDef *def, Datum *values, RowMismatch *mismatch)
 	}
 	if (bytes <= MAX_KEY_BYTES && padded <= MAX_INDEX_DATA)
 		return true;
-	mismatch->value = output_value(mismatch->field->type,
-								   values[mismatch->field->attno - 1]);
+	mismatch->value = value_text(mismatch->field->type, values[mismatch->field->attno - 1]);
 	mismatch->why.sqlstate = ERRCODE_PROGRAM_LIMIT_EXCEEDED;
 	mismatch->why.message = psprintf("Key and primary key have %zu bytes; %d are allowed.",
 									 bytes, MAX_KEY_BYTES);
@@ -556,16 +556,6 @@ excerpt(char *text)
 	return len <= 200 ? text : psprintf("%.*s...", pg_mbcliplen(text, len, 200), text);
 }
 
-static char *
-output_value(Oid type, Datum value)
-{
-	Oid			output;
-	bool		varlena;
-
-	getTypeOutputInfo(type, &output, &varlena);
-	return OidOutputFunctionCall(output, value);
-}
-
 /* row_key: (pk1, pk2)=(1, x), as the server writes keys */
 static char *
 row_key(FactRow *row)
@@ -583,8 +573,8 @@ row_key(FactRow *row)
 
 		appendStringInfo(&names, "%s%s", i ? ", " : "", NameStr(att->attname));
 		appendStringInfo(&values, "%s%s", i ? ", " : "",
-						 excerpt(output_value(att->atttypid,
-											  row->slot->tts_values[row->fact->pk_attno[i] - 1])));
+						 excerpt(value_text(att->atttypid,
+											row->slot->tts_values[row->fact->pk_attno[i] - 1])));
 	}
 	return psprintf("(%s)=(%s)", names.data, values.data);
 }
@@ -612,9 +602,16 @@ key_value_cast(IndexDef *def, int keyno, JsonbValue *value, Datum *result)
 			cast_init(&plain.cast, plain.type, plain.typmod, field->collation,
 					  CurrentMemoryContext);
 	}
-	become_owner(&caller, def->fact->owner);
-	cast = cast_json(&plain, value, true, result, &mismatch);
-	become_caller(&caller);
+	/* The input of other types than a document's field can have may read anything. */
+	if (field->fact_attno == 0 && field->type < FirstNormalObjectId)
+		cast = cast_json(&plain, value, true, result, &mismatch);
+	else
+	{
+		become_owner(&caller, def->fact->owner);
+		fix_settings();
+		cast = cast_json(&plain, value, true, result, &mismatch);
+		become_caller(&caller);
+	}
 	switch (cast)
 	{
 		case VALUE_NULL:

@@ -27,18 +27,38 @@
 #include "utils/lsyscache.h"
 
 pg_noreturn static void spec_error(const char *text, const char *at, const char *what, const char *hint);
-static const char *parse_column(FieldSpec *spec, const char *p);
+static const char *parse_column(FieldSpec *spec, const char *p, bool is_new);
 static const char *parse_path(FieldSpec *spec, const char *p);
 static const char *parse_member(FieldSpec *spec, const char *p);
+static char *json_string(FieldSpec *spec, const char *start, int len);
 static const char *parse_subscript(FieldSpec *spec, const char *p);
 static void add_step(FieldSpec *spec, char *name, bool wildcard);
 static void parse_tail(FieldSpec *spec, const char *tail);
 static ResTarget *parse_tail_expression(const char *text, const char *tail);
-static bool ends_with_as(const char *tail);
+static char *name_after_as(const char *tail);
+
+/* No path into a document is longer. */
+#define MAX_FIELD_BYTES		(32 * 1024)
 
 #define IS_MEMBER_START(c)	(isalpha((unsigned char) (c)) || (c) == '_' || IS_HIGHBIT_SET(c))
 #define IS_MEMBER_CHAR(c)	(IS_MEMBER_START(c) || isdigit((unsigned char) (c)) || (c) == '$')
 #define IS_SPACE(c)			(scanner_isspace(c))
+
+/*
+ * check_name_length
+ *		Refuses a name that a user gives to something new, and that the server would
+ *		cut.
+ */
+void
+check_name_length(const char *what, const char *name, const char *hint)
+{
+	if (strlen(name) >= NAMEDATALEN)
+		ereport(ERROR,
+				(errcode(ERRCODE_NAME_TOO_LONG),
+				 errmsg("%s name \"%s\" is too long", what, name),
+				 errdetail("It has %d bytes; a name can have %d.", (int) strlen(name), NAMEDATALEN - 1),
+				 errhint("%s", hint)));
+}
 
 /*
  * parse_field_spec
@@ -49,9 +69,16 @@ static bool ends_with_as(const char *tail);
 FieldSpec *
 parse_field_spec(const char *text, bool with_type)
 {
-	FieldSpec  *spec = palloc0(sizeof(FieldSpec));
-	const char *p = spec->text = pstrdup(text);
+	FieldSpec  *spec;
+	const char *p;
 
+	if (strlen(text) > MAX_FIELD_BYTES)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("field \"%.*s...\" is too long", pg_mbcliplen(text, strlen(text), NAMEDATALEN), text),
+				 errdetail("It has %zu bytes; %d are allowed.", strlen(text), MAX_FIELD_BYTES)));
+	spec = palloc0(sizeof(FieldSpec));
+	p = spec->text = pstrdup(text);
 	spec->typmod = -1;
 
 	while (IS_SPACE(*p))
@@ -62,7 +89,7 @@ parse_field_spec(const char *text, bool with_type)
 				 errmsg("field is empty"),
 				 errhint("A field is a path into the document, such as \"address.city\", or \"@column\".")));
 
-	p = (*p == '@') ? parse_column(spec, p + 1) : parse_path(spec, p);
+	p = (*p == '@') ? parse_column(spec, p + 1, with_type) : parse_path(spec, p);
 
 	if (*p != '\0' && !IS_SPACE(*p) && strncmp(p, "::", 2) != 0)
 		spec_error(spec->text, p, "expected \".\", \"[\", \"::\" or the end of the path",
@@ -86,9 +113,13 @@ spec_error(const char *text, const char *at, const char *what, const char *hint)
 			 hint ? errhint("%s", hint) : 0));
 }
 
-/* parse_column: an SQL identifier, folded as SQL folds it */
+/*
+ * parse_column
+ *		An SQL identifier, folded as SQL folds it.  What is stored already was read by
+ *		version 1.0, which cut names and did not miss a quote at the end.
+ */
 static const char *
-parse_column(FieldSpec *spec, const char *p)
+parse_column(FieldSpec *spec, const char *p, bool is_new)
 {
 	StringInfoData buf;
 	const char *start = p;
@@ -96,14 +127,24 @@ parse_column(FieldSpec *spec, const char *p)
 	initStringInfo(&buf);
 	if (*p == '"')
 	{
-		for (p++; *p != '\0'; p++)
+		bool		closed = false;
+
+		for (p++; *p != '\0' && !closed; p++)
 		{
-			if (*p == '"' && *++p != '"')
-				break;
-			appendStringInfoChar(&buf, *p);
+			if (*p == '"' && p[1] != '"')
+				closed = true;
+			else
+			{
+				if (*p == '"')
+					p++;
+				appendStringInfoChar(&buf, *p);
+			}
 		}
-		if (p[-1] != '"' || p - start < 3)
-			spec_error(spec->text, p, "expected a column name in double quotes after \"@\"", NULL);
+		if (!closed && is_new)
+			spec_error(spec->text, start, "a double quote is not closed",
+					   "A double quote within a name is written twice.");
+		if (buf.len == 0)
+			spec_error(spec->text, start, "expected a column name in double quotes after \"@\"", NULL);
 		spec->column = buf.data;
 	}
 	else
@@ -112,6 +153,8 @@ parse_column(FieldSpec *spec, const char *p)
 			spec_error(spec->text, p, "expected a column name after \"@\"", NULL);
 		while (IS_MEMBER_CHAR(*p))
 			p++;
+		if (is_new)
+			check_name_length("column", pnstrdup(start, p - start), "The table has no column of this name.");
 		spec->column = downcase_truncate_identifier(start, p - start, false);
 	}
 	spec->name = pstrdup(spec->column);
@@ -153,20 +196,13 @@ parse_member(FieldSpec *spec, const char *p)
 
 	if (*p == '"')
 	{
-		JsonbValue	value;
-		Jsonb	   *json;
-
 		for (p++; *p != '\0' && *p != '"'; p++)
 			if (*p == '\\' && p[1] != '\0')
 				p++;
 		if (*p == '\0')
 			spec_error(spec->text, start, "a double quote is not closed", NULL);
 		p++;
-		/* A quoted member is a JSON string, with a JSON string's escapes. */
-		json = DatumGetJsonbP(DirectFunctionCall1(jsonb_in,
-												  CStringGetDatum(pnstrdup(start, p - start))));
-		JsonbExtractScalar(&json->root, &value);
-		name = pnstrdup(value.val.string.val, value.val.string.len);
+		name = json_string(spec, start, p - start);
 	}
 	else
 	{
@@ -180,6 +216,35 @@ parse_member(FieldSpec *spec, const char *p)
 	add_step(spec, name, false);
 	spec->name = name;
 	return p;
+}
+
+/* json_string: what a quoted member says: a JSON string, with a JSON string's escapes */
+static char *
+json_string(FieldSpec *spec, const char *start, int len)
+{
+	MemoryContext cxt = CurrentMemoryContext;
+	Jsonb	   *volatile json = NULL;
+	JsonbValue	value;
+
+	PG_TRY();
+	{
+		json = DatumGetJsonbP(DirectFunctionCall1(jsonb_in, CStringGetDatum(pnstrdup(start, len))));
+	}
+	PG_CATCH();
+	{
+		ErrorData  *error;
+
+		MemoryContextSwitchTo(cxt);
+		error = CopyErrorData();
+		if (ERRCODE_TO_CATEGORY(error->sqlerrcode) != ERRCODE_DATA_EXCEPTION)
+			PG_RE_THROW();
+		FlushErrorState();
+		spec_error(spec->text, start, "a member in double quotes must be a JSON string",
+				   "Write a double quote as \\\", a backslash as \\\\, and a control character as \\u and four digits.");
+	}
+	PG_END_TRY();
+	JsonbExtractScalar(&json->root, &value);
+	return pnstrdup(value.val.string.val, value.val.string.len);
 }
 
 static const char *
@@ -278,11 +343,16 @@ parse_tail(FieldSpec *spec, const char *tail)
 	ParseContext context;
 	ResTarget  *target;
 	Node	   *node;
+	char	   *name;
 
 	while (IS_SPACE(*tail))
 		tail++;
 	if (*tail == '\0')
 		return;
+	name = name_after_as(tail);
+	/* The grammar would cut it. */
+	if (name != NULL)
+		check_name_length("column", name, "Choose a shorter name.");
 
 	push_parse_context(&context, "field", spec->text, strlen("SELECT NULL "),
 					   pg_mbstrlen_with_len(spec->text, tail - spec->text));
@@ -310,7 +380,7 @@ parse_tail(FieldSpec *spec, const char *tail)
 		/* SQL allows a name without AS, which would hide "address city". */
 		if (target != NULL && target->name != NULL)
 		{
-			if (ends_with_as(tail))
+			if (name != NULL)
 				spec->name = target->name;
 			else
 				target = NULL;
@@ -352,14 +422,18 @@ parse_tail_expression(const char *text, const char *tail)
 	return target;
 }
 
-/* ends_with_as: whether the last word is preceded by AS */
-static bool
-ends_with_as(const char *tail)
+/* name_after_as: the last word, without quotes, if AS precedes it; else NULL */
+static char *
+name_after_as(const char *tail)
 {
 	const char *p = tail + strlen(tail);
+	const char *end;
+	StringInfoData name;
+	const char *c;
 
 	while (p > tail && IS_SPACE(p[-1]))
 		p--;
+	end = p;
 	if (p > tail && p[-1] == '"')
 	{
 		/* back over the name, in which double quotes come in pairs */
@@ -377,10 +451,18 @@ ends_with_as(const char *tail)
 	else
 		while (p > tail && IS_MEMBER_CHAR(p[-1]))
 			p--;
+	initStringInfo(&name);
+	for (c = p; c < end; c++)
+	{
+		if (*c != '"')
+			appendStringInfoChar(&name, *c);
+		else if (c > p && c < end - 1)
+			appendStringInfoChar(&name, *c++);
+	}
 	while (p > tail && IS_SPACE(p[-1]))
 		p--;
 	return p - tail >= 2 && pg_strncasecmp(p - 2, "as", 2) == 0 &&
-		(p - tail == 2 || !IS_MEMBER_CHAR(p[-3]));
+		(p - tail == 2 || !IS_MEMBER_CHAR(p[-3])) ? name.data : NULL;
 }
 
 /*

@@ -6,6 +6,7 @@
  * Data flows one way, and so do the calls:
  *
  *	trigger.c -> definition.c (cache) -> extract.c -> diff.c -> batch.c -> apply.c
+ *	apply.c	  -> claim.c -> liverow.c, extract.c (two rows of one unique key only)
  *				-> queue.c (asynchronous: the row's key only)
  *	worker.c  -> drain.c -> segment.c (queue) -> reconcile.c -> extract.c, diff.c, apply.c
  *	create.c  -> build.c -> extract.c, apply.c
@@ -14,6 +15,7 @@
  *	lookup.c  -> definition.c, extract.c, gather.c
  *	query.c   -> condition.c, pagecursor.c, lookup.c
  *	refuse.c, alter.c, drop.c (event triggers) -> attach.c, definition.c, catalog.c
+ *	extract.c -> expression.c, cast.c -> fixedsettings.c (so whoever extracts gets the same)
  *
  * extract.c is the only code that turns a fact row into entries, apply.c the
  * only code that writes index tables.
@@ -110,8 +112,35 @@ typedef struct ParseContext
 extern void push_parse_context(ParseContext *context, const char *what, const char *text,
 							   int offset, int start);
 extern void pop_parse_context(ParseContext *context);
+extern void check_name_length(const char *what, const char *name, const char *hint);
 extern FieldSpec *parse_field_spec(const char *text, bool with_type);
 extern struct ResTarget *parse_lone_expression(const char *prefix, const char *text);
+
+/* ---- fixedsettings.c: the settings under which values are made ---- */
+
+/* Settings that making a value may read: those of float8, bytea and geometric types; of dates, times and XML. */
+#define READS_OUTPUT		0x01
+#define READS_DATETIME		0x02
+#define READS_ALL			(READS_OUTPUT | READS_DATETIME)
+
+/* What a session has them set to. */
+typedef struct SessionSettings
+{
+	int			extra_float_digits;
+	int			bytea_output;
+	int			interval_style;
+	int			date_style;
+	int			date_order;
+	struct pg_tz *timezone;
+	int			xmlbinary;
+} SessionSettings;
+
+extern bool settings_fixed(int which);
+extern void settings_fix(SessionSettings *saved);
+extern void settings_restore(const SessionSettings *saved);
+extern void fix_settings(void);
+extern int	settings_read(struct Node *expr, bool *others);
+extern char *value_text(Oid type, Datum value);
 
 /* ---- cast.c: text to a field's type, under fixed settings ---- */
 
@@ -142,6 +171,7 @@ typedef struct Mismatch
 	char	   *message;
 } Mismatch;
 
+extern bool is_datetime(Oid type);
 extern void cast_check_type(const char *spec, Oid type);
 extern void cast_init(Cast *cast, Oid type, int32 typmod, Oid collation, MemoryContext cxt);
 extern bool cast_text(Cast *cast, char *str, int len, Datum *result, Mismatch *why);
@@ -171,7 +201,38 @@ extern bool expression_is_foreign(RowExpression *expr);
 extern char *expression_text(Relation fact, RowExpression *expr);
 extern bool expression_eval(RowExpression *expr, TupleTableSlot *row, Datum *result);
 extern Bitmapset *expression_columns(RowExpression *expr);
+extern List *expression_code(RowExpression *expr);
 extern List *expression_depends(RowExpression *expr);
+extern List *add_function(List *code, Oid function);
+
+/* ---- watch.c: hears what has changed ---- */
+
+/* A function or a domain, as invalidations name it. */
+typedef struct CodeObject
+{
+	int			cache;			/* PROCOID or TYPEOID */
+	uint32		hash;			/* of its key; 0: it may be any */
+} CodeObject;
+
+/* Several of them: a bit each, which others may share. */
+#define OBJECT_PLACES		8192
+typedef uint8 ObjectSet[OBJECT_PLACES / 8];
+
+/* A definition that is being loaded, and what has changed since that began. */
+typedef struct Loading
+{
+	struct Loading *outer;
+	bool		suspect;		/* maybe something it depends on, or certainly: */
+	bool		changed;
+	bool		any_function;
+	ObjectSet	objects;
+} Loading;
+
+extern void watch_changes(void);
+extern void watch_relation(Oid relid);
+extern bool watch_objects(List *code, Loading *load);
+extern void load_begin(Loading *load);
+extern void load_end(Loading *load);
 
 /* ---- definition.c: the catalog rows, parsed and cached ---- */
 
@@ -258,7 +319,10 @@ typedef struct FactDef
 	Oid			relid;
 	MemoryContext cxt;
 	int			pins;
-	bool		stale;
+	bool		replaced;		/* in the cache: goes with the last pin */
+	bool		stale;			/* to be loaded anew when it is asked for: may be, or ... */
+	bool		changed;		/* ... is out of date; see definition_settled() */
+	List	   *code;			/* of CodeObject *: what it calls that is not the server's own */
 	char	   *name;
 	Oid			owner;
 	bool		registered;		/* in the catalog, with or without index tables */
@@ -268,8 +332,7 @@ typedef struct FactDef
 	TupleDesc	desc;			/* partitioned: its columns */
 	HTAB	   *leaves;			/* of Leaf: those that were met */
 	Leaf	   *last_leaf;
-	bool		foreign;		/* making transactional entries calls functions of users */
-	bool		users_code;		/* or making any entries */
+	bool		users_code;		/* making entries calls functions of users */
 	int			npk;
 	AttrNumber *pk_attno;
 	Bitmapset  *pk_columns;		/* the same, offset as in used */
@@ -284,6 +347,7 @@ typedef struct FactDef
 	AttrNumber	max_attno;		/* the last of all of them */
 	Oid			queue;			/* where changes are appended, InvalidOid: nowhere */
 	Oid			spare;			/* where they were, or will be */
+	bool		queue_lost;		/* one of them is gone, with what was in it, and InvalidOid; see rotate.c */
 	TupleDesc	queue_desc;
 	TupleTableSlot **queue_slots;	/* for queue.c */
 	int			nqueue_slots;
@@ -338,7 +402,7 @@ typedef struct DefinitionRow
 
 /* ---- partition.c: the partitions of fact tables ---- */
 
-extern void partition_init(void);
+extern void forget_roots(Oid relid);
 extern Oid	root_of(Relation rel);
 extern Oid	registered_root(Oid relid);
 extern List *leaves_of(Oid relid, LOCKMODE mode);
@@ -465,6 +529,7 @@ extern IndexDef *definition_resolve(DefinitionRow *row, Relation fact, Relation 
 extern bool definition_attach(IndexDef *def, Relation fact, Relation rel);
 extern bool definition_attach_columns(IndexDef *def, Relation fact, TupleDesc desc);
 extern bool calls_users_functions(IndexDef *def);
+extern List *definition_code(IndexDef *def);
 extern bool is_document_column(Form_pg_attribute att);
 extern Oid	get_equality_operator(Oid type);
 extern void equality_key(ScanKey key, AttrNumber attno, Oid type, Oid collation, MemoryContext cxt);
@@ -472,11 +537,14 @@ extern AttrNumber named_column(Relation fact, const char *name, const char **col
 
 /* ---- definition.c, its functions ---- */
 
-extern void definition_init(void);
+extern void definitions_relation_changed(Oid relid);
+extern void definitions_object_changed(int cache, uint32 hash);
 extern FactDef *definition_of_fact(Relation fact, Oid root);
 extern IndexDef *definition_of_index_table(Oid index_table, FactDef **fact);
 extern IndexDef *definition_open(Oid index_table, FactDef **factdef, Relation *fact, Relation *rel);
-extern void definition_lock(FactDef *fact, int from, int to);
+extern bool lock_newly(Oid relid, LOCKMODE mode);
+extern bool definition_lock(FactDef *fact, int from, int to);
+extern bool definition_settled(FactDef *fact, bool more_locks);
 extern void definition_pin(FactDef *fact);
 extern void definition_unpin(FactDef *fact);
 
@@ -497,6 +565,9 @@ extern List *catalog_index_tables(void);
 extern List *catalog_fact_tables(void);
 extern List *catalog_column_names(Relation rel);
 extern List *catalog_read(Oid fact_table, Oid index_table);
+extern List *catalog_read_any(Oid fact_table, Oid index_table);
+extern List *catalog_definitions(void);
+extern List *catalog_facts(void);
 extern Oid	catalog_fact_of(Oid index_table);
 extern bool is_queued(DefinitionRow *row);
 extern bool catalog_has_fact(Oid fact_table);
@@ -505,6 +576,7 @@ extern List *catalog_queues(void);
 extern void catalog_write_fact(FactTableRow *row);
 extern void catalog_forget_fact(Oid fact_table);
 extern Oid	catalog_forget_index_table(Oid index_table);
+extern void catalog_forget_definition(Oid index_table);
 extern bool catalog_fact_in_use(Oid fact_table);
 extern void catalog_count_skipped(Oid index_table, int64 entries);
 extern void catalog_take_over(Oid from, Oid to);
@@ -523,6 +595,12 @@ typedef struct StoredDefinition
 } StoredDefinition;
 
 extern const char **column_names(Relation fact, StoredDefinition *stored);
+
+/* ---- believe.c: which rows of the catalog are to be believed ---- */
+
+extern bool believed(DefinitionRow *row);
+extern bool queue_tables(FactTableRow *row, TupleDesc desc);
+extern void forget_dangling(void);
 
 /* ---- extract.c: a fact row in, its entries out ---- */
 
@@ -619,6 +697,7 @@ extern bool entries_equal(IndexDef *def, Entries *a, Entries *b);
 extern void diff_entries(IndexDef *def, Entries *old, Entries *new, OpList *ops, MemoryContext cxt);
 extern void entries_sort(IndexDef *def, Entries *entries);
 extern void entries_merge(IndexDef *def, Entries *into, Entries *from);
+extern void entries_confine(IndexDef *def, Entries *entries, Entries *a, Entries *b);
 extern bool same_bytes(Datum a, bool anull, Datum b, bool bnull, int16 typlen, bool typbyval);
 
 /* ---- batch.c: operations collected until the end of the statement ---- */
@@ -641,6 +720,18 @@ extern bool batch_inserted_since(Oid fact, CommandId cid);
 extern bool apply_ops(IndexDef *def, OpList *ops, bool keep);
 extern void apply_load(IndexDef *def, Relation index_table, struct Tuplesortstate *sorted);
 extern void apply_at_end_of_transaction(void);
+
+/* ---- claim.c: whose a unique key is ---- */
+
+typedef enum Claim
+{
+	CLAIM_STAYS,				/* the row of the entry that is there has the key */
+	CLAIM_WAIT,					/* another transaction decides that */
+	CLAIM_NEW,					/* that row has handed it on to the row of the new entry, */
+	CLAIM_NOT_NEW				/* or that one to it */
+} Claim;
+
+extern Claim claim_key(IndexDef *def, TupleTableSlot *there, TupleTableSlot *new, TransactionId *wait);
 
 /* ---- liverow.c: the live version of a fact row ---- */
 
@@ -782,6 +873,7 @@ extern void queue_collect(FactDef *def, TupleTableSlot *row);
 extern void queue_collect_key(FactDef *def, Datum *key);
 extern void queue_write(void);
 extern bool queue_pending(Oid fact);
+extern bool push_missing_snapshot(void);
 extern void queue_wake_at_commit(void);
 
 /* ---- segment.c: reads queue tables ---- */
@@ -803,6 +895,9 @@ extern bool queues_drop(Oid fact, bool wait);
 extern void queues_lock_if_last(Oid fact, Oid index_table);
 extern void queue_table_drop(Oid relid);
 extern void queues_rotate(FactDef *def);
+extern void queues_restore(Oid fact);
+extern void queue_note_lost(FactDef *def);
+pg_noreturn extern void queue_lost_error(FactDef *def);
 
 /* ---- backlog.c: how much is queued ---- */
 
@@ -1050,7 +1145,6 @@ extern bool with_queue_locked(Oid fact_table, DrainLock lock,
 #define FEW_CHANGES			1000
 
 extern void drain_queue(Oid fact_table, int few);
-extern void fix_settings(void);
 extern void check_row_indexes(FactDef *def);
 extern void apply_keys(Reconciliation *r);
 extern bool drain_batch(Oid fact_table, int limit, DrainLock lock, DrainPosition *position,
@@ -1142,6 +1236,7 @@ extern void check_index_tables(void);
 /* ---- wait.c ---- */
 
 extern int64 interval_arg(FunctionCallInfo fcinfo, int arg, const char *name);
+extern void rest_for(int64 ms);
 extern bool queue_of_index_table(Oid index_table, FactTableRow *queue);
 extern bool wait_for_queue(FactTableRow *queue, int64 max_lag, int64 timeout);
 
@@ -1203,6 +1298,13 @@ extern void require_no_rejections(Oid index_table, Oid shown);
 extern void follow_partitions(struct AlterTableStmt *stmt);
 extern void note_detached(Oid partition);
 extern void follow_new_partition(struct CreateStmt *stmt, char *schema);
+
+/* ---- own.c: the extension's own objects ---- */
+
+extern void refuse_change_of_own(struct Node *command);
+extern void refuse_drop_of_own(const char *type, const char *name, const char *part);
+extern void refuse_drop_of_queue(Oid relid, const char *name);
+extern void refuse_drop_of_row_index(Oid schema);
 
 /* ---- alter.c: what follows when tables are altered ---- */
 
@@ -1286,6 +1388,7 @@ extern void triggers_remove_from(Oid relid);
 extern bool triggers_intact(Oid fact);
 extern bool guards_intact(Oid index_table);
 extern bool is_our_trigger(const char *name);
+extern bool has_triggers_of_ours(Oid relid, bool guard);
 extern bool triggers_remove(Oid fact, bool wait);
 extern void triggers_guard(Oid index_table);
 extern Oid	guard_lifted;			/* the index table that we truncate or alter */

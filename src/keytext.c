@@ -26,14 +26,8 @@ key_texts(FactDef *def, Datum *key)
 	int			i;
 
 	for (i = 0; i < def->npk; i++)
-	{
-		Oid			output;
-		bool		varlena;
-
-		getTypeOutputInfo(TupleDescAttr(def->queue_desc, QUEUE_KEY - 1 + i)->atttypid,
-						  &output, &varlena);
-		texts[i] = CStringGetTextDatum(OidOutputFunctionCall(output, key[i]));
-	}
+		texts[i] = CStringGetTextDatum(value_text(TupleDescAttr(def->queue_desc, QUEUE_KEY - 1 + i)->atttypid,
+												  key[i]));
 	return PointerGetDatum(construct_array(texts, def->npk, TEXTOID, -1, false, TYPALIGN_INT));
 }
 

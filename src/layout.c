@@ -74,12 +74,7 @@ add_column(List **names, const char *name, const char *what)
 {
 	ListCell   *cell;
 
-	if (strlen(name) >= NAMEDATALEN)
-		ereport(ERROR,
-				(errcode(ERRCODE_NAME_TOO_LONG),
-				 errmsg("column name \"%s\" is too long", name),
-				 errdetail("A name can have %d bytes.", NAMEDATALEN - 1),
-				 errhint("Name the field with AS.")));
+	check_name_length("column", name, "Name the field with AS.");
 	if (name[0] == '\0')
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_NAME),

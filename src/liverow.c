@@ -20,6 +20,7 @@
 #include "access/relation.h"
 #include "access/tupconvert.h"
 #include "indextable.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
@@ -328,21 +329,38 @@ live_rows(FactDef *def, Relation fact, TupleTableSlot *row,
 
 /*
  * row_comparison
- *		A search key for (columns of an index) > (bounds), or whatever the strategy
- *		says.  It points into itself.
+ *		A search key for the entries of an index that come after the bounds, in the
+ *		order of the index, or whatever the strategy says.  It points into itself.
+ *		With one column it is an ordinary search key: a row comparison has two
+ *		members or more.
  */
 void
 row_comparison(RowComparison *key, Relation index, int n, StrategyNumber strategy, Datum *bounds)
 {
 	int			i;
 
-	for (i = 0; i < n; i++)
-		ScanKeyEntryInitializeWithInfo(&key->members[i], SK_ROW_MEMBER | (i == n - 1 ? SK_ROW_END : 0),
-									   i + 1, strategy, InvalidOid, index->rd_indcollation[i],
-									   index_getprocinfo(index, i + 1, BTORDER_PROC), bounds[i]);
 	memset(&key->header, 0, sizeof(ScanKeyData));
+	for (i = 0; i < n; i++)
+	{
+		/* What comes after a bound in a descending column is less, and the btree takes it like that. */
+		StrategyNumber member = (index->rd_indoption[i] & INDOPTION_DESC) == 0 ? strategy :
+			BTCommuteStrategyNumber(strategy);
+
+		if (n == 1)
+		{
+			Oid			type = index->rd_opcintype[i];
+			Oid			operator = get_opfamily_member(index->rd_opfamily[i], type, type, member);
+
+			ScanKeyEntryInitialize(&key->header, 0, i + 1, member, InvalidOid, index->rd_indcollation[i],
+								   get_opcode(operator), bounds[i]);
+			return;
+		}
+		ScanKeyEntryInitializeWithInfo(&key->members[i], SK_ROW_MEMBER | (i == n - 1 ? SK_ROW_END : 0),
+									   i + 1, member, InvalidOid, index->rd_indcollation[i],
+									   index_getprocinfo(index, i + 1, BTORDER_PROC), bounds[i]);
+	}
 	key->header.sk_flags = SK_ROW_HEADER;
 	key->header.sk_attno = 1;
-	key->header.sk_strategy = strategy;
+	key->header.sk_strategy = key->members[0].sk_strategy;
 	key->header.sk_argument = PointerGetDatum(key->members);
 }

@@ -19,8 +19,6 @@ void
 _PG_init(void)
 {
 	settings_init();
-	definition_init();
-	partition_init();
 	trigger_init();
 	foreign_init();
 	query_init();

@@ -35,7 +35,6 @@
 #include "miscadmin.h"
 #include "nodes/parsenodes.h"
 #include "pgstat.h"
-#include "storage/latch.h"
 #include "storage/lmgr.h"
 #include "storage/proc.h"
 #include "storage/procarray.h"
@@ -90,7 +89,6 @@ static void wait_for_older_snapshots(void);
 static bool lock_out_writers(Build *b);
 static bool lock_soon(Oid relid, LOCKMODE mode);
 pg_noreturn static void gone(Build *b);
-static void rest(int64 ms);
 static void finish(Build *b);
 
 /*
@@ -153,7 +151,7 @@ set_out(Build *b)
 	{
 		PopActiveSnapshot();
 		SPI_commit();
-		rest(pause);
+		rest_for(pause);
 		pause = Min(pause * 2, MAX_REST);
 		PushActiveSnapshot(GetTransactionSnapshot());
 	}
@@ -219,7 +217,7 @@ run(Build *b)
 		PopActiveSnapshot();
 		SPI_commit();
 		if (b->pause > 0 && !b->done)
-			rest(b->pause / 1000);
+			rest_for(b->pause / 1000);
 		CHECK_FOR_INTERRUPTS();
 	} while (!b->done);
 
@@ -240,7 +238,7 @@ run(Build *b)
 		PopActiveSnapshot();
 		SPI_commit();
 		set_phase(b, "waiting for locks");
-		rest(pause);
+		rest_for(pause);
 		pause = Min(pause * 2, MAX_REST);
 	}
 	finish(b);
@@ -260,15 +258,6 @@ gone(Build *b)
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg("index table \"%s\" is not being built any more", get_rel_name(b->shown)),
 			 errdetail("Another session has finished it, or given it up.")));
-}
-
-/* rest: holding nothing, for so many ms */
-static void
-rest(int64 ms)
-{
-	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, ms, WAIT_EVENT_PG_SLEEP);
-	ResetLatch(MyLatch);
-	CHECK_FOR_INTERRUPTS();
 }
 
 /* start: checks what the user asks for */
@@ -560,7 +549,7 @@ lock_soon(Oid relid, LOCKMODE mode)
 	{
 		if (ConditionalLockRelationOid(relid, mode))
 			return true;
-		rest(5);
+		rest_for(5);
 	}
 	/* On a busy table there is always somebody. */
 	return lock_within(relid, mode, LOCK_TIMEOUT);

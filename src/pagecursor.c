@@ -29,6 +29,9 @@
 
 #define CURSOR_VERSION	1
 
+/* No cursor of ours is longer, though few bytes may be a number of 131,072 digits. */
+#define MAX_CURSOR_BYTES	(64 * 1024 * 1024)
+
 pg_noreturn static void cursor_error(void);
 static char *decode(const char *cursor, int *len);
 
@@ -42,11 +45,7 @@ hash_of(const char *bytes, int len)
 static char *
 column_text(Form_pg_attribute att, Datum value)
 {
-	Oid			output;
-	bool		varlena;
-
-	getTypeOutputInfo(getBaseType(att->atttypid), &output, &varlena);
-	return OidOutputFunctionCall(output, value);
+	return value_text(getBaseType(att->atttypid), value);
 }
 
 /* add_text: in the server's encoding, with its zero byte */
@@ -251,9 +250,11 @@ decode(const char *cursor, int *len)
 {
 	char	   *text;
 	char	   *bytes;
-	int			n = strlen(cursor);
-	int			i;
+	Size		n = strlen(cursor);
+	Size		i;
 
+	if (n > MAX_CURSOR_BYTES)
+		cursor_error();
 	text = palloc(n + 4);
 	for (i = 0; i < n; i++)
 	{

@@ -51,6 +51,8 @@ index_part(IndexDef *def, Relation leaf)
 	MemoryContext old;
 	Relation	index;
 	Oid			primary_index;
+	Oid			row_index;
+	IndexInfo  *primary_info;
 	bool		found;
 
 	/* One that has become stale since its index table was locked may name indexes that are gone. */
@@ -60,12 +62,24 @@ index_part(IndexDef *def, Relation leaf)
 	if (index == NULL)
 		elog(ERROR, "partition \"%s\" has no primary key", RelationGetRelationName(leaf));
 	primary_index = RelationGetRelid(index);
-	old = MemoryContextSwitchTo(def->fact->cxt);
+	row_index = OidIsValid(def->row_index) ? index_get_partition(leaf, def->row_index) : InvalidOid;
+	watch_relation(relid);
+	watch_relation(primary_index);
+	watch_relation(row_index);
+	/* A definition may be stale for long, as it is used. */
+	if (part != NULL && part->primary_index == primary_index)
+		primary_info = part->primary_info;
+	else
+	{
+		/* All that can fail comes before the entry, which lasts. */
+		old = MemoryContextSwitchTo(def->fact->cxt);
+		primary_info = BuildIndexInfo(index);
+		MemoryContextSwitchTo(old);
+	}
 	part = hash_search(def->parts, &relid, HASH_ENTER, &found);
 	part->primary_index = primary_index;
-	part->primary_info = BuildIndexInfo(index);
-	part->row_index = OidIsValid(def->row_index) ? index_get_partition(leaf, def->row_index) : InvalidOid;
-	MemoryContextSwitchTo(old);
+	part->primary_info = primary_info;
+	part->row_index = row_index;
 	index_close(index, AccessShareLock);
 	return part;
 }

@@ -39,28 +39,18 @@ typedef struct Root
 
 static HTAB *roots = NULL;
 
-static void forget_roots(Datum arg, Oid relid);
 static void read_partition(FactDef *def, Relation root, Relation rel, bool comes);
 static void flush(FactDef *def, OpList *lists, MemoryContext cxt);
 
-/* partition_init: called once, when the library is loaded */
+/* forget_roots: of a table that has changed, or of all */
 void
-partition_init(void)
-{
-	HASHCTL		ctl;
-
-	ctl.keysize = sizeof(Oid);
-	ctl.entrysize = sizeof(Root);
-	roots = hash_create("indextable roots", 64, &ctl, HASH_ELEM | HASH_BLOBS);
-	CacheRegisterRelcacheCallback(forget_roots, (Datum) 0);
-}
-
-static void
-forget_roots(Datum arg, Oid relid)
+forget_roots(Oid relid)
 {
 	HASH_SEQ_STATUS seq;
 	Root	   *root;
 
+	if (roots == NULL)
+		return;
 	if (OidIsValid(relid))
 	{
 		hash_search(roots, &relid, HASH_REMOVE, NULL);
@@ -82,6 +72,15 @@ root_of(Relation rel)
 
 	if (!rel->rd_rel->relispartition)
 		return relid;
+	if (roots == NULL)
+	{
+		HASHCTL		ctl;
+
+		watch_changes();
+		ctl.keysize = sizeof(Oid);
+		ctl.entrysize = sizeof(Root);
+		roots = hash_create("indextable roots", 64, &ctl, HASH_ELEM | HASH_BLOBS);
+	}
 	root = hash_search(roots, &relid, HASH_FIND, NULL);
 	if (root != NULL)
 		return root->root;
@@ -185,19 +184,22 @@ leaf_of(FactDef *def, Relation rel)
 		bool		is_foreign = rel->rd_rel->relkind == RELKIND_FOREIGN_TABLE;
 		Oid			pk_index = is_foreign ? InvalidOid : row_key_index(def, rel);
 		AttrMap    *map;
+		TupleTableSlot *slots[2] = {NULL, NULL};
 
+		watch_relation(relid);
+		/* All that can fail comes before the entry, which lasts. */
 		old = MemoryContextSwitchTo(def->cxt);
 		map = attribute_map(RelationGetDescr(rel), def->desc);
+		if (map != NULL)
+		{
+			slots[0] = MakeSingleTupleTableSlot(def->desc, &TTSOpsVirtual);
+			slots[1] = MakeSingleTupleTableSlot(def->desc, &TTSOpsVirtual);
+		}
 		leaf = hash_search(def->leaves, &relid, HASH_ENTER, &found);
 		leaf->is_foreign = is_foreign;
 		leaf->pk_index = pk_index;
 		leaf->map = map;
-		leaf->slots[0] = leaf->slots[1] = NULL;
-		if (leaf->map != NULL)
-		{
-			leaf->slots[0] = MakeSingleTupleTableSlot(def->desc, &TTSOpsVirtual);
-			leaf->slots[1] = MakeSingleTupleTableSlot(def->desc, &TTSOpsVirtual);
-		}
+		memcpy(leaf->slots, slots, sizeof(slots));
 		MemoryContextSwitchTo(old);
 	}
 	def->last_leaf = leaf;
@@ -235,10 +237,8 @@ partition_rows(Oid root, Oid partition, bool comes)
 	FactDef    *def;
 
 	do
-	{
 		def = definition_of_fact(root_rel, root);
-		definition_lock(def, 0, def->nsync);
-	} while (def->stale);
+	while (!definition_settled(def, definition_lock(def, 0, def->nsync)));
 	definition_pin(def);
 	PG_TRY();
 	{
@@ -341,6 +341,8 @@ note_partitions(void)
 	ListCell   *cell;
 	ListCell   *inner;
 
+	/* What goes with what is the server's business from then on. */
+	adopt_all();
 	noted = NIL;
 	callback->func = forget_noted;
 	MemoryContextRegisterResetCallback(TopTransactionContext, callback);

@@ -39,6 +39,7 @@ static char *parse_by(const char *by, List *columns, bool *hash);
 static char *parse_bound(const char *bound, bool *is_default);
 static char *tablespace_for(List *tablespaces, int i, int n);
 static PartSpec *make_spec(Partitioning *p, char *bound, char *tablespace, const char *suffix);
+static char *bound_text(Datum bound, Oid partition);
 static void lay_out_dropped(Oid relid, Relation parent);
 
 /*
@@ -227,6 +228,30 @@ tablespace_for(List *tablespaces, int i, int n)
 	return name;
 }
 
+/*
+ * bound_text
+ *		A bound as SQL.  Under fixed settings, as a partition is made of it again: with
+ *		another number of digits, it would be another bound.
+ */
+static char *
+bound_text(Datum bound, Oid partition)
+{
+	SessionSettings saved;
+	volatile Datum expr = (Datum) 0;
+
+	settings_fix(&saved);
+	PG_TRY();
+	{
+		expr = OidFunctionCall2(F_PG_GET_EXPR_PG_NODE_TREE_OID, bound, ObjectIdGetDatum(partition));
+	}
+	PG_FINALLY();
+	{
+		settings_restore(&saved);
+	}
+	PG_END_TRY();
+	return TextDatumGetCString(expr);
+}
+
 /* partitioning_of: an index table that exists; NULL: it is not partitioned */
 Partitioning *
 partitioning_of(Relation rel)
@@ -247,8 +272,7 @@ partitioning_of(Relation rel)
 		bool		isnull;
 		Datum		bound = SysCacheGetAttr(RELOID, tuple, Anum_pg_class_relpartbound, &isnull);
 		Oid			tablespace = ((Form_pg_class) GETSTRUCT(tuple))->reltablespace;
-		char	   *expr = TextDatumGetCString(OidFunctionCall2(F_PG_GET_EXPR_PG_NODE_TREE_OID, bound,
-															ObjectIdGetDatum(desc->oids[i])));
+		char	   *expr = bound_text(bound, desc->oids[i]);
 		PartSpec   *spec;
 
 		spec = make_spec(p, expr,

@@ -29,6 +29,7 @@
 #include "storage/lmgr.h"
 #include "utils/hsearch.h"
 #include "utils/memutils.h"
+#include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
 /* A subtransaction that collects more than this writes it before it goes on. */
@@ -236,8 +237,13 @@ write_level(Level *level, bool keep)
 	queue = open_queue(level->def);
 	if (queue != NULL)
 	{
+		/* A long key goes to a TOAST table, if the queue has one, and that takes a snapshot. */
+		bool		pushed = OidIsValid(queue->rd_rel->reltoastrelid) && push_missing_snapshot();
+
 		append(level->def, queue, level->tuples + from, level->n - from);
 		backlog_check(level->def, queue, level->tuples[level->n - 1]);
+		if (pushed)
+			PopActiveSnapshot();
 		relation_close(queue, NoLock);
 		have_written = true;
 	}
@@ -251,9 +257,24 @@ write_level(Level *level, bool keep)
 }
 
 /*
+ * push_missing_snapshot
+ *		The transaction's, unless there is one, for whoever writes when no statement
+ *		runs: when a transaction commits, or a subtransaction.  Whether it was pushed.
+ */
+bool
+push_missing_snapshot(void)
+{
+	if (HaveRegisteredOrActiveSnapshot())
+		return false;
+	PushActiveSnapshot(GetTransactionSnapshot());
+	return true;
+}
+
+/*
  * open_queue
- *		The table to append to.  NULL if there is no queue for such keys any more:
- *		then there are no asynchronous index tables from before.
+ *		The table to append to: one of the two will do, should the other be gone.  NULL
+ *		if there is no queue for such keys any more: then there are no asynchronous
+ *		index tables from before.
  */
 static Relation
 open_queue(FactDef *def)
@@ -261,13 +282,20 @@ open_queue(FactDef *def)
 	FactTableRow tables = {def->relid, def->queue, def->spare};
 	Relation	rel = NULL;
 
-	if (def->stale && (!catalog_read_fact(def->relid, &tables) || !OidIsValid(tables.queue)))
-		return NULL;
-	if (ConditionalLockRelationOid(tables.queue, RowExclusiveLock))
-		rel = try_relation_open(tables.queue, NoLock);
-	if (rel == NULL)
+	if (def->stale)
+	{
+		if (!catalog_read_fact(def->relid, &tables) || !OidIsValid(tables.queue))
+			return NULL;
+		(void) queue_tables(&tables, NULL);
+	}
+	if (OidIsValid(tables.queue) &&
+		(!OidIsValid(tables.spare) || ConditionalLockRelationOid(tables.queue, RowExclusiveLock)))
+		rel = try_relation_open(tables.queue, OidIsValid(tables.spare) ? NoLock : RowExclusiveLock);
+	if (rel == NULL && OidIsValid(tables.spare))
 		rel = try_relation_open(tables.spare, RowExclusiveLock);
-	if (rel != NULL && !same_keys(RelationGetDescr(rel), def->queue_desc))
+	if (rel == NULL)
+		queue_lost_error(def);
+	if (!same_keys(RelationGetDescr(rel), def->queue_desc))
 	{
 		relation_close(rel, NoLock);
 		return NULL;

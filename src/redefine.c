@@ -277,6 +277,8 @@ change_maintenance(DefinitionRow *row)
 	drain_queue(row->fact_table, 0);
 	if (!async)
 		require_no_rejections(row->index_table, row->index_table);
+	else
+		queues_restore(row->fact_table);
 	fact = relation_open(row->fact_table, NoLock);
 	catalog_update(row, fact);
 	relation_close(fact, NoLock);
@@ -284,12 +286,23 @@ change_maintenance(DefinitionRow *row)
 	CommandCounterIncrement();
 	wait_point("alter has changed the maintenance");
 
-	def = definition_of_index_table(row->index_table, &factdef);
 	if (async)
 	{
-		if (!OidIsValid(def->row_index))
-			layout_make_row_index(row->index_table, layout_row_index(def));
-		queues_create(factdef);
+		def = definition_of_index_table(row->index_table, &factdef);
+		definition_pin(factdef);
+		PG_TRY();
+		{
+			if (!OidIsValid(def->row_index))
+				layout_make_row_index(row->index_table, layout_row_index(def));
+			queues_create(factdef);
+		}
+		PG_CATCH();
+		{
+			definition_unpin(factdef);
+			PG_RE_THROW();
+		}
+		PG_END_TRY();
+		definition_unpin(factdef);
 		CacheInvalidateRelcacheByRelid(row->fact_table);
 	}
 	triggers_install(row->fact_table);

@@ -24,6 +24,7 @@ PG_FUNCTION_INFO_V1(indextable_before_alter);
 
 static Oid	rewritten_table(void);
 static void check_new_table(CreateStmt *stmt);
+static void lock_root(Oid parent);
 static void refuse_change(Oid relid, AlterTableCmd *cmd);
 static void refuse_child(RangeVar *parent);
 static void refuse_parent(RangeVar *child, bool inherits);
@@ -51,6 +52,7 @@ indextable_before_alter(PG_FUNCTION_ARGS)
 	command = trigdata->parsetree;
 	if (OidIsValid(guard_lifted))
 		PG_RETURN_VOID();
+	refuse_change_of_own(command);
 	if (may_rename(command) && strcmp(trigdata->event, "ddl_command_start") == 0)
 		rename_begins();
 	refuse_trigger_change(command);
@@ -94,6 +96,7 @@ indextable_before_alter(PG_FUNCTION_ARGS)
 			{
 				refuse_parent(((PartitionCmd *) cmd->def)->name, false);
 				refuse_own_index_tables(relid, ((PartitionCmd *) cmd->def)->name);
+				lock_root(relid);
 			}
 			else if (cmd->subtype == AT_DetachPartition || cmd->subtype == AT_DetachPartitionFinalize)
 				note_detached(RangeVarGetRelid(((PartitionCmd *) cmd->def)->name, NoLock, true));
@@ -219,8 +222,25 @@ check_new_table(CreateStmt *stmt)
 		/* The fact table first, as everybody does: see follow_new_part(). */
 		else if (part && owns_relation(parent, GetUserId()))
 			LockRelationOid(catalog_fact_of(index_table_of(parent)), AccessShareLock);
+		else if (stmt->partbound != NULL)
+			lock_root(parent);
 	}
 	refuse_references(stmt->tableElts);
+}
+
+/*
+ * lock_root
+ *		Of a partition that is to get one of its own.  The command does not lock the
+ *		fact table, and attach.c reads it when its partitions are locked already: who
+ *		alters it locks it before them.
+ */
+static void
+lock_root(Oid parent)
+{
+	Oid			root = OidIsValid(parent) ? registered_root(parent) : InvalidOid;
+
+	if (root != parent && catalog_has_fact(root) && owns_relation(parent, GetUserId()))
+		LockRelationOid(root, AccessShareLock);
 }
 
 /*

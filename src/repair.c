@@ -28,7 +28,6 @@
 #include "miscadmin.h"
 #include "nodes/parsenodes.h"
 #include "pgstat.h"
-#include "storage/latch.h"
 #include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
@@ -120,6 +119,7 @@ indextable_repair(PG_FUNCTION_ARGS)
 		not_an_index_table(r.index_table);
 	if (!owns_relation(r.index_table, GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(r.index_table));
+	forget_dangling();
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
 	desc = BlessTupleDesc(desc);
@@ -149,12 +149,7 @@ indextable_repair(PG_FUNCTION_ARGS)
 			mend(&r, batch_size, true);
 		mend(&r, batch_size, false);
 		if (idle > 0)
-		{
-			WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, PAUSE,
-					  WAIT_EVENT_PG_SLEEP);
-			ResetLatch(MyLatch);
-			CHECK_FOR_INTERRUPTS();
-		}
+			rest_for(PAUSE);
 	}
 	if (r.remaining == 0 && r.rejected == 0)
 		activate(r.index_table);
@@ -178,7 +173,18 @@ commit(Repair *r)
 		CommandCounterIncrement();
 }
 
-/* restore_setup: triggers and guards, before anything is looked at */
+/* has_lost_queue: whether changes cannot be queued, or were queued and are lost */
+static bool
+has_lost_queue(Oid fact)
+{
+	Relation	rel = relation_open(fact, AccessShareLock);
+	bool		lost = definition_of_fact(rel, fact)->queue_lost;
+
+	relation_close(rel, AccessShareLock);
+	return lost;
+}
+
+/* restore_setup: triggers, guards and the queue, before anything is looked at */
 static void
 restore_setup(Repair *r)
 {
@@ -194,6 +200,11 @@ restore_setup(Repair *r)
 		lock_tree(fact, ShareRowExclusiveLock);
 		triggers_guard(r->index_table);
 	}
+	if (has_lost_queue(fact))
+	{
+		lock_tree(fact, ShareRowExclusiveLock);
+		queues_restore(fact);
+	}
 }
 
 /* activate: an index table that was invalid, and is right now */
@@ -207,7 +218,9 @@ activate(Oid index_table)
 	if (stored == NULL || strcmp(stored->row.state, "invalid") != 0)
 		return;
 	lock_tree(stored->row.fact_table, ShareRowExclusiveLock);
-	fact = relation_open(stored->row.fact_table, NoLock);
+	fact = try_relation_open(stored->row.fact_table, NoLock);
+	if (fact == NULL)
+		return;					/* dropped while we waited for the lock */
 	if (triggers_intact(stored->row.fact_table) && guards_intact(index_table))
 	{
 		catalog_set_state(index_table, "active", NULL);
@@ -303,6 +316,7 @@ mend_batch(Repair *r, int from, int to)
 {
 	FactDef    *factdef;
 	IndexDef   *def;
+	bool		more_locks;
 
 	/* In the order in which writers lock. */
 	do
@@ -310,9 +324,9 @@ mend_batch(Repair *r, int from, int to)
 		def = definition_of_index_table(r->index_table, &factdef);
 		if (def == NULL)
 			not_an_index_table(r->index_table);
-		LockRelationOid(factdef->relid, RowExclusiveLock);
-		LockRelationOid(r->index_table, RowExclusiveLock);
-	} while (factdef->stale);
+		more_locks = lock_newly(factdef->relid, RowExclusiveLock);
+		more_locks |= lock_newly(r->index_table, RowExclusiveLock);
+	} while (!definition_settled(factdef, more_locks));
 	definition_pin(factdef);
 	PG_TRY();
 	{

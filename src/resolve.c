@@ -456,6 +456,25 @@ calls_users_functions(IndexDef *def)
 	return def->filter != NULL && expression_is_foreign(def->filter);
 }
 
+/* definition_code: the functions and domains of users that making entries calls, of CodeObject * */
+List *
+definition_code(IndexDef *def)
+{
+	List	   *code = def->filter != NULL ? list_copy(expression_code(def->filter)) : NIL;
+	int			i;
+
+	for (i = 0; i < def->nkeys + def->nincludes; i++)
+	{
+		Field	   *field = &def->fields[i];
+
+		if (field->convert != NULL)
+			code = list_concat(code, expression_code(field->convert));
+		code = add_function(code, field->cast.convert.fn_oid);
+		code = add_function(code, field->cast.length.fn_oid);
+	}
+	return code;
+}
+
 /* definition_columns: the fact table's columns that entries depend on, offset */
 static Bitmapset *
 definition_columns(IndexDef *def)

@@ -36,6 +36,7 @@
 #define ROTATE_BLOCKS		2048
 
 static Oid	make_queue_table(FactDef *def, Relation fact, int number);
+static void make_lost_tables(FactDef *def, Relation fact);
 static void record_dependencies(Oid queue, Oid fact);
 static bool truncate_if_removable(Oid relid);
 
@@ -71,6 +72,99 @@ queues_create(FactDef *def)
 	row.spare = make_queue_table(def, fact, 2);
 	relation_close(fact, NoLock);
 	catalog_write_fact(&row);
+}
+
+/*
+ * queues_restore
+ *		Makes anew what is gone of the queue of a fact table that is locked against
+ *		writers, whose definition says so then.
+ *
+ * No change is lost between: whoever has collected some holds a lock on the fact
+ * table until he has written them, and is waited for; whoever comes later loads the
+ * definition with the new table.  What was lost before shows when index tables are
+ * verified, and they are invalid until then.
+ */
+void
+queues_restore(Oid fact)
+{
+	FactTableRow row;
+	Relation	rel;
+	FactDef    *def;
+
+	if (!catalog_read_fact(fact, &row) || !OidIsValid(row.queue))
+		return;
+	rel = relation_open(fact, NoLock);
+	def = definition_of_fact(rel, fact);
+	if (def->queue_lost)
+	{
+		definition_pin(def);
+		PG_TRY();
+		{
+			make_lost_tables(def, rel);
+		}
+		PG_CATCH();
+		{
+			definition_unpin(def);
+			PG_RE_THROW();
+		}
+		PG_END_TRY();
+		definition_unpin(def);
+	}
+	relation_close(rel, NoLock);
+}
+
+static void
+make_lost_tables(FactDef *def, Relation fact)
+{
+	FactTableRow row = {def->relid, def->queue, def->spare};
+
+	queue_note_lost(def);
+	if (!OidIsValid(row.queue))
+		row.queue = make_queue_table(def, fact, 1);
+	row.spare = make_queue_table(def, fact, 2);
+	catalog_write_fact(&row);
+	CacheInvalidateRelcacheByRelid(def->relid);
+	CommandCounterIncrement();
+}
+
+/*
+ * queue_note_lost
+ *		A queue table is gone, and changes with it: index tables that may lack them say
+ *		so, and go on with what is queued still.  By one session at a time, as they
+ *		would update the same rows; the others leave it to that one.
+ */
+void
+queue_note_lost(FactDef *def)
+{
+	if (ConditionalLockRelationOid(def->relid, ShareUpdateExclusiveLock))
+	{
+		List	   *queued = NIL;
+		ListCell   *cell;
+
+		foreach(cell, catalog_read(def->relid, InvalidOid))
+			if (is_queued(&((StoredDefinition *) lfirst(cell))->row))
+				queued = lappend(queued, lfirst(cell));
+		invalidate_definitions(queued, def->relid, "A queue table of its fact table is gone, with changes that it lacks.");
+	}
+}
+
+/* queue_lost_error: for a change that there is no table for */
+void
+queue_lost_error(FactDef *def)
+{
+	char	   *index_table = NULL;
+	ListCell   *cell;
+
+	foreach(cell, catalog_read(def->relid, InvalidOid))
+		if (is_queued(&((StoredDefinition *) lfirst(cell))->row) && index_table == NULL)
+			index_table = quote_literal_cstr(quoted_relation(((StoredDefinition *) lfirst(cell))->row.index_table));
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("the queue of table \"%s\" is gone", def->name),
+			 errdetail("It holds the changes that its asynchronous index tables lack."),
+			 index_table == NULL ? 0 :
+			 errhint("CALL indextable.repair(%s) makes it anew; SELECT indextable.drop(%s) gives the index table up.",
+					 index_table, index_table)));
 }
 
 /*
@@ -134,8 +228,11 @@ queues_adopt(Oid fact)
 
 	if (!catalog_read_fact(fact, &row) || !OidIsValid(row.queue))
 		return;
-	record_dependencies(row.queue, fact);
-	record_dependencies(row.spare, fact);
+	(void) queue_tables(&row, NULL);
+	if (OidIsValid(row.queue) && !depends_on_table(row.queue, fact))
+		record_dependencies(row.queue, fact);
+	if (OidIsValid(row.spare) && !depends_on_table(row.spare, fact))
+		record_dependencies(row.spare, fact);
 	queue_wake_at_commit();
 }
 
@@ -158,10 +255,13 @@ queues_drop(Oid fact, bool wait)
 	foreach(cell, catalog_read(fact, InvalidOid))
 		if (is_queued(&((StoredDefinition *) lfirst(cell))->row))
 			return true;
+	(void) queue_tables(&row, NULL);
 	tables[0] = row.queue;
 	tables[1] = row.spare;
 	for (i = 0; i < 2; i++)
 	{
+		if (!OidIsValid(tables[i]))
+			continue;
 		if (wait)
 			LockRelationOid(tables[i], AccessExclusiveLock);
 		else if (!ConditionalLockRelationOid(tables[i], AccessExclusiveLock))
@@ -191,8 +291,11 @@ queues_lock_if_last(Oid fact, Oid index_table)
 	}
 	if (catalog_read_fact(fact, &row) && OidIsValid(row.queue))
 	{
-		LockRelationOid(Min(row.queue, row.spare), AccessExclusiveLock);
-		LockRelationOid(Max(row.queue, row.spare), AccessExclusiveLock);
+		(void) queue_tables(&row, NULL);
+		if (OidIsValid(row.spare))
+			LockRelationOid(Min(row.queue, row.spare), AccessExclusiveLock);
+		if (OidIsValid(row.queue))
+			LockRelationOid(Max(row.queue, row.spare), AccessExclusiveLock);
 	}
 }
 

@@ -32,6 +32,7 @@ route_key(FactDef *def, Relation root, Datum *key)
 		Datum		values[PARTITION_MAX_KEYS];
 		bool		isnull[PARTITION_MAX_KEYS] = {0};
 		int			partition;
+		bool		is_leaf;
 		Oid			relid;
 		int			i;
 		int			k;
@@ -50,11 +51,12 @@ route_key(FactDef *def, Relation root, Datum *key)
 		}
 		partition = desc->nparts == 0 ? -1 : partition_of(part, desc, values, isnull);
 		relid = partition < 0 ? InvalidOid : desc->oids[partition];
+		is_leaf = partition >= 0 && desc->is_leaf[partition];
 		if (rel != root)
 			relation_close(rel, NoLock);
 		if (partition < 0)
 			break;
-		if (desc->is_leaf[partition])
+		if (is_leaf)
 		{
 			result = relid;
 			break;

@@ -173,10 +173,13 @@ check_row_key(FactDef *def, Relation root)
 		return;
 	foreach(cell, find_all_inheritors(def->relid, NoLock, NULL))
 	{
-		Relation	rel = relation_open(lfirst_oid(cell), AccessShareLock);
-		PartitionKey key = RelationGetPartitionKey(rel);
+		Relation	rel = try_relation_open(lfirst_oid(cell), AccessShareLock);
+		PartitionKey key;
 		int			i;
 
+		if (rel == NULL)
+			continue;			/* dropped meanwhile */
+		key = RelationGetPartitionKey(rel);
 		if (rel->rd_rel->relkind == RELKIND_RELATION)
 			(void) row_key_index(def, rel);
 		for (i = 0; key != NULL && i < key->partnatts; i++)

@@ -99,6 +99,8 @@ bool
 segment_open(Oid relid, Relation *rel)
 {
 	*rel = NULL;
+	if (!OidIsValid(relid))
+		return true;
 	if (!ConditionalLockRelationOid(relid, AccessShareLock))
 		return false;
 	*rel = try_relation_open(relid, NoLock);

@@ -10,12 +10,14 @@
  * do.  A row goes through versions v0, v1, ... vn, and each step vk-1 -> vk
  * brings one event here; nested statements make the events come out of order,
  * but all of them come.  An event deletes the entries that vk-1 has and the live
- * version lacks, and adds those that the live version has and vk-1 lacks.  Take
- * an entry that vn has, and the last step that introduced it: when that event
- * came, every version from then on had the entry, the live one too, so it was
- * added, and no later event found it lacking.  The other way round for an entry
- * that vn lacks.  A row that does not exist has no entries; a step that changes
- * no entry can be left out.
+ * version lacks, and adds those that vk and the live version have and vk-1 lacks.
+ * Take an entry that vn has, and the last step that introduced it: when that event
+ * came, every version from then on had the entry, vk and the live one too, so it
+ * was added, and no later event found it lacking.  The other way round for an
+ * entry that vn lacks.  A row that does not exist has no entries; a step that
+ * changes no entry can be left out.  An entry that the live version has and vk
+ * lacks is left to the event of the step that brought it: where primary keys move
+ * from row to row, its unique key may be another entry's until then.
  *
  * A row on another server cannot be asked whether it is live but by reading it
  * again, there.  That is not done where events come in order, for then each new
@@ -52,8 +54,8 @@ typedef struct Version
 	int		   *skipped;		/* entries left out, by index table */
 } Version;
 
-static void maintain_row_held(TriggerData *trigdata);
-static void maintain_row(TriggerData *trigdata, FactDef *volatile *held);
+static void maintain_row(TriggerData *trigdata);
+static void follow_row(TriggerData *trigdata, FactDef *volatile *held);
 static void before_truncate(Relation rel);
 static void at_xact_event(XactEvent event, void *arg);
 static void at_subxact_event(SubXactEvent event, SubTransactionId sub,
@@ -69,7 +71,8 @@ static void no_version(FactDef *def, Version *version);
 static bool extract_versions(FactDef *def, TupleTableSlot *old, TupleTableSlot *new, bool moved,
 							 Version *before, Version *after);
 static void reconcile(FactDef *def, Version *before, Version *after);
-static void live_version(FactDef *def, Relation fact, TupleTableSlot *row, Version *live);
+static void live_version(FactDef *def, Relation fact, TupleTableSlot *row, Version *before,
+						 Version *after, Version *live);
 
 Datum
 indextable_maintain(PG_FUNCTION_ARGS)
@@ -89,12 +92,7 @@ indextable_maintain(PG_FUNCTION_ARGS)
 				 errhint("Drop the trigger.")));
 
 	if (TRIGGER_FIRED_AFTER(trigdata->tg_event) && TRIGGER_FIRED_FOR_ROW(trigdata->tg_event))
-	{
-		if (definition(trigdata->tg_relation)->foreign)
-			maintain_row_held(trigdata);
-		else
-			maintain_row(trigdata, NULL);
-	}
+		maintain_row(trigdata);
 	else if (TRIGGER_FIRED_BY_TRUNCATE(trigdata->tg_event))
 	{
 		if (TRIGGER_FIRED_BEFORE(trigdata->tg_event))
@@ -124,18 +122,18 @@ definition(Relation fact)
 }
 
 /*
- * maintain_row_held
- *		The same where functions of users are called, which may do anything: a
- *		nested statement could have the definition loaded anew.
+ * maintain_row
+ *		An AFTER ROW event, with the definition pinned: what is called of users, or
+ *		an index table that is altered, may have it loaded anew in the middle of it.
  */
 static void
-maintain_row_held(TriggerData *trigdata)
+maintain_row(TriggerData *trigdata)
 {
 	FactDef    *volatile held = NULL;
 
 	PG_TRY();
 	{
-		maintain_row(trigdata, &held);
+		follow_row(trigdata, &held);
 	}
 	PG_CATCH();
 	{
@@ -148,9 +146,9 @@ maintain_row_held(TriggerData *trigdata)
 		definition_unpin(held);
 }
 
-/* maintain_row: an AFTER ROW event; keeps the definition pinned if held is given */
+/* follow_row: keeps the definition that it uses pinned, in *held */
 static void
-maintain_row(TriggerData *trigdata, FactDef *volatile *held)
+follow_row(TriggerData *trigdata, FactDef *volatile *held)
 {
 	Relation	fact = trigdata->tg_relation;
 	TupleTableSlot *old = NULL;
@@ -186,11 +184,11 @@ maintain_row(TriggerData *trigdata, FactDef *volatile *held)
 	do
 	{
 		def = definition(fact);
-		if (held != NULL && *held != def)
+		if (*held != def)
 		{
+			definition_pin(def);
 			if (*held != NULL)
 				definition_unpin(*held);
-			definition_pin(def);
 			*held = def;
 		}
 		if (def->ndefs == 0)
@@ -234,7 +232,7 @@ maintain_row(TriggerData *trigdata, FactDef *volatile *held)
 	{
 		if (is_foreign ? !in_order : def->pk_deferrable || !row_is_live(fact, stored_new))
 		{
-			live_version(def, fact, new, &live);
+			live_version(def, fact, new, &before, &after, &live);
 			reconcile(def, &before, &live);
 		}
 		else
@@ -251,7 +249,12 @@ maintain_row(TriggerData *trigdata, FactDef *volatile *held)
 	{
 		if (is_foreign ? !in_order : def->pk_deferrable ||
 			batch_inserted_since(def->relid, HeapTupleHeaderGetCmax(trigdata->tg_trigtuple->t_data)))
-			live_version(def, fact, old, &live);
+		{
+			Version		gone;
+
+			no_version(def, &gone);
+			live_version(def, fact, old, &before, &gone, &live);
+		}
 		else
 			no_version(def, &live);
 		reconcile(def, &before, &live);
@@ -261,7 +264,7 @@ maintain_row(TriggerData *trigdata, FactDef *volatile *held)
 		no_version(def, &before);
 		if (is_foreign ? !in_order : def->pk_deferrable || !row_is_live(fact, stored_new))
 		{
-			live_version(def, fact, new, &live);
+			live_version(def, fact, new, &before, &after, &live);
 			reconcile(def, &before, &live);
 		}
 		else
@@ -410,17 +413,25 @@ add_live_row(FactRow *row, void *arg)
 	}
 }
 
-/* live_version: the entries of what is live now under the primary key of row */
+/*
+ * live_version
+ *		The entries of what is live now under the primary key of row, as far as this
+ *		step has to do with them.
+ */
 static void
-live_version(FactDef *def, Relation fact, TupleTableSlot *row, Version *live)
+live_version(FactDef *def, Relation fact, TupleTableSlot *row, Version *before, Version *after,
+			 Version *live)
 {
 	LiveRows	arg = {def, live};
 	Relation	root = def->partitioned ? relation_open(def->relid, AccessShareLock) : fact;
+	int			i;
 
 	no_version(def, live);
 	live_rows(def, root, row, add_live_row, &arg);
 	if (root != fact)
 		relation_close(root, NoLock);
+	for (i = 0; i < def->nsync; i++)
+		entries_confine(def->defs[i], &live->entries[i], &before->entries[i], &after->entries[i]);
 }
 
 /*

@@ -10,11 +10,15 @@
  */
 #include "postgres.h"
 
+#include "access/genam.h"
 #include "access/relation.h"
+#include "access/table.h"
 #include "catalog/namespace.h"
+#include "catalog/pg_trigger.h"
 #include "commands/trigger.h"
 #include "indextable.h"
 #include "storage/lmgr.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
@@ -59,14 +63,16 @@ kind_of(Oid relid, Oid fact)
 		get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE ? ON_ROOT : ON_PLAIN;
 }
 
-/* has_trigger: whether a table has a trigger of ours, enabled as we do it */
+/* has_trigger: whether a table has a trigger of ours, enabled as we do it; one that is gone lacks none */
 static bool
 has_trigger(Oid relid, const char *name, char enabled)
 {
-	Relation	rel = relation_open(relid, AccessShareLock);
+	Relation	rel = try_relation_open(relid, AccessShareLock);
 	bool		found = false;
 	int			i;
 
+	if (rel == NULL)
+		return true;
 	for (i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
 	{
 		Trigger    *trigger = &rel->trigdesc->triggers[i];
@@ -104,6 +110,36 @@ is_our_trigger(const char *name)
 		if (strcmp(fact_triggers[i].name, name) == 0)
 			return true;
 	return false;
+}
+
+/*
+ * has_triggers_of_ours
+ *		Whether a table has a trigger of ours, enabled or not: a guard, or one that
+ *		keeps index tables in step.  No lock is taken: anybody's table may be asked for.
+ */
+bool
+has_triggers_of_ours(Oid relid, bool guard)
+{
+	Relation	rel = table_open(TriggerRelationId, AccessShareLock);
+	Oid			schema = get_namespace_oid(IT_SCHEMA, true);
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	bool		found = false;
+
+	ScanKeyInit(&key, Anum_pg_trigger_tgrelid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(relid));
+	scan = systable_beginscan(rel, TriggerRelidNameIndexId, true, NULL, 1, &key);
+	while (!found && HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Form_pg_trigger form = (Form_pg_trigger) GETSTRUCT(tuple);
+		const char *name = NameStr(form->tgname);
+
+		found = is_our_trigger(name) && guard == (strcmp(name, GUARD) == 0 || strcmp(name, GUARD_ROW) == 0) &&
+			get_func_namespace(form->tgfoid) == schema;
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return found;
 }
 
 /* has_transactional: whether a fact table has index tables that its writers keep in step */

@@ -329,14 +329,11 @@ common_key_text(Profile *p, int which)
 	initStringInfo(&result);
 	for (i = 0; i < p->def->nkeys; i++)
 	{
-		Oid			output;
-		bool		varlena;
 		char	   *text;
 		char	   *c;
 		int			len;
 
-		getTypeOutputInfo(p->def->fields[i].type, &output, &varlena);
-		text = OidOutputFunctionCall(output, p->common[which].values[i]);
+		text = value_text(p->def->fields[i].type, p->common[which].values[i]);
 		for (c = text; *c != '\0'; c++)
 			if ((unsigned char) *c < ' ')
 				*c = ' ';
@@ -391,13 +388,9 @@ field_sql(Profile *p, Field *field, bool as_text)
 static char *
 value_sql(Field *field, Datum value)
 {
-	Oid			output;
-	bool		varlena;
-
 	if (field->spec->column == NULL && field->type == BOOLOID)
 		return pstrdup(DatumGetBool(value) ? "'true'" : "'false'");
-	getTypeOutputInfo(field->type, &output, &varlena);
-	return quote_literal_cstr(OidOutputFunctionCall(output, value));
+	return quote_literal_cstr(value_text(field->type, value));
 }
 
 /* filter_without: the filter that is asked for, and the n commonest keys left out; NULL: none */

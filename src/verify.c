@@ -527,10 +527,15 @@ read_queue(Verify *v)
 	v->queued = hash_create("queued rows", 1024, &ctl, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 	for (i = 0; i < 2; i++)
 	{
-		Relation	rel = relation_open(tables[i], AccessShareLock);
-		TableScanDesc scan = table_beginscan(rel, v->snapshot, 0, NULL);
-		TupleTableSlot *slot = table_slot_create(rel, NULL);
+		Relation	rel;
+		TableScanDesc scan;
+		TupleTableSlot *slot;
 
+		if (!OidIsValid(tables[i]))
+			continue;
+		rel = relation_open(tables[i], AccessShareLock);
+		scan = table_beginscan(rel, v->snapshot, 0, NULL);
+		slot = table_slot_create(rel, NULL);
 		while (table_scan_getnextslot(scan, ForwardScanDirection, slot))
 		{
 			uint64		hash = 0;
@@ -676,6 +681,8 @@ check_setup(Verify *v)
 			   "it has another owner than the fact table");
 	CHECK_THAT(!v->def->async || OidIsValid(v->def->row_index),
 			   "it has no index on the primary key of the fact table");
+	CHECK_THAT(!v->def->async || !v->factdef->queue_lost,
+			   "a queue table of the fact table is gone, with changes that it lacks");
 	CHECK_THAT(!is_subscribed(v->def->relid),
 			   "a subscription writes it, too; take it out of the publication");
 	CHECK_THAT(v->def->active, "its state is not active");
@@ -760,6 +767,7 @@ indextable_verify(PG_FUNCTION_ARGS)
 				 errdetail("It is in percent of both tables.")));
 	if (OidIsValid(catalog_fact_of(relid)) && !owns_relation(relid, GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(relid));
+	forget_dangling();
 	verify_index_table(relid, sample, put_discrepancy, rsinfo);
 	return (Datum) 0;
 }

@@ -17,6 +17,8 @@
  */
 #include "postgres.h"
 
+#include <limits.h>
+
 #include "access/htup_details.h"
 #include "access/relation.h"
 #include "access/transam.h"
@@ -105,6 +107,8 @@ queue_of_index_table(Oid index_table, FactTableRow *queue)
 	if (result != ACLCHECK_OK)
 		aclcheck_error(result, OBJECT_TABLE, def->name);
 	async = def->async;
+	if (async && fact->queue_lost)
+		queue_lost_error(fact);
 	*queue = (FactTableRow) {fact->relid, fact->queue, fact->spare};
 	UnlockRelationOid(fact->relid, AccessShareLock);
 	return async;
@@ -121,13 +125,30 @@ interval_arg(FunctionCallInfo fcinfo, int arg, const char *name)
 	if (PG_ARGISNULL(arg))
 		return -1;
 	interval = PG_GETARG_INTERVAL_P(arg);
-	days = interval->day + interval->month * INT64CONST(30);
-	us = interval->time + Min(days, MAX_INTERVAL_DAYS) * USECS_PER_DAY;
+	days = interval->day + interval->month * INT64CONST(30) + interval->time / USECS_PER_DAY;
+	days = Max(Min(days, MAX_INTERVAL_DAYS), -MAX_INTERVAL_DAYS);
+	us = days * USECS_PER_DAY + interval->time % USECS_PER_DAY;
 	if (us < 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("%s must not be negative", name)));
 	return us;
+}
+
+/* rest_for: so many ms; a latch may be set before, and waits for 24 days at most */
+void
+rest_for(int64 ms)
+{
+	TimestampTz until = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), ms);
+	TimestampTz now;
+
+	while ((now = GetCurrentTimestamp()) < until)
+	{
+		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+						 Min((until - now + 999) / 1000, INT_MAX), WAIT_EVENT_PG_SLEEP);
+		ResetLatch(MyLatch);
+		CHECK_FOR_INTERRUPTS();
+	}
 }
 
 /* nap: longer each time; false when the time is up */

@@ -267,8 +267,12 @@ read_queues(MemoryContext cxt)
 	PushActiveSnapshot(GetTransactionSnapshot());
 	foreach(cell, catalog_queues())
 	{
-		MemoryContext old = MemoryContextSwitchTo(cxt);
+		MemoryContext old;
 
+		/* What is left of another table's, or is being restored; whoever adopts that asks for a worker. */
+		if (!catalog_fact_in_use(((FactTableRow *) lfirst(cell))->fact_table))
+			continue;
+		old = MemoryContextSwitchTo(cxt);
 		result = lappend_oid(result, ((FactTableRow *) lfirst(cell))->fact_table);
 		MemoryContextSwitchTo(old);
 	}
@@ -321,7 +325,8 @@ work(List *queues, bool *trouble)
 			if (drain_in_transaction(fact_table, &changes, &locked))
 				more = true;
 			*trouble |= locked;
-			if (t != NULL)
+			/* Somebody else may be draining: that tells nothing. */
+			if (t != NULL && !locked)
 			{
 				hash_search(troubles, &fact_table, HASH_REMOVE, NULL);
 				shared_note_success(fact_table);

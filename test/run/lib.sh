@@ -207,7 +207,7 @@ start_server() {
 # Until the server answers: it starts, or starts again after a crash.
 await_server() {
 	local try
-	for try in $(seq 1500); do
+	for try in $(seq 3000); do
 		if "$bin/pg_isready" -q; then return 0; fi
 		kill -0 "$server" 2>/dev/null || return 1
 		sleep 0.2

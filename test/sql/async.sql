@@ -574,6 +574,9 @@ SELECT * FROM indextable.lookup('tags', '{"tags": "l"}');
 
 -- ---- the index on the primary key is needed: without it nothing is applied, and nothing lost
 DROP INDEX plain_row_idx;
+SET session_replication_role = replica;
+DROP INDEX plain_row_idx;
+RESET session_replication_role;
 INSERT INTO fact VALUES (201, '{"k": "waits"}');
 SELECT indextable.drain('fact');
 \echo :LAST_ERROR_SQLSTATE
@@ -593,6 +596,24 @@ INSERT INTO fact VALUES (202, '{"k": "queued"}');
 DELETE FROM plain;
 TRUNCATE plain;
 SELECT * FROM drained();
+
+-- ---- a queue with a TOAST table is written when a transaction commits, or a subtransaction, and no statement runs
+CREATE TABLE texts (id text PRIMARY KEY, doc jsonb);
+SELECT indextable.create('texts_k', 'texts', '{k}', maintenance => 'async');
+INSERT INTO texts VALUES ('x', '{"k": "a"}');
+BEGIN;
+INSERT INTO texts SELECT repeat(md5(g::text), 60) || g, '{"k": "outer"}' FROM generate_series(1, 400) g;
+SAVEPOINT s;
+INSERT INTO texts SELECT repeat(md5(g::text), 60) || g, '{"k": "inner"}' FROM generate_series(401, 800) g;
+RELEASE s;
+COMMIT;
+BEGIN ISOLATION LEVEL SERIALIZABLE;
+INSERT INTO texts VALUES ('y', '{"k": "b"}');
+COMMIT;
+SELECT indextable.drain('texts');
+DELETE FROM texts WHERE id > 'd';
+SELECT indextable.drain('texts') > 0 AS some;
+SELECT * FROM pg_temp.oracle('texts_k', $$SELECT doc ->> 'k', id FROM texts$$);
 
 SET client_min_messages = warning;
 DROP SCHEMA async CASCADE;

@@ -102,6 +102,16 @@ COMMIT PREPARED 'regress_it_1';
 SELECT * FROM pg_temp.oracle('at_once', $$SELECT doc ->> 'k', id FROM fact$$);
 SELECT queued();
 
+-- a queue with a TOAST table
+CREATE TABLE long (id text PRIMARY KEY, doc jsonb);
+SELECT indextable.create('long_k', 'long', '{k}', maintenance => 'async');
+BEGIN;
+INSERT INTO long VALUES ('x', '{"k": "a"}');
+PREPARE TRANSACTION 'regress_it_1';
+COMMIT PREPARED 'regress_it_1';
+SELECT indextable.drain('long');
+SELECT * FROM pg_temp.oracle('long_k', $$SELECT doc ->> 'k', id FROM long$$);
+
 SET client_min_messages = warning;
 DROP SCHEMA asyncprepared CASCADE;
 SELECT * FROM pg_temp.leftovers();

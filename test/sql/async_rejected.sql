@@ -240,7 +240,7 @@ UPDATE fact SET doc = doc || '{"k": "waits"}' WHERE id = 1600;
 SELECT indextable.drain('fact');
 \echo :LAST_ERROR_SQLSTATE
 UPDATE fact SET doc = doc || '{"code": "57014"}' WHERE id = 1200;
-SET statement_timeout = 50;
+SET statement_timeout = 500;
 SELECT indextable.drain('fact');
 RESET statement_timeout;
 \echo :LAST_ERROR_SQLSTATE

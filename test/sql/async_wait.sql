@@ -260,7 +260,7 @@ INSERT INTO fact VALUES (8002, '{}');
 -- the rows are there, whatever is said about it
 SELECT backlog FROM indextable.queues WHERE fact_table = 'fact'::regclass;
 -- a writer that is slowed down can be cancelled
-SET statement_timeout = 200;
+SET statement_timeout = 1000;
 DO $$ BEGIN FOR i IN 9000..9999 LOOP INSERT INTO asyncwait.fact VALUES (i, '{}'); COMMIT; END LOOP; END $$;
 RESET statement_timeout;
 \echo :LAST_ERROR_SQLSTATE

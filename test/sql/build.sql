@@ -314,6 +314,43 @@ RESET ROLE;
 SELECT * FROM pg_temp.oracle('own_k', 'SELECT doc ->> ''k'', id FROM own');
 DROP OWNED BY building_other;
 DROP ROLE building_other;
+-- ---- a primary key of one column, of two, and in descending order
+CREATE TABLE one (id int PRIMARY KEY, doc jsonb);
+INSERT INTO one SELECT g, jsonb_build_object('k', g) FROM generate_series(1, 20) g;
+SELECT indextable.create('one_k', 'one', '{k::int}', populate => false);
+CALL indextable.build('one_k', 3);
+CALL indextable.rebuild('one_k', 3);
+SELECT * FROM pg_temp.oracle('one_k', 'SELECT (doc ->> ''k'')::int, id FROM one');
+CREATE TABLE down (r int NOT NULL, id int NOT NULL, doc jsonb) PARTITION BY LIST (r);
+CREATE TABLE down_1 PARTITION OF down FOR VALUES IN (1);
+CREATE TABLE down_2 PARTITION OF down FOR VALUES IN (2);
+CREATE UNIQUE INDEX ON down_1 (r, id DESC);
+CREATE UNIQUE INDEX ON down_2 (r DESC, id DESC NULLS LAST);
+INSERT INTO down SELECT 1 + g % 2, g, jsonb_build_object('k', g) FROM generate_series(1, 20) g;
+SELECT indextable.create('down_k', 'down', '{k::int}', primary_key => '{r,id}', populate => false);
+CALL indextable.build('down_k', 3);
+SELECT * FROM pg_temp.oracle('down_k', 'SELECT (doc ->> ''k'')::int, r, id FROM down');
+CREATE TABLE down_one (id text NOT NULL, doc jsonb) PARTITION BY HASH (id);
+CREATE TABLE down_one_1 PARTITION OF down_one FOR VALUES WITH (MODULUS 1, REMAINDER 0);
+CREATE UNIQUE INDEX ON down_one_1 (id DESC);
+INSERT INTO down_one SELECT g, jsonb_build_object('k', g) FROM generate_series(1, 20) g;
+SELECT indextable.create('down_one_k', 'down_one', '{k::int}', primary_key => '{id}', populate => false);
+CALL indextable.build('down_one_k', 3);
+SELECT * FROM pg_temp.oracle('down_one_k', 'SELECT (doc ->> ''k'')::int, id FROM down_one');
+
+-- ---- a pause may be longer than a latch waits
+SELECT indextable.create('one_paused', 'one', '{k}', populate => false);
+\set VERBOSITY terse
+SET statement_timeout = '1s';
+CALL indextable.build('one_paused', 1, '1 month');
+RESET statement_timeout;
+\set VERBOSITY default
+CALL indextable.build('one_paused');
+SELECT * FROM pg_temp.oracle('one_paused', 'SELECT doc ->> ''k'', id FROM one');
+-- and overflow
+CALL indextable.rebuild('one_paused', 100, '2562047788 hours 178000000 years');
+CALL indextable.rebuild('one_paused', 100, '-2562047788 hours -178000000 years');
+
 \set VERBOSITY terse
 DROP SCHEMA building CASCADE;
 SELECT count(*) FROM indextable.build;

@@ -112,6 +112,10 @@ INSERT INTO ddl.matrix (command) VALUES
 	('ALTER TABLE s.t ALTER v SET NOT NULL'),
 	('DROP INDEX s.b_row_idx'),
 	('DROP INDEX s.a_row_idx'),
+	('SET LOCAL session_replication_role = replica; DROP INDEX s.b_row_idx'),
+	('SET LOCAL session_replication_role = replica; DROP INDEX s.a_row_idx'),
+	('CREATE INDEX ON s.a (id); DROP INDEX s.a_row_idx'),
+	('CREATE INDEX other ON s.a (c); DROP INDEX s.other'),
 	('DROP TABLE s.t; DROP TABLE s.b CASCADE'),
 	('DROP TABLE s.a, s.b');
 INSERT INTO ddl.matrix (command, top) VALUES ('VACUUM FULL s.t', true), ('VACUUM FULL s.b', true), ('REINDEX TABLE CONCURRENTLY s.a', true);

@@ -187,11 +187,11 @@ END $$;
 \pset format unaligned
 SELECT field(spec) FROM unnest(ARRAY[
 	'', '   ', '.', 'a.', 'a..b', '.a', 'a.b.', 'a b', 'a-b', 'a/b', '1a', 'a.1', 'a.*', '*', 'a[', 'a[]', 'a[1', 'a[x]', 'a[-]',
-	'a[1.5]', 'a[ 1 ]', 'a]', 'a[*', 'a[*]b', 'a[9999999999]', '"a', '"a"b', '"a\x"', '"\u00zz"', '"\u0000"', '$', '$a', '$.', '$..a', '@', '@ id', '@1',
-	'@"', '@""', '@"id', '@nope', '@ctid', '@ID', '@"ID"', '@id.x', '@doc[*]', 'a[*].b[*].c[*]', 'é.', 'a.é-b', 'a ''b''',
+	'a[1.5]', 'a[ 1 ]', 'a]', 'a[*', 'a[*]b', 'a[9999999999]', '"a', '"a"b', '"a\x"', '"\u00zz"', '"\u0000"', '"\ud800"', '"a' || chr(9) || 'b"', '"a\', '"a\"', '"a""', '""', '"".b', 'a."', 'a.""', '$', '$a', '$.', '$..a', '@', '@ id', '@1',
+	'@"', '@""', '@"id', '@"id""', '@"id"x', '@"id".x', '@"id"""', '@nope', '@ctid', '@ID', '@"ID"', '@id.x', '@doc[*]', 'a[*].b[*].c[*]', 'é.', 'a.é-b', 'a ''b''',
 	-- what follows the path
 	'k::', 'k::nope', 'k::int(3', 'k::int(3)', 'k::numeric(a)', 'k:int', 'k::int::text', 'k::int[]', 'k::int4range', 'k COLLATE', 'k COLLATE nope', 'k COLLATE "C" COLLATE "C"',
-	'k::int COLLATE "C"', 'k AS', 'k as "', 'k AS 1', 'k AS a b', 'k name', 'k AS a.b', 'k::text AS a, b', 'k; DROP TABLE fact', 'k -- comment', 'k /* comment */ AS c',
+	'k::int COLLATE "C"', 'k AS', 'k as "', 'k as "a""', 'k as ""', 'k as "a"b', 'k AS 1', 'k AS a b', 'k name', 'k AS a.b', 'k::text AS a, b', 'k; DROP TABLE fact', 'k -- comment', 'k /* comment */ AS c',
 	'k + 1', 'k::text || ''x''', 'k::text FROM fact', 'k AS x WHERE true', 'k UNION SELECT 1', 'k::SETOF text', 'k::int%TYPE',
 	-- types whose input depends on settings, or that have no order, or are no types for values
 	'k::money', 'k::regclass', 'k::regproc', 'k::json', 'k::xml', 'k::point', 'k::tsvector', 'k::record', 'k::anyelement', 'k::cstring', 'k::void', 'k::pg_lsn', 'k::oid',

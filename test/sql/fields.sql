@@ -238,6 +238,18 @@ SELECT indextable.create('named', 'doc', ARRAY['k AS "Der Schlüssel"', 'k::text
 SELECT * FROM named WHERE id = 1;
 SELECT count(*) FROM indextable.lookup('named', '{"Der Schlüssel": "b", "twice": "b"}');
 
+-- ---- limits
+\set VERBOSITY terse
+SELECT indextable.create('no', 'doc', ARRAY[repeat('a', 300) || repeat('.a', 20000000)]);
+\echo :LAST_ERROR_SQLSTATE
+SELECT indextable.create('no', 'doc', array_fill('a'::text, ARRAY[1000000]));
+\echo :LAST_ERROR_SQLSTATE
+SELECT indextable.create('no', 'doc', '{a}', include => array_fill('b'::text, ARRAY[1000000]));
+\echo :LAST_ERROR_SQLSTATE
+SELECT indextable.create('no', 'doc', '{a}', filter => repeat(' ', 1100000) || 'true');
+\echo :LAST_ERROR_SQLSTATE
+\set VERBOSITY default
+
 SET client_min_messages = warning;
 DROP SCHEMA fields CASCADE;
 SELECT * FROM pg_temp.leftovers();

@@ -133,6 +133,16 @@ SELECT count(*), count(*) FILTER (WHERE t.ctid = b.place AND t.xmin = b.writer) 
 FROM by_tag t LEFT JOIN before b USING (tags, id) WHERE t.id = 100;
 SELECT * FROM pg_temp.oracle('by_tag', $$SELECT v, id FROM recompute WHERE v IS NOT NULL AND t = 'by_tag'$$);
 
+-- a path of thousands of steps into a document that ends after the first, or goes on and on
+SELECT indextable.drop('by_tag');
+SELECT indextable.create('deep', 'doc', ARRAY['deep' || repeat('[*]', 10000) || ' AS k']);
+INSERT INTO doc VALUES (200, '{"deep": ["a", ["b", ["c"]]]}');
+INSERT INTO doc SELECT 201, jsonb_build_object('deep', (repeat('[', 1000) || '"d"' || repeat(']', 1000))::jsonb);
+SELECT * FROM deep ORDER BY k, id;
+\set VERBOSITY terse
+SELECT indextable.create('deeper', 'doc', ARRAY['deep' || repeat('[*]', 200000) || ' AS k']);
+\set VERBOSITY default
+
 SET client_min_messages = warning;
 DROP SCHEMA multivalued CASCADE;
 SELECT * FROM pg_temp.leftovers();

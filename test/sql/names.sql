@@ -55,6 +55,34 @@ SELECT indextable.create('too_many', 'plain', ARRAY['"' || repeat('é', 32) || '
 SELECT indextable.create('too_many', 'plain', ARRAY['"' || repeat('é', 32) || '" AS short']);
 INSERT INTO plain VALUES (2, jsonb_build_object(repeat('é', 32), 'y'));
 TABLE too_many;
+-- what the server would cut is refused: the index table's name, its schema's, and a column's
+SELECT indextable.create(repeat('i', 64), 'plain', '{a}');
+SELECT indextable.create('"' || repeat('é', 32) || '"', 'plain', '{a}');
+SELECT indextable.create(repeat('é', 32), 'plain', '{a}');
+SELECT indextable.create('names."a.' || repeat('""', 62) || '"', 'plain', '{a}');
+SELECT indextable.create(repeat('s', 64) || '.x', 'plain', '{a}');
+SELECT indextable.create('x', 'plain', ARRAY['a AS ' || repeat('i', 64)]);
+SELECT indextable.create('x', 'plain', ARRAY['a::text COLLATE "C" as "' || repeat('é', 32) || '" ']);
+SELECT indextable.create('x', 'plain', ARRAY['a AS "' || repeat('""', 64) || '"']);
+SELECT indextable.create('x', 'plain', ARRAY['@' || repeat('c', 64)]);
+SELECT indextable.create('x', 'plain', '{a}', include => ARRAY['b', 'b.' || repeat('i', 64)]);
+SELECT indextable.alter(repeat('i', 63)::regclass, include => ARRAY['b', 'b AS ' || repeat('i', 64)]);
+SELECT indextable.alter(repeat('i', 63)::regclass, include => ARRAY['b', 'b.' || repeat('i', 64)]);
+SELECT statement FROM indextable.profile('plain', ARRAY['a AS ' || repeat('i', 64)]);
+-- and no name that fits, nor a member that has another name in the index table
+SELECT indextable.create('"' || repeat('""', 63) || '"', 'plain', ARRAY[repeat('m', 70) || '.a AS "' || repeat('""', 62) || 'z"']);
+SELECT relname, attname FROM pg_class c JOIN pg_attribute a ON attrelid = c.oid AND attnum = 1 WHERE relname LIKE '""%' AND relkind = 'r';
+-- names that are made of it are shortened, as the server does: of partitions and their indexes, and beside it
+SELECT indextable.create(repeat('é', 31) || 'p', 'plain', '{a}', partitions => 3, maintenance => 'async');
+SELECT indextable.create(repeat('é', 31) || 'q', 'plain', '{a}', partitions => 3, maintenance => 'async');
+INSERT INTO plain SELECT i, jsonb_build_object('a', i) FROM generate_series(10, 20) i;
+SELECT indextable.drain('plain');
+SELECT repeat('é', 31) AS long \gset
+CALL indextable.rebuild((:'long' || 'p')::regclass);
+SELECT count(*), count(DISTINCT relname) FROM pg_class WHERE relname LIKE 'éééé%';
+SELECT * FROM indextable.verify((:'long' || 'p')::regclass);
+SELECT * FROM pg_temp.oracle(:'long' || 'p', $$SELECT doc ->> 'a', id FROM plain WHERE doc ->> 'a' IS NOT NULL$$);
+SELECT * FROM pg_temp.oracle(:'long' || 'q', $$SELECT doc ->> 'a', id FROM plain WHERE doc ->> 'a' IS NOT NULL$$);
 DROP TABLE plain;
 
 -- ---- composite primary keys of several types

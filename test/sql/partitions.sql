@@ -775,6 +775,35 @@ TRUNCATE g_2d1;
 :check
 DROP TABLE g;
 
+-- ---- partitions of partitions come while nothing else of the table is locked
+CREATE TABLE n (r int, id int, doc jsonb, PRIMARY KEY (r, id)) PARTITION BY LIST (r);
+CREATE TABLE n_1 PARTITION OF n FOR VALUES IN (1) PARTITION BY HASH (id);
+CREATE TABLE n_2 PARTITION OF n FOR VALUES IN (2);
+SELECT indextable.create('n_k', 'n', '{k}');
+CREATE TABLE n_1a PARTITION OF n_1 FOR VALUES WITH (MODULUS 2, REMAINDER 0);
+CREATE TABLE n_1b (LIKE n INCLUDING ALL);
+INSERT INTO n_1b SELECT 1, g, '{"k": "b"}' FROM generate_series(1, 20) g WHERE satisfies_hash_partition('n_1'::regclass, 2, 1, g);
+ALTER TABLE n_1 ATTACH PARTITION n_1b FOR VALUES WITH (MODULUS 2, REMAINDER 1);
+INSERT INTO n SELECT 1 + g % 2, g, '{"k": "a"}' FROM generate_series(21, 40) g;
+SELECT * FROM pg_temp.oracle('n_k', $$SELECT doc ->> 'k', r, id FROM n$$);
+-- a command on the middle one only
+ALTER TABLE n_1 OWNER TO CURRENT_USER;
+ALTER TABLE n_1 DETACH PARTITION n_1a;
+SELECT * FROM pg_temp.oracle('n_k', $$SELECT doc ->> 'k', r, id FROM n$$);
+DROP TABLE n, n_1a;
+-- its keys may be kept unique by each partition alone
+CREATE TABLE n (r int NOT NULL, id int NOT NULL, doc jsonb) PARTITION BY LIST (r);
+CREATE TABLE n_1 PARTITION OF n FOR VALUES IN (1) PARTITION BY HASH (id);
+CREATE TABLE n_1a PARTITION OF n_1 (UNIQUE (r, id)) FOR VALUES WITH (MODULUS 1, REMAINDER 0);
+SELECT indextable.create('n_k', 'n', '{k}', primary_key => '{r,id}');
+CREATE ROLE regress_it_middle;
+GRANT CREATE ON SCHEMA parttest TO regress_it_middle;
+ALTER TABLE n_1 OWNER TO regress_it_middle;
+ALTER TABLE n_1 OWNER TO CURRENT_USER;
+DROP OWNED BY regress_it_middle;
+DROP ROLE regress_it_middle;
+DROP TABLE n;
+
 -- ---- all goes
 SELECT indextable.drop(index_table) FROM (SELECT index_table FROM indextable.index_tables WHERE index_table <> 'f_k'::regclass ORDER BY index_table::text COLLATE "C" OFFSET 0) x;
 SELECT * FROM triggers('f');

@@ -342,6 +342,13 @@ RESET client_min_messages;
 SELECT count(*) FROM indextable.query('abc');
 \echo :LAST_ERROR_SQLSTATE
 
+-- a cursor of any length, and intervals
+SELECT indextable.create('long', 'fact', '{c}');
+SELECT count(*) FROM indextable.query('long', cursor => repeat('A', 720000000));
+\echo :LAST_ERROR_SQLSTATE
+SELECT count(*) >= 0 AS ok FROM indextable.query('long', max_lag => '178000000 years', timeout => '2562047788 hours 178000000 years');
+SELECT count(*) FROM indextable.query('long', timeout => '-2562047788 hours -178000000 years');
+
 SET client_min_messages = warning;
 DROP SCHEMA query CASCADE;
 DROP ROLE regress_it_owner, regress_it_reader;

@@ -113,7 +113,7 @@ sub session
 	my ($node, $database) = @_;
 	my $self = bless { in => '', out => '', number => 0 }, 'Oracle::Session';
 	$self->{psql} = IPC::Run::start([ 'psql', '-XAtq', '-d', $node->connstr($database // 'postgres') ], \$self->{in}, '>&' => \$self->{out},
-		IPC::Run::timeout(600));
+		IPC::Run::timeout(1800));
 	$self->query('SELECT 1') =~ /1/ || die "no session: $self->{out}";
 	return $self;
 }

@@ -48,7 +48,7 @@ sub load
 {
 	my ($output) = @_;
 	return IPC::Run::start([ 'pgbench', '-n', '-c', 4, '-T', 120, '-f', $script, $node->connstr('postgres') . ' application_name=pgbench' ], '>&' => $output,
-		IPC::Run::timeout(180));
+		IPC::Run::timeout(1800));
 }
 
 # converged: when all is applied, by workers

@@ -150,7 +150,7 @@ sub load
 			log => \$log,
 			run => IPC::Run::start(
 				[ 'pgbench', '-n', '-c', $clients, '-j', 1, '-T', $seconds, '--max-tries=1000', ($rate ? ('-R', $rate) : ()), (map { ('-f', "$path/$_") } @scripts), $node->connstr('postgres') ],
-				'>&' => \$log, IPC::Run::timeout(300)),
+				'>&' => \$log, IPC::Run::timeout(1800)),
 			name => "@scripts"
 		  };
 	}
@@ -191,7 +191,7 @@ for my $fill (0, 1, 40, 400)
 	my $session = session($node);
 	for my $pk (104, 101, 108, 102, 106, 105, 107, 103)
 	{
-		push @seen, $session->query("COMMIT PREPARED 'p$pk'; SELECT indextable.wait('f_v', '2 minutes'); SELECT pk FROM f_v WHERE pk = $pk");
+		push @seen, $session->query("COMMIT PREPARED 'p$pk'; SELECT indextable.wait('f_v', '30 minutes'); SELECT pk FROM f_v WHERE pk = $pk");
 		last if $seen[-1] !~ /^t/;
 	}
 	$session->finish;

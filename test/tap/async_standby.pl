@@ -22,10 +22,10 @@ $standby->start;
 sub changed { return $primary->safe_psql('postgres', "BEGIN; $_[0]; SELECT pg_current_xact_id(); COMMIT"); }
 
 my $xid = changed(q(UPDATE f SET doc = d(pk + 1); INSERT INTO f VALUES (2001, d(2001), 'x')));
-is($standby->safe_psql('postgres', "SELECT indextable.wait('f_k', '3 minutes', '$xid')"), 't', 'wait() on a standby, for a transaction of the primary');
+is($standby->safe_psql('postgres', "SELECT indextable.wait('f_k', '30 minutes', '$xid')"), 't', 'wait() on a standby, for a transaction of the primary');
 drift_free($standby, 'after which the index tables there are right');
 is($standby->safe_psql('postgres', q(SELECT doc ->> 'v' FROM indextable.lookup('f_d', '{"v": "v2001"}') doc)), 'v2001', 'look-up there');
-is($standby->safe_psql('postgres', q(SELECT count(*) FROM indextable.lookup('f_k', '{"k": "k1"}', timeout => '3 minutes'))), 21, 'look-up there that waits');
+is($standby->safe_psql('postgres', q(SELECT count(*) FROM indextable.lookup('f_k', '{"k": "k1"}', timeout => '30 minutes'))), 21, 'look-up there that waits');
 is($standby->safe_psql('postgres', q(SELECT count(*) FROM pg_stat_activity WHERE backend_type ~ 'indextable')), 0, 'no launcher and no worker there');
 is($standby->safe_psql('postgres', 'SELECT backlog, workers, worker_state FROM indextable.queues'), '0|0|none', 'nor in the view of queues');
 
@@ -43,7 +43,7 @@ is($standby->safe_psql('postgres', "SELECT indextable.wait('f_k', '300ms', '$xid
 is($standby->safe_psql('postgres', 'SELECT backlog FROM indextable.queues'), 1001, 'the backlog is seen there');
 ($status, $out, $err) = $standby->psql('postgres', q(SELECT count(*) FROM indextable.lookup('f_k', '{"k": "k1"}', max_lag => '0')));
 isnt($err, '', 'and refuses a look-up that must not be behind');
-my $session = session($standby)->start(q(SELECT indextable.wait('f_k', '3 minutes')));
+my $session = session($standby)->start(q(SELECT indextable.wait('f_k', '30 minutes')));
 $primary->safe_psql('postgres', 'SELECT indextable.drain()');
 is($session->answer, 't', 'until it is drained');
 $session->finish;
@@ -63,7 +63,7 @@ $primary->safe_psql('postgres', "SELECT indextable.drain(); UPDATE wide SET doc 
 $primary->safe_psql('postgres', "UPDATE wide SET doc = d(5)");
 $primary->wait_for_catchup($standby);
 is($session->query(q(SELECT backlog FROM indextable.queues WHERE fact_table = 'wide'::regclass)), '25000', 'again');
-$session->start(q(SELECT indextable.wait('wide_v', '3 minutes')));
+$session->start(q(SELECT indextable.wait('wide_v', '30 minutes')));
 $primary->safe_psql('postgres', 'SELECT indextable.drain(); SELECT indextable.drain()');
 is($session->answer, 't', 'wait() there, for a queue that was emptied');
 $primary->wait_for_catchup($standby);
@@ -85,7 +85,7 @@ ok(drained($standby), 'a transaction that the primary prepared is drained');
 drift_free($standby, 'promoted: after COMMIT PREPARED');
 is($standby->safe_psql('postgres', q(SELECT count(*) FROM f_v WHERE v LIKE 'v5_' AND pk <= 5)), 5, 'it is there');
 $standby->safe_psql('postgres', q(UPDATE f SET doc = d(pk + 6); INSERT INTO f SELECT g, d(g) FROM generate_series(3001, 3100) g));
-is($standby->safe_psql('postgres', q(SELECT indextable.wait('f_k', '3 minutes'))), 't', 'promoted: wait()');
+is($standby->safe_psql('postgres', q(SELECT indextable.wait('f_k', '30 minutes'))), 't', 'promoted: wait()');
 drift_free($standby, 'promoted: upkeep goes on');
 $standby->stop;
 

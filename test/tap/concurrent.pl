@@ -86,7 +86,7 @@ SQL
 
 # sample: one query over both sides in a REPEATABLE READ transaction, in a session that stays
 my ($in, $out, $err) = ('', '', '');
-my $psql = IPC::Run::start([ 'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-d', $node->connstr('postgres') ], \$in, \$out, \$err, IPC::Run::timeout(300));
+my $psql = IPC::Run::start([ 'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-d', $node->connstr('postgres') ], \$in, \$out, \$err, IPC::Run::timeout(1800));
 my ($samples, $bad) = (0, '');
 
 sub sample
@@ -142,7 +142,7 @@ for my $how ('DELETE FROM u WHERE pk = 1; COMMIT', q(INSERT INTO u VALUES (3, '{
 	my $key = $first =~ /DELETE/ ? 'x' : 'w';
 	$node->safe_psql('postgres', q(TRUNCATE u; INSERT INTO u VALUES (1, '{"v": "x"}')));
 	my ($hin, $hout) = ('', '');
-	my $holder = IPC::Run::start([ 'psql', '-XAtq', '-d', $node->connstr('postgres') ], \$hin, \$hout, IPC::Run::timeout(180));
+	my $holder = IPC::Run::start([ 'psql', '-XAtq', '-d', $node->connstr('postgres') ], \$hin, \$hout, IPC::Run::timeout(1800));
 	$hin .= "BEGIN; $first;\n\\echo held\n";
 	$holder->pump until $hout =~ /held/;
 	my @waiting;
@@ -153,7 +153,7 @@ for my $how ('DELETE FROM u WHERE pk = 1; COMMIT', q(INSERT INTO u VALUES (3, '{
 		  [
 			IPC::Run::start(
 				[ 'psql', '-XAtq', '-v', 'VERBOSITY=sqlstate', '-d', $node->connstr('postgres'), '-c', qq(INSERT INTO u VALUES ($pk, '{"v": "$key"}')) ],
-				'>&' => \$output, IPC::Run::timeout(180)),
+				'>&' => \$output, IPC::Run::timeout(1800)),
 			\$output
 		  ];
 	}

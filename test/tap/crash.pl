@@ -35,7 +35,7 @@ sub load
 {
 	my ($output) = @_;
 	return IPC::Run::start([ 'pgbench', '-n', '-c', 4, '-T', 120, '-f', $script, $node->connstr('postgres') . ' application_name=pgbench' ], '>&' => $output,
-		IPC::Run::timeout(180));
+		IPC::Run::timeout(1800));
 }
 
 for my $round (1 .. 4)
@@ -69,7 +69,7 @@ for my $round (1 .. 4)
 
 # a large statement under way
 my ($in, $out) = ('', '');
-my $psql = IPC::Run::start([ 'psql', '-XAtq', '-d', $node->connstr('postgres') ], \$in, \$out, '2>' => \my $err, IPC::Run::timeout(180));
+my $psql = IPC::Run::start([ 'psql', '-XAtq', '-d', $node->connstr('postgres') ], \$in, \$out, '2>' => \my $err, IPC::Run::timeout(1800));
 $in .= "BEGIN; INSERT INTO f SELECT g, d(g) FROM generate_series(100001, 140000) g; UPDATE f SET doc = d(pk + 3); \\echo written\n";
 $psql->pump until $out =~ /written/;
 $node->safe_psql('postgres', 'CHECKPOINT');

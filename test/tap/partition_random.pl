@@ -145,7 +145,7 @@ my $settings = "\\set VERBOSITY verbose\n\\set SHOW_CONTEXT never\nSET client_mi
 my @sessions = map { { session => session($node), open => 0, number => $_ } } 1 .. 4;
 my $ddl = { session => session($node), open => 0, number => 'ddl' };
 my $checker = session($node);
-$checker->query(q(SET lock_timeout = '20s'));
+$checker->query(q(SET lock_timeout = '10min'));
 $_->{session}->query($settings) for @sessions, $ddl;
 $_->{session}->query("\\set ON_ERROR_ROLLBACK on\nSELECT 1") for @sessions[0 .. 2];
 

@@ -100,7 +100,7 @@ sub load
 	{
 		my $output = '';
 		my $command = join ' ', "while [ -e $script.write -a ! -e $script.stop ]; do pgbench -n -c 1 -T 3 --max-tries=1000 -f $script.$kind", '"' . $node->connstr('postgres') . ' application_name=pgbench"', '|| sleep 0.1; done';
-		push @load, IPC::Run::start([ 'sh', '-c', $command ], '>&' => \$output, IPC::Run::timeout(180));
+		push @load, IPC::Run::start([ 'sh', '-c', $command ], '>&' => \$output, IPC::Run::timeout(1800));
 	}
 	until_true(q(SELECT count(*) >= 5 FROM pg_stat_activity WHERE application_name = 'pgbench'));
 	return \@load;
@@ -130,7 +130,7 @@ sub rebuild
 {
 	my ($table, $arguments, $output) = @_;
 	return IPC::Run::start([ 'psql', '-XAtq', '-d', $node->connstr('postgres') . ' application_name=rebuild', '-c', "CALL indextable.rebuild('$table', $arguments)" ],
-		'>&' => $output, IPC::Run::timeout(180));
+		'>&' => $output, IPC::Run::timeout(1800));
 }
 
 sub under_way { my ($table) = @_; return until_true("SELECT count(*) = 1 FROM indextable.progress WHERE index_table = '$table'::regclass AND rows_done > 300"); }
@@ -187,7 +187,7 @@ $builder = rebuild('f_k', "100, '10 ms'", \$output);
 under_way('f_k');
 kill 'KILL', $node->safe_psql('postgres', q(SELECT pid FROM pg_stat_activity WHERE application_name = 'rebuild'));
 $builder->finish;
-for (1 .. 1800) { last if slurp_file($node->logfile) =~ /terminated by signal 9/; select(undef, undef, undef, 0.1) }
+for (1 .. 9000) { last if slurp_file($node->logfile) =~ /terminated by signal 9/; select(undef, undef, undef, 0.1) }
 like(slurp_file($node->logfile), qr/terminated by signal 9/, 'the server crashed');
 until_true('SELECT true');
 exact('after a crash the old entries serve');
@@ -231,7 +231,7 @@ is($standby->safe_psql('postgres', 'SELECT what, n FROM (TABLE drift UNION ALL T
 my $reader = PostgreSQL::Test::Utils::tempdir . '/reader';
 append_to_file($reader, q(SELECT count(*) / (count(*) > 0)::int FROM indextable.lookup('f_k', '{"k": "k1"}');) . "\n");
 my $read = '';
-my $readers = IPC::Run::start([ 'sh', '-c', "while [ -e $reader -a ! -e $reader.stop ]; do pgbench -n -c 2 -t 20 --max-tries=1000 -f $reader \"" . $standby->connstr('postgres') . ' application_name=pgbench"; done' ], '>&' => \$read, IPC::Run::timeout(180));
+my $readers = IPC::Run::start([ 'sh', '-c', "while [ -e $reader -a ! -e $reader.stop ]; do pgbench -n -c 2 -t 20 --max-tries=1000 -f $reader \"" . $standby->connstr('postgres') . ' application_name=pgbench"; done' ], '>&' => \$read, IPC::Run::timeout(1800));
 for my $strategy ('denormalized', 'normalized', 'denormalized')
 {
 	$node->safe_psql('postgres', "SELECT indextable.alter('f_k', strategy => '$strategy', populate => false)");

@@ -95,7 +95,7 @@ sub start_load
 	my $command = join ' ', 'while [ ! -e', "$script.stop", ']; do pgbench -n -T 5 --max-tries=100', @args, '"' . $node->connstr('postgres') . ' application_name=pgbench"', '|| sleep 0.1; done';
 	my $output = '';
 	unlink "$script.stop";
-	return IPC::Run::start([ 'sh', '-c', $command ], '>&' => \$output, IPC::Run::timeout(180));
+	return IPC::Run::start([ 'sh', '-c', $command ], '>&' => \$output, IPC::Run::timeout(1800));
 }
 
 # stop_load: what it has prepared, and not ended, it leaves to us
@@ -116,7 +116,7 @@ sub build
 {
 	my ($table, $arguments, $output) = @_;
 	return IPC::Run::start([ 'psql', '-XAtq', '-d', $node->connstr('postgres') . ' application_name=build', '-c', "CALL indextable.build('$table', $arguments)" ],
-		'>&' => $output, IPC::Run::timeout(180));
+		'>&' => $output, IPC::Run::timeout(1800));
 }
 
 sub end_prepared { $node->psql('postgres', "ROLLBACK PREPARED '$_'") for split /\n/, $node->safe_psql('postgres', 'SELECT gid FROM pg_prepared_xacts'); return; }
@@ -146,7 +146,7 @@ $builder = build('f_v', "100, '20 ms'", \$output);
 until_true(q(SELECT count(*) = 1 FROM indextable.progress WHERE index_table = 'f_v'::regclass AND rows_done > 500));
 kill 'KILL', $node->safe_psql('postgres', q(SELECT pid FROM pg_stat_activity WHERE application_name = 'build'));
 $builder->finish;
-for (1 .. 1800) { last if slurp_file($node->logfile) =~ /terminated by signal 9/; select(undef, undef, undef, 0.1) }
+for (1 .. 9000) { last if slurp_file($node->logfile) =~ /terminated by signal 9/; select(undef, undef, undef, 0.1) }
 until_true('SELECT true');
 like(slurp_file($node->logfile), qr/terminated by signal 9/, 'the server crashed');
 end_prepared();
@@ -226,14 +226,14 @@ is($node->safe_psql('postgres', q(SELECT indextable.drain() >= 0; SELECT what, n
 # two who repair the same at once
 $node->safe_psql('postgres', q(SET session_replication_role = replica; DELETE FROM f_k WHERE pk % 20 = 1; UPDATE f_k SET k = 'wrong' WHERE pk % 20 = 2));
 my @errors = ('', '');
-my @repairs = map { IPC::Run::start([ 'psql', '-XAtq', '-d', $node->connstr('postgres'), '-c', q(CALL indextable.repair('f_k', 10)) ], '>&' => \$errors[$_], IPC::Run::timeout(180)) } (0, 1);
+my @repairs = map { IPC::Run::start([ 'psql', '-XAtq', '-d', $node->connstr('postgres'), '-c', q(CALL indextable.repair('f_k', 10)) ], '>&' => \$errors[$_], IPC::Run::timeout(1800)) } (0, 1);
 $_->finish for @repairs;
 is(join('', map { /\|0$/ ? '' : $_ } @errors), '', 'two who repair at once do not hinder each other');
 drift_free($node, 'and mend it');
 
 # the server is stopped in the middle
 $node->safe_psql('postgres', q(SET session_replication_role = replica; DELETE FROM f_k));
-my $repair = IPC::Run::start([ 'psql', '-XAtq', '-d', $node->connstr('postgres'), '-c', q(CALL indextable.repair('f_k', 10)) ], '>&' => \$output, IPC::Run::timeout(180));
+my $repair = IPC::Run::start([ 'psql', '-XAtq', '-d', $node->connstr('postgres'), '-c', q(CALL indextable.repair('f_k', 10)) ], '>&' => \$output, IPC::Run::timeout(1800));
 until_true(q(SELECT count(*) > 100 FROM f_k));
 $node->stop('immediate');
 $repair->finish;
