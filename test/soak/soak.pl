@@ -111,6 +111,7 @@ sub one_epoch
 	$e{errors}{$_} += $s->{errors}{$_} for keys %{ $s->{errors} };
 	$s->{errors} = {};
 	push @wrong, Report::log_says($run, $chaos->{crashes} - $chaos->{restarts});
+	@wrong = grep { !/the connection was lost/ } @wrong if delete $run->{excused};
 	@e{qw(restarts kills)} = @$chaos{qw(restarts kills)};
 	$crashes += $chaos->{crashes};
 	Report::epoch($run, $epoch, \%e);
