@@ -125,18 +125,20 @@ sub drain
 	my ($run, $epoch) = @_;
 	my $s = $run->{session};
 	my $backlog = 'SELECT coalesce(sum(backlog), 0) FROM indextable.queues';
-	my $until = time() + 300;
+	my $until = time() + 180;
 	my $how = (qw(worker session both))[ $epoch % 3 ];
-	if ($how ne 'worker')
-	{
-		$s->run('ddl', 'SELECT indextable.drain()') // sleep 1 while ($s->value('none', $backlog) // 0) > 0 && time() < $until;
-		$s->run('none', 'SELECT indextable.start_workers()') if $how eq 'session';
-	}
+	$s->run('none', 'SELECT indextable.start_workers()') if $how eq 'both';
 	while (($s->value('none', $backlog) // 1) > 0)
 	{
-		if (time() > $until) { push @{ $s->{unexpected} }, 'the queues do not become empty: ' . join ' ', map { $_ // '' } map { @$_ } @{ $s->select('none', 'SELECT fact_table, backlog, lag, worker_state, last_error FROM indextable.queues') }; last; }
+		$s->run('ddl', 'SELECT indextable.drain()') if $how ne 'worker';
 		sleep 0.05;
+		next if time() < $until;
+		push @{ $s->{unexpected} }, "the queues do not become empty, drained by $how:\n" . join "\n", map { join ' ', map { $_ // '-' } @$_ }
+		  @{ $s->select('none', 'SELECT fact_table, backlog, lag, worker_state, last_error FROM indextable.queues') // [] },
+		  @{ $s->select('none', 'SELECT gid, prepared, transaction FROM pg_prepared_xacts') // [] };
+		last;
 	}
+	$s->run('none', 'SELECT indextable.start_workers()') if $how eq 'session';
 	return $how;
 }
 
