@@ -85,7 +85,7 @@ sub finish
 	$run->{pending} = $s->select('none', 'SELECT inhparent::regclass, inhrelid::regclass FROM pg_inherits WHERE inhdetachpending ORDER BY 2') // [];
 
 	# Some transactions stay prepared for an epoch, if they keep nobody from what is to be done.
-	my $locks = q(EXISTS (SELECT FROM pg_locks l WHERE l.virtualtransaction = '-1/' || p.transaction AND l.mode IN ('AccessExclusiveLock', 'ExclusiveLock', 'ShareRowExclusiveLock', 'ShareUpdateExclusiveLock') AND l.locktype = 'relation'));
+	my $locks = q(EXISTS (SELECT FROM pg_locks x JOIN pg_locks l USING (virtualtransaction) WHERE x.transactionid = p.transaction AND x.mode = 'ExclusiveLock' AND l.locktype = 'relation' AND l.mode IN ('AccessExclusiveLock', 'ExclusiveLock', 'ShareRowExclusiveLock', 'ShareUpdateExclusiveLock')));
 	my $prepared = $s->select('none', "SELECT gid, $locks OR gid NOT LIKE 'soak-$epoch-%' FROM pg_prepared_xacts p ORDER BY gid") // [];
 	$chaos->stop_at_once() if enabled('crash') && @$prepared && chance(0.3);
 	my $kept = @{ $run->{pending} } || chance(0.5) ? 0 : 2;
