@@ -1259,6 +1259,7 @@ extern Oid	find_like(Relation index, Relation rel);
 extern void empty_table(Oid relid);
 extern void exchange_indexes(Oid old, Oid new);
 extern void exchange_files(Oid old, Oid new);
+extern List *toast_tables(Oid relid);
 extern void name_toast(Oid relid);
 
 /* ---- replace.c: puts an index table in the place of another ---- */

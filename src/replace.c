@@ -40,6 +40,7 @@
 #include "miscadmin.h"
 #include "optimizer/optimizer.h"
 #include "parser/parse_utilcmd.h"
+#include "storage/lmgr.h"
 #include "storage/predicate.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
@@ -482,6 +483,9 @@ replace_index_table(StoredDefinition *replacement)
 	table_close(rel, NoLock);
 	check_not_in_use(old, "replace the contents of");
 	check_not_in_use(new, "replace");
+	/* A vacuum of a TOAST table locks nothing else, and overwrites its row of pg_class, which is written here, too. */
+	foreach(cell, list_concat(toast_tables(old), toast_tables(new)))
+		LockRelationOid(lfirst_oid(cell), AccessExclusiveLock);
 
 	guard_lifted = old;
 	uncounted = begin_uncounted();
