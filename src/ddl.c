@@ -23,6 +23,7 @@
 #include "executor/spi.h"
 #include "indextable.h"
 #include "miscadmin.h"
+#include "storage/latch.h"
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
@@ -30,6 +31,7 @@
 #include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
+#include "utils/wait_event.h"
 
 /*
  * run_sql
@@ -253,6 +255,35 @@ lock_within(Oid relid, LOCKMODE mode, int ms)
 		ReThrowError(error);
 	FreeErrorData(error);
 	return false;
+}
+
+/*
+ * lock_tree_soon
+ *		False if a table and its partitions are not to be had in so many tries, one
+ *		every 10 ms.  Never in the queue of a lock, so it holds up nobody, and nobody
+ *		can wait for us while we wait for him.
+ */
+bool
+lock_tree_soon(Oid relid, LOCKMODE mode, int tries)
+{
+	int			try;
+
+	for (try = 1; !lock_tree_now(relid, mode); try++)
+	{
+		if (try >= tries)
+			return false;
+		rest(10);
+	}
+	return true;
+}
+
+/* rest: for so many ms */
+void
+rest(int64 ms)
+{
+	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, ms, WAIT_EVENT_PG_SLEEP);
+	ResetLatch(MyLatch);
+	CHECK_FOR_INTERRUPTS();
 }
 
 /* not_an_index_table: the error for a relation that is none, or is gone */

@@ -35,7 +35,6 @@
 #include "miscadmin.h"
 #include "nodes/parsenodes.h"
 #include "pgstat.h"
-#include "storage/latch.h"
 #include "storage/lmgr.h"
 #include "storage/proc.h"
 #include "storage/procarray.h"
@@ -90,7 +89,6 @@ static void wait_for_older_snapshots(void);
 static bool lock_out_writers(Build *b);
 static bool lock_soon(Oid relid, LOCKMODE mode);
 pg_noreturn static void gone(Build *b);
-static void rest(int64 ms);
 static void finish(Build *b);
 
 /*
@@ -259,15 +257,6 @@ gone(Build *b)
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg("index table \"%s\" is not being built any more", get_rel_name(b->shown)),
 			 errdetail("Another session has finished it, or given it up.")));
-}
-
-/* rest: holding nothing, for so many ms */
-static void
-rest(int64 ms)
-{
-	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, ms, WAIT_EVENT_PG_SLEEP);
-	ResetLatch(MyLatch);
-	CHECK_FOR_INTERRUPTS();
 }
 
 /* start: checks what the user asks for */
@@ -561,14 +550,8 @@ lock_out_writers(Build *b)
 static bool
 lock_soon(Oid relid, LOCKMODE mode)
 {
-	int			try;
-
-	for (try = 0; try < 20 && get_rel_relkind(relid) != RELKIND_PARTITIONED_TABLE; try++)
-	{
-		if (ConditionalLockRelationOid(relid, mode))
-			return true;
-		rest(5);
-	}
+	if (get_rel_relkind(relid) != RELKIND_PARTITIONED_TABLE && lock_tree_soon(relid, mode, 10))
+		return true;
 	/* On a busy table there is always somebody. */
 	return lock_within(relid, mode, LOCK_TIMEOUT);
 }
