@@ -23,7 +23,6 @@
 #include "executor/spi.h"
 #include "indextable.h"
 #include "miscadmin.h"
-#include "storage/latch.h"
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
@@ -31,7 +30,6 @@
 #include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
-#include "utils/wait_event.h"
 
 /*
  * run_sql
@@ -275,15 +273,6 @@ lock_tree_soon(Oid relid, LOCKMODE mode, int tries)
 		rest(10);
 	}
 	return true;
-}
-
-/* rest: for so many ms */
-void
-rest(int64 ms)
-{
-	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, ms, WAIT_EVENT_PG_SLEEP);
-	ResetLatch(MyLatch);
-	CHECK_FOR_INTERRUPTS();
 }
 
 /* not_an_index_table: the error for a relation that is none, or is gone */

@@ -1162,7 +1162,6 @@ extern bool is_catalog_table(Oid relid);
 extern bool is_subscribed(Oid relid);
 extern bool lock_within(Oid relid, LOCKMODE mode, int ms);
 extern bool lock_tree_soon(Oid relid, LOCKMODE mode, int tries);
-extern void rest(int64 ms);
 extern bool lock_if_exists(Oid relid, LOCKMODE mode);
 pg_noreturn extern void not_an_index_table(Oid relid);
 extern void require_event_trigger(FunctionCallInfo fcinfo, const char *function);
@@ -1208,6 +1207,7 @@ extern void before_drop(struct DropStmt *stmt);
 
 /* ---- online.c ---- */
 
+extern void rest(int64 ms);
 extern void require_no_rejections(Oid index_table, Oid shown);
 
 /* ---- attach.c: what follows when partitions come and go ---- */

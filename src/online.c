@@ -35,6 +35,7 @@
 #include "miscadmin.h"
 #include "nodes/parsenodes.h"
 #include "pgstat.h"
+#include "storage/latch.h"
 #include "storage/lmgr.h"
 #include "storage/proc.h"
 #include "storage/procarray.h"
@@ -257,6 +258,15 @@ gone(Build *b)
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg("index table \"%s\" is not being built any more", get_rel_name(b->shown)),
 			 errdetail("Another session has finished it, or given it up.")));
+}
+
+/* rest: holding nothing, for so many ms */
+void
+rest(int64 ms)
+{
+	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, ms, WAIT_EVENT_PG_SLEEP);
+	ResetLatch(MyLatch);
+	CHECK_FOR_INTERRUPTS();
 }
 
 /* start: checks what the user asks for */
