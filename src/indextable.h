@@ -30,6 +30,7 @@
 #include "access/attnum.h"
 #include "access/htup.h"
 #include "access/skey.h"
+#include "access/xact.h"
 #include "catalog/pg_depend.h"
 #include "datatype/timestamp.h"
 #include "executor/tuptable.h"
@@ -287,7 +288,8 @@ typedef struct IndexDef
 	int			nsearch;		/* ... has these many columns, */
 	AttrNumber *search;			/* these, */
 	ScanKeyData *search_keys;	/* found with these */
-	bool		covering;		/* the primary key holds the included fields */
+	bool		covering;		/* the primary key holds the included fields ... */
+	Size		roomy;			/* ... with ease, as long as entries have so many bytes */
 	Oid			row_index;		/* async: on the fact row's primary key */
 	ScanKeyData *row_keys;		/* for that */
 	HTAB	   *parts;			/* of IndexPart: those that were met; NULL: not partitioned */
@@ -686,7 +688,7 @@ typedef struct OpList
 	int			n;
 	int			max;
 	bool		deletes;		/* has an OP_DELETE or OP_PUT */
-	bool		oversize;		/* has a tuple too large for a covering index */
+	Size		widest;			/* of the entries that come, in bytes of data */
 	Size		bytes;
 	int64		skipped;		/* entries left out, to be counted */
 } OpList;
@@ -1254,6 +1256,7 @@ extern bool table_dependencies(Oid relid, bool (*matches) (Form_pg_depend form, 
 extern bool is_catalog_table(Oid relid);
 extern bool is_subscribed(Oid relid);
 extern bool lock_within(Oid relid, LOCKMODE mode, int ms);
+extern bool lock_tree_soon(Oid relid, LOCKMODE mode, int tries);
 extern bool lock_if_exists(Oid relid, LOCKMODE mode);
 pg_noreturn extern void not_an_index_table(Oid relid);
 extern void require_event_trigger(FunctionCallInfo fcinfo, const char *function);
@@ -1270,6 +1273,7 @@ extern char *layout_like(IndexDef *def, Relation fact, Relation old, int nkept, 
 extern void layout_drop_columns(Oid relid, List *names);
 extern char *layout_primary_key(IndexDef *def, bool covering);
 extern void layout_add_primary_key(IndexDef *def, bool covering, const char *tablespace, const char *drop);
+extern void layout_mark_key(Oid relid, const char *constraint, bool clustered, bool identity);
 extern char *layout_row_index(IndexDef *def);
 extern void layout_make_row_index(Oid index_table, const char *columns);
 extern char *tablespace_of(Relation rel);
@@ -1278,7 +1282,14 @@ extern void layout_drop_row_index(Oid index_table);
 extern Relation primary_key_of(Relation rel, LOCKMODE mode);
 extern bool layout_covers(IndexDef *def, Relation primary_key);
 extern bool layout_can_cover(IndexDef *def);
-extern void layout_demote(IndexDef *def, bool wait);
+extern Size layout_roomy(IndexDef *def);
+
+/* ---- demote.c: included fields that are too wide for the primary key leave it ---- */
+
+extern void demote_for(IndexDef *def, OpList *list);
+extern void demote_at_commit(void);
+extern void demote_at_subxact_event(SubXactEvent event, SubTransactionId sub, SubTransactionId parent);
+extern void demote_at_end_of_transaction(void);
 
 /* ---- trigger.c ---- */
 
@@ -1361,6 +1372,7 @@ extern Oid	find_like(Relation index, Relation rel);
 extern void empty_table(Oid relid);
 extern void exchange_indexes(Oid old, Oid new);
 extern void exchange_files(Oid old, Oid new);
+extern List *toast_tables(Oid relid);
 extern void name_toast(Oid relid);
 
 /* ---- replace.c: puts an index table in the place of another ---- */

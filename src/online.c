@@ -529,12 +529,21 @@ static bool
 lock_out_writers(Build *b)
 {
 	bool		replaces = b->index_table != b->shown;
+	ListCell   *cell;
 
 	if (!lock_soon(b->fact_table, ShareRowExclusiveLock))
 		return false;
 	if (replaces)
-		return lock_within(b->shown, AccessExclusiveLock, LOCK_TIMEOUT) &&
-			lock_within(b->index_table, AccessExclusiveLock, LOCK_TIMEOUT);
+	{
+		if (!lock_within(b->shown, AccessExclusiveLock, LOCK_TIMEOUT) ||
+			!lock_within(b->index_table, AccessExclusiveLock, LOCK_TIMEOUT))
+			return false;
+		/* These may be vacuumed while their tables are locked. */
+		foreach(cell, list_concat(toast_tables(b->shown), toast_tables(b->index_table)))
+			if (!lock_within(lfirst_oid(cell), AccessExclusiveLock, LOCK_TIMEOUT))
+				return false;
+		return true;
+	}
 	b->alone = b->transactional && lock_tree_now(b->index_table, AccessExclusiveLock);
 	return b->alone || !b->transactional || ++b->tries > MAX_TRIES;
 }
@@ -543,14 +552,8 @@ lock_out_writers(Build *b)
 static bool
 lock_soon(Oid relid, LOCKMODE mode)
 {
-	int			try;
-
-	for (try = 0; try < 20 && get_rel_relkind(relid) != RELKIND_PARTITIONED_TABLE; try++)
-	{
-		if (ConditionalLockRelationOid(relid, mode))
-			return true;
-		rest_for(5);
-	}
+	if (get_rel_relkind(relid) != RELKIND_PARTITIONED_TABLE && lock_tree_soon(relid, mode, 10))
+		return true;
 	/* On a busy table there is always somebody. */
 	return lock_within(relid, mode, LOCK_TIMEOUT);
 }
