@@ -255,26 +255,6 @@ lock_within(Oid relid, LOCKMODE mode, int ms)
 	return false;
 }
 
-/*
- * lock_tree_soon
- *		False if a table and its partitions are not to be had in so many tries, one
- *		every 10 ms.  Never in the queue of a lock, so it holds up nobody, and nobody
- *		can wait for us while we wait for him.
- */
-bool
-lock_tree_soon(Oid relid, LOCKMODE mode, int tries)
-{
-	int			try;
-
-	for (try = 1; !lock_tree_now(relid, mode); try++)
-	{
-		if (try >= tries)
-			return false;
-		rest_for(10);
-	}
-	return true;
-}
-
 /* not_an_index_table: the error for a relation that is none, or is gone */
 void
 not_an_index_table(Oid relid)

@@ -27,7 +27,12 @@
  *   if the index table is to be had within a while.  Tries of a lock that are no
  *   waits for it come to an end by themselves, so nobody can be in a deadlock with
  *   us.  Of two who try, each holds the index table as a writer: the first to give
- *   up lets go of it when his transaction is undone, and the other has it then.
+ *   up lets go of it when his transaction is undone, and the other has it then.  The
+ *   transaction goes on with the lock, and may lock more rows.  Another writer, who
+ *   has a row of the fact table locked first, and then waits for its index table, must
+ *   not have one of these.  So the fact table is locked, too, in a mode that is not to
+ *   be had while anybody has locked rows, and lets nobody do so until the end: who waits
+ *   for us has no row of it that we might wait for.
  *
  * Who has locked the index table against everybody has no other session writing or
  * reading it, whatever its isolation level; a snapshot that is older finds its
@@ -88,6 +93,7 @@ static List *told = NIL;		/* of OIDs: index tables that this session has warned 
 
 static void note_wish(Oid relid);
 static void demote_now(IndexDef *def, OpList *list);
+static bool lock_soon(IndexDef *def);
 static void refuse(IndexDef *def, OpList *list, const char *constraint, bool used_here);
 static void demote_early(Oid relid);
 static void try_early(void *arg);
@@ -174,9 +180,35 @@ demote_now(IndexDef *def, OpList *list)
 	if (!covering_key(def, &key))
 		return;
 	used_here = used_by_us(def->relid);
-	if (used_here || !lock_tree_soon(def->relid, AccessExclusiveLock, def->async ? 1 : TRIES))
+	if (used_here || !lock_soon(def))
 		refuse(def, list, key.constraint, used_here);
 	demote(def);
+}
+
+/*
+ * lock_soon
+ *		Locks an index table against everybody, until the transaction ends, and so its
+ *		fact table against whoever locks rows: see above.
+ */
+static bool
+lock_soon(IndexDef *def)
+{
+	int			try;
+
+	if (def->async)
+		return lock_tree_now(def->relid, AccessExclusiveLock);
+	for (try = 1;; try++)
+	{
+		if (lock_tree_now(def->fact->relid, ExclusiveLock))
+		{
+			if (lock_tree_now(def->relid, AccessExclusiveLock))
+				return true;
+			unlock_tree(def->fact->relid, ExclusiveLock);
+		}
+		if (try == TRIES)
+			return false;
+		rest_for(10);
+	}
 }
 
 /* refuse: the error for the widest of the entries */

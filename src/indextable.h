@@ -411,6 +411,7 @@ extern List *leaves_of(Oid relid, LOCKMODE mode);
 extern List *with_partitions(Oid relid);
 extern void lock_tree(Oid relid, LOCKMODE mode);
 extern bool lock_tree_now(Oid relid, LOCKMODE mode);
+extern void unlock_tree(Oid relid, LOCKMODE mode);
 extern Leaf *leaf_of(FactDef *def, Relation rel);
 extern TupleTableSlot *as_of_root(FactDef *def, Leaf *leaf, TupleTableSlot *row, int which);
 extern void partition_rows(Oid root, Oid partition, bool comes);
@@ -1256,7 +1257,6 @@ extern bool table_dependencies(Oid relid, bool (*matches) (Form_pg_depend form, 
 extern bool is_catalog_table(Oid relid);
 extern bool is_subscribed(Oid relid);
 extern bool lock_within(Oid relid, LOCKMODE mode, int ms);
-extern bool lock_tree_soon(Oid relid, LOCKMODE mode, int tries);
 extern bool lock_if_exists(Oid relid, LOCKMODE mode);
 pg_noreturn extern void not_an_index_table(Oid relid);
 extern void require_event_trigger(FunctionCallInfo fcinfo, const char *function);

@@ -552,8 +552,14 @@ lock_out_writers(Build *b)
 static bool
 lock_soon(Oid relid, LOCKMODE mode)
 {
-	if (get_rel_relkind(relid) != RELKIND_PARTITIONED_TABLE && lock_tree_soon(relid, mode, 10))
-		return true;
+	int			try;
+
+	for (try = 0; try < 20 && get_rel_relkind(relid) != RELKIND_PARTITIONED_TABLE; try++)
+	{
+		if (ConditionalLockRelationOid(relid, mode))
+			return true;
+		rest(5);
+	}
 	/* On a busy table there is always somebody. */
 	return lock_within(relid, mode, LOCK_TIMEOUT);
 }

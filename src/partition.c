@@ -171,6 +171,16 @@ lock_tree_now(Oid relid, LOCKMODE mode)
 	return true;
 }
 
+/* unlock_tree: before the transaction ends, as nothing was done under the lock */
+void
+unlock_tree(Oid relid, LOCKMODE mode)
+{
+	ListCell   *cell;
+
+	foreach(cell, with_partitions(relid))
+		UnlockRelationOid(lfirst_oid(cell), mode);
+}
+
 /* leaf_of: how the columns of a partition are numbered, as long as the definition lasts */
 Leaf *
 leaf_of(FactDef *def, Relation rel)
