@@ -335,6 +335,9 @@ at_xact_event(XactEvent event, void *arg)
 			/* Nothing is left, unless a statement trigger did not fire. */
 			for (batch = touched; batch != NULL; batch = batch->next)
 				write_set(batch, &batch->pending, false);
+			/* Who prepares would keep readers out until somebody commits that. */
+			if (event == XACT_EVENT_PRE_COMMIT)
+				demote_at_commit();
 			break;
 		case XACT_EVENT_COMMIT:
 		case XACT_EVENT_ABORT:
@@ -349,6 +352,7 @@ at_xact_event(XactEvent event, void *arg)
 			}
 			touched = NULL;
 			apply_at_end_of_transaction();
+			demote_at_end_of_transaction();
 			break;
 		default:
 			break;
@@ -362,6 +366,7 @@ at_subxact_event(SubXactEvent event, SubTransactionId sub, SubTransactionId pare
 
 	if (event != SUBXACT_EVENT_ABORT_SUB && event != SUBXACT_EVENT_COMMIT_SUB)
 		return;
+	demote_at_subxact_event(event, sub, parent);
 	for (batch = touched; batch != NULL; batch = batch->next)
 	{
 		if (event == SUBXACT_EVENT_ABORT_SUB)

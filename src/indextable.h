@@ -28,6 +28,7 @@
 #include "access/attnum.h"
 #include "access/htup.h"
 #include "access/skey.h"
+#include "access/xact.h"
 #include "catalog/pg_depend.h"
 #include "datatype/timestamp.h"
 #include "executor/tuptable.h"
@@ -226,7 +227,8 @@ typedef struct IndexDef
 	int			nsearch;		/* ... has these many columns, */
 	AttrNumber *search;			/* these, */
 	ScanKeyData *search_keys;	/* found with these */
-	bool		covering;		/* the primary key holds the included fields */
+	bool		covering;		/* the primary key holds the included fields ... */
+	Size		roomy;			/* ... with ease, as long as entries have so many bytes */
 	Oid			row_index;		/* async: on the fact row's primary key */
 	ScanKeyData *row_keys;		/* for that */
 	HTAB	   *parts;			/* of IndexPart: those that were met; NULL: not partitioned */
@@ -345,6 +347,7 @@ extern List *leaves_of(Oid relid, LOCKMODE mode);
 extern List *with_partitions(Oid relid);
 extern void lock_tree(Oid relid, LOCKMODE mode);
 extern bool lock_tree_now(Oid relid, LOCKMODE mode);
+extern void unlock_tree(Oid relid, LOCKMODE mode);
 extern Leaf *leaf_of(FactDef *def, Relation rel);
 extern TupleTableSlot *as_of_root(FactDef *def, Leaf *leaf, TupleTableSlot *row, int which);
 extern void partition_rows(Oid root, Oid partition, bool comes);
@@ -608,7 +611,7 @@ typedef struct OpList
 	int			n;
 	int			max;
 	bool		deletes;		/* has an OP_DELETE or OP_PUT */
-	bool		oversize;		/* has a tuple too large for a covering index */
+	Size		widest;			/* of the entries that come, in bytes of data */
 	Size		bytes;
 	int64		skipped;		/* entries left out, to be counted */
 } OpList;
@@ -1175,6 +1178,7 @@ extern char *layout_like(IndexDef *def, Relation fact, Relation old, int nkept, 
 extern void layout_drop_columns(Oid relid, List *names);
 extern char *layout_primary_key(IndexDef *def, bool covering);
 extern void layout_add_primary_key(IndexDef *def, bool covering, const char *tablespace, const char *drop);
+extern void layout_mark_key(Oid relid, const char *constraint, bool clustered, bool identity);
 extern char *layout_row_index(IndexDef *def);
 extern void layout_make_row_index(Oid index_table, const char *columns);
 extern char *tablespace_of(Relation rel);
@@ -1183,7 +1187,14 @@ extern void layout_drop_row_index(Oid index_table);
 extern Relation primary_key_of(Relation rel, LOCKMODE mode);
 extern bool layout_covers(IndexDef *def, Relation primary_key);
 extern bool layout_can_cover(IndexDef *def);
-extern void layout_demote(IndexDef *def, bool wait);
+extern Size layout_roomy(IndexDef *def);
+
+/* ---- demote.c: included fields that are too wide for the primary key leave it ---- */
+
+extern void demote_for(IndexDef *def, OpList *list);
+extern void demote_at_commit(void);
+extern void demote_at_subxact_event(SubXactEvent event, SubTransactionId sub, SubTransactionId parent);
+extern void demote_at_end_of_transaction(void);
 
 /* ---- trigger.c ---- */
 
@@ -1196,6 +1207,7 @@ extern void before_drop(struct DropStmt *stmt);
 
 /* ---- online.c ---- */
 
+extern void rest(int64 ms);
 extern void require_no_rejections(Oid index_table, Oid shown);
 
 /* ---- attach.c: what follows when partitions come and go ---- */

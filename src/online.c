@@ -90,7 +90,6 @@ static void wait_for_older_snapshots(void);
 static bool lock_out_writers(Build *b);
 static bool lock_soon(Oid relid, LOCKMODE mode);
 pg_noreturn static void gone(Build *b);
-static void rest(int64 ms);
 static void finish(Build *b);
 
 /*
@@ -261,8 +260,8 @@ gone(Build *b)
 			 errdetail("Another session has finished it, or given it up.")));
 }
 
-/* rest: holding nothing, for so many ms */
-static void
+/* rest: for so many ms */
+void
 rest(int64 ms)
 {
 	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, ms, WAIT_EVENT_PG_SLEEP);

@@ -154,16 +154,32 @@ lock_tree(Oid relid, LOCKMODE mode)
 		(void) find_all_inheritors(relid, mode, NULL);
 }
 
-/* lock_tree_now: the same without waiting; false if one is not to be had */
+/* lock_tree_now: the same without waiting; false, and none is locked, if one is not to be had */
 bool
 lock_tree_now(Oid relid, LOCKMODE mode)
+{
+	List	   *tables = with_partitions(relid);
+	int			i;
+
+	for (i = 0; i < list_length(tables); i++)
+	{
+		if (ConditionalLockRelationOid(list_nth_oid(tables, i), mode))
+			continue;
+		while (--i >= 0)
+			UnlockRelationOid(list_nth_oid(tables, i), mode);
+		return false;
+	}
+	return true;
+}
+
+/* unlock_tree: before the transaction ends, as nothing was done under the lock */
+void
+unlock_tree(Oid relid, LOCKMODE mode)
 {
 	ListCell   *cell;
 
 	foreach(cell, with_partitions(relid))
-		if (!ConditionalLockRelationOid(lfirst_oid(cell), mode))
-			return false;
-	return true;
+		UnlockRelationOid(lfirst_oid(cell), mode);
 }
 
 /* leaf_of: how the columns of a partition are numbered, as long as the definition lasts */

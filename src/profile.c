@@ -392,7 +392,7 @@ estimate_sizes(Profile *p)
 
 	p->normalized_size = pages(p->entries, ROW_BYTES(p->ident_bytes), 1) + index;
 	p->partial_size = pages(p->entries, ROW_BYTES(p->entry_bytes), 1) +
-		(p->widest <= MAX_INDEX_DATA / 2 ? pages(p->entries, INDEX_BYTES(p->entry_bytes), FILLED) : index);
+		(p->widest <= p->def->roomy && layout_can_cover(p->def) ? pages(p->entries, INDEX_BYTES(p->entry_bytes), FILLED) : index);
 	p->denormalized_size = pages(p->entries, ROW_BYTES(p->ident_bytes + p->stored_bytes), 1) + index;
 	/* A B-tree keeps equal keys once, and their rows' places. */
 	p->native_size = ceil((p->keys * (INDEX_BYTES(p->key_bytes) + sizeof(ItemIdData)) +

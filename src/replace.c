@@ -702,12 +702,7 @@ alter_like(Oid old, Oid new, bool async, bool was_async)
 		run_sql(catalog_owner(), "ALTER TABLE %s ADD %s", quoted_relation(old), new_key);
 		usage_follows(old_keys);
 	}
-	if (clustered)
-		run_sql(catalog_owner(), "ALTER TABLE %s CLUSTER ON %s", quoted_relation(old),
-				quote_identifier(constraint));
-	if (identity)
-		run_sql(catalog_owner(), "ALTER TABLE %s REPLICA IDENTITY USING INDEX %s", quoted_relation(old),
-				quote_identifier(constraint));
+	layout_mark_key(old, constraint, clustered, identity);
 	if (row_index != NULL)
 		layout_make_row_index(old, row_index);
 	if (was_async && !async)

@@ -552,6 +552,7 @@ definition_attach_columns(IndexDef *def, Relation fact, TupleDesc desc)
 		def->write_sort[0].ssup_collation == C_COLLATION_OID &&
 		(TupleDescAttr(desc, def->ident[0] - 1)->atttypid == TEXTOID ||
 		 TupleDescAttr(desc, def->ident[0] - 1)->atttypid == VARCHAROID);
+	def->roomy = layout_roomy(def);
 	return true;
 }
 
