@@ -558,7 +558,7 @@ lock_soon(Oid relid, LOCKMODE mode)
 	{
 		if (ConditionalLockRelationOid(relid, mode))
 			return true;
-		rest(5);
+		rest_for(5);
 	}
 	/* On a busy table there is always somebody. */
 	return lock_within(relid, mode, LOCK_TIMEOUT);
