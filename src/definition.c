@@ -5,8 +5,8 @@
  *	  and cached in the backend.
  *
  * Called by trigger.c for every statement and row, by lookup.c, and by whoever
- * needs a definition.  A cached definition is made
- * anew once the fact table or one of its index tables has changed; whoever
+ * needs a definition.  A cached definition is made anew once the fact table, one
+ * of its index tables, or what its expressions call has changed (watch.c); whoever
  * holds one across calls pins it.
  *
  *-------------------------------------------------------------------------
@@ -193,8 +193,8 @@ release(CacheEntry *entry)
  * definition_of_fact
  *		The definitions of a fact table that is open and locked.  root is the
  *		table they are registered under: fact may be a partition of it.  Valid
- *		until the next call that may process invalidations, unless pinned.  No index
- *		tables is no error.
+ *		until it is asked for again, be it by a statement or a function that is run
+ *		meanwhile, unless pinned.  No index tables is no error.
  */
 FactDef *
 definition_of_fact(Relation fact, Oid root)

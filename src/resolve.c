@@ -130,10 +130,11 @@ make_fact(Relation fact, List *key, const char **names, MemoryContext cxt)
 Oid
 get_equality_operator(Oid type)
 {
-	Oid			opclass = GetDefaultOpClass(type, BTREE_AM_OID);
-	Oid			input = get_opclass_input_type(opclass);
+	/* which knows it, where GetDefaultOpClass() would read the catalog each time */
+	TypeCacheEntry *entry = lookup_type_cache(type, TYPECACHE_BTREE_OPFAMILY);
 
-	return get_opfamily_member(get_opclass_family(opclass), input, input, BTEqualStrategyNumber);
+	return get_opfamily_member(entry->btree_opf, entry->btree_opintype, entry->btree_opintype,
+							   BTEqualStrategyNumber);
 }
 
 /* equality_key: a search key that finds values equal to its argument */
