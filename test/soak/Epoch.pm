@@ -59,7 +59,7 @@ sub work
 			$stopped ||= stop($run) if $who->{role} ne 'writer';    # it has found something, as it does not end by itself
 		}
 		$stopped ||= stop($run) if !$writing || time() > $deadline;
-		if (time() > $deadline + 120)
+		if (time() > $deadline + 300)
 		{
 			$hung = join "\n", map { join ' | ', map { $_ // '' } @$_ } @{ $parent->select('none', 'SELECT pid, application_name, state, wait_event_type, wait_event, pg_blocking_pids(pid), left(query, 200) FROM pg_stat_activity') // [] };
 			kill 'KILL', keys %left;
@@ -82,19 +82,17 @@ sub finish
 	my ($run, $epoch, $chaos) = @_;
 	my $s = $run->{session};
 
-	# Some transactions stay prepared for an epoch, if they keep nobody from the rows that are there.
+	$run->{pending} = $s->select('none', 'SELECT inhparent::regclass, inhrelid::regclass FROM pg_inherits WHERE inhdetachpending ORDER BY 2') // [];
+
+	# Some transactions stay prepared for an epoch, if they keep nobody from what is to be done.
 	my $locks = q(EXISTS (SELECT FROM pg_locks l WHERE l.virtualtransaction = '-1/' || p.transaction AND l.mode IN ('AccessExclusiveLock', 'ExclusiveLock', 'ShareRowExclusiveLock', 'ShareUpdateExclusiveLock') AND l.locktype = 'relation'));
 	my $prepared = $s->select('none', "SELECT gid, $locks OR gid NOT LIKE 'soak-$epoch-%' FROM pg_prepared_xacts p ORDER BY gid") // [];
 	$chaos->stop_at_once() if enabled('crash') && @$prepared && chance(0.3);
-	my $kept = chance(0.7) ? 0 : 2;
+	my $kept = @{ $run->{pending} } || chance(0.5) ? 0 : 2;
 	for (@$prepared)
 	{
 		next if !$_->[1] && $kept-- > 0;
 		$s->run('ddl', pick('COMMIT', 'COMMIT', 'ROLLBACK') . " PREPARED '$_->[0]'");
-	}
-	for my $row (@{ $s->select('none', 'SELECT inhparent::regclass, inhrelid::regclass, (SELECT relid FROM pg_partition_ancestors(inhparent) relid OFFSET 0) FROM pg_inherits WHERE inhdetachpending') // [] })
-	{
-		push @{ $run->{pending} }, $row;
 	}
 }
 

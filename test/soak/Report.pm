@@ -4,6 +4,7 @@ package Report;
 
 use strict;
 use warnings;
+use Time::HiRes qw(time);
 use Model;
 
 # errors: SQLSTATEs with their number, the commonest first
@@ -52,6 +53,17 @@ sub samples
 	close $file;
 }
 
+# keep: the data directory, with settings to start it where it is then; no worker is to change what there is to see
+sub keep
+{
+	system('pg_ctl', '-s', '-D', $ENV{SOAK_DATA}, '-m', 'immediate', '-w', 'stop');
+	system('cp', '-a', $ENV{SOAK_DATA}, "$ENV{SOAK_OUTPUT}/data");
+	open my $conf, '>>', "$ENV{SOAK_OUTPUT}/data/postgresql.conf" or return;
+	print $conf "unix_socket_directories = '/tmp'\ndynamic_library_path = '\$libdir'\nindextable.max_workers = 0\n";
+	close $conf;
+	print "the data directory is in test/output/soak/data\n";
+}
+
 sub tail
 {
 	my ($path, $lines) = @_;
@@ -61,16 +73,22 @@ sub tail
 	return @lines > $lines ? @lines[ -$lines .. -1 ] : @lines;
 }
 
+# An assertion of the server's own that does not hold now and then (15, 18), without any index table, too: of a row that
+# was changed in a subtransaction which was rolled back, and is then moved to another page.
+my $server_fault = qr/TRAP: .*HEAP_XMAX_IS_LOCKED_ONLY\(infomask_lock_old_tuple\)/;
+
 # log_says: what the log has since the last time that nobody wanted: crashes that are not ours, errors of workers
 sub log_says
 {
 	my ($run, $killed) = @_;
 	open my $f, '<', $ENV{SOAK_LOG} or return;
 	seek $f, $run->{log_at} // 0, 0;
-	my @bad;
+	my (@bad, %excused);
 	my %allowed = map { $_ => 1 } qw(40001 40P01 55P03 57014 57P01 57P02 57P03 42P01);
 	while (<$f>)
 	{
+		if (/$server_fault.* PID: (\d+)/) { $excused{$1} = $run->{excused} = 1; next; }
+		next if /PID (\d+)\) was terminated by signal 6/ && $excused{$1};
 		push @bad, "the server's log: $_" if /PANIC:|TRAP: |terminated by signal (?!9:|9\b|3\b)/ || /terminated by signal 9/ && $killed-- <= 0;
 		push @bad, "the server's log: $_" if /\] indextable \w+ (\w{5}) (?:ERROR|WARNING|FATAL):/ && !$allowed{$1};
 	}

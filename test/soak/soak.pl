@@ -70,16 +70,16 @@ $s->{errors} = {};
 
 my ($epoch, $crashes) = (0, 0);
 my $enough = sub { $run->{rows} >= $run->{operations} || time() - $run->{began} >= $run->{duration} };
-while (!@wrong)
+
+# one_epoch: work, the end of what is half done, the queues, the comparison; returns what the sessions say
+sub one_epoch
 {
-	$epoch++;
 	my %e = (errors => {});
 	my $left = $run->{duration} - (time() - $run->{began});
 	Epoch::begin($run, $epoch);
 	my $begin = time();
 	my ($chaos, @summaries) = Epoch::work($run, $epoch, $left < 1 ? 1 : $left < 120 ? $left : 120);
 	$e{seconds} = $run->{last_seconds} = time() - $begin;
-	Epoch::finish($run, $epoch, $chaos);
 	for my $summary (@summaries)
 	{
 		$e{rows} += $summary->{rows} // 0;
@@ -89,6 +89,7 @@ while (!@wrong)
 		push @wrong, map { "$summary->{role} $summary->{number}: $_" } @{ $summary->{unexpected} };
 	}
 	$run->{rows} += $e{rows};
+	Epoch::finish($run, $epoch, $chaos);
 
 	# What is half detached is compared as it is, and when it is detached.
 	$e{drained} = Epoch::drain($run, $epoch);
@@ -101,7 +102,7 @@ while (!@wrong)
 	}
 	Epoch::complete($run);
 	Epoch::drain($run, 2);
-	my ($found, $count) = Check::all($s, $amcheck && ($epoch % 3 == 0 || time() - $run->{began} > $run->{duration} - 15));
+	my ($found, $count) = Check::all($s, $amcheck && ($epoch % 3 == 0 || $enough->()));
 	push @wrong, @$found;
 	$e{compared} = $count;
 	$e{compare_seconds} = time() - $compare;
@@ -110,9 +111,18 @@ while (!@wrong)
 	$e{errors}{$_} += $s->{errors}{$_} for keys %{ $s->{errors} };
 	$s->{errors} = {};
 	push @wrong, Report::log_says($run, $chaos->{crashes} - $chaos->{restarts});
+	@wrong = grep { !/the connection was lost/ } @wrong if delete $run->{excused};
 	@e{qw(restarts kills)} = @$chaos{qw(restarts kills)};
 	$crashes += $chaos->{crashes};
 	Report::epoch($run, $epoch, \%e);
+	return @summaries;
+}
+
+while (1)
+{
+	$epoch++;
+	my @summaries;
+	eval { @summaries = one_epoch(); 1 } || push @wrong, "the soak could not go on: $@";
 	if (@wrong)
 	{
 		Report::wrong($run, $epoch, \@wrong, @summaries, $s->summary);
@@ -121,13 +131,7 @@ while (!@wrong)
 	last if $enough->();
 }
 
-my $discrepancies = @wrong;
-printf "%d operations, %d epochs, %d crashes, %d discrepancies; %.0f s, %.0f operations/s\n", $run->{rows}, $epoch, $crashes, $discrepancies, time() - $run->{began}, $run->{rows} / (time() - $run->{began});
+printf "%d operations, %d epochs, %d crashes, %d discrepancies; %.0f s, %.0f operations/s\n", $run->{rows}, $epoch, $crashes, scalar @wrong, time() - $run->{began}, $run->{rows} / (time() - $run->{began});
 Report::samples($run);
-if (@wrong)
-{
-	system('pg_ctl', '-s', '-D', $ENV{SOAK_DATA}, '-m', 'immediate', '-w', 'stop');
-	system('cp', '-a', $ENV{SOAK_DATA}, "$ENV{SOAK_OUTPUT}/data");
-	print "the data directory is in test/output/soak/data\n";
-}
+Report::keep() if @wrong;
 exit(@wrong ? 1 : 0);
