@@ -359,7 +359,7 @@ count_pages(Oid relid)
 	BlockNumber pages = 0;
 	ListCell   *cell;
 
-	foreach(cell, leaves_of(relid, AccessShareLock))
+	foreach(cell, leaves_of(relid, NULL, AccessShareLock))
 	{
 		Relation	rel = relation_open(lfirst_oid(cell), AccessShareLock);
 

@@ -402,12 +402,20 @@ typedef struct DefinitionRow
 	Partitioning *partitioning; /* not stored: of a table that is to be made; NULL: not partitioned */
 } DefinitionRow;
 
+/* ---- tree.c: partitions, however deep ---- */
+
+extern List *tree_of(Oid relid, Snapshot snapshot, LOCKMODE mode, bool detached);
+extern Oid	tree_parent(Oid relid, TransactionId *detached);
+extern Snapshot tree_snapshot(Relation root);
+
 /* ---- partition.c: the partitions of fact tables ---- */
 
 extern void forget_roots(Oid relid);
 extern Oid	root_of(Relation rel);
 extern Oid	registered_root(Oid relid);
-extern List *leaves_of(Oid relid, LOCKMODE mode);
+extern Oid	root_before(Oid relid);
+extern void refuse_detached(Relation rel);
+extern List *leaves_of(Oid relid, Snapshot snapshot, LOCKMODE mode);
 extern List *with_partitions(Oid relid);
 extern void lock_tree(Oid relid, LOCKMODE mode);
 extern bool lock_tree_now(Oid relid, LOCKMODE mode);
@@ -440,7 +448,7 @@ typedef struct ForeignRows_ ForeignRows;
 extern void foreign_init(void);
 extern void require_fresh(Oid fact, const char *what);
 extern void note_writers_out(Oid fact);
-extern Snapshot agree_on_snapshots(FactDef *def);
+extern Snapshot agree_on_snapshots(FactDef *def, Relation fact);
 extern void warn_foreign(Oid fact);
 extern ForeignRows *foreign_rows_begin(FactDef *def, Relation leaf);
 extern TupleTableSlot *foreign_rows_next(ForeignRows *rows);
@@ -763,6 +771,7 @@ typedef struct LiveScan
 	LeafScan   *current;
 	MemoryContext fetched_cxt;	/* of rows of keys that are known beforehand, or NULL */
 	bool		as_writer;		/* foreign rows as the current user has written them, not as their owner */
+	LOCKMODE	lock;			/* of partitions */
 	ScanKey		keys;
 } LiveScan;
 
@@ -1203,6 +1212,7 @@ extern void settings_init(void);
 extern void shared_init(void);
 extern bool shared_exists(void);
 extern void wake_workers(void);
+extern bool wake_those_there(void);
 extern void shared_request(Oid database);
 extern bool shared_stop(Oid database, bool stop);
 extern int	shared_count_workers(Oid database, bool wake);
@@ -1218,6 +1228,10 @@ extern bool shared_may_stay(bool idle);
 extern void shared_count(Oid fact_table, int64 changes);
 extern void shared_note_success(Oid fact_table);
 extern void shared_note_error(Oid fact_table, const char *message);
+
+/* ---- prepared.c: COMMIT PREPARED ---- */
+
+extern void prepared_init(void);
 
 /* ---- launcher.c ---- */
 
@@ -1307,7 +1321,7 @@ extern void require_no_rejections(Oid index_table, Oid shown);
 /* ---- attach.c: what follows when partitions come and go ---- */
 
 extern void follow_partitions(struct AlterTableStmt *stmt);
-extern void note_detached(Oid partition);
+extern void before_detach(struct AlterTableStmt *stmt, struct AlterTableCmd *cmd);
 extern void follow_new_partition(struct CreateStmt *stmt, char *schema);
 
 /* ---- own.c: the extension's own objects ---- */

@@ -398,7 +398,7 @@ next_rows(Build *b, Reconciliation *r)
 {
 	Oid			last_table;
 	ArrayType  *last = last_key(b, &last_table);
-	List	   *leaves = leaves_of(r->def->relid, AccessShareLock);
+	List	   *leaves = leaves_of(r->def->relid, r->snapshot, AccessShareLock);
 	ListCell   *cell;
 
 	list_sort(leaves, list_oid_cmp);

@@ -7,6 +7,10 @@
  * whoever deals with an index table as a whole.  An index table is partitioned
  * by one of its key fields; the columns of its partitions are numbered as its own.
  *
+ * Which partitions it has is known as of when it was locked, by whoever reads or
+ * writes it: what gives it others locks it against everybody, and none are attached
+ * or detached.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

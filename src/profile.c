@@ -84,7 +84,7 @@ profile_table(Profile *p, Relation fact, int rows)
 	fix_settings();
 	PushActiveSnapshot(snapshot);
 	p->partitioned = p->def->fact->partitioned;
-	p->partitions = list_length(leaves_of(RelationGetRelid(fact), AccessShareLock));
+	p->partitions = list_length(leaves_of(RelationGetRelid(fact), NULL, AccessShareLock));
 	p->included = palloc0(sizeof(bool) * Max(p->def->nincludes, 1));
 	sort = begin_entry_sort(p->def);
 	sample = choose_sample(p, fact, snapshot, rows);
@@ -409,7 +409,7 @@ read_statistics(Profile *p, Relation fact)
 	ListCell   *index;
 
 #define COUNTED(what, relid)	DatumGetInt64(DirectFunctionCall1(pg_stat_get_##what, ObjectIdGetDatum(relid)))
-	foreach(cell, leaves_of(RelationGetRelid(fact), AccessShareLock))
+	foreach(cell, leaves_of(RelationGetRelid(fact), NULL, AccessShareLock))
 	{
 		Relation	rel = relation_open(lfirst_oid(cell), NoLock);
 		Oid			relid = RelationGetRelid(rel);

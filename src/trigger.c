@@ -100,17 +100,20 @@ indextable_maintain(PG_FUNCTION_ARGS)
 		else
 			maintain_truncate(trigdata->tg_relation);
 	}
-	else
+	else if (OidIsValid(root_of(trigdata->tg_relation)))
 		batch_end_statement(root_of(trigdata->tg_relation));
 	return PointerGetDatum(NULL);
 }
 
-/* definition: of a table that has our triggers, which must not be there unregistered */
+/* definition: of a table that has our triggers, which must not be there unregistered; NULL: it is being detached */
 static FactDef *
 definition(Relation fact)
 {
-	FactDef    *def = definition_of_fact(fact, root_of(fact));
+	Oid			root = root_of(fact);
+	FactDef    *def = OidIsValid(root) ? definition_of_fact(fact, root) : NULL;
 
+	if (def == NULL)
+		return NULL;
 	if (!def->registered)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -184,6 +187,11 @@ follow_row(TriggerData *trigdata, FactDef *volatile *held)
 	do
 	{
 		def = definition(fact);
+		if (def == NULL)
+		{
+			refuse_detached(fact);
+			return;
+		}
 		if (*held != def)
 		{
 			definition_pin(def);
@@ -446,7 +454,7 @@ before_truncate(Relation rel)
 
 	if (root == RelationGetRelid(rel))
 		truncating = root;
-	else if (truncating == root)
+	else if (!OidIsValid(root) || truncating == root)
 		return;
 	else if (rel->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
 		partition_rows(root, RelationGetRelid(rel), false);
@@ -497,6 +505,8 @@ maintain_truncate(Relation fact)
 	int			i;
 
 	truncating = InvalidOid;
+	if (def == NULL)
+		return;
 	batch_discard(def->relid);
 	for (i = 0; i < def->ndefs; i++)
 		index_tables = lappend_oid(index_tables, def->defs[i]->relid);

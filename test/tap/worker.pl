@@ -164,11 +164,12 @@ $node->safe_psql('postgres', 'DROP DATABASE prepared');
 # The server's own SIGHUP would wake it: so naptime is seen to take effect by what comes later.
 setting(naptime => '30min');
 caught_up('one', 'naptime = 30min: a commit wakes it');
+$prepare->('one', 50002);
+caught_up('one', 'with a prepared transaction');
+$node->safe_psql('one', "COMMIT PREPARED 'one'");
+caught_up('one', 'naptime = 30min: COMMIT PREPARED wakes it', 1);
 setting(naptime => '100ms');
 caught_up('one', 'naptime = 100ms');
-$prepare->('one', 50002);
-$node->safe_psql('one', "COMMIT PREPARED 'one'");
-caught_up('one', 'COMMIT PREPARED after naptime', 1);
 
 setting(workers_per_database => 2);
 ok(number_of_workers('one', 2), 'workers_per_database = 2: another one comes');
