@@ -578,6 +578,7 @@ extern List *catalog_column_names(Relation rel);
 extern List *catalog_read(Oid fact_table, Oid index_table);
 extern List *catalog_read_any(Oid fact_table, Oid index_table);
 extern List *catalog_definitions(void);
+extern bool catalog_is_known(void);
 extern List *catalog_facts(void);
 extern Oid	catalog_fact_of(Oid index_table);
 extern bool is_queued(DefinitionRow *row);
