@@ -221,8 +221,8 @@ caught_up('one', 'start_workers()', 1);
 # ---- trouble
 
 # The index is ours: only where no event trigger fires it can be dropped.
-$node->safe_psql('one', 'SET session_replication_role = replica; DROP INDEX f_v_row_idx');
 my $size = -s $node->logfile;
+$node->safe_psql('one', 'SET session_replication_role = replica; DROP INDEX f_v_row_idx');
 change('one');
 ok(becomes_true($node, q(SELECT worker_state = 'failing' AND last_error LIKE '%has no index on the primary key%' AND backlog > 0 FROM indextable.queues WHERE fact_table = 'f'::regclass), 'one'),
 	'a queue that fails says so');
