@@ -335,7 +335,8 @@ at_xact_event(XactEvent event, void *arg)
 	{
 		case XACT_EVENT_PRE_COMMIT:
 		case XACT_EVENT_PRE_PREPARE:
-			/* Nothing is left, unless a statement trigger did not fire. */
+			write_shared_keys();
+			/* Nothing else is left, unless a statement trigger did not fire. */
 			for (batch = touched; batch != NULL; batch = batch->next)
 			{
 				bool		pushed = batch->pending.lists != NULL && push_missing_snapshot();
@@ -362,6 +363,7 @@ at_xact_event(XactEvent event, void *arg)
 			touched = NULL;
 			apply_at_end_of_transaction();
 			demote_at_end_of_transaction();
+			forget_shared_keys();
 			break;
 		default:
 			break;

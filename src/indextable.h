@@ -1306,6 +1306,12 @@ extern void demote_at_commit(void);
 extern void demote_at_subxact_event(SubXactEvent event, SubTransactionId sub, SubTransactionId parent);
 extern void demote_at_end_of_transaction(void);
 
+/* ---- sharedkey.c: rows that share their primary key with another one until it is checked ---- */
+
+extern void note_shared_key(FactDef *def, TupleTableSlot *row);
+extern void forget_shared_keys(void);
+extern void write_shared_keys(void);
+
 /* ---- trigger.c ---- */
 
 extern void trigger_init(void);

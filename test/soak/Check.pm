@@ -182,6 +182,7 @@ sub all
 	{
 		my ($index, $state) = @$row;
 		my $half = $pending->{ (kind_of($index))[0] };
+		next if $state eq 'building' && $pending;    # not over yet
 		if ($state ne 'active')
 		{
 			push @wrong, "$index is $state: " . (definition($s, $index)->{problem} // '') if !$half;
