@@ -278,6 +278,9 @@ follow_replaced(CreateTrigStmt *stmt)
 		follow_triggers(relid);
 		return;
 	}
+	/* A library that is older or newer than the catalog has nothing to adopt. */
+	if (!catalog_is_known())
+		return;
 	fact = catalog_fact_of(index_table_of(relid));
 	adopt_restored(OidIsValid(fact) ? fact : registered_root(relid));
 }

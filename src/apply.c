@@ -124,8 +124,8 @@ apply_ops(IndexDef *def, OpList *list, bool keep)
 	Writer		writer;
 	Relation	rel;
 
-	if (list->oversize && def->covering)
-		layout_demote(def, !def->async);
+	if (def->covering && list->widest > def->roomy)
+		demote_for(def, list);
 	rel = try_relation_open(def->relid, NoLock);	/* batch_lock() has locked it */
 	if (rel == NULL)
 		return false;

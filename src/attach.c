@@ -6,21 +6,46 @@
  * Called by alter.c after, and by refuse.c before, the commands that do so.  The
  * entries of its rows come and go with it.
  *
+ * DETACH PARTITION ... CONCURRENTLY takes two transactions.  The first marks the
+ * partition, and when it commits the fact table shows its rows no more, but to older
+ * snapshots; the second, or FINALIZE if there is none (it was cancelled, or the server
+ * stopped), waits for those and does the rest.  The mark cannot be undone.  So it is
+ * the first transaction that the entries go with: they are deleted, or the rows
+ * queued, before the command marks the partition, which is as much as at the same
+ * time.  A snapshot sees both, rows and entries, or neither.  The partition is locked
+ * against writers from before its rows are read until the mark is there to see.
+ * Whoever writes it then, by its own name or with an older snapshot through the fact
+ * table, writes rows that are not the fact table's, which our triggers pass over: see
+ * root_of() and refuse_detached().  There may be no others with the same primary key:
+ * no other partition can have its bounds until it is detached, nor a default one its
+ * rows.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
 #include "access/relation.h"
 #include "catalog/namespace.h"
+#include "catalog/partition.h"
 #include "catalog/pg_am.h"
 #include "indextable.h"
+#include "miscadmin.h"
 #include "nodes/makefuncs.h"
+#include "storage/lmgr.h"
+#include "storage/proc.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
+
+/* For so many ms the lock that keeps a partition's writers out is waited for, and after such a pause again. */
+#define LOCK_TIMEOUT		200
+#define PAUSE				50
 
 static void follow_new_part(Oid index_table, Oid relid);
 static void partition_attached(Oid root, Oid partition);
 static void partition_detached(Oid root, Oid partition);
+static bool is_slow(AlterTableCmd *cmd);
+static bool lock_for_detach(Oid parent, Oid partition, LOCKMODE mode);
+static void entries_leave_first(Oid root, Oid partition);
 
 /*
  * follow_partitions
@@ -50,6 +75,8 @@ follow_partitions(AlterTableStmt *stmt)
 			continue;
 		if (cmd->subtype == AT_AttachPartition)
 			partition_attached(root, partition);
+		else if (is_slow(cmd))
+			triggers_remove_from(partition);
 		else
 			partition_detached(root, partition);
 	}
@@ -93,14 +120,88 @@ partition_detached(Oid root, Oid partition)
 	triggers_remove_from(partition);
 }
 
-/* note_detached: a table that is about to be detached, if its entries go by its bounds then */
-void
-note_detached(Oid partition)
+/* is_slow: whether a command detaches a partition in more than one transaction, or is the last of these */
+static bool
+is_slow(AlterTableCmd *cmd)
 {
-	Oid			root = OidIsValid(partition) ? registered_root(partition) : InvalidOid;
+	return cmd->subtype == AT_DetachPartitionFinalize ||
+		(cmd->subtype == AT_DetachPartition && castNode(PartitionCmd, cmd->def)->concurrent);
+}
 
-	if (OidIsValid(root) && root != partition && catalog_fact_in_use(root) && foreign_leaves(partition) != NIL)
+/*
+ * before_detach
+ *		A table that is about to be detached: notes its bounds, if its entries go by
+ *		them afterwards; or has them go now.
+ */
+void
+before_detach(AlterTableStmt *stmt, AlterTableCmd *cmd)
+{
+	RangeVar   *name = castNode(PartitionCmd, cmd->def)->name;
+	Oid			parent;
+	Oid			partition;
+
+	for (;;)
+	{
+		parent = RangeVarGetRelid(stmt->relation, NoLock, true);
+		partition = RangeVarGetRelid(name, NoLock, true);
+		/* The command will say what is wrong.  Until then nothing is locked for those who may not. */
+		if (!OidIsValid(parent) || !OidIsValid(partition) || !owns_relation(parent, GetUserId()) ||
+			get_rel_relkind(parent) != RELKIND_PARTITIONED_TABLE)
+			return;
+		if (!is_slow(cmd))
+			break;
+		if (!lock_for_detach(parent, partition,
+							 cmd->subtype == AT_DetachPartitionFinalize ? AccessExclusiveLock : ShareRowExclusiveLock))
+			return;
+		/* While we waited, a name may have come to be that of another table. */
+		if (RangeVarGetRelid(stmt->relation, NoLock, true) == parent &&
+			RangeVarGetRelid(name, NoLock, true) == partition)
+			break;
+	}
+	if (!get_rel_relispartition(partition) || get_partition_parent(partition, true) != parent)
+		return;
+	if (is_slow(cmd))
+		entries_leave_first(registered_root(parent), partition);
+	else if (catalog_fact_in_use(registered_root(partition)) && foreign_leaves(partition) != NIL)
 		note_leaving(partition);
+}
+
+/*
+ * lock_for_detach
+ *		As the command will, but for the partition's writers, who are kept out; the
+ *		root first, as everybody does.  False if it is no fact table.  Nor can it
+ *		become one any more: create() locks all that is partitioned.
+ */
+static bool
+lock_for_detach(Oid parent, Oid partition, LOCKMODE mode)
+{
+	Oid			root = registered_root(parent);
+
+	if (catalog_has_fact(root))
+		LockRelationOid(root, AccessShareLock);
+	LockRelationOid(parent, ShareUpdateExclusiveLock);
+	if (!catalog_has_fact(registered_root(parent)))
+		return false;
+	/* Who writes for long is not to hold up others who wait behind us, unless we are told how long to wait. */
+	if (mode == AccessExclusiveLock || LockTimeout > 0)
+		lock_tree(partition, mode);
+	else
+		while (!lock_within(partition, mode, LOCK_TIMEOUT))
+			rest_for(PAUSE);
+	return true;
+}
+
+/* entries_leave_first: of a partition that is about to be marked, or was before and is about to be detached */
+static void
+entries_leave_first(Oid root, Oid partition)
+{
+	ListCell   *cell;
+
+	if (catalog_fact_in_use(root))
+		partition_rows(root, partition, false);
+	/* Whose rows they are is cached: see root_of(). */
+	foreach(cell, with_partitions(partition))
+		CacheInvalidateRelcacheByRelid(lfirst_oid(cell));
 }
 
 /* follow_new_partition: CREATE TABLE ... PARTITION OF; it has no rows, unless it is on another server */

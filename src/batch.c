@@ -335,7 +335,8 @@ at_xact_event(XactEvent event, void *arg)
 	{
 		case XACT_EVENT_PRE_COMMIT:
 		case XACT_EVENT_PRE_PREPARE:
-			/* Nothing is left, unless a statement trigger did not fire. */
+			write_shared_keys();
+			/* Nothing else is left, unless a statement trigger did not fire. */
 			for (batch = touched; batch != NULL; batch = batch->next)
 			{
 				bool		pushed = batch->pending.lists != NULL && push_missing_snapshot();
@@ -344,6 +345,9 @@ at_xact_event(XactEvent event, void *arg)
 				if (pushed)
 					PopActiveSnapshot();
 			}
+			/* Who prepares would keep readers out until somebody commits that. */
+			if (event == XACT_EVENT_PRE_COMMIT)
+				demote_at_commit();
 			break;
 		case XACT_EVENT_COMMIT:
 		case XACT_EVENT_ABORT:
@@ -358,6 +362,8 @@ at_xact_event(XactEvent event, void *arg)
 			}
 			touched = NULL;
 			apply_at_end_of_transaction();
+			demote_at_end_of_transaction();
+			forget_shared_keys();
 			break;
 		default:
 			break;
@@ -371,6 +377,7 @@ at_subxact_event(SubXactEvent event, SubTransactionId sub, SubTransactionId pare
 
 	if (event != SUBXACT_EVENT_ABORT_SUB && event != SUBXACT_EVENT_COMMIT_SUB)
 		return;
+	demote_at_subxact_event(event, sub, parent);
 	for (batch = touched; batch != NULL; batch = batch->next)
 	{
 		if (event == SUBXACT_EVENT_ABORT_SUB)

@@ -67,7 +67,7 @@ progress_begin(Relation fact, Oid index_table, int64 command)
 /*
  * build_index_table
  *		Writes all entries; returns whether each would fit into an index whole,
- *		with room to grow: see layout_demote().
+ *		with room to grow: see demote.c.
  *
  * Rows are read with the latest snapshot: writers are locked out, so that is
  * what the table holds, even where the transaction's own snapshot is older.
@@ -131,5 +131,5 @@ build_index_table(IndexDef *def, Relation fact, Relation index_table)
 	pgstat_progress_end_command();
 	if (skipped > 0)
 		catalog_count_skipped(def->relid, skipped);
-	return widest <= MAX_INDEX_DATA / 2;
+	return widest <= def->roomy;
 }

@@ -262,6 +262,22 @@ check_version(TupleDesc desc, int natts)
 				 errhint("Run ALTER EXTENSION indextable UPDATE.")));
 }
 
+/* has_columns: whether a catalog table has so many, or is not there at all */
+static bool
+has_columns(const char *table, int natts)
+{
+	Oid			relid = catalog_relid(table, true);
+
+	return !OidIsValid(relid) || (get_attname(relid, natts, true) != NULL && get_attname(relid, natts + 1, true) == NULL);
+}
+
+/* catalog_is_known: whether it is of this library's version; where it is not, whoever reads it gets an error */
+bool
+catalog_is_known(void)
+{
+	return has_columns("definition", DEF_NATTS) && has_columns("fact", FACT_NATTS);
+}
+
 static StoredDefinition *
 read_row(HeapTuple tuple, TupleDesc desc)
 {

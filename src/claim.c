@@ -48,7 +48,7 @@
 typedef struct History
 {
 	bool		has;			/* a live version of the row has it, ... */
-	TransactionId wait;			/* ... that this transaction has deleted or updated, if it commits */
+	TransactionId wait;			/* ... which this transaction is deleting or updating */
 	bool		got;			/* this transaction has made a version that has it, the last ... */
 	CommandId	got_by;			/* ... with this command */
 	bool		lost;			/* this transaction has deleted or updated one, the last ... */

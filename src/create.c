@@ -374,7 +374,7 @@ open_fact(Oid relid, LOCKMODE lock)
 void
 check_partitions(Relation root)
 {
-	List	   *partitions = find_all_inheritors(RelationGetRelid(root), NoLock, NULL);
+	List	   *partitions = with_partitions(RelationGetRelid(root));
 	ListCell   *cell;
 
 	wait_point("partitions are listed");

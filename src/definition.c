@@ -5,8 +5,8 @@
  *	  and cached in the backend.
  *
  * Called by trigger.c for every statement and row, by lookup.c, and by whoever
- * needs a definition.  A cached definition is made
- * anew once the fact table or one of its index tables has changed; whoever
+ * needs a definition.  A cached definition is made anew once the fact table, one
+ * of its index tables, or what its expressions call has changed (watch.c); whoever
  * holds one across calls pins it.
  *
  *-------------------------------------------------------------------------
@@ -149,14 +149,20 @@ definition_lock(FactDef *fact, int from, int to)
  *		more_locks tells whether one of them was not held when it was asked for.
  *
  * A definition has to be that of the tables as they are under the locks.  One that
- * nothing has been heard of, by the time the last lock was taken, is.  So is one
- * that was loaded, or in the cache and fresh, when all of the locks were held
- * already: what they guard nobody else has changed since.  That it may have changed,
- * as when the server has not kept all news for us, does not count then; it is loaded
- * anew the next time that it is asked for.  This ends: either it is settled, or
- * there was news of something that it depends on, or it calls for more locks than
- * before, which it does once, unless the index tables of the fact table are
- * others again.
+ * nothing has been heard of, by the time the last lock was taken, is: whoever changes
+ * what a lock guards sends the news before he releases his own, and taking a lock
+ * is hearing them.  So is one that was loaded, or in the cache and fresh, when all
+ * of the locks were held already: what they guard nobody else has changed since.
+ * That it may have changed, as when the server has not kept all news for us, does
+ * not count then; it is loaded anew the next time that it is asked for.  What this
+ * transaction changes itself it hears of in any case, and so it does of what no
+ * lock guards, as a function that is replaced.  A rollback to a savepoint that
+ * releases locks does not matter: whoever uses a definition takes them again.
+ *
+ * This ends: either it is settled, or there was news of something that it depends on,
+ * or it calls for more locks than before, which it does once, unless the index tables
+ * of the fact table are others again.  With debug_discard_caches, too, where nothing
+ * is fresh once it is loaded.
  */
 bool
 definition_settled(FactDef *fact, bool more_locks)
@@ -193,8 +199,8 @@ release(CacheEntry *entry)
  * definition_of_fact
  *		The definitions of a fact table that is open and locked.  root is the
  *		table they are registered under: fact may be a partition of it.  Valid
- *		until the next call that may process invalidations, unless pinned.  No index
- *		tables is no error.
+ *		until it is asked for again, be it by a statement or a function that is run
+ *		meanwhile, unless pinned.  No index tables is no error.
  */
 FactDef *
 definition_of_fact(Relation fact, Oid root)

@@ -283,8 +283,8 @@ add_op(IndexDef *def, OpList *list, OpKind kind, Datum *values, bool *isnull, Me
 	list->bytes += op->tuple->t_len + sizeof(HeapTupleData) + sizeof(Op);
 	if (kind != OP_INSERT)
 		list->deletes = true;
-	if (op->tuple->t_len - op->tuple->t_data->t_hoff > MAX_INDEX_DATA)
-		list->oversize = true;
+	if (kind != OP_DELETE)
+		list->widest = Max(list->widest, op->tuple->t_len - op->tuple->t_data->t_hoff);
 	MemoryContextSwitchTo(old);
 	return op;
 }

@@ -17,6 +17,10 @@
  * key is in it.  A crash or an error takes back the entries and the consumption
  * together.
  *
+ * What is cached (definitions, partitions, their columns and indexes) is as new as
+ * the snapshot, too, or a key of a partition that was attached just now would be
+ * taken for that of a row that is gone, and consumed: see tree_snapshot().
+ *
  * Keys are consumed by deleting them: there is no mark to move, which a
  * transaction that commits late could fall behind.
  *
@@ -259,7 +263,8 @@ drain_locked(FactDef *def, Relation fact, void *arg)
 	queue_write();
 	/* Keys that this transaction has queued are seen by a later command only. */
 	CommandCounterIncrement();
-	r.snapshot = RegisterSnapshot(GetLatestSnapshot());
+	/* Partitions are known as of the snapshot: a key of one that was not would be of no row. */
+	r.snapshot = tree_snapshot(fact);
 	wait_point("drain has its snapshot");
 	PushActiveSnapshot(r.snapshot);
 	read_keys(&keys, r.snapshot, position);

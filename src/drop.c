@@ -236,7 +236,10 @@ before_drop(DropStmt *stmt)
 		if (OidIsValid(root) && root != relid && !named_too(stmt, root))
 			refuse_entries(root, relid);
 		root = registered_root(relid);
-		if (root == relid || !catalog_fact_in_use(root) || named_too(stmt, root))
+		/* One that is being detached has none, unless an older version of this library has left them. */
+		if (root == relid)
+			root = root_before(relid);
+		if (!catalog_fact_in_use(root) || named_too(stmt, root))
 			continue;
 		/* As DROP TABLE does: the parent first. */
 		LockRelationOid(get_partition_parent(relid, true), AccessExclusiveLock);

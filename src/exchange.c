@@ -231,6 +231,24 @@ copy_options(Relation pg_class, Oid from, Oid to)
 		ReleaseSysCache(source);
 }
 
+/* toast_tables: of a table and its partitions */
+List *
+toast_tables(Oid relid)
+{
+	List	   *result = NIL;
+	ListCell   *cell;
+
+	foreach(cell, with_partitions(relid))
+	{
+		Relation	rel = relation_open(lfirst_oid(cell), NoLock);
+
+		if (OidIsValid(rel->rd_rel->reltoastrelid))
+			result = lappend_oid(result, rel->rd_rel->reltoastrelid);
+		relation_close(rel, NoLock);
+	}
+	return result;
+}
+
 /* name_toast: pg_upgrade expects a TOAST table to be called after its table */
 void
 name_toast(Oid relid)

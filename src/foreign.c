@@ -523,10 +523,11 @@ within_moment(Oid fact)
  *		The latest snapshot, registered; and at the same moment, with writers kept
  *		out, every server with a part of the fact table takes one.  Connecting may
  *		take long, so it is done before that.  Later calls in the same transaction
- *		are of the same moment.
+ *		are of the same moment.  Which partitions there are is read with the snapshot:
+ *		one that is attached later has rows that it sees, and entries that it does not.
  */
 Snapshot
-agree_on_snapshots(FactDef *def)
+agree_on_snapshots(FactDef *def, Relation fact)
 {
 	List	   *portals = NIL;
 	List	   *servers = NIL;
@@ -540,7 +541,7 @@ agree_on_snapshots(FactDef *def)
 	int			try;
 
 	if (foreign_leaves(def->relid) == NIL)
-		return RegisterSnapshot(GetLatestSnapshot());
+		return tree_snapshot(fact);
 	if (moment != NULL && within_moment(def->relid))
 	{
 		moment->snapshot->curcid = GetCurrentCommandId(false);

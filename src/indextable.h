@@ -30,6 +30,7 @@
 #include "access/attnum.h"
 #include "access/htup.h"
 #include "access/skey.h"
+#include "access/xact.h"
 #include "catalog/pg_depend.h"
 #include "datatype/timestamp.h"
 #include "executor/tuptable.h"
@@ -287,7 +288,8 @@ typedef struct IndexDef
 	int			nsearch;		/* ... has these many columns, */
 	AttrNumber *search;			/* these, */
 	ScanKeyData *search_keys;	/* found with these */
-	bool		covering;		/* the primary key holds the included fields */
+	bool		covering;		/* the primary key holds the included fields ... */
+	Size		roomy;			/* ... with ease, as long as entries have so many bytes */
 	Oid			row_index;		/* async: on the fact row's primary key */
 	ScanKeyData *row_keys;		/* for that */
 	HTAB	   *parts;			/* of IndexPart: those that were met; NULL: not partitioned */
@@ -400,15 +402,24 @@ typedef struct DefinitionRow
 	Partitioning *partitioning; /* not stored: of a table that is to be made; NULL: not partitioned */
 } DefinitionRow;
 
+/* ---- tree.c: partitions, however deep ---- */
+
+extern List *tree_of(Oid relid, Snapshot snapshot, LOCKMODE mode, bool detached);
+extern Oid	tree_parent(Oid relid, TransactionId *detached);
+extern Snapshot tree_snapshot(Relation root);
+
 /* ---- partition.c: the partitions of fact tables ---- */
 
 extern void forget_roots(Oid relid);
 extern Oid	root_of(Relation rel);
 extern Oid	registered_root(Oid relid);
-extern List *leaves_of(Oid relid, LOCKMODE mode);
+extern Oid	root_before(Oid relid);
+extern void refuse_detached(Relation rel);
+extern List *leaves_of(Oid relid, Snapshot snapshot, LOCKMODE mode);
 extern List *with_partitions(Oid relid);
 extern void lock_tree(Oid relid, LOCKMODE mode);
 extern bool lock_tree_now(Oid relid, LOCKMODE mode);
+extern void unlock_tree(Oid relid, LOCKMODE mode);
 extern Leaf *leaf_of(FactDef *def, Relation rel);
 extern TupleTableSlot *as_of_root(FactDef *def, Leaf *leaf, TupleTableSlot *row, int which);
 extern void partition_rows(Oid root, Oid partition, bool comes);
@@ -437,7 +448,7 @@ typedef struct ForeignRows_ ForeignRows;
 extern void foreign_init(void);
 extern void require_fresh(Oid fact, const char *what);
 extern void note_writers_out(Oid fact);
-extern Snapshot agree_on_snapshots(FactDef *def);
+extern Snapshot agree_on_snapshots(FactDef *def, Relation fact);
 extern void warn_foreign(Oid fact);
 extern ForeignRows *foreign_rows_begin(FactDef *def, Relation leaf);
 extern TupleTableSlot *foreign_rows_next(ForeignRows *rows);
@@ -567,6 +578,7 @@ extern List *catalog_column_names(Relation rel);
 extern List *catalog_read(Oid fact_table, Oid index_table);
 extern List *catalog_read_any(Oid fact_table, Oid index_table);
 extern List *catalog_definitions(void);
+extern bool catalog_is_known(void);
 extern List *catalog_facts(void);
 extern Oid	catalog_fact_of(Oid index_table);
 extern bool is_queued(DefinitionRow *row);
@@ -686,7 +698,7 @@ typedef struct OpList
 	int			n;
 	int			max;
 	bool		deletes;		/* has an OP_DELETE or OP_PUT */
-	bool		oversize;		/* has a tuple too large for a covering index */
+	Size		widest;			/* of the entries that come, in bytes of data */
 	Size		bytes;
 	int64		skipped;		/* entries left out, to be counted */
 } OpList;
@@ -760,6 +772,7 @@ typedef struct LiveScan
 	LeafScan   *current;
 	MemoryContext fetched_cxt;	/* of rows of keys that are known beforehand, or NULL */
 	bool		as_writer;		/* foreign rows as the current user has written them, not as their owner */
+	LOCKMODE	lock;			/* of partitions */
 	ScanKey		keys;
 } LiveScan;
 
@@ -1200,6 +1213,7 @@ extern void settings_init(void);
 extern void shared_init(void);
 extern bool shared_exists(void);
 extern void wake_workers(void);
+extern bool wake_those_there(void);
 extern void shared_request(Oid database);
 extern bool shared_stop(Oid database, bool stop);
 extern int	shared_count_workers(Oid database, bool wake);
@@ -1215,6 +1229,10 @@ extern bool shared_may_stay(bool idle);
 extern void shared_count(Oid fact_table, int64 changes);
 extern void shared_note_success(Oid fact_table);
 extern void shared_note_error(Oid fact_table, const char *message);
+
+/* ---- prepared.c: COMMIT PREPARED ---- */
+
+extern void prepared_init(void);
 
 /* ---- launcher.c ---- */
 
@@ -1270,6 +1288,7 @@ extern char *layout_like(IndexDef *def, Relation fact, Relation old, int nkept, 
 extern void layout_drop_columns(Oid relid, List *names);
 extern char *layout_primary_key(IndexDef *def, bool covering);
 extern void layout_add_primary_key(IndexDef *def, bool covering, const char *tablespace, const char *drop);
+extern void layout_mark_key(Oid relid, const char *constraint, bool clustered, bool identity);
 extern char *layout_row_index(IndexDef *def);
 extern void layout_make_row_index(Oid index_table, const char *columns);
 extern char *tablespace_of(Relation rel);
@@ -1278,7 +1297,20 @@ extern void layout_drop_row_index(Oid index_table);
 extern Relation primary_key_of(Relation rel, LOCKMODE mode);
 extern bool layout_covers(IndexDef *def, Relation primary_key);
 extern bool layout_can_cover(IndexDef *def);
-extern void layout_demote(IndexDef *def, bool wait);
+extern Size layout_roomy(IndexDef *def);
+
+/* ---- demote.c: included fields that are too wide for the primary key leave it ---- */
+
+extern void demote_for(IndexDef *def, OpList *list);
+extern void demote_at_commit(void);
+extern void demote_at_subxact_event(SubXactEvent event, SubTransactionId sub, SubTransactionId parent);
+extern void demote_at_end_of_transaction(void);
+
+/* ---- sharedkey.c: rows that share their primary key with another one until it is checked ---- */
+
+extern void note_shared_key(FactDef *def, TupleTableSlot *row);
+extern void forget_shared_keys(void);
+extern void write_shared_keys(void);
 
 /* ---- trigger.c ---- */
 
@@ -1296,7 +1328,7 @@ extern void require_no_rejections(Oid index_table, Oid shown);
 /* ---- attach.c: what follows when partitions come and go ---- */
 
 extern void follow_partitions(struct AlterTableStmt *stmt);
-extern void note_detached(Oid partition);
+extern void before_detach(struct AlterTableStmt *stmt, struct AlterTableCmd *cmd);
 extern void follow_new_partition(struct CreateStmt *stmt, char *schema);
 
 /* ---- own.c: the extension's own objects ---- */
@@ -1361,6 +1393,7 @@ extern Oid	find_like(Relation index, Relation rel);
 extern void empty_table(Oid relid);
 extern void exchange_indexes(Oid old, Oid new);
 extern void exchange_files(Oid old, Oid new);
+extern List *toast_tables(Oid relid);
 extern void name_toast(Oid relid);
 
 /* ---- replace.c: puts an index table in the place of another ---- */

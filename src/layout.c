@@ -3,8 +3,8 @@
  * layout.c
  *	  The columns and the primary key of an index table.
  *
- * Called by create.c to make the table, by build.c for its primary key, and by
- * apply.c when included fields turn out too long for it.
+ * Called by create.c and replace.c to make the table, by demote.c to make its
+ * primary key anew, and by resolve.c, which asks for what fits into it.
  *
  * An entry has its key fields, the primary key of the fact row, and then the
  * included fields or the document.  The index table's primary key is key and
@@ -26,6 +26,7 @@
 #include "commands/defrem.h"
 #include "commands/tablespace.h"
 #include "indextable.h"
+#include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
@@ -34,6 +35,7 @@
 
 #define ROW_INDEX_COMMENT	"Finds the entries of a fact row; made by indextable"
 
+static int32 declared_size(Form_pg_attribute att);
 static void place_index(Oid index_table, Oid index);
 static void add_column(List **names, const char *name, const char *what);
 
@@ -312,7 +314,8 @@ layout_primary_key(IndexDef *def, bool covering)
 /*
  * layout_add_primary_key
  *		Makes it, in a tablespace, and in the same command, if told so, drops the one
- *		there is: without one the index table would be taken for broken.
+ *		there is, whose name it gets: without one the index table would be taken for
+ *		broken.
  */
 void
 layout_add_primary_key(IndexDef *def, bool covering, const char *tablespace, const char *drop)
@@ -320,10 +323,11 @@ layout_add_primary_key(IndexDef *def, bool covering, const char *tablespace, con
 	Relation	rel;
 	Relation	index;
 	Oid			relid;
+	char	   *how = "ADD";
 
-	run_sql(catalog_owner(), "ALTER TABLE %s %s%s%sADD %s%s", quoted_relation(def->relid),
-			drop != NULL ? "DROP CONSTRAINT " : "", drop != NULL ? quote_identifier(drop) : "",
-			drop != NULL ? ", " : "", layout_primary_key(def, covering),
+	if (drop != NULL)
+		how = psprintf("DROP CONSTRAINT %s, ADD CONSTRAINT %s", quote_identifier(drop), quote_identifier(drop));
+	run_sql(catalog_owner(), "ALTER TABLE %s %s %s%s", quoted_relation(def->relid), how, layout_primary_key(def, covering),
 			in_tablespace("USING INDEX TABLESPACE", tablespace));
 	rel = relation_open(def->relid, NoLock);
 	index = primary_key_of(rel, AccessShareLock);
@@ -331,6 +335,17 @@ layout_add_primary_key(IndexDef *def, bool covering, const char *tablespace, con
 	relation_close(rel, NoLock);
 	index_close(index, AccessShareLock);
 	place_index(def->relid, relid);
+}
+
+/* layout_mark_key: a constraint that was made anew, as what its owner has set for the one it replaces */
+void
+layout_mark_key(Oid relid, const char *constraint, bool clustered, bool identity)
+{
+	if (clustered)
+		run_sql(catalog_owner(), "ALTER TABLE %s CLUSTER ON %s", quoted_relation(relid), quote_identifier(constraint));
+	if (identity)
+		run_sql(catalog_owner(), "ALTER TABLE %s REPLICA IDENTITY USING INDEX %s", quoted_relation(relid),
+				quote_identifier(constraint));
 }
 
 /* place_index: of a partitioned index table, whose partitions have their indexes where they are themselves */
@@ -454,65 +469,58 @@ layout_covers(IndexDef *def, Relation primary_key)
 		primary_key->rd_index->indnatts >= def->nident + def->nincludes;
 }
 
-/* layout_can_cover: whether an index has room for the included fields' columns */
+/*
+ * layout_can_cover
+ *		Whether an index has room for the included fields' columns: not for one that is
+ *		declared so long that it is meant to hold more than an entry can have, even in
+ *		characters of one byte.
+ */
 bool
 layout_can_cover(IndexDef *def)
 {
+	int			i;
+
+	for (i = def->nkeys; i < def->nkeys + def->nincludes; i++)
+		if (declared_size(TupleDescAttr(def->desc, def->fields[i].attno - 1)) /
+			pg_database_encoding_max_length() > MAX_INDEX_DATA)
+			return false;
 	return def->nincludes > 0 && def->nident + def->nincludes <= INDEX_MAX_KEYS;
 }
 
 /*
- * layout_demote
- *		Makes the primary key anew without the included fields, because one of
- *		them is too long for a btree.
- *
- * This happens once in the life of an index table, in the transaction of the
- * writer who brings the long value, and locks the index table until it ends.
- * The alternatives are to refuse the write, or never to have index-only scans.
- * A drain does not wait for that lock, as others would wait behind it: the row
- * is tried again later.
+ * layout_roomy
+ *		How many bytes an entry may have so that there is room for it in a covering
+ *		primary key, and for wider ones to come.  Where the types of all its columns
+ *		limit it to what fits, that is what fits: none will be wider.
  */
-void
-layout_demote(IndexDef *def, bool wait)
+Size
+layout_roomy(IndexDef *def)
 {
-	Relation	rel;
-	Relation	index;
-	char	   *constraint;
-	char	   *tablespace = NULL;
-	List	   *old_keys = NIL;
-	bool		covers;
-	int			uncounted;
+	Size		widest = 0;
+	int			i;
 
-	if (!wait && !lock_tree_now(def->relid, AccessExclusiveLock))
-		ereport(ERROR,
-				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-				 errmsg("an entry is too long for the primary key of index table \"%s\" with its included fields",
-						def->name),
-				 errdetail("The primary key will be rebuilt without them when nobody uses the index table.")));
-	if (!lock_if_exists(def->relid, AccessExclusiveLock))
-		return;
-	rel = table_open(def->relid, NoLock);
-	index = primary_key_of(rel, AccessShareLock);
-	covers = index != NULL && layout_covers(def, index);
-	constraint = covers ? pstrdup(RelationGetRelationName(index)) : NULL;
-	if (covers)
+	for (i = 0; i < def->nident + def->nincludes; i++)
 	{
-		tablespace = tablespace_of(index);
-		old_keys = usage_keys(def->relid);
-	}
-	if (index != NULL)
-		index_close(index, NoLock);
-	table_close(rel, NoLock);
-	if (!covers)
-		return;					/* somebody else did while we waited for the lock */
+		AttrNumber	attno = i < def->nident ? def->ident[i] : def->fields[def->nkeys + i - def->nident].attno;
+		Form_pg_attribute att = TupleDescAttr(def->desc, attno - 1);
+		int32		size = declared_size(att);
 
-	ereport(LOG,
-			(errmsg("rebuilding the primary key of index table \"%s\" without its included fields",
-					def->name),
-			 errdetail("An entry is too long to be in an index whole. Index-only scans of included fields end.")));
-	/* In the old one's place. */
-	uncounted = begin_uncounted();
-	layout_add_primary_key(def, false, tablespace, constraint);
-	end_uncounted(uncounted);
-	usage_follows(old_keys);
+		if (size < 0)
+			return MAX_INDEX_DATA / 2;
+		widest = att_align_nominal(widest, att->attalign) + size;
+	}
+	return widest <= MAX_INDEX_DATA ? MAX_INDEX_DATA : MAX_INDEX_DATA / 2;
+}
+
+/* declared_size: how many bytes a value of a column can have at most, by its type; -1: any number */
+static int32
+declared_size(Form_pg_attribute att)
+{
+	int32		typmod = att->atttypmod;
+	Oid			type;
+
+	if (att->attlen >= 0)
+		return att->attlen;
+	type = getBaseTypeAndTypmod(att->atttypid, &typmod);
+	return type_maximum_size(type, typmod);
 }

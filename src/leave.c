@@ -4,8 +4,9 @@
  *	  Deletes the entries of a partition that goes without its rows being read.
  *
  * Called by partition.c for partitions on other servers, which may be out of reach
- * when they are detached, dropped or truncated; and by alter.c before that.  The
- * bounds of the partition say of each entry, by its primary key, whether it goes.
+ * when they are detached, dropped or truncated, and for those whose rows do not tell
+ * any more, because they are being detached; and by attach.c before that.  The bounds
+ * of the partition say of each entry, by its primary key, whether it goes.
  *
  *-------------------------------------------------------------------------
  */
@@ -50,6 +51,30 @@ note_leaving(Oid partition)
 	relation_close(rel, AccessShareLock);
 }
 
+/* leave: one entry is deleted, or without a list the key of its row queued */
+static void
+leave(FactDef *def, IndexDef *index, TupleTableSlot *entry, OpList *list, MemoryContext cxt)
+{
+	Entries		before;
+	Entries		none;
+	Datum		key[INDEX_MAX_KEYS];
+	int			i;
+
+	if (list == NULL)
+	{
+		for (i = 0; i < def->npk; i++)
+			key[i] = entry->tts_values[index->pk_attno[i] - 1];
+		queue_collect_key(def, key);
+		return;
+	}
+	entries_init(&before, index);
+	entries_init(&none, index);
+	before.n = 1;
+	before.values = entry->tts_values;
+	before.isnull = entry->tts_isnull;
+	diff_entries(index, &before, &none, list, cxt);
+}
+
 /* entries_leave: those whose primary keys are within the bounds of a partition */
 void
 entries_leave(FactDef *def, Relation partition)
@@ -60,7 +85,7 @@ entries_leave(FactDef *def, Relation partition)
 	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable leave", ALLOCSET_DEFAULT_SIZES);
 	EState	   *estate = CreateExecutorState();
 	ExprContext *econtext = GetPerTupleExprContext(estate);
-	OpList	   *lists = palloc0(sizeof(OpList) * Max(def->nsync, 1));
+	OpList	   *lists = palloc0(sizeof(OpList) * Max(def->ndefs, 1));
 	ExprState  *bounds;
 	Caller		caller;
 	AttrNumber	attno[INDEX_MAX_KEYS];
@@ -75,10 +100,10 @@ entries_leave(FactDef *def, Relation partition)
 							  leaving_bounds, estate);
 	for (i = 0; i < def->npk; i++)
 		attno[i] = get_attnum(RelationGetRelid(partition), get_attname(def->relid, def->pk_attno[i], false));
-	for (d = 0; d < def->nsync; d++)
+	for (d = 0; d < def->ndefs; d++)
 	{
 		IndexDef   *index = def->defs[d];
-		Relation	rel = relation_open(index->relid, NoLock);
+		Relation	rel = relation_open(index->relid, d < def->nsync ? NoLock : AccessShareLock);
 		BlockScan	scan;
 		TupleTableSlot *entry;
 		int			n = 0;
@@ -102,16 +127,8 @@ entries_leave(FactDef *def, Relation partition)
 			ResetExprContext(econtext);
 			if (ExecCheck(bounds, econtext))
 			{
-				Entries		before;
-				Entries		none;
-
-				entries_init(&before, index);
-				entries_init(&none, index);
-				before.n = 1;
-				before.values = entry->tts_values;
-				before.isnull = entry->tts_isnull;
-				diff_entries(index, &before, &none, &lists[d], cxt);
 				n++;
+				leave(def, index, entry, d < def->nsync ? &lists[d] : NULL, cxt);
 			}
 			MemoryContextSwitchTo(old);
 			if (n == MAX_ENTRIES)

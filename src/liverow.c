@@ -47,6 +47,7 @@ live_scan_begin(LiveScan *scan, FactDef *def, Relation fact, Snapshot snapshot)
 	scan->leaves = NULL;
 	scan->current = NULL;
 	scan->as_writer = false;
+	scan->lock = AccessShareLock;
 	scan->fetched_cxt = NULL;
 	scan->keys = palloc(sizeof(ScanKeyData) * def->npk);
 	memcpy(scan->keys, def->pk_keys, sizeof(ScanKeyData) * def->npk);
@@ -103,7 +104,7 @@ choose_leaf(LiveScan *scan, Datum *key)
 	if (scan->current == NULL)
 	{
 		/* Dropped, or detached, and not known here yet. */
-		Relation	rel = try_relation_open(relid, AccessShareLock);
+		Relation	rel = try_relation_open(relid, scan->lock);
 		LeafScan   *leaf;
 
 		if (rel == NULL)

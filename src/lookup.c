@@ -9,6 +9,10 @@
  * servers, does the executor fetch them.  query.c uses what checks access and
  * fetches documents.
  *
+ * Partitions are those that a query of the fact table would read.  For the moment in
+ * which one that was attached is visible, but not yet known to all, both leave its
+ * rows out.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

@@ -29,5 +29,6 @@ _PG_init(void)
 	{
 		shared_init();
 		launcher_init();
+		prepared_init();
 	}
 }

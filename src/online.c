@@ -398,7 +398,7 @@ next_rows(Build *b, Reconciliation *r)
 {
 	Oid			last_table;
 	ArrayType  *last = last_key(b, &last_table);
-	List	   *leaves = leaves_of(r->def->relid, AccessShareLock);
+	List	   *leaves = leaves_of(r->def->relid, r->snapshot, AccessShareLock);
 	ListCell   *cell;
 
 	list_sort(leaves, list_oid_cmp);
@@ -529,12 +529,21 @@ static bool
 lock_out_writers(Build *b)
 {
 	bool		replaces = b->index_table != b->shown;
+	ListCell   *cell;
 
 	if (!lock_soon(b->fact_table, ShareRowExclusiveLock))
 		return false;
 	if (replaces)
-		return lock_within(b->shown, AccessExclusiveLock, LOCK_TIMEOUT) &&
-			lock_within(b->index_table, AccessExclusiveLock, LOCK_TIMEOUT);
+	{
+		if (!lock_within(b->shown, AccessExclusiveLock, LOCK_TIMEOUT) ||
+			!lock_within(b->index_table, AccessExclusiveLock, LOCK_TIMEOUT))
+			return false;
+		/* These may be vacuumed while their tables are locked. */
+		foreach(cell, list_concat(toast_tables(b->shown), toast_tables(b->index_table)))
+			if (!lock_within(lfirst_oid(cell), AccessExclusiveLock, LOCK_TIMEOUT))
+				return false;
+		return true;
+	}
 	b->alone = b->transactional && lock_tree_now(b->index_table, AccessExclusiveLock);
 	return b->alone || !b->transactional || ++b->tries > MAX_TRIES;
 }

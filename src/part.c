@@ -7,6 +7,10 @@
  * whoever deals with an index table as a whole.  An index table is partitioned
  * by one of its key fields; the columns of its partitions are numbered as its own.
  *
+ * Which partitions it has is known as of when it was locked, by whoever reads or
+ * writes it: what gives it others locks it against everybody, and none are attached
+ * or detached.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -63,9 +67,6 @@ index_part(IndexDef *def, Relation leaf)
 		elog(ERROR, "partition \"%s\" has no primary key", RelationGetRelationName(leaf));
 	primary_index = RelationGetRelid(index);
 	row_index = OidIsValid(def->row_index) ? index_get_partition(leaf, def->row_index) : InvalidOid;
-	watch_relation(relid);
-	watch_relation(primary_index);
-	watch_relation(row_index);
 	/* A definition may be stale for long, as it is used. */
 	if (part != NULL && part->primary_index == primary_index)
 		primary_info = part->primary_info;
@@ -76,6 +77,9 @@ index_part(IndexDef *def, Relation leaf)
 		primary_info = BuildIndexInfo(index);
 		MemoryContextSwitchTo(old);
 	}
+	watch_relation(relid);
+	watch_relation(primary_index);
+	watch_relation(row_index);
 	part = hash_search(def->parts, &relid, HASH_ENTER, &found);
 	part->primary_index = primary_index;
 	part->primary_info = primary_info;

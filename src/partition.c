@@ -17,8 +17,6 @@
 #include "access/relation.h"
 #include "access/tupconvert.h"
 #include "access/xact.h"
-#include "catalog/partition.h"
-#include "catalog/pg_inherits.h"
 #include "indextable.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
@@ -34,11 +32,12 @@
 typedef struct Root
 {
 	Oid			relid;			/* hash key: any table */
-	Oid			root;			/* the fact table that it is part of, or itself */
+	Oid			root;			/* see root_of() */
 } Root;
 
 static HTAB *roots = NULL;
 
+static Oid	find_root(Oid relid, bool *detached);
 static void read_partition(FactDef *def, Relation root, Relation rel, bool comes);
 static void flush(FactDef *def, OpList *lists, MemoryContext cxt);
 
@@ -61,13 +60,20 @@ forget_roots(Oid relid)
 		hash_search(roots, &root->relid, HASH_REMOVE, NULL);
 }
 
-/* root_of: the fact table that a table is a partition of, however deep; or the table itself */
+/*
+ * root_of
+ *		The fact table that a table is a partition of, however deep; or the table
+ *		itself.  InvalidOid if its rows are nobody's any more, as it is being detached;
+ *		the mark that says so is set under a lock that keeps out its writers, who hear
+ *		of it when they have theirs.
+ */
 Oid
 root_of(Relation rel)
 {
 	Oid			relid = RelationGetRelid(rel);
 	Root	   *root;
 	bool		found;
+	bool		detached;
 	Oid			result;
 
 	if (!rel->rd_rel->relispartition)
@@ -84,48 +90,106 @@ root_of(Relation rel)
 	root = hash_search(roots, &relid, HASH_FIND, NULL);
 	if (root != NULL)
 		return root->root;
-	result = registered_root(relid);
+	result = find_root(relid, &detached);
+	if (detached && result == relid && !catalog_has_fact(relid))
+		result = InvalidOid;
 	root = hash_search(roots, &relid, HASH_ENTER, &found);
 	root->root = result;
 	return result;
 }
 
-/* registered_root: the same by the catalogs */
+/* registered_root: the same by the catalogs; of one that is being detached, itself */
 Oid
 registered_root(Oid relid)
 {
-	Oid			result = relid;
+	bool		detached;
 
-	/* One that is about to be detached is written still. */
-	while (get_rel_relispartition(relid))
+	return find_root(relid, &detached);
+}
+
+/* find_root: the fact table that a table is part of, or itself; *detached: whether it is being detached from another */
+static Oid
+find_root(Oid relid, bool *detached)
+{
+	Oid			result = relid;
+	TransactionId mark;
+
+	*detached = false;
+	while (OidIsValid(relid = tree_parent(relid, &mark)))
 	{
-		relid = get_partition_parent(relid, true);
+		if (TransactionIdIsValid(mark))
+		{
+			*detached = true;
+			break;
+		}
 		if (catalog_has_fact(relid))
 			result = relid;
 	}
 	return result;
 }
 
-/* with_partitions: a relation, and its partitions, which may be fact tables */
+/* root_before: the fact table that a table is being detached from, directly or with its parent; InvalidOid: none */
+Oid
+root_before(Oid relid)
+{
+	Oid			result = InvalidOid;
+	bool		detached = false;
+	TransactionId mark;
+
+	while (OidIsValid(relid = tree_parent(relid, &mark)))
+	{
+		detached |= TransactionIdIsValid(mark);
+		if (detached && catalog_has_fact(relid))
+			result = relid;
+	}
+	return result;
+}
+
+/*
+ * refuse_detached
+ *		Rows of a partition that is being detached are of no concern, but where the
+ *		transaction's snapshot is from before that: to it they are still those of the
+ *		fact table, and what it writes would lack entries.
+ */
+void
+refuse_detached(Relation rel)
+{
+	Oid			relid = RelationGetRelid(rel);
+	TransactionId mark;
+	bool		gone = false;
+
+	if (!IsolationUsesXactSnapshot() || !catalog_fact_in_use(root_before(relid)))
+		return;
+	while (!gone && OidIsValid(relid = tree_parent(relid, &mark)))
+		gone = TransactionIdIsValid(mark) && !XidInMVCCSnapshot(mark, GetActiveSnapshot());
+	if (!gone)
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("could not serialize access because partition \"%s\" is being detached",
+						RelationGetRelationName(rel)),
+				 errhint("Do it again in a new transaction.")));
+}
+
+/* with_partitions: a relation, and its partitions, which may be fact tables; not those that are being detached */
 List *
 with_partitions(Oid relid)
 {
 	if (!OidIsValid(relid))
 		return NIL;
 	return get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE ?
-		find_all_inheritors(relid, NoLock, NULL) : list_make1_oid(relid);
+		tree_of(relid, NULL, NoLock, false) : list_make1_oid(relid);
 }
 
-/* leaves_of: the tables that hold the rows of a table, locked */
+/* leaves_of: the tables that hold the rows of a table, as a snapshot sees it, or NULL: now; locked */
 List *
-leaves_of(Oid relid, LOCKMODE mode)
+leaves_of(Oid relid, Snapshot snapshot, LOCKMODE mode)
 {
 	List	   *result = NIL;
 	ListCell   *cell;
 
 	if (get_rel_relkind(relid) != RELKIND_PARTITIONED_TABLE)
 		return list_make1_oid(relid);
-	foreach(cell, find_all_inheritors(relid, mode, NULL))
+	foreach(cell, tree_of(relid, snapshot, mode, false))
 		if (get_rel_relkind(lfirst_oid(cell)) != RELKIND_PARTITIONED_TABLE)
 			result = lappend_oid(result, lfirst_oid(cell));
 	return result;
@@ -150,19 +214,43 @@ lock_tree(Oid relid, LOCKMODE mode)
 {
 	LockRelationOid(relid, mode);
 	if (get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE)
-		(void) find_all_inheritors(relid, mode, NULL);
+		(void) tree_of(relid, NULL, mode, false);
 }
 
-/* lock_tree_now: the same without waiting; false if one is not to be had */
+/* lock_tree_now: the same without waiting; false, and none is locked, if one is not to be had */
 bool
 lock_tree_now(Oid relid, LOCKMODE mode)
+{
+	List	   *tables = with_partitions(relid);
+	int			i;
+
+	for (i = 0; i < list_length(tables); i++)
+	{
+		if (ConditionalLockRelationOid(list_nth_oid(tables, i), mode))
+			continue;
+		while (--i >= 0)
+			UnlockRelationOid(list_nth_oid(tables, i), mode);
+		return false;
+	}
+	return true;
+}
+
+/* unlock_tree: before the transaction ends, as nothing was done under the lock */
+void
+unlock_tree(Oid relid, LOCKMODE mode)
 {
 	ListCell   *cell;
 
 	foreach(cell, with_partitions(relid))
-		if (!ConditionalLockRelationOid(lfirst_oid(cell), mode))
-			return false;
-	return true;
+		UnlockRelationOid(lfirst_oid(cell), mode);
+}
+
+/* same_map: whether columns are numbered in the same way */
+static bool
+same_map(AttrMap *a, AttrMap *b)
+{
+	return a == NULL || b == NULL ? a == b :
+		a->maplen == b->maplen && memcmp(a->attnums, b->attnums, sizeof(AttrNumber) * a->maplen) == 0;
 }
 
 /* leaf_of: how the columns of a partition are numbered, as long as the definition lasts */
@@ -176,31 +264,38 @@ leaf_of(FactDef *def, Relation rel)
 
 	if (!def->partitioned)
 		return NULL;
-	if (def->last_leaf != NULL && def->last_leaf->relid == relid)
+	/* One of a definition that has become stale since may have been altered before it was locked. */
+	if (def->last_leaf != NULL && def->last_leaf->relid == relid && !def->stale)
 		return def->last_leaf;
 	leaf = hash_search(def->leaves, &relid, HASH_FIND, NULL);
-	if (leaf == NULL)
+	if (leaf == NULL || def->stale)
 	{
 		bool		is_foreign = rel->rd_rel->relkind == RELKIND_FOREIGN_TABLE;
 		Oid			pk_index = is_foreign ? InvalidOid : row_key_index(def, rel);
-		AttrMap    *map;
+		AttrMap    *map = attribute_map(RelationGetDescr(rel), def->desc);
 		TupleTableSlot *slots[2] = {NULL, NULL};
 
 		watch_relation(relid);
-		/* All that can fail comes before the entry, which lasts. */
-		old = MemoryContextSwitchTo(def->cxt);
-		map = attribute_map(RelationGetDescr(rel), def->desc);
-		if (map != NULL)
+		/* A definition may be stale for long, as it is used. */
+		if (leaf != NULL && same_map(leaf->map, map))
 		{
+			map = leaf->map;
+			memcpy(slots, leaf->slots, sizeof(slots));
+		}
+		else if (map != NULL)
+		{
+			/* All that can fail comes before the entry, which lasts. */
+			old = MemoryContextSwitchTo(def->cxt);
+			map = attribute_map(RelationGetDescr(rel), def->desc);
 			slots[0] = MakeSingleTupleTableSlot(def->desc, &TTSOpsVirtual);
 			slots[1] = MakeSingleTupleTableSlot(def->desc, &TTSOpsVirtual);
+			MemoryContextSwitchTo(old);
 		}
 		leaf = hash_search(def->leaves, &relid, HASH_ENTER, &found);
 		leaf->is_foreign = is_foreign;
 		leaf->pk_index = pk_index;
 		leaf->map = map;
 		memcpy(leaf->slots, slots, sizeof(slots));
-		MemoryContextSwitchTo(old);
 	}
 	def->last_leaf = leaf;
 	return leaf;
@@ -226,14 +321,16 @@ as_of_root(FactDef *def, Leaf *leaf, TupleTableSlot *row, int which)
  *		A table that is part of a fact table comes with its rows, or goes: has their
  *		entries written or deleted, or the rows queued.  It is locked against writers.
  *		What goes and is on another server may be out of reach: then the bounds tell
- *		which entries go, and nothing is read there.
+ *		which entries go, and nothing is read there.  So they do for one that is being
+ *		detached, whose entries are gone already, or else (an older version of this
+ *		library has left them) not those of the rows that it has by now.
  */
 void
 partition_rows(Oid root, Oid partition, bool comes)
 {
 	Relation	root_rel = relation_open(root, AccessShareLock);
 	Relation	rel = relation_open(partition, NoLock);
-	bool		by_bounds = !comes && foreign_leaves(partition) != NIL;
+	bool		by_bounds = !comes && (foreign_leaves(partition) != NIL || OidIsValid(root_before(partition)));
 	FactDef    *def;
 
 	do
@@ -350,7 +447,7 @@ note_partitions(void)
 	{
 		if (get_rel_relkind(lfirst_oid(cell)) != RELKIND_PARTITIONED_TABLE)
 			continue;
-		foreach(inner, find_all_inheritors(lfirst_oid(cell), NoLock, NULL))
+		foreach(inner, with_partitions(lfirst_oid(cell)))
 		{
 			Noted	   *n = palloc(sizeof(Noted));
 

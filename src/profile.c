@@ -84,7 +84,7 @@ profile_table(Profile *p, Relation fact, int rows)
 	fix_settings();
 	PushActiveSnapshot(snapshot);
 	p->partitioned = p->def->fact->partitioned;
-	p->partitions = list_length(leaves_of(RelationGetRelid(fact), AccessShareLock));
+	p->partitions = list_length(leaves_of(RelationGetRelid(fact), NULL, AccessShareLock));
 	p->included = palloc0(sizeof(bool) * Max(p->def->nincludes, 1));
 	sort = begin_entry_sort(p->def);
 	sample = choose_sample(p, fact, snapshot, rows);
@@ -392,7 +392,7 @@ estimate_sizes(Profile *p)
 
 	p->normalized_size = pages(p->entries, ROW_BYTES(p->ident_bytes), 1) + index;
 	p->partial_size = pages(p->entries, ROW_BYTES(p->entry_bytes), 1) +
-		(p->widest <= MAX_INDEX_DATA / 2 ? pages(p->entries, INDEX_BYTES(p->entry_bytes), FILLED) : index);
+		(p->widest <= p->def->roomy && layout_can_cover(p->def) ? pages(p->entries, INDEX_BYTES(p->entry_bytes), FILLED) : index);
 	p->denormalized_size = pages(p->entries, ROW_BYTES(p->ident_bytes + p->stored_bytes), 1) + index;
 	/* A B-tree keeps equal keys once, and their rows' places. */
 	p->native_size = ceil((p->keys * (INDEX_BYTES(p->key_bytes) + sizeof(ItemIdData)) +
@@ -409,7 +409,7 @@ read_statistics(Profile *p, Relation fact)
 	ListCell   *index;
 
 #define COUNTED(what, relid)	DatumGetInt64(DirectFunctionCall1(pg_stat_get_##what, ObjectIdGetDatum(relid)))
-	foreach(cell, leaves_of(RelationGetRelid(fact), AccessShareLock))
+	foreach(cell, leaves_of(RelationGetRelid(fact), NULL, AccessShareLock))
 	{
 		Relation	rel = relation_open(lfirst_oid(cell), NoLock);
 		Oid			relid = RelationGetRelid(rel);

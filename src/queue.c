@@ -430,6 +430,7 @@ at_xact_event(XactEvent event, void *arg)
 			if (have_written)
 			{
 				wait_point("a commit is visible but has sent no invalidations");
+				/* A worker that is faster than our invalidations waits for what it needs of them. */
 				wake_workers();
 			}
 			/* FALLTHROUGH */

@@ -26,7 +26,7 @@
 static void begin_scan(EntryScan *scan, IndexDef *def, int nkeys);
 static void end_scan(EntryScan *scan);
 static void find_entries(EntryScan *scan, Datum *key, Entries *entries);
-static TupleTableSlot *find_row(Reconciliation *r, LiveScan *live, TupleTableSlot *stored, int i);
+static TupleTableSlot *find_row(Reconciliation *r, LiveScan *live, Leaf *leaf, TupleTableSlot *stored, int i);
 static bool is_key_of(FactDef *def, TupleTableSlot *row, Datum *key);
 static void reconcile_row(Reconciliation *r, EntryScan *scans, Datum *key, TupleTableSlot *live,
 						  MemoryContext cxt);
@@ -41,6 +41,7 @@ reconcile_rows(Reconciliation *r)
 	MemoryContext cxt = CurrentMemoryContext;
 	MemoryContext row_cxt = AllocSetContextCreate(cxt, "indextable row", ALLOCSET_DEFAULT_SIZES);
 	EntryScan  *scans = palloc0(sizeof(EntryScan) * (r->to - r->from));
+	Leaf	   *leaf = r->tids == NULL ? NULL : leaf_of(r->def, r->part);
 	TupleTableSlot *stored;
 	LiveScan	live;
 	int			i;
@@ -57,7 +58,7 @@ reconcile_rows(Reconciliation *r)
 		TupleTableSlot *row;
 
 		CHECK_FOR_INTERRUPTS();
-		row = find_row(r, &live, stored, i);
+		row = find_row(r, &live, leaf, stored, i);
 		MemoryContextSwitchTo(row_cxt);
 		reconcile_row(r, scans, key, row, cxt);
 		MemoryContextSwitchTo(cxt);
@@ -117,12 +118,12 @@ reconcile_row(Reconciliation *r, EntryScan *scans, Datum *key, TupleTableSlot *l
 
 /* find_row: by its place if that is known, which is cheaper; NULL: there is none */
 static TupleTableSlot *
-find_row(Reconciliation *r, LiveScan *live, TupleTableSlot *stored, int i)
+find_row(Reconciliation *r, LiveScan *live, Leaf *leaf, TupleTableSlot *stored, int i)
 {
 	if (r->tids == NULL)
 		return live_scan_first(live, r->keys + (Size) i * r->def->npk);
 	return table_tuple_fetch_row_version(r->part, &r->tids[i], r->snapshot, stored) ?
-		as_of_root(r->def, leaf_of(r->def, r->part), stored, 0) : NULL;
+		as_of_root(r->def, leaf, stored, 0) : NULL;
 }
 
 /* is_key_of: whether a row has this very key */

@@ -99,7 +99,7 @@ indextable_before_alter(PG_FUNCTION_ARGS)
 				lock_root(relid);
 			}
 			else if (cmd->subtype == AT_DetachPartition || cmd->subtype == AT_DetachPartitionFinalize)
-				note_detached(RangeVarGetRelid(((PartitionCmd *) cmd->def)->name, NoLock, true));
+				before_detach(stmt, cmd);
 			else if (cmd->subtype == AT_AddConstraint || cmd->subtype == AT_AddColumn)
 				refuse_references(list_make1(cmd->def));
 			if (is_index_table)

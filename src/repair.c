@@ -376,6 +376,8 @@ mend_rows(Repair *r, FactDef *factdef, IndexDef *def, int from, int to)
 	int			i;
 
 	live_scan_begin(&rows, factdef, fact, SnapshotSelf);
+	rows.lock = RowExclusiveLock;
+	wait_point("repair has a snapshot and is going to mend");
 	alone = lock_out_writers(r, &rows, from, to);
 	if (alone)
 	{
@@ -463,6 +465,10 @@ lock_out_writers(Repair *r, LiveScan *rows, int from, int to)
  *		Keeps writers, and others who repair, from the row under a primary key until
  *		the transaction ends; *row is NULL if there is none.  False if somebody else
  *		has it.
+ *
+ * The partition that it is in is locked, too, as its writers lock it: a row that is
+ * locked may still lose its entries because its partition is detached concurrently.
+ * If that is so by then, it is no row of the fact table, whatever our snapshot says.
  */
 static bool
 lock_row(LiveScan *rows, Datum *key, bool alone, TupleTableSlot **row)
@@ -474,6 +480,8 @@ lock_row(LiveScan *rows, Datum *key, bool alone, TupleTableSlot **row)
 	if (!alone && live_scan_is_foreign(rows, key))
 		return false;
 	*row = live_scan_first(rows, key);
+	if (*row != NULL && root_of(rows->current->rel) != rows->def->relid)
+		*row = NULL;
 	/* Somebody may be about to insert it, or to undo its deletion. */
 	if (*row == NULL || alone)
 		return alone;

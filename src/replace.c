@@ -40,6 +40,7 @@
 #include "miscadmin.h"
 #include "optimizer/optimizer.h"
 #include "parser/parse_utilcmd.h"
+#include "storage/lmgr.h"
 #include "storage/predicate.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
@@ -482,6 +483,9 @@ replace_index_table(StoredDefinition *replacement)
 	table_close(rel, NoLock);
 	check_not_in_use(old, "replace the contents of");
 	check_not_in_use(new, "replace");
+	/* A vacuum of a TOAST table locks nothing else, and overwrites its row of pg_class, which is written here, too. */
+	foreach(cell, list_concat(toast_tables(old), toast_tables(new)))
+		LockRelationOid(lfirst_oid(cell), AccessExclusiveLock);
 
 	guard_lifted = old;
 	uncounted = begin_uncounted();
@@ -698,12 +702,7 @@ alter_like(Oid old, Oid new, bool async, bool was_async)
 		run_sql(catalog_owner(), "ALTER TABLE %s ADD %s", quoted_relation(old), new_key);
 		usage_follows(old_keys);
 	}
-	if (clustered)
-		run_sql(catalog_owner(), "ALTER TABLE %s CLUSTER ON %s", quoted_relation(old),
-				quote_identifier(constraint));
-	if (identity)
-		run_sql(catalog_owner(), "ALTER TABLE %s REPLICA IDENTITY USING INDEX %s", quoted_relation(old),
-				quote_identifier(constraint));
+	layout_mark_key(old, constraint, clustered, identity);
 	if (row_index != NULL)
 		layout_make_row_index(old, row_index);
 	if (was_async && !async)

@@ -130,10 +130,11 @@ make_fact(Relation fact, List *key, const char **names, MemoryContext cxt)
 Oid
 get_equality_operator(Oid type)
 {
-	Oid			opclass = GetDefaultOpClass(type, BTREE_AM_OID);
-	Oid			input = get_opclass_input_type(opclass);
+	/* which knows it, where GetDefaultOpClass() would read the catalog each time */
+	TypeCacheEntry *entry = lookup_type_cache(type, TYPECACHE_BTREE_OPFAMILY);
 
-	return get_opfamily_member(get_opclass_family(opclass), input, input, BTEqualStrategyNumber);
+	return get_opfamily_member(entry->btree_opf, entry->btree_opintype, entry->btree_opintype,
+							   BTEqualStrategyNumber);
 }
 
 /* equality_key: a search key that finds values equal to its argument */
@@ -571,6 +572,7 @@ definition_attach_columns(IndexDef *def, Relation fact, TupleDesc desc)
 		def->write_sort[0].ssup_collation == C_COLLATION_OID &&
 		(TupleDescAttr(desc, def->ident[0] - 1)->atttypid == TEXTOID ||
 		 TupleDescAttr(desc, def->ident[0] - 1)->atttypid == VARCHAROID);
+	def->roomy = layout_roomy(def);
 	return true;
 }
 

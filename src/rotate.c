@@ -63,7 +63,7 @@ queues_create(FactDef *def)
 	refuse_queue_over_foreign(def->relid);
 	if (!catalog_read_fact(def->relid, &row))
 		elog(ERROR, "table \"%s\" is not registered", def->name);
-	/* A worker from the beginning: COMMIT PREPARED would ask for none. */
+	/* A worker from the beginning, not from the first change on. */
 	queue_wake_at_commit();
 	if (OidIsValid(row.queue))
 		return;

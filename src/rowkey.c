@@ -16,7 +16,6 @@
 #include "access/htup_details.h"
 #include "access/relation.h"
 #include "catalog/pg_am.h"
-#include "catalog/pg_inherits.h"
 #include "commands/defrem.h"
 #include "indextable.h"
 #include "utils/builtins.h"
@@ -171,7 +170,7 @@ check_row_key(FactDef *def, Relation root)
 
 	if (OidIsValid(def->pk_index) || !def->partitioned || def->npk == 0)
 		return;
-	foreach(cell, find_all_inheritors(def->relid, NoLock, NULL))
+	foreach(cell, with_partitions(def->relid))
 	{
 		Relation	rel = try_relation_open(lfirst_oid(cell), AccessShareLock);
 		PartitionKey key;

@@ -34,7 +34,11 @@ static bool next_in_table(BlockScan *scan);
 static bool is_chosen(BlockScan *scan);
 static bool next_row(BlockScan *scan);
 
-/* sample_begin: the same percentage and seed choose the same blocks; def is NULL for an index table */
+/*
+ * sample_begin
+ *		The same percentage and seed choose the same blocks; def is NULL for an index
+ *		table.  The partitions that are read are those that the snapshot sees.
+ */
 void
 sample_begin(BlockScan *scan, FactDef *def, Relation rel, Snapshot snapshot, double percent, uint32 seed)
 {
@@ -44,7 +48,7 @@ sample_begin(BlockScan *scan, FactDef *def, Relation rel, Snapshot snapshot, dou
 	scan->percent = percent;
 	scan->seed = seed;
 	scan->def = def;
-	scan->rels = leaves_of(RelationGetRelid(rel), AccessShareLock);
+	scan->rels = leaves_of(RelationGetRelid(rel), snapshot, AccessShareLock);
 	scan->row = def != NULL && def->partitioned ? MakeSingleTupleTableSlot(def->desc, &TTSOpsVirtual) : NULL;
 }
 
@@ -62,7 +66,7 @@ sample_blocks(Relation rel, double percent)
 	double		blocks = 0;
 	ListCell   *cell;
 
-	foreach(cell, leaves_of(RelationGetRelid(rel), AccessShareLock))
+	foreach(cell, leaves_of(RelationGetRelid(rel), NULL, AccessShareLock))
 	{
 		Relation	leaf = relation_open(lfirst_oid(cell), NoLock);
 

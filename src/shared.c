@@ -131,11 +131,17 @@ shared_exists(void)
 void
 wake_workers(void)
 {
+	if (shared != NULL && !wake_those_there())
+		shared_request(MyDatabaseId);
+}
+
+/* wake_those_there: false if no worker is */
+bool
+wake_those_there(void)
+{
 	bool		found = false;
 	int			i;
 
-	if (shared == NULL)
-		return;
 	LWLockAcquire(shared->lock, LW_SHARED);
 	for (i = 0; i < MAX_WORKERS; i++)
 	{
@@ -149,8 +155,7 @@ wake_workers(void)
 			SetLatch(slot->latch);
 	}
 	LWLockRelease(shared->lock);
-	if (!found)
-		shared_request(MyDatabaseId);
+	return found;
 }
 
 /* shared_request: asks the launcher for workers in a database, unless they were stopped by hand */

@@ -71,7 +71,7 @@ static void no_version(FactDef *def, Version *version);
 static bool extract_versions(FactDef *def, TupleTableSlot *old, TupleTableSlot *new, bool moved,
 							 Version *before, Version *after);
 static void reconcile(FactDef *def, Version *before, Version *after);
-static void live_version(FactDef *def, Relation fact, TupleTableSlot *row, Version *before,
+static int	live_version(FactDef *def, Relation fact, TupleTableSlot *row, Version *before,
 						 Version *after, Version *live);
 
 Datum
@@ -100,17 +100,20 @@ indextable_maintain(PG_FUNCTION_ARGS)
 		else
 			maintain_truncate(trigdata->tg_relation);
 	}
-	else
+	else if (OidIsValid(root_of(trigdata->tg_relation)))
 		batch_end_statement(root_of(trigdata->tg_relation));
 	return PointerGetDatum(NULL);
 }
 
-/* definition: of a table that has our triggers, which must not be there unregistered */
+/* definition: of a table that has our triggers, which must not be there unregistered; NULL: it is being detached */
 static FactDef *
 definition(Relation fact)
 {
-	FactDef    *def = definition_of_fact(fact, root_of(fact));
+	Oid			root = root_of(fact);
+	FactDef    *def = OidIsValid(root) ? definition_of_fact(fact, root) : NULL;
 
+	if (def == NULL)
+		return NULL;
 	if (!def->registered)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -184,6 +187,11 @@ follow_row(TriggerData *trigdata, FactDef *volatile *held)
 	do
 	{
 		def = definition(fact);
+		if (def == NULL)
+		{
+			refuse_detached(fact);
+			return;
+		}
 		if (*held != def)
 		{
 			definition_pin(def);
@@ -232,7 +240,8 @@ follow_row(TriggerData *trigdata, FactDef *volatile *held)
 	{
 		if (is_foreign ? !in_order : def->pk_deferrable || !row_is_live(fact, stored_new))
 		{
-			live_version(def, fact, new, &before, &after, &live);
+			if (live_version(def, fact, new, &before, &after, &live) > 1)
+				note_shared_key(def, new);
 			reconcile(def, &before, &live);
 		}
 		else
@@ -253,7 +262,7 @@ follow_row(TriggerData *trigdata, FactDef *volatile *held)
 			Version		gone;
 
 			no_version(def, &gone);
-			live_version(def, fact, old, &before, &gone, &live);
+			(void) live_version(def, fact, old, &before, &gone, &live);
 		}
 		else
 			no_version(def, &live);
@@ -264,7 +273,8 @@ follow_row(TriggerData *trigdata, FactDef *volatile *held)
 		no_version(def, &before);
 		if (is_foreign ? !in_order : def->pk_deferrable || !row_is_live(fact, stored_new))
 		{
-			live_version(def, fact, new, &before, &after, &live);
+			if (live_version(def, fact, new, &before, &after, &live) > 1)
+				note_shared_key(def, new);
 			reconcile(def, &before, &live);
 		}
 		else
@@ -395,6 +405,7 @@ typedef struct LiveRows
 {
 	FactDef    *def;
 	Version    *version;
+	int			n;
 } LiveRows;
 
 static void
@@ -403,6 +414,7 @@ add_live_row(FactRow *row, void *arg)
 	LiveRows   *live = arg;
 	int			i;
 
+	live->n++;
 	for (i = 0; i < live->def->nsync; i++)
 	{
 		Entries		entries;
@@ -416,13 +428,13 @@ add_live_row(FactRow *row, void *arg)
 /*
  * live_version
  *		The entries of what is live now under the primary key of row, as far as this
- *		step has to do with them.
+ *		step has to do with them; returns how many rows that is.
  */
-static void
+static int
 live_version(FactDef *def, Relation fact, TupleTableSlot *row, Version *before, Version *after,
 			 Version *live)
 {
-	LiveRows	arg = {def, live};
+	LiveRows	arg = {def, live, 0};
 	Relation	root = def->partitioned ? relation_open(def->relid, AccessShareLock) : fact;
 	int			i;
 
@@ -432,6 +444,7 @@ live_version(FactDef *def, Relation fact, TupleTableSlot *row, Version *before, 
 		relation_close(root, NoLock);
 	for (i = 0; i < def->nsync; i++)
 		entries_confine(def->defs[i], &live->entries[i], &before->entries[i], &after->entries[i]);
+	return arg.n;
 }
 
 /*
@@ -446,7 +459,7 @@ before_truncate(Relation rel)
 
 	if (root == RelationGetRelid(rel))
 		truncating = root;
-	else if (truncating == root)
+	else if (!OidIsValid(root) || truncating == root)
 		return;
 	else if (rel->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
 		partition_rows(root, RelationGetRelid(rel), false);
@@ -497,6 +510,8 @@ maintain_truncate(Relation fact)
 	int			i;
 
 	truncating = InvalidOid;
+	if (def == NULL)
+		return;
 	batch_discard(def->relid);
 	for (i = 0; i < def->ndefs; i++)
 		index_tables = lappend_oid(index_tables, def->defs[i]->relid);

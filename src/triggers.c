@@ -227,7 +227,7 @@ triggers_remove_from(Oid relid)
 	ListCell   *cell;
 	Size		i;
 
-	foreach(cell, with_partitions(relid))
+	foreach(cell, tree_of(relid, NULL, NoLock, true))
 		for (i = 0; i < lengthof(fact_triggers); i++)
 			if (!fact_triggers[i].cloned &&
 				OidIsValid(get_trigger_oid(lfirst_oid(cell), fact_triggers[i].name, true)))
@@ -248,12 +248,17 @@ triggers_remove(Oid fact, bool wait)
 {
 	Relation	rel;
 	bool		in_use;
+	ListCell   *cell;
 	Size		i;
 
-	if (wait)
-		lock_tree(fact, AccessExclusiveLock);
-	else if (!lock_tree_now(fact, AccessExclusiveLock))
-		return false;
+	/* A partition that is being detached has them, too. */
+	foreach(cell, tree_of(fact, NULL, NoLock, true))
+	{
+		if (wait)
+			LockRelationOid(lfirst_oid(cell), AccessExclusiveLock);
+		else if (!ConditionalLockRelationOid(lfirst_oid(cell), AccessExclusiveLock))
+			return false;
+	}
 	rel = try_relation_open(fact, NoLock);
 	if (rel == NULL)
 		return false;

@@ -148,7 +148,8 @@ verify_index_table(Oid index_table, double sample, discrepancy_handler handler, 
 		not_an_index_table(index_table);
 	PG_TRY();
 	{
-		v.snapshot = agree_on_snapshots(v.factdef);
+		v.snapshot = agree_on_snapshots(v.factdef, v.fact);
+		wait_point("verify has its snapshot");
 		PushActiveSnapshot(v.snapshot);
 		check_setup(&v);
 		if (sample < 100)

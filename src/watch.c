@@ -57,7 +57,11 @@ watch_changes(void)
 	watching = true;
 }
 
-/* watch_relation: a definition depends on it; called before anything is read of it, or while it cannot change */
+/*
+ * watch_relation
+ *		A definition depends on it, or is about to: called before anything is read of
+ *		it, or just before it is noted in the definition, with no news heard in between.
+ */
 void
 watch_relation(Oid relid)
 {
@@ -67,7 +71,11 @@ watch_relation(Oid relid)
 	(void) hash_search(relations, &relid, HASH_ENTER, NULL);
 }
 
-/* watch_objects: functions and domains that a definition depends on; whether one has changed while it was loaded */
+/*
+ * watch_objects
+ *		The functions and domains that a definition depends on, once it is loaded: no
+ *		lock guards them.  Whether one has changed meanwhile.
+ */
 bool
 watch_objects(List *code, Loading *load)
 {

@@ -83,21 +83,25 @@ sub expected
 	return 'SELECT x::text AS entry FROM (SELECT ' . join(', ', map { $n++; "$_ AS c$n" } @columns) . " FROM $from$element WHERE " . join(' AND ', @where) . ') x';
 }
 
-# comparison: the SQL whose rows are what is missing and what is too much. With settled, without the rows that this
-# snapshot sees queued: a change and its key in the queue are committed together.
+# comparison: the SQL whose rows are what is missing and what is too much. Of an asynchronous index table without the
+# rows that it could not take at that moment, and tries again, as when an entry was wide and others used the index table;
+# and with settled, without the rows that this snapshot sees queued: a change and its key in the queue are committed
+# together.
 sub comparison
 {
 	my ($d, $settled) = @_;
 	my ($from, $entries) = ($d->{fact}, "SELECT t::text AS entry FROM $d->{index} t");
-	if ($settled && $d->{maintenance} eq 'async' && defined $d->{queue})
+	if ($d->{maintenance} eq 'async')
 	{
 		my @pk = @{ $FACT{ $d->{fact} }{pk} };
-		my $queued = sub {
+		my $due = sub {
 			my ($t) = @_;
-			return join ' AND ', map { my $q = $_; "NOT EXISTS (SELECT FROM $q q WHERE " . join(' AND ', map { 'q.key' . ($_ + 1) . " = $t.$pk[$_]" } 0 .. $#pk) . ')' } grep { defined } $d->{queue}, $d->{spare};
+			my $rejected = "NOT EXISTS (SELECT FROM indextable.rejected q WHERE q.index_table = '$d->{index}'::regclass AND q.next_try IS NOT NULL AND q.primary_key = ARRAY["
+			  . join(', ', map { "$t.$_\::text" } @pk) . '])';
+			return join ' AND ', $rejected, map { my $q = $_; "NOT EXISTS (SELECT FROM $q q WHERE " . join(' AND ', map { 'q.key' . ($_ + 1) . " = $t.$pk[$_]" } 0 .. $#pk) . ')' } grep { $settled && defined } $d->{queue}, $d->{spare};
 		};
-		$from = "(SELECT * FROM $d->{fact} f WHERE " . $queued->('f') . ") $d->{fact}";
-		$entries .= ' WHERE ' . $queued->('t');
+		$from = "(SELECT * FROM $d->{fact} f WHERE " . $due->('f') . ") $d->{fact}";
+		$entries .= ' WHERE ' . $due->('t');
 	}
 	my $expected = expected($d, $from);
 	return "WITH expected AS MATERIALIZED ($expected), found AS MATERIALIZED ($entries)\n"
@@ -178,6 +182,7 @@ sub all
 	{
 		my ($index, $state) = @$row;
 		my $half = $pending->{ (kind_of($index))[0] };
+		next if $state eq 'building' && $pending;    # not over yet
 		if ($state ne 'active')
 		{
 			push @wrong, "$index is $state: " . (definition($s, $index)->{problem} // '') if !$half;
@@ -193,7 +198,7 @@ sub all
 		  ? $s->value('none', "SELECT count(*) FROM $d->{fact} WHERE $REJECTED{ $d->{key}[0] }" . (defined $d->{filter} ? " AND ($d->{filter})" : '')) : 0;
 		$s->run('none', 'COMMIT');
 		my $verify = $s->select('none', "SELECT kind, concat_ws(' ', key, primary_key, problem) FROM indextable.verify('$index')") // [];
-		my @rejections = grep { $_->[0] eq 'rejected' } @$verify;
+		my @rejections = grep { $_->[0] eq 'rejected' && $_->[1] !~ /with its included fields/ } @$verify;
 		my @others = grep { $_->[0] ne 'rejected' } @$verify;
 		push @wrong, describe($d, 'verify()', [ @others[ 0 .. ($#others < 9 ? $#others : 9) ] ], 'verify() finds, and the oracle does not') if @others && !@$found;
 		push @wrong, "$index: the oracle finds what is above, and verify() nothing" if @$found && !@others;

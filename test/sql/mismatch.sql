@@ -155,6 +155,107 @@ SELECT indextable.create('full', 'long', '{t}', 'denormalized');
 UPDATE long SET doc = doc || jsonb_build_object('text', noise(30000)) WHERE id = 31;
 SELECT * FROM pg_temp.oracle('"full"', $$SELECT doc ->> 't', id, doc FROM long WHERE doc ->> 't' IS NOT NULL$$);
 
+-- ---- whether the primary key covers the included fields is chosen beforehand: by their types, ...
+CREATE VIEW keys AS SELECT tablename, regexp_replace(indexdef, '.*USING btree ', '') AS key FROM pg_indexes WHERE schemaname = 'mismatch' AND indexname = tablename || '_pkey';
+CREATE DOMAIN short AS varchar(100);
+CREATE TABLE person (id int PRIMARY KEY, n int, doc jsonb, title short);
+INSERT INTO person VALUES (1, 1, jsonb_build_object('k', 1, 'name', 'a', 'bio', 'b'));
+SELECT indextable.create('by_bounded', 'person', '{k::int}', include => '{@n, @title, bio::varchar(500), at::timestamptz, u::uuid}');
+SELECT indextable.create('by_text', 'person', '{k}', include => '{name, bio}');
+SELECT indextable.create('by_huge', 'person', '{k}', include => '{name, bio::varchar(3000)}');
+SELECT * FROM keys WHERE tablename LIKE 'by\_%' ORDER BY 1;
+-- ... so that some are never too wide, not with the widest entry there can be
+INSERT INTO person SELECT 2, 2, jsonb_build_object('k', 2, 'bio', string_agg(chr(65536 + i * 7919 % 60000), '' ORDER BY i), 'at', '2026-01-01T00:00:00Z', 'u', md5('u')::uuid), string_agg(chr(65536 + i), '' ORDER BY i) FILTER (WHERE i <= 100) FROM generate_series(1, 500) i;
+SELECT k, pg_column_size(title) + pg_column_size(bio) AS bytes, key FROM by_bounded, keys WHERE tablename = 'by_bounded' ORDER BY k;
+SELECT * FROM pg_temp.oracle('by_bounded', $$SELECT (doc ->> 'k')::int, id, n, title, doc ->> 'bio', (doc ->> 'at')::timestamptz, (doc ->> 'u')::uuid FROM person$$);
+DROP TABLE by_bounded;
+-- and by the entries that there are
+SELECT indextable.create('by_wide', 'person', '{k}', include => '{name, bio}');
+SELECT * FROM keys WHERE tablename = 'by_wide';
+SELECT indextable.alter('by_wide', include => '{name}');
+SELECT * FROM keys WHERE tablename = 'by_wide';
+SELECT indextable.alter('by_wide', include => '{name, bio::varchar(100)}');
+SELECT * FROM keys WHERE tablename = 'by_wide';
+SELECT indextable.alter('by_wide', include => '{name, bio}');
+SELECT * FROM keys WHERE tablename = 'by_wide';
+DELETE FROM person;
+
+-- ---- an entry that is getting too wide: at the commit of its transaction
+SELECT indextable.create('early', 'person', '{k}', include => '{bio}'), indextable.create('queued', 'person', '{k}', include => '{bio}', maintenance => 'async'),
+	indextable.create('parts', 'person', '{k}', include => '{bio}', partitions => 2);
+CREATE VIEW three AS SELECT * FROM keys WHERE tablename IN ('early', 'queued', 'parts');
+ALTER TABLE early CLUSTER ON early_pkey;
+ALTER TABLE early REPLICA IDENTITY USING INDEX early_pkey;
+-- half as wide as fits is not
+INSERT INTO person SELECT 1, 1, jsonb_build_object('k', 'a', 'bio', noise(1300));
+SELECT indextable.drain('person');
+SELECT * FROM three ORDER BY 1;
+BEGIN;
+SAVEPOINT s;
+INSERT INTO person SELECT 2, 2, jsonb_build_object('k', 'b', 'bio', noise(1500));
+ROLLBACK TO s;
+COMMIT;
+SELECT * FROM three ORDER BY 1;
+BEGIN;
+SAVEPOINT s;
+INSERT INTO person SELECT 2, 2, jsonb_build_object('k', 'b', 'bio', noise(1500));
+RELEASE s;
+SELECT * FROM three ORDER BY 1;
+COMMIT;
+SELECT * FROM three ORDER BY 1;
+SELECT indextable.drain('person');
+SELECT * FROM three ORDER BY 1;
+SELECT indisclustered, indisreplident FROM pg_index WHERE indexrelid = 'early_pkey'::regclass;
+INSERT INTO person SELECT i, i, jsonb_build_object('k', 'c', 'bio', noise(i * 1000)) FROM generate_series(3, 9) i;
+SELECT indextable.drain('person');
+SELECT o.* FROM unnest('{early,queued,parts}'::text[]) t, pg_temp.oracle(t, $$SELECT doc ->> 'k', id, doc ->> 'bio' FROM person$$) o;
+-- a deletion is none
+SELECT indextable.create('keyed', 'person', '{bio}', include => '{k}', filter => 'n = 1');
+UPDATE person SET n = 0 WHERE id = 1;
+SELECT * FROM keys WHERE tablename = 'keyed';
+DROP TABLE keyed;
+-- an error of that takes back nothing else
+SELECT indextable.create('needed', 'person', '{k}', include => '{bio}', filter => 'n > 10');
+CREATE VIEW grouped AS SELECT k, id, bio FROM needed GROUP BY k, id;
+BEGIN;
+INSERT INTO person SELECT 11, 11, jsonb_build_object('k', 'd', 'bio', noise(1500));
+COMMIT;
+SELECT * FROM keys WHERE tablename = 'needed';
+DROP VIEW grouped;
+INSERT INTO person SELECT 12, 12, jsonb_build_object('k', 'd', 'bio', noise(1500));
+SELECT * FROM keys WHERE tablename = 'needed';
+SELECT * FROM pg_temp.oracle('needed', $$SELECT doc ->> 'k', id, doc ->> 'bio' FROM person WHERE n > 10$$);
+DROP TABLE needed;
+-- not where it would take a while: then there is a warning, once, and rebuild() sees it
+DELETE FROM person;
+SELECT indextable.create('large', 'person', '{k}', include => '{bio}');
+ALTER TABLE large SET (fillfactor = 10);
+INSERT INTO person SELECT i, i, jsonb_build_object('k', i % 10, 'bio', repeat('x', 800)) FROM generate_series(1, 4200) i;
+INSERT INTO person SELECT -1, 1, jsonb_build_object('k', '1', 'bio', noise(1500));
+INSERT INTO person SELECT -2, 1, jsonb_build_object('k', '1', 'bio', noise(1500));
+SELECT * FROM keys WHERE tablename = 'large';
+SELECT * FROM pg_temp.oracle('large', $$SELECT doc ->> 'k', id, doc ->> 'bio' FROM person$$);
+DELETE FROM person;
+
+-- ---- an entry that is too wide, while the session itself uses the index table
+SELECT indextable.create('used', 'person', '{k}', include => '{name, bio}'), indextable.create('held', 'person', '{k}', include => '{name, bio}', partitions => 2);
+INSERT INTO person SELECT i, i, jsonb_build_object('k', 'k', 'bio', 'b') FROM generate_series(1, 3) i;
+UPDATE person SET doc = person.doc || jsonb_build_object('bio', noise(4000)) FROM used WHERE used.id = person.id AND used.id = 1;
+\echo :LAST_ERROR_SQLSTATE
+BEGIN;
+DECLARE c CURSOR FOR SELECT * FROM held;
+FETCH c;
+UPDATE person SET doc = doc || jsonb_build_object('bio', noise(4000)) WHERE id = 1;
+ROLLBACK;
+SELECT * FROM keys WHERE tablename IN ('used', 'held') ORDER BY 1;
+-- what the hints say
+ALTER TABLE mismatch.used DROP CONSTRAINT used_pkey, ADD PRIMARY KEY (k, id);
+ALTER TABLE mismatch.held DROP CONSTRAINT held_pkey, ADD PRIMARY KEY (k, id);
+UPDATE person SET doc = person.doc || jsonb_build_object('bio', noise(4000)) FROM used WHERE used.id = person.id AND used.id = 1;
+SELECT * FROM keys WHERE tablename IN ('used', 'held') ORDER BY 1;
+SELECT o.* FROM unnest('{used,held,by_text,by_wide}'::text[]) t, pg_temp.oracle(t, $$SELECT doc ->> 'k', id, doc ->> 'name', doc ->> 'bio' FROM person$$) o;
+SELECT DISTINCT v.* FROM indextable.index_tables i, indextable.verify(i.index_table) v WHERE fact_table = 'person'::regclass;
+
 SET client_min_messages = warning;
 DROP SCHEMA mismatch CASCADE;
 SELECT * FROM pg_temp.leftovers();

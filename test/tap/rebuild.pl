@@ -224,6 +224,24 @@ is($node->safe_psql('postgres', q(SELECT * FROM files())), '', 'and nothing is l
 is($node->safe_psql('postgres', q(SELECT c.relname FROM pg_class c JOIN indextable.index_tables ON oid = index_table WHERE age(relfrozenxid) < 0 OR age(relfrozenxid) > 1000000)), '', 'nor frozen that is not');
 is(errors_of_clients(slurp_file($node->logfile)), '', 'readers and writers have seen no other error than serialization failures');
 
+# ---- somebody has the TOAST table of what has been built, as a vacuum would: the rebuild lets go of the index table
+# until it has both
+
+$node->safe_psql('postgres', q(SELECT indextable.alter('f_k', strategy => 'denormalized', populate => false)));
+my $toast = $node->safe_psql('postgres', q(SELECT reltoastrelid::regclass FROM pg_class WHERE relname ~ '^rebuild_[0-9]+$'));
+my $holder = session($node);
+$holder->query("BEGIN; SELECT count(*) FROM $toast");
+$builder = rebuild('f_k', 1000, \$output);
+until_true(q(SELECT phase = 'waiting for locks' FROM indextable.progress WHERE index_table = 'f_k'::regclass));
+is($node->safe_psql('postgres', q(SET statement_timeout = '60s'; SELECT count(*) > 0 FROM f_k)), 't', 'a rebuild that waits for a TOAST table keeps nobody from reading');
+$holder->query("COMMIT");
+$holder->finish;
+$builder->finish;
+is($output, '', 'and goes on when it has it');
+exact('and is exact', 'all');
+unlike(slurp_file($node->logfile), qr/missing lock/, 'no row of pg_class was written that was not locked');
+$node->safe_psql('postgres', q(SELECT indextable.alter('f_k', strategy => 'normalized')));
+
 # ---- readers on a standby
 
 $node->wait_for_catchup($standby);

@@ -62,6 +62,16 @@ $publisher->safe_psql('postgres', 'INSERT INTO f SELECT g, d(g * 3) FROM generat
 $publisher->wait_for_catchup('s');
 drift_free($subscriber, 'with a trigger of the subscriber that rewrites rows');
 is($subscriber->safe_psql('postgres', "SELECT count(*) FROM f WHERE doc = d(pk + 1) AND pk >= 100"), 21, 'which it did');
+
+# Primary keys that move along, and a trigger of the subscriber that hands the key of a deleted row to another.
+$subscriber->safe_psql('postgres', <<'SQL');
+CREATE FUNCTION inherit() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO public.u VALUES (old.pk + 100, old.doc); RETURN NULL; END $$;
+CREATE TRIGGER "!inherit" AFTER DELETE ON u FOR EACH ROW EXECUTE FUNCTION inherit();
+ALTER TABLE u ENABLE REPLICA TRIGGER "!inherit";
+SQL
+$publisher->safe_psql('postgres', 'UPDATE u SET pk = pk - 1; DELETE FROM u WHERE pk = 1');
+$publisher->wait_for_catchup('s');
+is($subscriber->safe_psql('postgres', 'SELECT k, pk FROM u_k ORDER BY k'), "a|101\nc|2", 'a unique key that a trigger hands on');
 is($subscriber->safe_psql('postgres', "SELECT count(*) FROM pg_stat_subscription_stats WHERE apply_error_count + sync_error_count > 0"), 0, 'the subscription had no error');
 
 # ---- session_replication_role

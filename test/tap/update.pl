@@ -122,7 +122,8 @@ $node->safe_psql('postgres', 'SELECT indextable.start_workers()');
 
 $node->append_conf('postgresql.conf', $setting eq 'extension_destdir' ? "$setting = '$root'" : "$setting = '$root$share:\$system'");
 $node->reload;
-ok(becomes_true($node, "SELECT count(*) > 0 FROM pg_available_extension_versions WHERE name = 'indextable' AND version = '$version.1'"), 'the next version is there');
+# Not the view of available versions: with Debian's patch it may show what the system has, and no more.
+ok(becomes_true($node, "SELECT current_setting('$setting') LIKE '$root%'"), 'the server looks where the next version is');
 $node->safe_psql('postgres', "ALTER EXTENSION indextable UPDATE TO '$version.1'");
 is($node->safe_psql('postgres', q(SELECT extversion, cardinality(extconfig) FROM pg_extension WHERE extname = 'indextable')), "$version.1|7", 'updated');
 is($node->safe_psql('postgres', 'TABLE indextable.definition; TABLE indextable.fact; TABLE mine'), $catalog, 'definitions are as they were');

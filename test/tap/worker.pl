@@ -164,11 +164,12 @@ $node->safe_psql('postgres', 'DROP DATABASE prepared');
 # The server's own SIGHUP would wake it: so naptime is seen to take effect by what comes later.
 setting(naptime => '30min');
 caught_up('one', 'naptime = 30min: a commit wakes it');
+$prepare->('one', 50002);
+caught_up('one', 'with a prepared transaction');
+$node->safe_psql('one', "COMMIT PREPARED 'one'");
+caught_up('one', 'naptime = 30min: COMMIT PREPARED wakes it', 1);
 setting(naptime => '100ms');
 caught_up('one', 'naptime = 100ms');
-$prepare->('one', 50002);
-$node->safe_psql('one', "COMMIT PREPARED 'one'");
-caught_up('one', 'COMMIT PREPARED after naptime', 1);
 
 setting(workers_per_database => 2);
 ok(number_of_workers('one', 2), 'workers_per_database = 2: another one comes');
@@ -220,8 +221,8 @@ caught_up('one', 'start_workers()', 1);
 # ---- trouble
 
 # The index is ours: only where no event trigger fires it can be dropped.
-$node->safe_psql('one', 'SET session_replication_role = replica; DROP INDEX f_v_row_idx');
 my $size = -s $node->logfile;
+$node->safe_psql('one', 'SET session_replication_role = replica; DROP INDEX f_v_row_idx');
 change('one');
 ok(becomes_true($node, q(SELECT worker_state = 'failing' AND last_error LIKE '%has no index on the primary key%' AND backlog > 0 FROM indextable.queues WHERE fact_table = 'f'::regclass), 'one'),
 	'a queue that fails says so');

@@ -1,0 +1,154 @@
+/*-------------------------------------------------------------------------
+ *
+ * sharedkey.c
+ *	  Rows that share their primary key with another one until it is checked.
+ *
+ * Called by trigger.c, for deferrable primary keys only, and by batch.c before the
+ * transaction commits or is prepared.  Until the key is checked there may be two
+ * rows of one primary key, ours and one that another transaction has committed,
+ * and if both have the same key they have one entry in common.  Whoever deletes
+ * the other row, or changes its key, cannot see ours, and takes the entry away.
+ *
+ * So the entries of such a row are written once more in the end: those that are
+ * there stay.  By then the deferred check is through, which waits for whoever is
+ * deleting the other row, and fails if that row remains.  Only a row of ours has
+ * its entries written: nobody else can have deleted it, while of another's row that
+ * looks live a deletion may be about to commit.  A row that was rolled back with a
+ * subtransaction is not found.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/relation.h"
+#include "access/sysattr.h"
+#include "access/xact.h"
+#include "indextable.h"
+#include "utils/datum.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+
+typedef struct SharedKey
+{
+	Oid			fact;
+	int			n;
+	Datum	   *values;			/* of the primary key's columns */
+} SharedKey;
+
+static List *shared_keys = NIL; /* of SharedKey *, as long as the transaction */
+
+/* note_shared_key: of a row that this transaction has written, and that is not the only one under its key */
+void
+note_shared_key(FactDef *def, TupleTableSlot *row)
+{
+	MemoryContext old = MemoryContextSwitchTo(TopTransactionContext);
+	SharedKey  *key = palloc(sizeof(SharedKey));
+	int			i;
+
+	slot_getsomeattrs(row, def->max_attno);
+	key->fact = def->relid;
+	key->n = def->npk;
+	key->values = palloc(sizeof(Datum) * key->n);
+	for (i = 0; i < key->n; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(row->tts_tupleDescriptor, def->pk_attno[i] - 1);
+
+		key->values[i] = datumCopy(row->tts_values[def->pk_attno[i] - 1], att->attbyval, att->attlen);
+	}
+	shared_keys = lappend(shared_keys, key);
+	MemoryContextSwitchTo(old);
+}
+
+/* forget_shared_keys: the transaction has ended */
+void
+forget_shared_keys(void)
+{
+	shared_keys = NIL;
+}
+
+/* is_ours: whether this transaction has made the row version that a scan has found */
+static bool
+is_ours(TupleTableSlot *stored)
+{
+	bool		isnull;
+	Datum		xmin = slot_getsysattr(stored, MinTransactionIdAttributeNumber, &isnull);
+
+	return TransactionIdIsCurrentTransactionId(DatumGetTransactionId(xmin));
+}
+
+/* collect_entries: of a row of ours, as if they were new */
+static void
+collect_entries(FactDef *def, TupleTableSlot *row)
+{
+	MemoryContext cxt;
+	OpList	   *lists = batch_collect(def, &cxt);
+	FactRow		factrow;
+	int			i;
+
+	factrow_init(&factrow, def, row);
+	for (i = 0; i < def->nsync; i++)
+	{
+		Entries		none;
+		Entries		entries;
+
+		entries_init(&none, def->defs[i]);
+		entries_init(&entries, def->defs[i]);
+		(void) extract_entries(def->defs[i], &factrow, false, &entries);
+		diff_entries(def->defs[i], &none, &entries, &lists[i], cxt);
+	}
+	batch_row_done(def);
+}
+
+static void
+write_again(SharedKey *key)
+{
+	Relation	fact = try_relation_open(key->fact, RowExclusiveLock);
+	FactDef    *def;
+	LiveScan	scan;
+	TupleTableSlot *row;
+
+	if (fact == NULL)
+		return;
+	do
+	{
+		def = definition_of_fact(fact, key->fact);
+	} while (def->npk == key->n && !batch_lock(def));
+	/* Another primary key, or none: then the table was altered since, and nothing is shared. */
+	if (def->npk != key->n || def->nsync == 0)
+	{
+		relation_close(fact, NoLock);
+		return;
+	}
+	definition_pin(def);
+	PG_TRY();
+	{
+		live_scan_begin(&scan, def, fact, SnapshotSelf);
+		for (row = live_scan_first(&scan, key->values); row != NULL; row = live_scan_next(&scan))
+			if (scan.current->index != NULL && is_ours(scan.current->stored))
+				collect_entries(def, row);
+		live_scan_end(&scan);
+	}
+	PG_FINALLY();
+	{
+		definition_unpin(def);
+	}
+	PG_END_TRY();
+	relation_close(fact, NoLock);
+}
+
+/* write_shared_keys: the entries of rows that have shared their primary keys, before the transaction ends */
+void
+write_shared_keys(void)
+{
+	while (shared_keys != NIL)
+	{
+		SharedKey  *key = linitial(shared_keys);
+		bool		pushed = push_missing_snapshot();
+
+		shared_keys = list_delete_first(shared_keys);
+		write_again(key);
+		if (pushed)
+			PopActiveSnapshot();
+	}
+}
