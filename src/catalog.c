@@ -22,6 +22,7 @@
 #include "catalog/namespace.h"
 #include "catalog/pg_type.h"
 #include "indextable.h"
+#include "storage/bufmgr.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
@@ -90,6 +91,30 @@ scan_by_oid(Relation rel, const char *index, AttrNumber column, Oid value)
 	return systable_beginscan(rel, catalog_relid(index, false), true, NULL, 1, &key);
 }
 
+/*
+ * lock_row
+ *		Waits for whoever is writing a row that a scan has found; false if it was
+ *		written, so that it has to be looked for once more.  Not all who write a row
+ *		hold a lock that keeps the others out: DROP of an index table does not wait for
+ *		what happens to its fact table.
+ */
+static bool
+lock_row(Relation rel, HeapTuple tuple)
+{
+	HeapTupleData row = *tuple;
+	TM_FailureData failure;
+	Buffer		buffer;
+	TM_Result	result = heap_lock_tuple(rel, &row, GetCurrentCommandId(true), LockTupleExclusive,
+										 LockWaitBlock, false, &buffer, &failure);
+
+	ReleaseBuffer(buffer);
+	if (result == TM_Ok)
+		return true;
+	/* What this command has deleted itself is not found again. */
+	CommandCounterIncrement();
+	return false;
+}
+
 /* delete_by_oid: deletes those rows; true if there were any */
 static bool
 delete_by_oid(const char *table, const char *index, AttrNumber column, Oid value)
@@ -99,17 +124,24 @@ delete_by_oid(const char *table, const char *index, AttrNumber column, Oid value
 	SysScanDesc scan;
 	HeapTuple	tuple;
 	bool		found = false;
+	bool		again;
 
 	if (!OidIsValid(relid))
 		return false;			/* DROP EXTENSION is under way */
 	rel = table_open(relid, RowExclusiveLock);
-	scan = scan_by_oid(rel, index, column, value);
-	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	do
 	{
-		CatalogTupleDelete(rel, &tuple->t_self);
-		found = true;
-	}
-	systable_endscan(scan);
+		again = false;
+		scan = scan_by_oid(rel, index, column, value);
+		while (!again && HeapTupleIsValid(tuple = systable_getnext(scan)))
+		{
+			again = !lock_row(rel, tuple);
+			if (!again)
+				CatalogTupleDelete(rel, &tuple->t_self);
+			found |= !again;
+		}
+		systable_endscan(scan);
+	} while (again);
 	table_close(rel, NoLock);
 	if (found)
 		CommandCounterIncrement();
@@ -231,11 +263,16 @@ catalog_set_state(Oid index_table, const char *state, const char *problem)
 {
 	Relation	rel = table_open(catalog_relid("definition", false), RowExclusiveLock);
 	SysScanDesc scan = scan_by_oid(rel, "definition_pkey", DEF_INDEX_TABLE, index_table);
-	HeapTuple	tuple = systable_getnext(scan);
+	HeapTuple	tuple;
 	Datum		values[DEF_NATTS] = {0};
 	bool		isnull[DEF_NATTS] = {0};
 	bool		replace[DEF_NATTS] = {0};
 
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)) && !lock_row(rel, tuple))
+	{
+		systable_endscan(scan);
+		scan = scan_by_oid(rel, "definition_pkey", DEF_INDEX_TABLE, index_table);
+	}
 	if (HeapTupleIsValid(tuple))
 	{
 		values[DEF_STATE - 1] = CStringGetTextDatum(state);
