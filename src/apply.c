@@ -716,6 +716,9 @@ keep_old(Writer *w, TupleTableSlot *slot)
 {
 	HeapTuple	tuple = ExecFetchSlotHeapTuple(slot, false, NULL);
 
+	/* It is another row's, under the same primary key, which may go with it. */
+	if (w->def->fact->pk_deferrable && !w->def->async)
+		note_shared_key(w->def->fact, slot, w->def->pk_attno);
 	take_back(w, slot);
 	if (!find_entry(w, tuple) || !update_found(w, tuple))
 		elog(ERROR, "an entry of index table \"%s\" vanished", w->def->name);

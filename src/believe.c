@@ -31,8 +31,8 @@
 static bool is_queue_table(Oid relid, Oid fact, TupleDesc desc);
 static bool has_columns(Oid relid, TupleDesc desc);
 static bool is_on_other_table(Form_pg_depend form, Oid table);
-static void forget_definition(StoredDefinition *stored);
-static void forget_fact(FactTableRow *row);
+static bool forget_definition(StoredDefinition *stored, Oid named);
+static bool forget_fact(FactTableRow *row);
 
 /*
  * believed
@@ -131,36 +131,43 @@ is_on_other_table(Form_pg_depend form, Oid table)
 
 /*
  * forget_dangling
- *		Forgets what the catalog says of tables that are gone, or are others.  Called
- *		when users create, drop, verify or repair: in the middle of a restore, which
- *		would look the same, nobody does.
+ *		Forgets what the catalog says of tables that are gone.  Called when users
+ *		create, drop, verify or repair.
+ *
+ * In the middle of a restore a table may be there whose triggers are not yet: what is
+ * said of a table that exists is forgotten only if the user names it, to drop() it.
  *
  * One at a time, and not where somebody uses the tables for DDL: two that delete the
- * same row would be an error.  What nobody has got round to is found the next time.
+ * same row would wait for each other.  What nobody has got round to is found the next
+ * time.
  */
 void
-forget_dangling(void)
+forget_dangling(Oid named)
 {
 	Oid			catalog = get_relname_relid("definition", get_namespace_oid(IT_SCHEMA, false));
+	bool		any = false;
 	ListCell   *cell;
 
 	if (RecoveryInProgress() || XactReadOnly || IsInParallelMode() ||
 		!ConditionalLockRelationOid(catalog, ShareUpdateExclusiveLock))
 		return;
 	foreach(cell, catalog_definitions())
-		forget_definition(lfirst(cell));
+		any |= forget_definition(lfirst(cell), named);
 	foreach(cell, catalog_facts())
-		forget_fact(lfirst(cell));
+		any |= forget_fact(lfirst(cell));
+	if (!any)
+		UnlockRelationOid(catalog, ShareUpdateExclusiveLock);
 }
 
-static void
-forget_definition(StoredDefinition *stored)
+static bool
+forget_definition(StoredDefinition *stored, Oid named)
 {
 	Oid			index_table = stored->row.index_table;
 	bool		exists = get_rel_relkind(index_table) != '\0';
 
-	if ((exists && believed(&stored->row)) || !ConditionalLockRelationOid(index_table, ShareUpdateExclusiveLock))
-		return;
+	if ((exists && (index_table != named || believed(&stored->row))) ||
+		!ConditionalLockRelationOid(index_table, ShareUpdateExclusiveLock))
+		return false;
 	if (exists)
 		ereport(WARNING,
 				(errcode(ERRCODE_WARNING),
@@ -169,20 +176,25 @@ forget_definition(StoredDefinition *stored)
 				 errdetail("Neither a dependency on a fact table nor triggers of indextable show that it is one: the definition comes from a dump, and what it was of was gone by then."),
 				 errhint("If it was to be an index table, create it again with indextable.create().")));
 	catalog_forget_definition(index_table);
+	return true;
 }
 
-/* forget_fact: a fact table that is gone, or has neither our triggers nor index tables */
-static void
+/* forget_fact: a fact table that is gone, or of which nothing is left but its own row */
+static bool
 forget_fact(FactTableRow *row)
 {
 	Oid			fact = row->fact_table;
+	bool		exists = get_rel_relkind(fact) != '\0';
 
-	if (get_rel_relkind(fact) != '\0' && (has_triggers_of_ours(fact, false) || catalog_fact_in_use(fact)))
-		return;
-	if (!ConditionalLockRelationOid(fact, ShareUpdateExclusiveLock))
-		return;
+	if (exists && (has_triggers_of_ours(fact, false) || catalog_read_any(fact, InvalidOid) != NIL))
+		return false;
 	(void) queue_tables(row, NULL);
+	if (exists && (OidIsValid(row->queue) || OidIsValid(row->spare)))
+		return false;
+	if (!ConditionalLockRelationOid(fact, ShareUpdateExclusiveLock))
+		return false;
 	catalog_forget_fact(fact);
 	queue_table_drop(row->queue);
 	queue_table_drop(row->spare);
+	return true;
 }

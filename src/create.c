@@ -86,7 +86,7 @@ indextable_create(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 				 errmsg("index_table, fact_table and key must not be null")));
 
-	forget_dangling();
+	forget_dangling(InvalidOid);
 	row.key = field_list(fcinfo, ARG_KEY, "key");
 	row.include = PG_ARGISNULL(ARG_INCLUDE) ? NIL : field_list(fcinfo, ARG_INCLUDE, "include");
 	row.strategy = (char *) one_of("strategy",

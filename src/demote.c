@@ -32,7 +32,8 @@
  *   has a row of the fact table locked first, and then waits for its index table, must
  *   not have one of these.  So the fact table is locked, too, in a mode that is not to
  *   be had while anybody has locked rows, and lets nobody do so until the end: who waits
- *   for us has no row of it that we might wait for.
+ *   for us has no row of it that we might wait for.  He may have one of another table:
+ *   from here on the transaction is like one after LOCK TABLE.
  *
  * Who has locked the index table against everybody has no other session writing or
  * reading it, whatever its isolation level; a snapshot that is older finds its

@@ -333,6 +333,9 @@ lock_queue(Oid fact_table, DrainLock lock, Relation *fact, FactDef **def)
 			return true;
 		}
 	}
+	/* Whoever dropped the last asynchronous index table may have had to leave the queue, locked by a prepared transaction. */
+	if (OidIsValid((*def)->queue) && (*def)->nsync == (*def)->ndefs)
+		(void) queues_drop(fact_table, false);
 	relation_close(*fact, NoLock);
 	return false;
 }

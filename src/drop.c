@@ -57,7 +57,7 @@ indextable_drop(PG_FUNCTION_ARGS)
 		not_an_index_table(relid);
 	if (get_rel_name(relid) != NULL && !owns_relation(relid, GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(relid));
-	forget_dangling();
+	forget_dangling(relid);
 	/* Of a table that is none, the definition is all that goes. */
 	if (OidIsValid(catalog_fact_of(relid)))
 		drop_index_table(relid);

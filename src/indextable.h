@@ -339,7 +339,7 @@ typedef struct FactDef
 	AttrNumber *pk_attno;
 	Bitmapset  *pk_columns;		/* the same, offset as in used */
 	Oid			pk_index;		/* InvalidOid: the key was named, see rowkey.c */
-	bool		pk_deferrable;
+	bool		pk_deferrable;	/* in the table, or in a partition that was met */
 	ScanKeyData *pk_keys;
 	int			ndocs;
 	AttrNumber *doc_attno;		/* the JSONB columns in use */
@@ -612,7 +612,7 @@ extern const char **column_names(Relation fact, StoredDefinition *stored);
 
 extern bool believed(DefinitionRow *row);
 extern bool queue_tables(FactTableRow *row, TupleDesc desc);
-extern void forget_dangling(void);
+extern void forget_dangling(Oid named);
 
 /* ---- extract.c: a fact row in, its entries out ---- */
 
@@ -1308,7 +1308,7 @@ extern void demote_at_end_of_transaction(void);
 
 /* ---- sharedkey.c: rows that share their primary key with another one until it is checked ---- */
 
-extern void note_shared_key(FactDef *def, TupleTableSlot *row);
+extern void note_shared_key(FactDef *def, TupleTableSlot *row, AttrNumber *columns);
 extern void forget_shared_keys(void);
 extern void write_shared_keys(void);
 

@@ -14,6 +14,7 @@
 #include "postgres.h"
 
 #include "access/attmap.h"
+#include "access/htup_details.h"
 #include "access/relation.h"
 #include "access/tupconvert.h"
 #include "access/xact.h"
@@ -25,6 +26,7 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
+#include "utils/syscache.h"
 
 /* Rows of a partition that comes or goes, of which entries are written together. */
 #define MAX_ROWS			10000
@@ -253,6 +255,20 @@ same_map(AttrMap *a, AttrMap *b)
 		a->maplen == b->maplen && memcmp(a->attnums, b->attnums, sizeof(AttrNumber) * a->maplen) == 0;
 }
 
+/* is_deferrable: whether an index is of a constraint that is checked later than at each row */
+static bool
+is_deferrable(Oid index)
+{
+	HeapTuple	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(index));
+	bool		result;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for index %u", index);
+	result = !((Form_pg_index) GETSTRUCT(tuple))->indimmediate;
+	ReleaseSysCache(tuple);
+	return result;
+}
+
 /* leaf_of: how the columns of a partition are numbered, as long as the definition lasts */
 Leaf *
 leaf_of(FactDef *def, Relation rel)
@@ -294,6 +310,8 @@ leaf_of(FactDef *def, Relation rel)
 		leaf = hash_search(def->leaves, &relid, HASH_ENTER, &found);
 		leaf->is_foreign = is_foreign;
 		leaf->pk_index = pk_index;
+		/* ATTACH PARTITION lets a partition have a key that is checked later than the table's. */
+		def->pk_deferrable |= OidIsValid(pk_index) && is_deferrable(pk_index);
 		leaf->map = map;
 		memcpy(leaf->slots, slots, sizeof(slots));
 	}

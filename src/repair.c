@@ -119,7 +119,7 @@ indextable_repair(PG_FUNCTION_ARGS)
 		not_an_index_table(r.index_table);
 	if (!owns_relation(r.index_table, GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(r.index_table));
-	forget_dangling();
+	forget_dangling(InvalidOid);
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
 	desc = BlessTupleDesc(desc);

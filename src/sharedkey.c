@@ -3,11 +3,12 @@
  * sharedkey.c
  *	  Rows that share their primary key with another one until it is checked.
  *
- * Called by trigger.c, for deferrable primary keys only, and by batch.c before the
+ * Called by trigger.c and apply.c, for deferrable primary keys only, and by batch.c before the
  * transaction commits or is prepared.  Until the key is checked there may be two
- * rows of one primary key, ours and one that another transaction has committed,
- * and if both have the same key they have one entry in common.  Whoever deletes
- * the other row, or changes its key, cannot see ours, and takes the entry away.
+ * rows of one primary key, ours and one of another transaction, and if both have
+ * the same key they have one entry in common: that of whoever wrote it first, maybe
+ * before his row could be seen.  Whoever deletes the other row, or changes its key,
+ * cannot see ours, and takes the entry away.
  *
  * So the entries of such a row are written once more in the end: those that are
  * there stay.  By then the deferred check is through, which waits for whoever is
@@ -25,6 +26,7 @@
 #include "access/sysattr.h"
 #include "access/xact.h"
 #include "indextable.h"
+#include "miscadmin.h"
 #include "utils/datum.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
@@ -32,32 +34,55 @@
 typedef struct SharedKey
 {
 	Oid			fact;
-	int			n;
-	Datum	   *values;			/* of the primary key's columns */
+	int			n;				/* columns of the primary key: */
+	AttrNumber *attno;			/* of the fact table */
+	Oid		   *types;
+	Datum	   *values;
 } SharedKey;
 
 static List *shared_keys = NIL; /* of SharedKey *, as long as the transaction */
 
-/* note_shared_key: of a row that this transaction has written, and that is not the only one under its key */
+/*
+ * note_shared_key
+ *		Of a row, or an entry, that this transaction has written, and that may not be
+ *		the only one under its primary key, which is in these columns of it.
+ */
 void
-note_shared_key(FactDef *def, TupleTableSlot *row)
+note_shared_key(FactDef *def, TupleTableSlot *row, AttrNumber *columns)
 {
 	MemoryContext old = MemoryContextSwitchTo(TopTransactionContext);
 	SharedKey  *key = palloc(sizeof(SharedKey));
 	int			i;
 
-	slot_getsomeattrs(row, def->max_attno);
+	slot_getallattrs(row);
 	key->fact = def->relid;
 	key->n = def->npk;
+	key->attno = palloc(sizeof(AttrNumber) * key->n);
+	key->types = palloc(sizeof(Oid) * key->n);
 	key->values = palloc(sizeof(Datum) * key->n);
 	for (i = 0; i < key->n; i++)
 	{
-		Form_pg_attribute att = TupleDescAttr(row->tts_tupleDescriptor, def->pk_attno[i] - 1);
+		Form_pg_attribute att = TupleDescAttr(row->tts_tupleDescriptor, columns[i] - 1);
 
-		key->values[i] = datumCopy(row->tts_values[def->pk_attno[i] - 1], att->attbyval, att->attlen);
+		key->attno[i] = def->pk_attno[i];
+		key->types[i] = att->atttypid;
+		key->values[i] = datumCopy(row->tts_values[columns[i] - 1], att->attbyval, att->attlen);
 	}
 	shared_keys = lappend(shared_keys, key);
 	MemoryContextSwitchTo(old);
+}
+
+/* is_key_of: whether the fact table has the primary key still that it had when the key was noted */
+static bool
+is_key_of(SharedKey *key, FactDef *def, Relation fact)
+{
+	bool		same = def->npk == key->n;
+	int			i;
+
+	for (i = 0; same && i < key->n; i++)
+		same = def->pk_attno[i] == key->attno[i] &&
+			TupleDescAttr(RelationGetDescr(fact), def->pk_attno[i] - 1)->atttypid == key->types[i];
+	return same;
 }
 
 /* forget_shared_keys: the transaction has ended */
@@ -113,9 +138,9 @@ write_again(SharedKey *key)
 	do
 	{
 		def = definition_of_fact(fact, key->fact);
-	} while (def->npk == key->n && !batch_lock(def));
-	/* Another primary key, or none: then the table was altered since, and nothing is shared. */
-	if (def->npk != key->n || def->nsync == 0)
+	} while (is_key_of(key, def, fact) && !batch_lock(def));
+	/* With another primary key the index tables are new, and were filled from the rows. */
+	if (!is_key_of(key, def, fact) || def->nsync == 0)
 	{
 		relation_close(fact, NoLock);
 		return;
@@ -141,14 +166,25 @@ write_again(SharedKey *key)
 void
 write_shared_keys(void)
 {
-	while (shared_keys != NIL)
+	List	   *keys = shared_keys;
+	MemoryContext cxt;
+	ListCell   *cell;
+
+	if (keys == NIL)
+		return;
+	shared_keys = NIL;
+	cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable shared key", ALLOCSET_DEFAULT_SIZES);
+	foreach(cell, keys)
 	{
-		SharedKey  *key = linitial(shared_keys);
+		MemoryContext old = MemoryContextSwitchTo(cxt);
 		bool		pushed = push_missing_snapshot();
 
-		shared_keys = list_delete_first(shared_keys);
-		write_again(key);
+		CHECK_FOR_INTERRUPTS();
+		write_again(lfirst(cell));
 		if (pushed)
 			PopActiveSnapshot();
+		MemoryContextSwitchTo(old);
+		MemoryContextReset(cxt);
 	}
+	MemoryContextDelete(cxt);
 }

@@ -241,7 +241,7 @@ follow_row(TriggerData *trigdata, FactDef *volatile *held)
 		if (is_foreign ? !in_order : def->pk_deferrable || !row_is_live(fact, stored_new))
 		{
 			if (live_version(def, fact, new, &before, &after, &live) > 1)
-				note_shared_key(def, new);
+				note_shared_key(def, new, def->pk_attno);
 			reconcile(def, &before, &live);
 		}
 		else
@@ -274,7 +274,7 @@ follow_row(TriggerData *trigdata, FactDef *volatile *held)
 		if (is_foreign ? !in_order : def->pk_deferrable || !row_is_live(fact, stored_new))
 		{
 			if (live_version(def, fact, new, &before, &after, &live) > 1)
-				note_shared_key(def, new);
+				note_shared_key(def, new, def->pk_attno);
 			reconcile(def, &before, &live);
 		}
 		else

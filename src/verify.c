@@ -768,7 +768,7 @@ indextable_verify(PG_FUNCTION_ARGS)
 				 errdetail("It is in percent of both tables.")));
 	if (OidIsValid(catalog_fact_of(relid)) && !owns_relation(relid, GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(relid));
-	forget_dangling();
+	forget_dangling(InvalidOid);
 	verify_index_table(relid, sample, put_discrepancy, rsinfo);
 	return (Datum) 0;
 }

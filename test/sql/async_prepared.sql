@@ -112,6 +112,20 @@ COMMIT PREPARED 'regress_it_1';
 SELECT indextable.drain('long');
 SELECT * FROM pg_temp.oracle('long_k', $$SELECT doc ->> 'k', id FROM long$$);
 
+-- a queue that a prepared transaction has locked stays when its last index table goes, until the next drain
+CREATE TABLE left_behind (id int PRIMARY KEY, doc jsonb);
+SELECT indextable.create('left_k', 'left_behind', '{k}', maintenance => 'async'), indextable.create('left_s', 'left_behind', '{k}');
+BEGIN;
+INSERT INTO left_behind VALUES (1, '{"k": "a"}');
+PREPARE TRANSACTION 'regress_it_1';
+DROP TABLE left_k;
+COMMIT PREPARED 'regress_it_1';
+SELECT backlog FROM indextable.queues WHERE fact_table = 'left_behind'::regclass;
+SELECT indextable.drain('left_behind');
+SELECT backlog FROM indextable.queues WHERE fact_table = 'left_behind'::regclass;
+INSERT INTO left_behind VALUES (2, '{"k": "b"}');
+SELECT * FROM pg_temp.oracle('left_s', $$SELECT doc ->> 'k', id FROM left_behind$$);
+
 SET client_min_messages = warning;
 DROP SCHEMA asyncprepared CASCADE;
 SELECT * FROM pg_temp.leftovers();

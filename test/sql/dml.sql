@@ -311,6 +311,22 @@ COMMIT;
 SELECT * FROM pg_temp.oracle('hot_k', $$SELECT doc ->> 'k', id, doc ->> 'v' FROM hot$$);
 SELECT * FROM pg_temp.oracle('by_k', $$SELECT doc ->> 'k', id, doc ->> 'v' FROM fact$$);
 
+-- rows that share a deferrable primary key, which then gets another type
+CREATE TABLE retyped (id int PRIMARY KEY DEFERRABLE INITIALLY DEFERRED, doc jsonb);
+SELECT indextable.create('retyped_k', 'retyped', '{k}');
+INSERT INTO retyped VALUES (1, '{"k": "z"}');
+BEGIN;
+INSERT INTO retyped VALUES (1, '{"k": "x"}');
+DELETE FROM retyped WHERE doc ->> 'k' = 'z';
+SET CONSTRAINTS ALL IMMEDIATE;
+SELECT indextable.drop('retyped_k');
+ALTER TABLE retyped DROP CONSTRAINT retyped_pkey;
+ALTER TABLE retyped ALTER id TYPE text;
+ALTER TABLE retyped ADD PRIMARY KEY (id);
+SELECT indextable.create('retyped_k', 'retyped', '{k}');
+COMMIT;
+SELECT * FROM pg_temp.oracle('retyped_k', $$SELECT doc ->> 'k', id FROM retyped$$);
+
 SET client_min_messages = warning;
 DROP SCHEMA dml CASCADE;
 SELECT * FROM pg_temp.leftovers();

@@ -843,6 +843,19 @@ ALTER TABLE f DETACH PARTITION f_z;
 DROP TABLE f;
 SELECT * FROM pg_temp.leftovers();
 DROP TABLE f_z;
+
+-- a partition whose primary key is checked later than the table's: two rows of one key share an entry
+CREATE TABLE late (id int, r int, v int, doc jsonb, PRIMARY KEY (id, r)) PARTITION BY LIST (r);
+CREATE TABLE late_1 (id int NOT NULL, r int NOT NULL, v int, doc jsonb, PRIMARY KEY (id, r) DEFERRABLE INITIALLY DEFERRED);
+ALTER TABLE late ATTACH PARTITION late_1 FOR VALUES IN (1);
+SELECT indextable.create('late_t', 'late', '{town}');
+INSERT INTO late VALUES (1, 1, 1, '{"town": "x"}');
+BEGIN;
+INSERT INTO late VALUES (1, 1, 2, '{"town": "x"}');
+DELETE FROM late WHERE v = 1;
+COMMIT;
+SELECT * FROM pg_temp.oracle('late_t', $$SELECT doc ->> 'town', id, r FROM late$$);
+DROP TABLE late;
 SET client_min_messages = warning;
 DROP SCHEMA parttest, parttest_s CASCADE;
 DROP OWNED BY regress_it_leaf, regress_it_schema;
