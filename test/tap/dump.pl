@@ -150,6 +150,8 @@ for my $sql ('UPDATE f SET doc = d(pk + 3) WHERE pk % 5 = 0', q(SELECT indextabl
 like(($node->psql('victims', 'SELECT indextable.drain()'))[2], qr/WARNING:  could not drain table "f": .*WARNING:  index table "q_a" is invalid now/s, 'victims: drain() goes on, and says whose queue is gone');
 is($node->safe_psql('victims', $victims), $whole, 'victims: they are whole');
 like(($node->psql('victims', q(SELECT indextable.drop('like_f_gone'))))[2], qr/WARNING:  "like_f_gone" is not an index table, and a definition that says so is forgotten/, 'victims: drop() forgets');
+is($node->safe_psql('victims', q(SELECT string_agg(index_table::text, ' ' ORDER BY index_table::text) FROM indextable.definition)), 'f_k f_v like_gone_k q_a q_k t_k unlike_t_gone', 'victims: only what it names');
+$node->psql('victims', "SELECT indextable.drop('$_')") for 'like_gone_k', 'unlike_t_gone';
 is($node->safe_psql('victims', q(SELECT string_agg(index_table::text, ' ' ORDER BY index_table::text) FROM indextable.definition)), 'f_k f_v q_a q_k t_k', 'victims: and nothing else is left of them');
 $node->safe_psql('victims', q(CALL indextable.repair('q_a'); UPDATE f SET doc = d(pk + 3) WHERE pk % 5 = 0; UPDATE q SET doc = d(pk + 3) WHERE pk % 5 = 0; SELECT indextable.drain()));
 is($node->safe_psql('victims', join ' UNION ALL ', map { my ($i, $f, $k) = @$_; "SELECT * FROM ((SELECT '$i', doc ->> '$k', pk FROM $f EXCEPT ALL SELECT '$i', * FROM $i) UNION ALL (SELECT '$i', * FROM $i EXCEPT ALL SELECT '$i', doc ->> '$k', pk FROM $f)) x" }
