@@ -423,6 +423,7 @@ void
 invalidate_definitions(List *definitions, Oid fact, const char *why)
 {
 	ListCell   *cell;
+	bool		any = false;
 
 	foreach(cell, definitions)
 	{
@@ -437,8 +438,10 @@ invalidate_definitions(List *definitions, Oid fact, const char *why)
 				 errdetail("%s", why),
 				 errhint("Call indextable.repair(), which puts the triggers back and mends what was missed.")));
 		catalog_set_state(stored->row.index_table, "invalid", why);
+		any = true;
 	}
-	CacheInvalidateRelcacheByRelid(fact);
+	if (any)
+		CacheInvalidateRelcacheByRelid(fact);
 }
 
 /* follow_names: writes the catalog row anew if names in it have changed */
