@@ -40,7 +40,6 @@
 #include "utils/float.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
-#include "utils/pg_locale.h"
 #include "utils/rls.h"
 #include "utils/xml.h"
 
@@ -126,7 +125,7 @@ fix_settings(void)
 	FIX("xmlbinary", "base64", xmlbinary == XMLBINARY_BASE64);
 	FIX("xmloption", "content", xmloption == XMLOPTION_CONTENT);
 	FIX("array_nulls", "on", Array_nulls);
-	FIX("lc_monetary", "C", strcmp(locale_monetary, "C") == 0);
+	FIX("lc_monetary", "C", strcmp(GetConfigOption("lc_monetary", false, false), "C") == 0);
 	FIX("standard_conforming_strings", "on", standard_conforming_strings);
 	FIX("row_security", "on", row_security);
 #undef FIX
