@@ -64,9 +64,6 @@ static Batch *get_batch(Oid fact);
 static void write_set(Batch *batch, OpSet *set, bool keep);
 static void refuse_reentry(Batch *batch);
 static void clear_set(Batch *batch, OpSet *set);
-static void at_xact_event(XactEvent event, void *arg);
-static void at_subxact_event(SubXactEvent event, SubTransactionId sub,
-							 SubTransactionId parent, void *arg);
 
 /* batch_init: called once, when the library is loaded */
 void
@@ -77,8 +74,6 @@ batch_init(void)
 	ctl.keysize = sizeof(Oid);
 	ctl.entrysize = sizeof(Batch);
 	batches = hash_create("indextable batches", 16, &ctl, HASH_ELEM | HASH_BLOBS);
-	RegisterXactCallback(at_xact_event, NULL);
-	RegisterSubXactCallback(at_subxact_event, NULL);
 }
 
 static Batch *
@@ -326,58 +321,49 @@ clear_set(Batch *batch, OpSet *set)
 		batch->written_in = InvalidSubTransactionId;
 }
 
-static void
-at_xact_event(XactEvent event, void *arg)
+/*
+ * batch_write_all
+ *		Writes what is still collected before the transaction ends.  There is nothing
+ *		unless the statement trigger of some statement did not fire.
+ */
+void
+batch_write_all(void)
 {
 	Batch	   *batch;
 
-	switch (event)
+	for (batch = touched; batch != NULL; batch = batch->next)
 	{
-		case XACT_EVENT_PRE_COMMIT:
-		case XACT_EVENT_PRE_PREPARE:
-			write_shared_keys();
-			/* Nothing else is left, unless a statement trigger did not fire. */
-			for (batch = touched; batch != NULL; batch = batch->next)
-			{
-				bool		pushed = batch->pending.lists != NULL && push_missing_snapshot();
+		bool		pushed = batch->pending.lists != NULL && push_missing_snapshot();
 
-				write_set(batch, &batch->pending, false);
-				if (pushed)
-					PopActiveSnapshot();
-			}
-			/* Who prepares would keep readers out until somebody commits that. */
-			if (event == XACT_EVENT_PRE_COMMIT)
-				demote_at_commit();
-			break;
-		case XACT_EVENT_COMMIT:
-		case XACT_EVENT_ABORT:
-		case XACT_EVENT_PREPARE:
-			for (batch = touched; batch != NULL; batch = batch->next)
-			{
-				clear_set(batch, &batch->now);
-				clear_set(batch, &batch->pending);
-				batch->inserted = false;
-				batch->foreign = false;
-				batch->touched = false;
-			}
-			touched = NULL;
-			apply_at_end_of_transaction();
-			demote_at_end_of_transaction();
-			forget_shared_keys();
-			break;
-		default:
-			break;
+		write_set(batch, &batch->pending, false);
+		if (pushed)
+			PopActiveSnapshot();
 	}
 }
 
-static void
-at_subxact_event(SubXactEvent event, SubTransactionId sub, SubTransactionId parent, void *arg)
+/* batch_at_end_of_transaction: forgets all that the transaction has collected and noted */
+void
+batch_at_end_of_transaction(void)
 {
 	Batch	   *batch;
 
-	if (event != SUBXACT_EVENT_ABORT_SUB && event != SUBXACT_EVENT_COMMIT_SUB)
-		return;
-	demote_at_subxact_event(event, sub, parent);
+	for (batch = touched; batch != NULL; batch = batch->next)
+	{
+		clear_set(batch, &batch->now);
+		clear_set(batch, &batch->pending);
+		batch->inserted = false;
+		batch->foreign = false;
+		batch->touched = false;
+	}
+	touched = NULL;
+}
+
+/* batch_at_subxact_event: gives what a subtransaction has collected to its parent, or forgets it */
+void
+batch_at_subxact_event(SubXactEvent event, SubTransactionId sub, SubTransactionId parent)
+{
+	Batch	   *batch;
+
 	for (batch = touched; batch != NULL; batch = batch->next)
 	{
 		if (event == SUBXACT_EVENT_ABORT_SUB)

@@ -34,6 +34,8 @@ typedef struct CacheEntry
 
 static HTAB *cache = NULL;
 
+static void definitions_relation_changed(Oid relid);
+static void definitions_object_changed(int id, uint32 hash);
 static void mark(FactDef *def, bool changed);
 static List *read_definitions(Oid fact);
 static void refuse_unfinished(Relation fact);
@@ -45,6 +47,12 @@ static bool same_primary_key(FactDef *factdef, Relation fact, StoredDefinition *
 static void add_definition(FactDef *factdef, IndexDef *def);
 static void release(CacheEntry *entry);
 
+static ChangeListener definitions_listener =
+{
+	.watched_relation = definitions_relation_changed,
+	.watched_object = definitions_object_changed
+};
+
 /* mark: a definition may be in use; changed is whether it is certainly out of date */
 static void
 mark(FactDef *def, bool changed)
@@ -54,7 +62,7 @@ mark(FactDef *def, bool changed)
 }
 
 /* definitions_relation_changed: marks the definitions that depend on a relation; InvalidOid: on any */
-void
+static void
 definitions_relation_changed(Oid relid)
 {
 	HASH_SEQ_STATUS seq;
@@ -88,7 +96,7 @@ definitions_relation_changed(Oid relid)
  *		A function or a domain: an expression may have been compiled with the old
  *		body, or the old constraints.
  */
-void
+static void
 definitions_object_changed(int id, uint32 hash)
 {
 	HASH_SEQ_STATUS seq;
@@ -216,6 +224,7 @@ definition_of_fact(Relation fact, Oid root)
 	{
 		HASHCTL		ctl;
 
+		listen_to_changes(&definitions_listener);
 		ctl.keysize = sizeof(Oid);
 		ctl.entrysize = sizeof(CacheEntry);
 		cache = hash_create("indextable definitions", 32, &ctl, HASH_ELEM | HASH_BLOBS);

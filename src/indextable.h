@@ -229,7 +229,17 @@ typedef struct Loading
 	ObjectSet	objects;
 } Loading;
 
-extern void watch_changes(void);
+/* A cache that is told what has changed; watched: what some definition depends on. */
+typedef struct ChangeListener
+{
+	void		(*any_relation) (Oid relid);
+	void		(*watched_relation) (Oid relid);
+	void		(*watched_object) (int cache, uint32 hash);
+	bool		listening;
+	struct ChangeListener *next;
+} ChangeListener;
+
+extern void listen_to_changes(ChangeListener *listener);
 extern void watch_relation(Oid relid);
 extern bool watch_objects(List *code, Loading *load);
 extern void load_begin(Loading *load);
@@ -410,7 +420,6 @@ extern Snapshot tree_snapshot(Relation root);
 
 /* ---- partition.c: the partitions of fact tables ---- */
 
-extern void forget_roots(Oid relid);
 extern Oid	root_of(Relation rel);
 extern Oid	registered_root(Oid relid);
 extern Oid	root_before(Oid relid);
@@ -548,8 +557,6 @@ extern AttrNumber named_column(Relation fact, const char *name, const char **col
 
 /* ---- definition.c, its functions ---- */
 
-extern void definitions_relation_changed(Oid relid);
-extern void definitions_object_changed(int cache, uint32 hash);
 extern FactDef *definition_of_fact(Relation fact, Oid root);
 extern IndexDef *definition_of_index_table(Oid index_table, FactDef **fact);
 extern IndexDef *definition_open(Oid index_table, FactDef **factdef, Relation *fact, Relation *rel);
@@ -715,6 +722,9 @@ extern bool same_bytes(Datum a, bool anull, Datum b, bool bnull, int16 typlen, b
 /* ---- batch.c: operations collected until the end of the statement ---- */
 
 extern void batch_init(void);
+extern void batch_write_all(void);
+extern void batch_at_end_of_transaction(void);
+extern void batch_at_subxact_event(SubXactEvent event, SubTransactionId sub, SubTransactionId parent);
 extern void batch_end_statement(Oid fact);
 extern bool batch_lock(FactDef *fact);
 extern OpList *batch_collect(FactDef *fact, MemoryContext *cxt);
@@ -726,6 +736,10 @@ extern bool batch_foreign_since(Oid fact, CommandId cid);
 extern bool batch_any_foreign(Oid fact);
 extern void batch_note_insert(Oid fact, CommandId cid);
 extern bool batch_inserted_since(Oid fact, CommandId cid);
+
+/* ---- atcommit.c: what is done when a transaction ends ---- */
+
+extern void at_commit_init(void);
 
 /* ---- apply.c: writes index tables ---- */
 
@@ -1308,6 +1322,17 @@ extern void demote_at_end_of_transaction(void);
 
 /* ---- sharedkey.c: rows that share their primary key with another one until it is checked ---- */
 
+/* A primary key that rows may share, as it was when it was noted. */
+typedef struct SharedKey
+{
+	Oid			fact;
+	int			n;				/* columns of the primary key: */
+	AttrNumber *attno;			/* of the fact table */
+	Oid		   *types;
+	Datum	   *values;
+} SharedKey;
+
+extern List *take_shared_keys(void);
 extern void note_shared_key(FactDef *def, TupleTableSlot *row, AttrNumber *columns);
 extern void forget_shared_keys(void);
 extern void write_shared_keys(void);

@@ -25,6 +25,7 @@ _PG_init(void)
 	/* The last to be told of a commit, as the others may still bring changes. */
 	queue_init();
 	batch_init();
+	at_commit_init();
 	if (process_shared_preload_libraries_in_progress)
 	{
 		shared_init();

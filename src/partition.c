@@ -39,12 +39,15 @@ typedef struct Root
 
 static HTAB *roots = NULL;
 
+static void forget_roots(Oid relid);
 static Oid	find_root(Oid relid, bool *detached);
 static void read_partition(FactDef *def, Relation root, Relation rel, bool comes);
 static void flush(FactDef *def, OpList *lists, MemoryContext cxt);
 
+static ChangeListener roots_listener = {.any_relation = forget_roots};
+
 /* forget_roots: of a table that has changed, or of all */
-void
+static void
 forget_roots(Oid relid)
 {
 	HASH_SEQ_STATUS seq;
@@ -84,7 +87,7 @@ root_of(Relation rel)
 	{
 		HASHCTL		ctl;
 
-		watch_changes();
+		listen_to_changes(&roots_listener);
 		ctl.keysize = sizeof(Oid);
 		ctl.entrysize = sizeof(Root);
 		roots = hash_create("indextable roots", 64, &ctl, HASH_ELEM | HASH_BLOBS);

@@ -31,15 +31,6 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
-typedef struct SharedKey
-{
-	Oid			fact;
-	int			n;				/* columns of the primary key: */
-	AttrNumber *attno;			/* of the fact table */
-	Oid		   *types;
-	Datum	   *values;
-} SharedKey;
-
 static List *shared_keys = NIL; /* of SharedKey *, as long as the transaction */
 
 /*
@@ -90,6 +81,16 @@ void
 forget_shared_keys(void)
 {
 	shared_keys = NIL;
+}
+
+/* take_shared_keys: returns what was noted, and forgets it */
+List *
+take_shared_keys(void)
+{
+	List	   *keys = shared_keys;
+
+	shared_keys = NIL;
+	return keys;
 }
 
 /* is_ours: whether this transaction has made the row version that a scan has found */
@@ -166,13 +167,12 @@ write_again(SharedKey *key)
 void
 write_shared_keys(void)
 {
-	List	   *keys = shared_keys;
+	List	   *keys = take_shared_keys();
 	MemoryContext cxt;
 	ListCell   *cell;
 
 	if (keys == NIL)
 		return;
-	shared_keys = NIL;
 	cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable shared key", ALLOCSET_DEFAULT_SIZES);
 	foreach(cell, keys)
 	{

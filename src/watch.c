@@ -27,10 +27,12 @@
 #include "utils/syscache.h"
 
 static bool watching = false;
+static ChangeListener *listeners = NULL;
 static HTAB *relations = NULL;	/* of Oid: what definitions depend on, and maybe more */
 static ObjectSet objects;		/* the same for functions and domains */
 static Loading *loads = NULL;	/* those under way, the innermost first */
 
+static void watch_changes(void);
 static void relation_changed(Datum arg, Oid relid);
 static void object_changed(Datum arg, int cache, uint32 hash);
 
@@ -39,8 +41,24 @@ static void object_changed(Datum arg, int cache, uint32 hash);
 #define OBJECT_ADD(set, place)		((set)[(place) / 8] |= 1 << (place) % 8)
 #define OBJECT_IN(set, place)		(((set)[(place) / 8] & 1 << (place) % 8) != 0)
 
-/* watch_changes: from now on, for all caches */
+/*
+ * listen_to_changes
+ *		Tells a cache what has changed, from now on.  Called before anything enters
+ *		the cache.
+ */
 void
+listen_to_changes(ChangeListener *listener)
+{
+	if (listener->listening)
+		return;
+	watch_changes();
+	listener->listening = true;
+	listener->next = listeners;
+	listeners = listener;
+}
+
+/* watch_changes: has the server tell this backend what changes, once and for all caches */
+static void
 watch_changes(void)
 {
 	HASHCTL		ctl;
@@ -128,8 +146,11 @@ relation_changed(Datum arg, Oid relid)
 	HASH_SEQ_STATUS seq;
 	Loading    *load;
 	Oid		   *entry;
+	ChangeListener *listener;
 
-	forget_roots(relid);
+	for (listener = listeners; listener != NULL; listener = listener->next)
+		if (listener->any_relation != NULL)
+			listener->any_relation(relid);
 	if (OidIsValid(relid) && hash_search(relations, &relid, HASH_REMOVE, NULL) == NULL)
 		return;
 	for (load = loads; load != NULL; load = load->outer)
@@ -144,7 +165,9 @@ relation_changed(Datum arg, Oid relid)
 		while ((entry = hash_seq_search(&seq)) != NULL)
 			hash_search(relations, entry, HASH_REMOVE, NULL);
 	}
-	definitions_relation_changed(relid);
+	for (listener = listeners; listener != NULL; listener = listener->next)
+		if (listener->watched_relation != NULL)
+			listener->watched_relation(relid);
 }
 
 /* object_changed: a function or a type, that has this hash value, or any of them */
@@ -153,6 +176,7 @@ object_changed(Datum arg, int cache, uint32 hash)
 {
 	uint32		place = OBJECT_PLACE(cache, hash);
 	Loading    *load;
+	ChangeListener *listener;
 
 	for (load = loads; load != NULL; load = load->outer)
 	{
@@ -162,6 +186,9 @@ object_changed(Datum arg, int cache, uint32 hash)
 			OBJECT_ADD(load->objects, place);
 		load->any_function |= cache == PROCOID;
 	}
-	if (hash == 0 || OBJECT_IN(objects, place))
-		definitions_object_changed(cache, hash);
+	if (hash != 0 && !OBJECT_IN(objects, place))
+		return;
+	for (listener = listeners; listener != NULL; listener = listener->next)
+		if (listener->watched_object != NULL)
+			listener->watched_object(cache, hash);
 }

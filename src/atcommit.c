@@ -1,0 +1,62 @@
+/*-------------------------------------------------------------------------
+ *
+ * atcommit.c
+ *	  Completes the index tables before a transaction ends, and forgets afterwards
+ *	  what was collected for it.
+ *
+ * The server calls the callbacks that were registered last first, so that these run
+ * before the queue's: what they do may still queue changes.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "indextable.h"
+
+static void at_xact_event(XactEvent event, void *arg);
+static void at_subxact_event(SubXactEvent event, SubTransactionId sub,
+							 SubTransactionId parent, void *arg);
+
+/* at_commit_init: called once, when the library is loaded */
+void
+at_commit_init(void)
+{
+	RegisterXactCallback(at_xact_event, NULL);
+	RegisterSubXactCallback(at_subxact_event, NULL);
+}
+
+static void
+at_xact_event(XactEvent event, void *arg)
+{
+	switch (event)
+	{
+		case XACT_EVENT_PRE_COMMIT:
+		case XACT_EVENT_PRE_PREPARE:
+			write_shared_keys();
+			batch_write_all();
+			/* Who prepares would keep readers out until somebody commits that. */
+			if (event == XACT_EVENT_PRE_COMMIT)
+				demote_at_commit();
+			break;
+		case XACT_EVENT_COMMIT:
+		case XACT_EVENT_ABORT:
+		case XACT_EVENT_PREPARE:
+			batch_at_end_of_transaction();
+			apply_at_end_of_transaction();
+			demote_at_end_of_transaction();
+			forget_shared_keys();
+			break;
+		default:
+			break;
+	}
+}
+
+static void
+at_subxact_event(SubXactEvent event, SubTransactionId sub, SubTransactionId parent, void *arg)
+{
+	if (event != SUBXACT_EVENT_ABORT_SUB && event != SUBXACT_EVENT_COMMIT_SUB)
+		return;
+	demote_at_subxact_event(event, sub, parent);
+	batch_at_subxact_event(event, sub, parent);
+}
