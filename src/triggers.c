@@ -40,7 +40,7 @@ Oid			guard_lifted = InvalidOid;
 #define ON_FOREIGN_TRUNCATE	ON_FOREIGN
 #endif
 
-static const struct
+typedef struct FactTrigger
 {
 	const char *name;
 	const char *event;
@@ -48,7 +48,11 @@ static const struct
 	bool		batches;		/* only transactional index tables need it */
 	int			on;
 	bool		cloned;			/* by the server, from the root to its partitions */
-}			fact_triggers[] = {
+} FactTrigger;
+
+#define FACT_TRIGGERS			4
+
+static const FactTrigger fact_triggers[FACT_TRIGGERS] = {
 	{"indextable_row", "AFTER INSERT OR UPDATE OR DELETE", "ROW", false, ON_PLAIN | ON_ROOT | ON_PARTITION | ON_FOREIGN, true},
 	{"indextable_end", "AFTER INSERT OR UPDATE OR DELETE", "STATEMENT", true, ON_PLAIN | ON_ROOT | ON_PARTITION | ON_FOREIGN, false},
 	{"indextable_truncate", "AFTER TRUNCATE", "STATEMENT", false, ON_PLAIN | ON_ROOT, false},
@@ -106,7 +110,7 @@ is_our_trigger(const char *name)
 
 	if (strcmp(name, GUARD) == 0 || strcmp(name, GUARD_ROW) == 0)
 		return true;
-	for (i = 0; i < lengthof(fact_triggers); i++)
+	for (i = 0; i < FACT_TRIGGERS; i++)
 		if (strcmp(fact_triggers[i].name, name) == 0)
 			return true;
 	return false;
@@ -163,7 +167,7 @@ triggers_intact(Oid fact)
 	Size		i;
 
 	foreach(cell, with_partitions(fact))
-		for (i = 0; i < lengthof(fact_triggers); i++)
+		for (i = 0; i < FACT_TRIGGERS; i++)
 			if ((fact_triggers[i].on & kind_of(lfirst_oid(cell), fact)) != 0 &&
 				(transactional || !fact_triggers[i].batches) &&
 				!has_trigger(lfirst_oid(cell), fact_triggers[i].name, TRIGGER_FIRES_ALWAYS))
@@ -206,7 +210,7 @@ triggers_install_on(Oid relid, Oid fact)
 	int			kind = kind_of(relid, fact);
 	Size		i;
 
-	for (i = 0; i < lengthof(fact_triggers); i++)
+	for (i = 0; i < FACT_TRIGGERS; i++)
 	{
 		bool		cloned = fact_triggers[i].cloned && (kind & (ON_PARTITION | ON_FOREIGN)) != 0;
 
@@ -228,7 +232,7 @@ triggers_remove_from(Oid relid)
 	Size		i;
 
 	foreach(cell, tree_of(relid, NULL, NoLock, true))
-		for (i = 0; i < lengthof(fact_triggers); i++)
+		for (i = 0; i < FACT_TRIGGERS; i++)
 			if (!fact_triggers[i].cloned &&
 				OidIsValid(get_trigger_oid(lfirst_oid(cell), fact_triggers[i].name, true)))
 				run_sql(catalog_owner(), "DROP TRIGGER %s ON %s", fact_triggers[i].name,
@@ -269,7 +273,7 @@ triggers_remove(Oid fact, bool wait)
 
 	/* What was cloned goes with what it was cloned from. */
 	triggers_remove_from(fact);
-	for (i = 0; i < lengthof(fact_triggers); i++)
+	for (i = 0; i < FACT_TRIGGERS; i++)
 		if (fact_triggers[i].cloned && OidIsValid(get_trigger_oid(fact, fact_triggers[i].name, true)))
 			run_sql(catalog_owner(), "DROP TRIGGER %s ON %s", fact_triggers[i].name,
 					quoted_relation(fact));
