@@ -126,7 +126,8 @@ static bool same_entry(IndexDef *def, TupleTableSlot *a, TupleTableSlot *b);
 static uint64 row_hash(Verify *v, Datum *values, bool *isnull);
 static void read_queue(Verify *v);
 static void tell(Verify *v, TupleTableSlot *expected, TupleTableSlot *found);
-static void check_setup(Verify *v);
+static void check_setup(IndexDef *def, Relation fact, Relation index_table,
+						discrepancy_handler handler, void *arg);
 static void put_discrepancy(Discrepancy *d, void *arg);
 
 /*
@@ -151,7 +152,7 @@ verify_index_table(Oid index_table, double sample, discrepancy_handler handler, 
 		v.snapshot = agree_on_snapshots(v.factdef, v.fact);
 		wait_point("verify has its snapshot");
 		PushActiveSnapshot(v.snapshot);
-		check_setup(&v);
+		check_setup(v.def, v.fact, v.index_table, handler, arg);
 		if (sample < 100)
 		{
 			v.reading = READ_SAMPLE;
@@ -662,31 +663,31 @@ tell(Verify *v, TupleTableSlot *expected, TupleTableSlot *found)
 
 /* check_setup: what entries rest on */
 static void
-check_setup(Verify *v)
+check_setup(IndexDef *def, Relation fact, Relation index_table, discrepancy_handler handler, void *arg)
 {
-	Discrepancy d = {.kind = "setup",.def = v->def};
+	Discrepancy d = {.kind = "setup",.def = def};
 
 #define CHECK_THAT(condition, text) \
 	if (!(condition)) \
 	{ \
 		d.problem = text; \
-		v->handler(&d, v->arg); \
+		handler(&d, arg); \
 	}
-	CHECK_THAT(triggers_intact(v->factdef->relid),
+	CHECK_THAT(triggers_intact(def->fact->relid),
 			   "triggers of the fact table that keep it in step are disabled or gone");
-	CHECK_THAT(guards_intact(v->def->relid),
+	CHECK_THAT(guards_intact(def->relid),
 			   "its guards against writes by hand are disabled or gone");
-	CHECK_THAT(v->index_table->rd_rel->relpersistence == v->fact->rd_rel->relpersistence,
+	CHECK_THAT(index_table->rd_rel->relpersistence == fact->rd_rel->relpersistence,
 			   "it is logged and the fact table is not, or the other way round");
-	CHECK_THAT(v->index_table->rd_rel->relowner == v->fact->rd_rel->relowner,
+	CHECK_THAT(index_table->rd_rel->relowner == fact->rd_rel->relowner,
 			   "it has another owner than the fact table");
-	CHECK_THAT(!v->def->async || OidIsValid(v->def->row_index),
+	CHECK_THAT(!def->async || OidIsValid(def->row_index),
 			   "it has no index on the primary key of the fact table");
-	CHECK_THAT(!v->def->async || !v->factdef->queue_lost,
+	CHECK_THAT(!def->async || !def->fact->queue_lost,
 			   "a queue table of the fact table is gone, with changes that it lacks");
-	CHECK_THAT(!is_subscribed(v->def->relid),
+	CHECK_THAT(!is_subscribed(def->relid),
 			   "a subscription writes it, too; take it out of the publication");
-	CHECK_THAT(v->def->active, "its state is not active");
+	CHECK_THAT(def->active, "its state is not active");
 #undef CHECK_THAT
 }
 
