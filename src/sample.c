@@ -81,7 +81,6 @@ static bool
 next_table(BlockScan *scan)
 {
 	ItemPointerData first;
-	ReadCounts	reads;
 
 	end_table(scan);
 	if (scan->rels == NIL)
@@ -100,10 +99,11 @@ next_table(BlockScan *scan)
 	scan->asked_for = InvalidBuffer;
 	if (scan->percent >= 100)
 	{
-		remember_reads(scan->rel, &reads);
+		if (scan->def == NULL)
+			stop_counting(scan->rel);
 		scan->scan = table_beginscan(scan->rel, scan->snapshot, 0, NULL);
 		if (scan->def == NULL)
-			put_back_reads(scan->rel, &reads);
+			go_on_counting(scan->rel);
 		return true;
 	}
 	BlockSampler_Init(&scan->blocks, RelationGetNumberOfBlocks(scan->rel),
@@ -195,7 +195,6 @@ sample_next(BlockScan *scan)
 static bool
 next_in_table(BlockScan *scan)
 {
-	ReadCounts	reads;
 	bool		found;
 
 	if (scan->foreign != NULL)
@@ -207,9 +206,9 @@ next_in_table(BlockScan *scan)
 	}
 	if (scan->def != NULL)
 		return next_row(scan);
-	remember_reads(scan->rel, &reads);
+	stop_counting(scan->rel);
 	found = next_row(scan);
-	put_back_reads(scan->rel, &reads);
+	go_on_counting(scan->rel);
 	return found;
 }
 

@@ -24,7 +24,6 @@
 #include "usage.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
-#include "utils/pgstat_internal.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
@@ -143,7 +142,8 @@ indextable_last_scan(PG_FUNCTION_ARGS)
  *		reset_usage(): not by pg_stat_reset_single_table_counters(), which only
  *		superusers may call, and which writes the time of it into pg_stat_database:
  *		that is not the owner's, and says of all other tables, too, that they were
- *		reset.
+ *		reset.  As with that, what a session has counted within its last second and
+ *		not told the server yet comes afterwards.
  */
 Datum
 indextable_reset_usage(PG_FUNCTION_ARGS)
@@ -159,6 +159,7 @@ indextable_reset_usage(PG_FUNCTION_ARGS)
 	if (!lock_if_exists(index_table, AccessShareLock))
 		not_an_index_table(index_table);
 	usage_from_now(index_table);
+	pgstat_clear_snapshot();
 	foreach(cell, find_all_inheritors(index_table, AccessShareLock, NULL))
 	{
 		Relation	rel = relation_open(lfirst_oid(cell), NoLock);
@@ -172,22 +173,21 @@ indextable_reset_usage(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
-/* reset_counters: the shared ones, and what this backend has not added to them yet */
+/*
+ * reset_counters
+ *		Gives a table or an index the counters of no relation at all: nothing is ever
+ *		counted there, but to be copied they have to be there.
+ */
 static void
 reset_counters(Oid relid)
 {
 	Relation	rel = relation_open(relid, AccessShareLock);
+	FormData_pg_class form = {.relisshared = false};
+	RelationData none = {.rd_id = InvalidOid,.rd_rel = &form,.pgstat_enabled = true};
 
-	pgstat_reset_entry(PGSTAT_KIND_RELATION, MyDatabaseId, relid, GetCurrentTimestamp());
-	if (pgstat_should_count_relation(rel))
-	{
-		ReadCounts	none = {.counted = true};
-
-		put_back_reads(rel, &none);
-		TABLE_COUNTER(rel, tuples_inserted) = 0;
-		TABLE_COUNTER(rel, tuples_updated) = 0;
-		TABLE_COUNTER(rel, tuples_deleted) = 0;
-	}
+	pgstat_assoc_relation(&none);
+	pgstat_unlink_relation(&none);
+	pgstat_copy_relation_stats(rel, &none);
 	relation_close(rel, AccessShareLock);
 }
 
