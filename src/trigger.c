@@ -535,7 +535,12 @@ truncate_index_table(Oid relid)
 
 	/* As its owner: it may have triggers of his. */
 	table_close(rel, NoLock);
-	/* Its indexes are made anew, which is no read; that it is empty is said below. */
+
+	/*
+	 * Its indexes are made anew, which is no read.  What its owner's triggers do in
+	 * the meantime is not counted either.  That the index table is empty now is
+	 * reported afterwards.
+	 */
 	uncounted = begin_uncounted();
 	guard_lifted = relid;
 	PG_TRY();
