@@ -648,7 +648,6 @@ find_rival(Writer *w, TupleTableSlot *slot, bool *same)
 	Relation	index = w->indexes[w->primary];
 	HeapTuple	tuple = ExecFetchSlotHeapTuple(slot, false, NULL);
 	ScanKeyData keys[INDEX_MAX_KEYS];
-	ReadCounts	reads;
 	bool		found;
 
 	if (w->rivals == NULL)
@@ -664,7 +663,7 @@ find_rival(Writer *w, TupleTableSlot *slot, bool *same)
 		TransactionId wait = InvalidTransactionId;
 
 		found = false;
-		remember_reads(index, &reads);
+		stop_counting(index);
 		index_rescan(w->rivals, keys, def->nsearch, NULL, 0);
 		while (!found && index_getnext_slot(w->rivals, ForwardScanDirection, w->rival))
 		{
@@ -680,7 +679,7 @@ find_rival(Writer *w, TupleTableSlot *slot, bool *same)
 			ExecMaterializeSlot(w->rival);
 			index_rescan(w->rivals, NULL, def->nsearch, NULL, 0);
 		}
-		put_back_reads(index, &reads);
+		go_on_counting(index);
 		if (!TransactionIdIsValid(wait))
 			break;
 		await(w, wait);
@@ -771,7 +770,6 @@ find_entry(Writer *w, HeapTuple tuple)
 {
 	Relation	index = w->indexes[w->primary];
 	ScanKeyData keys[INDEX_MAX_KEYS];
-	ReadCounts	reads;
 	bool		found = false;
 
 	if (w->scan == NULL)
@@ -780,11 +778,11 @@ find_entry(Writer *w, HeapTuple tuple)
 		w->found = table_slot_create(w->rel, NULL);
 	}
 	set_search_keys(w, tuple, keys);
-	remember_reads(index, &reads);
+	stop_counting(index);
 	index_rescan(w->scan, keys, w->def->nsearch, NULL, 0);
 	while (!found && index_getnext_slot(w->scan, ForwardScanDirection, w->found))
 		found = same_row(w, tuple, w->found);
-	put_back_reads(index, &reads);
+	go_on_counting(index);
 	return found;
 }
 

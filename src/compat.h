@@ -100,13 +100,6 @@
 #define relation_file(rel)		((rel)->rd_locator.relNumber)
 #endif
 
-/* A counter that is not in the shared statistics yet. */
-#if PG_VERSION_NUM < 160000
-#define TABLE_COUNTER(rel, name)	((rel)->pgstat_info->t_counts.t_##name)
-#else
-#define TABLE_COUNTER(rel, name)	((rel)->pgstat_info->counts.name)
-#endif
-
 #if PG_VERSION_NUM < 170000
 #define new_wait_event(name)	PG_WAIT_EXTENSION
 #else

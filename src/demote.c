@@ -435,5 +435,5 @@ demote(IndexDef *def)
 	layout_add_primary_key(def, false, key.tablespace, key.constraint);
 	layout_mark_key(def->relid, key.constraint, key.clustered, key.identity);
 	end_uncounted(uncounted);
-	usage_follows(old_keys);
+	usage_follows(def->relid, old_keys);
 }

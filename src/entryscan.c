@@ -155,14 +155,13 @@ entry_scan_start(EntryScan *scan, ScanKey keys)
 static bool
 next_in_part(EntryScan *scan, PartScan *part)
 {
-	ReadCounts	reads;
 	bool		found;
 
 	if (scan->counted)
 		return index_getnext_slot(part->scan, ForwardScanDirection, part->slot);
-	remember_reads(part->index, &reads);
+	stop_counting(part->index);
 	found = index_getnext_slot(part->scan, ForwardScanDirection, part->slot);
-	put_back_reads(part->index, &reads);
+	go_on_counting(part->index);
 	return found;
 }
 

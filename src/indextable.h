@@ -1182,7 +1182,7 @@ extern bool drain_batch(Oid fact_table, int limit, DrainLock lock, DrainPosition
 extern int	begin_uncounted(void);
 extern void end_uncounted(int nestlevel);
 extern List *usage_keys(Oid index_table);
-extern void usage_follows(List *keys);
+extern void usage_follows(Oid index_table, List *old_keys);
 extern void usage_from_now(Oid index_table);
 extern void usage_note_reads(void);
 

@@ -700,7 +700,7 @@ alter_like(Oid old, Oid new, bool async, bool was_async)
 	if (new_key != NULL)
 	{
 		run_sql(catalog_owner(), "ALTER TABLE %s ADD %s", quoted_relation(old), new_key);
-		usage_follows(old_keys);
+		usage_follows(old, old_keys);
 	}
 	layout_mark_key(old, constraint, clustered, identity);
 	if (row_index != NULL)

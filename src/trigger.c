@@ -38,7 +38,7 @@
 #include "commands/trigger.h"
 #include "indextable.h"
 #include "miscadmin.h"
-#include "usage.h"
+#include "pgstat.h"
 #include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
 
@@ -530,19 +530,18 @@ truncate_index_table(Oid relid)
 {
 	Relation	rel = table_open(relid, NoLock);
 	Oid			owner = rel->rd_rel->relowner;
-	List	   *tables = with_partitions(relid);
-	ReadCounts *reads = palloc(sizeof(ReadCounts) * list_length(tables));
 	ListCell   *cell;
+	int			uncounted;
 
 	/* As its owner: it may have triggers of his. */
 	table_close(rel, NoLock);
-	/* Its indexes are made anew, which is no read. */
-	foreach(cell, tables)
-	{
-		rel = relation_open(lfirst_oid(cell), AccessShareLock);
-		remember_reads(rel, &reads[foreach_current_index(cell)]);
-		relation_close(rel, NoLock);
-	}
+
+	/*
+	 * Its indexes are made anew, which is no read.  What its owner's triggers do in
+	 * the meantime is not counted either.  That the index table is empty now is
+	 * reported afterwards.
+	 */
+	uncounted = begin_uncounted();
 	guard_lifted = relid;
 	PG_TRY();
 	{
@@ -554,10 +553,11 @@ truncate_index_table(Oid relid)
 		guard_lifted = InvalidOid;
 	}
 	PG_END_TRY();
-	foreach(cell, tables)
+	end_uncounted(uncounted);
+	foreach(cell, with_partitions(relid))
 	{
 		rel = relation_open(lfirst_oid(cell), NoLock);
-		put_back_reads(rel, &reads[foreach_current_index(cell)]);
+		pgstat_count_truncate(rel);
 		relation_close(rel, NoLock);
 	}
 }

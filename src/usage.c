@@ -24,7 +24,6 @@
 #include "usage.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
-#include "utils/pgstat_internal.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
@@ -35,7 +34,7 @@ PG_FUNCTION_INFO_V1(indextable_reset_usage);
 #define NOTE_INTERVAL		60000
 
 static Oid	key_of(Oid relid);
-static void reset_counters(Oid relid);
+static void copy_counters(Oid from, Oid to);
 
 /*
  * begin_uncounted, end_uncounted
@@ -72,34 +71,32 @@ usage_keys(Oid index_table)
 	ListCell   *cell;
 
 	foreach(cell, with_partitions(index_table))
-	{
-		Oid			key = key_of(lfirst_oid(cell));
-
-		if (OidIsValid(key))
-			keys = lappend(keys, list_make2_oid(lfirst_oid(cell), key));
-	}
+		keys = lappend_oid(keys, key_of(lfirst_oid(cell)));
 	return keys;
 }
 
 void
-usage_follows(List *keys)
+usage_follows(Oid index_table, List *old_keys)
 {
-	ListCell   *cell;
+	ListCell   *old;
+	ListCell   *new;
 
-	foreach(cell, keys)
-	{
-		Oid			key = key_of(linitial_oid(lfirst(cell)));
-		/* All that is asked of one that is gone. */
-		FormData_pg_class form = {.relisshared = false};
-		RelationData gone = {.rd_id = lsecond_oid(lfirst(cell)),.rd_rel = &form};
-		Relation	index;
+	forboth(old, old_keys, new, usage_keys(index_table))
+		if (OidIsValid(lfirst_oid(old)) && OidIsValid(lfirst_oid(new)))
+			copy_counters(lfirst_oid(old), lfirst_oid(new));
+}
 
-		if (!OidIsValid(key))
-			continue;
-		index = index_open(key, AccessShareLock);
-		pgstat_copy_relation_stats(index, &gone);
-		index_close(index, AccessShareLock);
-	}
+/* copy_counters: from may be gone, but what is counted of it stays until the transaction ends */
+static void
+copy_counters(Oid from, Oid to)
+{
+	/* All that is asked of it. */
+	FormData_pg_class form = {.relisshared = false};
+	RelationData source = {.rd_id = from,.rd_rel = &form};
+	Relation	rel = relation_open(to, AccessShareLock);
+
+	pgstat_copy_relation_stats(rel, &source);
+	relation_close(rel, AccessShareLock);
 }
 
 /* key_of: the index of a table's primary key, InvalidOid if it has none */
@@ -143,12 +140,16 @@ indextable_last_scan(PG_FUNCTION_ARGS)
  *		reset_usage(): not by pg_stat_reset_single_table_counters(), which only
  *		superusers may call, and which writes the time of it into pg_stat_database:
  *		that is not the owner's, and says of all other tables, too, that they were
- *		reset.
+ *		reset.  What is copied are the counters of no relation at all, which are 0:
+ *		nothing ever counts there, but they must be there to be copied.  What a session
+ *		has counted lately, and not told the server yet, comes afterwards.
  */
 Datum
 indextable_reset_usage(PG_FUNCTION_ARGS)
 {
 	Oid			index_table = PG_GETARG_OID(0);
+	FormData_pg_class form = {.relisshared = false};
+	RelationData none = {.rd_id = InvalidOid,.rd_rel = &form,.pgstat_enabled = true};
 	ListCell   *cell;
 
 	PreventCommandDuringRecovery("reset_usage()");
@@ -159,36 +160,20 @@ indextable_reset_usage(PG_FUNCTION_ARGS)
 	if (!lock_if_exists(index_table, AccessShareLock))
 		not_an_index_table(index_table);
 	usage_from_now(index_table);
+	pgstat_assoc_relation(&none);
+	pgstat_unlink_relation(&none);
+	pgstat_clear_snapshot();
 	foreach(cell, find_all_inheritors(index_table, AccessShareLock, NULL))
 	{
 		Relation	rel = relation_open(lfirst_oid(cell), NoLock);
 		ListCell   *index;
 
 		foreach(index, RelationGetIndexList(rel))
-			reset_counters(lfirst_oid(index));
+			copy_counters(InvalidOid, lfirst_oid(index));
 		relation_close(rel, NoLock);
-		reset_counters(lfirst_oid(cell));
+		copy_counters(InvalidOid, lfirst_oid(cell));
 	}
 	PG_RETURN_VOID();
-}
-
-/* reset_counters: the shared ones, and what this backend has not added to them yet */
-static void
-reset_counters(Oid relid)
-{
-	Relation	rel = relation_open(relid, AccessShareLock);
-
-	pgstat_reset_entry(PGSTAT_KIND_RELATION, MyDatabaseId, relid, GetCurrentTimestamp());
-	if (pgstat_should_count_relation(rel))
-	{
-		ReadCounts	none = {.counted = true};
-
-		put_back_reads(rel, &none);
-		TABLE_COUNTER(rel, tuples_inserted) = 0;
-		TABLE_COUNTER(rel, tuples_updated) = 0;
-		TABLE_COUNTER(rel, tuples_deleted) = 0;
-	}
-	relation_close(rel, AccessShareLock);
 }
 
 /*

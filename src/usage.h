@@ -3,13 +3,20 @@
  * usage.h
  *	  Has the upkeep's own searches not counted as reads of an index table.
  *
- * Included by apply.c, entryscan.c and sample.c, which search index tables, by
- * trigger.c and by usage.c.
+ * Included by apply.c, entryscan.c and sample.c, which search index tables, and
+ * by usage.c.
  *
- * The server counts scans by itself, in counters of this backend that go to the
- * shared ones when it is idle.  Until then they can be put back: what stays are
- * the reads of lookup() and of plain SQL, which cost nothing more to count.  A
- * search that ends in an error stays counted.
+ * The server counts scans by itself: what it counts are the reads of lookup(), of
+ * query() and of plain SQL, which cost nothing more.  Around each of the upkeep's
+ * own reads a relation has no counters, as if track_counts were off for it alone.
+ * Neither are the blocks that such a read needs counted; writes are, as they come
+ * in between.
+ *
+ * Every opening of a relation has it counted again, so that nothing has to be done
+ * after an error.  A cursor that somebody has open on the same index then reads
+ * uncounted until the index is opened next, and if an index's or a type's function
+ * opens the relation amid one of our reads, the rest of that read is counted: the
+ * reads may be off by these few.
  *
  *-------------------------------------------------------------------------
  */
@@ -19,34 +26,23 @@
 #include "indextable.h"
 #include "pgstat.h"
 
-/* What was read of a table or an index before. */
-typedef struct ReadCounts
-{
-	bool		counted;
-	PgStat_Counter scans;
-	PgStat_Counter returned;
-	PgStat_Counter fetched;
-} ReadCounts;
-
+/*
+ * stop_counting
+ *		What is counted already stays with the server, and is found again by the
+ *		first that counts.
+ */
 static inline void
-remember_reads(Relation rel, ReadCounts *before)
+stop_counting(Relation rel)
 {
-	before->counted = pgstat_should_count_relation(rel);
-	if (!before->counted)
-		return;
-	before->scans = TABLE_COUNTER(rel, numscans);
-	before->returned = TABLE_COUNTER(rel, tuples_returned);
-	before->fetched = TABLE_COUNTER(rel, tuples_fetched);
+	pgstat_unlink_relation(rel);
+	rel->pgstat_enabled = false;
 }
 
+/* go_on_counting: unless track_counts is off */
 static inline void
-put_back_reads(Relation rel, ReadCounts *before)
+go_on_counting(Relation rel)
 {
-	if (!before->counted || rel->pgstat_info == NULL)
-		return;
-	TABLE_COUNTER(rel, numscans) = before->scans;
-	TABLE_COUNTER(rel, tuples_returned) = before->returned;
-	TABLE_COUNTER(rel, tuples_fetched) = before->fetched;
+	pgstat_init_relation(rel);
 }
 
 #endif							/* INDEXTABLE_USAGE_H */

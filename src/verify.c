@@ -51,18 +51,6 @@ typedef struct Bucket
 	uint64		found;
 } Bucket;
 
-/*
- * Buckets are met in no order, and what is read between two visits to one pushes
- * it out of the CPU's cache.  So it is asked for, and added to so many entries later.
- */
-#define LATER				16
-
-typedef struct Addition
-{
-	uint64	   *sum;
-	uint64		entry;
-} Addition;
-
 /* What the tables are read for. */
 typedef enum Reading
 {
@@ -82,8 +70,6 @@ typedef struct Verify
 	double		sample;			/* percent of the blocks; 100: all */
 	uint32		seed;			/* of the choice */
 	Bucket	   *buckets;
-	Addition	later[LATER];	/* to the buckets; a ring */
-	int			next_later;
 	Reading		reading;
 	MemoryContext cxt;			/* of a row */
 	bool		careful;		/* rows raise errors */
@@ -117,7 +103,6 @@ static void read_row(void *arg);
 static void read_found(Verify *v);
 static void expect_like(Verify *v, TupleTableSlot *entry);
 static void take_entry(Verify *v, Datum *values, bool *isnull, bool expected);
-static void add_later(Verify *v, uint64 *sum, uint64 entry);
 static uint64 hash_column(Datum value, bool isnull, Form_pg_attribute att, uint64 seed);
 static void compare(Verify *v);
 static bool next_entry(Verify *v, Tuplesortstate *sort, TupleTableSlot *slot);
@@ -204,8 +189,6 @@ sums_differ(Verify *v)
 	v->buckets = palloc0(sizeof(Bucket) * BUCKETS);
 	read_expected(v);
 	read_found(v);
-	for (i = 0; i < LATER; i++)
-		add_later(v, NULL, 0);
 	for (i = 0; i < BUCKETS; i++)
 		differ |= v->buckets[i].expected != v->buckets[i].found;
 	return differ;
@@ -251,7 +234,6 @@ read_expected(Verify *v)
 			return;
 		FreeErrorData(error);
 		v->careful = true;
-		memset(v->later, 0, sizeof(v->later));
 		for (i = 0; i < BUCKETS; i++)
 			v->buckets[i].expected = 0;
 	}
@@ -448,21 +430,7 @@ take_entry(Verify *v, Datum *values, bool *isnull, bool expected)
 	}
 	for (i = 0; i < def->desc->natts; i++)
 		entry = hash_column(values[i], isnull[i], TupleDescAttr(def->desc, i), entry);
-	add_later(v, expected ? &bucket->expected : &bucket->found, entry);
-}
-
-/* add_later: to a sum; sum NULL: nothing, but what is due */
-static void
-add_later(Verify *v, uint64 *sum, uint64 entry)
-{
-	Addition   *slot = &v->later[v->next_later++ % LATER];
-
-	if (slot->sum != NULL)
-		*slot->sum += slot->entry;
-	slot->sum = sum;
-	slot->entry = entry;
-	if (sum != NULL)
-		__builtin_prefetch(sum, 1);
+	*(expected ? &bucket->expected : &bucket->found) += entry;
 }
 
 /* mix: every bit of the result depends on every bit; 64-bit finalizer of MurmurHash3 */
