@@ -23,6 +23,7 @@
 #include "catalog/pg_type.h"
 #include "indextable.h"
 #include "storage/bufmgr.h"
+#include "storage/lmgr.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
@@ -30,10 +31,10 @@
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
-/* Rows of indextable.skipped for one index table before they are summed up. */
+/* Rows of the table skipped for one index table before they are summed up. */
 #define MAX_SKIPPED_ROWS	100
 
-/* Columns of indextable.definition. */
+/* Columns of the table definition. */
 enum
 {
 	DEF_INDEX_TABLE = 1,
@@ -55,7 +56,7 @@ enum
 	DEF_NATTS = DEF_REPLACES
 };
 
-/* Columns of indextable.fact. */
+/* Columns of the table fact. */
 enum
 {
 	FACT_FACT_TABLE = 1,
@@ -67,18 +68,85 @@ enum
 static int	compare_definitions(const ListCell *a, const ListCell *b);
 static void read_fact(HeapTuple tuple, TupleDesc desc, FactTableRow *row);
 
-static Oid
+/*
+ * catalog_relid
+ *		The OID of one of the extension's own tables, or of an index of theirs.
+ *
+ * A catalog of version 1.0 has them in the schema of the extension.  That they are
+ * looked for there first, table by table, has this library serve such a catalog until
+ * ALTER EXTENSION indextable UPDATE, and in the middle of that.  Nobody but its
+ * owner can create a table in that schema, while there may be a user's schema by the
+ * name of the other where the catalog is of version 1.0.
+ */
+Oid
 catalog_relid(const char *name, bool missing_ok)
 {
-	Oid			namespace = get_namespace_oid(IT_SCHEMA, true);
-	Oid			relid = OidIsValid(namespace) ? get_relname_relid(name, namespace) : InvalidOid;
+	static const char *const schemas[] = {IT_SCHEMA, IT_INTERNAL};
+	Oid			relid = InvalidOid;
+	int			i;
 
+	for (i = 0; i < 2 && !OidIsValid(relid); i++)
+	{
+		Oid			schema = get_namespace_oid(schemas[i], true);
+
+		if (OidIsValid(schema))
+			relid = get_relname_relid(name, schema);
+	}
 	if (!OidIsValid(relid) && !missing_ok)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("relation " IT_SCHEMA ".%s does not exist", name),
+				 errmsg("relation " IT_INTERNAL ".%s does not exist", name),
 				 errhint("Run CREATE EXTENSION indextable, or undo what was done to the extension's tables.")));
 	return relid;
+}
+
+/*
+ * catalog_table
+ *		The name of one of the extension's tables for a statement, with its schema.
+ *		The table is locked until the transaction ends, as the statement would do it:
+ *		ALTER EXTENSION UPDATE cannot move it before the statement is run.
+ */
+const char *
+catalog_table(const char *name)
+{
+	Oid			relid = catalog_relid(name, false);
+
+	LockRelationOid(relid, AccessShareLock);
+	return psprintf("%s.%s", get_namespace_name(get_rel_namespace(relid)), name);
+}
+
+/*
+ * catalog_schema
+ *		Where the extension's tables are, and queue tables and the functions of our
+ *		triggers with them.  It stays so until the transaction ends; see
+ *		catalog_table().
+ */
+Oid
+catalog_schema(void)
+{
+	Oid			relid = catalog_relid("definition", false);
+
+	LockRelationOid(relid, AccessShareLock);
+	return get_rel_namespace(relid);
+}
+
+/*
+ * is_own_schema
+ *		Whether what is in a schema is the extension's.  The schema of the extension
+ *		always is.  So whoever has looked up an object's schema before it was moved from
+ *		there, which nothing keeps from happening meanwhile, gets the right answer, too.
+ */
+bool
+is_own_schema(Oid schema)
+{
+	Oid			relid;
+
+	if (!OidIsValid(schema))
+		return false;
+	if (schema == get_namespace_oid(IT_SCHEMA, true))
+		return true;
+	relid = catalog_relid("definition", true);
+	return OidIsValid(relid) && schema == get_rel_namespace(relid);
 }
 
 /* scan_by_oid: a scan of a catalog table for rows whose column is value */
@@ -655,9 +723,9 @@ catalog_take_over(Oid from, Oid to)
 
 	for (i = 0; i < 2; i++)
 	{
-		run_sql(catalog_owner(), "DELETE FROM " IT_SCHEMA ".%s WHERE index_table = %u::regclass", tables[i], to);
-		run_sql(catalog_owner(), "UPDATE " IT_SCHEMA ".%s SET index_table = %u::regclass"
-				" WHERE index_table = %u::regclass", tables[i], to, from);
+		run_sql(catalog_owner(), "DELETE FROM %s WHERE index_table = %u::regclass", catalog_table(tables[i]), to);
+		run_sql(catalog_owner(), "UPDATE %s SET index_table = %u::regclass"
+				" WHERE index_table = %u::regclass", catalog_table(tables[i]), to, from);
 	}
 }
 
