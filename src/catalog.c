@@ -18,9 +18,12 @@
 #include "access/table.h"
 #include "access/tableam.h"
 #include "access/xact.h"
+#include "catalog/dependency.h"
 #include "catalog/indexing.h"
 #include "catalog/namespace.h"
+#include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
+#include "commands/extension.h"
 #include "indextable.h"
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
@@ -65,38 +68,54 @@ enum
 	FACT_NATTS = FACT_SPARE
 };
 
+pg_noreturn static void no_relation(const char *name);
 static int	compare_definitions(const ListCell *a, const ListCell *b);
 static void read_fact(HeapTuple tuple, TupleDesc desc, FactTableRow *row);
 
 /*
  * catalog_relid
- *		The OID of one of the extension's own tables, or of an index of theirs.
+ *		The OID of one of the extension's own tables.
  *
- * A catalog of version 1.0 has them in the schema of the extension.  That they are
- * looked for there first, table by table, has this library serve such a catalog until
- * ALTER EXTENSION indextable UPDATE, and in the middle of that.  Nobody but its
- * owner can create a table in that schema, while there may be a user's schema by the
- * name of the other where the catalog is of version 1.0.
+ * A catalog of version 1.0 has them in the schema of the extension.  They are looked
+ * for there, too, table by table: so this library serves such a catalog until ALTER
+ * EXTENSION indextable UPDATE, and in the middle of that.  Others may be able to
+ * create tables by these names in the schema where ours are not.  Then the one that is a
+ * member of the extension is ours.
  */
 Oid
 catalog_relid(const char *name, bool missing_ok)
 {
-	static const char *const schemas[] = {IT_SCHEMA, IT_INTERNAL};
-	Oid			relid = InvalidOid;
-	int			i;
+	Oid			internal = get_namespace_oid(IT_INTERNAL, true);
+	Oid			schema = get_namespace_oid(IT_SCHEMA, true);
+	Oid			relid = OidIsValid(internal) ? get_relname_relid(name, internal) : InvalidOid;
+	Oid			former = OidIsValid(schema) ? get_relname_relid(name, schema) : InvalidOid;
 
-	for (i = 0; i < 2 && !OidIsValid(relid); i++)
-	{
-		Oid			schema = get_namespace_oid(schemas[i], true);
-
-		if (OidIsValid(schema))
-			relid = get_relname_relid(name, schema);
-	}
+	if (!OidIsValid(relid) ||
+		(OidIsValid(former) &&
+		 getExtensionOfObject(RelationRelationId, former) == get_extension_oid(IT_SCHEMA, true)))
+		relid = former;
 	if (!OidIsValid(relid) && !missing_ok)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("relation " IT_INTERNAL ".%s does not exist", name),
-				 errhint("Run CREATE EXTENSION indextable, or undo what was done to the extension's tables.")));
+		no_relation(name);
+	return relid;
+}
+
+static void
+no_relation(const char *name)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_UNDEFINED_TABLE),
+			 errmsg("relation " IT_INTERNAL ".%s does not exist", name),
+			 errhint("Run CREATE EXTENSION indextable, or undo what was done to the extension's tables.")));
+}
+
+/* catalog_index: an index of one of these tables, which is where its table is */
+static Oid
+catalog_index(Relation rel, const char *name)
+{
+	Oid			relid = get_relname_relid(name, RelationGetNamespace(rel));
+
+	if (!OidIsValid(relid))
+		no_relation(name);
 	return relid;
 }
 
@@ -156,7 +175,7 @@ scan_by_oid(Relation rel, const char *index, AttrNumber column, Oid value)
 	ScanKeyData key;
 
 	ScanKeyInit(&key, column, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(value));
-	return systable_beginscan(rel, catalog_relid(index, false), true, NULL, 1, &key);
+	return systable_beginscan(rel, catalog_index(rel, index), true, NULL, 1, &key);
 }
 
 /*
@@ -687,7 +706,7 @@ catalog_count_skipped(Oid index_table, int64 entries)
 	bool		isnull[3] = {0};
 
 	ScanKeyInit(&key, 1, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(index_table));
-	scan = systable_beginscan(rel, catalog_relid("skipped_index_table", false), true,
+	scan = systable_beginscan(rel, catalog_index(rel, "skipped_index_table"), true,
 							  SnapshotSelf, 1, &key);
 	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
 		rows = lappend(rows, heap_copytuple(tuple));
