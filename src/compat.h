@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * compat.h
- *	  Differences between PostgreSQL 15 and 18, all of them.  Included by
+ *	  Differences between PostgreSQL 15 and 19, all of them.  Included by
  *	  indextable.h, and used by whoever includes that.
  *
  *-------------------------------------------------------------------------
@@ -15,10 +15,30 @@
 #include "catalog/pg_namespace.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_tablespace.h"
+#include "fmgr.h"
 #include "utils/acl.h"
 
-#if PG_VERSION_NUM < 150000 || PG_VERSION_NUM >= 190000
-#error "indextable supports PostgreSQL 15 to 18"
+#if PG_VERSION_NUM < 150000
+#error "indextable supports PostgreSQL 15 to 19"
+#elif PG_VERSION_NUM >= 200000
+#pragma message("indextable has been tested with PostgreSQL 15 to 19, not with this newer version")
+#endif
+
+/* Exports what the server calls, as its own macros do since 16: all else is hidden. */
+#if PG_VERSION_NUM < 160000
+#undef PGDLLEXPORT
+#define PGDLLEXPORT __attribute__((visibility("default")))
+#undef PG_FUNCTION_INFO_V1
+#define PG_FUNCTION_INFO_V1(funcname) \
+extern PGDLLEXPORT Datum funcname(PG_FUNCTION_ARGS); \
+extern PGDLLEXPORT const Pg_finfo_record *CppConcat(pg_finfo_, funcname) (void); \
+const Pg_finfo_record * \
+CppConcat(pg_finfo_, funcname) (void) \
+{ \
+	static const Pg_finfo_record my_finfo = {1}; \
+	return &my_finfo; \
+} \
+extern int no_such_variable
 #endif
 
 #if PG_VERSION_NUM < 160000
