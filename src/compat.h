@@ -16,6 +16,9 @@
 #include "catalog/pg_proc.h"
 #include "catalog/pg_tablespace.h"
 #include "fmgr.h"
+#if PG_VERSION_NUM >= 160000
+#include "nodes/miscnodes.h"
+#endif
 #include "utils/acl.h"
 #include "utils/jsonb.h"
 #include "utils/wait_event.h"
@@ -245,6 +248,21 @@ typedef struct JsonbInState
 #define publications_of(relid) \
 	list_concat(GetRelationIncludedPublications(relid), \
 				list_difference_oid(GetAllTablesPublications(), GetRelationExcludedPublications(relid)))
+#endif
+
+/* An input function that finds no value in a text can say so without raising an error since 16. */
+#if PG_VERSION_NUM < 160000
+typedef struct ErrorSaveContext
+{
+	ErrorData  *error_data;
+} ErrorSaveContext;
+#define SOFT_ERRORS				{NULL}
+#define input_call_compat(function, str, ioparam, typmod, context, result) \
+	((void) (context), *(result) = InputFunctionCall(function, str, ioparam, typmod), true)
+#else
+#define SOFT_ERRORS				{.type = T_ErrorSaveContext, .details_wanted = true}
+#define input_call_compat(function, str, ioparam, typmod, context, result) \
+	InputFunctionCallSafe(function, str, ioparam, typmod, (Node *) (context), result)
 #endif
 
 /* Since 19 it cannot be off. */

@@ -452,7 +452,8 @@ calls_users_functions(IndexDef *def)
 	int			i;
 
 	for (i = 0; i < def->nkeys + def->nincludes; i++)
-		if (def->fields[i].convert != NULL && expression_is_foreign(def->fields[i].convert))
+		if (def->fields[i].cast.users ||
+			(def->fields[i].convert != NULL && expression_is_foreign(def->fields[i].convert)))
 			return true;
 	return def->filter != NULL && expression_is_foreign(def->filter);
 }
