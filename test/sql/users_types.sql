@@ -22,12 +22,14 @@ CREATE FUNCTION locks() RETURNS bigint LANGUAGE sql AS
 	$$SELECT count(*) FROM pg_locks WHERE pid = pg_backend_pid() AND (locktype = 'advisory' OR relation = 'userstypes.locks'::regclass)$$;
 
 -- A base type, whose length is checked by PL/pgSQL.
+SET client_min_messages = warning;    -- shells are noticed
 CREATE TYPE label;
 CREATE FUNCTION label_in(cstring) RETURNS label LANGUAGE internal IMMUTABLE STRICT AS 'textin';
 CREATE FUNCTION label_out(label) RETURNS cstring LANGUAGE internal IMMUTABLE STRICT AS 'textout';
 CREATE FUNCTION label_typmod_in(cstring[]) RETURNS int LANGUAGE internal IMMUTABLE STRICT AS 'varchartypmodin';
 CREATE FUNCTION label_typmod_out(int) RETURNS cstring LANGUAGE internal IMMUTABLE STRICT AS 'varchartypmodout';
 CREATE TYPE label (INPUT = label_in, OUTPUT = label_out, TYPMOD_IN = label_typmod_in, TYPMOD_OUT = label_typmod_out, LIKE = text, COLLATABLE = true);
+RESET client_min_messages;
 CREATE CAST (label AS text) WITHOUT FUNCTION AS IMPLICIT;
 CREATE FUNCTION label_length(label, int, boolean) RETURNS label LANGUAGE plpgsql IMMUTABLE STRICT AS $$
 BEGIN
