@@ -4,6 +4,7 @@
 #   INDEXTABLE_CACHE    where it is kept for the next time; default: /var/cache/indextable, or indextable in
 #                       XDG_CACHE_HOME. Remove it to get newer minor versions.
 
+# Experimental is no release, but has the next major version before it is out, as an addition to sid.
 declare -A release=([15]=bookworm [17]=trixie [18]=forky [19]=experimental)    # none has 16
 oldest=15
 newest=18    # in a release
