@@ -13,8 +13,8 @@ MODULE_big = indextable
 DATA       = $(sort $(wildcard sql/*--*.sql))
 OBJS       = $(patsubst %.c,%.o,$(sort $(wildcard src/*.c)))
 
-# The server's own headers have unused parameters.
-PG_CFLAGS = -Wall -Wextra -Wno-unused-parameter $(WERROR)
+# The server's own headers have unused parameters. Hidden is what is not marked PGDLLEXPORT: see test/run/exports.
+PG_CFLAGS = -Wall -Wextra -Wno-unused-parameter -fvisibility=hidden $(WERROR)
 
 # A suite is added by adding a file; test/expected is a link to expected/.
 REGRESS        = $(sort $(patsubst test/sql/%.sql,%,$(wildcard test/sql/*.sql)))

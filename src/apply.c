@@ -623,8 +623,7 @@ may_insert(Writer *w, TupleTableSlot *slot)
 				tid = w->rival->tts_tid;
 				ExecClearTuple(w->rival);
 				new_command(w);
-				result = table_tuple_delete(w->rel, &tid, command_id(w), InvalidSnapshot,
-											InvalidSnapshot, true, &failure, false);
+				result = table_tuple_delete_compat(w->rel, &tid, command_id(w), true, &failure);
 				if (result != TM_Ok && result != TM_Updated && result != TM_Deleted)
 					elog(ERROR, "unexpected result %d of deleting an entry of index table \"%s\"",
 						 (int) result, w->def->name);
@@ -704,8 +703,7 @@ take_back(Writer *w, TupleTableSlot *slot)
 	TM_FailureData failure;
 
 	new_command(w);
-	if (table_tuple_delete(w->rel, &slot->tts_tid, command_id(w), InvalidSnapshot,
-						   InvalidSnapshot, true, &failure, false) != TM_Ok)
+	if (table_tuple_delete_compat(w->rel, &slot->tts_tid, command_id(w), true, &failure) != TM_Ok)
 		elog(ERROR, "could not take back an entry of index table \"%s\"", w->def->name);
 }
 
@@ -752,8 +750,7 @@ delete_entry(Writer *w, Op *op)
 			tid = w->found->tts_tid;
 			ExecClearTuple(w->found);
 		}
-		result = table_tuple_delete(w->rel, &tid, command_id(w), InvalidSnapshot,
-									InvalidSnapshot, true, &failure, false);
+		result = table_tuple_delete_compat(w->rel, &tid, command_id(w), true, &failure);
 		if (result == TM_Ok)
 			return;
 		if (result != TM_Updated && result != TM_Deleted)
@@ -818,8 +815,8 @@ update_found(Writer *w, HeapTuple tuple)
 
 	slot = MakeSingleTupleTableSlot(RelationGetDescr(w->rel), &TTSOpsHeapTuple);
 	ExecStoreHeapTuple(heap_copytuple(tuple), slot, true);
-	result = table_tuple_update(w->rel, &tid, slot, command_id(w), InvalidSnapshot,
-								InvalidSnapshot, true, &failure, &lockmode, &which);
+	result = table_tuple_update_compat(w->rel, &tid, slot, command_id(w), true, &failure,
+									   &lockmode, &which);
 	if (result == TM_Ok && which != TU_None)
 		insert_index_entries(w, slot, true, which, false);
 	ExecDropSingleTupleTableSlot(slot);

@@ -4,7 +4,7 @@
  *	  Runs what may fail because of one row, in a subtransaction.
  *
  * Called by drain.c and reject.c: one row must not keep the others from their
- * entries; and by ddl.c for a lock that is waited for a moment only.
+ * entries; by cast.c for what users' types do; and by ddl.c for a lock that is waited for a moment only.
  *
  *-------------------------------------------------------------------------
  */

@@ -22,9 +22,24 @@
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
+/* A conversion that may leave more behind than memory. */
+typedef struct Conversion
+{
+	Cast	   *cast;
+	char	   *str;
+	int			len;
+	Datum	   *result;
+	Mismatch   *why;
+	MemoryContext cxt;			/* where the result goes */
+	bool		ok;
+} Conversion;
+
 static bool is_iso(Oid type, const char *str);
-static Datum convert(Cast *cast, char *str, int len);
+static bool convert(Cast *cast, char *str, int len, Datum *result, Mismatch *why);
+static bool convert_apart(Cast *cast, char *str, int len, Datum *result, Mismatch *why);
+static void try_conversion(void *arg);
 static void catch_mismatch(MemoryContext cxt, Mismatch *why);
+static void take_mismatch(ErrorData *error, Mismatch *why);
 
 /*
  * cast_check_type
@@ -97,12 +112,15 @@ cast_init(Cast *cast, Oid type, int32 typmod, Oid collation, MemoryContext cxt)
 	else
 		cast->kind = CAST_NONE;
 
-	if (typmod >= 0 &&
+	/* The input of numeric does the same as its length coercion, which raises errors that cannot be soft. */
+	if (typmod >= 0 && type != NUMERICOID &&
 		find_typmod_coercion_function(type, &function) == COERCION_PATH_FUNC)
 	{
 		cast->has_length = true;
 		fmgr_info_cxt(function, &cast->length, cxt);
 	}
+	cast->users = cast->convert.fn_oid >= FirstNormalObjectId ||
+		cast->length.fn_oid >= FirstNormalObjectId;
 }
 
 /*
@@ -110,11 +128,18 @@ cast_init(Cast *cast, Oid type, int32 typmod, Oid collation, MemoryContext cxt)
  *		Sets *result to str::type; false, and why, where SQL would raise an error.
  *		str ends with a zero byte.
  *
- * Errors are caught without a subtransaction, which would cost more than the
- * rest of an entry.  That is sound because what runs here is input and cast
- * functions of base types: they take no locks, pins or other resources that an
- * abort would have to release, only memory.  Any error that is not about the
- * data goes on.
+ * Functions that are not the server's own run in a subtransaction, because they
+ * may do anything before they raise an error, and whoever writes down a rejected
+ * row goes on after it.
+ *
+ * The server's own run without one, which would cost more than the rest of an
+ * entry.  That is sound because cast_check_type() lets only immutable ones be
+ * used on documents: those compute the value from the text, and hold no lock,
+ * pin, snapshot or other resource, nothing but memory, when they find that the
+ * text is no value.  (Those that look into the catalog, of arrays, rows, ranges,
+ * enums and domains, are not immutable.  The keys of look-ups may have such
+ * types, but whoever looks up raises another error and does not go on.)  Any
+ * error that is not about the data goes on.
  */
 bool
 cast_text(Cast *cast, char *str, int len, Datum *result, Mismatch *why)
@@ -122,7 +147,8 @@ cast_text(Cast *cast, char *str, int len, Datum *result, Mismatch *why)
 	MemoryContext cxt = CurrentMemoryContext;
 	bool		unfixed = cast->datetime && !settings_fixed(READS_DATETIME);
 	SessionSettings saved;
-	volatile bool ok = true;
+	volatile bool ok = false;
+	volatile bool caught = false;
 
 	if (cast->kind == CAST_NONE && !cast->has_length)
 	{
@@ -138,29 +164,61 @@ cast_text(Cast *cast, char *str, int len, Datum *result, Mismatch *why)
 		return false;
 	}
 
+	if (cast->users)
+		return convert_apart(cast, str, len, result, why);
+
 	if (unfixed)
 		settings_fix(&saved);
 	PG_TRY();
 	{
-		*result = convert(cast, str, len);
+		ok = convert(cast, str, len, result, why);
 	}
 	PG_CATCH();
 	{
 		if (unfixed)
 			settings_restore(&saved);
+		caught = true;
 		catch_mismatch(cxt, why);
 		ok = false;
 	}
 	PG_END_TRY();
-	if (unfixed && ok)
+	if (unfixed && !caught)
 		settings_restore(&saved);
 	return ok;
+}
+
+/* convert_apart: in a subtransaction */
+static bool
+convert_apart(Cast *cast, char *str, int len, Datum *result, Mismatch *why)
+{
+	Conversion	c = {.cast = cast,.str = str,.len = len,.result = result,.why = why,.cxt = CurrentMemoryContext};
+	ErrorData  *error = attempt_all(try_conversion, &c);
+
+	if (error == NULL)
+		return c.ok;
+	take_mismatch(error, why);
+	return false;
+}
+
+/* try_conversion: see attempt_all(), whose memory is gone when the value is used */
+static void
+try_conversion(void *arg)
+{
+	Conversion *c = arg;
+	MemoryContext old = MemoryContextSwitchTo(c->cxt);
+
+	c->ok = convert(c->cast, c->str, c->len, c->result, c->why);
+	MemoryContextSwitchTo(old);
 }
 
 /*
  * cast_column
  *		The same for a cast of a plain column; false with no reason if the result
  *		is NULL.  Errors of functions that are not the server's own are not caught.
+ *
+ * What is caught without a subtransaction are errors of the server's own cast
+ * functions, input and output functions and length coercions, all of them
+ * immutable and of one value: see cast_text().
  */
 bool
 cast_column(RowExpression *expr, TupleTableSlot *row, Datum *result, Mismatch *why)
@@ -192,24 +250,43 @@ catch_mismatch(MemoryContext cxt, Mismatch *why)
 
 	MemoryContextSwitchTo(cxt);
 	error = CopyErrorData();
+	FlushErrorState();
+	take_mismatch(error, why);
+}
+
+/* take_mismatch: what is wrong with the data; an error that is not about it is thrown on */
+static void
+take_mismatch(ErrorData *error, Mismatch *why)
+{
 	if (ERRCODE_TO_CATEGORY(error->sqlerrcode) != ERRCODE_DATA_EXCEPTION &&
 		error->sqlerrcode != ERRCODE_PROGRAM_LIMIT_EXCEEDED &&
 		error->sqlerrcode != ERRCODE_SYNTAX_ERROR)
-		PG_RE_THROW();
-	FlushErrorState();
+		ReThrowError(error);
 	why->sqlstate = error->sqlerrcode;
 	why->message = error->message;
 }
 
-/* convert: str::type, as the parser builds it: conversion, then length */
-static Datum
-convert(Cast *cast, char *str, int len)
+/*
+ * convert
+ *		str::type, as the parser builds it: conversion, then length.  False, and
+ *		why, if the input function can say so without raising an error.
+ */
+static bool
+convert(Cast *cast, char *str, int len, Datum *result, Mismatch *why)
 {
 	Datum		value;
 
 	if (cast->kind == CAST_INPUT)
-		value = InputFunctionCall(&cast->convert, str, cast->ioparam,
-								  cast->has_length ? -1 : cast->typmod);
+	{
+		ErrorSaveContext context = SOFT_ERRORS;
+
+		if (!input_call_compat(&cast->convert, str, cast->ioparam, cast->has_length ? -1 : cast->typmod,
+						  &context, &value))
+		{
+			take_mismatch(context.error_data, why);
+			return false;
+		}
+	}
 	else
 	{
 		value = PointerGetDatum(cstring_to_text_with_len(str, len));
@@ -219,7 +296,8 @@ convert(Cast *cast, char *str, int len)
 	if (cast->has_length)
 		value = FunctionCall3Coll(&cast->length, cast->collation, value,
 								  Int32GetDatum(cast->typmod), BoolGetDatum(true));
-	return value;
+	*result = value;
+	return true;
 }
 
 /* digits: skips exactly n digits (n or more with more set), or returns NULL */

@@ -720,8 +720,8 @@ catalog_count_skipped(Oid index_table, int64 entries)
 			bool		null;
 
 			tuple = lfirst(cell);
-			if (table_tuple_delete(rel, &tuple->t_self, GetCurrentCommandId(true), InvalidSnapshot,
-								   InvalidSnapshot, false, &failure, false) == TM_Ok)
+			if (table_tuple_delete_compat(rel, &tuple->t_self, GetCurrentCommandId(true), false,
+										  &failure) == TM_Ok)
 				entries += DatumGetInt64(heap_getattr(tuple, 3, RelationGetDescr(rel), &null));
 		}
 	}

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * compat.h
- *	  Differences between PostgreSQL 15 and 18, all of them.  Included by
+ *	  Differences between PostgreSQL 15 and 19, all of them.  Included by
  *	  indextable.h, and used by whoever includes that.
  *
  *-------------------------------------------------------------------------
@@ -15,10 +15,35 @@
 #include "catalog/pg_namespace.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_tablespace.h"
+#include "fmgr.h"
+#if PG_VERSION_NUM >= 160000
+#include "nodes/miscnodes.h"
+#endif
 #include "utils/acl.h"
+#include "utils/jsonb.h"
+#include "utils/wait_event.h"
 
-#if PG_VERSION_NUM < 150000 || PG_VERSION_NUM >= 190000
-#error "indextable supports PostgreSQL 15 to 18"
+#if PG_VERSION_NUM < 150000
+#error "indextable supports PostgreSQL 15 to 19"
+#elif PG_VERSION_NUM >= 200000
+#pragma message("indextable has been tested with PostgreSQL 15 to 19, not with this newer version")
+#endif
+
+/* Exports what the server calls, as its own macros do since 16: all else is hidden. */
+#if PG_VERSION_NUM < 160000
+#undef PGDLLEXPORT
+#define PGDLLEXPORT __attribute__((visibility("default")))
+#undef PG_FUNCTION_INFO_V1
+#define PG_FUNCTION_INFO_V1(funcname) \
+extern PGDLLEXPORT Datum funcname(PG_FUNCTION_ARGS); \
+extern PGDLLEXPORT const Pg_finfo_record *CppConcat(pg_finfo_, funcname) (void); \
+const Pg_finfo_record * \
+CppConcat(pg_finfo_, funcname) (void) \
+{ \
+	static const Pg_finfo_record my_finfo = {1}; \
+	return &my_finfo; \
+} \
+extern int no_such_variable
 #endif
 
 #if PG_VERSION_NUM < 160000
@@ -62,6 +87,12 @@
 #define first_file_subid(rel)	((rel)->rd_firstRelfilelocatorSubid)
 #define forget_new_file(rel) \
 	((rel)->rd_newRelfilelocatorSubid = (rel)->rd_firstRelfilelocatorSubid = InvalidSubTransactionId)
+#endif
+
+#if PG_VERSION_NUM >= 190000
+#define define_index(relid, stmt) \
+	DefineIndex(NULL, relid, stmt, InvalidOid, InvalidOid, InvalidOid, -1, true, false, false, false, true)
+#elif PG_VERSION_NUM >= 160000
 #define define_index(relid, stmt) \
 	DefineIndex(relid, stmt, InvalidOid, InvalidOid, InvalidOid, -1, true, false, false, false, true)
 #endif
@@ -87,9 +118,36 @@
 #if PG_VERSION_NUM < 180000
 #define index_beginscan_compat(heap, index, snapshot, nkeys) \
 	index_beginscan(heap, index, snapshot, nkeys, 0)
-#else
+#elif PG_VERSION_NUM < 190000
 #define index_beginscan_compat(heap, index, snapshot, nkeys) \
 	index_beginscan(heap, index, snapshot, NULL, nkeys, 0)
+#else
+#define index_beginscan_compat(heap, index, snapshot, nkeys) \
+	index_beginscan(heap, index, snapshot, NULL, nkeys, 0, SO_NONE)
+#endif
+
+#if PG_VERSION_NUM < 190000
+#define table_beginscan_compat(rel, snapshot)	table_beginscan(rel, snapshot, 0, NULL)
+#define table_beginscan_tidrange_compat(rel, snapshot, first, last) \
+	table_beginscan_tidrange(rel, snapshot, first, last)
+#define table_tuple_delete_compat(rel, tid, cid, wait, failure) \
+	table_tuple_delete(rel, tid, cid, InvalidSnapshot, InvalidSnapshot, wait, failure, false)
+#define table_tuple_update_compat(rel, tid, slot, cid, wait, failure, lockmode, which) \
+	table_tuple_update(rel, tid, slot, cid, InvalidSnapshot, InvalidSnapshot, wait, failure, \
+					   lockmode, which)
+#define heap_delete_compat(rel, tid, cid, wait, failure) \
+	heap_delete(rel, tid, cid, InvalidSnapshot, wait, failure, false)
+#else
+#define table_beginscan_compat(rel, snapshot)	table_beginscan(rel, snapshot, 0, NULL, SO_NONE)
+#define table_beginscan_tidrange_compat(rel, snapshot, first, last) \
+	table_beginscan_tidrange(rel, snapshot, first, last, SO_NONE)
+#define table_tuple_delete_compat(rel, tid, cid, wait, failure) \
+	table_tuple_delete(rel, tid, cid, 0, InvalidSnapshot, InvalidSnapshot, wait, failure)
+#define table_tuple_update_compat(rel, tid, slot, cid, wait, failure, lockmode, which) \
+	table_tuple_update(rel, tid, slot, cid, 0, InvalidSnapshot, InvalidSnapshot, wait, failure, \
+					   lockmode, which)
+#define heap_delete_compat(rel, tid, cid, wait, failure) \
+	heap_delete(rel, tid, cid, 0, InvalidSnapshot, wait, failure)
 #endif
 
 #if PG_VERSION_NUM < 160000
@@ -141,10 +199,68 @@
 #define pg_noreturn				pg_attribute_noreturn()
 #endif
 
+#ifndef pg_fallthrough
+#define pg_fallthrough			__attribute__((fallthrough))
+#endif
+
 #if PG_VERSION_NUM < 180000
 #define is_virtual_column(att)	false
 #else
 #define is_virtual_column(att)	((att)->attgenerated == ATTRIBUTE_GENERATED_VIRTUAL)
+#endif
+
+/* In the planner, when the indexes of a relation are known. */
+#if PG_VERSION_NUM < 190000
+#define relation_hook_type		get_relation_info_hook_type
+#define relation_hook			get_relation_info_hook
+#define RELATION_HOOK_PARAMETERS	PlannerInfo *root, Oid relid, bool inhparent, RelOptInfo *rel
+#define RELATION_HOOK_ARGUMENTS	root, relid, inhparent, rel
+#else
+#define relation_hook_type		build_simple_rel_hook_type
+#define relation_hook			build_simple_rel_hook
+#define RELATION_HOOK_PARAMETERS	PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte
+#define RELATION_HOOK_ARGUMENTS	root, rel, rte
+#endif
+
+/* A state for pushJsonbValue() keeps the result since 19. */
+#if PG_VERSION_NUM < 190000
+typedef struct JsonbInState
+{
+	JsonbParseState *parseState;
+	JsonbValue *result;
+} JsonbInState;
+#define pushJsonbValue(state, token, value) \
+	((state)->result = pushJsonbValue(&(state)->parseState, token, value))
+#endif
+
+/* Publications that have a table, since 19 perhaps as "ALL TABLES EXCEPT" others. */
+#if PG_VERSION_NUM < 190000
+#define publications_of(relid) \
+	list_concat(GetRelationPublications(relid), GetAllTablesPublications())
+#else
+#define publications_of(relid) \
+	list_concat(GetRelationIncludedPublications(relid), \
+				list_difference_oid(GetAllTablesPublications(), GetRelationExcludedPublications(relid)))
+#endif
+
+/* An input function that finds no value in a text can say so without raising an error since 16. */
+#if PG_VERSION_NUM < 160000
+typedef struct ErrorSaveContext
+{
+	ErrorData  *error_data;
+} ErrorSaveContext;
+#define SOFT_ERRORS				{NULL}
+#define input_call_compat(function, str, ioparam, typmod, context, result) \
+	((void) (context), *(result) = InputFunctionCall(function, str, ioparam, typmod), true)
+#else
+#define SOFT_ERRORS				{.type = T_ErrorSaveContext, .details_wanted = true}
+#define input_call_compat(function, str, ioparam, typmod, context, result) \
+	InputFunctionCallSafe(function, str, ioparam, typmod, (Node *) (context), result)
+#endif
+
+/* Since 19 it cannot be off. */
+#if PG_VERSION_NUM >= 190000
+#define standard_conforming_strings	true
 #endif
 
 #endif							/* INDEXTABLE_COMPAT_H */

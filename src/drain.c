@@ -575,7 +575,7 @@ delete_keys(Keys *keys)
 				relation_close(rel, NoLock);
 			rel = relation_open(i < keys->nspare ? keys->def->spare : keys->def->queue, NoLock);
 		}
-		result = heap_delete(rel, &keys->tids[i], cid, InvalidSnapshot, true, &failure, false);
+		result = heap_delete_compat(rel, &keys->tids[i], cid, true, &failure);
 		if (result != TM_Ok)
 			elog(ERROR, "unexpected result %d of deleting a row of queue table \"%s\"",
 				 (int) result, RelationGetRelationName(rel));

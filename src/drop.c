@@ -265,7 +265,7 @@ refuse_entries(Oid index_table, Oid partition)
 		return;
 	is_default = get_default_partition_oid(index_table) == partition;
 	slot = table_slot_create(rel, NULL);
-	scan = table_beginscan(rel, SnapshotSelf, 0, NULL);
+	scan = table_beginscan_compat(rel, SnapshotSelf);
 	if (is_default || table_scan_getnextslot(scan, ForwardScanDirection, slot))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),

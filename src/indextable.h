@@ -165,6 +165,7 @@ typedef struct Cast
 	Oid			ioparam;
 	bool		has_length;		/* length coercion follows */
 	FmgrInfo	length;
+	bool		users;			/* calls functions that are not the server's own */
 } Cast;
 
 /* Why a value cannot be an entry. */

@@ -21,6 +21,7 @@
 #include "funcapi.h"
 #include "indextable.h"
 #include "miscadmin.h"
+#include "optimizer/pathnode.h"
 #include "optimizer/plancat.h"
 #include "utils/builtins.h"
 #include "utils/datum.h"
@@ -96,12 +97,12 @@ typedef struct KeptPlan
 	SPIPlanPtr	plan;
 } KeptPlan;
 
-static get_relation_info_hook_type previous_hook = NULL;
+static relation_hook_type previous_hook = NULL;
 static bool planning = false;	/* a page's statement, perhaps */
 static HTAB *plans = NULL;
 static int	running = 0;		/* queries: one may be called by the types of another */
 
-static void leave_primary_key(PlannerInfo *root, Oid relid, bool inhparent, RelOptInfo *rel);
+static void leave_primary_key(RELATION_HOOK_PARAMETERS);
 static void read_arguments(FunctionCallInfo fcinfo, PageQuery *q);
 static void run_query(PageQuery *q, ReturnSetInfo *rsinfo);
 static void explain(PageQuery *q, bool analyze, ReturnSetInfo *rsinfo);
@@ -115,8 +116,8 @@ static void forget_plans(void);
 void
 query_init(void)
 {
-	previous_hook = get_relation_info_hook;
-	get_relation_info_hook = leave_primary_key;
+	previous_hook = relation_hook;
+	relation_hook = leave_primary_key;
 }
 
 /*
@@ -125,12 +126,12 @@ query_init(void)
  *		many that are none of the page's.
  */
 static void
-leave_primary_key(PlannerInfo *root, Oid relid, bool inhparent, RelOptInfo *rel)
+leave_primary_key(RELATION_HOOK_PARAMETERS)
 {
 	ListCell   *cell;
 
 	if (previous_hook)
-		previous_hook(root, relid, inhparent, rel);
+		previous_hook(RELATION_HOOK_ARGUMENTS);
 	if (!planning)
 		return;
 	foreach(cell, rel->indexlist)

@@ -433,7 +433,7 @@ at_xact_event(XactEvent event, void *arg)
 				/* A worker that is faster than our invalidations waits for what it needs of them. */
 				wake_workers();
 			}
-			/* FALLTHROUGH */
+			pg_fallthrough;
 		case XACT_EVENT_ABORT:
 		case XACT_EVENT_PREPARE:
 			if (touched != NULL)

@@ -354,7 +354,7 @@ make_replacement(DefinitionRow *row, Oid index_table)
 
 	def = definition_resolve(row, fact, old,
 							 columns.nkept - old_def->nident + old_def->nkeys, &factdef);
-	if (GetRelationPublications(index_table) != NIL || GetAllTablesPublications() != NIL)
+	if (publications_of(index_table) != NIL)
 		ereport(WARNING,
 				(errcode(ERRCODE_WARNING),
 				 errmsg("index table \"%s\" is published", RelationGetRelationName(old)),

@@ -419,11 +419,8 @@ check_field(Field *field, IndexDef *def, bool is_key)
 						format_type_be(field->type), spec->text),
 				 errdetail("A key needs a type with a default btree operator class.")));
 
-	/* An error in such a cast could leave more behind than memory; see cast.c. */
-	if (def->skip_mismatch &&
-		(field->convert != NULL ? expression_is_foreign(field->convert) :
-		 spec->column == NULL && field->type >= FirstNormalObjectId &&
-		 field->cast.kind != CAST_NONE))
+	/* Errors of such a cast are not caught; see cast_column(). */
+	if (def->skip_mismatch && field->convert != NULL && expression_is_foreign(field->convert))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("field \"%s\" of type %s cannot be used with on_mismatch => 'skip'",
@@ -452,7 +449,8 @@ calls_users_functions(IndexDef *def)
 	int			i;
 
 	for (i = 0; i < def->nkeys + def->nincludes; i++)
-		if (def->fields[i].convert != NULL && expression_is_foreign(def->fields[i].convert))
+		if (def->fields[i].cast.users ||
+			(def->fields[i].convert != NULL && expression_is_foreign(def->fields[i].convert)))
 			return true;
 	return def->filter != NULL && expression_is_foreign(def->filter);
 }

@@ -101,7 +101,7 @@ next_table(BlockScan *scan)
 	{
 		if (scan->def == NULL)
 			stop_counting(scan->rel);
-		scan->scan = table_beginscan(scan->rel, scan->snapshot, 0, NULL);
+		scan->scan = table_beginscan_compat(scan->rel, scan->snapshot);
 		if (scan->def == NULL)
 			go_on_counting(scan->rel);
 		return true;
@@ -109,7 +109,7 @@ next_table(BlockScan *scan)
 	BlockSampler_Init(&scan->blocks, RelationGetNumberOfBlocks(scan->rel),
 					  sampled_blocks(scan->rel, scan->percent), scan->seed);
 	ItemPointerSet(&first, 0, 1);
-	scan->scan = table_beginscan_tidrange(scan->rel, scan->snapshot, &first, &first);
+	scan->scan = table_beginscan_tidrange_compat(scan->rel, scan->snapshot, &first, &first);
 	return true;
 }
 

@@ -504,7 +504,7 @@ read_queue(Verify *v)
 		if (!OidIsValid(tables[i]))
 			continue;
 		rel = relation_open(tables[i], AccessShareLock);
-		scan = table_beginscan(rel, v->snapshot, 0, NULL);
+		scan = table_beginscan_compat(rel, v->snapshot);
 		slot = table_slot_create(rel, NULL);
 		while (table_scan_getnextslot(scan, ForwardScanDirection, slot))
 		{
@@ -677,7 +677,7 @@ value_to_jsonb(Datum value, Oid type)
 Datum
 columns_to_jsonb(Oid owner, TupleTableSlot *slot, AttrNumber *columns, int n)
 {
-	JsonbParseState *state = NULL;
+	JsonbInState state = {0};
 	Jsonb	   *result;
 	Caller		caller;
 	int			i;
@@ -710,7 +710,8 @@ columns_to_jsonb(Oid owner, TupleTableSlot *slot, AttrNumber *columns, int n)
 		}
 		pushJsonbValue(&state, WJB_VALUE, &value);
 	}
-	result = JsonbValueToJsonb(pushJsonbValue(&state, WJB_END_OBJECT, NULL));
+	pushJsonbValue(&state, WJB_END_OBJECT, NULL);
+	result = JsonbValueToJsonb(state.result);
 	become_caller(&caller);
 	return JsonbPGetDatum(result);
 }

@@ -134,7 +134,8 @@ pick_version() {
 # One name a line: what all three need, then what the demo or the bench says it needs besides.
 wanted_packages() {
 	printf '%s\n' build-essential perl libipc-run-perl libtap-parser-sourcehandler-pgtap-perl
-	[ -n "${PG_CONFIG:-}" ] || printf '%s\n' "postgresql-$PGVERSION" "postgresql-server-dev-$PGVERSION" "postgresql-$PGVERSION-pgtap"
+	[ -n "${PG_CONFIG:-}" ] || printf '%s\n' "postgresql-$PGVERSION" "postgresql-server-dev-$PGVERSION"
+	[ -n "${PG_CONFIG:-}" ] || [ -e "/usr/share/postgresql/$PGVERSION/extension/pgtap.control" ] || echo "postgresql-$PGVERSION-pgtap"
 	[ ! -e "test/$me/packages" ] || sed 's/#.*//' "test/$me/packages"
 }
 

@@ -4,19 +4,20 @@
 #   INDEXTABLE_CACHE    where it is kept for the next time; default: /var/cache/indextable, or indextable in
 #                       XDG_CACHE_HOME. Remove it to get newer minor versions.
 
-declare -A release=([15]=bookworm [17]=trixie [18]=forky)    # none has 16
+# Experimental is no release, but has the next major version before it is out, as an addition to sid.
+declare -A release=([15]=bookworm [17]=trixie [18]=forky [19]=experimental)    # none has 16
 oldest=15
-newest=18
+newest=18    # in a release
 
 cache=${INDEXTABLE_CACHE:-${XDG_CACHE_HOME:-/var/cache}/indextable}
 patience=1800    # seconds that getting a release, packages or sources, or building a server, may take
 
-# The mirror that this machine's own packages come from, if it has the release.
+# The mirror that this machine's own packages come from, if it has the release, which is named by its codename or suite.
 mirror() {
 	local uri file=$cache/$$.release
 	apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Component: main' | sort -u >"$cache/$$.mirrors"
 	while read -r uri; do
-		if /usr/lib/apt/apt-helper download-file "${uri%/}/dists/$1/InRelease" "$file" >/dev/null 2>&1 && grep -q "^Codename: $1$" "$file"; then
+		if /usr/lib/apt/apt-helper download-file "${uri%/}/dists/$1/InRelease" "$file" >/dev/null 2>&1 && grep -qE "^(Codename|Suite): $1$" "$file"; then
 			echo "$uri"
 			break
 		fi

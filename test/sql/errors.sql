@@ -215,6 +215,7 @@ BEGIN
 EXCEPTION WHEN OTHERS THEN
 	GET STACKED DIAGNOSTICS state = RETURNED_SQLSTATE, message = MESSAGE_TEXT, detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
 	RETURN NEXT state || ' ' || message;
+	IF state = '42883' THEN RETURN; END IF;    -- of which PostgreSQL 19 says more
 	IF detail <> '' THEN RETURN NEXT '      ' || detail; END IF;
 	IF hint <> '' THEN RETURN NEXT '      ' || hint; END IF;
 END $$;

@@ -76,7 +76,9 @@ SELECT * FROM indextable.lookup(NULL::abc, 'abc', '{"a": 1}');
 SELECT * FROM indextable.lookup(1, 'abc'::regclass, '{"a": 1}');
 SELECT * FROM indextable.lookup(NULL, 'abc'::regclass, '{"a": 1}');
 SELECT * FROM indextable.lookup(NULL::record, 'abc', '{"a": 1}') AS (x int);
+\set VERBOSITY terse
 SELECT indextable.lookup('abc', '{"a": 1, "b": "b1", "c": 9}'::text);
+\set VERBOSITY default
 
 -- ---- for whom: SELECT on the index table and on the fact table is needed, as for a join;
 -- on the index table alone where it has a copy of the document

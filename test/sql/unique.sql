@@ -283,7 +283,7 @@ CREATE TABLE rest (doc jsonb, id int NOT NULL);
 ALTER TABLE fact ATTACH PARTITION rest DEFAULT;
 SELECT indextable.create('by_email', 'fact', '{email}', is_unique => true, partitions => 2, include => '{x}');
 SELECT indextable.create('by_tag', 'fact', '{tags[*]}', is_unique => true);
-CREATE VIEW drift AS SELECT * FROM pg_temp.oracle('uniq.by_email', $$SELECT doc ->> 'email', id, doc ->> 'x' FROM uniq.fact WHERE doc ->> 'email' IS NOT NULL$$)
+CREATE TEMP VIEW drift AS SELECT * FROM pg_temp.oracle('uniq.by_email', $$SELECT doc ->> 'email', id, doc ->> 'x' FROM uniq.fact WHERE doc ->> 'email' IS NOT NULL$$)
 	UNION ALL SELECT * FROM pg_temp.oracle('uniq.by_tag', $$SELECT DISTINCT t, id FROM uniq.fact, jsonb_array_elements_text(doc -> 'tags') t$$);
 INSERT INTO fact SELECT g, e('e' || g) || jsonb_build_object('x', g, 'tags', ARRAY['t' || g, 'u' || g]) FROM generate_series(2, 6) g;
 UPDATE leaf SET id = id - 1;
