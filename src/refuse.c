@@ -343,7 +343,7 @@ refuse_parent(RangeVar *child, bool inherits)
 				 errmsg("table \"%s\" cannot be a partition of another table", child->relname),
 				 OidIsValid(catalog_fact_of(relid)) ? errdetail("It is an index table.") :
 				 errdetail("It has index tables."),
-				 errhint("Drop the index tables first.")));
+				 OidIsValid(catalog_fact_of(relid)) ? 0 : errhint("Drop the index tables first.")));
 }
 
 /* refuse_own_index_tables: of a partition to be, where its new parent has some */
