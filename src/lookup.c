@@ -73,8 +73,11 @@ Datum
 indextable_lookup_rows(PG_FUNCTION_ARGS)
 {
 	Oid			type = get_fn_expr_argtype(fcinfo->flinfo, 0);
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 
-	if (!type_is_rowtype(type))
+	/* A record in a SELECT list has no columns, and is of no fact table. */
+	if (!type_is_rowtype(type) ||
+		(type == RECORDOID && rsinfo != NULL && IsA(rsinfo, ReturnSetInfo) && rsinfo->expectedDesc == NULL))
 		row_type_error(type, NULL);
 	if (PG_ARGISNULL(1) || PG_ARGISNULL(2))
 	{
