@@ -329,8 +329,14 @@ layout_add_primary_key(IndexDef *def, bool covering, const char *tablespace, con
 		how = psprintf("DROP CONSTRAINT %s, ADD CONSTRAINT %s", quote_identifier(drop), quote_identifier(drop));
 	run_sql(catalog_owner(), "ALTER TABLE %s %s %s%s", quoted_relation(def->relid), how, layout_primary_key(def, covering),
 			in_tablespace("USING INDEX TABLESPACE", tablespace));
-	rel = relation_open(def->relid, NoLock);
-	index = primary_key_of(rel, AccessShareLock);
+	/* Event triggers were called. */
+	rel = try_relation_open(def->relid, NoLock);
+	index = rel != NULL ? primary_key_of(rel, AccessShareLock) : NULL;
+	if (index == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("index table \"%s\" was altered while its primary key was being created", def->name),
+				 errhint("Check the event triggers of the database.")));
 	relid = RelationGetRelid(index);
 	relation_close(rel, NoLock);
 	index_close(index, AccessShareLock);
