@@ -63,6 +63,7 @@ enum
 static Verdict *advise(FunctionCallInfo fcinfo, Profile *p);
 static void check_reader(Relation fact, DefinitionRow *row);
 static bool may_read(Oid relid);
+pg_noreturn static void other_version(void);
 static void put_line(ReturnSetInfo *rsinfo, const char *topic, const char *fmt,...) pg_attribute_printf(3, 4);
 
 static double
@@ -112,8 +113,8 @@ advise(FunctionCallInfo fcinfo, Profile *p)
 	if (foreign_leaves(row->fact_table) != NIL)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("there is no advice on tables with foreign partitions"),
-				 errdetail("It rests on what local indexes cost, and on a sample that would take all rows from other servers.")));
+				 errmsg("cannot advise on table \"%s\" because it has foreign partitions", RelationGetRelationName(fact)),
+				 errdetail("Advice compares the costs of local indexes, and its sample would read all rows of the other servers.")));
 	p->document = PG_ARGISNULL(ARG_DOCUMENT) ? NULL : NameStr(*PG_GETARG_NAME(ARG_DOCUMENT));
 	row->document = document_column(fact, p->document);
 	p->row = row;
@@ -151,9 +152,9 @@ check_reader(Relation fact, DefinitionRow *row)
 	if (check_enable_rls(RelationGetRelid(fact), InvalidOid, true) == RLS_ENABLED)
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-				 errmsg("cannot take a sample of table \"%s\", because row security applies to you",
+				 errmsg("cannot take a sample of table \"%s\" because row security applies to the current user",
 						RelationGetRelationName(fact)),
-				 errhint("Have it called by somebody who may see all rows.")));
+				 errhint("Call the function as a user who may see all rows.")));
 	if (owns_relation(RelationGetRelid(fact), GetUserId()))
 		return;
 	foreach(cell, list_concat_copy(row->key, row->include))
@@ -166,7 +167,17 @@ check_reader(Relation fact, DefinitionRow *row)
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 				 errmsg("must be owner of table %s", RelationGetRelationName(fact)),
-				 errdetail("A filter, and the cast of a column, are evaluated as the owner.")));
+				 errdetail("Filters and casts of columns are evaluated as the owner of the table.")));
+}
+
+/* other_version: the error for profile() as another version of the extension has declared it */
+static void
+other_version(void)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("the library and the catalog of indextable are of different versions"),
+			 errhint("Run ALTER EXTENSION indextable UPDATE.")));
 }
 
 /* may_read: whether the caller may see all rows */
@@ -198,7 +209,7 @@ indextable_profile(PG_FUNCTION_ARGS)
 	int			i;
 
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE || desc->natts > (int) lengthof(values))
-		elog(ERROR, "profile() has other columns than expected");
+		other_version();
 #define PUT(datum)			(values[n++] = (datum))
 #define PUT_COUNT(number)	PUT(Int64GetDatum((int64) (number)))
 #define PUT_NUMBER(number)	PUT(Float8GetDatum(number))
@@ -248,7 +259,7 @@ indextable_profile(PG_FUNCTION_ARGS)
 	PUT_TEXT(v->statement);
 	PUT_TEXT(v->alternative);
 	if (n != desc->natts)
-		elog(ERROR, "profile() has other columns than expected");
+		other_version();
 	return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, isnull));
 }
 
@@ -398,7 +409,7 @@ look_at_new(void *arg)
 		notice->reason = list_length(v->reasons) > 1 ?
 			psprintf("%s %s", (char *) linitial(v->reasons), (char *) lsecond(v->reasons)) : pstrdup(linitial(v->reasons));
 	if (v->kind == VERDICT_FILTER)
-		notice->hint = psprintf("Leave it out: SELECT indextable.alter(%s, filter => %s);",
+		notice->hint = psprintf("To leave these entries out, run SELECT indextable.alter(%s, filter => %s);",
 								sql_literal(quoted_relation(p->def->relid)), sql_literal(v->filter));
 	MemoryContextSwitchTo(old);
 }
@@ -424,5 +435,5 @@ advise_on_new(DefinitionRow *row, IndexDef *def)
 				(errmsg("index table \"%s\" may cost more than it saves", def->name),
 				 errdetail("%s", notice.reason),
 				 notice.hint != NULL ? errhint("%s", notice.hint) :
-				 errhint("indextable.advise() tells more. The setting indextable.advice turns such notices off.")));
+				 errhint("See indextable.advise() for more. To turn these notices off, run SET indextable.advice = off;")));
 }

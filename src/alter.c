@@ -257,8 +257,8 @@ warn_subscribed(void)
 					(errcode(ERRCODE_WARNING),
 					 errmsg("index table \"%s\" is written by a subscription and by its fact table's triggers",
 							get_rel_name(lfirst_oid(cell))),
-					 errdetail("Each would get in the way of the other."),
-					 errhint("Have the fact table published, not the index table; or drop the index table here and let a plain table take its entries.")));
+					 errdetail("Each of them overwrites or rejects what the other has written."),
+					 errhint("Publish the fact table instead of the index table, or replace the index table on the subscriber with a plain table.")));
 }
 
 /* follow_replaced: a trigger of ours may be somebody else's now; or a restore has made it */
@@ -412,11 +412,11 @@ follow_triggers(Oid relid)
 		relid = index_table_of(relid);
 		if (!guards_intact(relid))
 			invalidate_definitions(catalog_read(InvalidOid, relid), fact,
-								   "Its guards against writes by hand are disabled or gone.");
+								   "The triggers that protect it against other writes are disabled or missing.");
 	}
 	else if (catalog_has_fact(relid) && !triggers_intact(relid))
 		invalidate_definitions(catalog_read(relid, InvalidOid), relid,
-							   "Triggers that keep it in step are disabled or gone.");
+							   "The triggers of the fact table that maintain it are disabled or missing.");
 }
 
 void
@@ -434,9 +434,9 @@ invalidate_definitions(List *definitions, Oid fact, const char *why)
 		if (!OidIsValid(stored->row.replaces))
 			ereport(WARNING,
 				(errcode(ERRCODE_WARNING),
-				 errmsg("index table \"%s\" is invalid now", get_rel_name(stored->row.index_table)),
+				 errmsg("index table \"%s\" is now invalid", get_rel_name(stored->row.index_table)),
 				 errdetail("%s", why),
-				 errhint("Call indextable.repair(), which puts the triggers back and mends what was missed.")));
+				 errhint("Call indextable.repair() to restore the triggers and to repair the entries.")));
 		catalog_set_state(stored->row.index_table, "invalid", why);
 		any = true;
 	}

@@ -147,8 +147,8 @@ no_partition(IndexDef *def)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_CHECK_VIOLATION),
-			 errmsg("no partition of index table \"%s\" takes an entry", def->name),
-			 errdetail("Its key field \"%s\" is in none of their ranges or lists.",
+			 errmsg("no partition of index table \"%s\" found for entry", def->name),
+			 errdetail("The value of its key field \"%s\" is within the bounds of no partition.",
 					   NameStr(TupleDescAttr(def->desc, def->fields[def->part_field].attno - 1)->attname)),
 			 errhint("Add a partition, or a default partition.")));
 }
@@ -375,7 +375,7 @@ open_writer(Writer *w, IndexDef *def, Relation rel)
 			ereport(ERROR,
 					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 					 errmsg("index table \"%s\" has an exclusion constraint", def->name),
-					 errdetail("Exclusion constraints are not checked by the upkeep of index tables."),
+					 errdetail("Maintenance does not check exclusion constraints when it writes entries."),
 					 errhint("Drop constraint \"%s\".", RelationGetRelationName(index))));
 		if (w->estate == NULL &&
 			(w->infos[i]->ii_Expressions != NIL || w->infos[i]->ii_Predicate != NIL))

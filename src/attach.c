@@ -255,15 +255,15 @@ follow_new_part(Oid index_table, Oid relid)
 	if (rel->rd_rel->relkind != RELKIND_RELATION || rel->rd_rel->relam != HEAP_TABLE_AM_OID)
 		why = "It is not an ordinary table.";
 	else if (rel->rd_rel->relpersistence != parent->rd_rel->relpersistence)
-		why = "It is logged and the index table is not, or the other way round.";
+		why = "Only one of the two tables is unlogged.";
 	else if (a->natts != b->natts)
-		why = "The index table has columns that were dropped, and the partition does not have them.";
+		why = "The index table has dropped columns that the partition does not have.";
 	for (i = 0; why == NULL && i < a->natts; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(b, i);
 
 		if (strcmp(NameStr(TupleDescAttr(a, i)->attname), NameStr(att->attname)) != 0)
-			why = "Its columns are in another order than those of the index table.";
+			why = "Its columns are not in the order of those of the index table.";
 		else if (att->atthasdef || (att->attnotnull && !TupleDescAttr(a, i)->attnotnull))
 			why = "It has a default or a constraint of its own.";
 	}

@@ -89,7 +89,7 @@ backlog_check(FactDef *def, Relation queue, HeapTuple last)
 				 errmsg("more than %d changes of table \"%s\" are not applied to its asynchronous index tables yet",
 						setting_backlog_limit, def->name),
 				 errdetail("The limit is set by indextable.backlog_limit."),
-				 errhint("See whether a worker runs: SELECT * FROM indextable.queues.")));
+				 errhint("To see whether a worker is running, run SELECT * FROM indextable.queues;")));
 	}
 	if (setting_backlog_action == BACKLOG_SLOW)
 		slow_down(changes);

@@ -263,8 +263,8 @@ refuse_reentry(Batch *batch)
 	if (batch->writing)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_IN_USE),
-				 errmsg("cannot write a fact table while its index tables are being written"),
-				 errhint("An index on an index table must not call functions that write.")));
+				 errmsg("cannot change a fact table while its index tables are being written"),
+				 errhint("An index on an index table must not call functions that change the fact table.")));
 }
 
 /* write_set: writes what a set has collected; with keep it stays */

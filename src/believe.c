@@ -171,10 +171,10 @@ forget_definition(StoredDefinition *stored, Oid named)
 	if (exists)
 		ereport(WARNING,
 				(errcode(ERRCODE_WARNING),
-				 errmsg("\"%s\" is not an index table, and a definition that says so is forgotten",
+				 errmsg("removed the definition of \"%s\", which is not an index table",
 						get_rel_name(index_table)),
-				 errdetail("Neither a dependency on a fact table nor triggers of indextable show that it is one: the definition comes from a dump, and what it was of was gone by then."),
-				 errhint("If it was to be an index table, create it again with indextable.create().")));
+				 errdetail("The table has neither a dependency on a fact table nor triggers of indextable. Its definition was restored from a dump, and the index table that it describes did not exist any more."),
+				 errhint("If it should be an index table, create it again with indextable.create().")));
 	catalog_forget_definition(index_table);
 	return true;
 }

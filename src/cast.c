@@ -67,7 +67,7 @@ cast_check_type(const char *spec, Oid type)
 	ereport(ERROR,
 			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 			 errmsg("field \"%s\" cannot have type %s", spec, format_type_be(type)),
-			 errdetail("The text input of a field's type must depend on nothing but the text."),
+			 errdetail("The input function of a field's type must not depend on anything but the text."),
 			 typtype == TYPTYPE_DOMAIN ?
 			 errhint("Use the type that the domain is based on.") :
 			 errhint("Use text, jsonb, or a type such as integer, numeric, boolean, uuid, date or timestamptz.")));

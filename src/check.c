@@ -154,9 +154,9 @@ check_one(Oid index_table, MemoryContext cxt)
 		write_report(index_table, &report);
 		if (report.example != NULL)
 			ereport(LOG,
-					(errmsg("index table \"%s\" is not as its fact table asks for", get_rel_name(index_table)),
-					 errdetail("Entries missing: " INT64_FORMAT ", dangling: " INT64_FORMAT ", stale: " INT64_FORMAT
-							   "; rows rejected: " INT64_FORMAT "; problems of its setup: " INT64_FORMAT ".",
+					(errmsg("check of index table \"%s\" found discrepancies", get_rel_name(index_table)),
+					 errdetail("Missing entries: " INT64_FORMAT ", dangling entries: " INT64_FORMAT ", stale entries: " INT64_FORMAT
+							   ", rejected rows: " INT64_FORMAT ", setup problems: " INT64_FORMAT ".",
 							   report.missing, report.dangling, report.stale, report.rejected, report.setup)));
 		mend = report.missing + report.dangling + report.stale + report.setup > 0;
 	}

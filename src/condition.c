@@ -74,8 +74,8 @@ read_condition(IndexDef *def, Jsonb *condition, KeyRange *range)
 	if (field == def->nkeys)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("key has all key columns of index table \"%s\" already", def->name),
-				 errhint("A condition is about the key column after those of key: leave that one out of key.")));
+				 errmsg("condition cannot be used because key has all key columns of index table \"%s\"", def->name),
+				 errhint("A condition applies to the first key column that is not in key. Leave that column out of key.")));
 	if (!JsonContainerIsObject(&condition->root) || JsonContainerSize(&condition->root) != 1)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -96,14 +96,14 @@ read_condition(IndexDef *def, Jsonb *condition, KeyRange *range)
 	if (i != field)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("condition must be about the key column after those of key"),
-				 errdetail("That is \"%s\", not \"%s\".", column_name(def, field), name),
+				 errmsg("condition must use the first key column that is not in key"),
+				 errdetail("That column is \"%s\", not \"%s\".", column_name(def, field), name),
 				 errhint("The key columns are %s.", key_columns(def))));
 
 	JsonbIteratorNext(&it, &value, true);
 	if (value.type != jbvBinary || !JsonContainerIsObject(value.val.binary.data) ||
 		JsonContainerSize(value.val.binary.data) == 0)
-		operator_error("It is no object, or an empty one.");
+		operator_error("The value of the column is not an object, or it is an empty one.");
 	read_operators(def, field, value.val.binary.data, range);
 }
 
@@ -131,7 +131,7 @@ read_operators(IndexDef *def, int field, JsonbContainer *operators, KeyRange *ra
 		else if (strcmp(op, "<") == 0 || strcmp(op, "<=") == 0)
 			bound = &range->upper;
 		if (bound == NULL ? n > 1 : bound->given)
-			operator_error("These cannot be combined.");
+			operator_error("Its operators cannot be combined.");
 
 		if (bound != NULL)
 			set_bound(def, field, &value, op[1] == '=', bound, range);
@@ -142,7 +142,7 @@ read_operators(IndexDef *def, int field, JsonbContainer *operators, KeyRange *ra
 		else if (strcmp(op, "begins_with") == 0)
 			set_prefix(def, field, &value, range);
 		else
-			operator_error(psprintf("It has \"%s\".", op));
+			operator_error(psprintf("Operator \"%s\" is not recognized.", op));
 	}
 	/* The same as if the key had it. */
 	if (equal.given)
@@ -156,7 +156,7 @@ operator_error(const char *detail)
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 			 errmsg("condition must compare its column with a value"),
 			 errdetail("%s", detail),
-			 errhint("It can be {\"op\": value} with =, <, <=, > or >=, {\">=\": value, \"<\": value}, {\"between\": [value, value]}, or {\"begins_with\": \"text\"}.")));
+			 errhint("Use {\"op\": value} with one of the operators =, <, <=, >, >=, or {\">=\": value, \"<\": value}, {\"between\": [value, value]}, or {\"begins_with\": \"text\"}.")));
 }
 
 static void
@@ -174,7 +174,7 @@ set_between(IndexDef *def, int field, JsonbValue *value, KeyRange *range)
 	JsonbContainer *values = value->type == jbvBinary ? value->val.binary.data : NULL;
 
 	if (values == NULL || !JsonContainerIsArray(values) || JsonContainerSize(values) != 2)
-		operator_error("\"between\" needs an array of two values.");
+		operator_error("The operator \"between\" requires an array of two values.");
 	set_bound(def, field, getIthJsonbValueFromContainer(values, 0), true, &range->lower, range);
 	set_bound(def, field, getIthJsonbValueFromContainer(values, 1), true, &range->upper, range);
 }
@@ -193,13 +193,13 @@ set_prefix(IndexDef *def, int field, JsonbValue *value, KeyRange *range)
 	if (type != TEXTOID && type != VARCHAROID && type != BPCHAROID)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATATYPE_MISMATCH),
-				 errmsg("\"begins_with\" is for columns of text"),
+				 errmsg("operator \"begins_with\" requires a text column"),
 				 errdetail("Column \"%s\" of index table \"%s\" has type %s.", NameStr(att->attname),
 						   def->name, format_type_be(att->atttypid))));
 	if (!get_collation_isdeterministic(att->attcollation))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("\"begins_with\" is not supported for nondeterministic collations"),
+				 errmsg("operator \"begins_with\" is not supported for nondeterministic collations"),
 				 errdetail("Column \"%s\" of index table \"%s\" has collation \"%s\".",
 						   NameStr(att->attname), def->name, get_collation_name(att->attcollation))));
 	if (value->type == jbvNull)
@@ -208,7 +208,7 @@ set_prefix(IndexDef *def, int field, JsonbValue *value, KeyRange *range)
 		return;
 	}
 	if (value->type != jbvString)
-		operator_error("\"begins_with\" needs a string.");
+		operator_error("The operator \"begins_with\" requires a string.");
 
 	range->prefix = pnstrdup(value->val.string.val, value->val.string.len);
 	if (!orders_by_bytes(att->attcollation))

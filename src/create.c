@@ -131,7 +131,10 @@ indextable_create(PG_FUNCTION_ARGS)
 	row.index_table = make_table(&row, def, fact, schema, name);
 	index_table = table_open(row.index_table, AccessExclusiveLock);
 	if (!definition_attach(def, fact, index_table))
-		elog(ERROR, "index table \"%s\" is not as it was created", name);
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("index table \"%s\" was altered while it was being created", name),
+				 errhint("Check the event triggers of the database.")));
 
 	register_index_table(&row, def, fact, index_table, NULL);
 	advise_on_new(&row, def);
@@ -153,12 +156,12 @@ check_definition(DefinitionRow *row)
 	if (strcmp(row->strategy, "partial") == 0 && row->include == NIL)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("strategy \"partial\" needs included fields"),
+				 errmsg("strategy \"partial\" requires included fields"),
 				 errhint("Name them with include, or use the strategy \"normalized\".")));
 	if (strcmp(row->strategy, "partial") != 0 && row->include != NIL)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("included fields are for the strategy \"partial\" only"),
+				 errmsg("included fields are allowed only with the strategy \"partial\""),
 				 errdetail("The strategy is \"%s\".", row->strategy),
 				 errhint("Leave out include, or use the strategy \"partial\".")));
 	if (row->is_unique && strcmp(row->maintenance, "async") == 0)
@@ -280,11 +283,11 @@ one_of(const char *what, const char *value, const char *const *allowed)
 			return allowed[i];
 	initStringInfo(&list);
 	for (i = 0; allowed[i] != NULL; i++)
-		appendStringInfo(&list, "%s\"%s\"", i == 0 ? "" : allowed[i + 1] ? ", " : " or ", allowed[i]);
+		appendStringInfo(&list, "%s\"%s\"", i == 0 ? "" : ", ", allowed[i]);
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("unrecognized %s \"%s\"", what, value),
-			 errhint("It can be %s.", list.data)));
+			 errmsg("invalid value for parameter \"%s\": \"%s\"", what, value),
+			 errhint("Available values: %s.", list.data)));
 }
 
 /*
@@ -296,7 +299,6 @@ Relation
 open_fact(Oid relid, LOCKMODE lock)
 {
 	Relation	rel;
-	const char *what = NULL;
 	const char *why = NULL;
 
 	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid)))
@@ -319,8 +321,7 @@ open_fact(Oid relid, LOCKMODE lock)
 				note_writers_out(relid);
 			break;
 		case RELKIND_FOREIGN_TABLE:
-			what = "foreign tables cannot be fact tables";
-			why = "What is written on the other server would not be seen here.";
+			why = "It is a foreign table: changes that are made on the other server would be missed.";
 			break;
 		default:
 			ereport(ERROR,
@@ -330,42 +331,29 @@ open_fact(Oid relid, LOCKMODE lock)
 	}
 	if (IsCatalogRelation(rel) || IsToastRelation(rel) ||
 		is_own_schema(RelationGetNamespace(rel)))
-		what = "system tables cannot be fact tables";
+		why = "It is a system table.";
 	else if (OidIsValid(catalog_fact_of(relid)))
-	{
-		what = "an index table cannot have index tables";
-		why = "Make one over the same fact table.";
-	}
+		why = "It is an index table: create another one over the same fact table.";
 	else if (rel->rd_rel->relpersistence == RELPERSISTENCE_TEMP)
-	{
-		what = "temporary tables cannot be fact tables";
-		why = "A temporary table is seen by one session only and lives no longer; a plain index serves it better.";
-	}
+		why = "It is a temporary table, which only one session uses: a plain index serves it better.";
 	else if (rel->rd_rel->relpersistence == RELPERSISTENCE_UNLOGGED)
-	{
-		what = "unlogged tables cannot be fact tables";
-		why = "After a crash, an unlogged table is empty and its index tables would not be.";
-	}
+		why = "It is an unlogged table: after a crash it would be empty, and its index tables would not.";
 	else if (rel->rd_rel->relispartition)
-		what = "a partition cannot be a fact table of its own";
+		why = "It is a partition: create the index table over its partitioned table.";
 	else if (rel->rd_rel->relkind == RELKIND_RELATION &&
 			 (find_inheritance_children(relid, NoLock) != NIL || has_superclass(relid)))
-	{
-		what = "tables with inheritance cannot be fact tables";
-		why = "Triggers of a table do not fire for the rows of its children.";
-	}
+		why = "It has parents or children by inheritance, and triggers of a table do not fire for the rows of its children.";
 	else if (rel->rd_rel->relkind == RELKIND_RELATION && rel->rd_rel->relam != HEAP_TABLE_AM_OID)
-		what = "only tables with the access method \"heap\" can be fact tables";
+		why = "Its access method is not \"heap\".";
 	else if (rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
 		check_partitions(rel);
-	if (what != NULL)
+	if (why != NULL)
 		ereport(ERROR,
 				(errcode(rel->rd_rel->relkind == RELKIND_RELATION &&
 						 OidIsValid(catalog_fact_of(relid)) ?
 						 ERRCODE_WRONG_OBJECT_TYPE : ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("%s", what),
-				 why != NULL ? errdetail("Table \"%s\": %s", RelationGetRelationName(rel), why) :
-				 errdetail("Table \"%s\" is one.", RelationGetRelationName(rel)),
+				 errmsg("table \"%s\" cannot be a fact table", RelationGetRelationName(rel)),
+				 errdetail("%s", why),
 				 errhint("A fact table is an ordinary or a partitioned table with a primary key and a JSONB column.")));
 	return rel;
 }
@@ -392,7 +380,7 @@ check_partitions(Relation root)
 		if (form->relkind == RELKIND_RELATION && form->relam != HEAP_TABLE_AM_OID)
 			why = "Its access method is not \"heap\".";
 		else if (form->relpersistence != root->rd_rel->relpersistence)
-			why = "It is logged and the partitioned table is not, or the other way round.";
+			why = "Only one of the two tables is unlogged.";
 		else if (relid != RelationGetRelid(root) && catalog_fact_in_use(relid))
 			why = "It has index tables of its own.";
 		if (why != NULL)
@@ -419,8 +407,8 @@ refuse_queue_over_foreign(Oid fact)
 	if (foreign_leaves(fact) != NIL)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("table \"%s\" has foreign partitions, whose changes cannot be queued", get_rel_name(fact)),
-				 errdetail("Asynchronous index tables, and those that are built or rebuilt online, queue changes."),
+				 errmsg("changes of table \"%s\" cannot be queued because it has foreign partitions", get_rel_name(fact)),
+				 errdetail("Index tables that are asynchronous, or that are built or rebuilt online, need a queue."),
 				 errhint("Use maintenance => 'transactional' and populate => true.")));
 }
 
@@ -452,13 +440,13 @@ row_key(FunctionCallInfo fcinfo, Relation fact)
 	if (named != NIL && (index != NULL || fact->rd_rel->relkind != RELKIND_PARTITIONED_TABLE))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("primary_key is for partitioned tables that cannot have a primary key"),
-				 errhint("Leave it out, and add a primary key to the table if it has none.")));
+				 errmsg("primary_key is allowed only for partitioned tables that cannot have a primary key"),
+				 errhint("Leave out primary_key, and add a primary key to the table if it has none.")));
 	if (named != NIL && known != NIL && !same_strings(named, known))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("index tables of table \"%s\" go by another primary_key", RelationGetRelationName(fact)),
-				 errhint("Leave it out.")));
+				 errmsg("primary_key differs from that of other index tables of table \"%s\"", RelationGetRelationName(fact)),
+				 errhint("Leave out primary_key.")));
 	return index != NULL ? NIL : named != NIL ? named : known;
 }
 
@@ -493,7 +481,7 @@ document_column(Relation fact, const char *wanted)
 					 errmsg("table \"%s\" has several JSONB columns",
 							RelationGetRelationName(fact)),
 					 errdetail("Among them are \"%s\" and \"%s\".", found, NameStr(att->attname)),
-					 errhint("Say which one holds the documents with the parameter document.")));
+					 errhint("Use the parameter document to name the column that holds the documents.")));
 		found = pstrdup(NameStr(att->attname));
 	}
 	if (found != NULL)
@@ -523,12 +511,11 @@ target_schema(const char *index_table, Relation fact, char **name)
 	/* It has the same parts, and cuts none. */
 	if (SplitGUCList(pstrdup(index_table), '.', &uncut))
 		foreach(cell, uncut)
-			check_name_length(lnext(uncut, cell) != NULL ? "schema" : "index table", lfirst(cell),
-							  "Choose a shorter name.");
+			check_name_length(lfirst(cell), "Choose a shorter name.");
 	if (var->catalogname != NULL && strcmp(var->catalogname, get_database_name(MyDatabaseId)) != 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("index table \"%s\" would be in another database", index_table)));
+				 errmsg("cross-database references are not implemented: \"%s\"", index_table)));
 	schema = var->schemaname == NULL ? RelationGetNamespace(fact) :
 		LookupExplicitNamespace(var->schemaname, false);
 	if (isAnyTempNamespace(schema) || IsCatalogNamespace(schema) || IsToastNamespace(schema) ||
@@ -581,7 +568,10 @@ create_index_table(Oid creator, Oid schema, const char *name, const char *column
 				quoted, columns, tablespace ? " TABLESPACE " : "", tablespace ? quote_identifier(tablespace) : "");
 	relid = get_relname_relid(name, schema);
 	if (!OidIsValid(relid))
-		elog(ERROR, "could not find table %s", quoted);
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("table %s was dropped or renamed while it was being created", quoted),
+				 errhint("Check the event triggers of the database.")));
 	if (owner != (OidIsValid(creator) ? creator : GetUserId()))
 		run_sql(catalog_owner(), "ALTER TABLE %s OWNER TO %s", quoted,
 				quote_identifier(GetUserNameFromId(owner, false)));

@@ -260,11 +260,11 @@ void
 not_an_index_table(Oid relid)
 {
 	ereport(ERROR,
-			(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+			(errcode(get_rel_name(relid) != NULL ? ERRCODE_WRONG_OBJECT_TYPE : ERRCODE_UNDEFINED_TABLE),
 			 get_rel_name(relid) != NULL ?
 			 errmsg("\"%s\" is not an index table", get_rel_name(relid)) :
 			 errmsg("relation with OID %u does not exist", relid),
-			 errhint("The view indextable.index_tables shows what there is.")));
+			 errhint("The view indextable.index_tables lists the index tables.")));
 }
 
 /* is_catalog_table: whether a relation is the table definition or fact of the catalog */

@@ -454,10 +454,10 @@ refuse_unfinished(Relation fact)
 		if (candidate.fits)
 			ereport(ERROR,
 					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-					 errmsg("index table \"%s\" of \"%s\" is not restored completely",
+					 errmsg("index table \"%s\" of table \"%s\" is not completely restored",
 							get_rel_name(s->row.index_table), RelationGetRelationName(fact)),
-					 errdetail("It lacks the triggers by which an index table from a dump is known."),
-					 errhint("Wait for the restore to end; or SELECT indextable.drop(%s), which forgets the definition and leaves such a table alone.",
+					 errdetail("It lacks the triggers by which an index table is recognized after a restore."),
+					 errhint("Wait until the restore has finished. To remove only the definition and to keep the table, run SELECT indextable.drop(%s);",
 							 quote_literal_cstr(quoted_relation(s->row.index_table)))));
 	}
 }

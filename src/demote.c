@@ -242,11 +242,11 @@ refuse(IndexDef *def, OpList *list, const char *constraint, bool used_here)
 			 errmsg("an entry is too long for the primary key of index table \"%s\" with its included fields",
 					def->name),
 			 used_here ?
-			 errdetail("It has %zu bytes, %zu of them in field \"%s\", and %d fit. The key cannot be made anew without the included fields while the statement or a cursor of this transaction uses the index table.",
+			 errdetail("The entry has %zu bytes, %zu of them in field \"%s\"; at most %d are possible. The key cannot be rebuilt without the included fields while the statement or a cursor of this transaction uses the index table.",
 					   list->widest, field_size, field, MAX_INDEX_DATA) :
-			 errdetail("It has %zu bytes, %zu of them in field \"%s\", and %d fit. The key cannot be made anew without the included fields while other transactions use the index table.",
+			 errdetail("The entry has %zu bytes, %zu of them in field \"%s\"; at most %d are possible. The key cannot be rebuilt without the included fields while other transactions use the index table.",
 					   list->widest, field_size, field, MAX_INDEX_DATA),
-			 errhint("Run this, once, and repeat the transaction: ALTER TABLE %s DROP CONSTRAINT %s, ADD %s;",
+			 errhint("Before you repeat the transaction, run ALTER TABLE %s DROP CONSTRAINT %s, ADD %s;",
 					 quoted_relation(def->relid), quote_identifier(constraint), layout_primary_key(def, false))));
 }
 
@@ -288,7 +288,7 @@ demote_early(Oid relid)
 		/* Who cancels means the whole. */
 		if (ERRCODE_TO_CATEGORY(error->sqlerrcode) == ERRCODE_OPERATOR_INTERVENTION)
 			ReThrowError(error);
-		warn(relid, error->message);
+		warn(relid, psprintf("The key could not be rebuilt without them: %s.", error->message));
 		FreeErrorData(error);
 	}
 	else if (early.why != NULL)
@@ -308,9 +308,9 @@ try_early(void *arg)
 	if (def != NULL && def->covering)
 	{
 		if (count_pages(early->relid) > EARLY_PAGES)
-			early->why = "the index table is so large that it would take a while";
+			early->why = "The key was not rebuilt without them because the index table is large.";
 		else if (used_by_us(early->relid) || !lock_tree_now(early->relid, AccessExclusiveLock))
-			early->why = "the index table is in use";
+			early->why = "The key was not rebuilt without them because the index table is in use.";
 		else
 			demote_pinned(def, factdef);
 	}
@@ -346,12 +346,11 @@ warn(Oid relid, const char *why)
 	MemoryContextSwitchTo(old);
 	ereport(WARNING,
 			(errcode(ERRCODE_WARNING),
-			 errmsg("entries become too long for the primary key of index table \"%s\" with its included fields",
+			 errmsg("entries are becoming too long for the primary key of index table \"%s\" with its included fields",
 					get_rel_name(relid)),
-			 errdetail("It was not made anew without them at once: %s. Entries of more than %d bytes will lock the index table for that, or be refused.",
-					   why, MAX_INDEX_DATA),
-			 errhint("Run this when it suits: CALL " IT_SCHEMA ".rebuild(%s);",
-					 quote_literal_cstr(quoted_relation(relid)))));
+			 errdetail("%s", why),
+			 errhint("Entries of more than %d bytes will lock the index table for the rebuild, or be refused. To avoid that, run CALL " IT_SCHEMA ".rebuild(%s);",
+					 MAX_INDEX_DATA, quote_literal_cstr(quoted_relation(relid)))));
 }
 
 static BlockNumber
@@ -430,7 +429,7 @@ demote(IndexDef *def)
 	ereport(LOG,
 			(errmsg("rebuilding the primary key of index table \"%s\" without its included fields",
 					get_rel_name(def->relid)),
-			 errdetail("Entries are too long, or become too long, to be in an index whole. Index-only scans of included fields end.")));
+			 errdetail("Entries are too long, or are becoming too long, for an index that holds them as a whole. Index-only scans cannot return included fields any more.")));
 	uncounted = begin_uncounted();
 	layout_add_primary_key(def, false, key.tablespace, key.constraint);
 	layout_mark_key(def->relid, key.constraint, key.clustered, key.identity);

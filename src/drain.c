@@ -117,7 +117,7 @@ indextable_drain(PG_FUNCTION_ARGS)
 		{
 			/* The others' changes are not held up by that. */
 			ereport(WARNING,
-					(errcode(error->sqlerrcode),
+					(errcode(ERRCODE_WARNING),
 					 errmsg("could not drain table \"%s\": %s", get_rel_name(fact_table), error->message),
 					 error->detail ? errdetail_internal("%s", error->detail) : 0,
 					 error->hint ? errhint("%s", error->hint) : 0));
@@ -133,7 +133,7 @@ indextable_drain(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("table \"%s\" has no asynchronous index tables", get_rel_name(wanted)),
-				 errhint("The view indextable.index_tables shows what there is.")));
+				 errhint("The view indextable.index_tables lists the index tables.")));
 	PG_RETURN_INT64(changes);
 }
 
@@ -352,7 +352,7 @@ check_row_indexes(FactDef *def)
 					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 					 errmsg("index table \"%s\" has no index on the primary key of \"%s\"",
 							def->defs[i]->name, def->name),
-					 errdetail("Changes of a row cannot be applied without finding its entries."),
+					 errdetail("Changes of a row cannot be applied without an index that finds its entries."),
 					 errhint("Create the index again, or drop the index table.")));
 }
 

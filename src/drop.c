@@ -119,10 +119,10 @@ indextable_on_drop(PG_FUNCTION_ARGS)
 
 		if (OidIsValid(fact))
 			invalidate_definitions(catalog_read(InvalidOid, lfirst_oid(cell)), fact,
-								   "A partition of it was dropped with its entries.");
+								   "A partition of the index table was dropped with its entries.");
 		else
 			invalidate_definitions(catalog_read(lfirst_oid(cell), InvalidOid), lfirst_oid(cell),
-								   "A partition was dropped with its rows, and their entries are still there.");
+								   "A partition of the fact table was dropped, and the entries of its rows were not deleted.");
 	}
 	if (!OidIsValid(guard_lifted))
 		check_dropped_parts(&parts, command);
@@ -271,7 +271,7 @@ refuse_entries(Oid index_table, Oid partition)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("cannot drop partition \"%s\" of index table \"%s\"", RelationGetRelationName(rel),
 						get_rel_name(index_table)),
-				 is_default ? errdetail("It takes the entries that no other partition takes.") :
+				 is_default ? errdetail("It is the default partition, which holds the entries that fit no other partition.") :
 				 errdetail("It has entries."),
 				 errhint("Change the partitions with indextable.alter().")));
 	table_endscan(scan);

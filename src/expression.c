@@ -107,7 +107,7 @@ expression_check_filter(Relation fact, const char *text)
 		ereport(ERROR,
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 				 errmsg("filter is too long"),
-				 errdetail("It has %zu bytes; %d are allowed.", strlen(text), MAX_FILTER_BYTES)));
+				 errdetail("It has %zu bytes; at most %d are allowed.", strlen(text), MAX_FILTER_BYTES)));
 	filter = compile(fact, text, BOOLOID, -1, NULL, true);
 	return expression_text(fact, filter);
 }
@@ -168,7 +168,7 @@ compile(Relation fact, const char *text, Oid type, int32 typmod, const char **co
 	if (contain_mutable_functions((Node *) result->expr))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
-				 errmsg("expression \"%s\" depends on more than the fact row", text),
+				 errmsg("expression \"%s\" must depend only on the fact row", text),
 				 errdetail("It calls a function or a cast that is not immutable."),
 				 errhint("Use immutable functions and operators only, as in the predicate of a partial index.")));
 	result->reads = settings_read((Node *) result->expr, &result->apart);
@@ -341,7 +341,7 @@ parse_over_fact(Relation fact, const char *text, Oid type, int32 typmod,
 		ereport(ERROR,
 				(errcode(ERRCODE_SYNTAX_ERROR),
 				 errmsg("invalid filter: \"%s\" is not a single SQL expression", text),
-				 errhint("Write what would follow WHERE, over the columns of the fact table.")));
+				 errhint("Write a condition on the columns of the fact table, as it would follow WHERE.")));
 
 	if (column_names != NULL)
 	{
@@ -397,7 +397,7 @@ check_columns(Relation fact, Node *expr)
 					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 					 errmsg("virtual generated column \"%s\" cannot be used in an index table",
 							NameStr(TupleDescAttr(RelationGetDescr(fact), attno - 1)->attname)),
-					 errhint("Use the expression that generates it.")));
+					 errhint("Use the expression that generates the column.")));
 	}
 }
 

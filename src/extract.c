@@ -513,7 +513,7 @@ key_fits(IndexDef *def, Datum *values, RowMismatch *mismatch)
 		return true;
 	mismatch->value = value_text(mismatch->field->type, values[mismatch->field->attno - 1]);
 	mismatch->why.sqlstate = ERRCODE_PROGRAM_LIMIT_EXCEEDED;
-	mismatch->why.message = psprintf("Key and primary key have %zu bytes; %d are allowed.",
+	mismatch->why.message = psprintf("Key and primary key have %zu bytes; at most %d are allowed.",
 									 bytes, MAX_KEY_BYTES);
 	return false;
 }

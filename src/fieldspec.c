@@ -50,13 +50,13 @@ static char *name_after_as(const char *tail);
  *		cut.
  */
 void
-check_name_length(const char *what, const char *name, const char *hint)
+check_name_length(const char *name, const char *hint)
 {
 	if (strlen(name) >= NAMEDATALEN)
 		ereport(ERROR,
 				(errcode(ERRCODE_NAME_TOO_LONG),
-				 errmsg("%s name \"%s\" is too long", what, name),
-				 errdetail("It has %d bytes; a name can have %d.", (int) strlen(name), NAMEDATALEN - 1),
+				 errmsg("identifier \"%s\" is too long", name),
+				 errdetail("It has %d bytes; at most %d are allowed.", (int) strlen(name), NAMEDATALEN - 1),
 				 errhint("%s", hint)));
 }
 
@@ -76,7 +76,7 @@ parse_field_spec(const char *text, bool with_type)
 		ereport(ERROR,
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 				 errmsg("field \"%.*s...\" is too long", pg_mbcliplen(text, strlen(text), NAMEDATALEN), text),
-				 errdetail("It has %zu bytes; %d are allowed.", strlen(text), MAX_FIELD_BYTES)));
+				 errdetail("It has %zu bytes; at most %d are allowed.", strlen(text), MAX_FIELD_BYTES)));
 	spec = palloc0(sizeof(FieldSpec));
 	p = spec->text = pstrdup(text);
 	spec->typmod = -1;
@@ -86,14 +86,14 @@ parse_field_spec(const char *text, bool with_type)
 	if (*p == '\0')
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("field is empty"),
+				 errmsg("field must not be empty"),
 				 errhint("A field is a path into the document, such as \"address.city\", or \"@column\".")));
 
 	p = (*p == '@') ? parse_column(spec, p + 1, with_type) : parse_path(spec, p);
 
 	if (*p != '\0' && !IS_SPACE(*p) && strncmp(p, "::", 2) != 0)
 		spec_error(spec->text, p, "expected \".\", \"[\", \"::\" or the end of the path",
-				   "Members with other characters than letters, digits and \"_\" are written in double quotes.");
+				   "Write members that have other characters than letters, digits and \"_\" in double quotes.");
 	spec->tail = p - spec->text;
 	if (with_type)
 		parse_tail(spec, p);
@@ -142,7 +142,7 @@ parse_column(FieldSpec *spec, const char *p, bool is_new)
 		}
 		if (!closed && is_new)
 			spec_error(spec->text, start, "a double quote is not closed",
-					   "A double quote within a name is written twice.");
+					   "Write a double quote within a name twice.");
 		if (buf.len == 0)
 			spec_error(spec->text, start, "expected a column name in double quotes after \"@\"", NULL);
 		spec->column = buf.data;
@@ -154,7 +154,7 @@ parse_column(FieldSpec *spec, const char *p, bool is_new)
 		while (IS_MEMBER_CHAR(*p))
 			p++;
 		if (is_new)
-			check_name_length("column", pnstrdup(start, p - start), "The table has no column of this name.");
+			check_name_length(pnstrdup(start, p - start), "The table has no column of this name.");
 		spec->column = downcase_truncate_identifier(start, p - start, false);
 	}
 	spec->name = pstrdup(spec->column);
@@ -172,7 +172,7 @@ parse_path(FieldSpec *spec, const char *p)
 		p++;
 		if (*p != '.' && *p != '[')
 			spec_error(spec->text, p, "expected \".\" or \"[\" after \"$\"",
-					   "The whole document is no field; the denormalized strategy copies it.");
+					   "The whole document cannot be a field. The strategy \"denormalized\" copies it.");
 	}
 	else if (*p != '[')
 		p = parse_member(spec, p);
@@ -208,7 +208,7 @@ parse_member(FieldSpec *spec, const char *p)
 	{
 		if (!IS_MEMBER_START(*p))
 			spec_error(spec->text, p, "expected the name of a member",
-					   "Members with other characters than letters, digits and \"_\" are written in double quotes.");
+					   "Write members that have other characters than letters, digits and \"_\" in double quotes.");
 		while (IS_MEMBER_CHAR(*p))
 			p++;
 		name = pnstrdup(start, p - start);
@@ -352,7 +352,7 @@ parse_tail(FieldSpec *spec, const char *tail)
 	name = name_after_as(tail);
 	/* The grammar would cut it. */
 	if (name != NULL)
-		check_name_length("column", name, "Choose a shorter name.");
+		check_name_length(name, "Choose a shorter name.");
 
 	push_parse_context(&context, "field", spec->text, strlen("SELECT NULL "),
 					   pg_mbstrlen_with_len(spec->text, tail - spec->text));
@@ -416,7 +416,7 @@ parse_tail_expression(const char *text, const char *tail)
 		spec_error(text, error->internalpos <= 0 ? tail + strlen(tail) :
 				   text + pg_mbcharcliplen(text, strlen(text), error->internalpos - 1),
 				   error->message,
-				   "In an array literal, a field that has a comma or a double quote must itself be quoted; ARRAY['...'] needs no quoting.");
+				   "In an array literal, put a field with a comma or a double quote into double quotes, or write ARRAY['...'] instead.");
 	}
 	PG_END_TRY();
 	return target;

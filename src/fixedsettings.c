@@ -53,7 +53,9 @@ utc(void)
 	static pg_tz *zone = NULL;
 
 	if (zone == NULL && (zone = pg_tzset("UTC")) == NULL)
-		elog(ERROR, "time zone \"UTC\" is not known");
+		ereport(ERROR,
+				(errcode(ERRCODE_CONFIG_FILE_ERROR),
+				 errmsg("could not load time zone \"UTC\"")));
 	return zone;
 }
 

@@ -396,9 +396,9 @@ require_in_bounds(FactDef *def, Relation root, Oid leaf, TupleTableSlot *row, bo
 			(errcode(ERRCODE_CHECK_VIOLATION),
 			 found ? errmsg("foreign partition \"%s\" has a row that its bounds do not allow", get_rel_name(leaf)) :
 			 errmsg("new row for foreign partition \"%s\" violates its bounds", get_rel_name(leaf)),
-			 errdetail("Row (%s)=(%s) would not be found by its primary key.", names.data, values.data),
-			 !found ? errhint("The server does not move rows out of foreign partitions: delete the row, and insert it into \"%s\".", def->name) :
-			 errhint("Move or delete it on the other server, and keep it from coming back by a CHECK constraint there.")));
+			 errdetail("The row with (%s)=(%s) would not be found by its primary key.", names.data, values.data),
+			 !found ? errhint("Rows are not moved out of foreign partitions. Instead, delete the row and insert it into \"%s\".", def->name) :
+			 errhint("Move or delete the row on the other server, and add a CHECK constraint there.")));
 }
 
 /* foreign_init: called once, when the library is loaded */
@@ -469,8 +469,8 @@ require_fresh(Oid fact, const char *what)
 				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
 				 errmsg("%s cannot run in a transaction that has used foreign table \"%s\"", what,
 						get_rel_name(linitial_oid(used))),
-				 errdetail("Until the transaction ends, the other server shows rows as they were then, and not what others write meanwhile."),
-				 errhint("Call it in a transaction of its own.")));
+				 errdetail("Until the transaction ends, the other server shows rows as they were at that time, without later changes."),
+				 errhint("Call the function in a transaction of its own.")));
 }
 
 /* note_writers_out: a fact table is locked against writers until the transaction ends, or the subtransaction */
@@ -590,9 +590,9 @@ agree_on_snapshots(FactDef *def, Relation fact)
 	{
 		ereport(WARNING,
 				(errcode(ERRCODE_WARNING),
-				 errmsg("rows of table \"%s\" that are written at this moment may seem wrong", def->name),
-				 errdetail("Its foreign partitions are not seen as of the same moment as the index table, because its writers could not be kept out for that moment."),
-				 errhint("Look again at what is found; indextable.repair() does.")));
+				 errmsg("rows of table \"%s\" that are being changed may be reported as discrepancies", def->name),
+				 errdetail("The table could not be locked for the moment at which the snapshots of its foreign partitions and of the index table are taken."),
+				 errhint("Check the discrepancies again, as indextable.repair() does.")));
 		return snapshot;
 	}
 	unlock_fact(def->relid, ShareLock);
@@ -629,7 +629,7 @@ warn_foreign(Oid fact)
 		return;
 	ereport(WARNING,
 			(errcode(ERRCODE_WARNING),
-			 errmsg("index tables of \"%s\" cover partitions on other servers", get_rel_name(fact)),
-			 errdetail("A commit on several servers is not atomic, and what is written there directly is not seen here, nor kept unique."),
-			 errhint("Call indextable.verify() now and then, or set indextable.check_interval; indextable.repair() mends what is found.")));
+			 errmsg("index tables of table \"%s\" have entries of partitions on other servers", get_rel_name(fact)),
+			 errdetail("A commit on several servers is not atomic. Changes that are made directly on another server are neither applied to the index tables nor checked for uniqueness."),
+			 errhint("Call indextable.verify() regularly, or set indextable.check_interval, and call indextable.repair() when discrepancies are found.")));
 }

@@ -115,7 +115,7 @@ typedef struct ParseContext
 extern void push_parse_context(ParseContext *context, const char *what, const char *text,
 							   int offset, int start);
 extern void pop_parse_context(ParseContext *context);
-extern void check_name_length(const char *what, const char *name, const char *hint);
+extern void check_name_length(const char *name, const char *hint);
 extern FieldSpec *parse_field_spec(const char *text, bool with_type);
 extern struct ResTarget *parse_lone_expression(const char *prefix, const char *text);
 

@@ -249,8 +249,8 @@ start_worker(Oid database, int slot, uint64 use)
 		pfree(s);
 		if (!told)
 			ereport(LOG,
-					(errmsg("no background worker is free for indextable"),
-					 errhint("Consider increasing max_worker_processes.")));
+					(errmsg("out of background worker slots for indextable"),
+					 errhint("You might need to increase max_worker_processes.")));
 		told = true;
 	}
 	MemoryContextSwitchTo(old);

@@ -66,8 +66,8 @@ layout_names(IndexDef *def, Relation fact)
 	if (def->nident > INDEX_MAX_KEYS)
 		ereport(ERROR,
 				(errcode(ERRCODE_TOO_MANY_COLUMNS),
-				 errmsg("key and primary key have %d columns together", def->nident),
-				 errdetail("An index can have %d columns.", INDEX_MAX_KEYS)));
+				 errmsg("key and primary key must not have more than %d columns together", INDEX_MAX_KEYS),
+				 errdetail("They have %d columns.", def->nident)));
 	return names;
 }
 
@@ -76,7 +76,7 @@ add_column(List **names, const char *name, const char *what)
 {
 	ListCell   *cell;
 
-	check_name_length("column", name, "Name the field with AS.");
+	check_name_length(name, "Name the field with AS.");
 	if (name[0] == '\0')
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_NAME),
@@ -85,14 +85,14 @@ add_column(List **names, const char *name, const char *what)
 	if (SystemAttributeByName(name) != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_RESERVED_NAME),
-				 errmsg("column name \"%s\" is reserved for a system column", name),
+				 errmsg("column name \"%s\" conflicts with a system column name", name),
 				 errhint("Name the field with AS.")));
 	foreach(cell, *names)
 		if (strcmp(lfirst(cell), name) == 0)
 			ereport(ERROR,
 					(errcode(ERRCODE_DUPLICATE_COLUMN),
-					 errmsg("column name \"%s\" would be there twice in the index table", name),
-					 errdetail("Columns are named after the last member of a path; the fact table's primary key has its own names."),
+					 errmsg("column name \"%s\" specified more than once", name),
+					 errdetail("Columns are named after the last member of a path. The columns of the fact table's primary key keep their names."),
 					 errhint("Name the field with AS.")));
 	*names = lappend(*names, pstrdup(name));
 }
@@ -329,8 +329,14 @@ layout_add_primary_key(IndexDef *def, bool covering, const char *tablespace, con
 		how = psprintf("DROP CONSTRAINT %s, ADD CONSTRAINT %s", quote_identifier(drop), quote_identifier(drop));
 	run_sql(catalog_owner(), "ALTER TABLE %s %s %s%s", quoted_relation(def->relid), how, layout_primary_key(def, covering),
 			in_tablespace("USING INDEX TABLESPACE", tablespace));
-	rel = relation_open(def->relid, NoLock);
-	index = primary_key_of(rel, AccessShareLock);
+	/* Event triggers were called. */
+	rel = try_relation_open(def->relid, NoLock);
+	index = rel != NULL ? primary_key_of(rel, AccessShareLock) : NULL;
+	if (index == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("index table \"%s\" was altered while its primary key was being created", def->name),
+				 errhint("Check the event triggers of the database.")));
 	relid = RelationGetRelid(index);
 	relation_close(rel, NoLock);
 	index_close(index, AccessShareLock);

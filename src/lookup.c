@@ -73,8 +73,11 @@ Datum
 indextable_lookup_rows(PG_FUNCTION_ARGS)
 {
 	Oid			type = get_fn_expr_argtype(fcinfo->flinfo, 0);
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 
-	if (!type_is_rowtype(type))
+	/* A record in a SELECT list has no columns, and is of no fact table. */
+	if (!type_is_rowtype(type) ||
+		(type == RECORDOID && rsinfo != NULL && IsA(rsinfo, ReturnSetInfo) && rsinfo->expectedDesc == NULL))
 		row_type_error(type, NULL);
 	if (PG_ARGISNULL(1) || PG_ARGISNULL(2))
 	{
@@ -91,7 +94,7 @@ row_type_error(Oid type, const char *fact)
 	ereport(ERROR,
 			(errcode(ERRCODE_DATATYPE_MISMATCH),
 			 errmsg("row_type must be the type of the fact table's rows"),
-			 errdetail("It is %s.", format_type_be(type)),
+			 errdetail("It is of type %s.", format_type_be(type)),
 			 fact != NULL ? errhint("Use NULL::%s.", fact) :
 			 errhint("Use NULL::fact_table.")));
 }
@@ -201,7 +204,7 @@ lookup_check_access(Lookup *l)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("row security of index table \"%s\" is not supported", def->name),
-				 errhint("Enable row security on the fact table; look-ups respect it.")));
+				 errhint("Enable row security on the fact table instead. Look-ups respect it.")));
 	l->secured = !l->entries_only &&
 		check_enable_rls(l->factdef->relid, InvalidOid, false) == RLS_ENABLED;
 	l->copies = def->doc_attno != 0 && !l->rows && !l->secured;
@@ -244,7 +247,7 @@ lookup_check_access(Lookup *l)
 				 XidInMVCCSnapshot(def->xmin, l->snapshot))
 			ereport(ERROR,
 					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-					 errmsg("index table \"%s\" is younger than this transaction's snapshot",
+					 errmsg("index table \"%s\" is newer than the snapshot of this transaction",
 							def->name),
 					 errhint("Look it up in a new transaction.")));
 		if (TransactionIdPrecedes(def->xmin, l->snapshot->xmin))
@@ -270,14 +273,14 @@ wait_until_fresh(Oid index_table, int64 max_lag, int64 timeout)
 	if (IsolationUsesXactSnapshot())
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("max_lag is not supported in a transaction whose snapshot stays the same"),
-				 errhint("Use the isolation level read committed.")));
+				 errmsg("max_lag is not supported in a REPEATABLE READ or SERIALIZABLE transaction"),
+				 errhint("Use the isolation level READ COMMITTED.")));
 	if (!wait_for_queue(&queue, Max(max_lag, 0), Max(timeout, 0)))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("index table \"%s\" is further behind than max_lag allows",
+				 errmsg("lag of index table \"%s\" exceeds max_lag",
 						get_rel_name(index_table)),
-				 errhint("Try again, give a longer timeout, or see indextable.queues for what keeps it.")));
+				 errhint("Try again, use a longer timeout, or look for the cause in the view indextable.queues.")));
 	return true;
 }
 

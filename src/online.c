@@ -106,7 +106,8 @@ indextable_build(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("index table \"%s\" is not being built", get_rel_name(b->shown)),
 				 errdetail("Its state is \"%s\".", stored->row.state),
-				 errhint("An index table to be built is made with populate => false; one that exists is built anew by rebuild().")));
+				 errhint("Only an index table that was created with populate => false is built. To rebuild this one, run CALL indextable.rebuild(%s);",
+						 quote_literal_cstr(quoted_relation(b->shown)))));
 	SPI_connect_ext(SPI_OPT_NONATOMIC);
 	run(b);
 	SPI_finish();
@@ -127,7 +128,7 @@ indextable_rebuild(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("index table \"%s\" has not been built yet", get_rel_name(b->shown)),
-				 errhint("Call indextable.build().")));
+				 errhint("Run CALL indextable.build(%s);", quote_literal_cstr(quoted_relation(b->shown)))));
 	SPI_connect_ext(SPI_OPT_NONATOMIC);
 	set_out(b);
 	run(b);
@@ -257,7 +258,7 @@ gone(Build *b)
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg("index table \"%s\" is not being built any more", get_rel_name(b->shown)),
-			 errdetail("Another session has finished it, or given it up.")));
+			 errdetail("Another session has finished or abandoned the build.")));
 }
 
 /* start: checks what the user asks for */
@@ -582,8 +583,8 @@ finish(Build *b)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("index table \"%s\" has become invalid while it was being built", get_rel_name(b->shown)),
 				 errdetail("Changes of its fact table were missed."),
-				 OidIsValid(stored->row.replaces) ? errhint("Call indextable.rebuild() again.") :
-				 errhint("Call indextable.repair().")));
+				 OidIsValid(stored->row.replaces) ? errhint("Run CALL indextable.rebuild(%s); again.", quote_literal_cstr(quoted_relation(b->shown))) :
+				 errhint("Run CALL indextable.repair(%s);", quote_literal_cstr(quoted_relation(b->shown)))));
 	drain_queue(b->fact_table, 0);
 	if (b->transactional)
 		require_no_rejections(b->index_table, b->shown);
@@ -629,8 +630,8 @@ require_no_rejections(Oid index_table, Oid shown)
 	if (catalog_has_rejections(index_table))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("index table \"%s\" cannot be kept in step by the writers of its fact table, because rows were rejected",
+				 errmsg("index table \"%s\" cannot become transactional because rows were rejected",
 						get_rel_name(shown)),
-				 errdetail("The view indextable.rejected shows them, and why."),
-				 errhint("Correct them, and do this again.")));
+				 errdetail("The view indextable.rejected shows the rows and the reasons."),
+				 errhint("Correct the rows, and try again.")));
 }

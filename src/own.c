@@ -45,8 +45,8 @@ static void refuse_on_function(ObjectType type, Node *function);
 static bool is_member(Oid class, Oid object);
 static Oid	fact_of_queue(Oid relid);
 static bool is_trusted(Oid fact);
-pg_noreturn static void refuse(const char *verb, Oid class, Oid object);
-pg_noreturn static void refuse_queue(const char *verb, const char *name, Oid fact);
+pg_noreturn static void refuse(bool drop, Oid class, Oid object);
+pg_noreturn static void refuse_queue(bool drop, const char *name, Oid fact);
 
 static bool
 not_concerned(void)
@@ -67,7 +67,7 @@ refuse_change_of_own(Node *command)
 		RenameStmt *stmt = (RenameStmt *) command;
 
 		if (stmt->renameType == OBJECT_SCHEMA && is_own_schema(get_namespace_oid(stmt->subname, true)))
-			refuse("rename", NamespaceRelationId, get_namespace_oid(stmt->subname, false));
+			refuse(false, NamespaceRelationId, get_namespace_oid(stmt->subname, false));
 		if (stmt->relation != NULL)
 			refuse_on_relation(stmt->relation, NIL);
 		else
@@ -91,15 +91,15 @@ refuse_change_of_own(Node *command)
 		if (stmt->action < 0 && strcmp(stmt->extname, IT_SCHEMA) == 0)
 			ereport(ERROR,
 					(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
-					 errmsg("cannot take an object out of extension " IT_SCHEMA),
-					 errdetail("Index tables are kept in step by all of its objects.")));
+					 errmsg("cannot remove objects from extension " IT_SCHEMA),
+					 errdetail("Index tables need all objects of the extension.")));
 	}
 	else if (IsA(command, DropStmt) && ((DropStmt *) command)->removeType == OBJECT_SCHEMA &&
 			 ((DropStmt *) command)->behavior == DROP_CASCADE)
 	{
 		foreach(cell, ((DropStmt *) command)->objects)
 			if (is_own_schema(get_namespace_oid(strVal(lfirst(cell)), true)))
-				refuse("drop", NamespaceRelationId, get_namespace_oid(strVal(lfirst(cell)), false));
+				refuse(true, NamespaceRelationId, get_namespace_oid(strVal(lfirst(cell)), false));
 	}
 }
 
@@ -109,7 +109,6 @@ refuse_on_relation(RangeVar *table, List *commands)
 {
 	Oid			relid = RangeVarGetRelid(table, NoLock, true);
 	bool		harmless = commands != NIL;
-	const char *verb = "alter";
 	Oid			fact;
 	ListCell   *cell;
 
@@ -124,14 +123,14 @@ refuse_on_relation(RangeVar *table, List *commands)
 		/* ALTER TABLE does for indexes what ALTER INDEX does. */
 		for (int i = 0; i < (int) lengthof(catalog_relations); i++)
 			if (strcmp(get_rel_name(relid), catalog_relations[i]) == 0)
-				refuse(verb, RelationRelationId, relid);
+				refuse(false, RelationRelationId, relid);
 		return;
 	}
 	if (is_member(RelationRelationId, relid))
-		refuse(verb, RelationRelationId, relid);
+		refuse(false, RelationRelationId, relid);
 	fact = fact_of_queue(relid);
 	if (OidIsValid(fact) && is_trusted(fact))
-		refuse_queue(verb, get_rel_name(relid), fact);
+		refuse_queue(false, get_rel_name(relid), fact);
 }
 
 /* is_harmless: what does not change how a table is written and read by us; a restore switches triggers */
@@ -174,7 +173,7 @@ refuse_on_function(ObjectType type, Node *function)
 		return;
 	oid = LookupFuncWithArgs(type, (ObjectWithArgs *) function, true);
 	if (OidIsValid(oid) && is_member(ProcedureRelationId, oid))
-		refuse("alter", ProcedureRelationId, oid);
+		refuse(false, ProcedureRelationId, oid);
 }
 
 static bool
@@ -187,20 +186,21 @@ is_member(Oid class, Oid object)
 void
 refuse_drop_of_own(const char *type, const char *schema, const char *name, const char *part)
 {
-	const char *what = NULL;
+	bool		is_trigger = strcmp(type, "trigger") == 0 && strcmp(part, "restored") == 0;
+	bool		is_index = false;
 	int			i;
 
 	if (not_concerned())
 		return;
-	if (strcmp(type, "trigger") == 0 && strcmp(part, "restored") == 0)
-		what = psprintf("trigger %s on table %s.%s", part, schema, name);
 	for (i = 0; i < (int) lengthof(catalog_relations) && strcmp(type, "index") == 0; i++)
 		if (strcmp(name, catalog_relations[i]) == 0)
-			what = psprintf("index %s.%s", schema, name);
-	if (what != NULL)
+			is_index = true;
+	if (is_trigger || is_index)
 		ereport(ERROR,
 				(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
-				 errmsg("cannot drop %s because extension " IT_SCHEMA " requires it", what),
+				 is_trigger ?
+				 errmsg("cannot drop trigger %s on table %s.%s because extension " IT_SCHEMA " requires it", part, schema, name) :
+				 errmsg("cannot drop index %s.%s because extension " IT_SCHEMA " requires it", schema, name),
 				 errhint("You can drop extension " IT_SCHEMA " instead.")));
 }
 
@@ -211,7 +211,7 @@ refuse_drop_of_queue(Oid relid, const char *name)
 	Oid			fact = not_concerned() ? InvalidOid : fact_of_queue(relid);
 
 	if (OidIsValid(fact) && get_rel_name(fact) != NULL && is_trusted(fact))
-		refuse_queue("drop", name, fact);
+		refuse_queue(true, name, fact);
 }
 
 /*
@@ -243,8 +243,8 @@ refuse_drop_of_row_index(Oid schema)
 					(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
 					 errmsg("cannot drop the index on the primary key of \"%s\" because index table \"%s\" requires it",
 							fact->name, def->name),
-					 errdetail("Changes of a row cannot be applied without finding its entries."),
-					 errhint("It goes when the index table is made transactional by indextable.alter(), or dropped.")));
+					 errdetail("Changes of a row cannot be applied without an index that finds its entries."),
+					 errhint("The index is dropped when the index table is dropped, or made transactional by indextable.alter().")));
 	}
 }
 
@@ -280,26 +280,31 @@ is_trusted(Oid fact)
 	return false;
 }
 
-/* refuse: in the words of the server */
+/* refuse: in the words of the server; drop, or else any other change */
 static void
-refuse(const char *verb, Oid class, Oid object)
+refuse(bool drop, Oid class, Oid object)
 {
 	ObjectAddress address;
 
 	ObjectAddressSet(address, class, object);
 	ereport(ERROR,
 			(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
-			 errmsg("cannot %s %s because extension " IT_SCHEMA " requires it", verb, getObjectDescription(&address, false)),
+			 drop ?
+			 errmsg("cannot drop %s because extension " IT_SCHEMA " requires it", getObjectDescription(&address, false)) :
+			 errmsg("cannot alter %s because extension " IT_SCHEMA " requires it", getObjectDescription(&address, false)),
 			 errhint("You can drop extension " IT_SCHEMA " instead.")));
 }
 
 static void
-refuse_queue(const char *verb, const char *name, Oid fact)
+refuse_queue(bool drop, const char *name, Oid fact)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
-			 errmsg("cannot %s table %s.%s because index tables of %s require it", verb,
+			 drop ?
+			 errmsg("cannot drop table %s.%s because index tables of %s require it",
+					get_namespace_name(catalog_schema()), name, quoted_relation(fact)) :
+			 errmsg("cannot alter table %s.%s because index tables of %s require it",
 					get_namespace_name(catalog_schema()), name, quoted_relation(fact)),
-			 errdetail("It holds changes that asynchronous index tables lack."),
-			 errhint("It goes when the last of them is made transactional by indextable.alter(), or dropped.")));
+			 errdetail("It holds changes that are not yet applied to asynchronous index tables."),
+			 errhint("The table is dropped when the last of these index tables is dropped, or made transactional by indextable.alter().")));
 }

@@ -209,14 +209,14 @@ cursor_read(const char *cursor, CursorIdentity *identity, IndexDef *def, int fro
 	if (index_table != identity->index_table)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("cursor is not of index table \"%s\"", def->name),
-				 errdetail("It is of another one, or of one that was dropped and created again."),
-				 errhint("Begin with the first page: leave out cursor.")));
+				 errmsg("cursor does not belong to index table \"%s\"", def->name),
+				 errdetail("It belongs to another index table, or to one that was dropped and created again."),
+				 errhint("Leave out cursor to begin with the first page.")));
 	if (query != identity->query)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("cursor is of another query"),
-				 errhint("Give the key, condition and descending of the call that returned it, or leave out cursor.")));
+				 errmsg("cursor belongs to another query"),
+				 errhint("Use the key, condition and descending of the call that returned the cursor, or leave out cursor.")));
 
 	args.texts = palloc(sizeof(char *) * def->nsearch);
 	for (i = from; i < def->nsearch; i++)
@@ -240,8 +240,8 @@ cursor_error(void)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("cursor is not valid"),
-			 errhint("Give one that indextable.query() has returned, unchanged, or leave it out.")));
+			 errmsg("invalid cursor"),
+			 errhint("Use a cursor unchanged as indextable.query() has returned it, or leave out cursor.")));
 }
 
 /* decode: from base64 as in URLs */

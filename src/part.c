@@ -64,7 +64,10 @@ index_part(IndexDef *def, Relation leaf)
 		return part;
 	index = primary_key_of(leaf, AccessShareLock);
 	if (index == NULL)
-		elog(ERROR, "partition \"%s\" has no primary key", RelationGetRelationName(leaf));
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("partition \"%s\" of index table \"%s\" has no primary key",
+						RelationGetRelationName(leaf), def->name)));
 	primary_index = RelationGetRelid(index);
 	row_index = OidIsValid(def->row_index) ? index_get_partition(leaf, def->row_index) : InvalidOid;
 	/* A definition may be stale for long, as it is used. */

@@ -172,7 +172,7 @@ refuse_detached(Relation rel)
 				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 				 errmsg("could not serialize access because partition \"%s\" is being detached",
 						RelationGetRelationName(rel)),
-				 errhint("Do it again in a new transaction.")));
+				 errhint("The transaction might succeed if retried.")));
 }
 
 /* with_partitions: a relation, and its partitions, which may be fact tables; not those that are being detached */

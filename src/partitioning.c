@@ -59,8 +59,7 @@ partitioning_asked(PartitioningRequest *r, List *columns)
 	if (r->partitions < 0 || r->partitions > MAX_PARTITIONS)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 r->partitions < 0 ? errmsg("partitions must not be negative") :
-				 errmsg("partitions must be %d at most", MAX_PARTITIONS)));
+				 errmsg("partitions must be between 0 and %d", MAX_PARTITIONS)));
 	if (r->by == NULL)
 		p->clause = psprintf("HASH (%s)", quote_identifier(linitial(columns)));
 	else
@@ -68,25 +67,25 @@ partitioning_asked(PartitioningRequest *r, List *columns)
 	if (hash && r->bounds != NIL)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("partition_bounds are for partitions by range or list"),
-				 errhint("Say by which key field with partition_by, for example 'RANGE (%s)'; or give the number of hash partitions with partitions.",
+				 errmsg("partition_bounds is allowed only for partitioning by range or list"),
+				 errhint("Name the key field with partition_by, for example 'RANGE (%s)'; or use partitions to set the number of hash partitions.",
 						 (char *) linitial(columns))));
 	if (!hash && r->partitions > 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("partitions are a number of hash partitions"),
-				 errhint("Give the bounds of others with partition_bounds.")));
+				 errmsg("partitions is allowed only for partitioning by hash"),
+				 errhint("Use partition_bounds for partitioning by range or list.")));
 	if (hash && r->partitions == 0)
 	{
 		if (r->by != NULL)
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("partitions by hash need a number"),
-					 errhint("Give it with partitions.")));
+					 errmsg("partitioning by hash requires the number of partitions"),
+					 errhint("Use partitions to set it.")));
 		if (r->tablespaces != NIL)
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("partition_tablespaces are for partitioned index tables")));
+					 errmsg("partition_tablespaces is allowed only for partitioned index tables")));
 		return NULL;
 	}
 
@@ -176,8 +175,8 @@ parse_by(const char *by, List *columns, bool *hash)
 	if (elem == NULL || strategy == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("unrecognized partition_by \"%s\"", by),
-				 errhint("It can be RANGE, LIST or HASH of one key field: 'RANGE (%s)'.",
+				 errmsg("invalid value for parameter \"%s\": \"%s\"", "partition_by", by),
+				 errhint("Use RANGE, LIST or HASH of one key field, for example 'RANGE (%s)'.",
 						 quote_identifier(linitial(columns)))));
 	foreach(cell, columns)
 		if (strcmp(lfirst(cell), elem->name) == 0)
@@ -207,7 +206,7 @@ parse_bound(const char *bound, bool *is_default)
 	if (cmd == NULL || cmd->subtype != AT_AttachPartition)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("\"%s\" is not the bound of a partition", bound),
+				 errmsg("invalid partition bound \"%s\"", bound),
 				 errhint("For example: 'FROM (1) TO (10)', or 'IN (1, 2)'.")));
 	*is_default = ((PartitionCmd *) cmd->def)->bound->is_default;
 	return text;

@@ -363,7 +363,7 @@ enter(PageQuery *q, Caller *caller)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("row security of index table \"%s\" is not supported", q->def->name),
-				 errhint("Enable row security on the fact table.")));
+				 errhint("Enable row security on the fact table instead.")));
 	become_owner(caller, q->lookup.factdef->owner);
 	fix_settings();
 	for (i = 0; i < lengthof(settings); i++)
@@ -589,8 +589,8 @@ make_statement(PageQuery *q)
 												 values[from], start))
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("cursor is not valid"),
-					 errdetail("It is not within the condition.")));
+					 errmsg("invalid cursor"),
+					 errdetail("Its position is outside the condition.")));
 		add_after(q, values);
 	}
 	if (q->cursor == NULL || q->descending)

@@ -111,14 +111,20 @@ queue_collect(FactDef *def, TupleTableSlot *row)
 void
 queue_collect_key(FactDef *def, Datum *key)
 {
-	MemoryContext old = MemoryContextSwitchTo(queue_cxt);
-	Collected  *c = get_collected(def->relid);
-	Level	   *level = get_level(c, def);
+	MemoryContext old;
+	Collected  *c;
+	Level	   *level;
 	Datum		values[INDEX_MAX_KEYS + 1];
 	bool		isnull[INDEX_MAX_KEYS + 1] = {0};
 	HeapTuple	tuple;
 	int			i;
 
+	/* An event trigger may write the fact table while its queue is being made. */
+	if (def->queue_desc == NULL)
+		queue_lost_error(def);
+	old = MemoryContextSwitchTo(queue_cxt);
+	c = get_collected(def->relid);
+	level = get_level(c, def);
 	values[QUEUE_AT - 1] = TimestampTzGetDatum(GetCurrentStatementStartTimestamp());
 	/* What is out of line may be gone when the key is read. */
 	for (i = 0; i < def->npk; i++)

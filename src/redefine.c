@@ -82,8 +82,8 @@ indextable_alter(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
 				 errmsg("cannot alter an index table in a transaction that has changed its fact table"),
-				 errdetail("These changes are queued when the transaction commits."),
-				 errhint("Commit first.")));
+				 errdetail("The changes are queued when the transaction commits."),
+				 errhint("Commit the transaction first.")));
 	/* One of us at a time: two who have drained would wait for each other. */
 	LockRelationOid(catalog_fact_of(index_table), ShareUpdateExclusiveLock);
 	drain_queue(catalog_fact_of(index_table), FEW_CHANGES);
@@ -97,7 +97,8 @@ indextable_alter(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("index table \"%s\" is being rebuilt", get_rel_name(index_table)),
-				 errhint("Finish with rebuild(), or drop %s.", quoted_relation(pending->row.index_table))));
+				 errhint("To finish, run CALL indextable.rebuild(%s); to abandon the rebuild, run DROP TABLE %s;",
+						 quote_literal_cstr(quoted_relation(index_table)), quoted_relation(pending->row.index_table))));
 	/* What an earlier call has asked for, and rebuild() has not done, still holds. */
 	row = pending != NULL && contents ? pending->row : stored->row;
 	row.index_table = index_table;
@@ -178,10 +179,10 @@ ask_for_partitions(FunctionCallInfo fcinfo, StoredDefinition *pending, Definitio
 		(partitioned && strcmp(row->partitioning->clause, partitioning_of(rel)->clause) != 0))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("cannot change by what index table \"%s\" is partitioned", RelationGetRelationName(rel)),
+				 errmsg("cannot change the partition key of index table \"%s\"", RelationGetRelationName(rel)),
 				 partitioned ? errdetail("It is partitioned by %s.", partitioning_of(rel)->clause) :
 				 errdetail("It is not partitioned."),
-				 errhint("Create another index table, and drop this one when it is built.")));
+				 errhint("Create another index table, and drop this one when the other is built.")));
 	relation_close(rel, NoLock);
 	return partitioned;
 }
@@ -211,8 +212,8 @@ require_state(StoredDefinition *stored)
 				 errmsg("index table \"%s\" is not active", get_rel_name(stored->row.index_table)),
 				 errdetail("Its state is \"%s\".", stored->row.state),
 				 strcmp(stored->row.state, "building") == 0 ?
-				 errhint("Call indextable.build() first.") :
-				 errhint("Call indextable.repair() first.")));
+				 errhint("First run CALL indextable.build(%s);", quote_literal_cstr(quoted_relation(stored->row.index_table))) :
+				 errhint("First run CALL indextable.repair(%s);", quote_literal_cstr(quoted_relation(stored->row.index_table)))));
 	if (OidIsValid(stored->row.replaces))
 		not_an_index_table(stored->row.index_table);
 }

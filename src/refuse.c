@@ -133,47 +133,62 @@ rewritten_table(void)
 static void
 refuse_on_index_table(Oid relid, RangeVar *table, AlterTableCmd *cmd)
 {
-	const char *what = NULL;
+	const char *action = what_it_changes(cmd);
+	const char *why = NULL;
 
 	switch (cmd->subtype)
 	{
 		case AT_SetUnLogged:
+			why = "An index table is logged as its fact table is.";
+			break;
 		case AT_SetAccessMethod:
-			what = what_it_changes(cmd);
+			why = "The access method of an index table is \"heap\".";
 			break;
 		case AT_SetNotNull:
-			what = "forbid nulls in a column";
+			action = "ALTER COLUMN ... SET NOT NULL";
+			why = "Constraints are not checked when entries are written.";
 			break;
 		case AT_AttachPartition:
-			what = "take a table's rows for entries";
+			action = "ATTACH PARTITION";
+			why = "The rows of the partition would appear as entries.";
 			break;
 		case AT_DetachPartition:
+			action = "DETACH PARTITION";
+			why = "The entries of the partition would be missing.";
+			break;
 		case AT_DetachPartitionFinalize:
-			what = "take entries away";
+			action = "DETACH PARTITION ... FINALIZE";
+			why = "The entries of the partition would be missing.";
 			break;
 		case AT_AddColumn:
 			{
 				ColumnDef  *column = castNode(ColumnDef, cmd->def);
 
 				if (column->constraints != NIL || column->raw_default != NULL || column->is_not_null)
-					what = "add a column with a default or a constraint";
+				{
+					action = "ADD COLUMN";
+					why = "Defaults are not applied and constraints are not checked when entries are written.";
+				}
 				break;
 			}
 		case AT_AddConstraint:
 			if (castNode(Constraint, cmd->def)->contype == CONSTR_CHECK)
-				what = "add a check constraint";
+			{
+				action = "ADD CONSTRAINT";
+				why = "Constraints are not checked when entries are written.";
+			}
 			break;
 		default:
-			if (what_it_changes(cmd) != NULL && !is_own_column(index_table_of(relid), cmd->name))
-				what = psprintf("%s a column", what_it_changes(cmd));
+			if (action != NULL && !is_own_column(index_table_of(relid), cmd->name))
+				why = "The column belongs to the definition of the index table.";
 			break;
 	}
-	if (what != NULL)
+	if (why != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("cannot alter index table \"%s\" like that", table->relname),
-				 errdetail("The command would %s.", what),
-				 errhint("Use indextable.alter(), or drop the index table and create it anew.")));
+				 errmsg("ALTER action %s cannot be performed on index table \"%s\"", action, table->relname),
+				 errdetail("%s", why),
+				 errhint("Use indextable.alter(), or drop the index table and create it again.")));
 }
 
 /* refuse_trigger_change: ours go by their names, and are nobody else's */
@@ -201,9 +216,9 @@ refuse_trigger_change(Node *command)
 	if (OidIsValid(relid) && (OidIsValid(index_table_of(relid)) || catalog_has_fact(relid)))
 		ereport(ERROR,
 				(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
-				 errmsg("cannot alter trigger \"%s\" of table \"%s\"", name, table->relname),
-				 errdetail("It belongs to indextable."),
-				 errhint("It goes when the index tables of the table are dropped.")));
+				 errmsg("cannot alter trigger \"%s\" on table \"%s\"", name, table->relname),
+				 errdetail("The trigger belongs to indextable."),
+				 errhint("It is dropped when the index tables of the table are dropped.")));
 }
 
 /* check_new_table: a foreign table's statement begins with that of a table */
@@ -274,11 +289,9 @@ refuse_change(Oid relid, AlterTableCmd *cmd)
 						   FirstLowInvalidHeapAttributeNumber, bms_union(def->used, def->queued))))
 			ereport(ERROR,
 					(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
-					 errmsg("cannot alter table \"%s\" because index tables depend on it",
-							RelationGetRelationName(fact)),
-					 of_column ?
-					 errdetail("The command would %s column \"%s\".", what_it_changes(cmd), cmd->name) :
-					 errdetail("The command would %s.", what_it_changes(cmd)),
+					 errmsg("ALTER action %s cannot be performed on table \"%s\" because index tables depend on it",
+							what_it_changes(cmd), RelationGetRelationName(fact)),
+					 of_column ? errdetail("Index tables use column \"%s\".", cmd->name) : 0,
 					 errhint("Drop the index tables first, and create them again afterwards.")));
 		/* ALTER TABLE takes a stronger lock; two that held this one would deadlock. */
 		relation_close(fact, AccessShareLock);
@@ -301,12 +314,12 @@ refuse_child(RangeVar *parent)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("cannot inherit from index table \"%s\"", parent->relname),
-				 errdetail("The rows of a child would be taken for entries.")));
+				 errdetail("The rows of a child would appear as entries.")));
 	if (catalog_has_fact(relid) && catalog_fact_in_use(relid))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("cannot inherit from table \"%s\" because it has index tables", parent->relname),
-				 errdetail("They would have no entries for the rows of a child."),
+				 errdetail("The index tables would have no entries for the rows of a child."),
 				 errhint("Drop the index tables first.")));
 }
 
@@ -325,9 +338,12 @@ refuse_parent(RangeVar *child, bool inherits)
 		 (inherits && catalog_has_fact(relid) && catalog_fact_in_use(relid))))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("table \"%s\" cannot have a parent", child->relname),
-				 errdetail("It is an index table, or has index tables."),
-				 errhint("Drop the index tables first.")));
+				 inherits ?
+				 errmsg("table \"%s\" cannot inherit from another table", child->relname) :
+				 errmsg("table \"%s\" cannot be a partition of another table", child->relname),
+				 OidIsValid(catalog_fact_of(relid)) ? errdetail("It is an index table.") :
+				 errdetail("It has index tables."),
+				 OidIsValid(catalog_fact_of(relid)) ? 0 : errhint("Drop the index tables first.")));
 }
 
 /* refuse_own_index_tables: of a partition to be, where its new parent has some */
@@ -342,7 +358,7 @@ refuse_own_index_tables(Oid parent, RangeVar *child)
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("table \"%s\" cannot be a partition of a table with index tables", child->relname),
 				 errdetail("It has index tables of its own."),
-				 errhint("Drop them first.")));
+				 errhint("Drop these index tables first.")));
 }
 
 /* refuse_references: foreign keys to index tables, which are written without firing triggers */
@@ -367,31 +383,31 @@ refuse_references(List *elements)
 			if (OidIsValid(relid) && OidIsValid(index_table_of(relid)))
 				ereport(ERROR,
 						(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-						 errmsg("cannot reference index table \"%s\" by a foreign key", table->relname),
-						 errdetail("Its entries come and go with the fact rows."),
-						 errhint("Reference the fact table.")));
+						 errmsg("foreign key cannot reference index table \"%s\"", table->relname),
+						 errdetail("Entries are inserted and deleted without checking foreign keys."),
+						 errhint("Reference the fact table instead.")));
 		}
 	}
 }
 
-/* what_it_changes: what a command would do to a column or to the table, if it matters */
+/* what_it_changes: the name of a subcommand that changes a column or the table in a way that matters */
 static const char *
 what_it_changes(AlterTableCmd *cmd)
 {
 	switch (cmd->subtype)
 	{
 		case AT_DropColumn:
-			return "drop";
+			return "DROP COLUMN";
 		case AT_AlterColumnType:
-			return "change the type of";
+			return "ALTER COLUMN ... SET DATA TYPE";
 #if PG_VERSION_NUM >= 170000
 		case AT_SetExpression:
-			return "change the expression of";
+			return "ALTER COLUMN ... SET EXPRESSION";
 #endif
 		case AT_SetUnLogged:
-			return "change its persistence";
+			return "SET UNLOGGED";
 		case AT_SetAccessMethod:
-			return "change its access method";
+			return "SET ACCESS METHOD";
 		default:
 			return NULL;
 	}

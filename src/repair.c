@@ -131,8 +131,8 @@ indextable_repair(PG_FUNCTION_ARGS)
 	if (!r.nonatomic && foreign_leaves(catalog_fact_of(r.index_table)) != NIL)
 		ereport(ERROR,
 				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
-				 errmsg("repair() cannot run inside a transaction block where the fact table has foreign partitions"),
-				 errdetail("It locks rows and then reads them again, which other servers show as of the beginning of a transaction.")));
+				 errmsg("repair() cannot run inside a transaction block if the fact table has foreign partitions"),
+				 errdetail("It locks rows and then reads them again, but other servers show them as of the beginning of the transaction.")));
 	SPI_connect_ext(r.nonatomic ? SPI_OPT_NONATOMIC : 0);
 	restore_setup(&r);
 	commit(&r);

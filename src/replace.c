@@ -65,7 +65,7 @@ static Columns compare_columns(DefinitionRow *row, IndexDef *old_def);
 static void clone_indexes(Relation old, Relation new);
 static Bitmapset *index_columns(Relation index);
 static bool uses_dropped_column(Relation index, Relation new);
-static void check_not_in_use(Oid relid, const char *what);
+static void check_not_in_use(Oid relid);
 static List *match_partitions(Oid old, Oid new);
 static PartSpec *find_bound(Partitioning *p, const char *bound);
 static void alter_like(Oid old, Oid new, bool async, bool was_async);
@@ -223,8 +223,8 @@ check_replaceable(DefinitionRow *row, Oid index_table)
 		if (live > columns.first_own && columns.adds)
 			ereport(ERROR,
 					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-					 errmsg("index table \"%s\" cannot have other columns", RelationGetRelationName(old)),
-					 errdetail("Column \"%s\" was added by its owner, and would not come last.", NameStr(att->attname)),
+					 errmsg("cannot add columns to index table \"%s\"", RelationGetRelationName(old)),
+					 errdetail("Column \"%s\", which was added by its owner, must remain the last one.", NameStr(att->attname)),
 					 errhint("Drop the column first.")));
 		if (stays[i])
 			continue;
@@ -239,11 +239,11 @@ check_replaceable(DefinitionRow *row, Oid index_table)
 						2, types, values) > 0)
 			ereport(ERROR,
 					(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
-					 errmsg("column \"%s\" of index table \"%s\" cannot go, because other objects depend on it",
+					 errmsg("cannot drop column \"%s\" of index table \"%s\" because other objects depend on it",
 							NameStr(att->attname), RelationGetRelationName(old)),
 					 errdetail("One of them is %s.",
 							   SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1)),
-					 errhint("Drop them first, and create them again afterwards.")));
+					 errhint("Drop these objects first, and create them again afterwards.")));
 	}
 	SPI_finish();
 	if (row->partitioning != NULL)
@@ -269,11 +269,11 @@ refuse_needed_partitions(Relation old)
 						1, types, values) > 0)
 			ereport(ERROR,
 					(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
-					 errmsg("partition \"%s\" of index table \"%s\" cannot go, because other objects depend on it",
+					 errmsg("cannot drop partition \"%s\" of index table \"%s\" because other objects depend on it",
 							get_rel_name(relid), RelationGetRelationName(old)),
 					 errdetail("One of them is %s.",
 							   SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1)),
-					 errhint("Drop them first, and create them again afterwards.")));
+					 errhint("Drop these objects first, and create them again afterwards.")));
 	}
 	SPI_finish();
 }
@@ -293,7 +293,7 @@ refuse_invalid_indexes(Relation rel)
 					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 					 errmsg("index \"%s\" of index table \"%s\" is not valid",
 							RelationGetRelationName(index), RelationGetRelationName(rel)),
-					 errhint("Drop it, or REINDEX it, first.")));
+					 errhint("Drop the index, or run REINDEX INDEX %s;", quoted_relation(RelationGetRelid(index)))));
 		index_close(index, AccessShareLock);
 	}
 }
@@ -321,8 +321,8 @@ tell_of_lost_indexes(DefinitionRow *row, Oid index_table)
 
 		if (!index->rd_index->indisprimary && bms_overlap(index_columns(index), going))
 			ereport(NOTICE,
-					(errmsg("index \"%s\" will be dropped with a column", RelationGetRelationName(index)),
-					 errhint("Create it again if the new column is to have one.")));
+					(errmsg("index \"%s\" will be dropped because one of its columns is dropped", RelationGetRelationName(index)),
+					 errhint("Create it again if the new column should have an index.")));
 		index_close(index, AccessShareLock);
 	}
 	become_caller(&caller);
@@ -358,8 +358,8 @@ make_replacement(DefinitionRow *row, Oid index_table)
 		ereport(WARNING,
 				(errcode(ERRCODE_WARNING),
 				 errmsg("index table \"%s\" is published", RelationGetRelationName(old)),
-				 errdetail("Its new contents are not sent to subscribers."),
-				 errhint("Refresh the subscriptions when they are in place, copying data; or publish the fact table only.")));
+				 errdetail("The new contents will not be sent to subscribers."),
+				 errhint("Refresh the subscriptions afterwards and copy the data, or publish only the fact table.")));
 	/* Not a step as the caller: what the owner has put into indexes may be called. */
 	become_owner(&caller, fact->rd_rel->relowner);
 	name = ChooseRelationName("rebuild", NULL, psprintf("%u", index_table), schema, false);
@@ -377,7 +377,10 @@ make_replacement(DefinitionRow *row, Oid index_table)
 
 	new = table_open(row->index_table, AccessExclusiveLock);
 	if (!definition_attach(def, fact, new))
-		elog(ERROR, "index table \"%s\" is not as it was created", name);
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("index table \"%s\" was altered while it was being created", name),
+				 errhint("Check the event triggers of the database.")));
 	primary_key = primary_key_of(old, AccessShareLock);
 	register_index_table(row, def, fact, new, primary_key == NULL ? NULL : tablespace_of(primary_key));
 	if (primary_key != NULL)
@@ -479,10 +482,10 @@ replace_index_table(StoredDefinition *replacement)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("the columns of index table \"%s\" have changed since its replacement was made",
 						RelationGetRelationName(rel)),
-				 errhint("Call indextable.rebuild() again.")));
+				 errhint("Run CALL indextable.rebuild(%s); again.", quote_literal_cstr(quoted_relation(old)))));
 	table_close(rel, NoLock);
-	check_not_in_use(old, "replace the contents of");
-	check_not_in_use(new, "replace");
+	check_not_in_use(old);
+	check_not_in_use(new);
 	/* A vacuum of a TOAST table locks nothing else, and overwrites its row of pg_class, which is written here, too. */
 	foreach(cell, list_concat(toast_tables(old), toast_tables(new)))
 		LockRelationOid(lfirst_oid(cell), AccessExclusiveLock);
@@ -538,7 +541,7 @@ replace_index_table(StoredDefinition *replacement)
 
 /* check_not_in_use: nor any of its partitions, by the transaction itself */
 static void
-check_not_in_use(Oid relid, const char *what)
+check_not_in_use(Oid relid)
 {
 	ListCell   *cell;
 
@@ -546,7 +549,7 @@ check_not_in_use(Oid relid, const char *what)
 	{
 		Relation	rel = relation_open(lfirst_oid(cell), NoLock);
 
-		CheckTableNotInUse(rel, what);
+		CheckTableNotInUse(rel, "ALTER TABLE");
 		if (rel->rd_rel->relkind == RELKIND_RELATION)
 			TransferPredicateLocksToHeapRelation(rel);
 		relation_close(rel, NoLock);

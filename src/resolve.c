@@ -60,7 +60,7 @@ not_as_created(Oid index_table, Relation fact, const char *why)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("index table \"%s\" cannot be kept in step with \"%s\" any more",
+			 errmsg("index table \"%s\" cannot be maintained because it does not fit its fact table \"%s\" any more",
 					get_rel_name(index_table), RelationGetRelationName(fact)),
 			 errdetail("%s", why),
 			 errhint("Undo the change, or drop the index table and create it again.")));
@@ -166,9 +166,9 @@ named_column(Relation fact, const char *name, const char **column_names)
 	if (column_names != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
-				 errmsg("index tables depend on column \"%s\" of table \"%s\", which does not exist any more",
+				 errmsg("column \"%s\" of table \"%s\" does not exist, but index tables depend on it",
 						name, RelationGetRelationName(fact)),
-				 errhint("Drop the index tables that use it.")));
+				 errhint("Drop the index tables that use the column.")));
 	ereport(ERROR,
 			(errcode(ERRCODE_UNDEFINED_COLUMN),
 			 errmsg("column \"%s\" of table \"%s\" does not exist",
@@ -302,7 +302,7 @@ filter_context(void *arg)
 
 	errcontext("filter \"%s\" of index table \"%s\"", row->filter, get_rel_name(row->index_table));
 	if (geterrcode() != ERRCODE_QUERY_CANCELED)
-		errhint("Drop the index table, or undo what was done to the objects that its filter uses.");
+		errhint("Undo the change of the objects that the filter uses, or drop the index table.");
 }
 
 /* same_equality: whether two collations agree on which texts are equal */
@@ -400,7 +400,7 @@ check_field(Field *field, IndexDef *def, bool is_key)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("only one key field can be multi-valued"),
-				 errdetail("Both \"%s\" and \"%s\" have a [*].",
+				 errdetail("Both \"%s\" and \"%s\" contain [*].",
 						   def->fields[def->multi_field].spec->text, spec->text)));
 	if (spec->name == NULL)
 		ereport(ERROR,

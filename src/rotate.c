@@ -144,7 +144,7 @@ queue_note_lost(FactDef *def)
 		foreach(cell, catalog_read(def->relid, InvalidOid))
 			if (is_queued(&((StoredDefinition *) lfirst(cell))->row))
 				queued = lappend(queued, lfirst(cell));
-		invalidate_definitions(queued, def->relid, "A queue table of its fact table is gone, with changes that it lacks.");
+		invalidate_definitions(queued, def->relid, "A queue table of its fact table was dropped with changes that had not been applied.");
 	}
 }
 
@@ -160,10 +160,10 @@ queue_lost_error(FactDef *def)
 			index_table = quote_literal_cstr(quoted_relation(((StoredDefinition *) lfirst(cell))->row.index_table));
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("the queue of table \"%s\" is gone", def->name),
-			 errdetail("It holds the changes that its asynchronous index tables lack."),
+			 errmsg("queue of table \"%s\" does not exist", def->name),
+			 errdetail("Changes cannot be queued for the asynchronous index tables of the table."),
 			 index_table == NULL ? 0 :
-			 errhint("CALL indextable.repair(%s) makes it anew; SELECT indextable.drop(%s) gives the index table up.",
+			 errhint("To create the queue again, run CALL indextable.repair(%s); to drop the index table, run SELECT indextable.drop(%s);",
 					 index_table, index_table)));
 }
 

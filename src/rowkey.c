@@ -61,9 +61,9 @@ resolve_row_key(FactDef *def, Relation fact, List *key, const char **names)
 		if (bms_is_member(attno - FirstLowInvalidHeapAttributeNumber, def->pk_columns))
 			why = "It is named twice.";
 		else if (!att->attnotnull)
-			why = "It allows nulls: alter it with SET NOT NULL.";
+			why = "It allows nulls. Run ALTER TABLE ... ALTER COLUMN ... SET NOT NULL first.";
 		else if (!OidIsValid(GetDefaultOpClass(att->atttypid, BTREE_AM_OID)))
-			why = "Its type has no order.";
+			why = "Its type has no default btree operator class.";
 		else if (OidIsValid(att->attcollation) && !get_collation_isdeterministic(att->attcollation))
 			why = "Its collation is not deterministic.";
 		if (why != NULL)
@@ -88,8 +88,8 @@ no_primary_key(Oid fact)
 			 errmsg("table \"%s\" has no primary key", get_rel_name(fact)),
 			 errdetail("Entries of an index table refer to fact rows by their primary key."),
 			 foreign_leaves(fact) == NIL ?
-			 errhint("Add one with ALTER TABLE ... ADD PRIMARY KEY; to drop it, drop the index tables first.") :
-			 errhint("A table with foreign partitions cannot have one: name the columns that identify a row with primary_key => '{...}'.")));
+			 errhint("Add a primary key with ALTER TABLE ... ADD PRIMARY KEY. Before you drop one, drop the index tables.") :
+			 errhint("A table with foreign partitions cannot have a primary key. Name the columns that identify a row with primary_key => '{...}'.")));
 }
 
 /* row_key_index: the index of a partition that is here, by which rows are found */
@@ -129,7 +129,7 @@ row_key_index(FactDef *def, Relation leaf)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("partition \"%s\" has no primary key on (%s)", RelationGetRelationName(leaf), list.data),
 				 errdetail("Entries of index tables of \"%s\" refer to rows by these columns.", def->name),
-				 errhint("Add it to the partition, with the columns in this order.")));
+				 errhint("Run ALTER TABLE %s ADD PRIMARY KEY (%s);", quoted_relation(RelationGetRelid(leaf)), list.data)));
 	}
 	return result;
 }
@@ -194,7 +194,7 @@ check_row_key(FactDef *def, Relation root)
 						 errmsg("primary_key must have all columns that the table is partitioned by"),
 						 column == NULL ?
 						 errdetail("Table \"%s\" is partitioned by an expression.", RelationGetRelationName(rel)) :
-						 errdetail("Column \"%s\", which table \"%s\" is partitioned by, is lacking.", column,
+						 errdetail("Column \"%s\", by which table \"%s\" is partitioned, is missing.", column,
 								   RelationGetRelationName(rel))));
 		}
 		relation_close(rel, NoLock);

@@ -181,7 +181,7 @@ sample_next(BlockScan *scan)
 	if (MyBgworkerEntry != NULL && ++scan->nrows % 8192 == 0 && wanted_alone(MyDatabaseId))
 		ereport(ERROR,
 				(errcode(ERRCODE_QUERY_CANCELED),
-				 errmsg("the check was given up because somebody wants to be alone with the database")));
+				 errmsg("canceling check because another session needs the database for itself")));
 	do
 		found = scan->rel != NULL && next_in_table(scan);
 	while (!found && next_table(scan));

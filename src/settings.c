@@ -37,7 +37,7 @@ settings_init(void)
 {
 	DefineCustomIntVariable("indextable.max_workers",
 							"Sets the number of workers that may run in the server.",
-							"Each takes one of max_worker_processes. 0 starts none. Workers are started by themselves only if indextable is in shared_preload_libraries.",
+							"Each takes one of max_worker_processes. 0 starts none. Workers are started automatically only if indextable is in shared_preload_libraries.",
 							&setting_max_workers, 4, 0, MAX_WORKERS, PGC_SIGHUP, 0,
 							NULL, NULL, NULL);
 	DefineCustomIntVariable("indextable.workers_per_database",
@@ -46,8 +46,8 @@ settings_init(void)
 							&setting_workers_per_database, 1, 1, MAX_WORKERS, PGC_SIGHUP, 0,
 							NULL, NULL, NULL);
 	DefineCustomIntVariable("indextable.naptime",
-							"Sets how long a worker sleeps if nobody wakes it.",
-							"A commit wakes it, unless it is that of a prepared transaction, or indextable is not in shared_preload_libraries.",
+							"Sets how long a worker sleeps if no commit wakes it.",
+							"The commit of a prepared transaction does not wake it, nor does any commit if indextable is not in shared_preload_libraries.",
 							&setting_naptime, 1000, 10, INT_MAX / 1000, PGC_SIGHUP, GUC_UNIT_MS,
 							NULL, NULL, NULL);
 	DefineCustomIntVariable("indextable.batch_size",
@@ -56,7 +56,7 @@ settings_init(void)
 							&setting_batch_size, 10000, 1, MAX_BATCH_SIZE, PGC_USERSET, 0,
 							NULL, NULL, NULL);
 	DefineCustomIntVariable("indextable.backlog_limit",
-							"Sets how many changes may be queued for a fact table before indextable.backlog_action is taken.",
+							"Sets how many changes may be queued for a fact table before the action in indextable.backlog_action is taken.",
 							"0 sets no limit.",
 							&setting_backlog_limit, 1000000, 0, INT_MAX, PGC_SUSET, 0,
 							NULL, NULL, NULL);
@@ -67,22 +67,22 @@ settings_init(void)
 							 NULL, NULL, NULL);
 	DefineCustomIntVariable("indextable.check_interval",
 							"Sets how often workers check each index table as verify() does.",
-							"The view indextable.checks tells what they found. 0 turns the check off.",
+							"The view indextable.checks shows the results. 0 turns the checks off.",
 							&setting_check_interval, 0, 0, INT_MAX / 1000, PGC_SIGHUP, GUC_UNIT_S,
 							NULL, NULL, NULL);
 	DefineCustomRealVariable("indextable.check_sample",
 							 "Sets the share of an index table and its fact table that is checked each time.",
-							 "In percent; the blocks are chosen at random.",
+							 "The share is a percentage; the blocks are chosen at random.",
 							 &setting_check_sample, 100, 0.001, 100, PGC_SIGHUP, 0,
 							 NULL, NULL, NULL);
 	DefineCustomBoolVariable("indextable.check_repair",
-							 "Has workers call repair() for an index table that is found wrong.",
+							 "Lets workers repair index tables when a check has found discrepancies.",
 							 NULL,
 							 &setting_check_repair, false, PGC_SIGHUP, 0,
 							 NULL, NULL, NULL);
 	DefineCustomBoolVariable("indextable.advice",
-							 "Has create() tell where an index table may cost more than it saves.",
-							 "In a notice. indextable.advise() tells more.",
+							 "Enables notices of create() about index tables that may cost more than they save.",
+							 "The function indextable.advise() gives more details.",
 							 &setting_advice, true, PGC_USERSET, 0,
 							 NULL, NULL, NULL);
 	MarkGUCPrefixReserved("indextable");

@@ -512,6 +512,6 @@ indextable_queue_activity(PG_FUNCTION_ARGS)
 	values[4] = TimestampTzGetDatum(queue.error_at);
 	/* It may quote rows. */
 	if (!isnull[3] && !owns_relation(fact_table, GetUserId()))
-		values[3] = CStringGetTextDatum("(only shown to the owner of the fact table)");
+		values[3] = CStringGetTextDatum("<insufficient privilege>");
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, isnull)));
 }

@@ -88,7 +88,7 @@ indextable_maintain(PG_FUNCTION_ARGS)
 	if (!is_our_trigger(trigdata->tg_trigger->tgname))
 		ereport(ERROR,
 				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-				 errmsg("trigger \"%s\" is not one of indextable", trigdata->tg_trigger->tgname),
+				 errmsg("trigger \"%s\" was not created by indextable", trigdata->tg_trigger->tgname),
 				 errhint("Drop the trigger.")));
 
 	if (TRIGGER_FIRED_AFTER(trigdata->tg_event) && TRIGGER_FIRED_FOR_ROW(trigdata->tg_event))
@@ -119,7 +119,7 @@ definition(Relation fact)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("table \"%s\" has triggers of indextable but is not registered",
 						RelationGetRelationName(fact)),
-				 errdetail("Its index tables would not be kept in step."),
+				 errdetail("Its index tables would not be maintained."),
 				 errhint("Drop the triggers whose names begin with \"indextable_\", then call indextable.create().")));
 	return def;
 }

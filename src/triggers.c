@@ -330,10 +330,10 @@ indextable_guard(PG_FUNCTION_ARGS)
 	if (!TRIGGER_FIRED_BY_TRUNCATE(trigdata->tg_event) ||
 		index_table_of(RelationGetRelid(trigdata->tg_relation)) != guard_lifted)
 		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("cannot write index table \"%s\"",
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("cannot change index table \"%s\"",
 						RelationGetRelationName(trigdata->tg_relation)),
-				 errdetail("It is kept in step with its fact table, and written by nobody else."),
-				 errhint("Write the fact table instead.")));
+				 errdetail("An index table is written only by the maintenance of its fact table."),
+				 errhint("Change the fact table instead.")));
 	return PointerGetDatum(NULL);
 }

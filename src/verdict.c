@@ -125,8 +125,10 @@ judge(Profile *p, Relation fact)
 	}
 	else if (p->mismatching > valued * MISMATCHING_SHARE)
 	{
-		REASON(v, "%s of the values do not fit%s%s", in_percent((double) p->mismatching / valued),
-			   p->mismatch != NULL ? ": " : ".", p->mismatch != NULL ? p->mismatch : "");
+		if (p->mismatch != NULL)
+			REASON(v, "%s of the values do not fit: %s", in_percent((double) p->mismatching / valued), p->mismatch);
+		else
+			REASON(v, "%s of the values do not fit.", in_percent((double) p->mismatching / valued));
 		REASON(v, "Use another type, as text, or correct the documents.");
 	}
 	else if (p->sampled_entries == 0)
@@ -154,8 +156,13 @@ judge(Profile *p, Relation fact)
 			REASON(v, "None of the documents that were looked at has the included field \"%s\".",
 				   p->def->fields[p->def->nkeys + i].spec->text);
 	if (v->kind >= VERDICT_FILTER && p->mismatching > 0)
-		REASON(v, "%s of the values do not fit and would be skipped%s%s", in_percent((double) p->mismatching / valued),
-			   p->mismatch != NULL ? ": " : ".", p->mismatch != NULL ? p->mismatch : "");
+	{
+		if (p->mismatch != NULL)
+			REASON(v, "%s of the values do not fit and would be skipped: %s",
+				   in_percent((double) p->mismatching / valued), p->mismatch);
+		else
+			REASON(v, "%s of the values do not fit and would be skipped.", in_percent((double) p->mismatching / valued));
+	}
 	for (left_out = 0; v->kind == VERDICT_FILTER && p->found[left_out] > POOR_SHARE;)
 		left_out++;
 	v->filter = filter_without(p, left_out);
@@ -196,11 +203,18 @@ judge_poor_key(Profile *p, Verdict *v)
 	if (n <= LEFT_OUT && n <= p->ncommon && !p->def->multi)
 	{
 		v->kind = VERDICT_FILTER;
-		REASON(v, "A look-up of %s reads so much that it might as well read all, and every insert pays for the entry.",
-			   n == 1 ? "it" : "the commonest values");
-		REASON(v, "Without %s the index table has %s of the entries, and a look-up finds %s of the documents.",
-			   n == 1 ? "it" : psprintf("the %d commonest", n),
-			   in_percent(1 - (double) p->common_entries[n] / p->sampled_entries), in_percent(p->found[n]));
+		if (n == 1)
+		{
+			REASON(v, "A look-up of it reads so much that it might as well read all, and every insert pays for the entry.");
+			REASON(v, "Without it the index table has %s of the entries, and a look-up finds %s of the documents.",
+				   in_percent(1 - (double) p->common_entries[n] / p->sampled_entries), in_percent(p->found[n]));
+		}
+		else
+		{
+			REASON(v, "A look-up of the commonest values reads so much that it might as well read all, and every insert pays for the entry.");
+			REASON(v, "Without the %d commonest the index table has %s of the entries, and a look-up finds %s of the documents.",
+				   n, in_percent(1 - (double) p->common_entries[n] / p->sampled_entries), in_percent(p->found[n]));
+		}
 	}
 	else if (p->row->include != NIL && p->document_bytes >= WIDE * p->entry_bytes)
 	{
@@ -265,8 +279,12 @@ judge_key(Profile *p, Verdict *v)
 		REASON(v, "A look-up finds about %.0f of %.0f documents; counts and sorted pages are read from entries alone.",
 			   rows, p->documents);
 		if (rows < FEW_ROWS && !native_possible(p))
-			REASON(v, "An index on the expression cannot be made: %s.",
-				   p->mismatching > 0 ? "it would refuse values that do not fit" : "its cast is not immutable");
+		{
+			if (p->mismatching > 0)
+				REASON(v, "An index on the expression cannot be made: it would refuse values that do not fit.");
+			else
+				REASON(v, "An index on the expression cannot be made: its cast is not immutable.");
+		}
 	}
 	if (p->row->include == NIL && v->kind == VERDICT_INDEX_TABLE && p->document_bytes > TOAST_TUPLE_THRESHOLD)
 		REASON(v, "Documents are wide, %s: ask again with include, for the fields that queries read.",

@@ -154,7 +154,7 @@ verify_index_table(Oid index_table, double sample, discrepancy_handler handler, 
 		{
 			Discrepancy d = {.kind = "setup",.def = v.def};
 
-			d.problem = psprintf(INT64_FORMAT " entries are in partitions that do not take their keys, as after a change of a collation; rebuild() puts them right",
+			d.problem = psprintf(INT64_FORMAT " entries are in partitions whose bounds do not include their keys, for example after a change of a collation; run CALL indextable.rebuild()",
 								 v.misplaced);
 			handler(&d, arg);
 		}
@@ -260,7 +260,7 @@ read_rows(void *arg)
 		if (scan.foreign != NULL && !in_bounds(v->factdef, v->fact, RelationGetRelid(scan.rel), slot))
 		{
 			row.rejection.sqlstate = ERRCODE_CHECK_VIOLATION;
-			row.rejection.message = psprintf("foreign partition \"%s\" has it, but its bounds do not allow it",
+			row.rejection.message = psprintf("row is in foreign partition \"%s\", whose bounds do not include it",
 											 RelationGetRelationName(scan.rel));
 			row.entries.n = 0;
 		}
@@ -642,20 +642,20 @@ check_setup(IndexDef *def, Relation fact, Relation index_table, discrepancy_hand
 		handler(&d, arg); \
 	}
 	CHECK_THAT(triggers_intact(def->fact->relid),
-			   "triggers of the fact table that keep it in step are disabled or gone");
+			   "triggers of the fact table that maintain the index table are disabled or missing");
 	CHECK_THAT(guards_intact(def->relid),
-			   "its guards against writes by hand are disabled or gone");
+			   "triggers that protect the index table against other writes are disabled or missing");
 	CHECK_THAT(index_table->rd_rel->relpersistence == fact->rd_rel->relpersistence,
-			   "it is logged and the fact table is not, or the other way round");
+			   "only one of index table and fact table is unlogged");
 	CHECK_THAT(index_table->rd_rel->relowner == fact->rd_rel->relowner,
-			   "it has another owner than the fact table");
+			   "index table and fact table have different owners");
 	CHECK_THAT(!def->async || OidIsValid(def->row_index),
-			   "it has no index on the primary key of the fact table");
+			   "index table has no index on the primary key of the fact table");
 	CHECK_THAT(!def->async || !def->fact->queue_lost,
-			   "a queue table of the fact table is gone, with changes that it lacks");
+			   "queue table of the fact table was dropped with changes that had not been applied");
 	CHECK_THAT(!is_subscribed(def->relid),
-			   "a subscription writes it, too; take it out of the publication");
-	CHECK_THAT(def->active, "its state is not active");
+			   "index table is also written by a subscription; remove it from the publication");
+	CHECK_THAT(def->active, "state of the index table is not active");
 #undef CHECK_THAT
 }
 
@@ -735,7 +735,7 @@ indextable_verify(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("sample must be greater than 0 and at most 100"),
-				 errdetail("It is in percent of both tables.")));
+				 errdetail("It is a percentage of both tables.")));
 	if (OidIsValid(catalog_fact_of(relid)) && !owns_relation(relid, GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(relid));
 	forget_dangling(InvalidOid);

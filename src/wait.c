@@ -79,9 +79,9 @@ indextable_wait(PG_FUNCTION_ARGS)
 	if (IsolationUsesXactSnapshot() && IsTransactionBlock())
 		ereport(ERROR,
 				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
-				 errmsg("cannot wait for an index table in a transaction whose snapshot stays the same"),
-				 errdetail("What is applied meanwhile would not be seen."),
-				 errhint("Wait before the transaction begins, or use the isolation level read committed.")));
+				 errmsg("cannot wait for an index table in a REPEATABLE READ or SERIALIZABLE transaction"),
+				 errdetail("The snapshot of the transaction would not show changes that are applied meanwhile."),
+				 errhint("Wait before the transaction begins, or use the isolation level READ COMMITTED.")));
 	if (!PG_ARGISNULL(2) && !wait_for_transaction(PG_GETARG_FULLTRANSACTIONID(2), until))
 		PG_RETURN_BOOL(false);
 	PG_RETURN_BOOL(wait_for_queue(&queue, 0, timeout < 0 ? -1 : Max(until - GetCurrentTimestamp(), 0)));
@@ -183,7 +183,7 @@ wait_for_transaction(FullTransactionId xid, TimestampTz until)
 	if (FullTransactionIdEquals(xid, GetTopFullTransactionIdIfAny()))
 		ereport(ERROR,
 				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
-				 errmsg("cannot wait for this transaction"),
+				 errmsg("cannot wait for the current transaction"),
 				 errdetail("Its changes are applied after it has committed.")));
 	for (;;)
 	{
@@ -267,7 +267,7 @@ own_changes(Oid fact_table)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
-			 errmsg("this transaction has changed table \"%s\" itself", get_rel_name(fact_table)),
-			 errdetail("Its changes are applied to asynchronous index tables after it has committed."),
-			 errhint("Commit first, or call indextable.drain().")));
+			 errmsg("cannot wait because this transaction has changed table \"%s\" itself", get_rel_name(fact_table)),
+			 errdetail("The changes are applied to asynchronous index tables after the transaction has committed."),
+			 errhint("Commit the transaction first, or call indextable.drain().")));
 }

@@ -417,22 +417,22 @@ indextable_start_workers(PG_FUNCTION_ARGS)
 	if (catalog_queues() == NIL)
 	{
 		ereport(NOTICE,
-				(errmsg("there are no asynchronous index tables in this database, no worker is started")));
+				(errmsg("no worker is started because this database has no asynchronous index tables")));
 		PG_RETURN_VOID();
 	}
 	if (!worker_register(MyDatabaseId, -1, &handle))
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_RESOURCES),
-				 errmsg("no background worker is free"),
-				 errhint("Consider increasing max_worker_processes.")));
+				 errmsg("out of background worker slots"),
+				 errhint("You might need to increase max_worker_processes.")));
 	/* Until it shows, for stop_workers() to find it. */
 	do
 	{
 		if (WaitForBackgroundWorkerStartup(handle, &pid) != BGWH_STARTED)
 			ereport(ERROR,
 					(errcode(ERRCODE_INSUFFICIENT_RESOURCES),
-					 errmsg("the worker could not be started"),
-					 errhint("More details may be in the server log.")));
+					 errmsg("could not start worker"),
+					 errhint("More details may be available in the server log.")));
 		WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, 5,
 				  new_wait_event("IndextableStart"));
 		ResetLatch(MyLatch);
@@ -456,8 +456,8 @@ indextable_stop_launched(PG_FUNCTION_ARGS)
 	if (!shared_stop(MyDatabaseId, true))
 		ereport(ERROR,
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-				 errmsg("workers were stopped in too many databases"),
-				 errhint("Use indextable.max_workers to stop all of them.")));
+				 errmsg("cannot stop the workers of any more databases"),
+				 errhint("Set indextable.max_workers to 0 to stop all workers.")));
 	n = shared_count_workers(MyDatabaseId, true);
 	while (shared_count_workers(MyDatabaseId, false) > 0)
 	{

@@ -76,6 +76,8 @@ SELECT * FROM indextable.lookup(NULL::abc, 'abc', '{"a": 1}');
 SELECT * FROM indextable.lookup(1, 'abc'::regclass, '{"a": 1}');
 SELECT * FROM indextable.lookup(NULL, 'abc'::regclass, '{"a": 1}');
 SELECT * FROM indextable.lookup(NULL::record, 'abc', '{"a": 1}') AS (x int);
+SELECT indextable.lookup(ROW(1), 'abc', '{"a": 1}');
+SELECT indextable.lookup(ROW(1), 'abc', NULL);
 \set VERBOSITY terse
 SELECT indextable.lookup('abc', '{"a": 1, "b": "b1", "c": 9}'::text);
 \set VERBOSITY default

@@ -321,7 +321,7 @@ sub run_in
 		push @history, "-- $state";
 		$bad //= $answer if !$allowed{$state};
 	}
-	$bad //= $answer if $answer =~ /server closed|WARNING:  (?!25P01|55000)/;
+	$bad //= $answer if $answer =~ /server closed|WARNING:  (?!25P01|01000: could not drain )/;
 	return $answer !~ /ERROR/;
 }
 

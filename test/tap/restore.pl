@@ -428,7 +428,7 @@ for my $sql (q(INSERT INTO app.f VALUES (1, '{"k": "a", "v": "b"}', 'x')), 'TRUN
 	like($err, qr/table "f" has triggers of indextable but is not registered/, "schema_only: refused: $sql");
 }
 my ($status, $out, $err) = $node->psql('schema_only', q(INSERT INTO app.f_k VALUES ('a', 1)));
-like($err, qr/cannot write index table "f_k"/, 'schema_only: nobody writes what was an index table');
+like($err, qr/cannot change index table "f_k"/, 'schema_only: nobody writes what was an index table');
 $node->safe_psql('schema_only', <<'SQL');
 DROP VIEW app.uses;
 DROP TABLE app.f_k, app.f_a;
@@ -444,7 +444,7 @@ database('data_only');
 goes('data_only: schema restored', @{ psql_file($node, 'data_only', $schema_only) });
 my $n = $node->safe_psql('origin', q(SELECT count(*) FROM indextable_internal.definition d, pg_class c LEFT JOIN pg_inherits i ON inhrelid = c.oid WHERE relkind = 'r' AND index_table IN (c.oid, inhparent)));
 $said = complains('psql', '-XAtqf', $data_only, '-d', $node->connstr('data_only'));
-is(() = $said =~ /ERROR:  cannot write index table/g, $n, 'data_only: index tables are refused');
+is(() = $said =~ /ERROR:  cannot change index table/g, $n, 'data_only: index tables are refused');
 is(join(' ', sort $said =~ /ERROR:  table "(.*)" has triggers of indextable but is not registered/g), q(Fact 'x' f), 'data_only: so are fact tables without definitions');
 is(() = $said =~ /ERROR/g, $n + 2, 'data_only: no other error');
 is($node->safe_psql('data_only', 'SELECT (SELECT count(*) FROM app.f), (SELECT count(*) FROM building), (SELECT count(*) FROM mismatch)'), '0|300|20', 'data_only: other fact tables are there');

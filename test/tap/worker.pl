@@ -260,7 +260,7 @@ ok(becomes_true($node, q(SELECT bool_and(worker_state <> 'failing' AND last_erro
 $node->safe_psql('one', q(SET session_replication_role = replica; DO $$ BEGIN EXECUTE (SELECT 'DROP TABLE ' || queue FROM indextable_internal.fact WHERE fact_table = 'm2'::regclass); END $$));
 change('one');
 $node->safe_psql('one', 'UPDATE m2 SET doc = d(pk + 9); UPDATE m1 SET doc = d(pk + 9)');
-ok(becomes_true($node, q(SELECT state = 'invalid' AND problem LIKE 'A queue table of its fact table is gone%' FROM indextable.index_tables WHERE index_table = 'm2_k'::regclass), 'one'), 'an index table whose queue is gone is invalid');
+ok(becomes_true($node, q(SELECT state = 'invalid' AND problem LIKE 'A queue table of its fact table was dropped%' FROM indextable.index_tables WHERE index_table = 'm2_k'::regclass), 'one'), 'an index table whose queue is gone is invalid');
 caught_up('one', 'others go on', 1);
 is($node->safe_psql('one', q(SELECT indextable.wait('m1_k', '10 minutes'))), 't', 'and can be waited for');
 $node->safe_psql('one', q(CALL indextable.repair('m2_k'); UPDATE m2 SET doc = d(pk + 10) WHERE pk % 3 = 0));
