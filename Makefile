@@ -6,6 +6,7 @@
 #   make majors                              make test on every PostgreSQL that Debian has, and upgrades between them
 #   make assert                              make test on servers built with assertions, and under valgrind: see test/run/assert
 #   make soak                                sessions of every kind at once, for a minute (DURATION=60): see test/soak/
+#   make indent                              formats src/ as pgindent does (test/run/indent --check: tells whether it is)
 #   make WERROR=-Werror                      warnings are errors, as in make test
 
 EXTENSION  = indextable
@@ -30,7 +31,7 @@ override with_llvm = no
 PG_CONFIG ?= pg_config
 
 # These install what they need, so they must work before there is a pg_config.
-RUN = demo example test bench majors assert soak
+RUN = demo example test bench majors assert soak indent
 ifneq ($(filter-out $(RUN),$(or $(MAKECMDGOALS),all)),)
 PGXS := $(shell $(PG_CONFIG) --pgxs)
 ifeq ($(PGXS),)
@@ -61,5 +62,8 @@ soak:
 
 assert:
 	@test/run/assert
+
+indent:
+	@test/run/indent
 
 .PHONY: test-output $(RUN)

@@ -1,0 +1,251 @@
+-- What the extension installs: schemas, functions with their signatures, volatility, strictness, parallel safety and
+-- rights, views, tables, triggers, event triggers; and the rules that hold for all of it: everything has a comment and its
+-- owner, nothing is anybody's that is not meant to be, and no function runs with somebody else's search_path.
+--
+-- A change of what users call changes this file, too: it is what they rely on.
+BEGIN;
+SELECT plan(30);
+
+-- ---- what there is
+
+SELECT extensions_are('indextable', ARRAY['indextable'], 'only the extension itself is in its schema');
+SELECT ok(NOT extrelocatable, 'its objects stay where they are') FROM pg_extension WHERE extname = 'indextable';
+
+-- name, parameters, result, language, volatility, strictness, parallel safety
+CREATE FUNCTION pg_temp.functions(schema regnamespace) RETURNS TABLE (name text, parameters text, result text, language text, volatility text, strict boolean, parallel text)
+LANGUAGE sql STABLE AS $$
+	SELECT proname, pg_get_function_arguments(p.oid), coalesce(pg_get_function_result(p.oid), 'procedure'), lanname, provolatile, proisstrict, proparallel
+	FROM pg_proc p JOIN pg_language l ON l.oid = prolang WHERE pronamespace = schema
+$$;
+
+SELECT bag_eq($$SELECT * FROM pg_temp.functions('indextable')$$, $want$ VALUES
+	('advise',
+		'fact_table regclass, key text[], include text[] DEFAULT NULL::text[], '
+		'filter text DEFAULT NULL::text, document name DEFAULT NULL::name, '
+		'sample_rows integer DEFAULT 10000, OUT topic text, OUT advice text',
+		'SETOF record', 'c', 'v', false, 'u'),
+	('alter',
+		'index_table regclass, maintenance text DEFAULT NULL::text, strategy text DEFAULT NULL::text, '
+		'include text[] DEFAULT NULL::text[], filter text DEFAULT NULL::text, populate boolean DEFAULT true, '
+		'partitions integer DEFAULT NULL::integer, partition_by text DEFAULT NULL::text, '
+		'partition_bounds text[] DEFAULT NULL::text[], partition_tablespaces text[] DEFAULT NULL::text[]',
+		'void', 'c', 'v', false, 'u'),
+	('build',
+		'IN index_table regclass, IN batch_size integer DEFAULT NULL::integer, '
+		'IN pause interval DEFAULT NULL::interval',
+		'procedure', 'c', 'v', false, 'u'),
+	('create',
+		'index_table text, fact_table regclass, key text[], strategy text DEFAULT NULL::text, '
+		'include text[] DEFAULT NULL::text[], filter text DEFAULT NULL::text, '
+		'maintenance text DEFAULT ''transactional''::text, is_unique boolean DEFAULT false, '
+		'partitions integer DEFAULT 0, on_mismatch text DEFAULT ''error''::text, '
+		'document name DEFAULT NULL::name, populate boolean DEFAULT true, '
+		'partition_by text DEFAULT NULL::text, partition_bounds text[] DEFAULT NULL::text[], '
+		'partition_tablespaces text[] DEFAULT NULL::text[], primary_key name[] DEFAULT NULL::name[]',
+		'regclass', 'c', 'v', false, 'u'),
+	('drain',
+		'fact_table regclass DEFAULT NULL::regclass, batch_size integer DEFAULT NULL::integer',
+		'bigint', 'c', 'v', false, 'u'),
+	('drop', 'index_table regclass', 'void', 'c', 'v', true, 'u'),
+	('explain_query',
+		'index_table regclass, key jsonb DEFAULT ''{}''::jsonb, condition jsonb DEFAULT NULL::jsonb, '
+		'descending boolean DEFAULT false, page_size integer DEFAULT 100, cursor text DEFAULT NULL::text, '
+		'run boolean DEFAULT false',
+		'SETOF text', 'c', 'v', false, 'u'),
+	('lookup',
+		'index_table regclass, key jsonb, max_lag interval DEFAULT NULL::interval, '
+		'timeout interval DEFAULT NULL::interval',
+		'SETOF jsonb', 'c', 's', false, 'u'),
+	('lookup',
+		'row_type anyelement, index_table regclass, key jsonb, max_lag interval DEFAULT NULL::interval, '
+		'timeout interval DEFAULT NULL::interval',
+		'SETOF anyelement', 'c', 's', false, 'u'),
+	('profile',
+		'fact_table regclass, key text[], include text[] DEFAULT NULL::text[], '
+		'filter text DEFAULT NULL::text, document name DEFAULT NULL::name, '
+		'sample_rows integer DEFAULT 10000, OUT documents bigint, OUT sampled bigint, '
+		'OUT partitions integer, OUT document_bytes double precision, OUT filtered double precision, '
+		'OUT missing double precision, OUT mismatching double precision, '
+		'OUT entries_per_document double precision, OUT entries bigint, OUT keys bigint, '
+		'OUT found double precision, OUT common_keys text[], OUT common_shares double precision[], '
+		'OUT key_bytes double precision, OUT entry_bytes double precision, OUT inserts bigint, '
+		'OUT updates bigint, OUT hot_updates bigint, OUT deletes bigint, OUT scans bigint, '
+		'OUT since timestamp with time zone, OUT normalized_size bigint, OUT partial_size bigint, '
+		'OUT denormalized_size bigint, OUT native_size bigint, OUT insert_cost double precision, '
+		'OUT verdict text, OUT strategy text, OUT maintenance text, OUT is_unique boolean, '
+		'OUT reasons text[], OUT statement text, OUT alternative text',
+		'record', 'c', 'v', false, 'u'),
+	('query',
+		'index_table regclass, key jsonb DEFAULT ''{}''::jsonb, condition jsonb DEFAULT NULL::jsonb, '
+		'descending boolean DEFAULT false, page_size integer DEFAULT 100, cursor text DEFAULT NULL::text, '
+		'with_document boolean DEFAULT false, max_lag interval DEFAULT NULL::interval, '
+		'timeout interval DEFAULT NULL::interval',
+		'TABLE(entry jsonb, document jsonb, cursor text)', 'c', 's', false, 'u'),
+	('rebuild',
+		'IN index_table regclass, IN batch_size integer DEFAULT NULL::integer, '
+		'IN pause interval DEFAULT NULL::interval',
+		'procedure', 'c', 'v', false, 'u'),
+	('repair',
+		'IN index_table regclass, IN batch_size integer DEFAULT 1000, '
+		'INOUT missing bigint DEFAULT NULL::bigint, INOUT dangling bigint DEFAULT NULL::bigint, '
+		'INOUT stale bigint DEFAULT NULL::bigint, INOUT remaining bigint DEFAULT NULL::bigint',
+		'procedure', 'c', 'v', false, 'u'),
+	('reset_stats', 'index_table regclass', 'void', 'c', 'v', true, 'u'),
+	('start_workers', '', 'void', 'c', 'v', true, 'u'),
+	('stop_workers', '', 'integer', 'sql', 'v', false, 'u'),
+	('verify',
+		'index_table regclass, sample double precision DEFAULT NULL::double precision, OUT kind text, '
+		'OUT key jsonb, OUT primary_key jsonb, OUT expected jsonb, OUT found jsonb, OUT problem text',
+		'SETOF record', 'c', 'v', false, 'u'),
+	('wait',
+		'index_table regclass, timeout interval DEFAULT ''00:01:00''::interval, xid xid8 DEFAULT NULL::xid8',
+		'boolean', 'c', 'v', false, 'u'),
+	('workers',
+		'OUT pid integer, OUT state text, OUT activity text, OUT started_at timestamp with time zone',
+		'SETOF record', 'sql', 's', false, 'r')$want$, 'the functions that users call');
+
+SELECT bag_eq($$SELECT * FROM pg_temp.functions('indextable_internal')$$, $want$ VALUES
+	('before_alter', '', 'event_trigger', 'c', 'v', false, 'u'),
+	('guard', '', 'trigger', 'c', 'v', false, 'u'),
+	('maintain', '', 'trigger', 'c', 'v', false, 'u'),
+	('on_alter', '', 'event_trigger', 'c', 'v', false, 'u'),
+	('on_drop', '', 'event_trigger', 'c', 'v', false, 'u'),
+	('queue_activity',
+		'fact_table regclass, OUT applied bigint, OUT rate double precision, '
+		'OUT applied_at timestamp with time zone, OUT error text, OUT error_at timestamp with time zone',
+		'record', 'c', 'v', true, 'r'),
+	('queue_status',
+		'fact_table regclass, OUT backlog bigint, OUT oldest timestamp with time zone, OUT size bigint',
+		'record', 'c', 'v', true, 'u'),
+	('restored', '', 'trigger', 'c', 'v', false, 'u'),
+	('stop_launched', '', 'integer', 'c', 'v', true, 'u')$want$, 'the functions that they do not call');
+
+SELECT bag_eq($$
+	SELECT relname::text, (SELECT string_agg(attname || ' ' || format_type(atttypid, atttypmod), ', ' ORDER BY attnum) FROM pg_attribute WHERE attrelid = c.oid AND attnum > 0)
+	FROM pg_class c WHERE relnamespace = 'indextable'::regnamespace$$, $want$ VALUES
+	('checks',
+		'index_table regclass, fact_table regclass, checked_at timestamp with time zone, duration interval, '
+		'sample double precision, missing bigint, dangling bigint, stale bigint, rejected bigint, setup bigint, '
+		'example text, error text, repaired_at timestamp with time zone'),
+	('distribution',
+		'table regclass, partition regclass, rows bigint, size bigint, writes bigint, rows_to_average numeric, '
+		'size_to_average numeric, writes_to_average numeric'),
+	('index_table_stats',
+		'index_table regclass, fact_table regclass, entries bigint, table_size bigint, indexes_size bigint, '
+		'reads bigint, last_read timestamp with time zone, entries_read bigint, entries_written bigint, '
+		'skipped bigint, rejected bigint, backlog bigint, lag interval, since timestamp with time zone, '
+		'verdict text'),
+	('index_tables',
+		'index_table regclass, fact_table regclass, state text, problem text, strategy text, maintenance text, '
+		'key text[], include text[], filter text, is_unique boolean, on_mismatch text, document name, '
+		'partitions integer, partition_by text'),
+	('progress',
+		'index_table regclass, fact_table regclass, command text, phase text, rows_done bigint, '
+		'rows_total bigint, rate double precision, remaining interval, started_at timestamp with time zone, '
+		'updated_at timestamp with time zone'),
+	('queues',
+		'fact_table regclass, backlog bigint, lag interval, rate double precision, rejected bigint, '
+		'workers integer, worker_state text, last_error text, last_error_at timestamp with time zone, '
+		'applied bigint, applied_at timestamp with time zone, size bigint'),
+	('rejected',
+		'index_table regclass, fact_table regclass, primary_key text[], sqlstate text, message text, '
+		'attempts integer, first_at timestamp with time zone, last_at timestamp with time zone, '
+		'next_try timestamp with time zone')$want$, 'the views, and nothing else');
+SELECT is_empty($$
+	SELECT c.oid::regclass, count(*) FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND attnum > 0
+	WHERE relnamespace = 'indextable'::regnamespace GROUP BY 1 HAVING count(*) > 15$$, 'no view is wider than 15 columns');
+
+SELECT tables_are('indextable_internal', '{fact,definition,skipped,rejection,build,checked,counted}', 'the tables');
+SELECT bag_eq($$SELECT unnest(extconfig)::regclass::text FROM pg_extension WHERE extname = 'indextable'$$,
+	$$SELECT 'indextable_internal.' || unnest('{fact,definition,skipped,rejection,build,counted}'::text[])$$, 'those that are dumped: all but what was checked');
+SELECT is_empty($$
+	SELECT oid::regclass FROM pg_class WHERE relnamespace = 'indextable_internal'::regnamespace AND relkind = 'r' AND relreplident <> 'f'
+	AND NOT EXISTS (SELECT FROM pg_index WHERE indrelid = pg_class.oid AND indisprimary)$$, 'a publication of all tables leaves all of them writable');
+SELECT bag_eq($$
+	SELECT tgrelid::regclass::text, tgname::text, tgfoid::regproc::text, tgenabled::text, tgtype FROM pg_trigger t
+	JOIN pg_class c ON c.oid = tgrelid WHERE relnamespace = 'indextable_internal'::regnamespace AND NOT tgisinternal$$, $want$ VALUES
+	('indextable_internal.fact', 'restored', 'indextable_internal.restored', 'O', 4::int2),
+	('indextable_internal.definition', 'restored', 'indextable_internal.restored', 'O', 4)$want$, 'their triggers, after INSERT, for each statement');
+SELECT bag_eq($$SELECT evtname::text, evtevent::text, evtfoid::regproc::text, evtenabled::text FROM pg_event_trigger$$, $want$ VALUES
+	('indextable_on_drop', 'sql_drop', 'indextable_internal.on_drop', 'O'),
+	('indextable_on_alter', 'ddl_command_end', 'indextable_internal.on_alter', 'O'),
+	('indextable_before_alter', 'ddl_command_start', 'indextable_internal.before_alter', 'O'),
+	('indextable_on_rewrite', 'table_rewrite', 'indextable_internal.before_alter', 'O')$want$, 'the event triggers');
+
+-- ---- rules for all of it
+
+-- What belongs to the extension: indexes and types go with their tables.
+CREATE FUNCTION pg_temp.members() RETURNS TABLE (what text, classid oid, objid oid) LANGUAGE sql STABLE AS $$
+	SELECT pg_describe_object(classid, objid, 0), classid, objid FROM pg_depend
+	WHERE refclassid = 'pg_extension'::regclass AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'indextable') AND deptype = 'e'
+$$;
+
+SELECT is_empty($$
+	SELECT what FROM pg_temp.members() WHERE obj_description(objid, classid::regclass::name) IS NULL
+	UNION ALL
+	SELECT 'trigger ' || tgname FROM pg_trigger t JOIN pg_temp.members() m ON m.classid = 'pg_class'::regclass AND m.objid = tgrelid
+	WHERE NOT tgisinternal AND obj_description(t.oid, 'pg_trigger') IS NULL
+	UNION ALL
+	SELECT what || ', column ' || attname FROM pg_attribute a JOIN pg_temp.members() m ON m.classid = 'pg_class'::regclass AND m.objid = attrelid
+	WHERE attnum > 0 AND NOT attisdropped AND col_description(attrelid, attnum) IS NULL$$,
+	'every function, view, table, column, trigger and event trigger has a comment');
+SELECT is_empty($$
+	SELECT what FROM pg_temp.members() m
+	JOIN (SELECT oid, nspowner FROM pg_namespace UNION ALL SELECT oid, proowner FROM pg_proc UNION ALL SELECT oid, relowner FROM pg_class UNION ALL SELECT oid, evtowner FROM pg_event_trigger) o (oid, owner)
+		ON o.oid = m.objid
+	WHERE owner <> (SELECT extowner FROM pg_extension WHERE extname = 'indextable')$$, 'all of it is owned by who owns the extension');
+SELECT is_empty($$
+	SELECT oid::regprocedure FROM pg_proc WHERE pronamespace IN ('indextable'::regnamespace, 'indextable_internal'::regnamespace)
+		AND oid NOT IN (SELECT objid FROM pg_temp.members())
+	UNION ALL
+	SELECT oid::regclass::oid FROM pg_class WHERE relnamespace IN ('indextable'::regnamespace, 'indextable_internal'::regnamespace) AND relkind NOT IN ('i', 'I')
+		AND oid NOT IN (SELECT objid FROM pg_temp.members())$$, 'and belongs to the extension');
+
+-- These two read and end what others may not; whoever may call stop_workers() was granted it.
+SELECT bag_eq($$SELECT f.oid::regprocedure::text FROM pg_proc f JOIN pg_temp.members() m ON m.objid = f.oid WHERE prosecdef$$,
+	$$VALUES ('indextable.workers()'), ('indextable.stop_workers()')$$, 'what is SECURITY DEFINER');
+SELECT is_empty($$
+	SELECT f.oid::regprocedure FROM pg_proc f JOIN pg_temp.members() m ON m.objid = f.oid JOIN pg_language l ON l.oid = prolang
+	WHERE (prosecdef OR lanname <> 'c') AND proconfig IS DISTINCT FROM ARRAY['search_path=pg_catalog, pg_temp']$$,
+	'what is no C, or runs as another, has a fixed search_path');
+SELECT is_empty($$
+	SELECT f.oid::regprocedure FROM pg_proc f JOIN pg_temp.members() m ON m.objid = f.oid JOIN pg_language l ON l.oid = prolang
+	WHERE lanname NOT IN ('c', 'sql') OR (lanname = 'sql' AND prosqlbody IS NULL)$$,
+	'SQL functions have bodies that were parsed when they were made');
+
+-- ---- what is anybody's
+
+CREATE ROLE nobody_in_particular;
+SELECT schema_privs_are('indextable', 'nobody_in_particular', '{USAGE}', 'anybody may look into the schema');
+-- An owner's restore makes triggers of the fact table, which name a function there.
+SELECT schema_privs_are('indextable_internal', 'nobody_in_particular', '{USAGE}', 'and into the other one');
+SELECT bag_eq($$SELECT f.oid::regprocedure::text FROM pg_proc f JOIN pg_temp.members() m ON m.objid = f.oid WHERE NOT has_function_privilege('nobody_in_particular', f.oid, 'EXECUTE')$$,
+	$$VALUES ('indextable.start_workers()'), ('indextable.stop_workers()'), ('indextable_internal.stop_launched()'), ('indextable_internal.restored()'),
+		('indextable_internal.on_drop()'), ('indextable_internal.on_alter()'), ('indextable_internal.before_alter()')$$, 'the functions that not everybody may call');
+SELECT is_empty($$
+	SELECT what, privilege FROM pg_temp.members() m, unnest('{SELECT,INSERT,UPDATE,DELETE,TRUNCATE,REFERENCES,TRIGGER}'::text[]) privilege
+	WHERE m.classid = 'pg_class'::regclass AND has_table_privilege('nobody_in_particular', objid, privilege)
+		<> ((SELECT relkind FROM pg_class WHERE oid = objid) = 'v' AND privilege = 'SELECT')$$, 'views may be read by anybody, tables not at all');
+SELECT is_empty($$
+	SELECT c.oid::regclass, attname FROM pg_class c JOIN pg_temp.members() m ON m.objid = c.oid JOIN pg_attribute a ON attrelid = c.oid WHERE attacl IS NOT NULL$$,
+	'and no column by itself');
+SELECT is_empty($$SELECT what FROM pg_temp.members() m JOIN pg_class c ON c.oid = m.objid WHERE relacl::text LIKE '%*%'$$, 'nobody may grant more');
+
+-- A row of somebody, with an error message that tells a value.
+CREATE TABLE public.secret (id int PRIMARY KEY, doc jsonb);
+SELECT indextable.create('public.secret_index', 'public.secret', '{k}');
+INSERT INTO indextable_internal.rejection VALUES ('public.secret_index', '{1}', '22P02', 'secret', 1, now(), now(), NULL);
+INSERT INTO indextable_internal.checked VALUES ('public.secret_index', now(), '0', 100, 1, 0, 0, 0, 0, 'secret', NULL, NULL);
+SELECT is((SELECT count(*) FROM indextable.rejected), 1::bigint, 'the owner sees what was rejected');
+SELECT is((SELECT count(*) FROM indextable.checks), 1::bigint, 'and what checks have found');
+SET LOCAL ROLE nobody_in_particular;
+SELECT lives_ok($$SELECT * FROM indextable.index_tables, indextable.index_table_stats, indextable.queues, indextable.progress, indextable.distribution$$,
+	'anybody may read the other views, and what they call');
+SELECT is_empty('SELECT * FROM indextable.rejected', 'but not the primary keys and messages of others');
+SELECT is_empty('SELECT * FROM indextable.checks', 'nor what was found wrong with their rows');
+SELECT throws_ok('SELECT indextable.stop_workers()', '42501', NULL, 'may not stop workers');
+SELECT throws_ok('SELECT * FROM indextable_internal.definition', '42501', NULL, 'nor read the tables');
+RESET ROLE;
+
+SELECT * FROM finish();
+ROLLBACK;
