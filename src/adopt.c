@@ -87,7 +87,7 @@ adopt(Oid fact_table)
 	ListCell   *cell;
 
 	if (!needs_adoption(fact_table) ||
-		!ConditionalLockRelationOid(get_relname_relid("definition", get_namespace_oid(IT_SCHEMA, false)),
+		!ConditionalLockRelationOid(catalog_relid("definition", false),
 									ShareUpdateExclusiveLock))
 		return;
 	fact = try_relation_open(fact_table, AccessShareLock);
@@ -164,7 +164,7 @@ depend_on_stored_filter(void *arg)
 
 /*
  * indextable_restored
- *		Trigger function of indextable.fact and indextable.definition, which nobody
+ *		Trigger function of the tables fact and definition of the catalog, which nobody
  *		but a restore writes by statements: there are index tables to adopt, and
  *		there may be a queue with something in it.
  */
@@ -175,7 +175,7 @@ indextable_restored(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
 				 errmsg("function \"%s\" was not called by the trigger manager",
-						IT_SCHEMA ".restored")));
+						IT_INTERNAL ".restored")));
 	adopt_all();
 	queue_wake_at_commit();
 	return PointerGetDatum(NULL);

@@ -273,7 +273,7 @@ follow_replaced(CreateTrigStmt *stmt)
 	if (!is_our_trigger(stmt->trigname))
 		return;
 	DeconstructQualifiedName(stmt->funcname, &schema, &function);
-	if (schema == NULL || strcmp(schema, IT_SCHEMA) != 0)
+	if (schema == NULL || !is_own_schema(get_namespace_oid(schema, true)))
 	{
 		follow_triggers(relid);
 		return;

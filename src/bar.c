@@ -1,9 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * bar.c
- *	  indextable.bar(): a share as a bar of characters.
- *
- * Called by users, the view distribution, and advise.c.
+ *	  Draws a share as a bar of characters, for the text of advise().
  *
  *-------------------------------------------------------------------------
  */
@@ -15,10 +13,6 @@
 #include "lib/stringinfo.h"
 #include "mb/pg_wchar.h"
 #include "utils/builtins.h"
-
-#define MAX_WIDTH	1000
-
-PG_FUNCTION_INFO_V1(indextable_bar);
 
 /* can_show_utf8: whether any character can be stored and sent */
 bool
@@ -50,17 +44,4 @@ bar(double share, int width)
 	if (n > 0)
 		appendStringInfo(&result, blocks ? "\342\226%c" : "%c", blocks ? 0220 - n : '.');
 	return result.data;
-}
-
-/* bar(share float8, width integer) */
-Datum
-indextable_bar(PG_FUNCTION_ARGS)
-{
-	int			width = PG_GETARG_INT32(1);
-
-	if (width < 1 || width > MAX_WIDTH)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("width must be between 1 and %d", MAX_WIDTH)));
-	PG_RETURN_TEXT_P(cstring_to_text(bar(PG_GETARG_FLOAT8(0), width)));
 }

@@ -82,7 +82,7 @@ is_queue_table(Oid relid, Oid fact, TupleDesc desc)
 	ListCell   *cell;
 
 	if (name == NULL || strncmp(name, "queue_", 6) != 0 || get_rel_relkind(relid) != RELKIND_RELATION ||
-		get_rel_namespace(relid) != get_namespace_oid(IT_SCHEMA, true) ||
+		!is_own_schema(get_rel_namespace(relid)) ||
 		(desc != NULL && !has_columns(relid, desc)))
 		return false;
 	if (depends_on_table(relid, fact))
@@ -144,7 +144,7 @@ is_on_other_table(Form_pg_depend form, Oid table)
 void
 forget_dangling(Oid named)
 {
-	Oid			catalog = get_relname_relid("definition", get_namespace_oid(IT_SCHEMA, false));
+	Oid			catalog = catalog_relid("definition", false);
 	bool		any = false;
 	ListCell   *cell;
 

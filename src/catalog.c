@@ -18,11 +18,15 @@
 #include "access/table.h"
 #include "access/tableam.h"
 #include "access/xact.h"
+#include "catalog/dependency.h"
 #include "catalog/indexing.h"
 #include "catalog/namespace.h"
+#include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
+#include "commands/extension.h"
 #include "indextable.h"
 #include "storage/bufmgr.h"
+#include "storage/lmgr.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
@@ -30,10 +34,10 @@
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
-/* Rows of indextable.skipped for one index table before they are summed up. */
+/* Rows of the table skipped for one index table before they are summed up. */
 #define MAX_SKIPPED_ROWS	100
 
-/* Columns of indextable.definition. */
+/* Columns of the table definition. */
 enum
 {
 	DEF_INDEX_TABLE = 1,
@@ -55,7 +59,7 @@ enum
 	DEF_NATTS = DEF_REPLACES
 };
 
-/* Columns of indextable.fact. */
+/* Columns of the table fact. */
 enum
 {
 	FACT_FACT_TABLE = 1,
@@ -64,21 +68,104 @@ enum
 	FACT_NATTS = FACT_SPARE
 };
 
+pg_noreturn static void no_relation(const char *name);
 static int	compare_definitions(const ListCell *a, const ListCell *b);
 static void read_fact(HeapTuple tuple, TupleDesc desc, FactTableRow *row);
 
-static Oid
+/*
+ * catalog_relid
+ *		The OID of one of the extension's own tables.
+ *
+ * A catalog of version 1.0 has them in the schema of the extension.  They are looked
+ * for there, too, table by table: so this library serves such a catalog until ALTER
+ * EXTENSION indextable UPDATE, and in the middle of that.  Others may be able to
+ * create tables by these names in the schema where ours are not.  Then the one that is a
+ * member of the extension is ours.
+ */
+Oid
 catalog_relid(const char *name, bool missing_ok)
 {
-	Oid			namespace = get_namespace_oid(IT_SCHEMA, true);
-	Oid			relid = OidIsValid(namespace) ? get_relname_relid(name, namespace) : InvalidOid;
+	Oid			internal = get_namespace_oid(IT_INTERNAL, true);
+	Oid			schema = get_namespace_oid(IT_SCHEMA, true);
+	Oid			relid = OidIsValid(internal) ? get_relname_relid(name, internal) : InvalidOid;
+	Oid			former = OidIsValid(schema) ? get_relname_relid(name, schema) : InvalidOid;
 
+	if (!OidIsValid(relid) ||
+		(OidIsValid(former) &&
+		 getExtensionOfObject(RelationRelationId, former) == get_extension_oid(IT_SCHEMA, true)))
+		relid = former;
 	if (!OidIsValid(relid) && !missing_ok)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("relation " IT_SCHEMA ".%s does not exist", name),
-				 errhint("Run CREATE EXTENSION indextable, or undo what was done to the extension's tables.")));
+		no_relation(name);
 	return relid;
+}
+
+static void
+no_relation(const char *name)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_UNDEFINED_TABLE),
+			 errmsg("relation " IT_INTERNAL ".%s does not exist", name),
+			 errhint("Run CREATE EXTENSION indextable, or undo what was done to the extension's tables.")));
+}
+
+/* catalog_index: an index of one of these tables, which is where its table is */
+static Oid
+catalog_index(Relation rel, const char *name)
+{
+	Oid			relid = get_relname_relid(name, RelationGetNamespace(rel));
+
+	if (!OidIsValid(relid))
+		no_relation(name);
+	return relid;
+}
+
+/*
+ * catalog_table
+ *		The name of one of the extension's tables for a statement, with its schema.
+ *		The table is locked until the transaction ends, as the statement would do it:
+ *		ALTER EXTENSION UPDATE cannot move it before the statement is run.
+ */
+const char *
+catalog_table(const char *name)
+{
+	Oid			relid = catalog_relid(name, false);
+
+	LockRelationOid(relid, AccessShareLock);
+	return psprintf("%s.%s", get_namespace_name(get_rel_namespace(relid)), name);
+}
+
+/*
+ * catalog_schema
+ *		Where the extension's tables are, and queue tables and the functions of our
+ *		triggers with them.  It stays so until the transaction ends; see
+ *		catalog_table().
+ */
+Oid
+catalog_schema(void)
+{
+	Oid			relid = catalog_relid("definition", false);
+
+	LockRelationOid(relid, AccessShareLock);
+	return get_rel_namespace(relid);
+}
+
+/*
+ * is_own_schema
+ *		Whether what is in a schema is the extension's.  The schema of the extension
+ *		always is.  So whoever has looked up an object's schema before it was moved from
+ *		there, which nothing keeps from happening meanwhile, gets the right answer, too.
+ */
+bool
+is_own_schema(Oid schema)
+{
+	Oid			relid;
+
+	if (!OidIsValid(schema))
+		return false;
+	if (schema == get_namespace_oid(IT_SCHEMA, true))
+		return true;
+	relid = catalog_relid("definition", true);
+	return OidIsValid(relid) && schema == get_rel_namespace(relid);
 }
 
 /* scan_by_oid: a scan of a catalog table for rows whose column is value */
@@ -88,7 +175,7 @@ scan_by_oid(Relation rel, const char *index, AttrNumber column, Oid value)
 	ScanKeyData key;
 
 	ScanKeyInit(&key, column, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(value));
-	return systable_beginscan(rel, catalog_relid(index, false), true, NULL, 1, &key);
+	return systable_beginscan(rel, catalog_index(rel, index), true, NULL, 1, &key);
 }
 
 /*
@@ -619,7 +706,7 @@ catalog_count_skipped(Oid index_table, int64 entries)
 	bool		isnull[3] = {0};
 
 	ScanKeyInit(&key, 1, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(index_table));
-	scan = systable_beginscan(rel, catalog_relid("skipped_index_table", false), true,
+	scan = systable_beginscan(rel, catalog_index(rel, "skipped_index_table"), true,
 							  SnapshotSelf, 1, &key);
 	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
 		rows = lappend(rows, heap_copytuple(tuple));
@@ -655,9 +742,9 @@ catalog_take_over(Oid from, Oid to)
 
 	for (i = 0; i < 2; i++)
 	{
-		run_sql(catalog_owner(), "DELETE FROM " IT_SCHEMA ".%s WHERE index_table = %u::regclass", tables[i], to);
-		run_sql(catalog_owner(), "UPDATE " IT_SCHEMA ".%s SET index_table = %u::regclass"
-				" WHERE index_table = %u::regclass", tables[i], to, from);
+		run_sql(catalog_owner(), "DELETE FROM %s WHERE index_table = %u::regclass", catalog_table(tables[i]), to);
+		run_sql(catalog_owner(), "UPDATE %s SET index_table = %u::regclass"
+				" WHERE index_table = %u::regclass", catalog_table(tables[i]), to, from);
 	}
 }
 

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * check.c
- *	  The periodic check: verifies index tables, reports to indextable.checked and,
+ *	  The periodic check: verifies index tables, reports to the table checked and,
  *	  if told so, has them repaired.
  *
  * Called by worker.c between batches, outside of any transaction.  One index table
@@ -109,15 +109,15 @@ find_due(MemoryContext cxt)
 	SetCurrentStatementStartTimestamp();
 	StartTransactionCommand();
 	PushActiveSnapshot(GetTransactionSnapshot());
-	if (OidIsValid(get_namespace_oid(IT_SCHEMA, true)) &&
-		OidIsValid(get_relname_relid("checked", get_namespace_oid(IT_SCHEMA, true))))
+	if (OidIsValid(catalog_relid("checked", true)))
 	{
 		SPI_connect();
-		execute_now("SELECT index_table::oid FROM " IT_SCHEMA ".definition d"
-					" WHERE replaces IS NULL AND state <> 'building' AND NOT EXISTS"
-					" (SELECT FROM " IT_SCHEMA ".checked c WHERE c.index_table = d.index_table"
-					" AND c.checked_at > clock_timestamp() - make_interval(secs => $1))"
-					" ORDER BY 1", 1, &type, &seconds);
+		execute_now(psprintf("SELECT index_table::oid FROM %s d"
+							 " WHERE replaces IS NULL AND state <> 'building' AND NOT EXISTS"
+							 " (SELECT FROM %s c WHERE c.index_table = d.index_table"
+							 " AND c.checked_at > clock_timestamp() - make_interval(secs => $1))"
+							 " ORDER BY 1", catalog_table("definition"), catalog_table("checked")),
+					1, &type, &seconds);
 		for (i = 0; i < SPI_processed; i++)
 		{
 			bool		isnull;
@@ -145,7 +145,7 @@ check_one(Oid index_table, MemoryContext cxt)
 	SetCurrentStatementStartTimestamp();
 	StartTransactionCommand();
 	PushActiveSnapshot(GetTransactionSnapshot());
-	checked = get_relname_relid("checked", get_namespace_oid(IT_SCHEMA, false));
+	checked = catalog_relid("checked", false);
 	if (ConditionalLockRelationOid(checked, ShareUpdateExclusiveLock) &&
 		OidIsValid(catalog_fact_of(index_table)) && get_rel_name(index_table) != NULL)
 	{
@@ -194,6 +194,7 @@ write_report(Oid index_table, Report *report)
 	Oid			types[] = {OIDOID, TIMESTAMPTZOID, FLOAT8OID, INT8OID, INT8OID, INT8OID, INT8OID, INT8OID, TEXTOID, TEXTOID};
 	Datum		values[10];
 	char		nulls[10];
+	const char *table = catalog_table("checked");
 	SPIPlanPtr	plan;
 
 	values[0] = ObjectIdGetDatum(index_table);
@@ -210,15 +211,15 @@ write_report(Oid index_table, Report *report)
 	nulls[8] = report->example == NULL ? 'n' : ' ';
 	nulls[9] = report->error == NULL ? 'n' : ' ';
 	SPI_connect();
-	plan = SPI_prepare("INSERT INTO " IT_SCHEMA ".checked (index_table, checked_at, duration, sample, missing,"
-					   " dangling, stale, rejected, setup, example, error)"
-					   " VALUES ($1::regclass, $2, clock_timestamp() - $2, $3, $4, $5, $6, $7, $8, $9, $10)",
-					   10, types);
+	plan = SPI_prepare(psprintf("INSERT INTO %s (index_table, checked_at, duration, sample, missing,"
+								" dangling, stale, rejected, setup, example, error)"
+								" VALUES ($1::regclass, $2, clock_timestamp() - $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+								table), 10, types);
 	if (plan == NULL || SPI_execute_plan(plan, values, nulls, false, 0) != SPI_OK_INSERT)
-		elog(ERROR, "could not write to " IT_SCHEMA ".checked");
-	execute_now(psprintf("DELETE FROM " IT_SCHEMA ".checked WHERE index_table = $1::regclass AND checked_at <"
-						 " (SELECT checked_at FROM " IT_SCHEMA ".checked WHERE index_table = $1::regclass"
-						 " ORDER BY checked_at DESC OFFSET %d LIMIT 1)", MAX_REPORTS - 1), 1, types, values);
+		elog(ERROR, "could not write to %s", table);
+	execute_now(psprintf("DELETE FROM %s WHERE index_table = $1::regclass AND checked_at <"
+						 " (SELECT checked_at FROM %s WHERE index_table = $1::regclass"
+						 " ORDER BY checked_at DESC OFFSET %d LIMIT 1)", table, table, MAX_REPORTS - 1), 1, types, values);
 	SPI_finish();
 }
 
@@ -234,6 +235,7 @@ repair_one(Oid index_table, MemoryContext cxt)
 	char	   *sql;
 	List	   *plans;
 	Portal		portal;
+	const char *table;
 
 	SetCurrentStatementStartTimestamp();
 	StartTransactionCommand();
@@ -253,9 +255,10 @@ repair_one(Oid index_table, MemoryContext cxt)
 	portal_run_all(portal);
 	PortalDrop(portal, false);
 	PushActiveSnapshot(GetTransactionSnapshot());
-	run_sql(InvalidOid, "UPDATE " IT_SCHEMA ".checked SET repaired_at = clock_timestamp() WHERE index_table = %u::regclass"
-			" AND checked_at = (SELECT max(checked_at) FROM " IT_SCHEMA ".checked WHERE index_table = %u::regclass)",
-			index_table, index_table);
+	table = catalog_table("checked");
+	run_sql(InvalidOid, "UPDATE %s SET repaired_at = clock_timestamp() WHERE index_table = %u::regclass"
+			" AND checked_at = (SELECT max(checked_at) FROM %s WHERE index_table = %u::regclass)",
+			table, index_table, table, index_table);
 	PopActiveSnapshot();
 	CommitTransactionCommand();
 }

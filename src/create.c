@@ -329,7 +329,7 @@ open_fact(Oid relid, LOCKMODE lock)
 					 errhint("A fact table is an ordinary or a partitioned table with a primary key and a JSONB column.")));
 	}
 	if (IsCatalogRelation(rel) || IsToastRelation(rel) ||
-		RelationGetNamespace(rel) == get_namespace_oid(IT_SCHEMA, false))
+		is_own_schema(RelationGetNamespace(rel)))
 		what = "system tables cannot be fact tables";
 	else if (OidIsValid(catalog_fact_of(relid)))
 	{
@@ -532,7 +532,7 @@ target_schema(const char *index_table, Relation fact, char **name)
 	schema = var->schemaname == NULL ? RelationGetNamespace(fact) :
 		LookupExplicitNamespace(var->schemaname, false);
 	if (isAnyTempNamespace(schema) || IsCatalogNamespace(schema) || IsToastNamespace(schema) ||
-		schema == get_namespace_oid(IT_SCHEMA, false))
+		is_own_schema(schema))
 		ereport(ERROR,
 				(errcode(ERRCODE_RESERVED_NAME),
 				 errmsg("index table \"%s\" cannot be in schema \"%s\"", var->relname,

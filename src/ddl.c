@@ -267,12 +267,12 @@ not_an_index_table(Oid relid)
 			 errhint("The view indextable.index_tables shows what there is.")));
 }
 
-/* is_catalog_table: whether a relation is indextable.definition or indextable.fact */
+/* is_catalog_table: whether a relation is the table definition or fact of the catalog */
 bool
 is_catalog_table(Oid relid)
 {
-	return get_rel_namespace(relid) == get_namespace_oid(IT_SCHEMA, true) &&
-		(strcmp(get_rel_name(relid), "definition") == 0 || strcmp(get_rel_name(relid), "fact") == 0);
+	return OidIsValid(relid) &&
+		(relid == catalog_relid("definition", true) || relid == catalog_relid("fact", true));
 }
 
 /* is_subscribed: whether a subscription of this database writes a table */
@@ -301,7 +301,7 @@ require_event_trigger(FunctionCallInfo fcinfo, const char *function)
 		ereport(ERROR,
 				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
 				 errmsg("function \"%s.%s\" was not called by the event trigger manager",
-						IT_SCHEMA, function)));
+						IT_INTERNAL, function)));
 }
 
 /*

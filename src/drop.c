@@ -157,14 +157,14 @@ note_dropped_parts(DroppedParts *parts)
 		Oid			relid = DatumGetObjectId(SPI_getbinval(tuple, desc, 5, &isnull));
 		MemoryContext old;
 
-		if (schema != NULL && strcmp(schema, IT_SCHEMA) == 0)
-			refuse_drop_of_own(type, name, part);
+		if (schema != NULL && is_own_schema(get_namespace_oid(schema, true)))
+			refuse_drop_of_own(type, schema, name, part);
 		if (strcmp(type, "table") == 0 || strcmp(type, "index") == 0)
 		{
 			old = MemoryContextSwitchTo(cxt);
 			if (strcmp(type, "index") == 0)
 				parts->schemas = list_append_unique_oid(parts->schemas, get_namespace_oid(schema, true));
-			else if (schema != NULL && strcmp(schema, IT_SCHEMA) == 0)
+			else if (schema != NULL && is_own_schema(get_namespace_oid(schema, true)))
 			{
 				parts->own = lappend_oid(parts->own, relid);
 				parts->own_names = lappend(parts->own_names, pstrdup(name));

@@ -50,8 +50,10 @@
 
 #include "compat.h"
 
-/* The schema of the extension. */
+/* The extension, and the schema of what users call. */
 #define IT_SCHEMA			"indextable"
+/* The schema of everything else, since 1.1. */
+#define IT_INTERNAL			"indextable_internal"
 
 /*
  * A key and its primary key may have this many bytes of data together, before
@@ -569,6 +571,10 @@ typedef struct FactTableRow
 	Oid			spare;
 } FactTableRow;
 
+extern Oid	catalog_relid(const char *name, bool missing_ok);
+extern const char *catalog_table(const char *name);
+extern Oid	catalog_schema(void);
+extern bool is_own_schema(Oid schema);
 extern void catalog_insert(DefinitionRow *row, Relation fact);
 extern void catalog_update(DefinitionRow *row, Relation fact);
 extern void catalog_set_state(Oid index_table, const char *state, const char *problem);
@@ -1334,7 +1340,7 @@ extern void follow_new_partition(struct CreateStmt *stmt, char *schema);
 /* ---- own.c: the extension's own objects ---- */
 
 extern void refuse_change_of_own(struct Node *command);
-extern void refuse_drop_of_own(const char *type, const char *name, const char *part);
+extern void refuse_drop_of_own(const char *type, const char *schema, const char *name, const char *part);
 extern void refuse_drop_of_queue(Oid relid, const char *name);
 extern void refuse_drop_of_row_index(Oid schema);
 

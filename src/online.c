@@ -338,6 +338,7 @@ note_progress(Build *b, Reconciliation *r)
 	FactDef    *def = r->def;
 	Oid			types[] = {OIDOID, TEXTARRAYOID, INT8OID, FLOAT8OID, OIDOID};
 	Datum		values[5];
+	const char *table;
 	Caller		caller;
 
 	become_owner(&caller, def->owner);
@@ -349,12 +350,13 @@ note_progress(Build *b, Reconciliation *r)
 	values[4] = ObjectIdGetDatum(RelationGetRelid(r->part));
 	become_owner(&caller, catalog_owner());
 	SPI_connect();
-	if (execute_now("UPDATE " IT_SCHEMA ".build SET phase = 'reading rows', last_table = $5::regclass, last_key = $2,"
-					" rows_done = rows_done + $3, rows_total = $4, updated_at = clock_timestamp()"
-					" WHERE index_table = $1::regclass", 5, types, values) == 0)
-		execute_now("INSERT INTO " IT_SCHEMA ".build (index_table, phase, last_table, last_key, rows_done, rows_total, started_at, updated_at)"
-					" VALUES ($1::regclass, 'reading rows', $5::regclass, $2, $3, $4, transaction_timestamp(), clock_timestamp())",
-					5, types, values);
+	table = catalog_table("build");
+	if (execute_now(psprintf("UPDATE %s SET phase = 'reading rows', last_table = $5::regclass, last_key = $2,"
+							 " rows_done = rows_done + $3, rows_total = $4, updated_at = clock_timestamp()"
+							 " WHERE index_table = $1::regclass", table), 5, types, values) == 0)
+		execute_now(psprintf("INSERT INTO %s (index_table, phase, last_table, last_key, rows_done, rows_total, started_at, updated_at)"
+							 " VALUES ($1::regclass, 'reading rows', $5::regclass, $2, $3, $4, transaction_timestamp(), clock_timestamp())",
+							 table), 5, types, values);
 	SPI_finish();
 	become_caller(&caller);
 }
@@ -372,8 +374,8 @@ last_key(Build *b, Oid *table)
 	*table = InvalidOid;
 	become_owner(&caller, catalog_owner());
 	SPI_connect();
-	if (execute_now("SELECT last_key, last_table FROM " IT_SCHEMA ".build WHERE index_table = $1::regclass",
-					1, &type, &value) > 0)
+	if (execute_now(psprintf("SELECT last_key, last_table FROM %s WHERE index_table = $1::regclass",
+							 catalog_table("build")), 1, &type, &value) > 0)
 	{
 		bool		isnull;
 		Datum		texts = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull);
@@ -479,8 +481,8 @@ set_phase(Build *b, const char *phase)
 		gone(b);
 	become_owner(&caller, catalog_owner());
 	SPI_connect();
-	execute_now("UPDATE " IT_SCHEMA ".build SET phase = $2, updated_at = clock_timestamp()"
-				" WHERE index_table = $1::regclass AND phase <> $2", 2, types, values);
+	execute_now(psprintf("UPDATE %s SET phase = $2, updated_at = clock_timestamp()"
+						 " WHERE index_table = $1::regclass AND phase <> $2", catalog_table("build")), 2, types, values);
 	SPI_finish();
 	become_caller(&caller);
 	PopActiveSnapshot();

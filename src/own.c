@@ -66,8 +66,8 @@ refuse_change_of_own(Node *command)
 	{
 		RenameStmt *stmt = (RenameStmt *) command;
 
-		if (stmt->renameType == OBJECT_SCHEMA && strcmp(stmt->subname, IT_SCHEMA) == 0)
-			refuse("rename", NamespaceRelationId, get_namespace_oid(IT_SCHEMA, false));
+		if (stmt->renameType == OBJECT_SCHEMA && is_own_schema(get_namespace_oid(stmt->subname, true)))
+			refuse("rename", NamespaceRelationId, get_namespace_oid(stmt->subname, false));
 		if (stmt->relation != NULL)
 			refuse_on_relation(stmt->relation, NIL);
 		else
@@ -98,8 +98,8 @@ refuse_change_of_own(Node *command)
 			 ((DropStmt *) command)->behavior == DROP_CASCADE)
 	{
 		foreach(cell, ((DropStmt *) command)->objects)
-			if (strcmp(strVal(lfirst(cell)), IT_SCHEMA) == 0)
-				refuse("drop", NamespaceRelationId, get_namespace_oid(IT_SCHEMA, false));
+			if (is_own_schema(get_namespace_oid(strVal(lfirst(cell)), true)))
+				refuse("drop", NamespaceRelationId, get_namespace_oid(strVal(lfirst(cell)), false));
 	}
 }
 
@@ -113,7 +113,7 @@ refuse_on_relation(RangeVar *table, List *commands)
 	Oid			fact;
 	ListCell   *cell;
 
-	if (!OidIsValid(relid) || get_rel_namespace(relid) != get_namespace_oid(IT_SCHEMA, false))
+	if (!OidIsValid(relid) || !is_own_schema(get_rel_namespace(relid)))
 		return;
 	foreach(cell, commands)
 		harmless &= is_harmless(lfirst(cell));
@@ -183,9 +183,9 @@ is_member(Oid class, Oid object)
 	return getExtensionOfObject(class, object) == get_extension_oid(IT_SCHEMA, true);
 }
 
-/* refuse_drop_of_own: an object in the extension's schema that was dropped, if it was an index or trigger of its tables */
+/* refuse_drop_of_own: an object in a schema of the extension that was dropped, if it was an index or trigger of its tables */
 void
-refuse_drop_of_own(const char *type, const char *name, const char *part)
+refuse_drop_of_own(const char *type, const char *schema, const char *name, const char *part)
 {
 	const char *what = NULL;
 	int			i;
@@ -193,10 +193,10 @@ refuse_drop_of_own(const char *type, const char *name, const char *part)
 	if (not_concerned())
 		return;
 	if (strcmp(type, "trigger") == 0 && strcmp(part, "restored") == 0)
-		what = psprintf("trigger %s on table " IT_SCHEMA ".%s", part, name);
+		what = psprintf("trigger %s on table %s.%s", part, schema, name);
 	for (i = 0; i < (int) lengthof(catalog_relations) && strcmp(type, "index") == 0; i++)
 		if (strcmp(name, catalog_relations[i]) == 0)
-			what = psprintf("index " IT_SCHEMA ".%s", name);
+			what = psprintf("index %s.%s", schema, name);
 	if (what != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
@@ -204,7 +204,7 @@ refuse_drop_of_own(const char *type, const char *name, const char *part)
 				 errhint("You can drop extension " IT_SCHEMA " instead.")));
 }
 
-/* refuse_drop_of_queue: a table in the extension's schema that was dropped, if its fact table was not */
+/* refuse_drop_of_queue: a table in a schema of the extension that was dropped, if its fact table was not */
 void
 refuse_drop_of_queue(Oid relid, const char *name)
 {
@@ -298,7 +298,8 @@ refuse_queue(const char *verb, const char *name, Oid fact)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
-			 errmsg("cannot %s table " IT_SCHEMA ".%s because index tables of %s require it", verb, name, quoted_relation(fact)),
+			 errmsg("cannot %s table %s.%s because index tables of %s require it", verb,
+					get_namespace_name(catalog_schema()), name, quoted_relation(fact)),
 			 errdetail("It holds changes that asynchronous index tables lack."),
 			 errhint("It goes when the last of them is made transactional by indextable.alter(), or dropped.")));
 }

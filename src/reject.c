@@ -4,7 +4,7 @@
  *	  Rows that have no entry in an asynchronous index table, because of an error.
  *
  * Called by drain.c, online.c and verify.c.  The writer has gone, and nobody can be told: so the row is
- * written down in indextable.rejection, and stays there until it has its entry,
+ * written down in the table rejection, and stays there until it has its entry,
  * has changed so that it needs none, or is gone.  It keeps nobody waiting.  A
  * value that cannot be an entry is tried again when the row changes; any other
  * error, which may go away by itself, also after a while, which grows.
@@ -53,6 +53,7 @@ reject_rows(FactDef *def, List *rejected)
 	foreach(cell, rejected)
 	{
 		RejectedRow *row = lfirst(cell);
+		const char *table;
 		Datum		values[5];
 
 		values[0] = ObjectIdGetDatum(def->defs[row->defno]->relid);
@@ -64,16 +65,17 @@ reject_rows(FactDef *def, List *rejected)
 		values[4] = BoolGetDatum(row->retry);
 		become_owner(&caller, catalog_owner());
 		SPI_connect();
-		if (execute_now("UPDATE " IT_SCHEMA ".rejection SET sqlstate = $3, message = $4, attempts = attempts + 1,"
-					" last_at = clock_timestamp(),"
-					" next_try = CASE WHEN $5 THEN clock_timestamp() + least(interval '1 hour',"
-					" interval '" RETRY_SECONDS " seconds' * power(2, least(attempts, 12))) END"
-					" WHERE " THIS_ROW, 5, types, values) == 0)
-			execute_now("INSERT INTO " IT_SCHEMA ".rejection (index_table, primary_key, sqlstate, message,"
-					" attempts, first_at, last_at, next_try)"
-					" VALUES ($1::regclass, $2, $3, $4, 1, clock_timestamp(), clock_timestamp(),"
-					" CASE WHEN $5 THEN clock_timestamp() + interval '" RETRY_SECONDS " seconds' END)",
-					5, types, values);
+		table = catalog_table("rejection");
+		if (execute_now(psprintf("UPDATE %s SET sqlstate = $3, message = $4, attempts = attempts + 1,"
+								 " last_at = clock_timestamp(),"
+								 " next_try = CASE WHEN $5 THEN clock_timestamp() + least(interval '1 hour',"
+								 " interval '" RETRY_SECONDS " seconds' * power(2, least(attempts, 12))) END"
+								 " WHERE " THIS_ROW, table), 5, types, values) == 0)
+			execute_now(psprintf("INSERT INTO %s (index_table, primary_key, sqlstate, message,"
+								 " attempts, first_at, last_at, next_try)"
+								 " VALUES ($1::regclass, $2, $3, $4, 1, clock_timestamp(), clock_timestamp(),"
+								 " CASE WHEN $5 THEN clock_timestamp() + interval '" RETRY_SECONDS " seconds' END)",
+								 table), 5, types, values);
 		SPI_finish();
 		become_caller(&caller);
 	}
@@ -119,10 +121,10 @@ rejections_resolved(FactDef *def, int defno, Datum *keys, int n, List *rejected)
 	values[1] = PointerGetDatum(construct_array(resolved, nresolved, TEXTOID, -1, false, TYPALIGN_INT));
 	become_owner(&caller, catalog_owner());
 	SPI_connect();
-	execute_now("DELETE FROM " IT_SCHEMA ".rejection r USING (SELECT unnest($2)::text[] AS key) k"
-			" WHERE r.index_table = $1::regclass AND r.primary_key = k.key"
-			" AND hash_array_extended(r.primary_key, 0) = hash_array_extended(k.key, 0)",
-			2, types, values);
+	execute_now(psprintf("DELETE FROM %s r USING (SELECT unnest($2)::text[] AS key) k"
+						 " WHERE r.index_table = $1::regclass AND r.primary_key = k.key"
+						 " AND hash_array_extended(r.primary_key, 0) = hash_array_extended(k.key, 0)",
+						 catalog_table("rejection")), 2, types, values);
 	SPI_finish();
 	become_caller(&caller);
 }
@@ -165,8 +167,9 @@ rejections_retry_now(Oid index_table)
 		return;
 	become_owner(&caller, catalog_owner());
 	SPI_connect();
-	execute_now("UPDATE " IT_SCHEMA ".rejection SET next_try = clock_timestamp()"
-				" WHERE index_table = $1::regclass AND next_try IS NOT NULL", 1, &type, &value);
+	execute_now(psprintf("UPDATE %s SET next_try = clock_timestamp()"
+						 " WHERE index_table = $1::regclass AND next_try IS NOT NULL", catalog_table("rejection")),
+				1, &type, &value);
 	SPI_finish();
 	become_caller(&caller);
 }
@@ -189,7 +192,7 @@ rejection_of(FactDef *def, Oid index_table, Datum *key)
 	values[0] = ObjectIdGetDatum(index_table);
 	become_owner(&caller, catalog_owner());
 	SPI_connect();
-	if (execute_now("SELECT message FROM " IT_SCHEMA ".rejection WHERE " THIS_ROW, 2, types, values) > 0)
+	if (execute_now(psprintf("SELECT message FROM %s WHERE " THIS_ROW, catalog_table("rejection")), 2, types, values) > 0)
 		message = MemoryContextStrdup(cxt, SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1));
 	SPI_finish();
 	become_caller(&caller);
@@ -204,15 +207,17 @@ due_keys(Oid index_table)
 	Oid			type = OIDOID;
 	Datum		value = ObjectIdGetDatum(index_table);
 	List	   *keys = NIL;
+	const char *table;
 	Caller		caller;
 	uint64		i;
 
 	become_owner(&caller, catalog_owner());
 	SPI_connect();
-	execute_now("UPDATE " IT_SCHEMA ".rejection r SET next_try = clock_timestamp() + interval '1 hour'"
-			" FROM (SELECT ctid FROM " IT_SCHEMA ".rejection WHERE index_table = $1::regclass"
-			" AND next_try <= clock_timestamp() LIMIT " CppAsString2(RETRY_ROWS) ") due"
-			" WHERE r.ctid = due.ctid RETURNING r.primary_key", 1, &type, &value);
+	table = catalog_table("rejection");
+	execute_now(psprintf("UPDATE %s r SET next_try = clock_timestamp() + interval '1 hour'"
+						 " FROM (SELECT ctid FROM %s WHERE index_table = $1::regclass"
+						 " AND next_try <= clock_timestamp() LIMIT " CppAsString2(RETRY_ROWS) ") due"
+						 " WHERE r.ctid = due.ctid RETURNING r.primary_key", table, table), 1, &type, &value);
 	for (i = 0; i < SPI_processed; i++)
 	{
 		bool		isnull;

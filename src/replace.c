@@ -341,7 +341,7 @@ make_replacement(DefinitionRow *row, Oid index_table)
 	Relation	fact = relation_open(row->fact_table, NoLock);
 	FactDef    *factdef;
 	IndexDef   *old_def = get_definition(index_table);
-	Oid			schema = get_namespace_oid(IT_SCHEMA, false);
+	Oid			schema = catalog_schema();
 	Columns		columns = compare_columns(row, old_def);
 	IndexDef   *def;
 	Relation	old = relation_open(index_table, AccessShareLock);

@@ -175,7 +175,8 @@ queue_lost_error(FactDef *def)
 static Oid
 make_queue_table(FactDef *def, Relation fact, int number)
 {
-	Oid			schema = get_namespace_oid(IT_SCHEMA, false);
+	Oid			schema = catalog_schema();
+	const char *table;
 	char	   *name = NULL;
 	StringInfoData columns;
 	Oid			relid;
@@ -197,14 +198,15 @@ make_queue_table(FactDef *def, Relation fact, int number)
 						 format_type_extended(att->atttypid, att->atttypmod,
 											  FORMAT_TYPE_TYPEMOD_GIVEN | FORMAT_TYPE_FORCE_QUALIFY));
 	}
-	run_sql(catalog_owner(), "CREATE TABLE " IT_SCHEMA ".%s (changed_at pg_catalog.timestamptz%s)"
+	table = quote_qualified_identifier(get_namespace_name(schema), name);
+	run_sql(catalog_owner(), "CREATE TABLE %s (changed_at pg_catalog.timestamptz%s)"
 			" USING heap WITH (autovacuum_enabled = false, vacuum_truncate = false) TABLESPACE %s",
-			quote_identifier(name), columns.data, quote_identifier(tablespace_of(fact)));
+			table, columns.data, quote_identifier(tablespace_of(fact)));
 	for (i = 0; i < def->npk; i++)
 		if (TupleDescAttr(RelationGetDescr(fact), def->pk_attno[i] - 1)->attlen == -1)
-			run_sql(catalog_owner(), "ALTER TABLE " IT_SCHEMA ".%s ALTER key%d SET STORAGE MAIN",
-					quote_identifier(name), i + 1);
-	run_sql(catalog_owner(), "COMMENT ON TABLE " IT_SCHEMA ".%s IS %s", quote_identifier(name),
+			run_sql(catalog_owner(), "ALTER TABLE %s ALTER key%d SET STORAGE MAIN",
+					table, i + 1);
+	run_sql(catalog_owner(), "COMMENT ON TABLE %s IS %s", table,
 			quote_literal_cstr(psprintf("Changes of %s that asynchronous index tables lack; written and emptied by indextable",
 										quoted_relation(def->relid))));
 	relid = get_relname_relid(name, schema);

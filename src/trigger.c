@@ -83,7 +83,7 @@ indextable_maintain(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
 				 errmsg("function \"%s\" was not called by the trigger manager",
-						IT_SCHEMA ".maintain")));
+						IT_INTERNAL ".maintain")));
 	/* Whoever may have triggers on a table may call us, as a partition's owner must; but not late, or twice. */
 	if (!is_our_trigger(trigdata->tg_trigger->tgname))
 		ereport(ERROR,

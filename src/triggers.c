@@ -79,7 +79,7 @@ has_trigger(Oid relid, const char *name, char enabled)
 
 		if (strcmp(trigger->tgname, name) == 0)
 			found = trigger->tgenabled == enabled &&
-				get_func_namespace(trigger->tgfoid) == get_namespace_oid(IT_SCHEMA, false);
+				is_own_schema(get_func_namespace(trigger->tgfoid));
 	}
 	relation_close(rel, NoLock);
 	return found;
@@ -121,7 +121,6 @@ bool
 has_triggers_of_ours(Oid relid, bool guard)
 {
 	Relation	rel = table_open(TriggerRelationId, AccessShareLock);
-	Oid			schema = get_namespace_oid(IT_SCHEMA, true);
 	ScanKeyData key;
 	SysScanDesc scan;
 	HeapTuple	tuple;
@@ -135,7 +134,7 @@ has_triggers_of_ours(Oid relid, bool guard)
 		const char *name = NameStr(form->tgname);
 
 		found = is_our_trigger(name) && guard == (strcmp(name, GUARD) == 0 || strcmp(name, GUARD_ROW) == 0) &&
-			get_func_namespace(form->tgfoid) == schema;
+			is_own_schema(get_func_namespace(form->tgfoid));
 	}
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);
@@ -202,6 +201,7 @@ triggers_install_on(Oid relid, Oid fact)
 {
 	char	   *table = quoted_relation(relid);
 	Oid			owner = catalog_owner();
+	const char *schema = get_namespace_name(catalog_schema());
 	bool		transactional = has_transactional(fact);
 	int			kind = kind_of(relid, fact);
 	Size		i;
@@ -214,8 +214,8 @@ triggers_install_on(Oid relid, Oid fact)
 			has_trigger(relid, fact_triggers[i].name, TRIGGER_FIRES_ALWAYS))
 			continue;
 		if (!cloned)
-			run_sql(owner, "CREATE OR REPLACE TRIGGER %s %s ON %s FOR EACH %s EXECUTE FUNCTION " IT_SCHEMA ".maintain()",
-					fact_triggers[i].name, fact_triggers[i].event, table, fact_triggers[i].level);
+			run_sql(owner, "CREATE OR REPLACE TRIGGER %s %s ON %s FOR EACH %s EXECUTE FUNCTION %s.maintain()",
+					fact_triggers[i].name, fact_triggers[i].event, table, fact_triggers[i].level, schema);
 		run_sql(owner, "ALTER TABLE %s ENABLE ALWAYS TRIGGER %s", table, fact_triggers[i].name);
 	}
 }
@@ -285,6 +285,7 @@ triggers_remove(Oid fact, bool wait)
 void
 triggers_guard(Oid index_table)
 {
+	const char *schema = get_namespace_name(catalog_schema());
 	ListCell   *cell;
 
 	foreach(cell, with_partitions(index_table))
@@ -293,12 +294,12 @@ triggers_guard(Oid index_table)
 
 		run_sql(catalog_owner(), "CREATE OR REPLACE TRIGGER " GUARD
 				" BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s"
-				" FOR EACH STATEMENT EXECUTE FUNCTION " IT_SCHEMA ".guard()", table);
+				" FOR EACH STATEMENT EXECUTE FUNCTION %s.guard()", table, schema);
 		/* The server gives that of a partitioned table to its partitions. */
 		if (lfirst_oid(cell) == index_table)
 			run_sql(catalog_owner(), "CREATE OR REPLACE TRIGGER " GUARD_ROW
 					" BEFORE INSERT OR UPDATE OR DELETE ON %s"
-					" FOR EACH ROW EXECUTE FUNCTION " IT_SCHEMA ".guard()", table);
+					" FOR EACH ROW EXECUTE FUNCTION %s.guard()", table, schema);
 	}
 	/* Those that were there may be disabled. */
 	if (!guards_intact(index_table))
@@ -321,7 +322,7 @@ indextable_guard(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
 				 errmsg("function \"%s\" was not called by the trigger manager",
-						IT_SCHEMA ".guard")));
+						IT_INTERNAL ".guard")));
 	if (!TRIGGER_FIRED_BY_TRUNCATE(trigdata->tg_event) ||
 		index_table_of(RelationGetRelid(trigdata->tg_relation)) != guard_lifted)
 		ereport(ERROR,

@@ -5,7 +5,7 @@
  *	  upkeep reads.
  *
  * Called by create.c, layout.c, partitioning.c and replace.c where they make indexes
- * and partitions, by worker.c, and by users; the view indextable.usage adds the
+ * and partitions, by worker.c, and by users; the view indextable.index_table_stats adds the
  * counters up.  usage.h has what searches are bracketed with.
  *
  *-------------------------------------------------------------------------
@@ -28,7 +28,6 @@
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
-PG_FUNCTION_INFO_V1(indextable_last_scan);
 PG_FUNCTION_INFO_V1(indextable_reset_usage);
 
 /* Before PostgreSQL 16, workers look so often, in ms, what was read. */
@@ -120,27 +119,14 @@ key_of(Oid relid)
 void
 usage_from_now(Oid index_table)
 {
-	run_sql(catalog_owner(), "INSERT INTO " IT_SCHEMA ".counted VALUES (%u, clock_timestamp(), 0, NULL)"
+	run_sql(catalog_owner(), "INSERT INTO %s VALUES (%u, clock_timestamp(), 0, NULL)"
 			" ON CONFLICT (index_table) DO UPDATE SET since = EXCLUDED.since, reads = 0, last_read = NULL",
-			index_table);
-}
-
-/* indextable_last_scan: when a table or an index was scanned last; NULL: not known */
-Datum
-indextable_last_scan(PG_FUNCTION_ARGS)
-{
-#if PG_VERSION_NUM >= 160000
-	PgStat_StatTabEntry *entry = pgstat_fetch_stat_tabentry(PG_GETARG_OID(0));
-
-	if (entry != NULL && entry->lastscan != 0)
-		PG_RETURN_TIMESTAMPTZ(entry->lastscan);
-#endif
-	PG_RETURN_NULL();
+			catalog_table("counted"), index_table);
 }
 
 /*
  * indextable_reset_usage
- *		reset_usage(): not by pg_stat_reset_single_table_counters(), which only
+ *		reset_stats(), reset_usage() in version 1.0: not by pg_stat_reset_single_table_counters(), which only
  *		superusers may call, and which writes the time of it into pg_stat_database:
  *		that is not the owner's, and says of all other tables, too, that they were
  *		reset.
@@ -151,7 +137,7 @@ indextable_reset_usage(PG_FUNCTION_ARGS)
 	Oid			index_table = PG_GETARG_OID(0);
 	ListCell   *cell;
 
-	PreventCommandDuringRecovery("reset_usage()");
+	PreventCommandDuringRecovery("reset_stats()");
 	if (!OidIsValid(catalog_fact_of(index_table)))
 		not_an_index_table(index_table);
 	if (!owns_relation(index_table, GetUserId()))
@@ -212,11 +198,14 @@ usage_note_reads(void)
 		StartTransactionCommand();
 		PushActiveSnapshot(GetTransactionSnapshot());
 		/* Without the extension there is nothing to note. */
-		if (OidIsValid(get_namespace_oid(IT_SCHEMA, true)) &&
-			OidIsValid(get_relname_relid("counted", get_namespace_oid(IT_SCHEMA, true))))
-			run_sql(InvalidOid, "UPDATE " IT_SCHEMA ".counted c SET reads = u.reads,"
+		if (OidIsValid(catalog_relid("counted", true)))
+			run_sql(InvalidOid, "UPDATE %s c SET reads = u.reads,"
 					" last_read = CASE WHEN u.reads > 0 THEN clock_timestamp() ELSE c.last_read END"
-					" FROM " IT_SCHEMA ".usage u WHERE u.index_table = c.index_table AND u.reads <> c.reads");
+					" FROM (SELECT d.index_table, sum(pg_stat_get_numscans(x.oid))::bigint AS reads FROM %s d"
+					" CROSS JOIN LATERAL (SELECT d.index_table::oid UNION SELECT relid FROM pg_partition_tree(d.index_table)) t (oid)"
+					" CROSS JOIN LATERAL (SELECT t.oid UNION ALL SELECT indexrelid FROM pg_index WHERE indrelid = t.oid) x (oid)"
+					" GROUP BY 1) u WHERE u.index_table = c.index_table AND u.reads <> c.reads",
+					catalog_table("counted"), catalog_table("definition"));
 		PopActiveSnapshot();
 		CommitTransactionCommand();
 	}

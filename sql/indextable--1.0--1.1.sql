@@ -1,0 +1,275 @@
+-- Upgrade script of indextable, from 1.0 to 1.1: what users do not call moves to the
+-- schema indextable_internal.  The triggers of users' tables, their data, and what is
+-- dumped with the extension stay with what is moved.
+
+\echo Use "ALTER EXTENSION indextable UPDATE TO '1.1'" to load this file. \quit
+
+-- Everybody may use it: who owns a table creates its triggers anew when a dump is restored.
+CREATE SCHEMA indextable_internal;
+COMMENT ON SCHEMA indextable_internal IS 'What the extension indextable keeps, and what its triggers call: nothing that users would have to do with';
+GRANT USAGE ON SCHEMA indextable_internal TO PUBLIC;
+
+-- Everything that others may have locked for as long as their transactions last: the views that are made anew, the
+-- catalog's tables, the queues, and the tables that rebuild() is filling.  To wait for one of them while having another
+-- could deadlock with a writer, so all of them are locked at once, or none; nobody waits for long meanwhile.
+DO $$
+DECLARE
+    timeout text := pg_catalog.current_setting('lock_timeout');
+    own     regclass;
+BEGIN
+    FOR attempt IN 1 .. 300 LOOP
+        BEGIN
+            PERFORM pg_catalog.set_config('lock_timeout', '100ms', true);
+            DROP VIEW indextable.index_tables, indextable.unused, indextable.usage, indextable.distribution;
+            LOCK TABLE indextable.skipped, indextable.rejection, indextable.build, indextable.checked, indextable.counted,
+                indextable.fact, indextable.definition IN ACCESS EXCLUSIVE MODE;
+            FOR own IN
+                SELECT c.oid FROM pg_catalog.pg_class c
+                WHERE c.relnamespace = 'indextable'::regnamespace AND c.relkind IN ('r', 'p') AND c.oid IN (
+                    SELECT f.queue FROM indextable.fact f UNION ALL SELECT f.spare FROM indextable.fact f
+                    UNION ALL SELECT d.index_table FROM indextable.definition d WHERE d.replaces IS NOT NULL
+                    UNION ALL SELECT i.inhrelid FROM indextable.definition d
+                        JOIN pg_catalog.pg_inherits i ON i.inhparent = d.index_table WHERE d.replaces IS NOT NULL)
+                ORDER BY c.oid
+            LOOP
+                EXECUTE pg_catalog.format('ALTER TABLE %s SET SCHEMA indextable_internal', own);
+            END LOOP;
+            PERFORM pg_catalog.set_config('lock_timeout', timeout, true);
+            RETURN;
+        EXCEPTION WHEN lock_not_available THEN
+            PERFORM pg_catalog.pg_sleep(0.1);
+        END;
+    END LOOP;
+    RAISE lock_not_available USING
+        MESSAGE = 'could not lock the catalog of indextable',
+        DETAIL = 'Transactions that use it went on all the time.',
+        HINT = 'Run ALTER EXTENSION indextable UPDATE again when no transactions are open that write fact tables or read the views of indextable.';
+END
+$$;
+
+ALTER TABLE indextable.fact SET SCHEMA indextable_internal;
+ALTER TABLE indextable.definition SET SCHEMA indextable_internal;
+ALTER TABLE indextable.skipped SET SCHEMA indextable_internal;
+ALTER TABLE indextable.rejection SET SCHEMA indextable_internal;
+ALTER TABLE indextable.build SET SCHEMA indextable_internal;
+ALTER TABLE indextable.checked SET SCHEMA indextable_internal;
+ALTER TABLE indextable.counted SET SCHEMA indextable_internal;
+COMMENT ON TABLE indextable_internal.counted IS 'What the server''s statistics do not know of index tables; read it through indextable.index_table_stats';
+COMMENT ON COLUMN indextable_internal.counted.since       IS 'when it was created, or its counters reset by reset_stats()';
+
+ALTER FUNCTION indextable.queue_status(regclass) SET SCHEMA indextable_internal;
+ALTER FUNCTION indextable.queue_activity(regclass) SET SCHEMA indextable_internal;
+ALTER FUNCTION indextable.stop_launched() SET SCHEMA indextable_internal;
+ALTER FUNCTION indextable.maintain() SET SCHEMA indextable_internal;
+ALTER FUNCTION indextable.guard() SET SCHEMA indextable_internal;
+ALTER FUNCTION indextable.restored() SET SCHEMA indextable_internal;
+ALTER FUNCTION indextable.on_drop() SET SCHEMA indextable_internal;
+ALTER FUNCTION indextable.on_alter() SET SCHEMA indextable_internal;
+ALTER FUNCTION indextable.before_alter() SET SCHEMA indextable_internal;
+
+-- What has another name, or other parameters
+
+ALTER FUNCTION indextable.reset_usage(regclass) RENAME TO reset_stats;
+
+DROP FUNCTION indextable.query(regclass, jsonb, jsonb, boolean, integer, text, boolean, interval, interval);
+
+CREATE FUNCTION indextable.query(
+    index_table regclass,
+    key         jsonb    DEFAULT '{}',
+    condition   jsonb    DEFAULT NULL,
+    descending  boolean  DEFAULT false,
+    page_size   integer  DEFAULT 100,
+    cursor      text     DEFAULT NULL,
+    with_document boolean DEFAULT false,
+    max_lag     interval DEFAULT NULL,
+    timeout     interval DEFAULT NULL
+) RETURNS TABLE (entry jsonb, document jsonb, cursor text)
+LANGUAGE C STABLE PARALLEL UNSAFE ROWS 100 COST 100
+AS 'MODULE_PATHNAME', 'indextable_query';
+COMMENT ON FUNCTION indextable.query(regclass, jsonb, jsonb, boolean, integer, text, boolean, interval, interval) IS
+'A page of an index table, in its order or descending: entries whose leading key columns are as in key, {"column": value, ...}, and whose next one fulfils condition, {"column": {"op": value}} with =, <, <=, >, >=, between or begins_with. Up to page_size entries (1 to 10000), after the one that cursor comes from; each comes with its own cursor, and with the document if with_document is true. Fewer than page_size: there were no more. A null value matches nothing; an unknown column, a value of the wrong type, a cursor of another index table or query is an error. max_lag and timeout as for lookup(). NULL for index_table or key gives no rows; other parameters take their default when NULL';
+
+-- What is gone
+
+DROP FUNCTION indextable.last_scan(oid);
+DROP FUNCTION indextable.usage_verdict(bigint, bigint, timestamptz, timestamptz);
+DROP FUNCTION indextable.bar(float8, integer);
+
+-- What has another body
+
+CREATE OR REPLACE FUNCTION indextable.workers(OUT pid integer, OUT state text, OUT activity text, OUT started_at timestamptz) RETURNS SETOF record
+LANGUAGE sql STABLE PARALLEL RESTRICTED SECURITY DEFINER ROWS 1 SET search_path = pg_catalog, pg_temp
+BEGIN ATOMIC
+    SELECT a.pid, CASE a.state WHEN 'active' THEN 'draining' ELSE 'idle' END, nullif(a.query, ''), a.backend_start
+    FROM pg_catalog.pg_stat_activity a
+    WHERE a.backend_type = 'indextable worker' AND a.datname = pg_catalog.current_database();
+END;
+
+-- As its owner, too: whoever is granted it may stop the workers, and needs no right to end sessions.
+CREATE OR REPLACE FUNCTION indextable.stop_workers() RETURNS integer
+LANGUAGE sql VOLATILE PARALLEL UNSAFE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+RETURN coalesce(indextable_internal.stop_launched(),
+                (SELECT count(pg_catalog.pg_terminate_backend(w.pid, 5000))::integer FROM indextable.workers() w));
+
+DROP EVENT TRIGGER indextable_before_alter;
+
+CREATE EVENT TRIGGER indextable_before_alter ON ddl_command_start
+WHEN TAG IN ('CREATE TABLE', 'CREATE SCHEMA', 'CREATE FOREIGN TABLE', 'DROP TABLE', 'DROP FOREIGN TABLE', 'DROP SERVER', 'DROP FOREIGN DATA WRAPPER', 'DROP EXTENSION', 'DROP SCHEMA', 'DROP OWNED', 'ALTER TABLE', 'ALTER VIEW', 'ALTER MATERIALIZED VIEW', 'ALTER FOREIGN TABLE', 'ALTER INDEX', 'ALTER TRIGGER',
+    'ALTER SCHEMA', 'ALTER FUNCTION', 'ALTER PROCEDURE', 'ALTER ROUTINE', 'ALTER TYPE', 'ALTER DOMAIN', 'ALTER OPERATOR', 'ALTER COLLATION', 'ALTER EXTENSION')
+EXECUTE FUNCTION indextable_internal.before_alter();
+COMMENT ON EVENT TRIGGER indextable_before_alter IS
+'Refuses what upkeep would not see: a rewrite of the columns that entries depend on, children of fact tables, foreign keys to index tables';
+
+-- What there is
+
+CREATE VIEW indextable.index_tables AS
+SELECT d.index_table,
+       d.fact_table,
+       d.state,
+       d.problem,
+       d.strategy,
+       d.maintenance,
+       d.key,
+       d.include,
+       d.filter,
+       d.is_unique,
+       d.on_mismatch,
+       d.document,
+       CASE WHEN c.relkind = 'p' THEN
+           (SELECT count(*) FROM pg_catalog.pg_inherits i WHERE i.inhparent = c.oid)
+       ELSE 0 END::integer AS partitions,
+       CASE WHEN c.relkind = 'p' THEN pg_catalog.pg_get_partkeydef(c.oid) END AS partition_by
+FROM indextable_internal.definition d
+JOIN pg_catalog.pg_class c ON c.oid = d.index_table
+WHERE d.replaces IS NULL;
+COMMENT ON VIEW indextable.index_tables IS 'The index tables of this database: definition and state';
+COMMENT ON COLUMN indextable.index_tables.index_table  IS 'the index table';
+COMMENT ON COLUMN indextable.index_tables.fact_table   IS 'the table it is kept in step with';
+COMMENT ON COLUMN indextable.index_tables.state        IS 'building, active or invalid';
+COMMENT ON COLUMN indextable.index_tables.problem      IS 'why the state is invalid; NULL otherwise';
+COMMENT ON COLUMN indextable.index_tables.strategy     IS 'normalized, partial or denormalized';
+COMMENT ON COLUMN indextable.index_tables.maintenance  IS 'transactional or async';
+COMMENT ON COLUMN indextable.index_tables.key          IS 'key field specs, in order';
+COMMENT ON COLUMN indextable.index_tables.include      IS 'field specs of the included fields';
+COMMENT ON COLUMN indextable.index_tables.filter       IS 'which fact rows have entries; NULL: all';
+COMMENT ON COLUMN indextable.index_tables.is_unique    IS 'whether a key may have one entry only';
+COMMENT ON COLUMN indextable.index_tables.on_mismatch  IS 'what becomes of a value that cannot be a key: error or skip';
+COMMENT ON COLUMN indextable.index_tables.document     IS 'the JSONB column';
+COMMENT ON COLUMN indextable.index_tables.partitions   IS 'number of partitions of the index table; 0: not partitioned';
+COMMENT ON COLUMN indextable.index_tables.partition_by IS 'by which key field it is partitioned, and how; NULL: not partitioned';
+
+-- The counters of tables and of indexes have one kind of names: an index has scans and no insertions, a table both.
+-- When they were scanned last is known since PostgreSQL 16: the columns are looked for where there may be none.
+CREATE VIEW indextable.index_table_stats AS
+SELECT s.index_table,
+       s.fact_table,
+       s.entries,
+       s.table_size,
+       s.indexes_size,
+       s.reads,
+       s.last_read,
+       s.entries_read,
+       s.entries_written,
+       s.skipped,
+       s.rejected,
+       q.backlog,
+       q.lag,
+       s.since,
+       CASE WHEN s.since > statement_timestamp() - interval '1 day' AND (s.reads = 0 OR s.entries_written > 1000 * s.reads) THEN 'new'
+            WHEN s.reads = 0 THEN 'unused'
+            WHEN s.entries_written > 1000 * s.reads OR s.last_read < statement_timestamp() - interval '30 days' THEN 'seldom read'
+            ELSE 'in use' END AS verdict
+FROM (SELECT d.index_table,
+             d.fact_table,
+             d.maintenance,
+             t.entries,
+             t.table_size,
+             t.indexes_size,
+             t.reads,
+             greatest(t.last_scan, n.last_read) AS last_read,
+             t.entries_read,
+             t.entries_written,
+             coalesce((SELECT sum(k.entries) FROM indextable_internal.skipped k
+                       WHERE k.index_table = d.index_table), 0)::bigint AS skipped,
+             CASE WHEN d.maintenance = 'async' THEN
+                 (SELECT count(*) FROM indextable_internal.rejection r WHERE r.index_table = d.index_table)
+             END AS rejected,
+             greatest(n.since, r.database, r.server) AS since
+      FROM indextable_internal.definition d
+      CROSS JOIN LATERAL (
+          SELECT CASE WHEN min(c.reltuples) FILTER (WHERE c.relkind = 'r') >= 0 THEN
+                     (sum(c.reltuples) FILTER (WHERE c.relkind = 'r'))::bigint END      AS entries,
+                 sum(pg_catalog.pg_table_size(c.oid))::bigint                           AS table_size,
+                 sum(pg_catalog.pg_indexes_size(c.oid))::bigint                         AS indexes_size,
+                 sum(pg_catalog.pg_stat_get_numscans(c.oid) + i.scans)::bigint          AS reads,
+                 max((SELECT greatest((pg_catalog.to_jsonb(a) ->> 'last_seq_scan')::timestamptz,
+                                      (pg_catalog.to_jsonb(a) ->> 'last_idx_scan')::timestamptz)
+                      FROM pg_catalog.pg_stat_all_tables a WHERE a.relid = c.oid))      AS last_scan,
+                 sum(pg_catalog.pg_stat_get_tuples_returned(c.oid) + i.entries)::bigint AS entries_read,
+                 sum(pg_catalog.pg_stat_get_tuples_inserted(c.oid) + pg_catalog.pg_stat_get_tuples_updated(c.oid)
+                     + pg_catalog.pg_stat_get_tuples_deleted(c.oid))::bigint            AS entries_written
+          FROM (SELECT d.index_table::oid UNION ALL
+                SELECT p.inhrelid FROM pg_catalog.pg_inherits p WHERE p.inhparent = d.index_table) p (relid)
+          JOIN pg_catalog.pg_class c ON c.oid = p.relid
+          CROSS JOIN LATERAL (SELECT coalesce(sum(pg_catalog.pg_stat_get_numscans(x.indexrelid)), 0)        AS scans,
+                                     coalesce(sum(pg_catalog.pg_stat_get_tuples_returned(x.indexrelid)), 0) AS entries
+                              FROM pg_catalog.pg_index x WHERE x.indrelid = c.oid) i
+          HAVING count(*) > 0) t
+      LEFT JOIN indextable_internal.counted n ON n.index_table = d.index_table
+      -- Where they were reset with others.  A crash is seen by counters that nobody resets by himself.
+      CROSS JOIN (SELECT pg_catalog.pg_stat_get_db_stat_reset_time(b.oid) AS database,
+                         least(pg_catalog.pg_stat_get_bgwriter_stat_reset_time(), a.stats_reset) AS server
+                  FROM pg_catalog.pg_database b, pg_catalog.pg_stat_archiver a
+                  WHERE b.datname = pg_catalog.current_database()) r
+      WHERE d.replaces IS NULL) s
+LEFT JOIN indextable.queues q ON q.fact_table = s.fact_table AND s.maintenance = 'async';
+COMMENT ON VIEW indextable.index_table_stats IS 'How large the index tables of this database are, how much they are read and written, by this server, as its own statistics count it, and how far they are behind; what the upkeep reads is not among it, and what a standby reads counts there';
+COMMENT ON COLUMN indextable.index_table_stats.index_table     IS 'the index table';
+COMMENT ON COLUMN indextable.index_table_stats.fact_table      IS 'the table it is kept in step with';
+COMMENT ON COLUMN indextable.index_table_stats.entries         IS 'estimated number of entries, as of the last VACUUM or ANALYZE; NULL before the first';
+COMMENT ON COLUMN indextable.index_table_stats.table_size      IS 'bytes of the table with its partitions and TOAST tables, without its indexes';
+COMMENT ON COLUMN indextable.index_table_stats.indexes_size    IS 'bytes of its indexes';
+COMMENT ON COLUMN indextable.index_table_stats.reads           IS 'scans of the index table, its indexes and partitions: look-ups, queries, plain SQL';
+COMMENT ON COLUMN indextable.index_table_stats.last_read       IS 'when the last of them was; NULL: never, or not known. PostgreSQL 15: when a worker saw that there were more';
+COMMENT ON COLUMN indextable.index_table_stats.entries_read    IS 'entries that these scans brought';
+COMMENT ON COLUMN indextable.index_table_stats.entries_written IS 'entries inserted, updated and deleted, also when create() or build() filled it, and in transactions that were rolled back';
+COMMENT ON COLUMN indextable.index_table_stats.skipped         IS 'entries left out under on_mismatch => ''skip'' since the index table was made';
+COMMENT ON COLUMN indextable.index_table_stats.rejected        IS 'asynchronous: number of rows that lack their entry because of an error; see indextable.rejected. Else NULL';
+COMMENT ON COLUMN indextable.index_table_stats.backlog         IS 'asynchronous: number of changes that are not applied yet. Else NULL';
+COMMENT ON COLUMN indextable.index_table_stats.lag             IS 'asynchronous: age of the oldest of them, from the beginning of its statement; zero if there are none. Else NULL';
+COMMENT ON COLUMN indextable.index_table_stats.since           IS 'since when is counted: creation, reset, or the last crash of the server';
+COMMENT ON COLUMN indextable.index_table_stats.verdict         IS 'unused; seldom read, if more than 1000 entries were written for each read, or the last read is more than 30 days ago; new instead of these if counted for less than a day; else in use. What is not known is taken for long counted, and lately read';
+
+CREATE VIEW indextable.distribution AS
+SELECT x.root AS "table",
+       x.partition,
+       x.rows,
+       x.size,
+       x.writes,
+       round((x.rows / nullif(avg(x.rows) OVER w, 0))::numeric, 2)     AS rows_to_average,
+       round((x.size / nullif(avg(x.size) OVER w, 0))::numeric, 2)     AS size_to_average,
+       round((x.writes / nullif(avg(x.writes) OVER w, 0))::numeric, 2) AS writes_to_average
+FROM (SELECT r.root,
+             t.relid AS partition,
+             CASE WHEN c.reltuples >= 0 THEN c.reltuples::bigint END AS rows,
+             pg_catalog.pg_total_relation_size(t.relid) AS size,
+             s.n_tup_ins + s.n_tup_upd + s.n_tup_del    AS writes
+      FROM (SELECT fact_table FROM indextable_internal.fact
+            UNION SELECT index_table FROM indextable_internal.definition WHERE replaces IS NULL) r (root)
+      CROSS JOIN LATERAL (SELECT relid, isleaf FROM pg_catalog.pg_partition_tree(r.root)
+                          UNION SELECT r.root, (SELECT relkind FROM pg_catalog.pg_class WHERE oid = r.root) = 'r') t
+      JOIN pg_catalog.pg_class c ON c.oid = t.relid
+      LEFT JOIN pg_catalog.pg_stat_all_tables s ON s.relid = t.relid
+      WHERE t.isleaf) x
+WINDOW w AS (PARTITION BY x.root);
+COMMENT ON VIEW indextable.distribution IS 'How the rows of fact tables and index tables, and the writes to them, are spread over their partitions';
+COMMENT ON COLUMN indextable.distribution."table"           IS 'the fact table or the index table';
+COMMENT ON COLUMN indextable.distribution.partition         IS 'one of its leaf partitions; itself if it is not partitioned';
+COMMENT ON COLUMN indextable.distribution.rows              IS 'estimated number of rows, as of the last VACUUM or ANALYZE; NULL before the first';
+COMMENT ON COLUMN indextable.distribution.size              IS 'bytes, with indexes';
+COMMENT ON COLUMN indextable.distribution.writes            IS 'rows inserted, updated and deleted since the statistics were reset';
+COMMENT ON COLUMN indextable.distribution.rows_to_average   IS 'rows, as a multiple of the average partition: far from 1 is uneven';
+COMMENT ON COLUMN indextable.distribution.size_to_average   IS 'size, likewise';
+COMMENT ON COLUMN indextable.distribution.writes_to_average IS 'writes, likewise: far above 1 is hot';
+
+GRANT SELECT ON indextable.index_tables, indextable.index_table_stats, indextable.distribution TO PUBLIC;
