@@ -164,7 +164,7 @@ life_part() {
 	fresh_fact
 	sql -c "INSERT INTO bench.fact SELECT n, doc::jsonb FROM generate_series(1, $ROWS_LIFE) AS n JOIN bench_data.source_600 ON id = (n - 1) % $distinct + 1 ORDER BY n"
 	sql -c 'DROP TABLE bench_data.source_600' -c 'VACUUM ANALYZE bench.fact'
-	sql -c 'CREATE UNLOGGED TABLE bench_data.pace (pid int, cpu_ns bigint, at timestamptz)'
+	sql -c 'DROP TABLE IF EXISTS bench_data.pace' -c 'CREATE UNLOGGED TABLE bench_data.pace (pid int, cpu_ns bigint, at timestamptz)'
 	writers > "$tmp/writers.sql"
 	life_round 0    # finds the caches cold
 	: > "$tmp/life.tsv"
