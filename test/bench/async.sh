@@ -189,7 +189,7 @@ short_documents() {
 # and the keys of others moved in bulk, all of them distinct.
 held_by() {
 	local step=$((ROWS_HELD / STEPS)) singly n size release
-	local queues="(SELECT pg_total_relation_size(queue) + pg_total_relation_size(spare) FROM indextable.fact WHERE fact_table = 'bench.fact'::regclass)"
+	local queues="(SELECT pg_total_relation_size(queue) + pg_total_relation_size(spare) FROM indextable_internal.fact WHERE fact_table = 'bench.fact'::regclass)"
 	local pgbench="pgbench -n -M prepared -c 1 -D transaction=0 -D towns=$TOWNS -f $tmp/transaction.sql"
 	singly=$((step / 20 / BATCH * BATCH))
 	say "held, by $1"

@@ -28,7 +28,7 @@ our $SETTINGS = "SET LOCAL extra_float_digits = 1; SET LOCAL bytea_output = 'hex
 sub active
 {
 	my ($fact, $maintenance) = @_;
-	return "SELECT c.relname, d.maintenance FROM indextable.definition d JOIN pg_class c ON c.oid = d.index_table WHERE d.state = 'active' AND d.replaces IS NULL AND c.relname ~ '^ix_'"
+	return "SELECT c.relname, d.maintenance FROM indextable_internal.definition d JOIN pg_class c ON c.oid = d.index_table WHERE d.state = 'active' AND d.replaces IS NULL AND c.relname ~ '^ix_'"
 	  . ($fact ? " AND c.relname ~ '^ix_${fact}_'" : '') . ($maintenance ? " AND d.maintenance = '$maintenance'" : '') . ' ORDER BY 1';
 }
 
@@ -45,7 +45,7 @@ sub definition
 {
 	my ($s, $index) = @_;
 	my $rows = $s->select($s->{parent} ? 'none' : 'rows', "SELECT d.state, d.problem, d.strategy, d.maintenance, array_to_json(d.key), array_to_json(d.include), d.filter, d.on_mismatch, f.queue, f.spare
-		FROM indextable.definition d JOIN indextable.fact f USING (fact_table) WHERE d.index_table = to_regclass('public.$index') AND d.replaces IS NULL") || return;
+		FROM indextable_internal.definition d JOIN indextable_internal.fact f USING (fact_table) WHERE d.index_table = to_regclass('public.$index') AND d.replaces IS NULL") || return;
 	return {} if !@$rows;
 	my %d;
 	@d{qw(state problem strategy maintenance key include filter on_mismatch queue spare)} = @{ $rows->[0] };
@@ -177,7 +177,7 @@ sub all
 {
 	my ($s, $amcheck, $pending) = @_;
 	my (@wrong, $count, $entries);
-	my $rows = $s->select('none', "SELECT c.relname, d.state FROM indextable.definition d JOIN pg_class c ON c.oid = d.index_table WHERE d.replaces IS NULL ORDER BY 1");
+	my $rows = $s->select('none', "SELECT c.relname, d.state FROM indextable_internal.definition d JOIN pg_class c ON c.oid = d.index_table WHERE d.replaces IS NULL ORDER BY 1");
 	for my $row (@{ $rows // [] })
 	{
 		my ($index, $state) = @$row;

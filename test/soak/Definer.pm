@@ -147,7 +147,7 @@ sub index_tables
 	my ($s) = @_;
 	while (!$s->stopped() && !@{ $s->{unexpected} })
 	{
-		my $rows = $s->select('ddl', q(SELECT c.relname, d.state FROM indextable.definition d JOIN pg_class c ON c.oid = d.index_table WHERE d.replaces IS NULL AND c.relname ~ '^ix_' ORDER BY 1)) || next;
+		my $rows = $s->select('ddl', q(SELECT c.relname, d.state FROM indextable_internal.definition d JOIN pg_class c ON c.oid = d.index_table WHERE d.replaces IS NULL AND c.relname ~ '^ix_' ORDER BY 1)) || next;
 		my %is = map { $_->[0] => $_->[1] } @$rows;
 		my $fact = weighted(map { $s->{facts}{$_}, $_ } sort keys %{ $s->{facts} });
 		my $kind = pick(candidates($fact));

@@ -111,7 +111,7 @@ sub complete
 {
 	my ($run) = @_;
 	my $s = $run->{session};
-	for my $row (@{ $s->select('none', q(SELECT c.relname, d.state, d.replaces IS NOT NULL FROM indextable.definition d JOIN pg_class c ON c.oid = coalesce(d.replaces, d.index_table) WHERE d.state = 'building' ORDER BY 1)) // [] })
+	for my $row (@{ $s->select('none', q(SELECT c.relname, d.state, d.replaces IS NOT NULL FROM indextable_internal.definition d JOIN pg_class c ON c.oid = coalesce(d.replaces, d.index_table) WHERE d.state = 'building' ORDER BY 1)) // [] })
 	{
 		my ($index, $state, $replaces) = @$row;
 		if ($replaces) { $s->run('ddl', "CALL indextable.rebuild('$index')") if chance(0.5); }

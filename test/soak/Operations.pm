@@ -132,7 +132,7 @@ my @operations = (
 	0.3 => { code => sub { my ($s, $f) = @_; [ 'TRUNCATE ' . pick(@{ $FACT{$f}{truncate} }) ] }, if => sub { $FACT{ $_[0] }{truncate} && enabled('truncate') } },
 	0.06 => { code => sub { my ($s, $f) = @_; [ "TRUNCATE $f" ] }, if => sub { enabled('truncate') } },
 	1 => { code => sub { my ($s, $f) = @_; [ 'SELECT indextable.drain($1)', pick($f, $f, undef) ] }, if => sub { enabled('async') } },
-	0.1 => { code => sub { my ($s, $f) = @_; [ "SELECT indextable.wait(index_table, '200ms') FROM indextable.definition WHERE fact_table = '$f'::regclass AND maintenance = 'async' LIMIT 1" ] }, if => sub { enabled('async') } },
+	0.1 => { code => sub { my ($s, $f) = @_; [ "SELECT indextable.wait(index_table, '200ms') FROM indextable_internal.definition WHERE fact_table = '$f'::regclass AND maintenance = 'async' LIMIT 1" ] }, if => sub { enabled('async') } },
 );
 
 my (%applies, @facts);

@@ -39,7 +39,7 @@ UPDATE fact SET doc = doc || '{"k": "reindexed"}' WHERE id = 5;
 ANALYZE fact, by_k, "full";
 SELECT k, id FROM by_k WHERE id <= 5 ORDER BY id;
 SELECT * FROM differences();
-SELECT index_table, entries FROM indextable.index_tables ORDER BY index_table::text;
+SELECT index_table, entries FROM indextable.index_table_stats ORDER BY index_table::text;
 
 -- ---- the fact table is rewritten, without a change of what entries depend on
 ALTER TABLE fact ADD COLUMN random float8 DEFAULT random();

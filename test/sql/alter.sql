@@ -38,21 +38,21 @@ CREATE FUNCTION indexes(index_table regclass) RETURNS SETOF text LANGUAGE sql AS
 	FROM pg_index WHERE indrelid = $1 ORDER BY indexrelid::regclass::text COLLATE "C"
 $$;
 CREATE FUNCTION definition(index_table regclass) RETURNS TABLE (state text, strategy text, maintenance text, include text[], filter text, columns text, skipped bigint, backlog bigint, rejected bigint) LANGUAGE sql AS
-	$$ SELECT state, strategy, maintenance, include, filter, altering.columns(index_table), skipped, backlog, rejected FROM indextable.index_tables i WHERE i.index_table = $1 $$;
+	$$ SELECT state, strategy, maintenance, include, filter, altering.columns(index_table), skipped, backlog, rejected FROM indextable.index_tables JOIN indextable.index_table_stats USING (index_table, fact_table) WHERE index_table = $1 $$;
 
 -- Tables that alter() and rebuild() have made and left, and whatever points to no table any more.
 CREATE FUNCTION left_behind() RETURNS TABLE (what text, name text) LANGUAGE sql AS $$
-	SELECT 'replacement', regexp_replace(relname, '[0-9]+', 'N') FROM pg_class WHERE relnamespace = 'indextable'::regnamespace AND relname LIKE 'rebuild%' AND relkind = 'r'
-	UNION ALL SELECT 'definition of nothing', index_table::oid::text FROM indextable.definition d WHERE NOT EXISTS (SELECT FROM pg_class WHERE oid = d.index_table)
-	UNION ALL SELECT 'progress', 'of ' || count(*) FROM indextable.build HAVING count(*) > 0
-	UNION ALL SELECT 'skipped of nothing', index_table::oid::text FROM indextable.skipped s WHERE NOT EXISTS (SELECT FROM pg_class WHERE oid = s.index_table)
-	UNION ALL SELECT 'rejection of nothing', index_table::oid::text FROM indextable.rejection r WHERE NOT EXISTS (SELECT FROM pg_class WHERE oid = r.index_table)
+	SELECT 'replacement', regexp_replace(relname, '[0-9]+', 'N') FROM pg_class WHERE relnamespace = 'indextable_internal'::regnamespace AND relname LIKE 'rebuild%' AND relkind = 'r'
+	UNION ALL SELECT 'definition of nothing', index_table::oid::text FROM indextable_internal.definition d WHERE NOT EXISTS (SELECT FROM pg_class WHERE oid = d.index_table)
+	UNION ALL SELECT 'progress', 'of ' || count(*) FROM indextable_internal.build HAVING count(*) > 0
+	UNION ALL SELECT 'skipped of nothing', index_table::oid::text FROM indextable_internal.skipped s WHERE NOT EXISTS (SELECT FROM pg_class WHERE oid = s.index_table)
+	UNION ALL SELECT 'rejection of nothing', index_table::oid::text FROM indextable_internal.rejection r WHERE NOT EXISTS (SELECT FROM pg_class WHERE oid = r.index_table)
 	UNION ALL SELECT 'dependency of nothing', classid::regclass || ' ' || refclassid::regclass FROM pg_depend d
 		WHERE (refclassid = 'pg_class'::regclass AND NOT EXISTS (SELECT FROM pg_class WHERE oid = refobjid))
 			OR (classid = 'pg_class'::regclass AND NOT EXISTS (SELECT FROM pg_class WHERE oid = objid))
 	UNION ALL SELECT 'TOAST table of nobody', relname FROM pg_class t WHERE relkind = 't' AND NOT EXISTS (SELECT FROM pg_class WHERE reltoastrelid = t.oid)
-	UNION ALL SELECT 'queue of nobody', relname FROM pg_class t WHERE relnamespace = 'indextable'::regnamespace AND relname LIKE 'queue\_%' AND relkind = 'r'
-		AND NOT EXISTS (SELECT FROM indextable.fact WHERE t.oid IN (queue, spare))
+	UNION ALL SELECT 'queue of nobody', relname FROM pg_class t WHERE relnamespace = 'indextable_internal'::regnamespace AND relname LIKE 'queue\_%' AND relkind = 'r'
+		AND NOT EXISTS (SELECT FROM indextable_internal.fact WHERE t.oid IN (queue, spare))
 	UNION ALL SELECT 'file of two', relname FROM (SELECT relname, count(*) OVER (PARTITION BY relfilenode, reltablespace) FROM pg_class WHERE relfilenode <> 0) f WHERE count > 1
 	ORDER BY 1, 2
 $$;
@@ -68,7 +68,7 @@ BEGIN
 		FOR x IN SELECT indexrelid::regclass AS o, am.amname FROM pg_index JOIN pg_class c ON c.oid = indexrelid JOIN pg_am am ON am.oid = relam WHERE indrelid = i.t LOOP
 			IF x.amname = 'btree' THEN PERFORM altering.bt_index_parent_check(x.o, true); END IF;
 		END LOOP;
-		RETURN QUERY SELECT i.t::text, 'index on the primary key', 'is too much' FROM indextable.definition n
+		RETURN QUERY SELECT i.t::text, 'index on the primary key', 'is too much' FROM indextable_internal.definition n
 			WHERE n.index_table = i.t AND n.maintenance = 'transactional' AND EXISTS (SELECT FROM pg_index WHERE indrelid = i.t AND pg_get_indexdef(indexrelid) LIKE '% USING btree (id)');
 		RETURN QUERY SELECT i.t::text, 'file', c.relname || ' frozen for a file that is not' FROM pg_class c
 			WHERE c.oid IN (i.t, (SELECT reltoastrelid FROM pg_class WHERE oid = i.t)) AND (relfrozenxid = '0' OR age(relfrozenxid) < 0 OR relminmxid = '0');
@@ -94,7 +94,7 @@ SELECT * FROM wrong();
 UPDATE doc SET doc = doc || '{"v": "changed"}' WHERE id < 10;
 DELETE FROM doc WHERE id = 10;
 SELECT * FROM wrong();
-SELECT queue, spare FROM indextable.fact;
+SELECT queue, spare FROM indextable_internal.fact;
 SELECT * FROM left_behind();
 -- to what it is
 SELECT indextable.alter('t', maintenance => 'transactional'), indextable.alter('t'), indextable.alter('t', strategy => 'partial'),
@@ -122,7 +122,7 @@ BEGIN
 	UPDATE altering.doc SET doc = jsonb_set(doc, '{v}', to_jsonb('to ' || to_n)), live = NOT live WHERE id % 12 = to_n % 12;
 	DELETE FROM altering.doc WHERE id = 1000 + to_n;
 	INSERT INTO altering.doc SELECT 1000 + to_n, altering.d(to_n), 'note', at_once;
-	IF NOT at_once AND EXISTS (SELECT FROM indextable.definition WHERE replaces = oid) THEN
+	IF NOT at_once AND EXISTS (SELECT FROM indextable_internal.definition WHERE replaces = oid) THEN
 		CALL indextable.rebuild('altering.t', 30);
 	END IF;
 	UPDATE altering.doc SET doc = jsonb_set(doc, '{w}', to_jsonb(to_n)), note = note || 'x' WHERE id % 12 = (to_n + 1) % 12;
@@ -434,7 +434,7 @@ DROP TABLE g;
 CREATE ROLE altering_owner;
 GRANT USAGE, CREATE ON SCHEMA altering TO altering_owner;
 ALTER TABLE doc OWNER TO altering_owner;
-ALTER DEFAULT PRIVILEGES IN SCHEMA indextable GRANT SELECT ON TABLES TO PUBLIC;
+ALTER DEFAULT PRIVILEGES IN SCHEMA indextable_internal GRANT SELECT ON TABLES TO PUBLIC;
 SELECT indextable.create('t', 'doc', '{k}', include => '{v,w::int}');
 GRANT SELECT ON t TO altering_other;
 GRANT SELECT (k) ON t TO PUBLIC;
@@ -520,7 +520,7 @@ SELECT relowner::regrole, (SELECT string_agg(DISTINCT grantee::regrole::text, ' 
 CALL indextable.rebuild('t', 20);
 RESET ROLE;
 SELECT * FROM wrong();
-ALTER DEFAULT PRIVILEGES IN SCHEMA indextable REVOKE SELECT ON TABLES FROM PUBLIC;
+ALTER DEFAULT PRIVILEGES IN SCHEMA indextable_internal REVOKE SELECT ON TABLES FROM PUBLIC;
 -- the replacement is nobody's to use
 SELECT indextable.alter('t', include => '{v}', populate => false);
 SELECT oid::regclass AS replacement FROM pg_class WHERE relname ~ '^rebuild_[0-9]+$' \gset
@@ -602,7 +602,7 @@ SELECT skipped = (SELECT count(*) FROM doc WHERE doc ->> 'k' IS NOT NULL) - 6 AS
 SELECT indextable.alter('s', 'async'), indextable.alter('s', 'transactional');
 SELECT skipped = (SELECT count(*) FROM doc WHERE doc ->> 'k' IS NOT NULL) - 6 AS still FROM definition('s');
 DROP TABLE s;
-SELECT count(*) FROM indextable.skipped;
+SELECT count(*) FROM indextable_internal.skipped;
 -- rejected rows: an asynchronous one may have them, a transactional one not
 SELECT indextable.create('r', 'doc', '{w::smallint}', maintenance => 'async');
 UPDATE doc SET doc = doc || '{"w": 99999}' WHERE id IN (8, 12);
@@ -627,7 +627,7 @@ SELECT * FROM definition('r');
 SELECT index_table, primary_key, sqlstate FROM indextable.rejected ORDER BY 2;
 SELECT * FROM wrong();
 SELECT * FROM left_behind();
-SELECT count(*) FROM indextable.rejection;
+SELECT count(*) FROM indextable_internal.rejection;
 DROP TABLE u, m, r;
 SELECT * FROM pg_temp.leftovers();
 
@@ -639,7 +639,7 @@ BEGIN
 END $$;
 SELECT pending('transactional');
 SELECT * FROM left_behind();
-SELECT queue IS NOT NULL AS queued FROM indextable.fact;
+SELECT queue IS NOT NULL AS queued FROM indextable_internal.fact;
 DROP TABLE t;
 SELECT * FROM left_behind();
 SELECT * FROM pg_temp.leftovers();
@@ -658,14 +658,14 @@ SELECT oid::regclass AS replacement FROM pg_class WHERE relname ~ '^rebuild_[0-9
 DROP TABLE :replacement;
 SELECT * FROM left_behind();
 SELECT * FROM definition('t');
-SELECT queue FROM indextable.fact;
+SELECT queue FROM indextable_internal.fact;
 UPDATE doc SET doc = doc || '{"v": "z"}' WHERE id = 1;
 SELECT * FROM wrong();
 SELECT pending(NULL);
 SELECT oid::regclass AS replacement FROM pg_class WHERE relname ~ '^rebuild_[0-9]+$' \gset
 SELECT indextable.drop(:'replacement');
 SELECT * FROM left_behind();
-SELECT queue FROM indextable.fact;
+SELECT queue FROM indextable_internal.fact;
 -- one at a time: another alter() takes its place
 SELECT pending(NULL), pending(NULL);
 SELECT indextable.alter('t', include => '{w::int}', populate => false);

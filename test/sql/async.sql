@@ -17,7 +17,7 @@ SELECT indextable.create('at_once', 'fact', '{k}', include => '{v}');
 \d pair
 \d tags
 \d note
-SELECT index_table, maintenance, backlog, lag, rejected FROM indextable.index_tables ORDER BY index_table::text;
+SELECT index_table, maintenance, backlog, lag, rejected FROM indextable.index_tables JOIN indextable.index_table_stats USING (index_table, fact_table) ORDER BY index_table::text;
 
 -- What drain() returns, and how index tables then differ from recomputes.
 CREATE FUNCTION drained(batch_size int DEFAULT NULL) RETURNS TABLE (changes bigint, index_table text, side text, entry text) LANGUAGE plpgsql AS $$
@@ -374,13 +374,13 @@ INSERT INTO fact SELECT i, jsonb_build_object('k', i) FROM generate_series(1000,
 DELETE FROM fact WHERE id >= 1000;
 SELECT * FROM drained();
 \set ECHO none
-SELECT format('VACUUM (TRUNCATE) %s', q) FROM indextable.fact, unnest(ARRAY[queue, spare]) q WHERE fact_table = 'fact'::regclass \gexec
+SELECT format('VACUUM (TRUNCATE) %s', q) FROM indextable_internal.fact, unnest(ARRAY[queue, spare]) q WHERE fact_table = 'fact'::regclass \gexec
 \set ECHO all
 UPDATE fact SET doc = '{"k": "after VACUUM (TRUNCATE)"}' WHERE id = 98;
 SELECT queued();
 SELECT * FROM drained();
 \set ECHO none
-SELECT format('VACUUM FULL %s', q) FROM indextable.fact, unnest(ARRAY[queue, spare]) q WHERE fact_table = 'fact'::regclass \gexec
+SELECT format('VACUUM FULL %s', q) FROM indextable_internal.fact, unnest(ARRAY[queue, spare]) q WHERE fact_table = 'fact'::regclass \gexec
 \set ECHO all
 INSERT INTO fact VALUES (99, '{"k": "after VACUUM FULL"}');
 VACUUM FULL plain;
@@ -474,8 +474,8 @@ SELECT indextable.create('many_part', 'many_keys', '{k, @n, @t}', maintenance =>
 SELECT indextable.create('many_tags', 'many_keys', '{tags[*]}', 'denormalized', maintenance => 'async');
 -- a queue table has the time and the primary key, and is logged; vacuum leaves it alone
 SELECT attname, format_type(atttypid, atttypmod), attstorage FROM pg_attribute
-WHERE attrelid = (SELECT queue FROM indextable.fact WHERE fact_table = 'many_keys'::regclass) AND attnum > 0 ORDER BY attnum;
-SELECT count(*), relpersistence, relhasindex, reltoastrelid <> 0 AS toast, reloptions FROM pg_class, indextable.fact
+WHERE attrelid = (SELECT queue FROM indextable_internal.fact WHERE fact_table = 'many_keys'::regclass) AND attnum > 0 ORDER BY attnum;
+SELECT count(*), relpersistence, relhasindex, reltoastrelid <> 0 AS toast, reloptions FROM pg_class, indextable_internal.fact
 WHERE fact_table = 'many_keys'::regclass AND oid IN (queue, spare) GROUP BY 2, 3, 4, 5;
 INSERT INTO many_keys SELECT 't' || i, ('00000000-0000-0000-0000-00000000000' || i)::uuid, jsonb_build_object('k', i % 2, 'v', i, 'tags', ARRAY[i, i + 1]),
 	'2024-01-01Z'::timestamptz + i * interval '1 day', i * 1.5, i, 'c' || i, 'b'::bytea, 'ok', 'd', 'more' FROM generate_series(1, 6) i;
@@ -619,5 +619,5 @@ SET client_min_messages = warning;
 DROP SCHEMA async CASCADE;
 SELECT * FROM pg_temp.leftovers();
 SELECT count(*) FROM indextable.queues;
-SELECT relname FROM pg_class WHERE relnamespace = 'indextable'::regnamespace AND relname LIKE 'queue\_%';
+SELECT relname FROM pg_class WHERE relnamespace = 'indextable_internal'::regnamespace AND relname LIKE 'queue\_%';
 SELECT indextable.drain();

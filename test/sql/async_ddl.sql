@@ -11,11 +11,11 @@ GRANT CREATE ON SCHEMA asyncddl TO regress_it_owner;
 SET search_path = asyncddl;
 -- What is there of a queue: of which table, whether both tables exist; then tables that belong to none.
 CREATE FUNCTION queues() RETURNS TABLE (fact_table text, queued bigint, tables bigint) LANGUAGE sql AS $$
-	SELECT f.fact_table::text, (indextable.queue_status(f.fact_table)).backlog, (SELECT count(*) FROM pg_class WHERE oid IN (queue, spare))
-	FROM indextable.fact f WHERE queue IS NOT NULL OR spare IS NOT NULL
+	SELECT f.fact_table::text, (indextable_internal.queue_status(f.fact_table)).backlog, (SELECT count(*) FROM pg_class WHERE oid IN (queue, spare))
+	FROM indextable_internal.fact f WHERE queue IS NOT NULL OR spare IS NOT NULL
 	UNION ALL
-	SELECT 'none', NULL, count(*) FROM pg_class WHERE relnamespace = 'indextable'::regnamespace AND relname LIKE 'queue\_%' AND relkind = 'r'
-		AND oid NOT IN (SELECT unnest(ARRAY[queue, spare]) FROM indextable.fact WHERE queue IS NOT NULL) HAVING count(*) > 0
+	SELECT 'none', NULL, count(*) FROM pg_class WHERE relnamespace = 'indextable_internal'::regnamespace AND relname LIKE 'queue\_%' AND relkind = 'r'
+		AND oid NOT IN (SELECT unnest(ARRAY[queue, spare]) FROM indextable_internal.fact WHERE queue IS NOT NULL) HAVING count(*) > 0
 	ORDER BY 1
 $$;
 CREATE FUNCTION make() RETURNS void LANGUAGE plpgsql AS $$
@@ -130,7 +130,7 @@ SELECT * FROM pg_temp.leftovers();
 
 -- ---- the extension: queue tables are no members of it, but go with it
 SELECT make();
-SELECT count(*) FROM pg_depend d, indextable.fact f WHERE d.classid = 'pg_class'::regclass AND d.objid IN (f.queue, f.spare)
+SELECT count(*) FROM pg_depend d, indextable_internal.fact f WHERE d.classid = 'pg_class'::regclass AND d.objid IN (f.queue, f.spare)
 	AND d.refclassid = 'pg_extension'::regclass AND d.deptype = 'a';
 BEGIN;
 SET client_min_messages = warning;
@@ -148,7 +148,7 @@ SELECT * FROM pg_temp.oracle('one', $$SELECT doc ->> 'k', id FROM fact$$);
 ROLLBACK;
 SELECT * FROM queues();
 -- they cannot have index tables themselves
-DO $$ BEGIN PERFORM indextable.create('x', queue, '{k}') FROM indextable.fact; EXCEPTION WHEN OTHERS THEN RAISE NOTICE '%', SQLERRM; END $$;
+DO $$ BEGIN PERFORM indextable.create('x', queue, '{k}') FROM indextable_internal.fact; EXCEPTION WHEN OTHERS THEN RAISE NOTICE '%', SQLERRM; END $$;
 DROP TABLE fact;
 
 -- ---- other names, other places
@@ -174,7 +174,7 @@ ALTER TABLE two SET SCHEMA asyncddl_elsewhere;
 INSERT INTO asyncddl_elsewhere.facts VALUES (6, '{"k": "moved"}');
 SELECT number FROM indextable.lookup(NULL::asyncddl_elsewhere.facts, 'first', '{"town": "renamed"}');
 SELECT indextable.drain();
-SELECT index_table, fact_table, key, backlog FROM indextable.index_tables ORDER BY index_table::text;
+SELECT index_table, fact_table, key, backlog FROM indextable.index_tables JOIN indextable.index_table_stats USING (index_table, fact_table) ORDER BY index_table::text;
 SELECT * FROM pg_temp.oracle('first', $$SELECT document ->> 'k', number FROM asyncddl_elsewhere.facts$$);
 SELECT * FROM pg_temp.oracle('asyncddl_elsewhere.two', $$SELECT document ->> 'k', number, document ->> 'n' FROM asyncddl_elsewhere.facts$$);
 -- what they depend on stays as it is
@@ -258,10 +258,10 @@ SELECT index_table, primary_key, sqlstate, message FROM indextable.rejected WHER
 -- ---- who sees what: queues and index tables everybody, rejected rows the owner
 SET ROLE regress_it_other;
 SELECT fact_table, backlog, rejected, rate, workers, worker_state, last_error, applied FROM indextable.queues ORDER BY fact_table::text;
-SELECT index_table, maintenance, backlog, rejected FROM indextable.index_tables ORDER BY index_table::text;
+SELECT index_table, maintenance, backlog, rejected FROM indextable.index_tables JOIN indextable.index_table_stats USING (index_table, fact_table) ORDER BY index_table::text;
 SELECT index_table, primary_key FROM indextable.rejected;
-SELECT * FROM indextable.rejection;
-DELETE FROM indextable.rejection;
+SELECT * FROM indextable_internal.rejection;
+DELETE FROM indextable_internal.rejection;
 DELETE FROM indextable.rejected;
 UPDATE indextable.queues SET backlog = 0;
 SELECT indextable.start_workers();
@@ -277,7 +277,7 @@ CREATE TABLE closed (id int PRIMARY KEY, doc jsonb);
 SELECT indextable.create('closed_k', 'closed', '{k}', maintenance => 'async');
 ALTER DEFAULT PRIVILEGES REVOKE SELECT, INSERT ON TABLES FROM PUBLIC;
 SELECT has_table_privilege('regress_it_other', queue, 'SELECT, INSERT') AS queue, has_table_privilege('regress_it_other', spare, 'SELECT, INSERT') AS spare
-FROM indextable.fact WHERE fact_table = 'closed'::regclass;
+FROM indextable_internal.fact WHERE fact_table = 'closed'::regclass;
 
 -- ---- given to another owner, with changes queued
 INSERT INTO fact VALUES (6, '{"k": 6}');
@@ -317,4 +317,4 @@ DROP OWNED BY regress_it_owner, regress_it_other, regress_it_member;
 DROP ROLE regress_it_owner, regress_it_other, regress_it_member;
 SELECT * FROM pg_temp.leftovers();
 SELECT count(*) FROM indextable.queues;
-SELECT count(*) FROM indextable.rejection;
+SELECT count(*) FROM indextable_internal.rejection;

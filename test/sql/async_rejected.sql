@@ -10,7 +10,7 @@ CREATE FUNCTION rejected() RETURNS TABLE (index_table text, primary_key text[], 
 $$;
 -- without waiting for it
 CREATE FUNCTION make_due() RETURNS bigint LANGUAGE sql AS
-	$$WITH due AS (UPDATE indextable.rejection SET next_try = clock_timestamp() WHERE next_try IS NOT NULL RETURNING 1) SELECT count(*) FROM due$$;
+	$$WITH due AS (UPDATE indextable_internal.rejection SET next_try = clock_timestamp() WHERE next_try IS NOT NULL RETURNING 1) SELECT count(*) FROM due$$;
 
 -- ---- values that cannot be cast
 CREATE TABLE doc (a int, b text, doc jsonb, note text, PRIMARY KEY (a, b));
@@ -34,7 +34,7 @@ INSERT INTO doc VALUES (1, 'good', '{"n": 1, "d": "2024-01-01", "x": 1, "tags": 
 	(8, 'no key', '{"n": null, "d": "yesterday"}'), (9, 'array', '{"tags": [10, "ten", 11, null, "eleven", 10]}'), (10, 'good', '{"n": 10, "tags": []}');
 SELECT indextable.drain('doc');
 SELECT * FROM rejected();
-SELECT index_table, skipped, rejected FROM indextable.index_tables ORDER BY index_table::text;
+SELECT index_table, skipped, rejected FROM indextable.index_table_stats ORDER BY index_table::text;
 SELECT fact_table, backlog, rejected FROM indextable.queues;
 SELECT * FROM strict ORDER BY a;
 SELECT * FROM lax ORDER BY a;
@@ -117,7 +117,7 @@ SELECT indextable.drain('long');
 SELECT length(primary_key[1]), sqlstate, attempts FROM rejected() ORDER BY 1;
 SELECT k, length(id) FROM long_k ORDER BY 2;
 SELECT * FROM pg_temp.oracle('long_lax', 'SELECT k, id FROM long_k');
-SELECT skipped FROM indextable.index_tables WHERE index_table = 'long_lax'::regclass;
+SELECT skipped FROM indextable.index_table_stats WHERE index_table = 'long_lax'::regclass;
 DELETE FROM long WHERE length(id) > 10;
 SELECT indextable.drain('long');
 SELECT * FROM rejected();
@@ -163,7 +163,7 @@ SELECT indextable.drain('fact');
 SELECT make_due();
 SELECT indextable.drain('fact');
 SELECT index_table, primary_key, attempts, round(extract(epoch FROM next_try - last_at)) AS wait FROM indextable.rejected ORDER BY index_table::text, primary_key COLLATE "C";
-UPDATE indextable.rejection SET attempts = 50;
+UPDATE indextable_internal.rejection SET attempts = 50;
 SELECT make_due();
 SELECT indextable.drain('fact');
 SELECT attempts, round(extract(epoch FROM next_try - last_at)) AS wait, first_at < last_at AS later, count(*) FROM indextable.rejected GROUP BY 1, 2, 3;
@@ -268,4 +268,4 @@ SELECT * FROM differ();
 SET client_min_messages = warning;
 DROP SCHEMA asyncrejected CASCADE;
 SELECT * FROM pg_temp.leftovers();
-SELECT count(*) FROM indextable.rejection;
+SELECT count(*) FROM indextable_internal.rejection;

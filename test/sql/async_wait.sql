@@ -27,7 +27,7 @@ SELECT indextable.wait('by_k', '0'), indextable.wait('other_k', '0');
 -- what was rejected is waited for no more
 INSERT INTO other VALUES (2, jsonb_build_object('k', repeat('x', 3000)));
 SELECT indextable.drain('other');
-SELECT indextable.wait('other_k', '0'), rejected FROM indextable.index_tables WHERE index_table = 'other_k'::regclass;
+SELECT indextable.wait('other_k', '0'), rejected FROM indextable.index_table_stats WHERE index_table = 'other_k'::regclass;
 -- who reads may wait, in a transaction that only reads, too
 INSERT INTO fact VALUES (2, '{"k": "b"}');
 GRANT SELECT ON fact, by_k TO regress_it_reader;
@@ -200,21 +200,21 @@ SELECT id FROM indextable.lookup(NULL::many, 'many_live', '{"n": 0}') ORDER BY i
 -- ---- how far they are behind
 UPDATE fact SET doc = doc || '{"v": 9}';
 UPDATE fact SET doc = doc || '{"v": 10}' WHERE id = 1;
-SELECT index_table, maintenance, backlog, lag > '0' AS behind, lag < '1 day' AS not_much, rejected FROM indextable.index_tables ORDER BY index_table::text;
+SELECT index_table, maintenance, backlog, lag > '0' AS behind, lag < '1 day' AS not_much, rejected FROM indextable.index_tables JOIN indextable.index_table_stats USING (index_table, fact_table) ORDER BY index_table::text;
 SELECT fact_table, backlog, lag > '0' AS behind, rejected, rate, workers, worker_state, last_error, last_error_at, applied, applied_at, size > 0 AS size
 FROM indextable.queues ORDER BY fact_table::text;
-SELECT fact_table, (indextable.queue_status(fact_table)).backlog, (indextable.queue_status(fact_table)).oldest < clock_timestamp() AS oldest,
-	indextable.queue_activity(fact_table)
+SELECT fact_table, (indextable_internal.queue_status(fact_table)).backlog, (indextable_internal.queue_status(fact_table)).oldest < clock_timestamp() AS oldest,
+	indextable_internal.queue_activity(fact_table)
 FROM indextable.queues ORDER BY fact_table::text;
-SELECT indextable.queue_status('by_k') IS NULL AS none, indextable.queue_status(NULL) IS NULL AS none, indextable.queue_status(0) IS NULL AS none,
-	indextable.queue_activity('by_k') IS NULL AS none, indextable.queue_activity(NULL) IS NULL AS none;
+SELECT indextable_internal.queue_status('by_k') IS NULL AS none, indextable_internal.queue_status(NULL) IS NULL AS none, indextable_internal.queue_status(0) IS NULL AS none,
+	indextable_internal.queue_activity('by_k') IS NULL AS none, indextable_internal.queue_activity(NULL) IS NULL AS none;
 -- the oldest change counts, from when its statement began
-SELECT oldest AS before FROM indextable.queue_status('fact') \gset
+SELECT oldest AS before FROM indextable_internal.queue_status('fact') \gset
 UPDATE fact SET doc = doc || '{"v": 11}' WHERE id = 2;
-SELECT backlog, oldest = :'before' AS same FROM indextable.queue_status('fact');
+SELECT backlog, oldest = :'before' AS same FROM indextable_internal.queue_status('fact');
 SELECT indextable.drain();
-SELECT backlog, oldest FROM indextable.queue_status('fact');
-SELECT index_table, backlog, lag, rejected FROM indextable.index_tables ORDER BY index_table::text;
+SELECT backlog, oldest FROM indextable_internal.queue_status('fact');
+SELECT index_table, backlog, lag, rejected FROM indextable.index_table_stats ORDER BY index_table::text;
 -- what is not committed is no backlog
 BEGIN;
 INSERT INTO fact VALUES (20, '{}');

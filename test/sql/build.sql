@@ -7,7 +7,7 @@ SET search_path = building;
 CREATE FUNCTION progress() RETURNS TABLE (index_table text, fact_table text, phase text, rows_done bigint, rows_total bigint) LANGUAGE sql AS
 	$$ SELECT index_table::text, fact_table::text, phase, rows_done, rows_total FROM indextable.progress ORDER BY 1 $$;
 CREATE FUNCTION states() RETURNS TABLE (index_table text, maintenance text, state text, backlog bigint, rejected bigint) LANGUAGE sql AS
-	$$ SELECT index_table::text, maintenance, state, backlog, rejected FROM indextable.index_tables ORDER BY 1 $$;
+	$$ SELECT index_table::text, maintenance, state, backlog, rejected FROM indextable.index_tables JOIN indextable.index_table_stats USING (index_table, fact_table) ORDER BY 1 $$;
 CREATE TABLE doc (a int, b text, doc jsonb, note text, PRIMARY KEY (a, b)) WITH (autovacuum_enabled = off);
 INSERT INTO doc SELECT g / 3, 'b' || g % 3, jsonb_build_object('k', 'k' || g % 4, 'n', g, 'v', 'v' || g, 'tags', jsonb_build_array(g % 3, g % 5, 10)), 'note ' || g
 	FROM generate_series(1, 30) g;
@@ -41,7 +41,7 @@ SELECT count(*) FROM indextable.lookup('norm', '{"k": "k1"}');
 SELECT * FROM differences();
 SELECT * FROM indextable.verify('norm');
 -- as one that was filled at once: no queue is left, nor an index for it
-SELECT fact_table, queue, spare FROM indextable.fact;
+SELECT fact_table, queue, spare FROM indextable_internal.fact;
 SELECT indexrelid::regclass FROM pg_index WHERE indrelid = 'norm'::regclass;
 SELECT tgname FROM pg_trigger WHERE tgrelid = 'doc'::regclass ORDER BY tgname;
 CALL indextable.build('norm');
@@ -99,7 +99,7 @@ SELECT i.indrelid::regclass, i.indexrelid::regclass, i.indisprimary FROM pg_inde
 INSERT INTO doc VALUES (200, 'taken', '{"n": 1000}'), (201, 'taken', '{"n": 1000}');
 SELECT indextable.drop('asyn');
 SELECT * FROM states();
-SELECT queue IS NOT NULL AS queued FROM indextable.fact;
+SELECT queue IS NOT NULL AS queued FROM indextable_internal.fact;
 SELECT * FROM differences();
 DROP TABLE doc;
 
@@ -155,8 +155,8 @@ CALL indextable.build('dropped', 10);
 SELECT * FROM progress();
 SELECT indextable.drop('dropped');
 SELECT * FROM progress();
-SELECT fact_table, queue IS NOT NULL AS queued FROM indextable.fact;
-SELECT count(*) FROM indextable.build;
+SELECT fact_table, queue IS NOT NULL AS queued FROM indextable_internal.fact;
+SELECT count(*) FROM indextable_internal.build;
 UPDATE doc SET doc = doc || '{"k": 3}' WHERE id < 10;
 SELECT indextable.create('dropped', 'doc', '{n::int}', filter => 'building.stop(doc)', populate => false);
 CALL indextable.build('dropped', 10);
@@ -166,12 +166,12 @@ SELECT * FROM progress();
 ROLLBACK;
 SELECT * FROM progress();
 DROP TABLE dropped;
-SELECT count(*) FROM indextable.build;
+SELECT count(*) FROM indextable_internal.build;
 SELECT indextable.create('dropped', 'doc', '{n::int}', filter => 'building.stop(doc)', populate => false);
 CALL indextable.build('dropped', 10);
 SELECT * FROM pg_temp.oracle('cut', 'SELECT (doc ->> ''k'')::int, id FROM doc');
 DROP TABLE doc CASCADE;
-SELECT count(*) FROM indextable.build;
+SELECT count(*) FROM indextable_internal.build;
 SELECT * FROM pg_temp.leftovers();
 
 -- ---- without rows, and other primary keys
@@ -225,7 +225,7 @@ CALL indextable.build('strict', 2);
 CALL indextable.build('uniq', 2);
 SELECT index_table, primary_key, sqlstate, message FROM indextable.rejected ORDER BY index_table::text COLLATE "C", primary_key;
 SELECT * FROM states();
-SELECT index_table, skipped FROM indextable.index_tables ORDER BY index_table::text COLLATE "C";
+SELECT index_table, skipped FROM indextable.index_table_stats ORDER BY index_table::text COLLATE "C";
 SELECT index_table, count(*) FROM indextable.index_tables, indextable.verify(index_table) WHERE kind = 'rejected' GROUP BY 1 ORDER BY index_table::text COLLATE "C";
 UPDATE doc SET doc = '{"n": 2}' WHERE id = 2;
 CALL indextable.build('strict', 2);
@@ -370,5 +370,5 @@ CALL indextable.rebuild('one_paused', 100, '-2562047788 hours -178000000 years')
 
 \set VERBOSITY terse
 DROP SCHEMA building CASCADE;
-SELECT count(*) FROM indextable.build;
+SELECT count(*) FROM indextable_internal.build;
 SELECT * FROM pg_temp.leftovers();

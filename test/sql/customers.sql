@@ -43,7 +43,7 @@ TABLE by_name_partial;
 -- what there is
 SELECT index_table, fact_table, state, strategy, maintenance, key, include, filter,
        is_unique, partitions, on_mismatch, document, skipped
-FROM indextable.index_tables ORDER BY index_table::text COLLATE "C";
+FROM indextable.index_tables JOIN indextable.index_table_stats USING (index_table, fact_table) ORDER BY index_table::text COLLATE "C";
 
 -- look-ups: documents, and rows
 SELECT d ->> 'lastname' AS lastname, d ->> 'phone' AS phone

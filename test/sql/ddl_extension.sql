@@ -19,9 +19,9 @@ END $$;
 CREATE VIEW remains AS
 	SELECT 'trigger' AS what, tgname::text AS name FROM pg_trigger WHERE tgname ~ '^indextable_'
 	UNION ALL SELECT 'event trigger', evtname FROM pg_event_trigger WHERE evtname ~ '^indextable_'
-	UNION ALL SELECT 'relation', relname FROM pg_class WHERE relname ~ '^queue_[0-9]+' OR relnamespace = to_regnamespace('indextable')
-	UNION ALL SELECT 'type', typname FROM pg_type WHERE typnamespace = to_regnamespace('indextable')
-	UNION ALL SELECT 'function', proname FROM pg_proc WHERE pronamespace = to_regnamespace('indextable')
+	UNION ALL SELECT 'relation', relname FROM pg_class WHERE relname ~ '^queue_[0-9]+' OR relnamespace IN (to_regnamespace('indextable'), to_regnamespace('indextable_internal'))
+	UNION ALL SELECT 'type', typname FROM pg_type WHERE typnamespace IN (to_regnamespace('indextable'), to_regnamespace('indextable_internal'))
+	UNION ALL SELECT 'function', proname FROM pg_proc WHERE pronamespace IN (to_regnamespace('indextable'), to_regnamespace('indextable_internal'))
 	UNION ALL SELECT 'dependency', d.objid::text FROM pg_depend d
 		WHERE classid = 'pg_class'::regclass AND NOT EXISTS (SELECT FROM pg_class WHERE oid = objid)
 			OR refclassid = 'pg_class'::regclass AND NOT EXISTS (SELECT FROM pg_class WHERE oid = refobjid);
@@ -112,7 +112,7 @@ SET search_path = ext;
 SELECT make();
 CREATE FUNCTION refused(command text) RETURNS text LANGUAGE plpgsql AS $$
 BEGIN
-	EXECUTE replace(command, '%s', (SELECT queue::text FROM indextable.fact));
+	EXECUTE replace(command, '%s', (SELECT queue::text FROM indextable_internal.fact));
 	RAISE 'done' USING errcode = 'P0099';
 EXCEPTION WHEN OTHERS THEN
 	RETURN CASE SQLSTATE WHEN 'P0099' THEN 'accepted' ELSE SQLSTATE || ' ' || regexp_replace(SQLERRM, 'queue_\d+', 'queue_N') END;
@@ -122,14 +122,16 @@ SELECT command, refused(command) FROM unnest(ARRAY[
 	'ALTER TABLE %s RENAME TO other', 'ALTER TABLE %s RENAME key1 TO other', 'ALTER TABLE %s SET SCHEMA ext', 'ALTER TABLE %s OWNER TO current_user',
 	'ALTER TABLE %s ADD x int', 'ALTER TABLE %s DROP key1', 'ALTER TABLE %s DROP key1 CASCADE', 'ALTER TABLE %s ALTER key1 TYPE bigint', 'ALTER TABLE %s SET UNLOGGED', 'ALTER TABLE %s ADD PRIMARY KEY (key1)',
 	'ALTER TABLE %s SET (fillfactor = 50), SET TABLESPACE pg_default', 'ALTER TABLE %s DISABLE TRIGGER ALL',
-	'DROP TABLE indextable.definition CASCADE', 'ALTER TABLE indextable.definition RENAME TO other', 'ALTER TABLE indextable.fact ADD x int', 'ALTER TABLE indextable.fact RENAME queue TO other',
-	'ALTER TABLE indextable.fact SET SCHEMA ext', 'ALTER TABLE indextable.definition DROP CONSTRAINT definition_pkey', 'ALTER TABLE indextable.definition_pkey RENAME TO other',
-	'DROP INDEX indextable.definition_fact_table', 'DROP INDEX indextable.definition_pkey', 'DROP TRIGGER restored ON indextable.fact', 'ALTER TRIGGER restored ON indextable.fact RENAME TO other',
-	'ALTER VIEW indextable.queues RENAME TO other', 'DROP VIEW indextable.queues CASCADE', 'ALTER FUNCTION indextable.maintain() RENAME TO other', 'ALTER FUNCTION indextable.maintain() SET SCHEMA ext',
-	'DROP FUNCTION indextable.maintain() CASCADE', 'DROP EVENT TRIGGER indextable_on_drop', 'ALTER EXTENSION indextable DROP TABLE indextable.definition', 'ALTER EXTENSION indextable DROP EVENT TRIGGER indextable_on_drop',
+	'DROP TABLE indextable_internal.definition CASCADE', 'ALTER TABLE indextable_internal.definition RENAME TO other', 'ALTER TABLE indextable_internal.fact ADD x int', 'ALTER TABLE indextable_internal.fact RENAME queue TO other',
+	'ALTER TABLE indextable_internal.fact SET SCHEMA ext', 'ALTER TABLE indextable_internal.definition DROP CONSTRAINT definition_pkey', 'ALTER TABLE indextable_internal.definition_pkey RENAME TO other',
+	'DROP INDEX indextable_internal.definition_fact_table', 'DROP INDEX indextable_internal.definition_pkey', 'DROP TRIGGER restored ON indextable_internal.fact', 'ALTER TRIGGER restored ON indextable_internal.fact RENAME TO other',
+	'ALTER VIEW indextable.queues RENAME TO other', 'DROP VIEW indextable.queues CASCADE', 'ALTER FUNCTION indextable_internal.maintain() RENAME TO other', 'ALTER FUNCTION indextable_internal.maintain() SET SCHEMA ext',
+	'DROP FUNCTION indextable_internal.maintain() CASCADE', 'DROP EVENT TRIGGER indextable_on_drop', 'ALTER EXTENSION indextable DROP TABLE indextable_internal.definition', 'ALTER EXTENSION indextable DROP EVENT TRIGGER indextable_on_drop',
+	'ALTER INDEX indextable_internal.definition_pkey RENAME TO other', 'ALTER PROCEDURE indextable.build(regclass, integer, interval) RENAME TO other',
+	'ALTER SCHEMA indextable_internal RENAME TO other', 'DROP SCHEMA indextable_internal CASCADE',
 	'ALTER SCHEMA indextable RENAME TO other', 'ALTER SCHEMA indextable OWNER TO current_user', 'DROP SCHEMA indextable', 'DROP SCHEMA indextable CASCADE',
 	'DROP INDEX a_row_idx', 'ALTER INDEX a_row_idx RENAME TO other', 'CREATE INDEX ON a (id); DROP INDEX a_row_idx', 'DROP TABLE a', 'DROP TABLE f', 'DROP EXTENSION indextable CASCADE']) command;
-SELECT indextable.drain(), queue IS NOT NULL FROM indextable.fact;
+SELECT indextable.drain(), queue IS NOT NULL FROM indextable_internal.fact;
 SELECT * FROM pg_temp.oracle('a', $$SELECT doc ->> 'k', id FROM f$$);
 
 -- ---- where no event trigger fires, a queue table is lost: that is trouble of one fact table's asynchronous index
@@ -140,9 +142,9 @@ CALL indextable.build('b');
 CREATE PROCEDURE lose(which text) LANGUAGE plpgsql AS $$
 BEGIN
 	SET LOCAL session_replication_role = replica;
-	EXECUTE (SELECT replace(replace(which, 'queue', queue::text), 'spare', spare::text) FROM indextable.fact WHERE fact_table = 'f'::regclass);
+	EXECUTE (SELECT replace(replace(which, 'queue', queue::text), 'spare', spare::text) FROM indextable_internal.fact WHERE fact_table = 'f'::regclass);
 END $$;
-CREATE VIEW states AS SELECT index_table, state, problem, backlog FROM indextable.index_tables WHERE maintenance = 'async' ORDER BY index_table::text;
+CREATE VIEW states AS SELECT index_table, state, problem, backlog FROM indextable.index_tables JOIN indextable.index_table_stats USING (index_table, fact_table) WHERE maintenance = 'async' ORDER BY index_table::text;
 CREATE VIEW drift AS
 	SELECT x.* FROM (VALUES ('a', 'f'), ('a2', 'f'), ('g_a', 'g'), ('t', 'f')) v (i, f), pg_temp.oracle(i, format('SELECT doc ->> ''k'', id FROM %s', f)) x;
 -- one of the two: writers use the other one
@@ -187,7 +189,7 @@ CALL lose('ALTER TABLE queue ALTER key1 TYPE bigint');
 INSERT INTO f VALUES (25, '{"k": "queued 25"}');
 SELECT indextable.drain();
 CALL indextable.repair('a2');
-UPDATE indextable.fact SET queue = (SELECT queue FROM indextable.fact WHERE fact_table = 'g'::regclass) WHERE fact_table = 'f'::regclass;
+UPDATE indextable_internal.fact SET queue = (SELECT queue FROM indextable_internal.fact WHERE fact_table = 'g'::regclass) WHERE fact_table = 'f'::regclass;
 INSERT INTO f VALUES (26, '{"k": "queued 26"}');
 INSERT INTO g VALUES (26, '{"k": "queued"}');
 SELECT indextable.drain();
@@ -234,8 +236,8 @@ CREATE TABLE other (id int PRIMARY KEY, doc jsonb);
 INSERT INTO victim VALUES ('a', 1);
 INSERT INTO other VALUES (1, '{"k": 1}');
 SET session_replication_role = replica;
-INSERT INTO indextable.definition SELECT 'victim', 'g', 'g'::regclass, fact_columns, primary_key, document, key, include, filter, strategy, maintenance, is_unique, on_mismatch, state FROM indextable.definition;
-INSERT INTO indextable.fact VALUES ('other', 'victim', 'victim');
+INSERT INTO indextable_internal.definition SELECT 'victim', 'g', 'g'::regclass, fact_columns, primary_key, document, key, include, filter, strategy, maintenance, is_unique, on_mismatch, state FROM indextable_internal.definition;
+INSERT INTO indextable_internal.fact VALUES ('other', 'victim', 'victim');
 RESET session_replication_role;
 INSERT INTO victim VALUES ('b', 2);
 ALTER TABLE g SET (fillfactor = 90);

@@ -195,8 +195,8 @@ SELECT make();
 DROP EXTENSION indextable;
 \set VERBOSITY default
 \echo :LAST_ERROR_SQLSTATE
-DROP FUNCTION indextable.maintain();
-DROP TABLE indextable.definition;
+DROP FUNCTION indextable_internal.maintain();
+DROP TABLE indextable_internal.definition;
 BEGIN;
 SET client_min_messages = warning;
 DROP EXTENSION indextable CASCADE;

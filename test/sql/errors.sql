@@ -28,7 +28,7 @@ SELECT indextable.create('x', 'composite', '{k}');
 \echo :LAST_ERROR_SQLSTATE
 SELECT indextable.create('x', 'pg_class', '{k}');
 \echo :LAST_ERROR_SQLSTATE
-SELECT indextable.create('x', 'indextable.definition', '{k}');
+SELECT indextable.create('x', 'indextable_internal.definition', '{k}');
 \echo :LAST_ERROR_SQLSTATE
 CREATE TABLE no_pk (id int NOT NULL, doc jsonb);
 SELECT indextable.create('x', 'no_pk', '{k}');

@@ -175,7 +175,7 @@ INSERT INTO doc SELECT n, jsonb_build_object('d', d) FROM (VALUES
 SET TimeZone = 'UTC'; SET DateStyle = 'ISO, DMY';
 SELECT d.id, d.doc ->> 'd' AS value, day.d AS date, moment.d AS timestamptz, hour.d AS time, span.d AS interval
 FROM doc d LEFT JOIN day USING (id) LEFT JOIN moment USING (id) LEFT JOIN hour USING (id) LEFT JOIN span USING (id) ORDER BY 1;
-SELECT index_table, skipped FROM indextable.index_tables WHERE on_mismatch = 'skip' ORDER BY index_table::text;
+SELECT index_table, skipped FROM indextable.index_tables JOIN indextable.index_table_stats USING (index_table, fact_table) WHERE on_mismatch = 'skip' ORDER BY index_table::text;
 SELECT indextable.drop('hour'), indextable.drop('span');
 -- what was written under one setting, is updated and deleted under another
 TRUNCATE doc;

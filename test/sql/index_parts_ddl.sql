@@ -429,7 +429,7 @@ SELECT states();
 SELECT sqlstate_of($$SELECT indextable.create('f_dup', 'f', '{k}', is_unique => true, partitions => 4)$$);
 -- each partition has what the views say
 ANALYZE f_h, f_r, f;
-SELECT index_table, partitions, partition_by, entries = (SELECT count(*) FROM f) AS entries, table_size > 0 AS table, indexes_size > 0 AS indexes FROM indextable.index_tables WHERE index_table IN ('f_h'::regclass, 'f_r'::regclass) ORDER BY 1;
+SELECT index_table, partitions, partition_by, entries = (SELECT count(*) FROM f) AS entries, table_size > 0 AS table, indexes_size > 0 AS indexes FROM indextable.index_tables JOIN indextable.index_table_stats USING (index_table, fact_table) WHERE index_table IN ('f_h'::regclass, 'f_r'::regclass) ORDER BY 1;
 SELECT "table", partition, rows FROM indextable.distribution WHERE "table" IN ('f_r'::regclass, 'f'::regclass) ORDER BY 1, 2;
 SELECT count(*), sum(rows) = (SELECT count(*) FROM f) AS rows FROM indextable.distribution WHERE "table" = 'f_h'::regclass;
 
@@ -465,7 +465,7 @@ SELECT states();
 DROP VIEW on_f_r;
 DROP TABLE f;
 SELECT * FROM pg_temp.leftovers();
-SELECT relname FROM pg_class WHERE relnamespace IN ('ipddl'::regnamespace, 'elsewhere'::regnamespace, 'indextable'::regnamespace) AND relname ~ '^(f|rebuild|queue)_' ORDER BY 1;
+SELECT relname FROM pg_class WHERE relnamespace IN ('ipddl'::regnamespace, 'elsewhere'::regnamespace, 'indextable_internal'::regnamespace) AND relname ~ '^(f|rebuild|queue)_' ORDER BY 1;
 SET client_min_messages = warning;
 DROP SCHEMA ipddl, elsewhere CASCADE;
 DROP FOREIGN DATA WRAPPER ipddl_w CASCADE;

@@ -42,7 +42,7 @@ INSERT INTO doc VALUES (1, 'before', '{"n": "x", "tags": [1, "x", 2, "y"]}');
 SELECT indextable.create('lax', 'doc', '{n::int}', include => '{d::date}', on_mismatch => 'skip');
 SELECT indextable.create('tags', 'doc', '{tags[*]::int AS tag}', include => '{d::date}', on_mismatch => 'skip');
 CREATE FUNCTION skipped() RETURNS TABLE (index_table regclass, skipped bigint) LANGUAGE sql AS
-	'SELECT index_table, skipped FROM indextable.index_tables ORDER BY index_table::text';
+	'SELECT index_table, skipped FROM indextable.index_table_stats ORDER BY index_table::text';
 SELECT * FROM skipped();
 INSERT INTO doc VALUES (2, 'bad', '{"n": "many", "d": "2024-01-01"}'), (3, 'ok', '{"n": 3, "d": "2024-01-01"}');
 SELECT * FROM skipped();

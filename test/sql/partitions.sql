@@ -425,7 +425,7 @@ ALTER TABLE f ATTACH PARTITION f_l FOR VALUES IN ('l');
 SELECT entries();
 SELECT * FROM triggers('f_l');
 -- counted, what is skipped
-SELECT skipped FROM indextable.index_tables WHERE index_table = 'f_n'::regclass;
+SELECT skipped FROM indextable.index_table_stats WHERE index_table = 'f_n'::regclass;
 UPDATE f_l SET note = 'x', doc = doc || '{"k": "attached"}';
 :check
 -- and DETACH

@@ -18,9 +18,9 @@ SELECT entry FROM indextable.query('abc');
 SELECT entry FROM indextable.query('abc', descending => true, page_size => 3);
 -- an entry has key fields, primary key and included fields; the document comes where it is asked for
 SELECT entry, document FROM indextable.query('small', page_size => 2);
-SELECT entry, document FROM indextable.query('small', page_size => 2, document => true);
+SELECT entry, document FROM indextable.query('small', page_size => 2, with_document => true);
 SELECT entry, document FROM indextable.query('whole', page_size => 2);
-SELECT entry, document FROM indextable.query('whole', page_size => 2, document => true);
+SELECT entry, document FROM indextable.query('whole', page_size => 2, with_document => true);
 -- entries are paged, not fact rows
 SELECT entry FROM indextable.query('by_tag', '{"tag": "t1"}', '{"c": {">=": 1}}');
 SELECT entry FROM indextable.query('by_owner', page_size => 3);
@@ -51,7 +51,7 @@ SELECT count(*) FROM indextable.query('abc', '{"a": 1}', '{"b": {"between": ["b1
 SELECT count(*) FROM indextable.query('abc', '{"a": 1}', '{"b": {"begins_with": null}}');
 SELECT count(*) FROM indextable.query(NULL);
 SELECT count(*) FROM indextable.query('abc', NULL);
-SELECT count(*) FROM indextable.query('abc', condition => NULL, descending => NULL, page_size => NULL, cursor => NULL, document => NULL);
+SELECT count(*) FROM indextable.query('abc', condition => NULL, descending => NULL, page_size => NULL, cursor => NULL, with_document => NULL);
 SELECT count(*) FROM indextable.explain_query(NULL);
 SELECT count(*) FROM indextable.explain_query('abc', '{"a": null}');
 
@@ -158,10 +158,10 @@ DROP TABLE abc_2, abc_3;
 UPDATE stale SET doc = '{"k": "other"}' WHERE id = 2;
 DELETE FROM stale WHERE id = 3;
 INSERT INTO stale VALUES (0, '{"k": "same"}');
-SELECT entry, document FROM indextable.query('stale_k', '{"k": "same"}', page_size => 4, document => true);
+SELECT entry, document FROM indextable.query('stale_k', '{"k": "same"}', page_size => 4, with_document => true);
 SELECT count(*) FROM indextable.query('stale_k', '{"k": "same"}', max_lag => '0');
 SELECT indextable.drain('stale');
-SELECT entry, document FROM indextable.query('stale_k', '{"k": "same"}', page_size => 3, document => true, max_lag => '0');
+SELECT entry, document FROM indextable.query('stale_k', '{"k": "same"}', page_size => 3, with_document => true, max_lag => '0');
 SELECT count(*) FROM indextable.query('stale_k', '{"k": "same"}', max_lag => '-1 s');
 
 -- ---- errors
@@ -285,9 +285,9 @@ RESET ROLE;
 GRANT SELECT ON abc, whole TO regress_it_reader;
 SET ROLE regress_it_reader;
 SELECT count(*), count(document) FROM indextable.query('abc');
-SELECT count(*), count(document) FROM indextable.query('abc', document => true);
+SELECT count(*), count(document) FROM indextable.query('abc', with_document => true);
 \echo :LAST_ERROR_SQLSTATE
-SELECT count(*), count(document) FROM indextable.query('whole', document => true);
+SELECT count(*), count(document) FROM indextable.query('whole', with_document => true);
 SELECT count(*) FROM indextable.explain_query('abc') line WHERE line ~ 'abc_pkey';
 RESET ROLE;
 -- row security of the fact table holds for documents; entries are those of the index table
@@ -297,11 +297,11 @@ GRANT ALL ON SCHEMA query TO regress_it_owner;
 ALTER TABLE fact ENABLE ROW LEVEL SECURITY;
 CREATE POLICY few ON fact USING (id < 6);
 SET ROLE regress_it_reader;
-SELECT count(*), count(document) FROM indextable.query('abc', document => true);
-SELECT count(*), count(document) FROM indextable.query('whole', document => true);
+SELECT count(*), count(document) FROM indextable.query('abc', with_document => true);
+SELECT count(*), count(document) FROM indextable.query('whole', with_document => true);
 SET row_security = off;
 SELECT count(*) FROM indextable.query('abc');
-SELECT count(*) FROM indextable.query('abc', document => true);
+SELECT count(*) FROM indextable.query('abc', with_document => true);
 RESET row_security;
 RESET ROLE;
 -- row security of index tables is not supported

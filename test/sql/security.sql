@@ -96,24 +96,24 @@ RESET ROLE;
 GRANT CREATE ON SCHEMA security TO regress_it_evil;
 SET ROLE regress_it_evil;
 CREATE TABLE mine (id int PRIMARY KEY, doc jsonb);
-CREATE TRIGGER t AFTER INSERT ON mine FOR EACH ROW EXECUTE FUNCTION indextable.maintain();
+CREATE TRIGGER t AFTER INSERT ON mine FOR EACH ROW EXECUTE FUNCTION indextable_internal.maintain();
 INSERT INTO mine VALUES (1, '{}');
 DROP TRIGGER t ON mine;
-CREATE TRIGGER t BEFORE INSERT ON mine EXECUTE FUNCTION indextable.guard();
+CREATE TRIGGER t BEFORE INSERT ON mine EXECUTE FUNCTION indextable_internal.guard();
 INSERT INTO mine VALUES (1, '{}');
 DROP TRIGGER t ON mine;
-SELECT indextable.maintain();
+SELECT indextable_internal.maintain();
 -- nor is the catalog open
-SELECT * FROM indextable.definition;
-INSERT INTO indextable.definition DEFAULT VALUES;
-DELETE FROM indextable.fact;
-DELETE FROM indextable.skipped;
+SELECT * FROM indextable_internal.definition;
+INSERT INTO indextable_internal.definition DEFAULT VALUES;
+DELETE FROM indextable_internal.fact;
+DELETE FROM indextable_internal.skipped;
 UPDATE indextable.index_tables SET state = 'invalid';
 CREATE TABLE indextable.mine (id int);
 RESET ROLE;
 -- a superuser who attaches them gets an error, not an index table
 CREATE TABLE super (id int PRIMARY KEY, doc jsonb);
-CREATE TRIGGER t AFTER INSERT ON super FOR EACH ROW EXECUTE FUNCTION indextable.maintain();
+CREATE TRIGGER t AFTER INSERT ON super FOR EACH ROW EXECUTE FUNCTION indextable_internal.maintain();
 INSERT INTO super VALUES (1, '{"k": 1}');
 DROP TABLE super;
 

@@ -12,7 +12,7 @@ INSERT INTO fact SELECT i, jsonb_build_object('k', i % 10, 'n', i, 'v', 'x', 'l'
 -- What the view says, with all that this backend has done.
 CREATE PROCEDURE flush() LANGUAGE sql AS $$SELECT pg_stat_force_next_flush()$$;
 CREATE FUNCTION reads() RETURNS TABLE (index_table text, reads bigint, entries_read bigint) LANGUAGE sql AS
-$$SELECT index_table::text, reads, entries_read FROM indextable.usage WHERE fact_table = 'usage.fact'::regclass ORDER BY 1$$;
+$$SELECT index_table::text, reads, entries_read FROM indextable.index_table_stats WHERE fact_table = 'usage.fact'::regclass ORDER BY 1$$;
 -- Those of the upkeep's own reads, anywhere: there are none.
 CREATE FUNCTION counted() RETURNS TABLE (index_table text, reads bigint, entries_read bigint) LANGUAGE sql AS
 $$SELECT * FROM usage.reads() r WHERE r.reads <> 0 OR r.entries_read <> 0$$;
@@ -35,9 +35,9 @@ CALL flush();
 CALL indextable.build('online', batch_size => 100);
 CALL indextable.build('queued', batch_size => 100);
 CALL flush();
-SELECT index_table, strategy, maintenance, reads, last_read, entries_read, entries_written, writes_per_read, skipped, rejected,
-       bytes = (SELECT sum(pg_total_relation_size(oid)) FROM pg_class WHERE oid = index_table OR oid IN (SELECT relid FROM pg_partition_tree(index_table))) AS bytes, since <= now() AS since, verdict
-FROM indextable.usage WHERE fact_table = 'fact'::regclass ORDER BY index_table::text;
+SELECT index_table, strategy, maintenance, reads, last_read, entries_read, entries_written, skipped, rejected,
+       table_size + indexes_size = (SELECT sum(pg_total_relation_size(oid)) FROM pg_class WHERE oid = index_table OR oid IN (SELECT relid FROM pg_partition_tree(index_table))) AS bytes, since <= now() AS since, verdict
+FROM indextable.index_tables JOIN indextable.index_table_stats USING (index_table, fact_table) WHERE fact_table = 'fact'::regclass ORDER BY index_table::text;
 
 -- ---- nor is keeping them in step
 BEGIN;
@@ -98,7 +98,7 @@ CREATE INDEX by_k_owners ON by_k (id, k);
 CALL indextable.rebuild('by_k');
 CALL flush();
 SELECT * FROM counted();
-SELECT indextable.reset_usage('by_k');
+SELECT indextable.reset_stats('by_k');
 
 -- ---- what others read is, each time once
 SELECT count(*) FROM indextable.lookup('by_k', '{"k": "3"}');
@@ -127,7 +127,6 @@ RESET enable_bitmapscan;
 RESET enable_indexonlyscan;
 CALL flush();
 SELECT * FROM reads();
-SELECT count(*) FROM (SELECT reads_bar = indextable.bar(reads / max(reads) OVER ()::float8) AS as_told FROM indextable.usage) x WHERE NOT as_told;
 -- also amid writes of the same transaction
 BEGIN;
 UPDATE fact SET doc = doc || '{"k": 3}' WHERE id = 1;
@@ -136,24 +135,21 @@ UPDATE fact SET doc = doc || '{"k": 4}' WHERE id = 1;
 ROLLBACK;
 CALL flush();
 SELECT * FROM reads() WHERE index_table = 'later';
-SELECT index_table, reads = 0 OR (last_read IS NULL) = (current_setting('server_version_num')::int < 160000) AS last_read, verdict,
-       writes_per_read IS NOT DISTINCT FROM round(entries_written::numeric / nullif(reads, 0), 1) AS writes_per_read
-FROM indextable.usage WHERE fact_table = 'fact'::regclass ORDER BY index_table::text;
-SELECT count(*) FROM indextable.index_tables i JOIN indextable.usage u USING (index_table, reads, entries_written, verdict, skipped)
-WHERE i.fact_table = 'fact'::regclass AND i.last_read IS NOT DISTINCT FROM u.last_read AND i.rejected IS NOT DISTINCT FROM u.rejected;
+SELECT index_table, reads = 0 OR (last_read IS NULL) = (current_setting('server_version_num')::int < 160000) AS last_read, verdict
+FROM indextable.index_table_stats WHERE fact_table = 'fact'::regclass ORDER BY index_table::text;
 
 -- ---- entries written are those of writers and of builds, not those of a rebuild
-SELECT entries_written AS written FROM indextable.usage WHERE index_table = 'by_v'::regclass \gset
+SELECT entries_written AS written FROM indextable.index_table_stats WHERE index_table = 'by_v'::regclass \gset
 INSERT INTO fact VALUES (1001, '{"k": "a", "v": 1}'), (1002, '{"k": "a", "v": 1}');
 UPDATE fact SET doc = '{"k": "b", "v": 1}' WHERE id = 1001;
 UPDATE fact SET doc = '{"k": "b", "v": 2}' WHERE id = 1001;
 UPDATE fact SET doc = doc || '{"other": 1}' WHERE id = 1001;
 DELETE FROM fact WHERE id = 1002;
 CALL flush();
-SELECT entries_written - :written AS written FROM indextable.usage WHERE index_table = 'by_v'::regclass;
+SELECT entries_written - :written AS written FROM indextable.index_table_stats WHERE index_table = 'by_v'::regclass;
 CALL indextable.rebuild('by_v');
 CALL flush();
-SELECT entries_written - :written AS written, reads FROM indextable.usage WHERE index_table = 'by_v'::regclass;
+SELECT entries_written - :written AS written, reads FROM indextable.index_table_stats WHERE index_table = 'by_v'::regclass;
 
 -- ---- reads stay when the primary key is made anew: with other included fields, and without them because one is too long
 SELECT indextable.alter('by_v', include => '{v}');
@@ -172,53 +168,53 @@ CALL flush();
 SELECT pg_stat_get_tuples_inserted('fact'::regclass) - :inserted AS inserted;
 
 -- ---- other partitions are counted anew
-SELECT since AS before FROM indextable.usage WHERE index_table = 'parts'::regclass \gset
+SELECT since AS before FROM indextable.index_table_stats WHERE index_table = 'parts'::regclass \gset
 SELECT indextable.alter('parts', partitions => 2);
 CALL flush();
-SELECT reads, since > :'before' AS since FROM indextable.usage WHERE index_table = 'parts'::regclass;
+SELECT reads, since > :'before' AS since FROM indextable.index_table_stats WHERE index_table = 'parts'::regclass;
 SELECT count(*) FROM indextable.lookup('parts', '{"k": "5"}');
 CALL flush();
 SELECT * FROM reads() WHERE index_table = 'parts';
-SELECT indextable.reset_usage('parts');
-SELECT reads, entries_read, entries_written FROM indextable.usage WHERE index_table = 'parts'::regclass;
+SELECT indextable.reset_stats('parts');
+SELECT reads, entries_read, entries_written FROM indextable.index_table_stats WHERE index_table = 'parts'::regclass;
 
--- ---- the verdict
-SELECT name, indextable.usage_verdict(reads, written, now() - read::interval, now() - since)
+-- ---- the verdict, as the view has it
+DO $$
+BEGIN
+	EXECUTE format('CREATE FUNCTION verdict(bigint, bigint, timestamptz, timestamptz) RETURNS text LANGUAGE sql AS $f$
+		SELECT %s FROM (SELECT $1 AS reads, $2 AS entries_written, $3 AS last_read, $4 AS since) s $f$',
+		substring(pg_get_viewdef('indextable.index_table_stats') FROM '(CASE\s+WHEN \(\(s\.since.*) AS verdict'));
+END $$;
+SELECT name, verdict(reads, written, now() - read::interval, now() - since)
 FROM (VALUES ('never', 0, 500, NULL, interval '2 days'), ('never, nor written', 0, 0, NULL, '2 days'), ('never, but new', 0, 500, NULL, '1 hour'),
              ('seldom', 2, 2001, '1 hour', '2 days'), ('seldom, but new', 2, 2001, '1 hour', '1 hour'), ('enough', 2, 2000, '1 hour', '2 days'),
              ('enough, at once', 2, 2000, '1 hour', '1 hour'), ('not for long', 2, 10, '31 days', '60 days'), ('not known when', 2, 10, NULL, '60 days'),
              ('not known since when', 0, 10, NULL, NULL))
      AS v (name, reads, written, read, since);
-BEGIN;
-CREATE OR REPLACE FUNCTION indextable.usage_verdict(reads bigint, entries_written bigint, last_read timestamptz, since timestamptz)
-RETURNS text LANGUAGE sql RETURN CASE WHEN reads = 1 THEN 'in use' WHEN entries_written > 2000 THEN 'seldom read' ELSE 'unused' END;
--- without the unique one
-SELECT index_table, verdict, reads FROM indextable.unused WHERE fact_table = 'fact'::regclass;
-ROLLBACK;
 
 -- ---- reset: by its owner
 ALTER TABLE fact OWNER TO regress_it_usage;
 GRANT USAGE ON SCHEMA usage TO PUBLIC;
 SELECT coalesce(stats_reset::text, 'never') AS database_reset FROM pg_stat_database WHERE datname = current_database() \gset
 SET ROLE regress_it_other;
-SELECT indextable.reset_usage('by_v');
-SELECT reads FROM indextable.usage WHERE index_table = 'by_v'::regclass;
+SELECT indextable.reset_stats('by_v');
+SELECT reads FROM indextable.index_table_stats WHERE index_table = 'by_v'::regclass;
 RESET ROLE;
-SELECT since AS before FROM indextable.usage WHERE index_table = 'by_v'::regclass \gset
+SELECT since AS before FROM indextable.index_table_stats WHERE index_table = 'by_v'::regclass \gset
 GRANT regress_it_usage TO regress_it_other;
 SET ROLE regress_it_other;
 SELECT count(*) FROM by_v WHERE k = 'none';          -- what was not flushed yet goes, too
-SELECT indextable.reset_usage('by_v');
+SELECT indextable.reset_stats('by_v');
 CALL flush();
-SELECT reads, last_read, entries_read, entries_written, writes_per_read, since > :'before' AS since FROM indextable.usage WHERE index_table = 'by_v'::regclass;
+SELECT reads, last_read, entries_read, entries_written, since > :'before' AS since FROM indextable.index_table_stats WHERE index_table = 'by_v'::regclass;
 SELECT count(*) FROM indextable.lookup('by_v', '{"k": "after"}');
 CALL flush();
-SELECT reads, entries_read FROM indextable.usage WHERE index_table = 'by_v'::regclass;
-SELECT indextable.reset_usage('fact');
-SELECT indextable.reset_usage(0);
-SELECT indextable.reset_usage(NULL);
+SELECT reads, entries_read FROM indextable.index_table_stats WHERE index_table = 'by_v'::regclass;
+SELECT indextable.reset_stats('fact');
+SELECT indextable.reset_stats(0);
+SELECT indextable.reset_stats(NULL);
 SET default_transaction_read_only = on;
-SELECT indextable.reset_usage('by_v');
+SELECT indextable.reset_stats('by_v');
 RESET default_transaction_read_only;
 RESET ROLE;
 -- the others are as they were, and the database knows nothing of it
@@ -228,8 +224,8 @@ SELECT coalesce(stats_reset::text, 'never') = :'database_reset' AS same FROM pg_
 -- ---- nothing stays of one that is dropped
 SELECT indextable.drop('by_v');
 DROP TABLE by_n;
-SELECT count(*) FROM indextable.counted c WHERE NOT EXISTS (SELECT FROM indextable.definition d WHERE d.index_table = c.index_table);
+SELECT count(*) FROM indextable_internal.counted c WHERE NOT EXISTS (SELECT FROM indextable_internal.definition d WHERE d.index_table = c.index_table);
 DROP TABLE fact;
-SELECT count(*) FROM indextable.counted c WHERE NOT EXISTS (SELECT FROM indextable.definition d WHERE d.index_table = c.index_table);
+SELECT count(*) FROM indextable_internal.counted c WHERE NOT EXISTS (SELECT FROM indextable_internal.definition d WHERE d.index_table = c.index_table);
 DROP SCHEMA usage CASCADE;
 DROP ROLE regress_it_usage, regress_it_other;

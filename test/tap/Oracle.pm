@@ -80,7 +80,7 @@ sub settled_drift
 	$view =~ s/FROM f\)/FROM f WHERE NOT EXISTS (SELECT FROM queued WHERE key1 = f.pk))/;
 	$view =~ s/TABLE (f_\w)/SELECT * FROM $1 WHERE NOT EXISTS (SELECT FROM queued WHERE key1 = $1.pk)/g;
 	return <<'SQL' . "CREATE VIEW settled_drift AS $view;\n";
-DO $$ BEGIN EXECUTE (SELECT format('CREATE VIEW queued AS SELECT key1 FROM %s UNION ALL SELECT key1 FROM %s', queue, spare) FROM indextable.fact WHERE fact_table = 'f'::regclass); END $$;
+DO $$ BEGIN EXECUTE (SELECT format('CREATE VIEW queued AS SELECT key1 FROM %s UNION ALL SELECT key1 FROM %s', queue, spare) FROM indextable_internal.fact WHERE fact_table = 'f'::regclass); END $$;
 SQL
 }
 

@@ -131,7 +131,7 @@ DECLARE
 	q regclass;
 	n int := CASE fact WHEN 'b' THEN 2 ELSE 1 END;
 BEGIN
-	FOR q IN SELECT unnest(ARRAY[f.queue, f.spare]) FROM indextable.fact f WHERE f.fact_table = fact::regclass LOOP
+	FOR q IN SELECT unnest(ARRAY[f.queue, f.spare]) FROM indextable_internal.fact f WHERE f.fact_table = fact::regclass LOOP
 		IF q IS NOT NULL THEN
 			RETURN QUERY EXECUTE format('SELECT ARRAY[%s] FROM %s', CASE n WHEN 1 THEN 'key1::text' ELSE 'key1::text, key2::text' END, q);
 		END IF;

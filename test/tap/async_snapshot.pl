@@ -31,10 +31,10 @@ SQL
 $node->safe_psql('postgres', fact_table() . $setup =~ s/CHUNK/$chunk/r);
 $node->safe_psql('postgres', 'SELECT indextable.stop_workers()');
 
-my $tables = q(ARRAY(SELECT q FROM indextable.fact, unnest(ARRAY[queue, spare]) q WHERE fact_table = 'wide'::regclass));
+my $tables = q(ARRAY(SELECT q FROM indextable_internal.fact, unnest(ARRAY[queue, spare]) q WHERE fact_table = 'wide'::regclass));
 sub size { return $node->safe_psql('postgres', "SELECT sum(pg_relation_size(q)) FROM unnest($tables) q"); }
 sub files { return $node->safe_psql('postgres', "SELECT string_agg(pg_relation_filenode(q)::text, ' ' ORDER BY q) FROM unnest($tables) q"); }
-sub in_use { return $node->safe_psql('postgres', q(SELECT queue FROM indextable.fact WHERE fact_table = 'wide'::regclass)); }
+sub in_use { return $node->safe_psql('postgres', q(SELECT queue FROM indextable_internal.fact WHERE fact_table = 'wide'::regclass)); }
 
 # blocks: of the queue tables that have been looked at so far, by this backend or others that have told
 sub blocks
@@ -206,7 +206,7 @@ $node->safe_psql('plain', $more);
 ok(emptied('plain'), 'restored: a worker gives space back');
 is($node->safe_psql('plain', $none), '', 'restored: which are applied');
 $node->safe_psql('plain', 'DROP VIEW drift, wide_drift; DROP TABLE f, wide');
-is($node->safe_psql('plain', q(SELECT count(*) FROM pg_class WHERE relnamespace = 'indextable'::regnamespace AND relname LIKE 'queue%' AND relkind = 'r')), 0, 'restored: queue tables go with their fact table');
+is($node->safe_psql('plain', q(SELECT count(*) FROM pg_class WHERE relnamespace = 'indextable_internal'::regnamespace AND relname LIKE 'queue%' AND relkind = 'r')), 0, 'restored: queue tables go with their fact table');
 
 $node->stop;
 done_testing();

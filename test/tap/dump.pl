@@ -102,9 +102,9 @@ UPDATE q SET doc = d(pk + 1) WHERE pk % 3 = 0;
 UPDATE f SET doc = d(pk + 1) WHERE pk % 3 = 0;
 SQL
 my %oid = map { $_ => $node->safe_psql('dangling', "SELECT '$_'::regclass::oid") } qw(f_gone t_gone gone gone_k);
-$oid{queue} = $node->safe_psql('dangling', q(SELECT queue::oid FROM indextable.fact WHERE fact_table = 'q'::regclass));
+$oid{queue} = $node->safe_psql('dangling', q(SELECT queue::oid FROM indextable_internal.fact WHERE fact_table = 'q'::regclass));
 $node->safe_psql('dangling', q(SET session_replication_role = replica; DROP TABLE f_gone, t_gone, gone;
-	DO $$ BEGIN EXECUTE (SELECT 'DROP TABLE ' || queue FROM indextable.fact WHERE fact_table = 'q'::regclass); END $$));
+	DO $$ BEGIN EXECUTE (SELECT 'DROP TABLE ' || queue FROM indextable_internal.fact WHERE fact_table = 'q'::regclass); END $$));
 $node->command_ok([ 'pg_dump', '-f', $file, $node->connstr('dangling') ], 'dangling: dumped');
 my $dumped = slurp_file($file);
 $node->safe_psql('postgres', 'CREATE DATABASE victims');
@@ -150,13 +150,13 @@ for my $sql ('UPDATE f SET doc = d(pk + 3) WHERE pk % 5 = 0', q(SELECT indextabl
 like(($node->psql('victims', 'SELECT indextable.drain()'))[2], qr/WARNING:  could not drain table "f": .*WARNING:  index table "q_a" is invalid now/s, 'victims: drain() goes on, and says whose queue is gone');
 is($node->safe_psql('victims', $victims), $whole, 'victims: they are whole');
 like(($node->psql('victims', q(SELECT indextable.drop('like_f_gone'))))[2], qr/WARNING:  "like_f_gone" is not an index table, and a definition that says so is forgotten/, 'victims: drop() forgets');
-is($node->safe_psql('victims', q(SELECT string_agg(index_table::text, ' ' ORDER BY index_table::text) FROM indextable.definition)), 'f_k f_v like_gone_k q_a q_k t_k unlike_t_gone', 'victims: only what it names');
+is($node->safe_psql('victims', q(SELECT string_agg(index_table::text, ' ' ORDER BY index_table::text) FROM indextable_internal.definition)), 'f_k f_v like_gone_k q_a q_k t_k unlike_t_gone', 'victims: only what it names');
 $node->psql('victims', "SELECT indextable.drop('$_')") for 'like_gone_k', 'unlike_t_gone';
-is($node->safe_psql('victims', q(SELECT string_agg(index_table::text, ' ' ORDER BY index_table::text) FROM indextable.definition)), 'f_k f_v q_a q_k t_k', 'victims: and nothing else is left of them');
+is($node->safe_psql('victims', q(SELECT string_agg(index_table::text, ' ' ORDER BY index_table::text) FROM indextable_internal.definition)), 'f_k f_v q_a q_k t_k', 'victims: and nothing else is left of them');
 $node->safe_psql('victims', q(CALL indextable.repair('q_a'); UPDATE f SET doc = d(pk + 3) WHERE pk % 5 = 0; UPDATE q SET doc = d(pk + 3) WHERE pk % 5 = 0; SELECT indextable.drain()));
 is($node->safe_psql('victims', join ' UNION ALL ', map { my ($i, $f, $k) = @$_; "SELECT * FROM ((SELECT '$i', doc ->> '$k', pk FROM $f EXCEPT ALL SELECT '$i', * FROM $i) UNION ALL (SELECT '$i', * FROM $i EXCEPT ALL SELECT '$i', doc ->> '$k', pk FROM $f)) x" }
 	[ 'f_k', 'f', 'k' ], [ 'f_v', 'f', 'v' ], [ 't_k', 't', 'k' ], [ 'q_k', 'q', 'k' ], [ 'q_a', 'q', 'v' ]), '', 'victims: all index tables equal their recompute');
-is($node->safe_psql('victims', q(SELECT d.index_table, v FROM indextable.definition d, indextable.verify(d.index_table) v)), '', 'victims: verify() finds nothing');
+is($node->safe_psql('victims', q(SELECT d.index_table, v FROM indextable_internal.definition d, indextable.verify(d.index_table) v)), '', 'victims: verify() finds nothing');
 is($node->safe_psql('victims', "$victims"), $whole, 'victims: they are whole, still');
 
 $node->stop;

@@ -79,7 +79,7 @@ for my $name (sort keys %restore)
 	ok(drained($node, $name), "$name: drained by a worker that comes by itself");
 	drift_free($node, "$name: transactional index tables equal their recompute", $name);
 	is($node->safe_psql($name, $later), '', "$name: asynchronous ones do");
-	is($node->safe_psql($name, q(SELECT count(*) FROM indextable.definition d, indextable.verify(d.index_table))), 0, "$name: verify() finds nothing");
+	is($node->safe_psql($name, q(SELECT count(*) FROM indextable_internal.definition d, indextable.verify(d.index_table))), 0, "$name: verify() finds nothing");
 	$node->safe_psql($name, q(UPDATE f SET doc = d(pk + 1); UPDATE g SET doc = d(pk + 1), note = 'n0' WHERE pk % 2 = 0));
 	ok(drained($node, $name), "$name: the worker goes on");
 	is($node->safe_psql($name, $later), '', "$name: in step");

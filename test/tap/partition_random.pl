@@ -54,7 +54,7 @@ SELECT indextable.create('f_w', 'f', '{k}', filter => '(doc -> ''live'')::boolea
 SELECT indextable.create('f_q', 'f', '{k}', include => '{u}', maintenance => 'async');
 -- The first without its queued rows, which are all that it may lack.
 DO $$ BEGIN EXECUTE (SELECT format('CREATE VIEW queued AS SELECT key1 AS pk, key2 AS r FROM %s UNION ALL SELECT key1, key2 FROM %s', queue, spare)
-	FROM indextable.fact WHERE fact_table = 'f'::regclass); END $$;
+	FROM indextable_internal.fact WHERE fact_table = 'f'::regclass); END $$;
 CREATE FUNCTION make_drift() RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
 	e record;

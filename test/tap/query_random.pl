@@ -230,7 +230,7 @@ sub page_through
 	my $id = 'md5(row(' . join(', ', @columns) . ')::text)';
 	my %types = (v => $t->{type} eq 'shade' ? 'colour' : $t->{type} =~ s/ COLLATE.*//r, n => 'int', p1 => 'int', p2 => 'text');
 	my $arguments = "'$t->{name}', " . literal($key) . ', ' . (defined $condition ? literal($condition) : 'NULL')
-	  . ', descending => ' . ($descending ? 'true' : 'false') . ", page_size => $size, document => true";
+	  . ', descending => ' . ($descending ? 'true' : 'false') . ", page_size => $size, with_document => true";
 	my %there = map { $_ => 1 } split /\n/, run("SELECT $id FROM $t->{name} i WHERE $where");
 	my (%seen, $cursor, $last);
 	my $pages = 0;

@@ -164,19 +164,19 @@ sub drift
 
 my %same = (
 	definitions => q(SELECT d.index_table, d.fact_table, d.state, d.strategy, d.maintenance, d.key, d.include, d.filter, d.is_unique, d.on_mismatch, d.document, d.replaces, skipped, backlog, rejected
-		FROM indextable.definition d LEFT JOIN indextable.index_tables i USING (index_table) ORDER BY index_table::text),
+		FROM indextable_internal.definition d LEFT JOIN indextable.index_table_stats i USING (index_table) ORDER BY index_table::text),
 	partitions => q(SELECT i.inhparent::regclass, c.oid::regclass, pg_get_partkeydef(i.inhparent), pg_get_expr(relpartbound, c.oid), relowner::regrole, relacl FROM pg_inherits i JOIN pg_class c ON c.oid = inhrelid WHERE relkind IN ('r', 'p') ORDER BY c.oid::regclass::text),
-	rejections => q(SELECT index_table, primary_key, sqlstate, message, attempts, first_at FROM indextable.rejection ORDER BY index_table::text, primary_key),
+	rejections => q(SELECT index_table, primary_key, sqlstate, message, attempts, first_at FROM indextable_internal.rejection ORDER BY index_table::text, primary_key),
 	builds => q(SELECT index_table, command, phase, rows_done, started_at FROM indextable.progress ORDER BY index_table::text),
 	triggers => q(SELECT tgrelid::regclass, tgname, tgenabled FROM pg_trigger WHERE NOT tgisinternal ORDER BY tgrelid::regclass::text, tgname),
-	entries => q(SELECT d.index_table, (xpath('/row/n/text()', query_to_xml('SELECT count(*) AS n FROM ' || d.index_table, false, true, '')))[1] FROM indextable.definition d ORDER BY d.index_table::text),
-	problems => q(SELECT d.index_table, v.kind, v.problem, count(*) FROM indextable.definition d, indextable.verify(d.index_table) v GROUP BY 1, 2, 3 ORDER BY d.index_table::text, 2, 3));
-my $owners = q(SELECT oid::regclass, relowner::regrole, relacl, reloptions FROM pg_class WHERE oid IN (SELECT index_table FROM indextable.definition
-	UNION SELECT fact_table FROM indextable.definition UNION SELECT queue FROM indextable.fact UNION SELECT spare FROM indextable.fact) ORDER BY oid::regclass::text);
+	entries => q(SELECT d.index_table, (xpath('/row/n/text()', query_to_xml('SELECT count(*) AS n FROM ' || d.index_table, false, true, '')))[1] FROM indextable_internal.definition d ORDER BY d.index_table::text),
+	problems => q(SELECT d.index_table, v.kind, v.problem, count(*) FROM indextable_internal.definition d, indextable.verify(d.index_table) v GROUP BY 1, 2, 3 ORDER BY d.index_table::text, 2, 3));
+my $owners = q(SELECT oid::regclass, relowner::regrole, relacl, reloptions FROM pg_class WHERE oid IN (SELECT index_table FROM indextable_internal.definition
+	UNION SELECT fact_table FROM indextable_internal.definition UNION SELECT queue FROM indextable_internal.fact UNION SELECT spare FROM indextable_internal.fact) ORDER BY oid::regclass::text);
 
 # What DDL does, and is refused; undone each time.
-my $count = q(SELECT (SELECT count(*) FROM indextable.definition), (SELECT count(*) FROM indextable.fact),
-	(SELECT count(*) FROM pg_class WHERE relnamespace = 'indextable'::regnamespace AND relname ~ '^(queue|rebuild)'),
+my $count = q(SELECT (SELECT count(*) FROM indextable_internal.definition), (SELECT count(*) FROM indextable_internal.fact),
+	(SELECT count(*) FROM pg_class WHERE relnamespace = 'indextable_internal'::regnamespace AND relname ~ '^(queue|rebuild)'),
 	(SELECT string_agg(oid::regclass::text, ' ' ORDER BY oid::regclass::text) FROM pg_class WHERE relnamespace IN (SELECT oid FROM pg_namespace WHERE nspname ~ '^(app|An|public)') AND relkind IN ('r', 'v')));
 my @ddl = (
 	[ 'DROP TABLE app.f', $count ],
@@ -196,13 +196,13 @@ my @ddl = (
 	[ 'ALTER TABLE public.building DROP CONSTRAINT building_pkey', '' ],
 	[ 'ALTER TABLE app.f OWNER TO reader', q(SELECT relname FROM pg_class WHERE relowner = 'reader'::regrole AND relkind = 'r' ORDER BY relname) ],
 	[ 'ALTER TABLE app.f_k OWNER TO reader', '' ],
-	[ 'ALTER TABLE app.f RENAME doc TO document; ALTER TABLE app.f RENAME note TO remark', q(SELECT index_table, document, filter, include FROM indextable.definition WHERE fact_table = 'app.f'::regclass ORDER BY index_table::text) ],
+	[ 'ALTER TABLE app.f RENAME doc TO document; ALTER TABLE app.f RENAME note TO remark', q(SELECT index_table, document, filter, include FROM indextable_internal.definition WHERE fact_table = 'app.f'::regclass ORDER BY index_table::text) ],
 	[ 'CREATE TABLE public.child () INHERITS (app.f)', '' ],
 	[ 'DELETE FROM app.f_k', '' ],
 	[ 'TRUNCATE app.f', 'SELECT (SELECT count(*) FROM app.f_k), (SELECT count(*) FROM app.f_af)' ],
 	[ 'DROP EXTENSION indextable', '' ],
 	[ q(INSERT INTO app.f VALUES (-1, '{"v": "v3"}', 'n2')), '' ]);
-my @drop_extension = [ 'DROP EXTENSION indextable CASCADE', q(SELECT relname FROM pg_class WHERE relnamespace = 'indextable'::regnamespace ORDER BY relname) ];
+my @drop_extension = [ 'DROP EXTENSION indextable CASCADE', q(SELECT relname FROM pg_class WHERE relnamespace IN (SELECT oid FROM pg_namespace WHERE nspname ~ '^indextable') ORDER BY relname) ];
 
 sub outcomes
 {
@@ -278,7 +278,7 @@ SQL
 		is($err, '', "$name: the rebuild of $table goes on");
 	}
 	my $calls = $server->safe_psql($database, q(SELECT format('CALL indextable.%s(%L);', CASE state WHEN 'building' THEN 'build' ELSE 'repair' END, index_table)
-		FROM indextable.definition WHERE state <> 'active'));
+		FROM indextable_internal.definition WHERE state <> 'active'));
 	$server->safe_psql($database, $calls);
 	is_right($server, $database, $name);
 	return;
@@ -289,7 +289,7 @@ sub is_right
 {
 	my ($server, $database, $name) = @_;
 	is(drift($server, $database, sort keys %recompute), '', "$name: all are what a recompute gives");
-	is($server->safe_psql($database, q(SELECT d.index_table, d.state, v.kind, count(*) FROM indextable.definition d LEFT JOIN indextable.verify(d.index_table) v ON true
+	is($server->safe_psql($database, q(SELECT d.index_table, d.state, v.kind, count(*) FROM indextable_internal.definition d LEFT JOIN indextable.verify(d.index_table) v ON true
 		WHERE d.state <> 'active' OR v.kind IS NOT NULL GROUP BY 1, 2, 3)), 'm_r|active|rejected|4', "$name: verify() finds what is rejected, and nothing else");
 	is($server->safe_psql($database, q(SELECT count(*) FROM pg_trigger WHERE tgname IN ('indextable_row', 'indextable_end', 'indextable_truncate') AND tgenabled <> 'A')), 0,
 		"$name: triggers are enabled always");
@@ -338,7 +338,7 @@ my $custom = dump_origin('custom', '-Fc');
 my $directory = dump_origin('directory', '-Fd', '-j2');
 my $clean = dump_origin('clean', '--clean', '--if-exists');
 my @sections = map { dump_origin($_, "--section=$_") } 'pre-data', 'data', 'post-data';
-my $named = dump_origin('named', '-e', 'indextable', map { ('-n', $_) } 'indextable', 'app', 'public', '"An ""Own"""');
+my $named = dump_origin('named', '-e', 'indextable', map { ('-n', $_) } 'indextable', 'indextable_internal', 'app', 'public', '"An ""Own"""');
 
 my $drop_parted = sub { [ 'psql', '-Xqc', 'DROP TABLE parted', '-d', $node->connstr($_[0]) ] };
 my @flow = (
@@ -393,12 +393,12 @@ is($node->safe_psql('over_others', 'TABLE own_q; TABLE own_a'), "2|1\n3|2\n2|1\n
 database('no_owner');
 goes('no_owner: restored', 'pg_restore', '--no-owner', '--no-privileges', '--exit-on-error', '-d', $node->connstr('no_owner'), $custom);
 is_the_same($node, 'no_owner', 'no_owner', owners => 1);
-is($node->safe_psql('no_owner', q(SELECT DISTINCT relowner::regrole FROM pg_class WHERE oid IN (SELECT index_table FROM indextable.definition UNION SELECT fact_table FROM indextable.definition))),
+is($node->safe_psql('no_owner', q(SELECT DISTINCT relowner::regrole FROM pg_class WHERE oid IN (SELECT index_table FROM indextable_internal.definition UNION SELECT fact_table FROM indextable_internal.definition))),
 	$node->safe_psql('no_owner', 'SELECT current_user'), 'no_owner: all belong to who restored them');
-is($node->safe_psql('no_owner', q(SELECT count(*) FROM pg_class WHERE relacl IS NOT NULL AND oid IN (SELECT index_table FROM indextable.definition))), 0, 'no_owner: and are open to nobody else');
+is($node->safe_psql('no_owner', q(SELECT count(*) FROM pg_class WHERE relacl IS NOT NULL AND oid IN (SELECT index_table FROM indextable_internal.definition))), 0, 'no_owner: and are open to nobody else');
 goes_on($node, 'no_owner', 'no_owner');
 $node->safe_psql('no_owner', 'GRANT ALL ON SCHEMA app TO dba; ALTER TABLE app.f OWNER TO dba');
-is($node->safe_psql('no_owner', q(SELECT count(*) FROM pg_class WHERE relowner = 'dba'::regrole AND oid IN (SELECT index_table FROM indextable.definition))), 7, 'no_owner: index tables follow a new owner');
+is($node->safe_psql('no_owner', q(SELECT count(*) FROM pg_class WHERE relowner = 'dba'::regrole AND oid IN (SELECT index_table FROM indextable_internal.definition))), 7, 'no_owner: index tables follow a new owner');
 
 # Who is no superuser cannot create the extension, nor write its catalog.
 $node->safe_psql('postgres', 'CREATE DATABASE not_superuser OWNER dba');
@@ -409,7 +409,7 @@ $node->safe_psql('postgres', 'DROP DATABASE not_superuser');
 $node->safe_psql('postgres', 'CREATE DATABASE not_superuser OWNER dba');
 $node->safe_psql('not_superuser', 'CREATE EXTENSION indextable');
 like(complains(@as_dba), qr/permission denied for table definition/, 'not_superuser: definitions are refused where the extension is there');
-is($node->safe_psql('not_superuser', 'SELECT (SELECT count(*) FROM indextable.definition), (SELECT count(*) FROM app.f) > 0'), '0|t', 'not_superuser: fact tables have their rows');
+is($node->safe_psql('not_superuser', 'SELECT (SELECT count(*) FROM indextable_internal.definition), (SELECT count(*) FROM app.f) > 0'), '0|t', 'not_superuser: fact tables have their rows');
 like(complains('psql', '-XAtqc', 'DELETE FROM app.f', '-d', $node->connstr('not_superuser')), qr/has triggers of indextable but is not registered/, 'not_superuser: but are not written without index tables');
 $node->safe_psql('not_superuser', q(SET ROLE dba; DROP TABLE app.f_k CASCADE; SELECT indextable.create('f_k', 'app.f', '{k}'); UPDATE app.f SET doc = d(pk + 1);));
 is(drift($node, 'not_superuser', 'app.f_k'), '', 'not_superuser: create() does');
@@ -442,7 +442,7 @@ is($node->safe_psql('schema_only', q(SELECT * FROM indextable.verify('app.f_k') 
 # The data alone: index tables are not written by hand, and fact tables that come before their definitions neither.
 database('data_only');
 goes('data_only: schema restored', @{ psql_file($node, 'data_only', $schema_only) });
-my $n = $node->safe_psql('origin', q(SELECT count(*) FROM indextable.definition d, pg_class c LEFT JOIN pg_inherits i ON inhrelid = c.oid WHERE relkind = 'r' AND index_table IN (c.oid, inhparent)));
+my $n = $node->safe_psql('origin', q(SELECT count(*) FROM indextable_internal.definition d, pg_class c LEFT JOIN pg_inherits i ON inhrelid = c.oid WHERE relkind = 'r' AND index_table IN (c.oid, inhparent)));
 $said = complains('psql', '-XAtqf', $data_only, '-d', $node->connstr('data_only'));
 is(() = $said =~ /ERROR:  cannot write index table/g, $n, 'data_only: index tables are refused');
 is(join(' ', sort $said =~ /ERROR:  table "(.*)" has triggers of indextable but is not registered/g), q(Fact 'x' f), 'data_only: so are fact tables without definitions');
@@ -453,7 +453,7 @@ goes_on($node, 'data_only', 'data_only');
 database('disabled');
 goes('disabled: schema restored', @{ psql_file($node, 'disabled', $schema_only) });
 goes('disabled: data restored', @{ psql_file($node, 'disabled', $disabled) });
-is($node->safe_psql('disabled', q(SELECT count(*) FROM indextable.definition d WHERE state = 'active' AND EXISTS (SELECT FROM indextable.verify(d.index_table) WHERE kind = 'setup'))), 0,
+is($node->safe_psql('disabled', q(SELECT count(*) FROM indextable_internal.definition d WHERE state = 'active' AND EXISTS (SELECT FROM indextable.verify(d.index_table) WHERE kind = 'setup'))), 0,
 	'disabled: no index table is active without triggers that are enabled always');
 is($node->safe_psql('disabled', $same{entries}), $expected{entries}, 'disabled: all entries are there');
 $node->safe_psql('disabled', join '', map { "CALL indextable.repair($_);\n" } split /\n/, $node->safe_psql('disabled', 'SELECT quote_literal(index_table) FROM indextable.index_tables'));

@@ -95,7 +95,7 @@ my %catalog = (
 	'event triggers' => q(SELECT evtname, evtevent, evtenabled, evttags, evtfoid::regproc FROM pg_event_trigger ORDER BY evtname),
 	'partitions' => q(SELECT i.inhparent::regclass, c.oid::regclass, pg_get_partkeydef(i.inhparent), pg_get_expr(relpartbound, c.oid) FROM pg_inherits i JOIN pg_class c ON c.oid = inhrelid WHERE relkind = 'r' ORDER BY c.oid::regclass::text),
 	'backlog' => q(SELECT fact_table, backlog FROM indextable.queues ORDER BY fact_table::text),
-	'rejected rows' => q(SELECT index_table, primary_key, sqlstate FROM indextable.rejection ORDER BY 1, 2),
+	'rejected rows' => q(SELECT index_table, primary_key, sqlstate FROM indextable_internal.rejection ORDER BY 1, 2),
 );
 my %before;
 for my $database ('postgres', 'later')

@@ -257,7 +257,7 @@ caught_up('one', 'mended, and drained by hand', 1);
 ok(becomes_true($node, q(SELECT bool_and(worker_state <> 'failing' AND last_error IS NULL) FROM indextable.queues), 'one'), 'it fails no longer, either');
 
 # A queue that is gone is trouble of one fact table, too.
-$node->safe_psql('one', q(SET session_replication_role = replica; DO $$ BEGIN EXECUTE (SELECT 'DROP TABLE ' || queue FROM indextable.fact WHERE fact_table = 'm2'::regclass); END $$));
+$node->safe_psql('one', q(SET session_replication_role = replica; DO $$ BEGIN EXECUTE (SELECT 'DROP TABLE ' || queue FROM indextable_internal.fact WHERE fact_table = 'm2'::regclass); END $$));
 change('one');
 $node->safe_psql('one', 'UPDATE m2 SET doc = d(pk + 9); UPDATE m1 SET doc = d(pk + 9)');
 ok(becomes_true($node, q(SELECT state = 'invalid' AND problem LIKE 'A queue table of its fact table is gone%' FROM indextable.index_tables WHERE index_table = 'm2_k'::regclass), 'one'), 'an index table whose queue is gone is invalid');
