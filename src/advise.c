@@ -47,7 +47,7 @@ enum
 
 /*
  * CPU microseconds of a writer for a row, above a table without an index: medians
- * of README, "Costs", for documents of 600 bytes.
+ * of docs/costs.md, for documents of 600 bytes.
  */
 #define INSERT_COST			5.8
 #define ENTRY_COST			2.7		/* for each further entry of an array, as in bulk */

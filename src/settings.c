@@ -3,7 +3,7 @@
  * settings.c
  *	  The settings indextable.*
  *
- * Called once, when the library is loaded.  Each is documented in the README.
+ * Called once, when the library is loaded.  Each is described where it is defined, which docs/reference.md shows.
  *
  *-------------------------------------------------------------------------
  */

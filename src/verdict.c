@@ -45,7 +45,7 @@
 
 /*
  * Look-ups of so few rows, which then read the documents, are faster by a native
- * index: one takes 11 us, lookup() 15 (README, "Costs").
+ * index: one takes 11 us, lookup() 15 (docs/costs.md).
  */
 #define FEW_ROWS			2.0
 
@@ -57,7 +57,7 @@
 
 /*
  * So many times as wide as its entries, a document is dear to read: even at 600
- * bytes, entries with three fields are read in a third of the time (README, "Costs").
+ * bytes, entries with three fields are read in a third of the time (docs/costs.md).
  */
 #define WIDE				10.0
 

@@ -377,31 +377,26 @@ async_parts() {
 
 # What bench.sh prints
 
-async_report() {
-	local part
-	for part in enqueue drain held lag; do
-		[ -s "$tmp/$part.tsv" ] || continue
-		case $part in
-		enqueue) echo "**Queueing**: CPU µs a row, nothing drained meanwhile; over documents of $(size_of 600) bytes with so many index tables or indexes" ;;
-		drain) echo "**Draining**: one session, batches of $BATCH_DRAIN; times the rate of single-row updates by one client, a transaction each" ;;
-		held) echo "**A transaction left open** while $ROWS_HELD changes are queued and drained, in $STEPS steps" ;;
-		lag) echo "**Lag**: from a commit until another session, which looks every ms, sees the entries; one worker, batches of 10000 at most" ;;
-		esac
-		echo
-		env LC_ALL=C awk -F '\t' -v part=$part -f "$here/table.awk" -f "$here/async.awk" "$here/targets.tsv" "$tmp/$part.tsv"
-		echo
-	done
+async_section() {
+	case $1 in
+	enqueue) echo "CPU µs a row, nothing drained meanwhile; over documents of $(size_of 600) bytes with so many index tables or indexes" ;;
+	drain) echo "One session, batches of $BATCH_DRAIN; times the rate of single-row updates by one client, a transaction each" ;;
+	held) echo "A transaction is left open while $ROWS_HELD changes are queued and drained, in $STEPS steps" ;;
+	lag) echo "From a commit until another session, which looks every ms, sees the entries; one worker, batches of 10000 at most" ;;
+	esac
+	echo
+	table async "$1" "part=$1"
 }
 
 async_sizes() {
-	if wants enqueue; then echo "- queueing: $STATEMENTS_ENQUEUE statements a round on $ROWS_ENQUEUE rows, 100 to a transaction, $TOWNS towns"; fi
-	if wants drain; then echo "- draining: $ROWS_DRAIN changes of distinct rows, made in bulk; elapsed time, and CPU time of the session that drains"; fi
-	if wants held; then
-		echo "- left open: one round; short documents, each row changed once, one session drains; the snapshot is REPEATABLE READ, the idle writer has queued 20,000 changes"
-	fi
-	if wants lag; then
-		echo "- lag: $SECONDS_LAG s, transactions of $((MOVES + 1)) changes at random intervals, on $ROWS_LAG rows with short documents"
-		sql -c "SELECT '- workers: ' || CASE WHEN current_setting('shared_preload_libraries') ~ 'indextable' THEN 'woken by commits'
+	case $1 in
+	enqueue) echo "queueing: $STATEMENTS_ENQUEUE statements a round on $ROWS_ENQUEUE rows, 100 to a transaction, $TOWNS towns" ;;
+	drain) echo "draining: $ROWS_DRAIN changes of distinct rows, made in bulk; elapsed time, and CPU time of the session that drains" ;;
+	held) echo "left open: one round; short documents, each row changed once, one session drains; the snapshot is REPEATABLE READ, the idle writer has queued 20,000 changes" ;;
+	lag)
+		echo "lag: $SECONDS_LAG s, transactions of $((MOVES + 1)) changes at random intervals, on $ROWS_LAG rows with short documents"
+		sql -c "SELECT 'workers: ' || CASE WHEN current_setting('shared_preload_libraries') ~ 'indextable' THEN 'woken by commits'
 			ELSE 'look every ' || current_setting('indextable.naptime') || ', as indextable is not preloaded' END"
-	fi
+		;;
+	esac
 }

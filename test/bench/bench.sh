@@ -3,8 +3,9 @@
 # PGHOST, PGPORT, PGUSER and PGDATABASE naming a superuser of a throw-away server on this machine; autovacuum and
 # checkpoints are held off there while it runs.
 #
-# Prints Markdown tables, what was run and where, and writes the same to $OUT. It measures and asserts nothing but
-# that all sides give the same answers. Everything is CPU time of the backend, from /proc/PID/schedstat: it leaves out
+# Prints Markdown tables, what was run and where, and writes the same to $OUT. The full profile also puts each table that it has
+# measured as a whole in its place in $PAGE, between "<!-- measured: … -->" and "<!-- end -->". It measures and asserts
+# nothing but that all sides give the same answers. Everything is CPU time of the backend, from /proc/PID/schedstat: it leaves out
 # waiting, the client and other processes. What is asynchronous is given in elapsed time, too: "drain" and "lag" want idle
 # cores, and so does "life", which gives both. The variants take turns, round by round, each on tables made new.
 #
@@ -18,6 +19,7 @@
 #   VERBOSE=1         the scans that the reads were answered by
 #   ALLOW_MISSING=1   goes on without indextable when the extension can't be created
 #   OUT=FILE          where the tables go, default test/output/bench.md
+#   PAGE=FILE         the page that they are put into, default docs/costs.md; none with QUICK=1, or if empty
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 
@@ -50,8 +52,10 @@ fi
 : "${PARTITIONS:=1 16 64 256 1024}"    # numbers of partitions; the last ones want max_locks_per_transaction
 : "${TOWNS:=5000}"           # distinct keys in the write tests, at most 10,000
 : "${PARTS:=single bulk wide reads enqueue drain held lag life partitions shards}"
-: "${VARIANTS:=none expression generated gin row_trigger statement_trigger indextable}"
+ALL_VARIANTS="none expression generated gin row_trigger statement_trigger indextable"
+: "${VARIANTS:=$ALL_VARIANTS}"
 : "${OUT:=$here/../output/bench.md}"
+: "${PAGE=$([ "${QUICK:-0}" = 1 ] || echo "$here/../../docs/costs.md")}"
 : "${VERBOSE:=0}" "${ALLOW_MISSING:=0}"
 
 declare -A ORDERS=([600]=2 [4k]=26)    # document size → orders in its history
@@ -150,37 +154,79 @@ load_fact() {    # SIZE FIRST LAST
 . "$here/partitions.sh"
 . "$here/shards.sh"
 
-report() {
-	local awk=(env LC_ALL=C awk -F '\t' -f "$here/table.awk")
-	if [ -s "$tmp/writes.tsv" ]; then
-		echo "**Writing**: CPU µs a row, a normalized index table (town, id) over documents of $(size_of 600) bytes"
-		echo
-		"${awk[@]}" -f "$here/writes.awk" "$here/targets.tsv" "$tmp/writes.tsv"
-		echo
-	fi
-	if [ -s "$tmp/reads.tsv" ]; then
-		echo "**Reading**: a prepared query; whole: its CPU µs from message in to rows out; execution: as EXPLAIN ANALYZE has it, without rows sent"
-		echo
-		"${awk[@]}" -f "$here/reads.awk" "$here/targets.tsv" "$tmp/reads.tsv"
-		echo
-	fi
-	async_report
-	life_report
-	partition_report
-	shard_report
+# What is measured, in the order of the report. Each has its lines in a file of that name, and is a section of the page.
+SECTIONS="writes reads enqueue drain held lag life repair beside partitions partition_writes shards"
+
+# table PROGRAM FILE [VARIABLE]: the table that test/bench/PROGRAM.awk makes of the lines in FILE
+table() { env LC_ALL=C awk -F '\t' ${3:+-v "$3"} -f "$here/table.awk" -f "$here/$1.awk" "$here/targets.tsv" "$tmp/$2.tsv"; }
+
+own_section() {
+	case $1 in
+	writes) echo "CPU µs a row, a normalized index table (town, id) over documents of $(size_of 600) bytes" ;;
+	reads) echo "A prepared query; whole: its CPU µs from message in to rows out; execution: as EXPLAIN ANALYZE has it, without rows sent" ;;
+	esac
+	echo
+	table "$1" "$1"
+}
+
+own_sizes() {
+	case $1 in
+	writes)
+		if wants single; then echo "single rows: $ROWS_SINGLE statements a round on $ROWS_BASE rows, 100 to a transaction, $TOWNS towns"; fi
+		if wants bulk; then echo "bulk: $ROWS_BULK rows into an empty table, $TOWNS towns"; fi
+		if wants wide; then echo "4 KB: $ROWS_WIDE statements a round on $ROWS_WIDE rows, 100 to a transaction, $TOWNS towns"; fi
+		;;
+	reads) echo "reads: from $ROWS_READ rows, 100 to a town, a fifth of them to a tag" ;;
+	esac
+	echo "documents of 4 KB: $(size_of 4k) bytes, compressed and TOASTed"
+}
+
+# section NAME: what is measured, the table, and where and with what
+section() {
+	local group
+	case $1 in
+	writes | reads) group=own ;;
+	enqueue | drain | held | lag) group=async ;;
+	life | repair | beside) group=life ;;
+	partitions | partition_writes) group=partition ;;
+	shards) group=shard ;;
+	esac
+	${group}_section "$1"
+	echo
+	${group}_sizes "$1" | sed 's/^/- /'
+	echo "- medians (least – most) of $ROUNDS rounds; $(date -u +%Y-%m-%d)"
 	echo "- $(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -1), $(nproc) cores, $(awk '/^MemTotal/ {printf "%.0f GB", $2 / 1048576}' /proc/meminfo)"
 	sql -c "SELECT '- PostgreSQL ' || current_setting('server_version') || ', shared_buffers ' || current_setting('shared_buffers') || ', collation ' || datcollate
 		FROM pg_database WHERE datname = current_database()"
-	echo "- documents: $(size_of 600) bytes, and 4 KB: $(size_of 4k) bytes, compressed and TOASTed"
-	if wants single; then echo "- single rows: $ROWS_SINGLE statements a round on $ROWS_BASE rows, 100 to a transaction, $TOWNS towns"; fi
-	if wants bulk; then echo "- bulk: $ROWS_BULK rows into an empty table, $TOWNS towns"; fi
-	if wants wide; then echo "- 4 KB: $ROWS_WIDE statements a round on $ROWS_WIDE rows, 100 to a transaction, $TOWNS towns"; fi
-	if wants reads; then echo "- reads: from $ROWS_READ rows, 100 to a town, a fifth of them to a tag"; fi
-	async_sizes
-	life_sizes
-	partition_sizes
-	shard_sizes
-	echo "- medians (least – most) of $ROUNDS rounds; $(date -u +%Y-%m-%d)"
+}
+
+# whole NAME: whether all of a section was run
+whole() { [ "$1" != writes ] || { wants single && wants bulk && wants wide && [ "$VARIANTS" = "$ALL_VARIANTS" ]; }; }
+
+# report: into files, a section each; those that were run as a whole go to the page
+report() {
+	local section
+	mkdir "$tmp/sections" "$tmp/whole"
+	for section in $SECTIONS; do
+		[ -s "$tmp/$section.tsv" ] || continue
+		section "$section" > "$tmp/sections/$section.md"
+		if whole "$section"; then cp "$tmp/sections/$section.md" "$tmp/whole"; fi
+		printf '## %s\n\n' "$section"
+		cat "$tmp/sections/$section.md"
+		echo
+	done
+}
+
+# put_into PAGE: replaces what is between the marks of the sections in $tmp/whole
+put_into() {
+	awk -v folder="$tmp/whole" '
+		/^<!-- end -->$/ { if (replaced) print ""; replaced = 0 }
+		!replaced
+		/^<!-- measured: [a-z_]+ -->$/ {
+			file = folder "/" $3 ".md"
+			while ((getline line < file) > 0) { if (!replaced) print ""; replaced = 1; print line }
+		}' "$1" > "$tmp/page.md"
+	cat "$tmp/page.md" > "$1"
 }
 
 size_of() { sql -c "SELECT round(avg(pg_column_size(bench_data.document(id, 1000, ${ORDERS[$1]})::jsonb))) FROM generate_series(1, 500) AS id"; }
@@ -225,4 +271,5 @@ if wants shards; then shard_part; fi
 mkdir -p "$(dirname "$OUT")"
 report > "$tmp/report.md"
 cp "$tmp/report.md" "$OUT"
+if [ -n "$PAGE" ]; then put_into "$PAGE"; fi
 cat "$tmp/report.md"

@@ -164,7 +164,7 @@ life_part() {
 	fresh_fact
 	sql -c "INSERT INTO bench.fact SELECT n, doc::jsonb FROM generate_series(1, $ROWS_LIFE) AS n JOIN bench_data.source_600 ON id = (n - 1) % $distinct + 1 ORDER BY n"
 	sql -c 'DROP TABLE bench_data.source_600' -c 'VACUUM ANALYZE bench.fact'
-	sql -c 'CREATE UNLOGGED TABLE bench_data.pace (pid int, cpu_ns bigint, at timestamptz)'
+	sql -c 'DROP TABLE IF EXISTS bench_data.pace' -c 'CREATE UNLOGGED TABLE bench_data.pace (pid int, cpu_ns bigint, at timestamptz)'
 	writers > "$tmp/writers.sql"
 	life_round 0    # finds the caches cold
 	: > "$tmp/life.tsv"
@@ -193,24 +193,19 @@ life_part() {
 
 # What bench.sh prints
 
-life_report() {
-	local part
-	for part in life repair beside; do
-		[ -s "$tmp/$part.tsv" ] || continue
-		case $part in
-		life) echo "**Making and checking** an index table of $ROWS_LIFE rows with documents of $(size_of 600) bytes; times what the first line of each takes" ;;
-		repair) echo "**Repairing**, out of $ROWS_LIFE entries; a third each missing, stale and dangling" ;;
-		beside) echo "**Writers beside a build** at default settings: single-row statements a second, each its own transaction" ;;
-		esac
-		echo
-		env LC_ALL=C awk -F '\t' -v part=$part -f "$here/table.awk" -f "$here/life.awk" "$here/targets.tsv" "$tmp/$part.tsv"
-		echo
-	done
+life_section() {
+	case $1 in
+	life) echo "An index table of $ROWS_LIFE rows with documents of $(size_of 600) bytes; times what the first line of each takes" ;;
+	repair) echo "Out of $ROWS_LIFE entries; a third each missing, stale and dangling" ;;
+	beside) echo "At default settings: single-row statements a second, each its own transaction" ;;
+	esac
+	echo
+	table life "$1" "part=$1"
 }
 
 life_sizes() {
-	if wants life; then
-		echo "- making and checking: $ROWS_LIFE rows, $TOWNS towns; without parallel workers but where said; CPU time of the one session"
-		echo "- writers beside builds: windows of $SECONDS_LIFE s, builds one after the other"
-	fi
+	case $1 in
+	life) echo "making and checking: $ROWS_LIFE rows, $TOWNS towns; without parallel workers but where said; CPU time of the one session" ;;
+	beside) echo "writers beside builds: windows of $SECONDS_LIFE s, builds one after the other" ;;
+	esac
 }

@@ -187,24 +187,24 @@ partition_part() {
 
 # What bench.sh prints
 
-partition_report() {
-	local awk=(env LC_ALL=C awk -F '\t' -f "$here/table.awk" -f "$here/partitions.awk")
-	if [ -s "$tmp/partitions.tsv" ]; then
-		echo "**Reading partitioned fact tables**: CPU µs a query, over $ROWS_PARTITIONS documents of $(size_of 600) bytes in hash partitions by the primary key; pgbench -M simple, which plans each query, and -M prepared"
+partition_section() {
+	case $1 in
+	partitions)
+		echo "CPU µs a query, over $ROWS_PARTITIONS documents of $(size_of 600) bytes in hash partitions by the primary key; pgbench -M simple, which plans each query, and -M prepared"
 		echo
-		"${awk[@]}" -v part=read "$here/targets.tsv" "$tmp/partitions.tsv"
+		table partitions "$1" part=read
+		;;
+	partition_writes)
+		echo "CPU µs a row, an index table (town, id) over 16 hash partitions, and over one plain table"
 		echo
-	fi
-	if [ -s "$tmp/partition_writes.tsv" ]; then
-		echo "**Writing partitioned fact tables**: CPU µs a row, an index table (town, id) over 16 hash partitions, and over one plain table"
-		echo
-		"${awk[@]}" -v part=write "$here/targets.tsv" "$tmp/partition_writes.tsv"
-		echo
-	fi
+		table partitions "$1" part=write
+		;;
+	esac
 }
 
 partition_sizes() {
-	if wants partitions; then
-		echo "- partitions: $ROWS_PARTITIONS rows for reads, 100 to a town; single rows: $ROWS_SINGLE statements a round on $ROWS_BASE rows, 100 to a transaction, $TOWNS towns"
-	fi
+	case $1 in
+	partitions) echo "reads: from $ROWS_PARTITIONS rows, 100 to a town" ;;
+	partition_writes) echo "single rows: $ROWS_SINGLE statements a round on $ROWS_BASE rows, 100 to a transaction, $TOWNS towns" ;;
+	esac
 }

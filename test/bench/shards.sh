@@ -135,15 +135,10 @@ drop_shards() {
 
 # What bench.sh prints
 
-shard_report() {
-	if [ -s "$tmp/shards.tsv" ]; then
-		echo "**Reading sharded fact tables**: elapsed ms a query, over $ROWS_PARTITIONS documents of $(size_of 600) bytes in 16 foreign partitions on $SHARDS shards on this machine; pgbench -M simple, and -M prepared; times queries over all shards: by the field, for which they send all rows, and by an indexed column of its own"
-		echo
-		env LC_ALL=C awk -F '\t' -f "$here/table.awk" -f "$here/shards.awk" "$here/targets.tsv" "$tmp/shards.tsv"
-		echo
-	fi
+shard_section() {
+	echo "Elapsed ms a query, over $ROWS_PARTITIONS documents of $(size_of 600) bytes in 16 foreign partitions on $SHARDS shards on this machine; pgbench -M simple, and -M prepared; times queries over all shards: by the field, for which they send all rows, and by an indexed column of its own"
+	echo
+	table shards "$1"
 }
 
-shard_sizes() {
-	if wants shards; then echo "- shards: $ROWS_PARTITIONS rows, 100 to a town"; fi
-}
+shard_sizes() { echo "shards: $ROWS_PARTITIONS rows, 100 to a town"; }
