@@ -174,10 +174,10 @@ SELECT bag_eq($$SELECT evtname::text, evtevent::text, evtfoid::regproc::text, ev
 
 -- ---- rules for all of it
 
--- What belongs to the extension: indexes and types go with their tables.
+-- What belongs to the extension. Indexes go with their tables, and so do row types, which PostgreSQL 18 lists by themselves.
 CREATE FUNCTION pg_temp.members() RETURNS TABLE (what text, classid oid, objid oid) LANGUAGE sql STABLE AS $$
 	SELECT pg_describe_object(classid, objid, 0), classid, objid FROM pg_depend
-	WHERE refclassid = 'pg_extension'::regclass AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'indextable') AND deptype = 'e'
+	WHERE refclassid = 'pg_extension'::regclass AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'indextable') AND deptype = 'e' AND classid <> 'pg_type'::regclass
 $$;
 
 SELECT is_empty($$
