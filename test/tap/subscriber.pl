@@ -72,7 +72,7 @@ SQL
 $publisher->safe_psql('postgres', 'UPDATE u SET pk = pk - 1; DELETE FROM u WHERE pk = 1');
 $publisher->wait_for_catchup('s');
 is($subscriber->safe_psql('postgres', 'SELECT k, pk FROM u_k ORDER BY k'), "a|101\nc|2", 'a unique key that a trigger hands on');
-is($subscriber->safe_psql('postgres', "SELECT count(*) FROM pg_stat_subscription_stats WHERE apply_error_count + sync_error_count > 0"), 0, 'the subscription had no error');
+is($subscriber->safe_psql('postgres', q(SELECT count(*) FROM pg_stat_subscription_stats s, jsonb_each_text(to_jsonb(s)) c WHERE c.key ~ 'error_count$' AND c.value <> '0')), 0, 'the subscription had no error');
 
 # ---- session_replication_role
 
