@@ -31,7 +31,7 @@ SELECT concat_ws(' | ', 'extension', extversion, extnamespace::regnamespace, ext
 UNION ALL SELECT concat_ws(' | ', 'schema', x.nspname, x.nspowner::regrole, x.nspacl, obj_description(x.oid, 'pg_namespace')) FROM namespaces JOIN pg_namespace x USING (oid)
 UNION ALL SELECT concat_ws(' | ', 'relation', nspname, relname, relkind, relpersistence, relreplident, reloptions, relowner::regrole, relacl, relchecks, relhasrules, relhastriggers, relam, obj_description(oid, 'pg_class'),
 	CASE relkind WHEN 'v' THEN pg_get_viewdef(oid) WHEN 'i' THEN pg_get_indexdef(oid) END) FROM relations
-UNION ALL SELECT concat_ws(' | ', 'column', nspname, relname, attnum, attname, format_type(atttypid, atttypmod), attnotnull, attcollation, attstorage, attacl, attoptions, pg_get_expr(adbin, adrelid), col_description(r.oid, attnum))
+UNION ALL SELECT concat_ws(' | ', 'column', nspname, relname, attnum, attname, format_type(atttypid, atttypmod), attnotnull, attcollation, attstorage, attacl, (SELECT array_agg(o) FROM unnest(attoptions) o WHERE o !~ '^pg_attver='), pg_get_expr(adbin, adrelid), col_description(r.oid, attnum))
 	FROM relations r JOIN pg_attribute a ON attrelid = r.oid LEFT JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum WHERE attnum > 0
 UNION ALL SELECT concat_ws(' | ', 'constraint', conrelid::regclass, conname, pg_get_constraintdef(c.oid)) FROM pg_constraint c JOIN relations r ON r.oid = conrelid
 UNION ALL SELECT concat_ws(' | ', 'function', nspname, to_jsonb(f) - '{oid,pronamespace,nspname,proowner,prosqlbody,proargdefaults}'::text[], proowner::regrole, pg_get_functiondef(oid), obj_description(oid, 'pg_proc')) FROM functions f
