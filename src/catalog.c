@@ -69,7 +69,6 @@ enum
 	FACT_NATTS = FACT_SPARE
 };
 
-static bool is_member(Oid class, Oid object);
 pg_noreturn static void no_relation(const char *name);
 static int	compare_definitions(const ListCell *a, const ListCell *b);
 static void read_fact(HeapTuple tuple, TupleDesc desc, FactTableRow *row);
@@ -96,7 +95,7 @@ catalog_relid(const char *name, bool missing_ok)
 	Oid			former = OidIsValid(schema) ? get_relname_relid(name, schema) : InvalidOid;
 	Oid			relid;
 
-	if (OidIsValid(former) && is_member(RelationRelationId, former))
+	if (OidIsValid(former) && is_extension_member(RelationRelationId, former))
 		return former;
 	schema = get_namespace_oid(IT_INTERNAL, true);
 	relid = OidIsValid(schema) ? get_relname_relid(name, schema) : InvalidOid;
@@ -107,9 +106,9 @@ catalog_relid(const char *name, bool missing_ok)
 	return relid;
 }
 
-/* is_member: whether an object belongs to the extension */
-static bool
-is_member(Oid class, Oid object)
+/* is_extension_member: whether an object belongs to the extension */
+bool
+is_extension_member(Oid class, Oid object)
 {
 	Oid			extension = get_extension_oid(IT_SCHEMA, true);
 
@@ -179,7 +178,7 @@ is_own_schema(Oid schema)
 
 	return name != NULL &&
 		(strcmp(name, IT_SCHEMA) == 0 ||
-		 (strcmp(name, IT_INTERNAL) == 0 && is_member(NamespaceRelationId, schema)));
+		 (strcmp(name, IT_INTERNAL) == 0 && is_extension_member(NamespaceRelationId, schema)));
 }
 
 /* scan_by_oid: a scan of a catalog table for rows whose column is value */

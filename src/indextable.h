@@ -583,6 +583,7 @@ extern Oid	catalog_relid(const char *name, bool missing_ok);
 extern const char *catalog_table(const char *name);
 extern Oid	catalog_schema(void);
 extern bool is_own_schema(Oid schema);
+extern bool is_extension_member(Oid class, Oid object);
 extern void catalog_insert(DefinitionRow *row, Relation fact);
 extern void catalog_update(DefinitionRow *row, Relation fact);
 extern void catalog_set_state(Oid index_table, const char *state, const char *problem);

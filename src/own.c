@@ -42,7 +42,6 @@ static bool not_concerned(void);
 static void refuse_on_relation(RangeVar *table, List *commands);
 static bool is_harmless(AlterTableCmd *cmd);
 static void refuse_on_function(ObjectType type, Node *function);
-static bool is_member(Oid class, Oid object);
 static Oid	fact_of_queue(Oid relid);
 static bool is_trusted(Oid fact);
 pg_noreturn static void refuse(bool drop, Oid class, Oid object);
@@ -126,7 +125,7 @@ refuse_on_relation(RangeVar *table, List *commands)
 				refuse(false, RelationRelationId, relid);
 		return;
 	}
-	if (is_member(RelationRelationId, relid))
+	if (is_extension_member(RelationRelationId, relid))
 		refuse(false, RelationRelationId, relid);
 	fact = fact_of_queue(relid);
 	if (OidIsValid(fact) && is_trusted(fact))
@@ -172,14 +171,8 @@ refuse_on_function(ObjectType type, Node *function)
 	if (type != OBJECT_FUNCTION && type != OBJECT_PROCEDURE && type != OBJECT_ROUTINE)
 		return;
 	oid = LookupFuncWithArgs(type, (ObjectWithArgs *) function, true);
-	if (OidIsValid(oid) && is_member(ProcedureRelationId, oid))
+	if (OidIsValid(oid) && is_extension_member(ProcedureRelationId, oid))
 		refuse(false, ProcedureRelationId, oid);
-}
-
-static bool
-is_member(Oid class, Oid object)
-{
-	return getExtensionOfObject(class, object) == get_extension_oid(IT_SCHEMA, true);
 }
 
 /* refuse_drop_of_own: an object in a schema of the extension that was dropped, if it was an index or trigger of its tables */

@@ -81,6 +81,10 @@ $old->safe_psql('later', fact_table() . $more . index_tables('async') . $others 
 SELECT indextable.create('f_j', 'f', '{j::int}', maintenance => 'async');
 SQL
 
+# A catalog of 1.0, which was not updated before the server is.
+$old->safe_psql('postgres', 'CREATE DATABASE former');
+$old->safe_psql('former', fact_table() =~ s/EXTENSION indextable/EXTENSION indextable VERSION '1.0'/r . $more . index_tables('async') . "UPDATE f SET doc = d(pk + 3) WHERE pk % 3 = 0; SELECT indextable.create('f_s', 'f', '{k}')");
+
 # Changes that were applied, some in vain, then some that were not, from several transactions.
 $old->safe_psql('later', $_) for
 	q(UPDATE f SET doc = doc || '{"j": "none"}' WHERE pk = 5), 'SELECT indextable.drain()',
@@ -168,6 +172,16 @@ for my $sql (@changes)
 is($new->safe_psql('later', $catalog{'rejected rows'}), $before{later}{'rejected rows'}, 'the rejected row still is');
 $new->safe_psql('later', q(UPDATE f SET doc = doc || '{"j": 5}' WHERE pk = 5; SELECT indextable.drain()));
 is($new->safe_psql('later', 'TABLE f_j; TABLE indextable.rejected'), '5|5', 'and is mended');
+
+# that of 1.0, as it is and updated
+for my $update ('', 'ALTER EXTENSION indextable UPDATE')
+{
+	$new->safe_psql('former', $update) if $update;
+	$new->safe_psql('former', $_) for 'UPDATE f SET doc = d(pk + 4) WHERE pk % 3 = 1', 'SELECT indextable.drain()';
+	drift_free($new, "1.0: index tables equal their recompute $update", 'former');
+	is($new->safe_psql('former', q(SELECT count(*) FROM indextable.verify('f_s'))), 0, '1.0: so does a transactional one');
+}
+is($new->safe_psql('former', q(SELECT extversion FROM pg_extension WHERE extname = 'indextable')), '1.1', '1.0: updated');
 
 # and by workers
 $new->append_conf('postgresql.conf', "shared_preload_libraries = 'indextable'");
