@@ -20,7 +20,10 @@ BEGIN
     FOR attempt IN 1 .. 300 LOOP
         BEGIN
             PERFORM pg_catalog.set_config('lock_timeout', '100ms', true);
-            DROP VIEW indextable.index_tables, indextable.unused, indextable.usage, indextable.distribution;
+            DROP VIEW indextable.index_tables;
+            DROP VIEW indextable.unused;
+            DROP VIEW indextable.usage;
+            DROP VIEW indextable.distribution;
             LOCK TABLE indextable.skipped, indextable.rejection, indextable.build, indextable.checked, indextable.counted,
                 indextable.fact, indextable.definition IN ACCESS EXCLUSIVE MODE;
             FOR own IN

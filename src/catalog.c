@@ -22,6 +22,7 @@
 #include "catalog/indexing.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_namespace.h"
 #include "catalog/pg_type.h"
 #include "commands/extension.h"
 #include "indextable.h"
@@ -68,6 +69,7 @@ enum
 	FACT_NATTS = FACT_SPARE
 };
 
+static bool is_member(Oid class, Oid object);
 pg_noreturn static void no_relation(const char *name);
 static int	compare_definitions(const ListCell *a, const ListCell *b);
 static void read_fact(HeapTuple tuple, TupleDesc desc, FactTableRow *row);
@@ -79,24 +81,39 @@ static void read_fact(HeapTuple tuple, TupleDesc desc, FactTableRow *row);
  * A catalog of version 1.0 has them in the schema of the extension.  They are looked
  * for there, too, table by table: so this library serves such a catalog until ALTER
  * EXTENSION indextable UPDATE, and in the middle of that.  Others may be able to
- * create tables by these names in the schema where ours are not.  Then the one that is a
- * member of the extension is ours.
+ * create tables by these names in the schema where ours are not: in the schema of the
+ * extension only a member of it is ours.
+ *
+ * They are looked for there first.  A table that is not there any more, because another
+ * session has moved it meanwhile, is found in the other schema, which is looked at
+ * later; the other way round it could be found in neither.  Its OID stays, so that it
+ * does not matter if what the backend has cached of it is from before.
  */
 Oid
 catalog_relid(const char *name, bool missing_ok)
 {
-	Oid			internal = get_namespace_oid(IT_INTERNAL, true);
 	Oid			schema = get_namespace_oid(IT_SCHEMA, true);
-	Oid			relid = OidIsValid(internal) ? get_relname_relid(name, internal) : InvalidOid;
 	Oid			former = OidIsValid(schema) ? get_relname_relid(name, schema) : InvalidOid;
+	Oid			relid;
 
-	if (!OidIsValid(relid) ||
-		(OidIsValid(former) &&
-		 getExtensionOfObject(RelationRelationId, former) == get_extension_oid(IT_SCHEMA, true)))
+	if (OidIsValid(former) && is_member(RelationRelationId, former))
+		return former;
+	schema = get_namespace_oid(IT_INTERNAL, true);
+	relid = OidIsValid(schema) ? get_relname_relid(name, schema) : InvalidOid;
+	if (!OidIsValid(relid))
 		relid = former;
 	if (!OidIsValid(relid) && !missing_ok)
 		no_relation(name);
 	return relid;
+}
+
+/* is_member: whether an object belongs to the extension */
+static bool
+is_member(Oid class, Oid object)
+{
+	Oid			extension = get_extension_oid(IT_SCHEMA, true);
+
+	return OidIsValid(extension) && getExtensionOfObject(class, object) == extension;
 }
 
 static void
@@ -151,21 +168,18 @@ catalog_schema(void)
 
 /*
  * is_own_schema
- *		Whether what is in a schema is the extension's.  The schema of the extension
- *		always is.  So whoever has looked up an object's schema before it was moved from
- *		there, which nothing keeps from happening meanwhile, gets the right answer, too.
+ *		Whether what is in a schema is the extension's.  Either of its schemas is, so that
+ *		the answer is right for an object that another session moves from one to the
+ *		other, whichever of them the caller has seen it in.
  */
 bool
 is_own_schema(Oid schema)
 {
-	Oid			relid;
+	const char *name = get_namespace_name(schema);
 
-	if (!OidIsValid(schema))
-		return false;
-	if (schema == get_namespace_oid(IT_SCHEMA, true))
-		return true;
-	relid = catalog_relid("definition", true);
-	return OidIsValid(relid) && schema == get_rel_namespace(relid);
+	return name != NULL &&
+		(strcmp(name, IT_SCHEMA) == 0 ||
+		 (strcmp(name, IT_INTERNAL) == 0 && is_member(NamespaceRelationId, schema)));
 }
 
 /* scan_by_oid: a scan of a catalog table for rows whose column is value */

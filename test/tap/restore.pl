@@ -468,8 +468,8 @@ my $needed = "CREATE SCHEMA app; $functions; CREATE FUNCTION app.keep(t text) RE
 
 database('bare');
 $node->safe_psql('bare', $needed);
-is(join(' ', sort { $a cmp $b } complains('psql', '-XAtqf', $table, '-d', $node->connstr('bare')) =~ /ERROR:  (schema "indextable" does not exist|trigger "\w+" for table "f" does not exist)/g),
-	join(' ', ('schema "indextable" does not exist') x 3, map { qq(trigger "indextable_$_" for table "f" does not exist) } 'end', 'row', 'truncate'), 'bare: without the extension there are no triggers');
+is(join(' ', sort { $a cmp $b } complains('psql', '-XAtqf', $table, '-d', $node->connstr('bare')) =~ /ERROR:  (schema "indextable_internal" does not exist|trigger "\w+" for table "f" does not exist)/g),
+	join(' ', ('schema "indextable_internal" does not exist') x 3, map { qq(trigger "indextable_$_" for table "f" does not exist) } 'end', 'row', 'truncate'), 'bare: without the extension there are no triggers');
 $node->safe_psql('bare', q(UPDATE app.f SET doc = d(pk + 1)));
 is($node->safe_psql('bare', 'SELECT count(*) FROM app.f'), $node->safe_psql('origin', 'SELECT count(*) FROM app.f'), 'bare: a plain table, with its data');
 

@@ -53,34 +53,34 @@ my $version = slurp_file("$scripts/indextable.control") =~ /^default_version = '
 
 # What a minor release may do: tables, columns of views, functions with other parameters, triggers made anew.
 append_to_file("$scripts/indextable--$version--$version.1.sql", <<'SQL');
-CREATE TABLE indextable.extra (at timestamptz DEFAULT now(), what text);
-SELECT pg_catalog.pg_extension_config_dump('indextable.extra', '');
-ALTER TABLE indextable.skipped ALTER entries SET DEFAULT 0, ADD CONSTRAINT positive CHECK (entries >= 0);
-ALTER TABLE indextable.definition DROP CONSTRAINT definition_state_check;
-ALTER TABLE indextable.definition ADD CONSTRAINT definition_state_check CHECK (state IN ('building', 'active', 'invalid', 'paused'));
-CREATE INDEX definition_state ON indextable.definition (state);
+CREATE TABLE indextable_internal.extra (at timestamptz DEFAULT now(), what text);
+SELECT pg_catalog.pg_extension_config_dump('indextable_internal.extra', '');
+ALTER TABLE indextable_internal.skipped ALTER entries SET DEFAULT 0, ADD CONSTRAINT positive CHECK (entries >= 0);
+ALTER TABLE indextable_internal.definition DROP CONSTRAINT definition_state_check;
+ALTER TABLE indextable_internal.definition ADD CONSTRAINT definition_state_check CHECK (state IN ('building', 'active', 'invalid', 'paused'));
+CREATE INDEX definition_state ON indextable_internal.definition (state);
 DROP FUNCTION indextable.wait(regclass, interval, xid8);
 CREATE FUNCTION indextable.wait(index_table regclass, timeout interval DEFAULT '2 minutes', xid xid8 DEFAULT NULL) RETURNS boolean
 LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'indextable_wait';
-CREATE OR REPLACE FUNCTION indextable.maintain() RETURNS trigger LANGUAGE C AS 'MODULE_PATHNAME', 'indextable_maintain';
-CREATE OR REPLACE FUNCTION indextable.guard() RETURNS trigger LANGUAGE C AS 'MODULE_PATHNAME', 'indextable_guard';
+CREATE OR REPLACE FUNCTION indextable_internal.maintain() RETURNS trigger LANGUAGE C AS 'MODULE_PATHNAME', 'indextable_maintain';
+CREATE OR REPLACE FUNCTION indextable_internal.guard() RETURNS trigger LANGUAGE C AS 'MODULE_PATHNAME', 'indextable_guard';
 DROP EVENT TRIGGER indextable_on_drop;
-CREATE EVENT TRIGGER indextable_on_drop ON sql_drop EXECUTE FUNCTION indextable.on_drop();
-CREATE OR REPLACE TRIGGER restored AFTER INSERT ON indextable.fact FOR EACH STATEMENT EXECUTE FUNCTION indextable.restored();
+CREATE EVENT TRIGGER indextable_on_drop ON sql_drop EXECUTE FUNCTION indextable_internal.on_drop();
+CREATE OR REPLACE TRIGGER restored AFTER INSERT ON indextable_internal.fact FOR EACH STATEMENT EXECUTE FUNCTION indextable_internal.restored();
 DROP VIEW indextable.progress;
-CREATE VIEW indextable.progress AS SELECT index_table, rows_done, true AS newer FROM indextable.build;
+CREATE VIEW indextable.progress AS SELECT index_table, rows_done, true AS newer FROM indextable_internal.build;
 GRANT SELECT ON indextable.progress TO PUBLIC;
 SQL
 
 # A catalog that lacks a column this library knows: what it meets between its own installation and the update.
 my $old = slurp_file("$scripts/indextable--$version.sql");
 $old =~ s/^    queue      regclass,\n    spare .*\n/    queue      regclass\n/m or die 'no column';
-$old =~ s/^COMMENT ON COLUMN indextable\.fact\.spare.*\n//m or die 'no comment';
+$old =~ s/^COMMENT ON COLUMN indextable_internal\.fact\.spare.*\n//m or die 'no comment';
 append_to_file("$scripts/indextable--$version.0.sql", $old);
-append_to_file("$scripts/indextable--$version.0--$version.sql", "ALTER TABLE indextable.fact ADD spare regclass;\n");
+append_to_file("$scripts/indextable--$version.0--$version.sql", "ALTER TABLE indextable_internal.fact ADD spare regclass;\n");
 
 # And one that has a column which it does not.
-append_to_file("$scripts/indextable--$version.1--$version.2.sql", "ALTER TABLE indextable.fact ADD later text;\n");
+append_to_file("$scripts/indextable--$version.1--$version.2.sql", "ALTER TABLE indextable_internal.fact ADD later text;\n");
 
 # ---- index tables in use
 
@@ -101,7 +101,7 @@ UNION ALL SELECT 'f_a extra', count(*) FROM (TABLE f_a EXCEPT ALL SELECT doc ->>
 SQL
 my $dump = PostgreSQL::Test::Utils::tempdir . '/dump';
 $node->command_ok([ 'pg_dump', '-f', "$dump.before", $node->connstr('postgres') ], 'dumped before the update');
-my $catalog = $node->safe_psql('postgres', 'TABLE indextable.definition; TABLE indextable.fact; TABLE mine');
+my $catalog = $node->safe_psql('postgres', 'TABLE indextable_internal.definition; TABLE indextable_internal.fact; TABLE mine');
 my $triggers = 'SELECT tgrelid::regclass, tgname, tgenabled FROM pg_trigger WHERE NOT tgisinternal ORDER BY 1, 2';
 my $before = $node->safe_psql('postgres', $triggers);
 
@@ -126,7 +126,7 @@ $node->reload;
 ok(becomes_true($node, "SELECT current_setting('$setting') LIKE '$root%'"), 'the server looks where the next version is');
 $node->safe_psql('postgres', "ALTER EXTENSION indextable UPDATE TO '$version.1'");
 is($node->safe_psql('postgres', q(SELECT extversion, cardinality(extconfig) FROM pg_extension WHERE extname = 'indextable')), "$version.1|7", 'updated');
-is($node->safe_psql('postgres', 'TABLE indextable.definition; TABLE indextable.fact; TABLE mine'), $catalog, 'definitions are as they were');
+is($node->safe_psql('postgres', 'TABLE indextable_internal.definition; TABLE indextable_internal.fact; TABLE mine'), $catalog, 'definitions are as they were');
 is($node->safe_psql('postgres', $triggers), $before, 'so are triggers');
 
 is($cached->query('EXECUTE look'), '10', 'plans of a session go on');
@@ -146,8 +146,8 @@ like($err, qr/cannot alter table "f" because index tables depend on it/, 'so do 
 $node->safe_psql('postgres', q(CALL indextable.build('b_k'); CALL indextable.repair('i_k'); UPDATE b SET doc = d(pk + 1); UPDATE i SET doc = d(pk + 2)));
 is($node->safe_psql('postgres', q(SELECT count(*) FROM ((SELECT doc ->> 'k', pk FROM b EXCEPT ALL TABLE b_k) UNION ALL (TABLE b_k EXCEPT ALL SELECT doc ->> 'k', pk FROM b)
 	UNION ALL (SELECT doc ->> 'k', pk FROM i EXCEPT ALL TABLE i_k) UNION ALL (TABLE i_k EXCEPT ALL SELECT doc ->> 'k', pk FROM i)) x)), 0, 'builds and repairs go on');
-is($node->safe_psql('postgres', q(SELECT count(*) FROM indextable.definition d, indextable.verify(d.index_table))), 0, 'verify() finds nothing');
-$node->safe_psql('postgres', q(SELECT indextable.create('f_new', 'f', '{n::int}'); UPDATE f SET doc = d(pk + 1); INSERT INTO indextable.extra (what) VALUES ('mine')));
+is($node->safe_psql('postgres', q(SELECT count(*) FROM indextable_internal.definition d, indextable.verify(d.index_table))), 0, 'verify() finds nothing');
+$node->safe_psql('postgres', q(SELECT indextable.create('f_new', 'f', '{n::int}'); UPDATE f SET doc = d(pk + 1); INSERT INTO indextable_internal.extra (what) VALUES ('mine')));
 is($node->safe_psql('postgres', q(SELECT count(*) FROM indextable.verify('f_new'))), 0, 'new ones are made');
 drift_free($node, 'beside the others');
 
@@ -160,7 +160,7 @@ for my $when ('before', 'after')
 {
 	$node->safe_psql('postgres', "CREATE DATABASE $when");
 	$node->command_ok([ 'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-f', "$dump.$when", '-d', $node->connstr($when) ], "$when: restored");
-	is($node->safe_psql($when, q(SELECT extversion, (SELECT count(*) FROM indextable.extra) FROM pg_extension WHERE extname = 'indextable')), "$version.1|" . ($when eq 'after' ? 1 : 0), "$when: as the next version");
+	is($node->safe_psql($when, q(SELECT extversion, (SELECT count(*) FROM indextable_internal.extra) FROM pg_extension WHERE extname = 'indextable')), "$version.1|" . ($when eq 'after' ? 1 : 0), "$when: as the next version");
 	$node->safe_psql($when, 'INSERT INTO f SELECT g, d(g), NULL FROM generate_series(3001, 3020) g; UPDATE f SET doc = d(pk + 3) WHERE pk % 3 = 0; DELETE FROM f WHERE pk % 7 = 0; SELECT indextable.drain()');
 	drift_free($node, "$when: index tables equal their recompute", $when);
 	is($node->safe_psql($when, 'SELECT * FROM a_drift WHERE n > 0'), '', "$when: so does the asynchronous one");
@@ -175,8 +175,8 @@ my $write = 'UPDATE f SET doc = d(pk + 11)';
 $node->safe_psql('postgres', 'CREATE DATABASE older');
 $node->safe_psql('older', fact_table() =~ s/EXTENSION indextable/EXTENSION indextable VERSION '$version.0'/r . <<'SQL');
 CREATE TABLE plain (pk int PRIMARY KEY, doc jsonb);
-INSERT INTO indextable.fact VALUES ('f');
-CREATE TRIGGER indextable_row AFTER INSERT OR UPDATE OR DELETE ON f FOR EACH ROW EXECUTE FUNCTION indextable.maintain();
+INSERT INTO indextable_internal.fact VALUES ('f');
+CREATE TRIGGER indextable_row AFTER INSERT OR UPDATE OR DELETE ON f FOR EACH ROW EXECUTE FUNCTION indextable_internal.maintain();
 SQL
 my $older = session($node, 'older');
 for my $sql (q(INSERT INTO f VALUES (1, d(1), 'x')), q(SELECT indextable.create('f_k', 'f', '{k}')), q(ALTER TABLE f ADD more text), 'DROP TABLE f')
