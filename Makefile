@@ -12,7 +12,7 @@
 EXTENSION  = indextable
 MODULE_big = indextable
 DATA       = $(sort $(wildcard sql/*--*.sql))
-OBJS       = $(patsubst %.c,%.o,$(sort $(wildcard src/*.c)))
+OBJS       = $(patsubst %.c,%.o,$(sort $(wildcard src/*.c src/*/*.c)))
 
 # The server's own headers have unused parameters. Hidden is what is not marked PGDLLEXPORT: see test/run/exports.
 PG_CFLAGS = -Wall -Wextra -Wno-unused-parameter -fvisibility=hidden $(WERROR)
@@ -40,7 +40,7 @@ endif
 include $(PGXS)
 endif
 
-$(OBJS): $(sort $(wildcard src/*.h))
+$(OBJS): $(sort $(wildcard src/*.h src/*/*.h))
 
 test-output:
 	@mkdir -p test/output/regress test/output/isolation

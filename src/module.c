@@ -8,8 +8,20 @@
  */
 #include "postgres.h"
 
-#include "indextable.h"
+#include "fmgr.h"
 #include "miscadmin.h"
+
+#include "indextable.h"
+#include "maintain/at_commit.h"
+#include "maintain/batch.h"
+#include "maintain/foreign_snapshot.h"
+#include "maintain/truncate.h"
+#include "queue/append.h"
+#include "queue/commit_prepared.h"
+#include "queue/shared_memory.h"
+#include "read/query.h"
+#include "util/settings.h"
+#include "worker/launcher.h"
 
 PG_MODULE_MAGIC;
 
@@ -18,7 +30,7 @@ PGDLLEXPORT void _PG_init(void);
 void
 _PG_init(void)
 {
-	settings_init();
+	define_gucs();
 	trigger_init();
 	foreign_init();
 	query_init();

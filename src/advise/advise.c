@@ -1,0 +1,465 @@
+/*-------------------------------------------------------------------------
+ *
+ * advise.c
+ *	  indextable.advise() and indextable.profile(): should this be an index table,
+ *	  and which; and the notice of create() where it should not.
+ *
+ * Called by users, and by create.c.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/relation.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_type.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "lib/stringinfo.h"
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
+#include "nodes/execnodes.h"
+#include "nodes/pg_list.h"
+#include "storage/lockdefs.h"
+#include "utils/acl.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/rel.h"
+#include "utils/rls.h"
+#include "utils/timestamp.h"
+#include "utils/tuplestore.h"
+
+#include "../catalog/definition_rows.h"
+#include "../definition/columns.h"
+#include "../definition/expression.h"
+#include "../definition/field_spec.h"
+#include "../definition/layout.h"
+#include "../definition/request.h"
+#include "../definition/resolve.h"
+#include "../indextable.h"
+#include "../maintain/fact_table.h"
+#include "../util/arguments.h"
+#include "../util/inherit.h"
+#include "../util/settings.h"
+#include "../util/sql.h"
+#include "../util/subxact.h"
+#include "advise.h"
+#include "profile.h"
+#include "text_bar.h"
+#include "verdict.h"
+
+PG_FUNCTION_INFO_V1(indextable_advise);
+PG_FUNCTION_INFO_V1(indextable_profile);
+
+/* Arguments of both, in order. */
+enum
+{
+	ARG_FACT_TABLE,
+	ARG_KEY,
+	ARG_INCLUDE,
+	ARG_FILTER,
+	ARG_DOCUMENT,
+	ARG_SAMPLE_ROWS
+};
+
+#define SAMPLE_ROWS			10000
+#define MIN_SAMPLE_ROWS		100
+#define MAX_SAMPLE_ROWS		1000000
+
+/* create() looks at so many: a few milliseconds. */
+#define NOTICE_ROWS			1000
+
+/*
+ * CPU microseconds of a writer for a row, above a table without an index: medians
+ * of docs/costs.md, for documents of 600 bytes.
+ */
+#define INSERT_COST			5.8
+#define ENTRY_COST			2.7 /* for each further entry of an array, as in
+								 * bulk */
+#define UPDATE_COST			1.8
+#define MOVE_COST			11.1
+#define QUEUED_INSERT_COST	0.8
+#define QUEUED_UPDATE_COST	1.4
+#define NATIVE_INSERT_COST	2.7
+#define NATIVE_UPDATE_COST	6.2
+#define GIN_INSERT_COST		24.1
+#define GIN_UPDATE_COST		30.3
+
+typedef struct Notice
+{
+	Profile		profile;
+	MemoryContext cxt;
+	char	   *reason;			/* NULL: there is nothing to be said */
+	char	   *hint;
+} Notice;
+
+static Verdict *advise(FunctionCallInfo fcinfo, Profile *p);
+static void check_reader(Relation fact, DefinitionRow *row);
+pg_noreturn static void other_version(void);
+static bool may_read(Oid relid);
+static void put_line(ReturnSetInfo *rsinfo, const char *topic, const char *fmt,...) pg_attribute_printf(3, 4);
+
+static double
+entries_per_row(Profile *p)
+{
+	return p->with_entries > 0 ? (double) p->sampled_entries / p->with_entries : 0;
+}
+
+static double
+insert_cost(Profile *p)
+{
+	return INSERT_COST + Max(entries_per_row(p) - 1, 0) * ENTRY_COST;
+}
+
+/* advise: profile and verdict of what the arguments ask for */
+static Verdict *
+advise(FunctionCallInfo fcinfo, Profile *p)
+{
+	DefinitionRow *row = palloc0(sizeof(DefinitionRow));
+	int			rows = PG_ARGISNULL(ARG_SAMPLE_ROWS) ? SAMPLE_ROWS : PG_GETARG_INT32(ARG_SAMPLE_ROWS);
+	FactDef    *factdef;
+	Relation	fact;
+	Verdict    *v;
+	char	   *filter;
+	ListCell   *cell;
+
+	if (PG_ARGISNULL(ARG_FACT_TABLE) || PG_ARGISNULL(ARG_KEY))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("fact_table and key must not be null")));
+	if (rows < MIN_SAMPLE_ROWS || rows > MAX_SAMPLE_ROWS)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("sample_rows must be between %d and %d", MIN_SAMPLE_ROWS, MAX_SAMPLE_ROWS)));
+	row->key = field_list(fcinfo, ARG_KEY, "key");
+	row->include = PG_ARGISNULL(ARG_INCLUDE) ? NIL : field_list(fcinfo, ARG_INCLUDE, "include");
+	row->strategy = row->include != NIL ? "partial" : "normalized";
+	row->maintenance = "transactional";
+	row->on_mismatch = "error";
+	row->state = "active";
+	row->filter = text_arg(fcinfo, ARG_FILTER, NULL);
+	check_definition(row);
+
+	fact = open_fact(PG_GETARG_OID(ARG_FACT_TABLE), AccessShareLock);
+	check_reader(fact, row);
+	row->fact_table = RelationGetRelid(fact);
+	if (foreign_leaves(row->fact_table) != NIL)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot advise on table \"%s\" because it has foreign partitions", RelationGetRelationName(fact)),
+				 errdetail("Advice compares the costs of local indexes, and its sample would read all rows of the other servers.")));
+	p->document = PG_ARGISNULL(ARG_DOCUMENT) ? NULL : NameStr(*PG_GETARG_NAME(ARG_DOCUMENT));
+	row->document = document_column(fact, p->document);
+	p->row = row;
+	filter = row->filter;
+	if (filter != NULL)
+		row->filter = expression_check_filter(fact, filter);
+	p->def = definition_resolve(row, fact, NULL, 0, &factdef);
+	row->filter = filter;
+	(void) definition_complete_columns(p->def, fact, layout_desc(p->def, fact));
+	profile_table(p, fact, rows);
+	v = choose_verdict(p, fact);
+	relation_close(fact, NoLock);
+	foreach(cell, catalog_read_definitions(row->fact_table, InvalidOid))
+	{
+		DefinitionRow *there = &((StoredDefinition *) lfirst(cell))->row;
+
+		if (!OidIsValid(there->replaces) && same_strings(there->key, row->key))
+			v->reasons = lappend(v->reasons, psprintf("The index table %s has this key already.",
+													  quoted_relation(there->index_table)));
+	}
+	return v;
+}
+
+/*
+ * check_reader
+ *		What the caller sees of the table decides what he is told of it.  And what
+ *		he brings along must not be run as the owner, as entries are made.
+ */
+static void
+check_reader(Relation fact, DefinitionRow *row)
+{
+	ListCell   *cell;
+	bool		brings = row->filter != NULL;
+
+	if (check_enable_rls(RelationGetRelid(fact), InvalidOid, true) == RLS_ENABLED)
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("cannot take a sample of table \"%s\" because row security applies to the current user",
+						RelationGetRelationName(fact)),
+				 errhint("Call the function as a user who may see all rows.")));
+	if (owns_relation(RelationGetRelid(fact), GetUserId()))
+		return;
+	foreach(cell, list_concat_copy(row->key, row->include))
+	{
+		FieldSpec  *spec = parse_field_spec(lfirst(cell), true);
+
+		brings |= spec->column != NULL && OidIsValid(spec->type);
+	}
+	if (brings)
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("must be owner of table %s", RelationGetRelationName(fact)),
+				 errdetail("Filters and casts of columns are evaluated as the owner of the table.")));
+}
+
+/* other_version: the error for profile() as another version of the extension has declared it */
+static void
+other_version(void)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("the library and the catalog of indextable are of different versions"),
+			 errhint("Run ALTER EXTENSION indextable UPDATE.")));
+}
+
+/* may_read: whether the caller may see all rows */
+static bool
+may_read(Oid relid)
+{
+	return pg_class_aclcheck(relid, GetUserId(), ACL_SELECT) == ACLCHECK_OK &&
+		check_enable_rls(relid, InvalidOid, true) != RLS_ENABLED;
+}
+
+/*
+ * indextable_profile
+ *		profile(fact_table regclass, key text[], include text[], filter text, document
+ *		name, sample_rows integer, OUT ...)
+ */
+Datum
+indextable_profile(PG_FUNCTION_ARGS)
+{
+	Profile    *p = palloc0(sizeof(Profile));
+	Verdict    *v = advise(fcinfo, p);
+	TupleDesc	desc;
+	Datum		values[34];
+	bool		isnull[34] = {0};
+	Datum	   *texts = palloc(sizeof(Datum) * Max(COMMON_KEYS, list_length(v->reasons)));
+	Datum	   *shares = palloc(sizeof(Datum) * COMMON_KEYS);
+	ListCell   *cell;
+	bool		index_table = v->kind >= VERDICT_FILTER;
+	int			n = 0;
+	int			i;
+
+	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE || desc->natts > (int) lengthof(values))
+		other_version();
+#define PUT(datum)			(values[n++] = (datum))
+#define PUT_COUNT(number)	PUT(Int64GetDatum((int64) (number)))
+#define PUT_NUMBER(number)	PUT(Float8GetDatum(number))
+#define PUT_SHARE(number)	PUT_NUMBER(p->sampled > 0 ? (double) (number) / p->sampled : 0)
+#define PUT_TEXT(string)	((string) != NULL ? PUT(CStringGetTextDatum(string)) : (isnull[n++] = true))
+	PUT_COUNT(p->documents);
+	PUT_COUNT(p->sampled);
+	PUT(Int32GetDatum(p->partitions));
+	PUT_NUMBER(p->document_bytes);
+	PUT_SHARE(p->filtered);
+	PUT_SHARE(p->missing);
+	PUT_SHARE(p->mismatching);
+	PUT_NUMBER(entries_per_row(p));
+	PUT_COUNT(p->entries);
+	PUT_COUNT(p->keys);
+	PUT_NUMBER(p->found[0]);
+	for (i = 0; i < p->ncommon; i++)
+	{
+		texts[i] = CStringGetTextDatum(common_key_text(p, i));
+		shares[i] = Float8GetDatum((double) p->common[i].n / p->sampled);
+	}
+	PUT(PointerGetDatum(construct_array(texts, p->ncommon, TEXTOID, -1, false, TYPALIGN_INT)));
+	PUT(PointerGetDatum(construct_array(shares, p->ncommon, FLOAT8OID, 8, FLOAT8PASSBYVAL, TYPALIGN_DOUBLE)));
+	PUT_NUMBER(p->key_bytes);
+	PUT_NUMBER(p->entry_bytes);
+	PUT_COUNT(p->inserts);
+	PUT_COUNT(p->updates);
+	PUT_COUNT(p->hot_updates);
+	PUT_COUNT(p->deletes);
+	PUT_COUNT(p->scans);
+	isnull[n] = p->since == 0;
+	PUT(TimestampTzGetDatum(p->since));
+	PUT_COUNT(p->normalized_size);
+	PUT_COUNT(p->partial_size);
+	PUT_COUNT(p->denormalized_size);
+	PUT_COUNT(p->native_size);
+	PUT_NUMBER(insert_cost(p));
+	PUT_TEXT(verdict_names[v->kind]);
+	PUT_TEXT(index_table ? strategies[v->strategy] : NULL);
+	PUT_TEXT(index_table ? maintenances[v->async] : NULL);
+	isnull[n] = !index_table;
+	PUT(BoolGetDatum(v->is_unique));
+	i = 0;
+	foreach(cell, v->reasons)
+		texts[i++] = CStringGetTextDatum(lfirst(cell));
+	PUT(PointerGetDatum(construct_array(texts, i, TEXTOID, -1, false, TYPALIGN_INT)));
+	PUT_TEXT(v->statement);
+	PUT_TEXT(v->alternative);
+	if (n != desc->natts)
+		other_version();
+	return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, isnull));
+}
+
+static void
+put_line(ReturnSetInfo *rsinfo, const char *topic, const char *fmt,...)
+{
+	StringInfoData line;
+	Datum		values[2];
+	bool		isnull[2] = {0};
+
+	initStringInfo(&line);
+	for (;;)
+	{
+		va_list		args;
+		int			needed;
+
+		va_start(args, fmt);
+		needed = appendStringInfoVA(&line, fmt, args);
+		va_end(args);
+		if (needed == 0)
+			break;
+		enlargeStringInfo(&line, needed);
+	}
+	values[0] = CStringGetTextDatum(topic);
+	values[1] = CStringGetTextDatum(line.data);
+	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, isnull);
+}
+
+/* put_numbers: what the verdict rests on */
+static void
+put_numbers(ReturnSetInfo *rsinfo, Profile *p)
+{
+	const char *us = can_show_utf8() ? "\302\265s" : "us";
+	StringInfoData line;
+	int			i;
+
+	initStringInfo(&line);
+	appendStringInfo(&line, "%s%.0f of %s", p->complete ? "" : "about ", p->documents, in_bytes(p->document_bytes));
+	if (p->partitioned)
+		appendStringInfo(&line, ", in %d partitions", p->partitions);
+	if (!p->complete)
+		appendStringInfo(&line, "; a sample of %lld", (long long) p->sampled);
+	put_line(rsinfo, "documents", "%s", line.data);
+	if (p->sampled == 0)
+		return;
+
+	resetStringInfo(&line);
+	if (p->filtered > 0)
+		appendStringInfo(&line, "%s filtered out, ", in_percent((double) p->filtered / p->sampled));
+	appendStringInfo(&line, "%s without a value", in_percent((double) p->missing / p->sampled));
+	if (p->mismatching > 0)
+		appendStringInfo(&line, ", %s with one that does not fit", in_percent((double) p->mismatching / p->sampled));
+	if (p->def->multi)
+		appendStringInfo(&line, "; %.1f entries for each of the others", entries_per_row(p));
+	put_line(rsinfo, "", "%s", line.data);
+	if (p->sampled_entries == 0)
+		return;
+
+	put_line(rsinfo, "keys", p->entries < 10 * p->keys ? "%s%.0f of %s; %.1f documents to a key" :
+			 "%s%.0f of %s; %.0f documents to a key", p->complete ? "" : "about ", p->keys,
+			 in_bytes(p->key_bytes), p->entries / p->keys);
+	for (i = 0; i < p->ncommon && p->common[i].n > 1; i++)
+	{
+		double		share = (double) p->common[i].n / p->sampled;
+		char	   *picture = draw_bar(share, 20);
+
+		put_line(rsinfo, "", "%5.1f %% %s%*s %s", share * 100, picture,
+				 20 - pg_mbstrlen(picture), "", common_key_text(p, i));
+	}
+
+	resetStringInfo(&line);
+	appendStringInfo(&line, "%.2f updates of each document, %s of them HOT; scanned %lld times", p->updates / p->documents,
+					 in_percent(p->updates > 0 ? (double) p->hot_updates / p->updates : 0), (long long) p->scans);
+	if (p->since != 0)
+		appendStringInfo(&line, ", since %.10s", timestamptz_to_str(p->since));
+	put_line(rsinfo, "use", "%s", line.data);
+
+	resetStringInfo(&line);
+	appendStringInfo(&line, "normalized %s, ", in_bytes(p->normalized_size));
+	if (p->def->nincludes > 0)
+		appendStringInfo(&line, "partial %s, ", in_bytes(p->partial_size));
+	appendStringInfo(&line, "denormalized %s", in_bytes(p->denormalized_size));
+	if (!p->def->multi)
+		appendStringInfo(&line, "; a native index %s", in_bytes(p->native_size));
+	put_line(rsinfo, "size", "%s", line.data);
+	put_line(rsinfo, "writes", "insert +%.1f %s; update +%.1f, of %s +%.1f; if async +%.1f and +%.1f; %s +%.1f and +%.1f",
+			 insert_cost(p), us, UPDATE_COST, p->def->multi ? "an element" : "the key", MOVE_COST, QUEUED_INSERT_COST,
+			 QUEUED_UPDATE_COST, p->def->multi ? "GIN" : "native index", p->def->multi ? GIN_INSERT_COST : NATIVE_INSERT_COST,
+			 p->def->multi ? GIN_UPDATE_COST : NATIVE_UPDATE_COST);
+}
+
+/* indextable_advise: the same for people to read */
+Datum
+indextable_advise(PG_FUNCTION_ARGS)
+{
+	static const char *const advice[] = {
+		"undecided", "do without", "a native index", "an index table with a filter", "an index table"
+	};
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	Profile    *p = palloc0(sizeof(Profile));
+	Verdict    *v;
+	ListCell   *cell;
+
+	InitMaterializedSRF(fcinfo, 0);
+	v = advise(fcinfo, p);
+	put_numbers(rsinfo, p);
+	if (v->kind >= VERDICT_FILTER)
+		put_line(rsinfo, "advice", "%s: %s, %s%s", advice[v->kind], strategies[v->strategy],
+				 maintenances[v->async], v->is_unique ? ", unique" : "");
+	else
+		put_line(rsinfo, "advice", "%s", advice[v->kind]);
+	foreach(cell, v->reasons)
+		put_line(rsinfo, "", "%s", (char *) lfirst(cell));
+	if (v->statement != NULL)
+		put_line(rsinfo, "do", "%s", v->statement);
+	if (v->alternative != NULL)
+	{
+		put_line(rsinfo, "or", "%s", v->when);
+		put_line(rsinfo, "", "%s", v->alternative);
+	}
+	return (Datum) 0;
+}
+
+/* evaluate_new_index_table: what is to be said of a new index table, if anything */
+static void
+evaluate_new_index_table(void *arg)
+{
+	Notice	   *notice = arg;
+	Profile    *p = &notice->profile;
+	Relation	fact = relation_open(p->row->fact_table, NoLock);
+	Verdict    *v;
+	MemoryContext old;
+
+	profile_table(p, fact, NOTICE_ROWS);
+	v = choose_verdict(p, fact);
+	relation_close(fact, NoLock);
+	old = MemoryContextSwitchTo(notice->cxt);
+	if (v->kind == VERDICT_NONE || v->kind == VERDICT_FILTER || (v->is_volatile && !p->def->async))
+		notice->reason = list_length(v->reasons) > 1 ?
+			psprintf("%s %s", (char *) linitial(v->reasons), (char *) lsecond(v->reasons)) : pstrdup(linitial(v->reasons));
+	if (v->kind == VERDICT_FILTER)
+		notice->hint = psprintf("To leave these entries out, run SELECT indextable.alter(%s, filter => %s);",
+								sql_literal(quoted_relation(p->def->relid)), sql_literal(v->filter));
+	MemoryContextSwitchTo(old);
+}
+
+/*
+ * advise_on_new
+ *		Tells who has created an index table that it may cost more than it saves.
+ *		Looks at some rows; an error in them is no reason to fail.  Functions of
+ *		users, which may do anything, are not called for advice.
+ */
+void
+advise_on_new(DefinitionRow *row, IndexDef *def)
+{
+	Notice		notice = {.profile = {.row = row,.def = def},.cxt = CurrentMemoryContext};
+	ErrorData  *error;
+
+	if (!setting_advice || def->is_unique || index_calls_users_code(def) || !may_read(row->fact_table) ||
+		foreign_leaves(row->fact_table) != NIL)
+		return;
+	error = run_catching_row_errors(evaluate_new_index_table, &notice);
+	if (error == NULL && notice.reason != NULL)
+		ereport(NOTICE,
+				(errmsg("index table \"%s\" may cost more than it saves", def->name),
+				 errdetail("%s", notice.reason),
+				 notice.hint != NULL ? errhint("%s", notice.hint) :
+				 errhint("See indextable.advise() for more. To turn these notices off, run SET indextable.advice = off;")));
+}

@@ -1,0 +1,451 @@
+/*-------------------------------------------------------------------------
+ *
+ * profile.c
+ *	  The numbers that tell whether a table of documents wants an index table:
+ *	  those of a sample of its rows, and those the server has counted.
+ *
+ * Called by advise.c.  The sample's entries are made as those of the index table
+ * would be, by extract.c.  Blocks are chosen at random; what is read is bounded,
+ * however large the table.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/attnum.h"
+#include "access/detoast.h"
+#include "access/htup_details.h"
+#include "access/itup.h"
+#include "access/nbtree.h"
+#include "access/relation.h"
+#include "catalog/pg_type.h"
+#include "common/pg_prng.h"
+#include "executor/tuptable.h"
+#include "fmgr.h"
+#include <math.h>
+#include "miscadmin.h"
+#include "nodes/pg_list.h"
+#include "parser/parse_coerce.h"
+#include "storage/itemptr.h"
+#include "storage/lockdefs.h"
+#include "utils/builtins.h"
+#include "utils/datum.h"
+#include "utils/fmgrprotos.h"
+#include "utils/guc.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+#include "utils/sortsupport.h"
+#include "utils/timestamp.h"
+#include "utils/tuplesort.h"
+
+#include "../definition/expression.h"
+#include "../definition/layout.h"
+#include "../entry/block_scan.h"
+#include "../entry/bulk_load.h"
+#include "../entry/document.h"
+#include "../entry/entries.h"
+#include "../entry/extract.h"
+#include "../indextable.h"
+#include "../util/fixed_settings.h"
+#include "../util/inherit.h"
+#include "../util/role.h"
+#include "profile.h"
+
+/* Tables of up to so many blocks are read whole; of others, so many tell how full blocks are. */
+#define PILOT_BLOCKS	100
+
+/* Rows of one block may be alike: so up to so many times as many blocks are read as rows would need. */
+#define SPREAD			4.0
+
+/* Documents of the sample may have so many bytes together: reading them takes some seconds. */
+#define SAMPLE_BYTES	(256.0 * 1024 * 1024)
+
+/* A sample of arrays ends at so many entries. */
+#define SAMPLE_ENTRIES	2000000
+
+/* What fits on a page, of its bytes; of a B-tree's, nine tenths are filled at first. */
+#define PAGE_BYTES		(BLCKSZ - SizeOfPageHeaderData)
+#define FILLED			(BTREE_DEFAULT_FILLFACTOR / 100.0)
+
+typedef struct Sample
+{
+	double		percent;		/* of the blocks */
+	double		keep;			/* of their rows */
+	uint32		seed;
+} Sample;
+
+#define ROW_BYTES(data)		MAXALIGN(MAXALIGN(SizeofHeapTupleHeader) + (Size) ceil(data))
+#define INDEX_BYTES(data)	MAXALIGN(sizeof(IndexTupleData) + (Size) ceil(data))
+
+static Sample choose_sample(Profile *p, Relation fact, Snapshot snapshot, int rows);
+static void read_rows(Profile *p, Relation fact, Snapshot snapshot, Sample *sample,
+					  Tuplesortstate *sort);
+static void read_row(Profile *p, TupleTableSlot *slot, Tuplesortstate *sort, TupleTableSlot *entry,
+					 TupleDesc key, TupleDesc ident, MemoryContext cxt);
+static void count_keys(Profile *p, Tuplesortstate *sort);
+static void count_key(Profile *p, Datum *values, int64 n, double *pairs);
+static bool is_number(Field *field, Datum value);
+static void estimate_sizes(Profile *p);
+static void read_statistics(Profile *p, Relation fact);
+
+/*
+ * profile_table
+ *		Fills in everything but the definition, of which p->def is resolved and has
+ *		its columns.  At most rows rows are looked at.
+ */
+void
+profile_table(Profile *p, Relation fact, int rows)
+{
+	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
+	int			nestlevel = NewGUCNestLevel();
+	Tuplesortstate *sort;
+	Sample		sample;
+
+	fix_gucs();
+	PushActiveSnapshot(snapshot);
+	p->partitioned = p->def->fact->partitioned;
+	p->partitions = list_length(lock_leaves(RelationGetRelid(fact), NULL, AccessShareLock));
+	p->included = palloc0(sizeof(bool) * Max(p->def->nincludes, 1));
+	sort = begin_entry_sort(p->def);
+	sample = choose_sample(p, fact, snapshot, rows);
+	read_rows(p, fact, snapshot, &sample, sort);
+	tuplesort_performsort(sort);
+	count_keys(p, sort);
+	tuplesort_end(sort);
+	estimate_sizes(p);
+	read_statistics(p, fact);
+	PopActiveSnapshot();
+	UnregisterSnapshot(snapshot);
+	AtEOXact_GUC(false, nestlevel);
+}
+
+/* choose_sample: so that it has about so many rows, from as many blocks as can be */
+static Sample
+choose_sample(Profile *p, Relation fact, Snapshot snapshot, int rows)
+{
+	Sample		sample = {.percent = 100,.keep = 1,.seed = pg_prng_uint32(&pg_global_prng_state)};
+	double		blocks = block_scan_count_blocks(fact, 100);
+	AttrNumber	doc = p->def->fact->doc_attno[p->def->docno];
+	BlockScan	scan;
+	TupleTableSlot *slot;
+	double		pilot_rows = 0;
+	double		pilot_bytes = 0;
+	double		documents;
+	double		wanted;
+	double		chosen;
+
+	if (blocks <= PILOT_BLOCKS)
+		return sample;
+	sample.percent = 100 * PILOT_BLOCKS / blocks;
+	block_scan_begin(&scan, p->def->fact, fact, snapshot, sample.percent, sample.seed);
+	while ((slot = block_scan_next(&scan)) != NULL)
+	{
+		bool		isnull;
+		Datum		value = slot_getattr(slot, doc, &isnull);
+
+		CHECK_FOR_INTERRUPTS();
+		pilot_rows++;
+		if (!isnull)
+			pilot_bytes += toast_raw_datum_size(value);
+	}
+	block_scan_end(&scan);
+
+	documents = Max(pilot_rows, 1) * blocks / block_scan_count_blocks(fact, sample.percent);
+	wanted = Min(rows, SAMPLE_BYTES / Max(pilot_bytes / Max(pilot_rows, 1), 1));
+	chosen = Min(rows, blocks * wanted / documents * SPREAD);
+	sample.percent = Min(100 * chosen / blocks, 100);
+	sample.keep = Min(wanted / (documents * sample.percent / 100), 1);
+	return sample;
+}
+
+/* read_rows: as the owner, as create() would */
+static void
+read_rows(Profile *p, Relation fact, Snapshot snapshot, Sample *sample, Tuplesortstate *sort)
+{
+	IndexDef   *def = p->def;
+	TupleDesc	ident = CreateTemplateTupleDesc(def->nident);
+	TupleDesc	key = CreateTemplateTupleDesc(def->nkeys);
+	TupleTableSlot *entry = MakeSingleTupleTableSlot(def->desc, &TTSOpsVirtual);
+	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable profile",
+											  ALLOCSET_DEFAULT_SIZES);
+	pg_prng_state choice;
+	BlockScan	scan;
+	TupleTableSlot *slot;
+	double		rows = 0;
+	Caller		caller;
+	int			i;
+
+	for (i = 0; i < def->nident; i++)
+		TupleDescCopyEntry(ident, i + 1, def->desc, def->ident[i]);
+	for (i = 0; i < def->nkeys; i++)
+		TupleDescCopyEntry(key, i + 1, def->desc, def->ident[i]);
+	pg_prng_seed(&choice, sample->seed);
+	become_owner(&caller, def->fact->owner);
+	block_scan_begin(&scan, def->fact, fact, snapshot, sample->percent, sample->seed);
+	while ((slot = block_scan_next(&scan)) != NULL && p->sampled_entries < SAMPLE_ENTRIES)
+	{
+		CHECK_FOR_INTERRUPTS();
+		rows++;
+		if (sample->keep < 1 && pg_prng_double(&choice) >= sample->keep)
+			continue;
+		read_row(p, slot, sort, entry, key, ident, cxt);
+		MemoryContextReset(cxt);
+	}
+	block_scan_end(&scan);
+	become_caller(&caller);
+	p->complete = sample->percent >= 100 && slot == NULL;
+	p->documents = p->complete || slot != NULL ? rows :
+		rows * block_scan_count_blocks(fact, 100) / block_scan_count_blocks(fact, sample->percent);
+	p->documents = Max(p->documents, p->sampled);
+	p->complete = p->complete && rows == p->sampled;
+	ExecDropSingleTupleTableSlot(entry);
+	MemoryContextDelete(cxt);
+	if (p->sampled > 0)
+		p->document_bytes /= p->sampled, p->stored_bytes /= p->sampled;
+	if (p->sampled_entries > 0)
+		p->key_bytes /= p->sampled_entries, p->ident_bytes /= p->sampled_entries, p->entry_bytes /= p->sampled_entries;
+}
+
+/* read_row: its entries go to be sorted, and what it is is counted */
+static void
+read_row(Profile *p, TupleTableSlot *slot, Tuplesortstate *sort, TupleTableSlot *entry,
+		 TupleDesc key, TupleDesc ident, MemoryContext cxt)
+{
+	IndexDef   *def = p->def;
+	MemoryContext old = MemoryContextSwitchTo(cxt);
+	AttrNumber	doc = def->fact->doc_attno[def->docno];
+	FactRow		row;
+	Rejection	rejection = {0};
+	Entries		entries;
+	Datum		keep;
+	int			skipped;
+	int			i;
+	int			k;
+
+	factrow_init(&row, def->fact, slot);
+	row.rejection = &rejection;
+	p->sampled++;
+	if (!slot->tts_isnull[doc - 1])
+	{
+		p->document_bytes += toast_raw_datum_size(slot->tts_values[doc - 1]);
+		p->stored_bytes += toast_datum_size(slot->tts_values[doc - 1]);
+	}
+
+	if (def->filter != NULL && (!expression_eval(def->filter, slot, &keep) || !DatumGetBool(keep)))
+	{
+		p->filtered++;
+		MemoryContextSwitchTo(old);
+		return;
+	}
+	entries_init(&entries, def);
+	skipped = extract_entries(def, &row, true, &entries);
+	if (rejection.sqlstate != 0 || skipped > 0)
+	{
+		p->mismatching++;
+		/* Those that are skipped are not told of. */
+		if (p->mismatch == NULL && rejection.message != NULL)
+			p->mismatch = MemoryContextStrdup(old, rejection.message);
+	}
+	else if (entries.n == 0)
+		p->missing++;
+	if (entries.n > 0)
+		p->with_entries++;
+	for (i = 0; i < entries.n; i++)
+	{
+		Datum	   *values = ENTRY_VALUES(&entries, i);
+		bool	   *isnull = ENTRY_NULLS(&entries, i);
+		Datum		in_ident[INDEX_MAX_KEYS];
+		bool		no_nulls[INDEX_MAX_KEYS] = {0};
+		Size		width;
+
+		for (k = 0; k < def->nident; k++)
+			in_ident[k] = values[def->ident[k] - 1];
+		p->ident_bytes += heap_compute_data_size(ident, in_ident, no_nulls);
+		p->key_bytes += heap_compute_data_size(key, in_ident, no_nulls);
+		width = heap_compute_data_size(def->desc, values, isnull);
+		p->entry_bytes += width;
+		p->widest = Max(p->widest, width);
+		for (k = 0; k < def->nincludes; k++)
+			if (!isnull[def->fields[def->nkeys + k].attno - 1])
+				p->included[k] = true;
+		ExecClearTuple(entry);
+		memcpy(entry->tts_values, values, sizeof(Datum) * entries.natts);
+		memcpy(entry->tts_isnull, isnull, sizeof(bool) * entries.natts);
+		ExecStoreVirtualTuple(entry);
+		tuplesort_puttupleslot(sort, entry);
+	}
+	p->sampled_entries += entries.n;
+	MemoryContextSwitchTo(old);
+}
+
+/*
+ * count_keys
+ *		How many there are, which are common, and what share of the documents a
+ *		look-up finds: by a key that some entry has.
+ */
+static void
+count_keys(Profile *p, Tuplesortstate *sort)
+{
+	IndexDef   *def = p->def;
+	TupleTableSlot *entry = MakeSingleTupleTableSlot(def->desc, &TTSOpsMinimalTuple);
+	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable key", ALLOCSET_SMALL_SIZES);
+	Datum		values[INDEX_MAX_KEYS];
+	int64		n = 0;
+	int64		distinct = 0;
+	int64		once = 0;
+	double		pairs = 0;
+	double		entries;
+	int			i;
+
+	for (;;)
+	{
+		bool		more = tuplesort_gettupleslot(sort, true, false, entry, NULL);
+		bool		same = more && n > 0;
+
+		CHECK_FOR_INTERRUPTS();
+		if (more)
+			slot_getallattrs(entry);
+		for (i = 0; same && i < def->nkeys; i++)
+			same = ApplySortComparator(values[i], false, entry->tts_values[def->ident[i] - 1], false,
+									   &def->ident_sort[i]) == 0;
+		if (!same)
+		{
+			MemoryContext old;
+
+			if (n > 0)
+			{
+				distinct++;
+				once += n == 1;
+				count_key(p, values, n, &pairs);
+			}
+			if (!more)
+				break;
+			n = 0;
+			MemoryContextReset(cxt);
+			old = MemoryContextSwitchTo(cxt);
+			for (i = 0; i < def->nkeys; i++)
+				values[i] = datumCopy(entry->tts_values[def->ident[i] - 1], def->fields[i].typbyval,
+									  def->fields[i].typlen);
+			MemoryContextSwitchTo(old);
+		}
+		n++;
+	}
+	ExecDropSingleTupleTableSlot(entry);
+
+	/* Haas and Stokes's Duj1, as ANALYZE estimates distinct values. */
+	entries = p->sampled > 0 ? p->sampled_entries * p->documents / p->sampled : 0;
+	p->entries = entries;
+	p->all_differ = distinct == p->sampled_entries;
+	p->keys = distinct;
+	if (!p->complete && p->sampled_entries > 0)
+		p->keys = Min(Max((double) p->sampled_entries * distinct /
+						  (p->sampled_entries - once + once * p->sampled_entries / entries), distinct), entries);
+
+	/* found[i]: of a key of an entry that is not one of the i commonest */
+	for (i = 0; i <= COMMON_KEYS; i++)
+	{
+		p->found[i] = p->sampled_entries > p->common_entries[i] && p->sampled > 1 ?
+			Max(pairs, 0) / (p->sampled_entries - p->common_entries[i]) / (p->sampled - 1) : 0;
+		if (i < p->ncommon)
+		{
+			pairs -= (double) p->common[i].n * (p->common[i].n - 1);
+			p->common_entries[i + 1] = p->common_entries[i] + p->common[i].n;
+		}
+		else if (i < COMMON_KEYS)
+			p->common_entries[i + 1] = p->common_entries[i];
+	}
+}
+
+/* count_key: one that n entries have; the commonest are kept in order */
+static void
+count_key(Profile *p, Datum *values, int64 n, double *pairs)
+{
+	int			at = p->ncommon;
+	int			i;
+
+	*pairs += (double) n * (n - 1);
+	if (is_number(&p->def->fields[0], values[0]))
+		p->numbers += n;
+	while (at > 0 && p->common[at - 1].n < n)
+		at--;
+	if (at == COMMON_KEYS)
+		return;
+	if (p->ncommon == COMMON_KEYS)
+		p->ncommon--;
+	memmove(&p->common[at + 1], &p->common[at], sizeof(CommonKey) * (p->ncommon - at));
+	p->ncommon++;
+	p->common[at].n = n;
+	p->common[at].values = palloc(sizeof(Datum) * p->def->nkeys);
+	for (i = 0; i < p->def->nkeys; i++)
+		p->common[at].values[i] = datumCopy(values[i], p->def->fields[i].typbyval, p->def->fields[i].typlen);
+}
+
+/* is_number: also as a text */
+static bool
+is_number(Field *field, Datum value)
+{
+	struct varlena *text;
+
+	if (field->type != TEXTOID)
+		return TypeCategory(field->type) == TYPCATEGORY_NUMERIC;
+	text = PG_DETOAST_DATUM_PACKED(value);
+
+	return VARSIZE_ANY_EXHDR(text) > 0 &&
+		strspn(text_to_cstring(text), "+-.0123456789eE") == VARSIZE_ANY_EXHDR(text) &&
+		strpbrk(text_to_cstring(text), "0123456789") != NULL;
+}
+
+/* estimate_page_bytes: the bytes of the pages that hold tuples with so many bytes of data, without gaps */
+static double
+estimate_page_bytes(double tuples, double tuple_bytes, double filled)
+{
+	return ceil(tuples * (tuple_bytes + sizeof(ItemIdData)) / (PAGE_BYTES * filled)) * BLCKSZ;
+}
+
+/* estimate_sizes: just made, table and indexes; a transactional one */
+static void
+estimate_sizes(Profile *p)
+{
+	double		index = estimate_page_bytes(p->entries, INDEX_BYTES(p->ident_bytes), FILLED);
+
+	p->normalized_size = estimate_page_bytes(p->entries, ROW_BYTES(p->ident_bytes), 1) + index;
+	p->partial_size = estimate_page_bytes(p->entries, ROW_BYTES(p->entry_bytes), 1) +
+		(p->widest <= p->def->max_covered_bytes && layout_can_cover(p->def) ? estimate_page_bytes(p->entries, INDEX_BYTES(p->entry_bytes), FILLED) : index);
+	p->denormalized_size = estimate_page_bytes(p->entries, ROW_BYTES(p->ident_bytes + p->stored_bytes), 1) + index;
+	/* A B-tree keeps equal keys once, and their rows' places. */
+	p->native_size = ceil((p->keys * (INDEX_BYTES(p->key_bytes) + sizeof(ItemIdData)) +
+						   (p->entries - p->keys) * sizeof(ItemPointerData)) / (PAGE_BYTES * FILLED)) * BLCKSZ;
+}
+
+/* read_statistics: what was done to the table and its partitions since the statistics were reset */
+static void
+read_statistics(Profile *p, Relation fact)
+{
+	LOCAL_FCINFO(fcinfo, 1);
+	Datum		since;
+	ListCell   *cell;
+	ListCell   *index;
+
+#define COUNTED(what, relid)	DatumGetInt64(DirectFunctionCall1(pg_stat_get_##what, ObjectIdGetDatum(relid)))
+	foreach(cell, lock_leaves(RelationGetRelid(fact), NULL, AccessShareLock))
+	{
+		Relation	rel = relation_open(lfirst_oid(cell), NoLock);
+		Oid			relid = RelationGetRelid(rel);
+
+		p->inserts += COUNTED(tuples_inserted, relid);
+		p->updates += COUNTED(tuples_updated, relid);
+		p->hot_updates += COUNTED(tuples_hot_updated, relid);
+		p->deletes += COUNTED(tuples_deleted, relid);
+		p->scans += COUNTED(numscans, relid);
+		foreach(index, RelationGetIndexList(rel))
+			p->scans += COUNTED(numscans, lfirst_oid(index));
+		relation_close(rel, NoLock);
+	}
+#undef COUNTED
+	InitFunctionCallInfoData(*fcinfo, NULL, 1, InvalidOid, NULL, NULL);
+	fcinfo->args[0].value = ObjectIdGetDatum(MyDatabaseId);
+	fcinfo->args[0].isnull = false;
+	since = pg_stat_get_db_stat_reset_time(fcinfo);
+	p->since = fcinfo->isnull ? 0 : DatumGetTimestampTz(since);
+}

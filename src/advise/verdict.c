@@ -1,0 +1,569 @@
+/*-------------------------------------------------------------------------
+ *
+ * verdict.c
+ *	  What to make of the numbers of a table: an index table, and which; a native
+ *	  index; or neither.  With reasons, and the statement that does it.
+ *
+ * Called by advise.c.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/heaptoast.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
+#include "commands/defrem.h"
+#include "fmgr.h"
+#include "lib/stringinfo.h"
+#include <math.h>
+#include "mb/pg_wchar.h"
+#include "nodes/pg_list.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+
+#include "../definition/layout.h"
+#include "../indextable.h"
+#include "../util/fixed_settings.h"
+#include "profile.h"
+#include "verdict.h"
+
+/* Of fewer documents nothing is said: reading all of them takes some milliseconds. */
+#define FEW_DOCUMENTS		1000
+
+/*
+ * Where a look-up finds more than this share of the documents, it might as well read
+ * all: with the twelve documents of 600 bytes that a block holds, a tenth of them
+ * is in 1 - 0.9^12 = 72 % of the blocks.
+ */
+#define POOR_SHARE			0.1
+
+/* So many values may be left out to come below that. */
+#define LEFT_OUT			3
+
+/* Where so many of the rows with a value have one that does not fit, the field is not what it was taken for. */
+#define MISMATCHING_SHARE	0.5
+
+/* Where so many rows have no entry, the field is rare, and an index table small. */
+#define RARE_SHARE			0.9
+
+/*
+ * Look-ups of so few rows, which then read the documents, are faster by a native
+ * index: one takes 11 us, lookup() 15 (docs/costs.md).
+ */
+#define FEW_ROWS			2.0
+
+/*
+ * So many updates of each document, and more than there are scans: the table is
+ * written rather than read.  A judgement, not a measurement.
+ */
+#define VOLATILE_UPDATES	5.0
+
+/*
+ * So many times as wide as its entries, a document is dear to read: even at 600
+ * bytes, entries with three fields are read in a third of the time (docs/costs.md).
+ */
+#define WIDE				10.0
+
+/* Where entries with included fields have so much of the document, it can be there as a whole. */
+#define WHOLE_SHARE			0.5
+
+const char *const verdict_names[] = {"undecided", "none", "native_index", "filter", "index_table"};
+
+#define REASON(v, ...)	((v)->reasons = lappend((v)->reasons, psprintf(__VA_ARGS__)))
+
+static void choose_for_poor_key(Profile *p, Verdict *v);
+static void choose_for_selective_key(Profile *p, Verdict *v);
+static bool may_change(Profile *p);
+static bool stays_hot(Profile *p);
+static bool native_possible(Profile *p);
+static char *field_sql(Profile *p, Field *field, bool as_text);
+static char *filter_without(Profile *p, int n);
+static char *create_statement(Profile *p, Relation fact, Verdict *v);
+static char *native_statement(Profile *p, Relation fact, Verdict *v);
+static char *gin_statement(Profile *p, Relation fact);
+
+/* in_percent: readable */
+const char *
+in_percent(double share)
+{
+	double		percent = share * 100;
+
+	return psprintf(percent == 0 ? "0 %%" : percent < 0.1 ? "less than 0.1 %%" :
+					percent < 10 || (percent > 99 && percent < 100) ? "%.1f %%" : "%.0f %%", percent);
+}
+
+/* in_bytes: readable */
+const char *
+in_bytes(double bytes)
+{
+	static const char *const units[] = {"bytes", "kB", "MB", "GB", "TB"};
+	int			unit = 0;
+
+	while (bytes >= 1000 && unit < (int) lengthof(units) - 1)
+		bytes /= 1000, unit++;
+	return psprintf(unit == 0 || bytes >= 100 ? "%.0f %s" : "%.1f %s", bytes, units[unit]);
+}
+
+/*
+ * choose_verdict
+ *		In the order in which they rule each other out: whether there is a key at
+ *		all, whether it tells documents apart, whether it holds still, and then who
+ *		serves it best.
+ */
+Verdict *
+choose_verdict(Profile *p, Relation fact)
+{
+	Verdict    *v = palloc0(sizeof(Verdict));
+	int64		valued = p->with_entries + p->mismatching;
+	int			left_out;
+	int			i;
+
+	v->kind = VERDICT_NONE;
+	v->strategy = p->row->include != NIL ? STRATEGY_PARTIAL : STRATEGY_NORMALIZED;
+	if (p->documents < FEW_DOCUMENTS)
+	{
+		v->kind = VERDICT_UNDECIDED;
+		REASON(v, "There are %.0f documents: reading all of them takes no time. Ask again when there are %d.",
+			   p->documents, FEW_DOCUMENTS);
+	}
+	else if (p->mismatching > valued * MISMATCHING_SHARE)
+	{
+		if (p->mismatch != NULL)
+			REASON(v, "%s of the values do not fit: %s", in_percent((double) p->mismatching / valued), p->mismatch);
+		else
+			REASON(v, "%s of the values do not fit.", in_percent((double) p->mismatching / valued));
+		REASON(v, "Use another type, as text, or correct the documents.");
+	}
+	else if (p->sampled_entries == 0)
+	{
+		if (p->filtered == p->sampled)
+			REASON(v, "None of the %lld rows that were looked at passes the filter.", (long long) p->sampled);
+		else
+			REASON(v, "None of the %lld documents that were looked at has a value there. Case matters in paths.",
+				   (long long) (p->sampled - p->filtered));
+	}
+	else if (p->found[0] > POOR_SHARE)
+		choose_for_poor_key(p, v);
+	else
+		choose_for_selective_key(p, v);
+
+	if (v->kind == VERDICT_INDEX_TABLE && p->row->include != NIL && p->entry_bytes > WHOLE_SHARE * p->document_bytes &&
+		p->stored_bytes < TOAST_TUPLE_THRESHOLD)
+	{
+		v->strategy = STRATEGY_DENORMALIZED;
+		REASON(v, "With the included fields an entry has most of the document's %s: it may as well have all.",
+			   in_bytes(p->document_bytes));
+	}
+	for (i = 0; i < p->def->nincludes && v->kind >= VERDICT_FILTER; i++)
+		if (!p->included[i])
+			REASON(v, "None of the documents that were looked at has the included field \"%s\".",
+				   p->def->fields[p->def->nkeys + i].spec->text);
+	if (v->kind >= VERDICT_FILTER && p->mismatching > 0)
+	{
+		if (p->mismatch != NULL)
+			REASON(v, "%s of the values do not fit and would be skipped: %s",
+				   in_percent((double) p->mismatching / valued), p->mismatch);
+		else
+			REASON(v, "%s of the values do not fit and would be skipped.", in_percent((double) p->mismatching / valued));
+	}
+	for (left_out = 0; v->kind == VERDICT_FILTER && p->found[left_out] > POOR_SHARE;)
+		left_out++;
+	v->filter = filter_without(p, left_out);
+	if (v->kind == VERDICT_NATIVE_INDEX)
+	{
+		v->statement = native_statement(p, fact, v);
+		v->when = "if queries count or list the keys, or are to join them:";
+		v->alternative = create_statement(p, fact, v);
+	}
+	else if (v->kind >= VERDICT_FILTER)
+	{
+		v->statement = create_statement(p, fact, v);
+		if (p->def->multi)
+		{
+			v->when = "for documents that contain several elements at once, in no order:";
+			v->alternative = gin_statement(p, fact);
+		}
+		else if (native_possible(p) && p->row->include == NIL && !v->async)
+		{
+			v->when = "if every look-up goes on to read the documents:";
+			v->alternative = native_statement(p, fact, v);
+		}
+	}
+	return v;
+}
+
+/* choose_for_poor_key: a look-up finds too much; maybe only of some values */
+static void
+choose_for_poor_key(Profile *p, Verdict *v)
+{
+	double		most = (double) p->common[0].n / p->sampled;
+	int			n;
+
+	for (n = 1; n <= Min(LEFT_OUT, p->ncommon) && !p->def->multi; n++)
+		if (p->found[n] <= POOR_SHARE && p->sampled_entries > p->common_entries[n])
+			break;
+	REASON(v, "%s of the documents have the value %s.", in_percent(most), common_key_text(p, 0));
+	if (n <= LEFT_OUT && n <= p->ncommon && !p->def->multi)
+	{
+		v->kind = VERDICT_FILTER;
+		if (n == 1)
+		{
+			REASON(v, "A look-up of it reads so much that it might as well read all, and every insert pays for the entry.");
+			REASON(v, "Without it the index table has %s of the entries, and a look-up finds %s of the documents.",
+				   in_percent(1 - (double) p->common_entries[n] / p->sampled_entries), in_percent(p->found[n]));
+		}
+		else
+		{
+			REASON(v, "A look-up of the commonest values reads so much that it might as well read all, and every insert pays for the entry.");
+			REASON(v, "Without the %d commonest the index table has %s of the entries, and a look-up finds %s of the documents.",
+				   n, in_percent(1 - (double) p->common_entries[n] / p->sampled_entries), in_percent(p->found[n]));
+		}
+	}
+	else if (p->row->include != NIL && p->document_bytes >= WIDE * p->entry_bytes)
+	{
+		v->kind = VERDICT_INDEX_TABLE;
+		REASON(v, "Its few values do not tell documents apart; but entries with the included fields have %s, documents %s.",
+			   in_bytes(p->entry_bytes), in_bytes(p->document_bytes));
+		REASON(v, "What is answered from entries alone is worth it. What goes on to read documents is not.");
+	}
+	else
+	{
+		REASON(v, "A look-up finds %s of the documents on average: reading all of them takes about as long.",
+			   in_percent(p->found[0]));
+		REASON(v, "Add a field to the key that tells them apart, or do without an index.");
+	}
+}
+
+/* choose_for_selective_key: a look-up finds few documents */
+static void
+choose_for_selective_key(Profile *p, Verdict *v)
+{
+	double		rows = p->entries / p->keys;
+	double		without = 1 - (double) p->with_entries / p->sampled;
+
+	v->kind = VERDICT_INDEX_TABLE;
+	if (may_change(p))
+	{
+		v->is_volatile = true;
+		v->async = true;
+		REASON(v, "Each document was updated %.1f times, more often than the table was read, and the field is a number.",
+			   p->updates / p->documents);
+		REASON(v, "If it is what these updates change, do not build one, nor an index: every update would move an entry.");
+		REASON(v, "Statistics do not tell which field changes. If it is needed all the same: async, off the writers' hands.");
+	}
+	else if (p->partitioned)
+	{
+		v->is_unique = p->all_differ && !p->def->multi && p->row->include == NIL;
+		REASON(v, "The table has %d partitions, and a local index would be searched in each; this is one for all.",
+			   p->partitions);
+		if (v->is_unique)
+			REASON(v, "No value was met twice: it can be unique over all partitions, if it is meant to be.");
+	}
+	else if (native_possible(p) && p->row->include == NIL && rows < FEW_ROWS)
+	{
+		if (stays_hot(p))
+		{
+			REASON(v, "Documents are updated, %s of these updates are HOT, and an index on the expression would end that.",
+				   in_percent((double) p->hot_updates / p->updates));
+			REASON(v, "An index table leaves them HOT as long as this field stays as it is.");
+		}
+		else
+		{
+			v->kind = VERDICT_NATIVE_INDEX;
+			REASON(v, "A look-up finds %.1f documents, in one table, and goes on to read them.", rows);
+			REASON(v, "A native index goes straight to the row: it is smaller (%s against %s), and cheaper to keep.",
+				   in_bytes(p->native_size), in_bytes(p->normalized_size));
+		}
+	}
+	else if (p->def->multi)
+		REASON(v, "Documents that have an element come in the order of the key, a page at a time; GIN has no order.");
+	else if (p->row->include == NIL)
+	{
+		REASON(v, "A look-up finds about %.0f of %.0f documents; counts and sorted pages are read from entries alone.",
+			   rows, p->documents);
+		if (rows < FEW_ROWS && !native_possible(p))
+		{
+			if (p->mismatching > 0)
+				REASON(v, "An index on the expression cannot be made: it would refuse values that do not fit.");
+			else
+				REASON(v, "An index on the expression cannot be made: its cast is not immutable.");
+		}
+	}
+	if (p->row->include == NIL && v->kind == VERDICT_INDEX_TABLE && p->document_bytes > TOAST_TUPLE_THRESHOLD)
+		REASON(v, "Documents are wide, %s: ask again with include, for the fields that queries read.",
+			   in_bytes(p->document_bytes));
+	if (p->row->include != NIL && v->kind == VERDICT_INDEX_TABLE)
+		REASON(v, "An entry with the included fields has %s, a document %s: it answers without reading documents.",
+			   in_bytes(p->entry_bytes), in_bytes(p->document_bytes));
+	if (p->row->include != NIL && (p->widest > p->def->max_covered_bytes || !layout_can_cover(p->def)))
+		REASON(v, "Some entries are too wide for the index, and are read from the table: include less.");
+	if (without >= RARE_SHARE)
+		REASON(v, "%s of the rows have no entry: the index table is small, and they pay next to nothing.",
+			   in_percent(without));
+}
+
+/* may_change: whether the key may be what the table is always updated for */
+static bool
+may_change(Profile *p)
+{
+	/* A scan finds what an update is to change. */
+	int64		reads = p->scans - p->updates - p->deletes;
+
+	return p->updates >= VOLATILE_UPDATES * p->documents && p->updates > reads &&
+		p->numbers > p->sampled_entries / 2;
+}
+
+/* stays_hot: whether updates are frequent, and HOT as they are */
+static bool
+stays_hot(Profile *p)
+{
+	return p->updates >= p->documents && p->hot_updates > p->updates / 2;
+}
+
+/* native_possible: whether an index on the expressions can be made, and serve as one */
+static bool
+native_possible(Profile *p)
+{
+	int			i;
+
+	if (p->partitioned || p->def->multi || p->mismatching > 0)
+		return false;
+	for (i = 0; i < p->def->nkeys; i++)
+	{
+		Field	   *field = &p->def->fields[i];
+
+		/* Dates, which depend on a setting for SQL. */
+		if (field->fact_attno == 0 && field->cast.kind != CAST_NONE && !field->is_jsonb &&
+			func_volatile(field->cast.convert.fn_oid) != PROVOLATILE_IMMUTABLE)
+			return false;
+	}
+	return true;
+}
+
+/* common_key_text: the values of one of the commonest keys, for people to read */
+char *
+common_key_text(Profile *p, int which)
+{
+	StringInfoData result;
+	int			i;
+
+	initStringInfo(&result);
+	for (i = 0; i < p->def->nkeys; i++)
+	{
+		char	   *text;
+		char	   *c;
+		int			len;
+
+		text = value_text(p->def->fields[i].type, p->common[which].values[i]);
+
+		for (c = text; *c != '\0'; c++)
+			if ((unsigned char) *c < ' ')
+				*c = ' ';
+		len = pg_mbcharcliplen(text, strlen(text), 40);
+		appendStringInfo(&result, "%s\"%.*s%s\"", i > 0 ? ", " : "", len, text, text[len] != '\0' ? "..." : "");
+	}
+	return result.data;
+}
+
+/* path_sql: a path into the document as SQL, up to any [*] */
+static char *
+path_sql(Profile *p, Field *field, bool as_text)
+{
+	const char *document = quote_identifier(p->row->document);
+	PathStep   *steps = field->spec->steps;
+	Datum	   *names = palloc(sizeof(Datum) * Max(field->plain_steps, 1));
+	int			i;
+
+	if (field->plain_steps == 0)
+		return pstrdup(document);
+	if (field->plain_steps == 1 && !steps[0].is_index)
+		return psprintf("%s %s %s", document, as_text ? "->>" : "->",
+						quote_literal_cstr(pnstrdup(steps[0].name, steps[0].len)));
+	for (i = 0; i < field->plain_steps; i++)
+		names[i] = PointerGetDatum(cstring_to_text_with_len(steps[i].name, steps[i].len));
+	return psprintf("%s %s %s", document, as_text ? "#>>" : "#>",
+					quote_literal_cstr(OidOutputFunctionCall(F_ARRAY_OUT, PointerGetDatum(
+																						  construct_array(names, field->plain_steps, TEXTOID, -1, false, TYPALIGN_INT)))));
+}
+
+/* field_sql: what a field holds, as SQL over the fact table; as_text: before its cast */
+static char *
+field_sql(Profile *p, Field *field, bool as_text)
+{
+	char	   *type = format_type_with_typemod(field->type, field->typmod);
+
+	if (field->spec->column != NULL)
+		return field->convert == NULL ? pstrdup(quote_identifier(field->spec->column)) :
+			psprintf("(%s)::%s", quote_identifier(field->spec->column), type);
+	if (field->is_jsonb)
+		return path_sql(p, field, false);
+	if (as_text || field->type == TEXTOID)
+		return path_sql(p, field, true);
+	return psprintf("(%s)::%s", path_sql(p, field, true), type);
+}
+
+/*
+ * value_sql
+ *		A value as field_sql() before its cast has it.  A cast would make the filter
+ *		fail for a value that does not fit.
+ */
+static char *
+value_sql(Field *field, Datum value)
+{
+	if (field->spec->column == NULL && field->type == BOOLOID)
+		return pstrdup(DatumGetBool(value) ? "'true'" : "'false'");
+	return quote_literal_cstr(value_text(field->type, value));
+}
+
+/* filter_without: the filter that is asked for, and the n commonest keys left out; NULL: none */
+static char *
+filter_without(Profile *p, int n)
+{
+	StringInfoData result;
+	int			i;
+	int			k;
+
+	initStringInfo(&result);
+	if (p->row->filter != NULL)
+		appendStringInfo(&result, n > 0 ? "(%s) AND " : "%s", p->row->filter);
+	if (p->def->nkeys == 1 && n > 0)
+	{
+		Field	   *field = &p->def->fields[0];
+
+		appendStringInfo(&result, "%s %s", field_sql(p, field, true), n == 1 ? "<> " : "NOT IN (");
+		for (i = 0; i < n; i++)
+			appendStringInfo(&result, "%s%s", i > 0 ? ", " : "", value_sql(field, p->common[i].values[0]));
+		appendStringInfoString(&result, n == 1 ? "" : ")");
+	}
+	for (i = 0; i < n && p->def->nkeys > 1; i++)
+	{
+		appendStringInfoString(&result, i > 0 ? " AND NOT (" : "NOT (");
+		for (k = 0; k < p->def->nkeys; k++)
+			appendStringInfo(&result, "%s%s = %s", k > 0 ? " AND " : "", field_sql(p, &p->def->fields[k], true),
+							 value_sql(&p->def->fields[k], p->common[i].values[k]));
+		appendStringInfoChar(&result, ')');
+	}
+	return result.len > 0 ? result.data : NULL;
+}
+
+/* fact_name: the fact table, as the caller can write it */
+static char *
+fact_name(Relation fact)
+{
+	return OidOutputFunctionCall(F_REGCLASSOUT, ObjectIdGetDatum(RelationGetRelid(fact)));
+}
+
+/* free_name: fact_by_field_field, or with a number */
+static char *
+free_name(Profile *p, Relation fact)
+{
+	StringInfoData by;
+	char	   *name;
+	int			i;
+
+	initStringInfo(&by);
+	appendStringInfoString(&by, "by");
+	for (i = 0; i < p->def->nkeys; i++)
+		appendStringInfo(&by, "_%s", p->def->fields[i].spec->name);
+	name = makeObjectName(RelationGetRelationName(fact), by.data, NULL);
+	for (i = 2; OidIsValid(get_relname_relid(name, RelationGetNamespace(fact))); i++)
+		name = makeObjectName(RelationGetRelationName(fact), by.data, psprintf("%d", i));
+	return pstrdup(quote_identifier(name));
+}
+
+/* sql_literal: in quotes, or dollars where that is easier to read */
+char *
+sql_literal(const char *text)
+{
+	return strchr(text, '\'') != NULL && strpbrk(text, "$\\") == NULL ? psprintf("$$%s$$", text) :
+		quote_literal_cstr(text);
+}
+
+/* array_literal: of fields; '{a,b}' where that needs no quotes */
+static char *
+array_literal(List *fields)
+{
+	Datum	   *texts = palloc(sizeof(Datum) * list_length(fields));
+	StringInfoData list;
+	ListCell   *cell;
+	char	   *array;
+
+	initStringInfo(&list);
+	foreach(cell, fields)
+	{
+		texts[foreach_current_index(cell)] = CStringGetTextDatum(lfirst(cell));
+		appendStringInfo(&list, "%s%s", list.len > 0 ? ", " : "", sql_literal(lfirst(cell)));
+	}
+	array = OidOutputFunctionCall(F_ARRAY_OUT, PointerGetDatum(
+															   construct_array(texts, list_length(fields), TEXTOID, -1, false, TYPALIGN_INT)));
+	return strpbrk(array, "\"'\\") == NULL ? sql_literal(array) : psprintf("ARRAY[%s]", list.data);
+}
+
+static char *
+create_statement(Profile *p, Relation fact, Verdict *v)
+{
+	StringInfoData sql;
+
+	initStringInfo(&sql);
+	appendStringInfo(&sql, "SELECT indextable.create(%s, %s, %s", sql_literal(free_name(p, fact)),
+					 sql_literal(fact_name(fact)), array_literal(p->row->key));
+	if (v->strategy == STRATEGY_DENORMALIZED)
+		appendStringInfoString(&sql, ", strategy => 'denormalized'");
+	else if (p->row->include != NIL)
+		appendStringInfo(&sql, ", include => %s", array_literal(p->row->include));
+	if (v->filter != NULL)
+		appendStringInfo(&sql, ", filter => %s", sql_literal(v->filter));
+	if (v->async)
+		appendStringInfoString(&sql, ", maintenance => 'async'");
+	if (v->is_unique)
+		appendStringInfoString(&sql, ", is_unique => true");
+	if (p->mismatching > 0)
+		appendStringInfoString(&sql, ", on_mismatch => 'skip'");
+	if (p->document != NULL)
+		appendStringInfo(&sql, ", document => %s", sql_literal(p->document));
+	appendStringInfoString(&sql, ");");
+	return sql.data;
+}
+
+static char *
+native_statement(Profile *p, Relation fact, Verdict *v)
+{
+	char	   *filter = v->filter;
+	StringInfoData sql;
+	int			i;
+
+	initStringInfo(&sql);
+	appendStringInfo(&sql, "CREATE INDEX ON %s (", fact_name(fact));
+	for (i = 0; i < p->def->nkeys; i++)
+	{
+		Field	   *field = &p->def->fields[i];
+		bool		plain = field->spec->column != NULL && field->convert == NULL;
+
+		appendStringInfo(&sql, "%s%s%s%s", i > 0 ? ", " : "", plain ? "" : "(", field_sql(p, field, false),
+						 plain ? "" : ")");
+		if (OidIsValid(field->spec->collation))
+			appendStringInfo(&sql, " COLLATE %s", quote_identifier(get_collation_name(field->spec->collation)));
+	}
+	appendStringInfoChar(&sql, ')');
+	if (filter == NULL && p->missing > p->sampled * RARE_SHARE)
+		filter = psprintf("%s IS NOT NULL", field_sql(p, &p->def->fields[0], true));
+	if (filter != NULL)
+		appendStringInfo(&sql, " WHERE %s", filter);
+	appendStringInfoChar(&sql, ';');
+	return sql.data;
+}
+
+/* gin_statement: for @> on what the array is in */
+static char *
+gin_statement(Profile *p, Relation fact)
+{
+	Field	   *field = &p->def->fields[p->def->multi_field];
+	char	   *path = path_sql(p, field, false);
+
+	return psprintf(field->plain_steps == 0 ? "CREATE INDEX ON %s USING gin (%s jsonb_path_ops);" :
+					"CREATE INDEX ON %s USING gin ((%s) jsonb_path_ops);", fact_name(fact), path);
+}

@@ -1,0 +1,449 @@
+/*-------------------------------------------------------------------------
+ *
+ * definition_rows.c
+ *	  Reads and writes the extension's own tables.
+ *
+ * Called by create.c, drop.c, definition.c, triggers.c, batch.c and rotate.c.  Rows are
+ * read with a catalog snapshot, never with the transaction's: a REPEATABLE READ
+ * transaction that is older than an index table must maintain it all the same.
+ * Written without privilege checks, because whoever calls has made their own.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup.h"
+#include "access/htup_details.h"
+#include "access/skey.h"
+#include "access/table.h"
+#include "access/tableam.h"
+#include "access/xact.h"
+#include "catalog/indexing.h"
+#include "catalog/pg_type.h"
+#include "fmgr.h"
+#include "nodes/pg_list.h"
+#include "storage/lockdefs.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+#include "utils/timestamp.h"
+
+#include "../indextable.h"
+#include "../util/sql.h"
+#include "definition_rows.h"
+#include "fact_rows.h"
+#include "owner.h"
+#include "table_access.h"
+#include "validity.h"
+
+/* Rows of the table skipped for one index table before they are summed up. */
+#define MAX_SKIPPED_ROWS	100
+
+/* Columns of the table definition. */
+enum
+{
+	DEF_INDEX_TABLE = 1,
+	DEF_FACT_TABLE,
+	DEF_FACT_OID,
+	DEF_FACT_COLUMNS,
+	DEF_PRIMARY_KEY,
+	DEF_DOCUMENT,
+	DEF_KEY,
+	DEF_INCLUDE,
+	DEF_FILTER,
+	DEF_STRATEGY,
+	DEF_MAINTENANCE,
+	DEF_IS_UNIQUE,
+	DEF_ON_MISMATCH,
+	DEF_STATE,
+	DEF_PROBLEM,
+	DEF_REPLACES,
+	DEF_NATTS = DEF_REPLACES
+};
+
+static int	compare_definitions(const ListCell *a, const ListCell *b);
+
+void
+invalidate_definitions(List *definitions, Oid fact, const char *why)
+{
+	ListCell   *cell;
+	bool		any = false;
+
+	foreach(cell, definitions)
+	{
+		StoredDefinition *stored = lfirst(cell);
+
+		if (strcmp(stored->row.state, "invalid") == 0)
+			continue;
+		if (!OidIsValid(stored->row.replaces))
+			ereport(WARNING,
+					(errcode(ERRCODE_WARNING),
+					 errmsg("index table \"%s\" is now invalid", get_rel_name(stored->row.index_table)),
+					 errdetail("%s", why),
+					 errhint("Call indextable.repair() to restore the triggers and to repair the entries.")));
+		catalog_set_state(stored->row.index_table, "invalid", why);
+		any = true;
+	}
+	if (any)
+		CacheInvalidateRelcacheByRelid(fact);
+}
+
+/* get_column_names_by_number: of a table, by number; dropped ones are empty */
+List *
+get_column_names_by_number(Relation rel)
+{
+	TupleDesc	desc = RelationGetDescr(rel);
+	List	   *names = NIL;
+	int			i;
+
+	for (i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+
+		names = lappend(names, att->attisdropped ? "" : NameStr(att->attname));
+	}
+	return names;
+}
+
+/* catalog_insert: registers an index table */
+void
+catalog_insert(DefinitionRow *row, Relation fact)
+{
+	Datum		values[DEF_NATTS] = {0};
+	bool		isnull[DEF_NATTS] = {0};
+
+	values[DEF_INDEX_TABLE - 1] = ObjectIdGetDatum(row->index_table);
+	values[DEF_FACT_TABLE - 1] = ObjectIdGetDatum(row->fact_table);
+	values[DEF_FACT_OID - 1] = ObjectIdGetDatum(row->fact_table);
+	values[DEF_FACT_COLUMNS - 1] = string_array(get_column_names_by_number(fact), NAMEOID);
+	values[DEF_PRIMARY_KEY - 1] = string_array(row->primary_key, NAMEOID);
+	values[DEF_DOCUMENT - 1] = DirectFunctionCall1(namein, CStringGetDatum(row->document));
+	values[DEF_KEY - 1] = string_array(row->key, TEXTOID);
+	if (row->include != NIL)
+		values[DEF_INCLUDE - 1] = string_array(row->include, TEXTOID);
+	else
+		isnull[DEF_INCLUDE - 1] = true;
+	if (row->filter != NULL)
+		values[DEF_FILTER - 1] = CStringGetTextDatum(row->filter);
+	else
+		isnull[DEF_FILTER - 1] = true;
+	values[DEF_STRATEGY - 1] = CStringGetTextDatum(row->strategy);
+	values[DEF_MAINTENANCE - 1] = CStringGetTextDatum(row->maintenance);
+	values[DEF_IS_UNIQUE - 1] = BoolGetDatum(row->is_unique);
+	values[DEF_ON_MISMATCH - 1] = CStringGetTextDatum(row->on_mismatch);
+	values[DEF_STATE - 1] = CStringGetTextDatum(row->state);
+	if (row->problem != NULL)
+		values[DEF_PROBLEM - 1] = CStringGetTextDatum(row->problem);
+	else
+		isnull[DEF_PROBLEM - 1] = true;
+	values[DEF_REPLACES - 1] = ObjectIdGetDatum(row->replaces);
+	isnull[DEF_REPLACES - 1] = !OidIsValid(row->replaces);
+	insert_row("definition", values, isnull);
+}
+
+/* catalog_update: replaces the row of an index table */
+void
+catalog_update(DefinitionRow *row, Relation fact)
+{
+	delete_by_oid("definition", "definition_pkey", DEF_INDEX_TABLE, row->index_table);
+	catalog_insert(row, fact);
+}
+
+/* catalog_set_state: of an index table, why, and nothing else: names may be older than the tables' */
+void
+catalog_set_state(Oid index_table, const char *state, const char *problem)
+{
+	Relation	rel = table_open(catalog_relid("definition", false), RowExclusiveLock);
+	SysScanDesc scan = scan_by_oid(rel, "definition_pkey", DEF_INDEX_TABLE, index_table);
+	HeapTuple	tuple;
+	Datum		values[DEF_NATTS] = {0};
+	bool		isnull[DEF_NATTS] = {0};
+	bool		replace[DEF_NATTS] = {0};
+
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)) && !wait_for_row_writer(rel, tuple))
+	{
+		systable_endscan(scan);
+		scan = scan_by_oid(rel, "definition_pkey", DEF_INDEX_TABLE, index_table);
+	}
+	if (HeapTupleIsValid(tuple))
+	{
+		values[DEF_STATE - 1] = CStringGetTextDatum(state);
+		replace[DEF_STATE - 1] = true;
+		if (problem != NULL)
+			values[DEF_PROBLEM - 1] = CStringGetTextDatum(problem);
+		isnull[DEF_PROBLEM - 1] = problem == NULL;
+		replace[DEF_PROBLEM - 1] = true;
+		tuple = heap_modify_tuple(tuple, RelationGetDescr(rel), values, isnull, replace);
+		CatalogTupleUpdate(rel, &tuple->t_self, tuple);
+	}
+	systable_endscan(scan);
+	table_close(rel, NoLock);
+	CommandCounterIncrement();
+}
+
+/* catalog_is_current_version: whether it is of this library's version; where it is not, whoever reads it gets an error */
+bool
+catalog_is_current_version(void)
+{
+	return catalog_table_has_columns("definition", DEF_NATTS) && catalog_table_has_columns("fact", FACT_NATTS);
+}
+
+static StoredDefinition *
+read_row(HeapTuple tuple, TupleDesc desc)
+{
+	StoredDefinition *stored = palloc0(sizeof(StoredDefinition));
+	DefinitionRow *row = &stored->row;
+	Datum		values[DEF_NATTS];
+	bool		isnull[DEF_NATTS];
+
+	check_version(desc, DEF_NATTS);
+	heap_deform_tuple(tuple, desc, values, isnull);
+	stored->xmin = HeapTupleHeaderGetXmin(tuple->t_data);
+	stored->tid = tuple->t_self;
+	stored->fact_oid = DatumGetObjectId(values[DEF_FACT_OID - 1]);
+	stored->columns = array_strings(values[DEF_FACT_COLUMNS - 1], NAMEOID);
+
+	row->primary_key = array_strings(values[DEF_PRIMARY_KEY - 1], NAMEOID);
+	row->index_table = DatumGetObjectId(values[DEF_INDEX_TABLE - 1]);
+	row->fact_table = DatumGetObjectId(values[DEF_FACT_TABLE - 1]);
+	row->document = pstrdup(NameStr(*DatumGetName(values[DEF_DOCUMENT - 1])));
+	row->key = array_strings(values[DEF_KEY - 1], TEXTOID);
+	if (!isnull[DEF_INCLUDE - 1])
+		row->include = array_strings(values[DEF_INCLUDE - 1], TEXTOID);
+	if (!isnull[DEF_FILTER - 1])
+		row->filter = TextDatumGetCString(values[DEF_FILTER - 1]);
+	row->strategy = TextDatumGetCString(values[DEF_STRATEGY - 1]);
+	row->maintenance = TextDatumGetCString(values[DEF_MAINTENANCE - 1]);
+	row->is_unique = DatumGetBool(values[DEF_IS_UNIQUE - 1]);
+	row->on_mismatch = TextDatumGetCString(values[DEF_ON_MISMATCH - 1]);
+	row->state = TextDatumGetCString(values[DEF_STATE - 1]);
+	if (!isnull[DEF_PROBLEM - 1])
+		row->problem = TextDatumGetCString(values[DEF_PROBLEM - 1]);
+	if (!isnull[DEF_REPLACES - 1])
+		row->replaces = DatumGetObjectId(values[DEF_REPLACES - 1]);
+	return stored;
+}
+
+/*
+ * catalog_read_definitions
+ *		The definitions (StoredDefinition *) of a fact table, in the order in which its
+ *		index tables were made, wherever their rows are by now; or the one of an index
+ *		table, where fact_table is InvalidOid.
+ */
+List *
+catalog_read_definitions(Oid fact_table, Oid index_table)
+{
+	List	   *result = catalog_read_unchecked_definitions(fact_table, index_table);
+	ListCell   *cell;
+
+	foreach(cell, result)
+		if (!definition_matches_tables(&((StoredDefinition *) lfirst(cell))->row))
+		result = foreach_delete_current(result, cell);
+	return result;
+}
+
+/* catalog_read_unchecked_definitions: the same with those that are not to be believed */
+List *
+catalog_read_unchecked_definitions(Oid fact_table, Oid index_table)
+{
+	Oid			relid = catalog_relid("definition", true);
+	Relation	rel;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	List	   *result = NIL;
+
+	if (!OidIsValid(relid))
+		return NIL;				/* CREATE or DROP EXTENSION is under way */
+	rel = table_open(relid, AccessShareLock);
+	scan = OidIsValid(fact_table) ?
+		scan_by_oid(rel, "definition_fact_table", DEF_FACT_TABLE, fact_table) :
+		scan_by_oid(rel, "definition_pkey", DEF_INDEX_TABLE, index_table);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+		result = lappend(result, read_row(tuple, RelationGetDescr(rel)));
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	list_sort(result, compare_definitions);
+	return result;
+}
+
+static int
+compare_definitions(const ListCell *a, const ListCell *b)
+{
+	Oid			x = ((StoredDefinition *) lfirst(a))->row.index_table;
+	Oid			y = ((StoredDefinition *) lfirst(b))->row.index_table;
+
+	return x < y ? -1 : x > y ? 1 : 0;
+}
+
+static void *
+read_definition(HeapTuple tuple, TupleDesc desc)
+{
+	return read_row(tuple, desc);
+}
+
+/* catalog_definitions: all of them (StoredDefinition *), with those that are not to be believed */
+List *
+catalog_definitions(void)
+{
+	return all_rows("definition", read_definition);
+}
+
+/* catalog_index_tables: all of them */
+List *
+catalog_index_tables(void)
+{
+	List	   *result = NIL;
+	ListCell   *cell;
+
+	foreach(cell, catalog_definitions())
+		if (definition_matches_tables(&((StoredDefinition *) lfirst(cell))->row))
+		result = lappend_oid(result, ((StoredDefinition *) lfirst(cell))->row.index_table);
+	return result;
+}
+
+/* is_queued: whether an index table is kept in step through the queue, for good or while it is built */
+bool
+is_queued(DefinitionRow *row)
+{
+	return strcmp(row->maintenance, "async") == 0 || strcmp(row->state, "building") == 0 ||
+		(OidIsValid(row->replaces) && strcmp(row->state, "invalid") == 0);
+}
+
+/* catalog_fact_of: the fact table of an index table, InvalidOid if it is none */
+Oid
+catalog_fact_of(Oid index_table)
+{
+	List	   *rows = catalog_read_definitions(InvalidOid, index_table);
+
+	return rows == NIL ? InvalidOid : ((StoredDefinition *) linitial(rows))->row.fact_table;
+}
+
+bool
+catalog_fact_in_use(Oid fact_table)
+{
+	return catalog_read_definitions(fact_table, InvalidOid) != NIL;
+}
+
+/* catalog_forget_index_table: returns its fact table, InvalidOid if it was none */
+Oid
+catalog_forget_index_table(Oid index_table)
+{
+	Oid			fact = catalog_fact_of(index_table);
+
+	if (OidIsValid(fact))
+		catalog_forget_definition(index_table);
+	return fact;
+}
+
+void
+catalog_forget_definition(Oid index_table)
+{
+	delete_by_oid("definition", "definition_pkey", DEF_INDEX_TABLE, index_table);
+	delete_by_oid("skipped", "skipped_index_table", 1, index_table);
+	delete_by_oid("checked", "checked_index_table", 1, index_table);
+	delete_by_oid("counted", "counted_pkey", 1, index_table);
+	catalog_forget_rejections(index_table);
+	catalog_forget_build(index_table);
+}
+
+/*
+ * catalog_count_skipped
+ *		A row a statement: a counter to update would make all writers wait for
+ *		each other.  When there are many, whoever comes next replaces those that
+ *		nobody else is replacing by their sum.
+ */
+void
+catalog_count_skipped(Oid index_table, int64 entries)
+{
+	Relation	rel = table_open(catalog_relid("skipped", false), RowExclusiveLock);
+	List	   *rows = NIL;
+	ListCell   *cell;
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	Datum		values[3];
+	bool		isnull[3] = {0};
+
+	ScanKeyInit(&key, 1, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(index_table));
+	scan = systable_beginscan(rel, catalog_index(rel, "skipped_index_table"), true,
+							  SnapshotSelf, 1, &key);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+		rows = lappend(rows, heap_copytuple(tuple));
+	systable_endscan(scan);
+
+	if (list_length(rows) >= MAX_SKIPPED_ROWS)
+	{
+		foreach(cell, rows)
+		{
+			TM_FailureData failure;
+			bool		null;
+
+			tuple = lfirst(cell);
+			if (table_tuple_delete_compat(rel, &tuple->t_self, GetCurrentCommandId(true), false,
+										  &failure) == TM_Ok)
+				entries += DatumGetInt64(heap_getattr(tuple, 3, RelationGetDescr(rel), &null));
+		}
+	}
+	table_close(rel, NoLock);
+
+	values[0] = ObjectIdGetDatum(index_table);
+	values[1] = TimestampTzGetDatum(GetCurrentTransactionStartTimestamp());
+	values[2] = Int64GetDatum(entries);
+	insert_row("skipped", values, isnull);
+}
+
+/* catalog_reassign_rows: what was noted of one index table is of another */
+void
+catalog_reassign_rows(Oid from, Oid to)
+{
+	static const char *const tables[] = {"skipped", "rejection"};
+	int			i;
+
+	for (i = 0; i < 2; i++)
+	{
+		run_sql(get_extension_owner(), "DELETE FROM %s WHERE index_table = %u::regclass", catalog_table(tables[i]), to);
+		run_sql(get_extension_owner(), "UPDATE %s SET index_table = %u::regclass"
+				" WHERE index_table = %u::regclass", catalog_table(tables[i]), to, from);
+	}
+}
+
+void
+catalog_forget_build(Oid index_table)
+{
+	delete_by_oid("build", "build_pkey", 1, index_table);
+}
+
+void
+catalog_forget_rejections(Oid index_table)
+{
+	delete_by_oid("rejection", "rejection_index_table", 1, index_table);
+}
+
+/* catalog_has_rejections: whether rows of an index table are rejected */
+bool
+catalog_has_rejections(Oid index_table)
+{
+	Relation	rel = table_open(catalog_relid("rejection", false), AccessShareLock);
+	SysScanDesc scan = scan_by_oid(rel, "rejection_index_table", 1, index_table);
+	bool		found = HeapTupleIsValid(systable_getnext(scan));
+
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return found;
+}
+
+/* report_not_index_table: the error for a relation that is none, or is gone */
+void
+report_not_index_table(Oid relid)
+{
+	ereport(ERROR,
+			(errcode(get_rel_name(relid) != NULL ? ERRCODE_WRONG_OBJECT_TYPE : ERRCODE_UNDEFINED_TABLE),
+			 get_rel_name(relid) != NULL ?
+			 errmsg("\"%s\" is not an index table", get_rel_name(relid)) :
+			 errmsg("relation with OID %u does not exist", relid),
+			 errhint("The view indextable.index_tables lists the index tables.")));
+}

@@ -1,0 +1,38 @@
+/*-------------------------------------------------------------------------
+ *
+ * definition_rows.h
+ *	  Reads and writes the catalog's rows of index tables.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef INDEXTABLE_DEFINITION_ROWS_H
+#define INDEXTABLE_DEFINITION_ROWS_H
+
+#include "nodes/pg_list.h"
+#include "utils/rel.h"
+
+#include "../indextable.h"
+
+extern void catalog_insert(DefinitionRow *row, Relation fact);
+extern void catalog_update(DefinitionRow *row, Relation fact);
+extern void catalog_set_state(Oid index_table, const char *state, const char *problem);
+extern List *catalog_index_tables(void);
+extern List *get_column_names_by_number(Relation rel);
+extern List *catalog_read_definitions(Oid fact_table, Oid index_table);
+extern List *catalog_read_unchecked_definitions(Oid fact_table, Oid index_table);
+extern List *catalog_definitions(void);
+extern bool catalog_is_current_version(void);
+extern Oid	catalog_fact_of(Oid index_table);
+extern bool is_queued(DefinitionRow *row);
+extern Oid	catalog_forget_index_table(Oid index_table);
+extern void catalog_forget_definition(Oid index_table);
+extern bool catalog_fact_in_use(Oid fact_table);
+extern void catalog_count_skipped(Oid index_table, int64 entries);
+extern void catalog_reassign_rows(Oid from, Oid to);
+extern void catalog_forget_build(Oid index_table);
+extern void catalog_forget_rejections(Oid index_table);
+extern bool catalog_has_rejections(Oid index_table);
+pg_noreturn extern void report_not_index_table(Oid relid);
+extern void invalidate_definitions(List *definitions, Oid fact, const char *why);
+
+#endif							/* INDEXTABLE_DEFINITION_ROWS_H */

@@ -1,0 +1,127 @@
+/*-------------------------------------------------------------------------
+ *
+ * fact_rows.c
+ *	  Reads and writes the catalog's rows of fact tables and their queues.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "nodes/pg_list.h"
+#include "storage/lockdefs.h"
+#include "utils/rel.h"
+
+#include "fact_rows.h"
+#include "table_access.h"
+
+static void read_fact(HeapTuple tuple, TupleDesc desc, FactTableRow *row);
+
+static void *
+read_fact_row(HeapTuple tuple, TupleDesc desc)
+{
+	FactTableRow *row = palloc(sizeof(FactTableRow));
+
+	read_fact(tuple, desc, row);
+	return row;
+}
+
+/* catalog_fact_rows: the rows (FactTableRow *) of all fact tables, with and without index tables */
+List *
+catalog_fact_rows(void)
+{
+	return all_rows("fact", read_fact_row);
+}
+
+/* catalog_fact_tables: all of them */
+List *
+catalog_fact_tables(void)
+{
+	List	   *result = NIL;
+	ListCell   *cell;
+
+	foreach(cell, catalog_fact_rows())
+		result = lappend_oid(result, ((FactTableRow *) lfirst(cell))->fact_table);
+	return result;
+}
+
+/* catalog_queues: the rows (FactTableRow *) of all fact tables that have a queue */
+List *
+catalog_queues(void)
+{
+	List	   *result = NIL;
+	ListCell   *cell;
+
+	foreach(cell, catalog_fact_rows())
+		if (OidIsValid(((FactTableRow *) lfirst(cell))->queue))
+		result = lappend(result, lfirst(cell));
+	return result;
+}
+
+/* catalog_read_fact: the row of a fact table; false if there is none */
+bool
+catalog_read_fact(Oid fact_table, FactTableRow *row)
+{
+	Oid			relid = catalog_relid("fact", true);
+	Relation	rel;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	if (!OidIsValid(relid))
+		return false;			/* CREATE or DROP EXTENSION is under way */
+	rel = table_open(relid, AccessShareLock);
+	scan = scan_by_oid(rel, "fact_pkey", FACT_FACT_TABLE, fact_table);
+	tuple = systable_getnext(scan);
+	if (HeapTupleIsValid(tuple))
+		read_fact(tuple, RelationGetDescr(rel), row);
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return HeapTupleIsValid(tuple);
+}
+
+static void
+read_fact(HeapTuple tuple, TupleDesc desc, FactTableRow *row)
+{
+	Datum		values[FACT_NATTS];
+	bool		isnull[FACT_NATTS];
+
+	check_version(desc, FACT_NATTS);
+	heap_deform_tuple(tuple, desc, values, isnull);
+	row->fact_table = DatumGetObjectId(values[FACT_FACT_TABLE - 1]);
+	row->queue = isnull[FACT_QUEUE - 1] ? InvalidOid : DatumGetObjectId(values[FACT_QUEUE - 1]);
+	row->spare = isnull[FACT_SPARE - 1] ? InvalidOid : DatumGetObjectId(values[FACT_SPARE - 1]);
+}
+
+/* catalog_has_fact: whether our triggers have been put on this table */
+bool
+catalog_has_fact(Oid fact_table)
+{
+	FactTableRow row;
+
+	return catalog_read_fact(fact_table, &row);
+}
+
+/* catalog_write_fact: inserts or replaces the row of a fact table */
+void
+catalog_write_fact(FactTableRow *row)
+{
+	Datum		values[FACT_NATTS];
+	bool		isnull[FACT_NATTS] = {0};
+
+	delete_by_oid("fact", "fact_pkey", FACT_FACT_TABLE, row->fact_table);
+	values[FACT_FACT_TABLE - 1] = ObjectIdGetDatum(row->fact_table);
+	values[FACT_QUEUE - 1] = ObjectIdGetDatum(row->queue);
+	isnull[FACT_QUEUE - 1] = !OidIsValid(row->queue);
+	values[FACT_SPARE - 1] = ObjectIdGetDatum(row->spare);
+	isnull[FACT_SPARE - 1] = !OidIsValid(row->spare);
+	insert_row("fact", values, isnull);
+}
+
+void
+catalog_forget_fact(Oid fact_table)
+{
+	delete_by_oid("fact", "fact_pkey", FACT_FACT_TABLE, fact_table);
+}

@@ -1,0 +1,83 @@
+/*-------------------------------------------------------------------------
+ *
+ * owner.c
+ *	  Says who owns the extension, and keeps what it makes to that owner.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup.h"
+#include "access/table.h"
+#include "catalog/dependency.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_extension.h"
+#include "catalog/pg_type.h"
+#include "commands/extension.h"
+#include "miscadmin.h"
+#include "storage/lockdefs.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/syscache.h"
+
+#include "../indextable.h"
+#include "../util/sql.h"
+#include "owner.h"
+#include "table_access.h"
+
+/* get_extension_owner: the role that owns the extension's objects */
+Oid
+get_extension_owner(void)
+{
+	Relation	rel = table_open(catalog_relid("definition", false), AccessShareLock);
+	Oid			owner = rel->rd_rel->relowner;
+
+	table_close(rel, AccessShareLock);
+	return owner;
+}
+
+/* revoke_all: default privileges must not open what the fact table may protect */
+void
+revoke_all(Oid relid, Oid owner)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	bool		isnull;
+	Datum		acl;
+	Oid		   *roles;
+	int			nroles = 0;
+	int			i;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for relation %u", relid);
+	acl = SysCacheGetAttr(RELOID, tuple, Anum_pg_class_relacl, &isnull);
+	if (!isnull)
+		nroles = aclmembers(DatumGetAclPCopy(acl), &roles);
+	ReleaseSysCache(tuple);
+	if (isnull)
+		return;
+	run_sql(get_extension_owner(), "REVOKE ALL ON TABLE %s FROM PUBLIC", quoted_relation(relid));
+	for (i = 0; i < nroles; i++)
+		if (roles[i] != owner)
+			run_sql(get_extension_owner(), "REVOKE ALL ON TABLE %s FROM %s", quoted_relation(relid),
+					quote_identifier(GetUserNameFromId(roles[i], false)));
+}
+
+/* record_extension_dependency: a table goes with the extension, but is no member, and so is dumped */
+void
+record_extension_dependency(Oid relid)
+{
+	ObjectAddress object;
+	ObjectAddress on;
+
+	ObjectAddressSet(object, RelationRelationId, relid);
+	ObjectAddressSet(on, ExtensionRelationId, get_extension_oid(IT_SCHEMA, false));
+	recordDependencyOn(&object, &on, DEPENDENCY_AUTO);
+}
+
+/* is_extension_table: whether a relation is the table definition or fact of the catalog */
+bool
+is_extension_table(Oid relid)
+{
+	return OidIsValid(relid) &&
+		(relid == catalog_relid("definition", true) || relid == catalog_relid("fact", true));
+}

@@ -1,0 +1,34 @@
+/*-------------------------------------------------------------------------
+ *
+ * table_access.h
+ *	  Reads and writes rows of the extension's own tables.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef INDEXTABLE_TABLE_ACCESS_H
+#define INDEXTABLE_TABLE_ACCESS_H
+
+#include "access/attnum.h"
+#include "access/genam.h"
+#include "access/htup.h"
+#include "access/tupdesc.h"
+#include "nodes/pg_list.h"
+#include "utils/rel.h"
+
+extern Oid	catalog_relid(const char *name, bool missing_ok);
+extern const char *catalog_table(const char *name);
+extern Oid	catalog_schema(void);
+extern bool is_own_schema(Oid schema);
+extern bool is_extension_member(Oid class, Oid object);
+extern List *all_rows(const char *table, void *(*read) (HeapTuple tuple, TupleDesc desc));
+extern List *array_strings(Datum array, Oid type);
+extern Oid	catalog_index(Relation rel, const char *name);
+extern bool catalog_table_has_columns(const char *table, int natts);
+extern void check_version(TupleDesc desc, int natts);
+extern bool delete_by_oid(const char *table, const char *index, AttrNumber column, Oid value);
+extern void insert_row(const char *table, Datum *values, bool *isnull);
+extern SysScanDesc scan_by_oid(Relation rel, const char *index, AttrNumber column, Oid value);
+extern Datum string_array(List *strings, Oid type);
+extern bool wait_for_row_writer(Relation rel, HeapTuple tuple);
+
+#endif							/* INDEXTABLE_TABLE_ACCESS_H */

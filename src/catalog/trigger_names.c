@@ -1,0 +1,78 @@
+/*-------------------------------------------------------------------------
+ *
+ * trigger_names.c
+ *	  Lists the triggers that upkeep puts on fact tables and index tables, and
+ *	  recognizes them by name.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup.h"
+#include "access/htup_details.h"
+#include "access/skey.h"
+#include "access/table.h"
+#include "catalog/pg_trigger.h"
+#include "storage/lockdefs.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+
+#include "table_access.h"
+#include "trigger_names.h"
+
+#if PG_VERSION_NUM < 160000
+#define ON_FOREIGN_TRUNCATE	0	/* the server has no such triggers */
+#else
+#define ON_FOREIGN_TRUNCATE	ON_FOREIGN
+#endif
+
+const FactTrigger fact_triggers[FACT_TRIGGERS] = {
+	{"indextable_row", "AFTER INSERT OR UPDATE OR DELETE", "ROW", false, ON_PLAIN | ON_ROOT | ON_PARTITION | ON_FOREIGN, true},
+	{"indextable_end", "AFTER INSERT OR UPDATE OR DELETE", "STATEMENT", true, ON_PLAIN | ON_ROOT | ON_PARTITION | ON_FOREIGN, false},
+	{"indextable_truncate", "AFTER TRUNCATE", "STATEMENT", false, ON_PLAIN | ON_ROOT, false},
+	{"indextable_before", "BEFORE TRUNCATE", "STATEMENT", false, ON_ROOT | ON_PARTITION | ON_FOREIGN_TRUNCATE, false},
+};
+
+/* is_our_trigger: whether a trigger of ours goes by this name */
+bool
+is_our_trigger(const char *name)
+{
+	Size		i;
+
+	if (strcmp(name, GUARD) == 0 || strcmp(name, GUARD_ROW) == 0)
+		return true;
+	for (i = 0; i < FACT_TRIGGERS; i++)
+		if (strcmp(fact_triggers[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+/*
+ * has_triggers_of_ours
+ *		Whether a table has a trigger of ours, enabled or not: a guard, or one that
+ *		keeps index tables in step.  No lock is taken: anybody's table may be asked for.
+ */
+bool
+has_triggers_of_ours(Oid relid, bool guard)
+{
+	Relation	rel = table_open(TriggerRelationId, AccessShareLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	bool		found = false;
+
+	ScanKeyInit(&key, Anum_pg_trigger_tgrelid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(relid));
+	scan = systable_beginscan(rel, TriggerRelidNameIndexId, true, NULL, 1, &key);
+	while (!found && HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Form_pg_trigger form = (Form_pg_trigger) GETSTRUCT(tuple);
+		const char *name = NameStr(form->tgname);
+
+		found = is_our_trigger(name) && guard == (strcmp(name, GUARD) == 0 || strcmp(name, GUARD_ROW) == 0) &&
+			is_own_schema(get_func_namespace(form->tgfoid));
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return found;
+}

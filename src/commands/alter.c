@@ -1,0 +1,345 @@
+/*-------------------------------------------------------------------------
+ *
+ * alter.c
+ *	  indextable.alter(): another maintenance, strategy, included fields, filter or
+ *	  partitions for an index table that exists.
+ *
+ * Called by users.  Another maintenance is a matter of the catalog and, maybe, an
+ * index; for the rest the entries are made anew beside the old ones, see
+ * replace.c: at once, or by rebuild() while others write.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/relation.h"
+#include "access/xact.h"
+#include "catalog/pg_class.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "nodes/pg_list.h"
+#include "storage/lmgr.h"
+#include "storage/lockdefs.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+
+#include "../catalog/definition_rows.h"
+#include "../definition/cache.h"
+#include "../definition/expression.h"
+#include "../definition/layout.h"
+#include "../definition/partition_spec.h"
+#include "../definition/request.h"
+#include "../indextable.h"
+#include "../maintain/follow_ddl.h"
+#include "../maintain/foreign_snapshot.h"
+#include "../maintain/install_triggers.h"
+#include "../queue/append.h"
+#include "../queue/drain.h"
+#include "../queue/tables.h"
+#include "../util/arguments.h"
+#include "../util/lock.h"
+#include "../util/sql.h"
+#include "../util/wait_point.h"
+#include "build.h"
+#include "drop.h"
+#include "replace.h"
+#include "replaceable.h"
+
+PG_FUNCTION_INFO_V1(indextable_alter);
+
+/* Arguments, in order. */
+enum
+{
+	ARG_INDEX_TABLE,
+	ARG_MAINTENANCE,
+	ARG_STRATEGY,
+	ARG_INCLUDE,
+	ARG_FILTER,
+	ARG_POPULATE,
+	ARG_PARTITIONS,
+	ARG_PARTITION_BY,
+	ARG_PARTITION_BOUNDS,
+	ARG_PARTITION_TABLESPACES
+};
+
+static bool has_partitioning_args(FunctionCallInfo fcinfo);
+static bool read_new_partitioning(FunctionCallInfo fcinfo, StoredDefinition *pending, DefinitionRow *row);
+static StoredDefinition *lock_definition(Oid index_table);
+static void require_state(StoredDefinition *stored);
+static bool read_new_definition(FunctionCallInfo fcinfo, StoredDefinition *stored, DefinitionRow *row, Relation fact);
+static bool same_text(const char *a, const char *b);
+static void change_maintenance(DefinitionRow *row);
+
+/*
+ * indextable_alter
+ *		alter(index_table regclass, maintenance text, strategy text, include text[],
+ *		filter text, populate boolean, partitions integer, partition_by text,
+ *		partition_bounds text[], partition_tablespaces text[])
+ */
+Datum
+indextable_alter(PG_FUNCTION_ARGS)
+{
+	Oid			index_table = PG_GETARG_OID(ARG_INDEX_TABLE);
+	bool		populate = PG_ARGISNULL(ARG_POPULATE) || PG_GETARG_BOOL(ARG_POPULATE);
+	StoredDefinition *stored;
+	StoredDefinition *pending;
+	DefinitionRow row;
+	Relation	fact;
+	bool		contents;
+	bool		others;
+
+	if (PG_ARGISNULL(ARG_INDEX_TABLE))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("index_table must not be null")));
+	if (!OidIsValid(catalog_fact_of(index_table)))
+		report_not_index_table(index_table);
+	if (!owns_relation(index_table, GetUserId()))
+		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(index_table));
+
+	check_servers_unused(catalog_fact_of(index_table), "alter()");
+	/* What is queued already is applied before writers are kept out. */
+	if (queue_pending(catalog_fact_of(index_table)))
+		ereport(ERROR,
+				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
+				 errmsg("cannot alter an index table in a transaction that has changed its fact table"),
+				 errdetail("The changes are queued when the transaction commits."),
+				 errhint("Commit the transaction first.")));
+	/* One of us at a time: two who have drained would wait for each other. */
+	LockRelationOid(catalog_fact_of(index_table), ShareUpdateExclusiveLock);
+	drain_queue(catalog_fact_of(index_table), FEW_CHANGES);
+	stored = lock_definition(index_table);
+	require_state(stored);
+	fact = relation_open(stored->row.fact_table, NoLock);
+	pending = replacement_of(index_table);
+	contents = !PG_ARGISNULL(ARG_STRATEGY) || !PG_ARGISNULL(ARG_INCLUDE) || !PG_ARGISNULL(ARG_FILTER) ||
+		has_partitioning_args(fcinfo);
+	if (pending != NULL && !contents && !PG_ARGISNULL(ARG_MAINTENANCE))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("index table \"%s\" is being rebuilt", get_rel_name(index_table)),
+				 errhint("To finish, run CALL indextable.rebuild(%s); to abandon the rebuild, run DROP TABLE %s;",
+						 quote_literal_cstr(quoted_relation(index_table)), quoted_relation(pending->row.index_table))));
+
+	/*
+	 * What an earlier call has asked for, and rebuild() has not done, still
+	 * holds.
+	 */
+	row = pending != NULL && contents ? pending->row : stored->row;
+	row.index_table = index_table;
+	row.replaces = InvalidOid;
+	row.state = stored->row.state;
+	others = read_new_definition(fcinfo, stored, &row, fact);
+	others |= read_new_partitioning(fcinfo, pending, &row);
+	relation_close(fact, NoLock);
+	if (pending != NULL && contents)
+		drop_index_table(pending->row.index_table);
+	if (others)
+	{
+		check_replaceable(&row, index_table);
+		report_lost_indexes(&row, index_table);
+		row.state = populate ? "active" : "building";
+		make_replacement(&row, index_table);
+		if (populate)
+		{
+			lock_tree(index_table, AccessExclusiveLock);
+			drain_queue(row.fact_table, 0);
+			replace_index_table(linitial(catalog_read_definitions(InvalidOid, row.index_table)));
+		}
+	}
+	else if (strcmp(row.maintenance, stored->row.maintenance) != 0)
+		change_maintenance(&row);
+	PG_RETURN_VOID();
+}
+
+static bool
+has_partitioning_args(FunctionCallInfo fcinfo)
+{
+	return !PG_ARGISNULL(ARG_PARTITIONS) || !PG_ARGISNULL(ARG_PARTITION_BY) ||
+		!PG_ARGISNULL(ARG_PARTITION_BOUNDS) || !PG_ARGISNULL(ARG_PARTITION_TABLESPACES);
+}
+
+/*
+ * read_new_partitioning
+ *		Those that the user wants, or wanted in an earlier call; whether they are others
+ *		than those that are there.
+ */
+static bool
+read_new_partitioning(FunctionCallInfo fcinfo, StoredDefinition *pending, DefinitionRow *row)
+{
+	Relation	rel;
+	FactDef    *factdef;
+	IndexDef   *def;
+	PartitioningRequest request;
+	List	   *names = NIL;
+	bool		partitioned = get_rel_relkind(row->index_table) == RELKIND_PARTITIONED_TABLE;
+	int			i;
+
+	if (!has_partitioning_args(fcinfo))
+	{
+		if (pending != NULL)
+		{
+			rel = relation_open(pending->row.index_table, AccessShareLock);
+			row->partitioning = partitioning_of(rel);
+			relation_close(rel, NoLock);
+		}
+		return pending != NULL && partitioned;
+	}
+	partitioning_args(fcinfo, ARG_PARTITIONS, ARG_PARTITION_BY, &request);
+	def = definition_of_index_table(row->index_table, &factdef);
+	for (i = 0; i < def->nkeys; i++)
+		names = lappend(names, NameStr(TupleDescAttr(def->desc, def->fields[i].attno - 1)->attname));
+	rel = relation_open(row->index_table, AccessShareLock);
+	if (partitioned && request.by == NULL && (request.bounds != NIL || request.tablespaces != NIL) && request.partitions == 0)
+	{
+		Partitioning *now = partitioning_of(rel);
+
+		/* Tablespaces alone are for the partitions that there are. */
+		request.by = now->clause;
+		if (request.bounds == NIL)
+			partitioning_request_current(&request, now);
+	}
+	row->partitioning = partitioning_asked(&request, names);
+	if ((row->partitioning != NULL) != partitioned ||
+		(partitioned && strcmp(row->partitioning->clause, partitioning_of(rel)->clause) != 0))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot change the partition key of index table \"%s\"", RelationGetRelationName(rel)),
+				 partitioned ? errdetail("It is partitioned by %s.", partitioning_of(rel)->clause) :
+				 errdetail("It is not partitioned."),
+				 errhint("Create another index table, and drop this one when the other is built.")));
+	relation_close(rel, NoLock);
+	return partitioned;
+}
+
+/* lock_definition: of an index table, with the names of now, and writers kept out */
+static StoredDefinition *
+lock_definition(Oid index_table)
+{
+	Oid			fact = catalog_fact_of(index_table);
+	List	   *rows;
+
+	lock_tree(fact, ShareRowExclusiveLock);
+	note_writers_locked_out(fact);
+	update_definitions(fact, false, true);
+	rows = catalog_read_definitions(InvalidOid, index_table);
+	if (rows == NIL)
+		report_not_index_table(index_table);
+	return linitial(rows);
+}
+
+static void
+require_state(StoredDefinition *stored)
+{
+	if (strcmp(stored->row.state, "active") != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("index table \"%s\" is not active", get_rel_name(stored->row.index_table)),
+				 errdetail("Its state is \"%s\".", stored->row.state),
+				 strcmp(stored->row.state, "building") == 0 ?
+				 errhint("First run CALL indextable.build(%s);", quote_literal_cstr(quoted_relation(stored->row.index_table))) :
+				 errhint("First run CALL indextable.repair(%s);", quote_literal_cstr(quoted_relation(stored->row.index_table)))));
+	if (OidIsValid(stored->row.replaces))
+		report_not_index_table(stored->row.index_table);
+}
+
+/* read_new_definition: the definition that the user wants; whether entries are others then */
+static bool
+read_new_definition(FunctionCallInfo fcinfo, StoredDefinition *stored, DefinitionRow *row, Relation fact)
+{
+	char	   *strategy = text_arg(fcinfo, ARG_STRATEGY, NULL);
+	char	   *maintenance = text_arg(fcinfo, ARG_MAINTENANCE, NULL);
+	char	   *filter = text_arg(fcinfo, ARG_FILTER, NULL);
+	bool		includes = !PG_ARGISNULL(ARG_INCLUDE);
+	ListCell   *a;
+	ListCell   *b;
+	bool		same;
+
+	if (maintenance != NULL)
+		row->maintenance = (char *) check_allowed_value("maintenance", maintenance, maintenances);
+	if (includes)
+		row->include = field_list(fcinfo, ARG_INCLUDE, "include");
+	if (strategy != NULL)
+	{
+		row->strategy = (char *) check_allowed_value("strategy", strategy, strategies);
+		if (!includes && strcmp(row->strategy, "partial") != 0)
+			row->include = NIL;
+	}
+	else if (includes)
+		row->strategy = row->include != NIL ? "partial" :
+			strcmp(row->strategy, "partial") == 0 ? "normalized" : row->strategy;
+	if (filter != NULL)
+		row->filter = filter[strspn(filter, " \t\r\n")] == '\0' ? NULL :
+			expression_check_filter(fact, filter);
+	check_definition(row);
+
+	same = list_length(row->include) == list_length(stored->row.include);
+	if (same)
+		forboth(a, row->include, b, stored->row.include)
+			same &= strcmp(lfirst(a), lfirst(b)) == 0;
+	return !same || strcmp(row->strategy, stored->row.strategy) != 0 ||
+		!same_text(row->filter, stored->row.filter);
+}
+
+static bool
+same_text(const char *a, const char *b)
+{
+	return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
+}
+
+/*
+ * change_maintenance
+ *		Every writer is through, and the next one reads the new definition; what is
+ *		left in the queue is applied in between.
+ */
+static void
+change_maintenance(DefinitionRow *row)
+{
+	bool		async = strcmp(row->maintenance, "async") == 0;
+	FactDef    *factdef;
+	IndexDef   *def;
+	Relation	fact;
+
+	drain_queue(row->fact_table, 0);
+	if (!async)
+		require_no_rejections(row->index_table, row->index_table);
+	else
+		queues_restore(row->fact_table);
+	fact = relation_open(row->fact_table, NoLock);
+	catalog_update(row, fact);
+	relation_close(fact, NoLock);
+	CacheInvalidateRelcacheByRelid(row->fact_table);
+	CommandCounterIncrement();
+	wait_point("alter has changed the maintenance");
+
+	if (async)
+	{
+		def = definition_of_index_table(row->index_table, &factdef);
+		definition_pin(factdef);
+		PG_TRY();
+		{
+			if (!OidIsValid(def->row_index))
+				layout_make_row_index(row->index_table, layout_row_index(def));
+			queues_create(factdef);
+		}
+		PG_CATCH();
+		{
+			definition_unpin(factdef);
+			PG_RE_THROW();
+		}
+		PG_END_TRY();
+		definition_unpin(factdef);
+		CacheInvalidateRelcacheByRelid(row->fact_table);
+	}
+	triggers_install(row->fact_table);
+	if (!async)
+	{
+		/* If somebody reads the index table, its index may stay. */
+		if (lock_tree_now(row->index_table, AccessExclusiveLock))
+			layout_drop_row_index(row->index_table);
+		(void) queues_drop(row->fact_table, false);
+	}
+}

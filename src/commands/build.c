@@ -1,0 +1,556 @@
+/*-------------------------------------------------------------------------
+ *
+ * build.c
+ *	  indextable.build() and rebuild(): fill an index table while its fact table is
+ *	  written.
+ *
+ * Called by users: build() for what create() has registered with populate => false,
+ * rebuild() for an index table that serves meanwhile, and is replaced in the end.
+ *
+ * While an index table is being built, writers queue their changes to it, as if it
+ * were asynchronous, and the drain applies them.  A batch of the build takes the
+ * drain lock and does what the drain does, with keys that it reads from the fact
+ * table instead of the queue: with one snapshot it reads the keys and the rows,
+ * and a change that the snapshot does not see is queued.  So nobody else writes
+ * the index table, no row is locked, and it does not matter what is written
+ * meanwhile.  Each batch commits, with the last key: what was cut off goes on
+ * there.
+ *
+ * In the end writers are kept out for as long as it takes to drain what is queued
+ * by then, which is little; from then on they keep a transactional index table in
+ * step themselves.  Should a lock not be had at once, all are let go, and it is
+ * tried again later.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/relation.h"
+#include "access/tableam.h"
+#include "access/xact.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_type.h"
+#include "commands/progress.h"
+#include "executor/spi.h"
+#include "executor/tuptable.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "nodes/parsenodes.h"
+#include "nodes/pg_list.h"
+#include "pgstat.h"
+#include "storage/itemptr.h"
+#include "storage/lmgr.h"
+#include "storage/lockdefs.h"
+#include "storage/proc.h"
+#include "storage/procarray.h"
+#include "utils/acl.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/datum.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/snapmgr.h"
+
+#include "../catalog/definition_rows.h"
+#include "../definition/fact_partition.h"
+#include "../definition/layout.h"
+#include "../definition/resolve.h"
+#include "../entry/fact_fetch.h"
+#include "../entry/row_text.h"
+#include "../indextable.h"
+#include "../maintain/follow_ddl.h"
+#include "../maintain/install_triggers.h"
+#include "../queue/drain.h"
+#include "../queue/reconcile.h"
+#include "../queue/rejections.h"
+#include "../queue/tables.h"
+#include "../util/arguments.h"
+#include "../util/inherit.h"
+#include "../util/lock.h"
+#include "../util/settings.h"
+#include "../util/sleep.h"
+#include "../util/sql.h"
+#include "../util/wait_point.h"
+#include "build.h"
+#include "drop.h"
+#include "progress.h"
+#include "replace.h"
+#include "replaceable.h"
+#include "swap_files.h"
+
+PG_FUNCTION_INFO_V1(indextable_build);
+PG_FUNCTION_INFO_V1(indextable_rebuild);
+
+/* For so many ms a lock that would hold up writers is waited for; then it is tried again. */
+#define LOCK_TIMEOUT		200
+
+/* So often the index table is waited for to be free of readers, where it can do without. */
+#define MAX_TRIES			20
+
+/* Between two tries writers and readers go on for so many ms, at first and at most. */
+#define MIN_REST			10
+#define MAX_REST			1000
+
+static void prepare_rebuild(Build *b);
+static bool find_unfinished_replacement(Build *b);
+static void run_build(Build *b);
+static Build *check_build_request(FunctionCallInfo fcinfo, const char *function, StoredDefinition **stored);
+static void build_batch(FactDef *def, Relation fact, void *arg);
+static bool next_rows(Build *b, Reconciliation *r);
+static void next_keys(Reconciliation *r, ArrayType *last, int limit);
+static void wait_for_older_snapshots(void);
+static bool lock_to_finish(Build *b);
+static bool lock_without_delaying_others(Oid relid, LOCKMODE mode);
+static void finish(Build *b);
+
+/*
+ * indextable_build
+ *		build(index_table regclass, batch_size integer, pause interval)
+ */
+Datum
+indextable_build(PG_FUNCTION_ARGS)
+{
+	StoredDefinition *stored;
+	Build	   *b = check_build_request(fcinfo, "build()", &stored);
+
+	if (strcmp(stored->row.state, "building") != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("index table \"%s\" is not being built", get_rel_name(b->shown)),
+				 errdetail("Its state is \"%s\".", stored->row.state),
+				 errhint("Only an index table that was created with populate => false is built. To rebuild this one, run CALL indextable.rebuild(%s);",
+						 quote_literal_cstr(quoted_relation(b->shown)))));
+	SPI_connect_ext(SPI_OPT_NONATOMIC);
+	run_build(b);
+	SPI_finish();
+	PG_RETURN_VOID();
+}
+
+/*
+ * indextable_rebuild
+ *		rebuild(index_table regclass, batch_size integer, pause interval)
+ */
+Datum
+indextable_rebuild(PG_FUNCTION_ARGS)
+{
+	StoredDefinition *stored;
+	Build	   *b = check_build_request(fcinfo, "rebuild()", &stored);
+
+	if (strcmp(stored->row.state, "building") == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("index table \"%s\" has not been built yet", get_rel_name(b->shown)),
+				 errhint("Run CALL indextable.build(%s);", quote_literal_cstr(quoted_relation(b->shown)))));
+	SPI_connect_ext(SPI_OPT_NONATOMIC);
+	prepare_rebuild(b);
+	run_build(b);
+	SPI_finish();
+	PG_RETURN_VOID();
+}
+
+/*
+ * prepare_rebuild
+ *		Makes the replacement, unless an earlier call or alter() has.
+ */
+static void
+prepare_rebuild(Build *b)
+{
+	int64		pause = MIN_REST;
+	bool		ready;
+
+	SPI_commit();
+	PushActiveSnapshot(GetTransactionSnapshot());
+	while (!(ready = find_unfinished_replacement(b)) && !lock_without_delaying_others(b->fact_table, ShareRowExclusiveLock))
+	{
+		PopActiveSnapshot();
+		SPI_commit();
+		sleep_interruptibly(pause);
+		pause = Min(pause * 2, MAX_REST);
+		PushActiveSnapshot(GetTransactionSnapshot());
+	}
+	if (!ready && !find_unfinished_replacement(b))
+	{
+		StoredDefinition *stored;
+		DefinitionRow row;
+
+		update_definitions(b->fact_table, false, true);
+		stored = replacement_of(b->shown);
+		if (stored != NULL)
+		{
+			row = stored->row;
+			drop_index_table(stored->row.index_table);
+		}
+		else
+		{
+			List	   *rows = catalog_read_definitions(InvalidOid, b->shown);
+
+			if (rows == NIL)
+				report_not_index_table(b->shown);
+			row = ((StoredDefinition *) linitial(rows))->row;
+		}
+		check_replaceable(&row, b->shown);
+		row.state = "building";
+		make_replacement(&row, b->shown);
+		(void) find_unfinished_replacement(b);
+	}
+	PopActiveSnapshot();
+	SPI_commit();
+}
+
+/* find_unfinished_replacement: that can be gone on with, and is then what is built */
+static bool
+find_unfinished_replacement(Build *b)
+{
+	StoredDefinition *stored = replacement_of(b->shown);
+
+	if (stored == NULL || strcmp(stored->row.state, "building") != 0 || !replacement_fits(stored))
+		return false;
+	check_replaceable(&stored->row, b->shown);
+	b->index_table = stored->row.index_table;
+	b->transactional = strcmp(stored->row.maintenance, "transactional") == 0;
+	return true;
+}
+
+/* run_build: from where it was, to the end */
+static void
+run_build(Build *b)
+{
+	int64		pause = MIN_REST;
+
+	do
+	{
+		PushActiveSnapshot(GetTransactionSnapshot());
+		if (b->transactional)
+			require_no_rejections(b->index_table, b->shown);
+		PopActiveSnapshot();
+		SPI_commit();
+		PushActiveSnapshot(GetTransactionSnapshot());
+		if (!with_queue_locked(b->fact_table, DRAIN_WAIT, build_batch, b))
+			report_build_superseded(b);
+		PopActiveSnapshot();
+		SPI_commit();
+		if (b->pause > 0 && !b->done)
+			sleep_interruptibly(b->pause / 1000);
+		CHECK_FOR_INTERRUPTS();
+	} while (!b->done);
+
+	pgstat_progress_end_command();
+	set_phase(b, "waiting for old snapshots");
+	wait_for_older_snapshots();
+	set_phase(b, "catching up");
+	for (;;)
+	{
+		PushActiveSnapshot(GetTransactionSnapshot());
+		drain_queue(b->fact_table, FEW_CHANGES);
+		PopActiveSnapshot();
+		SPI_commit();
+		wait_point("a build has caught up");
+		PushActiveSnapshot(GetTransactionSnapshot());
+		if (lock_to_finish(b))
+			break;
+		PopActiveSnapshot();
+		SPI_commit();
+		set_phase(b, "waiting for locks");
+		sleep_interruptibly(pause);
+		pause = Min(pause * 2, MAX_REST);
+	}
+	finish(b);
+	PopActiveSnapshot();
+	SPI_commit();
+}
+
+/* check_build_request: checks what the user asks for */
+static Build *
+check_build_request(FunctionCallInfo fcinfo, const char *function, StoredDefinition **stored)
+{
+	Build	   *b = palloc0(sizeof(Build));
+	List	   *rows;
+
+	PreventCommandIfReadOnly(function);
+	if (PG_ARGISNULL(0))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("index_table must not be null")));
+	b->index_table = b->shown = PG_GETARG_OID(0);
+	b->batch_size = PG_ARGISNULL(1) ? setting_batch_size : PG_GETARG_INT32(1);
+	if (b->batch_size < 1 || b->batch_size > MAX_BATCH_SIZE)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("batch_size must be between 1 and %d", MAX_BATCH_SIZE)));
+	rows = catalog_read_definitions(InvalidOid, b->index_table);
+	if (rows == NIL)
+		report_not_index_table(b->index_table);
+	if (!owns_relation(b->index_table, GetUserId()))
+		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(b->index_table));
+	*stored = linitial(rows);
+	b->fact_table = (*stored)->row.fact_table;
+	b->transactional = strcmp((*stored)->row.maintenance, "transactional") == 0;
+	if (OidIsValid((*stored)->row.replaces))
+		b->shown = (*stored)->row.replaces;
+	b->pause = interval_arg(fcinfo, 2, "pause");
+	if (fcinfo->context == NULL || !IsA(fcinfo->context, CallContext) ||
+		castNode(CallContext, fcinfo->context)->atomic)
+		ereport(ERROR,
+				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
+				 errmsg("%s cannot run inside a transaction block", function),
+				 errdetail("It commits after every batch.")));
+	return b;
+}
+
+/* build_batch: the next rows by primary key */
+static void
+build_batch(FactDef *def, Relation fact, void *arg)
+{
+	Build	   *b = arg;
+	Reconciliation r = {.def = def,.fact = fact};
+	int			i;
+
+	for (i = def->nsync; i < def->ndefs && def->defs[i]->relid != b->index_table; i++)
+		;
+	if (i == def->ndefs)
+		report_build_superseded(b);
+	check_row_indexes(def);
+	r.from = i;
+	r.to = i + 1;
+	r.snapshot = RegisterSnapshot(GetLatestSnapshot());
+	wait_point("a batch of a build has its snapshot");
+	PushActiveSnapshot(r.snapshot);
+	progress_begin(fact, b->shown, PROGRESS_CREATEIDX_COMMAND_CREATE_CONCURRENTLY);
+	pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, b->rows);
+	b->done = !next_rows(b, &r);
+	b->rows += r.n;
+	if (r.n > 0)
+	{
+		r.fresh = have_no_entries(&r, i);
+		apply_keys(&r);
+		note_progress(b, &r);
+		relation_close(r.part, NoLock);
+	}
+	PopActiveSnapshot();
+	UnregisterSnapshot(r.snapshot);
+}
+
+/*
+ * next_rows
+ *		The next batch of rows; false if there are no others after it.  Partitions
+ *		are read one after the other, by OID: what comes in later is queued.
+ */
+static bool
+next_rows(Build *b, Reconciliation *r)
+{
+	Oid			last_table;
+	ArrayType  *last = read_build_position(b, &last_table);
+	List	   *leaves = lock_leaves(r->def->relid, r->snapshot, AccessShareLock);
+	ListCell   *cell;
+
+	list_sort(leaves, list_oid_cmp);
+	r->n = 0;
+	foreach(cell, leaves)
+	{
+		Oid			relid = lfirst_oid(cell);
+
+		if (relid < last_table)
+			continue;
+		r->part = relation_open(relid, NoLock);
+		next_keys(r, relid == last_table ? last : NULL, b->batch_size);
+		if (r->n > 0)
+			return r->n == b->batch_size || lnext(leaves, cell) != NULL;
+		relation_close(r->part, NoLock);
+	}
+	return false;
+}
+
+/*
+ * next_keys
+ *		Of the rows after a key, in order, and where these are.  By the primary key's
+ *		index itself: to plan a query would run what its owner has put into indexes
+ *		and constraints.
+ */
+static void
+next_keys(Reconciliation *r, ArrayType *last, int limit)
+{
+	FactDef    *def = r->def;
+	Leaf	   *leaf = leaf_of(def, r->part);
+	Relation	index = index_open(leaf != NULL ? leaf->pk_index : def->pk_index, AccessShareLock);
+	TupleTableSlot *slot = table_slot_create(r->part, NULL);
+	IndexScanDesc scan = index_beginscan_compat(r->part, index, r->snapshot, last == NULL ? 0 : 1);
+	RowComparison after;
+	Datum		bound[INDEX_MAX_KEYS];
+	int			i;
+
+	if (last != NULL)
+	{
+		key_from_texts(def, last, bound, CurrentMemoryContext);
+		row_comparison(&after, index, def->npk, BTGreaterStrategyNumber, bound);
+	}
+	index_rescan(scan, &after.header, last == NULL ? 0 : 1, NULL, 0);
+	r->n = 0;
+	r->keys = MemoryContextAllocHuge(CurrentMemoryContext, sizeof(Datum) * def->npk * limit);
+	r->tids = MemoryContextAllocHuge(CurrentMemoryContext, sizeof(ItemPointerData) * limit);
+	while (r->n < limit && index_getnext_slot(scan, ForwardScanDirection, slot))
+	{
+		TupleTableSlot *row = convert_to_root_row(def, leaf, slot, 0);
+
+		CHECK_FOR_INTERRUPTS();
+		for (i = 0; i < def->npk; i++)
+		{
+			Form_pg_attribute att = TupleDescAttr(def->queue_desc, QUEUE_KEY - 1 + i);
+			bool		isnull;
+			Datum		value = slot_getattr(row, def->pk_attno[i], &isnull);
+
+			r->keys[(Size) r->n * def->npk + i] = att->attlen == -1 ?
+				PointerGetDatum(PG_DETOAST_DATUM_COPY(value)) : datumCopy(value, att->attbyval, att->attlen);
+		}
+		r->tids[r->n++] = slot->tts_tid;
+	}
+	index_endscan(scan);
+	ExecDropSingleTupleTableSlot(slot);
+	index_close(index, NoLock);
+}
+
+/*
+ * wait_for_older_snapshots
+ *		Until no transaction has a snapshot that sees the index table half full.
+ *		Without one of our own, for which another build might be waiting.
+ */
+static void
+wait_for_older_snapshots(void)
+{
+	TransactionId limit = GetLatestSnapshot()->xmin;
+	VirtualTransactionId *others;
+	VirtualTransactionId *still;
+	int			n;
+	int			nstill;
+	int			i;
+	int			k;
+
+	SPI_commit();
+	others = GetCurrentVirtualXIDs(limit, true, false, PROC_IS_AUTOVACUUM | PROC_IN_VACUUM, &n);
+	for (i = 0; i < n; i++)
+	{
+		/* Meanwhile it may have taken a newer one. */
+		still = GetCurrentVirtualXIDs(limit, true, false, PROC_IS_AUTOVACUUM | PROC_IN_VACUUM, &nstill);
+		for (k = 0; k < nstill && !VirtualTransactionIdEquals(others[i], still[k]); k++)
+			;
+		pfree(still);
+		if (k < nstill)
+			VirtualXactLock(others[i], true);
+	}
+	pfree(others);
+	AcceptInvalidationMessages();
+}
+
+/*
+ * lock_to_finish
+ *		False if the locks could not be had at once: who waits for them holds up
+ *		others.  An index table that was being built is locked to drop the index
+ *		that only the build needs; if somebody keeps reading it, that index stays.
+ */
+static bool
+lock_to_finish(Build *b)
+{
+	bool		replaces = b->index_table != b->shown;
+	ListCell   *cell;
+
+	if (!lock_without_delaying_others(b->fact_table, ShareRowExclusiveLock))
+		return false;
+	if (replaces)
+	{
+		if (!lock_with_timeout(b->shown, AccessExclusiveLock, LOCK_TIMEOUT) ||
+			!lock_with_timeout(b->index_table, AccessExclusiveLock, LOCK_TIMEOUT))
+			return false;
+		/* These may be vacuumed while their tables are locked. */
+		foreach(cell, list_concat(toast_tables(b->shown), toast_tables(b->index_table)))
+			if (!lock_with_timeout(lfirst_oid(cell), AccessExclusiveLock, LOCK_TIMEOUT))
+			return false;
+		return true;
+	}
+	b->alone = b->transactional && lock_tree_now(b->index_table, AccessExclusiveLock);
+	return b->alone || !b->transactional || ++b->tries > MAX_TRIES;
+}
+
+/* lock_without_delaying_others: without holding up anybody, or else for a moment only */
+static bool
+lock_without_delaying_others(Oid relid, LOCKMODE mode)
+{
+	int			try;
+
+	for (try = 0; try < 20 && get_rel_relkind(relid) != RELKIND_PARTITIONED_TABLE; try++)
+	{
+		if (ConditionalLockRelationOid(relid, mode))
+			return true;
+		sleep_interruptibly(5);
+	}
+	/* On a busy table there is always somebody. */
+	return lock_with_timeout(relid, mode, LOCK_TIMEOUT);
+}
+
+/* finish: writers are kept out */
+static void
+finish(Build *b)
+{
+	List	   *rows = catalog_read_definitions(InvalidOid, b->index_table);
+	StoredDefinition *stored = rows == NIL ? NULL : linitial(rows);
+
+	if (stored == NULL)
+		report_build_superseded(b);
+	if (strcmp(stored->row.state, "active") == 0)
+		report_build_superseded(b);
+	if (strcmp(stored->row.state, "building") != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("index table \"%s\" has become invalid while it was being built", get_rel_name(b->shown)),
+				 errdetail("Changes of its fact table were missed."),
+				 OidIsValid(stored->row.replaces) ? errhint("Run CALL indextable.rebuild(%s); again.", quote_literal_cstr(quoted_relation(b->shown))) :
+				 errhint("Run CALL indextable.repair(%s);", quote_literal_cstr(quoted_relation(b->shown)))));
+	drain_queue(b->fact_table, 0);
+	if (b->transactional)
+		require_no_rejections(b->index_table, b->shown);
+	wait_point("a build keeps writers out");
+	if (OidIsValid(stored->row.replaces))
+	{
+		update_definitions(b->fact_table, false, true);
+		check_replaceable(&stored->row, b->shown);
+		replace_index_table(linitial(catalog_read_definitions(InvalidOid, b->index_table)));
+		return;
+	}
+	catalog_set_state(b->index_table, "active", NULL);
+	catalog_forget_build(b->index_table);
+	CacheInvalidateRelcacheByRelid(b->fact_table);
+	CommandCounterIncrement();
+	triggers_install(b->fact_table);
+	if (b->transactional)
+	{
+		if (b->alone)
+			layout_drop_row_index(b->index_table);
+		(void) queues_drop(b->fact_table, false);
+	}
+}
+
+/*
+ * require_no_rejections
+ *		A transactional index table has an entry for every row that asks for one.
+ *		What kept it from that may be mended by now: a unique key may have gone from
+ *		one row to another, in whatever order they were looked at.
+ */
+void
+require_no_rejections(Oid index_table, Oid shown)
+{
+	Oid			fact = catalog_fact_of(index_table);
+	int			round;
+
+	for (round = 0; round < 3 && catalog_has_rejections(index_table); round++)
+	{
+		rejections_retry_now(index_table);
+		CommandCounterIncrement();
+		drain_queue(fact, 0);
+	}
+	if (catalog_has_rejections(index_table))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("index table \"%s\" cannot become transactional because rows were rejected",
+						get_rel_name(shown)),
+				 errdetail("The view indextable.rejected shows the rows and the reasons."),
+				 errhint("Correct the rows, and try again.")));
+}

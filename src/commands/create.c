@@ -1,0 +1,316 @@
+/*-------------------------------------------------------------------------
+ *
+ * create.c
+ *	  indextable.create(): checks what the user asks for, makes the index table,
+ *	  fills it and registers it.
+ *
+ * Called by users.  Everything happens in the caller's transaction: an error
+ * leaves nothing behind.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/table.h"
+#include "catalog/catalog.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_namespace.h"
+#include "catalog/pg_type.h"
+#include "commands/dbcommands.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "nodes/pg_list.h"
+#include "storage/lockdefs.h"
+#include "utils/acl.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/varlena.h"
+
+#include "../advise/advise.h"
+#include "../catalog/definition_rows.h"
+#include "../catalog/orphaned_rows.h"
+#include "../catalog/table_access.h"
+#include "../catalog/usage.h"
+#include "../definition/cache.h"
+#include "../definition/columns.h"
+#include "../definition/expression.h"
+#include "../definition/fact_key.h"
+#include "../definition/field_spec.h"
+#include "../definition/layout.h"
+#include "../definition/partition_spec.h"
+#include "../definition/request.h"
+#include "../definition/resolve.h"
+#include "../indextable.h"
+#include "../maintain/fact_table.h"
+#include "../maintain/foreign_snapshot.h"
+#include "../maintain/install_triggers.h"
+#include "../queue/tables.h"
+#include "../util/arguments.h"
+#include "../util/dependencies.h"
+#include "../util/relation.h"
+#include "../util/sql.h"
+#include "../util/uncounted.h"
+#include "create.h"
+#include "create_table.h"
+#include "fill.h"
+
+PG_FUNCTION_INFO_V1(indextable_create);
+
+/* Arguments, in order. */
+enum
+{
+	ARG_INDEX_TABLE,
+	ARG_FACT_TABLE,
+	ARG_KEY,
+	ARG_STRATEGY,
+	ARG_INCLUDE,
+	ARG_FILTER,
+	ARG_MAINTENANCE,
+	ARG_IS_UNIQUE,
+	ARG_PARTITIONS,
+	ARG_ON_MISMATCH,
+	ARG_DOCUMENT,
+	ARG_POPULATE,
+	ARG_PARTITION_BY,
+	ARG_PARTITION_BOUNDS,
+	ARG_PARTITION_TABLESPACES,
+	ARG_PRIMARY_KEY
+};
+
+static List *key_names(IndexDef *def);
+static List *row_key(FunctionCallInfo fcinfo, Relation fact);
+static Oid	target_schema(const char *index_table, Relation fact, char **name);
+static Oid	make_table(DefinitionRow *row, IndexDef *def, Relation fact, Oid schema, const char *name);
+static void record_dependencies(IndexDef *def, Oid fact);
+
+Datum
+indextable_create(PG_FUNCTION_ARGS)
+{
+	static const char *const mismatches[] = {"error", "skip", NULL};
+	DefinitionRow row = {0};
+	PartitioningRequest parts = {0};
+	char	   *name = text_arg(fcinfo, ARG_INDEX_TABLE, NULL);
+	Relation	fact;
+	Relation	index_table;
+	Oid			schema;
+	FactDef    *factdef;
+	IndexDef   *def;
+	bool		populate;
+
+	if (name == NULL || PG_ARGISNULL(ARG_FACT_TABLE) || PG_ARGISNULL(ARG_KEY))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("index_table, fact_table and key must not be null")));
+
+	forget_orphaned_rows(InvalidOid);
+	row.key = field_list(fcinfo, ARG_KEY, "key");
+	row.include = PG_ARGISNULL(ARG_INCLUDE) ? NIL : field_list(fcinfo, ARG_INCLUDE, "include");
+	row.strategy = (char *) check_allowed_value("strategy",
+												text_arg(fcinfo, ARG_STRATEGY,
+														 row.include != NIL ? "partial" : "normalized"),
+												strategies);
+	row.maintenance = (char *) check_allowed_value("maintenance",
+												   text_arg(fcinfo, ARG_MAINTENANCE, "transactional"),
+												   maintenances);
+	row.on_mismatch = (char *) check_allowed_value("on_mismatch",
+												   text_arg(fcinfo, ARG_ON_MISMATCH, "error"),
+												   mismatches);
+	row.filter = text_arg(fcinfo, ARG_FILTER, NULL);
+	row.is_unique = !PG_ARGISNULL(ARG_IS_UNIQUE) && PG_GETARG_BOOL(ARG_IS_UNIQUE);
+	partitioning_args(fcinfo, ARG_PARTITIONS, ARG_PARTITION_BY, &parts);
+	populate = PG_ARGISNULL(ARG_POPULATE) || PG_GETARG_BOOL(ARG_POPULATE);
+	row.state = populate ? "active" : "building";
+
+	check_definition(&row);
+	check_servers_unused(PG_GETARG_OID(ARG_FACT_TABLE), "create()");
+
+	/* Keeps writers out until the transaction ends, as CREATE TRIGGER does. */
+	fact = open_fact(PG_GETARG_OID(ARG_FACT_TABLE), ShareRowExclusiveLock);
+	row.fact_table = RelationGetRelid(fact);
+	row.document = document_column(fact, PG_ARGISNULL(ARG_DOCUMENT) ? NULL :
+								   NameStr(*PG_GETARG_NAME(ARG_DOCUMENT)));
+	if (row.filter != NULL)
+		row.filter = expression_check_filter(fact, row.filter);
+	row.primary_key = row_key(fcinfo, fact);
+	def = definition_resolve(&row, fact, NULL, 0, &factdef);
+	check_row_key(factdef, fact);
+	if (populate)
+		warn_foreign(row.fact_table);
+
+	row.primary_key = NIL;
+	for (int i = 0; i < factdef->npk; i++)
+		row.primary_key = lappend(row.primary_key,
+								  get_attname(row.fact_table, factdef->pk_attno[i], false));
+
+	schema = target_schema(name, fact, &name);
+	row.partitioning = partitioning_asked(&parts, key_names(def));
+	row.index_table = make_table(&row, def, fact, schema, name);
+	index_table = table_open(row.index_table, AccessExclusiveLock);
+	if (!definition_complete(def, fact, index_table))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("index table \"%s\" was altered while it was being created", name),
+				 errhint("Check the event triggers of the database.")));
+
+	register_index_table(&row, def, fact, index_table, NULL);
+	advise_on_new(&row, def);
+	PG_RETURN_OID(row.index_table);
+}
+
+/*
+ * register_index_table
+ *		Fills an index table that is as its definition says, unless it is to be
+ *		built, and has it kept in step from now on; closes both tables.  The fact
+ *		table is locked against writers.  The primary key goes to a tablespace, NULL:
+ *		that of the index table.
+ */
+void
+register_index_table(DefinitionRow *row, IndexDef *def, Relation fact, Relation index_table,
+					 const char *tablespace)
+{
+	bool		populate = strcmp(row->state, "building") != 0;
+	bool		covering = (!populate || fill_index_table(def, fact, index_table)) && layout_can_cover(def);
+	int			uncounted;
+
+	if (tablespace == NULL)
+		tablespace = tablespace_of(index_table);
+	table_close(index_table, NoLock);
+	uncounted = begin_uncounted();
+	layout_add_primary_key(def, covering, tablespace, NULL);
+	end_uncounted(uncounted);
+	if (is_queued(row))
+		layout_make_row_index(row->index_table, layout_row_index(def));
+
+	/* Not as one of those that lack what was lost. */
+	if (is_queued(row))
+		queues_restore(row->fact_table);
+	/* First, as the definition is not believed without; see believe.c. */
+	record_dependencies(def, row->fact_table);
+	catalog_insert(row, fact);
+	if (!OidIsValid(row->replaces))
+		usage_from_now(row->index_table);
+	table_close(fact, NoLock);
+	triggers_install_guard(row->index_table);
+	triggers_install(row->fact_table);
+	if (is_queued(row))
+		queues_create(def->fact);
+	CacheInvalidateRelcacheByRelid(row->fact_table);
+}
+
+/* key_names: the names of its key fields */
+static List *
+key_names(IndexDef *def)
+{
+	List	   *names = NIL;
+	int			i;
+
+	for (i = 0; i < def->nkeys; i++)
+		names = lappend(names, def->fields[i].spec->name);
+	return names;
+}
+
+/* row_key: what identifies a row, where the table has no primary key; NIL: it has */
+static List *
+row_key(FunctionCallInfo fcinfo, Relation fact)
+{
+	Relation	index = open_primary_key(fact, AccessShareLock);
+	List	   *known = stored_key(RelationGetRelid(fact));
+	List	   *named = NIL;
+	Datum	   *elems;
+	bool	   *nulls;
+	int			n = 0;
+	int			i;
+
+	if (!PG_ARGISNULL(ARG_PRIMARY_KEY))
+		deconstruct_array(PG_GETARG_ARRAYTYPE_P(ARG_PRIMARY_KEY), NAMEOID, NAMEDATALEN, false, TYPALIGN_CHAR,
+						  &elems, &nulls, &n);
+	for (i = 0; i < n; i++)
+	{
+		if (nulls[i])
+			ereport(ERROR,
+					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+					 errmsg("primary_key must not contain nulls")));
+		named = lappend(named, pstrdup(NameStr(*DatumGetName(elems[i]))));
+	}
+	if (index != NULL)
+		index_close(index, NoLock);
+	if (named != NIL && (index != NULL || fact->rd_rel->relkind != RELKIND_PARTITIONED_TABLE))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("primary_key is allowed only for partitioned tables that cannot have a primary key"),
+				 errhint("Leave out primary_key, and add a primary key to the table if it has none.")));
+	if (named != NIL && known != NIL && !same_strings(named, known))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("primary_key differs from that of other index tables of table \"%s\"", RelationGetRelationName(fact)),
+				 errhint("Leave out primary_key.")));
+	return index != NULL ? NIL : named != NIL ? named : known;
+}
+
+/* target_schema: where the index table goes, and its name without the schema */
+static Oid
+target_schema(const char *index_table, Relation fact, char **name)
+{
+	List	   *names = textToQualifiedNameList(cstring_to_text(index_table));
+	RangeVar   *var = makeRangeVarFromNameList(names);
+	List	   *uncut;
+	ListCell   *cell;
+	Oid			schema;
+	Oid			existing;
+
+	/* It has the same parts, and cuts none. */
+	if (SplitGUCList(pstrdup(index_table), '.', &uncut))
+		foreach(cell, uncut)
+			check_name_length(lfirst(cell), "Choose a shorter name.");
+	if (var->catalogname != NULL && strcmp(var->catalogname, get_database_name(MyDatabaseId)) != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cross-database references are not implemented: \"%s\"", index_table)));
+	schema = var->schemaname == NULL ? RelationGetNamespace(fact) :
+		LookupExplicitNamespace(var->schemaname, false);
+	if (isAnyTempNamespace(schema) || IsCatalogNamespace(schema) || IsToastNamespace(schema) ||
+		is_own_schema(schema))
+		ereport(ERROR,
+				(errcode(ERRCODE_RESERVED_NAME),
+				 errmsg("index table \"%s\" cannot be in schema \"%s\"", var->relname,
+						isAnyTempNamespace(schema) ? "pg_temp" : get_namespace_name(schema)),
+				 errhint("Put it into a schema of your own.")));
+	if (may_create_in(schema) != ACLCHECK_OK)
+		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_SCHEMA, get_namespace_name(schema));
+	*name = var->relname;
+	existing = get_relname_relid(var->relname, schema);
+	if (OidIsValid(existing))
+		ereport(ERROR,
+				(errcode(ERRCODE_DUPLICATE_TABLE),
+				 errmsg("relation \"%s\" already exists", var->relname),
+				 OidIsValid(catalog_fact_of(existing)) ?
+				 errdetail("It is an index table of %s.",
+						   quoted_relation(catalog_fact_of(existing))) : 0,
+				 errhint("Choose another name.")));
+	return schema;
+}
+
+/* make_table: creates the table as the caller, who must be allowed to, and hands it over */
+static Oid
+make_table(DefinitionRow *row, IndexDef *def, Relation fact, Oid schema, const char *name)
+{
+	return create_bare_index_table(InvalidOid, schema, name, layout_columns(def, fact), row->partitioning,
+								   NULL, fact->rd_rel->relowner);
+}
+
+/*
+ * record_dependencies
+ *		The index table goes with its fact table, as an index would.  On the
+ *		table, not on columns: those would make ALTER TABLE fail obscurely.
+ */
+static void
+record_dependencies(IndexDef *def, Oid fact)
+{
+	record_table_dependency(def->relid, fact);
+	record_filter_dependency(def->relid, def->filter);
+}

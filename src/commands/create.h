@@ -1,0 +1,19 @@
+/*-------------------------------------------------------------------------
+ *
+ * create.h
+ *	  indextable.create(): checks what the user asks for, makes the index table, fills
+ *	  it and registers it.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef INDEXTABLE_CREATE_H
+#define INDEXTABLE_CREATE_H
+
+#include "utils/rel.h"
+
+#include "../indextable.h"
+
+extern void register_index_table(DefinitionRow *row, IndexDef *def, Relation fact,
+								 Relation index_table, const char *tablespace);
+
+#endif							/* INDEXTABLE_CREATE_H */

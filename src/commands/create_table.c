@@ -1,0 +1,134 @@
+/*-------------------------------------------------------------------------
+ *
+ * create_table.c
+ *	  Creates the bare table of an index table, with its partitions.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup.h"
+#include "access/htup_details.h"
+#include "access/relation.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/indexing.h"
+#include "catalog/pg_attribute.h"
+#include "commands/defrem.h"
+#include "miscadmin.h"
+#include "nodes/pg_list.h"
+#include "storage/lockdefs.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/syscache.h"
+
+#include "../catalog/owner.h"
+#include "../definition/layout.h"
+#include "../indextable.h"
+#include "../util/relation.h"
+#include "../util/sql.h"
+#include "../util/uncounted.h"
+#include "create_table.h"
+
+static void lay_out_dropped(Oid relid, Relation parent);
+
+/*
+ * create_bare_index_table
+ *		An empty table with nothing but columns, created by one role (InvalidOid:
+ *		the caller) for another; with its partitions.
+ */
+Oid
+create_bare_index_table(Oid creator, Oid schema, const char *name, const char *columns,
+						Partitioning *partitioning, const char *tablespace, Oid owner)
+{
+	char	   *quoted = quote_qualified_identifier(get_namespace_name(schema), name);
+	Oid			relid;
+
+	if (partitioning != NULL)
+		run_sql(creator, "CREATE TABLE %s (%s) PARTITION BY %s%s", quoted, columns, partitioning->clause,
+				tablespace ? in_tablespace("TABLESPACE", tablespace) : "");
+	else
+		run_sql(creator, "CREATE TABLE %s (%s) USING heap WITH (" STORAGE_PARAMETERS ")%s%s",
+				quoted, columns, tablespace ? " TABLESPACE " : "", tablespace ? quote_identifier(tablespace) : "");
+	relid = get_relname_relid(name, schema);
+	if (!OidIsValid(relid))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("table %s was dropped or renamed while it was being created", quoted),
+				 errhint("Check the event triggers of the database.")));
+	if (owner != (OidIsValid(creator) ? creator : GetUserId()))
+		run_sql(get_extension_owner(), "ALTER TABLE %s OWNER TO %s", quoted,
+				quote_identifier(GetUserNameFromId(owner, false)));
+	revoke_all(relid, owner);
+	if (partitioning != NULL)
+		make_partitions(creator, relid, partitioning, columns, NIL, owner);
+	return relid;
+}
+
+/*
+ * make_partitions
+ *		Creates them beside their parent, with its columns, of which some are dropped,
+ *		by one role (InvalidOid: the caller) for the owner.  It is he who attaches them: the bounds are values of
+ *		his types.
+ */
+void
+make_partitions(Oid creator, Oid parent, Partitioning *p, const char *columns, List *dropped, Oid owner)
+{
+	Oid			schema = get_rel_namespace(parent);
+	Relation	rel = relation_open(parent, NoLock);
+	char	   *tablespace = tablespace_of(rel);
+	int			uncounted = begin_uncounted();
+	ListCell   *cell;
+
+	foreach(cell, p->parts)
+	{
+		PartSpec   *spec = lfirst(cell);
+		char	   *name = ChooseRelationName(get_rel_name(parent), NULL, spec->suffix, schema, false);
+
+		spec->relid = create_bare_index_table(creator, schema, name, columns, NULL,
+											  spec->tablespace != NULL ? spec->tablespace : tablespace, owner);
+		layout_drop_columns(spec->relid, dropped);
+		lay_out_dropped(spec->relid, rel);
+		relation_close(rel, NoLock);	/* ATTACH wants it for itself */
+		run_sql(owner, "ALTER TABLE %s ATTACH PARTITION %s %s", quoted_relation(parent),
+				quoted_relation(spec->relid), spec->bound);
+		rel = relation_open(parent, NoLock);
+	}
+	end_uncounted(uncounted);
+	relation_close(rel, NoLock);
+}
+
+/*
+ * lay_out_dropped
+ *		Dropped columns of a table without rows become of the sizes that they have in its
+ *		parent: entries are made for one and read from the other.  As pg_upgrade does it.
+ */
+static void
+lay_out_dropped(Oid relid, Relation parent)
+{
+	Relation	attributes = table_open(AttributeRelationId, RowExclusiveLock);
+	int			i;
+
+	for (i = 0; i < RelationGetNumberOfAttributes(parent); i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(parent), i);
+		HeapTuple	tuple;
+		Form_pg_attribute form;
+
+		if (!att->attisdropped)
+			continue;
+		tuple = SearchSysCacheCopy2(ATTNUM, ObjectIdGetDatum(relid), Int16GetDatum(att->attnum));
+		if (!HeapTupleIsValid(tuple))
+			elog(ERROR, "cache lookup failed for attribute %d of relation %u", att->attnum, relid);
+		form = (Form_pg_attribute) GETSTRUCT(tuple);
+		form->attlen = att->attlen;
+		form->attbyval = att->attbyval;
+		form->attalign = att->attalign;
+		form->attstorage = att->attstorage;
+		CatalogTupleUpdate(attributes, &tuple->t_self, tuple);
+		heap_freetuple(tuple);
+	}
+	table_close(attributes, RowExclusiveLock);
+	CommandCounterIncrement();
+}

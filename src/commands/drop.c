@@ -1,0 +1,128 @@
+/*-------------------------------------------------------------------------
+ *
+ * drop.c
+ *	  indextable.drop(), and what follows when an index table or a fact table is
+ *	  dropped in any other way.
+ *
+ * Called by users, and by the event trigger for every DROP in the database: it
+ * must be cheap and work for everybody.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "catalog/dependency.h"
+#include "catalog/pg_class.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "nodes/pg_list.h"
+#include "storage/lockdefs.h"
+#include "utils/acl.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+
+#include "../catalog/definition_rows.h"
+#include "../catalog/fact_rows.h"
+#include "../catalog/orphaned_rows.h"
+#include "../catalog/validity.h"
+#include "../indextable.h"
+#include "../maintain/install_triggers.h"
+#include "../queue/tables.h"
+#include "../util/lock.h"
+#include "../util/sql.h"
+#include "drop.h"
+
+PG_FUNCTION_INFO_V1(indextable_drop);
+
+Datum
+indextable_drop(PG_FUNCTION_ARGS)
+{
+	Oid			relid = PG_GETARG_OID(0);
+
+	bool		doubtful = catalog_read_unchecked_definitions(InvalidOid, relid) != NIL;
+
+	if (!OidIsValid(catalog_fact_of(relid)) && !doubtful)
+		report_not_index_table(relid);
+	if (get_rel_name(relid) != NULL && !owns_relation(relid, GetUserId()))
+		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(relid));
+	forget_orphaned_rows(relid);
+	/* Of a table that is none, the definition is all that goes. */
+	if (OidIsValid(catalog_fact_of(relid)))
+		drop_index_table(relid);
+	PG_RETURN_VOID();
+}
+
+/* drop_index_table: as the caller, who may */
+void
+drop_index_table(Oid relid)
+{
+	Oid			fact = catalog_fact_of(relid);
+	bool		exists;
+
+	/*
+	 * The fact table first, as its writers do, then the queue, should it go,
+	 * too.
+	 */
+	exists = lock_if_exists(fact, list_length(catalog_read_definitions(fact, InvalidOid)) > 1 ?
+							ShareRowExclusiveLock : AccessExclusiveLock);
+	if (exists)
+	{
+		lock_tree(fact, ShareRowExclusiveLock);
+		queues_lock_if_last(fact, relid);
+	}
+	if (!lock_if_exists(relid, AccessExclusiveLock))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("the index table was dropped concurrently")));
+	run_sql(InvalidOid, "DROP TABLE %s", quoted_relation(relid));
+	forget_dropped_relation(relid, true, DROP_RESTRICT);	/* where event triggers
+															 * do not fire */
+	/* Where they do, they do not wait for locks. */
+	if (catalog_has_fact(fact) && !catalog_fact_in_use(fact))
+		triggers_remove(fact, true);
+}
+
+/* forget_dropped_relation: a relation that is gone, if it was ours; wait as in triggers_remove() */
+void
+forget_dropped_relation(Oid relid, bool wait, DropBehavior behavior)
+{
+	Oid			fact = catalog_forget_index_table(relid);
+	FactTableRow tables;
+	ListCell   *cell;
+
+	if (catalog_read_fact(relid, &tables))
+	{
+		(void) find_queue_tables(&tables, NULL);
+		queue_table_drop(tables.queue);
+		queue_table_drop(tables.spare);
+		catalog_forget_fact(relid);
+	}
+
+	/*
+	 * After a restore no dependency takes its index tables along, or its
+	 * replacement: none is dumped.
+	 */
+	foreach(cell, catalog_read_definitions(OidIsValid(fact) ? fact : relid, InvalidOid))
+	{
+		DefinitionRow *row = &((StoredDefinition *) lfirst(cell))->row;
+		Oid			index_table = row->index_table;
+
+		if (OidIsValid(fact) && row->replaces != relid)
+			continue;
+		if (definition_matches_tables(row) && SearchSysCacheExists1(RELOID, ObjectIdGetDatum(index_table)))
+		{
+			ObjectAddress object;
+
+			ObjectAddressSet(object, RelationRelationId, index_table);
+			performDeletion(&object, behavior, PERFORM_DELETION_INTERNAL);
+		}
+		catalog_forget_index_table(index_table);
+	}
+	if (!OidIsValid(fact) || !SearchSysCacheExists1(RELOID, ObjectIdGetDatum(fact)))
+		return;
+	CacheInvalidateRelcacheByRelid(fact);
+	(void) queues_drop(fact, wait);
+	if (!catalog_fact_in_use(fact))
+		triggers_remove(fact, wait);
+}

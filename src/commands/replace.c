@@ -1,0 +1,500 @@
+/*-------------------------------------------------------------------------
+ *
+ * replace.c
+ *	  Puts an index table's new contents, and maybe a new definition, in the place
+ *	  of the old ones.
+ *
+ * Called by redefine.c and online.c.  The new contents come together in a table
+ * of their own, the replacement, which is an index table like others; the old one
+ * serves meanwhile.  Column by column it is laid out as the old one will be, so
+ * that in the end the two exchange their files.  The index table stays the same
+ * object: what depends on it, who may read it and what it is called is untouched.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/attmap.h"
+#include "access/attnum.h"
+#include "access/genam.h"
+#include "access/relation.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/dependency.h"
+#include "catalog/pg_am.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_depend.h"
+#include "catalog/pg_namespace.h"
+#include "catalog/pg_publication.h"
+#include "commands/defrem.h"
+#include "commands/tablecmds.h"
+#include "lib/stringinfo.h"
+#include <limits.h>
+#include "nodes/bitmapset.h"
+#include "nodes/pg_list.h"
+#include "parser/parse_utilcmd.h"
+#include "storage/lmgr.h"
+#include "storage/lockdefs.h"
+#include "storage/predicate.h"
+#include "utils/builtins.h"
+#include "utils/inval.h"
+#include "utils/rel.h"
+
+#include "../catalog/definition_rows.h"
+#include "../catalog/owner.h"
+#include "../catalog/table_access.h"
+#include "../catalog/usage.h"
+#include "../definition/cache.h"
+#include "../definition/expression.h"
+#include "../definition/layout.h"
+#include "../definition/partition_spec.h"
+#include "../definition/resolve.h"
+#include "../indextable.h"
+#include "../maintain/guard.h"
+#include "../maintain/install_triggers.h"
+#include "../queue/tables.h"
+#include "../util/dependencies.h"
+#include "../util/inherit.h"
+#include "../util/relation.h"
+#include "../util/role.h"
+#include "../util/sql.h"
+#include "../util/uncounted.h"
+#include "create.h"
+#include "create_table.h"
+#include "replace.h"
+#include "replaceable.h"
+#include "swap_files.h"
+
+static void clone_indexes(Relation old, Relation new);
+static bool uses_dropped_column(Relation index, Relation new);
+static void check_not_in_use(Oid relid);
+static List *match_partitions(Oid old, Oid new);
+static PartSpec *find_bound(Partitioning *p, const char *bound);
+static void copy_layout(Oid old, Oid new, bool async, bool was_async);
+static char *column_like(Relation old, Relation new, AttrNumber attno);
+static char *primary_key_like(Relation old, Relation new);
+static bool is_of_filter(Form_pg_depend form, Oid unused);
+
+/*
+ * make_replacement
+ *		Makes the table that is to take an index table's place, filled if it is not
+ *		to be built, and has it kept in step.  The fact table is locked against
+ *		writers.
+ */
+Oid
+make_replacement(DefinitionRow *row, Oid index_table)
+{
+	Relation	fact = relation_open(row->fact_table, NoLock);
+	FactDef    *factdef;
+	IndexDef   *old_def = get_definition(index_table);
+	Oid			schema = catalog_schema();
+	Columns		columns = compare_columns(row, old_def);
+	IndexDef   *def;
+	Relation	old = relation_open(index_table, AccessShareLock);
+	Relation	new;
+	Relation	primary_key;
+	List	   *dropped = NIL;
+	Caller		caller;
+	char	   *name;
+	char	   *list;
+
+	def = definition_resolve(row, fact, old,
+							 columns.nkept - old_def->nident + old_def->nkeys, &factdef);
+	if (publications_of(index_table) != NIL)
+		ereport(WARNING,
+				(errcode(ERRCODE_WARNING),
+				 errmsg("index table \"%s\" is published", RelationGetRelationName(old)),
+				 errdetail("The new contents will not be sent to subscribers."),
+				 errhint("Refresh the subscriptions afterwards and copy the data, or publish only the fact table.")));
+
+	/*
+	 * Not a step as the caller: what the owner has put into indexes may be
+	 * called.
+	 */
+	become_owner(&caller, fact->rd_rel->relowner);
+	name = ChooseRelationName("rebuild", NULL, psprintf("%u", index_table), schema, false);
+	list = layout_like(def, fact, old, columns.nkept, columns.first_own, &dropped);
+	if (row->partitioning == NULL)
+		row->partitioning = partitioning_of(old);
+	row->index_table = create_bare_index_table(get_extension_owner(), schema, name, list, row->partitioning,
+											   tablespace_of(old), fact->rd_rel->relowner);
+	row->replaces = index_table;
+	run_sql(get_extension_owner(), "COMMENT ON TABLE %s IS %s", quoted_relation(row->index_table),
+			quote_literal_cstr(psprintf("Takes the place of %s when it is built", quoted_relation(index_table))));
+	layout_drop_columns(row->index_table, dropped);
+	record_table_dependency(row->index_table, index_table);
+	record_extension_dependency(row->index_table);
+
+	new = table_open(row->index_table, AccessExclusiveLock);
+	if (!definition_complete(def, fact, new))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("index table \"%s\" was altered while it was being created", name),
+				 errhint("Check the event triggers of the database.")));
+	primary_key = open_primary_key(old, AccessShareLock);
+	register_index_table(row, def, fact, new, primary_key == NULL ? NULL : tablespace_of(primary_key));
+	if (primary_key != NULL)
+		index_close(primary_key, AccessShareLock);
+	new = table_open(row->index_table, NoLock);
+	clone_indexes(old, new);
+	table_close(new, NoLock);
+	relation_close(old, NoLock);
+	become_caller(&caller);
+	return row->index_table;
+}
+
+/* clone_indexes: those that the owner has made */
+static void
+clone_indexes(Relation old, Relation new)
+{
+	TupleDesc	desc = RelationGetDescr(new);
+	AttrMap    *map = make_attrmap(RelationGetNumberOfAttributes(old));
+	List	   *indexes = RelationGetIndexList(old);
+	ListCell   *cell;
+	int			i;
+
+	for (i = 0; i < map->maplen; i++)
+		map->attnums[i] = i < desc->natts ? i + 1 : 0;
+	foreach(cell, indexes)
+	{
+		Relation	index = index_open(lfirst_oid(cell), AccessShareLock);
+
+		if (index->rd_index->indisvalid && !index->rd_index->indisprimary &&
+			!uses_dropped_column(index, new) && !OidIsValid(find_like(index, new)))
+		{
+			IndexStmt  *stmt = generateClonedIndexStmt(NULL, index, map, NULL);
+
+			define_index(RelationGetRelid(new), stmt);
+			CommandCounterIncrement();
+		}
+		index_close(index, AccessShareLock);
+	}
+}
+
+static bool
+uses_dropped_column(Relation index, Relation new)
+{
+	Bitmapset  *columns = index_columns(index);
+	int			i;
+
+	for (i = -1; (i = bms_next_member(columns, i)) >= 0;)
+	{
+		AttrNumber	attno = i + FirstLowInvalidHeapAttributeNumber;
+
+		if (attno > 0 && (attno > RelationGetNumberOfAttributes(new) ||
+						  TupleDescAttr(RelationGetDescr(new), attno - 1)->attisdropped))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * replace_index_table
+ *		The fact table is locked against writers, the index table and its
+ *		replacement against everybody; what was queued is applied.
+ */
+void
+replace_index_table(StoredDefinition *replacement)
+{
+	DefinitionRow row = replacement->row;
+	Oid			new = row.index_table;
+	Oid			old = row.replaces;
+	StoredDefinition *stored = linitial(catalog_read_definitions(InvalidOid, old));
+	Relation	fact = relation_open(row.fact_table, NoLock);
+	Relation	rel = table_open(old, NoLock);
+	FactDef    *factdef;
+	IndexDef   *def;
+	Caller		caller;
+	ObjectAddress object;
+	List	   *volatile emptied = NIL;
+	ListCell   *cell;
+	int			uncounted;
+
+	become_owner(&caller, rel->rd_rel->relowner);
+	if (!replacement_fits(replacement))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("the columns of index table \"%s\" have changed since its replacement was made",
+						RelationGetRelationName(rel)),
+				 errhint("Run CALL indextable.rebuild(%s); again.", quote_literal_cstr(quoted_relation(old)))));
+	table_close(rel, NoLock);
+	check_not_in_use(old);
+	check_not_in_use(new);
+
+	/*
+	 * A vacuum of a TOAST table locks nothing else, and overwrites its row of
+	 * pg_class, which is written here, too.
+	 */
+	foreach(cell, list_concat(toast_tables(old), toast_tables(new)))
+		LockRelationOid(lfirst_oid(cell), AccessExclusiveLock);
+
+	guard_lifted = old;
+	uncounted = begin_uncounted();
+	PG_TRY();
+	{
+		List	   *pairs = match_partitions(old, new);
+
+		foreach(cell, pairs)
+			truncate_without_replication(linitial_oid(lfirst(cell)));
+		copy_layout(old, new, strcmp(row.maintenance, "async") == 0, is_queued(&stored->row));
+		foreach(cell, pairs)
+		{
+			swap_files(linitial_oid(lfirst(cell)), lsecond_oid(lfirst(cell)));
+			swap_indexes(linitial_oid(lfirst(cell)), lsecond_oid(lfirst(cell)));
+			emptied = lappend_oid(emptied, linitial_oid(lfirst(cell)));
+		}
+	}
+	PG_FINALLY();
+	{
+		guard_lifted = InvalidOid;
+	}
+	PG_END_TRY();
+	end_uncounted(uncounted);
+
+	/*
+	 * The definition goes over to the old one, and the replacement with the
+	 * old contents.
+	 */
+	catalog_reassign_rows(new, old);
+	catalog_forget_index_table(new);
+	ObjectAddressSet(object, RelationRelationId, new);
+	performDeletion(&object, DROP_RESTRICT, PERFORM_DELETION_INTERNAL);
+	CommandCounterIncrement();
+	foreach(cell, emptied)
+		name_toast(lfirst_oid(cell));
+	row.index_table = old;
+	row.replaces = InvalidOid;
+	row.state = "active";
+	row.problem = NULL;
+	catalog_update(&row, fact);
+	CacheInvalidateRelcache(fact);
+	relation_close(fact, NoLock);
+	CommandCounterIncrement();
+
+	(void) find_table_dependencies(old, is_of_filter, InvalidOid, true);
+	def = definition_of_index_table(old, &factdef);
+	record_filter_dependency(old, def->filter);
+	triggers_install(row.fact_table);
+	triggers_install_guard(old);
+	(void) queues_drop(row.fact_table, false);
+	become_caller(&caller);
+}
+
+/* check_not_in_use: nor any of its partitions, by the transaction itself */
+static void
+check_not_in_use(Oid relid)
+{
+	ListCell   *cell;
+
+	foreach(cell, list_with_partitions(relid))
+	{
+		Relation	rel = relation_open(lfirst_oid(cell), NoLock);
+
+		CheckTableNotInUse(rel, "ALTER TABLE");
+		if (rel->rd_rel->relkind == RELKIND_RELATION)
+			TransferPredicateLocksToHeapRelation(rel);
+		relation_close(rel, NoLock);
+	}
+}
+
+/*
+ * match_partitions
+ *		The tables that are to exchange their files, two by two: the index table and
+ *		its replacement, or their partitions with equal bounds.  Where the replacement
+ *		has others, the index table gets these, empty, in the place of its own.
+ */
+static List *
+match_partitions(Oid old, Oid new)
+{
+	Relation	old_rel = relation_open(old, NoLock);
+	Relation	new_rel = relation_open(new, NoLock);
+	Partitioning *have = partitioning_of(old_rel);
+	Partitioning *want = partitioning_of(new_rel);
+	List	   *pairs = NIL;
+	List	   *missing = NIL;
+	List	   *dropped = NIL;
+	char	   *columns = layout_like(NULL, NULL, old_rel, INT_MAX, INT_MAX, &dropped);
+	Oid			owner = old_rel->rd_rel->relowner;
+	ListCell   *cell;
+
+	relation_close(new_rel, NoLock);
+	relation_close(old_rel, NoLock);
+	if (want == NULL)
+		return list_make1(list_make2_oid(old, new));
+	foreach(cell, want->parts)
+		if (find_bound(have, ((PartSpec *) lfirst(cell))->bound) == NULL)
+		missing = lappend(missing, lfirst(cell));
+	/* If any is another one, then all are, as those that stay might overlap. */
+	if (missing != NIL || list_length(have->parts) != list_length(want->parts))
+	{
+		foreach(cell, have->parts)
+		{
+			ObjectAddress object;
+
+			ObjectAddressSet(object, RelationRelationId, ((PartSpec *) lfirst(cell))->relid);
+			performDeletion(&object, DROP_RESTRICT, PERFORM_DELETION_INTERNAL);
+		}
+		CommandCounterIncrement();
+		have = palloc0(sizeof(Partitioning));
+		foreach(cell, want->parts)
+		{
+			PartSpec   *spec = palloc(sizeof(PartSpec));
+
+			*spec = *(PartSpec *) lfirst(cell);
+			have->parts = lappend(have->parts, spec);
+		}
+		make_partitions(get_extension_owner(), old, have, columns, dropped, owner);
+		usage_from_now(old);	/* the counters of the others have gone */
+	}
+	foreach(cell, want->parts)
+	{
+		PartSpec   *spec = lfirst(cell);
+
+		pairs = lappend(pairs, list_make2_oid(find_bound(have, spec->bound)->relid, spec->relid));
+	}
+	return pairs;
+}
+
+static PartSpec *
+find_bound(Partitioning *p, const char *bound)
+{
+	ListCell   *cell;
+
+	foreach(cell, p->parts)
+		if (strcmp(((PartSpec *) lfirst(cell))->bound, bound) == 0)
+		return lfirst(cell);
+	return NULL;
+}
+
+/*
+ * copy_layout
+ *		Gives an index table, which is empty, the columns and indexes that its
+ *		replacement has.
+ */
+static void
+copy_layout(Oid old, Oid new, bool async, bool was_async)
+{
+	Relation	old_rel = table_open(old, NoLock);
+	Relation	new_rel = table_open(new, NoLock);
+	TupleDesc	a = RelationGetDescr(old_rel);
+	TupleDesc	b = RelationGetDescr(new_rel);
+	Relation	primary_key;
+	StringInfoData columns;
+	Oid			owner = old_rel->rd_rel->relowner;
+	List	   *old_keys = NIL;
+	char	   *constraint = NULL;
+	char	   *new_key = NULL;
+	char	   *row_index = NULL;
+	bool		clustered = false;
+	bool		identity = false;
+	FactDef    *factdef;
+	IndexDef   *def;
+	int			i;
+
+	initStringInfo(&columns);
+	for (i = 0; i < a->natts && i < b->natts; i++)
+		if (!TupleDescAttr(a, i)->attisdropped && TupleDescAttr(b, i)->attisdropped)
+			appendStringInfo(&columns, ", DROP COLUMN %s", quote_identifier(NameStr(TupleDescAttr(a, i)->attname)));
+	for (i = a->natts; i < b->natts; i++)
+		appendStringInfo(&columns, ", ADD COLUMN %s", layout_column(TupleDescAttr(b, i)));
+	primary_key = open_primary_key(old_rel, AccessShareLock);
+	if (primary_key == NULL || !OidIsValid(find_like(primary_key, new_rel)))
+	{
+		if (primary_key != NULL)
+		{
+			old_keys = usage_keys(old);
+			constraint = pstrdup(RelationGetRelationName(primary_key));
+			clustered = primary_key->rd_index->indisclustered;
+			identity = primary_key->rd_index->indisreplident;
+		}
+		new_key = psprintf("%s%s %s", constraint != NULL ? "CONSTRAINT " : "",
+						   constraint != NULL ? quote_identifier(constraint) : "",
+						   primary_key_like(old_rel, new_rel));
+	}
+	if (primary_key != NULL)
+		index_close(primary_key, NoLock);
+
+	def = definition_of_index_table(new, &factdef);
+	if (async && OidIsValid(def->row_index))
+	{
+		Relation	index = index_open(def->row_index, AccessShareLock);
+
+		if (!OidIsValid(find_like(index, old_rel)))
+		{
+			StringInfoData list;
+
+			initStringInfo(&list);
+			for (i = 0; i < factdef->npk; i++)
+				appendStringInfo(&list, "%s%s", i > 0 ? ", " : "",
+								 quote_identifier(column_like(old_rel, new_rel, def->pk_attno[i])));
+			row_index = list.data;
+		}
+		index_close(index, AccessShareLock);
+	}
+	table_close(new_rel, NoLock);
+	table_close(old_rel, NoLock);
+
+	/* Before columns that it covers, with which it would go. */
+	if (constraint != NULL)
+		run_sql(get_extension_owner(), "ALTER TABLE %s DROP CONSTRAINT %s", quoted_relation(old),
+				quote_identifier(constraint));
+
+	/*
+	 * As its owner: the type of a column may be a domain, which calls what he
+	 * likes.
+	 */
+	if (columns.len > 0)
+		run_sql(owner, "ALTER TABLE %s %s", quoted_relation(old), columns.data + 2);
+	if (new_key != NULL)
+	{
+		run_sql(get_extension_owner(), "ALTER TABLE %s ADD %s", quoted_relation(old), new_key);
+		usage_follows(old, old_keys);
+	}
+	layout_mark_key(old, constraint, clustered, identity);
+	if (row_index != NULL)
+		layout_make_row_index(old, row_index);
+	if (was_async && !async)
+		layout_drop_row_index(old);
+}
+
+/* column_like: the name that a column of the replacement has in the old one, or will have */
+static char *
+column_like(Relation old, Relation new, AttrNumber attno)
+{
+	TupleDesc	desc = RelationGetDescr(attno <= RelationGetNumberOfAttributes(old) ? old : new);
+
+	return NameStr(TupleDescAttr(desc, attno - 1)->attname);
+}
+
+/* primary_key_like: a constraint for the old one, as the replacement has it */
+static char *
+primary_key_like(Relation old, Relation new)
+{
+	Relation	index = open_primary_key(new, AccessShareLock);
+	int			nkeys = IndexRelationGetNumberOfKeyAttributes(index);
+	StringInfoData sql;
+	int			i;
+
+	initStringInfo(&sql);
+	for (i = 0; i < IndexRelationGetNumberOfAttributes(index); i++)
+		appendStringInfo(&sql, "%s%s", i == 0 ? "PRIMARY KEY (" : i == nkeys ? ") INCLUDE (" : ", ",
+						 quote_identifier(column_like(old, new, index->rd_index->indkey.values[i])));
+	appendStringInfoChar(&sql, ')');
+	index_close(index, AccessShareLock);
+	return sql.data;
+}
+
+/* is_of_filter: what else an index table needs is its schema and its access method */
+static bool
+is_of_filter(Form_pg_depend form, Oid unused)
+{
+	return form->deptype == DEPENDENCY_NORMAL && form->objsubid == 0 &&
+		form->refclassid != NamespaceRelationId && form->refclassid != AccessMethodRelationId;
+}
+
+/* has_filter_dependencies: whether an index table's filter uses functions or types that are not the server's own */
+bool
+has_filter_dependencies(Oid index_table)
+{
+	return find_table_dependencies(index_table, is_of_filter, InvalidOid, false);
+}

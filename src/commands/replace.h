@@ -1,0 +1,17 @@
+/*-------------------------------------------------------------------------
+ *
+ * replace.h
+ *	  Puts an index table in the place of another.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef INDEXTABLE_REPLACE_H
+#define INDEXTABLE_REPLACE_H
+
+#include "../indextable.h"
+
+extern bool has_filter_dependencies(Oid index_table);
+extern Oid	make_replacement(DefinitionRow *row, Oid index_table);
+extern void replace_index_table(StoredDefinition *replacement);
+
+#endif							/* INDEXTABLE_REPLACE_H */

@@ -1,0 +1,306 @@
+/*-------------------------------------------------------------------------
+ *
+ * replaceable.c
+ *	  Says whether, and how, one index table can take the place of another.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/relation.h"
+#include "catalog/index.h"
+#include "executor/spi.h"
+#include <limits.h>
+#include "nodes/bitmapset.h"
+#include "nodes/execnodes.h"
+#include "nodes/pg_list.h"
+#include "optimizer/optimizer.h"
+#include "storage/lockdefs.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+
+#include "../catalog/definition_rows.h"
+#include "../definition/cache.h"
+#include "../definition/layout.h"
+#include "../definition/partition_spec.h"
+#include "../indextable.h"
+#include "../util/role.h"
+#include "../util/sql.h"
+#include "replaceable.h"
+
+static int	first_own_column(IndexDef *def);
+static void refuse_needed_partitions(Relation old);
+static void refuse_invalid_indexes(Relation rel);
+
+/* replacement_of: of an index table, NULL: there is none */
+StoredDefinition *
+replacement_of(Oid index_table)
+{
+	ListCell   *cell;
+
+	foreach(cell, catalog_read_definitions(catalog_fact_of(index_table), InvalidOid))
+	{
+		StoredDefinition *stored = lfirst(cell);
+
+		if (stored->row.replaces == index_table)
+			return stored;
+	}
+	return NULL;
+}
+
+/* get_definition: or an error, if it has been dropped meanwhile */
+IndexDef *
+get_definition(Oid index_table)
+{
+	FactDef    *factdef;
+	IndexDef   *def = definition_of_index_table(index_table, &factdef);
+
+	if (def == NULL)
+		report_not_index_table(index_table);
+	return def;
+}
+
+/* compare_columns: of an index table, and of the definition it is to have */
+Columns
+compare_columns(DefinitionRow *row, IndexDef *old_def)
+{
+	List	   *rows = catalog_read_definitions(InvalidOid, old_def->relid);
+	bool		had_doc = old_def->doc_attno != 0;
+	bool		has_doc = strcmp(row->strategy, "denormalized") == 0;
+	Columns		columns;
+	ListCell   *a;
+	ListCell   *b;
+
+	if (rows == NIL)
+		report_not_index_table(old_def->relid);
+	columns.nkept = old_def->nident;
+	forboth(a, ((StoredDefinition *) linitial(rows))->row.include, b, row->include)
+	{
+		if (strcmp(lfirst(a), lfirst(b)) != 0)
+			break;
+		columns.nkept++;
+	}
+	if (had_doc && has_doc)
+		columns.nkept++;
+	columns.first_own = first_own_column(old_def);
+	columns.adds = old_def->nident + list_length(row->include) + (has_doc ? 1 : 0) > columns.nkept;
+	return columns;
+}
+
+/* is_own_column: whether an index table has a column that its owner has added */
+bool
+is_own_column(Oid index_table, const char *name)
+{
+	FactDef    *factdef;
+	IndexDef   *def = definition_of_index_table(index_table, &factdef);
+	Relation	rel = relation_open(index_table, AccessShareLock);
+	int			live = 0;
+	bool		own = false;
+	int			i;
+
+	for (i = 0; def != NULL && i < RelationGetNumberOfAttributes(rel); i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel), i);
+
+		if (!att->attisdropped && strcmp(NameStr(att->attname), name) == 0)
+			own = live >= first_own_column(def);
+		live += !att->attisdropped;
+	}
+	relation_close(rel, AccessShareLock);
+	return own;
+}
+
+/* first_own_column: before how many columns of an index table its owner's come */
+static int
+first_own_column(IndexDef *def)
+{
+	return def->nident + def->nincludes + (def->doc_attno != 0 ? 1 : 0);
+}
+
+/*
+ * replacement_fits
+ *		Whether the two are laid out alike still.  An owner may have added columns, and
+ *		a dump does not carry dropped ones.
+ */
+bool
+replacement_fits(StoredDefinition *replacement)
+{
+	Columns		columns = compare_columns(&replacement->row, get_definition(replacement->row.replaces));
+	Relation	old = relation_open(replacement->row.replaces, AccessShareLock);
+	Relation	new = relation_open(replacement->row.index_table, AccessShareLock);
+	TupleDesc	a = RelationGetDescr(old);
+	TupleDesc	b = RelationGetDescr(new);
+	bool	   *stays = find_kept_columns(a, columns.nkept, columns.first_own);
+	bool		fits = a->natts <= b->natts;
+	int			i;
+	int			k;
+
+	for (i = 0; fits && i < a->natts; i++)
+	{
+		Form_pg_attribute x = TupleDescAttr(a, i);
+		Form_pg_attribute y = TupleDescAttr(b, i);
+
+		fits = stays[i] ? !y->attisdropped && x->atttypid == y->atttypid && x->atttypmod == y->atttypmod :
+			y->attisdropped;
+		/* The name of a new column may have been taken. */
+		for (k = a->natts; stays[i] && k < b->natts; k++)
+			fits = fits && strcmp(NameStr(x->attname), NameStr(TupleDescAttr(b, k)->attname)) != 0;
+	}
+	relation_close(new, AccessShareLock);
+	relation_close(old, AccessShareLock);
+	return fits;
+}
+
+/*
+ * check_replaceable
+ *		Refuses what could not be done in the end, before anything is built.
+ */
+void
+check_replaceable(DefinitionRow *row, Oid index_table)
+{
+	IndexDef   *def = get_definition(index_table);
+	Columns		columns;
+	Relation	old;
+	Oid			types[] = {OIDOID, INT4OID};
+	Datum		values[2];
+	bool	   *stays;
+	int			live = 0;
+	int			i;
+
+	columns = compare_columns(row, def);
+	old = relation_open(index_table, AccessShareLock);
+	stays = find_kept_columns(RelationGetDescr(old), columns.nkept, columns.first_own);
+	refuse_invalid_indexes(old);
+	SPI_connect();
+	for (i = 0; i < RelationGetNumberOfAttributes(old); i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(old), i);
+
+		if (att->attisdropped)
+			continue;
+		live++;
+		if (live > columns.first_own && columns.adds)
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("cannot add columns to index table \"%s\"", RelationGetRelationName(old)),
+					 errdetail("Column \"%s\", which was added by its owner, must remain the last one.", NameStr(att->attname)),
+					 errhint("Drop the column first.")));
+		if (stays[i])
+			continue;
+		values[0] = ObjectIdGetDatum(index_table);
+		values[1] = Int32GetDatum(att->attnum);
+		/* Of the column, or of the primary key, by which a view may group. */
+		if (execute_with_latest_snapshot("SELECT pg_catalog.pg_describe_object(classid, objid, 0) FROM pg_catalog.pg_depend"
+										 " WHERE deptype = 'n' AND (refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass"
+										 " AND refobjid = $1 AND refobjsubid = $2"
+										 " OR refclassid = 'pg_catalog.pg_constraint'::pg_catalog.regclass AND refobjid IN"
+										 " (SELECT oid FROM pg_catalog.pg_constraint WHERE conrelid = $1 AND contype = 'p'))",
+										 2, types, values) > 0)
+			ereport(ERROR,
+					(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
+					 errmsg("cannot drop column \"%s\" of index table \"%s\" because other objects depend on it",
+							NameStr(att->attname), RelationGetRelationName(old)),
+					 errdetail("One of them is %s.",
+							   SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1)),
+					 errhint("Drop these objects first, and create them again afterwards.")));
+	}
+	SPI_finish();
+	if (row->partitioning != NULL)
+		refuse_needed_partitions(old);
+	relation_close(old, AccessShareLock);
+}
+
+/* refuse_needed_partitions: which other objects depend on, where others take their place */
+static void
+refuse_needed_partitions(Relation old)
+{
+	Oid			types[] = {OIDOID};
+	ListCell   *cell;
+
+	SPI_connect();
+	foreach(cell, partitioning_of(old)->parts)
+	{
+		Oid			relid = ((PartSpec *) lfirst(cell))->relid;
+		Datum		values[] = {ObjectIdGetDatum(relid)};
+
+		if (execute_with_latest_snapshot("SELECT pg_catalog.pg_describe_object(classid, objid, 0) FROM pg_catalog.pg_depend"
+										 " WHERE deptype = 'n' AND refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass AND refobjid = $1",
+										 1, types, values) > 0)
+			ereport(ERROR,
+					(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
+					 errmsg("cannot drop partition \"%s\" of index table \"%s\" because other objects depend on it",
+							get_rel_name(relid), RelationGetRelationName(old)),
+					 errdetail("One of them is %s.",
+							   SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1)),
+					 errhint("Drop these objects first, and create them again afterwards.")));
+	}
+	SPI_finish();
+}
+
+/* refuse_invalid_indexes: which would be built for the new contents, and may not be possible */
+static void
+refuse_invalid_indexes(Relation rel)
+{
+	ListCell   *cell;
+
+	foreach(cell, RelationGetIndexList(rel))
+	{
+		Relation	index = index_open(lfirst_oid(cell), AccessShareLock);
+
+		if (!index->rd_index->indisvalid)
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("index \"%s\" of index table \"%s\" is not valid",
+							RelationGetRelationName(index), RelationGetRelationName(rel)),
+					 errhint("Drop the index, or run REINDEX INDEX %s;", quoted_relation(RelationGetRelid(index)))));
+		index_close(index, AccessShareLock);
+	}
+}
+
+/* report_lost_indexes: those over columns that go, as with DROP COLUMN, but for the primary key */
+void
+report_lost_indexes(DefinitionRow *row, Oid index_table)
+{
+	Columns		columns = compare_columns(row, get_definition(index_table));
+	Relation	old = relation_open(index_table, AccessShareLock);
+	bool	   *stays = find_kept_columns(RelationGetDescr(old), columns.nkept, columns.first_own);
+	Bitmapset  *going = NULL;
+	Caller		caller;
+	ListCell   *cell;
+	int			i;
+
+	become_owner(&caller, old->rd_rel->relowner);
+
+	for (i = 0; i < RelationGetNumberOfAttributes(old); i++)
+		if (!TupleDescAttr(RelationGetDescr(old), i)->attisdropped && !stays[i])
+			going = bms_add_member(going, i + 1 - FirstLowInvalidHeapAttributeNumber);
+	foreach(cell, RelationGetIndexList(old))
+	{
+		Relation	index = index_open(lfirst_oid(cell), AccessShareLock);
+
+		if (!index->rd_index->indisprimary && bms_overlap(index_columns(index), going))
+			ereport(NOTICE,
+					(errmsg("index \"%s\" will be dropped because one of its columns is dropped", RelationGetRelationName(index)),
+					 errhint("Create it again if the new column should have an index.")));
+		index_close(index, AccessShareLock);
+	}
+	become_caller(&caller);
+	relation_close(old, AccessShareLock);
+}
+
+/* index_columns: all columns that an index uses, offset */
+Bitmapset *
+index_columns(Relation index)
+{
+	IndexInfo  *info = BuildIndexInfo(index);
+	Bitmapset  *columns = NULL;
+	int			i;
+
+	for (i = 0; i < info->ii_NumIndexAttrs; i++)
+		if (info->ii_IndexAttrNumbers[i] > 0)
+			columns = bms_add_member(columns, info->ii_IndexAttrNumbers[i] - FirstLowInvalidHeapAttributeNumber);
+	pull_varattnos((Node *) info->ii_Expressions, 1, &columns);
+	pull_varattnos((Node *) info->ii_Predicate, 1, &columns);
+	return columns;
+}

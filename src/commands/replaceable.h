@@ -1,0 +1,34 @@
+/*-------------------------------------------------------------------------
+ *
+ * replaceable.h
+ *	  Says whether, and how, one index table can take the place of another.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef INDEXTABLE_REPLACEABLE_H
+#define INDEXTABLE_REPLACEABLE_H
+
+#include "nodes/bitmapset.h"
+#include "utils/rel.h"
+
+#include "../indextable.h"
+
+/* Columns of an index table, by the definition it has. */
+typedef struct Columns
+{
+	int			nkept;			/* the first that are there that stay, */
+	int			first_own;		/* and from here on, those that the owner has
+								 * added */
+	bool		adds;			/* the replacement has others */
+} Columns;
+
+extern StoredDefinition *replacement_of(Oid index_table);
+extern bool is_own_column(Oid index_table, const char *name);
+extern bool replacement_fits(StoredDefinition *replacement);
+extern void check_replaceable(DefinitionRow *row, Oid index_table);
+extern void report_lost_indexes(DefinitionRow *row, Oid index_table);
+extern Columns compare_columns(DefinitionRow *row, IndexDef *old_def);
+extern IndexDef *get_definition(Oid index_table);
+extern Bitmapset *index_columns(Relation index);
+
+#endif							/* INDEXTABLE_REPLACEABLE_H */

@@ -1,0 +1,21 @@
+/*-------------------------------------------------------------------------
+ *
+ * swap_files.h
+ *	  Exchanges the files of tables.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef INDEXTABLE_SWAP_FILES_H
+#define INDEXTABLE_SWAP_FILES_H
+
+#include "nodes/pg_list.h"
+#include "utils/rel.h"
+
+extern Oid	find_like(Relation index, Relation rel);
+extern void truncate_without_replication(Oid relid);
+extern void swap_indexes(Oid old, Oid new);
+extern void swap_files(Oid old, Oid new);
+extern List *toast_tables(Oid relid);
+extern void name_toast(Oid relid);
+
+#endif							/* INDEXTABLE_SWAP_FILES_H */

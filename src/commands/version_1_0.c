@@ -1,0 +1,53 @@
+/*-------------------------------------------------------------------------
+ *
+ * version_1_0.c
+ *	  What the SQL of version 1.0 calls and later versions do not: draw_bar() and
+ *	  last_scan(), of the views usage and distribution.
+ *
+ * The catalog of a database is of version 1.0 until ALTER EXTENSION indextable UPDATE,
+ * and a dump of it is restored into such a one.  Until then all of its functions and
+ * views have to work with this library.  pg_upgrade, too, looks for every function that
+ * a database has in the library.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "fmgr.h"
+#include "pgstat.h"
+#include "utils/builtins.h"
+#include "utils/timestamp.h"
+
+#include "../advise/text_bar.h"
+#include "../indextable.h"
+
+#define MAX_WIDTH	1000
+
+PG_FUNCTION_INFO_V1(indextable_bar);
+PG_FUNCTION_INFO_V1(indextable_last_scan);
+
+/* bar(share float8, width integer) */
+Datum
+indextable_bar(PG_FUNCTION_ARGS)
+{
+	int			width = PG_GETARG_INT32(1);
+
+	if (width < 1 || width > MAX_WIDTH)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("width must be between 1 and %d", MAX_WIDTH)));
+	PG_RETURN_TEXT_P(cstring_to_text(draw_bar(PG_GETARG_FLOAT8(0), width)));
+}
+
+/* last_scan(relation oid): when a table or an index was scanned last; NULL: not known */
+Datum
+indextable_last_scan(PG_FUNCTION_ARGS)
+{
+#if PG_VERSION_NUM >= 160000
+	PgStat_StatTabEntry *entry = pgstat_fetch_stat_tabentry(PG_GETARG_OID(0));
+
+	if (entry != NULL && entry->lastscan != 0)
+		PG_RETURN_TIMESTAMPTZ(entry->lastscan);
+#endif
+	PG_RETURN_NULL();
+}

@@ -1,0 +1,443 @@
+/*-------------------------------------------------------------------------
+ *
+ * before_alter.c
+ *	  Refuses commands that upkeep would not see, or that would make index tables
+ *	  wrong.
+ *
+ * Called by the event triggers that fire before commands, and before a table is
+ * rewritten: for every ALTER TABLE and CREATE TABLE in the database.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/relation.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_class.h"
+#include "commands/event_trigger.h"
+#include "executor/spi.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "nodes/bitmapset.h"
+#include "nodes/pg_list.h"
+#include "storage/lmgr.h"
+#include "storage/lockdefs.h"
+#include "utils/acl.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+
+#include "../catalog/definition_rows.h"
+#include "../catalog/fact_rows.h"
+#include "../catalog/trigger_names.h"
+#include "../commands/replaceable.h"
+#include "../definition/cache.h"
+#include "../definition/index_partition.h"
+#include "../definition/roots.h"
+#include "../indextable.h"
+#include "../maintain/guard.h"
+#include "../maintain/install_triggers.h"
+#include "../queue/adopt_restored.h"
+#include "../util/inherit.h"
+#include "event_trigger.h"
+#include "filter_rename.h"
+#include "lost_partitions.h"
+#include "on_drop.h"
+#include "own_objects.h"
+#include "partition_ddl.h"
+
+PG_FUNCTION_INFO_V1(indextable_before_alter);
+
+static Oid	rewritten_table(void);
+static void refuse_on_index_table(Oid relid, RangeVar *table, AlterTableCmd *cmd);
+static void refuse_trigger_change(Node *command);
+static void check_new_table(CreateStmt *stmt);
+static void lock_root(Oid parent);
+static void refuse_change(Oid relid, AlterTableCmd *cmd);
+static void refuse_child_of(RangeVar *parent);
+static void refuse_parent_of(RangeVar *child, bool inherits);
+static void refuse_own_index_tables(Oid parent, RangeVar *child);
+static void refuse_references(List *elements);
+static const char *what_it_changes(AlterTableCmd *cmd);
+
+/*
+ * indextable_before_alter
+ *		Event trigger on ddl_command_start of CREATE TABLE and ALTER TABLE.
+ *		Refuses what upkeep would not see.  On table_rewrite, too: an index table
+ *		may have been created while the command was waiting for its lock.
+ */
+Datum
+indextable_before_alter(PG_FUNCTION_ARGS)
+{
+	EventTriggerData *trigdata = (EventTriggerData *) fcinfo->context;
+	Node	   *command;
+	ListCell   *cell;
+
+	require_event_trigger(fcinfo, "before_alter");
+
+	command = trigdata->parsetree;
+	if (OidIsValid(guard_lifted))
+		PG_RETURN_VOID();
+	check_extension_object_change(command);
+	if (may_affect_filters(command) && strcmp(trigdata->event, "ddl_command_start") == 0)
+		parse_filters_before_rename();
+	refuse_trigger_change(command);
+	if (IsA(command, DropStmt) && (((DropStmt *) command)->removeType == OBJECT_TABLE ||
+								   ((DropStmt *) command)->removeType == OBJECT_FOREIGN_TABLE))
+		prepare_drop((DropStmt *) command);
+	else if (IsA(command, DropStmt) || IsA(command, DropOwnedStmt))
+		note_partitions();
+	if (IsA(command, CreateStmt) || IsA(command, CreateForeignTableStmt))
+		check_new_table((CreateStmt *) command);
+	else if (IsA(command, CreateSchemaStmt))
+	{
+		foreach(cell, ((CreateSchemaStmt *) command)->schemaElts)
+			if (IsA(lfirst(cell), CreateStmt))
+			check_new_table(lfirst(cell));
+	}
+	else if (IsA(command, RenameStmt) && ((RenameStmt *) command)->relation != NULL)
+		adopt_restored(RangeVarGetRelid(((RenameStmt *) command)->relation, NoLock, true));
+	else if (IsA(command, AlterTableStmt))
+	{
+		AlterTableStmt *stmt = (AlterTableStmt *) command;
+		Oid			relid = RangeVarGetRelid(stmt->relation, NoLock, true);
+		bool		is_index_table;
+
+		/* Of a type: then the tables of that type are rewritten, one by one. */
+		if (strcmp(trigdata->event, "table_rewrite") == 0)
+			relid = rewritten_table();
+		is_index_table = OidIsValid(index_table_of(relid));
+
+		adopt_restored(relid);
+		foreach(cell, stmt->cmds)
+		{
+			AlterTableCmd *cmd = lfirst(cell);
+
+			if (cmd->subtype == AT_AddInherit)
+			{
+				refuse_child_of((RangeVar *) cmd->def);
+				refuse_parent_of(stmt->relation, true);
+			}
+			else if (cmd->subtype == AT_AttachPartition)
+			{
+				refuse_parent_of(((PartitionCmd *) cmd->def)->name, false);
+				refuse_own_index_tables(relid, ((PartitionCmd *) cmd->def)->name);
+				lock_root(relid);
+			}
+			else if (cmd->subtype == AT_DetachPartition || cmd->subtype == AT_DetachPartitionFinalize)
+				prepare_detach(stmt, cmd);
+			else if (cmd->subtype == AT_AddConstraint || cmd->subtype == AT_AddColumn)
+				refuse_references(list_make1(cmd->def));
+			if (is_index_table)
+				refuse_on_index_table(relid, stmt->relation, cmd);
+			else if (what_it_changes(cmd) != NULL)
+				refuse_change(relid, cmd);
+		}
+	}
+	PG_RETURN_VOID();
+}
+
+/* rewritten_table: the one that the event table_rewrite is about */
+static Oid
+rewritten_table(void)
+{
+	bool		isnull;
+	Oid			relid;
+
+	SPI_connect();
+	if (SPI_execute("SELECT pg_catalog.pg_event_trigger_table_rewrite_oid()", false, 0) != SPI_OK_SELECT)
+		elog(ERROR, "could not read the table of the event");
+	relid = DatumGetObjectId(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull));
+	SPI_finish();
+	return relid;
+}
+
+/*
+ * refuse_on_index_table
+ *		What would not be true of entries, or not be seen when they are written.
+ */
+static void
+refuse_on_index_table(Oid relid, RangeVar *table, AlterTableCmd *cmd)
+{
+	const char *action = what_it_changes(cmd);
+	const char *why = NULL;
+
+	switch (cmd->subtype)
+	{
+		case AT_SetUnLogged:
+			why = "An index table is logged as its fact table is.";
+			break;
+		case AT_SetAccessMethod:
+			why = "The access method of an index table is \"heap\".";
+			break;
+		case AT_SetNotNull:
+			action = "ALTER COLUMN ... SET NOT NULL";
+			why = "Constraints are not checked when entries are written.";
+			break;
+		case AT_AttachPartition:
+			action = "ATTACH PARTITION";
+			why = "The rows of the partition would appear as entries.";
+			break;
+		case AT_DetachPartition:
+			action = "DETACH PARTITION";
+			why = "The entries of the partition would be missing.";
+			break;
+		case AT_DetachPartitionFinalize:
+			action = "DETACH PARTITION ... FINALIZE";
+			why = "The entries of the partition would be missing.";
+			break;
+		case AT_AddColumn:
+			{
+				ColumnDef  *column = castNode(ColumnDef, cmd->def);
+
+				if (column->constraints != NIL || column->raw_default != NULL || column->is_not_null)
+				{
+					action = "ADD COLUMN";
+					why = "Defaults are not applied and constraints are not checked when entries are written.";
+				}
+				break;
+			}
+		case AT_AddConstraint:
+			if (castNode(Constraint, cmd->def)->contype == CONSTR_CHECK)
+			{
+				action = "ADD CONSTRAINT";
+				why = "Constraints are not checked when entries are written.";
+			}
+			break;
+		default:
+			if (action != NULL && !is_own_column(index_table_of(relid), cmd->name))
+				why = "The column belongs to the definition of the index table.";
+			break;
+	}
+	if (why != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("ALTER action %s cannot be performed on index table \"%s\"", action, table->relname),
+				 errdetail("%s", why),
+				 errhint("Use indextable.alter(), or drop the index table and create it again.")));
+}
+
+/* refuse_trigger_change: ours go by their names, and are nobody else's */
+static void
+refuse_trigger_change(Node *command)
+{
+	RangeVar   *table = NULL;
+	const char *name = NULL;
+	Oid			relid;
+
+	if (IsA(command, RenameStmt) && ((RenameStmt *) command)->renameType == OBJECT_TRIGGER)
+	{
+		table = ((RenameStmt *) command)->relation;
+		name = ((RenameStmt *) command)->subname;
+	}
+	else if (IsA(command, AlterObjectDependsStmt) &&
+			 ((AlterObjectDependsStmt *) command)->objectType == OBJECT_TRIGGER)
+	{
+		table = ((AlterObjectDependsStmt *) command)->relation;
+		name = strVal(llast(castNode(List, ((AlterObjectDependsStmt *) command)->object)));
+	}
+	if (name == NULL || !is_our_trigger(name))
+		return;
+	relid = RangeVarGetRelid(table, NoLock, true);
+	if (OidIsValid(relid) && (OidIsValid(index_table_of(relid)) || catalog_has_fact(relid)))
+		ereport(ERROR,
+				(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
+				 errmsg("cannot alter trigger \"%s\" on table \"%s\"", name, table->relname),
+				 errdetail("The trigger belongs to indextable."),
+				 errhint("It is dropped when the index tables of the table are dropped.")));
+}
+
+/* check_new_table: a foreign table's statement begins with that of a table */
+static void
+check_new_table(CreateStmt *stmt)
+{
+	ListCell   *cell;
+
+	foreach(cell, stmt->inhRelations)
+	{
+		Oid			parent = RangeVarGetRelid(lfirst(cell), NoLock, true);
+		bool		part = stmt->partbound != NULL && OidIsValid(index_table_of(parent));
+
+		if (stmt->partbound == NULL || (part && IsA(stmt, CreateForeignTableStmt)))
+			refuse_child_of(lfirst(cell));
+		/* The fact table first, as everybody does: see follow_new_part(). */
+		else if (part && owns_relation(parent, GetUserId()))
+			LockRelationOid(catalog_fact_of(index_table_of(parent)), AccessShareLock);
+		else if (stmt->partbound != NULL)
+			lock_root(parent);
+	}
+	refuse_references(stmt->tableElts);
+}
+
+/*
+ * lock_root
+ *		Of a partition that is to get one of its own.  The command does not lock the
+ *		fact table, and attach.c reads it when its partitions are locked already: who
+ *		alters it locks it before them.
+ */
+static void
+lock_root(Oid parent)
+{
+	Oid			root = OidIsValid(parent) ? registered_root(parent) : InvalidOid;
+
+	if (root != parent && catalog_has_fact(root) && owns_relation(parent, GetUserId()))
+		LockRelationOid(root, AccessShareLock);
+}
+
+/*
+ * refuse_change
+ *		Of a column that entries depend on, which fires no row triggers, in a fact
+ *		table or a partitioned table that one is a partition of.
+ */
+static void
+refuse_change(Oid relid, AlterTableCmd *cmd)
+{
+	bool		of_column = cmd->subtype != AT_SetUnLogged && cmd->subtype != AT_SetAccessMethod;
+	ListCell   *cell;
+
+	/* Of a partition, that is something for all of the table. */
+	if (!of_column)
+		relid = registered_root(relid);
+	foreach(cell, list_with_partitions(relid))
+	{
+		Relation	fact;
+		FactDef    *def;
+
+		if (!catalog_has_fact(lfirst_oid(cell)) || !triggers_intact(lfirst_oid(cell)))
+			continue;
+		fact = try_relation_open(lfirst_oid(cell), AccessShareLock);
+		if (fact == NULL)
+			continue;
+		def = definition_of_fact(fact, RelationGetRelid(fact));
+		if (def->ndefs > 0 &&
+			(!of_column ||
+			 bms_is_member(get_attnum(RelationGetRelid(fact), cmd->name) -
+						   FirstLowInvalidHeapAttributeNumber, bms_union(def->used, def->queued))))
+			ereport(ERROR,
+					(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
+					 errmsg("ALTER action %s cannot be performed on table \"%s\" because index tables depend on it",
+							what_it_changes(cmd), RelationGetRelationName(fact)),
+					 of_column ? errdetail("Index tables use column \"%s\".", cmd->name) : 0,
+					 errhint("Drop the index tables first, and create them again afterwards.")));
+
+		/*
+		 * ALTER TABLE takes a stronger lock; two that held this one would
+		 * deadlock.
+		 */
+		relation_close(fact, AccessShareLock);
+	}
+}
+
+/*
+ * refuse_child_of
+ *		Of a fact table, whose triggers would not fire for the child's rows, or of an
+ *		index table, which nobody writes.
+ */
+static void
+refuse_child_of(RangeVar *parent)
+{
+	Oid			relid = RangeVarGetRelid(parent, NoLock, true);
+
+	if (!OidIsValid(relid))
+		return;
+	if (OidIsValid(index_table_of(relid)))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot inherit from index table \"%s\"", parent->relname),
+				 errdetail("The rows of a child would appear as entries.")));
+	if (catalog_has_fact(relid) && catalog_fact_in_use(relid))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot inherit from table \"%s\" because it has index tables", parent->relname),
+				 errdetail("The index tables would have no entries for the rows of a child."),
+				 errhint("Drop the index tables first.")));
+}
+
+/*
+ * refuse_parent_of
+ *		Statements on a parent do not fire the statement triggers of its children:
+ *		neither the guard of an index table nor, but for partitions, ours.
+ */
+static void
+refuse_parent_of(RangeVar *child, bool inherits)
+{
+	Oid			relid = RangeVarGetRelid(child, NoLock, true);
+
+	if (OidIsValid(relid) &&
+		(OidIsValid(catalog_fact_of(relid)) ||
+		 (inherits && catalog_has_fact(relid) && catalog_fact_in_use(relid))))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 inherits ?
+				 errmsg("table \"%s\" cannot inherit from another table", child->relname) :
+				 errmsg("table \"%s\" cannot be a partition of another table", child->relname),
+				 OidIsValid(catalog_fact_of(relid)) ? errdetail("It is an index table.") :
+				 errdetail("It has index tables."),
+				 OidIsValid(catalog_fact_of(relid)) ? 0 : errhint("Drop the index tables first.")));
+}
+
+/* refuse_own_index_tables: of a partition to be, where its new parent has some */
+static void
+refuse_own_index_tables(Oid parent, RangeVar *child)
+{
+	Oid			relid = RangeVarGetRelid(child, NoLock, true);
+
+	if (OidIsValid(parent) && OidIsValid(relid) && catalog_fact_in_use(registered_root(parent)) &&
+		catalog_fact_in_use(relid))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("table \"%s\" cannot be a partition of a table with index tables", child->relname),
+				 errdetail("It has index tables of its own."),
+				 errhint("Drop these index tables first.")));
+}
+
+/* refuse_references: foreign keys to index tables, which are written without firing triggers */
+static void
+refuse_references(List *elements)
+{
+	ListCell   *cell;
+
+	foreach(cell, elements)
+	{
+		Node	   *element = lfirst(cell);
+
+		if (element == NULL)
+			continue;
+		if (IsA(element, ColumnDef))
+			refuse_references(((ColumnDef *) element)->constraints);
+		else if (IsA(element, Constraint) && ((Constraint *) element)->pktable != NULL)
+		{
+			RangeVar   *table = ((Constraint *) element)->pktable;
+			Oid			relid = RangeVarGetRelid(table, NoLock, true);
+
+			if (OidIsValid(relid) && OidIsValid(index_table_of(relid)))
+				ereport(ERROR,
+						(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						 errmsg("foreign key cannot reference index table \"%s\"", table->relname),
+						 errdetail("Entries are inserted and deleted without checking foreign keys."),
+						 errhint("Reference the fact table instead.")));
+		}
+	}
+}
+
+/* what_it_changes: the name of a subcommand that changes a column or the table in a way that matters */
+static const char *
+what_it_changes(AlterTableCmd *cmd)
+{
+	switch (cmd->subtype)
+	{
+		case AT_DropColumn:
+			return "DROP COLUMN";
+		case AT_AlterColumnType:
+			return "ALTER COLUMN ... SET DATA TYPE";
+#if PG_VERSION_NUM >= 170000
+		case AT_SetExpression:
+			return "ALTER COLUMN ... SET EXPRESSION";
+#endif
+		case AT_SetUnLogged:
+			return "SET UNLOGGED";
+		case AT_SetAccessMethod:
+			return "SET ACCESS METHOD";
+		default:
+			return NULL;
+	}
+}

@@ -1,0 +1,64 @@
+/*-------------------------------------------------------------------------
+ *
+ * event_trigger.c
+ *	  What event triggers are told of the command that fired them.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup.h"
+#include "catalog/pg_class.h"
+#include "commands/event_trigger.h"
+#include "executor/spi.h"
+#include "fmgr.h"
+#include "nodes/pg_list.h"
+
+#include "../indextable.h"
+#include "event_trigger.h"
+
+/* require_event_trigger: refuses a call that is not by the event trigger manager */
+void
+require_event_trigger(FunctionCallInfo fcinfo, const char *function)
+{
+	if (!CALLED_AS_EVENT_TRIGGER(fcinfo))
+		ereport(ERROR,
+				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+				 errmsg("function \"%s.%s\" was not called by the event trigger manager",
+						IT_INTERNAL, function)));
+}
+
+/*
+ * event_trigger_relations
+ *		The relations among the objects that one of the server's functions for
+ *		event triggers tells of, or of which it tells a column.
+ */
+List *
+event_trigger_relations(const char *function, bool with_columns)
+{
+	MemoryContext cxt = CurrentMemoryContext;
+	List	   *result = NIL;
+	uint64		i;
+
+	/* No operator, nothing but qualified names: search_path is anybody's. */
+	SPI_connect();
+	if (SPI_execute(psprintf("SELECT classid, objid, objsubid FROM %s", function),
+					false, 0) != SPI_OK_SELECT)
+		elog(ERROR, "could not read the objects of the event");
+	for (i = 0; i < SPI_processed; i++)
+	{
+		HeapTuple	tuple = SPI_tuptable->vals[i];
+		TupleDesc	desc = SPI_tuptable->tupdesc;
+		bool		isnull;
+		Oid			class = DatumGetObjectId(SPI_getbinval(tuple, desc, 1, &isnull));
+		Oid			object = DatumGetObjectId(SPI_getbinval(tuple, desc, 2, &isnull));
+		int32		column = DatumGetInt32(SPI_getbinval(tuple, desc, 3, &isnull));
+		MemoryContext old = MemoryContextSwitchTo(cxt);
+
+		if (class == RelationRelationId && (with_columns || column == 0))
+			result = list_append_unique_oid(result, object);
+		MemoryContextSwitchTo(old);
+	}
+	SPI_finish();
+	return result;
+}

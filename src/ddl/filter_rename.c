@@ -1,0 +1,165 @@
+/*-------------------------------------------------------------------------
+ *
+ * filter_rename.c
+ *	  Filters follow when a function, a type, a schema or a label that they use is
+ *	  renamed.
+ *
+ * Called by alter.c, before and after every command that may do so.  A filter is
+ * kept as text, which dumps carry to where OIDs are others.  Before the command
+ * each is parsed by the names it has; after it, written with the new ones.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/relation.h"
+#include "catalog/pg_type.h"
+#include "nodes/pg_list.h"
+#include "storage/lockdefs.h"
+#include "utils/inval.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+
+#include "../catalog/definition_rows.h"
+#include "../commands/replace.h"
+#include "../definition/expression.h"
+#include "../indextable.h"
+#include "../maintain/follow_ddl.h"
+#include "../util/arguments.h"
+#include "../util/subxact.h"
+#include "filter_rename.h"
+
+typedef struct Filter
+{
+	Oid			index_table;
+	RowExpression *expr;
+} Filter;
+
+static List *filters = NIL;		/* of Filter *, as long as the transaction */
+
+static void forget_filters(void *arg);
+static void parse_filter(void *arg);
+
+/*
+ * may_affect_filters
+ *		Whether a command is about an object that index tables may depend on by way
+ *		of a filter or a type.
+ */
+bool
+may_affect_filters(Node *command)
+{
+	ObjectType	type;
+
+	switch (nodeTag(command))
+	{
+		case T_RenameStmt:
+			type = ((RenameStmt *) command)->renameType;
+			return type != OBJECT_COLUMN && type != OBJECT_TABLE && type != OBJECT_TRIGGER &&
+				type != OBJECT_INDEX && type != OBJECT_TABCONSTRAINT;
+		case T_AlterObjectSchemaStmt:
+			return ((AlterObjectSchemaStmt *) command)->objectType != OBJECT_TABLE;
+		case T_AlterEnumStmt:
+			return true;
+		case T_AlterTableStmt:
+			return ((AlterTableStmt *) command)->objtype == OBJECT_TYPE;
+		default:
+			return false;
+	}
+}
+
+/* parse_filters_before_rename: what is broken now stays so */
+void
+parse_filters_before_rename(void)
+{
+	MemoryContext old = MemoryContextSwitchTo(TopTransactionContext);
+	MemoryContextCallback *callback = palloc0(sizeof(MemoryContextCallback));
+	ListCell   *cell;
+
+	filters = NIL;
+	callback->func = forget_filters;
+	MemoryContextRegisterResetCallback(TopTransactionContext, callback);
+	foreach(cell, catalog_index_tables())
+	{
+		Oid			index_table = lfirst_oid(cell);
+		ErrorData  *error;
+
+		/* Without a lock on the others. */
+		if (!has_filter_dependencies(index_table))
+			continue;
+		error = run_catching_row_errors(parse_filter, &index_table);
+		if (error != NULL)
+			FreeErrorData(error);
+	}
+	MemoryContextSwitchTo(old);
+}
+
+static void
+forget_filters(void *arg)
+{
+	filters = NIL;
+}
+
+static void
+parse_filter(void *arg)
+{
+	Oid			index_table = *(Oid *) arg;
+	List	   *rows = catalog_read_definitions(InvalidOid, index_table);
+	StoredDefinition *stored = rows == NIL ? NULL : linitial(rows);
+	Relation	fact;
+
+	if (stored == NULL || stored->row.filter == NULL)
+		return;
+	fact = try_relation_open(stored->row.fact_table, AccessShareLock);
+	if (fact == NULL)
+		return;
+	/* So that the names are those of now, all of them. */
+	if (!same_strings(stored->columns, get_column_names_by_number(fact)))
+	{
+		update_definitions(RelationGetRelid(fact), false, true);
+		rows = catalog_read_definitions(InvalidOid, index_table);
+		if (rows == NIL)
+			return;
+		stored = linitial(rows);
+	}
+	if (same_strings(stored->columns, get_column_names_by_number(fact)))
+	{
+		MemoryContext old = MemoryContextSwitchTo(TopTransactionContext);
+		Filter	   *filter = palloc(sizeof(Filter));
+
+		filter->index_table = index_table;
+		filter->expr = expression_parse(fact, stored->row.filter, BOOLOID, -1, NULL);
+		filters = lappend(filters, filter);
+		MemoryContextSwitchTo(old);
+	}
+	relation_close(fact, AccessShareLock);
+}
+
+/* rewrite_filters_after_rename: writes the texts that are others now */
+void
+rewrite_filters_after_rename(void)
+{
+	ListCell   *cell;
+
+	foreach(cell, filters)
+	{
+		Filter	   *filter = lfirst(cell);
+		List	   *rows = catalog_read_definitions(InvalidOid, filter->index_table);
+		DefinitionRow *row = rows == NIL ? NULL : &((StoredDefinition *) linitial(rows))->row;
+		Relation	fact = row == NULL ? NULL : try_relation_open(row->fact_table, AccessShareLock);
+		char	   *text;
+
+		if (fact == NULL)
+			continue;
+		text = expression_text(fact, filter->expr);
+
+		if (row->filter != NULL && strcmp(text, row->filter) != 0)
+		{
+			row->filter = text;
+
+			catalog_update(row, fact);
+			CacheInvalidateRelcache(fact);
+		}
+		relation_close(fact, AccessShareLock);
+	}
+	filters = NIL;
+}

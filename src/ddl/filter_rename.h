@@ -1,0 +1,17 @@
+/*-------------------------------------------------------------------------
+ *
+ * filter_rename.h
+ *	  Filters follow renames.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef INDEXTABLE_FILTER_RENAME_H
+#define INDEXTABLE_FILTER_RENAME_H
+
+struct Node;
+
+extern bool may_affect_filters(struct Node *command);
+extern void parse_filters_before_rename(void);
+extern void rewrite_filters_after_rename(void);
+
+#endif							/* INDEXTABLE_FILTER_RENAME_H */

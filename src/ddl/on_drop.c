@@ -1,0 +1,288 @@
+/*-------------------------------------------------------------------------
+ *
+ * on_drop.c
+ *	  The event trigger after a DROP: forgets what was dropped, and refuses what must
+ *	  stay.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup.h"
+#include "access/relation.h"
+#include "access/tableam.h"
+#include "catalog/namespace.h"
+#include "catalog/partition.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_namespace.h"
+#include "commands/event_trigger.h"
+#include "executor/spi.h"
+#include "executor/tuptable.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "nodes/pg_list.h"
+#include "storage/lmgr.h"
+#include "storage/lockdefs.h"
+#include "utils/acl.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+
+#include "../catalog/definition_rows.h"
+#include "../catalog/fact_rows.h"
+#include "../catalog/table_access.h"
+#include "../catalog/trigger_names.h"
+#include "../commands/drop.h"
+#include "../definition/index_partition.h"
+#include "../definition/roots.h"
+#include "../indextable.h"
+#include "../maintain/follow_ddl.h"
+#include "../maintain/guard.h"
+#include "../maintain/partition_rows.h"
+#include "../queue/adopt_restored.h"
+#include "../util/lock.h"
+#include "event_trigger.h"
+#include "lost_partitions.h"
+#include "on_drop.h"
+#include "own_objects.h"
+
+PG_FUNCTION_INFO_V1(indextable_on_drop);
+
+/* What was dropped without its table. */
+typedef struct DroppedParts
+{
+	List	   *triggers;		/* tables that triggers of ours were on */
+	List	   *columns;		/* fact tables that columns were of, or of
+								 * their index tables */
+	List	   *schemas;		/* that indexes were in */
+	List	   *own;			/* tables in the extension's schema, by OID, */
+	List	   *own_names;		/* and their names */
+} DroppedParts;
+
+static void note_dropped_parts(DroppedParts *parts);
+static void check_dropped_parts(DroppedParts *parts, Node *command);
+static void refuse_entries(Oid index_table, Oid partition);
+static bool named_too(DropStmt *stmt, Oid other);
+
+/*
+ * indextable_on_drop
+ *		Event trigger on sql_drop.
+ */
+Datum
+indextable_on_drop(PG_FUNCTION_ARGS)
+{
+	DroppedParts parts = {0};
+	List	   *dropped;
+	Node	   *command;
+	ListCell   *cell;
+
+	require_event_trigger(fcinfo, "on_drop");
+
+	if (!OidIsValid(guard_lifted))
+		note_dropped_parts(&parts);
+
+	dropped = event_trigger_relations("pg_catalog.pg_event_trigger_dropped_objects()", false);
+	command = ((EventTriggerData *) fcinfo->context)->parsetree;
+	foreach(cell, dropped)
+		forget_dropped_relation(lfirst_oid(cell), false,
+								IsA(command, DropStmt) ? ((DropStmt *) command)->behavior :
+								IsA(command, DropOwnedStmt) ? ((DropOwnedStmt *) command)->behavior : DROP_RESTRICT);
+	foreach(cell, lost_partitions())
+	{
+		Oid			fact = catalog_fact_of(lfirst_oid(cell));
+
+		if (OidIsValid(fact))
+			invalidate_definitions(catalog_read_definitions(InvalidOid, lfirst_oid(cell)), fact,
+								   "A partition of the index table was dropped with its entries.");
+		else
+			invalidate_definitions(catalog_read_definitions(lfirst_oid(cell), InvalidOid), lfirst_oid(cell),
+								   "A partition of the fact table was dropped, and the entries of its rows were not deleted.");
+	}
+	if (!OidIsValid(guard_lifted))
+		check_dropped_parts(&parts, command);
+	PG_RETURN_VOID();
+}
+
+/*
+ * note_dropped_parts
+ *		Triggers of ours, columns and indexes may have gone without their table, by a
+ *		CASCADE maybe.  Refuses what the extension itself cannot do without.
+ */
+static void
+note_dropped_parts(DroppedParts *parts)
+{
+	MemoryContext cxt = CurrentMemoryContext;
+	uint64		i;
+
+	SPI_connect();
+	if (SPI_execute("SELECT object_type, address_names[1], address_names[2], address_names[3], objid"
+					" FROM pg_catalog.pg_event_trigger_dropped_objects()", false, 0) != SPI_OK_SELECT)
+		elog(ERROR, "could not read the objects of the event");
+	for (i = 0; i < SPI_processed; i++)
+	{
+		HeapTuple	tuple = SPI_tuptable->vals[i];
+		TupleDesc	desc = SPI_tuptable->tupdesc;
+		char	   *type = SPI_getvalue(tuple, desc, 1);
+		char	   *schema = SPI_getvalue(tuple, desc, 2);
+		char	   *name = SPI_getvalue(tuple, desc, 3);
+		char	   *part = SPI_getvalue(tuple, desc, 4);
+		bool		is_trigger = strcmp(type, "trigger") == 0;
+		bool		isnull;
+		Oid			relid = DatumGetObjectId(SPI_getbinval(tuple, desc, 5, &isnull));
+		MemoryContext old;
+
+		if (schema != NULL && is_own_schema(get_namespace_oid(schema, true)))
+			check_extension_object_drop(type, schema, name, part);
+		if (strcmp(type, "table") == 0 || strcmp(type, "index") == 0)
+		{
+			old = MemoryContextSwitchTo(cxt);
+			if (strcmp(type, "index") == 0)
+				parts->schemas = list_append_unique_oid(parts->schemas, get_namespace_oid(schema, true));
+			else if (schema != NULL && is_own_schema(get_namespace_oid(schema, true)))
+			{
+				parts->own = lappend_oid(parts->own, relid);
+				parts->own_names = lappend(parts->own_names, pstrdup(name));
+			}
+			MemoryContextSwitchTo(old);
+			continue;
+		}
+		if (!is_trigger && strcmp(type, "table column") != 0)
+			continue;
+		if (is_trigger && !is_our_trigger(part))
+			continue;
+		relid = RangeVarGetRelid(makeRangeVar(schema, name, -1), NoLock, true);
+		if (!OidIsValid(relid))
+			continue;
+		old = MemoryContextSwitchTo(cxt);
+		if (is_trigger)
+			parts->triggers = list_append_unique_oid(parts->triggers, relid);
+		else
+		{
+			if (OidIsValid(index_table_of(relid)))
+				relid = catalog_fact_of(index_table_of(relid));
+			if (catalog_has_fact(relid))
+				parts->columns = list_append_unique_oid(parts->columns, relid);
+		}
+		MemoryContextSwitchTo(old);
+	}
+	SPI_finish();
+}
+
+static void
+check_dropped_parts(DroppedParts *parts, Node *command)
+{
+	ListCell   *cell;
+	ListCell   *name;
+
+	forboth(cell, parts->own, name, parts->own_names)
+		refuse_drop_of_queue(lfirst_oid(cell), lfirst(name));
+	foreach(cell, parts->triggers)
+		invalidate_without_triggers(lfirst_oid(cell));
+
+	/*
+	 * CONCURRENTLY has left the index invalid by then: that is told when
+	 * something is drained.
+	 */
+	if (!IsA(command, DropStmt) || !((DropStmt *) command)->concurrent)
+		foreach(cell, parts->schemas)
+			refuse_drop_of_row_index(lfirst_oid(cell));
+	/* ALTER TABLE is refused, or followed. */
+	if (!IsA(command, AlterTableStmt))
+		foreach(cell, parts->columns)
+			invalidate_broken_definitions(lfirst_oid(cell));
+}
+
+/*
+ * prepare_drop
+ *		A partition's rows tell which entries go with it, as long as it is there.
+ */
+void
+prepare_drop(DropStmt *stmt)
+{
+	ListCell   *cell;
+
+	foreach(cell, stmt->objects)
+	{
+		Oid			relid = RangeVarGetRelid(makeRangeVarFromNameList(lfirst(cell)), NoLock, true);
+		Oid			root;
+
+		if (!OidIsValid(relid) || (!owns_relation(relid, GetUserId()) &&
+								   !owns_schema(get_rel_namespace(relid), GetUserId())))
+			continue;
+		adopt_restored(relid);
+		root = index_table_of(relid);
+		if (OidIsValid(root) && root != relid && !named_too(stmt, root))
+			refuse_entries(root, relid);
+		root = registered_root(relid);
+
+		/*
+		 * One that is being detached has none, unless an older version of
+		 * this library has left them.
+		 */
+		if (root == relid)
+			root = find_root_detached_from(relid);
+		if (!catalog_fact_in_use(root) || named_too(stmt, root))
+			continue;
+		/* As DROP TABLE does: the parent first. */
+		LockRelationOid(get_partition_parent(relid, true), AccessExclusiveLock);
+		lock_tree(relid, AccessExclusiveLock);
+		if (get_rel_relispartition(relid))
+			update_entries_of_partition(root, relid, false);
+	}
+}
+
+/* refuse_entries: of a partition of an index table, which would be lost; the default one is there for all others */
+static void
+refuse_entries(Oid index_table, Oid partition)
+{
+	Relation	rel;
+	TableScanDesc scan;
+	TupleTableSlot *slot;
+	ListCell   *cell;
+	bool		is_default;
+
+	LockRelationOid(index_table, AccessExclusiveLock);
+	rel = try_relation_open(partition, AccessExclusiveLock);
+	if (rel == NULL)
+		return;
+	is_default = get_default_partition_oid(index_table) == partition;
+	slot = table_slot_create(rel, NULL);
+	scan = table_beginscan_compat(rel, SnapshotSelf);
+	if (is_default || table_scan_getnextslot(scan, ForwardScanDirection, slot))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("cannot drop partition \"%s\" of index table \"%s\"", RelationGetRelationName(rel),
+						get_rel_name(index_table)),
+				 is_default ? errdetail("It is the default partition, which holds the entries that fit no other partition.") :
+				 errdetail("It has entries."),
+				 errhint("Change the partitions with indextable.alter().")));
+	table_endscan(scan);
+	ExecDropSingleTupleTableSlot(slot);
+	relation_close(rel, NoLock);
+
+	/*
+	 * An older snapshot may see entries that were in it: for look-ups the
+	 * index table is as young.
+	 */
+	foreach(cell, catalog_read_definitions(InvalidOid, index_table))
+	{
+		DefinitionRow *row = &((StoredDefinition *) lfirst(cell))->row;
+
+		catalog_set_state(index_table, row->state, row->problem);
+		CacheInvalidateRelcacheByRelid(row->fact_table);
+	}
+}
+
+/* named_too: whether the same command drops another table */
+static bool
+named_too(DropStmt *stmt, Oid other)
+{
+	ListCell   *cell;
+
+	foreach(cell, stmt->objects)
+		if (RangeVarGetRelid(makeRangeVarFromNameList(lfirst(cell)), NoLock, true) == other)
+		return true;
+	return false;
+}

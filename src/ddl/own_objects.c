@@ -1,0 +1,313 @@
+/*-------------------------------------------------------------------------
+ *
+ * own_objects.c
+ *	  Refuses DDL on what is the extension's own: its tables, the queue tables, and
+ *	  the indexes that asynchronous index tables are kept in step by.
+ *
+ * Called by the event triggers, of refuse.c before a command and of drop.c after it.
+ * A superuser is refused, too: nobody means to lose changes that were committed.
+ *
+ * What the extension's scripts do, pg_upgrade, and a drop of the extension itself is
+ * not concerned, nor what a restore does: it may drop what belongs to index tables
+ * whose triggers it has dropped before, which are invalid by then.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "catalog/namespace.h"
+#include "catalog/objectaddress.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_extension.h"
+#include "catalog/pg_namespace.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_tablespace.h"
+#include "commands/extension.h"
+#include "miscadmin.h"
+#include "nodes/parsenodes.h"
+#include "nodes/pg_list.h"
+#include "parser/parse_func.h"
+#include "storage/lmgr.h"
+#include "storage/lock.h"
+#include "storage/lockdefs.h"
+#include "utils/lsyscache.h"
+
+#include "../catalog/definition_rows.h"
+#include "../catalog/fact_rows.h"
+#include "../catalog/table_access.h"
+#include "../catalog/validity.h"
+#include "../definition/cache.h"
+#include "../indextable.h"
+#include "../util/sql.h"
+#include "own_objects.h"
+
+/* Tables and indexes that the catalog is read by. */
+static const char *const catalog_relations[] = {
+	"fact", "fact_pkey", "definition", "definition_pkey", "definition_fact_table",
+	"skipped", "skipped_index_table", "rejection", "rejection_index_table", "rejection_key",
+	"build", "build_pkey", "checked", "checked_index_table", "counted", "counted_pkey"
+};
+
+static bool is_protection_off(void);
+static void refuse_on_relation(RangeVar *table, List *commands);
+static bool is_harmless(AlterTableCmd *cmd);
+static void refuse_on_function(ObjectType type, Node *function);
+static Oid	fact_of_queue(Oid relid);
+static bool has_valid_queued_index_tables(Oid fact);
+pg_noreturn static void refuse(bool drop, Oid class, Oid object);
+pg_noreturn static void refuse_queue(bool drop, const char *name, Oid fact);
+
+static bool
+is_protection_off(void)
+{
+	return creating_extension || IsBinaryUpgrade || !OidIsValid(get_extension_oid(IT_SCHEMA, true));
+}
+
+/* check_extension_object_change: a command that is about to be run */
+void
+check_extension_object_change(Node *command)
+{
+	ListCell   *cell;
+
+	if (is_protection_off())
+		return;
+	if (IsA(command, RenameStmt))
+	{
+		RenameStmt *stmt = (RenameStmt *) command;
+
+		if (stmt->renameType == OBJECT_SCHEMA && is_own_schema(get_namespace_oid(stmt->subname, true)))
+			refuse(false, NamespaceRelationId, get_namespace_oid(stmt->subname, false));
+		if (stmt->relation != NULL)
+			refuse_on_relation(stmt->relation, NIL);
+		else
+			refuse_on_function(stmt->renameType, stmt->object);
+	}
+	else if (IsA(command, AlterObjectSchemaStmt))
+	{
+		AlterObjectSchemaStmt *stmt = (AlterObjectSchemaStmt *) command;
+
+		if (stmt->relation != NULL)
+			refuse_on_relation(stmt->relation, NIL);
+		else
+			refuse_on_function(stmt->objectType, stmt->object);
+	}
+	else if (IsA(command, AlterTableStmt))
+		refuse_on_relation(((AlterTableStmt *) command)->relation, ((AlterTableStmt *) command)->cmds);
+	else if (IsA(command, AlterExtensionContentsStmt))
+	{
+		AlterExtensionContentsStmt *stmt = (AlterExtensionContentsStmt *) command;
+
+		if (stmt->action < 0 && strcmp(stmt->extname, IT_SCHEMA) == 0)
+			ereport(ERROR,
+					(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
+					 errmsg("cannot remove objects from extension " IT_SCHEMA),
+					 errdetail("Index tables need all objects of the extension.")));
+	}
+	else if (IsA(command, DropStmt) && ((DropStmt *) command)->removeType == OBJECT_SCHEMA &&
+			 ((DropStmt *) command)->behavior == DROP_CASCADE)
+	{
+		foreach(cell, ((DropStmt *) command)->objects)
+			if (is_own_schema(get_namespace_oid(strVal(lfirst(cell)), true)))
+			refuse(true, NamespaceRelationId, get_namespace_oid(strVal(lfirst(cell)), false));
+	}
+}
+
+/* refuse_on_relation: that is the extension's, or a queue table in use; commands of ALTER TABLE, NIL: any other */
+static void
+refuse_on_relation(RangeVar *table, List *commands)
+{
+	Oid			relid = RangeVarGetRelid(table, NoLock, true);
+	bool		harmless = commands != NIL;
+	Oid			fact;
+	ListCell   *cell;
+
+	if (!OidIsValid(relid) || !is_own_schema(get_rel_namespace(relid)))
+		return;
+	foreach(cell, commands)
+		harmless &= is_harmless(lfirst(cell));
+	if (harmless)
+		return;
+	if (get_rel_relkind(relid) == RELKIND_INDEX)
+	{
+		/* ALTER TABLE does for indexes what ALTER INDEX does. */
+		for (int i = 0; i < (int) lengthof(catalog_relations); i++)
+			if (strcmp(get_rel_name(relid), catalog_relations[i]) == 0)
+				refuse(false, RelationRelationId, relid);
+		return;
+	}
+	if (is_extension_member(RelationRelationId, relid))
+		refuse(false, RelationRelationId, relid);
+	fact = fact_of_queue(relid);
+	if (OidIsValid(fact) && has_valid_queued_index_tables(fact))
+		refuse_queue(false, get_rel_name(relid), fact);
+}
+
+/* is_harmless: what does not change how a table is written and read by us; a restore switches triggers */
+static bool
+is_harmless(AlterTableCmd *cmd)
+{
+	switch (cmd->subtype)
+	{
+		case AT_SetStatistics:
+		case AT_SetStorage:
+		case AT_SetCompression:
+		case AT_SetOptions:
+		case AT_ResetOptions:
+		case AT_SetRelOptions:
+		case AT_ResetRelOptions:
+		case AT_SetTableSpace:
+		case AT_ReplicaIdentity:
+		case AT_ClusterOn:
+		case AT_DropCluster:
+		case AT_EnableTrig:
+		case AT_EnableAlwaysTrig:
+		case AT_EnableReplicaTrig:
+		case AT_DisableTrig:
+		case AT_EnableTrigAll:
+		case AT_DisableTrigAll:
+		case AT_EnableTrigUser:
+		case AT_DisableTrigUser:
+			return true;
+		default:
+			return false;
+	}
+}
+
+static void
+refuse_on_function(ObjectType type, Node *function)
+{
+	Oid			oid;
+
+	if (type != OBJECT_FUNCTION && type != OBJECT_PROCEDURE && type != OBJECT_ROUTINE)
+		return;
+	oid = LookupFuncWithArgs(type, (ObjectWithArgs *) function, true);
+	if (OidIsValid(oid) && is_extension_member(ProcedureRelationId, oid))
+		refuse(false, ProcedureRelationId, oid);
+}
+
+/* check_extension_object_drop: an object in a schema of the extension that was dropped, if it was an index or trigger of its tables */
+void
+check_extension_object_drop(const char *type, const char *schema, const char *name, const char *part)
+{
+	bool		is_trigger = strcmp(type, "trigger") == 0 && strcmp(part, "restored") == 0;
+	bool		is_index = false;
+	int			i;
+
+	if (is_protection_off())
+		return;
+	for (i = 0; i < (int) lengthof(catalog_relations) && strcmp(type, "index") == 0; i++)
+		if (strcmp(name, catalog_relations[i]) == 0)
+			is_index = true;
+	if (is_trigger || is_index)
+		ereport(ERROR,
+				(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
+				 is_trigger ?
+				 errmsg("cannot drop trigger %s on table %s.%s because extension " IT_SCHEMA " requires it", part, schema, name) :
+				 errmsg("cannot drop index %s.%s because extension " IT_SCHEMA " requires it", schema, name),
+				 errhint("You can drop extension " IT_SCHEMA " instead.")));
+}
+
+/* refuse_drop_of_queue: a table in a schema of the extension that was dropped, if its fact table was not */
+void
+refuse_drop_of_queue(Oid relid, const char *name)
+{
+	Oid			fact = is_protection_off() ? InvalidOid : fact_of_queue(relid);
+
+	if (OidIsValid(fact) && get_rel_name(fact) != NULL && has_valid_queued_index_tables(fact))
+		refuse_queue(true, name, fact);
+}
+
+/*
+ * refuse_drop_of_row_index
+ *		An index in this schema was dropped.  Whoever drops one has its table locked
+ *		against everybody, so that no other index table has to be looked at.
+ */
+void
+refuse_drop_of_row_index(Oid schema)
+{
+	ListCell   *cell;
+
+	if (!OidIsValid(schema) || is_protection_off())
+		return;
+	foreach(cell, catalog_definitions())
+	{
+		DefinitionRow *row = &((StoredDefinition *) lfirst(cell))->row;
+		FactDef    *fact;
+		IndexDef   *def;
+		LOCKTAG		tag;
+
+		SET_LOCKTAG_RELATION(tag, MyDatabaseId, row->index_table);
+		if (!is_queued(row) || strcmp(row->state, "invalid") == 0 ||
+			get_rel_namespace(row->index_table) != schema || !lock_held_by_me_exclusively(&tag) || !definition_matches_tables(row))
+			continue;
+		def = definition_of_index_table(row->index_table, &fact);
+		if (def != NULL && !OidIsValid(def->row_index))
+			ereport(ERROR,
+					(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
+					 errmsg("cannot drop the index on the primary key of \"%s\" because index table \"%s\" requires it",
+							fact->name, def->name),
+					 errdetail("Changes of a row cannot be applied without an index that finds its entries."),
+					 errhint("The index is dropped when the index table is dropped, or made transactional by indextable.alter().")));
+	}
+}
+
+/* fact_of_queue: the fact table that a relation is a queue table of, by its OID; InvalidOid: none */
+static Oid
+fact_of_queue(Oid relid)
+{
+	ListCell   *cell;
+
+	foreach(cell, catalog_queues())
+	{
+		FactTableRow *row = lfirst(cell);
+
+		if (row->queue == relid || row->spare == relid)
+			return row->fact_table;
+	}
+	return InvalidOid;
+}
+
+/* has_valid_queued_index_tables: whether a fact table has index tables that its queue keeps in step */
+static bool
+has_valid_queued_index_tables(Oid fact)
+{
+	ListCell   *cell;
+
+	foreach(cell, catalog_read_definitions(fact, InvalidOid))
+	{
+		DefinitionRow *row = &((StoredDefinition *) lfirst(cell))->row;
+
+		if (is_queued(row) && strcmp(row->state, "invalid") != 0)
+			return true;
+	}
+	return false;
+}
+
+/* refuse: in the words of the server; drop, or else any other change */
+static void
+refuse(bool drop, Oid class, Oid object)
+{
+	ObjectAddress address;
+
+	ObjectAddressSet(address, class, object);
+	ereport(ERROR,
+			(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
+			 drop ?
+			 errmsg("cannot drop %s because extension " IT_SCHEMA " requires it", getObjectDescription(&address, false)) :
+			 errmsg("cannot alter %s because extension " IT_SCHEMA " requires it", getObjectDescription(&address, false)),
+			 errhint("You can drop extension " IT_SCHEMA " instead.")));
+}
+
+static void
+refuse_queue(bool drop, const char *name, Oid fact)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
+			 drop ?
+			 errmsg("cannot drop table %s.%s because index tables of %s require it",
+					get_namespace_name(catalog_schema()), name, quoted_relation(fact)) :
+			 errmsg("cannot alter table %s.%s because index tables of %s require it",
+					get_namespace_name(catalog_schema()), name, quoted_relation(fact)),
+			 errdetail("It holds changes that are not yet applied to asynchronous index tables."),
+			 errhint("The table is dropped when the last of these index tables is dropped, or made transactional by indextable.alter().")));
+}

@@ -1,0 +1,18 @@
+/*-------------------------------------------------------------------------
+ *
+ * own_objects.h
+ *	  The extension's own objects.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef INDEXTABLE_OWN_OBJECTS_H
+#define INDEXTABLE_OWN_OBJECTS_H
+
+struct Node;
+
+extern void check_extension_object_change(struct Node *command);
+extern void check_extension_object_drop(const char *type, const char *schema, const char *name, const char *part);
+extern void refuse_drop_of_queue(Oid relid, const char *name);
+extern void refuse_drop_of_row_index(Oid schema);
+
+#endif							/* INDEXTABLE_OWN_OBJECTS_H */

@@ -1,0 +1,326 @@
+/*-------------------------------------------------------------------------
+ *
+ * partition_ddl.c
+ *	  What follows when a partition of a fact table or an index table comes or goes.
+ *
+ * Called by alter.c after, and by refuse.c before, the commands that do so.  The
+ * entries of its rows come and go with it.
+ *
+ * DETACH PARTITION ... CONCURRENTLY takes two transactions.  The first marks the
+ * partition, and when it commits the fact table shows its rows no more, but to older
+ * snapshots; the second, or FINALIZE if there is none (it was cancelled, or the server
+ * stopped), waits for those and does the rest.  The mark cannot be undone.  So it is
+ * the first transaction that the entries go with: they are deleted, or the rows
+ * queued, before the command marks the partition, which is as much as at the same
+ * time.  A snapshot sees both, rows and entries, or neither.  The partition is locked
+ * against writers from before its rows are read until the mark is there to see.
+ * Whoever writes it then, by its own name or with an older snapshot through the fact
+ * table, writes rows that are not the fact table's, which our triggers pass over: see
+ * root_of() and check_not_detached().  There may be no others with the same primary key:
+ * no other partition can have its bounds until it is detached, nor a default one its
+ * rows.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/relation.h"
+#include "access/xact.h"
+#include "catalog/namespace.h"
+#include "catalog/partition.h"
+#include "catalog/pg_am.h"
+#include "catalog/pg_class.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "nodes/pg_list.h"
+#include "storage/lmgr.h"
+#include "storage/lockdefs.h"
+#include "storage/proc.h"
+#include "utils/acl.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+
+#include "../catalog/definition_rows.h"
+#include "../catalog/fact_rows.h"
+#include "../catalog/owner.h"
+#include "../definition/cache.h"
+#include "../definition/fact_key.h"
+#include "../definition/index_partition.h"
+#include "../definition/roots.h"
+#include "../indextable.h"
+#include "../maintain/detach_entries.h"
+#include "../maintain/fact_table.h"
+#include "../maintain/follow_ddl.h"
+#include "../maintain/foreign_snapshot.h"
+#include "../maintain/install_triggers.h"
+#include "../maintain/partition_rows.h"
+#include "../util/inherit.h"
+#include "../util/lock.h"
+#include "../util/sleep.h"
+#include "../util/sql.h"
+#include "partition_ddl.h"
+
+/* For so many ms the lock that keeps a partition's writers out is waited for, and after such a pause again. */
+#define LOCK_TIMEOUT		200
+#define PAUSE				50
+
+static void handle_attached_partition(Oid root, Oid partition);
+static void handle_detached_partition(Oid root, Oid partition);
+static bool is_slow(AlterTableCmd *cmd);
+static bool lock_for_detach(Oid parent, Oid partition, LOCKMODE mode);
+static void delete_entries_before_detach(Oid root, Oid partition);
+static void handle_new_index_partition(Oid index_table, Oid relid);
+
+/*
+ * handle_attach_detach
+ *		Entries come and go with the partition that has their rows.
+ */
+void
+handle_attach_detach(AlterTableStmt *stmt)
+{
+	ListCell   *cell;
+
+	foreach(cell, stmt->cmds)
+	{
+		AlterTableCmd *cmd = lfirst(cell);
+		Oid			parent;
+		Oid			root;
+		Oid			partition;
+
+		if (cmd->subtype != AT_AttachPartition && cmd->subtype != AT_DetachPartition &&
+			cmd->subtype != AT_DetachPartitionFinalize)
+			continue;
+		parent = RangeVarGetRelid(stmt->relation, NoLock, true);
+		if (!OidIsValid(parent))
+			continue;
+		root = registered_root(parent);
+		partition = RangeVarGetRelid(((PartitionCmd *) cmd->def)->name, NoLock, true);
+		if (!catalog_has_fact(root) || !OidIsValid(partition))
+			continue;
+		if (cmd->subtype == AT_AttachPartition)
+			handle_attached_partition(root, partition);
+		else if (is_slow(cmd))
+			triggers_remove_from(partition);
+		else
+			handle_detached_partition(root, partition);
+	}
+}
+
+static void
+handle_attached_partition(Oid root, Oid partition)
+{
+	Relation	rel = relation_open(root, AccessShareLock);
+	ListCell   *cell;
+
+	lock_tree(partition, AccessExclusiveLock);
+	check_partitions(rel);
+	foreach(cell, list_with_partitions(partition))
+		triggers_install_on(lfirst_oid(cell), root);
+	CommandCounterIncrement();
+	if (!catalog_fact_in_use(root))
+	{
+		relation_close(rel, NoLock);
+		return;
+	}
+	check_row_key(definition_of_fact(rel, root), rel);
+	relation_close(rel, NoLock);
+	if (foreign_leaves(partition) != NIL)
+		warn_foreign(root);
+	update_entries_of_partition(root, partition, true);
+
+	/*
+	 * An older snapshot sees the rows, but not their entries: for look-ups
+	 * the index tables are as young.
+	 */
+	foreach(cell, catalog_read_definitions(root, InvalidOid))
+		catalog_set_state(((StoredDefinition *) lfirst(cell))->row.index_table,
+						  ((StoredDefinition *) lfirst(cell))->row.state,
+						  ((StoredDefinition *) lfirst(cell))->row.problem);
+	CacheInvalidateRelcacheByRelid(root);
+}
+
+static void
+handle_detached_partition(Oid root, Oid partition)
+{
+	lock_tree(partition, AccessExclusiveLock);
+	if (catalog_fact_in_use(root))
+		update_entries_of_partition(root, partition, false);
+	triggers_remove_from(partition);
+}
+
+/* is_slow: whether a command detaches a partition in more than one transaction, or is the last of these */
+static bool
+is_slow(AlterTableCmd *cmd)
+{
+	return cmd->subtype == AT_DetachPartitionFinalize ||
+		(cmd->subtype == AT_DetachPartition && castNode(PartitionCmd, cmd->def)->concurrent);
+}
+
+/*
+ * prepare_detach
+ *		A table that is about to be detached: notes its bounds, if its entries go by
+ *		them afterwards; or has them go now.
+ */
+void
+prepare_detach(AlterTableStmt *stmt, AlterTableCmd *cmd)
+{
+	RangeVar   *name = castNode(PartitionCmd, cmd->def)->name;
+	Oid			parent;
+	Oid			partition;
+
+	for (;;)
+	{
+		parent = RangeVarGetRelid(stmt->relation, NoLock, true);
+		partition = RangeVarGetRelid(name, NoLock, true);
+
+		/*
+		 * The command will say what is wrong.  Until then nothing is locked
+		 * for those who may not.
+		 */
+		if (!OidIsValid(parent) || !OidIsValid(partition) || !owns_relation(parent, GetUserId()) ||
+			get_rel_relkind(parent) != RELKIND_PARTITIONED_TABLE)
+			return;
+		if (!is_slow(cmd))
+			break;
+		if (!lock_for_detach(parent, partition,
+							 cmd->subtype == AT_DetachPartitionFinalize ? AccessExclusiveLock : ShareRowExclusiveLock))
+			return;
+		/* While we waited, a name may have come to be that of another table. */
+		if (RangeVarGetRelid(stmt->relation, NoLock, true) == parent &&
+			RangeVarGetRelid(name, NoLock, true) == partition)
+			break;
+	}
+	if (!get_rel_relispartition(partition) || get_partition_parent(partition, true) != parent)
+		return;
+	if (is_slow(cmd))
+		delete_entries_before_detach(registered_root(parent), partition);
+	else if (catalog_fact_in_use(registered_root(partition)) && foreign_leaves(partition) != NIL)
+		note_partition_bounds(partition);
+}
+
+/*
+ * lock_for_detach
+ *		As the command will, but for the partition's writers, who are kept out; the
+ *		root first, as everybody does.  False if it is no fact table.  Nor can it
+ *		become one any more: create() locks all that is partitioned.
+ */
+static bool
+lock_for_detach(Oid parent, Oid partition, LOCKMODE mode)
+{
+	Oid			root = registered_root(parent);
+
+	if (catalog_has_fact(root))
+		LockRelationOid(root, AccessShareLock);
+	LockRelationOid(parent, ShareUpdateExclusiveLock);
+	if (!catalog_has_fact(registered_root(parent)))
+		return false;
+
+	/*
+	 * Who writes for long is not to hold up others who wait behind us, unless
+	 * we are told how long to wait.
+	 */
+	if (mode == AccessExclusiveLock || LockTimeout > 0)
+		lock_tree(partition, mode);
+	else
+		while (!lock_with_timeout(partition, mode, LOCK_TIMEOUT))
+			sleep_interruptibly(PAUSE);
+	return true;
+}
+
+/* delete_entries_before_detach: of a partition that is about to be marked, or was before and is about to be detached */
+static void
+delete_entries_before_detach(Oid root, Oid partition)
+{
+	ListCell   *cell;
+
+	if (catalog_fact_in_use(root))
+		update_entries_of_partition(root, partition, false);
+	/* Whose rows they are is cached: see root_of(). */
+	foreach(cell, list_with_partitions(partition))
+		CacheInvalidateRelcacheByRelid(lfirst_oid(cell));
+}
+
+/* handle_new_partition: CREATE TABLE ... PARTITION OF; it has no rows, unless it is on another server */
+void
+handle_new_partition(CreateStmt *stmt, char *schema)
+{
+	Oid			relid;
+	Oid			root;
+	Relation	rel;
+
+	if (stmt->partbound == NULL)
+		return;
+	relid = RangeVarGetRelid(schema == NULL || stmt->relation->schemaname != NULL ? stmt->relation :
+							 makeRangeVar(schema, stmt->relation->relname, -1), NoLock, true);
+	if (OidIsValid(relid) && OidIsValid(index_table_of(relid)))
+	{
+		handle_new_index_partition(index_table_of(relid), relid);
+		return;
+	}
+	root = OidIsValid(relid) ? registered_root(relid) : InvalidOid;
+	if (!OidIsValid(root) || root == relid || !catalog_has_fact(root))
+		return;
+	if (get_rel_relkind(relid) == RELKIND_FOREIGN_TABLE)
+	{
+		handle_attached_partition(root, relid);
+		return;
+	}
+	rel = relation_open(root, AccessShareLock);
+	check_partitions(rel);
+	if (catalog_fact_in_use(root))
+		check_row_key(definition_of_fact(rel, root), rel);
+	relation_close(rel, NoLock);
+	triggers_install_on(relid, root);
+}
+
+/*
+ * handle_new_index_partition
+ *		CREATE TABLE ... PARTITION OF an index table: it has to be as those that we make.
+ */
+static void
+handle_new_index_partition(Oid index_table, Oid relid)
+{
+	Relation	parent = relation_open(index_table, NoLock);
+	Relation	rel = relation_open(relid, NoLock);
+	TupleDesc	a = RelationGetDescr(parent);
+	TupleDesc	b = RelationGetDescr(rel);
+	const char *why = NULL;
+	bool		plain = rel->rd_options == NULL;
+	int			i;
+
+	if (rel->rd_rel->relkind != RELKIND_RELATION || rel->rd_rel->relam != HEAP_TABLE_AM_OID)
+		why = "It is not an ordinary table.";
+	else if (rel->rd_rel->relpersistence != parent->rd_rel->relpersistence)
+		why = "Only one of the two tables is unlogged.";
+	else if (a->natts != b->natts)
+		why = "The index table has dropped columns that the partition does not have.";
+	for (i = 0; why == NULL && i < a->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(b, i);
+
+		if (strcmp(NameStr(TupleDescAttr(a, i)->attname), NameStr(att->attname)) != 0)
+			why = "Its columns are not in the order of those of the index table.";
+		else if (att->atthasdef || (att->attnotnull && !TupleDescAttr(a, i)->attnotnull))
+			why = "It has a default or a constraint of its own.";
+	}
+	if (rel->rd_att->constr != NULL && rel->rd_att->constr->num_check > 0)
+		why = "It has a default or a constraint of its own.";
+	if (why != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("table \"%s\" cannot be a partition of index table \"%s\"",
+						RelationGetRelationName(rel), RelationGetRelationName(parent)),
+				 errdetail("%s", why),
+				 errhint("Change the partitions with indextable.alter().")));
+	relation_close(rel, NoLock);
+	if (plain)
+		run_sql(get_extension_owner(), "ALTER TABLE %s SET (" STORAGE_PARAMETERS ")", quoted_relation(relid));
+	revoke_all(relid, parent->rd_rel->relowner);
+	triggers_install_guard(index_table);
+	CommandCounterIncrement();
+	rel = relation_open(catalog_fact_of(index_table), AccessShareLock);
+	sync_index_table_owner(index_table, rel, true);
+	relation_close(rel, NoLock);
+	relation_close(parent, NoLock);
+}

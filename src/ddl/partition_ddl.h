@@ -1,0 +1,19 @@
+/*-------------------------------------------------------------------------
+ *
+ * partition_ddl.h
+ *	  What follows when partitions come and go.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef INDEXTABLE_PARTITION_DDL_H
+#define INDEXTABLE_PARTITION_DDL_H
+
+struct AlterTableStmt;
+struct AlterTableCmd;
+struct CreateStmt;
+
+extern void handle_attach_detach(struct AlterTableStmt *stmt);
+extern void prepare_detach(struct AlterTableStmt *stmt, struct AlterTableCmd *cmd);
+extern void handle_new_partition(struct CreateStmt *stmt, char *schema);
+
+#endif							/* INDEXTABLE_PARTITION_DDL_H */

@@ -1,0 +1,370 @@
+/*-------------------------------------------------------------------------
+ *
+ * cast.c
+ *	  Turns text from a document into a value of a field's type.
+ *
+ * The value is what SQL gives for text::type, with the settings that the input
+ * of date and time types reads held fixed.  Called by definition.c to prepare,
+ * by extract.c for every value, and by lookup.c for the keys that users give.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/transam.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
+#include <ctype.h>
+#include "executor/tuptable.h"
+#include "fmgr.h"
+#include "parser/parse_coerce.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+
+#include "../indextable.h"
+#include "../util/fixed_settings.h"
+#include "../util/subxact.h"
+#include "cast.h"
+#include "expression.h"
+
+/* A conversion that may leave more behind than memory. */
+typedef struct Conversion
+{
+	Cast	   *cast;
+	char	   *str;
+	int			len;
+	Datum	   *result;
+	Mismatch   *why;
+	MemoryContext cxt;			/* where the result goes */
+	bool		ok;
+} Conversion;
+
+static bool convert_apart(Cast *cast, char *str, int len, Datum *result, Mismatch *why);
+static void try_conversion(void *arg);
+static void catch_mismatch(MemoryContext cxt, Mismatch *why);
+static void take_mismatch(ErrorData *error, Mismatch *why);
+static bool convert(Cast *cast, char *str, int len, Datum *result, Mismatch *why);
+static bool is_iso(Oid type, const char *str);
+
+/*
+ * cast_check_type
+ *		Refuses types whose input depends on more than the text.
+ */
+void
+cast_check_type(const char *spec, Oid type)
+{
+	Oid			function;
+	Oid			ioparam;
+	char		typtype = get_typtype(type);
+
+	if (type == JSONBOID || is_datetime(type))
+		return;
+	if (typtype != TYPTYPE_PSEUDO && typtype != TYPTYPE_DOMAIN)
+	{
+		/* A cast function that somebody wrote would run as whoever writes. */
+		if (find_coercion_pathway(type, TEXTOID, COERCION_EXPLICIT, &function) != COERCION_PATH_FUNC)
+			getTypeInputInfo(type, &function, &ioparam);
+		else if (function >= FirstNormalObjectId)
+			function = InvalidOid;
+		if (OidIsValid(function) && func_volatile(function) == PROVOLATILE_IMMUTABLE)
+			return;
+	}
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("field \"%s\" cannot have type %s", spec, format_type_be(type)),
+			 errdetail("The input function of a field's type must not depend on anything but the text."),
+			 typtype == TYPTYPE_DOMAIN ?
+			 errhint("Use the type that the domain is based on.") :
+			 errhint("Use text, jsonb, or a type such as integer, numeric, boolean, uuid, date or timestamptz.")));
+}
+
+/*
+ * cast_init
+ *		Looks up how text becomes this type; the function look-ups live in cxt.
+ */
+void
+cast_init(Cast *cast, Oid type, int32 typmod, Oid collation, MemoryContext cxt)
+{
+	Oid			function;
+	CoercionPathType path;
+
+	memset(cast, 0, sizeof(Cast));
+	cast->type = type;
+	cast->typmod = typmod;
+	cast->collation = collation;
+	cast->datetime = is_datetime(type);
+
+	path = find_coercion_pathway(type, TEXTOID, COERCION_EXPLICIT, &function);
+	if (path == COERCION_PATH_FUNC)
+	{
+		cast->kind = CAST_FUNCTION;
+		fmgr_info_cxt(function, &cast->convert, cxt);
+	}
+	else if (path == COERCION_PATH_COERCEVIAIO)
+	{
+		cast->kind = CAST_INPUT;
+		getTypeInputInfo(type, &function, &cast->ioparam);
+		fmgr_info_cxt(function, &cast->convert, cxt);
+	}
+	else
+		cast->kind = CAST_NONE;
+
+	/*
+	 * The input of numeric does the same as its length coercion, which raises
+	 * errors that cannot be soft.
+	 */
+	if (typmod >= 0 && type != NUMERICOID &&
+		find_typmod_coercion_function(type, &function) == COERCION_PATH_FUNC)
+	{
+		cast->has_length = true;
+		fmgr_info_cxt(function, &cast->length, cxt);
+	}
+	cast->users = cast->convert.fn_oid >= FirstNormalObjectId ||
+		cast->length.fn_oid >= FirstNormalObjectId;
+}
+
+/*
+ * cast_text
+ *		Sets *result to str::type; false, and why, where SQL would raise an error.
+ *		str ends with a zero byte.
+ *
+ * Functions that are not the server's own run in a subtransaction, because they
+ * may do anything before they raise an error, and whoever writes down a rejected
+ * row goes on after it.
+ *
+ * The server's own run without one, which would cost more than the rest of an
+ * entry.  That is sound because cast_check_type() lets only immutable ones be
+ * used on documents: those compute the value from the text, and hold no lock,
+ * pin, snapshot or other resource, nothing but memory, when they find that the
+ * text is no value.  (Those that look into the catalog, of arrays, rows, ranges,
+ * enums and domains, are not immutable.  The keys of look-ups may have such
+ * types, but whoever looks up raises another error and does not go on.)  Any
+ * error that is not about the data goes on.
+ */
+bool
+cast_text(Cast *cast, char *str, int len, Datum *result, Mismatch *why)
+{
+	MemoryContext cxt = CurrentMemoryContext;
+	bool		unfixed = cast->datetime && !are_settings_fixed(READS_DATETIME);
+	SessionSettings saved;
+	volatile bool ok = false;
+	volatile bool caught = false;
+
+	if (cast->kind == CAST_NONE && !cast->has_length)
+	{
+		*result = PointerGetDatum(cstring_to_text_with_len(str, len));
+		return true;
+	}
+
+	if (cast->datetime && !is_iso(cast->type, str))
+	{
+		why->sqlstate = ERRCODE_INVALID_DATETIME_FORMAT;
+		why->message = psprintf("\"%s\" is not a value of type %s in ISO form.",
+								str, format_type_be(cast->type));
+		return false;
+	}
+
+	if (cast->users)
+		return convert_apart(cast, str, len, result, why);
+
+	if (unfixed)
+		fixed_settings_begin(&saved);
+	PG_TRY();
+	{
+		ok = convert(cast, str, len, result, why);
+	}
+	PG_CATCH();
+	{
+		if (unfixed)
+			fixed_settings_end(&saved);
+		caught = true;
+		catch_mismatch(cxt, why);
+		ok = false;
+	}
+	PG_END_TRY();
+	if (unfixed && !caught)
+		fixed_settings_end(&saved);
+	return ok;
+}
+
+/* convert_apart: in a subtransaction */
+static bool
+convert_apart(Cast *cast, char *str, int len, Datum *result, Mismatch *why)
+{
+	Conversion	c = {.cast = cast,.str = str,.len = len,.result = result,.why = why,.cxt = CurrentMemoryContext};
+	ErrorData  *error = run_catching_errors(try_conversion, &c);
+
+	if (error == NULL)
+		return c.ok;
+	take_mismatch(error, why);
+	return false;
+}
+
+/* try_conversion: see run_catching_errors(), whose memory is gone when the value is used */
+static void
+try_conversion(void *arg)
+{
+	Conversion *c = arg;
+	MemoryContext old = MemoryContextSwitchTo(c->cxt);
+
+	c->ok = convert(c->cast, c->str, c->len, c->result, c->why);
+	MemoryContextSwitchTo(old);
+}
+
+/*
+ * cast_column
+ *		The same for a cast of a plain column; false with no reason if the result
+ *		is NULL.  Errors of functions that are not the server's own are not caught.
+ *
+ * What is caught without a subtransaction are errors of the server's own cast
+ * functions, input and output functions and length coercions, all of them
+ * immutable and of one value: see cast_text().
+ */
+bool
+cast_column(RowExpression *expr, TupleTableSlot *row, Datum *result, Mismatch *why)
+{
+	MemoryContext cxt = CurrentMemoryContext;
+	volatile bool ok = false;
+
+	if (expression_calls_users_code(expr))
+		return expression_eval(expr, row, result);
+
+	PG_TRY();
+	{
+		ok = expression_eval(expr, row, result);
+	}
+	PG_CATCH();
+	{
+		catch_mismatch(cxt, why);
+		ok = false;
+	}
+	PG_END_TRY();
+	return ok;
+}
+
+/* catch_mismatch: in PG_CATCH; says what is wrong with the data, or throws the error on */
+static void
+catch_mismatch(MemoryContext cxt, Mismatch *why)
+{
+	ErrorData  *error;
+
+	MemoryContextSwitchTo(cxt);
+	error = CopyErrorData();
+	FlushErrorState();
+	take_mismatch(error, why);
+}
+
+/* take_mismatch: what is wrong with the data; an error that is not about it is thrown on */
+static void
+take_mismatch(ErrorData *error, Mismatch *why)
+{
+	if (ERRCODE_TO_CATEGORY(error->sqlerrcode) != ERRCODE_DATA_EXCEPTION &&
+		error->sqlerrcode != ERRCODE_PROGRAM_LIMIT_EXCEEDED &&
+		error->sqlerrcode != ERRCODE_SYNTAX_ERROR)
+		ReThrowError(error);
+	why->sqlstate = error->sqlerrcode;
+	why->message = error->message;
+}
+
+/*
+ * convert
+ *		str::type, as the parser builds it: conversion, then length.  False, and
+ *		why, if the input function can say so without raising an error.
+ */
+static bool
+convert(Cast *cast, char *str, int len, Datum *result, Mismatch *why)
+{
+	Datum		value;
+
+	if (cast->kind == CAST_INPUT)
+	{
+		ErrorSaveContext context = SOFT_ERRORS;
+
+		if (!input_call_compat(&cast->convert, str, cast->ioparam, cast->has_length ? -1 : cast->typmod,
+							   &context, &value))
+		{
+			take_mismatch(context.error_data, why);
+			return false;
+		}
+	}
+	else
+	{
+		value = PointerGetDatum(cstring_to_text_with_len(str, len));
+		if (cast->kind == CAST_FUNCTION)
+			value = FunctionCall1Coll(&cast->convert, cast->collation, value);
+	}
+	if (cast->has_length)
+		value = FunctionCall3Coll(&cast->length, cast->collation, value,
+								  Int32GetDatum(cast->typmod), BoolGetDatum(true));
+	*result = value;
+	return true;
+}
+
+/* digits: skips exactly n digits (n or more with more set), or returns NULL */
+static const char *
+digits(const char *p, int n, bool more)
+{
+	int			i;
+
+	if (p == NULL)
+		return NULL;
+	for (i = 0; isdigit((unsigned char) p[i]); i++)
+		;
+	return i == n || (more && i > n) ? p + i : NULL;
+}
+
+/*
+ * is_iso
+ *		Whether str is shaped like an ISO 8601 date, time or both; the server's
+ *		input function judges the rest.  Keeps out words that stand for moving
+ *		or infinite times, zone names, and orders of day and month.
+ */
+static bool
+is_iso(Oid type, const char *str)
+{
+	const char *p = str;
+
+	while (isspace((unsigned char) *p))
+		p++;
+	if (type == INTERVALOID)
+	{
+		/* "P1DT2H" or "1 day 02:00:00": anything that has a number in it */
+		return strpbrk(p, "0123456789") != NULL;
+	}
+	if (type == DATEOID || type == TIMESTAMPOID || type == TIMESTAMPTZOID)
+	{
+		p = digits(p, 4, true);
+		if (p == NULL || *p != '-')
+			return false;
+		p = digits(p + 1, 2, false);
+		if (p == NULL || *p != '-')
+			return false;
+		p = digits(p + 1, 2, false);
+		if (p == NULL)
+			return false;
+		if (*p == 'T' || *p == 't' || (*p == ' ' && isdigit((unsigned char) p[1])))
+			p++;
+		else
+			goto end;
+	}
+	p = digits(p, 2, false);
+	if (p == NULL || *p != ':')
+		return false;
+	p = digits(p + 1, 2, false);
+	if (p != NULL && *p == ':')
+		p = digits(p + 1, 2, false);
+	if (p != NULL && (*p == '.' || *p == ','))
+		p = digits(p + 1, 1, true);
+	if (p == NULL)
+		return false;
+	while (isspace((unsigned char) *p))
+		p++;
+	if (*p == 'Z' || *p == 'z')
+		p++;
+	else if (*p == '+' || *p == '-')
+		p += 1 + strspn(p + 1, "0123456789:");
+end:
+	while (isspace((unsigned char) *p))
+		p++;
+	return *p == '\0';
+}

@@ -1,0 +1,123 @@
+/*-------------------------------------------------------------------------
+ *
+ * columns.c
+ *	  Finds the columns of a fact table by the names that a definition has for them.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/attnum.h"
+#include "catalog/pg_type.h"
+#include <limits.h>
+#include "nodes/pg_list.h"
+#include "utils/builtins.h"
+#include "utils/rel.h"
+
+#include "../indextable.h"
+#include "columns.h"
+
+/* document_column: the JSONB column asked for, or (NULL) the only one */
+char *
+document_column(Relation fact, const char *wanted)
+{
+	TupleDesc	desc = RelationGetDescr(fact);
+	char	   *found = NULL;
+	int			i;
+
+	for (i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+
+		if (att->attisdropped)
+			continue;
+		if (wanted != NULL && strcmp(wanted, NameStr(att->attname)) != 0)
+			continue;
+		if (wanted != NULL && !is_document_column(att))
+			ereport(ERROR,
+					(errcode(ERRCODE_DATATYPE_MISMATCH),
+					 errmsg("column \"%s\" of table \"%s\" is not a stored JSONB column",
+							wanted, RelationGetRelationName(fact)),
+					 errdetail("Its type is %s.", format_type_be(att->atttypid)),
+					 errhint("Documents must be of type jsonb.")));
+		if (!is_document_column(att))
+			continue;
+		if (found != NULL)
+			ereport(ERROR,
+					(errcode(ERRCODE_AMBIGUOUS_COLUMN),
+					 errmsg("table \"%s\" has several JSONB columns",
+							RelationGetRelationName(fact)),
+					 errdetail("Among them are \"%s\" and \"%s\".", found, NameStr(att->attname)),
+					 errhint("Use the parameter document to name the column that holds the documents.")));
+		found = pstrdup(NameStr(att->attname));
+	}
+	if (found != NULL)
+		return found;
+	if (wanted != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_COLUMN),
+				 errmsg("column \"%s\" of table \"%s\" does not exist",
+						wanted, RelationGetRelationName(fact))));
+	ereport(ERROR,
+			(errcode(ERRCODE_UNDEFINED_COLUMN),
+			 errmsg("table \"%s\" has no JSONB column", RelationGetRelationName(fact)),
+			 errhint("A fact table keeps its documents in a column of type jsonb.")));
+}
+
+/*
+ * get_stored_column_names
+ *		The names that a stored definition uses, by column number: those of when
+ *		the row was written, so that fields follow a rename that alter.c did not
+ *		see.  In a table restored from a dump numbers may differ, and names may
+ *		not; that shows where a column was dropped, or by another OID.
+ */
+const char **
+get_stored_column_names(Relation fact, StoredDefinition *stored)
+{
+	TupleDesc	desc = RelationGetDescr(fact);
+	const char **names = palloc(sizeof(char *) * desc->natts);
+	bool		by_number = stored->fact_oid == RelationGetRelid(fact) &&
+		list_length(stored->columns) <= desc->natts;
+	int			i;
+
+	for (i = 0; by_number && i < list_length(stored->columns); i++)
+		if (*(char *) list_nth(stored->columns, i) == '\0')
+			by_number = TupleDescAttr(desc, i)->attisdropped;
+	for (i = 0; i < desc->natts; i++)
+		names[i] = !by_number ? NameStr(TupleDescAttr(desc, i)->attname) :
+			i < list_length(stored->columns) ? list_nth(stored->columns, i) : "";
+	return names;
+}
+
+bool
+is_document_column(Form_pg_attribute att)
+{
+	return att->atttypid == JSONBOID && !is_virtual_column(att);
+}
+
+/* named_column: the number of the fact table's column that went by this name */
+AttrNumber
+named_column(Relation fact, const char *name, const char **column_names)
+{
+	TupleDesc	desc = RelationGetDescr(fact);
+	int			i;
+
+	for (i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+
+		if (!att->attisdropped &&
+			strcmp(column_names ? column_names[i] : NameStr(att->attname), name) == 0)
+			return i + 1;
+	}
+	if (column_names != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
+				 errmsg("column \"%s\" of table \"%s\" does not exist, but index tables depend on it",
+						name, RelationGetRelationName(fact)),
+				 errhint("Drop the index tables that use the column.")));
+	ereport(ERROR,
+			(errcode(ERRCODE_UNDEFINED_COLUMN),
+			 errmsg("column \"%s\" of table \"%s\" does not exist",
+					name, RelationGetRelationName(fact))));
+}

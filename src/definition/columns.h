@@ -1,0 +1,22 @@
+/*-------------------------------------------------------------------------
+ *
+ * columns.h
+ *	  Finds the columns of a fact table by the names that a definition has for them.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef INDEXTABLE_COLUMNS_H
+#define INDEXTABLE_COLUMNS_H
+
+#include "access/attnum.h"
+#include "catalog/pg_attribute.h"
+#include "utils/rel.h"
+
+#include "../indextable.h"
+
+extern bool is_document_column(Form_pg_attribute att);
+extern AttrNumber named_column(Relation fact, const char *name, const char **column_names);
+extern const char **get_stored_column_names(Relation fact, StoredDefinition *stored);
+extern char *document_column(Relation fact, const char *wanted);
+
+#endif							/* INDEXTABLE_COLUMNS_H */

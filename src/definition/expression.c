@@ -1,0 +1,521 @@
+/*-------------------------------------------------------------------------
+ *
+ * expression.c
+ *	  SQL expressions over a fact row: filters, and casts of plain columns.
+ *
+ * Called by definition.c to check and compile, by extract.c to evaluate.
+ * Everything is parsed under search_path = pg_catalog, pg_temp, and evaluated
+ * as the fact table's owner in a security-restricted operation if it calls
+ * anything that is not the server's own.
+ *
+ * What a user writes is parsed under his settings, as in CREATE INDEX ... WHERE;
+ * all that follows happens under those of fixedsettings.c.  The text that is kept
+ * is written under them, so that its constants are read alike by everybody.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/attnum.h"
+#include "access/htup.h"
+#include "access/htup_details.h"
+#include "access/sysattr.h"
+#include "access/transam.h"
+#include "catalog/dependency.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_language_d.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
+#include "executor/executor.h"
+#include "executor/tuptable.h"
+#include "nodes/bitmapset.h"
+#include "nodes/execnodes.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "nodes/pg_list.h"
+#include "optimizer/optimizer.h"
+#include "parser/parse_coerce.h"
+#include "parser/parse_collate.h"
+#include "parser/parse_expr.h"
+#include "parser/parse_relation.h"
+#include "storage/lockdefs.h"
+#include "utils/builtins.h"
+#include "utils/rel.h"
+#include "utils/ruleutils.h"
+#include "utils/syscache.h"
+
+#include "../indextable.h"
+#include "../util/fixed_settings.h"
+#include "../util/role.h"
+#include "expression.h"
+#include "field_spec.h"
+#include "invalidation.h"
+
+struct RowExpr_
+{
+	Expr	   *parsed;
+	Expr	   *expr;			/* the same, planned */
+	ExprState  *state;
+	ExprContext *econtext;
+	Oid			owner;
+	bool		users_code;		/* calls functions that are not the server's
+								 * own */
+	bool		apart;			/* is evaluated as the owner, with settings
+								 * set for it */
+	int			reads;			/* else: settings that it may depend on */
+	bool		busy;			/* is being evaluated; only kept if apart */
+	List	   *code;			/* of CodeObject *: what it calls */
+};
+
+/* A filter is parsed whenever definitions are loaded. */
+#define MAX_FILTER_BYTES	(1024 * 1024)
+
+static RowExpression *compile(Relation fact, const char *text, Oid type, int32 typmod,
+							  const char **column_names, bool given);
+static RowExpression *parse(Relation fact, const char *text, Oid type, int32 typmod,
+							const char **column_names, bool given);
+static bool eval(RowExpression *expr, TupleTableSlot *row, Datum *result);
+static bool eval_fixed(RowExpression *expr, TupleTableSlot *row, Datum *result);
+static bool eval_as_owner(RowExpression *expr, TupleTableSlot *row, Datum *result);
+static Node *parse_over_fact(Relation fact, const char *text, Oid type, int32 typmod,
+							 const char **column_names);
+static void check_columns(Relation fact, Node *expr);
+static bool calls_users_code(Node *node, void *context);
+static bool collect_code(Node *node, void *context);
+
+/* record_filter_dependency: an index table needs what its filter, if any, calls */
+void
+record_filter_dependency(Oid index_table, RowExpression *filter)
+{
+	ObjectAddress object;
+
+	ObjectAddressSet(object, RelationRelationId, index_table);
+	if (filter != NULL)
+		recordDependencyOnExpr(&object, (Node *) expression_depends(filter), NIL,
+							   DEPENDENCY_NORMAL);
+}
+
+/*
+ * expression_check_filter
+ *		The filter in the form the catalog keeps, or an error a user understands.
+ */
+char *
+expression_check_filter(Relation fact, const char *text)
+{
+	RowExpression *filter;
+
+	if (strlen(text) > MAX_FILTER_BYTES)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("filter is too long"),
+				 errdetail("It has %zu bytes; at most %d are allowed.", strlen(text), MAX_FILTER_BYTES)));
+	filter = compile(fact, text, BOOLOID, -1, NULL, true);
+	return expression_text(fact, filter);
+}
+
+/* expression_text: an expression as SQL, with the columns' present names */
+char *
+expression_text(Relation fact, RowExpression *expr)
+{
+	Caller		caller;
+	char	   *result;
+
+	/* Without the table's name, and with the schemas of functions. */
+	become_owner(&caller, fact->rd_rel->relowner);
+	fix_gucs();
+	result = deparse_expression((Node *) expr->parsed,
+								deparse_context_for(RelationGetRelationName(fact),
+													RelationGetRelid(fact)),
+								false, false);
+	become_caller(&caller);
+	return result;
+}
+
+/*
+ * expression_compile
+ *		text, coerced to type, ready to be evaluated.  column_names, if given, are
+ *		the names text uses, by column number.
+ */
+RowExpression *
+expression_compile(Relation fact, const char *text, Oid type, int32 typmod,
+				   const char **column_names)
+{
+	return compile(fact, text, type, typmod, column_names, false);
+}
+
+/* expression_parse: the same, but that it cannot be evaluated */
+RowExpression *
+expression_parse(Relation fact, const char *text, Oid type, int32 typmod,
+				 const char **column_names)
+{
+	return parse(fact, text, type, typmod, column_names, false);
+}
+
+/* compile: given: by a user, who has constants written as his settings have it */
+static RowExpression *
+compile(Relation fact, const char *text, Oid type, int32 typmod, const char **column_names, bool given)
+{
+	RowExpression *result = parse(fact, text, type, typmod, column_names, given);
+	Caller		caller;
+
+	become_owner(&caller, result->owner);
+	fix_gucs();
+	check_columns(fact, (Node *) result->parsed);
+	result->users_code = calls_users_code((Node *) result->parsed, NULL);
+
+	/*
+	 * Before planning, which inlines functions, and after it, as it may bring
+	 * in domains.
+	 */
+	(void) collect_code((Node *) result->parsed, &result->code);
+	result->expr = expression_planner(copyObject(result->parsed));
+	(void) collect_code((Node *) result->expr, &result->code);
+	if (contain_mutable_functions((Node *) result->expr))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
+				 errmsg("expression \"%s\" must depend only on the fact row", text),
+				 errdetail("It calls a function or a cast that is not immutable."),
+				 errhint("Use immutable functions and operators only, as in the predicate of a partial index.")));
+	result->reads = find_settings_read((Node *) result->expr, &result->apart);
+	result->apart |= result->users_code;
+	result->econtext = CreateStandaloneExprContext();
+	result->state = ExecInitExpr(result->expr, NULL);
+	become_caller(&caller);
+	return result;
+}
+
+static RowExpression *
+parse(Relation fact, const char *text, Oid type, int32 typmod, const char **column_names, bool given)
+{
+	RowExpression *result = palloc0(sizeof(RowExpression));
+	Caller		caller;
+
+	result->owner = fact->rd_rel->relowner;
+	become_owner(&caller, result->owner);
+	if (!given)
+		fix_gucs();
+	result->parsed = (Expr *) parse_over_fact(fact, text, type, typmod, column_names);
+	become_caller(&caller);
+	return result;
+}
+
+/* expression_calls_users_code: whether evaluating it runs more than the server's own functions */
+bool
+expression_calls_users_code(RowExpression *expr)
+{
+	return expr->users_code;
+}
+
+/*
+ * expression_eval
+ *		Sets *result, in the caller's memory context; false where it is NULL.
+ */
+bool
+expression_eval(RowExpression *expr, TupleTableSlot *row, Datum *result)
+{
+	if (expr->apart)
+		return eval_as_owner(expr, row, result);
+	if (expr->reads != 0 && !are_settings_fixed(expr->reads))
+		return eval_fixed(expr, row, result);
+	return eval(expr, row, result);
+}
+
+static bool
+eval(RowExpression *expr, TupleTableSlot *row, Datum *result)
+{
+	bool		isnull;
+
+	expr->econtext->ecxt_scantuple = row;
+	*result = ExecEvalExpr(expr->state, expr->econtext, &isnull);
+	return !isnull;
+}
+
+/* eval_fixed: in a session whose settings are others */
+static bool
+eval_fixed(RowExpression *expr, TupleTableSlot *row, Datum *result)
+{
+	SessionSettings saved;
+	volatile bool found = false;
+
+	fixed_settings_begin(&saved);
+	PG_TRY();
+	{
+		found = eval(expr, row, result);
+	}
+	PG_FINALLY();
+	{
+		fixed_settings_end(&saved);
+	}
+	PG_END_TRY();
+	return found;
+}
+
+/*
+ * eval_as_owner
+ *		The same as the owner, with the settings that functions of users find fixed.
+ *		Such a function may write the fact table, and so come here again: then with an
+ *		expression state of its own.
+ */
+static bool
+eval_as_owner(RowExpression *expr, TupleTableSlot *row, Datum *result)
+{
+	RowExpression own = *expr;
+	Caller		caller;
+	volatile bool found = false;
+
+	become_owner(&caller, expr->owner);
+	fix_gucs();
+	if (expr->busy)
+	{
+		own.econtext = CreateStandaloneExprContext();
+		own.state = ExecInitExpr(expr->expr, NULL);
+		found = eval(&own, row, result);
+	}
+	else
+	{
+		expr->busy = true;
+		PG_TRY();
+		{
+			found = eval(&own, row, result);
+		}
+		PG_FINALLY();
+		{
+			expr->busy = false;
+		}
+		PG_END_TRY();
+	}
+	become_caller(&caller);
+	return found;
+}
+
+/* expression_columns: the fact table's columns it reads, offset as pull_varattnos() does */
+Bitmapset *
+expression_columns(RowExpression *expr)
+{
+	Bitmapset  *columns = NULL;
+
+	pull_varattnos((Node *) expr->expr, 1, &columns);
+	return columns;
+}
+
+/* expression_code: the functions and domains of users that it calls, of CodeObject * */
+List *
+expression_code(RowExpression *expr)
+{
+	return expr->code;
+}
+
+static Node *
+replace_vars(Node *node, void *context)
+{
+	if (node == NULL)
+		return NULL;
+	if (IsA(node, Var))
+		return (Node *) makeNullConst(((Var *) node)->vartype, -1, ((Var *) node)->varcollid);
+	return expression_tree_mutator(node, replace_vars, context);
+}
+
+/*
+ * expression_depends
+ *		The expression without its columns, for the dependencies on functions
+ *		and types.  A dependency on a column would make ALTER TABLE fail with an
+ *		internal error.
+ */
+List *
+expression_depends(RowExpression *expr)
+{
+	return list_make1(replace_vars((Node *) expr->parsed, NULL));
+}
+
+static Node *
+parse_over_fact(Relation fact, const char *text, Oid type, int32 typmod,
+				const char **column_names)
+{
+	ParseState *pstate = make_parsestate(NULL);
+	ParseNamespaceItem *item;
+	ParseContext context;
+	ResTarget  *target;
+	Alias	   *alias = NULL;
+	Node	   *expr;
+	int			i;
+
+	push_parse_context(&context, "filter", text, strlen("SELECT "), 0);
+	target = parse_lone_expression("", text);
+	if (target == NULL || target->name != NULL || target->indirection != NIL ||
+		(IsA(target->val, ColumnRef) && IsA(llast(((ColumnRef *) target->val)->fields), A_Star)))
+		ereport(ERROR,
+				(errcode(ERRCODE_SYNTAX_ERROR),
+				 errmsg("invalid filter: \"%s\" is not a single SQL expression", text),
+				 errhint("Write a condition on the columns of the fact table, as it would follow WHERE.")));
+
+	if (column_names != NULL)
+	{
+		alias = makeAlias(RelationGetRelationName(fact), NIL);
+		for (i = 0; i < RelationGetNumberOfAttributes(fact); i++)
+			if (!TupleDescAttr(RelationGetDescr(fact), i)->attisdropped)
+				alias->colnames = lappend(alias->colnames,
+										  makeString(pstrdup(column_names[i])));
+	}
+	item = addRangeTableEntryForRelation(pstate, fact, AccessShareLock, alias, false, true);
+	addNSItemToQuery(pstate, item, false, true, true);
+
+	expr = transformExpr(pstate, target->val, EXPR_KIND_INDEX_PREDICATE);
+	if (type == BOOLOID && typmod == -1)
+		expr = coerce_to_boolean(pstate, expr, "filter");
+	else
+	{
+		Node	   *coerced = coerce_to_target_type(pstate, expr, exprType(expr), type, typmod,
+													COERCION_EXPLICIT, COERCE_EXPLICIT_CAST, -1);
+
+		if (coerced == NULL)
+			ereport(ERROR,
+					(errcode(ERRCODE_CANNOT_COERCE),
+					 errmsg("cannot cast type %s to %s",
+							format_type_be(exprType(expr)), format_type_be(type)),
+					 errdetail("The expression is \"%s\".", text)));
+		expr = coerced;
+	}
+	assign_expr_collations(pstate, expr);
+	free_parsestate(pstate);
+	pop_parse_context(&context);
+	return expr;
+}
+
+/* check_columns: refuses what a stored row version does not tell */
+static void
+check_columns(Relation fact, Node *expr)
+{
+	Bitmapset  *columns = NULL;
+	int			i = -1;
+
+	pull_varattnos(expr, 1, &columns);
+	while ((i = bms_next_member(columns, i)) >= 0)
+	{
+		AttrNumber	attno = i + FirstLowInvalidHeapAttributeNumber;
+
+		if (attno <= 0)
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_COLUMN_REFERENCE),
+					 errmsg("system columns and whole rows cannot be used in a filter")));
+		if (is_virtual_column(TupleDescAttr(RelationGetDescr(fact), attno - 1)))
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("virtual generated column \"%s\" cannot be used in an index table",
+							NameStr(TupleDescAttr(RelationGetDescr(fact), attno - 1)->attname)),
+					 errhint("Use the expression that generates the column.")));
+	}
+}
+
+static bool
+is_users_function(Oid function, void *context)
+{
+	return function >= FirstNormalObjectId;
+}
+
+static bool
+calls_users_code(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (check_functions_in_node(node, is_users_function, context))
+		return true;
+	switch (nodeTag(node))
+	{
+		case T_CoerceToDomain:
+			return true;		/* it has checks */
+		case T_ArrayCoerceExpr:
+		case T_CoerceViaIO:
+		case T_ConvertRowtypeExpr:
+		case T_RowExpr:
+#if PG_VERSION_NUM >= 160000
+		case T_JsonConstructorExpr:
+#endif
+#if PG_VERSION_NUM >= 170000
+		case T_JsonExpr:
+#endif
+			if (exprType(node) >= FirstNormalObjectId)
+				return true;	/* so may what it is made of */
+			break;
+		default:
+			break;
+	}
+	return expression_tree_walker(node, calls_users_code, context);
+}
+
+static List *
+add_code(List *code, int cache, uint32 hash)
+{
+	CodeObject *object = palloc(sizeof(CodeObject));
+
+	object->cache = cache;
+	object->hash = hash;
+	return lappend(code, object);
+}
+
+/*
+ * add_code_function
+ *		Unless it is the server's own.  Functions in SQL are inlined, and calls within
+ *		them, of constants, are made while that is done: which ones cannot be told.
+ */
+List *
+add_code_function(List *code, Oid function)
+{
+	HeapTuple	tuple;
+
+	if (function < FirstNormalObjectId)
+		return code;
+	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+	if (!HeapTupleIsValid(tuple))
+		return code;
+	code = add_code(code, PROCOID, ((Form_pg_proc) GETSTRUCT(tuple))->prolang == SQLlanguageId ? 0 :
+					GetSysCacheHashValue1(PROCOID, ObjectIdGetDatum(function)));
+	ReleaseSysCache(tuple);
+	return code;
+}
+
+static bool
+collect_function(Oid function, void *context)
+{
+	*(List **) context = add_code_function(*(List **) context, function);
+	return false;
+}
+
+/* base_of: what a domain is based on; InvalidOid: it is none */
+static Oid
+base_of(Oid type)
+{
+	HeapTuple	tuple = SearchSysCache1(TYPEOID, ObjectIdGetDatum(type));
+	Oid			base = InvalidOid;
+
+	if (HeapTupleIsValid(tuple))
+	{
+		base = ((Form_pg_type) GETSTRUCT(tuple))->typbasetype;
+		ReleaseSysCache(tuple);
+	}
+	return base;
+}
+
+/*
+ * collect_code
+ *		What an expression calls that can be altered under it: functions, and domains,
+ *		whose constraints are compiled in, or left out if there are none.  Operators and
+ *		casts cannot, and none that is in use can be dropped.
+ */
+static bool
+collect_code(Node *node, void *context)
+{
+	List	  **code = context;
+	Oid			type = InvalidOid;
+	Oid			base;
+
+	if (node == NULL)
+		return false;
+	(void) check_functions_in_node(node, collect_function, context);
+	if (IsA(node, CoerceToDomain))
+		type = ((CoerceToDomain *) node)->resulttype;
+	else if (IsA(node, RelabelType))
+		type = ((RelabelType *) node)->resulttype;
+	for (; type >= FirstNormalObjectId && OidIsValid(base = base_of(type)); type = base)
+		*code = add_code(*code, TYPEOID, GetSysCacheHashValue1(TYPEOID, ObjectIdGetDatum(type)));
+	return expression_tree_walker(node, collect_code, context);
+}

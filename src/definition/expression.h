@@ -1,0 +1,32 @@
+/*-------------------------------------------------------------------------
+ *
+ * expression.h
+ *	  SQL expressions over a fact row.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef INDEXTABLE_EXPRESSION_H
+#define INDEXTABLE_EXPRESSION_H
+
+#include "executor/tuptable.h"
+#include "nodes/bitmapset.h"
+#include "nodes/pg_list.h"
+#include "utils/rel.h"
+
+#include "../indextable.h"
+
+extern char *expression_check_filter(Relation fact, const char *text);
+extern RowExpression *expression_compile(Relation fact, const char *text, Oid type, int32 typmod,
+										 const char **column_names);
+extern RowExpression *expression_parse(Relation fact, const char *text, Oid type, int32 typmod,
+									   const char **column_names);
+extern bool expression_calls_users_code(RowExpression *expr);
+extern char *expression_text(Relation fact, RowExpression *expr);
+extern bool expression_eval(RowExpression *expr, TupleTableSlot *row, Datum *result);
+extern Bitmapset *expression_columns(RowExpression *expr);
+extern List *expression_code(RowExpression *expr);
+extern List *expression_depends(RowExpression *expr);
+extern List *add_code_function(List *code, Oid function);
+extern void record_filter_dependency(Oid index_table, RowExpression *filter);
+
+#endif							/* INDEXTABLE_EXPRESSION_H */

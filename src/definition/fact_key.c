@@ -1,0 +1,218 @@
+/*-------------------------------------------------------------------------
+ *
+ * fact_key.c
+ *	  What identifies the rows of a partitioned table that has no primary key.
+ *
+ * Called by resolve.c, create.c and partition.c.  The server allows no unique
+ * index on a partitioned table with foreign partitions.  Then the user names the
+ * columns, each partition is unique in them by itself, and they have all columns
+ * that the table is partitioned by: so no two partitions can have the same key.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/attnum.h"
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/relation.h"
+#include "access/skey.h"
+#include "catalog/pg_am.h"
+#include "catalog/pg_class.h"
+#include "commands/defrem.h"
+#include "lib/stringinfo.h"
+#include "nodes/bitmapset.h"
+#include "nodes/pg_list.h"
+#include "partitioning/partdefs.h"
+#include "storage/lockdefs.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/partcache.h"
+#include "utils/rel.h"
+
+#include "../catalog/definition_rows.h"
+#include "../indextable.h"
+#include "../util/inherit.h"
+#include "../util/relation.h"
+#include "../util/sql.h"
+#include "columns.h"
+#include "fact_key.h"
+
+static bool is_key_index(FactDef *def, Relation leaf, Relation index);
+
+/* stored_key: the columns that index tables of a fact table go by; NIL: it has none */
+List *
+stored_key(Oid fact)
+{
+	List	   *stored = catalog_read_definitions(fact, InvalidOid);
+
+	return stored == NIL ? NIL : ((StoredDefinition *) linitial(stored))->row.primary_key;
+}
+
+/*
+ * resolve_row_key
+ *		The columns that were named as key; false if none were, or the table is of
+ *		another kind.
+ */
+bool
+resolve_row_key(FactDef *def, Relation fact, List *key, const char **names)
+{
+	ListCell   *cell;
+
+	if (key == NIL || !def->partitioned)
+		return false;
+	if (list_length(key) > INDEX_MAX_KEYS)
+		ereport(ERROR,
+				(errcode(ERRCODE_TOO_MANY_COLUMNS),
+				 errmsg("primary_key must not have more than %d columns", INDEX_MAX_KEYS)));
+	def->pk_index = InvalidOid;
+	def->pk_attno = palloc(sizeof(AttrNumber) * list_length(key));
+	def->pk_keys = palloc0(sizeof(ScanKeyData) * list_length(key));
+	foreach(cell, key)
+	{
+		AttrNumber	attno = named_column(fact, lfirst(cell), names);
+		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(fact), attno - 1);
+		const char *why = NULL;
+
+		if (bms_is_member(attno - FirstLowInvalidHeapAttributeNumber, def->pk_columns))
+			why = "It is named twice.";
+		else if (!att->attnotnull)
+			why = "It allows nulls. Run ALTER TABLE ... ALTER COLUMN ... SET NOT NULL first.";
+		else if (!OidIsValid(GetDefaultOpClass(att->atttypid, BTREE_AM_OID)))
+			why = "Its type has no default btree operator class.";
+		else if (OidIsValid(att->attcollation) && !get_collation_isdeterministic(att->attcollation))
+			why = "Its collation is not deterministic.";
+		if (why != NULL)
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_TABLE_DEFINITION),
+					 errmsg("column \"%s\" of table \"%s\" cannot be in primary_key",
+							NameStr(att->attname), def->name),
+					 errdetail("%s", why)));
+		init_equality_key(&def->pk_keys[def->npk], def->npk + 1, att->atttypid, att->attcollation, def->cxt);
+		def->pk_attno[def->npk++] = attno;
+		def->pk_columns = bms_add_member(def->pk_columns, attno - FirstLowInvalidHeapAttributeNumber);
+	}
+	return true;
+}
+
+/* report_no_primary_key: the error for a fact table without */
+void
+report_no_primary_key(Oid fact)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("table \"%s\" has no primary key", get_rel_name(fact)),
+			 errdetail("Entries of an index table refer to fact rows by their primary key."),
+			 foreign_leaves(fact) == NIL ?
+			 errhint("Add a primary key with ALTER TABLE ... ADD PRIMARY KEY. Before you drop one, drop the index tables.") :
+			 errhint("A table with foreign partitions cannot have a primary key. Name the columns that identify a row with primary_key => '{...}'.")));
+}
+
+/* row_key_index: the index of a partition that is here, by which rows are found */
+Oid
+row_key_index(FactDef *def, Relation leaf)
+{
+	Relation	index = open_primary_key(leaf, AccessShareLock);
+	Oid			result = InvalidOid;
+	ListCell   *cell;
+
+	if (index != NULL)
+	{
+		if (OidIsValid(def->pk_index) || is_key_index(def, leaf, index))
+			result = RelationGetRelid(index);
+		index_close(index, AccessShareLock);
+	}
+	if (!OidIsValid(result) && !OidIsValid(def->pk_index))
+		foreach(cell, RelationGetIndexList(leaf))
+	{
+		index = index_open(lfirst_oid(cell), AccessShareLock);
+		if (is_key_index(def, leaf, index))
+			result = RelationGetRelid(index);
+		index_close(index, AccessShareLock);
+	}
+	if (!OidIsValid(result))
+	{
+		StringInfoData list;
+		int			i;
+
+		if (foreign_leaves(def->relid) == NIL)
+			report_no_primary_key(def->relid);
+		initStringInfo(&list);
+		for (i = 0; i < def->npk; i++)
+			appendStringInfo(&list, "%s%s", i > 0 ? ", " : "",
+							 quote_identifier(get_attname(def->relid, def->pk_attno[i], false)));
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("partition \"%s\" has no primary key on (%s)", RelationGetRelationName(leaf), list.data),
+				 errdetail("Entries of index tables of \"%s\" refer to rows by these columns.", def->name),
+				 errhint("Run ALTER TABLE %s ADD PRIMARY KEY (%s);", quoted_relation(RelationGetRelid(leaf)), list.data)));
+	}
+	return result;
+}
+
+/* is_key_index: whether an index keeps the key unique, and finds rows by it */
+static bool
+is_key_index(FactDef *def, Relation leaf, Relation index)
+{
+	Form_pg_index form = index->rd_index;
+	int			i;
+
+	if (!form->indisunique || !form->indisvalid || !form->indimmediate || form->indnkeyatts != def->npk ||
+		index->rd_rel->relam != BTREE_AM_OID ||
+		!heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL))
+		return false;
+	for (i = 0; i < def->npk; i++)
+	{
+		Oid			type = get_atttype(def->relid, def->pk_attno[i]);
+
+		if (form->indkey.values[i] != get_attnum(RelationGetRelid(leaf),
+												 get_attname(def->relid, def->pk_attno[i], false)) ||
+			index->rd_indcollation[i] != def->pk_keys[i].sk_collation ||
+			index->rd_opfamily[i] != get_opclass_family(GetDefaultOpClass(type, BTREE_AM_OID)))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * check_row_key
+ *		Refuses a key that was named and does not lead to one partition, and
+ *		partitions that do not keep it unique.
+ */
+void
+check_row_key(FactDef *def, Relation root)
+{
+	ListCell   *cell;
+
+	if (OidIsValid(def->pk_index) || !def->partitioned || def->npk == 0)
+		return;
+	foreach(cell, list_with_partitions(def->relid))
+	{
+		Relation	rel = try_relation_open(lfirst_oid(cell), AccessShareLock);
+		PartitionKey key;
+		int			i;
+
+		if (rel == NULL)
+			continue;			/* dropped meanwhile */
+		key = RelationGetPartitionKey(rel);
+		if (rel->rd_rel->relkind == RELKIND_RELATION)
+			(void) row_key_index(def, rel);
+		for (i = 0; key != NULL && i < key->partnatts; i++)
+		{
+			char	   *column = key->partattrs[i] == 0 ? NULL :
+				get_attname(RelationGetRelid(rel), key->partattrs[i], false);
+			AttrNumber	attno = column == NULL ? InvalidAttrNumber : get_attnum(def->relid, column);
+
+			if (attno == InvalidAttrNumber ||
+				!bms_is_member(attno - FirstLowInvalidHeapAttributeNumber, def->pk_columns))
+				ereport(ERROR,
+						(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						 errmsg("primary_key must have all columns that the table is partitioned by"),
+						 column == NULL ?
+						 errdetail("Table \"%s\" is partitioned by an expression.", RelationGetRelationName(rel)) :
+						 errdetail("Column \"%s\", by which table \"%s\" is partitioned, is missing.", column,
+								   RelationGetRelationName(rel))));
+		}
+		relation_close(rel, NoLock);
+	}
+}

@@ -1,0 +1,142 @@
+/*-------------------------------------------------------------------------
+ *
+ * field.c
+ *	  Turns a parsed field into columns, types and casts, with the fact table as it is.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/attnum.h"
+#include "catalog/pg_am.h"
+#include "catalog/pg_type.h"
+#include "commands/defrem.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+
+#include "../indextable.h"
+#include "cast.h"
+#include "columns.h"
+#include "expression.h"
+#include "field.h"
+#include "field_spec.h"
+
+static void resolve_field(Field *field, IndexDef *def, Relation fact, Form_pg_attribute column,
+						  const char **column_names);
+static void check_field(Field *field, IndexDef *def, bool is_key);
+
+/* make_field: one of a definition; the column that it has in the index table, or NULL */
+void
+make_field(IndexDef *def, int i, const char *text, AttrNumber attno, Relation fact, Form_pg_attribute column,
+		   bool is_new, const char **column_names)
+{
+	Field	   *field = &def->fields[i];
+
+	field->spec = parse_field_spec(text, is_new);
+	field->attno = attno;
+	resolve_field(field, def, fact, column, column_names);
+	if (is_new)
+		check_field(field, def, i < def->nkeys);
+}
+
+/*
+ * resolve_field
+ *		Column, type, collation and cast of a parsed field: the type that its
+ *		column has or, before there is one, that the spec asks for.
+ */
+static void
+resolve_field(Field *field, IndexDef *def, Relation fact, Form_pg_attribute column,
+			  const char **column_names)
+{
+	FieldSpec  *spec = field->spec;
+
+	while (field->plain_steps < spec->nsteps && !spec->steps[field->plain_steps].wildcard)
+		field->plain_steps++;
+
+	field->type = OidIsValid(spec->type) ? spec->type : TEXTOID;
+	field->typmod = spec->typmod;
+	field->collation = get_typcollation(field->type);
+	if (spec->column != NULL)
+	{
+		Form_pg_attribute att;
+
+		field->fact_attno = named_column(fact, spec->column, column_names);
+		att = TupleDescAttr(RelationGetDescr(fact), field->fact_attno - 1);
+		if (!OidIsValid(spec->type))
+		{
+			field->type = att->atttypid;
+			field->typmod = att->atttypmod;
+			field->collation = att->attcollation;
+		}
+		if (column != NULL)
+		{
+			field->type = column->atttypid;
+			field->typmod = column->atttypmod;
+		}
+		if (field->type != att->atttypid || field->typmod != att->atttypmod)
+			field->convert = expression_compile(fact, quote_identifier(spec->column),
+												field->type, field->typmod, column_names);
+	}
+	else
+	{
+		if (column != NULL)
+		{
+			field->type = column->atttypid;
+			field->typmod = column->atttypmod;
+		}
+		cast_check_type(spec->text, field->type);
+		field->is_jsonb = (field->type == JSONBOID);
+		if (!field->is_jsonb)
+			cast_init(&field->cast, field->type, field->typmod, get_typcollation(field->type),
+					  CurrentMemoryContext);
+	}
+	if (column != NULL)
+		field->collation = column->attcollation;
+	else if (OidIsValid(spec->collation) && OidIsValid(field->collation))
+		field->collation = spec->collation;
+	get_typlenbyval(field->type, &field->typlen, &field->typbyval);
+}
+
+/* check_field: refuses what a new index table cannot have */
+static void
+check_field(Field *field, IndexDef *def, bool is_key)
+{
+	FieldSpec  *spec = field->spec;
+
+	if (spec->multi && !is_key)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("included field \"%s\" cannot be multi-valued", spec->text),
+				 errhint("Include the whole array: leave out the [*] and add \"::jsonb\".")));
+	if (spec->multi && def->multi_field >= 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("only one key field can be multi-valued"),
+				 errdetail("Both \"%s\" and \"%s\" contain [*].",
+						   def->fields[def->multi_field].spec->text, spec->text)));
+	if (spec->name == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("field \"%s\" has no name", spec->text),
+				 errhint("Name it with AS.")));
+	if (OidIsValid(spec->collation) && !OidIsValid(field->collation))
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("collations are not supported by type %s of field \"%s\"",
+						format_type_be(field->type), spec->text)));
+	if (is_key && !OidIsValid(GetDefaultOpClass(field->type, BTREE_AM_OID)))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("type %s of key field \"%s\" has no order",
+						format_type_be(field->type), spec->text),
+				 errdetail("A key needs a type with a default btree operator class.")));
+
+	/* Errors of such a cast are not caught; see cast_column(). */
+	if (def->skip_mismatch && field->convert != NULL && expression_calls_users_code(field->convert))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("field \"%s\" of type %s cannot be used with on_mismatch => 'skip'",
+						spec->text, format_type_be(field->type)),
+				 errhint("Use one of the server's own types, or on_mismatch => 'error'.")));
+}

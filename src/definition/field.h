@@ -1,0 +1,20 @@
+/*-------------------------------------------------------------------------
+ *
+ * field.h
+ *	  Turns a parsed field into columns, types and casts, with the fact table as it is.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef INDEXTABLE_FIELD_H
+#define INDEXTABLE_FIELD_H
+
+#include "access/attnum.h"
+#include "catalog/pg_attribute.h"
+#include "utils/rel.h"
+
+#include "../indextable.h"
+
+extern void make_field(IndexDef *def, int i, const char *text, AttrNumber attno, Relation fact,
+					   Form_pg_attribute column, bool is_new, const char **column_names);
+
+#endif							/* INDEXTABLE_FIELD_H */

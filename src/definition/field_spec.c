@@ -1,0 +1,498 @@
+/*-------------------------------------------------------------------------
+ *
+ * field_spec.c
+ *	  Parses the text of a field: path [::type] [COLLATE "c"] [AS name].
+ *
+ * Called by definition.c, when an index table is created and when its
+ * definition is loaded.  The path is ours to parse; what follows it is SQL and
+ * goes through the server's own grammar.  parse_lone_expression() also serves
+ * expression.c.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "catalog/namespace.h"
+#include "common/string.h"
+#include <ctype.h>
+#include "fmgr.h"
+#include "lib/stringinfo.h"
+#include "mb/pg_wchar.h"
+#include "nodes/parsenodes.h"
+#include "nodes/pg_list.h"
+#include "parser/parse_type.h"
+#include "parser/parser.h"
+#include "parser/scansup.h"
+#include "utils/fmgrprotos.h"
+#include "utils/jsonb.h"
+
+#include "../indextable.h"
+#include "field_spec.h"
+
+/* No path into a document is longer. */
+#define MAX_FIELD_BYTES		(32 * 1024)
+#define IS_MEMBER_START(c)	(isalpha((unsigned char) (c)) || (c) == '_' || IS_HIGHBIT_SET(c))
+#define IS_MEMBER_CHAR(c)	(IS_MEMBER_START(c) || isdigit((unsigned char) (c)) || (c) == '$')
+#define IS_SPACE(c)			(scanner_isspace(c))
+
+pg_noreturn static void spec_error(const char *text, const char *at, const char *what, const char *hint);
+static const char *parse_column(FieldSpec *spec, const char *p, bool is_new);
+static const char *parse_path(FieldSpec *spec, const char *p);
+static const char *parse_member(FieldSpec *spec, const char *p);
+static char *json_string(FieldSpec *spec, const char *start, int len);
+static const char *parse_subscript(FieldSpec *spec, const char *p);
+static void add_step(FieldSpec *spec, char *name, bool wildcard);
+static void parse_tail(FieldSpec *spec, const char *tail);
+static ResTarget *parse_tail_expression(const char *text, const char *tail);
+static char *name_after_as(const char *tail);
+
+/*
+ * check_name_length
+ *		Refuses a name that a user gives to something new, and that the server would
+ *		cut.
+ */
+void
+check_name_length(const char *name, const char *hint)
+{
+	if (strlen(name) >= NAMEDATALEN)
+		ereport(ERROR,
+				(errcode(ERRCODE_NAME_TOO_LONG),
+				 errmsg("identifier \"%s\" is too long", name),
+				 errdetail("It has %d bytes; at most %d are allowed.", (int) strlen(name), NAMEDATALEN - 1),
+				 errhint("%s", hint)));
+}
+
+/*
+ * parse_field_spec
+ *		The field that text describes; errors say at which character.  Without
+ *		with_type, what follows the path is skipped: once an index table exists,
+ *		its columns say which type, collation and name the field has.
+ */
+FieldSpec *
+parse_field_spec(const char *text, bool with_type)
+{
+	FieldSpec  *spec;
+	const char *p;
+
+	if (strlen(text) > MAX_FIELD_BYTES)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("field \"%.*s...\" is too long", pg_mbcliplen(text, strlen(text), NAMEDATALEN), text),
+				 errdetail("It has %zu bytes; at most %d are allowed.", strlen(text), MAX_FIELD_BYTES)));
+	spec = palloc0(sizeof(FieldSpec));
+	p = spec->text = pstrdup(text);
+	spec->typmod = -1;
+
+	while (IS_SPACE(*p))
+		p++;
+	if (*p == '\0')
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("field must not be empty"),
+				 errhint("A field is a path into the document, such as \"address.city\", or \"@column\".")));
+
+	p = (*p == '@') ? parse_column(spec, p + 1, with_type) : parse_path(spec, p);
+
+	if (*p != '\0' && !IS_SPACE(*p) && strncmp(p, "::", 2) != 0)
+		spec_error(spec->text, p, "expected \".\", \"[\", \"::\" or the end of the path",
+				   "Write members that have other characters than letters, digits and \"_\" in double quotes.");
+	spec->tail = p - spec->text;
+	if (with_type)
+		parse_tail(spec, p);
+	return spec;
+}
+
+static void
+spec_error(const char *text, const char *at, const char *what, const char *hint)
+{
+	int			position = pg_mbstrlen_with_len(text, at - text) + 1;
+
+	ereport(ERROR,
+			(errcode(ERRCODE_SYNTAX_ERROR),
+			 errmsg("invalid field \"%s\": %s", text, what),
+			 *at == '\0' ? errdetail("The text ends at character %d.", position) :
+			 errdetail("The error is at character %d, \"%s\".", position, at),
+			 hint ? errhint("%s", hint) : 0));
+}
+
+/*
+ * parse_column
+ *		An SQL identifier, folded as SQL folds it.  What is stored already was read by
+ *		version 1.0, which cut names and did not miss a quote at the end.
+ */
+static const char *
+parse_column(FieldSpec *spec, const char *p, bool is_new)
+{
+	StringInfoData buf;
+	const char *start = p;
+
+	initStringInfo(&buf);
+	if (*p == '"')
+	{
+		bool		closed = false;
+
+		for (p++; *p != '\0' && !closed; p++)
+		{
+			if (*p == '"' && p[1] != '"')
+				closed = true;
+			else
+			{
+				if (*p == '"')
+					p++;
+				appendStringInfoChar(&buf, *p);
+			}
+		}
+		if (!closed && is_new)
+			spec_error(spec->text, start, "a double quote is not closed",
+					   "Write a double quote within a name twice.");
+		if (buf.len == 0)
+			spec_error(spec->text, start, "expected a column name in double quotes after \"@\"", NULL);
+		spec->column = buf.data;
+	}
+	else
+	{
+		if (!IS_MEMBER_START(*p))
+			spec_error(spec->text, p, "expected a column name after \"@\"", NULL);
+		while (IS_MEMBER_CHAR(*p))
+			p++;
+		if (is_new)
+			check_name_length(pnstrdup(start, p - start), "The table has no column of this name.");
+		spec->column = downcase_truncate_identifier(start, p - start, false);
+	}
+	spec->name = pstrdup(spec->column);
+	return p;
+}
+
+/* parse_path: member { "." member | "[" subscript "]" }, after an optional "$" */
+static const char *
+parse_path(FieldSpec *spec, const char *p)
+{
+	bool		rooted = (*p == '$');
+
+	if (rooted)
+	{
+		p++;
+		if (*p != '.' && *p != '[')
+			spec_error(spec->text, p, "expected \".\" or \"[\" after \"$\"",
+					   "The whole document cannot be a field. The strategy \"denormalized\" copies it.");
+	}
+	else if (*p != '[')
+		p = parse_member(spec, p);
+
+	for (;;)
+	{
+		if (*p == '.')
+			p = parse_member(spec, p + 1);
+		else if (*p == '[')
+			p = parse_subscript(spec, p + 1);
+		else
+			return p;
+	}
+}
+
+static const char *
+parse_member(FieldSpec *spec, const char *p)
+{
+	const char *start = p;
+	char	   *name;
+
+	if (*p == '"')
+	{
+		for (p++; *p != '\0' && *p != '"'; p++)
+			if (*p == '\\' && p[1] != '\0')
+				p++;
+		if (*p == '\0')
+			spec_error(spec->text, start, "a double quote is not closed", NULL);
+		p++;
+		name = json_string(spec, start, p - start);
+	}
+	else
+	{
+		if (!IS_MEMBER_START(*p))
+			spec_error(spec->text, p, "expected the name of a member",
+					   "Write members that have other characters than letters, digits and \"_\" in double quotes.");
+		while (IS_MEMBER_CHAR(*p))
+			p++;
+		name = pnstrdup(start, p - start);
+	}
+	add_step(spec, name, false);
+	spec->name = name;
+	return p;
+}
+
+/* json_string: what a quoted member says: a JSON string, with a JSON string's escapes */
+static char *
+json_string(FieldSpec *spec, const char *start, int len)
+{
+	MemoryContext cxt = CurrentMemoryContext;
+	Jsonb	   *volatile json = NULL;
+	JsonbValue	value;
+
+	PG_TRY();
+	{
+		json = DatumGetJsonbP(DirectFunctionCall1(jsonb_in, CStringGetDatum(pnstrdup(start, len))));
+	}
+	PG_CATCH();
+	{
+		ErrorData  *error;
+
+		MemoryContextSwitchTo(cxt);
+		error = CopyErrorData();
+		if (ERRCODE_TO_CATEGORY(error->sqlerrcode) != ERRCODE_DATA_EXCEPTION)
+			PG_RE_THROW();
+		FlushErrorState();
+		spec_error(spec->text, start, "a member in double quotes must be a JSON string",
+				   "Write a double quote as \\\", a backslash as \\\\, and a control character as \\u and four digits.");
+	}
+	PG_END_TRY();
+	JsonbExtractScalar(&json->root, &value);
+	return pnstrdup(value.val.string.val, value.val.string.len);
+}
+
+static const char *
+parse_subscript(FieldSpec *spec, const char *p)
+{
+	const char *start = p;
+
+	if (*p == '*')
+	{
+		p++;
+		add_step(spec, NULL, true);
+		spec->multi = true;
+	}
+	else
+	{
+		if (*p == '-')
+			p++;
+		while (isdigit((unsigned char) *p))
+			p++;
+		if (p == start || p[-1] == '-' || p - start > 9)
+			spec_error(spec->text, start, "expected \"*\" or a number after \"[\"", NULL);
+		add_step(spec, pnstrdup(start, p - start), false);
+	}
+	if (*p != ']')
+		spec_error(spec->text, p, "expected \"]\"", NULL);
+	return p + 1;
+}
+
+static void
+add_step(FieldSpec *spec, char *name, bool wildcard)
+{
+	PathStep   *step;
+
+	spec->steps = spec->steps == NULL ? palloc(sizeof(PathStep)) :
+		repalloc(spec->steps, sizeof(PathStep) * (spec->nsteps + 1));
+	step = &spec->steps[spec->nsteps++];
+	memset(step, 0, sizeof(PathStep));
+	step->wildcard = wildcard;
+	if (name != NULL)
+	{
+		char	   *end;
+
+		/* What the #>> operator takes for a subscript when it meets an array. */
+		step->name = name;
+		step->len = strlen(name);
+		errno = 0;
+		step->index = strtoint(name, &end, 10);
+		step->is_index = (end != name && *end == '\0' && errno == 0);
+	}
+}
+
+/* parse_error_callback: makes the grammar's error position one in the user's text */
+static void
+parse_error_callback(void *arg)
+{
+	ParseContext *context = arg;
+	int			position = geterrposition();
+
+	if (position > context->offset)
+	{
+		errposition(0);
+		internalerrposition(position - context->offset + context->start);
+		internalerrquery(context->text);
+	}
+	errcontext("%s \"%s\"", context->what, context->text);
+}
+
+/*
+ * push_parse_context, pop_parse_context
+ *		Between them, errors speak of a field or a filter.  Its text from
+ *		character start on is parsed after offset characters of ours.
+ */
+void
+push_parse_context(ParseContext *context, const char *what, const char *text, int offset, int start)
+{
+	context->what = what;
+	context->text = text;
+
+	context->offset = offset;
+	context->start = start;
+	context->callback.callback = parse_error_callback;
+	context->callback.arg = context;
+	context->callback.previous = error_context_stack;
+	error_context_stack = &context->callback;
+}
+
+void
+pop_parse_context(ParseContext *context)
+{
+	error_context_stack = context->callback.previous;
+}
+
+/* parse_tail: [::type] [COLLATE "c"] [AS name], by the server's grammar */
+static void
+parse_tail(FieldSpec *spec, const char *tail)
+{
+	ParseContext context;
+	ResTarget  *target;
+	Node	   *node;
+	char	   *name;
+
+	while (IS_SPACE(*tail))
+		tail++;
+	if (*tail == '\0')
+		return;
+	name = name_after_as(tail);
+	/* The grammar would cut it. */
+	if (name != NULL)
+		check_name_length(name, "Choose a shorter name.");
+
+	push_parse_context(&context, "field", spec->text, strlen("SELECT NULL "),
+					   pg_mbstrlen_with_len(spec->text, tail - spec->text));
+	target = parse_tail_expression(spec->text, tail);
+	if (target != NULL)
+	{
+		node = target->val;
+		if (IsA(node, CollateClause))
+		{
+			spec->collation = get_collation_oid(((CollateClause *) node)->collname, false);
+			node = ((CollateClause *) node)->arg;
+		}
+		if (IsA(node, TypeCast))
+		{
+			TypeName   *type = ((TypeCast *) node)->typeName;
+
+			if (type->setof)
+				target = NULL;
+			else
+				typenameTypeIdAndMod(NULL, type, &spec->type, &spec->typmod);
+			node = ((TypeCast *) node)->arg;
+		}
+		if (!IsA(node, A_Const) || !((A_Const *) node)->isnull)
+			target = NULL;
+		/* SQL allows a name without AS, which would hide "address city". */
+		if (target != NULL && target->name != NULL)
+		{
+			if (name != NULL)
+				spec->name = target->name;
+			else
+				target = NULL;
+		}
+	}
+	pop_parse_context(&context);
+
+	if (target == NULL)
+		spec_error(spec->text, tail, "expected [::type] [COLLATE \"c\"] [AS name] after the path", NULL);
+}
+
+/* parse_tail_expression: with a syntax error that speaks of the field */
+static ResTarget *
+parse_tail_expression(const char *text, const char *tail)
+{
+	MemoryContext cxt = CurrentMemoryContext;
+	ResTarget  *volatile target = NULL;
+
+	PG_TRY();
+	{
+		target = parse_lone_expression("NULL ", tail);
+	}
+	PG_CATCH();
+	{
+		ErrorData  *error;
+
+		MemoryContextSwitchTo(cxt);
+		error = CopyErrorData();
+		if (error->sqlerrcode != ERRCODE_SYNTAX_ERROR)
+			PG_RE_THROW();
+		FlushErrorState();
+		/* parse_error_callback() has made its position one in our text */
+		spec_error(text, error->internalpos <= 0 ? tail + strlen(tail) :
+				   text +pg_mbcharcliplen(text, strlen(text), error->internalpos - 1),
+				   error->message,
+				   "In an array literal, put a field with a comma or a double quote into double quotes, or write ARRAY['...'] instead.");
+	}
+	PG_END_TRY();
+	return target;
+}
+
+/* name_after_as: the last word, without quotes, if AS precedes it; else NULL */
+static char *
+name_after_as(const char *tail)
+{
+	const char *p = tail + strlen(tail);
+	const char *end;
+	StringInfoData name;
+	const char *c;
+
+	while (p > tail && IS_SPACE(p[-1]))
+		p--;
+	end = p;
+	if (p > tail && p[-1] == '"')
+	{
+		/* back over the name, in which double quotes come in pairs */
+		for (p--; p > tail; p--)
+		{
+			if (p[-1] != '"')
+				continue;
+			if (p - 1 > tail && p[-2] == '"')
+				p--;
+			else
+				break;
+		}
+		p--;
+	}
+	else
+		while (p > tail && IS_MEMBER_CHAR(p[-1]))
+			p--;
+	initStringInfo(&name);
+	for (c = p; c < end; c++)
+	{
+		if (*c != '"')
+			appendStringInfoChar(&name, *c);
+		else if (c > p && c < end - 1)
+			appendStringInfoChar(&name, *c++);
+	}
+	while (p > tail && IS_SPACE(p[-1]))
+		p--;
+	return p - tail >= 2 && pg_strncasecmp(p - 2, "as", 2) == 0 &&
+		(p - tail == 2 || !IS_MEMBER_CHAR(p[-3])) ? name.data : NULL;
+}
+
+/*
+ * parse_lone_expression
+ *		The one target of "SELECT prefix text", or NULL where text is anything
+ *		but a lone expression: another statement, a FROM, a second column.
+ */
+ResTarget *
+parse_lone_expression(const char *prefix, const char *text)
+{
+	List	   *parsed;
+	SelectStmt *select;
+
+	parsed = raw_parser(psprintf("SELECT %s%s", prefix, text), RAW_PARSE_DEFAULT);
+	if (list_length(parsed) != 1)
+		return NULL;
+	select = (SelectStmt *) linitial_node(RawStmt, parsed)->stmt;
+	if (!IsA(select, SelectStmt) ||
+		list_length(select->targetList) != 1 ||
+		select->op != SETOP_NONE ||
+		select->distinctClause != NIL || select->intoClause != NULL ||
+		select->fromClause != NIL || select->whereClause != NULL ||
+		select->groupClause != NIL || select->havingClause != NULL ||
+		select->windowClause != NIL || select->valuesLists != NIL ||
+		select->sortClause != NIL || select->limitOffset != NULL ||
+		select->limitCount != NULL || select->lockingClause != NIL ||
+		select->withClause != NULL)
+		return NULL;
+	return linitial_node(ResTarget, select->targetList);
+}

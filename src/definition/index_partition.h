@@ -1,0 +1,22 @@
+/*-------------------------------------------------------------------------
+ *
+ * index_partition.h
+ *	  The partitions of index tables.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef INDEXTABLE_INDEX_PARTITION_H
+#define INDEXTABLE_INDEX_PARTITION_H
+
+#include "utils/rel.h"
+
+#include "../indextable.h"
+
+extern bool definition_complete_partitions(IndexDef *def, Relation rel);
+extern IndexPartition *find_index_partition(IndexDef *def, Relation leaf);
+extern bool is_partition_of_definition(IndexDef *def, Oid relid);
+extern Oid	find_partition_for_value(Relation rel, Datum value);
+extern Oid	index_table_of(Oid relid);
+pg_noreturn extern void report_no_partition(IndexDef *def);
+
+#endif							/* INDEXTABLE_INDEX_PARTITION_H */

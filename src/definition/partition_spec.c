@@ -1,0 +1,290 @@
+/*-------------------------------------------------------------------------
+ *
+ * partition_spec.c
+ *	  How an index table is to be partitioned: by what, and into which partitions.
+ *
+ * Called by create.c and redefine.c for what the user asks for, and by replace.c
+ * for how an index table that exists is partitioned.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup.h"
+#include "access/htup_details.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_tablespace.h"
+#include "commands/tablespace.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "nodes/pg_list.h"
+#include "parser/parser.h"
+#include "partitioning/partdefs.h"
+#include "partitioning/partdesc.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/fmgrprotos.h"
+#include "utils/formatting.h"
+#include "utils/rel.h"
+#include "utils/syscache.h"
+
+#include "../indextable.h"
+#include "../util/fixed_settings.h"
+#include "cache.h"
+#include "field_spec.h"
+#include "partition_spec.h"
+
+#define MAX_PARTITIONS		10000
+
+static PartSpec *make_spec(Partitioning *p, char *bound, char *tablespace, const char *suffix);
+static List *parse_after(const char *beginning, const char *what, const char *text);
+static char *parse_by(const char *by, List *columns, bool *hash);
+static char *parse_bound(const char *bound, bool *is_default);
+static char *tablespace_for(List *tablespaces, int i, int n);
+static char *bound_text(Datum bound, Oid partition);
+
+/*
+ * partitioning_asked
+ *		What the user wants, NULL if nothing; columns are the names of the key fields.
+ */
+Partitioning *
+partitioning_asked(PartitioningRequest *r, List *columns)
+{
+	Partitioning *p = palloc0(sizeof(Partitioning));
+	bool		hash = true;
+	bool		has_default = false;
+	ListCell   *cell;
+	int			n;
+	int			i;
+
+	if (r->partitions < 0 || r->partitions > MAX_PARTITIONS)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("partitions must be between 0 and %d", MAX_PARTITIONS)));
+	if (r->by == NULL)
+		p->clause = psprintf("HASH (%s)", quote_identifier(linitial(columns)));
+	else
+		p->clause = parse_by(r->by, columns, &hash);
+	if (hash && r->bounds != NIL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("partition_bounds is allowed only for partitioning by range or list"),
+				 errhint("Name the key field with partition_by, for example 'RANGE (%s)'; or use partitions to set the number of hash partitions.",
+						 (char *) linitial(columns))));
+	if (!hash && r->partitions > 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("partitions is allowed only for partitioning by hash"),
+				 errhint("Use partition_bounds for partitioning by range or list.")));
+	if (hash && r->partitions == 0)
+	{
+		if (r->by != NULL)
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("partitioning by hash requires the number of partitions"),
+					 errhint("Use partitions to set it.")));
+		if (r->tablespaces != NIL)
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("partition_tablespaces is allowed only for partitioned index tables")));
+		return NULL;
+	}
+
+	n = hash ? r->partitions : list_length(r->bounds);
+	if (list_length(r->tablespaces) > 1 && list_length(r->tablespaces) != n)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("partition_tablespaces must have one element, or one for each partition"),
+				 errdetail("There are %d tablespaces and %d partitions.", list_length(r->tablespaces), n)));
+	for (i = 0; hash && i < n; i++)
+		make_spec(p, psprintf("FOR VALUES WITH (modulus %d, remainder %d)", n, i),
+				  tablespace_for(r->tablespaces, i, n), psprintf("p%d", i));
+	i = 0;
+	foreach(cell, r->bounds)
+	{
+		bool		is_default;
+		char	   *bound = parse_bound(lfirst(cell), &is_default);
+
+		make_spec(p, bound, tablespace_for(r->tablespaces, i, n), is_default ? "default" : psprintf("p%d", i));
+		has_default |= is_default;
+		i++;
+	}
+
+	/*
+	 * No write of the fact table is to fail because of a value that nobody
+	 * thought of.
+	 */
+	if (!hash && !has_default)
+		make_spec(p, "DEFAULT", list_length(r->tablespaces) == 1 ? tablespace_for(r->tablespaces, 0, 1) : NULL,
+				  "default");
+	return p;
+}
+
+/* partitioning_request_current: asks for the partitions that there are */
+void
+partitioning_request_current(PartitioningRequest *r, Partitioning *now)
+{
+	ListCell   *cell;
+
+	if (pg_strncasecmp(now->clause, "hash", 4) == 0)
+		r->partitions = list_length(now->parts);
+	else
+		foreach(cell, now->parts)
+			r->bounds = lappend(r->bounds, ((PartSpec *) lfirst(cell))->bound);
+}
+
+static PartSpec *
+make_spec(Partitioning *p, char *bound, char *tablespace, const char *suffix)
+{
+	PartSpec   *spec = palloc0(sizeof(PartSpec));
+
+	spec->bound = bound;
+	spec->tablespace = tablespace;
+	spec->suffix = pstrdup(suffix);
+	p->parts = lappend(p->parts, spec);
+	return spec;
+}
+
+/* parse_after: what a text is behind the beginning of a statement, as the server's grammar has it */
+static List *
+parse_after(const char *beginning, const char *what, const char *text)
+{
+	ParseContext context;
+	List	   *parsed;
+
+	push_parse_context(&context, what, text, strlen(beginning), 0);
+	parsed = raw_parser(psprintf("%s%s", beginning, text), RAW_PARSE_DEFAULT);
+	pop_parse_context(&context);
+	return parsed;
+}
+
+/* parse_by: HASH, RANGE or LIST of one of the columns */
+static char *
+parse_by(const char *by, List *columns, bool *hash)
+{
+	List	   *parsed = parse_after("CREATE TABLE x () PARTITION BY ", "partition_by", by);
+	CreateStmt *stmt = list_length(parsed) == 1 ? (CreateStmt *) linitial_node(RawStmt, parsed)->stmt : NULL;
+	PartitionElem *elem = NULL;
+	char	   *strategy = NULL;
+	ListCell   *cell;
+
+	if (stmt != NULL && IsA(stmt, CreateStmt) && stmt->partspec != NULL && stmt->options == NIL &&
+		stmt->tablespacename == NULL && stmt->accessMethod == NULL && stmt->oncommit == ONCOMMIT_NOOP &&
+		list_length(stmt->partspec->partParams) == 1)
+	{
+		elem = linitial(stmt->partspec->partParams);
+		strategy = partition_strategy_name(stmt->partspec);
+		if (elem->expr != NULL || elem->collation != NIL || elem->opclass != NIL)
+			elem = NULL;
+	}
+	if (elem == NULL || strategy == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("invalid value for parameter \"%s\": \"%s\"", "partition_by", by),
+				 errhint("Use RANGE, LIST or HASH of one key field, for example 'RANGE (%s)'.",
+						 quote_identifier(linitial(columns)))));
+	foreach(cell, columns)
+		if (strcmp(lfirst(cell), elem->name) == 0)
+		break;
+	if (cell == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_COLUMN),
+				 errmsg("\"%s\" is not a key field", elem->name),
+				 errdetail("An index table is partitioned by one of its key fields.")));
+	*hash = strcmp(strategy, "hash") == 0;
+	return psprintf("%s (%s)", asc_toupper(strategy, strlen(strategy)), quote_identifier(elem->name));
+}
+
+/* parse_bound: what may stand behind PARTITION OF, with or without FOR VALUES */
+static char *
+parse_bound(const char *bound, bool *is_default)
+{
+	const char *start = bound + strspn(bound, " \t\r\n");
+	bool		whole = pg_strncasecmp(start, "for", 3) == 0 || pg_strncasecmp(start, "default", 7) == 0;
+	char	   *text = psprintf("%s%s", whole ? "" : "FOR VALUES ", start);
+	List	   *parsed = parse_after("ALTER TABLE x ATTACH PARTITION y ", "bound", text);
+	AlterTableStmt *stmt = list_length(parsed) == 1 ?
+		(AlterTableStmt *) linitial_node(RawStmt, parsed)->stmt : NULL;
+	AlterTableCmd *cmd = stmt != NULL && IsA(stmt, AlterTableStmt) && list_length(stmt->cmds) == 1 ?
+		linitial(stmt->cmds) : NULL;
+
+	if (cmd == NULL || cmd->subtype != AT_AttachPartition)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("invalid partition bound \"%s\"", bound),
+				 errhint("For example: 'FROM (1) TO (10)', or 'IN (1, 2)'.")));
+	*is_default = ((PartitionCmd *) cmd->def)->bound->is_default;
+	return text;
+}
+
+/* tablespace_for: the only one, or the one of a partition; NULL: that of the index table */
+static char *
+tablespace_for(List *tablespaces, int i, int n)
+{
+	char	   *name;
+
+	if (tablespaces == NIL)
+		return NULL;
+	name = list_nth(tablespaces, list_length(tablespaces) == 1 ? 0 : i);
+	if (get_tablespace_oid(name, false) != MyDatabaseTableSpace &&
+		!may_create_in_tablespace(get_tablespace_oid(name, false)))
+		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_TABLESPACE, name);
+	return name;
+}
+
+/*
+ * bound_text
+ *		A bound as SQL.  Under fixed settings, as a partition is made of it again: with
+ *		another number of digits, it would be another bound.
+ */
+static char *
+bound_text(Datum bound, Oid partition)
+{
+	SessionSettings saved;
+	volatile Datum expr = (Datum) 0;
+
+	fixed_settings_begin(&saved);
+	PG_TRY();
+	{
+		expr = OidFunctionCall2(F_PG_GET_EXPR_PG_NODE_TREE_OID, bound, ObjectIdGetDatum(partition));
+	}
+	PG_FINALLY();
+	{
+		fixed_settings_end(&saved);
+	}
+	PG_END_TRY();
+	return TextDatumGetCString(expr);
+}
+
+/* partitioning_of: an index table that exists; NULL: it is not partitioned */
+Partitioning *
+partitioning_of(Relation rel)
+{
+	Partitioning *p;
+	PartitionDesc desc;
+	int			i;
+
+	if (rel->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
+		return NULL;
+	p = palloc0(sizeof(Partitioning));
+	p->clause = TextDatumGetCString(OidFunctionCall1(F_PG_GET_PARTKEYDEF,
+													 ObjectIdGetDatum(RelationGetRelid(rel))));
+	desc = RelationGetPartitionDesc(rel, true);
+	for (i = 0; i < desc->nparts; i++)
+	{
+		HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(desc->oids[i]));
+		bool		isnull;
+		Datum		bound = SysCacheGetAttr(RELOID, tuple, Anum_pg_class_relpartbound, &isnull);
+		Oid			tablespace = ((Form_pg_class) GETSTRUCT(tuple))->reltablespace;
+		char	   *expr = bound_text(bound, desc->oids[i]);
+		PartSpec   *spec;
+
+		spec = make_spec(p, expr,
+						 get_tablespace_name(OidIsValid(tablespace) ? tablespace : MyDatabaseTableSpace),
+						 strcmp(expr, "DEFAULT") == 0 ? "default" : psprintf("p%d", i));
+		spec->relid = desc->oids[i];
+		ReleaseSysCache(tuple);
+	}
+	return p;
+}

@@ -1,0 +1,60 @@
+/*-------------------------------------------------------------------------
+ *
+ * request.c
+ *	  Checks what users ask for, before anything is made of it.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "fmgr.h"
+#include "nodes/pg_list.h"
+
+#include "../indextable.h"
+#include "../util/arguments.h"
+#include "cache.h"
+#include "request.h"
+
+const char *const strategies[] = {"normalized", "partial", "denormalized", NULL};
+const char *const maintenances[] = {"transactional", "async", NULL};
+
+/*
+ * check_definition
+ *		Refuses what does not go together.
+ */
+void
+check_definition(DefinitionRow *row)
+{
+	if (row->key == NIL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("key must have at least one field"),
+				 errhint("For example: key => '{address.city}'.")));
+	if (strcmp(row->strategy, "partial") == 0 && row->include == NIL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("strategy \"partial\" requires included fields"),
+				 errhint("Name them with include, or use the strategy \"normalized\".")));
+	if (strcmp(row->strategy, "partial") != 0 && row->include != NIL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("included fields are allowed only with the strategy \"partial\""),
+				 errdetail("The strategy is \"%s\".", row->strategy),
+				 errhint("Leave out include, or use the strategy \"partial\".")));
+	if (row->is_unique && strcmp(row->maintenance, "async") == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("an asynchronous index table cannot be unique"),
+				 errdetail("Uniqueness can only be enforced in the writer's transaction."),
+				 errhint("Use maintenance => 'transactional'.")));
+}
+
+/* partitioning_args: those of create() and alter(), of which the last three are together */
+void
+partitioning_args(FunctionCallInfo fcinfo, int partitions, int by, PartitioningRequest *request)
+{
+	request->partitions = PG_ARGISNULL(partitions) ? 0 : PG_GETARG_INT32(partitions);
+	request->by = text_arg(fcinfo, by, NULL);
+	request->bounds = PG_ARGISNULL(by + 1) ? NIL : field_list(fcinfo, by + 1, "partition_bounds");
+	request->tablespaces = PG_ARGISNULL(by + 2) ? NIL : field_list(fcinfo, by + 2, "partition_tablespaces");
+}

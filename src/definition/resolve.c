@@ -1,0 +1,520 @@
+/*-------------------------------------------------------------------------
+ *
+ * resolve.c
+ *	  Turns what the catalog, or create(), says of an index table into a definition,
+ *	  with the tables as they are.
+ *
+ * Called by definition.c for index tables that exist, and by create.c, replace.c
+ * and advise.c for one that is about to be made.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/attnum.h"
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/skey.h"
+#include "access/sysattr.h"
+#include "catalog/index.h"
+#include "catalog/pg_am.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_collation.h"
+#include "catalog/pg_inherits.h"
+#include "catalog/pg_type.h"
+#include "nodes/bitmapset.h"
+#include "nodes/pg_list.h"
+#include "storage/lockdefs.h"
+#include "utils/hsearch.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/sortsupport.h"
+#include "utils/typcache.h"
+
+#include "../catalog/definition_rows.h"
+#include "../catalog/fact_rows.h"
+#include "../indextable.h"
+#include "../util/relation.h"
+#include "columns.h"
+#include "expression.h"
+#include "fact_key.h"
+#include "field.h"
+#include "index_partition.h"
+#include "layout.h"
+#include "resolve.h"
+
+static RowExpression *compile_filter(DefinitionRow *row, Relation fact, const char **column_names);
+static void filter_context(void *arg);
+static bool same_equality(Oid a, Oid b);
+static AttrNumber *live_columns(TupleDesc desc, int *n);
+static Bitmapset *definition_columns(IndexDef *def);
+static bool has_type(TupleDesc desc, AttrNumber attno, Oid type, int32 typmod);
+static void prepare_sort(SortSupport sort, Oid type, Oid collation, bool abbreviate);
+static void definition_complete_row_index(IndexDef *def, Relation rel);
+
+/*
+ * definition_resolve
+ *		The definition of an index table that does not exist yet, against a fact
+ *		table that may have none; in the current memory context.  The first nkept
+ *		of its fields are as in an index table whose place it is to take.
+ */
+IndexDef *
+definition_resolve(DefinitionRow *row, Relation fact, Relation replaced, int nkept,
+				   FactDef **factdef)
+{
+	*factdef = make_fact_def(fact, row->primary_key != NIL ? row->primary_key : stored_key(RelationGetRelid(fact)),
+							 NULL, CurrentMemoryContext);
+	return make_index_def(*factdef, fact, row, replaced, nkept, NULL);
+}
+
+/* report_altered_index_table: what was altered so that upkeep would write nonsense */
+void
+report_altered_index_table(Oid index_table, Relation fact, const char *why)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("index table \"%s\" cannot be maintained because it does not fit its fact table \"%s\" any more",
+					get_rel_name(index_table), RelationGetRelationName(fact)),
+			 errdetail("%s", why),
+			 errhint("Undo the change, or drop the index table and create it again.")));
+}
+
+/* make_fact_def: key names its primary key, by names, where the table has none; see rowkey.c */
+FactDef *
+make_fact_def(Relation fact, List *key, const char **names, MemoryContext cxt)
+{
+	FactDef    *factdef = palloc0(sizeof(FactDef));
+	Relation	index;
+	int			i;
+
+	factdef->cxt = cxt;
+	factdef->relid = RelationGetRelid(fact);
+	factdef->name = pstrdup(RelationGetRelationName(fact));
+	factdef->owner = fact->rd_rel->relowner;
+	factdef->is_partition = fact->rd_rel->relispartition || has_superclass(factdef->relid);
+	factdef->partitioned = fact->rd_rel->relkind == RELKIND_PARTITIONED_TABLE;
+	if (factdef->partitioned)
+	{
+		HASHCTL		ctl;
+
+		ctl.keysize = sizeof(Oid);
+		ctl.entrysize = sizeof(Leaf);
+		ctl.hcxt = cxt;
+		factdef->desc = CreateTupleDescCopy(RelationGetDescr(fact));
+		factdef->leaves = hash_create("partitions", 16, &ctl, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	}
+
+	index = open_primary_key(fact, AccessShareLock);
+	if (index == NULL && resolve_row_key(factdef, fact, key, names))
+		return factdef;
+	/* Without index tables nobody asks. */
+	if (index == NULL && key == NIL && factdef->partitioned && catalog_has_fact(factdef->relid) &&
+		!catalog_fact_in_use(factdef->relid))
+		return factdef;
+	if (index == NULL)
+		report_no_primary_key(factdef->relid);
+	factdef->pk_index = RelationGetRelid(index);
+	factdef->pk_deferrable = !index->rd_index->indimmediate;
+	factdef->npk = index->rd_index->indnkeyatts;
+	factdef->pk_attno = palloc(sizeof(AttrNumber) * factdef->npk);
+	factdef->pk_keys = palloc0(sizeof(ScanKeyData) * factdef->npk);
+	for (i = 0; i < factdef->npk; i++)
+	{
+		AttrNumber	attno = index->rd_index->indkey.values[i];
+
+		factdef->pk_attno[i] = attno;
+		init_equality_key(&factdef->pk_keys[i], i + 1,
+						  TupleDescAttr(RelationGetDescr(fact), attno - 1)->atttypid,
+						  index->rd_indcollation[i], cxt);
+		factdef->pk_columns = bms_add_member(factdef->pk_columns,
+											 attno - FirstLowInvalidHeapAttributeNumber);
+	}
+	index_close(index, AccessShareLock);
+	return factdef;
+}
+
+/*
+ * make_index_def
+ *		Parses and resolves a definition.  The types of the first nkept fields are
+ *		taken from the columns of the index table; apart from that it is not looked
+ *		at.  Columns are numbered as layout.c makes them.
+ */
+IndexDef *
+make_index_def(FactDef *factdef, Relation fact, DefinitionRow *row, Relation rel, int nkept,
+			   const char **column_names)
+{
+	IndexDef   *def = palloc0(sizeof(IndexDef));
+	AttrNumber	doc = named_column(fact, row->document, column_names);
+	AttrNumber	attno = 0;
+	AttrNumber *live = NULL;
+	int			nlive = 0;
+	ListCell   *cell;
+	int			i;
+	int			k;
+
+	if (!is_document_column(TupleDescAttr(RelationGetDescr(fact), doc - 1)))
+		report_altered_index_table(row->index_table, fact, "The column that held the documents is not JSONB any more.");
+	if (rel != NULL)
+		live = live_columns(RelationGetDescr(rel), &nlive);
+	def->fact = factdef;
+	def->relid = row->index_table;
+	def->name = rel != NULL ? pstrdup(RelationGetRelationName(rel)) : NULL;
+	def->strategy = strcmp(row->strategy, "denormalized") == 0 ? STRATEGY_DENORMALIZED :
+		strcmp(row->strategy, "partial") == 0 ? STRATEGY_PARTIAL : STRATEGY_NORMALIZED;
+	def->async = is_queued(row);
+	def->is_unique = row->is_unique;
+	def->skip_mismatch = strcmp(row->on_mismatch, "skip") == 0;
+	def->active = strcmp(row->state, "active") == 0;
+
+	for (i = 0; i < factdef->ndocs && factdef->doc_attno[i] != doc; i++)
+		;
+	if (i == factdef->ndocs)
+	{
+		factdef->doc_attno = factdef->ndocs == 0 ? palloc(sizeof(AttrNumber)) :
+			repalloc(factdef->doc_attno, sizeof(AttrNumber) * (i + 1));
+		factdef->slice = factdef->ndocs == 0 ? palloc(sizeof(int32)) :
+			repalloc(factdef->slice, sizeof(int32) * (i + 1));
+		factdef->slice[i] = 0;
+		factdef->doc_attno[factdef->ndocs++] = doc;
+	}
+	def->docno = i;
+
+	/*
+	 * Fields, numbered as layout.c makes their columns: keys, primary key,
+	 * included.
+	 */
+	def->nkeys = list_length(row->key);
+	def->nincludes = list_length(row->include);
+	def->fields = palloc0(sizeof(Field) * (def->nkeys + def->nincludes));
+	def->multi_field = -1;
+#define COLUMN(i, attno) \
+	((i) < nkept && (attno) <= nlive ? TupleDescAttr(RelationGetDescr(rel), live[(attno) - 1] - 1) : NULL)
+	i = 0;
+	foreach(cell, row->key)
+	{
+		attno++;
+		make_field(def, i, lfirst(cell), attno, fact, COLUMN(i, attno), i >= nkept, column_names);
+		if (def->fields[i].spec->multi)
+			def->multi_field = i;
+		i++;
+	}
+	def->multi = def->multi_field >= 0;
+
+	/* A primary-key column that is a key field is not there twice. */
+	def->pk_attno = palloc(sizeof(AttrNumber) * factdef->npk);
+	for (k = 0; k < factdef->npk; k++)
+	{
+		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(fact), factdef->pk_attno[k] - 1);
+
+		for (i = 0; i < def->nkeys; i++)
+			if (def->fields[i].fact_attno == factdef->pk_attno[k] &&
+				def->fields[i].convert == NULL &&
+				same_equality(def->fields[i].collation, att->attcollation))
+				break;
+		def->pk_attno[k] = i < def->nkeys ? def->fields[i].attno : ++attno;
+	}
+	def->nident = attno;
+	def->ident = palloc(sizeof(AttrNumber) * def->nident);
+	for (i = 0; i < def->nident; i++)
+		def->ident[i] = i + 1;
+
+	i = def->nkeys;
+	foreach(cell, row->include)
+	{
+		attno++;
+		make_field(def, i, lfirst(cell), attno, fact, COLUMN(i, attno), i >= nkept, column_names);
+		i++;
+	}
+#undef COLUMN
+	if (def->strategy == STRATEGY_DENORMALIZED)
+		def->doc_attno = ++attno;
+
+	if (row->filter != NULL)
+		def->filter = compile_filter(row, fact, column_names);
+
+	def->used = definition_columns(def);
+	if (def->async)
+		factdef->queued = bms_add_members(factdef->queued, def->used);
+	else
+		factdef->used = bms_add_members(factdef->used, def->used);
+	for (i = -1; (i = bms_next_member(def->used, i)) >= 0;)
+		factdef->max_attno = Max(factdef->max_attno, i + FirstLowInvalidHeapAttributeNumber);
+	return def;
+}
+
+/* compile_filter: tells whose filter it is that has an error by now */
+static RowExpression *
+compile_filter(DefinitionRow *row, Relation fact, const char **column_names)
+{
+	ErrorContextCallback callback = {.previous = error_context_stack,.callback = filter_context,.arg = row};
+	RowExpression *filter;
+
+	if (OidIsValid(row->index_table))
+		error_context_stack = &callback;
+	filter = expression_compile(fact, row->filter, BOOLOID, -1, column_names);
+	error_context_stack = callback.previous;
+	return filter;
+}
+
+static void
+filter_context(void *arg)
+{
+	DefinitionRow *row = arg;
+
+	errcontext("filter \"%s\" of index table \"%s\"", row->filter, get_rel_name(row->index_table));
+	if (geterrcode() != ERRCODE_QUERY_CANCELED)
+		errhint("Undo the change of the objects that the filter uses, or drop the index table.");
+}
+
+/* same_equality: whether two collations agree on which texts are equal */
+static bool
+same_equality(Oid a, Oid b)
+{
+	return a == b || (OidIsValid(a) && OidIsValid(b) &&
+					  get_collation_isdeterministic(a) && get_collation_isdeterministic(b));
+}
+
+/* live_columns: the numbers of the columns that have not been dropped */
+static AttrNumber *
+live_columns(TupleDesc desc, int *n)
+{
+	AttrNumber *live = palloc(sizeof(AttrNumber) * desc->natts);
+	int			i;
+
+	*n = 0;
+	for (i = 0; i < desc->natts; i++)
+		if (!TupleDescAttr(desc, i)->attisdropped)
+			live[(*n)++] = i + 1;
+	return live;
+}
+
+/* index_calls_users_code: whether making entries runs more than the server's own functions */
+bool
+index_calls_users_code(IndexDef *def)
+{
+	int			i;
+
+	for (i = 0; i < def->nkeys + def->nincludes; i++)
+		if (def->fields[i].cast.users ||
+			(def->fields[i].convert != NULL && expression_calls_users_code(def->fields[i].convert)))
+			return true;
+	return def->filter != NULL && expression_calls_users_code(def->filter);
+}
+
+/* definition_code: the functions and domains of users that making entries calls, of CodeObject * */
+List *
+definition_code(IndexDef *def)
+{
+	List	   *code = def->filter != NULL ? list_copy(expression_code(def->filter)) : NIL;
+	int			i;
+
+	for (i = 0; i < def->nkeys + def->nincludes; i++)
+	{
+		Field	   *field = &def->fields[i];
+
+		if (field->convert != NULL)
+			code = list_concat(code, expression_code(field->convert));
+		code = add_code_function(code, field->cast.convert.fn_oid);
+		code = add_code_function(code, field->cast.length.fn_oid);
+	}
+	return code;
+}
+
+/* definition_columns: the fact table's columns that entries depend on, offset */
+static Bitmapset *
+definition_columns(IndexDef *def)
+{
+	FactDef    *fact = def->fact;
+	Bitmapset  *columns = NULL;
+	int			i;
+
+#define ADD(attno)	columns = bms_add_member(columns, (attno) - FirstLowInvalidHeapAttributeNumber)
+	ADD(fact->doc_attno[def->docno]);
+	for (i = 0; i < fact->npk; i++)
+		ADD(fact->pk_attno[i]);
+	for (i = 0; i < def->nkeys + def->nincludes; i++)
+		if (def->fields[i].fact_attno != 0)
+			ADD(def->fields[i].fact_attno);
+#undef ADD
+	if (def->filter != NULL)
+		columns = bms_add_members(columns, expression_columns(def->filter));
+	return columns;
+}
+
+/*
+ * definition_complete
+ *		Completes a definition from the index table as it is, but for its indexes;
+ *		false if it is not as it was created.
+ */
+bool
+definition_complete(IndexDef *def, Relation fact, Relation rel)
+{
+	if (!definition_complete_columns(def, fact, RelationGetDescr(rel)) || !definition_complete_partitions(def, rel))
+		return false;
+	def->relid = RelationGetRelid(rel);
+	def->name = pstrdup(RelationGetRelationName(rel));
+	return true;
+}
+
+/* definition_complete_columns: the same from its columns, with or without a table */
+bool
+definition_complete_columns(IndexDef *def, Relation fact, TupleDesc desc)
+{
+	FactDef    *factdef = def->fact;
+	int			nlive;
+	AttrNumber *live = live_columns(desc, &nlive);
+	int			expected = def->nident + def->nincludes + (def->doc_attno ? 1 : 0);
+	int			i;
+
+	if (nlive < expected)
+		return false;
+	/* Columns a user adds stay NULL, if they can. */
+	for (i = expected; i < nlive; i++)
+		if (TupleDescAttr(desc, live[i] - 1)->attnotnull)
+			return false;
+
+	for (i = 0; i < def->nident; i++)
+		def->ident[i] = live[def->ident[i] - 1];
+	for (i = 0; i < factdef->npk; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(fact), factdef->pk_attno[i] - 1);
+
+		def->pk_attno[i] = live[def->pk_attno[i] - 1];
+		if (!has_type(desc, def->pk_attno[i], att->atttypid, att->atttypmod))
+			return false;
+	}
+	for (i = 0; i < def->nkeys + def->nincludes; i++)
+	{
+		Field	   *field = &def->fields[i];
+
+		field->attno = live[field->attno - 1];
+		if (!has_type(desc, field->attno, field->type, field->typmod))
+			return false;
+	}
+	if (def->doc_attno != 0)
+	{
+		def->doc_attno = live[def->doc_attno - 1];
+		if (!has_type(desc, def->doc_attno, JSONBOID, -1))
+			return false;
+	}
+
+	def->desc = CreateTupleDescCopy(desc);
+	def->ident_sort = palloc0(sizeof(SortSupportData) * def->nident);
+	def->write_sort = palloc0(sizeof(SortSupportData) * def->nident);
+	for (i = 0; i < def->nident; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, def->ident[i] - 1);
+
+		prepare_sort(&def->ident_sort[i], att->atttypid, att->attcollation, false);
+
+		/*
+		 * Where equal means equal bytes, any order of bytes serves for
+		 * writing.
+		 */
+		prepare_sort(&def->write_sort[i], att->atttypid,
+					 OidIsValid(att->attcollation) &&
+					 get_collation_isdeterministic(att->attcollation) ?
+					 C_COLLATION_OID : att->attcollation, i == 0);
+	}
+	def->brief_text = def->write_sort[0].abbrev_converter != NULL &&
+		def->write_sort[0].ssup_collation == C_COLLATION_OID &&
+		(TupleDescAttr(desc, def->ident[0] - 1)->atttypid == TEXTOID ||
+		 TupleDescAttr(desc, def->ident[0] - 1)->atttypid == VARCHAROID);
+	def->max_covered_bytes = layout_max_covered_bytes(def);
+	return true;
+}
+
+static bool
+has_type(TupleDesc desc, AttrNumber attno, Oid type, int32 typmod)
+{
+	Form_pg_attribute att = TupleDescAttr(desc, attno - 1);
+
+	return att->atttypid == type && att->atttypmod == typmod;
+}
+
+static void
+prepare_sort(SortSupport sort, Oid type, Oid collation, bool abbreviate)
+{
+	sort->ssup_cxt = CurrentMemoryContext;
+	sort->ssup_collation = collation;
+	sort->abbreviate = abbreviate;
+	PrepareSortSupportFromOrderingOp(lookup_type_cache(type, TYPECACHE_LT_OPR)->lt_opr, sort);
+}
+
+/* definition_complete_primary_key: the same for the index that entries are found with */
+bool
+definition_complete_primary_key(IndexDef *def, Relation rel)
+{
+	Relation	index = open_primary_key(rel, AccessShareLock);
+	bool		fits;
+	int			i;
+
+	if (index == NULL)
+		return false;
+	def->primary_index = RelationGetRelid(index);
+	def->primary_info = BuildIndexInfo(index);
+	def->covering = layout_covers(def, index);
+	def->nsearch = index->rd_index->indnkeyatts;
+	fits = (def->nsearch == (def->is_unique ? def->nkeys : def->nident));
+	def->search = palloc(sizeof(AttrNumber) * def->nsearch);
+	def->search_keys = palloc0(sizeof(ScanKeyData) * def->nsearch);
+	for (i = 0; fits && i < def->nsearch; i++)
+	{
+		def->search[i] = index->rd_index->indkey.values[i];
+		fits = (def->search[i] == def->ident[i]);
+		init_equality_key(&def->search_keys[i], i + 1,
+						  TupleDescAttr(RelationGetDescr(rel), def->search[i] - 1)->atttypid,
+						  index->rd_indcollation[i], CurrentMemoryContext);
+	}
+	index_close(index, AccessShareLock);
+	if (def->async)
+		definition_complete_row_index(def, rel);
+	return fits;
+}
+
+/*
+ * definition_complete_row_index
+ *		The index on the primary key of the fact row, which an asynchronous index
+ *		table is reconciled by.  Writers can do without.
+ */
+static void
+definition_complete_row_index(IndexDef *def, Relation rel)
+{
+	FactDef    *fact = def->fact;
+	ListCell   *cell;
+	int			i;
+
+	foreach(cell, RelationGetIndexList(rel))
+	{
+		Relation	index = index_open(lfirst_oid(cell), AccessShareLock);
+		Form_pg_index form = index->rd_index;
+		bool		fits = form->indisvalid && form->indnatts == fact->npk &&
+			index->rd_rel->relam == BTREE_AM_OID &&
+			heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL);
+
+		for (i = 0; fits && i < fact->npk; i++)
+			fits = (form->indkey.values[i] == def->pk_attno[i]);
+		if (fits)
+		{
+			def->row_index = RelationGetRelid(index);
+			def->row_keys = palloc(sizeof(ScanKeyData) * fact->npk);
+			memcpy(def->row_keys, fact->pk_keys, sizeof(ScanKeyData) * fact->npk);
+			for (i = 0; i < fact->npk; i++)
+				def->row_keys[i].sk_collation = index->rd_indcollation[i];
+		}
+		index_close(index, AccessShareLock);
+	}
+}
+
+/* queue_columns: of the queue tables of a fact table */
+TupleDesc
+queue_columns(FactDef *def, Relation fact)
+{
+	TupleDesc	desc = CreateTemplateTupleDesc(QUEUE_KEY - 1 + def->npk);
+	int			i;
+
+	TupleDescInitEntry(desc, QUEUE_AT, "changed_at", TIMESTAMPTZOID, -1, 0);
+	for (i = 0; i < def->npk; i++)
+		TupleDescCopyEntry(desc, QUEUE_KEY + i, RelationGetDescr(fact), def->pk_attno[i]);
+	return desc;
+}

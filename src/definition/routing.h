@@ -1,0 +1,19 @@
+/*-------------------------------------------------------------------------
+ *
+ * routing.h
+ *	  Which partition has a row.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef INDEXTABLE_ROUTING_H
+#define INDEXTABLE_ROUTING_H
+
+#include "partitioning/partdefs.h"
+#include "utils/rel.h"
+
+#include "../indextable.h"
+
+extern Oid	route_key(FactDef *def, Relation root, Datum *key);
+extern int	partition_of(PartitionKey key, PartitionDesc desc, Datum *values, bool *isnull);
+
+#endif							/* INDEXTABLE_ROUTING_H */

@@ -1,0 +1,16 @@
+/*-------------------------------------------------------------------------
+ *
+ * apply.h
+ *	  Writes index tables.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef INDEXTABLE_APPLY_H
+#define INDEXTABLE_APPLY_H
+
+#include "../indextable.h"
+#include "diff.h"
+
+extern bool apply_ops(IndexDef *def, OpList *ops, bool keep);
+
+#endif							/* INDEXTABLE_APPLY_H */

@@ -1,0 +1,261 @@
+/*-------------------------------------------------------------------------
+ *
+ * block_scan.c
+ *	  Reads a table, or some of its blocks, and finds single entries.
+ *
+ * Called by verify.c, and by build.c, partition.c and profile.c for rows alone.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/relation.h"
+#include "access/tableam.h"
+#include "access/tupconvert.h"
+#include "common/hashfn.h"
+#include "executor/tuptable.h"
+#include <limits.h>
+#include <math.h>
+#include "miscadmin.h"
+#include "nodes/pg_list.h"
+#include "postmaster/bgworker.h"
+#include "storage/block.h"
+#include "storage/bufmgr.h"
+#include "storage/itemptr.h"
+#include "storage/lockdefs.h"
+#include "utils/datum.h"
+#include "utils/rel.h"
+#include "utils/sampling.h"
+
+#include "../definition/fact_partition.h"
+#include "../indextable.h"
+#include "../util/inherit.h"
+#include "../util/lock.h"
+#include "../util/uncounted.h"
+#include "block_scan.h"
+#include "foreign_scan.h"
+
+#define CPU_CACHE_LINE		64
+
+static bool next_table(BlockScan *scan);
+static void end_table(BlockScan *scan);
+static void prefetch_block(BlockScan *scan);
+static bool is_chosen(BlockScan *scan);
+static bool next_in_table(BlockScan *scan);
+static bool next_row(BlockScan *scan);
+
+/*
+ * block_scan_begin
+ *		The same percentage and seed choose the same blocks; def is NULL for an index
+ *		table.  The partitions that are read are those that the snapshot sees.
+ */
+void
+block_scan_begin(BlockScan *scan, FactDef *def, Relation rel, Snapshot snapshot, double percent, uint32 seed)
+{
+	memset(scan, 0, sizeof(BlockScan));
+	scan->cxt = CurrentMemoryContext;
+	scan->snapshot = snapshot;
+	scan->percent = percent;
+	scan->seed = seed;
+	scan->def = def;
+	scan->rels = lock_leaves(RelationGetRelid(rel), snapshot, AccessShareLock);
+	scan->row = def != NULL && def->partitioned ? MakeSingleTupleTableSlot(def->desc, &TTSOpsVirtual) : NULL;
+}
+
+/* count_sampled_blocks: how many blocks of a table are read */
+static int
+count_sampled_blocks(Relation rel, double percent)
+{
+	return (int) Min(ceil(RelationGetNumberOfBlocks(rel) * percent / 100), INT_MAX);
+}
+
+/* block_scan_count_blocks: how many blocks of a table and its partitions are read; 100 percent: all there are */
+double
+block_scan_count_blocks(Relation rel, double percent)
+{
+	double		blocks = 0;
+	ListCell   *cell;
+
+	foreach(cell, lock_leaves(RelationGetRelid(rel), NULL, AccessShareLock))
+	{
+		Relation	leaf = relation_open(lfirst_oid(cell), NoLock);
+
+		blocks += count_sampled_blocks(leaf, percent);
+		relation_close(leaf, NoLock);
+	}
+	return blocks;
+}
+
+/* next_table: false if there is no other */
+static bool
+next_table(BlockScan *scan)
+{
+	ItemPointerData first;
+
+	end_table(scan);
+	if (scan->rels == NIL)
+		return false;
+	scan->rel = relation_open(linitial_oid(scan->rels), NoLock);
+	scan->rels = list_delete_first(scan->rels);
+	scan->leaf = scan->def != NULL ? leaf_of(scan->def, scan->rel) : NULL;
+	scan->foreign = NULL;
+	if (scan->leaf != NULL && scan->leaf->is_foreign)
+	{
+		scan->foreign = foreign_rows_begin(scan->def, scan->rel);
+		return true;
+	}
+	scan->slot = table_slot_create(scan->rel, NULL);
+	scan->in_block = false;
+	scan->prefetched = InvalidBuffer;
+	if (scan->percent >= 100)
+	{
+		if (scan->def == NULL)
+			stop_counting(scan->rel);
+		scan->scan = table_beginscan_compat(scan->rel, scan->snapshot);
+		if (scan->def == NULL)
+			go_on_counting(scan->rel);
+		return true;
+	}
+	BlockSampler_Init(&scan->blocks, RelationGetNumberOfBlocks(scan->rel),
+					  count_sampled_blocks(scan->rel, scan->percent), scan->seed);
+	ItemPointerSet(&first, 0, 1);
+	scan->scan = table_beginscan_tidrange_compat(scan->rel, scan->snapshot, &first, &first);
+	return true;
+}
+
+static void
+end_table(BlockScan *scan)
+{
+	if (scan->rel == NULL)
+		return;
+	if (scan->foreign != NULL)
+		foreign_rows_end(scan->foreign);
+	else
+	{
+		table_endscan(scan->scan);
+		ExecDropSingleTupleTableSlot(scan->slot);
+	}
+	relation_close(scan->rel, NoLock);
+	scan->rel = NULL;
+}
+
+/*
+ * prefetch_block
+ *		Has the whole of a new block come into the CPU's cache.  Rows are read here
+ *		and there, and the CPU would wait for each of these places by itself: of a
+ *		table that is in shared buffers, verify() would take a quarter longer.
+ */
+static void
+prefetch_block(BlockScan *scan)
+{
+	BufferHeapTupleTableSlot *slot = (BufferHeapTupleTableSlot *) scan->slot;
+	char	   *page;
+	int			i;
+
+	if (!TTS_IS_BUFFERTUPLE(scan->slot) || slot->buffer == scan->prefetched)
+		return;
+	scan->prefetched = slot->buffer;
+	page = BufferGetPage(slot->buffer);
+	for (i = 0; i < BLCKSZ; i += CPU_CACHE_LINE)
+		__builtin_prefetch(page + i);
+}
+
+/* is_chosen: of a table on another server, all rows are read, and rows chosen by their key */
+static bool
+is_chosen(BlockScan *scan)
+{
+	FactDef    *def = scan->def;
+	uint32		hash = scan->seed;
+	int			i;
+
+	for (i = 0; i < def->npk; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(def->desc, def->pk_attno[i] - 1);
+		bool		isnull;
+		Datum		value = slot_getattr(scan->slot, att->attnum, &isnull);
+
+		if (!isnull)
+			hash = hash_combine(hash, datum_image_hash(value, att->attbyval, att->attlen));
+	}
+	return murmurhash32(hash) < scan->percent / 100 * PG_UINT32_MAX;
+}
+
+/* block_scan_next: the next row; NULL: there is none */
+TupleTableSlot *
+block_scan_next(BlockScan *scan)
+{
+	MemoryContext old = MemoryContextSwitchTo(scan->cxt);
+	bool		found = false;
+
+	/* A check by a worker may take long, and must not be in the way. */
+	if (MyBgworkerEntry != NULL && ++scan->nrows % 8192 == 0 && is_database_lock_awaited(MyDatabaseId))
+		ereport(ERROR,
+				(errcode(ERRCODE_QUERY_CANCELED),
+				 errmsg("canceling check because another session needs the database for itself")));
+	do
+		found = scan->rel != NULL && next_in_table(scan);
+	while (!found && next_table(scan));
+	MemoryContextSwitchTo(old);
+	if (!found)
+		return NULL;
+	return scan->leaf == NULL || scan->foreign != NULL || scan->leaf->map == NULL ? scan->slot :
+		execute_attr_map_slot(scan->leaf->map, scan->slot, scan->row);
+}
+
+/* next_in_table: rows of an index table are not counted as read, those of a fact table are */
+static bool
+next_in_table(BlockScan *scan)
+{
+	bool		found;
+
+	if (scan->foreign != NULL)
+	{
+		do
+			scan->slot = foreign_rows_next(scan->foreign);
+		while (scan->slot != NULL && scan->percent < 100 && !is_chosen(scan));
+		return scan->slot != NULL;
+	}
+	if (scan->def != NULL)
+		return next_row(scan);
+	stop_counting(scan->rel);
+	found = next_row(scan);
+	go_on_counting(scan->rel);
+	return found;
+}
+
+static bool
+next_row(BlockScan *scan)
+{
+	if (scan->percent >= 100)
+	{
+		if (!table_scan_getnextslot(scan->scan, ForwardScanDirection, scan->slot))
+			return false;
+		prefetch_block(scan);
+		return true;
+	}
+	for (;;)
+	{
+		BlockNumber block;
+		ItemPointerData first;
+		ItemPointerData last;
+
+		if (scan->in_block &&
+			table_scan_getnextslot_tidrange(scan->scan, ForwardScanDirection, scan->slot))
+			return true;
+		if (!BlockSampler_HasMore(&scan->blocks))
+			return false;
+		block = BlockSampler_Next(&scan->blocks);
+		ItemPointerSet(&first, block, FirstOffsetNumber);
+		ItemPointerSet(&last, block, MaxOffsetNumber);
+		table_rescan_tidrange(scan->scan, &first, &last);
+		scan->in_block = true;
+	}
+}
+
+void
+block_scan_end(BlockScan *scan)
+{
+	end_table(scan);
+	if (scan->row != NULL)
+		ExecDropSingleTupleTableSlot(scan->row);
+}

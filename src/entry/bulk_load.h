@@ -1,0 +1,20 @@
+/*-------------------------------------------------------------------------
+ *
+ * bulk_load.h
+ *	  Writes the sorted entries of a whole index table.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef INDEXTABLE_BULK_LOAD_H
+#define INDEXTABLE_BULK_LOAD_H
+
+#include "utils/rel.h"
+
+#include "../indextable.h"
+
+struct Tuplesortstate;
+
+extern void apply_load(IndexDef *def, Relation index_table, struct Tuplesortstate *sorted);
+extern struct Tuplesortstate *begin_entry_sort(IndexDef *def);
+
+#endif							/* INDEXTABLE_BULK_LOAD_H */

@@ -1,0 +1,112 @@
+/*-------------------------------------------------------------------------
+ *
+ * diff.c
+ *	  Compares the old entries of a row with its new ones, and says what to
+ *	  write.
+ *
+ * Called by trigger.c and reconcile.c.  Entries are the same if their bytes are: 1 and 1.0 are
+ * equal numbers, but a reader of the index table tells them apart.
+ *
+ * Operations are prepared for sorting.  For writing, neighbours should be near
+ * each other in the index, and equal ones together; text in the order of its
+ * bytes serves that, and costs a fraction of comparisons by locale.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup.h"
+#include "access/htup_details.h"
+#include "storage/itemptr.h"
+
+#include "../indextable.h"
+#include "diff.h"
+#include "entries.h"
+
+static Op  *add_op(IndexDef *def, OpList *list, OpKind kind, Datum *values, bool *isnull,
+				   MemoryContext cxt);
+
+/*
+ * diff_entries
+ *		Adds to ops what turns the old entries into the new; both are ordered by
+ *		identity.  Tuples are allocated in cxt.
+ */
+void
+diff_entries(IndexDef *def, Entries *old, Entries *new, OpList *ops, MemoryContext cxt)
+{
+	int			o = 0;
+	int			n = 0;
+
+	while (o < old->n || n < new->n)
+	{
+		int			c = o == old->n ? 1 : n == new->n ? -1 :
+			compare_identity(def, ENTRY_VALUES(old, o), ENTRY_VALUES(new, n));
+
+		if (c < 0)
+		{
+			Op		   *op = add_op(def, ops, OP_DELETE, ENTRY_VALUES(old, o), ENTRY_NULLS(old, o), cxt);
+
+			if (old->places != NULL)
+				op->place = old->places[o];
+			o++;
+		}
+		else if (c > 0)
+		{
+			add_op(def, ops, OP_INSERT, ENTRY_VALUES(new, n), ENTRY_NULLS(new, n), cxt);
+			n++;
+		}
+		else
+		{
+			if (!entry_equal(def, ENTRY_VALUES(old, o), ENTRY_NULLS(old, o),
+							 ENTRY_VALUES(new, n), ENTRY_NULLS(new, n)))
+				add_op(def, ops, OP_PUT, ENTRY_VALUES(new, n), ENTRY_NULLS(new, n), cxt);
+			o++;
+			n++;
+		}
+	}
+}
+
+static Op  *
+add_op(IndexDef *def, OpList *list, OpKind kind, Datum *values, bool *isnull, MemoryContext cxt)
+{
+	MemoryContext old = MemoryContextSwitchTo(cxt);
+	Op		   *op;
+	bool		null;
+
+	if (list->n == list->max)
+	{
+		list->max = list->max == 0 ? 4 : list->max * 2;
+		list->ops = list->ops == NULL ? palloc(sizeof(Op) * list->max) :
+			repalloc_huge(list->ops, sizeof(Op) * list->max);
+	}
+	op = &list->ops[list->n];
+	op->kind = kind;
+	ItemPointerSetInvalid(&op->place.tid);
+	op->seq = list->n++;
+
+	if (kind == OP_DELETE && def->nident < def->desc->natts)
+	{
+		/* The identity is enough to find it. */
+		bool	   *only = palloc(sizeof(bool) * def->desc->natts);
+		int			i;
+
+		memset(only, true, sizeof(bool) * def->desc->natts);
+		for (i = 0; i < def->nident; i++)
+			only[def->ident[i] - 1] = false;
+		isnull = only;
+	}
+	op->tuple = heap_form_tuple(def->desc, values, isnull);
+	op->first = heap_getattr(op->tuple, def->ident[0], def->desc, &null);
+	op->abbreviated = def->write_sort[0].abbrev_converter == NULL ? op->first :
+		def->write_sort[0].abbrev_converter(op->first, &def->write_sort[0]);
+	op->short_first = def->brief_text && VARSIZE_ANY_EXHDR(DatumGetPointer(op->first)) <= sizeof(Datum);
+	op->second = def->nident > 1 ? heap_getattr(op->tuple, def->ident[1], def->desc, &null) : 0;
+
+	list->bytes += op->tuple->t_len + sizeof(HeapTupleData) + sizeof(Op);
+	if (kind != OP_INSERT)
+		list->deletes = true;
+	if (kind != OP_DELETE)
+		list->widest = Max(list->widest, op->tuple->t_len - op->tuple->t_data->t_hoff);
+	MemoryContextSwitchTo(old);
+	return op;
+}

@@ -1,0 +1,532 @@
+/*-------------------------------------------------------------------------
+ *
+ * extract.c
+ *	  Turns a fact row into its entries in an index table.
+ *
+ * The only code that does: called by trigger.c for the old, the new and the
+ * live version of a row, by reconcile.c, and by build.c for every row.  Reads nothing but the
+ * row, so that the same row gives the same entries at any time.  Allocates in
+ * the current memory context, which the caller resets.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/attnum.h"
+#include "access/transam.h"
+#include "catalog/pg_type.h"
+#include "executor/tuptable.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "utils/datum.h"
+#include "utils/fmgrprotos.h"
+#include "utils/jsonb.h"
+#include "utils/lsyscache.h"
+#include "utils/numeric.h"
+#include "utils/sortsupport.h"
+
+#include "../definition/cast.h"
+#include "../definition/expression.h"
+#include "../indextable.h"
+#include "../util/fixed_settings.h"
+#include "../util/role.h"
+#include "document.h"
+#include "entries.h"
+#include "extract.h"
+#include "mismatch.h"
+
+typedef enum ValueResult
+{
+	VALUE_NULL,
+	VALUE_OK,
+	VALUE_MISMATCH
+} ValueResult;
+
+typedef struct Elements
+{
+	Datum	   *values;
+	int			n;
+	int			max;
+	int			mismatches;
+} Elements;
+
+static bool same_json(JsonbValue *a, JsonbValue *b);
+static ValueResult field_value(Field *field, FactRow *row, int docno, bool is_key,
+							   Datum *result, RowMismatch *mismatch);
+static ValueResult cast_json(Field *field, JsonbValue *value, bool is_key, Datum *result,
+							 RowMismatch *mismatch);
+static void collect_elements(Field *field, JsonbValue *value, int step, Elements *elements,
+							 RowMismatch *mismatch);
+static void sort_elements(IndexDef *def, Elements *elements);
+static void add_entry(Entries *entries, Datum *values, bool *isnull);
+
+/*
+ * entries_unchanged
+ *		Whether two versions of a row with the same primary key surely have the
+ *		same entries, told from the documents' bytes without making any.
+ */
+bool
+entries_unchanged(IndexDef *def, FactRow *old, FactRow *new)
+{
+	int			i;
+
+	if (def->filter != NULL || def->doc_attno != 0)
+		return false;
+	for (i = 0; i < def->nkeys + def->nincludes; i++)
+	{
+		Field	   *field = &def->fields[i];
+		JsonbValue	a;
+		JsonbValue	b;
+		bool		a_there;
+		bool		b_there;
+
+		if (field->convert != NULL)
+			return false;
+		if (field->fact_attno != 0)
+		{
+			int			attno = field->fact_attno - 1;
+
+			if (!same_bytes(old->slot->tts_values[attno], old->slot->tts_isnull[attno],
+							new->slot->tts_values[attno], new->slot->tts_isnull[attno],
+							field->typlen, field->typbyval))
+				return false;
+			continue;
+		}
+		a_there = document_value(old, def->docno, field->spec->steps, field->plain_steps, &a);
+		b_there = document_value(new, def->docno, field->spec->steps, field->plain_steps, &b);
+		if (a_there != b_there || (a_there && !same_json(&a, &b)))
+			return false;
+	}
+	return true;
+}
+
+/* same_json: whether two values have the same bytes; false may be wrong */
+static bool
+same_json(JsonbValue *a, JsonbValue *b)
+{
+	if (a->type != b->type)
+		return false;
+	switch (a->type)
+	{
+		case jbvNull:
+			return true;
+		case jbvString:
+			return a->val.string.len == b->val.string.len &&
+				memcmp(a->val.string.val, b->val.string.val, a->val.string.len) == 0;
+		case jbvNumeric:
+			return VARSIZE_ANY(a->val.numeric) == VARSIZE_ANY(b->val.numeric) &&
+				memcmp(a->val.numeric, b->val.numeric, VARSIZE_ANY(a->val.numeric)) == 0;
+		case jbvBool:
+			return a->val.boolean == b->val.boolean;
+		case jbvBinary:
+			return a->val.binary.len == b->val.binary.len &&
+				memcmp(a->val.binary.data, b->val.binary.data, a->val.binary.len) == 0;
+		default:
+			return false;
+	}
+}
+
+/*
+ * extract_entries
+ *		Adds the entries of a row, ordered by identity and without duplicates.
+ *
+ * A value that cannot be an entry raises an error or leaves the entry out, as
+ * the definition says; returns how many were left out.  Without report, as for
+ * a row version that is gone, such values just have no entries.  With room for
+ * a rejection in the row, none raises an error.
+ */
+int
+extract_entries(IndexDef *def, FactRow *row, bool report, Entries *entries)
+{
+	FactDef    *fact = row->fact;
+	TupleTableSlot *slot = row->slot;
+	Datum	   *values;
+	bool	   *isnull;
+	RowMismatch mismatch = {0};
+	RowMismatch element_mismatch = {0};
+	Elements	elements = {0};
+	int			skipped = 0;
+	int			i;
+
+	if (def->filter != NULL)
+	{
+		Datum		keep;
+
+		if (!expression_eval(def->filter, slot, &keep) || !DatumGetBool(keep))
+			return 0;
+	}
+
+	values = palloc(sizeof(Datum) * entries->natts);
+	isnull = palloc(sizeof(bool) * entries->natts);
+	memset(isnull, true, sizeof(bool) * entries->natts);
+
+	/* A null key means no entry, whatever else is wrong: so keys come first. */
+	for (i = 0; i < def->nkeys; i++)
+	{
+		Field	   *field = &def->fields[i];
+
+		if (i == def->multi_field)
+		{
+			JsonbValue	value;
+
+			if (!document_value(row, def->docno, field->spec->steps, field->plain_steps, &value))
+				return 0;
+			collect_elements(field, &value, field->plain_steps, &elements, &element_mismatch);
+			if (elements.n == 0 && elements.mismatches == 0)
+				return 0;
+		}
+		else if (field_value(field, row, def->docno, true, &values[field->attno - 1],
+							 &mismatch) == VALUE_NULL)
+			return 0;
+		isnull[field->attno - 1] = false;
+	}
+	for (; i < def->nkeys + def->nincludes; i++)
+	{
+		Field	   *field = &def->fields[i];
+
+		isnull[field->attno - 1] =
+			field_value(field, row, def->docno, false, &values[field->attno - 1], &mismatch) == VALUE_NULL;
+	}
+
+	for (i = 0; i < fact->npk; i++)
+	{
+		Datum		stored = slot->tts_values[fact->pk_attno[i] - 1];
+
+		/* What is sorted and put into an index must not be out of line. */
+		values[def->pk_attno[i] - 1] =
+			TupleDescAttr(def->desc, def->pk_attno[i] - 1)->attlen == -1 ?
+			PointerGetDatum(PG_DETOAST_DATUM_PACKED(stored)) : stored;
+		isnull[def->pk_attno[i] - 1] = false;
+	}
+	if (def->doc_attno != 0)
+	{
+		/* As it is stored: compressed or out of line, it is copied like that. */
+		AttrNumber	attno = fact->doc_attno[def->docno];
+
+		values[def->doc_attno - 1] = slot->tts_values[attno - 1];
+		isnull[def->doc_attno - 1] = slot->tts_isnull[attno - 1];
+	}
+
+	if (mismatch.field != NULL)
+	{
+		if (report && !def->skip_mismatch)
+			report_mismatch(def, row, &mismatch);
+		return report && def->skip_mismatch ? Max(elements.n + elements.mismatches, 1) : 0;
+	}
+	if (elements.mismatches > 0)
+	{
+		if (report && !def->skip_mismatch)
+			report_mismatch(def, row, &element_mismatch);
+		skipped = elements.mismatches;
+	}
+
+	if (def->multi)
+	{
+		AttrNumber	attno = def->fields[def->multi_field].attno;
+
+		sort_elements(def, &elements);
+		for (i = 0; i < elements.n; i++)
+		{
+			values[attno - 1] = elements.values[i];
+			if (key_fits(def, values, &mismatch))
+				add_entry(entries, values, isnull);
+			else if (report && !def->skip_mismatch)
+				report_mismatch(def, row, &mismatch);
+			else
+				skipped++;
+		}
+	}
+	else if (key_fits(def, values, &mismatch))
+	{
+		/* the one entry that most rows have needs no copy */
+		entries->n = entries->max = 1;
+		entries->values = values;
+		entries->isnull = isnull;
+	}
+	else if (report && !def->skip_mismatch)
+		report_mismatch(def, row, &mismatch);
+	else
+		skipped++;
+	return report && def->skip_mismatch ? skipped : 0;
+}
+
+/*
+ * field_value
+ *		The value of a field that is not multi-valued.  For a key, JSON null is
+ *		NULL whatever the type.
+ */
+static ValueResult
+field_value(Field *field, FactRow *row, int docno, bool is_key, Datum *result,
+			RowMismatch *mismatch)
+{
+	JsonbValue	value;
+
+	if (field->convert != NULL)
+	{
+		Mismatch	why = {0};
+
+		if (cast_column(field->convert, row->slot, result, &why))
+		{
+			if (field->typlen == -1)
+				*result = PointerGetDatum(PG_DETOAST_DATUM_PACKED(*result));
+			return VALUE_OK;
+		}
+		if (why.message == NULL)
+			return VALUE_NULL;
+		if (mismatch->field == NULL)
+		{
+			Form_pg_attribute att = TupleDescAttr(row->slot->tts_tupleDescriptor,
+												  field->fact_attno - 1);
+
+			mismatch->field = field;
+			mismatch->value = value_text(att->atttypid, row->slot->tts_values[field->fact_attno - 1]);
+			mismatch->why = why;
+		}
+		return VALUE_MISMATCH;
+	}
+	if (field->fact_attno != 0)
+	{
+		Datum		stored = row->slot->tts_values[field->fact_attno - 1];
+
+		if (row->slot->tts_isnull[field->fact_attno - 1])
+			return VALUE_NULL;
+		*result = field->typlen == -1 ? PointerGetDatum(PG_DETOAST_DATUM_PACKED(stored)) : stored;
+		if (is_key && field->type == JSONBOID)
+		{
+			Jsonb	   *json = DatumGetJsonbP(*result);
+
+			if (JsonContainerIsScalar(&json->root) &&
+				JsonbExtractScalar(&json->root, &value) && value.type == jbvNull)
+				return VALUE_NULL;
+		}
+		return VALUE_OK;
+	}
+	if (!document_value(row, docno, field->spec->steps, field->spec->nsteps, &value))
+		return VALUE_NULL;
+	return cast_json(field, &value, is_key, result, mismatch);
+}
+
+/*
+ * cast_json
+ *		A JSON value as #>> gives it, cast to the field's type; as #> gives it
+ *		where the type is jsonb.
+ */
+static ValueResult
+cast_json(Field *field, JsonbValue *value, bool is_key, Datum *result, RowMismatch *mismatch)
+{
+	char	   *str = NULL;
+	int			len = 0;
+	Mismatch	why = {0};
+
+	if (field->is_jsonb)
+	{
+		if (is_key && value->type == jbvNull)
+			return VALUE_NULL;
+		*result = JsonbPGetDatum(JsonbValueToJsonb(value));
+		return VALUE_OK;
+	}
+
+	switch (value->type)
+	{
+		case jbvNull:
+			return VALUE_NULL;
+		case jbvString:
+			str = value->val.string.val;
+			len = value->val.string.len;
+			if (field->cast.kind != CAST_NONE)
+				str = pnstrdup(str, len);
+			break;
+		case jbvBool:
+			str = value->val.boolean ? "true" : "false";
+			len = strlen(str);
+			break;
+		case jbvNumeric:
+			if (field->type == NUMERICOID && field->typmod < 0)
+			{
+				/* the same as through text: digits and scale are kept */
+				*result = datumCopy(NumericGetDatum(value->val.numeric), false, -1);
+				return VALUE_OK;
+			}
+			str = DatumGetCString(DirectFunctionCall1(numeric_out,
+													  NumericGetDatum(value->val.numeric)));
+			len = strlen(str);
+			break;
+		case jbvBinary:
+			str = JsonbToCString(NULL, value->val.binary.data, value->val.binary.len);
+			len = strlen(str);
+			break;
+		default:
+			elog(ERROR, "unrecognized jsonb value type: %d", (int) value->type);
+	}
+	if (cast_text(&field->cast, str, len, result, &why))
+		return VALUE_OK;
+	if (mismatch->field == NULL)
+	{
+		mismatch->field = field;
+		mismatch->value = pnstrdup(str, len);
+		mismatch->why = why;
+	}
+	return VALUE_MISMATCH;
+}
+
+/*
+ * collect_elements
+ *		The values of a multi-valued field from its given step on.  At a [*], an
+ *		array counts by its elements and anything else as one element.
+ */
+static void
+collect_elements(Field *field, JsonbValue *value, int step, Elements *elements,
+				 RowMismatch *mismatch)
+{
+	PathStep   *steps = field->spec->steps;
+	Datum		result;
+
+	check_stack_depth();
+	for (;; step++)
+	{
+		int			next = step;
+
+		while (next < field->spec->nsteps && !steps[next].wildcard)
+			next++;
+		if (next > step && !json_walk(value, steps + step, next - step))
+			return;
+		step = next;
+		if (step == field->spec->nsteps)
+			break;
+		if (value->type == jbvBinary && JsonContainerIsArray(value->val.binary.data))
+		{
+			JsonbIterator *it = JsonbIteratorInit(value->val.binary.data);
+			JsonbValue	element;
+			JsonbIteratorToken token = JsonbIteratorNext(&it, &element, true);
+
+			while ((token = JsonbIteratorNext(&it, &element, true)) == WJB_ELEM)
+				collect_elements(field, &element, step + 1, elements, mismatch);
+			return;
+		}
+	}
+
+	switch (cast_json(field, value, true, &result, mismatch))
+	{
+		case VALUE_NULL:
+			break;
+		case VALUE_MISMATCH:
+			elements->mismatches++;
+			break;
+		case VALUE_OK:
+			if (elements->n == elements->max)
+			{
+				elements->max = elements->max == 0 ? 8 : elements->max * 2;
+				elements->values = elements->values == NULL ?
+					palloc(sizeof(Datum) * elements->max) :
+					repalloc_huge(elements->values, sizeof(Datum) * elements->max);
+			}
+			elements->values[elements->n++] = result;
+			break;
+	}
+}
+
+static int
+compare_elements(const void *a, const void *b, void *arg)
+{
+	SortSupport sort = arg;
+
+	return ApplySortComparator(*(const Datum *) a, false, *(const Datum *) b, false, sort);
+}
+
+/* sort_elements: in the order of the index table, each once */
+static void
+sort_elements(IndexDef *def, Elements *elements)
+{
+	SortSupport sort = &def->ident_sort[def->multi_field];
+	int			i;
+	int			n = 0;
+
+	if (elements->n < 2)
+		return;
+	qsort_arg(elements->values, elements->n, sizeof(Datum), compare_elements, sort);
+	for (i = 1; i < elements->n; i++)
+		if (compare_elements(&elements->values[n], &elements->values[i], sort) != 0)
+			elements->values[++n] = elements->values[i];
+	elements->n = n + 1;
+}
+
+static void
+add_entry(Entries *entries, Datum *values, bool *isnull)
+{
+	if (entries->n == entries->max)
+	{
+		Size		cells;
+
+		entries->max = Max(entries->max * 2, 8);
+		cells = (Size) entries->natts * entries->max;
+		if (entries->n == 0)
+		{
+			entries->values = palloc(sizeof(Datum) * cells);
+			entries->isnull = palloc(sizeof(bool) * cells);
+		}
+		else
+		{
+			entries->values = repalloc_huge(entries->values, sizeof(Datum) * cells);
+			entries->isnull = repalloc_huge(entries->isnull, sizeof(bool) * cells);
+		}
+	}
+	memcpy(ENTRY_VALUES(entries, entries->n), values, sizeof(Datum) * entries->natts);
+	memcpy(ENTRY_NULLS(entries, entries->n), isnull, sizeof(bool) * entries->natts);
+	entries->n++;
+}
+
+/*
+ * key_value_cast
+ *		The value that a JSON value has as a key field, for look-ups; false if it
+ *		is null.  A value that cannot be cast is an error.
+ */
+bool
+key_value_cast(IndexDef *def, int keyno, JsonbValue *value, Datum *result)
+{
+	Field	   *field = &def->fields[keyno];
+	Field		plain = *field;
+	RowMismatch mismatch = {0};
+	ValueResult cast;
+	Caller		caller;
+
+	if (field->fact_attno != 0)
+	{
+		/*
+		 * A domain's checks do not decide what matches, and are not ours to
+		 * run.
+		 */
+		plain.type = getBaseTypeAndTypmod(field->type, &plain.typmod);
+		plain.is_jsonb = (plain.type == JSONBOID);
+		if (!plain.is_jsonb)
+			cast_init(&plain.cast, plain.type, plain.typmod, field->collation,
+					  CurrentMemoryContext);
+	}
+
+	/*
+	 * The input of other types than a document's field can have may read
+	 * anything.
+	 */
+	if (field->fact_attno == 0 && field->type < FirstNormalObjectId)
+		cast = cast_json(&plain, value, true, result, &mismatch);
+	else
+	{
+		become_owner(&caller, def->fact->owner);
+		fix_gucs();
+		cast = cast_json(&plain, value, true, result, &mismatch);
+		become_caller(&caller);
+	}
+	switch (cast)
+	{
+		case VALUE_NULL:
+			return false;
+		case VALUE_OK:
+			return true;
+		default:
+			ereport(ERROR,
+					(errcode(mismatch.why.sqlstate),
+					 errmsg("key column \"%s\" of index table \"%s\" cannot hold the value \"%s\"",
+							NameStr(TupleDescAttr(def->desc, field->attno - 1)->attname),
+							def->name, excerpt(mismatch.value)),
+					 errdetail("%s", excerpt(mismatch.why.message))));
+	}
+}

@@ -1,0 +1,21 @@
+/*-------------------------------------------------------------------------
+ *
+ * extract.h
+ *	  A fact row in, its entries out.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef INDEXTABLE_EXTRACT_H
+#define INDEXTABLE_EXTRACT_H
+
+#include "utils/jsonb.h"
+
+#include "../indextable.h"
+#include "document.h"
+#include "entries.h"
+
+extern bool entries_unchanged(IndexDef *def, FactRow *old, FactRow *new);
+extern int	extract_entries(IndexDef *def, FactRow *row, bool report, Entries *entries);
+extern bool key_value_cast(IndexDef *def, int keyno, JsonbValue *value, Datum *result);
+
+#endif							/* INDEXTABLE_EXTRACT_H */

@@ -1,0 +1,177 @@
+/*-------------------------------------------------------------------------
+ *
+ * foreign_rows.c
+ *	  Fetches rows of other servers by their primary keys, with as few statements as
+ *	  possible.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/attnum.h"
+#include "access/htup.h"
+#include "access/htup_details.h"
+#include "catalog/pg_operator.h"
+#include "executor/spi.h"
+#include "executor/tuptable.h"
+#include "lib/stringinfo.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/datum.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/syscache.h"
+
+#include "../indextable.h"
+#include "../util/relation.h"
+#include "../util/role.h"
+#include "foreign_rows.h"
+#include "foreign_scan.h"
+
+/* Keys of several columns that one statement asks for, if they need a condition each. */
+#define MAX_CONDITIONS		200
+
+static void fetch_some(RowRequest *request, Datum *keys, int n, bool as_list,
+					   void (*each) (TupleTableSlot *row, void *arg), void *arg);
+static int	differing_columns(FactDef *def, Datum *keys, int n, bool *differs);
+static char *qualified_equality(Oid type);
+
+/*
+ * fetch_foreign_rows
+ *		Calls each with every row that has one of the primary keys, n * npk of them,
+ *		in no order; a row is valid for the call.  Of the fact table as a whole, one
+ *		statement asks all partitions concerned, and no others, as far as the wrapper
+ *		can at the same time.
+ */
+void
+fetch_foreign_rows(RowRequest *request, Datum *keys, int n, void (*each) (TupleTableSlot *row, void *arg), void *arg)
+{
+	FactDef    *def = request->def;
+	bool		differs[INDEX_MAX_KEYS];
+	bool		as_list;
+	int			step = n;
+	int			i;
+	int			k;
+
+	/*
+	 * At most one column that differs: col = ANY (values); else (a AND b) OR
+	 * ...
+	 */
+	as_list = differing_columns(def, keys, n, differs) <= 1;
+	for (k = 0; k < def->npk; k++)
+		as_list &= !differs[k] || OidIsValid(get_array_type(TupleDescAttr(def->desc, def->pk_attno[k] - 1)->atttypid));
+	if (!as_list)
+		step = MAX_CONDITIONS;
+	for (i = 0; i < n; i += step)
+		fetch_some(request, keys + (Size) i * def->npk, Min(step, n - i), as_list, each, arg);
+}
+
+static void
+fetch_some(RowRequest *request, Datum *keys, int n, bool as_list,
+		   void (*each) (TupleTableSlot *row, void *arg), void *arg)
+{
+	FactDef    *def = request->def;
+	MemoryContext cxt = CurrentMemoryContext;
+	TupleTableSlot *slot = MakeSingleTupleTableSlot(def->desc, &TTSOpsVirtual);
+	Oid		   *types = palloc(sizeof(Oid) * n * def->npk);
+	Datum	   *values = palloc(sizeof(Datum) * n * def->npk);
+	bool		differs[INDEX_MAX_KEYS];
+	int			nargs = 0;
+	AttrNumber *columns;
+	StringInfoData sql;
+	Caller		caller;
+	int			nestlevel;
+	uint64		row;
+	int			i;
+	int			k;
+
+	initStringInfo(&sql);
+	appendStringInfo(&sql, "%s WHERE ", select_rows(request, &columns));
+	(void) differing_columns(def, keys, n, differs);
+	for (i = 0; i < (as_list ? 1 : n); i++)
+	{
+		appendStringInfoString(&sql, i > 0 ? " OR (" : "(");
+		for (k = 0; k < def->npk; k++)
+		{
+			Form_pg_attribute att = TupleDescAttr(def->desc, def->pk_attno[k] - 1);
+			bool		list = as_list && differs[k];
+
+			appendStringInfo(&sql, list ? "%sf.%s %s ANY ($%d)" : "%sf.%s %s $%d", k > 0 ? " AND " : "",
+							 quote_identifier(NameStr(att->attname)), qualified_equality(att->atttypid), nargs + 1);
+			types[nargs] = list ? get_array_type(att->atttypid) : att->atttypid;
+			if (list)
+			{
+				Datum	   *elements = palloc(sizeof(Datum) * n);
+				int			e;
+
+				for (e = 0; e < n; e++)
+					elements[e] = keys[(Size) e * def->npk + k];
+				values[nargs++] = PointerGetDatum(construct_array(elements, n, att->atttypid, att->attlen,
+																  att->attbyval, att->attalign));
+			}
+			else
+				values[nargs++] = keys[(Size) i * def->npk + k];
+		}
+		appendStringInfoChar(&sql, ')');
+	}
+
+	if (OidIsValid(request->role))
+		become_owner(&caller, request->role);
+	nestlevel = NewGUCNestLevel();
+	if (request->all)
+		set_config_option("row_security", "off", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	SPI_connect();
+	if (SPI_execute_with_args(sql.data, nargs, types, values, NULL, true, 0) != SPI_OK_SELECT)
+		elog(ERROR, "could not read table \"%s\"", RelationGetRelationName(request->rel));
+	for (row = 0; row < SPI_processed; row++)
+	{
+		MemoryContext old = MemoryContextSwitchTo(cxt);
+
+		store_row(def, SPI_tuptable->vals[row], SPI_tuptable->tupdesc, columns, slot);
+		each(slot, arg);
+		MemoryContextSwitchTo(old);
+	}
+	ExecDropSingleTupleTableSlot(slot);
+	SPI_finish();
+	AtEOXact_GUC(false, nestlevel);
+	if (OidIsValid(request->role))
+		become_caller(&caller);
+}
+
+/* differing_columns: how many columns of the primary key have not the same value in all keys, and which */
+static int
+differing_columns(FactDef *def, Datum *keys, int n, bool *differs)
+{
+	int			count = 0;
+	int			i;
+	int			k;
+
+	for (k = 0; k < def->npk; k++)
+	{
+		Form_pg_attribute att = TupleDescAttr(def->desc, def->pk_attno[k] - 1);
+
+		differs[k] = false;
+		for (i = 1; i < n && !differs[k]; i++)
+			differs[k] = !datum_image_eq(keys[k], keys[(Size) i * def->npk + k], att->attbyval, att->attlen);
+		count += differs[k];
+	}
+	return count;
+}
+
+/* qualified_equality: the operator by which a type's values are equal, as SQL */
+static char *
+qualified_equality(Oid type)
+{
+	Oid			operator = get_equality_operator(type);
+	HeapTuple	tuple = SearchSysCache1(OPEROID, ObjectIdGetDatum(operator));
+	char	   *result;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for operator %u", operator);
+	result = psprintf("OPERATOR(%s.%s)",
+					  quote_identifier(get_namespace_name(((Form_pg_operator) GETSTRUCT(tuple))->oprnamespace)),
+					  NameStr(((Form_pg_operator) GETSTRUCT(tuple))->oprname));
+	ReleaseSysCache(tuple);
+	return result;
+}

@@ -1,0 +1,229 @@
+/*-------------------------------------------------------------------------
+ *
+ * foreign_scan.c
+ *	  Reads partitions of fact tables that are on other servers.
+ *
+ * Called by sample.c for all rows of one, by liverow.c and gather.c for rows by
+ * their primary key, and by create.c, verify.c, repair.c and alter.c for what is
+ * different with other servers.  All reading is by SQL, and so by whatever wrapper
+ * the partition has.  The values that rows are asked for are parameters of
+ * statements that are planned once, with these values: then they are constants to
+ * the planner, which leaves out all other partitions, and to the other server.
+ *
+ * As whom: what serves the upkeep is read as the owner of the partition, what a
+ * look-up returns as its caller.
+ *
+ * Another server shows its rows with a snapshot of its own, which it keeps until
+ * our transaction ends.  It is taken when they are read first, so whatever has to
+ * be locked is locked before.  Writers commit there first, then here, and only
+ * then release their locks.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/attnum.h"
+#include "access/htup.h"
+#include "access/htup_details.h"
+#include "executor/spi.h"
+#include "executor/tuptable.h"
+#include "fmgr.h"
+#include "lib/stringinfo.h"
+#include "nodes/bitmapset.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/portal.h"
+#include "utils/rel.h"
+
+#include "../definition/routing.h"
+#include "../indextable.h"
+#include "../util/role.h"
+#include "../util/sql.h"
+#include "foreign_scan.h"
+
+/* Rows that are taken from a cursor at a time. */
+#define FETCH_ROWS			1000
+
+struct ForeignRows_
+{
+	FactDef    *def;
+	Oid			owner;
+	Portal		portal;
+	MemoryContext cxt;			/* of the rows at hand */
+	HeapTuple  *tuples;
+	uint64		n;
+	uint64		next;
+	TupleDesc	desc;			/* of these */
+	AttrNumber *columns;		/* and their numbers in the fact table */
+	TupleTableSlot *slot;
+};
+
+static Bitmapset *upkeep_columns(FactDef *def);
+
+/*
+ * select_rows
+ *		The columns wanted, by their names, which partitions share; and their numbers
+ *		in the fact table.
+ */
+char *
+select_rows(RowRequest *request, AttrNumber **columns)
+{
+	TupleDesc	desc = request->def->desc;
+	StringInfoData sql;
+	int			n = 0;
+	int			i;
+
+	initStringInfo(&sql);
+	*columns = palloc(sizeof(AttrNumber) * desc->natts);
+	for (i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+		int			member = att->attnum - FirstLowInvalidHeapAttributeNumber;
+
+		if (att->attisdropped ||
+			(request->columns != NULL && !bms_is_member(member, request->columns) &&
+			 !bms_is_member(member, request->def->pk_columns)))
+			continue;
+		appendStringInfo(&sql, "%s f.%s", n == 0 ? "SELECT" : ",", quote_identifier(NameStr(att->attname)));
+		(*columns)[n++] = att->attnum;
+	}
+	appendStringInfo(&sql, " FROM %s f", quoted_relation(RelationGetRelid(request->rel)));
+	return sql.data;
+}
+
+/* store_row: as the fact table has it; it points into the tuple */
+void
+store_row(FactDef *def, HeapTuple tuple, TupleDesc desc, AttrNumber *columns, TupleTableSlot *slot)
+{
+	int			i;
+
+	ExecClearTuple(slot);
+	memset(slot->tts_isnull, true, sizeof(bool) * def->desc->natts);
+	for (i = 0; i < desc->natts; i++)
+		slot->tts_values[columns[i] - 1] = heap_getattr(tuple, i + 1, desc, &slot->tts_isnull[columns[i] - 1]);
+	ExecStoreVirtualTuple(slot);
+}
+
+/* upkeep_columns: that entries depend on */
+static Bitmapset *
+upkeep_columns(FactDef *def)
+{
+	return bms_union(bms_union(def->used, def->queued), def->pk_columns);
+}
+
+/* foreign_rows_begin: all rows of a partition, in no order, with the columns that entries depend on */
+ForeignRows *
+foreign_rows_begin(FactDef *def, Relation leaf)
+{
+	ForeignRows *rows = palloc0(sizeof(ForeignRows));
+	RowRequest	request = {.def = def,.rel = leaf,.columns = upkeep_columns(def)};
+	char	   *sql = select_rows(&request, &rows->columns);
+	Caller		caller;
+
+	rows->def = def;
+	rows->owner = leaf->rd_rel->relowner;
+	rows->cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable foreign rows", ALLOCSET_DEFAULT_SIZES);
+	rows->slot = MakeSingleTupleTableSlot(def->desc, &TTSOpsVirtual);
+	become_owner(&caller, rows->owner);
+	SPI_connect();
+	rows->portal = SPI_cursor_open_with_args(NULL, sql, 0, NULL, NULL, NULL, true, 0);
+	if (rows->portal == NULL)
+		elog(ERROR, "%s: %s", SPI_result_code_string(SPI_result), sql);
+	SPI_finish();
+	become_caller(&caller);
+	return rows;
+}
+
+/* foreign_rows_next: NULL if there is none left; valid until the next call */
+TupleTableSlot *
+foreign_rows_next(ForeignRows *rows)
+{
+	if (rows->next == rows->n)
+	{
+		Caller		caller;
+		MemoryContext old;
+		uint64		i;
+
+		ExecClearTuple(rows->slot);
+		MemoryContextReset(rows->cxt);
+		become_owner(&caller, rows->owner);
+		SPI_connect();
+		SPI_cursor_fetch(rows->portal, true, FETCH_ROWS);
+		rows->n = SPI_processed;
+		rows->next = 0;
+		old = MemoryContextSwitchTo(rows->cxt);
+		rows->tuples = palloc(sizeof(HeapTuple) * Max(rows->n, 1));
+		rows->desc = CreateTupleDescCopy(SPI_tuptable->tupdesc);
+		for (i = 0; i < rows->n; i++)
+			rows->tuples[i] = heap_copytuple(SPI_tuptable->vals[i]);
+		MemoryContextSwitchTo(old);
+		SPI_finish();
+		become_caller(&caller);
+		if (rows->n == 0)
+			return NULL;
+	}
+	store_row(rows->def, rows->tuples[rows->next++], rows->desc, rows->columns, rows->slot);
+	return rows->slot;
+}
+
+void
+foreign_rows_end(ForeignRows *rows)
+{
+	SPI_connect();
+	SPI_cursor_close(rows->portal);
+	SPI_finish();
+	ExecDropSingleTupleTableSlot(rows->slot);
+	MemoryContextDelete(rows->cxt);
+}
+
+/* in_bounds: whether a row of a partition on another server belongs there: nothing but that server's constraints keeps it so */
+bool
+in_bounds(FactDef *def, Relation root, Oid leaf, TupleTableSlot *row)
+{
+	Datum		key[INDEX_MAX_KEYS];
+	int			i;
+
+	for (i = 0; i < def->npk; i++)
+	{
+		bool		isnull;
+
+		key[i] = slot_getattr(row, def->pk_attno[i], &isnull);
+		if (isnull)
+			return false;
+	}
+	return route_key(def, root, key) == leaf;
+}
+
+/* require_in_bounds: of a row that was found there, or that is written there now; the server itself moves and checks none */
+void
+require_in_bounds(FactDef *def, Relation root, Oid leaf, TupleTableSlot *row, bool found)
+{
+	StringInfoData names;
+	StringInfoData values;
+	int			i;
+
+	if (in_bounds(def, root, leaf, row))
+		return;
+	initStringInfo(&names);
+	initStringInfo(&values);
+	for (i = 0; i < def->npk; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(def->desc, def->pk_attno[i] - 1);
+		bool		isnull;
+		Datum		value = slot_getattr(row, att->attnum, &isnull);
+		Oid			output;
+		bool		varlena;
+
+		getTypeOutputInfo(att->atttypid, &output, &varlena);
+		appendStringInfo(&names, "%s%s", i > 0 ? ", " : "", NameStr(att->attname));
+		appendStringInfo(&values, "%s%s", i > 0 ? ", " : "", isnull ? "null" : OidOutputFunctionCall(output, value));
+	}
+	ereport(ERROR,
+			(errcode(ERRCODE_CHECK_VIOLATION),
+			 found ? errmsg("foreign partition \"%s\" has a row that its bounds do not allow", get_rel_name(leaf)) :
+			 errmsg("new row for foreign partition \"%s\" violates its bounds", get_rel_name(leaf)),
+			 errdetail("The row with (%s)=(%s) would not be found by its primary key.", names.data, values.data),
+			 !found ? errhint("Rows are not moved out of foreign partitions. Instead, delete the row and insert it into \"%s\".", def->name) :
+			 errhint("Move or delete the row on the other server, and add a CHECK constraint there.")));
+}

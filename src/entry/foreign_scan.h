@@ -1,0 +1,42 @@
+/*-------------------------------------------------------------------------
+ *
+ * foreign_scan.h
+ *	  Reads all rows of a partition that is on another server.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef INDEXTABLE_FOREIGN_SCAN_H
+#define INDEXTABLE_FOREIGN_SCAN_H
+
+#include "access/attnum.h"
+#include "access/htup.h"
+#include "access/tupdesc.h"
+#include "executor/tuptable.h"
+#include "nodes/bitmapset.h"
+#include "utils/rel.h"
+
+#include "../indextable.h"
+
+/* All rows of one. */
+typedef struct ForeignRows_ ForeignRows;
+
+/* Which rows are asked for, of what, and in whose name. */
+typedef struct RowRequest
+{
+	FactDef    *def;
+	Relation	rel;			/* the fact table, or one of its partitions */
+	Oid			role;			/* as whom, InvalidOid: as the current user */
+	bool		all;			/* an error if row security hides any */
+	Bitmapset  *columns;		/* of the fact table, offset, with the primary
+								 * key in any case; NULL: all */
+} RowRequest;
+
+extern ForeignRows *foreign_rows_begin(FactDef *def, Relation leaf);
+extern TupleTableSlot *foreign_rows_next(ForeignRows *rows);
+extern void foreign_rows_end(ForeignRows *rows);
+extern bool in_bounds(FactDef *def, Relation root, Oid leaf, TupleTableSlot *row);
+extern void require_in_bounds(FactDef *def, Relation root, Oid leaf, TupleTableSlot *row, bool found);
+extern char *select_rows(RowRequest *request, AttrNumber **columns);
+extern void store_row(FactDef *def, HeapTuple tuple, TupleDesc desc, AttrNumber *columns, TupleTableSlot *slot);
+
+#endif							/* INDEXTABLE_FOREIGN_SCAN_H */

@@ -1,0 +1,116 @@
+/*-------------------------------------------------------------------------
+ *
+ * mismatch.c
+ *	  Says why a value cannot be an entry: it cannot be cast, or the key is too long.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/detoast.h"
+#include "lib/stringinfo.h"
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
+#include "utils/acl.h"
+#include "utils/rls.h"
+
+#include "../indextable.h"
+#include "../util/fixed_settings.h"
+#include "document.h"
+#include "mismatch.h"
+
+static char *format_row_key(FactRow *row);
+
+/* key_fits: whether key and primary key fit into a btree, whatever their compression */
+bool
+key_fits(IndexDef *def, Datum *values, RowMismatch *mismatch)
+{
+	Size		bytes = 0;
+	Size		padded = 0;
+	Size		longest = 0;
+	int			i;
+
+	for (i = 0; i < def->nident; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(def->desc, def->ident[i] - 1);
+		Size		size = att->attlen > 0 ? (Size) att->attlen :
+			att->attlen == -1 ? toast_raw_datum_size(values[def->ident[i] - 1]) - VARHDRSZ :
+			strlen(DatumGetCString(values[def->ident[i] - 1])) + 1;
+
+		bytes += size;
+		if (i < def->nkeys && size >= longest)
+		{
+			longest = size;
+			mismatch->field = &def->fields[i];
+		}
+		padded = att_align_nominal(padded, att->attalign) + (att->attlen == -1 ? VARHDRSZ : 0) + size;
+	}
+	if (bytes <= MAX_KEY_BYTES && padded <= MAX_INDEX_DATA)
+		return true;
+	mismatch->value = value_text(mismatch->field->type, values[mismatch->field->attno - 1]);
+	mismatch->why.sqlstate = ERRCODE_PROGRAM_LIMIT_EXCEEDED;
+	mismatch->why.message = psprintf("Key and primary key have %zu bytes; at most %d are allowed.",
+									 bytes, MAX_KEY_BYTES);
+	return false;
+}
+
+/* report_mismatch: refuses the write; an asynchronous index table cannot, and makes a note */
+void
+report_mismatch(IndexDef *def, FactRow *row, RowMismatch *mismatch)
+{
+	if (row->rejection != NULL)
+	{
+		row->rejection->sqlstate = mismatch->why.sqlstate;
+		row->rejection->message = psprintf("field \"%s\" cannot hold the value \"%s\": %s",
+										   mismatch->field->spec->text, excerpt(mismatch->value),
+										   excerpt(mismatch->why.message));
+		return;
+	}
+	/* Who writes a row may not be allowed to read it. */
+	if (check_enable_rls(row->fact->relid, InvalidOid, true) == RLS_ENABLED ||
+		pg_class_aclcheck(row->fact->relid, GetUserId(), ACL_SELECT) != ACLCHECK_OK)
+		ereport(ERROR,
+				(errcode(mismatch->why.sqlstate),
+				 errmsg("field \"%s\" of index table \"%s\" cannot hold the value of a row of \"%s\"",
+						mismatch->field->spec->text, def->name, row->fact->name),
+				 errhint("Correct the document, or create the index table with on_mismatch => 'skip'.")));
+	ereport(ERROR,
+			(errcode(mismatch->why.sqlstate),
+			 errmsg("field \"%s\" of index table \"%s\" cannot hold the value \"%s\"",
+					mismatch->field->spec->text, def->name, excerpt(mismatch->value)),
+			 errdetail("Row %s of \"%s\": %s", format_row_key(row), row->fact->name,
+					   excerpt(mismatch->why.message)),
+			 errhint("Correct the document, or create the index table with on_mismatch => 'skip'.")));
+}
+
+/* excerpt: the beginning of a text that may be long */
+char *
+excerpt(char *text)
+{
+	int			len = strlen(text);
+
+	return len <= 200 ? text : psprintf("%.*s...", pg_mbcliplen(text, len, 200), text);
+}
+
+/* format_row_key: (pk1, pk2)=(1, x), as the server writes keys */
+static char *
+format_row_key(FactRow *row)
+{
+	TupleDesc	desc = row->slot->tts_tupleDescriptor;
+	StringInfoData names;
+	StringInfoData values;
+	int			i;
+
+	initStringInfo(&names);
+	initStringInfo(&values);
+	for (i = 0; i < row->fact->npk; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, row->fact->pk_attno[i] - 1);
+
+		appendStringInfo(&names, "%s%s", i ? ", " : "", NameStr(att->attname));
+		appendStringInfo(&values, "%s%s", i ? ", " : "",
+						 excerpt(value_text(att->atttypid,
+											row->slot->tts_values[row->fact->pk_attno[i] - 1])));
+	}
+	return psprintf("(%s)=(%s)", names.data, values.data);
+}

@@ -1,0 +1,135 @@
+/*-------------------------------------------------------------------------
+ *
+ * row_text.c
+ *	  Primary keys of fact rows as texts, for the extension's own tables.
+ *
+ * Called by reject.c and online.c, under the drain's fixed settings, so that the
+ * same key has the same texts whoever writes it down.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/attnum.h"
+#include "catalog/pg_type.h"
+#include "executor/tuptable.h"
+#include "fmgr.h"
+#include "nodes/makefuncs.h"
+#include "nodes/pg_list.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/datum.h"
+#include "utils/fmgroids.h"
+#include "utils/jsonb.h"
+#include "utils/lsyscache.h"
+
+#include "../definition/resolve.h"
+#include "../indextable.h"
+#include "../util/fixed_settings.h"
+#include "../util/role.h"
+#include "row_text.h"
+
+/* key_texts: a key as an array of texts */
+Datum
+key_texts(FactDef *def, Datum *key)
+{
+	Datum	   *texts = palloc(sizeof(Datum) * def->npk);
+	int			i;
+
+	for (i = 0; i < def->npk; i++)
+		texts[i] = CStringGetTextDatum(value_text(TupleDescAttr(def->queue_desc, QUEUE_KEY - 1 + i)->atttypid,
+												  key[i]));
+	return PointerGetDatum(construct_array(texts, def->npk, TEXTOID, -1, false, TYPALIGN_INT));
+}
+
+/*
+ * key_from_texts
+ *		The other way round, in cxt.  As the owner of the fact table, whose code a
+ *		domain may call; an error if they are no key any more, as the label of an
+ *		enum may have been renamed.
+ */
+void
+key_from_texts(FactDef *def, ArrayType *array, Datum *key, MemoryContext cxt)
+{
+	Caller		caller;
+	Datum	   *texts;
+	int			n;
+	int			i;
+
+	deconstruct_array(array, TEXTOID, -1, false, TYPALIGN_INT, &texts, NULL, &n);
+	if (n != def->npk)
+		elog(ERROR, "a primary key of %d columns was written down, not of %d", n, def->npk);
+	become_owner(&caller, def->owner);
+	for (i = 0; i < n; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(def->queue_desc, QUEUE_KEY - 1 + i);
+		Oid			input;
+		Oid			ioparam;
+		Datum		value;
+		MemoryContext old;
+
+		getTypeInputInfo(att->atttypid, &input, &ioparam);
+		value = OidInputFunctionCall(input, TextDatumGetCString(texts[i]), ioparam, att->atttypmod);
+		old = MemoryContextSwitchTo(cxt);
+		key[i] = datumCopy(value, att->attbyval, att->attlen);
+		MemoryContextSwitchTo(old);
+	}
+	become_caller(&caller);
+}
+
+/* value_to_jsonb: as to_jsonb() makes it */
+static Jsonb *
+value_to_jsonb(Datum value, Oid type)
+{
+	FmgrInfo	function;
+	Const	   *arg = makeNullConst(type, -1, InvalidOid);
+	FuncExpr   *call = makeFuncExpr(F_TO_JSONB, JSONBOID, list_make1(arg), InvalidOid, InvalidOid,
+									COERCE_EXPLICIT_CALL);
+
+	fmgr_info(F_TO_JSONB, &function);
+	fmgr_info_set_expr((Node *) call, &function);
+	return DatumGetJsonbP(FunctionCall1(&function, value));
+}
+
+/* columns_to_jsonb: {"column": value, ...} of some columns of a row; a type may have a cast that is its owner's */
+Datum
+columns_to_jsonb(Oid owner, TupleTableSlot *slot, AttrNumber *columns, int n)
+{
+	JsonbInState state = {0};
+	Jsonb	   *result;
+	Caller		caller;
+	int			i;
+
+	become_owner(&caller, owner);
+
+	pushJsonbValue(&state, WJB_BEGIN_OBJECT, NULL);
+	for (i = 0; i < n; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(slot->tts_tupleDescriptor, columns[i] - 1);
+		JsonbValue	value;
+		bool		isnull;
+		Datum		datum = slot_getattr(slot, columns[i], &isnull);
+
+		value.type = jbvString;
+		value.val.string.val = NameStr(att->attname);
+		value.val.string.len = strlen(NameStr(att->attname));
+		pushJsonbValue(&state, WJB_KEY, &value);
+		value.type = jbvNull;
+		if (!isnull)
+		{
+			Jsonb	   *json = value_to_jsonb(datum, att->atttypid);
+
+			if (!JsonContainerIsScalar(&json->root) || !JsonbExtractScalar(&json->root, &value))
+			{
+				value.type = jbvBinary;
+				value.val.binary.data = &json->root;
+				value.val.binary.len = VARSIZE(json) - VARHDRSZ;
+			}
+		}
+		pushJsonbValue(&state, WJB_VALUE, &value);
+	}
+	pushJsonbValue(&state, WJB_END_OBJECT, NULL);
+	result = JsonbValueToJsonb(state.result);
+	become_caller(&caller);
+	return JsonbPGetDatum(result);
+}

@@ -1,0 +1,223 @@
+/*-------------------------------------------------------------------------
+ *
+ * table_writer.c
+ *	  Opens an index table, or one of its partitions, for writing, and keeps its indexes
+ *	  in step.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/tableam.h"
+#include "access/xact.h"
+#include "catalog/index.h"
+#include "executor/executor.h"
+#include "executor/tuptable.h"
+#include "miscadmin.h"
+#include "nodes/execnodes.h"
+#include "nodes/pg_list.h"
+#include "storage/lockdefs.h"
+#include "utils/rel.h"
+
+#include "../definition/index_partition.h"
+#include "../indextable.h"
+#include "table_writer.h"
+
+/* The last command of this transaction that wrote entries. */
+static bool have_written = false;
+static CommandId last_cid;
+
+static bool same_columns(TupleDesc a, TupleDesc b);
+
+/* apply_at_end_of_transaction: command ids begin anew */
+void
+apply_at_end_of_transaction(void)
+{
+	have_written = false;
+}
+
+/* open_writer: of an index table, or of one partition */
+void
+open_writer(Writer *w, IndexDef *def, Relation rel)
+{
+	IndexPartition *part = def->parts == NULL ? NULL : find_index_partition(def, rel);
+	Oid			primary_index = part != NULL ? part->primary_index : def->primary_index;
+	Oid			row_index = part != NULL ? part->row_index : def->row_index;
+	List	   *indexes;
+	ListCell   *cell;
+	int			i = 0;
+
+	memset(w, 0, offsetof(Writer, slots));
+	w->def = def;
+	w->rel = rel;
+	indexes = RelationGetIndexList(w->rel);
+	w->primary = w->row = -1;
+	w->nindexes = list_length(indexes);
+	w->indexes = palloc(sizeof(Relation) * Max(w->nindexes, 1));
+	w->infos = palloc(sizeof(IndexInfo *) * Max(w->nindexes, 1));
+	foreach(cell, indexes)
+	{
+		Relation	index = index_open(lfirst_oid(cell), RowExclusiveLock);
+
+		if (!index->rd_index->indisready)
+		{
+			index_close(index, NoLock);
+			w->nindexes--;
+			continue;
+		}
+		if (index->rd_index->indisprimary && index->rd_index->indnkeyatts == def->nsearch)
+			w->primary = i;
+		else if (def->async && RelationGetRelid(index) == row_index && !index->rd_index->indisunique)
+			w->row = i;
+		w->infos[i] = RelationGetRelid(index) != primary_index ? BuildIndexInfo(index) :
+			part != NULL ? part->primary_info : def->primary_info;
+		if (w->infos[i]->ii_ExclusionOps != NULL)
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("index table \"%s\" has an exclusion constraint", def->name),
+					 errdetail("Maintenance does not check exclusion constraints when it writes entries."),
+					 errhint("Drop constraint \"%s\".", RelationGetRelationName(index))));
+		if (w->estate == NULL &&
+			(w->infos[i]->ii_Expressions != NIL || w->infos[i]->ii_Predicate != NIL))
+			w->estate = CreateExecutorState();
+		w->indexes[i++] = index;
+	}
+
+	/* Altered by the statement itself, in a nested one? */
+	if (w->primary < 0 || (def->fact->stale && !same_columns(RelationGetDescr(w->rel), def->desc)))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_IN_USE),
+				 errmsg("index table \"%s\" was altered while a statement was writing it", def->name)));
+}
+
+static bool
+same_columns(TupleDesc a, TupleDesc b)
+{
+	int			i;
+
+	if (a->natts != b->natts)
+		return false;
+	for (i = 0; i < a->natts; i++)
+		if (TupleDescAttr(a, i)->atttypid != TupleDescAttr(b, i)->atttypid ||
+			TupleDescAttr(a, i)->attisdropped != TupleDescAttr(b, i)->attisdropped)
+			return false;
+	return true;
+}
+
+void
+close_writer(Writer *w)
+{
+	int			i;
+
+	if (w->scan != NULL)
+	{
+		index_endscan(w->scan);
+		ExecDropSingleTupleTableSlot(w->found);
+	}
+	if (w->rivals != NULL)
+	{
+		index_endscan(w->rivals);
+		ExecDropSingleTupleTableSlot(w->rival);
+	}
+	for (i = 0; i < w->nslots; i++)
+		ExecDropSingleTupleTableSlot(w->slots[i]);
+	for (i = 0; i < w->nindexes; i++)
+	{
+		index_insert_cleanup(w->indexes[i], w->infos[i]);
+		index_close(w->indexes[i], NoLock);
+	}
+	if (w->estate != NULL)
+		FreeExecutorState(w->estate);
+}
+
+/*
+ * new_command
+ *		What was written before becomes changeable: a command cannot delete or
+ *		update a row version of its own.
+ */
+void
+new_command(Writer *w)
+{
+	if (have_written && last_cid == GetCurrentCommandId(false))
+		CommandCounterIncrement();
+	w->cid = 0;
+}
+
+/* command_id: of the command that writes */
+CommandId
+command_id(Writer *w)
+{
+	if (w->cid == 0)
+		w->cid = GetCurrentCommandId(true);
+	have_written = true;
+	last_cid = w->cid;
+	return w->cid;
+}
+
+/*
+ * insert_index_entries
+ *		False if the primary key may have the entry already.
+ */
+bool
+insert_index_entries(Writer *w, TupleTableSlot *slot, bool update, TU_UpdateIndexes which,
+					 bool defer)
+{
+	bool		is_new = true;
+	int			i;
+
+	for (i = 0; i < w->nindexes; i++)
+	{
+		IndexInfo  *info = w->infos[i];
+		Datum		values[INDEX_MAX_KEYS];
+		bool		isnull[INDEX_MAX_KEYS];
+		IndexUniqueCheck check = !info->ii_Unique ? UNIQUE_CHECK_NO :
+			i == w->primary && !w->def->is_unique ? UNIQUE_CHECK_PARTIAL : UNIQUE_CHECK_YES;
+
+		if ((update && !index_needs_update(which, info)) || (defer && i == w->row))
+			continue;
+		if (w->estate != NULL)
+		{
+			ResetPerTupleExprContext(w->estate);
+			GetPerTupleExprContext(w->estate)->ecxt_scantuple = slot;
+			if (info->ii_Predicate != NIL)
+			{
+				if (info->ii_PredicateState == NULL)
+					info->ii_PredicateState = ExecPrepareQual(info->ii_Predicate, w->estate);
+				if (!ExecQual(info->ii_PredicateState, GetPerTupleExprContext(w->estate)))
+					continue;
+			}
+		}
+		FormIndexDatum(info, slot, w->estate, values, isnull);
+		if (!index_insert(w->indexes[i], values, isnull, &slot->tts_tid, w->rel,
+						  check, false, info) && i == w->primary)
+			is_new = false;
+	}
+	return is_new;
+}
+
+/* insert_deferred: into the index on the fact row's primary key, in its order */
+void
+insert_deferred(Writer *w)
+{
+	TupleTableSlot *slot = w->deferred == NULL ? NULL :
+		MakeSingleTupleTableSlot(RelationGetDescr(w->rel), &TTSOpsHeapTuple);
+	int			i;
+
+	for (i = 0; i < w->ndeferred; i++)
+	{
+		Deferred   *entry = &w->deferred[i];
+		Datum		values[INDEX_MAX_KEYS];
+		bool		isnull[INDEX_MAX_KEYS];
+
+		if (entry->tuple == NULL)
+			continue;
+		CHECK_FOR_INTERRUPTS();
+		ExecStoreHeapTuple(entry->tuple, slot, false);
+		FormIndexDatum(w->infos[w->row], slot, w->estate, values, isnull);
+		index_insert(w->indexes[w->row], values, isnull, &entry->tid, w->rel, UNIQUE_CHECK_NO,
+					 false, w->infos[w->row]);
+	}
+	if (slot != NULL)
+		ExecDropSingleTupleTableSlot(slot);
+}

@@ -1,0 +1,389 @@
+/*-------------------------------------------------------------------------
+ *
+ * write_entry.c
+ *	  Writes one entry: inserts, updates or deletes it, and settles whose a unique key
+ *	  is.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup.h"
+#include "access/htup_details.h"
+#include "access/skey.h"
+#include "access/tableam.h"
+#include "executor/tuptable.h"
+#include "miscadmin.h"
+#include "storage/itemptr.h"
+#include "storage/lmgr.h"
+#include "utils/datum.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+#include "utils/sortsupport.h"
+
+#include "../indextable.h"
+#include "../util/uncounted.h"
+#include "diff.h"
+#include "shared_keys.h"
+#include "table_writer.h"
+#include "unique_conflict.h"
+#include "write_entry.h"
+
+static void buffer_insert(Writer *w, HeapTuple tuple, int seq);
+static bool may_insert(Writer *w, TupleTableSlot *slot);
+static bool find_rival(Writer *w, TupleTableSlot *slot, bool *same);
+static void wait_for_rival(Writer *w, TransactionId xid);
+static void undo_insert(Writer *w, TupleTableSlot *slot);
+static void keep_existing_entry(Writer *w, TupleTableSlot *slot);
+static void put_entry(Writer *w, HeapTuple tuple);
+static void delete_entry(Writer *w, Op *op);
+static bool find_entry(Writer *w, HeapTuple tuple);
+static bool update_found(Writer *w, HeapTuple tuple);
+static void set_search_keys(Writer *w, HeapTuple tuple, ScanKey keys);
+static bool same_row(Writer *w, HeapTuple tuple, TupleTableSlot *slot);
+
+/* write_op: the last operation on an entry; alone if there are no others */
+void
+write_op(Writer *w, Op *op, bool alone, bool keep)
+{
+	if (op->kind == OP_DELETE)
+		delete_entry(w, op);
+	else if (op->kind == OP_INSERT && alone)
+		buffer_insert(w, keep ? heap_copytuple(op->tuple) : op->tuple, op->seq);
+	else
+		put_entry(w, op->tuple);
+}
+
+static TupleTableSlot *
+next_slot(Writer *w, HeapTuple tuple, int seq)
+{
+	TupleTableSlot *slot;
+
+	if (w->nqueued == w->nslots)
+		w->slots[w->nslots++] = MakeSingleTupleTableSlot(RelationGetDescr(w->rel),
+														 &TTSOpsHeapTuple);
+	w->seqs[w->nqueued] = seq >= 0 && seq < w->ndeferred ? seq : -1;
+	slot = w->slots[w->nqueued];
+	w->nqueued++;
+	ExecStoreHeapTuple(tuple, slot, true);
+	slot->tts_tableOid = RelationGetRelid(w->rel);
+	return slot;
+}
+
+/* buffer_insert: takes over the tuple, and frees it if it is not needed any more */
+static void
+buffer_insert(Writer *w, HeapTuple tuple, int seq)
+{
+	next_slot(w, tuple, seq);
+	if (w->nqueued == CHUNK)
+		flush_inserts(w);
+}
+
+void
+flush_inserts(Writer *w)
+{
+	TupleTableSlot *conflicts[CHUNK];
+	int			nconflicts = 0;
+	bool		same;
+	int			i;
+
+	if (w->nqueued == 0)
+		return;
+	if (w->nqueued == 1)
+		table_tuple_insert(w->rel, w->slots[0], command_id(w), 0, NULL);
+	else
+		table_multi_insert(w->rel, w->slots, w->nqueued, command_id(w), 0, NULL);
+	for (i = 0; i < w->nqueued; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (w->def->is_unique && !may_insert(w, w->slots[i]))
+			w->seqs[i] = -1;
+		else if (!insert_index_entries(w, w->slots[i], false, (TU_UpdateIndexes) 0, w->seqs[i] >= 0))
+			conflicts[nconflicts++] = w->slots[i];
+		if (w->seqs[i] >= 0)
+		{
+			w->deferred[w->seqs[i]].tuple = ExecFetchSlotHeapTuple(w->slots[i], false, NULL);
+			w->deferred[w->seqs[i]].tid = w->slots[i]->tts_tid;
+		}
+	}
+	for (i = 0; i < nconflicts; i++)
+		if (find_rival(w, conflicts[i], &same) && same)
+			keep_existing_entry(w, conflicts[i]);
+	for (i = 0; i < w->nqueued; i++)
+	{
+		if (w->seqs[i] >= 0)
+			w->slots[i]->tts_flags &= ~TTS_FLAG_SHOULDFREE; /* it is needed again */
+		ExecClearTuple(w->slots[i]);
+	}
+	w->nqueued = 0;
+}
+
+/*
+ * may_insert
+ *		Whether an entry with a unique key is to go into the indexes; it is in the
+ *		table already.  It is not if its row has it already, or has lost the key by
+ *		now.  If another row's entry has the key by right, the index says so.
+ */
+static bool
+may_insert(Writer *w, TupleTableSlot *slot)
+{
+	bool		same;
+	TransactionId wait;
+	ItemPointerData tid;
+	TM_FailureData failure;
+	TM_Result	result;
+
+	while (find_rival(w, slot, &same))
+	{
+		if (same)
+		{
+			keep_existing_entry(w, slot);
+			return false;
+		}
+		if (w->def->async)
+			return true;
+		switch (decide_key_owner(w->def, w->rival, slot, &wait))
+		{
+			case CLAIM_STAYS:
+				return true;
+			case CLAIM_WAIT:
+				wait_for_rival(w, wait);
+				break;
+			case CLAIM_NOT_NEW:
+				undo_insert(w, slot);
+				return false;
+			case CLAIM_NEW:
+				tid = w->rival->tts_tid;
+				ExecClearTuple(w->rival);
+				new_command(w);
+				result = table_tuple_delete_compat(w->rel, &tid, command_id(w), true, &failure);
+				if (result != TM_Ok && result != TM_Updated && result != TM_Deleted)
+					elog(ERROR, "unexpected result %d of deleting an entry of index table \"%s\"",
+						 (int) result, w->def->name);
+				break;
+		}
+		CHECK_FOR_INTERRUPTS();
+	}
+	return true;
+}
+
+/*
+ * find_rival
+ *		Whether there is an entry with an equal key beside our own; rival then holds
+ *		it.  If one is the same, of the same fact row, it is that.  Waits for whoever
+ *		is just writing or deleting one.
+ */
+static bool
+find_rival(Writer *w, TupleTableSlot *slot, bool *same)
+{
+	IndexDef   *def = w->def;
+	Relation	index = w->indexes[w->primary];
+	HeapTuple	tuple = ExecFetchSlotHeapTuple(slot, false, NULL);
+	ScanKeyData keys[INDEX_MAX_KEYS];
+	bool		found;
+
+	if (w->rivals == NULL)
+	{
+		InitDirtySnapshot(w->dirty);
+		w->rivals = index_beginscan_compat(w->rel, index, &w->dirty, def->nsearch);
+		w->rival = table_slot_create(w->rel, NULL);
+	}
+	set_search_keys(w, tuple, keys);
+	*same = false;
+	for (;;)
+	{
+		TransactionId wait = InvalidTransactionId;
+
+		found = false;
+		stop_counting(index);
+		index_rescan(w->rivals, keys, def->nsearch, NULL, 0);
+		while (!found && index_getnext_slot(w->rivals, ForwardScanDirection, w->rival))
+		{
+			if (ItemPointerEquals(&w->rival->tts_tid, &slot->tts_tid))
+				continue;
+			wait = TransactionIdIsValid(w->dirty.xmin) ? w->dirty.xmin : w->dirty.xmax;
+			found = true;
+			*same = same_row(w, tuple, w->rival);
+		}
+		if (found)
+		{
+			/* No page is held while we wait. */
+			ExecMaterializeSlot(w->rival);
+			index_rescan(w->rivals, NULL, def->nsearch, NULL, 0);
+		}
+		go_on_counting(index);
+		if (!TransactionIdIsValid(wait))
+			break;
+		wait_for_rival(w, wait);
+	}
+	return found;
+}
+
+/* wait_for_rival: the end of a transaction that decides whether the rival is one */
+static void
+wait_for_rival(Writer *w, TransactionId xid)
+{
+	ItemPointerData tid = w->rival->tts_tid;
+
+	ExecClearTuple(w->rival);
+	XactLockTableWait(xid, w->rel, &tid, XLTW_InsertIndex);
+}
+
+/* undo_insert: an entry that is in the table, but not to stay */
+static void
+undo_insert(Writer *w, TupleTableSlot *slot)
+{
+	TM_FailureData failure;
+
+	new_command(w);
+	if (table_tuple_delete_compat(w->rel, &slot->tts_tid, command_id(w), true, &failure) != TM_Ok)
+		elog(ERROR, "could not take back an entry of index table \"%s\"", w->def->name);
+}
+
+/* keep_existing_entry: takes back an entry that was there already, which gets its payload */
+static void
+keep_existing_entry(Writer *w, TupleTableSlot *slot)
+{
+	HeapTuple	tuple = ExecFetchSlotHeapTuple(slot, false, NULL);
+
+	/* It is another row's, under the same primary key, which may go with it. */
+	if (w->def->fact->pk_deferrable && !w->def->async)
+		note_shared_key(w->def->fact, slot, w->def->pk_attno);
+	undo_insert(w, slot);
+	if (!find_entry(w, tuple) || !update_found(w, tuple))
+		elog(ERROR, "an entry of index table \"%s\" vanished", w->def->name);
+}
+
+/* put_entry: replaces an entry's payload, or inserts it */
+static void
+put_entry(Writer *w, HeapTuple tuple)
+{
+	while (find_entry(w, tuple))
+	{
+		if (update_found(w, tuple))
+			return;
+		CHECK_FOR_INTERRUPTS();
+	}
+	buffer_insert(w, heap_copytuple(tuple), -1);
+}
+
+static void
+delete_entry(Writer *w, Op *op)
+{
+	ItemPointerData tid = op->place.tid;
+
+	/* Where it is may be known already. */
+	while (ItemPointerIsValid(&tid) || find_entry(w, op->tuple))
+	{
+		TM_FailureData failure;
+		TM_Result	result;
+
+		if (!ItemPointerIsValid(&tid))
+		{
+			tid = w->found->tts_tid;
+			ExecClearTuple(w->found);
+		}
+		result = table_tuple_delete_compat(w->rel, &tid, command_id(w), true, &failure);
+		if (result == TM_Ok)
+			return;
+		if (result != TM_Updated && result != TM_Deleted)
+			elog(ERROR, "unexpected result %d of deleting an entry of index table \"%s\"",
+				 (int) result, w->def->name);
+		ItemPointerSetInvalid(&tid);
+		CHECK_FOR_INTERRUPTS();
+	}
+}
+
+/* find_entry: whether the entry is there; found then holds it */
+static bool
+find_entry(Writer *w, HeapTuple tuple)
+{
+	Relation	index = w->indexes[w->primary];
+	ScanKeyData keys[INDEX_MAX_KEYS];
+	bool		found = false;
+
+	if (w->scan == NULL)
+	{
+		w->scan = index_beginscan_compat(w->rel, index, SnapshotSelf, w->def->nsearch);
+		w->found = table_slot_create(w->rel, NULL);
+	}
+	set_search_keys(w, tuple, keys);
+	stop_counting(index);
+	index_rescan(w->scan, keys, w->def->nsearch, NULL, 0);
+	while (!found && index_getnext_slot(w->scan, ForwardScanDirection, w->found))
+		found = same_row(w, tuple, w->found);
+	go_on_counting(index);
+	return found;
+}
+
+/* update_found: gives the entry found the bytes of tuple; false if it is gone */
+static bool
+update_found(Writer *w, HeapTuple tuple)
+{
+	ItemPointerData tid = w->found->tts_tid;
+	TU_UpdateIndexes which = TU_None;
+	TM_FailureData failure;
+	LockTupleMode lockmode;
+	TM_Result	result;
+	TupleTableSlot *slot;
+	bool		same = true;
+	int			i;
+
+	for (i = 0; i < w->def->desc->natts && same; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(w->def->desc, i);
+		Datum		was;
+		Datum		is;
+		bool		was_null;
+		bool		is_null;
+
+		was = slot_getattr(w->found, i + 1, &was_null);
+		is = heap_getattr(tuple, i + 1, w->def->desc, &is_null);
+		same = was_null == is_null &&
+			(is_null || datum_image_eq(was, is, att->attbyval, att->attlen));
+	}
+	ExecClearTuple(w->found);
+	if (same)
+		return true;
+
+	slot = MakeSingleTupleTableSlot(RelationGetDescr(w->rel), &TTSOpsHeapTuple);
+	ExecStoreHeapTuple(heap_copytuple(tuple), slot, true);
+	result = table_tuple_update_compat(w->rel, &tid, slot, command_id(w), true, &failure,
+									   &lockmode, &which);
+	if (result == TM_Ok && which != TU_None)
+		insert_index_entries(w, slot, true, which, false);
+	ExecDropSingleTupleTableSlot(slot);
+	if (result != TM_Ok && result != TM_Updated && result != TM_Deleted)
+		elog(ERROR, "unexpected result %d of updating an entry of index table \"%s\"",
+			 (int) result, w->def->name);
+	return result == TM_Ok;
+}
+
+static void
+set_search_keys(Writer *w, HeapTuple tuple, ScanKey keys)
+{
+	IndexDef   *def = w->def;
+	bool		isnull;
+	int			i;
+
+	memcpy(keys, def->search_keys, sizeof(ScanKeyData) * def->nsearch);
+	for (i = 0; i < def->nsearch; i++)
+		keys[i].sk_argument = heap_getattr(tuple, def->search[i], def->desc, &isnull);
+}
+
+/* same_row: whether an entry with the same key is of the same fact row */
+static bool
+same_row(Writer *w, HeapTuple tuple, TupleTableSlot *slot)
+{
+	IndexDef   *def = w->def;
+	bool		isnull;
+	int			i;
+
+	for (i = def->nsearch; i < def->nident; i++)
+		if (ApplySortComparator(heap_getattr(tuple, def->ident[i], def->desc, &isnull), false,
+								slot_getattr(slot, def->ident[i], &isnull), false,
+								&def->ident_sort[i]) != 0)
+			return false;
+	return true;
+}

@@ -1,0 +1,13 @@
+/*-------------------------------------------------------------------------
+ *
+ * at_commit.h
+ *	  What is done when a transaction ends.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef INDEXTABLE_AT_COMMIT_H
+#define INDEXTABLE_AT_COMMIT_H
+
+extern void at_commit_init(void);
+
+#endif							/* INDEXTABLE_AT_COMMIT_H */

@@ -1,0 +1,32 @@
+/*-------------------------------------------------------------------------
+ *
+ * batch.h
+ *	  Operations collected until the end of the statement.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef INDEXTABLE_BATCH_H
+#define INDEXTABLE_BATCH_H
+
+#include "access/xact.h"
+
+#include "../entry/diff.h"
+#include "../indextable.h"
+
+extern void batch_init(void);
+extern void batch_write_all(void);
+extern void batch_at_end_of_transaction(void);
+extern void batch_at_subxact_event(SubXactEvent event, SubTransactionId sub, SubTransactionId parent);
+extern void batch_end_statement(Oid fact);
+extern bool batch_lock(FactDef *fact);
+extern OpList *batch_get_op_lists(FactDef *fact, MemoryContext *cxt);
+extern void batch_row_done(FactDef *fact);
+extern void batch_write_lists(FactDef *def, OpList *lists, bool keep);
+extern void batch_discard(Oid fact);
+extern void batch_note_foreign(Oid fact, CommandId cid);
+extern bool batch_foreign_since(Oid fact, CommandId cid);
+extern bool batch_any_foreign(Oid fact);
+extern void batch_note_insert(Oid fact, CommandId cid);
+extern bool batch_inserted_since(Oid fact, CommandId cid);
+
+#endif							/* INDEXTABLE_BATCH_H */

@@ -1,0 +1,18 @@
+/*-------------------------------------------------------------------------
+ *
+ * detach_entries.h
+ *	  Entries of a partition that goes, by its bounds.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef INDEXTABLE_DETACH_ENTRIES_H
+#define INDEXTABLE_DETACH_ENTRIES_H
+
+#include "utils/rel.h"
+
+#include "../indextable.h"
+
+extern void note_partition_bounds(Oid partition);
+extern void delete_entries_in_bounds(FactDef *def, Relation partition);
+
+#endif							/* INDEXTABLE_DETACH_ENTRIES_H */

@@ -1,0 +1,165 @@
+/*-------------------------------------------------------------------------
+ *
+ * fact_table.c
+ *	  Opens a table that is to be a fact table, and refuses those that cannot be one.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup.h"
+#include "access/htup_details.h"
+#include "access/relation.h"
+#include "catalog/catalog.h"
+#include "catalog/pg_am.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_inherits.h"
+#include "catalog/pg_type.h"
+#include "miscadmin.h"
+#include "nodes/pg_list.h"
+#include "storage/lockdefs.h"
+#include "utils/acl.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/syscache.h"
+
+#include "../catalog/definition_rows.h"
+#include "../catalog/table_access.h"
+#include "../definition/cache.h"
+#include "../definition/roots.h"
+#include "../indextable.h"
+#include "../queue/tables.h"
+#include "../util/inherit.h"
+#include "../util/lock.h"
+#include "../util/wait_point.h"
+#include "fact_table.h"
+#include "foreign_snapshot.h"
+
+/*
+ * open_fact
+ *		Opens and locks a table that can be a fact table, or says why not.  The caller
+ *		has to own it or, with a lock that only reads, may read it.
+ */
+Relation
+open_fact(Oid relid, LOCKMODE lock)
+{
+	Relation	rel;
+	const char *why = NULL;
+
+	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid)))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("relation with OID %u does not exist", relid)));
+	if (lock == AccessShareLock ? pg_class_aclcheck(relid, GetUserId(), ACL_SELECT) != ACLCHECK_OK :
+		!owns_relation(relid, GetUserId()))
+		aclcheck_error(lock == AccessShareLock ? ACLCHECK_NO_PRIV : ACLCHECK_NOT_OWNER,
+					   get_relkind_objtype(get_rel_relkind(relid)), get_rel_name(relid));
+	rel = relation_open(relid, lock);
+
+	switch (rel->rd_rel->relkind)
+	{
+		case RELKIND_RELATION:
+			break;
+		case RELKIND_PARTITIONED_TABLE:
+			lock_tree(relid, lock);
+			if (lock >= ShareRowExclusiveLock)
+				note_writers_locked_out(relid);
+			break;
+		case RELKIND_FOREIGN_TABLE:
+			why = "It is a foreign table: changes that are made on the other server would be missed.";
+			break;
+		default:
+			ereport(ERROR,
+					(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+					 errmsg("\"%s\" is not a table", RelationGetRelationName(rel)),
+					 errhint("A fact table is an ordinary or a partitioned table with a primary key and a JSONB column.")));
+	}
+	if (IsCatalogRelation(rel) || IsToastRelation(rel) ||
+		is_own_schema(RelationGetNamespace(rel)))
+		why = "It is a system table.";
+	else if (OidIsValid(catalog_fact_of(relid)))
+		why = "It is an index table: create another one over the same fact table.";
+	else if (rel->rd_rel->relpersistence == RELPERSISTENCE_TEMP)
+		why = "It is a temporary table, which only one session uses: a plain index serves it better.";
+	else if (rel->rd_rel->relpersistence == RELPERSISTENCE_UNLOGGED)
+		why = "It is an unlogged table: after a crash it would be empty, and its index tables would not.";
+	else if (rel->rd_rel->relispartition)
+		why = "It is a partition: create the index table over its partitioned table.";
+	else if (rel->rd_rel->relkind == RELKIND_RELATION &&
+			 (find_inheritance_children(relid, NoLock) != NIL || has_superclass(relid)))
+		why = "It has parents or children by inheritance, and triggers of a table do not fire for the rows of its children.";
+	else if (rel->rd_rel->relkind == RELKIND_RELATION && rel->rd_rel->relam != HEAP_TABLE_AM_OID)
+		why = "Its access method is not \"heap\".";
+	else if (rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
+		check_partitions(rel);
+	if (why != NULL)
+		ereport(ERROR,
+				(errcode(rel->rd_rel->relkind == RELKIND_RELATION &&
+						 OidIsValid(catalog_fact_of(relid)) ?
+						 ERRCODE_WRONG_OBJECT_TYPE : ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("table \"%s\" cannot be a fact table", RelationGetRelationName(rel)),
+				 errdetail("%s", why),
+				 errhint("A fact table is an ordinary or a partitioned table with a primary key and a JSONB column.")));
+	return rel;
+}
+
+/* check_partitions: each has to store its rows in a way we know, and to be nobody else's fact table */
+void
+check_partitions(Relation root)
+{
+	List	   *partitions = list_with_partitions(RelationGetRelid(root));
+	ListCell   *cell;
+
+	wait_point("partitions are listed");
+
+	/*
+	 * By the catalog: ATTACH PARTITION locks no other partition, and one may
+	 * just be going.
+	 */
+	foreach(cell, partitions)
+	{
+		Oid			relid = lfirst_oid(cell);
+		HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+		Form_pg_class form;
+		const char *why = NULL;
+
+		if (!HeapTupleIsValid(tuple))
+			continue;
+		form = (Form_pg_class) GETSTRUCT(tuple);
+		if (form->relkind == RELKIND_RELATION && form->relam != HEAP_TABLE_AM_OID)
+			why = "Its access method is not \"heap\".";
+		else if (form->relpersistence != root->rd_rel->relpersistence)
+			why = "Only one of the two tables is unlogged.";
+		else if (relid != RelationGetRelid(root) && catalog_fact_in_use(relid))
+			why = "It has index tables of its own.";
+		if (why != NULL)
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("table \"%s\" cannot be a partition of a table with index tables",
+							NameStr(form->relname)),
+					 errdetail("%s", why)));
+		ReleaseSysCache(tuple);
+	}
+	foreach(cell, catalog_read_definitions(RelationGetRelid(root), InvalidOid))
+		if (is_queued(&((StoredDefinition *) lfirst(cell))->row))
+		refuse_queue_over_foreign(RelationGetRelid(root));
+}
+
+/* get_trigger_definition: of a table that has our triggers, which must not be there unregistered; NULL: it is being detached */
+FactDef *
+get_trigger_definition(Relation fact)
+{
+	Oid			root = root_of(fact);
+	FactDef    *def = OidIsValid(root) ? definition_of_fact(fact, root) : NULL;
+
+	if (def == NULL)
+		return NULL;
+	if (!def->registered)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("table \"%s\" has triggers of indextable but is not registered",
+						RelationGetRelationName(fact)),
+				 errdetail("Its index tables would not be maintained."),
+				 errhint("Drop the triggers whose names begin with \"indextable_\", then call indextable.create().")));
+	return def;
+}

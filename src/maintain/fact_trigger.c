@@ -1,0 +1,442 @@
+/*-------------------------------------------------------------------------
+ *
+ * fact_trigger.c
+ *	  The trigger function of fact tables.
+ *
+ * Called by the server after each row (what has changed?), after the statement
+ * (write it), and after TRUNCATE.
+ *
+ * Why the index tables are right after every statement, whatever other triggers
+ * do.  A row goes through versions v0, v1, ... vn, and each step vk-1 -> vk
+ * brings one event here; nested statements make the events come out of order,
+ * but all of them come.  An event deletes the entries that vk-1 has and the live
+ * version lacks, and adds those that vk and the live version have and vk-1 lacks.
+ * Take an entry that vn has, and the last step that introduced it: when that event
+ * came, every version from then on had the entry, vk and the live one too, so it
+ * was added, and no later event found it lacking.  The other way round for an
+ * entry that vn lacks.  A row that does not exist has no entries; a step that
+ * changes no entry can be left out.  An entry that the live version has and vk
+ * lacks is left to the event of the step that brought it: where primary keys move
+ * from row to row, its unique key may be another entry's until then.
+ *
+ * A row on another server cannot be asked whether it is live but by reading it
+ * again, there.  That is not done where events come in order, for then each new
+ * version is the live one when its event comes.  They come in order but for a
+ * statement nested in another, whose events come before those that the other one
+ * has still to bring: so once an event has come of a statement that began later,
+ * rows are read.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup.h"
+#include "access/htup_details.h"
+#include "access/relation.h"
+#include "access/sysattr.h"
+#include "access/xact.h"
+#include "commands/trigger.h"
+#include "executor/tuptable.h"
+#include "fmgr.h"
+#include "nodes/bitmapset.h"
+#include "storage/lockdefs.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+
+#include "../catalog/trigger_names.h"
+#include "../definition/cache.h"
+#include "../definition/fact_partition.h"
+#include "../definition/roots.h"
+#include "../entry/diff.h"
+#include "../entry/document.h"
+#include "../entry/entries.h"
+#include "../entry/extract.h"
+#include "../entry/fact_fetch.h"
+#include "../entry/foreign_scan.h"
+#include "../entry/shared_keys.h"
+#include "../indextable.h"
+#include "../queue/append.h"
+#include "batch.h"
+#include "fact_table.h"
+#include "truncate.h"
+
+PG_FUNCTION_INFO_V1(indextable_maintain);
+
+/* One version of the row that the trigger fired for. */
+typedef struct Version
+{
+	Entries    *entries;		/* by index table */
+	int		   *skipped;		/* entries left out, by index table */
+} Version;
+
+typedef struct LiveRows
+{
+	FactDef    *def;
+	Version    *version;
+	int			n;
+} LiveRows;
+
+static void maintain_row(TriggerData *trigdata);
+static void maintain_pinned_row(TriggerData *trigdata, FactDef *volatile *held);
+static void enqueue(FactDef *def, TupleTableSlot *old, TupleTableSlot *new, bool moved);
+static CommandId inserting_command(HeapTuple tuple);
+static bool nothing_changed(FactDef *def, TupleTableSlot *old, TupleTableSlot *new,
+							Bitmapset *columns);
+static void no_version(FactDef *def, Version *version);
+static bool extract_versions(FactDef *def, TupleTableSlot *old, TupleTableSlot *new, bool moved,
+							 Version *before, Version *after);
+static void collect_differences(FactDef *def, Version *before, Version *after);
+static int	extract_live_versions(FactDef *def, Relation fact, TupleTableSlot *row, Version *before,
+								  Version *after, Version *live);
+
+Datum
+indextable_maintain(PG_FUNCTION_ARGS)
+{
+	TriggerData *trigdata = (TriggerData *) fcinfo->context;
+
+	if (!CALLED_AS_TRIGGER(fcinfo))
+		ereport(ERROR,
+				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+				 errmsg("function \"%s\" was not called by the trigger manager",
+						IT_INTERNAL ".maintain")));
+
+	/*
+	 * Whoever may have triggers on a table may call us, as a partition's
+	 * owner must; but not late, or twice.
+	 */
+	if (!is_our_trigger(trigdata->tg_trigger->tgname))
+		ereport(ERROR,
+				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+				 errmsg("trigger \"%s\" was not created by indextable", trigdata->tg_trigger->tgname),
+				 errhint("Drop the trigger.")));
+
+	if (TRIGGER_FIRED_AFTER(trigdata->tg_event) && TRIGGER_FIRED_FOR_ROW(trigdata->tg_event))
+		maintain_row(trigdata);
+	else if (TRIGGER_FIRED_BY_TRUNCATE(trigdata->tg_event))
+	{
+		if (TRIGGER_FIRED_BEFORE(trigdata->tg_event))
+			prepare_truncate(trigdata->tg_relation);
+		else
+			maintain_truncate(trigdata->tg_relation);
+	}
+	else if (OidIsValid(root_of(trigdata->tg_relation)))
+		batch_end_statement(root_of(trigdata->tg_relation));
+	return PointerGetDatum(NULL);
+}
+
+/*
+ * maintain_row
+ *		An AFTER ROW event, with the definition pinned: what is called of users, or
+ *		an index table that is altered, may have it loaded anew in the middle of it.
+ */
+static void
+maintain_row(TriggerData *trigdata)
+{
+	FactDef    *volatile held = NULL;
+
+	PG_TRY();
+	{
+		maintain_pinned_row(trigdata, &held);
+	}
+	PG_CATCH();
+	{
+		if (held != NULL)
+			definition_unpin(held);
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+	if (held != NULL)
+		definition_unpin(held);
+}
+
+/* maintain_pinned_row: keeps the definition that it uses pinned, in *held */
+static void
+maintain_pinned_row(TriggerData *trigdata, FactDef *volatile *held)
+{
+	Relation	fact = trigdata->tg_relation;
+	TupleTableSlot *old = NULL;
+	TupleTableSlot *new = NULL;
+	TupleTableSlot *stored_old = NULL;
+	TupleTableSlot *stored_new = NULL;
+	HeapTuple	new_tuple = NULL;
+	FactDef    *def;
+	Leaf	   *leaf;
+	Version		before;
+	Version		after;
+	Version		live;
+	bool		is_foreign;
+	bool		in_order = true;
+	bool		moved;
+	bool		enqueued = false;
+
+	if (TRIGGER_FIRED_BY_INSERT(trigdata->tg_event))
+	{
+		stored_new = trigdata->tg_trigslot;
+		new_tuple = trigdata->tg_trigtuple;
+	}
+	else
+	{
+		stored_old = trigdata->tg_trigslot;
+		if (TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event))
+		{
+			stored_new = trigdata->tg_newslot;
+			new_tuple = trigdata->tg_newtuple;
+		}
+	}
+
+	do
+	{
+		def = get_trigger_definition(fact);
+		if (def == NULL)
+		{
+			check_not_detached(fact);
+			return;
+		}
+		if (*held != def)
+		{
+			definition_pin(def);
+			if (*held != NULL)
+				definition_unpin(*held);
+			*held = def;
+		}
+		if (def->ndefs == 0)
+			return;				/* the triggers are still here, but nothing to
+								 * do */
+		leaf = leaf_of(def, fact);
+		is_foreign = leaf != NULL && leaf->is_foreign;
+		if (is_foreign)
+		{
+			CommandId	cid = GetActiveSnapshot()->curcid;
+
+			in_order = !batch_foreign_since(def->relid, cid);
+			batch_note_foreign(def->relid, cid);
+		}
+		old = convert_to_root_row(def, leaf, stored_old, 0);
+		new = convert_to_root_row(def, leaf, stored_new, 1);
+		moved = old != NULL && new != NULL && !nothing_changed(def, old, new, def->pk_columns);
+		if (is_foreign && new != NULL && (old == NULL || moved))
+		{
+			Relation	root = relation_open(def->relid, AccessShareLock);
+
+			require_in_bounds(def, root, RelationGetRelid(fact), new, false);
+			relation_close(root, NoLock);
+		}
+		if (def->queued != NULL && !enqueued)
+		{
+			enqueue(def, old, new, moved);
+			enqueued = true;
+		}
+		if (def->nsync == 0 ||
+			(old != NULL && new != NULL && nothing_changed(def, old, new, def->used)))
+			return;
+		if (new != NULL && (old == NULL || moved) && !is_foreign)
+			batch_note_insert(def->relid, inserting_command(new_tuple));
+
+		if (!extract_versions(def, old, new, moved, &before, &after))
+			return;
+	} while (!batch_lock(def));
+
+	/* The primary key stays: the live row has it. */
+	if (old != NULL && new != NULL && !moved)
+	{
+		if (is_foreign ? !in_order : def->pk_deferrable || !row_is_live(fact, stored_new))
+		{
+			if (extract_live_versions(def, fact, new, &before, &after, &live) > 1)
+				note_shared_key(def, new, def->pk_attno);
+			collect_differences(def, &before, &live);
+		}
+		else
+			collect_differences(def, &before, &after);
+		batch_row_done(def);
+		return;
+	}
+
+	/*
+	 * A key that goes may be back already, but only if rows were inserted by
+	 * the command that deleted this one or by a later one, and we saw them.
+	 */
+	if (old != NULL)
+	{
+		if (is_foreign ? !in_order : def->pk_deferrable ||
+			batch_inserted_since(def->relid, HeapTupleHeaderGetCmax(trigdata->tg_trigtuple->t_data)))
+		{
+			Version		gone;
+
+			no_version(def, &gone);
+			(void) extract_live_versions(def, fact, old, &before, &gone, &live);
+		}
+		else
+			no_version(def, &live);
+		collect_differences(def, &before, &live);
+	}
+	if (new != NULL)
+	{
+		no_version(def, &before);
+		if (is_foreign ? !in_order : def->pk_deferrable || !row_is_live(fact, stored_new))
+		{
+			if (extract_live_versions(def, fact, new, &before, &after, &live) > 1)
+				note_shared_key(def, new, def->pk_attno);
+			collect_differences(def, &before, &live);
+		}
+		else
+			collect_differences(def, &before, &after);
+	}
+	batch_row_done(def);
+}
+
+/*
+ * enqueue
+ *		Has the drain look at the row later: at whatever is live then, so that it
+ *		does not matter whether this version is.
+ */
+static void
+enqueue(FactDef *def, TupleTableSlot *old, TupleTableSlot *new, bool moved)
+{
+	if (old != NULL && new != NULL && nothing_changed(def, old, new, def->queued))
+		return;
+	if (old != NULL)
+		queue_collect(def, old);
+	if (new != NULL && (old == NULL || moved))
+		queue_collect(def, new);
+}
+
+/* inserting_command: of a new version; COPY FREEZE leaves no trace of it */
+static CommandId
+inserting_command(HeapTuple tuple)
+{
+	return HeapTupleHeaderXminFrozen(tuple->t_data) ? GetCurrentCommandId(false) :
+		HeapTupleHeaderGetCmin(tuple->t_data);
+}
+
+/*
+ * nothing_changed
+ *		Whether these columns are stored with the same bytes in both versions,
+ *		which needs no detoasting: equal TOAST pointers mean equal values.
+ */
+static bool
+nothing_changed(FactDef *def, TupleTableSlot *old, TupleTableSlot *new, Bitmapset *columns)
+{
+	int			i = -1;
+
+	slot_getsomeattrs(old, def->max_attno);
+	slot_getsomeattrs(new, def->max_attno);
+	while ((i = bms_next_member(columns, i)) >= 0)
+	{
+		int			a = i + FirstLowInvalidHeapAttributeNumber - 1;
+		Form_pg_attribute att = TupleDescAttr(old->tts_tupleDescriptor, a);
+
+		if (!same_bytes(old->tts_values[a], old->tts_isnull[a],
+						new->tts_values[a], new->tts_isnull[a], att->attlen, att->attbyval))
+			return false;
+	}
+	return true;
+}
+
+/* no_version: of a row that does not exist, which has no entries */
+static void
+no_version(FactDef *def, Version *version)
+{
+	int			i;
+
+	version->entries = palloc(sizeof(Entries) * def->nsync);
+	version->skipped = palloc0(sizeof(int) * def->nsync);
+	for (i = 0; i < def->nsync; i++)
+		entries_init(&version->entries[i], def->defs[i]);
+}
+
+/*
+ * extract_versions
+ *		The entries of the old and the new version, either of which may not
+ *		exist; false if there is nothing to do.  An index table that an update
+ *		leaves alone is left out.
+ */
+static bool
+extract_versions(FactDef *def, TupleTableSlot *old, TupleTableSlot *new, bool moved,
+				 Version *before, Version *after)
+{
+	FactRow		old_row;
+	FactRow		new_row;
+	bool		changed = moved;
+	int			i;
+
+	no_version(def, before);
+	no_version(def, after);
+	if (old != NULL)
+		factrow_init(&old_row, def, old);
+	if (new != NULL)
+		factrow_init(&new_row, def, new);
+	for (i = 0; i < def->nsync; i++)
+	{
+		IndexDef   *index = def->defs[i];
+
+		if (old != NULL && new != NULL && !moved && entries_unchanged(index, &old_row, &new_row))
+		{
+			before->entries[i].left_alone = true;
+			continue;
+		}
+		if (old != NULL)
+			extract_entries(index, &old_row, false, &before->entries[i]);
+		if (new != NULL)
+			after->skipped[i] = extract_entries(index, &new_row, true, &after->entries[i]);
+		if (after->skipped[i] > 0 ||
+			!entries_equal(index, &before->entries[i], &after->entries[i]))
+			changed = true;
+	}
+	return changed;
+}
+
+/* collect_differences: collects what leads from the entries before to those after */
+static void
+collect_differences(FactDef *def, Version *before, Version *after)
+{
+	MemoryContext cxt;
+	OpList	   *lists = batch_get_op_lists(def, &cxt);
+	int			i;
+
+	for (i = 0; i < def->nsync; i++)
+	{
+		if (before->entries[i].left_alone)
+			continue;
+		diff_entries(def->defs[i], &before->entries[i], &after->entries[i], &lists[i], cxt);
+		lists[i].skipped += after->skipped[i];
+	}
+}
+
+static void
+add_live_row(FactRow *row, void *arg)
+{
+	LiveRows   *live = arg;
+	int			i;
+
+	live->n++;
+	for (i = 0; i < live->def->nsync; i++)
+	{
+		Entries		entries;
+
+		entries_init(&entries, live->def->defs[i]);
+		live->version->skipped[i] += extract_entries(live->def->defs[i], row, true, &entries);
+		entries_merge(live->def->defs[i], &live->version->entries[i], &entries);
+	}
+}
+
+/*
+ * extract_live_versions
+ *		The entries of what is live now under the primary key of row, as far as this
+ *		step has to do with them; returns how many rows that is.
+ */
+static int
+extract_live_versions(FactDef *def, Relation fact, TupleTableSlot *row, Version *before, Version *after,
+					  Version *live)
+{
+	LiveRows	arg = {def, live, 0};
+	Relation	root = def->partitioned ? relation_open(def->relid, AccessShareLock) : fact;
+	int			i;
+
+	no_version(def, live);
+	visit_live_rows(def, root, row, add_live_row, &arg);
+	if (root != fact)
+		relation_close(root, NoLock);
+	for (i = 0; i < def->nsync; i++)
+		entries_confine(def->defs[i], &live->entries[i], &before->entries[i], &after->entries[i]);
+	return arg.n;
+}

@@ -1,0 +1,222 @@
+/*-------------------------------------------------------------------------
+ *
+ * follow_ddl.c
+ *	  Keeps the catalog in step with fact tables and index tables that were altered.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/relation.h"
+#include "commands/tablecmds.h"
+#include "nodes/pg_list.h"
+#include "storage/lmgr.h"
+#include "storage/lockdefs.h"
+#include "utils/builtins.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+
+#include "../catalog/definition_rows.h"
+#include "../catalog/fact_rows.h"
+#include "../definition/cache.h"
+#include "../definition/expression.h"
+#include "../definition/fact_key.h"
+#include "../definition/index_partition.h"
+#include "../definition/roots.h"
+#include "../indextable.h"
+#include "../util/arguments.h"
+#include "../util/inherit.h"
+#include "../util/subxact.h"
+#include "follow_ddl.h"
+#include "install_triggers.h"
+
+static void load_definition(void *arg);
+static void update_definition_names(IndexDef *def, Relation fact);
+static List *present_specs(Field *fields, int n, Relation fact);
+
+/*
+ * invalidate_broken_definitions
+ *		Index tables of a fact table that cannot be kept in step any more are told
+ *		of.
+ */
+void
+invalidate_broken_definitions(Oid relid)
+{
+	ErrorData  *error;
+
+	/* A restore may not have come to its primary key, or its triggers. */
+	if (get_rel_name(relid) == NULL || !triggers_intact(relid))
+		return;
+	error = run_catching_row_errors(load_definition, &relid);
+	if (error != NULL)
+		invalidate_definitions(catalog_read_definitions(relid, InvalidOid), relid,
+							   error->detail != NULL ? error->detail : error->message);
+}
+
+static void
+load_definition(void *arg)
+{
+	Oid			relid = *(Oid *) arg;
+	Relation	fact = relation_open(relid, AccessShareLock);
+
+	(void) definition_of_fact(fact, relid);
+	relation_close(fact, AccessShareLock);
+}
+
+/*
+ * update_definitions
+ *		Brings the catalog up to date with the tables.  Loading the definitions
+ *		checks them, and refuses what cannot be followed.
+ */
+void
+update_definitions(Oid relid, bool fact_altered, bool renamed)
+{
+	Relation	fact = try_relation_open(relid, AccessShareLock);
+	bool		intact;
+	FactDef    *def;
+	ListCell   *cell;
+
+	if (fact == NULL)
+		return;
+
+	/*
+	 * Without our triggers: invalid already, or being restored, or cleaned
+	 * away.
+	 */
+	intact = triggers_intact(relid);
+	foreach(cell, catalog_read_definitions(relid, InvalidOid))
+		sync_index_table_owner(((StoredDefinition *) lfirst(cell))->row.index_table, fact,
+							   fact_altered || !intact);
+	if (!intact && !renamed)
+	{
+		relation_close(fact, NoLock);
+		return;
+	}
+
+	def = definition_of_fact(fact, relid);
+	definition_pin(def);
+	PG_TRY();
+	{
+		check_row_key(def, fact);
+		for (int i = 0; i < def->ndefs; i++)
+			update_definition_names(def->defs[i], fact);
+	}
+	PG_FINALLY();
+	{
+		definition_unpin(def);
+	}
+	PG_END_TRY();
+	relation_close(fact, NoLock);
+}
+
+/*
+ * invalidate_without_triggers
+ *		Without all of our triggers a fact table's index tables cannot be trusted
+ *		any more, and an index table not without its guards.
+ */
+void
+invalidate_without_triggers(Oid relid)
+{
+	Oid			fact;
+
+	if (!OidIsValid(relid))
+		return;
+	fact = catalog_fact_of(index_table_of(relid));
+	if (!OidIsValid(fact))
+		relid = registered_root(relid);
+	if (OidIsValid(fact))
+	{
+		relid = index_table_of(relid);
+		if (!guards_intact(relid))
+			invalidate_definitions(catalog_read_definitions(InvalidOid, relid), fact,
+								   "The triggers that protect it against other writes are disabled or missing.");
+	}
+	else if (catalog_has_fact(relid) && !triggers_intact(relid))
+		invalidate_definitions(catalog_read_definitions(relid, InvalidOid), relid,
+							   "The triggers of the fact table that maintain it are disabled or missing.");
+}
+
+/* update_definition_names: writes the catalog row anew if names in it have changed */
+static void
+update_definition_names(IndexDef *def, Relation fact)
+{
+	List	   *rows = catalog_read_definitions(InvalidOid, def->relid);
+	StoredDefinition *stored;
+	DefinitionRow row;
+	FactDef    *factdef = def->fact;
+	int			i;
+
+	if (rows == NIL)
+		return;
+	stored = linitial(rows);
+	row = stored->row;
+	row.document = get_attname(factdef->relid, factdef->doc_attno[def->docno], false);
+	row.primary_key = NIL;
+	for (i = 0; i < factdef->npk; i++)
+		row.primary_key = lappend(row.primary_key,
+								  get_attname(factdef->relid, factdef->pk_attno[i], false));
+	row.key = present_specs(def->fields, def->nkeys, fact);
+	row.include = present_specs(def->fields + def->nkeys, def->nincludes, fact);
+	if (def->filter != NULL)
+		row.filter = expression_text(fact, def->filter);
+
+	if (!same_strings(stored->columns, get_column_names_by_number(fact)) ||
+		strcmp(row.document, stored->row.document) != 0 ||
+		!same_strings(row.primary_key, stored->row.primary_key))
+	{
+		catalog_update(&row, fact);
+		CacheInvalidateRelcacheByRelid(factdef->relid);
+	}
+}
+
+/* present_specs: field specs with the present names of the columns they use */
+static List *
+present_specs(Field *fields, int n, Relation fact)
+{
+	List	   *result = NIL;
+	int			i;
+
+	for (i = 0; i < n; i++)
+	{
+		FieldSpec  *spec = fields[i].spec;
+
+		result = lappend(result, spec->column == NULL ? spec->text :
+						 psprintf("@%s%s",
+								  quote_identifier(get_attname(RelationGetRelid(fact),
+															   fields[i].fact_attno, false)),
+								  spec->text +spec->tail));
+	}
+	return result;
+}
+
+/* sync_index_table_owner: an index table, and each partition, belongs to the owner of its fact table */
+void
+sync_index_table_owner(Oid index_table, Relation fact, bool change)
+{
+	ListCell   *cell;
+
+	if (get_rel_name(index_table) == NULL)
+		return;
+	foreach(cell, list_with_partitions(index_table))
+	{
+		Relation	rel = try_relation_open(lfirst_oid(cell), AccessShareLock);
+		Oid			owner;
+
+		if (rel == NULL)
+			continue;
+		owner = rel->rd_rel->relowner;
+		relation_close(rel, NoLock);
+		if (owner == fact->rd_rel->relowner)
+			continue;
+		if (!change)
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("cannot change the owner of index table \"%s\"", get_rel_name(index_table)),
+					 errdetail("It belongs to the owner of its fact table."),
+					 errhint("Change the owner of \"%s\" instead.", RelationGetRelationName(fact))));
+		/* Not by SQL: names may change hands while we wait for the lock. */
+		LockRelationOid(lfirst_oid(cell), AccessExclusiveLock);
+		ATExecChangeOwner(lfirst_oid(cell), fact->rd_rel->relowner, true, AccessExclusiveLock);
+	}
+}

@@ -1,0 +1,18 @@
+/*-------------------------------------------------------------------------
+ *
+ * follow_ddl.h
+ *	  Keeps the catalog in step with fact tables and index tables that were altered.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef INDEXTABLE_FOLLOW_DDL_H
+#define INDEXTABLE_FOLLOW_DDL_H
+
+#include "utils/rel.h"
+
+extern void sync_index_table_owner(Oid index_table, Relation fact, bool change);
+extern void update_definitions(Oid fact, bool fact_altered, bool renamed);
+extern void invalidate_without_triggers(Oid relid);
+extern void invalidate_broken_definitions(Oid relid);
+
+#endif							/* INDEXTABLE_FOLLOW_DDL_H */

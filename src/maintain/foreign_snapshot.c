@@ -1,0 +1,292 @@
+/*-------------------------------------------------------------------------
+ *
+ * foreign_snapshot.c
+ *	  Has one moment for all servers that a fact table is spread over.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup.h"
+#include "access/htup_details.h"
+#include "access/relation.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "access/xlog.h"
+#include "catalog/pg_foreign_table.h"
+#include "executor/spi.h"
+#include "foreign/foreign.h"
+#include "miscadmin.h"
+#include "nodes/pg_list.h"
+#include "storage/lmgr.h"
+#include "storage/lock.h"
+#include "storage/lockdefs.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/portal.h"
+#include "utils/resowner.h"
+#include "utils/snapmgr.h"
+
+#include "../indextable.h"
+#include "../util/inherit.h"
+#include "../util/lock.h"
+#include "../util/role.h"
+#include "../util/sql.h"
+#include "batch.h"
+#include "foreign_snapshot.h"
+
+/* So often, and for so many ms each time, writers are tried to be kept out for a moment. */
+#define MAX_TRIES			5
+#define LOCK_TIMEOUT		200
+
+/* Facts whose writers this transaction has kept out since before it read them. */
+static List *writers_out = NIL;
+
+/* The moment that this transaction's view of some servers is of. */
+typedef struct SynchronizedSnapshots
+{
+	Snapshot	snapshot;		/* of that moment, here */
+	List	   *servers;
+	List	   *owners;			/* as whom they are read */
+} SynchronizedSnapshots;
+
+static SynchronizedSnapshots *moment = NULL;
+
+static void at_xact_event(XactEvent event, void *arg);
+static bool is_locked_here(Oid relid);
+static bool has_synchronized_snapshots(Oid fact);
+static void unlock_fact(Oid relid, LOCKMODE mode);
+
+/* foreign_init: called once, when the library is loaded */
+void
+foreign_init(void)
+{
+	RegisterXactCallback(at_xact_event, NULL);
+}
+
+static void
+at_xact_event(XactEvent event, void *arg)
+{
+	switch (event)
+	{
+		case XACT_EVENT_PRE_COMMIT:
+		case XACT_EVENT_PRE_PREPARE:
+			if (moment != NULL)
+				UnregisterSnapshotFromOwner(moment->snapshot, TopTransactionResourceOwner);
+			moment = NULL;
+			break;
+		case XACT_EVENT_COMMIT:
+		case XACT_EVENT_PREPARE:
+		case XACT_EVENT_ABORT:
+			moment = NULL;
+			writers_out = NIL;
+			break;
+		default:
+			break;
+	}
+}
+
+/*
+ * check_servers_unused
+ *		An error if this transaction has read or written a server that holds a part of
+ *		a fact table: it shows its rows as they were then, and others may have written
+ *		them since, unless they were kept out all the time.  Called before any of the
+ *		partitions is locked.
+ */
+void
+check_servers_unused(Oid fact, const char *what)
+{
+	List	   *servers = NIL;
+	List	   *used = NIL;
+	ListCell   *cell;
+	Relation	rel;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	foreach(cell, foreign_leaves(fact))
+		servers = list_append_unique_oid(servers, GetForeignTable(lfirst_oid(cell))->serverid);
+	if (servers == NIL)
+		return;
+	if (list_member_oid(writers_out, fact) && is_locked_here(fact) && !batch_any_foreign(fact))
+		return;
+	rel = table_open(ForeignTableRelationId, AccessShareLock);
+	scan = systable_beginscan(rel, InvalidOid, false, NULL, 0, NULL);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Form_pg_foreign_table form = (Form_pg_foreign_table) GETSTRUCT(tuple);
+
+		if (list_member_oid(servers, form->ftserver) && is_locked_here(form->ftrelid))
+			used = lappend_oid(used, form->ftrelid);
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	if (used != NIL)
+		ereport(ERROR,
+				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
+				 errmsg("%s cannot run in a transaction that has used foreign table \"%s\"", what,
+						get_rel_name(linitial_oid(used))),
+				 errdetail("Until the transaction ends, the other server shows rows as they were at that time, without later changes."),
+				 errhint("Call the function in a transaction of its own.")));
+}
+
+/* note_writers_locked_out: a fact table is locked against writers until the transaction ends, or the subtransaction */
+void
+note_writers_locked_out(Oid fact)
+{
+	MemoryContext old = MemoryContextSwitchTo(TopTransactionContext);
+
+	writers_out = list_append_unique_oid(writers_out, fact);
+	MemoryContextSwitchTo(old);
+}
+
+/* is_locked_here: whether this transaction has used a relation; whoever does keeps a lock until it ends */
+static bool
+is_locked_here(Oid relid)
+{
+	LOCKTAG		tag;
+
+	SET_LOCKTAG_RELATION(tag, MyDatabaseId, relid);
+	return lock_held_by_me(&tag);
+}
+
+/* has_synchronized_snapshots: whether all servers with a part of a fact table are seen as of the same moment already */
+static bool
+has_synchronized_snapshots(Oid fact)
+{
+	ListCell   *cell;
+	ListCell   *server;
+	ListCell   *owner;
+
+	if (moment == NULL || batch_any_foreign(fact))
+		return false;
+	foreach(cell, foreign_leaves(fact))
+	{
+		Relation	leaf = relation_open(lfirst_oid(cell), AccessShareLock);
+		bool		found = false;
+
+		forboth(server, moment->servers, owner, moment->owners)
+			found |= lfirst_oid(server) == GetForeignTable(lfirst_oid(cell))->serverid &&
+			lfirst_oid(owner) == leaf->rd_rel->relowner;
+		relation_close(leaf, NoLock);
+		if (!found)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * get_synchronized_snapshot
+ *		The latest snapshot, registered; and at the same moment, with writers kept
+ *		out, every server with a part of the fact table takes one.  Connecting may
+ *		take long, so it is done before that.  Later calls in the same transaction
+ *		are of the same moment.  Which partitions there are is read with the snapshot:
+ *		one that is attached later has rows that it sees, and entries that it does not.
+ */
+Snapshot
+get_synchronized_snapshot(FactDef *def, Relation fact)
+{
+	List	   *portals = NIL;
+	List	   *servers = NIL;
+	List	   *owners = NIL;
+	bool		locked = false;
+	Snapshot	snapshot;
+	MemoryContext old;
+	ListCell   *cell;
+	ListCell   *inner;
+	Caller		caller;
+	int			try;
+
+	if (foreign_leaves(def->relid) == NIL)
+		return tree_snapshot(fact);
+	if (moment != NULL && has_synchronized_snapshots(def->relid))
+	{
+		moment->snapshot->curcid = GetCurrentCommandId(false);
+		return RegisterSnapshot(moment->snapshot);
+	}
+	check_servers_unused(def->relid, "verify()");
+
+	foreach(cell, foreign_leaves(def->relid))
+	{
+		Oid			server = GetForeignTable(lfirst_oid(cell))->serverid;
+		Relation	leaf = relation_open(lfirst_oid(cell), AccessShareLock);
+		Oid			owner = leaf->rd_rel->relowner;
+		bool		known = false;
+		ListCell   *other;
+		Portal		portal;
+
+		relation_close(leaf, NoLock);
+		forboth(inner, servers, other, owners)
+			known |= lfirst_oid(inner) == server && lfirst_oid(other) == owner;
+		if (known)
+			continue;
+		servers = lappend_oid(servers, server);
+		owners = lappend_oid(owners, owner);
+		become_owner(&caller, owner);
+		SPI_connect();
+		portal = SPI_cursor_open_with_args(NULL, psprintf("SELECT FROM %s LIMIT 1", quoted_relation(lfirst_oid(cell))),
+										   0, NULL, NULL, NULL, true, 0);
+		SPI_finish();
+		portals = lappend(portals, portal);
+		become_caller(&caller);
+	}
+
+	for (try = 0; try < MAX_TRIES && !locked && !RecoveryInProgress(); try++)
+		locked = lock_with_timeout(def->relid, ShareLock, LOCK_TIMEOUT);
+	snapshot = RegisterSnapshot(GetLatestSnapshot());
+	forboth(cell, portals, inner, owners)
+	{
+		become_owner(&caller, lfirst_oid(inner));
+		SPI_connect();
+		SPI_cursor_fetch(lfirst(cell), true, 1);
+		SPI_cursor_close(lfirst(cell));
+		SPI_finish();
+		become_caller(&caller);
+	}
+	if (!locked)
+	{
+		ereport(WARNING,
+				(errcode(ERRCODE_WARNING),
+				 errmsg("rows of table \"%s\" that are being changed may be reported as discrepancies", def->name),
+				 errdetail("The table could not be locked for the moment at which the snapshots of its foreign partitions and of the index table are taken."),
+				 errhint("Check the discrepancies again, as indextable.repair() does.")));
+		return snapshot;
+	}
+	unlock_fact(def->relid, ShareLock);
+	if (moment == NULL)
+	{
+		old = MemoryContextSwitchTo(TopTransactionContext);
+		moment = palloc(sizeof(SynchronizedSnapshots));
+		moment->servers = list_copy(servers);
+		moment->owners = list_copy(owners);
+		moment->snapshot = RegisterSnapshotOnOwner(snapshot, TopTransactionResourceOwner);
+		MemoryContextSwitchTo(old);
+	}
+	return snapshot;
+}
+
+/* unlock_fact: what lock_with_timeout() has locked */
+static void
+unlock_fact(Oid relid, LOCKMODE mode)
+{
+	ResourceOwner owner = CurrentResourceOwner;
+	ListCell   *cell;
+
+	CurrentResourceOwner = CurTransactionResourceOwner;
+	foreach(cell, list_with_partitions(relid))
+		UnlockRelationOid(lfirst_oid(cell), mode);
+	CurrentResourceOwner = owner;
+}
+
+/* warn_foreign: what cannot be promised of index tables over other servers */
+void
+warn_foreign(Oid fact)
+{
+	if (foreign_leaves(fact) == NIL)
+		return;
+	ereport(WARNING,
+			(errcode(ERRCODE_WARNING),
+			 errmsg("index tables of table \"%s\" have entries of partitions on other servers", get_rel_name(fact)),
+			 errdetail("A commit on several servers is not atomic. Changes that are made directly on another server are neither applied to the index tables nor checked for uniqueness."),
+			 errhint("Call indextable.verify() regularly, or set indextable.check_interval, and call indextable.repair() when discrepancies are found.")));
+}

@@ -1,0 +1,241 @@
+/*-------------------------------------------------------------------------
+ *
+ * install_triggers.c
+ *	  Our triggers on the users' tables, and the guard of index tables.
+ *
+ * Called by create.c and drop.c.  What the triggers of fact tables do is in
+ * trigger.c.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/relation.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_trigger.h"
+#include "commands/trigger.h"
+#include "nodes/pg_list.h"
+#include "storage/lmgr.h"
+#include "storage/lockdefs.h"
+#include "utils/lsyscache.h"
+
+#include "../catalog/definition_rows.h"
+#include "../catalog/fact_rows.h"
+#include "../catalog/owner.h"
+#include "../catalog/table_access.h"
+#include "../catalog/trigger_names.h"
+#include "../indextable.h"
+#include "../queue/tables.h"
+#include "../util/inherit.h"
+#include "../util/sql.h"
+#include "install_triggers.h"
+
+/* kind_of: in these terms */
+static int
+kind_of(Oid relid, Oid fact)
+{
+	return relid != fact ? (get_rel_relkind(relid) == RELKIND_FOREIGN_TABLE ? ON_FOREIGN : ON_PARTITION) :
+		get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE ? ON_ROOT : ON_PLAIN;
+}
+
+/* has_trigger: whether a table has a trigger of ours, enabled as we do it; one that is gone lacks none */
+static bool
+has_trigger(Oid relid, const char *name, char enabled)
+{
+	Relation	rel = try_relation_open(relid, AccessShareLock);
+	bool		found = false;
+	int			i;
+
+	if (rel == NULL)
+		return true;
+	for (i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
+	{
+		Trigger    *trigger = &rel->trigdesc->triggers[i];
+
+		if (strcmp(trigger->tgname, name) == 0)
+			found = trigger->tgenabled == enabled &&
+				is_own_schema(get_func_namespace(trigger->tgfoid));
+	}
+	relation_close(rel, NoLock);
+	return found;
+}
+
+/* guards_intact: whether an index table, and each partition, refuses writes by hand */
+bool
+guards_intact(Oid index_table)
+{
+	ListCell   *cell;
+
+	foreach(cell, list_with_partitions(index_table))
+		if (!has_trigger(lfirst_oid(cell), GUARD, TRIGGER_FIRES_ON_ORIGIN) ||
+			!has_trigger(lfirst_oid(cell), GUARD_ROW, TRIGGER_FIRES_ON_ORIGIN))
+		return false;
+	return true;
+}
+
+/* has_transactional: whether a fact table has index tables that its writers keep in step */
+static bool
+has_transactional(Oid fact)
+{
+	ListCell   *cell;
+
+	foreach(cell, catalog_read_definitions(fact, InvalidOid))
+		if (!is_queued(&((StoredDefinition *) lfirst(cell))->row))
+		return true;
+	return false;
+}
+
+/* triggers_intact: whether a fact table, and each partition, has all of our triggers that it needs */
+bool
+triggers_intact(Oid fact)
+{
+	bool		transactional = has_transactional(fact);
+	ListCell   *cell;
+	Size		i;
+
+	foreach(cell, list_with_partitions(fact))
+		for (i = 0; i < FACT_TRIGGERS; i++)
+		if ((fact_triggers[i].on & kind_of(lfirst_oid(cell), fact)) != 0 &&
+			(transactional || !fact_triggers[i].batches) &&
+			!has_trigger(lfirst_oid(cell), fact_triggers[i].name, TRIGGER_FIRES_ALWAYS))
+			return false;
+	return true;
+}
+
+/*
+ * triggers_install
+ *		Puts our triggers on a fact table, which the caller has locked, and on its
+ *		partitions.
+ *
+ * Without a column list or WHEN, which would miss what BEFORE triggers change;
+ * always enabled, so that they fire on a subscriber and while
+ * session_replication_role is replica.  They are created as the extension's
+ * owner, since the caller may not own every partition.
+ */
+void
+triggers_install(Oid fact)
+{
+	ListCell   *cell;
+
+	foreach(cell, list_with_partitions(fact))
+		triggers_install_on(lfirst_oid(cell), fact);
+	if (!catalog_has_fact(fact))
+	{
+		FactTableRow row = {.fact_table = fact};
+
+		catalog_write_fact(&row);
+	}
+}
+
+/* triggers_install_on: a fact table, or a partition of it, to which the server has cloned what it clones */
+void
+triggers_install_on(Oid relid, Oid fact)
+{
+	char	   *table = quoted_relation(relid);
+	Oid			owner = get_extension_owner();
+	const char *schema = get_namespace_name(catalog_schema());
+	bool		transactional = has_transactional(fact);
+	int			kind = kind_of(relid, fact);
+	Size		i;
+
+	for (i = 0; i < FACT_TRIGGERS; i++)
+	{
+		bool		cloned = fact_triggers[i].cloned && (kind & (ON_PARTITION | ON_FOREIGN)) != 0;
+
+		if ((fact_triggers[i].on & kind) == 0 || (!transactional && fact_triggers[i].batches) ||
+			has_trigger(relid, fact_triggers[i].name, TRIGGER_FIRES_ALWAYS))
+			continue;
+		if (!cloned)
+			run_sql(owner, "CREATE OR REPLACE TRIGGER %s %s ON %s FOR EACH %s EXECUTE FUNCTION %s.maintain()",
+					fact_triggers[i].name, fact_triggers[i].event, table, fact_triggers[i].level, schema);
+		run_sql(owner, "ALTER TABLE %s ENABLE ALWAYS TRIGGER %s", table, fact_triggers[i].name);
+	}
+}
+
+/* triggers_remove_from: a table that is not a partition of a fact table any more */
+void
+triggers_remove_from(Oid relid)
+{
+	ListCell   *cell;
+	Size		i;
+
+	foreach(cell, tree_of(relid, NULL, NoLock, true))
+		for (i = 0; i < FACT_TRIGGERS; i++)
+		if (!fact_triggers[i].cloned &&
+			OidIsValid(get_trigger_oid(lfirst_oid(cell), fact_triggers[i].name, true)))
+			run_sql(get_extension_owner(), "DROP TRIGGER %s ON %s", fact_triggers[i].name,
+					quoted_relation(lfirst_oid(cell)));
+}
+
+/*
+ * triggers_remove
+ *		Takes our triggers off a table that has no index tables left.
+ *
+ * Where an index table is dropped with DROP TABLE, it is locked before the fact
+ * table, and waiting for that could deadlock with writers: then, without wait,
+ * the triggers stay and do nothing if the lock cannot be had at once.
+ */
+bool
+triggers_remove(Oid fact, bool wait)
+{
+	Relation	rel;
+	bool		in_use;
+	ListCell   *cell;
+	Size		i;
+
+	/* A partition that is being detached has them, too. */
+	foreach(cell, tree_of(fact, NULL, NoLock, true))
+	{
+		if (wait)
+			LockRelationOid(lfirst_oid(cell), AccessExclusiveLock);
+		else if (!ConditionalLockRelationOid(lfirst_oid(cell), AccessExclusiveLock))
+			return false;
+	}
+	rel = try_relation_open(fact, NoLock);
+	if (rel == NULL)
+		return false;
+	in_use = rel->rd_refcnt > 1 || AfterTriggerPendingOnRel(fact);
+	relation_close(rel, NoLock);
+	if ((in_use && !wait) || !queues_drop(fact, wait))
+		return false;
+
+	/* What was cloned goes with what it was cloned from. */
+	triggers_remove_from(fact);
+	for (i = 0; i < FACT_TRIGGERS; i++)
+		if (fact_triggers[i].cloned && OidIsValid(get_trigger_oid(fact, fact_triggers[i].name, true)))
+			run_sql(get_extension_owner(), "DROP TRIGGER %s ON %s", fact_triggers[i].name,
+					quoted_relation(fact));
+	catalog_forget_fact(fact);
+	return true;
+}
+
+/*
+ * triggers_install_guard
+ *		Has an index table refuse writes by hand: statements, and rows that come
+ *		through a parent table.
+ */
+void
+triggers_install_guard(Oid index_table)
+{
+	const char *schema = get_namespace_name(catalog_schema());
+	ListCell   *cell;
+
+	foreach(cell, list_with_partitions(index_table))
+	{
+		char	   *table = quoted_relation(lfirst_oid(cell));
+
+		run_sql(get_extension_owner(), "CREATE OR REPLACE TRIGGER " GUARD
+				" BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s"
+				" FOR EACH STATEMENT EXECUTE FUNCTION %s.guard()", table, schema);
+		/* The server gives that of a partitioned table to its partitions. */
+		if (lfirst_oid(cell) == index_table)
+			run_sql(get_extension_owner(), "CREATE OR REPLACE TRIGGER " GUARD_ROW
+					" BEFORE INSERT OR UPDATE OR DELETE ON %s"
+					" FOR EACH ROW EXECUTE FUNCTION %s.guard()", table, schema);
+	}
+	/* Those that were there may be disabled. */
+	if (!guards_intact(index_table))
+		foreach(cell, list_with_partitions(index_table))
+			run_sql(get_extension_owner(), "ALTER TABLE %s ENABLE TRIGGER " GUARD ", ENABLE TRIGGER " GUARD_ROW,
+					quoted_relation(lfirst_oid(cell)));
+}

@@ -1,0 +1,145 @@
+/*-------------------------------------------------------------------------
+ *
+ * shared_key_entries.c
+ *	  Writes anew, before the transaction ends, the entries of rows that shared their
+ *	  primary key.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/relation.h"
+#include "access/sysattr.h"
+#include "access/xact.h"
+#include "executor/tuptable.h"
+#include "miscadmin.h"
+#include "nodes/pg_list.h"
+#include "storage/lockdefs.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+
+#include "../definition/cache.h"
+#include "../entry/diff.h"
+#include "../entry/document.h"
+#include "../entry/entries.h"
+#include "../entry/extract.h"
+#include "../entry/fact_fetch.h"
+#include "../entry/shared_keys.h"
+#include "../indextable.h"
+#include "../util/subxact.h"
+#include "batch.h"
+#include "shared_key_entries.h"
+
+/* is_key_of: whether the fact table has the primary key still that it had when the key was noted */
+static bool
+is_key_of(SharedKey *key, FactDef *def, Relation fact)
+{
+	bool		same = def->npk == key->n;
+	int			i;
+
+	for (i = 0; same && i < key->n; i++)
+		same = def->pk_attno[i] == key->attno[i] &&
+			TupleDescAttr(RelationGetDescr(fact), def->pk_attno[i] - 1)->atttypid == key->types[i];
+	return same;
+}
+
+/* is_ours: whether this transaction has made the row version that a scan has found */
+static bool
+is_ours(TupleTableSlot *stored)
+{
+	bool		isnull;
+	Datum		xmin = slot_getsysattr(stored, MinTransactionIdAttributeNumber, &isnull);
+
+	return TransactionIdIsCurrentTransactionId(DatumGetTransactionId(xmin));
+}
+
+/* collect_entries: of a row of ours, as if they were new */
+static void
+collect_entries(FactDef *def, TupleTableSlot *row)
+{
+	MemoryContext cxt;
+	OpList	   *lists = batch_get_op_lists(def, &cxt);
+	FactRow		factrow;
+	int			i;
+
+	factrow_init(&factrow, def, row);
+	for (i = 0; i < def->nsync; i++)
+	{
+		Entries		none;
+		Entries		entries;
+
+		entries_init(&none, def->defs[i]);
+		entries_init(&entries, def->defs[i]);
+		(void) extract_entries(def->defs[i], &factrow, false, &entries);
+		diff_entries(def->defs[i], &none, &entries, &lists[i], cxt);
+	}
+	batch_row_done(def);
+}
+
+static void
+write_again(SharedKey *key)
+{
+	Relation	fact = try_relation_open(key->fact, RowExclusiveLock);
+	FactDef    *def;
+	LiveScan	scan;
+	TupleTableSlot *row;
+
+	if (fact == NULL)
+		return;
+	do
+	{
+		def = definition_of_fact(fact, key->fact);
+	} while (is_key_of(key, def, fact) && !batch_lock(def));
+
+	/*
+	 * With another primary key the index tables are new, and were filled from
+	 * the rows.
+	 */
+	if (!is_key_of(key, def, fact) || def->nsync == 0)
+	{
+		relation_close(fact, NoLock);
+		return;
+	}
+	definition_pin(def);
+	PG_TRY();
+	{
+		live_scan_begin(&scan, def, fact, SnapshotSelf);
+		for (row = live_scan_first(&scan, key->values); row != NULL; row = live_scan_next(&scan))
+			if (scan.current->index != NULL && is_ours(scan.current->stored))
+				collect_entries(def, row);
+		live_scan_end(&scan);
+	}
+	PG_FINALLY();
+	{
+		definition_unpin(def);
+	}
+	PG_END_TRY();
+	relation_close(fact, NoLock);
+}
+
+/* write_shared_keys: the entries of rows that have shared their primary keys, before the transaction ends */
+void
+write_shared_keys(void)
+{
+	List	   *keys = take_shared_keys();
+	MemoryContext cxt;
+	ListCell   *cell;
+
+	if (keys == NIL)
+		return;
+	cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable shared key", ALLOCSET_DEFAULT_SIZES);
+	foreach(cell, keys)
+	{
+		MemoryContext old = MemoryContextSwitchTo(cxt);
+		bool		pushed = push_missing_snapshot();
+
+		CHECK_FOR_INTERRUPTS();
+		write_again(lfirst(cell));
+		if (pushed)
+			PopActiveSnapshot();
+		MemoryContextSwitchTo(old);
+		MemoryContextReset(cxt);
+	}
+	MemoryContextDelete(cxt);
+}

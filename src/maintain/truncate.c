@@ -1,0 +1,155 @@
+/*-------------------------------------------------------------------------
+ *
+ * truncate.c
+ *	  Truncates the index tables of a fact table that is truncated, and deletes the
+ *	  entries of a partition that is.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/relation.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/pg_class.h"
+#include "nodes/pg_list.h"
+#include "pgstat.h"
+#include "storage/lockdefs.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+
+#include "../catalog/definition_rows.h"
+#include "../definition/roots.h"
+#include "../indextable.h"
+#include "../util/inherit.h"
+#include "../util/lock.h"
+#include "../util/sql.h"
+#include "../util/uncounted.h"
+#include "batch.h"
+#include "fact_table.h"
+#include "guard.h"
+#include "partition_rows.h"
+#include "truncate.h"
+
+/* A partitioned fact table that is being truncated as a whole. */
+static Oid	truncating = InvalidOid;
+
+static void at_xact_event(XactEvent event, void *arg);
+static void at_subxact_event(SubXactEvent event, SubTransactionId sub,
+							 SubTransactionId parent, void *arg);
+static void truncate_index_table(Oid relid);
+
+/*
+ * prepare_truncate
+ *		Of a partition its entries are deleted, as long as its rows tell which they
+ *		are; where all are truncated, after that all entries are.
+ */
+void
+prepare_truncate(Relation rel)
+{
+	Oid			root = root_of(rel);
+
+	if (root == RelationGetRelid(rel))
+		truncating = root;
+	else if (!OidIsValid(root) || truncating == root)
+		return;
+	else if (rel->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
+		update_entries_of_partition(root, RelationGetRelid(rel), false);
+#if PG_VERSION_NUM < 160000
+	else
+	{
+		ListCell   *cell;
+
+		/* Foreign tables have no such triggers yet. */
+		foreach(cell, foreign_leaves(RelationGetRelid(rel)))
+			update_entries_of_partition(root, lfirst_oid(cell), false);
+	}
+#endif
+}
+
+/* trigger_init: called once, when the library is loaded */
+void
+trigger_init(void)
+{
+	RegisterXactCallback(at_xact_event, NULL);
+	RegisterSubXactCallback(at_subxact_event, NULL);
+}
+
+static void
+at_xact_event(XactEvent event, void *arg)
+{
+	truncating = InvalidOid;
+}
+
+static void
+at_subxact_event(SubXactEvent event, SubTransactionId sub, SubTransactionId parent, void *arg)
+{
+	if (event == SUBXACT_EVENT_ABORT_SUB)
+		truncating = InvalidOid;
+}
+
+/*
+ * maintain_truncate
+ *		Empties the index tables.  TRUNCATE of the fact table holds a lock that
+ *		keeps everybody out, and is no more visible to old snapshots than this is.
+ */
+void
+maintain_truncate(Relation fact)
+{
+	FactDef    *def = get_trigger_definition(fact);
+	List	   *index_tables = NIL;
+	ListCell   *cell;
+	int			i;
+
+	truncating = InvalidOid;
+	if (def == NULL)
+		return;
+	batch_discard(def->relid);
+	for (i = 0; i < def->ndefs; i++)
+		index_tables = lappend_oid(index_tables, def->defs[i]->relid);
+	foreach(cell, index_tables)
+	{
+		if (lock_if_exists(lfirst_oid(cell), AccessExclusiveLock))
+		{
+			truncate_index_table(lfirst_oid(cell));
+			catalog_forget_rejections(lfirst_oid(cell));
+		}
+	}
+}
+
+static void
+truncate_index_table(Oid relid)
+{
+	Relation	rel = table_open(relid, NoLock);
+	Oid			owner = rel->rd_rel->relowner;
+	ListCell   *cell;
+	int			uncounted;
+
+	/* As its owner: it may have triggers of his. */
+	table_close(rel, NoLock);
+
+	/*
+	 * Its indexes are made anew, which is no read.  What its owner's triggers
+	 * do in the meantime is not counted either.  That the index table is
+	 * empty now is reported afterwards.
+	 */
+	uncounted = begin_uncounted();
+	guard_lifted = relid;
+	PG_TRY();
+	{
+		run_sql(owner, "TRUNCATE TABLE %s%s", get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE ? "" : "ONLY ",
+				quoted_relation(relid));
+	}
+	PG_FINALLY();
+	{
+		guard_lifted = InvalidOid;
+	}
+	PG_END_TRY();
+	end_uncounted(uncounted);
+	foreach(cell, list_with_partitions(relid))
+	{
+		rel = relation_open(lfirst_oid(cell), NoLock);
+		pgstat_count_truncate(rel);
+		relation_close(rel, NoLock);
+	}
+}

@@ -1,0 +1,180 @@
+/*-------------------------------------------------------------------------
+ *
+ * adopt_restored.c
+ *	  Index tables that come from a dump, or from pg_upgrade.
+ *
+ * Called by the event triggers, by drain.c, and by a trigger of the catalog when its
+ * rows are restored.  A dump carries the tables, our triggers and the catalog's rows,
+ * but no dependencies, and numbers of columns may be others.  A restore makes the
+ * triggers last, so that index tables are adopted one by one, as soon as they have
+ * them: before, it could be anybody's table that a row of the catalog names.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/relation.h"
+#include "access/xact.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_type.h"
+#include "commands/trigger.h"
+#include "fmgr.h"
+#include "nodes/pg_list.h"
+#include "storage/lmgr.h"
+#include "storage/lockdefs.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+
+#include "../catalog/definition_rows.h"
+#include "../catalog/fact_rows.h"
+#include "../catalog/owner.h"
+#include "../catalog/table_access.h"
+#include "../definition/columns.h"
+#include "../definition/expression.h"
+#include "../indextable.h"
+#include "../util/dependencies.h"
+#include "../util/inherit.h"
+#include "../util/subxact.h"
+#include "adopt_restored.h"
+#include "append.h"
+#include "tables.h"
+
+PG_FUNCTION_INFO_V1(indextable_restored);
+
+static void adopt(Oid fact_table);
+static void record_stored_filter_dependency(void *arg);
+
+/* adopt_restored: a table that may be a fact table, or partitioned into some */
+void
+adopt_restored(Oid altered)
+{
+	ListCell   *cell;
+
+	foreach(cell, list_with_partitions(altered))
+		if (catalog_has_fact(lfirst_oid(cell)))
+		adopt(lfirst_oid(cell));
+}
+
+/* adopt_all: of the database */
+void
+adopt_all(void)
+{
+	ListCell   *cell;
+
+	foreach(cell, catalog_fact_tables())
+		if (get_rel_name(lfirst_oid(cell)) != NULL)
+		adopt(lfirst_oid(cell));
+}
+
+/* needs_adoption: whether any of a fact table's index tables does */
+static bool
+needs_adoption(Oid fact_table)
+{
+	ListCell   *cell;
+
+	foreach(cell, catalog_read_definitions(fact_table, InvalidOid))
+	{
+		StoredDefinition *stored = lfirst(cell);
+
+		if (stored->fact_oid != fact_table || !has_table_dependency(stored->row.index_table, fact_table))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * adopt
+ *		Notes the columns of a fact table by number, before they can be renamed, and
+ *		what depends on it.
+ *
+ * By one session at a time, since a parallel restore makes the triggers of several
+ * index tables at once, and two would replace the same rows.  The others leave it to
+ * the next occasion.
+ */
+static void
+adopt(Oid fact_table)
+{
+	Relation	fact;
+	bool		restored = false;
+	ListCell   *cell;
+
+	if (!needs_adoption(fact_table) ||
+		!ConditionalLockRelationOid(catalog_relid("definition", false),
+									ShareUpdateExclusiveLock))
+		return;
+	fact = try_relation_open(fact_table, AccessShareLock);
+	if (fact == NULL)
+		return;
+	foreach(cell, catalog_read_definitions(fact_table, InvalidOid))
+	{
+		StoredDefinition *stored = lfirst(cell);
+		Oid			index_table = stored->row.index_table;
+
+		if (stored->fact_oid != fact_table)
+		{
+			catalog_update(&stored->row, fact);
+			/* Partitions are built in the order of their OIDs. */
+			if (fact->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
+				catalog_forget_build(index_table);
+		}
+		else if (has_table_dependency(index_table, fact_table))
+			continue;
+		if (get_rel_name(index_table) == NULL)
+			continue;
+		record_table_dependency(index_table, fact_table);
+		if (OidIsValid(stored->row.replaces))
+		{
+			record_table_dependency(index_table, stored->row.replaces);
+			record_extension_dependency(index_table);
+		}
+		if (stored->row.filter != NULL)
+		{
+			ErrorData  *error;
+
+			CommandCounterIncrement();
+			error = run_catching_row_errors(record_stored_filter_dependency, stored);
+
+			if (error != NULL)
+				FreeErrorData(error);
+		}
+		restored = true;
+	}
+	if (restored)
+	{
+		queues_adopt(fact_table);
+		CacheInvalidateRelcacheByRelid(fact_table);
+		CommandCounterIncrement();
+	}
+	relation_close(fact, AccessShareLock);
+}
+
+static void
+record_stored_filter_dependency(void *arg)
+{
+	StoredDefinition *stored = arg;
+	Relation	fact = relation_open(stored->row.fact_table, NoLock);
+
+	record_filter_dependency(stored->row.index_table,
+							 expression_parse(fact, stored->row.filter, BOOLOID, -1,
+											  get_stored_column_names(fact, stored)));
+	relation_close(fact, NoLock);
+}
+
+/*
+ * indextable_restored
+ *		Trigger function of the tables fact and definition of the catalog, which nobody
+ *		but a restore writes by statements: there are index tables to adopt, and
+ *		there may be a queue with something in it.
+ */
+Datum
+indextable_restored(PG_FUNCTION_ARGS)
+{
+	if (!CALLED_AS_TRIGGER(fcinfo))
+		ereport(ERROR,
+				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+				 errmsg("function \"%s\" was not called by the trigger manager",
+						IT_INTERNAL ".restored")));
+	adopt_all();
+	queue_wake_at_commit();
+	return PointerGetDatum(NULL);
+}

@@ -1,0 +1,22 @@
+/*-------------------------------------------------------------------------
+ *
+ * append.h
+ *	  Writers append the keys of changed rows.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef INDEXTABLE_APPEND_H
+#define INDEXTABLE_APPEND_H
+
+#include "executor/tuptable.h"
+
+#include "../indextable.h"
+
+extern void queue_init(void);
+extern void queue_collect(FactDef *def, TupleTableSlot *row);
+extern void queue_collect_key(FactDef *def, Datum *key);
+extern void queue_write(void);
+extern bool queue_pending(Oid fact);
+extern void queue_wake_at_commit(void);
+
+#endif							/* INDEXTABLE_APPEND_H */

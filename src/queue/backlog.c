@@ -1,0 +1,197 @@
+/*-------------------------------------------------------------------------
+ *
+ * backlog.c
+ *	  How much is queued, how old it is, and what becomes of writers when it is
+ *	  too much.
+ *
+ * Called by queue.c whenever changes have been written, by wait.c, and by the
+ * views that monitor queues.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup.h"
+#include "access/htup_details.h"
+#include "access/relation.h"
+#include "datatype/timestamp.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "storage/block.h"
+#include "storage/bufmgr.h"
+#include "storage/itemptr.h"
+#include "storage/lockdefs.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+#include "utils/timestamp.h"
+
+#include "../catalog/fact_rows.h"
+#include "../catalog/validity.h"
+#include "../indextable.h"
+#include "../util/settings.h"
+#include "../util/sleep.h"
+#include "backlog.h"
+#include "scan.h"
+
+PG_FUNCTION_INFO_V1(indextable_queue_status);
+
+/* Writers are warned once in so many ms, in a session. */
+#define WARN_INTERVAL		60000
+
+/* A backlog is estimated once in so many ms, in a session. */
+#define ESTIMATE_INTERVAL	1000
+
+/* Writers wait so many ms at most before they commit. */
+#define MAX_DELAY			1000
+
+typedef struct Count
+{
+	int64		changes;
+	TimestampTz oldest;			/* DT_NOEND: none */
+	int64		bytes;			/* of the queue tables */
+} Count;
+
+static void slow_down(int64 changes);
+static bool count_queue(FactTableRow *queue, Snapshot snapshot, Count *count);
+static bool count_row(HeapTuple tuple, void *arg);
+
+/*
+ * backlog_check
+ *		Changes of a fact table have been written to a queue table, the last of
+ *		them in this row.  Costs nothing until so much may be pending that it could
+ *		matter, and is an estimate then: the limit is no exact one either.
+ */
+void
+backlog_check(FactDef *def, Relation queue, HeapTuple last)
+{
+	static TimestampTz estimated_at = 0;
+	static TimestampTz warned_at = 0;
+	static Oid	estimated = InvalidOid;
+	static int64 changes = 0;
+	BlockNumber blocks = ItemPointerGetBlockNumber(&last->t_self) + 1;
+	int			rows = BLCKSZ / (MAXALIGN(last->t_len) + sizeof(ItemIdData));
+	TimestampTz now;
+
+	if (setting_backlog_action == BACKLOG_NOTHING || setting_backlog_limit == 0 ||
+		(int64) blocks * rows <= setting_backlog_limit)
+		return;
+
+	now = GetCurrentTimestamp();
+	if (estimated != def->relid || TimestampDifferenceExceeds(estimated_at, now, ESTIMATE_INTERVAL))
+	{
+		Oid			other = RelationGetRelid(queue) == def->queue ? def->spare : def->queue;
+		Relation	rel;
+
+		changes = (int64) queue_count_pending_blocks(queue) * rows;
+		if (queue_open_to_read(other, &rel) && rel != NULL)
+		{
+			changes += (int64) queue_count_pending_blocks(rel) * rows;
+			relation_close(rel, AccessShareLock);
+		}
+		estimated = def->relid;
+		estimated_at = now;
+	}
+	if (changes <= setting_backlog_limit)
+		return;
+	if (TimestampDifferenceExceeds(warned_at, now, WARN_INTERVAL))
+	{
+		warned_at = now;
+		ereport(WARNING,
+				(errcode(ERRCODE_WARNING),
+				 errmsg("more than %d changes of table \"%s\" are not applied to its asynchronous index tables yet",
+						setting_backlog_limit, def->name),
+				 errdetail("The limit is set by indextable.backlog_limit."),
+				 errhint("To see whether a worker is running, run SELECT * FROM indextable.queues;")));
+	}
+	if (setting_backlog_action == BACKLOG_SLOW)
+		slow_down(changes);
+}
+
+/* slow_down: the longer, the further the limit is exceeded */
+static void
+slow_down(int64 changes)
+{
+	double		excess = (double) changes / setting_backlog_limit - 1;
+
+	sleep_interruptibly((int64) Min(MAX_DELAY, 1 + excess * MAX_DELAY));
+}
+
+/* count_queue: false if somebody has a queue table locked */
+static bool
+count_queue(FactTableRow *queue, Snapshot snapshot, Count *count)
+{
+	Oid			tables[2] = {queue->spare, queue->queue};
+	int			i;
+
+	count->changes = 0;
+	count->bytes = 0;
+	count->oldest = DT_NOEND;
+	for (i = 0; i < 2; i++)
+	{
+		Relation	rel;
+		BlockNumber position = 0;
+
+		if (!queue_open_to_read(tables[i], &rel))
+			return false;
+		if (rel == NULL)
+			continue;
+		count->bytes += (int64) RelationGetNumberOfBlocks(rel) * BLCKSZ;
+		queue_scan(rel, snapshot, &position, count_row, count);
+		relation_close(rel, AccessShareLock);
+	}
+	return true;
+}
+
+static bool
+count_row(HeapTuple tuple, void *arg)
+{
+	Count	   *count = arg;
+
+	count->oldest = Min(count->oldest, queue_row_time(tuple));
+	count->changes++;
+	return true;
+}
+
+/* queue_row_time: when the statement began that made a change */
+TimestampTz
+queue_row_time(HeapTuple tuple)
+{
+	TimestampTz at;
+
+	/* the first column, and never null */
+	memcpy(&at, (char *) tuple->t_data + tuple->t_data->t_hoff, sizeof(at));
+	return at;
+}
+
+/*
+ * indextable_queue_status
+ *		queue_status(fact_table regclass, OUT backlog bigint, OUT oldest
+ *		timestamptz, OUT size bigint): what is queued, as a new snapshot sees it.
+ *		Nulls if that cannot be told without waiting for somebody.
+ */
+Datum
+indextable_queue_status(PG_FUNCTION_ARGS)
+{
+	FactTableRow queue;
+	Count		count = {0};
+	Snapshot	snapshot;
+	TupleDesc	desc;
+	Datum		values[3];
+	bool		isnull[3] = {0};
+	bool		known;
+
+	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+	if (!catalog_read_fact(PG_GETARG_OID(0), &queue) || !OidIsValid(queue.queue))
+		PG_RETURN_NULL();
+	(void) find_queue_tables(&queue, NULL);
+	snapshot = RegisterSnapshot(GetLatestSnapshot());
+	known = count_queue(&queue, snapshot, &count);
+	UnregisterSnapshot(snapshot);
+	values[0] = Int64GetDatum(count.changes);
+	values[1] = TimestampTzGetDatum(count.oldest);
+	values[2] = Int64GetDatum(count.bytes);
+	isnull[0] = isnull[2] = !known;
+	isnull[1] = !known || count.changes == 0;
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, isnull)));
+}

@@ -1,0 +1,231 @@
+/*-------------------------------------------------------------------------
+ *
+ * batch_keys.c
+ *	  Reads the keys of a batch from the queue, sorts them, and deletes them when they
+ *	  are applied.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/heapam.h"
+#include "access/htup.h"
+#include "access/htup_details.h"
+#include "access/relation.h"
+#include "access/tableam.h"
+#include "access/xact.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "storage/block.h"
+#include "storage/itemptr.h"
+#include "storage/lockdefs.h"
+#include "utils/datum.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+#include "utils/sortsupport.h"
+#include "utils/typcache.h"
+
+#include "../definition/resolve.h"
+#include "../indextable.h"
+#include "batch_keys.h"
+#include "scan.h"
+
+typedef struct OldChanges
+{
+	Snapshot	start;
+	bool		any;
+} OldChanges;
+
+typedef struct KeyOrder
+{
+	int			n;
+	TupleDesc	desc;
+	SortSupport sort;
+} KeyOrder;
+
+static bool read_table(Oid relid, Keys *keys, Snapshot snapshot, DrainPosition *position);
+static bool add_key(HeapTuple tuple, void *arg);
+
+/* read_keys: up to the limit; spare table first, as it is to be emptied */
+void
+read_keys(Keys *keys, Snapshot snapshot, DrainPosition *position)
+{
+	FactDef    *def = keys->def;
+
+	keys->values = palloc_extended(sizeof(Datum) * def->npk * keys->limit, MCXT_ALLOC_HUGE);
+	keys->tids = palloc_extended(sizeof(ItemPointerData) * keys->limit, MCXT_ALLOC_HUGE);
+	if (read_table(def->spare, keys, snapshot, position))
+	{
+		keys->nspare = keys->n;
+		read_table(def->queue, keys, snapshot, position);
+	}
+	else
+		keys->nspare = keys->n;
+}
+
+static bool
+read_table(Oid relid, Keys *keys, Snapshot snapshot, DrainPosition *position)
+{
+	Relation	rel;
+	int			i = position->relid[0] == relid || position->relid[0] == InvalidOid ? 0 : 1;
+	bool		all;
+
+	if (!OidIsValid(relid))
+		return true;
+	rel = relation_open(relid, RowExclusiveLock);
+	position->relid[i] = relid;
+	all = queue_scan(rel, snapshot, &position->block[i], add_key, keys);
+	relation_close(rel, NoLock);
+	return all;
+}
+
+/* is_old: whether a row of the queue was there when drain() was called */
+static bool
+is_old(HeapTuple tuple, Snapshot start)
+{
+	TransactionId xmin = HeapTupleHeaderGetXmin(tuple->t_data);
+
+	return TransactionIdIsCurrentTransactionId(xmin) || !XidInMVCCSnapshot(xmin, start);
+}
+
+static bool
+find_old(HeapTuple tuple, void *arg)
+{
+	OldChanges *rest = arg;
+
+	rest->any = is_old(tuple, rest->start);
+	return !rest->any;
+}
+
+/* any_left: whether there are changes that were queued when drain() was called */
+bool
+any_left(FactDef *def, Snapshot now, Snapshot start)
+{
+	Oid			tables[2] = {def->spare, def->queue};
+	OldChanges	rest = {start, false};
+	int			i;
+
+	for (i = 0; i < 2 && !rest.any; i++)
+	{
+		Relation	rel;
+		BlockNumber position = 0;
+
+		if (!OidIsValid(tables[i]))
+			continue;
+		rel = relation_open(tables[i], RowExclusiveLock);
+		queue_scan(rel, now, &position, find_old, &rest);
+		relation_close(rel, NoLock);
+	}
+	return rest.any;
+}
+
+/* add_key: visits a row of the queue */
+static bool
+add_key(HeapTuple tuple, void *arg)
+{
+	Keys	   *keys = arg;
+	FactDef    *def = keys->def;
+	Datum		values[INDEX_MAX_KEYS + 1];
+	bool		isnull[INDEX_MAX_KEYS + 1];
+	int			i;
+
+	if (keys->n == keys->limit)
+		return false;
+	keys->old |= keys->start != NULL && is_old(tuple, keys->start);
+	heap_deform_tuple(tuple, def->queue_desc, values, isnull);
+	for (i = 0; i < def->npk; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(def->queue_desc, QUEUE_KEY - 1 + i);
+		Datum		value = values[QUEUE_KEY - 1 + i];
+
+		keys->values[(Size) keys->n * def->npk + i] = att->attbyval ? value :
+			att->attlen == -1 ? PointerGetDatum(PG_DETOAST_DATUM_COPY(value)) :
+			datumCopy(value, false, att->attlen);
+	}
+	keys->tids[keys->n++] = tuple->t_self;
+	return true;
+}
+
+void
+delete_keys(Keys *keys)
+{
+	CommandId	cid = GetCurrentCommandId(true);
+	Relation	rel = NULL;
+	int			i;
+
+	for (i = 0; i < keys->n; i++)
+	{
+		TM_FailureData failure;
+		TM_Result	result;
+
+		CHECK_FOR_INTERRUPTS();
+		if (rel == NULL || i == keys->nspare)
+		{
+			if (rel != NULL)
+				relation_close(rel, NoLock);
+			rel = relation_open(i < keys->nspare ? keys->def->spare : keys->def->queue, NoLock);
+		}
+		result = heap_delete_compat(rel, &keys->tids[i], cid, true, &failure);
+		if (result != TM_Ok)
+			elog(ERROR, "unexpected result %d of deleting a row of queue table \"%s\"",
+				 (int) result, RelationGetRelationName(rel));
+	}
+	relation_close(rel, NoLock);
+}
+
+static int
+compare_keys(const void *a, const void *b, void *arg)
+{
+	KeyOrder   *order = arg;
+	const Datum *x = a;
+	const Datum *y = b;
+	int			i;
+	int			c = 0;
+
+	for (i = 0; i < order->n && c == 0; i++)
+		c = ApplySortComparator(x[i], false, y[i], false, &order->sort[i]);
+	return c;
+}
+
+/* same_key: whether two keys have the same bytes; 1.0 and 1.00 may be written down as rejected */
+static bool
+same_key(const Datum *a, const Datum *b, KeyOrder *order)
+{
+	int			i;
+
+	for (i = 0; i < order->n; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(order->desc, QUEUE_KEY - 1 + i);
+
+		if (!datumIsEqual(a[i], b[i], att->attbyval, att->attlen))
+			return false;
+	}
+	return true;
+}
+
+/* sort_keys: in the order of the primary key, each once; returns how many */
+int
+sort_keys(Keys *keys)
+{
+	FactDef    *def = keys->def;
+	Size		size = sizeof(Datum) * def->npk;
+	char	   *at = (char *) keys->values;
+	KeyOrder	order = {def->npk, def->queue_desc, palloc0(sizeof(SortSupportData) * def->npk)};
+	int			n = 1;
+	int			i;
+
+	for (i = 0; i < def->npk; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(def->queue_desc, QUEUE_KEY - 1 + i);
+
+		order.sort[i].ssup_cxt = CurrentMemoryContext;
+		order.sort[i].ssup_collation = att->attcollation;
+		PrepareSortSupportFromOrderingOp(lookup_type_cache(att->atttypid, TYPECACHE_LT_OPR)->lt_opr,
+										 &order.sort[i]);
+	}
+	qsort_arg(keys->values, keys->n, size, compare_keys, &order);
+	for (i = 1; i < keys->n; i++)
+		if (!same_key((Datum *) (at + (n - 1) * size), (Datum *) (at + i * size), &order))
+			memmove(at + n++ * size, at + i * size, size);
+	return n;
+}

@@ -1,0 +1,13 @@
+/*-------------------------------------------------------------------------
+ *
+ * commit_prepared.h
+ *	  COMMIT PREPARED.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef INDEXTABLE_COMMIT_PREPARED_H
+#define INDEXTABLE_COMMIT_PREPARED_H
+
+extern void prepared_init(void);
+
+#endif							/* INDEXTABLE_COMMIT_PREPARED_H */

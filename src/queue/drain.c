@@ -1,0 +1,478 @@
+/*-------------------------------------------------------------------------
+ *
+ * drain.c
+ *	  Applies what is queued: indextable.drain(), and a batch at a time for the
+ *	  worker.
+ *
+ * Why index tables converge, whatever the interleaving.  A queue is drained by
+ * one transaction at a time, which holds the drain lock until it ends.  Under the
+ * lock it takes a snapshot, and with this one snapshot it reads both the queued
+ * keys and the fact rows they name.  A change and its key were committed
+ * together, so the snapshot sees both or neither: a key that it consumes is of a
+ * change that it sees, and the key of a change that it does not see stays.  It
+ * reads the entries that the drain before it left, as nobody else writes them,
+ * and makes them what the rows ask for.  So after each drain the entries of a row
+ * are those of its newest version but for the changes still queued, and no older
+ * state can come back.  The order of the queue does not matter, nor how often a
+ * key is in it.  A crash or an error takes back the entries and the consumption
+ * together.
+ *
+ * What is cached (definitions, partitions, their columns and indexes) is as new as
+ * the snapshot, too, or a key of a partition that was attached just now would be
+ * taken for that of a row that is gone, and consumed: see tree_snapshot().
+ *
+ * Keys are consumed by deleting them: there is no mark to move, which a
+ * transaction that commits late could fall behind.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/relation.h"
+#include "access/xact.h"
+#include "catalog/pg_class.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "nodes/pg_list.h"
+#include "storage/lmgr.h"
+#include "storage/lockdefs.h"
+#include "utils/acl.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+
+#include "../catalog/definition_rows.h"
+#include "../catalog/fact_rows.h"
+#include "../definition/cache.h"
+#include "../entry/apply.h"
+#include "../entry/diff.h"
+#include "../indextable.h"
+#include "../util/fixed_settings.h"
+#include "../util/inherit.h"
+#include "../util/role.h"
+#include "../util/settings.h"
+#include "../util/subxact.h"
+#include "../util/wait_point.h"
+#include "adopt_restored.h"
+#include "append.h"
+#include "batch_keys.h"
+#include "drain.h"
+#include "lost.h"
+#include "reconcile.h"
+#include "rejections.h"
+#include "tables.h"
+
+PG_FUNCTION_INFO_V1(indextable_drain);
+
+typedef struct BatchArgs
+{
+	int			limit;
+	DrainPosition *position;
+	int			n;
+} BatchArgs;
+
+static void check_drainable(void *arg);
+static int	compare_queues(const ListCell *a, const ListCell *b);
+static void drain_locked(FactDef *def, Relation fact, void *arg);
+static bool lock_queue(Oid fact_table, DrainLock lock, Relation *fact, FactDef **def);
+static void write_entries(void *arg);
+static void apply_failing_row(Reconciliation *r);
+
+/*
+ * indextable_drain
+ *		drain(fact_table regclass, batch_size integer): everything in one
+ *		transaction, the caller's.
+ */
+Datum
+indextable_drain(PG_FUNCTION_ARGS)
+{
+	bool		all = PG_ARGISNULL(0);
+	Oid			wanted = all ? InvalidOid : PG_GETARG_OID(0);
+	int			limit = PG_ARGISNULL(1) ? setting_batch_size : PG_GETARG_INT32(1);
+	int64		changes = 0;
+	bool		found = false;
+	List	   *queues;
+	ListCell   *cell;
+
+	if (limit < 1 || limit > MAX_BATCH_SIZE)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("batch_size must be between 1 and %d", MAX_BATCH_SIZE)));
+	if (!all && get_rel_name(wanted) == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("relation with OID %u does not exist", wanted)));
+	PreventCommandIfReadOnly("drain()");
+	PreventCommandIfParallelMode("drain()");
+	if (!all && !owns_relation(wanted, GetUserId()))
+		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(wanted));
+
+	/* In the same order whoever drains: each keeps its locks. */
+	queues = catalog_queues();
+	list_sort(queues, compare_queues);
+	foreach(cell, queues)
+	{
+		Oid			fact_table = ((FactTableRow *) lfirst(cell))->fact_table;
+		DrainPosition position = {0};
+		ErrorData  *error;
+
+		if (!all ? fact_table != wanted :
+			get_rel_name(fact_table) == NULL || !owns_relation(fact_table, GetUserId()) || !catalog_fact_in_use(fact_table))
+			continue;
+		found = true;
+		if (all && (error = run_catching_row_errors(check_drainable, &fact_table)) != NULL)
+		{
+			/* The others' changes are not held up by that. */
+			ereport(WARNING,
+					(errcode(ERRCODE_WARNING),
+					 errmsg("could not drain table \"%s\": %s", get_rel_name(fact_table), error->message),
+					 error->detail ? errdetail_internal("%s", error->detail) : 0,
+					 error->hint ? errhint("%s", error->hint) : 0));
+			FreeErrorData(error);
+			continue;
+		}
+		position.start = RegisterSnapshot(GetLatestSnapshot());
+		while (drain_batch(fact_table, limit, DRAIN_WAIT, &position, &changes))
+			CommandCounterIncrement();
+		UnregisterSnapshot(position.start);
+	}
+	if (!all && !found)
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("table \"%s\" has no asynchronous index tables", get_rel_name(wanted)),
+				 errhint("The view indextable.index_tables lists the index tables.")));
+	PG_RETURN_INT64(changes);
+}
+
+/* check_drainable: raises an error for a fact table whose definitions do not fit any more */
+static void
+check_drainable(void *arg)
+{
+	Oid			fact_table = *(Oid *) arg;
+	Relation	fact = try_relation_open(fact_table, AccessShareLock);
+
+	if (fact == NULL)
+		return;
+	check_row_indexes(definition_of_fact(fact, fact_table));
+	relation_close(fact, NoLock);
+}
+
+static int
+compare_queues(const ListCell *a, const ListCell *b)
+{
+	Oid			x = ((FactTableRow *) lfirst(a))->fact_table;
+	Oid			y = ((FactTableRow *) lfirst(b))->fact_table;
+
+	return x < y ? -1 : x > y ? 1 : 0;
+}
+
+/*
+ * with_queue_locked
+ *		Does some work on a fact table whose queue nobody else drains meanwhile,
+ *		under fixed settings.  False if there is none, or somebody else has it.
+ */
+bool
+with_queue_locked(Oid fact_table, DrainLock lock,
+				  void (*work) (FactDef *def, Relation fact, void *arg), void *arg)
+{
+	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable drain",
+											  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(cxt);
+	Relation	fact;
+	FactDef    *def;
+	int			nestlevel = NewGUCNestLevel();
+	bool		locked;
+
+	fix_gucs();
+	locked = lock_queue(fact_table, lock, &fact, &def);
+	if (locked)
+	{
+		PG_TRY();
+		{
+			work(def, fact, arg);
+		}
+		PG_CATCH();
+		{
+			definition_unpin(def);
+			PG_RE_THROW();
+		}
+		PG_END_TRY();
+		definition_unpin(def);
+		relation_close(fact, NoLock);
+	}
+	AtEOXact_GUC(false, nestlevel);
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(cxt);
+	return locked;
+}
+
+/*
+ * drain_batch
+ *		Applies up to limit changes of a fact table, and adds their number to
+ *		*changes.  Whether there may be more.  In *position, zeroed at first, is
+ *		where the next batch of the same transaction goes on.
+ */
+bool
+drain_batch(Oid fact_table, int limit, DrainLock lock, DrainPosition *position, int64 *changes)
+{
+	BatchArgs	batch = {.limit = limit,.position = position};
+
+	position->locked = !with_queue_locked(fact_table, lock, drain_locked, &batch) &&
+		lock == DRAIN_TRY;
+	*changes += batch.n;
+	return batch.n == limit && (position->start == NULL || !position->caught_up);
+}
+
+/* drain_queue: in this transaction, until at most a few changes are left, or none */
+void
+drain_queue(Oid fact_table, int few)
+{
+	DrainPosition position = {0};
+	int64		before;
+	int64		changes = 0;
+
+	do
+	{
+		before = changes;
+		drain_batch(fact_table, setting_batch_size, DRAIN_WAIT, &position, &changes);
+		CommandCounterIncrement();
+	} while (changes - before > few);
+}
+
+static void
+drain_locked(FactDef *def, Relation fact, void *arg)
+{
+	BatchArgs  *batch = arg;
+	DrainPosition *position = batch->position;
+	int			limit = batch->limit;
+	Keys		keys = {.def = def,.limit = limit,.start = position->start};
+	Reconciliation r = {.def = def,.fact = fact};
+
+	/*
+	 * A parallel restore may have made the triggers before it filled the
+	 * catalog.
+	 */
+	if (def->restored)
+		adopt_restored(def->relid);
+	if (def->queue_lost)
+		queue_note_lost(def);
+	if (!OidIsValid(def->queue))
+	{
+		queue_write();			/* which is an error, if there is something to
+								 * write */
+		return;
+	}
+	check_row_indexes(def);
+	rejections_queue_due(def);
+	queue_write();
+	/* Keys that this transaction has queued are seen by a later command only. */
+	CommandCounterIncrement();
+
+	/*
+	 * Partitions are known as of the snapshot: a key of one that was not
+	 * would be of no row.
+	 */
+	r.snapshot = tree_snapshot(fact);
+	wait_point("drain has its snapshot");
+	PushActiveSnapshot(r.snapshot);
+	read_keys(&keys, r.snapshot, position);
+	/* Others may queue as fast as we drain. */
+	if (position->start != NULL && keys.n == limit && !keys.old)
+		position->caught_up = !any_left(def, r.snapshot, position->start);
+	if (keys.n > 0)
+	{
+		delete_keys(&keys);
+		r.from = def->nsync;
+		r.to = def->ndefs;
+		r.keys = keys.values;
+		r.n = sort_keys(&keys);
+		apply_keys(&r);
+	}
+	PopActiveSnapshot();
+	UnregisterSnapshot(r.snapshot);
+
+	/*
+	 * What is emptied is locked: not until the end of somebody's long
+	 * transaction.
+	 */
+	if (keys.n < limit && !def->stale && !def->queue_lost && !IsTransactionBlock())
+		queues_rotate(def);
+	batch->n = keys.n;
+}
+
+/*
+ * lock_queue
+ *		Opens the fact table, locks the queue against other drains and the
+ *		asynchronous index tables against DDL, in the order in which writers do;
+ *		pins the definition.  False if there is nothing to do, or somebody else is
+ *		doing it.
+ */
+static bool
+lock_queue(Oid fact_table, DrainLock lock, Relation *fact, FactDef **def)
+{
+	Oid			locked = InvalidOid;
+
+	/*
+	 * Like writers: create() waits, so that no change is consumed that its
+	 * index table lacks.
+	 */
+	*fact = try_relation_open(fact_table, RowExclusiveLock);
+	if (*fact == NULL)
+		return false;
+	for (;;)
+	{
+		Oid			queue;
+		Oid			spare;
+		bool		more_locks;
+
+		*def = definition_of_fact(*fact, fact_table);
+
+		/*
+		 * Always the same of the two, whichever is in use; without both,
+		 * nobody has anything to drain.
+		 */
+		queue = OidIsValid((*def)->spare) ? Min((*def)->queue, (*def)->spare) : (*def)->queue;
+		spare = OidIsValid((*def)->spare) ? Max((*def)->queue, (*def)->spare) : InvalidOid;
+		if ((!OidIsValid(queue) && !(*def)->queue_lost) || (*def)->nsync == (*def)->ndefs)
+			break;
+		if (!OidIsValid(queue))
+			 /* no lock */ ;
+		else if (lock == DRAIN_WAIT)
+			LockRelationOid(queue, ShareUpdateExclusiveLock);
+		else if (!ConditionalLockRelationOid(queue, ShareUpdateExclusiveLock))
+			break;
+		if (OidIsValid(spare))
+			LockRelationOid(spare, RowExclusiveLock);
+		more_locks = locked != queue;
+		locked = queue;
+		more_locks |= definition_lock(*def, (*def)->nsync, (*def)->ndefs);
+		if (definition_settled(*def, more_locks))
+		{
+			definition_pin(*def);
+			return true;
+		}
+	}
+
+	/*
+	 * Whoever dropped the last asynchronous index table may have had to leave
+	 * the queue, locked by a prepared transaction.
+	 */
+	if (OidIsValid((*def)->queue) && (*def)->nsync == (*def)->ndefs)
+		(void) queues_drop(fact_table, false);
+	relation_close(*fact, NoLock);
+	return false;
+}
+
+/* check_row_indexes: without them a row's entries cannot be found; it is not the rows that fail */
+void
+check_row_indexes(FactDef *def)
+{
+	int			i;
+
+	for (i = def->nsync; i < def->ndefs; i++)
+		if (!OidIsValid(def->defs[i]->row_index))
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("index table \"%s\" has no index on the primary key of \"%s\"",
+							def->defs[i]->name, def->name),
+					 errdetail("Changes of a row cannot be applied without an index that finds its entries."),
+					 errhint("Create the index again, or drop the index table.")));
+}
+
+/* apply_keys: halves what fails until it has the row that makes it fail */
+void
+apply_keys(Reconciliation *r)
+{
+	ErrorData  *error = run_catching_row_errors(write_entries, r);
+	Reconciliation half = *r;
+
+	if (error == NULL)
+		return;
+	FreeErrorData(error);
+	if (r->n == 1)
+	{
+		apply_failing_row(r);
+		return;
+	}
+	half.n = r->n / 2;
+	apply_keys(&half);
+	half.keys = r->keys + (Size) half.n * r->def->npk;
+	half.tids = r->tids == NULL ? NULL : r->tids + half.n;
+	half.n = r->n - half.n;
+	apply_keys(&half);
+}
+
+/* write_entries: makes rows' entries what they should be; see run_catching_row_errors() */
+static void
+write_entries(void *arg)
+{
+	Reconciliation *r = arg;
+	FactDef    *def = r->def;
+	Caller		caller;
+	int			i;
+
+	/* Expressions of indexes and of definitions are the owner's code. */
+	become_owner(&caller, def->owner);
+	r->rejected = NIL;
+	reconcile_rows(r);
+	for (i = r->from; i < r->to; i++)
+	{
+		OpList	   *list = &r->lists[i - r->from];
+
+		if (list->n > 0)
+			apply_ops(def->defs[i], list, false);
+	}
+	become_caller(&caller);
+
+	for (i = r->from; i < r->to; i++)
+	{
+		if (r->lists[i - r->from].skipped > 0)
+			catalog_count_skipped(def->defs[i]->relid, r->lists[i - r->from].skipped);
+		if (!r->withhold)
+			rejections_delete_resolved(def, i, r->keys, r->n, r->rejected);
+	}
+	reject_rows(def, r->rejected);
+}
+
+/*
+ * apply_failing_row
+ *		A row that fails alone: gives it its entries in each index table that takes
+ *		them, and none in the others, where it is written down.
+ */
+static void
+apply_failing_row(Reconciliation *r)
+{
+	List	   *failed = NIL;
+	Reconciliation one = *r;
+
+	for (one.from = r->from; one.from < r->to; one.from++)
+	{
+		ErrorData  *error;
+		RejectedRow *rejected;
+
+		one.to = one.from + 1;
+		one.withhold = false;
+		error = run_catching_row_errors(write_entries, &one);
+		if (error == NULL)
+			continue;
+		rejected = palloc(sizeof(RejectedRow));
+		rejected->defno = one.from;
+		rejected->key = r->keys;
+		rejected->retry = true;
+		rejected->why.sqlstate = error->sqlerrcode;
+		rejected->why.message = error->detail == NULL ? error->message :
+			psprintf("%s: %s", error->message, error->detail);
+		failed = lappend(failed, rejected);
+
+		/*
+		 * The entries of the row as it was are wrong, and may be in others'
+		 * way.
+		 */
+		one.withhold = true;
+		error = run_catching_row_errors(write_entries, &one);
+		if (error != NULL)
+			ReThrowError(error);
+	}
+	reject_rows(r->def, failed);
+}

@@ -1,0 +1,58 @@
+/*-------------------------------------------------------------------------
+ *
+ * lost.c
+ *	  Says what becomes of index tables when a queue table was lost.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "nodes/pg_list.h"
+#include "storage/lmgr.h"
+#include "storage/lockdefs.h"
+#include "utils/builtins.h"
+
+#include "../catalog/definition_rows.h"
+#include "../indextable.h"
+#include "../util/sql.h"
+#include "lost.h"
+
+/*
+ * queue_note_lost
+ *		A queue table is gone, and changes with it: index tables that may lack them say
+ *		so, and go on with what is queued still.  By one session at a time, as they
+ *		would update the same rows; the others leave it to that one.
+ */
+void
+queue_note_lost(FactDef *def)
+{
+	if (ConditionalLockRelationOid(def->relid, ShareUpdateExclusiveLock))
+	{
+		List	   *queued = NIL;
+		ListCell   *cell;
+
+		foreach(cell, catalog_read_definitions(def->relid, InvalidOid))
+			if (is_queued(&((StoredDefinition *) lfirst(cell))->row))
+			queued = lappend(queued, lfirst(cell));
+		invalidate_definitions(queued, def->relid, "A queue table of its fact table was dropped with changes that had not been applied.");
+	}
+}
+
+/* queue_lost_error: for a change that there is no table for */
+void
+queue_lost_error(FactDef *def)
+{
+	char	   *index_table = NULL;
+	ListCell   *cell;
+
+	foreach(cell, catalog_read_definitions(def->relid, InvalidOid))
+		if (is_queued(&((StoredDefinition *) lfirst(cell))->row) && index_table == NULL)
+		index_table = quote_literal_cstr(quoted_relation(((StoredDefinition *) lfirst(cell))->row.index_table));
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("queue of table \"%s\" does not exist", def->name),
+			 errdetail("Changes cannot be queued for the asynchronous index tables of the table."),
+			 index_table == NULL ? 0 :
+			 errhint("To create the queue again, run CALL indextable.repair(%s); to drop the index table, run SELECT indextable.drop(%s);",
+					 index_table, index_table)));
+}

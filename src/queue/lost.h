@@ -1,0 +1,16 @@
+/*-------------------------------------------------------------------------
+ *
+ * lost.h
+ *	  Says what becomes of index tables when a queue table was lost.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef INDEXTABLE_LOST_H
+#define INDEXTABLE_LOST_H
+
+#include "../indextable.h"
+
+extern void queue_note_lost(FactDef *def);
+pg_noreturn extern void queue_lost_error(FactDef *def);
+
+#endif							/* INDEXTABLE_LOST_H */

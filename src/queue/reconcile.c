@@ -1,0 +1,265 @@
+/*-------------------------------------------------------------------------
+ *
+ * reconcile.c
+ *	  Compares the entries that rows have with those they should have, and says
+ *	  what to write.
+ *
+ * Called by drain.c with the keys of a batch.  The caller holds the queue's drain
+ * lock, so that nobody else writes the index tables, and reads what is there as
+ * it is at this moment.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup.h"
+#include "access/htup_details.h"
+#include "access/relation.h"
+#include "access/skey.h"
+#include "access/tableam.h"
+#include "executor/tuptable.h"
+#include "miscadmin.h"
+#include "nodes/pg_list.h"
+#include "storage/lockdefs.h"
+#include "utils/datum.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+
+#include "../definition/fact_partition.h"
+#include "../definition/resolve.h"
+#include "../entry/diff.h"
+#include "../entry/document.h"
+#include "../entry/entries.h"
+#include "../entry/entry_scan.h"
+#include "../entry/extract.h"
+#include "../entry/fact_fetch.h"
+#include "../indextable.h"
+#include "reconcile.h"
+
+static void reconcile_row(Reconciliation *r, EntryScan *scans, Datum *key, TupleTableSlot *live,
+						  MemoryContext cxt);
+static TupleTableSlot *find_row(Reconciliation *r, LiveScan *live, Leaf *leaf, TupleTableSlot *stored, int i);
+static bool is_key_of(FactDef *def, TupleTableSlot *row, Datum *key);
+static void begin_scan(EntryScan *scan, IndexDef *def, int nkeys);
+static void end_scan(EntryScan *scan);
+static void find_entries(EntryScan *scan, Datum *key, Entries *entries);
+
+/*
+ * reconcile_rows
+ *		Fills the lists, whose tuples are allocated in the current memory context.
+ */
+void
+reconcile_rows(Reconciliation *r)
+{
+	MemoryContext cxt = CurrentMemoryContext;
+	MemoryContext row_cxt = AllocSetContextCreate(cxt, "indextable row", ALLOCSET_DEFAULT_SIZES);
+	EntryScan  *scans = palloc0(sizeof(EntryScan) * (r->to - r->from));
+	Leaf	   *leaf = r->tids == NULL ? NULL : leaf_of(r->def, r->part);
+	TupleTableSlot *stored;
+	LiveScan	live;
+	int			i;
+
+	r->lists = palloc0(sizeof(OpList) * (r->to - r->from));
+	live_scan_begin(&live, r->def, r->fact, r->snapshot);
+	stored = r->tids == NULL ? NULL : table_slot_create(r->part, NULL);
+	for (i = r->from; i < r->to; i++)
+		begin_scan(&scans[i - r->from], r->def->defs[i], r->def->npk);
+	for (i = 0; i < r->n; i++)
+	{
+		Datum	   *key = r->keys + (Size) i * r->def->npk;
+
+		TupleTableSlot *row;
+
+		CHECK_FOR_INTERRUPTS();
+		row = find_row(r, &live, leaf, stored, i);
+		MemoryContextSwitchTo(row_cxt);
+		reconcile_row(r, scans, key, row, cxt);
+		MemoryContextSwitchTo(cxt);
+		MemoryContextReset(row_cxt);
+	}
+	for (i = r->from; i < r->to; i++)
+		end_scan(&scans[i - r->from]);
+	live_scan_end(&live);
+	if (stored != NULL)
+		ExecDropSingleTupleTableSlot(stored);
+	MemoryContextDelete(row_cxt);
+}
+
+static void
+reconcile_row(Reconciliation *r, EntryScan *scans, Datum *key, TupleTableSlot *live,
+			  MemoryContext cxt)
+{
+	FactRow		row;
+	int			i;
+
+	if (live != NULL)
+		factrow_init(&row, r->def, live);
+	for (i = r->from; i < r->to; i++)
+	{
+		IndexDef   *def = r->def->defs[i];
+		OpList	   *list = &r->lists[i - r->from];
+		Entries		old;
+		Entries		new;
+		Rejection	rejection = {0};
+
+		if (r->fresh)
+			entries_init(&old, def);
+		else
+			find_entries(&scans[i - r->from], key, &old);
+		entries_init(&new, def);
+		if (live != NULL && !r->withhold)
+		{
+			row.rejection = &rejection;
+			list->skipped += extract_entries(def, &row, true, &new);
+		}
+		diff_entries(def, &old, &new, list, cxt);
+
+		/*
+		 * A key that is equal to the row's but written otherwise is queued
+		 * beside it.
+		 */
+		if (rejection.sqlstate != 0 && is_key_of(r->def, live, key))
+		{
+			MemoryContext row_cxt = MemoryContextSwitchTo(cxt);
+			RejectedRow *rejected = palloc0(sizeof(RejectedRow));
+
+			rejected->defno = i;
+			rejected->key = key;
+			rejected->why.sqlstate = rejection.sqlstate;
+			rejected->why.message = pstrdup(rejection.message);
+			r->rejected = lappend(r->rejected, rejected);
+			MemoryContextSwitchTo(row_cxt);
+		}
+	}
+}
+
+/* find_row: by its place if that is known, which is cheaper; NULL: there is none */
+static TupleTableSlot *
+find_row(Reconciliation *r, LiveScan *live, Leaf *leaf, TupleTableSlot *stored, int i)
+{
+	if (r->tids == NULL)
+		return live_scan_first(live, r->keys + (Size) i * r->def->npk);
+	return table_tuple_fetch_row_version(r->part, &r->tids[i], r->snapshot, stored) ?
+		convert_to_root_row(r->def, leaf, stored, 0) : NULL;
+}
+
+/* is_key_of: whether a row has this very key */
+static bool
+is_key_of(FactDef *def, TupleTableSlot *row, Datum *key)
+{
+	int			i;
+
+	for (i = 0; i < def->npk; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(def->queue_desc, QUEUE_KEY - 1 + i);
+
+		if (!datum_image_eq(row->tts_values[def->pk_attno[i] - 1], key[i], att->attbyval, att->attlen))
+			return false;
+	}
+	return true;
+}
+
+/* begin_scan: of the entries of rows in one index table, as they are at this moment */
+static void
+begin_scan(EntryScan *scan, IndexDef *def, int nkeys)
+{
+	entry_scan_begin(scan, def, relation_open(def->relid, NoLock), SnapshotSelf, true, nkeys);
+}
+
+static void
+end_scan(EntryScan *scan)
+{
+	Relation	rel = scan->rel;
+
+	entry_scan_end(scan);
+	relation_close(rel, NoLock);
+}
+
+/*
+ * have_no_entries
+ *		Whether none of the rows, which are in the order of the primary key, has an
+ *		entry in one index table: there is none between the first and the last of
+ *		them.  False if the index does not tell.
+ */
+bool
+have_no_entries(Reconciliation *r, int defno)
+{
+	IndexDef   *def = r->def->defs[defno];
+	int			npk = r->def->npk;
+	Relation	pk_index;
+	Relation	index;
+	RowComparison range[2];
+	ScanKeyData bounds[2];
+	bool		none = true;
+	int			b;
+	int			i;
+
+	if (!OidIsValid(r->def->pk_index))
+		return false;
+	pk_index = index_open(r->def->pk_index, AccessShareLock);
+	index = index_open(def->row_index, AccessShareLock);
+	/* The owner may have made it again, in another order. */
+	for (i = 0; i < npk; i++)
+		none &= index->rd_indoption[i] == 0 && index->rd_opfamily[i] == pk_index->rd_opfamily[i] &&
+			index->rd_opcintype[i] == pk_index->rd_opcintype[i] &&
+			index->rd_indcollation[i] == pk_index->rd_indcollation[i];
+	if (none)
+	{
+		EntryScan	scan;
+
+		for (b = 0; b < 2; b++)
+		{
+			row_comparison(&range[b], index, npk,
+						   b == 0 ? BTGreaterEqualStrategyNumber : BTLessEqualStrategyNumber,
+						   r->keys + (b == 0 ? 0 : (Size) (r->n - 1) * npk));
+			bounds[b] = range[b].header;
+		}
+		begin_scan(&scan, def, 2);
+		entry_scan_start(&scan, bounds);
+		none = entry_scan_next(&scan) == NULL;
+		end_scan(&scan);
+	}
+	index_close(index, NoLock);
+	index_close(pk_index, NoLock);
+	return none;
+}
+
+/* find_entries: those of a row, ordered by identity */
+static void
+find_entries(EntryScan *scan, Datum *key, Entries *entries)
+{
+	IndexDef   *def = scan->def;
+	int			natts = def->desc->natts;
+	int			npk = def->fact->npk;
+	ScanKey		keys = palloc(sizeof(ScanKeyData) * npk);
+	TupleTableSlot *entry;
+	int			i;
+
+	entries_init(entries, def);
+	memcpy(keys, def->row_keys, sizeof(ScanKeyData) * npk);
+	for (i = 0; i < npk; i++)
+		keys[i].sk_argument = key[i];
+	entry_scan_start(scan, keys);
+	while ((entry = entry_scan_next(scan)) != NULL)
+	{
+		HeapTuple	tuple = ExecCopySlotHeapTuple(entry);
+
+		if (entries->n == entries->max)
+		{
+			entries->max = Max(entries->max * 2, 1);
+			entries->values = entries->n == 0 ? palloc(sizeof(Datum) * natts * entries->max) :
+				repalloc_huge(entries->values, sizeof(Datum) * natts * entries->max);
+			entries->isnull = entries->n == 0 ? palloc(sizeof(bool) * natts * entries->max) :
+				repalloc_huge(entries->isnull, sizeof(bool) * natts * entries->max);
+			entries->places = entries->n == 0 ? palloc(sizeof(EntryPlace) * entries->max) :
+				repalloc_huge(entries->places, sizeof(EntryPlace) * entries->max);
+		}
+		heap_deform_tuple(tuple, def->desc, ENTRY_VALUES(entries, entries->n),
+						  ENTRY_NULLS(entries, entries->n));
+		entries->places[entries->n].table = entry->tts_tableOid;
+		entries->places[entries->n++].tid = entry->tts_tid;
+	}
+	if (entries->n > 1)
+		entries_sort(def, entries);
+}

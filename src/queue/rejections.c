@@ -1,0 +1,255 @@
+/*-------------------------------------------------------------------------
+ *
+ * rejections.c
+ *	  Rows that have no entry in an asynchronous index table, because of an error.
+ *
+ * Called by drain.c, online.c and verify.c.  The writer has gone, and nobody can be told: so the row is
+ * written down in the table rejection, and stays there until it has its entry,
+ * has changed so that it needs none, or is gone.  It keeps nobody waiting.  A
+ * value that cannot be an entry is tried again when the row changes; any other
+ * error, which may go away by itself, also after a while, which grows.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "fmgr.h"
+#include "nodes/pg_list.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+
+#include "../catalog/definition_rows.h"
+#include "../catalog/owner.h"
+#include "../catalog/table_access.h"
+#include "../entry/row_text.h"
+#include "../indextable.h"
+#include "../util/role.h"
+#include "../util/sql.h"
+#include "../util/subxact.h"
+#include "append.h"
+#include "reconcile.h"
+#include "rejections.h"
+
+/* An error is tried again after so long, then twice as long, up to an hour. */
+#define RETRY_SECONDS		"10"
+
+/* As rejection_key has it: keys may be too long for an index. */
+#define THIS_ROW			"index_table = $1::regclass AND primary_key = $2" \
+	" AND hash_array_extended(primary_key, 0) = hash_array_extended($2, 0)"
+
+/* Rows tried again in one batch. */
+#define RETRY_ROWS			1000
+
+/* A rejected row whose time has come. */
+typedef struct Due
+{
+	FactDef    *def;
+	ArrayType  *texts;
+	MemoryContext cxt;			/* where the key goes */
+	Datum		key[INDEX_MAX_KEYS];
+} Due;
+
+static List *due_keys(Oid index_table);
+static void read_key(void *arg);
+
+/* reject_rows: writes down RejectedRows */
+void
+reject_rows(FactDef *def, List *rejected)
+{
+	Oid			types[] = {OIDOID, TEXTARRAYOID, TEXTOID, TEXTOID, BOOLOID};
+	Caller		caller;
+	ListCell   *cell;
+
+	foreach(cell, rejected)
+	{
+		RejectedRow *row = lfirst(cell);
+		const char *table;
+		Datum		values[5];
+
+		values[0] = ObjectIdGetDatum(def->defs[row->defno]->relid);
+		become_owner(&caller, def->owner);
+		values[1] = key_texts(def, row->key);
+		become_caller(&caller);
+		values[2] = CStringGetTextDatum(unpack_sql_state(row->why.sqlstate));
+		values[3] = CStringGetTextDatum(row->why.message);
+		values[4] = BoolGetDatum(row->retry);
+		become_owner(&caller, get_extension_owner());
+		SPI_connect();
+		table = catalog_table("rejection");
+		if (execute_with_latest_snapshot(psprintf("UPDATE %s SET sqlstate = $3, message = $4, attempts = attempts + 1,"
+												  " last_at = clock_timestamp(),"
+												  " next_try = CASE WHEN $5 THEN clock_timestamp() + least(interval '1 hour',"
+												  " interval '" RETRY_SECONDS " seconds' * power(2, least(attempts, 12))) END"
+												  " WHERE " THIS_ROW, table), 5, types, values) == 0)
+			execute_with_latest_snapshot(psprintf("INSERT INTO %s (index_table, primary_key, sqlstate, message,"
+												  " attempts, first_at, last_at, next_try)"
+												  " VALUES ($1::regclass, $2, $3, $4, 1, clock_timestamp(), clock_timestamp(),"
+												  " CASE WHEN $5 THEN clock_timestamp() + interval '" RETRY_SECONDS " seconds' END)",
+												  table), 5, types, values);
+		SPI_finish();
+		become_caller(&caller);
+	}
+}
+
+/*
+ * rejections_delete_resolved
+ *		Of the rows with these keys only the rejected ones have no entry in an
+ *		index table now.
+ */
+void
+rejections_delete_resolved(FactDef *def, int defno, Datum *keys, int n, List *rejected)
+{
+	Oid			types[] = {OIDOID, TEXTARRAYOID};
+	Datum		values[2];
+	Datum	   *resolved;
+	Caller		caller;
+	ListCell   *next = list_head(rejected);
+	Oid			output;
+	bool		varlena;
+	int			nresolved = 0;
+	int			i;
+
+	if (!catalog_has_rejections(def->defs[defno]->relid))
+		return;
+	getTypeOutputInfo(TEXTARRAYOID, &output, &varlena);
+	become_owner(&caller, def->owner);
+	resolved = palloc(sizeof(Datum) * n);
+	for (i = 0; i < n; i++)
+	{
+		Datum	   *key = keys + (Size) i * def->npk;
+
+		/* The list is in the order of the keys. */
+		while (next != NULL && (((RejectedRow *) lfirst(next))->defno != defno ||
+								((RejectedRow *) lfirst(next))->key < key))
+			next = lnext(rejected, next);
+		if (next == NULL || ((RejectedRow *) lfirst(next))->key != key)
+			resolved[nresolved++] = CStringGetTextDatum(OidOutputFunctionCall(output,
+																			  key_texts(def, key)));
+	}
+	become_caller(&caller);
+	values[0] = ObjectIdGetDatum(def->defs[defno]->relid);
+	values[1] = PointerGetDatum(construct_array(resolved, nresolved, TEXTOID, -1, false, TYPALIGN_INT));
+	become_owner(&caller, get_extension_owner());
+	SPI_connect();
+	execute_with_latest_snapshot(psprintf("DELETE FROM %s r USING (SELECT unnest($2)::text[] AS key) k"
+										  " WHERE r.index_table = $1::regclass AND r.primary_key = k.key"
+										  " AND hash_array_extended(r.primary_key, 0) = hash_array_extended(k.key, 0)",
+										  catalog_table("rejection")), 2, types, values);
+	SPI_finish();
+	become_caller(&caller);
+}
+
+/*
+ * rejections_queue_due
+ *		Queues rows whose time has come.  Should they fail again, reject_rows()
+ *		sets the next time; until then nobody else takes them up.
+ */
+void
+rejections_queue_due(FactDef *def)
+{
+	int			i;
+
+	for (i = def->nsync; i < def->ndefs; i++)
+	{
+		ListCell   *cell;
+
+		if (!catalog_has_rejections(def->defs[i]->relid))
+			continue;
+		foreach(cell, due_keys(def->defs[i]->relid))
+		{
+			Due			due = {.def = def,.texts = lfirst(cell),.cxt = CurrentMemoryContext};
+
+			if (run_catching_row_errors(read_key, &due) == NULL)
+				queue_collect_key(def, due.key);
+		}
+	}
+}
+
+/* rejections_retry_now: has the next batch try all rows again that may go by themselves */
+void
+rejections_retry_now(Oid index_table)
+{
+	Oid			type = OIDOID;
+	Datum		value = ObjectIdGetDatum(index_table);
+	Caller		caller;
+
+	if (!catalog_has_rejections(index_table))
+		return;
+	become_owner(&caller, get_extension_owner());
+	SPI_connect();
+	execute_with_latest_snapshot(psprintf("UPDATE %s SET next_try = clock_timestamp()"
+										  " WHERE index_table = $1::regclass AND next_try IS NOT NULL", catalog_table("rejection")),
+								 1, &type, &value);
+	SPI_finish();
+	become_caller(&caller);
+}
+
+/* rejection_of: why an index table has rejected a row; NULL if it has not */
+char *
+rejection_of(FactDef *def, Oid index_table, Datum *key)
+{
+	MemoryContext cxt = CurrentMemoryContext;
+	Oid			types[] = {OIDOID, TEXTARRAYOID};
+	Datum		values[2];
+	char	   *message = NULL;
+	Caller		caller;
+
+	if (!catalog_has_rejections(index_table))
+		return NULL;
+	become_owner(&caller, def->owner);
+	values[1] = key_texts(def, key);
+	become_caller(&caller);
+	values[0] = ObjectIdGetDatum(index_table);
+	become_owner(&caller, get_extension_owner());
+	SPI_connect();
+	if (execute_with_latest_snapshot(psprintf("SELECT message FROM %s WHERE " THIS_ROW, catalog_table("rejection")), 2, types, values) > 0)
+		message = MemoryContextStrdup(cxt, SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1));
+	SPI_finish();
+	become_caller(&caller);
+	return message;
+}
+
+/* due_keys: keys, as arrays of texts, in the current memory context */
+static List *
+due_keys(Oid index_table)
+{
+	MemoryContext cxt = CurrentMemoryContext;
+	Oid			type = OIDOID;
+	Datum		value = ObjectIdGetDatum(index_table);
+	List	   *keys = NIL;
+	const char *table;
+	Caller		caller;
+	uint64		i;
+
+	become_owner(&caller, get_extension_owner());
+	SPI_connect();
+	table = catalog_table("rejection");
+	execute_with_latest_snapshot(psprintf("UPDATE %s r SET next_try = clock_timestamp() + interval '1 hour'"
+										  " FROM (SELECT ctid FROM %s WHERE index_table = $1::regclass"
+										  " AND next_try <= clock_timestamp() LIMIT " CppAsString2(RETRY_ROWS) ") due"
+										  " WHERE r.ctid = due.ctid RETURNING r.primary_key", table, table), 1, &type, &value);
+	for (i = 0; i < SPI_processed; i++)
+	{
+		bool		isnull;
+		Datum		texts = SPI_getbinval(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 1, &isnull);
+		MemoryContext old = MemoryContextSwitchTo(cxt);
+
+		keys = lappend(keys, DatumGetArrayTypePCopy(texts));
+		MemoryContextSwitchTo(old);
+	}
+	SPI_finish();
+	become_caller(&caller);
+	return keys;
+}
+
+/* read_key: see run_catching_row_errors() */
+static void
+read_key(void *arg)
+{
+	Due		   *due = arg;
+
+	key_from_texts(due->def, due->texts, due->key, due->cxt);
+}

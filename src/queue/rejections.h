@@ -1,0 +1,21 @@
+/*-------------------------------------------------------------------------
+ *
+ * rejections.h
+ *	  Rows that asynchronous index tables cannot take.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef INDEXTABLE_REJECTIONS_H
+#define INDEXTABLE_REJECTIONS_H
+
+#include "nodes/pg_list.h"
+
+#include "../indextable.h"
+
+extern void reject_rows(FactDef *def, List *rejected);
+extern void rejections_delete_resolved(FactDef *def, int defno, Datum *keys, int n, List *rejected);
+extern void rejections_queue_due(FactDef *def);
+extern void rejections_retry_now(Oid index_table);
+extern char *rejection_of(FactDef *def, Oid index_table, Datum *key);
+
+#endif							/* INDEXTABLE_REJECTIONS_H */

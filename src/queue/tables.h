@@ -1,0 +1,21 @@
+/*-------------------------------------------------------------------------
+ *
+ * tables.h
+ *	  Makes and empties queue tables.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef INDEXTABLE_TABLES_H
+#define INDEXTABLE_TABLES_H
+
+#include "../indextable.h"
+
+extern void queues_create(FactDef *def);
+extern void queues_adopt(Oid fact);
+extern bool queues_drop(Oid fact, bool wait);
+extern void queues_lock_if_last(Oid fact, Oid index_table);
+extern void queues_rotate(FactDef *def);
+extern void queues_restore(Oid fact);
+extern void refuse_queue_over_foreign(Oid fact);
+
+#endif							/* INDEXTABLE_TABLES_H */

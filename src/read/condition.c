@@ -1,0 +1,292 @@
+/*-------------------------------------------------------------------------
+ *
+ * condition.c
+ *	  Which entries a query pages through: key and condition, from JSON.
+ *
+ * Called by query.c.  A key gives values of the leading key fields, as for
+ * lookup(); a condition is about the field that follows.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup.h"
+#include "access/htup_details.h"
+#include "access/skey.h"
+#include "catalog/pg_collation.h"
+#include "catalog/pg_database.h"
+#include "catalog/pg_type.h"
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/jsonb.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+
+#include "../entry/extract.h"
+#include "../indextable.h"
+#include "condition.h"
+#include "lookup.h"
+
+static void read_condition(IndexDef *def, Jsonb *condition, KeyRange *range);
+static void read_operators(IndexDef *def, int field, JsonbContainer *operators, KeyRange *range);
+pg_noreturn static void operator_error(const char *detail);
+static void set_bound(IndexDef *def, int field, JsonbValue *value, bool inclusive, Bound *bound,
+					  KeyRange *range);
+static void set_between(IndexDef *def, int field, JsonbValue *value, KeyRange *range);
+static void set_prefix(IndexDef *def, int field, JsonbValue *value, KeyRange *range);
+static bool orders_by_bytes(Oid collation);
+static bool make_prefix_upper_bound(const char *prefix, Datum *result);
+
+static const char *
+column_name(IndexDef *def, int field)
+{
+	return NameStr(TupleDescAttr(def->desc, def->fields[field].attno - 1)->attname);
+}
+
+/*
+ * key_range
+ *		From key, {} for none, and condition, NULL for none.  Both are checked even
+ *		if nothing can match.
+ */
+void
+key_range(IndexDef *def, Jsonb *key, Jsonb *condition, KeyRange *range)
+{
+	ScanKeyData keys[INDEX_MAX_KEYS];
+	int			i;
+
+	memset(range, 0, sizeof(KeyRange));
+	if (!JsonContainerIsObject(&key->root) || JsonContainerSize(&key->root) > 0)
+	{
+		int			n = lookup_key(def, key, keys);
+
+		/*
+		 * As many columns as are given: it has checked that they are the
+		 * leading ones.
+		 */
+		range->nequal = JsonContainerSize(&key->root);
+		range->empty = (n == 0);
+		for (i = 0; i < n; i++)
+			range->equal[i] = keys[i].sk_argument;
+	}
+	if (condition != NULL)
+		read_condition(def, condition, range);
+}
+
+static void
+read_condition(IndexDef *def, Jsonb *condition, KeyRange *range)
+{
+	JsonbIterator *it;
+	JsonbValue	value;
+	char	   *name;
+	int			field = range->nequal;
+	int			i;
+
+	if (field == def->nkeys)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("condition cannot be used because key has all key columns of index table \"%s\"", def->name),
+				 errhint("A condition applies to the first key column that is not in key. Leave that column out of key.")));
+	if (!JsonContainerIsObject(&condition->root) || JsonContainerSize(&condition->root) != 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("condition must be an object with one column"),
+				 errhint("For example: '{\"%s\": {\">=\": ...}}'.", column_name(def, field))));
+
+	it = JsonbIteratorInit(&condition->root);
+	JsonbIteratorNext(&it, &value, true);
+	JsonbIteratorNext(&it, &value, true);
+	name = pnstrdup(value.val.string.val, value.val.string.len);
+	for (i = 0; i < def->nkeys && strcmp(name, column_name(def, i)) != 0; i++)
+		;
+	if (i == def->nkeys)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_COLUMN),
+				 errmsg("\"%s\" is not a key column of index table \"%s\"", name, def->name),
+				 errhint("The key columns are %s.", key_columns(def))));
+	if (i != field)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("condition must use the first key column that is not in key"),
+				 errdetail("That column is \"%s\", not \"%s\".", column_name(def, field), name),
+				 errhint("The key columns are %s.", key_columns(def))));
+
+	JsonbIteratorNext(&it, &value, true);
+	if (value.type != jbvBinary || !JsonContainerIsObject(value.val.binary.data) ||
+		JsonContainerSize(value.val.binary.data) == 0)
+		operator_error("The value of the column is not an object, or it is an empty one.");
+	read_operators(def, field, value.val.binary.data, range);
+}
+
+/* read_operators: one of them, or a lower and an upper bound */
+static void
+read_operators(IndexDef *def, int field, JsonbContainer *operators, KeyRange *range)
+{
+	int			n = JsonContainerSize(operators);
+	JsonbIterator *it = JsonbIteratorInit(operators);
+	JsonbIteratorToken token;
+	JsonbValue	value;
+	char	   *op = NULL;
+	Bound		equal = {0};
+
+	while ((token = JsonbIteratorNext(&it, &value, true)) != WJB_DONE)
+	{
+		Bound	   *bound = NULL;
+
+		if (token == WJB_KEY)
+			op = pnstrdup(value.val.string.val, value.val.string.len);
+		if (token != WJB_VALUE)
+			continue;
+		if (strcmp(op, ">") == 0 || strcmp(op, ">=") == 0)
+			bound = &range->lower;
+		else if (strcmp(op, "<") == 0 || strcmp(op, "<=") == 0)
+			bound = &range->upper;
+		if (bound == NULL ? n > 1 : bound->given)
+			operator_error("Its operators cannot be combined.");
+
+		if (bound != NULL)
+			set_bound(def, field, &value, op[1] == '=', bound, range);
+		else if (strcmp(op, "=") == 0)
+			set_bound(def, field, &value, true, &equal, range);
+		else if (strcmp(op, "between") == 0)
+			set_between(def, field, &value, range);
+		else if (strcmp(op, "begins_with") == 0)
+			set_prefix(def, field, &value, range);
+		else
+			operator_error(psprintf("Operator \"%s\" is not recognized.", op));
+	}
+	/* The same as if the key had it. */
+	if (equal.given)
+		range->equal[range->nequal++] = equal.value;
+}
+
+static void
+operator_error(const char *detail)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("condition must compare its column with a value"),
+			 errdetail("%s", detail),
+			 errhint("Use {\"op\": value} with one of the operators =, <, <=, >, >=, or {\">=\": value, \"<\": value}, {\"between\": [value, value]}, or {\"begins_with\": \"text\"}.")));
+}
+
+static void
+set_bound(IndexDef *def, int field, JsonbValue *value, bool inclusive, Bound *bound, KeyRange *range)
+{
+	bound->given = true;
+	bound->inclusive = inclusive;
+	if (!key_value_cast(def, field, value, &bound->value))
+		range->empty = true;
+}
+
+static void
+set_between(IndexDef *def, int field, JsonbValue *value, KeyRange *range)
+{
+	JsonbContainer *values = value->type == jbvBinary ? value->val.binary.data : NULL;
+
+	if (values == NULL || !JsonContainerIsArray(values) || JsonContainerSize(values) != 2)
+		operator_error("The operator \"between\" requires an array of two values.");
+	set_bound(def, field, getIthJsonbValueFromContainer(values, 0), true, &range->lower, range);
+	set_bound(def, field, getIthJsonbValueFromContainer(values, 1), true, &range->upper, range);
+}
+
+/*
+ * set_prefix
+ *		Texts that begin with something lie together only in the order of bytes:
+ *		there it bounds the scan, elsewhere it is a filter.
+ */
+static void
+set_prefix(IndexDef *def, int field, JsonbValue *value, KeyRange *range)
+{
+	Form_pg_attribute att = TupleDescAttr(def->desc, def->fields[field].attno - 1);
+	Oid			type = getBaseType(att->atttypid);
+
+	if (type != TEXTOID && type != VARCHAROID && type != BPCHAROID)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("operator \"begins_with\" requires a text column"),
+				 errdetail("Column \"%s\" of index table \"%s\" has type %s.", NameStr(att->attname),
+						   def->name, format_type_be(att->atttypid))));
+	if (!get_collation_isdeterministic(att->attcollation))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("operator \"begins_with\" is not supported for nondeterministic collations"),
+				 errdetail("Column \"%s\" of index table \"%s\" has collation \"%s\".",
+						   NameStr(att->attname), def->name, get_collation_name(att->attcollation))));
+	if (value->type == jbvNull)
+	{
+		range->empty = true;
+		return;
+	}
+	if (value->type != jbvString)
+		operator_error("The operator \"begins_with\" requires a string.");
+
+	range->prefix = pnstrdup(value->val.string.val, value->val.string.len);
+	if (!orders_by_bytes(att->attcollation))
+		return;
+	range->lower.given = range->lower.inclusive = true;
+	range->lower.value = CStringGetTextDatum(range->prefix);
+	range->upper.given = make_prefix_upper_bound(range->prefix, &range->upper.value);
+}
+
+/*
+ * orders_by_bytes
+ *		Whether a collation is "C", by whatever name.  The server's own functions
+ *		for that are behind a header that needs those of ICU.
+ */
+static bool
+orders_by_bytes(Oid collation)
+{
+	HeapTuple	tuple = SearchSysCache1(COLLOID, ObjectIdGetDatum(collation));
+	char		provider;
+	Datum		name;
+	bool		isnull;
+	bool		result;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for collation %u", collation);
+	provider = ((Form_pg_collation) GETSTRUCT(tuple))->collprovider;
+	name = SysCacheGetAttr(COLLOID, tuple, Anum_pg_collation_collcollate, &isnull);
+	if (provider == COLLPROVIDER_DEFAULT)
+	{
+		ReleaseSysCache(tuple);
+		tuple = SearchSysCache1(DATABASEOID, ObjectIdGetDatum(MyDatabaseId));
+		if (!HeapTupleIsValid(tuple))
+			elog(ERROR, "cache lookup failed for database %u", MyDatabaseId);
+		provider = ((Form_pg_database) GETSTRUCT(tuple))->datlocprovider;
+		name = SysCacheGetAttr(DATABASEOID, tuple, Anum_pg_database_datcollate, &isnull);
+	}
+	result = provider == COLLPROVIDER_LIBC && !isnull &&
+		(strcmp(TextDatumGetCString(name), "C") == 0 || strcmp(TextDatumGetCString(name), "POSIX") == 0);
+	ReleaseSysCache(tuple);
+#ifdef COLLPROVIDER_BUILTIN
+	result = result || provider == COLLPROVIDER_BUILTIN;
+#endif
+	return result;
+}
+
+/* make_prefix_upper_bound: a text that is greater, in the order of bytes, than all that begin with prefix */
+static bool
+make_prefix_upper_bound(const char *prefix, Datum *result)
+{
+	mbcharacter_incrementer increment = pg_database_encoding_character_incrementer();
+	unsigned char *text = (unsigned char *) pstrdup(prefix);
+	int			len = strlen(prefix);
+
+	while (len > 0)
+	{
+		int			start = pg_mbcliplen((char *) text, len, len - 1);
+
+		while (increment(text +start, len - start))
+		{
+			if (pg_verifymbstr((char *) text, len, true))
+			{
+				*result = PointerGetDatum(cstring_to_text_with_len((char *) text, len));
+				return true;
+			}
+		}
+		/* There is none with as many characters. */
+		len = start;
+	}
+	return false;
+}

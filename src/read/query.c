@@ -1,0 +1,442 @@
+/*-------------------------------------------------------------------------
+ *
+ * query.c
+ *	  indextable.query(): a page of an index table, in its order.
+ *
+ * Called by users.  One statement reads the entries by the index table's primary
+ * key, from where the last page ended: (columns) > (values).  Who may read them
+ * is checked as for lookup(); then the statement is planned and run as the owner,
+ * since planning may call code of his.  Documents are fetched as the caller, with
+ * what lookup() uses.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "catalog/pg_type.h"
+#include "common/hashfn.h"
+#include "executor/spi.h"
+#include "executor/tuptable.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "nodes/execnodes.h"
+#include "nodes/pg_list.h"
+#include "optimizer/plancat.h"
+#include "storage/lockdefs.h"
+#include "utils/datum.h"
+#include "utils/guc.h"
+#include "utils/hsearch.h"
+#include "utils/jsonb.h"
+#include "utils/memutils.h"
+#include "utils/rls.h"
+#include "utils/tuplestore.h"
+
+#include "../definition/cache.h"
+#include "../entry/row_text.h"
+#include "../indextable.h"
+#include "../util/arguments.h"
+#include "../util/fixed_settings.h"
+#include "../util/role.h"
+#include "condition.h"
+#include "fetch.h"
+#include "lookup.h"
+#include "page_cursor.h"
+#include "query.h"
+#include "statement.h"
+
+PG_FUNCTION_INFO_V1(indextable_query);
+PG_FUNCTION_INFO_V1(indextable_explain_query);
+
+#define MAX_PAGE_SIZE	10000
+
+/* Plans that a session keeps; when there are more, it begins anew. */
+#define MAX_PLANS		200
+
+/* Arguments, in order. */
+enum
+{
+	ARG_INDEX_TABLE,
+	ARG_KEY,
+	ARG_CONDITION,
+	ARG_DESCENDING,
+	ARG_PAGE_SIZE,
+	ARG_CURSOR,
+	/* query() */
+	ARG_DOCUMENT,
+	ARG_MAX_LAG,
+	ARG_TIMEOUT,
+	/* explain_query() */
+	ARG_RUN = ARG_DOCUMENT
+};
+
+typedef struct PlanKey
+{
+	Oid			index_table;
+	uint32		pad;
+	uint64		hash;			/* of the statement and the types of its
+								 * values */
+} PlanKey;
+
+typedef struct KeptPlan
+{
+	PlanKey		key;
+	char	   *sql;
+	SPIPlanPtr	plan;
+} KeptPlan;
+
+static relation_hook_type previous_hook = NULL;
+static bool planning = false;	/* a page's statement, perhaps */
+static HTAB *plans = NULL;
+static int	running = 0;		/* queries: one may be called by the types of
+								 * another */
+
+/* ---- the statement */
+
+static void keep_only_primary_key(RELATION_HOOK_PARAMETERS);
+static void read_arguments(FunctionCallInfo fcinfo, PageQuery *q);
+static void run_query(PageQuery *q, ReturnSetInfo *rsinfo);
+static void explain(PageQuery *q, bool analyze, ReturnSetInfo *rsinfo);
+static void switch_to_owner_settings(PageQuery *q, Caller *caller);
+static int	execute(PageQuery *q, SPIPlanPtr plan, bool read_only);
+static SPIPlanPtr plan_of(PageQuery *q, bool *kept);
+static void forget_plans(void);
+
+void
+query_init(void)
+{
+	previous_hook = relation_hook;
+	relation_hook = keep_only_primary_key;
+}
+
+/*
+ * keep_only_primary_key
+ *		Other indexes may have the entries in an order that would do, too, among
+ *		many that are none of the page's.
+ */
+static void
+keep_only_primary_key(RELATION_HOOK_PARAMETERS)
+{
+	ListCell   *cell;
+
+	if (previous_hook)
+		previous_hook(RELATION_HOOK_ARGUMENTS);
+	if (!planning)
+		return;
+	foreach(cell, rel->indexlist)
+	{
+		Relation	index = index_open(((IndexOptInfo *) lfirst(cell))->indexoid, NoLock);
+		bool		primary = index->rd_index->indisprimary;
+
+		index_close(index, NoLock);
+		if (!primary)
+			rel->indexlist = foreach_delete_current(rel->indexlist, cell);
+	}
+}
+
+Datum
+indextable_query(PG_FUNCTION_ARGS)
+{
+	PageQuery	q = {0};
+
+	InitMaterializedSRF(fcinfo, 0);
+	if (PG_ARGISNULL(ARG_INDEX_TABLE) || PG_ARGISNULL(ARG_KEY))
+		return (Datum) 0;
+	read_arguments(fcinfo, &q);
+	q.documents = !PG_ARGISNULL(ARG_DOCUMENT) && PG_GETARG_BOOL(ARG_DOCUMENT);
+	q.lookup.entries_only = !q.documents;
+	lookup_open(&q.lookup, PG_GETARG_OID(ARG_INDEX_TABLE),
+				interval_arg(fcinfo, ARG_MAX_LAG, "max_lag"),
+				interval_arg(fcinfo, ARG_TIMEOUT, "timeout"));
+	running++;
+	PG_TRY();
+	{
+		q.def = q.lookup.def;
+		lookup_check_access(&q.lookup);
+		q.copies = q.documents && q.lookup.copies;
+		key_range(q.def, PG_GETARG_JSONB_P(ARG_KEY),
+				  PG_ARGISNULL(ARG_CONDITION) ? NULL : PG_GETARG_JSONB_P(ARG_CONDITION), &q.range);
+		if (!q.range.empty)
+			run_query(&q, (ReturnSetInfo *) fcinfo->resultinfo);
+	}
+	PG_FINALLY();
+	{
+		running--;
+		definition_unpin(q.lookup.factdef);
+	}
+	PG_END_TRY();
+	lookup_close(&q.lookup);
+	return (Datum) 0;
+}
+
+Datum
+indextable_explain_query(PG_FUNCTION_ARGS)
+{
+	PageQuery	q = {0};
+
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
+	if (PG_ARGISNULL(ARG_INDEX_TABLE) || PG_ARGISNULL(ARG_KEY))
+		return (Datum) 0;
+	read_arguments(fcinfo, &q);
+	q.lookup.entries_only = true;
+	lookup_open(&q.lookup, PG_GETARG_OID(ARG_INDEX_TABLE), -1, -1);
+	PG_TRY();
+	{
+		q.def = q.lookup.def;
+		lookup_check_access(&q.lookup);
+		key_range(q.def, PG_GETARG_JSONB_P(ARG_KEY),
+				  PG_ARGISNULL(ARG_CONDITION) ? NULL : PG_GETARG_JSONB_P(ARG_CONDITION), &q.range);
+		if (!q.range.empty)
+			explain(&q, !PG_ARGISNULL(ARG_RUN) && PG_GETARG_BOOL(ARG_RUN),
+					(ReturnSetInfo *) fcinfo->resultinfo);
+	}
+	PG_FINALLY();
+	{
+		definition_unpin(q.lookup.factdef);
+	}
+	PG_END_TRY();
+	lookup_close(&q.lookup);
+	return (Datum) 0;
+}
+
+/* read_arguments: those that both functions have; NULL is the default */
+static void
+read_arguments(FunctionCallInfo fcinfo, PageQuery *q)
+{
+	q->descending = !PG_ARGISNULL(ARG_DESCENDING) && PG_GETARG_BOOL(ARG_DESCENDING);
+	q->page_size = PG_ARGISNULL(ARG_PAGE_SIZE) ? 100 : PG_GETARG_INT32(ARG_PAGE_SIZE);
+	q->cursor = text_arg(fcinfo, ARG_CURSOR, NULL);
+	if (q->page_size < 1 || q->page_size > MAX_PAGE_SIZE)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("page_size must be between 1 and %d", MAX_PAGE_SIZE)));
+}
+
+/* run_query: entries and cursors as the owner, then documents as the caller */
+static void
+run_query(PageQuery *q, ReturnSetInfo *rsinfo)
+{
+	TupleTableSlot *entry;
+	SPITupleTable *rows = NULL;
+	Datum	   *entries = NULL;
+	Datum	   *cursors = NULL;
+	MemoryContext row_cxt;
+	Caller		caller;
+	uint64		n = 0;
+	uint64		i;
+	int			c;
+
+	SPI_connect();
+	entry = MakeSingleTupleTableSlot(q->def->desc, &TTSOpsVirtual);
+	row_cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable entry", ALLOCSET_DEFAULT_SIZES);
+
+	switch_to_owner_settings(q, &caller);
+	if (make_statement(q))
+	{
+		bool		kept;
+		SPIPlanPtr	plan = plan_of(q, &kept);
+		int			result = execute(q, plan, true);
+
+		if (result != SPI_OK_SELECT)
+			elog(ERROR, "could not read index table \"%s\": %s", q->def->name,
+				 SPI_result_code_string(result));
+		rows = SPI_tuptable;
+		n = SPI_processed;
+		if (!kept)
+			SPI_freeplan(plan);
+	}
+	entries = palloc(sizeof(Datum) * (n + 1));
+	cursors = palloc(sizeof(Datum) * (n + 1));
+
+#define FILL_ENTRY(i) \
+	do { \
+		ExecClearTuple(entry); \
+		memset(entry->tts_isnull, true, sizeof(bool) * q->def->desc->natts); \
+		for (c = 0; c < q->ncolumns; c++) \
+			entry->tts_values[q->columns[c] - 1] = \
+				SPI_getbinval(rows->vals[i], rows->tupdesc, c + 1, \
+							  &entry->tts_isnull[q->columns[c] - 1]); \
+		ExecStoreVirtualTuple(entry); \
+	} while (0)
+
+	for (i = 0; i < n; i++)
+	{
+		MemoryContext old = MemoryContextSwitchTo(row_cxt);
+		Datum		fields;
+		Datum		cursor;
+
+		CHECK_FOR_INTERRUPTS();
+		FILL_ENTRY(i);
+		fields = columns_to_jsonb(q->lookup.factdef->owner, entry, q->columns, q->nfields);
+		cursor = cursor_make(&q->identity, q->def, q->range.nequal, entry);
+		MemoryContextSwitchTo(old);
+		entries[i] = datumCopy(fields, false, -1);
+		cursors[i] = datumCopy(cursor, false, -1);
+		MemoryContextReset(row_cxt);
+	}
+	become_caller(&caller);
+
+	for (i = 0; i < n && q->documents && !q->copies; i++)
+	{
+		FILL_ENTRY(i);
+		lookup_expect(&q->lookup, entry);
+	}
+	for (i = 0; i < n; i++)
+	{
+		Datum		values[3] = {entries[i], (Datum) 0, cursors[i]};
+		bool		isnull[3] = {false, true, false};
+
+		CHECK_FOR_INTERRUPTS();
+		if (q->copies)
+			values[1] = SPI_getbinval(rows->vals[i], rows->tupdesc, q->ncolumns, &isnull[1]);
+		else if (q->documents)
+		{
+			FILL_ENTRY(i);
+			q->lookup.cxt = row_cxt;
+			isnull[1] = !lookup_document(&q->lookup, entry, &values[1]);
+		}
+		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, isnull);
+		MemoryContextReset(row_cxt);
+	}
+	lookup_end_documents(&q->lookup);
+	ExecDropSingleTupleTableSlot(entry);
+	SPI_finish();
+}
+
+/* explain: what EXPLAIN says of the statement */
+static void
+explain(PageQuery *q, bool analyze, ReturnSetInfo *rsinfo)
+{
+	Caller		caller;
+	SPIPlanPtr	plan;
+	uint64		i;
+
+	SPI_connect();
+	switch_to_owner_settings(q, &caller);
+	if (make_statement(q))
+	{
+		plan = SPI_prepare(psprintf("EXPLAIN (COSTS OFF%s) %s", analyze ? ", ANALYZE, BUFFERS" : "", q->sql.data),
+						   q->nargs, q->types);
+		if (plan == NULL ||
+			execute(q, plan, false) != SPI_OK_UTILITY)
+			elog(ERROR, "could not explain the query of index table \"%s\"", q->def->name);
+		for (i = 0; i < SPI_processed; i++)
+		{
+			bool		isnull;
+			Datum		line = SPI_getbinval(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 1, &isnull);
+
+			tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, &line, &isnull);
+		}
+	}
+	become_caller(&caller);
+	SPI_finish();
+}
+
+/*
+ * switch_to_owner_settings
+ *		As the owner from now on, with values in fixed form, and plans that read the
+ *		entries in the order of an index, whatever statistics say: the alternative
+ *		is to read and sort all that follow.
+ */
+static void
+switch_to_owner_settings(PageQuery *q, Caller *caller)
+{
+	static const char *const settings[][2] = {
+		{"enable_seqscan", "off"}, {"enable_bitmapscan", "off"}, {"enable_sort", "off"},
+		{"enable_incremental_sort", "off"}, {"enable_indexscan", "on"}, {"enable_indexonlyscan", "on"},
+		{"enable_partition_pruning", "on"}, {"max_parallel_workers_per_gather", "0"}, {"jit", "off"}
+	};
+	Size		i;
+
+	if (check_enable_rls(q->def->relid, q->lookup.factdef->owner, true) == RLS_ENABLED)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("row security of index table \"%s\" is not supported", q->def->name),
+				 errhint("Enable row security on the fact table instead.")));
+	become_owner(caller, q->lookup.factdef->owner);
+	fix_gucs();
+	for (i = 0; i < lengthof(settings); i++)
+		set_config_option(settings[i][0], settings[i][1], PGC_USERSET, PGC_S_SESSION,
+						  GUC_ACTION_SAVE, true, 0, false);
+}
+
+static int
+execute(PageQuery *q, SPIPlanPtr plan, bool read_only)
+{
+	int			result;
+
+	planning = true;
+	PG_TRY();
+	{
+		result = SPI_execute_snapshot(plan, q->values, NULL, q->lookup.snapshot, InvalidSnapshot,
+									  read_only, false, 0);
+	}
+	PG_FINALLY();
+	{
+		planning = false;
+	}
+	PG_END_TRY();
+	return result;
+}
+
+/*
+ * plan_of
+ *		The plan of the statement, kept for the session.  One for all values: with
+ *		sequential scans and sorts off there is not much to choose from.
+ */
+static SPIPlanPtr
+plan_of(PageQuery *q, bool *kept)
+{
+	PlanKey		key = {0};
+	KeptPlan   *entry;
+	SPIPlanPtr	plan;
+
+	if (plans == NULL)
+	{
+		HASHCTL		ctl;
+
+		ctl.keysize = sizeof(PlanKey);
+		ctl.entrysize = sizeof(KeptPlan);
+		plans = hash_create("indextable plans", 64, &ctl, HASH_ELEM | HASH_BLOBS);
+	}
+	key.index_table = q->def->relid;
+	key.hash = hash_bytes_extended((unsigned char *) q->sql.data, q->sql.len, 0) ^
+		hash_bytes_extended((unsigned char *) q->types, sizeof(Oid) * q->nargs, 1);
+	entry = hash_search(plans, &key, HASH_FIND, NULL);
+	*kept = true;
+	if (entry != NULL && strcmp(entry->sql, q->sql.data) == 0)
+		return entry->plan;
+
+	plan = SPI_prepare_cursor(q->sql.data, q->nargs, q->types, CURSOR_OPT_GENERIC_PLAN);
+	if (plan == NULL)
+		elog(ERROR, "SPI_prepare failed: %s", SPI_result_code_string(SPI_result));
+	if (entry == NULL && hash_get_num_entries(plans) >= MAX_PLANS && running == 1)
+		forget_plans();
+	*kept = (entry == NULL && hash_get_num_entries(plans) < MAX_PLANS);
+	if (*kept)
+	{
+		char	   *sql = MemoryContextStrdup(TopMemoryContext, q->sql.data);
+
+		SPI_keepplan(plan);
+		entry = hash_search(plans, &key, HASH_ENTER, NULL);
+		entry->sql = sql;
+		entry->plan = plan;
+	}
+	return plan;
+}
+
+static void
+forget_plans(void)
+{
+	HASH_SEQ_STATUS seq;
+	KeptPlan   *entry;
+
+	hash_seq_init(&seq, plans);
+	while ((entry = hash_seq_search(&seq)) != NULL)
+	{
+		SPI_freeplan(entry->plan);
+		pfree(entry->sql);
+		hash_search(plans, &entry->key, HASH_REMOVE, NULL);
+	}
+}

@@ -1,0 +1,118 @@
+/*-------------------------------------------------------------------------
+ *
+ * arguments.c
+ *	  Reads the arguments of SQL functions: texts, lists of names and texts, intervals,
+ *	  words of a list.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type.h"
+#include "datatype/timestamp.h"
+#include "fmgr.h"
+#include "lib/stringinfo.h"
+#include <limits.h>
+#include "nodes/pg_list.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/timestamp.h"
+
+#include "arguments.h"
+
+/* Of an array of fields or bounds: more than an index table can have. */
+#define MAX_ELEMENTS		10000
+
+/* No interval is longer: ten years. */
+#define MAX_INTERVAL_DAYS	3650
+
+bool
+same_strings(List *a, List *b)
+{
+	ListCell   *x;
+	ListCell   *y;
+
+	if (list_length(a) != list_length(b))
+		return false;
+	forboth(x, a, y, b)
+		if (strcmp(lfirst(x), lfirst(y)) != 0)
+		return false;
+	return true;
+}
+
+char *
+text_arg(FunctionCallInfo fcinfo, int arg, const char *missing)
+{
+	if (PG_ARGISNULL(arg))
+		return missing ? pstrdup(missing) : NULL;
+	return text_to_cstring(PG_GETARG_TEXT_PP(arg));
+}
+
+List *
+field_list(FunctionCallInfo fcinfo, int arg, const char *name)
+{
+	ArrayType  *array = PG_GETARG_ARRAYTYPE_P(arg);
+	Datum	   *elems;
+	bool	   *nulls;
+	int			n;
+	int			i;
+	List	   *result = NIL;
+
+	if (ARR_NDIM(array) > 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
+				 errmsg("%s must be a one-dimensional array of fields", name)));
+	deconstruct_array(array, TEXTOID, -1, false, TYPALIGN_INT, &elems, &nulls, &n);
+	if (n > MAX_ELEMENTS)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("%s must not have more than %d elements", name, MAX_ELEMENTS)));
+	for (i = 0; i < n; i++)
+	{
+		if (nulls[i])
+			ereport(ERROR,
+					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+					 errmsg("%s must not contain nulls", name)));
+		result = lappend(result, TextDatumGetCString(elems[i]));
+	}
+	return result;
+}
+
+const char *
+check_allowed_value(const char *what, const char *value, const char *const *allowed)
+{
+	StringInfoData list;
+	int			i;
+
+	for (i = 0; allowed[i] != NULL; i++)
+		if (strcmp(value, allowed[i]) == 0)
+			return allowed[i];
+	initStringInfo(&list);
+	for (i = 0; allowed[i] != NULL; i++)
+		appendStringInfo(&list, "%s\"%s\"", i == 0 ? "" : ", ", allowed[i]);
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("invalid value for parameter \"%s\": \"%s\"", what, value),
+			 errhint("Available values: %s.", list.data)));
+}
+
+/* interval_arg: microseconds, or -1 if it is null */
+int64
+interval_arg(FunctionCallInfo fcinfo, int arg, const char *name)
+{
+	Interval   *interval;
+	int64		days;
+	int64		us;
+
+	if (PG_ARGISNULL(arg))
+		return -1;
+	interval = PG_GETARG_INTERVAL_P(arg);
+	days = interval->day + interval->month * INT64CONST(30) + interval->time / USECS_PER_DAY;
+	days = Max(Min(days, MAX_INTERVAL_DAYS), -MAX_INTERVAL_DAYS);
+	us = days * USECS_PER_DAY + interval->time % USECS_PER_DAY;
+	if (us < 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("%s must not be negative", name)));
+	return us;
+}

@@ -1,0 +1,21 @@
+/*-------------------------------------------------------------------------
+ *
+ * arguments.h
+ *	  Reads the arguments of SQL functions: texts, lists of names and texts, intervals,
+ *	  words of a list.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef INDEXTABLE_ARGUMENTS_H
+#define INDEXTABLE_ARGUMENTS_H
+
+#include "fmgr.h"
+#include "nodes/pg_list.h"
+
+extern int64 interval_arg(FunctionCallInfo fcinfo, int arg, const char *name);
+extern bool same_strings(List *a, List *b);
+extern char *text_arg(FunctionCallInfo fcinfo, int arg, const char *missing);
+extern List *field_list(FunctionCallInfo fcinfo, int arg, const char *name);
+extern const char *check_allowed_value(const char *what, const char *value, const char *const *allowed);
+
+#endif							/* INDEXTABLE_ARGUMENTS_H */

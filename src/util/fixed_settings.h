@@ -1,0 +1,38 @@
+/*-------------------------------------------------------------------------
+ *
+ * fixed_settings.h
+ *	  The settings under which values are made.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef INDEXTABLE_FIXED_SETTINGS_H
+#define INDEXTABLE_FIXED_SETTINGS_H
+
+struct Node;
+
+/* Settings that making a value may read: those of float8, bytea and geometric types; of dates, times and XML. */
+#define READS_OUTPUT		0x01
+#define READS_DATETIME		0x02
+#define READS_ALL			(READS_OUTPUT | READS_DATETIME)
+
+/* What a session has them set to. */
+typedef struct SessionSettings
+{
+	int			extra_float_digits;
+	int			bytea_output;
+	int			interval_style;
+	int			date_style;
+	int			date_order;
+	struct pg_tz *timezone;
+	int			xmlbinary;
+} SessionSettings;
+
+extern bool are_settings_fixed(int which);
+extern void fixed_settings_begin(SessionSettings *saved);
+extern void fixed_settings_end(const SessionSettings *saved);
+extern void fix_gucs(void);
+extern int	find_settings_read(struct Node *expr, bool *others);
+extern char *value_text(Oid type, Datum value);
+extern bool is_datetime(Oid type);
+
+#endif							/* INDEXTABLE_FIXED_SETTINGS_H */

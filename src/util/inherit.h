@@ -1,0 +1,24 @@
+/*-------------------------------------------------------------------------
+ *
+ * inherit.h
+ *	  Lists the partitions of a table, however deep: those that are there now, and those
+ *	  that a snapshot sees.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef INDEXTABLE_INHERIT_H
+#define INDEXTABLE_INHERIT_H
+
+#include "nodes/pg_list.h"
+#include "storage/lockdefs.h"
+#include "utils/rel.h"
+#include "utils/snapshot.h"
+
+extern List *tree_of(Oid relid, Snapshot snapshot, LOCKMODE mode, bool detached);
+extern Oid	tree_parent(Oid relid, TransactionId *detached);
+extern Snapshot tree_snapshot(Relation root);
+extern List *lock_leaves(Oid relid, Snapshot snapshot, LOCKMODE mode);
+extern List *list_with_partitions(Oid relid);
+extern List *foreign_leaves(Oid relid);
+
+#endif							/* INDEXTABLE_INHERIT_H */

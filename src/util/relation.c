@@ -1,0 +1,106 @@
+/*-------------------------------------------------------------------------
+ *
+ * relation.c
+ *	  Says of a table what the server knows: its primary key, its tablespace, its
+ *	  subscriptions, how its values are compared.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/attnum.h"
+#include "access/genam.h"
+#include "access/htup.h"
+#include "access/skey.h"
+#include "access/table.h"
+#include "catalog/pg_subscription_rel.h"
+#include "commands/tablespace.h"
+#include "miscadmin.h"
+#include "nodes/pg_list.h"
+#include "storage/lockdefs.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/typcache.h"
+
+#include "relation.h"
+
+/* is_subscribed: whether a subscription of this database writes a table */
+bool
+is_subscribed(Oid relid)
+{
+	Relation	rel = table_open(SubscriptionRelRelationId, AccessShareLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+	bool		found;
+
+	ScanKeyInit(&key, Anum_pg_subscription_rel_srrelid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(relid));
+	scan = systable_beginscan(rel, SubscriptionRelSrrelidSrsubidIndexId, true, NULL, 1, &key);
+	found = HeapTupleIsValid(systable_getnext(scan));
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return found;
+}
+
+/* tablespace_of: its name; what we create goes where the caller's default_tablespace does not matter */
+char *
+tablespace_of(Relation rel)
+{
+	return get_tablespace_name(OidIsValid(rel->rd_rel->reltablespace) ?
+							   rel->rd_rel->reltablespace : MyDatabaseTableSpace);
+}
+
+/*
+ * in_tablespace
+ *		A clause that names it; none for the database's own, which must not be named
+ *		for a partitioned table.  See run_sql().
+ */
+char *
+in_tablespace(const char *clause, const char *name)
+{
+	return get_tablespace_oid(name, false) == MyDatabaseTableSpace ? "" :
+		psprintf(" %s %s", clause, quote_identifier(name));
+}
+
+/* open_primary_key: the index of a table's primary key, open, or NULL */
+Relation
+open_primary_key(Relation rel, LOCKMODE mode)
+{
+	ListCell   *cell;
+
+	foreach(cell, RelationGetIndexList(rel))
+	{
+		Relation	index = index_open(lfirst_oid(cell), mode);
+
+		if (index->rd_index->indisprimary && index->rd_index->indisvalid)
+			return index;
+		index_close(index, mode);
+	}
+	return NULL;
+}
+
+/* get_equality_operator: of a type's default btree operator class */
+Oid
+get_equality_operator(Oid type)
+{
+	/*
+	 * which knows it, where GetDefaultOpClass() would read the catalog each
+	 * time
+	 */
+	TypeCacheEntry *entry = lookup_type_cache(type, TYPECACHE_BTREE_OPFAMILY);
+
+	return get_opfamily_member(entry->btree_opf, entry->btree_opintype, entry->btree_opintype,
+							   BTEqualStrategyNumber);
+}
+
+/* init_equality_key: a search key that finds values equal to its argument */
+void
+init_equality_key(ScanKey key, AttrNumber attno, Oid type, Oid collation, MemoryContext cxt)
+{
+	MemoryContext old = MemoryContextSwitchTo(cxt);
+
+	ScanKeyEntryInitialize(key, 0, attno, BTEqualStrategyNumber, InvalidOid, collation,
+						   get_opcode(get_equality_operator(type)), (Datum) 0);
+	MemoryContextSwitchTo(old);
+}

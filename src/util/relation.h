@@ -1,0 +1,24 @@
+/*-------------------------------------------------------------------------
+ *
+ * relation.h
+ *	  Says of a table what the server knows: its primary key, its tablespace, its
+ *	  subscriptions, how its values are compared.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef INDEXTABLE_RELATION_H
+#define INDEXTABLE_RELATION_H
+
+#include "access/attnum.h"
+#include "access/skey.h"
+#include "storage/lockdefs.h"
+#include "utils/rel.h"
+
+extern Oid	get_equality_operator(Oid type);
+extern void init_equality_key(ScanKey key, AttrNumber attno, Oid type, Oid collation, MemoryContext cxt);
+extern bool is_subscribed(Oid relid);
+extern char *tablespace_of(Relation rel);
+extern char *in_tablespace(const char *clause, const char *name);
+extern Relation open_primary_key(Relation rel, LOCKMODE mode);
+
+#endif							/* INDEXTABLE_RELATION_H */

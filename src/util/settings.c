@@ -1,0 +1,88 @@
+/*-------------------------------------------------------------------------
+ *
+ * settings.c
+ *	  The settings indextable.*
+ *
+ * Called once, when the library is loaded.  Each is described where it is defined, which docs/reference.md shows.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <limits.h>
+#include "utils/guc.h"
+
+#include "settings.h"
+
+int			setting_max_workers = 4;
+int			setting_workers_per_database = 1;
+int			setting_naptime = 1000;
+int			setting_batch_size = 10000;
+int			setting_backlog_limit = 1000000;
+int			setting_backlog_action = BACKLOG_WARN;
+int			setting_check_interval = 0;
+double		setting_check_sample = 100;
+bool		setting_check_repair = false;
+bool		setting_advice = true;
+static const struct config_enum_entry backlog_actions[] = {
+	{"nothing", BACKLOG_NOTHING, false},
+	{"warn", BACKLOG_WARN, false},
+	{"slow", BACKLOG_SLOW, false},
+	{NULL, 0, false}
+};
+
+void
+define_gucs(void)
+{
+	DefineCustomIntVariable("indextable.max_workers",
+							"Sets the number of workers that may run in the server.",
+							"Each takes one of max_worker_processes. 0 starts none. Workers are started automatically only if indextable is in shared_preload_libraries.",
+							&setting_max_workers, 4, 0, MAX_WORKERS, PGC_SIGHUP, 0,
+							NULL, NULL, NULL);
+	DefineCustomIntVariable("indextable.workers_per_database",
+							"Sets the number of workers that share the load of one database.",
+							"A fact table is drained by one of them at a time.",
+							&setting_workers_per_database, 1, 1, MAX_WORKERS, PGC_SIGHUP, 0,
+							NULL, NULL, NULL);
+	DefineCustomIntVariable("indextable.naptime",
+							"Sets how long a worker sleeps if no commit wakes it.",
+							"The commit of a prepared transaction does not wake it, nor does any commit if indextable is not in shared_preload_libraries.",
+							&setting_naptime, 1000, 10, INT_MAX / 1000, PGC_SIGHUP, GUC_UNIT_MS,
+							NULL, NULL, NULL);
+	DefineCustomIntVariable("indextable.batch_size",
+							"Sets how many changes are applied together.",
+							NULL,
+							&setting_batch_size, 10000, 1, MAX_BATCH_SIZE, PGC_USERSET, 0,
+							NULL, NULL, NULL);
+	DefineCustomIntVariable("indextable.backlog_limit",
+							"Sets how many changes may be queued for a fact table before the action in indextable.backlog_action is taken.",
+							"0 sets no limit.",
+							&setting_backlog_limit, 1000000, 0, INT_MAX, PGC_SUSET, 0,
+							NULL, NULL, NULL);
+	DefineCustomEnumVariable("indextable.backlog_action",
+							 "Sets what happens to writers of a fact table with more changes queued than indextable.backlog_limit.",
+							 "They go on (nothing), are warned (warn), or wait a little before they commit (slow).",
+							 &setting_backlog_action, BACKLOG_WARN, backlog_actions, PGC_SUSET, 0,
+							 NULL, NULL, NULL);
+	DefineCustomIntVariable("indextable.check_interval",
+							"Sets how often workers check each index table as verify() does.",
+							"The view indextable.checks shows the results. 0 turns the checks off.",
+							&setting_check_interval, 0, 0, INT_MAX / 1000, PGC_SIGHUP, GUC_UNIT_S,
+							NULL, NULL, NULL);
+	DefineCustomRealVariable("indextable.check_sample",
+							 "Sets the share of an index table and its fact table that is checked each time.",
+							 "The share is a percentage; the blocks are chosen at random.",
+							 &setting_check_sample, 100, 0.001, 100, PGC_SIGHUP, 0,
+							 NULL, NULL, NULL);
+	DefineCustomBoolVariable("indextable.check_repair",
+							 "Lets workers repair index tables when a check has found discrepancies.",
+							 NULL,
+							 &setting_check_repair, false, PGC_SIGHUP, 0,
+							 NULL, NULL, NULL);
+	DefineCustomBoolVariable("indextable.advice",
+							 "Enables notices of create() about index tables that may cost more than they save.",
+							 "The function indextable.advise() gives more details.",
+							 &setting_advice, true, PGC_USERSET, 0,
+							 NULL, NULL, NULL);
+	MarkGUCPrefixReserved("indextable");
+}

@@ -1,0 +1,33 @@
+/*-------------------------------------------------------------------------
+ *
+ * settings.h
+ *	  The settings that users make.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef INDEXTABLE_SETTINGS_H
+#define INDEXTABLE_SETTINGS_H
+
+#define MAX_WORKERS			64
+#define MAX_BATCH_SIZE		1000000
+
+enum
+{
+	BACKLOG_NOTHING,
+	BACKLOG_WARN,
+	BACKLOG_SLOW
+};
+
+extern int	setting_max_workers;
+extern int	setting_workers_per_database;
+extern int	setting_naptime;	/* ms */
+extern int	setting_batch_size;
+extern int	setting_backlog_limit;	/* changes; 0: none */
+extern int	setting_backlog_action;
+extern int	setting_check_interval; /* s; 0: no checks */
+extern double setting_check_sample; /* percent */
+extern bool setting_check_repair;
+extern bool setting_advice;
+extern void define_gucs(void);
+
+#endif							/* INDEXTABLE_SETTINGS_H */

@@ -1,0 +1,58 @@
+/*-------------------------------------------------------------------------
+ *
+ * sleep.c
+ *	  Sleeps for a while, interruptibly.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "datatype/timestamp.h"
+#include <limits.h>
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "storage/latch.h"
+#include "utils/timestamp.h"
+
+#include "compat.h"
+#include "sleep.h"
+
+/* Looks again after 1 ms, then twice as long, up to so many. */
+#define MAX_PAUSE			10
+
+/* sleep_interruptibly: so many ms; a latch may be set before, and waits for 24 days at most */
+void
+sleep_interruptibly(int64 ms)
+{
+	TimestampTz until = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), ms);
+	TimestampTz now;
+
+	while ((now = GetCurrentTimestamp()) < until)
+	{
+		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+						 Min((until - now + 999) / 1000, INT_MAX), WAIT_EVENT_PG_SLEEP);
+		ResetLatch(MyLatch);
+		CHECK_FOR_INTERRUPTS();
+	}
+}
+
+/* sleep_longer: longer each time; false when the time is up */
+bool
+sleep_longer(long *length, TimestampTz until)
+{
+	static uint32 wait_event = 0;
+	TimestampTz now = GetCurrentTimestamp();
+	long		ms;
+
+	if (now >= until)
+		return false;
+	if (wait_event == 0)
+		wait_event = new_wait_event("IndextableWait");
+	ms = Min(*length, 1 + (until - now) / 1000);
+	WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, ms,
+			  wait_event);
+	ResetLatch(MyLatch);
+	CHECK_FOR_INTERRUPTS();
+	*length = Min(*length * 2, MAX_PAUSE);
+	return true;
+}

@@ -1,0 +1,110 @@
+/*-------------------------------------------------------------------------
+ *
+ * sql.c
+ *	  Runs SQL that creates, alters and drops what belongs to index tables.
+ *
+ * Called by create.c, drop.c, alter.c, triggers.c, layout.c and trigger.c.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "executor/spi.h"
+#include "lib/stringinfo.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/snapmgr.h"
+
+#include "sql.h"
+
+/*
+ * run_sql
+ *		Runs one command as a role, or as the current user if role is InvalidOid,
+ *		with search_path fixed.  Names in it must be qualified and quoted.  What a role
+ *		other than the caller creates is in no tablespace of the caller's choice.
+ */
+void
+run_sql(Oid role, const char *fmt,...)
+{
+	StringInfoData sql;
+	Oid			save_user;
+	int			save_sec;
+	int			nestlevel;
+	int			result;
+
+	initStringInfo(&sql);
+	for (;;)
+	{
+		va_list		args;
+		int			needed;
+
+		va_start(args, fmt);
+		needed = appendStringInfoVA(&sql, fmt, args);
+		va_end(args);
+		if (needed == 0)
+			break;
+		enlargeStringInfo(&sql, needed);
+	}
+
+	GetUserIdAndSecContext(&save_user, &save_sec);
+	if (OidIsValid(role))
+		SetUserIdAndSecContext(role, save_sec | SECURITY_LOCAL_USERID_CHANGE |
+							   SECURITY_RESTRICTED_OPERATION);
+	nestlevel = NewGUCNestLevel();
+	set_config_option("search_path", "pg_catalog, pg_temp", PGC_USERSET, PGC_S_SESSION,
+					  GUC_ACTION_SAVE, true, 0, false);
+	if (OidIsValid(role))
+		set_config_option("default_tablespace", "", PGC_USERSET, PGC_S_SESSION,
+						  GUC_ACTION_SAVE, true, 0, false);
+
+	SPI_connect();
+	result = SPI_execute(sql.data, false, 0);
+	if (result < 0)
+		elog(ERROR, "%s: %s", SPI_result_code_string(result), sql.data);
+	SPI_finish();
+
+	AtEOXact_GUC(false, nestlevel);
+	SetUserIdAndSecContext(save_user, save_sec);
+	pfree(sql.data);
+}
+
+/*
+ * execute_with_latest_snapshot
+ *		One statement, seeing what is there now, whatever the isolation level.  SPI
+ *		is connected, and stays so.
+ */
+uint64
+execute_with_latest_snapshot(const char *sql, int nargs, Oid *types, Datum *values)
+{
+	SPIPlanPtr	plan = SPI_prepare(sql, nargs, types);
+	int			result;
+
+	if (plan == NULL)
+		elog(ERROR, "%s: %s", SPI_result_code_string(SPI_result), sql);
+	result = SPI_execute_snapshot(plan, values, NULL, GetLatestSnapshot(), InvalidSnapshot,
+								  false, true, 0);
+	if (result < 0)
+		elog(ERROR, "%s: %s", SPI_result_code_string(result), sql);
+	return SPI_processed;
+}
+
+/* quoted_relation: schema.name, quoted */
+char *
+quoted_relation(Oid relid)
+{
+	return quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)),
+									  get_rel_name(relid));
+}
+
+/* as_base_type: an expression in SQL as the type that a domain is over: not all operators take domains */
+const char *
+as_base_type(const char *expression, Oid type)
+{
+	Oid			base = getBaseType(type);
+
+	return base == type ? expression :
+		psprintf("%s::%s", expression,
+				 format_type_extended(base, -1, FORMAT_TYPE_TYPEMOD_GIVEN | FORMAT_TYPE_FORCE_QUALIFY));
+}

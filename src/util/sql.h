@@ -1,0 +1,16 @@
+/*-------------------------------------------------------------------------
+ *
+ * sql.h
+ *	  SQL run on the users' behalf.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef INDEXTABLE_SQL_H
+#define INDEXTABLE_SQL_H
+
+extern void run_sql(Oid role, const char *fmt,...) pg_attribute_printf(2, 3);
+extern uint64 execute_with_latest_snapshot(const char *sql, int nargs, Oid *types, Datum *values);
+extern char *quoted_relation(Oid relid);
+extern const char *as_base_type(const char *expression, Oid type);
+
+#endif							/* INDEXTABLE_SQL_H */

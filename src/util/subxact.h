@@ -1,0 +1,17 @@
+/*-------------------------------------------------------------------------
+ *
+ * subxact.h
+ *	  Runs what may fail in a subtransaction, and recovers from an error that ends a
+ *	  transaction.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef INDEXTABLE_SUBXACT_H
+#define INDEXTABLE_SUBXACT_H
+
+extern bool push_missing_snapshot(void);
+extern ErrorData *run_catching_errors(void (*run) (void *arg), void *arg);
+extern ErrorData *run_catching_row_errors(void (*run) (void *arg), void *arg);
+extern ErrorData *recover_from_error(MemoryContext cxt, bool log);
+
+#endif							/* INDEXTABLE_SUBXACT_H */

@@ -1,0 +1,247 @@
+/*-------------------------------------------------------------------------
+ *
+ * compare.c
+ *	  Compares an index table with what its fact table asks for.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/relation.h"
+#include "common/pg_prng.h"
+#include "executor/tuptable.h"
+#include "miscadmin.h"
+#include "storage/lockdefs.h"
+#include "utils/guc.h"
+#include "utils/hsearch.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+#include "utils/tuplesort.h"
+
+#include "../catalog/definition_rows.h"
+#include "../definition/cache.h"
+#include "../entry/bulk_load.h"
+#include "../entry/entries.h"
+#include "../entry/entry_scan.h"
+#include "../entry/fact_fetch.h"
+#include "../indextable.h"
+#include "../maintain/foreign_snapshot.h"
+#include "../queue/rejections.h"
+#include "../util/fixed_settings.h"
+#include "../util/wait_point.h"
+#include "compare.h"
+#include "discrepancy.h"
+#include "read.h"
+#include "setup.h"
+
+static bool sums_differ(Verify *v);
+static void read_and_compare(Verify *v);
+static bool next_entry(Verify *v, Tuplesortstate *sort, TupleTableSlot *slot);
+static void compare_differing_buckets(Verify *v);
+static int	compare_slots(IndexDef *def, TupleTableSlot *a, TupleTableSlot *b);
+static bool same_entry(IndexDef *def, TupleTableSlot *a, TupleTableSlot *b);
+static void report_discrepancy(Verify *v, TupleTableSlot *expected, TupleTableSlot *found);
+
+/*
+ * verify_index_table
+ *		Calls the handler for each entry that is not as it should be, in the order
+ *		of the index table, and for each row that cannot have its entries.
+ */
+void
+verify_index_table(Oid index_table, double sample, discrepancy_handler handler, void *arg)
+{
+	Verify		v = {.handler = handler,.arg = arg,.sample = sample};
+	int			nestlevel = NewGUCNestLevel();
+
+	fix_gucs();
+	v.cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable verify", ALLOCSET_DEFAULT_SIZES);
+	v.seed = pg_prng_uint32(&pg_global_prng_state);
+	v.def = definition_open(index_table, &v.factdef, &v.fact, &v.index_table);
+	if (v.def == NULL)
+		report_not_index_table(index_table);
+	PG_TRY();
+	{
+		v.snapshot = get_synchronized_snapshot(v.factdef, v.fact);
+		wait_point("verify has its snapshot");
+		PushActiveSnapshot(v.snapshot);
+		check_setup(v.def, v.fact, v.index_table, handler, arg);
+		if (sample < 100)
+		{
+			v.reading = READ_SAMPLE;
+			v.careful = v.def->filter != NULL || v.factdef->users_code;
+			read_and_compare(&v);
+		}
+		else if (sums_differ(&v))
+		{
+			v.reading = READ_ENTRIES;
+			v.misplaced = 0;
+			read_and_compare(&v);
+		}
+		if (v.misplaced > 0)
+		{
+			Discrepancy d = {.kind = "setup",.def = v.def};
+
+			d.problem = psprintf(INT64_FORMAT " entries are in partitions whose bounds do not include their keys, for example after a change of a collation; run CALL indextable.rebuild()",
+								 v.misplaced);
+			handler(&d, arg);
+		}
+		if (v.any_rejected)
+		{
+			v.reading = READ_REJECTED;
+			read_expected(&v);
+		}
+		PopActiveSnapshot();
+		UnregisterSnapshot(v.snapshot);
+	}
+	PG_CATCH();
+	{
+		definition_unpin(v.factdef);
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+	definition_unpin(v.factdef);
+	relation_close(v.index_table, NoLock);
+	relation_close(v.fact, NoLock);
+	MemoryContextDelete(v.cxt);
+	AtEOXact_GUC(false, nestlevel);
+}
+
+/* sums_differ: in any bucket */
+static bool
+sums_differ(Verify *v)
+{
+	bool		differ = false;
+	int			i;
+
+	v->buckets = palloc0(sizeof(Bucket) * BUCKETS);
+	read_expected(v);
+	read_found(v);
+	for (i = 0; i < BUCKETS; i++)
+		differ |= v->buckets[i].expected != v->buckets[i].found;
+	return differ;
+}
+
+/* read_and_compare: entries, one by one */
+static void
+read_and_compare(Verify *v)
+{
+	v->expected = begin_entry_sort(v->def);
+	v->found = begin_entry_sort(v->def);
+	live_scan_begin(&v->rows, v->factdef, v->fact, v->snapshot);
+	probe_begin(&v->entries, v->def, v->index_table, v->snapshot);
+	read_expected(v);
+	read_found(v);
+	probe_end(&v->entries);
+	tuplesort_performsort(v->expected);
+	tuplesort_performsort(v->found);
+	if (v->def->async)
+		read_queue(v);
+	compare_differing_buckets(v);
+	live_scan_end(&v->rows);
+	tuplesort_end(v->expected);
+	tuplesort_end(v->found);
+}
+
+/* next_entry: in order; in a sample, it may be there twice, by way of its row and by itself */
+static bool
+next_entry(Verify *v, Tuplesortstate *sort, TupleTableSlot *slot)
+{
+	TupleTableSlot *last = NULL;
+	bool		more;
+
+	if (v->reading == READ_SAMPLE && !TTS_EMPTY(slot))
+	{
+		last = MakeSingleTupleTableSlot(v->def->desc, &TTSOpsMinimalTuple);
+		ExecCopySlot(last, slot);
+	}
+	do
+		more = tuplesort_gettupleslot(sort, true, true, slot, NULL);
+	while (more && last != NULL && compare_slots(v->def, last, slot) == 0);
+	if (last != NULL)
+		ExecDropSingleTupleTableSlot(last);
+	return more;
+}
+
+/* compare_differing_buckets: the entries of buckets that differ, expected and found, both in order */
+static void
+compare_differing_buckets(Verify *v)
+{
+	TupleTableSlot *expected = MakeSingleTupleTableSlot(v->def->desc, &TTSOpsMinimalTuple);
+	TupleTableSlot *found = MakeSingleTupleTableSlot(v->def->desc, &TTSOpsMinimalTuple);
+	TupleTableSlot *last = MakeSingleTupleTableSlot(v->def->desc, &TTSOpsMinimalTuple);
+	bool		is_expected = next_entry(v, v->expected, expected);
+	bool		is_found = next_entry(v, v->found, found);
+
+	while (is_expected || is_found)
+	{
+		int			c = !is_expected ? 1 : !is_found ? -1 : compare_slots(v->def, expected, found);
+
+		CHECK_FOR_INTERRUPTS();
+		/* Only on another server can two rows have the same primary key. */
+		if (c < 0 && !TTS_EMPTY(last) && compare_slots(v->def, last, expected) == 0)
+		{
+			Discrepancy d = {.kind = "rejected",.def = v->def,.expected = expected,
+			.problem = "another row of a foreign partition has the same primary key"};
+
+			v->handler(&d, v->arg);
+		}
+		else if (c != 0 || !same_entry(v->def, expected, found))
+			report_discrepancy(v, c <= 0 ? expected : NULL, c >= 0 ? found : NULL);
+		if (c <= 0)
+		{
+			if (v->factdef->partitioned && !OidIsValid(v->factdef->pk_index))
+				ExecCopySlot(last, expected);
+			is_expected = next_entry(v, v->expected, expected);
+		}
+		if (c >= 0)
+			is_found = next_entry(v, v->found, found);
+	}
+	ExecDropSingleTupleTableSlot(expected);
+	ExecDropSingleTupleTableSlot(found);
+	ExecDropSingleTupleTableSlot(last);
+}
+
+static int
+compare_slots(IndexDef *def, TupleTableSlot *a, TupleTableSlot *b)
+{
+	slot_getallattrs(a);
+	slot_getallattrs(b);
+	return compare_identity(def, a->tts_values, b->tts_values);
+}
+
+static bool
+same_entry(IndexDef *def, TupleTableSlot *a, TupleTableSlot *b)
+{
+	return entry_equal(def, a->tts_values, a->tts_isnull, b->tts_values, b->tts_isnull);
+}
+
+/* report_discrepancy: what is wrong with an entry; one that should not be there may be of a row that is gone */
+static void
+report_discrepancy(Verify *v, TupleTableSlot *expected, TupleTableSlot *found)
+{
+	TupleTableSlot *entry = expected != NULL ? expected : found;
+	Discrepancy d = {.def = v->def,.expected = expected,.found = found};
+	Datum		key[INDEX_MAX_KEYS];
+	uint64		hash;
+	int			i;
+
+	slot_getallattrs(entry);
+	hash = row_hash(v, entry->tts_values, entry->tts_isnull);
+	if (v->queued != NULL && hash_search(v->queued, &hash, HASH_FIND, NULL) != NULL)
+		return;
+	for (i = 0; i < v->factdef->npk; i++)
+		key[i] = entry->tts_values[v->def->pk_attno[i] - 1];
+	if (found == NULL)
+	{
+		if (v->def->async)
+			d.problem = rejection_of(v->factdef, v->def->relid, key);
+		d.kind = d.problem != NULL ? "rejected" : "missing";
+	}
+	else if (expected != NULL)
+		d.kind = "stale";
+	else if (v->reading == READ_ENTRIES && live_scan_is_foreign(&v->rows, key))
+		d.kind = v->away != NULL && hash_search(v->away, &hash, HASH_FIND, NULL) != NULL ? "stale" : "dangling";
+	else
+		d.kind = live_scan_first(&v->rows, key) != NULL ? "stale" : "dangling";
+	v->handler(&d, v->arg);
+}

@@ -1,0 +1,15 @@
+/*-------------------------------------------------------------------------
+ *
+ * compare.h
+ *	  Compares an index table with what its fact table asks for.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef INDEXTABLE_COMPARE_H
+#define INDEXTABLE_COMPARE_H
+
+#include "discrepancy.h"
+
+extern void verify_index_table(Oid index_table, double sample, discrepancy_handler handler, void *arg);
+
+#endif							/* INDEXTABLE_COMPARE_H */

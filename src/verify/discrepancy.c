@@ -1,0 +1,27 @@
+/*-------------------------------------------------------------------------
+ *
+ * discrepancy.c
+ *	  What verify() finds, as its callers are told.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "executor/tuptable.h"
+#include "utils/jsonb.h"
+
+#include "../entry/row_text.h"
+#include "discrepancy.h"
+
+/* discrepancy_key: the primary key of the row it is about, NULL: it is about none */
+Jsonb *
+discrepancy_key(Discrepancy *d)
+{
+	TupleTableSlot *entry = d->expected != NULL ? d->expected : d->found;
+
+	if (entry != NULL)
+		return DatumGetJsonbP(columns_to_jsonb(d->def->fact->owner, entry, d->def->pk_attno, d->def->fact->npk));
+	if (d->row != NULL)
+		return DatumGetJsonbP(columns_to_jsonb(d->def->fact->owner, d->row, d->def->fact->pk_attno, d->def->fact->npk));
+	return NULL;
+}

@@ -1,0 +1,362 @@
+/*-------------------------------------------------------------------------
+ *
+ * read.c
+ *	  Reads both tables for verify(), and sums their entries up in buckets.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/attnum.h"
+#include "access/relation.h"
+#include "access/tableam.h"
+#include "common/hashfn.h"
+#include "executor/tuptable.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "storage/lockdefs.h"
+#include "utils/hsearch.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/tuplesort.h"
+
+#include "../definition/index_partition.h"
+#include "../definition/resolve.h"
+#include "../entry/block_scan.h"
+#include "../entry/document.h"
+#include "../entry/entries.h"
+#include "../entry/entry_scan.h"
+#include "../entry/extract.h"
+#include "../entry/fact_fetch.h"
+#include "../entry/foreign_scan.h"
+#include "../indextable.h"
+#include "../util/role.h"
+#include "../util/subxact.h"
+#include "discrepancy.h"
+#include "read.h"
+
+typedef struct Row
+{
+	Verify	   *v;
+	TupleTableSlot *slot;
+	Entries		entries;
+	Rejection	rejection;
+} Row;
+
+static void read_rows(void *arg);
+static void note_foreign_row(Verify *v, TupleTableSlot *row);
+static void extract_row(Row *row);
+static void read_row(void *arg);
+static void expect_like(Verify *v, TupleTableSlot *entry);
+static void add_entry_to_sums(Verify *v, Datum *values, bool *isnull, bool expected);
+static uint64 hash_column(Datum value, bool isnull, Form_pg_attribute att, uint64 seed);
+
+/*
+ * read_expected
+ *		The entries that the fact rows ask for.  A row that raises an error, in a
+ *		filter maybe, must not hide the others: then each is tried by itself, and
+ *		all are read again.
+ */
+void
+read_expected(Verify *v)
+{
+	ErrorData  *error;
+	int			i;
+
+	if (v->reading == READ_SUMS)
+	{
+		error = run_catching_row_errors(read_rows, v);
+		if (error == NULL)
+			return;
+		FreeErrorData(error);
+		v->careful = true;
+		for (i = 0; i < BUCKETS; i++)
+			v->buckets[i].expected = 0;
+	}
+	read_rows(v);
+}
+
+static void
+read_rows(void *arg)
+{
+	Verify	   *v = arg;
+	BlockScan	scan;
+	TupleTableSlot *slot;
+	Caller		caller;
+
+	become_owner(&caller, v->factdef->owner);
+	block_scan_begin(&scan, v->factdef, v->fact, v->snapshot, v->sample, v->seed);
+	while ((slot = block_scan_next(&scan)) != NULL)
+	{
+		MemoryContext old = MemoryContextSwitchTo(v->cxt);
+		Row			row = {.v = v,.slot = slot};
+		int			i;
+
+		CHECK_FOR_INTERRUPTS();
+		if (scan.foreign != NULL && !in_bounds(v->factdef, v->fact, RelationGetRelid(scan.rel), slot))
+		{
+			row.rejection.sqlstate = ERRCODE_CHECK_VIOLATION;
+			row.rejection.message = psprintf("row is in foreign partition \"%s\", whose bounds do not include it",
+											 RelationGetRelationName(scan.rel));
+			row.entries.n = 0;
+		}
+		else
+		{
+			extract_row(&row);
+			if (scan.foreign != NULL && v->reading == READ_ENTRIES)
+				note_foreign_row(v, slot);
+		}
+		for (i = 0; i < row.entries.n && v->reading != READ_REJECTED; i++)
+		{
+			Datum	   *values = ENTRY_VALUES(&row.entries, i);
+			TupleTableSlot *found;
+
+			add_entry_to_sums(v, values, ENTRY_NULLS(&row.entries, i), true);
+			if (v->reading == READ_SAMPLE && (found = probe_entry(&v->entries, values)) != NULL)
+				add_entry_to_sums(v, found->tts_values, found->tts_isnull, false);
+		}
+		if (row.rejection.sqlstate != 0)
+		{
+			Discrepancy d = {.kind = "rejected",.def = v->def,.row = slot,.problem = row.rejection.message};
+
+			v->any_rejected = true;
+			if (v->reading == READ_REJECTED)
+				v->handler(&d, v->arg);
+		}
+		MemoryContextSwitchTo(old);
+		MemoryContextReset(v->cxt);
+	}
+	block_scan_end(&scan);
+	become_caller(&caller);
+}
+
+/* note_foreign_row: that there is a row on another server, if its bucket differs: saves asking for it */
+static void
+note_foreign_row(Verify *v, TupleTableSlot *row)
+{
+	uint64		hash = 0;
+	int			i;
+
+	for (i = 0; i < v->factdef->npk; i++)
+	{
+		bool		isnull;
+		Datum		value = slot_getattr(row, v->factdef->pk_attno[i], &isnull);
+
+		hash = hash_column(value, isnull, TupleDescAttr(v->factdef->desc, v->factdef->pk_attno[i] - 1), hash);
+	}
+	if (v->buckets[hash % BUCKETS].expected == v->buckets[hash % BUCKETS].found)
+		return;
+	if (v->away == NULL)
+	{
+		HASHCTL		ctl;
+
+		ctl.keysize = sizeof(uint64);
+		ctl.entrysize = sizeof(uint64);
+		ctl.hcxt = MemoryContextGetParent(v->cxt);
+		v->away = hash_create("rows on other servers", 1024, &ctl, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	}
+	hash_search(v->away, &hash, HASH_ENTER, NULL);
+}
+
+/* extract_row: one that raises an error is rejected, and has no entries */
+static void
+extract_row(Row *row)
+{
+	ErrorData  *error = NULL;
+
+	if (row->v->careful)
+		error = run_catching_row_errors(read_row, row);
+	else
+		read_row(row);
+	if (error != NULL)
+	{
+		row->rejection.sqlstate = error->sqlerrcode;
+		row->rejection.message = error->message;
+		row->entries.n = 0;
+	}
+}
+
+/* read_row: see run_catching_row_errors(), whose memory is gone when we come to the entries */
+static void
+read_row(void *arg)
+{
+	Row		   *row = arg;
+	Verify	   *v = row->v;
+	MemoryContext old = MemoryContextSwitchTo(v->cxt);
+	FactRow		factrow;
+
+	factrow_init(&factrow, v->factdef, row->slot);
+	factrow.rejection = &row->rejection;
+	entries_init(&row->entries, v->def);
+	extract_entries(v->def, &factrow, true, &row->entries);
+	MemoryContextSwitchTo(old);
+}
+
+/* read_found: the entries that are there */
+void
+read_found(Verify *v)
+{
+	BlockScan	scan;
+	TupleTableSlot *slot;
+
+	block_scan_begin(&scan, NULL, v->index_table, v->snapshot, v->sample, v->seed);
+	while ((slot = block_scan_next(&scan)) != NULL)
+	{
+		MemoryContext old = MemoryContextSwitchTo(v->cxt);
+
+		CHECK_FOR_INTERRUPTS();
+		slot_getallattrs(slot);
+		if (v->def->parts != NULL &&
+			find_partition_for_value(v->index_table, slot->tts_values[v->def->fields[v->def->part_field].attno - 1]) !=
+			RelationGetRelid(scan.rel))
+			v->misplaced++;
+		add_entry_to_sums(v, slot->tts_values, slot->tts_isnull, false);
+		if (v->reading == READ_SAMPLE)
+			expect_like(v, slot);
+		MemoryContextSwitchTo(old);
+		MemoryContextReset(v->cxt);
+	}
+	block_scan_end(&scan);
+}
+
+/* expect_like: the entry that the row of an entry asks for in its place, if it does */
+static void
+expect_like(Verify *v, TupleTableSlot *entry)
+{
+	Row			row = {.v = v};
+	Datum		key[INDEX_MAX_KEYS];
+	Caller		caller;
+	int			i;
+
+	for (i = 0; i < v->factdef->npk; i++)
+		key[i] = entry->tts_values[v->def->pk_attno[i] - 1];
+	row.slot = live_scan_first(&v->rows, key);
+	if (row.slot == NULL)
+		return;
+	become_owner(&caller, v->factdef->owner);
+	extract_row(&row);
+	for (i = 0; i < row.entries.n; i++)
+		if (compare_identity(v->def, ENTRY_VALUES(&row.entries, i), entry->tts_values) == 0)
+			add_entry_to_sums(v, ENTRY_VALUES(&row.entries, i), ENTRY_NULLS(&row.entries, i), true);
+	become_caller(&caller);
+}
+
+/* add_entry_to_sums: into the sums, or for comparison unless its bucket is right */
+static void
+add_entry_to_sums(Verify *v, Datum *values, bool *isnull, bool expected)
+{
+	IndexDef   *def = v->def;
+	uint64		entry = 0;
+	Bucket	   *bucket = v->buckets == NULL ? NULL : &v->buckets[row_hash(v, values, isnull) % BUCKETS];
+	int			i;
+
+	if (v->reading != READ_SUMS)
+	{
+		TupleTableSlot *slot;
+
+		if (bucket != NULL && bucket->expected == bucket->found)
+			return;
+		slot = MakeSingleTupleTableSlot(def->desc, &TTSOpsVirtual);
+		memcpy(slot->tts_values, values, sizeof(Datum) * def->desc->natts);
+		memcpy(slot->tts_isnull, isnull, sizeof(bool) * def->desc->natts);
+		ExecStoreVirtualTuple(slot);
+		tuplesort_puttupleslot(expected ? v->expected : v->found, slot);
+		ExecDropSingleTupleTableSlot(slot);
+		return;
+	}
+	for (i = 0; i < def->desc->natts; i++)
+		entry = hash_column(values[i], isnull[i], TupleDescAttr(def->desc, i), entry);
+	*(expected ? &bucket->expected : &bucket->found) += entry;
+}
+
+/* mix: every bit of the result depends on every bit; 64-bit finalizer of MurmurHash3 */
+static inline uint64
+mix(uint64 x)
+{
+	x ^= x >> 33;
+	x *= UINT64CONST(0xff51afd7ed558ccd);
+	x ^= x >> 33;
+	x *= UINT64CONST(0xc4ceb9fe1a85ec53);
+	return x ^ x >> 33;
+}
+
+/* hash_column: of the bytes of a value, whether compressed or not */
+static uint64
+hash_column(Datum value, bool isnull, Form_pg_attribute att, uint64 seed)
+{
+	if (att->attisdropped || isnull)
+		return hash_bytes_extended((unsigned char *) "", 0, seed + 1);
+	if (att->attbyval)
+		return mix(seed + value + UINT64CONST(0x9e3779b97f4a7c15)); /* not 0 for 0 */
+	if (att->attlen == -1)
+	{
+		struct varlena *bytes = PG_DETOAST_DATUM_PACKED(value);
+
+		return hash_bytes_extended((unsigned char *) VARDATA_ANY(bytes), VARSIZE_ANY_EXHDR(bytes), seed);
+	}
+	return hash_bytes_extended((unsigned char *) DatumGetPointer(value),
+							   att->attlen == -2 ? strlen(DatumGetCString(value)) : (Size) att->attlen, seed);
+}
+
+/* row_hash: of the primary key in an entry */
+uint64
+row_hash(Verify *v, Datum *values, bool *isnull)
+{
+	uint64		hash = 0;
+	int			i;
+
+	for (i = 0; i < v->factdef->npk; i++)
+	{
+		AttrNumber	attno = v->def->pk_attno[i];
+
+		hash = hash_column(values[attno - 1], isnull[attno - 1],
+						   TupleDescAttr(v->def->desc, attno - 1), hash);
+	}
+	return hash;
+}
+
+/*
+ * read_queue
+ *		The rows whose changes are queued, as the snapshot sees it: their entries may
+ *		be behind.
+ */
+void
+read_queue(Verify *v)
+{
+	Oid			tables[2] = {v->factdef->queue, v->factdef->spare};
+	HASHCTL		ctl;
+	int			i;
+
+	ctl.keysize = sizeof(uint64);
+	ctl.entrysize = sizeof(uint64);
+	ctl.hcxt = CurrentMemoryContext;
+	v->queued = hash_create("queued rows", 1024, &ctl, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	for (i = 0; i < 2; i++)
+	{
+		Relation	rel;
+		TableScanDesc scan;
+		TupleTableSlot *slot;
+
+		if (!OidIsValid(tables[i]))
+			continue;
+		rel = relation_open(tables[i], AccessShareLock);
+		scan = table_beginscan_compat(rel, v->snapshot);
+		slot = table_slot_create(rel, NULL);
+		while (table_scan_getnextslot(scan, ForwardScanDirection, slot))
+		{
+			uint64		hash = 0;
+			int			k;
+
+			CHECK_FOR_INTERRUPTS();
+			slot_getallattrs(slot);
+			for (k = 0; k < v->factdef->npk; k++)
+				hash = hash_column(slot->tts_values[QUEUE_KEY - 1 + k],
+								   slot->tts_isnull[QUEUE_KEY - 1 + k],
+								   TupleDescAttr(slot->tts_tupleDescriptor, QUEUE_KEY - 1 + k), hash);
+			hash_search(v->queued, &hash, HASH_ENTER, NULL);
+		}
+		ExecDropSingleTupleTableSlot(slot);
+		table_endscan(scan);
+		relation_close(rel, NoLock);
+	}
+}

@@ -1,0 +1,523 @@
+/*-------------------------------------------------------------------------
+ *
+ * repair.c
+ *	  indextable.repair(): mends what verify() finds.
+ *
+ * Called by users.
+ *
+ * What verify() has found is only a reason to look at a row again: by the time it
+ * is mended, a writer may have seen to it.  So each row is locked against writers,
+ * and its entries are made what the row asks for then.  Whoever writes a row
+ * holds its lock until he commits, and writes its entries before: with the lock,
+ * row and entries are both as he left them.  Rows that somebody has locked are
+ * left for the next round, so that nobody waits for anybody.  A row that is gone
+ * cannot be locked; while its entries are deleted, all writers are kept out.  An
+ * asynchronous index table's rows are queued, and drained as ever.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/attnum.h"
+#include "access/htup.h"
+#include "access/htup_details.h"
+#include "access/relation.h"
+#include "access/tableam.h"
+#include "access/xact.h"
+#include "catalog/pg_class.h"
+#include "executor/spi.h"
+#include "executor/tuptable.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "nodes/parsenodes.h"
+#include "nodes/pg_list.h"
+#include "storage/itemptr.h"
+#include "storage/lockdefs.h"
+#include "utils/acl.h"
+#include "utils/datum.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+
+#include "../catalog/definition_rows.h"
+#include "../catalog/orphaned_rows.h"
+#include "../definition/cache.h"
+#include "../definition/roots.h"
+#include "../entry/apply.h"
+#include "../entry/diff.h"
+#include "../entry/document.h"
+#include "../entry/entries.h"
+#include "../entry/extract.h"
+#include "../entry/fact_fetch.h"
+#include "../indextable.h"
+#include "../maintain/install_triggers.h"
+#include "../queue/append.h"
+#include "../queue/batch_keys.h"
+#include "../queue/drain.h"
+#include "../queue/tables.h"
+#include "../util/inherit.h"
+#include "../util/lock.h"
+#include "../util/role.h"
+#include "../util/settings.h"
+#include "../util/sleep.h"
+#include "../util/wait_point.h"
+#include "compare.h"
+#include "discrepancy.h"
+
+PG_FUNCTION_INFO_V1(indextable_repair);
+
+/* For so many ms a lock that keeps all writers out is waited for. */
+#define LOCK_TIMEOUT		200
+
+/* Discrepancies that one round takes up. */
+#define MAX_SUSPECTS		100000
+
+/* Rounds that may find nothing but rows that are locked, and the pause between two, in ms. */
+#define MAX_IDLE_ROUNDS		20
+#define PAUSE				100
+
+/* What verify() has found: a row, by primary key, and an entry of it that may be wrong. */
+typedef struct Suspect
+{
+	Datum	   *key;
+	HeapTuple	entry;			/* NULL: one is missing */
+	bool		gone;			/* the row is */
+} Suspect;
+
+typedef struct Repair
+{
+	Oid			index_table;
+	MemoryContext cxt;			/* of a round */
+	bool		nonatomic;		/* may commit */
+	int64		missing;		/* found, in the first round */
+	int64		dangling;
+	int64		stale;
+	int64		rejected;		/* rows of a transactional one, in the last
+								 * round */
+	int64		remaining;		/* found, in the last round */
+	bool		first;
+	Suspect    *suspects;
+	int			n;
+	int			max;
+	int			next;			/* not looked at yet */
+	bool		is_unique;
+	bool		only_delete;
+} Repair;
+
+static void commit_if_allowed(Repair *r);
+static void restore_setup(Repair *r);
+static void activate(Oid index_table);
+static void find_suspects(Repair *r);
+static void note_suspect(Discrepancy *d, void *arg);
+static void repair_suspects(Repair *r, int batch_size, bool only_delete);
+static void repair_batch(Repair *r, int from, int to);
+static int	queue_rows(Repair *r, FactDef *factdef);
+static int	repair_rows(Repair *r, FactDef *factdef, IndexDef *def, int from, int to);
+static bool lock_out_writers_if_needed(Repair *r, LiveScan *rows, int from, int to);
+static bool lock_row(LiveScan *rows, Datum *key, bool alone, TupleTableSlot **row);
+
+/*
+ * indextable_repair
+ *		repair(index_table regclass, batch_size integer, INOUT missing bigint,
+ *		INOUT dangling bigint, INOUT stale bigint, INOUT remaining bigint)
+ */
+Datum
+indextable_repair(PG_FUNCTION_ARGS)
+{
+	Repair		r = {.first = true};
+	int			batch_size = PG_ARGISNULL(1) ? 1000 : PG_GETARG_INT32(1);
+	int			idle = 0;
+	int64		before = -1;	/* remaining in the round before */
+	TupleDesc	desc;
+	Datum		values[4];
+	bool		isnull[4] = {0};
+
+	PreventCommandIfReadOnly("repair()");
+	if (PG_ARGISNULL(0))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("index_table must not be null")));
+	if (batch_size < 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("batch_size must be at least 1")));
+	r.index_table = PG_GETARG_OID(0);
+	if (!OidIsValid(catalog_fact_of(r.index_table)))
+		report_not_index_table(r.index_table);
+	if (!owns_relation(r.index_table, GetUserId()))
+		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(r.index_table));
+	forget_orphaned_rows(InvalidOid);
+	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+	desc = BlessTupleDesc(desc);
+
+	r.nonatomic = fcinfo->context != NULL && IsA(fcinfo->context, CallContext) &&
+		!castNode(CallContext, fcinfo->context)->atomic;
+	r.cxt = AllocSetContextCreate(r.nonatomic ? PortalContext : CurrentMemoryContext,
+								  "indextable repair", ALLOCSET_DEFAULT_SIZES);
+	if (!r.nonatomic && foreign_leaves(catalog_fact_of(r.index_table)) != NIL)
+		ereport(ERROR,
+				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
+				 errmsg("repair() cannot run inside a transaction block if the fact table has foreign partitions"),
+				 errdetail("It locks rows and then reads them again, but other servers show them as of the beginning of the transaction.")));
+	SPI_connect_ext(r.nonatomic ? SPI_OPT_NONATOMIC : 0);
+	restore_setup(&r);
+	commit_if_allowed(&r);
+	for (;;)
+	{
+		MemoryContextReset(r.cxt);
+		find_suspects(&r);
+		commit_if_allowed(&r);
+		if (r.n == 0 || idle == MAX_IDLE_ROUNDS)
+			break;
+		idle = before < 0 || r.remaining < before ? 0 : idle + 1;
+		before = r.remaining;
+		if (r.is_unique)
+			repair_suspects(&r, batch_size, true);
+		repair_suspects(&r, batch_size, false);
+		if (idle > 0)
+			sleep_interruptibly(PAUSE);
+	}
+	if (r.remaining == 0 && r.rejected == 0)
+		activate(r.index_table);
+	SPI_finish();
+	MemoryContextDelete(r.cxt);
+
+	values[0] = Int64GetDatum(r.missing);
+	values[1] = Int64GetDatum(r.dangling);
+	values[2] = Int64GetDatum(r.stale);
+	values[3] = Int64GetDatum(r.remaining);
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(desc, values, isnull)));
+}
+
+/* commit_if_allowed: what was done so far, where that is allowed */
+static void
+commit_if_allowed(Repair *r)
+{
+	if (r->nonatomic)
+		SPI_commit();
+	else
+		CommandCounterIncrement();
+}
+
+/* has_lost_queue: whether changes cannot be queued, or were queued and are lost */
+static bool
+has_lost_queue(Oid fact)
+{
+	Relation	rel = relation_open(fact, AccessShareLock);
+	bool		lost = definition_of_fact(rel, fact)->queue_lost;
+
+	relation_close(rel, AccessShareLock);
+	return lost;
+}
+
+/* restore_setup: triggers, guards and the queue, before anything is looked at */
+static void
+restore_setup(Repair *r)
+{
+	Oid			fact = catalog_fact_of(r->index_table);
+
+	if (!triggers_intact(fact))
+	{
+		lock_tree(fact, ShareRowExclusiveLock);
+		triggers_install(fact);
+	}
+	if (!guards_intact(r->index_table))
+	{
+		lock_tree(fact, ShareRowExclusiveLock);
+		triggers_install_guard(r->index_table);
+	}
+	if (has_lost_queue(fact))
+	{
+		lock_tree(fact, ShareRowExclusiveLock);
+		queues_restore(fact);
+	}
+}
+
+/* activate: an index table that was invalid, and is right now */
+static void
+activate(Oid index_table)
+{
+	List	   *rows = catalog_read_definitions(InvalidOid, index_table);
+	StoredDefinition *stored = rows == NIL ? NULL : linitial(rows);
+	Relation	fact;
+
+	if (stored == NULL || strcmp(stored->row.state, "invalid") != 0)
+		return;
+	lock_tree(stored->row.fact_table, ShareRowExclusiveLock);
+	fact = try_relation_open(stored->row.fact_table, NoLock);
+	if (fact == NULL)
+		return;					/* dropped while we waited for the lock */
+	if (triggers_intact(stored->row.fact_table) && guards_intact(index_table))
+	{
+		catalog_set_state(index_table, "active", NULL);
+		/* It may have become invalid while it was being built. */
+		catalog_forget_build(index_table);
+		CacheInvalidateRelcacheByRelid(stored->row.fact_table);
+		(void) queues_drop(stored->row.fact_table, false);
+	}
+	relation_close(fact, NoLock);
+}
+
+static void
+find_suspects(Repair *r)
+{
+	MemoryContext old = MemoryContextSwitchTo(r->cxt);
+
+	r->n = r->max = 0;
+	r->suspects = NULL;
+	r->remaining = r->rejected = 0;
+	PushActiveSnapshot(GetTransactionSnapshot());
+	verify_index_table(r->index_table, 100, note_suspect, r);
+	PopActiveSnapshot();
+	MemoryContextSwitchTo(old);
+	r->first = false;
+}
+
+static void
+note_suspect(Discrepancy *d, void *arg)
+{
+	Repair	   *r = arg;
+	TupleTableSlot *entry = d->found != NULL ? d->found : d->expected;
+	FactDef    *fact = d->def->fact;
+	MemoryContext old;
+	Suspect    *suspect;
+	int			i;
+
+	r->is_unique = d->def->is_unique;
+	if (strcmp(d->kind, "rejected") == 0 && !d->def->async)
+		r->rejected++;
+	if (entry == NULL || strcmp(d->kind, "rejected") == 0)
+		return;					/* nothing that mending entries would change */
+	r->remaining++;
+	if (r->first)
+	{
+		r->missing += strcmp(d->kind, "missing") == 0;
+		r->dangling += strcmp(d->kind, "dangling") == 0;
+		r->stale += strcmp(d->kind, "stale") == 0;
+	}
+	if (r->n == MAX_SUSPECTS)
+		return;
+	old = MemoryContextSwitchTo(r->cxt);
+	if (r->n == r->max)
+	{
+		r->max = Max(r->max * 2, 64);
+		r->suspects = r->suspects == NULL ? palloc(sizeof(Suspect) * r->max) :
+			repalloc(r->suspects, sizeof(Suspect) * r->max);
+	}
+	suspect = &r->suspects[r->n++];
+	suspect->key = palloc(sizeof(Datum) * fact->npk);
+	for (i = 0; i < fact->npk; i++)
+	{
+		AttrNumber	attno = d->def->pk_attno[i];
+		Form_pg_attribute att = TupleDescAttr(d->def->desc, attno - 1);
+
+		suspect->key[i] = datumCopy(entry->tts_values[attno - 1], att->attbyval, att->attlen);
+	}
+	suspect->gone = strcmp(d->kind, "dangling") == 0;
+	suspect->entry = d->found != NULL ? ExecCopySlotHeapTuple(d->found) : NULL;
+	MemoryContextSwitchTo(old);
+}
+
+/*
+ * repair_suspects
+ *		The suspects.  A unique index table is rid of wrong entries first, which
+ *		may have the place of right ones.
+ */
+static void
+repair_suspects(Repair *r, int batch_size, bool only_delete)
+{
+	int			from;
+
+	r->only_delete = only_delete;
+	for (from = 0; from < r->n; from = r->next)
+	{
+		repair_batch(r, from, Min(from + batch_size, r->n));
+		commit_if_allowed(r);
+	}
+}
+
+/* repair_batch: some of them, or all if they can be queued */
+static void
+repair_batch(Repair *r, int from, int to)
+{
+	FactDef    *factdef;
+	IndexDef   *def;
+	bool		more_locks;
+
+	/* In the order in which writers lock. */
+	do
+	{
+		def = definition_of_index_table(r->index_table, &factdef);
+		if (def == NULL)
+			report_not_index_table(r->index_table);
+		more_locks = lock_newly(factdef->relid, RowExclusiveLock);
+		more_locks |= lock_newly(r->index_table, RowExclusiveLock);
+	} while (!definition_settled(factdef, more_locks));
+	definition_pin(factdef);
+	PG_TRY();
+	{
+		PushActiveSnapshot(GetTransactionSnapshot());
+		r->next = def->async ? queue_rows(r, factdef) : repair_rows(r, factdef, def, from, to);
+		PopActiveSnapshot();
+	}
+	PG_CATCH();
+	{
+		definition_unpin(factdef);
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+	definition_unpin(factdef);
+}
+
+/* queue_rows: all of them, and drains them; returns how many */
+static int
+queue_rows(Repair *r, FactDef *factdef)
+{
+	Oid			fact_table = factdef->relid;
+	DrainPosition position = {0};
+	int64		changes = 0;
+	int			i;
+
+	for (i = 0; i < r->n; i++)
+		queue_collect_key(factdef, r->suspects[i].key);
+	position.start = RegisterSnapshot(GetLatestSnapshot());
+	while (drain_batch(fact_table, setting_batch_size, DRAIN_WAIT, &position, &changes))
+		CommandCounterIncrement();
+	UnregisterSnapshot(position.start);
+	return r->n;
+}
+
+/* repair_rows: some of the suspects, but for rows that others have locked; returns the next one */
+static int
+repair_rows(Repair *r, FactDef *factdef, IndexDef *def, int from, int to)
+{
+	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable mend",
+											  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(cxt);
+	Relation	fact = relation_open(factdef->relid, NoLock);
+	OpList		list = {0};
+	LiveScan	rows;
+	Caller		caller;
+	bool		alone;
+	int			i;
+
+	live_scan_begin(&rows, factdef, fact, SnapshotSelf);
+	rows.lock = RowExclusiveLock;
+	wait_point("repair has a snapshot and is going to mend");
+	alone = lock_out_writers_if_needed(r, &rows, from, to);
+	if (alone)
+	{
+		Datum	  **keys = palloc(sizeof(Datum *) * (to - from));
+
+		for (i = from; i < to; i++)
+			keys[i - from] = r->suspects[i].key;
+		live_scan_prefetch_foreign(&rows, keys, to - from);
+	}
+	for (i = from; i < to; i++)
+	{
+		Suspect    *suspect = &r->suspects[i];
+		TupleTableSlot *row;
+		Entries		before;
+		Entries		after;
+		int			n;
+		int			k;
+
+		CHECK_FOR_INTERRUPTS();
+		if (!lock_row(&rows, suspect->key, alone, &row))
+			continue;
+		entries_init(&before, def);
+		entries_init(&after, def);
+		if (suspect->entry != NULL)
+		{
+			before.n = 1;
+			before.values = palloc(sizeof(Datum) * before.natts);
+			before.isnull = palloc(sizeof(bool) * before.natts);
+			heap_deform_tuple(suspect->entry, def->desc, before.values, before.isnull);
+		}
+		if (row != NULL)
+		{
+			FactRow		factrow;
+			Rejection	rejection = {0};
+
+			become_owner(&caller, factdef->owner);
+			factrow_init(&factrow, factdef, row);
+			factrow.rejection = &rejection;
+			extract_entries(def, &factrow, true, &after);
+			become_caller(&caller);
+		}
+		n = list.n;
+		diff_entries(def, &before, &after, &list, cxt);
+		for (k = n; k < list.n; k++)
+		{
+			/* Those of the row that are right are there already. */
+			if (list.ops[k].kind == OP_INSERT)
+				list.ops[k].kind = OP_PUT;
+			if (!r->only_delete || list.ops[k].kind == OP_DELETE)
+				list.ops[n++] = list.ops[k];
+		}
+		list.n = n;
+		list.deletes = true;
+	}
+	live_scan_end(&rows);
+	if (list.n > 0)
+	{
+		become_owner(&caller, factdef->owner);
+		apply_ops(def, &list, false);
+		become_caller(&caller);
+	}
+	relation_close(fact, NoLock);
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(cxt);
+	return to;
+}
+
+/*
+ * lock_out_writers_if_needed
+ *		If rows are gone that some of the suspects are of, or on other servers.  Before
+ *		any row is locked, or read there, and for a moment only: others wait behind us.
+ */
+static bool
+lock_out_writers_if_needed(Repair *r, LiveScan *rows, int from, int to)
+{
+	int			i;
+
+	for (i = from; i < to && !r->suspects[i].gone && !live_scan_is_foreign(rows, r->suspects[i].key); i++)
+		;
+	return i < to && lock_with_timeout(rows->def->relid, ShareRowExclusiveLock, LOCK_TIMEOUT);
+}
+
+/*
+ * lock_row
+ *		Keeps writers, and others who repair, from the row under a primary key until
+ *		the transaction ends; *row is NULL if there is none.  False if somebody else
+ *		has it.
+ *
+ * The partition that it is in is locked, too, as its writers lock it: a row that is
+ * locked may still lose its entries because its partition is detached concurrently.
+ * If that is so by then, it is no row of the fact table, whatever our snapshot says.
+ */
+static bool
+lock_row(LiveScan *rows, Datum *key, bool alone, TupleTableSlot **row)
+{
+	TM_FailureData failure;
+	ItemPointerData tid;
+	TM_Result	result;
+
+	if (!alone && live_scan_is_foreign(rows, key))
+		return false;
+	*row = live_scan_first(rows, key);
+	if (*row != NULL && root_of(rows->current->rel) != rows->def->relid)
+		*row = NULL;
+	/* Somebody may be about to insert it, or to undo its deletion. */
+	if (*row == NULL || alone)
+		return alone;
+	tid = rows->current->stored->tts_tid;
+	result = table_tuple_lock(rows->current->rel, &tid, SnapshotSelf, rows->current->stored,
+							  GetCurrentCommandId(true), LockTupleNoKeyExclusive, LockWaitSkip, 0, &failure);
+	if (result == TM_Ok)
+		*row = live_scan_row(rows);
+	return result == TM_Ok;
+}

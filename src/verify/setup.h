@@ -1,0 +1,19 @@
+/*-------------------------------------------------------------------------
+ *
+ * setup.h
+ *	  Checks triggers, guards, owner, indexes and state of an index table.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef INDEXTABLE_SETUP_H
+#define INDEXTABLE_SETUP_H
+
+#include "utils/rel.h"
+
+#include "../indextable.h"
+#include "discrepancy.h"
+
+extern void check_setup(IndexDef *def, Relation fact, Relation index_table,
+						discrepancy_handler handler, void *arg);
+
+#endif							/* INDEXTABLE_SETUP_H */

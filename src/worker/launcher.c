@@ -1,0 +1,319 @@
+/*-------------------------------------------------------------------------
+ *
+ * launcher.c
+ *	  Starts workers in the databases that need them.
+ *
+ * Runs in a background worker of its own where indextable is in
+ * shared_preload_libraries, from the end of recovery on.  When the server starts
+ * it has a worker look at each database, as changes may be queued from before;
+ * later, writers ask for one.  A worker whose database has no queues leaves.  If
+ * there are more databases with queues than there may be workers, they take
+ * turns: an idle worker leaves, and asks for another at the end of the line.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/heapam.h"
+#include "access/htup.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/tableam.h"
+#include "access/xact.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_database.h"
+#include "catalog/pg_namespace.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_tablespace.h"
+#include "datatype/timestamp.h"
+#include "miscadmin.h"
+#include "nodes/pg_list.h"
+#include "pgstat.h"
+#include "postmaster/bgworker.h"
+#include "postmaster/interrupt.h"
+#include "storage/latch.h"
+#include "storage/lockdefs.h"
+#include "tcop/tcopprot.h"
+#include "utils/guc.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+#include "utils/syscache.h"
+#include "utils/timestamp.h"
+
+#include "../indextable.h"
+#include "../queue/shared_memory.h"
+#include "../util/lock.h"
+#include "../util/settings.h"
+#include "launcher.h"
+#include "main.h"
+
+/* Workers of a database are not started again within so many ms. */
+#define RETRY_INTERVAL		1000
+
+/* So often, in ms, every database is looked at: a dump may have been restored. */
+#define VISIT_INTERVAL		600000
+
+typedef struct Started
+{
+	Oid			database;
+	int			slot;
+	uint64		use;			/* of the slot */
+	TimestampTz at;
+	bool		gone;
+	BackgroundWorkerHandle *handle;
+} Started;
+
+static List *waiting = NIL;		/* databases that need a worker */
+static List *started = NIL;		/* of Started * */
+
+PGDLLEXPORT void indextable_launcher_main(Datum arg);
+
+static int	visit_interval(void);
+static void take_requests(void);
+static void add_all_databases(void);
+static bool start_workers(void);
+static void add_waiting(Oid database);
+static bool started_lately(Oid database);
+static bool start_worker(Oid database, int slot, uint64 use);
+static void forget_ended_workers(void);
+static bool accepts_connections(Oid database);
+
+/* launcher_init: called once, when the library is preloaded */
+void
+launcher_init(void)
+{
+	BackgroundWorker worker;
+
+	if (IsBinaryUpgrade)
+		return;
+	memset(&worker, 0, sizeof(worker));
+	worker.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION;
+	worker.bgw_start_time = BgWorkerStart_RecoveryFinished;
+	worker.bgw_restart_time = 5;
+	strlcpy(worker.bgw_library_name, "indextable", sizeof(worker.bgw_library_name));
+	strlcpy(worker.bgw_function_name, "indextable_launcher_main", sizeof(worker.bgw_function_name));
+	strlcpy(worker.bgw_name, "indextable launcher", BGW_MAXLEN);
+	strlcpy(worker.bgw_type, "indextable launcher", BGW_MAXLEN);
+	RegisterBackgroundWorker(&worker);
+}
+
+void
+indextable_launcher_main(Datum arg)
+{
+	uint32		wait_event;
+	TimestampTz visited_at;
+
+	pqsignal(SIGHUP, SignalHandlerForConfigReload);
+	pqsignal(SIGTERM, die);
+	BackgroundWorkerUnblockSignals();
+	BackgroundWorkerInitializeConnection(NULL, NULL, 0);
+	pgstat_report_appname("indextable launcher");
+	shared_set_launcher();
+
+	wait_event = new_wait_event("IndextableLauncherMain");
+	add_all_databases();
+	visited_at = GetCurrentTimestamp();
+	for (;;)
+	{
+		bool		none_waits;
+
+		ResetLatch(MyLatch);
+		CHECK_FOR_INTERRUPTS();
+		if (ConfigReloadPending)
+		{
+			ConfigReloadPending = false;
+			ProcessConfigFile(PGC_SIGHUP);
+			add_all_databases();	/* more workers may be allowed now */
+		}
+		forget_ended_workers();
+		take_requests();
+		if (TimestampDifferenceExceeds(visited_at, GetCurrentTimestamp(), visit_interval()))
+		{
+			add_all_databases();
+			visited_at = GetCurrentTimestamp();
+		}
+		none_waits = start_workers();
+		WaitLatch(MyLatch, WL_LATCH_SET | WL_EXIT_ON_PM_DEATH | WL_TIMEOUT,
+				  none_waits ? visit_interval() : RETRY_INTERVAL, wait_event);
+	}
+}
+
+/* visit_interval: a database without queues may have index tables to be checked */
+static int
+visit_interval(void)
+{
+	return setting_check_interval == 0 || setting_check_interval > VISIT_INTERVAL / 1000 ?
+		VISIT_INTERVAL : setting_check_interval * 1000;
+}
+
+static void
+take_requests(void)
+{
+	Oid			databases[MAX_REQUESTS];
+	int			n = shared_take_requests(databases);
+	int			i;
+
+	for (i = 0; i < n; i++)
+		add_waiting(databases[i]);
+	if (n < 0)
+		add_all_databases();
+}
+
+static void
+add_all_databases(void)
+{
+	Relation	rel;
+	TableScanDesc scan;
+	HeapTuple	tuple;
+
+	StartTransactionCommand();
+	(void) GetTransactionSnapshot();
+	rel = table_open(DatabaseRelationId, AccessShareLock);
+	scan = table_beginscan_catalog(rel, 0, NULL);
+	while (HeapTupleIsValid(tuple = heap_getnext(scan, ForwardScanDirection)))
+	{
+		Form_pg_database form = (Form_pg_database) GETSTRUCT(tuple);
+
+		if (form->datallowconn && !form->datistemplate)
+			add_waiting(form->oid);
+	}
+	table_endscan(scan);
+	table_close(rel, AccessShareLock);
+	CommitTransactionCommand();
+}
+
+/* start_workers: for the databases that wait; true if none is left */
+static bool
+start_workers(void)
+{
+	List	   *databases = waiting;
+	ListCell   *cell;
+	bool		full = false;
+
+	waiting = NIL;
+	foreach(cell, databases)
+	{
+		Oid			database = lfirst_oid(cell);
+		bool		enough = false;
+		bool		now = !started_lately(database) && !is_database_lock_awaited(database);
+
+		if (now && !accepts_connections(database))
+			continue;
+
+		while (now && !full && !enough)
+		{
+			uint64		use;
+			int			slot = shared_reserve(database, &enough, &use);
+
+			full = slot < 0 ? !enough : !start_worker(database, slot, use);
+		}
+		if (!enough)
+			add_waiting(database);
+	}
+	list_free(databases);
+	shared_set_short(full);
+	return waiting == NIL;
+}
+
+static void
+add_waiting(Oid database)
+{
+	MemoryContext old = MemoryContextSwitchTo(TopMemoryContext);
+
+	waiting = list_append_unique_oid(waiting, database);
+	MemoryContextSwitchTo(old);
+}
+
+/* started_lately: whether all workers of a database are gone so soon that something may be wrong */
+static bool
+started_lately(Oid database)
+{
+	TimestampTz now = GetCurrentTimestamp();
+	ListCell   *cell;
+
+	foreach(cell, started)
+	{
+		Started    *s = lfirst(cell);
+
+		if (s->database == database && s->gone &&
+			!TimestampDifferenceExceeds(s->at, now, RETRY_INTERVAL))
+			return true;
+	}
+	return false;
+}
+
+static bool
+start_worker(Oid database, int slot, uint64 use)
+{
+	static bool told = false;
+	MemoryContext old = MemoryContextSwitchTo(TopMemoryContext);
+	Started    *s = palloc0(sizeof(Started));
+	bool		registered;
+
+	s->database = database;
+	s->slot = slot;
+	s->use = use;
+	s->at = GetCurrentTimestamp();
+	registered = worker_register(database, slot, &s->handle);
+	if (registered)
+		started = lappend(started, s);
+	else
+	{
+		shared_release(slot, use);
+		pfree(s);
+		if (!told)
+			ereport(LOG,
+					(errmsg("out of background worker slots for indextable"),
+					 errhint("You might need to increase max_worker_processes.")));
+		told = true;
+	}
+	MemoryContextSwitchTo(old);
+	return registered;
+}
+
+/*
+ * forget_ended_workers
+ *		Forgets workers that are gone.  One that did not get so far as to take its
+ *		slot is started again.
+ */
+static void
+forget_ended_workers(void)
+{
+	TimestampTz now = GetCurrentTimestamp();
+	ListCell   *cell;
+
+	foreach(cell, started)
+	{
+		Started    *s = lfirst(cell);
+		pid_t		pid;
+
+		if (!s->gone && GetBackgroundWorkerPid(s->handle, &pid) == BGWH_STOPPED)
+		{
+			s->gone = true;
+			if (shared_release(s->slot, s->use))
+				add_waiting(s->database);
+		}
+		if (s->gone && TimestampDifferenceExceeds(s->at, now, RETRY_INTERVAL))
+		{
+			started = foreach_delete_current(started, cell);
+			pfree(s->handle);
+			pfree(s);
+		}
+	}
+}
+
+/* accepts_connections: whether a database is still there, and open */
+static bool
+accepts_connections(Oid database)
+{
+	HeapTuple	tuple;
+	bool		result;
+
+	StartTransactionCommand();
+	tuple = SearchSysCache1(DATABASEOID, ObjectIdGetDatum(database));
+	result = HeapTupleIsValid(tuple) && ((Form_pg_database) GETSTRUCT(tuple))->datallowconn;
+	if (HeapTupleIsValid(tuple))
+		ReleaseSysCache(tuple);
+	CommitTransactionCommand();
+	return result;
+}

@@ -1,0 +1,13 @@
+/*-------------------------------------------------------------------------
+ *
+ * launcher.h
+ *	  Starts workers in the databases that need them.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef INDEXTABLE_LAUNCHER_H
+#define INDEXTABLE_LAUNCHER_H
+
+extern void launcher_init(void);
+
+#endif							/* INDEXTABLE_LAUNCHER_H */

@@ -1,0 +1,455 @@
+/*-------------------------------------------------------------------------
+ *
+ * main.c
+ *	  The background worker that drains the queues of one database, and the
+ *	  functions that start and stop it by hand.
+ *
+ * Started by launcher.c, or by users where the library is not preloaded.
+ *
+ * Each batch is a transaction of its own; between them the worker holds nothing,
+ * and it sleeps outside of any.  What it does may be cut off at any point:
+ * whatever was not committed is queued still.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "datatype/timestamp.h"
+#include "executor/spi.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "nodes/pg_list.h"
+#include "pgstat.h"
+#include "postmaster/bgworker.h"
+#include "postmaster/interrupt.h"
+#include "storage/ipc.h"
+#include "storage/latch.h"
+#include "tcop/tcopprot.h"
+#include "utils/guc.h"
+#include "utils/hsearch.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+#include "utils/timestamp.h"
+
+#include "../catalog/definition_rows.h"
+#include "../catalog/fact_rows.h"
+#include "../catalog/usage.h"
+#include "../indextable.h"
+#include "../queue/batch_keys.h"
+#include "../queue/drain.h"
+#include "../queue/shared_memory.h"
+#include "../util/lock.h"
+#include "../util/settings.h"
+#include "../util/sql.h"
+#include "../util/subxact.h"
+#include "../verify/periodic_check.h"
+#include "main.h"
+
+PG_FUNCTION_INFO_V1(indextable_start_workers);
+PG_FUNCTION_INFO_V1(indextable_stop_launched);
+
+#define WORKER_TYPE			"indextable worker"
+
+/* DROP DATABASE waits for 5 s: so often, in ms, a sleeping worker sees whether it is in the way. */
+#define MAX_SLEEP			1000
+
+/* A worker rests for so many ms when more changes have come while it was at work. */
+#define REST				2
+
+/* A queue whose batches fail is left alone for so many ms, then twice as long, up to the second. */
+#define MIN_BACKOFF			100
+#define MAX_BACKOFF			60000
+
+/* What bgw_extra tells a worker. */
+typedef struct Assignment
+{
+	Oid			database;
+	int			slot;			/* -1: started by hand */
+} Assignment;
+
+/* A queue that makes trouble. */
+typedef struct Trouble
+{
+	Oid			fact_table;		/* hash key */
+	int			backoff;		/* ms */
+	TimestampTz until;
+} Trouble;
+
+static HTAB *troubles = NULL;
+
+PGDLLEXPORT void indextable_worker_main(Datum arg);
+
+static void fix_worker_settings(void);
+static bool find_queues(MemoryContext cxt, List **queues);
+static List *read_queues(MemoryContext cxt);
+static bool drain_queues(List *queues, bool *trouble);
+static bool drain_in_transaction(Oid fact_table, int64 *changes, bool *locked);
+static void note_drain_error(Oid fact_table, ErrorData *error);
+static bool is_active(pid_t pid);
+
+/* worker_register: false if the server has no background worker left */
+bool
+worker_register(Oid database, int slot, BackgroundWorkerHandle **handle)
+{
+	BackgroundWorker worker;
+	Assignment	assignment = {database, slot};
+
+	memset(&worker, 0, sizeof(worker));
+	worker.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION;
+	worker.bgw_start_time = BgWorkerStart_RecoveryFinished;
+	worker.bgw_restart_time = BGW_NEVER_RESTART;
+	worker.bgw_notify_pid = MyProcPid;
+	strlcpy(worker.bgw_library_name, "indextable", sizeof(worker.bgw_library_name));
+	strlcpy(worker.bgw_function_name, "indextable_worker_main", sizeof(worker.bgw_function_name));
+	snprintf(worker.bgw_name, BGW_MAXLEN, WORKER_TYPE " of database %u", database);
+	strlcpy(worker.bgw_type, WORKER_TYPE, BGW_MAXLEN);
+	memcpy(worker.bgw_extra, &assignment, sizeof(assignment));
+	return RegisterDynamicBackgroundWorker(&worker, handle);
+}
+
+void
+indextable_worker_main(Datum arg)
+{
+	Assignment	assignment;
+	TimestampTz looked_at = 0;
+	MemoryContext cxt;
+	uint32		wait_event;
+	HASHCTL		ctl;
+	bool		look = true;
+	TimestampTz look_again = 0;
+
+	pqsignal(SIGHUP, SignalHandlerForConfigReload);
+	pqsignal(SIGTERM, die);
+	BackgroundWorkerUnblockSignals();
+	memcpy(&assignment, MyBgworkerEntry->bgw_extra, sizeof(assignment));
+	BackgroundWorkerInitializeConnectionByOid(assignment.database, InvalidOid, 0);
+	pgstat_report_appname(WORKER_TYPE);
+	fix_worker_settings();
+	if (assignment.slot >= 0)
+		shared_take_slot(assignment.slot);
+
+	wait_event = new_wait_event("IndextableWorkerMain");
+	cxt = AllocSetContextCreate(TopMemoryContext, "indextable worker", ALLOCSET_DEFAULT_SIZES);
+	ctl.keysize = sizeof(Oid);
+	ctl.entrysize = sizeof(Trouble);
+	troubles = hash_create("indextable troubles", 16, &ctl, HASH_ELEM | HASH_BLOBS);
+	for (;;)
+	{
+		bool		trouble = false;
+		int			events;
+
+		CHECK_FOR_INTERRUPTS();
+		if (ConfigReloadPending)
+		{
+			ConfigReloadPending = false;
+			ProcessConfigFile(PGC_SIGHUP);
+		}
+		/* Another worker is asked for, and comes when it can. */
+		if (is_database_lock_awaited(MyDatabaseId) || !shared_may_stay(false))
+			proc_exit(0);
+
+		if (GetCurrentTimestamp() >= look_again &&
+			(look || TimestampDifferenceExceeds(looked_at, GetCurrentTimestamp(), setting_naptime)))
+		{
+			List	   *queues;
+
+			(void) shared_woken();
+			MemoryContextReset(cxt);
+			if (!find_queues(cxt, &queues))
+			{
+				look_again = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), MAX_BACKOFF);
+				continue;
+			}
+			if (queues == NIL)
+			{
+				run_periodic_checks();
+				usage_note_reads();
+				/* Whoever makes a first queue now asks for another worker. */
+				shared_begin_leaving();
+				if ((!find_queues(cxt, &queues) || queues != NIL) && assignment.slot >= 0)
+					shared_request(MyDatabaseId);
+				proc_exit(0);
+			}
+			while (drain_queues(queues, &trouble))
+			{
+				CHECK_FOR_INTERRUPTS();
+				if (ConfigReloadPending || is_database_lock_awaited(MyDatabaseId) || !shared_may_stay(false))
+					break;
+			}
+			run_periodic_checks();
+			usage_note_reads();
+			looked_at = GetCurrentTimestamp();
+			pgstat_report_stat(true);
+			pgstat_report_activity(STATE_IDLE, NULL);
+		}
+		/* Those who wait are served at least this often. */
+		if (!shared_may_stay(true) &&
+			TimestampDifferenceExceeds(MyStartTimestamp, GetCurrentTimestamp(), setting_naptime))
+			proc_exit(0);
+
+		/*
+		 * Under load, larger batches are worth more than the time that they
+		 * take to come together.
+		 */
+		look = shared_woken();
+		if (look && GetCurrentTimestamp() >= look_again)
+		{
+			pg_usleep(REST * 1000);
+			continue;
+		}
+		events = WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+						   trouble ? MIN_BACKOFF : Min(setting_naptime, MAX_SLEEP), wait_event);
+		look = trouble || (events & WL_LATCH_SET) != 0;
+		ResetLatch(MyLatch);
+	}
+}
+
+/* fix_worker_settings: whatever ALTER DATABASE or the configuration says */
+static void
+fix_worker_settings(void)
+{
+	static const char *const settings[][2] = {
+		{"search_path", "pg_catalog, pg_temp"},
+		{"default_transaction_isolation", "read committed"},
+		{"default_transaction_read_only", "off"},
+		{"default_transaction_deferrable", "off"},
+		{"session_replication_role", "origin"},
+		{"synchronous_commit", "off"},	/* what a crash undoes is still queued */
+		{"statement_timeout", "0"},
+		{"lock_timeout", "200ms"},	/* other queues are waiting */
+		{"idle_in_transaction_session_timeout", "0"},
+#if PG_VERSION_NUM >= 170000
+		{"transaction_timeout", "0"},
+#endif
+		{"jit", "off"},
+	};
+	Size		i;
+
+	for (i = 0; i < lengthof(settings); i++)
+		SetConfigOption(settings[i][0], settings[i][1], PGC_SUSET, PGC_S_OVERRIDE);
+}
+
+/*
+ * find_queues
+ *		OIDs of the fact tables that have one; none without the extension.  False
+ *		if the catalog cannot be read: it may be of another version.
+ */
+static bool
+find_queues(MemoryContext cxt, List **queues)
+{
+	MemoryContext caller = CurrentMemoryContext;
+	volatile bool ok = true;
+
+	*queues = NIL;
+	PG_TRY();
+	{
+		*queues = read_queues(cxt);
+	}
+	PG_CATCH();
+	{
+		FreeErrorData(recover_from_error(caller, true));
+		ok = false;
+	}
+	PG_END_TRY();
+	return ok;
+}
+
+static List *
+read_queues(MemoryContext cxt)
+{
+	List	   *result = NIL;
+	ListCell   *cell;
+
+	SetCurrentStatementStartTimestamp();
+	StartTransactionCommand();
+	PushActiveSnapshot(GetTransactionSnapshot());
+	foreach(cell, catalog_queues())
+	{
+		MemoryContext old;
+
+		/*
+		 * What is left of another table's, or is being restored; whoever
+		 * adopts that asks for a worker.
+		 */
+		if (!catalog_fact_in_use(((FactTableRow *) lfirst(cell))->fact_table))
+			continue;
+		old = MemoryContextSwitchTo(cxt);
+		result = lappend_oid(result, ((FactTableRow *) lfirst(cell))->fact_table);
+		MemoryContextSwitchTo(old);
+	}
+	PopActiveSnapshot();
+	CommitTransactionCommand();
+	return result;
+}
+
+/* drain_queues: a batch of each queue; whether any has more */
+static bool
+drain_queues(List *queues, bool *trouble)
+{
+	volatile bool more = false;
+	ListCell   *cell;
+
+	*trouble = false;
+	foreach(cell, queues)
+	{
+		Oid			fact_table = lfirst_oid(cell);
+		Trouble    *t = hash_search(troubles, &fact_table, HASH_FIND, NULL);
+		int64		changes = 0;
+		bool		locked = false;
+		MemoryContext cxt = CurrentMemoryContext;
+
+		if (t != NULL && GetCurrentTimestamp() < t->until)
+		{
+			*trouble = true;
+			continue;
+		}
+		PG_TRY();
+		{
+			if (drain_in_transaction(fact_table, &changes, &locked))
+				more = true;
+			*trouble |= locked;
+			/* Somebody else may be draining: that tells nothing. */
+			if (t != NULL && !locked)
+			{
+				hash_search(troubles, &fact_table, HASH_REMOVE, NULL);
+				shared_note_success(fact_table);
+			}
+			shared_count(fact_table, changes);
+		}
+		PG_CATCH();
+		{
+			/* It is not logged again each time it is tried. */
+			ErrorData  *error = recover_from_error(cxt, t == NULL);
+
+			note_drain_error(fact_table, error);
+			FreeErrorData(error);
+			*trouble = true;
+		}
+		PG_END_TRY();
+	}
+	return more;
+}
+
+static bool
+drain_in_transaction(Oid fact_table, int64 *changes, bool *locked)
+{
+	DrainPosition position = {0};
+	bool		more;
+
+	SetCurrentStatementStartTimestamp();
+	StartTransactionCommand();
+	PushActiveSnapshot(GetTransactionSnapshot());
+	if (get_rel_name(fact_table) != NULL)
+		pgstat_report_activity(STATE_RUNNING, psprintf("draining %s", quoted_relation(fact_table)));
+	more = drain_batch(fact_table, setting_batch_size, DRAIN_TRY, &position, changes);
+	*locked = position.locked;
+	PopActiveSnapshot();
+	CommitTransactionCommand();
+	return more;
+}
+
+/* note_drain_error: a serialization failure or a deadlock is just tried again */
+static void
+note_drain_error(Oid fact_table, ErrorData *error)
+{
+	bool		found;
+	Trouble    *t = hash_search(troubles, &fact_table, HASH_ENTER, &found);
+
+	if (!found || ERRCODE_TO_CATEGORY(error->sqlerrcode) == ERRCODE_TRANSACTION_ROLLBACK)
+		t->backoff = MIN_BACKOFF;
+	else
+		t->backoff = Min(t->backoff * 2, MAX_BACKOFF);
+	t->until = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), t->backoff);
+	shared_note_error(fact_table, error->message);
+}
+
+/* is_active: whether pg_stat_activity shows a process */
+static bool
+is_active(pid_t pid)
+{
+	bool		active;
+
+	pgstat_clear_snapshot();
+	SPI_connect();
+	if (SPI_execute(psprintf("SELECT FROM " IT_SCHEMA ".workers() WHERE pid OPERATOR(pg_catalog.=) %d",
+							 (int) pid), true, 0) != SPI_OK_SELECT)
+		elog(ERROR, "could not read " IT_SCHEMA ".workers()");
+	active = SPI_processed > 0;
+	SPI_finish();
+	return active;
+}
+
+/*
+ * indextable_start_workers
+ *		start_workers(): in the current database; returns whether one was asked
+ *		for.
+ */
+Datum
+indextable_start_workers(PG_FUNCTION_ARGS)
+{
+	BackgroundWorkerHandle *handle;
+	pid_t		pid;
+
+	PreventCommandDuringRecovery("start_workers()");
+	if (shared_exists())
+	{
+		shared_stop(MyDatabaseId, false);
+		shared_request(MyDatabaseId);
+		PG_RETURN_VOID();
+	}
+	if (catalog_queues() == NIL)
+	{
+		ereport(NOTICE,
+				(errmsg("no worker is started because this database has no asynchronous index tables")));
+		PG_RETURN_VOID();
+	}
+	if (!worker_register(MyDatabaseId, -1, &handle))
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_RESOURCES),
+				 errmsg("out of background worker slots"),
+				 errhint("You might need to increase max_worker_processes.")));
+	/* Until it shows, for stop_workers() to find it. */
+	do
+	{
+		if (WaitForBackgroundWorkerStartup(handle, &pid) != BGWH_STARTED)
+			ereport(ERROR,
+					(errcode(ERRCODE_INSUFFICIENT_RESOURCES),
+					 errmsg("could not start worker"),
+					 errhint("More details may be available in the server log.")));
+		WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, 5,
+				  new_wait_event("IndextableStart"));
+		ResetLatch(MyLatch);
+		CHECK_FOR_INTERRUPTS();
+	} while (!is_active(pid));
+	PG_RETURN_VOID();
+}
+
+/*
+ * indextable_stop_launched
+ *		stop_launched(): stops the workers that the launcher has started, and has it
+ *		start no others; how many, or NULL where there is no launcher.
+ */
+Datum
+indextable_stop_launched(PG_FUNCTION_ARGS)
+{
+	int			n;
+
+	if (!shared_exists())
+		PG_RETURN_NULL();
+	if (!shared_stop(MyDatabaseId, true))
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("cannot stop the workers of any more databases"),
+				 errhint("Set indextable.max_workers to 0 to stop all workers.")));
+	n = shared_count_workers(MyDatabaseId, true);
+	while (shared_count_workers(MyDatabaseId, false) > 0)
+	{
+		WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, 10,
+				  new_wait_event("IndextableStop"));
+		ResetLatch(MyLatch);
+		CHECK_FOR_INTERRUPTS();
+	}
+	PG_RETURN_INT32(n);
+}

@@ -1,0 +1,15 @@
+/*-------------------------------------------------------------------------
+ *
+ * main.h
+ *	  Drains the queues of one database.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef INDEXTABLE_MAIN_H
+#define INDEXTABLE_MAIN_H
+
+struct BackgroundWorkerHandle;
+
+extern bool worker_register(Oid database, int slot, struct BackgroundWorkerHandle **handle);
+
+#endif							/* INDEXTABLE_MAIN_H */
