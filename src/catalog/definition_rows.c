@@ -241,8 +241,10 @@ catalog_read_definitions(Oid fact_table, Oid index_table)
 	ListCell   *cell;
 
 	foreach(cell, result)
+	{
 		if (!definition_matches_tables(&((StoredDefinition *) lfirst(cell))->row))
-		result = foreach_delete_current(result, cell);
+			result = foreach_delete_current(result, cell);
+	}
 	return result;
 }
 
@@ -300,8 +302,10 @@ catalog_index_tables(void)
 	ListCell   *cell;
 
 	foreach(cell, catalog_definitions())
+	{
 		if (definition_matches_tables(&((StoredDefinition *) lfirst(cell))->row))
-		result = lappend_oid(result, ((StoredDefinition *) lfirst(cell))->row.index_table);
+			result = lappend_oid(result, ((StoredDefinition *) lfirst(cell))->row.index_table);
+	}
 	return result;
 }
 

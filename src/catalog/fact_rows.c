@@ -56,8 +56,10 @@ catalog_queues(void)
 	ListCell   *cell;
 
 	foreach(cell, catalog_fact_rows())
+	{
 		if (OidIsValid(((FactTableRow *) lfirst(cell))->queue))
-		result = lappend(result, lfirst(cell));
+			result = lappend(result, lfirst(cell));
+	}
 	return result;
 }
 

@@ -71,8 +71,10 @@ usage_follows(Oid index_table, List *old_keys)
 	ListCell   *new;
 
 	forboth(old, old_keys, new, usage_keys(index_table))
+	{
 		if (OidIsValid(lfirst_oid(old)) && OidIsValid(lfirst_oid(new)))
-		copy_counters(lfirst_oid(old), lfirst_oid(new));
+			copy_counters(lfirst_oid(old), lfirst_oid(new));
+	}
 }
 
 /* copy_counters: from may be gone, but what is counted of it stays until the transaction ends */

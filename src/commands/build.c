@@ -462,8 +462,10 @@ lock_to_finish(Build *b)
 			return false;
 		/* These may be vacuumed while their tables are locked. */
 		foreach(cell, list_concat(toast_tables(b->shown), toast_tables(b->index_table)))
+		{
 			if (!lock_with_timeout(lfirst_oid(cell), AccessExclusiveLock, LOCK_TIMEOUT))
-			return false;
+				return false;
+		}
 		return true;
 	}
 	b->alone = b->transactional && lock_tree_now(b->index_table, AccessExclusiveLock);

@@ -322,8 +322,10 @@ match_partitions(Oid old, Oid new)
 	if (want == NULL)
 		return list_make1(list_make2_oid(old, new));
 	foreach(cell, want->parts)
+	{
 		if (find_bound(have, ((PartSpec *) lfirst(cell))->bound) == NULL)
-		missing = lappend(missing, lfirst(cell));
+			missing = lappend(missing, lfirst(cell));
+	}
 	/* If any is another one, then all are, as those that stay might overlap. */
 	if (missing != NIL || list_length(have->parts) != list_length(want->parts))
 	{
@@ -361,8 +363,10 @@ find_bound(Partitioning *p, const char *bound)
 	ListCell   *cell;
 
 	foreach(cell, p->parts)
+	{
 		if (strcmp(((PartSpec *) lfirst(cell))->bound, bound) == 0)
-		return lfirst(cell);
+			return lfirst(cell);
+	}
 	return NULL;
 }
 

@@ -91,8 +91,10 @@ indextable_before_alter(PG_FUNCTION_ARGS)
 	else if (IsA(command, CreateSchemaStmt))
 	{
 		foreach(cell, ((CreateSchemaStmt *) command)->schemaElts)
+		{
 			if (IsA(lfirst(cell), CreateStmt))
-			check_new_table(lfirst(cell));
+				check_new_table(lfirst(cell));
+		}
 	}
 	else if (IsA(command, RenameStmt) && ((RenameStmt *) command)->relation != NULL)
 		adopt_restored(RangeVarGetRelid(((RenameStmt *) command)->relation, NoLock, true));

@@ -79,8 +79,10 @@ indextable_on_alter(PG_FUNCTION_ARGS)
 	else if (IsA(trigdata->parsetree, CreateSchemaStmt))
 	{
 		foreach(cell, ((CreateSchemaStmt *) trigdata->parsetree)->schemaElts)
+		{
 			if (IsA(lfirst(cell), CreateStmt))
-			handle_new_partition(lfirst(cell), ((CreateSchemaStmt *) trigdata->parsetree)->schemaname);
+				handle_new_partition(lfirst(cell), ((CreateSchemaStmt *) trigdata->parsetree)->schemaname);
+		}
 	}
 	else if (IsA(trigdata->parsetree, CreateTrigStmt))
 		handle_created_trigger((CreateTrigStmt *) trigdata->parsetree);
@@ -168,8 +170,10 @@ check_typed(Node *command)
 	if (!OidIsValid(relid))
 		return;
 	foreach(cell, catalog_fact_tables())
+	{
 		if (lfirst_oid(cell) == relid || type_of_table(lfirst_oid(cell)) == get_rel_type_id(relid))
-		invalidate_broken_definitions(lfirst_oid(cell));
+			invalidate_broken_definitions(lfirst_oid(cell));
+	}
 }
 
 /* type_of_table: for CREATE TABLE ... OF */
@@ -218,13 +222,15 @@ warn_subscribed(void)
 	ListCell   *cell;
 
 	foreach(cell, catalog_index_tables())
+	{
 		if (is_subscribed(lfirst_oid(cell)))
-		ereport(WARNING,
-				(errcode(ERRCODE_WARNING),
-				 errmsg("index table \"%s\" is written by a subscription and by its fact table's triggers",
-						get_rel_name(lfirst_oid(cell))),
-				 errdetail("Each of them overwrites or rejects what the other has written."),
-				 errhint("Publish the fact table instead of the index table, or replace the index table on the subscriber with a plain table.")));
+			ereport(WARNING,
+					(errcode(ERRCODE_WARNING),
+					 errmsg("index table \"%s\" is written by a subscription and by its fact table's triggers",
+							get_rel_name(lfirst_oid(cell))),
+					 errdetail("Each of them overwrites or rejects what the other has written."),
+					 errhint("Publish the fact table instead of the index table, or replace the index table on the subscriber with a plain table.")));
+	}
 }
 
 /* handle_created_trigger: a trigger of ours may be somebody else's now; or a restore has made it */

@@ -282,7 +282,9 @@ named_too(DropStmt *stmt, Oid other)
 	ListCell   *cell;
 
 	foreach(cell, stmt->objects)
+	{
 		if (RangeVarGetRelid(makeRangeVarFromNameList(lfirst(cell)), NoLock, true) == other)
-		return true;
+			return true;
+	}
 	return false;
 }

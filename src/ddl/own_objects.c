@@ -107,8 +107,10 @@ check_extension_object_change(Node *command)
 			 ((DropStmt *) command)->behavior == DROP_CASCADE)
 	{
 		foreach(cell, ((DropStmt *) command)->objects)
+		{
 			if (is_own_schema(get_namespace_oid(strVal(lfirst(cell)), true)))
-			refuse(true, NamespaceRelationId, get_namespace_oid(strVal(lfirst(cell)), false));
+				refuse(true, NamespaceRelationId, get_namespace_oid(strVal(lfirst(cell)), false));
+		}
 	}
 }
 

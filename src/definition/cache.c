@@ -379,8 +379,10 @@ read_definitions(Oid fact)
 			forboth(a, stored, b, again)
 				same &= ItemPointerEquals(&((StoredDefinition *) lfirst(a))->tid, &((StoredDefinition *) lfirst(b))->tid);
 		foreach(a, stored)
+		{
 			if (!same)
-			UnlockRelationOid(((StoredDefinition *) lfirst(a))->row.index_table, AccessShareLock);
+				UnlockRelationOid(((StoredDefinition *) lfirst(a))->row.index_table, AccessShareLock);
+		}
 		stored = again;
 	} while (!same);
 	return stored;
@@ -566,7 +568,9 @@ same_primary_key(FactDef *factdef, Relation fact, StoredDefinition *stored, cons
 	if (list_length(stored->row.primary_key) != factdef->npk)
 		return false;
 	foreach(cell, stored->row.primary_key)
+	{
 		if (named_column(fact, lfirst(cell), names) != factdef->pk_attno[i++])
-		return false;
+			return false;
+	}
 	return true;
 }

@@ -101,12 +101,14 @@ add_column(List **names, const char *name, const char *what)
 				 errmsg("column name \"%s\" conflicts with a system column name", name),
 				 errhint("Name the field with AS.")));
 	foreach(cell, *names)
+	{
 		if (strcmp(lfirst(cell), name) == 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_DUPLICATE_COLUMN),
-				 errmsg("column name \"%s\" specified more than once", name),
-				 errdetail("Columns are named after the last member of a path. The columns of the fact table's primary key keep their names."),
-				 errhint("Name the field with AS.")));
+			ereport(ERROR,
+					(errcode(ERRCODE_DUPLICATE_COLUMN),
+					 errmsg("column name \"%s\" specified more than once", name),
+					 errdetail("Columns are named after the last member of a path. The columns of the fact table's primary key keep their names."),
+					 errhint("Name the field with AS.")));
+	}
 	*names = lappend(*names, pstrdup(name));
 }
 

@@ -185,8 +185,10 @@ parse_by(const char *by, List *columns, bool *hash)
 				 errhint("Use RANGE, LIST or HASH of one key field, for example 'RANGE (%s)'.",
 						 quote_identifier(linitial(columns)))));
 	foreach(cell, columns)
+	{
 		if (strcmp(lfirst(cell), elem->name) == 0)
-		break;
+			break;
+	}
 	if (cell == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_COLUMN),

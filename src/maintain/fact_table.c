@@ -141,8 +141,10 @@ check_partitions(Relation root)
 		ReleaseSysCache(tuple);
 	}
 	foreach(cell, catalog_read_definitions(RelationGetRelid(root), InvalidOid))
+	{
 		if (is_queued(&((StoredDefinition *) lfirst(cell))->row))
-		refuse_queue_over_foreign(RelationGetRelid(root));
+			refuse_queue_over_foreign(RelationGetRelid(root));
+	}
 }
 
 /* get_trigger_definition: of a table that has our triggers, which must not be there unregistered; NULL: it is being detached */

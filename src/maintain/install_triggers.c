@@ -67,9 +67,11 @@ guards_intact(Oid index_table)
 	ListCell   *cell;
 
 	foreach(cell, list_with_partitions(index_table))
+	{
 		if (!has_trigger(lfirst_oid(cell), GUARD, TRIGGER_FIRES_ON_ORIGIN) ||
 			!has_trigger(lfirst_oid(cell), GUARD_ROW, TRIGGER_FIRES_ON_ORIGIN))
-		return false;
+			return false;
+	}
 	return true;
 }
 
@@ -80,8 +82,10 @@ has_transactional(Oid fact)
 	ListCell   *cell;
 
 	foreach(cell, catalog_read_definitions(fact, InvalidOid))
+	{
 		if (!is_queued(&((StoredDefinition *) lfirst(cell))->row))
-		return true;
+			return true;
+	}
 	return false;
 }
 
@@ -94,11 +98,13 @@ triggers_intact(Oid fact)
 	Size		i;
 
 	foreach(cell, list_with_partitions(fact))
+	{
 		for (i = 0; i < FACT_TRIGGERS; i++)
-		if ((fact_triggers[i].on & kind_of(lfirst_oid(cell), fact)) != 0 &&
-			(transactional || !fact_triggers[i].batches) &&
-			!has_trigger(lfirst_oid(cell), fact_triggers[i].name, TRIGGER_FIRES_ALWAYS))
-			return false;
+			if ((fact_triggers[i].on & kind_of(lfirst_oid(cell), fact)) != 0 &&
+				(transactional || !fact_triggers[i].batches) &&
+				!has_trigger(lfirst_oid(cell), fact_triggers[i].name, TRIGGER_FIRES_ALWAYS))
+				return false;
+	}
 	return true;
 }
 
@@ -160,11 +166,13 @@ triggers_remove_from(Oid relid)
 	Size		i;
 
 	foreach(cell, tree_of(relid, NULL, NoLock, true))
+	{
 		for (i = 0; i < FACT_TRIGGERS; i++)
-		if (!fact_triggers[i].cloned &&
-			OidIsValid(get_trigger_oid(lfirst_oid(cell), fact_triggers[i].name, true)))
-			run_sql(get_extension_owner(), "DROP TRIGGER %s ON %s", fact_triggers[i].name,
-					quoted_relation(lfirst_oid(cell)));
+			if (!fact_triggers[i].cloned &&
+				OidIsValid(get_trigger_oid(lfirst_oid(cell), fact_triggers[i].name, true)))
+				run_sql(get_extension_owner(), "DROP TRIGGER %s ON %s", fact_triggers[i].name,
+						quoted_relation(lfirst_oid(cell)));
+	}
 }
 
 /*

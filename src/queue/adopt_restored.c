@@ -51,8 +51,10 @@ adopt_restored(Oid altered)
 	ListCell   *cell;
 
 	foreach(cell, list_with_partitions(altered))
+	{
 		if (catalog_has_fact(lfirst_oid(cell)))
-		adopt(lfirst_oid(cell));
+			adopt(lfirst_oid(cell));
+	}
 }
 
 /* adopt_all: of the database */
@@ -62,8 +64,10 @@ adopt_all(void)
 	ListCell   *cell;
 
 	foreach(cell, catalog_fact_tables())
+	{
 		if (get_rel_name(lfirst_oid(cell)) != NULL)
-		adopt(lfirst_oid(cell));
+			adopt(lfirst_oid(cell));
+	}
 }
 
 /* needs_adoption: whether any of a fact table's index tables does */

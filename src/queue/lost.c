@@ -32,8 +32,10 @@ queue_note_lost(FactDef *def)
 		ListCell   *cell;
 
 		foreach(cell, catalog_read_definitions(def->relid, InvalidOid))
+		{
 			if (is_queued(&((StoredDefinition *) lfirst(cell))->row))
-			queued = lappend(queued, lfirst(cell));
+				queued = lappend(queued, lfirst(cell));
+		}
 		invalidate_definitions(queued, def->relid, "A queue table of its fact table was dropped with changes that had not been applied.");
 	}
 }
@@ -46,8 +48,10 @@ queue_lost_error(FactDef *def)
 	ListCell   *cell;
 
 	foreach(cell, catalog_read_definitions(def->relid, InvalidOid))
+	{
 		if (is_queued(&((StoredDefinition *) lfirst(cell))->row) && index_table == NULL)
-		index_table = quote_literal_cstr(quoted_relation(((StoredDefinition *) lfirst(cell))->row.index_table));
+			index_table = quote_literal_cstr(quoted_relation(((StoredDefinition *) lfirst(cell))->row.index_table));
+	}
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg("queue of table \"%s\" does not exist", def->name),

@@ -234,8 +234,10 @@ queues_drop(Oid fact, bool wait)
 	if (!catalog_read_fact(fact, &row) || !OidIsValid(row.queue))
 		return true;
 	foreach(cell, catalog_read_definitions(fact, InvalidOid))
+	{
 		if (is_queued(&((StoredDefinition *) lfirst(cell))->row))
-		return true;
+			return true;
+	}
 	(void) find_queue_tables(&row, NULL);
 	tables[0] = row.queue;
 	tables[1] = row.spare;

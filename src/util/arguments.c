@@ -35,8 +35,10 @@ same_strings(List *a, List *b)
 	if (list_length(a) != list_length(b))
 		return false;
 	forboth(x, a, y, b)
+	{
 		if (strcmp(lfirst(x), lfirst(y)) != 0)
-		return false;
+			return false;
+	}
 	return true;
 }
 

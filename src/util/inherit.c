@@ -98,8 +98,10 @@ lock_leaves(Oid relid, Snapshot snapshot, LOCKMODE mode)
 	if (get_rel_relkind(relid) != RELKIND_PARTITIONED_TABLE)
 		return list_make1_oid(relid);
 	foreach(cell, tree_of(relid, snapshot, mode, false))
+	{
 		if (get_rel_relkind(lfirst_oid(cell)) != RELKIND_PARTITIONED_TABLE)
-		result = lappend_oid(result, lfirst_oid(cell));
+			result = lappend_oid(result, lfirst_oid(cell));
+	}
 	return result;
 }
 
@@ -111,8 +113,10 @@ foreign_leaves(Oid relid)
 	ListCell   *cell;
 
 	foreach(cell, list_with_partitions(relid))
+	{
 		if (get_rel_relkind(lfirst_oid(cell)) == RELKIND_FOREIGN_TABLE)
-		result = lappend_oid(result, lfirst_oid(cell));
+			result = lappend_oid(result, lfirst_oid(cell));
+	}
 	return result;
 }
 
@@ -135,8 +139,10 @@ tree_of(Oid relid, Snapshot snapshot, LOCKMODE mode, bool detached)
 		if (get_rel_relkind(lfirst_oid(cell)) != RELKIND_PARTITIONED_TABLE)
 			continue;
 		foreach(inner, children(lfirst_oid(cell), snapshot, detached))
+		{
 			if (lock_table_if_exists(lfirst_oid(inner), mode))
-			result = lappend_oid(result, lfirst_oid(inner));
+				result = lappend_oid(result, lfirst_oid(inner));
+		}
 	}
 	return result;
 }
