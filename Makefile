@@ -17,7 +17,7 @@ OBJS       = $(patsubst %.c,%.o,$(sort $(wildcard src/*.c src/*/*.c)))
 # The server's own headers have unused parameters. Hidden is what is not marked PGDLLEXPORT: see test/run/exports.
 PG_CFLAGS = -Wall -Wextra -Wno-unused-parameter -fvisibility=hidden $(WERROR)
 
-# A suite is added by adding a file; test/expected is a link to expected/.
+# A suite is added by adding a file.
 REGRESS        = $(sort $(patsubst test/sql/%.sql,%,$(wildcard test/sql/*.sql)))
 REGRESS_OPTS   = --inputdir=test --outputdir=test/output/regress --load-extension=$(EXTENSION)
 ISOLATION      = $(sort $(patsubst test/specs/%.spec,%,$(wildcard test/specs/*.spec)))
