@@ -1,12 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * alter.c
- *	  indextable.alter(): another maintenance, strategy, included fields, filter or
- *	  partitions for an index table that exists.
+ *	  indextable.alter(): gives an index table that exists another maintenance,
+ *	  strategy, included fields, filter or partitions.
  *
- * Called by users.  Another maintenance is a matter of the catalog and, maybe, an
- * index; for the rest the entries are made anew beside the old ones, see
- * replace.c: at once, or by rebuild() while others write.
+ * Another maintenance changes only the catalog and, where needed, an index.  For
+ * everything else the entries are made anew in a second table, beside the old ones
+ * (see replace.c): at once, or by rebuild() while other sessions write.
  *
  *-------------------------------------------------------------------------
  */
@@ -50,7 +50,7 @@
 
 PG_FUNCTION_INFO_V1(indextable_alter);
 
-/* Arguments, in order. */
+/* The arguments of alter(), in order. */
 enum
 {
 	ARG_INDEX_TABLE,
@@ -75,9 +75,12 @@ static void change_maintenance(DefinitionRow *row);
 
 /*
  * indextable_alter
- *		alter(index_table regclass, maintenance text, strategy text, include text[],
- *		filter text, populate boolean, partitions integer, partition_by text,
- *		partition_bounds text[], partition_tablespaces text[])
+ *		Gives an index table what the arguments ask for; an argument that is NULL
+ *		changes nothing.
+ *
+ * alter(index_table regclass, maintenance text, strategy text, include text[],
+ * filter text, populate boolean, partitions integer, partition_by text,
+ * partition_bounds text[], partition_tablespaces text[])
  */
 Datum
 indextable_alter(PG_FUNCTION_ARGS)
@@ -88,8 +91,8 @@ indextable_alter(PG_FUNCTION_ARGS)
 	StoredDefinition *pending;
 	DefinitionRow row;
 	Relation	fact;
-	bool		contents;
-	bool		others;
+	bool		asks_for_contents;
+	bool		contents_change;
 
 	if (PG_ARGISNULL(ARG_INDEX_TABLE))
 		ereport(ERROR,
@@ -101,23 +104,33 @@ indextable_alter(PG_FUNCTION_ARGS)
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(index_table));
 
 	check_servers_unused(catalog_fact_of(index_table), "alter()");
-	/* What is queued already is applied before writers are kept out. */
+
+	/*
+	 * What is queued already is applied before writers are locked out.  What
+	 * this transaction has to queue is queued when it commits, which would be
+	 * too late.
+	 */
 	if (queue_pending(catalog_fact_of(index_table)))
 		ereport(ERROR,
 				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
 				 errmsg("cannot alter an index table in a transaction that has changed its fact table"),
 				 errdetail("The changes are queued when the transaction commits."),
 				 errhint("Commit the transaction first.")));
-	/* One of us at a time: two who have drained would wait for each other. */
+
+	/*
+	 * Only one session at a time goes past this point: two that drain the
+	 * queue both lock the fact table as writers do, and would then wait for
+	 * each other to lock writers out.
+	 */
 	LockRelationOid(catalog_fact_of(index_table), ShareUpdateExclusiveLock);
 	drain_queue(catalog_fact_of(index_table), FEW_CHANGES);
 	stored = lock_definition(index_table);
 	require_state(stored);
 	fact = relation_open(stored->row.fact_table, NoLock);
 	pending = replacement_of(index_table);
-	contents = !PG_ARGISNULL(ARG_STRATEGY) || !PG_ARGISNULL(ARG_INCLUDE) || !PG_ARGISNULL(ARG_FILTER) ||
+	asks_for_contents = !PG_ARGISNULL(ARG_STRATEGY) || !PG_ARGISNULL(ARG_INCLUDE) || !PG_ARGISNULL(ARG_FILTER) ||
 		has_partitioning_args(fcinfo);
-	if (pending != NULL && !contents && !PG_ARGISNULL(ARG_MAINTENANCE))
+	if (pending != NULL && !asks_for_contents && !PG_ARGISNULL(ARG_MAINTENANCE))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("index table \"%s\" is being rebuilt", get_rel_name(index_table)),
@@ -125,19 +138,19 @@ indextable_alter(PG_FUNCTION_ARGS)
 						 quote_literal_cstr(quoted_relation(index_table)), quoted_relation(pending->row.index_table))));
 
 	/*
-	 * What an earlier call has asked for, and rebuild() has not done, still
-	 * holds.
+	 * What an earlier call has asked for still holds, as long as rebuild()
+	 * has not carried it out.
 	 */
-	row = pending != NULL && contents ? pending->row : stored->row;
+	row = pending != NULL && asks_for_contents ? pending->row : stored->row;
 	row.index_table = index_table;
 	row.replaces = InvalidOid;
 	row.state = stored->row.state;
-	others = read_new_definition(fcinfo, stored, &row, fact);
-	others |= read_new_partitioning(fcinfo, pending, &row);
+	contents_change = read_new_definition(fcinfo, stored, &row, fact);
+	contents_change |= read_new_partitioning(fcinfo, pending, &row);
 	relation_close(fact, NoLock);
-	if (pending != NULL && contents)
+	if (pending != NULL && asks_for_contents)
 		drop_index_table(pending->row.index_table);
-	if (others)
+	if (contents_change)
 	{
 		check_replaceable(&row, index_table);
 		report_lost_indexes(&row, index_table);
@@ -164,8 +177,11 @@ has_partitioning_args(FunctionCallInfo fcinfo)
 
 /*
  * read_new_partitioning
- *		Those that the user wants, or wanted in an earlier call; whether they are others
- *		than those that are there.
+ *		Writes to *row the partitions that the index table is to have, as the user
+ *		wants them now or wanted them in an earlier call; returns whether they are
+ *		to be made anew.
+ *
+ * 'pending' is the replacement that an earlier call has made, or NULL.
  */
 static bool
 read_new_partitioning(FunctionCallInfo fcinfo, StoredDefinition *pending, DefinitionRow *row)
@@ -197,7 +213,10 @@ read_new_partitioning(FunctionCallInfo fcinfo, StoredDefinition *pending, Defini
 	{
 		Partitioning *now = partitioning_of(rel);
 
-		/* Tablespaces alone are for the partitions that there are. */
+		/*
+		 * Where only tablespaces are given, they are for the partitions that
+		 * exist.
+		 */
 		request.by = now->clause;
 		if (request.bounds == NIL)
 			partitioning_request_current(&request, now);
@@ -215,7 +234,11 @@ read_new_partitioning(FunctionCallInfo fcinfo, StoredDefinition *pending, Defini
 	return partitioned;
 }
 
-/* lock_definition: of an index table, with the names of now, and writers kept out */
+/*
+ * lock_definition
+ *		Locks writers of the fact table out, and returns the definition of the
+ *		index table with the names that its columns have now.
+ */
 static StoredDefinition *
 lock_definition(Oid index_table)
 {
@@ -246,7 +269,11 @@ require_state(StoredDefinition *stored)
 		report_not_index_table(stored->row.index_table);
 }
 
-/* read_new_definition: the definition that the user wants; whether entries are others then */
+/*
+ * read_new_definition
+ *		Writes to *row the definition that the user wants; returns whether the
+ *		index table would have other entries by it.
+ */
 static bool
 read_new_definition(FunctionCallInfo fcinfo, StoredDefinition *stored, DefinitionRow *row, Relation fact)
 {
@@ -292,8 +319,10 @@ same_text(const char *a, const char *b)
 
 /*
  * change_maintenance
- *		Every writer is through, and the next one reads the new definition; what is
- *		left in the queue is applied in between.
+ *		Makes an index table asynchronous or transactional, as *row says.
+ *
+ * Writers are locked out: all that have written have ended, and the next one reads
+ * the new definition.  What is left in the queue is applied in between.
  */
 static void
 change_maintenance(DefinitionRow *row)
@@ -337,7 +366,7 @@ change_maintenance(DefinitionRow *row)
 	triggers_install(row->fact_table);
 	if (!async)
 	{
-		/* If somebody reads the index table, its index may stay. */
+		/* If another session is reading the index table, this index may stay. */
 		if (lock_tree_now(row->index_table, AccessExclusiveLock))
 			layout_drop_row_index(row->index_table);
 		(void) queues_drop(row->fact_table, false);

@@ -4,22 +4,23 @@
  *	  indextable.build() and rebuild(): fill an index table while its fact table is
  *	  written.
  *
- * Called by users: build() for what create() has registered with populate => false,
- * rebuild() for an index table that serves meanwhile, and is replaced in the end.
+ * build() fills what create() has registered with populate => false.  rebuild() fills
+ * a replacement of an index table, which serves meanwhile, and puts it in the place
+ * of that index table in the end.
  *
  * While an index table is being built, writers queue their changes to it, as if it
- * were asynchronous, and the drain applies them.  A batch of the build takes the
- * drain lock and does what the drain does, with keys that it reads from the fact
- * table instead of the queue: with one snapshot it reads the keys and the rows,
- * and a change that the snapshot does not see is queued.  So nobody else writes
+ * were asynchronous, and the drain applies them.  A batch of the build locks the
+ * queue as a drain does, and does what a drain does, with keys that it reads from the
+ * fact table instead of the queue.  It reads the keys and the rows with one snapshot,
+ * and a change that this snapshot does not see is queued.  So no other session writes
  * the index table, no row is locked, and it does not matter what is written
- * meanwhile.  Each batch commits, with the last key: what was cut off goes on
- * there.
+ * meanwhile.  Each batch commits together with the last key that it has read, and a
+ * build that was interrupted goes on from there.
  *
- * In the end writers are kept out for as long as it takes to drain what is queued
+ * In the end writers are locked out for as long as it takes to drain what is queued
  * by then, which is little; from then on they keep a transactional index table in
- * step themselves.  Should a lock not be had at once, all are let go, and it is
- * tried again later.
+ * step themselves.  If one of the locks cannot be had at once, all are released, and
+ * the build tries again later.
  *
  *-------------------------------------------------------------------------
  */
@@ -82,13 +83,13 @@
 PG_FUNCTION_INFO_V1(indextable_build);
 PG_FUNCTION_INFO_V1(indextable_rebuild);
 
-/* For so many ms a lock that would hold up writers is waited for; then it is tried again. */
+/* How many ms to wait for a lock that would hold up writers, before it is tried again later. */
 #define LOCK_TIMEOUT		200
 
-/* So often the index table is waited for to be free of readers, where it can do without. */
+/* How often to try to lock an index table against its readers, before the build ends without that. */
 #define MAX_TRIES			20
 
-/* Between two tries writers and readers go on for so many ms, at first and at most. */
+/* How many ms writers and readers go on between two tries, at first and at most. */
 #define MIN_REST			10
 #define MAX_REST			1000
 
@@ -102,11 +103,14 @@ static void next_keys(Reconciliation *r, ArrayType *last, int limit);
 static void wait_for_older_snapshots(void);
 static bool lock_to_finish(Build *b);
 static bool lock_without_delaying_others(Oid relid, LOCKMODE mode);
-static void finish(Build *b);
+static void finish_build(Build *b);
 
 /*
  * indextable_build
- *		build(index_table regclass, batch_size integer, pause interval)
+ *		Fills an index table that was created with populate => false, from where
+ *		an earlier call has stopped.
+ *
+ * build(index_table regclass, batch_size integer, pause interval)
  */
 Datum
 indextable_build(PG_FUNCTION_ARGS)
@@ -129,7 +133,10 @@ indextable_build(PG_FUNCTION_ARGS)
 
 /*
  * indextable_rebuild
- *		rebuild(index_table regclass, batch_size integer, pause interval)
+ *		Makes the entries of an index table anew, from where an earlier call has
+ *		stopped.
+ *
+ * rebuild(index_table regclass, batch_size integer, pause interval)
  */
 Datum
 indextable_rebuild(PG_FUNCTION_ARGS)
@@ -151,7 +158,8 @@ indextable_rebuild(PG_FUNCTION_ARGS)
 
 /*
  * prepare_rebuild
- *		Makes the replacement, unless an earlier call or alter() has.
+ *		Makes the replacement that is to be built, unless an earlier call or
+ *		alter() has made it.
  */
 static void
 prepare_rebuild(Build *b)
@@ -198,7 +206,11 @@ prepare_rebuild(Build *b)
 	SPI_commit();
 }
 
-/* find_unfinished_replacement: that can be gone on with, and is then what is built */
+/*
+ * find_unfinished_replacement
+ *		Returns whether there is a replacement that can be built further, and
+ *		makes it what is built.
+ */
 static bool
 find_unfinished_replacement(Build *b)
 {
@@ -212,7 +224,7 @@ find_unfinished_replacement(Build *b)
 	return true;
 }
 
-/* run_build: from where it was, to the end */
+/* run_build: builds the index table from where the build stopped, to the end, in several transactions */
 static void
 run_build(Build *b)
 {
@@ -255,12 +267,12 @@ run_build(Build *b)
 		sleep_interruptibly(pause);
 		pause = Min(pause * 2, MAX_REST);
 	}
-	finish(b);
+	finish_build(b);
 	PopActiveSnapshot();
 	SPI_commit();
 }
 
-/* check_build_request: checks what the user asks for */
+/* check_build_request: checks what the user asks for, and returns it; *stored becomes the definition */
 static Build *
 check_build_request(FunctionCallInfo fcinfo, const char *function, StoredDefinition **stored)
 {
@@ -298,7 +310,7 @@ check_build_request(FunctionCallInfo fcinfo, const char *function, StoredDefinit
 	return b;
 }
 
-/* build_batch: the next rows by primary key */
+/* build_batch: writes the entries of the next rows, in the order of the primary key; arg is the Build */
 static void
 build_batch(FactDef *def, Relation fact, void *arg)
 {
@@ -333,8 +345,11 @@ build_batch(FactDef *def, Relation fact, void *arg)
 
 /*
  * next_rows
- *		The next batch of rows; false if there are no others after it.  Partitions
- *		are read one after the other, by OID: what comes in later is queued.
+ *		Reads the keys of the next batch of rows; returns whether there may be
+ *		rows after it.
+ *
+ * Partitions are read one after the other, by OID.  A partition that is attached
+ * later does not have to be read: its rows are queued.
  */
 static bool
 next_rows(Build *b, Reconciliation *r)
@@ -363,9 +378,11 @@ next_rows(Build *b, Reconciliation *r)
 
 /*
  * next_keys
- *		Of the rows after a key, in order, and where these are.  By the primary key's
- *		index itself: to plan a query would run what its owner has put into indexes
- *		and constraints.
+ *		Reads the keys of the rows after the key last (NULL: from the first row
+ *		on), in order, and where these rows are.
+ *
+ * The index of the primary key is read directly: planning a query would run code that
+ * the owner of the table has put into indexes and constraints.
  */
 static void
 next_keys(Reconciliation *r, ArrayType *last, int limit)
@@ -411,8 +428,11 @@ next_keys(Reconciliation *r, ArrayType *last, int limit)
 
 /*
  * wait_for_older_snapshots
- *		Until no transaction has a snapshot that sees the index table half full.
- *		Without one of our own, for which another build might be waiting.
+ *		Waits until no transaction has a snapshot that sees the index table half
+ *		full.
+ *
+ * It commits first, because another build might be waiting for the end of a snapshot
+ * of this session.
  */
 static void
 wait_for_older_snapshots(void)
@@ -429,7 +449,7 @@ wait_for_older_snapshots(void)
 	others = GetCurrentVirtualXIDs(limit, true, false, PROC_IS_AUTOVACUUM | PROC_IN_VACUUM, &n);
 	for (i = 0; i < n; i++)
 	{
-		/* Meanwhile it may have taken a newer one. */
+		/* The transaction may have taken a newer snapshot meanwhile. */
 		still = GetCurrentVirtualXIDs(limit, true, false, PROC_IS_AUTOVACUUM | PROC_IN_VACUUM, &nstill);
 		for (k = 0; k < nstill && !VirtualTransactionIdEquals(others[i], still[k]); k++)
 			;
@@ -443,9 +463,12 @@ wait_for_older_snapshots(void)
 
 /*
  * lock_to_finish
- *		False if the locks could not be had at once: who waits for them holds up
- *		others.  An index table that was being built is locked to drop the index
- *		that only the build needs; if somebody keeps reading it, that index stays.
+ *		Takes the locks that the end of the build needs; returns false if one of
+ *		them could not be had soon, because waiting for it would hold up other
+ *		sessions.
+ *
+ * The index table that was being built is locked to drop the index that only the
+ * build needs.  If other sessions keep reading it, that index stays.
  */
 static bool
 lock_to_finish(Build *b)
@@ -460,7 +483,7 @@ lock_to_finish(Build *b)
 		if (!lock_with_timeout(b->shown, AccessExclusiveLock, LOCK_TIMEOUT) ||
 			!lock_with_timeout(b->index_table, AccessExclusiveLock, LOCK_TIMEOUT))
 			return false;
-		/* These may be vacuumed while their tables are locked. */
+		/* A TOAST table may be vacuumed while its table is locked. */
 		foreach(cell, list_concat(toast_tables(b->shown), toast_tables(b->index_table)))
 		{
 			if (!lock_with_timeout(lfirst_oid(cell), AccessExclusiveLock, LOCK_TIMEOUT))
@@ -472,7 +495,11 @@ lock_to_finish(Build *b)
 	return b->alone || !b->transactional || ++b->tries > MAX_TRIES;
 }
 
-/* lock_without_delaying_others: without holding up anybody, or else for a moment only */
+/*
+ * lock_without_delaying_others
+ *		Locks a table; returns false if that would hold up other sessions for more
+ *		than a moment.
+ */
 static bool
 lock_without_delaying_others(Oid relid, LOCKMODE mode)
 {
@@ -484,13 +511,17 @@ lock_without_delaying_others(Oid relid, LOCKMODE mode)
 			return true;
 		sleep_interruptibly(5);
 	}
-	/* On a busy table there is always somebody. */
+	/* On a busy table another session always has a lock. */
 	return lock_with_timeout(relid, mode, LOCK_TIMEOUT);
 }
 
-/* finish: writers are kept out */
+/*
+ * finish_build
+ *		Applies the rest of the queue, and makes the index table active or puts it
+ *		in the place of the one that it replaces; writers are locked out.
+ */
 static void
-finish(Build *b)
+finish_build(Build *b)
 {
 	List	   *rows = catalog_read_definitions(InvalidOid, b->index_table);
 	StoredDefinition *stored = rows == NIL ? NULL : linitial(rows);
@@ -532,9 +563,13 @@ finish(Build *b)
 
 /*
  * require_no_rejections
- *		A transactional index table has an entry for every row that asks for one.
- *		What kept it from that may be mended by now: a unique key may have gone from
- *		one row to another, in whatever order they were looked at.
+ *		Raises an error if rows are rejected, which keeps an index table from
+ *		becoming transactional; shown is the one to name.
+ *
+ * A transactional index table has an entry for every row that asks for one.  The
+ * reason for a rejection may have gone by now: a unique key may have passed from one
+ * row to another, in whatever order the drain looked at them.  So the rejected rows
+ * are tried again first.
  */
 void
 require_no_rejections(Oid index_table, Oid shown)

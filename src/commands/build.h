@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * build.h
- *	  indextable.build() and rebuild(): fill an index table while its fact table is
- *	  written.
+ *	  Checks, when an index table is to become transactional, that no row is
+ *	  rejected.
  *
  *-------------------------------------------------------------------------
  */

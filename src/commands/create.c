@@ -4,8 +4,7 @@
  *	  indextable.create(): checks what the user asks for, makes the index table,
  *	  fills it and registers it.
  *
- * Called by users.  Everything happens in the caller's transaction: an error
- * leaves nothing behind.
+ * All of this happens in the caller's transaction, so an error leaves nothing behind.
  *
  *-------------------------------------------------------------------------
  */
@@ -61,7 +60,7 @@
 
 PG_FUNCTION_INFO_V1(indextable_create);
 
-/* Arguments, in order. */
+/* The arguments of create(), in order. */
 enum
 {
 	ARG_INDEX_TABLE,
@@ -88,6 +87,16 @@ static Oid	target_schema(const char *index_table, Relation fact, char **name);
 static Oid	make_table(DefinitionRow *row, IndexDef *def, Relation fact, Oid schema, const char *name);
 static void record_dependencies(IndexDef *def, Oid fact);
 
+/*
+ * indextable_create
+ *		Creates an index table over a fact table, and returns it.
+ *
+ * create(index_table text, fact_table regclass, key text[], strategy text,
+ * include text[], filter text, maintenance text, is_unique boolean,
+ * partitions integer, on_mismatch text, document name, populate boolean,
+ * partition_by text, partition_bounds text[], partition_tablespaces text[],
+ * primary_key name[])
+ */
 Datum
 indextable_create(PG_FUNCTION_ARGS)
 {
@@ -129,7 +138,10 @@ indextable_create(PG_FUNCTION_ARGS)
 	check_definition(&row);
 	check_servers_unused(PG_GETARG_OID(ARG_FACT_TABLE), "create()");
 
-	/* Keeps writers out until the transaction ends, as CREATE TRIGGER does. */
+	/*
+	 * This locks writers out until the transaction ends, as CREATE TRIGGER
+	 * does.
+	 */
 	fact = open_fact(PG_GETARG_OID(ARG_FACT_TABLE), ShareRowExclusiveLock);
 	row.fact_table = RelationGetRelid(fact);
 	row.document = document_column(fact, PG_ARGISNULL(ARG_DOCUMENT) ? NULL :
@@ -165,9 +177,10 @@ indextable_create(PG_FUNCTION_ARGS)
 /*
  * register_index_table
  *		Fills an index table that is as its definition says, unless it is to be
- *		built, and has it kept in step from now on; closes both tables.  The fact
- *		table is locked against writers.  The primary key goes to a tablespace, NULL:
- *		that of the index table.
+ *		built, and has it kept in step from now on; closes both tables.
+ *
+ * The fact table is locked against writers.  The primary key is put into the
+ * tablespace; NULL: that of the index table.
  */
 void
 register_index_table(DefinitionRow *row, IndexDef *def, Relation fact, Relation index_table,
@@ -186,10 +199,18 @@ register_index_table(DefinitionRow *row, IndexDef *def, Relation fact, Relation 
 	if (is_queued(row))
 		layout_make_row_index(row->index_table, layout_row_index(def));
 
-	/* Not as one of those that lack what was lost. */
+	/*
+	 * This comes before the definition is registered: an index table that is
+	 * registered when a lost queue is found becomes invalid, and this one
+	 * lacks nothing of what was lost.
+	 */
 	if (is_queued(row))
 		queues_restore(row->fact_table);
-	/* First, as the definition is not believed without; see believe.c. */
+
+	/*
+	 * The dependencies come first: without them the definition is not
+	 * believed, see validity.c.
+	 */
 	record_dependencies(def, row->fact_table);
 	catalog_insert(row, fact);
 	if (!OidIsValid(row->replaces))
@@ -202,7 +223,6 @@ register_index_table(DefinitionRow *row, IndexDef *def, Relation fact, Relation 
 	CacheInvalidateRelcacheByRelid(row->fact_table);
 }
 
-/* key_names: the names of its key fields */
 static List *
 key_names(IndexDef *def)
 {
@@ -214,7 +234,11 @@ key_names(IndexDef *def)
 	return names;
 }
 
-/* row_key: what identifies a row, where the table has no primary key; NIL: it has */
+/*
+ * row_key
+ *		Returns the columns that identify a row, where the fact table has no
+ *		primary key; NIL: it has one.
+ */
 static List *
 row_key(FunctionCallInfo fcinfo, Relation fact)
 {
@@ -252,7 +276,11 @@ row_key(FunctionCallInfo fcinfo, Relation fact)
 	return index != NULL ? NIL : named != NIL ? named : known;
 }
 
-/* target_schema: where the index table goes, and its name without the schema */
+/*
+ * target_schema
+ *		Returns the schema that the index table is to be in; *name becomes its
+ *		name without the schema.
+ */
 static Oid
 target_schema(const char *index_table, Relation fact, char **name)
 {
@@ -263,7 +291,7 @@ target_schema(const char *index_table, Relation fact, char **name)
 	Oid			schema;
 	Oid			existing;
 
-	/* It has the same parts, and cuts none. */
+	/* SplitGUCList() finds the same parts, and truncates none of them. */
 	if (SplitGUCList(pstrdup(index_table), '.', &uncut))
 		foreach(cell, uncut)
 			check_name_length(lfirst(cell), "Choose a shorter name.");
@@ -295,7 +323,11 @@ target_schema(const char *index_table, Relation fact, char **name)
 	return schema;
 }
 
-/* make_table: creates the table as the caller, who must be allowed to, and hands it over */
+/*
+ * make_table
+ *		Creates the table as the caller, who must be allowed to, and makes the
+ *		fact table's owner its owner.
+ */
 static Oid
 make_table(DefinitionRow *row, IndexDef *def, Relation fact, Oid schema, const char *name)
 {
@@ -305,8 +337,11 @@ make_table(DefinitionRow *row, IndexDef *def, Relation fact, Oid schema, const c
 
 /*
  * record_dependencies
- *		The index table goes with its fact table, as an index would.  On the
- *		table, not on columns: those would make ALTER TABLE fail obscurely.
+ *		Has the index table dropped together with its fact table, as an index
+ *		would be.
+ *
+ * The dependency is on the table, and not on its columns, which would make ALTER
+ * TABLE fail with an obscure message.
  */
 static void
 record_dependencies(IndexDef *def, Oid fact)

@@ -1,8 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * create.h
- *	  indextable.create(): checks what the user asks for, makes the index table, fills
- *	  it and registers it.
+ *	  Fills and registers an index table whose table exists.
  *
  *-------------------------------------------------------------------------
  */

@@ -31,12 +31,15 @@
 #include "../util/uncounted.h"
 #include "create_table.h"
 
-static void lay_out_dropped(Oid relid, Relation parent);
+static void copy_dropped_column_layout(Oid relid, Relation parent);
 
 /*
  * create_bare_index_table
- *		An empty table with nothing but columns, created by one role (InvalidOid:
- *		the caller) for another; with its partitions.
+ *		Creates an empty table that has nothing but columns, with its partitions,
+ *		and returns it.
+ *
+ * It is created by the role creator (InvalidOid: the caller) for the role owner.
+ * 'columns' is the list for CREATE TABLE; partitioning and tablespace may be NULL.
  */
 Oid
 create_bare_index_table(Oid creator, Oid schema, const char *name, const char *columns,
@@ -68,9 +71,13 @@ create_bare_index_table(Oid creator, Oid schema, const char *name, const char *c
 
 /*
  * make_partitions
- *		Creates them beside their parent, with its columns, of which some are dropped,
- *		by one role (InvalidOid: the caller) for the owner.  It is he who attaches them: the bounds are values of
- *		his types.
+ *		Creates the partitions of an index table, with its columns, and attaches
+ *		them.
+ *
+ * They are created by the role creator (InvalidOid: the caller) for the role owner.
+ * 'dropped' has the names of those columns that are dropped again, because they are
+ * dropped in the parent, too.  The owner attaches the partitions, because the bounds
+ * are values of types whose functions may be the owner's.
  */
 void
 make_partitions(Oid creator, Oid parent, Partitioning *p, const char *columns, List *dropped, Oid owner)
@@ -89,8 +96,9 @@ make_partitions(Oid creator, Oid parent, Partitioning *p, const char *columns, L
 		spec->relid = create_bare_index_table(creator, schema, name, columns, NULL,
 											  spec->tablespace != NULL ? spec->tablespace : tablespace, owner);
 		layout_drop_columns(spec->relid, dropped);
-		lay_out_dropped(spec->relid, rel);
-		relation_close(rel, NoLock);	/* ATTACH wants it for itself */
+		copy_dropped_column_layout(spec->relid, rel);
+		relation_close(rel, NoLock);	/* ATTACH PARTITION checks that it is
+										 * not open */
 		run_sql(owner, "ALTER TABLE %s ATTACH PARTITION %s %s", quoted_relation(parent),
 				quoted_relation(spec->relid), spec->bound);
 		rel = relation_open(parent, NoLock);
@@ -100,12 +108,14 @@ make_partitions(Oid creator, Oid parent, Partitioning *p, const char *columns, L
 }
 
 /*
- * lay_out_dropped
- *		Dropped columns of a table without rows become of the sizes that they have in its
- *		parent: entries are made for one and read from the other.  As pg_upgrade does it.
+ * copy_dropped_column_layout
+ *		Gives the dropped columns of a table without rows the sizes that they have
+ *		in its parent, as pg_upgrade does it.
+ *
+ * Entries are formed for one of the two tables, and read from the other.
  */
 static void
-lay_out_dropped(Oid relid, Relation parent)
+copy_dropped_column_layout(Oid relid, Relation parent)
 {
 	Relation	attributes = table_open(AttributeRelationId, RowExclusiveLock);
 	int			i;

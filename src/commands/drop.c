@@ -1,11 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * drop.c
- *	  indextable.drop(), and what follows when an index table or a fact table is
- *	  dropped in any other way.
- *
- * Called by users, and by the event trigger for every DROP in the database: it
- * must be cheap and work for everybody.
+ *	  indextable.drop(), and what has to be forgotten when an index table or a fact
+ *	  table is dropped in any other way.
  *
  *-------------------------------------------------------------------------
  */
@@ -35,11 +32,17 @@
 
 PG_FUNCTION_INFO_V1(indextable_drop);
 
+/*
+ * indextable_drop
+ *		Drops an index table, or forgets the definition of a table that is not an
+ *		index table any more.
+ *
+ * drop(index_table regclass)
+ */
 Datum
 indextable_drop(PG_FUNCTION_ARGS)
 {
 	Oid			relid = PG_GETARG_OID(0);
-
 	bool		doubtful = catalog_read_unchecked_definitions(InvalidOid, relid) != NIL;
 
 	if (!OidIsValid(catalog_fact_of(relid)) && !doubtful)
@@ -47,13 +50,13 @@ indextable_drop(PG_FUNCTION_ARGS)
 	if (get_rel_name(relid) != NULL && !owns_relation(relid, GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(relid));
 	forget_orphaned_rows(relid);
-	/* Of a table that is none, the definition is all that goes. */
+	/* Where the table is no index table, only the definition is forgotten. */
 	if (OidIsValid(catalog_fact_of(relid)))
 		drop_index_table(relid);
 	PG_RETURN_VOID();
 }
 
-/* drop_index_table: as the caller, who may */
+/* drop_index_table: drops an index table as the caller, who is allowed to, and forgets it */
 void
 drop_index_table(Oid relid)
 {
@@ -61,8 +64,8 @@ drop_index_table(Oid relid)
 	bool		exists;
 
 	/*
-	 * The fact table first, as its writers do, then the queue, should it go,
-	 * too.
+	 * The fact table is locked first, as its writers do it, then the queue,
+	 * if it is to be dropped, too.
 	 */
 	exists = lock_if_exists(fact, list_length(catalog_read_definitions(fact, InvalidOid)) > 1 ?
 							ShareRowExclusiveLock : AccessExclusiveLock);
@@ -76,14 +79,21 @@ drop_index_table(Oid relid)
 				(errcode(ERRCODE_UNDEFINED_TABLE),
 				 errmsg("the index table was dropped concurrently")));
 	run_sql(InvalidOid, "DROP TABLE %s", quoted_relation(relid));
-	forget_dropped_relation(relid, true, DROP_RESTRICT);	/* where event triggers
-															 * do not fire */
-	/* Where they do, they do not wait for locks. */
+	/* This is for where event triggers do not fire. */
+	forget_dropped_relation(relid, true, DROP_RESTRICT);
+	/* This is for where they do: they do not wait for locks. */
 	if (catalog_has_fact(fact) && !catalog_fact_in_use(fact))
 		triggers_remove(fact, true);
 }
 
-/* forget_dropped_relation: a relation that is gone, if it was ours; wait as in triggers_remove() */
+/*
+ * forget_dropped_relation
+ *		Forgets a relation that was dropped, if it was an index table or a fact
+ *		table; wait says whether to wait for locks, as in triggers_remove().
+ *
+ * 'behavior' is that of the command; it holds for index tables that are dropped
+ * along.
+ */
 void
 forget_dropped_relation(Oid relid, bool wait, DropBehavior behavior)
 {
@@ -100,8 +110,9 @@ forget_dropped_relation(Oid relid, bool wait, DropBehavior behavior)
 	}
 
 	/*
-	 * After a restore no dependency takes its index tables along, or its
-	 * replacement: none is dumped.
+	 * After a restore, the index tables of a fact table and the replacement
+	 * of an index table are not dropped by way of a dependency, because
+	 * dependencies are not dumped.
 	 */
 	foreach(cell, catalog_read_definitions(OidIsValid(fact) ? fact : relid, InvalidOid))
 	{

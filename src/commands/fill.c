@@ -1,10 +1,9 @@
 /*-------------------------------------------------------------------------
  *
  * fill.c
- *	  Fills a new index table from its fact table.
+ *	  Fills a new index table from its fact table, which is locked against writers.
  *
- * Called by create.c, with writers of the fact table locked out.  Written first
- * and indexed afterwards, sorted once for both.
+ * The entries are sorted once, then written, and then indexed in the same order.
  *
  *-------------------------------------------------------------------------
  */
@@ -31,16 +30,16 @@
 #include "fill.h"
 #include "progress.h"
 
-/* Progress is shown every so many rows. */
+/* After how many rows the progress is shown again. */
 #define PROGRESS_ROWS		1000
 
 /*
  * fill_index_table
- *		Writes all entries; returns whether each would fit into an index whole,
- *		with room to grow: see demote.c.
+ *		Writes all entries; returns whether each of them would fit as a whole into
+ *		an index, with room to grow: see narrow_key.c.
  *
- * Rows are read with the latest snapshot: writers are locked out, so that is
- * what the table holds, even where the transaction's own snapshot is older.
+ * Rows are read with the latest snapshot: writers are locked out, so that is what the
+ * table holds, even where the transaction's own snapshot is older.
  */
 bool
 fill_index_table(IndexDef *def, Relation fact, Relation index_table)

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * fill.h
- *	  Fills an index table under a lock.
+ *	  Fills an index table whose fact table is locked against writers.
  *
  *-------------------------------------------------------------------------
  */

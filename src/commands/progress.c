@@ -1,7 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * progress.c
- *	  Notes how far an online build has come, where it goes on after an interruption.
+ *	  Notes how far an online build has come, and tells where it goes on after an
+ *	  interruption.
+ *
+ * Each batch of a build writes the last key that it has read, in its own transaction,
+ * to the table build of the extension.  The view progress shows the same row to
+ * users.
  *
  *-------------------------------------------------------------------------
  */
@@ -29,8 +34,8 @@
 
 /*
  * progress_begin
- *		Shows in pg_stat_progress_create_index that an index table is being filled,
- *		by rows of its fact table.
+ *		Shows in pg_stat_progress_create_index that an index table is being filled
+ *		from its fact table, counted in rows.
  */
 void
 progress_begin(Relation fact, Oid index_table, int64 command)
@@ -48,7 +53,11 @@ progress_begin(Relation fact, Oid index_table, int64 command)
 	pgstat_progress_update_multi_param(lengthof(params), params, values);
 }
 
-/* report_build_superseded: what was being built is not there any more, or not to be built */
+/*
+ * report_build_superseded
+ *		Raises an error: what was being built has been dropped, or is not to be
+ *		built any more.
+ */
 void
 report_build_superseded(Build *b)
 {
@@ -62,7 +71,7 @@ report_build_superseded(Build *b)
 			 errdetail("Another session has finished or abandoned the build.")));
 }
 
-/* note_progress: the last row that is done, and where it is */
+/* note_progress: writes down the last row that a batch has read, and the table that the row is in */
 void
 note_progress(Build *b, Reconciliation *r)
 {
@@ -92,7 +101,11 @@ note_progress(Build *b, Reconciliation *r)
 	become_caller(&caller);
 }
 
-/* read_build_position: where the build stopped, NULL: it has not begun */
+/*
+ * read_build_position
+ *		Returns the key of the last row that was read, and in *table where that
+ *		row is; NULL: the build has not begun.
+ */
 ArrayType *
 read_build_position(Build *b, Oid *table)
 {
@@ -121,7 +134,7 @@ read_build_position(Build *b, Oid *table)
 	return result;
 }
 
-/* set_phase: for the view progress; in a transaction of its own */
+/* set_phase: writes down a phase for the view progress, and commits it */
 void
 set_phase(Build *b, const char *phase)
 {

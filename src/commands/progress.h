@@ -1,30 +1,35 @@
 /*-------------------------------------------------------------------------
  *
  * progress.h
- *	  Notes how far an online build has come, where it goes on after an interruption.
+ *	  Notes how far an online build has come, and tells where it goes on after an
+ *	  interruption.
  *
  *-------------------------------------------------------------------------
  */
 #ifndef INDEXTABLE_PROGRESS_H
 #define INDEXTABLE_PROGRESS_H
 
+#include "utils/array.h"
 #include "utils/rel.h"
 
 #include "../queue/reconcile.h"
 #include "../util/compat.h"
 
+/* A call of build() or rebuild(). */
 typedef struct Build
 {
-	Oid			index_table;	/* that is filled */
-	Oid			shown;			/* the one that the user knows of */
+	Oid			index_table;	/* the one that is filled */
+	Oid			shown;			/* the one that the user knows: the same, or
+								 * the one that it replaces */
 	Oid			fact_table;
 	int			batch_size;
 	int64		pause;			/* microseconds */
-	bool		transactional;	/* will be */
-	int64		rows;			/* in the batches of this call */
-	bool		done;
-	bool		alone;			/* the index table is locked against everybody */
-	int			tries;			/* to have it so */
+	bool		transactional;	/* whether it will be, when it is built */
+	int64		rows;			/* read by this call */
+	bool		done;			/* all rows are read */
+	bool		alone;			/* the index table is locked against all other
+								 * sessions */
+	int			tries;			/* how often that was tried in vain */
 } Build;
 
 extern void progress_begin(Relation fact, Oid index_table, int64 command);

@@ -4,11 +4,11 @@
  *	  Puts an index table's new contents, and maybe a new definition, in the place
  *	  of the old ones.
  *
- * Called by redefine.c and online.c.  The new contents come together in a table
- * of their own, the replacement, which is an index table like others; the old one
- * serves meanwhile.  Column by column it is laid out as the old one will be, so
- * that in the end the two exchange their files.  The index table stays the same
- * object: what depends on it, who may read it and what it is called is untouched.
+ * The new contents are collected in a table of their own, the replacement, which is
+ * an index table like others; the old one serves meanwhile.  The replacement has,
+ * column by column, the layout that the old one is going to have, so that in the end
+ * the two exchange their files.  The index table stays the same object: what depends
+ * on it, who may read it and its name are untouched.
  *
  *-------------------------------------------------------------------------
  */
@@ -71,15 +71,17 @@ static void check_not_in_use(Oid relid);
 static List *match_partitions(Oid old, Oid new);
 static PartSpec *find_bound(Partitioning *p, const char *bound);
 static void copy_layout(Oid old, Oid new, bool async, bool was_async);
-static char *column_like(Relation old, Relation new, AttrNumber attno);
-static char *primary_key_like(Relation old, Relation new);
-static bool is_of_filter(Form_pg_depend form, Oid unused);
+static char *column_name_in_old(Relation old, Relation new, AttrNumber attno);
+static char *primary_key_clause(Relation old, Relation new);
+static bool is_filter_dependency(Form_pg_depend form, Oid unused);
 
 /*
  * make_replacement
- *		Makes the table that is to take an index table's place, filled if it is not
- *		to be built, and has it kept in step.  The fact table is locked against
- *		writers.
+ *		Makes the table that is to take an index table's place, and has it kept in
+ *		step; returns it.
+ *
+ * It is filled, unless its state says that it is to be built.  The fact table is
+ * locked against writers.
  */
 Oid
 make_replacement(DefinitionRow *row, Oid index_table)
@@ -108,8 +110,8 @@ make_replacement(DefinitionRow *row, Oid index_table)
 				 errhint("Refresh the subscriptions afterwards and copy the data, or publish only the fact table.")));
 
 	/*
-	 * Not a step as the caller: what the owner has put into indexes may be
-	 * called.
+	 * Nothing is done as the caller from here on, because functions that the
+	 * owner has put into indexes may be called.
 	 */
 	become_owner(&caller, fact->rd_rel->relowner);
 	name = ChooseRelationName("rebuild", NULL, psprintf("%u", index_table), schema, false);
@@ -143,7 +145,7 @@ make_replacement(DefinitionRow *row, Oid index_table)
 	return row->index_table;
 }
 
-/* clone_indexes: those that the owner has made */
+/* clone_indexes: creates on the replacement the indexes that the owner has created on the index table */
 static void
 clone_indexes(Relation old, Relation new)
 {
@@ -160,7 +162,7 @@ clone_indexes(Relation old, Relation new)
 		Relation	index = index_open(lfirst_oid(cell), AccessShareLock);
 
 		if (index->rd_index->indisvalid && !index->rd_index->indisprimary &&
-			!uses_dropped_column(index, new) && !OidIsValid(find_like(index, new)))
+			!uses_dropped_column(index, new) && !OidIsValid(find_matching_index(index, new)))
 		{
 			IndexStmt  *stmt = generateClonedIndexStmt(NULL, index, map, NULL);
 
@@ -171,6 +173,11 @@ clone_indexes(Relation old, Relation new)
 	}
 }
 
+/*
+ * uses_dropped_column
+ *		Returns whether an index of the index table uses a column that the
+ *		replacement has dropped.
+ */
 static bool
 uses_dropped_column(Relation index, Relation new)
 {
@@ -190,8 +197,11 @@ uses_dropped_column(Relation index, Relation new)
 
 /*
  * replace_index_table
- *		The fact table is locked against writers, the index table and its
- *		replacement against everybody; what was queued is applied.
+ *		Puts a replacement in the place of its index table, and drops the
+ *		replacement.
+ *
+ * The fact table is locked against writers, and the two index tables are locked
+ * against all other sessions; what was queued is applied.
  */
 void
 replace_index_table(StoredDefinition *replacement)
@@ -222,8 +232,8 @@ replace_index_table(StoredDefinition *replacement)
 	check_not_in_use(new);
 
 	/*
-	 * A vacuum of a TOAST table locks nothing else, and overwrites its row of
-	 * pg_class, which is written here, too.
+	 * A VACUUM of a TOAST table locks nothing else, and overwrites in place
+	 * its row of pg_class, which is written here, too.
 	 */
 	foreach(cell, list_concat(toast_tables(old), toast_tables(new)))
 		LockRelationOid(lfirst_oid(cell), AccessExclusiveLock);
@@ -252,8 +262,8 @@ replace_index_table(StoredDefinition *replacement)
 	end_uncounted(uncounted);
 
 	/*
-	 * The definition goes over to the old one, and the replacement with the
-	 * old contents.
+	 * The definition becomes that of the old table, and the replacement is
+	 * dropped with the old contents.
 	 */
 	catalog_reassign_rows(new, old);
 	catalog_forget_index_table(new);
@@ -261,7 +271,7 @@ replace_index_table(StoredDefinition *replacement)
 	performDeletion(&object, DROP_RESTRICT, PERFORM_DELETION_INTERNAL);
 	CommandCounterIncrement();
 	foreach(cell, emptied)
-		name_toast(lfirst_oid(cell));
+		rename_toast_table(lfirst_oid(cell));
 	row.index_table = old;
 	row.replaces = InvalidOid;
 	row.state = "active";
@@ -271,7 +281,7 @@ replace_index_table(StoredDefinition *replacement)
 	relation_close(fact, NoLock);
 	CommandCounterIncrement();
 
-	(void) find_table_dependencies(old, is_of_filter, InvalidOid, true);
+	(void) find_table_dependencies(old, is_filter_dependency, InvalidOid, true);
 	def = definition_of_index_table(old, &factdef);
 	record_filter_dependency(old, def->filter);
 	triggers_install(row.fact_table);
@@ -280,7 +290,12 @@ replace_index_table(StoredDefinition *replacement)
 	become_caller(&caller);
 }
 
-/* check_not_in_use: nor any of its partitions, by the transaction itself */
+/*
+ * check_not_in_use
+ *		Raises an error if this transaction itself has a table, or one of its
+ *		partitions, in use; turns predicate locks on their rows into locks on the
+ *		tables.
+ */
 static void
 check_not_in_use(Oid relid)
 {
@@ -299,9 +314,11 @@ check_not_in_use(Oid relid)
 
 /*
  * match_partitions
- *		The tables that are to exchange their files, two by two: the index table and
- *		its replacement, or their partitions with equal bounds.  Where the replacement
- *		has others, the index table gets these, empty, in the place of its own.
+ *		Returns the tables that are to exchange their files, as pairs of OIDs: the
+ *		index table and its replacement, or their partitions with equal bounds.
+ *
+ * Where the replacement has other partitions, the index table gets the same ones,
+ * empty, in the place of its own.
  */
 static List *
 match_partitions(Oid old, Oid new)
@@ -326,7 +343,11 @@ match_partitions(Oid old, Oid new)
 		if (find_bound(have, ((PartSpec *) lfirst(cell))->bound) == NULL)
 			missing = lappend(missing, lfirst(cell));
 	}
-	/* If any is another one, then all are, as those that stay might overlap. */
+
+	/*
+	 * If any bounds differ, all partitions are made anew: one that stayed
+	 * might overlap with a new one.
+	 */
 	if (missing != NIL || list_length(have->parts) != list_length(want->parts))
 	{
 		foreach(cell, have->parts)
@@ -346,7 +367,7 @@ match_partitions(Oid old, Oid new)
 			have->parts = lappend(have->parts, spec);
 		}
 		make_partitions(get_extension_owner(), old, have, columns, dropped, owner);
-		usage_from_now(old);	/* the counters of the others have gone */
+		usage_from_now(old);	/* the counters of the dropped ones are lost */
 	}
 	foreach(cell, want->parts)
 	{
@@ -357,6 +378,7 @@ match_partitions(Oid old, Oid new)
 	return pairs;
 }
 
+/* find_bound: returns the partition with a bound; NULL: there is none */
 static PartSpec *
 find_bound(Partitioning *p, const char *bound)
 {
@@ -374,6 +396,9 @@ find_bound(Partitioning *p, const char *bound)
  * copy_layout
  *		Gives an index table, which is empty, the columns and indexes that its
  *		replacement has.
+ *
+ * 'async' and 'was_async' say whether the index table is to be asynchronous, and
+ * whether it is so now.
  */
 static void
 copy_layout(Oid old, Oid new, bool async, bool was_async)
@@ -402,7 +427,7 @@ copy_layout(Oid old, Oid new, bool async, bool was_async)
 	for (i = a->natts; i < b->natts; i++)
 		appendStringInfo(&columns, ", ADD COLUMN %s", layout_column(TupleDescAttr(b, i)));
 	primary_key = open_primary_key(old_rel, AccessShareLock);
-	if (primary_key == NULL || !OidIsValid(find_like(primary_key, new_rel)))
+	if (primary_key == NULL || !OidIsValid(find_matching_index(primary_key, new_rel)))
 	{
 		if (primary_key != NULL)
 		{
@@ -413,7 +438,7 @@ copy_layout(Oid old, Oid new, bool async, bool was_async)
 		}
 		new_key = psprintf("%s%s %s", constraint != NULL ? "CONSTRAINT " : "",
 						   constraint != NULL ? quote_identifier(constraint) : "",
-						   primary_key_like(old_rel, new_rel));
+						   primary_key_clause(old_rel, new_rel));
 	}
 	if (primary_key != NULL)
 		index_close(primary_key, NoLock);
@@ -423,14 +448,14 @@ copy_layout(Oid old, Oid new, bool async, bool was_async)
 	{
 		Relation	index = index_open(def->row_index, AccessShareLock);
 
-		if (!OidIsValid(find_like(index, old_rel)))
+		if (!OidIsValid(find_matching_index(index, old_rel)))
 		{
 			StringInfoData list;
 
 			initStringInfo(&list);
 			for (i = 0; i < factdef->npk; i++)
 				appendStringInfo(&list, "%s%s", i > 0 ? ", " : "",
-								 quote_identifier(column_like(old_rel, new_rel, def->pk_attno[i])));
+								 quote_identifier(column_name_in_old(old_rel, new_rel, def->pk_attno[i])));
 			row_index = list.data;
 		}
 		index_close(index, AccessShareLock);
@@ -438,14 +463,17 @@ copy_layout(Oid old, Oid new, bool async, bool was_async)
 	table_close(new_rel, NoLock);
 	table_close(old_rel, NoLock);
 
-	/* Before columns that it covers, with which it would go. */
+	/*
+	 * The constraint is dropped first: it would be dropped with a column that
+	 * it covers.
+	 */
 	if (constraint != NULL)
 		run_sql(get_extension_owner(), "ALTER TABLE %s DROP CONSTRAINT %s", quoted_relation(old),
 				quote_identifier(constraint));
 
 	/*
-	 * As its owner: the type of a column may be a domain, which calls what he
-	 * likes.
+	 * This is done as the owner: the type of a column may be a domain, which
+	 * calls functions of the owner's choice.
 	 */
 	if (columns.len > 0)
 		run_sql(owner, "ALTER TABLE %s %s", quoted_relation(old), columns.data + 2);
@@ -461,18 +489,26 @@ copy_layout(Oid old, Oid new, bool async, bool was_async)
 		layout_drop_row_index(old);
 }
 
-/* column_like: the name that a column of the replacement has in the old one, or will have */
+/*
+ * column_name_in_old
+ *		Returns the name that a column of the replacement has in the old one, or
+ *		is going to have.
+ */
 static char *
-column_like(Relation old, Relation new, AttrNumber attno)
+column_name_in_old(Relation old, Relation new, AttrNumber attno)
 {
 	TupleDesc	desc = RelationGetDescr(attno <= RelationGetNumberOfAttributes(old) ? old : new);
 
 	return NameStr(TupleDescAttr(desc, attno - 1)->attname);
 }
 
-/* primary_key_like: a constraint for the old one, as the replacement has it */
+/*
+ * primary_key_clause
+ *		Returns the constraint that gives the old table the same primary key as
+ *		the replacement.
+ */
 static char *
-primary_key_like(Relation old, Relation new)
+primary_key_clause(Relation old, Relation new)
 {
 	Relation	index = open_primary_key(new, AccessShareLock);
 	int			nkeys = IndexRelationGetNumberOfKeyAttributes(index);
@@ -482,23 +518,32 @@ primary_key_like(Relation old, Relation new)
 	initStringInfo(&sql);
 	for (i = 0; i < IndexRelationGetNumberOfAttributes(index); i++)
 		appendStringInfo(&sql, "%s%s", i == 0 ? "PRIMARY KEY (" : i == nkeys ? ") INCLUDE (" : ", ",
-						 quote_identifier(column_like(old, new, index->rd_index->indkey.values[i])));
+						 quote_identifier(column_name_in_old(old, new, index->rd_index->indkey.values[i])));
 	appendStringInfoChar(&sql, ')');
 	index_close(index, AccessShareLock);
 	return sql.data;
 }
 
-/* is_of_filter: what else an index table needs is its schema and its access method */
+/*
+ * is_filter_dependency
+ *		Returns whether a dependency of an index table is one of its filter.
+ *
+ * It has no others of this kind, except on its schema and its access method.
+ */
 static bool
-is_of_filter(Form_pg_depend form, Oid unused)
+is_filter_dependency(Form_pg_depend form, Oid unused)
 {
 	return form->deptype == DEPENDENCY_NORMAL && form->objsubid == 0 &&
 		form->refclassid != NamespaceRelationId && form->refclassid != AccessMethodRelationId;
 }
 
-/* has_filter_dependencies: whether an index table's filter uses functions or types that are not the server's own */
+/*
+ * has_filter_dependencies
+ *		Returns whether an index table's filter uses functions or types that are
+ *		not the server's own.
+ */
 bool
 has_filter_dependencies(Oid index_table)
 {
-	return find_table_dependencies(index_table, is_of_filter, InvalidOid, false);
+	return find_table_dependencies(index_table, is_filter_dependency, InvalidOid, false);
 }

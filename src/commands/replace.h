@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * replace.h
- *	  Puts an index table in the place of another.
+ *	  Makes the replacement of an index table, and puts it in its place.
  *
  *-------------------------------------------------------------------------
  */

@@ -1,7 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * replaceable.c
- *	  Says whether, and how, one index table can take the place of another.
+ *	  Tells whether, and how, one index table can take the place of another.
+ *
+ * The two exchange their files (see replace.c), so their columns have to be laid out
+ * alike: a column that does not stay is a dropped one in the replacement, and new
+ * columns come last.
  *
  *-------------------------------------------------------------------------
  */
@@ -33,7 +37,7 @@ static int	first_own_column(IndexDef *def);
 static void refuse_needed_partitions(Relation old);
 static void refuse_invalid_indexes(Relation rel);
 
-/* replacement_of: of an index table, NULL: there is none */
+/* replacement_of: returns the definition of an index table's replacement; NULL: it has none */
 StoredDefinition *
 replacement_of(Oid index_table)
 {
@@ -49,7 +53,11 @@ replacement_of(Oid index_table)
 	return NULL;
 }
 
-/* get_definition: or an error, if it has been dropped meanwhile */
+/*
+ * get_definition
+ *		Returns the definition of an index table, or raises an error if it has
+ *		been dropped meanwhile.
+ */
 IndexDef *
 get_definition(Oid index_table)
 {
@@ -61,7 +69,11 @@ get_definition(Oid index_table)
 	return def;
 }
 
-/* compare_columns: of an index table, and of the definition it is to have */
+/*
+ * compare_columns
+ *		Compares the columns that an index table has with those that it is to have
+ *		by another definition.
+ */
 Columns
 compare_columns(DefinitionRow *row, IndexDef *old_def)
 {
@@ -88,7 +100,7 @@ compare_columns(DefinitionRow *row, IndexDef *old_def)
 	return columns;
 }
 
-/* is_own_column: whether an index table has a column that its owner has added */
+/* is_own_column: returns whether a column of an index table is one that its owner has added */
 bool
 is_own_column(Oid index_table, const char *name)
 {
@@ -111,7 +123,7 @@ is_own_column(Oid index_table, const char *name)
 	return own;
 }
 
-/* first_own_column: before how many columns of an index table its owner's come */
+/* first_own_column: returns how many columns an index table has before those that its owner has added */
 static int
 first_own_column(IndexDef *def)
 {
@@ -120,8 +132,10 @@ first_own_column(IndexDef *def)
 
 /*
  * replacement_fits
- *		Whether the two are laid out alike still.  An owner may have added columns, and
- *		a dump does not carry dropped ones.
+ *		Returns whether a replacement and its index table are still laid out
+ *		alike.
+ *
+ * The owner may have added columns since, and a dump does not carry dropped ones.
  */
 bool
 replacement_fits(StoredDefinition *replacement)
@@ -154,7 +168,9 @@ replacement_fits(StoredDefinition *replacement)
 
 /*
  * check_replaceable
- *		Refuses what could not be done in the end, before anything is built.
+ *		Refuses, before anything is built, what could not be done in the end.
+ *
+ * 'row' is the definition that the index table is to have.
  */
 void
 check_replaceable(DefinitionRow *row, Oid index_table)
@@ -190,7 +206,11 @@ check_replaceable(DefinitionRow *row, Oid index_table)
 			continue;
 		values[0] = ObjectIdGetDatum(index_table);
 		values[1] = Int32GetDatum(att->attnum);
-		/* Of the column, or of the primary key, by which a view may group. */
+
+		/*
+		 * An object may depend on the column, or on the primary key, as a
+		 * view does that groups by it.
+		 */
 		if (execute_with_latest_snapshot("SELECT pg_catalog.pg_describe_object(classid, objid, 0) FROM pg_catalog.pg_depend"
 										 " WHERE deptype = 'n' AND (refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass"
 										 " AND refobjid = $1 AND refobjsubid = $2"
@@ -211,7 +231,7 @@ check_replaceable(DefinitionRow *row, Oid index_table)
 	relation_close(old, AccessShareLock);
 }
 
-/* refuse_needed_partitions: which other objects depend on, where others take their place */
+/* refuse_needed_partitions: refuses to make partitions anew on which other objects depend */
 static void
 refuse_needed_partitions(Relation old)
 {
@@ -238,7 +258,11 @@ refuse_needed_partitions(Relation old)
 	SPI_finish();
 }
 
-/* refuse_invalid_indexes: which would be built for the new contents, and may not be possible */
+/*
+ * refuse_invalid_indexes
+ *		Refuses an index table with an invalid index, which would have to be built
+ *		for the new contents, and maybe cannot be.
+ */
 static void
 refuse_invalid_indexes(Relation rel)
 {
@@ -258,14 +282,18 @@ refuse_invalid_indexes(Relation rel)
 	}
 }
 
-/* report_lost_indexes: those over columns that go, as with DROP COLUMN, but for the primary key */
+/*
+ * report_lost_indexes
+ *		Tells which indexes will be dropped because one of their columns is, as
+ *		DROP COLUMN drops them; the primary key is made anew.
+ */
 void
 report_lost_indexes(DefinitionRow *row, Oid index_table)
 {
 	Columns		columns = compare_columns(row, get_definition(index_table));
 	Relation	old = relation_open(index_table, AccessShareLock);
 	bool	   *stays = find_kept_columns(RelationGetDescr(old), columns.nkept, columns.first_own);
-	Bitmapset  *going = NULL;
+	Bitmapset  *dropped = NULL;
 	Caller		caller;
 	ListCell   *cell;
 	int			i;
@@ -274,12 +302,12 @@ report_lost_indexes(DefinitionRow *row, Oid index_table)
 
 	for (i = 0; i < RelationGetNumberOfAttributes(old); i++)
 		if (!TupleDescAttr(RelationGetDescr(old), i)->attisdropped && !stays[i])
-			going = bms_add_member(going, i + 1 - FirstLowInvalidHeapAttributeNumber);
+			dropped = bms_add_member(dropped, i + 1 - FirstLowInvalidHeapAttributeNumber);
 	foreach(cell, RelationGetIndexList(old))
 	{
 		Relation	index = index_open(lfirst_oid(cell), AccessShareLock);
 
-		if (!index->rd_index->indisprimary && bms_overlap(index_columns(index), going))
+		if (!index->rd_index->indisprimary && bms_overlap(index_columns(index), dropped))
 			ereport(NOTICE,
 					(errmsg("index \"%s\" will be dropped because one of its columns is dropped", RelationGetRelationName(index)),
 					 errhint("Create it again if the new column should have an index.")));
@@ -289,7 +317,7 @@ report_lost_indexes(DefinitionRow *row, Oid index_table)
 	relation_close(old, AccessShareLock);
 }
 
-/* index_columns: all columns that an index uses, offset */
+/* index_columns: returns the columns that an index uses, offset by FirstLowInvalidHeapAttributeNumber */
 Bitmapset *
 index_columns(Relation index)
 {

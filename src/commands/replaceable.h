@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * replaceable.h
- *	  Says whether, and how, one index table can take the place of another.
+ *	  Tells whether, and how, one index table can take the place of another.
  *
  *-------------------------------------------------------------------------
  */
@@ -13,13 +13,13 @@
 
 #include "../indextable.h"
 
-/* Columns of an index table, by the definition it has. */
+/* Which columns of an index table stay when it gets another definition. */
 typedef struct Columns
 {
-	int			nkept;			/* the first that are there that stay, */
-	int			first_own;		/* and from here on, those that the owner has
-								 * added */
-	bool		adds;			/* the replacement has others */
+	int			nkept;			/* so many, from the first one on */
+	int			first_own;		/* and all from this one on, which the owner
+								 * has added */
+	bool		adds;			/* whether the new definition has others, too */
 } Columns;
 
 extern StoredDefinition *replacement_of(Oid index_table);

@@ -1,10 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * swap_files.c
- *	  Exchanges the files of two tables that are laid out alike, and of their indexes.
+ *	  Exchanges the files of two tables that are laid out alike, and of their
+ *	  indexes.
  *
- * Called by replace.c.  The one is empty, the other has its new contents; both are
- * locked against everybody.
+ * One of them is empty, and the other has its new contents.  Both are locked against
+ * all other sessions.
  *
  *-------------------------------------------------------------------------
  */
@@ -37,9 +38,13 @@ static bool same_index(Relation a, Relation b, int natts);
 static void copy_options(Relation pg_class, Oid from, Oid to);
 static void redo_toast_dependency(Oid relid, Oid toast);
 
-/* find_like: an index of a table that is like one of another, laid out alike */
+/*
+ * find_matching_index
+ *		Returns the index of a table that is like an index of another table, which
+ *		is laid out alike; InvalidOid: there is none.
+ */
 Oid
-find_like(Relation index, Relation rel)
+find_matching_index(Relation index, Relation rel)
 {
 	Oid			result = InvalidOid;
 	List	   *indexes = RelationGetIndexList(rel);
@@ -76,7 +81,10 @@ same_index(Relation a, Relation b, int natts)
 	return true;
 }
 
-/* truncate_without_replication: as TRUNCATE does, but that subscribers are not told */
+/*
+ * truncate_without_replication
+ *		Empties a table as TRUNCATE does, except that subscribers are not told.
+ */
 void
 truncate_without_replication(Oid relid)
 {
@@ -98,7 +106,13 @@ truncate_without_replication(Oid relid)
 	CommandCounterIncrement();
 }
 
-/* swap_indexes: those that both have; one that was made since is built, as the table is locked */
+/*
+ * swap_indexes
+ *		Exchanges the files of the indexes that both tables have.
+ *
+ * An index that was created since the replacement was made is built instead, under
+ * the lock that the table has.
+ */
 void
 swap_indexes(Oid old, Oid new)
 {
@@ -113,7 +127,7 @@ swap_indexes(Oid old, Oid new)
 	foreach(cell, indexes)
 	{
 		Relation	index = index_open(lfirst_oid(cell), AccessExclusiveLock);
-		Oid			like = find_like(index, new_rel);
+		Oid			like = find_matching_index(index, new_rel);
 
 		if (OidIsValid(like) && !list_member_oid(exchanges, like))
 			exchanges = lappend_oid(lappend_oid(exchanges, lfirst_oid(cell)), like);
@@ -134,7 +148,8 @@ swap_indexes(Oid old, Oid new)
 
 /*
  * swap_files
- *		Of two tables, or two indexes, as CLUSTER does with those of a table.
+ *		Exchanges the files of two tables, or of two indexes, as CLUSTER does it
+ *		with the table that it has written anew.
  */
 void
 swap_files(Oid old, Oid new)
@@ -169,10 +184,10 @@ swap_files(Oid old, Oid new)
 #undef EXCHANGE
 
 	/*
-	 * Whether changes need WAL depends on whether a file is of this
-	 * transaction. Those of the old one are, since
-	 * truncate_without_replication() has made them; those of the replacement
-	 * are if it was made under a lock, and not if it was built.
+	 * Whether changes of a file need WAL depends on whether this transaction
+	 * has created the file.  It has created those of the old table, in
+	 * truncate_without_replication().  It has created those of the
+	 * replacement if that was filled at once, and not if it was built.
 	 */
 	if (new_rel->rd_createSubid != InvalidSubTransactionId ||
 		first_file_subid(new_rel) != InvalidSubTransactionId)
@@ -199,7 +214,11 @@ swap_files(Oid old, Oid new)
 	CommandCounterIncrement();
 }
 
-/* copy_options: of a TOAST table, which its owner may have set */
+/*
+ * copy_options
+ *		Copies to a TOAST table the storage parameters that its owner may have set
+ *		for another one.
+ */
 static void
 copy_options(Relation pg_class, Oid from, Oid to)
 {
@@ -221,7 +240,7 @@ copy_options(Relation pg_class, Oid from, Oid to)
 		ReleaseSysCache(source);
 }
 
-/* toast_tables: of a table and its partitions */
+/* toast_tables: returns the TOAST tables of a table and its partitions */
 List *
 toast_tables(Oid relid)
 {
@@ -239,9 +258,9 @@ toast_tables(Oid relid)
 	return result;
 }
 
-/* name_toast: pg_upgrade expects a TOAST table to be called after its table */
+/* rename_toast_table: names a TOAST table after its table, as pg_upgrade expects it */
 void
-name_toast(Oid relid)
+rename_toast_table(Oid relid)
 {
 	Relation	rel = table_open(relid, NoLock);
 	Oid			toast = rel->rd_rel->reltoastrelid;
@@ -255,7 +274,7 @@ name_toast(Oid relid)
 	CommandCounterIncrement();
 }
 
-/* redo_toast_dependency: a TOAST table has changed hands */
+/* redo_toast_dependency: has a TOAST table depend on the table that it belongs to by now */
 static void
 redo_toast_dependency(Oid relid, Oid toast)
 {

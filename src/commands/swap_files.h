@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * swap_files.h
- *	  Exchanges the files of tables.
+ *	  Exchanges the files of two tables, and what belongs to that.
  *
  *-------------------------------------------------------------------------
  */
@@ -11,11 +11,11 @@
 #include "nodes/pg_list.h"
 #include "utils/rel.h"
 
-extern Oid	find_like(Relation index, Relation rel);
+extern Oid	find_matching_index(Relation index, Relation rel);
 extern void truncate_without_replication(Oid relid);
 extern void swap_indexes(Oid old, Oid new);
 extern void swap_files(Oid old, Oid new);
 extern List *toast_tables(Oid relid);
-extern void name_toast(Oid relid);
+extern void rename_toast_table(Oid relid);
 
 #endif							/* INDEXTABLE_SWAP_FILES_H */

@@ -1,13 +1,13 @@
 /*-------------------------------------------------------------------------
  *
  * version_1_0.c
- *	  What the SQL of version 1.0 calls and later versions do not: draw_bar() and
- *	  last_scan(), of the views usage and distribution.
+ *	  The functions that only the SQL of version 1.0 calls: bar() and last_scan(),
+ *	  which its views distribution and usage use.
  *
- * The catalog of a database is of version 1.0 until ALTER EXTENSION indextable UPDATE,
- * and a dump of it is restored into such a one.  Until then all of its functions and
- * views have to work with this library.  pg_upgrade, too, looks for every function that
- * a database has in the library.
+ * The catalog of a database is of version 1.0 until ALTER EXTENSION indextable
+ * UPDATE, and a dump of it is restored as one of version 1.0.  Until then all of its
+ * functions and views have to work with this library.  pg_upgrade, too, looks in the
+ * library for every function that a database has.
  *
  *-------------------------------------------------------------------------
  */
@@ -21,12 +21,18 @@
 #include "../advise/text_bar.h"
 #include "../indextable.h"
 
+/* How many characters a bar may have. */
 #define MAX_WIDTH	1000
 
 PG_FUNCTION_INFO_V1(indextable_bar);
 PG_FUNCTION_INFO_V1(indextable_last_scan);
 
-/* bar(share float8, width integer) */
+/*
+ * indextable_bar
+ *		Draws a share of 1 as a bar.
+ *
+ * bar(share float8, width integer)
+ */
 Datum
 indextable_bar(PG_FUNCTION_ARGS)
 {
@@ -39,7 +45,13 @@ indextable_bar(PG_FUNCTION_ARGS)
 	PG_RETURN_TEXT_P(cstring_to_text(draw_bar(PG_GETARG_FLOAT8(0), width)));
 }
 
-/* last_scan(relation oid): when a table or an index was scanned last; NULL: not known */
+/*
+ * indextable_last_scan
+ *		Returns when a table or an index was scanned last; NULL: that is not
+ *		known.
+ *
+ * last_scan(relation oid)
+ */
 Datum
 indextable_last_scan(PG_FUNCTION_ARGS)
 {

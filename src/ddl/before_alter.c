@@ -1,11 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * before_alter.c
- *	  Refuses commands that upkeep would not see, or that would make index tables
- *	  wrong.
+ *	  Refuses commands whose changes the maintenance of index tables would not see,
+ *	  or that would make index tables wrong.
  *
- * Called by the event triggers that fire before commands, and before a table is
- * rewritten: for every ALTER TABLE and CREATE TABLE in the database.
+ * The event triggers that fire before commands, and before a table is rewritten, call
+ * this for every ALTER TABLE and CREATE TABLE in the database.
  *
  *-------------------------------------------------------------------------
  */
@@ -61,9 +61,11 @@ static const char *what_it_changes(AlterTableCmd *cmd);
 
 /*
  * indextable_before_alter
- *		Event trigger on ddl_command_start of CREATE TABLE and ALTER TABLE.
- *		Refuses what upkeep would not see.  On table_rewrite, too: an index table
- *		may have been created while the command was waiting for its lock.
+ *		Refuses a command, or prepares for what it will do (event trigger on
+ *		ddl_command_start).
+ *
+ * It is called on table_rewrite, too, because an index table may have been created
+ * while the command was waiting for its lock.
  */
 Datum
 indextable_before_alter(PG_FUNCTION_ARGS)
@@ -104,7 +106,7 @@ indextable_before_alter(PG_FUNCTION_ARGS)
 		Oid			relid = RangeVarGetRelid(stmt->relation, NoLock, true);
 		bool		is_index_table;
 
-		/* Of a type: then the tables of that type are rewritten, one by one. */
+		/* After ALTER TYPE, the tables of that type are rewritten one by one. */
 		if (strcmp(trigdata->event, "table_rewrite") == 0)
 			relid = rewritten_table();
 		is_index_table = OidIsValid(index_table_of(relid));
@@ -138,7 +140,7 @@ indextable_before_alter(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
-/* rewritten_table: the one that the event table_rewrite is about */
+/* rewritten_table: returns the table that the event table_rewrite is about */
 static Oid
 rewritten_table(void)
 {
@@ -155,7 +157,8 @@ rewritten_table(void)
 
 /*
  * refuse_on_index_table
- *		What would not be true of entries, or not be seen when they are written.
+ *		Refuses a change of an index table that would make its entries wrong, or
+ *		that would not take effect when entries are written.
  */
 static void
 refuse_on_index_table(Oid relid, RangeVar *table, AlterTableCmd *cmd)
@@ -218,7 +221,11 @@ refuse_on_index_table(Oid relid, RangeVar *table, AlterTableCmd *cmd)
 				 errhint("Use indextable.alter(), or drop the index table and create it again.")));
 }
 
-/* refuse_trigger_change: ours go by their names, and are nobody else's */
+/*
+ * refuse_trigger_change
+ *		Refuses to rename a trigger of the extension, or to change what it depends
+ *		on: the extension knows its triggers by their names.
+ */
 static void
 refuse_trigger_change(Node *command)
 {
@@ -248,7 +255,15 @@ refuse_trigger_change(Node *command)
 				 errhint("It is dropped when the index tables of the table are dropped.")));
 }
 
-/* check_new_table: a foreign table's statement begins with that of a table */
+/*
+ * check_new_table
+ *		Checks the parents and the foreign keys of a table that is about to be
+ *		created, which may be a foreign table.
+ *
+ * The statement of CREATE FOREIGN TABLE begins with that of CREATE TABLE.  For a
+ * partition of an index table, the fact table is locked first, as everywhere:
+ * handle_new_index_partition() opens it when the index table is locked already.
+ */
 static void
 check_new_table(CreateStmt *stmt)
 {
@@ -257,12 +272,11 @@ check_new_table(CreateStmt *stmt)
 	foreach(cell, stmt->inhRelations)
 	{
 		Oid			parent = RangeVarGetRelid(lfirst(cell), NoLock, true);
-		bool		part = stmt->partbound != NULL && OidIsValid(index_table_of(parent));
+		bool		of_index_table = stmt->partbound != NULL && OidIsValid(index_table_of(parent));
 
-		if (stmt->partbound == NULL || (part && IsA(stmt, CreateForeignTableStmt)))
+		if (stmt->partbound == NULL || (of_index_table && IsA(stmt, CreateForeignTableStmt)))
 			refuse_child_of(lfirst(cell));
-		/* The fact table first, as everybody does: see follow_new_part(). */
-		else if (part && owns_relation(parent, GetUserId()))
+		else if (of_index_table && owns_relation(parent, GetUserId()))
 			LockRelationOid(catalog_fact_of(index_table_of(parent)), AccessShareLock);
 		else if (stmt->partbound != NULL)
 			lock_root(parent);
@@ -272,9 +286,12 @@ check_new_table(CreateStmt *stmt)
 
 /*
  * lock_root
- *		Of a partition that is to get one of its own.  The command does not lock the
- *		fact table, and attach.c reads it when its partitions are locked already: who
- *		alters it locks it before them.
+ *		Locks the fact table of a partition that is about to get a partition of
+ *		its own.
+ *
+ * The command does not lock the fact table, but handle_new_partition() and
+ * handle_attach_detach() read it when its partitions are locked already, whereas a
+ * session that alters the fact table locks it before them.
  */
 static void
 lock_root(Oid parent)
@@ -287,8 +304,9 @@ lock_root(Oid parent)
 
 /*
  * refuse_change
- *		Of a column that entries depend on, which fires no row triggers, in a fact
- *		table or a partitioned table that one is a partition of.
+ *		Refuses a change that fires no row triggers, of a column that entries
+ *		depend on: of a fact table, or of a partitioned table that has fact tables
+ *		among its partitions.
  */
 static void
 refuse_change(Oid relid, AlterTableCmd *cmd)
@@ -296,7 +314,7 @@ refuse_change(Oid relid, AlterTableCmd *cmd)
 	bool		of_column = cmd->subtype != AT_SetUnLogged && cmd->subtype != AT_SetAccessMethod;
 	ListCell   *cell;
 
-	/* Of a partition, that is something for all of the table. */
+	/* What changes a partition as a whole concerns all of its fact table. */
 	if (!of_column)
 		relid = registered_root(relid);
 	foreach(cell, list_with_partitions(relid))
@@ -322,8 +340,8 @@ refuse_change(Oid relid, AlterTableCmd *cmd)
 					 errhint("Drop the index tables first, and create them again afterwards.")));
 
 		/*
-		 * ALTER TABLE takes a stronger lock; two that held this one would
-		 * deadlock.
+		 * The lock is released, because ALTER TABLE takes a stronger one: two
+		 * sessions that held this one would wait for each other.
 		 */
 		relation_close(fact, AccessShareLock);
 	}
@@ -331,8 +349,9 @@ refuse_change(Oid relid, AlterTableCmd *cmd)
 
 /*
  * refuse_child_of
- *		Of a fact table, whose triggers would not fire for the child's rows, or of an
- *		index table, which nobody writes.
+ *		Refuses a child of a fact table, whose triggers would not fire for the
+ *		child's rows, or of an index table, whose entries would have the child's
+ *		rows among them.
  */
 static void
 refuse_child_of(RangeVar *parent)
@@ -356,8 +375,12 @@ refuse_child_of(RangeVar *parent)
 
 /*
  * refuse_parent_of
- *		Statements on a parent do not fire the statement triggers of its children:
- *		neither the guard of an index table nor, but for partitions, ours.
+ *		Refuses a parent for an index table, or, if it is a parent by inheritance,
+ *		for a fact table.
+ *
+ * Statements on a parent do not fire the statement triggers of its children: neither
+ * the guard of an index table nor the triggers of a fact table.  The extension allows
+ * for that only where the fact table is a partition.
  */
 static void
 refuse_parent_of(RangeVar *child, bool inherits)
@@ -377,7 +400,11 @@ refuse_parent_of(RangeVar *child, bool inherits)
 				 OidIsValid(catalog_fact_of(relid)) ? 0 : errhint("Drop the index tables first.")));
 }
 
-/* refuse_own_index_tables: of a partition to be, where its new parent has some */
+/*
+ * refuse_own_index_tables
+ *		Refuses to attach a table that has index tables of its own to a table that
+ *		has some.
+ */
 static void
 refuse_own_index_tables(Oid parent, RangeVar *child)
 {
@@ -392,7 +419,11 @@ refuse_own_index_tables(Oid parent, RangeVar *child)
 				 errhint("Drop these index tables first.")));
 }
 
-/* refuse_references: foreign keys to index tables, which are written without firing triggers */
+/*
+ * refuse_references
+ *		Refuses foreign keys that reference an index table, because entries are
+ *		written without firing triggers.
+ */
 static void
 refuse_references(List *elements)
 {
@@ -421,7 +452,11 @@ refuse_references(List *elements)
 	}
 }
 
-/* what_it_changes: the name of a subcommand that changes a column or the table in a way that matters */
+/*
+ * what_it_changes
+ *		Returns the name of a subcommand that changes a column, or the whole
+ *		table, in a way that matters; NULL: it does not.
+ */
 static const char *
 what_it_changes(AlterTableCmd *cmd)
 {

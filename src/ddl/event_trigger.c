@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * event_trigger.c
- *	  What event triggers are told of the command that fired them.
+ *	  Tells event triggers of the command that fired them.
  *
  *-------------------------------------------------------------------------
  */
@@ -17,7 +17,7 @@
 #include "../indextable.h"
 #include "event_trigger.h"
 
-/* require_event_trigger: refuses a call that is not by the event trigger manager */
+/* require_event_trigger: refuses a call that does not come from the event trigger manager */
 void
 require_event_trigger(FunctionCallInfo fcinfo, const char *function)
 {
@@ -30,8 +30,9 @@ require_event_trigger(FunctionCallInfo fcinfo, const char *function)
 
 /*
  * event_trigger_relations
- *		The relations among the objects that one of the server's functions for
- *		event triggers tells of, or of which it tells a column.
+ *		Returns the relations among the objects that one of the server's functions
+ *		for event triggers returns; with_columns: also those of which it returns a
+ *		column.
  */
 List *
 event_trigger_relations(const char *function, bool with_columns)
@@ -40,7 +41,10 @@ event_trigger_relations(const char *function, bool with_columns)
 	List	   *result = NIL;
 	uint64		i;
 
-	/* No operator, nothing but qualified names: search_path is anybody's. */
+	/*
+	 * The query has no operators, and qualified names only, because any user
+	 * may have set search_path.
+	 */
 	SPI_connect();
 	if (SPI_execute(psprintf("SELECT classid, objid, objsubid FROM %s", function),
 					false, 0) != SPI_OK_SELECT)

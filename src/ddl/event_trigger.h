@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * event_trigger.h
- *	  What event triggers are told of the command that fired them.
+ *	  Tells event triggers of the command that fired them.
  *
  *-------------------------------------------------------------------------
  */

@@ -1,12 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * filter_rename.c
- *	  Filters follow when a function, a type, a schema or a label that they use is
- *	  renamed.
+ *	  Rewrites the filters of index tables when a function, a type, a schema or an
+ *	  enum label that they use is renamed.
  *
- * Called by alter.c, before and after every command that may do so.  A filter is
- * kept as text, which dumps carry to where OIDs are others.  Before the command
- * each is parsed by the names it has; after it, written with the new ones.
+ * A filter is stored as text, which a dump carries to a database where OIDs are
+ * others.  Before the command each filter is parsed, by the names that are valid
+ * then; after it, the filter is written with the new names.
  *
  *-------------------------------------------------------------------------
  */
@@ -29,21 +29,22 @@
 #include "../util/subxact.h"
 #include "filter_rename.h"
 
+/* A filter, parsed before a command. */
 typedef struct Filter
 {
 	Oid			index_table;
 	RowExpression *expr;
 } Filter;
 
-static List *filters = NIL;		/* of Filter *, as long as the transaction */
+static List *filters = NIL;		/* of Filter *, until the transaction ends */
 
 static void forget_filters(void *arg);
 static void parse_filter(void *arg);
 
 /*
  * may_affect_filters
- *		Whether a command is about an object that index tables may depend on by way
- *		of a filter or a type.
+ *		Returns whether a command is about an object that an index table may
+ *		depend on by way of its filter or of a type.
  */
 bool
 may_affect_filters(Node *command)
@@ -67,7 +68,11 @@ may_affect_filters(Node *command)
 	}
 }
 
-/* parse_filters_before_rename: what is broken now stays so */
+/*
+ * parse_filters_before_rename
+ *		Parses all filters that use something that can be renamed; one that is
+ *		broken already is left out, and stays as it is.
+ */
 void
 parse_filters_before_rename(void)
 {
@@ -83,7 +88,7 @@ parse_filters_before_rename(void)
 		Oid			index_table = lfirst_oid(cell);
 		ErrorData  *error;
 
-		/* Without a lock on the others. */
+		/* Fact tables whose filters cannot change are not locked. */
 		if (!has_filter_dependencies(index_table))
 			continue;
 		error = run_catching_row_errors(parse_filter, &index_table);
@@ -112,7 +117,11 @@ parse_filter(void *arg)
 	fact = try_relation_open(stored->row.fact_table, AccessShareLock);
 	if (fact == NULL)
 		return;
-	/* So that the names are those of now, all of them. */
+
+	/*
+	 * The filter can be parsed only if it has the names that columns have
+	 * now.
+	 */
 	if (!same_strings(stored->columns, get_column_names_by_number(fact)))
 	{
 		update_definitions(RelationGetRelid(fact), false, true);
@@ -134,7 +143,7 @@ parse_filter(void *arg)
 	relation_close(fact, AccessShareLock);
 }
 
-/* rewrite_filters_after_rename: writes the texts that are others now */
+/* rewrite_filters_after_rename: writes the filters whose text has changed */
 void
 rewrite_filters_after_rename(void)
 {

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * filter_rename.h
- *	  Filters follow renames.
+ *	  Rewrites the filters of index tables when something that they use is renamed.
  *
  *-------------------------------------------------------------------------
  */

@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * lost_partitions.c
- *	  Finds the partitions that a command has taken from fact tables without naming
- *	  them.
+ *	  Finds the partitions of fact tables and index tables that a command has
+ *	  dropped without naming them.
  *
  *-------------------------------------------------------------------------
  */
@@ -26,18 +26,16 @@ typedef struct Noted
 	Oid			partition;
 } Noted;
 
-static List *noted = NIL;		/* of Noted *, as long as the transaction */
+static List *noted = NIL;		/* of Noted *, until the transaction ends */
 
-static void
-forget_noted(void *arg)
-{
-	noted = NIL;
-}
+static void forget_noted(void *arg);
 
 /*
  * note_partitions
- *		Before DROP SCHEMA and DROP OWNED, which may take partitions along: their rows
- *		cannot be read any more when that is known.
+ *		Notes the partitions that there are, before DROP SCHEMA or DROP OWNED,
+ *		which may drop some.
+ *
+ * When it is known that a partition was dropped, its rows cannot be read any more.
  */
 void
 note_partitions(void)
@@ -47,7 +45,10 @@ note_partitions(void)
 	ListCell   *cell;
 	ListCell   *inner;
 
-	/* What goes with what is the server's business from then on. */
+	/*
+	 * After a restore this records the dependencies by which the server drops
+	 * what belongs together.
+	 */
 	adopt_all();
 	noted = NIL;
 	callback->func = forget_noted;
@@ -58,17 +59,21 @@ note_partitions(void)
 			continue;
 		foreach(inner, list_with_partitions(lfirst_oid(cell)))
 		{
-			Noted	   *n = palloc(sizeof(Noted));
+			Noted	   *note = palloc(sizeof(Noted));
 
-			n->root = lfirst_oid(cell);
-			n->partition = lfirst_oid(inner);
-			noted = lappend(noted, n);
+			note->root = lfirst_oid(cell);
+			note->partition = lfirst_oid(inner);
+			noted = lappend(noted, note);
 		}
 	}
 	MemoryContextSwitchTo(old);
 }
 
-/* lost_partitions: the fact tables and index tables that are still there, and have lost some; forgets what was noted */
+/*
+ * lost_partitions
+ *		Returns the fact tables and index tables that exist and have lost
+ *		partitions; forgets what was noted.
+ */
 List *
 lost_partitions(void)
 {
@@ -77,11 +82,17 @@ lost_partitions(void)
 
 	foreach(cell, noted)
 	{
-		Noted	   *n = lfirst(cell);
+		Noted	   *note = lfirst(cell);
 
-		if (get_rel_relkind(n->root) == RELKIND_PARTITIONED_TABLE && get_rel_name(n->partition) == NULL)
-			result = list_append_unique_oid(result, n->root);
+		if (get_rel_relkind(note->root) == RELKIND_PARTITIONED_TABLE && get_rel_name(note->partition) == NULL)
+			result = list_append_unique_oid(result, note->root);
 	}
 	noted = NIL;
 	return result;
+}
+
+static void
+forget_noted(void *arg)
+{
+	noted = NIL;
 }

@@ -1,8 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * lost_partitions.h
- *	  Finds the partitions that a command has taken from fact tables without naming
- *	  them.
+ *	  Finds the partitions that a command has dropped without naming them.
  *
  *-------------------------------------------------------------------------
  */

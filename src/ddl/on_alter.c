@@ -1,11 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * on_alter.c
- *	  What follows when a fact table or an index table is altered.
+ *	  Follows what was altered: fact tables, index tables, and what they rest on.
  *
- * Called by event triggers for every ALTER TABLE in the database: it must be
- * cheap and work for everybody.  Renames and a new owner are followed; what
- * would make an index table wrong has been refused (refuse.c).
+ * An event trigger calls this after every ALTER TABLE in the database, so it must be
+ * cheap, and work for every user.  The catalog follows renames and a new owner; what
+ * would make an index table wrong has been refused in before_alter.c.
  *
  *-------------------------------------------------------------------------
  */
@@ -46,7 +46,7 @@
 PG_FUNCTION_INFO_V1(indextable_on_alter);
 
 static bool is_relevant(Node *command);
-static void check_typed(Node *command);
+static void check_tables_of_type(Node *command);
 static Oid	type_of_table(Oid relid);
 static void handle_switched_triggers(AlterTableStmt *stmt);
 static void warn_subscribed(void);
@@ -54,10 +54,7 @@ static void handle_created_trigger(CreateTrigStmt *stmt);
 static bool switches_our_triggers(AlterTableStmt *stmt);
 static void check_key_of_partition(Oid root, Oid partition);
 
-/*
- * indextable_on_alter
- *		Event trigger on ddl_command_end.
- */
+/* indextable_on_alter: follows what a command has changed (event trigger on ddl_command_end) */
 Datum
 indextable_on_alter(PG_FUNCTION_ARGS)
 {
@@ -92,7 +89,7 @@ indextable_on_alter(PG_FUNCTION_ARGS)
 	if (may_affect_filters(trigdata->parsetree))
 	{
 		rewrite_filters_after_rename();
-		check_typed(trigdata->parsetree);
+		check_tables_of_type(trigdata->parsetree);
 	}
 	if (!is_relevant(trigdata->parsetree))
 		PG_RETURN_VOID();
@@ -119,9 +116,10 @@ indextable_on_alter(PG_FUNCTION_ARGS)
 
 /*
  * is_relevant
- *		Whether a command can change what index tables rest on.  What a restore
- *		does to tables whose definitions are there already, but not yet all of
- *		their constraints and triggers, cannot.
+ *		Returns whether a command can change what index tables rest on.
+ *
+ * A restore alters tables whose definitions are there already, but not yet all of
+ * their constraints and triggers; what it does to them is not among these commands.
  */
 static bool
 is_relevant(Node *command)
@@ -151,12 +149,13 @@ is_relevant(Node *command)
 }
 
 /*
- * check_typed
- *		After a command on a composite type, or on the attributes of a table's own:
- *		tables of that type were altered without a word about them.
+ * check_tables_of_type
+ *		Checks fact tables after a command on a composite type, or on the
+ *		attributes of a table's own type: the tables of that type have been
+ *		altered without being named.
  */
 static void
-check_typed(Node *command)
+check_tables_of_type(Node *command)
 {
 	RangeVar   *type = NULL;
 	Oid			relid;
@@ -176,7 +175,11 @@ check_typed(Node *command)
 	}
 }
 
-/* type_of_table: for CREATE TABLE ... OF */
+/*
+ * type_of_table
+ *		Returns the type that a table was created with by CREATE TABLE ... OF;
+ *		InvalidOid: none.
+ */
 static Oid
 type_of_table(Oid relid)
 {
@@ -191,7 +194,7 @@ type_of_table(Oid relid)
 	return result;
 }
 
-/* handle_switched_triggers: triggers may have been enabled or disabled */
+/* handle_switched_triggers: makes index tables invalid whose triggers a command has disabled */
 static void
 handle_switched_triggers(AlterTableStmt *stmt)
 {
@@ -203,8 +206,9 @@ handle_switched_triggers(AlterTableStmt *stmt)
 	invalidate_without_triggers(relid);
 
 	/*
-	 * So ends a restore of data without triggers: what it did to ours was not
-	 * seen by then.
+	 * A restore of data with triggers disabled ends by enabling those of the
+	 * extension's own tables.  What it did to the triggers of fact tables and
+	 * index tables was not seen until now.
 	 */
 	if (!is_extension_table(relid))
 		return;
@@ -215,7 +219,11 @@ handle_switched_triggers(AlterTableStmt *stmt)
 		invalidate_without_triggers(lfirst_oid(cell));
 }
 
-/* warn_subscribed: entries that come from a publisher and from our triggers, too */
+/*
+ * warn_subscribed
+ *		Warns of index tables whose entries come from a publisher, and from the
+ *		fact table's triggers, too.
+ */
 static void
 warn_subscribed(void)
 {
@@ -233,7 +241,12 @@ warn_subscribed(void)
 	}
 }
 
-/* handle_created_trigger: a trigger of ours may be somebody else's now; or a restore has made it */
+/*
+ * handle_created_trigger
+ *		After CREATE TRIGGER with the name of a trigger of the extension: adopts
+ *		the index tables if a restore has created it, or makes them invalid if it
+ *		is another trigger.
+ */
 static void
 handle_created_trigger(CreateTrigStmt *stmt)
 {
@@ -250,7 +263,11 @@ handle_created_trigger(CreateTrigStmt *stmt)
 		invalidate_without_triggers(relid);
 		return;
 	}
-	/* A library that is older or newer than the catalog has nothing to adopt. */
+
+	/*
+	 * Where the catalog is of another version than the library, there is
+	 * nothing to adopt.
+	 */
 	if (!catalog_is_current_version())
 		return;
 	fact = catalog_fact_of(index_table_of(relid));
@@ -259,8 +276,10 @@ handle_created_trigger(CreateTrigStmt *stmt)
 
 /*
  * switches_our_triggers
- *		Whether a command enables or disables triggers of ours.  A restore does so
- *		with the users' own before all of ours are there.
+ *		Returns whether a command enables or disables triggers of the extension.
+ *
+ * A restore enables and disables the triggers of users before all of the extension's
+ * triggers are there.
  */
 static bool
 switches_our_triggers(AlterTableStmt *stmt)
@@ -285,7 +304,7 @@ switches_our_triggers(AlterTableStmt *stmt)
 					return true;
 				break;
 			case AT_EnableAlwaysTrig:
-				/* Which is as it should be, on a fact table. */
+				/* The triggers of a fact table are to be enabled like this. */
 				if (is_our_trigger(cmd->name) &&
 					OidIsValid(index_table_of(RangeVarGetRelid(stmt->relation, NoLock, true))))
 					return true;
@@ -297,7 +316,11 @@ switches_our_triggers(AlterTableStmt *stmt)
 	return false;
 }
 
-/* check_key_of_partition: it may have lost the index that its rows are found by */
+/*
+ * check_key_of_partition
+ *		Checks that a partition, if its fact table has no primary key, still has
+ *		the index that its rows are found by.
+ */
 static void
 check_key_of_partition(Oid root, Oid partition)
 {
@@ -311,7 +334,7 @@ check_key_of_partition(Oid root, Oid partition)
 	def = definition_of_fact(fact, root);
 	if (def->ndefs > 0 && !OidIsValid(def->pk_index))
 	{
-		/* Not locked by a command on the table that it is a partition of. */
+		/* The partition is not locked by a command on its parent. */
 		rel = try_relation_open(partition, AccessShareLock);
 		if (rel != NULL)
 		{

@@ -1,8 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * on_drop.c
- *	  The event trigger after a DROP: forgets what was dropped, and refuses what must
- *	  stay.
+ *	  Forgets what a command has dropped, and refuses to drop what is needed.
+ *
+ * An event trigger calls this for every DROP in the database, so it must be cheap,
+ * and work for every user.
  *
  *-------------------------------------------------------------------------
  */
@@ -50,25 +52,27 @@
 
 PG_FUNCTION_INFO_V1(indextable_on_drop);
 
-/* What was dropped without its table. */
+/* What a command has dropped, maybe without the table that it belonged to. */
 typedef struct DroppedParts
 {
-	List	   *triggers;		/* tables that triggers of ours were on */
-	List	   *columns;		/* fact tables that columns were of, or of
-								 * their index tables */
-	List	   *schemas;		/* that indexes were in */
-	List	   *own;			/* tables in the extension's schema, by OID, */
+	List	   *triggers;		/* tables that have lost a trigger of the
+								 * extension */
+	List	   *columns;		/* fact tables that have lost a column, or
+								 * whose index tables have */
+	List	   *schemas;		/* schemas that have lost an index */
+	List	   *own;			/* OIDs of tables in the extension's schema, */
 	List	   *own_names;		/* and their names */
 } DroppedParts;
 
 static void note_dropped_parts(DroppedParts *parts);
 static void check_dropped_parts(DroppedParts *parts, Node *command);
-static void refuse_entries(Oid index_table, Oid partition);
-static bool named_too(DropStmt *stmt, Oid other);
+static void refuse_drop_with_entries(Oid index_table, Oid partition);
+static bool is_dropped_too(DropStmt *stmt, Oid other);
 
 /*
  * indextable_on_drop
- *		Event trigger on sql_drop.
+ *		Forgets what was dropped, and refuses to drop what is needed (event
+ *		trigger on sql_drop).
  */
 Datum
 indextable_on_drop(PG_FUNCTION_ARGS)
@@ -107,8 +111,11 @@ indextable_on_drop(PG_FUNCTION_ARGS)
 
 /*
  * note_dropped_parts
- *		Triggers of ours, columns and indexes may have gone without their table, by a
- *		CASCADE maybe.  Refuses what the extension itself cannot do without.
+ *		Notes the triggers of the extension, the columns, the indexes and the
+ *		queue tables that were dropped, and refuses to drop what the extension
+ *		itself needs.
+ *
+ * They may have been dropped without their table, maybe by CASCADE.
  */
 static void
 note_dropped_parts(DroppedParts *parts)
@@ -127,14 +134,14 @@ note_dropped_parts(DroppedParts *parts)
 		char	   *type = SPI_getvalue(tuple, desc, 1);
 		char	   *schema = SPI_getvalue(tuple, desc, 2);
 		char	   *name = SPI_getvalue(tuple, desc, 3);
-		char	   *part = SPI_getvalue(tuple, desc, 4);
+		char	   *subobject = SPI_getvalue(tuple, desc, 4);
 		bool		is_trigger = strcmp(type, "trigger") == 0;
 		bool		isnull;
 		Oid			relid = DatumGetObjectId(SPI_getbinval(tuple, desc, 5, &isnull));
 		MemoryContext old;
 
 		if (schema != NULL && is_own_schema(get_namespace_oid(schema, true)))
-			check_extension_object_drop(type, schema, name, part);
+			check_extension_object_drop(type, schema, name, subobject);
 		if (strcmp(type, "table") == 0 || strcmp(type, "index") == 0)
 		{
 			old = MemoryContextSwitchTo(cxt);
@@ -150,7 +157,7 @@ note_dropped_parts(DroppedParts *parts)
 		}
 		if (!is_trigger && strcmp(type, "table column") != 0)
 			continue;
-		if (is_trigger && !is_our_trigger(part))
+		if (is_trigger && !is_our_trigger(subobject))
 			continue;
 		relid = RangeVarGetRelid(makeRangeVar(schema, name, -1), NoLock, true);
 		if (!OidIsValid(relid))
@@ -170,6 +177,7 @@ note_dropped_parts(DroppedParts *parts)
 	SPI_finish();
 }
 
+/* check_dropped_parts: makes index tables invalid that have lost something, or refuses to drop it */
 static void
 check_dropped_parts(DroppedParts *parts, Node *command)
 {
@@ -182,13 +190,17 @@ check_dropped_parts(DroppedParts *parts, Node *command)
 		invalidate_without_triggers(lfirst_oid(cell));
 
 	/*
-	 * CONCURRENTLY has left the index invalid by then: that is told when
-	 * something is drained.
+	 * DROP INDEX CONCURRENTLY has committed by now that the index is invalid,
+	 * so an error would be too late: a drain tells of it.
 	 */
 	if (!IsA(command, DropStmt) || !((DropStmt *) command)->concurrent)
 		foreach(cell, parts->schemas)
 			refuse_drop_of_row_index(lfirst_oid(cell));
-	/* ALTER TABLE is refused, or followed. */
+
+	/*
+	 * ALTER TABLE has been refused before, or indextable_on_alter() follows
+	 * it.
+	 */
 	if (!IsA(command, AlterTableStmt))
 		foreach(cell, parts->columns)
 			invalidate_broken_definitions(lfirst_oid(cell));
@@ -196,7 +208,11 @@ check_dropped_parts(DroppedParts *parts, Node *command)
 
 /*
  * prepare_drop
- *		A partition's rows tell which entries go with it, as long as it is there.
+ *		Deletes the entries of partitions that are about to be dropped: their
+ *		rows, which tell which entries these are, can be read as long as the
+ *		partition exists.
+ *
+ * Refuses to drop a partition of an index table that has entries.
  */
 void
 prepare_drop(DropStmt *stmt)
@@ -213,19 +229,19 @@ prepare_drop(DropStmt *stmt)
 			continue;
 		adopt_restored(relid);
 		root = index_table_of(relid);
-		if (OidIsValid(root) && root != relid && !named_too(stmt, root))
-			refuse_entries(root, relid);
+		if (OidIsValid(root) && root != relid && !is_dropped_too(stmt, root))
+			refuse_drop_with_entries(root, relid);
 		root = registered_root(relid);
 
 		/*
-		 * One that is being detached has none, unless an older version of
-		 * this library has left them.
+		 * A partition that is being detached has no entries any more, unless
+		 * an older version of this library has left them.
 		 */
 		if (root == relid)
 			root = find_root_detached_from(relid);
-		if (!catalog_fact_in_use(root) || named_too(stmt, root))
+		if (!catalog_fact_in_use(root) || is_dropped_too(stmt, root))
 			continue;
-		/* As DROP TABLE does: the parent first. */
+		/* The parent is locked first, as DROP TABLE does it. */
 		LockRelationOid(get_partition_parent(relid, true), AccessExclusiveLock);
 		lock_tree(relid, AccessExclusiveLock);
 		if (get_rel_relispartition(relid))
@@ -233,9 +249,14 @@ prepare_drop(DropStmt *stmt)
 	}
 }
 
-/* refuse_entries: of a partition of an index table, which would be lost; the default one is there for all others */
+/*
+ * refuse_drop_with_entries
+ *		Refuses to drop a partition of an index table that has entries, which
+ *		would be lost, or that is the default one, which takes the entries that
+ *		fit no other.
+ */
 static void
-refuse_entries(Oid index_table, Oid partition)
+refuse_drop_with_entries(Oid index_table, Oid partition)
 {
 	Relation	rel;
 	TableScanDesc scan;
@@ -263,8 +284,9 @@ refuse_entries(Oid index_table, Oid partition)
 	relation_close(rel, NoLock);
 
 	/*
-	 * An older snapshot may see entries that were in it: for look-ups the
-	 * index table is as young.
+	 * An older snapshot may see rows whose entries were in the partition.  So
+	 * the index table's row of the catalog is written anew, by which a
+	 * look-up knows that the entries are newer than its snapshot.
 	 */
 	foreach(cell, catalog_read_definitions(InvalidOid, index_table))
 	{
@@ -275,9 +297,9 @@ refuse_entries(Oid index_table, Oid partition)
 	}
 }
 
-/* named_too: whether the same command drops another table */
+/* is_dropped_too: returns whether a DROP names another table, too */
 static bool
-named_too(DropStmt *stmt, Oid other)
+is_dropped_too(DropStmt *stmt, Oid other)
 {
 	ListCell   *cell;
 

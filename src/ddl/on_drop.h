@@ -1,15 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * on_drop.h
- *	  The event trigger after a DROP: forgets what was dropped, and refuses what must
- *	  stay.
+ *	  Deletes the entries of partitions that are about to be dropped.
  *
  *-------------------------------------------------------------------------
  */
 #ifndef INDEXTABLE_ON_DROP_H
 #define INDEXTABLE_ON_DROP_H
-
-#include "nodes/parsenodes.h"
 
 struct DropStmt;
 

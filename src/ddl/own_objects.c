@@ -1,15 +1,16 @@
 /*-------------------------------------------------------------------------
  *
  * own_objects.c
- *	  Refuses DDL on what is the extension's own: its tables, the queue tables, and
- *	  the indexes that asynchronous index tables are kept in step by.
+ *	  Refuses DDL on what the extension itself needs: its tables, the queue tables,
+ *	  and the indexes that asynchronous index tables are kept in step by.
  *
- * Called by the event triggers, of refuse.c before a command and of drop.c after it.
- * A superuser is refused, too: nobody means to lose changes that were committed.
+ * Event triggers call this before a command and after a DROP.  A superuser is
+ * refused, too: nobody means to lose changes that were committed.
  *
- * What the extension's scripts do, pg_upgrade, and a drop of the extension itself is
- * not concerned, nor what a restore does: it may drop what belongs to index tables
- * whose triggers it has dropped before, which are invalid by then.
+ * The extension's scripts, pg_upgrade and a DROP of the extension itself are not
+ * refused anything.  Neither is a restore: it drops the triggers of index tables
+ * first, which makes these invalid, and what belongs to invalid index tables may be
+ * dropped.
  *
  *-------------------------------------------------------------------------
  */
@@ -41,7 +42,7 @@
 #include "../util/sql.h"
 #include "own_objects.h"
 
-/* Tables and indexes that the catalog is read by. */
+/* The tables of the extension, and the indexes that it reads them by. */
 static const char *const catalog_relations[] = {
 	"fact", "fact_pkey", "definition", "definition_pkey", "definition_fact_table",
 	"skipped", "skipped_index_table", "rejection", "rejection_index_table", "rejection_key",
@@ -57,13 +58,11 @@ static bool has_valid_queued_index_tables(Oid fact);
 pg_noreturn static void refuse(bool drop, Oid class, Oid object);
 pg_noreturn static void refuse_queue(bool drop, const char *name, Oid fact);
 
-static bool
-is_protection_off(void)
-{
-	return creating_extension || IsBinaryUpgrade || !OidIsValid(get_extension_oid(IT_SCHEMA, true));
-}
-
-/* check_extension_object_change: a command that is about to be run */
+/*
+ * check_extension_object_change
+ *		Refuses a command that is about to be run, if it changes an object that
+ *		the extension needs.
+ */
 void
 check_extension_object_change(Node *command)
 {
@@ -114,7 +113,19 @@ check_extension_object_change(Node *command)
 	}
 }
 
-/* refuse_on_relation: that is the extension's, or a queue table in use; commands of ALTER TABLE, NIL: any other */
+static bool
+is_protection_off(void)
+{
+	return creating_extension || IsBinaryUpgrade || !OidIsValid(get_extension_oid(IT_SCHEMA, true));
+}
+
+/*
+ * refuse_on_relation
+ *		Refuses a command on a relation of the extension, or on a queue table that
+ *		is in use.
+ *
+ * 'commands' has the subcommands of ALTER TABLE; NIL: it is another command.
+ */
 static void
 refuse_on_relation(RangeVar *table, List *commands)
 {
@@ -131,7 +142,7 @@ refuse_on_relation(RangeVar *table, List *commands)
 		return;
 	if (get_rel_relkind(relid) == RELKIND_INDEX)
 	{
-		/* ALTER TABLE does for indexes what ALTER INDEX does. */
+		/* The command may be ALTER INDEX, or ALTER TABLE on an index. */
 		for (int i = 0; i < (int) lengthof(catalog_relations); i++)
 			if (strcmp(get_rel_name(relid), catalog_relations[i]) == 0)
 				refuse(false, RelationRelationId, relid);
@@ -144,7 +155,11 @@ refuse_on_relation(RangeVar *table, List *commands)
 		refuse_queue(false, get_rel_name(relid), fact);
 }
 
-/* is_harmless: what does not change how a table is written and read by us; a restore switches triggers */
+/*
+ * is_harmless
+ *		Returns whether a subcommand does not change how the extension reads and
+ *		writes a table; a restore enables and disables triggers.
+ */
 static bool
 is_harmless(AlterTableCmd *cmd)
 {
@@ -187,11 +202,17 @@ refuse_on_function(ObjectType type, Node *function)
 		refuse(false, ProcedureRelationId, oid);
 }
 
-/* check_extension_object_drop: an object in a schema of the extension that was dropped, if it was an index or trigger of its tables */
+/*
+ * check_extension_object_drop
+ *		Raises an error if an object in a schema of the extension, which was
+ *		dropped, is an index or trigger that the extension needs.
+ *
+ * 'subobject' is the name of a trigger, with the schema and the name of its table.
+ */
 void
-check_extension_object_drop(const char *type, const char *schema, const char *name, const char *part)
+check_extension_object_drop(const char *type, const char *schema, const char *name, const char *subobject)
 {
-	bool		is_trigger = strcmp(type, "trigger") == 0 && strcmp(part, "restored") == 0;
+	bool		is_trigger = strcmp(type, "trigger") == 0 && strcmp(subobject, "restored") == 0;
 	bool		is_index = false;
 	int			i;
 
@@ -204,12 +225,16 @@ check_extension_object_drop(const char *type, const char *schema, const char *na
 		ereport(ERROR,
 				(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
 				 is_trigger ?
-				 errmsg("cannot drop trigger %s on table %s.%s because extension " IT_SCHEMA " requires it", part, schema, name) :
+				 errmsg("cannot drop trigger %s on table %s.%s because extension " IT_SCHEMA " requires it", subobject, schema, name) :
 				 errmsg("cannot drop index %s.%s because extension " IT_SCHEMA " requires it", schema, name),
 				 errhint("You can drop extension " IT_SCHEMA " instead.")));
 }
 
-/* refuse_drop_of_queue: a table in a schema of the extension that was dropped, if its fact table was not */
+/*
+ * refuse_drop_of_queue
+ *		Raises an error if a table in a schema of the extension, which was
+ *		dropped, is a queue table whose fact table still exists and needs it.
+ */
 void
 refuse_drop_of_queue(Oid relid, const char *name)
 {
@@ -221,8 +246,11 @@ refuse_drop_of_queue(Oid relid, const char *name)
 
 /*
  * refuse_drop_of_row_index
- *		An index in this schema was dropped.  Whoever drops one has its table locked
- *		against everybody, so that no other index table has to be looked at.
+ *		Raises an error if the index that was dropped in a schema is one that an
+ *		asynchronous index table is kept in step by.
+ *
+ * A session that has dropped an index has locked its table against all others, so no
+ * other index table has to be looked at.
  */
 void
 refuse_drop_of_row_index(Oid schema)
@@ -253,7 +281,7 @@ refuse_drop_of_row_index(Oid schema)
 	}
 }
 
-/* fact_of_queue: the fact table that a relation is a queue table of, by its OID; InvalidOid: none */
+/* fact_of_queue: returns the fact table that a relation is a queue table of; InvalidOid: it is none */
 static Oid
 fact_of_queue(Oid relid)
 {
@@ -269,7 +297,11 @@ fact_of_queue(Oid relid)
 	return InvalidOid;
 }
 
-/* has_valid_queued_index_tables: whether a fact table has index tables that its queue keeps in step */
+/*
+ * has_valid_queued_index_tables
+ *		Returns whether a fact table has index tables that its queue keeps in
+ *		step.
+ */
 static bool
 has_valid_queued_index_tables(Oid fact)
 {
@@ -285,7 +317,7 @@ has_valid_queued_index_tables(Oid fact)
 	return false;
 }
 
-/* refuse: in the words of the server; drop, or else any other change */
+/* refuse: raises an error in the words of the server: an object cannot be dropped, or not be altered */
 static void
 refuse(bool drop, Oid class, Oid object)
 {

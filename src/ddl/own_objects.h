@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * own_objects.h
- *	  The extension's own objects.
+ *	  Refuses to alter or drop what the extension itself needs.
  *
  *-------------------------------------------------------------------------
  */
@@ -11,7 +11,7 @@
 struct Node;
 
 extern void check_extension_object_change(struct Node *command);
-extern void check_extension_object_drop(const char *type, const char *schema, const char *name, const char *part);
+extern void check_extension_object_drop(const char *type, const char *schema, const char *name, const char *subobject);
 extern void refuse_drop_of_queue(Oid relid, const char *name);
 extern void refuse_drop_of_row_index(Oid schema);
 

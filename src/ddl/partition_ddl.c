@@ -1,24 +1,27 @@
 /*-------------------------------------------------------------------------
  *
  * partition_ddl.c
- *	  What follows when a partition of a fact table or an index table comes or goes.
+ *	  Keeps index tables in step when a partition of a fact table or an index table
+ *	  is created, attached or detached.
  *
- * Called by alter.c after, and by refuse.c before, the commands that do so.  The
- * entries of its rows come and go with it.
+ * When a partition of a fact table is attached or detached, the entries of its rows
+ * are written or deleted in the same transaction.
  *
  * DETACH PARTITION ... CONCURRENTLY takes two transactions.  The first marks the
- * partition, and when it commits the fact table shows its rows no more, but to older
- * snapshots; the second, or FINALIZE if there is none (it was cancelled, or the server
- * stopped), waits for those and does the rest.  The mark cannot be undone.  So it is
- * the first transaction that the entries go with: they are deleted, or the rows
- * queued, before the command marks the partition, which is as much as at the same
- * time.  A snapshot sees both, rows and entries, or neither.  The partition is locked
- * against writers from before its rows are read until the mark is there to see.
- * Whoever writes it then, by its own name or with an older snapshot through the fact
- * table, writes rows that are not the fact table's, which our triggers pass over: see
- * root_of() and check_not_detached().  There may be no others with the same primary key:
- * no other partition can have its bounds until it is detached, nor a default one its
- * rows.
+ * partition, and when it commits, the fact table does not show the partition's rows
+ * any more, except to older snapshots.  The second waits for these and does the rest;
+ * if it does not take place, because it was cancelled or the server stopped, FINALIZE
+ * does its work.  The mark cannot be undone.
+ *
+ * So the first transaction takes care of the entries: they are deleted, or the rows
+ * queued, before the command marks the partition, and both become visible together.
+ * A snapshot sees both, rows and entries, or neither.  The partition is locked
+ * against writers from before its rows are read until the mark is visible.  A session
+ * that writes the partition after that, by its own name or with an older snapshot
+ * through the fact table, writes rows that are not the fact table's, and the triggers
+ * of the extension pass over them: see root_of() and check_not_detached().  There can
+ * be no other rows with the same primary key: no other partition can have its bounds
+ * until it is detached, and a default partition cannot have its rows.
  *
  *-------------------------------------------------------------------------
  */
@@ -61,20 +64,21 @@
 #include "../util/sql.h"
 #include "partition_ddl.h"
 
-/* For so many ms the lock that keeps a partition's writers out is waited for, and after such a pause again. */
+/* How many ms to wait for the lock that locks a partition's writers out, and to pause before the next try. */
 #define LOCK_TIMEOUT		200
 #define PAUSE				50
 
 static void handle_attached_partition(Oid root, Oid partition);
 static void handle_detached_partition(Oid root, Oid partition);
-static bool is_slow(AlterTableCmd *cmd);
+static bool takes_two_transactions(AlterTableCmd *cmd);
 static bool lock_for_detach(Oid parent, Oid partition, LOCKMODE mode);
 static void delete_entries_before_detach(Oid root, Oid partition);
 static void handle_new_index_partition(Oid index_table, Oid relid);
 
 /*
  * handle_attach_detach
- *		Entries come and go with the partition that has their rows.
+ *		Writes or deletes entries after a partition of a fact table was attached
+ *		or detached.
  */
 void
 handle_attach_detach(AlterTableStmt *stmt)
@@ -100,7 +104,7 @@ handle_attach_detach(AlterTableStmt *stmt)
 			continue;
 		if (cmd->subtype == AT_AttachPartition)
 			handle_attached_partition(root, partition);
-		else if (is_slow(cmd))
+		else if (takes_two_transactions(cmd))
 			triggers_remove_from(partition);
 		else
 			handle_detached_partition(root, partition);
@@ -130,8 +134,9 @@ handle_attached_partition(Oid root, Oid partition)
 	update_entries_of_partition(root, partition, true);
 
 	/*
-	 * An older snapshot sees the rows, but not their entries: for look-ups
-	 * the index tables are as young.
+	 * An older snapshot sees the rows, but not their entries.  So the index
+	 * tables' rows of the catalog are written anew, by which a look-up knows
+	 * that the entries are newer than its snapshot.
 	 */
 	foreach(cell, catalog_read_definitions(root, InvalidOid))
 		catalog_set_state(((StoredDefinition *) lfirst(cell))->row.index_table,
@@ -149,9 +154,13 @@ handle_detached_partition(Oid root, Oid partition)
 	triggers_remove_from(partition);
 }
 
-/* is_slow: whether a command detaches a partition in more than one transaction, or is the last of these */
+/*
+ * takes_two_transactions
+ *		Returns whether a command detaches a partition in more than one
+ *		transaction, or completes that.
+ */
 static bool
-is_slow(AlterTableCmd *cmd)
+takes_two_transactions(AlterTableCmd *cmd)
 {
 	return cmd->subtype == AT_DetachPartitionFinalize ||
 		(cmd->subtype == AT_DetachPartition && castNode(PartitionCmd, cmd->def)->concurrent);
@@ -159,8 +168,9 @@ is_slow(AlterTableCmd *cmd)
 
 /*
  * prepare_detach
- *		A table that is about to be detached: notes its bounds, if its entries go by
- *		them afterwards; or has them go now.
+ *		Prepares for the partition that a command is about to detach: notes its
+ *		bounds, if they are needed to find its entries afterwards, or deletes its
+ *		entries at once.
  */
 void
 prepare_detach(AlterTableStmt *stmt, AlterTableCmd *cmd)
@@ -175,25 +185,29 @@ prepare_detach(AlterTableStmt *stmt, AlterTableCmd *cmd)
 		partition = RangeVarGetRelid(name, NoLock, true);
 
 		/*
-		 * The command will say what is wrong.  Until then nothing is locked
-		 * for those who may not.
+		 * The command is going to say what is wrong.  Until then nothing is
+		 * locked on behalf of a user who is not allowed to.
 		 */
 		if (!OidIsValid(parent) || !OidIsValid(partition) || !owns_relation(parent, GetUserId()) ||
 			get_rel_relkind(parent) != RELKIND_PARTITIONED_TABLE)
 			return;
-		if (!is_slow(cmd))
+		if (!takes_two_transactions(cmd))
 			break;
 		if (!lock_for_detach(parent, partition,
 							 cmd->subtype == AT_DetachPartitionFinalize ? AccessExclusiveLock : ShareRowExclusiveLock))
 			return;
-		/* While we waited, a name may have come to be that of another table. */
+
+		/*
+		 * While this session waited, a name may have become that of another
+		 * table.
+		 */
 		if (RangeVarGetRelid(stmt->relation, NoLock, true) == parent &&
 			RangeVarGetRelid(name, NoLock, true) == partition)
 			break;
 	}
 	if (!get_rel_relispartition(partition) || get_partition_parent(partition, true) != parent)
 		return;
-	if (is_slow(cmd))
+	if (takes_two_transactions(cmd))
 		delete_entries_before_detach(registered_root(parent), partition);
 	else if (catalog_fact_in_use(registered_root(partition)) && foreign_leaves(partition) != NIL)
 		note_partition_bounds(partition);
@@ -201,9 +215,12 @@ prepare_detach(AlterTableStmt *stmt, AlterTableCmd *cmd)
 
 /*
  * lock_for_detach
- *		As the command will, but for the partition's writers, who are kept out; the
- *		root first, as everybody does.  False if it is no fact table.  Nor can it
- *		become one any more: create() locks all that is partitioned.
+ *		Locks a partition and its parent as the command will, and locks the
+ *		partition's writers out; returns false if it is not a partition of a fact
+ *		table.
+ *
+ * The root is locked first, as everywhere.  If it is not a fact table now, it cannot
+ * become one either: create() locks every partitioned table of the tree.
  */
 static bool
 lock_for_detach(Oid parent, Oid partition, LOCKMODE mode)
@@ -217,8 +234,9 @@ lock_for_detach(Oid parent, Oid partition, LOCKMODE mode)
 		return false;
 
 	/*
-	 * Who writes for long is not to hold up others who wait behind us, unless
-	 * we are told how long to wait.
+	 * A session that writes for long must not hold up others, which would
+	 * wait behind this one.  If the user has set lock_timeout, that says how
+	 * long to wait.
 	 */
 	if (mode == AccessExclusiveLock || LockTimeout > 0)
 		lock_tree(partition, mode);
@@ -228,7 +246,11 @@ lock_for_detach(Oid parent, Oid partition, LOCKMODE mode)
 	return true;
 }
 
-/* delete_entries_before_detach: of a partition that is about to be marked, or was before and is about to be detached */
+/*
+ * delete_entries_before_detach
+ *		Deletes the entries of a partition that is about to be marked, or that was
+ *		marked before and is about to be detached.
+ */
 static void
 delete_entries_before_detach(Oid root, Oid partition)
 {
@@ -236,12 +258,18 @@ delete_entries_before_detach(Oid root, Oid partition)
 
 	if (catalog_fact_in_use(root))
 		update_entries_of_partition(root, partition, false);
-	/* Whose rows they are is cached: see root_of(). */
+	/* Sessions cache to which fact table the rows belong: see root_of(). */
 	foreach(cell, list_with_partitions(partition))
 		CacheInvalidateRelcacheByRelid(lfirst_oid(cell));
 }
 
-/* handle_new_partition: CREATE TABLE ... PARTITION OF; it has no rows, unless it is on another server */
+/*
+ * handle_new_partition
+ *		Prepares a partition that was created by CREATE TABLE ... PARTITION OF; it
+ *		has no rows, unless it is on another server.
+ *
+ * 'schema' is that of CREATE SCHEMA, if the table was created by it, else NULL.
+ */
 void
 handle_new_partition(CreateStmt *stmt, char *schema)
 {
@@ -276,7 +304,8 @@ handle_new_partition(CreateStmt *stmt, char *schema)
 
 /*
  * handle_new_index_partition
- *		CREATE TABLE ... PARTITION OF an index table: it has to be as those that we make.
+ *		Prepares a partition of an index table that a user has created: it has to
+ *		be as those that the extension creates.
  */
 static void
 handle_new_index_partition(Oid index_table, Oid relid)

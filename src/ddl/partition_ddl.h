@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * partition_ddl.h
- *	  What follows when partitions come and go.
+ *	  Keeps index tables in step when partitions are created, attached or detached.
  *
  *-------------------------------------------------------------------------
  */
