@@ -230,8 +230,8 @@ definition_lock(FactDef *fact, int from, int to)
  *
  * What this transaction changes itself it hears of in any case.  So it does of changes
  * to what no lock guards, such as a function that is replaced.  A rollback to a savepoint
- * may release locks, which does not matter, because whoever uses a definition takes them
- * again.
+ * may release locks, which does not matter, because they are taken again before a definition
+ * is used.
  *
  * The caller does not go on for ever.  A definition that is not settled has changed, or it
  * is stale and has called for a lock that was not held.  The latter happens only once,

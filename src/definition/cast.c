@@ -252,8 +252,8 @@ cast_column(RowExpression *expr, TupleTableSlot *row, Datum *result, Mismatch *w
 
 /*
  * catch_mismatch
- *		Called in PG_CATCH(): ends the handling of the error and sets *why, allocated in
- *		cxt, or throws the error on if it is not about the data.
+ *		Takes the error in PG_CATCH(): sets *why, allocated in cxt, and ends the handling of
+ *		the error, or throws it on if it is not about the data.
  */
 static void
 catch_mismatch(MemoryContext cxt, Mismatch *why)
