@@ -132,8 +132,8 @@ cast_init(Cast *cast, Oid type, int32 typmod, Oid collation, MemoryContext cxt)
  *		would raise an error about the data.  str has len bytes and ends with a zero byte.
  *
  * Functions that are not the server's own run in a subtransaction: they may do anything
- * before they raise an error, and the transaction goes on after it if the row is only
- * noted as rejected.
+ * before they raise an error, and a transaction that only notes the row as rejected goes on
+ * after it.
  *
  * The server's own functions run without a subtransaction, which would cost more than the
  * rest of an entry.  That is sound because cast_check_type() lets only immutable functions

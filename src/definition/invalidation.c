@@ -8,15 +8,17 @@
  * that a process that has only loaded the library takes no place.
  *
  * Other sessions create and drop tables all the time, temporary ones above all.  News of
- * tables that no definition depends on must cost next to nothing, and must above all not
- * cost a definition that is cached.  So there is a set of all relations that some definition
+ * tables that no definition depends on must cost next to nothing, and above all must not
+ * have definitions loaded anew.  So there is a set of all relations that some definition
  * depends on, or may depend on, and for news of another relation a look into this set is all.
  *
  * No news is missed.  A relation is put into the set before anything is read of it, and is
  * taken out of it with the first news of it.  By then every definition that depends on it
  * has been marked, also one that is just being loaded, and any definition that is loaded
  * afterwards puts the relation into the set again.  So the set does not grow with every
- * table that is created and dropped.
+ * table that is created and dropped.  Which functions and domains a definition depends on is
+ * known only once it is loaded: all of them that change meanwhile are noted, and
+ * watch_objects() looks whether the definition depends on one of these.
  *
  *-------------------------------------------------------------------------
  */
