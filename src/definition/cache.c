@@ -1,13 +1,14 @@
 /*-------------------------------------------------------------------------
  *
  * cache.c
- *	  What the catalog says of a fact table's index tables, resolved (resolve.c),
- *	  and cached in the backend.
+ *	  Loads what the catalog says of a fact table's index tables, has it resolved against
+ *	  the tables (resolve.c), and caches the result in the backend.
  *
- * Called by trigger.c for every statement and row, by lookup.c, and by whoever
- * needs a definition.  A cached definition is made anew once the fact table, one
- * of its index tables, or what its expressions call has changed (watch.c); whoever
- * holds one across calls pins it.
+ * When the fact table, one of its index tables, or a function or domain that their
+ * expressions use changes, invalidation.c tells this cache, which marks the definition
+ * as stale.  It is loaded anew the next time that it is asked for.  A caller that keeps
+ * a definition while other definitions may be asked for pins it: then its memory stays
+ * until it is unpinned.
  *
  *-------------------------------------------------------------------------
  */
@@ -48,9 +49,7 @@ typedef struct CacheEntry
 	FactDef    *def;			/* NULL: none loaded */
 } CacheEntry;
 
-static HTAB *cache = NULL;
-
-/* A definition, and whether its index table could be what it says. */
+/* A definition in the catalog, and whether the table that it names has the columns that it asks for. */
 typedef struct Candidate
 {
 	Relation	fact;
@@ -58,7 +57,9 @@ typedef struct Candidate
 	bool		fits;
 } Candidate;
 
-static void mark(FactDef *def, bool changed);
+static HTAB *cache = NULL;
+
+static void mark_stale(FactDef *def, bool changed);
 static void definitions_relation_changed(Oid relid);
 static void definitions_object_changed(int id, uint32 hash);
 static void release(CacheEntry *entry);
@@ -77,148 +78,14 @@ static ChangeListener definitions_listener =
 	.watched_object = definitions_object_changed
 };
 
-/* mark: a definition may be in use; changed is whether it is certainly out of date */
-static void
-mark(FactDef *def, bool changed)
-{
-	def->stale = true;
-	def->changed |= changed;
-}
-
-/* definitions_relation_changed: marks the definitions that depend on a relation; InvalidOid: on any */
-static void
-definitions_relation_changed(Oid relid)
-{
-	HASH_SEQ_STATUS seq;
-	CacheEntry *entry;
-	int			i;
-
-	if (cache == NULL)
-		return;
-	hash_seq_init(&seq, cache);
-	while ((entry = hash_seq_search(&seq)) != NULL)
-	{
-		FactDef    *def = entry->def;
-
-		if (def == NULL)
-			continue;
-		if (!OidIsValid(relid))
-			mark(def, false);
-		else if (relid == def->relid || relid == def->queue || relid == def->spare ||
-				 (def->partitioned && hash_search(def->leaves, &relid, HASH_FIND, NULL) != NULL))
-			mark(def, true);
-		else
-			for (i = 0; i < def->ndefs && !def->changed; i++)
-				if (def->defs[i]->relid == relid || def->defs[i]->primary_index == relid ||
-					def->defs[i]->row_index == relid || is_partition_of_definition(def->defs[i], relid))
-					mark(def, true);
-	}
-}
-
-/*
- * definitions_object_changed
- *		A function or a domain: an expression may have been compiled with the old
- *		body, or the old constraints.
- */
-static void
-definitions_object_changed(int id, uint32 hash)
-{
-	HASH_SEQ_STATUS seq;
-	CacheEntry *entry;
-	ListCell   *cell;
-
-	if (cache == NULL)
-		return;
-	hash_seq_init(&seq, cache);
-	while ((entry = hash_seq_search(&seq)) != NULL)
-	{
-		if (entry->def == NULL)
-			continue;
-		foreach(cell, entry->def->code)
-		{
-			CodeObject *object = lfirst(cell);
-
-			if (object->cache == id && (hash == 0 || object->hash == 0 || object->hash == hash))
-				mark(entry->def, hash != 0);
-		}
-	}
-}
-
-/*
- * definition_lock
- *		Locks the index tables defs[from] to defs[to - 1] against DDL, as their
- *		writers do; whether one of the locks is new.
- */
-bool
-definition_lock(FactDef *fact, int from, int to)
-{
-	bool		more = false;
-	int			i;
-
-	for (i = from; i < to && !fact->changed; i++)
-		more |= lock_newly(fact->defs[i]->relid, RowExclusiveLock);
-	return more;
-}
-
-/*
- * definition_settled
- *		Whether a definition can be used as it is, now that the locks which it calls
- *		for are taken; if not, it is asked for and its locks are taken once more.
- *		more_locks tells whether one of them was not held when it was asked for.
- *
- * A definition has to be that of the tables as they are under the locks.  One that
- * nothing has been heard of, by the time the last lock was taken, is: whoever changes
- * what a lock guards sends the news before he releases his own, and taking a lock
- * is hearing them.  So is one that was loaded, or in the cache and fresh, when all
- * of the locks were held already: what they guard nobody else has changed since.
- * That it may have changed, as when the server has not kept all news for us, does
- * not count then; it is loaded anew the next time that it is asked for.  What this
- * transaction changes itself it hears of in any case, and so it does of what no
- * lock guards, as a function that is replaced.  A rollback to a savepoint that
- * releases locks does not matter: whoever uses a definition takes them again.
- *
- * This ends: either it is settled, or there was news of something that it depends on,
- * or it calls for more locks than before, which it does once, unless the index tables
- * of the fact table are others again.  With debug_discard_caches, too, where nothing
- * is fresh once it is loaded.
- */
-bool
-definition_settled(FactDef *fact, bool more_locks)
-{
-	return !fact->changed && !(fact->stale && more_locks);
-}
-
-void
-definition_pin(FactDef *fact)
-{
-	fact->pins++;
-}
-
-void
-definition_unpin(FactDef *fact)
-{
-	Assert(fact->pins > 0);
-	if (--fact->pins == 0 && fact->replaced)
-		MemoryContextDelete(fact->cxt);
-}
-
-/* release: takes a definition from the cache; who has pinned it keeps it */
-static void
-release(CacheEntry *entry)
-{
-	if (entry->def != NULL && entry->def->pins == 0)
-		MemoryContextDelete(entry->def->cxt);
-	else if (entry->def != NULL)
-		entry->def->replaced = true;
-	entry->def = NULL;
-}
-
 /*
  * definition_of_fact
- *		The definitions of a fact table that is open and locked.  root is the
- *		table they are registered under: fact may be a partition of it.  Valid
- *		until it is asked for again, be it by a statement or a function that is run
- *		meanwhile, unless pinned.  No index tables is no error.
+ *		Returns the definition of a fact table, with those of its index tables, if any.
+ *		fact is open and locked, and is the fact table or a partition of it; root is the
+ *		fact table, under which the index tables are registered.
+ *
+ * Unless the result is pinned, it is valid only until the definition is asked for again,
+ * which a statement or a function that is run meanwhile may do.
  */
 FactDef *
 definition_of_fact(Relation fact, Oid root)
@@ -258,17 +125,221 @@ definition_of_fact(Relation fact, Oid root)
 		}
 
 		/*
-		 * What was loaded meanwhile, by functions that are called of
-		 * constants, goes, too.
+		 * It may be one that was loaded meanwhile, by a function that the
+		 * planner has called because its arguments are constants.
 		 */
 		release(entry);
 		entry->def = def;
 	}
-	last = entry;				/* entries are never removed */
+	last = entry;				/* entries are never removed from the cache */
 	return entry->def;
 }
 
-/* cached_fact_of: the fact table of an index table, by the cache alone */
+/*
+ * definition_of_index_table
+ *		Returns the definition of an index table, and in *factdef that of its fact table,
+ *		which it locks against DDL.  Returns NULL if the table is no index table.
+ */
+IndexDef *
+definition_of_index_table(Oid index_table, FactDef **factdef)
+{
+	Oid			relid = cached_fact_of(index_table);
+	int			attempt;
+
+	/*
+	 * The fact table that the cache names may be out of date.  Then the first
+	 * attempt finds nothing, and the second asks the catalog.
+	 */
+	for (attempt = 0; attempt < 2; attempt++)
+	{
+		Relation	fact;
+		int			i;
+
+		if (!OidIsValid(relid))
+			relid = catalog_fact_of(index_table);
+		fact = OidIsValid(relid) ? try_relation_open(relid, AccessShareLock) : NULL;
+		if (fact != NULL)
+		{
+			*factdef = definition_of_fact(fact, relid);
+			relation_close(fact, NoLock);
+			for (i = 0; i < (*factdef)->ndefs; i++)
+				if ((*factdef)->defs[i]->relid == index_table)
+					return (*factdef)->defs[i];
+		}
+		relid = InvalidOid;
+	}
+	return NULL;
+}
+
+/*
+ * definition_open
+ *		Returns the definition of an index table like definition_of_index_table(), but
+ *		pinned, and with both tables open and locked against DDL.  The fact table is locked
+ *		first, as everywhere.
+ */
+IndexDef *
+definition_open(Oid index_table, FactDef **factdef, Relation *fact, Relation *rel)
+{
+	IndexDef   *def;
+
+	do
+	{
+		def = definition_of_index_table(index_table, factdef);
+		if (def == NULL)
+			return NULL;
+	} while (!definition_settled(*factdef, lock_newly(index_table, AccessShareLock)));
+	*fact = relation_open((*factdef)->relid, NoLock);
+	*rel = relation_open(index_table, NoLock);
+	definition_pin(*factdef);
+	return def;
+}
+
+/*
+ * definition_lock
+ *		Locks the index tables defs[from] to defs[to - 1] against DDL, as their writers do,
+ *		and returns whether one of the locks is new.  Stops early if the definition turns out
+ *		to have changed.
+ */
+bool
+definition_lock(FactDef *fact, int from, int to)
+{
+	bool		more = false;
+	int			i;
+
+	for (i = from; i < to && !fact->changed; i++)
+		more |= lock_newly(fact->defs[i]->relid, RowExclusiveLock);
+	return more;
+}
+
+/*
+ * definition_settled
+ *		Returns whether a definition can be used as it is, now that the locks which it calls
+ *		for are taken.  If it cannot, the caller asks for the definition and takes its locks
+ *		once more.  more_locks tells whether one of the locks was not held yet when the
+ *		definition was asked for.
+ *
+ * A definition has to describe the tables as they are under the locks.  There are two
+ * cases in which it does.  The first is that there has been no news of anything that it
+ * depends on by the time the last lock was taken: another session that changes what a
+ * lock guards sends the news before it releases its own lock, and to take a lock is to
+ * hear the news that have been sent.  The second is that all of the locks were held
+ * already when the definition was loaded, or was found in the cache and fresh: no other
+ * session has changed since then what they guard.  It does not count in the second case
+ * that the definition may have changed, as when the server has not kept all news for this
+ * backend; then it is loaded anew the next time that it is asked for.
+ *
+ * What this transaction changes itself it hears of in any case.  So it does of changes
+ * to what no lock guards, such as a function that is replaced.  A rollback to a savepoint
+ * may release locks, which does not matter, because they are taken again before a definition
+ * is used.
+ *
+ * The caller does not go on for ever.  A definition that is not settled has changed, or it
+ * is stale and has called for a lock that was not held.  The latter happens only once,
+ * unless the fact table has other index tables each time.  So the caller comes to an end
+ * with debug_discard_caches, too, where every definition is stale as soon as it is loaded.
+ */
+bool
+definition_settled(FactDef *fact, bool more_locks)
+{
+	return !fact->changed && !(fact->stale && more_locks);
+}
+
+/* definition_pin: keeps a definition in memory until it is unpinned, even if it is replaced in the cache */
+void
+definition_pin(FactDef *fact)
+{
+	fact->pins++;
+}
+
+/* definition_unpin: undoes one definition_pin(); the last one frees a definition that has been replaced */
+void
+definition_unpin(FactDef *fact)
+{
+	Assert(fact->pins > 0);
+	if (--fact->pins == 0 && fact->replaced)
+		MemoryContextDelete(fact->cxt);
+}
+
+/* mark_stale: marks a definition, which may be in use; changed is whether it is certainly out of date */
+static void
+mark_stale(FactDef *def, bool changed)
+{
+	def->stale = true;
+	def->changed |= changed;
+}
+
+/* definitions_relation_changed: marks the definitions that depend on a relation; InvalidOid: all of them */
+static void
+definitions_relation_changed(Oid relid)
+{
+	HASH_SEQ_STATUS seq;
+	CacheEntry *entry;
+	int			i;
+
+	if (cache == NULL)
+		return;
+	hash_seq_init(&seq, cache);
+	while ((entry = hash_seq_search(&seq)) != NULL)
+	{
+		FactDef    *def = entry->def;
+
+		if (def == NULL)
+			continue;
+		if (!OidIsValid(relid))
+			mark_stale(def, false);
+		else if (relid == def->relid || relid == def->queue || relid == def->spare ||
+				 (def->partitioned && hash_search(def->leaves, &relid, HASH_FIND, NULL) != NULL))
+			mark_stale(def, true);
+		else
+			for (i = 0; i < def->ndefs && !def->changed; i++)
+				if (def->defs[i]->relid == relid || def->defs[i]->primary_index == relid ||
+					def->defs[i]->row_index == relid || is_partition_of_definition(def->defs[i], relid))
+					mark_stale(def, true);
+	}
+}
+
+/*
+ * definitions_object_changed
+ *		Marks the definitions with an expression that uses a function or a domain: it may
+ *		have been compiled with the old body of the function, or the old constraints of the
+ *		domain.  hash is 0 if any of them may have changed.
+ */
+static void
+definitions_object_changed(int id, uint32 hash)
+{
+	HASH_SEQ_STATUS seq;
+	CacheEntry *entry;
+	ListCell   *cell;
+
+	if (cache == NULL)
+		return;
+	hash_seq_init(&seq, cache);
+	while ((entry = hash_seq_search(&seq)) != NULL)
+	{
+		if (entry->def == NULL)
+			continue;
+		foreach(cell, entry->def->code)
+		{
+			CodeObject *object = lfirst(cell);
+
+			if (object->cache == id && (hash == 0 || object->hash == 0 || object->hash == hash))
+				mark_stale(entry->def, hash != 0);
+		}
+	}
+}
+
+/* release: takes a definition out of the cache, and frees it unless it is pinned */
+static void
+release(CacheEntry *entry)
+{
+	if (entry->def != NULL && entry->def->pins == 0)
+		MemoryContextDelete(entry->def->cxt);
+	else if (entry->def != NULL)
+		entry->def->replaced = true;
+	entry->def = NULL;
+}
+
+/* cached_fact_of: returns the fact table of an index table as far as the cache knows it, or InvalidOid */
 static Oid
 cached_fact_of(Oid index_table)
 {
@@ -294,167 +365,10 @@ cached_fact_of(Oid index_table)
 }
 
 /*
- * definition_of_index_table
- *		The definition of an index table and that of its fact table, which it
- *		locks against DDL; NULL if it is no index table.
- */
-IndexDef *
-definition_of_index_table(Oid index_table, FactDef **factdef)
-{
-	Oid			relid = cached_fact_of(index_table);
-	int			attempt;
-
-	/*
-	 * What is cached may be out of date: then the first attempt finds
-	 * nothing.
-	 */
-	for (attempt = 0; attempt < 2; attempt++)
-	{
-		Relation	fact;
-		int			i;
-
-		if (!OidIsValid(relid))
-			relid = catalog_fact_of(index_table);
-		fact = OidIsValid(relid) ? try_relation_open(relid, AccessShareLock) : NULL;
-		if (fact != NULL)
-		{
-			*factdef = definition_of_fact(fact, relid);
-			relation_close(fact, NoLock);
-			for (i = 0; i < (*factdef)->ndefs; i++)
-				if ((*factdef)->defs[i]->relid == index_table)
-					return (*factdef)->defs[i];
-		}
-		relid = InvalidOid;
-	}
-	return NULL;
-}
-
-/*
- * definition_open
- *		The same with both tables open and locked against DDL, the fact table first,
- *		as everybody does; pinned.  NULL if it is no index table.
- */
-IndexDef *
-definition_open(Oid index_table, FactDef **factdef, Relation *fact, Relation *rel)
-{
-	IndexDef   *def;
-
-	do
-	{
-		def = definition_of_index_table(index_table, factdef);
-		if (def == NULL)
-			return NULL;
-	} while (!definition_settled(*factdef, lock_newly(index_table, AccessShareLock)));
-	*fact = relation_open((*factdef)->relid, NoLock);
-	*rel = relation_open(index_table, NoLock);
-	definition_pin(*factdef);
-	return def;
-}
-
-/*
- * read_definitions
- *		Those of a fact table, and its index tables locked: whoever gives an index
- *		table another definition holds a lock that keeps us from seeing one half of
- *		it.
- */
-static List *
-read_definitions(Oid fact)
-{
-	List	   *stored = catalog_read_definitions(fact, InvalidOid);
-	List	   *again;
-	ListCell   *a;
-	ListCell   *b;
-	bool		same;
-
-	do
-	{
-		foreach(a, stored)
-		{
-			LockRelationOid(((StoredDefinition *) lfirst(a))->row.index_table, AccessShareLock);
-			watch_relation(((StoredDefinition *) lfirst(a))->row.index_table);
-		}
-		again = catalog_read_definitions(fact, InvalidOid);
-		same = list_length(stored) == list_length(again);
-		if (same)
-			forboth(a, stored, b, again)
-				same &= ItemPointerEquals(&((StoredDefinition *) lfirst(a))->tid, &((StoredDefinition *) lfirst(b))->tid);
-		foreach(a, stored)
-		{
-			if (!same)
-				UnlockRelationOid(((StoredDefinition *) lfirst(a))->row.index_table, AccessShareLock);
-		}
-		stored = again;
-	} while (!same);
-	return stored;
-}
-
-static void
-try_definition(void *arg)
-{
-	Candidate  *c = arg;
-	DefinitionRow *row = &c->stored->row;
-	const char **names = get_stored_column_names(c->fact, c->stored);
-	Relation	rel = try_relation_open(row->index_table, NoLock);
-
-	c->fits = rel != NULL &&
-		definition_complete(make_index_def(make_fact_def(c->fact, row->primary_key, names, CurrentMemoryContext),
-										   c->fact, row, rel, INT_MAX, names), c->fact, rel);
-	if (rel != NULL)
-		relation_close(rel, NoLock);
-}
-
-/*
- * refuse_unfinished
- *		A definition that is not believed may be of a table that a restore has not come
- *		to the triggers of yet: then to go on without it would lose its entries.  One of
- *		a table with other columns is of nothing, and is passed over.
- */
-static void
-refuse_unfinished(Relation fact)
-{
-	ListCell   *cell;
-
-	foreach(cell, catalog_read_unchecked_definitions(RelationGetRelid(fact), InvalidOid))
-	{
-		StoredDefinition *s = lfirst(cell);
-		Candidate	candidate = {fact, s, true};
-		ErrorData  *error;
-
-		if (definition_matches_tables(&s->row) || strcmp(s->row.state, "invalid") == 0 ||
-			!has_triggers_of_ours(RelationGetRelid(fact), false) ||
-			(get_rel_relkind(s->row.index_table) != RELKIND_RELATION &&
-			 get_rel_relkind(s->row.index_table) != RELKIND_PARTITIONED_TABLE))
-			continue;
-		/* Somebody's table, maybe, and not to be waited for. */
-		if (ConditionalLockRelationOid(s->row.index_table, AccessShareLock))
-		{
-			error = run_catching_row_errors(try_definition, &candidate);
-			if (error != NULL)
-			{
-				/*
-				 * The columns that it is of are not those of the fact table
-				 * any more.
-				 */
-				FreeErrorData(error);
-				candidate.fits = false;
-			}
-			UnlockRelationOid(s->row.index_table, AccessShareLock);
-		}
-		if (candidate.fits)
-			ereport(ERROR,
-					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-					 errmsg("index table \"%s\" of table \"%s\" is not completely restored",
-							get_rel_name(s->row.index_table), RelationGetRelationName(fact)),
-					 errdetail("It lacks the triggers by which an index table is recognized after a restore."),
-					 errhint("Wait until the restore has finished. To remove only the definition and to keep the table, run SELECT indextable.drop(%s);",
-							 quote_literal_cstr(quoted_relation(s->row.index_table)))));
-	}
-}
-
-/*
  * load_fact_def
- *		The definition as the tables are, stale if one that it depends on has changed
- *		meanwhile, or may have.
+ *		Loads the definition of a fact table from the catalog and the tables as they are.
+ *		It is stale from the beginning if something that it depends on has changed, or may
+ *		have changed, while it was loaded.
  */
 static FactDef *
 load_fact_def(Relation fact)
@@ -485,6 +399,7 @@ load_fact_def(Relation fact)
 	return factdef;
 }
 
+/* build_fact_def: makes the definition of a fact table, in the memory context cxt, which is the current one */
 static FactDef *
 build_fact_def(Relation fact, MemoryContext cxt)
 {
@@ -521,7 +436,7 @@ build_fact_def(Relation fact, MemoryContext cxt)
 		rel = try_relation_open(s->row.index_table, NoLock);
 		if (rel == NULL)
 		{
-			/* Dropped where no event trigger saw it. */
+			/* It was dropped while event triggers did not run. */
 			UnlockRelationOid(s->row.index_table, AccessShareLock);
 			continue;
 		}
@@ -545,7 +460,114 @@ build_fact_def(Relation fact, MemoryContext cxt)
 	return factdef;
 }
 
-/* add_definition: those that the writer's transaction keeps in step come first */
+/*
+ * read_definitions
+ *		Returns the definitions in the catalog of a fact table's index tables
+ *		(StoredDefinition *), and locks the index tables.
+ *
+ * A command that gives an index table another definition keeps a lock until it commits
+ * that conflicts with ours.  So once we have our locks, the catalog and the index table
+ * are both as before such a command, or both as after it.  What was read before may be
+ * older, so the catalog is read once more, until it has the same rows as the time before.
+ */
+static List *
+read_definitions(Oid fact)
+{
+	List	   *stored = catalog_read_definitions(fact, InvalidOid);
+	List	   *again;
+	ListCell   *a;
+	ListCell   *b;
+	bool		same;
+
+	do
+	{
+		foreach(a, stored)
+		{
+			LockRelationOid(((StoredDefinition *) lfirst(a))->row.index_table, AccessShareLock);
+			watch_relation(((StoredDefinition *) lfirst(a))->row.index_table);
+		}
+		again = catalog_read_definitions(fact, InvalidOid);
+		same = list_length(stored) == list_length(again);
+		if (same)
+			forboth(a, stored, b, again)
+				same &= ItemPointerEquals(&((StoredDefinition *) lfirst(a))->tid, &((StoredDefinition *) lfirst(b))->tid);
+		foreach(a, stored)
+		{
+			if (!same)
+				UnlockRelationOid(((StoredDefinition *) lfirst(a))->row.index_table, AccessShareLock);
+		}
+		stored = again;
+	} while (!same);
+	return stored;
+}
+
+/* try_definition: sets whether a candidate fits; run by run_catching_row_errors() */
+static void
+try_definition(void *arg)
+{
+	Candidate  *c = arg;
+	DefinitionRow *row = &c->stored->row;
+	const char **names = get_stored_column_names(c->fact, c->stored);
+	Relation	rel = try_relation_open(row->index_table, NoLock);
+
+	c->fits = rel != NULL &&
+		definition_complete(make_index_def(make_fact_def(c->fact, row->primary_key, names, CurrentMemoryContext),
+										   c->fact, row, rel, INT_MAX, names), c->fact, rel);
+	if (rel != NULL)
+		relation_close(rel, NoLock);
+}
+
+/*
+ * refuse_unfinished
+ *		Raises an error if a definition that is not believed may belong to an index table
+ *		whose triggers a restore has yet to create.  To go on without such a definition
+ *		would be to lose entries of its index table.  One that names a table with other
+ *		columns than it asks for belongs to no index table, and is passed over.
+ */
+static void
+refuse_unfinished(Relation fact)
+{
+	ListCell   *cell;
+
+	foreach(cell, catalog_read_unchecked_definitions(RelationGetRelid(fact), InvalidOid))
+	{
+		StoredDefinition *s = lfirst(cell);
+		Candidate	candidate = {fact, s, true};
+		ErrorData  *error;
+
+		if (definition_matches_tables(&s->row) || strcmp(s->row.state, "invalid") == 0 ||
+			!has_triggers_of_ours(RelationGetRelid(fact), false) ||
+			(get_rel_relkind(s->row.index_table) != RELKIND_RELATION &&
+			 get_rel_relkind(s->row.index_table) != RELKIND_PARTITIONED_TABLE))
+			continue;
+		/* It may be any user's table, so do not wait for its lock. */
+		if (ConditionalLockRelationOid(s->row.index_table, AccessShareLock))
+		{
+			error = run_catching_row_errors(try_definition, &candidate);
+			if (error != NULL)
+			{
+				/* The fact table lacks columns that the definition names. */
+				FreeErrorData(error);
+				candidate.fits = false;
+			}
+			UnlockRelationOid(s->row.index_table, AccessShareLock);
+		}
+		if (candidate.fits)
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("index table \"%s\" of table \"%s\" is not completely restored",
+							get_rel_name(s->row.index_table), RelationGetRelationName(fact)),
+					 errdetail("It lacks the triggers by which an index table is recognized after a restore."),
+					 errhint("Wait until the restore has finished. To remove only the definition and to keep the table, run SELECT indextable.drop(%s);",
+							 quote_literal_cstr(quoted_relation(s->row.index_table)))));
+	}
+}
+
+/*
+ * add_definition
+ *		Adds the definition of an index table to that of its fact table.  Those of index
+ *		tables that the writer's transaction keeps in step come first.
+ */
 static void
 add_definition(FactDef *factdef, IndexDef *def)
 {
@@ -558,7 +580,7 @@ add_definition(FactDef *factdef, IndexDef *def)
 	factdef->code = list_concat(factdef->code, definition_code(def));
 }
 
-/* same_primary_key: whether the fact table has the primary key it had */
+/* same_primary_key: returns whether the fact table's primary key is the one that a stored definition names */
 static bool
 same_primary_key(FactDef *factdef, Relation fact, StoredDefinition *stored, const char **names)
 {

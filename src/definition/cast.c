@@ -3,9 +3,8 @@
  * cast.c
  *	  Turns text from a document into a value of a field's type.
  *
- * The value is what SQL gives for text::type, with the settings that the input
- * of date and time types reads held fixed.  Called by definition.c to prepare,
- * by extract.c for every value, and by lookup.c for the keys that users give.
+ * The value is what SQL gives for text::type, while the settings that the input of date
+ * and time types reads are held fixed.
  *
  *-------------------------------------------------------------------------
  */
@@ -27,7 +26,7 @@
 #include "cast.h"
 #include "expression.h"
 
-/* A conversion that may leave more behind than memory. */
+/* A conversion that runs in a subtransaction. */
 typedef struct Conversion
 {
 	Cast	   *cast;
@@ -48,7 +47,7 @@ static bool is_iso(Oid type, const char *str);
 
 /*
  * cast_check_type
- *		Refuses types whose input depends on more than the text.
+ *		Refuses a type for a field, spec, if its input depends on more than the text.
  */
 void
 cast_check_type(const char *spec, Oid type)
@@ -61,7 +60,10 @@ cast_check_type(const char *spec, Oid type)
 		return;
 	if (typtype != TYPTYPE_PSEUDO && typtype != TYPTYPE_DOMAIN)
 	{
-		/* A cast function that somebody wrote would run as whoever writes. */
+		/*
+		 * A cast function that a user has defined is refused, because it
+		 * would run with the rights of whoever writes the fact table.
+		 */
 		if (find_coercion_pathway(type, TEXTOID, COERCION_EXPLICIT, &function) != COERCION_PATH_FUNC)
 			getTypeInputInfo(type, &function, &ioparam);
 		else if (function >= FirstNormalObjectId)
@@ -80,7 +82,8 @@ cast_check_type(const char *spec, Oid type)
 
 /*
  * cast_init
- *		Looks up how text becomes this type; the function look-ups live in cxt.
+ *		Prepares a cast: looks up how text becomes a value of a type.  What the look-ups of
+ *		functions allocate lives in cxt.
  */
 void
 cast_init(Cast *cast, Oid type, int32 typmod, Oid collation, MemoryContext cxt)
@@ -110,8 +113,8 @@ cast_init(Cast *cast, Oid type, int32 typmod, Oid collation, MemoryContext cxt)
 		cast->kind = CAST_NONE;
 
 	/*
-	 * The input of numeric does the same as its length coercion, which raises
-	 * errors that cannot be soft.
+	 * The input function of numeric does the same as its length coercion,
+	 * which cannot return its errors without raising them.
 	 */
 	if (typmod >= 0 && type != NUMERICOID &&
 		find_typmod_coercion_function(type, &function) == COERCION_PATH_FUNC)
@@ -125,21 +128,20 @@ cast_init(Cast *cast, Oid type, int32 typmod, Oid collation, MemoryContext cxt)
 
 /*
  * cast_text
- *		Sets *result to str::type; false, and why, where SQL would raise an error.
- *		str ends with a zero byte.
+ *		Sets *result to str::type and returns true; returns false, and sets *why, where SQL
+ *		would raise an error about the data.  str has len bytes and ends with a zero byte.
  *
- * Functions that are not the server's own run in a subtransaction, because they
- * may do anything before they raise an error, and whoever writes down a rejected
- * row goes on after it.
+ * Functions that are not the server's own run in a subtransaction: they may do anything
+ * before they raise an error, and a transaction that only notes the row as rejected goes on
+ * after it.
  *
- * The server's own run without one, which would cost more than the rest of an
- * entry.  That is sound because cast_check_type() lets only immutable ones be
- * used on documents: those compute the value from the text, and hold no lock,
- * pin, snapshot or other resource, nothing but memory, when they find that the
- * text is no value.  (Those that look into the catalog, of arrays, rows, ranges,
- * enums and domains, are not immutable.  The keys of look-ups may have such
- * types, but whoever looks up raises another error and does not go on.)  Any
- * error that is not about the data goes on.
+ * The server's own functions run without a subtransaction, which would cost more than the
+ * rest of an entry.  That is sound because cast_check_type() lets only immutable functions
+ * be used on documents: they compute the value from the text, and when they find that the
+ * text is no value they hold no lock, pin, snapshot or other resource, nothing but memory.
+ * (The input functions of arrays, rows, ranges, enums and domains look into the catalog, and
+ * are not immutable.  The keys of look-ups may have such types, but a look-up raises an error
+ * of its own and does not go on.)  An error that is not about the data is thrown on.
  */
 bool
 cast_text(Cast *cast, char *str, int len, Datum *result, Mismatch *why)
@@ -187,7 +189,7 @@ cast_text(Cast *cast, char *str, int len, Datum *result, Mismatch *why)
 	return ok;
 }
 
-/* convert_apart: in a subtransaction */
+/* convert_apart: does what convert() does in a subtransaction, and catches errors about the data */
 static bool
 convert_apart(Cast *cast, char *str, int len, Datum *result, Mismatch *why)
 {
@@ -200,7 +202,11 @@ convert_apart(Cast *cast, char *str, int len, Datum *result, Mismatch *why)
 	return false;
 }
 
-/* try_conversion: see run_catching_errors(), whose memory is gone when the value is used */
+/*
+ * try_conversion
+ *		Converts in the memory context of the result: run_catching_errors() frees the one
+ *		that is current here, before the value is used.
+ */
 static void
 try_conversion(void *arg)
 {
@@ -213,12 +219,14 @@ try_conversion(void *arg)
 
 /*
  * cast_column
- *		The same for a cast of a plain column; false with no reason if the result
- *		is NULL.  Errors of functions that are not the server's own are not caught.
+ *		Sets *result to the cast of a plain column of a row and returns true.  Returns false
+ *		if the result is NULL, and also, with *why set, where SQL would raise an error about
+ *		the data.
  *
- * What is caught without a subtransaction are errors of the server's own cast
- * functions, input and output functions and length coercions, all of them
- * immutable and of one value: see cast_text().
+ * Errors of functions that are not the server's own are not caught.  The others are caught
+ * without a subtransaction: they are errors of the server's cast functions, input and
+ * output functions and length coercions, which are immutable and see one value only.
+ * cast_text() tells why that is sound.
  */
 bool
 cast_column(RowExpression *expr, TupleTableSlot *row, Datum *result, Mismatch *why)
@@ -242,7 +250,11 @@ cast_column(RowExpression *expr, TupleTableSlot *row, Datum *result, Mismatch *w
 	return ok;
 }
 
-/* catch_mismatch: in PG_CATCH; says what is wrong with the data, or throws the error on */
+/*
+ * catch_mismatch
+ *		Takes the error in PG_CATCH(): sets *why, allocated in cxt, and ends the handling of
+ *		the error, or throws it on if it is not about the data.
+ */
 static void
 catch_mismatch(MemoryContext cxt, Mismatch *why)
 {
@@ -254,7 +266,7 @@ catch_mismatch(MemoryContext cxt, Mismatch *why)
 	take_mismatch(error, why);
 }
 
-/* take_mismatch: what is wrong with the data; an error that is not about it is thrown on */
+/* take_mismatch: sets *why from an error about the data; throws any other error on */
 static void
 take_mismatch(ErrorData *error, Mismatch *why)
 {
@@ -268,8 +280,9 @@ take_mismatch(ErrorData *error, Mismatch *why)
 
 /*
  * convert
- *		str::type, as the parser builds it: conversion, then length.  False, and
- *		why, if the input function can say so without raising an error.
+ *		Sets *result to str::type, as the parser builds it: a conversion, and then a length
+ *		coercion.  Returns false, and sets *why, if the input function can return its error
+ *		without raising it.
  */
 static bool
 convert(Cast *cast, char *str, int len, Datum *result, Mismatch *why)
@@ -300,9 +313,13 @@ convert(Cast *cast, char *str, int len, Datum *result, Mismatch *why)
 	return true;
 }
 
-/* digits: skips exactly n digits (n or more with more set), or returns NULL */
+/*
+ * skip_digits
+ *		Returns the place after the digits at p, or NULL if they are not n digits; with more
+ *		set, if they are fewer than n.  Returns NULL if p is NULL.
+ */
 static const char *
-digits(const char *p, int n, bool more)
+skip_digits(const char *p, int n, bool more)
 {
 	int			i;
 
@@ -315,9 +332,11 @@ digits(const char *p, int n, bool more)
 
 /*
  * is_iso
- *		Whether str is shaped like an ISO 8601 date, time or both; the server's
- *		input function judges the rest.  Keeps out words that stand for moving
- *		or infinite times, zone names, and orders of day and month.
+ *		Returns whether str has the form of an ISO 8601 date, time or both, as the type
+ *		calls for.  The rest is left to the server's input function.
+ *
+ * This keeps out words for times that move ("now") or are infinite, names of time zones, and
+ * other orders of year, month and day.
  */
 static bool
 is_iso(Oid type, const char *str)
@@ -333,13 +352,13 @@ is_iso(Oid type, const char *str)
 	}
 	if (type == DATEOID || type == TIMESTAMPOID || type == TIMESTAMPTZOID)
 	{
-		p = digits(p, 4, true);
+		p = skip_digits(p, 4, true);
 		if (p == NULL || *p != '-')
 			return false;
-		p = digits(p + 1, 2, false);
+		p = skip_digits(p + 1, 2, false);
 		if (p == NULL || *p != '-')
 			return false;
-		p = digits(p + 1, 2, false);
+		p = skip_digits(p + 1, 2, false);
 		if (p == NULL)
 			return false;
 		if (*p == 'T' || *p == 't' || (*p == ' ' && isdigit((unsigned char) p[1])))
@@ -347,14 +366,14 @@ is_iso(Oid type, const char *str)
 		else
 			goto end;
 	}
-	p = digits(p, 2, false);
+	p = skip_digits(p, 2, false);
 	if (p == NULL || *p != ':')
 		return false;
-	p = digits(p + 1, 2, false);
+	p = skip_digits(p + 1, 2, false);
 	if (p != NULL && *p == ':')
-		p = digits(p + 1, 2, false);
+		p = skip_digits(p + 1, 2, false);
 	if (p != NULL && (*p == '.' || *p == ','))
-		p = digits(p + 1, 1, true);
+		p = skip_digits(p + 1, 1, true);
 	if (p == NULL)
 		return false;
 	while (isspace((unsigned char) *p))

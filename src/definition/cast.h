@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * cast.h
- *	  Text to a field's type, under fixed settings.
+ *	  Offers the conversion of a text or a column to a field's type, under fixed settings.
  *
  *-------------------------------------------------------------------------
  */
@@ -12,7 +12,7 @@
 
 #include "../indextable.h"
 
-/* Why a value cannot be an entry. */
+/* Why a value cannot be converted to a field's type. */
 typedef struct Mismatch
 {
 	int			sqlstate;

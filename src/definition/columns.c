@@ -17,7 +17,11 @@
 #include "../indextable.h"
 #include "columns.h"
 
-/* document_column: the JSONB column asked for, or (NULL) the only one */
+/*
+ * document_column
+ *		Returns the name of the JSONB column that holds the documents: the one that is
+ *		wanted, or the only one if wanted is NULL.
+ */
 char *
 document_column(Relation fact, const char *wanted)
 {
@@ -64,38 +68,18 @@ document_column(Relation fact, const char *wanted)
 			 errhint("A fact table keeps its documents in a column of type jsonb.")));
 }
 
-/*
- * get_stored_column_names
- *		The names that a stored definition uses, by column number: those of when
- *		the row was written, so that fields follow a rename that alter.c did not
- *		see.  In a table restored from a dump numbers may differ, and names may
- *		not; that shows where a column was dropped, or by another OID.
- */
-const char **
-get_stored_column_names(Relation fact, StoredDefinition *stored)
-{
-	TupleDesc	desc = RelationGetDescr(fact);
-	const char **names = palloc(sizeof(char *) * desc->natts);
-	bool		by_number = stored->fact_oid == RelationGetRelid(fact) &&
-		list_length(stored->columns) <= desc->natts;
-	int			i;
-
-	for (i = 0; by_number && i < list_length(stored->columns); i++)
-		if (*(char *) list_nth(stored->columns, i) == '\0')
-			by_number = TupleDescAttr(desc, i)->attisdropped;
-	for (i = 0; i < desc->natts; i++)
-		names[i] = !by_number ? NameStr(TupleDescAttr(desc, i)->attname) :
-			i < list_length(stored->columns) ? list_nth(stored->columns, i) : "";
-	return names;
-}
-
+/* is_document_column: returns whether a column can hold documents: it is of type jsonb, and stored */
 bool
 is_document_column(Form_pg_attribute att)
 {
 	return att->atttypid == JSONBOID && !is_virtual_column(att);
 }
 
-/* named_column: the number of the fact table's column that went by this name */
+/*
+ * named_column
+ *		Returns the number of the fact table's column of this name: the name that it has in
+ *		column_names or, if that is NULL, the one that it has now.
+ */
 AttrNumber
 named_column(Relation fact, const char *name, const char **column_names)
 {
@@ -120,4 +104,33 @@ named_column(Relation fact, const char *name, const char **column_names)
 			(errcode(ERRCODE_UNDEFINED_COLUMN),
 			 errmsg("column \"%s\" of table \"%s\" does not exist",
 					name, RelationGetRelationName(fact))));
+}
+
+/*
+ * get_stored_column_names
+ *		Returns the names that a stored definition uses for the fact table's columns, by
+ *		column number.
+ *
+ * They are the names that the columns had when the definition was written, so that its
+ * fields still mean the same columns after a rename that our event trigger did not see.
+ * In a table that was restored from a dump the columns may have other numbers, but have
+ * the same names: then the names that they have now are returned.  Such a table has
+ * another OID, or a column where the definition knows of a dropped one.
+ */
+const char **
+get_stored_column_names(Relation fact, StoredDefinition *stored)
+{
+	TupleDesc	desc = RelationGetDescr(fact);
+	const char **names = palloc(sizeof(char *) * desc->natts);
+	bool		by_number = stored->fact_oid == RelationGetRelid(fact) &&
+		list_length(stored->columns) <= desc->natts;
+	int			i;
+
+	for (i = 0; by_number && i < list_length(stored->columns); i++)
+		if (*(char *) list_nth(stored->columns, i) == '\0')
+			by_number = TupleDescAttr(desc, i)->attisdropped;
+	for (i = 0; i < desc->natts; i++)
+		names[i] = !by_number ? NameStr(TupleDescAttr(desc, i)->attname) :
+			i < list_length(stored->columns) ? list_nth(stored->columns, i) : "";
+	return names;
 }

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * columns.h
- *	  Finds the columns of a fact table by the names that a definition has for them.
+ *	  Offers the columns of a fact table by name, and which one holds the documents.
  *
  *-------------------------------------------------------------------------
  */

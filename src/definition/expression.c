@@ -1,16 +1,17 @@
 /*-------------------------------------------------------------------------
  *
  * expression.c
- *	  SQL expressions over a fact row: filters, and casts of plain columns.
+ *	  Parses, checks, compiles and evaluates SQL expressions over a fact row: filters, and
+ *	  casts of plain columns.
  *
- * Called by definition.c to check and compile, by extract.c to evaluate.
- * Everything is parsed under search_path = pg_catalog, pg_temp, and evaluated
- * as the fact table's owner in a security-restricted operation if it calls
- * anything that is not the server's own.
+ * Every expression is parsed under search_path = pg_catalog, pg_temp.  One that calls
+ * anything that is not the server's own is evaluated as the fact table's owner, in a
+ * security-restricted operation.
  *
- * What a user writes is parsed under his settings, as in CREATE INDEX ... WHERE;
- * all that follows happens under those of fixedsettings.c.  The text that is kept
- * is written under them, so that its constants are read alike by everybody.
+ * What a user writes is parsed under the settings of that user's session, as in
+ * CREATE INDEX ... WHERE.  Everything after that happens under the settings of
+ * util/fixed_settings.c.  The text for the catalog is written under them, too, so that
+ * every session reads its constants alike.
  *
  *-------------------------------------------------------------------------
  */
@@ -54,20 +55,21 @@
 struct RowExpr_
 {
 	Expr	   *parsed;
-	Expr	   *expr;			/* the same, planned */
+	Expr	   *expr;			/* the same, planned; NULL: only parsed */
 	ExprState  *state;
 	ExprContext *econtext;
 	Oid			owner;
 	bool		users_code;		/* calls functions that are not the server's
 								 * own */
-	bool		apart;			/* is evaluated as the owner, with settings
-								 * set for it */
-	int			reads;			/* else: settings that it may depend on */
-	bool		busy;			/* is being evaluated; only kept if apart */
+	bool		apart;			/* is evaluated as the owner, under settings
+								 * that are fixed for it each time */
+	int			reads;			/* if not apart: the settings that it may
+								 * depend on */
+	bool		busy;			/* is being evaluated; only set if apart */
 	List	   *code;			/* of CodeObject *: what it calls */
 };
 
-/* A filter is parsed whenever definitions are loaded. */
+/* The longest filter: it is parsed whenever the definition is loaded. */
 #define MAX_FILTER_BYTES	(1024 * 1024)
 
 static RowExpression *compile(Relation fact, const char *text, Oid type, int32 typmod,
@@ -77,27 +79,17 @@ static RowExpression *parse(Relation fact, const char *text, Oid type, int32 typ
 static bool eval(RowExpression *expr, TupleTableSlot *row, Datum *result);
 static bool eval_fixed(RowExpression *expr, TupleTableSlot *row, Datum *result);
 static bool eval_as_owner(RowExpression *expr, TupleTableSlot *row, Datum *result);
+static List *without_columns(RowExpression *expr);
+static Node *replace_vars(Node *node, void *context);
 static Node *parse_over_fact(Relation fact, const char *text, Oid type, int32 typmod,
 							 const char **column_names);
 static void check_columns(Relation fact, Node *expr);
 static bool calls_users_code(Node *node, void *context);
 static bool collect_code(Node *node, void *context);
 
-/* record_filter_dependency: an index table needs what its filter, if any, calls */
-void
-record_filter_dependency(Oid index_table, RowExpression *filter)
-{
-	ObjectAddress object;
-
-	ObjectAddressSet(object, RelationRelationId, index_table);
-	if (filter != NULL)
-		recordDependencyOnExpr(&object, (Node *) expression_depends(filter), NIL,
-							   DEPENDENCY_NORMAL);
-}
-
 /*
  * expression_check_filter
- *		The filter in the form the catalog keeps, or an error a user understands.
+ *		Checks a filter that a user gives, and returns it in the form that the catalog keeps.
  */
 char *
 expression_check_filter(Relation fact, const char *text)
@@ -113,14 +105,17 @@ expression_check_filter(Relation fact, const char *text)
 	return expression_text(fact, filter);
 }
 
-/* expression_text: an expression as SQL, with the columns' present names */
+/* expression_text: returns an expression as SQL, with the names that the columns have now */
 char *
 expression_text(Relation fact, RowExpression *expr)
 {
 	Caller		caller;
 	char	   *result;
 
-	/* Without the table's name, and with the schemas of functions. */
+	/*
+	 * Write columns without the table's name, and functions with their
+	 * schemas.
+	 */
 	become_owner(&caller, fact->rd_rel->relowner);
 	fix_gucs();
 	result = deparse_expression((Node *) expr->parsed,
@@ -133,8 +128,9 @@ expression_text(Relation fact, RowExpression *expr)
 
 /*
  * expression_compile
- *		text, coerced to type, ready to be evaluated.  column_names, if given, are
- *		the names text uses, by column number.
+ *		Returns the expression text, coerced to a type and ready to be evaluated.
+ *		column_names, if not NULL, are the names that text uses for columns, by column
+ *		number.
  */
 RowExpression *
 expression_compile(Relation fact, const char *text, Oid type, int32 typmod,
@@ -143,7 +139,7 @@ expression_compile(Relation fact, const char *text, Oid type, int32 typmod,
 	return compile(fact, text, type, typmod, column_names, false);
 }
 
-/* expression_parse: the same, but that it cannot be evaluated */
+/* expression_parse: returns the same as expression_compile(), only parsed: it cannot be evaluated */
 RowExpression *
 expression_parse(Relation fact, const char *text, Oid type, int32 typmod,
 				 const char **column_names)
@@ -151,7 +147,11 @@ expression_parse(Relation fact, const char *text, Oid type, int32 typmod,
 	return parse(fact, text, type, typmod, column_names, false);
 }
 
-/* compile: given: by a user, who has constants written as his settings have it */
+/*
+ * compile
+ *		Parses, checks and plans an expression.  given is whether it comes from a user,
+ *		whose settings tell how its constants are read.
+ */
 static RowExpression *
 compile(Relation fact, const char *text, Oid type, int32 typmod, const char **column_names, bool given)
 {
@@ -164,8 +164,8 @@ compile(Relation fact, const char *text, Oid type, int32 typmod, const char **co
 	result->users_code = calls_users_code((Node *) result->parsed, NULL);
 
 	/*
-	 * Before planning, which inlines functions, and after it, as it may bring
-	 * in domains.
+	 * Collect what it calls before planning, which inlines functions, and
+	 * once more after it, because inlining may bring in domains.
 	 */
 	(void) collect_code((Node *) result->parsed, &result->code);
 	result->expr = expression_planner(copyObject(result->parsed));
@@ -184,6 +184,7 @@ compile(Relation fact, const char *text, Oid type, int32 typmod, const char **co
 	return result;
 }
 
+/* parse: parses an expression, under fixed settings unless it is given by a user */
 static RowExpression *
 parse(Relation fact, const char *text, Oid type, int32 typmod, const char **column_names, bool given)
 {
@@ -199,7 +200,10 @@ parse(Relation fact, const char *text, Oid type, int32 typmod, const char **colu
 	return result;
 }
 
-/* expression_calls_users_code: whether evaluating it runs more than the server's own functions */
+/*
+ * expression_calls_users_code
+ *		Returns whether evaluating an expression runs functions that are not the server's own.
+ */
 bool
 expression_calls_users_code(RowExpression *expr)
 {
@@ -208,7 +212,8 @@ expression_calls_users_code(RowExpression *expr)
 
 /*
  * expression_eval
- *		Sets *result, in the caller's memory context; false where it is NULL.
+ *		Evaluates an expression over a row.  Sets *result, in the caller's memory context,
+ *		and returns true; returns false where the result is NULL.
  */
 bool
 expression_eval(RowExpression *expr, TupleTableSlot *row, Datum *result)
@@ -230,7 +235,7 @@ eval(RowExpression *expr, TupleTableSlot *row, Datum *result)
 	return !isnull;
 }
 
-/* eval_fixed: in a session whose settings are others */
+/* eval_fixed: evaluates under fixed settings, in a session that has other ones */
 static bool
 eval_fixed(RowExpression *expr, TupleTableSlot *row, Datum *result)
 {
@@ -252,9 +257,12 @@ eval_fixed(RowExpression *expr, TupleTableSlot *row, Datum *result)
 
 /*
  * eval_as_owner
- *		The same as the owner, with the settings that functions of users find fixed.
- *		Such a function may write the fact table, and so come here again: then with an
- *		expression state of its own.
+ *		Evaluates as the fact table's owner, under fixed settings, which functions of users
+ *		see as well.
+ *
+ * Such a function may write the fact table, and so this function may be called again for
+ * the same expression before it returns.  The inner call gets an expression state of its
+ * own.
  */
 static bool
 eval_as_owner(RowExpression *expr, TupleTableSlot *row, Datum *result)
@@ -288,7 +296,7 @@ eval_as_owner(RowExpression *expr, TupleTableSlot *row, Datum *result)
 	return found;
 }
 
-/* expression_columns: the fact table's columns it reads, offset as pull_varattnos() does */
+/* expression_columns: returns the columns that an expression reads, offset as by pull_varattnos() */
 Bitmapset *
 expression_columns(RowExpression *expr)
 {
@@ -298,13 +306,38 @@ expression_columns(RowExpression *expr)
 	return columns;
 }
 
-/* expression_code: the functions and domains of users that it calls, of CodeObject * */
+/* expression_code: returns the functions and domains of users that an expression uses (CodeObject *) */
 List *
 expression_code(RowExpression *expr)
 {
 	return expr->code;
 }
 
+/* record_filter_dependency: records that an index table depends on what its filter, if any, calls */
+void
+record_filter_dependency(Oid index_table, RowExpression *filter)
+{
+	ObjectAddress object;
+
+	ObjectAddressSet(object, RelationRelationId, index_table);
+	if (filter != NULL)
+		recordDependencyOnExpr(&object, (Node *) without_columns(filter), NIL,
+							   DEPENDENCY_NORMAL);
+}
+
+/*
+ * without_columns
+ *		Returns an expression without its columns, from which only dependencies on
+ *		functions and types follow.  A dependency on a column would make ALTER TABLE fail
+ *		with an internal error.
+ */
+static List *
+without_columns(RowExpression *expr)
+{
+	return list_make1(replace_vars((Node *) expr->parsed, NULL));
+}
+
+/* replace_vars: returns an expression with NULLs in the place of columns */
 static Node *
 replace_vars(Node *node, void *context)
 {
@@ -316,17 +349,9 @@ replace_vars(Node *node, void *context)
 }
 
 /*
- * expression_depends
- *		The expression without its columns, for the dependencies on functions
- *		and types.  A dependency on a column would make ALTER TABLE fail with an
- *		internal error.
+ * parse_over_fact
+ *		Returns the expression text over the columns of a fact table, coerced to a type.
  */
-List *
-expression_depends(RowExpression *expr)
-{
-	return list_make1(replace_vars((Node *) expr->parsed, NULL));
-}
-
 static Node *
 parse_over_fact(Relation fact, const char *text, Oid type, int32 typmod,
 				const char **column_names)
@@ -381,7 +406,7 @@ parse_over_fact(Relation fact, const char *text, Oid type, int32 typmod,
 	return expr;
 }
 
-/* check_columns: refuses what a stored row version does not tell */
+/* check_columns: refuses columns that are not in a stored row version */
 static void
 check_columns(Relation fact, Node *expr)
 {
@@ -412,6 +437,7 @@ is_users_function(Oid function, void *context)
 	return function >= FirstNormalObjectId;
 }
 
+/* calls_users_code: returns whether evaluating a node runs code that is not the server's own */
 static bool
 calls_users_code(Node *node, void *context)
 {
@@ -422,7 +448,7 @@ calls_users_code(Node *node, void *context)
 	switch (nodeTag(node))
 	{
 		case T_CoerceToDomain:
-			return true;		/* it has checks */
+			return true;		/* the domain has checks */
 		case T_ArrayCoerceExpr:
 		case T_CoerceViaIO:
 		case T_ConvertRowtypeExpr:
@@ -434,7 +460,7 @@ calls_users_code(Node *node, void *context)
 		case T_JsonExpr:
 #endif
 			if (exprType(node) >= FirstNormalObjectId)
-				return true;	/* so may what it is made of */
+				return true;	/* its element or column may be a domain */
 			break;
 		default:
 			break;
@@ -454,8 +480,10 @@ add_code(List *code, int cache, uint32 hash)
 
 /*
  * add_code_function
- *		Unless it is the server's own.  Functions in SQL are inlined, and calls within
- *		them, of constants, are made while that is done: which ones cannot be told.
+ *		Returns a list of CodeObject * with a function added, unless it is the server's own.
+ *
+ * A function in SQL is added as "any function": when it is inlined, the planner calls
+ * functions within it whose arguments are constants, and which ones cannot be told.
  */
 List *
 add_code_function(List *code, Oid function)
@@ -473,6 +501,7 @@ add_code_function(List *code, Oid function)
 	return code;
 }
 
+/* collect_function: adds a function to the list that context points to; for check_functions_in_node() */
 static bool
 collect_function(Oid function, void *context)
 {
@@ -480,7 +509,7 @@ collect_function(Oid function, void *context)
 	return false;
 }
 
-/* base_of: what a domain is based on; InvalidOid: it is none */
+/* base_of: returns the type that a domain is based on, or InvalidOid if the type is no domain */
 static Oid
 base_of(Oid type)
 {
@@ -497,9 +526,10 @@ base_of(Oid type)
 
 /*
  * collect_code
- *		What an expression calls that can be altered under it: functions, and domains,
- *		whose constraints are compiled in, or left out if there are none.  Operators and
- *		casts cannot, and none that is in use can be dropped.
+ *		Adds to the list that context points to what an expression uses that can be altered
+ *		under it: functions, and domains, whose constraints are compiled in, or left out
+ *		where there are none.  Operators and casts cannot be altered, and nothing that is in
+ *		use can be dropped.
  */
 static bool
 collect_code(Node *node, void *context)

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * expression.h
- *	  SQL expressions over a fact row.
+ *	  Offers SQL expressions over a fact row: they are parsed, checked, compiled and evaluated.
  *
  *-------------------------------------------------------------------------
  */
@@ -25,7 +25,6 @@ extern char *expression_text(Relation fact, RowExpression *expr);
 extern bool expression_eval(RowExpression *expr, TupleTableSlot *row, Datum *result);
 extern Bitmapset *expression_columns(RowExpression *expr);
 extern List *expression_code(RowExpression *expr);
-extern List *expression_depends(RowExpression *expr);
 extern List *add_code_function(List *code, Oid function);
 extern void record_filter_dependency(Oid index_table, RowExpression *filter);
 

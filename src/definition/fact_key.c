@@ -1,12 +1,13 @@
 /*-------------------------------------------------------------------------
  *
  * fact_key.c
- *	  What identifies the rows of a partitioned table that has no primary key.
+ *	  Resolves and checks the columns that identify the rows of a partitioned table without
+ *	  a primary key.
  *
- * Called by resolve.c, create.c and partition.c.  The server allows no unique
- * index on a partitioned table with foreign partitions.  Then the user names the
- * columns, each partition is unique in them by itself, and they have all columns
- * that the table is partitioned by: so no two partitions can have the same key.
+ * The server allows no unique index on a partitioned table with foreign partitions.  The
+ * user names the columns of the key instead.  Each partition keeps the key unique by
+ * itself, and all columns that the table is partitioned by are among those of the key, so
+ * that no two partitions can have the same key.
  *
  *-------------------------------------------------------------------------
  */
@@ -40,7 +41,11 @@
 
 static bool is_key_index(FactDef *def, Relation leaf, Relation index);
 
-/* stored_key: the columns that index tables of a fact table go by; NIL: it has none */
+/*
+ * stored_key
+ *		Returns the names of the columns by which the index tables of a fact table find its
+ *		rows, as the catalog has them; NIL if there are no index tables.
+ */
 List *
 stored_key(Oid fact)
 {
@@ -51,8 +56,8 @@ stored_key(Oid fact)
 
 /*
  * resolve_row_key
- *		The columns that were named as key; false if none were, or the table is of
- *		another kind.
+ *		Makes the columns that were named as the key that of the fact table's definition.
+ *		Returns false if none were named, or if the table is not partitioned.
  */
 bool
 resolve_row_key(FactDef *def, Relation fact, List *key, const char **names)
@@ -95,7 +100,7 @@ resolve_row_key(FactDef *def, Relation fact, List *key, const char **names)
 	return true;
 }
 
-/* report_no_primary_key: the error for a fact table without */
+/* report_no_primary_key: raises the error for a fact table that has no primary key */
 void
 report_no_primary_key(Oid fact)
 {
@@ -108,7 +113,11 @@ report_no_primary_key(Oid fact)
 			 errhint("A table with foreign partitions cannot have a primary key. Name the columns that identify a row with primary_key => '{...}'.")));
 }
 
-/* row_key_index: the index of a partition that is here, by which rows are found */
+/*
+ * row_key_index
+ *		Returns the index by which rows of a partition are found by their key, or raises an
+ *		error.  The partition is on this server.
+ */
 Oid
 row_key_index(FactDef *def, Relation leaf)
 {
@@ -150,7 +159,7 @@ row_key_index(FactDef *def, Relation leaf)
 	return result;
 }
 
-/* is_key_index: whether an index keeps the key unique, and finds rows by it */
+/* is_key_index: returns whether an index keeps the key unique, and can be searched by it */
 static bool
 is_key_index(FactDef *def, Relation leaf, Relation index)
 {
@@ -176,8 +185,8 @@ is_key_index(FactDef *def, Relation leaf, Relation index)
 
 /*
  * check_row_key
- *		Refuses a key that was named and does not lead to one partition, and
- *		partitions that do not keep it unique.
+ *		Refuses a key that was named if its value does not determine the partition, or if a
+ *		partition does not keep it unique.
  */
 void
 check_row_key(FactDef *def, Relation root)

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * fact_key.h
- *	  What identifies the rows of a table that cannot have a primary key.
+ *	  Offers the columns that identify the rows of a fact table that has no primary key.
  *
  *-------------------------------------------------------------------------
  */

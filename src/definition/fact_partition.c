@@ -1,13 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * fact_partition.c
- *	  The partitions of fact tables: which table's they are, how their columns are
- *	  numbered, and what follows when one comes or goes with its rows.
+ *	  Shows the rows of a fact table's partitions with the columns of the fact table.
  *
- * Called by trigger.c for every row, by liverow.c and sample.c, and by alter.c and
- * drop.c.  Index tables are registered under the partitioned table, the root.  Rows
- * come from its leaf partitions, whose columns may be numbered in another way; to
- * everything else they are shown as the root has them.
+ * Index tables are registered under the partitioned table, the root (roots.c).  Rows come
+ * from its leaf partitions, whose columns may be numbered in another way.  All other code
+ * sees them as rows of the root.
  *
  *-------------------------------------------------------------------------
  */
@@ -29,29 +27,14 @@
 #include "fact_partition.h"
 #include "invalidation.h"
 
-/* same_map: whether columns are numbered in the same way */
-static bool
-same_map(AttrMap *a, AttrMap *b)
-{
-	return a == NULL || b == NULL ? a == b :
-		a->maplen == b->maplen && memcmp(a->attnums, b->attnums, sizeof(AttrNumber) * a->maplen) == 0;
-}
+static bool same_map(AttrMap *a, AttrMap *b);
+static bool is_deferrable(Oid index);
 
-/* is_deferrable: whether an index is of a constraint that is checked later than at each row */
-static bool
-is_deferrable(Oid index)
-{
-	HeapTuple	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(index));
-	bool		result;
-
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for index %u", index);
-	result = !((Form_pg_index) GETSTRUCT(tuple))->indimmediate;
-	ReleaseSysCache(tuple);
-	return result;
-}
-
-/* leaf_of: how the columns of a partition are numbered, as long as the definition lasts */
+/*
+ * leaf_of
+ *		Returns how a partition of a fact table stores its rows, or NULL if the fact table is
+ *		not partitioned.  The result lasts as long as the definition.
+ */
 Leaf *
 leaf_of(FactDef *def, Relation rel)
 {
@@ -64,8 +47,8 @@ leaf_of(FactDef *def, Relation rel)
 		return NULL;
 
 	/*
-	 * One of a definition that has become stale since may have been altered
-	 * before it was locked.
+	 * If the definition has become stale, the partition may have been altered
+	 * before it was locked, and what is known of it be out of date.
 	 */
 	if (def->last_leaf != NULL && def->last_leaf->relid == relid && !def->stale)
 		return def->last_leaf;
@@ -78,7 +61,12 @@ leaf_of(FactDef *def, Relation rel)
 		TupleTableSlot *slots[2] = {NULL, NULL};
 
 		watch_relation(relid);
-		/* A definition may be stale for long, as it is used. */
+
+		/*
+		 * A definition that is in use may stay stale for long.  What is the
+		 * same is therefore not allocated again, as it is freed with the
+		 * definition only.
+		 */
 		if (leaf != NULL && same_map(leaf->map, map))
 		{
 			map = leaf->map;
@@ -86,7 +74,10 @@ leaf_of(FactDef *def, Relation rel)
 		}
 		else if (map != NULL)
 		{
-			/* All that can fail comes before the entry, which lasts. */
+			/*
+			 * All that can fail is done before the hash entry is made, which
+			 * stays.
+			 */
 			old = MemoryContextSwitchTo(def->cxt);
 			map = attribute_map(RelationGetDescr(rel), def->desc);
 			slots[0] = MakeSingleTupleTableSlot(def->desc, &TTSOpsVirtual);
@@ -98,8 +89,8 @@ leaf_of(FactDef *def, Relation rel)
 		leaf->pk_index = pk_index;
 
 		/*
-		 * ATTACH PARTITION lets a partition have a key that is checked later
-		 * than the table's.
+		 * The key of a partition may be checked later than that of the table:
+		 * ATTACH PARTITION allows it.
 		 */
 		def->pk_deferrable |= OidIsValid(pk_index) && is_deferrable(pk_index);
 		leaf->map = map;
@@ -111,15 +102,39 @@ leaf_of(FactDef *def, Relation rel)
 
 /*
  * convert_to_root_row
- *		A row of a partition with the columns of the root; which of two slots to use.
- *		Where functions of users are called, which may write this table again, each
- *		row has a slot of its own, in the current memory context.
+ *		Returns a row of a partition with the columns of the root.  slot_no is which of the
+ *		partition's two slots to use for it.
+ *
+ * Where functions of users are called, which may write this table again, each row gets a
+ * slot of its own, in the current memory context.
  */
 TupleTableSlot *
-convert_to_root_row(FactDef *def, Leaf *leaf, TupleTableSlot *row, int which)
+convert_to_root_row(FactDef *def, Leaf *leaf, TupleTableSlot *row, int slot_no)
 {
 	if (leaf == NULL || leaf->map == NULL || row == NULL)
 		return row;
 	return execute_attr_map_slot(leaf->map, row, def->users_code ?
-								 MakeSingleTupleTableSlot(def->desc, &TTSOpsVirtual) : leaf->slots[which]);
+								 MakeSingleTupleTableSlot(def->desc, &TTSOpsVirtual) : leaf->slots[slot_no]);
+}
+
+/* same_map: returns whether two maps of columns are the same; NULL: the columns need no map */
+static bool
+same_map(AttrMap *a, AttrMap *b)
+{
+	return a == NULL || b == NULL ? a == b :
+		a->maplen == b->maplen && memcmp(a->attnums, b->attnums, sizeof(AttrNumber) * a->maplen) == 0;
+}
+
+/* is_deferrable: returns whether the constraint of an index may be checked later than at each row */
+static bool
+is_deferrable(Oid index)
+{
+	HeapTuple	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(index));
+	bool		result;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for index %u", index);
+	result = !((Form_pg_index) GETSTRUCT(tuple))->indimmediate;
+	ReleaseSysCache(tuple);
+	return result;
 }

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * fact_partition.h
- *	  Says how a partition of a fact table stores its rows.
+ *	  Offers the rows of a fact table's partitions with the columns of the fact table.
  *
  *-------------------------------------------------------------------------
  */
@@ -14,6 +14,6 @@
 #include "../indextable.h"
 
 extern Leaf *leaf_of(FactDef *def, Relation rel);
-extern TupleTableSlot *convert_to_root_row(FactDef *def, Leaf *leaf, TupleTableSlot *row, int which);
+extern TupleTableSlot *convert_to_root_row(FactDef *def, Leaf *leaf, TupleTableSlot *row, int slot_no);
 
 #endif							/* INDEXTABLE_FACT_PARTITION_H */

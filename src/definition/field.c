@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * field.c
- *	  Turns a parsed field into columns, types and casts, with the fact table as it is.
+ *	  Resolves the text of a field into columns, types and casts, against the fact table as
+ *	  it is.
  *
  *-------------------------------------------------------------------------
  */
@@ -26,7 +27,12 @@ static void resolve_field(Field *field, IndexDef *def, Relation fact, Form_pg_at
 						  const char **column_names);
 static void check_field(Field *field, IndexDef *def, bool is_key);
 
-/* make_field: one of a definition; the column that it has in the index table, or NULL */
+/*
+ * make_field
+ *		Parses and resolves field i of a definition.  attno is the number of its column in
+ *		the index table; column is that column, or NULL if there is none yet.  A field that
+ *		is new is checked.
+ */
 void
 make_field(IndexDef *def, int i, const char *text, AttrNumber attno, Relation fact, Form_pg_attribute column,
 		   bool is_new, const char **column_names)
@@ -42,8 +48,8 @@ make_field(IndexDef *def, int i, const char *text, AttrNumber attno, Relation fa
 
 /*
  * resolve_field
- *		Column, type, collation and cast of a parsed field: the type that its
- *		column has or, before there is one, that the spec asks for.
+ *		Sets column, type, collation and cast of a parsed field.  Its type is the one that its
+ *		column has or, if there is no column yet, the one that the text asks for.
  */
 static void
 resolve_field(Field *field, IndexDef *def, Relation fact, Form_pg_attribute column,
@@ -98,7 +104,7 @@ resolve_field(Field *field, IndexDef *def, Relation fact, Form_pg_attribute colu
 	get_typlenbyval(field->type, &field->typlen, &field->typbyval);
 }
 
-/* check_field: refuses what a new index table cannot have */
+/* check_field: refuses a field that a new index table cannot have */
 static void
 check_field(Field *field, IndexDef *def, bool is_key)
 {

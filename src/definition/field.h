@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * field.h
- *	  Turns a parsed field into columns, types and casts, with the fact table as it is.
+ *	  Offers a definition's fields with their columns, types and casts.
  *
  *-------------------------------------------------------------------------
  */

@@ -3,10 +3,8 @@
  * field_spec.c
  *	  Parses the text of a field: path [::type] [COLLATE "c"] [AS name].
  *
- * Called by definition.c, when an index table is created and when its
- * definition is loaded.  The path is ours to parse; what follows it is SQL and
- * goes through the server's own grammar.  parse_lone_expression() also serves
- * expression.c.
+ * The path is parsed here.  What follows it is SQL, and is parsed by the server's own
+ * grammar.
  *
  *-------------------------------------------------------------------------
  */
@@ -29,7 +27,7 @@
 #include "../indextable.h"
 #include "field_spec.h"
 
-/* No path into a document is longer. */
+/* The longest field. */
 #define MAX_FIELD_BYTES		(32 * 1024)
 #define IS_MEMBER_START(c)	(isalpha((unsigned char) (c)) || (c) == '_' || IS_HIGHBIT_SET(c))
 #define IS_MEMBER_CHAR(c)	(IS_MEMBER_START(c) || isdigit((unsigned char) (c)) || (c) == '$')
@@ -42,14 +40,14 @@ static const char *parse_member(FieldSpec *spec, const char *p);
 static char *json_string(FieldSpec *spec, const char *start, int len);
 static const char *parse_subscript(FieldSpec *spec, const char *p);
 static void add_step(FieldSpec *spec, char *name, bool wildcard);
+static void parse_error_callback(void *arg);
 static void parse_tail(FieldSpec *spec, const char *tail);
 static ResTarget *parse_tail_expression(const char *text, const char *tail);
 static char *name_after_as(const char *tail);
 
 /*
  * check_name_length
- *		Refuses a name that a user gives to something new, and that the server would
- *		cut.
+ *		Refuses a name for something new that is so long that the server would cut it.
  */
 void
 check_name_length(const char *name, const char *hint)
@@ -64,9 +62,9 @@ check_name_length(const char *name, const char *hint)
 
 /*
  * parse_field_spec
- *		The field that text describes; errors say at which character.  Without
- *		with_type, what follows the path is skipped: once an index table exists,
- *		its columns say which type, collation and name the field has.
+ *		Returns the field that text describes.  Errors tell at which character they are.
+ *		Without with_type, what follows the path is skipped: once an index table exists, its
+ *		columns tell which type, collation and name the field has.
  */
 FieldSpec *
 parse_field_spec(const char *text, bool with_type)
@@ -102,6 +100,7 @@ parse_field_spec(const char *text, bool with_type)
 	return spec;
 }
 
+/* spec_error: raises a syntax error of a field, at a place in its text */
 static void
 spec_error(const char *text, const char *at, const char *what, const char *hint)
 {
@@ -117,8 +116,11 @@ spec_error(const char *text, const char *at, const char *what, const char *hint)
 
 /*
  * parse_column
- *		An SQL identifier, folded as SQL folds it.  What is stored already was read by
- *		version 1.0, which cut names and did not miss a quote at the end.
+ *		Parses the name of a column, an SQL identifier, and returns the place behind it.  The
+ *		name is folded to lower case as SQL does it.
+ *
+ * A field that is not new may have been accepted by version 1.0, which cut long names and
+ * did not notice when the quote at the end was missing.
  */
 static const char *
 parse_column(FieldSpec *spec, const char *p, bool is_new)
@@ -163,7 +165,11 @@ parse_column(FieldSpec *spec, const char *p, bool is_new)
 	return p;
 }
 
-/* parse_path: member { "." member | "[" subscript "]" }, after an optional "$" */
+/*
+ * parse_path
+ *		Parses member { "." member | "[" subscript "]" }, after an optional "$", and returns
+ *		the place behind it.
+ */
 static const char *
 parse_path(FieldSpec *spec, const char *p)
 {
@@ -190,6 +196,7 @@ parse_path(FieldSpec *spec, const char *p)
 	}
 }
 
+/* parse_member: parses the name of a member, in double quotes or not, and returns the place behind it */
 static const char *
 parse_member(FieldSpec *spec, const char *p)
 {
@@ -220,7 +227,7 @@ parse_member(FieldSpec *spec, const char *p)
 	return p;
 }
 
-/* json_string: what a quoted member says: a JSON string, with a JSON string's escapes */
+/* json_string: returns what a member in double quotes stands for: it is a JSON string, and has its escapes */
 static char *
 json_string(FieldSpec *spec, const char *start, int len)
 {
@@ -249,6 +256,7 @@ json_string(FieldSpec *spec, const char *start, int len)
 	return pnstrdup(value.val.string.val, value.val.string.len);
 }
 
+/* parse_subscript: parses what is between brackets, and returns the place behind them */
 static const char *
 parse_subscript(FieldSpec *spec, const char *p)
 {
@@ -275,6 +283,7 @@ parse_subscript(FieldSpec *spec, const char *p)
 	return p + 1;
 }
 
+/* add_step: adds a member, a subscript or a wildcard to the path of a field */
 static void
 add_step(FieldSpec *spec, char *name, bool wildcard)
 {
@@ -289,7 +298,10 @@ add_step(FieldSpec *spec, char *name, bool wildcard)
 	{
 		char	   *end;
 
-		/* What the #>> operator takes for a subscript when it meets an array. */
+		/*
+		 * A name is also a subscript if the #>> operator takes it for one
+		 * when it meets an array.
+		 */
 		step->name = name;
 		step->len = strlen(name);
 		errno = 0;
@@ -298,7 +310,7 @@ add_step(FieldSpec *spec, char *name, bool wildcard)
 	}
 }
 
-/* parse_error_callback: makes the grammar's error position one in the user's text */
+/* parse_error_callback: turns the position of an error in what was parsed into one in the user's text */
 static void
 parse_error_callback(void *arg)
 {
@@ -316,8 +328,9 @@ parse_error_callback(void *arg)
 
 /*
  * push_parse_context, pop_parse_context
- *		Between them, errors speak of a field or a filter.  Its text from
- *		character start on is parsed after offset characters of ours.
+ *		Begin and end the parsing of a user's text, during which errors speak of this text and
+ *		of what it is: a field or a filter, for example.  What is parsed consists of offset
+ *		characters of ours and then of the text, from character start on.
  */
 void
 push_parse_context(ParseContext *context, const char *what, const char *text, int offset, int start)
@@ -339,7 +352,7 @@ pop_parse_context(ParseContext *context)
 	error_context_stack = context->callback.previous;
 }
 
-/* parse_tail: [::type] [COLLATE "c"] [AS name], by the server's grammar */
+/* parse_tail: parses what follows a path, [::type] [COLLATE "c"] [AS name], by the server's grammar */
 static void
 parse_tail(FieldSpec *spec, const char *tail)
 {
@@ -353,7 +366,7 @@ parse_tail(FieldSpec *spec, const char *tail)
 	if (*tail == '\0')
 		return;
 	name = name_after_as(tail);
-	/* The grammar would cut it. */
+	/* The grammar would cut a name that is too long. */
 	if (name != NULL)
 		check_name_length(name, "Choose a shorter name.");
 
@@ -395,7 +408,7 @@ parse_tail(FieldSpec *spec, const char *tail)
 		spec_error(spec->text, tail, "expected [::type] [COLLATE \"c\"] [AS name] after the path", NULL);
 }
 
-/* parse_tail_expression: with a syntax error that speaks of the field */
+/* parse_tail_expression: parses what follows a path; syntax errors speak of the field */
 static ResTarget *
 parse_tail_expression(const char *text, const char *tail)
 {
@@ -415,7 +428,11 @@ parse_tail_expression(const char *text, const char *tail)
 		if (error->sqlerrcode != ERRCODE_SYNTAX_ERROR)
 			PG_RE_THROW();
 		FlushErrorState();
-		/* parse_error_callback() has made its position one in our text */
+
+		/*
+		 * parse_error_callback() has turned its position into one in the
+		 * field
+		 */
 		spec_error(text, error->internalpos <= 0 ? tail + strlen(tail) :
 				   text +pg_mbcharcliplen(text, strlen(text), error->internalpos - 1),
 				   error->message,
@@ -425,7 +442,7 @@ parse_tail_expression(const char *text, const char *tail)
 	return target;
 }
 
-/* name_after_as: the last word, without quotes, if AS precedes it; else NULL */
+/* name_after_as: returns the last word of a tail, without quotes, if AS precedes it; else NULL */
 static char *
 name_after_as(const char *tail)
 {
@@ -470,8 +487,9 @@ name_after_as(const char *tail)
 
 /*
  * parse_lone_expression
- *		The one target of "SELECT prefix text", or NULL where text is anything
- *		but a lone expression: another statement, a FROM, a second column.
+ *		Returns the one target of "SELECT prefix text", or NULL if text is more than one
+ *		expression: if it has another statement, a FROM clause or a second column, for
+ *		example.
  */
 ResTarget *
 parse_lone_expression(const char *prefix, const char *text)

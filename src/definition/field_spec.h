@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * field_spec.h
- *	  The text of a field, parsed.
+ *	  Offers the parser of fields, and what other parsers of users' texts share with it.
  *
  *-------------------------------------------------------------------------
  */
@@ -12,6 +12,7 @@
 
 struct ResTarget;
 
+/* What is being parsed, for errors; see push_parse_context(). */
 typedef struct ParseContext
 {
 	ErrorContextCallback callback;

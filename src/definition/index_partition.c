@@ -1,15 +1,14 @@
 /*-------------------------------------------------------------------------
  *
  * index_partition.c
- *	  The partitions of index tables: which one has an entry, and its indexes.
+ *	  Finds the partition of an index table that has an entry, and the indexes of partitions.
  *
- * Called by apply.c to write and by entryscan.c to read, by definition.c, and by
- * whoever deals with an index table as a whole.  An index table is partitioned
- * by one of its key fields; the columns of its partitions are numbered as its own.
+ * An index table is partitioned by one of its key fields.  The columns of its partitions
+ * are numbered as its own.
  *
- * Which partitions it has is known as of when it was locked, by whoever reads or
- * writes it: what gives it others locks it against everybody, and none are attached
- * or detached.
+ * Readers and writers lock the index table first, and which partitions it has does not
+ * change while they hold the lock: a command that gives it other partitions locks it
+ * against everybody, and partitions of index tables cannot be attached or detached.
  *
  *-------------------------------------------------------------------------
  */
@@ -35,19 +34,11 @@
 #include "invalidation.h"
 #include "routing.h"
 
-/* report_no_partition: the error for an entry that has no place */
-void
-report_no_partition(IndexDef *def)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_CHECK_VIOLATION),
-			 errmsg("no partition of index table \"%s\" found for entry", def->name),
-			 errdetail("The value of its key field \"%s\" is within the bounds of no partition.",
-					   NameStr(TupleDescAttr(def->desc, def->fields[def->part_field].attno - 1)->attname)),
-			 errhint("Add a partition, or a default partition.")));
-}
-
-/* definition_complete_partitions: false if an index table is not partitioned as we do it */
+/*
+ * definition_complete_partitions
+ *		Completes a definition with the key field that the index table is partitioned by, if
+ *		it is.  Returns false if it is partitioned in a way that index tables are not.
+ */
 bool
 definition_complete_partitions(IndexDef *def, Relation rel)
 {
@@ -70,12 +61,16 @@ definition_complete_partitions(IndexDef *def, Relation rel)
 	return true;
 }
 
-/* find_index_partition: of an open partition, as long as the definition lasts */
+/*
+ * find_index_partition
+ *		Returns the indexes of a partition of an index table.  The partition is open.  The
+ *		result lasts as long as the definition.
+ */
 IndexPartition *
 find_index_partition(IndexDef *def, Relation leaf)
 {
 	Oid			relid = RelationGetRelid(leaf);
-	IndexPartition *part = hash_search(def->parts, &relid, HASH_FIND, NULL);
+	IndexPartition *partition = hash_search(def->parts, &relid, HASH_FIND, NULL);
 	MemoryContext old;
 	Relation	index;
 	Oid			primary_index;
@@ -84,11 +79,12 @@ find_index_partition(IndexDef *def, Relation leaf)
 	bool		found;
 
 	/*
-	 * One that has become stale since its index table was locked may name
-	 * indexes that are gone.
+	 * If the definition has become stale since the index table was locked,
+	 * what is known of the partition may name indexes that do not exist any
+	 * more.
 	 */
-	if (part != NULL && !def->fact->stale)
-		return part;
+	if (partition != NULL && !def->fact->stale)
+		return partition;
 	index = open_primary_key(leaf, AccessShareLock);
 	if (index == NULL)
 		ereport(ERROR,
@@ -97,12 +93,20 @@ find_index_partition(IndexDef *def, Relation leaf)
 						RelationGetRelationName(leaf), def->name)));
 	primary_index = RelationGetRelid(index);
 	row_index = OidIsValid(def->row_index) ? index_get_partition(leaf, def->row_index) : InvalidOid;
-	/* A definition may be stale for long, as it is used. */
-	if (part != NULL && part->primary_index == primary_index)
-		primary_info = part->primary_info;
+
+	/*
+	 * A definition that is in use may stay stale for long.  What is the same
+	 * is therefore not allocated again, as it is freed with the definition
+	 * only.
+	 */
+	if (partition != NULL && partition->primary_index == primary_index)
+		primary_info = partition->primary_info;
 	else
 	{
-		/* All that can fail comes before the entry, which lasts. */
+		/*
+		 * All that can fail is done before the hash entry is made, which
+		 * stays.
+		 */
 		old = MemoryContextSwitchTo(def->fact->cxt);
 		primary_info = BuildIndexInfo(index);
 		MemoryContextSwitchTo(old);
@@ -110,27 +114,31 @@ find_index_partition(IndexDef *def, Relation leaf)
 	watch_relation(relid);
 	watch_relation(primary_index);
 	watch_relation(row_index);
-	part = hash_search(def->parts, &relid, HASH_ENTER, &found);
-	part->primary_index = primary_index;
-	part->primary_info = primary_info;
-	part->row_index = row_index;
+	partition = hash_search(def->parts, &relid, HASH_ENTER, &found);
+	partition->primary_index = primary_index;
+	partition->primary_info = primary_info;
+	partition->row_index = row_index;
 	index_close(index, AccessShareLock);
-	return part;
+	return partition;
 }
 
-/* is_partition_of_definition: whether a relation is a partition that a definition knows, or an index of one */
+/*
+ * is_partition_of_definition
+ *		Returns whether a relation is one of the partitions that a definition knows, or one of
+ *		their indexes.
+ */
 bool
 is_partition_of_definition(IndexDef *def, Oid relid)
 {
 	HASH_SEQ_STATUS seq;
-	IndexPartition *part;
+	IndexPartition *partition;
 
 	if (def->parts == NULL)
 		return false;
 	hash_seq_init(&seq, def->parts);
-	while ((part = hash_seq_search(&seq)) != NULL)
+	while ((partition = hash_seq_search(&seq)) != NULL)
 	{
-		if (part->relid == relid || part->primary_index == relid || part->row_index == relid)
+		if (partition->relid == relid || partition->primary_index == relid || partition->row_index == relid)
 		{
 			hash_seq_term(&seq);
 			return true;
@@ -139,7 +147,11 @@ is_partition_of_definition(IndexDef *def, Oid relid)
 	return false;
 }
 
-/* find_partition_for_value: the partition that takes entries with a value in the field it goes by; InvalidOid: none */
+/*
+ * find_partition_for_value
+ *		Returns the partition of an index table that takes the entries with this value in the
+ *		key field that it is partitioned by, or InvalidOid if there is none.
+ */
 Oid
 find_partition_for_value(Relation rel, Datum value)
 {
@@ -151,11 +163,23 @@ find_partition_for_value(Relation rel, Datum value)
 	return partition < 0 ? InvalidOid : desc->oids[partition];
 }
 
-/* index_table_of: the index table that a relation is, or is a partition of; InvalidOid: none */
+/* index_table_of: returns the index table that a relation is, or is a partition of; InvalidOid: none */
 Oid
 index_table_of(Oid relid)
 {
 	if (OidIsValid(relid) && !OidIsValid(catalog_fact_of(relid)) && get_rel_relispartition(relid))
 		relid = get_partition_parent(relid, true);
 	return OidIsValid(relid) && OidIsValid(catalog_fact_of(relid)) ? relid : InvalidOid;
+}
+
+/* report_no_partition: raises the error for an entry that no partition takes */
+void
+report_no_partition(IndexDef *def)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_CHECK_VIOLATION),
+			 errmsg("no partition of index table \"%s\" found for entry", def->name),
+			 errdetail("The value of its key field \"%s\" is within the bounds of no partition.",
+					   NameStr(TupleDescAttr(def->desc, def->fields[def->part_field].attno - 1)->attname)),
+			 errhint("Add a partition, or a default partition.")));
 }

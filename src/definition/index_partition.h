@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * index_partition.h
- *	  The partitions of index tables.
+ *	  Offers the partitions of index tables: which one has an entry, and what its indexes are.
  *
  *-------------------------------------------------------------------------
  */

@@ -1,22 +1,24 @@
 /*-------------------------------------------------------------------------
  *
  * invalidation.c
- *	  Hears from the server what has changed, for the caches of this backend.
+ *	  Hears from the server what has changed, and tells the caches of this backend.
  *
- * Called by definition.c, by part.c and partition.c, which add to definitions, and by
- * the server.  The server has ten places for callbacks like ours, which all
- * extensions share: one serves all of our caches, from their first use on, so that
- * a process that only has the library loaded takes none.
+ * The server has ten places for callbacks like ours, which all extensions share.  One
+ * callback serves all of our caches, and is registered when the first of them is used, so
+ * that a process that has only loaded the library takes no place.
  *
- * Others create and drop tables all the time, temporary ones above all.  What no
- * definition depends on must cost next to nothing, and least of all a definition: so
- * there is a set of all relations that some definition depends on, or may, and for
- * an object that is not in it one look is all.
+ * Other sessions create and drop tables all the time, temporary ones above all.  News of
+ * tables that no definition depends on must cost next to nothing, and above all must not
+ * have definitions loaded anew.  So there is a set of all relations that some definition
+ * depends on, or may depend on, and for news of another relation a look into this set is all.
  *
- * A relation enters the set before it is read, and leaves it with the first news of
- * it: by then every definition that depends on it is marked, the one that is being
- * loaded included, and whichever is loaded after that lets it enter again.  So the
- * set does not grow with the tables that come and go.
+ * No news is missed.  A relation is put into the set before anything is read of it, and is
+ * taken out of it with the first news of it.  By then every definition that depends on it
+ * has been marked, also one that is just being loaded, and any definition that is loaded
+ * afterwards puts the relation into the set again.  So the set does not grow with every
+ * table that is created and dropped.  Which functions and domains a definition depends on is
+ * known only once it is loaded: all of them that change meanwhile are noted, and
+ * watch_objects() looks whether the definition depends on one of these.
  *
  *-------------------------------------------------------------------------
  */
@@ -29,6 +31,11 @@
 
 #include "invalidation.h"
 
+/* The bit of an object in an ObjectSet. */
+#define OBJECT_PLACE(cache, hash)	(((hash) ^ (uint32) (cache) * 0x9E3779B9) % (OBJECT_PLACES))
+#define OBJECT_ADD(set, place)		((set)[(place) / 8] |= 1 << (place) % 8)
+#define OBJECT_IN(set, place)		(((set)[(place) / 8] & 1 << (place) % 8) != 0)
+
 static bool watching = false;
 static ChangeListener *listeners = NULL;
 static HTAB *relations = NULL;	/* of Oid: what definitions depend on, and
@@ -36,19 +43,14 @@ static HTAB *relations = NULL;	/* of Oid: what definitions depend on, and
 static ObjectSet objects;		/* the same for functions and domains */
 static Loading *loads = NULL;	/* those under way, the innermost first */
 
-/* A place of an ObjectSet; two objects may share one. */
-#define OBJECT_PLACE(cache, hash)	(((hash) ^ (uint32) (cache) * 0x9E3779B9) % (OBJECT_PLACES))
-#define OBJECT_ADD(set, place)		((set)[(place) / 8] |= 1 << (place) % 8)
-#define OBJECT_IN(set, place)		(((set)[(place) / 8] & 1 << (place) % 8) != 0)
-
 static void watch_changes(void);
 static void relation_changed(Datum arg, Oid relid);
 static void object_changed(Datum arg, int cache, uint32 hash);
 
 /*
  * listen_to_changes
- *		Tells a cache what has changed, from now on.  Called before anything enters
- *		the cache.
+ *		Has a cache told what changes from now on.  Called before anything is put into the
+ *		cache.
  */
 void
 listen_to_changes(ChangeListener *listener)
@@ -81,8 +83,9 @@ watch_changes(void)
 
 /*
  * watch_relation
- *		A definition depends on it, or is about to: called before anything is read of
- *		it, or just before it is noted in the definition, with no news heard in between.
+ *		Notes that a definition depends on a relation, or is about to.  Called before
+ *		anything is read of the relation, or just before the relation is noted in the
+ *		definition, if no news can be heard in between.
  */
 void
 watch_relation(Oid relid)
@@ -95,8 +98,9 @@ watch_relation(Oid relid)
 
 /*
  * watch_objects
- *		The functions and domains that a definition depends on, once it is loaded: no
- *		lock guards them.  Whether one has changed meanwhile.
+ *		Notes the functions and domains (CodeObject *) that a definition depends on, once it
+ *		is loaded, and returns whether one of them has changed since the loading began, which
+ *		no lock prevents.
  */
 bool
 watch_objects(List *code, Loading *load)
@@ -121,7 +125,7 @@ watch_objects(List *code, Loading *load)
 	return changed;
 }
 
-/* watch_begin_load: a definition is about to be loaded */
+/* watch_begin_load: begins to note in *load what changes while a definition is loaded */
 void
 watch_begin_load(Loading *load)
 {
@@ -131,7 +135,7 @@ watch_begin_load(Loading *load)
 	loads = load;
 }
 
-/* watch_end_load: it is, or has failed */
+/* watch_end_load: ends that, once the definition is loaded or the loading has failed */
 void
 watch_end_load(Loading *load)
 {
@@ -141,8 +145,11 @@ watch_end_load(Loading *load)
 
 /*
  * relation_changed
- *		Only marks: what is marked may be in use.  InvalidOid stands for any: this
- *		backend was too slow to be told each, or is tested with debug_discard_caches.
+ *		Tells the definitions that are being loaded and the caches that a relation has
+ *		changed.  The server calls it with InvalidOid if any relation may have changed: when
+ *		this backend was too slow to be told of each, or with debug_discard_caches.
+ *
+ * It may be called whenever a lock is taken.  So nothing is freed here that may be in use.
  */
 static void
 relation_changed(Datum arg, Oid relid)
@@ -159,7 +166,10 @@ relation_changed(Datum arg, Oid relid)
 		return;
 	for (load = loads; load != NULL; load = load->outer)
 	{
-		/* If it is another definition's, one load more does no harm. */
+		/*
+		 * If only another definition depends on the relation, this one is
+		 * loaded once more than needed, which does no harm.
+		 */
 		load->changed |= OidIsValid(relid);
 		load->suspect = true;
 	}
@@ -174,7 +184,11 @@ relation_changed(Datum arg, Oid relid)
 			listener->watched_relation(relid);
 }
 
-/* object_changed: a function or a type, that has this hash value, or any of them */
+/*
+ * object_changed
+ *		Tells the definitions that are being loaded and the caches that a function or a type
+ *		has changed, which cache says.  hash is that of its key; 0: any may have changed.
+ */
 static void
 object_changed(Datum arg, int cache, uint32 hash)
 {

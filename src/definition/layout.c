@@ -1,15 +1,14 @@
 /*-------------------------------------------------------------------------
  *
  * layout.c
- *	  The columns and the primary key of an index table.
+ *	  Lays out index tables: their columns, their primary key, and the index by which a row's
+ *	  entries are found.
  *
- * Called by create.c and replace.c to make the table, by demote.c to make its
- * primary key anew, and by resolve.c, which asks for what fits into it.
- *
- * An entry has its key fields, the primary key of the fact row, and then the
- * included fields or the document.  The index table's primary key is key and
- * primary key, or the key alone if it is unique, and covers everything that is
- * narrow enough, for index-only scans.
+ * The columns of an index table are the key fields, the primary key of the fact row, and
+ * then the included fields or the document.  The primary key of the index table consists of
+ * the key fields and the primary key of the fact row, or of the key fields alone if the
+ * index table is unique.  It also covers the included fields for index-only scans, if they
+ * are narrow enough.
  *
  *-------------------------------------------------------------------------
  */
@@ -48,115 +47,16 @@
 
 #define ROW_INDEX_COMMENT	"Finds the entries of a fact row; made by indextable"
 
+static List *layout_names(IndexDef *def, Relation fact);
 static void add_column(List **names, const char *name, const char *what);
+static void append_column(StringInfo sql, const char *name, Oid type, int32 typmod, Oid collation,
+						  bool not_null);
+static void set_column(TupleDesc desc, AttrNumber attno, List *names, Oid type, int32 typmod,
+					   Oid collation, bool not_null);
 static void place_index(Oid index_table, Oid index);
 static int32 declared_size(Form_pg_attribute att);
 
-/*
- * layout_names
- *		The names of the columns, in order; refuses those that cannot be.
- */
-static List *
-layout_names(IndexDef *def, Relation fact)
-{
-	FactDef    *factdef = def->fact;
-	List	   *names = NIL;
-	int			i;
-
-	for (i = 0; i < def->nkeys; i++)
-		add_column(&names, def->fields[i].spec->name, def->fields[i].spec->text);
-	for (i = 0; i < factdef->npk; i++)
-		if (def->pk_attno[i] > def->nkeys)
-			add_column(&names,
-					   get_attname(factdef->relid, factdef->pk_attno[i], false),
-					   "primary key");
-	for (i = def->nkeys; i < def->nkeys + def->nincludes; i++)
-		add_column(&names, def->fields[i].spec->name, def->fields[i].spec->text);
-	if (def->doc_attno != 0)
-		add_column(&names,
-				   get_attname(factdef->relid, factdef->doc_attno[def->docno], false),
-				   "document");
-	if (def->nident > INDEX_MAX_KEYS)
-		ereport(ERROR,
-				(errcode(ERRCODE_TOO_MANY_COLUMNS),
-				 errmsg("key and primary key must not have more than %d columns together", INDEX_MAX_KEYS),
-				 errdetail("They have %d columns.", def->nident)));
-	return names;
-}
-
-static void
-add_column(List **names, const char *name, const char *what)
-{
-	ListCell   *cell;
-
-	check_name_length(name, "Name the field with AS.");
-	if (name[0] == '\0')
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_NAME),
-				 errmsg("field \"%s\" has an empty name", what),
-				 errhint("Name the field with AS.")));
-	if (SystemAttributeByName(name) != NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_RESERVED_NAME),
-				 errmsg("column name \"%s\" conflicts with a system column name", name),
-				 errhint("Name the field with AS.")));
-	foreach(cell, *names)
-	{
-		if (strcmp(lfirst(cell), name) == 0)
-			ereport(ERROR,
-					(errcode(ERRCODE_DUPLICATE_COLUMN),
-					 errmsg("column name \"%s\" specified more than once", name),
-					 errdetail("Columns are named after the last member of a path. The columns of the fact table's primary key keep their names."),
-					 errhint("Name the field with AS.")));
-	}
-	*names = lappend(*names, pstrdup(name));
-}
-
-static void
-append_column(StringInfo sql, const char *name, Oid type, int32 typmod, Oid collation, bool not_null)
-{
-	appendStringInfo(sql, "%s%s %s", sql->len > 0 ? ", " : "", quote_identifier(name),
-					 format_type_extended(type, typmod,
-										  FORMAT_TYPE_TYPEMOD_GIVEN | FORMAT_TYPE_FORCE_QUALIFY));
-	if (OidIsValid(collation) && collation != get_typcollation(type))
-	{
-		HeapTuple	tuple = SearchSysCache1(COLLOID, ObjectIdGetDatum(collation));
-		Form_pg_collation form;
-
-		if (!HeapTupleIsValid(tuple))
-			elog(ERROR, "cache lookup failed for collation %u", collation);
-		form = (Form_pg_collation) GETSTRUCT(tuple);
-		appendStringInfo(sql, " COLLATE %s",
-						 quote_qualified_identifier(get_namespace_name(form->collnamespace),
-													NameStr(form->collname)));
-		ReleaseSysCache(tuple);
-	}
-	if (not_null)
-		appendStringInfoString(sql, " NOT NULL");
-}
-
-/* layout_column: one like a column that there is */
-char *
-layout_column(Form_pg_attribute att)
-{
-	StringInfoData sql;
-
-	initStringInfo(&sql);
-	append_column(&sql, NameStr(att->attname), att->atttypid, att->atttypmod, att->attcollation,
-				  att->attnotnull);
-	return sql.data;
-}
-
-static void
-set_column(TupleDesc desc, AttrNumber attno, List *names, Oid type, int32 typmod, Oid collation, bool not_null)
-{
-	TupleDescInitEntry(desc, attno, list_nth(names, attno - 1), type, typmod, 0);
-	if (OidIsValid(collation))
-		TupleDescInitEntryCollation(desc, attno, collation);
-	TupleDescAttr(desc, attno - 1)->attnotnull = not_null;
-}
-
-/* layout_desc: the columns of an index table that is to be made */
+/* layout_desc: returns the columns of an index table that is to be made */
 TupleDesc
 layout_desc(IndexDef *def, Relation fact)
 {
@@ -190,7 +90,7 @@ layout_desc(IndexDef *def, Relation fact)
 	return desc;
 }
 
-/* layout_columns: the column list for CREATE TABLE */
+/* layout_columns: returns the same as layout_desc(), as the column list for CREATE TABLE */
 char *
 layout_columns(IndexDef *def, Relation fact)
 {
@@ -204,10 +104,119 @@ layout_columns(IndexDef *def, Relation fact)
 	return sql.data;
 }
 
+/* layout_column: returns, for CREATE TABLE, a column like one that exists */
+char *
+layout_column(Form_pg_attribute att)
+{
+	StringInfoData sql;
+
+	initStringInfo(&sql);
+	append_column(&sql, NameStr(att->attname), att->atttypid, att->atttypmod, att->attcollation,
+				  att->attnotnull);
+	return sql.data;
+}
+
+/*
+ * layout_names
+ *		Returns the names of an index table's columns, in order.  Refuses names that columns
+ *		cannot have, and more columns than an index can have.
+ */
+static List *
+layout_names(IndexDef *def, Relation fact)
+{
+	FactDef    *factdef = def->fact;
+	List	   *names = NIL;
+	int			i;
+
+	for (i = 0; i < def->nkeys; i++)
+		add_column(&names, def->fields[i].spec->name, def->fields[i].spec->text);
+	for (i = 0; i < factdef->npk; i++)
+		if (def->pk_attno[i] > def->nkeys)
+			add_column(&names,
+					   get_attname(factdef->relid, factdef->pk_attno[i], false),
+					   "primary key");
+	for (i = def->nkeys; i < def->nkeys + def->nincludes; i++)
+		add_column(&names, def->fields[i].spec->name, def->fields[i].spec->text);
+	if (def->doc_attno != 0)
+		add_column(&names,
+				   get_attname(factdef->relid, factdef->doc_attno[def->docno], false),
+				   "document");
+	if (def->nident > INDEX_MAX_KEYS)
+		ereport(ERROR,
+				(errcode(ERRCODE_TOO_MANY_COLUMNS),
+				 errmsg("key and primary key must not have more than %d columns together", INDEX_MAX_KEYS),
+				 errdetail("They have %d columns.", def->nident)));
+	return names;
+}
+
+/* add_column: adds the name of a column to a list, unless it cannot be one; what it is of is for an error */
+static void
+add_column(List **names, const char *name, const char *what)
+{
+	ListCell   *cell;
+
+	check_name_length(name, "Name the field with AS.");
+	if (name[0] == '\0')
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_NAME),
+				 errmsg("field \"%s\" has an empty name", what),
+				 errhint("Name the field with AS.")));
+	if (SystemAttributeByName(name) != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_RESERVED_NAME),
+				 errmsg("column name \"%s\" conflicts with a system column name", name),
+				 errhint("Name the field with AS.")));
+	foreach(cell, *names)
+	{
+		if (strcmp(lfirst(cell), name) == 0)
+			ereport(ERROR,
+					(errcode(ERRCODE_DUPLICATE_COLUMN),
+					 errmsg("column name \"%s\" specified more than once", name),
+					 errdetail("Columns are named after the last member of a path. The columns of the fact table's primary key keep their names."),
+					 errhint("Name the field with AS.")));
+	}
+	*names = lappend(*names, pstrdup(name));
+}
+
+/* append_column: appends a column to the column list of CREATE TABLE */
+static void
+append_column(StringInfo sql, const char *name, Oid type, int32 typmod, Oid collation, bool not_null)
+{
+	appendStringInfo(sql, "%s%s %s", sql->len > 0 ? ", " : "", quote_identifier(name),
+					 format_type_extended(type, typmod,
+										  FORMAT_TYPE_TYPEMOD_GIVEN | FORMAT_TYPE_FORCE_QUALIFY));
+	if (OidIsValid(collation) && collation != get_typcollation(type))
+	{
+		HeapTuple	tuple = SearchSysCache1(COLLOID, ObjectIdGetDatum(collation));
+		Form_pg_collation form;
+
+		if (!HeapTupleIsValid(tuple))
+			elog(ERROR, "cache lookup failed for collation %u", collation);
+		form = (Form_pg_collation) GETSTRUCT(tuple);
+		appendStringInfo(sql, " COLLATE %s",
+						 quote_qualified_identifier(get_namespace_name(form->collnamespace),
+													NameStr(form->collname)));
+		ReleaseSysCache(tuple);
+	}
+	if (not_null)
+		appendStringInfoString(sql, " NOT NULL");
+}
+
+/* set_column: sets a column of a tuple descriptor, with its name from a list of all */
+static void
+set_column(TupleDesc desc, AttrNumber attno, List *names, Oid type, int32 typmod, Oid collation, bool not_null)
+{
+	TupleDescInitEntry(desc, attno, list_nth(names, attno - 1), type, typmod, 0);
+	if (OidIsValid(collation))
+		TupleDescInitEntryCollation(desc, attno, collation);
+	TupleDescAttr(desc, attno - 1)->attnotnull = not_null;
+}
+
 /*
  * find_kept_columns
- *		When an index table gets other contents: of the columns that there are the first
- *		nkept, and from the first of the owner's own on.
+ *		Returns, by column number, which columns of an index table stay when it gets other
+ *		contents: the first nkept, and those that its owner has added, from first_own on.
+ *		Dropped columns are not counted.
  */
 bool *
 find_kept_columns(TupleDesc desc, int nkept, int first_own)
@@ -228,10 +237,12 @@ find_kept_columns(TupleDesc desc, int nkept, int first_own)
 
 /*
  * layout_like
- *		The column list for CREATE TABLE of a table that is to take the place of
- *		another index table, column by column.  In the place of those that do not stay
- *		come columns that are to be dropped, the names of which are returned, too.
- *		Where all stay, only that table counts.
+ *		Returns the column list for CREATE TABLE of a table that is to take the place of
+ *		another index table, old, so that every column that stays has the same number in
+ *		both (find_kept_columns()).  The columns that def has beyond these follow at the end.
+ *
+ * In the place of columns that do not stay there are columns that the caller has to drop.
+ * Their names are added to *dropped.  If all columns of old stay, def and fact may be NULL.
  */
 char *
 layout_like(IndexDef *def, Relation fact, Relation old, int nkept, int first_own, List **dropped)
@@ -280,7 +291,7 @@ layout_like(IndexDef *def, Relation fact, Relation old, int nkept, int first_own
 	return sql.data;
 }
 
-/* layout_drop_columns: those that layout_like() has made to be dropped */
+/* layout_drop_columns: drops the columns that layout_like() has put in to be dropped */
 void
 layout_drop_columns(Oid relid, List *names)
 {
@@ -296,8 +307,8 @@ layout_drop_columns(Oid relid, List *names)
 
 /*
  * layout_primary_key
- *		The constraint to add to an index table, which exists.  covering is
- *		whether the included fields go into the index.
+ *		Returns the constraint that is to be added to an index table as its primary key.  The
+ *		table exists.  covering is whether the index covers the included fields.
  */
 char *
 layout_primary_key(IndexDef *def, bool covering)
@@ -328,9 +339,9 @@ layout_primary_key(IndexDef *def, bool covering)
 
 /*
  * layout_add_primary_key
- *		Makes it, in a tablespace, and in the same command, if told so, drops the one
- *		there is, whose name it gets: without one the index table would be taken for
- *		broken.
+ *		Makes the primary key of an index table, in a tablespace.  Unless drop is NULL, it
+ *		takes the place and the name of the constraint of this name, which is dropped in the
+ *		same command: without a primary key the index table would be taken for broken.
  */
 void
 layout_add_primary_key(IndexDef *def, bool covering, const char *tablespace, const char *drop)
@@ -344,7 +355,7 @@ layout_add_primary_key(IndexDef *def, bool covering, const char *tablespace, con
 		how = psprintf("DROP CONSTRAINT %s, ADD CONSTRAINT %s", quote_identifier(drop), quote_identifier(drop));
 	run_sql(get_extension_owner(), "ALTER TABLE %s %s %s%s", quoted_relation(def->relid), how, layout_primary_key(def, covering),
 			in_tablespace("USING INDEX TABLESPACE", tablespace));
-	/* Event triggers were called. */
+	/* Event triggers have run, and may have done anything. */
 	rel = try_relation_open(def->relid, NoLock);
 	index = rel != NULL ? open_primary_key(rel, AccessShareLock) : NULL;
 	if (index == NULL)
@@ -358,7 +369,11 @@ layout_add_primary_key(IndexDef *def, bool covering, const char *tablespace, con
 	place_index(def->relid, relid);
 }
 
-/* layout_mark_key: a constraint that was made anew, as what its owner has set for the one it replaces */
+/*
+ * layout_mark_key
+ *		Marks a constraint that was made anew as the one to cluster by, or as the replica
+ *		identity, as the owner of the table has set it for the one that it replaces.
+ */
 void
 layout_mark_key(Oid relid, const char *constraint, bool clustered, bool identity)
 {
@@ -369,7 +384,11 @@ layout_mark_key(Oid relid, const char *constraint, bool clustered, bool identity
 				quote_identifier(constraint));
 }
 
-/* place_index: of a partitioned index table, whose partitions have their indexes where they are themselves */
+/*
+ * place_index
+ *		Moves the indexes that an index of a partitioned index table has on the partitions to
+ *		the tablespaces of these partitions.
+ */
 static void
 place_index(Oid index_table, Oid index)
 {
@@ -380,16 +399,16 @@ place_index(Oid index_table, Oid index)
 		Relation	leaf = relation_open(lfirst_oid(cell), AccessShareLock);
 		Oid			place = leaf->rd_rel->reltablespace;
 		char	   *tablespace = tablespace_of(leaf);
-		Oid			part = lfirst_oid(cell) == index_table ? InvalidOid : index_get_partition(leaf, index);
+		Oid			leaf_index = lfirst_oid(cell) == index_table ? InvalidOid : index_get_partition(leaf, index);
 
 		relation_close(leaf, NoLock);
-		if (OidIsValid(part) && get_rel_tablespace(part) != place)
-			run_sql(get_extension_owner(), "ALTER INDEX %s SET TABLESPACE %s", quoted_relation(part),
+		if (OidIsValid(leaf_index) && get_rel_tablespace(leaf_index) != place)
+			run_sql(get_extension_owner(), "ALTER INDEX %s SET TABLESPACE %s", quoted_relation(leaf_index),
 					quote_identifier(tablespace));
 	}
 }
 
-/* layout_row_index: the columns of the index by which a row's entries are found */
+/* layout_row_index: returns the columns of the index by which a row's entries are found */
 char *
 layout_row_index(IndexDef *def)
 {
@@ -405,8 +424,9 @@ layout_row_index(IndexDef *def)
 
 /*
  * layout_make_row_index
- *		The index by which a row's entries are found, for an index table that is kept
- *		in step through the queue.  A comment tells it from one of the owner's.
+ *		Makes the index by which a row's entries are found, for an index table that is kept
+ *		in step through the queue.  A comment distinguishes it from indexes that the owner
+ *		has made.
  */
 void
 layout_make_row_index(Oid index_table, const char *columns)
@@ -427,7 +447,11 @@ layout_make_row_index(Oid index_table, const char *columns)
 	place_index(index_table, get_relname_relid(name, schema));
 }
 
-/* layout_drop_row_index: for one that is not, any more; locked against everybody */
+/*
+ * layout_drop_row_index
+ *		Drops that index, of an index table that is not kept in step through the queue any
+ *		more.  The index table is locked against everybody.
+ */
 void
 layout_drop_row_index(Oid index_table)
 {
@@ -445,7 +469,7 @@ layout_drop_row_index(Oid index_table)
 	}
 }
 
-/* layout_covers: whether a primary key has the included fields */
+/* layout_covers: returns whether the primary key of an index table covers the included fields */
 bool
 layout_covers(IndexDef *def, Relation primary_key)
 {
@@ -455,9 +479,9 @@ layout_covers(IndexDef *def, Relation primary_key)
 
 /*
  * layout_can_cover
- *		Whether an index has room for the included fields' columns: not for one that is
- *		declared so long that it is meant to hold more than an entry can have, even in
- *		characters of one byte.
+ *		Returns whether an index can have the columns of the included fields.  It is not to
+ *		have a column that is declared so long that it is meant for more bytes than an entry
+ *		can have, even if each character has one byte.
  */
 bool
 layout_can_cover(IndexDef *def)
@@ -473,9 +497,9 @@ layout_can_cover(IndexDef *def)
 
 /*
  * layout_max_covered_bytes
- *		How many bytes an entry may have so that there is room for it in a covering
- *		primary key, and for wider ones to come.  Where the types of all its columns
- *		limit it to what fits, that is what fits: none will be wider.
+ *		Returns how many bytes an entry may have for the primary key to cover the included
+ *		fields.  It is half of what fits into an index, because wider entries may come later;
+ *		but all of it where the types of the columns keep every entry within what fits.
  */
 Size
 layout_max_covered_bytes(IndexDef *def)
@@ -496,7 +520,7 @@ layout_max_covered_bytes(IndexDef *def)
 	return widest <= MAX_INDEX_DATA ? MAX_INDEX_DATA : MAX_INDEX_DATA / 2;
 }
 
-/* declared_size: how many bytes a value of a column can have at most, by its type; -1: any number */
+/* declared_size: returns how many bytes a value of a column can have at most, by its type; -1: any number */
 static int32
 declared_size(Form_pg_attribute att)
 {

@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * layout.h
- *	  Columns and primary key of an index table.
+ *	  Offers the columns, the primary key and the row index that an index table has, and makes
+ *	  the indexes.
  *
  *-------------------------------------------------------------------------
  */

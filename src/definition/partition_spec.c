@@ -1,10 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * partition_spec.c
- *	  How an index table is to be partitioned: by what, and into which partitions.
- *
- * Called by create.c and redefine.c for what the user asks for, and by replace.c
- * for how an index table that exists is partitioned.
+ *	  Says how an index table is to be partitioned, which a user asks for, or is partitioned:
+ *	  by what, and into which partitions.
  *
  *-------------------------------------------------------------------------
  */
@@ -31,7 +29,6 @@
 
 #include "../indextable.h"
 #include "../util/fixed_settings.h"
-#include "cache.h"
 #include "field_spec.h"
 #include "partition_spec.h"
 
@@ -46,7 +43,8 @@ static char *bound_text(Datum bound, Oid partition);
 
 /*
  * partitioning_asked
- *		What the user wants, NULL if nothing; columns are the names of the key fields.
+ *		Returns the partitioning that a user asks for, or NULL if the index table is not to
+ *		be partitioned.  columns are the names of the key fields.
  */
 Partitioning *
 partitioning_asked(PartitioningRequest *r, List *columns)
@@ -112,8 +110,8 @@ partitioning_asked(PartitioningRequest *r, List *columns)
 	}
 
 	/*
-	 * No write of the fact table is to fail because of a value that nobody
-	 * thought of.
+	 * There is always a default partition: no write of the fact table is to
+	 * fail because a value is outside of all the bounds.
 	 */
 	if (!hash && !has_default)
 		make_spec(p, "DEFAULT", list_length(r->tablespaces) == 1 ? tablespace_for(r->tablespaces, 0, 1) : NULL,
@@ -121,7 +119,7 @@ partitioning_asked(PartitioningRequest *r, List *columns)
 	return p;
 }
 
-/* partitioning_request_current: asks for the partitions that there are */
+/* partitioning_request_current: adds to a request that it is for the partitions that there are */
 void
 partitioning_request_current(PartitioningRequest *r, Partitioning *now)
 {
@@ -134,6 +132,39 @@ partitioning_request_current(PartitioningRequest *r, Partitioning *now)
 			r->bounds = lappend(r->bounds, ((PartSpec *) lfirst(cell))->bound);
 }
 
+/* partitioning_of: returns how an index table is partitioned, or NULL if it is not */
+Partitioning *
+partitioning_of(Relation rel)
+{
+	Partitioning *p;
+	PartitionDesc desc;
+	int			i;
+
+	if (rel->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
+		return NULL;
+	p = palloc0(sizeof(Partitioning));
+	p->clause = TextDatumGetCString(OidFunctionCall1(F_PG_GET_PARTKEYDEF,
+													 ObjectIdGetDatum(RelationGetRelid(rel))));
+	desc = RelationGetPartitionDesc(rel, true);
+	for (i = 0; i < desc->nparts; i++)
+	{
+		HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(desc->oids[i]));
+		bool		isnull;
+		Datum		bound = SysCacheGetAttr(RELOID, tuple, Anum_pg_class_relpartbound, &isnull);
+		Oid			tablespace = ((Form_pg_class) GETSTRUCT(tuple))->reltablespace;
+		char	   *expr = bound_text(bound, desc->oids[i]);
+		PartSpec   *spec;
+
+		spec = make_spec(p, expr,
+						 get_tablespace_name(OidIsValid(tablespace) ? tablespace : MyDatabaseTableSpace),
+						 strcmp(expr, "DEFAULT") == 0 ? "default" : psprintf("p%d", i));
+		spec->relid = desc->oids[i];
+		ReleaseSysCache(tuple);
+	}
+	return p;
+}
+
+/* make_spec: adds a partition; suffix ends its name */
 static PartSpec *
 make_spec(Partitioning *p, char *bound, char *tablespace, const char *suffix)
 {
@@ -146,7 +177,11 @@ make_spec(Partitioning *p, char *bound, char *tablespace, const char *suffix)
 	return spec;
 }
 
-/* parse_after: what a text is behind the beginning of a statement, as the server's grammar has it */
+/*
+ * parse_after
+ *		Returns what the server's grammar makes of a text that ends a statement with a given
+ *		beginning.  what is what errors call the text.
+ */
 static List *
 parse_after(const char *beginning, const char *what, const char *text)
 {
@@ -159,7 +194,11 @@ parse_after(const char *beginning, const char *what, const char *text)
 	return parsed;
 }
 
-/* parse_by: HASH, RANGE or LIST of one of the columns */
+/*
+ * parse_by
+ *		Parses what a user gives as partition_by, HASH, RANGE or LIST of one of the columns,
+ *		and returns it in the form that CREATE TABLE takes.  *hash is set to whether it is HASH.
+ */
 static char *
 parse_by(const char *by, List *columns, bool *hash)
 {
@@ -198,7 +237,11 @@ parse_by(const char *by, List *columns, bool *hash)
 	return psprintf("%s (%s)", asc_toupper(strategy, strlen(strategy)), quote_identifier(elem->name));
 }
 
-/* parse_bound: what may stand behind PARTITION OF, with or without FOR VALUES */
+/*
+ * parse_bound
+ *		Parses the bound of a partition, with or without FOR VALUES, and returns it in the form
+ *		that CREATE TABLE ... PARTITION OF takes.  *is_default is set to whether it is DEFAULT.
+ */
 static char *
 parse_bound(const char *bound, bool *is_default)
 {
@@ -220,7 +263,11 @@ parse_bound(const char *bound, bool *is_default)
 	return text;
 }
 
-/* tablespace_for: the only one, or the one of a partition; NULL: that of the index table */
+/*
+ * tablespace_for
+ *		Returns the tablespace for a partition: the only one that was given, or number i of
+ *		them; NULL, which stands for that of the index table, if none was given.
+ */
 static char *
 tablespace_for(List *tablespaces, int i, int n)
 {
@@ -237,8 +284,8 @@ tablespace_for(List *tablespaces, int i, int n)
 
 /*
  * bound_text
- *		A bound as SQL.  Under fixed settings, as a partition is made of it again: with
- *		another number of digits, it would be another bound.
+ *		Returns the bound of a partition as SQL.  Fixed settings make sure that a partition
+ *		made from this text has the same bound: with fewer digits it would be another one.
  */
 static char *
 bound_text(Datum bound, Oid partition)
@@ -257,36 +304,4 @@ bound_text(Datum bound, Oid partition)
 	}
 	PG_END_TRY();
 	return TextDatumGetCString(expr);
-}
-
-/* partitioning_of: an index table that exists; NULL: it is not partitioned */
-Partitioning *
-partitioning_of(Relation rel)
-{
-	Partitioning *p;
-	PartitionDesc desc;
-	int			i;
-
-	if (rel->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
-		return NULL;
-	p = palloc0(sizeof(Partitioning));
-	p->clause = TextDatumGetCString(OidFunctionCall1(F_PG_GET_PARTKEYDEF,
-													 ObjectIdGetDatum(RelationGetRelid(rel))));
-	desc = RelationGetPartitionDesc(rel, true);
-	for (i = 0; i < desc->nparts; i++)
-	{
-		HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(desc->oids[i]));
-		bool		isnull;
-		Datum		bound = SysCacheGetAttr(RELOID, tuple, Anum_pg_class_relpartbound, &isnull);
-		Oid			tablespace = ((Form_pg_class) GETSTRUCT(tuple))->reltablespace;
-		char	   *expr = bound_text(bound, desc->oids[i]);
-		PartSpec   *spec;
-
-		spec = make_spec(p, expr,
-						 get_tablespace_name(OidIsValid(tablespace) ? tablespace : MyDatabaseTableSpace),
-						 strcmp(expr, "DEFAULT") == 0 ? "default" : psprintf("p%d", i));
-		spec->relid = desc->oids[i];
-		ReleaseSysCache(tuple);
-	}
-	return p;
 }

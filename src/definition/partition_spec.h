@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * partition_spec.h
- *	  How index tables are partitioned.
+ *	  Offers how an index table is partitioned, or is to be.
  *
  *-------------------------------------------------------------------------
  */
@@ -12,9 +12,9 @@
 #include "utils/rel.h"
 
 #include "../indextable.h"
-#include "cache.h"
+#include "request.h"
 
-extern Partitioning *partitioning_asked(PartitioningRequest *request, List *columns);
+extern Partitioning *partitioning_asked(PartitioningRequest *r, List *columns);
 extern void partitioning_request_current(PartitioningRequest *r, Partitioning *now);
 extern Partitioning *partitioning_of(Relation rel);
 

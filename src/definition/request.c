@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * request.c
- *	  Checks what users ask for, before anything is made of it.
+ *	  Reads and checks what users ask for when they create or alter an index table.
  *
  *-------------------------------------------------------------------------
  */
@@ -12,15 +12,15 @@
 
 #include "../indextable.h"
 #include "../util/arguments.h"
-#include "cache.h"
 #include "request.h"
 
+/* The values that users may give, each list ended by NULL. */
 const char *const strategies[] = {"normalized", "partial", "denormalized", NULL};
 const char *const maintenances[] = {"transactional", "async", NULL};
 
 /*
  * check_definition
- *		Refuses what does not go together.
+ *		Refuses a definition whose parts do not go together.
  */
 void
 check_definition(DefinitionRow *row)
@@ -49,7 +49,12 @@ check_definition(DefinitionRow *row)
 				 errhint("Use maintenance => 'transactional'.")));
 }
 
-/* partitioning_args: those of create() and alter(), of which the last three are together */
+/*
+ * partitioning_args
+ *		Reads the arguments of create() or alter() that say how an index table is to be
+ *		partitioned.  partitions and by are the numbers of the arguments "partitions" and
+ *		"partition_by", which is followed by "partition_bounds" and "partition_tablespaces".
+ */
 void
 partitioning_args(FunctionCallInfo fcinfo, int partitions, int by, PartitioningRequest *request)
 {

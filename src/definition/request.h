@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * request.h
- *	  Checks what users ask for, before anything is made of it.
+ *	  Offers the arguments of create() and alter() that describe an index table, read and checked.
  *
  *-------------------------------------------------------------------------
  */
@@ -9,9 +9,18 @@
 #define INDEXTABLE_REQUEST_H
 
 #include "fmgr.h"
+#include "nodes/pg_list.h"
 
 #include "../indextable.h"
-#include "cache.h"
+
+/* How a user wants an index table to be partitioned, as given to create() or alter(). */
+typedef struct PartitioningRequest
+{
+	int			partitions;		/* 0: not given */
+	char	   *by;				/* NULL: hash of the first key field */
+	List	   *bounds;			/* of char * */
+	List	   *tablespaces;	/* of char * */
+} PartitioningRequest;
 
 extern const char *const strategies[];
 extern const char *const maintenances[];

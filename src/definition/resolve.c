@@ -1,11 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * resolve.c
- *	  Turns what the catalog, or create(), says of an index table into a definition,
- *	  with the tables as they are.
+ *	  Turns what the catalog, or create(), says of an index table into a definition, with the
+ *	  tables as they are.
  *
- * Called by definition.c for index tables that exist, and by create.c, replace.c
- * and advise.c for one that is about to be made.
+ * This is done in steps: make_fact_def() for the fact table, make_index_def() for each index
+ * table, and definition_complete() for one that exists, which compares the definition with
+ * the table as it is.  definition_complete_primary_key() adds its indexes.
  *
  *-------------------------------------------------------------------------
  */
@@ -54,9 +55,10 @@ static void definition_complete_row_index(IndexDef *def, Relation rel);
 
 /*
  * definition_resolve
- *		The definition of an index table that does not exist yet, against a fact
- *		table that may have none; in the current memory context.  The first nkept
- *		of its fields are as in an index table whose place it is to take.
+ *		Returns the definition of an index table that does not exist yet, and in *factdef one
+ *		of its fact table, both in the current memory context.  If it is to take the place of
+ *		another index table, replaced, it has the first nkept of its fields in common with
+ *		that one.
  */
 IndexDef *
 definition_resolve(DefinitionRow *row, Relation fact, Relation replaced, int nkept,
@@ -67,19 +69,12 @@ definition_resolve(DefinitionRow *row, Relation fact, Relation replaced, int nke
 	return make_index_def(*factdef, fact, row, replaced, nkept, NULL);
 }
 
-/* report_altered_index_table: what was altered so that upkeep would write nonsense */
-void
-report_altered_index_table(Oid index_table, Relation fact, const char *why)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("index table \"%s\" cannot be maintained because it does not fit its fact table \"%s\" any more",
-					get_rel_name(index_table), RelationGetRelationName(fact)),
-			 errdetail("%s", why),
-			 errhint("Undo the change, or drop the index table and create it again.")));
-}
-
-/* make_fact_def: key names its primary key, by names, where the table has none; see rowkey.c */
+/*
+ * make_fact_def
+ *		Returns the definition of a fact table, without index tables, in the memory context
+ *		cxt, which is the current one.  key are the columns that identify its rows if it has no
+ *		primary key (fact_key.c); names are the names that key uses, by column number, or NULL.
+ */
 FactDef *
 make_fact_def(Relation fact, List *key, const char **names, MemoryContext cxt)
 {
@@ -107,7 +102,7 @@ make_fact_def(Relation fact, List *key, const char **names, MemoryContext cxt)
 	index = open_primary_key(fact, AccessShareLock);
 	if (index == NULL && resolve_row_key(factdef, fact, key, names))
 		return factdef;
-	/* Without index tables nobody asks. */
+	/* If there are no index tables, the key is not needed. */
 	if (index == NULL && key == NIL && factdef->partitioned && catalog_has_fact(factdef->relid) &&
 		!catalog_fact_in_use(factdef->relid))
 		return factdef;
@@ -135,9 +130,10 @@ make_fact_def(Relation fact, List *key, const char **names, MemoryContext cxt)
 
 /*
  * make_index_def
- *		Parses and resolves a definition.  The types of the first nkept fields are
- *		taken from the columns of the index table; apart from that it is not looked
- *		at.  Columns are numbered as layout.c makes them.
+ *		Parses and resolves the definition of an index table, and adds to the fact table's
+ *		definition which columns it needs.  The index table, rel, may be NULL; the types of the
+ *		first nkept fields are taken from its columns, and apart from that it is not looked at.
+ *		Columns are numbered as layout.c makes them.
  */
 IndexDef *
 make_index_def(FactDef *factdef, Relation fact, DefinitionRow *row, Relation rel, int nkept,
@@ -180,8 +176,8 @@ make_index_def(FactDef *factdef, Relation fact, DefinitionRow *row, Relation rel
 	def->docno = i;
 
 	/*
-	 * Fields, numbered as layout.c makes their columns: keys, primary key,
-	 * included.
+	 * Columns are numbered in the order in which layout.c makes them: key
+	 * fields, primary key, included fields.
 	 */
 	def->nkeys = list_length(row->key);
 	def->nincludes = list_length(row->include);
@@ -200,7 +196,10 @@ make_index_def(FactDef *factdef, Relation fact, DefinitionRow *row, Relation rel
 	}
 	def->multi = def->multi_field >= 0;
 
-	/* A primary-key column that is a key field is not there twice. */
+	/*
+	 * A column of the primary key that is also a key field is not stored
+	 * twice.
+	 */
 	def->pk_attno = palloc(sizeof(AttrNumber) * factdef->npk);
 	for (k = 0; k < factdef->npk; k++)
 	{
@@ -242,7 +241,11 @@ make_index_def(FactDef *factdef, Relation fact, DefinitionRow *row, Relation rel
 	return def;
 }
 
-/* compile_filter: tells whose filter it is that has an error by now */
+/*
+ * compile_filter
+ *		Compiles the filter of a definition.  If the index table exists, an error tells that
+ *		it is of this filter, which had none when the index table was created.
+ */
 static RowExpression *
 compile_filter(DefinitionRow *row, Relation fact, const char **column_names)
 {
@@ -256,6 +259,7 @@ compile_filter(DefinitionRow *row, Relation fact, const char **column_names)
 	return filter;
 }
 
+/* filter_context: adds to an error whose filter it is of; an error context callback */
 static void
 filter_context(void *arg)
 {
@@ -266,7 +270,7 @@ filter_context(void *arg)
 		errhint("Undo the change of the objects that the filter uses, or drop the index table.");
 }
 
-/* same_equality: whether two collations agree on which texts are equal */
+/* same_equality: returns whether two collations agree on which texts are equal */
 static bool
 same_equality(Oid a, Oid b)
 {
@@ -274,7 +278,7 @@ same_equality(Oid a, Oid b)
 					  get_collation_isdeterministic(a) && get_collation_isdeterministic(b));
 }
 
-/* live_columns: the numbers of the columns that have not been dropped */
+/* live_columns: returns the numbers of the columns that have not been dropped, and in *n how many there are */
 static AttrNumber *
 live_columns(TupleDesc desc, int *n)
 {
@@ -288,39 +292,7 @@ live_columns(TupleDesc desc, int *n)
 	return live;
 }
 
-/* index_calls_users_code: whether making entries runs more than the server's own functions */
-bool
-index_calls_users_code(IndexDef *def)
-{
-	int			i;
-
-	for (i = 0; i < def->nkeys + def->nincludes; i++)
-		if (def->fields[i].cast.users ||
-			(def->fields[i].convert != NULL && expression_calls_users_code(def->fields[i].convert)))
-			return true;
-	return def->filter != NULL && expression_calls_users_code(def->filter);
-}
-
-/* definition_code: the functions and domains of users that making entries calls, of CodeObject * */
-List *
-definition_code(IndexDef *def)
-{
-	List	   *code = def->filter != NULL ? list_copy(expression_code(def->filter)) : NIL;
-	int			i;
-
-	for (i = 0; i < def->nkeys + def->nincludes; i++)
-	{
-		Field	   *field = &def->fields[i];
-
-		if (field->convert != NULL)
-			code = list_concat(code, expression_code(field->convert));
-		code = add_code_function(code, field->cast.convert.fn_oid);
-		code = add_code_function(code, field->cast.length.fn_oid);
-	}
-	return code;
-}
-
-/* definition_columns: the fact table's columns that entries depend on, offset */
+/* definition_columns: returns the fact table's columns that entries depend on, offset as by pull_varattnos() */
 static Bitmapset *
 definition_columns(IndexDef *def)
 {
@@ -343,8 +315,8 @@ definition_columns(IndexDef *def)
 
 /*
  * definition_complete
- *		Completes a definition from the index table as it is, but for its indexes;
- *		false if it is not as it was created.
+ *		Completes a definition with what the index table is like, except for its indexes.
+ *		Returns false if the index table is not as it was created any more.
  */
 bool
 definition_complete(IndexDef *def, Relation fact, Relation rel)
@@ -356,7 +328,11 @@ definition_complete(IndexDef *def, Relation fact, Relation rel)
 	return true;
 }
 
-/* definition_complete_columns: the same from its columns, with or without a table */
+/*
+ * definition_complete_columns
+ *		Completes a definition with the columns of its index table, which need not exist.
+ *		Returns false if they are not those that the definition calls for.
+ */
 bool
 definition_complete_columns(IndexDef *def, Relation fact, TupleDesc desc)
 {
@@ -368,7 +344,11 @@ definition_complete_columns(IndexDef *def, Relation fact, TupleDesc desc)
 
 	if (nlive < expected)
 		return false;
-	/* Columns a user adds stay NULL, if they can. */
+
+	/*
+	 * Entries have NULL in columns that a user has added, so these must allow
+	 * it.
+	 */
 	for (i = expected; i < nlive; i++)
 		if (TupleDescAttr(desc, live[i] - 1)->attnotnull)
 			return false;
@@ -408,8 +388,8 @@ definition_complete_columns(IndexDef *def, Relation fact, TupleDesc desc)
 		prepare_sort(&def->ident_sort[i], att->atttypid, att->attcollation, false);
 
 		/*
-		 * Where equal means equal bytes, any order of bytes serves for
-		 * writing.
+		 * Where only texts of the same bytes are equal, they may be sorted by
+		 * their bytes before they are written, which is cheaper.
 		 */
 		prepare_sort(&def->write_sort[i], att->atttypid,
 					 OidIsValid(att->attcollation) &&
@@ -441,7 +421,12 @@ prepare_sort(SortSupport sort, Oid type, Oid collation, bool abbreviate)
 	PrepareSortSupportFromOrderingOp(lookup_type_cache(type, TYPECACHE_LT_OPR)->lt_opr, sort);
 }
 
-/* definition_complete_primary_key: the same for the index that entries are found with */
+/*
+ * definition_complete_primary_key
+ *		Completes a definition with the index table's indexes: its primary key, by which
+ *		entries are found, and the one by which the entries of a row are found, if it has one.
+ *		Returns false if the primary key is not the one that the definition calls for.
+ */
 bool
 definition_complete_primary_key(IndexDef *def, Relation rel)
 {
@@ -474,8 +459,9 @@ definition_complete_primary_key(IndexDef *def, Relation rel)
 
 /*
  * definition_complete_row_index
- *		The index on the primary key of the fact row, which an asynchronous index
- *		table is reconciled by.  Writers can do without.
+ *		Completes the definition of an asynchronous index table with the index on the primary
+ *		key of the fact row, by which it is reconciled.  It is no error if there is none,
+ *		because writers do not need it.
  */
 static void
 definition_complete_row_index(IndexDef *def, Relation rel)
@@ -506,7 +492,7 @@ definition_complete_row_index(IndexDef *def, Relation rel)
 	}
 }
 
-/* queue_columns: of the queue tables of a fact table */
+/* queue_columns: returns the columns that the queue tables of a fact table have */
 TupleDesc
 queue_columns(FactDef *def, Relation fact)
 {
@@ -517,4 +503,52 @@ queue_columns(FactDef *def, Relation fact)
 	for (i = 0; i < def->npk; i++)
 		TupleDescCopyEntry(desc, QUEUE_KEY + i, RelationGetDescr(fact), def->pk_attno[i]);
 	return desc;
+}
+
+/* index_calls_users_code: returns whether making entries runs functions that are not the server's own */
+bool
+index_calls_users_code(IndexDef *def)
+{
+	int			i;
+
+	for (i = 0; i < def->nkeys + def->nincludes; i++)
+		if (def->fields[i].cast.users ||
+			(def->fields[i].convert != NULL && expression_calls_users_code(def->fields[i].convert)))
+			return true;
+	return def->filter != NULL && expression_calls_users_code(def->filter);
+}
+
+/* definition_code: returns the functions and domains of users that making entries uses (CodeObject *) */
+List *
+definition_code(IndexDef *def)
+{
+	List	   *code = def->filter != NULL ? list_copy(expression_code(def->filter)) : NIL;
+	int			i;
+
+	for (i = 0; i < def->nkeys + def->nincludes; i++)
+	{
+		Field	   *field = &def->fields[i];
+
+		if (field->convert != NULL)
+			code = list_concat(code, expression_code(field->convert));
+		code = add_code_function(code, field->cast.convert.fn_oid);
+		code = add_code_function(code, field->cast.length.fn_oid);
+	}
+	return code;
+}
+
+/*
+ * report_altered_index_table
+ *		Raises the error for an index table or a fact table that was altered in such a way that
+ *		wrong entries would be written.
+ */
+void
+report_altered_index_table(Oid index_table, Relation fact, const char *why)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("index table \"%s\" cannot be maintained because it does not fit its fact table \"%s\" any more",
+					get_rel_name(index_table), RelationGetRelationName(fact)),
+			 errdetail("%s", why),
+			 errhint("Undo the change, or drop the index table and create it again.")));
 }

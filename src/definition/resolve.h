@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * resolve.h
- *	  Definitions against the tables as they are.
+ *	  Offers definitions resolved against the tables as they are.
  *
  *-------------------------------------------------------------------------
  */

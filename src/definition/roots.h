@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * roots.h
- *	  Finds the fact table that a partition belongs to.
+ *	  Offers the fact table that a partition belongs to.
  *
  *-------------------------------------------------------------------------
  */

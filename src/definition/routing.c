@@ -1,11 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * routing.c
- *	  Which partition of a fact table holds a row, by its primary key.
+ *	  Finds the partition of a fact table that holds a row, by its primary key.
  *
- * Called by liverow.c, and by part.c for index tables.  The primary key of a partitioned table has
- * all columns that it is partitioned by, so that no other partition needs to be
- * looked at; nor is there a plan, which would cost time for each of them.
+ * The primary key of a partitioned table has all columns that the table is partitioned by.
+ * So no other partition needs to be looked at.  It is done without a plan, because planning
+ * costs time for each partition.
  *
  *-------------------------------------------------------------------------
  */
@@ -24,7 +24,11 @@
 #include "../indextable.h"
 #include "routing.h"
 
-/* route_key: InvalidOid if no partition takes rows with this key */
+/*
+ * route_key
+ *		Returns the leaf partition of a fact table, root, that takes rows with this primary
+ *		key, or InvalidOid if there is none.
+ */
 Oid
 route_key(FactDef *def, Relation root, Datum *key)
 {
@@ -33,7 +37,7 @@ route_key(FactDef *def, Relation root, Datum *key)
 
 	for (;;)
 	{
-		PartitionKey part = RelationGetPartitionKey(rel);
+		PartitionKey partition_key = RelationGetPartitionKey(rel);
 		PartitionDesc desc = RelationGetPartitionDesc(rel, true);
 		Datum		values[PARTITION_MAX_KEYS];
 		bool		isnull[PARTITION_MAX_KEYS] = {0};
@@ -43,9 +47,9 @@ route_key(FactDef *def, Relation root, Datum *key)
 		int			i;
 		int			k;
 
-		for (i = 0; i < part->partnatts; i++)
+		for (i = 0; i < partition_key->partnatts; i++)
 		{
-			AttrNumber	attno = part->partattrs[i];
+			AttrNumber	attno = partition_key->partattrs[i];
 
 			if (rel != root)
 				attno = get_attnum(def->relid, get_attname(RelationGetRelid(rel), attno, false));
@@ -55,7 +59,7 @@ route_key(FactDef *def, Relation root, Datum *key)
 				elog(ERROR, "partition key of \"%s\" is not part of its primary key", def->name);
 			values[i] = key[k];
 		}
-		partition = desc->nparts == 0 ? -1 : partition_of(part, desc, values, isnull);
+		partition = desc->nparts == 0 ? -1 : partition_of(partition_key, desc, values, isnull);
 		relid = partition < 0 ? InvalidOid : desc->oids[partition];
 		is_leaf = partition >= 0 && desc->is_leaf[partition];
 		if (rel != root)
@@ -72,7 +76,11 @@ route_key(FactDef *def, Relation root, Datum *key)
 	return result;
 }
 
-/* partition_of: a row with these values in the columns that a table is partitioned by; -1: none */
+/*
+ * partition_of
+ *		Returns the number, in desc, of the partition that takes rows with these values in
+ *		the columns that a table is partitioned by, or -1 if there is none.
+ */
 int
 partition_of(PartitionKey key, PartitionDesc desc, Datum *values, bool *isnull)
 {
