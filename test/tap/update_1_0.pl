@@ -258,8 +258,8 @@ is($cached->query($_), '', 'and once more') for changes();
 right('postgres', 'built, repaired, rebuilt, created');
 is($node->safe_psql('postgres', q(SELECT index_table, state FROM indextable.index_tables WHERE state <> 'active')), '', 'all are active');
 is($node->safe_psql('postgres', q(SELECT i.index_table, v FROM indextable.index_tables i, indextable.verify(i.index_table) v WHERE v.kind <> 'rejected')), '', 'verify() finds nothing');
-like(($node->psql('postgres', 'DELETE FROM f_k'))[2], qr/cannot write index table "f_k"/, 'guards stay');
-like(($node->psql('postgres', 'ALTER TABLE f DROP COLUMN doc CASCADE'))[2], qr/cannot alter table "f" because index tables depend on it/, 'so do event triggers');
+like(($node->psql('postgres', 'DELETE FROM f_k'))[2], qr/cannot change index table "f_k"/, 'guards stay');
+like(($node->psql('postgres', 'ALTER TABLE f DROP COLUMN doc CASCADE'))[2], qr/ALTER action DROP COLUMN cannot be performed on table "f" because index tables depend on it/, 'so do event triggers');
 
 # ---- dumps of 1.0
 
