@@ -94,7 +94,11 @@ document_value(FactRow *row, int docno, PathStep *steps, int nsteps, JsonbValue 
 	}
 }
 
-/* json_walk: follows a path from *value on, all bytes of which are at hand; returns false if it leads nowhere */
+/*
+ * json_walk
+ *		Replaces *value, all bytes of which are at hand, with the value that a path
+ *		leads to from there; returns false if it leads nowhere.
+ */
 bool
 json_walk(JsonbValue *value, PathStep *steps, int nsteps)
 {
@@ -152,7 +156,11 @@ load_whole_document(FactRow *row, int docno)
 	doc->end = NULL;
 }
 
-/* follow_path: follows a path from *value on; end is where the bytes at hand end, or NULL if all are at hand */
+/*
+ * follow_path
+ *		Replaces *value with the value that a path leads to from there; end is where
+ *		the bytes at hand end, or NULL if all are at hand.
+ */
 static WalkResult
 follow_path(JsonbValue *value, PathStep *steps, int nsteps, const char *end)
 {

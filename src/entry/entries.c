@@ -180,7 +180,11 @@ entries_merge(IndexDef *def, Entries *into, Entries *from)
 	*into = merged;
 }
 
-/* entries_confine: removes all entries except those whose identity is in a or in b; all three are ordered by it */
+/*
+ * entries_confine
+ *		Removes all entries except those whose identity is in a or in b; all three are
+ *		ordered by identity.
+ */
 void
 entries_confine(IndexDef *def, Entries *entries, Entries *a, Entries *b)
 {
