@@ -58,7 +58,7 @@ apply_ops(IndexDef *def, OpList *list, bool keep)
 
 	if (def->covering && list->widest > def->max_covered_bytes)
 		narrow_key_for_ops(def, list);
-	rel = try_relation_open(def->relid, NoLock);	/* the caller has locked it */
+	rel = try_relation_open(def->relid, NoLock);	/* locked by the caller */
 	if (rel == NULL)
 		return false;
 	if (def->parts != NULL)
@@ -130,7 +130,11 @@ apply_to_partitions(IndexDef *def, Relation rel, OpList *list, bool keep)
 		sub.n = first[p] - from;
 		if (sub.n == 0)
 			continue;
-		/* The numbers of a writer's operations are subscripts of its array deferred. */
+
+		/*
+		 * The numbers of a writer's operations are subscripts of its array
+		 * deferred.
+		 */
 		for (i = 0; i < sub.n; i++)
 			sub.ops[i].seq = i;
 		leaf = relation_open(partitions->oids[p], RowExclusiveLock);

@@ -73,7 +73,10 @@ block_scan_next(BlockScan *scan)
 	MemoryContext old = MemoryContextSwitchTo(scan->cxt);
 	bool		found = false;
 
-	/* A worker's check may take long, so it ends if another session wants the database for itself. */
+	/*
+	 * A worker's check may take long, so it ends if another session wants the
+	 * database for itself.
+	 */
 	if (MyBgworkerEntry != NULL && ++scan->nrows % 8192 == 0 && is_database_lock_awaited(MyDatabaseId))
 		ereport(ERROR,
 				(errcode(ERRCODE_QUERY_CANCELED),

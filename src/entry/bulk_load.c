@@ -112,7 +112,7 @@ apply_load(IndexDef *def, Relation rel, Tuplesortstate *sorted)
 	ExecDropSingleTupleTableSlot(source);
 }
 
-/* find_load: returns the load of the table that an entry belongs to, which is the index table or a partition of it */
+/* find_load: returns the load of the index table, or of the partition that an entry belongs to */
 static Load *
 find_load(HTAB *loads, IndexDef *def, Relation rel, TupleTableSlot *entry)
 {
@@ -129,7 +129,11 @@ find_load(HTAB *loads, IndexDef *def, Relation rel, TupleTableSlot *entry)
 	if (!found)
 	{
 		load->rel = relation_open(relid, RowExclusiveLock);
-		/* A state keeps a buffer pinned, and there may be more partitions than buffers. */
+
+		/*
+		 * A state keeps a buffer pinned, and there may be more partitions
+		 * than buffers.
+		 */
 		load->state = def->parts == NULL ? GetBulkInsertState() : NULL;
 		load->cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable load", ALLOCSET_DEFAULT_SIZES);
 		load->nslots = load->n = 0;

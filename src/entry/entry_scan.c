@@ -209,7 +209,11 @@ probe_entry(Probe *probe, Datum *values)
 	while ((entry = entry_scan_next(&probe->scan)) != NULL)
 	{
 		slot_getallattrs(entry);
-		/* An entry with a unique key is found by the key alone, and may be of another row. */
+
+		/*
+		 * An entry with a unique key is found by the key alone, and may be of
+		 * another row.
+		 */
 		if (compare_identity(def, entry->tts_values, values) == 0)
 			break;
 	}
@@ -254,7 +258,8 @@ begin_partition_scan(EntryScan *scan, PartitionScan *partition_scan)
 		index = scan->by_row ? def->row_index : def->primary_index;
 	partition_scan->index = index_open(index, AccessShareLock);
 	partition_scan->slot = table_slot_create(partition_scan->rel, NULL);
-	partition_scan->scan = index_beginscan_compat(partition_scan->rel, partition_scan->index, scan->snapshot, scan->nkeys);
+	partition_scan->scan = index_beginscan_compat(partition_scan->rel, partition_scan->index, scan->snapshot,
+												  scan->nkeys);
 }
 
 static void
@@ -279,7 +284,11 @@ next_in_partition(EntryScan *scan, PartitionScan *partition_scan)
 	return found;
 }
 
-/* compare_partition_scans: compares scans by the entries that they are at, so that the first entry comes to the top of the heap */
+/*
+ * compare_partition_scans
+ *		Compares scans by the entries that they are at, so that the first entry comes to
+ *		the top of the heap.
+ */
 static int
 compare_partition_scans(Datum a, Datum b, void *arg)
 {

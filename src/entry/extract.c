@@ -142,7 +142,10 @@ extract_entries(IndexDef *def, FactRow *row, bool report, Entries *entries)
 	isnull = palloc(sizeof(bool) * entries->natts);
 	memset(isnull, true, sizeof(bool) * entries->natts);
 
-	/* Keys come first: if one is null there is no entry, whatever is wrong with the others. */
+	/*
+	 * Keys come first: if one is null there is no entry, whatever is wrong
+	 * with the others.
+	 */
 	for (i = 0; i < def->nkeys; i++)
 	{
 		Field	   *field = &def->fields[i];
@@ -174,7 +177,10 @@ extract_entries(IndexDef *def, FactRow *row, bool report, Entries *entries)
 	{
 		Datum		stored = slot->tts_values[fact->pk_attno[i] - 1];
 
-		/* A value that is sorted and put into an index must not be out of line. */
+		/*
+		 * A value that is sorted and put into an index must not be out of
+		 * line.
+		 */
 		values[def->pk_attno[i] - 1] =
 			TupleDescAttr(def->desc, def->pk_attno[i] - 1)->attlen == -1 ?
 			PointerGetDatum(PG_DETOAST_DATUM_PACKED(stored)) : stored;
@@ -492,7 +498,7 @@ collect_elements(Field *field, JsonbValue *value, int step, Elements *elements,
 	}
 }
 
-/* sort_elements: sorts the values of a multi-valued field in the order of the index table, and removes duplicates */
+/* sort_elements: sorts the values of a multi-valued field as the index table does, and removes duplicates */
 static void
 sort_elements(IndexDef *def, Elements *elements)
 {

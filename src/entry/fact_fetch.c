@@ -310,7 +310,10 @@ choose_leaf(LiveScan *scan, Datum *key)
 	scan->current = hash_search(scan->leaves, &relid, HASH_FIND, NULL);
 	if (scan->current == NULL)
 	{
-		/* The partition may have been dropped or detached, which is not known here yet. */
+		/*
+		 * The partition may have been dropped or detached, which is not known
+		 * here yet.
+		 */
 		Relation	rel = try_relation_open(relid, scan->lock);
 		LeafScan   *leaf;
 

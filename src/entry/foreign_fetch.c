@@ -64,7 +64,7 @@ foreign_fetch_begin(RowRequest *request)
 	fetch->types = palloc(sizeof(TypeCacheEntry *) * request->def->npk);
 	for (i = 0; i < request->def->npk; i++)
 		fetch->types[i] = lookup_type_cache(TupleDescAttr(request->def->desc, request->def->pk_attno[i] - 1)->atttypid,
-										TYPECACHE_EQ_OPR_FINFO | TYPECACHE_HASH_PROC_FINFO);
+											TYPECACHE_EQ_OPR_FINFO | TYPECACHE_HASH_PROC_FINFO);
 	return fetch;
 }
 

@@ -15,24 +15,25 @@
  *   to be done: see layout_max_covered_bytes().  Otherwise entries are measured when
  *   an index table is filled, and its primary key covers the included fields only if
  *   all entries are at most half as wide as the limit.
- * - An entry that is wider, but still fits, says that others may follow that do not.
- *   It is only noted.  When its transaction is about to commit, and not in the middle of a
- *   statement, the key is rebuilt, if the index table can be locked at once and is so
- *   small that this takes a moment.  If that fails, nothing else is rolled back: a
- *   warning is given, and the next such entry is another occasion.
+ * - An entry that is wider, but still fits, may be followed by others that do not fit.
+ *   It is only noted.  When its transaction is about to commit, and not in the middle
+ *   of a statement, the key is rebuilt, if the index table can be locked at once and is
+ *   so small that this takes a moment.  An error rolls back nothing but this attempt.
+ *   If the key was not rebuilt, a warning is given, and the next such entry is another
+ *   occasion.
  * - For an entry that does not fit, the key is rebuilt before the entry is written, if
  *   the index table can be locked within a while.  We try again and again to lock it,
- *   without waiting for the lock, and give up after some tries, so no deadlock lasts.
- *   If two sessions try, each has the index table locked as a writer: when the first
- *   of them gives up, its transaction is rolled back and releases that lock, and then
- *   the other session can lock the index table.  The transaction goes on with this
- *   lock, and may lock more rows, none of which may be locked by another writer that
- *   waits for the index table, as a writer locks a row of the fact table first.  So
- *   the fact table is locked in EXCLUSIVE mode, too, until the transaction ends: we get
- *   that lock only while no other transaction has rows of the fact table locked, and
- *   none can lock rows afterwards.  A transaction that waits
- *   for us may have rows of another table locked: in this respect our transaction is
- *   from now on like any other after LOCK TABLE.
+ *   without waiting for the lock, and give up after some tries, so no other session can
+ *   be in a deadlock with us.  If two sessions try, each has the index table locked as a
+ *   writer: when the first of them gives up, its transaction is rolled back and releases
+ *   that lock, and then the other session can lock the index table.  The transaction
+ *   goes on with this lock, and may lock more rows, none of which may be locked by
+ *   another writer that waits for the index table, as a writer locks a row of the fact
+ *   table first.  So the fact table is locked in EXCLUSIVE mode, too, until the
+ *   transaction ends: we get that lock only while no other transaction has rows of the
+ *   fact table locked, and none can lock rows afterwards.  A transaction that waits for
+ *   us may have rows of another table locked: in this respect our transaction is from
+ *   now on like any other after LOCK TABLE.
  *
  * While we have the index table locked in ACCESS EXCLUSIVE mode, no other session
  * reads or writes it, whatever its isolation level.  For a snapshot that is older, the
@@ -159,7 +160,11 @@ narrow_keys_at_commit(void)
 	}
 }
 
-/* narrow_keys_at_subxact_event: forgets what a subtransaction has noted that is rolled back, or passes it to the parent */
+/*
+ * narrow_keys_at_subxact_event
+ *		Forgets what a subtransaction has noted, if that is rolled back, or passes it on
+ *		to the parent.
+ */
 void
 narrow_keys_at_subxact_event(SubXactEvent event, SubTransactionId sub, SubTransactionId parent)
 {

@@ -161,12 +161,14 @@ read_row_history(IndexDef *def, Relation fact, TupleTableSlot *entry, KeyHistory
 		}
 		if (lost)
 		{
-			history->lost_by = history->lost ? Max(history->lost_by, HeapTupleHeaderGetCmax(tuple)) : HeapTupleHeaderGetCmax(tuple);
+			history->lost_by = history->lost ? Max(history->lost_by, HeapTupleHeaderGetCmax(tuple)) :
+				HeapTupleHeaderGetCmax(tuple);
 			history->lost = true;
 		}
 		if (got)
 		{
-			history->got_by = history->got ? Max(history->got_by, HeapTupleHeaderGetCmin(tuple)) : HeapTupleHeaderGetCmin(tuple);
+			history->got_by = history->got ? Max(history->got_by, HeapTupleHeaderGetCmin(tuple)) :
+				HeapTupleHeaderGetCmin(tuple);
 			history->got = true;
 		}
 	}

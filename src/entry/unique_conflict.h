@@ -24,6 +24,7 @@ typedef enum KeyOwner
 								 * to the existing entry's row */
 } KeyOwner;
 
-extern KeyOwner decide_key_owner(IndexDef *def, TupleTableSlot *existing, TupleTableSlot *new, TransactionId *wait);
+extern KeyOwner decide_key_owner(IndexDef *def, TupleTableSlot *existing, TupleTableSlot *new,
+								 TransactionId *wait);
 
 #endif							/* INDEXTABLE_UNIQUE_CONFLICT_H */

@@ -108,8 +108,9 @@ flush_inserts(Writer *w)
 			keep_existing_entry(w, conflicts[i]);
 	for (i = 0; i < w->nbuffered; i++)
 	{
+		/* insert_deferred() needs the tuple again. */
 		if (w->seqs[i] >= 0)
-			w->slots[i]->tts_flags &= ~TTS_FLAG_SHOULDFREE; /* insert_deferred() needs it */
+			w->slots[i]->tts_flags &= ~TTS_FLAG_SHOULDFREE;
 		ExecClearTuple(w->slots[i]);
 	}
 	w->nbuffered = 0;
