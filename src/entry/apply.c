@@ -78,8 +78,8 @@ apply_ops(IndexDef *def, OpList *list, bool keep)
  *		Applies the operations on each partition of an index table, in the order of
  *		the partitions.
  *
- * All writers keep to that order, so that two statements do not wait for each
- * other.
+ * All writers keep to that order, so that two statements do not wait for each other
+ * in different partitions.
  */
 static void
 apply_to_partitions(IndexDef *def, Relation rel, OpList *list, bool keep)

@@ -224,7 +224,7 @@ is_chosen(BlockScan *scan)
 	return murmurhash32(hash) < scan->percent / 100 * PG_UINT32_MAX;
 }
 
-/* next_row: does the same for a table on this server */
+/* next_row: puts the next row of a table on this server into scan->slot; returns false if there is none */
 static bool
 next_row(BlockScan *scan)
 {

@@ -44,8 +44,8 @@ typedef struct OpList
 	int			n;
 	int			max;
 	bool		deletes;		/* there is an OP_DELETE or OP_PUT */
-	Size		widest;			/* how many bytes of data the widest entry has
-								 * that is to be written */
+	Size		widest;			/* how many bytes of data the widest entry
+								 * has, of those to be written */
 	Size		bytes;			/* of memory, roughly */
 	int64		skipped;		/* entries left out, to be counted */
 } OpList;

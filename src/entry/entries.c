@@ -24,7 +24,7 @@ typedef struct Entry
 static int	compare_entries(const void *a, const void *b, void *arg);
 static bool is_among(IndexDef *def, Entries *entries, int *at, Datum *entry);
 
-/* entries_init: begins with no entries */
+/* entries_init: makes entries empty */
 void
 entries_init(Entries *entries, IndexDef *def)
 {
@@ -137,11 +137,11 @@ compare_entries(const void *a, const void *b, void *arg)
 
 /*
  * entries_merge
- *		Adds those of the entries in from to into whose identity is not among these
- *		yet.  Both are ordered by identity.
+ *		Adds to one row's entries those of another row whose identity they do not have
+ *		yet; both are ordered by identity.
  *
- * Usually into is empty: only under a deferrable primary key can there be two rows
- * whose entries are merged.
+ * Usually the former are empty: only under a deferrable primary key can there be two
+ * rows whose entries are merged.
  */
 void
 entries_merge(IndexDef *def, Entries *into, Entries *from)
@@ -210,8 +210,8 @@ entries_confine(IndexDef *def, Entries *entries, Entries *a, Entries *b)
 
 /*
  * is_among
- *		Returns whether the identity of entry is among that of entries; those before
- *		*at are known to be less, and *at is moved on.
+ *		Returns whether one of entries has the same identity as entry.  The search
+ *		begins at *at, and leaves it where the next one may begin.
  */
 static bool
 is_among(IndexDef *def, Entries *entries, int *at, Datum *entry)

@@ -162,8 +162,8 @@ select_rows(RowRequest *request, AttrNumber **columns)
 
 /*
  * store_row
- *		Stores a tuple that such a SELECT has returned in a slot with the columns of the
- *		fact table, where it points into the tuple.
+ *		Stores a tuple that the SELECT of select_rows() has returned in a slot with the
+ *		columns of the fact table, where its values point into the tuple.
  */
 void
 store_row(FactDef *def, HeapTuple tuple, TupleDesc desc, AttrNumber *columns, TupleTableSlot *slot)

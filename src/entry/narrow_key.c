@@ -236,7 +236,7 @@ narrow_key_now(IndexDef *def, OpList *list)
 /*
  * lock_with_retries
  *		Locks an index table against all other sessions, and its fact table against all
- *		that lock rows, for the reason above; returns false if that cannot be done.
+ *		that lock rows, as explained above; returns false if that cannot be done.
  *
  * A drain tries only once, and only to lock the index table: it tries again later,
  * row by row.

@@ -87,7 +87,7 @@ key_from_texts(FactDef *def, ArrayType *array, Datum *key, MemoryContext cxt)
  * columns_to_jsonb
  *		Returns some columns of a row as JSON: {"column": value, ...}.
  *
- * This runs as owner, because a type may have a cast to JSON that calls any code.
+ * This runs as owner, because a type may have a cast to JSON, which is code of users.
  */
 Datum
 columns_to_jsonb(Oid owner, TupleTableSlot *slot, AttrNumber *columns, int n)
@@ -131,7 +131,7 @@ columns_to_jsonb(Oid owner, TupleTableSlot *slot, AttrNumber *columns, int n)
 	return JsonbPGetDatum(result);
 }
 
-/* value_to_jsonb: calls to_jsonb() */
+/* value_to_jsonb: returns what to_jsonb() makes of a value */
 static Jsonb *
 value_to_jsonb(Datum value, Oid type)
 {
