@@ -1,20 +1,17 @@
 /*-------------------------------------------------------------------------
  *
  * apply.c
- *	  Writes index tables, straight through the table and index access methods.
+ *	  Applies a list of operations to an index table, straight through the table and
+ *	  index access methods.
  *
- * The only code that does: called by batch.c with the operations of a statement,
- * by drain.c with those of many changes, and by build.c with the entries of a
- * whole index table.
+ * All changes of existing index tables are made here, whoever collects the
+ * operations: the triggers for one statement, the drain for many rows.  Only a new
+ * index table is filled in another way: see bulk_load.c.
  *
- * Entries are looked for with SnapshotSelf: as they are at this moment, not as
- * the transaction's snapshot shows them.  The writer of a fact row has it
- * locked, or the drain the queue, and so has its entries to itself.  An insertion never relies on not
- * having seen the entry: the index says whether there is one.  If somebody is
- * just writing or deleting an equal key, we wait for the outcome; where keys are
- * unique, before our own entry is in the index for others to wait for, as a
- * unique index does.  An entry of another row that is in the way may be there for
- * the time being only: see claim.c.
+ * This file sorts the operations, and distributes them over the partitions of an
+ * index table.  write_entry.c writes one entry, and says which snapshot it looks
+ * for entries with, and why no other transaction interferes; table_writer.c keeps
+ * the indexes in step, and begins a new command where one is needed.
  *
  *-------------------------------------------------------------------------
  */
@@ -39,16 +36,19 @@
 #include "table_writer.h"
 #include "write_entry.h"
 
-static void apply_to_parts(IndexDef *def, Relation rel, OpList *list, bool keep);
+static void apply_to_partitions(IndexDef *def, Relation rel, OpList *list, bool keep);
 static void apply_op_list(Writer *w, OpList *list, bool keep);
 static inline int compare_ops(const Op *a, const Op *b, IndexDef *def);
 static void sort_ops(IndexDef *def, OpList *list);
 
 /*
  * apply_ops
- *		Writes operations in their sequence, of which only the last on an entry
- *		counts.  With keep they may have to be applied again.  False if the index
- *		table is gone.
+ *		Applies operations to an index table; returns false if the index table does
+ *		not exist any more.
+ *
+ * The operations have been collected in sequence, and of several on one entry only
+ * the last counts.  With keep, their tuples are left as they are, because the
+ * caller may have to apply them again.
  */
 bool
 apply_ops(IndexDef *def, OpList *list, bool keep)
@@ -58,12 +58,11 @@ apply_ops(IndexDef *def, OpList *list, bool keep)
 
 	if (def->covering && list->widest > def->max_covered_bytes)
 		narrow_key_for_ops(def, list);
-	rel = try_relation_open(def->relid, NoLock);	/* batch_lock() has locked
-													 * it */
+	rel = try_relation_open(def->relid, NoLock);	/* locked by the caller */
 	if (rel == NULL)
 		return false;
 	if (def->parts != NULL)
-		apply_to_parts(def, rel, list, keep);
+		apply_to_partitions(def, rel, list, keep);
 	else
 	{
 		open_writer(&writer, def, rel);
@@ -75,16 +74,19 @@ apply_ops(IndexDef *def, OpList *list, bool keep)
 }
 
 /*
- * apply_to_parts
- *		The operations on each partition, in the order of partitions: all writers take
- *		entries in the same order.
+ * apply_to_partitions
+ *		Applies the operations on each partition of an index table, in the order of
+ *		the partitions.
+ *
+ * All writers keep to that order, so that two statements do not wait for each other
+ * in different partitions.
  */
 static void
-apply_to_parts(IndexDef *def, Relation rel, OpList *list, bool keep)
+apply_to_partitions(IndexDef *def, Relation rel, OpList *list, bool keep)
 {
 	PartitionKey key = RelationGetPartitionKey(rel);
 	PartitionDesc partitions = RelationGetPartitionDesc(rel, true);
-	int		   *part = palloc_extended(sizeof(int) * Max(list->n, 1), MCXT_ALLOC_HUGE);
+	int		   *target = palloc_extended(sizeof(int) * Max(list->n, 1), MCXT_ALLOC_HUGE);
 	int		   *first = palloc0(sizeof(int) * (partitions->nparts + 1));
 	Op		   *ops = palloc_extended(sizeof(Op) * Max(list->n, 1), MCXT_ALLOC_HUGE);
 	int			p;
@@ -95,25 +97,28 @@ apply_to_parts(IndexDef *def, Relation rel, OpList *list, bool keep)
 		bool		isnull;
 		Datum		value = heap_getattr(list->ops[i].tuple, key->partattrs[0], def->desc, &isnull);
 
-		part[i] = partitions->nparts == 0 ? -1 : partition_of(key, partitions, &value, &isnull);
+		target[i] = partitions->nparts == 0 ? -1 : partition_of(key, partitions, &value, &isnull);
 
 		/*
-		 * An entry may have been found elsewhere: another collation has
-		 * another order, and other hashes.
+		 * An entry may have been found in another partition than the one that
+		 * its value belongs to, if the collation has changed since, as its
+		 * order and its hashes are others then.  It is deleted where it was
+		 * found.
 		 */
 		if (list->ops[i].kind == OP_DELETE && ItemPointerIsValid(&list->ops[i].place.tid) &&
-			(part[i] < 0 || partitions->oids[part[i]] != list->ops[i].place.table))
+			(target[i] < 0 || partitions->oids[target[i]] != list->ops[i].place.table))
 			for (p = 0; p < partitions->nparts; p++)
 				if (partitions->oids[p] == list->ops[i].place.table)
-					part[i] = p;
-		if (part[i] < 0)
+					target[i] = p;
+		if (target[i] < 0)
 			report_no_partition(def);
-		first[part[i] + 1]++;
+		first[target[i] + 1]++;
 	}
 	for (p = 0; p < partitions->nparts; p++)
 		first[p + 1] += first[p];
 	for (i = 0; i < list->n; i++)
-		ops[first[part[i]]++] = list->ops[i];
+		ops[first[target[i]]++] = list->ops[i];
+	/* Now the operations of partition p end at first[p]. */
 	for (p = 0; p < partitions->nparts; p++)
 	{
 		OpList		sub = *list;
@@ -125,7 +130,11 @@ apply_to_parts(IndexDef *def, Relation rel, OpList *list, bool keep)
 		sub.n = first[p] - from;
 		if (sub.n == 0)
 			continue;
-		/* Numbered anew: see Deferred. */
+
+		/*
+		 * The numbers of a writer's operations are subscripts of its array
+		 * deferred.
+		 */
 		for (i = 0; i < sub.n; i++)
 			sub.ops[i].seq = i;
 		leaf = relation_open(partitions->oids[p], RowExclusiveLock);
@@ -134,11 +143,12 @@ apply_to_parts(IndexDef *def, Relation rel, OpList *list, bool keep)
 		close_writer(&writer);
 		relation_close(leaf, NoLock);
 	}
-	pfree(part);
+	pfree(target);
 	pfree(first);
 	pfree(ops);
 }
 
+/* apply_op_list: applies operations to one table, in the order that the kind of its key asks for */
 static void
 apply_op_list(Writer *w, OpList *list, bool keep)
 {
@@ -150,8 +160,10 @@ apply_op_list(Writer *w, OpList *list, bool keep)
 
 	/*
 	 * A unique key is checked row by row, as a unique index checks it: where
-	 * entries go as well as come, their order decides what is a conflict. The
-	 * drain, while it is built, knows no order: only the outcome counts.
+	 * entries are deleted as well as inserted, their order decides what is a
+	 * conflict.  An index table with unique keys is asynchronous only while
+	 * it is being built: the drain that does so does not know the order of
+	 * the changes, and only the outcome counts.
 	 */
 	in_order = def->is_unique && list->deletes && !def->async;
 	if (!in_order)
@@ -170,18 +182,20 @@ apply_op_list(Writer *w, OpList *list, bool keep)
 	else
 	{
 		/*
-		 * The drain and the build take rows in the order of their primary
-		 * key, and so had better write the index on that in this order.
+		 * A drain takes rows in the order of their primary key, so the index
+		 * on that is best written in the sequence of the operations, after
+		 * the others.
 		 */
-		if (w->row >= 0 && list->n > 1)
+		if (w->row_index >= 0 && list->n > 1)
 		{
 			w->deferred = palloc_extended(sizeof(Deferred) * list->n, MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
 			w->ndeferred = list->n;
 		}
 
 		/*
-		 * What goes, goes first: a user's unique index on the index table
-		 * must not meet the old entry of a row together with the new.
+		 * Deletions come before insertions: a user's unique index on the
+		 * index table must not meet the old entry of a row together with the
+		 * new one.
 		 */
 		for (pass = 0; pass < (list->deletes ? 2 : 1); pass++)
 		{
@@ -199,7 +213,7 @@ apply_op_list(Writer *w, OpList *list, bool keep)
 	insert_deferred(w);
 }
 
-/* compare_ops: by identity; the first two columns are at hand */
+/* compare_ops: compares entries by their identity, the first two columns of which operations have at hand */
 static inline int
 compare_ops(const Op *a, const Op *b, IndexDef *def)
 {
@@ -221,6 +235,7 @@ compare_ops(const Op *a, const Op *b, IndexDef *def)
 	return c;
 }
 
+/* compare_ops_in_sequence: compares by identity, and operations on the same entry by their sequence */
 static inline int
 compare_ops_in_sequence(const Op *a, const Op *b, IndexDef *def)
 {
@@ -240,7 +255,10 @@ compare_ops_in_sequence(const Op *a, const Op *b, IndexDef *def)
 
 /*
  * sort_ops
- *		Neighbours share pages, and all writers take entries in the same order.
+ *		Sorts operations by identity, then sequence.
+ *
+ * Neighbours share pages.  Writers that sort come to entries in the same order, so
+ * that two statements do not wait for each other.
  */
 static void
 sort_ops(IndexDef *def, OpList *list)

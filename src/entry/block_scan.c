@@ -1,9 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * block_scan.c
- *	  Reads a table, or some of its blocks, and finds single entries.
- *
- * Called by verify.c, and by build.c, partition.c and profile.c for rows alone.
+ *	  Reads the rows of a table and its partitions, or of a sample of their blocks: all
+ *	  rows of a fact table, or all entries of an index table.
  *
  *-------------------------------------------------------------------------
  */
@@ -35,8 +34,10 @@
 #include "block_scan.h"
 #include "foreign_scan.h"
 
+/* How many bytes one prefetch brings into the CPU's cache. */
 #define CPU_CACHE_LINE		64
 
+static int	count_sampled_blocks(Relation rel, double percent);
 static bool next_table(BlockScan *scan);
 static void end_table(BlockScan *scan);
 static void prefetch_block(BlockScan *scan);
@@ -46,8 +47,11 @@ static bool next_row(BlockScan *scan);
 
 /*
  * block_scan_begin
- *		The same percentage and seed choose the same blocks; def is NULL for an index
- *		table.  The partitions that are read are those that the snapshot sees.
+ *		Begins to read a percentage of the blocks of rel; def is the definition of the
+ *		fact table, or NULL for an index table.
+ *
+ * The same percentage and seed choose the same blocks.  The partitions that are read
+ * are those that the snapshot sees.
  */
 void
 block_scan_begin(BlockScan *scan, FactDef *def, Relation rel, Snapshot snapshot, double percent, uint32 seed)
@@ -62,14 +66,40 @@ block_scan_begin(BlockScan *scan, FactDef *def, Relation rel, Snapshot snapshot,
 	scan->row = def != NULL && def->partitioned ? MakeSingleTupleTableSlot(def->desc, &TTSOpsVirtual) : NULL;
 }
 
-/* count_sampled_blocks: how many blocks of a table are read */
-static int
-count_sampled_blocks(Relation rel, double percent)
+/* block_scan_next: returns the next row, or NULL if there is none */
+TupleTableSlot *
+block_scan_next(BlockScan *scan)
 {
-	return (int) Min(ceil(RelationGetNumberOfBlocks(rel) * percent / 100), INT_MAX);
+	MemoryContext old = MemoryContextSwitchTo(scan->cxt);
+	bool		found = false;
+
+	/*
+	 * A worker's check may take long, so it ends if another session wants the
+	 * database for itself.
+	 */
+	if (MyBgworkerEntry != NULL && ++scan->nrows % 8192 == 0 && is_database_lock_awaited(MyDatabaseId))
+		ereport(ERROR,
+				(errcode(ERRCODE_QUERY_CANCELED),
+				 errmsg("canceling check because another session needs the database for itself")));
+	do
+		found = scan->rel != NULL && next_in_table(scan);
+	while (!found && next_table(scan));
+	MemoryContextSwitchTo(old);
+	if (!found)
+		return NULL;
+	return scan->leaf == NULL || scan->foreign != NULL || scan->leaf->map == NULL ? scan->slot :
+		execute_attr_map_slot(scan->leaf->map, scan->slot, scan->row);
 }
 
-/* block_scan_count_blocks: how many blocks of a table and its partitions are read; 100 percent: all there are */
+void
+block_scan_end(BlockScan *scan)
+{
+	end_table(scan);
+	if (scan->row != NULL)
+		ExecDropSingleTupleTableSlot(scan->row);
+}
+
+/* block_scan_count_blocks: returns how many blocks of a table and its partitions are read */
 double
 block_scan_count_blocks(Relation rel, double percent)
 {
@@ -86,7 +116,7 @@ block_scan_count_blocks(Relation rel, double percent)
 	return blocks;
 }
 
-/* next_table: false if there is no other */
+/* next_table: begins to read the next table; returns false if there is none */
 static bool
 next_table(BlockScan *scan)
 {
@@ -123,6 +153,7 @@ next_table(BlockScan *scan)
 	return true;
 }
 
+/* end_table: closes the table that is being read, if any */
 static void
 end_table(BlockScan *scan)
 {
@@ -140,69 +171,13 @@ end_table(BlockScan *scan)
 }
 
 /*
- * prefetch_block
- *		Has the whole of a new block come into the CPU's cache.  Rows are read here
- *		and there, and the CPU would wait for each of these places by itself: of a
- *		table that is in shared buffers, verify() would take a quarter longer.
+ * next_in_table
+ *		Puts the next row of the table that is being read into scan->slot; returns
+ *		false if there is none.
+ *
+ * Rows of a fact table are counted in its statistics as read, those of an index
+ * table are not.
  */
-static void
-prefetch_block(BlockScan *scan)
-{
-	BufferHeapTupleTableSlot *slot = (BufferHeapTupleTableSlot *) scan->slot;
-	char	   *page;
-	int			i;
-
-	if (!TTS_IS_BUFFERTUPLE(scan->slot) || slot->buffer == scan->prefetched)
-		return;
-	scan->prefetched = slot->buffer;
-	page = BufferGetPage(slot->buffer);
-	for (i = 0; i < BLCKSZ; i += CPU_CACHE_LINE)
-		__builtin_prefetch(page + i);
-}
-
-/* is_chosen: of a table on another server, all rows are read, and rows chosen by their key */
-static bool
-is_chosen(BlockScan *scan)
-{
-	FactDef    *def = scan->def;
-	uint32		hash = scan->seed;
-	int			i;
-
-	for (i = 0; i < def->npk; i++)
-	{
-		Form_pg_attribute att = TupleDescAttr(def->desc, def->pk_attno[i] - 1);
-		bool		isnull;
-		Datum		value = slot_getattr(scan->slot, att->attnum, &isnull);
-
-		if (!isnull)
-			hash = hash_combine(hash, datum_image_hash(value, att->attbyval, att->attlen));
-	}
-	return murmurhash32(hash) < scan->percent / 100 * PG_UINT32_MAX;
-}
-
-/* block_scan_next: the next row; NULL: there is none */
-TupleTableSlot *
-block_scan_next(BlockScan *scan)
-{
-	MemoryContext old = MemoryContextSwitchTo(scan->cxt);
-	bool		found = false;
-
-	/* A check by a worker may take long, and must not be in the way. */
-	if (MyBgworkerEntry != NULL && ++scan->nrows % 8192 == 0 && is_database_lock_awaited(MyDatabaseId))
-		ereport(ERROR,
-				(errcode(ERRCODE_QUERY_CANCELED),
-				 errmsg("canceling check because another session needs the database for itself")));
-	do
-		found = scan->rel != NULL && next_in_table(scan);
-	while (!found && next_table(scan));
-	MemoryContextSwitchTo(old);
-	if (!found)
-		return NULL;
-	return scan->leaf == NULL || scan->foreign != NULL || scan->leaf->map == NULL ? scan->slot :
-		execute_attr_map_slot(scan->leaf->map, scan->slot, scan->row);
-}
-
-/* next_in_table: rows of an index table are not counted as read, those of a fact table are */
 static bool
 next_in_table(BlockScan *scan)
 {
@@ -223,6 +198,33 @@ next_in_table(BlockScan *scan)
 	return found;
 }
 
+/*
+ * is_chosen
+ *		Returns whether a row on another server belongs to the sample.
+ *
+ * Another server's blocks are not known.  All its rows are read, and some of them
+ * are chosen by their primary key.
+ */
+static bool
+is_chosen(BlockScan *scan)
+{
+	FactDef    *def = scan->def;
+	uint32		hash = scan->seed;
+	int			i;
+
+	for (i = 0; i < def->npk; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(def->desc, def->pk_attno[i] - 1);
+		bool		isnull;
+		Datum		value = slot_getattr(scan->slot, att->attnum, &isnull);
+
+		if (!isnull)
+			hash = hash_combine(hash, datum_image_hash(value, att->attbyval, att->attlen));
+	}
+	return murmurhash32(hash) < scan->percent / 100 * PG_UINT32_MAX;
+}
+
+/* next_row: puts the next row of a table on this server into scan->slot; returns false if there is none */
 static bool
 next_row(BlockScan *scan)
 {
@@ -252,10 +254,32 @@ next_row(BlockScan *scan)
 	}
 }
 
-void
-block_scan_end(BlockScan *scan)
+/*
+ * prefetch_block
+ *		Brings the whole of a block into the CPU's cache, when its first row is read.
+ *
+ * Rows are read in some places of a block only, and the CPU would wait for each of
+ * these separately: without this, verify() would take a quarter longer for a table
+ * in shared buffers.
+ */
+static void
+prefetch_block(BlockScan *scan)
 {
-	end_table(scan);
-	if (scan->row != NULL)
-		ExecDropSingleTupleTableSlot(scan->row);
+	BufferHeapTupleTableSlot *slot = (BufferHeapTupleTableSlot *) scan->slot;
+	char	   *page;
+	int			i;
+
+	if (!TTS_IS_BUFFERTUPLE(scan->slot) || slot->buffer == scan->prefetched)
+		return;
+	scan->prefetched = slot->buffer;
+	page = BufferGetPage(slot->buffer);
+	for (i = 0; i < BLCKSZ; i += CPU_CACHE_LINE)
+		__builtin_prefetch(page + i);
+}
+
+/* count_sampled_blocks: returns how many blocks of one table are read */
+static int
+count_sampled_blocks(Relation rel, double percent)
+{
+	return (int) Min(ceil(RelationGetNumberOfBlocks(rel) * percent / 100), INT_MAX);
 }

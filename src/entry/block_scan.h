@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * block_scan.h
- *	  Some blocks of a table, and single entries.
+ *	  Reads the rows of a table and its partitions, or of a sample of their blocks.
  *
  *-------------------------------------------------------------------------
  */
@@ -23,20 +23,23 @@ typedef struct BlockScan
 {
 	MemoryContext cxt;			/* that the scans live in */
 	Snapshot	snapshot;
-	double		percent;		/* of the blocks; 100: all */
-	uint32		seed;
-	FactDef    *def;			/* of a fact table; NULL: of an index table */
-	List	   *rels;			/* OIDs of tables still to be read */
-	Relation	rel;			/* NULL: none yet */
+	double		percent;		/* how many of the blocks are read; 100: all */
+	uint32		seed;			/* which ones */
+	FactDef    *def;			/* NULL: an index table is read */
+	List	   *rels;			/* OIDs of the tables that are still to be
+								 * read */
+	Relation	rel;			/* the table that is being read; NULL: none */
 	Leaf	   *leaf;
-	ForeignRows *foreign;		/* NULL: the table is here */
+	ForeignRows *foreign;		/* its rows, if it is on another server */
 	TableScanDesc scan;
-	TupleTableSlot *slot;
-	TupleTableSlot *row;
+	TupleTableSlot *slot;		/* the row as it is stored */
+	TupleTableSlot *row;		/* the row with the columns of the fact table,
+								 * if those of a partition differ */
 	BlockSamplerData blocks;
-	bool		in_block;
+	bool		in_block;		/* there may be more rows in the last block */
 	uint64		nrows;
-	Buffer		prefetched;		/* see ask_for_block() */
+	Buffer		prefetched;		/* the last block that prefetch_block() has
+								 * fetched */
 } BlockScan;
 
 extern void block_scan_begin(BlockScan *scan, FactDef *def, Relation rel, Snapshot snapshot, double percent,

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * bulk_load.c
- *	  Writes the sorted entries of a whole index table.
+ *	  Sorts the entries of a whole index table, and writes them into an empty table.
  *
  *-------------------------------------------------------------------------
  */
@@ -25,7 +25,7 @@
 #include "bulk_load.h"
 #include "table_writer.h"
 
-/* How the entries of a new index table are written. */
+/* How the entries of a new index table are written: see apply_load(). */
 #define LOAD_OPTIONS		(TABLE_INSERT_SKIP_FSM | TABLE_INSERT_FROZEN)
 
 /* Entries on their way into a new index table, or into one partition of it. */
@@ -34,56 +34,42 @@ typedef struct Load
 	Oid			relid;			/* hash key */
 	Relation	rel;
 	BulkInsertState state;		/* or NULL */
-	MemoryContext cxt;
+	MemoryContext cxt;			/* of the entries in slots */
 	TupleTableSlot *slots[CHUNK];
 	int			nslots;
-	int			n;
+	int			n;				/* how many slots hold an entry */
 } Load;
 
-static void
-flush_load(Load *load, CommandId cid)
+static Load *find_load(HTAB *loads, IndexDef *def, Relation rel, TupleTableSlot *entry);
+static void flush_load(Load *load, CommandId cid);
+
+/* begin_entry_sort: begins to sort entries by identity, in the order of the index table */
+Tuplesortstate *
+begin_entry_sort(IndexDef *def)
 {
+	Oid		   *operators = palloc(sizeof(Oid) * def->nident);
+	Oid		   *collations = palloc(sizeof(Oid) * def->nident);
+	bool	   *nulls_first = palloc0(sizeof(bool) * def->nident);
 	int			i;
 
-	CHECK_FOR_INTERRUPTS();
-	if (load->n > 0)
-		table_multi_insert(load->rel, load->slots, load->n, cid, LOAD_OPTIONS, load->state);
-	for (i = 0; i < load->n; i++)
-		ExecClearTuple(load->slots[i]);
-	load->n = 0;
-	MemoryContextReset(load->cxt);
-}
-
-static Load *
-find_load(HTAB *loads, IndexDef *def, Relation rel, TupleTableSlot *entry)
-{
-	Oid			relid = RelationGetRelid(rel);
-	Load	   *load;
-	bool		found;
-	bool		isnull;
-
-	if (def->parts != NULL)
-		relid = find_partition_for_value(rel, slot_getattr(entry, def->fields[def->part_field].attno, &isnull));
-	if (!OidIsValid(relid))
-		report_no_partition(def);
-	load = hash_search(loads, &relid, HASH_ENTER, &found);
-	if (!found)
+	for (i = 0; i < def->nident; i++)
 	{
-		load->rel = relation_open(relid, RowExclusiveLock);
-		/* It keeps a buffer, and there may be more partitions than buffers. */
-		load->state = def->parts == NULL ? GetBulkInsertState() : NULL;
-		load->cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable load", ALLOCSET_DEFAULT_SIZES);
-		load->nslots = load->n = 0;
+		Form_pg_attribute att = TupleDescAttr(def->desc, def->ident[i] - 1);
+
+		operators[i] = lookup_type_cache(att->atttypid, TYPECACHE_LT_OPR)->lt_opr;
+		collations[i] = att->attcollation;
 	}
-	return load;
+	return tuplesort_begin_heap(def->desc, def->nident, def->ident, operators, collations,
+								nulls_first, maintenance_work_mem, NULL, TUPLESORT_NONE);
 }
 
 /*
  * apply_load
- *		Writes the sorted entries of a new index table without indexes.
+ *		Writes sorted entries into a new index table that has no indexes yet.
  *
- * They are frozen, as the table was made in this transaction: all of them are
- * visible at once when it is, so that the first queries are index-only already.
+ * The table was made in this transaction, so the entries can be written frozen: all
+ * of them become visible together with the table, and the first queries are
+ * index-only already.
  */
 void
 apply_load(IndexDef *def, Relation rel, Tuplesortstate *sorted)
@@ -126,22 +112,46 @@ apply_load(IndexDef *def, Relation rel, Tuplesortstate *sorted)
 	ExecDropSingleTupleTableSlot(source);
 }
 
-/* begin_entry_sort: of entries, by identity, in the order of the index table */
-Tuplesortstate *
-begin_entry_sort(IndexDef *def)
+/* find_load: returns the load of the index table, or of the partition that an entry belongs to */
+static Load *
+find_load(HTAB *loads, IndexDef *def, Relation rel, TupleTableSlot *entry)
 {
-	Oid		   *operators = palloc(sizeof(Oid) * def->nident);
-	Oid		   *collations = palloc(sizeof(Oid) * def->nident);
-	bool	   *nulls_first = palloc0(sizeof(bool) * def->nident);
+	Oid			relid = RelationGetRelid(rel);
+	Load	   *load;
+	bool		found;
+	bool		isnull;
+
+	if (def->parts != NULL)
+		relid = find_partition_for_value(rel, slot_getattr(entry, def->fields[def->part_field].attno, &isnull));
+	if (!OidIsValid(relid))
+		report_no_partition(def);
+	load = hash_search(loads, &relid, HASH_ENTER, &found);
+	if (!found)
+	{
+		load->rel = relation_open(relid, RowExclusiveLock);
+
+		/*
+		 * A state keeps a buffer pinned, and there may be more partitions
+		 * than buffers.
+		 */
+		load->state = def->parts == NULL ? GetBulkInsertState() : NULL;
+		load->cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable load", ALLOCSET_DEFAULT_SIZES);
+		load->nslots = load->n = 0;
+	}
+	return load;
+}
+
+/* flush_load: writes the entries that are in slots */
+static void
+flush_load(Load *load, CommandId cid)
+{
 	int			i;
 
-	for (i = 0; i < def->nident; i++)
-	{
-		Form_pg_attribute att = TupleDescAttr(def->desc, def->ident[i] - 1);
-
-		operators[i] = lookup_type_cache(att->atttypid, TYPECACHE_LT_OPR)->lt_opr;
-		collations[i] = att->attcollation;
-	}
-	return tuplesort_begin_heap(def->desc, def->nident, def->ident, operators, collations,
-								nulls_first, maintenance_work_mem, NULL, TUPLESORT_NONE);
+	CHECK_FOR_INTERRUPTS();
+	if (load->n > 0)
+		table_multi_insert(load->rel, load->slots, load->n, cid, LOAD_OPTIONS, load->state);
+	for (i = 0; i < load->n; i++)
+		ExecClearTuple(load->slots[i]);
+	load->n = 0;
+	MemoryContextReset(load->cxt);
 }

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * bulk_load.h
- *	  Writes the sorted entries of a whole index table.
+ *	  Sorts and writes the entries of a whole index table.
  *
  *-------------------------------------------------------------------------
  */

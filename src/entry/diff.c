@@ -1,15 +1,16 @@
 /*-------------------------------------------------------------------------
  *
  * diff.c
- *	  Compares the old entries of a row with its new ones, and says what to
- *	  write.
+ *	  Compares the old entries of a row with its new ones, and collects the operations
+ *	  that turn the former into the latter.
  *
- * Called by trigger.c and reconcile.c.  Entries are the same if their bytes are: 1 and 1.0 are
- * equal numbers, but a reader of the index table tells them apart.
+ * Entries are the same if their bytes are: 1 and 1.0 are equal numbers, but a reader
+ * of the index table can tell them apart.
  *
- * Operations are prepared for sorting.  For writing, neighbours should be near
- * each other in the index, and equal ones together; text in the order of its
- * bytes serves that, and costs a fraction of comparisons by locale.
+ * Operations are prepared for sorting: before they are written, those on entries
+ * that are near each other in the index are to be brought near each other, and those
+ * on the same entry together.  The order of the bytes of a text serves for that, and
+ * comparing bytes costs a fraction of comparing by locale.
  *
  *-------------------------------------------------------------------------
  */
@@ -28,8 +29,8 @@ static Op  *add_op(IndexDef *def, OpList *list, OpKind kind, Datum *values, bool
 
 /*
  * diff_entries
- *		Adds to ops what turns the old entries into the new; both are ordered by
- *		identity.  Tuples are allocated in cxt.
+ *		Adds to ops the operations that turn the old entries into the new ones; both
+ *		are ordered by identity.  The tuples of operations are allocated in cxt.
  */
 void
 diff_entries(IndexDef *def, Entries *old, Entries *new, OpList *ops, MemoryContext cxt)
@@ -66,6 +67,7 @@ diff_entries(IndexDef *def, Entries *old, Entries *new, OpList *ops, MemoryConte
 	}
 }
 
+/* add_op: adds an operation on the entry with these values, and returns it */
 static Op  *
 add_op(IndexDef *def, OpList *list, OpKind kind, Datum *values, bool *isnull, MemoryContext cxt)
 {
@@ -86,7 +88,7 @@ add_op(IndexDef *def, OpList *list, OpKind kind, Datum *values, bool *isnull, Me
 
 	if (kind == OP_DELETE && def->nident < def->desc->natts)
 	{
-		/* The identity is enough to find it. */
+		/* The identity is enough to find the entry. */
 		bool	   *only = palloc(sizeof(bool) * def->desc->natts);
 		int			i;
 

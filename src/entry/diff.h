@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * diff.h
- *	  Old entries, new entries -> what to write.
+ *	  Compares the old entries of a row with its new ones, and collects the operations
+ *	  that turn the former into the latter.
  *
  *-------------------------------------------------------------------------
  */
@@ -16,31 +17,36 @@
 typedef enum OpKind
 {
 	OP_DELETE,
-	OP_INSERT,					/* expected to be new */
-	OP_PUT						/* new, or there with other payload */
+	OP_INSERT,					/* of an entry that is expected not to exist */
+	OP_PUT						/* of an entry that may exist, with another
+								 * payload */
 } OpKind;
 
+/* An operation on an index table. */
 typedef struct Op
 {
-	HeapTuple	tuple;
-	Datum		abbreviated;	/* for sorting: the first identity column in
-								 * brief, */
-	Datum		first;			/* in full, */
-	Datum		second;			/* and the second */
+	HeapTuple	tuple;			/* the entry; OP_DELETE: its identity */
+	Datum		abbreviated;	/* the first identity column, abbreviated for
+								 * sorting */
+	Datum		first;			/* the first identity column */
+	Datum		second;			/* the second identity column, if there is one */
 	EntryPlace	place;			/* OP_DELETE: where the entry is, if known */
-	uint32		seq;
-	bool		short_first;	/* the brief form is all there is */
+	uint32		seq;			/* its number in the list */
+	bool		short_first;	/* the first column is text so short that its
+								 * abbreviation is the whole of it */
 	OpKind		kind;
 } Op;
 
+/* Operations on one index table, in the sequence in which they were collected. */
 typedef struct OpList
 {
 	Op		   *ops;
 	int			n;
 	int			max;
-	bool		deletes;		/* has an OP_DELETE or OP_PUT */
-	Size		widest;			/* of the entries that come, in bytes of data */
-	Size		bytes;
+	bool		deletes;		/* there is an OP_DELETE or OP_PUT */
+	Size		widest;			/* how many bytes of data the widest entry
+								 * has, of those to be written */
+	Size		bytes;			/* of memory, roughly */
 	int64		skipped;		/* entries left out, to be counted */
 } OpList;
 

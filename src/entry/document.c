@@ -3,11 +3,11 @@
  * document.c
  *	  Follows paths into the documents of a fact row.
  *
- * Called by extract.c.  A long document is stored compressed or out of line, and
- * making it whole is most of the cost of an entry.  JSONB keeps the lengths and
- * the keys of an object at its beginning, and so a field is often found in the
- * first kilobyte: that is tried first.  Whether all bytes that are needed are
- * there is checked before they are read.
+ * A long document is stored compressed or out of line, and detoasting the whole of
+ * it is most of the cost of an entry.  JSONB keeps the lengths and the keys of an
+ * object at its beginning, and so a field is often found in the first kilobyte,
+ * which is therefore tried first.  Before bytes are read, it is checked that they
+ * are at hand.
  *
  *-------------------------------------------------------------------------
  */
@@ -21,7 +21,7 @@
 #include "../indextable.h"
 #include "document.h"
 
-/* How much of a stored document is tried first, and how much after a miss. */
+/* How many bytes of a stored document are tried first, and how many after that was not enough. */
 #define FIRST_SLICE		1024
 #define SECOND_SLICE	4096
 
@@ -29,15 +29,20 @@ typedef enum WalkResult
 {
 	WALK_FOUND,
 	WALK_NOWHERE,				/* the path leads nowhere */
-	WALK_BEYOND					/* the bytes at hand do not tell */
+	WALK_BEYOND					/* the bytes at hand are too few to tell */
 } WalkResult;
 
-static bool load(FactRow *row, int docno);
-static void load_more(FactRow *row, int docno);
-static WalkResult walk(JsonbValue *value, PathStep *steps, int nsteps, const char *end);
+static bool load_document(FactRow *row, int docno);
+static void load_whole_document(FactRow *row, int docno);
+static WalkResult follow_path(JsonbValue *value, PathStep *steps, int nsteps, const char *end);
 static bool header_within(JsonbContainer *container, const char *end);
 static bool value_within(JsonbValue *value, const char *end);
 
+/*
+ * factrow_init
+ *		Prepares row for reading the fact row in slot.  Documents are detoasted later, so
+ *		the slot has to keep its row.
+ */
 void
 factrow_init(FactRow *row, FactDef *fact, TupleTableSlot *slot)
 {
@@ -50,13 +55,13 @@ factrow_init(FactRow *row, FactDef *fact, TupleTableSlot *slot)
 
 /*
  * document_value
- *		The value a path without [*] leads to, as the #>> operator follows it;
- *		false if it leads nowhere.
+ *		Finds the value that a path without [*] leads to, as the #>> operator follows
+ *		it; returns false if it leads nowhere.
  */
 bool
 document_value(FactRow *row, int docno, PathStep *steps, int nsteps, JsonbValue *value)
 {
-	if (!load(row, docno))
+	if (!load_document(row, docno))
 		return false;
 	for (;;)
 	{
@@ -65,7 +70,7 @@ document_value(FactRow *row, int docno, PathStep *steps, int nsteps, JsonbValue 
 
 		if (doc->end != NULL && (JsonContainerIsScalar(root) || nsteps == 0))
 		{
-			load_more(row, docno);
+			load_whole_document(row, docno);
 			continue;
 		}
 		if (JsonContainerIsScalar(root))
@@ -76,29 +81,37 @@ document_value(FactRow *row, int docno, PathStep *steps, int nsteps, JsonbValue 
 		value->type = jbvBinary;
 		value->val.binary.data = root;
 		value->val.binary.len = VARSIZE(doc->json) - VARHDRSZ;
-		switch (walk(value, steps, nsteps, doc->end))
+		switch (follow_path(value, steps, nsteps, doc->end))
 		{
 			case WALK_FOUND:
 				return true;
 			case WALK_NOWHERE:
 				return false;
 			case WALK_BEYOND:
-				load_more(row, docno);
+				load_whole_document(row, docno);
 				break;
 		}
 	}
 }
 
-/* json_walk: the same from a value that is all there */
+/*
+ * json_walk
+ *		Replaces *value, all bytes of which are at hand, with the value that a path
+ *		leads to from there; returns false if it leads nowhere.
+ */
 bool
 json_walk(JsonbValue *value, PathStep *steps, int nsteps)
 {
-	return walk(value, steps, nsteps, NULL) == WALK_FOUND;
+	return follow_path(value, steps, nsteps, NULL) == WALK_FOUND;
 }
 
-/* load: makes a document, or its first slice, available; false if it is NULL */
+/*
+ * load_document
+ *		Detoasts a document, or a slice of it, unless that was done before; returns
+ *		false if it is NULL.
+ */
 static bool
-load(FactRow *row, int docno)
+load_document(FactRow *row, int docno)
 {
 	FactDef    *fact = row->fact;
 	AttrNumber	attno = fact->doc_attno[docno];
@@ -125,9 +138,15 @@ load(FactRow *row, int docno)
 	return true;
 }
 
-/* load_more: all of it; and from the next row on, a longer slice, then none */
+/*
+ * load_whole_document
+ *		Detoasts the whole of a document of which a slice was not enough.
+ *
+ * From the next row on a longer slice is tried; if that is not enough either, whole
+ * documents are detoasted at once.
+ */
 static void
-load_more(FactRow *row, int docno)
+load_whole_document(FactRow *row, int docno)
 {
 	FactDef    *fact = row->fact;
 	Document   *doc = &row->docs[docno];
@@ -137,9 +156,13 @@ load_more(FactRow *row, int docno)
 	doc->end = NULL;
 }
 
-/* walk: from a value on; end is that of the bytes at hand, NULL if all are */
+/*
+ * follow_path
+ *		Replaces *value with the value that a path leads to from there; end is where
+ *		the bytes at hand end, or NULL if all are at hand.
+ */
 static WalkResult
-walk(JsonbValue *value, PathStep *steps, int nsteps, const char *end)
+follow_path(JsonbValue *value, PathStep *steps, int nsteps, const char *end)
 {
 	int			i;
 
@@ -175,7 +198,11 @@ walk(JsonbValue *value, PathStep *steps, int nsteps, const char *end)
 	return end == NULL || value_within(value, end) ? WALK_FOUND : WALK_BEYOND;
 }
 
-/* header_within: whether what a look-up in a container reads is there: lengths and keys */
+/*
+ * header_within
+ *		Returns whether the bytes at hand include all that a look-up in a container
+ *		reads, which is the lengths and the keys.
+ */
 static bool
 header_within(JsonbContainer *container, const char *end)
 {
@@ -191,6 +218,7 @@ header_within(JsonbContainer *container, const char *end)
 	return base <= end && base + getJsonbOffset(container, n) <= end;
 }
 
+/* value_within: returns whether the bytes at hand include the whole of a value */
 static bool
 value_within(JsonbValue *value, const char *end)
 {

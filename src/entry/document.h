@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * document.h
- *	  Paths into the documents of a fact row.
+ *	  Represents a fact row, and finds values in its documents.
  *
  *-------------------------------------------------------------------------
  */
@@ -13,26 +13,30 @@
 
 #include "../indextable.h"
 
+/* A document, as far as it has been detoasted. */
 typedef struct Document
 {
-	Jsonb	   *json;			/* detoasted on demand; NULL: not yet */
-	const char *end;			/* of the bytes at hand; NULL: all are */
+	Jsonb	   *json;			/* NULL: it has not been asked for yet */
+	const char *end;			/* where the bytes at hand end; NULL: all
+								 * bytes are at hand */
 } Document;
 
-/* Why a row has no entry in an asynchronous index table. */
+/* Why a row cannot have its entries in an asynchronous index table. */
 typedef struct Rejection
 {
-	int			sqlstate;		/* 0: it has */
+	int			sqlstate;		/* 0: it can */
 	char	   *message;
 } Rejection;
 
+/* A version of a fact row. */
 typedef struct FactRow
 {
 	FactDef    *fact;
 	TupleTableSlot *slot;
-	Document   *docs;			/* of the JSONB columns in use */
-	Rejection  *rejection;		/* NULL: values that cannot be entries are
-								 * errors */
+	Document   *docs;			/* its documents, one for each JSONB column in
+								 * use */
+	Rejection  *rejection;		/* filled in if a value cannot be an entry;
+								 * NULL: that raises an error */
 } FactRow;
 
 extern void factrow_init(FactRow *row, FactDef *fact, TupleTableSlot *slot);

@@ -13,6 +13,7 @@
 #include "../indextable.h"
 #include "entries.h"
 
+/* One of several entries, for sorting. */
 typedef struct Entry
 {
 	Datum	   *values;
@@ -20,7 +21,23 @@ typedef struct Entry
 	EntryPlace	place;
 } Entry;
 
-/* same_bytes: whether two stored values are, without detoasting; false may be wrong */
+static int	compare_entries(const void *a, const void *b, void *arg);
+static bool is_among(IndexDef *def, Entries *entries, int *at, Datum *entry);
+
+/* entries_init: makes entries empty */
+void
+entries_init(Entries *entries, IndexDef *def)
+{
+	memset(entries, 0, sizeof(Entries));
+	entries->natts = def->desc->natts;
+}
+
+/*
+ * same_bytes
+ *		Returns whether two values have the same bytes as they are stored.
+ *
+ * Values are not detoasted: if the result is false, they may still be the same.
+ */
 bool
 same_bytes(Datum a, bool anull, Datum b, bool bnull, int16 typlen, bool typbyval)
 {
@@ -35,7 +52,7 @@ same_bytes(Datum a, bool anull, Datum b, bool bnull, int16 typlen, bool typbyval
 		memcmp(DatumGetPointer(a), DatumGetPointer(b), size) == 0;
 }
 
-/* compare_identity: of two entries, in the order of the index table */
+/* compare_identity: compares the identities of two entries, in the order of the index table */
 int
 compare_identity(IndexDef *def, Datum *a, Datum *b)
 {
@@ -53,6 +70,7 @@ compare_identity(IndexDef *def, Datum *a, Datum *b)
 	return 0;
 }
 
+/* entry_equal: returns whether two entries have the same bytes in every column, once detoasted */
 bool
 entry_equal(IndexDef *def, Datum *a, bool *anull, Datum *b, bool *bnull)
 {
@@ -70,6 +88,7 @@ entry_equal(IndexDef *def, Datum *a, bool *anull, Datum *b, bool *bnull)
 	return true;
 }
 
+/* entries_equal: returns whether two rows have the same entries */
 bool
 entries_equal(IndexDef *def, Entries *a, Entries *b)
 {
@@ -84,13 +103,7 @@ entries_equal(IndexDef *def, Entries *a, Entries *b)
 	return true;
 }
 
-static int
-compare_entries(const void *a, const void *b, void *arg)
-{
-	return compare_identity(arg, ((const Entry *) a)->values, ((const Entry *) b)->values);
-}
-
-/* entries_sort: orders by identity entries that were found in an index table */
+/* entries_sort: sorts entries that were found in an index table by identity */
 void
 entries_sort(IndexDef *def, Entries *entries)
 {
@@ -116,10 +129,19 @@ entries_sort(IndexDef *def, Entries *entries)
 	*entries = sorted;
 }
 
+static int
+compare_entries(const void *a, const void *b, void *arg)
+{
+	return compare_identity(arg, ((const Entry *) a)->values, ((const Entry *) b)->values);
+}
+
 /*
  * entries_merge
- *		Adds entries that are not there yet, keeping the order.  Only rows under a
- *		deferred primary key come to this with anything to merge.
+ *		Adds to one row's entries those of another row whose identity they do not have
+ *		yet; both are ordered by identity.
+ *
+ * Usually the former are empty: only under a deferrable primary key can there be two
+ * rows whose entries are merged.
  */
 void
 entries_merge(IndexDef *def, Entries *into, Entries *from)
@@ -158,19 +180,11 @@ entries_merge(IndexDef *def, Entries *into, Entries *from)
 	*into = merged;
 }
 
-/* is_among: whether an entry is among entries, of which those before *at need not be looked at */
-static bool
-is_among(IndexDef *def, Entries *entries, int *at, Datum *entry)
-{
-	int			c = 1;
-
-	while (*at < entries->n &&
-		   (c = compare_identity(def, ENTRY_VALUES(entries, *at), entry)) < 0)
-		(*at)++;
-	return c == 0;
-}
-
-/* entries_confine: leaves those whose identity is in a or in b */
+/*
+ * entries_confine
+ *		Removes all entries except those whose identity is in a or in b; all three are
+ *		ordered by identity.
+ */
 void
 entries_confine(IndexDef *def, Entries *entries, Entries *a, Entries *b)
 {
@@ -194,9 +208,18 @@ entries_confine(IndexDef *def, Entries *entries, Entries *a, Entries *b)
 	entries->n = n;
 }
 
-void
-entries_init(Entries *entries, IndexDef *def)
+/*
+ * is_among
+ *		Returns whether one of entries has the same identity as entry.  The search
+ *		begins at *at, and leaves it where the next one may begin.
+ */
+static bool
+is_among(IndexDef *def, Entries *entries, int *at, Datum *entry)
 {
-	memset(entries, 0, sizeof(Entries));
-	entries->natts = def->desc->natts;
+	int			c = 1;
+
+	while (*at < entries->n &&
+		   (c = compare_identity(def, ENTRY_VALUES(entries, *at), entry)) < 0)
+		(*at)++;
+	return c == 0;
 }

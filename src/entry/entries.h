@@ -12,21 +12,21 @@
 
 #include "../indextable.h"
 
-/* Where an entry is: in the index table, or in one of its partitions. */
+/* Where an entry is. */
 typedef struct EntryPlace
 {
-	Oid			table;
+	Oid			table;			/* the index table, or one of its partitions */
 	ItemPointerData tid;		/* invalid: not known */
 } EntryPlace;
 
-/* Entries of one row in one index table, by columns of the index table. */
+/* The entries of one row in one index table. */
 typedef struct Entries
 {
 	int			n;
 	int			max;
-	int			natts;
-	bool		left_alone;		/* of no interest: a change does not touch
-								 * them */
+	int			natts;			/* columns of the index table */
+	bool		left_alone;		/* they were not extracted, as the change does
+								 * not affect them */
 	Datum	   *values;			/* n * natts */
 	bool	   *isnull;
 	EntryPlace *places;			/* where they are, if known; else NULL */

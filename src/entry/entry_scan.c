@@ -4,9 +4,9 @@
  *	  Reads entries of an index table by its key, or by the primary key of their
  *	  fact row.
  *
- * Called by lookup.c, sample.c and reconcile.c.  Of a partitioned index table only
- * the partition is opened that has the key; where the key does not tell, all are,
- * and what they give is merged into the order of the index table.
+ * Of a partitioned index table only the partition is opened that the key belongs to.
+ * Where the key does not tell, all partitions are opened, and their entries are
+ * merged into the order of the index table.
  *
  *-------------------------------------------------------------------------
  */
@@ -31,16 +31,18 @@
 #include "entries.h"
 #include "entry_scan.h"
 
-static void begin_part(EntryScan *scan, PartScan *part);
-static void end_part(PartScan *part);
-static PartScan *find_part(EntryScan *scan, Oid relid);
-static bool next_in_part(EntryScan *scan, PartScan *part);
-static int	compare_parts(Datum a, Datum b, void *arg);
+static PartitionScan *find_partition_scan(EntryScan *scan, Oid relid);
+static void begin_partition_scan(EntryScan *scan, PartitionScan *partition_scan);
+static void end_partition_scan(PartitionScan *partition_scan);
+static bool next_in_partition(EntryScan *scan, PartitionScan *partition_scan);
+static int	compare_partition_scans(Datum a, Datum b, void *arg);
 
 /*
  * entry_scan_begin
- *		By nkeys columns of the index table's primary key, or of the index on the
- *		fact row's, if by_row: then in no order.
+ *		Prepares to search by the first nkeys columns of the index table's primary key,
+ *		or, with by_row, of its index on the fact row's primary key.
+ *
+ * Entries come in the order of the index table; with by_row, in no order.
  */
 void
 entry_scan_begin(EntryScan *scan, IndexDef *def, Relation index_table, Snapshot snapshot, bool by_row, int nkeys)
@@ -55,61 +57,20 @@ entry_scan_begin(EntryScan *scan, IndexDef *def, Relation index_table, Snapshot 
 	if (def->parts == NULL)
 	{
 		scan->only.rel = index_table;
-		begin_part(scan, &scan->only);
+		begin_partition_scan(scan, &scan->only);
 	}
 	else
 	{
 		HASHCTL		ctl;
 
 		ctl.keysize = sizeof(Oid);
-		ctl.entrysize = sizeof(PartScan);
+		ctl.entrysize = sizeof(PartitionScan);
 		ctl.hcxt = CurrentMemoryContext;
-		scan->parts = hash_create("partitions read", 16, &ctl, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+		scan->partition_scans = hash_create("partitions read", 16, &ctl, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 	}
 }
 
-static void
-begin_part(EntryScan *scan, PartScan *part)
-{
-	IndexDef   *def = scan->def;
-	Oid			index;
-
-	if (def->parts != NULL)
-	{
-		IndexPartition *p = find_index_partition(def, part->rel);
-
-		index = scan->by_row ? p->row_index : p->primary_index;
-	}
-	else
-		index = scan->by_row ? def->row_index : def->primary_index;
-	part->index = index_open(index, AccessShareLock);
-	part->slot = table_slot_create(part->rel, NULL);
-	part->scan = index_beginscan_compat(part->rel, part->index, scan->snapshot, scan->nkeys);
-}
-
-static void
-end_part(PartScan *part)
-{
-	index_endscan(part->scan);
-	ExecDropSingleTupleTableSlot(part->slot);
-	index_close(part->index, NoLock);
-}
-
-static PartScan *
-find_part(EntryScan *scan, Oid relid)
-{
-	bool		found;
-	PartScan   *part = hash_search(scan->parts, &relid, HASH_ENTER, &found);
-
-	if (!found)
-	{
-		part->rel = relation_open(relid, AccessShareLock);
-		begin_part(scan, part);
-	}
-	return part;
-}
-
-/* entry_scan_start: with these keys, which have to last as long as they are used */
+/* entry_scan_start: begins a new search with these keys, which have to last until its end */
 void
 entry_scan_start(EntryScan *scan, ScanKey keys)
 {
@@ -118,7 +79,7 @@ entry_scan_start(EntryScan *scan, ScanKey keys)
 	int			i;
 
 	scan->current = NULL;
-	scan->waiting = NULL;
+	scan->remaining = NULL;
 	if (scan->heap != NULL)
 		binaryheap_free(scan->heap);
 	scan->heap = NULL;
@@ -134,7 +95,7 @@ entry_scan_start(EntryScan *scan, ScanKey keys)
 
 		if (OidIsValid(relid))
 		{
-			scan->current = find_part(scan, relid);
+			scan->current = find_partition_scan(scan, relid);
 			index_rescan(scan->current->scan, keys, scan->nkeys, NULL, 0);
 		}
 	}
@@ -144,19 +105,19 @@ entry_scan_start(EntryScan *scan, ScanKey keys)
 
 		if (scan->by_row)
 		{
-			scan->waiting = partitions;
+			scan->remaining = partitions;
 			scan->next = 0;
 		}
 		else
 		{
-			scan->heap = binaryheap_allocate(Max(partitions->nparts, 1), compare_parts, def);
+			scan->heap = binaryheap_allocate(Max(partitions->nparts, 1), compare_partition_scans, def);
 			for (i = 0; i < partitions->nparts; i++)
 			{
-				PartScan   *part = find_part(scan, partitions->oids[i]);
+				PartitionScan *partition_scan = find_partition_scan(scan, partitions->oids[i]);
 
-				index_rescan(part->scan, keys, scan->nkeys, NULL, 0);
-				if (next_in_part(scan, part))
-					binaryheap_add_unordered(scan->heap, PointerGetDatum(part));
+				index_rescan(partition_scan->scan, keys, scan->nkeys, NULL, 0);
+				if (next_in_partition(scan, partition_scan))
+					binaryheap_add_unordered(scan->heap, PointerGetDatum(partition_scan));
 			}
 			binaryheap_build(scan->heap);
 		}
@@ -164,33 +125,7 @@ entry_scan_start(EntryScan *scan, ScanKey keys)
 	MemoryContextSwitchTo(old);
 }
 
-static bool
-next_in_part(EntryScan *scan, PartScan *part)
-{
-	bool		found;
-
-	if (scan->counted)
-		return index_getnext_slot(part->scan, ForwardScanDirection, part->slot);
-	stop_counting(part->index);
-	found = index_getnext_slot(part->scan, ForwardScanDirection, part->slot);
-	go_on_counting(part->index);
-	return found;
-}
-
-/* compare_parts: by the entries that they are at; the first comes to the top */
-static int
-compare_parts(Datum a, Datum b, void *arg)
-{
-	IndexDef   *def = arg;
-	TupleTableSlot *x = ((PartScan *) DatumGetPointer(a))->slot;
-	TupleTableSlot *y = ((PartScan *) DatumGetPointer(b))->slot;
-
-	slot_getallattrs(x);
-	slot_getallattrs(y);
-	return compare_identity(def, y->tts_values, x->tts_values);
-}
-
-/* entry_scan_next: NULL if there is none left; valid until the next call */
+/* entry_scan_next: returns the next entry, valid until the next call, or NULL if there is none */
 TupleTableSlot *
 entry_scan_next(EntryScan *scan)
 {
@@ -199,29 +134,29 @@ entry_scan_next(EntryScan *scan)
 
 	if (scan->heap != NULL)
 	{
-		/* The entry given last is where its partition still is. */
+		/* The scan of the last entry is still at that entry. */
 		if (scan->current != NULL)
 		{
-			if (next_in_part(scan, scan->current))
+			if (next_in_partition(scan, scan->current))
 				binaryheap_replace_first(scan->heap, PointerGetDatum(scan->current));
 			else
 				(void) binaryheap_remove_first(scan->heap);
 		}
 		scan->current = binaryheap_empty(scan->heap) ? NULL :
-			(PartScan *) DatumGetPointer(binaryheap_first(scan->heap));
+			(PartitionScan *) DatumGetPointer(binaryheap_first(scan->heap));
 		result = scan->current == NULL ? NULL : scan->current->slot;
 	}
 	else
 	{
 		while (result == NULL)
 		{
-			if (scan->current != NULL && next_in_part(scan, scan->current))
+			if (scan->current != NULL && next_in_partition(scan, scan->current))
 				result = scan->current->slot;
-			else if (scan->waiting == NULL || scan->next == scan->waiting->nparts)
+			else if (scan->remaining == NULL || scan->next == scan->remaining->nparts)
 				break;
 			else
 			{
-				scan->current = find_part(scan, scan->waiting->oids[scan->next++]);
+				scan->current = find_partition_scan(scan, scan->remaining->oids[scan->next++]);
 				index_rescan(scan->current->scan, scan->keys, scan->nkeys, NULL, 0);
 			}
 		}
@@ -234,22 +169,23 @@ void
 entry_scan_end(EntryScan *scan)
 {
 	HASH_SEQ_STATUS seq;
-	PartScan   *part;
+	PartitionScan *partition_scan;
 
-	if (scan->parts == NULL)
+	if (scan->partition_scans == NULL)
 	{
-		end_part(&scan->only);
+		end_partition_scan(&scan->only);
 		return;
 	}
-	hash_seq_init(&seq, scan->parts);
-	while ((part = hash_seq_search(&seq)) != NULL)
+	hash_seq_init(&seq, scan->partition_scans);
+	while ((partition_scan = hash_seq_search(&seq)) != NULL)
 	{
-		end_part(part);
-		relation_close(part->rel, NoLock);
+		end_partition_scan(partition_scan);
+		relation_close(partition_scan->rel, NoLock);
 	}
-	hash_destroy(scan->parts);
+	hash_destroy(scan->partition_scans);
 }
 
+/* probe_begin: prepares to search for entries by their identity */
 void
 probe_begin(Probe *probe, IndexDef *def, Relation index_table, Snapshot snapshot)
 {
@@ -259,7 +195,7 @@ probe_begin(Probe *probe, IndexDef *def, Relation index_table, Snapshot snapshot
 	memcpy(probe->keys, def->search_keys, sizeof(ScanKeyData) * def->nsearch);
 }
 
-/* probe_entry: the one with the identity of another; NULL: there is none */
+/* probe_entry: returns the entry that has the same identity as the given one, or NULL if there is none */
 TupleTableSlot *
 probe_entry(Probe *probe, Datum *values)
 {
@@ -273,7 +209,11 @@ probe_entry(Probe *probe, Datum *values)
 	while ((entry = entry_scan_next(&probe->scan)) != NULL)
 	{
 		slot_getallattrs(entry);
-		/* A unique one is found by its key, and may be of another row. */
+
+		/*
+		 * An entry with a unique key is found by the key alone, and may be of
+		 * another row.
+		 */
 		if (compare_identity(def, entry->tts_values, values) == 0)
 			break;
 	}
@@ -284,4 +224,79 @@ void
 probe_end(Probe *probe)
 {
 	entry_scan_end(&probe->scan);
+}
+
+/* find_partition_scan: returns the scan of a partition, and begins it if that is not done yet */
+static PartitionScan *
+find_partition_scan(EntryScan *scan, Oid relid)
+{
+	bool		found;
+	PartitionScan *partition_scan = hash_search(scan->partition_scans, &relid, HASH_ENTER, &found);
+
+	if (!found)
+	{
+		partition_scan->rel = relation_open(relid, AccessShareLock);
+		begin_partition_scan(scan, partition_scan);
+	}
+	return partition_scan;
+}
+
+/* begin_partition_scan: opens the index of a table, and a scan of it */
+static void
+begin_partition_scan(EntryScan *scan, PartitionScan *partition_scan)
+{
+	IndexDef   *def = scan->def;
+	Oid			index;
+
+	if (def->parts != NULL)
+	{
+		IndexPartition *partition = find_index_partition(def, partition_scan->rel);
+
+		index = scan->by_row ? partition->row_index : partition->primary_index;
+	}
+	else
+		index = scan->by_row ? def->row_index : def->primary_index;
+	partition_scan->index = index_open(index, AccessShareLock);
+	partition_scan->slot = table_slot_create(partition_scan->rel, NULL);
+	partition_scan->scan = index_beginscan_compat(partition_scan->rel, partition_scan->index, scan->snapshot,
+												  scan->nkeys);
+}
+
+static void
+end_partition_scan(PartitionScan *partition_scan)
+{
+	index_endscan(partition_scan->scan);
+	ExecDropSingleTupleTableSlot(partition_scan->slot);
+	index_close(partition_scan->index, NoLock);
+}
+
+/* next_in_partition: moves the scan of one table on; returns false if there is no other entry */
+static bool
+next_in_partition(EntryScan *scan, PartitionScan *partition_scan)
+{
+	bool		found;
+
+	if (scan->counted)
+		return index_getnext_slot(partition_scan->scan, ForwardScanDirection, partition_scan->slot);
+	stop_counting(partition_scan->index);
+	found = index_getnext_slot(partition_scan->scan, ForwardScanDirection, partition_scan->slot);
+	go_on_counting(partition_scan->index);
+	return found;
+}
+
+/*
+ * compare_partition_scans
+ *		Compares scans by the entries that they are at, so that the first entry comes to
+ *		the top of the heap.
+ */
+static int
+compare_partition_scans(Datum a, Datum b, void *arg)
+{
+	IndexDef   *def = arg;
+	TupleTableSlot *x = ((PartitionScan *) DatumGetPointer(a))->slot;
+	TupleTableSlot *y = ((PartitionScan *) DatumGetPointer(b))->slot;
+
+	slot_getallattrs(x);
+	slot_getallattrs(y);
+	return compare_identity(def, y->tts_values, x->tts_values);
 }

@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * entry_scan.h
- *	  Reads entries.
+ *	  Reads entries of an index table by its key, or by the primary key of their fact
+ *	  row.
  *
  *-------------------------------------------------------------------------
  */
@@ -18,35 +19,38 @@
 
 #include "../indextable.h"
 
-/* A scan of one table. */
-typedef struct PartScan
+/* A scan of one table: of an index table, or of one of its partitions. */
+typedef struct PartitionScan
 {
 	Oid			relid;			/* hash key */
 	Relation	rel;
 	Relation	index;
 	IndexScanDesc scan;
 	TupleTableSlot *slot;
-} PartScan;
+} PartitionScan;
 
+/* A scan of an index table. */
 typedef struct EntryScan
 {
 	IndexDef   *def;
 	Relation	rel;			/* the index table */
 	Snapshot	snapshot;
-	bool		by_row;
-	bool		counted;		/* as a read, for users; see usage.h */
+	bool		by_row;			/* by the index on the fact row's primary key */
+	bool		counted;		/* its reads are counted in the statistics of
+								 * the index; false unless the caller sets it */
 	int			nkeys;
 	ScanKey		keys;
 	MemoryContext cxt;			/* that the scans live in */
-	PartScan	only;			/* of an index table that is not partitioned */
-	HTAB	   *parts;			/* of PartScan: those of a partitioned one, as
-								 * needed */
-	PartScan   *current;		/* that gave the last entry */
-	PartitionDesc waiting;		/* of which others come after it, or NULL */
-	int			next;			/* the first of them */
-	struct binaryheap *heap;	/* of those that are merged, or NULL */
+	PartitionScan only;			/* if the index table is not partitioned */
+	HTAB	   *partition_scans;	/* of PartitionScan; NULL: not partitioned */
+	PartitionScan *current;		/* the one that the last entry is of */
+	PartitionDesc remaining;	/* partitions to be read one by one, or NULL */
+	int			next;			/* the first of them that is still to be read */
+	struct binaryheap *heap;	/* of PartitionScan, whose entries are merged,
+								 * or NULL */
 } EntryScan;
 
+/* A search for entries by their identity. */
 typedef struct Probe
 {
 	IndexDef   *def;

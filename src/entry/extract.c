@@ -1,12 +1,13 @@
 /*-------------------------------------------------------------------------
  *
  * extract.c
- *	  Turns a fact row into its entries in an index table.
+ *	  Turns a fact row into its entries in an index table, and casts the keys of
+ *	  look-ups in the same way.
  *
- * The only code that does: called by trigger.c for the old, the new and the
- * live version of a row, by reconcile.c, and by build.c for every row.  Reads nothing but the
- * row, so that the same row gives the same entries at any time.  Allocates in
- * the current memory context, which the caller resets.
+ * This is the only code that makes entries, whoever needs them: the triggers, the
+ * drain, or a build.  It reads nothing but the row, so that the same row gives the
+ * same entries at any time.  It allocates in the current memory context, which the
+ * caller resets.
  *
  *-------------------------------------------------------------------------
  */
@@ -35,19 +36,21 @@
 #include "extract.h"
 #include "mismatch.h"
 
+/* What became of a value. */
 typedef enum ValueResult
 {
 	VALUE_NULL,
 	VALUE_OK,
-	VALUE_MISMATCH
+	VALUE_MISMATCH				/* it cannot be cast to the type of the field */
 } ValueResult;
 
+/* The values of a multi-valued field. */
 typedef struct Elements
 {
 	Datum	   *values;
 	int			n;
 	int			max;
-	int			mismatches;
+	int			mismatches;		/* how many could not be cast */
 } Elements;
 
 static bool same_json(JsonbValue *a, JsonbValue *b);
@@ -58,12 +61,16 @@ static ValueResult cast_json(Field *field, JsonbValue *value, bool is_key, Datum
 static void collect_elements(Field *field, JsonbValue *value, int step, Elements *elements,
 							 RowMismatch *mismatch);
 static void sort_elements(IndexDef *def, Elements *elements);
+static int	compare_elements(const void *a, const void *b, void *arg);
 static void add_entry(Entries *entries, Datum *values, bool *isnull);
 
 /*
  * entries_unchanged
- *		Whether two versions of a row with the same primary key surely have the
- *		same entries, told from the documents' bytes without making any.
+ *		Returns whether two versions of a row with the same primary key surely have the
+ *		same entries.
+ *
+ * That is told from the bytes of their fields without making any entries: if the
+ * result is false, the entries may still be the same.
  */
 bool
 entries_unchanged(IndexDef *def, FactRow *old, FactRow *new)
@@ -100,40 +107,15 @@ entries_unchanged(IndexDef *def, FactRow *old, FactRow *new)
 	return true;
 }
 
-/* same_json: whether two values have the same bytes; false may be wrong */
-static bool
-same_json(JsonbValue *a, JsonbValue *b)
-{
-	if (a->type != b->type)
-		return false;
-	switch (a->type)
-	{
-		case jbvNull:
-			return true;
-		case jbvString:
-			return a->val.string.len == b->val.string.len &&
-				memcmp(a->val.string.val, b->val.string.val, a->val.string.len) == 0;
-		case jbvNumeric:
-			return VARSIZE_ANY(a->val.numeric) == VARSIZE_ANY(b->val.numeric) &&
-				memcmp(a->val.numeric, b->val.numeric, VARSIZE_ANY(a->val.numeric)) == 0;
-		case jbvBool:
-			return a->val.boolean == b->val.boolean;
-		case jbvBinary:
-			return a->val.binary.len == b->val.binary.len &&
-				memcmp(a->val.binary.data, b->val.binary.data, a->val.binary.len) == 0;
-		default:
-			return false;
-	}
-}
-
 /*
  * extract_entries
- *		Adds the entries of a row, ordered by identity and without duplicates.
+ *		Fills entries, which are empty, with the entries of a row, ordered by identity
+ *		and without duplicates; returns how many are left out and are to be counted.
  *
- * A value that cannot be an entry raises an error or leaves the entry out, as
- * the definition says; returns how many were left out.  Without report, as for
- * a row version that is gone, such values just have no entries.  With room for
- * a rejection in the row, none raises an error.
+ * A value that cannot be an entry raises an error, or the entry is left out, as the
+ * definition says.  If row->rejection is set, the error is noted there instead of
+ * raised.  Without report, as for a row version that is not live any more, such
+ * entries are left out without an error, and are not counted.
  */
 int
 extract_entries(IndexDef *def, FactRow *row, bool report, Entries *entries)
@@ -160,7 +142,10 @@ extract_entries(IndexDef *def, FactRow *row, bool report, Entries *entries)
 	isnull = palloc(sizeof(bool) * entries->natts);
 	memset(isnull, true, sizeof(bool) * entries->natts);
 
-	/* A null key means no entry, whatever else is wrong: so keys come first. */
+	/*
+	 * Keys come first: if one is null there is no entry, whatever is wrong
+	 * with the others.
+	 */
 	for (i = 0; i < def->nkeys; i++)
 	{
 		Field	   *field = &def->fields[i];
@@ -192,7 +177,10 @@ extract_entries(IndexDef *def, FactRow *row, bool report, Entries *entries)
 	{
 		Datum		stored = slot->tts_values[fact->pk_attno[i] - 1];
 
-		/* What is sorted and put into an index must not be out of line. */
+		/*
+		 * A value that is sorted and put into an index must not be out of
+		 * line.
+		 */
 		values[def->pk_attno[i] - 1] =
 			TupleDescAttr(def->desc, def->pk_attno[i] - 1)->attlen == -1 ?
 			PointerGetDatum(PG_DETOAST_DATUM_PACKED(stored)) : stored;
@@ -200,7 +188,7 @@ extract_entries(IndexDef *def, FactRow *row, bool report, Entries *entries)
 	}
 	if (def->doc_attno != 0)
 	{
-		/* As it is stored: compressed or out of line, it is copied like that. */
+		/* The document is taken as it is stored, compressed or out of line. */
 		AttrNumber	attno = fact->doc_attno[def->docno];
 
 		values[def->doc_attno - 1] = slot->tts_values[attno - 1];
@@ -238,7 +226,7 @@ extract_entries(IndexDef *def, FactRow *row, bool report, Entries *entries)
 	}
 	else if (key_fits(def, values, &mismatch))
 	{
-		/* the one entry that most rows have needs no copy */
+		/* Most rows have one entry, which needs no copy. */
 		entries->n = entries->max = 1;
 		entries->values = values;
 		entries->isnull = isnull;
@@ -251,9 +239,91 @@ extract_entries(IndexDef *def, FactRow *row, bool report, Entries *entries)
 }
 
 /*
+ * key_value_cast
+ *		Casts a JSON value to the type of a key field, for look-ups; returns false if
+ *		the result is null.  A value that cannot be cast raises an error.
+ */
+bool
+key_value_cast(IndexDef *def, int keyno, JsonbValue *value, Datum *result)
+{
+	Field	   *field = &def->fields[keyno];
+	Field		plain = *field;
+	RowMismatch mismatch = {0};
+	ValueResult cast;
+	Caller		caller;
+
+	if (field->fact_attno != 0)
+	{
+		/*
+		 * The checks of a domain do not decide what matches, and they may be
+		 * code that the caller should not run.
+		 */
+		plain.type = getBaseTypeAndTypmod(field->type, &plain.typmod);
+		plain.is_jsonb = (plain.type == JSONBOID);
+		if (!plain.is_jsonb)
+			cast_init(&plain.cast, plain.type, plain.typmod, field->collation,
+					  CurrentMemoryContext);
+	}
+
+	/*
+	 * Other types than those that a document's field can have may read any
+	 * settings and tables in their input functions.
+	 */
+	if (field->fact_attno == 0 && field->type < FirstNormalObjectId)
+		cast = cast_json(&plain, value, true, result, &mismatch);
+	else
+	{
+		become_owner(&caller, def->fact->owner);
+		fix_gucs();
+		cast = cast_json(&plain, value, true, result, &mismatch);
+		become_caller(&caller);
+	}
+	switch (cast)
+	{
+		case VALUE_NULL:
+			return false;
+		case VALUE_OK:
+			return true;
+		default:
+			ereport(ERROR,
+					(errcode(mismatch.why.sqlstate),
+					 errmsg("key column \"%s\" of index table \"%s\" cannot hold the value \"%s\"",
+							NameStr(TupleDescAttr(def->desc, field->attno - 1)->attname),
+							def->name, excerpt(mismatch.value)),
+					 errdetail("%s", excerpt(mismatch.why.message))));
+	}
+}
+
+/* same_json: returns whether two values surely are the same, as they have the same bytes */
+static bool
+same_json(JsonbValue *a, JsonbValue *b)
+{
+	if (a->type != b->type)
+		return false;
+	switch (a->type)
+	{
+		case jbvNull:
+			return true;
+		case jbvString:
+			return a->val.string.len == b->val.string.len &&
+				memcmp(a->val.string.val, b->val.string.val, a->val.string.len) == 0;
+		case jbvNumeric:
+			return VARSIZE_ANY(a->val.numeric) == VARSIZE_ANY(b->val.numeric) &&
+				memcmp(a->val.numeric, b->val.numeric, VARSIZE_ANY(a->val.numeric)) == 0;
+		case jbvBool:
+			return a->val.boolean == b->val.boolean;
+		case jbvBinary:
+			return a->val.binary.len == b->val.binary.len &&
+				memcmp(a->val.binary.data, b->val.binary.data, a->val.binary.len) == 0;
+		default:
+			return false;
+	}
+}
+
+/*
  * field_value
- *		The value of a field that is not multi-valued.  For a key, JSON null is
- *		NULL whatever the type.
+ *		Finds the value of a field that is not multi-valued.  For a key, JSON null is
+ *		NULL whatever the type of the field.
  */
 static ValueResult
 field_value(Field *field, FactRow *row, int docno, bool is_key, Datum *result,
@@ -308,8 +378,8 @@ field_value(Field *field, FactRow *row, int docno, bool is_key, Datum *result,
 
 /*
  * cast_json
- *		A JSON value as #>> gives it, cast to the field's type; as #> gives it
- *		where the type is jsonb.
+ *		Casts a JSON value to the type of a field: as text, like #>> returns it; if the
+ *		type is jsonb, the value is what #> returns.
  */
 static ValueResult
 cast_json(Field *field, JsonbValue *value, bool is_key, Datum *result, RowMismatch *mismatch)
@@ -343,7 +413,7 @@ cast_json(Field *field, JsonbValue *value, bool is_key, Datum *result, RowMismat
 		case jbvNumeric:
 			if (field->type == NUMERICOID && field->typmod < 0)
 			{
-				/* the same as through text: digits and scale are kept */
+				/* The same as through text, which keeps digits and scale. */
 				*result = datumCopy(NumericGetDatum(value->val.numeric), false, -1);
 				return VALUE_OK;
 			}
@@ -371,8 +441,11 @@ cast_json(Field *field, JsonbValue *value, bool is_key, Datum *result, RowMismat
 
 /*
  * collect_elements
- *		The values of a multi-valued field from its given step on.  At a [*], an
- *		array counts by its elements and anything else as one element.
+ *		Adds the values that a multi-valued field has in value, which is where its path
+ *		leads to before the given step.
+ *
+ * At a [*] the path leads to each element of an array; any other value counts as
+ * one element.
  */
 static void
 collect_elements(Field *field, JsonbValue *value, int step, Elements *elements,
@@ -425,15 +498,7 @@ collect_elements(Field *field, JsonbValue *value, int step, Elements *elements,
 	}
 }
 
-static int
-compare_elements(const void *a, const void *b, void *arg)
-{
-	SortSupport sort = arg;
-
-	return ApplySortComparator(*(const Datum *) a, false, *(const Datum *) b, false, sort);
-}
-
-/* sort_elements: in the order of the index table, each once */
+/* sort_elements: sorts the values of a multi-valued field as the index table does, and removes duplicates */
 static void
 sort_elements(IndexDef *def, Elements *elements)
 {
@@ -450,6 +515,15 @@ sort_elements(IndexDef *def, Elements *elements)
 	elements->n = n + 1;
 }
 
+static int
+compare_elements(const void *a, const void *b, void *arg)
+{
+	SortSupport sort = arg;
+
+	return ApplySortComparator(*(const Datum *) a, false, *(const Datum *) b, false, sort);
+}
+
+/* add_entry: adds a copy of an entry, though not of the bytes that its values point to */
 static void
 add_entry(Entries *entries, Datum *values, bool *isnull)
 {
@@ -473,60 +547,4 @@ add_entry(Entries *entries, Datum *values, bool *isnull)
 	memcpy(ENTRY_VALUES(entries, entries->n), values, sizeof(Datum) * entries->natts);
 	memcpy(ENTRY_NULLS(entries, entries->n), isnull, sizeof(bool) * entries->natts);
 	entries->n++;
-}
-
-/*
- * key_value_cast
- *		The value that a JSON value has as a key field, for look-ups; false if it
- *		is null.  A value that cannot be cast is an error.
- */
-bool
-key_value_cast(IndexDef *def, int keyno, JsonbValue *value, Datum *result)
-{
-	Field	   *field = &def->fields[keyno];
-	Field		plain = *field;
-	RowMismatch mismatch = {0};
-	ValueResult cast;
-	Caller		caller;
-
-	if (field->fact_attno != 0)
-	{
-		/*
-		 * A domain's checks do not decide what matches, and are not ours to
-		 * run.
-		 */
-		plain.type = getBaseTypeAndTypmod(field->type, &plain.typmod);
-		plain.is_jsonb = (plain.type == JSONBOID);
-		if (!plain.is_jsonb)
-			cast_init(&plain.cast, plain.type, plain.typmod, field->collation,
-					  CurrentMemoryContext);
-	}
-
-	/*
-	 * The input of other types than a document's field can have may read
-	 * anything.
-	 */
-	if (field->fact_attno == 0 && field->type < FirstNormalObjectId)
-		cast = cast_json(&plain, value, true, result, &mismatch);
-	else
-	{
-		become_owner(&caller, def->fact->owner);
-		fix_gucs();
-		cast = cast_json(&plain, value, true, result, &mismatch);
-		become_caller(&caller);
-	}
-	switch (cast)
-	{
-		case VALUE_NULL:
-			return false;
-		case VALUE_OK:
-			return true;
-		default:
-			ereport(ERROR,
-					(errcode(mismatch.why.sqlstate),
-					 errmsg("key column \"%s\" of index table \"%s\" cannot hold the value \"%s\"",
-							NameStr(TupleDescAttr(def->desc, field->attno - 1)->attname),
-							def->name, excerpt(mismatch.value)),
-					 errdetail("%s", excerpt(mismatch.why.message))));
-	}
 }

@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * extract.h
- *	  A fact row in, its entries out.
+ *	  Turns a fact row into its entries in an index table, and casts the keys of
+ *	  look-ups in the same way.
  *
  *-------------------------------------------------------------------------
  */

@@ -1,15 +1,16 @@
 /*-------------------------------------------------------------------------
  *
  * fact_fetch.c
- *	  Finds out which version of a fact row is live.
+ *	  Finds the live version of a fact row by its primary key.
  *
- * Called by trigger.c and reconcile.c.  A row version may have been replaced by a statement
- * nested in another trigger before our trigger comes to it; only the live
- * version may add entries.  SnapshotSelf sees what is committed or our own at
- * this moment, whatever the isolation level.  It is safe here because the row's
- * writer holds its lock: nobody else changes what is live under this key.
- * The drain, who locks nothing, uses the snapshot it has read the queue with.  A row
- * on another server is read as that server shows it: see foreign.c.
+ * A statement nested in another trigger may have replaced a version of a row before
+ * our trigger comes to it, and only the live version may add entries.  The triggers
+ * ask with SnapshotSelf, which shows what is committed or our own at this moment,
+ * whatever the isolation level.  That is safe because this transaction has the row
+ * locked: no other transaction changes what is live under its primary key.  (A
+ * deferrable primary key is another matter: see shared_keys.c.)  The drain locks no
+ * rows, and uses the snapshot that it has read the queue with.  A row on another
+ * server is read as that server shows it: see foreign_scan.c.
  *
  *-------------------------------------------------------------------------
  */
@@ -47,13 +48,14 @@ static void fetch_foreign(LiveScan *scan, Datum *key);
 static void keep_row(TupleTableSlot *row, void *arg);
 static void end_leaf(LeafScan *leaf);
 
+/* row_is_live: returns whether the version of a row in slot is the live one */
 bool
 row_is_live(Relation fact, TupleTableSlot *slot)
 {
 	return table_tuple_satisfies_snapshot(fact, slot, SnapshotSelf);
 }
 
-/* live_scan_begin: of the rows that the snapshot sees, by primary key */
+/* live_scan_begin: prepares to search by primary key for rows of fact that the snapshot sees */
 void
 live_scan_begin(LiveScan *scan, FactDef *def, Relation fact, Snapshot snapshot)
 {
@@ -86,56 +88,7 @@ live_scan_begin(LiveScan *scan, FactDef *def, Relation fact, Snapshot snapshot)
 	}
 }
 
-static void
-begin_leaf(LiveScan *scan, LeafScan *leaf, Oid pk_index)
-{
-	leaf->rows = NIL;
-	leaf->fetched = NULL;
-	leaf->index = NULL;
-	if (leaf->leaf != NULL && leaf->leaf->is_foreign)
-	{
-		leaf->stored = leaf->slot = MakeSingleTupleTableSlot(scan->def->desc, &TTSOpsMinimalTuple);
-		return;
-	}
-	leaf->index = index_open(pk_index, AccessShareLock);
-	leaf->stored = leaf->slot = table_slot_create(leaf->rel, NULL);
-	if (leaf->leaf != NULL && leaf->leaf->map != NULL)
-		leaf->slot = MakeSingleTupleTableSlot(scan->def->desc, &TTSOpsVirtual);
-	leaf->scan = index_beginscan_compat(leaf->rel, leaf->index, scan->snapshot, scan->def->npk);
-}
-
-/* choose_leaf: the partition that may have the row; false if there is none */
-static bool
-choose_leaf(LiveScan *scan, Datum *key)
-{
-	Oid			relid = route_key(scan->def, scan->fact, key);
-	bool		found;
-
-	/* A row that is kept pins its block. */
-	if (scan->current != NULL)
-		ExecClearTuple(scan->current->stored);
-	scan->current = NULL;
-	if (!OidIsValid(relid))
-		return false;
-	scan->current = hash_search(scan->leaves, &relid, HASH_FIND, NULL);
-	if (scan->current == NULL)
-	{
-		/* Dropped, or detached, and not known here yet. */
-		Relation	rel = try_relation_open(relid, scan->lock);
-		LeafScan   *leaf;
-
-		if (rel == NULL)
-			return false;
-		leaf = hash_search(scan->leaves, &relid, HASH_ENTER, &found);
-		leaf->rel = rel;
-		leaf->leaf = leaf_of(scan->def, rel);
-		begin_leaf(scan, leaf, leaf->leaf->pk_index);
-		scan->current = leaf;
-	}
-	return true;
-}
-
-/* live_scan_is_foreign: whether the row under a primary key is on another server, if it is at all */
+/* live_scan_is_foreign: returns whether a row with this primary key would be on another server */
 bool
 live_scan_is_foreign(LiveScan *scan, Datum *key)
 {
@@ -146,7 +99,7 @@ live_scan_is_foreign(LiveScan *scan, Datum *key)
 	return result;
 }
 
-/* live_scan_first: the row, or the first row, under a primary key; NULL if there is none */
+/* live_scan_first: returns the first row, usually the only one, with this primary key, or NULL if there is none */
 TupleTableSlot *
 live_scan_first(LiveScan *scan, Datum *key)
 {
@@ -166,39 +119,42 @@ live_scan_first(LiveScan *scan, Datum *key)
 	return found ? live_scan_next(scan) : NULL;
 }
 
-/*
- * fetch_foreign
- *		A row on another server, in one round trip, as that server shows it.  What
- *		this transaction has written there it sees in the name of whoever wrote it.
- */
-static void
-fetch_foreign(LiveScan *scan, Datum *key)
+/* live_scan_next: returns the next row with the same primary key, or NULL if there is none */
+TupleTableSlot *
+live_scan_next(LiveScan *scan)
+{
+	/* What the scan allocates now, it keeps. */
+	MemoryContext old = MemoryContextSwitchTo(scan->cxt);
+	LeafScan   *leaf = scan->current;
+	bool		found;
+
+	if (leaf->index != NULL)
+		found = index_getnext_slot(leaf->scan, ForwardScanDirection, leaf->stored);
+	else if ((found = leaf->rows != NIL))
+	{
+		ExecStoreMinimalTuple(linitial(leaf->rows), leaf->stored, true);
+		leaf->rows = list_delete_first(leaf->rows);
+	}
+	MemoryContextSwitchTo(old);
+	return found ? live_scan_row(scan) : NULL;
+}
+
+/* live_scan_row: returns the row in scan->current->stored with the columns of the fact table */
+TupleTableSlot *
+live_scan_row(LiveScan *scan)
 {
 	LeafScan   *leaf = scan->current;
-	List	   *fetched;
-	ListCell   *cell;
-	RowRequest	request = {.def = scan->def,.rel = leaf->rel,.role = leaf->rel->rd_rel->relowner};
 
-	if (scan->as_writer)
-	{
-		request.rel = scan->fact;
-		request.role = InvalidOid;
-		request.all = true;
-	}
-	request.columns = bms_union(scan->def->used, scan->def->queued);
-	list_free_deep(leaf->rows);
-	leaf->rows = NIL;
-	if (leaf->fetched != NULL && foreign_fetch_find(leaf->fetched, key, &fetched))
-		foreach(cell, fetched)
-			leaf->rows = lappend(leaf->rows, heap_copy_minimal_tuple_compat(lfirst(cell)));
-	else
-		fetch_foreign_rows(&request, key, 1, keep_row, leaf);
+	return leaf->slot == leaf->stored ? leaf->stored :
+		execute_attr_map_slot(leaf->leaf->map, leaf->stored, leaf->slot);
 }
 
 /*
  * live_scan_prefetch_foreign
- *		Those rows of these keys that are on other servers, each server's partition
- *		asked once; in place of those fetched before.  They are as of this moment.
+ *		Fetches in advance the rows with these keys that are on other servers.
+ *
+ * Each partition is asked once.  Rows that were fetched before are forgotten: all
+ * are as the other servers show them at this moment.
  */
 void
 live_scan_prefetch_foreign(LiveScan *scan, Datum **keys, int n)
@@ -239,43 +195,6 @@ live_scan_prefetch_foreign(LiveScan *scan, Datum **keys, int n)
 	MemoryContextSwitchTo(old);
 }
 
-static void
-keep_row(TupleTableSlot *row, void *arg)
-{
-	LeafScan   *leaf = arg;
-
-	leaf->rows = lappend(leaf->rows, ExecCopySlotMinimalTuple(row));
-}
-
-TupleTableSlot *
-live_scan_next(LiveScan *scan)
-{
-	/* The scan keeps what it allocates now. */
-	MemoryContext old = MemoryContextSwitchTo(scan->cxt);
-	LeafScan   *leaf = scan->current;
-	bool		found;
-
-	if (leaf->index != NULL)
-		found = index_getnext_slot(leaf->scan, ForwardScanDirection, leaf->stored);
-	else if ((found = leaf->rows != NIL))
-	{
-		ExecStoreMinimalTuple(linitial(leaf->rows), leaf->stored, true);
-		leaf->rows = list_delete_first(leaf->rows);
-	}
-	MemoryContextSwitchTo(old);
-	return found ? live_scan_row(scan) : NULL;
-}
-
-/* live_scan_row: what is stored in scan->current->stored, as the fact table has it */
-TupleTableSlot *
-live_scan_row(LiveScan *scan)
-{
-	LeafScan   *leaf = scan->current;
-
-	return leaf->slot == leaf->stored ? leaf->stored :
-		execute_attr_map_slot(leaf->leaf->map, leaf->stored, leaf->slot);
-}
-
 void
 live_scan_end(LiveScan *scan)
 {
@@ -296,23 +215,11 @@ live_scan_end(LiveScan *scan)
 	hash_destroy(scan->leaves);
 }
 
-static void
-end_leaf(LeafScan *leaf)
-{
-	if (leaf->index != NULL)
-	{
-		index_endscan(leaf->scan);
-		index_close(leaf->index, NoLock);
-	}
-	if (leaf->slot != leaf->stored)
-		ExecDropSingleTupleTableSlot(leaf->slot);
-	ExecDropSingleTupleTableSlot(leaf->stored);
-}
-
 /*
  * visit_live_rows
- *		Calls each with every live row that has the primary key of the given one;
- *		more than one only while a deferred primary key allows it.
+ *		Calls each() with every live row that has the same primary key as the given one.
+ *
+ * There is at most one, unless a deferrable primary key has not been checked yet.
  */
 void
 visit_live_rows(FactDef *def, Relation fact, TupleTableSlot *row,
@@ -334,7 +241,7 @@ visit_live_rows(FactDef *def, Relation fact, TupleTableSlot *row,
 	scan.as_writer = true;
 	for (slot = live_scan_first(&scan, key); slot != NULL; slot = live_scan_next(&scan))
 	{
-		/* The entries point into the row, and outlive the scan. */
+		/* Entries that each() makes point into the row, and outlive the scan. */
 		TupleTableSlot *copy = MakeSingleTupleTableSlot(desc, &TTSOpsVirtual);
 		FactRow		live;
 
@@ -347,10 +254,11 @@ visit_live_rows(FactDef *def, Relation fact, TupleTableSlot *row,
 
 /*
  * row_comparison
- *		A search key for the entries of an index that come after the bounds, in the
- *		order of the index, or whatever the strategy says.  It points into itself.
- *		With one column it is an ordinary search key: a row comparison has two
- *		members or more.
+ *		Makes a search key that compares the first n columns of an index with bounds,
+ *		in the order of the index: BTGreaterStrategyNumber finds what comes after them.
+ *
+ * The key points into itself, so it must not be copied.  With one column it is an
+ * ordinary search key, as a row comparison has at least two members.
  */
 void
 row_comparison(RowComparison *key, Relation index, int n, StrategyNumber strategy, Datum *bounds)
@@ -361,8 +269,8 @@ row_comparison(RowComparison *key, Relation index, int n, StrategyNumber strateg
 	for (i = 0; i < n; i++)
 	{
 		/*
-		 * What comes after a bound in a descending column is less, and the
-		 * btree takes it like that.
+		 * In a descending column, a value that comes after a bound is less
+		 * than it, and the btree expects the key to say so.
 		 */
 		StrategyNumber member = (index->rd_indoption[i] & INDOPTION_DESC) == 0 ? strategy :
 			BTCommuteStrategyNumber(strategy);
@@ -384,4 +292,110 @@ row_comparison(RowComparison *key, Relation index, int n, StrategyNumber strateg
 	key->header.sk_attno = 1;
 	key->header.sk_strategy = key->members[0].sk_strategy;
 	key->header.sk_argument = PointerGetDatum(key->members);
+}
+
+/* choose_leaf: sets scan->current to the partition that a key belongs to; returns false if there is none */
+static bool
+choose_leaf(LiveScan *scan, Datum *key)
+{
+	Oid			relid = route_key(scan->def, scan->fact, key);
+	bool		found;
+
+	/* As long as a slot has a row, the block of the row is pinned. */
+	if (scan->current != NULL)
+		ExecClearTuple(scan->current->stored);
+	scan->current = NULL;
+	if (!OidIsValid(relid))
+		return false;
+	scan->current = hash_search(scan->leaves, &relid, HASH_FIND, NULL);
+	if (scan->current == NULL)
+	{
+		/*
+		 * The partition may have been dropped or detached, which is not known
+		 * here yet.
+		 */
+		Relation	rel = try_relation_open(relid, scan->lock);
+		LeafScan   *leaf;
+
+		if (rel == NULL)
+			return false;
+		leaf = hash_search(scan->leaves, &relid, HASH_ENTER, &found);
+		leaf->rel = rel;
+		leaf->leaf = leaf_of(scan->def, rel);
+		begin_leaf(scan, leaf, leaf->leaf->pk_index);
+		scan->current = leaf;
+	}
+	return true;
+}
+
+/* begin_leaf: prepares to search one table by its primary key */
+static void
+begin_leaf(LiveScan *scan, LeafScan *leaf, Oid pk_index)
+{
+	leaf->rows = NIL;
+	leaf->fetched = NULL;
+	leaf->index = NULL;
+	if (leaf->leaf != NULL && leaf->leaf->is_foreign)
+	{
+		leaf->stored = leaf->slot = MakeSingleTupleTableSlot(scan->def->desc, &TTSOpsMinimalTuple);
+		return;
+	}
+	leaf->index = index_open(pk_index, AccessShareLock);
+	leaf->stored = leaf->slot = table_slot_create(leaf->rel, NULL);
+	if (leaf->leaf != NULL && leaf->leaf->map != NULL)
+		leaf->slot = MakeSingleTupleTableSlot(scan->def->desc, &TTSOpsVirtual);
+	leaf->scan = index_beginscan_compat(leaf->rel, leaf->index, scan->snapshot, scan->def->npk);
+}
+
+static void
+end_leaf(LeafScan *leaf)
+{
+	if (leaf->index != NULL)
+	{
+		index_endscan(leaf->scan);
+		index_close(leaf->index, NoLock);
+	}
+	if (leaf->slot != leaf->stored)
+		ExecDropSingleTupleTableSlot(leaf->slot);
+	ExecDropSingleTupleTableSlot(leaf->stored);
+}
+
+/*
+ * fetch_foreign
+ *		Fetches the rows with a primary key from another server, in one round trip.
+ *
+ * That server shows what this transaction has written there only if it is asked as
+ * the user who has written it.
+ */
+static void
+fetch_foreign(LiveScan *scan, Datum *key)
+{
+	LeafScan   *leaf = scan->current;
+	List	   *fetched;
+	ListCell   *cell;
+	RowRequest	request = {.def = scan->def,.rel = leaf->rel,.role = leaf->rel->rd_rel->relowner};
+
+	if (scan->as_writer)
+	{
+		request.rel = scan->fact;
+		request.role = InvalidOid;
+		request.all = true;
+	}
+	request.columns = bms_union(scan->def->used, scan->def->queued);
+	list_free_deep(leaf->rows);
+	leaf->rows = NIL;
+	if (leaf->fetched != NULL && foreign_fetch_find(leaf->fetched, key, &fetched))
+		foreach(cell, fetched)
+			leaf->rows = lappend(leaf->rows, heap_copy_minimal_tuple_compat(lfirst(cell)));
+	else
+		fetch_foreign_rows(&request, key, 1, keep_row, leaf);
+}
+
+/* keep_row: adds a row of another server to those of the key */
+static void
+keep_row(TupleTableSlot *row, void *arg)
+{
+	LeafScan   *leaf = arg;
+
+	leaf->rows = lappend(leaf->rows, ExecCopySlotMinimalTuple(row));
 }

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * fact_fetch.h
- *	  The live version of a fact row.
+ *	  Finds the live version of a fact row by its primary key.
  *
  *-------------------------------------------------------------------------
  */
@@ -21,41 +21,42 @@
 #include "../indextable.h"
 #include "document.h"
 
-/* A scan of one table by its primary key. */
+/* A scan by primary key of one table: of the fact table, or of one of its partitions. */
 typedef struct LeafScan
 {
 	Oid			relid;			/* hash key */
 	Relation	rel;
-	Leaf	   *leaf;
-	Relation	index;
+	Leaf	   *leaf;			/* NULL: the fact table is not partitioned */
+	Relation	index;			/* NULL: the partition is on another server */
 	IndexScanDesc scan;
-	List	   *rows;			/* foreign: what is left of those found, */
-	struct ForeignFetch *fetched;	/* and rows of keys that are known
-									 * beforehand, or NULL */
-	TupleTableSlot *stored;		/* the row as it is stored, */
-	TupleTableSlot *slot;		/* and as the fact table has it: the same if
-								 * they agree */
+	List	   *rows;			/* foreign: of MinimalTuple, rows of the key
+								 * that are still to be returned */
+	struct ForeignFetch *fetched;	/* foreign: rows that were fetched in
+									 * advance, or NULL */
+	TupleTableSlot *stored;		/* the row as it is stored */
+	TupleTableSlot *slot;		/* the row with the columns of the fact table;
+								 * the same slot if they do not differ */
 } LeafScan;
 
+/* A scan by primary key of a fact table. */
 typedef struct LiveScan
 {
 	FactDef    *def;
 	Relation	fact;
 	Snapshot	snapshot;
 	MemoryContext cxt;			/* that the scans live in */
-	LeafScan	only;			/* of a table that is not partitioned */
-	HTAB	   *leaves;			/* of LeafScan: those of a partitioned one, as
-								 * needed */
-	LeafScan   *current;
-	MemoryContext fetched_cxt;	/* of rows of keys that are known beforehand,
-								 * or NULL */
-	bool		as_writer;		/* foreign rows as the current user has
-								 * written them, not as their owner */
-	LOCKMODE	lock;			/* of partitions */
+	LeafScan	only;			/* if the fact table is not partitioned */
+	HTAB	   *leaves;			/* of LeafScan; NULL: not partitioned */
+	LeafScan   *current;		/* the one that the last key belongs to */
+	MemoryContext fetched_cxt;	/* of rows that were fetched in advance, or
+								 * NULL */
+	bool		as_writer;		/* foreign rows are read as the current user,
+								 * who has written them, not as their owner */
+	LOCKMODE	lock;			/* that partitions are opened with */
 	ScanKey		keys;
 } LiveScan;
 
-/* A condition on several columns of an index together. */
+/* A search key that compares several columns of an index together. */
 typedef struct RowComparison
 {
 	ScanKeyData header;

@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * foreign_fetch.h
- *	  The rows of many keys, in their order.
+ *	  Collects many primary keys, and fetches the fact rows of those that are on other
+ *	  servers all at once.
  *
  *-------------------------------------------------------------------------
  */
@@ -15,9 +16,9 @@
 typedef struct ForeignFetch ForeignFetch;
 
 extern ForeignFetch *foreign_fetch_begin(RowRequest *request);
-extern void foreign_fetch_add(ForeignFetch *gather, Datum *key, bool here);
-extern void foreign_fetch_run(ForeignFetch *gather);
-extern bool foreign_fetch_find(ForeignFetch *gather, Datum *key, List **rows);
-extern bool foreign_fetch_next(ForeignFetch *gather, Datum **key, bool *here, List **rows);
+extern void foreign_fetch_add(ForeignFetch *fetch, Datum *key, bool local);
+extern void foreign_fetch_run(ForeignFetch *fetch);
+extern bool foreign_fetch_find(ForeignFetch *fetch, Datum *key, List **rows);
+extern bool foreign_fetch_next(ForeignFetch *fetch, Datum **key, bool *local, List **rows);
 
 #endif							/* INDEXTABLE_FOREIGN_FETCH_H */

@@ -4,6 +4,10 @@
  *	  Fetches rows of other servers by their primary keys, with as few statements as
  *	  possible.
  *
+ * The values of the keys are parameters of statements that are planned once, with
+ * these values: so they are constants to the planner, which leaves out all other
+ * partitions, and to the other server.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -29,7 +33,7 @@
 #include "foreign_rows.h"
 #include "foreign_scan.h"
 
-/* Keys of several columns that one statement asks for, if they need a condition each. */
+/* How many keys one statement asks for, if each needs a condition of its own. */
 #define MAX_CONDITIONS		200
 
 static void fetch_some(RowRequest *request, Datum *keys, int n, bool as_list,
@@ -39,10 +43,12 @@ static char *qualified_equality(Oid type);
 
 /*
  * fetch_foreign_rows
- *		Calls each with every row that has one of the primary keys, n * npk of them,
- *		in no order; a row is valid for the call.  Of the fact table as a whole, one
- *		statement asks all partitions concerned, and no others, as far as the wrapper
- *		can at the same time.
+ *		Calls each() with every row that has one of n primary keys, in no order.
+ *
+ * keys has the values of all columns of the first key, then those of the second, and
+ * so on.  A row is valid for the call only.  If the request is for the fact table as
+ * a whole, one statement asks all partitions concerned and no others, at the same
+ * time if their foreign-data wrapper can do that.
  */
 void
 fetch_foreign_rows(RowRequest *request, Datum *keys, int n, void (*each) (TupleTableSlot *row, void *arg), void *arg)
@@ -55,8 +61,8 @@ fetch_foreign_rows(RowRequest *request, Datum *keys, int n, void (*each) (TupleT
 	int			k;
 
 	/*
-	 * At most one column that differs: col = ANY (values); else (a AND b) OR
-	 * ...
+	 * If at most one column differs between the keys, the condition is column
+	 * = ANY (values); else it is (a = 1 AND b = 2) OR (...) ...
 	 */
 	as_list = differing_columns(def, keys, n, differs) <= 1;
 	for (k = 0; k < def->npk; k++)
@@ -67,6 +73,11 @@ fetch_foreign_rows(RowRequest *request, Datum *keys, int n, void (*each) (TupleT
 		fetch_some(request, keys + (Size) i * def->npk, Min(step, n - i), as_list, each, arg);
 }
 
+/*
+ * fetch_some
+ *		Fetches the rows of some keys with one statement; as_list says that its condition
+ *		has the form column = ANY (values).
+ */
 static void
 fetch_some(RowRequest *request, Datum *keys, int n, bool as_list,
 		   void (*each) (TupleTableSlot *row, void *arg), void *arg)
@@ -139,7 +150,11 @@ fetch_some(RowRequest *request, Datum *keys, int n, bool as_list,
 		become_caller(&caller);
 }
 
-/* differing_columns: how many columns of the primary key have not the same value in all keys, and which */
+/*
+ * differing_columns
+ *		Returns how many columns of the primary key differ between the keys, and sets
+ *		differs to which of them.
+ */
 static int
 differing_columns(FactDef *def, Datum *keys, int n, bool *differs)
 {
@@ -159,7 +174,7 @@ differing_columns(FactDef *def, Datum *keys, int n, bool *differs)
 	return count;
 }
 
-/* qualified_equality: the operator by which a type's values are equal, as SQL */
+/* qualified_equality: returns the equality operator of a type, as SQL */
 static char *
 qualified_equality(Oid type)
 {

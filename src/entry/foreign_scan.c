@@ -1,22 +1,18 @@
 /*-------------------------------------------------------------------------
  *
  * foreign_scan.c
- *	  Reads partitions of fact tables that are on other servers.
+ *	  Reads all rows of a partition that is on another server, and checks that a row
+ *	  belongs there.
  *
- * Called by sample.c for all rows of one, by liverow.c and gather.c for rows by
- * their primary key, and by create.c, verify.c, repair.c and alter.c for what is
- * different with other servers.  All reading is by SQL, and so by whatever wrapper
- * the partition has.  The values that rows are asked for are parameters of
- * statements that are planned once, with these values: then they are constants to
- * the planner, which leaves out all other partitions, and to the other server.
+ * Partitions on other servers are read by SQL, with any foreign-data wrapper; those
+ * who want single rows use foreign_rows.c.  What is read to keep entries right is
+ * read as the owner of the partition, and what a look-up returns is read as its
+ * caller.
  *
- * As whom: what serves the upkeep is read as the owner of the partition, what a
- * look-up returns as its caller.
- *
- * Another server shows its rows with a snapshot of its own, which it keeps until
- * our transaction ends.  It is taken when they are read first, so whatever has to
- * be locked is locked before.  Writers commit there first, then here, and only
- * then release their locks.
+ * Another server shows its rows with a snapshot of its own, which it keeps until our
+ * transaction ends.  The snapshot is taken when rows are first read there, so
+ * whatever has to be locked is locked before: a writer commits on the other server
+ * first, then here, and only then releases its locks.
  *
  *-------------------------------------------------------------------------
  */
@@ -42,77 +38,31 @@
 #include "../util/sql.h"
 #include "foreign_scan.h"
 
-/* Rows that are taken from a cursor at a time. */
+/* How many rows are fetched from a cursor at a time. */
 #define FETCH_ROWS			1000
 
-struct ForeignRows_
+struct ForeignRows
 {
 	FactDef    *def;
 	Oid			owner;
 	Portal		portal;
-	MemoryContext cxt;			/* of the rows at hand */
+	MemoryContext cxt;			/* of the rows fetched last, and their desc */
 	HeapTuple  *tuples;
 	uint64		n;
-	uint64		next;
-	TupleDesc	desc;			/* of these */
-	AttrNumber *columns;		/* and their numbers in the fact table */
+	uint64		next;			/* the first row that was not returned yet */
+	TupleDesc	desc;
+	AttrNumber *columns;		/* the numbers that the columns of desc have
+								 * in the fact table */
 	TupleTableSlot *slot;
 };
 
 static Bitmapset *upkeep_columns(FactDef *def);
 
 /*
- * select_rows
- *		The columns wanted, by their names, which partitions share; and their numbers
- *		in the fact table.
+ * foreign_rows_begin
+ *		Begins to read all rows of a partition, in no order, with the columns that
+ *		entries depend on.
  */
-char *
-select_rows(RowRequest *request, AttrNumber **columns)
-{
-	TupleDesc	desc = request->def->desc;
-	StringInfoData sql;
-	int			n = 0;
-	int			i;
-
-	initStringInfo(&sql);
-	*columns = palloc(sizeof(AttrNumber) * desc->natts);
-	for (i = 0; i < desc->natts; i++)
-	{
-		Form_pg_attribute att = TupleDescAttr(desc, i);
-		int			member = att->attnum - FirstLowInvalidHeapAttributeNumber;
-
-		if (att->attisdropped ||
-			(request->columns != NULL && !bms_is_member(member, request->columns) &&
-			 !bms_is_member(member, request->def->pk_columns)))
-			continue;
-		appendStringInfo(&sql, "%s f.%s", n == 0 ? "SELECT" : ",", quote_identifier(NameStr(att->attname)));
-		(*columns)[n++] = att->attnum;
-	}
-	appendStringInfo(&sql, " FROM %s f", quoted_relation(RelationGetRelid(request->rel)));
-	return sql.data;
-}
-
-/* store_row: as the fact table has it; it points into the tuple */
-void
-store_row(FactDef *def, HeapTuple tuple, TupleDesc desc, AttrNumber *columns, TupleTableSlot *slot)
-{
-	int			i;
-
-	ExecClearTuple(slot);
-	memset(slot->tts_isnull, true, sizeof(bool) * def->desc->natts);
-	for (i = 0; i < desc->natts; i++)
-		slot->tts_values[columns[i] - 1] = heap_getattr(tuple, i + 1, desc, &slot->tts_isnull[columns[i] - 1]);
-	ExecStoreVirtualTuple(slot);
-}
-
-/* upkeep_columns: that entries depend on */
-static Bitmapset *
-upkeep_columns(FactDef *def)
-{
-	return bms_union(bms_union(def->used, def->queued), def->pk_columns);
-}
-
-/* foreign_rows_begin: all rows of a partition, in no order, with the columns that entries depend on */
 ForeignRows *
 foreign_rows_begin(FactDef *def, Relation leaf)
 {
@@ -135,7 +85,7 @@ foreign_rows_begin(FactDef *def, Relation leaf)
 	return rows;
 }
 
-/* foreign_rows_next: NULL if there is none left; valid until the next call */
+/* foreign_rows_next: returns the next row, valid until the next call, or NULL if there is none */
 TupleTableSlot *
 foreign_rows_next(ForeignRows *rows)
 {
@@ -177,7 +127,63 @@ foreign_rows_end(ForeignRows *rows)
 	MemoryContextDelete(rows->cxt);
 }
 
-/* in_bounds: whether a row of a partition on another server belongs there: nothing but that server's constraints keeps it so */
+/*
+ * select_rows
+ *		Returns a SELECT, without conditions, of the columns asked for, and sets
+ *		*columns to their numbers in the fact table.
+ *
+ * Columns are named, because partitions number them in other ways.
+ */
+char *
+select_rows(RowRequest *request, AttrNumber **columns)
+{
+	TupleDesc	desc = request->def->desc;
+	StringInfoData sql;
+	int			n = 0;
+	int			i;
+
+	initStringInfo(&sql);
+	*columns = palloc(sizeof(AttrNumber) * desc->natts);
+	for (i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+		int			member = att->attnum - FirstLowInvalidHeapAttributeNumber;
+
+		if (att->attisdropped ||
+			(request->columns != NULL && !bms_is_member(member, request->columns) &&
+			 !bms_is_member(member, request->def->pk_columns)))
+			continue;
+		appendStringInfo(&sql, "%s f.%s", n == 0 ? "SELECT" : ",", quote_identifier(NameStr(att->attname)));
+		(*columns)[n++] = att->attnum;
+	}
+	appendStringInfo(&sql, " FROM %s f", quoted_relation(RelationGetRelid(request->rel)));
+	return sql.data;
+}
+
+/*
+ * store_row
+ *		Stores a tuple that the SELECT of select_rows() has returned in a slot with the
+ *		columns of the fact table, where its values point into the tuple.
+ */
+void
+store_row(FactDef *def, HeapTuple tuple, TupleDesc desc, AttrNumber *columns, TupleTableSlot *slot)
+{
+	int			i;
+
+	ExecClearTuple(slot);
+	memset(slot->tts_isnull, true, sizeof(bool) * def->desc->natts);
+	for (i = 0; i < desc->natts; i++)
+		slot->tts_values[columns[i] - 1] = heap_getattr(tuple, i + 1, desc, &slot->tts_isnull[columns[i] - 1]);
+	ExecStoreVirtualTuple(slot);
+}
+
+/*
+ * in_bounds
+ *		Returns whether a row of a partition on another server belongs in this
+ *		partition.
+ *
+ * Nothing but constraints on that server keeps out other rows.
+ */
 bool
 in_bounds(FactDef *def, Relation root, Oid leaf, TupleTableSlot *row)
 {
@@ -195,7 +201,13 @@ in_bounds(FactDef *def, Relation root, Oid leaf, TupleTableSlot *row)
 	return route_key(def, root, key) == leaf;
 }
 
-/* require_in_bounds: of a row that was found there, or that is written there now; the server itself moves and checks none */
+/*
+ * require_in_bounds
+ *		Raises an error if a row of a partition on another server does not belong in
+ *		this partition; found says that the row was found there, not written there now.
+ *
+ * PostgreSQL itself neither moves such a row to another partition nor refuses it.
+ */
 void
 require_in_bounds(FactDef *def, Relation root, Oid leaf, TupleTableSlot *row, bool found)
 {
@@ -226,4 +238,11 @@ require_in_bounds(FactDef *def, Relation root, Oid leaf, TupleTableSlot *row, bo
 			 errdetail("The row with (%s)=(%s) would not be found by its primary key.", names.data, values.data),
 			 !found ? errhint("Rows are not moved out of foreign partitions. Instead, delete the row and insert it into \"%s\".", def->name) :
 			 errhint("Move or delete the row on the other server, and add a CHECK constraint there.")));
+}
+
+/* upkeep_columns: returns the columns that entries depend on */
+static Bitmapset *
+upkeep_columns(FactDef *def)
+{
+	return bms_union(bms_union(def->used, def->queued), def->pk_columns);
 }

@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * foreign_scan.h
- *	  Reads all rows of a partition that is on another server.
+ *	  Reads all rows of a partition that is on another server, and checks that a row
+ *	  belongs there.
  *
  *-------------------------------------------------------------------------
  */
@@ -17,18 +18,19 @@
 
 #include "../indextable.h"
 
-/* All rows of one. */
-typedef struct ForeignRows_ ForeignRows;
+/* A scan of all rows of one partition. */
+typedef struct ForeignRows ForeignRows;
 
-/* Which rows are asked for, of what, and in whose name. */
+/* Which rows are read by SQL, and as which user. */
 typedef struct RowRequest
 {
 	FactDef    *def;
 	Relation	rel;			/* the fact table, or one of its partitions */
-	Oid			role;			/* as whom, InvalidOid: as the current user */
-	bool		all;			/* an error if row security hides any */
-	Bitmapset  *columns;		/* of the fact table, offset, with the primary
-								 * key in any case; NULL: all */
+	Oid			role;			/* who reads; InvalidOid: the current user */
+	bool		all;			/* raise an error if row security hides a row */
+	Bitmapset  *columns;		/* of the fact table, offset by
+								 * FirstLowInvalidHeapAttributeNumber; NULL:
+								 * all.  The primary key is always read. */
 } RowRequest;
 
 extern ForeignRows *foreign_rows_begin(FactDef *def, Relation leaf);

@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * mismatch.c
- *	  Says why a value cannot be an entry: it cannot be cast, or the key is too long.
+ *	  Reports why a row cannot have its entries: a value cannot be cast to the type of
+ *	  its field, or the key is too long.
  *
  *-------------------------------------------------------------------------
  */
@@ -21,7 +22,11 @@
 
 static char *format_row_key(FactRow *row);
 
-/* key_fits: whether key and primary key fit into a btree, whatever their compression */
+/*
+ * key_fits
+ *		Returns whether the key and primary key of an entry fit into a btree, even if
+ *		they cannot be compressed; if not, fills in *mismatch.
+ */
 bool
 key_fits(IndexDef *def, Datum *values, RowMismatch *mismatch)
 {
@@ -54,7 +59,12 @@ key_fits(IndexDef *def, Datum *values, RowMismatch *mismatch)
 	return false;
 }
 
-/* report_mismatch: refuses the write; an asynchronous index table cannot, and makes a note */
+/*
+ * report_mismatch
+ *		Raises the error for a value that cannot be an entry, or notes it in
+ *		row->rejection if that is set: an asynchronous index table cannot refuse a
+ *		write.
+ */
 void
 report_mismatch(IndexDef *def, FactRow *row, RowMismatch *mismatch)
 {
@@ -66,7 +76,7 @@ report_mismatch(IndexDef *def, FactRow *row, RowMismatch *mismatch)
 										   excerpt(mismatch->why.message));
 		return;
 	}
-	/* Who writes a row may not be allowed to read it. */
+	/* A user who may write a row may not be allowed to read it. */
 	if (check_enable_rls(row->fact->relid, InvalidOid, true) == RLS_ENABLED ||
 		pg_class_aclcheck(row->fact->relid, GetUserId(), ACL_SELECT) != ACLCHECK_OK)
 		ereport(ERROR,
@@ -83,7 +93,7 @@ report_mismatch(IndexDef *def, FactRow *row, RowMismatch *mismatch)
 			 errhint("Correct the document, or create the index table with on_mismatch => 'skip'.")));
 }
 
-/* excerpt: the beginning of a text that may be long */
+/* excerpt: returns the beginning of a text that may be long */
 char *
 excerpt(char *text)
 {
@@ -92,7 +102,7 @@ excerpt(char *text)
 	return len <= 200 ? text : psprintf("%.*s...", pg_mbcliplen(text, len, 200), text);
 }
 
-/* format_row_key: (pk1, pk2)=(1, x), as the server writes keys */
+/* format_row_key: returns the primary key of a row as "(pk1, pk2)=(1, x)", like the server does in its messages */
 static char *
 format_row_key(FactRow *row)
 {

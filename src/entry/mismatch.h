@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * mismatch.h
- *	  Says why a value cannot be an entry: it cannot be cast, or the key is too long.
+ *	  Reports why a row cannot have its entries: a value cannot be cast to the type of
+ *	  its field, or the key is too long.
  *
  *-------------------------------------------------------------------------
  */
@@ -15,8 +16,8 @@
 /* The first value of a row that cannot be an entry. */
 typedef struct RowMismatch
 {
-	Field	   *field;			/* NULL: none */
-	char	   *value;
+	Field	   *field;			/* NULL: there is none */
+	char	   *value;			/* as text */
 	Mismatch	why;
 } RowMismatch;
 

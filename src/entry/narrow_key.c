@@ -4,43 +4,43 @@
  *	  Takes the included fields out of an index table's primary key, where entries
  *	  are too wide for them.
  *
- * Called by apply.c before it writes wide entries, and by batch.c when the
- * transaction ends.
- *
  * The primary key covers the included fields for index-only scans, and a btree
- * takes entries up to MAX_INDEX_DATA bytes.  What is too wide is to be written all
- * the same, so the key is made anew without them, for which nobody else may use
- * the index table.  To wait for that in a writer's transaction would make two
- * writers, who both hold the index table, wait for each other, and others behind
- * them.  So it is never waited for in the queue of a lock:
+ * takes entries of up to MAX_INDEX_DATA bytes.  A wider entry is to be written all the
+ * same, so the key is rebuilt without the included fields, and meanwhile no other
+ * session may use the index table.  If writers waited for that in their transactions,
+ * two of them, who both have the index table locked, would wait for each other, and
+ * others behind them.  So nobody ever waits for it in the queue of a lock:
  *
- * - Where the types of the columns keep every entry within the limit, nothing
- *   needs to be done, ever; see layout_max_covered_bytes().  Otherwise entries are measured when
- *   an index table is filled, and it covers only if all of them are at most half as
- *   wide as fits.
- * - A wider entry, that still fits, comes early.  It is only noted.  When its
- *   transaction is about to commit, and not in the middle of a statement, the key is
- *   made anew, if the index table is to be had at once and is so small that this
- *   takes a moment.  An error of that takes back nothing but that.  Else there is a
- *   warning, and the next such entry is another occasion.
- * - What does not fit is the last resort: the key is made anew before it is written,
- *   if the index table is to be had within a while.  Tries of a lock that are no
- *   waits for it come to an end by themselves, so nobody can be in a deadlock with
- *   us.  Of two who try, each holds the index table as a writer: the first to give
- *   up lets go of it when his transaction is undone, and the other has it then.  The
- *   transaction goes on with the lock, and may lock more rows.  Another writer, who
- *   has a row of the fact table locked first, and then waits for its index table, must
- *   not have one of these.  So the fact table is locked, too, in a mode that is not to
- *   be had while anybody has locked rows, and lets nobody do so until the end: who waits
- *   for us has no row of it that we might wait for.  He may have one of another table:
- *   from here on the transaction is like one after LOCK TABLE.
+ * - Where the types of the columns keep every entry within the limit, nothing is ever
+ *   to be done: see layout_max_covered_bytes().  Otherwise entries are measured when
+ *   an index table is filled, and its primary key covers the included fields only if
+ *   all entries are at most half as wide as the limit.
+ * - An entry that is wider, but still fits, may be followed by others that do not fit.
+ *   It is only noted.  When its transaction is about to commit, and not in the middle
+ *   of a statement, the key is rebuilt, if the index table can be locked at once and is
+ *   so small that this takes a moment.  An error rolls back nothing but this attempt.
+ *   If the key was not rebuilt, a warning is given, and the next such entry is another
+ *   occasion.
+ * - For an entry that does not fit, the key is rebuilt before the entry is written, if
+ *   the index table can be locked within a while.  We try again and again to lock it,
+ *   without waiting for the lock, and give up after some tries, so no other session can
+ *   be in a deadlock with us.  If two sessions try, each has the index table locked as a
+ *   writer: when the first of them gives up, its transaction is rolled back and releases
+ *   that lock, and then the other session can lock the index table.  The transaction
+ *   goes on with this lock, and may lock more rows, none of which may be locked by
+ *   another writer that waits for the index table, as a writer locks a row of the fact
+ *   table first.  So the fact table is locked in EXCLUSIVE mode, too, until the
+ *   transaction ends: we get that lock only while no other transaction has rows of the
+ *   fact table locked, and none can lock rows afterwards.  A transaction that waits for
+ *   us may have rows of another table locked: in this respect our transaction is from
+ *   now on like any other after LOCK TABLE.
  *
- * Who has locked the index table against everybody has no other session writing or
- * reading it, whatever its isolation level; a snapshot that is older finds its
- * entries by the new key as by any index that was made meanwhile, or is kept from it
- * by indcheckxmin.  The lock and the new key go together in a rollback, also to a
- * savepoint, and in a crash; a definition that was cached before is stale, as
- * for any ALTER TABLE.
+ * While we have the index table locked in ACCESS EXCLUSIVE mode, no other session
+ * reads or writes it, whatever its isolation level.  For a snapshot that is older, the
+ * new key is like any index that was made meanwhile: it finds its entries by the key,
+ * or indcheckxmin keeps it from using the key.  A rollback, also one to a savepoint,
+ * or a crash undoes the lock and the new key together.  A definition that was cached
+ * before is stale, as after any ALTER TABLE.
  *
  *-------------------------------------------------------------------------
  */
@@ -79,39 +79,39 @@
 #include "diff.h"
 #include "narrow_key.h"
 
-/* So often an index table is tried to be had, every 10 ms, for an entry that does not fit. */
+/* How often we try to lock an index table for an entry that does not fit, every 10 ms. */
 #define TRIES				100
 
-/* An index table of so many pages, 32 MB, has its key made anew in a moment. */
+/* The key of an index table that has at most so many pages, 32 MB, is rebuilt in a moment. */
 #define EARLY_PAGES			4096
 
 /* An index table to which a wide entry was written. */
 typedef struct WideTable
 {
 	Oid			relid;
-	SubTransactionId sub;		/* by this subtransaction */
+	SubTransactionId sub;		/* the subtransaction that has written it */
 } WideTable;
 
-/* An attempt at it when the transaction commits. */
-typedef struct Early
+/* An attempt to rebuild the key of an index table when the transaction commits. */
+typedef struct CommitAttempt
 {
 	Oid			relid;
-	const char *why;			/* it was not made; NULL: it was, or is not
-								 * needed any more */
-} Early;
+	const char *why;			/* why the key was not rebuilt; NULL: it was,
+								 * or need not be any more */
+} CommitAttempt;
 
-/* The primary key that covers. */
+/* What a new key takes over from a primary key that covers the included fields. */
 typedef struct CoveringKey
 {
 	char	   *constraint;
 	char	   *tablespace;
-	bool		clustered;		/* as its owner has set it */
-	bool		identity;
+	bool		clustered;		/* it is marked for CLUSTER */
+	bool		identity;		/* it is the replica identity */
 } CoveringKey;
 
-static List *wishes = NIL;		/* of Wish *, as long as the transaction */
-static List *told = NIL;		/* of OIDs: index tables that this session has
-								 * warned of */
+static List *wide_tables = NIL; /* of WideTable *, in TopTransactionContext */
+static List *warned_of = NIL;	/* OIDs of the index tables that this session
+								 * has warned of */
 
 static void note_wide_table(Oid relid);
 static void narrow_key_now(IndexDef *def, OpList *list);
@@ -126,7 +126,11 @@ static bool used_by_us(Oid relid);
 static bool covering_key(IndexDef *def, CoveringKey *key);
 static void narrow_primary_key(IndexDef *def);
 
-/* narrow_key_for_ops: before entries are written to a covering index table, some of which are wide */
+/*
+ * narrow_key_for_ops
+ *		Does what is to be done before operations are applied, some of which write wide
+ *		entries to an index table whose primary key covers the included fields.
+ */
 void
 narrow_key_for_ops(IndexDef *def, OpList *list)
 {
@@ -136,65 +140,83 @@ narrow_key_for_ops(IndexDef *def, OpList *list)
 		note_wide_table(def->relid);
 
 	/*
-	 * While it is being built nobody reads it: the sooner, the less there is
-	 * to make anew.
+	 * While the index table is being built, nobody reads it.  The sooner its
+	 * key is rebuilt, the less work that is.
 	 */
 	else if (!used_by_us(def->relid) && lock_tree_now(def->relid, AccessExclusiveLock))
 		narrow_primary_key(def);
 }
 
-static void
-note_wide_table(Oid relid)
+/* narrow_keys_at_commit: tries to rebuild the keys of the index tables that were noted */
+void
+narrow_keys_at_commit(void)
 {
-	MemoryContext old;
-	WideTable  *wish;
-	ListCell   *cell;
-
-	foreach(cell, wishes)
+	while (wide_tables != NIL)
 	{
-		/* Its own, or one that outlives it. */
-		wish = lfirst(cell);
-		if (wish->relid == relid && wish->sub <= GetCurrentSubTransactionId())
-			return;
+		Oid			relid = ((WideTable *) linitial(wide_tables))->relid;
+
+		wide_tables = list_delete_first(wide_tables);
+		try_narrow_key(relid);
 	}
-	old = MemoryContextSwitchTo(TopTransactionContext);
-	wish = palloc(sizeof(WideTable));
-	wish->relid = relid;
-	wish->sub = GetCurrentSubTransactionId();
-	wishes = lappend(wishes, wish);
-	MemoryContextSwitchTo(old);
 }
 
-/* narrow_keys_at_subxact_event: what was not written is no wish */
+/*
+ * narrow_keys_at_subxact_event
+ *		Forgets what a subtransaction has noted, if that is rolled back, or passes it on
+ *		to the parent.
+ */
 void
 narrow_keys_at_subxact_event(SubXactEvent event, SubTransactionId sub, SubTransactionId parent)
 {
 	ListCell   *cell;
 
-	foreach(cell, wishes)
+	foreach(cell, wide_tables)
 	{
-		WideTable  *wish = lfirst(cell);
+		WideTable  *wide = lfirst(cell);
 
-		if (wish->sub != sub)
+		if (wide->sub != sub)
 			continue;
 		if (event == SUBXACT_EVENT_ABORT_SUB)
-			wishes = foreach_delete_current(wishes, cell);
+			wide_tables = foreach_delete_current(wide_tables, cell);
 		else
-			wish->sub = parent;
+			wide->sub = parent;
 	}
 }
 
-/* narrow_keys_at_xact_end: the wishes are gone with its memory */
+/* narrow_keys_at_xact_end: forgets what was noted, as the transaction frees its memory */
 void
 narrow_keys_at_xact_end(void)
 {
-	wishes = NIL;
+	wide_tables = NIL;
+}
+
+/* note_wide_table: notes that this subtransaction writes a wide entry to an index table */
+static void
+note_wide_table(Oid relid)
+{
+	MemoryContext old;
+	WideTable  *wide;
+	ListCell   *cell;
+
+	foreach(cell, wide_tables)
+	{
+		/* It was noted by this subtransaction, or by one that outlives it. */
+		wide = lfirst(cell);
+		if (wide->relid == relid && wide->sub <= GetCurrentSubTransactionId())
+			return;
+	}
+	old = MemoryContextSwitchTo(TopTransactionContext);
+	wide = palloc(sizeof(WideTable));
+	wide->relid = relid;
+	wide->sub = GetCurrentSubTransactionId();
+	wide_tables = lappend(wide_tables, wide);
+	MemoryContextSwitchTo(old);
 }
 
 /*
  * narrow_key_now
- *		For entries that do not fit.  A drain does not even try for a while, as its
- *		caller tries again, row by row and later.
+ *		Rebuilds the key before entries are written that do not fit; raises an error if
+ *		that cannot be done.
  */
 static void
 narrow_key_now(IndexDef *def, OpList *list)
@@ -202,7 +224,7 @@ narrow_key_now(IndexDef *def, OpList *list)
 	CoveringKey key;
 	bool		used_here;
 
-	/* An earlier part of the statement may have done it. */
+	/* An earlier part of the statement may have done so. */
 	if (!covering_key(def, &key))
 		return;
 	used_here = used_by_us(def->relid);
@@ -213,8 +235,11 @@ narrow_key_now(IndexDef *def, OpList *list)
 
 /*
  * lock_with_retries
- *		Locks an index table against everybody, until the transaction ends, and so its
- *		fact table against whoever locks rows: see above.
+ *		Locks an index table against all other sessions, and its fact table against all
+ *		that lock rows, as explained above; returns false if that cannot be done.
+ *
+ * A drain tries only once, and only to lock the index table: it tries again later,
+ * row by row.
  */
 static bool
 lock_with_retries(IndexDef *def)
@@ -237,7 +262,7 @@ lock_with_retries(IndexDef *def)
 	}
 }
 
-/* refuse_wide_entry: the error for the widest of the entries */
+/* refuse_wide_entry: raises the error for the widest of the entries to be written */
 static void
 refuse_wide_entry(IndexDef *def, OpList *list, const char *constraint, bool used_here)
 {
@@ -275,74 +300,64 @@ refuse_wide_entry(IndexDef *def, OpList *list, const char *constraint, bool used
 					 quoted_relation(def->relid), quote_identifier(constraint), layout_primary_key(def, false))));
 }
 
-/* narrow_keys_at_commit: for what was noted */
-void
-narrow_keys_at_commit(void)
-{
-	while (wishes != NIL)
-	{
-		Oid			relid = ((WideTable *) linitial(wishes))->relid;
-
-		wishes = list_delete_first(wishes);
-		try_narrow_key(relid);
-	}
-}
-
 /*
  * try_narrow_key
- *		An error takes back what was attempted, in a subtransaction within another one:
- *		the server does not expect one to fail directly under a transaction that is
- *		about to commit, though it would bear it.
+ *		Rebuilds the key of an index table, if that is possible at once; gives a warning
+ *		if it is not, or if an error undoes it.
+ *
+ * run_catching_errors() makes a subtransaction, and that is put into another one:
+ * the server copes with a subtransaction that fails directly under a transaction
+ * that is about to commit, but does not expect that.
  */
 static void
 try_narrow_key(Oid relid)
 {
 	MemoryContext cxt = CurrentMemoryContext;
 	ResourceOwner owner = CurrentResourceOwner;
-	Early		early = {.relid = relid};
+	CommitAttempt attempt = {.relid = relid};
 	ErrorData  *error;
 
 	BeginInternalSubTransaction(NULL);
 	MemoryContextSwitchTo(cxt);
-	error = run_catching_errors(narrow_key_in_subxact, &early);
+	error = run_catching_errors(narrow_key_in_subxact, &attempt);
 	ReleaseCurrentSubTransaction();
 	MemoryContextSwitchTo(cxt);
 	CurrentResourceOwner = owner;
 	if (error != NULL)
 	{
-		/* Who cancels means the whole. */
+		/* A cancellation or shutdown is meant for the whole transaction. */
 		if (ERRCODE_TO_CATEGORY(error->sqlerrcode) == ERRCODE_OPERATOR_INTERVENTION)
 			ReThrowError(error);
 		warn(relid, psprintf("The key could not be rebuilt without them: %s.", error->message));
 		FreeErrorData(error);
 	}
-	else if (early.why != NULL)
-		warn(relid, early.why);
+	else if (attempt.why != NULL)
+		warn(relid, attempt.why);
 }
 
-/* narrow_key_in_subxact: see run_catching_errors() */
+/* narrow_key_in_subxact: does the work of try_narrow_key(), where errors are caught */
 static void
 narrow_key_in_subxact(void *arg)
 {
-	Early	   *early = arg;
+	CommitAttempt *attempt = arg;
 	FactDef    *factdef;
 	IndexDef   *def;
 
 	PushActiveSnapshot(GetTransactionSnapshot());
-	def = definition_of_index_table(early->relid, &factdef);
+	def = definition_of_index_table(attempt->relid, &factdef);
 	if (def != NULL && def->covering)
 	{
-		if (count_pages(early->relid) > EARLY_PAGES)
-			early->why = "The key was not rebuilt without them because the index table is large.";
-		else if (used_by_us(early->relid) || !lock_tree_now(early->relid, AccessExclusiveLock))
-			early->why = "The key was not rebuilt without them because the index table is in use.";
+		if (count_pages(attempt->relid) > EARLY_PAGES)
+			attempt->why = "The key was not rebuilt without them because the index table is large.";
+		else if (used_by_us(attempt->relid) || !lock_tree_now(attempt->relid, AccessExclusiveLock))
+			attempt->why = "The key was not rebuilt without them because the index table is in use.";
 		else
 			narrow_pinned_key(def, factdef);
 	}
 	PopActiveSnapshot();
 }
 
-/* narrow_pinned_key: event triggers may have the definition loaded anew */
+/* narrow_pinned_key: rebuilds the key with the definition pinned, as event triggers may have it loaded anew */
 static void
 narrow_pinned_key(IndexDef *def, FactDef *factdef)
 {
@@ -358,16 +373,16 @@ narrow_pinned_key(IndexDef *def, FactDef *factdef)
 	PG_END_TRY();
 }
 
-/* warn: once in a session, or it would be for every row */
+/* warn: warns of an index table, once in a session, as there may be wide entries in every transaction */
 static void
 warn(Oid relid, const char *why)
 {
 	MemoryContext old;
 
-	if (list_member_oid(told, relid))
+	if (list_member_oid(warned_of, relid))
 		return;
 	old = MemoryContextSwitchTo(TopMemoryContext);
-	told = lappend_oid(told, relid);
+	warned_of = lappend_oid(warned_of, relid);
 	MemoryContextSwitchTo(old);
 	ereport(WARNING,
 			(errcode(ERRCODE_WARNING),
@@ -378,6 +393,7 @@ warn(Oid relid, const char *why)
 					 MAX_INDEX_DATA, quote_literal_cstr(quoted_relation(relid)))));
 }
 
+/* count_pages: returns how many pages an index table and its partitions have */
 static BlockNumber
 count_pages(Oid relid)
 {
@@ -396,8 +412,10 @@ count_pages(Oid relid)
 
 /*
  * used_by_us
- *		Whether this session is in the middle of reading an index table: the statement
- *		that writes does, or another one, or a cursor.  ALTER TABLE refuses that.
+ *		Returns whether this session itself is using an index table at the moment: in the
+ *		statement that writes, in another one, or in a cursor.
+ *
+ * ALTER TABLE would raise an error then.
  */
 static bool
 used_by_us(Oid relid)
@@ -415,7 +433,7 @@ used_by_us(Oid relid)
 	return used;
 }
 
-/* covering_key: false if there is none, any more */
+/* covering_key: fills in *key; returns false if the primary key does not cover the included fields any more */
 static bool
 covering_key(IndexDef *def, CoveringKey *key)
 {
@@ -438,8 +456,9 @@ covering_key(IndexDef *def, CoveringKey *key)
 
 /*
  * narrow_primary_key
- *		Makes the primary key anew without the included fields, in the old one's place.
- *		The index table is locked against everybody.
+ *		Replaces the primary key with one that does not cover the included fields.
+ *
+ * The caller has locked the index table in ACCESS EXCLUSIVE mode.
  */
 static void
 narrow_primary_key(IndexDef *def)

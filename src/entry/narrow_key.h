@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * narrow_key.h
- *	  Included fields that are too wide for the primary key leave it.
+ *	  Takes the included fields out of an index table's primary key, where entries
+ *	  are too wide for them.
  *
  *-------------------------------------------------------------------------
  */

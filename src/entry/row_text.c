@@ -1,10 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * row_text.c
- *	  Primary keys of fact rows as texts, for the extension's own tables.
+ *	  Writes primary keys as text, and rows as JSON, for the extension's own tables and
+ *	  for users.
  *
- * Called by reject.c and online.c, under the drain's fixed settings, so that the
- * same key has the same texts whoever writes it down.
+ * Keys that are stored are written under the drain's fixed settings, so that a key
+ * has the same text in every session.
  *
  *-------------------------------------------------------------------------
  */
@@ -29,7 +30,9 @@
 #include "../util/role.h"
 #include "row_text.h"
 
-/* key_texts: a key as an array of texts */
+static Jsonb *value_to_jsonb(Datum value, Oid type);
+
+/* key_texts: returns a primary key as an array of texts */
 Datum
 key_texts(FactDef *def, Datum *key)
 {
@@ -44,9 +47,12 @@ key_texts(FactDef *def, Datum *key)
 
 /*
  * key_from_texts
- *		The other way round, in cxt.  As the owner of the fact table, whose code a
- *		domain may call; an error if they are no key any more, as the label of an
- *		enum may have been renamed.
+ *		Turns an array of texts back into a primary key, whose values are allocated in
+ *		cxt.
+ *
+ * Input functions run as the owner of the fact table, as a domain may call code of
+ * that user.  They raise an error if a text is not valid any more, as when the label
+ * of an enum has been renamed.
  */
 void
 key_from_texts(FactDef *def, ArrayType *array, Datum *key, MemoryContext cxt)
@@ -77,21 +83,12 @@ key_from_texts(FactDef *def, ArrayType *array, Datum *key, MemoryContext cxt)
 	become_caller(&caller);
 }
 
-/* value_to_jsonb: as to_jsonb() makes it */
-static Jsonb *
-value_to_jsonb(Datum value, Oid type)
-{
-	FmgrInfo	function;
-	Const	   *arg = makeNullConst(type, -1, InvalidOid);
-	FuncExpr   *call = makeFuncExpr(F_TO_JSONB, JSONBOID, list_make1(arg), InvalidOid, InvalidOid,
-									COERCE_EXPLICIT_CALL);
-
-	fmgr_info(F_TO_JSONB, &function);
-	fmgr_info_set_expr((Node *) call, &function);
-	return DatumGetJsonbP(FunctionCall1(&function, value));
-}
-
-/* columns_to_jsonb: {"column": value, ...} of some columns of a row; a type may have a cast that is its owner's */
+/*
+ * columns_to_jsonb
+ *		Returns some columns of a row as JSON: {"column": value, ...}.
+ *
+ * This runs as owner, because a type may have a cast to JSON, which is code of users.
+ */
 Datum
 columns_to_jsonb(Oid owner, TupleTableSlot *slot, AttrNumber *columns, int n)
 {
@@ -132,4 +129,18 @@ columns_to_jsonb(Oid owner, TupleTableSlot *slot, AttrNumber *columns, int n)
 	result = JsonbValueToJsonb(state.result);
 	become_caller(&caller);
 	return JsonbPGetDatum(result);
+}
+
+/* value_to_jsonb: returns what to_jsonb() makes of a value */
+static Jsonb *
+value_to_jsonb(Datum value, Oid type)
+{
+	FmgrInfo	function;
+	Const	   *arg = makeNullConst(type, -1, InvalidOid);
+	FuncExpr   *call = makeFuncExpr(F_TO_JSONB, JSONBOID, list_make1(arg), InvalidOid, InvalidOid,
+									COERCE_EXPLICIT_CALL);
+
+	fmgr_info(F_TO_JSONB, &function);
+	fmgr_info_set_expr((Node *) call, &function);
+	return DatumGetJsonbP(FunctionCall1(&function, value));
 }

@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * row_text.h
- *	  Writes keys and rows as text or JSON: for the extension's own tables, and for
- *	  users.
+ *	  Writes primary keys as text, and rows as JSON, for the extension's own tables and
+ *	  for users.
  *
  *-------------------------------------------------------------------------
  */

@@ -1,21 +1,24 @@
 /*-------------------------------------------------------------------------
  *
  * shared_keys.c
- *	  Rows that share their primary key with another one until it is checked.
+ *	  Notes rows that may share their primary key with another row until a deferrable
+ *	  constraint is checked.
  *
- * Called by trigger.c and apply.c, for deferrable primary keys only, and by batch.c before the
- * transaction commits or is prepared.  Until the key is checked there may be two
- * rows of one primary key, ours and one of another transaction, and if both have
- * the same key they have one entry in common: that of whoever wrote it first, maybe
- * before his row could be seen.  Whoever deletes the other row, or changes its key,
- * cannot see ours, and takes the entry away.
+ * Until a deferrable primary key is checked, two rows may have it: one of this
+ * transaction, and one of another transaction.  If both have the same key in an
+ * index table, they have one entry in common: the one that was written first, maybe
+ * before the row that it was written for could be seen.  A transaction that deletes
+ * the other row, or changes its key, does not see our row, and deletes the common
+ * entry.
  *
- * So the entries of such a row are written once more in the end: those that are
- * there stay.  By then the deferred check is through, which waits for whoever is
- * deleting the other row, and fails if that row remains.  Only a row of ours has
- * its entries written: nobody else can have deleted it, while of another's row that
- * looks live a deletion may be about to commit.  A row that was rolled back with a
- * subtransaction is not found.
+ * So the entries of such a row are written once more before the transaction commits
+ * or is prepared (maintain/shared_key_entries.c); those that exist stay as they
+ * are.  By then the deferred check has passed: it has waited for any transaction
+ * that was deleting the other row, and would have failed if that row had remained.
+ * Entries are written only for rows of this transaction, which no other transaction
+ * can have deleted.  A row of another transaction may look live although its
+ * deletion is about to commit.  A row that was rolled back with a subtransaction is
+ * not found.
  *
  *-------------------------------------------------------------------------
  */
@@ -30,12 +33,15 @@
 #include "../indextable.h"
 #include "shared_keys.h"
 
-static List *shared_keys = NIL; /* of SharedKey *, as long as the transaction */
+static List *shared_keys = NIL; /* of SharedKey *, in TopTransactionContext */
 
 /*
  * note_shared_key
- *		Of a row, or an entry, that this transaction has written, and that may not be
- *		the only one under its primary key, which is in these columns of it.
+ *		Notes the primary key of a row that this transaction has written, and that may
+ *		not be the only one with that key.
+ *
+ * row may be the row itself, or one of its entries; columns are the numbers of its
+ * columns that hold the primary key.
  */
 void
 note_shared_key(FactDef *def, TupleTableSlot *row, AttrNumber *columns)
@@ -62,13 +68,6 @@ note_shared_key(FactDef *def, TupleTableSlot *row, AttrNumber *columns)
 	MemoryContextSwitchTo(old);
 }
 
-/* forget_shared_keys: the transaction has ended */
-void
-forget_shared_keys(void)
-{
-	shared_keys = NIL;
-}
-
 /* take_shared_keys: returns what was noted, and forgets it */
 List *
 take_shared_keys(void)
@@ -77,4 +76,11 @@ take_shared_keys(void)
 
 	shared_keys = NIL;
 	return keys;
+}
+
+/* forget_shared_keys: forgets what was noted, as the transaction has ended */
+void
+forget_shared_keys(void)
+{
+	shared_keys = NIL;
 }

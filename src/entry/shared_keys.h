@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * shared_keys.h
- *	  Notes rows that share their primary key with another one until a deferrable
+ *	  Notes rows that may share their primary key with another row until a deferrable
  *	  constraint is checked.
  *
  *-------------------------------------------------------------------------
@@ -19,8 +19,8 @@
 typedef struct SharedKey
 {
 	Oid			fact;
-	int			n;				/* columns of the primary key: */
-	AttrNumber *attno;			/* of the fact table */
+	int			n;				/* number of columns */
+	AttrNumber *attno;			/* their numbers in the fact table */
 	Oid		   *types;
 	Datum	   *values;
 } SharedKey;

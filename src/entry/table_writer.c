@@ -1,8 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * table_writer.c
- *	  Opens an index table, or one of its partitions, for writing, and keeps its indexes
- *	  in step.
+ *	  Opens one table for writing, an index table or one of its partitions, and writes
+ *	  its indexes.
+ *
+ * The table may have more indexes than it was made with: users may add their own,
+ * with expressions and predicates.  Only exclusion constraints are refused.
  *
  *-------------------------------------------------------------------------
  */
@@ -24,20 +27,26 @@
 #include "../indextable.h"
 #include "table_writer.h"
 
-/* The last command of this transaction that wrote entries. */
+/* Whether this transaction has written entries, and the last command that did. */
 static bool have_written = false;
 static CommandId last_cid;
 
 static bool same_columns(TupleDesc a, TupleDesc b);
 
-/* apply_at_end_of_transaction: command ids begin anew */
+/* apply_at_end_of_transaction: forgets which command wrote last, as the next transaction has other command ids */
 void
 apply_at_end_of_transaction(void)
 {
 	have_written = false;
 }
 
-/* open_writer: of an index table, or of one partition */
+/*
+ * open_writer
+ *		Opens the indexes of rel, which is an index table or one of its partitions.
+ *
+ * An index that is not ready for insertions is left out.  It is an error if the
+ * table is not any more what its definition says.
+ */
 void
 open_writer(Writer *w, IndexDef *def, Relation rel)
 {
@@ -52,7 +61,7 @@ open_writer(Writer *w, IndexDef *def, Relation rel)
 	w->def = def;
 	w->rel = rel;
 	indexes = RelationGetIndexList(w->rel);
-	w->primary = w->row = -1;
+	w->primary_index = w->row_index = -1;
 	w->nindexes = list_length(indexes);
 	w->indexes = palloc(sizeof(Relation) * Max(w->nindexes, 1));
 	w->infos = palloc(sizeof(IndexInfo *) * Max(w->nindexes, 1));
@@ -67,9 +76,9 @@ open_writer(Writer *w, IndexDef *def, Relation rel)
 			continue;
 		}
 		if (index->rd_index->indisprimary && index->rd_index->indnkeyatts == def->nsearch)
-			w->primary = i;
+			w->primary_index = i;
 		else if (def->async && RelationGetRelid(index) == row_index && !index->rd_index->indisunique)
-			w->row = i;
+			w->row_index = i;
 		w->infos[i] = RelationGetRelid(index) != primary_index ? BuildIndexInfo(index) :
 			part != NULL ? part->primary_info : def->primary_info;
 		if (w->infos[i]->ii_ExclusionOps != NULL)
@@ -84,13 +93,14 @@ open_writer(Writer *w, IndexDef *def, Relation rel)
 		w->indexes[i++] = index;
 	}
 
-	/* Altered by the statement itself, in a nested one? */
-	if (w->primary < 0 || (def->fact->stale && !same_columns(RelationGetDescr(w->rel), def->desc)))
+	/* The statement itself may have altered it, in a nested statement. */
+	if (w->primary_index < 0 || (def->fact->stale && !same_columns(RelationGetDescr(w->rel), def->desc)))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_IN_USE),
 				 errmsg("index table \"%s\" was altered while a statement was writing it", def->name)));
 }
 
+/* same_columns: returns whether two tables have columns of the same types, and the same ones dropped */
 static bool
 same_columns(TupleDesc a, TupleDesc b)
 {
@@ -115,9 +125,9 @@ close_writer(Writer *w)
 		index_endscan(w->scan);
 		ExecDropSingleTupleTableSlot(w->found);
 	}
-	if (w->rivals != NULL)
+	if (w->rival_scan != NULL)
 	{
-		index_endscan(w->rivals);
+		index_endscan(w->rival_scan);
 		ExecDropSingleTupleTableSlot(w->rival);
 	}
 	for (i = 0; i < w->nslots; i++)
@@ -133,8 +143,9 @@ close_writer(Writer *w)
 
 /*
  * new_command
- *		What was written before becomes changeable: a command cannot delete or
- *		update a row version of its own.
+ *		Begins a new command, if the current one has written entries.
+ *
+ * A command cannot delete or update a row version that it has written itself.
  */
 void
 new_command(Writer *w)
@@ -144,7 +155,7 @@ new_command(Writer *w)
 	w->cid = 0;
 }
 
-/* command_id: of the command that writes */
+/* command_id: returns the current command id, and notes that this command writes entries */
 CommandId
 command_id(Writer *w)
 {
@@ -157,7 +168,11 @@ command_id(Writer *w)
 
 /*
  * insert_index_entries
- *		False if the primary key may have the entry already.
+ *		Inserts the entry in slot, which the table has already, into the indexes;
+ *		returns false if the primary key may have an equal one already.
+ *
+ * After an update, only the indexes that which names are written.  With defer, the
+ * index on the fact row's primary key is left to insert_deferred().
  */
 bool
 insert_index_entries(Writer *w, TupleTableSlot *slot, bool update, TU_UpdateIndexes which,
@@ -172,9 +187,9 @@ insert_index_entries(Writer *w, TupleTableSlot *slot, bool update, TU_UpdateInde
 		Datum		values[INDEX_MAX_KEYS];
 		bool		isnull[INDEX_MAX_KEYS];
 		IndexUniqueCheck check = !info->ii_Unique ? UNIQUE_CHECK_NO :
-			i == w->primary && !w->def->is_unique ? UNIQUE_CHECK_PARTIAL : UNIQUE_CHECK_YES;
+			i == w->primary_index && !w->def->is_unique ? UNIQUE_CHECK_PARTIAL : UNIQUE_CHECK_YES;
 
-		if ((update && !index_needs_update(which, info)) || (defer && i == w->row))
+		if ((update && !index_needs_update(which, info)) || (defer && i == w->row_index))
 			continue;
 		if (w->estate != NULL)
 		{
@@ -190,13 +205,13 @@ insert_index_entries(Writer *w, TupleTableSlot *slot, bool update, TU_UpdateInde
 		}
 		FormIndexDatum(info, slot, w->estate, values, isnull);
 		if (!index_insert(w->indexes[i], values, isnull, &slot->tts_tid, w->rel,
-						  check, false, info) && i == w->primary)
+						  check, false, info) && i == w->primary_index)
 			is_new = false;
 	}
 	return is_new;
 }
 
-/* insert_deferred: into the index on the fact row's primary key, in its order */
+/* insert_deferred: inserts the deferred entries into the index on the fact row's primary key, in its order */
 void
 insert_deferred(Writer *w)
 {
@@ -214,9 +229,9 @@ insert_deferred(Writer *w)
 			continue;
 		CHECK_FOR_INTERRUPTS();
 		ExecStoreHeapTuple(entry->tuple, slot, false);
-		FormIndexDatum(w->infos[w->row], slot, w->estate, values, isnull);
-		index_insert(w->indexes[w->row], values, isnull, &entry->tid, w->rel, UNIQUE_CHECK_NO,
-					 false, w->infos[w->row]);
+		FormIndexDatum(w->infos[w->row_index], slot, w->estate, values, isnull);
+		index_insert(w->indexes[w->row_index], values, isnull, &entry->tid, w->rel, UNIQUE_CHECK_NO,
+					 false, w->infos[w->row_index]);
 	}
 	if (slot != NULL)
 		ExecDropSingleTupleTableSlot(slot);

@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * table_writer.h
- *	  Opens an index table, or one of its partitions, for writing, and keeps its indexes
- *	  in step.
+ *	  Opens one table for writing, an index table or one of its partitions, and writes
+ *	  its indexes.
  *
  *-------------------------------------------------------------------------
  */
@@ -18,16 +18,17 @@
 
 #include "../indextable.h"
 
-/* Entries handed to the table at a time. */
+/* How many entries are handed to a table at a time. */
 #define CHUNK				256
 
-/* An entry that the index on the fact row's primary key lacks. */
+/* An entry that is still to be inserted into the index on the fact row's primary key. */
 typedef struct Deferred
 {
-	HeapTuple	tuple;			/* NULL: none */
+	HeapTuple	tuple;			/* NULL: there is none */
 	ItemPointerData tid;
 } Deferred;
 
+/* A table that is open for writing: an index table, or one of its partitions. */
 typedef struct Writer
 {
 	IndexDef   *def;
@@ -35,25 +36,29 @@ typedef struct Writer
 	int			nindexes;
 	Relation   *indexes;
 	IndexInfo **infos;
-	int			primary;		/* which of them is the primary key */
-	int			row;			/* which is on the fact row's primary key, or
-								 * -1 */
-	Deferred   *deferred;		/* for that, by sequence; NULL: it is written
-								 * at once */
+	int			primary_index;	/* which of the indexes is the primary key */
+	int			row_index;		/* which of them is on the fact row's primary
+								 * key, if it may be written last; else -1 */
+	Deferred   *deferred;		/* entries for that index, by the numbers of
+								 * their operations; NULL: it is written
+								 * together with the others */
 	int			ndeferred;
 	EState	   *estate;			/* for indexes with expressions or predicates */
-	CommandId	cid;
-	IndexScanDesc scan;			/* on the primary key, SnapshotSelf; opened on
-								 * demand */
-	TupleTableSlot *found;		/* what it found */
+	CommandId	cid;			/* of the command that writes; 0: not asked
+								 * for yet */
+	IndexScanDesc scan;			/* on the primary key, with SnapshotSelf;
+								 * opened on demand */
+	TupleTableSlot *found;		/* the entry that this scan is at */
 	SnapshotData dirty;
-	IndexScanDesc rivals;		/* the same with that: what others are
-								 * writing, too */
-	TupleTableSlot *rival;		/* what it found */
+	IndexScanDesc rival_scan;	/* on the primary key, with that snapshot,
+								 * which shows what other transactions are
+								 * writing; opened on demand */
+	TupleTableSlot *rival;		/* the entry that this scan is at */
 	int			nslots;
-	int			nqueued;
+	int			nbuffered;		/* entries to be inserted, in the first slots */
 	TupleTableSlot *slots[CHUNK];
-	int			seqs[CHUNK];	/* -1: not to be deferred */
+	int			seqs[CHUNK];	/* their numbers in deferred; -1: all indexes
+								 * are written at once */
 } Writer;
 
 extern void apply_at_end_of_transaction(void);

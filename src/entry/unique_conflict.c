@@ -1,37 +1,40 @@
 /*-------------------------------------------------------------------------
  *
  * unique_conflict.c
- *	  Two entries with one unique key: whose it is by now.
+ *	  Decides which of two entries with one unique key may have it, by looking at
+ *	  their fact rows.
  *
- * Called by apply.c, for transactional index tables, when it finds an entry in
- * the way of another.  A unique index looks at the rows of the table themselves,
- * each at the moment when the other is written.  Entries are written later, when
- * the rows' events come, and these do not come in the order of the changes: a
- * trigger that fires before ours may give the key of a row to another in a nested
- * statement, whose event comes first, and those of a foreign key's cascade come
- * last.  So it is the rows that are looked at here, too.
+ * This is asked for transactional index tables, when an entry is in the way of
+ * another.  A unique index looks at the rows of the table themselves: it looks at
+ * one at the moment when the other is written.  Entries are written later, when the
+ * trigger events of the rows come, and these do not come in the order of the
+ * changes.  A trigger that fires before ours may give the key of a row to another
+ * row in a nested statement, whose events come first; and the events of a foreign
+ * key's cascade come last.  So here, too, the rows are looked at.
  *
- * This transaction has deleted or updated a row that had the key, no version of
- * it has it any more, and the version of the other row that has the key was made
- * by a later command: then the unique index has found the first version dead, and
- * the key was handed on.  The event of that row is yet to come, and is to delete
- * its entry: to delete it now, or not to insert it, is the same, and in a
- * subtransaction that is rolled back the entry comes back.  If no version of the
- * row is live because others have committed that, the entry is gone as well: for
- * that the row need not be looked at, and a partition that is not known here yet
- * does no harm.  What this transaction has deleted nobody else can have brought
- * back.
+ * A row has handed the key on to another row if this transaction has deleted or
+ * updated a version of the first row that had the key, no live version of that row
+ * has it, and a later command has made the version of the second row that has it.
+ * A unique index would have found the version of the first row dead.  The event of
+ * the first row is yet to come, and is to delete its entry: to delete the entry
+ * now, or not to insert it, has the same result, and if a subtransaction is rolled
+ * back, the entry is back as well.  If no version of a row is live because another
+ * transaction has committed its deletion, that transaction has deleted the entry,
+ * too: so such a row need not be looked at, and it does no harm if it is in a
+ * partition that is not known here yet.  No other transaction can have inserted a
+ * row again that this transaction has deleted.
  *
- * Where both commands are the same, the events are in the order of the changes,
- * and the key's first row had it still when the second was written: they swap
- * their keys, and a unique index refuses that.
+ * Where both commands are the same, the events come in the order of the changes,
+ * and the first row still had the key when the second was written: the two rows
+ * swap their keys, and a unique index refuses that.
  *
- * Another transaction may have deleted or updated the row that has the key
- * without having come to the entry yet: then its end is waited for, as a unique
- * index waits.  A row that another transaction has inserted does not count, as
- * its entry is yet to be written, and that will find ours.
+ * Another transaction may have deleted or updated the row that has the key, without
+ * having deleted the entry yet.  Then its end is waited for, as a unique index
+ * waits.  A row that another transaction has inserted does not count: its entry is
+ * yet to be written, and whoever writes it will find ours.
  *
- * Rows on other servers show none of this: who has an entry keeps it.
+ * Rows on other servers do not show their history: there an entry that exists keeps
+ * the key.
  *
  *-------------------------------------------------------------------------
  */
@@ -54,69 +57,72 @@
 #include "fact_fetch.h"
 #include "unique_conflict.h"
 
-/* What became of a key that a row has, or had in this transaction. */
-typedef struct History
+/* Whether a row has a key, and what this transaction has done about that. */
+typedef struct KeyHistory
 {
-	bool		has;			/* a live version of the row has it, ... */
-	TransactionId wait;			/* ... which this transaction is deleting or
-								 * updating */
-	bool		got;			/* this transaction has made a version that
-								 * has it, the last ... */
-	CommandId	got_by;			/* ... with this command */
-	bool		lost;			/* this transaction has deleted or updated
-								 * one, the last ... */
-	CommandId	lost_by;		/* ... with this command */
-} History;
+	bool		has;			/* a live version of the row has the key */
+	TransactionId wait;			/* another transaction that is deleting or
+								 * updating this version, if any */
+	bool		got;			/* this transaction has made a version with
+								 * the key */
+	CommandId	got_by;			/* the last command that did */
+	bool		lost;			/* this transaction has deleted or updated a
+								 * version with the key */
+	CommandId	lost_by;		/* the last command that did */
+} KeyHistory;
 
-static bool handed_on(History *from, History *to);
-static void read_row_history(IndexDef *def, Relation fact, TupleTableSlot *entry, History *h);
+static bool handed_on(KeyHistory *from, KeyHistory *to);
+static void read_row_history(IndexDef *def, Relation fact, TupleTableSlot *entry, KeyHistory *history);
 static bool has_entry(IndexDef *def, TupleTableSlot *row, TupleTableSlot *entry);
 
 /*
  * decide_key_owner
- *		Whose a key is: of the entry that is there, of the one that is to come, or of
- *		whoever has it when *wait has ended.
+ *		Decides whether an existing entry or a new one may have the unique key that
+ *		both of them have.
+ *
+ * If the result is KEY_UNDECIDED, *wait is the transaction to wait for.
  */
-Claim
-decide_key_owner(IndexDef *def, TupleTableSlot *there, TupleTableSlot *new, TransactionId *wait)
+KeyOwner
+decide_key_owner(IndexDef *def, TupleTableSlot *existing, TupleTableSlot *new, TransactionId *wait)
 {
 	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable claim",
 											  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(cxt);
 	Relation	fact = relation_open(def->fact->relid, AccessShareLock);
-	History		its;
-	History		ours;
-	Claim		claim = CLAIM_STAYS;
+	KeyHistory	existing_history;
+	KeyHistory	new_history;
+	KeyOwner	owner = KEY_STAYS;
 
-	slot_getallattrs(there);
+	slot_getallattrs(existing);
 	slot_getallattrs(new);
-	read_row_history(def, fact, there, &its);
-	if (TransactionIdIsValid(its.wait))
-		claim = CLAIM_WAIT;
+	read_row_history(def, fact, existing, &existing_history);
+	if (TransactionIdIsValid(existing_history.wait))
+		owner = KEY_UNDECIDED;
 	else
 	{
-		read_row_history(def, fact, new, &ours);
-		if (handed_on(&its, &ours))
-			claim = CLAIM_NEW;
-		else if (handed_on(&ours, &its))
-			claim = CLAIM_NOT_NEW;
+		read_row_history(def, fact, new, &new_history);
+		if (handed_on(&existing_history, &new_history))
+			owner = KEY_WENT_TO_NEW;
+		else if (handed_on(&new_history, &existing_history))
+			owner = KEY_WENT_TO_EXISTING;
 	}
-	*wait = its.wait;
+	*wait = existing_history.wait;
 	relation_close(fact, NoLock);
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(cxt);
-	return claim;
+	return owner;
 }
 
+/* handed_on: returns whether a row has handed its key on to another, as described above */
 static bool
-handed_on(History *from, History *to)
+handed_on(KeyHistory *from, KeyHistory *to)
 {
 	return !from->has && from->lost && to->got && from->lost_by < to->got_by;
 }
 
-/* read_row_history: at all versions of the row that an entry is of */
+/* read_row_history: finds out from all versions of an entry's row what became of its key */
 static void
-read_row_history(IndexDef *def, Relation fact, TupleTableSlot *entry, History *h)
+read_row_history(IndexDef *def, Relation fact, TupleTableSlot *entry, KeyHistory *history)
 {
 	FactDef    *factdef = def->fact;
 	Datum		key[INDEX_MAX_KEYS];
@@ -125,13 +131,13 @@ read_row_history(IndexDef *def, Relation fact, TupleTableSlot *entry, History *h
 	SnapshotData dirty;
 	int			i;
 
-	memset(h, 0, sizeof(History));
+	memset(history, 0, sizeof(KeyHistory));
 	InitDirtySnapshot(dirty);
 	for (i = 0; i < factdef->npk; i++)
 		key[i] = entry->tts_values[def->pk_attno[i] - 1];
 	live_scan_begin(&scan, factdef, fact, SnapshotAny);
 	row = live_scan_is_foreign(&scan, key) ? NULL : live_scan_first(&scan, key);
-	for (; row != NULL && !h->has; row = live_scan_next(&scan))
+	for (; row != NULL && !history->has; row = live_scan_next(&scan))
 	{
 		TupleTableSlot *stored = scan.current->stored;
 		HeapTupleHeader tuple = ExecFetchSlotHeapTuple(stored, false, NULL)->t_data;
@@ -142,32 +148,34 @@ read_row_history(IndexDef *def, Relation fact, TupleTableSlot *entry, History *h
 			TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetUpdateXid(tuple));
 
 		/*
-		 * What others have left behind or are inserting may have parts out of
-		 * line that go any moment.
+		 * Versions that other transactions are inserting, or have left
+		 * behind, may have values out of line that are removed at any moment.
 		 */
 		if ((live && TransactionIdIsValid(dirty.xmin)) || (!live && !lost) ||
 			!has_entry(def, row, entry))
 			continue;
 		if (live)
 		{
-			h->has = true;
-			h->wait = dirty.xmax;
+			history->has = true;
+			history->wait = dirty.xmax;
 		}
 		if (lost)
 		{
-			h->lost_by = h->lost ? Max(h->lost_by, HeapTupleHeaderGetCmax(tuple)) : HeapTupleHeaderGetCmax(tuple);
-			h->lost = true;
+			history->lost_by = history->lost ? Max(history->lost_by, HeapTupleHeaderGetCmax(tuple)) :
+				HeapTupleHeaderGetCmax(tuple);
+			history->lost = true;
 		}
 		if (got)
 		{
-			h->got_by = h->got ? Max(h->got_by, HeapTupleHeaderGetCmin(tuple)) : HeapTupleHeaderGetCmin(tuple);
-			h->got = true;
+			history->got_by = history->got ? Max(history->got_by, HeapTupleHeaderGetCmin(tuple)) :
+				HeapTupleHeaderGetCmin(tuple);
+			history->got = true;
 		}
 	}
 	live_scan_end(&scan);
 }
 
-/* has_entry: whether a version of a row asks for an entry */
+/* has_entry: returns whether an entry is among those of a version of a row */
 static bool
 has_entry(IndexDef *def, TupleTableSlot *row, TupleTableSlot *entry)
 {

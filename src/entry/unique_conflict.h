@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * unique_conflict.h
- *	  Whose a unique key is.
+ *	  Decides which of two entries with one unique key may have it.
  *
  *-------------------------------------------------------------------------
  */
@@ -12,16 +12,19 @@
 
 #include "../indextable.h"
 
-typedef enum Claim
+/* What is to be done where a new entry has the same unique key as an existing one. */
+typedef enum KeyOwner
 {
-	CLAIM_STAYS,				/* the row of the entry that is there has the
-								 * key */
-	CLAIM_WAIT,					/* another transaction decides that */
-	CLAIM_NEW,					/* that row has handed it on to the row of the
-								 * new entry, */
-	CLAIM_NOT_NEW				/* or that one to it */
-} Claim;
+	KEY_STAYS,					/* no row has handed the key on to the other:
+								 * the existing entry is in the way */
+	KEY_UNDECIDED,				/* another transaction decides: wait for it */
+	KEY_WENT_TO_NEW,			/* the existing entry's row has handed the key
+								 * on to the new entry's row */
+	KEY_WENT_TO_EXISTING		/* the new entry's row has handed the key on
+								 * to the existing entry's row */
+} KeyOwner;
 
-extern Claim decide_key_owner(IndexDef *def, TupleTableSlot *there, TupleTableSlot *new, TransactionId *wait);
+extern KeyOwner decide_key_owner(IndexDef *def, TupleTableSlot *existing, TupleTableSlot *new,
+								 TransactionId *wait);
 
 #endif							/* INDEXTABLE_UNIQUE_CONFLICT_H */

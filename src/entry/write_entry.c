@@ -1,8 +1,19 @@
 /*-------------------------------------------------------------------------
  *
  * write_entry.c
- *	  Writes one entry: inserts, updates or deletes it, and settles whose a unique key
- *	  is.
+ *	  Writes single entries into an open table: inserts, updates and deletes them.
+ *
+ * Entries are looked for with SnapshotSelf, which shows them as they are at this
+ * moment and not as the transaction's snapshot does.  No other transaction changes
+ * them meanwhile: the entries of a fact row are written only by the transaction
+ * that has the row locked, or by the drain, which has the queue locked.
+ *
+ * An insertion never relies on not having seen the entry: the index says whether
+ * there is one.  If another transaction is writing or deleting an equal key at the
+ * moment, we wait for the outcome.  Where keys are unique, we wait before our own
+ * entry is in the index for others to wait for, as a unique index does.  An entry of
+ * another row that is in the way may be one whose row has lost the key already: see
+ * unique_conflict.c.
  *
  *-------------------------------------------------------------------------
  */
@@ -31,6 +42,7 @@
 #include "write_entry.h"
 
 static void buffer_insert(Writer *w, HeapTuple tuple, int seq);
+static TupleTableSlot *next_slot(Writer *w, HeapTuple tuple, int seq);
 static bool may_insert(Writer *w, TupleTableSlot *slot);
 static bool find_rival(Writer *w, TupleTableSlot *slot, bool *same);
 static void wait_for_rival(Writer *w, TransactionId xid);
@@ -43,7 +55,12 @@ static bool update_found(Writer *w, HeapTuple tuple);
 static void set_search_keys(Writer *w, HeapTuple tuple, ScanKey keys);
 static bool same_row(Writer *w, HeapTuple tuple, TupleTableSlot *slot);
 
-/* write_op: the last operation on an entry; alone if there are no others */
+/*
+ * write_op
+ *		Applies the last operation on an entry; alone says that it is the only one.
+ *
+ * With keep, the tuple of an insertion is copied; otherwise it is taken over.
+ */
 void
 write_op(Writer *w, Op *op, bool alone, bool keep)
 {
@@ -55,31 +72,10 @@ write_op(Writer *w, Op *op, bool alone, bool keep)
 		put_entry(w, op->tuple);
 }
 
-static TupleTableSlot *
-next_slot(Writer *w, HeapTuple tuple, int seq)
-{
-	TupleTableSlot *slot;
-
-	if (w->nqueued == w->nslots)
-		w->slots[w->nslots++] = MakeSingleTupleTableSlot(RelationGetDescr(w->rel),
-														 &TTSOpsHeapTuple);
-	w->seqs[w->nqueued] = seq >= 0 && seq < w->ndeferred ? seq : -1;
-	slot = w->slots[w->nqueued];
-	w->nqueued++;
-	ExecStoreHeapTuple(tuple, slot, true);
-	slot->tts_tableOid = RelationGetRelid(w->rel);
-	return slot;
-}
-
-/* buffer_insert: takes over the tuple, and frees it if it is not needed any more */
-static void
-buffer_insert(Writer *w, HeapTuple tuple, int seq)
-{
-	next_slot(w, tuple, seq);
-	if (w->nqueued == CHUNK)
-		flush_inserts(w);
-}
-
+/*
+ * flush_inserts
+ *		Inserts the entries that buffer_insert() has collected.
+ */
 void
 flush_inserts(Writer *w)
 {
@@ -88,13 +84,13 @@ flush_inserts(Writer *w)
 	bool		same;
 	int			i;
 
-	if (w->nqueued == 0)
+	if (w->nbuffered == 0)
 		return;
-	if (w->nqueued == 1)
+	if (w->nbuffered == 1)
 		table_tuple_insert(w->rel, w->slots[0], command_id(w), 0, NULL);
 	else
-		table_multi_insert(w->rel, w->slots, w->nqueued, command_id(w), 0, NULL);
-	for (i = 0; i < w->nqueued; i++)
+		table_multi_insert(w->rel, w->slots, w->nbuffered, command_id(w), 0, NULL);
+	for (i = 0; i < w->nbuffered; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
 		if (w->def->is_unique && !may_insert(w, w->slots[i]))
@@ -110,20 +106,58 @@ flush_inserts(Writer *w)
 	for (i = 0; i < nconflicts; i++)
 		if (find_rival(w, conflicts[i], &same) && same)
 			keep_existing_entry(w, conflicts[i]);
-	for (i = 0; i < w->nqueued; i++)
+	for (i = 0; i < w->nbuffered; i++)
 	{
+		/* insert_deferred() needs the tuple again. */
 		if (w->seqs[i] >= 0)
-			w->slots[i]->tts_flags &= ~TTS_FLAG_SHOULDFREE; /* it is needed again */
+			w->slots[i]->tts_flags &= ~TTS_FLAG_SHOULDFREE;
 		ExecClearTuple(w->slots[i]);
 	}
-	w->nqueued = 0;
+	w->nbuffered = 0;
+}
+
+/*
+ * buffer_insert
+ *		Inserts an entry, now or together with the next ones; takes over the tuple, and
+ *		frees it when it is not needed any more.
+ */
+static void
+buffer_insert(Writer *w, HeapTuple tuple, int seq)
+{
+	next_slot(w, tuple, seq);
+	if (w->nbuffered == CHUNK)
+		flush_inserts(w);
+}
+
+/*
+ * next_slot
+ *		Puts a tuple into the next free slot, and returns that; seq is the number of
+ *		its operation, or -1 if all indexes are to be written at once.
+ */
+static TupleTableSlot *
+next_slot(Writer *w, HeapTuple tuple, int seq)
+{
+	TupleTableSlot *slot;
+
+	if (w->nbuffered == w->nslots)
+		w->slots[w->nslots++] = MakeSingleTupleTableSlot(RelationGetDescr(w->rel),
+														 &TTSOpsHeapTuple);
+	w->seqs[w->nbuffered] = seq >= 0 && seq < w->ndeferred ? seq : -1;
+	slot = w->slots[w->nbuffered];
+	w->nbuffered++;
+	ExecStoreHeapTuple(tuple, slot, true);
+	slot->tts_tableOid = RelationGetRelid(w->rel);
+	return slot;
 }
 
 /*
  * may_insert
- *		Whether an entry with a unique key is to go into the indexes; it is in the
- *		table already.  It is not if its row has it already, or has lost the key by
- *		now.  If another row's entry has the key by right, the index says so.
+ *		Returns whether an entry with a unique key, which is in the table already, is
+ *		to be inserted into the indexes, too.  If not, it is taken back.
+ *
+ * It is not if its row has the entry already, or has lost the key by now.  If the
+ * row of another entry has the key, the result is true, and the unique index raises
+ * the error.
  */
 static bool
 may_insert(Writer *w, TupleTableSlot *slot)
@@ -145,15 +179,15 @@ may_insert(Writer *w, TupleTableSlot *slot)
 			return true;
 		switch (decide_key_owner(w->def, w->rival, slot, &wait))
 		{
-			case CLAIM_STAYS:
+			case KEY_STAYS:
 				return true;
-			case CLAIM_WAIT:
+			case KEY_UNDECIDED:
 				wait_for_rival(w, wait);
 				break;
-			case CLAIM_NOT_NEW:
+			case KEY_WENT_TO_EXISTING:
 				undo_insert(w, slot);
 				return false;
-			case CLAIM_NEW:
+			case KEY_WENT_TO_NEW:
 				tid = w->rival->tts_tid;
 				ExecClearTuple(w->rival);
 				new_command(w);
@@ -170,23 +204,25 @@ may_insert(Writer *w, TupleTableSlot *slot)
 
 /*
  * find_rival
- *		Whether there is an entry with an equal key beside our own; rival then holds
- *		it.  If one is the same, of the same fact row, it is that.  Waits for whoever
- *		is just writing or deleting one.
+ *		Returns whether there is an entry with an equal key beside the one in slot, and
+ *		leaves it in w->rival.  *same is set to whether it is of the same fact row.
+ *
+ * If another transaction is writing or deleting such an entry, its end is waited
+ * for.
  */
 static bool
 find_rival(Writer *w, TupleTableSlot *slot, bool *same)
 {
 	IndexDef   *def = w->def;
-	Relation	index = w->indexes[w->primary];
+	Relation	index = w->indexes[w->primary_index];
 	HeapTuple	tuple = ExecFetchSlotHeapTuple(slot, false, NULL);
 	ScanKeyData keys[INDEX_MAX_KEYS];
 	bool		found;
 
-	if (w->rivals == NULL)
+	if (w->rival_scan == NULL)
 	{
 		InitDirtySnapshot(w->dirty);
-		w->rivals = index_beginscan_compat(w->rel, index, &w->dirty, def->nsearch);
+		w->rival_scan = index_beginscan_compat(w->rel, index, &w->dirty, def->nsearch);
 		w->rival = table_slot_create(w->rel, NULL);
 	}
 	set_search_keys(w, tuple, keys);
@@ -197,8 +233,8 @@ find_rival(Writer *w, TupleTableSlot *slot, bool *same)
 
 		found = false;
 		stop_counting(index);
-		index_rescan(w->rivals, keys, def->nsearch, NULL, 0);
-		while (!found && index_getnext_slot(w->rivals, ForwardScanDirection, w->rival))
+		index_rescan(w->rival_scan, keys, def->nsearch, NULL, 0);
+		while (!found && index_getnext_slot(w->rival_scan, ForwardScanDirection, w->rival))
 		{
 			if (ItemPointerEquals(&w->rival->tts_tid, &slot->tts_tid))
 				continue;
@@ -208,9 +244,9 @@ find_rival(Writer *w, TupleTableSlot *slot, bool *same)
 		}
 		if (found)
 		{
-			/* No page is held while we wait. */
+			/* No page is pinned while we wait. */
 			ExecMaterializeSlot(w->rival);
-			index_rescan(w->rivals, NULL, def->nsearch, NULL, 0);
+			index_rescan(w->rival_scan, NULL, def->nsearch, NULL, 0);
 		}
 		go_on_counting(index);
 		if (!TransactionIdIsValid(wait))
@@ -220,7 +256,7 @@ find_rival(Writer *w, TupleTableSlot *slot, bool *same)
 	return found;
 }
 
-/* wait_for_rival: the end of a transaction that decides whether the rival is one */
+/* wait_for_rival: waits for the end of the transaction that decides whether the rival stays */
 static void
 wait_for_rival(Writer *w, TransactionId xid)
 {
@@ -230,7 +266,7 @@ wait_for_rival(Writer *w, TransactionId xid)
 	XactLockTableWait(xid, w->rel, &tid, XLTW_InsertIndex);
 }
 
-/* undo_insert: an entry that is in the table, but not to stay */
+/* undo_insert: deletes an entry that has just been inserted into the table, but is not to stay */
 static void
 undo_insert(Writer *w, TupleTableSlot *slot)
 {
@@ -241,13 +277,20 @@ undo_insert(Writer *w, TupleTableSlot *slot)
 		elog(ERROR, "could not take back an entry of index table \"%s\"", w->def->name);
 }
 
-/* keep_existing_entry: takes back an entry that was there already, which gets its payload */
+/*
+ * keep_existing_entry
+ *		Takes back the entry in slot, whose row has one with the same key already, and
+ *		gives that one its payload.
+ */
 static void
 keep_existing_entry(Writer *w, TupleTableSlot *slot)
 {
 	HeapTuple	tuple = ExecFetchSlotHeapTuple(slot, false, NULL);
 
-	/* It is another row's, under the same primary key, which may go with it. */
+	/*
+	 * The existing entry was written for another row with the same primary
+	 * key, and may be deleted together with that row.
+	 */
 	if (w->def->fact->pk_deferrable && !w->def->async)
 		note_shared_key(w->def->fact, slot, w->def->pk_attno);
 	undo_insert(w, slot);
@@ -255,7 +298,7 @@ keep_existing_entry(Writer *w, TupleTableSlot *slot)
 		elog(ERROR, "an entry of index table \"%s\" vanished", w->def->name);
 }
 
-/* put_entry: replaces an entry's payload, or inserts it */
+/* put_entry: replaces the payload of an entry, or inserts it if it does not exist */
 static void
 put_entry(Writer *w, HeapTuple tuple)
 {
@@ -268,12 +311,13 @@ put_entry(Writer *w, HeapTuple tuple)
 	buffer_insert(w, heap_copytuple(tuple), -1);
 }
 
+/* delete_entry: deletes an entry, if it exists */
 static void
 delete_entry(Writer *w, Op *op)
 {
 	ItemPointerData tid = op->place.tid;
 
-	/* Where it is may be known already. */
+	/* Its place may be known already. */
 	while (ItemPointerIsValid(&tid) || find_entry(w, op->tuple))
 	{
 		TM_FailureData failure;
@@ -295,11 +339,11 @@ delete_entry(Writer *w, Op *op)
 	}
 }
 
-/* find_entry: whether the entry is there; found then holds it */
+/* find_entry: returns whether there is an entry with the identity of tuple, and leaves it in w->found */
 static bool
 find_entry(Writer *w, HeapTuple tuple)
 {
-	Relation	index = w->indexes[w->primary];
+	Relation	index = w->indexes[w->primary_index];
 	ScanKeyData keys[INDEX_MAX_KEYS];
 	bool		found = false;
 
@@ -317,7 +361,11 @@ find_entry(Writer *w, HeapTuple tuple)
 	return found;
 }
 
-/* update_found: gives the entry found the bytes of tuple; false if it is gone */
+/*
+ * update_found
+ *		Gives the entry in w->found the bytes of tuple; returns false if it was changed
+ *		or deleted meanwhile.
+ */
 static bool
 update_found(Writer *w, HeapTuple tuple)
 {
@@ -360,6 +408,7 @@ update_found(Writer *w, HeapTuple tuple)
 	return result == TM_Ok;
 }
 
+/* set_search_keys: makes the search keys that find the entry in tuple by the primary key */
 static void
 set_search_keys(Writer *w, HeapTuple tuple, ScanKey keys)
 {
@@ -372,7 +421,7 @@ set_search_keys(Writer *w, HeapTuple tuple, ScanKey keys)
 		keys[i].sk_argument = heap_getattr(tuple, def->search[i], def->desc, &isnull);
 }
 
-/* same_row: whether an entry with the same key is of the same fact row */
+/* same_row: returns whether two entries with the same key, in tuple and in slot, are of the same fact row */
 static bool
 same_row(Writer *w, HeapTuple tuple, TupleTableSlot *slot)
 {

@@ -1,8 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * write_entry.h
- *	  Writes one entry: inserts, updates or deletes it, and settles whose a unique key
- *	  is.
+ *	  Writes single entries into an open table.
  *
  *-------------------------------------------------------------------------
  */
