@@ -24,90 +24,90 @@
 #include "page_cursor.h"
 #include "statement.h"
 
-static bool check_cursor_within(PageQuery *q, int column, StrategyNumber strategy, Datum value, Bound *bound);
+static bool check_cursor_within(PageQuery *query, int column, StrategyNumber strategy, Datum value, Bound *bound);
 
 /* attribute: that a column of the order is of */
 static Form_pg_attribute
-attribute(PageQuery *q, int column)
+attribute(PageQuery *query, int column)
 {
-	return TupleDescAttr(q->def->desc, q->def->search[column] - 1);
+	return TupleDescAttr(query->def->desc, query->def->search[column] - 1);
 }
 
 static const char *
-column_name(PageQuery *q, AttrNumber attno)
+column_name(PageQuery *query, AttrNumber attno)
 {
-	return quote_identifier(NameStr(TupleDescAttr(q->def->desc, attno - 1)->attname));
+	return quote_identifier(NameStr(TupleDescAttr(query->def->desc, attno - 1)->attname));
 }
 
 /* argument: a value of the statement, as it is written there */
 static char *
-argument(PageQuery *q, Oid type, Datum value)
+argument(PageQuery *query, Oid type, Datum value)
 {
-	q->types[q->nargs] = type;
-	q->values[q->nargs++] = value;
-	return psprintf("$%d", q->nargs);
+	query->types[query->nargs] = type;
+	query->values[query->nargs++] = value;
+	return psprintf("$%d", query->nargs);
 }
 
 /* column_argument: the same of a column's type, or of that a domain is over */
 static char *
-column_argument(PageQuery *q, int column, Datum value)
+column_argument(PageQuery *query, int column, Datum value)
 {
-	return argument(q, getBaseType(attribute(q, column)->atttypid), value);
+	return argument(query, getBaseType(attribute(query, column)->atttypid), value);
 }
 
 /* operator_of: the one that the index knows */
 static Oid
-operator_of(PageQuery *q, int column, StrategyNumber strategy)
+operator_of(PageQuery *query, int column, StrategyNumber strategy)
 {
-	Oid			type = q->index->rd_opcintype[column];
-	Oid			result = get_opfamily_member(q->index->rd_opfamily[column], type, type, strategy);
+	Oid			type = query->index->rd_opcintype[column];
+	Oid			result = get_opfamily_member(query->index->rd_opfamily[column], type, type, strategy);
 
 	if (!OidIsValid(result))
-		elog(ERROR, "missing operator %d of index \"%s\"", strategy, RelationGetRelationName(q->index));
+		elog(ERROR, "missing operator %d of index \"%s\"", strategy, RelationGetRelationName(query->index));
 	return result;
 }
 
 /* operand: a column of the order */
 static const char *
-operand(PageQuery *q, int column)
+operand(PageQuery *query, int column)
 {
-	return as_base_type(column_name(q, q->def->search[column]), attribute(q, column)->atttypid);
+	return as_base_type(column_name(query, query->def->search[column]), attribute(query, column)->atttypid);
 }
 
 static void
-compare(PageQuery *q, StringInfo sql, int column, StrategyNumber strategy, const char *value)
+compare(PageQuery *query, StringInfo sql, int column, StrategyNumber strategy, const char *value)
 {
-	Oid			type = getBaseType(attribute(q, column)->atttypid);
+	Oid			type = getBaseType(attribute(query, column)->atttypid);
 
-	generate_operator_clause(sql, operand(q, column), type, operator_of(q, column, strategy), value, type);
+	generate_operator_clause(sql, operand(query, column), type, operator_of(query, column, strategy), value, type);
 }
 
 static void
-add_condition(PageQuery *q)
+add_condition(PageQuery *query)
 {
-	appendStringInfoString(&q->sql, q->conditions ? " AND " : " WHERE ");
-	q->conditions = true;
+	appendStringInfoString(&query->sql, query->conditions ? " AND " : " WHERE ");
+	query->conditions = true;
 }
 
 static void
-add_bound(PageQuery *q, Bound *bound, bool lower)
+add_bound(PageQuery *query, Bound *bound, bool lower)
 {
-	int			column = q->range.nequal;
+	int			column = query->range.nequal;
 
 	if (!bound->given)
 		return;
-	add_condition(q);
-	compare(q, &q->sql, column,
+	add_condition(query);
+	compare(query, &query->sql, column,
 			lower ? (bound->inclusive ? BTGreaterEqualStrategyNumber : BTGreaterStrategyNumber) :
 			(bound->inclusive ? BTLessEqualStrategyNumber : BTLessStrategyNumber),
-			column_argument(q, column, bound->value));
+			column_argument(query, column, bound->value));
 }
 
 /* has_usual_operator: whether it is pg_catalog's < or >, as ROW() can be compared by */
 static bool
-has_usual_operator(PageQuery *q, int column, StrategyNumber strategy)
+has_usual_operator(PageQuery *query, int column, StrategyNumber strategy)
 {
-	Oid			op = operator_of(q, column, strategy);
+	Oid			op = operator_of(query, column, strategy);
 
 	return op < FirstGenbkiObjectId &&
 		strcmp(get_opname(op), strategy == BTLessStrategyNumber ? "<" : ">") == 0;
@@ -120,52 +120,52 @@ has_usual_operator(PageQuery *q, int column, StrategyNumber strategy)
  *		spelled out, and the index is searched by the first column alone.
  */
 static void
-add_after(PageQuery *q, Datum *values)
+add_after(PageQuery *query, Datum *values)
 {
-	StrategyNumber strategy = q->descending ? BTLessStrategyNumber : BTGreaterStrategyNumber;
-	int			from = q->range.nequal;
-	int			n = q->def->nsearch;
+	StrategyNumber strategy = query->descending ? BTLessStrategyNumber : BTGreaterStrategyNumber;
+	int			from = query->range.nequal;
+	int			n = query->def->nsearch;
 	char	   *arguments[INDEX_MAX_KEYS];
 	bool		usual = true;
 	int			i;
 
 	for (i = from; i < n; i++)
 	{
-		arguments[i] = column_argument(q, i, values[i]);
-		usual = usual && has_usual_operator(q, i, strategy);
+		arguments[i] = column_argument(query, i, values[i]);
+		usual = usual && has_usual_operator(query, i, strategy);
 	}
-	add_condition(q);
+	add_condition(query);
 	if (usual && from < n - 1)
 	{
-		appendStringInfoString(&q->sql, "ROW(");
+		appendStringInfoString(&query->sql, "ROW(");
 		for (i = from; i < n; i++)
-			appendStringInfo(&q->sql, "%s%s", i > from ? ", " : "", operand(q, i));
-		appendStringInfo(&q->sql, ") OPERATOR(pg_catalog.%s) ROW(", q->descending ? "<" : ">");
+			appendStringInfo(&query->sql, "%s%s", i > from ? ", " : "", operand(query, i));
+		appendStringInfo(&query->sql, ") OPERATOR(pg_catalog.%s) ROW(", query->descending ? "<" : ">");
 		for (i = from; i < n; i++)
-			appendStringInfo(&q->sql, "%s%s", i > from ? ", " : "", arguments[i]);
-		appendStringInfoChar(&q->sql, ')');
+			appendStringInfo(&query->sql, "%s%s", i > from ? ", " : "", arguments[i]);
+		appendStringInfoChar(&query->sql, ')');
 		return;
 	}
 	if (from < n - 1)
 	{
-		compare(q, &q->sql, from, q->descending ? BTLessEqualStrategyNumber : BTGreaterEqualStrategyNumber,
+		compare(query, &query->sql, from, query->descending ? BTLessEqualStrategyNumber : BTGreaterEqualStrategyNumber,
 				arguments[from]);
-		appendStringInfoString(&q->sql, " AND ");
+		appendStringInfoString(&query->sql, " AND ");
 	}
 	for (i = from; i < n; i++)
 	{
 		if (i < n - 1)
-			appendStringInfoChar(&q->sql, '(');
-		compare(q, &q->sql, i, strategy, arguments[i]);
+			appendStringInfoChar(&query->sql, '(');
+		compare(query, &query->sql, i, strategy, arguments[i]);
 		if (i < n - 1)
 		{
-			appendStringInfoString(&q->sql, " OR (");
-			compare(q, &q->sql, i, BTEqualStrategyNumber, arguments[i]);
-			appendStringInfoString(&q->sql, " AND ");
+			appendStringInfoString(&query->sql, " OR (");
+			compare(query, &query->sql, i, BTEqualStrategyNumber, arguments[i]);
+			appendStringInfoString(&query->sql, " AND ");
 		}
 	}
 	for (i = from; i < n - 1; i++)
-		appendStringInfoString(&q->sql, "))");
+		appendStringInfoString(&query->sql, "))");
 }
 
 /*
@@ -173,54 +173,54 @@ add_after(PageQuery *q, Datum *values)
  *		Of the page; false if there can be nothing in it.
  */
 bool
-make_statement(PageQuery *q)
+make_statement(PageQuery *query)
 {
-	IndexDef   *def = q->def;
-	KeyRange   *range = &q->range;
+	IndexDef   *def = query->def;
+	KeyRange   *range = &query->range;
 	int			from = range->nequal;
-	Bound	   *start = q->descending ? &range->upper : &range->lower;
+	Bound	   *start = query->descending ? &range->upper : &range->lower;
 	Datum		values[INDEX_MAX_KEYS];
 	Oid			table = def->relid;
 	int			i;
 
-	cursor_identity(def, range, q->descending, &q->identity);
-	if (q->cursor != NULL)
-		cursor_read(q->cursor, &q->identity, def, from, values);
+	cursor_identity(def, range, query->descending, &query->identity);
+	if (query->cursor != NULL)
+		cursor_read(query->cursor, &query->identity, def, from, values);
 
 	/* A plan for all values would lock all partitions. */
 	if (def->parts != NULL && from > def->part_field)
-		table = find_partition_for_value(q->lookup.index_table, range->equal[def->part_field]);
+		table = find_partition_for_value(query->lookup.index_table, range->equal[def->part_field]);
 	if (!OidIsValid(table))
 		return false;
 
-	q->columns = palloc(sizeof(AttrNumber) * (def->nident + def->nincludes + 1));
+	query->columns = palloc(sizeof(AttrNumber) * (def->nident + def->nincludes + 1));
 	for (i = 0; i < def->nident; i++)
-		q->columns[q->ncolumns++] = def->ident[i];
+		query->columns[query->ncolumns++] = def->ident[i];
 	for (i = def->nkeys; i < def->nkeys + def->nincludes; i++)
-		q->columns[q->ncolumns++] = def->fields[i].attno;
-	q->nfields = q->ncolumns;
-	if (q->copies)
-		q->columns[q->ncolumns++] = def->doc_attno;
+		query->columns[query->ncolumns++] = def->fields[i].attno;
+	query->nfields = query->ncolumns;
+	if (query->copies)
+		query->columns[query->ncolumns++] = def->doc_attno;
 
-	q->index = index_open(def->primary_index, AccessShareLock);
-	initStringInfo(&q->sql);
-	for (i = 0; i < q->ncolumns; i++)
-		appendStringInfo(&q->sql, "%s%s", i > 0 ? ", " : "SELECT ", column_name(q, q->columns[i]));
-	appendStringInfo(&q->sql, " FROM %s", quoted_relation(table));
+	query->index = index_open(def->primary_index, AccessShareLock);
+	initStringInfo(&query->sql);
+	for (i = 0; i < query->ncolumns; i++)
+		appendStringInfo(&query->sql, "%s%s", i > 0 ? ", " : "SELECT ", column_name(query, query->columns[i]));
+	appendStringInfo(&query->sql, " FROM %s", quoted_relation(table));
 
 	for (i = 0; i < from; i++)
 	{
-		add_condition(q);
-		compare(q, &q->sql, i, BTEqualStrategyNumber, column_argument(q, i, range->equal[i]));
+		add_condition(query);
+		compare(query, &query->sql, i, BTEqualStrategyNumber, column_argument(query, i, range->equal[i]));
 	}
-	if (q->cursor != NULL && from < def->nsearch)
+	if (query->cursor != NULL && from < def->nsearch)
 	{
 		/*
 		 * It stands in for the bound that the scan begins at, so that there
 		 * is one beginning.
 		 */
-		if (start->given && !check_cursor_within(q, from,
-												 q->descending ?
+		if (start->given && !check_cursor_within(query, from,
+												 query->descending ?
 												 (start->inclusive ? BTLessEqualStrategyNumber : BTLessStrategyNumber) :
 												 (start->inclusive ? BTGreaterEqualStrategyNumber : BTGreaterStrategyNumber),
 												 values[from], start))
@@ -228,32 +228,32 @@ make_statement(PageQuery *q)
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 					 errmsg("invalid cursor"),
 					 errdetail("Its position is outside the condition.")));
-		add_after(q, values);
+		add_after(query, values);
 	}
-	if (q->cursor == NULL || q->descending)
-		add_bound(q, &range->lower, true);
-	if (q->cursor == NULL || !q->descending)
-		add_bound(q, &range->upper, false);
+	if (query->cursor == NULL || query->descending)
+		add_bound(query, &range->lower, true);
+	if (query->cursor == NULL || !query->descending)
+		add_bound(query, &range->upper, false);
 	if (range->prefix != NULL)
 	{
-		add_condition(q);
-		appendStringInfo(&q->sql, "pg_catalog.starts_with(%s::pg_catalog.text, %s)",
-						 column_name(q, def->search[from]),
-						 argument(q, TEXTOID, CStringGetTextDatum(range->prefix)));
+		add_condition(query);
+		appendStringInfo(&query->sql, "pg_catalog.starts_with(%s::pg_catalog.text, %s)",
+						 column_name(query, def->search[from]),
+						 argument(query, TEXTOID, CStringGetTextDatum(range->prefix)));
 	}
 	for (i = from; i < def->nsearch; i++)
-		appendStringInfo(&q->sql, "%s%s%s", i > from ? ", " : " ORDER BY ",
-						 column_name(q, def->search[i]), q->descending ? " DESC" : "");
-	appendStringInfo(&q->sql, " LIMIT %s", argument(q, INT8OID, Int64GetDatum(q->page_size)));
-	index_close(q->index, NoLock);
+		appendStringInfo(&query->sql, "%s%s%s", i > from ? ", " : " ORDER BY ",
+						 column_name(query, def->search[i]), query->descending ? " DESC" : "");
+	appendStringInfo(&query->sql, " LIMIT %s", argument(query, INT8OID, Int64GetDatum(query->page_size)));
+	index_close(query->index, NoLock);
 
 	/* Where all is given there is one entry, and nothing after it. */
-	return q->cursor == NULL || from < def->nsearch;
+	return query->cursor == NULL || from < def->nsearch;
 }
 
 static bool
-check_cursor_within(PageQuery *q, int column, StrategyNumber strategy, Datum value, Bound *bound)
+check_cursor_within(PageQuery *query, int column, StrategyNumber strategy, Datum value, Bound *bound)
 {
-	return DatumGetBool(OidFunctionCall2Coll(get_opcode(operator_of(q, column, strategy)),
-											 q->index->rd_indcollation[column], value, bound->value));
+	return DatumGetBool(OidFunctionCall2Coll(get_opcode(operator_of(query, column, strategy)),
+											 query->index->rd_indcollation[column], value, bound->value));
 }

@@ -43,6 +43,6 @@ typedef struct PageQuery
 	Datum		values[MAX_ARGS];
 } PageQuery;
 
-extern bool make_statement(PageQuery *q);
+extern bool make_statement(PageQuery *query);
 
 #endif							/* INDEXTABLE_STATEMENT_H */
