@@ -1,13 +1,14 @@
 /*-------------------------------------------------------------------------
  *
  * query.c
- *	  indextable.query(): a page of an index table, in its order.
+ *	  Implements indextable.query(), which returns a page of an index table in its
+ *	  order.
  *
- * Called by users.  One statement reads the entries by the index table's primary
- * key, from where the last page ended: (columns) > (values).  Who may read them
- * is checked as for lookup(); then the statement is planned and run as the owner,
- * since planning may call code of his.  Documents are fetched as the caller, with
- * what lookup() uses.
+ * One statement reads the entries by the index table's primary key, from where the
+ * last page ended: (columns) > (values).  Whether the caller may read them is checked
+ * as for lookup().  Then the statement is planned and run as the owner, since planning
+ * may call functions of the owner.  Documents are fetched as the caller, with the
+ * functions that lookup() uses.
  *
  *-------------------------------------------------------------------------
  */
@@ -51,10 +52,10 @@ PG_FUNCTION_INFO_V1(indextable_explain_query);
 
 #define MAX_PAGE_SIZE	10000
 
-/* Plans that a session keeps; when there are more, it begins anew. */
+/* So many plans a session keeps; when it has more of them, it forgets all. */
 #define MAX_PLANS		200
 
-/* Arguments, in order. */
+/* The arguments of both functions, in their order. */
 enum
 {
 	ARG_INDEX_TABLE,
@@ -63,11 +64,11 @@ enum
 	ARG_DESCENDING,
 	ARG_PAGE_SIZE,
 	ARG_CURSOR,
-	/* query() */
+	/* Only query() has these. */
 	ARG_DOCUMENT,
 	ARG_MAX_LAG,
 	ARG_TIMEOUT,
-	/* explain_query() */
+	/* Only explain_query() has this one. */
 	ARG_RUN = ARG_DOCUMENT
 };
 
@@ -75,24 +76,24 @@ typedef struct PlanKey
 {
 	Oid			index_table;
 	uint32		pad;
-	uint64		hash;			/* of the statement and the types of its
+	uint64		hash;			/* of the statement and of the types of its
 								 * values */
 } PlanKey;
 
+/* A plan that is kept for the session. */
 typedef struct KeptPlan
 {
-	PlanKey		key;
+	PlanKey		key;			/* hash key */
 	char	   *sql;
 	SPIPlanPtr	plan;
 } KeptPlan;
 
 static relation_hook_type previous_hook = NULL;
-static bool planning = false;	/* a page's statement, perhaps */
-static HTAB *plans = NULL;
-static int	running = 0;		/* queries: one may be called by the types of
-								 * another */
-
-/* ---- the statement */
+static bool planning = false;	/* a page's statement is run, and planned if
+								 * necessary */
+static HTAB *plans = NULL;		/* of KeptPlan */
+static int	running = 0;		/* so many queries are running: the functions
+								 * of one's types may call another */
 
 static void keep_only_primary_key(RELATION_HOOK_PARAMETERS);
 static void read_arguments(FunctionCallInfo fcinfo, PageQuery *query);
@@ -103,6 +104,7 @@ static int	execute(PageQuery *query, SPIPlanPtr plan, bool read_only);
 static SPIPlanPtr plan_of(PageQuery *query, bool *kept);
 static void forget_plans(void);
 
+/* query_init: installs the planner hook, once, when the library is loaded */
 void
 query_init(void)
 {
@@ -112,8 +114,9 @@ query_init(void)
 
 /*
  * keep_only_primary_key
- *		Other indexes may have the entries in an order that would do, too, among
- *		many that are none of the page's.
+ *		Hides all indexes but primary keys from the planner while a page's statement is
+ *		planned.  Another index may have the entries in the right order too, but among
+ *		many entries that do not belong to the page.
  */
 static void
 keep_only_primary_key(RELATION_HOOK_PARAMETERS)
@@ -135,6 +138,7 @@ keep_only_primary_key(RELATION_HOOK_PARAMETERS)
 	}
 }
 
+/* indextable_query: returns the entries, documents and cursors of a page */
 Datum
 indextable_query(PG_FUNCTION_ARGS)
 {
@@ -170,6 +174,7 @@ indextable_query(PG_FUNCTION_ARGS)
 	return (Datum) 0;
 }
 
+/* indextable_explain_query: returns what EXPLAIN, or with run EXPLAIN ANALYZE, says of a page's statement */
 Datum
 indextable_explain_query(PG_FUNCTION_ARGS)
 {
@@ -200,7 +205,7 @@ indextable_explain_query(PG_FUNCTION_ARGS)
 	return (Datum) 0;
 }
 
-/* read_arguments: those that both functions have; NULL is the default */
+/* read_arguments: reads those arguments that both functions have; NULL means the default */
 static void
 read_arguments(FunctionCallInfo fcinfo, PageQuery *query)
 {
@@ -213,7 +218,7 @@ read_arguments(FunctionCallInfo fcinfo, PageQuery *query)
 				 errmsg("page_size must be between 1 and %d", MAX_PAGE_SIZE)));
 }
 
-/* run_query: entries and cursors as the owner, then documents as the caller */
+/* run_query: reads the entries and makes the cursors as the owner, then fetches the documents as the caller */
 static void
 run_query(PageQuery *query, ReturnSetInfo *rsinfo)
 {
@@ -249,6 +254,7 @@ run_query(PageQuery *query, ReturnSetInfo *rsinfo)
 	entries = palloc(sizeof(Datum) * (n + 1));
 	cursors = palloc(sizeof(Datum) * (n + 1));
 
+	/* Puts the columns that were read of a row into the slot of an entry. */
 #define FILL_ENTRY(i) \
 	do { \
 		ExecClearTuple(entry); \
@@ -304,7 +310,7 @@ run_query(PageQuery *query, ReturnSetInfo *rsinfo)
 	SPI_finish();
 }
 
-/* explain: what EXPLAIN says of the statement */
+/* explain: returns the lines that EXPLAIN gives for the statement */
 static void
 explain(PageQuery *query, bool analyze, ReturnSetInfo *rsinfo)
 {
@@ -316,10 +322,10 @@ explain(PageQuery *query, bool analyze, ReturnSetInfo *rsinfo)
 	switch_to_owner_settings(query, &caller);
 	if (make_statement(query))
 	{
-		plan = SPI_prepare(psprintf("EXPLAIN (COSTS OFF%s) %s", analyze ? ", ANALYZE, BUFFERS" : "", query->sql.data),
+		plan = SPI_prepare(psprintf("EXPLAIN (COSTS OFF%s) %s", analyze ? ", ANALYZE, BUFFERS" : "",
+									query->sql.data),
 						   query->nargs, query->types);
-		if (plan == NULL ||
-			execute(query, plan, false) != SPI_OK_UTILITY)
+		if (plan == NULL || execute(query, plan, false) != SPI_OK_UTILITY)
 			elog(ERROR, "could not explain the query of index table \"%s\"", query->def->name);
 		for (i = 0; i < SPI_processed; i++)
 		{
@@ -335,9 +341,9 @@ explain(PageQuery *query, bool analyze, ReturnSetInfo *rsinfo)
 
 /*
  * switch_to_owner_settings
- *		As the owner from now on, with values in fixed form, and plans that read the
- *		entries in the order of an index, whatever statistics say: the alternative
- *		is to read and sort all that follow.
+ *		Acts as the owner from now on, with settings that give values a fixed form, and
+ *		plans that read the entries in the order of an index, whatever the statistics
+ *		say.  The alternative would be to read and sort all entries that follow.
  */
 static void
 switch_to_owner_settings(PageQuery *query, Caller *caller)
@@ -361,6 +367,7 @@ switch_to_owner_settings(PageQuery *query, Caller *caller)
 						  GUC_ACTION_SAVE, true, 0, false);
 }
 
+/* execute: runs a plan with the values of the query's statement, and returns what SPI returns */
 static int
 execute(PageQuery *query, SPIPlanPtr plan, bool read_only)
 {
@@ -382,8 +389,10 @@ execute(PageQuery *query, SPIPlanPtr plan, bool read_only)
 
 /*
  * plan_of
- *		The plan of the statement, kept for the session.  One for all values: with
- *		sequential scans and sorts off there is not much to choose from.
+ *		Returns the plan of the statement, and in *kept whether it is kept for the
+ *		session; otherwise the caller frees it.  It is a generic plan, for all values:
+ *		with sequential scans and sorts off there is not much to choose from.  Plans are
+ *		not forgotten while another query may be using one.
  */
 static SPIPlanPtr
 plan_of(PageQuery *query, bool *kept)
@@ -426,6 +435,7 @@ plan_of(PageQuery *query, bool *kept)
 	return plan;
 }
 
+/* forget_plans: frees all plans that are kept */
 static void
 forget_plans(void)
 {
