@@ -76,7 +76,8 @@ typedef struct Batch
 } Batch;
 
 static HTAB *batches = NULL;
-static Batch *touched_batches = NULL;	/* those that this transaction has used */
+static Batch *touched_batches = NULL;	/* those that this transaction has
+										 * used */
 
 static Batch *get_batch(Oid fact);
 static bool collecting(Batch *batch, FactDef *fact);

@@ -225,6 +225,7 @@ sync_index_table_owner(Oid index_table, Relation fact, bool change)
 					 errmsg("cannot change the owner of index table \"%s\"", get_rel_name(index_table)),
 					 errdetail("It belongs to the owner of its fact table."),
 					 errhint("Change the owner of \"%s\" instead.", RelationGetRelationName(fact))));
+
 		/*
 		 * Not by SQL, which names the table: the name may be that of another
 		 * table by the time that the lock is granted.

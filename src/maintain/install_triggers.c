@@ -170,7 +170,11 @@ triggers_install_guard(Oid index_table)
 		run_sql(get_extension_owner(), "CREATE OR REPLACE TRIGGER " GUARD
 				" BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s"
 				" FOR EACH STATEMENT EXECUTE FUNCTION %s.guard()", table, schema);
-		/* The server clones the row trigger of a partitioned table to its partitions. */
+
+		/*
+		 * The server clones the row trigger of a partitioned table to its
+		 * partitions.
+		 */
 		if (lfirst_oid(cell) == index_table)
 			run_sql(get_extension_owner(), "CREATE OR REPLACE TRIGGER " GUARD_ROW
 					" BEFORE INSERT OR UPDATE OR DELETE ON %s"

@@ -118,7 +118,10 @@ truncate_index_table(Oid relid)
 	guard_lifted = relid;
 	PG_TRY();
 	{
-		/* The index table may have triggers of its owner, who may not act as the current user. */
+		/*
+		 * The index table may have triggers of its owner, who may not act as
+		 * the current user.
+		 */
 		run_sql(owner, "TRUNCATE TABLE %s%s", get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE ? "" : "ONLY ",
 				quoted_relation(relid));
 	}

@@ -295,7 +295,11 @@ make_prefix_upper_bound(const char *prefix, Datum *result)
 				return true;
 			}
 		}
-		/* No greater text has as many characters, so the last one is left out. */
+
+		/*
+		 * No greater text has as many characters, so the last one is left
+		 * out.
+		 */
 		len = start;
 	}
 	return false;

@@ -99,7 +99,10 @@ fetch_here(Lookup *lookup, Datum *key)
 static bool
 is_on_other_server(Lookup *lookup, Datum *key)
 {
-	/* A partitioned table that has a primary key has no partitions on other servers. */
+	/*
+	 * A partitioned table that has a primary key has no partitions on other
+	 * servers.
+	 */
 	if (!lookup->factdef->partitioned || OidIsValid(lookup->factdef->pk_index))
 		return false;
 	if (lookup->secured)
@@ -175,7 +178,7 @@ is_first_of_row(Lookup *lookup, TupleTableSlot *entry)
 		ctl.match = row_id_match;
 		ctl.hcxt = CurrentMemoryContext;
 		lookup->seen = hash_create("rows looked up", 256, &ctl,
-							  HASH_ELEM | HASH_FUNCTION | HASH_COMPARE | HASH_CONTEXT);
+								   HASH_ELEM | HASH_FUNCTION | HASH_COMPARE | HASH_CONTEXT);
 	}
 
 	/* All entries of a row hold its primary key with the same bytes. */

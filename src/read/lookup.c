@@ -74,7 +74,10 @@ indextable_lookup_rows(PG_FUNCTION_ARGS)
 	Oid			type = get_fn_expr_argtype(fcinfo->flinfo, 0);
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 
-	/* A RECORD in a SELECT list has no known columns, so it is no fact table's row. */
+	/*
+	 * A RECORD in a SELECT list has no known columns, so it is no fact
+	 * table's row.
+	 */
 	if (!type_is_rowtype(type) ||
 		(type == RECORDOID && rsinfo != NULL && IsA(rsinfo, ReturnSetInfo) && rsinfo->expectedDesc == NULL))
 		row_type_error(type, NULL);
@@ -229,7 +232,10 @@ lookup_check_access(Lookup *lookup)
 	 */
 	lookup->ambiguous = IsolationUsesXactSnapshot() || lookup->factdef->pk_deferrable;
 
-	/* In these cases the row that is found may not be the version that the entry is of. */
+	/*
+	 * In these cases the row that is found may not be the version that the
+	 * entry is of.
+	 */
 	lookup->recheck = lookup->ambiguous || def->async;
 
 	/*

@@ -117,7 +117,10 @@ make_statement(PageQuery *query)
 	appendStringInfo(&query->sql, " LIMIT %s", argument(query, INT8OID, Int64GetDatum(query->page_size)));
 	index_close(query->index, NoLock);
 
-	/* If the key has all columns of the order there is only one entry, and none after it. */
+	/*
+	 * If the key has all columns of the order there is only one entry, and
+	 * none after it.
+	 */
 	return query->cursor == NULL || from < def->nsearch;
 }
 
