@@ -70,9 +70,9 @@ load_definition(void *arg)
  *		Brings the catalog up to date with a fact table and its index tables.  Loading the
  *		definitions checks them, and raises an error if they cannot follow.
  *
- * With fact_altered the index tables get the owner of the fact table; otherwise an
- * index table was altered, and must not have got another owner.  With renamed names
- * are brought up to date even if triggers of ours are missing.
+ * With fact_altered, or if triggers of ours are missing, the index tables get the owner
+ * of the fact table; otherwise an index table with another owner is an error.  With
+ * renamed, names are brought up to date even if triggers of ours are missing.
  */
 void
 update_definitions(Oid relid, bool fact_altered, bool renamed)
