@@ -1,11 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * at_commit.c
- *	  Completes the index tables before a transaction ends, and forgets afterwards
- *	  what was collected for it.
+ *	  Completes the index tables before a transaction ends, and afterwards forgets
+ *	  what was collected for them.
  *
- * The server calls the callbacks that were registered last first, so that these run
- * before the queue's: what they do may still queue changes.
+ * The server calls first the callbacks that were registered last.  So these callbacks
+ * run before those of the queue, and what they do may still queue changes.
  *
  *-------------------------------------------------------------------------
  */
@@ -24,7 +24,7 @@ static void at_xact_event(XactEvent event, void *arg);
 static void at_subxact_event(SubXactEvent event, SubTransactionId sub,
 							 SubTransactionId parent, void *arg);
 
-/* at_commit_init: called once, when the library is loaded */
+/* at_commit_init: registers the callbacks, once, when the library is loaded */
 void
 at_commit_init(void)
 {
@@ -43,8 +43,9 @@ at_xact_event(XactEvent event, void *arg)
 			batch_write_all();
 
 			/*
-			 * Who prepares would keep readers out until somebody commits
-			 * that.
+			 * Making a primary key anew locks the index table against
+			 * readers, and a prepared transaction would keep that lock until
+			 * it is committed.
 			 */
 			if (event == XACT_EVENT_PRE_COMMIT)
 				narrow_keys_at_commit();

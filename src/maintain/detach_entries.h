@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * detach_entries.h
- *	  Entries of a partition that goes, by its bounds.
+ *	  Deletes the entries of a partition by its bounds, without reading its rows.
  *
  *-------------------------------------------------------------------------
  */

@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * foreign_snapshot.h
- *	  Has one moment for all servers that a fact table is spread over.
+ *	  Takes snapshots of the same moment on all servers that have partitions of a fact
+ *	  table, and warns and refuses where that is not enough.
  *
  *-------------------------------------------------------------------------
  */

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * guard.c
- *	  The trigger function of index tables, which refuses writes by hand.
+ *	  Refuses writes to index tables by hand: the trigger function of index tables.
  *
  *-------------------------------------------------------------------------
  */
@@ -21,8 +21,9 @@ Oid			guard_lifted = InvalidOid;
 
 /*
  * indextable_guard
- *		Statement trigger of index tables.  Our own writes do not come through
- *		the executor; only TRUNCATE does, which lifts the guard.
+ *		Refuses every statement, and every row that comes through a parent table.  The
+ *		extension's own writes do not fire triggers, except for its TRUNCATE, for which
+ *		it sets guard_lifted.
  */
 Datum
 indextable_guard(PG_FUNCTION_ARGS)

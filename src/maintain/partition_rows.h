@@ -9,6 +9,6 @@
 #ifndef INDEXTABLE_PARTITION_ROWS_H
 #define INDEXTABLE_PARTITION_ROWS_H
 
-extern void update_entries_of_partition(Oid root, Oid partition, bool comes);
+extern void update_entries_of_partition(Oid root, Oid partition, bool attached);
 
 #endif							/* INDEXTABLE_PARTITION_ROWS_H */

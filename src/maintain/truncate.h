@@ -2,7 +2,7 @@
  *
  * truncate.h
  *	  Truncates the index tables of a fact table that is truncated, and deletes the
- *	  entries of a partition that is.
+ *	  entries of a partition that is truncated.
  *
  *-------------------------------------------------------------------------
  */
