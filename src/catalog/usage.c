@@ -31,7 +31,6 @@
 
 #include "../indextable.h"
 #include "../util/inherit.h"
-#include "../util/lock.h"
 #include "../util/relation.h"
 #include "../util/sql.h"
 #include "../util/subxact.h"
