@@ -4,8 +4,8 @@
  *	  Lists the partitions of a table, however deep: those that exist now, or those
  *	  that a snapshot sees.
  *
- * A partition that DETACH PARTITION CONCURRENTLY has marked is no longer listed.  From
- * the commit of the mark on the partitioned table does not show its rows, though
+ * A partition that DETACH PARTITION CONCURRENTLY has marked is no longer listed.  As soon
+ * as the mark is committed, the partitioned table does not show its rows any more, though
  * another transaction, or FINALIZE later on, has to undo the rest.  In the server's
  * functions it depends on the active snapshot whether such a partition is left out.
  * Here the snapshot is a parameter; without one, what is committed now counts.
@@ -17,10 +17,10 @@
  * the invalidations.  A command that changes the columns, the bounds or the partitions
  * of a table locks the table, or the one that it is a partition of, in ACCESS EXCLUSIVE
  * mode.  A command that changes the definition of its index tables locks it in a mode
- * that conflicts with that of writers.  The caller has locked the root as a writer or
- * reader does before the snapshot is taken, and the tables between the root and the
- * leaves are locked here.  So the snapshot sees only those changes made under such locks
- * whose invalidations have been received, and none are made while it is in use.
+ * that conflicts with that of writers.  Before the snapshot is taken, the caller has
+ * locked the root, as a writer or reader does, and the tables between the root and the
+ * leaves are locked here.  So of the changes made under such locks the snapshot sees only
+ * those whose invalidations have been received, and none are made while it is in use.
  *
  * Two commands make do with a weaker lock, and can commit between our lock and our
  * snapshot: ATTACH PARTITION and DETACH PARTITION CONCURRENTLY, which lock each other
@@ -130,7 +130,7 @@ foreign_leaves(Oid relid)
 /*
  * tree_of
  *		Lists a table and its partitions, however deep, and locks all of them but the
- *		table itself.
+ *		table itself, unless mode is NoLock.
  *
  * A parent comes before its partitions, and the partitions of one parent are in the
  * order of their OIDs.  They are those that the snapshot sees, or those that exist now
