@@ -37,8 +37,8 @@
 /* The limit for the data of a btree tuple, with the headers and the padding of its columns. */
 #define MAX_INDEX_DATA		2680
 /*
- * Of index tables.  Autovacuum comes early, because index-only scans need the visibility
- * map, and entries are narrow.
+ * The storage parameters of index tables.  Autovacuum comes early, because index-only
+ * scans need the visibility map, and entries are narrow.
  */
 #define STORAGE_PARAMETERS \
 	"autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.02, " \
@@ -166,8 +166,9 @@ typedef struct IndexDef
 	HTAB	   *parts;			/* of IndexPartition, as far as they have been
 								 * used; NULL: it is not partitioned */
 	int			part_field;		/* the key field that it is partitioned by */
-	Bitmapset  *used;			/* the columns of the fact table that entries
-								 * depend on, offset as the server does it */
+	Bitmapset  *used;			/* columns of the fact table that entries
+								 * depend on, minus
+								 * FirstLowInvalidHeapAttributeNumber */
 } IndexDef;
 
 /* A partition of an index table; see definition/index_partition.c. */
@@ -226,8 +227,8 @@ typedef struct FactDef
 	AttrNumber *doc_attno;		/* the JSONB columns in use */
 	int32	   *slice;			/* how many bytes of each to detoast first;
 								 * see entry/document.c */
-	Bitmapset  *used;			/* the columns that transactional entries
-								 * depend on, offset as in IndexDef */
+	Bitmapset  *used;			/* columns that transactional entries depend
+								 * on, offset as in IndexDef */
 	Bitmapset  *queued;			/* the same for asynchronous entries */
 	AttrNumber	max_attno;		/* the last column in used and queued */
 	Oid			queue;			/* the queue table that changes are appended
