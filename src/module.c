@@ -1,8 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * module.c
- *	  Loads the library: called by the server, once in a backend, or once in the
- *	  postmaster if it is preloaded.
+ *	  Loads the library.
  *
  *-------------------------------------------------------------------------
  */
@@ -27,6 +26,13 @@ PG_MODULE_MAGIC;
 
 PGDLLEXPORT void _PG_init(void);
 
+/*
+ * _PG_init
+ *		Sets up all parts of the extension.
+ *
+ * The server calls it once in each backend that uses the extension, or once in the
+ * postmaster if the library is preloaded.
+ */
 void
 _PG_init(void)
 {
@@ -34,7 +40,11 @@ _PG_init(void)
 	trigger_init();
 	foreign_init();
 	query_init();
-	/* The last to be told of a commit, as the others may still bring changes. */
+
+	/*
+	 * The server calls first what was registered last.  So the queue hears of
+	 * a commit after at_commit.c, which may still bring changes.
+	 */
 	queue_init();
 	batch_init();
 	at_commit_init();

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * trigger_names.c
- *	  Lists the triggers that upkeep puts on fact tables and index tables, and
+ *	  Lists the triggers that the upkeep puts on fact tables and index tables, and
  *	  recognizes them by name.
  *
  *-------------------------------------------------------------------------
@@ -27,6 +27,7 @@
 #define ON_FOREIGN_TRUNCATE	ON_FOREIGN
 #endif
 
+/* The triggers of fact tables. */
 const FactTrigger fact_triggers[FACT_TRIGGERS] = {
 	{"indextable_row", "AFTER INSERT OR UPDATE OR DELETE", "ROW", false, ON_PLAIN | ON_ROOT | ON_PARTITION | ON_FOREIGN, true},
 	{"indextable_end", "AFTER INSERT OR UPDATE OR DELETE", "STATEMENT", true, ON_PLAIN | ON_ROOT | ON_PARTITION | ON_FOREIGN, false},
@@ -34,7 +35,7 @@ const FactTrigger fact_triggers[FACT_TRIGGERS] = {
 	{"indextable_before", "BEFORE TRUNCATE", "STATEMENT", false, ON_ROOT | ON_PARTITION | ON_FOREIGN_TRUNCATE, false},
 };
 
-/* is_our_trigger: whether a trigger of ours goes by this name */
+/* is_our_trigger: returns whether a trigger of ours has this name */
 bool
 is_our_trigger(const char *name)
 {
@@ -50,8 +51,10 @@ is_our_trigger(const char *name)
 
 /*
  * has_triggers_of_ours
- *		Whether a table has a trigger of ours, enabled or not: a guard, or one that
- *		keeps index tables in step.  No lock is taken: anybody's table may be asked for.
+ *		Returns whether a table has a trigger of ours, enabled or not: with guard, one
+ *		that guards an index table, otherwise one that maintains those of a fact table.
+ *
+ * Locks nothing, as the table may be any table of any user.
  */
 bool
 has_triggers_of_ours(Oid relid, bool guard)

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * usage.h
- *	  How much index tables are read; and usage.h.
+ *	  Keeps the counters of how much index tables are read.
  *
  *-------------------------------------------------------------------------
  */

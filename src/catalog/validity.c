@@ -1,18 +1,15 @@
 /*-------------------------------------------------------------------------
  *
  * validity.c
- *	  Which rows of the catalog are to be believed.
- *
- * Called by catalog.c for every definition that is read, by definition.c and
- * rotate.c for queue tables, and by what users call, to forget rows that cannot be.
+ *	  Decides which rows of the catalog are to be believed.
  *
  * The catalog names tables by OID.  A table that was dropped where no event trigger
- * fires, under session_replication_role = replica say, leaves its OID behind; in a
- * dump that is a plain number, and after the restore the number may be that of
- * anybody's table.  So a row is believed for what the tables show, not for its
- * number: what we have made or adopted depends on its fact table, and a restore
- * makes our triggers on both, which nobody else has.  Until it has, there is
- * nothing that would have to be kept in step.
+ * fires, under session_replication_role = replica for example, leaves its OID behind.  In
+ * a dump the OID is a plain number, and after the restore any other table may have that
+ * number.  So a row is not believed for its number but for what the tables show: an index
+ * table that we have made or adopted depends on its fact table, and a restore makes our
+ * triggers on both of them, which no other tables have.  Until the restore has made them,
+ * there is nothing that would have to be maintained.
  *
  *-------------------------------------------------------------------------
  */
@@ -41,8 +38,10 @@ static bool is_on_other_table(Form_pg_depend form, Oid table);
 
 /*
  * definition_matches_tables
- *		Whether a definition is of the two tables that it names.  One whose tables are
- *		gone can do no harm, and whoever drops them has to find it.
+ *		Returns whether a definition is that of the two tables that it names.
+ *
+ * A definition whose index table does not exist can do no harm, and has to be found when
+ * the tables are dropped: so it counts.
  */
 bool
 definition_matches_tables(DefinitionRow *row)
@@ -62,9 +61,12 @@ definition_matches_tables(DefinitionRow *row)
 
 /*
  * find_queue_tables
- *		The queue tables of a fact table that has a queue, as the catalog names them;
- *		InvalidOid for one that is gone, or is not what it was, and false then.  What is
- *		left is the one in use.  desc: their columns, NULL: any.
+ *		Checks the queue tables that the catalog names for a fact table, which has a
+ *		queue; returns whether both are really there.
+ *
+ * One that does not exist, or is another table by now, is set to InvalidOid in *row; if
+ * the other is left, it becomes the one in use.  desc has the columns of queue tables;
+ * NULL accepts any columns.
  */
 bool
 find_queue_tables(FactTableRow *row, TupleDesc desc)
@@ -79,7 +81,11 @@ find_queue_tables(FactTableRow *row, TupleDesc desc)
 	return queue && spare;
 }
 
-/* is_queue_table: by name, columns, and that it is no other fact table's */
+/*
+ * is_queue_table
+ *		Returns whether a relation is a queue table of a fact table: it has such a name,
+ *		these columns unless desc is NULL, and does not belong to another fact table.
+ */
 static bool
 is_queue_table(Oid relid, Oid fact, TupleDesc desc)
 {
@@ -94,7 +100,7 @@ is_queue_table(Oid relid, Oid fact, TupleDesc desc)
 		return true;
 	if (find_table_dependencies(relid, is_on_other_table, fact, false))
 		return false;
-	/* Restored, and not adopted yet. */
+	/* It may have been restored, and not adopted yet. */
 	foreach(cell, catalog_queues())
 	{
 		FactTableRow *other = lfirst(cell);
@@ -105,6 +111,7 @@ is_queue_table(Oid relid, Oid fact, TupleDesc desc)
 	return true;
 }
 
+/* has_columns: returns whether a table has as many columns as desc, with the same types */
 static bool
 has_columns(Oid relid, TupleDesc desc)
 {
@@ -128,13 +135,14 @@ has_columns(Oid relid, TupleDesc desc)
 	return !SearchSysCacheExists2(ATTNUM, ObjectIdGetDatum(relid), Int16GetDatum(desc->natts + 1));
 }
 
+/* is_on_other_table: returns whether a dependency is on a relation other than table */
 static bool
 is_on_other_table(Form_pg_depend form, Oid table)
 {
 	return form->refclassid == RelationRelationId && form->refobjid != table;
 }
 
-/* queue_table_drop: one of them, if it is still there */
+/* queue_table_drop: drops a queue table if it still exists */
 void
 queue_table_drop(Oid relid)
 {

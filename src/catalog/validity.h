@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * validity.h
- *	  Which rows of the catalog are to be believed.
+ *	  Decides which rows of the catalog are to be believed.
  *
  *-------------------------------------------------------------------------
  */

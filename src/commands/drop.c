@@ -27,6 +27,7 @@
 #include "../maintain/install_triggers.h"
 #include "../queue/tables.h"
 #include "../util/lock.h"
+#include "../util/relation.h"
 #include "../util/sql.h"
 #include "drop.h"
 

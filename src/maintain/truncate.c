@@ -22,7 +22,7 @@
 #include "../definition/roots.h"
 #include "../indextable.h"
 #include "../util/inherit.h"
-#include "../util/lock.h"
+#include "../util/relation.h"
 #include "../util/sql.h"
 #include "../util/uncounted.h"
 #include "batch.h"

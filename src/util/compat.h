@@ -1,8 +1,9 @@
 /*-------------------------------------------------------------------------
  *
  * compat.h
- *	  Differences between PostgreSQL 15 and 19, all of them.  Included by
- *	  indextable.h, and used by whoever includes that.
+ *	  Bridges all differences between PostgreSQL 15 to 19 that concern this extension.
+ *
+ * indextable.h includes it.
  *
  *-------------------------------------------------------------------------
  */
@@ -29,7 +30,7 @@
 #pragma message("indextable has been tested with PostgreSQL 15 to 19, not with this newer version")
 #endif
 
-/* Exports what the server calls, as its own macros do since 16: all else is hidden. */
+/* The functions that the server calls are exported, as its own macros do since 16; all others are hidden. */
 #if PG_VERSION_NUM < 160000
 #undef PGDLLEXPORT
 #define PGDLLEXPORT __attribute__((visibility("default")))
@@ -47,7 +48,7 @@ extern int no_such_variable
 #endif
 
 #if PG_VERSION_NUM < 160000
-/* Whether an update has to add index entries is a plain boolean before 16. */
+/* Before 16 a plain boolean tells whether an update has to add index entries. */
 #define TU_UpdateIndexes	bool
 #define TU_None				false
 #define index_needs_update(update, info)	(update)
@@ -178,7 +179,7 @@ extern int no_such_variable
 #define heap_copy_minimal_tuple_compat(tuple)	heap_copy_minimal_tuple(tuple, 0)
 #endif
 
-/* Whether this transaction holds a lock of any mode. */
+/* lock_held_by_me: returns whether this transaction holds a lock in any mode */
 #if PG_VERSION_NUM < 170000
 #define lock_held_by_me(tag) \
 	(LockHeldByMe(tag, AccessShareLock) || LockHeldByMe(tag, RowShareLock) || \
@@ -209,7 +210,7 @@ extern int no_such_variable
 #define is_virtual_column(att)	((att)->attgenerated == ATTRIBUTE_GENERATED_VIRTUAL)
 #endif
 
-/* In the planner, when the indexes of a relation are known. */
+/* The hook that the planner calls when it knows the indexes of a relation. */
 #if PG_VERSION_NUM < 190000
 #define relation_hook_type		get_relation_info_hook_type
 #define relation_hook			get_relation_info_hook
@@ -222,7 +223,7 @@ extern int no_such_variable
 #define RELATION_HOOK_ARGUMENTS	root, rel, rte
 #endif
 
-/* A state for pushJsonbValue() keeps the result since 19. */
+/* Since 19 the state that pushJsonbValue() takes keeps the result. */
 #if PG_VERSION_NUM < 190000
 typedef struct JsonbInState
 {
@@ -233,7 +234,7 @@ typedef struct JsonbInState
 	((state)->result = pushJsonbValue(&(state)->parseState, token, value))
 #endif
 
-/* Publications that have a table, since 19 perhaps as "ALL TABLES EXCEPT" others. */
+/* publications_of: lists the publications that have a table; since 19 "ALL TABLES EXCEPT" may exclude it */
 #if PG_VERSION_NUM < 190000
 #define publications_of(relid) \
 	list_concat(GetRelationPublications(relid), GetAllTablesPublications())
@@ -243,7 +244,7 @@ typedef struct JsonbInState
 				list_difference_oid(GetAllTablesPublications(), GetRelationExcludedPublications(relid)))
 #endif
 
-/* An input function that finds no value in a text can say so without raising an error since 16. */
+/* Since 16 an input function that finds no value in a text can say so without raising an error. */
 #if PG_VERSION_NUM < 160000
 typedef struct ErrorSaveContext
 {
@@ -258,7 +259,7 @@ typedef struct ErrorSaveContext
 	InputFunctionCallSafe(function, str, ioparam, typmod, (Node *) (context), result)
 #endif
 
-/* Since 19 it cannot be off. */
+/* Since 19 the setting standard_conforming_strings cannot be off. */
 #if PG_VERSION_NUM >= 190000
 #define standard_conforming_strings	true
 #endif

@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * lock.h
- *	  Takes locks on tables: with a timeout, on a whole partition tree, or only if the
- *	  table exists.
+ *	  Locks a table or its whole partition tree: with a timeout, without waiting, or
+ *	  telling whether the lock is new.
  *
  *-------------------------------------------------------------------------
  */
@@ -17,6 +17,5 @@ extern void unlock_tree(Oid relid, LOCKMODE mode);
 extern bool lock_newly(Oid relid, LOCKMODE mode);
 extern bool is_database_lock_awaited(Oid database);
 extern bool lock_with_timeout(Oid relid, LOCKMODE mode, int ms);
-extern bool lock_if_exists(Oid relid, LOCKMODE mode);
 
 #endif							/* INDEXTABLE_LOCK_H */

@@ -1,9 +1,9 @@
 /*-------------------------------------------------------------------------
  *
  * settings.c
- *	  The settings indextable.*
+ *	  Defines the settings indextable.*
  *
- * Called once, when the library is loaded.  Each is described where it is defined, which docs/reference.md shows.
+ * Each is described where it is defined, and docs/reference.md shows these texts.
  *
  *-------------------------------------------------------------------------
  */
@@ -24,6 +24,7 @@ int			setting_check_interval = 0;
 double		setting_check_sample = 100;
 bool		setting_check_repair = false;
 bool		setting_advice = true;
+
 static const struct config_enum_entry backlog_actions[] = {
 	{"nothing", BACKLOG_NOTHING, false},
 	{"warn", BACKLOG_WARN, false},
@@ -31,6 +32,7 @@ static const struct config_enum_entry backlog_actions[] = {
 	{NULL, 0, false}
 };
 
+/* define_gucs: defines the settings when the library is loaded */
 void
 define_gucs(void)
 {
