@@ -37,8 +37,8 @@ void
 _PG_init(void)
 {
 	define_gucs();
-	trigger_init();
-	foreign_init();
+	truncate_init();
+	foreign_snapshot_init();
 	query_init();
 
 	/*

@@ -139,7 +139,7 @@ advise(FunctionCallInfo fcinfo, Profile *p)
 	row->on_mismatch = "error";
 	row->state = "active";
 	row->filter = text_arg(fcinfo, ARG_FILTER, NULL);
-	check_definition(row);
+	check_request(row);
 
 	fact = open_fact(PG_GETARG_OID(ARG_FACT_TABLE), AccessShareLock);
 	check_reader(fact, row);

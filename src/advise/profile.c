@@ -107,7 +107,7 @@ profile_table(Profile *p, Relation fact, int rows)
 	p->partitioned = p->def->fact->partitioned;
 	p->partitions = list_length(lock_leaves(RelationGetRelid(fact), NULL, AccessShareLock));
 	p->included = palloc0(sizeof(bool) * Max(p->def->nincludes, 1));
-	sort = begin_entry_sort(p->def);
+	sort = bulk_load_begin_sort(p->def);
 	sample = choose_sample(p, fact, snapshot, rows);
 	read_rows(p, fact, snapshot, &sample, sort);
 	tuplesort_performsort(sort);

@@ -301,7 +301,7 @@ read_new_definition(FunctionCallInfo fcinfo, StoredDefinition *stored, Definitio
 	if (filter != NULL)
 		row->filter = filter[strspn(filter, " \t\r\n")] == '\0' ? NULL :
 			expression_check_filter(fact, filter);
-	check_definition(row);
+	check_request(row);
 
 	same = list_length(row->include) == list_length(stored->row.include);
 	if (same)

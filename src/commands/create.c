@@ -135,7 +135,7 @@ indextable_create(PG_FUNCTION_ARGS)
 	populate = PG_ARGISNULL(ARG_POPULATE) || PG_GETARG_BOOL(ARG_POPULATE);
 	row.state = populate ? "active" : "building";
 
-	check_definition(&row);
+	check_request(&row);
 	check_servers_unused(PG_GETARG_OID(ARG_FACT_TABLE), "create()");
 
 	/*

@@ -54,7 +54,7 @@ at_xact_event(XactEvent event, void *arg)
 		case XACT_EVENT_ABORT:
 		case XACT_EVENT_PREPARE:
 			batch_at_end_of_transaction();
-			apply_at_end_of_transaction();
+			table_writer_at_end_of_transaction();
 			narrow_keys_at_xact_end();
 			forget_shared_keys();
 			break;

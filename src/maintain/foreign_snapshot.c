@@ -64,9 +64,9 @@ static bool is_locked_here(Oid relid);
 static bool has_synchronized_snapshots(Oid fact);
 static void unlock_fact(Oid relid, LOCKMODE mode);
 
-/* foreign_init: registers the callback, once, when the library is loaded */
+/* foreign_snapshot_init: registers the callback, once, when the library is loaded */
 void
-foreign_init(void)
+foreign_snapshot_init(void)
 {
 	RegisterXactCallback(at_xact_event, NULL);
 }

@@ -14,7 +14,7 @@
 
 #include "../indextable.h"
 
-extern void foreign_init(void);
+extern void foreign_snapshot_init(void);
 extern void check_servers_unused(Oid fact, const char *what);
 extern void note_writers_locked_out(Oid fact);
 extern Snapshot get_synchronized_snapshot(FactDef *def, Relation fact);

@@ -139,9 +139,9 @@ truncate_index_table(Oid relid)
 	}
 }
 
-/* trigger_init: registers the callbacks, once, when the library is loaded */
+/* truncate_init: registers the callbacks, once, when the library is loaded */
 void
-trigger_init(void)
+truncate_init(void)
 {
 	RegisterXactCallback(at_xact_event, NULL);
 	RegisterSubXactCallback(at_subxact_event, NULL);

@@ -11,7 +11,7 @@
 
 #include "utils/rel.h"
 
-extern void trigger_init(void);
+extern void truncate_init(void);
 extern void maintain_truncate(Relation fact);
 extern void prepare_truncate(Relation rel);
 

@@ -125,8 +125,8 @@ sums_differ(Verify *v)
 static void
 read_and_compare(Verify *v)
 {
-	v->expected = begin_entry_sort(v->def);
-	v->found = begin_entry_sort(v->def);
+	v->expected = bulk_load_begin_sort(v->def);
+	v->found = bulk_load_begin_sort(v->def);
 	live_scan_begin(&v->rows, v->factdef, v->fact, v->snapshot);
 	probe_begin(&v->entries, v->def, v->index_table, v->snapshot);
 	read_expected(v);
