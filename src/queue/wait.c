@@ -64,8 +64,8 @@ static void report_own_changes(Oid fact_table);
 /*
  * indextable_wait
  *		wait(index_table regclass, timeout interval, xid xid8): waits until an index table
- *		has all changes that are committed by now, or those of the transaction xid, too.
- *		Returns false if the time was not enough.
+ *		has all changes that are committed by now, and those of the transaction xid, if one
+ *		is named.  Returns false if timeout is over before that.
  */
 Datum
 indextable_wait(PG_FUNCTION_ARGS)
