@@ -130,7 +130,7 @@ adopt(Oid fact_table)
 		if (stored->fact_oid != fact_table)
 		{
 			catalog_update(&stored->row, fact);
-			/* A build goes through partitions by OID, and OIDs are others now. */
+			/* A build goes by the OIDs of partitions, which are others now. */
 			if (fact->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
 				catalog_forget_build(index_table);
 		}
@@ -148,7 +148,7 @@ adopt(Oid fact_table)
 		{
 			ErrorData  *error;
 
-			/* A filter that cannot be parsed any more does not hold up the restore. */
+			/* A filter that cannot be parsed now does not stop the restore. */
 			CommandCounterIncrement();
 			error = run_catching_row_errors(record_stored_filter_dependency, stored);
 

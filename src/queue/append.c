@@ -150,7 +150,7 @@ queue_collect_key(FactDef *def, Datum *key)
 	c = get_collected(def->relid);
 	level = get_level(c, def);
 	values[QUEUE_AT - 1] = TimestampTzGetDatum(GetCurrentStatementStartTimestamp());
-	/* A value that is stored out of line may be deleted before the key is read. */
+	/* What is stored out of line may be deleted before the key is read. */
 	for (i = 0; i < def->npk; i++)
 		values[QUEUE_KEY - 1 + i] =
 			TupleDescAttr(def->queue_desc, QUEUE_KEY - 1 + i)->attlen == -1 ?

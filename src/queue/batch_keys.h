@@ -19,8 +19,8 @@ typedef struct Keys
 {
 	FactDef    *def;
 	int			limit;			/* at most this many are read */
-	Snapshot	start;			/* keys that it sees are old; NULL: it does not
-								 * matter */
+	Snapshot	start;			/* keys that it sees are old; NULL: it does
+								 * not matter */
 	bool		old;			/* at least one of them is old */
 	int			n;
 	Datum	   *values;			/* n * npk */

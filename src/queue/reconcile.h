@@ -39,8 +39,9 @@ typedef struct Reconciliation
 	Datum	   *keys;			/* n * npk, in the order of the primary key */
 	ItemPointerData *tids;		/* where the rows are, or NULL if that is not
 								 * known */
-	Relation	part;			/* with tids: the table that they are in, which
-								 * is the fact table or one of its partitions */
+	Relation	part;			/* with tids: the table that they are in,
+								 * which is the fact table or one of its
+								 * partitions */
 	bool		fresh;			/* the rows have no entries yet */
 	int			n;				/* rows */
 	OpList	   *lists;			/* result: what to write, by defno - from */

@@ -336,12 +336,12 @@ close_blocks(QueueScanState *state, Relation rel)
 	}
 	state->nrevisits = keep;
 
-	/* All transactions that may add to the blocks that are left are among these. */
+	/* Only these transactions may add to the blocks that are left. */
 	state->epoch++;
 	if (state->holders != NULL)
 		pfree(state->holders);
 	state->holders = MemoryContextAlloc(TopMemoryContext,
-										  sizeof(VirtualTransactionId) * Max(nholders, 1));
+										sizeof(VirtualTransactionId) * Max(nholders, 1));
 	memcpy(state->holders, holders, sizeof(VirtualTransactionId) * nholders);
 	state->nholders = nholders;
 	pfree(holders);
@@ -411,7 +411,7 @@ scan_block(Relation rel, BlockNumber block, Snapshot snapshot, queue_visitor vis
 				 HeapTupleSatisfiesVisibility(&tuple, snapshot, buffer))
 			found->stopped = !visit(&tuple, arg);
 	}
-	/* Any of several transactions may end first, and that does not change the block. */
+	/* Any of several may end first, and that does not change the block. */
 	if (several)
 		found->blocker = InvalidTransactionId;
 	found->lsn = several || found->pending > found->in_progress ? InvalidXLogRecPtr :
@@ -460,7 +460,7 @@ queue_is_removable(Relation rel)
 	TransactionId oldest = GetOldestNonRemovableTransactionId(rel);
 	bool		removable = true;
 
-	/* The youngest rows, which are the most likely to be seen, are at the end. */
+	/* The youngest rows, the most likely to be seen, are at the end. */
 	while (removable && block-- > 0)
 	{
 		Buffer		buffer = ReadBuffer(rel, block);

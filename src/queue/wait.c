@@ -52,7 +52,8 @@ PG_FUNCTION_INFO_V1(indextable_wait);
 /* A search for a change that is still queued. */
 typedef struct Search
 {
-	TimestampTz before;			/* only changes that were made until then count */
+	TimestampTz before;			/* only changes that were made until then
+								 * count */
 	bool		found;
 	bool		own;			/* the change was made by this transaction */
 } Search;

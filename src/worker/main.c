@@ -182,10 +182,11 @@ indextable_worker_main(Datum arg)
 			{
 				run_periodic_checks();
 				usage_note_reads();
+
 				/*
 				 * A session that creates the first queue asks for another
-				 * worker from now on; one that did so just before is found
-				 * by looking once more.
+				 * worker from now on; one that did so just before is found by
+				 * looking once more.
 				 */
 				shared_begin_leaving();
 				if ((!find_queues(cxt, &queues) || queues != NIL) && assignment.slot >= 0)
@@ -204,7 +205,11 @@ indextable_worker_main(Datum arg)
 			pgstat_report_stat(true);
 			pgstat_report_activity(STATE_IDLE, NULL);
 		}
-		/* If other databases wait for a worker, this one stays for naptime at most. */
+
+		/*
+		 * If other databases wait for a worker, this one stays for naptime at
+		 * most.
+		 */
 		if (!shared_may_stay(true) &&
 			TimestampDifferenceExceeds(MyStartTimestamp, GetCurrentTimestamp(), setting_naptime))
 			proc_exit(0);
@@ -337,7 +342,11 @@ drain_queues(List *queues, bool *trouble)
 			if (drain_in_transaction(fact_table, &changes, &locked))
 				more = true;
 			*trouble |= locked;
-			/* If another session may be draining, nothing is known of the error. */
+
+			/*
+			 * If another session may be draining, nothing is known of the
+			 * error.
+			 */
 			if (t != NULL && !locked)
 			{
 				hash_search(troubles, &fact_table, HASH_REMOVE, NULL);
@@ -431,7 +440,11 @@ indextable_start_workers(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_INSUFFICIENT_RESOURCES),
 				 errmsg("out of background worker slots"),
 				 errhint("You might need to increase max_worker_processes.")));
-	/* Wait until pg_stat_activity shows it, where stop_workers() looks for it. */
+
+	/*
+	 * Wait until pg_stat_activity shows it, where stop_workers() looks for
+	 * it.
+	 */
 	do
 	{
 		if (WaitForBackgroundWorkerStartup(handle, &pid) != BGWH_STARTED)
