@@ -3,12 +3,13 @@
  * append.c
  *	  Appends the primary keys of changed rows to a queue: the writers' side of it.
  *
- * Keys are collected until the transaction commits, and all are written just before it
- * does: one insertion for each changed row, however many asynchronous index tables
- * there are.  The keys of a subtransaction that aborts are forgotten with it.  A
- * change and its key become visible to other sessions at the same moment, and that is
- * all that the drain relies on.  drain() writes what its own transaction has collected
- * before it reads the queue, so that it does not miss these changes either.
+ * Keys are collected until just before the transaction commits, and are written
+ * together then, or earlier if they are many: one insertion for each changed row,
+ * however many asynchronous index tables there are.  The keys of a subtransaction that
+ * aborts are forgotten with it, or what it has written is rolled back.  A change and
+ * its key become visible to other sessions at the same moment, and that is all that the
+ * drain relies on.  drain() writes what its own transaction has collected before it
+ * reads the queue, so that it does not miss these changes either.
  *
  * Writers wait for nobody.  A fact table has two queue tables, and writers append to
  * one of them; while that is locked because it is being emptied, they append to the
