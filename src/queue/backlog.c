@@ -117,47 +117,6 @@ slow_down(int64 changes)
 	sleep_interruptibly((int64) Min(MAX_DELAY, 1 + excess * MAX_DELAY));
 }
 
-/*
- * count_queue
- *		Counts the changes in both queue tables that a snapshot sees.  Returns false if one
- *		of the tables is locked.
- */
-static bool
-count_queue(FactTableRow *queue, Snapshot snapshot, Count *count)
-{
-	Oid			tables[2] = {queue->spare, queue->queue};
-	int			i;
-
-	count->changes = 0;
-	count->bytes = 0;
-	count->oldest = DT_NOEND;
-	for (i = 0; i < 2; i++)
-	{
-		Relation	rel;
-		BlockNumber position = 0;
-
-		if (!queue_open_to_read(tables[i], &rel))
-			return false;
-		if (rel == NULL)
-			continue;
-		count->bytes += (int64) RelationGetNumberOfBlocks(rel) * BLCKSZ;
-		queue_scan(rel, snapshot, &position, count_row, count);
-		relation_close(rel, AccessShareLock);
-	}
-	return true;
-}
-
-/* count_row: counts one row of a queue table; for queue_scan() */
-static bool
-count_row(HeapTuple tuple, void *arg)
-{
-	Count	   *count = arg;
-
-	count->oldest = Min(count->oldest, queue_row_time(tuple));
-	count->changes++;
-	return true;
-}
-
 /* queue_row_time: returns when the statement began that made the change in a row of a queue table */
 TimestampTz
 queue_row_time(HeapTuple tuple)
@@ -201,4 +160,45 @@ indextable_queue_status(PG_FUNCTION_ARGS)
 	isnull[0] = isnull[2] = !known;
 	isnull[1] = !known || count.changes == 0;
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, isnull)));
+}
+
+/*
+ * count_queue
+ *		Counts the changes in both queue tables that a snapshot sees.  Returns false if one
+ *		of the tables is locked.
+ */
+static bool
+count_queue(FactTableRow *queue, Snapshot snapshot, Count *count)
+{
+	Oid			tables[2] = {queue->spare, queue->queue};
+	int			i;
+
+	count->changes = 0;
+	count->bytes = 0;
+	count->oldest = DT_NOEND;
+	for (i = 0; i < 2; i++)
+	{
+		Relation	rel;
+		BlockNumber position = 0;
+
+		if (!queue_open_to_read(tables[i], &rel))
+			return false;
+		if (rel == NULL)
+			continue;
+		count->bytes += (int64) RelationGetNumberOfBlocks(rel) * BLCKSZ;
+		queue_scan(rel, snapshot, &position, count_row, count);
+		relation_close(rel, AccessShareLock);
+	}
+	return true;
+}
+
+/* count_row: counts one row of a queue table; for queue_scan() */
+static bool
+count_row(HeapTuple tuple, void *arg)
+{
+	Count	   *count = arg;
+
+	count->oldest = Min(count->oldest, queue_row_time(tuple));
+	count->changes++;
+	return true;
 }

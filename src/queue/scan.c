@@ -295,11 +295,12 @@ unchanged(Relation rel, BlockNumber block, XLogRecPtr lsn)
  *		Takes the blocks off the list that are closed, and begins a new epoch, if none of the
  *		transactions holds its lock any more that held one when this epoch began.
  *
- * Then nobody can add to blocks of earlier epochs any more, and if nobody at all holds a
- * lock, nobody can add to any block of the list.  A row may still have been added to such
- * a block between the time that it was read and the release of the lock.  So the LSN is
- * compared after the locks were looked at: if it is the same, the block is still empty,
- * and it stays so.
+ * Then nobody can add to blocks of earlier epochs any more, and if no other session holds
+ * a lock at all, nobody can add to any block of the list.  This session itself cannot
+ * either: append() looks for the last block each time.  A row may still have been added
+ * to a block after it was read and before the lock was released.  So the LSN is compared
+ * after the locks were looked at: if it is the same, the block is still empty, and it
+ * stays so.
  */
 static void
 close_blocks(QueueScanState *state, Relation rel)
