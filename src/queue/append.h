@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * append.h
- *	  Writers append the keys of changed rows.
+ *	  Collects the primary keys of changed rows, and appends them to the queue before the
+ *	  transaction commits.
  *
  *-------------------------------------------------------------------------
  */

@@ -1,11 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * shared_memory.c
- *	  What workers, their launcher and writers know of each other: shared memory.
+ *	  Keeps in shared memory what writers, workers and the launcher know of each other, and
+ *	  what the views that monitor queues show of the workers' activity.
  *
- * Called by queue.c at commit, by launcher.c and worker.c, and by the views that
- * monitor queues.  There is none unless the library is preloaded; then workers
- * are started by hand and wake up by themselves.
+ * There is no such memory unless the library is preloaded.  Without it workers are started
+ * by hand, and wake up by themselves.
  *
  *-------------------------------------------------------------------------
  */
@@ -32,73 +32,72 @@
 
 PG_FUNCTION_INFO_V1(indextable_queue_activity);
 
-/* Fact tables whose activity is kept; the longest idle one makes room. */
+/* The number of fact tables whose activity is kept; the one that is idle longest makes room. */
 #define MAX_QUEUES			256
 
-/* The rate is that of so many ms. */
+/* The interval over which changes are counted to get a rate, in ms. */
 #define RATE_INTERVAL		5000
 
+/* A worker that the launcher has started, or is about to start. */
 typedef struct WorkerSlot
 {
-	Oid			database;		/* InvalidOid: free */
-	uint64		use;			/* counts who has had the slot */
-	bool		leaving;		/* is not to be counted on */
-	bool		woken;			/* since it last began to look for changes */
-	Latch	   *latch;			/* NULL: starting */
+	Oid			database;		/* InvalidOid: the slot is free */
+	uint64		use;			/* how often the slot was reserved */
+	bool		leaving;		/* the worker is about to exit: writers ask
+								 * for another one */
+	bool		woken;			/* changes were committed since the worker
+								 * last began to look for them; see
+								 * shared_woken() */
+	Latch	   *latch;			/* NULL: the worker has not taken the slot yet */
 } WorkerSlot;
 
+/* What the workers of a database have done with the queue of a fact table. */
 typedef struct QueueActivity
 {
 	Oid			database;
 	Oid			fact_table;
-	int64		applied;		/* changes */
-	TimestampTz applied_at;		/* last */
-	int64		counted;		/* of these, in the interval ... */
-	TimestampTz counted_from;	/* ... that began here */
-	double		rate;			/* in the interval before */
+	int64		applied;		/* how many changes were applied */
+	TimestampTz applied_at;		/* when the last of them were */
+	int64		counted;		/* how many of them since ... */
+	TimestampTz counted_from;	/* ... the present interval began */
+	double		rate;			/* changes per second in the interval before */
 	TimestampTz rate_at;		/* when that ended */
 	TimestampTz error_at;
-	char		error[256];
+	char		error[256];		/* empty: the last batch did not fail */
 } QueueActivity;
 
 typedef struct Shared
 {
-	LWLock	   *lock;
-	Latch	   *launcher;
+	LWLock	   *lock;			/* protects all that follows, but for what is
+								 * said otherwise */
+	Latch	   *launcher;		/* NULL: it does not run */
 	int			nrequests;		/* -1: too many, look at all databases */
-	Oid			requests[MAX_REQUESTS];
-	bool		short_of_workers;	/* some database waits for one */
+	Oid			requests[MAX_REQUESTS]; /* databases that ask for workers */
+	bool		short_of_workers;	/* a database waits until another's worker
+									 * exits; only the launcher writes it,
+									 * without the lock */
 	int			nstopped;
-	Oid			stopped[MAX_REQUESTS];	/* by hand */
+	Oid			stopped[MAX_REQUESTS];	/* databases whose workers were
+										 * stopped by hand */
 	WorkerSlot	workers[MAX_WORKERS];
 	QueueActivity queues[MAX_QUEUES];
 } Shared;
 
-static Shared *shared = NULL;
-static int	my_slot = -1;
-static bool finished = false;	/* this worker leaves because there is nothing
+static Shared *shared = NULL;	/* NULL: the library is not preloaded */
+static int	my_slot = -1;		/* -1: this process is no worker with a slot */
+static bool finished = false;	/* this worker exits because there is nothing
 								 * to do */
 static shmem_request_hook_type previous_request_hook = NULL;
 static shmem_startup_hook_type previous_startup_hook = NULL;
-
-/* ---- writers ---- */
-
-/* ---- by hand ---- */
-
-/* ---- the launcher ---- */
-
-/* ---- workers ---- */
-
-/* ---- activity ---- */
 
 static void request_memory(void);
 static void attach_memory(void);
 static void add_request(Oid database);
 static void forget_launcher(int code, Datum arg);
 static void leave_slot(int code, Datum arg);
-static QueueActivity *activity(Oid fact_table);
+static QueueActivity *get_activity(Oid fact_table);
 
-/* shared_init: called once, when the library is preloaded */
+/* shared_init: sets the hooks that create the memory; called once, when the library is preloaded */
 void
 shared_init(void)
 {
@@ -108,6 +107,7 @@ shared_init(void)
 	shmem_startup_hook = attach_memory;
 }
 
+/* request_memory: tells the server how much shared memory is needed */
 static void
 request_memory(void)
 {
@@ -117,6 +117,7 @@ request_memory(void)
 	RequestNamedLWLockTranche("indextable", 1);
 }
 
+/* attach_memory: finds the shared memory; the first process creates it */
 static void
 attach_memory(void)
 {
@@ -134,17 +135,19 @@ attach_memory(void)
 	LWLockRelease(AddinShmemInitLock);
 }
 
-/* shared_exists: whether the library was preloaded */
+/* shared_exists: returns whether there is shared memory, because the library is preloaded */
 bool
 shared_exists(void)
 {
 	return shared != NULL;
 }
 
+/* ---- for writers ---- */
+
 /*
  * wake_workers
- *		Changes of this database have been committed.  If no worker is there, the
- *		launcher is asked for one.
+ *		Wakes the workers of this database, after changes have been committed.  If there are
+ *		none, the launcher is asked for them.
  */
 void
 wake_workers(void)
@@ -153,7 +156,11 @@ wake_workers(void)
 		shared_request(MyDatabaseId);
 }
 
-/* wake_running_workers: false if no worker is */
+/*
+ * wake_running_workers
+ *		Wakes the workers of this database.  Returns false if there are none, not even
+ *		starting ones, or if they are all about to exit.
+ */
 bool
 wake_running_workers(void)
 {
@@ -176,7 +183,7 @@ wake_running_workers(void)
 	return found;
 }
 
-/* shared_request: asks the launcher for workers in a database, unless they were stopped by hand */
+/* shared_request: asks the launcher for workers in a database, unless these were stopped by hand */
 void
 shared_request(Oid database)
 {
@@ -191,6 +198,7 @@ shared_request(Oid database)
 	LWLockRelease(shared->lock);
 }
 
+/* add_request: does that, with the lock held exclusively */
 static void
 add_request(Oid database)
 {
@@ -206,7 +214,13 @@ add_request(Oid database)
 		SetLatch(shared->launcher);
 }
 
-/* shared_stop: has a database's workers leave, and no new ones come; false if there is no room to note it */
+/* ---- for users who start and stop workers ---- */
+
+/*
+ * shared_stop
+ *		Notes that a database is to have no workers, or may have them again.  Returns false
+ *		if there is no room to note it.  Workers exit when they see it: see shared_may_stay().
+ */
 bool
 shared_stop(Oid database, bool stop)
 {
@@ -226,7 +240,11 @@ shared_stop(Oid database, bool stop)
 	return noted;
 }
 
-/* shared_count_workers: in a database, and wakes them, to see whether they may stay */
+/*
+ * shared_count_workers
+ *		Returns how many workers a database has.  With wake they are woken, to see whether
+ *		they may stay.
+ */
 int
 shared_count_workers(Oid database, bool wake)
 {
@@ -246,6 +264,9 @@ shared_count_workers(Oid database, bool wake)
 	return n;
 }
 
+/* ---- for the launcher ---- */
+
+/* shared_set_launcher: makes this process the launcher, which requests wake, until it exits */
 void
 shared_set_launcher(void)
 {
@@ -255,6 +276,7 @@ shared_set_launcher(void)
 	on_shmem_exit(forget_launcher, (Datum) 0);
 }
 
+/* forget_launcher: notes that there is no launcher any more; for on_shmem_exit() */
 static void
 forget_launcher(int code, Datum arg)
 {
@@ -263,7 +285,11 @@ forget_launcher(int code, Datum arg)
 	LWLockRelease(shared->lock);
 }
 
-/* shared_take_requests: into an array of MAX_REQUESTS; -1: look at all databases */
+/*
+ * shared_take_requests
+ *		Moves the databases that ask for workers to an array of MAX_REQUESTS, and returns
+ *		how many there are; -1 means that there were too many: look at all databases.
+ */
 int
 shared_take_requests(Oid *databases)
 {
@@ -278,12 +304,17 @@ shared_take_requests(Oid *databases)
 	return n;
 }
 
-/* shared_reserve: a slot for a worker of a database; -1 if it has enough or there is none */
+/*
+ * shared_reserve
+ *		Reserves a slot for a worker of a database, and returns its number, and in *use what
+ *		shared_release() needs.  Returns -1 if the database has enough workers, which is in
+ *		*enough, or if there are as many workers as there may be.
+ */
 int
 shared_reserve(Oid database, bool *enough, uint64 *use)
 {
-	int			here = 0;
-	int			all = 0;
+	int			in_database = 0;
+	int			total = 0;
 	int			slot = -1;
 	int			i;
 
@@ -293,11 +324,11 @@ shared_reserve(Oid database, bool *enough, uint64 *use)
 		if (!OidIsValid(shared->workers[i].database))
 			slot = slot < 0 ? i : slot;
 		else
-			all++;
-		here += shared->workers[i].database == database;
+			total++;
+		in_database += shared->workers[i].database == database;
 	}
-	*enough = here >= setting_workers_per_database;
-	if (*enough || all >= setting_max_workers)
+	*enough = in_database >= setting_workers_per_database;
+	if (*enough || total >= setting_max_workers)
 		slot = -1;
 	if (slot >= 0)
 	{
@@ -310,7 +341,11 @@ shared_reserve(Oid database, bool *enough, uint64 *use)
 	return slot;
 }
 
-/* shared_release: the slot of a worker that has gone without taking it; false if it had */
+/*
+ * shared_release
+ *		Frees the slot of a worker that has ended, or was not started, without taking it.
+ *		Returns false if the worker had taken it, and so has freed it itself.
+ */
 bool
 shared_release(int slot, uint64 use)
 {
@@ -325,13 +360,16 @@ shared_release(int slot, uint64 use)
 	return unused;
 }
 
+/* shared_set_short: notes whether a database waits until another's worker exits */
 void
 shared_set_short(bool short_of_workers)
 {
 	shared->short_of_workers = short_of_workers;
 }
 
-/* shared_take_slot: takes the slot that the launcher has reserved */
+/* ---- for workers ---- */
+
+/* shared_take_slot: takes the slot that the launcher has reserved for this worker, until it exits */
 void
 shared_take_slot(int slot)
 {
@@ -342,6 +380,11 @@ shared_take_slot(int slot)
 	on_shmem_exit(leave_slot, (Datum) 0);
 }
 
+/*
+ * leave_slot
+ *		Frees the slot of this worker, and asks for another worker if there may still be
+ *		something to do; for on_shmem_exit().
+ */
 static void
 leave_slot(int code, Datum arg)
 {
@@ -355,8 +398,13 @@ leave_slot(int code, Datum arg)
 
 /*
  * shared_woken
- *		Whether changes were committed since the last call.  The latch does not
- *		tell: whatever waits while a batch is applied resets it.
+ *		Returns whether changes were committed since the last call.  The latch does not tell,
+ *		because any code that waits while a batch is applied resets it.
+ *
+ * No lock is needed.  A worker calls this before it looks for changes, and the barrier has
+ * it look after the flag is cleared.  A commit that sets the flag just before it is cleared
+ * is found by that look.  When a worker calls this only to decide whether to sleep, it is
+ * woken by its latch, which is set after the flag.
  */
 bool
 shared_woken(void)
@@ -371,7 +419,13 @@ shared_woken(void)
 	return woken;
 }
 
-/* shared_begin_leaving: from now on writers do not count on this worker; it must look for changes once more */
+/*
+ * shared_begin_leaving
+ *		Notes that this worker is about to exit because there is nothing to do.
+ *
+ * From now on writers ask for another worker.  A writer that has still counted on this one
+ * has committed before, so the worker has to look for changes once more.
+ */
 void
 shared_begin_leaving(void)
 {
@@ -383,12 +437,19 @@ shared_begin_leaving(void)
 	LWLockRelease(shared->lock);
 }
 
-/* shared_may_stay: false if this worker should go, as it was stopped, is one too many, or others wait */
+/*
+ * shared_may_stay
+ *		Returns false if this worker should exit: it was stopped by hand, there are more
+ *		workers than there may be, or it is idle and another database waits for a worker.
+ *
+ * Only the slots before its own are counted, so that of too many workers only the last
+ * ones exit.
+ */
 bool
 shared_may_stay(bool idle)
 {
-	int			all = 0;
-	int			here = 0;
+	int			total = 0;
+	int			in_database = 0;
 	bool		stay = true;
 	int			i;
 
@@ -399,17 +460,23 @@ shared_may_stay(bool idle)
 		stay &= shared->stopped[i] != MyDatabaseId;
 	for (i = 0; i < my_slot; i++)
 	{
-		all += OidIsValid(shared->workers[i].database);
-		here += shared->workers[i].database == MyDatabaseId;
+		total += OidIsValid(shared->workers[i].database);
+		in_database += shared->workers[i].database == MyDatabaseId;
 	}
 	LWLockRelease(shared->lock);
-	return stay && all < setting_max_workers && here < setting_workers_per_database &&
+	return stay && total < setting_max_workers && in_database < setting_workers_per_database &&
 		!(idle && shared->short_of_workers);
 }
 
-/* activity: of a fact table of this database; the caller holds the lock exclusively */
+/* ---- activity ---- */
+
+/*
+ * get_activity
+ *		Returns the activity of a fact table of this database; it is new if none was kept.
+ *		The caller holds the lock exclusively.
+ */
 static QueueActivity *
-activity(Oid fact_table)
+get_activity(Oid fact_table)
 {
 	QueueActivity *oldest = NULL;
 	int			i;
@@ -430,7 +497,7 @@ activity(Oid fact_table)
 	return oldest;
 }
 
-/* shared_count: changes of a fact table were applied */
+/* shared_count: counts changes of a fact table that were applied */
 void
 shared_count(Oid fact_table, int64 changes)
 {
@@ -440,7 +507,7 @@ shared_count(Oid fact_table, int64 changes)
 	if (shared == NULL || changes == 0)
 		return;
 	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
-	queue = activity(fact_table);
+	queue = get_activity(fact_table);
 	if (TimestampDifferenceExceeds(queue->counted_from, now, RATE_INTERVAL))
 	{
 		if (queue->counted > 0)
@@ -457,18 +524,18 @@ shared_count(Oid fact_table, int64 changes)
 	LWLockRelease(shared->lock);
 }
 
-/* shared_note_success: a fact table whose batches failed gets on */
+/* shared_note_success: forgets the error of a fact table: a batch of it has succeeded */
 void
 shared_note_success(Oid fact_table)
 {
 	if (shared == NULL)
 		return;
 	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
-	activity(fact_table)->error[0] = '\0';
+	get_activity(fact_table)->error[0] = '\0';
 	LWLockRelease(shared->lock);
 }
 
-/* shared_note_error: a batch of a fact table failed as a whole */
+/* shared_note_error: keeps the message of an error with which a whole batch of a fact table failed */
 void
 shared_note_error(Oid fact_table, const char *message)
 {
@@ -477,7 +544,7 @@ shared_note_error(Oid fact_table, const char *message)
 	if (shared == NULL)
 		return;
 	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
-	queue = activity(fact_table);
+	queue = get_activity(fact_table);
 	queue->error_at = GetCurrentTimestamp();
 	strlcpy(queue->error, message, sizeof(queue->error));
 	LWLockRelease(shared->lock);
@@ -486,7 +553,9 @@ shared_note_error(Oid fact_table, const char *message)
 /*
  * indextable_queue_activity
  *		queue_activity(fact_table regclass, OUT applied bigint, OUT rate float8,
- *		OUT applied_at timestamptz, OUT error text, OUT error_at timestamptz)
+ *		OUT applied_at timestamptz, OUT error text, OUT error_at timestamptz): returns what
+ *		workers have done with a queue since the server was started, or null without the
+ *		shared memory.
  */
 Datum
 indextable_queue_activity(PG_FUNCTION_ARGS)
@@ -511,8 +580,8 @@ indextable_queue_activity(PG_FUNCTION_ARGS)
 	LWLockRelease(shared->lock);
 
 	/*
-	 * the interval under way, once it is long enough to tell, or the one
-	 * before
+	 * The rate is that of the interval before, unless the present one is long
+	 * enough, or is the first.
 	 */
 	if (now - queue.counted_from > RATE_INTERVAL * INT64CONST(1000) || queue.rate_at == 0)
 		queue.rate = queue.counted * 1000000.0 / Max(now - queue.counted_from, 1000000);
@@ -523,7 +592,7 @@ indextable_queue_activity(PG_FUNCTION_ARGS)
 	values[3] = CStringGetTextDatum(queue.error);
 	isnull[3] = isnull[4] = queue.error[0] == '\0';
 	values[4] = TimestampTzGetDatum(queue.error_at);
-	/* It may quote rows. */
+	/* The message may quote rows. */
 	if (!isnull[3] && !owns_relation(fact_table, GetUserId()))
 		values[3] = CStringGetTextDatum("<insufficient privilege>");
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, isnull)));

@@ -1,14 +1,15 @@
 /*-------------------------------------------------------------------------
  *
  * shared_memory.h
- *	  What backends know of each other.
+ *	  Keeps in shared memory what writers, workers and the launcher know of each other, and
+ *	  wakes them.
  *
  *-------------------------------------------------------------------------
  */
 #ifndef INDEXTABLE_SHARED_MEMORY_H
 #define INDEXTABLE_SHARED_MEMORY_H
 
-/* Databases that may ask for a worker before the launcher looks at all of them. */
+/* If more databases than this ask for a worker at a time, the launcher looks at all of them. */
 #define MAX_REQUESTS		64
 
 extern void shared_init(void);
