@@ -13,7 +13,7 @@
 
 #include "text_bar.h"
 
-/* can_show_utf8: whether any character can be stored and sent */
+/* can_show_utf8: returns whether both the database and the client can have any character */
 bool
 can_show_utf8(void)
 {
@@ -22,13 +22,15 @@ can_show_utf8(void)
 
 /*
  * draw_bar
- *		At most width characters, none for nothing: blocks down to an eighth where
- *		they can be stored and sent, or else ASCII.
+ *		Returns a bar whose length is that share of width characters.
+ *
+ * It is made of blocks, the last of which may be as narrow as an eighth, or of ASCII
+ * characters if the client cannot show blocks.  It is empty only if the share is 0.
  */
 char *
 draw_bar(double share, int width)
 {
-	/* U+2588, full, to U+258F, one eighth */
+	/* The blocks are U+2588, which is full, to U+258F, which is one eighth. */
 	bool		blocks = can_show_utf8();
 	int			steps = blocks ? 8 : 2;
 	StringInfoData result;

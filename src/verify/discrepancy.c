@@ -13,7 +13,11 @@
 #include "../entry/row_text.h"
 #include "discrepancy.h"
 
-/* discrepancy_key: returns the primary key of the row that a discrepancy is about, or NULL if it is about no row */
+/*
+ * discrepancy_key
+ *		Returns the primary key of the row that a discrepancy is about, or NULL if it
+ *		is about no row.
+ */
 Jsonb *
 discrepancy_key(Discrepancy *d)
 {

@@ -64,7 +64,11 @@ static void count_discrepancy(Discrepancy *d, void *arg);
 static void write_report(Oid index_table, Report *report);
 static void repair_one(Oid index_table, MemoryContext cxt);
 
-/* run_periodic_checks: checks the index tables whose last check began longer ago than the setting check_interval */
+/*
+ * run_periodic_checks
+ *		Checks the index tables whose last check began longer ago than the setting
+ *		check_interval.
+ */
 void
 run_periodic_checks(void)
 {
@@ -109,7 +113,11 @@ run_periodic_checks(void)
 	MemoryContextDelete(cxt);
 }
 
-/* find_due: returns the OIDs of the index tables that are due; none if the database does not have the extension */
+/*
+ * find_due
+ *		Returns the OIDs of the index tables that are due; none if the database does
+ *		not have the extension.
+ */
 static List *
 find_due(MemoryContext cxt)
 {

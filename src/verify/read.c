@@ -291,7 +291,11 @@ take_up_entry(Verify *v, Datum *values, bool *isnull, bool expected)
 	*(expected ? &bucket->expected : &bucket->found) += entry;
 }
 
-/* mix: returns a hash of which every bit depends on every bit of x, as the 64-bit finalizer of MurmurHash3 does */
+/*
+ * mix
+ *		Returns a hash of which every bit depends on every bit of x, as the 64-bit
+ *		finalizer of MurmurHash3 does.
+ */
 static inline uint64
 mix(uint64 x)
 {

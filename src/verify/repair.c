@@ -215,7 +215,11 @@ has_lost_queue(Oid fact)
 	return lost;
 }
 
-/* restore_setup: puts back triggers, guards and the queue, where they are missing, before any row is looked at */
+/*
+ * restore_setup
+ *		Puts back triggers, guards and the queue, where they are missing, before any
+ *		row is looked at.
+ */
 static void
 restore_setup(Repair *r)
 {
@@ -528,7 +532,11 @@ lock_row(LiveScan *rows, Datum *key, bool alone, TupleTableSlot **row)
 	*row = live_scan_first(rows, key);
 	if (*row != NULL && root_of(rows->current->rel) != rows->def->relid)
 		*row = NULL;
-	/* Another transaction may be inserting the row, or its deletion may be rolled back. */
+
+	/*
+	 * Another transaction may be inserting the row, or its deletion may be
+	 * rolled back.
+	 */
 	if (*row == NULL || alone)
 		return alone;
 	tid = rows->current->stored->tts_tid;
