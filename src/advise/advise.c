@@ -45,7 +45,7 @@
 #include "../util/subxact.h"
 #include "advise.h"
 #include "profile.h"
-#include "text_bar.h"
+#include "readable.h"
 #include "verdict.h"
 
 PG_FUNCTION_INFO_V1(indextable_advise);

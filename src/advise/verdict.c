@@ -28,6 +28,7 @@
 #include "../indextable.h"
 #include "../util/fixed_settings.h"
 #include "profile.h"
+#include "readable.h"
 #include "verdict.h"
 
 /* With fewer documents than these there is no verdict: reading all of them takes some milliseconds. */
@@ -585,26 +586,4 @@ gin_statement(Profile *p, Relation fact)
 
 	return psprintf(field->plain_steps == 0 ? "CREATE INDEX ON %s USING gin (%s jsonb_path_ops);" :
 					"CREATE INDEX ON %s USING gin ((%s) jsonb_path_ops);", fact_name(fact), path);
-}
-
-/* in_percent: returns a share as a percentage, rounded for people to read */
-const char *
-in_percent(double share)
-{
-	double		percent = share * 100;
-
-	return psprintf(percent == 0 ? "0 %%" : percent < 0.1 ? "less than 0.1 %%" :
-					percent < 10 || (percent > 99 && percent < 100) ? "%.1f %%" : "%.0f %%", percent);
-}
-
-/* in_bytes: returns a number of bytes with its unit, rounded for people to read */
-const char *
-in_bytes(double bytes)
-{
-	static const char *const units[] = {"bytes", "kB", "MB", "GB", "TB"};
-	int			unit = 0;
-
-	while (bytes >= 1000 && unit < (int) lengthof(units) - 1)
-		bytes /= 1000, unit++;
-	return psprintf(unit == 0 || bytes >= 100 ? "%.0f %s" : "%.1f %s", bytes, units[unit]);
 }

@@ -42,7 +42,5 @@ extern const char *const verdict_names[];
 extern Verdict *choose_verdict(Profile *p, Relation fact);
 extern char *common_key_text(Profile *p, int which);
 extern char *sql_literal(const char *text);
-extern const char *in_bytes(double bytes);
-extern const char *in_percent(double share);
 
 #endif							/* INDEXTABLE_VERDICT_H */

@@ -18,7 +18,7 @@
 #include "utils/builtins.h"
 #include "utils/timestamp.h"
 
-#include "../advise/text_bar.h"
+#include "../advise/readable.h"
 #include "../indextable.h"
 
 #define MAX_WIDTH	1000

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
- * text_bar.c
- *	  Draws a share as a bar of characters, for the text of advise().
+ * readable.c
+ *	  Shows shares and sizes to people: as bars of characters and as rounded numbers.
  *
  *-------------------------------------------------------------------------
  */
@@ -11,7 +11,7 @@
 #include <math.h>
 #include "mb/pg_wchar.h"
 
-#include "text_bar.h"
+#include "readable.h"
 
 /* can_show_utf8: returns whether both the database and the client can have any character */
 bool
@@ -45,4 +45,26 @@ draw_bar(double share, int width)
 	if (n > 0)
 		appendStringInfo(&result, blocks ? "\342\226%c" : "%c", blocks ? 0220 - n : '.');
 	return result.data;
+}
+
+/* in_percent: returns a share as a percentage, rounded for people to read */
+const char *
+in_percent(double share)
+{
+	double		percent = share * 100;
+
+	return psprintf(percent == 0 ? "0 %%" : percent < 0.1 ? "less than 0.1 %%" :
+					percent < 10 || (percent > 99 && percent < 100) ? "%.1f %%" : "%.0f %%", percent);
+}
+
+/* in_bytes: returns a number of bytes with its unit, rounded for people to read */
+const char *
+in_bytes(double bytes)
+{
+	static const char *const units[] = {"bytes", "kB", "MB", "GB", "TB"};
+	int			unit = 0;
+
+	while (bytes >= 1000 && unit < (int) lengthof(units) - 1)
+		bytes /= 1000, unit++;
+	return psprintf(unit == 0 || bytes >= 100 ? "%.0f %s" : "%.1f %s", bytes, units[unit]);
 }
