@@ -18,7 +18,7 @@
 #include "utils/builtins.h"
 #include "utils/timestamp.h"
 
-#include "../advise/text_bar.h"
+#include "../advise/readable.h"
 #include "../indextable.h"
 
 /* How many characters a bar may have. */

@@ -48,7 +48,7 @@ define_gucs(void)
 							NULL, NULL, NULL);
 	DefineCustomIntVariable("indextable.naptime",
 							"Sets how long a worker sleeps if no commit wakes it.",
-							"The commit of a prepared transaction does not wake it, nor does any commit if indextable is not in shared_preload_libraries.",
+							"No commit wakes it if indextable is not in shared_preload_libraries.",
 							&setting_naptime, 1000, 10, INT_MAX / 1000, PGC_SIGHUP, GUC_UNIT_MS,
 							NULL, NULL, NULL);
 	DefineCustomIntVariable("indextable.batch_size",

@@ -1,11 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * periodic_check.c
- *	  The periodic check: verifies index tables, reports to the table checked and,
- *	  if told so, has them repaired.
+ *	  Verifies index tables periodically, writes reports to the table checked and, if
+ *	  the setting check_repair is on, has the index tables repaired.
  *
- * Called by worker.c between batches, outside of any transaction.  One index table
- * is checked at a time in a database, whichever of its workers does it.
+ * A worker does that between two batches, outside of any transaction.  The lock on
+ * the table checked lets only one worker of a database check at a time.
  *
  *-------------------------------------------------------------------------
  */
@@ -39,10 +39,10 @@
 #include "discrepancy.h"
 #include "periodic_check.h"
 
-/* So often, in ms, it is seen whether a check is due. */
+/* The worker looks once in so many ms whether a check is due. */
 #define LOOK_INTERVAL		10000
 
-/* Reports on an index table that are kept. */
+/* So many reports on each index table are kept. */
 #define MAX_REPORTS			100
 
 typedef struct Report
@@ -53,8 +53,9 @@ typedef struct Report
 	int64		stale;
 	int64		rejected;
 	int64		setup;
-	char	   *example;		/* of what was found; NULL: nothing */
-	char	   *error;			/* why it could not be checked; NULL: it was */
+	char	   *example;		/* the first discrepancy; NULL if none was
+								 * found */
+	char	   *error;			/* why the check failed; NULL if it did not */
 } Report;
 
 static List *find_due(MemoryContext cxt);
@@ -63,7 +64,11 @@ static void count_discrepancy(Discrepancy *d, void *arg);
 static void write_report(Oid index_table, Report *report);
 static void repair_one(Oid index_table, MemoryContext cxt);
 
-/* run_periodic_checks: those whose last check was long ago */
+/*
+ * run_periodic_checks
+ *		Checks the index tables whose last check began longer ago than the setting
+ *		check_interval.
+ */
 void
 run_periodic_checks(void)
 {
@@ -108,7 +113,11 @@ run_periodic_checks(void)
 	MemoryContextDelete(cxt);
 }
 
-/* find_due: OIDs of index tables, none without the extension */
+/*
+ * find_due
+ *		Returns the OIDs of the index tables that are due; none if the database does
+ *		not have the extension.
+ */
 static List *
 find_due(MemoryContext cxt)
 {
@@ -145,7 +154,14 @@ find_due(MemoryContext cxt)
 	return due;
 }
 
-/* check_one: whether there is something to mend */
+/*
+ * check_one
+ *		Verifies an index table in a transaction of its own, writes the report, and
+ *		returns whether there is something to mend.
+ *
+ * It does nothing if another worker is checking, or if the index table has been
+ * dropped since it was found due.
+ */
 static bool
 check_one(Oid index_table, MemoryContext cxt)
 {
@@ -176,6 +192,7 @@ check_one(Oid index_table, MemoryContext cxt)
 	return mend;
 }
 
+/* count_discrepancy: counts a discrepancy in the report, which keeps the first one as an example */
 static void
 count_discrepancy(Discrepancy *d, void *arg)
 {
@@ -198,7 +215,7 @@ count_discrepancy(Discrepancy *d, void *arg)
 	}
 }
 
-/* write_report: in the place of the oldest, if there are many */
+/* write_report: adds a report to the table checked, and deletes the oldest if there are more than MAX_REPORTS */
 static void
 write_report(Oid index_table, Report *report)
 {
@@ -236,8 +253,10 @@ write_report(Oid index_table, Report *report)
 
 /*
  * repair_one
- *		By CALL, which a portal allows to commit; what it is planned in outlives the
- *		transactions.
+ *		Calls repair() for an index table, and notes in its report that it did.
+ *
+ * The CALL runs in a portal, because only there repair() may commit.  Its plan is
+ * made in a memory context that outlives these transactions.
  */
 static void
 repair_one(Oid index_table, MemoryContext cxt)

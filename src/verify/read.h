@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * read.h
- *	  Reads both tables for verify(), and sums their entries up in buckets.
+ *	  Reads both tables for verify(), and sums their entries up in buckets.  The
+ *	  struct Verify is the state of one comparison.
  *
  *-------------------------------------------------------------------------
  */
@@ -19,7 +20,7 @@
 
 #define BUCKETS				65536
 
-/* Sums over the entries of the rows in a bucket. */
+/* The sums of the hashes of all entries whose primary keys fall into a bucket. */
 typedef struct Bucket
 {
 	uint64		expected;
@@ -29,10 +30,11 @@ typedef struct Bucket
 /* What the tables are read for. */
 typedef enum Reading
 {
-	READ_SUMS,					/* of all buckets */
-	READ_ENTRIES,				/* of those that differ */
-	READ_REJECTED,				/* rows, to tell of them */
-	READ_SAMPLE					/* of the blocks of both tables */
+	READ_SUMS,					/* to sum up the entries of all buckets */
+	READ_ENTRIES,				/* to compare the entries of buckets that
+								 * differ */
+	READ_REJECTED,				/* to report rows that cannot have entries */
+	READ_SAMPLE					/* to compare the entries of some blocks */
 } Reading;
 
 typedef struct Verify
@@ -42,22 +44,23 @@ typedef struct Verify
 	Relation	fact;
 	Relation	index_table;
 	Snapshot	snapshot;
-	double		sample;			/* percent of the blocks; 100: all */
-	uint32		seed;			/* of the choice */
-	Bucket	   *buckets;
+	double		sample;			/* percentage of the blocks; 100: all */
+	uint32		seed;			/* for the choice of the blocks */
+	Bucket	   *buckets;		/* NULL for a sample */
 	Reading		reading;
-	MemoryContext cxt;			/* of a row */
-	bool		careful;		/* rows raise errors */
+	MemoryContext cxt;			/* reset after each row */
+	bool		catch_errors;	/* a row may raise an error: try each by
+								 * itself */
 	bool		any_rejected;
-	int64		misplaced;		/* entries in a partition that does not take
-								 * them */
-	Tuplesortstate *expected;	/* their entries, by identity */
-	Tuplesortstate *found;
-	LiveScan	rows;			/* of the fact table, by primary key */
-	Probe		entries;		/* of the index table, by identity */
-	HTAB	   *away;			/* hashes of keys of rows on other servers, or
-								 * NULL */
-	HTAB	   *queued;			/* hashes of keys whose changes are queued, or
+	int64		misplaced;		/* entries in a partition whose bounds do not
+								 * include them */
+	Tuplesortstate *expected;	/* entries that should be there, by identity */
+	Tuplesortstate *found;		/* entries that are there, by identity */
+	LiveScan	rows;			/* looks fact rows up by primary key */
+	Probe		entries;		/* looks entries up by identity */
+	HTAB	   *foreign_rows;	/* hashes of the primary keys of rows on other
+								 * servers, or NULL */
+	HTAB	   *queued_rows;	/* hashes of the primary keys in the queue, or
 								 * NULL */
 	discrepancy_handler handler;
 	void	   *arg;

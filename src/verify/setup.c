@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * setup.c
- *	  Checks triggers, guards, owner, indexes and state of an index table.
+ *	  Checks what an index table needs to be kept in step: triggers, guards, owner,
+ *	  indexes and state.
  *
  *-------------------------------------------------------------------------
  */
@@ -13,7 +14,7 @@
 #include "discrepancy.h"
 #include "setup.h"
 
-/* check_setup: what entries rest on */
+/* check_setup: calls the handler for each thing that is not as the index table needs it */
 void
 check_setup(IndexDef *def, Relation fact, Relation index_table, discrepancy_handler handler, void *arg)
 {
