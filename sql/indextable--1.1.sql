@@ -342,7 +342,7 @@ COMMENT ON FUNCTION indextable.alter(regclass, text, text, text[], text, boolean
 
 CREATE FUNCTION indextable.reset_stats(index_table regclass) RETURNS void
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
-AS 'MODULE_PATHNAME', 'indextable_reset_usage';
+AS 'MODULE_PATHNAME', 'indextable_reset_stats';
 COMMENT ON FUNCTION indextable.reset_stats(regclass) IS
 'Sets the counters of an index table, its indexes and its partitions to zero, at once and whether the transaction commits or not; they are the server''s own, which autovacuum uses, too. Only for its owner, not on a standby. NULL does nothing; a table that is no index table is an error';
 

@@ -40,7 +40,7 @@
 #include "table_access.h"
 #include "usage.h"
 
-PG_FUNCTION_INFO_V1(indextable_reset_usage);
+PG_FUNCTION_INFO_V1(indextable_reset_stats);
 
 /* Before PostgreSQL 16, workers look so often, in ms, what was read. */
 #define NOTE_INTERVAL		60000
@@ -114,8 +114,8 @@ usage_from_now(Oid index_table)
 }
 
 /*
- * indextable_reset_usage
- *		reset_stats(), reset_usage() in version 1.0: not by pg_stat_reset_single_table_counters(), which only
+ * indextable_reset_stats
+ *		reset_stats(): not by pg_stat_reset_single_table_counters(), which only
  *		superusers may call, and which writes the time of it into pg_stat_database:
  *		that is not the owner's, and says of all other tables, too, that they were
  *		reset.  What is copied are the counters of no relation at all, which are 0:
@@ -123,7 +123,7 @@ usage_from_now(Oid index_table)
  *		has counted lately, and not told the server yet, comes afterwards.
  */
 Datum
-indextable_reset_usage(PG_FUNCTION_ARGS)
+indextable_reset_stats(PG_FUNCTION_ARGS)
 {
 	Oid			index_table = PG_GETARG_OID(0);
 	FormData_pg_class form = {.relisshared = false};

@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * version_1_0.c
- *	  What the SQL of version 1.0 calls and later versions do not: draw_bar() and
- *	  last_scan(), of the views usage and distribution.
+ *	  What the SQL of version 1.0 calls and later versions do not: bar() and
+ *	  last_scan(), of the views usage and distribution, and reset_usage().
  *
  * The catalog of a database is of version 1.0 until ALTER EXTENSION indextable UPDATE,
  * and a dump of it is restored into such a one.  Until then all of its functions and
@@ -19,12 +19,14 @@
 #include "utils/timestamp.h"
 
 #include "../advise/text_bar.h"
+#include "../catalog/usage.h"
 #include "../indextable.h"
 
 #define MAX_WIDTH	1000
 
 PG_FUNCTION_INFO_V1(indextable_bar);
 PG_FUNCTION_INFO_V1(indextable_last_scan);
+PG_FUNCTION_INFO_V1(indextable_reset_usage);
 
 /* bar(share float8, width integer) */
 Datum
@@ -50,4 +52,14 @@ indextable_last_scan(PG_FUNCTION_ARGS)
 		PG_RETURN_TIMESTAMPTZ(entry->lastscan);
 #endif
 	PG_RETURN_NULL();
+}
+
+/*
+ * reset_usage(index_table regclass): what is reset_stats() now.  That has a name here
+ * which the library of 1.0 lacks, so that the upgrade script can tell them apart.
+ */
+Datum
+indextable_reset_usage(PG_FUNCTION_ARGS)
+{
+	return indextable_reset_stats(fcinfo);
 }
