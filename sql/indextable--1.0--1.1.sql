@@ -4,6 +4,9 @@
 
 \echo Use "ALTER EXTENSION indextable UPDATE TO '1.1'" to load this file. \quit
 
+-- Operators and functions of others in the schema of the extension are not to be taken for the server's own.
+SET LOCAL search_path = pg_catalog, pg_temp;
+
 -- Sessions of a server that was not started again have the library of 1.0, which would not find what moves: it has no
 -- such function.
 DO $$

@@ -45,9 +45,10 @@ pg_noreturn static void no_relation(const char *name);
  *
  * A catalog of version 1.0 has them in the schema of the extension.  They are looked
  * for there, too, table by table: so this library serves such a catalog until ALTER
- * EXTENSION indextable UPDATE, and in the middle of that.  Others may be able to
- * create tables by these names in the schema where ours are not: in the schema of the
- * extension only a member of it is ours.
+ * EXTENSION indextable UPDATE, and in the middle of that.  Whoever may create schemas
+ * in a database, or tables in one of ours, can make tables by these names, with triggers
+ * and functions that a worker would call as a superuser: only a member of the extension
+ * is ours, which nobody else can make one.
  *
  * They are looked for there first.  A table that is not there any more, because another
  * session has moved it meanwhile, is found in the other schema, which is looked at
@@ -57,19 +58,20 @@ pg_noreturn static void no_relation(const char *name);
 Oid
 catalog_relid(const char *name, bool missing_ok)
 {
-	Oid			schema = get_namespace_oid(IT_SCHEMA, true);
-	Oid			former = OidIsValid(schema) ? get_relname_relid(name, schema) : InvalidOid;
-	Oid			relid;
+	static const char *const schemas[] = {IT_SCHEMA, IT_INTERNAL};
+	Size		i;
 
-	if (OidIsValid(former) && is_extension_member(RelationRelationId, former))
-		return former;
-	schema = get_namespace_oid(IT_INTERNAL, true);
-	relid = OidIsValid(schema) ? get_relname_relid(name, schema) : InvalidOid;
-	if (!OidIsValid(relid))
-		relid = former;
-	if (!OidIsValid(relid) && !missing_ok)
+	for (i = 0; i < lengthof(schemas); i++)
+	{
+		Oid			schema = get_namespace_oid(schemas[i], true);
+		Oid			relid = OidIsValid(schema) ? get_relname_relid(name, schema) : InvalidOid;
+
+		if (OidIsValid(relid) && is_extension_member(RelationRelationId, relid))
+			return relid;
+	}
+	if (!missing_ok)
 		no_relation(name);
-	return relid;
+	return InvalidOid;
 }
 
 /* is_extension_member: whether an object belongs to the extension */

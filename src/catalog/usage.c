@@ -176,7 +176,7 @@ usage_note_reads(void)
 		PushActiveSnapshot(GetTransactionSnapshot());
 		/* Without the extension there is nothing to note. */
 		if (OidIsValid(catalog_relid("counted", true)))
-			run_sql(InvalidOid, "UPDATE %s c SET reads = u.reads,"
+			run_sql(get_extension_owner(), "UPDATE %s c SET reads = u.reads,"
 					" last_read = CASE WHEN u.reads > 0 THEN clock_timestamp() ELSE c.last_read END"
 					" FROM (SELECT d.index_table, sum(pg_stat_get_numscans(x.oid))::bigint AS reads FROM %s d"
 					" CROSS JOIN LATERAL (SELECT d.index_table::oid UNION SELECT relid FROM pg_partition_tree(d.index_table)) t (oid)"
