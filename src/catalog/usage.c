@@ -114,18 +114,17 @@ usage_from_now(Oid index_table)
 }
 
 /*
- * indextable_reset_stats
- *		reset_stats(): not by pg_stat_reset_single_table_counters(), which only
+ * usage_reset
+ *		Sets the counters of an index table to zero: not by pg_stat_reset_single_table_counters(), which only
  *		superusers may call, and which writes the time of it into pg_stat_database:
  *		that is not the owner's, and says of all other tables, too, that they were
  *		reset.  What is copied are the counters of no relation at all, which are 0:
  *		nothing ever counts there, but they must be there to be copied.  What a session
  *		has counted lately, and not told the server yet, comes afterwards.
  */
-Datum
-indextable_reset_stats(PG_FUNCTION_ARGS)
+void
+usage_reset(Oid index_table)
 {
-	Oid			index_table = PG_GETARG_OID(0);
 	FormData_pg_class form = {.relisshared = false};
 	RelationData none = {.rd_id = InvalidOid,.rd_rel = &form,.pgstat_enabled = true};
 	ListCell   *cell;
@@ -151,6 +150,13 @@ indextable_reset_stats(PG_FUNCTION_ARGS)
 		relation_close(rel, NoLock);
 		copy_counters(InvalidOid, lfirst_oid(cell));
 	}
+}
+
+/* reset_stats(index_table regclass) */
+Datum
+indextable_reset_stats(PG_FUNCTION_ARGS)
+{
+	usage_reset(PG_GETARG_OID(0));
 	PG_RETURN_VOID();
 }
 

@@ -61,5 +61,6 @@ indextable_last_scan(PG_FUNCTION_ARGS)
 Datum
 indextable_reset_usage(PG_FUNCTION_ARGS)
 {
-	return indextable_reset_stats(fcinfo);
+	usage_reset(PG_GETARG_OID(0));
+	PG_RETURN_VOID();
 }
