@@ -302,9 +302,9 @@ SET ROLE mallory;
 CREATE SCHEMA $schema;
 CREATE TABLE IF NOT EXISTS public.called (by text);
 CREATE OR REPLACE FUNCTION public.called() RETURNS boolean LANGUAGE plpgsql AS
-$$ BEGIN INSERT INTO public.called VALUES (current_user); RETURN false; END $$;
+\$\$ BEGIN INSERT INTO public.called VALUES (current_user); RETURN false; END \$\$;
 CREATE OR REPLACE FUNCTION public.written() RETURNS trigger LANGUAGE plpgsql AS
-$$ BEGIN INSERT INTO public.called VALUES (current_user); RETURN NEW; END $$;
+\$\$ BEGIN INSERT INTO public.called VALUES (current_user); RETURN NEW; END \$\$;
 CREATE TABLE $schema.fact (fact_table regclass, queue regclass, spare regclass);
 CREATE VIEW $schema.definition AS SELECT 'public.called'::regclass AS index_table, NULL::regclass AS replaces, 'active'::text AS state WHERE public.called();
 CREATE TABLE $schema.checked (index_table regclass, checked_at timestamptz);
