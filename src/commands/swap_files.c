@@ -171,8 +171,9 @@ swap_files(Oid old, Oid new)
 	/*
 	 * Whether changes need WAL depends on whether a file is of this
 	 * transaction. Those of the old one are, since
-	 * truncate_without_replication() has made them; those of the replacement
-	 * are if it was made under a lock, and not if it was built.
+	 * truncate_without_replication() has made them, or the index itself was
+	 * made; those of the replacement are if it was made under a lock, and not
+	 * if it was built.
 	 */
 	if (new_rel->rd_createSubid != InvalidSubTransactionId ||
 		first_file_subid(new_rel) != InvalidSubTransactionId)
@@ -181,6 +182,7 @@ swap_files(Oid old, Oid new)
 	{
 		RelationAssumeNewRelfilelocator(new_rel);
 		forget_new_file(old_rel);
+		old_rel->rd_createSubid = InvalidSubTransactionId;
 	}
 	relation_close(new_rel, NoLock);
 	relation_close(old_rel, NoLock);
