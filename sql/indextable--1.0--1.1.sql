@@ -4,6 +4,23 @@
 
 \echo Use "ALTER EXTENSION indextable UPDATE TO '1.1'" to load this file. \quit
 
+-- Operators and functions of others in the schema of the extension are not to be taken for the server's own.
+SET LOCAL search_path = pg_catalog, pg_temp;
+
+-- Sessions of a server that was not started again have the library of 1.0, which would not find what moves: it has no
+-- such function.
+DO $$
+BEGIN
+    CREATE OR REPLACE FUNCTION indextable.reset_usage(index_table regclass) RETURNS void
+    LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
+    AS 'MODULE_PATHNAME', 'indextable_reset_stats';
+EXCEPTION WHEN undefined_function THEN
+    RAISE object_not_in_prerequisite_state USING
+        MESSAGE = 'the library of indextable that is loaded is of version 1.0',
+        HINT = 'Restart the server if indextable is in shared_preload_libraries, or else connect again; then run ALTER EXTENSION indextable UPDATE again.';
+END
+$$;
+
 -- Everybody may use it: who owns a table creates its triggers anew when a dump is restored.
 CREATE SCHEMA indextable_internal;
 COMMENT ON SCHEMA indextable_internal IS 'What the extension indextable keeps, and what its triggers call: nothing that users would have to do with';

@@ -4,6 +4,9 @@
 
 \echo Use "CREATE EXTENSION indextable" to load this file. \quit
 
+-- Operators and functions of others in the schema of the extension are not to be taken for the server's own.
+SET LOCAL search_path = pg_catalog, pg_temp;
+
 -- Everybody may use it: who owns a table creates its triggers anew when a dump is restored.
 CREATE SCHEMA indextable_internal;
 COMMENT ON SCHEMA indextable_internal IS 'What the extension indextable keeps, and what its triggers call: nothing that users would have to do with';
@@ -342,7 +345,7 @@ COMMENT ON FUNCTION indextable.alter(regclass, text, text, text[], text, boolean
 
 CREATE FUNCTION indextable.reset_stats(index_table regclass) RETURNS void
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
-AS 'MODULE_PATHNAME', 'indextable_reset_usage';
+AS 'MODULE_PATHNAME', 'indextable_reset_stats';
 COMMENT ON FUNCTION indextable.reset_stats(regclass) IS
 'Sets the counters of an index table, its indexes and its partitions to zero, at once and whether the transaction commits or not; they are the server''s own, which autovacuum uses, too. Only for its owner, not on a standby. NULL does nothing; a table that is no index table is an error';
 

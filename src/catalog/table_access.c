@@ -50,9 +50,10 @@ pg_noreturn static void no_relation(const char *name);
  *
  * A catalog of version 1.0 has these tables in the schema of the extension.  Each table
  * is looked for there, too, so that this library serves such a catalog until ALTER
- * EXTENSION indextable UPDATE, and in the middle of that command.  Other roles may be
- * able to create tables by these names in the schema where ours are not: so what is found
- * in the schema of the extension is ours only if it is a member of the extension.
+ * EXTENSION indextable UPDATE, and in the middle of that command.  Whoever may create
+ * schemas in a database, or tables in one of ours, can create tables by these names, with
+ * triggers and functions that a worker would call as a superuser.  So a table is ours only
+ * if it is a member of the extension, which nobody else can make it.
  *
  * The schema of the extension comes first.  If another session moves the table meanwhile,
  * and it is no longer found there, then it is found in the other schema, which is
@@ -62,19 +63,20 @@ pg_noreturn static void no_relation(const char *name);
 Oid
 catalog_relid(const char *name, bool missing_ok)
 {
-	Oid			schema = get_namespace_oid(IT_SCHEMA, true);
-	Oid			former = OidIsValid(schema) ? get_relname_relid(name, schema) : InvalidOid;
-	Oid			relid;
+	static const char *const schemas[] = {IT_SCHEMA, IT_INTERNAL};
+	Size		i;
 
-	if (OidIsValid(former) && is_extension_member(RelationRelationId, former))
-		return former;
-	schema = get_namespace_oid(IT_INTERNAL, true);
-	relid = OidIsValid(schema) ? get_relname_relid(name, schema) : InvalidOid;
-	if (!OidIsValid(relid))
-		relid = former;
-	if (!OidIsValid(relid) && !missing_ok)
+	for (i = 0; i < lengthof(schemas); i++)
+	{
+		Oid			schema = get_namespace_oid(schemas[i], true);
+		Oid			relid = OidIsValid(schema) ? get_relname_relid(name, schema) : InvalidOid;
+
+		if (OidIsValid(relid) && is_extension_member(RelationRelationId, relid))
+			return relid;
+	}
+	if (!missing_ok)
 		no_relation(name);
-	return relid;
+	return InvalidOid;
 }
 
 /* is_extension_member: returns whether an object is a member of the extension */

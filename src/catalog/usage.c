@@ -38,7 +38,7 @@
 #include "table_access.h"
 #include "usage.h"
 
-PG_FUNCTION_INFO_V1(indextable_reset_usage);
+PG_FUNCTION_INFO_V1(indextable_reset_stats);
 
 /* Before PostgreSQL 16, workers look every so many ms which index tables were read. */
 #define NOTE_INTERVAL		60000
@@ -121,9 +121,8 @@ usage_from_now(Oid index_table)
 }
 
 /*
- * indextable_reset_usage
- *		Sets the counters of an index table to 0; in SQL this is reset_stats(), and was
- *		reset_usage() in version 1.0.
+ * usage_reset
+ *		Sets the counters of an index table to 0.
  *
  * pg_stat_reset_single_table_counters() is not used: only superusers may call it, and it
  * writes the time of the reset into pg_stat_database, which is not the owner's, and which
@@ -133,10 +132,9 @@ usage_from_now(Oid index_table)
  * What a session has counted lately, and has not reported to the server yet, is added
  * after the reset.
  */
-Datum
-indextable_reset_usage(PG_FUNCTION_ARGS)
+void
+usage_reset(Oid index_table)
 {
-	Oid			index_table = PG_GETARG_OID(0);
 	FormData_pg_class form = {.relisshared = false};
 	RelationData none = {.rd_id = InvalidOid,.rd_rel = &form,.pgstat_enabled = true};
 	ListCell   *cell;
@@ -162,6 +160,13 @@ indextable_reset_usage(PG_FUNCTION_ARGS)
 		relation_close(rel, NoLock);
 		copy_counters(InvalidOid, lfirst_oid(cell));
 	}
+}
+
+/* reset_stats(index_table regclass) */
+Datum
+indextable_reset_stats(PG_FUNCTION_ARGS)
+{
+	usage_reset(PG_GETARG_OID(0));
 	PG_RETURN_VOID();
 }
 
@@ -189,7 +194,7 @@ usage_note_reads(void)
 		PushActiveSnapshot(GetTransactionSnapshot());
 		/* Without the extension there is nothing to note. */
 		if (OidIsValid(catalog_relid("counted", true)))
-			run_sql(InvalidOid, "UPDATE %s c SET reads = u.reads,"
+			run_sql(get_extension_owner(), "UPDATE %s c SET reads = u.reads,"
 					" last_read = CASE WHEN u.reads > 0 THEN clock_timestamp() ELSE c.last_read END"
 					" FROM (SELECT d.index_table, sum(pg_stat_get_numscans(x.oid))::bigint AS reads FROM %s d"
 					" CROSS JOIN LATERAL (SELECT d.index_table::oid UNION SELECT relid FROM pg_partition_tree(d.index_table)) t (oid)"

@@ -186,8 +186,9 @@ swap_files(Oid old, Oid new)
 	/*
 	 * Whether changes of a file need WAL depends on whether this transaction
 	 * has created the file.  It has created those of the old table, in
-	 * truncate_without_replication().  It has created those of the
-	 * replacement if that was filled at once, and not if it was built.
+	 * truncate_without_replication() or with the index itself.  It has
+	 * created those of the replacement if that was filled at once, and not if
+	 * it was built.
 	 */
 	if (new_rel->rd_createSubid != InvalidSubTransactionId ||
 		first_file_subid(new_rel) != InvalidSubTransactionId)
@@ -196,6 +197,7 @@ swap_files(Oid old, Oid new)
 	{
 		RelationAssumeNewRelfilelocator(new_rel);
 		forget_new_file(old_rel);
+		old_rel->rd_createSubid = InvalidSubTransactionId;
 	}
 	relation_close(new_rel, NoLock);
 	relation_close(old_rel, NoLock);

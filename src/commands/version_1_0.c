@@ -2,7 +2,7 @@
  *
  * version_1_0.c
  *	  The functions that only the SQL of version 1.0 calls: bar() and last_scan(),
- *	  which its views distribution and usage use.
+ *	  which its views distribution and usage use, and reset_usage().
  *
  * The catalog of a database is of version 1.0 until ALTER EXTENSION indextable
  * UPDATE, and a dump of it is restored as one of version 1.0.  Until then all of its
@@ -19,6 +19,7 @@
 #include "utils/timestamp.h"
 
 #include "../advise/readable.h"
+#include "../catalog/usage.h"
 #include "../indextable.h"
 
 /* How many characters a bar may have. */
@@ -26,6 +27,7 @@
 
 PG_FUNCTION_INFO_V1(indextable_bar);
 PG_FUNCTION_INFO_V1(indextable_last_scan);
+PG_FUNCTION_INFO_V1(indextable_reset_usage);
 
 /*
  * indextable_bar
@@ -62,4 +64,15 @@ indextable_last_scan(PG_FUNCTION_ARGS)
 		PG_RETURN_TIMESTAMPTZ(entry->lastscan);
 #endif
 	PG_RETURN_NULL();
+}
+
+/*
+ * reset_usage(index_table regclass): what is reset_stats() now.  That has a name here
+ * which the library of 1.0 lacks, so that the upgrade script can tell them apart.
+ */
+Datum
+indextable_reset_usage(PG_FUNCTION_ARGS)
+{
+	usage_reset(PG_GETARG_OID(0));
+	PG_RETURN_VOID();
 }

@@ -30,8 +30,10 @@
 #include "utils/timestamp.h"
 
 #include "../catalog/definition_rows.h"
+#include "../catalog/owner.h"
 #include "../catalog/table_access.h"
 #include "../indextable.h"
+#include "../util/role.h"
 #include "../util/settings.h"
 #include "../util/sql.h"
 #include "../util/subxact.h"
@@ -124,6 +126,7 @@ find_due(MemoryContext cxt)
 	Oid			type = FLOAT8OID;
 	Datum		seconds = Float8GetDatum(setting_check_interval);
 	List	   *due = NIL;
+	Caller		caller;
 	uint64		i;
 
 	SetCurrentStatementStartTimestamp();
@@ -131,6 +134,7 @@ find_due(MemoryContext cxt)
 	PushActiveSnapshot(GetTransactionSnapshot());
 	if (OidIsValid(catalog_relid("checked", true)))
 	{
+		become_owner(&caller, get_extension_owner());
 		SPI_connect();
 		execute_with_latest_snapshot(psprintf("SELECT index_table::oid FROM %s d"
 											  " WHERE replaces IS NULL AND state <> 'building' AND NOT EXISTS"
@@ -148,6 +152,7 @@ find_due(MemoryContext cxt)
 			MemoryContextSwitchTo(old);
 		}
 		SPI_finish();
+		become_caller(&caller);
 	}
 	PopActiveSnapshot();
 	CommitTransactionCommand();
@@ -224,6 +229,7 @@ write_report(Oid index_table, Report *report)
 	char		nulls[10];
 	const char *table = catalog_table("checked");
 	SPIPlanPtr	plan;
+	Caller		caller;
 
 	values[0] = ObjectIdGetDatum(index_table);
 	values[1] = TimestampTzGetDatum(report->began);
@@ -238,6 +244,7 @@ write_report(Oid index_table, Report *report)
 	memset(nulls, ' ', sizeof(nulls));
 	nulls[8] = report->example == NULL ? 'n' : ' ';
 	nulls[9] = report->error == NULL ? 'n' : ' ';
+	become_owner(&caller, get_extension_owner());
 	SPI_connect();
 	plan = SPI_prepare(psprintf("INSERT INTO %s (index_table, checked_at, duration, sample, missing,"
 								" dangling, stale, rejected, setup, example, error)"
@@ -249,6 +256,7 @@ write_report(Oid index_table, Report *report)
 										  " (SELECT checked_at FROM %s WHERE index_table = $1::regclass"
 										  " ORDER BY checked_at DESC OFFSET %d LIMIT 1)", table, table, MAX_REPORTS - 1), 1, types, values);
 	SPI_finish();
+	become_caller(&caller);
 }
 
 /*
@@ -256,7 +264,8 @@ write_report(Oid index_table, Report *report)
  *		Calls repair() for an index table, and notes in its report that it did.
  *
  * The CALL runs in a portal, because only there repair() may commit.  Its plan is
- * made in a memory context that outlives these transactions.
+ * made in a memory context that outlives these transactions.  All arguments have the
+ * types of the parameters, so that no procedure of somebody else can be preferred.
  */
 static void
 repair_one(Oid index_table, MemoryContext cxt)
@@ -271,7 +280,8 @@ repair_one(Oid index_table, MemoryContext cxt)
 	StartTransactionCommand();
 	PushActiveSnapshot(GetTransactionSnapshot());
 	old = MemoryContextSwitchTo(cxt);
-	sql = psprintf("CALL " IT_SCHEMA ".repair(%u::pg_catalog.regclass)", index_table);
+	sql = psprintf("CALL " IT_SCHEMA ".repair(%u::pg_catalog.regclass, 1000, NULL::bigint, NULL::bigint,"
+				   " NULL::bigint, NULL::bigint)", index_table);
 	pgstat_report_activity(STATE_RUNNING, sql);
 	plans = pg_plan_queries(pg_analyze_and_rewrite_fixedparams(linitial_node(RawStmt, pg_parse_query(sql)),
 															   sql, NULL, 0, NULL),
@@ -286,7 +296,7 @@ repair_one(Oid index_table, MemoryContext cxt)
 	PortalDrop(portal, false);
 	PushActiveSnapshot(GetTransactionSnapshot());
 	table = catalog_table("checked");
-	run_sql(InvalidOid, "UPDATE %s SET repaired_at = clock_timestamp() WHERE index_table = %u::regclass"
+	run_sql(get_extension_owner(), "UPDATE %s SET repaired_at = clock_timestamp() WHERE index_table = %u::regclass"
 			" AND checked_at = (SELECT max(checked_at) FROM %s WHERE index_table = %u::regclass)",
 			table, index_table, table, index_table);
 	PopActiveSnapshot();
