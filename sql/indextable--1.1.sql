@@ -7,6 +7,21 @@
 -- Operators and functions of others in the schema of the extension are not to be taken for the server's own.
 SET LOCAL search_path = pg_catalog, pg_temp;
 
+-- Whoever owns the schema could add functions to it at any time that are preferred to ours, and would run as whoever calls
+-- them.
+DO $$
+DECLARE
+    owner text := (SELECT pg_catalog.pg_get_userbyid(n.nspowner) FROM pg_catalog.pg_namespace n JOIN pg_catalog.pg_roles r ON r.oid = n.nspowner
+                   WHERE n.nspname = 'indextable' AND NOT r.rolsuper);
+BEGIN
+    IF owner IS NOT NULL THEN
+        RAISE insufficient_privilege USING
+            MESSAGE = 'schema indextable is owned by role ' || pg_catalog.quote_ident(owner) || ', which is not a superuser',
+            HINT = 'Look at what is in the schema, then run ALTER SCHEMA indextable OWNER TO CURRENT_USER.';
+    END IF;
+END
+$$;
+
 -- Everybody may use it: who owns a table creates its triggers anew when a dump is restored.
 CREATE SCHEMA indextable_internal;
 COMMENT ON SCHEMA indextable_internal IS 'What the extension indextable keeps, and what its triggers call: nothing that users would have to do with';

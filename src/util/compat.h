@@ -31,7 +31,7 @@
 #endif
 
 /* The functions that the server calls are exported, as its own macros do since 16; all others are hidden. */
-#if PG_VERSION_NUM < 160000
+#if PG_VERSION_NUM < 160000 && !defined(WIN32)
 #undef PGDLLEXPORT
 #define PGDLLEXPORT __attribute__((visibility("default")))
 #undef PG_FUNCTION_INFO_V1

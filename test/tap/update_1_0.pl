@@ -154,9 +154,20 @@ is($node->safe_psql('before', q(SELECT count(*) FROM pg_class WHERE relname ~ '^
 $node->safe_psql('before', <<'SQL');
 CREATE FUNCTION indextable.same(regclass, regclass) RETURNS boolean IMMUTABLE LANGUAGE sql RETURN $1::oid = $2::oid;
 CREATE OPERATOR indextable.= (FUNCTION = indextable.same, LEFTARG = regclass, RIGHTARG = regclass);
-ALTER EXTENSION indextable UPDATE;
+DO $$ BEGIN
+	EXECUTE 'CREATE OR REPLACE VIEW indextable.rejected WITH (security_barrier) AS ' ||
+		replace(pg_get_viewdef('indextable.rejected'), '(d.index_table)::oid = (r.index_table)::oid', 'd.index_table OPERATOR(indextable.=) r.index_table');
+END $$;
+GRANT SELECT ON indextable.rejected TO pg_monitor;
 SQL
-is($node->safe_psql('before', q(SELECT viewname FROM pg_views WHERE viewname IN ('index_tables', 'index_table_stats', 'distribution') AND definition ~ 'indextable\.=')), '', 'updated: no operators of others');
+my $captured = q(SELECT count(*) FROM pg_views WHERE schemaname = 'indextable' AND definition ~ 'indextable\.=');
+is($node->safe_psql('before', $captured), 1, 'a view of 1.0 has an operator of others');
+like(($node->psql('before', 'BEGIN ISOLATION LEVEL REPEATABLE READ; ALTER EXTENSION indextable UPDATE'))[2], qr/at isolation level READ COMMITTED only/, 'an old snapshot: no update');
+$node->safe_psql('before', 'CREATE ROLE bob; ALTER SCHEMA indextable OWNER TO bob');
+like(($node->psql('before', 'ALTER EXTENSION indextable UPDATE'))[2], qr/schema indextable is owned by role bob, which is not a superuser/, 'a schema of others: no update');
+$node->safe_psql('before', 'ALTER SCHEMA indextable OWNER TO CURRENT_USER; ALTER EXTENSION indextable UPDATE');
+is($node->safe_psql('before', $captured), 0, 'updated: no operators of others');
+is($node->safe_psql('before', q(SELECT has_table_privilege('pg_monitor', 'indextable.rejected', 'SELECT'))), 't', 'grants stay');
 is($node->safe_psql('before', $version), '1.1|indextable_internal', 'and updated it is');
 
 # ---- the update
