@@ -56,16 +56,13 @@ prepare_truncate(Relation rel)
 		return;
 	else if (rel->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
 		update_entries_of_partition(root, RelationGetRelid(rel), false);
-#if PG_VERSION_NUM < 160000
-	else
+	else if (!HAS_FOREIGN_TRUNCATE_TRIGGERS)
 	{
 		ListCell   *cell;
 
-		/* Before PostgreSQL 16, foreign tables have no TRUNCATE triggers. */
 		foreach(cell, foreign_leaves(RelationGetRelid(rel)))
 			update_entries_of_partition(root, lfirst_oid(cell), false);
 	}
-#endif
 }
 
 /*
