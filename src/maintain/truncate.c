@@ -28,7 +28,7 @@
 #include "batch.h"
 #include "fact_table.h"
 #include "guard.h"
-#include "partition_rows.h"
+#include "partition_entries.h"
 #include "truncate.h"
 
 /* The partitioned fact table that is being truncated as a whole, or InvalidOid. */
