@@ -47,7 +47,7 @@
 #include "append.h"
 #include "backlog.h"
 #include "lost.h"
-#include "shared_memory.h"
+#include "worker_slots.h"
 
 /* A subtransaction that has collected more than this writes it before it goes on. */
 #define MAX_COLLECTED_BYTES	(1024 * 1024)
