@@ -38,7 +38,7 @@
 #include "utils/timestamp.h"
 
 #include "../catalog/fact_rows.h"
-#include "../catalog/validity.h"
+#include "../catalog/queue_table.h"
 #include "../definition/cache.h"
 #include "../definition/resolve.h"
 #include "../indextable.h"
