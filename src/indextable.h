@@ -30,11 +30,9 @@
 /* The schema of everything else since version 1.1. */
 #define IT_INTERNAL			"indextable_internal"
 /*
- * The key and the primary key of an entry may have so many bytes of data together,
- * before compression.  A btree tuple may have 2704 with its header and alignment.
+ * The limit for the data of a btree tuple, with the headers and the padding of its
+ * columns.  The tuple may have 2704 bytes with its own header and alignment.
  */
-#define MAX_KEY_BYTES		2600
-/* The limit for the data of a btree tuple, with the headers and the padding of its columns. */
 #define MAX_INDEX_DATA		2680
 /*
  * The storage parameters of index tables.  Autovacuum comes early, because index-only

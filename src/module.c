@@ -13,8 +13,6 @@
 #include "indextable.h"
 #include "maintain/at_commit.h"
 #include "maintain/batch.h"
-#include "maintain/foreign_snapshot.h"
-#include "maintain/truncate.h"
 #include "queue/append.h"
 #include "queue/commit_prepared.h"
 #include "queue/shared_memory.h"
@@ -37,14 +35,7 @@ void
 _PG_init(void)
 {
 	define_gucs();
-	truncate_init();
-	foreign_snapshot_init();
 	query_init();
-
-	/*
-	 * The server calls first what was registered last.  So the queue hears of
-	 * a commit after at_commit.c, which may still bring changes.
-	 */
 	queue_init();
 	batch_init();
 	at_commit_init();

@@ -40,7 +40,7 @@
 #include "utils/tuplesort.h"
 
 #include "../definition/expression.h"
-#include "../definition/layout.h"
+#include "../definition/primary_key.h"
 #include "../entry/block_scan.h"
 #include "../entry/bulk_load.h"
 #include "../entry/document.h"
@@ -436,7 +436,7 @@ estimate_sizes(Profile *p)
 
 	p->normalized_size = estimate_page_bytes(p->entries, ROW_BYTES(p->ident_bytes), 1) + index;
 	p->partial_size = estimate_page_bytes(p->entries, ROW_BYTES(p->entry_bytes), 1) +
-		(p->widest <= p->def->max_covered_bytes && layout_can_cover(p->def) ? estimate_page_bytes(p->entries, INDEX_BYTES(p->entry_bytes), FILLED) : index);
+		(p->widest <= p->def->max_covered_bytes && primary_key_can_cover(p->def) ? estimate_page_bytes(p->entries, INDEX_BYTES(p->entry_bytes), FILLED) : index);
 	p->denormalized_size = estimate_page_bytes(p->entries, ROW_BYTES(p->ident_bytes + p->stored_bytes), 1) + index;
 
 	/*

@@ -24,7 +24,7 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
-#include "../definition/layout.h"
+#include "../definition/primary_key.h"
 #include "../indextable.h"
 #include "../util/fixed_settings.h"
 #include "profile.h"
@@ -285,7 +285,7 @@ choose_for_selective_key(Profile *p, Verdict *v)
 	if (p->row->include != NIL && v->kind == VERDICT_INDEX_TABLE)
 		REASON(v, "An entry with the included fields has %s, a document %s: it answers without reading documents.",
 			   in_bytes(p->entry_bytes), in_bytes(p->document_bytes));
-	if (p->row->include != NIL && (p->widest > p->def->max_covered_bytes || !layout_can_cover(p->def)))
+	if (p->row->include != NIL && (p->widest > p->def->max_covered_bytes || !primary_key_can_cover(p->def)))
 		REASON(v, "Some entries are too wide for the index, and are read from the table: include less.");
 	if (without >= RARE_SHARE)
 		REASON(v, "%s of the rows have no entry: the index table is small, and they pay next to nothing.",

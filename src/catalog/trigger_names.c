@@ -18,14 +18,11 @@
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 
+#include "../util/compat.h"
 #include "table_access.h"
 #include "trigger_names.h"
 
-#if PG_VERSION_NUM < 160000
-#define ON_FOREIGN_TRUNCATE	0	/* the server has no such triggers */
-#else
-#define ON_FOREIGN_TRUNCATE	ON_FOREIGN
-#endif
+#define ON_FOREIGN_TRUNCATE	(HAS_FOREIGN_TRUNCATE_TRIGGERS ? ON_FOREIGN : 0)
 
 /* The triggers of fact tables. */
 const FactTrigger fact_triggers[FACT_TRIGGERS] = {

@@ -180,11 +180,10 @@ indextable_reset_stats(PG_FUNCTION_ARGS)
 void
 usage_note_reads(void)
 {
-#if PG_VERSION_NUM < 160000
 	static TimestampTz looked_at = 0;
 	MemoryContext caller = CurrentMemoryContext;
 
-	if (!TimestampDifferenceExceeds(looked_at, GetCurrentTimestamp(), NOTE_INTERVAL))
+	if (HAS_LAST_SCAN || !TimestampDifferenceExceeds(looked_at, GetCurrentTimestamp(), NOTE_INTERVAL))
 		return;
 	looked_at = GetCurrentTimestamp();
 	PG_TRY();
@@ -210,5 +209,4 @@ usage_note_reads(void)
 	}
 	PG_END_TRY();
 	MemoryContextSwitchTo(caller);
-#endif
 }

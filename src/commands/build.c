@@ -55,7 +55,7 @@
 
 #include "../catalog/definition_rows.h"
 #include "../definition/fact_partition.h"
-#include "../definition/layout.h"
+#include "../definition/primary_key.h"
 #include "../definition/resolve.h"
 #include "../entry/fact_fetch.h"
 #include "../entry/row_text.h"
@@ -556,7 +556,7 @@ finish_build(Build *b)
 	if (b->transactional)
 	{
 		if (b->alone)
-			layout_drop_row_index(b->index_table);
+			row_index_drop(b->index_table);
 		(void) queues_drop(b->fact_table, false);
 	}
 }

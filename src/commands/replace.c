@@ -48,6 +48,7 @@
 #include "../definition/expression.h"
 #include "../definition/layout.h"
 #include "../definition/partition_spec.h"
+#include "../definition/primary_key.h"
 #include "../definition/resolve.h"
 #include "../indextable.h"
 #include "../maintain/guard.h"
@@ -123,7 +124,7 @@ make_replacement(DefinitionRow *row, Oid index_table)
 	row->replaces = index_table;
 	run_sql(get_extension_owner(), "COMMENT ON TABLE %s IS %s", quoted_relation(row->index_table),
 			quote_literal_cstr(psprintf("Takes the place of %s when it is built", quoted_relation(index_table))));
-	layout_drop_columns(row->index_table, dropped);
+	drop_placeholders(row->index_table, dropped);
 	record_table_dependency(row->index_table, index_table);
 	record_extension_dependency(row->index_table);
 
@@ -482,11 +483,11 @@ copy_layout(Oid old, Oid new, bool async, bool was_async)
 		run_sql(get_extension_owner(), "ALTER TABLE %s ADD %s", quoted_relation(old), new_key);
 		usage_follows(old, old_keys);
 	}
-	layout_mark_key(old, constraint, clustered, identity);
+	primary_key_mark(old, constraint, clustered, identity);
 	if (row_index != NULL)
-		layout_make_row_index(old, row_index);
+		row_index_make(old, row_index);
 	if (was_async && !async)
-		layout_drop_row_index(old);
+		row_index_drop(old);
 }
 
 /*

@@ -176,12 +176,10 @@ swap_files(Oid old, Oid new)
 	EXCHANGE(int32, relpages);
 	EXCHANGE(float4, reltuples);
 	EXCHANGE(int32, relallvisible);
-#if PG_VERSION_NUM >= 180000
-	EXCHANGE(int32, relallfrozen);
-#endif
 	EXCHANGE(TransactionId, relfrozenxid);
 	EXCHANGE(MultiXactId, relminmxid);
 #undef EXCHANGE
+	swap_all_frozen(a, b);
 
 	/*
 	 * Whether changes of a file need WAL depends on whether this transaction

@@ -57,12 +57,10 @@ indextable_bar(PG_FUNCTION_ARGS)
 Datum
 indextable_last_scan(PG_FUNCTION_ARGS)
 {
-#if PG_VERSION_NUM >= 160000
 	PgStat_StatTabEntry *entry = pgstat_fetch_stat_tabentry(PG_GETARG_OID(0));
 
-	if (entry != NULL && entry->lastscan != 0)
-		PG_RETURN_TIMESTAMPTZ(entry->lastscan);
-#endif
+	if (entry != NULL && last_scan_of(entry) != 0)
+		PG_RETURN_TIMESTAMPTZ(last_scan_of(entry));
 	PG_RETURN_NULL();
 }
 

@@ -42,7 +42,7 @@
 #include "../indextable.h"
 #include "../maintain/follow_ddl.h"
 #include "../maintain/guard.h"
-#include "../maintain/partition_rows.h"
+#include "../maintain/partition_entries.h"
 #include "../queue/adopt_restored.h"
 #include "../util/lock.h"
 #include "event_trigger.h"

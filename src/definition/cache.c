@@ -29,6 +29,7 @@
 
 #include "../catalog/definition_rows.h"
 #include "../catalog/fact_rows.h"
+#include "../catalog/queue_table.h"
 #include "../catalog/trigger_names.h"
 #include "../catalog/validity.h"
 #include "../indextable.h"

@@ -293,8 +293,8 @@ convert(Cast *cast, char *str, int len, Datum *result, Mismatch *why)
 	{
 		ErrorSaveContext context = SOFT_ERRORS;
 
-		if (!input_call_compat(&cast->convert, str, cast->ioparam, cast->has_length ? -1 : cast->typmod,
-							   &context, &value))
+		if (!InputFunctionCallSafe_compat(&cast->convert, str, cast->ioparam, cast->has_length ? -1 : cast->typmod,
+										  &context, &value))
 		{
 			take_mismatch(context.error_data, why);
 			return false;

@@ -131,7 +131,7 @@ next_table(BlockScan *scan)
 	scan->foreign = NULL;
 	if (scan->leaf != NULL && scan->leaf->is_foreign)
 	{
-		scan->foreign = foreign_rows_begin(scan->def, scan->rel);
+		scan->foreign = foreign_scan_begin(scan->def, scan->rel);
 		return true;
 	}
 	scan->slot = table_slot_create(scan->rel, NULL);
@@ -160,7 +160,7 @@ end_table(BlockScan *scan)
 	if (scan->rel == NULL)
 		return;
 	if (scan->foreign != NULL)
-		foreign_rows_end(scan->foreign);
+		foreign_scan_end(scan->foreign);
 	else
 	{
 		table_endscan(scan->scan);
@@ -186,7 +186,7 @@ next_in_table(BlockScan *scan)
 	if (scan->foreign != NULL)
 	{
 		do
-			scan->slot = foreign_rows_next(scan->foreign);
+			scan->slot = foreign_scan_next(scan->foreign);
 		while (scan->slot != NULL && scan->percent < 100 && !is_chosen(scan));
 		return scan->slot != NULL;
 	}

@@ -59,20 +59,13 @@ static SynchronizedSnapshots *synchronized = NULL;
 /* Fact tables whose writers this transaction has locked out since before it read their partitions. */
 static List *writers_out = NIL;
 
-static void at_xact_event(XactEvent event, void *arg);
 static bool is_locked_here(Oid relid);
 static bool has_synchronized_snapshots(Oid fact);
 static void unlock_fact(Oid relid, LOCKMODE mode);
 
-/* foreign_snapshot_init: registers the callback, once, when the library is loaded */
+/* foreign_snapshot_at_xact_event: releases the snapshot before the transaction ends, and forgets it with the rest */
 void
-foreign_snapshot_init(void)
-{
-	RegisterXactCallback(at_xact_event, NULL);
-}
-
-static void
-at_xact_event(XactEvent event, void *arg)
+foreign_snapshot_at_xact_event(XactEvent event)
 {
 	switch (event)
 	{

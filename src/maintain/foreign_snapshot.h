@@ -9,12 +9,13 @@
 #ifndef INDEXTABLE_FOREIGN_SNAPSHOT_H
 #define INDEXTABLE_FOREIGN_SNAPSHOT_H
 
+#include "access/xact.h"
 #include "utils/rel.h"
 #include "utils/snapshot.h"
 
 #include "../indextable.h"
 
-extern void foreign_snapshot_init(void);
+extern void foreign_snapshot_at_xact_event(XactEvent event);
 extern void check_servers_unused(Oid fact, const char *what);
 extern void note_writers_locked_out(Oid fact);
 extern Snapshot get_synchronized_snapshot(FactDef *def, Relation fact);

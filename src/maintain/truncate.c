@@ -28,15 +28,12 @@
 #include "batch.h"
 #include "fact_table.h"
 #include "guard.h"
-#include "partition_rows.h"
+#include "partition_entries.h"
 #include "truncate.h"
 
 /* The partitioned fact table that is being truncated as a whole, or InvalidOid. */
 static Oid	truncating = InvalidOid;
 
-static void at_xact_event(XactEvent event, void *arg);
-static void at_subxact_event(SubXactEvent event, SubTransactionId sub,
-							 SubTransactionId parent, void *arg);
 static void truncate_index_table(Oid relid);
 
 /*
@@ -56,16 +53,13 @@ prepare_truncate(Relation rel)
 		return;
 	else if (rel->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
 		update_entries_of_partition(root, RelationGetRelid(rel), false);
-#if PG_VERSION_NUM < 160000
-	else
+	else if (!HAS_FOREIGN_TRUNCATE_TRIGGERS)
 	{
 		ListCell   *cell;
 
-		/* Before PostgreSQL 16, foreign tables have no TRUNCATE triggers. */
 		foreach(cell, foreign_leaves(RelationGetRelid(rel)))
 			update_entries_of_partition(root, lfirst_oid(cell), false);
 	}
-#endif
 }
 
 /*
@@ -139,22 +133,16 @@ truncate_index_table(Oid relid)
 	}
 }
 
-/* truncate_init: registers the callbacks, once, when the library is loaded */
+/* truncate_at_xact_event: forgets which fact table is being truncated, whatever the event */
 void
-truncate_init(void)
-{
-	RegisterXactCallback(at_xact_event, NULL);
-	RegisterSubXactCallback(at_subxact_event, NULL);
-}
-
-static void
-at_xact_event(XactEvent event, void *arg)
+truncate_at_xact_event(XactEvent event)
 {
 	truncating = InvalidOid;
 }
 
-static void
-at_subxact_event(SubXactEvent event, SubTransactionId sub, SubTransactionId parent, void *arg)
+/* truncate_at_subxact_event: forgets it when a subtransaction aborts, which may be the one that truncates */
+void
+truncate_at_subxact_event(SubXactEvent event)
 {
 	if (event == SUBXACT_EVENT_ABORT_SUB)
 		truncating = InvalidOid;

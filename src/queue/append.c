@@ -38,7 +38,7 @@
 #include "utils/timestamp.h"
 
 #include "../catalog/fact_rows.h"
-#include "../catalog/validity.h"
+#include "../catalog/queue_table.h"
 #include "../definition/cache.h"
 #include "../definition/resolve.h"
 #include "../indextable.h"
@@ -47,7 +47,7 @@
 #include "append.h"
 #include "backlog.h"
 #include "lost.h"
-#include "shared_memory.h"
+#include "worker_slots.h"
 
 /* A subtransaction that has collected more than this writes it before it goes on. */
 #define MAX_COLLECTED_BYTES	(1024 * 1024)
@@ -96,12 +96,9 @@ static Relation open_queue(FactDef *def);
 static void append(FactDef *def, Relation queue, HeapTuple *tuples, int n);
 static void get_slots(FactDef *def, int n);
 static void write_all(void);
-static void at_xact_event(XactEvent event, void *arg);
-static void at_subxact_event(SubXactEvent event, SubTransactionId sub,
-							 SubTransactionId parent, void *arg);
 static void merge_level(Collected *c);
 
-/* queue_init: prepares this file's data and callbacks; called once, when the library is loaded */
+/* queue_init: prepares this file's data; called once, when the library is loaded */
 void
 queue_init(void)
 {
@@ -112,8 +109,6 @@ queue_init(void)
 	collected = hash_create("indextable queues", 16, &ctl, HASH_ELEM | HASH_BLOBS);
 	queue_cxt = AllocSetContextCreate(TopMemoryContext, "indextable queue",
 									  ALLOCSET_DEFAULT_SIZES);
-	RegisterXactCallback(at_xact_event, NULL);
-	RegisterSubXactCallback(at_subxact_event, NULL);
 }
 
 /* queue_collect: collects the primary key of a row that has changed */
@@ -470,12 +465,12 @@ write_all(void)
 }
 
 /*
- * at_xact_event
+ * queue_at_xact_event
  *		Writes what was collected before the transaction is committed or prepared; wakes
  *		workers after it has committed; forgets everything when it has ended.
  */
-static void
-at_xact_event(XactEvent event, void *arg)
+void
+queue_at_xact_event(XactEvent event)
 {
 	Collected  *c;
 
@@ -521,12 +516,12 @@ at_xact_event(XactEvent event, void *arg)
 }
 
 /*
- * at_subxact_event
+ * queue_at_subxact_event
  *		Forgets what a subtransaction has collected when it aborts, and hands it to its
  *		parent when it commits.
  */
-static void
-at_subxact_event(SubXactEvent event, SubTransactionId sub, SubTransactionId parent, void *arg)
+void
+queue_at_subxact_event(SubXactEvent event, SubTransactionId sub, SubTransactionId parent)
 {
 	Collected  *c;
 

@@ -23,7 +23,7 @@
 #include "utils/timestamp.h"
 
 #include "../catalog/fact_rows.h"
-#include "../catalog/validity.h"
+#include "../catalog/queue_table.h"
 #include "../indextable.h"
 #include "../util/settings.h"
 #include "../util/sleep.h"

@@ -18,7 +18,7 @@
 #include "../catalog/fact_rows.h"
 #include "../util/subxact.h"
 #include "commit_prepared.h"
-#include "shared_memory.h"
+#include "worker_slots.h"
 
 static ProcessUtility_hook_type previous_hook = NULL;
 
@@ -65,7 +65,7 @@ process_utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
 		if (error != NULL)
 			FreeErrorData(error);
 		else if (any)
-			shared_request(MyDatabaseId);
+			request_workers(MyDatabaseId);
 	}
 }
 

@@ -34,8 +34,8 @@
 #include "../catalog/definition_rows.h"
 #include "../catalog/fact_rows.h"
 #include "../catalog/owner.h"
+#include "../catalog/queue_table.h"
 #include "../catalog/table_access.h"
-#include "../catalog/validity.h"
 #include "../definition/cache.h"
 #include "../indextable.h"
 #include "../util/dependencies.h"
@@ -171,8 +171,8 @@ make_queue_table(FactDef *def, Relation fact, int number)
 
 	/* A table restored from a dump may have the name already. */
 	for (try = 0; name == NULL || OidIsValid(get_relname_relid(name, schema)); try++)
-		name = try == 0 ? psprintf("queue_%u_%d", def->relid, number) :
-			psprintf("queue_%u_%d_%d", def->relid, number, try);
+		name = try == 0 ? psprintf(QUEUE_TABLE_PREFIX "%u_%d", def->relid, number) :
+			psprintf(QUEUE_TABLE_PREFIX "%u_%d_%d", def->relid, number, try);
 
 	initStringInfo(&columns);
 	for (i = 0; i < def->npk; i++)

@@ -32,7 +32,7 @@
 #include "../entry/entries.h"
 #include "../entry/extract.h"
 #include "../entry/fact_fetch.h"
-#include "../entry/foreign_fetch.h"
+#include "../entry/foreign_batch.h"
 #include "../entry/foreign_scan.h"
 #include "../indextable.h"
 #include "../util/relation.h"
@@ -49,7 +49,7 @@ typedef struct RowId
 static void fetch_here(Lookup *lookup, Datum *key);
 static bool is_on_other_server(Lookup *lookup, Datum *key);
 static void key_of_entry(Lookup *lookup, TupleTableSlot *entry, Datum *key);
-static void begin_foreign_fetch(Lookup *lookup);
+static void begin_foreign_batch(Lookup *lookup);
 static void begin_reading(Lookup *lookup);
 static void fetch_directly(Lookup *lookup, Datum *key);
 static void put_rows(Lookup *lookup, List *rows);
@@ -78,9 +78,9 @@ lookup_fetch(Lookup *lookup, TupleTableSlot *entry)
 	}
 	key_of_entry(lookup, entry, key);
 	if (lookup->gathering == NULL && is_on_other_server(lookup, key))
-		begin_foreign_fetch(lookup);
+		begin_foreign_batch(lookup);
 	if (lookup->gathering != NULL)
-		foreign_fetch_add(lookup->gathering, key, !is_on_other_server(lookup, key));
+		foreign_batch_add(lookup->gathering, key, !is_on_other_server(lookup, key));
 	else
 		fetch_here(lookup, key);
 }
@@ -122,14 +122,14 @@ key_of_entry(Lookup *lookup, TupleTableSlot *entry, Datum *key)
 		key[i] = slot_getattr(entry, lookup->def->pk_attno[i], &isnull);
 }
 
-/* begin_foreign_fetch: begins to gather the primary keys of rows on other servers */
+/* begin_foreign_batch: begins to gather the primary keys of rows on other servers */
 static void
-begin_foreign_fetch(Lookup *lookup)
+begin_foreign_batch(Lookup *lookup)
 {
 	RowRequest	request = {.def = lookup->factdef,.rel = lookup->fact};
 
 	request.columns = lookup->rows ? NULL : lookup->def->used;
-	lookup->gathering = foreign_fetch_begin(&request);
+	lookup->gathering = foreign_batch_begin(&request);
 }
 
 /* begin_reading: begins to fetch rows directly, unless that has begun */
@@ -238,8 +238,8 @@ fetch_pending_rows(Lookup *lookup)
 	bool		here;
 	List	   *rows;
 
-	foreign_fetch_run(lookup->gathering);
-	while (foreign_fetch_next(lookup->gathering, &key, &here, &rows))
+	foreign_batch_run(lookup->gathering);
+	while (foreign_batch_next(lookup->gathering, &key, &here, &rows))
 	{
 		CHECK_FOR_INTERRUPTS();
 		if (here)
@@ -359,8 +359,8 @@ lookup_expect(Lookup *lookup, TupleTableSlot *entry)
 	if (!is_on_other_server(lookup, key))
 		return;
 	if (lookup->gathering == NULL)
-		begin_foreign_fetch(lookup);
-	foreign_fetch_add(lookup->gathering, key, false);
+		begin_foreign_batch(lookup);
+	foreign_batch_add(lookup->gathering, key, false);
 }
 
 /* put_fetched_row: returns the row with a primary key that was fetched from another server for lookup_expect() */
@@ -370,9 +370,9 @@ put_fetched_row(Lookup *lookup, Datum *key)
 	List	   *rows = NIL;
 
 	if (!lookup->gathered)
-		foreign_fetch_run(lookup->gathering);
+		foreign_batch_run(lookup->gathering);
 	lookup->gathered = true;
-	(void) foreign_fetch_find(lookup->gathering, key, &rows);
+	(void) foreign_batch_find(lookup->gathering, key, &rows);
 	put_rows(lookup, rows);
 }
 

@@ -56,7 +56,7 @@ typedef struct Lookup
 	struct _SPI_plan *plan;		/* NULL: not prepared yet */
 
 	/* Fetching from other servers. */
-	struct ForeignFetch *gathering; /* NULL: no row on another server yet */
+	struct ForeignBatch *gathering; /* NULL: no row on another server yet */
 	bool		gathered;		/* lookup_expect() is over: the rows have been
 								 * fetched */
 } Lookup;

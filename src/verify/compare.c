@@ -48,8 +48,8 @@
 #include "../util/wait_point.h"
 #include "compare.h"
 #include "discrepancy.h"
-#include "read.h"
 #include "setup.h"
+#include "sums.h"
 
 static bool sums_differ(Verify *v);
 static void read_and_compare(Verify *v);
@@ -107,7 +107,7 @@ verify_index_table(Oid index_table, double sample, discrepancy_handler handler, 
 		if (v.any_rejected)
 		{
 			v.reading = READ_REJECTED;
-			read_expected(&v);
+			read_fact_table(&v);
 		}
 		PopActiveSnapshot();
 		UnregisterSnapshot(v.snapshot);
@@ -133,8 +133,8 @@ sums_differ(Verify *v)
 	int			i;
 
 	v->buckets = palloc0(sizeof(Bucket) * BUCKETS);
-	read_expected(v);
-	read_found(v);
+	read_fact_table(v);
+	read_index_table(v);
 	for (i = 0; i < BUCKETS; i++)
 		differ |= v->buckets[i].expected != v->buckets[i].found;
 	return differ;
@@ -148,13 +148,13 @@ read_and_compare(Verify *v)
 	v->found = bulk_load_begin_sort(v->def);
 	live_scan_begin(&v->rows, v->factdef, v->fact, v->snapshot);
 	probe_begin(&v->entries, v->def, v->index_table, v->snapshot);
-	read_expected(v);
-	read_found(v);
+	read_fact_table(v);
+	read_index_table(v);
 	probe_end(&v->entries);
 	tuplesort_performsort(v->expected);
 	tuplesort_performsort(v->found);
 	if (v->def->async)
-		read_queue(v);
+		note_queued_rows(v);
 	compare_differing_buckets(v);
 	live_scan_end(&v->rows);
 	tuplesort_end(v->expected);
@@ -262,7 +262,7 @@ report_discrepancy(Verify *v, TupleTableSlot *expected, TupleTableSlot *found)
 	int			i;
 
 	slot_getallattrs(entry);
-	hash = row_hash(v, entry->tts_values, entry->tts_isnull);
+	hash = hash_primary_key(v, entry->tts_values, entry->tts_isnull);
 	if (v->queued_rows != NULL && hash_search(v->queued_rows, &hash, HASH_FIND, NULL) != NULL)
 		return;
 	for (i = 0; i < v->factdef->npk; i++)

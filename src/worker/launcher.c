@@ -43,6 +43,7 @@
 
 #include "../indextable.h"
 #include "../queue/shared_memory.h"
+#include "../queue/worker_slots.h"
 #include "../util/lock.h"
 #include "../util/settings.h"
 #include "launcher.h"
@@ -59,7 +60,7 @@ typedef struct Started
 {
 	Oid			database;
 	int			slot;			/* the slot reserved for it; see
-								 * shared_reserve() */
+								 * slot_reserve() */
 	uint64		use;			/* which use of the slot that is */
 	TimestampTz at;
 	bool		ended;
@@ -112,7 +113,7 @@ indextable_launcher_main(Datum arg)
 	BackgroundWorkerUnblockSignals();
 	BackgroundWorkerInitializeConnection(NULL, NULL, 0);
 	pgstat_report_appname("indextable launcher");
-	shared_set_launcher();
+	register_launcher();
 
 	wait_event = new_wait_event("IndextableLauncherMain");
 	add_all_databases();
@@ -160,7 +161,7 @@ static void
 take_requests(void)
 {
 	Oid			databases[MAX_REQUESTS];
-	int			n = shared_take_requests(databases);
+	int			n = take_worker_requests(databases);
 	int			i;
 
 	for (i = 0; i < n; i++)
@@ -218,7 +219,7 @@ start_workers(void)
 		while (now && !full && !enough)
 		{
 			uint64		use;
-			int			slot = shared_reserve(database, &enough, &use);
+			int			slot = slot_reserve(database, &enough, &use);
 
 			full = slot < 0 ? !enough : !start_worker(database, slot, use);
 		}
@@ -226,7 +227,7 @@ start_workers(void)
 			add_waiting(database);
 	}
 	list_free(databases);
-	shared_set_short(full);
+	note_short_of_workers(full);
 	return waiting == NIL;
 }
 
@@ -280,7 +281,7 @@ start_worker(Oid database, int slot, uint64 use)
 		started = lappend(started, s);
 	else
 	{
-		shared_release(slot, use);
+		slot_release(slot, use);
 		pfree(s);
 		if (!told)
 			ereport(LOG,
@@ -311,7 +312,7 @@ forget_ended_workers(void)
 		if (!s->ended && GetBackgroundWorkerPid(s->handle, &pid) == BGWH_STOPPED)
 		{
 			s->ended = true;
-			if (shared_release(s->slot, s->use))
+			if (slot_release(s->slot, s->use))
 				add_waiting(s->database);
 		}
 		if (s->ended && TimestampDifferenceExceeds(s->at, now, RETRY_INTERVAL))

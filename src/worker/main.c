@@ -37,9 +37,11 @@
 #include "../catalog/fact_rows.h"
 #include "../catalog/usage.h"
 #include "../indextable.h"
+#include "../queue/activity.h"
 #include "../queue/batch_keys.h"
 #include "../queue/drain.h"
 #include "../queue/shared_memory.h"
+#include "../queue/worker_slots.h"
 #include "../util/lock.h"
 #include "../util/settings.h"
 #include "../util/sql.h"
@@ -144,7 +146,7 @@ indextable_worker_main(Datum arg)
 	pgstat_report_appname(WORKER_TYPE);
 	fix_worker_settings();
 	if (assignment.slot >= 0)
-		shared_take_slot(assignment.slot);
+		slot_take(assignment.slot);
 
 	wait_event = new_wait_event("IndextableWorkerMain");
 	cxt = AllocSetContextCreate(TopMemoryContext, "indextable worker", ALLOCSET_DEFAULT_SIZES);
@@ -163,7 +165,7 @@ indextable_worker_main(Datum arg)
 			ProcessConfigFile(PGC_SIGHUP);
 		}
 		/* As this worker exits, another one is asked for; see leave_slot(). */
-		if (is_database_lock_awaited(MyDatabaseId) || !shared_may_stay(false))
+		if (is_database_lock_awaited(MyDatabaseId) || !worker_may_stay(false))
 			proc_exit(0);
 
 		if (GetCurrentTimestamp() >= look_again &&
@@ -171,7 +173,7 @@ indextable_worker_main(Datum arg)
 		{
 			List	   *queues;
 
-			(void) shared_woken();
+			(void) worker_woken();
 			MemoryContextReset(cxt);
 			if (!find_queues(cxt, &queues))
 			{
@@ -188,15 +190,15 @@ indextable_worker_main(Datum arg)
 				 * worker from now on; one that did so just before is found by
 				 * looking once more.
 				 */
-				shared_begin_leaving();
+				worker_begin_leaving();
 				if ((!find_queues(cxt, &queues) || queues != NIL) && assignment.slot >= 0)
-					shared_request(MyDatabaseId);
+					request_workers(MyDatabaseId);
 				proc_exit(0);
 			}
 			while (drain_queues(queues, &trouble))
 			{
 				CHECK_FOR_INTERRUPTS();
-				if (ConfigReloadPending || is_database_lock_awaited(MyDatabaseId) || !shared_may_stay(false))
+				if (ConfigReloadPending || is_database_lock_awaited(MyDatabaseId) || !worker_may_stay(false))
 					break;
 			}
 			run_periodic_checks();
@@ -210,7 +212,7 @@ indextable_worker_main(Datum arg)
 		 * If other databases wait for a worker, this one stays for naptime at
 		 * most.
 		 */
-		if (!shared_may_stay(true) &&
+		if (!worker_may_stay(true) &&
 			TimestampDifferenceExceeds(MyStartTimestamp, GetCurrentTimestamp(), setting_naptime))
 			proc_exit(0);
 
@@ -218,7 +220,7 @@ indextable_worker_main(Datum arg)
 		 * Under load, the worker rests for a moment to find more changes:
 		 * larger batches save more than this time.
 		 */
-		look = shared_woken();
+		look = worker_woken();
 		if (look && GetCurrentTimestamp() >= look_again)
 		{
 			pg_usleep(REST * 1000);
@@ -350,9 +352,9 @@ drain_queues(List *queues, bool *trouble)
 			if (t != NULL && !locked)
 			{
 				hash_search(troubles, &fact_table, HASH_REMOVE, NULL);
-				shared_note_success(fact_table);
+				activity_note_success(fact_table);
 			}
-			shared_count(fact_table, changes);
+			activity_count(fact_table, changes);
 		}
 		PG_CATCH();
 		{
@@ -408,7 +410,7 @@ note_drain_error(Oid fact_table, ErrorData *error)
 	else
 		t->backoff = Min(t->backoff * 2, MAX_BACKOFF);
 	t->until = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), t->backoff);
-	shared_note_error(fact_table, error->message);
+	activity_note_error(fact_table, error->message);
 }
 
 /*
@@ -425,8 +427,8 @@ indextable_start_workers(PG_FUNCTION_ARGS)
 	PreventCommandDuringRecovery("start_workers()");
 	if (shared_exists())
 	{
-		shared_stop(MyDatabaseId, false);
-		shared_request(MyDatabaseId);
+		note_workers_stopped(MyDatabaseId, false);
+		request_workers(MyDatabaseId);
 		PG_RETURN_VOID();
 	}
 	if (catalog_queues() == NIL)
@@ -489,13 +491,13 @@ indextable_stop_launched(PG_FUNCTION_ARGS)
 
 	if (!shared_exists())
 		PG_RETURN_NULL();
-	if (!shared_stop(MyDatabaseId, true))
+	if (!note_workers_stopped(MyDatabaseId, true))
 		ereport(ERROR,
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 				 errmsg("cannot stop the workers of any more databases"),
 				 errhint("Set indextable.max_workers to 0 to stop all workers.")));
-	n = shared_count_workers(MyDatabaseId, true);
-	while (shared_count_workers(MyDatabaseId, false) > 0)
+	n = count_workers(MyDatabaseId, true);
+	while (count_workers(MyDatabaseId, false) > 0)
 	{
 		WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, 10,
 				  new_wait_event("IndextableStop"));

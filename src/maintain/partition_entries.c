@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * partition_rows.c
+ * partition_entries.c
  *	  Writes or deletes the entries of a partition that is attached, detached, dropped
  *	  or truncated.
  *
@@ -26,8 +26,8 @@
 #include "../queue/append.h"
 #include "../util/inherit.h"
 #include "batch.h"
-#include "detach_entries.h"
-#include "partition_rows.h"
+#include "entries_by_bounds.h"
+#include "partition_entries.h"
 
 /* The entries of so many rows are written together. */
 #define MAX_ROWS			10000

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * detach_entries.c
+ * entries_by_bounds.c
  *	  Deletes the entries of a partition that is detached, dropped or truncated, without
  *	  reading its rows.
  *
@@ -34,7 +34,7 @@
 #include "../queue/append.h"
 #include "../util/role.h"
 #include "batch.h"
-#include "detach_entries.h"
+#include "entries_by_bounds.h"
 
 /* So many entries are deleted together. */
 #define MAX_ENTRIES			10000

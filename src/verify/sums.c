@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
- * read.c
- *	  Reads both tables for verify(), and sums their entries up in buckets.
+ * sums.c
+ *	  Sums up in buckets the entries that an index table should have and those that it has,
+ *	  or keeps them for a comparison.
  *
  *-------------------------------------------------------------------------
  */
@@ -33,7 +34,7 @@
 #include "../util/role.h"
 #include "../util/subxact.h"
 #include "discrepancy.h"
-#include "read.h"
+#include "sums.h"
 
 typedef struct Row
 {
@@ -43,31 +44,31 @@ typedef struct Row
 	Rejection	rejection;		/* why it cannot have entries, if it cannot */
 } Row;
 
-static void read_rows(void *arg);
+static void read_fact_rows(void *arg);
 static void note_foreign_row(Verify *v, TupleTableSlot *row);
-static void extract_row(Row *row);
-static void extract_row_entries(void *arg);
-static void add_expected_for(Verify *v, TupleTableSlot *entry);
-static void take_up_entry(Verify *v, Datum *values, bool *isnull, bool expected);
+static void make_entries_or_reject(Row *row);
+static void make_entries_of_row(void *arg);
+static void look_up_expected_entry(Verify *v, TupleTableSlot *entry);
+static void sum_or_keep_entry(Verify *v, Datum *values, bool *isnull, bool expected);
 static uint64 hash_column(Datum value, bool isnull, Form_pg_attribute att, uint64 seed);
 
 /*
- * read_expected
- *		Reads the fact table, and takes up the entries that its rows ask for.
+ * read_fact_table
+ *		Reads the fact table, and sums up or keeps the entries that its rows ask for.
  *
  * A row that raises an error, for example in the filter, must not hide the others.
  * So if there is an error, all rows are read again, each in a subtransaction of its
  * own.
  */
 void
-read_expected(Verify *v)
+read_fact_table(Verify *v)
 {
 	ErrorData  *error;
 	int			i;
 
 	if (v->reading == READ_SUMS)
 	{
-		error = run_catching_row_errors(read_rows, v);
+		error = run_catching_row_errors(read_fact_rows, v);
 		if (error == NULL)
 			return;
 		FreeErrorData(error);
@@ -75,12 +76,12 @@ read_expected(Verify *v)
 		for (i = 0; i < BUCKETS; i++)
 			v->buckets[i].expected = 0;
 	}
-	read_rows(v);
+	read_fact_rows(v);
 }
 
-/* read_rows: reads the fact table once, as its owner, and handles each row as v->reading says */
+/* read_fact_rows: reads the fact table once, as its owner, and handles each row as v->reading says */
 static void
-read_rows(void *arg)
+read_fact_rows(void *arg)
 {
 	Verify	   *v = arg;
 	BlockScan	scan;
@@ -105,7 +106,7 @@ read_rows(void *arg)
 		}
 		else
 		{
-			extract_row(&row);
+			make_entries_or_reject(&row);
 			if (scan.foreign != NULL && v->reading == READ_ENTRIES)
 				note_foreign_row(v, slot);
 		}
@@ -114,9 +115,9 @@ read_rows(void *arg)
 			Datum	   *values = ENTRY_VALUES(&row.entries, i);
 			TupleTableSlot *found;
 
-			take_up_entry(v, values, ENTRY_NULLS(&row.entries, i), true);
+			sum_or_keep_entry(v, values, ENTRY_NULLS(&row.entries, i), true);
 			if (v->reading == READ_SAMPLE && (found = probe_entry(&v->entries, values)) != NULL)
-				take_up_entry(v, found->tts_values, found->tts_isnull, false);
+				sum_or_keep_entry(v, found->tts_values, found->tts_isnull, false);
 		}
 		if (row.rejection.sqlstate != 0)
 		{
@@ -166,16 +167,16 @@ note_foreign_row(Verify *v, TupleTableSlot *row)
 	hash_search(v->foreign_rows, &hash, HASH_ENTER, NULL);
 }
 
-/* extract_row: makes the entries of a row; a row that raises an error is rejected, and has none */
+/* make_entries_or_reject: makes the entries of a row; a row that raises an error is rejected, and has none */
 static void
-extract_row(Row *row)
+make_entries_or_reject(Row *row)
 {
 	ErrorData  *error = NULL;
 
 	if (row->v->catch_errors)
-		error = run_catching_row_errors(extract_row_entries, row);
+		error = run_catching_row_errors(make_entries_of_row, row);
 	else
-		extract_row_entries(row);
+		make_entries_of_row(row);
 	if (error != NULL)
 	{
 		row->rejection.sqlstate = error->sqlerrcode;
@@ -185,14 +186,14 @@ extract_row(Row *row)
 }
 
 /*
- * extract_row_entries
+ * make_entries_of_row
  *		Makes the entries of a row, in the memory context of the row.
  *
  * run_catching_row_errors() calls this in a memory context that is deleted before
  * the entries are used.
  */
 static void
-extract_row_entries(void *arg)
+make_entries_of_row(void *arg)
 {
 	Row		   *row = arg;
 	Verify	   *v = row->v;
@@ -206,9 +207,9 @@ extract_row_entries(void *arg)
 	MemoryContextSwitchTo(old);
 }
 
-/* read_found: reads the index table, and takes up the entries that are there */
+/* read_index_table: reads the index table, and sums up or keeps the entries that are there */
 void
-read_found(Verify *v)
+read_index_table(Verify *v)
 {
 	BlockScan	scan;
 	TupleTableSlot *slot;
@@ -224,9 +225,9 @@ read_found(Verify *v)
 			find_partition_for_value(v->index_table, slot->tts_values[v->def->fields[v->def->part_field].attno - 1]) !=
 			RelationGetRelid(scan.rel))
 			v->misplaced++;
-		take_up_entry(v, slot->tts_values, slot->tts_isnull, false);
+		sum_or_keep_entry(v, slot->tts_values, slot->tts_isnull, false);
 		if (v->reading == READ_SAMPLE)
-			add_expected_for(v, slot);
+			look_up_expected_entry(v, slot);
 		MemoryContextSwitchTo(old);
 		MemoryContextReset(v->cxt);
 	}
@@ -234,12 +235,12 @@ read_found(Verify *v)
 }
 
 /*
- * add_expected_for
- *		Looks up the row of an entry that was read, and takes up the entry that the
+ * look_up_expected_entry
+ *		Looks up the row of an entry that was read, and keeps the entry that the
  *		row asks for under the same identity, if it asks for one.
  */
 static void
-add_expected_for(Verify *v, TupleTableSlot *entry)
+look_up_expected_entry(Verify *v, TupleTableSlot *entry)
 {
 	Row			row = {.v = v};
 	Datum		key[INDEX_MAX_KEYS];
@@ -252,24 +253,24 @@ add_expected_for(Verify *v, TupleTableSlot *entry)
 	if (row.slot == NULL)
 		return;
 	become_owner(&caller, v->factdef->owner);
-	extract_row(&row);
+	make_entries_or_reject(&row);
 	for (i = 0; i < row.entries.n; i++)
 		if (compare_identity(v->def, ENTRY_VALUES(&row.entries, i), entry->tts_values) == 0)
-			take_up_entry(v, ENTRY_VALUES(&row.entries, i), ENTRY_NULLS(&row.entries, i), true);
+			sum_or_keep_entry(v, ENTRY_VALUES(&row.entries, i), ENTRY_NULLS(&row.entries, i), true);
 	become_caller(&caller);
 }
 
 /*
- * take_up_entry
- *		Adds an entry to the sums of its bucket, or keeps it for the comparison,
- *		unless the sums of its bucket agree.
+ * sum_or_keep_entry
+ *		Adds an entry to the sums of its bucket, or keeps it for the comparison unless
+ *		the sums of its bucket agree.
  */
 static void
-take_up_entry(Verify *v, Datum *values, bool *isnull, bool expected)
+sum_or_keep_entry(Verify *v, Datum *values, bool *isnull, bool expected)
 {
 	IndexDef   *def = v->def;
 	uint64		entry = 0;
-	Bucket	   *bucket = v->buckets == NULL ? NULL : &v->buckets[row_hash(v, values, isnull) % BUCKETS];
+	Bucket	   *bucket = v->buckets == NULL ? NULL : &v->buckets[hash_primary_key(v, values, isnull) % BUCKETS];
 	int			i;
 
 	if (v->reading != READ_SUMS)
@@ -324,9 +325,9 @@ hash_column(Datum value, bool isnull, Form_pg_attribute att, uint64 seed)
 							   att->attlen == -2 ? strlen(DatumGetCString(value)) : (Size) att->attlen, seed);
 }
 
-/* row_hash: returns the hash of the primary key in an entry */
+/* hash_primary_key: returns the hash of the primary key in an entry */
 uint64
-row_hash(Verify *v, Datum *values, bool *isnull)
+hash_primary_key(Verify *v, Datum *values, bool *isnull)
 {
 	uint64		hash = 0;
 	int			i;
@@ -342,12 +343,12 @@ row_hash(Verify *v, Datum *values, bool *isnull)
 }
 
 /*
- * read_queue
+ * note_queued_rows
  *		Notes the rows whose primary keys the snapshot sees in the queue: their
  *		entries may not have been written yet.
  */
 void
-read_queue(Verify *v)
+note_queued_rows(Verify *v)
 {
 	Oid			tables[2] = {v->factdef->queue, v->factdef->spare};
 	HASHCTL		ctl;

@@ -1,13 +1,13 @@
 /*-------------------------------------------------------------------------
  *
- * read.h
- *	  Reads both tables for verify(), and sums their entries up in buckets.  The
- *	  struct Verify is the state of one comparison.
+ * sums.h
+ *	  Sums up in buckets the entries that an index table should have and those that it has,
+ *	  or keeps them for a comparison.  The struct Verify is the state of one comparison.
  *
  *-------------------------------------------------------------------------
  */
-#ifndef INDEXTABLE_READ_H
-#define INDEXTABLE_READ_H
+#ifndef INDEXTABLE_SUMS_H
+#define INDEXTABLE_SUMS_H
 
 #include "utils/hsearch.h"
 #include "utils/rel.h"
@@ -66,9 +66,9 @@ typedef struct Verify
 	void	   *arg;
 } Verify;
 
-extern void read_expected(Verify *v);
-extern void read_found(Verify *v);
-extern void read_queue(Verify *v);
-extern uint64 row_hash(Verify *v, Datum *values, bool *isnull);
+extern void read_fact_table(Verify *v);
+extern void read_index_table(Verify *v);
+extern void note_queued_rows(Verify *v);
+extern uint64 hash_primary_key(Verify *v, Datum *values, bool *isnull);
 
-#endif							/* INDEXTABLE_READ_H */
+#endif							/* INDEXTABLE_SUMS_H */
