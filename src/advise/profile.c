@@ -12,6 +12,8 @@
  */
 #include "postgres.h"
 
+#include <math.h>
+
 #include "access/attnum.h"
 #include "access/detoast.h"
 #include "access/htup_details.h"
@@ -22,7 +24,6 @@
 #include "common/pg_prng.h"
 #include "executor/tuptable.h"
 #include "fmgr.h"
-#include <math.h>
 #include "miscadmin.h"
 #include "nodes/pg_list.h"
 #include "parser/parse_coerce.h"
@@ -212,9 +213,16 @@ read_rows(Profile *p, Relation fact, Snapshot snapshot, Sample *sample, Tuplesor
 	ExecDropSingleTupleTableSlot(entry);
 	MemoryContextDelete(cxt);
 	if (p->sampled > 0)
-		p->document_bytes /= p->sampled, p->stored_bytes /= p->sampled;
+	{
+		p->document_bytes /= p->sampled;
+		p->stored_bytes /= p->sampled;
+	}
 	if (p->sampled_entries > 0)
-		p->key_bytes /= p->sampled_entries, p->ident_bytes /= p->sampled_entries, p->entry_bytes /= p->sampled_entries;
+	{
+		p->key_bytes /= p->sampled_entries;
+		p->ident_bytes /= p->sampled_entries;
+		p->entry_bytes /= p->sampled_entries;
+	}
 }
 
 /* read_row: counts one row of the sample, and adds its entries to those that are sorted */

@@ -7,8 +7,9 @@
  */
 #include "postgres.h"
 
-#include "lib/stringinfo.h"
 #include <math.h>
+
+#include "lib/stringinfo.h"
 #include "mb/pg_wchar.h"
 
 #include "readable.h"
@@ -65,6 +66,9 @@ in_bytes(double bytes)
 	int			unit = 0;
 
 	while (bytes >= 1000 && unit < (int) lengthof(units) - 1)
-		bytes /= 1000, unit++;
+	{
+		bytes /= 1000;
+		unit++;
+	}
 	return psprintf(unit == 0 || bytes >= 100 ? "%.0f %s" : "%.1f %s", bytes, units[unit]);
 }

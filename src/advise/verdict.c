@@ -9,13 +9,14 @@
  */
 #include "postgres.h"
 
+#include <math.h>
+
 #include "access/heaptoast.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "commands/defrem.h"
 #include "fmgr.h"
 #include "lib/stringinfo.h"
-#include <math.h>
 #include "mb/pg_wchar.h"
 #include "nodes/pg_list.h"
 #include "utils/array.h"

@@ -83,9 +83,6 @@
 PG_FUNCTION_INFO_V1(indextable_build);
 PG_FUNCTION_INFO_V1(indextable_rebuild);
 
-/* How many ms to wait for a lock that would hold up writers, before it is tried again later. */
-#define LOCK_TIMEOUT		200
-
 /* How often to try to lock an index table against its readers, before the build ends without that. */
 #define MAX_TRIES			20
 

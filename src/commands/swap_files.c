@@ -11,6 +11,8 @@
  */
 #include "postgres.h"
 
+#include <limits.h>
+
 #include "access/attmap.h"
 #include "access/genam.h"
 #include "access/htup.h"
@@ -24,7 +26,6 @@
 #include "catalog/indexing.h"
 #include "catalog/pg_class.h"
 #include "commands/tablecmds.h"
-#include <limits.h>
 #include "nodes/pg_list.h"
 #include "storage/lockdefs.h"
 #include "utils/rel.h"

@@ -64,8 +64,7 @@
 #include "../util/sql.h"
 #include "partition_ddl.h"
 
-/* How many ms to wait for the lock that locks a partition's writers out, and to pause before the next try. */
-#define LOCK_TIMEOUT		200
+/* How many ms to pause before the lock that locks a partition's writers out is tried again. */
 #define PAUSE				50
 
 static void handle_attached_partition(Oid root, Oid partition);

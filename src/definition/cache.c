@@ -14,9 +14,10 @@
  */
 #include "postgres.h"
 
+#include <limits.h>
+
 #include "access/relation.h"
 #include "catalog/pg_class.h"
-#include <limits.h>
 #include "nodes/pg_list.h"
 #include "storage/itemptr.h"
 #include "storage/lmgr.h"

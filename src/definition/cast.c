@@ -10,10 +10,11 @@
  */
 #include "postgres.h"
 
+#include <ctype.h>
+
 #include "access/transam.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
-#include <ctype.h>
 #include "executor/tuptable.h"
 #include "fmgr.h"
 #include "parser/parse_coerce.h"

@@ -8,13 +8,14 @@
  */
 #include "postgres.h"
 
+#include <limits.h>
+#include <math.h>
+
 #include "access/relation.h"
 #include "access/tableam.h"
 #include "access/tupconvert.h"
 #include "common/hashfn.h"
 #include "executor/tuptable.h"
-#include <limits.h>
-#include <math.h>
 #include "miscadmin.h"
 #include "nodes/pg_list.h"
 #include "postmaster/bgworker.h"

@@ -41,9 +41,8 @@
 #include "batch.h"
 #include "foreign_snapshot.h"
 
-/* The lock that keeps writers out is asked for so often, and waited for so many ms each time. */
+/* How often the lock that keeps writers out is asked for. */
 #define MAX_TRIES			5
-#define LOCK_TIMEOUT		200
 
 /* The snapshots of one moment, here and on other servers. */
 typedef struct SynchronizedSnapshots

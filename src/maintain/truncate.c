@@ -98,6 +98,7 @@ truncate_index_table(Oid relid)
 {
 	Relation	rel = table_open(relid, NoLock);
 	Oid			owner = rel->rd_rel->relowner;
+	Oid			outer = truncated_by_us;
 	ListCell   *cell;
 	int			uncounted;
 
@@ -109,7 +110,7 @@ truncate_index_table(Oid relid)
 	 * counted either.  The truncation itself is reported afterwards.
 	 */
 	uncounted = begin_uncounted();
-	guard_lifted = relid;
+	truncated_by_us = relid;
 	PG_TRY();
 	{
 		/*
@@ -121,7 +122,7 @@ truncate_index_table(Oid relid)
 	}
 	PG_FINALLY();
 	{
-		guard_lifted = InvalidOid;
+		truncated_by_us = outer;
 	}
 	PG_END_TRY();
 	end_uncounted(uncounted);

@@ -15,6 +15,8 @@
  */
 #include "postgres.h"
 
+#include <limits.h>
+
 #include "access/htup.h"
 #include "access/htup_details.h"
 #include "access/relation.h"
@@ -23,7 +25,6 @@
 #include "access/xlog.h"
 #include "datatype/timestamp.h"
 #include "fmgr.h"
-#include <limits.h>
 #include "miscadmin.h"
 #include "storage/block.h"
 #include "storage/lmgr.h"

@@ -8,11 +8,12 @@
  */
 #include "postgres.h"
 
+#include <limits.h>
+
 #include "catalog/pg_type.h"
 #include "datatype/timestamp.h"
 #include "fmgr.h"
 #include "lib/stringinfo.h"
-#include <limits.h>
 #include "nodes/pg_list.h"
 #include "utils/array.h"
 #include "utils/builtins.h"

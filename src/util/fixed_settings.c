@@ -25,9 +25,10 @@
  */
 #include "postgres.h"
 
+#include <ctype.h>
+
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
-#include <ctype.h>
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"

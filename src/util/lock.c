@@ -8,9 +8,10 @@
  */
 #include "postgres.h"
 
+#include <limits.h>
+
 #include "catalog/pg_class.h"
 #include "catalog/pg_database.h"
-#include <limits.h>
 #include "miscadmin.h"
 #include "nodes/pg_list.h"
 #include "storage/lmgr.h"

@@ -11,6 +11,12 @@
 
 #include "storage/lockdefs.h"
 
+/*
+ * How many ms at most to wait for a lock that would hold up others, who queue up behind
+ * it, before it is tried again later.
+ */
+#define LOCK_TIMEOUT		200
+
 extern void lock_tree(Oid relid, LOCKMODE mode);
 extern bool lock_tree_now(Oid relid, LOCKMODE mode);
 extern void unlock_tree(Oid relid, LOCKMODE mode);

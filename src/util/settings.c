@@ -10,6 +10,7 @@
 #include "postgres.h"
 
 #include <limits.h>
+
 #include "utils/guc.h"
 
 #include "settings.h"

@@ -7,8 +7,9 @@
  */
 #include "postgres.h"
 
-#include "datatype/timestamp.h"
 #include <limits.h>
+
+#include "datatype/timestamp.h"
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "storage/latch.h"

@@ -69,9 +69,6 @@
 
 PG_FUNCTION_INFO_V1(indextable_repair);
 
-/* A lock that keeps all writers out is waited for at most so many ms. */
-#define LOCK_TIMEOUT		200
-
 /* One round mends at most so many discrepancies. */
 #define MAX_SUSPECTS		100000
 
