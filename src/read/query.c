@@ -24,6 +24,7 @@
 #include "miscadmin.h"
 #include "nodes/execnodes.h"
 #include "nodes/pg_list.h"
+#include "optimizer/pathnode.h"
 #include "optimizer/plancat.h"
 #include "storage/lockdefs.h"
 #include "utils/datum.h"
