@@ -19,6 +19,7 @@
 #include "queue/append.h"
 #include "queue/commit_prepared.h"
 #include "queue/shared_memory.h"
+#include "read/planner_statistics.h"
 #include "read/query.h"
 #include "util/settings.h"
 #include "worker/launcher.h"
@@ -34,6 +35,7 @@ _PG_init(void)
 	trigger_init();
 	foreign_init();
 	query_init();
+	planner_statistics_init();
 	/* The last to be told of a commit, as the others may still bring changes. */
 	queue_init();
 	batch_init();
