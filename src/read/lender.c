@@ -48,15 +48,15 @@
 #include "lender.h"
 
 /* Index tables with entries for fewer of the rows lend only what is certain. */
-#define MIN_SHARE	0.25
+#define MIN_SHARE	0.5
 
 /* A table that was planned, or that a fact table's lending depends on, or both. */
 typedef struct Table
 {
 	Oid			relid;			/* hash key */
 	bool		planned;		/* the next is known */
-	Oid			fact;			/* it is this fact table, or a partition of it;
-								 * or InvalidOid */
+	Oid			fact;			/* it is this fact table, or a partition of
+								 * it; or InvalidOid */
 	Oid			watched_for;	/* the lending of this fact table depends on
 								 * it; or InvalidOid */
 	Lending    *lending;		/* of a fact table, or NULL: to be read */
@@ -400,13 +400,16 @@ read_index_table(Reading *reading, Relation fact, StoredDefinition *stored)
  * is, for the only key field, exactly the share of rows where it is not NULL.
  *
  * Of several key fields it is not known which of them the other rows lack.  The share of rows
- * where one of them is not NULL is at least that of the rows with an entry, and at most 1.  The
- * square root of the former is between the two, and wrong by the same factor at most if either
- * of them is right: by 2, as long as a quarter of the rows has entries.  If fewer have, key
- * fields lend nothing.
+ * where one of them is not NULL is at least that of the rows with an entry, and at most 1.  Its
+ * square root is between the two, and the factor by which it can be wrong is the least.  Of
+ * included fields nothing is known about rows without entries; they are taken to be NULL as
+ * often as in the others.
  *
- * Of included fields nothing is known about rows without entries.  They are taken to be like
- * the others, as those of a sample, as long as the sample is a quarter of the rows.
+ * In either case the other rows may have the values that are common among entries, or others.
+ * A common value is taken to have as many rows as it has entries, which is the least that it
+ * can have, and what is left goes to the values that are not common.  Where fields do not
+ * depend on each other that is too little for a common value by a factor of at most 2, because
+ * index tables with entries for less than half of the rows lend nothing of this.
  *
  * Where all rows have entries everything is exact.
  */
@@ -451,7 +454,8 @@ add_fields(Reading *reading, Relation fact, IndexDef *def, Relation rel)
 			lender->index_table = def->relid;
 			lender->attno = field->attno;
 			lender->partitioned = rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE;
-			lender->share = certain ? share : i < def->nkeys ? sqrt(share) : 1;
+			lender->not_null = certain ? share : i < def->nkeys ? sqrt(share) : 1;
+			lender->common = share;
 			lender->unknown = certain ? 0 : 1 - share;
 			lender->entries = entries;
 			lent->lenders = lappend(lent->lenders, lender);

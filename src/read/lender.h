@@ -18,9 +18,13 @@ typedef struct Lender
 	Oid			index_table;
 	AttrNumber	attno;
 	bool		partitioned;	/* the index table is */
-	double		share;			/* of the fact table's rows is what its
-								 * statistics are about; the field is NULL in
-								 * the others */
+
+	/*
+	 * What is a share of the entries is so much less of the fact table's
+	 * rows:
+	 */
+	double		not_null;		/* of what is not NULL, */
+	double		common;			/* and of common values */
 	double		unknown;		/* share of the rows that may be otherwise */
 	double		entries;
 } Lender;

@@ -78,7 +78,7 @@ static LentIndex *find_lent_index(RelOptInfo *rel);
 static bool has_own_statistics(PlannerInfo *root, RelOptInfo *rel, Node *expr);
 static HeapTuple statistics_of(Lender *lender, Oid type);
 static bool are_of_type(HeapTuple statistics, Oid type);
-static HeapTuple scale(HeapTuple statistics, double share);
+static HeapTuple scale(HeapTuple statistics, Lender *lender);
 static bool may_read_all(PlannerInfo *root, RelOptInfo *rel, AttrNumber attno);
 
 /* planner_statistics_init: after query_init(), which wants to see real indexes only */
@@ -221,9 +221,9 @@ lend_statistics(PlannerInfo *root, Oid indexoid, AttrNumber attno, VariableStatD
 	}
 	if (statistics == NULL)
 		return true;
-	if (lender->share < ALL_ROWS)
+	if (lender->common < ALL_ROWS)
 	{
-		vardata->statsTuple = scale(statistics, lender->share);
+		vardata->statsTuple = scale(statistics, lender);
 		vardata->freefunc = heap_freetuple;
 		ReleaseSysCache(statistics);
 	}
@@ -334,13 +334,13 @@ are_of_type(HeapTuple statistics, Oid type)
 
 /*
  * scale
- *		Returns a copy of statistics that are about a share of the rows, made to be about all of
- *		them, where the others have NULL.  The shares of NULL and of common values are shares
- *		of all rows, and so is the number of distinct values if it is negative; histograms are
- *		of the rest, whatever its share is.
+ *		Returns a copy of statistics of an index table's column, made to be about the rows of the
+ *		fact table.  The shares of NULL and of common values are shares of all rows, and so is
+ *		the number of distinct values if it is negative; a histogram is of the rest, whatever its
+ *		share is.
  */
 static HeapTuple
-scale(HeapTuple statistics, double share)
+scale(HeapTuple statistics, Lender *lender)
 {
 	Form_pg_statistic form = (Form_pg_statistic) GETSTRUCT(statistics);
 	Relation	catalog = table_open(StatisticRelationId, AccessShareLock);
@@ -351,9 +351,9 @@ scale(HeapTuple statistics, double share)
 	int			slot;
 
 #define REPLACE(attno, value)	(values[(attno) - 1] = (value), replace[(attno) - 1] = true)
-	REPLACE(Anum_pg_statistic_stanullfrac, Float4GetDatum(1 - share * (1 - form->stanullfrac)));
+	REPLACE(Anum_pg_statistic_stanullfrac, Float4GetDatum(1 - lender->not_null * (1 - form->stanullfrac)));
 	if (form->stadistinct < 0)
-		REPLACE(Anum_pg_statistic_stadistinct, Float4GetDatum(form->stadistinct * share));
+		REPLACE(Anum_pg_statistic_stadistinct, Float4GetDatum(form->stadistinct * lender->not_null));
 	for (slot = 0; slot < STATISTIC_NUM_SLOTS; slot++)
 	{
 		AttStatsSlot common;
@@ -365,7 +365,7 @@ scale(HeapTuple statistics, double share)
 			continue;
 		shares = palloc(sizeof(Datum) * common.nnumbers);
 		for (i = 0; i < common.nnumbers; i++)
-			shares[i] = Float4GetDatum(common.numbers[i] * share);
+			shares[i] = Float4GetDatum(common.numbers[i] * lender->common);
 		REPLACE(Anum_pg_statistic_stanumbers1 + slot,
 				PointerGetDatum(construct_array(shares, common.nnumbers, FLOAT4OID, sizeof(float4), true, TYPALIGN_INT)));
 		free_attstatsslot(&common);
