@@ -28,7 +28,8 @@
 #include "field_spelling.h"
 
 static Node *apply_operator(ParseState *pstate, const char *name, Node *left, Const *right);
-static Node *with_first(Node *spelling, List *args, Var *column, Size size);
+static bool is_known_form(Node *expr);
+static Node *flat_copy(Node *node, Size size);
 
 /*
  * field_spellings
@@ -82,7 +83,9 @@ field_spellings(Field *field, AttrNumber doc)
 		if (expr == NULL)
 			continue;
 		assign_expr_collations(pstate, expr);
-		result = lappend(result, eval_const_expressions(NULL, expr));
+		expr = eval_const_expressions(NULL, expr);
+		if (is_known_form(expr))
+			result = lappend(result, expr);
 	}
 	free_parsestate(pstate);
 	return result;
@@ -96,66 +99,100 @@ apply_operator(ParseState *pstate, const char *name, Node *left, Const *right)
 							left, (Node *) right, NULL, -1);
 }
 
+/* spelling_key: returns the last name, or the path, that a spelling looks up, which is a constant */
+Node *
+spelling_key(Node *spelling)
+{
+	for (;;)
+	{
+		switch (nodeTag(spelling))
+		{
+			case T_CoerceViaIO:
+				spelling = (Node *) ((CoerceViaIO *) spelling)->arg;
+				break;
+			case T_RelabelType:
+				spelling = (Node *) ((RelabelType *) spelling)->arg;
+				break;
+			case T_FuncExpr:
+				spelling = linitial(((FuncExpr *) spelling)->args);
+				break;
+			default:
+				return lsecond(castNode(OpExpr, spelling)->args);
+		}
+	}
+}
+
 /*
  * spelling_over_column
- *		Returns a spelling with another column in place of its own; NULL if it is of a form
- *		that is not known.  Only the nodes above the column are copied; the constants are
- *		shared.
+ *		Returns a spelling with another column in place of its own.  Only the nodes above the
+ *		column are copied; the constants are shared.
  */
 Node *
 spelling_over_column(Node *spelling, Var *column)
 {
-	Node	   *result;
+	Node	   *copy;
+	List	   *args;
 
 	switch (nodeTag(spelling))
 	{
 		case T_Var:
 			return (Node *) column;
-		case T_OpExpr:
-			return with_first(spelling, ((OpExpr *) spelling)->args, column, sizeof(OpExpr));
-		case T_FuncExpr:
-			return with_first(spelling, ((FuncExpr *) spelling)->args, column, sizeof(FuncExpr));
 		case T_CoerceViaIO:
-			{
-				CoerceViaIO *copy = palloc(sizeof(CoerceViaIO));
-
-				*copy = *(CoerceViaIO *) spelling;
-				result = spelling_over_column((Node *) copy->arg, column);
-				copy->arg = (Expr *) result;
-				return result == NULL ? NULL : (Node *) copy;
-			}
+			copy = flat_copy(spelling, sizeof(CoerceViaIO));
+			((CoerceViaIO *) copy)->arg = (Expr *) spelling_over_column((Node *) ((CoerceViaIO *) copy)->arg, column);
+			return copy;
 		case T_RelabelType:
-			{
-				RelabelType *copy = palloc(sizeof(RelabelType));
-
-				*copy = *(RelabelType *) spelling;
-				result = spelling_over_column((Node *) copy->arg, column);
-				copy->arg = (Expr *) result;
-				return result == NULL ? NULL : (Node *) copy;
-			}
+			copy = flat_copy(spelling, sizeof(RelabelType));
+			((RelabelType *) copy)->arg = (Expr *) spelling_over_column((Node *) ((RelabelType *) copy)->arg, column);
+			return copy;
+		case T_FuncExpr:
+			copy = flat_copy(spelling, sizeof(FuncExpr));
+			args = ((FuncExpr *) copy)->args = list_copy(((FuncExpr *) copy)->args);
+			linitial(args) = spelling_over_column(linitial(args), column);
+			return copy;
 		default:
-			return NULL;
+			copy = flat_copy(spelling, sizeof(OpExpr));
+			args = ((OpExpr *) copy)->args = list_copy(((OpExpr *) copy)->args);
+			linitial(args) = spelling_over_column(linitial(args), column);
+			return copy;
 	}
 }
 
-/* with_first: does that for an operator or a function, which has the column in its first argument */
-static Node *
-with_first(Node *spelling, List *args, Var *column, Size size)
+/* is_known_form: returns whether an expression has nodes that these functions know between its top and its column */
+static bool
+is_known_form(Node *expr)
 {
-	Node	   *copy = palloc(size);
-	Node	   *first;
+	bool		found = false;
 
-	if (args == NIL)
-		return NULL;
-	first = spelling_over_column(linitial(args), column);
-	if (first == NULL)
-		return NULL;
-	memcpy(copy, spelling, size);
-	args = list_copy(args);
-	linitial(args) = first;
-	if (IsA(copy, OpExpr))
-		((OpExpr *) copy)->args = args;
-	else
-		((FuncExpr *) copy)->args = args;
-	return copy;
+	for (;;)
+	{
+		switch (nodeTag(expr))
+		{
+			case T_Var:
+				return found;
+			case T_CoerceViaIO:
+				expr = (Node *) ((CoerceViaIO *) expr)->arg;
+				break;
+			case T_RelabelType:
+				expr = (Node *) ((RelabelType *) expr)->arg;
+				break;
+			case T_FuncExpr:
+				if (((FuncExpr *) expr)->args == NIL)
+					return false;
+				expr = linitial(((FuncExpr *) expr)->args);
+				break;
+			case T_OpExpr:
+				found = true;
+				expr = linitial(((OpExpr *) expr)->args);
+				break;
+			default:
+				return false;
+		}
+	}
+}
+
+static Node *
+flat_copy(Node *node, Size size)
+{
+	return memcpy(palloc(size), node, size);
 }

@@ -14,6 +14,7 @@
 #include "../indextable.h"
 
 extern List *field_spellings(Field *field, AttrNumber doc);
+extern Node *spelling_key(Node *spelling);
 extern Node *spelling_over_column(Node *spelling, Var *column);
 
 #endif							/* INDEXTABLE_FIELD_SPELLING_H */

@@ -57,6 +57,7 @@
 typedef struct LentColumn
 {
 	LentField  *field;
+	Node	   *spelling;		/* as it is in the cache */
 	AttrNumber	document;		/* in the table that is planned */
 } LentColumn;
 
@@ -70,7 +71,11 @@ static relation_hook_type previous_relation_hook = NULL;
 static get_index_stats_hook_type previous_stats_hook = NULL;
 
 static void lend_index(RELATION_HOOK_PARAMETERS);
-static LentIndex *make_lent_index(Lending *lending, Oid relid, RelOptInfo *rel);
+static LentIndex *index_of_table(PlannerInfo *root, Lending *lending, Oid relid, Index varno);
+static LentIndex *index_of_partition(LentIndex *above, AppendRelInfo *child);
+static bool find_keys(Node *node, void *context);
+static LentIndex *make_index(int ncolumns);
+static void add_column(LentIndex *index, LentField *field, Node *spelling, Var *column);
 static void never_scanned(PlannerInfo *root, IndexPath *path, double loop_count, Cost *startup_cost,
 						  Cost *total_cost, Selectivity *selectivity, double *correlation, double *pages);
 static bool lend_statistics(PlannerInfo *root, Oid index, AttrNumber attno, VariableStatData *vardata);
@@ -96,6 +101,8 @@ planner_statistics_init(void)
  *		Adds the index to what the planner knows of a fact table, or of a partition of one.
  *		Called for every table of every query, so it has to be quick for all others.
  *
+ * What a partition gets is derived from what the table got that it was found by.
+ *
  * A table that others inherit from, but is not partitioned, has rows that index tables do not
  * have.  Such rows are not counted here: the planner asks once for all rows together, and then
  * for the table itself, which is served.
@@ -104,8 +111,8 @@ static void
 lend_index(RELATION_HOOK_PARAMETERS)
 {
 	RangeTblEntry *table = planner_rt_fetch(rel->relid, root);
-	Lending    *lending;
-	LentIndex  *index;
+	AppendRelInfo *child = root->append_rel_array == NULL ? NULL : root->append_rel_array[rel->relid];
+	LentIndex  *index = NULL;
 
 	if (previous_relation_hook)
 		previous_relation_hook(RELATION_HOOK_ARGUMENTS);
@@ -115,27 +122,55 @@ lend_index(RELATION_HOOK_PARAMETERS)
 	/* CLUSTER and CREATE INDEX ask, too, with a query that has nothing in it. */
 	if (root->parse->jointree == NULL)
 		return;
-	lending = lending_of(table->relid);
-	if (lending == NULL)
+	if (child != NULL &&
+		planner_rt_fetch(child->parent_relid, root)->relkind == RELKIND_PARTITIONED_TABLE)
+		index = index_of_partition(find_lent_index(root->simple_rel_array[child->parent_relid]), child);
+	else
+	{
+		Lending    *lending = lending_of(table->relid);
+
+		if (lending != NULL)
+		{
+			lending_pin(lending, CurrentMemoryContext);
+			index = index_of_table(root, lending, table->relid, rel->relid);
+		}
+	}
+	if (index == NULL || index->info.ncolumns == 0)
 		return;
-	lending_pin(lending, CurrentMemoryContext);
-	index = make_lent_index(lending, table->relid, rel);
-	if (index != NULL)
-		rel->indexlist = lappend(rel->indexlist, index);
+
+	/*
+	 * No columns to search by, no order, nothing that could be returned, and
+	 * no way to get a tuple: so there is no path, no proof and no row for
+	 * which the planner could use it.
+	 */
+	index->info.indexoid = LENT_INDEX;
+	index->info.rel = rel;
+	index->info.pages = 1;
+	index->info.tuples = rel->tuples;
+	index->info.tree_height = -1;
+	index->info.indexkeys = palloc0(sizeof(int) * index->info.ncolumns);	/* all are expressions */
+	index->info.canreturn = palloc0(sizeof(bool) * index->info.ncolumns);
+	index->info.hypothetical = true;
+	index->info.amcostestimate = never_scanned;
+	rel->indexlist = lappend(rel->indexlist, index);
 }
 
-/* make_lent_index: returns an index on all fields; NULL if a partition does not have the documents */
+/* index_of_table: returns an index on the expressions of a table that a query has, relation varno of it */
 static LentIndex *
-make_lent_index(Lending *lending, Oid relid, RelOptInfo *rel)
+index_of_table(PlannerInfo *root, Lending *lending, Oid relid, Index varno)
 {
-	LentIndex  *index = (LentIndex *) newNode(sizeof(LentIndex), T_IndexOptInfo);
-	IndexOptInfo *info = &index->info;
+	List	   *keys = NIL;
+	LentIndex  *index;
 	Var		   *column = NULL;
 	LentField  *previous = NULL;
 	ListCell   *cell;
 	ListCell   *inner;
 
-	index->columns = palloc(sizeof(LentColumn) * lending->nspellings);
+	(void) query_tree_walker(root->parse, find_keys, &keys, QTW_IGNORE_RT_SUBQUERIES | QTW_IGNORE_CTE_SUBQUERIES);
+	(void) find_keys((Node *) root->append_rel_list, &keys);
+	if (keys == NIL)
+		return NULL;
+	index = make_index(lending->nspellings);
 	foreach(cell, lending->fields)
 	{
 		LentField  *field = lfirst(cell);
@@ -145,40 +180,82 @@ make_lent_index(Lending *lending, Oid relid, RelOptInfo *rel)
 			AttrNumber	attno = relid == lending->fact ? field->doc_attno : get_attnum(relid, field->document);
 
 			column = attno == InvalidAttrNumber || (relid != lending->fact && get_atttype(relid, attno) != JSONBOID) ?
-				NULL : makeVar(rel->relid, attno, JSONBOID, -1, InvalidOid, 0);
+				NULL : makeVar(varno, attno, JSONBOID, -1, InvalidOid, 0);
 		}
 		previous = field;
-		if (column == NULL)
-			continue;
 		foreach(inner, field->spellings)
-		{
-			Node	   *expr = spelling_over_column(lfirst(inner), column);
-
-			if (expr == NULL)
-				continue;
-			index->columns[info->ncolumns].field = field;
-			index->columns[info->ncolumns++].document = column->varattno;
-			info->indexprs = lappend(info->indexprs, expr);
-		}
+			if (column != NULL && list_member(keys, spelling_key(lfirst(inner))))
+			add_column(index, field, lfirst(inner), column);
 	}
-	if (info->ncolumns == 0)
-		return NULL;
-
-	/*
-	 * No columns to search by, no order, nothing that could be returned, and
-	 * no way to get a tuple: so there is no path, no proof and no row for
-	 * which the planner could use it.
-	 */
-	info->indexoid = LENT_INDEX;
-	info->rel = rel;
-	info->pages = 1;
-	info->tuples = rel->tuples;
-	info->tree_height = -1;
-	info->indexkeys = palloc0(sizeof(int) * info->ncolumns);	/* all are expressions */
-	info->canreturn = palloc0(sizeof(bool) * info->ncolumns);
-	info->hypothetical = true;
-	info->amcostestimate = never_scanned;
 	return index;
+}
+
+/* index_of_partition: returns the same index on a partition, of the one that the table above has, if any */
+static LentIndex *
+index_of_partition(LentIndex *above, AppendRelInfo *child)
+{
+	LentIndex  *index;
+	Var		   *column = NULL;
+	int			i;
+
+	if (above == NULL)
+		return NULL;
+	index = make_index(above->info.ncolumns);
+	for (i = 0; i < above->info.ncolumns; i++)
+	{
+		if (i == 0 || above->columns[i].document != above->columns[i - 1].document)
+		{
+			column = list_nth(child->translated_vars, above->columns[i].document - 1);
+			if (column != NULL && !(IsA(column, Var) && column->vartype == JSONBOID))
+				column = NULL;
+		}
+		if (column != NULL)
+			add_column(index, above->columns[i].field, above->columns[i].spelling, column);
+	}
+	return index;
+}
+
+/*
+ * find_keys
+ *		Adds to a list the names and paths, constants, that a query looks up in documents as
+ *		text.  What it does not look up needs no statistics.
+ */
+static bool
+find_keys(Node *node, void *context)
+{
+	List	  **keys = context;
+
+	if (node == NULL)
+		return false;
+	if (IsA(node, OpExpr) && ((OpExpr *) node)->opresulttype == TEXTOID && list_length(((OpExpr *) node)->args) == 2)
+	{
+		Node	   *key = lsecond(((OpExpr *) node)->args);
+
+		if (IsA(key, Const) && exprType(linitial(((OpExpr *) node)->args)) == JSONBOID)
+			*keys = lappend(*keys, key);
+	}
+	return expression_tree_walker(node, find_keys, context);
+}
+
+static LentIndex *
+make_index(int ncolumns)
+{
+	LentIndex  *index = (LentIndex *) newNode(sizeof(LentIndex), T_IndexOptInfo);
+
+	index->columns = palloc(sizeof(LentColumn) * ncolumns);
+	return index;
+}
+
+/* add_column: adds the column for a spelling of a field, over a column of the table that is planned */
+static void
+add_column(LentIndex *index, LentField *field, Node *spelling, Var *column)
+{
+	LentColumn *lent = &index->columns[index->info.ncolumns++];
+
+	lent->field = field;
+	lent->spelling = spelling;
+	lent->document = column->varattno;
+	index->info.indexprs = lappend(index->info.indexprs, spelling_over_column(spelling, column));
 }
 
 /* never_scanned: makes a path out of the question, which is thrown away in any case; also marks the index as ours */
