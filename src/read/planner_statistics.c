@@ -183,9 +183,13 @@ index_of_table(PlannerInfo *root, Lending *lending, Oid relid, Index varno)
 				NULL : makeVar(varno, attno, JSONBOID, -1, InvalidOid, 0);
 		}
 		previous = field;
+		if (column == NULL)
+			continue;
 		foreach(inner, field->spellings)
-			if (column != NULL && list_member(keys, spelling_key(lfirst(inner))))
-			add_column(index, field, lfirst(inner), column);
+		{
+			if (list_member(keys, spelling_key(lfirst(inner))))
+				add_column(index, field, lfirst(inner), column);
+		}
 	}
 	return index;
 }
