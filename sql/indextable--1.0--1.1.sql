@@ -4,6 +4,49 @@
 
 \echo Use "ALTER EXTENSION indextable UPDATE TO '1.1'" to load this file. \quit
 
+-- Operators and functions of others in the schema of the extension are not to be taken for the server's own.
+SET LOCAL search_path = pg_catalog, pg_temp;
+
+-- Whoever owns the schema could add functions to it at any time that are preferred to ours, and would run as whoever calls
+-- them.
+DO $$
+DECLARE
+    owner text := (SELECT pg_catalog.pg_get_userbyid(n.nspowner) FROM pg_catalog.pg_namespace n JOIN pg_catalog.pg_roles r ON r.oid = n.nspowner
+                   WHERE n.nspname = 'indextable' AND NOT r.rolsuper);
+BEGIN
+    IF owner IS NOT NULL THEN
+        RAISE insufficient_privilege USING
+            MESSAGE = 'schema indextable is owned by role ' || pg_catalog.quote_ident(owner) || ', which is not a superuser',
+            HINT = 'Look at what is in the schema, then run ALTER SCHEMA indextable OWNER TO CURRENT_USER.';
+    END IF;
+END
+$$;
+
+-- What is moved is looked for by statements that must see what others have committed until then.
+DO $$
+BEGIN
+    IF pg_catalog.current_setting('transaction_isolation') NOT IN ('read committed', 'read uncommitted') THEN
+        RAISE active_sql_transaction USING
+            MESSAGE = 'indextable can be updated at isolation level READ COMMITTED only',
+            HINT = 'Run ALTER EXTENSION indextable UPDATE by itself.';
+    END IF;
+END
+$$;
+
+-- Sessions of a server that was not started again have the library of 1.0, which would not find what moves: it has no
+-- such function.
+DO $$
+BEGIN
+    CREATE OR REPLACE FUNCTION indextable.reset_usage(index_table regclass) RETURNS void
+    LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
+    AS 'MODULE_PATHNAME', 'indextable_reset_stats';
+EXCEPTION WHEN undefined_function THEN
+    RAISE object_not_in_prerequisite_state USING
+        MESSAGE = 'the library of indextable that is loaded is of version 1.0',
+        HINT = 'Restart the server if indextable is in shared_preload_libraries, or else connect again; then run ALTER EXTENSION indextable UPDATE again.';
+END
+$$;
+
 -- Everybody may use it: who owns a table creates its triggers anew when a dump is restored.
 CREATE SCHEMA indextable_internal;
 COMMENT ON SCHEMA indextable_internal IS 'What the extension indextable keeps, and what its triggers call: nothing that users would have to do with';
@@ -24,6 +67,11 @@ BEGIN
             DROP VIEW indextable.unused;
             DROP VIEW indextable.usage;
             DROP VIEW indextable.distribution;
+            -- A view is locked by giving it the owner that it has; LOCK TABLE would lock the server's catalogs, too.
+            FOR own IN SELECT unnest('{indextable.queues,indextable.progress,indextable.rejected,indextable.checks}'::regclass[]) LOOP
+                EXECUTE pg_catalog.format('ALTER VIEW %s OWNER TO %I', own,
+                                          (SELECT pg_catalog.pg_get_userbyid(relowner) FROM pg_catalog.pg_class WHERE oid = own));
+            END LOOP;
             LOCK TABLE indextable.skipped, indextable.rejection, indextable.build, indextable.checked, indextable.counted,
                 indextable.fact, indextable.definition IN ACCESS EXCLUSIVE MODE;
             FOR own IN
@@ -123,7 +171,83 @@ EXECUTE FUNCTION indextable_internal.before_alter();
 COMMENT ON EVENT TRIGGER indextable_before_alter IS
 'Refuses what upkeep would not see: a rewrite of the columns that entries depend on, children of fact tables, foreign keys to index tables';
 
--- What there is
+-- What there is: these views are the same as before, but for operators that others may have had in the schema of the
+-- extension when it was installed; so is the index.
+
+CREATE OR REPLACE VIEW indextable.queues AS
+SELECT f.fact_table,
+       q.backlog,
+       CASE WHEN q.backlog = 0 THEN interval '0'
+            WHEN q.oldest IS NOT NULL THEN greatest(clock_timestamp() - q.oldest, interval '0') END AS lag,
+       a.rate,
+       (SELECT count(*) FROM indextable_internal.rejection r
+        JOIN indextable_internal.definition d ON d.index_table = r.index_table
+        WHERE d.fact_table = f.fact_table) AS rejected,
+       (SELECT count(*)::integer FROM indextable.workers()) AS workers,
+       CASE WHEN NOT EXISTS (SELECT FROM indextable.workers()) THEN 'none'
+            WHEN a.error IS NOT NULL THEN 'failing'
+            WHEN EXISTS (SELECT FROM indextable.workers() w WHERE w.state = 'draining') THEN 'draining'
+            ELSE 'idle' END AS worker_state,
+       a.error AS last_error,
+       a.error_at AS last_error_at,
+       a.applied,
+       a.applied_at,
+       q.size
+FROM indextable_internal.fact f
+CROSS JOIN LATERAL indextable_internal.queue_status(f.fact_table) q
+LEFT JOIN LATERAL indextable_internal.queue_activity(f.fact_table) a ON true
+WHERE f.queue IS NOT NULL;
+
+CREATE OR REPLACE VIEW indextable.progress AS
+SELECT coalesce(d.replaces, b.index_table) AS index_table,
+       d.fact_table,
+       CASE WHEN d.replaces IS NULL THEN 'build' ELSE 'rebuild' END AS command,
+       b.phase,
+       b.rows_done,
+       greatest(b.rows_total::bigint, b.rows_done) AS rows_total,
+       b.rows_done / nullif(extract(epoch FROM b.updated_at - b.started_at), 0)::float8 AS rate,
+       (b.updated_at - b.started_at) * (greatest(b.rows_total / b.rows_done, 1) - 1) AS remaining,
+       b.started_at,
+       b.updated_at
+FROM indextable_internal.build b
+JOIN indextable_internal.definition d ON d.index_table = b.index_table;
+
+CREATE OR REPLACE VIEW indextable.rejected WITH (security_barrier) AS
+SELECT coalesce(d.replaces, r.index_table) AS index_table,
+       d.fact_table,
+       r.primary_key,
+       r.sqlstate,
+       r.message,
+       r.attempts,
+       r.first_at,
+       r.last_at,
+       r.next_try
+FROM indextable_internal.rejection r
+JOIN indextable_internal.definition d ON d.index_table = r.index_table
+JOIN pg_catalog.pg_class c ON c.oid = r.index_table
+WHERE pg_catalog.pg_has_role(c.relowner, 'USAGE');
+
+CREATE OR REPLACE VIEW indextable.checks WITH (security_barrier) AS
+SELECT k.index_table,
+       d.fact_table,
+       k.checked_at,
+       k.duration,
+       k.sample,
+       k.missing,
+       k.dangling,
+       k.stale,
+       k.rejected,
+       k.setup,
+       k.example,
+       k.error,
+       k.repaired_at
+FROM indextable_internal.checked k
+JOIN indextable_internal.definition d ON d.index_table = k.index_table
+JOIN pg_catalog.pg_class c ON c.oid = k.index_table
+WHERE pg_catalog.pg_has_role(c.relowner, 'USAGE');
+
+DROP INDEX indextable_internal.rejection_key;
+CREATE INDEX rejection_key ON indextable_internal.rejection (index_table, hash_array_extended(primary_key, 0));
 
 CREATE VIEW indextable.index_tables AS
 SELECT d.index_table,

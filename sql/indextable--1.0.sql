@@ -3,6 +3,9 @@
 
 \echo Use "CREATE EXTENSION indextable" to load this file. \quit
 
+-- Operators and functions of others in the schema of the extension are not to be taken for the server's own.
+SET LOCAL search_path = pg_catalog, pg_temp;
+
 -- The catalog ----------------------------------------------------------------
 
 CREATE TABLE indextable.fact (

@@ -4,6 +4,24 @@
 
 \echo Use "CREATE EXTENSION indextable" to load this file. \quit
 
+-- Operators and functions of others in the schema of the extension are not to be taken for the server's own.
+SET LOCAL search_path = pg_catalog, pg_temp;
+
+-- Whoever owns the schema could add functions to it at any time that are preferred to ours, and would run as whoever calls
+-- them.
+DO $$
+DECLARE
+    owner text := (SELECT pg_catalog.pg_get_userbyid(n.nspowner) FROM pg_catalog.pg_namespace n JOIN pg_catalog.pg_roles r ON r.oid = n.nspowner
+                   WHERE n.nspname = 'indextable' AND NOT r.rolsuper);
+BEGIN
+    IF owner IS NOT NULL THEN
+        RAISE insufficient_privilege USING
+            MESSAGE = 'schema indextable is owned by role ' || pg_catalog.quote_ident(owner) || ', which is not a superuser',
+            HINT = 'Look at what is in the schema, then run ALTER SCHEMA indextable OWNER TO CURRENT_USER.';
+    END IF;
+END
+$$;
+
 -- Everybody may use it: who owns a table creates its triggers anew when a dump is restored.
 CREATE SCHEMA indextable_internal;
 COMMENT ON SCHEMA indextable_internal IS 'What the extension indextable keeps, and what its triggers call: nothing that users would have to do with';
@@ -342,7 +360,7 @@ COMMENT ON FUNCTION indextable.alter(regclass, text, text, text[], text, boolean
 
 CREATE FUNCTION indextable.reset_stats(index_table regclass) RETURNS void
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
-AS 'MODULE_PATHNAME', 'indextable_reset_usage';
+AS 'MODULE_PATHNAME', 'indextable_reset_stats';
 COMMENT ON FUNCTION indextable.reset_stats(regclass) IS
 'Sets the counters of an index table, its indexes and its partitions to zero, at once and whether the transaction commits or not; they are the server''s own, which autovacuum uses, too. Only for its owner, not on a standby. NULL does nothing; a table that is no index table is an error';
 

@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * indextable.h
- *	  What all files of indextable share: the definitions of fact tables and index tables.
+ *	  Defines what all folders but util/ share: the types that describe fact tables and
+ *	  index tables.
  *
  *-------------------------------------------------------------------------
  */
@@ -24,25 +25,24 @@
 
 #include "util/compat.h"
 
-/* The extension, and the schema of what users call. */
+/* The name of the extension, and of the schema of what users call. */
 #define IT_SCHEMA			"indextable"
-/* The schema of everything else, since 1.1. */
+/* The schema of everything else since version 1.1. */
 #define IT_INTERNAL			"indextable_internal"
 /*
- * A key and its primary key may have this many bytes of data together, before
- * compression.  A btree tuple takes 2704 with its header and alignment.
+ * The limit for the data of a btree tuple, with the headers and the padding of its
+ * columns.  The tuple may have 2704 bytes with its own header and alignment.
  */
-#define MAX_KEY_BYTES		2600
-/* The same limit as a btree sees it, with headers and padding of the columns. */
 #define MAX_INDEX_DATA		2680
 /*
- * Autovacuum comes early, because index-only scans need the visibility map, and
- * entries are narrow.
+ * The storage parameters of index tables.  Autovacuum comes early, because index-only
+ * scans need the visibility map, and entries are narrow.
  */
 #define STORAGE_PARAMETERS \
 	"autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.02, " \
 	"autovacuum_analyze_scale_factor = 0.05"
 
+/* What an entry has beside the key and the primary key: nothing, included fields, the document. */
 typedef enum Strategy
 {
 	STRATEGY_NORMALIZED,
@@ -50,61 +50,65 @@ typedef enum Strategy
 	STRATEGY_DENORMALIZED
 } Strategy;
 
+/* A step of a path into a document. */
 typedef struct PathStep
 {
-	bool		wildcard;		/* [*] */
-	char	   *name;			/* member, or subscript in digits */
-	int			len;
-	bool		is_index;		/* whether it can subscript an array ... */
-	int			index;			/* ... and with what; < 0 counts from the end */
+	bool		wildcard;		/* it is [*] */
+	char	   *name;			/* the member, or the subscript in digits */
+	int			len;			/* of name */
+	bool		is_index;		/* name can be the subscript of an array */
+	int			index;			/* the subscript; < 0 counts from the end */
 } PathStep;
 
+/* A field as the user has specified it. */
 typedef struct FieldSpec
 {
-	char	   *text;			/* as the user wrote it */
-	int			tail;			/* where in it the path or column ends */
-	char	   *column;			/* @column: its name; else NULL */
-	PathStep   *steps;			/* path into the document */
+	char	   *text;			/* as the user has written it */
+	int			tail;			/* where in text the path or @column ends */
+	char	   *column;			/* the name in @column; NULL: a path */
+	PathStep   *steps;			/* the path into the document */
 	int			nsteps;
-	bool		multi;			/* has a [*] */
-	char	   *name;			/* name of the index table's column; may be
-								 * NULL */
+	bool		multi;			/* the path has a [*] */
+	char	   *name;			/* of the index table's column; may be NULL */
 	Oid			type;			/* InvalidOid: not given */
 	int32		typmod;
 	Oid			collation;		/* InvalidOid: not given */
 } FieldSpec;
 
+/* How a text becomes a value. */
 typedef enum CastKind
 {
-	CAST_NONE,					/* text, or a type stored like it */
-	CAST_INPUT,					/* the type's input function */
-	CAST_FUNCTION				/* a cast function that takes text */
+	CAST_NONE,					/* as it is: the type is stored like text */
+	CAST_INPUT,					/* by the type's input function */
+	CAST_FUNCTION				/* by a cast function that takes text */
 } CastKind;
 
+/* The cast of a text to the type of a field. */
 typedef struct Cast
 {
 	CastKind	kind;
 	Oid			type;
 	int32		typmod;
 	Oid			collation;
-	bool		datetime;		/* read in ISO form only */
-	FmgrInfo	convert;		/* CAST_INPUT, CAST_FUNCTION */
-	Oid			ioparam;
-	bool		has_length;		/* length coercion follows */
-	FmgrInfo	length;
-	bool		users;			/* calls functions that are not the server's
-								 * own */
+	bool		datetime;		/* a date or time type, read in ISO form only */
+	FmgrInfo	convert;		/* of CAST_INPUT and CAST_FUNCTION */
+	Oid			ioparam;		/* of CAST_INPUT */
+	bool		has_length;		/* length is called with the result */
+	FmgrInfo	length;			/* coerces it to typmod */
+	bool		users;			/* it calls functions of users */
 } Cast;
 
+/* An SQL expression over a fact row; see definition/expression.c. */
 typedef struct RowExpr_ RowExpression;
 
+/* A key field or an included field of an index table. */
 typedef struct Field
 {
 	FieldSpec  *spec;
-	AttrNumber	attno;			/* column of the index table */
-	AttrNumber	fact_attno;		/* @column: column of the fact table, else 0 */
-	RowExpression *convert;		/* @column::type: the cast, else NULL */
-	int			plain_steps;	/* of the path, before any [*] */
+	AttrNumber	attno;			/* the column of the index table */
+	AttrNumber	fact_attno;		/* the column of the fact table; 0: a path */
+	RowExpression *convert;		/* the cast of @column::type, or NULL */
+	int			plain_steps;	/* of the path before the [*], or all */
 	bool		is_jsonb;
 	Oid			type;
 	int32		typmod;
@@ -114,6 +118,7 @@ typedef struct Field
 	Cast		cast;
 } Field;
 
+/* The definition of an index table; columns are those of the index table where nothing else is said. */
 typedef struct IndexDef
 {
 	struct FactDef *fact;
@@ -125,144 +130,143 @@ typedef struct IndexDef
 	bool		skip_mismatch;
 	bool		active;
 	bool		multi;			/* a key field is multi-valued */
-	int			docno;			/* which of fact->docs */
-	TransactionId xmin;			/* of the catalog row; see lookup.c */
+	int			docno;			/* which of fact->doc_attno is the document */
+	TransactionId xmin;			/* of the catalog row; see read/lookup.c */
 
 	int			nkeys;			/* key fields */
 	int			nincludes;
-	Field	   *fields;			/* nkeys + nincludes */
-	int			multi_field;	/* which key field is, or -1 */
+	Field	   *fields;			/* the key fields, then the included fields */
+	int			multi_field;	/* the multi-valued one, or -1 */
 	RowExpression *filter;		/* NULL: none */
 
-	AttrNumber *pk_attno;		/* columns of the index table: the primary
-								 * key, fact->npk */
-	AttrNumber	doc_attno;		/* denormalized: the document */
+	AttrNumber *pk_attno;		/* the fact table's primary key, fact->npk
+								 * columns */
+	AttrNumber	doc_attno;		/* the document if denormalized, else 0 */
 
-	/*
-	 * The index table.  Its identity is key and primary key, its leading
-	 * columns.
-	 */
+	/* An entry is identified by key and primary key, the leading columns. */
 	TupleDesc	desc;
 	int			nident;
-	AttrNumber *ident;			/* their columns */
-	SortSupportData *ident_sort;	/* in the order of the index */
-	SortSupportData *write_sort;	/* in an order that is cheap; see diff.c */
-	bool		brief_text;		/* the first is text, abbreviated to its first
-								 * bytes */
-	Oid			primary_index;	/* its primary key ... */
+	AttrNumber *ident;			/* these columns */
+	SortSupportData *ident_sort;	/* sorts as the primary key does */
+	SortSupportData *write_sort;	/* sorts at less cost; see entry/diff.c */
+	bool		brief_text;		/* the first of write_sort is for text, and
+								 * abbreviates it to its first bytes */
+	Oid			primary_index;	/* the index of the primary key */
 	IndexInfo  *primary_info;
-	int			nsearch;		/* ... has these many columns, */
-	AttrNumber *search;			/* these, */
-	ScanKeyData *search_keys;	/* found with these */
-	bool		covering;		/* the primary key holds the included fields
-								 * ... */
-	Size		max_covered_bytes;	/* ... with ease, as long as entries have
-									 * so many bytes */
-	Oid			row_index;		/* async: on the fact row's primary key */
-	ScanKeyData *row_keys;		/* for that */
-	HTAB	   *parts;			/* of IndexPart: those that were met; NULL:
-								 * not partitioned */
-	int			part_field;		/* which of the key fields it is partitioned
-								 * by */
-	Bitmapset  *used;			/* columns that entries depend on, offset */
+	int			nsearch;		/* how many columns its key has */
+	AttrNumber *search;			/* these columns */
+	ScanKeyData *search_keys;	/* to search it with */
+	bool		covering;		/* it has the included fields, too */
+	Size		max_covered_bytes;	/* entries up to so many bytes fit easily
+									 * then */
+	Oid			row_index;		/* async: on the columns pk_attno */
+	ScanKeyData *row_keys;		/* to search it with */
+	HTAB	   *parts;			/* of IndexPartition, as far as they have been
+								 * used; NULL: it is not partitioned */
+	int			part_field;		/* the key field that it is partitioned by */
+	Bitmapset  *used;			/* columns of the fact table that entries
+								 * depend on, minus
+								 * FirstLowInvalidHeapAttributeNumber */
 } IndexDef;
 
-/* A partition of an index table; see part.c. */
+/* A partition of an index table; see definition/index_partition.c. */
 typedef struct IndexPartition
 {
 	Oid			relid;			/* hash key */
-	Oid			primary_index;
+	Oid			primary_index;	/* these as in IndexDef */
 	IndexInfo  *primary_info;
 	Oid			row_index;
 } IndexPartition;
 
-/* How a partition of a fact table stores its rows; see partition.c. */
+/* A leaf partition of a fact table; see definition/fact_partition.c. */
 typedef struct Leaf
 {
 	Oid			relid;			/* hash key */
-	bool		is_foreign;		/* on another server; see foreign.c */
-	Oid			pk_index;		/* on the primary key, InvalidOid: foreign */
-	struct AttrMap *map;		/* to the columns of the fact table; NULL: the
-								 * same */
-	TupleTableSlot *slots[2];	/* for rows with these, if there is a map */
+	bool		is_foreign;		/* it is on another server */
+	Oid			pk_index;		/* on the primary key; InvalidOid: foreign */
+	struct AttrMap *map;		/* to the columns of the fact table; NULL:
+								 * they are the same */
+	TupleTableSlot *slots[2];	/* hold rows that map has converted */
 } Leaf;
 
+/* A fact table and the definitions of its index tables; see definition/cache.c. */
 typedef struct FactDef
 {
 	Oid			relid;
-	MemoryContext cxt;
-	int			pins;
-	bool		replaced;		/* in the cache: goes with the last pin */
-	bool		stale;			/* to be loaded anew when it is asked for: may
-								 * be, or ... */
-	bool		changed;		/* ... is out of date; see
-								 * definition_settled() */
-	List	   *code;			/* of CodeObject *: what it calls that is not
-								 * the server's own */
+	MemoryContext cxt;			/* has all of it */
+	int			pins;			/* how many use it across calls */
+	bool		replaced;		/* no longer cached: the last unpin frees it */
+	bool		stale;			/* may be out of date, and is loaded anew when
+								 * it is asked for next */
+	bool		changed;		/* is out of date; see definition_settled() */
+	List	   *code;			/* of CodeObject *: functions and domains that
+								 * it calls, unless the server's own */
 	char	   *name;
 	Oid			owner;
-	bool		registered;		/* in the catalog, with or without index
+	bool		registered;		/* it is in the catalog, perhaps without index
 								 * tables */
 	bool		restored;		/* from a dump, and not adopted yet; see
-								 * adopt.c */
-	bool		is_partition;	/* rows may come without our statement trigger */
+								 * queue/adopt_restored.c */
+	bool		is_partition;	/* rows may come through a parent, without our
+								 * statement trigger */
 	bool		partitioned;
-	TupleDesc	desc;			/* partitioned: its columns */
-	HTAB	   *leaves;			/* of Leaf: those that were met */
-	Leaf	   *last_leaf;
+	TupleDesc	desc;			/* its columns if it is partitioned */
+	HTAB	   *leaves;			/* of Leaf, as far as they have been used */
+	Leaf	   *last_leaf;		/* the one used last */
 	bool		users_code;		/* making entries calls functions of users */
 	int			npk;
-	AttrNumber *pk_attno;
+	AttrNumber *pk_attno;		/* the columns of the primary key */
 	Bitmapset  *pk_columns;		/* the same, offset as in used */
-	Oid			pk_index;		/* InvalidOid: the key was named, see rowkey.c */
-	bool		pk_deferrable;	/* in the table, or in a partition that was
-								 * met */
-	ScanKeyData *pk_keys;
+	Oid			pk_index;		/* InvalidOid: the user has named the primary
+								 * key; see definition/fact_key.c */
+	bool		pk_deferrable;	/* in the table, or in one of leaves */
+	ScanKeyData *pk_keys;		/* to search pk_index with */
 	int			ndocs;
 	AttrNumber *doc_attno;		/* the JSONB columns in use */
-	int32	   *slice;			/* how many bytes of them to try first; see
-								 * document.c */
+	int32	   *slice;			/* how many bytes of each to detoast first;
+								 * see entry/document.c */
 	Bitmapset  *used;			/* columns that transactional entries depend
-								 * on, offset */
-	Bitmapset  *queued;			/* those that asynchronous entries depend on */
-	AttrNumber	max_attno;		/* the last of all of them */
-	Oid			queue;			/* where changes are appended, InvalidOid:
-								 * nowhere */
-	Oid			spare;			/* where they were, or will be */
-	bool		queue_lost;		/* one of them is gone, with what was in it,
-								 * and InvalidOid; see rotate.c */
-	TupleDesc	queue_desc;
-	TupleTableSlot **queue_slots;	/* for queue.c */
+								 * on, offset as in IndexDef */
+	Bitmapset  *queued;			/* the same for asynchronous entries */
+	AttrNumber	max_attno;		/* the last column in used and queued */
+	Oid			queue;			/* the queue table that changes are appended
+								 * to, or InvalidOid */
+	Oid			spare;			/* the other one, which takes turns with it */
+	bool		queue_lost;		/* one was dropped with what was in it, and
+								 * spare is InvalidOid; see queue/lost.c */
+	TupleDesc	queue_desc;		/* the columns of both */
+	TupleTableSlot **queue_slots;	/* of queue/append.c */
 	int			nqueue_slots;
 	int			ndefs;
-	int			nsync;			/* the first of them are transactional */
+	int			nsync;			/* so many are transactional, and come first */
 	IndexDef  **defs;
 } FactDef;
 
-/* How an index table is partitioned, or is to be; see partitioning.c. */
+/* How an index table is, or is to be, partitioned; see definition/partition_spec.c. */
 typedef struct Partitioning
 {
 	char	   *clause;			/* what follows PARTITION BY */
 	List	   *parts;			/* of PartSpec * */
 } Partitioning;
 
+/* One of its partitions. */
 typedef struct PartSpec
 {
 	char	   *bound;			/* FOR VALUES ..., or DEFAULT */
 	char	   *tablespace;		/* NULL: that of the index table */
 	char	   *suffix;			/* of its name */
-	Oid			relid;			/* once it exists */
+	Oid			relid;			/* set once it exists */
 } PartSpec;
 
-/* A row of the catalog, as create.c writes it. */
+/* An index table as the catalog's table definition describes it. */
 typedef struct DefinitionRow
 {
 	Oid			index_table;
 	Oid			fact_table;
-	List	   *primary_key;	/* of the fact table: names of its columns */
-	char	   *document;
-	List	   *key;			/* of char * */
-	List	   *include;
+	List	   *primary_key;	/* names (char *) of the fact table's columns */
+	char	   *document;		/* the name of the JSONB column */
+	List	   *key;			/* specifications (char *) of the key fields */
+	List	   *include;		/* and of the included fields */
 	char	   *filter;
 	char	   *strategy;
 	char	   *maintenance;
@@ -271,17 +275,17 @@ typedef struct DefinitionRow
 	char	   *state;
 	char	   *problem;		/* why it is invalid, or NULL */
 	Oid			replaces;		/* the index table whose place it is to take,
-								 * if any */
-	Partitioning *partitioning; /* not stored: of a table that is to be made;
-								 * NULL: not partitioned */
+								 * or InvalidOid */
+	Partitioning *partitioning; /* of a table that is to be made, and not
+								 * stored; NULL: not partitioned */
 } DefinitionRow;
 
+/* The same as it was read. */
 typedef struct StoredDefinition
 {
 	DefinitionRow row;
-	Oid			fact_oid;
-	List	   *columns;		/* names of the fact table's columns, by
-								 * number */
+	Oid			fact_oid;		/* of the fact table when the row was written */
+	List	   *columns;		/* the names of its columns then, by number */
 	TransactionId xmin;
 	ItemPointerData tid;
 } StoredDefinition;

@@ -1,8 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * module.c
- *	  Loads the library: called by the server, once in a backend, or once in the
- *	  postmaster if it is preloaded.
+ *	  Loads the library.
  *
  *-------------------------------------------------------------------------
  */
@@ -14,8 +13,6 @@
 #include "indextable.h"
 #include "maintain/at_commit.h"
 #include "maintain/batch.h"
-#include "maintain/foreign_snapshot.h"
-#include "maintain/truncate.h"
 #include "queue/append.h"
 #include "queue/commit_prepared.h"
 #include "queue/shared_memory.h"
@@ -28,15 +25,19 @@ PG_MODULE_MAGIC;
 
 PGDLLEXPORT void _PG_init(void);
 
+/*
+ * _PG_init
+ *		Sets up all parts of the extension.
+ *
+ * The server calls it once in each backend that uses the extension, or once in the
+ * postmaster if the library is preloaded.
+ */
 void
 _PG_init(void)
 {
 	define_gucs();
-	trigger_init();
-	foreign_init();
 	query_init();
 	planner_statistics_init();
-	/* The last to be told of a commit, as the others may still bring changes. */
 	queue_init();
 	batch_init();
 	at_commit_init();

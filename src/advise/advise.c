@@ -1,10 +1,9 @@
 /*-------------------------------------------------------------------------
  *
  * advise.c
- *	  indextable.advise() and indextable.profile(): should this be an index table,
- *	  and which; and the notice of create() where it should not.
- *
- * Called by users, and by create.c.
+ *	  Provides indextable.advise() and indextable.profile(), which tell whether a key
+ *	  should have an index table, and which, and the notice of create() that an index
+ *	  table may cost more than it saves.
  *
  *-------------------------------------------------------------------------
  */
@@ -46,13 +45,13 @@
 #include "../util/subxact.h"
 #include "advise.h"
 #include "profile.h"
-#include "text_bar.h"
+#include "readable.h"
 #include "verdict.h"
 
 PG_FUNCTION_INFO_V1(indextable_advise);
 PG_FUNCTION_INFO_V1(indextable_profile);
 
-/* Arguments of both, in order. */
+/* The arguments of both functions, in their order. */
 enum
 {
 	ARG_FACT_TABLE,
@@ -67,16 +66,16 @@ enum
 #define MIN_SAMPLE_ROWS		100
 #define MAX_SAMPLE_ROWS		1000000
 
-/* create() looks at so many: a few milliseconds. */
+/* create() looks at so many rows, which takes a few milliseconds. */
 #define NOTICE_ROWS			1000
 
 /*
- * CPU microseconds of a writer for a row, above a table without an index: medians
- * of docs/costs.md, for documents of 600 bytes.
+ * CPU microseconds that a writer needs for a row, more than without any index: the
+ * medians of docs/costs.md, for documents of 600 bytes.
  */
 #define INSERT_COST			5.8
-#define ENTRY_COST			2.7 /* for each further entry of an array, as in
-								 * bulk */
+#define ENTRY_COST			2.7 /* for each further entry of a row: as in a
+								 * bulk insert */
 #define UPDATE_COST			1.8
 #define MOVE_COST			11.1
 #define QUEUED_INSERT_COST	0.8
@@ -89,137 +88,55 @@ enum
 typedef struct Notice
 {
 	Profile		profile;
-	MemoryContext cxt;
-	char	   *reason;			/* NULL: there is nothing to be said */
+	MemoryContext cxt;			/* for reason and hint */
+	char	   *reason;			/* NULL: there is no need for a notice */
 	char	   *hint;
 } Notice;
 
+static void evaluate_new_index_table(void *arg);
+static bool may_read(Oid relid);
 static Verdict *advise(FunctionCallInfo fcinfo, Profile *p);
 static void check_reader(Relation fact, DefinitionRow *row);
 pg_noreturn static void other_version(void);
-static bool may_read(Oid relid);
+static void put_numbers(ReturnSetInfo *rsinfo, Profile *p);
 static void put_line(ReturnSetInfo *rsinfo, const char *topic, const char *fmt,...) pg_attribute_printf(3, 4);
-
-static double
-entries_per_row(Profile *p)
-{
-	return p->with_entries > 0 ? (double) p->sampled_entries / p->with_entries : 0;
-}
-
-static double
-insert_cost(Profile *p)
-{
-	return INSERT_COST + Max(entries_per_row(p) - 1, 0) * ENTRY_COST;
-}
-
-/* advise: profile and verdict of what the arguments ask for */
-static Verdict *
-advise(FunctionCallInfo fcinfo, Profile *p)
-{
-	DefinitionRow *row = palloc0(sizeof(DefinitionRow));
-	int			rows = PG_ARGISNULL(ARG_SAMPLE_ROWS) ? SAMPLE_ROWS : PG_GETARG_INT32(ARG_SAMPLE_ROWS);
-	FactDef    *factdef;
-	Relation	fact;
-	Verdict    *v;
-	char	   *filter;
-	ListCell   *cell;
-
-	if (PG_ARGISNULL(ARG_FACT_TABLE) || PG_ARGISNULL(ARG_KEY))
-		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("fact_table and key must not be null")));
-	if (rows < MIN_SAMPLE_ROWS || rows > MAX_SAMPLE_ROWS)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("sample_rows must be between %d and %d", MIN_SAMPLE_ROWS, MAX_SAMPLE_ROWS)));
-	row->key = field_list(fcinfo, ARG_KEY, "key");
-	row->include = PG_ARGISNULL(ARG_INCLUDE) ? NIL : field_list(fcinfo, ARG_INCLUDE, "include");
-	row->strategy = row->include != NIL ? "partial" : "normalized";
-	row->maintenance = "transactional";
-	row->on_mismatch = "error";
-	row->state = "active";
-	row->filter = text_arg(fcinfo, ARG_FILTER, NULL);
-	check_definition(row);
-
-	fact = open_fact(PG_GETARG_OID(ARG_FACT_TABLE), AccessShareLock);
-	check_reader(fact, row);
-	row->fact_table = RelationGetRelid(fact);
-	if (foreign_leaves(row->fact_table) != NIL)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("cannot advise on table \"%s\" because it has foreign partitions", RelationGetRelationName(fact)),
-				 errdetail("Advice compares the costs of local indexes, and its sample would read all rows of the other servers.")));
-	p->document = PG_ARGISNULL(ARG_DOCUMENT) ? NULL : NameStr(*PG_GETARG_NAME(ARG_DOCUMENT));
-	row->document = document_column(fact, p->document);
-	p->row = row;
-	filter = row->filter;
-	if (filter != NULL)
-		row->filter = expression_check_filter(fact, filter);
-	p->def = definition_resolve(row, fact, NULL, 0, &factdef);
-	row->filter = filter;
-	(void) definition_complete_columns(p->def, fact, layout_desc(p->def, fact));
-	profile_table(p, fact, rows);
-	v = choose_verdict(p, fact);
-	relation_close(fact, NoLock);
-	foreach(cell, catalog_read_definitions(row->fact_table, InvalidOid))
-	{
-		DefinitionRow *there = &((StoredDefinition *) lfirst(cell))->row;
-
-		if (!OidIsValid(there->replaces) && same_strings(there->key, row->key))
-			v->reasons = lappend(v->reasons, psprintf("The index table %s has this key already.",
-													  quoted_relation(there->index_table)));
-	}
-	return v;
-}
+static double insert_cost(Profile *p);
+static double entries_per_row(Profile *p);
 
 /*
- * check_reader
- *		What the caller sees of the table decides what he is told of it.  And what
- *		he brings along must not be run as the owner, as entries are made.
+ * indextable_advise
+ *		advise(fact_table regclass, key text[], include text[], filter text, document
+ *		name, sample_rows integer, OUT topic text, OUT advice text)
  */
-static void
-check_reader(Relation fact, DefinitionRow *row)
+Datum
+indextable_advise(PG_FUNCTION_ARGS)
 {
+	static const char *const advice[] = {
+		"undecided", "do without", "a native index", "an index table with a filter", "an index table"
+	};
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	Profile    *p = palloc0(sizeof(Profile));
+	Verdict    *v;
 	ListCell   *cell;
-	bool		brings = row->filter != NULL;
 
-	if (check_enable_rls(RelationGetRelid(fact), InvalidOid, true) == RLS_ENABLED)
-		ereport(ERROR,
-				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-				 errmsg("cannot take a sample of table \"%s\" because row security applies to the current user",
-						RelationGetRelationName(fact)),
-				 errhint("Call the function as a user who may see all rows.")));
-	if (owns_relation(RelationGetRelid(fact), GetUserId()))
-		return;
-	foreach(cell, list_concat_copy(row->key, row->include))
+	InitMaterializedSRF(fcinfo, 0);
+	v = advise(fcinfo, p);
+	put_numbers(rsinfo, p);
+	if (v->kind >= VERDICT_FILTER)
+		put_line(rsinfo, "advice", "%s: %s, %s%s", advice[v->kind], strategies[v->strategy],
+				 maintenances[v->async], v->is_unique ? ", unique" : "");
+	else
+		put_line(rsinfo, "advice", "%s", advice[v->kind]);
+	foreach(cell, v->reasons)
+		put_line(rsinfo, "", "%s", (char *) lfirst(cell));
+	if (v->statement != NULL)
+		put_line(rsinfo, "do", "%s", v->statement);
+	if (v->alternative != NULL)
 	{
-		FieldSpec  *spec = parse_field_spec(lfirst(cell), true);
-
-		brings |= spec->column != NULL && OidIsValid(spec->type);
+		put_line(rsinfo, "or", "%s", v->when);
+		put_line(rsinfo, "", "%s", v->alternative);
 	}
-	if (brings)
-		ereport(ERROR,
-				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-				 errmsg("must be owner of table %s", RelationGetRelationName(fact)),
-				 errdetail("Filters and casts of columns are evaluated as the owner of the table.")));
-}
-
-/* other_version: the error for profile() as another version of the extension has declared it */
-static void
-other_version(void)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("the library and the catalog of indextable are of different versions"),
-			 errhint("Run ALTER EXTENSION indextable UPDATE.")));
-}
-
-/* may_read: whether the caller may see all rows */
-static bool
-may_read(Oid relid)
-{
-	return pg_class_aclcheck(relid, GetUserId(), ACL_SELECT) == ACLCHECK_OK &&
-		check_enable_rls(relid, InvalidOid, true) != RLS_ENABLED;
+	return (Datum) 0;
 }
 
 /*
@@ -297,32 +214,174 @@ indextable_profile(PG_FUNCTION_ARGS)
 	return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, isnull));
 }
 
-static void
-put_line(ReturnSetInfo *rsinfo, const char *topic, const char *fmt,...)
+/*
+ * advise_on_new
+ *		Raises a notice if an index table that was just created may cost more than it
+ *		saves.
+ *
+ * It looks at some rows.  An error that one of them raises does not make create()
+ * fail.  Functions of users may do anything, and so they are not called for advice.
+ */
+void
+advise_on_new(DefinitionRow *row, IndexDef *def)
 {
-	StringInfoData line;
-	Datum		values[2];
-	bool		isnull[2] = {0};
+	Notice		notice = {.profile = {.row = row,.def = def},.cxt = CurrentMemoryContext};
+	ErrorData  *error;
 
-	initStringInfo(&line);
-	for (;;)
-	{
-		va_list		args;
-		int			needed;
-
-		va_start(args, fmt);
-		needed = appendStringInfoVA(&line, fmt, args);
-		va_end(args);
-		if (needed == 0)
-			break;
-		enlargeStringInfo(&line, needed);
-	}
-	values[0] = CStringGetTextDatum(topic);
-	values[1] = CStringGetTextDatum(line.data);
-	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, isnull);
+	if (!setting_advice || def->is_unique || index_calls_users_code(def) || !may_read(row->fact_table) ||
+		foreign_leaves(row->fact_table) != NIL)
+		return;
+	error = run_catching_row_errors(evaluate_new_index_table, &notice);
+	if (error == NULL && notice.reason != NULL)
+		ereport(NOTICE,
+				(errmsg("index table \"%s\" may cost more than it saves", def->name),
+				 errdetail("%s", notice.reason),
+				 notice.hint != NULL ? errhint("%s", notice.hint) :
+				 errhint("See indextable.advise() for more. To turn these notices off, run SET indextable.advice = off;")));
 }
 
-/* put_numbers: what the verdict rests on */
+/*
+ * evaluate_new_index_table
+ *		Finds out whether a new index table needs a notice, and with which reason and
+ *		hint.
+ */
+static void
+evaluate_new_index_table(void *arg)
+{
+	Notice	   *notice = arg;
+	Profile    *p = &notice->profile;
+	Relation	fact = relation_open(p->row->fact_table, NoLock);
+	Verdict    *v;
+	MemoryContext old;
+
+	profile_table(p, fact, NOTICE_ROWS);
+	v = choose_verdict(p, fact);
+	relation_close(fact, NoLock);
+	old = MemoryContextSwitchTo(notice->cxt);
+	if (v->kind == VERDICT_NONE || v->kind == VERDICT_FILTER || (v->is_volatile && !p->def->async))
+		notice->reason = list_length(v->reasons) > 1 ?
+			psprintf("%s %s", (char *) linitial(v->reasons), (char *) lsecond(v->reasons)) : pstrdup(linitial(v->reasons));
+	if (v->kind == VERDICT_FILTER)
+		notice->hint = psprintf("To leave these entries out, run SELECT indextable.alter(%s, filter => %s);",
+								sql_literal(quoted_relation(p->def->relid)), sql_literal(v->filter));
+	MemoryContextSwitchTo(old);
+}
+
+/* may_read: returns whether the caller may see all rows */
+static bool
+may_read(Oid relid)
+{
+	return pg_class_aclcheck(relid, GetUserId(), ACL_SELECT) == ACLCHECK_OK &&
+		check_enable_rls(relid, InvalidOid, true) != RLS_ENABLED;
+}
+
+/* advise: collects the profile of the key and fact table that the arguments name, and returns the verdict */
+static Verdict *
+advise(FunctionCallInfo fcinfo, Profile *p)
+{
+	DefinitionRow *row = palloc0(sizeof(DefinitionRow));
+	int			rows = PG_ARGISNULL(ARG_SAMPLE_ROWS) ? SAMPLE_ROWS : PG_GETARG_INT32(ARG_SAMPLE_ROWS);
+	FactDef    *factdef;
+	Relation	fact;
+	Verdict    *v;
+	char	   *filter;
+	ListCell   *cell;
+
+	if (PG_ARGISNULL(ARG_FACT_TABLE) || PG_ARGISNULL(ARG_KEY))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("fact_table and key must not be null")));
+	if (rows < MIN_SAMPLE_ROWS || rows > MAX_SAMPLE_ROWS)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("sample_rows must be between %d and %d", MIN_SAMPLE_ROWS, MAX_SAMPLE_ROWS)));
+	row->key = field_list(fcinfo, ARG_KEY, "key");
+	row->include = PG_ARGISNULL(ARG_INCLUDE) ? NIL : field_list(fcinfo, ARG_INCLUDE, "include");
+	row->strategy = row->include != NIL ? "partial" : "normalized";
+	row->maintenance = "transactional";
+	row->on_mismatch = "error";
+	row->state = "active";
+	row->filter = text_arg(fcinfo, ARG_FILTER, NULL);
+	check_request(row);
+
+	fact = open_fact(PG_GETARG_OID(ARG_FACT_TABLE), AccessShareLock);
+	check_reader(fact, row);
+	row->fact_table = RelationGetRelid(fact);
+	if (foreign_leaves(row->fact_table) != NIL)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot advise on table \"%s\" because it has foreign partitions", RelationGetRelationName(fact)),
+				 errdetail("Advice compares the costs of local indexes, and its sample would read all rows of the other servers.")));
+	p->document = PG_ARGISNULL(ARG_DOCUMENT) ? NULL : NameStr(*PG_GETARG_NAME(ARG_DOCUMENT));
+	row->document = document_column(fact, p->document);
+	p->row = row;
+	filter = row->filter;
+	if (filter != NULL)
+		row->filter = expression_check_filter(fact, filter);
+	p->def = definition_resolve(row, fact, NULL, 0, &factdef);
+	row->filter = filter;
+	(void) definition_complete_columns(p->def, fact, layout_desc(p->def, fact));
+	profile_table(p, fact, rows);
+	v = choose_verdict(p, fact);
+	relation_close(fact, NoLock);
+	foreach(cell, catalog_read_definitions(row->fact_table, InvalidOid))
+	{
+		DefinitionRow *existing = &((StoredDefinition *) lfirst(cell))->row;
+
+		if (!OidIsValid(existing->replaces) && same_strings(existing->key, row->key))
+			v->reasons = lappend(v->reasons, psprintf("The index table %s has this key already.",
+													  quoted_relation(existing->index_table)));
+	}
+	return v;
+}
+
+/*
+ * check_reader
+ *		Refuses callers who must not see all rows, and expressions that callers must
+ *		not have evaluated.
+ *
+ * A sample shows values of any row, so row security must not apply to the caller.
+ * Entries are made as the owner of the table, so nobody else may pass a filter or a
+ * cast of a column, which can call any function.
+ */
+static void
+check_reader(Relation fact, DefinitionRow *row)
+{
+	ListCell   *cell;
+	bool		brings_code = row->filter != NULL;
+
+	if (check_enable_rls(RelationGetRelid(fact), InvalidOid, true) == RLS_ENABLED)
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("cannot take a sample of table \"%s\" because row security applies to the current user",
+						RelationGetRelationName(fact)),
+				 errhint("Call the function as a user who may see all rows.")));
+	if (owns_relation(RelationGetRelid(fact), GetUserId()))
+		return;
+	foreach(cell, list_concat_copy(row->key, row->include))
+	{
+		FieldSpec  *spec = parse_field_spec(lfirst(cell), true);
+
+		brings_code |= spec->column != NULL && OidIsValid(spec->type);
+	}
+	if (brings_code)
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("must be owner of table %s", RelationGetRelationName(fact)),
+				 errdetail("Filters and casts of columns are evaluated as the owner of the table.")));
+}
+
+/* other_version: raises an error, because another version of the extension has declared profile() */
+static void
+other_version(void)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("the library and the catalog of indextable are of different versions"),
+			 errhint("Run ALTER EXTENSION indextable UPDATE.")));
+}
+
+/* put_numbers: adds lines with the numbers of the profile */
 static void
 put_numbers(ReturnSetInfo *rsinfo, Profile *p)
 {
@@ -385,81 +444,42 @@ put_numbers(ReturnSetInfo *rsinfo, Profile *p)
 			 p->def->multi ? GIN_UPDATE_COST : NATIVE_UPDATE_COST);
 }
 
-/* indextable_advise: the same for people to read */
-Datum
-indextable_advise(PG_FUNCTION_ARGS)
-{
-	static const char *const advice[] = {
-		"undecided", "do without", "a native index", "an index table with a filter", "an index table"
-	};
-	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	Profile    *p = palloc0(sizeof(Profile));
-	Verdict    *v;
-	ListCell   *cell;
-
-	InitMaterializedSRF(fcinfo, 0);
-	v = advise(fcinfo, p);
-	put_numbers(rsinfo, p);
-	if (v->kind >= VERDICT_FILTER)
-		put_line(rsinfo, "advice", "%s: %s, %s%s", advice[v->kind], strategies[v->strategy],
-				 maintenances[v->async], v->is_unique ? ", unique" : "");
-	else
-		put_line(rsinfo, "advice", "%s", advice[v->kind]);
-	foreach(cell, v->reasons)
-		put_line(rsinfo, "", "%s", (char *) lfirst(cell));
-	if (v->statement != NULL)
-		put_line(rsinfo, "do", "%s", v->statement);
-	if (v->alternative != NULL)
-	{
-		put_line(rsinfo, "or", "%s", v->when);
-		put_line(rsinfo, "", "%s", v->alternative);
-	}
-	return (Datum) 0;
-}
-
-/* evaluate_new_index_table: what is to be said of a new index table, if anything */
+/* put_line: adds a line to the result of advise() */
 static void
-evaluate_new_index_table(void *arg)
+put_line(ReturnSetInfo *rsinfo, const char *topic, const char *fmt,...)
 {
-	Notice	   *notice = arg;
-	Profile    *p = &notice->profile;
-	Relation	fact = relation_open(p->row->fact_table, NoLock);
-	Verdict    *v;
-	MemoryContext old;
+	StringInfoData line;
+	Datum		values[2];
+	bool		isnull[2] = {0};
 
-	profile_table(p, fact, NOTICE_ROWS);
-	v = choose_verdict(p, fact);
-	relation_close(fact, NoLock);
-	old = MemoryContextSwitchTo(notice->cxt);
-	if (v->kind == VERDICT_NONE || v->kind == VERDICT_FILTER || (v->is_volatile && !p->def->async))
-		notice->reason = list_length(v->reasons) > 1 ?
-			psprintf("%s %s", (char *) linitial(v->reasons), (char *) lsecond(v->reasons)) : pstrdup(linitial(v->reasons));
-	if (v->kind == VERDICT_FILTER)
-		notice->hint = psprintf("To leave these entries out, run SELECT indextable.alter(%s, filter => %s);",
-								sql_literal(quoted_relation(p->def->relid)), sql_literal(v->filter));
-	MemoryContextSwitchTo(old);
+	initStringInfo(&line);
+	for (;;)
+	{
+		va_list		args;
+		int			needed;
+
+		va_start(args, fmt);
+		needed = appendStringInfoVA(&line, fmt, args);
+		va_end(args);
+		if (needed == 0)
+			break;
+		enlargeStringInfo(&line, needed);
+	}
+	values[0] = CStringGetTextDatum(topic);
+	values[1] = CStringGetTextDatum(line.data);
+	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, isnull);
 }
 
-/*
- * advise_on_new
- *		Tells who has created an index table that it may cost more than it saves.
- *		Looks at some rows; an error in them is no reason to fail.  Functions of
- *		users, which may do anything, are not called for advice.
- */
-void
-advise_on_new(DefinitionRow *row, IndexDef *def)
+/* insert_cost: returns what the insert of a row costs, in CPU microseconds */
+static double
+insert_cost(Profile *p)
 {
-	Notice		notice = {.profile = {.row = row,.def = def},.cxt = CurrentMemoryContext};
-	ErrorData  *error;
+	return INSERT_COST + Max(entries_per_row(p) - 1, 0) * ENTRY_COST;
+}
 
-	if (!setting_advice || def->is_unique || index_calls_users_code(def) || !may_read(row->fact_table) ||
-		foreign_leaves(row->fact_table) != NIL)
-		return;
-	error = run_catching_row_errors(evaluate_new_index_table, &notice);
-	if (error == NULL && notice.reason != NULL)
-		ereport(NOTICE,
-				(errmsg("index table \"%s\" may cost more than it saves", def->name),
-				 errdetail("%s", notice.reason),
-				 notice.hint != NULL ? errhint("%s", notice.hint) :
-				 errhint("See indextable.advise() for more. To turn these notices off, run SET indextable.advice = off;")));
+/* entries_per_row: returns how many entries a row has on average, if it has any */
+static double
+entries_per_row(Profile *p)
+{
+	return p->with_entries > 0 ? (double) p->sampled_entries / p->with_entries : 0;
 }

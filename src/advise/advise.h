@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * advise.h
- *	  Advice for users.
+ *	  Tells users whether an index table that they have created is worth its cost.
  *
  *-------------------------------------------------------------------------
  */

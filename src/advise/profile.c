@@ -1,16 +1,18 @@
 /*-------------------------------------------------------------------------
  *
  * profile.c
- *	  The numbers that tell whether a table of documents wants an index table:
- *	  those of a sample of its rows, and those the server has counted.
+ *	  Collects the numbers from which advise() judges: those of a sample of the fact
+ *	  table's rows, and those that the server has counted.
  *
- * Called by advise.c.  The sample's entries are made as those of the index table
- * would be, by extract.c.  Blocks are chosen at random; what is read is bounded,
- * however large the table.
+ * The entries of the sample are made by the code that makes the entries of index
+ * tables.  Blocks are chosen at random, and what is read is bounded, however large
+ * the table is.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
+
+#include <math.h>
 
 #include "access/attnum.h"
 #include "access/detoast.h"
@@ -22,7 +24,6 @@
 #include "common/pg_prng.h"
 #include "executor/tuptable.h"
 #include "fmgr.h"
-#include <math.h>
 #include "miscadmin.h"
 #include "nodes/pg_list.h"
 #include "parser/parse_coerce.h"
@@ -40,7 +41,7 @@
 #include "utils/tuplesort.h"
 
 #include "../definition/expression.h"
-#include "../definition/layout.h"
+#include "../definition/primary_key.h"
 #include "../entry/block_scan.h"
 #include "../entry/bulk_load.h"
 #include "../entry/document.h"
@@ -52,31 +53,38 @@
 #include "../util/role.h"
 #include "profile.h"
 
-/* Tables of up to so many blocks are read whole; of others, so many tell how full blocks are. */
+/*
+ * Tables of up to so many blocks are read whole.  Of a larger table, so many blocks
+ * are read first, to see how full blocks are.
+ */
 #define PILOT_BLOCKS	100
 
-/* Rows of one block may be alike: so up to so many times as many blocks are read as rows would need. */
+/*
+ * Rows of one block may be alike.  So the sample has up to so many times as many
+ * blocks as its rows would need, and only some rows of each.
+ */
 #define SPREAD			4.0
 
-/* Documents of the sample may have so many bytes together: reading them takes some seconds. */
+/* The documents of a sample have at most about so many bytes together, which are read in some seconds. */
 #define SAMPLE_BYTES	(256.0 * 1024 * 1024)
 
-/* A sample of arrays ends at so many entries. */
+/* A sample ends at so many entries, which matters if the key is an array. */
 #define SAMPLE_ENTRIES	2000000
 
-/* What fits on a page, of its bytes; of a B-tree's, nine tenths are filled at first. */
+/* The bytes of a page that tuples can have, and the share of them that a new B-tree fills. */
 #define PAGE_BYTES		(BLCKSZ - SizeOfPageHeaderData)
 #define FILLED			(BTREE_DEFAULT_FILLFACTOR / 100.0)
 
-typedef struct Sample
-{
-	double		percent;		/* of the blocks */
-	double		keep;			/* of their rows */
-	uint32		seed;
-} Sample;
-
+/* The bytes of a row and of an index tuple with so many bytes of data. */
 #define ROW_BYTES(data)		MAXALIGN(MAXALIGN(SizeofHeapTupleHeader) + (Size) ceil(data))
 #define INDEX_BYTES(data)	MAXALIGN(sizeof(IndexTupleData) + (Size) ceil(data))
+
+typedef struct Sample
+{
+	double		percent;		/* percentage of the blocks that are read */
+	double		keep;			/* share of their rows that are looked at */
+	uint32		seed;
+} Sample;
 
 static Sample choose_sample(Profile *p, Relation fact, Snapshot snapshot, int rows);
 static void read_rows(Profile *p, Relation fact, Snapshot snapshot, Sample *sample,
@@ -91,8 +99,11 @@ static void read_statistics(Profile *p, Relation fact);
 
 /*
  * profile_table
- *		Fills in everything but the definition, of which p->def is resolved and has
- *		its columns.  At most rows rows are looked at.
+ *		Collects the numbers of a fact table in p, from a sample of at most so many
+ *		rows.
+ *
+ * p->row and p->def say which index table is in question; p->def is resolved and has
+ * its columns.
  */
 void
 profile_table(Profile *p, Relation fact, int rows)
@@ -107,7 +118,7 @@ profile_table(Profile *p, Relation fact, int rows)
 	p->partitioned = p->def->fact->partitioned;
 	p->partitions = list_length(lock_leaves(RelationGetRelid(fact), NULL, AccessShareLock));
 	p->included = palloc0(sizeof(bool) * Max(p->def->nincludes, 1));
-	sort = begin_entry_sort(p->def);
+	sort = bulk_load_begin_sort(p->def);
 	sample = choose_sample(p, fact, snapshot, rows);
 	read_rows(p, fact, snapshot, &sample, sort);
 	tuplesort_performsort(sort);
@@ -120,7 +131,7 @@ profile_table(Profile *p, Relation fact, int rows)
 	AtEOXact_GUC(false, nestlevel);
 }
 
-/* choose_sample: so that it has about so many rows, from as many blocks as can be */
+/* choose_sample: chooses a sample of about so many rows, from as many blocks as SPREAD allows */
 static Sample
 choose_sample(Profile *p, Relation fact, Snapshot snapshot, int rows)
 {
@@ -159,7 +170,7 @@ choose_sample(Profile *p, Relation fact, Snapshot snapshot, int rows)
 	return sample;
 }
 
-/* read_rows: as the owner, as create() would */
+/* read_rows: reads the rows of the sample, as the owner of the fact table, as create() would */
 static void
 read_rows(Profile *p, Relation fact, Snapshot snapshot, Sample *sample, Tuplesortstate *sort)
 {
@@ -202,12 +213,19 @@ read_rows(Profile *p, Relation fact, Snapshot snapshot, Sample *sample, Tuplesor
 	ExecDropSingleTupleTableSlot(entry);
 	MemoryContextDelete(cxt);
 	if (p->sampled > 0)
-		p->document_bytes /= p->sampled, p->stored_bytes /= p->sampled;
+	{
+		p->document_bytes /= p->sampled;
+		p->stored_bytes /= p->sampled;
+	}
 	if (p->sampled_entries > 0)
-		p->key_bytes /= p->sampled_entries, p->ident_bytes /= p->sampled_entries, p->entry_bytes /= p->sampled_entries;
+	{
+		p->key_bytes /= p->sampled_entries;
+		p->ident_bytes /= p->sampled_entries;
+		p->entry_bytes /= p->sampled_entries;
+	}
 }
 
-/* read_row: its entries go to be sorted, and what it is is counted */
+/* read_row: counts one row of the sample, and adds its entries to those that are sorted */
 static void
 read_row(Profile *p, TupleTableSlot *slot, Tuplesortstate *sort, TupleTableSlot *entry,
 		 TupleDesc key, TupleDesc ident, MemoryContext cxt)
@@ -243,7 +261,7 @@ read_row(Profile *p, TupleTableSlot *slot, Tuplesortstate *sort, TupleTableSlot 
 	if (rejection.sqlstate != 0 || skipped > 0)
 	{
 		p->mismatching++;
-		/* Those that are skipped are not told of. */
+		/* Values that are skipped leave no message. */
 		if (p->mismatch == NULL && rejection.message != NULL)
 			p->mismatch = MemoryContextStrdup(old, rejection.message);
 	}
@@ -281,8 +299,9 @@ read_row(Profile *p, TupleTableSlot *slot, Tuplesortstate *sort, TupleTableSlot 
 
 /*
  * count_keys
- *		How many there are, which are common, and what share of the documents a
- *		look-up finds: by a key that some entry has.
+ *		Counts the distinct keys of the sorted entries, finds the most common ones,
+ *		and computes what share of the documents a look-up finds, if it asks for the
+ *		key of an entry chosen at random.
  */
 static void
 count_keys(Profile *p, Tuplesortstate *sort)
@@ -333,7 +352,10 @@ count_keys(Profile *p, Tuplesortstate *sort)
 	}
 	ExecDropSingleTupleTableSlot(entry);
 
-	/* Haas and Stokes's Duj1, as ANALYZE estimates distinct values. */
+	/*
+	 * The number of distinct keys is estimated as ANALYZE does it, with Duj1
+	 * of Haas and Stokes.
+	 */
 	entries = p->sampled > 0 ? p->sampled_entries * p->documents / p->sampled : 0;
 	p->entries = entries;
 	p->all_differ = distinct == p->sampled_entries;
@@ -342,7 +364,10 @@ count_keys(Profile *p, Tuplesortstate *sort)
 		p->keys = Min(Max((double) p->sampled_entries * distinct /
 						  (p->sampled_entries - once + once * p->sampled_entries / entries), distinct), entries);
 
-	/* found[i]: of a key of an entry that is not one of the i commonest */
+	/*
+	 * In found[i] the look-up asks for a key that is not one of the i most
+	 * common.
+	 */
 	for (i = 0; i <= COMMON_KEYS; i++)
 	{
 		p->found[i] = p->sampled_entries > p->common_entries[i] && p->sampled > 1 ?
@@ -357,7 +382,7 @@ count_keys(Profile *p, Tuplesortstate *sort)
 	}
 }
 
-/* count_key: one that n entries have; the commonest are kept in order */
+/* count_key: counts a key that n entries have, and keeps it in its place if it is one of the most common */
 static void
 count_key(Profile *p, Datum *values, int64 n, double *pairs)
 {
@@ -381,7 +406,7 @@ count_key(Profile *p, Datum *values, int64 n, double *pairs)
 		p->common[at].values[i] = datumCopy(values[i], p->def->fields[i].typbyval, p->def->fields[i].typlen);
 }
 
-/* is_number: also as a text */
+/* is_number: returns whether a value is a number, or a text that reads like one */
 static bool
 is_number(Field *field, Datum value)
 {
@@ -396,14 +421,22 @@ is_number(Field *field, Datum value)
 		strpbrk(text_to_cstring(text), "0123456789") != NULL;
 }
 
-/* estimate_page_bytes: the bytes of the pages that hold tuples with so many bytes of data, without gaps */
+/*
+ * estimate_page_bytes
+ *		Returns the bytes of the pages that so many tuples take, if pages are filled
+ *		to the share "filled".
+ */
 static double
 estimate_page_bytes(double tuples, double tuple_bytes, double filled)
 {
 	return ceil(tuples * (tuple_bytes + sizeof(ItemIdData)) / (PAGE_BYTES * filled)) * BLCKSZ;
 }
 
-/* estimate_sizes: just made, table and indexes; a transactional one */
+/*
+ * estimate_sizes
+ *		Estimates the size that a transactional index table has when it is new, with
+ *		its index, for each strategy.
+ */
 static void
 estimate_sizes(Profile *p)
 {
@@ -411,14 +444,22 @@ estimate_sizes(Profile *p)
 
 	p->normalized_size = estimate_page_bytes(p->entries, ROW_BYTES(p->ident_bytes), 1) + index;
 	p->partial_size = estimate_page_bytes(p->entries, ROW_BYTES(p->entry_bytes), 1) +
-		(p->widest <= p->def->max_covered_bytes && layout_can_cover(p->def) ? estimate_page_bytes(p->entries, INDEX_BYTES(p->entry_bytes), FILLED) : index);
+		(p->widest <= p->def->max_covered_bytes && primary_key_can_cover(p->def) ? estimate_page_bytes(p->entries, INDEX_BYTES(p->entry_bytes), FILLED) : index);
 	p->denormalized_size = estimate_page_bytes(p->entries, ROW_BYTES(p->ident_bytes + p->stored_bytes), 1) + index;
-	/* A B-tree keeps equal keys once, and their rows' places. */
+
+	/*
+	 * A B-tree keeps each key once, and a row identifier for each of its
+	 * rows.
+	 */
 	p->native_size = ceil((p->keys * (INDEX_BYTES(p->key_bytes) + sizeof(ItemIdData)) +
 						   (p->entries - p->keys) * sizeof(ItemPointerData)) / (PAGE_BYTES * FILLED)) * BLCKSZ;
 }
 
-/* read_statistics: what was done to the table and its partitions since the statistics were reset */
+/*
+ * read_statistics
+ *		Reads how often the table and its partitions were read and written since the
+ *		statistics were reset.
+ */
 static void
 read_statistics(Profile *p, Relation fact)
 {

@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * profile.h
- *	  What a sample of the documents, and the server's statistics, tell.
+ *	  Collects numbers on the documents of a fact table, from a sample of them and
+ *	  from the server's statistics.
  *
  *-------------------------------------------------------------------------
  */
@@ -13,65 +14,68 @@
 
 #include "../indextable.h"
 
-/* So many of the commonest keys are kept. */
+/* So many of the most common keys are kept. */
 #define COMMON_KEYS			5
 
 typedef struct CommonKey
 {
 	Datum	   *values;			/* of the key fields */
-	int64		n;				/* entries of the sample */
+	int64		n;				/* entries of the sample that have this key */
 } CommonKey;
 
 typedef struct Profile
 {
-	DefinitionRow *row;			/* what is asked for */
-	IndexDef   *def;
-	const char *document;		/* the JSONB column, if it was named */
+	DefinitionRow *row;			/* what the caller asks about */
+	IndexDef   *def;			/* the same, resolved */
+	const char *document;		/* the JSONB column, if the caller named it */
 	bool		partitioned;
 	int			partitions;
 
-	/* The sample, in rows ... */
+	/* What the sample has, in rows */
 	int64		sampled;
-	bool		complete;		/* all there are */
-	int64		filtered;		/* for which the filter is not true */
-	int64		missing;		/* of the others: without a value */
-	int64		mismatching;	/* with one that cannot be an entry */
-	int64		with_entries;
-	char	   *mismatch;		/* why, of one of them */
-	/* ... and in entries */
-	int64		sampled_entries;
-	int64		numbers;		/* with a first key field that is one */
-	bool		all_differ;		/* no two have one key */
-	bool	   *included;		/* which included fields have a value at all */
-	int			ncommon;
-	CommonKey	common[COMMON_KEYS + 1];
-	int64		common_entries[COMMON_KEYS + 1];	/* that the first i have
-													 * together */
-	double		found[COMMON_KEYS + 1]; /* share of the documents that a
-										 * look-up finds, by any other key */
+	bool		complete;		/* the sample is the whole table */
+	int64		filtered;		/* rows for which the filter is not true */
+	int64		missing;		/* of the others, rows without a value, */
+	int64		mismatching;	/* rows with a value that cannot be an entry, */
+	int64		with_entries;	/* and rows with entries */
+	char	   *mismatch;		/* why one of the values cannot be an entry */
 
-	/* Estimates, for the table */
+	/* What the sample has, in entries */
+	int64		sampled_entries;
+	int64		numbers;		/* entries whose first key field is a number */
+	bool		all_differ;		/* no two entries have the same key */
+	bool	   *included;		/* for each included field, whether any entry
+								 * has a value */
+	int			ncommon;
+	CommonKey	common[COMMON_KEYS + 1];	/* most common first */
+	int64		common_entries[COMMON_KEYS + 1];	/* [i]: the entries of the
+													 * first i common keys */
+	double		found[COMMON_KEYS + 1]; /* [i]: the share of the documents
+										 * that a look-up finds, by any but
+										 * the first i common keys */
+
+	/* Estimates for the whole table */
 	double		documents;
 	double		entries;
-	double		keys;			/* distinct ones */
-	double		document_bytes; /* averages: of the document in full, */
-	double		stored_bytes;	/* and as it is stored; */
-	double		key_bytes;		/* of an entry: its key, */
-	double		ident_bytes;	/* key and primary key, */
-	double		entry_bytes;	/* all of it */
-	Size		widest;			/* of the latter */
+	double		keys;			/* distinct keys */
+	double		document_bytes; /* average of a document in full, */
+	double		stored_bytes;	/* of a document as it is stored, */
+	double		key_bytes;		/* of the key of an entry, */
+	double		ident_bytes;	/* of its key and primary key, */
+	double		entry_bytes;	/* and of the whole entry */
+	Size		widest;			/* the widest entry, in bytes */
 	double		normalized_size;	/* bytes */
 	double		partial_size;
 	double		denormalized_size;
 	double		native_size;	/* of a B-tree on the same expressions */
 
-	/* What the server has counted, of all partitions */
+	/* What the server has counted, for all partitions together */
 	int64		inserts;
 	int64		updates;
 	int64		hot_updates;
 	int64		deletes;
 	int64		scans;			/* of the table and its indexes */
-	TimestampTz since;			/* 0: from the beginning */
+	TimestampTz since;			/* when counting began; 0: never reset */
 } Profile;
 
 extern void profile_table(Profile *p, Relation fact, int rows);

@@ -1,14 +1,15 @@
 /*-------------------------------------------------------------------------
  *
  * verdict.c
- *	  What to make of the numbers of a table: an index table, and which; a native
- *	  index; or neither.  With reasons, and the statement that does it.
- *
- * Called by advise.c.
+ *	  Decides from the numbers of a profile whether to advise an index table, and
+ *	  which, a native index, or neither, and gives the reasons and the statement to
+ *	  run.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
+
+#include <math.h>
 
 #include "access/heaptoast.h"
 #include "catalog/pg_proc.h"
@@ -16,7 +17,6 @@
 #include "commands/defrem.h"
 #include "fmgr.h"
 #include "lib/stringinfo.h"
-#include <math.h>
 #include "mb/pg_wchar.h"
 #include "nodes/pg_list.h"
 #include "utils/array.h"
@@ -25,50 +25,53 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
-#include "../definition/layout.h"
+#include "../definition/primary_key.h"
 #include "../indextable.h"
 #include "../util/fixed_settings.h"
 #include "profile.h"
+#include "readable.h"
 #include "verdict.h"
 
-/* Of fewer documents nothing is said: reading all of them takes some milliseconds. */
+/* With fewer documents than these there is no verdict: reading all of them takes some milliseconds. */
 #define FEW_DOCUMENTS		1000
 
 /*
- * Where a look-up finds more than this share of the documents, it might as well read
- * all: with the twelve documents of 600 bytes that a block holds, a tenth of them
+ * A look-up that finds more than this share of the documents might as well read all
+ * of them: if a block holds twelve documents of 600 bytes, a tenth of the documents
  * is in 1 - 0.9^12 = 72 % of the blocks.
  */
 #define POOR_SHARE			0.1
 
-/* So many values may be left out to come below that. */
+/* A filter may leave at most so many values out to come below that share. */
 #define LEFT_OUT			3
 
-/* Where so many of the rows with a value have one that does not fit, the field is not what it was taken for. */
+/* If this share of the values does not fit the field's type, the type is wrong. */
 #define MISMATCHING_SHARE	0.5
 
-/* Where so many rows have no entry, the field is rare, and an index table small. */
+/* If this share of the rows has no entry, the field is rare, and the index table small. */
 #define RARE_SHARE			0.9
 
 /*
- * Look-ups of so few rows, which then read the documents, are faster by a native
- * index: one takes 11 us, lookup() 15 (docs/costs.md).
+ * A look-up that finds fewer rows than these and then reads the documents is faster
+ * with a native index: it takes 11 us, and lookup() takes 15 (docs/costs.md).
  */
 #define FEW_ROWS			2.0
 
 /*
- * So many updates of each document, and more than there are scans: the table is
- * written rather than read.  A judgement, not a measurement.
+ * If each document has been updated so many times, and more often than the table was
+ * read, the key may change too often for an index.  This number is a judgement, not
+ * a measurement.
  */
 #define VOLATILE_UPDATES	5.0
 
 /*
- * So many times as wide as its entries, a document is dear to read: even at 600
- * bytes, entries with three fields are read in a third of the time (docs/costs.md).
+ * A document that is so many times as wide as its entries is expensive to read: even
+ * if documents have 600 bytes, entries with three fields are read in a third of the
+ * time (docs/costs.md).
  */
 #define WIDE				10.0
 
-/* Where entries with included fields have so much of the document, it can be there as a whole. */
+/* If entries with included fields have this share of the document, they may as well have all of it. */
 #define WHOLE_SHARE			0.5
 
 const char *const verdict_names[] = {"undecided", "none", "native_index", "filter", "index_table"};
@@ -86,33 +89,13 @@ static char *create_statement(Profile *p, Relation fact, Verdict *v);
 static char *native_statement(Profile *p, Relation fact, Verdict *v);
 static char *gin_statement(Profile *p, Relation fact);
 
-/* in_percent: readable */
-const char *
-in_percent(double share)
-{
-	double		percent = share * 100;
-
-	return psprintf(percent == 0 ? "0 %%" : percent < 0.1 ? "less than 0.1 %%" :
-					percent < 10 || (percent > 99 && percent < 100) ? "%.1f %%" : "%.0f %%", percent);
-}
-
-/* in_bytes: readable */
-const char *
-in_bytes(double bytes)
-{
-	static const char *const units[] = {"bytes", "kB", "MB", "GB", "TB"};
-	int			unit = 0;
-
-	while (bytes >= 1000 && unit < (int) lengthof(units) - 1)
-		bytes /= 1000, unit++;
-	return psprintf(unit == 0 || bytes >= 100 ? "%.0f %s" : "%.1f %s", bytes, units[unit]);
-}
-
 /*
  * choose_verdict
- *		In the order in which they rule each other out: whether there is a key at
- *		all, whether it tells documents apart, whether it holds still, and then who
- *		serves it best.
+ *		Returns what to advise.
+ *
+ * It asks in this order: whether the documents have the key at all, whether the key
+ * tells documents apart, whether it seldom changes, and then which kind of index
+ * serves it best.  A no to one question makes the next one pointless.
  */
 Verdict *
 choose_verdict(Profile *p, Relation fact)
@@ -196,7 +179,11 @@ choose_verdict(Profile *p, Relation fact)
 	return v;
 }
 
-/* choose_for_poor_key: a look-up finds too much; maybe only of some values */
+/*
+ * choose_for_poor_key
+ *		Decides for a key by which a look-up finds too many documents, at least for
+ *		its common values.
+ */
 static void
 choose_for_poor_key(Profile *p, Verdict *v)
 {
@@ -238,7 +225,7 @@ choose_for_poor_key(Profile *p, Verdict *v)
 	}
 }
 
-/* choose_for_selective_key: a look-up finds few documents */
+/* choose_for_selective_key: decides for a key by which a look-up finds few documents */
 static void
 choose_for_selective_key(Profile *p, Verdict *v)
 {
@@ -299,32 +286,39 @@ choose_for_selective_key(Profile *p, Verdict *v)
 	if (p->row->include != NIL && v->kind == VERDICT_INDEX_TABLE)
 		REASON(v, "An entry with the included fields has %s, a document %s: it answers without reading documents.",
 			   in_bytes(p->entry_bytes), in_bytes(p->document_bytes));
-	if (p->row->include != NIL && (p->widest > p->def->max_covered_bytes || !layout_can_cover(p->def)))
+	if (p->row->include != NIL && (p->widest > p->def->max_covered_bytes || !primary_key_can_cover(p->def)))
 		REASON(v, "Some entries are too wide for the index, and are read from the table: include less.");
 	if (without >= RARE_SHARE)
 		REASON(v, "%s of the rows have no entry: the index table is small, and they pay next to nothing.",
 			   in_percent(without));
 }
 
-/* may_change: whether the key may be what the table is always updated for */
+/* may_change: returns whether frequent updates of the table may be changes of the key */
 static bool
 may_change(Profile *p)
 {
-	/* A scan finds what an update is to change. */
+	/*
+	 * Each update and each delete needs a scan to find its row, which is no
+	 * read for its own sake.
+	 */
 	int64		reads = p->scans - p->updates - p->deletes;
 
 	return p->updates >= VOLATILE_UPDATES * p->documents && p->updates > reads &&
 		p->numbers > p->sampled_entries / 2;
 }
 
-/* stays_hot: whether updates are frequent, and HOT as they are */
+/* stays_hot: returns whether updates are frequent, and most of them HOT */
 static bool
 stays_hot(Profile *p)
 {
 	return p->updates >= p->documents && p->hot_updates > p->updates / 2;
 }
 
-/* native_possible: whether an index on the expressions can be made, and serve as one */
+/*
+ * native_possible
+ *		Returns whether a native index on the key's expressions can be made, and
+ *		serves look-ups as well.
+ */
 static bool
 native_possible(Profile *p)
 {
@@ -336,7 +330,10 @@ native_possible(Profile *p)
 	{
 		Field	   *field = &p->def->fields[i];
 
-		/* Dates, which depend on a setting for SQL. */
+		/*
+		 * The cast of a text to a date depends on a setting in SQL, and so an
+		 * index cannot have it.
+		 */
 		if (field->fact_attno == 0 && field->cast.kind != CAST_NONE && !field->is_jsonb &&
 			func_volatile(field->cast.convert.fn_oid) != PROVOLATILE_IMMUTABLE)
 			return false;
@@ -344,7 +341,7 @@ native_possible(Profile *p)
 	return true;
 }
 
-/* common_key_text: the values of one of the commonest keys, for people to read */
+/* common_key_text: returns the values of one of the most common keys, for people to read */
 char *
 common_key_text(Profile *p, int which)
 {
@@ -369,7 +366,7 @@ common_key_text(Profile *p, int which)
 	return result.data;
 }
 
-/* path_sql: a path into the document as SQL, up to any [*] */
+/* path_sql: returns a field's path into the document as SQL, up to its [*] if it has one */
 static char *
 path_sql(Profile *p, Field *field, bool as_text)
 {
@@ -390,7 +387,11 @@ path_sql(Profile *p, Field *field, bool as_text)
 																						  construct_array(names, field->plain_steps, TEXTOID, -1, false, TYPALIGN_INT)))));
 }
 
-/* field_sql: what a field holds, as SQL over the fact table; as_text: before its cast */
+/*
+ * field_sql
+ *		Returns SQL over the fact table for a field's value, or for its text before
+ *		the cast if as_text is set.
+ */
 static char *
 field_sql(Profile *p, Field *field, bool as_text)
 {
@@ -408,8 +409,10 @@ field_sql(Profile *p, Field *field, bool as_text)
 
 /*
  * value_sql
- *		A value as field_sql() before its cast has it.  A cast would make the filter
- *		fail for a value that does not fit.
+ *		Returns a value as an SQL literal that can be compared with what field_sql()
+ *		gives as text.
+ *
+ * Filters compare texts, because a cast would fail for a value that does not fit.
  */
 static char *
 value_sql(Field *field, Datum value)
@@ -419,7 +422,11 @@ value_sql(Field *field, Datum value)
 	return quote_literal_cstr(value_text(field->type, value));
 }
 
-/* filter_without: the filter that is asked for, and the n commonest keys left out; NULL: none */
+/*
+ * filter_without
+ *		Returns the caller's filter, extended so that it leaves the n most common
+ *		keys out; NULL if there is neither.
+ */
 static char *
 filter_without(Profile *p, int n)
 {
@@ -450,14 +457,18 @@ filter_without(Profile *p, int n)
 	return result.len > 0 ? result.data : NULL;
 }
 
-/* fact_name: the fact table, as the caller can write it */
+/* fact_name: returns the name of the fact table, with its schema if the caller's search_path needs it */
 static char *
 fact_name(Relation fact)
 {
 	return OidOutputFunctionCall(F_REGCLASSOUT, ObjectIdGetDatum(RelationGetRelid(fact)));
 }
 
-/* free_name: fact_by_field_field, or with a number */
+/*
+ * free_name
+ *		Returns a name for an index table that no table has: fact_by_field_field,
+ *		with a number if that is taken.
+ */
 static char *
 free_name(Profile *p, Relation fact)
 {
@@ -475,7 +486,11 @@ free_name(Profile *p, Relation fact)
 	return pstrdup(quote_identifier(name));
 }
 
-/* sql_literal: in quotes, or dollars where that is easier to read */
+/*
+ * sql_literal
+ *		Returns a text as an SQL literal, in quotes, or in dollar quotes where these
+ *		are easier to read.
+ */
 char *
 sql_literal(const char *text)
 {
@@ -483,7 +498,11 @@ sql_literal(const char *text)
 		quote_literal_cstr(text);
 }
 
-/* array_literal: of fields; '{a,b}' where that needs no quotes */
+/*
+ * array_literal
+ *		Returns an SQL literal for an array of fields: '{a,b}', or ARRAY[...] if the
+ *		fields need quotes.
+ */
 static char *
 array_literal(List *fields)
 {
@@ -503,6 +522,7 @@ array_literal(List *fields)
 	return strpbrk(array, "\"'\\") == NULL ? sql_literal(array) : psprintf("ARRAY[%s]", list.data);
 }
 
+/* create_statement: returns the call of create() that makes the index table of the verdict */
 static char *
 create_statement(Profile *p, Relation fact, Verdict *v)
 {
@@ -529,6 +549,7 @@ create_statement(Profile *p, Relation fact, Verdict *v)
 	return sql.data;
 }
 
+/* native_statement: returns the CREATE INDEX that makes a B-tree on the expressions of the key */
 static char *
 native_statement(Profile *p, Relation fact, Verdict *v)
 {
@@ -557,7 +578,7 @@ native_statement(Profile *p, Relation fact, Verdict *v)
 	return sql.data;
 }
 
-/* gin_statement: for @> on what the array is in */
+/* gin_statement: returns the CREATE INDEX that serves @> on the part of the document that the array is in */
 static char *
 gin_statement(Profile *p, Relation fact)
 {

@@ -1,12 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * definition_rows.c
- *	  Reads and writes the extension's own tables.
- *
- * Called by create.c, drop.c, definition.c, triggers.c, batch.c and rotate.c.  Rows are
- * read with a catalog snapshot, never with the transaction's: a REPEATABLE READ
- * transaction that is older than an index table must maintain it all the same.
- * Written without privilege checks, because whoever calls has made their own.
+ *	  Reads and writes the catalog's definitions of index tables, and deletes what else the
+ *	  catalog has of one.
  *
  *-------------------------------------------------------------------------
  */
@@ -40,10 +36,10 @@
 #include "table_access.h"
 #include "validity.h"
 
-/* Rows of the table skipped for one index table before they are summed up. */
+/* As soon as the table skipped has so many rows of an index table, they are replaced by their sum. */
 #define MAX_SKIPPED_ROWS	100
 
-/* Columns of the table definition. */
+/* The columns of the catalog's table definition. */
 enum
 {
 	DEF_INDEX_TABLE = 1,
@@ -65,8 +61,17 @@ enum
 	DEF_NATTS = DEF_REPLACES
 };
 
+static StoredDefinition *read_row(HeapTuple tuple, TupleDesc desc);
 static int	compare_definitions(const ListCell *a, const ListCell *b);
 
+/*
+ * invalidate_definitions
+ *		Sets index tables of a fact table (StoredDefinition *) to invalid, with a warning
+ *		for each that was not so already; why is a sentence for users.
+ *
+ * A replacement that rebuild() or alter() makes is set to invalid, too, but without a
+ * warning, as users do not know of it.
+ */
 void
 invalidate_definitions(List *definitions, Oid fact, const char *why)
 {
@@ -92,7 +97,7 @@ invalidate_definitions(List *definitions, Oid fact, const char *why)
 		CacheInvalidateRelcacheByRelid(fact);
 }
 
-/* get_column_names_by_number: of a table, by number; dropped ones are empty */
+/* get_column_names_by_number: lists the names of a table's columns by number; that of a dropped one is empty */
 List *
 get_column_names_by_number(Relation rel)
 {
@@ -109,7 +114,7 @@ get_column_names_by_number(Relation rel)
 	return names;
 }
 
-/* catalog_insert: registers an index table */
+/* catalog_insert: writes the row of a new index table */
 void
 catalog_insert(DefinitionRow *row, Relation fact)
 {
@@ -153,7 +158,12 @@ catalog_update(DefinitionRow *row, Relation fact)
 	catalog_insert(row, fact);
 }
 
-/* catalog_set_state: of an index table, why, and nothing else: names may be older than the tables' */
+/*
+ * catalog_set_state
+ *		Sets the state of an index table, and its problem, a sentence for users or NULL.
+ *
+ * Nothing else in the row changes, as names in it may be older than those of the tables.
+ */
 void
 catalog_set_state(Oid index_table, const char *state, const char *problem)
 {
@@ -185,13 +195,19 @@ catalog_set_state(Oid index_table, const char *state, const char *problem)
 	CommandCounterIncrement();
 }
 
-/* catalog_is_current_version: whether it is of this library's version; where it is not, whoever reads it gets an error */
+/*
+ * catalog_is_current_version
+ *		Returns whether the catalog is of this library's version.
+ *
+ * If it is not, functions that read its rows raise an error.
+ */
 bool
 catalog_is_current_version(void)
 {
 	return catalog_table_has_columns("definition", DEF_NATTS) && catalog_table_has_columns("fact", FACT_NATTS);
 }
 
+/* read_row: makes a StoredDefinition of a row of the table definition */
 static StoredDefinition *
 read_row(HeapTuple tuple, TupleDesc desc)
 {
@@ -230,9 +246,12 @@ read_row(HeapTuple tuple, TupleDesc desc)
 
 /*
  * catalog_read_definitions
- *		The definitions (StoredDefinition *) of a fact table, in the order in which its
- *		index tables were made, wherever their rows are by now; or the one of an index
- *		table, where fact_table is InvalidOid.
+ *		Lists the definitions (StoredDefinition *) of a fact table, or, if fact_table is
+ *		InvalidOid, the one of an index table.
+ *
+ * They are in the order of the index tables' OIDs, normally that in which these were
+ * made.  The order of the rows tells nothing, as an update moves a row.  Definitions that
+ * do not fit the tables are left out; see validity.c.
  */
 List *
 catalog_read_definitions(Oid fact_table, Oid index_table)
@@ -248,7 +267,11 @@ catalog_read_definitions(Oid fact_table, Oid index_table)
 	return result;
 }
 
-/* catalog_read_unchecked_definitions: the same with those that are not to be believed */
+/*
+ * catalog_read_unchecked_definitions
+ *		Lists the same definitions as catalog_read_definitions(), and those that do not fit
+ *		the tables.
+ */
 List *
 catalog_read_unchecked_definitions(Oid fact_table, Oid index_table)
 {
@@ -281,20 +304,21 @@ compare_definitions(const ListCell *a, const ListCell *b)
 	return x < y ? -1 : x > y ? 1 : 0;
 }
 
+/* read_definition: is read_row() with the type that all_rows() asks for */
 static void *
 read_definition(HeapTuple tuple, TupleDesc desc)
 {
 	return read_row(tuple, desc);
 }
 
-/* catalog_definitions: all of them (StoredDefinition *), with those that are not to be believed */
+/* catalog_definitions: lists all definitions (StoredDefinition *), also those that do not fit the tables */
 List *
 catalog_definitions(void)
 {
 	return all_rows("definition", read_definition);
 }
 
-/* catalog_index_tables: all of them */
+/* catalog_index_tables: lists the OIDs of all index tables */
 List *
 catalog_index_tables(void)
 {
@@ -309,7 +333,7 @@ catalog_index_tables(void)
 	return result;
 }
 
-/* is_queued: whether an index table is kept in step through the queue, for good or while it is built */
+/* is_queued: returns whether an index table is maintained through the queue, for good or while it is built */
 bool
 is_queued(DefinitionRow *row)
 {
@@ -317,7 +341,7 @@ is_queued(DefinitionRow *row)
 		(OidIsValid(row->replaces) && strcmp(row->state, "invalid") == 0);
 }
 
-/* catalog_fact_of: the fact table of an index table, InvalidOid if it is none */
+/* catalog_fact_of: returns the fact table of an index table, or InvalidOid if the table is not one */
 Oid
 catalog_fact_of(Oid index_table)
 {
@@ -326,13 +350,18 @@ catalog_fact_of(Oid index_table)
 	return rows == NIL ? InvalidOid : ((StoredDefinition *) linitial(rows))->row.fact_table;
 }
 
+/* catalog_fact_in_use: returns whether a table has index tables */
 bool
 catalog_fact_in_use(Oid fact_table)
 {
 	return catalog_read_definitions(fact_table, InvalidOid) != NIL;
 }
 
-/* catalog_forget_index_table: returns its fact table, InvalidOid if it was none */
+/*
+ * catalog_forget_index_table
+ *		Deletes what the catalog has of an index table, which may have been dropped;
+ *		returns its fact table, or InvalidOid if the table is not an index table.
+ */
 Oid
 catalog_forget_index_table(Oid index_table)
 {
@@ -343,6 +372,7 @@ catalog_forget_index_table(Oid index_table)
 	return fact;
 }
 
+/* catalog_forget_definition: deletes all rows of an index table in all tables of the catalog */
 void
 catalog_forget_definition(Oid index_table)
 {
@@ -356,9 +386,11 @@ catalog_forget_definition(Oid index_table)
 
 /*
  * catalog_count_skipped
- *		A row a statement: a counter to update would make all writers wait for
- *		each other.  When there are many, whoever comes next replaces those that
- *		nobody else is replacing by their sum.
+ *		Adds to the number of entries that an index table lacks because they were skipped.
+ *
+ * Each statement inserts a row, as a single counter would make all writers wait for each
+ * other.  When there are many rows, they are replaced by their sum, except for those that
+ * another transaction is replacing at the same time.
  */
 void
 catalog_count_skipped(Oid index_table, int64 entries)
@@ -400,7 +432,7 @@ catalog_count_skipped(Oid index_table, int64 entries)
 	insert_row("skipped", values, isnull);
 }
 
-/* catalog_reassign_rows: what was noted of one index table is of another */
+/* catalog_reassign_rows: gives what is noted of skipped entries and rejected rows of one index table to another */
 void
 catalog_reassign_rows(Oid from, Oid to)
 {
@@ -415,19 +447,21 @@ catalog_reassign_rows(Oid from, Oid to)
 	}
 }
 
+/* catalog_forget_build: deletes how far the build of an index table has come */
 void
 catalog_forget_build(Oid index_table)
 {
 	delete_by_oid("build", "build_pkey", 1, index_table);
 }
 
+/* catalog_forget_rejections: deletes the rows that an index table has rejected */
 void
 catalog_forget_rejections(Oid index_table)
 {
 	delete_by_oid("rejection", "rejection_index_table", 1, index_table);
 }
 
-/* catalog_has_rejections: whether rows of an index table are rejected */
+/* catalog_has_rejections: returns whether an index table has rejected rows */
 bool
 catalog_has_rejections(Oid index_table)
 {
@@ -440,7 +474,7 @@ catalog_has_rejections(Oid index_table)
 	return found;
 }
 
-/* report_not_index_table: the error for a relation that is none, or is gone */
+/* report_not_index_table: raises the error for a relation that is not an index table, or does not exist */
 void
 report_not_index_table(Oid relid)
 {

@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * definition_rows.h
- *	  Reads and writes the catalog's rows of index tables.
+ *	  Reads and writes the catalog's definitions of index tables, and deletes what else the
+ *	  catalog has of one.
  *
  *-------------------------------------------------------------------------
  */

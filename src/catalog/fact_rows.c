@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * fact_rows.c
- *	  Reads and writes the catalog's rows of fact tables and their queues.
+ *	  Reads and writes the catalog's rows of fact tables, which name their queue tables.
  *
  *-------------------------------------------------------------------------
  */
@@ -18,25 +18,17 @@
 #include "fact_rows.h"
 #include "table_access.h"
 
+static void *read_fact_row(HeapTuple tuple, TupleDesc desc);
 static void read_fact(HeapTuple tuple, TupleDesc desc, FactTableRow *row);
 
-static void *
-read_fact_row(HeapTuple tuple, TupleDesc desc)
-{
-	FactTableRow *row = palloc(sizeof(FactTableRow));
-
-	read_fact(tuple, desc, row);
-	return row;
-}
-
-/* catalog_fact_rows: the rows (FactTableRow *) of all fact tables, with and without index tables */
+/* catalog_fact_rows: lists the rows (FactTableRow *) of all fact tables, with and without index tables */
 List *
 catalog_fact_rows(void)
 {
 	return all_rows("fact", read_fact_row);
 }
 
-/* catalog_fact_tables: all of them */
+/* catalog_fact_tables: lists the OIDs of all fact tables, with and without index tables */
 List *
 catalog_fact_tables(void)
 {
@@ -48,7 +40,7 @@ catalog_fact_tables(void)
 	return result;
 }
 
-/* catalog_queues: the rows (FactTableRow *) of all fact tables that have a queue */
+/* catalog_queues: lists the rows (FactTableRow *) of all fact tables that have a queue */
 List *
 catalog_queues(void)
 {
@@ -63,7 +55,7 @@ catalog_queues(void)
 	return result;
 }
 
-/* catalog_read_fact: the row of a fact table; false if there is none */
+/* catalog_read_fact: reads the row of a fact table; returns false if there is none */
 bool
 catalog_read_fact(Oid fact_table, FactTableRow *row)
 {
@@ -84,6 +76,7 @@ catalog_read_fact(Oid fact_table, FactTableRow *row)
 	return HeapTupleIsValid(tuple);
 }
 
+/* read_fact: fills *row from a row of the table fact */
 static void
 read_fact(HeapTuple tuple, TupleDesc desc, FactTableRow *row)
 {
@@ -97,7 +90,17 @@ read_fact(HeapTuple tuple, TupleDesc desc, FactTableRow *row)
 	row->spare = isnull[FACT_SPARE - 1] ? InvalidOid : DatumGetObjectId(values[FACT_SPARE - 1]);
 }
 
-/* catalog_has_fact: whether our triggers have been put on this table */
+/* read_fact_row: allocates a FactTableRow for all_rows() */
+static void *
+read_fact_row(HeapTuple tuple, TupleDesc desc)
+{
+	FactTableRow *row = palloc(sizeof(FactTableRow));
+
+	read_fact(tuple, desc, row);
+	return row;
+}
+
+/* catalog_has_fact: returns whether our triggers have been put on a table */
 bool
 catalog_has_fact(Oid fact_table)
 {
@@ -122,6 +125,7 @@ catalog_write_fact(FactTableRow *row)
 	insert_row("fact", values, isnull);
 }
 
+/* catalog_forget_fact: deletes the row of a fact table */
 void
 catalog_forget_fact(Oid fact_table)
 {

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * fact_rows.h
- *	  Reads and writes the catalog's rows of fact tables and their queues.
+ *	  Reads and writes the catalog's rows of fact tables, which name their queue tables.
  *
  *-------------------------------------------------------------------------
  */
@@ -10,7 +10,7 @@
 
 #include "nodes/pg_list.h"
 
-/* Columns of the table fact. */
+/* The columns of the catalog's table fact. */
 enum
 {
 	FACT_FACT_TABLE = 1,
@@ -19,12 +19,12 @@ enum
 	FACT_NATTS = FACT_SPARE
 };
 
-/* A fact table, with its queue if any index table is asynchronous. */
+/* The row of a fact table; it has queue tables if any of its index tables is maintained through the queue. */
 typedef struct FactTableRow
 {
 	Oid			fact_table;
-	Oid			queue;
-	Oid			spare;
+	Oid			queue;			/* the queue table in use, or InvalidOid */
+	Oid			spare;			/* the other one */
 } FactTableRow;
 
 extern List *catalog_fact_tables(void);

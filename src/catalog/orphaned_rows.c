@@ -18,6 +18,7 @@
 #include "definition_rows.h"
 #include "fact_rows.h"
 #include "orphaned_rows.h"
+#include "queue_table.h"
 #include "table_access.h"
 #include "trigger_names.h"
 #include "validity.h"
@@ -27,15 +28,17 @@ static bool forget_fact(FactTableRow *row);
 
 /*
  * forget_orphaned_rows
- *		Forgets what the catalog says of tables that are gone.  Called when users
- *		create, drop, verify or repair.
+ *		Deletes the catalog's rows of tables that have been dropped.
  *
- * In the middle of a restore a table may be there whose triggers are not yet: what is
- * said of a table that exists is forgotten only if the user names it, to drop() it.
+ * This is done when users create, drop, verify or repair index tables.
  *
- * One at a time, and not where somebody uses the tables for DDL: two that delete the
- * same row would wait for each other.  What nobody has got round to is found the next
- * time.
+ * While a restore is under way, a table may exist before its triggers do.  So the
+ * definition of a table that exists is deleted only if the user has named that table,
+ * to drop() it; named is InvalidOid if the user has not.
+ *
+ * Only one session does this at a time, and it leaves out tables that another session
+ * has locked for DDL, because two sessions that delete the same rows would wait for each
+ * other.  What is left out is found the next time.
  */
 void
 forget_orphaned_rows(Oid named)
@@ -55,6 +58,11 @@ forget_orphaned_rows(Oid named)
 		UnlockRelationOid(catalog, ShareUpdateExclusiveLock);
 }
 
+/*
+ * forget_definition
+ *		Deletes a definition whose index table does not exist, or is the table that the
+ *		user has named and not an index table; returns whether it has.
+ */
 static bool
 forget_definition(StoredDefinition *stored, Oid named)
 {
@@ -75,7 +83,11 @@ forget_definition(StoredDefinition *stored, Oid named)
 	return true;
 }
 
-/* forget_fact: a fact table that is gone, or of which nothing is left but its own row */
+/*
+ * forget_fact
+ *		Deletes the row of a fact table that does not exist, or of which the catalog has
+ *		nothing else; returns whether it has.
+ */
 static bool
 forget_fact(FactTableRow *row)
 {

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * owner.c
- *	  Says who owns the extension, and keeps what it makes to that owner.
+ *	  Tells who owns the extension, and keeps other roles away from what it makes.
  *
  *-------------------------------------------------------------------------
  */
@@ -25,7 +25,7 @@
 #include "owner.h"
 #include "table_access.h"
 
-/* get_extension_owner: the role that owns the extension's objects */
+/* get_extension_owner: returns the role that owns the extension's tables */
 Oid
 get_extension_owner(void)
 {
@@ -36,7 +36,12 @@ get_extension_owner(void)
 	return owner;
 }
 
-/* revoke_all: default privileges must not open what the fact table may protect */
+/*
+ * revoke_all
+ *		Revokes all privileges on a table from all roles but its owner.
+ *
+ * Otherwise default privileges could give access to what the fact table protects.
+ */
 void
 revoke_all(Oid relid, Oid owner)
 {
@@ -62,7 +67,12 @@ revoke_all(Oid relid, Oid owner)
 					quote_identifier(GetUserNameFromId(roles[i], false)));
 }
 
-/* record_extension_dependency: a table goes with the extension, but is no member, and so is dumped */
+/*
+ * record_extension_dependency
+ *		Has a table be dropped with the extension.
+ *
+ * It does not become a member of the extension, so that pg_dump includes it.
+ */
 void
 record_extension_dependency(Oid relid)
 {
@@ -74,7 +84,7 @@ record_extension_dependency(Oid relid)
 	recordDependencyOn(&object, &on, DEPENDENCY_AUTO);
 }
 
-/* is_extension_table: whether a relation is the table definition or fact of the catalog */
+/* is_extension_table: returns whether a relation is the table definition or fact of the catalog */
 bool
 is_extension_table(Oid relid)
 {

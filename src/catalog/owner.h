@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * owner.h
- *	  Says who owns the extension, and keeps what it makes to that owner.
+ *	  Tells who owns the extension, and keeps other roles away from what it makes.
  *
  *-------------------------------------------------------------------------
  */

@@ -1,7 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * table_access.c
- *	  Reads and writes rows of the extension's own tables.
+ *	  Finds the extension's own tables, and reads and writes their rows.
+ *
+ * Rows are read with a catalog snapshot, never with that of the transaction: a REPEATABLE
+ * READ transaction that is older than an index table must maintain it all the same.
+ * They are written without privilege checks, because the callers have made their own.
  *
  *-------------------------------------------------------------------------
  */
@@ -41,38 +45,41 @@ pg_noreturn static void no_relation(const char *name);
 
 /*
  * catalog_relid
- *		The OID of one of the extension's own tables.
+ *		Returns the OID of one of the extension's own tables, or InvalidOid if it does not
+ *		exist and missing_ok is set.
  *
- * A catalog of version 1.0 has them in the schema of the extension.  They are looked
- * for there, too, table by table: so this library serves such a catalog until ALTER
- * EXTENSION indextable UPDATE, and in the middle of that.  Others may be able to
- * create tables by these names in the schema where ours are not: in the schema of the
- * extension only a member of it is ours.
+ * A catalog of version 1.0 has these tables in the schema of the extension.  Each table
+ * is looked for there, too, so that this library serves such a catalog until ALTER
+ * EXTENSION indextable UPDATE, and in the middle of that command.  Whoever may create
+ * schemas in a database, or tables in one of ours, can create tables by these names, with
+ * triggers and functions that a worker would call as a superuser.  So a table is ours only
+ * if it is a member of the extension, which nobody else can make it.
  *
- * They are looked for there first.  A table that is not there any more, because another
- * session has moved it meanwhile, is found in the other schema, which is looked at
- * later; the other way round it could be found in neither.  Its OID stays, so that it
- * does not matter if what the backend has cached of it is from before.
+ * The schema of the extension comes first.  If another session moves the table meanwhile,
+ * and it is no longer found there, then it is found in the other schema, which is
+ * searched later; in the opposite order it could be found in neither.  The table keeps
+ * its OID, so that it does not matter if this backend has cached something of it before.
  */
 Oid
 catalog_relid(const char *name, bool missing_ok)
 {
-	Oid			schema = get_namespace_oid(IT_SCHEMA, true);
-	Oid			former = OidIsValid(schema) ? get_relname_relid(name, schema) : InvalidOid;
-	Oid			relid;
+	static const char *const schemas[] = {IT_SCHEMA, IT_INTERNAL};
+	Size		i;
 
-	if (OidIsValid(former) && is_extension_member(RelationRelationId, former))
-		return former;
-	schema = get_namespace_oid(IT_INTERNAL, true);
-	relid = OidIsValid(schema) ? get_relname_relid(name, schema) : InvalidOid;
-	if (!OidIsValid(relid))
-		relid = former;
-	if (!OidIsValid(relid) && !missing_ok)
+	for (i = 0; i < lengthof(schemas); i++)
+	{
+		Oid			schema = get_namespace_oid(schemas[i], true);
+		Oid			relid = OidIsValid(schema) ? get_relname_relid(name, schema) : InvalidOid;
+
+		if (OidIsValid(relid) && is_extension_member(RelationRelationId, relid))
+			return relid;
+	}
+	if (!missing_ok)
 		no_relation(name);
-	return relid;
+	return InvalidOid;
 }
 
-/* is_extension_member: whether an object belongs to the extension */
+/* is_extension_member: returns whether an object is a member of the extension */
 bool
 is_extension_member(Oid class, Oid object)
 {
@@ -81,6 +88,7 @@ is_extension_member(Oid class, Oid object)
 	return OidIsValid(extension) && getExtensionOfObject(class, object) == extension;
 }
 
+/* no_relation: raises the error for a table or index of the catalog that does not exist */
 static void
 no_relation(const char *name)
 {
@@ -90,7 +98,7 @@ no_relation(const char *name)
 			 errhint("Run CREATE EXTENSION indextable, or undo what was done to the extension's tables.")));
 }
 
-/* catalog_index: an index of one of these tables, which is where its table is */
+/* catalog_index: returns the OID of an index of one of these tables, which is in the schema of the table */
 Oid
 catalog_index(Relation rel, const char *name)
 {
@@ -103,9 +111,10 @@ catalog_index(Relation rel, const char *name)
 
 /*
  * catalog_table
- *		The name of one of the extension's tables for a statement, with its schema.
- *		The table is locked until the transaction ends, as the statement would do it:
- *		ALTER EXTENSION UPDATE cannot move it before the statement is run.
+ *		Returns the qualified name of one of the extension's tables, for a statement.
+ *
+ * Locks the table until the transaction ends, as the statement would do, so that ALTER
+ * EXTENSION UPDATE cannot move it before the statement is run.
  */
 const char *
 catalog_table(const char *name)
@@ -118,9 +127,10 @@ catalog_table(const char *name)
 
 /*
  * catalog_schema
- *		Where the extension's tables are, and queue tables and the functions of our
- *		triggers with them.  It stays so until the transaction ends; see
- *		catalog_table().
+ *		Returns the schema of the extension's tables, which is also that of queue tables
+ *		and of the functions of our triggers.
+ *
+ * It remains their schema until the transaction ends; see catalog_table().
  */
 Oid
 catalog_schema(void)
@@ -133,9 +143,11 @@ catalog_schema(void)
 
 /*
  * is_own_schema
- *		Whether what is in a schema is the extension's.  Either of its schemas is, so that
- *		the answer is right for an object that another session moves from one to the
- *		other, whichever of them the caller has seen it in.
+ *		Returns whether a schema is one of the extension's.
+ *
+ * Either of its two schemas counts, so that the answer is right for an object that
+ * another session moves from one to the other, in whichever of them the caller has seen
+ * it.
  */
 bool
 is_own_schema(Oid schema)
@@ -147,7 +159,7 @@ is_own_schema(Oid schema)
 		 (strcmp(name, IT_INTERNAL) == 0 && is_extension_member(NamespaceRelationId, schema)));
 }
 
-/* scan_by_oid: a scan of a catalog table for rows whose column is value */
+/* scan_by_oid: begins a scan, by an index, of a table of the catalog for the rows whose column is value */
 SysScanDesc
 scan_by_oid(Relation rel, const char *index, AttrNumber column, Oid value)
 {
@@ -159,10 +171,11 @@ scan_by_oid(Relation rel, const char *index, AttrNumber column, Oid value)
 
 /*
  * wait_for_row_writer
- *		Waits for whoever is writing a row that a scan has found; false if it was
- *		written, so that it has to be looked for once more.  Not all who write a row
- *		hold a lock that keeps the others out: DROP of an index table does not wait for
- *		what happens to its fact table.
+ *		Waits for a transaction that is writing a row which a scan has found, and locks
+ *		the row; returns false if it was written, so that it has to be looked for once more.
+ *
+ * Not every transaction that writes a row holds a lock on a table that keeps others from
+ * it: DROP of an index table does not wait for what happens to its fact table.
  */
 bool
 wait_for_row_writer(Relation rel, HeapTuple tuple)
@@ -176,12 +189,12 @@ wait_for_row_writer(Relation rel, HeapTuple tuple)
 	ReleaseBuffer(buffer);
 	if (result == TM_Ok)
 		return true;
-	/* What this command has deleted itself is not found again. */
+	/* The next search does not find what this command has deleted itself. */
 	CommandCounterIncrement();
 	return false;
 }
 
-/* delete_by_oid: deletes those rows; true if there were any */
+/* delete_by_oid: deletes the rows of a table of the catalog whose column is value; returns whether any were found */
 bool
 delete_by_oid(const char *table, const char *index, AttrNumber column, Oid value)
 {
@@ -214,6 +227,7 @@ delete_by_oid(const char *table, const char *index, AttrNumber column, Oid value
 	return found;
 }
 
+/* insert_row: inserts a row into a table of the catalog */
 void
 insert_row(const char *table, Datum *values, bool *isnull)
 {
@@ -226,7 +240,7 @@ insert_row(const char *table, Datum *values, bool *isnull)
 	CommandCounterIncrement();
 }
 
-/* string_array: strings as an array of text or of names */
+/* string_array: makes an array of strings (char *); type is that of its elements, text or name */
 Datum
 string_array(List *strings, Oid type)
 {
@@ -242,7 +256,7 @@ string_array(List *strings, Oid type)
 						   construct_array(elems, n, NAMEOID, NAMEDATALEN, false, TYPALIGN_CHAR));
 }
 
-/* array_strings: the other way round */
+/* array_strings: lists the elements of an array of text or names as strings; the opposite of string_array() */
 List *
 array_strings(Datum array, Oid type)
 {
@@ -262,6 +276,7 @@ array_strings(Datum array, Oid type)
 	return result;
 }
 
+/* check_version: raises an error unless a table of the catalog has natts columns, as in this version */
 void
 check_version(TupleDesc desc, int natts)
 {
@@ -272,7 +287,7 @@ check_version(TupleDesc desc, int natts)
 				 errhint("Run ALTER EXTENSION indextable UPDATE.")));
 }
 
-/* catalog_table_has_columns: whether a catalog table has so many, or is not there at all */
+/* catalog_table_has_columns: returns whether a table of the catalog has exactly natts columns, or does not exist */
 bool
 catalog_table_has_columns(const char *table, int natts)
 {
@@ -281,7 +296,7 @@ catalog_table_has_columns(const char *table, int natts)
 	return !OidIsValid(relid) || (get_attname(relid, natts, true) != NULL && get_attname(relid, natts + 1, true) == NULL);
 }
 
-/* all_rows: of a catalog table, none without the extension */
+/* all_rows: lists what read() makes of each row of a table of the catalog; without the extension there are none */
 List *
 all_rows(const char *table, void *(*read) (HeapTuple tuple, TupleDesc desc))
 {

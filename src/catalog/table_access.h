@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * table_access.h
- *	  Reads and writes rows of the extension's own tables.
+ *	  Finds the extension's own tables, and reads and writes their rows.
  *
  *-------------------------------------------------------------------------
  */

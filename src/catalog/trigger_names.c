@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * trigger_names.c
- *	  Lists the triggers that upkeep puts on fact tables and index tables, and
+ *	  Lists the triggers that the upkeep puts on fact tables and index tables, and
  *	  recognizes them by name.
  *
  *-------------------------------------------------------------------------
@@ -18,15 +18,13 @@
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 
+#include "../util/compat.h"
 #include "table_access.h"
 #include "trigger_names.h"
 
-#if PG_VERSION_NUM < 160000
-#define ON_FOREIGN_TRUNCATE	0	/* the server has no such triggers */
-#else
-#define ON_FOREIGN_TRUNCATE	ON_FOREIGN
-#endif
+#define ON_FOREIGN_TRUNCATE	(HAS_FOREIGN_TRUNCATE_TRIGGERS ? ON_FOREIGN : 0)
 
+/* The triggers of fact tables. */
 const FactTrigger fact_triggers[FACT_TRIGGERS] = {
 	{"indextable_row", "AFTER INSERT OR UPDATE OR DELETE", "ROW", false, ON_PLAIN | ON_ROOT | ON_PARTITION | ON_FOREIGN, true},
 	{"indextable_end", "AFTER INSERT OR UPDATE OR DELETE", "STATEMENT", true, ON_PLAIN | ON_ROOT | ON_PARTITION | ON_FOREIGN, false},
@@ -34,7 +32,7 @@ const FactTrigger fact_triggers[FACT_TRIGGERS] = {
 	{"indextable_before", "BEFORE TRUNCATE", "STATEMENT", false, ON_ROOT | ON_PARTITION | ON_FOREIGN_TRUNCATE, false},
 };
 
-/* is_our_trigger: whether a trigger of ours goes by this name */
+/* is_our_trigger: returns whether a trigger of ours has this name */
 bool
 is_our_trigger(const char *name)
 {
@@ -50,8 +48,10 @@ is_our_trigger(const char *name)
 
 /*
  * has_triggers_of_ours
- *		Whether a table has a trigger of ours, enabled or not: a guard, or one that
- *		keeps index tables in step.  No lock is taken: anybody's table may be asked for.
+ *		Returns whether a table has a trigger of ours, enabled or not: with guard, one
+ *		that guards an index table, otherwise one that maintains those of a fact table.
+ *
+ * Locks nothing, as the table may be any table of any user.
  */
 bool
 has_triggers_of_ours(Oid relid, bool guard)

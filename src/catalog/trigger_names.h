@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * trigger_names.h
- *	  Lists the triggers that upkeep puts on fact tables and index tables, and
+ *	  Lists the triggers that the upkeep puts on fact tables and index tables, and
  *	  recognizes them by name.
  *
  *-------------------------------------------------------------------------
@@ -9,22 +9,25 @@
 #ifndef INDEXTABLE_TRIGGER_NAMES_H
 #define INDEXTABLE_TRIGGER_NAMES_H
 
+/* The triggers of index tables, which keep users from writing them. */
 #define GUARD		"indextable_guard"
 #define GUARD_ROW	"indextable_guard_row"
-/* Which tables have a trigger. */
-#define ON_PLAIN		0x01	/* fact tables that are not partitioned, */
-#define ON_ROOT			0x02	/* those that are, */
-#define ON_PARTITION	0x04	/* their partitions, */
-#define ON_FOREIGN		0x08	/* and those of them that are on other servers */
 
+/* The kinds of tables that a trigger can be on. */
+#define ON_PLAIN		0x01	/* fact tables that are not partitioned */
+#define ON_ROOT			0x02	/* fact tables that are partitioned */
+#define ON_PARTITION	0x04	/* partitions on this server */
+#define ON_FOREIGN		0x08	/* partitions on other servers */
+
+/* A trigger of fact tables. */
 typedef struct FactTrigger
 {
 	const char *name;
 	const char *event;
 	const char *level;
 	bool		batches;		/* only transactional index tables need it */
-	int			on;
-	bool		cloned;			/* by the server, from the root to its
+	int			on;				/* the tables that have it: ON_... */
+	bool		cloned;			/* the server copies it from the root to the
 								 * partitions */
 } FactTrigger;
 

@@ -1,12 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * usage.c
- *	  How much index tables are read: the server's own statistics, without what the
- *	  upkeep reads.
+ *	  Keeps the counters of how much index tables are read: the server's own statistics,
+ *	  without what the upkeep reads.
  *
- * Called by create.c, layout.c, partitioning.c and replace.c where they make indexes
- * and partitions, by worker.c, and by users; the view indextable.index_table_stats adds the
- * counters up.  usage.h has what searches are bracketed with.
+ * The view indextable.index_table_stats adds the counters up.  The upkeep's own searches
+ * are left out by util/uncounted.h.
  *
  *-------------------------------------------------------------------------
  */
@@ -31,7 +30,6 @@
 
 #include "../indextable.h"
 #include "../util/inherit.h"
-#include "../util/lock.h"
 #include "../util/relation.h"
 #include "../util/sql.h"
 #include "../util/subxact.h"
@@ -40,18 +38,21 @@
 #include "table_access.h"
 #include "usage.h"
 
-PG_FUNCTION_INFO_V1(indextable_reset_usage);
+PG_FUNCTION_INFO_V1(indextable_reset_stats);
 
-/* Before PostgreSQL 16, workers look so often, in ms, what was read. */
+/* Before PostgreSQL 16, workers look every so many ms which index tables were read. */
 #define NOTE_INTERVAL		60000
 
 static void copy_counters(Oid from, Oid to);
-static Oid	key_of(Oid relid);
+static Oid	primary_index_of(Oid relid);
 
 /*
  * usage_keys, usage_follows
- *		An index table's primary key is to be made anew; when it is, it has the
- *		counters of the one that went, in each partition.
+ *		Have a new primary key of an index table, in each partition, take over the counters
+ *		of the old one.
+ *
+ * usage_keys() lists the indexes of the old primary key before it is dropped, and
+ * usage_follows() copies their counters when the new one has been made.
  */
 List *
 usage_keys(Oid index_table)
@@ -60,7 +61,7 @@ usage_keys(Oid index_table)
 	ListCell   *cell;
 
 	foreach(cell, list_with_partitions(index_table))
-		keys = lappend_oid(keys, key_of(lfirst_oid(cell)));
+		keys = lappend_oid(keys, primary_index_of(lfirst_oid(cell)));
 	return keys;
 }
 
@@ -77,11 +78,17 @@ usage_follows(Oid index_table, List *old_keys)
 	}
 }
 
-/* copy_counters: from may be gone, but what is counted of it stays until the transaction ends */
+/*
+ * copy_counters
+ *		Copies the counters of one relation to another.
+ *
+ * The relation from may have been dropped by this transaction, as its counters stay until
+ * the transaction ends.
+ */
 static void
 copy_counters(Oid from, Oid to)
 {
-	/* All that is asked of it. */
+	/* Nothing else of the source is read. */
 	FormData_pg_class form = {.relisshared = false};
 	RelationData source = {.rd_id = from,.rd_rel = &form};
 	Relation	rel = relation_open(to, AccessShareLock);
@@ -90,9 +97,9 @@ copy_counters(Oid from, Oid to)
 	relation_close(rel, AccessShareLock);
 }
 
-/* key_of: the index of a table's primary key, InvalidOid if it has none */
+/* primary_index_of: returns the index of a table's primary key, or InvalidOid if it has none */
 static Oid
-key_of(Oid relid)
+primary_index_of(Oid relid)
 {
 	Relation	rel = relation_open(relid, AccessShareLock);
 	Relation	index = open_primary_key(rel, AccessShareLock);
@@ -104,7 +111,7 @@ key_of(Oid relid)
 	return result;
 }
 
-/* usage_from_now: when the counters of an index table began */
+/* usage_from_now: notes that the counters of an index table begin now */
 void
 usage_from_now(Oid index_table)
 {
@@ -114,18 +121,20 @@ usage_from_now(Oid index_table)
 }
 
 /*
- * indextable_reset_usage
- *		reset_stats(), reset_usage() in version 1.0: not by pg_stat_reset_single_table_counters(), which only
- *		superusers may call, and which writes the time of it into pg_stat_database:
- *		that is not the owner's, and says of all other tables, too, that they were
- *		reset.  What is copied are the counters of no relation at all, which are 0:
- *		nothing ever counts there, but they must be there to be copied.  What a session
- *		has counted lately, and not told the server yet, comes afterwards.
+ * usage_reset
+ *		Sets the counters of an index table to 0.
+ *
+ * pg_stat_reset_single_table_counters() is not used: only superusers may call it, and it
+ * writes the time of the reset into pg_stat_database, which is not the owner's, and which
+ * would say of all other tables, too, that they were reset.  Instead the counters of a
+ * relation that does not exist, with the OID 0, are copied to each relation.  These are 0,
+ * as nothing ever counts there, but they have to be allocated before they can be copied.
+ * What a session has counted lately, and has not reported to the server yet, is added
+ * after the reset.
  */
-Datum
-indextable_reset_usage(PG_FUNCTION_ARGS)
+void
+usage_reset(Oid index_table)
 {
-	Oid			index_table = PG_GETARG_OID(0);
 	FormData_pg_class form = {.relisshared = false};
 	RelationData none = {.rd_id = InvalidOid,.rd_rel = &form,.pgstat_enabled = true};
 	ListCell   *cell;
@@ -151,22 +160,30 @@ indextable_reset_usage(PG_FUNCTION_ARGS)
 		relation_close(rel, NoLock);
 		copy_counters(InvalidOid, lfirst_oid(cell));
 	}
+}
+
+/* reset_stats(index_table regclass) */
+Datum
+indextable_reset_stats(PG_FUNCTION_ARGS)
+{
+	usage_reset(PG_GETARG_OID(0));
 	PG_RETURN_VOID();
 }
 
 /*
  * usage_note_reads
- *		Before PostgreSQL 16 the server does not know when a table was read last.
- *		Workers, outside of any transaction, then note when they see that it was.
+ *		Notes which index tables have been read since the last time, and when.
+ *
+ * Before PostgreSQL 16 the server does not know when a table was read last, so workers
+ * call this outside of any transaction.  Since 16 it does nothing.
  */
 void
 usage_note_reads(void)
 {
-#if PG_VERSION_NUM < 160000
 	static TimestampTz looked_at = 0;
 	MemoryContext caller = CurrentMemoryContext;
 
-	if (!TimestampDifferenceExceeds(looked_at, GetCurrentTimestamp(), NOTE_INTERVAL))
+	if (HAS_LAST_SCAN || !TimestampDifferenceExceeds(looked_at, GetCurrentTimestamp(), NOTE_INTERVAL))
 		return;
 	looked_at = GetCurrentTimestamp();
 	PG_TRY();
@@ -176,7 +193,7 @@ usage_note_reads(void)
 		PushActiveSnapshot(GetTransactionSnapshot());
 		/* Without the extension there is nothing to note. */
 		if (OidIsValid(catalog_relid("counted", true)))
-			run_sql(InvalidOid, "UPDATE %s c SET reads = u.reads,"
+			run_sql(get_extension_owner(), "UPDATE %s c SET reads = u.reads,"
 					" last_read = CASE WHEN u.reads > 0 THEN clock_timestamp() ELSE c.last_read END"
 					" FROM (SELECT d.index_table, sum(pg_stat_get_numscans(x.oid))::bigint AS reads FROM %s d"
 					" CROSS JOIN LATERAL (SELECT d.index_table::oid UNION SELECT relid FROM pg_partition_tree(d.index_table)) t (oid)"
@@ -192,5 +209,4 @@ usage_note_reads(void)
 	}
 	PG_END_TRY();
 	MemoryContextSwitchTo(caller);
-#endif
 }

@@ -1,48 +1,35 @@
 /*-------------------------------------------------------------------------
  *
  * validity.c
- *	  Which rows of the catalog are to be believed.
- *
- * Called by catalog.c for every definition that is read, by definition.c and
- * rotate.c for queue tables, and by what users call, to forget rows that cannot be.
+ *	  Decides which definitions in the catalog are to be believed.
  *
  * The catalog names tables by OID.  A table that was dropped where no event trigger
- * fires, under session_replication_role = replica say, leaves its OID behind; in a
- * dump that is a plain number, and after the restore the number may be that of
- * anybody's table.  So a row is believed for what the tables show, not for its
- * number: what we have made or adopted depends on its fact table, and a restore
- * makes our triggers on both, which nobody else has.  Until it has, there is
- * nothing that would have to be kept in step.
+ * fires, under session_replication_role = replica for example, leaves its OID behind.  In
+ * a dump the OID is a plain number, and after the restore any other table may have that
+ * number.  So a row is not believed for its number but for what the tables show: an index
+ * table that we have made or adopted depends on its fact table, and a restore makes our
+ * triggers on both of them, which no other tables have.  Until the restore has made them,
+ * there is nothing that would have to be maintained.  Queue tables are recognized by
+ * queue_table.c.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
-#include "access/htup.h"
-#include "access/htup_details.h"
 #include "catalog/pg_class.h"
-#include "catalog/pg_depend.h"
-#include "nodes/pg_list.h"
 #include "utils/lsyscache.h"
-#include "utils/syscache.h"
 
 #include "../indextable.h"
 #include "../util/dependencies.h"
-#include "../util/sql.h"
-#include "fact_rows.h"
-#include "owner.h"
-#include "table_access.h"
 #include "trigger_names.h"
 #include "validity.h"
 
-static bool is_queue_table(Oid relid, Oid fact, TupleDesc desc);
-static bool has_columns(Oid relid, TupleDesc desc);
-static bool is_on_other_table(Form_pg_depend form, Oid table);
-
 /*
  * definition_matches_tables
- *		Whether a definition is of the two tables that it names.  One whose tables are
- *		gone can do no harm, and whoever drops them has to find it.
+ *		Returns whether a definition is that of the two tables that it names.
+ *
+ * A definition whose index table does not exist can do no harm, and has to be found when
+ * the tables are dropped: so it counts.
  */
 bool
 definition_matches_tables(DefinitionRow *row)
@@ -58,86 +45,4 @@ definition_matches_tables(DefinitionRow *row)
 		return true;
 	return has_triggers_of_ours(row->index_table, true) &&
 		(get_rel_relkind(row->fact_table) == '\0' || has_triggers_of_ours(row->fact_table, false));
-}
-
-/*
- * find_queue_tables
- *		The queue tables of a fact table that has a queue, as the catalog names them;
- *		InvalidOid for one that is gone, or is not what it was, and false then.  What is
- *		left is the one in use.  desc: their columns, NULL: any.
- */
-bool
-find_queue_tables(FactTableRow *row, TupleDesc desc)
-{
-	bool		queue = is_queue_table(row->queue, row->fact_table, desc);
-	bool		spare = row->spare != row->queue && is_queue_table(row->spare, row->fact_table, desc);
-
-	if (!queue)
-		row->queue = spare ? row->spare : InvalidOid;
-	if (!queue || !spare)
-		row->spare = InvalidOid;
-	return queue && spare;
-}
-
-/* is_queue_table: by name, columns, and that it is no other fact table's */
-static bool
-is_queue_table(Oid relid, Oid fact, TupleDesc desc)
-{
-	char	   *name = get_rel_name(relid);
-	ListCell   *cell;
-
-	if (name == NULL || strncmp(name, "queue_", 6) != 0 || get_rel_relkind(relid) != RELKIND_RELATION ||
-		!is_own_schema(get_rel_namespace(relid)) ||
-		(desc != NULL && !has_columns(relid, desc)))
-		return false;
-	if (has_table_dependency(relid, fact))
-		return true;
-	if (find_table_dependencies(relid, is_on_other_table, fact, false))
-		return false;
-	/* Restored, and not adopted yet. */
-	foreach(cell, catalog_queues())
-	{
-		FactTableRow *other = lfirst(cell);
-
-		if (other->fact_table != fact && (other->queue == relid || other->spare == relid))
-			return false;
-	}
-	return true;
-}
-
-static bool
-has_columns(Oid relid, TupleDesc desc)
-{
-	int			i;
-
-	for (i = 0; i < desc->natts; i++)
-	{
-		HeapTuple	tuple = SearchSysCache2(ATTNUM, ObjectIdGetDatum(relid), Int16GetDatum(i + 1));
-		Form_pg_attribute att;
-		bool		same;
-
-		if (!HeapTupleIsValid(tuple))
-			return false;
-		att = (Form_pg_attribute) GETSTRUCT(tuple);
-		same = att->atttypid == TupleDescAttr(desc, i)->atttypid &&
-			att->atttypmod == TupleDescAttr(desc, i)->atttypmod;
-		ReleaseSysCache(tuple);
-		if (!same)
-			return false;
-	}
-	return !SearchSysCacheExists2(ATTNUM, ObjectIdGetDatum(relid), Int16GetDatum(desc->natts + 1));
-}
-
-static bool
-is_on_other_table(Form_pg_depend form, Oid table)
-{
-	return form->refclassid == RelationRelationId && form->refobjid != table;
-}
-
-/* queue_table_drop: one of them, if it is still there */
-void
-queue_table_drop(Oid relid)
-{
-	if (OidIsValid(relid) && get_rel_name(relid) != NULL)
-		run_sql(get_extension_owner(), "DROP TABLE IF EXISTS %s", quoted_relation(relid));
 }

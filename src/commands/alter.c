@@ -29,8 +29,8 @@
 #include "../catalog/definition_rows.h"
 #include "../definition/cache.h"
 #include "../definition/expression.h"
-#include "../definition/layout.h"
 #include "../definition/partition_spec.h"
+#include "../definition/primary_key.h"
 #include "../definition/request.h"
 #include "../indextable.h"
 #include "../maintain/follow_ddl.h"
@@ -301,7 +301,7 @@ read_new_definition(FunctionCallInfo fcinfo, StoredDefinition *stored, Definitio
 	if (filter != NULL)
 		row->filter = filter[strspn(filter, " \t\r\n")] == '\0' ? NULL :
 			expression_check_filter(fact, filter);
-	check_definition(row);
+	check_request(row);
 
 	same = list_length(row->include) == list_length(stored->row.include);
 	if (same)
@@ -351,7 +351,7 @@ change_maintenance(DefinitionRow *row)
 		PG_TRY();
 		{
 			if (!OidIsValid(def->row_index))
-				layout_make_row_index(row->index_table, layout_row_index(def));
+				row_index_make(row->index_table, row_index_columns(def));
 			queues_create(factdef);
 		}
 		PG_CATCH();
@@ -368,7 +368,7 @@ change_maintenance(DefinitionRow *row)
 	{
 		/* If another session is reading the index table, this index may stay. */
 		if (lock_tree_now(row->index_table, AccessExclusiveLock))
-			layout_drop_row_index(row->index_table);
+			row_index_drop(row->index_table);
 		(void) queues_drop(row->fact_table, false);
 	}
 }

@@ -55,7 +55,7 @@
 
 #include "../catalog/definition_rows.h"
 #include "../definition/fact_partition.h"
-#include "../definition/layout.h"
+#include "../definition/primary_key.h"
 #include "../definition/resolve.h"
 #include "../entry/fact_fetch.h"
 #include "../entry/row_text.h"
@@ -82,9 +82,6 @@
 
 PG_FUNCTION_INFO_V1(indextable_build);
 PG_FUNCTION_INFO_V1(indextable_rebuild);
-
-/* How many ms to wait for a lock that would hold up writers, before it is tried again later. */
-#define LOCK_TIMEOUT		200
 
 /* How often to try to lock an index table against its readers, before the build ends without that. */
 #define MAX_TRIES			20
@@ -556,7 +553,7 @@ finish_build(Build *b)
 	if (b->transactional)
 	{
 		if (b->alone)
-			layout_drop_row_index(b->index_table);
+			row_index_drop(b->index_table);
 		(void) queues_drop(b->fact_table, false);
 	}
 }

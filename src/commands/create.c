@@ -42,6 +42,7 @@
 #include "../definition/field_spec.h"
 #include "../definition/layout.h"
 #include "../definition/partition_spec.h"
+#include "../definition/primary_key.h"
 #include "../definition/request.h"
 #include "../definition/resolve.h"
 #include "../indextable.h"
@@ -135,7 +136,7 @@ indextable_create(PG_FUNCTION_ARGS)
 	populate = PG_ARGISNULL(ARG_POPULATE) || PG_GETARG_BOOL(ARG_POPULATE);
 	row.state = populate ? "active" : "building";
 
-	check_definition(&row);
+	check_request(&row);
 	check_servers_unused(PG_GETARG_OID(ARG_FACT_TABLE), "create()");
 
 	/*
@@ -187,17 +188,17 @@ register_index_table(DefinitionRow *row, IndexDef *def, Relation fact, Relation 
 					 const char *tablespace)
 {
 	bool		populate = strcmp(row->state, "building") != 0;
-	bool		covering = (!populate || fill_index_table(def, fact, index_table)) && layout_can_cover(def);
+	bool		covering = (!populate || fill_index_table(def, fact, index_table)) && primary_key_can_cover(def);
 	int			uncounted;
 
 	if (tablespace == NULL)
 		tablespace = tablespace_of(index_table);
 	table_close(index_table, NoLock);
 	uncounted = begin_uncounted();
-	layout_add_primary_key(def, covering, tablespace, NULL);
+	primary_key_add(def, covering, tablespace, NULL);
 	end_uncounted(uncounted);
 	if (is_queued(row))
-		layout_make_row_index(row->index_table, layout_row_index(def));
+		row_index_make(row->index_table, row_index_columns(def));
 
 	/*
 	 * This comes before the definition is registered: an index table that is

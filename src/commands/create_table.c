@@ -15,6 +15,7 @@
 #include "catalog/indexing.h"
 #include "catalog/pg_attribute.h"
 #include "commands/defrem.h"
+#include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "nodes/pg_list.h"
 #include "storage/lockdefs.h"
@@ -24,7 +25,6 @@
 #include "utils/syscache.h"
 
 #include "../catalog/owner.h"
-#include "../definition/layout.h"
 #include "../indextable.h"
 #include "../util/relation.h"
 #include "../util/sql.h"
@@ -95,7 +95,7 @@ make_partitions(Oid creator, Oid parent, Partitioning *p, const char *columns, L
 
 		spec->relid = create_bare_index_table(creator, schema, name, columns, NULL,
 											  spec->tablespace != NULL ? spec->tablespace : tablespace, owner);
-		layout_drop_columns(spec->relid, dropped);
+		drop_placeholders(spec->relid, dropped);
 		copy_dropped_column_layout(spec->relid, rel);
 		relation_close(rel, NoLock);	/* ATTACH PARTITION checks that it is
 										 * not open */
@@ -105,6 +105,20 @@ make_partitions(Oid creator, Oid parent, Partitioning *p, const char *columns, L
 	}
 	end_uncounted(uncounted);
 	relation_close(rel, NoLock);
+}
+
+/* drop_placeholders: drops the columns that layout_like() has put in to be dropped */
+void
+drop_placeholders(Oid relid, List *names)
+{
+	StringInfoData drops;
+	ListCell   *cell;
+
+	initStringInfo(&drops);
+	foreach(cell, names)
+		appendStringInfo(&drops, "%sDROP COLUMN %s", drops.len > 0 ? ", " : "", quote_identifier(lfirst(cell)));
+	if (names != NIL)
+		run_sql(get_extension_owner(), "ALTER TABLE %s %s", quoted_relation(relid), drops.data);
 }
 
 /*

@@ -16,5 +16,6 @@ extern Oid	create_bare_index_table(Oid creator, Oid schema, const char *name, co
 									Partitioning *partitioning, const char *tablespace, Oid owner);
 extern void make_partitions(Oid creator, Oid parent, Partitioning *p, const char *columns, List *dropped,
 							Oid owner);
+extern void drop_placeholders(Oid relid, List *names);
 
 #endif							/* INDEXTABLE_CREATE_TABLE_H */

@@ -22,11 +22,13 @@
 #include "../catalog/definition_rows.h"
 #include "../catalog/fact_rows.h"
 #include "../catalog/orphaned_rows.h"
+#include "../catalog/queue_table.h"
 #include "../catalog/validity.h"
 #include "../indextable.h"
 #include "../maintain/install_triggers.h"
 #include "../queue/tables.h"
 #include "../util/lock.h"
+#include "../util/relation.h"
 #include "../util/sql.h"
 #include "drop.h"
 

@@ -56,7 +56,7 @@ fill_index_table(IndexDef *def, Relation fact, Relation index_table)
 	int64		rows = 0;
 	int			i;
 
-	sort = begin_entry_sort(def);
+	sort = bulk_load_begin_sort(def);
 	progress_begin(fact, def->relid, PROGRESS_CREATEIDX_COMMAND_CREATE);
 	block_scan_begin(&scan, def->fact, fact, snapshot, 100, 0);
 	while ((row_slot = block_scan_next(&scan)) != NULL)
@@ -95,7 +95,7 @@ fill_index_table(IndexDef *def, Relation fact, Relation index_table)
 	MemoryContextDelete(cxt);
 
 	tuplesort_performsort(sort);
-	apply_load(def, index_table, sort);
+	bulk_load_write(def, index_table, sort);
 	tuplesort_end(sort);
 	pgstat_progress_end_command();
 	if (skipped > 0)

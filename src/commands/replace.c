@@ -14,6 +14,8 @@
  */
 #include "postgres.h"
 
+#include <limits.h>
+
 #include "access/attmap.h"
 #include "access/attnum.h"
 #include "access/genam.h"
@@ -29,7 +31,6 @@
 #include "commands/defrem.h"
 #include "commands/tablecmds.h"
 #include "lib/stringinfo.h"
-#include <limits.h>
 #include "nodes/bitmapset.h"
 #include "nodes/pg_list.h"
 #include "parser/parse_utilcmd.h"
@@ -48,6 +49,7 @@
 #include "../definition/expression.h"
 #include "../definition/layout.h"
 #include "../definition/partition_spec.h"
+#include "../definition/primary_key.h"
 #include "../definition/resolve.h"
 #include "../indextable.h"
 #include "../maintain/guard.h"
@@ -71,6 +73,7 @@ static void check_not_in_use(Oid relid);
 static List *match_partitions(Oid old, Oid new);
 static PartSpec *find_bound(Partitioning *p, const char *bound);
 static void copy_layout(Oid old, Oid new, bool async, bool was_async);
+static void check_same_layout(Oid old, Oid new);
 static char *column_name_in_old(Relation old, Relation new, AttrNumber attno);
 static char *primary_key_clause(Relation old, Relation new);
 static bool is_filter_dependency(Form_pg_depend form, Oid unused);
@@ -123,7 +126,7 @@ make_replacement(DefinitionRow *row, Oid index_table)
 	row->replaces = index_table;
 	run_sql(get_extension_owner(), "COMMENT ON TABLE %s IS %s", quoted_relation(row->index_table),
 			quote_literal_cstr(psprintf("Takes the place of %s when it is built", quoted_relation(index_table))));
-	layout_drop_columns(row->index_table, dropped);
+	drop_placeholders(row->index_table, dropped);
 	record_table_dependency(row->index_table, index_table);
 	record_extension_dependency(row->index_table);
 
@@ -216,7 +219,9 @@ replace_index_table(StoredDefinition *replacement)
 	IndexDef   *def;
 	Caller		caller;
 	ObjectAddress object;
-	List	   *volatile emptied = NIL;
+	Oid			outer = altered_by_us;
+	List	   *volatile pairs = NIL;
+	List	   *emptied = NIL;
 	ListCell   *cell;
 	int			uncounted;
 
@@ -238,27 +243,27 @@ replace_index_table(StoredDefinition *replacement)
 	foreach(cell, list_concat(toast_tables(old), toast_tables(new)))
 		LockRelationOid(lfirst_oid(cell), AccessExclusiveLock);
 
-	guard_lifted = old;
 	uncounted = begin_uncounted();
+	altered_by_us = old;
 	PG_TRY();
 	{
-		List	   *pairs = match_partitions(old, new);
-
+		pairs = match_partitions(old, new);
 		foreach(cell, pairs)
 			truncate_without_replication(linitial_oid(lfirst(cell)));
 		copy_layout(old, new, strcmp(row.maintenance, "async") == 0, is_queued(&stored->row));
-		foreach(cell, pairs)
-		{
-			swap_files(linitial_oid(lfirst(cell)), lsecond_oid(lfirst(cell)));
-			swap_indexes(linitial_oid(lfirst(cell)), lsecond_oid(lfirst(cell)));
-			emptied = lappend_oid(emptied, linitial_oid(lfirst(cell)));
-		}
 	}
 	PG_FINALLY();
 	{
-		guard_lifted = InvalidOid;
+		altered_by_us = outer;
 	}
 	PG_END_TRY();
+	foreach(cell, pairs)
+	{
+		check_same_layout(linitial_oid(lfirst(cell)), lsecond_oid(lfirst(cell)));
+		swap_files(linitial_oid(lfirst(cell)), lsecond_oid(lfirst(cell)));
+		swap_indexes(linitial_oid(lfirst(cell)), lsecond_oid(lfirst(cell)));
+		emptied = lappend_oid(emptied, linitial_oid(lfirst(cell)));
+	}
 	end_uncounted(uncounted);
 
 	/*
@@ -482,11 +487,46 @@ copy_layout(Oid old, Oid new, bool async, bool was_async)
 		run_sql(get_extension_owner(), "ALTER TABLE %s ADD %s", quoted_relation(old), new_key);
 		usage_follows(old, old_keys);
 	}
-	layout_mark_key(old, constraint, clustered, identity);
+	primary_key_mark(old, constraint, clustered, identity);
 	if (row_index != NULL)
-		layout_make_row_index(old, row_index);
+		row_index_make(old, row_index);
 	if (was_async && !async)
-		layout_drop_row_index(old);
+		row_index_drop(old);
+}
+
+/*
+ * check_same_layout
+ *		Raises an error if two tables that are to exchange their files are not laid out
+ *		alike.
+ *
+ * Event triggers have run since copy_layout(), and may have altered the index table.
+ */
+static void
+check_same_layout(Oid old, Oid new)
+{
+	Relation	old_rel = table_open(old, NoLock);
+	Relation	new_rel = table_open(new, NoLock);
+	TupleDesc	a = RelationGetDescr(old_rel);
+	TupleDesc	b = RelationGetDescr(new_rel);
+	bool		same = a->natts == b->natts;
+	int			i;
+
+	for (i = 0; same && i < a->natts; i++)
+	{
+		Form_pg_attribute x = TupleDescAttr(a, i);
+		Form_pg_attribute y = TupleDescAttr(b, i);
+
+		same = x->attisdropped == y->attisdropped &&
+			(x->attisdropped || (x->atttypid == y->atttypid && x->atttypmod == y->atttypmod));
+	}
+	if (!same)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("index table \"%s\" was altered while it was given its new contents",
+						RelationGetRelationName(old_rel)),
+				 errhint("Check the event triggers of the database.")));
+	table_close(new_rel, NoLock);
+	table_close(old_rel, NoLock);
 }
 
 /*

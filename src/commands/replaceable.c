@@ -11,11 +11,12 @@
  */
 #include "postgres.h"
 
+#include <limits.h>
+
 #include "access/genam.h"
 #include "access/relation.h"
 #include "catalog/index.h"
 #include "executor/spi.h"
-#include <limits.h>
 #include "nodes/bitmapset.h"
 #include "nodes/execnodes.h"
 #include "nodes/pg_list.h"

@@ -11,6 +11,8 @@
  */
 #include "postgres.h"
 
+#include <limits.h>
+
 #include "access/attmap.h"
 #include "access/genam.h"
 #include "access/htup.h"
@@ -24,7 +26,6 @@
 #include "catalog/indexing.h"
 #include "catalog/pg_class.h"
 #include "commands/tablecmds.h"
-#include <limits.h>
 #include "nodes/pg_list.h"
 #include "storage/lockdefs.h"
 #include "utils/rel.h"
@@ -176,18 +177,17 @@ swap_files(Oid old, Oid new)
 	EXCHANGE(int32, relpages);
 	EXCHANGE(float4, reltuples);
 	EXCHANGE(int32, relallvisible);
-#if PG_VERSION_NUM >= 180000
-	EXCHANGE(int32, relallfrozen);
-#endif
 	EXCHANGE(TransactionId, relfrozenxid);
 	EXCHANGE(MultiXactId, relminmxid);
 #undef EXCHANGE
+	swap_all_frozen(a, b);
 
 	/*
 	 * Whether changes of a file need WAL depends on whether this transaction
 	 * has created the file.  It has created those of the old table, in
-	 * truncate_without_replication().  It has created those of the
-	 * replacement if that was filled at once, and not if it was built.
+	 * truncate_without_replication() or with the index itself.  It has
+	 * created those of the replacement if that was filled at once, and not if
+	 * it was built.
 	 */
 	if (new_rel->rd_createSubid != InvalidSubTransactionId ||
 		first_file_subid(new_rel) != InvalidSubTransactionId)
@@ -196,6 +196,7 @@ swap_files(Oid old, Oid new)
 	{
 		RelationAssumeNewRelfilelocator(new_rel);
 		forget_new_file(old_rel);
+		old_rel->rd_createSubid = InvalidSubTransactionId;
 	}
 	relation_close(new_rel, NoLock);
 	relation_close(old_rel, NoLock);

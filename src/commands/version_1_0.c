@@ -2,7 +2,7 @@
  *
  * version_1_0.c
  *	  The functions that only the SQL of version 1.0 calls: bar() and last_scan(),
- *	  which its views distribution and usage use.
+ *	  which its views distribution and usage use, and reset_usage().
  *
  * The catalog of a database is of version 1.0 until ALTER EXTENSION indextable
  * UPDATE, and a dump of it is restored as one of version 1.0.  Until then all of its
@@ -18,7 +18,8 @@
 #include "utils/builtins.h"
 #include "utils/timestamp.h"
 
-#include "../advise/text_bar.h"
+#include "../advise/readable.h"
+#include "../catalog/usage.h"
 #include "../indextable.h"
 
 /* How many characters a bar may have. */
@@ -26,6 +27,7 @@
 
 PG_FUNCTION_INFO_V1(indextable_bar);
 PG_FUNCTION_INFO_V1(indextable_last_scan);
+PG_FUNCTION_INFO_V1(indextable_reset_usage);
 
 /*
  * indextable_bar
@@ -55,11 +57,20 @@ indextable_bar(PG_FUNCTION_ARGS)
 Datum
 indextable_last_scan(PG_FUNCTION_ARGS)
 {
-#if PG_VERSION_NUM >= 160000
 	PgStat_StatTabEntry *entry = pgstat_fetch_stat_tabentry(PG_GETARG_OID(0));
 
-	if (entry != NULL && entry->lastscan != 0)
-		PG_RETURN_TIMESTAMPTZ(entry->lastscan);
-#endif
+	if (entry != NULL && last_scan_of(entry) != 0)
+		PG_RETURN_TIMESTAMPTZ(last_scan_of(entry));
 	PG_RETURN_NULL();
+}
+
+/*
+ * reset_usage(index_table regclass): what is reset_stats() now.  That has a name here
+ * which the library of 1.0 lacks, so that the upgrade script can tell them apart.
+ */
+Datum
+indextable_reset_usage(PG_FUNCTION_ARGS)
+{
+	usage_reset(PG_GETARG_OID(0));
+	PG_RETURN_VOID();
 }

@@ -77,7 +77,7 @@ indextable_before_alter(PG_FUNCTION_ARGS)
 	require_event_trigger(fcinfo, "before_alter");
 
 	command = trigdata->parsetree;
-	if (OidIsValid(guard_lifted))
+	if (is_own_alter(command))
 		PG_RETURN_VOID();
 	check_extension_object_change(command);
 	if (may_affect_filters(command) && strcmp(trigdata->event, "ddl_command_start") == 0)

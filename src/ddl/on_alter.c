@@ -64,7 +64,7 @@ indextable_on_alter(PG_FUNCTION_ARGS)
 
 	require_event_trigger(fcinfo, "on_alter");
 
-	if (OidIsValid(guard_lifted))
+	if (is_own_alter(trigdata->parsetree))
 		PG_RETURN_VOID();
 	if (IsA(trigdata->parsetree, AlterTableStmt))
 	{

@@ -41,8 +41,7 @@
 #include "../definition/roots.h"
 #include "../indextable.h"
 #include "../maintain/follow_ddl.h"
-#include "../maintain/guard.h"
-#include "../maintain/partition_rows.h"
+#include "../maintain/partition_entries.h"
 #include "../queue/adopt_restored.h"
 #include "../util/lock.h"
 #include "event_trigger.h"
@@ -84,8 +83,7 @@ indextable_on_drop(PG_FUNCTION_ARGS)
 
 	require_event_trigger(fcinfo, "on_drop");
 
-	if (!OidIsValid(guard_lifted))
-		note_dropped_parts(&parts);
+	note_dropped_parts(&parts);
 
 	dropped = event_trigger_relations("pg_catalog.pg_event_trigger_dropped_objects()", false);
 	command = ((EventTriggerData *) fcinfo->context)->parsetree;
@@ -104,8 +102,7 @@ indextable_on_drop(PG_FUNCTION_ARGS)
 			invalidate_definitions(catalog_read_definitions(lfirst_oid(cell), InvalidOid), lfirst_oid(cell),
 								   "A partition of the fact table was dropped, and the entries of its rows were not deleted.");
 	}
-	if (!OidIsValid(guard_lifted))
-		check_dropped_parts(&parts, command);
+	check_dropped_parts(&parts, command);
 	PG_RETURN_VOID();
 }
 

@@ -39,6 +39,7 @@
 #include "../catalog/validity.h"
 #include "../definition/cache.h"
 #include "../indextable.h"
+#include "../maintain/guard.h"
 #include "../util/sql.h"
 #include "own_objects.h"
 
@@ -250,7 +251,8 @@ refuse_drop_of_queue(Oid relid, const char *name)
  *		asynchronous index table is kept in step by.
  *
  * A session that has dropped an index has locked its table against all others, so no
- * other index table has to be looked at.
+ * other index table has to be looked at.  One that the extension itself alters loses this
+ * index when it is made transactional.
  */
 void
 refuse_drop_of_row_index(Oid schema)
@@ -267,7 +269,7 @@ refuse_drop_of_row_index(Oid schema)
 		LOCKTAG		tag;
 
 		SET_LOCKTAG_RELATION(tag, MyDatabaseId, row->index_table);
-		if (!is_queued(row) || strcmp(row->state, "invalid") == 0 ||
+		if (!is_queued(row) || row->index_table == altered_by_us || strcmp(row->state, "invalid") == 0 ||
 			get_rel_namespace(row->index_table) != schema || !lock_held_by_me_exclusively(&tag) || !definition_matches_tables(row))
 			continue;
 		def = definition_of_index_table(row->index_table, &fact);

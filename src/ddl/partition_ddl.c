@@ -52,20 +52,19 @@
 #include "../definition/index_partition.h"
 #include "../definition/roots.h"
 #include "../indextable.h"
-#include "../maintain/detach_entries.h"
+#include "../maintain/entries_by_bounds.h"
 #include "../maintain/fact_table.h"
 #include "../maintain/follow_ddl.h"
 #include "../maintain/foreign_snapshot.h"
 #include "../maintain/install_triggers.h"
-#include "../maintain/partition_rows.h"
+#include "../maintain/partition_entries.h"
 #include "../util/inherit.h"
 #include "../util/lock.h"
 #include "../util/sleep.h"
 #include "../util/sql.h"
 #include "partition_ddl.h"
 
-/* How many ms to wait for the lock that locks a partition's writers out, and to pause before the next try. */
-#define LOCK_TIMEOUT		200
+/* How many ms to pause before the lock that locks a partition's writers out is tried again. */
 #define PAUSE				50
 
 static void handle_attached_partition(Oid root, Oid partition);

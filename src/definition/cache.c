@@ -14,9 +14,10 @@
  */
 #include "postgres.h"
 
+#include <limits.h>
+
 #include "access/relation.h"
 #include "catalog/pg_class.h"
-#include <limits.h>
 #include "nodes/pg_list.h"
 #include "storage/itemptr.h"
 #include "storage/lmgr.h"
@@ -29,6 +30,7 @@
 
 #include "../catalog/definition_rows.h"
 #include "../catalog/fact_rows.h"
+#include "../catalog/queue_table.h"
 #include "../catalog/trigger_names.h"
 #include "../catalog/validity.h"
 #include "../indextable.h"

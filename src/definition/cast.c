@@ -10,10 +10,11 @@
  */
 #include "postgres.h"
 
+#include <ctype.h>
+
 #include "access/transam.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
-#include <ctype.h>
 #include "executor/tuptable.h"
 #include "fmgr.h"
 #include "parser/parse_coerce.h"
@@ -293,8 +294,8 @@ convert(Cast *cast, char *str, int len, Datum *result, Mismatch *why)
 	{
 		ErrorSaveContext context = SOFT_ERRORS;
 
-		if (!input_call_compat(&cast->convert, str, cast->ioparam, cast->has_length ? -1 : cast->typmod,
-							   &context, &value))
+		if (!InputFunctionCallSafe_compat(&cast->convert, str, cast->ioparam, cast->has_length ? -1 : cast->typmod,
+										  &context, &value))
 		{
 			take_mismatch(context.error_data, why);
 			return false;

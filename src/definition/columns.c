@@ -7,9 +7,10 @@
  */
 #include "postgres.h"
 
+#include <limits.h>
+
 #include "access/attnum.h"
 #include "catalog/pg_type.h"
-#include <limits.h>
 #include "nodes/pg_list.h"
 #include "utils/builtins.h"
 #include "utils/rel.h"

@@ -57,7 +57,7 @@ leaf_of(FactDef *def, Relation rel)
 	{
 		bool		is_foreign = rel->rd_rel->relkind == RELKIND_FOREIGN_TABLE;
 		Oid			pk_index = is_foreign ? InvalidOid : row_key_index(def, rel);
-		AttrMap    *map = attribute_map(RelationGetDescr(rel), def->desc);
+		AttrMap    *map = build_attrmap_by_name_if_req_compat(RelationGetDescr(rel), def->desc);
 		TupleTableSlot *slots[2] = {NULL, NULL};
 
 		watch_relation(relid);
@@ -79,7 +79,7 @@ leaf_of(FactDef *def, Relation rel)
 			 * stays.
 			 */
 			old = MemoryContextSwitchTo(def->cxt);
-			map = attribute_map(RelationGetDescr(rel), def->desc);
+			map = build_attrmap_by_name_if_req_compat(RelationGetDescr(rel), def->desc);
 			slots[0] = MakeSingleTupleTableSlot(def->desc, &TTSOpsVirtual);
 			slots[1] = MakeSingleTupleTableSlot(def->desc, &TTSOpsVirtual);
 			MemoryContextSwitchTo(old);

@@ -10,9 +10,10 @@
  */
 #include "postgres.h"
 
+#include <ctype.h>
+
 #include "catalog/namespace.h"
 #include "common/string.h"
-#include <ctype.h>
 #include "fmgr.h"
 #include "lib/stringinfo.h"
 #include "mb/pg_wchar.h"

@@ -19,11 +19,11 @@ const char *const strategies[] = {"normalized", "partial", "denormalized", NULL}
 const char *const maintenances[] = {"transactional", "async", NULL};
 
 /*
- * check_definition
+ * check_request
  *		Refuses a definition whose parts do not go together.
  */
 void
-check_definition(DefinitionRow *row)
+check_request(DefinitionRow *row)
 {
 	if (row->key == NIL)
 		ereport(ERROR,

@@ -25,6 +25,6 @@ typedef struct PartitioningRequest
 extern const char *const strategies[];
 extern const char *const maintenances[];
 extern void partitioning_args(FunctionCallInfo fcinfo, int partitions, int by, PartitioningRequest *request);
-extern void check_definition(DefinitionRow *row);
+extern void check_request(DefinitionRow *row);
 
 #endif							/* INDEXTABLE_REQUEST_H */

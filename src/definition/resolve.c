@@ -41,7 +41,7 @@
 #include "fact_key.h"
 #include "field.h"
 #include "index_partition.h"
-#include "layout.h"
+#include "primary_key.h"
 #include "resolve.h"
 
 static RowExpression *compile_filter(DefinitionRow *row, Relation fact, const char **column_names);
@@ -400,7 +400,7 @@ definition_complete_columns(IndexDef *def, Relation fact, TupleDesc desc)
 		def->write_sort[0].ssup_collation == C_COLLATION_OID &&
 		(TupleDescAttr(desc, def->ident[0] - 1)->atttypid == TEXTOID ||
 		 TupleDescAttr(desc, def->ident[0] - 1)->atttypid == VARCHAROID);
-	def->max_covered_bytes = layout_max_covered_bytes(def);
+	def->max_covered_bytes = primary_key_max_covered_bytes(def);
 	return true;
 }
 
@@ -438,7 +438,7 @@ definition_complete_primary_key(IndexDef *def, Relation rel)
 		return false;
 	def->primary_index = RelationGetRelid(index);
 	def->primary_info = BuildIndexInfo(index);
-	def->covering = layout_covers(def, index);
+	def->covering = primary_key_covers(def, index);
 	def->nsearch = index->rd_index->indnkeyatts;
 	fits = (def->nsearch == (def->is_unique ? def->nkeys : def->nident));
 	def->search = palloc(sizeof(AttrNumber) * def->nsearch);

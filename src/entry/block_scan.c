@@ -8,13 +8,14 @@
  */
 #include "postgres.h"
 
+#include <limits.h>
+#include <math.h>
+
 #include "access/relation.h"
 #include "access/tableam.h"
 #include "access/tupconvert.h"
 #include "common/hashfn.h"
 #include "executor/tuptable.h"
-#include <limits.h>
-#include <math.h>
 #include "miscadmin.h"
 #include "nodes/pg_list.h"
 #include "postmaster/bgworker.h"
@@ -131,7 +132,7 @@ next_table(BlockScan *scan)
 	scan->foreign = NULL;
 	if (scan->leaf != NULL && scan->leaf->is_foreign)
 	{
-		scan->foreign = foreign_rows_begin(scan->def, scan->rel);
+		scan->foreign = foreign_scan_begin(scan->def, scan->rel);
 		return true;
 	}
 	scan->slot = table_slot_create(scan->rel, NULL);
@@ -160,7 +161,7 @@ end_table(BlockScan *scan)
 	if (scan->rel == NULL)
 		return;
 	if (scan->foreign != NULL)
-		foreign_rows_end(scan->foreign);
+		foreign_scan_end(scan->foreign);
 	else
 	{
 		table_endscan(scan->scan);
@@ -186,7 +187,7 @@ next_in_table(BlockScan *scan)
 	if (scan->foreign != NULL)
 	{
 		do
-			scan->slot = foreign_rows_next(scan->foreign);
+			scan->slot = foreign_scan_next(scan->foreign);
 		while (scan->slot != NULL && scan->percent < 100 && !is_chosen(scan));
 		return scan->slot != NULL;
 	}

@@ -30,7 +30,7 @@ typedef struct BlockScan
 								 * read */
 	Relation	rel;			/* the table that is being read; NULL: none */
 	Leaf	   *leaf;
-	ForeignRows *foreign;		/* its rows, if it is on another server */
+	ForeignPartitionScan *foreign;	/* its rows, if it is on another server */
 	TableScanDesc scan;
 	TupleTableSlot *slot;		/* the row as it is stored */
 	TupleTableSlot *row;		/* the row with the columns of the fact table,

@@ -25,7 +25,7 @@
 #include "bulk_load.h"
 #include "table_writer.h"
 
-/* How the entries of a new index table are written: see apply_load(). */
+/* How the entries of a new index table are written: see bulk_load_write(). */
 #define LOAD_OPTIONS		(TABLE_INSERT_SKIP_FSM | TABLE_INSERT_FROZEN)
 
 /* Entries on their way into a new index table, or into one partition of it. */
@@ -43,9 +43,9 @@ typedef struct Load
 static Load *find_load(HTAB *loads, IndexDef *def, Relation rel, TupleTableSlot *entry);
 static void flush_load(Load *load, CommandId cid);
 
-/* begin_entry_sort: begins to sort entries by identity, in the order of the index table */
+/* bulk_load_begin_sort: begins to sort entries by identity, in the order of the index table */
 Tuplesortstate *
-begin_entry_sort(IndexDef *def)
+bulk_load_begin_sort(IndexDef *def)
 {
 	Oid		   *operators = palloc(sizeof(Oid) * def->nident);
 	Oid		   *collations = palloc(sizeof(Oid) * def->nident);
@@ -64,7 +64,7 @@ begin_entry_sort(IndexDef *def)
 }
 
 /*
- * apply_load
+ * bulk_load_write
  *		Writes sorted entries into a new index table that has no indexes yet.
  *
  * The table was made in this transaction, so the entries can be written frozen: all
@@ -72,7 +72,7 @@ begin_entry_sort(IndexDef *def)
  * index-only already.
  */
 void
-apply_load(IndexDef *def, Relation rel, Tuplesortstate *sorted)
+bulk_load_write(IndexDef *def, Relation rel, Tuplesortstate *sorted)
 {
 	TupleTableSlot *source = MakeSingleTupleTableSlot(RelationGetDescr(rel), &TTSOpsMinimalTuple);
 	CommandId	cid = GetCurrentCommandId(true);

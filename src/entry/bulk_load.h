@@ -14,7 +14,7 @@
 
 struct Tuplesortstate;
 
-extern void apply_load(IndexDef *def, Relation index_table, struct Tuplesortstate *sorted);
-extern struct Tuplesortstate *begin_entry_sort(IndexDef *def);
+extern void bulk_load_write(IndexDef *def, Relation index_table, struct Tuplesortstate *sorted);
+extern struct Tuplesortstate *bulk_load_begin_sort(IndexDef *def);
 
 #endif							/* INDEXTABLE_BULK_LOAD_H */

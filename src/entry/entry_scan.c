@@ -12,14 +12,15 @@
  */
 #include "postgres.h"
 
+#include <limits.h>
+#include <math.h>
+
 #include "access/genam.h"
 #include "access/relation.h"
 #include "access/skey.h"
 #include "access/tableam.h"
 #include "executor/tuptable.h"
 #include "lib/binaryheap.h"
-#include <limits.h>
-#include <math.h>
 #include "partitioning/partdefs.h"
 #include "partitioning/partdesc.h"
 #include "storage/lockdefs.h"

@@ -34,6 +34,7 @@
 #include "document.h"
 #include "entries.h"
 #include "extract.h"
+#include "key_size.h"
 #include "mismatch.h"
 
 /* What became of a value. */
@@ -126,6 +127,7 @@ extract_entries(IndexDef *def, FactRow *row, bool report, Entries *entries)
 	bool	   *isnull;
 	RowMismatch mismatch = {0};
 	RowMismatch element_mismatch = {0};
+	KeySize		size;
 	Elements	elements = {0};
 	int			skipped = 0;
 	int			i;
@@ -216,15 +218,15 @@ extract_entries(IndexDef *def, FactRow *row, bool report, Entries *entries)
 		for (i = 0; i < elements.n; i++)
 		{
 			values[attno - 1] = elements.values[i];
-			if (key_fits(def, values, &mismatch))
+			if (key_fits(def, values, &size))
 				add_entry(entries, values, isnull);
 			else if (report && !def->skip_mismatch)
-				report_mismatch(def, row, &mismatch);
+				report_long_key(def, row, &size);
 			else
 				skipped++;
 		}
 	}
-	else if (key_fits(def, values, &mismatch))
+	else if (key_fits(def, values, &size))
 	{
 		/* Most rows have one entry, which needs no copy. */
 		entries->n = entries->max = 1;
@@ -232,7 +234,7 @@ extract_entries(IndexDef *def, FactRow *row, bool report, Entries *entries)
 		entries->isnull = isnull;
 	}
 	else if (report && !def->skip_mismatch)
-		report_mismatch(def, row, &mismatch);
+		report_long_key(def, row, &size);
 	else
 		skipped++;
 	return report && def->skip_mismatch ? skipped : 0;

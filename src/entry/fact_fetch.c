@@ -38,8 +38,8 @@
 #include "../indextable.h"
 #include "document.h"
 #include "fact_fetch.h"
-#include "foreign_fetch.h"
-#include "foreign_rows.h"
+#include "foreign_batch.h"
+#include "foreign_by_key.h"
 #include "foreign_scan.h"
 
 static void begin_leaf(LiveScan *scan, LeafScan *leaf, Oid pk_index);
@@ -185,13 +185,13 @@ live_scan_prefetch_foreign(LiveScan *scan, Datum **keys, int n)
 			RowRequest	request = {.def = scan->def,.rel = leaf->rel,.role = leaf->rel->rd_rel->relowner};
 
 			request.columns = bms_union(scan->def->used, scan->def->queued);
-			leaf->fetched = foreign_fetch_begin(&request);
+			leaf->fetched = foreign_batch_begin(&request);
 			leaves = lappend(leaves, leaf);
 		}
-		foreign_fetch_add(leaf->fetched, keys[i], false);
+		foreign_batch_add(leaf->fetched, keys[i], false);
 	}
 	foreach(cell, leaves)
-		foreign_fetch_run(((LeafScan *) lfirst(cell))->fetched);
+		foreign_batch_run(((LeafScan *) lfirst(cell))->fetched);
 	MemoryContextSwitchTo(old);
 }
 
@@ -384,11 +384,11 @@ fetch_foreign(LiveScan *scan, Datum *key)
 	request.columns = bms_union(scan->def->used, scan->def->queued);
 	list_free_deep(leaf->rows);
 	leaf->rows = NIL;
-	if (leaf->fetched != NULL && foreign_fetch_find(leaf->fetched, key, &fetched))
+	if (leaf->fetched != NULL && foreign_batch_find(leaf->fetched, key, &fetched))
 		foreach(cell, fetched)
 			leaf->rows = lappend(leaf->rows, heap_copy_minimal_tuple_compat(lfirst(cell)));
 	else
-		fetch_foreign_rows(&request, key, 1, keep_row, leaf);
+		foreign_by_key_fetch(&request, key, 1, keep_row, leaf);
 }
 
 /* keep_row: adds a row of another server to those of the key */

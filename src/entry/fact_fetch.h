@@ -31,7 +31,7 @@ typedef struct LeafScan
 	IndexScanDesc scan;
 	List	   *rows;			/* foreign: of MinimalTuple, rows of the key
 								 * that are still to be returned */
-	struct ForeignFetch *fetched;	/* foreign: rows that were fetched in
+	struct ForeignBatch *fetched;	/* foreign: rows that were fetched in
 									 * advance, or NULL */
 	TupleTableSlot *stored;		/* the row as it is stored */
 	TupleTableSlot *slot;		/* the row with the columns of the fact table;

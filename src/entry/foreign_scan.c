@@ -5,7 +5,7 @@
  *	  belongs there.
  *
  * Partitions on other servers are read by SQL, with any foreign-data wrapper; those
- * who want single rows use foreign_rows.c.  What is read to keep entries right is
+ * who want single rows use foreign_by_key.c.  What is read to keep entries right is
  * read as the owner of the partition, and what a look-up returns is read as its
  * caller.
  *
@@ -41,7 +41,7 @@
 /* How many rows are fetched from a cursor at a time. */
 #define FETCH_ROWS			1000
 
-struct ForeignRows
+struct ForeignPartitionScan
 {
 	FactDef    *def;
 	Oid			owner;
@@ -59,72 +59,72 @@ struct ForeignRows
 static Bitmapset *upkeep_columns(FactDef *def);
 
 /*
- * foreign_rows_begin
+ * foreign_scan_begin
  *		Begins to read all rows of a partition, in no order, with the columns that
  *		entries depend on.
  */
-ForeignRows *
-foreign_rows_begin(FactDef *def, Relation leaf)
+ForeignPartitionScan *
+foreign_scan_begin(FactDef *def, Relation leaf)
 {
-	ForeignRows *rows = palloc0(sizeof(ForeignRows));
+	ForeignPartitionScan *scan = palloc0(sizeof(ForeignPartitionScan));
 	RowRequest	request = {.def = def,.rel = leaf,.columns = upkeep_columns(def)};
-	char	   *sql = select_rows(&request, &rows->columns);
+	char	   *sql = select_rows(&request, &scan->columns);
 	Caller		caller;
 
-	rows->def = def;
-	rows->owner = leaf->rd_rel->relowner;
-	rows->cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable foreign rows", ALLOCSET_DEFAULT_SIZES);
-	rows->slot = MakeSingleTupleTableSlot(def->desc, &TTSOpsVirtual);
-	become_owner(&caller, rows->owner);
+	scan->def = def;
+	scan->owner = leaf->rd_rel->relowner;
+	scan->cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable foreign rows", ALLOCSET_DEFAULT_SIZES);
+	scan->slot = MakeSingleTupleTableSlot(def->desc, &TTSOpsVirtual);
+	become_owner(&caller, scan->owner);
 	SPI_connect();
-	rows->portal = SPI_cursor_open_with_args(NULL, sql, 0, NULL, NULL, NULL, true, 0);
-	if (rows->portal == NULL)
+	scan->portal = SPI_cursor_open_with_args(NULL, sql, 0, NULL, NULL, NULL, true, 0);
+	if (scan->portal == NULL)
 		elog(ERROR, "%s: %s", SPI_result_code_string(SPI_result), sql);
 	SPI_finish();
 	become_caller(&caller);
-	return rows;
+	return scan;
 }
 
-/* foreign_rows_next: returns the next row, valid until the next call, or NULL if there is none */
+/* foreign_scan_next: returns the next row, valid until the next call, or NULL if there is none */
 TupleTableSlot *
-foreign_rows_next(ForeignRows *rows)
+foreign_scan_next(ForeignPartitionScan *scan)
 {
-	if (rows->next == rows->n)
+	if (scan->next == scan->n)
 	{
 		Caller		caller;
 		MemoryContext old;
 		uint64		i;
 
-		ExecClearTuple(rows->slot);
-		MemoryContextReset(rows->cxt);
-		become_owner(&caller, rows->owner);
+		ExecClearTuple(scan->slot);
+		MemoryContextReset(scan->cxt);
+		become_owner(&caller, scan->owner);
 		SPI_connect();
-		SPI_cursor_fetch(rows->portal, true, FETCH_ROWS);
-		rows->n = SPI_processed;
-		rows->next = 0;
-		old = MemoryContextSwitchTo(rows->cxt);
-		rows->tuples = palloc(sizeof(HeapTuple) * Max(rows->n, 1));
-		rows->desc = CreateTupleDescCopy(SPI_tuptable->tupdesc);
-		for (i = 0; i < rows->n; i++)
-			rows->tuples[i] = heap_copytuple(SPI_tuptable->vals[i]);
+		SPI_cursor_fetch(scan->portal, true, FETCH_ROWS);
+		scan->n = SPI_processed;
+		scan->next = 0;
+		old = MemoryContextSwitchTo(scan->cxt);
+		scan->tuples = palloc(sizeof(HeapTuple) * Max(scan->n, 1));
+		scan->desc = CreateTupleDescCopy(SPI_tuptable->tupdesc);
+		for (i = 0; i < scan->n; i++)
+			scan->tuples[i] = heap_copytuple(SPI_tuptable->vals[i]);
 		MemoryContextSwitchTo(old);
 		SPI_finish();
 		become_caller(&caller);
-		if (rows->n == 0)
+		if (scan->n == 0)
 			return NULL;
 	}
-	store_row(rows->def, rows->tuples[rows->next++], rows->desc, rows->columns, rows->slot);
-	return rows->slot;
+	store_row(scan->def, scan->tuples[scan->next++], scan->desc, scan->columns, scan->slot);
+	return scan->slot;
 }
 
 void
-foreign_rows_end(ForeignRows *rows)
+foreign_scan_end(ForeignPartitionScan *scan)
 {
 	SPI_connect();
-	SPI_cursor_close(rows->portal);
+	SPI_cursor_close(scan->portal);
 	SPI_finish();
-	ExecDropSingleTupleTableSlot(rows->slot);
-	MemoryContextDelete(rows->cxt);
+	ExecDropSingleTupleTableSlot(scan->slot);
+	MemoryContextDelete(scan->cxt);
 }
 
 /*

@@ -19,7 +19,7 @@
 #include "../indextable.h"
 
 /* A scan of all rows of one partition. */
-typedef struct ForeignRows ForeignRows;
+typedef struct ForeignPartitionScan ForeignPartitionScan;
 
 /* Which rows are read by SQL, and as which user. */
 typedef struct RowRequest
@@ -33,9 +33,9 @@ typedef struct RowRequest
 								 * all.  The primary key is always read. */
 } RowRequest;
 
-extern ForeignRows *foreign_rows_begin(FactDef *def, Relation leaf);
-extern TupleTableSlot *foreign_rows_next(ForeignRows *rows);
-extern void foreign_rows_end(ForeignRows *rows);
+extern ForeignPartitionScan *foreign_scan_begin(FactDef *def, Relation leaf);
+extern TupleTableSlot *foreign_scan_next(ForeignPartitionScan *scan);
+extern void foreign_scan_end(ForeignPartitionScan *scan);
 extern bool in_bounds(FactDef *def, Relation root, Oid leaf, TupleTableSlot *row);
 extern void require_in_bounds(FactDef *def, Relation root, Oid leaf, TupleTableSlot *row, bool found);
 extern char *select_rows(RowRequest *request, AttrNumber **columns);

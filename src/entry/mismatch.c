@@ -2,13 +2,12 @@
  *
  * mismatch.c
  *	  Reports why a row cannot have its entries: a value cannot be cast to the type of
- *	  its field, or the key is too long.
+ *	  its field.  Keys that are too long are reported by key_size.c.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
-#include "access/detoast.h"
 #include "lib/stringinfo.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
@@ -19,45 +18,6 @@
 #include "../util/fixed_settings.h"
 #include "document.h"
 #include "mismatch.h"
-
-static char *format_row_key(FactRow *row);
-
-/*
- * key_fits
- *		Returns whether the key and primary key of an entry fit into a btree, even if
- *		they cannot be compressed; if not, fills in *mismatch.
- */
-bool
-key_fits(IndexDef *def, Datum *values, RowMismatch *mismatch)
-{
-	Size		bytes = 0;
-	Size		padded = 0;
-	Size		longest = 0;
-	int			i;
-
-	for (i = 0; i < def->nident; i++)
-	{
-		Form_pg_attribute att = TupleDescAttr(def->desc, def->ident[i] - 1);
-		Size		size = att->attlen > 0 ? (Size) att->attlen :
-			att->attlen == -1 ? toast_raw_datum_size(values[def->ident[i] - 1]) - VARHDRSZ :
-			strlen(DatumGetCString(values[def->ident[i] - 1])) + 1;
-
-		bytes += size;
-		if (i < def->nkeys && size >= longest)
-		{
-			longest = size;
-			mismatch->field = &def->fields[i];
-		}
-		padded = att_align_nominal(padded, att->attalign) + (att->attlen == -1 ? VARHDRSZ : 0) + size;
-	}
-	if (bytes <= MAX_KEY_BYTES && padded <= MAX_INDEX_DATA)
-		return true;
-	mismatch->value = value_text(mismatch->field->type, values[mismatch->field->attno - 1]);
-	mismatch->why.sqlstate = ERRCODE_PROGRAM_LIMIT_EXCEEDED;
-	mismatch->why.message = psprintf("Key and primary key have %zu bytes; at most %d are allowed.",
-									 bytes, MAX_KEY_BYTES);
-	return false;
-}
 
 /*
  * report_mismatch
@@ -76,9 +36,7 @@ report_mismatch(IndexDef *def, FactRow *row, RowMismatch *mismatch)
 										   excerpt(mismatch->why.message));
 		return;
 	}
-	/* A user who may write a row may not be allowed to read it. */
-	if (check_enable_rls(row->fact->relid, InvalidOid, true) == RLS_ENABLED ||
-		pg_class_aclcheck(row->fact->relid, GetUserId(), ACL_SELECT) != ACLCHECK_OK)
+	if (!may_show_row(row))
 		ereport(ERROR,
 				(errcode(mismatch->why.sqlstate),
 				 errmsg("field \"%s\" of index table \"%s\" cannot hold the value of a row of \"%s\"",
@@ -93,6 +51,14 @@ report_mismatch(IndexDef *def, FactRow *row, RowMismatch *mismatch)
 			 errhint("Correct the document, or create the index table with on_mismatch => 'skip'.")));
 }
 
+/* may_show_row: returns whether a user who writes a row may read it, too */
+bool
+may_show_row(FactRow *row)
+{
+	return check_enable_rls(row->fact->relid, InvalidOid, true) != RLS_ENABLED &&
+		pg_class_aclcheck(row->fact->relid, GetUserId(), ACL_SELECT) == ACLCHECK_OK;
+}
+
 /* excerpt: returns the beginning of a text that may be long */
 char *
 excerpt(char *text)
@@ -103,7 +69,7 @@ excerpt(char *text)
 }
 
 /* format_row_key: returns the primary key of a row as "(pk1, pk2)=(1, x)", like the server does in its messages */
-static char *
+char *
 format_row_key(FactRow *row)
 {
 	TupleDesc	desc = row->slot->tts_tupleDescriptor;

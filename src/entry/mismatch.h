@@ -2,7 +2,7 @@
  *
  * mismatch.h
  *	  Reports why a row cannot have its entries: a value cannot be cast to the type of
- *	  its field, or the key is too long.
+ *	  its field.
  *
  *-------------------------------------------------------------------------
  */
@@ -22,7 +22,8 @@ typedef struct RowMismatch
 } RowMismatch;
 
 extern char *excerpt(char *text);
-extern bool key_fits(IndexDef *def, Datum *values, RowMismatch *mismatch);
 extern void report_mismatch(IndexDef *def, FactRow *row, RowMismatch *mismatch);
+extern bool may_show_row(FactRow *row);
+extern char *format_row_key(FactRow *row);
 
 #endif							/* INDEXTABLE_MISMATCH_H */

@@ -12,7 +12,7 @@
  * others behind them.  So nobody ever waits for it in the queue of a lock:
  *
  * - Where the types of the columns keep every entry within the limit, nothing is ever
- *   to be done: see layout_max_covered_bytes().  Otherwise entries are measured when
+ *   to be done: see primary_key_max_covered_bytes().  Otherwise entries are measured when
  *   an index table is filled, and its primary key covers the included fields only if
  *   all entries are at most half as wide as the limit.
  * - An entry that is wider, but still fits, may be followed by others that do not fit.
@@ -67,7 +67,7 @@
 
 #include "../catalog/usage.h"
 #include "../definition/cache.h"
-#include "../definition/layout.h"
+#include "../definition/primary_key.h"
 #include "../indextable.h"
 #include "../util/inherit.h"
 #include "../util/lock.h"
@@ -297,7 +297,7 @@ refuse_wide_entry(IndexDef *def, OpList *list, const char *constraint, bool used
 			 errdetail("The entry has %zu bytes, %zu of them in field \"%s\"; at most %d are possible. The key cannot be rebuilt without the included fields while other transactions use the index table.",
 					   list->widest, field_size, field, MAX_INDEX_DATA),
 			 errhint("Before you repeat the transaction, run ALTER TABLE %s DROP CONSTRAINT %s, ADD %s;",
-					 quoted_relation(def->relid), quote_identifier(constraint), layout_primary_key(def, false))));
+					 quoted_relation(def->relid), quote_identifier(constraint), primary_key_constraint(def, false))));
 }
 
 /*
@@ -439,7 +439,7 @@ covering_key(IndexDef *def, CoveringKey *key)
 {
 	Relation	rel = table_open(def->relid, AccessShareLock);
 	Relation	index = open_primary_key(rel, AccessShareLock);
-	bool		covers = index != NULL && layout_covers(def, index);
+	bool		covers = index != NULL && primary_key_covers(def, index);
 
 	if (covers)
 	{
@@ -475,8 +475,8 @@ narrow_primary_key(IndexDef *def)
 					get_rel_name(def->relid)),
 			 errdetail("Entries are too long, or are becoming too long, for an index that holds them as a whole. Index-only scans cannot return included fields any more.")));
 	uncounted = begin_uncounted();
-	layout_add_primary_key(def, false, key.tablespace, key.constraint);
-	layout_mark_key(def->relid, key.constraint, key.clustered, key.identity);
+	primary_key_add(def, false, key.tablespace, key.constraint);
+	primary_key_mark(def->relid, key.constraint, key.clustered, key.identity);
 	end_uncounted(uncounted);
 	usage_follows(def->relid, old_keys);
 }

@@ -33,9 +33,9 @@ static CommandId last_cid;
 
 static bool same_columns(TupleDesc a, TupleDesc b);
 
-/* apply_at_end_of_transaction: forgets which command wrote last, as the next transaction has other command ids */
+/* table_writer_at_end_of_transaction: forgets which command wrote last, as the next transaction has other command ids */
 void
-apply_at_end_of_transaction(void)
+table_writer_at_end_of_transaction(void)
 {
 	have_written = false;
 }

@@ -61,7 +61,7 @@ typedef struct Writer
 								 * are written at once */
 } Writer;
 
-extern void apply_at_end_of_transaction(void);
+extern void table_writer_at_end_of_transaction(void);
 extern void close_writer(Writer *w);
 extern CommandId command_id(Writer *w);
 extern void insert_deferred(Writer *w);

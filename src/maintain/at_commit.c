@@ -1,11 +1,21 @@
 /*-------------------------------------------------------------------------
  *
  * at_commit.c
- *	  Completes the index tables before a transaction ends, and forgets afterwards
- *	  what was collected for it.
+ *	  Tells everybody that collects something in a transaction that it ends, or that a
+ *	  subtransaction of it ends.
  *
- * The server calls the callbacks that were registered last first, so that these run
- * before the queue's: what they do may still queue changes.
+ * No other file registers callbacks for these events, because the order matters before a
+ * commit:
+ *
+ * - Index tables are completed first.  Code of users that this calls, in an index on an
+ *   index table or in an event trigger, may still change fact tables, and so queue changes.
+ * - Then the queue writes all changes that were collected.  From now on it writes at once
+ *   what is queued.
+ * - Then the snapshot that was taken together with other servers is released, because
+ *   nothing reads with it any more.
+ *
+ * At all other events each of them looks after its own data only, so that the order does
+ * not matter.
  *
  *-------------------------------------------------------------------------
  */
@@ -16,15 +26,19 @@
 #include "../entry/narrow_key.h"
 #include "../entry/shared_keys.h"
 #include "../entry/table_writer.h"
+#include "../queue/append.h"
 #include "at_commit.h"
 #include "batch.h"
+#include "foreign_snapshot.h"
 #include "shared_key_entries.h"
+#include "truncate.h"
 
 static void at_xact_event(XactEvent event, void *arg);
 static void at_subxact_event(SubXactEvent event, SubTransactionId sub,
 							 SubTransactionId parent, void *arg);
+static void entries_at_xact_event(XactEvent event);
 
-/* at_commit_init: called once, when the library is loaded */
+/* at_commit_init: registers the callbacks, once, when the library is loaded */
 void
 at_commit_init(void)
 {
@@ -35,6 +49,32 @@ at_commit_init(void)
 static void
 at_xact_event(XactEvent event, void *arg)
 {
+	entries_at_xact_event(event);
+	queue_at_xact_event(event);
+	foreign_snapshot_at_xact_event(event);
+	truncate_at_xact_event(event);
+}
+
+static void
+at_subxact_event(SubXactEvent event, SubTransactionId sub, SubTransactionId parent, void *arg)
+{
+	if (event == SUBXACT_EVENT_ABORT_SUB || event == SUBXACT_EVENT_COMMIT_SUB)
+	{
+		narrow_keys_at_subxact_event(event, sub, parent);
+		batch_at_subxact_event(event, sub, parent);
+	}
+	queue_at_subxact_event(event, sub, parent);
+	truncate_at_subxact_event(event);
+}
+
+/*
+ * entries_at_xact_event
+ *		Completes the index tables before a transaction ends, and afterwards forgets what
+ *		was collected for them.
+ */
+static void
+entries_at_xact_event(XactEvent event)
+{
 	switch (event)
 	{
 		case XACT_EVENT_PRE_COMMIT:
@@ -43,8 +83,9 @@ at_xact_event(XactEvent event, void *arg)
 			batch_write_all();
 
 			/*
-			 * Who prepares would keep readers out until somebody commits
-			 * that.
+			 * Making a primary key anew locks the index table against
+			 * readers, and a prepared transaction would keep that lock until
+			 * it is committed.
 			 */
 			if (event == XACT_EVENT_PRE_COMMIT)
 				narrow_keys_at_commit();
@@ -53,20 +94,11 @@ at_xact_event(XactEvent event, void *arg)
 		case XACT_EVENT_ABORT:
 		case XACT_EVENT_PREPARE:
 			batch_at_end_of_transaction();
-			apply_at_end_of_transaction();
+			table_writer_at_end_of_transaction();
 			narrow_keys_at_xact_end();
 			forget_shared_keys();
 			break;
 		default:
 			break;
 	}
-}
-
-static void
-at_subxact_event(SubXactEvent event, SubTransactionId sub, SubTransactionId parent, void *arg)
-{
-	if (event != SUBXACT_EVENT_ABORT_SUB && event != SUBXACT_EVENT_COMMIT_SUB)
-		return;
-	narrow_keys_at_subxact_event(event, sub, parent);
-	batch_at_subxact_event(event, sub, parent);
 }

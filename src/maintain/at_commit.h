@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * at_commit.h
- *	  What is done when a transaction ends.
+ *	  Offers the registration of what is done when a transaction ends.
  *
  *-------------------------------------------------------------------------
  */

@@ -3,28 +3,30 @@
  * batch.c
  *	  Collects what a statement has to write to index tables, until its end.
  *
- * Called by trigger.c.  Written at once and sorted, a million entries cost a
- * fraction of a million entries written one by one.
+ * A million entries that are sorted and written together cost a fraction of a
+ * million entries that are written one by one.
  *
  * The AFTER STATEMENT trigger writes what the rows of a statement have brought.
- * A subscriber's apply worker fires none, and a statement on a partitioned table
- * fires none of its partitions': there each row is written at once.
- * Should anybody else leave it out, all is written before the transaction
- * commits.
+ * That trigger does not fire in the apply worker of a subscriber, and a statement
+ * on a partitioned table does not fire the statement triggers of its partitions,
+ * of which the fact table may be one.  In these cases each row is written
+ * immediately.  If the trigger does not fire for any other reason, everything is
+ * written before the transaction commits.
  *
- * What was collected is a sequence: the last operation on an entry counts, and
- * writing the sequence late is the same as writing each operation when it was
- * collected.  A statement nested in a trigger of the same table therefore adds
- * to the same sequence, and its end writes all of it.  Nested in a
- * subtransaction that began later, it writes what was collected before and then
- * its own rows, each at once; should the subtransaction abort, what was
- * collected before is due again.
+ * What was collected is a sequence.  The last operation on an entry counts, and
+ * writing the sequence late has the same effect as writing each operation when it
+ * was collected.  A statement that is nested in a trigger of the same table
+ * therefore adds to the same sequence, and its end writes all of it.  If the nested
+ * statement runs in a subtransaction that began after the sequence did, it writes
+ * what was collected before, and then each of its own rows immediately.  If that
+ * subtransaction aborts, what was collected before has to be written again.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
 #include "access/xact.h"
+#include "executor/tuptable.h"
 #include "replication/logicalworker.h"
 #include "utils/hsearch.h"
 #include "utils/memutils.h"
@@ -34,47 +36,56 @@
 #include "../definition/cache.h"
 #include "../entry/apply.h"
 #include "../entry/diff.h"
+#include "../entry/document.h"
+#include "../entry/entries.h"
+#include "../entry/extract.h"
 #include "../indextable.h"
 #include "../util/subxact.h"
 #include "batch.h"
 
-/* A statement that collects more than this writes it before it goes on. */
+/* A statement that has collected more than this writes it before it goes on. */
 #define MAX_BATCH_BYTES		(16 * 1024 * 1024)
 
+/* Operations that are written together. */
 typedef struct OpSet
 {
-	FactDef    *def;			/* pinned; NULL: nothing collected */
-	OpList	   *lists;			/* one for each of its index tables, or NULL */
-	SubTransactionId owner;		/* collected in this subtransaction */
-	MemoryContext cxt;
+	FactDef    *def;			/* pinned; NULL: nothing is collected */
+	OpList	   *lists;			/* one for each transactional index table;
+								 * NULL: nothing is collected */
+	SubTransactionId owner;		/* the subtransaction that collected them */
+	MemoryContext cxt;			/* of the lists and their tuples */
 } OpSet;
 
+/* What this transaction has collected and noted for one fact table. */
 typedef struct Batch
 {
 	Oid			relid;			/* hash key: the fact table */
-	struct Batch *next;			/* of those this transaction has touched */
-	bool		touched;
-	OpSet		pending;		/* collected by statements under way */
-	SubTransactionId written_in;	/* pending is written, if this one commits */
-	OpSet		now;			/* a row to be written at once */
+	struct Batch *next;			/* in the list touched_batches */
+	bool		touched;		/* whether it is in that list */
+	OpSet		pending;		/* collected by statements that are running */
+	SubTransactionId written_in;	/* pending was written by this
+									 * subtransaction, which may still abort;
+									 * invalid: pending was not written */
+	OpSet		now;			/* of one row, which is written immediately */
 	bool		writing;		/* a set is being written */
-	bool		inserted;		/* rows were inserted, the last ... */
-	CommandId	last_insert;	/* ... by this command */
-	bool		foreign;		/* rows on other servers were changed, the
-								 * last ... */
-	CommandId	last_foreign;	/* ... by a statement that began with this
-								 * command */
+	bool		inserted;		/* rows were inserted */
+	CommandId	last_insert;	/* the last command that inserted some */
+	bool		foreign;		/* rows on other servers were changed */
+	CommandId	last_foreign;	/* the command with which the last statement
+								 * began that changed some */
 } Batch;
 
 static HTAB *batches = NULL;
-static Batch *touched = NULL;
+static Batch *touched_batches = NULL;	/* those that this transaction has
+										 * used */
 
 static Batch *get_batch(Oid fact);
+static bool collecting(Batch *batch, FactDef *fact);
 static void refuse_reentry(Batch *batch);
 static void write_set(Batch *batch, OpSet *set, bool keep);
 static void clear_set(Batch *batch, OpSet *set);
 
-/* batch_init: called once, when the library is loaded */
+/* batch_init: creates the hash table of batches, once, when the library is loaded */
 void
 batch_init(void)
 {
@@ -85,6 +96,7 @@ batch_init(void)
 	batches = hash_create("indextable batches", 16, &ctl, HASH_ELEM | HASH_BLOBS);
 }
 
+/* get_batch: returns the batch of a fact table, and notes that this transaction uses it */
 static Batch *
 get_batch(Oid fact)
 {
@@ -100,7 +112,7 @@ get_batch(Oid fact)
 			memset(batch, 0, sizeof(Batch));
 			batch->relid = fact;
 		}
-		/* There was no memory for them before, maybe. */
+		/* An earlier call may have made the batch and then run out of memory. */
 		if (batch->pending.cxt == NULL)
 			batch->pending.cxt = GenerationContextCreate(TopMemoryContext, "indextable batch",
 														 ALLOCSET_SMALL_SIZES);
@@ -112,13 +124,13 @@ get_batch(Oid fact)
 	if (!batch->touched)
 	{
 		batch->touched = true;
-		batch->next = touched;
-		touched = batch;
+		batch->next = touched_batches;
+		touched_batches = batch;
 	}
 	return batch;
 }
 
-/* collecting: whether a row is written at the end of its statement, or now */
+/* collecting: returns whether a row is written when its statement ends, rather than immediately */
 static bool
 collecting(Batch *batch, FactDef *fact)
 {
@@ -126,7 +138,7 @@ collecting(Batch *batch, FactDef *fact)
 		(batch->pending.lists == NULL || batch->pending.owner == GetCurrentSubTransactionId());
 }
 
-/* batch_end_statement: the AFTER STATEMENT trigger fired */
+/* batch_end_statement: writes what was collected, when the AFTER STATEMENT trigger has fired */
 void
 batch_end_statement(Oid fact)
 {
@@ -138,8 +150,9 @@ batch_end_statement(Oid fact)
 
 /*
  * batch_lock
- *		Locks the index tables for the operations to come; false if they were
- *		altered before that, so that the definition has to be loaded again.
+ *		Locks the index tables before operations are collected for them.  Returns false
+ *		if they were altered before the locks were taken, so that the definition has to
+ *		be loaded again.
  */
 bool
 batch_lock(FactDef *fact)
@@ -147,14 +160,14 @@ batch_lock(FactDef *fact)
 	Batch	   *batch = get_batch(fact->relid);
 
 	if (batch->pending.def == fact && collecting(batch, fact))
-		return true;			/* the statement's first row did */
+		return true;			/* the statement's first row took the locks */
 	return definition_settled(fact, definition_lock(fact, 0, fact->nsync));
 }
 
 /*
  * batch_get_op_lists
- *		The lists, one for each index table of fact, to which a row's operations
- *		are added, and the memory context of their tuples.
+ *		Returns the lists to which the operations of a row are added, one for each
+ *		transactional index table, and in *cxt the memory context of their tuples.
  */
 OpList *
 batch_get_op_lists(FactDef *fact, MemoryContext *cxt)
@@ -165,8 +178,9 @@ batch_get_op_lists(FactDef *fact, MemoryContext *cxt)
 	refuse_reentry(batch);
 
 	/*
-	 * The definition has been loaded anew while a statement was collecting.
-	 * What it collected goes by the old one.
+	 * The definition may have been loaded anew while a statement was
+	 * collecting.  What the statement has collected is written with the old
+	 * one.
 	 */
 	if (set->def != fact)
 		write_set(batch, set, false);
@@ -181,7 +195,11 @@ batch_get_op_lists(FactDef *fact, MemoryContext *cxt)
 	return set->lists;
 }
 
-/* batch_row_done: a row's operations have been added */
+/*
+ * batch_row_done
+ *		Writes the operations that were added for a row, if the row is to be written
+ *		immediately, or if very much has been collected.
+ */
 void
 batch_row_done(FactDef *fact)
 {
@@ -205,7 +223,7 @@ batch_row_done(FactDef *fact)
 	write_set(batch, &batch->now, false);
 }
 
-/* batch_discard: the fact table was truncated */
+/* batch_discard: forgets what was collected for a fact table, because it was truncated */
 void
 batch_discard(Oid fact)
 {
@@ -215,7 +233,7 @@ batch_discard(Oid fact)
 	clear_set(batch, &batch->now);
 }
 
-/* batch_note_insert: rows inserted by command cid have been seen; see trigger.c */
+/* batch_note_insert: notes that a row was inserted by command cid; maintain_pinned_row() says why */
 void
 batch_note_insert(Oid fact, CommandId cid)
 {
@@ -226,7 +244,11 @@ batch_note_insert(Oid fact, CommandId cid)
 	batch->inserted = true;
 }
 
-/* batch_note_foreign: a row on another server was changed by a statement; see trigger.c */
+/*
+ * batch_note_foreign
+ *		Notes that a row on another server was changed by a statement that began with
+ *		command cid.  The file comment of fact_trigger.c says why.
+ */
 void
 batch_note_foreign(Oid fact, CommandId cid)
 {
@@ -237,7 +259,7 @@ batch_note_foreign(Oid fact, CommandId cid)
 	batch->foreign = true;
 }
 
-/* batch_foreign_since: whether a statement that began after cid has changed such rows */
+/* batch_foreign_since: returns whether a statement that began after cid has changed rows on other servers */
 bool
 batch_foreign_since(Oid fact, CommandId cid)
 {
@@ -246,14 +268,14 @@ batch_foreign_since(Oid fact, CommandId cid)
 	return batch->foreign && batch->last_foreign > cid;
 }
 
-/* batch_any_foreign: whether any statement of this transaction has */
+/* batch_any_foreign: returns whether this transaction has changed rows on other servers */
 bool
 batch_any_foreign(Oid fact)
 {
 	return get_batch(fact)->foreign;
 }
 
-/* batch_inserted_since: whether rows were inserted by command cid or a later one */
+/* batch_inserted_since: returns whether rows were inserted by command cid or a later one */
 bool
 batch_inserted_since(Oid fact, CommandId cid)
 {
@@ -264,8 +286,8 @@ batch_inserted_since(Oid fact, CommandId cid)
 
 /*
  * refuse_reentry
- *		An index that a user has put on an index table may call functions, but they
- *		must not come back here.
+ *		Raises an error if a set is being written.  An index that a user has created on
+ *		an index table may call functions, but they must not change the fact table.
  */
 static void
 refuse_reentry(Batch *batch)
@@ -277,7 +299,7 @@ refuse_reentry(Batch *batch)
 				 errhint("An index on an index table must not call functions that change the fact table.")));
 }
 
-/* write_set: writes what a set has collected; with keep it stays */
+/* write_set: writes what a set has collected, and then forgets it unless keep is true */
 static void
 write_set(Batch *batch, OpSet *set, bool keep)
 {
@@ -300,7 +322,38 @@ write_set(Batch *batch, OpSet *set, bool keep)
 		clear_set(batch, set);
 }
 
-/* batch_write_lists: writes what was collected, one list for each transactional index table */
+/*
+ * batch_add_row
+ *		Adds to the lists, one for each transactional index table, the operations that
+ *		insert all entries of a row, or that delete them if insert is false.
+ *
+ * Only with report do values that cannot be in an entry raise an error or count as
+ * skipped: see extract_entries().  Tuples are allocated in cxt.
+ */
+void
+batch_add_row(FactDef *def, TupleTableSlot *row, bool insert, bool report, OpList *lists, MemoryContext cxt)
+{
+	FactRow		factrow;
+	int			i;
+
+	factrow_init(&factrow, def, row);
+	for (i = 0; i < def->nsync; i++)
+	{
+		Entries		none;
+		Entries		entries;
+
+		entries_init(&none, def->defs[i]);
+		entries_init(&entries, def->defs[i]);
+		lists[i].skipped += extract_entries(def->defs[i], &factrow, report, &entries);
+		diff_entries(def->defs[i], insert ? &none : &entries, insert ? &entries : &none, &lists[i], cxt);
+	}
+}
+
+/*
+ * batch_write_lists
+ *		Writes the operations of the lists, one list for each transactional index table.
+ *		The lists can be used again only if keep is true.
+ */
 void
 batch_write_lists(FactDef *def, OpList *lists, bool keep)
 {
@@ -317,6 +370,7 @@ batch_write_lists(FactDef *def, OpList *lists, bool keep)
 	}
 }
 
+/* clear_set: forgets what a set has collected */
 static void
 clear_set(Batch *batch, OpSet *set)
 {
@@ -333,15 +387,15 @@ clear_set(Batch *batch, OpSet *set)
 
 /*
  * batch_write_all
- *		Writes what is still collected before the transaction ends.  There is nothing
- *		unless the statement trigger of some statement did not fire.
+ *		Writes what is still collected, before the transaction ends.  There is nothing
+ *		left unless the statement trigger of some statement did not fire.
  */
 void
 batch_write_all(void)
 {
 	Batch	   *batch;
 
-	for (batch = touched; batch != NULL; batch = batch->next)
+	for (batch = touched_batches; batch != NULL; batch = batch->next)
 	{
 		bool		pushed = batch->pending.lists != NULL && push_missing_snapshot();
 
@@ -351,13 +405,13 @@ batch_write_all(void)
 	}
 }
 
-/* batch_at_end_of_transaction: forgets all that the transaction has collected and noted */
+/* batch_at_end_of_transaction: forgets everything that the transaction has collected and noted */
 void
 batch_at_end_of_transaction(void)
 {
 	Batch	   *batch;
 
-	for (batch = touched; batch != NULL; batch = batch->next)
+	for (batch = touched_batches; batch != NULL; batch = batch->next)
 	{
 		clear_set(batch, &batch->now);
 		clear_set(batch, &batch->pending);
@@ -365,16 +419,20 @@ batch_at_end_of_transaction(void)
 		batch->foreign = false;
 		batch->touched = false;
 	}
-	touched = NULL;
+	touched_batches = NULL;
 }
 
-/* batch_at_subxact_event: gives what a subtransaction has collected to its parent, or forgets it */
+/*
+ * batch_at_subxact_event
+ *		Gives what a subtransaction has collected to its parent if it commits, and
+ *		forgets it if it aborts.
+ */
 void
 batch_at_subxact_event(SubXactEvent event, SubTransactionId sub, SubTransactionId parent)
 {
 	Batch	   *batch;
 
-	for (batch = touched; batch != NULL; batch = batch->next)
+	for (batch = touched_batches; batch != NULL; batch = batch->next)
 	{
 		if (event == SUBXACT_EVENT_ABORT_SUB)
 		{

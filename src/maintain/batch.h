@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * batch.h
- *	  Operations collected until the end of the statement.
+ *	  Collects operations on the index tables of a fact table until the end of the
+ *	  statement, and writes them.
  *
  *-------------------------------------------------------------------------
  */
@@ -9,6 +10,7 @@
 #define INDEXTABLE_BATCH_H
 
 #include "access/xact.h"
+#include "executor/tuptable.h"
 
 #include "../entry/diff.h"
 #include "../indextable.h"
@@ -21,6 +23,8 @@ extern void batch_end_statement(Oid fact);
 extern bool batch_lock(FactDef *fact);
 extern OpList *batch_get_op_lists(FactDef *fact, MemoryContext *cxt);
 extern void batch_row_done(FactDef *fact);
+extern void batch_add_row(FactDef *def, TupleTableSlot *row, bool insert, bool report, OpList *lists,
+						  MemoryContext cxt);
 extern void batch_write_lists(FactDef *def, OpList *lists, bool keep);
 extern void batch_discard(Oid fact);
 extern void batch_note_foreign(Oid fact, CommandId cid);

@@ -37,8 +37,9 @@
 
 /*
  * open_fact
- *		Opens and locks a table that can be a fact table, or says why not.  The caller
- *		has to own it or, with a lock that only reads, may read it.
+ *		Opens and locks a table that can be a fact table, or raises an error that says
+ *		why it cannot be one.  The current user has to own the table; with ACCESS SHARE
+ *		the privilege to read it is enough.
  */
 Relation
 open_fact(Oid relid, LOCKMODE lock)
@@ -103,7 +104,12 @@ open_fact(Oid relid, LOCKMODE lock)
 	return rel;
 }
 
-/* check_partitions: each has to store its rows in a way we know, and to be nobody else's fact table */
+/*
+ * check_partitions
+ *		Raises an error if a fact table has a partition that it cannot have: one that
+ *		does not store its rows as a heap, whose persistence is another one, or that has
+ *		index tables of its own; or one on another server if changes are queued.
+ */
 void
 check_partitions(Relation root)
 {
@@ -113,8 +119,9 @@ check_partitions(Relation root)
 	wait_point("partitions are listed");
 
 	/*
-	 * By the catalog: ATTACH PARTITION locks no other partition, and one may
-	 * just be going.
+	 * The partitions are looked up in pg_class and not opened: ATTACH
+	 * PARTITION locks no other partition, so another session may drop one at
+	 * this moment.
 	 */
 	foreach(cell, partitions)
 	{
@@ -147,7 +154,12 @@ check_partitions(Relation root)
 	}
 }
 
-/* get_trigger_definition: of a table that has our triggers, which must not be there unregistered; NULL: it is being detached */
+/*
+ * get_trigger_definition
+ *		Returns the definition of the fact table whose trigger has fired for a table, or
+ *		NULL if the table is a partition that is being detached.  Raises an error if the
+ *		fact table is not registered.
+ */
 FactDef *
 get_trigger_definition(Relation fact)
 {

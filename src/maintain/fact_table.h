@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * fact_table.h
- *	  Opens a table that is to be a fact table, and refuses those that cannot be one.
+ *	  Opens a table that is to be a fact table, checks its partitions, and finds the
+ *	  definition of one whose trigger has fired.
  *
  *-------------------------------------------------------------------------
  */

@@ -1,30 +1,31 @@
 /*-------------------------------------------------------------------------
  *
  * fact_trigger.c
- *	  The trigger function of fact tables.
+ *	  Maintains index tables: the trigger function of fact tables.
  *
- * Called by the server after each row (what has changed?), after the statement
- * (write it), and after TRUNCATE.
+ * The server calls it after each row, to collect what has changed; after each
+ * statement, to write what was collected; and before and after TRUNCATE.
  *
  * Why the index tables are right after every statement, whatever other triggers
- * do.  A row goes through versions v0, v1, ... vn, and each step vk-1 -> vk
- * brings one event here; nested statements make the events come out of order,
- * but all of them come.  An event deletes the entries that vk-1 has and the live
- * version lacks, and adds those that vk and the live version have and vk-1 lacks.
- * Take an entry that vn has, and the last step that introduced it: when that event
- * came, every version from then on had the entry, vk and the live one too, so it
- * was added, and no later event found it lacking.  The other way round for an
- * entry that vn lacks.  A row that does not exist has no entries; a step that
- * changes no entry can be left out.  An entry that the live version has and vk
- * lacks is left to the event of the step that brought it: where primary keys move
- * from row to row, its unique key may be another entry's until then.
+ * do: a row goes through versions v0, v1, ... vn, and each step from vk-1 to vk
+ * brings one event here.  Nested statements make the events come out of order, but
+ * all of them come.  An event deletes the entries that vk-1 has and the live version
+ * lacks, and adds those that vk and the live version have and vk-1 lacks.  Take an
+ * entry that vn has, and the last step that introduced it.  When the event of that
+ * step came, every version from that step on had the entry, and vk and the live
+ * version are among these.  So the entry was added, and no later event found that
+ * the live version lacks it.  The same argument, the other way round, holds for an
+ * entry that vn lacks.  A row that does not exist has no entries, and a step that
+ * changes no entry can be left out.  An entry that the live version has and vk lacks
+ * is left to the event of the step that introduced it: where primary keys move from
+ * row to row, another entry may have its unique key until then.
  *
- * A row on another server cannot be asked whether it is live but by reading it
- * again, there.  That is not done where events come in order, for then each new
- * version is the live one when its event comes.  They come in order but for a
- * statement nested in another, whose events come before those that the other one
- * has still to bring: so once an event has come of a statement that began later,
- * rows are read.
+ * Whether a version of a row on another server is live can be found out only by
+ * reading the row again, over there.  That is not necessary as long as events come
+ * in order, for then each new version is the live one when its event comes.  Events
+ * come out of order only if a statement is nested in another: its events come
+ * before those that the outer statement has still to bring.  So as soon as an event
+ * has come from a statement that began later, rows are read.
  *
  *-------------------------------------------------------------------------
  */
@@ -62,18 +63,19 @@
 
 PG_FUNCTION_INFO_V1(indextable_maintain);
 
-/* One version of the row that the trigger fired for. */
+/* The entries of one version of the row that the trigger fired for. */
 typedef struct Version
 {
-	Entries    *entries;		/* by index table */
-	int		   *skipped;		/* entries left out, by index table */
+	Entries    *entries;		/* by transactional index table */
+	int		   *skipped;		/* how many entries were left out, likewise */
 } Version;
 
+/* What add_live_row() works on. */
 typedef struct LiveRows
 {
 	FactDef    *def;
-	Version    *version;
-	int			n;
+	Version    *version;		/* the entries of all rows so far */
+	int			n;				/* how many rows */
 } LiveRows;
 
 static void maintain_row(TriggerData *trigdata);
@@ -89,6 +91,7 @@ static void collect_differences(FactDef *def, Version *before, Version *after);
 static int	extract_live_versions(FactDef *def, Relation fact, TupleTableSlot *row, Version *before,
 								  Version *after, Version *live);
 
+/* indextable_maintain: the trigger function, for all events of fact tables and their partitions */
 Datum
 indextable_maintain(PG_FUNCTION_ARGS)
 {
@@ -101,8 +104,9 @@ indextable_maintain(PG_FUNCTION_ARGS)
 						IT_INTERNAL ".maintain")));
 
 	/*
-	 * Whoever may have triggers on a table may call us, as a partition's
-	 * owner must; but not late, or twice.
+	 * Everybody may execute this function, since the owners of partitions
+	 * must.  But in a trigger of a user it would run at other times, or a
+	 * second time for a row.
 	 */
 	if (!is_our_trigger(trigdata->tg_trigger->tgname))
 		ereport(ERROR,
@@ -126,8 +130,9 @@ indextable_maintain(PG_FUNCTION_ARGS)
 
 /*
  * maintain_row
- *		An AFTER ROW event, with the definition pinned: what is called of users, or
- *		an index table that is altered, may have it loaded anew in the middle of it.
+ *		Handles an AFTER ROW event, with the definition pinned: functions of users that
+ *		are called, or an index table that is altered, may cause the definition to be
+ *		loaded anew in the meantime.
  */
 static void
 maintain_row(TriggerData *trigdata)
@@ -149,7 +154,11 @@ maintain_row(TriggerData *trigdata)
 		definition_unpin(held);
 }
 
-/* maintain_pinned_row: keeps the definition that it uses pinned, in *held */
+/*
+ * maintain_pinned_row
+ *		Collects what an AFTER ROW event changes in the index tables.  The definition
+ *		that it uses is in *held, pinned; the caller unpins it.
+ */
 static void
 maintain_pinned_row(TriggerData *trigdata, FactDef *volatile *held)
 {
@@ -200,8 +209,7 @@ maintain_pinned_row(TriggerData *trigdata, FactDef *volatile *held)
 			*held = def;
 		}
 		if (def->ndefs == 0)
-			return;				/* the triggers are still here, but nothing to
-								 * do */
+			return;				/* triggers are left, but no index tables */
 		leaf = leaf_of(def, fact);
 		is_foreign = leaf != NULL && leaf->is_foreign;
 		if (is_foreign)
@@ -236,7 +244,7 @@ maintain_pinned_row(TriggerData *trigdata, FactDef *volatile *held)
 			return;
 	} while (!batch_lock(def));
 
-	/* The primary key stays: the live row has it. */
+	/* The row keeps its primary key, so the live version has the same one. */
 	if (old != NULL && new != NULL && !moved)
 	{
 		if (is_foreign ? !in_order : def->pk_deferrable || !row_is_live(fact, stored_new))
@@ -252,8 +260,9 @@ maintain_pinned_row(TriggerData *trigdata, FactDef *volatile *held)
 	}
 
 	/*
-	 * A key that goes may be back already, but only if rows were inserted by
-	 * the command that deleted this one or by a later one, and we saw them.
+	 * There may be a live row again under the primary key of the old version,
+	 * but only if rows were inserted by the command that deleted the old
+	 * version or by a later one, and their events have come.
 	 */
 	if (old != NULL)
 	{
@@ -286,8 +295,9 @@ maintain_pinned_row(TriggerData *trigdata, FactDef *volatile *held)
 
 /*
  * enqueue
- *		Has the drain look at the row later: at whatever is live then, so that it
- *		does not matter whether this version is.
+ *		Queues the primary keys of a row, so that the drain looks at the row later.  The
+ *		drain reads the version that is live then, so it does not matter whether this
+ *		version is live.
  */
 static void
 enqueue(FactDef *def, TupleTableSlot *old, TupleTableSlot *new, bool moved)
@@ -300,7 +310,7 @@ enqueue(FactDef *def, TupleTableSlot *old, TupleTableSlot *new, bool moved)
 		queue_collect(def, new);
 }
 
-/* inserting_command: of a new version; COPY FREEZE leaves no trace of it */
+/* inserting_command: returns the command that wrote a new version; COPY FREEZE leaves no trace of its own */
 static CommandId
 inserting_command(HeapTuple tuple)
 {
@@ -310,8 +320,8 @@ inserting_command(HeapTuple tuple)
 
 /*
  * nothing_changed
- *		Whether these columns are stored with the same bytes in both versions,
- *		which needs no detoasting: equal TOAST pointers mean equal values.
+ *		Returns whether the given columns are stored with the same bytes in both
+ *		versions.  Nothing is detoasted: equal TOAST pointers mean equal values.
  */
 static bool
 nothing_changed(FactDef *def, TupleTableSlot *old, TupleTableSlot *new, Bitmapset *columns)
@@ -332,7 +342,7 @@ nothing_changed(FactDef *def, TupleTableSlot *old, TupleTableSlot *new, Bitmapse
 	return true;
 }
 
-/* no_version: of a row that does not exist, which has no entries */
+/* no_version: makes a version without entries, as that of a row that does not exist */
 static void
 no_version(FactDef *def, Version *version)
 {
@@ -346,9 +356,9 @@ no_version(FactDef *def, Version *version)
 
 /*
  * extract_versions
- *		The entries of the old and the new version, either of which may not
- *		exist; false if there is nothing to do.  An index table that an update
- *		leaves alone is left out.
+ *		Makes the entries of the old and the new version, either of which may be NULL.
+ *		Returns false if there is nothing to do.  Index tables whose entries an update
+ *		surely does not change are left out: left_alone is set in before.
  */
 static bool
 extract_versions(FactDef *def, TupleTableSlot *old, TupleTableSlot *new, bool moved,
@@ -385,7 +395,7 @@ extract_versions(FactDef *def, TupleTableSlot *old, TupleTableSlot *new, bool mo
 	return changed;
 }
 
-/* collect_differences: collects what leads from the entries before to those after */
+/* collect_differences: collects the operations that turn the entries of before into those of after */
 static void
 collect_differences(FactDef *def, Version *before, Version *after)
 {
@@ -402,6 +412,7 @@ collect_differences(FactDef *def, Version *before, Version *after)
 	}
 }
 
+/* add_live_row: adds the entries of a live row to those of the rows before; called by visit_live_rows() */
 static void
 add_live_row(FactRow *row, void *arg)
 {
@@ -421,8 +432,9 @@ add_live_row(FactRow *row, void *arg)
 
 /*
  * extract_live_versions
- *		The entries of what is live now under the primary key of row, as far as this
- *		step has to do with them; returns how many rows that is.
+ *		Makes the entries of the rows that are live now under the primary key of row,
+ *		without those that neither the version before this step nor the one after it
+ *		has.  Returns how many rows are live.
  */
 static int
 extract_live_versions(FactDef *def, Relation fact, TupleTableSlot *row, Version *before, Version *after,

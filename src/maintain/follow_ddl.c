@@ -37,15 +37,15 @@ static List *present_specs(Field *fields, int n, Relation fact);
 
 /*
  * invalidate_broken_definitions
- *		Index tables of a fact table that cannot be kept in step any more are told
- *		of.
+ *		Marks the index tables of a fact table as invalid if its definition cannot be
+ *		loaded any more.
  */
 void
 invalidate_broken_definitions(Oid relid)
 {
 	ErrorData  *error;
 
-	/* A restore may not have come to its primary key, or its triggers. */
+	/* A restore may not have created its primary key or its triggers yet. */
 	if (get_rel_name(relid) == NULL || !triggers_intact(relid))
 		return;
 	error = run_catching_row_errors(load_definition, &relid);
@@ -54,6 +54,7 @@ invalidate_broken_definitions(Oid relid)
 							   error->detail != NULL ? error->detail : error->message);
 }
 
+/* load_definition: loads the definition of a fact table, or raises an error */
 static void
 load_definition(void *arg)
 {
@@ -66,8 +67,12 @@ load_definition(void *arg)
 
 /*
  * update_definitions
- *		Brings the catalog up to date with the tables.  Loading the definitions
- *		checks them, and refuses what cannot be followed.
+ *		Brings the catalog up to date with a fact table and its index tables.  Loading the
+ *		definitions checks them, and raises an error if they cannot follow.
+ *
+ * With fact_altered, or if triggers of ours are missing, the index tables get the owner
+ * of the fact table; otherwise an index table with another owner is an error.  With
+ * renamed, names are brought up to date even if triggers of ours are missing.
  */
 void
 update_definitions(Oid relid, bool fact_altered, bool renamed)
@@ -81,8 +86,8 @@ update_definitions(Oid relid, bool fact_altered, bool renamed)
 		return;
 
 	/*
-	 * Without our triggers: invalid already, or being restored, or cleaned
-	 * away.
+	 * A fact table without our triggers is invalid already, or it is being
+	 * restored, or its last index table was dropped.
 	 */
 	intact = triggers_intact(relid);
 	foreach(cell, catalog_read_definitions(relid, InvalidOid))
@@ -112,8 +117,9 @@ update_definitions(Oid relid, bool fact_altered, bool renamed)
 
 /*
  * invalidate_without_triggers
- *		Without all of our triggers a fact table's index tables cannot be trusted
- *		any more, and an index table not without its guards.
+ *		Marks index tables as invalid that may be wrong, because a trigger of ours is
+ *		missing or disabled: all of those of a fact table, or an index table without its
+ *		guards.  relid is either of them, or a partition.
  */
 void
 invalidate_without_triggers(Oid relid)
@@ -137,7 +143,7 @@ invalidate_without_triggers(Oid relid)
 							   "The triggers of the fact table that maintain it are disabled or missing.");
 }
 
-/* update_definition_names: writes the catalog row anew if names in it have changed */
+/* update_definition_names: writes the catalog row of an index table anew if names in it have changed */
 static void
 update_definition_names(IndexDef *def, Relation fact)
 {
@@ -170,7 +176,7 @@ update_definition_names(IndexDef *def, Relation fact)
 	}
 }
 
-/* present_specs: field specs with the present names of the columns they use */
+/* present_specs: returns the texts of field specs, with the present names of the columns that they use */
 static List *
 present_specs(Field *fields, int n, Relation fact)
 {
@@ -190,7 +196,11 @@ present_specs(Field *fields, int n, Relation fact)
 	return result;
 }
 
-/* sync_index_table_owner: an index table, and each partition, belongs to the owner of its fact table */
+/*
+ * sync_index_table_owner
+ *		Gives an index table and its partitions the owner of the fact table, or, if change
+ *		is false, raises an error if one of them has another owner.
+ */
 void
 sync_index_table_owner(Oid index_table, Relation fact, bool change)
 {
@@ -215,7 +225,11 @@ sync_index_table_owner(Oid index_table, Relation fact, bool change)
 					 errmsg("cannot change the owner of index table \"%s\"", get_rel_name(index_table)),
 					 errdetail("It belongs to the owner of its fact table."),
 					 errhint("Change the owner of \"%s\" instead.", RelationGetRelationName(fact))));
-		/* Not by SQL: names may change hands while we wait for the lock. */
+
+		/*
+		 * Not by SQL, which names the table: the name may be that of another
+		 * table by the time that the lock is granted.
+		 */
 		LockRelationOid(lfirst_oid(cell), AccessExclusiveLock);
 		ATExecChangeOwner(lfirst_oid(cell), fact->rd_rel->relowner, true, AccessExclusiveLock);
 	}

@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * follow_ddl.h
- *	  Keeps the catalog in step with fact tables and index tables that were altered.
+ *	  Keeps the catalog in step with fact tables and index tables that were altered, or
+ *	  marks index tables as invalid.
  *
  *-------------------------------------------------------------------------
  */

@@ -1,7 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * foreign_snapshot.c
- *	  Has one moment for all servers that a fact table is spread over.
+ *	  Takes snapshots of the same moment on all servers that have partitions of a fact
+ *	  table.
+ *
+ * Each server takes its snapshot when a transaction first reads from it, and shows
+ * rows as of that snapshot until the transaction ends.  So all servers are read for
+ * the first time while writers of the fact table are locked out.
  *
  *-------------------------------------------------------------------------
  */
@@ -36,50 +41,43 @@
 #include "batch.h"
 #include "foreign_snapshot.h"
 
-/* So often, and for so many ms each time, writers are tried to be kept out for a moment. */
+/* How often the lock that keeps writers out is asked for. */
 #define MAX_TRIES			5
-#define LOCK_TIMEOUT		200
 
-/* Facts whose writers this transaction has kept out since before it read them. */
-static List *writers_out = NIL;
-
-/* The moment that this transaction's view of some servers is of. */
+/* The snapshots of one moment, here and on other servers. */
 typedef struct SynchronizedSnapshots
 {
-	Snapshot	snapshot;		/* of that moment, here */
-	List	   *servers;
-	List	   *owners;			/* as whom they are read */
+	Snapshot	snapshot;		/* the one that was taken here */
+	List	   *servers;		/* OIDs of the servers that took one, */
+	List	   *owners;			/* and of the roles as which they are read */
 } SynchronizedSnapshots;
 
-static SynchronizedSnapshots *moment = NULL;
+/* Those that this transaction uses, or NULL. */
+static SynchronizedSnapshots *synchronized = NULL;
 
-static void at_xact_event(XactEvent event, void *arg);
+/* Fact tables whose writers this transaction has locked out since before it read their partitions. */
+static List *writers_out = NIL;
+
 static bool is_locked_here(Oid relid);
 static bool has_synchronized_snapshots(Oid fact);
 static void unlock_fact(Oid relid, LOCKMODE mode);
 
-/* foreign_init: called once, when the library is loaded */
+/* foreign_snapshot_at_xact_event: releases the snapshot before the transaction ends, and forgets it with the rest */
 void
-foreign_init(void)
-{
-	RegisterXactCallback(at_xact_event, NULL);
-}
-
-static void
-at_xact_event(XactEvent event, void *arg)
+foreign_snapshot_at_xact_event(XactEvent event)
 {
 	switch (event)
 	{
 		case XACT_EVENT_PRE_COMMIT:
 		case XACT_EVENT_PRE_PREPARE:
-			if (moment != NULL)
-				UnregisterSnapshotFromOwner(moment->snapshot, TopTransactionResourceOwner);
-			moment = NULL;
+			if (synchronized != NULL)
+				UnregisterSnapshotFromOwner(synchronized->snapshot, TopTransactionResourceOwner);
+			synchronized = NULL;
 			break;
 		case XACT_EVENT_COMMIT:
 		case XACT_EVENT_PREPARE:
 		case XACT_EVENT_ABORT:
-			moment = NULL;
+			synchronized = NULL;
 			writers_out = NIL;
 			break;
 		default:
@@ -89,10 +87,10 @@ at_xact_event(XactEvent event, void *arg)
 
 /*
  * check_servers_unused
- *		An error if this transaction has read or written a server that holds a part of
- *		a fact table: it shows its rows as they were then, and others may have written
- *		them since, unless they were kept out all the time.  Called before any of the
- *		partitions is locked.
+ *		Raises an error if this transaction has read or written a server that has a
+ *		partition of a fact table.  That server shows its rows as they were then, and
+ *		other sessions may have written them since, unless writers were locked out all
+ *		the time.  The caller must not have locked any of the partitions yet.
  */
 void
 check_servers_unused(Oid fact, const char *what)
@@ -130,7 +128,11 @@ check_servers_unused(Oid fact, const char *what)
 				 errhint("Call the function in a transaction of its own.")));
 }
 
-/* note_writers_locked_out: a fact table is locked against writers until the transaction ends, or the subtransaction */
+/*
+ * note_writers_locked_out
+ *		Notes that this transaction has locked a fact table against writers.  A rollback to
+ *		a savepoint may release the lock, so check_servers_unused() looks whether it is held.
+ */
 void
 note_writers_locked_out(Oid fact)
 {
@@ -140,7 +142,7 @@ note_writers_locked_out(Oid fact)
 	MemoryContextSwitchTo(old);
 }
 
-/* is_locked_here: whether this transaction has used a relation; whoever does keeps a lock until it ends */
+/* is_locked_here: returns whether this transaction has used a relation, and so has a lock on it until it ends */
 static bool
 is_locked_here(Oid relid)
 {
@@ -150,7 +152,11 @@ is_locked_here(Oid relid)
 	return lock_held_by_me(&tag);
 }
 
-/* has_synchronized_snapshots: whether all servers with a part of a fact table are seen as of the same moment already */
+/*
+ * has_synchronized_snapshots
+ *		Returns whether all servers that have a partition of a fact table have taken
+ *		snapshots of the same moment in this transaction already.
+ */
 static bool
 has_synchronized_snapshots(Oid fact)
 {
@@ -158,14 +164,14 @@ has_synchronized_snapshots(Oid fact)
 	ListCell   *server;
 	ListCell   *owner;
 
-	if (moment == NULL || batch_any_foreign(fact))
+	if (synchronized == NULL || batch_any_foreign(fact))
 		return false;
 	foreach(cell, foreign_leaves(fact))
 	{
 		Relation	leaf = relation_open(lfirst_oid(cell), AccessShareLock);
 		bool		found = false;
 
-		forboth(server, moment->servers, owner, moment->owners)
+		forboth(server, synchronized->servers, owner, synchronized->owners)
 			found |= lfirst_oid(server) == GetForeignTable(lfirst_oid(cell))->serverid &&
 			lfirst_oid(owner) == leaf->rd_rel->relowner;
 		relation_close(leaf, NoLock);
@@ -177,11 +183,13 @@ has_synchronized_snapshots(Oid fact)
 
 /*
  * get_synchronized_snapshot
- *		The latest snapshot, registered; and at the same moment, with writers kept
- *		out, every server with a part of the fact table takes one.  Connecting may
- *		take long, so it is done before that.  Later calls in the same transaction
- *		are of the same moment.  Which partitions there are is read with the snapshot:
- *		one that is attached later has rows that it sees, and entries that it does not.
+ *		Returns the latest snapshot, registered.  At the same moment, while writers are
+ *		locked out, every server that has a partition of the fact table takes one.
+ *
+ * Connecting may take long, so it is done before the lock is taken.  Later calls in
+ * the same transaction return the same snapshot.  Which partitions there are is read
+ * with the snapshot: of a partition that is attached later it would see the rows and
+ * not the entries.
  */
 Snapshot
 get_synchronized_snapshot(FactDef *def, Relation fact)
@@ -199,10 +207,10 @@ get_synchronized_snapshot(FactDef *def, Relation fact)
 
 	if (foreign_leaves(def->relid) == NIL)
 		return tree_snapshot(fact);
-	if (moment != NULL && has_synchronized_snapshots(def->relid))
+	if (synchronized != NULL && has_synchronized_snapshots(def->relid))
 	{
-		moment->snapshot->curcid = GetCurrentCommandId(false);
-		return RegisterSnapshot(moment->snapshot);
+		synchronized->snapshot->curcid = GetCurrentCommandId(false);
+		return RegisterSnapshot(synchronized->snapshot);
 	}
 	check_servers_unused(def->relid, "verify()");
 
@@ -253,19 +261,19 @@ get_synchronized_snapshot(FactDef *def, Relation fact)
 		return snapshot;
 	}
 	unlock_fact(def->relid, ShareLock);
-	if (moment == NULL)
+	if (synchronized == NULL)
 	{
 		old = MemoryContextSwitchTo(TopTransactionContext);
-		moment = palloc(sizeof(SynchronizedSnapshots));
-		moment->servers = list_copy(servers);
-		moment->owners = list_copy(owners);
-		moment->snapshot = RegisterSnapshotOnOwner(snapshot, TopTransactionResourceOwner);
+		synchronized = palloc(sizeof(SynchronizedSnapshots));
+		synchronized->servers = list_copy(servers);
+		synchronized->owners = list_copy(owners);
+		synchronized->snapshot = RegisterSnapshotOnOwner(snapshot, TopTransactionResourceOwner);
 		MemoryContextSwitchTo(old);
 	}
 	return snapshot;
 }
 
-/* unlock_fact: what lock_with_timeout() has locked */
+/* unlock_fact: releases the locks that lock_with_timeout() has taken on a fact table and its partitions */
 static void
 unlock_fact(Oid relid, LOCKMODE mode)
 {
@@ -278,7 +286,7 @@ unlock_fact(Oid relid, LOCKMODE mode)
 	CurrentResourceOwner = owner;
 }
 
-/* warn_foreign: what cannot be promised of index tables over other servers */
+/* warn_foreign: warns of what cannot be promised if a fact table has partitions on other servers */
 void
 warn_foreign(Oid fact)
 {

@@ -1,19 +1,21 @@
 /*-------------------------------------------------------------------------
  *
  * foreign_snapshot.h
- *	  Has one moment for all servers that a fact table is spread over.
+ *	  Takes snapshots of the same moment on all servers that have partitions of a fact
+ *	  table, and warns and refuses where that is not enough.
  *
  *-------------------------------------------------------------------------
  */
 #ifndef INDEXTABLE_FOREIGN_SNAPSHOT_H
 #define INDEXTABLE_FOREIGN_SNAPSHOT_H
 
+#include "access/xact.h"
 #include "utils/rel.h"
 #include "utils/snapshot.h"
 
 #include "../indextable.h"
 
-extern void foreign_init(void);
+extern void foreign_snapshot_at_xact_event(XactEvent event);
 extern void check_servers_unused(Oid fact, const char *what);
 extern void note_writers_locked_out(Oid fact);
 extern Snapshot get_synchronized_snapshot(FactDef *def, Relation fact);

@@ -1,14 +1,17 @@
 /*-------------------------------------------------------------------------
  *
  * guard.c
- *	  The trigger function of index tables, which refuses writes by hand.
+ *	  Refuses writes to index tables by hand: the trigger function of index tables.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
+#include "catalog/namespace.h"
 #include "commands/trigger.h"
 #include "fmgr.h"
+#include "nodes/parsenodes.h"
+#include "storage/lockdefs.h"
 #include "utils/rel.h"
 
 #include "../definition/index_partition.h"
@@ -17,12 +20,17 @@
 
 PG_FUNCTION_INFO_V1(indextable_guard);
 
-Oid			guard_lifted = InvalidOid;
+Oid			truncated_by_us = InvalidOid;
+Oid			altered_by_us = InvalidOid;
 
 /*
  * indextable_guard
- *		Statement trigger of index tables.  Our own writes do not come through
- *		the executor; only TRUNCATE does, which lifts the guard.
+ *		Refuses every statement, and every row that comes through a parent table.  The
+ *		extension's own writes do not fire triggers, except for its TRUNCATE, for which
+ *		it sets truncated_by_us.
+ *
+ * Triggers of the owner run during that TRUNCATE.  They cannot truncate the same index
+ * table, because the statement uses it.
  */
 Datum
 indextable_guard(PG_FUNCTION_ARGS)
@@ -35,7 +43,7 @@ indextable_guard(PG_FUNCTION_ARGS)
 				 errmsg("function \"%s\" was not called by the trigger manager",
 						IT_INTERNAL ".guard")));
 	if (!TRIGGER_FIRED_BY_TRUNCATE(trigdata->tg_event) ||
-		index_table_of(RelationGetRelid(trigdata->tg_relation)) != guard_lifted)
+		index_table_of(RelationGetRelid(trigdata->tg_relation)) != truncated_by_us)
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("cannot change index table \"%s\"",
@@ -43,4 +51,19 @@ indextable_guard(PG_FUNCTION_ARGS)
 				 errdetail("An index table is written only by the maintenance of its fact table."),
 				 errhint("Change the fact table instead.")));
 	return PointerGetDatum(NULL);
+}
+
+/*
+ * is_own_alter
+ *		Returns whether a command is the ALTER TABLE of the index table that the
+ *		extension alters at this moment.
+ *
+ * Event triggers of others run during that command.  Whatever they do to other tables is
+ * judged as at any other time.
+ */
+bool
+is_own_alter(Node *command)
+{
+	return OidIsValid(altered_by_us) && IsA(command, AlterTableStmt) &&
+		RangeVarGetRelid(((AlterTableStmt *) command)->relation, NoLock, true) == altered_by_us;
 }

@@ -1,10 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * install_triggers.c
- *	  Our triggers on the users' tables, and the guard of index tables.
+ *	  Creates, checks and drops our triggers on fact tables, and the guards of index
+ *	  tables.
  *
- * Called by create.c and drop.c.  What the triggers of fact tables do is in
- * trigger.c.
+ * What the triggers do is in fact_trigger.c and guard.c.
  *
  *-------------------------------------------------------------------------
  */
@@ -30,93 +30,19 @@
 #include "../util/sql.h"
 #include "install_triggers.h"
 
-/* kind_of: in these terms */
-static int
-kind_of(Oid relid, Oid fact)
-{
-	return relid != fact ? (get_rel_relkind(relid) == RELKIND_FOREIGN_TABLE ? ON_FOREIGN : ON_PARTITION) :
-		get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE ? ON_ROOT : ON_PLAIN;
-}
-
-/* has_trigger: whether a table has a trigger of ours, enabled as we do it; one that is gone lacks none */
-static bool
-has_trigger(Oid relid, const char *name, char enabled)
-{
-	Relation	rel = try_relation_open(relid, AccessShareLock);
-	bool		found = false;
-	int			i;
-
-	if (rel == NULL)
-		return true;
-	for (i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
-	{
-		Trigger    *trigger = &rel->trigdesc->triggers[i];
-
-		if (strcmp(trigger->tgname, name) == 0)
-			found = trigger->tgenabled == enabled &&
-				is_own_schema(get_func_namespace(trigger->tgfoid));
-	}
-	relation_close(rel, NoLock);
-	return found;
-}
-
-/* guards_intact: whether an index table, and each partition, refuses writes by hand */
-bool
-guards_intact(Oid index_table)
-{
-	ListCell   *cell;
-
-	foreach(cell, list_with_partitions(index_table))
-	{
-		if (!has_trigger(lfirst_oid(cell), GUARD, TRIGGER_FIRES_ON_ORIGIN) ||
-			!has_trigger(lfirst_oid(cell), GUARD_ROW, TRIGGER_FIRES_ON_ORIGIN))
-			return false;
-	}
-	return true;
-}
-
-/* has_transactional: whether a fact table has index tables that its writers keep in step */
-static bool
-has_transactional(Oid fact)
-{
-	ListCell   *cell;
-
-	foreach(cell, catalog_read_definitions(fact, InvalidOid))
-	{
-		if (!is_queued(&((StoredDefinition *) lfirst(cell))->row))
-			return true;
-	}
-	return false;
-}
-
-/* triggers_intact: whether a fact table, and each partition, has all of our triggers that it needs */
-bool
-triggers_intact(Oid fact)
-{
-	bool		transactional = has_transactional(fact);
-	ListCell   *cell;
-	Size		i;
-
-	foreach(cell, list_with_partitions(fact))
-	{
-		for (i = 0; i < FACT_TRIGGERS; i++)
-			if ((fact_triggers[i].on & kind_of(lfirst_oid(cell), fact)) != 0 &&
-				(transactional || !fact_triggers[i].batches) &&
-				!has_trigger(lfirst_oid(cell), fact_triggers[i].name, TRIGGER_FIRES_ALWAYS))
-				return false;
-	}
-	return true;
-}
+static bool has_trigger(Oid relid, const char *name, char enabled);
+static bool has_transactional(Oid fact);
+static int	kind_of(Oid relid, Oid fact);
 
 /*
  * triggers_install
  *		Puts our triggers on a fact table, which the caller has locked, and on its
- *		partitions.
+ *		partitions, and registers the fact table.
  *
- * Without a column list or WHEN, which would miss what BEFORE triggers change;
- * always enabled, so that they fire on a subscriber and while
- * session_replication_role is replica.  They are created as the extension's
- * owner, since the caller may not own every partition.
+ * The triggers have no column list and no WHEN, which would miss what BEFORE triggers
+ * change.  They are enabled ALWAYS, so that they fire on a subscriber and while
+ * session_replication_role is replica.  They are created as the extension's owner,
+ * since the current user may not own every partition.
  */
 void
 triggers_install(Oid fact)
@@ -133,7 +59,11 @@ triggers_install(Oid fact)
 	}
 }
 
-/* triggers_install_on: a fact table, or a partition of it, to which the server has cloned what it clones */
+/*
+ * triggers_install_on
+ *		Puts our triggers on a fact table or on a partition of it.  The server has cloned
+ *		some of them from the root to its partitions already.
+ */
 void
 triggers_install_on(Oid relid, Oid fact)
 {
@@ -158,7 +88,54 @@ triggers_install_on(Oid relid, Oid fact)
 	}
 }
 
-/* triggers_remove_from: a table that is not a partition of a fact table any more */
+/*
+ * triggers_remove
+ *		Drops our triggers on a fact table that has no index tables left, and its queue
+ *		tables.  Returns whether that was done.
+ *
+ * DROP TABLE locks an index table before the fact table, and waiting for the fact
+ * table then could deadlock with writers.  So without wait, the triggers stay, and do
+ * nothing, if the lock is not to be had immediately.
+ */
+bool
+triggers_remove(Oid fact, bool wait)
+{
+	Relation	rel;
+	bool		in_use;
+	ListCell   *cell;
+	Size		i;
+
+	/* A partition that is being detached has the triggers, too. */
+	foreach(cell, tree_of(fact, NULL, NoLock, true))
+	{
+		if (wait)
+			LockRelationOid(lfirst_oid(cell), AccessExclusiveLock);
+		else if (!ConditionalLockRelationOid(lfirst_oid(cell), AccessExclusiveLock))
+			return false;
+	}
+	rel = try_relation_open(fact, NoLock);
+	if (rel == NULL)
+		return false;
+	in_use = rel->rd_refcnt > 1 || AfterTriggerPendingOnRel(fact);
+	relation_close(rel, NoLock);
+	if ((in_use && !wait) || !queues_drop(fact, wait))
+		return false;
+
+	/* Cloned triggers are dropped with those that they were cloned from. */
+	triggers_remove_from(fact);
+	for (i = 0; i < FACT_TRIGGERS; i++)
+		if (fact_triggers[i].cloned && OidIsValid(get_trigger_oid(fact, fact_triggers[i].name, true)))
+			run_sql(get_extension_owner(), "DROP TRIGGER %s ON %s", fact_triggers[i].name,
+					quoted_relation(fact));
+	catalog_forget_fact(fact);
+	return true;
+}
+
+/*
+ * triggers_remove_from
+ *		Drops our triggers on a table and its partitions, other than those that the
+ *		server has cloned, because the table is no part of a fact table any more.
+ */
 void
 triggers_remove_from(Oid relid)
 {
@@ -176,51 +153,9 @@ triggers_remove_from(Oid relid)
 }
 
 /*
- * triggers_remove
- *		Takes our triggers off a table that has no index tables left.
- *
- * Where an index table is dropped with DROP TABLE, it is locked before the fact
- * table, and waiting for that could deadlock with writers: then, without wait,
- * the triggers stay and do nothing if the lock cannot be had at once.
- */
-bool
-triggers_remove(Oid fact, bool wait)
-{
-	Relation	rel;
-	bool		in_use;
-	ListCell   *cell;
-	Size		i;
-
-	/* A partition that is being detached has them, too. */
-	foreach(cell, tree_of(fact, NULL, NoLock, true))
-	{
-		if (wait)
-			LockRelationOid(lfirst_oid(cell), AccessExclusiveLock);
-		else if (!ConditionalLockRelationOid(lfirst_oid(cell), AccessExclusiveLock))
-			return false;
-	}
-	rel = try_relation_open(fact, NoLock);
-	if (rel == NULL)
-		return false;
-	in_use = rel->rd_refcnt > 1 || AfterTriggerPendingOnRel(fact);
-	relation_close(rel, NoLock);
-	if ((in_use && !wait) || !queues_drop(fact, wait))
-		return false;
-
-	/* What was cloned goes with what it was cloned from. */
-	triggers_remove_from(fact);
-	for (i = 0; i < FACT_TRIGGERS; i++)
-		if (fact_triggers[i].cloned && OidIsValid(get_trigger_oid(fact, fact_triggers[i].name, true)))
-			run_sql(get_extension_owner(), "DROP TRIGGER %s ON %s", fact_triggers[i].name,
-					quoted_relation(fact));
-	catalog_forget_fact(fact);
-	return true;
-}
-
-/*
  * triggers_install_guard
- *		Has an index table refuse writes by hand: statements, and rows that come
- *		through a parent table.
+ *		Has an index table and its partitions refuse writes by hand: statements, and rows
+ *		that come through a parent table.
  */
 void
 triggers_install_guard(Oid index_table)
@@ -235,15 +170,101 @@ triggers_install_guard(Oid index_table)
 		run_sql(get_extension_owner(), "CREATE OR REPLACE TRIGGER " GUARD
 				" BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s"
 				" FOR EACH STATEMENT EXECUTE FUNCTION %s.guard()", table, schema);
-		/* The server gives that of a partitioned table to its partitions. */
+
+		/*
+		 * The server clones the row trigger of a partitioned table to its
+		 * partitions.
+		 */
 		if (lfirst_oid(cell) == index_table)
 			run_sql(get_extension_owner(), "CREATE OR REPLACE TRIGGER " GUARD_ROW
 					" BEFORE INSERT OR UPDATE OR DELETE ON %s"
 					" FOR EACH ROW EXECUTE FUNCTION %s.guard()", table, schema);
 	}
-	/* Those that were there may be disabled. */
+	/* Guards that existed before may be disabled. */
 	if (!guards_intact(index_table))
 		foreach(cell, list_with_partitions(index_table))
 			run_sql(get_extension_owner(), "ALTER TABLE %s ENABLE TRIGGER " GUARD ", ENABLE TRIGGER " GUARD_ROW,
 					quoted_relation(lfirst_oid(cell)));
+}
+
+/* triggers_intact: returns whether a fact table and each of its partitions have all triggers of ours that they need */
+bool
+triggers_intact(Oid fact)
+{
+	bool		transactional = has_transactional(fact);
+	ListCell   *cell;
+	Size		i;
+
+	foreach(cell, list_with_partitions(fact))
+	{
+		for (i = 0; i < FACT_TRIGGERS; i++)
+			if ((fact_triggers[i].on & kind_of(lfirst_oid(cell), fact)) != 0 &&
+				(transactional || !fact_triggers[i].batches) &&
+				!has_trigger(lfirst_oid(cell), fact_triggers[i].name, TRIGGER_FIRES_ALWAYS))
+				return false;
+	}
+	return true;
+}
+
+/* guards_intact: returns whether an index table and each of its partitions refuse writes by hand */
+bool
+guards_intact(Oid index_table)
+{
+	ListCell   *cell;
+
+	foreach(cell, list_with_partitions(index_table))
+	{
+		if (!has_trigger(lfirst_oid(cell), GUARD, TRIGGER_FIRES_ON_ORIGIN) ||
+			!has_trigger(lfirst_oid(cell), GUARD_ROW, TRIGGER_FIRES_ON_ORIGIN))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * has_trigger
+ *		Returns whether a table has a trigger of ours, enabled as we enable it.  A table
+ *		that has been dropped lacks none.
+ */
+static bool
+has_trigger(Oid relid, const char *name, char enabled)
+{
+	Relation	rel = try_relation_open(relid, AccessShareLock);
+	bool		found = false;
+	int			i;
+
+	if (rel == NULL)
+		return true;
+	for (i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
+	{
+		Trigger    *trigger = &rel->trigdesc->triggers[i];
+
+		if (strcmp(trigger->tgname, name) == 0)
+			found = trigger->tgenabled == enabled &&
+				is_own_schema(get_func_namespace(trigger->tgfoid));
+	}
+	relation_close(rel, NoLock);
+	return found;
+}
+
+/* has_transactional: returns whether a fact table has index tables that its writers maintain */
+static bool
+has_transactional(Oid fact)
+{
+	ListCell   *cell;
+
+	foreach(cell, catalog_read_definitions(fact, InvalidOid))
+	{
+		if (!is_queued(&((StoredDefinition *) lfirst(cell))->row))
+			return true;
+	}
+	return false;
+}
+
+/* kind_of: returns which kind of table in the terms of trigger_names.h a fact table or a partition of it is */
+static int
+kind_of(Oid relid, Oid fact)
+{
+	return relid != fact ? (get_rel_relkind(relid) == RELKIND_FOREIGN_TABLE ? ON_FOREIGN : ON_PARTITION) :
+		get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE ? ON_ROOT : ON_PLAIN;
 }

@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * install_triggers.h
- *	  Our triggers on the users' tables.
+ *	  Creates, checks and drops our triggers on fact tables, and the guards of index
+ *	  tables.
  *
  *-------------------------------------------------------------------------
  */

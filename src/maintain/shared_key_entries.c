@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * shared_key_entries.c
- *	  Writes anew, before the transaction ends, the entries of rows that shared their
- *	  primary key.
+ *	  Writes once more, before the transaction ends, the entries of rows that shared
+ *	  their primary key with another row.  entry/shared_keys.c says why.
  *
  *-------------------------------------------------------------------------
  */
@@ -21,9 +21,6 @@
 
 #include "../definition/cache.h"
 #include "../entry/diff.h"
-#include "../entry/document.h"
-#include "../entry/entries.h"
-#include "../entry/extract.h"
 #include "../entry/fact_fetch.h"
 #include "../entry/shared_keys.h"
 #include "../indextable.h"
@@ -31,94 +28,11 @@
 #include "batch.h"
 #include "shared_key_entries.h"
 
-/* is_key_of: whether the fact table has the primary key still that it had when the key was noted */
-static bool
-is_key_of(SharedKey *key, FactDef *def, Relation fact)
-{
-	bool		same = def->npk == key->n;
-	int			i;
+static void write_again(SharedKey *key);
+static bool is_key_of(SharedKey *key, FactDef *def, Relation fact);
+static bool is_ours(TupleTableSlot *stored);
 
-	for (i = 0; same && i < key->n; i++)
-		same = def->pk_attno[i] == key->attno[i] &&
-			TupleDescAttr(RelationGetDescr(fact), def->pk_attno[i] - 1)->atttypid == key->types[i];
-	return same;
-}
-
-/* is_ours: whether this transaction has made the row version that a scan has found */
-static bool
-is_ours(TupleTableSlot *stored)
-{
-	bool		isnull;
-	Datum		xmin = slot_getsysattr(stored, MinTransactionIdAttributeNumber, &isnull);
-
-	return TransactionIdIsCurrentTransactionId(DatumGetTransactionId(xmin));
-}
-
-/* collect_entries: of a row of ours, as if they were new */
-static void
-collect_entries(FactDef *def, TupleTableSlot *row)
-{
-	MemoryContext cxt;
-	OpList	   *lists = batch_get_op_lists(def, &cxt);
-	FactRow		factrow;
-	int			i;
-
-	factrow_init(&factrow, def, row);
-	for (i = 0; i < def->nsync; i++)
-	{
-		Entries		none;
-		Entries		entries;
-
-		entries_init(&none, def->defs[i]);
-		entries_init(&entries, def->defs[i]);
-		(void) extract_entries(def->defs[i], &factrow, false, &entries);
-		diff_entries(def->defs[i], &none, &entries, &lists[i], cxt);
-	}
-	batch_row_done(def);
-}
-
-static void
-write_again(SharedKey *key)
-{
-	Relation	fact = try_relation_open(key->fact, RowExclusiveLock);
-	FactDef    *def;
-	LiveScan	scan;
-	TupleTableSlot *row;
-
-	if (fact == NULL)
-		return;
-	do
-	{
-		def = definition_of_fact(fact, key->fact);
-	} while (is_key_of(key, def, fact) && !batch_lock(def));
-
-	/*
-	 * With another primary key the index tables are new, and were filled from
-	 * the rows.
-	 */
-	if (!is_key_of(key, def, fact) || def->nsync == 0)
-	{
-		relation_close(fact, NoLock);
-		return;
-	}
-	definition_pin(def);
-	PG_TRY();
-	{
-		live_scan_begin(&scan, def, fact, SnapshotSelf);
-		for (row = live_scan_first(&scan, key->values); row != NULL; row = live_scan_next(&scan))
-			if (scan.current->index != NULL && is_ours(scan.current->stored))
-				collect_entries(def, row);
-		live_scan_end(&scan);
-	}
-	PG_FINALLY();
-	{
-		definition_unpin(def);
-	}
-	PG_END_TRY();
-	relation_close(fact, NoLock);
-}
-
-/* write_shared_keys: the entries of rows that have shared their primary keys, before the transaction ends */
+/* write_shared_keys: writes the entries of the rows under all primary keys that were noted */
 void
 write_shared_keys(void)
 {
@@ -142,4 +56,81 @@ write_shared_keys(void)
 		MemoryContextReset(cxt);
 	}
 	MemoryContextDelete(cxt);
+}
+
+/*
+ * write_again
+ *		Writes the entries of the row under a primary key as if they were new, if this
+ *		transaction has written the row.  Values that cannot be in an entry were
+ *		reported when the row was written.
+ */
+static void
+write_again(SharedKey *key)
+{
+	Relation	fact = try_relation_open(key->fact, RowExclusiveLock);
+	FactDef    *def;
+	LiveScan	scan;
+	TupleTableSlot *row;
+	OpList	   *lists;
+	MemoryContext cxt;
+
+	if (fact == NULL)
+		return;
+	do
+	{
+		def = definition_of_fact(fact, key->fact);
+	} while (is_key_of(key, def, fact) && !batch_lock(def));
+
+	/*
+	 * If the fact table has another primary key by now, its index tables are
+	 * new, and were filled from the rows.
+	 */
+	if (!is_key_of(key, def, fact) || def->nsync == 0)
+	{
+		relation_close(fact, NoLock);
+		return;
+	}
+	definition_pin(def);
+	PG_TRY();
+	{
+		live_scan_begin(&scan, def, fact, SnapshotSelf);
+		for (row = live_scan_first(&scan, key->values); row != NULL; row = live_scan_next(&scan))
+		{
+			if (scan.current->index == NULL || !is_ours(scan.current->stored))
+				continue;
+			lists = batch_get_op_lists(def, &cxt);
+			batch_add_row(def, row, true, false, lists, cxt);
+			batch_row_done(def);
+		}
+		live_scan_end(&scan);
+	}
+	PG_FINALLY();
+	{
+		definition_unpin(def);
+	}
+	PG_END_TRY();
+	relation_close(fact, NoLock);
+}
+
+/* is_key_of: returns whether the fact table still has the primary key that it had when the key was noted */
+static bool
+is_key_of(SharedKey *key, FactDef *def, Relation fact)
+{
+	bool		same = def->npk == key->n;
+	int			i;
+
+	for (i = 0; same && i < key->n; i++)
+		same = def->pk_attno[i] == key->attno[i] &&
+			TupleDescAttr(RelationGetDescr(fact), def->pk_attno[i] - 1)->atttypid == key->types[i];
+	return same;
+}
+
+/* is_ours: returns whether this transaction has written the row version that a scan has found */
+static bool
+is_ours(TupleTableSlot *stored)
+{
+	bool		isnull;
+	Datum		xmin = slot_getsysattr(stored, MinTransactionIdAttributeNumber, &isnull);
+
+	return TransactionIdIsCurrentTransactionId(DatumGetTransactionId(xmin));
 }

@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * shared_key_entries.h
- *	  Writes anew, before the transaction ends, the entries of rows that shared their
- *	  primary key.
+ *	  Writes once more, before the transaction ends, the entries of rows that shared
+ *	  their primary key with another row.
  *
  *-------------------------------------------------------------------------
  */

@@ -2,7 +2,7 @@
  *
  * truncate.c
  *	  Truncates the index tables of a fact table that is truncated, and deletes the
- *	  entries of a partition that is.
+ *	  entries of a partition that is truncated.
  *
  *-------------------------------------------------------------------------
  */
@@ -22,27 +22,25 @@
 #include "../definition/roots.h"
 #include "../indextable.h"
 #include "../util/inherit.h"
-#include "../util/lock.h"
+#include "../util/relation.h"
 #include "../util/sql.h"
 #include "../util/uncounted.h"
 #include "batch.h"
 #include "fact_table.h"
 #include "guard.h"
-#include "partition_rows.h"
+#include "partition_entries.h"
 #include "truncate.h"
 
-/* A partitioned fact table that is being truncated as a whole. */
+/* The partitioned fact table that is being truncated as a whole, or InvalidOid. */
 static Oid	truncating = InvalidOid;
 
-static void at_xact_event(XactEvent event, void *arg);
-static void at_subxact_event(SubXactEvent event, SubTransactionId sub,
-							 SubTransactionId parent, void *arg);
 static void truncate_index_table(Oid relid);
 
 /*
  * prepare_truncate
- *		Of a partition its entries are deleted, as long as its rows tell which they
- *		are; where all are truncated, after that all entries are.
+ *		Deletes the entries of a partition before it is truncated, as long as its rows
+ *		tell which entries they are.  Where the whole fact table is truncated, notes that:
+ *		maintain_truncate() empties the index tables afterwards.
  */
 void
 prepare_truncate(Relation rel)
@@ -55,43 +53,20 @@ prepare_truncate(Relation rel)
 		return;
 	else if (rel->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
 		update_entries_of_partition(root, RelationGetRelid(rel), false);
-#if PG_VERSION_NUM < 160000
-	else
+	else if (!HAS_FOREIGN_TRUNCATE_TRIGGERS)
 	{
 		ListCell   *cell;
 
-		/* Foreign tables have no such triggers yet. */
 		foreach(cell, foreign_leaves(RelationGetRelid(rel)))
 			update_entries_of_partition(root, lfirst_oid(cell), false);
 	}
-#endif
-}
-
-/* trigger_init: called once, when the library is loaded */
-void
-trigger_init(void)
-{
-	RegisterXactCallback(at_xact_event, NULL);
-	RegisterSubXactCallback(at_subxact_event, NULL);
-}
-
-static void
-at_xact_event(XactEvent event, void *arg)
-{
-	truncating = InvalidOid;
-}
-
-static void
-at_subxact_event(SubXactEvent event, SubTransactionId sub, SubTransactionId parent, void *arg)
-{
-	if (event == SUBXACT_EVENT_ABORT_SUB)
-		truncating = InvalidOid;
 }
 
 /*
  * maintain_truncate
- *		Empties the index tables.  TRUNCATE of the fact table holds a lock that
- *		keeps everybody out, and is no more visible to old snapshots than this is.
+ *		Empties the index tables of a fact table that was truncated.  TRUNCATE of the fact
+ *		table holds a lock that keeps every other session out.  Afterwards older snapshots
+ *		see it empty, and likewise the index tables.
  */
 void
 maintain_truncate(Relation fact)
@@ -117,32 +92,37 @@ maintain_truncate(Relation fact)
 	}
 }
 
+/* truncate_index_table: truncates an index table and its partitions */
 static void
 truncate_index_table(Oid relid)
 {
 	Relation	rel = table_open(relid, NoLock);
 	Oid			owner = rel->rd_rel->relowner;
+	Oid			outer = truncated_by_us;
 	ListCell   *cell;
 	int			uncounted;
 
-	/* As its owner: it may have triggers of his. */
 	table_close(rel, NoLock);
 
 	/*
-	 * Its indexes are made anew, which is no read.  What its owner's triggers
-	 * do in the meantime is not counted either.  That the index table is
-	 * empty now is reported afterwards.
+	 * TRUNCATE builds the indexes anew, which must not be counted as reading
+	 * the index table.  What triggers of its owner do in the meantime is not
+	 * counted either.  The truncation itself is reported afterwards.
 	 */
 	uncounted = begin_uncounted();
-	guard_lifted = relid;
+	truncated_by_us = relid;
 	PG_TRY();
 	{
+		/*
+		 * The index table may have triggers of its owner, who may not act as
+		 * the current user.
+		 */
 		run_sql(owner, "TRUNCATE TABLE %s%s", get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE ? "" : "ONLY ",
 				quoted_relation(relid));
 	}
 	PG_FINALLY();
 	{
-		guard_lifted = InvalidOid;
+		truncated_by_us = outer;
 	}
 	PG_END_TRY();
 	end_uncounted(uncounted);
@@ -152,4 +132,19 @@ truncate_index_table(Oid relid)
 		pgstat_count_truncate(rel);
 		relation_close(rel, NoLock);
 	}
+}
+
+/* truncate_at_xact_event: forgets which fact table is being truncated, whatever the event */
+void
+truncate_at_xact_event(XactEvent event)
+{
+	truncating = InvalidOid;
+}
+
+/* truncate_at_subxact_event: forgets it when a subtransaction aborts, which may be the one that truncates */
+void
+truncate_at_subxact_event(SubXactEvent event)
+{
+	if (event == SUBXACT_EVENT_ABORT_SUB)
+		truncating = InvalidOid;
 }

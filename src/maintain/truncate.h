@@ -2,17 +2,19 @@
  *
  * truncate.h
  *	  Truncates the index tables of a fact table that is truncated, and deletes the
- *	  entries of a partition that is.
+ *	  entries of a partition that is truncated.
  *
  *-------------------------------------------------------------------------
  */
 #ifndef INDEXTABLE_TRUNCATE_H
 #define INDEXTABLE_TRUNCATE_H
 
+#include "access/xact.h"
 #include "utils/rel.h"
 
-extern void trigger_init(void);
 extern void maintain_truncate(Relation fact);
 extern void prepare_truncate(Relation rel);
+extern void truncate_at_xact_event(XactEvent event);
+extern void truncate_at_subxact_event(SubXactEvent event);
 
 #endif							/* INDEXTABLE_TRUNCATE_H */

@@ -1,13 +1,15 @@
 /*-------------------------------------------------------------------------
  *
  * adopt_restored.c
- *	  Index tables that come from a dump, or from pg_upgrade.
+ *	  Adopts index tables that come from a dump, or from pg_upgrade.
  *
- * Called by the event triggers, by drain.c, and by a trigger of the catalog when its
- * rows are restored.  A dump carries the tables, our triggers and the catalog's rows,
- * but no dependencies, and numbers of columns may be others.  A restore makes the
- * triggers last, so that index tables are adopted one by one, as soon as they have
- * them: before, it could be anybody's table that a row of the catalog names.
+ * A dump carries the tables, our triggers and the rows of the catalog, but not the
+ * dependencies between the tables, and after a restore the columns may have other
+ * numbers.  Adopting an index table records both anew.
+ *
+ * A restore creates triggers last, so index tables are adopted one by one, each as soon
+ * as it has its triggers.  Until then nothing shows that the table that a row of the
+ * catalog names is an index table at all: it could be any user's table.
  *
  *-------------------------------------------------------------------------
  */
@@ -42,9 +44,35 @@
 PG_FUNCTION_INFO_V1(indextable_restored);
 
 static void adopt(Oid fact_table);
+static bool needs_adoption(Oid fact_table);
 static void record_stored_filter_dependency(void *arg);
 
-/* adopt_restored: a table that may be a fact table, or partitioned into some */
+/*
+ * indextable_restored
+ *		Trigger function of the tables fact and definition of the catalog: adopts all
+ *		index tables of the database, and wakes workers at commit, as queues may have
+ *		been restored with changes in them.
+ *
+ * Only a restore writes these tables by statements.
+ */
+Datum
+indextable_restored(PG_FUNCTION_ARGS)
+{
+	if (!CALLED_AS_TRIGGER(fcinfo))
+		ereport(ERROR,
+				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+				 errmsg("function \"%s\" was not called by the trigger manager",
+						IT_INTERNAL ".restored")));
+	adopt_all();
+	queue_wake_at_commit();
+	return PointerGetDatum(NULL);
+}
+
+/*
+ * adopt_restored
+ *		Adopts the index tables of a table that may be a fact table, and of those of its
+ *		partitions that are fact tables.
+ */
 void
 adopt_restored(Oid altered)
 {
@@ -57,7 +85,7 @@ adopt_restored(Oid altered)
 	}
 }
 
-/* adopt_all: of the database */
+/* adopt_all: adopts the index tables of all fact tables of the database */
 void
 adopt_all(void)
 {
@@ -70,30 +98,15 @@ adopt_all(void)
 	}
 }
 
-/* needs_adoption: whether any of a fact table's index tables does */
-static bool
-needs_adoption(Oid fact_table)
-{
-	ListCell   *cell;
-
-	foreach(cell, catalog_read_definitions(fact_table, InvalidOid))
-	{
-		StoredDefinition *stored = lfirst(cell);
-
-		if (stored->fact_oid != fact_table || !has_table_dependency(stored->row.index_table, fact_table))
-			return true;
-	}
-	return false;
-}
-
 /*
  * adopt
- *		Notes the columns of a fact table by number, before they can be renamed, and
- *		what depends on it.
+ *		Adopts the index tables of a fact table that are not adopted yet: stores the
+ *		columns of the fact table by number, before they can be renamed, and records
+ *		what depends on the table.
  *
- * By one session at a time, since a parallel restore makes the triggers of several
- * index tables at once, and two would replace the same rows.  The others leave it to
- * the next occasion.
+ * One session at a time does this, because a parallel restore creates the triggers of
+ * several index tables at once, and two sessions would replace the same rows.  A
+ * session that does not get the lock leaves the work to the next occasion.
  */
 static void
 adopt(Oid fact_table)
@@ -117,7 +130,7 @@ adopt(Oid fact_table)
 		if (stored->fact_oid != fact_table)
 		{
 			catalog_update(&stored->row, fact);
-			/* Partitions are built in the order of their OIDs. */
+			/* A build goes by the OIDs of partitions, which are others now. */
 			if (fact->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
 				catalog_forget_build(index_table);
 		}
@@ -135,6 +148,7 @@ adopt(Oid fact_table)
 		{
 			ErrorData  *error;
 
+			/* A filter that cannot be parsed now does not stop the restore. */
 			CommandCounterIncrement();
 			error = run_catching_row_errors(record_stored_filter_dependency, stored);
 
@@ -152,6 +166,26 @@ adopt(Oid fact_table)
 	relation_close(fact, AccessShareLock);
 }
 
+/* needs_adoption: returns whether an index table of a fact table is not adopted yet */
+static bool
+needs_adoption(Oid fact_table)
+{
+	ListCell   *cell;
+
+	foreach(cell, catalog_read_definitions(fact_table, InvalidOid))
+	{
+		StoredDefinition *stored = lfirst(cell);
+
+		if (stored->fact_oid != fact_table || !has_table_dependency(stored->row.index_table, fact_table))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * record_stored_filter_dependency
+ *		Records what the filter of an index table depends on.
+ */
 static void
 record_stored_filter_dependency(void *arg)
 {
@@ -162,23 +196,4 @@ record_stored_filter_dependency(void *arg)
 							 expression_parse(fact, stored->row.filter, BOOLOID, -1,
 											  get_stored_column_names(fact, stored)));
 	relation_close(fact, NoLock);
-}
-
-/*
- * indextable_restored
- *		Trigger function of the tables fact and definition of the catalog, which nobody
- *		but a restore writes by statements: there are index tables to adopt, and
- *		there may be a queue with something in it.
- */
-Datum
-indextable_restored(PG_FUNCTION_ARGS)
-{
-	if (!CALLED_AS_TRIGGER(fcinfo))
-		ereport(ERROR,
-				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-				 errmsg("function \"%s\" was not called by the trigger manager",
-						IT_INTERNAL ".restored")));
-	adopt_all();
-	queue_wake_at_commit();
-	return PointerGetDatum(NULL);
 }

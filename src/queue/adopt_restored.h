@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * adopt_restored.h
- *	  What comes from a dump.
+ *	  Adopts the index tables that a restore has brought from a dump.
  *
  *-------------------------------------------------------------------------
  */

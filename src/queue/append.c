@@ -1,19 +1,19 @@
 /*-------------------------------------------------------------------------
  *
  * append.c
- *	  The writers' side of the queue: appends the primary keys of changed rows.
+ *	  Appends the primary keys of changed rows to a queue: the writers' side of it.
  *
- * Called by trigger.c for each row, and by drain.c, which must not miss what its
- * own transaction has changed.
+ * Keys are collected until just before the transaction commits, and are written
+ * together then, or earlier if they are many: one insertion for each changed row,
+ * however many asynchronous index tables there are.  The keys of a subtransaction that
+ * aborts are forgotten with it, or what it has written is rolled back.  A change and
+ * its key become visible to other sessions at the same moment, and that is all that the
+ * drain relies on.  drain() writes what its own transaction has collected before it
+ * reads the queue, so that it does not miss these changes either.
  *
- * Keys are collected until the transaction commits, and written together then:
- * one insertion for each changed row, however many asynchronous index tables
- * there are.  Those of a subtransaction that aborts are forgotten with it.  A
- * change and its key become visible to everybody at the same moment, which is
- * all that the drain relies on.
- *
- * Nobody is waited for.  A fact table has two queue tables, of which writers use
- * one; if that is locked, to be emptied, they use the other.
+ * Writers wait for nobody.  A fact table has two queue tables, and writers append to
+ * one of them; while that is locked because it is being emptied, they append to the
+ * other.
  *
  *-------------------------------------------------------------------------
  */
@@ -38,7 +38,7 @@
 #include "utils/timestamp.h"
 
 #include "../catalog/fact_rows.h"
-#include "../catalog/validity.h"
+#include "../catalog/queue_table.h"
 #include "../definition/cache.h"
 #include "../definition/resolve.h"
 #include "../indextable.h"
@@ -47,12 +47,12 @@
 #include "append.h"
 #include "backlog.h"
 #include "lost.h"
-#include "shared_memory.h"
+#include "worker_slots.h"
 
-/* A subtransaction that collects more than this writes it before it goes on. */
+/* A subtransaction that has collected more than this writes it before it goes on. */
 #define MAX_COLLECTED_BYTES	(1024 * 1024)
 
-/* Rows handed to the table at a time. */
+/* The number of rows that are inserted at a time. */
 #define CHUNK				100
 
 /* What one subtransaction has collected, under one definition of the primary key. */
@@ -60,29 +60,32 @@ typedef struct Level
 {
 	SubTransactionId sub;
 	FactDef    *def;			/* pinned */
-	struct Level *parent;		/* of a subtransaction further out, or
-								 * collected before */
-	HeapTuple  *tuples;
+	struct Level *parent;		/* what was collected before this, by an outer
+								 * subtransaction, or by the same under
+								 * another definition */
+	HeapTuple  *tuples;			/* rows of the queue table */
 	int			n;
 	int			max;
-	int			written;		/* so many by a subtransaction further in; if
-								 * that aborts, none */
+	int			written;		/* how many an inner subtransaction has
+								 * written already; 0 again if it aborts */
 	Size		bytes;
 } Level;
 
+/* What this transaction has collected for one fact table. */
 typedef struct Collected
 {
 	Oid			relid;			/* hash key: the fact table */
-	bool		touched;
-	struct Collected *next;		/* of those this transaction has touched */
+	bool		touched;		/* is in the list "touched" */
+	struct Collected *next;		/* the next in that list */
 	Level	   *level;			/* the innermost */
 } Collected;
 
-static HTAB *collected = NULL;
-static Collected *touched = NULL;
-static MemoryContext queue_cxt = NULL;
-static bool have_written = false;	/* in this transaction */
-static bool committing = false; /* nothing is collected any more */
+static HTAB *collected = NULL;	/* of Collected */
+static Collected *touched = NULL;	/* those that this transaction has used */
+static MemoryContext queue_cxt = NULL;	/* of levels and their tuples */
+static bool have_written = false;	/* this transaction wakes workers when it
+									 * commits */
+static bool committing = false; /* what is collected now is written at once */
 
 static Collected *get_collected(Oid fact);
 static Level *get_level(Collected *c, FactDef *def);
@@ -93,12 +96,9 @@ static Relation open_queue(FactDef *def);
 static void append(FactDef *def, Relation queue, HeapTuple *tuples, int n);
 static void get_slots(FactDef *def, int n);
 static void write_all(void);
-static void at_xact_event(XactEvent event, void *arg);
-static void at_subxact_event(SubXactEvent event, SubTransactionId sub,
-							 SubTransactionId parent, void *arg);
 static void merge_level(Collected *c);
 
-/* queue_init: called once, when the library is loaded */
+/* queue_init: prepares this file's data; called once, when the library is loaded */
 void
 queue_init(void)
 {
@@ -109,11 +109,9 @@ queue_init(void)
 	collected = hash_create("indextable queues", 16, &ctl, HASH_ELEM | HASH_BLOBS);
 	queue_cxt = AllocSetContextCreate(TopMemoryContext, "indextable queue",
 									  ALLOCSET_DEFAULT_SIZES);
-	RegisterXactCallback(at_xact_event, NULL);
-	RegisterSubXactCallback(at_subxact_event, NULL);
 }
 
-/* queue_collect: notes the primary key of a row that has changed */
+/* queue_collect: collects the primary key of a row that has changed */
 void
 queue_collect(FactDef *def, TupleTableSlot *row)
 {
@@ -126,6 +124,7 @@ queue_collect(FactDef *def, TupleTableSlot *row)
 	queue_collect_key(def, key);
 }
 
+/* queue_collect_key: collects a primary key, given as the values of its columns */
 void
 queue_collect_key(FactDef *def, Datum *key)
 {
@@ -139,7 +138,7 @@ queue_collect_key(FactDef *def, Datum *key)
 
 	/*
 	 * An event trigger may write the fact table while its queue is being
-	 * made.
+	 * created.
 	 */
 	if (def->queue_desc == NULL)
 		queue_lost_error(def);
@@ -147,7 +146,7 @@ queue_collect_key(FactDef *def, Datum *key)
 	c = get_collected(def->relid);
 	level = get_level(c, def);
 	values[QUEUE_AT - 1] = TimestampTzGetDatum(GetCurrentStatementStartTimestamp());
-	/* What is out of line may be gone when the key is read. */
+	/* What is stored out of line may be deleted before the key is read. */
 	for (i = 0; i < def->npk; i++)
 		values[QUEUE_KEY - 1 + i] =
 			TupleDescAttr(def->queue_desc, QUEUE_KEY - 1 + i)->attlen == -1 ?
@@ -170,6 +169,10 @@ queue_collect_key(FactDef *def, Datum *key)
 		write_level(level, false);
 }
 
+/*
+ * get_collected
+ *		Returns the entry of a fact table, which is in the list "touched" then.
+ */
 static Collected *
 get_collected(Oid fact)
 {
@@ -196,6 +199,12 @@ get_collected(Oid fact)
 	return c;
 }
 
+/*
+ * get_level
+ *		Returns the level to which keys of the current subtransaction are added; it is a
+ *		new one if there is none, or if the columns of the primary key have other types
+ *		since.
+ */
 static Level *
 get_level(Collected *c, FactDef *def)
 {
@@ -220,7 +229,7 @@ get_level(Collected *c, FactDef *def)
 	return level;
 }
 
-/* same_keys: whether rows of one queue table could be of the other */
+/* same_keys: returns whether queue tables with these columns store keys of the same types */
 static bool
 same_keys(TupleDesc a, TupleDesc b)
 {
@@ -235,7 +244,7 @@ same_keys(TupleDesc a, TupleDesc b)
 	return true;
 }
 
-/* drop_level: forgets the innermost level */
+/* drop_level: forgets the innermost level, and what it has collected */
 static void
 drop_level(Collected *c)
 {
@@ -251,7 +260,11 @@ drop_level(Collected *c)
 	pfree(level);
 }
 
-/* write_level: writes what a level has collected, which then is empty, unless it is to keep it */
+/*
+ * write_level
+ *		Writes the keys that a level has collected to the queue.  With keep the level keeps
+ *		them, and counts them as written; otherwise it is empty afterwards.
+ */
 static void
 write_level(Level *level, bool keep)
 {
@@ -288,9 +301,12 @@ write_level(Level *level, bool keep)
 
 /*
  * open_queue
- *		The table to append to: one of the two will do, should the other be gone.  NULL
- *		if there is no queue for such keys any more: then there are no asynchronous
- *		index tables from before.
+ *		Opens and locks the queue table to append to, and returns it.  Returns NULL if there
+ *		is no queue for such keys any more.
+ *
+ * Should one of the two tables not exist any more, the other one will do.  If there is
+ * no queue, or its columns have other types, then the asynchronous index tables that
+ * the keys were collected for have been dropped, and nobody needs the keys.
  */
 static Relation
 open_queue(FactDef *def)
@@ -321,8 +337,10 @@ open_queue(FactDef *def)
 
 /*
  * append
- *		To the last block, or a new one: whoever reads the queue goes on where he
- *		stopped; see segment.c.
+ *		Inserts rows into a queue table, into its last block or new ones only.
+ *
+ * A session that reads the queue skips blocks that it has found to be closed, to which
+ * nothing may be added any more; see scan.c.
  */
 static void
 append(FactDef *def, Relation queue, HeapTuple *tuples, int n)
@@ -332,12 +350,13 @@ append(FactDef *def, Relation queue, HeapTuple *tuples, int n)
 	int			done;
 	int			i;
 
-	/* not to where this backend has found room some time ago */
+	/* The block where this backend has found room before may be closed now. */
 	RelationSetTargetBlock(queue, InvalidBlockNumber);
 
 	/*
-	 * Nobody subscribes to a queue: a subscriber has queues of its own, or
-	 * none. Several rows cannot be kept from subscribers at once.
+	 * Rows of a queue are not sent to subscribers: a subscriber has queues of
+	 * its own, or none.  The server has a flag for that when one row is
+	 * inserted, but none when several are inserted at once.
 	 */
 	if (n == 1 || XLogLogicalInfoActive())
 	{
@@ -362,7 +381,11 @@ append(FactDef *def, Relation queue, HeapTuple *tuples, int n)
 	}
 }
 
-/* get_slots: at least so many; they are kept with the definition, being dear to make */
+/*
+ * get_slots
+ *		Creates slots for rows of the queue until the definition has at least n.  They are
+ *		kept with the definition because creating them is expensive.
+ */
 static void
 get_slots(FactDef *def, int n)
 {
@@ -381,9 +404,11 @@ get_slots(FactDef *def, int n)
 
 /*
  * queue_write
- *		Writes what this transaction has collected so far.  What is not of this
- *		subtransaction is written again later: if this one aborts, that counts, and
- *		if not, a key too many does no harm.
+ *		Writes what this transaction has collected so far.
+ *
+ * Outer subtransactions keep what they have collected.  If this subtransaction aborts,
+ * what it has written for them is lost, and they write it again; if it does not, a key
+ * that is queued twice does no harm.
  */
 void
 queue_write(void)
@@ -397,14 +422,22 @@ queue_write(void)
 			write_level(level, level->sub != sub);
 }
 
-/* queue_wake_at_commit: there are changes in a queue that this transaction has not queued */
+/*
+ * queue_wake_at_commit
+ *		Has workers woken when this transaction commits, although it may have queued
+ *		nothing itself.
+ */
 void
 queue_wake_at_commit(void)
 {
 	have_written = true;
 }
 
-/* queue_pending: whether this transaction has collected changes that it has not written */
+/*
+ * queue_pending
+ *		Returns whether this transaction has collected changes of a fact table that it has
+ *		not written yet.
+ */
 bool
 queue_pending(Oid fact)
 {
@@ -419,6 +452,7 @@ queue_pending(Oid fact)
 	return false;
 }
 
+/* write_all: writes what all subtransactions have collected, and empties their levels */
 static void
 write_all(void)
 {
@@ -430,8 +464,13 @@ write_all(void)
 			write_level(level, false);
 }
 
-static void
-at_xact_event(XactEvent event, void *arg)
+/*
+ * queue_at_xact_event
+ *		Writes what was collected before the transaction is committed or prepared; wakes
+ *		workers after it has committed; forgets everything when it has ended.
+ */
+void
+queue_at_xact_event(XactEvent event)
 {
 	Collected  *c;
 
@@ -448,8 +487,9 @@ at_xact_event(XactEvent event, void *arg)
 				wait_point("a commit is visible but has sent no invalidations");
 
 				/*
-				 * A worker that is faster than our invalidations waits for
-				 * what it needs of them.
+				 * The commit is visible, but its invalidations are not sent
+				 * yet.  A worker that is faster than they are waits for those
+				 * that it needs, see tree_snapshot().
 				 */
 				wake_workers();
 			}
@@ -475,8 +515,13 @@ at_xact_event(XactEvent event, void *arg)
 	}
 }
 
-static void
-at_subxact_event(SubXactEvent event, SubTransactionId sub, SubTransactionId parent, void *arg)
+/*
+ * queue_at_subxact_event
+ *		Forgets what a subtransaction has collected when it aborts, and hands it to its
+ *		parent when it commits.
+ */
+void
+queue_at_subxact_event(SubXactEvent event, SubTransactionId sub, SubTransactionId parent)
 {
 	Collected  *c;
 
@@ -489,7 +534,7 @@ at_subxact_event(SubXactEvent event, SubTransactionId sub, SubTransactionId pare
 
 		if (event == SUBXACT_EVENT_PRE_COMMIT_SUB)
 		{
-			/* A loop of subtransactions must not collect without end. */
+			/* A loop of subtransactions must not collect without a limit. */
 			level = c->level;
 			if (level != NULL && level->sub == sub && level->parent != NULL &&
 				level->bytes + level->parent->bytes > MAX_COLLECTED_BYTES)
@@ -498,6 +543,7 @@ at_subxact_event(SubXactEvent event, SubTransactionId sub, SubTransactionId pare
 		}
 		if (event == SUBXACT_EVENT_ABORT_SUB)
 		{
+			/* What it has written for outer levels is lost with it. */
 			while (c->level != NULL && c->level->sub == sub)
 				drop_level(c);
 			for (level = c->level; level != NULL; level = level->parent)
@@ -513,7 +559,7 @@ at_subxact_event(SubXactEvent event, SubTransactionId sub, SubTransactionId pare
 	}
 }
 
-/* merge_level: the innermost level into the one before */
+/* merge_level: merges the innermost level into its parent */
 static void
 merge_level(Collected *c)
 {
@@ -536,7 +582,8 @@ merge_level(Collected *c)
 	outer->bytes += level->bytes;
 	outer->written = 0;
 	level->n = 0;
-	level->def = outer->def;	/* the younger one is kept */
+	/* The younger definition is kept; drop_level() unpins the other. */
+	level->def = outer->def;
 	outer->def = def;
 	drop_level(c);
 }

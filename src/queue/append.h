@@ -1,18 +1,22 @@
 /*-------------------------------------------------------------------------
  *
  * append.h
- *	  Writers append the keys of changed rows.
+ *	  Collects the primary keys of changed rows, and appends them to the queue before the
+ *	  transaction commits.
  *
  *-------------------------------------------------------------------------
  */
 #ifndef INDEXTABLE_APPEND_H
 #define INDEXTABLE_APPEND_H
 
+#include "access/xact.h"
 #include "executor/tuptable.h"
 
 #include "../indextable.h"
 
 extern void queue_init(void);
+extern void queue_at_xact_event(XactEvent event);
+extern void queue_at_subxact_event(SubXactEvent event, SubTransactionId sub, SubTransactionId parent);
 extern void queue_collect(FactDef *def, TupleTableSlot *row);
 extern void queue_collect_key(FactDef *def, Datum *key);
 extern void queue_write(void);

@@ -1,11 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * backlog.c
- *	  How much is queued, how old it is, and what becomes of writers when it is
- *	  too much.
- *
- * Called by queue.c whenever changes have been written, by wait.c, and by the
- * views that monitor queues.
+ *	  Counts what is queued, for the views that monitor queues, and warns writers or slows
+ *	  them down when it is too much.
  *
  *-------------------------------------------------------------------------
  */
@@ -26,7 +23,7 @@
 #include "utils/timestamp.h"
 
 #include "../catalog/fact_rows.h"
-#include "../catalog/validity.h"
+#include "../catalog/queue_table.h"
 #include "../indextable.h"
 #include "../util/settings.h"
 #include "../util/sleep.h"
@@ -35,20 +32,21 @@
 
 PG_FUNCTION_INFO_V1(indextable_queue_status);
 
-/* Writers are warned once in so many ms, in a session. */
+/* A session warns its user at most once in this interval, in ms. */
 #define WARN_INTERVAL		60000
 
-/* A backlog is estimated once in so many ms, in a session. */
+/* A session estimates a backlog at most once in this interval, in ms. */
 #define ESTIMATE_INTERVAL	1000
 
-/* Writers wait so many ms at most before they commit. */
+/* The longest that a writer is held up at a time, in ms. */
 #define MAX_DELAY			1000
 
 typedef struct Count
 {
 	int64		changes;
-	TimestampTz oldest;			/* DT_NOEND: none */
-	int64		bytes;			/* of the queue tables */
+	TimestampTz oldest;			/* when the oldest change was made; DT_NOEND:
+								 * there is none */
+	int64		bytes;			/* the size of the queue tables */
 } Count;
 
 static void slow_down(int64 changes);
@@ -57,9 +55,12 @@ static bool count_row(HeapTuple tuple, void *arg);
 
 /*
  * backlog_check
- *		Changes of a fact table have been written to a queue table, the last of
- *		them in this row.  Costs nothing until so much may be pending that it could
- *		matter, and is an estimate then: the limit is no exact one either.
+ *		Warns or slows down a writer if more changes of a fact table are queued than
+ *		indextable.backlog_limit allows.  The writer has just written to this queue table,
+ *		and last is the last row that it wrote.
+ *
+ * It costs nothing as long as the table up to that row is too small to hold so many
+ * changes.  Then the backlog is estimated: the limit need not be met exactly.
  */
 void
 backlog_check(FactDef *def, Relation queue, HeapTuple last)
@@ -107,7 +108,7 @@ backlog_check(FactDef *def, Relation queue, HeapTuple last)
 		slow_down(changes);
 }
 
-/* slow_down: the longer, the further the limit is exceeded */
+/* slow_down: sleeps, the longer the further the limit is exceeded */
 static void
 slow_down(int64 changes)
 {
@@ -116,49 +117,13 @@ slow_down(int64 changes)
 	sleep_interruptibly((int64) Min(MAX_DELAY, 1 + excess * MAX_DELAY));
 }
 
-/* count_queue: false if somebody has a queue table locked */
-static bool
-count_queue(FactTableRow *queue, Snapshot snapshot, Count *count)
-{
-	Oid			tables[2] = {queue->spare, queue->queue};
-	int			i;
-
-	count->changes = 0;
-	count->bytes = 0;
-	count->oldest = DT_NOEND;
-	for (i = 0; i < 2; i++)
-	{
-		Relation	rel;
-		BlockNumber position = 0;
-
-		if (!queue_open_to_read(tables[i], &rel))
-			return false;
-		if (rel == NULL)
-			continue;
-		count->bytes += (int64) RelationGetNumberOfBlocks(rel) * BLCKSZ;
-		queue_scan(rel, snapshot, &position, count_row, count);
-		relation_close(rel, AccessShareLock);
-	}
-	return true;
-}
-
-static bool
-count_row(HeapTuple tuple, void *arg)
-{
-	Count	   *count = arg;
-
-	count->oldest = Min(count->oldest, queue_row_time(tuple));
-	count->changes++;
-	return true;
-}
-
-/* queue_row_time: when the statement began that made a change */
+/* queue_row_time: returns when the statement began that made the change in a row of a queue table */
 TimestampTz
 queue_row_time(HeapTuple tuple)
 {
 	TimestampTz at;
 
-	/* the first column, and never null */
+	/* It is the first column, and never null. */
 	memcpy(&at, (char *) tuple->t_data + tuple->t_data->t_hoff, sizeof(at));
 	return at;
 }
@@ -166,8 +131,9 @@ queue_row_time(HeapTuple tuple)
 /*
  * indextable_queue_status
  *		queue_status(fact_table regclass, OUT backlog bigint, OUT oldest
- *		timestamptz, OUT size bigint): what is queued, as a new snapshot sees it.
- *		Nulls if that cannot be told without waiting for somebody.
+ *		timestamptz, OUT size bigint): returns what is queued, as a new snapshot sees it.
+ *
+ * The columns are null if a queue table is locked, as nobody who only looks should wait.
  */
 Datum
 indextable_queue_status(PG_FUNCTION_ARGS)
@@ -194,4 +160,45 @@ indextable_queue_status(PG_FUNCTION_ARGS)
 	isnull[0] = isnull[2] = !known;
 	isnull[1] = !known || count.changes == 0;
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, isnull)));
+}
+
+/*
+ * count_queue
+ *		Counts the changes in both queue tables that a snapshot sees.  Returns false if one
+ *		of the tables is locked.
+ */
+static bool
+count_queue(FactTableRow *queue, Snapshot snapshot, Count *count)
+{
+	Oid			tables[2] = {queue->spare, queue->queue};
+	int			i;
+
+	count->changes = 0;
+	count->bytes = 0;
+	count->oldest = DT_NOEND;
+	for (i = 0; i < 2; i++)
+	{
+		Relation	rel;
+		BlockNumber position = 0;
+
+		if (!queue_open_to_read(tables[i], &rel))
+			return false;
+		if (rel == NULL)
+			continue;
+		count->bytes += (int64) RelationGetNumberOfBlocks(rel) * BLCKSZ;
+		queue_scan(rel, snapshot, &position, count_row, count);
+		relation_close(rel, AccessShareLock);
+	}
+	return true;
+}
+
+/* count_row: counts one row of a queue table; for queue_scan() */
+static bool
+count_row(HeapTuple tuple, void *arg)
+{
+	Count	   *count = arg;
+
+	count->oldest = Min(count->oldest, queue_row_time(tuple));
+	count->changes++;
+	return true;
 }

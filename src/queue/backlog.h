@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * backlog.h
- *	  How much is queued.
+ *	  Counts what is queued, and warns writers or slows them down when it is too much.
  *
  *-------------------------------------------------------------------------
  */

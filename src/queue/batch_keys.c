@@ -1,8 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * batch_keys.c
- *	  Reads the keys of a batch from the queue, sorts them, and deletes them when they
- *	  are applied.
+ *	  Reads the keys of a batch from the queue, sorts them, and deletes them.
+ *
+ * Keys are consumed by deleting them: there is no mark in the queue that moves on, and
+ * that a transaction which commits late could fall behind.
  *
  *-------------------------------------------------------------------------
  */
@@ -30,23 +32,34 @@
 #include "batch_keys.h"
 #include "scan.h"
 
+/* A search for changes that were queued before. */
 typedef struct OldChanges
 {
-	Snapshot	start;
-	bool		any;
+	Snapshot	start;			/* changes that it sees are old */
+	bool		any;			/* one was found */
 } OldChanges;
 
+/* How primary keys are compared. */
 typedef struct KeyOrder
 {
-	int			n;
-	TupleDesc	desc;
+	int			n;				/* columns */
+	TupleDesc	desc;			/* of the queue table */
 	SortSupport sort;
 } KeyOrder;
 
 static bool read_table(Oid relid, Keys *keys, Snapshot snapshot, DrainPosition *position);
 static bool add_key(HeapTuple tuple, void *arg);
+static bool find_old(HeapTuple tuple, void *arg);
+static bool is_old(HeapTuple tuple, Snapshot start);
+static int	compare_keys(const void *a, const void *b, void *arg);
+static bool same_key(const Datum *a, const Datum *b, KeyOrder *order);
 
-/* read_keys: up to the limit; spare table first, as it is to be emptied */
+/*
+ * read_keys
+ *		Reads the keys that the snapshot sees, up to the limit, beginning at the position.
+ *
+ * The spare table comes first, because it can be emptied once all its keys are consumed.
+ */
 void
 read_keys(Keys *keys, Snapshot snapshot, DrainPosition *position)
 {
@@ -63,6 +76,7 @@ read_keys(Keys *keys, Snapshot snapshot, DrainPosition *position)
 		keys->nspare = keys->n;
 }
 
+/* read_table: reads keys of one queue table; returns false if it has more than the limit allows */
 static bool
 read_table(Oid relid, Keys *keys, Snapshot snapshot, DrainPosition *position)
 {
@@ -79,47 +93,7 @@ read_table(Oid relid, Keys *keys, Snapshot snapshot, DrainPosition *position)
 	return all;
 }
 
-/* is_old: whether a row of the queue was there when drain() was called */
-static bool
-is_old(HeapTuple tuple, Snapshot start)
-{
-	TransactionId xmin = HeapTupleHeaderGetXmin(tuple->t_data);
-
-	return TransactionIdIsCurrentTransactionId(xmin) || !XidInMVCCSnapshot(xmin, start);
-}
-
-static bool
-find_old(HeapTuple tuple, void *arg)
-{
-	OldChanges *rest = arg;
-
-	rest->any = is_old(tuple, rest->start);
-	return !rest->any;
-}
-
-/* any_left: whether there are changes that were queued when drain() was called */
-bool
-any_left(FactDef *def, Snapshot now, Snapshot start)
-{
-	Oid			tables[2] = {def->spare, def->queue};
-	OldChanges	rest = {start, false};
-	int			i;
-
-	for (i = 0; i < 2 && !rest.any; i++)
-	{
-		Relation	rel;
-		BlockNumber position = 0;
-
-		if (!OidIsValid(tables[i]))
-			continue;
-		rel = relation_open(tables[i], RowExclusiveLock);
-		queue_scan(rel, now, &position, find_old, &rest);
-		relation_close(rel, NoLock);
-	}
-	return rest.any;
-}
-
-/* add_key: visits a row of the queue */
+/* add_key: adds the key in a row of a queue table, unless there are enough; for queue_scan() */
 static bool
 add_key(HeapTuple tuple, void *arg)
 {
@@ -146,6 +120,129 @@ add_key(HeapTuple tuple, void *arg)
 	return true;
 }
 
+/*
+ * any_left
+ *		Returns whether the snapshot now sees changes in the queue that were there already
+ *		when the snapshot start was taken.
+ */
+bool
+any_left(FactDef *def, Snapshot now, Snapshot start)
+{
+	Oid			tables[2] = {def->spare, def->queue};
+	OldChanges	rest = {start, false};
+	int			i;
+
+	for (i = 0; i < 2 && !rest.any; i++)
+	{
+		Relation	rel;
+		BlockNumber position = 0;
+
+		if (!OidIsValid(tables[i]))
+			continue;
+		rel = relation_open(tables[i], RowExclusiveLock);
+		queue_scan(rel, now, &position, find_old, &rest);
+		relation_close(rel, NoLock);
+	}
+	return rest.any;
+}
+
+/* find_old: stops at the first row that is old; for queue_scan() */
+static bool
+find_old(HeapTuple tuple, void *arg)
+{
+	OldChanges *rest = arg;
+
+	rest->any = is_old(tuple, rest->start);
+	return !rest->any;
+}
+
+/*
+ * is_old
+ *		Returns whether a row of a queue table was there when the snapshot was taken, or was
+ *		written by this transaction.
+ */
+static bool
+is_old(HeapTuple tuple, Snapshot start)
+{
+	TransactionId xmin = HeapTupleHeaderGetXmin(tuple->t_data);
+
+	return TransactionIdIsCurrentTransactionId(xmin) || !XidInMVCCSnapshot(xmin, start);
+}
+
+/*
+ * sort_keys
+ *		Sorts keys->values in the order of the primary key, leaves each key in it once, and
+ *		returns how many there are.  keys->n and keys->tids stay as they are.
+ */
+int
+sort_keys(Keys *keys)
+{
+	FactDef    *def = keys->def;
+	Size		size = sizeof(Datum) * def->npk;
+	char	   *at = (char *) keys->values;
+	KeyOrder	order = {def->npk, def->queue_desc, palloc0(sizeof(SortSupportData) * def->npk)};
+	int			n = 1;
+	int			i;
+
+	for (i = 0; i < def->npk; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(def->queue_desc, QUEUE_KEY - 1 + i);
+
+		order.sort[i].ssup_cxt = CurrentMemoryContext;
+		order.sort[i].ssup_collation = att->attcollation;
+		PrepareSortSupportFromOrderingOp(lookup_type_cache(att->atttypid, TYPECACHE_LT_OPR)->lt_opr,
+										 &order.sort[i]);
+	}
+	qsort_arg(keys->values, keys->n, size, compare_keys, &order);
+	for (i = 1; i < keys->n; i++)
+		if (!same_key((Datum *) (at + (n - 1) * size), (Datum *) (at + i * size), &order))
+			memmove(at + n++ * size, at + i * size, size);
+	return n;
+}
+
+/* compare_keys: compares two keys by their columns; for qsort_arg() */
+static int
+compare_keys(const void *a, const void *b, void *arg)
+{
+	KeyOrder   *order = arg;
+	const Datum *x = a;
+	const Datum *y = b;
+	int			i;
+	int			c = 0;
+
+	for (i = 0; i < order->n && c == 0; i++)
+		c = ApplySortComparator(x[i], false, y[i], false, &order->sort[i]);
+	return c;
+}
+
+/*
+ * same_key
+ *		Returns whether two keys have the same bytes.
+ *
+ * Keys that are equal but written otherwise, as 1.0 and 1.00, stay apart, because either
+ * may be in the table of rejected rows.
+ */
+static bool
+same_key(const Datum *a, const Datum *b, KeyOrder *order)
+{
+	int			i;
+
+	for (i = 0; i < order->n; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(order->desc, QUEUE_KEY - 1 + i);
+
+		if (!datumIsEqual(a[i], b[i], att->attbyval, att->attlen))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * delete_keys
+ *		Deletes the rows of the queue that the keys were read from.
+ *
+ * Under the drain lock no other session deletes them.
+ */
 void
 delete_keys(Keys *keys)
 {
@@ -171,61 +268,4 @@ delete_keys(Keys *keys)
 				 (int) result, RelationGetRelationName(rel));
 	}
 	relation_close(rel, NoLock);
-}
-
-static int
-compare_keys(const void *a, const void *b, void *arg)
-{
-	KeyOrder   *order = arg;
-	const Datum *x = a;
-	const Datum *y = b;
-	int			i;
-	int			c = 0;
-
-	for (i = 0; i < order->n && c == 0; i++)
-		c = ApplySortComparator(x[i], false, y[i], false, &order->sort[i]);
-	return c;
-}
-
-/* same_key: whether two keys have the same bytes; 1.0 and 1.00 may be written down as rejected */
-static bool
-same_key(const Datum *a, const Datum *b, KeyOrder *order)
-{
-	int			i;
-
-	for (i = 0; i < order->n; i++)
-	{
-		Form_pg_attribute att = TupleDescAttr(order->desc, QUEUE_KEY - 1 + i);
-
-		if (!datumIsEqual(a[i], b[i], att->attbyval, att->attlen))
-			return false;
-	}
-	return true;
-}
-
-/* sort_keys: in the order of the primary key, each once; returns how many */
-int
-sort_keys(Keys *keys)
-{
-	FactDef    *def = keys->def;
-	Size		size = sizeof(Datum) * def->npk;
-	char	   *at = (char *) keys->values;
-	KeyOrder	order = {def->npk, def->queue_desc, palloc0(sizeof(SortSupportData) * def->npk)};
-	int			n = 1;
-	int			i;
-
-	for (i = 0; i < def->npk; i++)
-	{
-		Form_pg_attribute att = TupleDescAttr(def->queue_desc, QUEUE_KEY - 1 + i);
-
-		order.sort[i].ssup_cxt = CurrentMemoryContext;
-		order.sort[i].ssup_collation = att->attcollation;
-		PrepareSortSupportFromOrderingOp(lookup_type_cache(att->atttypid, TYPECACHE_LT_OPR)->lt_opr,
-										 &order.sort[i]);
-	}
-	qsort_arg(keys->values, keys->n, size, compare_keys, &order);
-	for (i = 1; i < keys->n; i++)
-		if (!same_key((Datum *) (at + (n - 1) * size), (Datum *) (at + i * size), &order))
-			memmove(at + n++ * size, at + i * size, size);
-	return n;
 }

@@ -1,8 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * batch_keys.h
- *	  Reads the keys of a batch from the queue, sorts them, and deletes them when they
- *	  are applied.
+ *	  Reads the keys of a batch from the queue, sorts them, and deletes them.
  *
  *-------------------------------------------------------------------------
  */
@@ -15,27 +14,34 @@
 
 #include "../indextable.h"
 
-/* Queued keys, and where they are. */
+/* The keys of a batch, and where in the queue they are. */
 typedef struct Keys
 {
 	FactDef    *def;
-	int			limit;
-	Snapshot	start;			/* what it sees is old; NULL: no matter */
-	bool		old;			/* there are old ones */
+	int			limit;			/* at most this many are read */
+	Snapshot	start;			/* keys that it sees are old; NULL: it does
+								 * not matter */
+	bool		old;			/* at least one of them is old */
 	int			n;
 	Datum	   *values;			/* n * npk */
 	ItemPointerData *tids;
-	int			nspare;			/* the first of them are in the spare table */
+	int			nspare;			/* the first nspare of them are in the spare
+								 * table, the others in the one in use */
 } Keys;
 
-/* Where batches of one transaction go on, in the two queue tables, and where they end. */
+/*
+ * Where in the two queue tables the next batch of a transaction goes on, and what is
+ * known after the last one.
+ */
 typedef struct DrainPosition
 {
-	Snapshot	start;			/* NULL: with one batch */
-	bool		caught_up;		/* with what this snapshot sees */
-	bool		locked;			/* somebody else may be draining */
-	Oid			relid[2];
-	BlockNumber block[2];
+	Snapshot	start;			/* batches go on until what it sees is
+								 * applied; NULL: until the caller stops */
+	bool		caught_up;		/* no such change is left in the queue */
+	bool		locked;			/* the batch was left to another session that
+								 * may be draining */
+	Oid			relid[2];		/* the queue tables */
+	BlockNumber block[2];		/* where to go on in them */
 } DrainPosition;
 
 extern bool any_left(FactDef *def, Snapshot now, Snapshot start);

@@ -3,9 +3,9 @@
  * commit_prepared.c
  *	  Wakes workers when a prepared transaction is committed.
  *
- * Whoever commits it has changed nothing himself, and the server tells extensions
- * nothing about it but that the command is run.  So this is a hook of commands,
- * where the library is preloaded: elsewhere there is nobody to be woken.
+ * The session that runs COMMIT PREPARED has changed nothing itself, and the server calls
+ * no other hook for it than the one for commands.  That hook is set only if the
+ * library is preloaded: otherwise no worker can be woken.
  *
  *-------------------------------------------------------------------------
  */
@@ -18,12 +18,24 @@
 #include "../catalog/fact_rows.h"
 #include "../util/subxact.h"
 #include "commit_prepared.h"
-#include "shared_memory.h"
+#include "worker_slots.h"
 
 static ProcessUtility_hook_type previous_hook = NULL;
 
+static void process_utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
+							ProcessUtilityContext context, ParamListInfo params,
+							QueryEnvironment *queryEnv, DestReceiver *dest, QueryCompletion *qc);
 static void find_queues(void *arg);
 
+/* prepared_init: sets the hook; called once, when the library is preloaded */
+void
+prepared_init(void)
+{
+	previous_hook = ProcessUtility_hook;
+	ProcessUtility_hook = process_utility;
+}
+
+/* process_utility: runs a command, and wakes workers if it was COMMIT PREPARED */
 static void
 process_utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
 				ProcessUtilityContext context, ParamListInfo params,
@@ -37,30 +49,29 @@ process_utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
 	else
 		standard_ProcessUtility(pstmt, queryString, readOnlyTree, context, params, queryEnv, dest, qc);
 
-	/* What it has queued is seen by now, and its locks are gone. */
+	/*
+	 * By now others see what the prepared transaction has queued, and its
+	 * locks are released.
+	 */
 	if (commits && !wake_running_workers())
 	{
 		bool		any = false;
 		ErrorData  *error = run_catching_errors(find_queues, &any);
 
-		/* It is committed, whatever the catalog looks like. */
+		/*
+		 * The transaction is committed: an error in reading the catalog must
+		 * not make it look as if it were not.
+		 */
 		if (error != NULL)
 			FreeErrorData(error);
 		else if (any)
-			shared_request(MyDatabaseId);
+			request_workers(MyDatabaseId);
 	}
 }
 
+/* find_queues: sets *arg to whether the database has queues; for run_catching_errors() */
 static void
 find_queues(void *arg)
 {
 	*(bool *) arg = catalog_queues() != NIL;
-}
-
-/* prepared_init: called once, when the library is preloaded */
-void
-prepared_init(void)
-{
-	previous_hook = ProcessUtility_hook;
-	ProcessUtility_hook = process_utility;
 }

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * commit_prepared.h
- *	  COMMIT PREPARED.
+ *	  Wakes workers when a prepared transaction is committed.
  *
  *-------------------------------------------------------------------------
  */

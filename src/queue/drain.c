@@ -1,28 +1,29 @@
 /*-------------------------------------------------------------------------
  *
  * drain.c
- *	  Applies what is queued: indextable.drain(), and a batch at a time for the
- *	  worker.
+ *	  Applies what is queued to asynchronous index tables: all of it for
+ *	  indextable.drain(), and one batch at a time for the worker.
  *
- * Why index tables converge, whatever the interleaving.  A queue is drained by
- * one transaction at a time, which holds the drain lock until it ends.  Under the
- * lock it takes a snapshot, and with this one snapshot it reads both the queued
- * keys and the fact rows they name.  A change and its key were committed
- * together, so the snapshot sees both or neither: a key that it consumes is of a
- * change that it sees, and the key of a change that it does not see stays.  It
- * reads the entries that the drain before it left, as nobody else writes them,
- * and makes them what the rows ask for.  So after each drain the entries of a row
- * are those of its newest version but for the changes still queued, and no older
- * state can come back.  The order of the queue does not matter, nor how often a
- * key is in it.  A crash or an error takes back the entries and the consumption
- * together.
+ * Why index tables converge, whatever the interleaving.  A queue is drained by one
+ * transaction at a time, which holds the drain lock until it ends.  Under the lock it
+ * takes a snapshot, and with this one snapshot it reads both the queued keys and the
+ * fact rows that they name.  A change and its key were committed together, so the
+ * snapshot sees both or neither: a key that the drain consumes belongs to a change that
+ * it sees, and the key of a change that it does not see stays in the queue.  The drain
+ * reads the entries as the drain before it has left them, because no other session
+ * writes them, and changes them to those that the rows should have.  So after each
+ * drain the entries of a row are those of its newest version, except for changes that
+ * are still queued, and no older state can come back.  Neither the order of the queue
+ * matters, nor how often a key is in it.  A crash or an error undoes both the changes
+ * of entries and the consumption of keys, as one transaction has made both.
  *
- * What is cached (definitions, partitions, their columns and indexes) is as new as
- * the snapshot, too, or a key of a partition that was attached just now would be
- * taken for that of a row that is gone, and consumed: see tree_snapshot().
+ * What is cached (definitions, partitions, their columns and indexes) has to be as new as
+ * the snapshot, too.  Otherwise the key of a row in a partition that was attached just
+ * now would be taken for the key of a row that does not exist any more, and would be
+ * consumed: see tree_snapshot().
  *
- * Keys are consumed by deleting them: there is no mark to move, which a
- * transaction that commits late could fall behind.
+ * Rows that fail do not hold up the others.  A batch that fails is halved until the row
+ * is found, and that row is rejected: see apply_keys() and rejections.c.
  *
  *-------------------------------------------------------------------------
  */
@@ -65,11 +66,12 @@
 
 PG_FUNCTION_INFO_V1(indextable_drain);
 
+/* What drain_batch() hands to drain_locked(), and gets from it. */
 typedef struct BatchArgs
 {
 	int			limit;
 	DrainPosition *position;
-	int			n;
+	int			n;				/* how many keys were consumed */
 } BatchArgs;
 
 static void check_drainable(void *arg);
@@ -81,8 +83,8 @@ static void apply_failing_row(Reconciliation *r);
 
 /*
  * indextable_drain
- *		drain(fact_table regclass, batch_size integer): everything in one
- *		transaction, the caller's.
+ *		drain(fact_table regclass, batch_size integer): applies all that is queued for a
+ *		table, or for all tables that the user owns, in the caller's transaction.
  */
 Datum
 indextable_drain(PG_FUNCTION_ARGS)
@@ -108,7 +110,10 @@ indextable_drain(PG_FUNCTION_ARGS)
 	if (!all && !owns_relation(wanted, GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(wanted));
 
-	/* In the same order whoever drains: each keeps its locks. */
+	/*
+	 * All sessions go through the queues in the same order, because each
+	 * keeps its locks.
+	 */
 	queues = catalog_queues();
 	list_sort(queues, compare_queues);
 	foreach(cell, queues)
@@ -123,7 +128,7 @@ indextable_drain(PG_FUNCTION_ARGS)
 		found = true;
 		if (all && (error = run_catching_row_errors(check_drainable, &fact_table)) != NULL)
 		{
-			/* The others' changes are not held up by that. */
+			/* Changes of the other tables are not held up by that. */
 			ereport(WARNING,
 					(errcode(ERRCODE_WARNING),
 					 errmsg("could not drain table \"%s\": %s", get_rel_name(fact_table), error->message),
@@ -158,6 +163,7 @@ check_drainable(void *arg)
 	relation_close(fact, NoLock);
 }
 
+/* compare_queues: compares queues by their fact tables' OIDs; for list_sort() */
 static int
 compare_queues(const ListCell *a, const ListCell *b)
 {
@@ -169,8 +175,9 @@ compare_queues(const ListCell *a, const ListCell *b)
 
 /*
  * with_queue_locked
- *		Does some work on a fact table whose queue nobody else drains meanwhile,
- *		under fixed settings.  False if there is none, or somebody else has it.
+ *		Calls work() with a fact table whose queue no other session drains meanwhile, and
+ *		with fixed settings.  Returns false, without calling it, if there is nothing to
+ *		drain, or if another session drains the queue and lock is DRAIN_TRY.
  */
 bool
 with_queue_locked(Oid fact_table, DrainLock lock,
@@ -209,9 +216,9 @@ with_queue_locked(Oid fact_table, DrainLock lock,
 
 /*
  * drain_batch
- *		Applies up to limit changes of a fact table, and adds their number to
- *		*changes.  Whether there may be more.  In *position, zeroed at first, is
- *		where the next batch of the same transaction goes on.
+ *		Applies up to limit changes of a fact table, adds their number to *changes, and
+ *		returns whether there may be more.  *position, which is zeroed for the first batch of
+ *		a transaction, says where the next batch of the same transaction goes on.
  */
 bool
 drain_batch(Oid fact_table, int limit, DrainLock lock, DrainPosition *position, int64 *changes)
@@ -224,7 +231,11 @@ drain_batch(Oid fact_table, int limit, DrainLock lock, DrainPosition *position, 
 	return batch.n == limit && (position->start == NULL || !position->caught_up);
 }
 
-/* drain_queue: in this transaction, until at most a few changes are left, or none */
+/*
+ * drain_queue
+ *		Applies the changes of a fact table in this transaction, batch by batch, until a
+ *		batch has found no more than few of them.
+ */
 void
 drain_queue(Oid fact_table, int few)
 {
@@ -240,6 +251,7 @@ drain_queue(Oid fact_table, int few)
 	} while (changes - before > few);
 }
 
+/* drain_locked: drains one batch, under the drain lock; for with_queue_locked() */
 static void
 drain_locked(FactDef *def, Relation fact, void *arg)
 {
@@ -250,7 +262,7 @@ drain_locked(FactDef *def, Relation fact, void *arg)
 	Reconciliation r = {.def = def,.fact = fact};
 
 	/*
-	 * A parallel restore may have made the triggers before it filled the
+	 * A parallel restore may have created the triggers before it filled the
 	 * catalog.
 	 */
 	if (def->restored)
@@ -259,25 +271,26 @@ drain_locked(FactDef *def, Relation fact, void *arg)
 		queue_note_lost(def);
 	if (!OidIsValid(def->queue))
 	{
-		queue_write();			/* which is an error, if there is something to
-								 * write */
+		/* It raises an error if there is something to write. */
+		queue_write();
 		return;
 	}
 	check_row_indexes(def);
 	rejections_queue_due(def);
 	queue_write();
-	/* Keys that this transaction has queued are seen by a later command only. */
+	/* Only a later command sees the keys that this transaction has queued. */
 	CommandCounterIncrement();
 
 	/*
-	 * Partitions are known as of the snapshot: a key of one that was not
-	 * would be of no row.
+	 * This has the partitions cached that the snapshot sees, too.  The rows
+	 * of a partition that was not known would not be found, and their keys
+	 * would be consumed.
 	 */
 	r.snapshot = tree_snapshot(fact);
 	wait_point("drain has its snapshot");
 	PushActiveSnapshot(r.snapshot);
 	read_keys(&keys, r.snapshot, position);
-	/* Others may queue as fast as we drain. */
+	/* Others may queue changes as fast as we drain them. */
 	if (position->start != NULL && keys.n == limit && !keys.old)
 		position->caught_up = !any_left(def, r.snapshot, position->start);
 	if (keys.n > 0)
@@ -293,8 +306,8 @@ drain_locked(FactDef *def, Relation fact, void *arg)
 	UnregisterSnapshot(r.snapshot);
 
 	/*
-	 * What is emptied is locked: not until the end of somebody's long
-	 * transaction.
+	 * A table that is emptied stays locked until the transaction ends, and
+	 * within a transaction block that may take long.
 	 */
 	if (keys.n < limit && !def->stale && !def->queue_lost && !IsTransactionBlock())
 		queues_rotate(def);
@@ -303,10 +316,10 @@ drain_locked(FactDef *def, Relation fact, void *arg)
 
 /*
  * lock_queue
- *		Opens the fact table, locks the queue against other drains and the
- *		asynchronous index tables against DDL, in the order in which writers do;
- *		pins the definition.  False if there is nothing to do, or somebody else is
- *		doing it.
+ *		Opens the fact table, locks the queue against other drains and the asynchronous
+ *		index tables against DDL, in the order in which writers lock them, and pins the
+ *		definition.  Returns false if there is nothing to drain, or if another session drains
+ *		the queue and lock is DRAIN_TRY.
  */
 static bool
 lock_queue(Oid fact_table, DrainLock lock, Relation *fact, FactDef **def)
@@ -314,8 +327,8 @@ lock_queue(Oid fact_table, DrainLock lock, Relation *fact, FactDef **def)
 	Oid			locked = InvalidOid;
 
 	/*
-	 * Like writers: create() waits, so that no change is consumed that its
-	 * index table lacks.
+	 * This is the lock that writers take.  create() waits for it, so that no
+	 * change is consumed that the new index table lacks.
 	 */
 	*fact = try_relation_open(fact_table, RowExclusiveLock);
 	if (*fact == NULL)
@@ -329,15 +342,16 @@ lock_queue(Oid fact_table, DrainLock lock, Relation *fact, FactDef **def)
 		*def = definition_of_fact(*fact, fact_table);
 
 		/*
-		 * Always the same of the two, whichever is in use; without both,
-		 * nobody has anything to drain.
+		 * Of the two tables the drain lock is always on the one with the
+		 * smaller OID, whichever of them is in use.  If both are lost, nobody
+		 * has anything to drain.
 		 */
 		queue = OidIsValid((*def)->spare) ? Min((*def)->queue, (*def)->spare) : (*def)->queue;
 		spare = OidIsValid((*def)->spare) ? Max((*def)->queue, (*def)->spare) : InvalidOid;
 		if ((!OidIsValid(queue) && !(*def)->queue_lost) || (*def)->nsync == (*def)->ndefs)
 			break;
 		if (!OidIsValid(queue))
-			 /* no lock */ ;
+			 /* there is nothing to lock */ ;
 		else if (lock == DRAIN_WAIT)
 			LockRelationOid(queue, ShareUpdateExclusiveLock);
 		else if (!ConditionalLockRelationOid(queue, ShareUpdateExclusiveLock))
@@ -355,8 +369,8 @@ lock_queue(Oid fact_table, DrainLock lock, Relation *fact, FactDef **def)
 	}
 
 	/*
-	 * Whoever dropped the last asynchronous index table may have had to leave
-	 * the queue, locked by a prepared transaction.
+	 * The session that dropped the last asynchronous index table may have had
+	 * to leave the queue because it was locked, as by a prepared transaction.
 	 */
 	if (OidIsValid((*def)->queue) && (*def)->nsync == (*def)->ndefs)
 		(void) queues_drop(fact_table, false);
@@ -364,7 +378,14 @@ lock_queue(Oid fact_table, DrainLock lock, Relation *fact, FactDef **def)
 	return false;
 }
 
-/* check_row_indexes: without them a row's entries cannot be found; it is not the rows that fail */
+/*
+ * check_row_indexes
+ *		Raises an error if an asynchronous index table lacks the index by which the entries
+ *		of a row are found.
+ *
+ * This is checked before any row is applied, because the rows would be rejected for it,
+ * although they are not what is wrong.
+ */
 void
 check_row_indexes(FactDef *def)
 {
@@ -380,7 +401,11 @@ check_row_indexes(FactDef *def)
 					 errhint("Create the index again, or drop the index table.")));
 }
 
-/* apply_keys: halves what fails until it has the row that makes it fail */
+/*
+ * apply_keys
+ *		Makes the entries of rows what they should be.  What fails is halved until the row
+ *		is found that makes it fail.
+ */
 void
 apply_keys(Reconciliation *r)
 {
@@ -403,7 +428,11 @@ apply_keys(Reconciliation *r)
 	apply_keys(&half);
 }
 
-/* write_entries: makes rows' entries what they should be; see run_catching_row_errors() */
+/*
+ * write_entries
+ *		Makes the entries of rows what they should be, and notes which rows are rejected and
+ *		which are not any more; for run_catching_row_errors().
+ */
 static void
 write_entries(void *arg)
 {
@@ -412,7 +441,7 @@ write_entries(void *arg)
 	Caller		caller;
 	int			i;
 
-	/* Expressions of indexes and of definitions are the owner's code. */
+	/* Expressions in indexes and in definitions run with the owner's rights. */
 	become_owner(&caller, def->owner);
 	r->rejected = NIL;
 	reconcile_rows(r);
@@ -437,8 +466,8 @@ write_entries(void *arg)
 
 /*
  * apply_failing_row
- *		A row that fails alone: gives it its entries in each index table that takes
- *		them, and none in the others, where it is written down.
+ *		Gives a row that fails by itself its entries in each index table that takes them,
+ *		and none in the others, which reject it.
  */
 static void
 apply_failing_row(Reconciliation *r)
@@ -466,8 +495,8 @@ apply_failing_row(Reconciliation *r)
 		failed = lappend(failed, rejected);
 
 		/*
-		 * The entries of the row as it was are wrong, and may be in others'
-		 * way.
+		 * The entries that the row had before are wrong now, and with a
+		 * unique key they may be in the way of other rows' entries.
 		 */
 		one.withhold = true;
 		error = run_catching_row_errors(write_entries, &one);

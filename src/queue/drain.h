@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * drain.h
- *	  Applies what is queued.
+ *	  Applies what is queued to asynchronous index tables, and locks a queue against drains.
  *
  *-------------------------------------------------------------------------
  */
@@ -14,13 +14,17 @@
 #include "batch_keys.h"
 #include "reconcile.h"
 
+/* What to do while another session drains the queue. */
 typedef enum DrainLock
 {
-	DRAIN_WAIT,					/* for whoever else drains the queue */
-	DRAIN_TRY					/* leave it to him */
+	DRAIN_WAIT,					/* wait until it has ended */
+	DRAIN_TRY					/* leave the queue to it */
 } DrainLock;
 
-/* So many changes may be queued when writers are kept out to drain them, if they can be had down to that. */
+/*
+ * Before writers are kept out to drain the rest of a queue, it is drained until at most
+ * this many changes are left, if that can be reached.
+ */
 #define FEW_CHANGES			1000
 
 extern bool with_queue_locked(Oid fact_table, DrainLock lock,

@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * lost.c
- *	  Says what becomes of index tables when a queue table was lost.
+ *	  Reports that a queue table was lost: marks the index tables that lack its changes as
+ *	  invalid, and refuses further changes.
  *
  *-------------------------------------------------------------------------
  */
@@ -19,9 +20,12 @@
 
 /*
  * queue_note_lost
- *		A queue table is gone, and changes with it: index tables that may lack them say
- *		so, and go on with what is queued still.  By one session at a time, as they
- *		would update the same rows; the others leave it to that one.
+ *		Marks the asynchronous index tables of a fact table as invalid, as they may lack
+ *		changes that were in a queue table that does not exist any more.  They are still
+ *		maintained with what is queued in the other one.
+ *
+ * One session at a time does this, as several would update the same rows; the others
+ * leave it to that one.
  */
 void
 queue_note_lost(FactDef *def)
@@ -40,7 +44,7 @@ queue_note_lost(FactDef *def)
 	}
 }
 
-/* queue_lost_error: for a change that there is no table for */
+/* queue_lost_error: raises an error because there is no table to queue a change in */
 void
 queue_lost_error(FactDef *def)
 {

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * lost.h
- *	  Says what becomes of index tables when a queue table was lost.
+ *	  Reports that a queue table was lost.
  *
  *-------------------------------------------------------------------------
  */

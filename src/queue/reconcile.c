@@ -1,12 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * reconcile.c
- *	  Compares the entries that rows have with those they should have, and says
- *	  what to write.
+ *	  Compares the entries that rows have with those that they should have, and lists what
+ *	  has to be written.
  *
- * Called by drain.c with the keys of a batch.  The caller holds the queue's drain
- * lock, so that nobody else writes the index tables, and reads what is there as
- * it is at this moment.
+ * The rows are read as a snapshot sees them, and the entries as they are at this moment.
+ * That is safe because the caller holds the drain lock of the queue, under which no
+ * other session writes the index tables.
  *
  *-------------------------------------------------------------------------
  */
@@ -47,7 +47,8 @@ static void find_entries(EntryScan *scan, Datum *key, Entries *entries);
 
 /*
  * reconcile_rows
- *		Fills the lists, whose tuples are allocated in the current memory context.
+ *		Fills r->lists with what has to be written, and adds to r->rejected the rows that
+ *		cannot have their entries.  Both are allocated in the current memory context.
  */
 void
 reconcile_rows(Reconciliation *r)
@@ -68,7 +69,6 @@ reconcile_rows(Reconciliation *r)
 	for (i = 0; i < r->n; i++)
 	{
 		Datum	   *key = r->keys + (Size) i * r->def->npk;
-
 		TupleTableSlot *row;
 
 		CHECK_FOR_INTERRUPTS();
@@ -86,6 +86,11 @@ reconcile_rows(Reconciliation *r)
 	MemoryContextDelete(row_cxt);
 }
 
+/*
+ * reconcile_row
+ *		Adds to r->lists what has to be written for one row.  live is the row, or NULL if
+ *		there is none with this key any more; cxt is for what is kept.
+ */
 static void
 reconcile_row(Reconciliation *r, EntryScan *scans, Datum *key, TupleTableSlot *live,
 			  MemoryContext cxt)
@@ -116,8 +121,9 @@ reconcile_row(Reconciliation *r, EntryScan *scans, Datum *key, TupleTableSlot *l
 		diff_entries(def, &old, &new, list, cxt);
 
 		/*
-		 * A key that is equal to the row's but written otherwise is queued
-		 * beside it.
+		 * If the key is equal to the row's but written otherwise, as 1.0 and
+		 * 1.00, then the row's own key is queued, too, and the row is
+		 * rejected under that one.
 		 */
 		if (rejection.sqlstate != 0 && is_key_of(r->def, live, key))
 		{
@@ -134,7 +140,11 @@ reconcile_row(Reconciliation *r, EntryScan *scans, Datum *key, TupleTableSlot *l
 	}
 }
 
-/* find_row: by its place if that is known, which is cheaper; NULL: there is none */
+/*
+ * find_row
+ *		Returns row number i as the snapshot sees it, or NULL if there is none.  It is
+ *		fetched from its place if that is known, which is cheaper than by its key.
+ */
 static TupleTableSlot *
 find_row(Reconciliation *r, LiveScan *live, Leaf *leaf, TupleTableSlot *stored, int i)
 {
@@ -144,7 +154,7 @@ find_row(Reconciliation *r, LiveScan *live, Leaf *leaf, TupleTableSlot *stored, 
 		convert_to_root_row(r->def, leaf, stored, 0) : NULL;
 }
 
-/* is_key_of: whether a row has this very key */
+/* is_key_of: returns whether a row's primary key has the same bytes as a key */
 static bool
 is_key_of(FactDef *def, TupleTableSlot *row, Datum *key)
 {
@@ -160,7 +170,7 @@ is_key_of(FactDef *def, TupleTableSlot *row, Datum *key)
 	return true;
 }
 
-/* begin_scan: of the entries of rows in one index table, as they are at this moment */
+/* begin_scan: begins a scan of an index table by row, which reads entries as they are at this moment */
 static void
 begin_scan(EntryScan *scan, IndexDef *def, int nkeys)
 {
@@ -178,9 +188,9 @@ end_scan(EntryScan *scan)
 
 /*
  * have_no_entries
- *		Whether none of the rows, which are in the order of the primary key, has an
- *		entry in one index table: there is none between the first and the last of
- *		them.  False if the index does not tell.
+ *		Returns whether none of the rows has an entry in one index table, because there is
+ *		no entry between those of the first and of the last row in the order of the primary
+ *		key.  Returns false if that cannot be told.
  */
 bool
 have_no_entries(Reconciliation *r, int defno)
@@ -199,7 +209,7 @@ have_no_entries(Reconciliation *r, int defno)
 		return false;
 	pk_index = index_open(r->def->pk_index, AccessShareLock);
 	index = index_open(def->row_index, AccessShareLock);
-	/* The owner may have made it again, in another order. */
+	/* The owner may have created the index again, in another order. */
 	for (i = 0; i < npk; i++)
 		none &= index->rd_indoption[i] == 0 && index->rd_opfamily[i] == pk_index->rd_opfamily[i] &&
 			index->rd_opcintype[i] == pk_index->rd_opcintype[i] &&
@@ -225,7 +235,7 @@ have_no_entries(Reconciliation *r, int defno)
 	return none;
 }
 
-/* find_entries: those of a row, ordered by identity */
+/* find_entries: sets *entries to those of the row with this key, ordered by identity */
 static void
 find_entries(EntryScan *scan, Datum *key, Entries *entries)
 {

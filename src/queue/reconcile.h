@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * reconcile.h
- *	  What index tables need to be in step with live rows.
+ *	  Finds what has to be written for the entries of rows to be what they should be.
  *
  *-------------------------------------------------------------------------
  */
@@ -20,30 +20,32 @@
 /* A row that is rejected by an index table. */
 typedef struct RejectedRow
 {
-	int			defno;
+	int			defno;			/* of the index table in def->defs */
 	Datum	   *key;
 	Rejection	why;
-	bool		retry;			/* after a while, whether the row changes or
-								 * not */
+	bool		retry;			/* is tried again after a while, even if the
+								 * row does not change */
 } RejectedRow;
 
-/* Rows, by primary key, and what their entries need. */
+/* Rows, given by their primary keys, and what has to be written for them. */
 typedef struct Reconciliation
 {
 	FactDef    *def;
 	Relation	fact;
-	Snapshot	snapshot;		/* the rows as this one sees them */
-	int			from;			/* for the index tables defs[from] ... */
+	Snapshot	snapshot;		/* the rows are read as it sees them */
+	int			from;			/* the index tables are defs[from] ... */
 	int			to;				/* ... to defs[to - 1] */
 	bool		withhold;		/* the rows are to have no entries */
-	Datum	   *keys;			/* n * npk, in order */
-	ItemPointerData *tids;		/* the rows, if known; else NULL, ... */
-	Relation	part;			/* ... in this table: the fact table, or one
-								 * partition */
-	bool		fresh;			/* they have no entries yet */
-	int			n;
-	OpList	   *lists;			/* by defno - from */
-	List	   *rejected;		/* of RejectedRow * */
+	Datum	   *keys;			/* n * npk, in the order of the primary key */
+	ItemPointerData *tids;		/* where the rows are, or NULL if that is not
+								 * known */
+	Relation	part;			/* with tids: the table that they are in,
+								 * which is the fact table or one of its
+								 * partitions */
+	bool		fresh;			/* the rows have no entries yet */
+	int			n;				/* rows */
+	OpList	   *lists;			/* result: what to write, by defno - from */
+	List	   *rejected;		/* result: of RejectedRow * */
 } Reconciliation;
 
 extern void reconcile_rows(Reconciliation *r);

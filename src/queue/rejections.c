@@ -1,13 +1,17 @@
 /*-------------------------------------------------------------------------
  *
  * rejections.c
- *	  Rows that have no entry in an asynchronous index table, because of an error.
+ *	  Keeps the rows that have no entries in an asynchronous index table because of an
+ *	  error.
  *
- * Called by drain.c, online.c and verify.c.  The writer has gone, and nobody can be told: so the row is
- * written down in the table rejection, and stays there until it has its entry,
- * has changed so that it needs none, or is gone.  It keeps nobody waiting.  A
- * value that cannot be an entry is tried again when the row changes; any other
- * error, which may go away by itself, also after a while, which grows.
+ * When the error occurs, the transaction that wrote the row has long ended, and nobody
+ * can be told.  So the row is stored in the table rejection of the catalog, and other
+ * rows are applied meanwhile.  It stays there until it has its entries, has changed so
+ * that it needs none, or is deleted.
+ *
+ * A row with a value that cannot be an entry is tried again when it changes.  Any other
+ * error may disappear by itself: then the row is also tried again after a while, which
+ * grows from one attempt to the next.
  *
  *-------------------------------------------------------------------------
  */
@@ -33,29 +37,36 @@
 #include "reconcile.h"
 #include "rejections.h"
 
-/* An error is tried again after so long, then twice as long, up to an hour. */
+/* A row is first tried again after this time, then after twice as long, up to an hour. */
 #define RETRY_SECONDS		"10"
 
-/* As rejection_key has it: keys may be too long for an index. */
+/*
+ * The condition that finds a row, with the hash that is in the index rejection_key: a
+ * primary key itself may be too long for an index.
+ */
 #define THIS_ROW			"index_table = $1::regclass AND primary_key = $2" \
 	" AND hash_array_extended(primary_key, 0) = hash_array_extended($2, 0)"
 
-/* Rows tried again in one batch. */
+/* At most this many rows are tried again in one batch. */
 #define RETRY_ROWS			1000
 
-/* A rejected row whose time has come. */
+/* A rejected row that is due to be tried again. */
 typedef struct Due
 {
 	FactDef    *def;
-	ArrayType  *texts;
-	MemoryContext cxt;			/* where the key goes */
+	ArrayType  *texts;			/* its primary key, as the catalog has it */
+	MemoryContext cxt;			/* where key is allocated */
 	Datum		key[INDEX_MAX_KEYS];
 } Due;
 
 static List *due_keys(Oid index_table);
 static void read_key(void *arg);
 
-/* reject_rows: writes down RejectedRows */
+/*
+ * reject_rows
+ *		Stores rejected rows (RejectedRow *).  A row that is stored already has one more
+ *		attempt then.
+ */
 void
 reject_rows(FactDef *def, List *rejected)
 {
@@ -96,8 +107,8 @@ reject_rows(FactDef *def, List *rejected)
 
 /*
  * rejections_delete_resolved
- *		Of the rows with these keys only the rejected ones have no entry in an
- *		index table now.
+ *		Deletes the rejections of n rows by an index table, but for those in the list
+ *		rejected: all others have been applied.
  */
 void
 rejections_delete_resolved(FactDef *def, int defno, Datum *keys, int n, List *rejected)
@@ -144,8 +155,9 @@ rejections_delete_resolved(FactDef *def, int defno, Datum *keys, int n, List *re
 
 /*
  * rejections_queue_due
- *		Queues rows whose time has come.  Should they fail again, reject_rows()
- *		sets the next time; until then nobody else takes them up.
+ *		Collects the keys of rejected rows that are due, so that they are queued and tried
+ *		again.  If they fail again, reject_rows() sets when they are due the next time; until
+ *		then they are not due.
  */
 void
 rejections_queue_due(FactDef *def)
@@ -168,7 +180,11 @@ rejections_queue_due(FactDef *def)
 	}
 }
 
-/* rejections_retry_now: has the next batch try all rows again that may go by themselves */
+/*
+ * rejections_retry_now
+ *		Has the next batches try again all rows that an index table has rejected for an
+ *		error that may disappear by itself.
+ */
 void
 rejections_retry_now(Oid index_table)
 {
@@ -187,7 +203,7 @@ rejections_retry_now(Oid index_table)
 	become_caller(&caller);
 }
 
-/* rejection_of: why an index table has rejected a row; NULL if it has not */
+/* rejection_of: returns the message of the error for which an index table rejects a row, or NULL */
 char *
 rejection_of(FactDef *def, Oid index_table, Datum *key)
 {
@@ -212,7 +228,11 @@ rejection_of(FactDef *def, Oid index_table, Datum *key)
 	return message;
 }
 
-/* due_keys: keys, as arrays of texts, in the current memory context */
+/*
+ * due_keys
+ *		Returns the primary keys of rows that are due, as arrays of texts in the current
+ *		memory context, and sets the rows to be due in an hour.
+ */
 static List *
 due_keys(Oid index_table)
 {
@@ -245,7 +265,7 @@ due_keys(Oid index_table)
 	return keys;
 }
 
-/* read_key: see run_catching_row_errors() */
+/* read_key: reads a primary key from its texts; for run_catching_row_errors() */
 static void
 read_key(void *arg)
 {

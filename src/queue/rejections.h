@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * rejections.h
- *	  Rows that asynchronous index tables cannot take.
+ *	  Keeps the rows that have no entries in an asynchronous index table because of an
+ *	  error.
  *
  *-------------------------------------------------------------------------
  */

@@ -1,27 +1,28 @@
 /*-------------------------------------------------------------------------
  *
  * scan.c
- *	  Reads a queue table from where it may still hold something.
+ *	  Reads a queue table, and skips the blocks that cannot hold anything any more.
  *
- * Called by drain.c, wait.c, backlog.c and rotate.c.
+ * Rows are added to a queue table at its end and deleted from its beginning.  While an
+ * old snapshot keeps the server from removing what was deleted, reading the table from
+ * the beginning would take longer and longer.  So each backend remembers, for each
+ * queue table, which blocks it need not read any more.  Such a block is called closed:
+ * all its rows are deleted for good, as they are when the transaction has committed that
+ * deleted them, or the one rolled back that inserted them; and no further rows can be
+ * added to it.
  *
- * A queue is appended to at one end and deleted from at the other.  While some
- * old snapshot keeps the server from removing what was deleted, reading it from
- * the beginning would take longer and longer.  So each backend remembers, for
- * each queue table, which blocks it need not look at any more.  Such a block is
- * closed: all its rows are deleted for good, and no further ones can come.
+ * Why no further rows can be added.  A writer appends to the block that is the last one
+ * when it looks for room; see append() in append.c.  So once another block follows, only
+ * those transactions can still add to a block that had chosen it before, and all of them
+ * hold a lock on the table.  When all these locks are released, a block without rows is
+ * closed.  Until then a block is kept in a list, and so is a block with rows of
+ * transactions that are still in progress, so that the blocks after it can be skipped all
+ * the same.  A block in the list is read again when its LSN has changed, or when such a
+ * transaction has ended, since that does not change the block.
  *
- * Writers append to what is the last block when they look for room; see queue.c.
- * So once another block follows, only those can still add to it who were at it
- * by then: they hold a lock on the table.  When they have all released it, a
- * block without rows is closed.  Until then, and as long as transactions with
- * rows in it are under way, a block is kept in a list, which holds up nobody
- * else; it is looked at again when its LSN has changed, or when such a
- * transaction has ended, which leaves no trace in it.
- *
- * All of that is a cache of what is committed and cannot change any more: it
- * may be lost at any time, and is wrong for no transaction.  A table that was
- * truncated shows by its file, by its length, or by the LSN of a closed block.
+ * All of that is a cache of what is committed and cannot change any more.  It may be lost
+ * at any time, and it is right for every transaction.  If the table was truncated, that
+ * shows by its file, by its length, or by the LSN of a closed block.
  *
  *-------------------------------------------------------------------------
  */
@@ -49,64 +50,69 @@
 #include "../indextable.h"
 #include "scan.h"
 
-/* A block before the first that is not closed. */
+/* A block in the list: it has to be read again, unless nothing has happened to it. */
 typedef struct Revisit
 {
 	BlockNumber block;
 	bool		empty;			/* all its rows are deleted for good */
-	XLogRecPtr	lsn;			/* when it was looked at; invalid: look in any
-								 * case */
-	TransactionId blocker;		/* under way, with rows in it; invalid: none */
-	uint64		epoch;			/* when it was followed by another block
-								 * already */
+	XLogRecPtr	lsn;			/* its LSN when it was read; invalid: it is
+								 * read again in any case */
+	TransactionId blocker;		/* the transaction in progress that has rows
+								 * in it; invalid: none */
+	uint64		epoch;			/* in which it was put into the list; another
+								 * block followed it by then */
 } Revisit;
 
+/* What this backend remembers of a queue table. */
 typedef struct QueueScanState
 {
 	Oid			relid;			/* hash key */
-	RelFileNumber file;			/* another one: emptied since */
+	RelFileNumber file;			/* if it is another one, the table was emptied */
 	BlockNumber first;			/* every block before it is closed, or in the
 								 * list */
 	BlockNumber mark;			/* the last closed block, and ... */
 	XLogRecPtr	mark_lsn;		/* ... its LSN; invalid: none is closed */
 	int			nrevisits;
 	int			maxrevisits;
-	Revisit    *revisits;
-	uint64		epoch;			/* of blocks that are put into the list */
-	int			nholders;		/* those who may add to blocks of earlier
-								 * epochs */
-	VirtualTransactionId *holders;
+	Revisit    *revisits;		/* the list */
+	uint64		epoch;			/* of blocks that are put into the list now */
+	int			nholders;
+	VirtualTransactionId *holders;	/* those that had a lock on the table when
+									 * the epoch began: only they may add to
+									 * blocks of earlier epochs */
 } QueueScanState;
 
-/* What looking at a block has found. */
+/* What was found in a block when it was read. */
 typedef struct Findings
 {
 	int			pending;		/* rows that are not deleted for good */
-	int			in_progress;	/* of those, inserted by transactions under
-								 * way */
-	TransactionId blocker;		/* the only one of these; invalid: none or
-								 * several */
-	bool		stopped;		/* the caller had enough */
-	XLogRecPtr	lsn;			/* invalid: look again in any case */
+	int			in_progress;	/* those of them that were inserted by
+								 * transactions in progress */
+	TransactionId blocker;		/* the only such transaction; invalid: there
+								 * is none, or several */
+	bool		stopped;		/* visit has returned false */
+	XLogRecPtr	lsn;			/* of the block; invalid: it must be read
+								 * again in any case */
 } Findings;
 
-static HTAB *segments = NULL;
+static HTAB *scan_states = NULL;	/* of QueueScanState */
 
-static QueueScanState *get_segment(Relation rel, BlockNumber blocks);
-static void forget_blocks(QueueScanState *segment);
-static bool revisit(QueueScanState *segment, Relation rel, Snapshot snapshot, queue_visitor visit,
+static QueueScanState *get_scan_state(Relation rel, BlockNumber blocks);
+static void forget_blocks(QueueScanState *state);
+static bool revisit(QueueScanState *state, Relation rel, Snapshot snapshot, queue_visitor visit,
 					void *arg);
-static void add_revisit(QueueScanState *segment, BlockNumber block, Findings *found);
+static void add_revisit(QueueScanState *state, BlockNumber block, Findings *found);
 static bool unchanged(Relation rel, BlockNumber block, XLogRecPtr lsn);
-static void close_blocks(QueueScanState *segment, Relation rel);
+static void close_blocks(QueueScanState *state, Relation rel);
 static bool any_same(VirtualTransactionId *a, int na, VirtualTransactionId *b, int nb);
 static void scan_block(Relation rel, BlockNumber block, Snapshot snapshot, queue_visitor visit,
 					   void *arg, Findings *found);
 
 /*
  * queue_open_to_read
- *		Opens a queue table for those who only look, and must not be held up by a
- *		lock; false if there is one.  NULL if the table is gone.
+ *		Opens a queue table for callers that only look at it, and must not wait for a lock.
+ *		Returns false if another session has it locked.  *rel is NULL then, and if the
+ *		table does not exist.
  */
 bool
 queue_open_to_read(Oid relid, Relation *rel)
@@ -120,73 +126,78 @@ queue_open_to_read(Oid relid, Relation *rel)
 	return true;
 }
 
+/*
+ * get_scan_state
+ *		Returns what this backend remembers of a queue table that has this many blocks now;
+ *		nothing if the table was truncated since.
+ */
 static QueueScanState *
-get_segment(Relation rel, BlockNumber blocks)
+get_scan_state(Relation rel, BlockNumber blocks)
 {
 	Oid			relid = RelationGetRelid(rel);
-	QueueScanState *segment;
+	QueueScanState *state;
 	bool		found;
 
-	if (segments == NULL)
+	if (scan_states == NULL)
 	{
 		HASHCTL		ctl;
 
 		ctl.keysize = sizeof(Oid);
 		ctl.entrysize = sizeof(QueueScanState);
-		segments = hash_create("indextable queue positions", 16, &ctl, HASH_ELEM | HASH_BLOBS);
+		scan_states = hash_create("indextable queue positions", 16, &ctl, HASH_ELEM | HASH_BLOBS);
 	}
-	segment = hash_search(segments, &relid, HASH_ENTER, &found);
+	state = hash_search(scan_states, &relid, HASH_ENTER, &found);
 	if (!found)
 	{
-		memset(segment, 0, sizeof(QueueScanState));
-		segment->relid = relid;
+		memset(state, 0, sizeof(QueueScanState));
+		state->relid = relid;
 	}
-	else if (segment->file == relation_file(rel) && segment->first <= blocks &&
+	else if (state->file == relation_file(rel) && state->first <= blocks &&
 			 !RecoveryInProgress())
 	{
 		/*
-		 * A superuser's VACUUM may have truncated it, and writers filled it
-		 * again.
+		 * A superuser's VACUUM may have truncated the table, and writers may
+		 * have filled it again.
 		 */
-		if (XLogRecPtrIsInvalid(segment->mark_lsn) ||
-			unchanged(rel, segment->mark, segment->mark_lsn))
-			return segment;
+		if (XLogRecPtrIsInvalid(state->mark_lsn) ||
+			unchanged(rel, state->mark, state->mark_lsn))
+			return state;
 	}
-	segment->file = relation_file(rel);
-	forget_blocks(segment);
-	return segment;
+	state->file = relation_file(rel);
+	forget_blocks(state);
+	return state;
 }
 
+/* forget_blocks: has the table be read from its beginning */
 static void
-forget_blocks(QueueScanState *segment)
+forget_blocks(QueueScanState *state)
 {
-	segment->first = 0;
-	segment->mark_lsn = InvalidXLogRecPtr;
-	segment->nrevisits = 0;
-	segment->nholders = 0;
+	state->first = 0;
+	state->mark_lsn = InvalidXLogRecPtr;
+	state->nrevisits = 0;
+	state->nholders = 0;
 }
 
 /*
  * queue_scan
- *		Calls visit for each row that the snapshot sees and that is not deleted by
- *		now, in the order of the table, until it returns false.
+ *		Calls visit for each row that the snapshot sees and that is not deleted by now,
+ *		until visit returns false.  Returns false if it did.
  *
- * A scan that goes on where another one stopped has that block in *position;
- * otherwise it is 0.  Afterwards it is the block where this one stopped, and the
- * result is false, or the end of the table.  visit is called with the buffer
- * locked: it must not do more than copy.
+ * *position is 0, or the block where the scan goes on that stopped there before.
+ * Afterwards it is the block where this scan has stopped, or the length of the table.
+ * visit is called with the buffer locked: it must not do more than copy.
  */
 bool
 queue_scan(Relation rel, Snapshot snapshot, BlockNumber *position, queue_visitor visit, void *arg)
 {
 	BlockNumber blocks = RelationGetNumberOfBlocks(rel);
-	QueueScanState *segment = get_segment(rel, blocks);
+	QueueScanState *state = get_scan_state(rel, blocks);
 	bool		stopped = false;
 	BlockNumber block;
 
-	if (*position == 0 && !revisit(segment, rel, snapshot, visit, arg))
+	if (*position == 0 && !revisit(state, rel, snapshot, visit, arg))
 		return false;
-	for (block = Max(*position, segment->first); block < blocks && !stopped; block++)
+	for (block = Max(*position, state->first); block < blocks && !stopped; block++)
 	{
 		Findings	found;
 
@@ -194,41 +205,45 @@ queue_scan(Relation rel, Snapshot snapshot, BlockNumber *position, queue_visitor
 		scan_block(rel, block, snapshot, visit, arg, &found);
 		stopped = found.stopped;
 		if (!stopped && found.pending == found.in_progress && block + 1 < blocks &&
-			block == segment->first)
+			block == state->first)
 		{
-			add_revisit(segment, block, &found);
-			segment->first = block + 1;
+			add_revisit(state, block, &found);
+			state->first = block + 1;
 		}
 	}
 	*position = stopped ? block - 1 : blocks;
-	close_blocks(segment, rel);
+	close_blocks(state, rel);
 	return !stopped;
 }
 
-/* revisit: looks at the blocks of the list again; false if visit had enough */
+/*
+ * revisit
+ *		Reads those blocks in the list again to which something may have happened.  Returns
+ *		false if visit has returned false.
+ */
 static bool
-revisit(QueueScanState *segment, Relation rel, Snapshot snapshot, queue_visitor visit, void *arg)
+revisit(QueueScanState *state, Relation rel, Snapshot snapshot, queue_visitor visit, void *arg)
 {
-	TransactionId over = InvalidTransactionId;
-	TransactionId under_way = InvalidTransactionId;
+	TransactionId ended = InvalidTransactionId;
+	TransactionId in_progress = InvalidTransactionId;
 	int			i;
 
-	for (i = 0; i < segment->nrevisits; i++)
+	for (i = 0; i < state->nrevisits; i++)
 	{
-		Revisit    *r = &segment->revisits[i];
+		Revisit    *r = &state->revisits[i];
 		Findings	found;
 
 		CHECK_FOR_INTERRUPTS();
-		/* Neighbours often wait for the same transaction. */
-		if (TransactionIdIsValid(r->blocker) && r->blocker != under_way && r->blocker != over)
+		/* Neighbouring blocks often have rows of the same transaction. */
+		if (TransactionIdIsValid(r->blocker) && r->blocker != in_progress && r->blocker != ended)
 		{
 			if (TransactionIdIsInProgress(r->blocker))
-				under_way = r->blocker;
+				in_progress = r->blocker;
 			else
-				over = r->blocker;
+				ended = r->blocker;
 		}
 		if (!XLogRecPtrIsInvalid(r->lsn) &&
-			!(TransactionIdIsValid(r->blocker) && r->blocker == over) &&
+			!(TransactionIdIsValid(r->blocker) && r->blocker == ended) &&
 			unchanged(rel, r->block, r->lsn))
 			continue;
 		scan_block(rel, r->block, snapshot, visit, arg, &found);
@@ -241,29 +256,30 @@ revisit(QueueScanState *segment, Relation rel, Snapshot snapshot, queue_visitor 
 	return true;
 }
 
+/* add_revisit: puts a block into the list, with what was found in it */
 static void
-add_revisit(QueueScanState *segment, BlockNumber block, Findings *found)
+add_revisit(QueueScanState *state, BlockNumber block, Findings *found)
 {
 	Revisit    *r;
 
-	if (segment->nrevisits == segment->maxrevisits)
+	if (state->nrevisits == state->maxrevisits)
 	{
-		int			max = Max(segment->maxrevisits * 2, 64);
+		int			max = Max(state->maxrevisits * 2, 64);
 
-		segment->revisits = segment->revisits == NULL ?
+		state->revisits = state->revisits == NULL ?
 			MemoryContextAlloc(TopMemoryContext, sizeof(Revisit) * max) :
-			repalloc_huge(segment->revisits, sizeof(Revisit) * max);
-		segment->maxrevisits = max;
+			repalloc_huge(state->revisits, sizeof(Revisit) * max);
+		state->maxrevisits = max;
 	}
-	r = &segment->revisits[segment->nrevisits++];
+	r = &state->revisits[state->nrevisits++];
 	r->block = block;
 	r->empty = (found->pending == 0);
 	r->lsn = found->lsn;
 	r->blocker = found->blocker;
-	r->epoch = segment->epoch;
+	r->epoch = state->epoch;
 }
 
-/* unchanged: whether a block is as it was when it had this LSN */
+/* unchanged: returns whether a block still has this LSN, and so is as it was then */
 static bool
 unchanged(Relation rel, BlockNumber block, XLogRecPtr lsn)
 {
@@ -276,13 +292,18 @@ unchanged(Relation rel, BlockNumber block, XLogRecPtr lsn)
 
 /*
  * close_blocks
- *		Takes those off the list that are closed: all empty ones, if nobody holds a
- *		lock on the table; those of earlier epochs, if nobody does who did when
- *		the present epoch began.  Only now that nobody can add to them any more it
- *		shows whether anybody has since they were looked at.
+ *		Takes the blocks off the list that are closed, and begins a new epoch, if none of the
+ *		transactions holds its lock any more that held one when this epoch began.
+ *
+ * Then nobody can add to blocks of earlier epochs any more, and if no other session holds
+ * a lock at all, nobody can add to any block of the list.  This session itself cannot
+ * either: append() looks for the last block each time.  A row may still have been added
+ * to a block after it was read and before the lock was released.  So the LSN is compared
+ * after the locks were looked at: if it is the same, the block is still empty, and it
+ * stays so.
  */
 static void
-close_blocks(QueueScanState *segment, Relation rel)
+close_blocks(QueueScanState *state, Relation rel)
 {
 	LOCKTAG		tag;
 	VirtualTransactionId *holders;
@@ -291,42 +312,43 @@ close_blocks(QueueScanState *segment, Relation rel)
 	int			keep = 0;
 	int			i;
 
-	/* Writers of a primary are not seen on its standby. */
-	if (segment->nrevisits == 0 || RecoveryInProgress())
+	/* A standby does not know the locks of writers on its primary. */
+	if (state->nrevisits == 0 || RecoveryInProgress())
 		return;
 	SET_LOCKTAG_RELATION(tag, MyDatabaseId, RelationGetRelid(rel));
 	holders = GetLockConflicts(&tag, ShareLock, &nholders);
 	all = (nholders == 0);
-	if (!all && any_same(holders, nholders, segment->holders, segment->nholders))
+	if (!all && any_same(holders, nholders, state->holders, state->nholders))
 	{
 		pfree(holders);
 		return;
 	}
-	for (i = 0; i < segment->nrevisits; i++)
+	for (i = 0; i < state->nrevisits; i++)
 	{
-		Revisit    *r = &segment->revisits[i];
+		Revisit    *r = &state->revisits[i];
 
-		if (!r->empty || !(all || r->epoch < segment->epoch) || !unchanged(rel, r->block, r->lsn))
-			segment->revisits[keep++] = *r;
-		else if (XLogRecPtrIsInvalid(segment->mark_lsn) || r->block > segment->mark)
+		if (!r->empty || !(all || r->epoch < state->epoch) || !unchanged(rel, r->block, r->lsn))
+			state->revisits[keep++] = *r;
+		else if (XLogRecPtrIsInvalid(state->mark_lsn) || r->block > state->mark)
 		{
-			segment->mark = r->block;
-			segment->mark_lsn = r->lsn;
+			state->mark = r->block;
+			state->mark_lsn = r->lsn;
 		}
 	}
-	segment->nrevisits = keep;
+	state->nrevisits = keep;
 
-	/* Whoever may add to the blocks that are left is among these. */
-	segment->epoch++;
-	if (segment->holders != NULL)
-		pfree(segment->holders);
-	segment->holders = MemoryContextAlloc(TopMemoryContext,
-										  sizeof(VirtualTransactionId) * Max(nholders, 1));
-	memcpy(segment->holders, holders, sizeof(VirtualTransactionId) * nholders);
-	segment->nholders = nholders;
+	/* Only these transactions may add to the blocks that are left. */
+	state->epoch++;
+	if (state->holders != NULL)
+		pfree(state->holders);
+	state->holders = MemoryContextAlloc(TopMemoryContext,
+										sizeof(VirtualTransactionId) * Max(nholders, 1));
+	memcpy(state->holders, holders, sizeof(VirtualTransactionId) * nholders);
+	state->nholders = nholders;
 	pfree(holders);
 }
 
+/* any_same: returns whether a transaction is in both arrays */
 static bool
 any_same(VirtualTransactionId *a, int na, VirtualTransactionId *b, int nb)
 {
@@ -340,6 +362,11 @@ any_same(VirtualTransactionId *a, int na, VirtualTransactionId *b, int nb)
 	return false;
 }
 
+/*
+ * scan_block
+ *		Reads a block, calls visit, unless it is NULL, as queue_scan() does, and notes in
+ *		*found which rows the block has.
+ */
 static void
 scan_block(Relation rel, BlockNumber block, Snapshot snapshot, queue_visitor visit, void *arg,
 		   Findings *found)
@@ -385,7 +412,7 @@ scan_block(Relation rel, BlockNumber block, Snapshot snapshot, queue_visitor vis
 				 HeapTupleSatisfiesVisibility(&tuple, snapshot, buffer))
 			found->stopped = !visit(&tuple, arg);
 	}
-	/* Any of several may end first, which leaves no trace in the block. */
+	/* Any of several may end first, and that does not change the block. */
 	if (several)
 		found->blocker = InvalidTransactionId;
 	found->lsn = several || found->pending > found->in_progress ? InvalidXLogRecPtr :
@@ -395,15 +422,17 @@ scan_block(Relation rel, BlockNumber block, Snapshot snapshot, queue_visitor vis
 
 /*
  * queue_count_pending_blocks
- *		How many blocks there are from the first on that has rows which are not
- *		deleted for good.  Found by halving: rows are deleted in the order in which
- *		they came, more or less.
+ *		Returns how many blocks there are from the first one on with rows that are not
+ *		deleted for good.
+ *
+ * It is an estimate, found by halving: rows are deleted roughly in the order in which they
+ * were added.
  */
 BlockNumber
 queue_count_pending_blocks(Relation rel)
 {
 	BlockNumber blocks = RelationGetNumberOfBlocks(rel);
-	BlockNumber low = get_segment(rel, blocks)->first;
+	BlockNumber low = get_scan_state(rel, blocks)->first;
 	BlockNumber high = blocks;
 
 	while (low < high)
@@ -422,8 +451,8 @@ queue_count_pending_blocks(Relation rel)
 
 /*
  * queue_is_removable
- *		Whether no snapshot sees a row of the table: for good if it is locked
- *		against writers.
+ *		Returns whether no snapshot sees a row of the table.  If the table is locked against
+ *		writers, that stays so.
  */
 bool
 queue_is_removable(Relation rel)
@@ -432,7 +461,7 @@ queue_is_removable(Relation rel)
 	TransactionId oldest = GetOldestNonRemovableTransactionId(rel);
 	bool		removable = true;
 
-	/* From the end, where the youngest are. */
+	/* The youngest rows, the most likely to be seen, are at the end. */
 	while (removable && block-- > 0)
 	{
 		Buffer		buffer = ReadBuffer(rel, block);

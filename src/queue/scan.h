@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * scan.h
- *	  Reads queue tables.
+ *	  Reads queue tables, and skips what cannot hold anything any more.
  *
  *-------------------------------------------------------------------------
  */
@@ -13,6 +13,7 @@
 #include "utils/rel.h"
 #include "utils/snapshot.h"
 
+/* Is called for a row of a queue table; returns false to stop the scan. */
 typedef bool (*queue_visitor) (HeapTuple tuple, void *arg);
 
 extern bool queue_open_to_read(Oid relid, Relation *rel);

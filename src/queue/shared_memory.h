@@ -1,34 +1,76 @@
 /*-------------------------------------------------------------------------
  *
  * shared_memory.h
- *	  What backends know of each other.
+ *	  Describes what is in shared memory: what writers, workers and the launcher know of each
+ *	  other (worker_slots.c), and what workers have done (activity.c).
  *
  *-------------------------------------------------------------------------
  */
 #ifndef INDEXTABLE_SHARED_MEMORY_H
 #define INDEXTABLE_SHARED_MEMORY_H
 
-/* Databases that may ask for a worker before the launcher looks at all of them. */
+#include "datatype/timestamp.h"
+#include "storage/latch.h"
+#include "storage/lwlock.h"
+
+#include "../util/settings.h"
+
+/* If more databases than this ask for a worker at a time, the launcher looks at all of them. */
 #define MAX_REQUESTS		64
+
+/* The number of fact tables whose activity is kept; the one that is idle longest makes room. */
+#define MAX_QUEUES			256
+
+/* A worker that the launcher has started, or is about to start. */
+typedef struct WorkerSlot
+{
+	Oid			database;		/* InvalidOid: the slot is free */
+	uint64		use;			/* how often the slot was reserved */
+	bool		leaving;		/* the worker is about to exit: writers ask
+								 * for another one */
+	bool		woken;			/* changes were committed since the worker
+								 * last began to look for them; see
+								 * worker_woken() */
+	Latch	   *latch;			/* NULL: the worker has not taken the slot yet */
+} WorkerSlot;
+
+/* What the workers of a database have done with the queue of a fact table. */
+typedef struct QueueActivity
+{
+	Oid			database;
+	Oid			fact_table;
+	int64		applied;		/* how many changes were applied */
+	TimestampTz applied_at;		/* when the last of them were */
+	int64		counted;		/* how many of them since ... */
+	TimestampTz counted_from;	/* ... the present interval began */
+	double		rate;			/* changes per second in the interval before */
+	TimestampTz rate_at;		/* when that ended */
+	TimestampTz error_at;
+	char		error[256];		/* empty: the last batch did not fail */
+} QueueActivity;
+
+/* All of it. */
+typedef struct Shared
+{
+	LWLock	   *lock;			/* protects all that follows, but for what is
+								 * said otherwise */
+	Latch	   *launcher;		/* NULL: it does not run */
+	int			nrequests;		/* -1: too many, look at all databases */
+	Oid			requests[MAX_REQUESTS]; /* databases that ask for workers */
+	bool		short_of_workers;	/* a database waits until another's worker
+									 * exits; only the launcher writes it,
+									 * without the lock */
+	int			nstopped;
+	Oid			stopped[MAX_REQUESTS];	/* databases whose workers were
+										 * stopped by hand */
+	WorkerSlot	workers[MAX_WORKERS];
+	QueueActivity queues[MAX_QUEUES];
+} Shared;
+
+/* NULL: the library is not preloaded. */
+extern Shared *shared;
 
 extern void shared_init(void);
 extern bool shared_exists(void);
-extern void wake_workers(void);
-extern bool wake_running_workers(void);
-extern void shared_request(Oid database);
-extern bool shared_stop(Oid database, bool stop);
-extern int	shared_count_workers(Oid database, bool wake);
-extern void shared_set_launcher(void);
-extern int	shared_take_requests(Oid *databases);
-extern int	shared_reserve(Oid database, bool *enough, uint64 *use);
-extern bool shared_release(int slot, uint64 use);
-extern void shared_set_short(bool short_of_workers);
-extern void shared_take_slot(int slot);
-extern bool shared_woken(void);
-extern void shared_begin_leaving(void);
-extern bool shared_may_stay(bool idle);
-extern void shared_count(Oid fact_table, int64 changes);
-extern void shared_note_success(Oid fact_table);
-extern void shared_note_error(Oid fact_table, const char *message);
 
 #endif							/* INDEXTABLE_SHARED_MEMORY_H */

@@ -1,19 +1,18 @@
 /*-------------------------------------------------------------------------
  *
  * tables.c
- *	  The queue tables of a fact table: makes them, drops them, and empties them
- *	  in turn.
+ *	  Creates the two queue tables of a fact table, drops them, and empties them in turn.
  *
- * Called by create.c and drop.c, and by drain.c after each batch.
+ * Rows are only appended to a queue table, so its space is reclaimed by truncating it as
+ * a whole.  While writers append to one of the two tables, the other one, the spare, is
+ * drained.  It is truncated once no snapshot sees a row of it.  When the table in use
+ * has grown large and the spare is empty, they change places.  Which table is in use is
+ * no more than a hint: rows in either of them are drained.
  *
- * A queue table is only appended to, so that space is got back by truncating it
- * as a whole.  While writers use one of the two, the other is drained; once no
- * row of it can be seen by anybody, it is truncated, and the next time the one
- * in use has grown large they change places.  Which one is in use is no more
- * than a hint: rows in either are drained.
+ * No committed key is lost when a table is truncated; see truncate_if_removable().
  *
- * An old snapshot does not slow anybody down, but keeps what it can see: a dump
- * needs the changes that the index tables lack in its snapshot.
+ * An old snapshot slows nobody down, but as long as it exists the rows that it sees are
+ * kept: a dump has to contain the changes that the index tables lack in its snapshot.
  *
  *-------------------------------------------------------------------------
  */
@@ -35,8 +34,8 @@
 #include "../catalog/definition_rows.h"
 #include "../catalog/fact_rows.h"
 #include "../catalog/owner.h"
+#include "../catalog/queue_table.h"
 #include "../catalog/table_access.h"
-#include "../catalog/validity.h"
 #include "../definition/cache.h"
 #include "../indextable.h"
 #include "../util/dependencies.h"
@@ -48,7 +47,7 @@
 #include "scan.h"
 #include "tables.h"
 
-/* Writers change to the other table when theirs has this many blocks: 16 MB. */
+/* Writers change over to the other table when theirs has this many blocks: 16 MB. */
 #define ROTATE_BLOCKS		2048
 
 static void make_lost_tables(FactDef *def, Relation fact);
@@ -58,8 +57,11 @@ static bool truncate_if_removable(Oid relid);
 
 /*
  * refuse_queue_over_foreign
- *		The drain needs to see rows as of the moment it has read the queue.  What
- *		another server shows is older, if the transaction has read it before.
+ *		Raises an error if a fact table that needs a queue has partitions on other servers.
+ *
+ * The drain has to see rows as they were when it has read the queue.  Another server
+ * shows them as they were when the transaction has first read from it, which may have
+ * been before.
  */
 void
 refuse_queue_over_foreign(Oid fact)
@@ -72,7 +74,7 @@ refuse_queue_over_foreign(Oid fact)
 				 errhint("Use maintenance => 'transactional' and populate => true.")));
 }
 
-/* queues_create: gives a fact table that is locked its queue, unless it has one */
+/* queues_create: creates the queue of a fact table, which the caller has locked, unless it has one */
 void
 queues_create(FactDef *def)
 {
@@ -82,7 +84,7 @@ queues_create(FactDef *def)
 	refuse_queue_over_foreign(def->relid);
 	if (!catalog_read_fact(def->relid, &row))
 		elog(ERROR, "table \"%s\" is not registered", def->name);
-	/* A worker from the beginning, not from the first change on. */
+	/* A worker is started now, and not only when the first change is made. */
 	queue_wake_at_commit();
 	if (OidIsValid(row.queue))
 		return;
@@ -95,13 +97,14 @@ queues_create(FactDef *def)
 
 /*
  * queues_restore
- *		Makes anew what is gone of the queue of a fact table that is locked against
- *		writers, whose definition says so then.
+ *		Creates those queue tables again that do not exist any more.  The caller has locked
+ *		the fact table against writers.
  *
- * No change is lost between: whoever has collected some holds a lock on the fact
- * table until he has written them, and is waited for; whoever comes later loads the
- * definition with the new table.  What was lost before shows when index tables are
- * verified, and they are invalid until then.
+ * No change is lost meanwhile.  A transaction that has collected changes holds a lock on
+ * the fact table until it has written them, so the caller has waited for it.  A
+ * transaction that comes later loads the definition, with the new tables.  The changes
+ * that were lost before are found when the index tables are verified, and until then they
+ * are invalid.
  */
 void
 queues_restore(Oid fact)
@@ -132,6 +135,7 @@ queues_restore(Oid fact)
 	relation_close(rel, NoLock);
 }
 
+/* make_lost_tables: creates the lost queue tables, and marks the index tables as invalid */
 static void
 make_lost_tables(FactDef *def, Relation fact)
 {
@@ -148,8 +152,11 @@ make_lost_tables(FactDef *def, Relation fact)
 
 /*
  * make_queue_table
- *		Logged, as it must survive what the fact table survives.  It goes with the
- *		fact table or the extension, but is no member of it: dumps take it along.
+ *		Creates one of the two queue tables of a fact table, and returns its OID.
+ *
+ * The table is logged, because it has to survive whatever the fact table survives.  It
+ * is dropped with the fact table or the extension, but it is no member of the extension,
+ * so that dumps contain it.
  */
 static Oid
 make_queue_table(FactDef *def, Relation fact, int number)
@@ -164,15 +171,18 @@ make_queue_table(FactDef *def, Relation fact, int number)
 
 	/* A table restored from a dump may have the name already. */
 	for (try = 0; name == NULL || OidIsValid(get_relname_relid(name, schema)); try++)
-		name = try == 0 ? psprintf("queue_%u_%d", def->relid, number) :
-			psprintf("queue_%u_%d_%d", def->relid, number, try);
+		name = try == 0 ? psprintf(QUEUE_TABLE_PREFIX "%u_%d", def->relid, number) :
+			psprintf(QUEUE_TABLE_PREFIX "%u_%d_%d", def->relid, number, try);
 
 	initStringInfo(&columns);
 	for (i = 0; i < def->npk; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(fact), def->pk_attno[i] - 1);
 
-		/* Names of our own: the fact table's may change, or be changed_at. */
+		/*
+		 * The columns have names of their own: those of the fact table may be
+		 * renamed, and one may be called changed_at.
+		 */
 		appendStringInfo(&columns, ", key%d %s", i + 1,
 						 format_type_extended(att->atttypid, att->atttypmod,
 											  FORMAT_TYPE_TYPEMOD_GIVEN | FORMAT_TYPE_FORCE_QUALIFY));
@@ -194,6 +204,7 @@ make_queue_table(FactDef *def, Relation fact, int number)
 	return relid;
 }
 
+/* record_dependencies: has a queue table dropped with its fact table and with the extension */
 static void
 record_dependencies(Oid queue, Oid fact)
 {
@@ -201,7 +212,11 @@ record_dependencies(Oid queue, Oid fact)
 	record_extension_dependency(queue);
 }
 
-/* queues_adopt: the queue of a fact table was restored from a dump, with what was in it */
+/*
+ * queues_adopt
+ *		Adopts the queue of a fact table that was restored from a dump, with what was in it:
+ *		records the dependencies, which are not in a dump.
+ */
 void
 queues_adopt(Oid fact)
 {
@@ -219,9 +234,11 @@ queues_adopt(Oid fact)
 
 /*
  * queues_drop
- *		Without asynchronous index tables there is nothing to queue.  Without wait
- *		the queue stays, unused, if somebody has it locked: false; see
- *		triggers_remove().
+ *		Drops the queue of a fact table that has no asynchronous index tables any more.
+ *
+ * Without wait the queue stays, unused, if another session has it locked, and the result
+ * is false; triggers_remove() says why.  Otherwise the result is true, also if there is
+ * nothing to drop.
  */
 bool
 queues_drop(Oid fact, bool wait)
@@ -258,7 +275,11 @@ queues_drop(Oid fact, bool wait)
 	return true;
 }
 
-/* queues_lock_if_last: waits for the queue that goes with an index table */
+/*
+ * queues_lock_if_last
+ *		Locks the queue of a fact table, and waits for it, if it is going to be dropped with
+ *		this index table.
+ */
 void
 queues_lock_if_last(Oid fact, Oid index_table)
 {
@@ -284,8 +305,8 @@ queues_lock_if_last(Oid fact, Oid index_table)
 
 /*
  * queues_rotate
- *		Empties the spare table and has writers change over, when it is time.  The
- *		caller holds the queue's drain lock.
+ *		Empties the spare table if that is possible, and then has writers change over to it
+ *		if theirs has grown large.  The caller holds the drain lock of the queue.
  */
 void
 queues_rotate(FactDef *def)
@@ -311,8 +332,14 @@ queues_rotate(FactDef *def)
 
 /*
  * truncate_if_removable
- *		Writers hold a lock until their transaction ends: if ours is to be had at
- *		once, nobody's rows are still to come.
+ *		Truncates a queue table if no snapshot sees a row of it, and no other session uses
+ *		it.  Returns whether it did.
+ *
+ * No committed key is lost.  Writers hold a lock on the table from their first row until
+ * their transaction ends.  If the exclusive lock is available at once, then there are no
+ * rows of transactions still in progress, and none can be added while it is held, which is
+ * until this transaction ends.  Under the lock it is checked again that all rows are
+ * deleted, and that no snapshot sees them.
  */
 static bool
 truncate_if_removable(Oid relid)
@@ -320,7 +347,10 @@ truncate_if_removable(Oid relid)
 	Relation	rel = relation_open(relid, AccessShareLock);
 	bool		removable;
 
-	/* A look without the lock first: it is written to the log for standbys. */
+	/*
+	 * The first check is made without the lock, because taking this lock is
+	 * written to the WAL, for standbys.
+	 */
 	removable = queue_is_removable(rel) &&
 		ConditionalLockRelationOid(relid, AccessExclusiveLock);
 	if (removable)
@@ -328,7 +358,7 @@ truncate_if_removable(Oid relid)
 		removable = queue_is_removable(rel);
 		if (removable)
 		{
-			/* What TRUNCATE does, but that subscribers are not told. */
+			/* This is what TRUNCATE does, but subscribers are not told. */
 			RelationSetNewRelfilenumber(rel, rel->rd_rel->relpersistence);
 			CommandCounterIncrement();
 		}

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * tables.h
- *	  Makes and empties queue tables.
+ *	  Creates, adopts, drops and empties the queue tables of a fact table.
  *
  *-------------------------------------------------------------------------
  */

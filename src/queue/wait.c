@@ -1,21 +1,21 @@
 /*-------------------------------------------------------------------------
  *
  * wait.c
- *	  Waits until asynchronous index tables have caught up: indextable.wait(), and
- *	  for look-ups that must not be stale.
+ *	  Waits until asynchronous index tables have caught up, for indextable.wait() and for
+ *	  look-ups that must not be stale.
  *
- * Called by users and by lookup.c.
- *
- * A snapshot is taken, and what is waited for is that every queued key it sees
- * is deleted by a transaction that has committed.  It sees the keys of all
- * changes that were committed before, in whatever order; what is committed later
- * is not waited for.  Where a transaction is named, its end comes first.  The
- * snapshot is not the transaction's, so that this ends whatever its isolation
- * level is.
+ * A snapshot is taken, and then the session waits until every queued key that the
+ * snapshot sees was deleted by a transaction that has committed.  The snapshot sees the
+ * keys of all changes that were committed before it, in whatever order; the session does
+ * not wait for changes that are committed later.  If a transaction is named, the session
+ * waits for its end first, and takes the snapshot then.  It is a new snapshot and not
+ * that of the transaction, so that the wait ends whatever the isolation level is.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
+
+#include <limits.h>
 
 #include "access/htup.h"
 #include "access/htup_details.h"
@@ -25,7 +25,6 @@
 #include "access/xlog.h"
 #include "datatype/timestamp.h"
 #include "fmgr.h"
-#include <limits.h>
 #include "miscadmin.h"
 #include "storage/block.h"
 #include "storage/lmgr.h"
@@ -51,20 +50,24 @@
 
 PG_FUNCTION_INFO_V1(indextable_wait);
 
+/* A search for a change that is still queued. */
 typedef struct Search
 {
-	TimestampTz before;			/* changes as old as this count */
+	TimestampTz before;			/* only changes that were made until then
+								 * count */
 	bool		found;
-	bool		own;			/* one of this transaction */
+	bool		own;			/* the change was made by this transaction */
 } Search;
 
 static bool wait_for_transaction(FullTransactionId xid, TimestampTz until);
-static bool find_row(HeapTuple tuple, void *arg);
-static void own_changes(Oid fact_table);
+static bool find_change(HeapTuple tuple, void *arg);
+static void report_own_changes(Oid fact_table);
 
 /*
  * indextable_wait
- *		wait(index_table regclass, timeout interval, xid xid8)
+ *		wait(index_table regclass, timeout interval, xid xid8): waits until an index table
+ *		has all changes that are committed by now, and those of the transaction xid, if one
+ *		is named.  Returns false if timeout is over before that.
  */
 Datum
 indextable_wait(PG_FUNCTION_ARGS)
@@ -93,9 +96,11 @@ indextable_wait(PG_FUNCTION_ARGS)
 
 /*
  * queue_of_index_table
- *		Whether an index table that the caller may read is asynchronous, and its
- *		queue.  No lock is kept: whoever waits with one would hold up DDL, behind
- *		which the drain would have to wait.
+ *		Returns whether an index table is asynchronous, and sets *queue to the queue of its
+ *		fact table.  Raises an error if the user may not read the index table.
+ *
+ * No lock is kept.  If a session waited with a lock, then DDL would wait for that lock, the
+ * drain would wait behind the DDL, and the session for the drain.
  */
 bool
 queue_of_index_table(Oid index_table, FactTableRow *queue)
@@ -121,7 +126,11 @@ queue_of_index_table(Oid index_table, FactTableRow *queue)
 	return async;
 }
 
-/* wait_for_transaction: until it has ended; on a standby, until that is known here */
+/*
+ * wait_for_transaction
+ *		Waits until a transaction has ended and, on a standby, until its end was replayed.
+ *		Returns false if that is not so by the time until.
+ */
 static bool
 wait_for_transaction(FullTransactionId xid, TimestampTz until)
 {
@@ -155,9 +164,9 @@ wait_for_transaction(FullTransactionId xid, TimestampTz until)
 
 /*
  * wait_for_queue
- *		Until no change is queued that was committed before, but for those younger
- *		than max_lag; false after timeout, both in microseconds.  A timeout of -1
- *		is none.
+ *		Waits until no change is queued any more that was committed before the call, except
+ *		for those that are younger than max_lag.  Returns false after timeout.  Both are in
+ *		microseconds; a timeout of -1 means that there is none.
  */
 bool
 wait_for_queue(FactTableRow *queue, int64 max_lag, int64 timeout)
@@ -171,7 +180,7 @@ wait_for_queue(FactTableRow *queue, int64 max_lag, int64 timeout)
 	Snapshot	snapshot;
 
 	if (max_lag == 0 && queue_pending(queue->fact_table))
-		own_changes(queue->fact_table);
+		report_own_changes(queue->fact_table);
 	snapshot = RegisterSnapshot(GetLatestSnapshot());
 	for (;;)
 	{
@@ -182,16 +191,19 @@ wait_for_queue(FactTableRow *queue, int64 max_lag, int64 timeout)
 		{
 			Relation	rel;
 
-			/* Locked: to be emptied, or who knows why.  We'll see. */
+			/*
+			 * The table may be locked because it is being emptied, or for
+			 * another reason: it is tried again.
+			 */
 			if (!queue_open_to_read(tables[i], &rel))
 				search.found = true;
 			if (rel == NULL)
 				continue;
-			queue_scan(rel, snapshot, &positions[i], find_row, &search);
+			queue_scan(rel, snapshot, &positions[i], find_change, &search);
 			relation_close(rel, AccessShareLock);
 		}
 		if (search.own)
-			own_changes(queue->fact_table);
+			report_own_changes(queue->fact_table);
 		if (!search.found || !sleep_longer(&length, until))
 			break;
 	}
@@ -199,8 +211,9 @@ wait_for_queue(FactTableRow *queue, int64 max_lag, int64 timeout)
 	return !search.found;
 }
 
+/* find_change: stops at the first row of a queue table that counts; for queue_scan() */
 static bool
-find_row(HeapTuple tuple, void *arg)
+find_change(HeapTuple tuple, void *arg)
 {
 	Search	   *search = arg;
 
@@ -211,8 +224,9 @@ find_row(HeapTuple tuple, void *arg)
 	return false;
 }
 
+/* report_own_changes: raises the error for waiting for changes that this transaction has made */
 static void
-own_changes(Oid fact_table)
+report_own_changes(Oid fact_table)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),

@@ -1,10 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * condition.c
- *	  Which entries a query pages through: key and condition, from JSON.
+ *	  Reads from JSON which entries a query pages through: its key and its condition.
  *
- * Called by query.c.  A key gives values of the leading key fields, as for
- * lookup(); a condition is about the field that follows.
+ * A key gives values of the leading key fields, as for lookup().  A condition is
+ * about the field that follows them.
  *
  *-------------------------------------------------------------------------
  */
@@ -28,6 +28,7 @@
 #include "condition.h"
 #include "lookup.h"
 
+static const char *column_name(IndexDef *def, int field);
 static void read_condition(IndexDef *def, Jsonb *condition, KeyRange *range);
 static void read_operators(IndexDef *def, int field, JsonbContainer *operators, KeyRange *range);
 pg_noreturn static void operator_error(const char *detail);
@@ -38,16 +39,10 @@ static void set_prefix(IndexDef *def, int field, JsonbValue *value, KeyRange *ra
 static bool orders_by_bytes(Oid collation);
 static bool make_prefix_upper_bound(const char *prefix, Datum *result);
 
-static const char *
-column_name(IndexDef *def, int field)
-{
-	return NameStr(TupleDescAttr(def->desc, def->fields[field].attno - 1)->attname);
-}
-
 /*
  * key_range
- *		From key, {} for none, and condition, NULL for none.  Both are checked even
- *		if nothing can match.
+ *		Reads key, which is {} if there is none, and condition, which is NULL if there is
+ *		none.  Both are checked even if no entry can match.
  */
 void
 key_range(IndexDef *def, Jsonb *key, Jsonb *condition, KeyRange *range)
@@ -61,8 +56,8 @@ key_range(IndexDef *def, Jsonb *key, Jsonb *condition, KeyRange *range)
 		int			n = lookup_key(def, key, keys);
 
 		/*
-		 * As many columns as are given: it has checked that they are the
-		 * leading ones.
+		 * lookup_key() returns 0 also if a value is null.  It has checked
+		 * that the columns in key are the leading ones.
 		 */
 		range->nequal = JsonContainerSize(&key->root);
 		range->empty = (n == 0);
@@ -73,6 +68,14 @@ key_range(IndexDef *def, Jsonb *key, Jsonb *condition, KeyRange *range)
 		read_condition(def, condition, range);
 }
 
+/* column_name: returns the name of a key field's column */
+static const char *
+column_name(IndexDef *def, int field)
+{
+	return NameStr(TupleDescAttr(def->desc, def->fields[field].attno - 1)->attname);
+}
+
+/* read_condition: reads {"column": {"operator": value, ...}} into the range */
 static void
 read_condition(IndexDef *def, Jsonb *condition, KeyRange *range)
 {
@@ -118,7 +121,7 @@ read_condition(IndexDef *def, Jsonb *condition, KeyRange *range)
 	read_operators(def, field, value.val.binary.data, range);
 }
 
-/* read_operators: one of them, or a lower and an upper bound */
+/* read_operators: reads {"operator": value}, with one operator or a lower and an upper bound, into the range */
 static void
 read_operators(IndexDef *def, int field, JsonbContainer *operators, KeyRange *range)
 {
@@ -155,7 +158,7 @@ read_operators(IndexDef *def, int field, JsonbContainer *operators, KeyRange *ra
 		else
 			operator_error(psprintf("Operator \"%s\" is not recognized.", op));
 	}
-	/* The same as if the key had it. */
+	/* The range is the same as if the column were in the key. */
 	if (equal.given)
 		range->equal[range->nequal++] = equal.value;
 }
@@ -170,6 +173,7 @@ operator_error(const char *detail)
 			 errhint("Use {\"op\": value} with one of the operators =, <, <=, >, >=, or {\">=\": value, \"<\": value}, {\"between\": [value, value]}, or {\"begins_with\": \"text\"}.")));
 }
 
+/* set_bound: sets a bound of the range; nothing matches if the value is null */
 static void
 set_bound(IndexDef *def, int field, JsonbValue *value, bool inclusive, Bound *bound, KeyRange *range)
 {
@@ -192,8 +196,9 @@ set_between(IndexDef *def, int field, JsonbValue *value, KeyRange *range)
 
 /*
  * set_prefix
- *		Texts that begin with something lie together only in the order of bytes:
- *		there it bounds the scan, elsewhere it is a filter.
+ *		Restricts the range to texts that begin with a prefix.  Only in the order of
+ *		bytes such texts are next to each other, so that the prefix also bounds the range;
+ *		in other orders it is just a filter.
  */
 static void
 set_prefix(IndexDef *def, int field, JsonbValue *value, KeyRange *range)
@@ -231,8 +236,9 @@ set_prefix(IndexDef *def, int field, JsonbValue *value, KeyRange *range)
 
 /*
  * orders_by_bytes
- *		Whether a collation is "C", by whatever name.  The server's own functions
- *		for that are behind a header that needs those of ICU.
+ *		Returns whether a collation orders texts by their bytes, like "C".  The server has
+ *		functions that tell, but their header includes headers of ICU, which may not be
+ *		installed.
  */
 static bool
 orders_by_bytes(Oid collation)
@@ -265,27 +271,35 @@ orders_by_bytes(Oid collation)
 	return result;
 }
 
-/* make_prefix_upper_bound: a text that is greater, in the order of bytes, than all that begin with prefix */
+/*
+ * make_prefix_upper_bound
+ *		Makes a text that is greater, in the order of bytes, than all texts that begin
+ *		with prefix.  Returns false if there is none.
+ */
 static bool
 make_prefix_upper_bound(const char *prefix, Datum *result)
 {
 	mbcharacter_incrementer increment = pg_database_encoding_character_incrementer();
-	unsigned char *text = (unsigned char *) pstrdup(prefix);
+	unsigned char *bound = (unsigned char *) pstrdup(prefix);
 	int			len = strlen(prefix);
 
 	while (len > 0)
 	{
-		int			start = pg_mbcliplen((char *) text, len, len - 1);
+		int			start = pg_mbcliplen((char *) bound, len, len - 1);
 
-		while (increment(text +start, len - start))
+		while (increment(bound + start, len - start))
 		{
-			if (pg_verifymbstr((char *) text, len, true))
+			if (pg_verifymbstr((char *) bound, len, true))
 			{
-				*result = PointerGetDatum(cstring_to_text_with_len((char *) text, len));
+				*result = PointerGetDatum(cstring_to_text_with_len((char *) bound, len));
 				return true;
 			}
 		}
-		/* There is none with as many characters. */
+
+		/*
+		 * No greater text has as many characters, so the last one is left
+		 * out.
+		 */
 		len = start;
 	}
 	return false;

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * condition.h
- *	  Which entries a query pages through.
+ *	  Reads which entries a query pages through.
  *
  *-------------------------------------------------------------------------
  */
@@ -12,6 +12,7 @@
 
 #include "../indextable.h"
 
+/* A lower or an upper bound of a column. */
 typedef struct Bound
 {
 	bool		given;
@@ -19,13 +20,15 @@ typedef struct Bound
 	Datum		value;
 } Bound;
 
+/* The entries that a query pages through. */
 typedef struct KeyRange
 {
-	int			nequal;			/* the first key fields are equal ... */
-	Datum		equal[INDEX_MAX_KEYS];	/* ... to these */
-	Bound		lower;			/* of the next one */
+	int			nequal;			/* so many leading key fields have the ... */
+	Datum		equal[INDEX_MAX_KEYS];	/* ... values in this array */
+	Bound		lower;			/* bounds of the key field after these */
 	Bound		upper;
-	char	   *prefix;			/* what its text begins with; NULL: anything */
+	char	   *prefix;			/* what the text of that field begins with, or
+								 * NULL */
 	bool		empty;			/* a value is null, so that nothing matches */
 } KeyRange;
 

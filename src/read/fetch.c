@@ -1,8 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * fetch.c
- *	  Fetches the fact rows that entries name: from here, through the executor, or from
- *	  other servers.
+ *	  Fetches the fact rows of entries, and returns them or their documents.
+ *
+ * A row is fetched directly, by the primary key of its table.  Where row security
+ * applies to the fact table, a plan of the executor fetches it.  Rows on other
+ * servers are gathered and fetched by one statement.
  *
  *-------------------------------------------------------------------------
  */
@@ -29,100 +32,114 @@
 #include "../entry/entries.h"
 #include "../entry/extract.h"
 #include "../entry/fact_fetch.h"
-#include "../entry/foreign_fetch.h"
+#include "../entry/foreign_batch.h"
 #include "../entry/foreign_scan.h"
 #include "../indextable.h"
 #include "../util/relation.h"
 #include "../util/sql.h"
 #include "fetch.h"
 
+/* A primary key as bytes, to tell rows apart. */
 typedef struct RowId
 {
 	char	   *bytes;
 	int			len;
 } RowId;
 
-static void fetch_here(Lookup *l, Datum *key);
-static bool is_on_other_server(Lookup *l, Datum *key);
-static void key_of_entry(Lookup *l, TupleTableSlot *entry, Datum *key);
-static void begin_foreign_fetch(Lookup *l);
-static void begin_reading(Lookup *l);
-static void fetch_directly(Lookup *l, Datum *key);
-static void put_rows(Lookup *l, List *rows);
-static bool matches(Lookup *l, TupleTableSlot *row);
-static void fetch_secured(Lookup *l, Datum *key);
-static void put_row(Lookup *l, TupleTableSlot *row);
+static void fetch_here(Lookup *lookup, Datum *key);
+static bool is_on_other_server(Lookup *lookup, Datum *key);
+static void key_of_entry(Lookup *lookup, TupleTableSlot *entry, Datum *key);
+static void begin_foreign_batch(Lookup *lookup);
+static void begin_reading(Lookup *lookup);
+static void fetch_directly(Lookup *lookup, Datum *key);
+static void put_rows(Lookup *lookup, List *rows);
+static bool matches(Lookup *lookup, TupleTableSlot *row);
+static void fetch_secured(Lookup *lookup, Datum *key);
+static void put_row(Lookup *lookup, TupleTableSlot *row);
 
+/*
+ * lookup_fetch
+ *		Returns the row of an entry, or its document.  From the first row on that is on
+ *		another server, all are left to fetch_pending_rows(), which returns them in their
+ *		order.
+ */
 void
-fetch(Lookup *l, TupleTableSlot *entry)
+lookup_fetch(Lookup *lookup, TupleTableSlot *entry)
 {
 	Datum		key[INDEX_MAX_KEYS];
 	bool		isnull;
 
-	if (l->copies)
+	if (lookup->copies)
 	{
-		Datum		document = slot_getattr(entry, l->def->doc_attno, &isnull);
+		Datum		document = slot_getattr(entry, lookup->def->doc_attno, &isnull);
 
-		tuplestore_putvalues(l->store, l->desc, &document, &isnull);
+		tuplestore_putvalues(lookup->store, lookup->desc, &document, &isnull);
 		return;
 	}
-	key_of_entry(l, entry, key);
-	if (l->gathering == NULL && is_on_other_server(l, key))
-		begin_foreign_fetch(l);
-	if (l->gathering != NULL)
-		foreign_fetch_add(l->gathering, key, !is_on_other_server(l, key));
+	key_of_entry(lookup, entry, key);
+	if (lookup->gathering == NULL && is_on_other_server(lookup, key))
+		begin_foreign_batch(lookup);
+	if (lookup->gathering != NULL)
+		foreign_batch_add(lookup->gathering, key, !is_on_other_server(lookup, key));
 	else
-		fetch_here(l, key);
+		fetch_here(lookup, key);
 }
 
-/* fetch_here: a row that is on this server */
+/* fetch_here: returns a row that is on this server, by its primary key */
 static void
-fetch_here(Lookup *l, Datum *key)
+fetch_here(Lookup *lookup, Datum *key)
 {
-	if (l->secured)
-		fetch_secured(l, key);
+	if (lookup->secured)
+		fetch_secured(lookup, key);
 	else
-		fetch_directly(l, key);
+		fetch_directly(lookup, key);
 }
 
-/* is_on_other_server: whether a row is on another server */
+/* is_on_other_server: returns whether the row with a primary key is on another server, if there is one */
 static bool
-is_on_other_server(Lookup *l, Datum *key)
+is_on_other_server(Lookup *lookup, Datum *key)
 {
-	/* One with a primary key has none there. */
-	if (!l->factdef->partitioned || OidIsValid(l->factdef->pk_index))
+	/*
+	 * A partitioned table that has a primary key has no partitions on other
+	 * servers.
+	 */
+	if (!lookup->factdef->partitioned || OidIsValid(lookup->factdef->pk_index))
 		return false;
-	if (l->secured)
-		return get_rel_relkind(route_key(l->factdef, l->fact, key)) == RELKIND_FOREIGN_TABLE;
-	begin_reading(l);
-	return live_scan_is_foreign(&l->fact_rows, key);
+	if (lookup->secured)
+		return get_rel_relkind(route_key(lookup->factdef, lookup->fact, key)) == RELKIND_FOREIGN_TABLE;
+	begin_reading(lookup);
+	return live_scan_is_foreign(&lookup->fact_rows, key);
 }
 
+/* key_of_entry: gets the primary key of the row that an entry belongs to */
 static void
-key_of_entry(Lookup *l, TupleTableSlot *entry, Datum *key)
+key_of_entry(Lookup *lookup, TupleTableSlot *entry, Datum *key)
 {
 	bool		isnull;
 	int			i;
 
-	for (i = 0; i < l->factdef->npk; i++)
-		key[i] = slot_getattr(entry, l->def->pk_attno[i], &isnull);
+	for (i = 0; i < lookup->factdef->npk; i++)
+		key[i] = slot_getattr(entry, lookup->def->pk_attno[i], &isnull);
 }
 
+/* begin_foreign_batch: begins to gather the primary keys of rows on other servers */
 static void
-begin_foreign_fetch(Lookup *l)
+begin_foreign_batch(Lookup *lookup)
 {
-	RowRequest	request = {.def = l->factdef,.rel = l->fact,.columns = l->rows ? NULL : l->def->used};
+	RowRequest	request = {.def = lookup->factdef,.rel = lookup->fact};
 
-	l->gathering = foreign_fetch_begin(&request);
+	request.columns = lookup->rows ? NULL : lookup->def->used;
+	lookup->gathering = foreign_batch_begin(&request);
 }
 
+/* begin_reading: begins to fetch rows directly, unless that has begun */
 static void
-begin_reading(Lookup *l)
+begin_reading(Lookup *lookup)
 {
-	if (l->reading)
+	if (lookup->reading)
 		return;
-	live_scan_begin(&l->fact_rows, l->factdef, l->fact, l->snapshot);
-	l->reading = true;
+	live_scan_begin(&lookup->fact_rows, lookup->factdef, lookup->fact, lookup->snapshot);
+	lookup->reading = true;
 }
 
 static uint32
@@ -142,16 +159,16 @@ row_id_match(const void *a, const void *b, Size size)
 	return x->len == y->len ? memcmp(x->bytes, y->bytes, x->len) : 1;
 }
 
-/* is_first_of_row: whether no entry of the same fact row came before this one */
+/* is_first_of_row: returns whether no entry of the same fact row came before this one */
 bool
-is_first_of_row(Lookup *l, TupleTableSlot *entry)
+is_first_of_row(Lookup *lookup, TupleTableSlot *entry)
 {
 	StringInfoData bytes;
 	RowId		id;
 	bool		found;
 	int			i;
 
-	if (l->seen == NULL)
+	if (lookup->seen == NULL)
 	{
 		HASHCTL		ctl;
 
@@ -160,17 +177,17 @@ is_first_of_row(Lookup *l, TupleTableSlot *entry)
 		ctl.hash = row_id_hash;
 		ctl.match = row_id_match;
 		ctl.hcxt = CurrentMemoryContext;
-		l->seen = hash_create("rows looked up", 256, &ctl,
-							  HASH_ELEM | HASH_FUNCTION | HASH_COMPARE | HASH_CONTEXT);
+		lookup->seen = hash_create("rows looked up", 256, &ctl,
+								   HASH_ELEM | HASH_FUNCTION | HASH_COMPARE | HASH_CONTEXT);
 	}
 
 	/* All entries of a row hold its primary key with the same bytes. */
 	initStringInfo(&bytes);
-	for (i = 0; i < l->factdef->npk; i++)
+	for (i = 0; i < lookup->factdef->npk; i++)
 	{
 		bool		isnull;
-		Datum		value = slot_getattr(entry, l->def->pk_attno[i], &isnull);
-		Form_pg_attribute att = TupleDescAttr(l->def->desc, l->def->pk_attno[i] - 1);
+		Datum		value = slot_getattr(entry, lookup->def->pk_attno[i], &isnull);
+		Form_pg_attribute att = TupleDescAttr(lookup->def->desc, lookup->def->pk_attno[i] - 1);
 		Size		size;
 
 		if (att->attlen == -1)
@@ -184,104 +201,110 @@ is_first_of_row(Lookup *l, TupleTableSlot *entry)
 	}
 	id.bytes = bytes.data;
 	id.len = bytes.len;
-	hash_search(l->seen, &id, HASH_ENTER, &found);
+	hash_search(lookup->seen, &id, HASH_ENTER, &found);
 	if (found)
 		pfree(bytes.data);
 	return !found;
 }
 
+/* fetch_directly: returns the row, or rows, with a primary key that the snapshot sees */
 static void
-fetch_directly(Lookup *l, Datum *key)
+fetch_directly(Lookup *lookup, Datum *key)
 {
 	TupleTableSlot *row;
 
-	begin_reading(l);
-	for (row = live_scan_first(&l->fact_rows, key); row != NULL; row = live_scan_next(&l->fact_rows))
+	begin_reading(lookup);
+	for (row = live_scan_first(&lookup->fact_rows, key); row != NULL; row = live_scan_next(&lookup->fact_rows))
 	{
-		if (l->recheck && !matches(l, row))
+		if (lookup->recheck && !matches(lookup, row))
 			continue;
-		put_row(l, row);
-		if (!l->ambiguous)
+		put_row(lookup, row);
+		if (!lookup->ambiguous)
 			break;
 	}
 }
 
 /*
  * fetch_pending_rows
- *		The rows from the first on that is on another server: those that are, by one
- *		statement as the caller.  They may have another key by now, as what is
- *		written over there is not seen here.
+ *		Returns the rows of the entries from the first one on whose row is on another
+ *		server.  Those on other servers are fetched by one statement, as the current
+ *		user.  They may have another key by now, since what is written directly over
+ *		there is not noticed here, so it is checked.
  */
 void
-fetch_pending_rows(Lookup *l)
+fetch_pending_rows(Lookup *lookup)
 {
 	Datum	   *key;
 	bool		here;
 	List	   *rows;
 
-	foreign_fetch_run(l->gathering);
-	while (foreign_fetch_next(l->gathering, &key, &here, &rows))
+	foreign_batch_run(lookup->gathering);
+	while (foreign_batch_next(lookup->gathering, &key, &here, &rows))
 	{
 		CHECK_FOR_INTERRUPTS();
 		if (here)
-			fetch_here(l, key);
+			fetch_here(lookup, key);
 		else
-			put_rows(l, rows);
+			put_rows(lookup, rows);
 	}
 }
 
-/* put_rows: those of one key that came from another server (MinimalTuple), if they have the key looked up */
+/*
+ * put_rows
+ *		Returns those rows with one primary key that have the key looked up.  The rows
+ *		came from another server, as MinimalTuples.
+ */
 static void
-put_rows(Lookup *l, List *rows)
+put_rows(Lookup *lookup, List *rows)
 {
-	TupleTableSlot *row = MakeSingleTupleTableSlot(l->factdef->desc, &TTSOpsMinimalTuple);
+	TupleTableSlot *row = MakeSingleTupleTableSlot(lookup->factdef->desc, &TTSOpsMinimalTuple);
 	ListCell   *cell;
 
 	foreach(cell, rows)
 	{
 		ExecStoreMinimalTuple(lfirst(cell), row, false);
-		if (matches(l, row))
-			put_row(l, row);
+		if (matches(lookup, row))
+			put_row(lookup, row);
 	}
 	ExecDropSingleTupleTableSlot(row);
 }
 
-/* matches: whether a version of a row has an entry under the key looked up */
+/* matches: returns whether a version of a row has an entry with the key looked up */
 static bool
-matches(Lookup *l, TupleTableSlot *row)
+matches(Lookup *lookup, TupleTableSlot *row)
 {
 	FactRow		version;
 	Entries		entries;
 	int			i;
 	int			k;
 
-	factrow_init(&version, l->factdef, row);
-	entries_init(&entries, l->def);
-	extract_entries(l->def, &version, false, &entries);
+	factrow_init(&version, lookup->factdef, row);
+	entries_init(&entries, lookup->def);
+	extract_entries(lookup->def, &version, false, &entries);
 	for (i = 0; i < entries.n; i++)
 	{
-		for (k = 0; k < l->nkeys; k++)
-			if (!DatumGetBool(FunctionCall2Coll(&l->keys[k].sk_func, l->keys[k].sk_collation,
-												ENTRY_VALUES(&entries, i)[l->def->ident[k] - 1],
-												l->keys[k].sk_argument)))
+		for (k = 0; k < lookup->nkeys; k++)
+			if (!DatumGetBool(FunctionCall2Coll(&lookup->keys[k].sk_func, lookup->keys[k].sk_collation,
+												ENTRY_VALUES(&entries, i)[lookup->def->ident[k] - 1],
+												lookup->keys[k].sk_argument)))
 				break;
-		if (k == l->nkeys)
+		if (k == lookup->nkeys)
 			return true;
 	}
 	return false;
 }
 
-/* fetch_secured: as a plain query of the user would, policies and all */
+/* fetch_secured: returns the rows with a primary key that a plain query of the current user would, by all policies */
 static void
-fetch_secured(Lookup *l, Datum *key)
+fetch_secured(Lookup *lookup, Datum *key)
 {
-	FactDef    *factdef = l->factdef;
-	TupleDesc	desc = RelationGetDescr(l->fact);
+	FactDef    *factdef = lookup->factdef;
+	TupleDesc	desc = RelationGetDescr(lookup->fact);
 	uint64		n;
 	int			i;
 
 	SPI_connect();
-	if (l->plan == NULL)
+	if (lookup->plan == NULL)
 	{
 		Oid		   *types = palloc(sizeof(Oid) * factdef->npk);
 		StringInfoData sql;
@@ -301,12 +324,12 @@ fetch_secured(Lookup *l, Datum *key)
 			generate_operator_clause(&sql, as_base_type(column, att->atttypid), type,
 									 get_equality_operator(type), psprintf("$%d", i + 1), type);
 		}
-		l->plan = SPI_prepare(sql.data, factdef->npk, types);
-		if (l->plan == NULL)
+		lookup->plan = SPI_prepare(sql.data, factdef->npk, types);
+		if (lookup->plan == NULL)
 			elog(ERROR, "SPI_prepare failed: %s", SPI_result_code_string(SPI_result));
-		SPI_keepplan(l->plan);
+		SPI_keepplan(lookup->plan);
 	}
-	if (SPI_execute_plan(l->plan, key, NULL, true, 0) != SPI_OK_SELECT)
+	if (SPI_execute_plan(lookup->plan, key, NULL, true, 0) != SPI_OK_SELECT)
 		elog(ERROR, "could not read table \"%s\"", factdef->name);
 	for (n = 0; n < SPI_processed; n++)
 	{
@@ -315,103 +338,112 @@ fetch_secured(Lookup *l, Datum *key)
 
 		ExecStoreHeapTupleDatum(SPI_getbinval(SPI_tuptable->vals[n], SPI_tuptable->tupdesc,
 											  1, &isnull), row);
-		if (!l->recheck || matches(l, row))
-			put_row(l, row);
+		if (!lookup->recheck || matches(lookup, row))
+			put_row(lookup, row);
 		ExecDropSingleTupleTableSlot(row);
 	}
 	SPI_finish();
 }
 
-/* lookup_expect: an entry whose document will be asked for: those on other servers are fetched together */
+/*
+ * lookup_expect
+ *		Notes an entry whose document lookup_document() will be asked for, so that the
+ *		rows on other servers are fetched together.
+ */
 void
-lookup_expect(Lookup *l, TupleTableSlot *entry)
+lookup_expect(Lookup *lookup, TupleTableSlot *entry)
 {
 	Datum		key[INDEX_MAX_KEYS];
 
-	key_of_entry(l, entry, key);
-	if (!is_on_other_server(l, key))
+	key_of_entry(lookup, entry, key);
+	if (!is_on_other_server(lookup, key))
 		return;
-	if (l->gathering == NULL)
-		begin_foreign_fetch(l);
-	foreign_fetch_add(l->gathering, key, false);
+	if (lookup->gathering == NULL)
+		begin_foreign_batch(lookup);
+	foreign_batch_add(lookup->gathering, key, false);
 }
 
-/* put_fetched_row: the row of an entry that was expected */
+/* put_fetched_row: returns the row with a primary key that was fetched from another server for lookup_expect() */
 static void
-put_fetched_row(Lookup *l, Datum *key)
+put_fetched_row(Lookup *lookup, Datum *key)
 {
 	List	   *rows = NIL;
 
-	if (!l->gathered)
-		foreign_fetch_run(l->gathering);
-	l->gathered = true;
-	(void) foreign_fetch_find(l->gathering, key, &rows);
-	put_rows(l, rows);
+	if (!lookup->gathered)
+		foreign_batch_run(lookup->gathering);
+	lookup->gathered = true;
+	(void) foreign_batch_find(lookup->gathering, key, &rows);
+	put_rows(lookup, rows);
 }
 
 /*
  * lookup_document
- *		The document of one entry, in l->cxt; false if there is no row, or none that
- *		the caller may see, or where entries are rechecked none that has this entry.
- *		The entry was expected before: see lookup_expect().
+ *		Gets the document of one entry, in lookup->cxt, after lookup_expect() was called
+ *		for the entry.  Returns false if there is no row, or none that the current user
+ *		may see, or, where entries are rechecked, none that has this entry.
  */
 bool
-lookup_document(Lookup *l, TupleTableSlot *entry, Datum *document)
+lookup_document(Lookup *lookup, TupleTableSlot *entry, Datum *document)
 {
 	Datum		key[INDEX_MAX_KEYS];
 	int			i;
 
-	if (l->keys == NULL)
+	if (lookup->keys == NULL)
 	{
-		l->nkeys = l->def->nsearch;
-		l->keys = palloc(sizeof(ScanKeyData) * l->nkeys);
-		memcpy(l->keys, l->def->search_keys, sizeof(ScanKeyData) * l->nkeys);
+		lookup->nkeys = lookup->def->nsearch;
+		lookup->keys = palloc(sizeof(ScanKeyData) * lookup->nkeys);
+		memcpy(lookup->keys, lookup->def->search_keys, sizeof(ScanKeyData) * lookup->nkeys);
 	}
-	for (i = 0; i < l->nkeys; i++)
+	for (i = 0; i < lookup->nkeys; i++)
 	{
 		bool		isnull;
 
-		l->keys[i].sk_argument = slot_getattr(entry, l->def->search[i], &isnull);
+		lookup->keys[i].sk_argument = slot_getattr(entry, lookup->def->search[i], &isnull);
 	}
-	l->found = false;
-	key_of_entry(l, entry, key);
-	if (l->gathering != NULL && is_on_other_server(l, key))
-		put_fetched_row(l, key);
+	lookup->found = false;
+	key_of_entry(lookup, entry, key);
+	if (lookup->gathering != NULL && is_on_other_server(lookup, key))
+		put_fetched_row(lookup, key);
 	else
-		fetch_here(l, key);
-	*document = l->document;
-	return l->found;
+		fetch_here(lookup, key);
+	*document = lookup->document;
+	return lookup->found;
 }
 
+/* lookup_end_documents: releases what fetching rows has opened */
 void
-lookup_end_documents(Lookup *l)
+lookup_end_documents(Lookup *lookup)
 {
-	if (l->reading)
-		live_scan_end(&l->fact_rows);
-	if (l->plan != NULL)
-		SPI_freeplan(l->plan);
+	if (lookup->reading)
+		live_scan_end(&lookup->fact_rows);
+	if (lookup->plan != NULL)
+		SPI_freeplan(lookup->plan);
 }
 
+/* put_row: adds a row, or its document, to the result, or keeps the document for lookup_document() */
 static void
-put_row(Lookup *l, TupleTableSlot *row)
+put_row(Lookup *lookup, TupleTableSlot *row)
 {
-	/* By values: a stored row may be shorter than the columns are by now. */
+	/*
+	 * Values are copied, not the stored row, which may lack columns that were
+	 * added later.
+	 */
 	slot_getallattrs(row);
-	if (l->rows)
-		tuplestore_putvalues(l->store, l->desc, row->tts_values, row->tts_isnull);
+	if (lookup->rows)
+		tuplestore_putvalues(lookup->store, lookup->desc, row->tts_values, row->tts_isnull);
 	else
 	{
 		bool		isnull;
-		Datum		document = slot_getattr(row, l->factdef->doc_attno[l->def->docno], &isnull);
+		Datum		document = slot_getattr(row, lookup->factdef->doc_attno[lookup->def->docno], &isnull);
 
-		if (l->store != NULL)
-			tuplestore_putvalues(l->store, l->desc, &document, &isnull);
+		if (lookup->store != NULL)
+			tuplestore_putvalues(lookup->store, lookup->desc, &document, &isnull);
 		else if (!isnull)
 		{
-			MemoryContext old = MemoryContextSwitchTo(l->cxt);
+			MemoryContext old = MemoryContextSwitchTo(lookup->cxt);
 
-			l->document = PointerGetDatum(PG_DETOAST_DATUM_COPY(document));
-			l->found = true;
+			lookup->document = PointerGetDatum(PG_DETOAST_DATUM_COPY(document));
+			lookup->found = true;
 			MemoryContextSwitchTo(old);
 		}
 	}

@@ -1,8 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * fetch.h
- *	  Fetches the fact rows that entries name: from here, through the executor, or from
- *	  other servers.
+ *	  Fetches the fact rows of entries, and returns them or their documents.
  *
  *-------------------------------------------------------------------------
  */
@@ -19,43 +18,54 @@
 #include "../entry/fact_fetch.h"
 #include "../indextable.h"
 
+/* A look-up in an index table, or a query that reads a page of it. */
 typedef struct Lookup
 {
 	IndexDef   *def;
-	FactDef    *factdef;
+	FactDef    *factdef;		/* pinned */
 	Relation	fact;
 	Relation	index_table;
-	bool		rows;			/* whole rows, else documents */
-	bool		entries_only;	/* neither */
-	bool		copies;			/* the index table's copy of the document will
-								 * do */
+	bool		rows;			/* returns whole rows, else documents */
+	bool		entries_only;	/* returns neither */
+	bool		copies;			/* returns the documents that the index table
+								 * has */
 	bool		secured;		/* row security applies to the fact table */
-	bool		ambiguous;		/* a primary key may have several rows */
-	bool		recheck;		/* whether a row has the key looked up */
-	ScanKey		keys;
+	bool		ambiguous;		/* several rows of one primary key may be seen */
+	bool		recheck;		/* a row may not have the key that is looked
+								 * up */
+	ScanKey		keys;			/* the key that is looked up */
 	int			nkeys;
-	struct Tuplestorestate *store;	/* NULL: one document at a time, here: */
-	TupleDesc	desc;			/* of the result */
-	MemoryContext cxt;
-	Datum		document;
-	bool		found;
+	Snapshot	snapshot;		/* sees the entries and the rows */
+	Snapshot	latest;			/* the same one if this look-up has registered
+								 * it, else NULL */
 	HTAB	   *seen;			/* primary keys of rows that were returned, or
 								 * NULL */
-	Snapshot	snapshot;
-	Snapshot	latest;			/* the same, if it is ours */
-	bool		reading;		/* fetching directly: begun on demand */
+
+	/* The result, or without store one document at a time. */
+	struct Tuplestorestate *store;
+	TupleDesc	desc;
+	MemoryContext cxt;			/* of the document */
+	Datum		document;
+	bool		found;
+
+	/* Fetching directly. */
+	bool		reading;		/* fact_rows has begun */
 	LiveScan	fact_rows;
-	struct _SPI_plan *plan;		/* fetching through the executor */
-	struct ForeignFetch *gathering; /* fetching from other servers: from the
-									 * first such row on */
-	bool		gathered;
+
+	/* Fetching through the executor. */
+	struct _SPI_plan *plan;		/* NULL: not prepared yet */
+
+	/* Fetching from other servers. */
+	struct ForeignBatch *gathering; /* NULL: no row on another server yet */
+	bool		gathered;		/* lookup_expect() is over: the rows have been
+								 * fetched */
 } Lookup;
 
-extern void lookup_expect(Lookup *l, TupleTableSlot *entry);
-extern bool lookup_document(Lookup *l, TupleTableSlot *entry, Datum *document);
-extern void lookup_end_documents(Lookup *l);
-extern void fetch(Lookup *l, TupleTableSlot *entry);
-extern void fetch_pending_rows(Lookup *l);
-extern bool is_first_of_row(Lookup *l, TupleTableSlot *entry);
+extern void lookup_expect(Lookup *lookup, TupleTableSlot *entry);
+extern bool lookup_document(Lookup *lookup, TupleTableSlot *entry, Datum *document);
+extern void lookup_end_documents(Lookup *lookup);
+extern void lookup_fetch(Lookup *lookup, TupleTableSlot *entry);
+extern void fetch_pending_rows(Lookup *lookup);
+extern bool is_first_of_row(Lookup *lookup, TupleTableSlot *entry);
 
 #endif							/* INDEXTABLE_FETCH_H */

@@ -1,17 +1,18 @@
 /*-------------------------------------------------------------------------
  *
  * lookup.c
- *	  indextable.lookup(): from a key to fact documents or fact rows.
+ *	  Implements indextable.lookup(), which returns the fact documents or fact rows of a
+ *	  key.
  *
- * Called by users.  Scans the index table's primary key, and probes the fact
- * table's primary key for each entry, with the query's own snapshot; no plan is
- * made.  Only where row security applies to the fact table, or rows are on other
- * servers, does the executor fetch them.  query.c uses what checks access and
- * fetches documents.
+ * It scans the index table's primary key, and searches the fact table's primary key
+ * for each entry, with the query's own snapshot; no plan is made.  Only where row
+ * security applies to the fact table, or rows are on other servers, does the executor
+ * fetch them.  indextable.query() checks access and fetches documents with the same
+ * functions.
  *
- * Partitions are those that a query of the fact table would read.  For the moment in
- * which one that was attached is visible, but not yet known to all, both leave its
- * rows out.
+ * The partitions are those that a query of the fact table would read.  There is a
+ * moment in which a partition that was attached is visible to a snapshot, but not yet
+ * known to this session; during that moment both leave its rows out.
  *
  *-------------------------------------------------------------------------
  */
@@ -51,27 +52,32 @@ PG_FUNCTION_INFO_V1(indextable_lookup_documents);
 PG_FUNCTION_INFO_V1(indextable_lookup_rows);
 
 pg_noreturn static void row_type_error(Oid type, const char *fact);
-static void lookup(FunctionCallInfo fcinfo, int arg, bool rows);
-static void scan_entries(Lookup *l);
+static void run_lookup(FunctionCallInfo fcinfo, int arg, bool rows);
+static void scan_entries(Lookup *lookup);
 static bool wait_until_fresh(Oid index_table, int64 max_lag, int64 timeout);
 
+/* indextable_lookup_documents: lookup(index_table, key, max_lag, timeout) returns documents */
 Datum
 indextable_lookup_documents(PG_FUNCTION_ARGS)
 {
 	if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
 		InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	else
-		lookup(fcinfo, 0, false);
+		run_lookup(fcinfo, 0, false);
 	return (Datum) 0;
 }
 
+/* indextable_lookup_rows: lookup(row_type, index_table, key, max_lag, timeout) returns rows of that type */
 Datum
 indextable_lookup_rows(PG_FUNCTION_ARGS)
 {
 	Oid			type = get_fn_expr_argtype(fcinfo->flinfo, 0);
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 
-	/* A record in a SELECT list has no columns, and is of no fact table. */
+	/*
+	 * A RECORD in a SELECT list has no known columns, so it is no fact
+	 * table's row.
+	 */
 	if (!type_is_rowtype(type) ||
 		(type == RECORDOID && rsinfo != NULL && IsA(rsinfo, ReturnSetInfo) && rsinfo->expectedDesc == NULL))
 		row_type_error(type, NULL);
@@ -80,7 +86,7 @@ indextable_lookup_rows(PG_FUNCTION_ARGS)
 		InitMaterializedSRF(fcinfo, 0);
 		return (Datum) 0;
 	}
-	lookup(fcinfo, 1, true);
+	run_lookup(fcinfo, 1, true);
 	return (Datum) 0;
 }
 
@@ -95,101 +101,103 @@ row_type_error(Oid type, const char *fact)
 			 errhint("Use NULL::fact_table.")));
 }
 
-/* lookup: the arguments from arg on are index_table, key, max_lag and timeout */
+/* run_lookup: looks up a key; the arguments from number arg on are index_table, key, max_lag and timeout */
 static void
-lookup(FunctionCallInfo fcinfo, int arg, bool rows)
+run_lookup(FunctionCallInfo fcinfo, int arg, bool rows)
 {
 	Oid			index_table = PG_GETARG_OID(arg);
 	Jsonb	   *key = PG_GETARG_JSONB_P(arg + 1);
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	Lookup		l = {0};
+	Lookup		lookup = {0};
 	ScanKeyData keys[INDEX_MAX_KEYS];
 
 	InitMaterializedSRF(fcinfo, rows ? 0 : MAT_SRF_USE_EXPECTED_DESC);
-	l.store = rsinfo->setResult;
-	l.desc = rsinfo->setDesc;
-	l.rows = rows;
-	lookup_open(&l, index_table, interval_arg(fcinfo, arg + 2, "max_lag"),
+	lookup.store = rsinfo->setResult;
+	lookup.desc = rsinfo->setDesc;
+	lookup.rows = rows;
+	lookup_open(&lookup, index_table, interval_arg(fcinfo, arg + 2, "max_lag"),
 				interval_arg(fcinfo, arg + 3, "timeout"));
 	PG_TRY();
 	{
-		lookup_check_access(&l);
-		if (rows && get_fn_expr_argtype(fcinfo->flinfo, 0) != l.fact->rd_rel->reltype)
+		lookup_check_access(&lookup);
+		if (rows && get_fn_expr_argtype(fcinfo->flinfo, 0) != lookup.fact->rd_rel->reltype)
 			row_type_error(get_fn_expr_argtype(fcinfo->flinfo, 0),
-						   quoted_relation(l.factdef->relid));
-		l.keys = keys;
-		l.nkeys = lookup_key(l.def, key, keys);
-		if (l.nkeys > 0)
-			scan_entries(&l);
+						   quoted_relation(lookup.factdef->relid));
+		lookup.keys = keys;
+		lookup.nkeys = lookup_key(lookup.def, key, keys);
+		if (lookup.nkeys > 0)
+			scan_entries(&lookup);
 	}
 	PG_FINALLY();
 	{
-		definition_unpin(l.factdef);
+		definition_unpin(lookup.factdef);
 	}
 	PG_END_TRY();
-	lookup_close(&l);
+	lookup_close(&lookup);
 }
 
 /*
  * lookup_open
- *		Opens both tables, and pins the definition: the caller unpins it, also if
- *		there is an error, and calls lookup_close().  Times are in microseconds, -1
- *		is none.
+ *		Opens both tables, chooses the snapshot, and pins the definition.  The caller
+ *		unpins it, also if there is an error, and calls lookup_close().  Times are in
+ *		microseconds; -1 means that there is none.
  */
 void
-lookup_open(Lookup *l, Oid index_table, int64 max_lag, int64 timeout)
+lookup_open(Lookup *lookup, Oid index_table, int64 max_lag, int64 timeout)
 {
 	if (wait_until_fresh(index_table, max_lag, timeout))
-		l->latest = RegisterSnapshot(GetLatestSnapshot());
-	l->snapshot = l->latest != NULL ? l->latest : GetActiveSnapshot();
-	l->def = definition_open(index_table, &l->factdef, &l->fact, &l->index_table);
-	if (l->def == NULL)
+		lookup->latest = RegisterSnapshot(GetLatestSnapshot());
+	lookup->snapshot = lookup->latest != NULL ? lookup->latest : GetActiveSnapshot();
+	lookup->def = definition_open(index_table, &lookup->factdef, &lookup->fact, &lookup->index_table);
+	if (lookup->def == NULL)
 		report_not_index_table(index_table);
 }
 
+/* lookup_close: releases what lookup_open() has opened, except for the definition */
 void
-lookup_close(Lookup *l)
+lookup_close(Lookup *lookup)
 {
-	if (l->latest != NULL)
-		UnregisterSnapshot(l->latest);
-	table_close(l->index_table, NoLock);
-	table_close(l->fact, NoLock);
+	if (lookup->latest != NULL)
+		UnregisterSnapshot(lookup->latest);
+	table_close(lookup->index_table, NoLock);
+	table_close(lookup->fact, NoLock);
 }
 
+/* scan_entries: searches the entries of the key, and returns their rows or documents */
 static void
-scan_entries(Lookup *l)
+scan_entries(Lookup *lookup)
 {
-	int			nkeys = l->nkeys;
+	int			nkeys = lookup->nkeys;
 	EntryScan	scan;
 	TupleTableSlot *entry;
 
-	entry_scan_begin(&scan, l->def, l->index_table, l->snapshot, false, nkeys);
+	entry_scan_begin(&scan, lookup->def, lookup->index_table, lookup->snapshot, false, nkeys);
 	scan.counted = true;
-	entry_scan_start(&scan, l->keys);
+	entry_scan_start(&scan, lookup->keys);
 	while ((entry = entry_scan_next(&scan)) != NULL)
 	{
 		CHECK_FOR_INTERRUPTS();
-		/* The elements of an array bring a row in several times. */
-		if (((l->def->multi && nkeys <= l->def->multi_field) ||
-			 (l->ambiguous && !l->copies)) && !is_first_of_row(l, entry))
+		/* A row may have several entries: one for each element of an array. */
+		if (((lookup->def->multi && nkeys <= lookup->def->multi_field) ||
+			 (lookup->ambiguous && !lookup->copies)) && !is_first_of_row(lookup, entry))
 			continue;
-		fetch(l, entry);
+		lookup_fetch(lookup, entry);
 	}
 	entry_scan_end(&scan);
-	if (l->gathering != NULL)
-		fetch_pending_rows(l);
-	lookup_end_documents(l);
+	if (lookup->gathering != NULL)
+		fetch_pending_rows(lookup);
+	lookup_end_documents(lookup);
 }
 
 /*
  * lookup_check_access
- *		Whether the caller may read what is asked for, and what is there can be
- *		trusted; and how documents are fetched.
+ *		Raises an error if the current user may not read what is asked for, or if the
+ *		index table cannot be trusted; and decides how documents are fetched.
  */
 void
-lookup_check_access(Lookup *l)
+lookup_check_access(Lookup *lookup)
 {
-	IndexDef   *def = l->def;
+	IndexDef   *def = lookup->def;
 	AclResult	result;
 
 	result = pg_class_aclcheck(def->relid, GetUserId(), ACL_SELECT);
@@ -201,14 +209,14 @@ lookup_check_access(Lookup *l)
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("row security of index table \"%s\" is not supported", def->name),
 				 errhint("Enable row security on the fact table instead. Look-ups respect it.")));
-	l->secured = !l->entries_only &&
-		check_enable_rls(l->factdef->relid, InvalidOid, false) == RLS_ENABLED;
-	l->copies = def->doc_attno != 0 && !l->rows && !l->secured;
-	if (!l->copies && !l->entries_only)
+	lookup->secured = !lookup->entries_only &&
+		check_enable_rls(lookup->factdef->relid, InvalidOid, false) == RLS_ENABLED;
+	lookup->copies = def->doc_attno != 0 && !lookup->rows && !lookup->secured;
+	if (!lookup->copies && !lookup->entries_only)
 	{
-		result = pg_class_aclcheck(l->factdef->relid, GetUserId(), ACL_SELECT);
+		result = pg_class_aclcheck(lookup->factdef->relid, GetUserId(), ACL_SELECT);
 		if (result != ACLCHECK_OK)
-			aclcheck_error(result, OBJECT_TABLE, l->factdef->name);
+			aclcheck_error(result, OBJECT_TABLE, lookup->factdef->name);
 	}
 
 	if (!def->active)
@@ -218,44 +226,50 @@ lookup_check_access(Lookup *l)
 				 errhint("The view indextable.index_tables shows its state.")));
 
 	/*
-	 * A snapshot that is kept may still see a row that somebody has deleted,
-	 * beside the one that we have inserted in its place.
+	 * The snapshot of a REPEATABLE READ transaction may still see a row that
+	 * another session has deleted, beside the one that this transaction has
+	 * inserted with the same primary key.
 	 */
-	l->ambiguous = IsolationUsesXactSnapshot() || l->factdef->pk_deferrable;
-
-	/* An entry may be of a version of its row that is gone. */
-	l->recheck = l->ambiguous || def->async;
+	lookup->ambiguous = IsolationUsesXactSnapshot() || lookup->factdef->pk_deferrable;
 
 	/*
-	 * The entries of an index table that is younger than our snapshot are not
+	 * In these cases the row that is found may not be the version that the
+	 * entry is of.
+	 */
+	lookup->recheck = lookup->ambiguous || def->async;
+
+	/*
+	 * The entries of an index table that is newer than the snapshot are not
 	 * those of the fact rows that the snapshot sees.  A statement that has
-	 * waited for it may use a newer one, unless its transaction keeps to one.
+	 * waited until the index table was committed uses a newer snapshot, which
+	 * a REPEATABLE READ transaction cannot.
 	 */
 	if (TransactionIdIsNormal(def->xmin))
 	{
 		if (!IsolationUsesXactSnapshot())
 		{
-			if (!TransactionIdIsCurrentTransactionId(def->xmin) && l->latest == NULL &&
-				XidInMVCCSnapshot(def->xmin, l->snapshot))
-				l->snapshot = l->latest = RegisterSnapshot(GetLatestSnapshot());
+			if (!TransactionIdIsCurrentTransactionId(def->xmin) && lookup->latest == NULL &&
+				XidInMVCCSnapshot(def->xmin, lookup->snapshot))
+				lookup->snapshot = lookup->latest = RegisterSnapshot(GetLatestSnapshot());
 		}
 		else if (TransactionIdIsCurrentTransactionId(def->xmin) ||
-				 XidInMVCCSnapshot(def->xmin, l->snapshot))
+				 XidInMVCCSnapshot(def->xmin, lookup->snapshot))
 			ereport(ERROR,
 					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 					 errmsg("index table \"%s\" is newer than the snapshot of this transaction",
 							def->name),
 					 errhint("Look it up in a new transaction.")));
-		if (TransactionIdPrecedes(def->xmin, l->snapshot->xmin))
+		if (TransactionIdPrecedes(def->xmin, lookup->snapshot->xmin))
 			def->xmin = FrozenTransactionId;
 	}
 }
 
 /*
  * wait_until_fresh
- *		Where the caller says how far an asynchronous index table may be behind,
- *		waits until it is not further, or raises an error.  What is applied
- *		meanwhile is seen by a newer snapshot than the query's: true.
+ *		Waits until an asynchronous index table is no further behind than max_lag, or
+ *		raises an error after timeout.  Returns whether it has waited, so that a newer
+ *		snapshot than the query's is needed to see what was applied meanwhile.  If neither
+ *		max_lag nor timeout is given, there is nothing to wait for.
  */
 static bool
 wait_until_fresh(Oid index_table, int64 max_lag, int64 timeout)
@@ -280,7 +294,7 @@ wait_until_fresh(Oid index_table, int64 max_lag, int64 timeout)
 	return true;
 }
 
-/* key_columns: their names, for hints */
+/* key_columns: returns the names of the key columns, for hints */
 char *
 key_columns(IndexDef *def)
 {
@@ -296,8 +310,9 @@ key_columns(IndexDef *def)
 
 /*
  * lookup_key
- *		Turns {"column": value, ...} into search keys; 0 if a value is null, so
- *		that nothing can match.
+ *		Turns {"column": value, ...} into search keys, and returns how many there are; 0 if
+ *		a value is null, so that nothing can match.  Raises an error unless the columns
+ *		are leading key columns.
  */
 int
 lookup_key(IndexDef *def, Jsonb *key, ScanKey keys)

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * lookup.h
- *	  From a key to fact rows.
+ *	  Opens an index table for reading, checks access, and reads keys from JSON.
  *
  *-------------------------------------------------------------------------
  */
@@ -14,9 +14,9 @@
 #include "../indextable.h"
 #include "fetch.h"
 
-extern void lookup_open(Lookup *l, Oid index_table, int64 max_lag, int64 timeout);
-extern void lookup_check_access(Lookup *l);
-extern void lookup_close(Lookup *l);
+extern void lookup_open(Lookup *lookup, Oid index_table, int64 max_lag, int64 timeout);
+extern void lookup_check_access(Lookup *lookup);
+extern void lookup_close(Lookup *lookup);
 extern int	lookup_key(IndexDef *def, Jsonb *key, ScanKey keys);
 extern char *key_columns(IndexDef *def);
 

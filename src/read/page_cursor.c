@@ -1,23 +1,26 @@
 /*-------------------------------------------------------------------------
  *
  * page_cursor.c
- *	  Cursors: an entry's place in the order of a query, as text for the user.
+ *	  Makes and reads cursors, which tell users as text an entry's place in the order of
+ *	  a query.
  *
- * Called by query.c, as the owner and under fixed settings, so that a value has
- * the same text whoever writes it down.
+ * Both is done as the owner and under fixed settings, so that a value has the same
+ * text whatever the settings of the session.
  *
- * A cursor is, in base64 as in URLs: a version, two hashes that say what it is
- * of, the texts of the order's columns, and a checksum.  It may come back as
- * anything.  Nobody needs a secret to make one: it says no more than where to go
- * on, within conditions that are given anew, and its values are bound.
+ * A cursor consists of a version, two hashes that tell what it belongs to, the texts
+ * of the columns of the order, and a checksum, all in base64 as in URLs.  What a user
+ * passes as a cursor may be anything.  A cursor is not secret, and users may make one
+ * by themselves: it only tells where to go on, within conditions that are given again,
+ * and its values are parameters of the statement.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
+#include <ctype.h>
+
 #include "common/base64.h"
 #include "common/hashfn.h"
-#include <ctype.h>
 #include "executor/tuptable.h"
 #include "fmgr.h"
 #include "lib/stringinfo.h"
@@ -35,55 +38,32 @@
 
 #define CURSOR_VERSION	1
 
-/* No cursor of ours is longer, though few bytes may be a number of 131,072 digits. */
+/* No cursor is longer, although few stored bytes may be a number of 131,072 digits. */
 #define MAX_CURSOR_BYTES	(64 * 1024 * 1024)
 
 /* What read_values() works on. */
 typedef struct ReadArgs
 {
 	IndexDef   *def;
-	int			from;
+	int			from;			/* the first column of the order to be read */
 	char	  **texts;
-	Datum	   *values;
+	Datum	   *values;			/* result, in cxt */
 	MemoryContext cxt;
 } ReadArgs;
 
 pg_noreturn static void cursor_error(void);
+static void read_values(void *arg);
 static char *decode(const char *cursor, int *len);
-
-static uint64
-hash_of(const char *bytes, int len)
-{
-	return hash_bytes_extended((const unsigned char *) bytes, len, 0);
-}
-
-/* column_text: a value of a column's type, or of that a domain is over, as text */
-static char *
-column_text(Form_pg_attribute att, Datum value)
-{
-	return value_text(getBaseType(att->atttypid), value);
-}
-
-/* add_text: in the server's encoding, with its zero byte */
-static void
-add_text(StringInfo bytes, const char *text)
-{
-	appendBinaryStringInfo(bytes, text, strlen(text) + 1);
-}
-
-static void
-add_bound(StringInfo what, Form_pg_attribute att, const char *name, Bound *bound)
-{
-	if (!bound->given)
-		return;
-	appendStringInfo(what, "%s%s", name, bound->inclusive ? "=" : "");
-	add_text(what, column_text(att, bound->value));
-}
+static void add_bound(StringInfo what, Form_pg_attribute att, const char *name, Bound *bound);
+static void add_text(StringInfo bytes, const char *text);
+static char *column_text(Form_pg_attribute att, Datum value);
+static uint64 hash_of(const char *bytes, int len);
 
 /*
  * cursor_identity
- *		An index table is the same as long as it is not created anew, whatever is
- *		renamed or altered: that leaves the columns of its order alone.
+ *		Makes the hashes that tell what a cursor belongs to.  An index table stays the same
+ *		until it is created anew, even if it is renamed or altered, which does not change
+ *		the columns of its order.
  */
 void
 cursor_identity(IndexDef *def, KeyRange *range, bool descending, CursorIdentity *identity)
@@ -126,12 +106,12 @@ cursor_identity(IndexDef *def, KeyRange *range, bool descending, CursorIdentity 
 	pfree(what.data);
 }
 
-/* cursor_make: that of an entry, by the columns of the order from one on */
+/* cursor_make: returns the cursor of an entry, with the columns of the order from number from on */
 Datum
 cursor_make(CursorIdentity *identity, IndexDef *def, int from, TupleTableSlot *entry)
 {
 	StringInfoData bytes;
-	char	   *text;
+	char	   *cursor;
 	int			len;
 	int			i;
 
@@ -149,47 +129,23 @@ cursor_make(CursorIdentity *identity, IndexDef *def, int from, TupleTableSlot *e
 	pq_sendint32(&bytes, (uint32) hash_of(bytes.data, bytes.len));
 
 	len = pg_b64_enc_len(bytes.len);
-	text = palloc(len + 1);
-
-	len = pg_b64_encode((void *) bytes.data, bytes.len, (void *) text, len);
+	cursor = palloc(len + 1);
+	len = pg_b64_encode((void *) bytes.data, bytes.len, (void *) cursor, len);
 	if (len < 0)
 		elog(ERROR, "could not encode a cursor");
-	while (len > 0 && text[len - 1] == '=')
+	while (len > 0 && cursor[len - 1] == '=')
 		len--;
 	for (i = 0; i < len; i++)
-		text[		i] = text[i] == '+' ? '-' : text[i] == '/' ? '_' : text[i];
+		cursor[i] = cursor[i] == '+' ? '-' : cursor[i] == '/' ? '_' : cursor[i];
 
-	return PointerGetDatum(cstring_to_text_with_len(text, len));
-}
-
-static void
-read_values(void *arg)
-{
-	ReadArgs   *args = arg;
-	int			i;
-
-	for (i = args->from; i < args->def->nsearch; i++)
-	{
-		Form_pg_attribute att = TupleDescAttr(args->def->desc, args->def->search[i] - 1);
-		int32		typmod = att->atttypmod;
-		Oid			type = getBaseTypeAndTypmod(att->atttypid, &typmod);
-		Oid			input;
-		Oid			ioparam;
-		Datum		value;
-		MemoryContext old;
-
-		getTypeInputInfo(type, &input, &ioparam);
-		value = OidInputFunctionCall(input, args->texts[i], ioparam, typmod);
-		old = MemoryContextSwitchTo(args->cxt);
-		args->values[i] = datumCopy(value, att->attbyval, att->attlen);
-		MemoryContextSwitchTo(old);
-	}
+	return PointerGetDatum(cstring_to_text_with_len(cursor, len));
 }
 
 /*
  * cursor_read
- *		The values in a cursor, of the order's columns from one on; an error if it
- *		is no cursor, or one of another index table or query.
+ *		Reads the values in a cursor, those of the columns of the order from number from
+ *		on.  Raises an error if it is not a cursor, or if it belongs to another index table
+ *		or query.
  */
 void
 cursor_read(const char *cursor, CursorIdentity *identity, IndexDef *def, int from, Datum *values)
@@ -229,19 +185,43 @@ cursor_read(const char *cursor, CursorIdentity *identity, IndexDef *def, int fro
 	args.texts = palloc(sizeof(char *) * def->nsearch);
 	for (i = from; i < def->nsearch; i++)
 	{
-		char	   *text = bytes.data + bytes.cursor;
-		int			len = strnlen(text, end - text);
+		char	   *value = bytes.data + bytes.cursor;
+		int			len = strnlen(value, end - value);
 
-		if (text +len >= end || !pg_verifymbstr(text, len, true))
+		if (value + len >= end || !pg_verifymbstr(value, len, true))
 			cursor_error();
-		args.texts[i] = text;
-
+		args.texts[i] = value;
 		bytes.cursor += len + 1;
 	}
 	if (bytes.data + bytes.cursor != end)
 		cursor_error();
 	if (run_catching_row_errors(read_values, &args) != NULL)
 		cursor_error();
+}
+
+/* read_values: converts the texts of a cursor to values of the columns; calls input functions of types */
+static void
+read_values(void *arg)
+{
+	ReadArgs   *args = arg;
+	int			i;
+
+	for (i = args->from; i < args->def->nsearch; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(args->def->desc, args->def->search[i] - 1);
+		int32		typmod = att->atttypmod;
+		Oid			type = getBaseTypeAndTypmod(att->atttypid, &typmod);
+		Oid			input;
+		Oid			ioparam;
+		Datum		value;
+		MemoryContext old;
+
+		getTypeInputInfo(type, &input, &ioparam);
+		value = OidInputFunctionCall(input, args->texts[i], ioparam, typmod);
+		old = MemoryContextSwitchTo(args->cxt);
+		args->values[i] = datumCopy(value, att->attbyval, att->attlen);
+		MemoryContextSwitchTo(old);
+	}
 }
 
 static void
@@ -253,33 +233,62 @@ cursor_error(void)
 			 errhint("Use a cursor unchanged as indextable.query() has returned it, or leave out cursor.")));
 }
 
-/* decode: from base64 as in URLs */
+/* decode: returns the bytes of base64 as in URLs, without padding */
 static char *
 decode(const char *cursor, int *len)
 {
-	char	   *text;
+	char	   *base64;
 	char	   *bytes;
 	Size		n = strlen(cursor);
 	Size		i;
 
 	if (n > MAX_CURSOR_BYTES)
 		cursor_error();
-	text = palloc(n + 4);
-
+	base64 = palloc(n + 4);
 	for (i = 0; i < n; i++)
 	{
-		text[		i] = cursor[i] == '-' ? '+' : cursor[i] == '_' ? '/' : cursor[i];
-
-		if (!isalnum((unsigned char) cursor[i]) && text[i] == cursor[i])
+		base64[i] = cursor[i] == '-' ? '+' : cursor[i] == '_' ? '/' : cursor[i];
+		if (!isalnum((unsigned char) cursor[i]) && base64[i] == cursor[i])
 			cursor_error();
 	}
 	while (n % 4 != 0)
-		text[		n++] = '=';
+		base64[n++] = '=';
 
 	*len = pg_b64_dec_len(n);
 	bytes = palloc(*len + 1);
-	*len = pg_b64_decode((void *) text, n, (void *) bytes, *len);
+	*len = pg_b64_decode((void *) base64, n, (void *) bytes, *len);
 	if (*len < 0)
 		cursor_error();
 	return bytes;
+}
+
+/* add_bound: adds a bound of a key range to what a query is recognized by */
+static void
+add_bound(StringInfo what, Form_pg_attribute att, const char *name, Bound *bound)
+{
+	if (!bound->given)
+		return;
+	appendStringInfo(what, "%s%s", name, bound->inclusive ? "=" : "");
+	add_text(what, column_text(att, bound->value));
+}
+
+/* add_text: adds a text in the server's encoding, with a zero byte at its end */
+static void
+add_text(StringInfo bytes, const char *text)
+{
+	appendBinaryStringInfo(bytes, text, strlen(text) + 1);
+}
+
+/* column_text: returns as text a value of a column's type, or of the type that a domain is over */
+static char *
+column_text(Form_pg_attribute att, Datum value)
+{
+	return value_text(getBaseType(att->atttypid), value);
+}
+
+/* hash_of: returns a hash of some bytes */
+static uint64
+hash_of(const char *bytes, int len)
+{
+	return hash_bytes_extended((const unsigned char *) bytes, len, 0);
 }

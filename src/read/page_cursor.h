@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * page_cursor.h
- *	  Where a page ends, as text for the user.
+ *	  Makes and reads cursors, which tell users as text where a page ends.
  *
  *-------------------------------------------------------------------------
  */
@@ -13,7 +13,7 @@
 #include "../indextable.h"
 #include "condition.h"
 
-/* What a cursor belongs to: an index table as it is now, and a query of it. */
+/* What a cursor belongs to, as hashes: an index table, and a query of it. */
 typedef struct CursorIdentity
 {
 	uint64		index_table;

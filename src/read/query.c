@@ -1,13 +1,14 @@
 /*-------------------------------------------------------------------------
  *
  * query.c
- *	  indextable.query(): a page of an index table, in its order.
+ *	  Implements indextable.query(), which returns a page of an index table in its
+ *	  order.
  *
- * Called by users.  One statement reads the entries by the index table's primary
- * key, from where the last page ended: (columns) > (values).  Who may read them
- * is checked as for lookup(); then the statement is planned and run as the owner,
- * since planning may call code of his.  Documents are fetched as the caller, with
- * what lookup() uses.
+ * One statement reads the entries by the index table's primary key, from where the
+ * last page ended: (columns) > (values).  Whether the caller may read them is checked
+ * as for lookup().  Then the statement is planned and run as the owner, since planning
+ * may call functions of the owner.  Documents are fetched as the caller, with the
+ * functions that lookup() uses.
  *
  *-------------------------------------------------------------------------
  */
@@ -51,10 +52,10 @@ PG_FUNCTION_INFO_V1(indextable_explain_query);
 
 #define MAX_PAGE_SIZE	10000
 
-/* Plans that a session keeps; when there are more, it begins anew. */
+/* So many plans a session keeps; when it has more of them, it forgets all. */
 #define MAX_PLANS		200
 
-/* Arguments, in order. */
+/* The arguments of both functions, in their order. */
 enum
 {
 	ARG_INDEX_TABLE,
@@ -63,11 +64,11 @@ enum
 	ARG_DESCENDING,
 	ARG_PAGE_SIZE,
 	ARG_CURSOR,
-	/* query() */
+	/* Only query() has these. */
 	ARG_DOCUMENT,
 	ARG_MAX_LAG,
 	ARG_TIMEOUT,
-	/* explain_query() */
+	/* Only explain_query() has this one. */
 	ARG_RUN = ARG_DOCUMENT
 };
 
@@ -75,34 +76,35 @@ typedef struct PlanKey
 {
 	Oid			index_table;
 	uint32		pad;
-	uint64		hash;			/* of the statement and the types of its
+	uint64		hash;			/* of the statement and of the types of its
 								 * values */
 } PlanKey;
 
+/* A plan that is kept for the session. */
 typedef struct KeptPlan
 {
-	PlanKey		key;
+	PlanKey		key;			/* hash key */
 	char	   *sql;
 	SPIPlanPtr	plan;
 } KeptPlan;
 
 static relation_hook_type previous_hook = NULL;
-static bool planning = false;	/* a page's statement, perhaps */
-static HTAB *plans = NULL;
-static int	running = 0;		/* queries: one may be called by the types of
-								 * another */
-
-/* ---- the statement */
+static bool planning = false;	/* a page's statement is run, and planned if
+								 * necessary */
+static HTAB *plans = NULL;		/* of KeptPlan */
+static int	running = 0;		/* so many queries are running: the functions
+								 * of one's types may call another */
 
 static void keep_only_primary_key(RELATION_HOOK_PARAMETERS);
-static void read_arguments(FunctionCallInfo fcinfo, PageQuery *q);
-static void run_query(PageQuery *q, ReturnSetInfo *rsinfo);
-static void explain(PageQuery *q, bool analyze, ReturnSetInfo *rsinfo);
-static void switch_to_owner_settings(PageQuery *q, Caller *caller);
-static int	execute(PageQuery *q, SPIPlanPtr plan, bool read_only);
-static SPIPlanPtr plan_of(PageQuery *q, bool *kept);
+static void read_arguments(FunctionCallInfo fcinfo, PageQuery *query);
+static void run_query(PageQuery *query, ReturnSetInfo *rsinfo);
+static void explain(PageQuery *query, bool analyze, ReturnSetInfo *rsinfo);
+static void switch_to_owner_settings(PageQuery *query, Caller *caller);
+static int	execute(PageQuery *query, SPIPlanPtr plan, bool read_only);
+static SPIPlanPtr plan_of(PageQuery *query, bool *kept);
 static void forget_plans(void);
 
+/* query_init: installs the planner hook, once, when the library is loaded */
 void
 query_init(void)
 {
@@ -112,8 +114,9 @@ query_init(void)
 
 /*
  * keep_only_primary_key
- *		Other indexes may have the entries in an order that would do, too, among
- *		many that are none of the page's.
+ *		Hides all indexes but primary keys from the planner while a page's statement is
+ *		planned.  Another index may have the entries in the right order too, but among
+ *		many entries that do not belong to the page.
  */
 static void
 keep_only_primary_key(RELATION_HOOK_PARAMETERS)
@@ -135,87 +138,89 @@ keep_only_primary_key(RELATION_HOOK_PARAMETERS)
 	}
 }
 
+/* indextable_query: returns the entries, documents and cursors of a page */
 Datum
 indextable_query(PG_FUNCTION_ARGS)
 {
-	PageQuery	q = {0};
+	PageQuery	query = {0};
 
 	InitMaterializedSRF(fcinfo, 0);
 	if (PG_ARGISNULL(ARG_INDEX_TABLE) || PG_ARGISNULL(ARG_KEY))
 		return (Datum) 0;
-	read_arguments(fcinfo, &q);
-	q.documents = !PG_ARGISNULL(ARG_DOCUMENT) && PG_GETARG_BOOL(ARG_DOCUMENT);
-	q.lookup.entries_only = !q.documents;
-	lookup_open(&q.lookup, PG_GETARG_OID(ARG_INDEX_TABLE),
+	read_arguments(fcinfo, &query);
+	query.documents = !PG_ARGISNULL(ARG_DOCUMENT) && PG_GETARG_BOOL(ARG_DOCUMENT);
+	query.lookup.entries_only = !query.documents;
+	lookup_open(&query.lookup, PG_GETARG_OID(ARG_INDEX_TABLE),
 				interval_arg(fcinfo, ARG_MAX_LAG, "max_lag"),
 				interval_arg(fcinfo, ARG_TIMEOUT, "timeout"));
 	running++;
 	PG_TRY();
 	{
-		q.def = q.lookup.def;
-		lookup_check_access(&q.lookup);
-		q.copies = q.documents && q.lookup.copies;
-		key_range(q.def, PG_GETARG_JSONB_P(ARG_KEY),
-				  PG_ARGISNULL(ARG_CONDITION) ? NULL : PG_GETARG_JSONB_P(ARG_CONDITION), &q.range);
-		if (!q.range.empty)
-			run_query(&q, (ReturnSetInfo *) fcinfo->resultinfo);
+		query.def = query.lookup.def;
+		lookup_check_access(&query.lookup);
+		query.copies = query.documents && query.lookup.copies;
+		key_range(query.def, PG_GETARG_JSONB_P(ARG_KEY),
+				  PG_ARGISNULL(ARG_CONDITION) ? NULL : PG_GETARG_JSONB_P(ARG_CONDITION), &query.range);
+		if (!query.range.empty)
+			run_query(&query, (ReturnSetInfo *) fcinfo->resultinfo);
 	}
 	PG_FINALLY();
 	{
 		running--;
-		definition_unpin(q.lookup.factdef);
+		definition_unpin(query.lookup.factdef);
 	}
 	PG_END_TRY();
-	lookup_close(&q.lookup);
+	lookup_close(&query.lookup);
 	return (Datum) 0;
 }
 
+/* indextable_explain_query: returns what EXPLAIN, or with run EXPLAIN ANALYZE, says of a page's statement */
 Datum
 indextable_explain_query(PG_FUNCTION_ARGS)
 {
-	PageQuery	q = {0};
+	PageQuery	query = {0};
 
 	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	if (PG_ARGISNULL(ARG_INDEX_TABLE) || PG_ARGISNULL(ARG_KEY))
 		return (Datum) 0;
-	read_arguments(fcinfo, &q);
-	q.lookup.entries_only = true;
-	lookup_open(&q.lookup, PG_GETARG_OID(ARG_INDEX_TABLE), -1, -1);
+	read_arguments(fcinfo, &query);
+	query.lookup.entries_only = true;
+	lookup_open(&query.lookup, PG_GETARG_OID(ARG_INDEX_TABLE), -1, -1);
 	PG_TRY();
 	{
-		q.def = q.lookup.def;
-		lookup_check_access(&q.lookup);
-		key_range(q.def, PG_GETARG_JSONB_P(ARG_KEY),
-				  PG_ARGISNULL(ARG_CONDITION) ? NULL : PG_GETARG_JSONB_P(ARG_CONDITION), &q.range);
-		if (!q.range.empty)
-			explain(&q, !PG_ARGISNULL(ARG_RUN) && PG_GETARG_BOOL(ARG_RUN),
+		query.def = query.lookup.def;
+		lookup_check_access(&query.lookup);
+		key_range(query.def, PG_GETARG_JSONB_P(ARG_KEY),
+				  PG_ARGISNULL(ARG_CONDITION) ? NULL : PG_GETARG_JSONB_P(ARG_CONDITION), &query.range);
+		if (!query.range.empty)
+			explain(&query, !PG_ARGISNULL(ARG_RUN) && PG_GETARG_BOOL(ARG_RUN),
 					(ReturnSetInfo *) fcinfo->resultinfo);
 	}
 	PG_FINALLY();
 	{
-		definition_unpin(q.lookup.factdef);
+		definition_unpin(query.lookup.factdef);
 	}
 	PG_END_TRY();
-	lookup_close(&q.lookup);
+	lookup_close(&query.lookup);
 	return (Datum) 0;
 }
 
-/* read_arguments: those that both functions have; NULL is the default */
+/* read_arguments: reads those arguments that both functions have; NULL means the default */
 static void
-read_arguments(FunctionCallInfo fcinfo, PageQuery *q)
+read_arguments(FunctionCallInfo fcinfo, PageQuery *query)
 {
-	q->descending = !PG_ARGISNULL(ARG_DESCENDING) && PG_GETARG_BOOL(ARG_DESCENDING);
-	q->page_size = PG_ARGISNULL(ARG_PAGE_SIZE) ? 100 : PG_GETARG_INT32(ARG_PAGE_SIZE);
-	q->cursor = text_arg(fcinfo, ARG_CURSOR, NULL);
-	if (q->page_size < 1 || q->page_size > MAX_PAGE_SIZE)
+	query->descending = !PG_ARGISNULL(ARG_DESCENDING) && PG_GETARG_BOOL(ARG_DESCENDING);
+	query->page_size = PG_ARGISNULL(ARG_PAGE_SIZE) ? 100 : PG_GETARG_INT32(ARG_PAGE_SIZE);
+	query->cursor = text_arg(fcinfo, ARG_CURSOR, NULL);
+	if (query->page_size < 1 || query->page_size > MAX_PAGE_SIZE)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("page_size must be between 1 and %d", MAX_PAGE_SIZE)));
 }
 
-/* run_query: entries and cursors as the owner, then documents as the caller */
+/* run_query: reads the entries and makes the cursors as the owner, then fetches the documents as the caller */
 static void
-run_query(PageQuery *q, ReturnSetInfo *rsinfo)
+run_query(PageQuery *query, ReturnSetInfo *rsinfo)
 {
 	TupleTableSlot *entry;
 	SPITupleTable *rows = NULL;
@@ -228,18 +233,18 @@ run_query(PageQuery *q, ReturnSetInfo *rsinfo)
 	int			c;
 
 	SPI_connect();
-	entry = MakeSingleTupleTableSlot(q->def->desc, &TTSOpsVirtual);
+	entry = MakeSingleTupleTableSlot(query->def->desc, &TTSOpsVirtual);
 	row_cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable entry", ALLOCSET_DEFAULT_SIZES);
 
-	switch_to_owner_settings(q, &caller);
-	if (make_statement(q))
+	switch_to_owner_settings(query, &caller);
+	if (make_statement(query))
 	{
 		bool		kept;
-		SPIPlanPtr	plan = plan_of(q, &kept);
-		int			result = execute(q, plan, true);
+		SPIPlanPtr	plan = plan_of(query, &kept);
+		int			result = execute(query, plan, true);
 
 		if (result != SPI_OK_SELECT)
-			elog(ERROR, "could not read index table \"%s\": %s", q->def->name,
+			elog(ERROR, "could not read index table \"%s\": %s", query->def->name,
 				 SPI_result_code_string(result));
 		rows = SPI_tuptable;
 		n = SPI_processed;
@@ -249,14 +254,15 @@ run_query(PageQuery *q, ReturnSetInfo *rsinfo)
 	entries = palloc(sizeof(Datum) * (n + 1));
 	cursors = palloc(sizeof(Datum) * (n + 1));
 
+	/* Puts the columns that were read of a row into the slot of an entry. */
 #define FILL_ENTRY(i) \
 	do { \
 		ExecClearTuple(entry); \
-		memset(entry->tts_isnull, true, sizeof(bool) * q->def->desc->natts); \
-		for (c = 0; c < q->ncolumns; c++) \
-			entry->tts_values[q->columns[c] - 1] = \
+		memset(entry->tts_isnull, true, sizeof(bool) * query->def->desc->natts); \
+		for (c = 0; c < query->ncolumns; c++) \
+			entry->tts_values[query->columns[c] - 1] = \
 				SPI_getbinval(rows->vals[i], rows->tupdesc, c + 1, \
-							  &entry->tts_isnull[q->columns[c] - 1]); \
+							  &entry->tts_isnull[query->columns[c] - 1]); \
 		ExecStoreVirtualTuple(entry); \
 	} while (0)
 
@@ -268,8 +274,8 @@ run_query(PageQuery *q, ReturnSetInfo *rsinfo)
 
 		CHECK_FOR_INTERRUPTS();
 		FILL_ENTRY(i);
-		fields = columns_to_jsonb(q->lookup.factdef->owner, entry, q->columns, q->nfields);
-		cursor = cursor_make(&q->identity, q->def, q->range.nequal, entry);
+		fields = columns_to_jsonb(query->lookup.factdef->owner, entry, query->columns, query->nfields);
+		cursor = cursor_make(&query->identity, query->def, query->range.nequal, entry);
 		MemoryContextSwitchTo(old);
 		entries[i] = datumCopy(fields, false, -1);
 		cursors[i] = datumCopy(cursor, false, -1);
@@ -277,10 +283,10 @@ run_query(PageQuery *q, ReturnSetInfo *rsinfo)
 	}
 	become_caller(&caller);
 
-	for (i = 0; i < n && q->documents && !q->copies; i++)
+	for (i = 0; i < n && query->documents && !query->copies; i++)
 	{
 		FILL_ENTRY(i);
-		lookup_expect(&q->lookup, entry);
+		lookup_expect(&query->lookup, entry);
 	}
 	for (i = 0; i < n; i++)
 	{
@@ -288,39 +294,39 @@ run_query(PageQuery *q, ReturnSetInfo *rsinfo)
 		bool		isnull[3] = {false, true, false};
 
 		CHECK_FOR_INTERRUPTS();
-		if (q->copies)
-			values[1] = SPI_getbinval(rows->vals[i], rows->tupdesc, q->ncolumns, &isnull[1]);
-		else if (q->documents)
+		if (query->copies)
+			values[1] = SPI_getbinval(rows->vals[i], rows->tupdesc, query->ncolumns, &isnull[1]);
+		else if (query->documents)
 		{
 			FILL_ENTRY(i);
-			q->lookup.cxt = row_cxt;
-			isnull[1] = !lookup_document(&q->lookup, entry, &values[1]);
+			query->lookup.cxt = row_cxt;
+			isnull[1] = !lookup_document(&query->lookup, entry, &values[1]);
 		}
 		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, isnull);
 		MemoryContextReset(row_cxt);
 	}
-	lookup_end_documents(&q->lookup);
+	lookup_end_documents(&query->lookup);
 	ExecDropSingleTupleTableSlot(entry);
 	SPI_finish();
 }
 
-/* explain: what EXPLAIN says of the statement */
+/* explain: returns the lines that EXPLAIN gives for the statement */
 static void
-explain(PageQuery *q, bool analyze, ReturnSetInfo *rsinfo)
+explain(PageQuery *query, bool analyze, ReturnSetInfo *rsinfo)
 {
 	Caller		caller;
 	SPIPlanPtr	plan;
 	uint64		i;
 
 	SPI_connect();
-	switch_to_owner_settings(q, &caller);
-	if (make_statement(q))
+	switch_to_owner_settings(query, &caller);
+	if (make_statement(query))
 	{
-		plan = SPI_prepare(psprintf("EXPLAIN (COSTS OFF%s) %s", analyze ? ", ANALYZE, BUFFERS" : "", q->sql.data),
-						   q->nargs, q->types);
-		if (plan == NULL ||
-			execute(q, plan, false) != SPI_OK_UTILITY)
-			elog(ERROR, "could not explain the query of index table \"%s\"", q->def->name);
+		plan = SPI_prepare(psprintf("EXPLAIN (COSTS OFF%s) %s", analyze ? ", ANALYZE, BUFFERS" : "",
+									query->sql.data),
+						   query->nargs, query->types);
+		if (plan == NULL || execute(query, plan, false) != SPI_OK_UTILITY)
+			elog(ERROR, "could not explain the query of index table \"%s\"", query->def->name);
 		for (i = 0; i < SPI_processed; i++)
 		{
 			bool		isnull;
@@ -335,12 +341,12 @@ explain(PageQuery *q, bool analyze, ReturnSetInfo *rsinfo)
 
 /*
  * switch_to_owner_settings
- *		As the owner from now on, with values in fixed form, and plans that read the
- *		entries in the order of an index, whatever statistics say: the alternative
- *		is to read and sort all that follow.
+ *		Acts as the owner from now on, with settings that give values a fixed form, and
+ *		plans that read the entries in the order of an index, whatever the statistics
+ *		say.  The alternative would be to read and sort all entries that follow.
  */
 static void
-switch_to_owner_settings(PageQuery *q, Caller *caller)
+switch_to_owner_settings(PageQuery *query, Caller *caller)
 {
 	static const char *const settings[][2] = {
 		{"enable_seqscan", "off"}, {"enable_bitmapscan", "off"}, {"enable_sort", "off"},
@@ -349,27 +355,28 @@ switch_to_owner_settings(PageQuery *q, Caller *caller)
 	};
 	Size		i;
 
-	if (check_enable_rls(q->def->relid, q->lookup.factdef->owner, true) == RLS_ENABLED)
+	if (check_enable_rls(query->def->relid, query->lookup.factdef->owner, true) == RLS_ENABLED)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("row security of index table \"%s\" is not supported", q->def->name),
+				 errmsg("row security of index table \"%s\" is not supported", query->def->name),
 				 errhint("Enable row security on the fact table instead.")));
-	become_owner(caller, q->lookup.factdef->owner);
+	become_owner(caller, query->lookup.factdef->owner);
 	fix_gucs();
 	for (i = 0; i < lengthof(settings); i++)
 		set_config_option(settings[i][0], settings[i][1], PGC_USERSET, PGC_S_SESSION,
 						  GUC_ACTION_SAVE, true, 0, false);
 }
 
+/* execute: runs a plan with the values of the query's statement, and returns what SPI returns */
 static int
-execute(PageQuery *q, SPIPlanPtr plan, bool read_only)
+execute(PageQuery *query, SPIPlanPtr plan, bool read_only)
 {
 	int			result;
 
 	planning = true;
 	PG_TRY();
 	{
-		result = SPI_execute_snapshot(plan, q->values, NULL, q->lookup.snapshot, InvalidSnapshot,
+		result = SPI_execute_snapshot(plan, query->values, NULL, query->lookup.snapshot, InvalidSnapshot,
 									  read_only, false, 0);
 	}
 	PG_FINALLY();
@@ -382,11 +389,13 @@ execute(PageQuery *q, SPIPlanPtr plan, bool read_only)
 
 /*
  * plan_of
- *		The plan of the statement, kept for the session.  One for all values: with
- *		sequential scans and sorts off there is not much to choose from.
+ *		Returns the plan of the statement, and in *kept whether it is kept for the
+ *		session; otherwise the caller frees it.  It is a generic plan, for all values:
+ *		with sequential scans and sorts off there is not much to choose from.  Plans are
+ *		not forgotten while another query may be using one.
  */
 static SPIPlanPtr
-plan_of(PageQuery *q, bool *kept)
+plan_of(PageQuery *query, bool *kept)
 {
 	PlanKey		key = {0};
 	KeptPlan   *entry;
@@ -400,15 +409,15 @@ plan_of(PageQuery *q, bool *kept)
 		ctl.entrysize = sizeof(KeptPlan);
 		plans = hash_create("indextable plans", 64, &ctl, HASH_ELEM | HASH_BLOBS);
 	}
-	key.index_table = q->def->relid;
-	key.hash = hash_bytes_extended((unsigned char *) q->sql.data, q->sql.len, 0) ^
-		hash_bytes_extended((unsigned char *) q->types, sizeof(Oid) * q->nargs, 1);
+	key.index_table = query->def->relid;
+	key.hash = hash_bytes_extended((unsigned char *) query->sql.data, query->sql.len, 0) ^
+		hash_bytes_extended((unsigned char *) query->types, sizeof(Oid) * query->nargs, 1);
 	entry = hash_search(plans, &key, HASH_FIND, NULL);
 	*kept = true;
-	if (entry != NULL && strcmp(entry->sql, q->sql.data) == 0)
+	if (entry != NULL && strcmp(entry->sql, query->sql.data) == 0)
 		return entry->plan;
 
-	plan = SPI_prepare_cursor(q->sql.data, q->nargs, q->types, CURSOR_OPT_GENERIC_PLAN);
+	plan = SPI_prepare_cursor(query->sql.data, query->nargs, query->types, CURSOR_OPT_GENERIC_PLAN);
 	if (plan == NULL)
 		elog(ERROR, "SPI_prepare failed: %s", SPI_result_code_string(SPI_result));
 	if (entry == NULL && hash_get_num_entries(plans) >= MAX_PLANS && running == 1)
@@ -416,7 +425,7 @@ plan_of(PageQuery *q, bool *kept)
 	*kept = (entry == NULL && hash_get_num_entries(plans) < MAX_PLANS);
 	if (*kept)
 	{
-		char	   *sql = MemoryContextStrdup(TopMemoryContext, q->sql.data);
+		char	   *sql = MemoryContextStrdup(TopMemoryContext, query->sql.data);
 
 		SPI_keepplan(plan);
 		entry = hash_search(plans, &key, HASH_ENTER, NULL);
@@ -426,6 +435,7 @@ plan_of(PageQuery *q, bool *kept)
 	return plan;
 }
 
+/* forget_plans: frees all plans that are kept */
 static void
 forget_plans(void)
 {

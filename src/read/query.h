@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * query.h
- *	  Pages of an index table.
+ *	  Offers the registration of what indextable.query() needs of the planner.
  *
  *-------------------------------------------------------------------------
  */

@@ -24,236 +24,268 @@
 #include "page_cursor.h"
 #include "statement.h"
 
-static bool check_cursor_within(PageQuery *q, int column, StrategyNumber strategy, Datum value, Bound *bound);
+static bool check_cursor_within(PageQuery *query, int column, Datum value, Bound *bound, bool lower);
+static void add_condition(PageQuery *query);
+static void add_bound(PageQuery *query, Bound *bound, bool lower);
+static StrategyNumber bound_strategy(Bound *bound, bool lower);
+static void add_after(PageQuery *query, Datum *values);
+static bool has_usual_operator(PageQuery *query, int column, StrategyNumber strategy);
+static void compare(PageQuery *query, StringInfo sql, int column, StrategyNumber strategy, const char *value);
+static Oid	operator_of(PageQuery *query, int column, StrategyNumber strategy);
+static const char *operand(PageQuery *query, int column);
+static char *column_argument(PageQuery *query, int column, Datum value);
+static char *argument(PageQuery *query, Oid type, Datum value);
+static Form_pg_attribute attribute(PageQuery *query, int column);
+static const char *column_name(PageQuery *query, AttrNumber attno);
 
-/* attribute: that a column of the order is of */
-static Form_pg_attribute
-attribute(PageQuery *q, int column)
+/*
+ * make_statement
+ *		Writes the statement that reads a page, with its values.  Returns false if the
+ *		page cannot have any entries.
+ */
+bool
+make_statement(PageQuery *query)
 {
-	return TupleDescAttr(q->def->desc, q->def->search[column] - 1);
+	IndexDef   *def = query->def;
+	KeyRange   *range = &query->range;
+	int			from = range->nequal;
+	Bound	   *start = query->descending ? &range->upper : &range->lower;
+	Datum		values[INDEX_MAX_KEYS];
+	Oid			table = def->relid;
+	int			i;
+
+	cursor_identity(def, range, query->descending, &query->identity);
+	if (query->cursor != NULL)
+		cursor_read(query->cursor, &query->identity, def, from, values);
+
+	/*
+	 * The partition is named where one value tells it, since a generic plan
+	 * would lock all partitions.
+	 */
+	if (def->parts != NULL && from > def->part_field)
+		table = find_partition_for_value(query->lookup.index_table, range->equal[def->part_field]);
+	if (!OidIsValid(table))
+		return false;
+
+	query->columns = palloc(sizeof(AttrNumber) * (def->nident + def->nincludes + 1));
+	for (i = 0; i < def->nident; i++)
+		query->columns[query->ncolumns++] = def->ident[i];
+	for (i = def->nkeys; i < def->nkeys + def->nincludes; i++)
+		query->columns[query->ncolumns++] = def->fields[i].attno;
+	query->nfields = query->ncolumns;
+	if (query->copies)
+		query->columns[query->ncolumns++] = def->doc_attno;
+
+	query->index = index_open(def->primary_index, AccessShareLock);
+	initStringInfo(&query->sql);
+	for (i = 0; i < query->ncolumns; i++)
+		appendStringInfo(&query->sql, "%s%s", i > 0 ? ", " : "SELECT ", column_name(query, query->columns[i]));
+	appendStringInfo(&query->sql, " FROM %s", quoted_relation(table));
+
+	for (i = 0; i < from; i++)
+	{
+		add_condition(query);
+		compare(query, &query->sql, i, BTEqualStrategyNumber, column_argument(query, i, range->equal[i]));
+	}
+	if (query->cursor != NULL && from < def->nsearch)
+	{
+		/*
+		 * The cursor replaces the bound at which the scan begins, so that the
+		 * scan has only one condition to begin at.
+		 */
+		if (start->given && !check_cursor_within(query, from, values[from], start, !query->descending))
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("invalid cursor"),
+					 errdetail("Its position is outside the condition.")));
+		add_after(query, values);
+	}
+	if (query->cursor == NULL || query->descending)
+		add_bound(query, &range->lower, true);
+	if (query->cursor == NULL || !query->descending)
+		add_bound(query, &range->upper, false);
+	if (range->prefix != NULL)
+	{
+		add_condition(query);
+		appendStringInfo(&query->sql, "pg_catalog.starts_with(%s::pg_catalog.text, %s)",
+						 column_name(query, def->search[from]),
+						 argument(query, TEXTOID, CStringGetTextDatum(range->prefix)));
+	}
+	for (i = from; i < def->nsearch; i++)
+		appendStringInfo(&query->sql, "%s%s%s", i > from ? ", " : " ORDER BY ",
+						 column_name(query, def->search[i]), query->descending ? " DESC" : "");
+	appendStringInfo(&query->sql, " LIMIT %s", argument(query, INT8OID, Int64GetDatum(query->page_size)));
+	index_close(query->index, NoLock);
+
+	/*
+	 * If the key has all columns of the order there is only one entry, and
+	 * none after it.
+	 */
+	return query->cursor == NULL || from < def->nsearch;
 }
 
-static const char *
-column_name(PageQuery *q, AttrNumber attno)
+/* check_cursor_within: returns whether a value of a cursor is within the lower or the upper bound of a column */
+static bool
+check_cursor_within(PageQuery *query, int column, Datum value, Bound *bound, bool lower)
 {
-	return quote_identifier(NameStr(TupleDescAttr(q->def->desc, attno - 1)->attname));
+	Oid			op = operator_of(query, column, bound_strategy(bound, lower));
+
+	return DatumGetBool(OidFunctionCall2Coll(get_opcode(op), query->index->rd_indcollation[column],
+											 value, bound->value));
 }
 
-/* argument: a value of the statement, as it is written there */
-static char *
-argument(PageQuery *q, Oid type, Datum value)
-{
-	q->types[q->nargs] = type;
-	q->values[q->nargs++] = value;
-	return psprintf("$%d", q->nargs);
-}
-
-/* column_argument: the same of a column's type, or of that a domain is over */
-static char *
-column_argument(PageQuery *q, int column, Datum value)
-{
-	return argument(q, getBaseType(attribute(q, column)->atttypid), value);
-}
-
-/* operator_of: the one that the index knows */
-static Oid
-operator_of(PageQuery *q, int column, StrategyNumber strategy)
-{
-	Oid			type = q->index->rd_opcintype[column];
-	Oid			result = get_opfamily_member(q->index->rd_opfamily[column], type, type, strategy);
-
-	if (!OidIsValid(result))
-		elog(ERROR, "missing operator %d of index \"%s\"", strategy, RelationGetRelationName(q->index));
-	return result;
-}
-
-/* operand: a column of the order */
-static const char *
-operand(PageQuery *q, int column)
-{
-	return as_base_type(column_name(q, q->def->search[column]), attribute(q, column)->atttypid);
-}
-
+/* add_condition: begins another condition of the statement */
 static void
-compare(PageQuery *q, StringInfo sql, int column, StrategyNumber strategy, const char *value)
+add_condition(PageQuery *query)
 {
-	Oid			type = getBaseType(attribute(q, column)->atttypid);
-
-	generate_operator_clause(sql, operand(q, column), type, operator_of(q, column, strategy), value, type);
+	appendStringInfoString(&query->sql, query->conditions ? " AND " : " WHERE ");
+	query->conditions = true;
 }
 
+/* add_bound: adds a lower or an upper bound of the key range to the statement, if it is given */
 static void
-add_condition(PageQuery *q)
+add_bound(PageQuery *query, Bound *bound, bool lower)
 {
-	appendStringInfoString(&q->sql, q->conditions ? " AND " : " WHERE ");
-	q->conditions = true;
-}
-
-static void
-add_bound(PageQuery *q, Bound *bound, bool lower)
-{
-	int			column = q->range.nequal;
+	int			column = query->range.nequal;
 
 	if (!bound->given)
 		return;
-	add_condition(q);
-	compare(q, &q->sql, column,
-			lower ? (bound->inclusive ? BTGreaterEqualStrategyNumber : BTGreaterStrategyNumber) :
-			(bound->inclusive ? BTLessEqualStrategyNumber : BTLessStrategyNumber),
-			column_argument(q, column, bound->value));
+	add_condition(query);
+	compare(query, &query->sql, column, bound_strategy(bound, lower), column_argument(query, column, bound->value));
 }
 
-/* has_usual_operator: whether it is pg_catalog's < or >, as ROW() can be compared by */
-static bool
-has_usual_operator(PageQuery *q, int column, StrategyNumber strategy)
+/* bound_strategy: returns the strategy that compares a column with a lower or an upper bound */
+static StrategyNumber
+bound_strategy(Bound *bound, bool lower)
 {
-	Oid			op = operator_of(q, column, strategy);
-
-	return op < FirstGenbkiObjectId &&
-		strcmp(get_opname(op), strategy == BTLessStrategyNumber ? "<" : ">") == 0;
+	if (lower)
+		return bound->inclusive ? BTGreaterEqualStrategyNumber : BTGreaterStrategyNumber;
+	return bound->inclusive ? BTLessEqualStrategyNumber : BTLessStrategyNumber;
 }
 
 /*
  * add_after
- *		(columns) > (values), or < if descending.  Operators in a comparison of rows
- *		are looked up by one name; where types have operators of their own it is
- *		spelled out, and the index is searched by the first column alone.
+ *		Adds the condition that entries come after the cursor: (columns) > (values), or <
+ *		if descending.
+ *
+ * The operators in a comparison of rows are looked up by one name.  Where types have
+ * operators with other names the comparison is spelled out, and the index is searched
+ * by the first column alone.
  */
 static void
-add_after(PageQuery *q, Datum *values)
+add_after(PageQuery *query, Datum *values)
 {
-	StrategyNumber strategy = q->descending ? BTLessStrategyNumber : BTGreaterStrategyNumber;
-	int			from = q->range.nequal;
-	int			n = q->def->nsearch;
+	StrategyNumber strategy = query->descending ? BTLessStrategyNumber : BTGreaterStrategyNumber;
+	int			from = query->range.nequal;
+	int			n = query->def->nsearch;
 	char	   *arguments[INDEX_MAX_KEYS];
 	bool		usual = true;
 	int			i;
 
 	for (i = from; i < n; i++)
 	{
-		arguments[i] = column_argument(q, i, values[i]);
-		usual = usual && has_usual_operator(q, i, strategy);
+		arguments[i] = column_argument(query, i, values[i]);
+		usual = usual && has_usual_operator(query, i, strategy);
 	}
-	add_condition(q);
+	add_condition(query);
 	if (usual && from < n - 1)
 	{
-		appendStringInfoString(&q->sql, "ROW(");
+		appendStringInfoString(&query->sql, "ROW(");
 		for (i = from; i < n; i++)
-			appendStringInfo(&q->sql, "%s%s", i > from ? ", " : "", operand(q, i));
-		appendStringInfo(&q->sql, ") OPERATOR(pg_catalog.%s) ROW(", q->descending ? "<" : ">");
+			appendStringInfo(&query->sql, "%s%s", i > from ? ", " : "", operand(query, i));
+		appendStringInfo(&query->sql, ") OPERATOR(pg_catalog.%s) ROW(", query->descending ? "<" : ">");
 		for (i = from; i < n; i++)
-			appendStringInfo(&q->sql, "%s%s", i > from ? ", " : "", arguments[i]);
-		appendStringInfoChar(&q->sql, ')');
+			appendStringInfo(&query->sql, "%s%s", i > from ? ", " : "", arguments[i]);
+		appendStringInfoChar(&query->sql, ')');
 		return;
 	}
 	if (from < n - 1)
 	{
-		compare(q, &q->sql, from, q->descending ? BTLessEqualStrategyNumber : BTGreaterEqualStrategyNumber,
+		compare(query, &query->sql, from,
+				query->descending ? BTLessEqualStrategyNumber : BTGreaterEqualStrategyNumber,
 				arguments[from]);
-		appendStringInfoString(&q->sql, " AND ");
+		appendStringInfoString(&query->sql, " AND ");
 	}
 	for (i = from; i < n; i++)
 	{
 		if (i < n - 1)
-			appendStringInfoChar(&q->sql, '(');
-		compare(q, &q->sql, i, strategy, arguments[i]);
+			appendStringInfoChar(&query->sql, '(');
+		compare(query, &query->sql, i, strategy, arguments[i]);
 		if (i < n - 1)
 		{
-			appendStringInfoString(&q->sql, " OR (");
-			compare(q, &q->sql, i, BTEqualStrategyNumber, arguments[i]);
-			appendStringInfoString(&q->sql, " AND ");
+			appendStringInfoString(&query->sql, " OR (");
+			compare(query, &query->sql, i, BTEqualStrategyNumber, arguments[i]);
+			appendStringInfoString(&query->sql, " AND ");
 		}
 	}
 	for (i = from; i < n - 1; i++)
-		appendStringInfoString(&q->sql, "))");
+		appendStringInfoString(&query->sql, "))");
 }
 
-/*
- * make_statement
- *		Of the page; false if there can be nothing in it.
- */
-bool
-make_statement(PageQuery *q)
-{
-	IndexDef   *def = q->def;
-	KeyRange   *range = &q->range;
-	int			from = range->nequal;
-	Bound	   *start = q->descending ? &range->upper : &range->lower;
-	Datum		values[INDEX_MAX_KEYS];
-	Oid			table = def->relid;
-	int			i;
-
-	cursor_identity(def, range, q->descending, &q->identity);
-	if (q->cursor != NULL)
-		cursor_read(q->cursor, &q->identity, def, from, values);
-
-	/* A plan for all values would lock all partitions. */
-	if (def->parts != NULL && from > def->part_field)
-		table = find_partition_for_value(q->lookup.index_table, range->equal[def->part_field]);
-	if (!OidIsValid(table))
-		return false;
-
-	q->columns = palloc(sizeof(AttrNumber) * (def->nident + def->nincludes + 1));
-	for (i = 0; i < def->nident; i++)
-		q->columns[q->ncolumns++] = def->ident[i];
-	for (i = def->nkeys; i < def->nkeys + def->nincludes; i++)
-		q->columns[q->ncolumns++] = def->fields[i].attno;
-	q->nfields = q->ncolumns;
-	if (q->copies)
-		q->columns[q->ncolumns++] = def->doc_attno;
-
-	q->index = index_open(def->primary_index, AccessShareLock);
-	initStringInfo(&q->sql);
-	for (i = 0; i < q->ncolumns; i++)
-		appendStringInfo(&q->sql, "%s%s", i > 0 ? ", " : "SELECT ", column_name(q, q->columns[i]));
-	appendStringInfo(&q->sql, " FROM %s", quoted_relation(table));
-
-	for (i = 0; i < from; i++)
-	{
-		add_condition(q);
-		compare(q, &q->sql, i, BTEqualStrategyNumber, column_argument(q, i, range->equal[i]));
-	}
-	if (q->cursor != NULL && from < def->nsearch)
-	{
-		/*
-		 * It stands in for the bound that the scan begins at, so that there
-		 * is one beginning.
-		 */
-		if (start->given && !check_cursor_within(q, from,
-												 q->descending ?
-												 (start->inclusive ? BTLessEqualStrategyNumber : BTLessStrategyNumber) :
-												 (start->inclusive ? BTGreaterEqualStrategyNumber : BTGreaterStrategyNumber),
-												 values[from], start))
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("invalid cursor"),
-					 errdetail("Its position is outside the condition.")));
-		add_after(q, values);
-	}
-	if (q->cursor == NULL || q->descending)
-		add_bound(q, &range->lower, true);
-	if (q->cursor == NULL || !q->descending)
-		add_bound(q, &range->upper, false);
-	if (range->prefix != NULL)
-	{
-		add_condition(q);
-		appendStringInfo(&q->sql, "pg_catalog.starts_with(%s::pg_catalog.text, %s)",
-						 column_name(q, def->search[from]),
-						 argument(q, TEXTOID, CStringGetTextDatum(range->prefix)));
-	}
-	for (i = from; i < def->nsearch; i++)
-		appendStringInfo(&q->sql, "%s%s%s", i > from ? ", " : " ORDER BY ",
-						 column_name(q, def->search[i]), q->descending ? " DESC" : "");
-	appendStringInfo(&q->sql, " LIMIT %s", argument(q, INT8OID, Int64GetDatum(q->page_size)));
-	index_close(q->index, NoLock);
-
-	/* Where all is given there is one entry, and nothing after it. */
-	return q->cursor == NULL || from < def->nsearch;
-}
-
+/* has_usual_operator: returns whether a column is ordered by < and > of pg_catalog, by which ROW() can be compared */
 static bool
-check_cursor_within(PageQuery *q, int column, StrategyNumber strategy, Datum value, Bound *bound)
+has_usual_operator(PageQuery *query, int column, StrategyNumber strategy)
 {
-	return DatumGetBool(OidFunctionCall2Coll(get_opcode(operator_of(q, column, strategy)),
-											 q->index->rd_indcollation[column], value, bound->value));
+	Oid			op = operator_of(query, column, strategy);
+
+	return op < FirstGenbkiObjectId &&
+		strcmp(get_opname(op), strategy == BTLessStrategyNumber ? "<" : ">") == 0;
+}
+
+/* compare: writes the comparison of a column of the order with a value that is written already */
+static void
+compare(PageQuery *query, StringInfo sql, int column, StrategyNumber strategy, const char *value)
+{
+	Oid			type = getBaseType(attribute(query, column)->atttypid);
+
+	generate_operator_clause(sql, operand(query, column), type, operator_of(query, column, strategy), value, type);
+}
+
+/* operator_of: returns the operator for a strategy by which the index orders a column */
+static Oid
+operator_of(PageQuery *query, int column, StrategyNumber strategy)
+{
+	Oid			type = query->index->rd_opcintype[column];
+	Oid			result = get_opfamily_member(query->index->rd_opfamily[column], type, type, strategy);
+
+	if (!OidIsValid(result))
+		elog(ERROR, "missing operator %d of index \"%s\"", strategy, RelationGetRelationName(query->index));
+	return result;
+}
+
+/* operand: returns how a column of the order is written in a comparison */
+static const char *
+operand(PageQuery *query, int column)
+{
+	return as_base_type(column_name(query, query->def->search[column]), attribute(query, column)->atttypid);
+}
+
+/* column_argument: adds a value of the type of a column, or of the type that a domain is over */
+static char *
+column_argument(PageQuery *query, int column, Datum value)
+{
+	return argument(query, getBaseType(attribute(query, column)->atttypid), value);
+}
+
+/* argument: adds a value of the statement, and returns how it is written in the statement */
+static char *
+argument(PageQuery *query, Oid type, Datum value)
+{
+	query->types[query->nargs] = type;
+	query->values[query->nargs++] = value;
+	return psprintf("$%d", query->nargs);
+}
+
+/* attribute: returns the attribute of a column of the order */
+static Form_pg_attribute
+attribute(PageQuery *query, int column)
+{
+	return TupleDescAttr(query->def->desc, query->def->search[column] - 1);
+}
+
+/* column_name: returns the quoted name of a column of the index table */
+static const char *
+column_name(PageQuery *query, AttrNumber attno)
+{
+	return quote_identifier(NameStr(TupleDescAttr(query->def->desc, attno - 1)->attname));
 }

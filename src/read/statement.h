@@ -16,33 +16,35 @@
 #include "fetch.h"
 #include "page_cursor.h"
 
-/* Values: equal ones, two bounds, a prefix, those of a cursor, the page size. */
+/* The values of a statement are equal ones, two bounds, a prefix, those of a cursor, and the page size. */
 #define MAX_ARGS		(INDEX_MAX_KEYS + 2 + 1 + INDEX_MAX_KEYS + 1)
 
+/* A query for a page, and the statement that reads it. */
 typedef struct PageQuery
 {
-	Lookup		lookup;
+	Lookup		lookup;			/* fetches the documents */
 	IndexDef   *def;
 	KeyRange	range;
 	bool		descending;
 	int			page_size;
 	char	   *cursor;			/* NULL: the first page */
 	CursorIdentity identity;
-	bool		documents;
-	bool		copies;			/* they are in the index table */
+	bool		documents;		/* documents are asked for */
+	bool		copies;			/* documents are read from the index table */
 
-	Relation	index;			/* its primary key: open while the statement
-								 * is made */
-	AttrNumber *columns;		/* that are read */
+	/* The statement. */
+	Relation	index;			/* the primary key of the index table, open
+								 * while the statement is written */
+	AttrNumber *columns;		/* the columns that are read, */
 	int			ncolumns;
-	int			nfields;		/* so many of them make the entry */
+	int			nfields;		/* of which the first so many are the entry's */
 	StringInfoData sql;
-	bool		conditions;		/* it has some */
+	bool		conditions;		/* the statement has a condition already */
 	int			nargs;
 	Oid			types[MAX_ARGS];
 	Datum		values[MAX_ARGS];
 } PageQuery;
 
-extern bool make_statement(PageQuery *q);
+extern bool make_statement(PageQuery *query);
 
 #endif							/* INDEXTABLE_STATEMENT_H */

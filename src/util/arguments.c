@@ -1,18 +1,19 @@
 /*-------------------------------------------------------------------------
  *
  * arguments.c
- *	  Reads the arguments of SQL functions: texts, lists of names and texts, intervals,
- *	  words of a list.
+ *	  Reads the arguments of SQL functions: texts, lists of fields, intervals, and
+ *	  words of which only some are allowed.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
+#include <limits.h>
+
 #include "catalog/pg_type.h"
 #include "datatype/timestamp.h"
 #include "fmgr.h"
 #include "lib/stringinfo.h"
-#include <limits.h>
 #include "nodes/pg_list.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
@@ -20,12 +21,13 @@
 
 #include "arguments.h"
 
-/* Of an array of fields or bounds: more than an index table can have. */
+/* An array of fields or bounds has no more elements; no index table can have so many. */
 #define MAX_ELEMENTS		10000
 
-/* No interval is longer: ten years. */
+/* A longer interval is taken for this one, ten years, which fits into microseconds. */
 #define MAX_INTERVAL_DAYS	3650
 
+/* same_strings: returns whether two lists have the same strings (char *) in the same order */
 bool
 same_strings(List *a, List *b)
 {
@@ -42,6 +44,7 @@ same_strings(List *a, List *b)
 	return true;
 }
 
+/* text_arg: returns a text argument as a string, or a copy of missing, which may be NULL, if it is null */
 char *
 text_arg(FunctionCallInfo fcinfo, int arg, const char *missing)
 {
@@ -50,6 +53,13 @@ text_arg(FunctionCallInfo fcinfo, int arg, const char *missing)
 	return text_to_cstring(PG_GETARG_TEXT_PP(arg));
 }
 
+/*
+ * field_list
+ *		Returns the elements of a text[] argument, which must not be null, as a list of
+ *		strings.
+ *
+ * name is that of the argument, for errors.
+ */
 List *
 field_list(FunctionCallInfo fcinfo, int arg, const char *name)
 {
@@ -80,6 +90,13 @@ field_list(FunctionCallInfo fcinfo, int arg, const char *name)
 	return result;
 }
 
+/*
+ * check_allowed_value
+ *		Returns the element of allowed, a list that ends with NULL, that is equal to
+ *		value; raises an error if there is none.
+ *
+ * what is the name of the parameter, for the error.
+ */
 const char *
 check_allowed_value(const char *what, const char *value, const char *const *allowed)
 {
@@ -98,7 +115,7 @@ check_allowed_value(const char *what, const char *value, const char *const *allo
 			 errhint("Available values: %s.", list.data)));
 }
 
-/* interval_arg: microseconds, or -1 if it is null */
+/* interval_arg: returns an interval argument in microseconds, or -1 if it is null; a month has 30 days */
 int64
 interval_arg(FunctionCallInfo fcinfo, int arg, const char *name)
 {

@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * arguments.h
- *	  Reads the arguments of SQL functions: texts, lists of names and texts, intervals,
- *	  words of a list.
+ *	  Reads the arguments of SQL functions: texts, lists of fields, intervals, and
+ *	  words of which only some are allowed.
  *
  *-------------------------------------------------------------------------
  */

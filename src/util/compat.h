@@ -1,8 +1,18 @@
 /*-------------------------------------------------------------------------
  *
  * compat.h
- *	  Differences between PostgreSQL 15 and 19, all of them.  Included by
- *	  indextable.h, and used by whoever includes that.
+ *	  Bridges the differences between PostgreSQL 15 to 19 that concern this extension.
+ *
+ * indextable.h includes it.  What stays where it is used is a list that names what
+ * only some versions have: test/run/layers knows the files that have such a list.
+ *
+ * Names: what a newer version has by a name is defined under that name for the older
+ * ones, where it can be called in the same way.  A function of the server that has
+ * other parameters in other versions is called by its name with _compat, with those
+ * arguments that the callers choose.  Everything else, as what is done by other
+ * functions in other versions, has a name of its own that says what it does.
+ *
+ * The order is that of the versions that have brought the differences.
  *
  *-------------------------------------------------------------------------
  */
@@ -29,8 +39,8 @@
 #pragma message("indextable has been tested with PostgreSQL 15 to 19, not with this newer version")
 #endif
 
-/* Exports what the server calls, as its own macros do since 16: all else is hidden. */
-#if PG_VERSION_NUM < 160000
+/* The functions that the server calls are exported, as its own macros do since 16; all others are hidden. */
+#if PG_VERSION_NUM < 160000 && !defined(WIN32)
 #undef PGDLLEXPORT
 #define PGDLLEXPORT __attribute__((visibility("default")))
 #undef PG_FUNCTION_INFO_V1
@@ -46,20 +56,37 @@ CppConcat(pg_finfo_, funcname) (void) \
 extern int no_such_variable
 #endif
 
+/* ---- since 16 ---- */
+
 #if PG_VERSION_NUM < 160000
-/* Whether an update has to add index entries is a plain boolean before 16. */
-#define TU_UpdateIndexes	bool
-#define TU_None				false
-#define index_needs_update(update, info)	(update)
+#define RelFileNumber			Oid
+#define RelationSetNewRelfilenumber(rel, persistence)	RelationSetNewRelfilenode(rel, persistence)
+#define RelationAssumeNewRelfilelocator(rel)	RelationAssumeNewRelfilenode(rel)
+#define relation_file(rel)		((rel)->rd_node.relNode)
+#define first_file_subid(rel)	((rel)->rd_firstRelfilenodeSubid)
+#define forget_new_file(rel) \
+	((rel)->rd_newRelfilenodeSubid = (rel)->rd_firstRelfilenodeSubid = InvalidSubTransactionId)
 #define owns_relation(relid, role)	pg_class_ownercheck(relid, role)
 #define owns_schema(schema, role)	pg_namespace_ownercheck(schema, role)
 #define may_create_in(schema)	pg_namespace_aclcheck(schema, GetUserId(), ACL_CREATE)
 #define may_create_in_tablespace(tablespace) \
 	(pg_tablespace_aclcheck(tablespace, GetUserId(), ACL_CREATE) == ACLCHECK_OK)
 #define partition_strategy_name(spec)	((spec)->strategy)
+#define build_attrmap_by_name_if_req_compat(in, out)	build_attrmap_by_name_if_req(in, out)
+/* Before 16 a plain boolean tells whether an update has to add index entries. */
+#define TU_UpdateIndexes	bool
+#define TU_None				false
+#define index_needs_update(update, info)	(update)
+/* Before 16 foreign tables have no TRUNCATE triggers. */
+#define HAS_FOREIGN_TRUNCATE_TRIGGERS	0
+/* Before 16 the server does not note when a table was scanned last. */
+#define HAS_LAST_SCAN			0
+#define last_scan_of(entry)		((void) (entry), (TimestampTz) 0)
 #else
-#define index_needs_update(update, info) \
-	((update) == TU_All || ((update) == TU_Summarizing && (info)->ii_Summarizing))
+#define relation_file(rel)		((rel)->rd_locator.relNumber)
+#define first_file_subid(rel)	((rel)->rd_firstRelfilelocatorSubid)
+#define forget_new_file(rel) \
+	((rel)->rd_newRelfilelocatorSubid = (rel)->rd_firstRelfilelocatorSubid = InvalidSubTransactionId)
 #define owns_relation(relid, role)	object_ownercheck(RelationRelationId, relid, role)
 #define owns_schema(schema, role)	object_ownercheck(NamespaceRelationId, schema, role)
 #define may_create_in(schema)	object_aclcheck(NamespaceRelationId, schema, GetUserId(), ACL_CREATE)
@@ -68,63 +95,82 @@ extern int no_such_variable
 #define partition_strategy_name(spec) \
 	((spec)->strategy == PARTITION_STRATEGY_HASH ? "hash" : \
 	 (spec)->strategy == PARTITION_STRATEGY_LIST ? "list" : "range")
+#define build_attrmap_by_name_if_req_compat(in, out)	build_attrmap_by_name_if_req(in, out, false)
+#define index_needs_update(update, info) \
+	((update) == TU_All || ((update) == TU_Summarizing && (info)->ii_Summarizing))
+#define HAS_FOREIGN_TRUNCATE_TRIGGERS	1
+#define HAS_LAST_SCAN			1
+#define last_scan_of(entry)		((entry)->lastscan)
 #endif
 
+/* Since 16 an input function that finds no value in a text can say so without raising an error. */
 #if PG_VERSION_NUM < 160000
-#define attribute_map(in, out)	build_attrmap_by_name_if_req(in, out)
+typedef struct ErrorSaveContext
+{
+	ErrorData  *error_data;
+} ErrorSaveContext;
+#define SOFT_ERRORS				{NULL}
+#define InputFunctionCallSafe_compat(function, str, ioparam, typmod, context, result) \
+	((void) (context), *(result) = InputFunctionCall(function, str, ioparam, typmod), true)
 #else
-#define attribute_map(in, out)	build_attrmap_by_name_if_req(in, out, false)
+#define SOFT_ERRORS				{.type = T_ErrorSaveContext, .details_wanted = true}
+#define InputFunctionCallSafe_compat(function, str, ioparam, typmod, context, result) \
+	InputFunctionCallSafe(function, str, ioparam, typmod, (Node *) (context), result)
 #endif
 
-#if PG_VERSION_NUM < 160000
-#define RelationAssumeNewRelfilelocator(rel)	RelationAssumeNewRelfilenode(rel)
-#define first_file_subid(rel)	((rel)->rd_firstRelfilenodeSubid)
-#define forget_new_file(rel) \
-	((rel)->rd_newRelfilenodeSubid = (rel)->rd_firstRelfilenodeSubid = InvalidSubTransactionId)
-#define define_index(relid, stmt) \
-	DefineIndex(relid, stmt, InvalidOid, InvalidOid, InvalidOid, true, false, false, false, true)
-#else
-#define first_file_subid(rel)	((rel)->rd_firstRelfilelocatorSubid)
-#define forget_new_file(rel) \
-	((rel)->rd_newRelfilelocatorSubid = (rel)->rd_firstRelfilelocatorSubid = InvalidSubTransactionId)
-#endif
-
-#if PG_VERSION_NUM >= 190000
-#define define_index(relid, stmt) \
-	DefineIndex(NULL, relid, stmt, InvalidOid, InvalidOid, InvalidOid, -1, true, false, false, false, true)
-#elif PG_VERSION_NUM >= 160000
-#define define_index(relid, stmt) \
-	DefineIndex(relid, stmt, InvalidOid, InvalidOid, InvalidOid, -1, true, false, false, false, true)
-#endif
+/* ---- since 17 ---- */
 
 #if PG_VERSION_NUM < 170000
+#define index_insert_cleanup(rel, info)	((void) 0)
 #define close_files(relid)	RelationCloseSmgrByOid(relid)
 #define reindex_table(relid) \
 	reindex_relation(relid, REINDEX_REL_PROCESS_TOAST, &(ReindexParams) {0})
 #define reindex_one(relid) \
 	reindex_index(relid, false, RELPERSISTENCE_PERMANENT, &(ReindexParams) {0})
+#define new_wait_event(name)	PG_WAIT_EXTENSION
+/* lock_held_by_me: returns whether this transaction holds a lock in any mode */
+#define lock_held_by_me(tag) \
+	(LockHeldByMe(tag, AccessShareLock) || LockHeldByMe(tag, RowShareLock) || \
+	 LockHeldByMe(tag, RowExclusiveLock) || LockHeldByMe(tag, ShareUpdateExclusiveLock) || \
+	 LockHeldByMe(tag, ShareLock) || LockHeldByMe(tag, ShareRowExclusiveLock) || \
+	 LockHeldByMe(tag, ExclusiveLock) || LockHeldByMe(tag, AccessExclusiveLock))
+#define lock_held_by_me_exclusively(tag)	LockHeldByMe(tag, AccessExclusiveLock)
 #else
 #define close_files(relid)	((void) 0)
 #define reindex_table(relid) \
 	reindex_relation(NULL, relid, REINDEX_REL_PROCESS_TOAST, &(ReindexParams) {0})
 #define reindex_one(relid) \
 	reindex_index(NULL, relid, false, RELPERSISTENCE_PERMANENT, &(ReindexParams) {0})
+#define new_wait_event(name)	WaitEventExtensionNew(name)
+#define lock_held_by_me(tag)	LockHeldByMe(tag, AccessShareLock, true)
+#define lock_held_by_me_exclusively(tag)	LockHeldByMe(tag, AccessExclusiveLock, false)
 #endif
 
-#if PG_VERSION_NUM < 170000
-#define index_insert_cleanup(rel, info)	((void) 0)
-#endif
+/* ---- since 18 ---- */
 
 #if PG_VERSION_NUM < 180000
-#define index_beginscan_compat(heap, index, snapshot, nkeys) \
-	index_beginscan(heap, index, snapshot, nkeys, 0)
-#elif PG_VERSION_NUM < 190000
-#define index_beginscan_compat(heap, index, snapshot, nkeys) \
-	index_beginscan(heap, index, snapshot, NULL, nkeys, 0)
+#define heap_copy_minimal_tuple_compat(tuple)	heap_copy_minimal_tuple(tuple)
+#define portal_run_all(portal) \
+	PortalRun(portal, FETCH_ALL, true, true, None_Receiver, None_Receiver, NULL)
+#define is_virtual_column(att)	false
+#define swap_all_frozen(a, b)	((void) 0)
 #else
-#define index_beginscan_compat(heap, index, snapshot, nkeys) \
-	index_beginscan(heap, index, snapshot, NULL, nkeys, 0, SO_NONE)
+#define heap_copy_minimal_tuple_compat(tuple)	heap_copy_minimal_tuple(tuple, 0)
+#define portal_run_all(portal) \
+	PortalRun(portal, FETCH_ALL, true, None_Receiver, None_Receiver, NULL)
+#define is_virtual_column(att)	((att)->attgenerated == ATTRIBUTE_GENERATED_VIRTUAL)
+/* swap_all_frozen: exchanges the numbers of frozen pages in two rows of pg_class */
+static inline void
+swap_all_frozen(Form_pg_class a, Form_pg_class b)
+{
+	int32		pages = a->relallfrozen;
+
+	a->relallfrozen = b->relallfrozen;
+	b->relallfrozen = pages;
+}
 #endif
+
+/* ---- since 19 ---- */
 
 #if PG_VERSION_NUM < 190000
 #define table_beginscan_compat(rel, snapshot)	table_beginscan(rel, snapshot, 0, NULL)
@@ -150,66 +196,7 @@ extern int no_such_variable
 	heap_delete(rel, tid, cid, 0, InvalidSnapshot, wait, failure)
 #endif
 
-#if PG_VERSION_NUM < 160000
-#define RelFileNumber			Oid
-#define RelationSetNewRelfilenumber(rel, persistence)	RelationSetNewRelfilenode(rel, persistence)
-#define relation_file(rel)		((rel)->rd_node.relNode)
-#else
-#define relation_file(rel)		((rel)->rd_locator.relNumber)
-#endif
-
-#if PG_VERSION_NUM < 170000
-#define new_wait_event(name)	PG_WAIT_EXTENSION
-#else
-#define new_wait_event(name)	WaitEventExtensionNew(name)
-#endif
-
-#if PG_VERSION_NUM < 180000
-#define portal_run_all(portal) \
-	PortalRun(portal, FETCH_ALL, true, true, None_Receiver, None_Receiver, NULL)
-#else
-#define portal_run_all(portal) \
-	PortalRun(portal, FETCH_ALL, true, None_Receiver, None_Receiver, NULL)
-#endif
-
-#if PG_VERSION_NUM < 180000
-#define heap_copy_minimal_tuple_compat(tuple)	heap_copy_minimal_tuple(tuple)
-#else
-#define heap_copy_minimal_tuple_compat(tuple)	heap_copy_minimal_tuple(tuple, 0)
-#endif
-
-/* Whether this transaction holds a lock of any mode. */
-#if PG_VERSION_NUM < 170000
-#define lock_held_by_me(tag) \
-	(LockHeldByMe(tag, AccessShareLock) || LockHeldByMe(tag, RowShareLock) || \
-	 LockHeldByMe(tag, RowExclusiveLock) || LockHeldByMe(tag, ShareUpdateExclusiveLock) || \
-	 LockHeldByMe(tag, ShareLock) || LockHeldByMe(tag, ShareRowExclusiveLock) || \
-	 LockHeldByMe(tag, ExclusiveLock) || LockHeldByMe(tag, AccessExclusiveLock))
-#else
-#define lock_held_by_me(tag)	LockHeldByMe(tag, AccessShareLock, true)
-#endif
-
-#if PG_VERSION_NUM < 170000
-#define lock_held_by_me_exclusively(tag)	LockHeldByMe(tag, AccessExclusiveLock)
-#else
-#define lock_held_by_me_exclusively(tag)	LockHeldByMe(tag, AccessExclusiveLock, false)
-#endif
-
-#ifndef pg_noreturn
-#define pg_noreturn				pg_attribute_noreturn()
-#endif
-
-#ifndef pg_fallthrough
-#define pg_fallthrough			__attribute__((fallthrough))
-#endif
-
-#if PG_VERSION_NUM < 180000
-#define is_virtual_column(att)	false
-#else
-#define is_virtual_column(att)	((att)->attgenerated == ATTRIBUTE_GENERATED_VIRTUAL)
-#endif
-
-/* In the planner, when the indexes of a relation are known. */
+/* The hook that the planner calls when it knows the indexes of a relation. */
 #if PG_VERSION_NUM < 190000
 #define relation_hook_type		get_relation_info_hook_type
 #define relation_hook			get_relation_info_hook
@@ -222,7 +209,7 @@ extern int no_such_variable
 #define RELATION_HOOK_ARGUMENTS	root, rel, rte
 #endif
 
-/* A state for pushJsonbValue() keeps the result since 19. */
+/* Since 19 the state that pushJsonbValue() takes keeps the result. */
 #if PG_VERSION_NUM < 190000
 typedef struct JsonbInState
 {
@@ -233,7 +220,7 @@ typedef struct JsonbInState
 	((state)->result = pushJsonbValue(&(state)->parseState, token, value))
 #endif
 
-/* Publications that have a table, since 19 perhaps as "ALL TABLES EXCEPT" others. */
+/* publications_of: lists the publications that have a table; since 19 "ALL TABLES EXCEPT" may exclude it */
 #if PG_VERSION_NUM < 190000
 #define publications_of(relid) \
 	list_concat(GetRelationPublications(relid), GetAllTablesPublications())
@@ -243,24 +230,41 @@ typedef struct JsonbInState
 				list_difference_oid(GetAllTablesPublications(), GetRelationExcludedPublications(relid)))
 #endif
 
-/* An input function that finds no value in a text can say so without raising an error since 16. */
-#if PG_VERSION_NUM < 160000
-typedef struct ErrorSaveContext
-{
-	ErrorData  *error_data;
-} ErrorSaveContext;
-#define SOFT_ERRORS				{NULL}
-#define input_call_compat(function, str, ioparam, typmod, context, result) \
-	((void) (context), *(result) = InputFunctionCall(function, str, ioparam, typmod), true)
-#else
-#define SOFT_ERRORS				{.type = T_ErrorSaveContext, .details_wanted = true}
-#define input_call_compat(function, str, ioparam, typmod, context, result) \
-	InputFunctionCallSafe(function, str, ioparam, typmod, (Node *) (context), result)
-#endif
-
-/* Since 19 it cannot be off. */
+/* Since 19 the setting standard_conforming_strings cannot be off. */
 #if PG_VERSION_NUM >= 190000
 #define standard_conforming_strings	true
+#endif
+
+/* ---- changed more than once, or in the middle of a version ---- */
+
+#if PG_VERSION_NUM < 160000
+#define define_index(relid, stmt) \
+	DefineIndex(relid, stmt, InvalidOid, InvalidOid, InvalidOid, true, false, false, false, true)
+#elif PG_VERSION_NUM < 190000
+#define define_index(relid, stmt) \
+	DefineIndex(relid, stmt, InvalidOid, InvalidOid, InvalidOid, -1, true, false, false, false, true)
+#else
+#define define_index(relid, stmt) \
+	DefineIndex(NULL, relid, stmt, InvalidOid, InvalidOid, InvalidOid, -1, true, false, false, false, true)
+#endif
+
+#if PG_VERSION_NUM < 180000
+#define index_beginscan_compat(heap, index, snapshot, nkeys) \
+	index_beginscan(heap, index, snapshot, nkeys, 0)
+#elif PG_VERSION_NUM < 190000
+#define index_beginscan_compat(heap, index, snapshot, nkeys) \
+	index_beginscan(heap, index, snapshot, NULL, nkeys, 0)
+#else
+#define index_beginscan_compat(heap, index, snapshot, nkeys) \
+	index_beginscan(heap, index, snapshot, NULL, nkeys, 0, SO_NONE)
+#endif
+
+#ifndef pg_noreturn
+#define pg_noreturn				pg_attribute_noreturn()
+#endif
+
+#ifndef pg_fallthrough
+#define pg_fallthrough			__attribute__((fallthrough))
 #endif
 
 #endif							/* INDEXTABLE_COMPAT_H */

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * dependencies.c
- *	  Records and finds what a table depends on in pg_depend.
+ *	  Records and finds in pg_depend what a table depends on.
  *
  *-------------------------------------------------------------------------
  */
@@ -21,21 +21,21 @@
 
 #include "dependencies.h"
 
-static bool
-is_on_table(Form_pg_depend form, Oid table)
-{
-	return form->deptype == DEPENDENCY_AUTO && form->refclassid == RelationRelationId &&
-		form->refobjid == table;
-}
+static bool is_on_table(Form_pg_depend form, Oid table);
 
-/* has_table_dependency: whether a table goes with another; no dump carries that, nor does pg_upgrade */
+/*
+ * has_table_dependency
+ *		Returns whether a table is dropped with the table on.
+ *
+ * Neither a dump nor pg_upgrade carries that over.
+ */
 bool
 has_table_dependency(Oid relid, Oid on)
 {
 	return find_table_dependencies(relid, is_on_table, on, false);
 }
 
-/* record_table_dependency: a table goes with another, as an index would */
+/* record_table_dependency: has a table be dropped with another one, as an index would be */
 void
 record_table_dependency(Oid relid, Oid other)
 {
@@ -49,7 +49,10 @@ record_table_dependency(Oid relid, Oid other)
 
 /*
  * find_table_dependencies
- *		Whether a table has dependencies that match; forgets these if told so.
+ *		Returns whether a table has dependencies for which matches() returns true, and
+ *		deletes these if forget is set.
+ *
+ * arg is passed on to matches().
  */
 bool
 find_table_dependencies(Oid relid, bool (*matches) (Form_pg_depend form, Oid arg), Oid arg, bool forget)
@@ -77,4 +80,11 @@ find_table_dependencies(Oid relid, bool (*matches) (Form_pg_depend form, Oid arg
 	systable_endscan(scan);
 	table_close(rel, mode);
 	return found;
+}
+
+static bool
+is_on_table(Form_pg_depend form, Oid table)
+{
+	return form->deptype == DEPENDENCY_AUTO && form->refclassid == RelationRelationId &&
+		form->refobjid == table;
 }

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * dependencies.h
- *	  Records and finds what a table depends on in pg_depend.
+ *	  Records and finds in pg_depend what a table depends on.
  *
  *-------------------------------------------------------------------------
  */

@@ -1,34 +1,34 @@
 /*-------------------------------------------------------------------------
  *
  * fixed_settings.c
- *	  The settings under which every expression and every value of ours is made,
- *	  whoever makes it.
+ *	  Fixes the settings under which expressions are evaluated and values are made,
+ *	  whichever session does it.
  *
- * An entry must be the same whether a writer makes it, a worker, verify() or a
- * look-up.  What text looks like depends on settings, and not only where the
- * server says so: the output functions of float8, bytea, point, interval and
- * others are marked immutable, and read extra_float_digits, bytea_output and
- * IntervalStyle all the same.
+ * An entry must be the same whether a writer, a worker, verify() or a look-up makes
+ * it.  The text of a value depends on settings, and not only where the server says
+ * so: the output functions of float8, bytea, point, interval and others are marked
+ * immutable, but read extra_float_digits, bytea_output and IntervalStyle.
  *
- * There are two ways to fix them.  What the server's own functions read is in
- * variables of the C code: these are set for one evaluation and restored after
- * it, and only if they differ, so that a session with the usual settings pays for
- * comparing a few integers, and an expression that reads none not even for that.
- * Functions of users may read and set anything, and may start parallel workers,
- * which are given the settings that the server knows of: for these, and where
- * expressions are parsed, planned and written down as text, the settings
- * themselves are set, in a nest level that an error ends, too.
+ * There are two ways to fix the settings.  The server's own functions read them in
+ * variables of the C code.  These variables are set for one evaluation and restored
+ * after it, and only if they differ, so that a session with the usual settings pays
+ * only for comparing a few integers, and an expression that reads no settings does not
+ * even pay for that.  Functions of users may read and set any setting, and may start
+ * parallel workers, which are given the settings that the server knows of.  For these,
+ * and where expressions are parsed, planned and deparsed, the settings themselves are
+ * set, in a GUC nest level, which an error ends, too.
  *
- * The fixed settings are the server's defaults where there is one for all, and
- * those that drain() and verify() have always had for dates and times.
+ * The fixed values are the server's defaults where these are the same everywhere, and
+ * for dates and times those that drain() and verify() have always used.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
+#include <ctype.h>
+
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
-#include <ctype.h>
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
@@ -45,17 +45,24 @@
 #include "compat.h"
 #include "fixed_settings.h"
 
+/* What find_settings() has found in an expression. */
 typedef struct Findings
 {
-	int			which;
-	bool		others;
+	int			settings;		/* sets that it may read: READS_... */
+	bool		others;			/* it may read settings that only fix_gucs()
+								 * fixes */
 } Findings;
 
 static pg_tz *utc(void);
 static bool find_settings(Node *node, void *context);
 static int	read_by_output(Oid type);
 
-/* is_datetime: whether a type's input reads settings that fixedsettings.c fixes for any function */
+/*
+ * is_datetime
+ *		Returns whether a type is one of the date and time types.
+ *
+ * The settings that their input functions read are all in the set READS_DATETIME.
+ */
 bool
 is_datetime(Oid type)
 {
@@ -63,6 +70,7 @@ is_datetime(Oid type)
 		type == TIMEOID || type == TIMETZOID || type == INTERVALOID;
 }
 
+/* utc: returns the time zone UTC, which is looked up once */
 static pg_tz *
 utc(void)
 {
@@ -75,18 +83,18 @@ utc(void)
 	return zone;
 }
 
-/* are_settings_fixed: whether those of a set are already as they are to be */
+/* are_settings_fixed: returns whether the settings in some sets (READS_...) have their fixed values already */
 bool
-are_settings_fixed(int which)
+are_settings_fixed(int settings)
 {
 	/*
-	 * Any positive number of extra digits gives the same, the shortest exact
-	 * text.
+	 * Any positive number of extra digits gives the same text, the shortest
+	 * exact one.
 	 */
-	if ((which & READS_OUTPUT) != 0 &&
+	if ((settings & READS_OUTPUT) != 0 &&
 		!(extra_float_digits > 0 && bytea_output == BYTEA_OUTPUT_HEX))
 		return false;
-	if ((which & READS_DATETIME) != 0 &&
+	if ((settings & READS_DATETIME) != 0 &&
 		!(IntervalStyle == INTSTYLE_POSTGRES && DateStyle == USE_ISO_DATES &&
 		  DateOrder == DATEORDER_YMD && session_timezone == utc() && xmlbinary == XMLBINARY_BASE64))
 		return false;
@@ -95,8 +103,10 @@ are_settings_fixed(int which)
 
 /*
  * fixed_settings_begin, fixed_settings_end
- *		Between them the server's own functions find all settings fixed.  Nothing but
- *		those may be called; the caller restores the settings after an error, too.
+ *		Fix all settings for the server's own functions, and restore them.
+ *
+ * No other functions may be called between the two.  The caller restores the settings
+ * after an error, too.
  */
 void
 fixed_settings_begin(SessionSettings *saved)
@@ -130,7 +140,12 @@ fixed_settings_end(const SessionSettings *saved)
 	xmlbinary = saved->xmlbinary;
 }
 
-/* fix_gucs: for functions of users, too; in a GUC nest level, whose end restores them */
+/*
+ * fix_gucs
+ *		Fixes the settings themselves, for functions of users, too.
+ *
+ * The caller has begun a GUC nest level, whose end restores them.
+ */
 void
 fix_gucs(void)
 {
@@ -152,7 +167,7 @@ fix_gucs(void)
 #undef FIX
 }
 
-/* value_text: a value as its type's output function writes it, under fixed settings */
+/* value_text: returns a value as its type's output function writes it under fixed settings */
 char *
 value_text(Oid type, Datum value)
 {
@@ -179,8 +194,10 @@ value_text(Oid type, Datum value)
 
 /*
  * find_settings_read
- *		Which settings an expression may depend on that calls immutable functions of
- *		the server only.  *others: also on such as only fix_gucs() fixes.
+ *		Returns the sets of settings that an expression may depend on which calls only
+ *		immutable functions of the server.
+ *
+ * Sets *others to whether it may also depend on settings that only fix_gucs() fixes.
  */
 int
 find_settings_read(Node *expr, bool *others)
@@ -189,14 +206,18 @@ find_settings_read(Node *expr, bool *others)
 
 	(void) find_settings(expr, &findings);
 	*others = findings.others;
-	return findings.which;
+	return findings.settings;
 }
 
 /*
  * find_settings
- *		Functions of values whose types have one text only read no settings: every
- *		value of an expression is that of a node, and so is each function's result.
- *		Of any node or type that is not known here, all are assumed to be read.
+ *		Adds the settings that a node of an expression, and those below it, may read
+ *		to the findings.
+ *
+ * Functions read no settings if the types of their arguments and results have only one
+ * text for each value.  It suffices to look at the types of nodes, as every value in an
+ * expression, the result of a function too, is the value of some node.  A node or type
+ * that is not known here is assumed to read all settings.
  */
 static bool
 find_settings(Node *node, void *context)
@@ -225,33 +246,33 @@ find_settings(Node *node, void *context)
 		case T_MinMaxExpr:
 		case T_NullTest:
 		case T_BooleanTest:
-			findings->which |= read_by_output(exprType(node));
+			findings->settings |= read_by_output(exprType(node));
 			break;
 #if PG_VERSION_NUM >= 170000
 		case T_JsonExpr:
 			{
 				/*
-				 * The server does not ask whether the input of what it
-				 * returns is immutable.
+				 * The server does not ask whether the input function of the
+				 * type that it returns is immutable.
 				 */
 				Oid			type = exprType(node);
 				Oid			input;
 				Oid			ioparam;
 
 				getTypeInputInfo(type, &input, &ioparam);
-				findings->which = READS_ALL;
+				findings->settings = READS_ALL;
 				findings->others |= !is_datetime(type) && func_volatile(input) != PROVOLATILE_IMMUTABLE;
 				break;
 			}
 #endif
 		default:
-			findings->which = READS_ALL;
+			findings->settings = READS_ALL;
 			break;
 	}
 	return expression_tree_walker(node, find_settings, context);
 }
 
-/* read_by_output: settings that a type's output reads, or that of an array's elements */
+/* read_by_output: returns the sets of settings that the output of a type, or of an array's elements, reads */
 static int
 read_by_output(Oid type)
 {
@@ -288,8 +309,8 @@ read_by_output(Oid type)
 		case TIMETZOID:
 		case TIMESTAMPOID:
 		case TIMESTAMPTZOID:
-			return 0;			/* functions that read settings are marked as
-								 * stable */
+			return 0;			/* those of their functions that read settings
+								 * are marked as stable */
 		case FLOAT4OID:
 		case FLOAT8OID:
 		case BYTEAOID:

@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * fixed_settings.h
- *	  The settings under which values are made.
+ *	  Fixes the settings under which expressions are evaluated and values are made, and
+ *	  finds out which of them an expression reads.
  *
  *-------------------------------------------------------------------------
  */
@@ -10,12 +11,13 @@
 
 struct Node;
 
-/* Settings that making a value may read: those of float8, bytea and geometric types; of dates, times and XML. */
-#define READS_OUTPUT		0x01
-#define READS_DATETIME		0x02
+/* Sets of settings that making a value may read. */
+#define READS_OUTPUT		0x01	/* those of float8, bytea and geometric
+									 * types */
+#define READS_DATETIME		0x02	/* those of dates, times and XML */
 #define READS_ALL			(READS_OUTPUT | READS_DATETIME)
 
-/* What a session has them set to. */
+/* The values that a session has given to these settings. */
 typedef struct SessionSettings
 {
 	int			extra_float_digits;
@@ -27,7 +29,7 @@ typedef struct SessionSettings
 	int			xmlbinary;
 } SessionSettings;
 
-extern bool are_settings_fixed(int which);
+extern bool are_settings_fixed(int settings);
 extern void fixed_settings_begin(SessionSettings *saved);
 extern void fixed_settings_end(const SessionSettings *saved);
 extern void fix_gucs(void);

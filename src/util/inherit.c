@@ -1,48 +1,50 @@
 /*-------------------------------------------------------------------------
  *
  * inherit.c
- *	  The partitions of a table, however deep: those there are now, and those that
- *	  a snapshot sees.
+ *	  Lists the partitions of a table, however deep: those that exist now, or those
+ *	  that a snapshot sees.
  *
- * Called by partition.c for whoever wants to know, and by drain.c and foreign.c
- * for a snapshot.
+ * A partition that DETACH PARTITION CONCURRENTLY has marked is no longer listed.  As soon
+ * as the mark is committed, the partitioned table does not show its rows any more, though
+ * another transaction, or FINALIZE later on, has to undo the rest.  In the server's
+ * functions it depends on the active snapshot whether such a partition is left out.
+ * Here the snapshot is a parameter; without one, what is committed now counts.
  *
- * A partition that DETACH CONCURRENTLY has marked is not one any more: from the
- * commit of the mark on the root does not show its rows, though it takes another
- * transaction, or FINALIZE later on, to undo the rest.  The server's functions
- * leave such a partition out or not, by whichever snapshot is the active one.
- * Here it is the snapshot that is named, and without one what is committed now.
+ * This is why what is cached of partitions is as new as the snapshot of
+ * tree_snapshot().  A transaction becomes visible before it sends its invalidations,
+ * and it releases its locks only after that.  So a session that has waited for one of
+ * these locks, or that has taken a conflicting lock after the release, has received
+ * the invalidations.  A command that changes the columns, the bounds or the partitions
+ * of a table locks the table, or the one that it is a partition of, in ACCESS EXCLUSIVE
+ * mode.  A command that changes the definition of its index tables locks it in a mode
+ * that conflicts with that of writers.  Before the snapshot is taken, the caller has
+ * locked the root, as a writer or reader does, and the tables between the root and the
+ * leaves are locked here.  So of the changes made under such locks the snapshot sees only
+ * those whose invalidations have been received, and none are made while it is in use.
  *
- * Why what is cached of partitions is as new as the snapshot of tree_snapshot().
- * A transaction is visible before it sends its invalidations, and lets go of its
- * locks only afterwards.  So whoever has waited for one of its locks, or has taken
- * a lock that conflicts with one after it was let go, has heard what it had to
- * tell.  What changes a table's columns, bounds or partitions locks the table, or
- * the one it is a partition of, against everybody; so does what changes the
- * definition of its index tables, against writers.  The caller has locked the
- * root, as a writer or reader does, before the snapshot is taken, and the tables
- * between it and the leaves are locked here: of what was done under such locks the
- * snapshot sees only what has been heard, and nothing is done while it is in use.
+ * Two commands make do with a weaker lock, and can commit between our lock and our
+ * snapshot: ATTACH PARTITION and DETACH PARTITION CONCURRENTLY, which lock each other
+ * out.  If their lock is free at this moment, neither is under way or in the middle of
+ * its commit.  If it is not free, its holder may be one of them that has committed, or
+ * any other command.  All that these two change of the table is which partitions it
+ * has.  So the partitions are read from pg_inherits with the snapshot itself, and
+ * compared with the cached list.
  *
- * Two commands are content with less, and can commit between lock and snapshot:
- * ATTACH PARTITION and DETACH PARTITION CONCURRENTLY, which lock each other out.  If
- * their lock is to be had at once, neither is under way, nor committing just now.
- * If not, it may be one that has committed, or anybody else.  All that they change
- * of the table is which partitions it has.  So that is read with the snapshot itself
- * from pg_inherits, and compared with what is cached.  If a partition is lacking, the
- * transaction that has attached it has not sent its invalidations, or they would
- * have been accepted: it still holds the partition against everybody, and is waited
- * for by way of that lock.  It has committed, and waits for nobody.  If there is one
- * too many, the cached list is made anew, which reads pg_inherits again; nobody needs
- * to be waited for.  It does not matter in which subtransaction it was done, or
- * whether it was prepared before.
+ * If the cached list lacks a partition, the transaction that attached it has not sent
+ * its invalidations yet, or they would have been accepted.  So it still holds its
+ * ACCESS EXCLUSIVE lock on the partition, and we wait for it by asking for a lock
+ * there.  This cannot be a deadlock: the transaction has committed, and waits for
+ * nothing.  If the cached list has a partition too many, it is rebuilt, which reads
+ * pg_inherits again, and no transaction needs to be waited for.  It does not matter in
+ * which subtransaction the command was run, or whether the transaction was prepared
+ * before.
  *
  * A leaf is locked when it is opened, and what is cached of it (leaf_of()) is made
  * anew where its definition has become stale.
  *
- * What is cached may be newer than the snapshot, as a partition may be attached
- * any time.  The drain gives its rows their entries, and does so again when it
- * comes to the keys that the attaching transaction has queued.
+ * What is cached may be newer than the snapshot, as a partition may be attached at any
+ * time.  The drain gives its rows their entries, and does so again when it comes to the
+ * keys that the attaching transaction has queued.
  *
  *-------------------------------------------------------------------------
  */
@@ -68,17 +70,16 @@
 #include "utils/rel.h"
 #include "utils/relcache.h"
 #include "utils/snapmgr.h"
-#include "utils/syscache.h"
 
 #include "inherit.h"
+#include "relation.h"
 
-static bool lock_table_if_exists(Oid relid, LOCKMODE mode);
 static List *children(Oid parent, Snapshot snapshot, bool detached);
 static List *refresh_partition_list(Oid relid, Snapshot snapshot, List *inner);
 static void compare_partition_list(Relation rel, Snapshot snapshot);
 static List *list_minus(List *a, List *b);
 
-/* list_with_partitions: a relation, and its partitions, which may be fact tables; not those that are being detached */
+/* list_with_partitions: lists a table and its partitions without those that are being detached; locks none */
 List *
 list_with_partitions(Oid relid)
 {
@@ -88,7 +89,13 @@ list_with_partitions(Oid relid)
 		tree_of(relid, NULL, NoLock, false) : list_make1_oid(relid);
 }
 
-/* lock_leaves: the tables that hold the rows of a table, as a snapshot sees it, or NULL: now; locked */
+/*
+ * lock_leaves
+ *		Locks and lists the tables that hold the rows of a table.
+ *
+ * These are the leaf partitions that the snapshot sees, or those that exist now if it
+ * is NULL.  A table that is not partitioned is listed itself, and is not locked here.
+ */
 List *
 lock_leaves(Oid relid, Snapshot snapshot, LOCKMODE mode)
 {
@@ -105,7 +112,7 @@ lock_leaves(Oid relid, Snapshot snapshot, LOCKMODE mode)
 	return result;
 }
 
-/* foreign_leaves: those of them that are on other servers, not locked */
+/* foreign_leaves: lists the partitions of a table, however deep, that are on other servers; locks none */
 List *
 foreign_leaves(Oid relid)
 {
@@ -122,9 +129,12 @@ foreign_leaves(Oid relid)
 
 /*
  * tree_of
- *		A table and its partitions, parents first, those of one parent by OID; locked,
- *		all but the table itself.  As a snapshot sees it, or NULL: as it is now.  With
- *		detached those are included that are being detached.
+ *		Lists a table and its partitions, however deep, and locks all of them but the
+ *		table itself, unless mode is NoLock.
+ *
+ * A parent comes before its partitions, and the partitions of one parent are in the
+ * order of their OIDs.  They are those that the snapshot sees, or those that exist now
+ * if it is NULL.  With detached, partitions that are being detached are included.
  */
 List *
 tree_of(Oid relid, Snapshot snapshot, LOCKMODE mode, bool detached)
@@ -140,27 +150,14 @@ tree_of(Oid relid, Snapshot snapshot, LOCKMODE mode, bool detached)
 			continue;
 		foreach(inner, children(lfirst_oid(cell), snapshot, detached))
 		{
-			if (lock_table_if_exists(lfirst_oid(inner), mode))
+			if (mode == NoLock || lock_if_exists(lfirst_oid(inner), mode))
 				result = lappend_oid(result, lfirst_oid(inner));
 		}
 	}
 	return result;
 }
 
-/* lock_table_if_exists: false if a relation is gone by then */
-static bool
-lock_table_if_exists(Oid relid, LOCKMODE mode)
-{
-	if (mode == NoLock)
-		return true;
-	LockRelationOid(relid, mode);
-	if (SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid)))
-		return true;
-	UnlockRelationOid(relid, mode);
-	return false;
-}
-
-/* children: the partitions of a table, not theirs, by OID */
+/* children: lists the direct partitions of a table in the order of their OIDs; see tree_of() */
 static List *
 children(Oid parent, Snapshot snapshot, bool detached)
 {
@@ -173,7 +170,7 @@ children(Oid parent, Snapshot snapshot, bool detached)
 	ScanKeyInit(&key, Anum_pg_inherits_inhparent, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(parent));
 
 	/*
-	 * Without a snapshot the server takes a new one for this catalog, each
+	 * Without a snapshot, the server takes a new one for this catalog each
 	 * time.
 	 */
 	scan = systable_beginscan(rel, InheritsParentIndexId, true, snapshot, 1, &key);
@@ -192,8 +189,10 @@ children(Oid parent, Snapshot snapshot, bool detached)
 
 /*
  * tree_parent
- *		The table that one is a partition of; InvalidOid: none.  If it is being
- *		detached, *detached is the transaction that has marked it, otherwise invalid.
+ *		Returns the table that a table is a partition of, or InvalidOid.
+ *
+ * Sets *detached to the transaction that has marked the partition if it is being
+ * detached, and to InvalidTransactionId if it is not.
  */
 Oid
 tree_parent(Oid relid, TransactionId *detached)
@@ -226,8 +225,10 @@ tree_parent(Oid relid, TransactionId *detached)
 
 /*
  * tree_snapshot
- *		The latest snapshot, registered; what is cached of the partitions of a table
- *		is as new, for as long as the transaction lasts.  The table is locked.
+ *		Returns the latest snapshot, registered, and sees to it that what is cached of
+ *		a table's partitions is at least as new until the transaction ends.
+ *
+ * The caller has locked the table.  The file comment tells why this holds.
  */
 Snapshot
 tree_snapshot(Relation root)
@@ -250,8 +251,8 @@ tree_snapshot(Relation root)
 		PopActiveSnapshot();
 
 		/*
-		 * A table that was not locked when the snapshot was taken may have
-		 * changed since.
+		 * A table that was not yet locked when the snapshot was taken may
+		 * have changed since.
 		 */
 		if (list_length(inner) == n)
 			break;
@@ -263,8 +264,9 @@ tree_snapshot(Relation root)
 
 /*
  * refresh_partition_list
- *		Has the cached list of a table's partitions be as new as the active snapshot;
- *		locks those that are partitioned themselves, and adds them to the list.
+ *		Makes the cached list of a table's partitions as new as the snapshot, which is
+ *		the active one; locks those that are partitioned themselves, and adds them to
+ *		the list inner.
  */
 static List *
 refresh_partition_list(Oid relid, Snapshot snapshot, List *inner)
@@ -280,13 +282,17 @@ refresh_partition_list(Oid relid, Snapshot snapshot, List *inner)
 	desc = RelationGetPartitionDesc(rel, true);
 	for (i = 0; i < desc->nparts; i++)
 		if (!desc->is_leaf[i] && !list_member_oid(inner, desc->oids[i]) &&
-			lock_table_if_exists(desc->oids[i], AccessShareLock))
+			lock_if_exists(desc->oids[i], AccessShareLock))
 			inner = lappend_oid(inner, desc->oids[i]);
 	relation_close(rel, NoLock);
 	return inner;
 }
 
-/* compare_partition_list: the cached list with what the snapshot sees */
+/*
+ * compare_partition_list
+ *		Compares the cached list of a table's partitions with those that the snapshot
+ *		sees; waits for what the list lacks, and has a list with too many rebuilt.
+ */
 static void
 compare_partition_list(Relation rel, Snapshot snapshot)
 {
@@ -308,7 +314,7 @@ compare_partition_list(Relation rel, Snapshot snapshot)
 		RelationCacheInvalidateEntry(RelationGetRelid(rel));
 }
 
-/* list_minus: what one list has and another lacks, both in order */
+/* list_minus: returns the OIDs of a that b lacks; both are in order */
 static List *
 list_minus(List *a, List *b)
 {

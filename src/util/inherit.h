@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * inherit.h
- *	  Lists the partitions of a table, however deep: those that are there now, and those
- *	  that a snapshot sees.
+ *	  Lists the partitions of a table, however deep, locked or not: those that exist now,
+ *	  or those that a snapshot sees.
  *
  *-------------------------------------------------------------------------
  */

@@ -1,16 +1,17 @@
 /*-------------------------------------------------------------------------
  *
  * lock.c
- *	  Takes locks on tables: with a timeout, on a whole partition tree, or only if the
- *	  table exists.
+ *	  Locks a table or its whole partition tree: with a timeout, without waiting, or
+ *	  telling whether the lock is new.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
+#include <limits.h>
+
 #include "catalog/pg_class.h"
 #include "catalog/pg_database.h"
-#include <limits.h>
 #include "miscadmin.h"
 #include "nodes/pg_list.h"
 #include "storage/lmgr.h"
@@ -19,41 +20,27 @@
 #include "utils/guc.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
-#include "utils/syscache.h"
 
 #include "inherit.h"
 #include "lock.h"
 #include "subxact.h"
 
+/* What request_lock() is to lock. */
 typedef struct LockRequest
 {
 	Oid			relid;
 	LOCKMODE	mode;
 } LockRequest;
 
-/* lock_if_exists: false, without a lock, if the relation is gone */
-bool
-lock_if_exists(Oid relid, LOCKMODE mode)
-{
-	LockRelationOid(relid, mode);
-	if (SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid)))
-		return true;
-	UnlockRelationOid(relid, mode);
-	return false;
-}
-
-static void
-request_lock(void *arg)
-{
-	LockRequest *request = arg;
-
-	lock_tree(request->relid, request->mode);
-}
+static void request_lock(void *arg);
 
 /*
  * lock_with_timeout
- *		False if a lock is not to be had for so many ms.  Half of them it takes to
- *		look for a deadlock, which is also when autovacuum gives way.
+ *		Locks a table and its partitions as lock_tree() does; returns false, and locks
+ *		none of them, if one of the locks cannot be had within so many ms.
+ *
+ * After half of that time the server looks for a deadlock, which is also when
+ * autovacuum gives way.
  */
 bool
 lock_with_timeout(Oid relid, LOCKMODE mode, int ms)
@@ -77,7 +64,15 @@ lock_with_timeout(Oid relid, LOCKMODE mode, int ms)
 	return false;
 }
 
-/* lock_newly: until the transaction ends; whether it had no such lock by now */
+static void
+request_lock(void *arg)
+{
+	LockRequest *request = arg;
+
+	lock_tree(request->relid, request->mode);
+}
+
+/* lock_newly: locks a table until the transaction ends; returns whether it did not hold this lock before */
 bool
 lock_newly(Oid relid, LOCKMODE mode)
 {
@@ -91,7 +86,7 @@ lock_newly(Oid relid, LOCKMODE mode)
 	return result == LOCKACQUIRE_OK;
 }
 
-/* lock_tree: a table, and the partitions that can be written without it */
+/* lock_tree: locks a table and its partitions, which can be written without a lock on the table */
 void
 lock_tree(Oid relid, LOCKMODE mode)
 {
@@ -100,7 +95,11 @@ lock_tree(Oid relid, LOCKMODE mode)
 		(void) tree_of(relid, NULL, mode, false);
 }
 
-/* lock_tree_now: the same without waiting; false, and none is locked, if one is not to be had */
+/*
+ * lock_tree_now
+ *		Locks a table and its partitions without waiting; returns false, and locks none
+ *		of them, if one of the locks is not free.
+ */
 bool
 lock_tree_now(Oid relid, LOCKMODE mode)
 {
@@ -118,7 +117,7 @@ lock_tree_now(Oid relid, LOCKMODE mode)
 	return true;
 }
 
-/* unlock_tree: before the transaction ends, as nothing was done under the lock */
+/* unlock_tree: releases the locks of lock_tree_now() before the transaction ends; nothing was done under them */
 void
 unlock_tree(Oid relid, LOCKMODE mode)
 {
@@ -130,8 +129,8 @@ unlock_tree(Oid relid, LOCKMODE mode)
 
 /*
  * is_database_lock_awaited
- *		Whether somebody wants to be alone with a database, to drop, rename or copy
- *		it.
+ *		Returns whether another session wants to have a database for itself, to drop,
+ *		rename or copy it.
  */
 bool
 is_database_lock_awaited(Oid database)

@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * lock.h
- *	  Takes locks on tables: with a timeout, on a whole partition tree, or only if the
- *	  table exists.
+ *	  Locks a table or its whole partition tree: with a timeout, without waiting, or
+ *	  telling whether the lock is new.
  *
  *-------------------------------------------------------------------------
  */
@@ -11,12 +11,17 @@
 
 #include "storage/lockdefs.h"
 
+/*
+ * How many ms at most to wait for a lock that would hold up others, who queue up behind
+ * it, before it is tried again later.
+ */
+#define LOCK_TIMEOUT		200
+
 extern void lock_tree(Oid relid, LOCKMODE mode);
 extern bool lock_tree_now(Oid relid, LOCKMODE mode);
 extern void unlock_tree(Oid relid, LOCKMODE mode);
 extern bool lock_newly(Oid relid, LOCKMODE mode);
 extern bool is_database_lock_awaited(Oid database);
 extern bool lock_with_timeout(Oid relid, LOCKMODE mode, int ms);
-extern bool lock_if_exists(Oid relid, LOCKMODE mode);
 
 #endif							/* INDEXTABLE_LOCK_H */

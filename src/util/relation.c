@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * relation.c
- *	  Says of a table what the server knows: its primary key, its tablespace, its
- *	  subscriptions, how its values are compared.
+ *	  Looks up what the server knows of a table: whether it still exists, its primary
+ *	  key, its tablespace, its subscriptions, and how its values are compared.
  *
  *-------------------------------------------------------------------------
  */
@@ -13,19 +13,33 @@
 #include "access/htup.h"
 #include "access/skey.h"
 #include "access/table.h"
+#include "catalog/pg_class.h"
 #include "catalog/pg_subscription_rel.h"
 #include "commands/tablespace.h"
 #include "miscadmin.h"
 #include "nodes/pg_list.h"
+#include "storage/lmgr.h"
 #include "storage/lockdefs.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
+#include "utils/syscache.h"
 #include "utils/typcache.h"
 
 #include "relation.h"
 
-/* is_subscribed: whether a subscription of this database writes a table */
+/* lock_if_exists: locks a relation; returns false, without a lock, if it has been dropped */
+bool
+lock_if_exists(Oid relid, LOCKMODE mode)
+{
+	LockRelationOid(relid, mode);
+	if (SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid)))
+		return true;
+	UnlockRelationOid(relid, mode);
+	return false;
+}
+
+/* is_subscribed: returns whether a subscription of this database writes a table */
 bool
 is_subscribed(Oid relid)
 {
@@ -43,7 +57,7 @@ is_subscribed(Oid relid)
 	return found;
 }
 
-/* tablespace_of: its name; what we create goes where the caller's default_tablespace does not matter */
+/* tablespace_of: returns the name of a table's tablespace, that of the database if the table names none */
 char *
 tablespace_of(Relation rel)
 {
@@ -53,8 +67,11 @@ tablespace_of(Relation rel)
 
 /*
  * in_tablespace
- *		A clause that names it; none for the database's own, which must not be named
- *		for a partitioned table.  See run_sql().
+ *		Returns SQL that names a tablespace after the words of clause, or nothing for
+ *		the database's own, which must not be named for a partitioned table.
+ *
+ * What is created without a name is in the database's own tablespace, as run_sql() sees
+ * to it that default_tablespace does not matter.
  */
 char *
 in_tablespace(const char *clause, const char *name)
@@ -63,7 +80,7 @@ in_tablespace(const char *clause, const char *name)
 		psprintf(" %s %s", clause, quote_identifier(name));
 }
 
-/* open_primary_key: the index of a table's primary key, open, or NULL */
+/* open_primary_key: opens the index of a table's primary key; returns NULL if there is no valid one */
 Relation
 open_primary_key(Relation rel, LOCKMODE mode)
 {
@@ -80,13 +97,13 @@ open_primary_key(Relation rel, LOCKMODE mode)
 	return NULL;
 }
 
-/* get_equality_operator: of a type's default btree operator class */
+/* get_equality_operator: returns the operator "=" of a type's default btree operator class */
 Oid
 get_equality_operator(Oid type)
 {
 	/*
-	 * which knows it, where GetDefaultOpClass() would read the catalog each
-	 * time
+	 * The type cache remembers it, while GetDefaultOpClass() would read the
+	 * catalog each time.
 	 */
 	TypeCacheEntry *entry = lookup_type_cache(type, TYPECACHE_BTREE_OPFAMILY);
 
@@ -94,7 +111,11 @@ get_equality_operator(Oid type)
 							   BTEqualStrategyNumber);
 }
 
-/* init_equality_key: a search key that finds values equal to its argument */
+/*
+ * init_equality_key
+ *		Initializes a scan key that finds values equal to its argument, which is to be
+ *		set later; what it refers to lives in cxt.
+ */
 void
 init_equality_key(ScanKey key, AttrNumber attno, Oid type, Oid collation, MemoryContext cxt)
 {

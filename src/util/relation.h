@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * relation.h
- *	  Says of a table what the server knows: its primary key, its tablespace, its
- *	  subscriptions, how its values are compared.
+ *	  Looks up what the server knows of a table: whether it still exists, its primary
+ *	  key, its tablespace, its subscriptions, and how its values are compared.
  *
  *-------------------------------------------------------------------------
  */
@@ -16,6 +16,7 @@
 
 extern Oid	get_equality_operator(Oid type);
 extern void init_equality_key(ScanKey key, AttrNumber attno, Oid type, Oid collation, MemoryContext cxt);
+extern bool lock_if_exists(Oid relid, LOCKMODE mode);
 extern bool is_subscribed(Oid relid);
 extern char *tablespace_of(Relation rel);
 extern char *in_tablespace(const char *clause, const char *name);

@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * role.c
- *	  Becomes the owner of a table for a while, as whom users' code may run, and the
- *	  caller again.
+ *	  Switches to the owner of a table, as whom code of users may run, and back to the
+ *	  caller.
  *
  *-------------------------------------------------------------------------
  */
@@ -16,9 +16,11 @@
 
 /*
  * become_owner, become_caller
- *		What is between them runs as a fact table's owner in a security-restricted
- *		operation with search_path fixed: parsing looks up names, planning calls
- *		functions of constants.
+ *		Switch to a fact table's owner, and back to the caller.
+ *
+ * What runs between the two is a security-restricted operation with a fixed
+ * search_path.  Parsing and planning an expression need that, too: parsing looks up
+ * names, and planning calls functions whose arguments are constants.
  */
 void
 become_owner(Caller *caller, Oid owner)

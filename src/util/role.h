@@ -1,19 +1,20 @@
 /*-------------------------------------------------------------------------
  *
  * role.h
- *	  Becomes the owner of a table for a while, as whom users' code may run, and the
- *	  caller again.
+ *	  Switches to the owner of a table, as whom code of users may run, and back to the
+ *	  caller.
  *
  *-------------------------------------------------------------------------
  */
 #ifndef INDEXTABLE_ROLE_H
 #define INDEXTABLE_ROLE_H
 
+/* What become_caller() restores. */
 typedef struct Caller
 {
 	Oid			user;
-	int			sec;
-	int			nestlevel;
+	int			sec;			/* the security context */
+	int			nestlevel;		/* of settings, to be ended */
 } Caller;
 
 extern void become_owner(Caller *caller, Oid owner);

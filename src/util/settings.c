@@ -1,15 +1,16 @@
 /*-------------------------------------------------------------------------
  *
  * settings.c
- *	  The settings indextable.*
+ *	  Defines the settings indextable.*
  *
- * Called once, when the library is loaded.  Each is described where it is defined, which docs/reference.md shows.
+ * Each is described where it is defined, and docs/reference.md shows these texts.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
 #include <limits.h>
+
 #include "utils/guc.h"
 
 #include "settings.h"
@@ -24,7 +25,8 @@ int			setting_check_interval = 0;
 double		setting_check_sample = 100;
 bool		setting_check_repair = false;
 bool		setting_advice = true;
-int			setting_planner = PLANNER_ON;
+int			setting_planner = PLANNER_OFF;
+
 static const struct config_enum_entry backlog_actions[] = {
 	{"nothing", BACKLOG_NOTHING, false},
 	{"warn", BACKLOG_WARN, false},
@@ -37,6 +39,7 @@ static const struct config_enum_entry planner_uses[] = {
 	{NULL, 0, false}
 };
 
+/* define_gucs: defines the settings when the library is loaded */
 void
 define_gucs(void)
 {
@@ -52,7 +55,7 @@ define_gucs(void)
 							NULL, NULL, NULL);
 	DefineCustomIntVariable("indextable.naptime",
 							"Sets how long a worker sleeps if no commit wakes it.",
-							"The commit of a prepared transaction does not wake it, nor does any commit if indextable is not in shared_preload_libraries.",
+							"No commit wakes it if indextable is not in shared_preload_libraries.",
 							&setting_naptime, 1000, 10, INT_MAX / 1000, PGC_SIGHUP, GUC_UNIT_MS,
 							NULL, NULL, NULL);
 	DefineCustomIntVariable("indextable.batch_size",
@@ -93,7 +96,7 @@ define_gucs(void)
 	DefineCustomEnumVariable("indextable.planner",
 							 "Sets what the planner uses index tables for in queries of their fact tables.",
 							 "The statistics of their columns, for estimates (on), or nothing (off).",
-							 &setting_planner, PLANNER_ON, planner_uses, PGC_USERSET, 0,
+							 &setting_planner, PLANNER_OFF, planner_uses, PGC_USERSET, 0,
 							 NULL, NULL, NULL);
 	MarkGUCPrefixReserved("indextable");
 }

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * settings.h
- *	  The settings that users make.
+ *	  Declares the variables of the settings indextable.*, which users make.
  *
  *-------------------------------------------------------------------------
  */
@@ -11,6 +11,7 @@
 #define MAX_WORKERS			64
 #define MAX_BATCH_SIZE		1000000
 
+/* The values of indextable.backlog_action. */
 enum
 {
 	BACKLOG_NOTHING,
@@ -35,6 +36,7 @@ extern double setting_check_sample; /* percent */
 extern bool setting_check_repair;
 extern bool setting_advice;
 extern int	setting_planner;
+
 extern void define_gucs(void);
 
 #endif							/* INDEXTABLE_SETTINGS_H */

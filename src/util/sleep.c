@@ -7,8 +7,9 @@
  */
 #include "postgres.h"
 
-#include "datatype/timestamp.h"
 #include <limits.h>
+
+#include "datatype/timestamp.h"
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "storage/latch.h"
@@ -17,10 +18,16 @@
 #include "compat.h"
 #include "sleep.h"
 
-/* Looks again after 1 ms, then twice as long, up to so many. */
+/* Pauses of sleep_longer() become no longer than so many ms. */
 #define MAX_PAUSE			10
 
-/* sleep_interruptibly: so many ms; a latch may be set before, and waits for 24 days at most */
+/*
+ * sleep_interruptibly
+ *		Sleeps for so many ms.
+ *
+ * It takes a loop, as the latch may be set earlier, and can be waited for only for 24
+ * days at once.
+ */
 void
 sleep_interruptibly(int64 ms)
 {
@@ -36,7 +43,11 @@ sleep_interruptibly(int64 ms)
 	}
 }
 
-/* sleep_longer: longer each time; false when the time is up */
+/*
+ * sleep_longer
+ *		Sleeps for *length ms, but not far beyond until, and doubles *length for the next
+ *		time, up to MAX_PAUSE; returns false, without sleeping, once until has passed.
+ */
 bool
 sleep_longer(long *length, TimestampTz until)
 {

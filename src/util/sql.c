@@ -1,9 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * sql.c
- *	  Runs SQL that creates, alters and drops what belongs to index tables.
- *
- * Called by create.c, drop.c, alter.c, triggers.c, layout.c and trigger.c.
+ *	  Runs SQL commands as another role or with the latest snapshot, and writes names and
+ *	  expressions for them.
  *
  *-------------------------------------------------------------------------
  */
@@ -21,9 +20,11 @@
 
 /*
  * run_sql
- *		Runs one command as a role, or as the current user if role is InvalidOid,
- *		with search_path fixed.  Names in it must be qualified and quoted.  What a role
- *		other than the caller creates is in no tablespace of the caller's choice.
+ *		Runs one command as a role, or as the current user if role is InvalidOid, with
+ *		a fixed search_path.
+ *
+ * Names in the command must be qualified and quoted.  With a role, the caller's
+ * default_tablespace does not apply to what the command creates.
  */
 void
 run_sql(Oid role, const char *fmt,...)
@@ -72,8 +73,10 @@ run_sql(Oid role, const char *fmt,...)
 
 /*
  * execute_with_latest_snapshot
- *		One statement, seeing what is there now, whatever the isolation level.  SPI
- *		is connected, and stays so.
+ *		Runs one statement, which sees what is committed now at any isolation level;
+ *		returns how many rows it has processed.
+ *
+ * The caller has connected SPI, and finds the rows in SPI_tuptable.
  */
 uint64
 execute_with_latest_snapshot(const char *sql, int nargs, Oid *types, Datum *values)
@@ -90,7 +93,7 @@ execute_with_latest_snapshot(const char *sql, int nargs, Oid *types, Datum *valu
 	return SPI_processed;
 }
 
-/* quoted_relation: schema.name, quoted */
+/* quoted_relation: returns the qualified name of a relation, quoted */
 char *
 quoted_relation(Oid relid)
 {
@@ -98,7 +101,12 @@ quoted_relation(Oid relid)
 									  get_rel_name(relid));
 }
 
-/* as_base_type: an expression in SQL as the type that a domain is over: not all operators take domains */
+/*
+ * as_base_type
+ *		Returns an SQL expression, cast to the base type if its type is a domain.
+ *
+ * Not all operators take domains.
+ */
 const char *
 as_base_type(const char *expression, Oid type)
 {

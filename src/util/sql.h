@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * sql.h
- *	  SQL run on the users' behalf.
+ *	  Runs SQL commands as another role or with the latest snapshot, and writes names and
+ *	  expressions for them.
  *
  *-------------------------------------------------------------------------
  */

@@ -1,10 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * subxact.c
- *	  Runs what may fail because of one row, in a subtransaction.
+ *	  Runs in a subtransaction what may fail, and recovers from an error that ends a
+ *	  transaction.
  *
- * Called by drain.c and reject.c: one row must not keep the others from their
- * entries; by cast.c for what users' types do; and by ddl.c for a lock that is waited for a moment only.
+ * One row that cannot have its entries must not keep other rows from theirs, a value that
+ * a function of users refuses must not end the statement, and some locks are waited for
+ * only for a moment: what may fail is undone alone.
  *
  *-------------------------------------------------------------------------
  */
@@ -20,7 +22,11 @@
 
 static bool is_row_error(ErrorData *error);
 
-/* run_catching_row_errors: the same, but an error that is not about rows is thrown */
+/*
+ * run_catching_row_errors
+ *		Runs a function as run_catching_errors() does, but returns only an error that
+ *		may be about one row, and throws any other.
+ */
 ErrorData *
 run_catching_row_errors(void (*run) (void *arg), void *arg)
 {
@@ -33,8 +39,10 @@ run_catching_row_errors(void (*run) (void *arg), void *arg)
 
 /*
  * run_catching_errors
- *		Returns the error that has undone it, in the current memory context, or
- *		NULL.  What run() allocates is freed.
+ *		Runs a function in a subtransaction; returns the error that has undone it, or
+ *		NULL.
+ *
+ * The error is in the current memory context.  What run() allocates is freed.
  */
 ErrorData *
 run_catching_errors(void (*run) (void *arg), void *arg)
@@ -65,7 +73,7 @@ run_catching_errors(void (*run) (void *arg), void *arg)
 	return error;
 }
 
-/* is_row_error: whether an error may be about one row, so that others can go on */
+/* is_row_error: returns whether an error may be about one row, so that it makes sense to go on with others */
 static bool
 is_row_error(ErrorData *error)
 {
@@ -92,8 +100,10 @@ is_row_error(ErrorData *error)
 
 /*
  * push_missing_snapshot
- *		The transaction's, unless there is one, for whoever writes when no statement
- *		runs: when a transaction commits, or a subtransaction.  Whether it was pushed.
+ *		Pushes the transaction's snapshot if there is none; returns whether it has.
+ *
+ * It is needed to write when no statement runs: when a transaction or a subtransaction
+ * commits.
  */
 bool
 push_missing_snapshot(void)
@@ -104,7 +114,11 @@ push_missing_snapshot(void)
 	return true;
 }
 
-/* recover_from_error: after an error, which it returns */
+/*
+ * recover_from_error
+ *		Aborts the transaction after an error; returns the error, in the memory context
+ *		cxt, which is the current one then, and logs it if told so.
+ */
 ErrorData *
 recover_from_error(MemoryContext cxt, bool log)
 {

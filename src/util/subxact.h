@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * subxact.h
- *	  Runs what may fail in a subtransaction, and recovers from an error that ends a
+ *	  Runs in a subtransaction what may fail, and recovers from an error that ends a
  *	  transaction.
  *
  *-------------------------------------------------------------------------

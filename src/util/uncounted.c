@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * uncounted.c
- *	  Has the upkeep's own searches not counted as reads of an index table.
+ *	  Keeps the upkeep's own reads out of the statistics of index tables while a command
+ *	  runs; uncounted.h does so for single searches.
  *
  *-------------------------------------------------------------------------
  */
@@ -13,10 +14,12 @@
 
 /*
  * begin_uncounted, end_uncounted
- *		Nothing that is opened in between is counted, until it is opened again, by
- *		parallel workers neither: indexes are made by reading the whole index table,
- *		and a partition that is attached is read, too.
- *		An error ends it, too.
+ *		Turn track_counts off, and restore it.
+ *
+ * The reads of a relation that is opened between the two are not counted until it is
+ * opened again; neither are those of parallel workers.  To make an index, the whole index
+ * table is read, and so is a partition that is attached.  An error restores the setting,
+ * too.
  */
 int
 begin_uncounted(void)

@@ -1,22 +1,18 @@
 /*-------------------------------------------------------------------------
  *
  * uncounted.h
- *	  Has the upkeep's own searches not counted as reads of an index table.
+ *	  Keeps the upkeep's own reads out of the statistics of index tables.
  *
- * Included by apply.c, entryscan.c and sample.c, which search index tables, and
- * by usage.c.
+ * The server counts scans by itself, and so counts the reads of lookup(), of query() and
+ * of plain SQL at no extra cost.  Around each of the upkeep's own reads a relation has no
+ * counters, as if track_counts were off for it alone.  The blocks that such a read needs
+ * are not counted either; writes, which come in between, are.
  *
- * The server counts scans by itself: what it counts are the reads of lookup(), of
- * query() and of plain SQL, which cost nothing more.  Around each of the upkeep's
- * own reads a relation has no counters, as if track_counts were off for it alone.
- * Neither are the blocks that such a read needs counted; writes are, as they come
- * in between.
- *
- * Every opening of a relation has it counted again, so that nothing has to be done
- * after an error.  A cursor that somebody has open on the same index then reads
- * uncounted until the index is opened next, and if an index's or a type's function
- * opens the relation amid one of our reads, the rest of that read is counted: the
- * reads may be off by these few.
+ * Whenever a relation is opened, it is counted again, so that nothing has to be done
+ * after an error.  The counts may be off by a few reads: a cursor that is open on the
+ * same index reads uncounted until the index is opened next, and if a function of an
+ * index or a type opens the relation amid one of our reads, the rest of that read is
+ * counted.
  *
  *-------------------------------------------------------------------------
  */
@@ -28,8 +24,9 @@
 
 /*
  * stop_counting
- *		What is counted already stays with the server, and is found again by the
- *		first that counts.
+ *		Has a relation's reads not counted from now on.
+ *
+ * The server keeps what is counted already, and adds to it when counting goes on.
  */
 static inline void
 stop_counting(Relation rel)
@@ -38,7 +35,7 @@ stop_counting(Relation rel)
 	rel->pgstat_enabled = false;
 }
 
-/* go_on_counting: unless track_counts is off */
+/* go_on_counting: has a relation's reads counted again, unless track_counts is off */
 static inline void
 go_on_counting(Relation rel)
 {

@@ -3,14 +3,14 @@
  * wait_point.c
  *	  Stops a process at a chosen point, for tests of interleavings.
  *
- * Compiled in only with -DINDEXTABLE_WAIT_POINTS, which no server in use has.
- * A test session that holds the advisory lock of a point stops whoever comes
- * to it:
+ * It is compiled in only with -DINDEXTABLE_WAIT_POINTS, which servers in use are built
+ * without.  While a test session holds the advisory lock of a point, every other session
+ * that comes to the point waits there:
  *
  *	SELECT pg_advisory_lock(1765, hashtext('the name of the point'));
  *
- * A lock rather than the server's injection points, because 15 and 16 have none,
- * and because the isolation tester recognizes who waits for a lock.
+ * This is a lock rather than one of the server's injection points, because 15 and 16
+ * have none, and because the isolation tester recognizes a session that waits for a lock.
  *
  *-------------------------------------------------------------------------
  */
@@ -25,12 +25,15 @@
 
 #ifdef INDEXTABLE_WAIT_POINTS
 
+/* The first of the two numbers of the advisory lock. */
 #define LOCK_CLASS			1765
 
 /*
  * wait_point
- *		Waits until nobody holds the lock of the point.  The lock is the session's,
- *		since a point may be in the middle of a commit.
+ *		Waits until no session holds the lock of the point.
+ *
+ * The lock is taken for the session rather than for the transaction, as a point may be in
+ * the middle of a commit.
  */
 void
 wait_point(const char *name)

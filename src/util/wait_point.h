@@ -1,18 +1,18 @@
 /*-------------------------------------------------------------------------
  *
  * wait_point.h
- *	  Stops a process at a chosen point, for tests.
+ *	  Stops a process at a chosen point, for tests of interleavings.
  *
  *-------------------------------------------------------------------------
  */
 #ifndef INDEXTABLE_WAIT_POINT_H
 #define INDEXTABLE_WAIT_POINT_H
 
+/* Without INDEXTABLE_WAIT_POINTS nothing is left of it. */
 #ifdef INDEXTABLE_WAIT_POINTS
 extern void wait_point(const char *name);
 #else
 #define wait_point(name)	((void) 0)
 #endif
-
 
 #endif							/* INDEXTABLE_WAIT_POINT_H */

@@ -3,6 +3,23 @@
  * compare.c
  *	  Compares an index table with what its fact table asks for.
  *
+ * Both tables are read once, with one snapshot.  The entries that should be there
+ * and the entries that are there are summed up by hashes, in buckets by primary
+ * key.  Where the sums of a bucket differ, and only there, a second reading with
+ * the same snapshot compares entry by entry: what is right costs two sequential
+ * scans, and no sort.
+ *
+ * Writers at work do not look like discrepancies: a writer changes the row and its
+ * entries in one transaction, and so the snapshot sees both changes or neither.
+ * For an asynchronous index table, the writer changes the row and queues its key in
+ * one transaction, and a drain writes the entries and deletes the key in another.
+ * So a row whose entries are behind has its key in the queue, as the snapshot sees
+ * it; such rows are not reported.
+ *
+ * If only a sample is read, each of its rows' entries is looked up in the index
+ * table, and the row of each of its entries is looked up in the fact table.  That
+ * costs as much as the blocks in the sample.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -31,8 +48,8 @@
 #include "../util/wait_point.h"
 #include "compare.h"
 #include "discrepancy.h"
-#include "read.h"
 #include "setup.h"
+#include "sums.h"
 
 static bool sums_differ(Verify *v);
 static void read_and_compare(Verify *v);
@@ -46,6 +63,8 @@ static void report_discrepancy(Verify *v, TupleTableSlot *expected, TupleTableSl
  * verify_index_table
  *		Calls the handler for each entry that is not as it should be, in the order
  *		of the index table, and for each row that cannot have its entries.
+ *
+ * sample is the percentage of both tables' blocks that are read; 100 reads all.
  */
 void
 verify_index_table(Oid index_table, double sample, discrepancy_handler handler, void *arg)
@@ -68,7 +87,7 @@ verify_index_table(Oid index_table, double sample, discrepancy_handler handler, 
 		if (sample < 100)
 		{
 			v.reading = READ_SAMPLE;
-			v.careful = v.def->filter != NULL || v.factdef->users_code;
+			v.catch_errors = v.def->filter != NULL || v.factdef->users_code;
 			read_and_compare(&v);
 		}
 		else if (sums_differ(&v))
@@ -88,7 +107,7 @@ verify_index_table(Oid index_table, double sample, discrepancy_handler handler, 
 		if (v.any_rejected)
 		{
 			v.reading = READ_REJECTED;
-			read_expected(&v);
+			read_fact_table(&v);
 		}
 		PopActiveSnapshot();
 		UnregisterSnapshot(v.snapshot);
@@ -106,7 +125,7 @@ verify_index_table(Oid index_table, double sample, discrepancy_handler handler, 
 	AtEOXact_GUC(false, nestlevel);
 }
 
-/* sums_differ: in any bucket */
+/* sums_differ: reads both tables, and returns whether the sums of any bucket differ */
 static bool
 sums_differ(Verify *v)
 {
@@ -114,35 +133,41 @@ sums_differ(Verify *v)
 	int			i;
 
 	v->buckets = palloc0(sizeof(Bucket) * BUCKETS);
-	read_expected(v);
-	read_found(v);
+	read_fact_table(v);
+	read_index_table(v);
 	for (i = 0; i < BUCKETS; i++)
 		differ |= v->buckets[i].expected != v->buckets[i].found;
 	return differ;
 }
 
-/* read_and_compare: entries, one by one */
+/* read_and_compare: reads both tables, and compares the entries one by one in the order of the index table */
 static void
 read_and_compare(Verify *v)
 {
-	v->expected = begin_entry_sort(v->def);
-	v->found = begin_entry_sort(v->def);
+	v->expected = bulk_load_begin_sort(v->def);
+	v->found = bulk_load_begin_sort(v->def);
 	live_scan_begin(&v->rows, v->factdef, v->fact, v->snapshot);
 	probe_begin(&v->entries, v->def, v->index_table, v->snapshot);
-	read_expected(v);
-	read_found(v);
+	read_fact_table(v);
+	read_index_table(v);
 	probe_end(&v->entries);
 	tuplesort_performsort(v->expected);
 	tuplesort_performsort(v->found);
 	if (v->def->async)
-		read_queue(v);
+		note_queued_rows(v);
 	compare_differing_buckets(v);
 	live_scan_end(&v->rows);
 	tuplesort_end(v->expected);
 	tuplesort_end(v->found);
 }
 
-/* next_entry: in order; in a sample, it may be there twice, by way of its row and by itself */
+/*
+ * next_entry
+ *		Fetches the next sorted entry, or returns false if there is none.
+ *
+ * Of a sample an entry may have been read twice, because its row is in the sample
+ * and because it is itself.  Such an entry is returned once.
+ */
 static bool
 next_entry(Verify *v, Tuplesortstate *sort, TupleTableSlot *slot)
 {
@@ -162,7 +187,11 @@ next_entry(Verify *v, Tuplesortstate *sort, TupleTableSlot *slot)
 	return more;
 }
 
-/* compare_differing_buckets: the entries of buckets that differ, expected and found, both in order */
+/*
+ * compare_differing_buckets
+ *		Merges the expected entries and those found, which are both sorted, and
+ *		reports those that are not the same on both sides.
+ */
 static void
 compare_differing_buckets(Verify *v)
 {
@@ -215,7 +244,14 @@ same_entry(IndexDef *def, TupleTableSlot *a, TupleTableSlot *b)
 	return entry_equal(def, a->tts_values, a->tts_isnull, b->tts_values, b->tts_isnull);
 }
 
-/* report_discrepancy: what is wrong with an entry; one that should not be there may be of a row that is gone */
+/*
+ * report_discrepancy
+ *		Calls the handler for an entry that is missing (found is NULL), that should
+ *		not be there (expected is NULL), or that differs (neither is NULL).
+ *
+ * An entry that should not be there is dangling if its row no longer exists, and
+ * stale if the row exists.  Nothing is reported of a row whose key is queued.
+ */
 static void
 report_discrepancy(Verify *v, TupleTableSlot *expected, TupleTableSlot *found)
 {
@@ -226,8 +262,8 @@ report_discrepancy(Verify *v, TupleTableSlot *expected, TupleTableSlot *found)
 	int			i;
 
 	slot_getallattrs(entry);
-	hash = row_hash(v, entry->tts_values, entry->tts_isnull);
-	if (v->queued != NULL && hash_search(v->queued, &hash, HASH_FIND, NULL) != NULL)
+	hash = hash_primary_key(v, entry->tts_values, entry->tts_isnull);
+	if (v->queued_rows != NULL && hash_search(v->queued_rows, &hash, HASH_FIND, NULL) != NULL)
 		return;
 	for (i = 0; i < v->factdef->npk; i++)
 		key[i] = entry->tts_values[v->def->pk_attno[i] - 1];
@@ -240,7 +276,7 @@ report_discrepancy(Verify *v, TupleTableSlot *expected, TupleTableSlot *found)
 	else if (expected != NULL)
 		d.kind = "stale";
 	else if (v->reading == READ_ENTRIES && live_scan_is_foreign(&v->rows, key))
-		d.kind = v->away != NULL && hash_search(v->away, &hash, HASH_FIND, NULL) != NULL ? "stale" : "dangling";
+		d.kind = v->foreign_rows != NULL && hash_search(v->foreign_rows, &hash, HASH_FIND, NULL) != NULL ? "stale" : "dangling";
 	else
 		d.kind = live_scan_first(&v->rows, key) != NULL ? "stale" : "dangling";
 	v->handler(&d, v->arg);

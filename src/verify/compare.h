@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * compare.h
- *	  Compares an index table with what its fact table asks for.
+ *	  Compares an index table with what its fact table asks for, and tells a
+ *	  callback of each discrepancy.
  *
  *-------------------------------------------------------------------------
  */

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * discrepancy.c
- *	  What verify() finds, as its callers are told.
+ *	  Tells which row a discrepancy is about.
  *
  *-------------------------------------------------------------------------
  */
@@ -13,7 +13,11 @@
 #include "../entry/row_text.h"
 #include "discrepancy.h"
 
-/* discrepancy_key: the primary key of the row it is about, NULL: it is about none */
+/*
+ * discrepancy_key
+ *		Returns the primary key of the row that a discrepancy is about, or NULL if it
+ *		is about no row.
+ */
 Jsonb *
 discrepancy_key(Discrepancy *d)
 {

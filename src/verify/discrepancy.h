@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * discrepancy.h
- *	  What verify() finds, as its callers are told.
+ *	  The discrepancies between a fact table and an index table, as verify() reports
+ *	  them to its callers.
  *
  *-------------------------------------------------------------------------
  */
@@ -14,18 +15,19 @@
 #include "../indextable.h"
 
 /*
- * A discrepancy: of the entry that should be there and the one that is, one is
- * NULL or both are different; for a row that cannot have its entries, both are
- * NULL, and key is the row's.  problem is text for the user, or NULL.
+ * A discrepancy is about one entry, about a row that cannot have its entries, or
+ * about the setup of the index table.  For the latter two, expected and found are
+ * NULL.
  */
 typedef struct Discrepancy
 {
-	const char *kind;
+	const char *kind;			/* missing, dangling, stale, rejected, setup */
 	IndexDef   *def;
-	TupleTableSlot *expected;
-	TupleTableSlot *found;
-	TupleTableSlot *row;
-	const char *problem;
+	TupleTableSlot *expected;	/* the entry that should be there, or NULL */
+	TupleTableSlot *found;		/* the entry that is there, or NULL */
+	TupleTableSlot *row;		/* the fact row that cannot have its entries,
+								 * or NULL */
+	const char *problem;		/* text for the user, or NULL */
 } Discrepancy;
 
 typedef void (*discrepancy_handler) (Discrepancy *discrepancy, void *arg);

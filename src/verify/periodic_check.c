@@ -1,11 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * periodic_check.c
- *	  The periodic check: verifies index tables, reports to the table checked and,
- *	  if told so, has them repaired.
+ *	  Verifies index tables periodically, writes reports to the table checked and, if
+ *	  the setting check_repair is on, has the index tables repaired.
  *
- * Called by worker.c between batches, outside of any transaction.  One index table
- * is checked at a time in a database, whichever of its workers does it.
+ * A worker does that between two batches, outside of any transaction.  The lock on
+ * the table checked lets only one worker of a database check at a time.
  *
  *-------------------------------------------------------------------------
  */
@@ -30,8 +30,10 @@
 #include "utils/timestamp.h"
 
 #include "../catalog/definition_rows.h"
+#include "../catalog/owner.h"
 #include "../catalog/table_access.h"
 #include "../indextable.h"
+#include "../util/role.h"
 #include "../util/settings.h"
 #include "../util/sql.h"
 #include "../util/subxact.h"
@@ -39,10 +41,10 @@
 #include "discrepancy.h"
 #include "periodic_check.h"
 
-/* So often, in ms, it is seen whether a check is due. */
+/* The worker looks once in so many ms whether a check is due. */
 #define LOOK_INTERVAL		10000
 
-/* Reports on an index table that are kept. */
+/* So many reports on each index table are kept. */
 #define MAX_REPORTS			100
 
 typedef struct Report
@@ -53,8 +55,9 @@ typedef struct Report
 	int64		stale;
 	int64		rejected;
 	int64		setup;
-	char	   *example;		/* of what was found; NULL: nothing */
-	char	   *error;			/* why it could not be checked; NULL: it was */
+	char	   *example;		/* the first discrepancy; NULL if none was
+								 * found */
+	char	   *error;			/* why the check failed; NULL if it did not */
 } Report;
 
 static List *find_due(MemoryContext cxt);
@@ -63,7 +66,11 @@ static void count_discrepancy(Discrepancy *d, void *arg);
 static void write_report(Oid index_table, Report *report);
 static void repair_one(Oid index_table, MemoryContext cxt);
 
-/* run_periodic_checks: those whose last check was long ago */
+/*
+ * run_periodic_checks
+ *		Checks the index tables whose last check began longer ago than the setting
+ *		check_interval.
+ */
 void
 run_periodic_checks(void)
 {
@@ -108,13 +115,18 @@ run_periodic_checks(void)
 	MemoryContextDelete(cxt);
 }
 
-/* find_due: OIDs of index tables, none without the extension */
+/*
+ * find_due
+ *		Returns the OIDs of the index tables that are due; none if the database does
+ *		not have the extension.
+ */
 static List *
 find_due(MemoryContext cxt)
 {
 	Oid			type = FLOAT8OID;
 	Datum		seconds = Float8GetDatum(setting_check_interval);
 	List	   *due = NIL;
+	Caller		caller;
 	uint64		i;
 
 	SetCurrentStatementStartTimestamp();
@@ -122,6 +134,7 @@ find_due(MemoryContext cxt)
 	PushActiveSnapshot(GetTransactionSnapshot());
 	if (OidIsValid(catalog_relid("checked", true)))
 	{
+		become_owner(&caller, get_extension_owner());
 		SPI_connect();
 		execute_with_latest_snapshot(psprintf("SELECT index_table::oid FROM %s d"
 											  " WHERE replaces IS NULL AND state <> 'building' AND NOT EXISTS"
@@ -139,13 +152,21 @@ find_due(MemoryContext cxt)
 			MemoryContextSwitchTo(old);
 		}
 		SPI_finish();
+		become_caller(&caller);
 	}
 	PopActiveSnapshot();
 	CommitTransactionCommand();
 	return due;
 }
 
-/* check_one: whether there is something to mend */
+/*
+ * check_one
+ *		Verifies an index table in a transaction of its own, writes the report, and
+ *		returns whether there is something to mend.
+ *
+ * It does nothing if another worker is checking, or if the index table has been
+ * dropped since it was found due.
+ */
 static bool
 check_one(Oid index_table, MemoryContext cxt)
 {
@@ -176,6 +197,7 @@ check_one(Oid index_table, MemoryContext cxt)
 	return mend;
 }
 
+/* count_discrepancy: counts a discrepancy in the report, which keeps the first one as an example */
 static void
 count_discrepancy(Discrepancy *d, void *arg)
 {
@@ -198,7 +220,7 @@ count_discrepancy(Discrepancy *d, void *arg)
 	}
 }
 
-/* write_report: in the place of the oldest, if there are many */
+/* write_report: adds a report to the table checked, and deletes the oldest if there are more than MAX_REPORTS */
 static void
 write_report(Oid index_table, Report *report)
 {
@@ -207,6 +229,7 @@ write_report(Oid index_table, Report *report)
 	char		nulls[10];
 	const char *table = catalog_table("checked");
 	SPIPlanPtr	plan;
+	Caller		caller;
 
 	values[0] = ObjectIdGetDatum(index_table);
 	values[1] = TimestampTzGetDatum(report->began);
@@ -221,6 +244,7 @@ write_report(Oid index_table, Report *report)
 	memset(nulls, ' ', sizeof(nulls));
 	nulls[8] = report->example == NULL ? 'n' : ' ';
 	nulls[9] = report->error == NULL ? 'n' : ' ';
+	become_owner(&caller, get_extension_owner());
 	SPI_connect();
 	plan = SPI_prepare(psprintf("INSERT INTO %s (index_table, checked_at, duration, sample, missing,"
 								" dangling, stale, rejected, setup, example, error)"
@@ -232,12 +256,16 @@ write_report(Oid index_table, Report *report)
 										  " (SELECT checked_at FROM %s WHERE index_table = $1::regclass"
 										  " ORDER BY checked_at DESC OFFSET %d LIMIT 1)", table, table, MAX_REPORTS - 1), 1, types, values);
 	SPI_finish();
+	become_caller(&caller);
 }
 
 /*
  * repair_one
- *		By CALL, which a portal allows to commit; what it is planned in outlives the
- *		transactions.
+ *		Calls repair() for an index table, and notes in its report that it did.
+ *
+ * The CALL runs in a portal, because only there repair() may commit.  Its plan is
+ * made in a memory context that outlives these transactions.  All arguments have the
+ * types of the parameters, so that no procedure of somebody else can be preferred.
  */
 static void
 repair_one(Oid index_table, MemoryContext cxt)
@@ -252,7 +280,8 @@ repair_one(Oid index_table, MemoryContext cxt)
 	StartTransactionCommand();
 	PushActiveSnapshot(GetTransactionSnapshot());
 	old = MemoryContextSwitchTo(cxt);
-	sql = psprintf("CALL " IT_SCHEMA ".repair(%u::pg_catalog.regclass)", index_table);
+	sql = psprintf("CALL " IT_SCHEMA ".repair(%u::pg_catalog.regclass, 1000, NULL::bigint, NULL::bigint,"
+				   " NULL::bigint, NULL::bigint)", index_table);
 	pgstat_report_activity(STATE_RUNNING, sql);
 	plans = pg_plan_queries(pg_analyze_and_rewrite_fixedparams(linitial_node(RawStmt, pg_parse_query(sql)),
 															   sql, NULL, 0, NULL),
@@ -267,7 +296,7 @@ repair_one(Oid index_table, MemoryContext cxt)
 	PortalDrop(portal, false);
 	PushActiveSnapshot(GetTransactionSnapshot());
 	table = catalog_table("checked");
-	run_sql(InvalidOid, "UPDATE %s SET repaired_at = clock_timestamp() WHERE index_table = %u::regclass"
+	run_sql(get_extension_owner(), "UPDATE %s SET repaired_at = clock_timestamp() WHERE index_table = %u::regclass"
 			" AND checked_at = (SELECT max(checked_at) FROM %s WHERE index_table = %u::regclass)",
 			table, index_table, table, index_table);
 	PopActiveSnapshot();

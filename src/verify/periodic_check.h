@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * periodic_check.h
- *	  The periodic check.
+ *	  Checks index tables periodically, between the batches of a worker.
  *
  *-------------------------------------------------------------------------
  */

@@ -1,18 +1,19 @@
 /*-------------------------------------------------------------------------
  *
  * repair.c
- *	  indextable.repair(): mends what verify() finds.
+ *	  Provides indextable.repair(), which mends what verify() finds.
  *
- * Called by users.
+ * What verify() has found is only a reason to look at a row again: before it is
+ * mended, a writer may have changed the row and its entries.  So each row is locked
+ * against writers, and its entries are made what the row asks for then.  That is
+ * right because a transaction that writes a row holds the row's lock until it
+ * commits, and writes the entries before that: to a session that gets the lock, row
+ * and entries are both as that transaction left them.
  *
- * What verify() has found is only a reason to look at a row again: by the time it
- * is mended, a writer may have seen to it.  So each row is locked against writers,
- * and its entries are made what the row asks for then.  Whoever writes a row
- * holds its lock until he commits, and writes its entries before: with the lock,
- * row and entries are both as he left them.  Rows that somebody has locked are
- * left for the next round, so that nobody waits for anybody.  A row that is gone
- * cannot be locked; while its entries are deleted, all writers are kept out.  An
- * asynchronous index table's rows are queued, and drained as ever.
+ * Rows that another session has locked are left for the next round, so that
+ * sessions do not wait for each other.  A row that no longer exists cannot be
+ * locked; while its entries are deleted, all writers are kept out.  The rows of an
+ * asynchronous index table are queued, and drained as any others.
  *
  *-------------------------------------------------------------------------
  */
@@ -68,42 +69,40 @@
 
 PG_FUNCTION_INFO_V1(indextable_repair);
 
-/* For so many ms a lock that keeps all writers out is waited for. */
-#define LOCK_TIMEOUT		200
-
-/* Discrepancies that one round takes up. */
+/* One round mends at most so many discrepancies. */
 #define MAX_SUSPECTS		100000
 
-/* Rounds that may find nothing but rows that are locked, and the pause between two, in ms. */
+/* It gives up after so many rounds that mended nothing, because rows were locked; the pause between two is in ms. */
 #define MAX_IDLE_ROUNDS		20
 #define PAUSE				100
 
-/* What verify() has found: a row, by primary key, and an entry of it that may be wrong. */
+/* A row that verify() has found a discrepancy of, and the entry that may be wrong. */
 typedef struct Suspect
 {
-	Datum	   *key;
-	HeapTuple	entry;			/* NULL: one is missing */
-	bool		gone;			/* the row is */
+	Datum	   *key;			/* the primary key of the row */
+	HeapTuple	entry;			/* NULL: the row lacks an entry */
+	bool		row_gone;		/* the row no longer exists */
 } Suspect;
 
 typedef struct Repair
 {
 	Oid			index_table;
-	MemoryContext cxt;			/* of a round */
-	bool		nonatomic;		/* may commit */
-	int64		missing;		/* found, in the first round */
+	MemoryContext cxt;			/* reset before each round */
+	bool		nonatomic;		/* it may commit */
+	int64		missing;		/* what the first round found */
 	int64		dangling;
 	int64		stale;
-	int64		rejected;		/* rows of a transactional one, in the last
-								 * round */
-	int64		remaining;		/* found, in the last round */
-	bool		first;
+	int64		rejected;		/* rejected rows of a transactional index
+								 * table that the last round found */
+	int64		remaining;		/* discrepancies that the last round found */
+	bool		first_round;
 	Suspect    *suspects;
-	int			n;
-	int			max;
-	int			next;			/* not looked at yet */
+	int			nsuspects;
+	int			max_suspects;	/* for which there is memory */
+	int			next;			/* the first that was not looked at yet */
 	bool		is_unique;
-	bool		only_delete;
+	bool		only_delete;	/* this pass deletes wrong entries, and writes
+								 * none */
 } Repair;
 
 static void commit_if_allowed(Repair *r);
@@ -126,10 +125,10 @@ static bool lock_row(LiveScan *rows, Datum *key, bool alone, TupleTableSlot **ro
 Datum
 indextable_repair(PG_FUNCTION_ARGS)
 {
-	Repair		r = {.first = true};
+	Repair		r = {.first_round = true};
 	int			batch_size = PG_ARGISNULL(1) ? 1000 : PG_GETARG_INT32(1);
 	int			idle = 0;
-	int64		before = -1;	/* remaining in the round before */
+	int64		before = -1;	/* what remained in the round before */
 	TupleDesc	desc;
 	Datum		values[4];
 	bool		isnull[4] = {0};
@@ -170,7 +169,7 @@ indextable_repair(PG_FUNCTION_ARGS)
 		MemoryContextReset(r.cxt);
 		find_suspects(&r);
 		commit_if_allowed(&r);
-		if (r.n == 0 || idle == MAX_IDLE_ROUNDS)
+		if (r.nsuspects == 0 || idle == MAX_IDLE_ROUNDS)
 			break;
 		idle = before < 0 || r.remaining < before ? 0 : idle + 1;
 		before = r.remaining;
@@ -192,7 +191,7 @@ indextable_repair(PG_FUNCTION_ARGS)
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(desc, values, isnull)));
 }
 
-/* commit_if_allowed: what was done so far, where that is allowed */
+/* commit_if_allowed: commits what was done so far, unless the caller is in a transaction block */
 static void
 commit_if_allowed(Repair *r)
 {
@@ -202,7 +201,7 @@ commit_if_allowed(Repair *r)
 		CommandCounterIncrement();
 }
 
-/* has_lost_queue: whether changes cannot be queued, or were queued and are lost */
+/* has_lost_queue: returns whether changes cannot be queued, or were queued and are lost */
 static bool
 has_lost_queue(Oid fact)
 {
@@ -213,7 +212,11 @@ has_lost_queue(Oid fact)
 	return lost;
 }
 
-/* restore_setup: triggers, guards and the queue, before anything is looked at */
+/*
+ * restore_setup
+ *		Puts back triggers, guards and the queue, where they are missing, before any
+ *		row is looked at.
+ */
 static void
 restore_setup(Repair *r)
 {
@@ -236,7 +239,7 @@ restore_setup(Repair *r)
 	}
 }
 
-/* activate: an index table that was invalid, and is right now */
+/* activate: makes an invalid index table active, now that its entries and its setup are right */
 static void
 activate(Oid index_table)
 {
@@ -261,21 +264,23 @@ activate(Oid index_table)
 	relation_close(fact, NoLock);
 }
 
+/* find_suspects: begins a round, by noting what verify() finds now */
 static void
 find_suspects(Repair *r)
 {
 	MemoryContext old = MemoryContextSwitchTo(r->cxt);
 
-	r->n = r->max = 0;
+	r->nsuspects = r->max_suspects = 0;
 	r->suspects = NULL;
 	r->remaining = r->rejected = 0;
 	PushActiveSnapshot(GetTransactionSnapshot());
 	verify_index_table(r->index_table, 100, note_suspect, r);
 	PopActiveSnapshot();
 	MemoryContextSwitchTo(old);
-	r->first = false;
+	r->first_round = false;
 }
 
+/* note_suspect: counts a discrepancy, and notes its row and entry if there is still room */
 static void
 note_suspect(Discrepancy *d, void *arg)
 {
@@ -290,24 +295,24 @@ note_suspect(Discrepancy *d, void *arg)
 	if (strcmp(d->kind, "rejected") == 0 && !d->def->async)
 		r->rejected++;
 	if (entry == NULL || strcmp(d->kind, "rejected") == 0)
-		return;					/* nothing that mending entries would change */
+		return;					/* mending entries would not change it */
 	r->remaining++;
-	if (r->first)
+	if (r->first_round)
 	{
 		r->missing += strcmp(d->kind, "missing") == 0;
 		r->dangling += strcmp(d->kind, "dangling") == 0;
 		r->stale += strcmp(d->kind, "stale") == 0;
 	}
-	if (r->n == MAX_SUSPECTS)
+	if (r->nsuspects == MAX_SUSPECTS)
 		return;
 	old = MemoryContextSwitchTo(r->cxt);
-	if (r->n == r->max)
+	if (r->nsuspects == r->max_suspects)
 	{
-		r->max = Max(r->max * 2, 64);
-		r->suspects = r->suspects == NULL ? palloc(sizeof(Suspect) * r->max) :
-			repalloc(r->suspects, sizeof(Suspect) * r->max);
+		r->max_suspects = Max(r->max_suspects * 2, 64);
+		r->suspects = r->suspects == NULL ? palloc(sizeof(Suspect) * r->max_suspects) :
+			repalloc(r->suspects, sizeof(Suspect) * r->max_suspects);
 	}
-	suspect = &r->suspects[r->n++];
+	suspect = &r->suspects[r->nsuspects++];
 	suspect->key = palloc(sizeof(Datum) * fact->npk);
 	for (i = 0; i < fact->npk; i++)
 	{
@@ -316,15 +321,17 @@ note_suspect(Discrepancy *d, void *arg)
 
 		suspect->key[i] = datumCopy(entry->tts_values[attno - 1], att->attbyval, att->attlen);
 	}
-	suspect->gone = strcmp(d->kind, "dangling") == 0;
+	suspect->row_gone = strcmp(d->kind, "dangling") == 0;
 	suspect->entry = d->found != NULL ? ExecCopySlotHeapTuple(d->found) : NULL;
 	MemoryContextSwitchTo(old);
 }
 
 /*
  * repair_suspects
- *		The suspects.  A unique index table is rid of wrong entries first, which
- *		may have the place of right ones.
+ *		Mends all suspects, in batches.
+ *
+ * For a unique index table it is called twice, and only deletes wrong entries the
+ * first time, because these may have the keys of right ones.
  */
 static void
 repair_suspects(Repair *r, int batch_size, bool only_delete)
@@ -332,14 +339,14 @@ repair_suspects(Repair *r, int batch_size, bool only_delete)
 	int			from;
 
 	r->only_delete = only_delete;
-	for (from = 0; from < r->n; from = r->next)
+	for (from = 0; from < r->nsuspects; from = r->next)
 	{
-		repair_batch(r, from, Min(from + batch_size, r->n));
+		repair_batch(r, from, Min(from + batch_size, r->nsuspects));
 		commit_if_allowed(r);
 	}
 }
 
-/* repair_batch: some of them, or all if they can be queued */
+/* repair_batch: mends some of the suspects, or queues all of them if the index table is asynchronous */
 static void
 repair_batch(Repair *r, int from, int to)
 {
@@ -347,7 +354,7 @@ repair_batch(Repair *r, int from, int to)
 	IndexDef   *def;
 	bool		more_locks;
 
-	/* In the order in which writers lock. */
+	/* Locks are taken in the order in which writers take them. */
 	do
 	{
 		def = definition_of_index_table(r->index_table, &factdef);
@@ -372,7 +379,7 @@ repair_batch(Repair *r, int from, int to)
 	definition_unpin(factdef);
 }
 
-/* queue_rows: all of them, and drains them; returns how many */
+/* queue_rows: queues the rows of all suspects, drains them, and returns how many suspects there were */
 static int
 queue_rows(Repair *r, FactDef *factdef)
 {
@@ -381,16 +388,20 @@ queue_rows(Repair *r, FactDef *factdef)
 	int64		changes = 0;
 	int			i;
 
-	for (i = 0; i < r->n; i++)
+	for (i = 0; i < r->nsuspects; i++)
 		queue_collect_key(factdef, r->suspects[i].key);
 	position.start = RegisterSnapshot(GetLatestSnapshot());
 	while (drain_batch(fact_table, setting_batch_size, DRAIN_WAIT, &position, &changes))
 		CommandCounterIncrement();
 	UnregisterSnapshot(position.start);
-	return r->n;
+	return r->nsuspects;
 }
 
-/* repair_rows: some of the suspects, but for rows that others have locked; returns the next one */
+/*
+ * repair_rows
+ *		Mends the suspects from "from" up to "to", but for rows that other sessions
+ *		have locked, and returns the next suspect.
+ */
 static int
 repair_rows(Repair *r, FactDef *factdef, IndexDef *def, int from, int to)
 {
@@ -452,7 +463,7 @@ repair_rows(Repair *r, FactDef *factdef, IndexDef *def, int from, int to)
 		diff_entries(def, &before, &after, &list, cxt);
 		for (k = n; k < list.n; k++)
 		{
-			/* Those of the row that are right are there already. */
+			/* Those entries of the row that are right exist already. */
 			if (list.ops[k].kind == OP_INSERT)
 				list.ops[k].kind = OP_PUT;
 			if (!r->only_delete || list.ops[k].kind == OP_DELETE)
@@ -476,28 +487,35 @@ repair_rows(Repair *r, FactDef *factdef, IndexDef *def, int from, int to)
 
 /*
  * lock_out_writers_if_needed
- *		If rows are gone that some of the suspects are of, or on other servers.  Before
- *		any row is locked, or read there, and for a moment only: others wait behind us.
+ *		Locks the fact table against writers if a row of these suspects no longer
+ *		exists or is on another server, and returns whether it has that lock.
+ *
+ * It does so before it locks any row, or reads it on the other server.  It waits for
+ * a moment only, because other sessions have to wait behind it.
  */
 static bool
 lock_out_writers_if_needed(Repair *r, LiveScan *rows, int from, int to)
 {
 	int			i;
 
-	for (i = from; i < to && !r->suspects[i].gone && !live_scan_is_foreign(rows, r->suspects[i].key); i++)
+	for (i = from; i < to && !r->suspects[i].row_gone && !live_scan_is_foreign(rows, r->suspects[i].key); i++)
 		;
 	return i < to && lock_with_timeout(rows->def->relid, ShareRowExclusiveLock, LOCK_TIMEOUT);
 }
 
 /*
  * lock_row
- *		Keeps writers, and others who repair, from the row under a primary key until
- *		the transaction ends; *row is NULL if there is none.  False if somebody else
- *		has it.
+ *		Keeps writers, and other sessions that repair, from the row under a primary
+ *		key until the transaction ends.
  *
- * The partition that it is in is locked, too, as its writers lock it: a row that is
- * locked may still lose its entries because its partition is detached concurrently.
- * If that is so by then, it is no row of the fact table, whatever our snapshot says.
+ * *row is the row, or NULL if there is none.  "alone" says that all writers are kept
+ * out already.  Returns false if another session has locked the row, or if there is
+ * none that could be locked, and writers are not kept out.
+ *
+ * The partition that the row is in is locked, too, as its writers lock it, because
+ * even a locked row may lose its entries, when its partition is detached
+ * concurrently.  If the partition has been detached by the time it is locked, the
+ * row is no row of the fact table, whatever our snapshot says.
  */
 static bool
 lock_row(LiveScan *rows, Datum *key, bool alone, TupleTableSlot **row)
@@ -511,7 +529,11 @@ lock_row(LiveScan *rows, Datum *key, bool alone, TupleTableSlot **row)
 	*row = live_scan_first(rows, key);
 	if (*row != NULL && root_of(rows->current->rel) != rows->def->relid)
 		*row = NULL;
-	/* Somebody may be about to insert it, or to undo its deletion. */
+
+	/*
+	 * Another transaction may be inserting the row, or its deletion may be
+	 * rolled back.
+	 */
 	if (*row == NULL || alone)
 		return alone;
 	tid = rows->current->stored->tts_tid;

@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * setup.h
- *	  Checks triggers, guards, owner, indexes and state of an index table.
+ *	  Checks what an index table needs to be kept in step: triggers, guards, owner,
+ *	  indexes and state.
  *
  *-------------------------------------------------------------------------
  */

@@ -1,18 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * verify.c
- *	  indextable.verify(): whether an index table is what its fact table asks for.
- *
- * Called by users, and by repair.c for what to mend.
- *
- * With one snapshot, both tables are read once.  Entries that should be there and
- * entries that are there are summed up by hashes, in buckets by primary key; a
- * writer's change is in both or in neither.  Where the sums of a bucket differ,
- * and only there, a second reading with the same snapshot compares entry by
- * entry: what is right costs two sequential scans, and no sort.
- *
- * Of a sample, each row's entries are looked for in the index table, and each
- * entry's row in the fact table: its cost is that of the blocks in it.
+ *	  Provides indextable.verify(), which returns the discrepancies between an index
+ *	  table and its fact table.  compare.c finds them.
  *
  *-------------------------------------------------------------------------
  */
@@ -71,6 +61,7 @@ indextable_verify(PG_FUNCTION_ARGS)
 	return (Datum) 0;
 }
 
+/* put_discrepancy: adds a discrepancy to the result, as a row */
 static void
 put_discrepancy(Discrepancy *d, void *arg)
 {

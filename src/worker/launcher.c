@@ -3,12 +3,13 @@
  * launcher.c
  *	  Starts workers in the databases that need them.
  *
- * Runs in a background worker of its own where indextable is in
- * shared_preload_libraries, from the end of recovery on.  When the server starts
- * it has a worker look at each database, as changes may be queued from before;
- * later, writers ask for one.  A worker whose database has no queues leaves.  If
- * there are more databases with queues than there may be workers, they take
- * turns: an idle worker leaves, and asks for another at the end of the line.
+ * The launcher is a background worker of its own.  It runs from the end of recovery on, if
+ * indextable is in shared_preload_libraries.  When the server starts, it starts workers in
+ * each database, as changes may be queued from before; later, writers ask for them.  A
+ * worker whose database has no queues exits.
+ *
+ * If there are more databases with queues than there may be workers, they take turns: an
+ * idle worker exits, and asks for another one, which comes after those that wait already.
  *
  *-------------------------------------------------------------------------
  */
@@ -42,24 +43,27 @@
 
 #include "../indextable.h"
 #include "../queue/shared_memory.h"
+#include "../queue/worker_slots.h"
 #include "../util/lock.h"
 #include "../util/settings.h"
 #include "launcher.h"
 #include "main.h"
 
-/* Workers of a database are not started again within so many ms. */
+/* Workers of a database are not started again before this time, in ms. */
 #define RETRY_INTERVAL		1000
 
-/* So often, in ms, every database is looked at: a dump may have been restored. */
+/* Workers look at every database at least this often, in ms: a dump may have been restored. */
 #define VISIT_INTERVAL		600000
 
+/* A worker that was started. */
 typedef struct Started
 {
 	Oid			database;
-	int			slot;
-	uint64		use;			/* of the slot */
+	int			slot;			/* the slot reserved for it; see
+								 * slot_reserve() */
+	uint64		use;			/* which use of the slot that is */
 	TimestampTz at;
-	bool		gone;
+	bool		ended;
 	BackgroundWorkerHandle *handle;
 } Started;
 
@@ -78,7 +82,7 @@ static bool start_worker(Oid database, int slot, uint64 use);
 static void forget_ended_workers(void);
 static bool accepts_connections(Oid database);
 
-/* launcher_init: called once, when the library is preloaded */
+/* launcher_init: has the server start the launcher; called once, when the library is preloaded */
 void
 launcher_init(void)
 {
@@ -97,6 +101,7 @@ launcher_init(void)
 	RegisterBackgroundWorker(&worker);
 }
 
+/* indextable_launcher_main: the main loop of the launcher */
 void
 indextable_launcher_main(Datum arg)
 {
@@ -108,7 +113,7 @@ indextable_launcher_main(Datum arg)
 	BackgroundWorkerUnblockSignals();
 	BackgroundWorkerInitializeConnection(NULL, NULL, 0);
 	pgstat_report_appname("indextable launcher");
-	shared_set_launcher();
+	register_launcher();
 
 	wait_event = new_wait_event("IndextableLauncherMain");
 	add_all_databases();
@@ -138,7 +143,12 @@ indextable_launcher_main(Datum arg)
 	}
 }
 
-/* visit_interval: a database without queues may have index tables to be checked */
+/*
+ * visit_interval
+ *		Returns how often a worker looks at every database, in ms.  It is no longer than
+ *		indextable.check_interval: a database without queues has no worker, but may have
+ *		index tables to be checked.
+ */
 static int
 visit_interval(void)
 {
@@ -146,11 +156,12 @@ visit_interval(void)
 		VISIT_INTERVAL : setting_check_interval * 1000;
 }
 
+/* take_requests: adds the databases that have asked for workers to those that wait */
 static void
 take_requests(void)
 {
 	Oid			databases[MAX_REQUESTS];
-	int			n = shared_take_requests(databases);
+	int			n = take_worker_requests(databases);
 	int			i;
 
 	for (i = 0; i < n; i++)
@@ -159,6 +170,7 @@ take_requests(void)
 		add_all_databases();
 }
 
+/* add_all_databases: adds all databases that accept connections to those that wait */
 static void
 add_all_databases(void)
 {
@@ -182,7 +194,11 @@ add_all_databases(void)
 	CommitTransactionCommand();
 }
 
-/* start_workers: for the databases that wait; true if none is left */
+/*
+ * start_workers
+ *		Starts workers for the databases that wait, as many as may be.  Returns whether no
+ *		database is left that waits.
+ */
 static bool
 start_workers(void)
 {
@@ -203,7 +219,7 @@ start_workers(void)
 		while (now && !full && !enough)
 		{
 			uint64		use;
-			int			slot = shared_reserve(database, &enough, &use);
+			int			slot = slot_reserve(database, &enough, &use);
 
 			full = slot < 0 ? !enough : !start_worker(database, slot, use);
 		}
@@ -211,10 +227,11 @@ start_workers(void)
 			add_waiting(database);
 	}
 	list_free(databases);
-	shared_set_short(full);
+	note_short_of_workers(full);
 	return waiting == NIL;
 }
 
+/* add_waiting: adds a database to those that wait for workers, at the end, unless it waits already */
 static void
 add_waiting(Oid database)
 {
@@ -224,7 +241,11 @@ add_waiting(Oid database)
 	MemoryContextSwitchTo(old);
 }
 
-/* started_lately: whether all workers of a database are gone so soon that something may be wrong */
+/*
+ * started_lately
+ *		Returns whether a worker of a database was started so lately, and has ended again, that
+ *		something may be wrong with it.
+ */
 static bool
 started_lately(Oid database)
 {
@@ -235,13 +256,14 @@ started_lately(Oid database)
 	{
 		Started    *s = lfirst(cell);
 
-		if (s->database == database && s->gone &&
+		if (s->database == database && s->ended &&
 			!TimestampDifferenceExceeds(s->at, now, RETRY_INTERVAL))
 			return true;
 	}
 	return false;
 }
 
+/* start_worker: starts a worker with a reserved slot; returns false if the server has no room for it */
 static bool
 start_worker(Oid database, int slot, uint64 use)
 {
@@ -259,7 +281,7 @@ start_worker(Oid database, int slot, uint64 use)
 		started = lappend(started, s);
 	else
 	{
-		shared_release(slot, use);
+		slot_release(slot, use);
 		pfree(s);
 		if (!told)
 			ereport(LOG,
@@ -273,8 +295,8 @@ start_worker(Oid database, int slot, uint64 use)
 
 /*
  * forget_ended_workers
- *		Forgets workers that are gone.  One that did not get so far as to take its
- *		slot is started again.
+ *		Forgets workers that have ended, once RETRY_INTERVAL is over.  If one has ended before
+ *		it took its slot, its database waits for another one.
  */
 static void
 forget_ended_workers(void)
@@ -287,13 +309,13 @@ forget_ended_workers(void)
 		Started    *s = lfirst(cell);
 		pid_t		pid;
 
-		if (!s->gone && GetBackgroundWorkerPid(s->handle, &pid) == BGWH_STOPPED)
+		if (!s->ended && GetBackgroundWorkerPid(s->handle, &pid) == BGWH_STOPPED)
 		{
-			s->gone = true;
-			if (shared_release(s->slot, s->use))
+			s->ended = true;
+			if (slot_release(s->slot, s->use))
 				add_waiting(s->database);
 		}
-		if (s->gone && TimestampDifferenceExceeds(s->at, now, RETRY_INTERVAL))
+		if (s->ended && TimestampDifferenceExceeds(s->at, now, RETRY_INTERVAL))
 		{
 			started = foreach_delete_current(started, cell);
 			pfree(s->handle);
@@ -302,7 +324,7 @@ forget_ended_workers(void)
 	}
 }
 
-/* accepts_connections: whether a database is still there, and open */
+/* accepts_connections: returns whether a database still exists, and allows connections */
 static bool
 accepts_connections(Oid database)
 {

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * launcher.h
- *	  Starts workers in the databases that need them.
+ *	  Registers the launcher, which starts workers in the databases that need them.
  *
  *-------------------------------------------------------------------------
  */

@@ -1,14 +1,14 @@
 /*-------------------------------------------------------------------------
  *
  * main.c
- *	  The background worker that drains the queues of one database, and the
- *	  functions that start and stop it by hand.
+ *	  Drains the queues of one database in a background worker, and has the functions that
+ *	  start and stop such workers by hand.
  *
- * Started by launcher.c, or by users where the library is not preloaded.
+ * A worker is started by the launcher, or by users if the library is not preloaded.
  *
- * Each batch is a transaction of its own; between them the worker holds nothing,
- * and it sleeps outside of any.  What it does may be cut off at any point:
- * whatever was not committed is queued still.
+ * Each batch is a transaction of its own.  Between them the worker holds neither locks nor
+ * snapshots, and it never sleeps within a transaction.  It may be ended at any point:
+ * whatever it had not committed is still queued.
  *
  *-------------------------------------------------------------------------
  */
@@ -37,9 +37,11 @@
 #include "../catalog/fact_rows.h"
 #include "../catalog/usage.h"
 #include "../indextable.h"
+#include "../queue/activity.h"
 #include "../queue/batch_keys.h"
 #include "../queue/drain.h"
 #include "../queue/shared_memory.h"
+#include "../queue/worker_slots.h"
 #include "../util/lock.h"
 #include "../util/settings.h"
 #include "../util/sql.h"
@@ -52,13 +54,19 @@ PG_FUNCTION_INFO_V1(indextable_stop_launched);
 
 #define WORKER_TYPE			"indextable worker"
 
-/* DROP DATABASE waits for 5 s: so often, in ms, a sleeping worker sees whether it is in the way. */
+/*
+ * The longest that a worker sleeps before it sees whether it is in the way of DROP
+ * DATABASE, in ms.  That command waits for 5 s.
+ */
 #define MAX_SLEEP			1000
 
-/* A worker rests for so many ms when more changes have come while it was at work. */
+/* The time that a worker rests when changes have come while it was at work, in ms. */
 #define REST				2
 
-/* A queue whose batches fail is left alone for so many ms, then twice as long, up to the second. */
+/*
+ * A queue whose batch has failed is left alone for this time, in ms.  Each time that it
+ * fails again it is twice as long, up to the maximum.
+ */
 #define MIN_BACKOFF			100
 #define MAX_BACKOFF			60000
 
@@ -69,15 +77,15 @@ typedef struct Assignment
 	int			slot;			/* -1: started by hand */
 } Assignment;
 
-/* A queue that makes trouble. */
+/* A queue whose batches fail. */
 typedef struct Trouble
 {
 	Oid			fact_table;		/* hash key */
-	int			backoff;		/* ms */
+	int			backoff;		/* for how long it is left alone, in ms */
 	TimestampTz until;
 } Trouble;
 
-static HTAB *troubles = NULL;
+static HTAB *troubles = NULL;	/* of Trouble */
 
 PGDLLEXPORT void indextable_worker_main(Datum arg);
 
@@ -89,7 +97,12 @@ static bool drain_in_transaction(Oid fact_table, int64 *changes, bool *locked);
 static void note_drain_error(Oid fact_table, ErrorData *error);
 static bool is_active(pid_t pid);
 
-/* worker_register: false if the server has no background worker left */
+/*
+ * worker_register
+ *		Has the server start a worker in a database, with the slot that was reserved for it,
+ *		or -1 if users start it by hand.  Returns false if the server has no room for another
+ *		background worker.
+ */
 bool
 worker_register(Oid database, int slot, BackgroundWorkerHandle **handle)
 {
@@ -109,6 +122,11 @@ worker_register(Oid database, int slot, BackgroundWorkerHandle **handle)
 	return RegisterDynamicBackgroundWorker(&worker, handle);
 }
 
+/*
+ * indextable_worker_main
+ *		The main loop of a worker: drains all queues of the database, makes the periodic
+ *		checks, and sleeps until changes are committed or indextable.naptime is over.
+ */
 void
 indextable_worker_main(Datum arg)
 {
@@ -128,7 +146,7 @@ indextable_worker_main(Datum arg)
 	pgstat_report_appname(WORKER_TYPE);
 	fix_worker_settings();
 	if (assignment.slot >= 0)
-		shared_take_slot(assignment.slot);
+		slot_take(assignment.slot);
 
 	wait_event = new_wait_event("IndextableWorkerMain");
 	cxt = AllocSetContextCreate(TopMemoryContext, "indextable worker", ALLOCSET_DEFAULT_SIZES);
@@ -146,8 +164,8 @@ indextable_worker_main(Datum arg)
 			ConfigReloadPending = false;
 			ProcessConfigFile(PGC_SIGHUP);
 		}
-		/* Another worker is asked for, and comes when it can. */
-		if (is_database_lock_awaited(MyDatabaseId) || !shared_may_stay(false))
+		/* As this worker exits, another one is asked for; see leave_slot(). */
+		if (is_database_lock_awaited(MyDatabaseId) || !worker_may_stay(false))
 			proc_exit(0);
 
 		if (GetCurrentTimestamp() >= look_again &&
@@ -155,7 +173,7 @@ indextable_worker_main(Datum arg)
 		{
 			List	   *queues;
 
-			(void) shared_woken();
+			(void) worker_woken();
 			MemoryContextReset(cxt);
 			if (!find_queues(cxt, &queues))
 			{
@@ -166,16 +184,21 @@ indextable_worker_main(Datum arg)
 			{
 				run_periodic_checks();
 				usage_note_reads();
-				/* Whoever makes a first queue now asks for another worker. */
-				shared_begin_leaving();
+
+				/*
+				 * A session that creates the first queue asks for another
+				 * worker from now on; one that did so just before is found by
+				 * looking once more.
+				 */
+				worker_begin_leaving();
 				if ((!find_queues(cxt, &queues) || queues != NIL) && assignment.slot >= 0)
-					shared_request(MyDatabaseId);
+					request_workers(MyDatabaseId);
 				proc_exit(0);
 			}
 			while (drain_queues(queues, &trouble))
 			{
 				CHECK_FOR_INTERRUPTS();
-				if (ConfigReloadPending || is_database_lock_awaited(MyDatabaseId) || !shared_may_stay(false))
+				if (ConfigReloadPending || is_database_lock_awaited(MyDatabaseId) || !worker_may_stay(false))
 					break;
 			}
 			run_periodic_checks();
@@ -184,16 +207,20 @@ indextable_worker_main(Datum arg)
 			pgstat_report_stat(true);
 			pgstat_report_activity(STATE_IDLE, NULL);
 		}
-		/* Those who wait are served at least this often. */
-		if (!shared_may_stay(true) &&
+
+		/*
+		 * If other databases wait for a worker, this one stays for naptime at
+		 * most.
+		 */
+		if (!worker_may_stay(true) &&
 			TimestampDifferenceExceeds(MyStartTimestamp, GetCurrentTimestamp(), setting_naptime))
 			proc_exit(0);
 
 		/*
-		 * Under load, larger batches are worth more than the time that they
-		 * take to come together.
+		 * Under load, the worker rests for a moment to find more changes:
+		 * larger batches save more than this time.
 		 */
-		look = shared_woken();
+		look = worker_woken();
 		if (look && GetCurrentTimestamp() >= look_again)
 		{
 			pg_usleep(REST * 1000);
@@ -206,7 +233,7 @@ indextable_worker_main(Datum arg)
 	}
 }
 
-/* fix_worker_settings: whatever ALTER DATABASE or the configuration says */
+/* fix_worker_settings: sets what a worker relies on, whatever ALTER DATABASE or the configuration says */
 static void
 fix_worker_settings(void)
 {
@@ -218,7 +245,7 @@ fix_worker_settings(void)
 		{"session_replication_role", "origin"},
 		{"synchronous_commit", "off"},	/* what a crash undoes is still queued */
 		{"statement_timeout", "0"},
-		{"lock_timeout", "200ms"},	/* other queues are waiting */
+		{"lock_timeout", "200ms"},	/* other queues are not held up for longer */
 		{"idle_in_transaction_session_timeout", "0"},
 #if PG_VERSION_NUM >= 170000
 		{"transaction_timeout", "0"},
@@ -233,8 +260,9 @@ fix_worker_settings(void)
 
 /*
  * find_queues
- *		OIDs of the fact tables that have one; none without the extension.  False
- *		if the catalog cannot be read: it may be of another version.
+ *		Sets *queues to the OIDs of the fact tables that have a queue; there are none without
+ *		the extension.  Returns false if the catalog cannot be read: it may be that of another
+ *		version.
  */
 static bool
 find_queues(MemoryContext cxt, List **queues)
@@ -256,6 +284,7 @@ find_queues(MemoryContext cxt, List **queues)
 	return ok;
 }
 
+/* read_queues: returns the fact tables that have a queue, in a transaction of its own */
 static List *
 read_queues(MemoryContext cxt)
 {
@@ -270,8 +299,9 @@ read_queues(MemoryContext cxt)
 		MemoryContext old;
 
 		/*
-		 * What is left of another table's, or is being restored; whoever
-		 * adopts that asks for a worker.
+		 * The row may be left over from index tables that do not exist any
+		 * more, or is being restored.  The session that adopts what was
+		 * restored asks for a worker.
 		 */
 		if (!catalog_fact_in_use(((FactTableRow *) lfirst(cell))->fact_table))
 			continue;
@@ -284,7 +314,11 @@ read_queues(MemoryContext cxt)
 	return result;
 }
 
-/* drain_queues: a batch of each queue; whether any has more */
+/*
+ * drain_queues
+ *		Drains one batch of each queue.  Returns whether any has more; *trouble says whether
+ *		any has to be tried again, because it failed or another session may be draining it.
+ */
 static bool
 drain_queues(List *queues, bool *trouble)
 {
@@ -310,17 +344,21 @@ drain_queues(List *queues, bool *trouble)
 			if (drain_in_transaction(fact_table, &changes, &locked))
 				more = true;
 			*trouble |= locked;
-			/* Somebody else may be draining: that tells nothing. */
+
+			/*
+			 * If another session may be draining, nothing is known of the
+			 * error.
+			 */
 			if (t != NULL && !locked)
 			{
 				hash_search(troubles, &fact_table, HASH_REMOVE, NULL);
-				shared_note_success(fact_table);
+				activity_note_success(fact_table);
 			}
-			shared_count(fact_table, changes);
+			activity_count(fact_table, changes);
 		}
 		PG_CATCH();
 		{
-			/* It is not logged again each time it is tried. */
+			/* An error is logged only the first time. */
 			ErrorData  *error = recover_from_error(cxt, t == NULL);
 
 			note_drain_error(fact_table, error);
@@ -332,6 +370,12 @@ drain_queues(List *queues, bool *trouble)
 	return more;
 }
 
+/*
+ * drain_in_transaction
+ *		Drains one batch of a queue in a transaction of its own, and adds its size to
+ *		*changes.  Returns whether there may be more; *locked says whether the batch was left
+ *		to another session that may be draining.
+ */
 static bool
 drain_in_transaction(Oid fact_table, int64 *changes, bool *locked)
 {
@@ -350,7 +394,11 @@ drain_in_transaction(Oid fact_table, int64 *changes, bool *locked)
 	return more;
 }
 
-/* note_drain_error: a serialization failure or a deadlock is just tried again */
+/*
+ * note_drain_error
+ *		Notes that a batch has failed, and for how long the queue is left alone.  After a
+ *		serialization failure or a deadlock that is always the shortest time.
+ */
 static void
 note_drain_error(Oid fact_table, ErrorData *error)
 {
@@ -362,10 +410,59 @@ note_drain_error(Oid fact_table, ErrorData *error)
 	else
 		t->backoff = Min(t->backoff * 2, MAX_BACKOFF);
 	t->until = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), t->backoff);
-	shared_note_error(fact_table, error->message);
+	activity_note_error(fact_table, error->message);
 }
 
-/* is_active: whether pg_stat_activity shows a process */
+/*
+ * indextable_start_workers
+ *		start_workers(): asks the launcher for workers in the current database or, if there
+ *		is no launcher, starts one worker.
+ */
+Datum
+indextable_start_workers(PG_FUNCTION_ARGS)
+{
+	BackgroundWorkerHandle *handle;
+	pid_t		pid;
+
+	PreventCommandDuringRecovery("start_workers()");
+	if (shared_exists())
+	{
+		note_workers_stopped(MyDatabaseId, false);
+		request_workers(MyDatabaseId);
+		PG_RETURN_VOID();
+	}
+	if (catalog_queues() == NIL)
+	{
+		ereport(NOTICE,
+				(errmsg("no worker is started because this database has no asynchronous index tables")));
+		PG_RETURN_VOID();
+	}
+	if (!worker_register(MyDatabaseId, -1, &handle))
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_RESOURCES),
+				 errmsg("out of background worker slots"),
+				 errhint("You might need to increase max_worker_processes.")));
+
+	/*
+	 * Wait until pg_stat_activity shows it, where stop_workers() looks for
+	 * it.
+	 */
+	do
+	{
+		if (WaitForBackgroundWorkerStartup(handle, &pid) != BGWH_STARTED)
+			ereport(ERROR,
+					(errcode(ERRCODE_INSUFFICIENT_RESOURCES),
+					 errmsg("could not start worker"),
+					 errhint("More details may be available in the server log.")));
+		WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, 5,
+				  new_wait_event("IndextableStart"));
+		ResetLatch(MyLatch);
+		CHECK_FOR_INTERRUPTS();
+	} while (!is_active(pid));
+	PG_RETURN_VOID();
+}
+
+/* is_active: returns whether workers() shows a process, which it does by pg_stat_activity */
 static bool
 is_active(pid_t pid)
 {
@@ -382,54 +479,10 @@ is_active(pid_t pid)
 }
 
 /*
- * indextable_start_workers
- *		start_workers(): in the current database; returns whether one was asked
- *		for.
- */
-Datum
-indextable_start_workers(PG_FUNCTION_ARGS)
-{
-	BackgroundWorkerHandle *handle;
-	pid_t		pid;
-
-	PreventCommandDuringRecovery("start_workers()");
-	if (shared_exists())
-	{
-		shared_stop(MyDatabaseId, false);
-		shared_request(MyDatabaseId);
-		PG_RETURN_VOID();
-	}
-	if (catalog_queues() == NIL)
-	{
-		ereport(NOTICE,
-				(errmsg("no worker is started because this database has no asynchronous index tables")));
-		PG_RETURN_VOID();
-	}
-	if (!worker_register(MyDatabaseId, -1, &handle))
-		ereport(ERROR,
-				(errcode(ERRCODE_INSUFFICIENT_RESOURCES),
-				 errmsg("out of background worker slots"),
-				 errhint("You might need to increase max_worker_processes.")));
-	/* Until it shows, for stop_workers() to find it. */
-	do
-	{
-		if (WaitForBackgroundWorkerStartup(handle, &pid) != BGWH_STARTED)
-			ereport(ERROR,
-					(errcode(ERRCODE_INSUFFICIENT_RESOURCES),
-					 errmsg("could not start worker"),
-					 errhint("More details may be available in the server log.")));
-		WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, 5,
-				  new_wait_event("IndextableStart"));
-		ResetLatch(MyLatch);
-		CHECK_FOR_INTERRUPTS();
-	} while (!is_active(pid));
-	PG_RETURN_VOID();
-}
-
-/*
  * indextable_stop_launched
- *		stop_launched(): stops the workers that the launcher has started, and has it
- *		start no others; how many, or NULL where there is no launcher.
+ *		stop_launched(): stops the workers of the current database that the launcher has
+ *		started, and has it start no others.  Returns how many there were, or null if there is
+ *		no launcher.
  */
 Datum
 indextable_stop_launched(PG_FUNCTION_ARGS)
@@ -438,13 +491,13 @@ indextable_stop_launched(PG_FUNCTION_ARGS)
 
 	if (!shared_exists())
 		PG_RETURN_NULL();
-	if (!shared_stop(MyDatabaseId, true))
+	if (!note_workers_stopped(MyDatabaseId, true))
 		ereport(ERROR,
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 				 errmsg("cannot stop the workers of any more databases"),
 				 errhint("Set indextable.max_workers to 0 to stop all workers.")));
-	n = shared_count_workers(MyDatabaseId, true);
-	while (shared_count_workers(MyDatabaseId, false) > 0)
+	n = count_workers(MyDatabaseId, true);
+	while (count_workers(MyDatabaseId, false) > 0)
 	{
 		WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, 10,
 				  new_wait_event("IndextableStop"));

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * main.h
- *	  Drains the queues of one database.
+ *	  Registers a background worker that drains the queues of one database.
  *
  *-------------------------------------------------------------------------
  */

@@ -125,3 +125,106 @@ CALL ddl.fresh('');
 DROP SCHEMA ddl, s, elsewhere CASCADE;
 DROP ROLE regress_ddl_owner, regress_ddl_other;
 SELECT * FROM pg_temp.orphans();
+
+\set ECHO all
+-- ---- from code of others that runs while an index table is truncated or replaced: judged as at any other time
+CREATE SCHEMA nested;
+SET search_path = nested;
+CREATE DOMAIN filled AS text CHECK (value <> '');
+CREATE TABLE f (id int PRIMARY KEY, doc jsonb, d filled DEFAULT 'd');
+CREATE TABLE g (LIKE f INCLUDING ALL);
+CREATE TABLE h (LIKE f INCLUDING ALL) PARTITION BY RANGE (id);
+CREATE TABLE h0 PARTITION OF h FOR VALUES FROM (0) TO (10);
+CREATE TABLE h1 PARTITION OF h FOR VALUES FROM (10) TO (20);
+SELECT indextable.create('f_k', 'f', '{k}'), indextable.create('f_v', 'f', '{v}'), indextable.create('g_k', 'g', '{k}'),
+	indextable.create('g_a', 'g', '{k}', maintenance => 'async'), indextable.create('h_k', 'h', '{k}');
+CREATE PROCEDURE fill() LANGUAGE sql AS $$
+	INSERT INTO f SELECT i, jsonb_build_object('k', i, 'v', -i) FROM generate_series(1, 3) i;
+	INSERT INTO g SELECT i, jsonb_build_object('k', i) FROM generate_series(1, 3) i ON CONFLICT DO NOTHING;
+	INSERT INTO h SELECT i, jsonb_build_object('k', i) FROM generate_series(8, 12) i ON CONFLICT DO NOTHING;
+$$;
+CALL fill();
+CREATE TABLE outcome (n serial, event text, command text, what text);
+CREATE TABLE attempts (command text);
+CREATE VIEW differences AS
+	SELECT x.* FROM (VALUES ('f_k', 'k', 'f'), ('f_v', 'v', 'f'), ('g_k', 'k', 'g'), ('h_k', 'k', 'h')) v (i, k, f),
+		pg_temp.oracle(i, format('SELECT doc ->> %L, id FROM %s', k, f)) x;
+-- does each of the attempts, notes what came of it, and rolls it back
+CREATE FUNCTION attempt(event text) RETURNS void LANGUAGE plpgsql SET search_path = nested, pg_temp AS $$
+DECLARE
+	a text;
+	what text;
+BEGIN
+	IF current_setting('nested.within', true) = 'yes' THEN RETURN; END IF;
+	PERFORM set_config('nested.within', 'yes', false);
+	FOR a IN SELECT * FROM attempts LOOP
+		BEGIN
+			EXECUTE a;
+			SELECT concat_ws(', ', 'accepted', string_agg(index_table || ' is ' || state, ', ' ORDER BY index_table::text)) INTO what
+				FROM indextable.index_tables WHERE state <> 'active';
+			RAISE '%', concat_ws(', ', what, (SELECT count(*) || ' in h_k' FROM h_k HAVING count(*) <> 5)) USING errcode = 'P0099';
+		EXCEPTION WHEN OTHERS THEN
+			what := CASE SQLSTATE WHEN 'P0099' THEN '' ELSE SQLSTATE || ' ' END || SQLERRM;
+		END;
+		INSERT INTO outcome (event, command, what) VALUES (event, a, what);
+	END LOOP;
+	PERFORM set_config('nested.within', 'no', false);
+END $$;
+CREATE FUNCTION attempt_in_trigger() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	PERFORM nested.attempt(TG_WHEN || ' ' || TG_OP);
+	RETURN NULL;
+END $$;
+CREATE FUNCTION attempt_in_event_trigger() RETURNS event_trigger LANGUAGE plpgsql AS $$
+BEGIN
+	PERFORM nested.attempt(TG_EVENT);
+END $$;
+INSERT INTO attempts VALUES ('ALTER TABLE g DROP doc'), ('ALTER TABLE g ALTER doc TYPE text'), ('ALTER TABLE g SET UNLOGGED'), ('ALTER TABLE g DISABLE TRIGGER ALL'),
+	('ALTER TABLE g DROP CONSTRAINT g_pkey'), ('ALTER TABLE g RENAME doc TO doc2'), ('DROP TRIGGER indextable_row ON g'), ('ALTER TRIGGER indextable_row ON g RENAME TO other'), ('CREATE TABLE child () INHERITS (g)'),
+	('ALTER TABLE g_k DROP k'), ('ALTER TABLE g_k SET UNLOGGED'), ('ALTER TABLE g_k ADD x int DEFAULT 1'), ('ALTER TABLE g_k DISABLE TRIGGER ALL'), ('DROP INDEX g_a_row_idx'), ('TRUNCATE g_k'), ('DROP TABLE g'), ('TRUNCATE g'),
+	('DROP TABLE h1'), ('ALTER TABLE h DETACH PARTITION h1'), ('CREATE TABLE h2 PARTITION OF h FOR VALUES FROM (20) TO (30); INSERT INTO h VALUES (20, ''{"k": 20}'')'),
+	('TRUNCATE f'), ('ALTER TABLE f DROP doc'), ('ALTER TABLE f_v DROP v'), ('ALTER TABLE f_v ADD x int'), ('DROP TABLE f_v'), ('SELECT indextable.alter(''g_k'', include => ''{v}'')');
+-- as at any other time
+SELECT attempt('by itself');
+-- TRUNCATE triggers of the owner
+CREATE TRIGGER a BEFORE TRUNCATE ON f_k EXECUTE FUNCTION attempt_in_trigger();
+CREATE TRIGGER z AFTER TRUNCATE ON f_k EXECUTE FUNCTION attempt_in_trigger();
+TRUNCATE f;
+SELECT * FROM differences;
+DROP TRIGGER a ON f_k;
+DROP TRIGGER z ON f_k;
+CALL fill();
+-- event triggers
+CREATE EVENT TRIGGER a_start ON ddl_command_start WHEN TAG IN ('ALTER TABLE', 'DROP INDEX') EXECUTE FUNCTION attempt_in_event_trigger();
+SELECT indextable.alter('f_k', include => '{v}');
+DROP EVENT TRIGGER a_start;
+SELECT indextable.alter('f_k', include => '{}');
+CREATE EVENT TRIGGER z_end ON ddl_command_end WHEN TAG IN ('ALTER TABLE', 'DROP INDEX') EXECUTE FUNCTION attempt_in_event_trigger();
+SELECT indextable.alter('f_k', include => '{v}');
+DROP EVENT TRIGGER z_end;
+SELECT indextable.alter('f_k', 'async');
+CREATE EVENT TRIGGER a_drop ON sql_drop WHEN TAG IN ('ALTER TABLE', 'DROP INDEX') EXECUTE FUNCTION attempt_in_event_trigger();
+SELECT indextable.alter('f_k', 'transactional', include => '{}');
+DROP EVENT TRIGGER a_drop;
+CREATE EVENT TRIGGER a_rewrite ON table_rewrite EXECUTE FUNCTION attempt_in_event_trigger();
+SELECT indextable.alter('f_k', include => '{@d}');
+DROP EVENT TRIGGER a_rewrite;
+SELECT indextable.alter('f_k', include => '{}');
+SELECT * FROM differences;
+-- the same everywhere, but for tables that the statement uses, and for those that have an index table that is half altered
+SELECT command, what, string_agg(DISTINCT event, ', ' ORDER BY event) AS during FROM outcome GROUP BY command, what ORDER BY min(n), what;
+SELECT index_table, state FROM indextable.index_tables ORDER BY index_table::text;
+-- what is altered while it takes over the new contents would not have their layout
+CREATE FUNCTION meddle() RETURNS event_trigger LANGUAGE plpgsql AS $$
+BEGIN
+	IF EXISTS (SELECT FROM pg_event_trigger_ddl_commands() WHERE objid = 'nested.f_k'::regclass) AND
+		NOT EXISTS (SELECT FROM pg_attribute WHERE attrelid = 'nested.f_k'::regclass AND attname = 'x') THEN
+		ALTER TABLE nested.f_k ADD x int;
+	END IF;
+END $$;
+CREATE EVENT TRIGGER meddle ON ddl_command_end WHEN TAG IN ('ALTER TABLE') EXECUTE FUNCTION meddle();
+SELECT indextable.alter('f_k', include => '{v}');
+DROP EVENT TRIGGER meddle;
+SELECT * FROM differences;
+DROP SCHEMA nested CASCADE;
+SELECT * FROM pg_temp.leftovers();

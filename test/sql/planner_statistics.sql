@@ -5,6 +5,7 @@ CREATE SCHEMA planner_statistics;
 SET search_path = planner_statistics;
 SET max_parallel_workers_per_gather = 0;
 SET indextable.advice = off;
+SET indextable.planner = on;
 
 -- estimated(query): rows, by the planner. right(query): within a factor of 3 of those that come.
 CREATE FUNCTION estimated(query text) RETURNS numeric LANGUAGE plpgsql AS $$
@@ -63,7 +64,7 @@ INSERT INTO shape VALUES
 	(20, 'both sides of UNION ALL', $$SELECT 1 FROM (SELECT doc FROM person UNION ALL SELECT doc FROM part) u WHERE doc ->> 'town' = 'common'$$);
 SET indextable.planner = off;
 SELECT n, what, "right"(query) FROM shape ORDER BY n;
-RESET indextable.planner;
+SET indextable.planner = on;
 SELECT n, what, "right"(query) FROM shape ORDER BY n;
 -- with indexes on the partitions
 CREATE INDEX ON part ((doc ->> 'town'));

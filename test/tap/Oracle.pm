@@ -9,7 +9,7 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 use Exporter 'import';
-our @EXPORT = qw(new_server drift_free fact_table index_tables settled_drift becomes_true drained session partitions);
+our @EXPORT = qw(new_server drift_free fact_table index_tables settled_drift becomes_true drained session partitions install_root);
 
 # new_server NAME, SETTINGS…: a server that runs
 sub new_server
@@ -22,6 +22,21 @@ sub new_server
 	$node->append_conf('postgresql.conf', join '', map { "$_\n" } 'fsync = off', 'jit = off', 'max_prepared_transactions = 10', @settings);
 	$node->start;
 	return $node;
+}
+
+# install_root NODE: what makes the server look for extensions there, and below it the folder of the SQL scripts
+sub install_root
+{
+	my ($node) = @_;
+	my $share = `pg_config --sharedir`;
+	chomp $share;
+	for my $setting ('extension_destdir', 'extension_control_path')
+	{
+		my $value = $node->safe_psql('postgres', "SELECT current_setting('$setting', true)");
+		my ($root) = $setting eq 'extension_destdir' ? $value : $value =~ m{^(/.*)\Q$share\E:};
+		return ($setting, $root, $share) if $root && -e "$root$share/extension/indextable.control";
+	}
+	return;
 }
 
 # partitions FIELD, BOUND...: for create(), by chance, none, or by hash of the first key field, or by range or hash of one

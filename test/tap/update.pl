@@ -13,21 +13,7 @@ my $node = new_server('update');
 
 # ---- versions before and after the one there is, in a copy of where the extension is installed
 
-# install_root: what makes the server look for extensions there, and below it the folder of the SQL scripts
-sub install_root
-{
-	my $share = `pg_config --sharedir`;
-	chomp $share;
-	for my $setting ('extension_destdir', 'extension_control_path')
-	{
-		my $value = $node->safe_psql('postgres', "SELECT current_setting('$setting', true)");
-		my ($root) = $setting eq 'extension_destdir' ? $value : $value =~ m{^(/.*)\Q$share\E:};
-		return ($setting, $root, $share) if $root && -e "$root$share/extension/indextable.control";
-	}
-	return;
-}
-
-my ($setting, $installed, $share) = install_root();
+my ($setting, $installed, $share) = install_root($node);
 plan skip_all => 'the server looks for extensions in one place only' if !$setting;
 my $root = PostgreSQL::Test::Utils::tempdir . '/root';
 system('cp', '-R', $installed, $root) == 0 or die 'no copy';

@@ -150,6 +150,26 @@ $node->safe_psql('before', q(DROP VIEW drift, all_drift; SELECT indextable.drop(
 is($node->safe_psql('before', q(SELECT string_agg(index_table::text, ' ' ORDER BY index_table::text) FROM indextable.index_tables)), 'b_k i_k', '1.0: drop(), and DROP TABLE');
 is($node->safe_psql('before', q(SELECT count(*) FROM pg_class WHERE relname ~ '^(queue|rebuild)_')), 0, '1.0: nothing is left of them');
 
+# What others have made in the schema of the extension is not taken for the server's own by the views of 1.1.
+$node->safe_psql('before', <<'SQL');
+CREATE FUNCTION indextable.same(regclass, regclass) RETURNS boolean IMMUTABLE LANGUAGE sql RETURN $1::oid = $2::oid;
+CREATE OPERATOR indextable.= (FUNCTION = indextable.same, LEFTARG = regclass, RIGHTARG = regclass);
+DO $$ BEGIN
+	EXECUTE 'CREATE OR REPLACE VIEW indextable.rejected WITH (security_barrier) AS ' ||
+		replace(pg_get_viewdef('indextable.rejected'), '(d.index_table)::oid = (r.index_table)::oid', 'd.index_table OPERATOR(indextable.=) r.index_table');
+END $$;
+GRANT SELECT ON indextable.rejected TO pg_monitor;
+SQL
+my $captured = q(SELECT count(*) FROM pg_views WHERE schemaname = 'indextable' AND definition ~ 'indextable\.=');
+is($node->safe_psql('before', $captured), 1, 'a view of 1.0 has an operator of others');
+like(($node->psql('before', 'BEGIN ISOLATION LEVEL REPEATABLE READ; ALTER EXTENSION indextable UPDATE'))[2], qr/at isolation level READ COMMITTED only/, 'an old snapshot: no update');
+$node->safe_psql('before', 'CREATE ROLE bob; ALTER SCHEMA indextable OWNER TO bob');
+like(($node->psql('before', 'ALTER EXTENSION indextable UPDATE'))[2], qr/schema indextable is owned by role bob, which is not a superuser/, 'a schema of others: no update');
+$node->safe_psql('before', 'ALTER SCHEMA indextable OWNER TO CURRENT_USER; ALTER EXTENSION indextable UPDATE');
+is($node->safe_psql('before', $captured), 0, 'updated: no operators of others');
+is($node->safe_psql('before', q(SELECT has_table_privilege('pg_monitor', 'indextable.rejected', 'SELECT'))), 't', 'grants stay');
+is($node->safe_psql('before', $version), '1.1|indextable_internal', 'and updated it is');
+
 # ---- the update
 
 make('postgres');
@@ -178,7 +198,7 @@ is($node->safe_psql('postgres', q(SELECT string_agg(DISTINCT state, ' ' ORDER BY
 # What a user has made of it has to go first.
 $node->safe_psql('postgres', 'CREATE VIEW mine AS SELECT index_table, state FROM indextable.index_tables');
 my $as_it_was = catalog('postgres');
-like(($node->psql('postgres', 'ALTER EXTENSION indextable UPDATE'))[2], qr/cannot drop view index_tables because other objects depend on it\n.*view public.mine depends on view index_tables/, 'a view of the user: refused');
+like(($node->psql('postgres', 'ALTER EXTENSION indextable UPDATE'))[2], qr/cannot drop view indextable.index_tables because other objects depend on it\n.*view public.mine depends on view indextable.index_tables/, 'a view of the user: refused');
 is_deeply(catalog('postgres'), $as_it_was, '... and all is as it was');
 $node->safe_psql('postgres', 'DROP VIEW mine');
 $node->safe_psql('postgres', 'CREATE SCHEMA indextable_internal');
@@ -293,4 +313,26 @@ for my $name ('plain', 'custom')
 
 $_->finish for $cached, $open, $snapshot, $updates;
 $node->stop;
+
+# ---- a server that still has the library of 1.0 loaded: one without what that lacks
+
+SKIP:
+{
+	my $old = new_server('old');
+	my ($setting, $installed, $share) = install_root($old);
+	skip 'the server looks for extensions in one place only', 3 if !$setting;
+	my $root = PostgreSQL::Test::Utils::tempdir . '/root';
+	system('cp', '-R', $installed, $root) == 0 or die 'no copy';
+	chomp(my $libraries = `pg_config --pkglibdir`);
+	my $library = slurp_file("$root$libraries/indextable.so") =~ s/indextable_reset_stats/indextable_not_in_1_0_/gr;
+	unlink "$root$libraries/indextable.so";
+	append_to_file("$root$libraries/indextable.so", $library);
+	$old->append_conf('postgresql.conf', $setting eq 'extension_destdir' ? "$setting = '$root'" : "$setting = '$root$share:\$system'\ndynamic_library_path = '$root$libraries:\$libdir'");
+	$old->reload;
+	ok(becomes_true($old, "SELECT current_setting('$setting') LIKE '$root%'"), 'the server has that library');
+	$old->safe_psql('postgres', q(CREATE EXTENSION indextable VERSION '1.0'));
+	like(($old->psql('postgres', 'ALTER EXTENSION indextable UPDATE'))[2], qr/the library of indextable that is loaded is of version 1.0\n.*Restart the server/, 'the library of 1.0: no update');
+	is($old->safe_psql('postgres', $version), '1.0|', '... and all is as it was');
+	$old->stop;
+}
 done_testing();

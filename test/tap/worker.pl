@@ -292,6 +292,35 @@ ok(becomes_true($node, 'SELECT count(*) = 0 FROM indextable.rejected', 'one'), '
 is($node->safe_psql('one', $p), '90 90 0', 'nothing is lacking');
 is($node->safe_psql('one', q(SELECT * FROM (SELECT doc ->> 'k', pk FROM p EXCEPT ALL TABLE p_k) x UNION ALL SELECT * FROM (SELECT doc ->> 'n', pk FROM p EXCEPT ALL SELECT n::text, pk FROM p_n) x)), '', 'and all of it is right');
 
+# A database without the extension, where somebody has made what looks like its catalog: workers look into every database,
+# as a superuser, and call nothing of his.
+$node->safe_psql('postgres', $_) for 'CREATE ROLE mallory LOGIN', 'CREATE DATABASE other OWNER mallory';
+for my $schema ('indextable', 'indextable_internal')
+{
+	$node->safe_psql('other', <<"SQL");
+SET ROLE mallory;
+CREATE SCHEMA $schema;
+CREATE TABLE IF NOT EXISTS public.called (by text);
+CREATE OR REPLACE FUNCTION public.called() RETURNS boolean LANGUAGE plpgsql AS
+\$\$ BEGIN INSERT INTO public.called VALUES (current_user); RETURN false; END \$\$;
+CREATE OR REPLACE FUNCTION public.written() RETURNS trigger LANGUAGE plpgsql AS
+\$\$ BEGIN INSERT INTO public.called VALUES (current_user); RETURN NEW; END \$\$;
+CREATE TABLE $schema.fact (fact_table regclass, queue regclass, spare regclass);
+CREATE VIEW $schema.definition AS SELECT 'public.called'::regclass AS index_table, NULL::regclass AS replaces, 'active'::text AS state WHERE public.called();
+CREATE TABLE $schema.checked (index_table regclass, checked_at timestamptz);
+CREATE TABLE $schema.counted (index_table regclass, since timestamptz, reads bigint, last_read timestamptz);
+INSERT INTO $schema.counted VALUES ('public.called', now(), -1, NULL);
+CREATE TRIGGER written BEFORE UPDATE ON $schema.counted FOR EACH ROW EXECUTE FUNCTION public.written();
+SQL
+}
+my $commits = q(SELECT xact_commit FROM pg_stat_database WHERE datname = 'other');
+becomes_true($node, q(SELECT count(*) = 0 FROM pg_stat_activity WHERE datname = 'other'));
+my $before_visit = $node->safe_psql('postgres', $commits);
+setting(check_interval => '1s', max_workers => 5);
+ok(becomes_true($node, "SELECT ($commits) > $before_visit"), 'a worker has looked into a database of somebody else');
+is($node->safe_psql('other', 'TABLE called'), '', 'and has called nothing there');
+setting(check_interval => 0);
+
 $node->stop;
 
 # ---- nothing preloaded

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * partition_rows.c
+ * partition_entries.c
  *	  Writes or deletes the entries of a partition that is attached, detached, dropped
  *	  or truncated.
  *
@@ -21,38 +21,39 @@
 #include "../definition/roots.h"
 #include "../entry/block_scan.h"
 #include "../entry/diff.h"
-#include "../entry/document.h"
-#include "../entry/entries.h"
-#include "../entry/extract.h"
 #include "../entry/foreign_scan.h"
 #include "../indextable.h"
 #include "../queue/append.h"
 #include "../util/inherit.h"
 #include "batch.h"
-#include "detach_entries.h"
-#include "partition_rows.h"
+#include "entries_by_bounds.h"
+#include "partition_entries.h"
 
-/* Rows of a partition that comes or goes, of which entries are written together. */
+/* The entries of so many rows are written together. */
 #define MAX_ROWS			10000
 
-static void update_entries_by_rows(FactDef *def, Relation root, Relation rel, bool comes);
+static void update_entries_by_rows(FactDef *def, Relation root, Relation partition, bool attached);
 static void flush(FactDef *def, OpList *lists, MemoryContext cxt);
 
 /*
  * update_entries_of_partition
- *		A table that is part of a fact table comes with its rows, or goes: has their
- *		entries written or deleted, or the rows queued.  It is locked against writers.
- *		What goes and is on another server may be out of reach: then the bounds tell
- *		which entries go, and nothing is read there.  So they do for one that is being
- *		detached, whose entries are gone already, or else (an older version of this
- *		library has left them) not those of the rows that it has by now.
+ *		Writes the entries of the rows of a partition that is attached, or deletes those
+ *		of one that is detached, dropped or truncated, and queues the rows for
+ *		asynchronous index tables.  The caller has locked the partition against writers.
+ *
+ * A partition that is detached and is on another server may be out of reach: then its
+ * bounds tell which entries to delete, and its rows are not read.  The bounds also tell
+ * for a partition that DETACH CONCURRENTLY has marked before.  Its entries are deleted
+ * already, unless an older version of this library has left them; and those that were
+ * left need not be the entries of the rows that it has by now.
  */
 void
-update_entries_of_partition(Oid root, Oid partition, bool comes)
+update_entries_of_partition(Oid root, Oid partition, bool attached)
 {
 	Relation	root_rel = relation_open(root, AccessShareLock);
 	Relation	rel = relation_open(partition, NoLock);
-	bool		by_bounds = !comes && (foreign_leaves(partition) != NIL || OidIsValid(find_root_detached_from(partition)));
+	bool		by_bounds = !attached &&
+		(foreign_leaves(partition) != NIL || OidIsValid(find_root_detached_from(partition)));
 	FactDef    *def;
 
 	do
@@ -64,7 +65,7 @@ update_entries_of_partition(Oid root, Oid partition, bool comes)
 		if (by_bounds)
 			delete_entries_in_bounds(def, rel);
 		else
-			update_entries_by_rows(def, root_rel, rel, comes);
+			update_entries_by_rows(def, root_rel, rel, attached);
 	}
 	PG_FINALLY();
 	{
@@ -75,8 +76,9 @@ update_entries_of_partition(Oid root, Oid partition, bool comes)
 	relation_close(root_rel, NoLock);
 }
 
+/* update_entries_by_rows: reads the rows of a partition and writes or deletes their entries */
 static void
-update_entries_by_rows(FactDef *def, Relation root, Relation rel, bool comes)
+update_entries_by_rows(FactDef *def, Relation root, Relation partition, bool attached)
 {
 	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable partition",
 											  ALLOCSET_DEFAULT_SIZES);
@@ -85,35 +87,18 @@ update_entries_by_rows(FactDef *def, Relation root, Relation rel, bool comes)
 	BlockScan	scan;
 	TupleTableSlot *row;
 	int			n = 0;
-	int			i;
 
-	block_scan_begin(&scan, def, rel, snapshot, 100, 0);
+	block_scan_begin(&scan, def, partition, snapshot, 100, 0);
 	while ((row = block_scan_next(&scan)) != NULL)
 	{
 		MemoryContext old = MemoryContextSwitchTo(cxt);
-		FactRow		factrow;
 
 		CHECK_FOR_INTERRUPTS();
 		if (scan.foreign != NULL)
 			require_in_bounds(def, root, RelationGetRelid(scan.rel), row, true);
 		if (def->queued != NULL)
 			queue_collect(def, row);
-		if (def->nsync > 0)
-			factrow_init(&factrow, def, row);
-		for (i = 0; i < def->nsync; i++)
-		{
-			Entries		none;
-			Entries		entries;
-			int			skipped;
-
-			entries_init(&none, def->defs[i]);
-			entries_init(&entries, def->defs[i]);
-			skipped = extract_entries(def->defs[i], &factrow, comes, &entries);
-			if (comes)
-				lists[i].skipped += skipped;
-			diff_entries(def->defs[i], comes ? &none : &entries, comes ? &entries : &none,
-						 &lists[i], cxt);
-		}
+		batch_add_row(def, row, attached, attached, lists, cxt);
 		MemoryContextSwitchTo(old);
 		if (++n % MAX_ROWS == 0)
 			flush(def, lists, cxt);
@@ -124,6 +109,7 @@ update_entries_by_rows(FactDef *def, Relation root, Relation rel, bool comes)
 	MemoryContextDelete(cxt);
 }
 
+/* flush: writes the operations that were collected, and forgets them */
 static void
 flush(FactDef *def, OpList *lists, MemoryContext cxt)
 {

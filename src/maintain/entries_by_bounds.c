@@ -1,12 +1,13 @@
 /*-------------------------------------------------------------------------
  *
- * detach_entries.c
- *	  Deletes the entries of a partition that goes without its rows being read.
+ * entries_by_bounds.c
+ *	  Deletes the entries of a partition that is detached, dropped or truncated, without
+ *	  reading its rows.
  *
- * Called by partition.c for partitions on other servers, which may be out of reach
- * when they are detached, dropped or truncated, and for those whose rows do not tell
- * any more, because they are being detached; and by attach.c before that.  The bounds
- * of the partition say of each entry, by its primary key, whether it goes.
+ * That is done for partitions on other servers, which may be out of reach, and for
+ * those that are being detached already, whose rows may not be those that had the
+ * entries.  The bounds of the partition tell of each entry, by its primary key,
+ * whether it belongs to a row of the partition.
  *
  *-------------------------------------------------------------------------
  */
@@ -33,66 +34,54 @@
 #include "../queue/append.h"
 #include "../util/role.h"
 #include "batch.h"
-#include "detach_entries.h"
+#include "entries_by_bounds.h"
 
-/* Entries that are deleted together. */
+/* So many entries are deleted together. */
 #define MAX_ENTRIES			10000
 
-/* Bounds as they were when DETACH began; afterwards nothing tells of them. */
-static Oid	leaving = InvalidOid;
-static List *leaving_bounds = NIL;
-static MemoryContext leaving_cxt = NULL;
+/* The bounds of a partition when DETACH began: afterwards the catalogs do not have them any more. */
+static Oid	noted_partition = InvalidOid;
+static List *noted_bounds = NIL;
+static MemoryContext noted_cxt = NULL;
 
-/* note_partition_bounds: before DETACH, which may commit in between */
+static void delete_entry_or_queue_row(FactDef *def, IndexDef *index, TupleTableSlot *entry, OpList *list,
+									  MemoryContext cxt);
+
+/*
+ * note_partition_bounds
+ *		Remembers the bounds of a partition before DETACH PARTITION removes them, until
+ *		the next call.
+ */
 void
 note_partition_bounds(Oid partition)
 {
 	Relation	rel = try_relation_open(partition, AccessShareLock);
 	MemoryContext old;
 
-	leaving = InvalidOid;
+	noted_partition = InvalidOid;
 	if (rel == NULL)
 		return;
-	if (leaving_cxt == NULL)
-		leaving_cxt = AllocSetContextCreate(TopMemoryContext, "indextable detach", ALLOCSET_SMALL_SIZES);
-	MemoryContextReset(leaving_cxt);
-	old = MemoryContextSwitchTo(leaving_cxt);
-	leaving_bounds = copyObject(RelationGetPartitionQual(rel));
+	if (noted_cxt == NULL)
+		noted_cxt = AllocSetContextCreate(TopMemoryContext, "indextable detach", ALLOCSET_SMALL_SIZES);
+	MemoryContextReset(noted_cxt);
+	old = MemoryContextSwitchTo(noted_cxt);
+	noted_bounds = copyObject(RelationGetPartitionQual(rel));
 	MemoryContextSwitchTo(old);
-	leaving = partition;
+	noted_partition = partition;
 
 	/*
-	 * ALTER TABLE takes a stronger lock; two that held this one would
-	 * deadlock.
+	 * The lock is released because ALTER TABLE takes a stronger one: two
+	 * sessions that both held this one would wait for each other.
 	 */
 	relation_close(rel, AccessShareLock);
 }
 
-/* delete_entry_or_queue_key: one entry is deleted, or without a list the key of its row queued */
-static void
-delete_entry_or_queue_key(FactDef *def, IndexDef *index, TupleTableSlot *entry, OpList *list, MemoryContext cxt)
-{
-	Entries		before;
-	Entries		none;
-	Datum		key[INDEX_MAX_KEYS];
-	int			i;
-
-	if (list == NULL)
-	{
-		for (i = 0; i < def->npk; i++)
-			key[i] = entry->tts_values[index->pk_attno[i] - 1];
-		queue_collect_key(def, key);
-		return;
-	}
-	entries_init(&before, index);
-	entries_init(&none, index);
-	before.n = 1;
-	before.values = entry->tts_values;
-	before.isnull = entry->tts_isnull;
-	diff_entries(index, &before, &none, list, cxt);
-}
-
-/* delete_entries_in_bounds: those whose primary keys are within the bounds of a partition */
+/*
+ * delete_entries_in_bounds
+ *		Deletes the entries whose primary keys are within the bounds of a partition, and
+ *		queues the rows of those in asynchronous index tables.  The bounds are those that
+ *		the partition has, or had when note_partition_bounds() was called.
+ */
 void
 delete_entries_in_bounds(FactDef *def, Relation partition)
 {
@@ -110,14 +99,14 @@ delete_entries_in_bounds(FactDef *def, Relation partition)
 	int			i;
 
 	/*
-	 * A parent that is partitioned by another type calls that type's
-	 * functions.
+	 * The bounds may call functions of users: those of the types by which the
+	 * parents of the partition are partitioned.
 	 */
 	become_owner(&caller, def->owner);
-	if (!partition->rd_rel->relispartition && leaving != RelationGetRelid(partition))
+	if (!partition->rd_rel->relispartition && noted_partition != RelationGetRelid(partition))
 		elog(ERROR, "bounds of table \"%s\" are not known", RelationGetRelationName(partition));
 	bounds = ExecPrepareCheck(partition->rd_rel->relispartition ? RelationGetPartitionQual(partition) :
-							  leaving_bounds, estate);
+							  noted_bounds, estate);
 	for (i = 0; i < def->npk; i++)
 		attno[i] = get_attnum(RelationGetRelid(partition), get_attname(def->relid, def->pk_attno[i], false));
 	for (d = 0; d < def->ndefs; d++)
@@ -148,7 +137,7 @@ delete_entries_in_bounds(FactDef *def, Relation partition)
 			if (ExecCheck(bounds, econtext))
 			{
 				n++;
-				delete_entry_or_queue_key(def, index, entry, d < def->nsync ? &lists[d] : NULL, cxt);
+				delete_entry_or_queue_row(def, index, entry, d < def->nsync ? &lists[d] : NULL, cxt);
 			}
 			MemoryContextSwitchTo(old);
 			if (n == MAX_ENTRIES)
@@ -170,4 +159,32 @@ delete_entries_in_bounds(FactDef *def, Relation partition)
 	MemoryContextDelete(cxt);
 	UnregisterSnapshot(snapshot);
 	ExecDropSingleTupleTableSlot(row);
+}
+
+/*
+ * delete_entry_or_queue_row
+ *		Adds the deletion of an entry to the list; without a list, for an asynchronous
+ *		index table, queues the primary key of its row.
+ */
+static void
+delete_entry_or_queue_row(FactDef *def, IndexDef *index, TupleTableSlot *entry, OpList *list, MemoryContext cxt)
+{
+	Entries		before;
+	Entries		none;
+	Datum		key[INDEX_MAX_KEYS];
+	int			i;
+
+	if (list == NULL)
+	{
+		for (i = 0; i < def->npk; i++)
+			key[i] = entry->tts_values[index->pk_attno[i] - 1];
+		queue_collect_key(def, key);
+		return;
+	}
+	entries_init(&before, index);
+	entries_init(&none, index);
+	before.n = 1;
+	before.values = entry->tts_values;
+	before.isnull = entry->tts_isnull;
+	diff_entries(index, &before, &none, list, cxt);
 }

@@ -1,12 +1,12 @@
 /*-------------------------------------------------------------------------
  *
- * detach_entries.h
- *	  Entries of a partition that goes, by its bounds.
+ * entries_by_bounds.h
+ *	  Deletes the entries of a partition by its bounds, without reading its rows.
  *
  *-------------------------------------------------------------------------
  */
-#ifndef INDEXTABLE_DETACH_ENTRIES_H
-#define INDEXTABLE_DETACH_ENTRIES_H
+#ifndef INDEXTABLE_ENTRIES_BY_BOUNDS_H
+#define INDEXTABLE_ENTRIES_BY_BOUNDS_H
 
 #include "utils/rel.h"
 
@@ -15,4 +15,4 @@
 extern void note_partition_bounds(Oid partition);
 extern void delete_entries_in_bounds(FactDef *def, Relation partition);
 
-#endif							/* INDEXTABLE_DETACH_ENTRIES_H */
+#endif							/* INDEXTABLE_ENTRIES_BY_BOUNDS_H */

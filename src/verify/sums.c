@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
- * read.c
- *	  Reads both tables for verify(), and sums their entries up in buckets.
+ * sums.c
+ *	  Sums up in buckets the entries that an index table should have and those that it has,
+ *	  or keeps them for a comparison.
  *
  *-------------------------------------------------------------------------
  */
@@ -33,51 +34,54 @@
 #include "../util/role.h"
 #include "../util/subxact.h"
 #include "discrepancy.h"
-#include "read.h"
+#include "sums.h"
 
 typedef struct Row
 {
 	Verify	   *v;
 	TupleTableSlot *slot;
-	Entries		entries;
-	Rejection	rejection;
+	Entries		entries;		/* what the row asks for */
+	Rejection	rejection;		/* why it cannot have entries, if it cannot */
 } Row;
 
-static void read_rows(void *arg);
+static void read_fact_rows(void *arg);
 static void note_foreign_row(Verify *v, TupleTableSlot *row);
-static void extract_row(Row *row);
-static void read_row(void *arg);
-static void expect_like(Verify *v, TupleTableSlot *entry);
-static void add_entry_to_sums(Verify *v, Datum *values, bool *isnull, bool expected);
+static void make_entries_or_reject(Row *row);
+static void make_entries_of_row(void *arg);
+static void look_up_expected_entry(Verify *v, TupleTableSlot *entry);
+static void sum_or_keep_entry(Verify *v, Datum *values, bool *isnull, bool expected);
 static uint64 hash_column(Datum value, bool isnull, Form_pg_attribute att, uint64 seed);
 
 /*
- * read_expected
- *		The entries that the fact rows ask for.  A row that raises an error, in a
- *		filter maybe, must not hide the others: then each is tried by itself, and
- *		all are read again.
+ * read_fact_table
+ *		Reads the fact table, and sums up or keeps the entries that its rows ask for.
+ *
+ * A row that raises an error, for example in the filter, must not hide the others.
+ * So if there is an error, all rows are read again, each in a subtransaction of its
+ * own.
  */
 void
-read_expected(Verify *v)
+read_fact_table(Verify *v)
 {
 	ErrorData  *error;
 	int			i;
 
 	if (v->reading == READ_SUMS)
 	{
-		error = run_catching_row_errors(read_rows, v);
+		error = run_catching_row_errors(read_fact_rows, v);
 		if (error == NULL)
 			return;
 		FreeErrorData(error);
-		v->careful = true;
+		v->catch_errors = true;
 		for (i = 0; i < BUCKETS; i++)
 			v->buckets[i].expected = 0;
 	}
-	read_rows(v);
+	read_fact_rows(v);
 }
 
+/* read_fact_rows: reads the fact table once, as its owner, and handles each row as v->reading says */
 static void
-read_rows(void *arg)
+read_fact_rows(void *arg)
 {
 	Verify	   *v = arg;
 	BlockScan	scan;
@@ -102,7 +106,7 @@ read_rows(void *arg)
 		}
 		else
 		{
-			extract_row(&row);
+			make_entries_or_reject(&row);
 			if (scan.foreign != NULL && v->reading == READ_ENTRIES)
 				note_foreign_row(v, slot);
 		}
@@ -111,9 +115,9 @@ read_rows(void *arg)
 			Datum	   *values = ENTRY_VALUES(&row.entries, i);
 			TupleTableSlot *found;
 
-			add_entry_to_sums(v, values, ENTRY_NULLS(&row.entries, i), true);
+			sum_or_keep_entry(v, values, ENTRY_NULLS(&row.entries, i), true);
 			if (v->reading == READ_SAMPLE && (found = probe_entry(&v->entries, values)) != NULL)
-				add_entry_to_sums(v, found->tts_values, found->tts_isnull, false);
+				sum_or_keep_entry(v, found->tts_values, found->tts_isnull, false);
 		}
 		if (row.rejection.sqlstate != 0)
 		{
@@ -130,7 +134,12 @@ read_rows(void *arg)
 	become_caller(&caller);
 }
 
-/* note_foreign_row: that there is a row on another server, if its bucket differs: saves asking for it */
+/*
+ * note_foreign_row
+ *		Notes that a row on another server exists, if the sums of its bucket differ.
+ *
+ * report_discrepancy() then need not ask the other server whether it exists.
+ */
 static void
 note_foreign_row(Verify *v, TupleTableSlot *row)
 {
@@ -146,28 +155,28 @@ note_foreign_row(Verify *v, TupleTableSlot *row)
 	}
 	if (v->buckets[hash % BUCKETS].expected == v->buckets[hash % BUCKETS].found)
 		return;
-	if (v->away == NULL)
+	if (v->foreign_rows == NULL)
 	{
 		HASHCTL		ctl;
 
 		ctl.keysize = sizeof(uint64);
 		ctl.entrysize = sizeof(uint64);
 		ctl.hcxt = MemoryContextGetParent(v->cxt);
-		v->away = hash_create("rows on other servers", 1024, &ctl, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+		v->foreign_rows = hash_create("rows on other servers", 1024, &ctl, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 	}
-	hash_search(v->away, &hash, HASH_ENTER, NULL);
+	hash_search(v->foreign_rows, &hash, HASH_ENTER, NULL);
 }
 
-/* extract_row: one that raises an error is rejected, and has no entries */
+/* make_entries_or_reject: makes the entries of a row; a row that raises an error is rejected, and has none */
 static void
-extract_row(Row *row)
+make_entries_or_reject(Row *row)
 {
 	ErrorData  *error = NULL;
 
-	if (row->v->careful)
-		error = run_catching_row_errors(read_row, row);
+	if (row->v->catch_errors)
+		error = run_catching_row_errors(make_entries_of_row, row);
 	else
-		read_row(row);
+		make_entries_of_row(row);
 	if (error != NULL)
 	{
 		row->rejection.sqlstate = error->sqlerrcode;
@@ -176,9 +185,15 @@ extract_row(Row *row)
 	}
 }
 
-/* read_row: see run_catching_row_errors(), whose memory is gone when we come to the entries */
+/*
+ * make_entries_of_row
+ *		Makes the entries of a row, in the memory context of the row.
+ *
+ * run_catching_row_errors() calls this in a memory context that is deleted before
+ * the entries are used.
+ */
 static void
-read_row(void *arg)
+make_entries_of_row(void *arg)
 {
 	Row		   *row = arg;
 	Verify	   *v = row->v;
@@ -192,9 +207,9 @@ read_row(void *arg)
 	MemoryContextSwitchTo(old);
 }
 
-/* read_found: the entries that are there */
+/* read_index_table: reads the index table, and sums up or keeps the entries that are there */
 void
-read_found(Verify *v)
+read_index_table(Verify *v)
 {
 	BlockScan	scan;
 	TupleTableSlot *slot;
@@ -210,18 +225,22 @@ read_found(Verify *v)
 			find_partition_for_value(v->index_table, slot->tts_values[v->def->fields[v->def->part_field].attno - 1]) !=
 			RelationGetRelid(scan.rel))
 			v->misplaced++;
-		add_entry_to_sums(v, slot->tts_values, slot->tts_isnull, false);
+		sum_or_keep_entry(v, slot->tts_values, slot->tts_isnull, false);
 		if (v->reading == READ_SAMPLE)
-			expect_like(v, slot);
+			look_up_expected_entry(v, slot);
 		MemoryContextSwitchTo(old);
 		MemoryContextReset(v->cxt);
 	}
 	block_scan_end(&scan);
 }
 
-/* expect_like: the entry that the row of an entry asks for in its place, if it does */
+/*
+ * look_up_expected_entry
+ *		Looks up the row of an entry that was read, and keeps the entry that the
+ *		row asks for under the same identity, if it asks for one.
+ */
 static void
-expect_like(Verify *v, TupleTableSlot *entry)
+look_up_expected_entry(Verify *v, TupleTableSlot *entry)
 {
 	Row			row = {.v = v};
 	Datum		key[INDEX_MAX_KEYS];
@@ -234,20 +253,24 @@ expect_like(Verify *v, TupleTableSlot *entry)
 	if (row.slot == NULL)
 		return;
 	become_owner(&caller, v->factdef->owner);
-	extract_row(&row);
+	make_entries_or_reject(&row);
 	for (i = 0; i < row.entries.n; i++)
 		if (compare_identity(v->def, ENTRY_VALUES(&row.entries, i), entry->tts_values) == 0)
-			add_entry_to_sums(v, ENTRY_VALUES(&row.entries, i), ENTRY_NULLS(&row.entries, i), true);
+			sum_or_keep_entry(v, ENTRY_VALUES(&row.entries, i), ENTRY_NULLS(&row.entries, i), true);
 	become_caller(&caller);
 }
 
-/* add_entry_to_sums: into the sums, or for comparison unless its bucket is right */
+/*
+ * sum_or_keep_entry
+ *		Adds an entry to the sums of its bucket, or keeps it for the comparison unless
+ *		the sums of its bucket agree.
+ */
 static void
-add_entry_to_sums(Verify *v, Datum *values, bool *isnull, bool expected)
+sum_or_keep_entry(Verify *v, Datum *values, bool *isnull, bool expected)
 {
 	IndexDef   *def = v->def;
 	uint64		entry = 0;
-	Bucket	   *bucket = v->buckets == NULL ? NULL : &v->buckets[row_hash(v, values, isnull) % BUCKETS];
+	Bucket	   *bucket = v->buckets == NULL ? NULL : &v->buckets[hash_primary_key(v, values, isnull) % BUCKETS];
 	int			i;
 
 	if (v->reading != READ_SUMS)
@@ -269,7 +292,11 @@ add_entry_to_sums(Verify *v, Datum *values, bool *isnull, bool expected)
 	*(expected ? &bucket->expected : &bucket->found) += entry;
 }
 
-/* mix: every bit of the result depends on every bit; 64-bit finalizer of MurmurHash3 */
+/*
+ * mix
+ *		Returns a hash of which every bit depends on every bit of x, as the 64-bit
+ *		finalizer of MurmurHash3 does.
+ */
 static inline uint64
 mix(uint64 x)
 {
@@ -280,14 +307,14 @@ mix(uint64 x)
 	return x ^ x >> 33;
 }
 
-/* hash_column: of the bytes of a value, whether compressed or not */
+/* hash_column: returns the hash of a value's bytes, which is the same whether the value is compressed or not */
 static uint64
 hash_column(Datum value, bool isnull, Form_pg_attribute att, uint64 seed)
 {
 	if (att->attisdropped || isnull)
 		return hash_bytes_extended((unsigned char *) "", 0, seed + 1);
 	if (att->attbyval)
-		return mix(seed + value + UINT64CONST(0x9e3779b97f4a7c15)); /* not 0 for 0 */
+		return mix(seed + value + UINT64CONST(0x9e3779b97f4a7c15)); /* 0 must not give 0 */
 	if (att->attlen == -1)
 	{
 		struct varlena *bytes = PG_DETOAST_DATUM_PACKED(value);
@@ -298,9 +325,9 @@ hash_column(Datum value, bool isnull, Form_pg_attribute att, uint64 seed)
 							   att->attlen == -2 ? strlen(DatumGetCString(value)) : (Size) att->attlen, seed);
 }
 
-/* row_hash: of the primary key in an entry */
+/* hash_primary_key: returns the hash of the primary key in an entry */
 uint64
-row_hash(Verify *v, Datum *values, bool *isnull)
+hash_primary_key(Verify *v, Datum *values, bool *isnull)
 {
 	uint64		hash = 0;
 	int			i;
@@ -316,12 +343,12 @@ row_hash(Verify *v, Datum *values, bool *isnull)
 }
 
 /*
- * read_queue
- *		The rows whose changes are queued, as the snapshot sees it: their entries may
- *		be behind.
+ * note_queued_rows
+ *		Notes the rows whose primary keys the snapshot sees in the queue: their
+ *		entries may not have been written yet.
  */
 void
-read_queue(Verify *v)
+note_queued_rows(Verify *v)
 {
 	Oid			tables[2] = {v->factdef->queue, v->factdef->spare};
 	HASHCTL		ctl;
@@ -330,7 +357,7 @@ read_queue(Verify *v)
 	ctl.keysize = sizeof(uint64);
 	ctl.entrysize = sizeof(uint64);
 	ctl.hcxt = CurrentMemoryContext;
-	v->queued = hash_create("queued rows", 1024, &ctl, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	v->queued_rows = hash_create("queued rows", 1024, &ctl, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 	for (i = 0; i < 2; i++)
 	{
 		Relation	rel;
@@ -353,7 +380,7 @@ read_queue(Verify *v)
 				hash = hash_column(slot->tts_values[QUEUE_KEY - 1 + k],
 								   slot->tts_isnull[QUEUE_KEY - 1 + k],
 								   TupleDescAttr(slot->tts_tupleDescriptor, QUEUE_KEY - 1 + k), hash);
-			hash_search(v->queued, &hash, HASH_ENTER, NULL);
+			hash_search(v->queued_rows, &hash, HASH_ENTER, NULL);
 		}
 		ExecDropSingleTupleTableSlot(slot);
 		table_endscan(scan);

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * foreign_rows.c
+ * foreign_by_key.c
  *	  Fetches rows of other servers by their primary keys, with as few statements as
  *	  possible.
  *
@@ -30,7 +30,7 @@
 #include "../indextable.h"
 #include "../util/relation.h"
 #include "../util/role.h"
-#include "foreign_rows.h"
+#include "foreign_by_key.h"
 #include "foreign_scan.h"
 
 /* How many keys one statement asks for, if each needs a condition of its own. */
@@ -42,7 +42,7 @@ static int	differing_columns(FactDef *def, Datum *keys, int n, bool *differs);
 static char *qualified_equality(Oid type);
 
 /*
- * fetch_foreign_rows
+ * foreign_by_key_fetch
  *		Calls each() with every row that has one of n primary keys, in no order.
  *
  * keys has the values of all columns of the first key, then those of the second, and
@@ -51,7 +51,7 @@ static char *qualified_equality(Oid type);
  * time if their foreign-data wrapper can do that.
  */
 void
-fetch_foreign_rows(RowRequest *request, Datum *keys, int n, void (*each) (TupleTableSlot *row, void *arg), void *arg)
+foreign_by_key_fetch(RowRequest *request, Datum *keys, int n, void (*each) (TupleTableSlot *row, void *arg), void *arg)
 {
 	FactDef    *def = request->def;
 	bool		differs[INDEX_MAX_KEYS];

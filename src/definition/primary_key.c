@@ -1,0 +1,274 @@
+/*-------------------------------------------------------------------------
+ *
+ * primary_key.c
+ *	  Makes the indexes of index tables: the primary key, and the row index, by which a fact
+ *	  row's entries are found.
+ *
+ * The primary key of an index table consists of the key fields and the primary key of the
+ * fact row, or of the key fields alone if the index table is unique.  It also covers the
+ * included fields for index-only scans, if they are narrow enough.  Only index tables that
+ * are kept in step through the queue have a row index.
+ *
+ * The primary key of the fact table is found by fact_key.c.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/attnum.h"
+#include "access/genam.h"
+#include "access/relation.h"
+#include "access/table.h"
+#include "catalog/heap.h"
+#include "catalog/partition.h"
+#include "catalog/pg_class.h"
+#include "commands/comment.h"
+#include "commands/defrem.h"
+#include "lib/stringinfo.h"
+#include "mb/pg_wchar.h"
+#include "nodes/pg_list.h"
+#include "storage/lockdefs.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+
+#include "../catalog/owner.h"
+#include "../indextable.h"
+#include "../util/inherit.h"
+#include "../util/relation.h"
+#include "../util/sql.h"
+#include "../util/uncounted.h"
+#include "primary_key.h"
+
+#define ROW_INDEX_COMMENT	"Finds the entries of a fact row; made by indextable"
+
+static void place_index(Oid index_table, Oid index);
+static int32 declared_size(Form_pg_attribute att);
+
+/*
+ * primary_key_constraint
+ *		Returns the constraint that is to be added to an index table as its primary key.  The
+ *		table exists.  covering is whether the index covers the included fields.
+ */
+char *
+primary_key_constraint(IndexDef *def, bool covering)
+{
+	StringInfoData sql;
+	int			nkey = def->is_unique ? def->nkeys : def->nident;
+	int			nall = covering ? def->nident + def->nincludes : def->nident;
+	Relation	rel = table_open(def->relid, AccessShareLock);
+	int			n = 0;
+	int			i;
+
+	initStringInfo(&sql);
+	appendStringInfoString(&sql, "PRIMARY KEY (");
+	for (i = 0; i < RelationGetNumberOfAttributes(rel) && n < nall; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel), i);
+
+		if (att->attisdropped)
+			continue;
+		appendStringInfo(&sql, "%s%s", n == 0 ? "" : n == nkey ? ") INCLUDE (" : ", ",
+						 quote_identifier(NameStr(att->attname)));
+		n++;
+	}
+	appendStringInfoChar(&sql, ')');
+	table_close(rel, NoLock);
+	return sql.data;
+}
+
+/*
+ * primary_key_add
+ *		Makes the primary key of an index table, in a tablespace.  Unless drop is NULL, it
+ *		takes the place and the name of the constraint of this name, which is dropped in the
+ *		same command: without a primary key the index table would be taken for broken.
+ */
+void
+primary_key_add(IndexDef *def, bool covering, const char *tablespace, const char *drop)
+{
+	Relation	rel;
+	Relation	index;
+	Oid			relid;
+	char	   *how = "ADD";
+
+	if (drop != NULL)
+		how = psprintf("DROP CONSTRAINT %s, ADD CONSTRAINT %s", quote_identifier(drop), quote_identifier(drop));
+	run_sql(get_extension_owner(), "ALTER TABLE %s %s %s%s", quoted_relation(def->relid), how, primary_key_constraint(def, covering),
+			in_tablespace("USING INDEX TABLESPACE", tablespace));
+	/* Event triggers have run, and may have done anything. */
+	rel = try_relation_open(def->relid, NoLock);
+	index = rel != NULL ? open_primary_key(rel, AccessShareLock) : NULL;
+	if (index == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("index table \"%s\" was altered while its primary key was being created", def->name),
+				 errhint("Check the event triggers of the database.")));
+	relid = RelationGetRelid(index);
+	relation_close(rel, NoLock);
+	index_close(index, AccessShareLock);
+	place_index(def->relid, relid);
+}
+
+/*
+ * primary_key_mark
+ *		Marks a constraint that was made anew as the one to cluster by, or as the replica
+ *		identity, as the owner of the table has set it for the one that it replaces.
+ */
+void
+primary_key_mark(Oid relid, const char *constraint, bool clustered, bool identity)
+{
+	if (clustered)
+		run_sql(get_extension_owner(), "ALTER TABLE %s CLUSTER ON %s", quoted_relation(relid), quote_identifier(constraint));
+	if (identity)
+		run_sql(get_extension_owner(), "ALTER TABLE %s REPLICA IDENTITY USING INDEX %s", quoted_relation(relid),
+				quote_identifier(constraint));
+}
+
+/*
+ * place_index
+ *		Moves the indexes that an index of a partitioned index table has on the partitions to
+ *		the tablespaces of these partitions.
+ */
+static void
+place_index(Oid index_table, Oid index)
+{
+	ListCell   *cell;
+
+	foreach(cell, list_with_partitions(index_table))
+	{
+		Relation	leaf = relation_open(lfirst_oid(cell), AccessShareLock);
+		Oid			place = leaf->rd_rel->reltablespace;
+		char	   *tablespace = tablespace_of(leaf);
+		Oid			leaf_index = lfirst_oid(cell) == index_table ? InvalidOid : index_get_partition(leaf, index);
+
+		relation_close(leaf, NoLock);
+		if (OidIsValid(leaf_index) && get_rel_tablespace(leaf_index) != place)
+			run_sql(get_extension_owner(), "ALTER INDEX %s SET TABLESPACE %s", quoted_relation(leaf_index),
+					quote_identifier(tablespace));
+	}
+}
+
+/* row_index_columns: returns the columns of the index by which a row's entries are found */
+char *
+row_index_columns(IndexDef *def)
+{
+	StringInfoData sql;
+	int			i;
+
+	initStringInfo(&sql);
+	for (i = 0; i < def->fact->npk; i++)
+		appendStringInfo(&sql, "%s%s", i > 0 ? ", " : "",
+						 quote_identifier(get_attname(def->relid, def->pk_attno[i], false)));
+	return sql.data;
+}
+
+/*
+ * row_index_make
+ *		Makes the index by which a row's entries are found, for an index table that is kept
+ *		in step through the queue.  A comment distinguishes it from indexes that the owner
+ *		has made.
+ */
+void
+row_index_make(Oid index_table, const char *columns)
+{
+	Oid			schema = get_rel_namespace(index_table);
+	char	   *name = ChooseRelationName(get_rel_name(index_table), NULL, "row_idx", schema, false);
+	Relation	rel = relation_open(index_table, AccessShareLock);
+	const char *tablespace = tablespace_of(rel);
+	int			uncounted = begin_uncounted();
+
+	relation_close(rel, NoLock);
+	run_sql(get_extension_owner(), "CREATE INDEX %s ON %s (%s)%s", quote_identifier(name),
+			quoted_relation(index_table), columns, in_tablespace("TABLESPACE", tablespace));
+	end_uncounted(uncounted);
+	run_sql(get_extension_owner(), "COMMENT ON INDEX %s IS %s",
+			quote_qualified_identifier(get_namespace_name(schema), name),
+			quote_literal_cstr(ROW_INDEX_COMMENT));
+	place_index(index_table, get_relname_relid(name, schema));
+}
+
+/*
+ * row_index_drop
+ *		Drops that index, of an index table that is not kept in step through the queue any
+ *		more.  The index table is locked against everybody.
+ */
+void
+row_index_drop(Oid index_table)
+{
+	Relation	rel = relation_open(index_table, NoLock);
+	List	   *indexes = RelationGetIndexList(rel);
+	ListCell   *cell;
+
+	relation_close(rel, NoLock);
+	foreach(cell, indexes)
+	{
+		char	   *comment = GetComment(lfirst_oid(cell), RelationRelationId, 0);
+
+		if (comment != NULL && strcmp(comment, ROW_INDEX_COMMENT) == 0)
+			run_sql(get_extension_owner(), "DROP INDEX %s", quoted_relation(lfirst_oid(cell)));
+	}
+}
+
+/* primary_key_covers: returns whether the primary key of an index table covers the included fields */
+bool
+primary_key_covers(IndexDef *def, Relation primary_key)
+{
+	return def->nincludes > 0 &&
+		primary_key->rd_index->indnatts >= def->nident + def->nincludes;
+}
+
+/*
+ * primary_key_can_cover
+ *		Returns whether an index can have the columns of the included fields.  It is not to
+ *		have a column that is declared so long that it is meant for more bytes than an entry
+ *		can have, even if each character has one byte.
+ */
+bool
+primary_key_can_cover(IndexDef *def)
+{
+	int			i;
+
+	for (i = def->nkeys; i < def->nkeys + def->nincludes; i++)
+		if (declared_size(TupleDescAttr(def->desc, def->fields[i].attno - 1)) /
+			pg_database_encoding_max_length() > MAX_INDEX_DATA)
+			return false;
+	return def->nincludes > 0 && def->nident + def->nincludes <= INDEX_MAX_KEYS;
+}
+
+/*
+ * primary_key_max_covered_bytes
+ *		Returns how many bytes an entry may have for the primary key to cover the included
+ *		fields.  It is half of what fits into an index, because wider entries may come later;
+ *		but all of it where the types of the columns keep every entry within what fits.
+ */
+Size
+primary_key_max_covered_bytes(IndexDef *def)
+{
+	Size		widest = 0;
+	int			i;
+
+	for (i = 0; i < def->nident + def->nincludes; i++)
+	{
+		AttrNumber	attno = i < def->nident ? def->ident[i] : def->fields[def->nkeys + i - def->nident].attno;
+		Form_pg_attribute att = TupleDescAttr(def->desc, attno - 1);
+		int32		size = declared_size(att);
+
+		if (size < 0)
+			return MAX_INDEX_DATA / 2;
+		widest = att_align_nominal(widest, att->attalign) + size;
+	}
+	return widest <= MAX_INDEX_DATA ? MAX_INDEX_DATA : MAX_INDEX_DATA / 2;
+}
+
+/* declared_size: returns how many bytes a value of a column can have at most, by its type; -1: any number */
+static int32
+declared_size(Form_pg_attribute att)
+{
+	int32		typmod = att->atttypmod;
+	Oid			type;
+
+	if (att->attlen >= 0)
+		return att->attlen;
+	type = getBaseTypeAndTypmod(att->atttypid, &typmod);
+	return type_maximum_size(type, typmod);
+}

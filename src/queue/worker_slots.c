@@ -1,0 +1,355 @@
+/*-------------------------------------------------------------------------
+ *
+ * worker_slots.c
+ *	  Keeps in shared memory what writers, workers and the launcher know of each other: which
+ *	  databases ask for workers, which workers there are, and whom to wake.
+ *
+ * Without the shared memory only wake_workers() and the functions worker_...() may be called.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "port/atomics.h"
+#include "storage/ipc.h"
+#include "storage/latch.h"
+#include "storage/lwlock.h"
+
+#include "../util/settings.h"
+#include "shared_memory.h"
+#include "worker_slots.h"
+
+static int	my_slot = -1;		/* -1: this process is no worker with a slot */
+static bool finished = false;	/* this worker exits because there is nothing
+								 * to do */
+
+static void add_request(Oid database);
+static void forget_launcher(int code, Datum arg);
+static void leave_slot(int code, Datum arg);
+
+/* ---- for writers ---- */
+
+/*
+ * wake_workers
+ *		Wakes the workers of this database, after changes have been committed.  If there are
+ *		none, the launcher is asked for them.
+ */
+void
+wake_workers(void)
+{
+	if (shared != NULL && !wake_running_workers())
+		request_workers(MyDatabaseId);
+}
+
+/*
+ * wake_running_workers
+ *		Wakes the workers of this database.  Returns false if there are none, not even
+ *		starting ones, or if they are all about to exit.
+ */
+bool
+wake_running_workers(void)
+{
+	bool		found = false;
+	int			i;
+
+	LWLockAcquire(shared->lock, LW_SHARED);
+	for (i = 0; i < MAX_WORKERS; i++)
+	{
+		WorkerSlot *slot = &shared->workers[i];
+
+		if (slot->database != MyDatabaseId || slot->leaving)
+			continue;
+		found = true;
+		slot->woken = true;
+		if (slot->latch != NULL)
+			SetLatch(slot->latch);
+	}
+	LWLockRelease(shared->lock);
+	return found;
+}
+
+/* request_workers: asks the launcher for workers in a database, unless these were stopped by hand */
+void
+request_workers(Oid database)
+{
+	int			i;
+
+	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
+	for (i = 0; i < shared->nstopped; i++)
+		if (shared->stopped[i] == database)
+			break;
+	if (i == shared->nstopped)
+		add_request(database);
+	LWLockRelease(shared->lock);
+}
+
+/* add_request: does that, with the lock held exclusively */
+static void
+add_request(Oid database)
+{
+	int			i;
+
+	for (i = 0; i < shared->nrequests && shared->requests[i] != database; i++)
+		;
+	if (i == MAX_REQUESTS)
+		shared->nrequests = -1;
+	else if (i == shared->nrequests)
+		shared->requests[shared->nrequests++] = database;
+	if (shared->launcher != NULL)
+		SetLatch(shared->launcher);
+}
+
+/* ---- for users who start and stop workers ---- */
+
+/*
+ * note_workers_stopped
+ *		Notes that a database is to have no workers, or may have them again.  Returns false
+ *		if there is no room to note it.  Workers exit when they see it: see worker_may_stay().
+ */
+bool
+note_workers_stopped(Oid database, bool stop)
+{
+	bool		noted = true;
+	int			i;
+
+	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
+	for (i = 0; i < shared->nstopped && shared->stopped[i] != database; i++)
+		;
+	if (stop && i == MAX_REQUESTS)
+		noted = false;
+	else if (stop && i == shared->nstopped)
+		shared->stopped[shared->nstopped++] = database;
+	else if (!stop && i < shared->nstopped)
+		shared->stopped[i] = shared->stopped[--shared->nstopped];
+	LWLockRelease(shared->lock);
+	return noted;
+}
+
+/*
+ * count_workers
+ *		Returns how many workers a database has.  With wake they are woken, to see whether
+ *		they may stay.
+ */
+int
+count_workers(Oid database, bool wake)
+{
+	int			n = 0;
+	int			i;
+
+	LWLockAcquire(shared->lock, LW_SHARED);
+	for (i = 0; i < MAX_WORKERS; i++)
+	{
+		if (shared->workers[i].database != database)
+			continue;
+		n++;
+		if (wake && shared->workers[i].latch != NULL)
+			SetLatch(shared->workers[i].latch);
+	}
+	LWLockRelease(shared->lock);
+	return n;
+}
+
+/* ---- for the launcher ---- */
+
+/* register_launcher: makes this process the launcher, which requests wake, until it exits */
+void
+register_launcher(void)
+{
+	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
+	shared->launcher = MyLatch;
+	LWLockRelease(shared->lock);
+	on_shmem_exit(forget_launcher, (Datum) 0);
+}
+
+/* forget_launcher: notes that there is no launcher any more; for on_shmem_exit() */
+static void
+forget_launcher(int code, Datum arg)
+{
+	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
+	shared->launcher = NULL;
+	LWLockRelease(shared->lock);
+}
+
+/*
+ * take_worker_requests
+ *		Moves the databases that ask for workers to an array of MAX_REQUESTS, and returns
+ *		how many there are; -1 means that there were too many: look at all databases.
+ */
+int
+take_worker_requests(Oid *databases)
+{
+	int			n;
+
+	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
+	n = shared->nrequests;
+	if (n > 0)
+		memcpy(databases, shared->requests, sizeof(Oid) * n);
+	shared->nrequests = 0;
+	LWLockRelease(shared->lock);
+	return n;
+}
+
+/*
+ * slot_reserve
+ *		Reserves a slot for a worker of a database, and returns its number, and in *use what
+ *		slot_release() needs.  Returns -1 if the database has enough workers, which is in
+ *		*enough, or if there are as many workers as there may be.
+ */
+int
+slot_reserve(Oid database, bool *enough, uint64 *use)
+{
+	int			in_database = 0;
+	int			total = 0;
+	int			slot = -1;
+	int			i;
+
+	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
+	for (i = 0; i < MAX_WORKERS; i++)
+	{
+		if (!OidIsValid(shared->workers[i].database))
+			slot = slot < 0 ? i : slot;
+		else
+			total++;
+		in_database += shared->workers[i].database == database;
+	}
+	*enough = in_database >= setting_workers_per_database;
+	if (*enough || total >= setting_max_workers)
+		slot = -1;
+	if (slot >= 0)
+	{
+		shared->workers[slot].database = database;
+		shared->workers[slot].latch = NULL;
+		shared->workers[slot].leaving = false;
+		*use = ++shared->workers[slot].use;
+	}
+	LWLockRelease(shared->lock);
+	return slot;
+}
+
+/*
+ * slot_release
+ *		Frees the slot of a worker that has ended, or was not started, without taking it.
+ *		Returns false if the worker had taken it, and so has freed it itself.
+ */
+bool
+slot_release(int slot, uint64 use)
+{
+	WorkerSlot *w = &shared->workers[slot];
+	bool		unused;
+
+	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
+	unused = OidIsValid(w->database) && w->use == use && w->latch == NULL;
+	if (unused)
+		w->database = InvalidOid;
+	LWLockRelease(shared->lock);
+	return unused;
+}
+
+/* note_short_of_workers: notes whether a database waits until another's worker exits */
+void
+note_short_of_workers(bool short_of_workers)
+{
+	shared->short_of_workers = short_of_workers;
+}
+
+/* ---- for workers ---- */
+
+/* slot_take: takes the slot that the launcher has reserved for this worker, until it exits */
+void
+slot_take(int slot)
+{
+	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
+	shared->workers[slot].latch = MyLatch;
+	LWLockRelease(shared->lock);
+	my_slot = slot;
+	on_shmem_exit(leave_slot, (Datum) 0);
+}
+
+/*
+ * leave_slot
+ *		Frees the slot of this worker, and asks for another worker if there may still be
+ *		something to do; for on_shmem_exit().
+ */
+static void
+leave_slot(int code, Datum arg)
+{
+	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
+	shared->workers[my_slot].database = InvalidOid;
+	shared->workers[my_slot].latch = NULL;
+	LWLockRelease(shared->lock);
+	if (!finished)
+		request_workers(MyDatabaseId);
+}
+
+/*
+ * worker_woken
+ *		Returns whether changes were committed since the last call.  The latch does not tell,
+ *		because any code that waits while a batch is applied resets it.
+ *
+ * No lock is needed.  A worker calls this before it looks for changes, and the barrier has
+ * it look after the flag is cleared.  A commit that sets the flag just before it is cleared
+ * is found by that look.  When a worker calls this only to decide whether to sleep, it is
+ * woken by its latch, which is set after the flag.
+ */
+bool
+worker_woken(void)
+{
+	bool		woken;
+
+	if (my_slot < 0)
+		return false;
+	woken = shared->workers[my_slot].woken;
+	shared->workers[my_slot].woken = false;
+	pg_memory_barrier();
+	return woken;
+}
+
+/*
+ * worker_begin_leaving
+ *		Notes that this worker is about to exit because there is nothing to do.
+ *
+ * From now on writers ask for another worker.  A writer that has still counted on this one
+ * has committed before, so the worker has to look for changes once more.
+ */
+void
+worker_begin_leaving(void)
+{
+	finished = true;
+	if (my_slot < 0)
+		return;
+	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
+	shared->workers[my_slot].leaving = true;
+	LWLockRelease(shared->lock);
+}
+
+/*
+ * worker_may_stay
+ *		Returns false if this worker should exit: it was stopped by hand, there are more
+ *		workers than there may be, or it is idle and another database waits for a worker.
+ *
+ * Only the slots before its own are counted, so that of too many workers only the last
+ * ones exit.
+ */
+bool
+worker_may_stay(bool idle)
+{
+	int			total = 0;
+	int			in_database = 0;
+	bool		stay = true;
+	int			i;
+
+	if (my_slot < 0)
+		return true;
+	LWLockAcquire(shared->lock, LW_SHARED);
+	for (i = 0; i < shared->nstopped; i++)
+		stay &= shared->stopped[i] != MyDatabaseId;
+	for (i = 0; i < my_slot; i++)
+	{
+		total += OidIsValid(shared->workers[i].database);
+		in_database += shared->workers[i].database == MyDatabaseId;
+	}
+	LWLockRelease(shared->lock);
+	return stay && total < setting_max_workers && in_database < setting_workers_per_database &&
+		!(idle && shared->short_of_workers);
+}

@@ -1,0 +1,27 @@
+/*-------------------------------------------------------------------------
+ *
+ * worker_slots.h
+ *	  Keeps in shared memory what writers, workers and the launcher know of each other, and
+ *	  wakes them.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef INDEXTABLE_WORKER_SLOTS_H
+#define INDEXTABLE_WORKER_SLOTS_H
+
+extern void wake_workers(void);
+extern bool wake_running_workers(void);
+extern void request_workers(Oid database);
+extern bool note_workers_stopped(Oid database, bool stop);
+extern int	count_workers(Oid database, bool wake);
+extern void register_launcher(void);
+extern int	take_worker_requests(Oid *databases);
+extern int	slot_reserve(Oid database, bool *enough, uint64 *use);
+extern bool slot_release(int slot, uint64 use);
+extern void note_short_of_workers(bool short_of_workers);
+extern void slot_take(int slot);
+extern bool worker_woken(void);
+extern void worker_begin_leaving(void);
+extern bool worker_may_stay(bool idle);
+
+#endif							/* INDEXTABLE_WORKER_SLOTS_H */

@@ -1,0 +1,74 @@
+/*-------------------------------------------------------------------------
+ *
+ * sums.h
+ *	  Sums up in buckets the entries that an index table should have and those that it has,
+ *	  or keeps them for a comparison.  The struct Verify is the state of one comparison.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef INDEXTABLE_SUMS_H
+#define INDEXTABLE_SUMS_H
+
+#include "utils/hsearch.h"
+#include "utils/rel.h"
+#include "utils/snapshot.h"
+
+#include "../entry/entry_scan.h"
+#include "../entry/fact_fetch.h"
+#include "../indextable.h"
+#include "discrepancy.h"
+
+#define BUCKETS				65536
+
+/* The sums of the hashes of all entries whose primary keys fall into a bucket. */
+typedef struct Bucket
+{
+	uint64		expected;
+	uint64		found;
+} Bucket;
+
+/* What the tables are read for. */
+typedef enum Reading
+{
+	READ_SUMS,					/* to sum up the entries of all buckets */
+	READ_ENTRIES,				/* to compare the entries of buckets that
+								 * differ */
+	READ_REJECTED,				/* to report rows that cannot have entries */
+	READ_SAMPLE					/* to compare the entries of some blocks */
+} Reading;
+
+typedef struct Verify
+{
+	IndexDef   *def;
+	FactDef    *factdef;
+	Relation	fact;
+	Relation	index_table;
+	Snapshot	snapshot;
+	double		sample;			/* percentage of the blocks; 100: all */
+	uint32		seed;			/* for the choice of the blocks */
+	Bucket	   *buckets;		/* NULL for a sample */
+	Reading		reading;
+	MemoryContext cxt;			/* reset after each row */
+	bool		catch_errors;	/* a row may raise an error: try each by
+								 * itself */
+	bool		any_rejected;
+	int64		misplaced;		/* entries in a partition whose bounds do not
+								 * include them */
+	Tuplesortstate *expected;	/* entries that should be there, by identity */
+	Tuplesortstate *found;		/* entries that are there, by identity */
+	LiveScan	rows;			/* looks fact rows up by primary key */
+	Probe		entries;		/* looks entries up by identity */
+	HTAB	   *foreign_rows;	/* hashes of the primary keys of rows on other
+								 * servers, or NULL */
+	HTAB	   *queued_rows;	/* hashes of the primary keys in the queue, or
+								 * NULL */
+	discrepancy_handler handler;
+	void	   *arg;
+} Verify;
+
+extern void read_fact_table(Verify *v);
+extern void read_index_table(Verify *v);
+extern void note_queued_rows(Verify *v);
+extern uint64 hash_primary_key(Verify *v, Datum *values, bool *isnull);
+
+#endif							/* INDEXTABLE_SUMS_H */
