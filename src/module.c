@@ -16,6 +16,7 @@
 #include "queue/append.h"
 #include "queue/commit_prepared.h"
 #include "queue/shared_memory.h"
+#include "read/planner_statistics.h"
 #include "read/query.h"
 #include "util/settings.h"
 #include "worker/launcher.h"
@@ -36,6 +37,7 @@ _PG_init(void)
 {
 	define_gucs();
 	query_init();
+	planner_statistics_init();
 	queue_init();
 	batch_init();
 	at_commit_init();

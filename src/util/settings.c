@@ -25,11 +25,17 @@ int			setting_check_interval = 0;
 double		setting_check_sample = 100;
 bool		setting_check_repair = false;
 bool		setting_advice = true;
+int			setting_planner = PLANNER_OFF;
 
 static const struct config_enum_entry backlog_actions[] = {
 	{"nothing", BACKLOG_NOTHING, false},
 	{"warn", BACKLOG_WARN, false},
 	{"slow", BACKLOG_SLOW, false},
+	{NULL, 0, false}
+};
+static const struct config_enum_entry planner_uses[] = {
+	{"off", PLANNER_OFF, false},
+	{"on", PLANNER_ON, false},
 	{NULL, 0, false}
 };
 
@@ -86,6 +92,11 @@ define_gucs(void)
 							 "Enables notices of create() about index tables that may cost more than they save.",
 							 "The function indextable.advise() gives more details.",
 							 &setting_advice, true, PGC_USERSET, 0,
+							 NULL, NULL, NULL);
+	DefineCustomEnumVariable("indextable.planner",
+							 "Sets what the planner uses index tables for in queries of their fact tables.",
+							 "The statistics of their columns, for estimates (on), or nothing (off).",
+							 &setting_planner, PLANNER_OFF, planner_uses, PGC_USERSET, 0,
 							 NULL, NULL, NULL);
 	MarkGUCPrefixReserved("indextable");
 }

@@ -19,6 +19,12 @@ enum
 	BACKLOG_SLOW
 };
 
+enum
+{
+	PLANNER_OFF,
+	PLANNER_ON
+};
+
 extern int	setting_max_workers;
 extern int	setting_workers_per_database;
 extern int	setting_naptime;	/* ms */
@@ -29,6 +35,7 @@ extern int	setting_check_interval; /* s; 0: no checks */
 extern double setting_check_sample; /* percent */
 extern bool setting_check_repair;
 extern bool setting_advice;
+extern int	setting_planner;
 
 extern void define_gucs(void);
 
