@@ -42,6 +42,7 @@
 #include "table_access.h"
 
 pg_noreturn static void no_relation(const char *name);
+static Oid	locked_table_schema(const char *name);
 
 /*
  * catalog_relid
@@ -110,19 +111,26 @@ catalog_index(Relation rel, const char *name)
 }
 
 /*
- * catalog_table
- *		Returns the qualified name of one of the extension's tables, for a statement.
+ * locked_table_schema
+ *		Returns the schema of one of the extension's tables.
  *
- * Locks the table until the transaction ends, as the statement would do, so that ALTER
- * EXTENSION UPDATE cannot move it before the statement is run.
+ * Locks the table until the transaction ends, as a statement that uses it would do, so
+ * that ALTER EXTENSION UPDATE cannot move it before the statement is run.
  */
-const char *
-catalog_table(const char *name)
+static Oid
+locked_table_schema(const char *name)
 {
 	Oid			relid = catalog_relid(name, false);
 
 	LockRelationOid(relid, AccessShareLock);
-	return psprintf("%s.%s", get_namespace_name(get_rel_namespace(relid)), name);
+	return get_rel_namespace(relid);
+}
+
+/* catalog_table: returns the qualified name of one of the extension's tables, for a statement, and locks the table */
+const char *
+catalog_table(const char *name)
+{
+	return psprintf("%s.%s", get_namespace_name(locked_table_schema(name)), name);
 }
 
 /*
@@ -130,15 +138,12 @@ catalog_table(const char *name)
  *		Returns the schema of the extension's tables, which is also that of queue tables
  *		and of the functions of our triggers.
  *
- * It remains their schema until the transaction ends; see catalog_table().
+ * It remains their schema until the transaction ends.
  */
 Oid
 catalog_schema(void)
 {
-	Oid			relid = catalog_relid("definition", false);
-
-	LockRelationOid(relid, AccessShareLock);
-	return get_rel_namespace(relid);
+	return locked_table_schema("definition");
 }
 
 /*
