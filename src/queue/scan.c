@@ -105,6 +105,7 @@ static void add_revisit(QueueScanState *state, BlockNumber block, Findings *foun
 static bool unchanged(Relation rel, BlockNumber block, XLogRecPtr lsn);
 static void close_blocks(QueueScanState *state, Relation rel);
 static bool any_same(VirtualTransactionId *a, int na, VirtualTransactionId *b, int nb);
+static bool get_tuple(Relation rel, Page page, BlockNumber block, OffsetNumber offset, HeapTuple tuple);
 static void scan_block(Relation rel, BlockNumber block, Snapshot snapshot, queue_visitor visit,
 					   void *arg, Findings *found);
 
@@ -363,6 +364,25 @@ any_same(VirtualTransactionId *a, int na, VirtualTransactionId *b, int nb)
 }
 
 /*
+ * get_tuple
+ *		Sets *tuple to the row of an item of a page, which is locked, and of which nothing
+ *		is copied; returns false if the item has none.
+ */
+static bool
+get_tuple(Relation rel, Page page, BlockNumber block, OffsetNumber offset, HeapTuple tuple)
+{
+	ItemId		item = PageGetItemId(page, offset);
+
+	if (!ItemIdIsNormal(item))
+		return false;
+	tuple->t_data = (HeapTupleHeader) PageGetItem(page, item);
+	tuple->t_len = ItemIdGetLength(item);
+	tuple->t_tableOid = RelationGetRelid(rel);
+	ItemPointerSet(&tuple->t_self, block, offset);
+	return true;
+}
+
+/*
  * scan_block
  *		Reads a block, calls visit, unless it is NULL, as queue_scan() does, and notes in
  *		*found which rows the block has.
@@ -383,18 +403,12 @@ scan_block(Relation rel, BlockNumber block, Snapshot snapshot, queue_visitor vis
 	max = PageIsNew(page) ? 0 : PageGetMaxOffsetNumber(page);
 	for (offset = FirstOffsetNumber; offset <= max; offset++)
 	{
-		ItemId		item = PageGetItemId(page, offset);
 		HeapTupleData tuple;
 		TransactionId dead_after;
 		HTSV_Result state;
 
-		if (!ItemIdIsNormal(item))
+		if (!get_tuple(rel, page, block, offset, &tuple))
 			continue;
-		tuple.t_data = (HeapTupleHeader) PageGetItem(page, item);
-		tuple.t_len = ItemIdGetLength(item);
-		tuple.t_tableOid = RelationGetRelid(rel);
-		ItemPointerSet(&tuple.t_self, block, offset);
-
 		state = HeapTupleSatisfiesVacuumHorizon(&tuple, buffer, &dead_after);
 		if (state == HEAPTUPLE_DEAD || state == HEAPTUPLE_RECENTLY_DEAD)
 			continue;
@@ -473,16 +487,11 @@ queue_is_removable(Relation rel)
 		page = BufferGetPage(buffer);
 		for (offset = PageIsNew(page) ? 0 : PageGetMaxOffsetNumber(page); removable && offset > 0; offset--)
 		{
-			ItemId		item = PageGetItemId(page, offset);
 			HeapTupleData tuple;
 			HTSV_Result state;
 
-			if (!ItemIdIsNormal(item))
+			if (!get_tuple(rel, page, block, offset, &tuple))
 				continue;
-			tuple.t_data = (HeapTupleHeader) PageGetItem(page, item);
-			tuple.t_len = ItemIdGetLength(item);
-			tuple.t_tableOid = RelationGetRelid(rel);
-			ItemPointerSet(&tuple.t_self, block, offset);
 			state = HeapTupleSatisfiesVacuum(&tuple, oldest, buffer);
 			removable = (state == HEAPTUPLE_DEAD);
 		}
