@@ -116,6 +116,8 @@ typedef struct Field
 	int16		typlen;
 	bool		typbyval;
 	Cast		cast;
+	struct FieldCast *asked;	/* the cast as queries have it, or NULL; see
+								 * read/field_match.c */
 } Field;
 
 /* The definition of an index table; columns are those of the index table where nothing else is said. */

@@ -82,6 +82,7 @@ extern int no_such_variable
 /* Before 16 the server does not note when a table was scanned last. */
 #define HAS_LAST_SCAN			0
 #define last_scan_of(entry)		((void) (entry), (TimestampTz) 0)
+#define is_scanned_value(var)	true
 #else
 #define relation_file(rel)		((rel)->rd_locator.relNumber)
 #define first_file_subid(rel)	((rel)->rd_firstRelfilelocatorSubid)
@@ -101,6 +102,8 @@ extern int no_such_variable
 #define HAS_FOREIGN_TRUNCATE_TRIGGERS	1
 #define HAS_LAST_SCAN			1
 #define last_scan_of(entry)		((entry)->lastscan)
+/* Since 16 a column above an outer join, which may have made it NULL, is another one than below. */
+#define is_scanned_value(var)	((var)->varnullingrels == NULL)
 #endif
 
 /* Since 16 an input function that finds no value in a text can say so without raising an error. */
