@@ -108,6 +108,20 @@ ALTER TABLE indextable.counted SET SCHEMA indextable_internal;
 COMMENT ON TABLE indextable_internal.counted IS 'What the server''s statistics do not know of index tables; read it through indextable.index_table_stats';
 COMMENT ON COLUMN indextable_internal.counted.since       IS 'when it was created, or its counters reset by reset_stats()';
 
+-- Of index tables of 1.0 it is not known which rows lack entries, until rebuild() reads them.
+CREATE TABLE indextable_internal.completeness (
+    index_table regclass NOT NULL,
+    fields      smallint
+);
+CREATE INDEX completeness_index_table ON indextable_internal.completeness (index_table);
+ALTER TABLE indextable_internal.completeness REPLICA IDENTITY FULL;  -- as skipped
+COMMENT ON TABLE indextable_internal.completeness IS
+'Which fact rows lack entries, so that plain queries know what an index table can answer; what no longer holds is removed by rebuild(), and when the fact table is truncated';
+COMMENT ON COLUMN indextable_internal.completeness.index_table IS 'the index table';
+COMMENT ON COLUMN indextable_internal.completeness.fields      IS 'a row lacks an entry, or did, though its first so many key fields are not null; NULL: such rows are recorded, and without it nothing is known';
+SELECT pg_catalog.pg_extension_config_dump('indextable_internal.completeness', '');
+REVOKE ALL ON indextable_internal.completeness FROM PUBLIC;
+
 ALTER FUNCTION indextable.queue_status(regclass) SET SCHEMA indextable_internal;
 ALTER FUNCTION indextable.queue_activity(regclass) SET SCHEMA indextable_internal;
 ALTER FUNCTION indextable.stop_launched() SET SCHEMA indextable_internal;

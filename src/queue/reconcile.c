@@ -117,6 +117,7 @@ reconcile_row(Reconciliation *r, EntryScan *scans, Datum *key, TupleTableSlot *l
 		{
 			row.rejection = &rejection;
 			list->skipped += extract_entries(def, &row, true, &new);
+			list->lacking |= new.lacking;
 		}
 		diff_entries(def, &old, &new, list, cxt);
 
