@@ -16,8 +16,13 @@
 #include "queue/append.h"
 #include "queue/commit_prepared.h"
 #include "queue/shared_memory.h"
+#include "read/aggregate_path.h"
+#include "read/path.h"
 #include "read/planner_statistics.h"
 #include "read/query.h"
+#include "read/scan_node.h"
+#include "read/served.h"
+#include "read/unexpanded.h"
 #include "util/settings.h"
 #include "worker/launcher.h"
 
@@ -38,6 +43,11 @@ _PG_init(void)
 	define_gucs();
 	query_init();
 	planner_statistics_init();
+	served_init();
+	unexpanded_init();
+	path_init();
+	aggregate_path_init();
+	scan_node_init();
 	queue_init();
 	batch_init();
 	at_commit_init();

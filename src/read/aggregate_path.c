@@ -32,6 +32,7 @@
 #include "path_order.h"
 #include "scan_plan.h"
 #include "served.h"
+#include "unexpanded.h"
 
 static create_upper_paths_hook_type previous_hook = NULL;
 
@@ -59,20 +60,17 @@ add_aggregate_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *inpu
 
 	if (previous_hook)
 		previous_hook(root, stage, input_rel, output_rel, extra);
-	if (stage != UPPERREL_GROUP_AGG || input_rel->reloptkind != RELOPT_BASEREL || !parse->hasAggs ||
+	if (stage != UPPERREL_GROUP_AGG || input_rel->reloptkind != RELOPT_BASEREL || !parse->hasAggs || root->numOrderedAggs > 0 ||
 		parse->groupingSets != NIL || parse->hasTargetSRFs || parse->hasWindowFuncs ||
 		(parse->groupClause != NIL && !grouping_is_sortable(parse->groupClause)))
 		return;
 	rte = planner_rt_fetch(input_rel->relid, root);
 	alone = is_unexpanded(input_rel);
 	rte->inh |= alone;
-	if (open_served(root, rte, &served))
+	if (unfit_clauses(input_rel->baserestrictinfo) == NULL && open_served(root, rte, &served))
 	{
-		if (can_scan(input_rel))
-		{
-			foreach(cell, served.defs)
-				add_paths_of_index_table(root, input_rel, output_rel, &served, lfirst(cell));
-		}
+		foreach(cell, served.defs)
+			add_paths_of_index_table(root, input_rel, output_rel, &served, lfirst(cell));
 		close_served(&served);
 	}
 	if (alone)
@@ -90,7 +88,7 @@ add_paths_of_index_table(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *grouped
 	CustomPath *scan;
 	Path	   *input;
 	double		groups = 1;
-	List	   *keys;
+	List	   *keys = grouping_keys(root);
 
 	/* What the planner finds out itself is not tried again. */
 	if (c == NULL || !is_complete_enough(c, &why) || cover_scan(root, rel, c, rel->baserestrictinfo) ||
@@ -101,20 +99,19 @@ add_paths_of_index_table(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *grouped
 	estimate_entries(root, rel, c);
 	scan = make_scan_path(root, rel, c);
 	scan->path.pathtarget = set_pathtarget_cost_width(root, target);
-	finish_path(root, rel, c, 1, &scan->path);
+	finish_path(root, rel, c, rel->baserestrictinfo, 1, &scan->path);
 	get_agg_clause_costs(root, AGGSPLIT_SIMPLE, &costs);
 	input = &scan->path;
-	keys = grouping_keys(root);
 	if (keys != NIL)
 		groups = estimate_num_groups(root, get_sortgrouplist_exprs(keys, root->processed_tlist), input->rows, NULL, NULL);
-	if (keys != NIL && !pathkeys_contained_in(root->group_pathkeys, input->pathkeys))
+	if (!pathkeys_contained_in(root->group_pathkeys, input->pathkeys))
 	{
-		if (grouping_is_hashable(parse->groupClause) && !root->numOrderedAggs)
+		if (grouping_is_hashable(parse->groupClause))
 			add_path(grouped, (Path *) create_agg_path(root, grouped, input, grouped->reltarget, AGG_HASHED,
 													   AGGSPLIT_SIMPLE, keys, (List *) parse->havingQual, &costs, groups));
 		input = (Path *) create_sort_path(root, rel, input, root->group_pathkeys, -1.0);
 	}
 	add_path(grouped, (Path *) create_agg_path(root, grouped, input, grouped->reltarget,
-											   keys != NIL ? AGG_SORTED : AGG_PLAIN, AGGSPLIT_SIMPLE, keys,
+											   parse->groupClause != NIL ? AGG_SORTED : AGG_PLAIN, AGGSPLIT_SIMPLE, keys,
 											   (List *) parse->havingQual, &costs, groups));
 }

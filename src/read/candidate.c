@@ -19,6 +19,7 @@
 
 #include "access/stratnum.h"
 #include "catalog/pg_collation.h"
+#include "catalog/pg_operator.h"
 #include "catalog/pg_type.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
@@ -52,7 +53,7 @@ static bool mentions_relation(Node *node, void *varno);
 static List *contained_values(IndexDef *def, OpExpr *clause, Index varno);
 static Const *contained_value(Field *field, int nsteps, Jsonb *json);
 static bool find_contained(JsonbContainer *container, PathStep *steps, int nsteps, JsonbValue *result);
-static Needed needed_for(IndexDef *def, List *conditions, List *clauses, Relation fact, Index varno);
+static int	count_not_null(IndexDef *def, List *conditions, List *clauses, Relation fact, Index varno);
 static bool rejects_null(Node *clause, Column *column);
 static bool null_if_null(Node *node, Column *column);
 static bool any_null_if_null(List *args, Column *column);
@@ -159,7 +160,7 @@ consider_index_table(IndexDef *def, List *clauses, Relation fact, Index varno, c
 		*why = "no condition selects one element of its multi-valued field";
 		return NULL;
 	}
-	c->needed = needed_for(def, c->conditions, clauses, fact, varno);
+	c->not_null = count_not_null(def, c->conditions, clauses, fact, varno);
 	return c;
 }
 
@@ -281,7 +282,7 @@ mentions_relation(Node *node, void *varno)
 	if (node == NULL)
 		return false;
 	if (IsA(node, Var))
-		return ((Var *) node)->varno == *(Index *) varno && ((Var *) node)->varlevelsup == 0;
+		return ((Var *) node)->varno == (int) *(Index *) varno && ((Var *) node)->varlevelsup == 0;
 	/* What is evaluated elsewhere may be NULL above an outer join. */
 	if (IsA(node, PlaceHolderVar))
 		return true;
@@ -372,7 +373,7 @@ find_contained(JsonbContainer *container, PathStep *steps, int nsteps, JsonbValu
 	{
 		if (!JsonContainerIsArray(container))
 			return false;
-		for (i = 0; i < JsonContainerSize(container); i++)
+		for (i = 0; i < (int) JsonContainerSize(container); i++)
 		{
 			value = getIthJsonbValueFromContainer(container, i);
 			if (value->type == jbvBinary ? find_contained(value->val.binary.data, steps + 1, nsteps - 1, result) :
@@ -396,29 +397,26 @@ find_contained(JsonbContainer *container, PathStep *steps, int nsteps, JsonbValu
 	return nsteps == 1;
 }
 
-/* needed_for: returns what has to be known about rows without entries, beside what clauses and constraints say */
-static Needed
-needed_for(IndexDef *def, List *conditions, List *clauses, Relation fact, Index varno)
+/* count_not_null: returns how many leading key fields are not NULL in any row that satisfies clauses and constraints */
+static int
+count_not_null(IndexDef *def, List *conditions, List *clauses, Relation fact, Index varno)
 {
-	bool		all = !def->skip_mismatch;
-	bool		first = false;
 	int			i;
 
 	for (i = 0; i < def->nkeys; i++)
 	{
 		Column		column = {.def = def,.attno = def->fields[i].attno,.varno = varno};
-		bool		proven = check_says_not_null(def->fact, fact, def, &def->fields[i]);
+		bool		proven = false;
 		ListCell   *cell;
 
 		foreach(cell, conditions)
 			proven = proven || ((Condition *) lfirst(cell))->position == i;
 		foreach(cell, clauses)
 			proven = proven || rejects_null(clause_of(lfirst(cell)), &column);
-		all = all && proven;
-		if (i == 0)
-			first = proven;
+		if (!proven)
+			break;
 	}
-	return all ? NEEDS_NOTHING : first ? NEEDS_FIRST_KEY : NEEDS_EVERY_ROW;
+	return i;
 }
 
 /* rejects_null: returns whether a condition is false or NULL wherever a column is NULL */

@@ -13,14 +13,6 @@
 
 #include "../indextable.h"
 
-/* What has to hold when the scan starts, so that no row is missed that has no entry. */
-typedef enum Needed
-{
-	NEEDS_NOTHING,				/* the query asks only for rows that have entries */
-	NEEDS_FIRST_KEY,			/* rows that have the first key field have entries */
-	NEEDS_EVERY_ROW				/* all rows have entries */
-} Needed;
-
 /* A comparison of a column of the index with a value. */
 typedef struct Condition
 {
@@ -43,7 +35,8 @@ typedef struct Candidate
 	int			nequal;			/* so many leading columns are compared by = */
 	int			order_from;		/* entries come in the order of the columns
 								 * from this one on */
-	Needed		needed;
+	int			not_null;		/* so many leading key fields are known not to
+								 * be NULL in the rows that are asked for */
 	Bitmapset  *columns;		/* of the index table that are read, minus
 								 * FirstLowInvalidHeapAttributeNumber */
 	List	   *pathkeys;		/* that the order gives */
@@ -58,7 +51,6 @@ typedef struct Candidate
 	double		pages;			/* of its index */
 } Candidate;
 
-/* The reason why an index table is not used, for indextable.explain_planner(). */
 extern Candidate *consider_index_table(IndexDef *def, List *clauses, Relation fact, Index varno, const char **why);
 extern Node *clause_of(Node *clause);
 

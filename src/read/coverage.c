@@ -136,7 +136,7 @@ not_covered(Node *node, void *candidate)
 		return false;
 	}
 	if (IsA(node, Var))
-		return ((Var *) node)->varno == c->varno && ((Var *) node)->varlevelsup == 0;
+		return ((Var *) node)->varno == (int) c->varno && ((Var *) node)->varlevelsup == 0;
 	return expression_tree_walker(node, not_covered, candidate);
 }
 

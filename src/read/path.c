@@ -14,12 +14,14 @@
 #include "access/sysattr.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
+#include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
 #include "optimizer/restrictinfo.h"
 #include "optimizer/tlist.h"
 
+#include "../catalog/completeness.h"
 #include "../util/settings.h"
 #include "coverage.h"
 #include "field_match.h"
@@ -37,7 +39,6 @@ static set_rel_pathlist_hook_type previous_hook = NULL;
 
 static void add_paths(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte);
 static void add_paths_of_table(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte, Served *served);
-static const char *unfit_clauses(RelOptInfo *rel, List *clauses);
 static bool has_placeholder(Node *node, void *context);
 static bool wants_system_columns(RelOptInfo *rel, List *clauses);
 static void add_path_of(PlannerInfo *root, RelOptInfo *rel, Served *served, IndexDef *def, Relids outer, bool alone);
@@ -81,7 +82,7 @@ add_paths(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 static void
 add_paths_of_table(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte, Served *served)
 {
-	const char *reason = unfit_clauses(rel, rel->baserestrictinfo);
+	const char *reason = unfit_clauses(rel->baserestrictinfo);
 	ListCell   *cell;
 	ListCell   *inner;
 
@@ -103,8 +104,8 @@ add_paths_of_table(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte, Serve
 }
 
 /* unfit_clauses: returns why no scan can evaluate the clauses, or NULL */
-static const char *
-unfit_clauses(RelOptInfo *rel, List *clauses)
+const char *
+unfit_clauses(List *clauses)
 {
 	ListCell   *cell;
 
@@ -148,9 +149,9 @@ wants_system_columns(RelOptInfo *rel, List *clauses)
 bool
 is_complete_enough(Candidate *c, const char **why)
 {
-	if (c->needed == NEEDS_NOTHING)
+	if (index_table_complete(c->def, c->not_null, NULL))
 		return true;
-	*why = "rows that lack a key field have no entry: add a condition IS NOT NULL";
+	*why = "some rows may have no entry, which the conditions do not rule out";
 	return false;
 }
 
@@ -170,7 +171,7 @@ add_path_of(PlannerInfo *root, RelOptInfo *rel, Served *served, IndexDef *def, R
 
 	if (param != NULL)
 	{
-		if (unfit_clauses(rel, param->ppi_clauses) != NULL)
+		if (unfit_clauses(param->ppi_clauses) != NULL)
 			return;
 		clauses = list_concat_copy(clauses, param->ppi_clauses);
 	}
@@ -194,7 +195,7 @@ add_path_of(PlannerInfo *root, RelOptInfo *rel, Served *served, IndexDef *def, R
 		path->path.rows = param->ppi_rows;
 	if (c->entries_only)
 		path->path.pathtarget = target_of_entries(root, rel, c);
-	finish_path(root, rel, c, outer == NULL ? 1 : outer_rows(root, outer), &path->path);
+	finish_path(root, rel, c, clauses, outer == NULL ? 1 : outer_rows(root, outer), &path->path);
 	add_path(rel, &path->path);
 	return;
 unused:
@@ -204,9 +205,17 @@ unused:
 
 /* finish_path: sets the costs of a path, next to nothing if index tables are to be used in any case */
 void
-finish_path(PlannerInfo *root, RelOptInfo *rel, Candidate *c, double loops, Path *path)
+finish_path(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, double loops, Path *path)
 {
-	estimate_cost(root, rel, c, loops, path);
+	List	   *unchecked = NIL;
+	ListCell   *cell;
+
+	foreach(cell, clauses)
+	{
+		if (!is_checked_by_search(c, lfirst(cell)))
+			unchecked = lappend(unchecked, lfirst(cell));
+	}
+	estimate_cost(root, rel, c, unchecked, loops, path);
 	if (setting_planner != PLANNER_ON)
 	{
 		path->startup_cost /= 1e6;

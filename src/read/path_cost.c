@@ -200,9 +200,13 @@ height(double pages)
 	return pages > 1 ? ceil(log(pages) / log(200)) : 0;
 }
 
-/* estimate_cost: sets the costs of a path, one of so many scans of the same index table */
+/*
+ * estimate_cost
+ *		Sets the costs of a path, one of so many scans of the same index table, that checks these
+ *		clauses for each row.  What entries have costs nothing to compute.
+ */
 void
-estimate_cost(PlannerInfo *root, RelOptInfo *rel, Candidate *c, double loops, Path *path)
+estimate_cost(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, double loops, Path *path)
 {
 	double		searches = 1;
 	double		pages;
@@ -221,7 +225,7 @@ estimate_cost(PlannerInfo *root, RelOptInfo *rel, Candidate *c, double loops, Pa
 	/* Entries with the same key are beside each other. */
 	pages = ceil(c->entries * c->pages / Max(c->tuples, 1));
 	pages = Max(pages, Min(searches, c->entries));
-	cost_qual_eval(&quals, rel->baserestrictinfo, root);
+	cost_qual_eval(&quals, clauses, root);
 	run = searches * descent;
 	if (loops > 1)
 		run += index_pages_fetched(pages * loops, c->pages, c->pages, root) / loops * random_page_cost;
@@ -237,6 +241,6 @@ estimate_cost(PlannerInfo *root, RelOptInfo *rel, Candidate *c, double loops, Pa
 		run += fetched * random_page_cost;
 		run += c->entries * (LEVEL_COST * (height(fact_pages) + 1) + FETCH_COST);
 	}
-	path->startup_cost = quals.startup + path->pathtarget->cost.startup + descent;
-	path->total_cost = path->startup_cost + run + path->rows * path->pathtarget->cost.per_tuple;
+	path->startup_cost = quals.startup + descent;
+	path->total_cost = path->startup_cost + run;
 }

@@ -13,7 +13,7 @@
 extern void estimate_index_size(Candidate *c);
 extern double estimate_share(PlannerInfo *root, Candidate *c);
 extern void estimate_entries(PlannerInfo *root, RelOptInfo *rel, Candidate *c);
-extern void estimate_cost(PlannerInfo *root, RelOptInfo *rel, Candidate *c, double loops, Path *path);
+extern void estimate_cost(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, double loops, Path *path);
 extern double table_rows(Oid relid);
 
 #endif							/* INDEXTABLE_PATH_COST_H */

@@ -35,6 +35,7 @@
 #include "utils/sortsupport.h"
 #include "utils/typcache.h"
 
+#include "../catalog/completeness.h"
 #include "../maintain/in_step.h"
 #include "../util/settings.h"
 #include "scan_explain.h"
@@ -219,6 +220,8 @@ why_not_entries(IndexTableScan *scan)
 		return "no index table serves";
 	if (!scan->def->async && !entries_in_step(scan->def, snapshot, &why))
 		return why;
+	if (!index_table_complete(scan->def, scan->plan.not_null, snapshot))
+		return "some rows may have no entry";
 	if (!scan->plan.entries_only)
 	{
 		if (scan->fact->pk_deferrable)
@@ -454,7 +457,8 @@ begin_fallback(IndexTableScan *scan)
 	}
 	AcquireRewriteLocks(query, true, false);
 	plan = plan_without_index_tables(query, params);
-	scan->fallback = CreateQueryDesc_compat(plan, "", estate->es_snapshot, None_Receiver, params);
+	scan->fallback = CreateQueryDesc(plan, "", estate->es_snapshot, InvalidSnapshot, None_Receiver, params,
+										 estate->es_queryEnv, 0);
 	ExecutorStart(scan->fallback, 0);
 	MemoryContextSwitchTo(old);
 }

@@ -15,6 +15,7 @@
  */
 #include "postgres.h"
 
+#include "access/relation.h"
 #include "access/sysattr.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
@@ -39,7 +40,7 @@ enum
 {
 	PRIVATE_TABLES,				/* OIDs: fact table, index table */
 	PRIVATE_FLAGS,				/* integers: entries_only, backward, async,
-								 * needed */
+								 * not_null */
 	PRIVATE_COLUMNS,			/* integers */
 	PRIVATE_CONDITIONS,			/* for each a list of integers */
 	PRIVATE_OPERATORS,			/* OIDs: operator and subtype of each */
@@ -132,7 +133,7 @@ make_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 	scan->custom_private = list_make5(list_make2_oid(planner_rt_fetch(rel->relid, root)->relid,
 													 c->def == NULL ? InvalidOid : c->def->relid),
 									  list_make4_int(c->entries_only, c->backward, c->def != NULL && c->def->async,
-													 c->needed),
+													 c->not_null),
 									  columns, conditions, operators);
 	scan->custom_private = lappend(scan->custom_private, fallback);
 	if (c->def != NULL)
@@ -265,7 +266,7 @@ replace_values(Node *node, void *context)
 
 	if (node == NULL)
 		return NULL;
-	if (IsA(node, Var) && ((Var *) node)->varno == replacing->varno)
+	if (IsA(node, Var) && ((Var *) node)->varno == (int) replacing->varno)
 	{
 		Var		   *var = copyObject((Var *) node);
 
@@ -320,7 +321,7 @@ read_scan_plan(CustomScan *scan, ScanPlan *plan)
 	plan->entries_only = linitial_int(flags);
 	plan->backward = lsecond_int(flags);
 	plan->async = lthird_int(flags);
-	plan->needed = lfourth_int(flags);
+	plan->not_null = lfourth_int(flags);
 	plan->columns = list_nth(scan->custom_private, PRIVATE_COLUMNS);
 	plan->nconditions = list_length(conditions);
 	plan->conditions = palloc(sizeof(PlannedCondition) * Max(plan->nconditions, 1));

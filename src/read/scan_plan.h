@@ -32,7 +32,7 @@ typedef struct ScanPlan
 	bool		entries_only;
 	bool		backward;
 	bool		async;
-	Needed		needed;
+	int			not_null;		/* as in Candidate */
 	List	   *columns;		/* entries_only: of the index table, for the
 								 * columns of custom_scan_tlist; otherwise
 								 * those of the fact table that are needed, 0:

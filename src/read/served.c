@@ -16,6 +16,7 @@
 #include "access/transam.h"
 #include "catalog/pg_class.h"
 #include "nodes/parsenodes.h"
+#include "optimizer/optimizer.h"
 #include "optimizer/planner.h"
 #include "replication/logicalworker.h"
 #include "storage/lmgr.h"

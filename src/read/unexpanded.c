@@ -155,7 +155,7 @@ collect_quals(Node *node, Index varno, List **quals)
 	ListCell   *cell;
 
 	if (IsA(node, RangeTblRef))
-		return ((RangeTblRef *) node)->rtindex == varno;
+		return ((RangeTblRef *) node)->rtindex == (int) varno;
 	if (IsA(node, FromExpr))
 	{
 		foreach(cell, ((FromExpr *) node)->fromlist)
