@@ -13,6 +13,7 @@
 #include "indextable.h"
 #include "maintain/at_commit.h"
 #include "maintain/batch.h"
+#include "maintain/in_step.h"
 #include "queue/append.h"
 #include "queue/commit_prepared.h"
 #include "queue/shared_memory.h"
@@ -51,6 +52,7 @@ _PG_init(void)
 	queue_init();
 	batch_init();
 	at_commit_init();
+	in_step_init();
 	if (process_shared_preload_libraries_in_progress)
 	{
 		shared_init();

@@ -285,6 +285,30 @@ batch_inserted_since(Oid fact, CommandId cid)
 	return batch->inserted && batch->last_insert >= cid;
 }
 
+/* batch_is_pending: returns whether entries of rows of a fact table were collected and are not written yet */
+bool
+batch_is_pending(Oid fact)
+{
+	Batch	   *batch;
+
+	for (batch = touched_batches; batch != NULL; batch = batch->next)
+		if (batch->relid == fact)
+			return batch->pending.lists != NULL;
+	return false;
+}
+
+/* batch_any_pending: returns the same for all fact tables */
+bool
+batch_any_pending(void)
+{
+	Batch	   *batch;
+
+	for (batch = touched_batches; batch != NULL; batch = batch->next)
+		if (batch->pending.lists != NULL)
+			return true;
+	return false;
+}
+
 /*
  * refuse_reentry
  *		Raises an error if a set is being written.  An index that a user has created on

@@ -236,7 +236,7 @@ estimate_cost(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, d
 	{
 		/* Nothing is known of the pages of a partitioned table whose partitions were not looked at. */
 		double		fact_pages = rel->pages > 0 ? rel->pages : Max(c->tuples / 20, 1);
-		double		fetched = index_pages_fetched(c->entries * Max(loops, 1), fact_pages, c->pages, root) / Max(loops, 1);
+		double		fetched = index_pages_fetched(c->entries * Max(loops, 1), fact_pages, Max(c->pages, fact_pages), root) / Max(loops, 1);
 
 		run += fetched * random_page_cost;
 		run += c->entries * (LEVEL_COST * (height(fact_pages) + 1) + FETCH_COST);
