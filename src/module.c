@@ -17,7 +17,6 @@
 #include "queue/commit_prepared.h"
 #include "queue/shared_memory.h"
 #include "read/planner_statistics.h"
-#include "read/query.h"
 #include "util/settings.h"
 #include "worker/launcher.h"
 
@@ -36,7 +35,6 @@ void
 _PG_init(void)
 {
 	define_gucs();
-	query_init();
 	planner_statistics_init();
 	queue_init();
 	batch_init();
