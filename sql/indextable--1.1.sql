@@ -272,7 +272,7 @@ CREATE FUNCTION indextable.explain_query(
 LANGUAGE C VOLATILE PARALLEL UNSAFE ROWS 10 COST 100
 AS 'MODULE_PATHNAME', 'indextable_explain_query';
 COMMENT ON FUNCTION indextable.explain_query(regclass, jsonb, jsonb, boolean, integer, text, boolean) IS
-'What EXPLAIN says of the statement that query() runs with these arguments; with run it is run, and EXPLAIN (ANALYZE, BUFFERS) says how it went. No rows where nothing has to be read. Errors and NULL as for query()';
+'How query() reads the page with these arguments, in the words of EXPLAIN: which indexes are searched, in which direction, and for what. With run the page is read, without documents, and what that took is shown, too. No rows where nothing has to be read. Errors and NULL as for query()';
 
 -- Asynchronous index tables --------------------------------------------------
 

@@ -20,7 +20,6 @@
 #include "read/aggregate_path.h"
 #include "read/path.h"
 #include "read/planner_statistics.h"
-#include "read/query.h"
 #include "read/scan_node.h"
 #include "read/served.h"
 #include "read/unexpanded.h"
@@ -42,7 +41,6 @@ void
 _PG_init(void)
 {
 	define_gucs();
-	query_init();
 	planner_statistics_init();
 	served_init();
 	unexpanded_init();

@@ -29,6 +29,7 @@
 #include "executor/tuptable.h"
 #include "lib/binaryheap.h"
 #include "nodes/bitmapset.h"
+#include "nodes/pg_list.h"
 #include "partitioning/partdefs.h"
 #include "partitioning/partdesc.h"
 #include "storage/bufmgr.h"
@@ -176,6 +177,22 @@ entry_scan_next(EntryScan *scan)
 	if (result != NULL)
 		scan->entries++;
 	MemoryContextSwitchTo(old);
+	return result;
+}
+
+/* entry_scan_tables: returns what a search by key has begun to read: the table, or partitions, as PartitionScan * */
+List *
+entry_scan_tables(EntryScan *scan)
+{
+	PartitionDesc partitions;
+	List	   *result = NIL;
+	int			i;
+
+	if (!scan->merging)
+		return scan->current == NULL ? NIL : list_make1(scan->current);
+	partitions = RelationGetPartitionDesc(scan->rel, true);
+	for (i = 0; i < partitions->nparts; i++)
+		result = lappend(result, hash_search(scan->partition_scans, &partitions->oids[i], HASH_FIND, NULL));
 	return result;
 }
 

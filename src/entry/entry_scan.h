@@ -13,6 +13,7 @@
 #include "access/skey.h"
 #include "executor/tuptable.h"
 #include "nodes/bitmapset.h"
+#include "nodes/pg_list.h"
 #include "partitioning/partdefs.h"
 #include "storage/buf.h"
 #include "utils/hsearch.h"
@@ -75,6 +76,7 @@ extern void entry_scan_begin(EntryScan *scan, IndexDef *def, Relation index_tabl
 extern void entry_scan_want(EntryScan *scan, Bitmapset *columns);
 extern void entry_scan_start(EntryScan *scan, ScanKey keys);
 extern TupleTableSlot *entry_scan_next(EntryScan *scan);
+extern List *entry_scan_tables(EntryScan *scan);
 extern void entry_scan_end(EntryScan *scan);
 extern void probe_begin(Probe *probe, IndexDef *def, Relation index_table, Snapshot snapshot);
 extern TupleTableSlot *probe_entry(Probe *probe, Datum *values);

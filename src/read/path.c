@@ -42,6 +42,7 @@ static void add_paths_of_table(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry
 static bool has_placeholder(Node *node, void *context);
 static bool wants_system_columns(RelOptInfo *rel, List *clauses);
 static void add_path_of(PlannerInfo *root, RelOptInfo *rel, Served *served, IndexDef *def, Relids outer, bool alone);
+static void keep_paths(RelOptInfo *rel);
 static List *outer_sets(PlannerInfo *root, RelOptInfo *rel, IndexDef *def);
 static List *add_outer_set(List *sets, RelOptInfo *rel, RestrictInfo *rinfo);
 static bool is_key_member(PlannerInfo *root, RelOptInfo *rel, EquivalenceClass *ec, EquivalenceMember *em, void *arg);
@@ -197,10 +198,24 @@ add_path_of(PlannerInfo *root, RelOptInfo *rel, Served *served, IndexDef *def, R
 		path->path.pathtarget = target_of_entries(root, rel, c);
 	finish_path(root, rel, c, clauses, outer == NULL ? 1 : outer_rows(root, outer), &path->path);
 	add_path(rel, &path->path);
+	if (bms_membership(root->all_baserels) == BMS_SINGLETON && list_member_ptr(rel->pathlist, path))
+		keep_paths(rel);
 	return;
 unused:
 	if (param == NULL)
 		give_reason(served->fact->relid, def->relid, why);
+}
+
+/*
+ * keep_paths
+ *		Has the planner keep the paths of the only table of a query if it is partitioned.  It
+ *		would make all paths again from those of the partitions, to compute the target list below
+ *		the Append.
+ */
+static void
+keep_paths(RelOptInfo *rel)
+{
+	rel->part_scheme = NULL;
 }
 
 /* finish_path: sets the costs of a path, next to nothing if index tables are to be used in any case */
