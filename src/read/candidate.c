@@ -32,6 +32,7 @@
 #include "utils/lsyscache.h"
 #include "utils/typcache.h"
 
+#include "../catalog/completeness.h"
 #include "../definition/expression.h"
 #include "candidate.h"
 #include "field_match.h"
@@ -44,6 +45,7 @@ typedef struct Column
 	Index		varno;
 } Column;
 
+static Node *clause_of(Node *clause);
 static bool filter_is_implied(IndexDef *def, List *clauses, Index varno);
 static List *conditions_of(IndexDef *def, Node *clause, Index varno);
 static int	position_of(IndexDef *def, Node *operand, Index varno);
@@ -59,7 +61,7 @@ static bool null_if_null(Node *node, Column *column);
 static bool any_null_if_null(List *args, Column *column);
 
 /* clause_of: returns the expression of a clause, which may be a RestrictInfo */
-Node *
+static Node *
 clause_of(Node *clause)
 {
 	return IsA(clause, RestrictInfo) ? (Node *) ((RestrictInfo *) clause)->clause : clause;
@@ -125,7 +127,11 @@ consider_index_table(IndexDef *def, List *clauses, Relation fact, Index varno, c
 			{
 				if (condition->array && array)
 					continue;
-				/* One value is better than several, and exact better than lossy. */
+
+				/*
+				 * One value is better than several, and exact better than
+				 * lossy.
+				 */
 				if (equal == NULL || (equal->array && !condition->array) ||
 					(equal->array == condition->array && equal->lossy && !condition->lossy))
 					equal = condition;
@@ -162,6 +168,16 @@ consider_index_table(IndexDef *def, List *clauses, Relation fact, Index varno, c
 	}
 	c->not_null = count_not_null(def, c->conditions, clauses, fact, varno);
 	return c;
+}
+
+/* is_complete_enough: returns whether an index table has entries for all rows, as far as the query depends on it */
+bool
+is_complete_enough(Candidate *c, const char **why)
+{
+	if (index_table_complete(c->def, c->not_null, NULL))
+		return true;
+	*why = "some rows may have no entry, which the conditions do not rule out";
+	return false;
 }
 
 /*
@@ -342,7 +358,10 @@ contained_value(Field *field, int nsteps, Jsonb *json)
 
 	if (JB_ROOT_IS_SCALAR(json))
 	{
-		/* An array contains the scalars that are its elements, and a scalar itself. */
+		/*
+		 * An array contains the scalars that are its elements, and a scalar
+		 * itself.
+		 */
 		if (nsteps != field->spec->nsteps - 1 || !field->spec->steps[nsteps].wildcard)
 			return NULL;
 		(void) JsonbExtractScalar(&json->root, &value);

@@ -52,6 +52,6 @@ typedef struct Candidate
 } Candidate;
 
 extern Candidate *consider_index_table(IndexDef *def, List *clauses, Relation fact, Index varno, const char **why);
-extern Node *clause_of(Node *clause);
+extern bool is_complete_enough(Candidate *c, const char **why);
 
 #endif							/* INDEXTABLE_CANDIDATE_H */

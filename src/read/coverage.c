@@ -63,7 +63,11 @@ cover_scan(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses)
 		if (!rinfo->pseudoconstant && !is_checked_by_search(c, rinfo) && not_covered((Node *) rinfo->clause, c))
 			return false;
 	}
-	/* The columns that are asked for may be enough: the primary key, or the document that is copied. */
+
+	/*
+	 * The columns that are asked for may be enough: the primary key, or the
+	 * document that is copied.
+	 */
 	if (!not_covered((Node *) rel->reltarget->exprs, c))
 		return true;
 	return bms_membership(root->all_baserels) == BMS_SINGLETON && target_covered(root, c);

@@ -21,7 +21,6 @@
 #include "optimizer/restrictinfo.h"
 #include "optimizer/tlist.h"
 
-#include "../catalog/completeness.h"
 #include "../util/settings.h"
 #include "coverage.h"
 #include "field_match.h"
@@ -144,16 +143,6 @@ wants_system_columns(RelOptInfo *rel, List *clauses)
 		pull_varattnos((Node *) ((RestrictInfo *) lfirst(cell))->clause, rel->relid, &attnos);
 	first = bms_next_member(attnos, -1);
 	return first >= 0 && first < -FirstLowInvalidHeapAttributeNumber;
-}
-
-/* is_complete_enough: returns whether an index table has entries for all rows, as far as the query depends on it */
-bool
-is_complete_enough(Candidate *c, const char **why)
-{
-	if (index_table_complete(c->def, c->not_null, NULL))
-		return true;
-	*why = "some rows may have no entry, which the conditions do not rule out";
-	return false;
 }
 
 /*

@@ -14,7 +14,6 @@
 
 extern void path_init(void);
 extern const char *unfit_clauses(List *clauses);
-extern bool is_complete_enough(Candidate *c, const char **why);
 extern void finish_path(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, double loops, Path *path);
 
 #endif							/* INDEXTABLE_PATH_H */

@@ -234,7 +234,10 @@ estimate_cost(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, d
 	run += c->entries * (cpu_index_tuple_cost + cpu_operator_cost + cpu_tuple_cost + quals.per_tuple);
 	if (!c->entries_only)
 	{
-		/* Nothing is known of the pages of a partitioned table whose partitions were not looked at. */
+		/*
+		 * Nothing is known of the pages of a partitioned table whose
+		 * partitions were not looked at.
+		 */
 		double		fact_pages = rel->pages > 0 ? rel->pages : Max(c->tuples / 20, 1);
 		double		fetched = index_pages_fetched(c->entries * Max(loops, 1), fact_pages, Max(c->pages, fact_pages), root) / Max(loops, 1);
 

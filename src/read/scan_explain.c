@@ -19,7 +19,7 @@
 #include "utils/ruleutils.h"
 
 #include "scan_explain.h"
-#include "scan_node.h"
+#include "scan_state.h"
 
 static char *describe_conditions(IndexTableScan *scan, List *ancestors, ExplainState *es);
 

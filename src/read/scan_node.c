@@ -40,6 +40,7 @@
 #include "../util/settings.h"
 #include "scan_explain.h"
 #include "scan_node.h"
+#include "scan_state.h"
 #include "served.h"
 #include "soft_definition.h"
 
@@ -65,10 +66,10 @@ static void end_fallback(IndexTableScan *scan);
 static void end_scan(CustomScanState *node);
 static void rescan(CustomScanState *node);
 
-const CustomScanMethods scan_methods = {.CustomName = "IndexTable",.CreateCustomScanState = create_state};
+static const CustomScanMethods scan_methods = {.CustomName = SCAN_NAME,.CreateCustomScanState = create_state};
 
 static const CustomExecMethods exec_methods = {
-	.CustomName = "IndexTable",
+	.CustomName = SCAN_NAME,
 	.BeginCustomScan = begin_scan,
 	.ExecCustomScan = exec_scan,
 	.EndCustomScan = end_scan,
@@ -458,7 +459,7 @@ begin_fallback(IndexTableScan *scan)
 	AcquireRewriteLocks(query, true, false);
 	plan = plan_without_index_tables(query, params);
 	scan->fallback = CreateQueryDesc(plan, "", estate->es_snapshot, InvalidSnapshot, None_Receiver, params,
-										 estate->es_queryEnv, 0);
+									 estate->es_queryEnv, 0);
 	ExecutorStart(scan->fallback, 0);
 	MemoryContextSwitchTo(old);
 }

@@ -32,7 +32,6 @@
 
 #include "coverage.h"
 #include "path_order.h"
-#include "scan_node.h"
 #include "scan_plan.h"
 
 /* The members of custom_private. */
@@ -64,7 +63,7 @@ static void add_sort(Query *query, Candidate *c, RelOptInfo *rel);
 static Node *replace_values(Node *node, void *replacing);
 static void add_relation(PlannerInfo *root, IndexDef *def);
 
-static const CustomPathMethods path_methods = {.CustomName = "IndexTable",.PlanCustomPath = make_scan};
+static const CustomPathMethods path_methods = {.CustomName = SCAN_NAME,.PlanCustomPath = make_scan};
 
 /* make_scan_path: returns a path, without its costs */
 CustomPath *
@@ -108,7 +107,7 @@ make_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 
 		scan->custom_exprs = lappend(scan->custom_exprs, condition->value);
 		conditions = lappend(conditions, list_make4_int(condition->position, c->def->search[condition->position],
-													condition->strategy, condition->array));
+														condition->strategy, condition->array));
 		operators = lappend_oid(lappend_oid(operators, condition->operator), condition->subtype);
 	}
 	foreach(cell, clauses)
@@ -129,7 +128,7 @@ make_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 	scan->scan.plan.qual = quals;
 	scan->scan.scanrelid = rel->relid;
 	scan->flags = path->flags;
-	scan->methods = &scan_methods;
+	scan->methods = GetCustomScanMethods(SCAN_NAME, false);
 	scan->custom_private = list_make5(list_make2_oid(planner_rt_fetch(rel->relid, root)->relid,
 													 c->def == NULL ? InvalidOid : c->def->relid),
 									  list_make4_int(c->entries_only, c->backward, c->def != NULL && c->def->async,

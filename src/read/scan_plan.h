@@ -13,6 +13,9 @@
 
 #include "candidate.h"
 
+/* What EXPLAIN calls the node. */
+#define SCAN_NAME	"IndexTable"
+
 /* A comparison in a plan; its value is the expression of the same number in custom_exprs. */
 typedef struct PlannedCondition
 {

@@ -26,7 +26,7 @@
 #include "soft_definition.h"
 
 static planner_hook_type previous_planner = NULL;
-static int	cursor_options = 0;	/* of the query that is planned */
+static int	cursor_options = 0; /* of the query that is planned */
 static bool without_index_tables = false;	/* it is a fallback */
 static ReasonListener reason_listener = NULL;
 

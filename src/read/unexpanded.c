@@ -28,7 +28,6 @@
 #include "utils/rel.h"
 
 #include "../util/settings.h"
-#include "path.h"
 #include "path_cost.h"
 #include "scan_plan.h"
 #include "served.h"
