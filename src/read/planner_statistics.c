@@ -87,7 +87,7 @@ static bool are_of_type(HeapTuple statistics, Oid type);
 static HeapTuple scale(HeapTuple statistics, Lender *lender);
 static bool may_read_all(PlannerInfo *root, RelOptInfo *rel, AttrNumber attno);
 
-/* planner_statistics_init: after query_init(), which wants to see real indexes only */
+/* planner_statistics_init: installs the hooks of the planner, once, when the library is loaded */
 void
 planner_statistics_init(void)
 {
