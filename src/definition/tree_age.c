@@ -42,9 +42,6 @@
 #include "invalidation.h"
 #include "tree_age.h"
 
-/* A snapshot is never older than so many transactions. */
-#define MAX_AGE				1000000000
-
 /* A table that was asked for, with its partitions. */
 typedef struct Tree
 {
@@ -128,7 +125,7 @@ tree_is_older(Oid relid, Snapshot snapshot)
 		if (TransactionIdIsCurrentTransactionId(tree->xids[i]) || XidInMVCCSnapshot(tree->xids[i], snapshot))
 			return false;
 	/* What is very old is forgotten, before its number can come round again. */
-	while (tree->nxids > 0 && (int32) (snapshot->xmin - tree->xids[tree->nxids - 1]) > MAX_AGE)
+	while (tree->nxids > 0 && (int32) (snapshot->xmin - tree->xids[tree->nxids - 1]) > MAX_SNAPSHOT_AGE)
 		tree->nxids--;
 	return true;
 }

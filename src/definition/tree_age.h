@@ -10,6 +10,9 @@
 
 #include "utils/snapshot.h"
 
+/* A snapshot in use is never older than so many transactions, though one that was imported may be older than others. */
+#define MAX_SNAPSHOT_AGE	1000000000
+
 extern bool tree_is_older(Oid relid, Snapshot snapshot);
 
 #endif							/* INDEXTABLE_TREE_AGE_H */

@@ -566,9 +566,13 @@ out_of_step(IndexDef *def, Snapshot snapshot)
 	if (fact->pk_deferrable && written_by_us(fact))
 		return "this transaction has written a fact table with a deferrable primary key";
 
-	if (TransactionIdIsNormal(def->xmin) &&
-		(TransactionIdIsCurrentTransactionId(def->xmin) || XidInMVCCSnapshot(def->xmin, snapshot)))
-		return "the index table is newer than the snapshot";
+	if (TransactionIdIsNormal(def->xmin))
+	{
+		if (TransactionIdIsCurrentTransactionId(def->xmin) || XidInMVCCSnapshot(def->xmin, snapshot))
+			return "the index table is newer than the snapshot";
+		if ((int32) (snapshot->xmin - def->xmin) > MAX_SNAPSHOT_AGE)
+			def->xmin = FrozenTransactionId;
+	}
 	if (!tree_is_older(fact->relid, snapshot))
 		return "the fact table, or a partition of it, has changed since the snapshot was taken";
 	if (!tree_is_older(def->relid, snapshot))

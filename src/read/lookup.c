@@ -40,6 +40,7 @@
 #include "../catalog/definition_rows.h"
 #include "../catalog/fact_rows.h"
 #include "../definition/cache.h"
+#include "../definition/tree_age.h"
 #include "../entry/entry_scan.h"
 #include "../entry/extract.h"
 #include "../indextable.h"
@@ -274,7 +275,8 @@ lookup_check_access(Lookup *lookup)
 					 errmsg("index table \"%s\" is newer than the snapshot of this transaction",
 							def->name),
 					 errhint("Look it up in a new transaction.")));
-		if (TransactionIdPrecedes(def->xmin, lookup->snapshot->xmin))
+		/* The next snapshot may be older: another session may have exported it. */
+		if ((int32) (lookup->snapshot->xmin - def->xmin) > MAX_SNAPSHOT_AGE)
 			def->xmin = FrozenTransactionId;
 	}
 }
