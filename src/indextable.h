@@ -169,7 +169,7 @@ typedef struct IndexDef
 	Bitmapset  *used;			/* columns of the fact table that entries
 								 * depend on, minus
 								 * FirstLowInvalidHeapAttributeNumber */
-	uint32		lacking;		/* what is recorded; see
+	uint32		lacking;		/* what is recorded, and committed; see
 								 * catalog/completeness.c */
 	uint32		own_lacking;	/* what this transaction has recorded ... */
 	uint64		own_lacking_in; /* ... in this subtransaction, a full XID */

@@ -19,18 +19,23 @@
  * sees and whose first n key fields are not null has its entries; if n is 0, that is every
  * row.  Rejected rows of an asynchronous index table are noted elsewhere.
  *
- * This holds for every snapshot, because whoever writes a row that lacks an entry
- * records that before the end of his statement, unless the record is there already: then
- * he has read it with a snapshot, so it was committed before, or is his own, and whoever
- * sees his row sees the record, too.  If the transaction or the savepoint is rolled back,
- * the record goes with the row.  Writers that record the same at the same time each
- * insert a row, so that nobody waits for anybody.
+ * This holds for every snapshot of another transaction, because whoever writes a row that
+ * lacks an entry records that before the end of his statement, unless the record is there
+ * already: then he has read it with a snapshot, so it was committed before, or is his own,
+ * and whoever sees his row sees the record, too.  If the transaction or the savepoint is
+ * rolled back, the record goes with the row.  Writers that record the same at the same
+ * time each insert a row, so that nobody waits for anybody.
+ *
+ * A transaction itself sees its rows even with a snapshot that is older than the record
+ * it has found: at REPEATABLE READ, for example.  So a transaction that has written anything
+ * reads the record with the latest snapshot, too.  That sees it: it is not removed before
+ * the transaction ends, which has a lock on the fact table.
  *
  * What was recorded stays, even if there is no such row any more.  It is removed only by
  * those who lock writers out and know what holds from then on: where an index table is
  * new, takes the place of another, or is emptied with its fact table.  All of them send
  * an invalidation of the fact table, which writers receive with their lock on it, so
- * that they can remember in the IndexDef what they have found committed.
+ * that sessions can remember in the IndexDef what they have found committed.
  *
  *-------------------------------------------------------------------------
  */
@@ -70,6 +75,7 @@ static Oid	completeness_relid(void);
 static Relation open_if_free(Oid relid);
 static SysScanDesc scan_rows(Relation rel, const char *index, Oid index_table, Snapshot snapshot);
 static void read_records(Relation rel, Oid index_table, Snapshot snapshot, Records *records);
+static bool all_records(Relation rel, Oid index_table, Snapshot snapshot, uint32 *lacking);
 static bool has_rejections(Oid index_table, Snapshot snapshot);
 static bool may_lack_whole_key(IndexDef *def);
 static void insert_record(Oid index_table, int fields);
@@ -165,7 +171,8 @@ index_table_complete(IndexDef *def, int fields, Snapshot snapshot)
 {
 	bool		whole_key = fields >= def->nkeys && !may_lack_whole_key(def);
 	Relation	rel;
-	Records		records;
+	uint32		lacking;
+	bool		complete;
 
 	if (def->async && has_rejections(def->relid, snapshot))
 		return false;
@@ -174,9 +181,31 @@ index_table_complete(IndexDef *def, int fields, Snapshot snapshot)
 	rel = open_if_free(completeness_relid());
 	if (rel == NULL)
 		return false;
-	read_records(rel, def->relid, snapshot, &records);
+	complete = all_records(rel, def->relid, snapshot, &lacking) && (lacking >> fields) == 0;
 	relation_close(rel, AccessShareLock);
-	return records.kept && ((records.committed | records.own) >> fields) == 0;
+	return complete;
+}
+
+/*
+ * all_records
+ *		Returns whether it is recorded which rows lack entries that a query of this transaction
+ *		sees with a snapshot, and in *lacking their bits.
+ */
+static bool
+all_records(Relation rel, Oid index_table, Snapshot snapshot, uint32 *lacking)
+{
+	Records		records;
+	bool		kept;
+
+	read_records(rel, index_table, snapshot, &records);
+	kept = records.kept;
+	*lacking = records.committed | records.own;
+	if (snapshot != NULL && TransactionIdIsValid(GetTopTransactionIdIfAny()))
+	{
+		read_records(rel, index_table, NULL, &records);
+		*lacking |= records.committed | records.own;
+	}
+	return kept;
 }
 
 /* has_rejections: returns whether an asynchronous index table has rejected rows, or may have, as a snapshot sees it */
@@ -210,7 +239,8 @@ may_lack_whole_key(IndexDef *def)
 
 /*
  * lacking_unrecorded
- *		Returns which of some bits are wrongly not recorded, as a snapshot sees it.
+ *		Returns which of some bits are wrongly not recorded, as a snapshot sees it, and
+ *		forgets that they were found there before.
  *
  * Where nothing is recorded at all, nothing is wrong.
  */
@@ -219,21 +249,25 @@ lacking_unrecorded(IndexDef *def, uint32 lacking, Snapshot snapshot)
 {
 	Oid			relid = completeness_relid();
 	Relation	rel;
-	Records		records;
+	uint32		recorded;
+	bool		kept;
 
 	if (lacking == 0 || !OidIsValid(relid))
 		return 0;
 	rel = relation_open(relid, AccessShareLock);
-	read_records(rel, def->relid, snapshot, &records);
+	kept = all_records(rel, def->relid, snapshot, &recorded);
 	relation_close(rel, AccessShareLock);
-	return records.kept ? lacking & ~(records.committed | records.own) : 0;
+	lacking &= ~recorded;
+	def->lacking &= ~lacking;
+	def->own_lacking &= ~lacking;
+	return kept ? lacking : 0;
 }
 
 /*
  * lacking_is_news
  *		Returns whether some bits may have to be recorded, as far as this session knows.
  *
- * What this transaction has recorded itself is known only for as long as the subtransaction
+ * What this transaction has recorded itself is known only as long as the subtransaction
  * lasts that has seen it: with another one it might be rolled back.
  */
 bool
@@ -245,14 +279,17 @@ lacking_is_news(IndexDef *def, uint32 lacking)
 		 def->own_lacking_in != U64FromFullTransactionId(GetCurrentFullTransactionIdIfAny()));
 }
 
-/* record_lacking: records that rows lack entries; the caller has locked the index table and the fact table as a writer */
+/*
+ * record_lacking
+ *		Records that rows lack entries.  The caller has locked the index table and the fact
+ *		table as a writer does.
+ */
 void
 record_lacking(IndexDef *def, uint32 lacking)
 {
 	Oid			relid;
 	Relation	rel;
 	Records		records;
-	uint32		missing;
 	int			fields;
 
 	if (!lacking_is_news(def, lacking))
@@ -263,13 +300,15 @@ record_lacking(IndexDef *def, uint32 lacking)
 	rel = relation_open(relid, RowExclusiveLock);
 	read_records(rel, def->relid, NULL, &records);
 	relation_close(rel, NoLock);
-	missing = lacking & ~(records.committed | records.own);
 	for (fields = 0; fields <= def->nkeys; fields++)
-		if (missing & LACKING_BIT(fields))
+		if (lacking & ~(records.committed | records.own) & LACKING_BIT(fields))
 			insert_record(def->relid, fields);
 	def->lacking |= records.committed;
-	def->own_lacking = records.own | missing;
-	def->own_lacking_in = U64FromFullTransactionId(GetCurrentFullTransactionId());
+	if ((lacking & ~records.committed) != 0)
+	{
+		def->own_lacking = lacking | records.own;
+		def->own_lacking_in = U64FromFullTransactionId(GetCurrentFullTransactionId());
+	}
 }
 
 /* insert_record: inserts a row of an index table; fields < 0: NULL */

@@ -101,7 +101,7 @@ verify_index_table(Oid index_table, double sample, discrepancy_handler handler, 
 		if (v.lacking != 0)
 		{
 			Discrepancy d = {.kind = "setup",.def = v.def,.lacking = v.lacking,
-			.problem = "rows lack entries, as they may, but that is not recorded"};
+			.problem = "rows lack entries, as they may, but that is not recorded; run CALL indextable.repair()"};
 
 			handler(&d, arg);
 		}
