@@ -244,7 +244,10 @@ typedef struct FactDef
 	TupleTableSlot **queue_slots;	/* of queue/append.c */
 	int			nqueue_slots;
 	int			ndefs;
+	List	   *missing;		/* OIDs of index tables that do not exist */
 	int			nsync;			/* so many are transactional, and come first */
+	struct FactChecks *checks;	/* what its constraints say, or NULL; see
+								 * read/fact_checks.c */
 	IndexDef  **defs;
 } FactDef;
 

@@ -288,6 +288,7 @@ definitions_relation_changed(Oid relid)
 			continue;
 		changed = OidIsValid(relid) &&
 			(relid == def->relid || relid == def->queue || relid == def->spare ||
+			 list_member_oid(def->missing, relid) ||
 			 (def->partitioned && hash_search(def->leaves, &relid, HASH_FIND, NULL) != NULL));
 		for (i = 0; OidIsValid(relid) && i < def->ndefs && !changed; i++)
 			changed = def->defs[i]->relid == relid || def->defs[i]->primary_index == relid ||
@@ -322,10 +323,7 @@ definitions_object_changed(int id, uint32 hash)
 			CodeObject *object = lfirst(cell);
 
 			if (object->cache == id && (hash == 0 || object->hash == 0 || object->hash == hash))
-			{
-				entry->def->stale = true;
-				entry->def->changed |= hash != 0;
-			}
+				entry->def->stale = true, entry->def->changed |= hash != 0;
 		}
 	}
 }
@@ -438,7 +436,8 @@ build_fact_def(Relation fact, MemoryContext cxt)
 		rel = try_relation_open(s->row.index_table, NoLock);
 		if (rel == NULL)
 		{
-			/* It was dropped while event triggers did not run. */
+			/* It was dropped while event triggers did not run, which may be rolled back. */
+			factdef->missing = lappend_oid(factdef->missing, s->row.index_table);
 			UnlockRelationOid(s->row.index_table, AccessShareLock);
 			continue;
 		}

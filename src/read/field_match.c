@@ -71,10 +71,11 @@
 /* How a query casts the text of a field to its type. */
 struct FieldCast
 {
-	bool		usable;			/* the value is the same in every session */
-	Node	   *chain;			/* the cast of a column of type text */
+	bool		fixed;			/* the value is the same in every session */
+	Node	   *chain;			/* the cast of a column of type text, or NULL */
 };
 
+static bool is_field(IndexDef *def, Field *field, Node *expr, Index varno, bool exactly);
 static struct FieldCast *cast_of(IndexDef *def, Field *field);
 static Node *below_cast(Node *chain, Node *expr);
 static bool is_text_type(Oid type);
@@ -119,6 +120,19 @@ column_of_expression(IndexDef *def, Node *expr, Index varno)
 bool
 expression_is_field(IndexDef *def, Field *field, Node *expr, Index varno)
 {
+	return is_field(def, field, expr, varno, true);
+}
+
+/* expression_resembles_field: returns the same, or whether it would be so with the settings of entries, which is enough for estimates */
+bool
+expression_resembles_field(IndexDef *def, Field *field, Node *expr, Index varno)
+{
+	return is_field(def, field, expr, varno, false);
+}
+
+static bool
+is_field(IndexDef *def, Field *field, Node *expr, Index varno, bool exactly)
+{
 	struct FieldCast *cast;
 	Oid			type;
 
@@ -156,7 +170,7 @@ expression_is_field(IndexDef *def, Field *field, Node *expr, Index varno)
 	if (field->is_jsonb)
 		return is_path(def->fact->doc_attno[def->docno], field->spec->steps, field->spec->nsteps, expr, varno, false);
 	cast = cast_of(def, field);
-	if (!cast->usable)
+	if (cast->chain == NULL || (exactly && !cast->fixed))
 		return false;
 	expr = below_cast(cast->chain, expr);
 	return expr != NULL &&
@@ -274,7 +288,7 @@ cast_of(IndexDef *def, Field *field)
 		{
 			assign_expr_collations(pstate, chain);
 			chain = bare_value(eval_const_expressions(NULL, chain));
-			cast->usable = !contain_mutable_functions(chain) || field->type == DATEOID || field->type == TIMESTAMPOID;
+			cast->fixed = !contain_mutable_functions(chain) || field->type == DATEOID || field->type == TIMESTAMPOID;
 			old = MemoryContextSwitchTo(def->fact->cxt);
 			cast->chain = copyObject(chain);
 			MemoryContextSwitchTo(old);

@@ -22,6 +22,9 @@
 #include "access/genam.h"
 #include "access/tableam.h"
 #include "catalog/pg_class.h"
+#if PG_VERSION_NUM >= 180000
+#include "catalog/pg_constraint.h"
+#endif
 #include "catalog/pg_namespace.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_tablespace.h"
@@ -171,6 +174,8 @@ typedef struct ErrorSaveContext
 #define pathkey_descends(key)	((key)->pk_strategy == BTGreaterStrategyNumber)
 #define set_sort_reversed(sort, descends)	((void) 0)
 #define swap_all_frozen(a, b)	((void) 0)
+#define not_null_by_column(att)	((att)->attnotnull)
+#define not_null_column(constraint)	InvalidAttrNumber
 #else
 #define heap_copy_minimal_tuple_compat(tuple)	heap_copy_minimal_tuple(tuple, 0)
 #define portal_run_all(portal) \
@@ -186,6 +191,15 @@ swap_all_frozen(Form_pg_class a, Form_pg_class b)
 
 	a->relallfrozen = b->relallfrozen;
 	b->relallfrozen = pages;
+}
+/* Since 18 a constraint says which column is NOT NULL; the column itself says so before that is validated. */
+#define not_null_by_column(att)	false
+/* not_null_column: returns the column that a row of pg_constraint says to be NOT NULL, or InvalidAttrNumber */
+static inline AttrNumber
+not_null_column(HeapTuple constraint)
+{
+	return ((Form_pg_constraint) GETSTRUCT(constraint))->contype == CONSTRAINT_NOTNULL ?
+		extractNotNullColumn(constraint) : InvalidAttrNumber;
 }
 #endif
 
