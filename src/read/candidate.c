@@ -35,6 +35,7 @@
 #include "../catalog/completeness.h"
 #include "../definition/expression.h"
 #include "candidate.h"
+#include "fact_checks.h"
 #include "field_match.h"
 
 /* What is asked of each clause; see null_rejecting(). */
@@ -47,12 +48,13 @@ typedef struct Column
 
 static Node *clause_of(Node *clause);
 static bool filter_is_implied(IndexDef *def, List *clauses, Index varno);
-static List *conditions_of(IndexDef *def, Node *clause, Index varno);
+static List *conditions_of(IndexDef *def, Node *clause, Relation fact, Index varno);
 static int	position_of(IndexDef *def, Node *operand, Index varno);
 static Condition *comparison(IndexDef *def, int position, Oid operator, Oid collation, Node *value, bool array);
 static bool is_value(Node *expr, Index varno);
 static bool mentions_relation(Node *node, void *varno);
 static List *contained_values(IndexDef *def, OpExpr *clause, Index varno);
+static List *element_exists(IndexDef *def, OpExpr *clause, Relation fact, Index varno);
 static Const *contained_value(Field *field, int nsteps, Jsonb *json);
 static bool find_contained(JsonbContainer *container, PathStep *steps, int nsteps, JsonbValue *result);
 static int	count_not_null(IndexDef *def, List *conditions, List *clauses, Relation fact, Index varno);
@@ -99,7 +101,7 @@ consider_index_table(IndexDef *def, List *clauses, Relation fact, Index varno, c
 
 		if (IsA(clause, RestrictInfo) && ((RestrictInfo *) clause)->pseudoconstant)
 			continue;
-		foreach(inner, conditions_of(def, clause_of(clause), varno))
+		foreach(inner, conditions_of(def, clause_of(clause), fact, varno))
 		{
 			Condition  *condition = lfirst(inner);
 
@@ -201,7 +203,7 @@ filter_is_implied(IndexDef *def, List *clauses, Index varno)
 
 /* conditions_of: returns the comparisons of columns of the index that follow from a clause */
 static List *
-conditions_of(IndexDef *def, Node *clause, Index varno)
+conditions_of(IndexDef *def, Node *clause, Relation fact, Index varno)
 {
 	Condition  *condition = NULL;
 
@@ -212,8 +214,10 @@ conditions_of(IndexDef *def, Node *clause, Index varno)
 		Node	   *right = lsecond(op->args);
 		int			position;
 
-		if (op->opfuncid == F_JSONB_CONTAINS || op->opfuncid == F_JSONB_EXISTS)
+		if (op->opfuncid == F_JSONB_CONTAINS)
 			return contained_values(def, op, varno);
+		if (op->opfuncid == F_JSONB_EXISTS)
+			return element_exists(def, op, fact, varno);
 		if ((position = position_of(def, left, varno)) >= 0 && is_value(right, varno))
 			condition = comparison(def, position, op->opno, op->inputcollid, right, false);
 		else if ((position = position_of(def, right, varno)) >= 0 && is_value(left, varno))
@@ -318,7 +322,7 @@ contained_values(IndexDef *def, OpExpr *clause, Index varno)
 	List	   *result = NIL;
 	int			i;
 
-	if (!IsA(constant, Const) || constant->constisnull || clause->opfuncid != F_JSONB_CONTAINS)
+	if (!IsA(constant, Const) || constant->constisnull)
 		return NIL;
 	for (i = 0; i < def->nkeys && i < def->nsearch; i++)
 	{
@@ -348,6 +352,32 @@ contained_values(IndexDef *def, OpExpr *clause, Index varno)
 		}
 	}
 	return result;
+}
+
+/*
+ * element_exists
+ *		Returns the equality that follows from doc -> 'tags' ? 'x', if a constraint says that
+ *		it is an array.  Of an object the operator looks at the names of the members.
+ */
+static List *
+element_exists(IndexDef *def, OpExpr *clause, Relation fact, Index varno)
+{
+	Field	   *field;
+	AttrNumber	doc = def->fact->doc_attno[def->docno];
+	Condition  *condition;
+
+	if (def->multi_field < 0 || def->multi_field >= def->nsearch || !is_value(lsecond(clause->args), varno))
+		return NIL;
+	field = &def->fields[def->multi_field];
+	if (field->type != TEXTOID || field->spec->nsteps != field->plain_steps + 1 ||
+		!expression_is_path(def->fact, doc, field->spec->steps, field->plain_steps, linitial(clause->args), varno) ||
+		!check_says_array(def->fact, fact, doc, field->spec->steps, field->plain_steps))
+		return NIL;
+	condition = comparison(def, def->multi_field, TextEqualOperator, DEFAULT_COLLATION_OID, lsecond(clause->args), false);
+	if (condition == NULL)
+		return NIL;
+	condition->lossy = true;
+	return list_make1(condition);
 }
 
 /* contained_value: returns the string that a document has in a field if it contains json after nsteps of the path */
@@ -425,7 +455,7 @@ count_not_null(IndexDef *def, List *conditions, List *clauses, Relation fact, In
 	for (i = 0; i < def->nkeys; i++)
 	{
 		Column		column = {.def = def,.attno = def->fields[i].attno,.varno = varno};
-		bool		proven = false;
+		bool		proven = check_says_not_null(def->fact, fact, def, &def->fields[i]);
 		ListCell   *cell;
 
 		foreach(cell, conditions)
