@@ -36,7 +36,7 @@ static List *opinions;			/* of Opinion *, ... */
 static MemoryContext opinions_cxt;	/* ... in this */
 
 static void note_reason(Oid fact, Oid index_table, const char *reason);
-static Query *parse_query(const char *text);
+static Query *parse_query(const char *sql);
 
 /* indextable_explain: explain(query) returns fact_table, index_table, used, reason */
 Datum
@@ -47,7 +47,7 @@ indextable_explain(PG_FUNCTION_ARGS)
 	List	   *outer_opinions = opinions;
 	MemoryContext outer_cxt = opinions_cxt;
 	int			outer_setting = setting_planner;
-	List	   *found;
+	List	   *volatile found = NIL;
 	ListCell   *cell;
 
 	InitMaterializedSRF(fcinfo, 0);
@@ -65,9 +65,9 @@ indextable_explain(PG_FUNCTION_ARGS)
 		setting_planner = PLANNER_ON;
 	PG_TRY();
 	{
-		char	   *text = text_to_cstring(PG_GETARG_TEXT_PP(0));
+		char	   *sql = TextDatumGetCString(PG_GETARG_DATUM(0));
 
-		(void) pg_plan_query(parse_query(text), text, CURSOR_OPT_PARALLEL_OK, NULL);
+		(void) pg_plan_query(parse_query(sql), sql, CURSOR_OPT_PARALLEL_OK, NULL);
 		found = opinions;
 	}
 	PG_FINALLY();
@@ -127,9 +127,9 @@ note_reason(Oid fact, Oid index_table, const char *reason)
 
 /* parse_query: parses a query, which may have parameters of any type */
 static Query *
-parse_query(const char *text)
+parse_query(const char *sql)
 {
-	List	   *statements = pg_parse_query(text);
+	List	   *statements = pg_parse_query(sql);
 	Oid		   *types = NULL;
 	int			ntypes = 0;
 	List	   *queries;
@@ -138,7 +138,7 @@ parse_query(const char *text)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("query must be one statement")));
-	queries = pg_analyze_and_rewrite_varparams(linitial_node(RawStmt, statements), text, &types, &ntypes, NULL);
+	queries = pg_analyze_and_rewrite_varparams(linitial_node(RawStmt, statements), sql, &types, &ntypes, NULL);
 	if (list_length(queries) != 1 || linitial_node(Query, queries)->commandType == CMD_UTILITY)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
