@@ -423,7 +423,10 @@ read_next(EntryScan *scan, PartitionScan *partition_scan)
 	IndexScanDesc index_scan = partition_scan->scan;
 	ScanDirection direction = scan->backward ? BackwardScanDirection : ForwardScanDirection;
 
-	/* Versions of a row that a snapshot like SnapshotSelf sees follow each other in one place. */
+	/*
+	 * Versions of a row that a snapshot like SnapshotSelf sees follow each
+	 * other in one place.
+	 */
 	while (index_scan->xs_heap_continue || index_getnext_tid(index_scan, direction) != NULL)
 	{
 		BlockNumber block = ItemPointerGetBlockNumber(&index_scan->xs_heaptid);

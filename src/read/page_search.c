@@ -238,7 +238,10 @@ has_prefix(PageQuery *query, TupleTableSlot *entry)
 	text	   *value = DatumGetTextPP(slot_getattr(entry, query->def->search[column], &isnull));
 	int			value_len = VARSIZE_ANY_EXHDR(value);
 
-	/* The blanks at the end of a char(n) do not count, as if it were cast to text. */
+	/*
+	 * The blanks at the end of a char(n) do not count, as if it were cast to
+	 * text.
+	 */
 	if (getBaseType(attribute(query, column)->atttypid) == BPCHAROID)
 		value_len = bpchartruelen(VARDATA_ANY(value), value_len);
 	return value_len >= len && memcmp(VARDATA_ANY(value), query->range.prefix, len) == 0;
