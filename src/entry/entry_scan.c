@@ -343,8 +343,14 @@ open_partition_scan(EntryScan *scan, PartitionScan *partition_scan)
 	else
 		index = scan->by_row ? def->row_index : def->primary_index;
 	partition_scan->index = index_open(index, AccessShareLock);
+
+	/*
+	 * Entries of partitions are compared by their identity, whether it is
+	 * wanted or not.
+	 */
 	partition_scan->index_only = scan->index_only && IsMVCCSnapshot(scan->snapshot) &&
-		index_has_columns(partition_scan->index, scan->wanted);
+		index_has_columns(partition_scan->index, scan->wanted) &&
+		(def->parts == NULL || partition_scan->index->rd_index->indnatts >= def->nident);
 	partition_scan->stored = NULL;
 	if (partition_scan->index_only)
 	{
