@@ -23,11 +23,13 @@
  *
  * Partitions that come and go, and tables that are rewritten.  TRUNCATE, ATTACH, DETACH, DROP
  * and ALTER TABLE make rows appear or vanish for older snapshots, too, whereas entries are
- * written as any other rows, or the other way round.  No such command leaves a mark for us,
- * as each row that they wrote would have them wait for each other, and perhaps in a circle:
- * the server's own catalogs tell what has been done, and by whom; see
- * definition/tree_age.c.  Where entries are written or deleted by such a command, our own
- * transaction is out of step until it ends, since other triggers run in between.
+ * written as any other rows, or the other way round.  We leave no mark of such a command: in
+ * a row that all of them wrote, they would wait for each other, even where the server lets
+ * sessions truncate several partitions at the same time, and perhaps in a circle.  The
+ * server's own catalogs tell what was done, and by which transaction; see
+ * definition/tree_age.c.  That includes our own, in which triggers run in the middle of such
+ * commands.  Only entries that are deleted before a command begins to act are not seen there:
+ * then our transaction is out of step until it ends.
  *
  * The index table itself.  A definition that is newer than the snapshot is of entries that
  * are newer, too.
@@ -90,7 +92,6 @@ typedef struct Writer
 	SubTransactionId sub;		/* in which it has begun */
 	bool		is_action;		/* of a foreign key: its triggers are fired by
 								 * the statement around it */
-	bool		truncates;		/* it is TRUNCATE, of any tables */
 } Writer;
 
 static Writer *writers = NULL;	/* the innermost last */
@@ -195,28 +196,20 @@ executor_finish(QueryDesc *query)
 
 /*
  * process_utility
- *		Puts COPY FROM and TRUNCATE on the stack.
- *
- * COPY takes the same lock in the same way, so that the name is that of the same table.  What
- * TRUNCATE truncates besides, by CASCADE, need not be known: it is enough that triggers which
- * it fires do not read entries at all.
+ *		Puts COPY FROM on the stack.  COPY is going to take the same lock in the same way, so
+ *		the name is that of the same table.
  */
 static void
 process_utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
 				ProcessUtilityContext context, ParamListInfo params,
 				QueryEnvironment *queryEnv, DestReceiver *dest, QueryCompletion *qc)
 {
-	Node	   *command = pstmt->utilityStmt;
+	CopyStmt   *copy = IsA(pstmt->utilityStmt, CopyStmt) ? (CopyStmt *) pstmt->utilityStmt : NULL;
 	bool		writes = false;
 
-	if (IsA(command, TruncateStmt))
+	if (copy != NULL && copy->is_from && copy->relation != NULL)
 	{
-		writer_begins(&writes, NULL, 0)->truncates = true;
-		writes = true;
-	}
-	else if (IsA(command, CopyStmt) && ((CopyStmt *) command)->is_from && ((CopyStmt *) command)->relation != NULL)
-	{
-		Oid			relid = RangeVarGetRelid(((CopyStmt *) command)->relation, RowExclusiveLock, true);
+		Oid			relid = RangeVarGetRelid(copy->relation, RowExclusiveLock, true);
 
 		if (OidIsValid(relid))
 		{
@@ -305,7 +298,6 @@ writer_begins(const void *statement, Written *table, CommandId cid)
 	writer->cid = cid;
 	writer->sub = GetCurrentSubTransactionId();
 	writer->is_action = false;
-	writer->truncates = false;
 	return writer;
 }
 
@@ -410,8 +402,8 @@ note_window(Written *table, CommandId after)
 
 /*
  * in_step_lost
- *		Notes that no snapshot of this transaction is in step any more, because entries are
- *		written for rows that are not, or will not be, those of snapshots.
+ *		Notes that no snapshot of this transaction is in step any more, because entries of
+ *		rows are written or deleted that come or go not just when these do.
  */
 void
 in_step_lost(Oid fact)
@@ -539,12 +531,8 @@ out_of_step(IndexDef *def, Snapshot snapshot)
 		return "the index table has changed";
 
 	for (i = nwriters - 1; i >= 0; i--)
-	{
-		if (writers[i].truncates)
-			return "a TRUNCATE is under way";
 		if (writers[i].table != NULL && snapshot->curcid > writers[i].cid && concerns(writers[i].table, fact))
 			return "a statement that writes the fact table is under way";
-	}
 	if (snapshot->curcid <= newest_window || any_lost)
 		for (table = written; table != NULL; table = table->next)
 		{
