@@ -84,7 +84,7 @@ typedef struct Written
 } Written;
 
 /* A statement under way that writes, with one of its tables. */
-typedef struct Writer
+typedef struct Writing
 {
 	const void *statement;		/* identifies it */
 	Written    *table;			/* NULL: none that may have fact rows */
@@ -92,9 +92,9 @@ typedef struct Writer
 	SubTransactionId sub;		/* in which it has begun */
 	bool		is_action;		/* of a foreign key: its triggers are fired by
 								 * the statement around it */
-} Writer;
+} Writing;
 
-static Writer *writers = NULL;	/* the innermost last */
+static Writing *writers = NULL; /* the innermost last */
 static int	nwriters = 0;
 static int	max_writers = 0;
 static HTAB *tables = NULL;		/* of Written */
@@ -117,7 +117,7 @@ static void process_utility(PlannedStmt *pstmt, const char *queryString, bool re
 							QueryEnvironment *queryEnv, DestReceiver *dest, QueryCompletion *qc);
 static Written *written_table(Relation rel);
 static Written *enter_written(Oid relid);
-static Writer *writer_begins(const void *statement, Written *table, CommandId cid);
+static Writing *writer_begins(const void *statement, Written *table, CommandId cid);
 static void writer_ends(const void *statement);
 static bool hand_over(int action);
 static void note_window(Written *table, CommandId after);
@@ -149,7 +149,7 @@ in_step_init(void)
 static void
 executor_start(QueryDesc *query, int eflags)
 {
-	Writer	   *writer = NULL;
+	Writing    *writer = NULL;
 	Written    *last = NULL;
 	bool		is_action = (eflags & EXEC_FLAG_SKIP_TRIGGERS) != 0;
 	ListCell   *cell;
@@ -279,17 +279,17 @@ enter_written(Oid relid)
 }
 
 /* writer_begins: puts a statement with one of its tables on the stack */
-static Writer *
+static Writing *
 writer_begins(const void *statement, Written *table, CommandId cid)
 {
-	Writer	   *writer;
+	Writing    *writer;
 
 	if (nwriters == max_writers)
 	{
 		int			more = Max(16, max_writers * 2);
 
-		writers = writers == NULL ? MemoryContextAlloc(TopMemoryContext, sizeof(Writer) * more) :
-			repalloc(writers, sizeof(Writer) * more);
+		writers = writers == NULL ? MemoryContextAlloc(TopMemoryContext, sizeof(Writing) * more) :
+			repalloc(writers, sizeof(Writing) * more);
 		max_writers = more;
 	}
 	writer = &writers[nwriters++];
@@ -319,12 +319,12 @@ writer_ends(const void *statement)
 		;
 	for (; i >= 0 && writers[i].statement == statement; i--)
 	{
-		Writer		writer;
+		Writing		writer;
 
 		if (writers[i].is_action && hand_over(i))
 			continue;
 		writer = writers[i];
-		memmove(&writers[i], &writers[i + 1], sizeof(Writer) * (--nwriters - i));
+		memmove(&writers[i], &writers[i + 1], sizeof(Writing) * (--nwriters - i));
 		if (writer.table != NULL)
 			note_window(writer.table, writer.cid);
 	}
@@ -350,7 +350,7 @@ hand_over(int action)
 	for (i = around; i >= 0 && writers[i].statement == writers[around].statement; i--)
 		if (writers[i].table == writers[action].table && writers[i].cid <= writers[action].cid)
 		{
-			memmove(&writers[action], &writers[action + 1], sizeof(Writer) * (--nwriters - action));
+			memmove(&writers[action], &writers[action + 1], sizeof(Writing) * (--nwriters - action));
 			return true;
 		}
 	writers[action].statement = writers[around].statement;
