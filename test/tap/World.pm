@@ -270,7 +270,7 @@ sub set_up
 			  "CREATE FUNCTION pcount_$f->{name}_$m(x text) RETURNS text " . pick('STABLE', 'VOLATILE') . " LANGUAGE plpgsql AS \$\$DECLARE n bigint; s text; BEGIN SELECT count(*) INTO n FROM $f->{name} WHERE doc ->> 'k' = x;
 	SELECT string_agg(id::text, ',' ORDER BY id) INTO s FROM $f->{name} WHERE doc ->> 't' = (SELECT t FROM p WHERE id = n % 4) AND (doc ->> 'i')::int IS NOT NULL; RETURN n || ':' || coalesce(s, ''); END\$\$";
 		}
-		push @sql, "ALTER TABLE $f->{name} ENABLE ROW LEVEL SECURITY", "CREATE POLICY some ON $f->{name} USING (v % 2 = 0)" if $w->{rls};
+		push @sql, "ALTER TABLE $f->{name} ENABLE ROW LEVEL SECURITY", "CREATE POLICY visible ON $f->{name} USING (v % 2 = 0)" if $w->{rls};
 	}
 	push @sql, 'ALTER TABLE f ADD FOREIGN KEY (v) REFERENCES q ON UPDATE CASCADE ON DELETE ' . pick('CASCADE', 'SET NULL') . pick('', ' DEFERRABLE INITIALLY DEFERRED'),
 	  'CREATE TRIGGER zz_after AFTER UPDATE OR DELETE ON q FOR EACH ROW EXECUTE FUNCTION tg()';

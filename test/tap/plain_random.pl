@@ -31,7 +31,7 @@ my $steps = $ENV{STEPS} || 28;
 my $began = time();
 
 my $node = new_server('plain_random', "shared_preload_libraries = 'indextable'", 'indextable.max_workers = 0', 'indextable.advice = off', 'autovacuum = off', "search_path = 'w, public'",
-	'client_min_messages = error', 'log_min_messages = error', 'log_min_error_statement = panic', 'statement_timeout = 60s', 'log_min_duration_statement = ' . ($ENV{SLOW} || -1), "timezone = 'UTC'", "t.q = ''", "t.log = ''", "t.dml = ''", "t.at = ''", "t.cursor = ''", "t.depth = 2", "t.text = 'a'");
+	'client_min_messages = error', 'log_min_messages = error', 'log_min_error_statement = ' . ($ENV{SLOW} ? 'error' : 'panic'), "log_line_prefix = '%e '", 'statement_timeout = 60s', 'log_min_duration_statement = ' . ($ENV{SLOW} || -1), "timezone = 'UTC'", "t.q = ''", "t.log = ''", "t.dml = ''", "t.at = ''", "t.cursor = ''", "t.depth = 2", "t.text = 'a'");
 $node->safe_psql('postgres', 'CREATE EXTENSION indextable; CREATE ROLE plain_reader');
 my ($version) = $node->safe_psql('postgres', 'SHOW server_version') =~ /^(\d+)/;
 
@@ -441,6 +441,7 @@ while (@seeds)
 	$seed = shift @seeds;
 	push @seeds, $seed + 1 if !@seeds && $until && time() < $until;
 	@differences = ();
+	my $world_began = time();
 	$sessions //= [ open_session('one'), open_session('other') ];
 	if (!eval { one_world(); 1 })
 	{
@@ -449,6 +450,7 @@ while (@seeds)
 		$sessions = undef;
 		$node->poll_query_until('postgres', 'SELECT true');
 	}
+	note sprintf '%.1f s, %d runs', time() - $world_began, $total{runs};
 	ok(!@differences, "the same answers, SEED=$seed") or diag encode('UTF-8', join "\n", @differences, "the script: plain_$seed.sql");
 }
 my $seconds = time() - $began;
