@@ -126,7 +126,7 @@ sub of_elements
 		"$doc @> jsonb_build_object('$name', '[$element]'::jsonb)", "'{\"$name\": [$element]}' <@ $doc", "$doc @> '{\"$name\": $element}'",
 		"$doc @> '{\"$name\": [$element, $element]}'", "$doc @> '{\"$name\": [" . ($field eq 'tagi' ? 3 : '"red"') . ", $element]}'", "$doc @> '{\"$name\": []}'",
 		as_json($a, $name) . " ? '$value'", as_json($a, $name) . " ? '$value'", as_json($a, $name) . " ?| ARRAY['$value', 'x']", as_json($a, $name) . " ?& ARRAY['$value']", "jsonb_exists(" . as_json($a, $name) . ", '$value')",
-		"$doc \@? '\$.$name\[*] ? (@ == $element)'", "jsonb_path_exists($doc, '\$.$name\[*] ? (@ == \"$value\")')", "$doc \@\@ '\$.$name\[*] == \"$value\"'",
+		($field ne 'item' ? "$doc \@? '\$.$name\[*] ? (@ == $element)'" : ()), "jsonb_path_exists($doc, '\$.$name\[*] ? (@ == \"$value\")')", "$doc \@\@ '\$.$name\[*] == \"$value\"'",
 		"EXISTS (SELECT FROM jsonb_array_elements_text(CASE jsonb_typeof($doc -> '$name') WHEN 'array' THEN $doc -> '$name' END) e WHERE e = '$value')",
 		"'$value' IN (SELECT jsonb_array_elements_text(CASE jsonb_typeof($doc -> '$name') WHEN 'array' THEN $doc -> '$name' END))",
 		as_json($a, $name) . " IS NOT NULL", "jsonb_array_length(CASE jsonb_typeof($doc -> '$name') WHEN 'array' THEN $doc -> '$name' END) > 1")

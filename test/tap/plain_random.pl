@@ -324,7 +324,7 @@ sub item
 	{
 		my @set = ("SET LOCAL t.at = '" . pick('!a', 'a_after', 'zz_after', 'zz_after', 'b_stmt', '!stmt', 'z_stmt', 'late') . "'", 'SET LOCAL t.cursor = ' . pick('off', 'off', 'on'), 'SET LOCAL t.depth = ' . pick(1, 2), 'SET LOCAL t.dml = ' . quoted(chance(0.25) ? dml($world, $fact) : ''));
 		$dml = dml($world, $fact) if chance(0.5);
-		return with($inner, 'trigger', sub { my ($sql) = @_; return ({ sql => join '; ', @set, 'SET LOCAL t.q = ' . quoted($sql) }, { sql => $dml }, { sql => 'SET CONSTRAINTS ALL IMMEDIATE' }, { sql => q(SELECT current_setting('t.log')) }, ($set[1] =~ /on$/ ? { sql => 'FETCH ALL FROM held' } : ()), { sql => $sql }, digest($f)) });
+		return with($inner, 'trigger', sub { my ($sql) = @_; return ({ sql => join '; ', @set, 'SET LOCAL t.q = ' . quoted($sql) }, { sql => $dml }, { sql => 'SET CONSTRAINTS ALL IMMEDIATE' }, { sql => q(SELECT current_setting('t.log')) }, { sql => $sql }, digest($f), ($set[1] =~ /on$/ ? { sql => 'FETCH ALL FROM held' } : ())) });
 	}
 	if ($way < 0.91 && $inner)
 	{
