@@ -108,6 +108,20 @@ ALTER TABLE indextable.counted SET SCHEMA indextable_internal;
 COMMENT ON TABLE indextable_internal.counted IS 'What the server''s statistics do not know of index tables; read it through indextable.index_table_stats';
 COMMENT ON COLUMN indextable_internal.counted.since       IS 'when it was created, or its counters reset by reset_stats()';
 
+-- Of index tables of 1.0 it is not known which rows lack entries, until rebuild() reads them.
+CREATE TABLE indextable_internal.completeness (
+    index_table regclass NOT NULL,
+    fields      smallint
+);
+CREATE INDEX completeness_index_table ON indextable_internal.completeness (index_table);
+ALTER TABLE indextable_internal.completeness REPLICA IDENTITY FULL;  -- as skipped
+COMMENT ON TABLE indextable_internal.completeness IS
+'Which fact rows lack entries, so that plain queries know what an index table can answer; what no longer holds is removed by rebuild(), and when the fact table is truncated';
+COMMENT ON COLUMN indextable_internal.completeness.index_table IS 'the index table';
+COMMENT ON COLUMN indextable_internal.completeness.fields      IS 'a row lacks an entry, or did, though its first so many key fields are not null; NULL: such rows are recorded, and without it nothing is known';
+SELECT pg_catalog.pg_extension_config_dump('indextable_internal.completeness', '');
+REVOKE ALL ON indextable_internal.completeness FROM PUBLIC;
+
 ALTER FUNCTION indextable.queue_status(regclass) SET SCHEMA indextable_internal;
 ALTER FUNCTION indextable.queue_activity(regclass) SET SCHEMA indextable_internal;
 ALTER FUNCTION indextable.stop_launched() SET SCHEMA indextable_internal;
@@ -139,6 +153,8 @@ LANGUAGE C STABLE PARALLEL UNSAFE ROWS 100 COST 100
 AS 'MODULE_PATHNAME', 'indextable_query';
 COMMENT ON FUNCTION indextable.query(regclass, jsonb, jsonb, boolean, integer, text, boolean, interval, interval) IS
 'A page of an index table, in its order or descending: entries whose leading key columns are as in key, {"column": value, ...}, and whose next one fulfils condition, {"column": {"op": value}} with =, <, <=, >, >=, between or begins_with. Up to page_size entries (1 to 10000), after the one that cursor comes from; each comes with its own cursor, and with the document if with_document is true. Fewer than page_size: there were no more. A null value matches nothing; an unknown column, a value of the wrong type, a cursor of another index table or query is an error. max_lag and timeout as for lookup(). NULL for index_table or key gives no rows; other parameters take their default when NULL';
+COMMENT ON FUNCTION indextable.explain_query(regclass, jsonb, jsonb, boolean, integer, text, boolean) IS
+'How query() reads the page with these arguments, in the words of EXPLAIN: which indexes are searched, in which direction, and for what. With run the page is read, without documents, and what that took is shown, too. No rows where nothing has to be read. Errors and NULL as for query()';
 
 -- What is gone
 

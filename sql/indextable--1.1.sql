@@ -178,14 +178,26 @@ COMMENT ON COLUMN indextable_internal.counted.since       IS 'when it was create
 COMMENT ON COLUMN indextable_internal.counted.reads       IS 'PostgreSQL 15: reads, when a worker last saw that there were more';
 COMMENT ON COLUMN indextable_internal.counted.last_read   IS 'PostgreSQL 15: when that was; NULL: never';
 
+CREATE TABLE indextable_internal.completeness (
+    index_table regclass NOT NULL,
+    fields      smallint
+);
+CREATE INDEX completeness_index_table ON indextable_internal.completeness (index_table);
+ALTER TABLE indextable_internal.completeness REPLICA IDENTITY FULL;  -- as skipped
+COMMENT ON TABLE indextable_internal.completeness IS
+'Which fact rows lack entries, so that plain queries know what an index table can answer; what no longer holds is removed by rebuild(), and when the fact table is truncated';
+COMMENT ON COLUMN indextable_internal.completeness.index_table IS 'the index table';
+COMMENT ON COLUMN indextable_internal.completeness.fields      IS 'a row lacks an entry, or did, though its first so many key fields are not null; NULL: such rows are recorded, and without it nothing is known';
+
 SELECT pg_catalog.pg_extension_config_dump('indextable_internal.fact', '');
 SELECT pg_catalog.pg_extension_config_dump('indextable_internal.build', '');
 SELECT pg_catalog.pg_extension_config_dump('indextable_internal.definition', '');
 SELECT pg_catalog.pg_extension_config_dump('indextable_internal.skipped', '');
 SELECT pg_catalog.pg_extension_config_dump('indextable_internal.rejection', '');
 SELECT pg_catalog.pg_extension_config_dump('indextable_internal.counted', '');
+SELECT pg_catalog.pg_extension_config_dump('indextable_internal.completeness', '');
 
-REVOKE ALL ON indextable_internal.fact, indextable_internal.definition, indextable_internal.skipped, indextable_internal.rejection, indextable_internal.build, indextable_internal.checked, indextable_internal.counted FROM PUBLIC;
+REVOKE ALL ON indextable_internal.fact, indextable_internal.definition, indextable_internal.skipped, indextable_internal.rejection, indextable_internal.build, indextable_internal.checked, indextable_internal.counted, indextable_internal.completeness FROM PUBLIC;
 
 -- What users call ------------------------------------------------------------
 
@@ -260,7 +272,7 @@ CREATE FUNCTION indextable.explain_query(
 LANGUAGE C VOLATILE PARALLEL UNSAFE ROWS 10 COST 100
 AS 'MODULE_PATHNAME', 'indextable_explain_query';
 COMMENT ON FUNCTION indextable.explain_query(regclass, jsonb, jsonb, boolean, integer, text, boolean) IS
-'What EXPLAIN says of the statement that query() runs with these arguments; with run it is run, and EXPLAIN (ANALYZE, BUFFERS) says how it went. No rows where nothing has to be read. Errors and NULL as for query()';
+'How query() reads the page with these arguments, in the words of EXPLAIN: which indexes are searched, in which direction, and for what. With run the page is read, without documents, and what that took is shown, too. No rows where nothing has to be read. Errors and NULL as for query()';
 
 -- Asynchronous index tables --------------------------------------------------
 

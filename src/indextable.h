@@ -116,6 +116,8 @@ typedef struct Field
 	int16		typlen;
 	bool		typbyval;
 	Cast		cast;
+	struct FieldCast *asked;	/* the cast as queries have it, or NULL; see
+								 * read/field_match.c */
 } Field;
 
 /* The definition of an index table; columns are those of the index table where nothing else is said. */
@@ -167,6 +169,10 @@ typedef struct IndexDef
 	Bitmapset  *used;			/* columns of the fact table that entries
 								 * depend on, minus
 								 * FirstLowInvalidHeapAttributeNumber */
+	uint32		lacking;		/* what is recorded, and committed; see
+								 * catalog/completeness.c */
+	uint32		own_lacking;	/* what this transaction has recorded ... */
+	uint64		own_lacking_in; /* ... in this subtransaction, a full XID */
 } IndexDef;
 
 /* A partition of an index table; see definition/index_partition.c. */
@@ -238,7 +244,10 @@ typedef struct FactDef
 	TupleTableSlot **queue_slots;	/* of queue/append.c */
 	int			nqueue_slots;
 	int			ndefs;
+	List	   *missing;		/* OIDs of index tables that do not exist */
 	int			nsync;			/* so many are transactional, and come first */
+	struct FactChecks *checks;	/* what its constraints say, or NULL; see
+								 * read/fact_checks.c */
 	IndexDef  **defs;
 } FactDef;
 

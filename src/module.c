@@ -13,11 +13,16 @@
 #include "indextable.h"
 #include "maintain/at_commit.h"
 #include "maintain/batch.h"
+#include "maintain/in_step.h"
 #include "queue/append.h"
 #include "queue/commit_prepared.h"
 #include "queue/shared_memory.h"
+#include "read/aggregate_path.h"
+#include "read/path.h"
 #include "read/planner_statistics.h"
-#include "read/query.h"
+#include "read/scan_node.h"
+#include "read/served.h"
+#include "read/unexpanded.h"
 #include "util/settings.h"
 #include "worker/launcher.h"
 
@@ -36,11 +41,16 @@ void
 _PG_init(void)
 {
 	define_gucs();
-	query_init();
 	planner_statistics_init();
+	served_init();
+	unexpanded_init();
+	path_init();
+	aggregate_path_init();
+	scan_node_init();
 	queue_init();
 	batch_init();
 	at_commit_init();
+	in_step_init();
 	if (process_shared_preload_libraries_in_progress)
 	{
 		shared_init();

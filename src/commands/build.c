@@ -396,7 +396,7 @@ next_keys(Reconciliation *r, ArrayType *last, int limit)
 	if (last != NULL)
 	{
 		key_from_texts(def, last, bound, CurrentMemoryContext);
-		row_comparison(&after, index, def->npk, BTGreaterStrategyNumber, bound);
+		row_comparison(&after, index, 0, def->npk, BTGreaterStrategyNumber, bound);
 	}
 	index_rescan(scan, &after.header, last == NULL ? 0 : 1, NULL, 0);
 	r->n = 0;

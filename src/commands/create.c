@@ -31,6 +31,7 @@
 #include "utils/varlena.h"
 
 #include "../advise/advise.h"
+#include "../catalog/completeness.h"
 #include "../catalog/definition_rows.h"
 #include "../catalog/orphaned_rows.h"
 #include "../catalog/table_access.h"
@@ -188,9 +189,11 @@ register_index_table(DefinitionRow *row, IndexDef *def, Relation fact, Relation 
 					 const char *tablespace)
 {
 	bool		populate = strcmp(row->state, "building") != 0;
-	bool		covering = (!populate || fill_index_table(def, fact, index_table)) && primary_key_can_cover(def);
+	bool		covering;
 	int			uncounted;
 
+	completeness_begin(row->index_table);
+	covering = (!populate || fill_index_table(def, fact, index_table)) && primary_key_can_cover(def);
 	if (tablespace == NULL)
 		tablespace = tablespace_of(index_table);
 	table_close(index_table, NoLock);

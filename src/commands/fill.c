@@ -19,6 +19,7 @@
 #include "utils/snapmgr.h"
 #include "utils/tuplesort.h"
 
+#include "../catalog/completeness.h"
 #include "../catalog/definition_rows.h"
 #include "../entry/block_scan.h"
 #include "../entry/bulk_load.h"
@@ -53,6 +54,7 @@ fill_index_table(IndexDef *def, Relation fact, Relation index_table)
 	Tuplesortstate *sort;
 	Size		widest = 0;
 	int64		skipped = 0;
+	uint32		lacking = 0;
 	int64		rows = 0;
 	int			i;
 
@@ -73,6 +75,7 @@ fill_index_table(IndexDef *def, Relation fact, Relation index_table)
 		factrow_init(&row, def->fact, row_slot);
 		entries_init(&entries, def);
 		skipped += extract_entries(def, &row, true, &entries);
+		lacking |= entries.lacking;
 		for (i = 0; i < entries.n; i++)
 		{
 			if (def->nincludes > 0)
@@ -100,5 +103,6 @@ fill_index_table(IndexDef *def, Relation fact, Relation index_table)
 	pgstat_progress_end_command();
 	if (skipped > 0)
 		catalog_count_skipped(def->relid, skipped);
+	record_lacking(def, lacking);
 	return widest <= def->max_covered_bytes;
 }

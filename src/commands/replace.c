@@ -41,6 +41,7 @@
 #include "utils/inval.h"
 #include "utils/rel.h"
 
+#include "../catalog/completeness.h"
 #include "../catalog/definition_rows.h"
 #include "../catalog/owner.h"
 #include "../catalog/table_access.h"
@@ -271,6 +272,7 @@ replace_index_table(StoredDefinition *replacement)
 	 * dropped with the old contents.
 	 */
 	catalog_reassign_rows(new, old);
+	completeness_move(new, old);
 	catalog_forget_index_table(new);
 	ObjectAddressSet(object, RelationRelationId, new);
 	performDeletion(&object, DROP_RESTRICT, PERFORM_DELETION_INTERNAL);

@@ -60,8 +60,9 @@ typedef struct Candidate
 } Candidate;
 
 static HTAB *cache = NULL;
+static CacheEntry *last = NULL; /* the one used last: entries are never
+								 * removed */
 
-static void mark_stale(FactDef *def, bool changed);
 static void definitions_relation_changed(Oid relid);
 static void definitions_object_changed(int id, uint32 hash);
 static void release(CacheEntry *entry);
@@ -92,13 +93,12 @@ static ChangeListener definitions_listener =
 FactDef *
 definition_of_fact(Relation fact, Oid root)
 {
-	static CacheEntry *last = NULL;
 	CacheEntry *entry;
 	bool		found;
+	FactDef    *def = fresh_definition(root);
 
-	if (last != NULL && last->relid == root && last->def != NULL && !last->def->stale)
-		return last->def;
-
+	if (def != NULL)
+		return def;
 	if (cache == NULL)
 	{
 		HASHCTL		ctl;
@@ -111,29 +111,35 @@ definition_of_fact(Relation fact, Oid root)
 	entry = hash_search(cache, &root, HASH_ENTER, &found);
 	if (!found)
 		entry->def = NULL;
-	last = NULL;
-	if (entry->def == NULL || entry->def->stale)
+	if (RelationGetRelid(fact) == root)
+		def = load_fact_def(fact);
+	else
 	{
-		FactDef    *def;
+		Relation	rel = relation_open(root, AccessShareLock);
 
-		if (RelationGetRelid(fact) == root)
-			def = load_fact_def(fact);
-		else
-		{
-			Relation	rel = relation_open(root, AccessShareLock);
-
-			def = load_fact_def(rel);
-			relation_close(rel, NoLock);
-		}
-
-		/*
-		 * It may be one that was loaded meanwhile, by a function that the
-		 * planner has called because its arguments are constants.
-		 */
-		release(entry);
-		entry->def = def;
+		def = load_fact_def(rel);
+		relation_close(rel, NoLock);
 	}
-	last = entry;				/* entries are never removed from the cache */
+
+	/*
+	 * What it replaces may be one that was loaded meanwhile, by a function
+	 * that the planner has called because its arguments are constants.
+	 */
+	release(entry);
+	return entry->def = def;
+}
+
+/* fresh_definition: returns the same if it is cached and nothing was heard that might have changed it; otherwise NULL */
+FactDef *
+fresh_definition(Oid root)
+{
+	CacheEntry *entry = last;
+
+	if (entry == NULL || entry->relid != root)
+		entry = cache == NULL ? NULL : hash_search(cache, &root, HASH_FIND, NULL);
+	if (entry == NULL || entry->def == NULL || entry->def->stale)
+		return NULL;
+	last = entry;
 	return entry->def;
 }
 
@@ -262,20 +268,13 @@ definition_unpin(FactDef *fact)
 		MemoryContextDelete(fact->cxt);
 }
 
-/* mark_stale: marks a definition, which may be in use; changed is whether it is certainly out of date */
-static void
-mark_stale(FactDef *def, bool changed)
-{
-	def->stale = true;
-	def->changed |= changed;
-}
-
 /* definitions_relation_changed: marks the definitions that depend on a relation; InvalidOid: all of them */
 static void
 definitions_relation_changed(Oid relid)
 {
 	HASH_SEQ_STATUS seq;
 	CacheEntry *entry;
+	bool		changed;
 	int			i;
 
 	if (cache == NULL)
@@ -287,16 +286,15 @@ definitions_relation_changed(Oid relid)
 
 		if (def == NULL)
 			continue;
-		if (!OidIsValid(relid))
-			mark_stale(def, false);
-		else if (relid == def->relid || relid == def->queue || relid == def->spare ||
-				 (def->partitioned && hash_search(def->leaves, &relid, HASH_FIND, NULL) != NULL))
-			mark_stale(def, true);
-		else
-			for (i = 0; i < def->ndefs && !def->changed; i++)
-				if (def->defs[i]->relid == relid || def->defs[i]->primary_index == relid ||
-					def->defs[i]->row_index == relid || is_partition_of_definition(def->defs[i], relid))
-					mark_stale(def, true);
+		changed = OidIsValid(relid) &&
+			(relid == def->relid || relid == def->queue || relid == def->spare ||
+			 list_member_oid(def->missing, relid) ||
+			 (def->partitioned && hash_search(def->leaves, &relid, HASH_FIND, NULL) != NULL));
+		for (i = 0; OidIsValid(relid) && i < def->ndefs && !changed; i++)
+			changed = def->defs[i]->relid == relid || def->defs[i]->primary_index == relid ||
+				def->defs[i]->row_index == relid || is_partition_of_definition(def->defs[i], relid);
+		def->stale |= changed || !OidIsValid(relid);
+		def->changed |= changed;
 	}
 }
 
@@ -325,7 +323,7 @@ definitions_object_changed(int id, uint32 hash)
 			CodeObject *object = lfirst(cell);
 
 			if (object->cache == id && (hash == 0 || object->hash == 0 || object->hash == hash))
-				mark_stale(entry->def, hash != 0);
+				entry->def->stale = true, entry->def->changed |= hash != 0;
 		}
 	}
 }
@@ -438,7 +436,8 @@ build_fact_def(Relation fact, MemoryContext cxt)
 		rel = try_relation_open(s->row.index_table, NoLock);
 		if (rel == NULL)
 		{
-			/* It was dropped while event triggers did not run. */
+			/* It was dropped while event triggers did not run, which may be rolled back. */
+			factdef->missing = lappend_oid(factdef->missing, s->row.index_table);
 			UnlockRelationOid(s->row.index_table, AccessShareLock);
 			continue;
 		}

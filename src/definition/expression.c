@@ -210,6 +210,13 @@ expression_calls_users_code(RowExpression *expr)
 	return expr->users_code;
 }
 
+/* expression_node: returns an expression as the parser has made it, over relation 1 */
+Node *
+expression_node(RowExpression *expr)
+{
+	return (Node *) expr->parsed;
+}
+
 /*
  * expression_eval
  *		Evaluates an expression over a row.  Sets *result, in the caller's memory context,

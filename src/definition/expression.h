@@ -22,6 +22,7 @@ extern RowExpression *expression_parse(Relation fact, const char *text, Oid type
 									   const char **column_names);
 extern bool expression_calls_users_code(RowExpression *expr);
 extern char *expression_text(Relation fact, RowExpression *expr);
+extern Node *expression_node(RowExpression *expr);
 extern bool expression_eval(RowExpression *expr, TupleTableSlot *row, Datum *result);
 extern Bitmapset *expression_columns(RowExpression *expr);
 extern List *expression_code(RowExpression *expr);

@@ -48,6 +48,8 @@ typedef struct OpList
 								 * has, of those to be written */
 	Size		bytes;			/* of memory, roughly */
 	int64		skipped;		/* entries left out, to be counted */
+	uint32		lacking;		/* of all rows, to be recorded; see
+								 * catalog/completeness.c */
 } OpList;
 
 extern void diff_entries(IndexDef *def, Entries *old, Entries *new, OpList *ops, MemoryContext cxt);

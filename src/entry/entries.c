@@ -150,6 +150,7 @@ entries_merge(IndexDef *def, Entries *into, Entries *from)
 	int			a = 0;
 	int			b = 0;
 
+	into->lacking = from->lacking |= into->lacking;
 	if (into->n == 0)
 		*into = *from;
 	if (into->values == from->values || from->n == 0)

@@ -30,6 +30,8 @@ typedef struct Entries
 	Datum	   *values;			/* n * natts */
 	bool	   *isnull;
 	EntryPlace *places;			/* where they are, if known; else NULL */
+	uint32		lacking;		/* bit k: the row lacks an entry, though its
+								 * first k key fields are not null */
 } Entries;
 
 #define ENTRY_VALUES(e, i)	((e)->values + (Size) (i) * (e)->natts)

@@ -6,7 +6,9 @@
  *
  * Of a partitioned index table only the partition is opened that the key belongs to.
  * Where the key does not tell, all partitions are opened, and their entries are
- * merged into the order of the index table.
+ * merged into the order of the index table.  Where the index has all that is wanted of
+ * an entry, the table is read only to see which entries the snapshot sees, if the
+ * visibility map does not tell.
  *
  *-------------------------------------------------------------------------
  */
@@ -16,15 +18,26 @@
 #include <math.h>
 
 #include "access/genam.h"
+#include "access/itup.h"
 #include "access/relation.h"
+#include "access/relscan.h"
 #include "access/skey.h"
+#include "access/stratnum.h"
 #include "access/tableam.h"
+#include "access/visibilitymap.h"
+#include "catalog/pg_type.h"
 #include "executor/tuptable.h"
 #include "lib/binaryheap.h"
+#include "nodes/bitmapset.h"
+#include "nodes/pg_list.h"
 #include "partitioning/partdefs.h"
 #include "partitioning/partdesc.h"
+#include "storage/bufmgr.h"
 #include "storage/lockdefs.h"
+#include "storage/predicate.h"
 #include "utils/hsearch.h"
+#include "utils/partcache.h"
+#include "utils/snapmgr.h"
 
 #include "../definition/index_partition.h"
 #include "../indextable.h"
@@ -32,18 +45,25 @@
 #include "entries.h"
 #include "entry_scan.h"
 
+static ScanKey find_partition_key(EntryScan *scan);
+static void start_merging(EntryScan *scan);
 static PartitionScan *find_partition_scan(EntryScan *scan, Oid relid);
-static void begin_partition_scan(EntryScan *scan, PartitionScan *partition_scan);
+static void start_partition_scan(EntryScan *scan, PartitionScan *partition_scan);
+static void open_partition_scan(EntryScan *scan, PartitionScan *partition_scan);
 static void end_partition_scan(PartitionScan *partition_scan);
+static bool index_has_columns(Relation index, Bitmapset *columns);
 static bool next_in_partition(EntryScan *scan, PartitionScan *partition_scan);
+static bool read_next(EntryScan *scan, PartitionScan *partition_scan);
+static void store_index_tuple(PartitionScan *partition_scan);
 static int	compare_partition_scans(Datum a, Datum b, void *arg);
 
 /*
  * entry_scan_begin
- *		Prepares to search by the first nkeys columns of the index table's primary key,
- *		or, with by_row, of its index on the fact row's primary key.
+ *		Prepares to search by nkeys search keys, whose columns are those of the index
+ *		table's primary key, or, with by_row, of its index on the fact row's primary key.
  *
- * Entries come in the order of the index table; with by_row, in no order.
+ * Entries come in the order of the index table, or with scan->backward in the opposite
+ * one; with by_row, in no order.  Nothing is opened before the first search.
  */
 void
 entry_scan_begin(EntryScan *scan, IndexDef *def, Relation index_table, Snapshot snapshot, bool by_row, int nkeys)
@@ -55,12 +75,8 @@ entry_scan_begin(EntryScan *scan, IndexDef *def, Relation index_table, Snapshot 
 	scan->by_row = by_row;
 	scan->nkeys = nkeys;
 	scan->cxt = CurrentMemoryContext;
-	if (def->parts == NULL)
-	{
-		scan->only.rel = index_table;
-		begin_partition_scan(scan, &scan->only);
-	}
-	else
+	scan->only.rel = index_table;
+	if (def->parts != NULL)
 	{
 		HASHCTL		ctl;
 
@@ -71,58 +87,57 @@ entry_scan_begin(EntryScan *scan, IndexDef *def, Relation index_table, Snapshot 
 	}
 }
 
-/* entry_scan_start: begins a new search with these keys, which have to last until its end */
+/*
+ * entry_scan_want
+ *		Says, before the first search, that no other columns of entries will be looked at
+ *		than these, by number.
+ *
+ * Where the index has all of them, entries come from the index alone, with null in the
+ * columns that it lacks.  The set has to last as long as the scan.
+ */
+void
+entry_scan_want(EntryScan *scan, Bitmapset *columns)
+{
+	scan->index_only = true;
+	scan->wanted = columns;
+}
+
+/*
+ * entry_scan_start
+ *		Begins a new search with these keys, which have to last until its end.
+ *
+ * They are in the order of the index's columns, with any of the btree's strategies, and
+ * may be row comparisons.  The search before it may not have come to its end.
+ */
 void
 entry_scan_start(EntryScan *scan, ScanKey keys)
 {
 	MemoryContext old = MemoryContextSwitchTo(scan->cxt);
-	IndexDef   *def = scan->def;
-	int			i;
+	ScanKey		partition_key;
 
 	scan->current = NULL;
 	scan->remaining = NULL;
-	if (scan->heap != NULL)
-		binaryheap_free(scan->heap);
-	scan->heap = NULL;
+	scan->merging = false;
 	scan->keys = keys;
-	if (def->parts == NULL)
+	if (scan->partition_scans == NULL)
 	{
 		scan->current = &scan->only;
-		index_rescan(scan->only.scan, keys, scan->nkeys, NULL, 0);
+		start_partition_scan(scan, &scan->only);
 	}
-	else if (!scan->by_row && scan->nkeys > def->part_field)
+	else if (scan->by_row)
 	{
-		Oid			relid = find_partition_for_value(scan->rel, keys[def->part_field].sk_argument);
+		scan->remaining = RelationGetPartitionDesc(scan->rel, true);
+		scan->next = 0;
+	}
+	else if ((partition_key = find_partition_key(scan)) != NULL)
+	{
+		Oid			relid = find_partition_for_value(scan->rel, partition_key->sk_argument);
 
 		if (OidIsValid(relid))
-		{
 			scan->current = find_partition_scan(scan, relid);
-			index_rescan(scan->current->scan, keys, scan->nkeys, NULL, 0);
-		}
 	}
 	else
-	{
-		PartitionDesc partitions = RelationGetPartitionDesc(scan->rel, true);
-
-		if (scan->by_row)
-		{
-			scan->remaining = partitions;
-			scan->next = 0;
-		}
-		else
-		{
-			scan->heap = binaryheap_allocate(Max(partitions->nparts, 1), compare_partition_scans, def);
-			for (i = 0; i < partitions->nparts; i++)
-			{
-				PartitionScan *partition_scan = find_partition_scan(scan, partitions->oids[i]);
-
-				index_rescan(partition_scan->scan, keys, scan->nkeys, NULL, 0);
-				if (next_in_partition(scan, partition_scan))
-					binaryheap_add_unordered(scan->heap, PointerGetDatum(partition_scan));
-			}
-			binaryheap_build(scan->heap);
-		}
-	}
+		start_merging(scan);
 	MemoryContextSwitchTo(old);
 }
 
@@ -133,7 +148,7 @@ entry_scan_next(EntryScan *scan)
 	MemoryContext old = MemoryContextSwitchTo(scan->cxt);
 	TupleTableSlot *result = NULL;
 
-	if (scan->heap != NULL)
+	if (scan->merging)
 	{
 		/* The scan of the last entry is still at that entry. */
 		if (scan->current != NULL)
@@ -156,16 +171,32 @@ entry_scan_next(EntryScan *scan)
 			else if (scan->remaining == NULL || scan->next == scan->remaining->nparts)
 				break;
 			else
-			{
 				scan->current = find_partition_scan(scan, scan->remaining->oids[scan->next++]);
-				index_rescan(scan->current->scan, scan->keys, scan->nkeys, NULL, 0);
-			}
 		}
 	}
+	if (result != NULL)
+		scan->entries++;
 	MemoryContextSwitchTo(old);
 	return result;
 }
 
+/* entry_scan_tables: returns what a search by key has begun to read: the table, or partitions, as PartitionScan * */
+List *
+entry_scan_tables(EntryScan *scan)
+{
+	PartitionDesc partitions;
+	List	   *result = NIL;
+	int			i;
+
+	if (!scan->merging)
+		return scan->current == NULL ? NIL : list_make1(scan->current);
+	partitions = RelationGetPartitionDesc(scan->rel, true);
+	for (i = 0; i < partitions->nparts; i++)
+		result = lappend(result, hash_search(scan->partition_scans, &partitions->oids[i], HASH_FIND, NULL));
+	return result;
+}
+
+/* entry_scan_end: releases what was opened, also if no search was begun, or one was left before its end */
 void
 entry_scan_end(EntryScan *scan)
 {
@@ -227,7 +258,51 @@ probe_end(Probe *probe)
 	entry_scan_end(&probe->scan);
 }
 
-/* find_partition_scan: returns the scan of a partition, and begins it if that is not done yet */
+/*
+ * find_partition_key
+ *		Returns the search key that tells which partition has all entries that are
+ *		searched for, or NULL if none does: an equal value of the type that the index
+ *		table is partitioned by.
+ */
+static ScanKey
+find_partition_key(EntryScan *scan)
+{
+	Oid			type = RelationGetPartitionKey(scan->rel)->partopcintype[0];
+	int			i;
+
+	for (i = 0; i < scan->nkeys; i++)
+	{
+		ScanKey		key = &scan->keys[i];
+
+		if (key->sk_attno == scan->def->part_field + 1 && key->sk_strategy == BTEqualStrategyNumber &&
+			key->sk_flags == 0 && (!OidIsValid(key->sk_subtype) || key->sk_subtype == type))
+			return key;
+	}
+	return NULL;
+}
+
+/* start_merging: begins to search all partitions, each of which comes to its first entry */
+static void
+start_merging(EntryScan *scan)
+{
+	PartitionDesc partitions = RelationGetPartitionDesc(scan->rel, true);
+	int			i;
+
+	if (scan->heap == NULL)
+		scan->heap = binaryheap_allocate(Max(partitions->nparts, 1), compare_partition_scans, scan);
+	binaryheap_reset(scan->heap);
+	for (i = 0; i < partitions->nparts; i++)
+	{
+		PartitionScan *partition_scan = find_partition_scan(scan, partitions->oids[i]);
+
+		if (next_in_partition(scan, partition_scan))
+			binaryheap_add_unordered(scan->heap, PointerGetDatum(partition_scan));
+	}
+	binaryheap_build(scan->heap);
+	scan->merging = true;
+}
+
+/* find_partition_scan: returns the scan of a partition, which begins to search; opens the partition if necessary */
 static PartitionScan *
 find_partition_scan(EntryScan *scan, Oid relid)
 {
@@ -236,15 +311,25 @@ find_partition_scan(EntryScan *scan, Oid relid)
 
 	if (!found)
 	{
+		partition_scan->scan = NULL;
 		partition_scan->rel = relation_open(relid, AccessShareLock);
-		begin_partition_scan(scan, partition_scan);
 	}
+	start_partition_scan(scan, partition_scan);
 	return partition_scan;
 }
 
-/* begin_partition_scan: opens the index of a table, and a scan of it */
+/* start_partition_scan: begins to search one table */
 static void
-begin_partition_scan(EntryScan *scan, PartitionScan *partition_scan)
+start_partition_scan(EntryScan *scan, PartitionScan *partition_scan)
+{
+	if (partition_scan->scan == NULL)
+		open_partition_scan(scan, partition_scan);
+	index_rescan(partition_scan->scan, scan->keys, scan->nkeys, NULL, 0);
+}
+
+/* open_partition_scan: opens the index of a table, and a scan of it */
+static void
+open_partition_scan(EntryScan *scan, PartitionScan *partition_scan)
 {
 	IndexDef   *def = scan->def;
 	Oid			index;
@@ -258,17 +343,53 @@ begin_partition_scan(EntryScan *scan, PartitionScan *partition_scan)
 	else
 		index = scan->by_row ? def->row_index : def->primary_index;
 	partition_scan->index = index_open(index, AccessShareLock);
-	partition_scan->slot = table_slot_create(partition_scan->rel, NULL);
+	partition_scan->stored = partition_scan->slot = table_slot_create(partition_scan->rel, NULL);
+	partition_scan->index_only = scan->index_only && IsMVCCSnapshot(scan->snapshot) &&
+		index_has_columns(partition_scan->index, scan->wanted);
+	if (partition_scan->index_only)
+	{
+		partition_scan->slot = MakeSingleTupleTableSlot(def->desc, &TTSOpsVirtual);
+		memset(partition_scan->slot->tts_isnull, true, sizeof(bool) * def->desc->natts);
+	}
+	partition_scan->vm_buffer = InvalidBuffer;
 	partition_scan->scan = index_beginscan_compat(partition_scan->rel, partition_scan->index, scan->snapshot,
 												  scan->nkeys);
+	partition_scan->scan->xs_want_itup = partition_scan->index_only;
 }
 
 static void
 end_partition_scan(PartitionScan *partition_scan)
 {
+	if (partition_scan->scan == NULL)
+		return;
+	if (BufferIsValid(partition_scan->vm_buffer))
+		ReleaseBuffer(partition_scan->vm_buffer);
 	index_endscan(partition_scan->scan);
-	ExecDropSingleTupleTableSlot(partition_scan->slot);
+	if (partition_scan->slot != partition_scan->stored)
+		ExecDropSingleTupleTableSlot(partition_scan->slot);
+	ExecDropSingleTupleTableSlot(partition_scan->stored);
 	index_close(partition_scan->index, NoLock);
+}
+
+/*
+ * index_has_columns
+ *		Returns whether an index has the values of all these columns of its table.
+ *
+ * What a btree has of the type name is a shorter text, and is not taken for the value.
+ */
+static bool
+index_has_columns(Relation index, Bitmapset *columns)
+{
+	Bitmapset  *has = NULL;
+	bool		result;
+	int			i;
+
+	for (i = 0; i < index->rd_index->indnatts; i++)
+		if (TupleDescAttr(RelationGetDescr(index), i)->atttypid != CSTRINGOID)
+			has = bms_add_member(has, index->rd_index->indkey.values[i]);
+	result = bms_is_subset(columns, has);
+	bms_free(has);
+	return result;
 }
 
 /* next_in_partition: moves the scan of one table on; returns false if there is no other entry */
@@ -278,26 +399,93 @@ next_in_partition(EntryScan *scan, PartitionScan *partition_scan)
 	bool		found;
 
 	if (scan->counted)
-		return index_getnext_slot(partition_scan->scan, ForwardScanDirection, partition_scan->slot);
+		return read_next(scan, partition_scan);
 	stop_counting(partition_scan->index);
-	found = index_getnext_slot(partition_scan->scan, ForwardScanDirection, partition_scan->slot);
+	found = read_next(scan, partition_scan);
 	go_on_counting(partition_scan->index);
 	return found;
 }
 
 /*
+ * read_next
+ *		Gets the next entry of one table that the snapshot sees.
+ *
+ * With index_only, the table is not read where its page is known to have only rows that
+ * everybody sees.  That this is not known too late is argued in the server's
+ * nodeIndexonlyscan.c, which this function follows: it, too, reads the visibility map
+ * after it has got the place of the row from the index, and an index that is read so
+ * keeps its page pinned, so that VACUUM does not put another row in that place.  A
+ * serializable transaction locks the page of the table, as if it had read it.
+ */
+static bool
+read_next(EntryScan *scan, PartitionScan *partition_scan)
+{
+	IndexScanDesc index_scan = partition_scan->scan;
+	ScanDirection direction = scan->backward ? BackwardScanDirection : ForwardScanDirection;
+
+	/*
+	 * Versions of a row that a snapshot like SnapshotSelf sees follow each
+	 * other in one place.
+	 */
+	while (index_scan->xs_heap_continue || index_getnext_tid(index_scan, direction) != NULL)
+	{
+		BlockNumber block = ItemPointerGetBlockNumber(&index_scan->xs_heaptid);
+
+		if (partition_scan->index_only &&
+			VM_ALL_VISIBLE(partition_scan->rel, block, &partition_scan->vm_buffer))
+			PredicateLockPage(partition_scan->rel, block, scan->snapshot);
+		else
+		{
+			scan->heap_fetches++;
+			if (!index_fetch_heap(index_scan, partition_scan->stored))
+				continue;
+		}
+		if (partition_scan->index_only)
+		{
+			ExecClearTuple(partition_scan->stored);
+			store_index_tuple(partition_scan);
+		}
+		return true;
+	}
+	return false;
+}
+
+/* store_index_tuple: makes an entry of the index tuple that a scan is at; it is valid as long as the scan is there */
+static void
+store_index_tuple(PartitionScan *partition_scan)
+{
+	IndexScanDesc scan = partition_scan->scan;
+	TupleTableSlot *slot = partition_scan->slot;
+	int2vector *columns = &partition_scan->index->rd_index->indkey;
+	Datum		values[INDEX_MAX_KEYS];
+	bool		isnull[INDEX_MAX_KEYS];
+	int			i;
+
+	Assert(!scan->xs_heap_continue && !scan->xs_recheck);
+	ExecClearTuple(slot);
+	index_deform_tuple(scan->xs_itup, scan->xs_itupdesc, values, isnull);
+	for (i = 0; i < columns->dim1; i++)
+	{
+		slot->tts_values[columns->values[i] - 1] = values[i];
+		slot->tts_isnull[columns->values[i] - 1] = isnull[i];
+	}
+	ExecStoreVirtualTuple(slot);
+}
+
+/*
  * compare_partition_scans
- *		Compares scans by the entries that they are at, so that the first entry comes to
- *		the top of the heap.
+ *		Compares scans by the entries that they are at, so that the entry that is to be
+ *		returned first comes to the top of the heap.
  */
 static int
 compare_partition_scans(Datum a, Datum b, void *arg)
 {
-	IndexDef   *def = arg;
+	EntryScan  *scan = arg;
 	TupleTableSlot *x = ((PartitionScan *) DatumGetPointer(a))->slot;
 	TupleTableSlot *y = ((PartitionScan *) DatumGetPointer(b))->slot;
 
 	slot_getallattrs(x);
 	slot_getallattrs(y);
-	return compare_identity(def, y->tts_values, x->tts_values);
+	return scan->backward ? compare_identity(scan->def, x->tts_values, y->tts_values) :
+		compare_identity(scan->def, y->tts_values, x->tts_values);
 }

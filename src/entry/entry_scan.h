@@ -2,7 +2,7 @@
  *
  * entry_scan.h
  *	  Reads entries of an index table by its key, or by the primary key of their fact
- *	  row.
+ *	  row, in either direction, and from the index alone where that has what is wanted.
  *
  *-------------------------------------------------------------------------
  */
@@ -12,7 +12,10 @@
 #include "access/genam.h"
 #include "access/skey.h"
 #include "executor/tuptable.h"
+#include "nodes/bitmapset.h"
+#include "nodes/pg_list.h"
 #include "partitioning/partdefs.h"
+#include "storage/buf.h"
 #include "utils/hsearch.h"
 #include "utils/rel.h"
 #include "utils/snapshot.h"
@@ -25,8 +28,11 @@ typedef struct PartitionScan
 	Oid			relid;			/* hash key */
 	Relation	rel;
 	Relation	index;
-	IndexScanDesc scan;
-	TupleTableSlot *slot;
+	IndexScanDesc scan;			/* NULL: it has not begun */
+	bool		index_only;		/* entries are made of index tuples */
+	TupleTableSlot *slot;		/* the entry */
+	TupleTableSlot *stored;		/* the stored one; the same, unless index_only */
+	Buffer		vm_buffer;		/* a page of the visibility map, if index_only */
 } PartitionScan;
 
 /* A scan of an index table. */
@@ -38,16 +44,23 @@ typedef struct EntryScan
 	bool		by_row;			/* by the index on the fact row's primary key */
 	bool		counted;		/* its reads are counted in the statistics of
 								 * the index; false unless the caller sets it */
+	bool		backward;		/* entries come in descending order; false
+								 * unless the caller sets it before it starts */
+	bool		index_only;		/* only the columns in wanted are, so that an
+								 * index that has them is enough */
+	Bitmapset  *wanted;
 	int			nkeys;
 	ScanKey		keys;
+	uint64		entries;		/* so many were returned */
+	uint64		heap_fetches;	/* so often a table was read for them */
 	MemoryContext cxt;			/* that the scans live in */
 	PartitionScan only;			/* if the index table is not partitioned */
 	HTAB	   *partition_scans;	/* of PartitionScan; NULL: not partitioned */
 	PartitionScan *current;		/* the one that the last entry is of */
 	PartitionDesc remaining;	/* partitions to be read one by one, or NULL */
 	int			next;			/* the first of them that is still to be read */
-	struct binaryheap *heap;	/* of PartitionScan, whose entries are merged,
-								 * or NULL */
+	bool		merging;		/* the entries of all partitions are merged */
+	struct binaryheap *heap;	/* of PartitionScan: those that are merged */
 } EntryScan;
 
 /* A search for entries by their identity. */
@@ -60,8 +73,10 @@ typedef struct Probe
 
 extern void entry_scan_begin(EntryScan *scan, IndexDef *def, Relation index_table, Snapshot snapshot,
 							 bool by_row, int nkeys);
+extern void entry_scan_want(EntryScan *scan, Bitmapset *columns);
 extern void entry_scan_start(EntryScan *scan, ScanKey keys);
 extern TupleTableSlot *entry_scan_next(EntryScan *scan);
+extern List *entry_scan_tables(EntryScan *scan);
 extern void entry_scan_end(EntryScan *scan);
 extern void probe_begin(Probe *probe, IndexDef *def, Relation index_table, Snapshot snapshot);
 extern TupleTableSlot *probe_entry(Probe *probe, Datum *values);

@@ -26,6 +26,7 @@
 #include "utils/numeric.h"
 #include "utils/sortsupport.h"
 
+#include "../catalog/completeness.h"
 #include "../definition/cast.h"
 #include "../definition/expression.h"
 #include "../indextable.h"
@@ -41,6 +42,8 @@
 typedef enum ValueResult
 {
 	VALUE_NULL,
+	VALUE_JSON_NULL,			/* it is no key, although SQL takes it for a
+								 * value */
 	VALUE_OK,
 	VALUE_MISMATCH				/* it cannot be cast to the type of the field */
 } ValueResult;
@@ -52,6 +55,7 @@ typedef struct Elements
 	int			n;
 	int			max;
 	int			mismatches;		/* how many could not be cast */
+	bool		json_null;		/* one was VALUE_JSON_NULL */
 } Elements;
 
 static bool same_json(JsonbValue *a, JsonbValue *b);
@@ -117,6 +121,10 @@ entries_unchanged(IndexDef *def, FactRow *old, FactRow *new)
  * definition says.  If row->rejection is set, the error is noted there instead of
  * raised.  Without report, as for a row version that is not live any more, such
  * entries are left out without an error, and are not counted.
+ *
+ * If the row lacks any entry, a bit in entries->lacking says how many of its leading
+ * key fields are not null: see completeness.c.  A row that the filter leaves out, or that
+ * is rejected, lacks none in that sense.
  */
 int
 extract_entries(IndexDef *def, FactRow *row, bool report, Entries *entries)
@@ -151,20 +159,28 @@ extract_entries(IndexDef *def, FactRow *row, bool report, Entries *entries)
 	for (i = 0; i < def->nkeys; i++)
 	{
 		Field	   *field = &def->fields[i];
+		ValueResult result;
 
 		if (i == def->multi_field)
 		{
 			JsonbValue	value;
 
-			if (!document_value(row, def->docno, field->spec->steps, field->plain_steps, &value))
-				return 0;
-			collect_elements(field, &value, field->plain_steps, &elements, &element_mismatch);
-			if (elements.n == 0 && elements.mismatches == 0)
-				return 0;
+			result = VALUE_NULL;
+			if (document_value(row, def->docno, field->spec->steps, field->plain_steps, &value))
+				collect_elements(field, &value, field->plain_steps, &elements, &element_mismatch);
+			if (elements.n > 0 || elements.mismatches > 0)
+				result = VALUE_OK;
+			else if (elements.json_null)
+				result = VALUE_JSON_NULL;
 		}
-		else if (field_value(field, row, def->docno, true, &values[field->attno - 1],
-							 &mismatch) == VALUE_NULL)
+		else
+			result = field_value(field, row, def->docno, true, &values[field->attno - 1], &mismatch);
+		if (result == VALUE_NULL || result == VALUE_JSON_NULL)
+		{
+			/* How many fields after a JSON null are not null does not matter. */
+			entries->lacking = LACKING_BIT(result == VALUE_NULL ? i : def->nkeys);
 			return 0;
+		}
 		isnull[field->attno - 1] = false;
 	}
 	for (; i < def->nkeys + def->nincludes; i++)
@@ -201,6 +217,8 @@ extract_entries(IndexDef *def, FactRow *row, bool report, Entries *entries)
 	{
 		if (report && !def->skip_mismatch)
 			report_mismatch(def, row, &mismatch);
+		if (def->skip_mismatch)
+			entries->lacking = LACKING_BIT(def->nkeys);
 		return report && def->skip_mismatch ? Max(elements.n + elements.mismatches, 1) : 0;
 	}
 	if (elements.mismatches > 0)
@@ -237,6 +255,8 @@ extract_entries(IndexDef *def, FactRow *row, bool report, Entries *entries)
 		report_long_key(def, row, &size);
 	else
 		skipped++;
+	if (elements.json_null || (def->skip_mismatch && skipped > 0))
+		entries->lacking = LACKING_BIT(def->nkeys);
 	return report && def->skip_mismatch ? skipped : 0;
 }
 
@@ -283,6 +303,7 @@ key_value_cast(IndexDef *def, int keyno, JsonbValue *value, Datum *result)
 	switch (cast)
 	{
 		case VALUE_NULL:
+		case VALUE_JSON_NULL:
 			return false;
 		case VALUE_OK:
 			return true;
@@ -324,8 +345,8 @@ same_json(JsonbValue *a, JsonbValue *b)
 
 /*
  * field_value
- *		Finds the value of a field that is not multi-valued.  For a key, JSON null is
- *		NULL whatever the type of the field.
+ *		Finds the value of a field that is not multi-valued.  No key is JSON null,
+ *		whatever the type of the field.
  */
 static ValueResult
 field_value(Field *field, FactRow *row, int docno, bool is_key, Datum *result,
@@ -369,7 +390,7 @@ field_value(Field *field, FactRow *row, int docno, bool is_key, Datum *result,
 
 			if (JsonContainerIsScalar(&json->root) &&
 				JsonbExtractScalar(&json->root, &value) && value.type == jbvNull)
-				return VALUE_NULL;
+				return VALUE_JSON_NULL;
 		}
 		return VALUE_OK;
 	}
@@ -393,7 +414,7 @@ cast_json(Field *field, JsonbValue *value, bool is_key, Datum *result, RowMismat
 	if (field->is_jsonb)
 	{
 		if (is_key && value->type == jbvNull)
-			return VALUE_NULL;
+			return VALUE_JSON_NULL;
 		*result = JsonbPGetDatum(JsonbValueToJsonb(value));
 		return VALUE_OK;
 	}
@@ -483,6 +504,9 @@ collect_elements(Field *field, JsonbValue *value, int step, Elements *elements,
 	switch (cast_json(field, value, true, &result, mismatch))
 	{
 		case VALUE_NULL:
+			break;
+		case VALUE_JSON_NULL:
+			elements->json_null = true;
 			break;
 		case VALUE_MISMATCH:
 			elements->mismatches++;

@@ -254,42 +254,45 @@ visit_live_rows(FactDef *def, Relation fact, TupleTableSlot *row,
 
 /*
  * row_comparison
- *		Makes a search key that compares the first n columns of an index with bounds,
- *		in the order of the index: BTGreaterStrategyNumber finds what comes after them.
+ *		Makes a search key that compares n columns of an index, from number first on, with
+ *		bounds, in the order of the index: BTGreaterStrategyNumber finds what comes after
+ *		them.
  *
  * The key points into itself, so it must not be copied.  With one column it is an
  * ordinary search key, as a row comparison has at least two members.
  */
 void
-row_comparison(RowComparison *key, Relation index, int n, StrategyNumber strategy, Datum *bounds)
+row_comparison(RowComparison *key, Relation index, int first, int n, StrategyNumber strategy, Datum *bounds)
 {
 	int			i;
 
 	memset(&key->header, 0, sizeof(ScanKeyData));
 	for (i = 0; i < n; i++)
 	{
+		int			column = first + i;
+
 		/*
 		 * In a descending column, a value that comes after a bound is less
 		 * than it, and the btree expects the key to say so.
 		 */
-		StrategyNumber member = (index->rd_indoption[i] & INDOPTION_DESC) == 0 ? strategy :
+		StrategyNumber member = (index->rd_indoption[column] & INDOPTION_DESC) == 0 ? strategy :
 			BTCommuteStrategyNumber(strategy);
 
 		if (n == 1)
 		{
-			Oid			type = index->rd_opcintype[i];
-			Oid			operator = get_opfamily_member(index->rd_opfamily[i], type, type, member);
+			Oid			type = index->rd_opcintype[column];
+			Oid			operator = get_opfamily_member(index->rd_opfamily[column], type, type, member);
 
-			ScanKeyEntryInitialize(&key->header, 0, i + 1, member, InvalidOid, index->rd_indcollation[i],
-								   get_opcode(operator), bounds[i]);
+			ScanKeyEntryInitialize(&key->header, 0, column + 1, member, InvalidOid,
+								   index->rd_indcollation[column], get_opcode(operator), bounds[i]);
 			return;
 		}
 		ScanKeyEntryInitializeWithInfo(&key->members[i], SK_ROW_MEMBER | (i == n - 1 ? SK_ROW_END : 0),
-									   i + 1, member, InvalidOid, index->rd_indcollation[i],
-									   index_getprocinfo(index, i + 1, BTORDER_PROC), bounds[i]);
+									   column + 1, member, InvalidOid, index->rd_indcollation[column],
+									   index_getprocinfo(index, column + 1, BTORDER_PROC), bounds[i]);
 	}
 	key->header.sk_flags = SK_ROW_HEADER;
-	key->header.sk_attno = 1;
+	key->header.sk_attno = first + 1;
 	key->header.sk_strategy = key->members[0].sk_strategy;
 	key->header.sk_argument = PointerGetDatum(key->members);
 }

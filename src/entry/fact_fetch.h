@@ -63,7 +63,7 @@ typedef struct RowComparison
 	ScanKeyData members[INDEX_MAX_KEYS];
 } RowComparison;
 
-extern void row_comparison(RowComparison *key, Relation index, int n, StrategyNumber strategy,
+extern void row_comparison(RowComparison *key, Relation index, int first, int n, StrategyNumber strategy,
 						   Datum *bounds);
 extern bool row_is_live(Relation fact, TupleTableSlot *slot);
 extern void live_scan_begin(LiveScan *scan, FactDef *def, Relation fact, Snapshot snapshot);

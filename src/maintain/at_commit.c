@@ -30,6 +30,7 @@
 #include "at_commit.h"
 #include "batch.h"
 #include "foreign_snapshot.h"
+#include "in_step.h"
 #include "shared_key_entries.h"
 #include "truncate.h"
 
@@ -53,6 +54,7 @@ at_xact_event(XactEvent event, void *arg)
 	queue_at_xact_event(event);
 	foreign_snapshot_at_xact_event(event);
 	truncate_at_xact_event(event);
+	in_step_at_xact_event(event);
 }
 
 static void
@@ -65,6 +67,7 @@ at_subxact_event(SubXactEvent event, SubTransactionId sub, SubTransactionId pare
 	}
 	queue_at_subxact_event(event, sub, parent);
 	truncate_at_subxact_event(event);
+	in_step_at_subxact_event(event, sub);
 }
 
 /*

@@ -32,6 +32,7 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
+#include "../catalog/completeness.h"
 #include "../catalog/definition_rows.h"
 #include "../definition/cache.h"
 #include "../entry/apply.h"
@@ -284,6 +285,30 @@ batch_inserted_since(Oid fact, CommandId cid)
 	return batch->inserted && batch->last_insert >= cid;
 }
 
+/* batch_is_pending: returns whether entries of rows of a fact table were collected and are not written yet */
+bool
+batch_is_pending(Oid fact)
+{
+	Batch	   *batch;
+
+	for (batch = touched_batches; batch != NULL; batch = batch->next)
+		if (batch->relid == fact)
+			return batch->pending.lists != NULL;
+	return false;
+}
+
+/* batch_any_pending: returns the same for all fact tables */
+bool
+batch_any_pending(void)
+{
+	Batch	   *batch;
+
+	for (batch = touched_batches; batch != NULL; batch = batch->next)
+		if (batch->pending.lists != NULL)
+			return true;
+	return false;
+}
+
 /*
  * refuse_reentry
  *		Raises an error if a set is being written.  An index that a user has created on
@@ -328,7 +353,8 @@ write_set(Batch *batch, OpSet *set, bool keep)
  *		insert all entries of a row, or that delete them if insert is false.
  *
  * Only with report do values that cannot be in an entry raise an error or count as
- * skipped: see extract_entries().  Tuples are allocated in cxt.
+ * skipped, and is it noted what entries the row lacks: see extract_entries().  Tuples are
+ * allocated in cxt.
  */
 void
 batch_add_row(FactDef *def, TupleTableSlot *row, bool insert, bool report, OpList *lists, MemoryContext cxt)
@@ -345,6 +371,8 @@ batch_add_row(FactDef *def, TupleTableSlot *row, bool insert, bool report, OpLis
 		entries_init(&none, def->defs[i]);
 		entries_init(&entries, def->defs[i]);
 		lists[i].skipped += extract_entries(def->defs[i], &factrow, report, &entries);
+		if (report)
+			lists[i].lacking |= entries.lacking;
 		diff_entries(def->defs[i], insert ? &none : &entries, insert ? &entries : &none, &lists[i], cxt);
 	}
 }
@@ -363,10 +391,13 @@ batch_write_lists(FactDef *def, OpList *lists, bool keep)
 	{
 		OpList	   *list = &lists[i];
 
-		if (list->n == 0 && list->skipped == 0)
+		if (list->n == 0 && list->skipped == 0 && !lacking_is_news(def->defs[i], list->lacking))
 			continue;
-		if (apply_ops(def->defs[i], list, keep) && list->skipped > 0)
+		if (!apply_ops(def->defs[i], list, keep))
+			continue;
+		if (list->skipped > 0)
 			catalog_count_skipped(def->defs[i]->relid, list->skipped);
+		record_lacking(def->defs[i], list->lacking);
 	}
 }
 

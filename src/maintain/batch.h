@@ -29,6 +29,8 @@ extern void batch_write_lists(FactDef *def, OpList *lists, bool keep);
 extern void batch_discard(Oid fact);
 extern void batch_note_foreign(Oid fact, CommandId cid);
 extern bool batch_foreign_since(Oid fact, CommandId cid);
+extern bool batch_is_pending(Oid fact);
+extern bool batch_any_pending(void);
 extern bool batch_any_foreign(Oid fact);
 extern void batch_note_insert(Oid fact, CommandId cid);
 extern bool batch_inserted_since(Oid fact, CommandId cid);

@@ -44,6 +44,7 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
+#include "../catalog/completeness.h"
 #include "../catalog/trigger_names.h"
 #include "../definition/cache.h"
 #include "../definition/fact_partition.h"
@@ -388,7 +389,7 @@ extract_versions(FactDef *def, TupleTableSlot *old, TupleTableSlot *new, bool mo
 			extract_entries(index, &old_row, false, &before->entries[i]);
 		if (new != NULL)
 			after->skipped[i] = extract_entries(index, &new_row, true, &after->entries[i]);
-		if (after->skipped[i] > 0 ||
+		if (after->skipped[i] > 0 || lacking_is_news(index, after->entries[i].lacking) ||
 			!entries_equal(index, &before->entries[i], &after->entries[i]))
 			changed = true;
 	}
@@ -409,6 +410,7 @@ collect_differences(FactDef *def, Version *before, Version *after)
 			continue;
 		diff_entries(def->defs[i], &before->entries[i], &after->entries[i], &lists[i], cxt);
 		lists[i].skipped += after->skipped[i];
+		lists[i].lacking |= after->entries[i].lacking;
 	}
 }
 

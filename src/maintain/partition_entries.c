@@ -27,6 +27,7 @@
 #include "../util/inherit.h"
 #include "batch.h"
 #include "entries_by_bounds.h"
+#include "in_step.h"
 #include "partition_entries.h"
 
 /* The entries of so many rows are written together. */
@@ -56,6 +57,7 @@ update_entries_of_partition(Oid root, Oid partition, bool attached)
 		(foreign_leaves(partition) != NIL || OidIsValid(find_root_detached_from(partition)));
 	FactDef    *def;
 
+	in_step_lost(root);
 	do
 		def = definition_of_fact(root_rel, root);
 	while (!definition_settled(def, definition_lock(def, 0, def->nsync)));

@@ -15,9 +15,11 @@
 #include "nodes/pg_list.h"
 #include "pgstat.h"
 #include "storage/lockdefs.h"
+#include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
+#include "../catalog/completeness.h"
 #include "../catalog/definition_rows.h"
 #include "../definition/roots.h"
 #include "../indextable.h"
@@ -73,13 +75,15 @@ maintain_truncate(Relation fact)
 {
 	FactDef    *def = get_trigger_definition(fact);
 	List	   *index_tables = NIL;
+	Oid			relid;
 	ListCell   *cell;
 	int			i;
 
 	truncating = InvalidOid;
 	if (def == NULL)
 		return;
-	batch_discard(def->relid);
+	relid = def->relid;
+	batch_discard(relid);
 	for (i = 0; i < def->ndefs; i++)
 		index_tables = lappend_oid(index_tables, def->defs[i]->relid);
 	foreach(cell, index_tables)
@@ -88,8 +92,10 @@ maintain_truncate(Relation fact)
 		{
 			truncate_index_table(lfirst_oid(cell));
 			catalog_forget_rejections(lfirst_oid(cell));
+			completeness_begin(lfirst_oid(cell));
 		}
 	}
+	CacheInvalidateRelcacheByRelid(relid);	/* see completeness.c */
 }
 
 /* truncate_index_table: truncates an index table and its partitions */

@@ -43,6 +43,7 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
+#include "../catalog/completeness.h"
 #include "../catalog/definition_rows.h"
 #include "../catalog/fact_rows.h"
 #include "../definition/cache.h"
@@ -458,6 +459,7 @@ write_entries(void *arg)
 	{
 		if (r->lists[i - r->from].skipped > 0)
 			catalog_count_skipped(def->defs[i]->relid, r->lists[i - r->from].skipped);
+		record_lacking(def->defs[i], r->lists[i - r->from].lacking);
 		if (!r->withhold)
 			rejections_delete_resolved(def, i, r->keys, r->n, r->rejected);
 	}

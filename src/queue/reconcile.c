@@ -117,6 +117,7 @@ reconcile_row(Reconciliation *r, EntryScan *scans, Datum *key, TupleTableSlot *l
 		{
 			row.rejection = &rejection;
 			list->skipped += extract_entries(def, &row, true, &new);
+			list->lacking |= new.lacking;
 		}
 		diff_entries(def, &old, &new, list, cxt);
 
@@ -220,7 +221,7 @@ have_no_entries(Reconciliation *r, int defno)
 
 		for (b = 0; b < 2; b++)
 		{
-			row_comparison(&range[b], index, npk,
+			row_comparison(&range[b], index, 0, npk,
 						   b == 0 ? BTGreaterEqualStrategyNumber : BTLessEqualStrategyNumber,
 						   r->keys + (b == 0 ? 0 : (Size) (r->n - 1) * npk));
 			bounds[b] = range[b].header;

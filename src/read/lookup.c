@@ -27,6 +27,7 @@
 #include "funcapi.h"
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
+#include "nodes/bitmapset.h"
 #include "nodes/execnodes.h"
 #include "storage/lockdefs.h"
 #include "utils/acl.h"
@@ -39,6 +40,7 @@
 #include "../catalog/definition_rows.h"
 #include "../catalog/fact_rows.h"
 #include "../definition/cache.h"
+#include "../definition/tree_age.h"
 #include "../entry/entry_scan.h"
 #include "../entry/extract.h"
 #include "../indextable.h"
@@ -54,6 +56,7 @@ PG_FUNCTION_INFO_V1(indextable_lookup_rows);
 pg_noreturn static void row_type_error(Oid type, const char *fact);
 static void run_lookup(FunctionCallInfo fcinfo, int arg, bool rows);
 static void scan_entries(Lookup *lookup);
+static Bitmapset *columns_of_lookup(Lookup *lookup);
 static bool wait_until_fresh(Oid index_table, int64 max_lag, int64 timeout);
 
 /* indextable_lookup_documents: lookup(index_table, key, max_lag, timeout) returns documents */
@@ -173,6 +176,7 @@ scan_entries(Lookup *lookup)
 
 	entry_scan_begin(&scan, lookup->def, lookup->index_table, lookup->snapshot, false, nkeys);
 	scan.counted = true;
+	entry_scan_want(&scan, columns_of_lookup(lookup));
 	entry_scan_start(&scan, lookup->keys);
 	while ((entry = entry_scan_next(&scan)) != NULL)
 	{
@@ -187,6 +191,18 @@ scan_entries(Lookup *lookup)
 	if (lookup->gathering != NULL)
 		fetch_pending_rows(lookup);
 	lookup_end_documents(lookup);
+}
+
+/* columns_of_lookup: returns the columns of entries that a look-up uses: the document, or the primary key of the row */
+static Bitmapset *
+columns_of_lookup(Lookup *lookup)
+{
+	Bitmapset  *result = lookup->copies ? bms_make_singleton(lookup->def->doc_attno) : NULL;
+	int			i;
+
+	for (i = 0; i < lookup->factdef->npk; i++)
+		result = bms_add_member(result, lookup->def->pk_attno[i]);
+	return result;
 }
 
 /*
@@ -259,7 +275,8 @@ lookup_check_access(Lookup *lookup)
 					 errmsg("index table \"%s\" is newer than the snapshot of this transaction",
 							def->name),
 					 errhint("Look it up in a new transaction.")));
-		if (TransactionIdPrecedes(def->xmin, lookup->snapshot->xmin))
+		/* The next snapshot may be older: another session may have exported it. */
+		if ((int32) (lookup->snapshot->xmin - def->xmin) > MAX_SNAPSHOT_AGE)
 			def->xmin = FrozenTransactionId;
 	}
 }

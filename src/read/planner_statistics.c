@@ -6,8 +6,8 @@
  * The planner knows nothing of an expression like doc ->> 'town', unless there is an index on
  * it, of which ANALYZE collects statistics.  The column of an index table has the same values.
  * So a fact table gets one more index in what the planner knows of it, which has all such
- * expressions, but can never be scanned; and when the planner asks for statistics of one of
- * them, it gets those of the index table's column.
+ * expressions that the query has, but can never be scanned; and when the planner asks for
+ * statistics of one of them, it gets those of the index table's column.
  *
  * This changes estimates, and so plans, but no answer: nothing in a plan refers to that index,
  * and it proves nothing.
@@ -27,6 +27,7 @@
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "nodes/pathnodes.h"
+#include "optimizer/appendinfo.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/plancat.h"
@@ -34,15 +35,16 @@
 #include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/lsyscache.h"
+#include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/selfuncs.h"
 #include "utils/syscache.h"
 
 #include "../indextable.h"
 #include "../util/settings.h"
-#include "field_spelling.h"
 #include "lender.h"
 #include "planner_statistics.h"
+#include "soft_definition.h"
 
 /*
  * The number that the index has which there is not.  It is that of an index that every
@@ -52,13 +54,18 @@
  */
 #define LENT_INDEX	StatisticRelidAttnumInhIndexId
 
-/* Shares above this are 1: counts of rows are not that exact. */
-#define ALL_ROWS	0.999
+/* Statistics for an expression, which a table and its partitions share. */
+typedef struct Lent
+{
+	List	   *lenders;		/* of Lender *, the best first */
+	bool		asked;			/* the rest is set */
+	HeapTuple	statistics;		/* or NULL */
+	bool		may_read;		/* the user may read all of the values */
+} Lent;
 
 typedef struct LentColumn
 {
-	LentField  *field;
-	Node	   *spelling;		/* as it is in the cache */
+	Lent	   *lent;
 	AttrNumber	document;		/* in the table that is planned */
 } LentColumn;
 
@@ -66,28 +73,41 @@ typedef struct LentIndex
 {
 	IndexOptInfo info;			/* first: it is all that the planner knows */
 	LentColumn *columns;
+	int			ncolumns;		/* so many there is room for */
 } LentIndex;
+
+/* What find_fields() looks for. */
+typedef struct Search
+{
+	PlannerInfo *root;
+	FactDef    *fact;
+	Oid			relid;			/* the table that is planned */
+	Index		varno;
+	AppendRelInfo *child;		/* it is a part of a UNION ALL, or NULL */
+	LentIndex  *index;			/* NULL: nothing was found */
+} Search;
 
 static relation_hook_type previous_relation_hook = NULL;
 static get_index_stats_hook_type previous_stats_hook = NULL;
 
 static void lend_index(RELATION_HOOK_PARAMETERS);
-static LentIndex *index_of_table(PlannerInfo *root, Lending *lending, Oid relid, Index varno);
 static LentIndex *index_of_partition(LentIndex *above, AppendRelInfo *child);
-static bool find_keys(Node *node, void *context);
+static bool find_fields(Node *node, void *context);
+static Var *column_below(Node *node);
+static bool add_if_field(Search *search, Node *node, Var *column);
+static Node *over_column(Node *node, void *context);
 static LentIndex *make_index(int ncolumns);
-static void add_column(LentIndex *index, LentField *field, Node *spelling, Var *column);
+static void add_column(LentIndex *index, Lent *lent, Node *expr, AttrNumber document);
 static void never_scanned(PlannerInfo *root, IndexPath *path, double loop_count, Cost *startup_cost,
 						  Cost *total_cost, Selectivity *selectivity, double *correlation, double *pages);
 static bool lend_statistics(PlannerInfo *root, Oid index, AttrNumber attno, VariableStatData *vardata);
+static void keep_tuple(HeapTuple tuple);
 static LentIndex *find_lent_index(RelOptInfo *rel);
 static bool has_own_statistics(PlannerInfo *root, RelOptInfo *rel, Node *expr);
-static HeapTuple statistics_of(Lender *lender, Oid type);
-static bool are_of_type(HeapTuple statistics, Oid type);
-static HeapTuple scale(HeapTuple statistics, Lender *lender);
+static void ask_for_statistics(PlannerInfo *root, RelOptInfo *rel, LentColumn *column);
 static bool may_read_all(PlannerInfo *root, RelOptInfo *rel, AttrNumber attno);
 
-/* planner_statistics_init: after query_init(), which wants to see real indexes only */
+/* planner_statistics_init: installs the hooks of the planner, once, when the library is loaded */
 void
 planner_statistics_init(void)
 {
@@ -128,13 +148,14 @@ lend_index(RELATION_HOOK_PARAMETERS)
 		index = index_of_partition(find_lent_index(root->simple_rel_array[child->parent_relid]), child);
 	else
 	{
-		Lending    *lending = lending_of(table->relid);
+		FactDef    *fact = soft_definition(table->relid);
+		Search		search = {root, fact, table->relid, rel->relid, child, NULL};
 
-		if (lending != NULL)
-		{
-			lending_pin(lending, CurrentMemoryContext);
-			index = index_of_table(root, lending, table->relid, rel->relid);
-		}
+		if (fact == NULL || fact->ndefs == 0)
+			return;
+		soft_definition_pin(fact, CurrentMemoryContext);
+		(void) query_tree_walker(root->parse, find_fields, &search, QTW_IGNORE_RT_SUBQUERIES | QTW_IGNORE_CTE_SUBQUERIES);
+		index = search.index;
 	}
 	if (index == NULL || index->info.ncolumns == 0)
 		return;
@@ -156,90 +177,152 @@ lend_index(RELATION_HOOK_PARAMETERS)
 	rel->indexlist = lappend(rel->indexlist, index);
 }
 
-/* index_of_table: returns an index on the expressions of a table that a query has, relation varno of it */
-static LentIndex *
-index_of_table(PlannerInfo *root, Lending *lending, Oid relid, Index varno)
-{
-	List	   *keys = NIL;
-	LentIndex  *index;
-	Var		   *column = NULL;
-	LentField  *previous = NULL;
-	ListCell   *cell;
-	ListCell   *inner;
-
-	(void) query_tree_walker(root->parse, find_keys, &keys, QTW_IGNORE_RT_SUBQUERIES | QTW_IGNORE_CTE_SUBQUERIES);
-	(void) find_keys((Node *) root->append_rel_list, &keys);
-	if (keys == NIL)
-		return NULL;
-	index = make_index(lending->nspellings);
-	foreach(cell, lending->fields)
-	{
-		LentField  *field = lfirst(cell);
-
-		if (previous == NULL || previous->doc_attno != field->doc_attno)
-		{
-			AttrNumber	attno = relid == lending->fact ? field->doc_attno : get_attnum(relid, field->document);
-
-			column = attno == InvalidAttrNumber || (relid != lending->fact && get_atttype(relid, attno) != JSONBOID) ?
-				NULL : makeVar(varno, attno, JSONBOID, -1, InvalidOid, 0);
-		}
-		previous = field;
-		if (column == NULL)
-			continue;
-		foreach(inner, field->spellings)
-		{
-			if (list_member(keys, spelling_key(lfirst(inner))))
-				add_column(index, field, lfirst(inner), column);
-		}
-	}
-	return index;
-}
-
 /* index_of_partition: returns the same index on a partition, of the one that the table above has, if any */
 static LentIndex *
 index_of_partition(LentIndex *above, AppendRelInfo *child)
 {
 	LentIndex  *index;
-	Var		   *column = NULL;
-	int			i;
+	ListCell   *cell;
+	int			i = 0;
 
 	if (above == NULL)
 		return NULL;
 	index = make_index(above->info.ncolumns);
-	for (i = 0; i < above->info.ncolumns; i++)
+	foreach(cell, above->info.indexprs)
 	{
-		if (i == 0 || above->columns[i].document != above->columns[i - 1].document)
-		{
-			column = list_nth(child->translated_vars, above->columns[i].document - 1);
-			if (column != NULL && !(IsA(column, Var) && column->vartype == JSONBOID))
-				column = NULL;
-		}
-		if (column != NULL)
-			add_column(index, above->columns[i].field, above->columns[i].spelling, column);
+		LentColumn *column = &above->columns[i++];
+		Var		   *document = list_nth(child->translated_vars, column->document - 1);
+
+		if (document != NULL && IsA(document, Var) && document->vartype == JSONBOID)
+			add_column(index, column->lent, over_column(lfirst(cell), document), document->varattno);
 	}
 	return index;
 }
 
 /*
- * find_keys
- *		Adds to a list the names and paths, constants, that a query looks up in documents as
- *		text.  What it does not look up needs no statistics.
+ * find_fields
+ *		Adds the expressions of a query that are fields to the index, made when there is one.
+ *		What the query does not have needs no statistics.
  */
 static bool
-find_keys(Node *node, void *context)
+find_fields(Node *node, void *context)
 {
-	List	  **keys = context;
+	Search	   *search = context;
+	Var		   *column;
 
 	if (node == NULL)
 		return false;
-	if (IsA(node, OpExpr) && ((OpExpr *) node)->opresulttype == TEXTOID && list_length(((OpExpr *) node)->args) == 2)
+	switch (nodeTag(node))
 	{
-		Node	   *key = lsecond(((OpExpr *) node)->args);
-
-		if (IsA(key, Const) && exprType(linitial(((OpExpr *) node)->args)) == JSONBOID)
-			*keys = lappend(*keys, key);
+		case T_OpExpr:
+		case T_FuncExpr:
+		case T_CoerceViaIO:
+		case T_RelabelType:
+		case T_SubscriptingRef:
+			column = column_below(node);
+			if (column != NULL && add_if_field(search, node, column))
+				return false;
+			break;
+		default:
+			break;
 	}
-	return expression_tree_walker(node, find_keys, context);
+	return expression_tree_walker(node, find_fields, context);
+}
+
+/* column_below: returns the document that an expression may be a field of, or NULL */
+static Var *
+column_below(Node *node)
+{
+	for (;;)
+	{
+		List	   *args = NIL;
+
+		switch (nodeTag(node))
+		{
+			case T_Var:
+				return ((Var *) node)->vartype == JSONBOID && ((Var *) node)->varlevelsup == 0 ? (Var *) node : NULL;
+			case T_CoerceViaIO:
+				node = (Node *) ((CoerceViaIO *) node)->arg;
+				continue;
+			case T_RelabelType:
+				node = (Node *) ((RelabelType *) node)->arg;
+				continue;
+			case T_SubscriptingRef:
+				node = (Node *) ((SubscriptingRef *) node)->refexpr;
+				continue;
+			case T_FuncExpr:
+				args = ((FuncExpr *) node)->args;
+				break;
+			case T_OpExpr:
+				args = ((OpExpr *) node)->args;
+				break;
+			default:
+				break;
+		}
+		if (args == NIL)
+			return NULL;
+		node = linitial(args);
+	}
+}
+
+/*
+ * add_if_field
+ *		Adds an expression to the index if it is a field with statistics; returns whether it
+ *		is.  column is the one below it.
+ *
+ * The planner asks for the expression without the marks of outer joins above the table.  Of a
+ * UNION ALL it asks with what each part has in place of the whole's columns.
+ */
+static bool
+add_if_field(Search *search, Node *node, Var *column)
+{
+	AttrNumber	document;
+	AttrNumber	fact_document;
+	Node	   *as_in_fact;
+	Lent	   *lent;
+	List	   *lenders;
+
+	if (search->child != NULL && column->varno == (int) search->child->parent_relid)
+	{
+		node = adjust_appendrel_attrs(search->root, node, 1, &search->child);
+		column = column_below(node);
+	}
+	if (column == NULL || column->varno != (int) search->varno || column->varattno <= 0)
+		return false;
+	document = fact_document = column->varattno;
+	if (search->relid != search->fact->relid)
+	{
+		char	   *name = get_attname(search->relid, document, true);
+
+		fact_document = name == NULL ? InvalidAttrNumber : get_attnum(search->fact->relid, name);
+	}
+	if (!is_scanned_value(column))
+		node = over_column(node, makeVar(search->varno, document, JSONBOID, -1, InvalidOid, 0));
+	as_in_fact = fact_document == document ? node :
+		over_column(node, makeVar(search->varno, fact_document, JSONBOID, -1, InvalidOid, 0));
+	lenders = lenders_of(search->fact, as_in_fact, search->varno);
+	if (lenders == NIL)
+		return false;
+	if (search->index == NULL)
+		search->index = make_index(4);
+	if (!list_member(search->index->info.indexprs, node))
+	{
+		lent = palloc0(sizeof(Lent));
+		lent->lenders = lenders;
+		add_column(search->index, lent, node, document);
+	}
+	return true;
+}
+
+/* over_column: returns an expression over one column with another one, context, in place of that */
+static Node *
+over_column(Node *node, void *context)
+{
+	if (node == NULL || IsA(node, Const))
+		return node;
+	if (IsA(node, Var))
+		return context;
+	return expression_tree_mutator(node, over_column, context);
 }
 
 static LentIndex *
@@ -248,19 +331,25 @@ make_index(int ncolumns)
 	LentIndex  *index = (LentIndex *) newNode(sizeof(LentIndex), T_IndexOptInfo);
 
 	index->columns = palloc(sizeof(LentColumn) * ncolumns);
+	index->ncolumns = ncolumns;
 	return index;
 }
 
-/* add_column: adds the column for a spelling of a field, over a column of the table that is planned */
+/* add_column: adds the column for an expression over a column of the table that is planned */
 static void
-add_column(LentIndex *index, LentField *field, Node *spelling, Var *column)
+add_column(LentIndex *index, Lent *lent, Node *expr, AttrNumber document)
 {
-	LentColumn *lent = &index->columns[index->info.ncolumns++];
+	LentColumn *column;
 
-	lent->field = field;
-	lent->spelling = spelling;
-	lent->document = column->varattno;
-	index->info.indexprs = lappend(index->info.indexprs, spelling_over_column(spelling, column));
+	if (index->info.ncolumns == index->ncolumns)
+	{
+		index->ncolumns *= 2;
+		index->columns = repalloc(index->columns, sizeof(LentColumn) * index->ncolumns);
+	}
+	column = &index->columns[index->info.ncolumns++];
+	column->lent = lent;
+	column->document = document;
+	index->info.indexprs = lappend(index->info.indexprs, expr);
 }
 
 /* never_scanned: makes a path out of the question, which is thrown away in any case; also marks the index as ours */
@@ -285,37 +374,46 @@ lend_statistics(PlannerInfo *root, Oid indexoid, AttrNumber attno, VariableStatD
 {
 	LentIndex  *index = indexoid == LENT_INDEX && vardata->rel != NULL ? find_lent_index(vardata->rel) : NULL;
 	LentColumn *column;
-	ListCell   *cell;
-	Lender	   *lender = NULL;
-	HeapTuple	statistics = NULL;
 
 	if (index == NULL)
 		return previous_stats_hook ? previous_stats_hook(root, indexoid, attno, vardata) : false;
 	if (has_own_statistics(root, vardata->rel, vardata->var))
 		return true;
 	column = &index->columns[attno - 1];
-	foreach(cell, column->field->lenders)
+	if (!column->lent->asked)
+		ask_for_statistics(root, vardata->rel, column);
+	if (column->lent->statistics != NULL)
 	{
-		lender = lfirst(cell);
-		statistics = statistics_of(lender, column->field->type);
-		if (statistics != NULL)
-			break;
+		vardata->statsTuple = column->lent->statistics;
+		vardata->freefunc = keep_tuple;
+		vardata->acl_ok = column->lent->may_read;
 	}
-	if (statistics == NULL)
-		return true;
-	if (lender->common < ALL_ROWS)
-	{
-		vardata->statsTuple = scale(statistics, lender);
-		vardata->freefunc = heap_freetuple;
-		ReleaseSysCache(statistics);
-	}
-	else
-	{
-		vardata->statsTuple = statistics;
-		vardata->freefunc = ReleaseSysCache;
-	}
-	vardata->acl_ok = may_read_all(root, vardata->rel, column->document);
 	return true;
+}
+
+/* keep_tuple: frees nothing, as the next one who asks gets the same */
+static void
+keep_tuple(HeapTuple tuple)
+{
+}
+
+/*
+ * ask_for_statistics
+ *		Gets the statistics for an expression, for as long as the query is planned.
+ *
+ * They are the same for all partitions, and so are the rights, which are those on the table
+ * that the query names.
+ */
+static void
+ask_for_statistics(PlannerInfo *root, RelOptInfo *rel, LentColumn *column)
+{
+	Lent	   *lent = column->lent;
+	MemoryContext old = MemoryContextSwitchTo(GetMemoryChunkContext(lent));
+
+	lent->statistics = lent_statistics(lent->lenders);
+	lent->may_read = may_read_all(root, rel, column->document);
+	lent->asked = true;
+	MemoryContextSwitchTo(old);
 }
 
 /* find_lent_index: returns the index of ours that a table has, or NULL */
@@ -363,99 +461,6 @@ has_own_statistics(PlannerInfo *root, RelOptInfo *rel, Node *expr)
 		}
 	}
 	return false;
-}
-
-/*
- * statistics_of
- *		Returns the row of pg_statistic about a column of an index table, to be released with
- *		ReleaseSysCache(); NULL if there is none.
- *
- * The index table is not locked, and may have been dropped or altered since its definition
- * was read.  Then there is no such row, or one about something else, which is only a bad
- * estimate, as long as the values in it are of the type that the planner expects.
- */
-static HeapTuple
-statistics_of(Lender *lender, Oid type)
-{
-	HeapTuple	tuple = SearchSysCache3(STATRELATTINH, ObjectIdGetDatum(lender->index_table),
-										Int16GetDatum(lender->attno), BoolGetDatum(lender->partitioned));
-
-	if (!HeapTupleIsValid(tuple) || are_of_type(tuple, type))
-		return tuple;
-	ReleaseSysCache(tuple);
-	return NULL;
-}
-
-/* are_of_type: returns whether all values in statistics are of a type, and said of such values */
-static bool
-are_of_type(HeapTuple statistics, Oid type)
-{
-	Form_pg_statistic form = (Form_pg_statistic) GETSTRUCT(statistics);
-	int			slot;
-
-	for (slot = 0; slot < STATISTIC_NUM_SLOTS; slot++)
-	{
-		int16		kind = (&form->stakind1)[slot];
-		bool		isnull;
-		Datum		values;
-		bool		same;
-
-		if (kind == 0 || kind == STATISTIC_KIND_CORRELATION)
-			continue;
-		if (kind != STATISTIC_KIND_MCV && kind != STATISTIC_KIND_HISTOGRAM)
-			return false;
-		values = SysCacheGetAttr(STATRELATTINH, statistics, Anum_pg_statistic_stavalues1 + slot, &isnull);
-		if (isnull)
-			return false;
-		same = ARR_ELEMTYPE(DatumGetArrayTypeP(values)) == type;
-		if (!same)
-			return false;
-	}
-	return true;
-}
-
-/*
- * scale
- *		Returns a copy of statistics of an index table's column, made to be about the rows of the
- *		fact table.  The shares of NULL and of common values are shares of all rows, and so is
- *		the number of distinct values if it is negative; a histogram is of the rest, whatever its
- *		share is.
- */
-static HeapTuple
-scale(HeapTuple statistics, Lender *lender)
-{
-	Form_pg_statistic form = (Form_pg_statistic) GETSTRUCT(statistics);
-	Relation	catalog = table_open(StatisticRelationId, AccessShareLock);
-	Datum		values[Natts_pg_statistic] = {0};
-	bool		isnull[Natts_pg_statistic] = {0};
-	bool		replace[Natts_pg_statistic] = {0};
-	HeapTuple	result;
-	int			slot;
-
-#define REPLACE(attno, value)	(values[(attno) - 1] = (value), replace[(attno) - 1] = true)
-	REPLACE(Anum_pg_statistic_stanullfrac, Float4GetDatum(1 - lender->not_null * (1 - form->stanullfrac)));
-	if (form->stadistinct < 0)
-		REPLACE(Anum_pg_statistic_stadistinct, Float4GetDatum(form->stadistinct * lender->not_null));
-	for (slot = 0; slot < STATISTIC_NUM_SLOTS; slot++)
-	{
-		AttStatsSlot common;
-		Datum	   *shares;
-		int			i;
-
-		if ((&form->stakind1)[slot] != STATISTIC_KIND_MCV ||
-			!get_attstatsslot(&common, statistics, STATISTIC_KIND_MCV, InvalidOid, ATTSTATSSLOT_NUMBERS))
-			continue;
-		shares = palloc(sizeof(Datum) * common.nnumbers);
-		for (i = 0; i < common.nnumbers; i++)
-			shares[i] = Float4GetDatum(common.numbers[i] * lender->common);
-		REPLACE(Anum_pg_statistic_stanumbers1 + slot,
-				PointerGetDatum(construct_array(shares, common.nnumbers, FLOAT4OID, sizeof(float4), true, TYPALIGN_INT)));
-		free_attstatsslot(&common);
-	}
-#undef REPLACE
-	result = heap_modify_tuple(statistics, RelationGetDescr(catalog), values, isnull, replace);
-	table_close(catalog, AccessShareLock);
-	return result;
 }
 
 /*

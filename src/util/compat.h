@@ -22,6 +22,9 @@
 #include "access/genam.h"
 #include "access/tableam.h"
 #include "catalog/pg_class.h"
+#if PG_VERSION_NUM >= 180000
+#include "catalog/pg_constraint.h"
+#endif
 #include "catalog/pg_namespace.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_tablespace.h"
@@ -82,6 +85,7 @@ extern int no_such_variable
 /* Before 16 the server does not note when a table was scanned last. */
 #define HAS_LAST_SCAN			0
 #define last_scan_of(entry)		((void) (entry), (TimestampTz) 0)
+#define is_scanned_value(var)	true
 #else
 #define relation_file(rel)		((rel)->rd_locator.relNumber)
 #define first_file_subid(rel)	((rel)->rd_firstRelfilelocatorSubid)
@@ -101,6 +105,18 @@ extern int no_such_variable
 #define HAS_FOREIGN_TRUNCATE_TRIGGERS	1
 #define HAS_LAST_SCAN			1
 #define last_scan_of(entry)		((entry)->lastscan)
+/* Since 16 a column above an outer join, which may have made it NULL, is another one than below. */
+#define is_scanned_value(var)	((var)->varnullingrels == NULL)
+#endif
+
+/* grouping_keys: returns the grouping columns of a query; since 16 without those that are redundant */
+#if PG_VERSION_NUM < 160000
+#define grouping_keys(root)		((root)->parse->groupClause)
+/* forget_permissions: makes nobody's rights on a table in a query be checked */
+#define forget_permissions(rte)	((rte)->requiredPerms = 0)
+#else
+#define grouping_keys(root)		((root)->processed_groupClause)
+#define forget_permissions(rte)	((rte)->perminfoindex = 0)
 #endif
 
 /* Since 16 an input function that finds no value in a text can say so without raising an error. */
@@ -128,6 +144,7 @@ typedef struct ErrorSaveContext
 #define reindex_one(relid) \
 	reindex_index(relid, false, RELPERSISTENCE_PERMANENT, &(ReindexParams) {0})
 #define new_wait_event(name)	PG_WAIT_EXTENSION
+#define estimate_array_length_compat(root, expr)	((double) estimate_array_length(expr))
 /* lock_held_by_me: returns whether this transaction holds a lock in any mode */
 #define lock_held_by_me(tag) \
 	(LockHeldByMe(tag, AccessShareLock) || LockHeldByMe(tag, RowShareLock) || \
@@ -142,6 +159,7 @@ typedef struct ErrorSaveContext
 #define reindex_one(relid) \
 	reindex_index(NULL, relid, false, RELPERSISTENCE_PERMANENT, &(ReindexParams) {0})
 #define new_wait_event(name)	WaitEventExtensionNew(name)
+#define estimate_array_length_compat(root, expr)	estimate_array_length(root, expr)
 #define lock_held_by_me(tag)	LockHeldByMe(tag, AccessShareLock, true)
 #define lock_held_by_me_exclusively(tag)	LockHeldByMe(tag, AccessExclusiveLock, false)
 #endif
@@ -153,11 +171,17 @@ typedef struct ErrorSaveContext
 #define portal_run_all(portal) \
 	PortalRun(portal, FETCH_ALL, true, true, None_Receiver, None_Receiver, NULL)
 #define is_virtual_column(att)	false
+#define pathkey_descends(key)	((key)->pk_strategy == BTGreaterStrategyNumber)
+#define set_sort_reversed(sort, descends)	((void) 0)
 #define swap_all_frozen(a, b)	((void) 0)
+#define not_null_by_column(att)	((att)->attnotnull)
+#define not_null_column(constraint)	InvalidAttrNumber
 #else
 #define heap_copy_minimal_tuple_compat(tuple)	heap_copy_minimal_tuple(tuple, 0)
 #define portal_run_all(portal) \
 	PortalRun(portal, FETCH_ALL, true, None_Receiver, None_Receiver, NULL)
+#define pathkey_descends(key)	((key)->pk_cmptype == COMPARE_GT)
+#define set_sort_reversed(sort, descends)	((sort)->reverse_sort = (descends))
 #define is_virtual_column(att)	((att)->attgenerated == ATTRIBUTE_GENERATED_VIRTUAL)
 /* swap_all_frozen: exchanges the numbers of frozen pages in two rows of pg_class */
 static inline void
@@ -167,6 +191,15 @@ swap_all_frozen(Form_pg_class a, Form_pg_class b)
 
 	a->relallfrozen = b->relallfrozen;
 	b->relallfrozen = pages;
+}
+/* Since 18 a constraint says which column is NOT NULL; the column itself says so before that is validated. */
+#define not_null_by_column(att)	false
+/* not_null_column: returns the column that a row of pg_constraint says to be NOT NULL, or InvalidAttrNumber */
+static inline AttrNumber
+not_null_column(HeapTuple constraint)
+{
+	return ((Form_pg_constraint) GETSTRUCT(constraint))->contype == CONSTRAINT_NOTNULL ?
+		extractNotNullColumn(constraint) : InvalidAttrNumber;
 }
 #endif
 
@@ -207,6 +240,19 @@ swap_all_frozen(Form_pg_class a, Form_pg_class b)
 #define relation_hook			build_simple_rel_hook
 #define RELATION_HOOK_PARAMETERS	PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte
 #define RELATION_HOOK_ARGUMENTS	root, rel, rte
+#endif
+
+/* Since 19 the planner is told for which EXPLAIN it plans, if for any. */
+#if PG_VERSION_NUM < 190000
+#define PLANNER_HOOK_PARAMETERS \
+	Query *parse, const char *query_string, int cursorOptions, ParamListInfo boundParams
+#define PLANNER_HOOK_ARGUMENTS	parse, query_string, cursorOptions, boundParams
+#define planner_compat(parse, query_string, options, params)	planner(parse, query_string, options, params)
+#else
+#define PLANNER_HOOK_PARAMETERS \
+	Query *parse, const char *query_string, int cursorOptions, ParamListInfo boundParams, ExplainState *es
+#define PLANNER_HOOK_ARGUMENTS	parse, query_string, cursorOptions, boundParams, es
+#define planner_compat(parse, query_string, options, params)	planner(parse, query_string, options, params, NULL)
 #endif
 
 /* Since 19 the state that pushJsonbValue() takes keeps the result. */

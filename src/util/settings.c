@@ -26,6 +26,7 @@ double		setting_check_sample = 100;
 bool		setting_check_repair = false;
 bool		setting_advice = true;
 int			setting_planner = PLANNER_OFF;
+bool		setting_stale_reads = false;
 
 static const struct config_enum_entry backlog_actions[] = {
 	{"nothing", BACKLOG_NOTHING, false},
@@ -36,6 +37,8 @@ static const struct config_enum_entry backlog_actions[] = {
 static const struct config_enum_entry planner_uses[] = {
 	{"off", PLANNER_OFF, false},
 	{"on", PLANNER_ON, false},
+	{"force", PLANNER_FORCE, false},
+	{"fallback", PLANNER_FALLBACK, true},
 	{NULL, 0, false}
 };
 
@@ -95,8 +98,13 @@ define_gucs(void)
 							 NULL, NULL, NULL);
 	DefineCustomEnumVariable("indextable.planner",
 							 "Sets what the planner uses index tables for in queries of their fact tables.",
-							 "The statistics of their columns, for estimates (on), or nothing (off).",
-							 &setting_planner, PLANNER_OFF, planner_uses, PGC_USERSET, 0,
+							 "They answer queries that they are cheaper for (on), all that they can answer (force, for tests), or none (off).",
+							 &setting_planner, PLANNER_OFF, planner_uses, PGC_USERSET, GUC_EXPLAIN,
+							 NULL, NULL, NULL);
+	DefineCustomBoolVariable("indextable.stale_reads",
+							 "Lets asynchronous index tables answer queries of their fact tables.",
+							 "Such an answer may lack what was committed last. EXPLAIN shows it.",
+							 &setting_stale_reads, false, PGC_USERSET, GUC_EXPLAIN,
 							 NULL, NULL, NULL);
 	MarkGUCPrefixReserved("indextable");
 }

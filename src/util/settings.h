@@ -22,7 +22,9 @@ enum
 enum
 {
 	PLANNER_OFF,
-	PLANNER_ON
+	PLANNER_ON,
+	PLANNER_FORCE,				/* whatever it costs; for tests */
+	PLANNER_FALLBACK			/* the same, but answers come from fallbacks */
 };
 
 extern int	setting_max_workers;
@@ -36,6 +38,7 @@ extern double setting_check_sample; /* percent */
 extern bool setting_check_repair;
 extern bool setting_advice;
 extern int	setting_planner;
+extern bool setting_stale_reads;
 
 extern void define_gucs(void);
 

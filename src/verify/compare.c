@@ -35,6 +35,7 @@
 #include "utils/snapmgr.h"
 #include "utils/tuplesort.h"
 
+#include "../catalog/completeness.h"
 #include "../catalog/definition_rows.h"
 #include "../definition/cache.h"
 #include "../entry/bulk_load.h"
@@ -95,6 +96,14 @@ verify_index_table(Oid index_table, double sample, discrepancy_handler handler, 
 			v.reading = READ_ENTRIES;
 			v.misplaced = 0;
 			read_and_compare(&v);
+		}
+		v.lacking = lacking_unrecorded(v.def, v.lacking, v.snapshot);
+		if (v.lacking != 0)
+		{
+			Discrepancy d = {.kind = "setup",.def = v.def,.lacking = v.lacking,
+			.problem = "rows lack entries, as they may, but that is not recorded; run CALL indextable.repair()"};
+
+			handler(&d, arg);
 		}
 		if (v.misplaced > 0)
 		{

@@ -28,6 +28,8 @@ typedef struct Discrepancy
 	TupleTableSlot *row;		/* the fact row that cannot have its entries,
 								 * or NULL */
 	const char *problem;		/* text for the user, or NULL */
+	uint32		lacking;		/* what is not recorded of rows that lack
+								 * entries; see catalog/completeness.c */
 } Discrepancy;
 
 typedef void (*discrepancy_handler) (Discrepancy *discrepancy, void *arg);

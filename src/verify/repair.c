@@ -42,6 +42,7 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
+#include "../catalog/completeness.h"
 #include "../catalog/definition_rows.h"
 #include "../catalog/orphaned_rows.h"
 #include "../definition/cache.h"
@@ -280,7 +281,14 @@ find_suspects(Repair *r)
 	r->first_round = false;
 }
 
-/* note_suspect: counts a discrepancy, and notes its row and entry if there is still room */
+/*
+ * note_suspect
+ *		Counts a discrepancy, and notes its row and entry if there is still room.  What is
+ *		not recorded of rows that lack entries is recorded at once.
+ *
+ * Writers have not recorded it because their triggers were missing.  These are back, so
+ * such writers have ended, and verify() has seen all of their rows.
+ */
 static void
 note_suspect(Discrepancy *d, void *arg)
 {
@@ -292,6 +300,7 @@ note_suspect(Discrepancy *d, void *arg)
 	int			i;
 
 	r->is_unique = d->def->is_unique;
+	record_lacking(d->def, d->lacking);
 	if (strcmp(d->kind, "rejected") == 0 && !d->def->async)
 		r->rejected++;
 	if (entry == NULL || strcmp(d->kind, "rejected") == 0)

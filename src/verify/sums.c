@@ -45,7 +45,9 @@ typedef struct Row
 } Row;
 
 static void read_fact_rows(void *arg);
+static void note_lacking(Verify *v, Row *row);
 static void note_foreign_row(Verify *v, TupleTableSlot *row);
+static uint64 hash_row_key(Verify *v, TupleTableSlot *row);
 static void make_entries_or_reject(Row *row);
 static void make_entries_of_row(void *arg);
 static void look_up_expected_entry(Verify *v, TupleTableSlot *entry);
@@ -107,6 +109,7 @@ read_fact_rows(void *arg)
 		else
 		{
 			make_entries_or_reject(&row);
+			note_lacking(v, &row);
 			if (scan.foreign != NULL && v->reading == READ_ENTRIES)
 				note_foreign_row(v, slot);
 		}
@@ -135,6 +138,29 @@ read_fact_rows(void *arg)
 }
 
 /*
+ * note_lacking
+ *		Notes that a row lacks entries, unless its key is queued: then that may not have been
+ *		recorded yet.
+ */
+static void
+note_lacking(Verify *v, Row *row)
+{
+	uint64		hash;
+
+	if ((row->entries.lacking & ~v->lacking) == 0 || row->rejection.sqlstate != 0)
+		return;
+	if (v->def->async)
+	{
+		if (v->queued_rows == NULL)
+			note_queued_rows(v);
+		hash = hash_row_key(v, row->slot);
+		if (hash_search(v->queued_rows, &hash, HASH_FIND, NULL) != NULL)
+			return;
+	}
+	v->lacking |= row->entries.lacking;
+}
+
+/*
  * note_foreign_row
  *		Notes that a row on another server exists, if the sums of its bucket differ.
  *
@@ -143,16 +169,8 @@ read_fact_rows(void *arg)
 static void
 note_foreign_row(Verify *v, TupleTableSlot *row)
 {
-	uint64		hash = 0;
-	int			i;
+	uint64		hash = hash_row_key(v, row);
 
-	for (i = 0; i < v->factdef->npk; i++)
-	{
-		bool		isnull;
-		Datum		value = slot_getattr(row, v->factdef->pk_attno[i], &isnull);
-
-		hash = hash_column(value, isnull, TupleDescAttr(v->factdef->desc, v->factdef->pk_attno[i] - 1), hash);
-	}
 	if (v->buckets[hash % BUCKETS].expected == v->buckets[hash % BUCKETS].found)
 		return;
 	if (v->foreign_rows == NULL)
@@ -165,6 +183,23 @@ note_foreign_row(Verify *v, TupleTableSlot *row)
 		v->foreign_rows = hash_create("rows on other servers", 1024, &ctl, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 	}
 	hash_search(v->foreign_rows, &hash, HASH_ENTER, NULL);
+}
+
+/* hash_row_key: returns the hash of a fact row's primary key, the same as hash_primary_key() for its entries */
+static uint64
+hash_row_key(Verify *v, TupleTableSlot *row)
+{
+	uint64		hash = 0;
+	int			i;
+
+	for (i = 0; i < v->factdef->npk; i++)
+	{
+		bool		isnull;
+		Datum		value = slot_getattr(row, v->factdef->pk_attno[i], &isnull);
+
+		hash = hash_column(value, isnull, TupleDescAttr(row->tts_tupleDescriptor, v->factdef->pk_attno[i] - 1), hash);
+	}
+	return hash;
 }
 
 /* make_entries_or_reject: makes the entries of a row; a row that raises an error is rejected, and has none */
@@ -354,9 +389,11 @@ note_queued_rows(Verify *v)
 	HASHCTL		ctl;
 	int			i;
 
+	if (v->queued_rows != NULL)
+		return;
 	ctl.keysize = sizeof(uint64);
 	ctl.entrysize = sizeof(uint64);
-	ctl.hcxt = CurrentMemoryContext;
+	ctl.hcxt = MemoryContextGetParent(v->cxt);
 	v->queued_rows = hash_create("queued rows", 1024, &ctl, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 	for (i = 0; i < 2; i++)
 	{

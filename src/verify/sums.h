@@ -54,6 +54,8 @@ typedef struct Verify
 	bool		any_rejected;
 	int64		misplaced;		/* entries in a partition whose bounds do not
 								 * include them */
+	uint32		lacking;		/* of rows that lack entries; see
+								 * catalog/completeness.c */
 	Tuplesortstate *expected;	/* entries that should be there, by identity */
 	Tuplesortstate *found;		/* entries that are there, by identity */
 	LiveScan	rows;			/* looks fact rows up by primary key */

@@ -155,9 +155,9 @@ SELECT is_empty($$
 	SELECT c.oid::regclass, count(*) FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND attnum > 0
 	WHERE relnamespace = 'indextable'::regnamespace GROUP BY 1 HAVING count(*) > 15$$, 'no view is wider than 15 columns');
 
-SELECT tables_are('indextable_internal', '{fact,definition,skipped,rejection,build,checked,counted}', 'the tables');
+SELECT tables_are('indextable_internal', '{fact,definition,skipped,rejection,build,checked,counted,completeness}', 'the tables');
 SELECT bag_eq($$SELECT unnest(extconfig)::regclass::text FROM pg_extension WHERE extname = 'indextable'$$,
-	$$SELECT 'indextable_internal.' || unnest('{fact,definition,skipped,rejection,build,counted}'::text[])$$, 'those that are dumped: all but what was checked');
+	$$SELECT 'indextable_internal.' || unnest('{fact,definition,skipped,rejection,build,counted,completeness}'::text[])$$, 'those that are dumped: all but what was checked');
 SELECT is_empty($$
 	SELECT oid::regclass FROM pg_class WHERE relnamespace = 'indextable_internal'::regnamespace AND relkind = 'r' AND relreplident <> 'f'
 	AND NOT EXISTS (SELECT FROM pg_index WHERE indrelid = pg_class.oid AND indisprimary)$$, 'a publication of all tables leaves all of them writable');

@@ -216,6 +216,11 @@ await_server() {
 	return 1
 }
 
+# complaints_in LOG…: crashes, failed assertions, and warnings of the server about what an extension forgot to release
+complaints_in() {
+	grep -hE 'TRAP: |terminated by signal (6|7|8|11)|WARNING:  .*(reference leak|refcount leak|file leak|still active|was not closed|still referenced|own a lock of type|problem in|past chunk end)' "$@" 2>/dev/null
+}
+
 # What is worth keeping goes to test/output in the repository, which git ignores, owned as the repository is.
 save_output() {
 	local item

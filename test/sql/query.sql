@@ -82,7 +82,7 @@ WITH RECURSIVE pages (page, ids, cursor) AS (
         SELECT array_agg(entry -> 'id'), (array_agg(n.cursor))[4] FROM indextable.query('by_tag', page_size => 4, cursor => p.cursor) n) q
     WHERE p.cursor IS NOT NULL)
 SELECT page, ids FROM pages;
--- the statement is the same for a condition and its value in the key
+-- the query is the same for a condition and its value in the key
 SELECT cursor FROM indextable.query('abc', '{"a": 1}', '{"b": {"=": "b1"}}', page_size => 1) \gset
 SELECT entry FROM indextable.query('abc', '{"a": 1, "b": "b1"}', cursor => :'cursor');
 -- in a transaction, what the transaction wrote
@@ -99,7 +99,7 @@ SELECT entry FROM indextable.query('few', cursor => :'cursor');
 ALTER TABLE few RENAME cc TO c;
 ALTER TABLE few RENAME TO small;
 
--- ---- what is run: a scan of the primary key that begins where the page does
+-- ---- how it is read: the primary key is searched from where the page begins
 SELECT * FROM indextable.explain_query('abc');
 SELECT cursor FROM indextable.query('by_name', page_size => 1) \gset
 SELECT regexp_replace(line, '^(.*ROW.*) ROW\(.*\)\)$', '\1 ROW(...))') FROM indextable.explain_query('by_name', cursor => :'cursor') line;
@@ -111,6 +111,7 @@ SELECT * FROM indextable.explain_query('by_owner', condition => '{"owner": {">":
 -- texts that begin alike lie together in the order of bytes only
 SELECT count(*) FROM indextable.explain_query('by_name', condition => '{"b": {"begins_with": "b1"}}') line WHERE line ~ 'Index Cond.*b < ''b2''';
 SELECT count(*) FROM indextable.explain_query('by_tag', condition => '{"tag": {"begins_with": "t"}}') line WHERE line ~ 'Index Cond';
+SELECT line FROM indextable.explain_query('by_tag', condition => '{"tag": {"begins_with": "t2"}}', run => true) line WHERE line ~ 'Filter|Entries';
 -- an index table that is partitioned: in order over all partitions, or in the one that has the key
 SELECT indextable.create('parts', 'fact', '{b, c::int}', partitions => 3);
 SELECT entry FROM indextable.query('parts', page_size => 5);
@@ -121,7 +122,7 @@ SELECT entry FROM indextable.query('parts', '{"b": "b1"}', '{"c": {">": 0}}');
 SELECT count(*) FROM indextable.explain_query('parts', '{"b": "b1"}', '{"c": {">": 0}}') line WHERE line ~ 'Merge Append|Index.*pkey';
 DROP TABLE parts;
 -- run, it tells how it went
-SELECT count(*) FROM indextable.explain_query('abc', run => true) line WHERE line ~ 'actual.* rows=10';
+SELECT regexp_replace(line, '(?<=Fetches: |hit=|read=|Time: )[0-9.]+', '...', 'g') FROM indextable.explain_query('abc', run => true) line;
 -- whatever statistics and settings say, and other indexes that would do
 CREATE TABLE stale (id int PRIMARY KEY, doc jsonb);
 INSERT INTO stale SELECT i, '{"k": "same"}' FROM generate_series(1, 1000) i;
@@ -138,7 +139,7 @@ RESET enable_indexscan;
 RESET enable_indexonlyscan;
 RESET enable_seqscan;
 
--- a session keeps the plans of so many kinds of queries, and then begins anew; read-only, too
+-- many kinds of queries, in a read-only transaction, too
 SELECT indextable.create('abc_2', 'fact', ARRAY['a::int', 'b COLLATE "C"', 'c::int']);
 SELECT indextable.create('abc_3', 'fact', ARRAY['a::int', 'b COLLATE "C"', 'c::int']);
 BEGIN READ ONLY;
@@ -313,7 +314,7 @@ RESET ROLE;
 ALTER TABLE abc FORCE ROW LEVEL SECURITY;
 SELECT count(*) FROM indextable.query('abc');
 ALTER TABLE abc NO FORCE ROW LEVEL SECURITY, DISABLE ROW LEVEL SECURITY;
--- the owner's code does not run as who reads: an index that he adds is planned as him
+-- the owner's code does not run as who reads, an index that he adds for example
 SET ROLE regress_it_owner;
 CREATE FUNCTION one(int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS $$
 BEGIN

@@ -1,0 +1,581 @@
+/*-------------------------------------------------------------------------
+ *
+ * in_step.c
+ *	  Knows whether a snapshot sees just the entries of the fact rows that it sees, so that a
+ *	  plan may read the entries in place of the rows.
+ *
+ * Rows and entries of other transactions are no question: a transaction that has written
+ * the ones has written the others, and a snapshot sees all that it has written or nothing.
+ * Three things remain.
+ *
+ * Our own transaction.  A snapshot sees what commands before its command id, curcid, have
+ * written.  A statement writes rows with the command id d that it has begun with, and the
+ * entries are written when its AFTER triggers fire, by commands from d on.  So a snapshot
+ * with curcid <= d sees neither, and one with curcid greater than the command id at the end
+ * of the statement sees both.  In between are only those snapshots that were taken while the
+ * statement ran, by triggers or volatile functions of users, perhaps by cursors that outlive
+ * it.  So the statements under way are on a stack, and an interval of command ids, a window,
+ * is left of each statement in which a command has begun.  All of this is by table and not by
+ * fact table, since no catalog must be read for statements that have nothing to do with us.
+ *
+ * The AFTER triggers of what a foreign key's action writes (ON DELETE CASCADE) are fired by
+ * the statement around it.  Until that one ends, the action counts as under way.
+ *
+ * Partitions that come and go, and tables that are rewritten.  TRUNCATE, ATTACH, DETACH, DROP
+ * and ALTER TABLE make rows appear or vanish for older snapshots, too, whereas entries are
+ * written as any other rows, or the other way round.  No such command leaves a mark for us,
+ * as each row that they wrote would have them wait for each other, and perhaps in a circle:
+ * the server's own catalogs tell what has been done, and by whom; see
+ * definition/tree_age.c.  Where entries are written or deleted by such a command, our own
+ * transaction is out of step until it ends, since other triggers run in between.
+ *
+ * The index table itself.  A definition that is newer than the snapshot is of entries that
+ * are newer, too.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/parallel.h"
+#include "access/relation.h"
+#include "access/transam.h"
+#include "access/xact.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_class.h"
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "replication/logicalworker.h"
+#include "storage/lockdefs.h"
+#include "tcop/utility.h"
+#include "utils/hsearch.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+
+#include "../catalog/trigger_names.h"
+#include "../definition/tree_age.h"
+#include "../indextable.h"
+#include "../util/inherit.h"
+#include "batch.h"
+#include "in_step.h"
+
+/* As many windows of a table are kept apart. */
+#define MAX_WINDOWS			16
+
+/* Snapshots with after < curcid <= until are out of step. */
+typedef struct Window
+{
+	CommandId	after;
+	CommandId	until;
+} Window;
+
+/* A table that this transaction has written and that may have fact rows: it has our triggers, or is partitioned. */
+typedef struct Written
+{
+	Oid			relid;			/* hash key */
+	uint64		transaction;	/* the rest is about this one; see below */
+	struct Written *next;		/* in the list written */
+	bool		lost;			/* no snapshot is in step until the
+								 * transaction ends */
+	int			nwindows;
+	Window		windows[MAX_WINDOWS];	/* the oldest first */
+} Written;
+
+/* A statement under way that writes, with one of its tables. */
+typedef struct Writer
+{
+	const void *statement;		/* identifies it */
+	Written    *table;			/* NULL: none that may have fact rows */
+	CommandId	cid;			/* of what it writes */
+	SubTransactionId sub;		/* in which it has begun */
+	bool		is_action;		/* of a foreign key: its triggers are fired by
+								 * the statement around it */
+	bool		truncates;		/* it is TRUNCATE, of any tables */
+} Writer;
+
+static Writer *writers = NULL;	/* the innermost last */
+static int	nwriters = 0;
+static int	max_writers = 0;
+static HTAB *tables = NULL;		/* of Written */
+static Written *written = NULL; /* those of this transaction */
+static uint64 transaction = 1;	/* counts them */
+static CommandId newest_window = 0; /* the last command id in any window */
+static bool any_lost = false;
+
+/* The library was loaded in this transaction: what has been written before, and by whom, is not known. */
+static bool unseen = false;
+
+static ExecutorStart_hook_type next_executor_start = NULL;
+static ExecutorFinish_hook_type next_executor_finish = NULL;
+static ProcessUtility_hook_type next_process_utility = NULL;
+
+static void executor_start(QueryDesc *query, int eflags);
+static void executor_finish(QueryDesc *query);
+static void process_utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
+							ProcessUtilityContext context, ParamListInfo params,
+							QueryEnvironment *queryEnv, DestReceiver *dest, QueryCompletion *qc);
+static Written *written_table(Relation rel);
+static Written *enter_written(Oid relid);
+static Writer *writer_begins(const void *statement, Written *table, CommandId cid);
+static void writer_ends(const void *statement);
+static bool hand_over(int action);
+static void note_window(Written *table, CommandId after);
+static bool concerns(Written *table, FactDef *fact);
+static bool is_ancestor(Oid ancestor, Oid relid);
+static const char *out_of_step(IndexDef *def, Snapshot snapshot);
+
+/* in_step_init: installs the hooks, once, when the library is loaded */
+void
+in_step_init(void)
+{
+	next_executor_start = ExecutorStart_hook;
+	ExecutorStart_hook = executor_start;
+	next_executor_finish = ExecutorFinish_hook;
+	ExecutorFinish_hook = executor_finish;
+	next_process_utility = ProcessUtility_hook;
+	ProcessUtility_hook = process_utility;
+	unseen = IsTransactionState();
+}
+
+/*
+ * executor_start
+ *		Puts a statement that writes on the stack.  Almost all have no table of ours, and most
+ *		tables no triggers: then this is all that they pay for.
+ *
+ * The tables are those that the executor has opened: partitions to which rows are routed are
+ * opened later, but then the table above them is among these.
+ */
+static void
+executor_start(QueryDesc *query, int eflags)
+{
+	Writer	   *writer = NULL;
+	Written    *last = NULL;
+	bool		is_action = (eflags & EXEC_FLAG_SKIP_TRIGGERS) != 0;
+	ListCell   *cell;
+
+	if (next_executor_start)
+		next_executor_start(query, eflags);
+	else
+		standard_ExecutorStart(query, eflags);
+	if (query->plannedstmt->resultRelations == NIL || (eflags & EXEC_FLAG_EXPLAIN_ONLY) != 0)
+		return;
+	foreach(cell, query->estate->es_opened_result_relations)
+	{
+		ResultRelInfo *target = lfirst(cell);
+		Written    *table;
+
+		/* Of a partitioned table, all partitions are there. */
+		if (target->ri_RootResultRelInfo != NULL &&
+			target->ri_RootResultRelInfo->ri_RelationDesc->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
+			target = target->ri_RootResultRelInfo;
+		if (last != NULL && last->relid == RelationGetRelid(target->ri_RelationDesc))
+			continue;
+		table = written_table(target->ri_RelationDesc);
+		if (table == NULL)
+			continue;
+		writer = writer_begins(query, table, query->estate->es_output_cid);
+		writer->is_action = is_action;
+		last = table;
+	}
+	/* It may be the statement around an action that writes such a table. */
+	if (writer == NULL && !is_action)
+		writer_begins(query, NULL, query->estate->es_output_cid);
+}
+
+static void
+executor_finish(QueryDesc *query)
+{
+	if (next_executor_finish)
+		next_executor_finish(query);
+	else
+		standard_ExecutorFinish(query);
+	if (nwriters > 0 && query->plannedstmt->resultRelations != NIL)
+		writer_ends(query);
+}
+
+/*
+ * process_utility
+ *		Puts COPY FROM and TRUNCATE on the stack.
+ *
+ * COPY takes the same lock in the same way, so that the name is that of the same table.  What
+ * TRUNCATE truncates besides, by CASCADE, need not be known: it is enough that triggers which
+ * it fires do not read entries at all.
+ */
+static void
+process_utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
+				ProcessUtilityContext context, ParamListInfo params,
+				QueryEnvironment *queryEnv, DestReceiver *dest, QueryCompletion *qc)
+{
+	Node	   *command = pstmt->utilityStmt;
+	bool		writes = false;
+
+	if (IsA(command, TruncateStmt))
+	{
+		writer_begins(&writes, NULL, 0)->truncates = true;
+		writes = true;
+	}
+	else if (IsA(command, CopyStmt) && ((CopyStmt *) command)->is_from && ((CopyStmt *) command)->relation != NULL)
+	{
+		Oid			relid = RangeVarGetRelid(((CopyStmt *) command)->relation, RowExclusiveLock, true);
+
+		if (OidIsValid(relid))
+		{
+			Relation	rel = relation_open(relid, NoLock);
+
+			writer_begins(&writes, written_table(rel), GetCurrentCommandId(false));
+			relation_close(rel, NoLock);
+			writes = true;
+		}
+	}
+	if (next_process_utility)
+		next_process_utility(pstmt, queryString, readOnlyTree, context, params, queryEnv, dest, qc);
+	else
+		standard_ProcessUtility(pstmt, queryString, readOnlyTree, context, params, queryEnv, dest, qc);
+	if (writes)
+		writer_ends(&writes);
+}
+
+/*
+ * written_table
+ *		Returns what is noted of a table that is being written; NULL if it cannot have fact
+ *		rows.  A table that is partitioned may have partitions that are fact tables.
+ */
+static Written *
+written_table(Relation rel)
+{
+	int			i;
+
+	if (rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
+		return enter_written(RelationGetRelid(rel));
+	/* All fact tables, and all partitions of one, have the row trigger. */
+	for (i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
+		if (strcmp(rel->trigdesc->triggers[i].tgname, fact_triggers[0].name) == 0)
+			return enter_written(RelationGetRelid(rel));
+	return NULL;
+}
+
+/*
+ * enter_written
+ *		Returns what is noted of a table.  Nothing is cleared when a transaction ends: what is
+ *		of another transaction counts as not there.
+ */
+static Written *
+enter_written(Oid relid)
+{
+	Written    *table;
+	bool		found;
+
+	if (tables == NULL)
+	{
+		HASHCTL		ctl;
+
+		ctl.keysize = sizeof(Oid);
+		ctl.entrysize = sizeof(Written);
+		tables = hash_create("indextable tables written", 16, &ctl, HASH_ELEM | HASH_BLOBS);
+	}
+	table = hash_search(tables, &relid, HASH_ENTER, &found);
+	if (!found || table->transaction != transaction)
+	{
+		table->transaction = transaction;
+		table->lost = false;
+		table->nwindows = 0;
+		table->next = written;
+		written = table;
+	}
+	return table;
+}
+
+/* writer_begins: puts a statement with one of its tables on the stack */
+static Writer *
+writer_begins(const void *statement, Written *table, CommandId cid)
+{
+	Writer	   *writer;
+
+	if (nwriters == max_writers)
+	{
+		int			more = Max(16, max_writers * 2);
+
+		writers = writers == NULL ? MemoryContextAlloc(TopMemoryContext, sizeof(Writer) * more) :
+			repalloc(writers, sizeof(Writer) * more);
+		max_writers = more;
+	}
+	writer = &writers[nwriters++];
+	writer->statement = statement;
+	writer->table = table;
+	writer->cid = cid;
+	writer->sub = GetCurrentSubTransactionId();
+	writer->is_action = false;
+	writer->truncates = false;
+	return writer;
+}
+
+/*
+ * writer_ends
+ *		Takes a statement off the stack, with the actions that it was around, and leaves their
+ *		windows.
+ *
+ * If entries are pending still when no statement is under way, one of our triggers has not
+ * fired, and nobody knows when the entries will be written.
+ */
+static void
+writer_ends(const void *statement)
+{
+	int			i;
+
+	/* Statements are nested, so it is what is on top. */
+	for (i = nwriters - 1; i >= 0 && writers[i].statement != statement; i--)
+		;
+	for (; i >= 0 && writers[i].statement == statement; i--)
+	{
+		Writer		writer;
+
+		if (writers[i].is_action && hand_over(i))
+			continue;
+		writer = writers[i];
+		memmove(&writers[i], &writers[i + 1], sizeof(Writer) * (--nwriters - i));
+		if (writer.table != NULL)
+			note_window(writer.table, writer.cid);
+	}
+	if (nwriters == 0 && batch_any_pending())
+		unseen = true;
+}
+
+/*
+ * hand_over
+ *		Has an action that has ended count as under way until the statement around it ends;
+ *		returns false if there is none.  An action on each of a million rows takes one place.
+ */
+static bool
+hand_over(int action)
+{
+	int			around = action - 1;
+	int			i;
+
+	while (around >= 0 && writers[around].is_action)
+		around--;
+	if (around < 0)
+		return false;
+	for (i = around; i >= 0 && writers[i].statement == writers[around].statement; i--)
+		if (writers[i].table == writers[action].table && writers[i].cid <= writers[action].cid)
+		{
+			memmove(&writers[action], &writers[action + 1], sizeof(Writer) * (--nwriters - action));
+			return true;
+		}
+	writers[action].statement = writers[around].statement;
+	writers[action].is_action = false;
+	return true;
+}
+
+/*
+ * note_window
+ *		Notes that snapshots that were taken while a statement with command id after has
+ *		written a table are out of step.
+ *
+ * There are none if no command has begun since.  A later snapshot has a greater curcid: we use
+ * the command id up, so that the next command gets another one even if nothing else has.
+ * Those that were taken while an enclosing statement has written the same table are in its
+ * window.
+ *
+ * Only cursors are older than the newest window, so it does not matter for long that the
+ * oldest windows become one when there are many.
+ */
+static void
+note_window(Written *table, CommandId after)
+{
+	CommandId	now = GetCurrentCommandId(false);
+	Window	   *last = table->nwindows > 0 ? &table->windows[table->nwindows - 1] : NULL;
+	int			i;
+
+	if (now <= after)
+		return;
+	for (i = 0; i < nwriters; i++)
+		if (writers[i].table == table && writers[i].cid <= after)
+			return;
+	newest_window = GetCurrentCommandId(true);
+	if (last != NULL && after <= last->until)
+	{
+		last->after = Min(last->after, after);
+		last->until = now;
+		return;
+	}
+	if (table->nwindows == MAX_WINDOWS)
+	{
+		table->windows[0].until = table->windows[1].until;
+		memmove(&table->windows[1], &table->windows[2], sizeof(Window) * (MAX_WINDOWS - 2));
+		table->nwindows--;
+	}
+	table->windows[table->nwindows].after = after;
+	table->windows[table->nwindows++].until = now;
+}
+
+/*
+ * in_step_lost
+ *		Notes that no snapshot of this transaction is in step any more, because entries are
+ *		written for rows that are not, or will not be, those of snapshots.
+ */
+void
+in_step_lost(Oid fact)
+{
+	enter_written(fact)->lost = true;
+	any_lost = true;
+}
+
+/* in_step_at_xact_event: forgets everything when a transaction has ended */
+void
+in_step_at_xact_event(XactEvent event)
+{
+	if (event != XACT_EVENT_COMMIT && event != XACT_EVENT_ABORT && event != XACT_EVENT_PREPARE)
+		return;
+	nwriters = 0;
+	written = NULL;
+	transaction++;
+	newest_window = 0;
+	any_lost = false;
+	unseen = false;
+}
+
+/*
+ * in_step_at_subxact_event
+ *		Takes the statements off the stack that an error has ended.  A subtransaction has a
+ *		greater number than those around it.
+ */
+void
+in_step_at_subxact_event(SubXactEvent event, SubTransactionId sub)
+{
+	int			n = 0;
+	int			i;
+
+	if (event != SUBXACT_EVENT_ABORT_SUB)
+		return;
+	for (i = 0; i < nwriters; i++)
+		if (writers[i].sub < sub)
+			writers[n++] = writers[i];
+	nwriters = n;
+}
+
+/* concerns: returns whether rows of a fact table are written where a table is */
+static bool
+concerns(Written *table, FactDef *fact)
+{
+	return table->relid == fact->relid || is_ancestor(fact->relid, table->relid) ||
+		(fact->is_partition && is_ancestor(table->relid, fact->relid));
+}
+
+/* is_ancestor: returns whether a table is a partition of another, at whatever depth; one that is being detached is, too */
+static bool
+is_ancestor(Oid ancestor, Oid relid)
+{
+	TransactionId mark;
+
+	while (OidIsValid(relid = tree_parent(relid, &mark)))
+	{
+		if (relid == ancestor)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * written_by_us
+ *		Returns whether this transaction has written the fact table, or may have.  What was
+ *		rolled back to a savepoint counts.
+ */
+bool
+written_by_us(FactDef *def)
+{
+	Written    *table;
+
+	if (unseen || IsParallelWorker() || IsLogicalWorker())
+		return true;
+	for (table = written; table != NULL; table = table->next)
+		if (concerns(table, def))
+			return true;
+	return false;
+}
+
+/*
+ * entries_in_step
+ *		Returns whether a snapshot sees just the entries, in an index table that is not
+ *		asynchronous, of the rows that it sees.  If not, *why says why not, unless why is
+ *		NULL: in a few words, for EXPLAIN.
+ *
+ * This is asked for at the first fetch of a scan.  What happens afterwards does not matter:
+ * the commands of this transaction that could are all later than the snapshot, and what other
+ * sessions do to partitions that the scan has not locked yet is as if they had done it just
+ * before these are locked.
+ */
+bool
+entries_in_step(IndexDef *def, Snapshot snapshot, const char **why)
+{
+	const char *reason = out_of_step(def, snapshot);
+
+	if (why != NULL)
+		*why = reason;
+	return reason == NULL;
+}
+
+/* out_of_step: returns why a snapshot is out of step, or NULL */
+static const char *
+out_of_step(IndexDef *def, Snapshot snapshot)
+{
+	FactDef    *fact = def->fact;
+	Written    *table;
+	int			i;
+
+	if (snapshot->snapshot_type != SNAPSHOT_MVCC)
+		return "not a snapshot of the kind that plans have";
+
+	/*
+	 * What the leader has written a worker does not know, and in an apply
+	 * worker rows are written by no statement.
+	 */
+	if (IsParallelWorker())
+		return "a parallel worker";
+	if (IsLogicalWorker())
+		return "a worker of a subscription";
+	if (unseen)
+		return "the library was loaded in this transaction";
+	if (!def->active || fact->changed)
+		return "the index table has changed";
+
+	for (i = nwriters - 1; i >= 0; i--)
+	{
+		if (writers[i].truncates)
+			return "a TRUNCATE is under way";
+		if (writers[i].table != NULL && snapshot->curcid > writers[i].cid && concerns(writers[i].table, fact))
+			return "a statement that writes the fact table is under way";
+	}
+	if (snapshot->curcid <= newest_window || any_lost)
+		for (table = written; table != NULL; table = table->next)
+		{
+			if ((table->nwindows == 0 && !table->lost) || !concerns(table, fact))
+				continue;
+			if (table->lost)
+				return "this transaction has changed partitions of the fact table";
+			for (i = table->nwindows - 1; i >= 0 && snapshot->curcid <= table->windows[i].until; i--)
+				if (snapshot->curcid > table->windows[i].after)
+					return "the snapshot was taken while a statement was writing the fact table";
+		}
+	if (batch_is_pending(fact->relid))
+		return "entries are not written yet";
+
+	/*
+	 * Two rows may have one primary key until it is checked, and one entry in
+	 * common; see entry/shared_keys.c.
+	 */
+	if (fact->pk_deferrable && written_by_us(fact))
+		return "this transaction has written a fact table with a deferrable primary key";
+
+	if (TransactionIdIsNormal(def->xmin))
+	{
+		if (TransactionIdIsCurrentTransactionId(def->xmin) || XidInMVCCSnapshot(def->xmin, snapshot))
+			return "the index table is newer than the snapshot";
+		if ((int32) (snapshot->xmin - def->xmin) > MAX_SNAPSHOT_AGE)
+			def->xmin = FrozenTransactionId;
+	}
+	if (!tree_is_older(fact->relid, snapshot))
+		return "the fact table, or a partition of it, has changed since the snapshot was taken";
+	if (!tree_is_older(def->relid, snapshot))
+		return "the index table is newer than the snapshot";
+	return NULL;
+}

@@ -1,0 +1,57 @@
+/*-------------------------------------------------------------------------
+ *
+ * candidate.h
+ *	  Offers what an index table can do for a query of its fact table.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef INDEXTABLE_CANDIDATE_H
+#define INDEXTABLE_CANDIDATE_H
+
+#include "access/stratnum.h"
+#include "nodes/pathnodes.h"
+
+#include "../indextable.h"
+
+/* A comparison of a column of the index with a value. */
+typedef struct Condition
+{
+	int			position;		/* of the column in the index, from 0 */
+	StrategyNumber strategy;
+	Oid			operator;
+	Oid			subtype;		/* the type of value, or of its elements */
+	Expr	   *value;
+	bool		array;			/* = ANY (value) */
+	bool		lossy;			/* rows that it finds have to be checked */
+	RestrictInfo *rinfo;		/* NULL: the clause was not one yet */
+} Condition;
+
+/* An index table that can find the rows of a query. */
+typedef struct Candidate
+{
+	IndexDef   *def;
+	Index		varno;			/* the fact table in the query */
+	List	   *conditions;		/* of Condition *, by position */
+	int			nequal;			/* so many leading columns are compared by = */
+	int			order_from;		/* entries come in the order of the columns
+								 * from this one on */
+	int			not_null;		/* so many leading key fields are known not to
+								 * be NULL in the rows that are asked for */
+	Bitmapset  *columns;		/* of the index table that are read, minus
+								 * FirstLowInvalidHeapAttributeNumber */
+	List	   *pathkeys;		/* that the order gives */
+	bool		backward;
+	bool		entries_only;	/* no fact row is needed */
+	List	   *exprs;			/* what the scan returns then, Node *, */
+	List	   *attnos;			/* and the columns that have it */
+
+	/* See path_cost.c. */
+	double		entries;		/* that are read in one scan */
+	double		tuples;			/* that the index table has */
+	double		pages;			/* of its index */
+} Candidate;
+
+extern Candidate *consider_index_table(IndexDef *def, List *clauses, Relation fact, Index varno, const char **why);
+extern bool is_complete_enough(Candidate *c, const char **why);
+
+#endif							/* INDEXTABLE_CANDIDATE_H */

@@ -1,0 +1,196 @@
+/*-------------------------------------------------------------------------
+ *
+ * coverage.c
+ *	  Finds out whether entries have all that a query needs of fact rows, so that no fact row
+ *	  has to be fetched.
+ *
+ * A scan that reads only entries returns the expressions of the query themselves, such as
+ * doc ->> 'town', not the columns that they are made of.  So everything above the scan has to
+ * ask for just these expressions.  The planner asks for them where they are in the target list
+ * of a query of one table, and for plain columns in all other cases: for what is evaluated
+ * above joins, and for the arguments of aggregates.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/tlist.h"
+
+#include "coverage.h"
+#include "field_match.h"
+
+static bool not_covered(Node *node, void *candidate);
+static bool columns_not_covered(Node *node, Candidate *c);
+static bool target_covered(PlannerInfo *root, Candidate *c);
+static bool is_postponed(PlannerInfo *root, TargetEntry *tle);
+
+/* is_checked_by_search: returns whether all entries that are found satisfy a clause */
+bool
+is_checked_by_search(Candidate *c, RestrictInfo *rinfo)
+{
+	ListCell   *cell;
+
+	foreach(cell, c->conditions)
+	{
+		Condition  *condition = lfirst(cell);
+
+		if (condition->rinfo == rinfo && !condition->lossy)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * cover_scan
+ *		Returns whether entries have all that is needed of the fact table above a scan, and by
+ *		those clauses that the search does not check; sets what the scan returns then.
+ */
+bool
+cover_scan(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses)
+{
+	ListCell   *cell;
+
+	c->exprs = NIL;
+	c->attnos = NIL;
+	foreach(cell, clauses)
+	{
+		RestrictInfo *rinfo = lfirst(cell);
+
+		if (!rinfo->pseudoconstant && !is_checked_by_search(c, rinfo) && not_covered((Node *) rinfo->clause, c))
+			return false;
+	}
+
+	/*
+	 * The columns that are asked for may be enough: the primary key, or the
+	 * document that is copied.
+	 */
+	if (!not_covered((Node *) rel->reltarget->exprs, c))
+		return true;
+	return bms_membership(root->all_baserels) == BMS_SINGLETON && target_covered(root, c);
+}
+
+/*
+ * cover_aggregates
+ *		Does the same for a query that aggregates what it reads of one table: the scan has to
+ *		return the grouping columns and the arguments of aggregates.  Sets target to these, with
+ *		the numbers of the grouping columns.
+ */
+bool
+cover_aggregates(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, PathTarget *target)
+{
+	Query	   *parse = root->parse;
+	ListCell   *cell;
+	int			i;
+
+	c->exprs = NIL;
+	c->attnos = NIL;
+	foreach(cell, root->processed_tlist)
+	{
+		TargetEntry *tle = lfirst(cell);
+
+		if (tle->ressortgroupref != 0 && get_sortgroupref_clause_noerr(tle->ressortgroupref, parse->groupClause) != NULL)
+		{
+			AttrNumber	attno = column_of_expression(c->def, (Node *) tle->expr, c->varno);
+
+			/* Anything else would have to be computed below the aggregate. */
+			if (attno == 0 || list_member(c->exprs, tle->expr))
+				return false;
+			c->exprs = lappend(c->exprs, tle->expr);
+			c->attnos = lappend_int(c->attnos, attno);
+			add_column_to_pathtarget(target, tle->expr, tle->ressortgroupref);
+		}
+	}
+	if (not_covered((Node *) root->processed_tlist, c) || not_covered(parse->havingQual, c))
+		return false;
+	for (i = list_length(target->exprs); i < list_length(c->exprs); i++)
+		add_column_to_pathtarget(target, list_nth(c->exprs, i), 0);
+	foreach(cell, clauses)
+	{
+		RestrictInfo *rinfo = lfirst(cell);
+
+		if (!rinfo->pseudoconstant && !is_checked_by_search(c, rinfo) && not_covered((Node *) rinfo->clause, c))
+			return false;
+	}
+	return true;
+}
+
+/* not_covered: returns whether an expression needs more of the fact row than the entry has; notes what it needs */
+static bool
+not_covered(Node *node, void *candidate)
+{
+	Candidate  *c = candidate;
+	AttrNumber	attno;
+
+	if (node == NULL)
+		return false;
+	if (IsA(node, PlaceHolderVar))
+		return true;
+	attno = column_of_expression(c->def, node, c->varno);
+	if (attno != 0)
+	{
+		if (!list_member(c->exprs, node))
+		{
+			c->exprs = lappend(c->exprs, node);
+			c->attnos = lappend_int(c->attnos, attno);
+		}
+		return false;
+	}
+	if (IsA(node, Var))
+		return ((Var *) node)->varno == (int) c->varno && ((Var *) node)->varlevelsup == 0;
+	return expression_tree_walker(node, not_covered, candidate);
+}
+
+/* columns_not_covered: returns whether the plain columns in an expression, as the planner asks for them, are not in entries */
+static bool
+columns_not_covered(Node *node, Candidate *c)
+{
+	return not_covered((Node *) pull_var_clause(node, PVC_RECURSE_AGGREGATES | PVC_RECURSE_WINDOWFUNCS |
+												PVC_INCLUDE_PLACEHOLDERS), c);
+}
+
+/*
+ * target_covered
+ *		Returns whether entries have what grouping_planner() will ask a query's only table for.
+ *		With grouping these are the grouping columns, and the plain columns in everything else.
+ */
+static bool
+target_covered(PlannerInfo *root, Candidate *c)
+{
+	Query	   *parse = root->parse;
+	bool		grouping = parse->groupClause != NIL || parse->hasAggs || root->hasHavingQual;
+	ListCell   *cell;
+
+	if (parse->hasTargetSRFs || parse->hasWindowFuncs || parse->groupingSets != NIL || parse->setOperations != NULL ||
+		parse->rowMarks != NIL)
+		return false;
+	foreach(cell, root->processed_tlist)
+	{
+		TargetEntry *tle = lfirst(cell);
+		bool		plain_columns;
+
+		if (grouping)
+			plain_columns = tle->ressortgroupref == 0 ||
+				get_sortgroupref_clause_noerr(tle->ressortgroupref, parse->groupClause) == NULL;
+		else
+			plain_columns = is_postponed(root, tle);
+		if (plain_columns ? columns_not_covered((Node *) tle->expr, c) : not_covered((Node *) tle->expr, c))
+			return false;
+	}
+	return parse->havingQual == NULL || !columns_not_covered(parse->havingQual, c);
+}
+
+/* is_postponed: returns whether make_sort_input_target() may have a target evaluated after the sort */
+static bool
+is_postponed(PlannerInfo *root, TargetEntry *tle)
+{
+	QualCost	cost;
+
+	if (root->parse->sortClause == NIL || tle->ressortgroupref != 0 || IsA(tle->expr, Var) || IsA(tle->expr, Const))
+		return false;
+	cost_qual_eval_node(&cost, (Node *) tle->expr, root);
+	return contain_volatile_functions((Node *) tle->expr) || cost.per_tuple > 10 * cpu_operator_cost;
+}

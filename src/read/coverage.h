@@ -1,0 +1,17 @@
+/*-------------------------------------------------------------------------
+ *
+ * coverage.h
+ *	  Tells whether entries have all that a query needs of fact rows.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef INDEXTABLE_COVERAGE_H
+#define INDEXTABLE_COVERAGE_H
+
+#include "candidate.h"
+
+extern bool cover_scan(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses);
+extern bool cover_aggregates(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, PathTarget *target);
+extern bool is_checked_by_search(Candidate *c, RestrictInfo *rinfo);
+
+#endif							/* INDEXTABLE_COVERAGE_H */

@@ -1,0 +1,18 @@
+/*-------------------------------------------------------------------------
+ *
+ * fact_checks.h
+ *	  Tells what constraints of a fact table say of the documents in it.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef INDEXTABLE_FACT_CHECKS_H
+#define INDEXTABLE_FACT_CHECKS_H
+
+#include "utils/rel.h"
+
+#include "../indextable.h"
+
+extern bool check_says_not_null(FactDef *fact, Relation rel, IndexDef *def, Field *field);
+extern bool check_says_array(FactDef *fact, Relation rel, AttrNumber doc, PathStep *steps, int nsteps);
+
+#endif							/* INDEXTABLE_FACT_CHECKS_H */

@@ -1,0 +1,479 @@
+/*-------------------------------------------------------------------------
+ *
+ * field_match.c
+ *	  Tells which field of an index table an expression of a query is, so that the column of
+ *	  the index table has its value.
+ *
+ * An expression is a field if it has the same value for every row that has an entry; that
+ * is proven here for each form of it, as a query may get the one in place of the other.  The
+ * planner has simplified the expression: constants are folded, and arguments have their
+ * defaults.
+ *
+ * A path.  The value of a field is what #> finds by the names of its path, and what #>> makes
+ * of that as text; entry/document.c finds it as the server's functions do.  Other operators do
+ * the same as far as this goes:
+ *
+ * - #> and jsonb_extract_path() are one function, and so are #>> and
+ *	 jsonb_extract_path_text(): variadic arguments become an array, too.
+ * - A subscript is what #> does with it.  A number is turned into its digits there, so that
+ *	 doc['tags'][0] is doc #> '{tags,0}'.
+ * - -> and ->> with a text look for a member of an object, and find nothing in an array.  #>
+ *	 takes a name that is a number for a subscript, if it finds an array.  So they are the same
+ *	 only if the name is no number.
+ * - -> and ->> with a number look for an element of an array, and find nothing in an object,
+ *	 but a scalar in itself.  #> looks for a member there, or finds nothing.  So they are never
+ *	 the same.
+ * - One operator after another is a path of the steps of both, as in doc #> '{a,b}' -> 'c':
+ *	 what is found by the first steps is the same document, and where they lead nowhere, so do
+ *	 the others.  #> with an empty path is the value itself.
+ * - JSON null is NULL as text to all of them, and JSON null as jsonb.
+ *
+ * A type.  A field of type T has the value of (doc #>> path)::T, which is made as the parser
+ * makes it of an explicit cast; see cast.c.  So the expression must have the nodes that the
+ * parser makes for that cast.
+ *
+ * What is read from the text has to be the same in every session.  The input functions of most
+ * types are immutable.  Those of date and timestamp are not, as they read words like "today" and
+ * orders of year, month and day by settings.  But entries are made only of what is_iso()
+ * accepts: a year of at least four digits, month, and day, in this order, then perhaps a
+ * time, and an offset in digits.  The server takes a number of at least three digits that comes
+ * first for the year, and what follows for the month, whatever DateStyle is, and date and
+ * timestamp do not use an offset at all.  (It looks up the Z for UTC among the names of
+ * timezone_abbreviations.  Where that names a file without it a query may raise an error, but
+ * has no other value.)  For the other types of times the time zone or IntervalStyle counts.
+ *
+ * A row whose value cannot be cast has no entry, or its writer got an error; see
+ * extract_entries().
+ *
+ * A collation does not change a value.  A caller that compares or sorts takes care of it.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/transam.h"
+#include "catalog/pg_collation.h"
+#include "catalog/pg_type.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "parser/parse_coerce.h"
+#include "parser/parse_collate.h"
+#include "parser/parse_node.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+
+#include "field_match.h"
+
+/* How a query casts the text of a field to its type. */
+struct FieldCast
+{
+	bool		fixed;			/* the value is the same in every session */
+	Node	   *chain;			/* the cast of a column of type text, or NULL */
+};
+
+static bool is_field(IndexDef *def, Field *field, Node *expr, Index varno, bool exactly);
+static struct FieldCast *cast_of(IndexDef *def, Field *field);
+static Node *below_cast(Node *chain, Node *expr);
+static bool is_text_type(Oid type);
+static bool is_column(Node *expr, AttrNumber attno, Index varno);
+static bool is_path(AttrNumber doc, PathStep *steps, int nsteps, Node *expr, Index varno, bool as_text);
+static int	match_steps(AttrNumber doc, PathStep *steps, int nsteps, Node *expr, Index varno);
+static int	match_array(PathStep *steps, int nsteps, int n, ArrayType *names);
+static bool match_name(PathStep *steps, int nsteps, int i, const char *name, int len);
+static Oid	function_of(Node *expr, List **args);
+
+/*
+ * column_of_expression
+ *		Returns the column of an index table that has the value of an expression over a row of
+ *		the fact table, relation varno of a query, wherever the row has an entry; 0 if there is
+ *		none.
+ *
+ * That the expression is not NULL does not say that there is an entry: another key field may
+ * be NULL, and JSON null is NULL to a key field of type jsonb, but not to the query.
+ */
+AttrNumber
+column_of_expression(IndexDef *def, Node *expr, Index varno)
+{
+	int			i;
+
+	for (i = 0; i < def->nkeys + def->nincludes; i++)
+	{
+		if (expression_is_field(def, &def->fields[i], expr, varno))
+			return def->fields[i].attno;
+	}
+	expr = bare_value(expr);
+	if (!IsA(expr, Var))
+		return InvalidAttrNumber;
+	for (i = 0; i < def->fact->npk; i++)
+	{
+		if (is_column(expr, def->fact->pk_attno[i], varno))
+			return def->pk_attno[i];
+	}
+	return def->doc_attno != 0 && is_column(expr, def->fact->doc_attno[def->docno], varno) ? def->doc_attno : 0;
+}
+
+/* expression_is_field: returns whether an expression has the value of a field, which is never so for a multi-valued one */
+bool
+expression_is_field(IndexDef *def, Field *field, Node *expr, Index varno)
+{
+	return is_field(def, field, expr, varno, true);
+}
+
+/* expression_resembles_field: returns the same, or whether it would be so with the settings of entries, which is enough for estimates */
+bool
+expression_resembles_field(IndexDef *def, Field *field, Node *expr, Index varno)
+{
+	return is_field(def, field, expr, varno, false);
+}
+
+static bool
+is_field(IndexDef *def, Field *field, Node *expr, Index varno, bool exactly)
+{
+	struct FieldCast *cast;
+	Oid			type;
+
+	/* Most expressions of most queries are told by this. */
+	switch (nodeTag(expr))
+	{
+		case T_OpExpr:
+			type = ((OpExpr *) expr)->opresulttype;
+			break;
+		case T_FuncExpr:
+			type = ((FuncExpr *) expr)->funcresulttype;
+			break;
+		case T_CoerceViaIO:
+			type = ((CoerceViaIO *) expr)->resulttype;
+			break;
+		case T_RelabelType:
+			type = ((RelabelType *) expr)->resulttype;
+			break;
+		case T_Var:
+			type = ((Var *) expr)->vartype;
+			break;
+		case T_CollateExpr:
+		case T_SubscriptingRef:
+			type = exprType(expr);
+			break;
+		default:
+			return false;
+	}
+	if ((type != field->type && !(is_text_type(type) && is_text_type(field->type))) ||
+		field->spec->multi || field->convert != NULL)
+		return false;
+	expr = bare_value(expr);
+	if (field->fact_attno != 0)
+		return is_column(expr, field->fact_attno, varno);
+	if (field->is_jsonb)
+		return is_path(def->fact->doc_attno[def->docno], field->spec->steps, field->spec->nsteps, expr, varno, false);
+	cast = cast_of(def, field);
+	if (cast->chain == NULL || (exactly && !cast->fixed))
+		return false;
+	expr = below_cast(cast->chain, expr);
+	return expr != NULL &&
+		is_path(def->fact->doc_attno[def->docno], field->spec->steps, field->spec->nsteps, expr, varno, true);
+}
+
+/* expression_is_path: returns whether an expression is the value, jsonb, at a path in a document; of no steps: the document */
+bool
+expression_is_path(FactDef *fact, AttrNumber doc, PathStep *steps, int nsteps, Node *expr, Index varno)
+{
+	return is_path(doc, steps, nsteps, expr, varno, false);
+}
+
+/* expression_is_path_text: returns whether it is this value as text */
+bool
+expression_is_path_text(FactDef *fact, AttrNumber doc, PathStep *steps, int nsteps, Node *expr, Index varno)
+{
+	return is_path(doc, steps, nsteps, expr, varno, true);
+}
+
+/*
+ * bare_value
+ *		Returns the expression that has the same value below what changes only how it is
+ *		labeled: its collation, and text as varchar or the reverse, without a length.
+ *
+ * Values of varchar are always compared as text.  The planner leaves out labels below others.
+ */
+Node *
+bare_value(Node *expr)
+{
+	for (;;)
+	{
+		if (IsA(expr, CollateExpr))
+			expr = (Node *) ((CollateExpr *) expr)->arg;
+		else if (IsA(expr, RelabelType))
+		{
+			RelabelType *label = (RelabelType *) expr;
+			Oid			type = exprType((Node *) label->arg);
+
+			if (label->resulttypmod != -1 ||
+				(type != label->resulttype && !(is_text_type(type) && is_text_type(label->resulttype))))
+				return expr;
+			expr = (Node *) label->arg;
+		}
+		else
+			return expr;
+	}
+}
+
+static bool
+is_text_type(Oid type)
+{
+	return type == TEXTOID || type == VARCHAROID;
+}
+
+/*
+ * without_casts
+ *		Returns the expression below all casts of an expression: what is NULL if and only if,
+ *		or at least only if, the casts are.
+ */
+Node *
+without_casts(Node *expr)
+{
+	for (;;)
+	{
+		switch (nodeTag(expr))
+		{
+			case T_CollateExpr:
+				expr = (Node *) ((CollateExpr *) expr)->arg;
+				break;
+			case T_RelabelType:
+				expr = (Node *) ((RelabelType *) expr)->arg;
+				break;
+			case T_CoerceViaIO:
+				expr = (Node *) ((CoerceViaIO *) expr)->arg;
+				break;
+			case T_FuncExpr:
+				if ((((FuncExpr *) expr)->funcformat != COERCE_EXPLICIT_CAST &&
+					 ((FuncExpr *) expr)->funcformat != COERCE_IMPLICIT_CAST) ||
+					((FuncExpr *) expr)->args == NIL || !func_strict(((FuncExpr *) expr)->funcid))
+					return expr;
+				expr = linitial(((FuncExpr *) expr)->args);
+				break;
+			default:
+				return expr;
+		}
+	}
+}
+
+/*
+ * cast_of
+ *		Returns how a query casts the text of a field to its type; made once for a definition.
+ *
+ * The parser makes it of a column that stands for the text.  Only the server's own types and
+ * functions are considered, which cannot be dropped or replaced.
+ */
+static struct FieldCast *
+cast_of(IndexDef *def, Field *field)
+{
+	struct FieldCast *cast;
+	ParseState *pstate;
+	Node	   *text = (Node *) makeVar(1, 1, TEXTOID, -1, DEFAULT_COLLATION_OID, 0);
+	Node	   *chain;
+	MemoryContext old;
+
+	if (field->asked != NULL)
+		return field->asked;
+	cast = MemoryContextAllocZero(def->fact->cxt, sizeof(struct FieldCast));
+	if (field->type < FirstNormalObjectId && get_typtype(field->type) == TYPTYPE_BASE && !field->cast.users)
+	{
+		pstate = make_parsestate(NULL);
+		chain = coerce_to_target_type(pstate, text, TEXTOID, field->type, field->typmod,
+									  COERCION_EXPLICIT, COERCE_EXPLICIT_CAST, -1);
+		if (chain != NULL)
+		{
+			assign_expr_collations(pstate, chain);
+			chain = bare_value(eval_const_expressions(NULL, chain));
+			cast->fixed = !contain_mutable_functions(chain) || field->type == DATEOID || field->type == TIMESTAMPOID;
+			old = MemoryContextSwitchTo(def->fact->cxt);
+			cast->chain = copyObject(chain);
+			MemoryContextSwitchTo(old);
+		}
+		free_parsestate(pstate);
+	}
+	return field->asked = cast;
+}
+
+/* below_cast: returns the expression that a cast, chain, is applied to in an expression; NULL if that is no such cast */
+static Node *
+below_cast(Node *chain, Node *expr)
+{
+	for (;;)
+	{
+		if (IsA(chain, Var))
+			return bare_value(expr);
+		if (nodeTag(chain) != nodeTag(expr))
+			return NULL;
+		switch (nodeTag(chain))
+		{
+			case T_RelabelType:
+				if (((RelabelType *) chain)->resulttype != ((RelabelType *) expr)->resulttype ||
+					((RelabelType *) chain)->resulttypmod != ((RelabelType *) expr)->resulttypmod)
+					return NULL;
+				chain = (Node *) ((RelabelType *) chain)->arg;
+				expr = (Node *) ((RelabelType *) expr)->arg;
+				break;
+			case T_CoerceViaIO:
+				if (((CoerceViaIO *) chain)->resulttype != ((CoerceViaIO *) expr)->resulttype)
+					return NULL;
+				chain = (Node *) ((CoerceViaIO *) chain)->arg;
+				expr = (Node *) ((CoerceViaIO *) expr)->arg;
+				break;
+			case T_FuncExpr:
+				{
+					FuncExpr   *a = (FuncExpr *) chain;
+					FuncExpr   *b = (FuncExpr *) expr;
+					int			i;
+
+					/* Or a user has made a cast of text to this type since. */
+					if (a->funcid != b->funcid || a->funcid >= FirstNormalObjectId ||
+						list_length(a->args) != list_length(b->args))
+						return NULL;
+					for (i = 1; i < list_length(a->args); i++)
+						if (!equal(list_nth(a->args, i), list_nth(b->args, i)))
+							return NULL;
+					chain = linitial(a->args);
+					expr = linitial(b->args);
+					break;
+				}
+			default:
+				return NULL;
+		}
+	}
+}
+
+/* is_column: returns whether an expression is a column of relation varno, as it is scanned */
+static bool
+is_column(Node *expr, AttrNumber attno, Index varno)
+{
+	Var		   *var = (Var *) expr;
+
+	return IsA(expr, Var) && var->varno == (int) varno && var->varattno == attno && var->varlevelsup == 0 &&
+		is_scanned_value(var);
+}
+
+/* is_path: returns whether an expression is the value at a path in the document doc, as jsonb or as text */
+static bool
+is_path(AttrNumber doc, PathStep *steps, int nsteps, Node *expr, Index varno, bool as_text)
+{
+	List	   *args;
+	Oid			function = function_of(expr, &args);
+
+	return (function == F_JSONB_OBJECT_FIELD_TEXT || function == F_JSONB_EXTRACT_PATH_TEXT) == as_text &&
+		match_steps(doc, steps, nsteps, expr, varno) == nsteps;
+}
+
+/*
+ * match_steps
+ *		Returns to which of the steps of a path an expression leads, whether it is the value
+ *		there or its text; -1 if it leads somewhere else.
+ */
+static int
+match_steps(AttrNumber doc, PathStep *steps, int nsteps, Node *expr, Index varno)
+{
+	List	   *args;
+	Oid			function = function_of(expr, &args);
+	Const	   *name;
+	int			n;
+
+	if (IsA(expr, SubscriptingRef))
+	{
+		SubscriptingRef *ref = (SubscriptingRef *) expr;
+		ListCell   *cell;
+
+		if (ref->refcontainertype != JSONBOID || ref->refassgnexpr != NULL || ref->reflowerindexpr != NIL)
+			return -1;
+		n = match_steps(doc, steps, nsteps, (Node *) ref->refexpr, varno);
+		foreach(cell, ref->refupperindexpr)
+		{
+			char		digits[MAXINT8LEN + 1];
+
+			name = lfirst(cell);
+			if (n < 0 || name == NULL || !IsA(name, Const) || name->constisnull)
+				return -1;
+			if (name->consttype == INT4OID)
+			{
+				int			len = pg_ltoa(DatumGetInt32(name->constvalue), digits);
+
+				n = match_name(steps, nsteps, n, digits, len) ? n + 1 : -1;
+			}
+			else if (name->consttype == TEXTOID)
+				n = match_name(steps, nsteps, n, VARDATA_ANY(DatumGetPointer(name->constvalue)),
+							   VARSIZE_ANY_EXHDR(DatumGetPointer(name->constvalue))) ? n + 1 : -1;
+			else
+				return -1;
+		}
+		return n;
+	}
+	switch (function)
+	{
+		case InvalidOid:
+			return is_column(expr, doc, varno) ? 0 : -1;
+		case F_JSONB_OBJECT_FIELD:
+		case F_JSONB_OBJECT_FIELD_TEXT:
+		case F_JSONB_EXTRACT_PATH:
+		case F_JSONB_EXTRACT_PATH_TEXT:
+			break;
+		default:
+			return -1;
+	}
+	name = lsecond(args);
+	if (!IsA(name, Const) || name->constisnull)
+		return -1;
+	n = match_steps(doc, steps, nsteps, linitial(args), varno);
+	if (n < 0)
+		return -1;
+	if (function == F_JSONB_EXTRACT_PATH || function == F_JSONB_EXTRACT_PATH_TEXT)
+		return match_array(steps, nsteps, n, DatumGetArrayTypeP(name->constvalue));
+	return n < nsteps && !steps[n].is_index &&
+		match_name(steps, nsteps, n, VARDATA_ANY(DatumGetPointer(name->constvalue)),
+				   VARSIZE_ANY_EXHDR(DatumGetPointer(name->constvalue))) ? n + 1 : -1;
+}
+
+/* match_array: returns to which step the names in an array lead from step n; -1 if they lead somewhere else */
+static int
+match_array(PathStep *steps, int nsteps, int n, ArrayType *names)
+{
+	Datum	   *elements;
+	bool	   *nulls;
+	int			count;
+	int			i;
+
+	deconstruct_array(names, TEXTOID, -1, false, TYPALIGN_INT, &elements, &nulls, &count);
+	for (i = 0; i < count && n >= 0; i++)
+		n = !nulls[i] && match_name(steps, nsteps, n, VARDATA_ANY(DatumGetPointer(elements[i])),
+									VARSIZE_ANY_EXHDR(DatumGetPointer(elements[i]))) ? n + 1 : -1;
+	return n;
+}
+
+/* match_name: returns whether a path has a step i, and it has this name */
+static bool
+match_name(PathStep *steps, int nsteps, int i, const char *name, int len)
+{
+	return i < nsteps && !steps[i].wildcard && steps[i].len == len && memcmp(steps[i].name, name, len) == 0;
+}
+
+/* function_of: returns the function with two arguments that an expression calls, and the arguments; InvalidOid: none */
+static Oid
+function_of(Node *expr, List **args)
+{
+	Oid			function = InvalidOid;
+
+	*args = NIL;
+	if (IsA(expr, OpExpr))
+	{
+		set_opfuncid((OpExpr *) expr);
+		function = ((OpExpr *) expr)->opfuncid;
+		*args = ((OpExpr *) expr)->args;
+	}
+	else if (IsA(expr, FuncExpr))
+	{
+		function = ((FuncExpr *) expr)->funcid;
+		*args = ((FuncExpr *) expr)->args;
+	}
+	return list_length(*args) == 2 ? function : InvalidOid;
+}

@@ -1,0 +1,23 @@
+/*-------------------------------------------------------------------------
+ *
+ * field_match.h
+ *	  Tells which field of an index table an expression of a query is.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef INDEXTABLE_FIELD_MATCH_H
+#define INDEXTABLE_FIELD_MATCH_H
+
+#include "nodes/primnodes.h"
+
+#include "../indextable.h"
+
+extern AttrNumber column_of_expression(IndexDef *def, Node *expr, Index varno);
+extern bool expression_is_field(IndexDef *def, Field *field, Node *expr, Index varno);
+extern bool expression_resembles_field(IndexDef *def, Field *field, Node *expr, Index varno);
+extern bool expression_is_path(FactDef *fact, AttrNumber doc, PathStep *steps, int nsteps, Node *expr, Index varno);
+extern bool expression_is_path_text(FactDef *fact, AttrNumber doc, PathStep *steps, int nsteps, Node *expr, Index varno);
+extern Node *bare_value(Node *expr);
+extern Node *without_casts(Node *expr);
+
+#endif							/* INDEXTABLE_FIELD_MATCH_H */

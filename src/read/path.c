@@ -1,0 +1,343 @@
+/*-------------------------------------------------------------------------
+ *
+ * path.c
+ *	  Gives the planner paths that read index tables in place of their fact table.
+ *
+ * For each index table there is a path by the conditions on the fact table, and one for each
+ * set of other tables whose columns its key can be compared with, as the inner side of a nested
+ * loop.  A path takes what the query wants from entries alone, or fetches the fact rows.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/sysattr.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/paths.h"
+#include "optimizer/restrictinfo.h"
+#include "optimizer/tlist.h"
+
+#include "../util/settings.h"
+#include "coverage.h"
+#include "field_match.h"
+#include "path.h"
+#include "path_cost.h"
+#include "path_order.h"
+#include "scan_plan.h"
+#include "served.h"
+#include "unexpanded.h"
+
+/* So many sets of other tables are tried for a table in a join. */
+#define MAX_OUTER_SETS	10
+
+static set_rel_pathlist_hook_type previous_hook = NULL;
+
+static void add_paths(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte);
+static void add_paths_of_table(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte, Served *served);
+static bool has_placeholder(Node *node, void *context);
+static bool wants_system_columns(RelOptInfo *rel, List *clauses);
+static void add_path_of(PlannerInfo *root, RelOptInfo *rel, Served *served, IndexDef *def, Relids outer, bool alone);
+static void keep_paths(RelOptInfo *rel);
+static List *outer_sets(PlannerInfo *root, RelOptInfo *rel, IndexDef *def);
+static List *add_outer_set(List *sets, RelOptInfo *rel, RestrictInfo *rinfo);
+static bool is_key_member(PlannerInfo *root, RelOptInfo *rel, EquivalenceClass *ec, EquivalenceMember *em, void *arg);
+static bool uses_join_clause(Candidate *c, List *clauses);
+static double outer_rows(PlannerInfo *root, Relids outer);
+static PathTarget *target_of_entries(PlannerInfo *root, RelOptInfo *rel, Candidate *c);
+
+void
+path_init(void)
+{
+	previous_hook = set_rel_pathlist_hook;
+	set_rel_pathlist_hook = add_paths;
+}
+
+static void
+add_paths(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
+{
+	Served		served;
+	bool		alone = is_unexpanded(rel);
+
+	if (previous_hook)
+		previous_hook(root, rel, rti, rte);
+	if (rel->reloptkind != RELOPT_BASEREL || (!alone && IS_DUMMY_REL(rel)))
+		return;
+	/* Whatever happens now, there is a path. */
+	if (alone)
+		replace_dummy_path(root, rel, rte);
+	rte->inh |= alone;
+	if (open_served(root, rte, &served))
+	{
+		add_paths_of_table(root, rel, rte, &served);
+		close_served(&served);
+	}
+	if (alone)
+		rte->inh = false;
+}
+
+static void
+add_paths_of_table(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte, Served *served)
+{
+	const char *reason = unfit_clauses(rel->baserestrictinfo);
+	ListCell   *cell;
+	ListCell   *inner;
+
+	if (reason == NULL && !bms_is_empty(rel->lateral_relids))
+		reason = "the table depends on other tables by LATERAL";
+	if (reason != NULL)
+	{
+		give_reason(served->fact->relid, InvalidOid, reason);
+		return;
+	}
+	foreach(cell, served->defs)
+	{
+		IndexDef   *def = lfirst(cell);
+
+		add_path_of(root, rel, served, def, NULL, is_unexpanded(rel));
+		foreach(inner, outer_sets(root, rel, def))
+			add_path_of(root, rel, served, def, lfirst(inner), is_unexpanded(rel));
+	}
+}
+
+/* unfit_clauses: returns why no scan can evaluate the clauses, or NULL */
+const char *
+unfit_clauses(List *clauses)
+{
+	ListCell   *cell;
+
+	foreach(cell, clauses)
+	{
+		Node	   *clause = (Node *) ((RestrictInfo *) lfirst(cell))->clause;
+
+		if (contain_subplans(clause))
+			return "a condition has a subquery";
+		if (has_placeholder(clause, NULL))
+			return "a condition depends on an outer join";
+	}
+	return NULL;
+}
+
+static bool
+has_placeholder(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, PlaceHolderVar))
+		return true;
+	return expression_tree_walker(node, has_placeholder, context);
+}
+
+static bool
+wants_system_columns(RelOptInfo *rel, List *clauses)
+{
+	Bitmapset  *attnos = NULL;
+	ListCell   *cell;
+	int			first;
+
+	pull_varattnos((Node *) rel->reltarget->exprs, rel->relid, &attnos);
+	foreach(cell, clauses)
+		pull_varattnos((Node *) ((RestrictInfo *) lfirst(cell))->clause, rel->relid, &attnos);
+	first = bms_next_member(attnos, -1);
+	return first >= 0 && first < -FirstLowInvalidHeapAttributeNumber;
+}
+
+/*
+ * add_path_of
+ *		Adds the path that searches an index table by values of other tables, or, if outer is
+ *		NULL, by the conditions on the fact table only.
+ */
+static void
+add_path_of(PlannerInfo *root, RelOptInfo *rel, Served *served, IndexDef *def, Relids outer, bool alone)
+{
+	ParamPathInfo *param = outer == NULL ? NULL : get_baserel_parampathinfo(root, rel, outer);
+	List	   *clauses = rel->baserestrictinfo;
+	const char *why = NULL;
+	Candidate  *c;
+	CustomPath *path;
+
+	if (param != NULL)
+	{
+		if (unfit_clauses(param->ppi_clauses) != NULL)
+			return;
+		clauses = list_concat_copy(clauses, param->ppi_clauses);
+	}
+	c = consider_index_table(def, clauses, served->rel, rel->relid, &why);
+	if (c == NULL || !is_complete_enough(c, &why))
+		goto unused;
+	if (param != NULL && !uses_join_clause(c, param->ppi_clauses))
+		return;
+	set_order(root, rel, c);
+	c->entries_only = cover_scan(root, rel, c, clauses);
+	if (!c->entries_only && wants_system_columns(rel, clauses))
+		why = "the query asks for system columns";
+	else if (!c->entries_only && c->conditions == NIL && c->pathkeys == NIL && setting_planner == PLANNER_ON)
+		why = "no condition is on its first key field, nor is the query sorted by it, and entries lack something that is asked for";
+	if (why != NULL)
+		goto unused;
+	estimate_entries(root, rel, c);
+	path = make_scan_path(root, rel, c);
+	path->path.param_info = param;
+	if (param != NULL)
+		path->path.rows = param->ppi_rows;
+	if (c->entries_only)
+		path->path.pathtarget = target_of_entries(root, rel, c);
+	finish_path(root, rel, c, clauses, outer == NULL ? 1 : outer_rows(root, outer), &path->path);
+	add_path(rel, &path->path);
+	if (bms_membership(root->all_baserels) == BMS_SINGLETON && list_member_ptr(rel->pathlist, path))
+		keep_paths(rel);
+	return;
+unused:
+	if (param == NULL)
+		give_reason(served->fact->relid, def->relid, why);
+}
+
+/*
+ * keep_paths
+ *		Has the planner keep the paths of the only table of a query if it is partitioned.  It
+ *		would make all paths again from those of the partitions, to compute the target list below
+ *		the Append.
+ */
+static void
+keep_paths(RelOptInfo *rel)
+{
+	rel->part_scheme = NULL;
+}
+
+/* finish_path: sets the costs of a path, next to nothing if index tables are to be used in any case */
+void
+finish_path(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, double loops, Path *path)
+{
+	List	   *unchecked = NIL;
+	ListCell   *cell;
+
+	foreach(cell, clauses)
+	{
+		if (!is_checked_by_search(c, lfirst(cell)))
+			unchecked = lappend(unchecked, lfirst(cell));
+	}
+	estimate_cost(root, rel, c, unchecked, loops, path);
+	if (setting_planner != PLANNER_ON)
+	{
+		path->startup_cost /= 1e6;
+		path->total_cost /= 1e6;
+	}
+}
+
+/* outer_sets: returns sets of other tables (Relids) by whose columns an index table can be searched */
+static List *
+outer_sets(PlannerInfo *root, RelOptInfo *rel, IndexDef *def)
+{
+	List	   *sets = NIL;
+	Relids		all = NULL;
+	ListCell   *cell;
+
+	if (bms_membership(root->all_baserels) == BMS_SINGLETON)
+		return NIL;
+	foreach(cell, rel->joininfo)
+	{
+		RestrictInfo *rinfo = lfirst(cell);
+
+		if (join_clause_is_movable_to(rinfo, rel))
+			sets = add_outer_set(sets, rel, rinfo);
+	}
+	if (rel->has_eclass_joins)
+	{
+		foreach(cell, generate_implied_equalities_for_column(root, rel, is_key_member, def, NULL))
+			sets = add_outer_set(sets, rel, lfirst(cell));
+	}
+	if (list_length(sets) > 1)
+	{
+		foreach(cell, sets)
+			all = bms_add_members(all, lfirst(cell));
+		if (!list_member(sets, all))
+			sets = lappend(sets, all);
+	}
+	return sets;
+}
+
+static List *
+add_outer_set(List *sets, RelOptInfo *rel, RestrictInfo *rinfo)
+{
+	Relids		outer = bms_del_member(bms_copy(rinfo->clause_relids), rel->relid);
+
+	if (bms_is_empty(outer) || list_length(sets) >= MAX_OUTER_SETS || list_member(sets, outer))
+		return sets;
+	return lappend(sets, outer);
+}
+
+/* is_key_member: returns whether a member of an equivalence class is a column that an index table can be searched by */
+static bool
+is_key_member(PlannerInfo *root, RelOptInfo *rel, EquivalenceClass *ec, EquivalenceMember *em, void *arg)
+{
+	IndexDef   *def = arg;
+	Node	   *expr = (Node *) em->em_expr;
+	AttrNumber	attno;
+	int			i;
+
+	if (IsA(expr, RelabelType))
+		expr = (Node *) ((RelabelType *) expr)->arg;
+	attno = column_of_expression(def, expr, rel->relid);
+	for (i = 0; i < def->nsearch && attno != 0; i++)
+	{
+		if (def->search[i] == attno)
+			return true;
+	}
+	return false;
+}
+
+static bool
+uses_join_clause(Candidate *c, List *clauses)
+{
+	ListCell   *cell;
+
+	foreach(cell, c->conditions)
+	{
+		if (list_member_ptr(clauses, ((Condition *) lfirst(cell))->rinfo))
+			return true;
+	}
+	return false;
+}
+
+/* outer_rows: returns how often the inner side of a nested loop is likely to be searched at least */
+static double
+outer_rows(PlannerInfo *root, Relids outer)
+{
+	double		result = 0;
+	int			relid = -1;
+
+	while ((relid = bms_next_member(outer, relid)) >= 0)
+	{
+		RelOptInfo *rel = relid < root->simple_rel_array_size ? root->simple_rel_array[relid] : NULL;
+
+		if (rel != NULL && rel->rows > 0 && (result == 0 || rel->rows < result))
+			result = rel->rows;
+	}
+	return Max(result, 1);
+}
+
+/*
+ * target_of_entries
+ *		Returns what a scan that reads only entries returns.  If the query wants plain columns
+ *		only, which entries have, it is the query's own target; otherwise the expressions.
+ */
+static PathTarget *
+target_of_entries(PlannerInfo *root, RelOptInfo *rel, Candidate *c)
+{
+	PathTarget *target = create_empty_pathtarget();
+	ListCell   *cell;
+
+	foreach(cell, rel->reltarget->exprs)
+	{
+		if (!list_member(c->exprs, lfirst(cell)))
+			break;
+	}
+	if (cell == NULL)
+		return rel->reltarget;
+	foreach(cell, c->exprs)
+		add_column_to_pathtarget(target, lfirst(cell), 0);
+	return set_pathtarget_cost_width(root, target);
+}

@@ -1,0 +1,19 @@
+/*-------------------------------------------------------------------------
+ *
+ * path.h
+ *	  Gives the planner paths that read index tables.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef INDEXTABLE_PATH_H
+#define INDEXTABLE_PATH_H
+
+#include "nodes/pathnodes.h"
+
+#include "candidate.h"
+
+extern void path_init(void);
+extern const char *unfit_clauses(List *clauses);
+extern void finish_path(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, double loops, Path *path);
+
+#endif							/* INDEXTABLE_PATH_H */

@@ -1,0 +1,19 @@
+/*-------------------------------------------------------------------------
+ *
+ * path_cost.h
+ *	  Estimates how many entries a scan of an index table reads, and what it costs.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef INDEXTABLE_PATH_COST_H
+#define INDEXTABLE_PATH_COST_H
+
+#include "candidate.h"
+
+extern void estimate_index_size(Candidate *c);
+extern double estimate_share(PlannerInfo *root, Candidate *c);
+extern void estimate_entries(PlannerInfo *root, RelOptInfo *rel, Candidate *c);
+extern void estimate_cost(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, double loops, Path *path);
+extern double table_rows(Oid relid);
+
+#endif							/* INDEXTABLE_PATH_COST_H */

@@ -1,0 +1,78 @@
+/*-------------------------------------------------------------------------
+ *
+ * scan_explain.c
+ *	  Shows scans of index tables in EXPLAIN: which index table, by what it is searched, and with
+ *	  ANALYZE how much was read.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "commands/explain.h"
+#if PG_VERSION_NUM >= 180000
+#include "commands/explain_format.h"
+#include "commands/explain_state.h"
+#endif
+#include "lib/stringinfo.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/ruleutils.h"
+
+#include "scan_explain.h"
+#include "scan_state.h"
+
+static char *describe_conditions(IndexTableScan *scan, List *ancestors, ExplainState *es);
+
+/* explain_scan: adds what is particular of a scan of an index table to its node in EXPLAIN */
+void
+explain_scan(CustomScanState *node, List *ancestors, ExplainState *es)
+{
+	IndexTableScan *scan = (IndexTableScan *) node;
+
+	if (OidIsValid(scan->plan.index_table))
+	{
+		char	   *name = get_rel_name(scan->plan.index_table);
+
+		if (es->verbose)
+			name = quote_qualified_identifier(get_namespace_name(get_rel_namespace(scan->plan.index_table)), name);
+		ExplainPropertyText(scan->plan.entries_only ? "Index Table Only" : "Index Table", name, es);
+	}
+	if (scan->plan.nconditions > 0)
+		ExplainPropertyText("Entry Cond", describe_conditions(scan, ancestors, es), es);
+	if (scan->plan.backward)
+		ExplainPropertyText("Scan Direction", "Backward", es);
+	if (scan->plan.async)
+		ExplainPropertyText("Staleness", "asynchronous", es);
+	if (!es->analyze)
+		return;
+	if (scan->fallbacks > 0 || scan->why != NULL)
+		ExplainPropertyText("Fallback", scan->why, es);
+	if (scan->array_key >= 0 && scan->def != NULL)
+		ExplainPropertyUInteger("Searches", NULL, scan->searches, es);
+	ExplainPropertyUInteger("Entries", NULL, scan->begun ? scan->entries.entries : 0, es);
+	ExplainPropertyUInteger("Heap Fetches", NULL, scan->begun ? scan->entries.heap_fetches : 0, es);
+	if (!scan->plan.entries_only)
+		ExplainPropertyUInteger("Rows Fetched", NULL, scan->rows_fetched, es);
+}
+
+static char *
+describe_conditions(IndexTableScan *scan, List *ancestors, ExplainState *es)
+{
+	Plan	   *plan = scan->css.ss.ps.plan;
+	List	   *context = set_deparse_context_plan(es->deparse_cxt, plan, ancestors);
+	StringInfoData buf;
+	int			i;
+
+	initStringInfo(&buf);
+	for (i = 0; i < scan->plan.nconditions; i++)
+	{
+		PlannedCondition *condition = &scan->plan.conditions[i];
+		char	   *value = deparse_expression(list_nth(((CustomScan *) plan)->custom_exprs, i), context,
+											   es->verbose, false);
+		char	   *column = get_attname(scan->plan.index_table, condition->attno, true);
+
+		appendStringInfo(&buf, condition->array ? "%s(%s %s ANY (%s))" : "%s(%s %s %s)", i > 0 ? " AND " : "",
+						 column != NULL ? quote_identifier(column) : "?", get_opname(condition->operator), value);
+	}
+	return buf.data;
+}

@@ -1,0 +1,16 @@
+/*-------------------------------------------------------------------------
+ *
+ * scan_explain.h
+ *	  Shows scans of index tables in EXPLAIN.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef INDEXTABLE_SCAN_EXPLAIN_H
+#define INDEXTABLE_SCAN_EXPLAIN_H
+
+#include "commands/explain.h"
+#include "nodes/extensible.h"
+
+extern void explain_scan(CustomScanState *node, List *ancestors, ExplainState *es);
+
+#endif							/* INDEXTABLE_SCAN_EXPLAIN_H */

@@ -1,0 +1,524 @@
+/*-------------------------------------------------------------------------
+ *
+ * scan_node.c
+ *	  Executes a scan of an index table: searches its entries, and returns what they have, or
+ *	  the fact rows that it fetches by their primary keys.
+ *
+ * When a search starts, the query's snapshot has to see just the entries of the rows that it
+ * sees; entries_in_step() tells.  Otherwise the rows are read by a native plan of the same
+ * query, with the same snapshot.  It is decided once for a search, because a snapshot does not
+ * change, and neither does what it sees of entries.
+ *
+ * In a REPEATABLE READ transaction that has written the fact table, a snapshot may see two rows
+ * of one primary key: one that another transaction has deleted since, and one that this
+ * transaction has inserted then.  Entries tell both, but not which of them a fetch finds.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/relation.h"
+#include "access/xact.h"
+#include "executor/executor.h"
+#include "lib/qunique.h"
+#include "miscadmin.h"
+#include "nodes/execnodes.h"
+#include "nodes/nodeFuncs.h"
+#include "rewrite/rewriteHandler.h"
+#include "tcop/dest.h"
+#include "utils/array.h"
+#include "utils/datum.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+#include "utils/sortsupport.h"
+#include "utils/typcache.h"
+
+#include "../catalog/completeness.h"
+#include "../maintain/in_step.h"
+#include "../util/settings.h"
+#include "scan_explain.h"
+#include "scan_node.h"
+#include "scan_state.h"
+#include "served.h"
+#include "soft_definition.h"
+
+static Node *create_state(CustomScan *scan);
+static void begin_scan(CustomScanState *node, EState *estate, int eflags);
+static void open_index_table(IndexTableScan *scan);
+static void make_keys(IndexTableScan *scan);
+static TupleTableSlot *exec_scan(CustomScanState *node);
+static TupleTableSlot *next_tuple(ScanState *node);
+static bool recheck_tuple(ScanState *node, TupleTableSlot *slot);
+static void start_scan(IndexTableScan *scan);
+static const char *why_not_entries(IndexTableScan *scan);
+static void start_search(IndexTableScan *scan);
+static bool set_array(IndexTableScan *scan, Datum array, PlannedCondition *condition);
+static int	compare_elements(const void *a, const void *b, void *sort);
+static bool next_search(IndexTableScan *scan);
+static TupleTableSlot *next_entry(IndexTableScan *scan);
+static TupleTableSlot *return_entry(IndexTableScan *scan, TupleTableSlot *entry);
+static TupleTableSlot *fetch_row(IndexTableScan *scan, TupleTableSlot *entry);
+static void begin_fallback(IndexTableScan *scan);
+static TupleTableSlot *next_of_fallback(IndexTableScan *scan);
+static void end_fallback(IndexTableScan *scan);
+static void end_scan(CustomScanState *node);
+static void rescan(CustomScanState *node);
+
+static const CustomScanMethods scan_methods = {.CustomName = SCAN_NAME,.CreateCustomScanState = create_state};
+
+static const CustomExecMethods exec_methods = {
+	.CustomName = SCAN_NAME,
+	.BeginCustomScan = begin_scan,
+	.ExecCustomScan = exec_scan,
+	.EndCustomScan = end_scan,
+	.ReScanCustomScan = rescan,
+	.ExplainCustomScan = explain_scan
+};
+
+void
+scan_node_init(void)
+{
+	RegisterCustomScanMethods(&scan_methods);
+}
+
+static Node *
+create_state(CustomScan *plan)
+{
+	IndexTableScan *scan = (IndexTableScan *) newNode(sizeof(IndexTableScan), T_CustomScanState);
+
+	scan->css.methods = &exec_methods;
+	return (Node *) scan;
+}
+
+static void
+begin_scan(CustomScanState *node, EState *estate, int eflags)
+{
+	IndexTableScan *scan = (IndexTableScan *) node;
+	CustomScan *plan = (CustomScan *) node->ss.ps.plan;
+	ListCell   *cell;
+
+	read_scan_plan(plan, &scan->plan);
+	scan->values = ExecInitExprList(plan->custom_exprs, &node->ss.ps);
+	foreach(cell, scan->plan.columns)
+	{
+		if (scan->plan.entries_only)
+			break;
+		scan->last_column = lfirst_int(cell) == 0 ? RelationGetNumberOfAttributes(node->ss.ss_currentRelation) :
+			Max(scan->last_column, lfirst_int(cell));
+		if (lfirst_int(cell) == 0)
+			break;
+	}
+	if (!(eflags & EXEC_FLAG_EXPLAIN_ONLY))
+		open_index_table(scan);
+}
+
+/* open_index_table: opens the index table, if there still is the definition that the plan was made for */
+static void
+open_index_table(IndexTableScan *scan)
+{
+	EState	   *estate = scan->css.ss.ps.state;
+	int			i;
+
+	scan->cxt = AllocSetContextCreate(estate->es_query_cxt, "indextable search", ALLOCSET_SMALL_SIZES);
+	if (!OidIsValid(scan->plan.index_table))
+		return;
+	scan->fact = soft_definition(scan->plan.fact);
+	if (scan->fact == NULL)
+		return;
+	soft_definition_pin(scan->fact, estate->es_query_cxt);
+	for (i = 0; i < scan->fact->ndefs; i++)
+	{
+		IndexDef   *def = scan->fact->defs[i];
+
+		if (def->relid == scan->plan.index_table && def->active && def->async == scan->plan.async)
+			scan->def = def;
+	}
+	if (scan->def == NULL)
+		return;
+	scan->index_table = relation_open(scan->def->relid, AccessShareLock);
+	make_keys(scan);
+}
+
+/* make_keys: makes the search keys, still without values */
+static void
+make_keys(IndexTableScan *scan)
+{
+	IndexDef   *def = scan->def;
+	int			i;
+
+	scan->array_key = -1;
+	scan->keys = palloc0(sizeof(ScanKeyData) * Max(scan->plan.nconditions, 1));
+	for (i = 0; i < scan->plan.nconditions; i++)
+	{
+		PlannedCondition *condition = &scan->plan.conditions[i];
+		Oid			collation = TupleDescAttr(def->desc, def->search[condition->position] - 1)->attcollation;
+
+		ScanKeyEntryInitialize(&scan->keys[i], 0, condition->position + 1, condition->strategy,
+							   condition->subtype, collation, get_opcode(condition->operator), (Datum) 0);
+		if (condition->array)
+			scan->array_key = i;
+	}
+}
+
+static TupleTableSlot *
+exec_scan(CustomScanState *node)
+{
+	return ExecScan(&node->ss, next_tuple, recheck_tuple);
+}
+
+/* recheck_tuple: is not called: queries that lock or write rows have no such scan */
+static bool
+recheck_tuple(ScanState *node, TupleTableSlot *slot)
+{
+	return true;
+}
+
+static TupleTableSlot *
+next_tuple(ScanState *node)
+{
+	IndexTableScan *scan = (IndexTableScan *) node;
+	TupleTableSlot *entry;
+	TupleTableSlot *result;
+
+	if (!scan->started)
+		start_scan(scan);
+	if (scan->fallback != NULL)
+		return next_of_fallback(scan);
+	while ((entry = next_entry(scan)) != NULL)
+	{
+		result = scan->plan.entries_only ? return_entry(scan, entry) : fetch_row(scan, entry);
+		if (result != NULL)
+			return result;
+		CHECK_FOR_INTERRUPTS();
+	}
+	return ExecClearTuple(node->ss_ScanTupleSlot);
+}
+
+static void
+start_scan(IndexTableScan *scan)
+{
+	scan->started = true;
+	scan->nothing = false;
+	scan->why = why_not_entries(scan);
+	if (scan->why != NULL)
+		begin_fallback(scan);
+	else
+		start_search(scan);
+}
+
+/* why_not_entries: returns why entries cannot answer exactly, or NULL if they can */
+static const char *
+why_not_entries(IndexTableScan *scan)
+{
+	Snapshot	snapshot = scan->css.ss.ps.state->es_snapshot;
+	const char *why = "the index table is not in step with the fact table";
+
+	if (setting_planner == PLANNER_FALLBACK)
+		return "indextable.planner is fallback";
+	if (scan->def == NULL)
+		return "no index table serves";
+	if (!scan->def->async && !entries_in_step(scan->def, snapshot, &why))
+		return why;
+	if (!index_table_complete(scan->def, scan->plan.not_null, snapshot))
+		return "some rows may have no entry";
+	if (!scan->plan.entries_only)
+	{
+		if (scan->fact->pk_deferrable)
+			return "the primary key is deferrable";
+		if (IsolationUsesXactSnapshot() && written_by_us(scan->fact))
+			return "this transaction has written the fact table";
+	}
+	return NULL;
+}
+
+static void
+start_search(IndexTableScan *scan)
+{
+	EState	   *estate = scan->css.ss.ps.state;
+	ExprContext *econtext = scan->css.ss.ps.ps_ExprContext;
+	MemoryContext old;
+	int			i;
+
+	MemoryContextReset(scan->cxt);
+	for (i = 0; i < scan->plan.nconditions; i++)
+	{
+		PlannedCondition *condition = &scan->plan.conditions[i];
+		bool		isnull;
+		Datum		value = ExecEvalExprSwitchContext(list_nth(scan->values, i), econtext, &isnull);
+		int16		len;
+		bool		byval;
+
+		if (isnull)
+		{
+			scan->nothing = true;
+			return;
+		}
+		old = MemoryContextSwitchTo(scan->cxt);
+		if (condition->array)
+			scan->nothing = !set_array(scan, value, condition);
+		else
+		{
+			get_typlenbyval(condition->subtype, &len, &byval);
+			scan->keys[i].sk_argument = len == -1 ? PointerGetDatum(PG_DETOAST_DATUM_COPY(value)) :
+				datumCopy(value, byval, len);
+		}
+		MemoryContextSwitchTo(old);
+		if (scan->nothing)
+			return;
+	}
+	if (!scan->begun)
+	{
+		Bitmapset  *wanted = NULL;
+		ListCell   *cell;
+
+		old = MemoryContextSwitchTo(estate->es_query_cxt);
+		entry_scan_begin(&scan->entries, scan->def, scan->index_table, estate->es_snapshot, false,
+						 scan->plan.nconditions);
+		scan->begun = true;
+		scan->entries.counted = true;
+		scan->entries.backward = scan->plan.backward;
+		if (scan->plan.entries_only)
+		{
+			foreach(cell, scan->plan.columns)
+				wanted = bms_add_member(wanted, lfirst_int(cell));
+		}
+		else
+		{
+			for (i = 0; i < scan->fact->npk; i++)
+				wanted = bms_add_member(wanted, scan->def->pk_attno[i]);
+		}
+		entry_scan_want(&scan->entries, wanted);
+		if (!scan->plan.entries_only)
+		{
+			live_scan_begin(&scan->rows, scan->fact, scan->css.ss.ss_currentRelation, estate->es_snapshot);
+			scan->fetching = true;
+		}
+		MemoryContextSwitchTo(old);
+	}
+	if (scan->array_key < 0)
+	{
+		entry_scan_start(&scan->entries, scan->keys);
+		scan->searches++;
+	}
+	else
+		scan->nothing = !next_search(scan);
+}
+
+/*
+ * set_array
+ *		Sets the values that a column is searched by one after the other: those of an array,
+ *		without NULLs, each once, and in the order of the scan.  Returns false if there are none.
+ */
+static bool
+set_array(IndexTableScan *scan, Datum value, PlannedCondition *condition)
+{
+	ArrayType  *array = DatumGetArrayTypeP(value);
+	Form_pg_attribute att = TupleDescAttr(scan->def->desc, scan->def->search[condition->position] - 1);
+	Oid			family = lookup_type_cache(att->atttypid, TYPECACHE_BTREE_OPFAMILY)->btree_opf;
+	SortSupportData sort = {0};
+	int16		len;
+	bool		byval;
+	char		align;
+	Datum	   *elements;
+	bool	   *nulls;
+	int			n;
+	int			i;
+
+	get_typlenbyvalalign(ARR_ELEMTYPE(array), &len, &byval, &align);
+	deconstruct_array(array, ARR_ELEMTYPE(array), len, byval, align, &elements, &nulls, &n);
+	scan->nelements = 0;
+	for (i = 0; i < n; i++)
+	{
+		if (!nulls[i])
+			elements[scan->nelements++] = elements[i];
+	}
+	sort.ssup_cxt = CurrentMemoryContext;
+	sort.ssup_collation = att->attcollation;
+	sort.ssup_reverse = scan->plan.backward;
+	PrepareSortSupportFromOrderingOp(get_opfamily_member(family, condition->subtype, condition->subtype,
+														 BTLessStrategyNumber), &sort);
+	qsort_arg(elements, scan->nelements, sizeof(Datum), compare_elements, &sort);
+	scan->elements = elements;
+	scan->nelements = qunique_arg(elements, scan->nelements, sizeof(Datum), compare_elements, &sort);
+	scan->next_element = 0;
+	return scan->nelements > 0;
+}
+
+static int
+compare_elements(const void *a, const void *b, void *sort)
+{
+	return ApplySortComparator(*(const Datum *) a, false, *(const Datum *) b, false, sort);
+}
+
+/* next_search: starts the search for the next of several values; returns false if there is none */
+static bool
+next_search(IndexTableScan *scan)
+{
+	if (scan->next_element == scan->nelements)
+		return false;
+	scan->keys[scan->array_key].sk_argument = scan->elements[scan->next_element++];
+	entry_scan_start(&scan->entries, scan->keys);
+	scan->searches++;
+	return true;
+}
+
+/* next_entry: returns the next entry, or NULL if there is none */
+static TupleTableSlot *
+next_entry(IndexTableScan *scan)
+{
+	TupleTableSlot *entry;
+
+	if (scan->nothing)
+		return NULL;
+	while ((entry = entry_scan_next(&scan->entries)) == NULL)
+	{
+		if (scan->array_key < 0 || !next_search(scan))
+		{
+			scan->nothing = true;
+			return NULL;
+		}
+	}
+	return entry;
+}
+
+/* return_entry: returns what an entry has */
+static TupleTableSlot *
+return_entry(IndexTableScan *scan, TupleTableSlot *entry)
+{
+	TupleTableSlot *slot = scan->css.ss.ss_ScanTupleSlot;
+	ListCell   *cell;
+
+	ExecClearTuple(slot);
+	foreach(cell, scan->plan.columns)
+	{
+		int			i = foreach_current_index(cell);
+
+		slot->tts_values[i] = slot_getattr(entry, lfirst_int(cell), &slot->tts_isnull[i]);
+	}
+	return ExecStoreVirtualTuple(slot);
+}
+
+/* fetch_row: returns the columns of an entry's fact row that are needed; NULL if there is no such row */
+static TupleTableSlot *
+fetch_row(IndexTableScan *scan, TupleTableSlot *entry)
+{
+	TupleTableSlot *slot = scan->css.ss.ss_ScanTupleSlot;
+	TupleTableSlot *row;
+	Datum		key[INDEX_MAX_KEYS];
+	bool		isnull;
+	int			i;
+
+	for (i = 0; i < scan->fact->npk; i++)
+		key[i] = slot_getattr(entry, scan->def->pk_attno[i], &isnull);
+	row = live_scan_first(&scan->rows, key);
+	if (row == NULL)
+		return NULL;
+	scan->rows_fetched++;
+	slot_getsomeattrs(row, scan->last_column);
+	ExecClearTuple(slot);
+	for (i = 0; i < scan->last_column; i++)
+	{
+		slot->tts_values[i] = row->tts_values[i];
+		slot->tts_isnull[i] = row->tts_isnull[i];
+	}
+	for (; i < slot->tts_tupleDescriptor->natts; i++)
+		slot->tts_isnull[i] = true;
+	return ExecStoreVirtualTuple(slot);
+}
+
+/* begin_fallback: plans the query that does without the index table, and starts it */
+static void
+begin_fallback(IndexTableScan *scan)
+{
+	EState	   *estate = scan->css.ss.ps.state;
+	ExprContext *econtext = scan->css.ss.ps.ps_ExprContext;
+	MemoryContext old;
+	Query	   *query;
+	int			n = list_length(scan->values) - scan->plan.nconditions;
+	ParamListInfo params;
+	PlannedStmt *plan;
+	int			i;
+
+	scan->fallbacks++;
+	scan->fallback_cxt = AllocSetContextCreate(estate->es_query_cxt, "indextable fallback", ALLOCSET_DEFAULT_SIZES);
+	old = MemoryContextSwitchTo(scan->fallback_cxt);
+	query = copyObject(scan->plan.fallback);
+	params = makeParamList(n);
+	for (i = 0; i < n; i++)
+	{
+		int			at = scan->plan.nconditions + i;
+		Node	   *expr = list_nth(((CustomScan *) scan->css.ss.ps.plan)->custom_exprs, at);
+
+		params->params[i].ptype = exprType(expr);
+		params->params[i].pflags = PARAM_FLAG_CONST;
+		params->params[i].value = ExecEvalExpr((ExprState *) list_nth(scan->values, at), econtext,
+											   &params->params[i].isnull);
+	}
+	AcquireRewriteLocks(query, true, false);
+	plan = plan_without_index_tables(query, params);
+	scan->fallback = CreateQueryDesc(plan, "", estate->es_snapshot, InvalidSnapshot, None_Receiver, params,
+									 estate->es_queryEnv, 0);
+	ExecutorStart(scan->fallback, 0);
+	MemoryContextSwitchTo(old);
+}
+
+static TupleTableSlot *
+next_of_fallback(IndexTableScan *scan)
+{
+	TupleTableSlot *slot = scan->css.ss.ss_ScanTupleSlot;
+	MemoryContext old = MemoryContextSwitchTo(scan->fallback->estate->es_query_cxt);
+	TupleTableSlot *row = ExecProcNode(scan->fallback->planstate);
+	int			i;
+
+	MemoryContextSwitchTo(old);
+	ExecClearTuple(slot);
+	if (TupIsNull(row))
+		return slot;
+	slot_getallattrs(row);
+	for (i = 0; i < slot->tts_tupleDescriptor->natts; i++)
+	{
+		slot->tts_values[i] = row->tts_values[i];
+		slot->tts_isnull[i] = row->tts_isnull[i];
+	}
+	return ExecStoreVirtualTuple(slot);
+}
+
+static void
+end_fallback(IndexTableScan *scan)
+{
+	if (scan->fallback == NULL)
+		return;
+	ExecutorFinish(scan->fallback);
+	ExecutorEnd(scan->fallback);
+	FreeQueryDesc(scan->fallback);
+	scan->fallback = NULL;
+	MemoryContextDelete(scan->fallback_cxt);
+}
+
+static void
+rescan(CustomScanState *node)
+{
+	IndexTableScan *scan = (IndexTableScan *) node;
+
+	ExecClearTuple(node->ss.ss_ScanTupleSlot);
+	ExecScanReScan(&node->ss);
+	end_fallback(scan);
+	scan->started = false;
+}
+
+static void
+end_scan(CustomScanState *node)
+{
+	IndexTableScan *scan = (IndexTableScan *) node;
+
+	ExecClearTuple(node->ss.ss_ScanTupleSlot);
+	end_fallback(scan);
+	if (scan->fetching)
+		live_scan_end(&scan->rows);
+	if (scan->begun)
+		entry_scan_end(&scan->entries);
+	if (scan->index_table != NULL)
+		relation_close(scan->index_table, NoLock);
+}

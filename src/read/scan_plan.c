@@ -1,0 +1,339 @@
+/*-------------------------------------------------------------------------
+ *
+ * scan_plan.c
+ *	  Makes the plan of a scan of an index table from its path, and reads it when the plan is
+ *	  executed.
+ *
+ * The index table becomes one of the plan's relations: it is locked whenever the plan is used,
+ * and the plan is made anew when it changes.  Nobody's rights on it are checked, because the
+ * query names the fact table.
+ *
+ * The plan carries a query for the same rows, which reads the fact table alone.  It is planned
+ * only if entries cannot answer exactly when the plan is executed.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/relation.h"
+#include "access/sysattr.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_type.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/paths.h"
+#include "parser/parsetree.h"
+#include "rewrite/rewriteManip.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/typcache.h"
+
+#include "coverage.h"
+#include "path_order.h"
+#include "scan_plan.h"
+
+/* The members of custom_private. */
+enum
+{
+	PRIVATE_TABLES,				/* OIDs: fact table, index table */
+	PRIVATE_FLAGS,				/* integers: entries_only, backward, async,
+								 * not_null */
+	PRIVATE_COLUMNS,			/* integers */
+	PRIVATE_CONDITIONS,			/* for each a list of integers */
+	PRIVATE_OPERATORS,			/* OIDs: operator and subtype of each */
+	PRIVATE_FALLBACK
+};
+
+/* What is replaced by parameters in a fallback. */
+typedef struct Replacing
+{
+	Index		varno;			/* the fact table's columns stay */
+	List	   *values;			/* of the parameters */
+} Replacing;
+
+static Plan *make_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses,
+					   List *children);
+static List *needed_columns(RelOptInfo *rel, List *clauses);
+static Query *fallback_query(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, List *columns,
+							 List **values);
+static List *fallback_columns(RangeTblEntry *rte, Index varno, List *columns);
+static void add_sort(Query *query, Candidate *c, RelOptInfo *rel);
+static Node *replace_values(Node *node, void *replacing);
+static void add_relation(PlannerInfo *root, IndexDef *def);
+
+static const CustomPathMethods path_methods = {.CustomName = SCAN_NAME,.PlanCustomPath = make_scan};
+
+/* make_scan_path: returns a path, without its costs */
+CustomPath *
+make_scan_path(PlannerInfo *root, RelOptInfo *rel, Candidate *c)
+{
+	CustomPath *path = makeNode(CustomPath);
+
+	path->path.pathtype = T_CustomScan;
+	path->path.parent = rel;
+	path->path.pathtarget = rel->reltarget;
+	path->path.rows = rel->rows;
+	path->path.pathkeys = c->pathkeys;
+	path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
+	path->methods = &path_methods;
+	path->custom_private = list_make1(c);
+	return path;
+}
+
+static Plan *
+make_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses, List *children)
+{
+	Candidate  *c = linitial(path->custom_private);
+	CustomScan *scan = makeNode(CustomScan);
+	List	   *conditions = NIL;
+	List	   *operators = NIL;
+	List	   *quals = NIL;
+	List	   *columns;
+	List	   *parameters = NIL;
+	Query	   *fallback;
+	ListCell   *cell;
+
+	/* What does not depend on the row is checked above the scan. */
+	foreach(cell, clauses)
+	{
+		if (((RestrictInfo *) lfirst(cell))->pseudoconstant)
+			clauses = foreach_delete_current(clauses, cell);
+	}
+	foreach(cell, c->conditions)
+	{
+		Condition  *condition = lfirst(cell);
+
+		scan->custom_exprs = lappend(scan->custom_exprs, condition->value);
+		conditions = lappend(conditions, list_make4_int(condition->position, c->def->search[condition->position],
+														condition->strategy, condition->array));
+		operators = lappend_oid(lappend_oid(operators, condition->operator), condition->subtype);
+	}
+	foreach(cell, clauses)
+	{
+		if (!is_checked_by_search(c, lfirst(cell)))
+			quals = lappend(quals, ((RestrictInfo *) lfirst(cell))->clause);
+	}
+	columns = c->entries_only ? c->attnos : needed_columns(rel, clauses);
+	fallback = fallback_query(root, rel, c, clauses, columns, &parameters);
+	scan->custom_exprs = list_concat(scan->custom_exprs, parameters);
+	if (c->entries_only)
+	{
+		foreach(cell, c->exprs)
+			scan->custom_scan_tlist = lappend(scan->custom_scan_tlist,
+											  makeTargetEntry(lfirst(cell), foreach_current_index(cell) + 1, NULL, false));
+	}
+	scan->scan.plan.targetlist = tlist;
+	scan->scan.plan.qual = quals;
+	scan->scan.scanrelid = rel->relid;
+	scan->flags = path->flags;
+	scan->methods = GetCustomScanMethods(SCAN_NAME, false);
+	scan->custom_private = list_make5(list_make2_oid(planner_rt_fetch(rel->relid, root)->relid,
+													 c->def == NULL ? InvalidOid : c->def->relid),
+									  list_make4_int(c->entries_only, c->backward, c->def != NULL && c->def->async,
+													 c->not_null),
+									  columns, conditions, operators);
+	scan->custom_private = lappend(scan->custom_private, fallback);
+	if (c->def != NULL)
+		add_relation(root, c->def);
+	return &scan->scan.plan;
+}
+
+/* needed_columns: returns the columns of the fact table that a scan has to return, 0 for all of them */
+static List *
+needed_columns(RelOptInfo *rel, List *clauses)
+{
+	Bitmapset  *attnos = NULL;
+	List	   *result = NIL;
+	ListCell   *cell;
+	int			i = -1;
+
+	pull_varattnos((Node *) rel->reltarget->exprs, rel->relid, &attnos);
+	foreach(cell, clauses)
+		pull_varattnos((Node *) ((RestrictInfo *) lfirst(cell))->clause, rel->relid, &attnos);
+	while ((i = bms_next_member(attnos, i)) >= 0)
+		result = lappend_int(result, i + FirstLowInvalidHeapAttributeNumber);
+	return result;
+}
+
+/*
+ * fallback_query
+ *		Returns a query for the rows that a scan returns, in its order, as the scan returns them.
+ *		What is not the fact table's becomes a parameter.
+ */
+static Query *
+fallback_query(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, List *columns, List **values)
+{
+	RangeTblEntry *rte = copyObject(planner_rt_fetch(rel->relid, root));
+	RangeTblRef *ref = makeNode(RangeTblRef);
+	Query	   *query = makeNode(Query);
+	Replacing	replacing = {.varno = rel->relid};
+	List	   *quals = NIL;
+	ListCell   *cell;
+
+	forget_permissions(rte);
+	rte->inh = rte->relkind == RELKIND_PARTITIONED_TABLE;
+	if (c->entries_only)
+	{
+		foreach(cell, c->exprs)
+			query->targetList = lappend(query->targetList,
+										makeTargetEntry(copyObject(lfirst(cell)), foreach_current_index(cell) + 1, NULL, false));
+	}
+	else
+		query->targetList = fallback_columns(rte, rel->relid, columns);
+	foreach(cell, clauses)
+		quals = lappend(quals, ((RestrictInfo *) lfirst(cell))->clause);
+	add_sort(query, c, rel);
+	ref->rtindex = 1;
+	query->commandType = CMD_SELECT;
+	query->querySource = QSRC_ORIGINAL;
+	query->canSetTag = true;
+	query->rtable = list_make1(rte);
+	query->jointree = makeFromExpr(list_make1(ref),
+								   replace_values((Node *) make_ands_explicit(quals), &replacing));
+	query->targetList = (List *) replace_values((Node *) query->targetList, &replacing);
+	query->stmt_location = -1;
+	*values = replacing.values;
+	return query;
+}
+
+/* fallback_columns: returns a target list of all columns of a table, with NULL for those that are not needed */
+static List *
+fallback_columns(RangeTblEntry *rte, Index varno, List *columns)
+{
+	Relation	fact = relation_open(rte->relid, NoLock);
+	TupleDesc	desc = RelationGetDescr(fact);
+	List	   *result = NIL;
+	int			i;
+
+	for (i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+		Expr	   *expr;
+
+		if (!att->attisdropped && (list_member_int(columns, i + 1) || list_member_int(columns, 0)))
+			expr = (Expr *) makeVar(varno, i + 1, att->atttypid, att->atttypmod, att->attcollation, 0);
+		else
+			expr = (Expr *) makeNullConst(INT4OID, -1, InvalidOid);
+		result = lappend(result, makeTargetEntry(expr, i + 1, NULL, false));
+	}
+	relation_close(fact, NoLock);
+	return result;
+}
+
+/* add_sort: has a fallback return rows in the order of a scan */
+static void
+add_sort(Query *query, Candidate *c, RelOptInfo *rel)
+{
+	int			position = c->order_from;
+	ListCell   *cell;
+
+	foreach(cell, c->pathkeys)
+	{
+		PathKey    *key = lfirst(cell);
+		SortGroupClause *sort = makeNode(SortGroupClause);
+		Oid			type = TupleDescAttr(c->def->desc, c->def->search[position] - 1)->atttypid;
+		TargetEntry *tle;
+		Node	   *expr = sort_expression(c, rel, key, position);
+
+		Oid			intype = lookup_type_cache(type, TYPECACHE_BTREE_OPFAMILY)->btree_opintype;
+
+		tle = makeTargetEntry(copyObject((Expr *) expr), list_length(query->targetList) + 1, NULL, true);
+		tle->ressortgroupref = position + 1;
+		query->targetList = lappend(query->targetList, tle);
+		sort->tleSortGroupRef = position + 1;
+		sort->eqop = get_opfamily_member(key->pk_opfamily, intype, intype, BTEqualStrategyNumber);
+		sort->sortop = get_opfamily_member(key->pk_opfamily, intype, intype,
+										   pathkey_descends(key) ? BTGreaterStrategyNumber : BTLessStrategyNumber);
+		set_sort_reversed(sort, pathkey_descends(key));
+		sort->nulls_first = key->pk_nulls_first;
+		query->sortClause = lappend(query->sortClause, sort);
+		position++;
+	}
+}
+
+/*
+ * replace_values
+ *		Makes the fact table the only relation of an expression, and everything that is known
+ *		before the fact table is read a parameter.
+ */
+static Node *
+replace_values(Node *node, void *context)
+{
+	Replacing  *replacing = context;
+
+	if (node == NULL)
+		return NULL;
+	if (IsA(node, Var) && ((Var *) node)->varno == (int) replacing->varno)
+	{
+		Var		   *var = copyObject((Var *) node);
+
+		var->varno = 1;
+		var->varnosyn = 0;
+		var->varattnosyn = 0;
+		return (Node *) var;
+	}
+	if (IsA(node, Var) || IsA(node, Param) || IsA(node, PlaceHolderVar))
+	{
+		Param	   *param = makeNode(Param);
+
+		replacing->values = lappend(replacing->values, node);
+		param->paramkind = PARAM_EXTERN;
+		param->paramid = list_length(replacing->values);
+		param->paramtype = exprType(node);
+		param->paramtypmod = exprTypmod(node);
+		param->paramcollid = exprCollation(node);
+		param->location = -1;
+		return (Node *) param;
+	}
+	return expression_tree_mutator(node, replace_values, context);
+}
+
+/* add_relation: makes an index table one of the plan's relations */
+static void
+add_relation(PlannerInfo *root, IndexDef *def)
+{
+	RangeTblEntry *rte = makeNode(RangeTblEntry);
+
+	rte->rtekind = RTE_RELATION;
+	rte->relid = def->relid;
+	rte->relkind = def->parts != NULL ? RELKIND_PARTITIONED_TABLE : RELKIND_RELATION;
+	rte->rellockmode = AccessShareLock;
+	rte->eref = makeAlias(def->name, NIL);
+	rte->inFromCl = false;
+	root->parse->rtable = lappend(root->parse->rtable, rte);
+}
+
+/* read_scan_plan: reads what make_scan() has put into a plan */
+void
+read_scan_plan(CustomScan *scan, ScanPlan *plan)
+{
+	List	   *tables = list_nth(scan->custom_private, PRIVATE_TABLES);
+	List	   *flags = list_nth(scan->custom_private, PRIVATE_FLAGS);
+	List	   *conditions = list_nth(scan->custom_private, PRIVATE_CONDITIONS);
+	List	   *operators = list_nth(scan->custom_private, PRIVATE_OPERATORS);
+	ListCell   *cell;
+
+	plan->fact = linitial_oid(tables);
+	plan->index_table = lsecond_oid(tables);
+	plan->entries_only = linitial_int(flags);
+	plan->backward = lsecond_int(flags);
+	plan->async = lthird_int(flags);
+	plan->not_null = lfourth_int(flags);
+	plan->columns = list_nth(scan->custom_private, PRIVATE_COLUMNS);
+	plan->nconditions = list_length(conditions);
+	plan->conditions = palloc(sizeof(PlannedCondition) * Max(plan->nconditions, 1));
+	foreach(cell, conditions)
+	{
+		int			i = foreach_current_index(cell);
+
+		plan->conditions[i].position = linitial_int(lfirst(cell));
+		plan->conditions[i].attno = lsecond_int(lfirst(cell));
+		plan->conditions[i].strategy = lthird_int(lfirst(cell));
+		plan->conditions[i].array = lfourth_int(lfirst(cell));
+		plan->conditions[i].operator = list_nth_oid(operators, 2 * i);
+		plan->conditions[i].subtype = list_nth_oid(operators, 2 * i + 1);
+	}
+	plan->fallback = list_nth(scan->custom_private, PRIVATE_FALLBACK);
+}

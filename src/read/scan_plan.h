@@ -1,0 +1,53 @@
+/*-------------------------------------------------------------------------
+ *
+ * scan_plan.h
+ *	  Makes and reads the plans of scans of index tables.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef INDEXTABLE_SCAN_PLAN_H
+#define INDEXTABLE_SCAN_PLAN_H
+
+#include "nodes/extensible.h"
+#include "nodes/plannodes.h"
+
+#include "candidate.h"
+
+/* What EXPLAIN calls the node. */
+#define SCAN_NAME	"IndexTable"
+
+/* A comparison in a plan; its value is the expression of the same number in custom_exprs. */
+typedef struct PlannedCondition
+{
+	int			position;		/* of the column in the index, from 0 */
+	AttrNumber	attno;			/* and in the index table */
+	StrategyNumber strategy;
+	bool		array;
+	Oid			operator;
+	Oid			subtype;
+} PlannedCondition;
+
+/* What custom_private of a plan says. */
+typedef struct ScanPlan
+{
+	Oid			fact;
+	Oid			index_table;	/* InvalidOid: only the fallback can be used */
+	bool		entries_only;
+	bool		backward;
+	bool		async;
+	int			not_null;		/* as in Candidate */
+	List	   *columns;		/* entries_only: of the index table, for the
+								 * columns of custom_scan_tlist; otherwise
+								 * those of the fact table that are needed, 0:
+								 * all */
+	int			nconditions;
+	PlannedCondition *conditions;
+	Query	   *fallback;		/* returns the same rows; its parameters are
+								 * the expressions of custom_exprs after the
+								 * conditions' values */
+} ScanPlan;
+
+extern CustomPath *make_scan_path(PlannerInfo *root, RelOptInfo *rel, Candidate *c);
+extern void read_scan_plan(CustomScan *scan, ScanPlan *plan);
+
+#endif							/* INDEXTABLE_SCAN_PLAN_H */

@@ -1,0 +1,55 @@
+/*-------------------------------------------------------------------------
+ *
+ * scan_state.h
+ *	  Describes a scan of an index table that is executed.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef INDEXTABLE_SCAN_STATE_H
+#define INDEXTABLE_SCAN_STATE_H
+
+#include "executor/execdesc.h"
+#include "nodes/extensible.h"
+
+#include "../entry/entry_scan.h"
+#include "../entry/fact_fetch.h"
+#include "../indextable.h"
+#include "scan_plan.h"
+
+/* A scan of an index table. */
+typedef struct IndexTableScan
+{
+	CustomScanState css;		/* first: it is all that the executor knows */
+	ScanPlan	plan;
+	List	   *values;			/* of ExprState *, by custom_exprs */
+	FactDef    *fact;			/* pinned, or NULL */
+	IndexDef   *def;			/* NULL: entries cannot answer */
+	Relation	index_table;
+	const char *why;			/* entries cannot answer, or NULL */
+
+	/* The search. */
+	MemoryContext cxt;			/* of the values of the search keys */
+	bool		begun;			/* entries is valid */
+	EntryScan	entries;
+	bool		fetching;		/* rows is valid */
+	LiveScan	rows;
+	ScanKeyData *keys;
+	int			array_key;		/* which key has one of several values, or -1 */
+	Datum	   *elements;		/* its values, in the order of the scan */
+	int			nelements;
+	int			next_element;
+	int			last_column;	/* of the fact row that is needed */
+
+	/* Of the search since the last rescan. */
+	bool		started;
+	bool		nothing;		/* a value is NULL */
+	QueryDesc  *fallback;		/* answers instead, or NULL, */
+	MemoryContext fallback_cxt; /* and has this */
+
+	/* For EXPLAIN ANALYZE. */
+	uint64		searches;
+	uint64		rows_fetched;
+	uint64		fallbacks;
+} IndexTableScan;
+
+#endif							/* INDEXTABLE_SCAN_STATE_H */

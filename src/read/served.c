@@ -1,0 +1,179 @@
+/*-------------------------------------------------------------------------
+ *
+ * served.c
+ *	  Finds out whether a table in a query is a fact table that index tables may serve, and
+ *	  locks these.
+ *
+ * Planning must neither fail nor wait because of this.  So an index table whose lock is not to
+ * be had at once does not serve.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/parallel.h"
+#include "access/table.h"
+#include "access/transam.h"
+#include "catalog/pg_class.h"
+#include "nodes/parsenodes.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/planner.h"
+#include "replication/logicalworker.h"
+#include "storage/lmgr.h"
+
+#include "../util/settings.h"
+#include "served.h"
+#include "soft_definition.h"
+
+static planner_hook_type previous_planner = NULL;
+static int	cursor_options = 0; /* of the query that is planned */
+static bool without_index_tables = false;	/* it is a fallback */
+static ReasonListener reason_listener = NULL;
+
+static PlannedStmt *note_options(PLANNER_HOOK_PARAMETERS);
+static const char *unfit(PlannerInfo *root, RangeTblEntry *rte);
+
+void
+served_init(void)
+{
+	previous_planner = planner_hook;
+	planner_hook = note_options;
+}
+
+/* note_options: plans a query as it would be, and meanwhile knows its cursor options */
+static PlannedStmt *
+note_options(PLANNER_HOOK_PARAMETERS)
+{
+	int			outer = cursor_options;
+	PlannedStmt *result;
+
+	cursor_options = cursorOptions;
+	PG_TRY();
+	{
+		result = previous_planner ? previous_planner(PLANNER_HOOK_ARGUMENTS) : standard_planner(PLANNER_HOOK_ARGUMENTS);
+	}
+	PG_FINALLY();
+	{
+		cursor_options = outer;
+	}
+	PG_END_TRY();
+	return result;
+}
+
+/* plan_without_index_tables: plans a query so that no index table serves it */
+PlannedStmt *
+plan_without_index_tables(Query *query, ParamListInfo params)
+{
+	bool		outer = without_index_tables;
+	PlannedStmt *result;
+
+	without_index_tables = true;
+	PG_TRY();
+	{
+		result = planner_compat(query, NULL, 0, params);
+	}
+	PG_FINALLY();
+	{
+		without_index_tables = outer;
+	}
+	PG_END_TRY();
+	return result;
+}
+
+/* unfit: returns why nothing of a table in a query can be served, or NULL */
+static const char *
+unfit(PlannerInfo *root, RangeTblEntry *rte)
+{
+	if (rte->tablesample != NULL)
+		return "the query has TABLESAMPLE";
+	if (rte->securityQuals != NIL || root->qual_security_level > 0)
+		return "row security or a security barrier applies";
+	if (root->rowMarks != NIL || root->parse->rowMarks != NIL)
+		return "the query locks rows, or writes a table that it joins";
+	if (root->parse->commandType != CMD_SELECT && root->parse->commandType != CMD_INSERT)
+		return "the query writes rows that it finds";
+	/* WHERE CURRENT OF wants to know where the row is. */
+	if (cursor_options & CURSOR_OPT_FAST_PLAN)
+		return "the query is that of a declared cursor";
+	if (!rte->inh && rte->relkind == RELKIND_PARTITIONED_TABLE)
+		return "the query has ONLY";
+	if (rte->inh && rte->relkind != RELKIND_PARTITIONED_TABLE)
+		return "other tables inherit from it";
+	return NULL;
+}
+
+/*
+ * open_served
+ *		Opens a table in a query if it is a fact table that index tables may serve.  Returns
+ *		false for all others.
+ *
+ * The definition is looked up again after the index tables were locked: from then on it does
+ * not change.
+ */
+bool
+open_served(PlannerInfo *root, RangeTblEntry *rte, Served *served)
+{
+	const char *reason;
+	FactDef    *fact;
+	int			i;
+
+	if (setting_planner == PLANNER_OFF || without_index_tables || rte->rtekind != RTE_RELATION ||
+		rte->relid < FirstNormalObjectId || IsParallelWorker() || IsLogicalWorker())
+		return false;
+	fact = soft_definition(rte->relid);
+	if (fact == NULL || fact->ndefs == 0)
+		return false;
+	soft_definition_pin(fact, CurrentMemoryContext);
+	if (fact->relid != rte->relid)
+		reason = "the query names a partition";
+	else
+		reason = unfit(root, rte);
+	if (reason != NULL)
+	{
+		give_reason(fact->relid, InvalidOid, reason);
+		return false;
+	}
+	served->fact = fact;
+	served->defs = NIL;
+	for (i = 0; i < fact->ndefs; i++)
+	{
+		IndexDef   *def = fact->defs[i];
+
+		if (!def->active)
+			give_reason(fact->relid, def->relid, "it is not active");
+		else if (def->async && !setting_stale_reads)
+			give_reason(fact->relid, def->relid, "it is asynchronous, and indextable.stale_reads is off");
+		else if (!ConditionalLockRelationOid(def->relid, AccessShareLock))
+			give_reason(fact->relid, def->relid, "it is locked by another session");
+		else
+			served->defs = lappend(served->defs, def);
+	}
+	if (served->defs == NIL || soft_definition(rte->relid) != fact)
+		return false;
+	served->rel = table_open(rte->relid, NoLock);
+	return true;
+}
+
+void
+close_served(Served *served)
+{
+	table_close(served->rel, NoLock);
+}
+
+/* give_reason: tells why an index table, or all of a fact table, are not used for a query */
+void
+give_reason(Oid fact, Oid index_table, const char *reason)
+{
+	if (reason_listener != NULL)
+		reason_listener(fact, index_table, reason);
+}
+
+/* listen_to_reasons: sets who is told, and returns who was told before */
+ReasonListener
+listen_to_reasons(ReasonListener listener)
+{
+	ReasonListener before = reason_listener;
+
+	reason_listener = listener;
+	return before;
+}

@@ -1,0 +1,33 @@
+/*-------------------------------------------------------------------------
+ *
+ * served.h
+ *	  Tells which index tables may serve a table in a query.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef INDEXTABLE_SERVED_H
+#define INDEXTABLE_SERVED_H
+
+#include "nodes/pathnodes.h"
+
+#include "../indextable.h"
+
+/* A fact table in a query, and the index tables that may serve it. */
+typedef struct Served
+{
+	FactDef    *fact;			/* pinned as long as the query is planned */
+	Relation	rel;			/* open */
+	List	   *defs;			/* of IndexDef *, whose tables are locked */
+} Served;
+
+/* Takes the reasons why index tables are not used, instead of letting them pass; see why.c. */
+typedef void (*ReasonListener) (Oid fact, Oid index_table, const char *reason);
+
+extern void served_init(void);
+extern bool open_served(PlannerInfo *root, RangeTblEntry *rte, Served *served);
+extern void close_served(Served *served);
+extern PlannedStmt *plan_without_index_tables(Query *query, ParamListInfo params);
+extern void give_reason(Oid fact, Oid index_table, const char *reason);
+extern ReasonListener listen_to_reasons(ReasonListener listener);
+
+#endif							/* INDEXTABLE_SERVED_H */

@@ -1,0 +1,222 @@
+/*-------------------------------------------------------------------------
+ *
+ * unexpanded.c
+ *	  Keeps the planner from looking at the partitions of a fact table, where an index table
+ *	  finds few of its rows.
+ *
+ * So planning, locking and executing such a query does not depend on the number of partitions.
+ * It is decided before the partitions are looked up, by the conditions alone.  A partitioned
+ * table that has none is empty to the planner; its path is replaced by those that read index
+ * tables, and by one that plans a query of all partitions when it is executed, which is hardly
+ * ever the best.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/sysattr.h"
+#include "access/table.h"
+#include "catalog/pg_class.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/plancat.h"
+#include "parser/parsetree.h"
+#include "utils/partcache.h"
+#include "utils/rel.h"
+
+#include "../util/settings.h"
+#include "path_cost.h"
+#include "scan_plan.h"
+#include "served.h"
+#include "unexpanded.h"
+
+/* With more rows to a partition than this it is better to read partitions one after the other. */
+#define ROWS_PER_PARTITION	10
+
+static relation_hook_type previous_hook = NULL;
+/* Its address marks tables that are not expanded. */
+static char unexpanded_mark;
+
+static void consider_not_expanding(RELATION_HOOK_PARAMETERS);
+static bool finds_few_rows(PlannerInfo *root, RangeTblEntry *rte, RelOptInfo *rel, Relation fact);
+static List *clauses_of_table(PlannerInfo *root, Index varno);
+static bool collect_quals(Node *node, Index varno, List **quals);
+static bool mentions_partition_key(List *clauses, Index varno, PartitionKey key);
+
+void
+unexpanded_init(void)
+{
+	previous_hook = relation_hook;
+	relation_hook = consider_not_expanding;
+}
+
+bool
+is_unexpanded(RelOptInfo *rel)
+{
+	return rel->fdw_private == &unexpanded_mark;
+}
+
+static void
+consider_not_expanding(RELATION_HOOK_PARAMETERS)
+{
+	RangeTblEntry *table = planner_rt_fetch(rel->relid, root);
+	Relation	fact;
+
+	if (previous_hook)
+		previous_hook(RELATION_HOOK_ARGUMENTS);
+	if (setting_planner == PLANNER_OFF || rel->reloptkind != RELOPT_BASEREL || table->rtekind != RTE_RELATION ||
+		table->relkind != RELKIND_PARTITIONED_TABLE || !table->inh || root->parse->jointree == NULL || rel->nparts < 2)
+		return;
+	fact = table_open(table->relid, NoLock);
+	if (finds_few_rows(root, table, rel, fact))
+	{
+		table->inh = false;
+		rel->fdw_private = &unexpanded_mark;
+	}
+	table_close(fact, NoLock);
+}
+
+/* finds_few_rows: returns whether some index table finds few rows for the conditions that are known now */
+static bool
+finds_few_rows(PlannerInfo *root, RangeTblEntry *rte, RelOptInfo *rel, Relation fact)
+{
+	Served		served;
+	List	   *clauses;
+	Bitmapset  *attnos = NULL;
+	bool		result = false;
+	ListCell   *cell;
+	int			first;
+
+	if (!open_served(root, rte, &served))
+		return false;
+	clauses = clauses_of_table(root, rel->relid);
+	pull_varattnos((Node *) root->parse->targetList, rel->relid, &attnos);
+	pull_varattnos((Node *) root->parse->jointree, rel->relid, &attnos);
+	pull_varattnos(root->parse->havingQual, rel->relid, &attnos);
+	first = bms_next_member(attnos, -1);
+	/* Partitions that are not needed are left out anyway. */
+	if (clauses == NIL || (first >= 0 && first < -FirstLowInvalidHeapAttributeNumber) ||
+		contain_subplans((Node *) clauses) ||
+		mentions_partition_key(clauses, rel->relid, RelationGetPartitionKey(fact)))
+	{
+		close_served(&served);
+		return false;
+	}
+	foreach(cell, served.defs)
+	{
+		const char *why;
+		Candidate  *c = consider_index_table(lfirst(cell), clauses, fact, rel->relid, &why);
+
+		if (c == NULL || c->nequal == 0 || !is_complete_enough(c, &why))
+			continue;
+		estimate_index_size(c);
+		result = setting_planner != PLANNER_ON ||
+			c->tuples * estimate_share(root, c) <= (double) ROWS_PER_PARTITION * rel->nparts;
+		if (result)
+			break;
+	}
+	close_served(&served);
+	return result;
+}
+
+/* clauses_of_table: returns the conditions on one table only that all rows of it have to satisfy */
+static List *
+clauses_of_table(PlannerInfo *root, Index varno)
+{
+	List	   *quals = NIL;
+	List	   *result = NIL;
+	ListCell   *cell;
+
+	if (!collect_quals((Node *) root->parse->jointree, varno, &quals))
+		return NIL;
+	foreach(cell, quals)
+	{
+		Relids		relids = pull_varnos(root, lfirst(cell));
+
+		if (bms_membership(relids) == BMS_SINGLETON && bms_is_member(varno, relids))
+			result = lappend(result, lfirst(cell));
+	}
+	return result;
+}
+
+/*
+ * collect_quals
+ *		Adds the conditions that all rows of a join have to satisfy, and returns whether a table
+ *		is in the join, other than where an outer join may have NULLs in place of its rows.
+ */
+static bool
+collect_quals(Node *node, Index varno, List **quals)
+{
+	bool		found = false;
+	ListCell   *cell;
+
+	if (IsA(node, RangeTblRef))
+		return ((RangeTblRef *) node)->rtindex == (int) varno;
+	if (IsA(node, FromExpr))
+	{
+		foreach(cell, ((FromExpr *) node)->fromlist)
+			found |= collect_quals(lfirst(cell), varno, quals);
+		*quals = list_concat_copy(*quals, (List *) ((FromExpr *) node)->quals);
+		return found;
+	}
+	if (IsA(node, JoinExpr))
+	{
+		JoinExpr   *join = (JoinExpr *) node;
+
+		switch (join->jointype)
+		{
+			case JOIN_INNER:
+				found = collect_quals(join->larg, varno, quals);
+				found |= collect_quals(join->rarg, varno, quals);
+				*quals = list_concat_copy(*quals, (List *) join->quals);
+				return found;
+			case JOIN_LEFT:
+			case JOIN_SEMI:
+			case JOIN_ANTI:
+				return collect_quals(join->larg, varno, quals);
+			default:
+				return false;
+		}
+	}
+	return false;
+}
+
+static bool
+mentions_partition_key(List *clauses, Index varno, PartitionKey key)
+{
+	Bitmapset  *attnos = NULL;
+	int			i;
+
+	pull_varattnos((Node *) clauses, varno, &attnos);
+	for (i = 0; i < key->partnatts; i++)
+	{
+		if (key->partattrs[i] == 0 || bms_is_member(key->partattrs[i] - FirstLowInvalidHeapAttributeNumber, attnos))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * replace_dummy_path
+ *		Gives the planner what it would know of a table that is not empty, and the path that does
+ *		without index tables.
+ */
+void
+replace_dummy_path(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
+{
+	Candidate  *c = palloc0(sizeof(Candidate));
+	CustomPath *path;
+
+	rel->tuples = Max(table_rows(rte->relid), 1);
+	rel->rows = clamp_row_est(rel->tuples * clauselist_selectivity(root, rel->baserestrictinfo, 0, JOIN_INNER, NULL));
+	rel->reltarget->width = Max(rel->reltarget->width, 32);
+	rel->pathlist = NIL;
+	rel->partial_pathlist = NIL;
+	c->varno = rel->relid;
+	path = make_scan_path(root, rel, c);
+	path->path.total_cost = rel->tuples * (cpu_tuple_cost + cpu_operator_cost) + rel->nparts * random_page_cost;
+	add_path(rel, &path->path);
+}

@@ -1,0 +1,17 @@
+/*-------------------------------------------------------------------------
+ *
+ * unexpanded.h
+ *	  Keeps the planner from looking at the partitions of a fact table one by one.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef INDEXTABLE_UNEXPANDED_H
+#define INDEXTABLE_UNEXPANDED_H
+
+#include "nodes/pathnodes.h"
+
+extern void unexpanded_init(void);
+extern bool is_unexpanded(RelOptInfo *rel);
+extern void replace_dummy_path(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte);
+
+#endif							/* INDEXTABLE_UNEXPANDED_H */

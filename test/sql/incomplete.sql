@@ -1,0 +1,335 @@
+-- It is recorded which rows lack entries: every way to write such a row records it, and only what cannot be known
+-- better is recorded without need.
+SET client_min_messages = warning;
+CREATE SCHEMA incomplete;
+SET search_path = incomplete;
+
+-- For how many leading key fields that are not null do rows of fact table f lack entries, and what of that is recorded?
+-- keys are expressions; entries is how many a row should have.  An entry has the row's id.
+CREATE FUNCTION lacking(idx regclass, keys text[], entries text DEFAULT '1', fact text DEFAULT 'f',
+						OUT truth int[], OUT recorded int[], OUT verdict text)
+LANGUAGE plpgsql AS $$
+DECLARE
+	k text := (SELECT string_agg(format('WHEN %s IS NULL THEN %s', e, i - 1), ' ' ORDER BY i) FROM unnest(keys) WITH ORDINALITY u (e, i));
+BEGIN
+	EXECUTE format('SELECT array_agg(DISTINCT k ORDER BY k) FROM (SELECT CASE %s ELSE %s END AS k FROM %s f WHERE (SELECT count(*) FROM %s e WHERE e.id = f.id) < %s) x',
+				   k, cardinality(keys), fact, idx, entries) INTO truth;
+	SELECT array_agg(DISTINCT c.fields ORDER BY c.fields) FILTER (WHERE c.fields IS NOT NULL),
+		   CASE count(*) FILTER (WHERE c.fields IS NULL) WHEN 1 THEN '' WHEN 0 THEN 'not kept ' ELSE 'kept too often ' END
+	INTO recorded, verdict
+	FROM indextable_internal.completeness c WHERE c.index_table = idx;
+	verdict := verdict || CASE WHEN truth IS NOT DISTINCT FROM recorded THEN 'exact'
+							   WHEN truth IS NULL OR truth[cardinality(truth)] <= recorded[cardinality(recorded)] THEN 'enough'
+							   ELSE 'WRONG' END;
+END $$;
+CREATE FUNCTION town_last(idx text DEFAULT 'town_last', fact text DEFAULT 'f', OUT truth int[], OUT recorded int[], OUT verdict text)
+LANGUAGE sql AS $$SELECT * FROM lacking(idx::regclass, '{doc ->> ''town'', doc ->> ''last''}', '1', fact)$$;
+
+-- ---- each way to write one
+CREATE TABLE f (id int PRIMARY KEY, doc jsonb);
+SELECT indextable.create('town_last', 'f', '{town, last}');
+SELECT * FROM town_last();
+INSERT INTO f SELECT i, '{"town": "t", "last": "l"}' FROM generate_series(1, 9) i;
+SELECT * FROM town_last();
+INSERT INTO f VALUES (10, '{"last": "l"}');
+SELECT * FROM town_last();
+UPDATE f SET doc = '{"town": "t", "last": null}' WHERE id = 1;
+SELECT * FROM town_last();
+-- not again, as it is there
+INSERT INTO f VALUES (11, '{"town": "t"}'), (12, NULL), (13, '[]');
+UPDATE f SET doc = '{"town": "t"}' WHERE id = 2;
+SELECT count(*) FROM indextable_internal.completeness;
+-- the rows are gone, the record is not
+UPDATE f SET doc = '{"town": "t", "last": "l"}';
+SELECT * FROM town_last();
+CALL indextable.rebuild('town_last');
+SELECT * FROM town_last();
+COPY f FROM stdin;
+20	{"town": "t"}
+\.
+SELECT * FROM town_last();
+TRUNCATE f;
+SELECT * FROM town_last();
+INSERT INTO f VALUES (1, '{"town": "t", "last": "l"}');
+INSERT INTO f VALUES (1, '{"town": "t"}') ON CONFLICT (id) DO UPDATE SET doc = excluded.doc;
+SELECT * FROM town_last();
+TRUNCATE f;
+MERGE INTO f USING (VALUES (1)) v (i) ON id = i WHEN NOT MATCHED THEN INSERT VALUES (i, '{}');
+SELECT * FROM town_last();
+-- a statement in a trigger
+TRUNCATE f;
+CREATE FUNCTION more() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	IF new.id < 100 THEN
+		INSERT INTO f VALUES (new.id + 100, '{"town": "t"}');
+	END IF;
+	RETURN new;
+END $$;
+CREATE TRIGGER more AFTER INSERT ON f FOR EACH ROW EXECUTE FUNCTION more();
+INSERT INTO f VALUES (1, '{}');
+SELECT * FROM town_last();
+DROP TRIGGER more ON f;
+-- when the index table is made, and while it is built
+SELECT indextable.create('made', 'f', '{town, last}');
+SELECT * FROM town_last('made');
+SELECT indextable.create('built', 'f', '{town, last}', populate => false);
+SELECT count(*) FROM indextable_internal.completeness WHERE index_table = 'built'::regclass;
+CALL indextable.build('built', 1);
+SELECT * FROM town_last('built');
+DELETE FROM f WHERE doc <> '{}';
+SELECT indextable.alter('made', include => '{a}');
+SELECT * FROM town_last('made');
+INSERT INTO f VALUES (2, '{"town": "t"}');
+SELECT indextable.alter('made', include => '{b}', populate => false);
+CALL indextable.rebuild('made', 1);
+SELECT * FROM town_last('made');
+SELECT indextable.drop('made'), indextable.drop('built');
+-- one of asynchronous index tables is written with the entries
+TRUNCATE f;
+SELECT indextable.alter('town_last', maintenance => 'async');
+INSERT INTO f VALUES (1, '{"town": "t"}');
+SELECT * FROM indextable.verify('town_last');
+SELECT indextable.drain('f');
+SELECT * FROM town_last();
+INSERT INTO f VALUES (2, '{}');
+SELECT indextable.alter('town_last', maintenance => 'transactional');
+SELECT * FROM town_last();
+
+-- ---- transactions and savepoints that are rolled back
+TRUNCATE f;
+BEGIN;
+INSERT INTO f VALUES (1, '{"town": "t"}');
+SELECT * FROM town_last();
+ROLLBACK;
+SELECT * FROM town_last();
+BEGIN;
+SAVEPOINT a;
+INSERT INTO f VALUES (1, '{"town": "t"}');
+ROLLBACK TO a;
+SELECT * FROM town_last();
+INSERT INTO f VALUES (2, '{"town": "t"}');
+COMMIT;
+SELECT * FROM town_last();
+TRUNCATE f;
+BEGIN;
+SAVEPOINT a;
+SAVEPOINT b;
+INSERT INTO f VALUES (1, '{"town": "t"}');
+RELEASE b;
+INSERT INTO f VALUES (2, '{"town": "t"}');
+ROLLBACK TO a;
+INSERT INTO f VALUES (3, '{"town": "t"}');
+SAVEPOINT c;
+INSERT INTO f VALUES (4, '{"town": "t"}'), (5, '{}');
+ROLLBACK TO c;
+COMMIT;
+SELECT * FROM town_last();
+SELECT count(*) FROM indextable_internal.completeness WHERE fields IS NOT NULL;
+INSERT INTO f VALUES (5, '{}');
+SELECT * FROM town_last();
+-- a statement that fails in a block with a handler, after one whose rows are still collected
+TRUNCATE f;
+CREATE FUNCTION fails() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	BEGIN
+		IF new.id < 100 THEN
+			INSERT INTO f VALUES (new.id + 100, '{"town": "t"}');
+			RAISE 'rolled back';
+		END IF;
+	EXCEPTION WHEN raise_exception THEN
+	END;
+	RETURN new;
+END $$;
+CREATE TRIGGER zz_fails AFTER INSERT ON f FOR EACH ROW EXECUTE FUNCTION fails();
+INSERT INTO f VALUES (1, '{"town": "t"}'), (2, '{"town": "t"}');
+SELECT * FROM town_last();
+DROP TRIGGER zz_fails ON f;
+-- TRUNCATE and what was recorded before and after it
+BEGIN;
+TRUNCATE f;
+INSERT INTO f VALUES (1, '{}');
+SELECT * FROM town_last();
+TRUNCATE f;
+INSERT INTO f VALUES (2, '{}');
+SELECT * FROM town_last();
+SAVEPOINT a;
+TRUNCATE f;
+SELECT * FROM town_last();
+ROLLBACK TO a;
+SELECT * FROM town_last();
+ROLLBACK;
+SELECT * FROM town_last();
+-- of a table that was made in the same transaction, where it invalidates nothing
+BEGIN;
+CREATE TABLE g (id int PRIMARY KEY, doc jsonb);
+SELECT indextable.create('g_i', 'g', '{town, last}');
+INSERT INTO g VALUES (1, '{"town": "t"}');
+TRUNCATE g;
+INSERT INTO g VALUES (2, '{"town": "t"}');
+SELECT * FROM town_last('g_i', 'g');
+COMMIT;
+DROP TABLE g;
+
+-- ---- which rows lack entries
+TRUNCATE f;
+-- a field that is missing behind one that is missing; three fields
+SELECT indextable.create('three', 'f', '{a, b, c}');
+INSERT INTO f VALUES (1, '{"a": 1, "c": 3}');
+SELECT * FROM lacking('three', '{doc ->> ''a'', doc ->> ''b'', doc ->> ''c''}');
+INSERT INTO f VALUES (2, '{"a": 1, "b": 2}'), (3, '{"b": 2, "c": 2}');
+SELECT * FROM lacking('three', '{doc ->> ''a'', doc ->> ''b'', doc ->> ''c''}');
+-- a JSON null is no key, but in a field of type jsonb SQL takes it for a value
+SELECT indextable.create('json', 'f', '{j::jsonb}');
+SELECT indextable.create('text', 'f', '{j}');
+INSERT INTO f VALUES (4, '{"j": null}');
+SELECT * FROM lacking('json', '{doc -> ''j''}');
+SELECT * FROM lacking('text', '{doc ->> ''j''}');
+-- an array that is empty, or has no value; the value of a field that leads through no array counts as one
+SELECT indextable.create('tags', 'f', '{tags[*]}');
+SELECT indextable.create('town_tags', 'f', '{town, tags[*]}');
+SELECT indextable.create('tags_town', 'f', '{tags[*], town}');
+SELECT indextable.create('json_tags', 'f', '{tags[*]::jsonb}');
+CREATE FUNCTION tags(doc jsonb, nulls boolean DEFAULT false) RETURNS jsonb LANGUAGE sql IMMUTABLE AS
+	$$SELECT nullif(jsonb_agg(DISTINCT e), '[]') FROM jsonb_array_elements(CASE jsonb_typeof(doc -> 'tags') WHEN 'array' THEN doc -> 'tags' ELSE '[]' || (doc -> 'tags') END) e WHERE nulls OR e <> 'null'$$;
+CREATE FUNCTION all_tags(OUT index_table text, OUT truth int[], OUT recorded int[], OUT verdict text) RETURNS SETOF record LANGUAGE sql AS $$
+	SELECT 'tags', * FROM lacking('tags', '{tags(doc)}', 'greatest(1, jsonb_array_length(tags(doc)))') UNION ALL
+	SELECT 'town_tags', * FROM lacking('town_tags', '{doc ->> ''town'', tags(doc)}', 'greatest(1, jsonb_array_length(tags(doc)))') UNION ALL
+	SELECT 'tags_town', * FROM lacking('tags_town', '{tags(doc), doc ->> ''town''}', 'greatest(1, jsonb_array_length(tags(doc)))') UNION ALL
+	SELECT 'json_tags', * FROM lacking('json_tags', '{"tags(doc, true)"}', 'greatest(1, jsonb_array_length(tags(doc, true)))')
+$$;
+DELETE FROM f;
+CALL indextable.rebuild('tags');
+CALL indextable.rebuild('town_tags');
+CALL indextable.rebuild('tags_town');
+CALL indextable.rebuild('json_tags');
+INSERT INTO f VALUES (1, '{"town": "t", "tags": ["a", "b", "a", {"o": 1}]}'), (2, '{"town": "t", "tags": "a"}');
+SELECT * FROM all_tags();
+INSERT INTO f VALUES (3, '{"tags": ["a", "b"]}');
+SELECT * FROM all_tags();
+INSERT INTO f VALUES (4, '{"town": "t", "tags": ["a", null]}');
+SELECT * FROM all_tags();
+INSERT INTO f VALUES (5, '{"town": "t", "tags": []}');
+SELECT * FROM all_tags();
+INSERT INTO f VALUES (6, '{"town": "t", "tags": [null]}');
+SELECT * FROM all_tags();
+SELECT indextable.drop('three'), indextable.drop('json'), indextable.drop('text'), indextable.drop('tags'), indextable.drop('town_tags'), indextable.drop('tags_town'), indextable.drop('json_tags');
+SELECT count(*) FROM indextable_internal.completeness c WHERE NOT EXISTS (SELECT FROM indextable.index_tables t WHERE t.index_table = c.index_table);
+-- entries that are skipped
+TRUNCATE f;
+SELECT indextable.create('numbers', 'f', '{n::int, m}', include => '{d::date}', on_mismatch => 'skip');
+SELECT indextable.create('elements', 'f', '{e[*]::int}', on_mismatch => 'skip');
+SELECT indextable.create('long', 'f', '{s}', on_mismatch => 'skip');
+CREATE FUNCTION all_skipped(OUT index_table text, OUT truth int[], OUT recorded int[], OUT verdict text) RETURNS SETOF record LANGUAGE sql AS $$
+	SELECT 'numbers', * FROM lacking('numbers', '{doc ->> ''n'', doc ->> ''m''}') UNION ALL
+	SELECT 'elements', * FROM lacking('elements', '{doc ->> ''e''}', 'coalesce(jsonb_array_length(doc -> ''e''), 1)') UNION ALL
+	SELECT 'long', * FROM lacking('long', '{doc ->> ''s''}')
+$$;
+INSERT INTO f VALUES (1, '{"n": 1, "m": 1, "e": [1, 2], "s": "x"}');
+SELECT * FROM all_skipped();
+UPDATE f SET doc = '{"n": "one", "m": 1, "e": [1, "two"]}' || jsonb_build_object('s', (SELECT string_agg(md5(i::text), '') FROM generate_series(1, 1000) i));
+SELECT * FROM all_skipped();
+TRUNCATE f;
+INSERT INTO f VALUES (1, '{"n": "one", "e": [1], "s": "x"}');
+SELECT * FROM all_skipped();
+INSERT INTO f VALUES (2, '{"n": 1, "m": 2, "e": [1], "s": "x", "d": "tomorrow"}');
+SELECT * FROM all_skipped();
+SELECT indextable.drop('numbers'), indextable.drop('elements'), indextable.drop('long');
+-- a row that the filter leaves out lacks nothing
+TRUNCATE f;
+SELECT indextable.create('filtered', 'f', '{town, last}', filter => $$doc ? 'in'$$);
+INSERT INTO f VALUES (1, '{"town": "t"}');
+SELECT * FROM town_last('filtered', $$(SELECT * FROM f WHERE doc ? 'in')$$);
+INSERT INTO f VALUES (2, '{"town": "t", "in": 1}');
+SELECT * FROM town_last('filtered', $$(SELECT * FROM f WHERE doc ? 'in')$$);
+SELECT indextable.drop('filtered');
+-- a row that is rejected by an asynchronous index table lacks its entry until it is corrected, which is noted elsewhere
+SELECT indextable.create('rejects', 'f', '{n::int}', maintenance => 'async');
+TRUNCATE f;
+INSERT INTO f VALUES (1, '{"n": "one"}');
+SELECT indextable.drain('f');
+SELECT fields, (SELECT count(*) FROM indextable.rejected r WHERE r.index_table = c.index_table) AS rejected
+	FROM indextable_internal.completeness c WHERE index_table = 'rejects'::regclass;
+SELECT indextable.drop('rejects');
+-- two rows under one primary key for a while
+DROP TABLE f;
+CREATE TABLE f (id int, doc jsonb, PRIMARY KEY (id) DEFERRABLE INITIALLY DEFERRED);
+SELECT indextable.create('town_last', 'f', '{town, last}');
+BEGIN;
+INSERT INTO f VALUES (1, '{"town": "t", "last": "l"}'), (1, '{"town": "t"}');
+DELETE FROM f WHERE doc ? 'last';
+COMMIT;
+SELECT * FROM town_last();
+
+-- ---- partitions
+DROP TABLE f;
+CREATE TABLE f (id int PRIMARY KEY, doc jsonb) PARTITION BY RANGE (id);
+CREATE TABLE f1 PARTITION OF f FOR VALUES FROM (0) TO (10);
+CREATE TABLE f2 PARTITION OF f FOR VALUES FROM (10) TO (20);
+CREATE TABLE f3 (doc jsonb, id int PRIMARY KEY);
+SELECT indextable.create('town_last', 'f', '{town, last}');
+INSERT INTO f3 VALUES ('{"town": "t"}', 20);
+SELECT * FROM town_last();
+ALTER TABLE f ATTACH PARTITION f3 FOR VALUES FROM (20) TO (30);
+SELECT * FROM town_last();
+ALTER TABLE f DETACH PARTITION f3;
+SELECT * FROM town_last();
+CALL indextable.rebuild('town_last');
+SELECT * FROM town_last();
+INSERT INTO f VALUES (1, '{"town": "t", "last": "l"}');
+UPDATE f SET id = 11, doc = '{}';
+SELECT * FROM town_last();
+UPDATE f2 SET doc = '{"town": "t"}';
+SELECT * FROM town_last();
+-- what a partition had is not known when that is truncated, but when all are
+TRUNCATE f2;
+SELECT * FROM town_last();
+INSERT INTO f VALUES (11, '{"town": "t"}');
+TRUNCATE f;
+SELECT * FROM town_last();
+INSERT INTO f VALUES (11, '{"town": "t"}');
+SELECT * FROM town_last();
+
+-- ---- what is not recorded is found and mended
+DELETE FROM indextable_internal.completeness WHERE index_table = 'town_last'::regclass AND fields IS NOT NULL;
+SELECT kind, problem FROM indextable.verify('town_last');
+CALL indextable.repair('town_last', NULL, NULL, NULL, NULL);
+SELECT * FROM town_last();
+SELECT kind, problem FROM indextable.verify('town_last');
+-- as it happens where triggers were missing
+UPDATE f SET doc = '{"town": "t", "last": "l"}';
+CALL indextable.rebuild('town_last');
+SELECT * FROM town_last();
+DROP TABLE f;
+CREATE TABLE f (id int PRIMARY KEY, doc jsonb);
+SELECT indextable.create('town_last', 'f', '{town, last}');
+SET session_replication_role = replica;
+DO $$
+DECLARE
+	name text;
+BEGIN
+	FOR name IN SELECT tgname FROM pg_trigger WHERE tgrelid = 'f'::regclass LOOP
+		EXECUTE format('DROP TRIGGER %I ON f', name);
+	END LOOP;
+END $$;
+INSERT INTO f VALUES (1, '{"town": "t"}'), (2, '{}'), (3, '{"town": "t", "last": "l"}');
+RESET session_replication_role;
+SELECT count(*) FROM indextable_internal.completeness;
+SELECT kind, problem FROM indextable.verify('town_last');
+CALL indextable.repair('town_last', NULL, NULL, NULL, NULL);
+SELECT * FROM town_last();
+SELECT kind, problem FROM indextable.verify('town_last');
+-- even if this session has found it there before
+INSERT INTO f VALUES (4, '{"town": "t"}');
+DELETE FROM indextable_internal.completeness WHERE index_table = 'town_last'::regclass AND fields = 1;
+CALL indextable.repair('town_last', NULL, NULL, NULL, NULL);
+SELECT * FROM town_last();
+-- where nothing is recorded, as of index tables of version 1.0, nothing is claimed
+DELETE FROM indextable_internal.completeness WHERE index_table = 'town_last'::regclass;
+INSERT INTO f VALUES (5, '{"town": "t"}'), (6, '{}');
+SELECT * FROM town_last();
+SELECT kind, problem FROM indextable.verify('town_last');
+CALL indextable.rebuild('town_last');
+SELECT * FROM town_last();
+DROP TABLE f;
+SELECT count(*) FROM indextable_internal.completeness;
+DROP SCHEMA incomplete CASCADE;
