@@ -156,6 +156,12 @@ COMMENT ON FUNCTION indextable.query(regclass, jsonb, jsonb, boolean, integer, t
 COMMENT ON FUNCTION indextable.explain_query(regclass, jsonb, jsonb, boolean, integer, text, boolean) IS
 'How query() reads the page with these arguments, in the words of EXPLAIN: which indexes are searched, in which direction, and for what. With run the page is read, without documents, and what that took is shown, too. No rows where nothing has to be read. Errors and NULL as for query()';
 
+CREATE FUNCTION indextable.explain(query text, OUT fact_table regclass, OUT index_table regclass, OUT used boolean, OUT reason text) RETURNS SETOF record
+LANGUAGE C VOLATILE PARALLEL UNSAFE ROWS 10 COST 100
+AS 'MODULE_PATHNAME', 'indextable_explain';
+COMMENT ON FUNCTION indextable.explain(text) IS
+'Which index tables the planner uses for a query of their fact tables, and why it does not use the others; the query is planned, not run. A row for each index table, or with index_table NULL for all those of a fact table. used: whether the plan reads it; reason: why not, NULL if it is used. The query may have parameters $1, $2, ... An error if it is not one statement that can be planned. No rows where it names no fact table, or is NULL';
+
 -- What is gone
 
 DROP FUNCTION indextable.last_scan(oid);

@@ -436,7 +436,10 @@ build_fact_def(Relation fact, MemoryContext cxt)
 		rel = try_relation_open(s->row.index_table, NoLock);
 		if (rel == NULL)
 		{
-			/* It was dropped while event triggers did not run, which may be rolled back. */
+			/*
+			 * It was dropped while event triggers did not run, which may be
+			 * rolled back.
+			 */
 			factdef->missing = lappend_oid(factdef->missing, s->row.index_table);
 			UnlockRelationOid(s->row.index_table, AccessShareLock);
 			continue;

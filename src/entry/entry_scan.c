@@ -343,14 +343,22 @@ open_partition_scan(EntryScan *scan, PartitionScan *partition_scan)
 	else
 		index = scan->by_row ? def->row_index : def->primary_index;
 	partition_scan->index = index_open(index, AccessShareLock);
-	partition_scan->stored = partition_scan->slot = table_slot_create(partition_scan->rel, NULL);
+
+	/*
+	 * Entries of partitions are compared by their identity, whether it is
+	 * wanted or not.
+	 */
 	partition_scan->index_only = scan->index_only && IsMVCCSnapshot(scan->snapshot) &&
-		index_has_columns(partition_scan->index, scan->wanted);
+		index_has_columns(partition_scan->index, scan->wanted) &&
+		(def->parts == NULL || partition_scan->index->rd_index->indnatts >= def->nident);
+	partition_scan->stored = NULL;
 	if (partition_scan->index_only)
 	{
 		partition_scan->slot = MakeSingleTupleTableSlot(def->desc, &TTSOpsVirtual);
 		memset(partition_scan->slot->tts_isnull, true, sizeof(bool) * def->desc->natts);
 	}
+	else
+		partition_scan->stored = partition_scan->slot = table_slot_create(partition_scan->rel, NULL);
 	partition_scan->vm_buffer = InvalidBuffer;
 	partition_scan->scan = index_beginscan_compat(partition_scan->rel, partition_scan->index, scan->snapshot,
 												  scan->nkeys);
@@ -365,9 +373,9 @@ end_partition_scan(PartitionScan *partition_scan)
 	if (BufferIsValid(partition_scan->vm_buffer))
 		ReleaseBuffer(partition_scan->vm_buffer);
 	index_endscan(partition_scan->scan);
-	if (partition_scan->slot != partition_scan->stored)
-		ExecDropSingleTupleTableSlot(partition_scan->slot);
-	ExecDropSingleTupleTableSlot(partition_scan->stored);
+	ExecDropSingleTupleTableSlot(partition_scan->slot);
+	if (partition_scan->stored != NULL && partition_scan->stored != partition_scan->slot)
+		ExecDropSingleTupleTableSlot(partition_scan->stored);
 	index_close(partition_scan->index, NoLock);
 }
 
@@ -380,16 +388,14 @@ end_partition_scan(PartitionScan *partition_scan)
 static bool
 index_has_columns(Relation index, Bitmapset *columns)
 {
-	Bitmapset  *has = NULL;
-	bool		result;
+	int			missing = bms_num_members(columns);
 	int			i;
 
 	for (i = 0; i < index->rd_index->indnatts; i++)
-		if (TupleDescAttr(RelationGetDescr(index), i)->atttypid != CSTRINGOID)
-			has = bms_add_member(has, index->rd_index->indkey.values[i]);
-	result = bms_is_subset(columns, has);
-	bms_free(has);
-	return result;
+		if (TupleDescAttr(RelationGetDescr(index), i)->atttypid != CSTRINGOID &&
+			bms_is_member(index->rd_index->indkey.values[i], columns))
+			missing--;
+	return missing == 0;
 }
 
 /* next_in_partition: moves the scan of one table on; returns false if there is no other entry */
@@ -436,15 +442,16 @@ read_next(EntryScan *scan, PartitionScan *partition_scan)
 			PredicateLockPage(partition_scan->rel, block, scan->snapshot);
 		else
 		{
+			if (partition_scan->stored == NULL)
+				partition_scan->stored = table_slot_create(partition_scan->rel, NULL);
 			scan->heap_fetches++;
 			if (!index_fetch_heap(index_scan, partition_scan->stored))
 				continue;
+			if (partition_scan->index_only)
+				ExecClearTuple(partition_scan->stored);
 		}
 		if (partition_scan->index_only)
-		{
-			ExecClearTuple(partition_scan->stored);
 			store_index_tuple(partition_scan);
-		}
 		return true;
 	}
 	return false;

@@ -31,7 +31,9 @@ typedef struct PartitionScan
 	IndexScanDesc scan;			/* NULL: it has not begun */
 	bool		index_only;		/* entries are made of index tuples */
 	TupleTableSlot *slot;		/* the entry */
-	TupleTableSlot *stored;		/* the stored one; the same, unless index_only */
+	TupleTableSlot *stored;		/* the stored one: the same, or with
+								 * index_only NULL until a table has to be
+								 * read */
 	Buffer		vm_buffer;		/* a page of the visibility map, if index_only */
 } PartitionScan;
 

@@ -88,6 +88,7 @@ key_from_texts(FactDef *def, ArrayType *array, Datum *key, MemoryContext cxt)
  *		Returns some columns of a row as JSON: {"column": value, ...}.
  *
  * This runs as owner, because a type may have a cast to JSON, which is code of users.
+ * With InvalidOid, the caller has switched to the owner already.
  */
 Datum
 columns_to_jsonb(Oid owner, TupleTableSlot *slot, AttrNumber *columns, int n)
@@ -97,7 +98,8 @@ columns_to_jsonb(Oid owner, TupleTableSlot *slot, AttrNumber *columns, int n)
 	Caller		caller;
 	int			i;
 
-	become_owner(&caller, owner);
+	if (OidIsValid(owner))
+		become_owner(&caller, owner);
 
 	pushJsonbValue(&state, WJB_BEGIN_OBJECT, NULL);
 	for (i = 0; i < n; i++)
@@ -127,7 +129,8 @@ columns_to_jsonb(Oid owner, TupleTableSlot *slot, AttrNumber *columns, int n)
 	}
 	pushJsonbValue(&state, WJB_END_OBJECT, NULL);
 	result = JsonbValueToJsonb(state.result);
-	become_caller(&caller);
+	if (OidIsValid(owner))
+		become_caller(&caller);
 	return JsonbPGetDatum(result);
 }
 

@@ -95,6 +95,7 @@ add_paths_of_index_table(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *grouped
 		!cover_aggregates(root, rel, c, rel->baserestrictinfo, target))
 		return;
 	c->entries_only = true;
+	give_reason(served->fact->relid, def->relid, REASON_COST);
 	set_order(root, rel, c);
 	estimate_entries(root, rel, c);
 	scan = make_scan_path(root, rel, c);

@@ -28,12 +28,18 @@ static bool columns_not_covered(Node *node, Candidate *c);
 static bool target_covered(PlannerInfo *root, Candidate *c);
 static bool is_postponed(PlannerInfo *root, TargetEntry *tle);
 
-/* is_checked_by_search: returns whether all entries that are found satisfy a clause */
+/*
+ * is_checked_by_search
+ *		Returns whether all rows that are found satisfy a clause.  The row of an asynchronous
+ *		index table's entry may have changed since.
+ */
 bool
 is_checked_by_search(Candidate *c, RestrictInfo *rinfo)
 {
 	ListCell   *cell;
 
+	if (c->def == NULL || (c->def->async && !c->entries_only))
+		return false;
 	foreach(cell, c->conditions)
 	{
 		Condition  *condition = lfirst(cell);

@@ -325,7 +325,11 @@ count_rows(Oid relid)
 			result += Max(((Form_pg_class) GETSTRUCT(tuple))->reltuples, 0);
 		ReleaseSysCache(tuple);
 	}
-	/* If there was news meanwhile, it is not there any more, and is not cached. */
+
+	/*
+	 * If there was news meanwhile, it is not there any more, and is not
+	 * cached.
+	 */
 	count = hash_search(counts, &relid, HASH_FIND, NULL);
 	if (count != NULL)
 		count->rows = result;

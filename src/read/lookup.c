@@ -275,7 +275,11 @@ lookup_check_access(Lookup *lookup)
 					 errmsg("index table \"%s\" is newer than the snapshot of this transaction",
 							def->name),
 					 errhint("Look it up in a new transaction.")));
-		/* The next snapshot may be older: another session may have exported it. */
+
+		/*
+		 * The next snapshot may be older: another session may have exported
+		 * it.
+		 */
 		if ((int32) (lookup->snapshot->xmin - def->xmin) > MAX_SNAPSHOT_AGE)
 			def->xmin = FrozenTransactionId;
 	}

@@ -187,6 +187,7 @@ add_path_of(PlannerInfo *root, RelOptInfo *rel, Served *served, IndexDef *def, R
 		path->path.pathtarget = target_of_entries(root, rel, c);
 	finish_path(root, rel, c, clauses, outer == NULL ? 1 : outer_rows(root, outer), &path->path);
 	add_path(rel, &path->path);
+	give_reason(served->fact->relid, def->relid, REASON_COST);
 	if (bms_membership(root->all_baserels) == BMS_SINGLETON && list_member_ptr(rel->pathlist, path))
 		keep_paths(rel);
 	return;

@@ -181,7 +181,7 @@ run_query(PageQuery *query, ReturnSetInfo *rsinfo)
 			Datum		values[3] = {0};
 			bool		isnull[3] = {false, true, false};
 
-			values[0] = columns_to_jsonb(query->lookup.factdef->owner, entry, query->columns, query->ncolumns);
+			values[0] = columns_to_jsonb(InvalidOid, entry, query->columns, query->ncolumns);
 			values[2] = cursor_make(&query->identity, query->def, query->range.nequal, entry);
 			if (query->copies)
 				values[1] = slot_getattr(entry, query->def->doc_attno, &isnull[1]);

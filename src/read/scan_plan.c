@@ -33,6 +33,7 @@
 #include "coverage.h"
 #include "path_order.h"
 #include "scan_plan.h"
+#include "served.h"
 
 /* The members of custom_private. */
 enum
@@ -136,7 +137,10 @@ make_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 									  columns, conditions, operators);
 	scan->custom_private = lappend(scan->custom_private, fallback);
 	if (c->def != NULL)
+	{
 		add_relation(root, c->def);
+		give_reason(c->def->fact->relid, c->def->relid, NULL);
+	}
 	return &scan->scan.plan;
 }
 

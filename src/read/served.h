@@ -20,7 +20,10 @@ typedef struct Served
 	List	   *defs;			/* of IndexDef *, whose tables are locked */
 } Served;
 
-/* Takes the reasons why index tables are not used, instead of letting them pass; see why.c. */
+/* The reason why an index table is not used that could be. */
+#define REASON_COST	"another plan is estimated to cost less"
+
+/* Is told the reasons why index tables are not used; NULL: it is used. */
 typedef void (*ReasonListener) (Oid fact, Oid index_table, const char *reason);
 
 extern void served_init(void);

@@ -192,6 +192,7 @@ swap_all_frozen(Form_pg_class a, Form_pg_class b)
 	a->relallfrozen = b->relallfrozen;
 	b->relallfrozen = pages;
 }
+
 /* Since 18 a constraint says which column is NOT NULL; the column itself says so before that is validated. */
 #define not_null_by_column(att)	false
 /* not_null_column: returns the column that a row of pg_constraint says to be NOT NULL, or InvalidAttrNumber */

@@ -25,7 +25,7 @@ int			setting_check_interval = 0;
 double		setting_check_sample = 100;
 bool		setting_check_repair = false;
 bool		setting_advice = true;
-int			setting_planner = PLANNER_OFF;
+int			setting_planner = PLANNER_ON;
 bool		setting_stale_reads = false;
 
 static const struct config_enum_entry backlog_actions[] = {
@@ -99,7 +99,7 @@ define_gucs(void)
 	DefineCustomEnumVariable("indextable.planner",
 							 "Sets what the planner uses index tables for in queries of their fact tables.",
 							 "They answer queries that they are cheaper for (on), all that they can answer (force, for tests), or none (off).",
-							 &setting_planner, PLANNER_OFF, planner_uses, PGC_USERSET, GUC_EXPLAIN,
+							 &setting_planner, PLANNER_ON, planner_uses, PGC_USERSET, GUC_EXPLAIN,
 							 NULL, NULL, NULL);
 	DefineCustomBoolVariable("indextable.stale_reads",
 							 "Lets asynchronous index tables answer queries of their fact tables.",

@@ -47,6 +47,9 @@ SELECT bag_eq($$SELECT * FROM pg_temp.functions('indextable')$$, $want$ VALUES
 		'fact_table regclass DEFAULT NULL::regclass, batch_size integer DEFAULT NULL::integer',
 		'bigint', 'c', 'v', false, 'u'),
 	('drop', 'index_table regclass', 'void', 'c', 'v', true, 'u'),
+	('explain',
+		'query text, OUT fact_table regclass, OUT index_table regclass, OUT used boolean, OUT reason text',
+		'SETOF record', 'c', 'v', false, 'u'),
 	('explain_query',
 		'index_table regclass, key jsonb DEFAULT ''{}''::jsonb, condition jsonb DEFAULT NULL::jsonb, '
 		'descending boolean DEFAULT false, page_size integer DEFAULT 100, cursor text DEFAULT NULL::text, '

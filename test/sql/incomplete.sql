@@ -179,11 +179,11 @@ SELECT * FROM lacking('three', '{doc ->> ''a'', doc ->> ''b'', doc ->> ''c''}');
 INSERT INTO f VALUES (2, '{"a": 1, "b": 2}'), (3, '{"b": 2, "c": 2}');
 SELECT * FROM lacking('three', '{doc ->> ''a'', doc ->> ''b'', doc ->> ''c''}');
 -- a JSON null is no key, but in a field of type jsonb SQL takes it for a value
-SELECT indextable.create('json', 'f', '{j::jsonb}');
-SELECT indextable.create('text', 'f', '{j}');
+SELECT indextable.create('j_jsonb', 'f', '{j::jsonb}');
+SELECT indextable.create('j_text', 'f', '{j}');
 INSERT INTO f VALUES (4, '{"j": null}');
-SELECT * FROM lacking('json', '{doc -> ''j''}');
-SELECT * FROM lacking('text', '{doc ->> ''j''}');
+SELECT * FROM lacking('j_jsonb', '{doc -> ''j''}');
+SELECT * FROM lacking('j_text', '{doc ->> ''j''}');
 -- an array that is empty, or has no value; the value of a field that leads through no array counts as one
 SELECT indextable.create('tags', 'f', '{tags[*]}');
 SELECT indextable.create('town_tags', 'f', '{town, tags[*]}');
@@ -212,7 +212,7 @@ INSERT INTO f VALUES (5, '{"town": "t", "tags": []}');
 SELECT * FROM all_tags();
 INSERT INTO f VALUES (6, '{"town": "t", "tags": [null]}');
 SELECT * FROM all_tags();
-SELECT indextable.drop('three'), indextable.drop('json'), indextable.drop('text'), indextable.drop('tags'), indextable.drop('town_tags'), indextable.drop('tags_town'), indextable.drop('json_tags');
+SELECT indextable.drop('three'), indextable.drop('j_jsonb'), indextable.drop('j_text'), indextable.drop('tags'), indextable.drop('town_tags'), indextable.drop('tags_town'), indextable.drop('json_tags');
 SELECT count(*) FROM indextable_internal.completeness c WHERE NOT EXISTS (SELECT FROM indextable.index_tables t WHERE t.index_table = c.index_table);
 -- entries that are skipped
 TRUNCATE f;

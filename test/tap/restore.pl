@@ -167,6 +167,7 @@ my %same = (
 		FROM indextable_internal.definition d LEFT JOIN indextable.index_table_stats i USING (index_table) ORDER BY index_table::text),
 	partitions => q(SELECT i.inhparent::regclass, c.oid::regclass, pg_get_partkeydef(i.inhparent), pg_get_expr(relpartbound, c.oid), relowner::regrole, relacl FROM pg_inherits i JOIN pg_class c ON c.oid = inhrelid WHERE relkind IN ('r', 'p') ORDER BY c.oid::regclass::text),
 	rejections => q(SELECT index_table, primary_key, sqlstate, message, attempts, first_at FROM indextable_internal.rejection ORDER BY index_table::text, primary_key),
+	completeness => q(SELECT index_table, fields, count(*) FROM indextable_internal.completeness GROUP BY 1, 2 ORDER BY index_table::text, 2),
 	builds => q(SELECT index_table, command, phase, rows_done, started_at FROM indextable.progress ORDER BY index_table::text),
 	triggers => q(SELECT tgrelid::regclass, tgname, tgenabled FROM pg_trigger WHERE NOT tgisinternal ORDER BY tgrelid::regclass::text, tgname),
 	entries => q(SELECT d.index_table, (xpath('/row/n/text()', query_to_xml('SELECT count(*) AS n FROM ' || d.index_table, false, true, '')))[1] FROM indextable_internal.definition d ORDER BY d.index_table::text),

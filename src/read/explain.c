@@ -1,0 +1,147 @@
+/*-------------------------------------------------------------------------
+ *
+ * explain.c
+ *	  Implements indextable.explain(), which tells which index tables a query of fact tables
+ *	  uses, and why it does not use the others.
+ *
+ * It plans the query, and is told meanwhile what was thought of each index table.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "fmgr.h"
+#include "funcapi.h"
+#include "nodes/execnodes.h"
+#include "nodes/parsenodes.h"
+#include "parser/analyze.h"
+#include "tcop/tcopprot.h"
+#include "utils/builtins.h"
+#include "utils/tuplestore.h"
+
+#include "../util/settings.h"
+#include "served.h"
+
+PG_FUNCTION_INFO_V1(indextable_explain);
+
+/* What was thought of an index table, or of all those of a fact table. */
+typedef struct Opinion
+{
+	Oid			fact;
+	Oid			index_table;	/* InvalidOid: all */
+	const char *reason;			/* NULL: it is used */
+} Opinion;
+
+static List *opinions;			/* of Opinion *, ... */
+static MemoryContext opinions_cxt;	/* ... in this */
+
+static void note_reason(Oid fact, Oid index_table, const char *reason);
+static Query *parse_query(const char *sql);
+
+/* indextable_explain: explain(query) returns fact_table, index_table, used, reason */
+Datum
+indextable_explain(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	ReasonListener outer;
+	List	   *outer_opinions = opinions;
+	MemoryContext outer_cxt = opinions_cxt;
+	int			outer_setting = setting_planner;
+	List	   *volatile found = NIL;
+	ListCell   *cell;
+
+	InitMaterializedSRF(fcinfo, 0);
+	if (PG_ARGISNULL(0))
+		return (Datum) 0;
+	if (setting_planner == PLANNER_OFF)
+		ereport(NOTICE,
+				(errmsg("index tables are not used, because indextable.planner is off"),
+				 errdetail("What follows holds if it is on."),
+				 errhint("SET indextable.planner = on;")));
+	opinions = NIL;
+	opinions_cxt = CurrentMemoryContext;
+	outer = listen_to_reasons(note_reason);
+	if (setting_planner == PLANNER_OFF)
+		setting_planner = PLANNER_ON;
+	PG_TRY();
+	{
+		char	   *sql = TextDatumGetCString(PG_GETARG_DATUM(0));
+
+		(void) pg_plan_query(parse_query(sql), sql, CURSOR_OPT_PARALLEL_OK, NULL);
+		found = opinions;
+	}
+	PG_FINALLY();
+	{
+		opinions = outer_opinions;
+		opinions_cxt = outer_cxt;
+		setting_planner = outer_setting;
+		(void) listen_to_reasons(outer);
+	}
+	PG_END_TRY();
+	foreach(cell, found)
+	{
+		Opinion    *opinion = lfirst(cell);
+		Datum		values[4] = {0};
+		bool		nulls[4] = {false, !OidIsValid(opinion->index_table), false, opinion->reason == NULL};
+
+		values[0] = ObjectIdGetDatum(opinion->fact);
+		values[1] = ObjectIdGetDatum(opinion->index_table);
+		values[2] = BoolGetDatum(opinion->reason == NULL);
+		if (opinion->reason != NULL)
+			values[3] = CStringGetTextDatum(opinion->reason);
+		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+	}
+	return (Datum) 0;
+}
+
+/*
+ * note_reason
+ *		Notes what is thought of an index table.  A query may name its fact table several times,
+ *		and each index table may be tried in several ways: what comes closest to its use counts.
+ */
+static void
+note_reason(Oid fact, Oid index_table, const char *reason)
+{
+	MemoryContext old;
+	Opinion    *opinion;
+	ListCell   *cell;
+
+	foreach(cell, opinions)
+	{
+		opinion = lfirst(cell);
+		if (opinion->fact == fact && opinion->index_table == index_table)
+		{
+			if (reason == NULL || (opinion->reason != NULL && strcmp(reason, REASON_COST) == 0))
+				opinion->reason = reason;
+			return;
+		}
+	}
+	old = MemoryContextSwitchTo(opinions_cxt);
+	opinion = palloc(sizeof(Opinion));
+	opinion->fact = fact;
+	opinion->index_table = index_table;
+	opinion->reason = reason;
+	opinions = lappend(opinions, opinion);
+	MemoryContextSwitchTo(old);
+}
+
+/* parse_query: parses a query, which may have parameters of any type */
+static Query *
+parse_query(const char *sql)
+{
+	List	   *statements = pg_parse_query(sql);
+	Oid		   *types = NULL;
+	int			ntypes = 0;
+	List	   *queries;
+
+	if (list_length(statements) != 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("query must be one statement")));
+	queries = pg_analyze_and_rewrite_varparams(linitial_node(RawStmt, statements), sql, &types, &ntypes, NULL);
+	if (list_length(queries) != 1 || linitial_node(Query, queries)->commandType == CMD_UTILITY)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("query must be SELECT, INSERT, UPDATE, DELETE, MERGE, or VALUES")));
+	return linitial(queries);
+}
