@@ -262,12 +262,13 @@ sub set_up
 		  "CREATE CONSTRAINT TRIGGER late AFTER INSERT OR UPDATE OR DELETE ON $f->{name} DEFERRABLE INITIALLY " . pick('DEFERRED', 'IMMEDIATE') . ' FOR EACH ROW EXECUTE FUNCTION tg()';
 		push @sql, "CREATE VIEW v_$f->{name} AS SELECT id, r, v, doc ->> 'k' AS k, doc ->> 't' AS t, (doc ->> 'i')::int AS i, doc FROM $f->{name}" . pick('', " WHERE doc ->> 't' = 'Genoa'"),
 		  "CREATE VIEW w_$f->{name} WITH (security_barrier) AS SELECT * FROM $f->{name} WHERE v > 0";
+		my $volatility = pick('STABLE', 'VOLATILE');
 		for my $m (@modes)
 		{
 			push @sql, "CREATE FUNCTION count_$f->{name}_$m(x text) RETURNS bigint STABLE LANGUAGE sql AS \$\$SELECT count(*) FROM $f->{name} WHERE doc ->> 'k' = x\$\$",
 			  "CREATE FUNCTION rows_$f->{name}_$m(x text) RETURNS SETOF $f->{name} STABLE LANGUAGE sql AS \$\$SELECT * FROM $f->{name} WHERE doc ->> 't' = x\$\$",
 			  "CREATE FUNCTION vcount_$f->{name}_$m(x text) RETURNS bigint VOLATILE LANGUAGE sql AS \$\$SELECT count(*) FROM $f->{name} WHERE doc ->> 'k' = x\$\$",
-			  "CREATE FUNCTION pcount_$f->{name}_$m(x text) RETURNS text " . pick('STABLE', 'VOLATILE') . " LANGUAGE plpgsql AS \$\$DECLARE c bigint; s text; BEGIN SELECT count(*) INTO c FROM $f->{name} WHERE doc ->> 'k' = x;
+			  "CREATE FUNCTION pcount_$f->{name}_$m(x text) RETURNS text $volatility LANGUAGE plpgsql AS \$\$DECLARE c bigint; s text; BEGIN SELECT count(*) INTO c FROM $f->{name} WHERE doc ->> 'k' = x;
 	SELECT string_agg(id::text, ',' ORDER BY id) INTO s FROM $f->{name} WHERE doc ->> 't' = (SELECT t FROM p WHERE p.id = c % 4) AND (doc ->> 'i')::int IS NOT NULL; RETURN c || ':' || coalesce(s, ''); END\$\$";
 		}
 		push @sql, "ALTER TABLE $f->{name} ENABLE ROW LEVEL SECURITY", "CREATE POLICY visible ON $f->{name} USING (v % 2 = 0)" if $w->{rls};

@@ -30,7 +30,7 @@ my @fixed = (1 .. 8);
 my $steps = $ENV{STEPS} || 28;
 my $began = time();
 
-my $node = new_server('plain_random', "shared_preload_libraries = 'indextable'", 'indextable.max_workers = 0', 'indextable.advice = off', 'autovacuum = off', "search_path = 'w, public'",
+my $node = new_server('plain_random', "shared_preload_libraries = 'indextable'", 'indextable.max_workers = 0', 'indextable.advice = off', 'autovacuum = off', 'restart_after_crash = on', "search_path = 'w, public'",
 	'client_min_messages = error', 'log_min_messages = error', 'log_min_error_statement = ' . ($ENV{SLOW} ? 'error' : 'panic'), "log_line_prefix = '%e '", 'statement_timeout = 60s', 'log_min_duration_statement = ' . ($ENV{SLOW} || -1), "timezone = 'UTC'", "t.q = ''", "t.log = ''", "t.dml = ''", "t.at = ''", "t.cursor = ''", "t.depth = 2", "t.text = 'a'");
 $node->safe_psql('postgres', 'CREATE EXTENSION indextable; CREATE ROLE plain_reader');
 my ($version) = $node->safe_psql('postgres', 'SHOW server_version') =~ /^(\d+)/;
@@ -41,6 +41,7 @@ my $explained = $modes[0];
 note "compared with off: @modes";
 
 my ($seed, $world, $history, $where, @differences, %prepared, $sessions);
+my $crashes = 0;
 my (%total, %errors, %used, %unused, %reported);
 
 # ---- sessions: a psql each, which reads scripts, so that many statements go without a pause
@@ -449,11 +450,12 @@ while (@seeds)
 	$sessions //= [ open_session('one'), open_session('other') ];
 	if (!eval { one_world(); 1 })
 	{
-		push @differences, "SEED=$seed, $where: $@";
+		my @running = slurp_file($node->logfile) =~ /Failed process was running: (.*)/g;
+		push @differences, "SEED=$seed, $where: $@" . join '', map { "  the server's process crashed while running $_\n" } splice @running, $crashes;
+		$crashes += grep { /crashed/ } $differences[-1];
 		eval { close_session($_) } for @$sessions;
 		$sessions = undef;
-		$node->_update_pid(-1);
-		$node->start if !$node->psql('postgres', 'SELECT true') == 0;
+		becomes_true($node, 'SELECT true');
 	}
 	note sprintf '%.1f s, %d runs', time() - $world_began, $total{runs};
 	ok(!@differences, "the same answers, SEED=$seed") or diag encode('UTF-8', join "\n", @differences, "the script: plain_$seed.sql");
