@@ -23,11 +23,13 @@
  *
  * Partitions that come and go, and tables that are rewritten.  TRUNCATE, ATTACH, DETACH, DROP
  * and ALTER TABLE make rows appear or vanish for older snapshots, too, whereas entries are
- * written as any other rows, or the other way round.  No such command leaves a mark for us,
- * as each row that they wrote would have them wait for each other, and perhaps in a circle:
- * the server's own catalogs tell what has been done, and by whom; see
- * definition/tree_age.c.  Where entries are written or deleted by such a command, our own
- * transaction is out of step until it ends, since other triggers run in between.
+ * written as any other rows, or the other way round.  We leave no mark of such a command: in
+ * a row that all of them wrote, they would wait for each other, even where the server lets
+ * sessions truncate several partitions at the same time, and perhaps in a circle.  The
+ * server's own catalogs tell what was done, and by which transaction; see
+ * definition/tree_age.c.  That includes our own, in which triggers run in the middle of such
+ * commands.  Only entries that are deleted before a command begins to act are not seen there:
+ * then our transaction is out of step until it ends.
  *
  * The index table itself.  A definition that is newer than the snapshot is of entries that
  * are newer, too.
@@ -82,7 +84,7 @@ typedef struct Written
 } Written;
 
 /* A statement under way that writes, with one of its tables. */
-typedef struct Writer
+typedef struct Writing
 {
 	const void *statement;		/* identifies it */
 	Written    *table;			/* NULL: none that may have fact rows */
@@ -90,10 +92,9 @@ typedef struct Writer
 	SubTransactionId sub;		/* in which it has begun */
 	bool		is_action;		/* of a foreign key: its triggers are fired by
 								 * the statement around it */
-	bool		truncates;		/* it is TRUNCATE, of any tables */
-} Writer;
+} Writing;
 
-static Writer *writers = NULL;	/* the innermost last */
+static Writing *writers = NULL; /* the innermost last */
 static int	nwriters = 0;
 static int	max_writers = 0;
 static HTAB *tables = NULL;		/* of Written */
@@ -116,7 +117,7 @@ static void process_utility(PlannedStmt *pstmt, const char *queryString, bool re
 							QueryEnvironment *queryEnv, DestReceiver *dest, QueryCompletion *qc);
 static Written *written_table(Relation rel);
 static Written *enter_written(Oid relid);
-static Writer *writer_begins(const void *statement, Written *table, CommandId cid);
+static Writing *writer_begins(const void *statement, Written *table, CommandId cid);
 static void writer_ends(const void *statement);
 static bool hand_over(int action);
 static void note_window(Written *table, CommandId after);
@@ -148,7 +149,7 @@ in_step_init(void)
 static void
 executor_start(QueryDesc *query, int eflags)
 {
-	Writer	   *writer = NULL;
+	Writing    *writer = NULL;
 	Written    *last = NULL;
 	bool		is_action = (eflags & EXEC_FLAG_SKIP_TRIGGERS) != 0;
 	ListCell   *cell;
@@ -195,28 +196,20 @@ executor_finish(QueryDesc *query)
 
 /*
  * process_utility
- *		Puts COPY FROM and TRUNCATE on the stack.
- *
- * COPY takes the same lock in the same way, so that the name is that of the same table.  What
- * TRUNCATE truncates besides, by CASCADE, need not be known: it is enough that triggers which
- * it fires do not read entries at all.
+ *		Puts COPY FROM on the stack.  COPY is going to take the same lock in the same way, so
+ *		the name is that of the same table.
  */
 static void
 process_utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
 				ProcessUtilityContext context, ParamListInfo params,
 				QueryEnvironment *queryEnv, DestReceiver *dest, QueryCompletion *qc)
 {
-	Node	   *command = pstmt->utilityStmt;
+	CopyStmt   *copy = IsA(pstmt->utilityStmt, CopyStmt) ? (CopyStmt *) pstmt->utilityStmt : NULL;
 	bool		writes = false;
 
-	if (IsA(command, TruncateStmt))
+	if (copy != NULL && copy->is_from && copy->relation != NULL)
 	{
-		writer_begins(&writes, NULL, 0)->truncates = true;
-		writes = true;
-	}
-	else if (IsA(command, CopyStmt) && ((CopyStmt *) command)->is_from && ((CopyStmt *) command)->relation != NULL)
-	{
-		Oid			relid = RangeVarGetRelid(((CopyStmt *) command)->relation, RowExclusiveLock, true);
+		Oid			relid = RangeVarGetRelid(copy->relation, RowExclusiveLock, true);
 
 		if (OidIsValid(relid))
 		{
@@ -286,17 +279,17 @@ enter_written(Oid relid)
 }
 
 /* writer_begins: puts a statement with one of its tables on the stack */
-static Writer *
+static Writing *
 writer_begins(const void *statement, Written *table, CommandId cid)
 {
-	Writer	   *writer;
+	Writing    *writer;
 
 	if (nwriters == max_writers)
 	{
 		int			more = Max(16, max_writers * 2);
 
-		writers = writers == NULL ? MemoryContextAlloc(TopMemoryContext, sizeof(Writer) * more) :
-			repalloc(writers, sizeof(Writer) * more);
+		writers = writers == NULL ? MemoryContextAlloc(TopMemoryContext, sizeof(Writing) * more) :
+			repalloc(writers, sizeof(Writing) * more);
 		max_writers = more;
 	}
 	writer = &writers[nwriters++];
@@ -305,7 +298,6 @@ writer_begins(const void *statement, Written *table, CommandId cid)
 	writer->cid = cid;
 	writer->sub = GetCurrentSubTransactionId();
 	writer->is_action = false;
-	writer->truncates = false;
 	return writer;
 }
 
@@ -327,12 +319,12 @@ writer_ends(const void *statement)
 		;
 	for (; i >= 0 && writers[i].statement == statement; i--)
 	{
-		Writer		writer;
+		Writing		writer;
 
 		if (writers[i].is_action && hand_over(i))
 			continue;
 		writer = writers[i];
-		memmove(&writers[i], &writers[i + 1], sizeof(Writer) * (--nwriters - i));
+		memmove(&writers[i], &writers[i + 1], sizeof(Writing) * (--nwriters - i));
 		if (writer.table != NULL)
 			note_window(writer.table, writer.cid);
 	}
@@ -358,7 +350,7 @@ hand_over(int action)
 	for (i = around; i >= 0 && writers[i].statement == writers[around].statement; i--)
 		if (writers[i].table == writers[action].table && writers[i].cid <= writers[action].cid)
 		{
-			memmove(&writers[action], &writers[action + 1], sizeof(Writer) * (--nwriters - action));
+			memmove(&writers[action], &writers[action + 1], sizeof(Writing) * (--nwriters - action));
 			return true;
 		}
 	writers[action].statement = writers[around].statement;
@@ -410,8 +402,8 @@ note_window(Written *table, CommandId after)
 
 /*
  * in_step_lost
- *		Notes that no snapshot of this transaction is in step any more, because entries are
- *		written for rows that are not, or will not be, those of snapshots.
+ *		Notes that no snapshot of this transaction is in step any more, because entries of
+ *		rows are written or deleted that come or go not just when these do.
  */
 void
 in_step_lost(Oid fact)
@@ -539,12 +531,8 @@ out_of_step(IndexDef *def, Snapshot snapshot)
 		return "the index table has changed";
 
 	for (i = nwriters - 1; i >= 0; i--)
-	{
-		if (writers[i].truncates)
-			return "a TRUNCATE is under way";
 		if (writers[i].table != NULL && snapshot->curcid > writers[i].cid && concerns(writers[i].table, fact))
 			return "a statement that writes the fact table is under way";
-	}
 	if (snapshot->curcid <= newest_window || any_lost)
 		for (table = written; table != NULL; table = table->next)
 		{

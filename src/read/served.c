@@ -126,6 +126,8 @@ open_served(PlannerInfo *root, RangeTblEntry *rte, Served *served)
 	soft_definition_pin(fact, CurrentMemoryContext);
 	if (fact->relid != rte->relid)
 		reason = "the query names a partition";
+	else if (!OidIsValid(fact->pk_index))
+		reason = "it has no primary key: rows may be on other servers";
 	else
 		reason = unfit(root, rte);
 	if (reason != NULL)

@@ -256,6 +256,7 @@ CREATE TABLE f (id int, doc jsonb, PRIMARY KEY (id) DEFERRABLE INITIALLY DEFERRE
 SELECT indextable.create('town_last', 'f', '{town, last}');
 BEGIN;
 INSERT INTO f VALUES (1, '{"town": "t", "last": "l"}'), (1, '{"town": "t"}');
+SELECT * FROM town_last();
 DELETE FROM f WHERE doc ? 'last';
 COMMIT;
 SELECT * FROM town_last();
