@@ -210,7 +210,7 @@ sub report
 	my ($off, $on) = alone($s, $open, $item, $mode);
 
 	# The same message again tells nothing new.
-	my ($message) = map { "$_->{state} $_->{message}" } grep { $_->{state} ne '00000' } @$on;
+	my ($message) = map { "$_->{state} $_->{message}" =~ s/ \d+\b//gr } grep { $_->{state} ne '00000' } @$on;
 	return if $off->[$step] && $off->[$step]{state} eq '00000' && defined $message && $reported{$message}++;
 	my $again = defined different($item, $off, $on);
 	if ($again && $item->{q})
@@ -232,8 +232,17 @@ sub report
 	}
 	my ($x, $y) = map { $_->[$step] // { state => 'no answer', text => '', message => '' } } $off, $on;
 	my $rows = sub { my ($text) = @_; my @rows = map { s/\x1f/ | /gr } split /\n/, $text; return join '', map { '    ' . substr($_, 0, 300) . "\n" } @rows > 12 ? (@rows[ 0 .. 11 ], '… ' . @rows . ' rows') : @rows; };
+	if (($item->{steps}[$step]{cmp} // 'list') =~ /^(set|keys)/)
+	{
+		# What one has, and not the other.
+		my %left;
+		$left{$_}++ for split /\n/, $x->{text};
+		$left{$_}-- for split /\n/, $y->{text};
+		my ($more, $less) = map { my $sign = $_; join '', map { "$_\n" x abs($left{$_}) } grep { $left{$_} * $sign > 0 } sort keys %left } 1, -1;
+		($x, $y) = ({ %$x, text => $more, message => "$x->{message}, only there:" }, { %$y, text => $less, message => "$y->{message}, only there:" }) if "$more$less" ne '';
+	}
 	my $sql = join ";\n", map { $_->{sql} =~ s/\{m\}/$mode/gr } @{ $item->{steps} };
-	my $plan = $item->{q} || $item->{explain} ? ask($s, ($open ? 'SAVEPOINT q;' : '') . "SET indextable.planner = '$mode'; EXPLAIN (COSTS OFF) " . ($item->{q} ? $item->{steps}[-1]{sql} : $item->{explain}) =~ s/\{m\}/$mode/gr . ';' . ($open ? 'ROLLBACK TO q; RELEASE q;' : '')) : '';
+	my $plan = $item->{q} || $item->{explain} ? ask($s, ($open ? 'SAVEPOINT q;' : '') . "SET indextable.planner = '$mode'; EXPLAIN (COSTS OFF) " . ($item->{q} ? render($item->{q}) : $item->{explain}) =~ s/\{m\}/$mode/gr . ';' . ($open ? 'ROLLBACK TO q; RELEASE q;' : '')) : '';
 	push @differences, "SEED=$seed, $where, $mode differs from off in " . ($again ? '' : 'a run that could not be repeated, in ') . "step $step, within " . ($open ? 'a transaction' : 'no transaction') . ":\n$sql;\n"
 	  . "  off: $x->{state} $x->{message}\n" . $rows->($x->{text}) . "  $mode: $y->{state} $y->{message}\n" . $rows->($y->{text}) . ($plan ? "  plan:\n" . $rows->($plan) : '')
 	  . join('', map { "  $_->{sql}\n" } grep { $plan !~ /Index Table/ || $plan =~ /\b\Q$_->{name}\E\b/ } map { @{ $_->{indexes} } } map { $world->{facts}{$_} } grep { $sql =~ /\b(v_|w_)?\Q$_\E\b/ } 'f', 'g');
@@ -256,12 +265,18 @@ sub of_query
 	return $again->($q);
 }
 
-# orderless QUERY: to be used where order cannot be compared
-sub whole { my ($q) = @_; my %q = %$q; delete @q{qw(order limit offset lock)} if !($q{cmp} eq 'list' && !$q{lock}); delete $q{lock}; return \%q; }
+# whole QUERY: without an order that is not total, and without locks
+sub whole
+{
+	my ($q) = @_;
+	my %q = %$q;
+	if ($q{lock} || $q{cmp} =~ /keys/) { delete @q{qw(order limit offset lock)}; $q{cmp} = 'set'; }
+	return \%q;
+}
 
 sub quoted { my ($sql) = @_; return '$q$' . $sql . '$q$'; }
 
-# with_columns QUERY: as a subquery that needs names for its columns, though they have the same ones
+# digest FACT: what is stored in it
 sub digest { my ($fact) = @_; return ({ sql => 'SET LOCAL indextable.planner = off' }, { sql => "SELECT md5(string_agg(x::text, E'\\n' ORDER BY id, r, x::text COLLATE \"C\")) FROM $fact x" }); }
 
 sub prepared_item
