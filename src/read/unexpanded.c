@@ -217,6 +217,10 @@ replace_dummy_path(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
 	rel->partial_pathlist = NIL;
 	c->varno = rel->relid;
 	path = make_scan_path(root, rel, c);
+	/* What is computed where the table is scanned may need values of tables beside it. */
+	path->path.param_info = get_baserel_parampathinfo(root, rel, rel->lateral_relids);
+	if (path->path.param_info != NULL)
+		path->path.rows = path->path.param_info->ppi_rows;
 	path->path.total_cost = rel->tuples * (cpu_tuple_cost + cpu_operator_cost) + rel->nparts * random_page_cost;
 	add_path(rel, &path->path);
 }
