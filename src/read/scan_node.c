@@ -477,7 +477,8 @@ next_of_fallback(IndexTableScan *scan)
 	if (TupIsNull(row))
 		return slot;
 	slot_getallattrs(row);
-	for (i = 0; i < slot->tts_tupleDescriptor->natts; i++)
+	/* A scan of entries alone that nothing is wanted of has a row of no columns. */
+	for (i = 0; i < slot->tts_tupleDescriptor->natts && i < row->tts_nvalid; i++)
 	{
 		slot->tts_values[i] = row->tts_values[i];
 		slot->tts_isnull[i] = row->tts_isnull[i];
