@@ -24,6 +24,7 @@
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
+#include "parser/parse_relation.h"
 #include "parser/parsetree.h"
 #include "rewrite/rewriteManip.h"
 #include "utils/lsyscache.h"
@@ -177,7 +178,7 @@ fallback_query(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, 
 	List	   *quals = NIL;
 	ListCell   *cell;
 
-	forget_permissions(rte);
+	take_table(query, rte, root->parse);
 	rte->inh = rte->relkind == RELKIND_PARTITIONED_TABLE;
 	if (c->entries_only)
 	{
@@ -194,7 +195,6 @@ fallback_query(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, 
 	query->commandType = CMD_SELECT;
 	query->querySource = QSRC_ORIGINAL;
 	query->canSetTag = true;
-	query->rtable = list_make1(rte);
 	query->jointree = makeFromExpr(list_make1(ref),
 								   replace_values((Node *) make_ands_explicit(quals), &replacing));
 	query->targetList = (List *) replace_values((Node *) query->targetList, &replacing);

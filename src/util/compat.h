@@ -112,11 +112,24 @@ extern int no_such_variable
 /* grouping_keys: returns the grouping columns of a query; since 16 without those that are redundant */
 #if PG_VERSION_NUM < 160000
 #define grouping_keys(root)		((root)->parse->groupClause)
-/* forget_permissions: makes nobody's rights on a table in a query be checked */
-#define forget_permissions(rte)	((rte)->requiredPerms = 0)
+/* take_table: makes a copy of a table in a query the only one of another query, where nobody's rights on it are checked, */
+#define take_table(query, rte, outer) \
+	((rte)->requiredPerms = 0, (query)->rtable = list_make1(rte))
+/* forget_permissions: not even by a plan of that */
+#define forget_permissions(plan)	((void) 0)
 #else
 #define grouping_keys(root)		((root)->processed_groupClause)
-#define forget_permissions(rte)	((rte)->perminfoindex = 0)
+/* The planner wants to know whose rights are checked, and the executor what there is to check. */
+#define take_table(query, rte, outer) \
+	((query)->rteperminfos = list_make1(copyObject(getRTEPermissionInfo((outer)->rteperminfos, rte))), \
+	 (rte)->perminfoindex = 1, (query)->rtable = list_make1(rte))
+#define forget_permissions(plan) \
+	do { \
+		ListCell   *cell_; \
+		foreach(cell_, (plan)->rtable) \
+			lfirst_node(RangeTblEntry, cell_)->perminfoindex = 0; \
+		(plan)->permInfos = NIL; \
+	} while (0)
 #endif
 
 /* Since 16 an input function that finds no value in a text can say so without raising an error. */

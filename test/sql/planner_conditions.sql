@@ -66,7 +66,7 @@ SELECT d AS difference FROM (VALUES
 	('fact_t1', $$SELECT id FROM fact WHERE doc ->> 'town' = 't1' AND doc ->> 'name' <> ALL (array_remove(string_to_array(note, 'note'), ''))$$),
 	('only fact_t1', $$SELECT id FROM fact WHERE doc ->> 'town' = 't1' AND doc ->> 'name' IN ('n1', NULL)$$),
 	('only fact_town', $$SELECT id FROM fact WHERE (doc ->> 'town', doc ->> 'name') = ('t1', 'n1')$$),
-	('native', $$SELECT id FROM fact WHERE (doc ->> 'town', doc ->> 'name') > ('t1', 'n1')$$),
+	('only fact_t1', $$SELECT id FROM fact WHERE (doc ->> 'town', doc ->> 'name') > ('t1', 'n1')$$),
 	('native', $$SELECT id FROM fact WHERE (doc ->> 'town', doc ->> 'name') <> ('t1', 'n1')$$),
 	('only fact_town', $$SELECT id FROM fact WHERE (doc ->> 'town', doc ->> 'name') IN (('t1', 'n1'), ('t2', 'n2'))$$),
 	('only fact_town', $$SELECT id FROM fact WHERE (doc ->> 'town', id) >= ('t1', 5) AND doc ->> 'town' > 't0' AND doc ->> 'name' IS NOT NULL$$),
