@@ -458,6 +458,7 @@ begin_fallback(IndexTableScan *scan)
 	}
 	AcquireRewriteLocks(query, true, false);
 	plan = plan_without_index_tables(query, params);
+	check_no_permissions(plan);
 	scan->fallback = CreateQueryDesc(plan, "", estate->es_snapshot, InvalidSnapshot, None_Receiver, params,
 									 estate->es_queryEnv, 0);
 	ExecutorStart(scan->fallback, 0);

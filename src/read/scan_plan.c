@@ -24,6 +24,7 @@
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
+#include "parser/parse_relation.h"
 #include "parser/parsetree.h"
 #include "rewrite/rewriteManip.h"
 #include "utils/lsyscache.h"
@@ -176,8 +177,8 @@ fallback_query(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, 
 	List	   *quals = NIL;
 	ListCell   *cell;
 
-	forget_permissions(rte);
 	rte->inh = rte->relkind == RELKIND_PARTITIONED_TABLE;
+	forget_permissions(query, rte, rel->userid);
 	if (c->entries_only)
 	{
 		foreach(cell, c->exprs)

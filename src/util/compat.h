@@ -112,11 +112,19 @@ extern int no_such_variable
 /* grouping_keys: returns the grouping columns of a query; since 16 without those that are redundant */
 #if PG_VERSION_NUM < 160000
 #define grouping_keys(root)		((root)->parse->groupClause)
-/* forget_permissions: makes nobody's rights on a table in a query be checked */
-#define forget_permissions(rte)	((rte)->requiredPerms = 0)
+/*
+ * forget_permissions, check_no_permissions: of the only table of a query, which is planned with the rights of a
+ * user, nobody's rights are checked when the plan is executed.  Since 16 they are apart from the table: the planner
+ * wants to see them, and the executor wants there to be something to check, or nothing at all.
+ */
+#define forget_permissions(query, rte, user)	((rte)->requiredPerms = 0)
+#define check_no_permissions(plan)	((void) 0)
 #else
 #define grouping_keys(root)		((root)->processed_groupClause)
-#define forget_permissions(rte)	((rte)->perminfoindex = 0)
+#define forget_permissions(query, rte, user) \
+	((rte)->perminfoindex = 0, addRTEPermissionInfo(&(query)->rteperminfos, rte)->checkAsUser = (user))
+#define check_no_permissions(plan) \
+	((plan)->permInfos = NIL, linitial_node(RangeTblEntry, (plan)->rtable)->perminfoindex = 0)
 #endif
 
 /* Since 16 an input function that finds no value in a text can say so without raising an error. */
