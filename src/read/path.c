@@ -44,6 +44,7 @@ static void add_path_of(PlannerInfo *root, RelOptInfo *rel, Served *served, Inde
 static void keep_paths(RelOptInfo *rel);
 static List *outer_sets(PlannerInfo *root, RelOptInfo *rel, IndexDef *def);
 static List *add_outer_set(List *sets, RelOptInfo *rel, RestrictInfo *rinfo);
+static List *add_set(List *sets, Relids set);
 static bool is_key_member(PlannerInfo *root, RelOptInfo *rel, EquivalenceClass *ec, EquivalenceMember *em, void *arg);
 static bool uses_join_clause(Candidate *c, List *clauses);
 static double outer_rows(PlannerInfo *root, Relids outer);
@@ -254,8 +255,7 @@ outer_sets(PlannerInfo *root, RelOptInfo *rel, IndexDef *def)
 	{
 		foreach(cell, sets)
 			all = bms_add_members(all, lfirst(cell));
-		if (!list_member(sets, all))
-			sets = lappend(sets, all);
+		sets = add_set(sets, all);
 	}
 	return sets;
 }
@@ -265,9 +265,20 @@ add_outer_set(List *sets, RelOptInfo *rel, RestrictInfo *rinfo)
 {
 	Relids		outer = bms_del_member(bms_copy(rinfo->clause_relids), rel->relid);
 
-	if (bms_is_empty(outer) || list_length(sets) >= MAX_OUTER_SETS || list_member(sets, outer))
-		return sets;
-	return lappend(sets, outer);
+	return bms_is_empty(outer) || list_length(sets) >= MAX_OUTER_SETS ? sets : add_set(sets, outer);
+}
+
+static List *
+add_set(List *sets, Relids set)
+{
+	ListCell   *cell;
+
+	foreach(cell, sets)
+	{
+		if (bms_equal(lfirst(cell), set))
+			return sets;
+	}
+	return lappend(sets, set);
 }
 
 /* is_key_member: returns whether a member of an equivalence class is a column that an index table can be searched by */

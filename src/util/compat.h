@@ -251,6 +251,13 @@ not_null_column(HeapTuple constraint)
 #define RELATION_HOOK_ARGUMENTS	root, rel, rte
 #endif
 
+/* writes_tables: returns whether a plan writes tables, also in WITH */
+#if PG_VERSION_NUM < 190000
+#define writes_tables(plan)		((plan)->resultRelations != NIL)
+#else
+#define writes_tables(plan)		(!bms_is_empty((plan)->resultRelationRelids))
+#endif
+
 /* Since 19 the planner is told for which EXPLAIN it plans, if for any. */
 #if PG_VERSION_NUM < 190000
 #define PLANNER_HOOK_PARAMETERS \
