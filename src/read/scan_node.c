@@ -484,7 +484,11 @@ next_of_fallback(IndexTableScan *scan)
 	if (TupIsNull(row))
 		return slot;
 	slot_getallattrs(row);
-	/* A scan of entries alone that nothing is wanted of has a row of no columns. */
+
+	/*
+	 * A scan of entries alone that nothing is wanted of has a row of no
+	 * columns.
+	 */
 	for (i = 0; i < slot->tts_tupleDescriptor->natts && i < row->tts_nvalid; i++)
 	{
 		slot->tts_values[i] = row->tts_values[i];

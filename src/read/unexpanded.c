@@ -260,7 +260,11 @@ add_last_resort(PlannerInfo *root, RelOptInfo *rel)
 	c = palloc0(sizeof(Candidate));
 	c->varno = rel->relid;
 	path = make_scan_path(root, rel, c);
-	/* What is computed where the table is scanned may need values of tables beside it. */
+
+	/*
+	 * What is computed where the table is scanned may need values of tables
+	 * beside it.
+	 */
 	path->path.param_info = get_baserel_parampathinfo(root, rel, rel->lateral_relids);
 	if (path->path.param_info != NULL)
 		path->path.rows = path->path.param_info->ppi_rows;
