@@ -120,10 +120,7 @@ definition_of_fact(Relation fact, Oid root)
 		relation_close(rel, NoLock);
 	}
 
-	/*
-	 * A function of constants, called by the planner, may have loaded it,
-	 * too.
-	 */
+	/* A function that the planner has called may have loaded it, too. */
 	release(entry);
 	return entry->def = def;
 }

@@ -48,7 +48,7 @@ typedef struct Column
 } Column;
 
 static Node *clause_of(Node *clause);
-static bool filter_is_implied(IndexDef *def, List *clauses, Index varno);
+static bool filter_is_implied(IndexDef *def, List *clauses, Index varno, List **result);
 static int	count_not_null(IndexDef *def, List *conditions, List *clauses, Relation fact, Index varno);
 static bool rejects_null(Node *clause, Column *column);
 static bool null_if_null(Node *node, Column *column);
@@ -71,6 +71,7 @@ Candidate *
 consider_index_table(IndexDef *def, List *clauses, Relation fact, Index varno, const char **why)
 {
 	Candidate  *c;
+	List	   *filter = NIL;
 	List	   *found = NIL;
 	bool		array = false;
 	ListCell   *cell;
@@ -81,7 +82,7 @@ consider_index_table(IndexDef *def, List *clauses, Relation fact, Index varno, c
 		*why = "it is not active";
 		return NULL;
 	}
-	if (def->filter != NULL && !filter_is_implied(def, clauses, varno))
+	if (def->filter != NULL && !filter_is_implied(def, clauses, varno, &filter))
 	{
 		*why = "its filter does not follow from the conditions";
 		return NULL;
@@ -104,6 +105,7 @@ consider_index_table(IndexDef *def, List *clauses, Relation fact, Index varno, c
 	c = palloc0(sizeof(Candidate));
 	c->def = def;
 	c->varno = varno;
+	c->filter = filter;
 	c->order_from = -1;
 	for (position = 0; position < def->nsearch; position++)
 	{
@@ -176,21 +178,20 @@ is_complete_enough(Candidate *c, const char **why)
 
 /*
  * filter_is_implied
- *		Returns whether all rows that satisfy the clauses satisfy an index table's filter.  The
- *		filter is evaluated under fixed settings, so it must not depend on any.
+ *		Returns whether all rows that satisfy the clauses satisfy an index table's filter, and
+ *		sets *result to the filter.  The filter is evaluated under fixed settings, so it must not depend on any.
  */
 static bool
-filter_is_implied(IndexDef *def, List *clauses, Index varno)
+filter_is_implied(IndexDef *def, List *clauses, Index varno, List **result)
 {
 	Node	   *filter = expression_node(def->filter);
-	List	   *predicate;
 
 	if (filter == NULL || contain_mutable_functions(filter) || expression_calls_users_code(def->filter))
 		return false;
 	filter = copyObject(filter);
 	ChangeVarNodes(filter, 1, varno, 0);
-	predicate = make_ands_implicit((Expr *) canonicalize_qual((Expr *) eval_const_expressions(NULL, filter), false));
-	return predicate_implied_by(predicate, clauses, false);
+	*result = make_ands_implicit((Expr *) canonicalize_qual((Expr *) eval_const_expressions(NULL, filter), false));
+	return predicate_implied_by(*result, clauses, false);
 }
 
 /* count_not_null: returns how many leading key fields are not NULL in any row that satisfies clauses and constraints */

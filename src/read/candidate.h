@@ -18,6 +18,7 @@ typedef struct Candidate
 {
 	IndexDef   *def;
 	Index		varno;			/* the fact table in the query */
+	List	   *filter;			/* of the index table, over this relation */
 	List	   *conditions;		/* of Condition *, by position */
 	int			nequal;			/* so many leading columns are compared by = */
 	int			order_from;		/* entries come in the order of the columns

@@ -67,9 +67,8 @@ add_paths(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 		previous_hook(root, rel, rti, rte);
 	if (rel->reloptkind != RELOPT_BASEREL || (!alone && IS_DUMMY_REL(rel)))
 		return;
-	/* Whatever happens now, there is a path. */
 	if (alone)
-		replace_dummy_path(root, rel, rte);
+		forget_dummy_path(root, rel, rte);
 	rte->inh |= alone;
 	if (open_served(root, rte, &served))
 	{
@@ -77,7 +76,10 @@ add_paths(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 		close_served(&served);
 	}
 	if (alone)
+	{
 		rte->inh = false;
+		add_last_resort(root, rel);
+	}
 }
 
 static void
@@ -167,7 +169,7 @@ add_path_of(PlannerInfo *root, RelOptInfo *rel, Served *served, IndexDef *def, R
 		clauses = list_concat_copy(clauses, param->ppi_clauses);
 	}
 	c = consider_index_table(def, clauses, served->rel, rel->relid, &why);
-	if (c == NULL || !is_complete_enough(c, &why))
+	if (c == NULL)
 		goto unused;
 	if (param != NULL && !uses_join_clause(c, param->ppi_clauses))
 		return;
@@ -177,7 +179,7 @@ add_path_of(PlannerInfo *root, RelOptInfo *rel, Served *served, IndexDef *def, R
 		why = "the query asks for system columns";
 	else if (!c->entries_only && c->conditions == NIL && c->pathkeys == NIL && setting_planner == PLANNER_ON)
 		why = "no condition is on its first key field, nor is the query sorted by it, and entries lack something that is asked for";
-	if (why != NULL)
+	if (why != NULL || !is_complete_enough(c, &why))
 		goto unused;
 	estimate_entries(root, rel, c);
 	path = make_scan_path(root, rel, c);

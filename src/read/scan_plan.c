@@ -24,7 +24,6 @@
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
-#include "parser/parse_relation.h"
 #include "parser/parsetree.h"
 #include "rewrite/rewriteManip.h"
 #include "utils/lsyscache.h"
@@ -178,7 +177,7 @@ fallback_query(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, 
 	ListCell   *cell;
 
 	rte->inh = rte->relkind == RELKIND_PARTITIONED_TABLE;
-	forget_permissions(query, rte, rel->userid);
+	forget_permissions(query, rte, root->parse);
 	if (c->entries_only)
 	{
 		foreach(cell, c->exprs)
