@@ -465,6 +465,11 @@ begin_fallback(IndexTableScan *scan)
 	}
 	AcquireRewriteLocks(query, true, false);
 	plan = plan_without_index_tables(query, params);
+<<<<<<< HEAD
+=======
+	/* The query that this is part of was checked. */
+	plan_without_checks(plan);
+>>>>>>> w/server
 	scan->fallback = CreateQueryDesc(plan, "", estate->es_snapshot, InvalidSnapshot, None_Receiver, params,
 									 estate->es_queryEnv, 0);
 	ExecutorStart(scan->fallback, 0);
