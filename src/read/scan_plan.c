@@ -350,6 +350,7 @@ read_scan_plan(CustomScan *scan, ScanPlan *plan)
 		plan->conditions[i].attno = lsecond_int(lfirst(cell));
 		plan->conditions[i].strategy = lthird_int(lfirst(cell));
 		plan->conditions[i].array = lfourth_int(lfirst(cell));
+		plan->conditions[i].contained = list_nth_int(lfirst(cell), 4);
 		plan->conditions[i].operator = list_nth_oid(operators, 2 * i);
 		plan->conditions[i].subtype = list_nth_oid(operators, 2 * i + 1);
 	}
