@@ -108,8 +108,8 @@ make_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 		Condition  *condition = lfirst(cell);
 
 		scan->custom_exprs = lappend(scan->custom_exprs, condition->value);
-		conditions = lappend(conditions, list_make4_int(condition->position, c->def->search[condition->position],
-														condition->strategy, condition->array));
+		conditions = lappend(conditions, list_make5_int(condition->position, c->def->search[condition->position],
+														condition->strategy, condition->array, condition->contained));
 		operators = lappend_oid(lappend_oid(operators, condition->operator), condition->subtype);
 	}
 	foreach(cell, clauses)

@@ -315,7 +315,10 @@ contained_value(Field *field, int nsteps, Jsonb *json, Datum *result)
 
 	if (JB_ROOT_IS_SCALAR(json))
 	{
-		/* An array contains the scalars that are its elements, and a scalar itself. */
+		/*
+		 * An array contains the scalars that are its elements, and a scalar
+		 * itself.
+		 */
 		if (nsteps != field->spec->nsteps - 1 || !field->spec->steps[nsteps].wildcard)
 			return false;
 		(void) JsonbExtractScalar(&json->root, &value);
