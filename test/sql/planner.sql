@@ -187,12 +187,20 @@ SELECT count(*), max(note) FROM owned WHERE town = 't1';
 SELECT count(*) FROM invoked WHERE town = 't1';
 SELECT count(*), max(note) FROM invoked WHERE town = 't1';
 RESET ROLE;
--- policies come and go under cached plans
+-- policies come and go under cached plans; where one applies, nothing may be searched before it
+CREATE FUNCTION uses_index_table(query text) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE plan text;
+BEGIN
+	EXECUTE 'EXPLAIN (FORMAT json) ' || query INTO plan;
+	RETURN plan ~ 'Index Table';
+END $$;
 ALTER TABLE plain ENABLE ROW LEVEL SECURITY;
 CREATE POLICY low ON plain FOR SELECT TO planner_reader USING (id < 10);
 EXECUTE of_plain ('t1');
+SELECT uses_index_table($$EXECUTE of_plain ('t1')$$);
 SET ROLE planner_reader;
 EXECUTE of_plain ('t1');
+SELECT uses_index_table($$EXECUTE of_plain ('t1')$$), uses_index_table($$SELECT id FROM plain WHERE doc ->> 'town' = 't1' AND leak(doc ->> 'name')$$);
 RESET ROLE;
 EXECUTE of_plain ('t1');
 SET ROLE planner_reader;
