@@ -141,11 +141,11 @@ SELECT indextable.create('f_live', 'f', '{k}', filter => $$(doc ->> 'live')::boo
 	indextable.create('f_id', 'f', '{s}', filter => 'id > 10');
 SELECT d AS difference FROM (VALUES
 	('native', NULL, $$SELECT id FROM f WHERE doc ->> 'k' = 'k1'$$),
-	('f_live', NULL, $$SELECT id FROM f WHERE doc ->> 'k' = 'k1' AND (doc ->> 'live')::boolean$$),
+	('only f_live', NULL, $$SELECT id FROM f WHERE doc ->> 'k' = 'k1' AND (doc ->> 'live')::boolean$$),
 	('native', NULL, $$SELECT id FROM f WHERE doc ->> 'k' = 'k1' AND NOT (doc ->> 'live')::boolean$$),
 	('native', NULL, $$SELECT id FROM f WHERE doc ->> 'k' = 'k1' AND ((doc ->> 'live')::boolean OR id = 1)$$),
 	('native', NULL, $$SELECT id FROM f WHERE doc ->> 'k' = 'k1' AND (doc ->> 'v')::int < 15$$),
-	('f_small', NULL, $$SELECT id FROM f WHERE doc ->> 'k' = 'k1' AND (doc ->> 'v')::int < 15 AND doc ? 'live'$$),
+	('only f_small', NULL, $$SELECT id FROM f WHERE doc ->> 'k' = 'k1' AND (doc ->> 'v')::int < 15 AND doc ? 'live'$$),
 	('native', NULL, $$SELECT id FROM f WHERE doc ->> 'k' = 'k1' AND (doc ->> 'v')::int < 25 AND doc ? 'live'$$),
 	('only f_id', NULL, $$SELECT id FROM f WHERE doc ->> 's' = 's1' AND id > 10$$),
 	('only f_id', NULL, $$SELECT id FROM f WHERE doc ->> 's' = 's1' AND id BETWEEN 11 AND 30$$),
