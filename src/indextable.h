@@ -34,13 +34,6 @@
  * columns.  The tuple may have 2704 bytes with its own header and alignment.
  */
 #define MAX_INDEX_DATA		2680
-/*
- * The storage parameters of index tables.  Autovacuum comes early, because index-only
- * scans need the visibility map, and entries are narrow.
- */
-#define STORAGE_PARAMETERS \
-	"autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.02, " \
-	"autovacuum_analyze_scale_factor = 0.05"
 
 /* What an entry has beside the key and the primary key: nothing, included fields, the document. */
 typedef enum Strategy

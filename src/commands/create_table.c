@@ -25,6 +25,7 @@
 #include "utils/syscache.h"
 
 #include "../catalog/owner.h"
+#include "../definition/layout.h"
 #include "../indextable.h"
 #include "../util/relation.h"
 #include "../util/sql.h"

@@ -50,6 +50,7 @@
 #include "../definition/cache.h"
 #include "../definition/fact_key.h"
 #include "../definition/index_partition.h"
+#include "../definition/layout.h"
 #include "../definition/roots.h"
 #include "../indextable.h"
 #include "../maintain/entries_by_bounds.h"

@@ -60,8 +60,7 @@ typedef struct Candidate
 } Candidate;
 
 static HTAB *cache = NULL;
-static CacheEntry *last = NULL; /* the one used last: entries are never
-								 * removed */
+static CacheEntry *last = NULL; /* used last; entries are never removed */
 
 static void definitions_relation_changed(Oid relid);
 static void definitions_object_changed(int id, uint32 hash);
@@ -121,10 +120,7 @@ definition_of_fact(Relation fact, Oid root)
 		relation_close(rel, NoLock);
 	}
 
-	/*
-	 * What it replaces may be one that was loaded meanwhile, by a function
-	 * that the planner has called because its arguments are constants.
-	 */
+	/* A function that the planner has called may have loaded it, too. */
 	release(entry);
 	return entry->def = def;
 }

@@ -15,6 +15,14 @@
 
 #include "../indextable.h"
 
+/*
+ * The storage parameters of index tables.  Autovacuum comes early, because index-only
+ * scans need the visibility map, and entries are narrow.
+ */
+#define STORAGE_PARAMETERS \
+	"autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.02, " \
+	"autovacuum_analyze_scale_factor = 0.05"
+
 extern TupleDesc layout_desc(IndexDef *def, Relation fact);
 extern char *layout_columns(IndexDef *def, Relation fact);
 extern char *layout_column(Form_pg_attribute att);

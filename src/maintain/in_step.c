@@ -158,7 +158,7 @@ executor_start(QueryDesc *query, int eflags)
 		next_executor_start(query, eflags);
 	else
 		standard_ExecutorStart(query, eflags);
-	if (query->plannedstmt->resultRelations == NIL || (eflags & EXEC_FLAG_EXPLAIN_ONLY) != 0)
+	if (!writes_tables(query->plannedstmt) || (eflags & EXEC_FLAG_EXPLAIN_ONLY) != 0)
 		return;
 	foreach(cell, query->estate->es_opened_result_relations)
 	{
@@ -190,7 +190,7 @@ executor_finish(QueryDesc *query)
 		next_executor_finish(query);
 	else
 		standard_ExecutorFinish(query);
-	if (nwriters > 0 && query->plannedstmt->resultRelations != NIL)
+	if (nwriters > 0 && writes_tables(query->plannedstmt))
 		writer_ends(query);
 }
 

@@ -8,29 +8,17 @@
 #ifndef INDEXTABLE_CANDIDATE_H
 #define INDEXTABLE_CANDIDATE_H
 
-#include "access/stratnum.h"
 #include "nodes/pathnodes.h"
 
 #include "../indextable.h"
-
-/* A comparison of a column of the index with a value. */
-typedef struct Condition
-{
-	int			position;		/* of the column in the index, from 0 */
-	StrategyNumber strategy;
-	Oid			operator;
-	Oid			subtype;		/* the type of value, or of its elements */
-	Expr	   *value;
-	bool		array;			/* = ANY (value) */
-	bool		lossy;			/* rows that it finds have to be checked */
-	RestrictInfo *rinfo;		/* NULL: the clause was not one yet */
-} Condition;
+#include "search_condition.h"
 
 /* An index table that can find the rows of a query. */
 typedef struct Candidate
 {
 	IndexDef   *def;
 	Index		varno;			/* the fact table in the query */
+	List	   *filter;			/* of the index table, over this relation */
 	List	   *conditions;		/* of Condition *, by position */
 	int			nequal;			/* so many leading columns are compared by = */
 	int			order_from;		/* entries come in the order of the columns

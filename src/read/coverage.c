@@ -47,7 +47,9 @@ is_checked_by_search(Candidate *c, RestrictInfo *rinfo)
 		if (condition->rinfo == rinfo && !condition->lossy)
 			return true;
 	}
-	return false;
+	/* Entries are of rows that satisfy the filter. */
+	return c->filter != NIL && !contain_mutable_functions((Node *) rinfo->clause) &&
+		predicate_implied_by(list_make1(rinfo->clause), c->filter, false);
 }
 
 /*

@@ -10,15 +10,19 @@
  */
 #include "postgres.h"
 
+#include "commands/dbcommands.h"
 #include "fmgr.h"
 #include "funcapi.h"
+#include "miscadmin.h"
 #include "nodes/execnodes.h"
 #include "nodes/parsenodes.h"
 #include "parser/analyze.h"
 #include "tcop/tcopprot.h"
 #include "utils/builtins.h"
+#include "utils/guc.h"
 #include "utils/tuplestore.h"
 
+#include "../indextable.h"
 #include "../util/settings.h"
 #include "served.h"
 
@@ -36,6 +40,7 @@ static List *opinions;			/* of Opinion *, ... */
 static MemoryContext opinions_cxt;	/* ... in this */
 
 static void note_reason(Oid fact, Oid index_table, const char *reason);
+static bool is_preloaded(const char *setting);
 static Query *parse_query(const char *sql);
 
 /* indextable_explain: explain(query) returns fact_table, index_table, used, reason */
@@ -58,6 +63,12 @@ indextable_explain(PG_FUNCTION_ARGS)
 				(errmsg("index tables are not used, because indextable.planner is off"),
 				 errdetail("What follows holds if it is on."),
 				 errhint("SET indextable.planner = on;")));
+	else if (!is_preloaded("shared_preload_libraries") && !is_preloaded("session_preload_libraries"))
+		ereport(NOTICE,
+				(errmsg("index tables are not used in other sessions"),
+				 errdetail("This session has loaded the library indextable by now, but others may not."),
+				 errhint("ALTER DATABASE %s SET session_preload_libraries = 'indextable';",
+						 quote_identifier(get_database_name(MyDatabaseId)))));
 	opinions = NIL;
 	opinions_cxt = CurrentMemoryContext;
 	outer = listen_to_reasons(note_reason);
@@ -92,6 +103,15 @@ indextable_explain(PG_FUNCTION_ARGS)
 		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 	}
 	return (Datum) 0;
+}
+
+/* is_preloaded: returns whether a setting names the library */
+static bool
+is_preloaded(const char *setting)
+{
+	const char *libraries = GetConfigOption(setting, true, false);
+
+	return libraries != NULL && strstr(libraries, IT_SCHEMA) != NULL;
 }
 
 /*

@@ -44,6 +44,7 @@ static void add_path_of(PlannerInfo *root, RelOptInfo *rel, Served *served, Inde
 static void keep_paths(RelOptInfo *rel);
 static List *outer_sets(PlannerInfo *root, RelOptInfo *rel, IndexDef *def);
 static List *add_outer_set(List *sets, RelOptInfo *rel, RestrictInfo *rinfo);
+static List *add_set(List *sets, Relids set);
 static bool is_key_member(PlannerInfo *root, RelOptInfo *rel, EquivalenceClass *ec, EquivalenceMember *em, void *arg);
 static bool uses_join_clause(Candidate *c, List *clauses);
 static double outer_rows(PlannerInfo *root, Relids outer);
@@ -66,9 +67,8 @@ add_paths(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 		previous_hook(root, rel, rti, rte);
 	if (rel->reloptkind != RELOPT_BASEREL || (!alone && IS_DUMMY_REL(rel)))
 		return;
-	/* Whatever happens now, there is a path. */
 	if (alone)
-		replace_dummy_path(root, rel, rte);
+		forget_dummy_path(root, rel, rte);
 	rte->inh |= alone;
 	if (open_served(root, rte, &served))
 	{
@@ -76,7 +76,10 @@ add_paths(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 		close_served(&served);
 	}
 	if (alone)
+	{
 		rte->inh = false;
+		add_last_resort(root, rel);
+	}
 }
 
 static void
@@ -166,7 +169,7 @@ add_path_of(PlannerInfo *root, RelOptInfo *rel, Served *served, IndexDef *def, R
 		clauses = list_concat_copy(clauses, param->ppi_clauses);
 	}
 	c = consider_index_table(def, clauses, served->rel, rel->relid, &why);
-	if (c == NULL || !is_complete_enough(c, &why))
+	if (c == NULL)
 		goto unused;
 	if (param != NULL && !uses_join_clause(c, param->ppi_clauses))
 		return;
@@ -176,7 +179,7 @@ add_path_of(PlannerInfo *root, RelOptInfo *rel, Served *served, IndexDef *def, R
 		why = "the query asks for system columns";
 	else if (!c->entries_only && c->conditions == NIL && c->pathkeys == NIL && setting_planner == PLANNER_ON)
 		why = "no condition is on its first key field, nor is the query sorted by it, and entries lack something that is asked for";
-	if (why != NULL)
+	if (why != NULL || !is_complete_enough(c, &why))
 		goto unused;
 	estimate_entries(root, rel, c);
 	path = make_scan_path(root, rel, c);
@@ -254,8 +257,7 @@ outer_sets(PlannerInfo *root, RelOptInfo *rel, IndexDef *def)
 	{
 		foreach(cell, sets)
 			all = bms_add_members(all, lfirst(cell));
-		if (!list_member(sets, all))
-			sets = lappend(sets, all);
+		sets = add_set(sets, all);
 	}
 	return sets;
 }
@@ -265,9 +267,20 @@ add_outer_set(List *sets, RelOptInfo *rel, RestrictInfo *rinfo)
 {
 	Relids		outer = bms_del_member(bms_copy(rinfo->clause_relids), rel->relid);
 
-	if (bms_is_empty(outer) || list_length(sets) >= MAX_OUTER_SETS || list_member(sets, outer))
-		return sets;
-	return lappend(sets, outer);
+	return bms_is_empty(outer) || list_length(sets) >= MAX_OUTER_SETS ? sets : add_set(sets, outer);
+}
+
+static List *
+add_set(List *sets, Relids set)
+{
+	ListCell   *cell;
+
+	foreach(cell, sets)
+	{
+		if (bms_equal(lfirst(cell), set))
+			return sets;
+	}
+	return lappend(sets, set);
 }
 
 /* is_key_member: returns whether a member of an equivalence class is a column that an index table can be searched by */

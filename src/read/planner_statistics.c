@@ -16,9 +16,6 @@
  */
 #include "postgres.h"
 
-#include "access/htup_details.h"
-#include "access/table.h"
-#include "access/transam.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_statistic.h"
 #include "catalog/pg_statistic_ext.h"
@@ -33,10 +30,8 @@
 #include "optimizer/plancat.h"
 #include "parser/parsetree.h"
 #include "utils/acl.h"
-#include "utils/array.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
-#include "utils/rel.h"
 #include "utils/selfuncs.h"
 #include "utils/syscache.h"
 
@@ -74,6 +69,7 @@ typedef struct LentIndex
 	IndexOptInfo info;			/* first: it is all that the planner knows */
 	LentColumn *columns;
 	int			ncolumns;		/* so many there is room for */
+	bool		shared;			/* share_selectivities() was called */
 } LentIndex;
 
 /* What find_fields() looks for. */
@@ -102,6 +98,9 @@ static void never_scanned(PlannerInfo *root, IndexPath *path, double loop_count,
 						  Cost *total_cost, Selectivity *selectivity, double *correlation, double *pages);
 static bool lend_statistics(PlannerInfo *root, Oid index, AttrNumber attno, VariableStatData *vardata);
 static void keep_tuple(HeapTuple tuple);
+static void share_selectivities(PlannerInfo *root, RelOptInfo *rel);
+static bool is_about_else(Node *node, void *context);
+static bool has_other_statistics(RelOptInfo *rel);
 static LentIndex *find_lent_index(RelOptInfo *rel);
 static bool has_own_statistics(PlannerInfo *root, RelOptInfo *rel, Node *expr);
 static void ask_for_statistics(PlannerInfo *root, RelOptInfo *rel, LentColumn *column);
@@ -137,11 +136,9 @@ lend_index(RELATION_HOOK_PARAMETERS)
 
 	if (previous_relation_hook)
 		previous_relation_hook(RELATION_HOOK_ARGUMENTS);
-	if (setting_planner == PLANNER_OFF || table->rtekind != RTE_RELATION || table->relid < FirstNormalObjectId ||
-		(table->inh && table->relkind != RELKIND_PARTITIONED_TABLE))
-		return;
 	/* CLUSTER and CREATE INDEX ask, too, with a query that has nothing in it. */
-	if (root->parse->jointree == NULL)
+	if (setting_planner == PLANNER_OFF || table->rtekind != RTE_RELATION || root->parse->jointree == NULL ||
+		(table->inh && table->relkind != RELKIND_PARTITIONED_TABLE))
 		return;
 	if (child != NULL &&
 		planner_rt_fetch(child->parent_relid, root)->relkind == RELKIND_PARTITIONED_TABLE)
@@ -384,6 +381,7 @@ lend_statistics(PlannerInfo *root, Oid indexoid, AttrNumber attno, VariableStatD
 		ask_for_statistics(root, vardata->rel, column);
 	if (column->lent->statistics != NULL)
 	{
+		share_selectivities(root, vardata->rel);
 		vardata->statsTuple = column->lent->statistics;
 		vardata->freefunc = keep_tuple;
 		vardata->acl_ok = column->lent->may_read;
@@ -414,6 +412,107 @@ ask_for_statistics(PlannerInfo *root, RelOptInfo *rel, LentColumn *column)
 	lent->may_read = may_read_all(root, rel, column->document);
 	lent->asked = true;
 	MemoryContextSwitchTo(old);
+}
+
+/*
+ * share_selectivities
+ *		Estimates the conditions of a partitioned table that are about lent columns only, once
+ *		for all of its partitions, when the first of them, rel, is estimated.
+ *
+ * The statistics are the same for all partitions.  To search the common values in each of
+ * hundreds would be most of what these statistics cost.  The planner keeps the estimate of a
+ * condition with it, and the conditions of a partition are those of the table, in the same
+ * order, unless it has made something simpler of one of them.
+ */
+static void
+share_selectivities(PlannerInfo *root, RelOptInfo *rel)
+{
+	AppendRelInfo *child = root->append_rel_array == NULL ? NULL : root->append_rel_array[rel->relid];
+	RelOptInfo *above = child == NULL ? NULL : root->simple_rel_array[child->parent_relid];
+	LentIndex  *index = above == NULL ? NULL : find_lent_index(above);
+	double		tuples = above == NULL ? 0 : above->tuples;
+	double		sum = 0;
+	Selectivity *known;
+	ListCell   *cell;
+	ListCell   *inner;
+	int			n = 0;
+	int			i;
+
+	if (index == NULL || index->shared)
+		return;
+	index->shared = true;
+
+	foreach(cell, root->append_rel_list)
+	{
+		AppendRelInfo *other = lfirst(cell);
+
+		if (other->parent_relid != child->parent_relid || root->simple_rel_array[other->child_relid] == NULL)
+			continue;
+		sum += root->simple_rel_array[other->child_relid]->tuples;
+		n++;
+	}
+	if (n < 2)
+		return;
+	/* The rows of the table are asked for, but are not summed up yet. */
+	above->tuples = sum;
+	known = palloc(sizeof(Selectivity) * Max(list_length(above->baserestrictinfo), 1));
+	i = 0;
+	foreach(cell, above->baserestrictinfo)
+	{
+		RestrictInfo *condition = lfirst(cell);
+
+		known[i++] = condition->pseudoconstant || is_about_else((Node *) condition->clause, index) ? -1 :
+			clause_selectivity(root, (Node *) condition, 0, JOIN_INNER, NULL);
+	}
+	above->tuples = tuples;
+	foreach(cell, root->append_rel_list)
+	{
+		AppendRelInfo *other = lfirst(cell);
+		RelOptInfo *partition = root->simple_rel_array[other->child_relid];
+
+		if (other->parent_relid != child->parent_relid || partition == NULL || has_other_statistics(partition) ||
+			list_length(partition->baserestrictinfo) != list_length(above->baserestrictinfo))
+			continue;
+		i = 0;
+		foreach(inner, partition->baserestrictinfo)
+		{
+			RestrictInfo *condition = lfirst(inner);
+
+			if (known[i] >= 0 &&
+				nodeTag(condition->clause) == nodeTag(((RestrictInfo *) list_nth(above->baserestrictinfo, i))->clause))
+				condition->norm_selec = known[i];
+			i++;
+		}
+	}
+}
+
+/* is_about_else: returns whether a condition is about anything but the columns of an index of ours, context */
+static bool
+is_about_else(Node *node, void *context)
+{
+	LentIndex  *index = context;
+
+	if (node == NULL)
+		return false;
+	if (IsA(node, Var) || IsA(node, SubPlan))
+		return true;
+	return !list_member(index->info.indexprs, node) && expression_tree_walker(node, is_about_else, context);
+}
+
+/* has_other_statistics: returns whether a table may have statistics of expressions that are not lent */
+static bool
+has_other_statistics(RelOptInfo *rel)
+{
+	ListCell   *cell;
+
+	foreach(cell, rel->indexlist)
+	{
+		IndexOptInfo *info = lfirst(cell);
+
+		if (info->indexprs != NIL && info->amcostestimate != never_scanned)
+			return true;
+	}
+	return rel->statlist != NIL;
 }
 
 /* find_lent_index: returns the index of ours that a table has, or NULL */

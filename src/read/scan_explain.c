@@ -43,7 +43,9 @@ explain_scan(CustomScanState *node, List *ancestors, ExplainState *es)
 		ExplainPropertyText("Scan Direction", "Backward", es);
 	if (scan->plan.async)
 		ExplainPropertyText("Staleness", "asynchronous", es);
-	if (!es->analyze)
+	if (!OidIsValid(scan->plan.index_table))
+		ExplainPropertyText("Fallback", "partitions are looked at when it is executed", es);
+	if (!es->analyze || !OidIsValid(scan->plan.index_table))
 		return;
 	if (scan->fallbacks > 0 || scan->why != NULL)
 		ExplainPropertyText("Fallback", scan->why, es);

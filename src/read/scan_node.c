@@ -314,7 +314,7 @@ start_search(IndexTableScan *scan)
 static bool
 set_array(IndexTableScan *scan, Datum value, PlannedCondition *condition)
 {
-	ArrayType  *array = DatumGetArrayTypeP(value);
+	ArrayType  *array = DatumGetArrayTypePCopy(value);
 	Form_pg_attribute att = TupleDescAttr(scan->def->desc, scan->def->search[condition->position] - 1);
 	Oid			family = lookup_type_cache(att->atttypid, TYPECACHE_BTREE_OPFAMILY)->btree_opf;
 	SortSupportData sort = {0};
@@ -336,9 +336,9 @@ set_array(IndexTableScan *scan, Datum value, PlannedCondition *condition)
 	}
 	sort.ssup_cxt = CurrentMemoryContext;
 	sort.ssup_collation = att->attcollation;
-	sort.ssup_reverse = scan->plan.backward;
 	PrepareSortSupportFromOrderingOp(get_opfamily_member(family, condition->subtype, condition->subtype,
 														 BTLessStrategyNumber), &sort);
+	sort.ssup_reverse = scan->plan.backward;
 	qsort_arg(elements, scan->nelements, sizeof(Datum), compare_elements, &sort);
 	scan->elements = elements;
 	scan->nelements = qunique_arg(elements, scan->nelements, sizeof(Datum), compare_elements, &sort);
@@ -458,6 +458,8 @@ begin_fallback(IndexTableScan *scan)
 	}
 	AcquireRewriteLocks(query, true, false);
 	plan = plan_without_index_tables(query, params);
+	/* The query that this is part of was checked. */
+	plan_without_checks(plan);
 	scan->fallback = CreateQueryDesc(plan, "", estate->es_snapshot, InvalidSnapshot, None_Receiver, params,
 									 estate->es_queryEnv, 0);
 	ExecutorStart(scan->fallback, 0);

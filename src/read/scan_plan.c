@@ -176,8 +176,8 @@ fallback_query(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, 
 	List	   *quals = NIL;
 	ListCell   *cell;
 
-	forget_permissions(rte);
 	rte->inh = rte->relkind == RELKIND_PARTITIONED_TABLE;
+	forget_permissions(query, rte, root->parse);
 	if (c->entries_only)
 	{
 		foreach(cell, c->exprs)

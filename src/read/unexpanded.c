@@ -35,6 +35,8 @@
 
 /* With more rows to a partition than this it is better to read partitions one after the other. */
 #define ROWS_PER_PARTITION	10
+/* What a partition is taken to have if nothing is known of any. */
+#define UNKNOWN_ROWS	1000
 
 static relation_hook_type previous_hook = NULL;
 /* Its address marks tables that are not expanded. */
@@ -199,22 +201,37 @@ mentions_partition_key(List *clauses, Index varno, PartitionKey key)
 	return false;
 }
 
-/*
- * replace_dummy_path
- *		Gives the planner what it would know of a table that is not empty, and the path that does
- *		without index tables.
- */
+/* forget_dummy_path: gives the planner what it would know of a table that is not empty */
 void
-replace_dummy_path(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
+forget_dummy_path(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
 {
-	Candidate  *c = palloc0(sizeof(Candidate));
-	CustomPath *path;
-
-	rel->tuples = Max(table_rows(rte->relid), 1);
+	rel->tuples = table_rows(rte->relid);
+	if (rel->tuples < 1)
+		rel->tuples = (double) UNKNOWN_ROWS * rel->nparts;
 	rel->rows = clamp_row_est(rel->tuples * clauselist_selectivity(root, rel->baserestrictinfo, 0, JOIN_INNER, NULL));
 	rel->reltarget->width = Max(rel->reltarget->width, 32);
 	rel->pathlist = NIL;
 	rel->partial_pathlist = NIL;
+}
+
+/*
+ * add_last_resort
+ *		Adds a path that does without index tables, if there is none that needs no other table:
+ *		the query of all partitions is planned when it is executed.
+ */
+void
+add_last_resort(PlannerInfo *root, RelOptInfo *rel)
+{
+	Candidate  *c;
+	CustomPath *path;
+	ListCell   *cell;
+
+	foreach(cell, rel->pathlist)
+	{
+		if (((Path *) lfirst(cell))->param_info == NULL)
+			return;
+	}
+	c = palloc0(sizeof(Candidate));
 	c->varno = rel->relid;
 	path = make_scan_path(root, rel, c);
 	path->path.total_cost = rel->tuples * (cpu_tuple_cost + cpu_operator_cost) + rel->nparts * random_page_cost;

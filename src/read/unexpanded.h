@@ -12,6 +12,7 @@
 
 extern void unexpanded_init(void);
 extern bool is_unexpanded(RelOptInfo *rel);
-extern void replace_dummy_path(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte);
+extern void forget_dummy_path(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte);
+extern void add_last_resort(PlannerInfo *root, RelOptInfo *rel);
 
 #endif							/* INDEXTABLE_UNEXPANDED_H */

@@ -31,7 +31,10 @@
 #include "fmgr.h"
 #if PG_VERSION_NUM >= 160000
 #include "nodes/miscnodes.h"
+#include "parser/parse_relation.h"
 #endif
+#include "nodes/parsenodes.h"
+#include "nodes/plannodes.h"
 #include "utils/acl.h"
 #include "utils/jsonb.h"
 #include "utils/wait_event.h"
@@ -112,12 +115,39 @@ extern int no_such_variable
 /* grouping_keys: returns the grouping columns of a query; since 16 without those that are redundant */
 #if PG_VERSION_NUM < 160000
 #define grouping_keys(root)		((root)->parse->groupClause)
-/* forget_permissions: makes nobody's rights on a table in a query be checked */
-#define forget_permissions(rte)	((rte)->requiredPerms = 0)
 #else
 #define grouping_keys(root)		((root)->processed_groupClause)
-#define forget_permissions(rte)	((rte)->perminfoindex = 0)
 #endif
+
+/* forget_permissions: makes nobody's rights on the only table of a query be checked, which was of another query */
+static inline void
+forget_permissions(Query *query, RangeTblEntry *rte, Query *other)
+{
+#if PG_VERSION_NUM < 160000
+	rte->requiredPerms = 0;
+#else
+	RTEPermissionInfo *permissions = makeNode(RTEPermissionInfo);
+
+	permissions->relid = rte->relid;
+	permissions->inh = rte->inh;
+	permissions->checkAsUser = getRTEPermissionInfo(other->rteperminfos, rte)->checkAsUser;
+	query->rteperminfos = list_make1(permissions);
+	rte->perminfoindex = 1;
+#endif
+}
+
+/* plan_without_checks: has nobody's rights be checked when a plan is executed */
+static inline void
+plan_without_checks(PlannedStmt *plan)
+{
+#if PG_VERSION_NUM >= 160000
+	ListCell   *cell;
+
+	foreach(cell, plan->rtable)
+		((RangeTblEntry *) lfirst(cell))->perminfoindex = 0;
+	plan->permInfos = NIL;
+#endif
+}
 
 /* Since 16 an input function that finds no value in a text can say so without raising an error. */
 #if PG_VERSION_NUM < 160000
@@ -241,6 +271,13 @@ not_null_column(HeapTuple constraint)
 #define relation_hook			build_simple_rel_hook
 #define RELATION_HOOK_PARAMETERS	PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte
 #define RELATION_HOOK_ARGUMENTS	root, rel, rte
+#endif
+
+/* writes_tables: returns whether a plan writes tables, also in WITH */
+#if PG_VERSION_NUM < 190000
+#define writes_tables(plan)		((plan)->resultRelations != NIL)
+#else
+#define writes_tables(plan)		(!bms_is_empty((plan)->resultRelationRelids))
 #endif
 
 /* Since 19 the planner is told for which EXPLAIN it plans, if for any. */

@@ -11,7 +11,8 @@
 #
 #   QUICK=1           a small profile, about five minutes on idle cores; rough: bulk inserts and reads need the full sizes
 #   PARTS="bulk"      some of: single bulk wide reads; of asynchronous maintenance: enqueue drain held lag; life: building,
-#                     verifying, repairing; partitions: fact tables that are partitioned; and shards: on other servers
+#                     verifying, repairing; partitions: fact tables that are partitioned; shards: on other servers; and
+#                     planner: plain SQL
 #   VARIANTS="none expression row_trigger indextable"    some of variants/*.sql; none is needed
 #   ROUNDS ROWS_BASE ROWS_SINGLE ROWS_BULK ROWS_WIDE ROWS_READ TOWNS SECONDS_READ    sizes, see below
 #   ROWS_ENQUEUE STATEMENTS_ENQUEUE COUNTS ROWS_DRAIN ROWS_HELD ROWS_LAG SECONDS_UPDATES SECONDS_LAG SECONDS_IDLE
@@ -51,7 +52,7 @@ fi
 : "${ROWS_PARTITIONS:=100000}"    # rows that are read from partitions
 : "${PARTITIONS:=1 16 64 256 1024}"    # numbers of partitions; the last ones want max_locks_per_transaction
 : "${TOWNS:=5000}"           # distinct keys in the write tests, at most 10,000
-: "${PARTS:=single bulk wide reads enqueue drain held lag life partitions shards}"
+: "${PARTS:=single bulk wide reads enqueue drain held lag life partitions shards planner}"
 ALL_VARIANTS="none expression generated gin row_trigger statement_trigger indextable"
 : "${VARIANTS:=$ALL_VARIANTS}"
 : "${OUT:=$here/../output/bench.md}"
@@ -153,9 +154,10 @@ load_fact() {    # SIZE FIRST LAST
 . "$here/life.sh"
 . "$here/partitions.sh"
 . "$here/shards.sh"
+. "$here/planner.sh"
 
 # What is measured, in the order of the report. Each has its lines in a file of that name, and is a section of the page.
-SECTIONS="writes reads enqueue drain held lag life repair beside partitions partition_writes shards"
+SECTIONS="writes reads enqueue drain held lag life repair beside partitions partition_writes shards planner planning"
 
 # table PROGRAM FILE [VARIABLE]: the table that test/bench/PROGRAM.awk makes of the lines in FILE
 table() { env LC_ALL=C awk -F '\t' ${3:+-v "$3"} -f "$here/table.awk" -f "$here/$1.awk" "$here/targets.tsv" "$tmp/$2.tsv"; }
@@ -190,6 +192,7 @@ section() {
 	life | repair | beside) group=life ;;
 	partitions | partition_writes) group=partition ;;
 	shards) group=shard ;;
+	planner | planning) group=planner ;;
 	esac
 	${group}_section "$1"
 	echo
@@ -244,9 +247,9 @@ touch "$tmp/writes.tsv" "$tmp/reads.tsv"
 if ! sql -c 'CREATE EXTENSION IF NOT EXISTS indextable' 2> "$tmp/extension.log"; then
 	cat "$tmp/extension.log" >&2
 	[ "$ALLOW_MISSING" = 1 ] || die "the extension indextable can't be created (ALLOW_MISSING=1 goes on without it)"
-	say "bench: going on WITHOUT indextable: no such variant, no reads, nothing asynchronous, no life, no partitions, no shards"
+	say "bench: going on WITHOUT indextable: no such variant, no reads, nothing asynchronous, no life, no partitions, no shards, no plain SQL"
 	VARIANTS=${VARIANTS/indextable/}
-	for part in reads enqueue drain held lag life partitions shards; do PARTS=${PARTS/$part/}; done
+	for part in reads enqueue drain held lag life partitions shards planner; do PARTS=${PARTS/$part/}; done
 else
 	sql -c 'SELECT indextable.stop_workers()' > /dev/null
 fi
@@ -267,6 +270,7 @@ async_parts
 if wants life; then life_part; fi
 if wants partitions; then partition_part; fi
 if wants shards; then shard_part; fi
+if wants planner; then planner_part; fi
 
 mkdir -p "$(dirname "$OUT")"
 report > "$tmp/report.md"

@@ -49,6 +49,19 @@ BEGIN
 	END LOOP;
 	RETURN QUERY VALUES ('in_function', in_function('town7'));
 END $$;
+-- used: whether index tables answer some of them
+CREATE FUNCTION used() RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+	line text;
+	query text;
+BEGIN
+	FOREACH query IN ARRAY ARRAY['entries (''town7'')', 'documents (''town7'')', 'element (''t3'')', 'groups', 'lacking', 'joined (7)'] LOOP
+		FOR line IN EXECUTE 'EXPLAIN (COSTS off) EXECUTE ' || query LOOP
+			IF line LIKE '%Custom Scan (IndexTable)%' THEN RETURN true; END IF;
+		END LOOP;
+	END LOOP;
+	RETURN false;
+END $$;
 CREATE TABLE first_answers (query text, answer text);
 -- other: which of them are not what they were at first
 CREATE FUNCTION other() RETURNS TABLE (query text, answer text) LANGUAGE sql AS $$ SELECT * FROM answers() EXCEPT SELECT * FROM first_answers $$;
@@ -60,9 +73,10 @@ SET indextable.planner = off;
 CALL prepare();
 INSERT INTO first_answers SELECT * FROM answers();
 SELECT * FROM first_answers;
+SELECT used();
 DEALLOCATE ALL;
 CALL prepare();
-SET indextable.planner = on;
+SET indextable.planner = force;
 SELECT * FROM other();
 LOAD 'indextable';
 SHOW indextable.planner;
@@ -70,15 +84,17 @@ SELECT known();
 SELECT * FROM other();
 DEALLOCATE ALL;
 CALL prepare();
+SELECT used();
 SELECT * FROM other();
 SET indextable.planner = off;
 SELECT known();
 SELECT * FROM other();
 BEGIN;
-SET LOCAL indextable.planner = on;
+SET LOCAL indextable.planner = force;
 SELECT known();
 DEALLOCATE ALL;
 CALL prepare();
+SELECT used();
 SELECT * FROM other();
 ROLLBACK;
 SELECT known();
@@ -88,26 +104,28 @@ SELECT * FROM other();
 DO $$
 BEGIN
 	EXECUTE format('ALTER DATABASE %I SET session_preload_libraries = indextable', current_database());
-	EXECUTE format('ALTER DATABASE %I SET indextable.planner = on', current_database());
+	EXECUTE format('ALTER DATABASE %I SET indextable.planner = force', current_database());
 END $$;
 \c -
 SET search_path = planner_session;
 SHOW indextable.planner;
 SELECT known();
 CALL prepare();
+SELECT used();
 SELECT * FROM other();
 DO $$
 BEGIN
 	EXECUTE format('ALTER DATABASE %I RESET session_preload_libraries', current_database());
 	EXECUTE format('ALTER DATABASE %I RESET indextable.planner', current_database());
 	EXECUTE format('ALTER ROLE %I IN DATABASE %I SET session_preload_libraries = indextable', current_user, current_database());
-	EXECUTE format('ALTER ROLE %I IN DATABASE %I SET indextable.planner = on', current_user, current_database());
+	EXECUTE format('ALTER ROLE %I IN DATABASE %I SET indextable.planner = force', current_user, current_database());
 END $$;
 \c -
 SET search_path = planner_session;
 SHOW indextable.planner;
 SELECT known();
 CALL prepare();
+SELECT used();
 SELECT * FROM other();
 DO $$
 BEGIN
@@ -119,33 +137,35 @@ END $$;
 \c -
 SET search_path = planner_session;
 LOAD 'indextable';
-SET indextable.planner = on;
+SET indextable.planner = force;
 SET client_min_messages = warning;
 CALL prepare();
+SELECT used();
 SELECT * FROM other();
 BEGIN;
 DROP EXTENSION indextable CASCADE;
-SELECT known();
+SELECT known(), used();
 SELECT * FROM other();
 CREATE EXTENSION indextable;
 SELECT * FROM other();
 DROP TABLE by_town, by_tag, part_by_town;
 SELECT create_index_tables();
+SELECT used();
 SELECT * FROM other();
 ROLLBACK;
-SELECT known();
+SELECT known(), used();
 SELECT * FROM other();
 BEGIN;
 SAVEPOINT s;
 DROP EXTENSION indextable CASCADE;
 SELECT * FROM other();
 ROLLBACK TO s;
-SELECT known();
+SELECT known(), used();
 SELECT * FROM other();
 COMMIT;
 SELECT * FROM other();
 DROP EXTENSION indextable CASCADE;
-SELECT known(), to_regclass('by_town');
+SELECT known(), used(), to_regclass('by_town');
 SELECT * FROM other();
 -- rows come and go meanwhile, of which the tables that were index tables learn nothing
 INSERT INTO person SELECT 9000, doc FROM person WHERE id = 7;
@@ -154,16 +174,23 @@ TRUNCATE first_answers;
 INSERT INTO first_answers SELECT * FROM answers();
 SELECT * FROM first_answers;
 CREATE EXTENSION indextable;
+SELECT used();
 SELECT * FROM other();
 DROP TABLE by_town, by_tag, part_by_town;
 SELECT create_index_tables();
-SELECT * FROM other();
 ANALYZE person, part, by_town, by_tag, part_by_town;
-SELECT known();
+SELECT known(), used();
 SELECT * FROM other();
+-- the same with plans that are prepared for index tables, and executed without them
+SET indextable.planner = fallback;
 DEALLOCATE ALL;
 CALL prepare();
+SELECT used();
 SELECT * FROM other();
+DROP EXTENSION indextable CASCADE;
+SELECT used();
+SELECT * FROM other();
+CREATE EXTENSION indextable;
 \c -
 SET search_path = planner_session;
 CALL prepare();

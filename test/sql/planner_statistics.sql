@@ -61,7 +61,10 @@ INSERT INTO shape VALUES
 	(17, 'groups of partitions', $$SELECT doc ->> 'town', count(*) FROM part GROUP BY 1$$),
 	(18, 'an element by number', $$SELECT 1 FROM person WHERE doc #>> '{list,0}' = 'e1'$$),
 	(19, 'one partition', $$SELECT 1 FROM part_7 WHERE doc ->> 'town' = 'common'$$),
-	(20, 'both sides of UNION ALL', $$SELECT 1 FROM (SELECT doc FROM person UNION ALL SELECT doc FROM part) u WHERE doc ->> 'town' = 'common'$$);
+	(20, 'both sides of UNION ALL', $$SELECT 1 FROM (SELECT doc FROM person UNION ALL SELECT doc FROM part) u WHERE doc ->> 'town' = 'common'$$),
+	(21, 'groups above an outer join', $$SELECT p.doc ->> 'town', count(*) FROM visit v LEFT JOIN person p ON p.id = v.id GROUP BY 1$$),
+	(22, 'two conditions of partitions', $$SELECT 1 FROM part WHERE doc ->> 'town' > 'd' AND doc ->> 'town' < 'u' AND id < 10000$$),
+	(23, 'both sides of UNION ALL of documents', $$SELECT 1 FROM (SELECT doc -> 'a' AS a FROM person UNION ALL SELECT doc FROM visit) u WHERE a ->> 'b' = 'v3'$$);
 SET indextable.planner = off;
 SELECT n, what, "right"(query) FROM shape ORDER BY n;
 SET indextable.planner = on;
@@ -115,11 +118,12 @@ SELECT expr, "right"('SELECT 1 FROM person WHERE ' || expr) FROM unnest(ARRAY[
 CREATE TABLE typed (id int PRIMARY KEY, doc jsonb);
 INSERT INTO typed SELECT i, jsonb_build_object('i', i, 'b', i % 10 = 0, 'd', date '2020-01-01' + i % 1000, 'ts', timestamptz '2020-01-01Z' + i * interval '1 hour',
 	'u', md5((i % 4)::text)::uuid, 'v', 'v' || i % 5, 'n', i % 7 + 0.25, 'c', 'c' || i % 3) FROM generate_series(1, 4000) i;
-SELECT indextable.create('typed_i', 'typed', '{i::int}', include => '{b::boolean, d::date, ts::timestamptz, u::uuid, v::varchar(20), "n::numeric(6,2)", "c::char(4)"}');
+SELECT indextable.create('typed_i', 'typed', '{i::int}', include => '{b::boolean, d::date, ts::timestamptz, u::uuid, v::varchar(20), "n::numeric(6,2)", "c::char(4)", v::jsonb AS jv}');
 ANALYZE typed, typed_i;
 SELECT expr, round(q_error('SELECT 1 FROM typed WHERE ' || expr), 1) BETWEEN 0.5 AND 2 AS "right" FROM unnest(ARRAY[
 	$$(doc ->> 'i')::int < 100$$, $$(doc ->> 'b')::boolean$$, $$(doc ->> 'd')::date < '2020-01-11'$$, $$(doc ->> 'ts')::timestamptz < '2020-01-05'$$,
-	$$(doc ->> 'u')::uuid = 'cfcd2084-95d5-65ef-66e7-dff9f98764da'$$, $$(doc ->> 'v')::varchar(20) = 'v1'$$, $$(doc ->> 'n')::numeric(6,2) = 3.25$$, $$(doc ->> 'c')::char(4) = 'c1'$$]) expr;
+	$$(doc ->> 'u')::uuid = 'cfcd2084-95d5-65ef-66e7-dff9f98764da'$$, $$(doc ->> 'v')::varchar(20) = 'v1'$$, $$(doc ->> 'n')::numeric(6,2) = 3.25$$, $$(doc ->> 'c')::char(4) = 'c1'$$,
+	$$doc -> 'v' = '"v1"'$$, $$doc['v'] = '"v1"'$$, $$doc #> '{v}' IN ('"v1"', '"v2"')$$]) expr;
 
 -- Rows without an entry. In an index table with two key fields it is not known which of the two they lack: they are lent as long as half of
 -- the rows have entries, as if they were NULL in a part of the others; included fields as if they were NULL as often. In both cases what is

@@ -1,0 +1,198 @@
+# Plain SQL over fact tables: planned without index tables, with native indexes instead; with index tables; and the index table named
+# by hand. And what index tables cost the planner where they are of no use. Sourced by bench.sh, which calls planner_part.
+# Lines in planner.tsv: work, protocol, side, round, CPU µs of a query.
+# Lines in planning.tsv: work, off or on, round, CPU µs of planning.
+
+# The works are named after what a query asks for, and of which fact table: 600 and 4k are plain ones with documents of that size; p and
+# s are partitioned, with an index for one row and with one for the rows of a town, and the number of partitions.
+#   only      3 fields of the 100 rows of a town, which the index table has; fetch: their documents
+#   element   the first 20 documents that hold a tag, in the order of another field; its native index is a GIN
+#   groups    how many rows each town has
+#   one       the row with an email
+# The sides: native, on a table with native indexes; ours, the same on a table with index tables; hand, where the query names these.
+
+# planner_query WORK SIDE: a query with :key
+planner_query() {
+	local of=${1#*_} fact=bench.$2_${1#*_}
+	case $1,$2 in
+	only_*,hand) echo "SELECT name, street, balance FROM bench.by_town_$of WHERE town = :key" ;;
+	only_*) echo "SELECT doc->>'name' AS name, doc->>'street' AS street, (doc->>'balance')::numeric(12,2) AS balance FROM $fact WHERE doc->>'town' = :key" ;;
+	fetch_*,hand) echo "SELECT * FROM indextable.lookup('bench.by_town_$of', jsonb_build_object('town', :key::text))" ;;
+	fetch_*) echo "SELECT doc FROM $fact WHERE doc->>'town' = :key" ;;
+	element_*,hand) echo "SELECT doc FROM bench.by_tag_$of AS i JOIN bench.ours_$of USING (id) WHERE tags = :key ORDER BY i.balance, i.id LIMIT 20" ;;
+	element_*) echo "SELECT doc FROM $fact WHERE doc->'tags' @> jsonb_build_array(:key::text) ORDER BY (doc->>'balance')::numeric, id LIMIT 20" ;;
+	groups_*,hand) echo "SELECT town, count(*) FROM bench.by_town_$of GROUP BY town" ;;
+	groups_*) echo "SELECT doc->>'town' AS town, count(*) FROM $fact GROUP BY 1" ;;
+	one_*,hand) echo "SELECT * FROM indextable.lookup('bench.by_email_$of', jsonb_build_object('email', :key::text))" ;;
+	one_*) echo "SELECT doc FROM $fact WHERE doc->>'email' = :key" ;;
+	esac
+}
+
+# planner_session SIDE: the options of its sessions
+planner_session() { echo "$SESSION -c indextable.planner=$([ "$1" = ours ] && echo on || echo off)"; }
+
+planner_keys() {    # WORK: a random but repeatable choice
+	local key="doc->>'town'"
+	case $1 in
+	element_*) key="jsonb_array_elements_text(doc->'tags')" ;;
+	one_*) key="doc->>'email'" ;;
+	esac
+	mapfile -t keys < <(sql -c "SELECT key FROM (SELECT DISTINCT $key AS key FROM bench.native_${1#*_}) AS k ORDER BY md5(key) LIMIT 10")
+	[ "${#keys[@]}" = 10 ] || die "$1: too few keys"
+}
+
+# planner_same WORK: all sides answer alike for every key; and there is an answer
+planner_same() {
+	local key side answer first
+	for key in "${keys[@]}"; do
+		first=
+		for side in native ours hand; do
+			answer=$(PGOPTIONS=$(planner_session $side) sql -v key="$key" \
+				<<< "SELECT md5(string_agg(r::text, chr(10) ORDER BY r::text)) FROM ($(planner_query "$1" $side | sed "s/:key/:'key'/")) AS r")
+			: "${first:=$answer}"
+			[ -n "$answer" ] && [ "$answer" = "$first" ] || die "$1: the answer of $side differs from the native one for $key"
+		done
+	done
+	if PGOPTIONS=$(planner_session ours) sql -v key="$key" <<< "EXPLAIN $(planner_query "$1" ours | sed "s/:key/:'key'/")" | grep -q 'Custom Scan (IndexTable)'; then
+		served[$1]=ours
+	else
+		served[$1]=unserved
+		say "planner: $1 does not use its index table"
+	fi
+}
+
+# planner_read WORK SIDE PROTOCOL → CPU µs a query. What reads all partitions takes fewer keys, and so many transactions that those with
+# custom plans are the first ones, which metered_us leaves out.
+planner_read() {
+	local query n count=10 limit=(-T "$SECONDS_READ") definitions=()
+	query=$(planner_query "$1" "$2")
+	if [[ $1 = groups_* ]]; then count=1 limit=(-t 18)
+	elif [ "$2" != hand ] && [[ $1 = *_[ps][0-9]* ]] && { [ "$2" = native ] || [ "${served[$1]}" = unserved ]; }; then count=3 limit=(-t 18); fi
+	for ((n = 0; n < count; n++)); do
+		if [ "$3" = simple ]; then
+			echo "${query/:key/\'${keys[n]}\'};"
+		else
+			if [[ $query = *:key* ]]; then definitions+=(-D "key$n=${keys[n]}"); fi
+			echo "${query/:key/:key$n};"
+		fi
+	done > "$tmp/statements.sql"
+	PGOPTIONS=$(planner_session "$2") PROTOCOL=$3 measure "$tmp/statements.sql" $count "${limit[@]}" "${definitions[@]}"
+}
+
+# planner_tables OF: both fact tables, with the indexes and index tables of their works only, since each is a cost of planning
+planner_tables() {
+	local of=$1 side
+	say "making the fact tables $of"
+	for side in native ours; do
+		case $of in
+		[ps]*) partitioned "${side}_$of" "${of:1}" ;;
+		*) sql -c "CREATE TABLE bench.${side}_$of (id bigint PRIMARY KEY, doc jsonb NOT NULL) WITH (fillfactor = 80)" ;;
+		esac
+		sql -c "INSERT INTO bench.${side}_$of SELECT id, doc::jsonb FROM bench_data.source_$([ "$of" = 4k ] && echo 4k || echo 600) ORDER BY id"
+	done
+	case $of in
+	p*)
+		sql > /dev/null <<-SQL
+			CREATE INDEX ON bench.native_$of ((doc->>'email'));
+			SELECT indextable.create('bench.by_email_$of', 'bench.ours_$of', '{email}', is_unique => true);
+		SQL
+		;;
+	*)
+		sql > /dev/null <<-SQL
+			CREATE INDEX ON bench.native_$of ((doc->>'town'));
+			SELECT indextable.create('bench.by_town_$of', 'bench.ours_$of', '{town}', include => '{name, street, "balance::numeric(12,2)"}');
+		SQL
+		;;
+	esac
+	if [ "$of" = 600 ]; then
+		sql > /dev/null <<-SQL
+			CREATE INDEX ON bench.native_$of USING gin ((doc->'tags') jsonb_path_ops);
+			SELECT indextable.create('bench.by_tag_$of', 'bench.ours_$of', '{tags[*], balance::numeric}');
+		SQL
+	fi
+	sql -c "VACUUM ANALYZE bench.native_$of" -c "VACUUM ANALYZE bench.ours_$of"
+	sql <<< "SELECT format('VACUUM ANALYZE %s', index_table) FROM indextable.index_tables WHERE fact_table = 'bench.ours_$of'::regclass \\gexec"
+}
+
+# planning_of WORK: a query that index tables are of no use for
+planning_of() {
+	case $1 in
+	other) echo "SELECT doc FROM bench.native_600 WHERE id = 7" ;;
+	unserved) echo "SELECT doc FROM bench.ours_600 WHERE doc->>'phone' = 'x'" ;;
+	expanded) echo "SELECT doc FROM bench.ours_s256 WHERE doc->>'phone' = 'x'" ;;
+	esac
+}
+
+planner_part() {
+	local n work side protocol round tables=(600 4k) works=(only_600 only_4k fetch_600 element_600 groups_600) plannings=(other unserved)
+	local -a keys
+	local -A served
+	for n in $PARTITIONS; do
+		((n >= 64)) || continue
+		tables+=("p$n") works+=("one_p$n")
+		if [ "$n" = 256 ]; then tables+=(s256) works+=(only_s256 fetch_s256) plannings+=(expanded); fi
+	done
+	sql -c 'DROP SCHEMA IF EXISTS bench CASCADE' -c 'CREATE SCHEMA bench'
+	source_table 600 "$ROWS_PARTITIONS" $((ROWS_PARTITIONS / 100))
+	source_table 4k "$ROWS_PARTITIONS" $((ROWS_PARTITIONS / 100))
+	for n in "${tables[@]}"; do planner_tables "$n"; done
+	sql -c 'DROP TABLE bench_data.source_600, bench_data.source_4k' -c CHECKPOINT
+	sql <<-'SQL'
+		-- planning: CPU µs of EXPLAIN with the setting off and on in turns, within one session; the first turns are not counted
+		CREATE FUNCTION bench_data.planning(query text, times int) RETURNS TABLE (setting text, us numeric) LANGUAGE plpgsql AS $$
+		DECLARE before_ns bigint;
+		BEGIN
+			FOR turn IN 0 .. 41 LOOP
+				setting := CASE turn % 2 WHEN 0 THEN 'off' ELSE 'on' END;
+				PERFORM set_config('indextable.planner', setting, false);
+				before_ns := bench_data.cpu_ns();
+				FOR n IN 1 .. times LOOP EXECUTE 'EXPLAIN ' || query; END LOOP;
+				us := (bench_data.cpu_ns() - before_ns) / 1000.0 / times;
+				IF turn > 1 THEN RETURN NEXT; END IF;
+			END LOOP;
+		END $$;
+	SQL
+	for ((round = 1; round <= ROUNDS; round++)); do
+		for work in "${works[@]}"; do
+			say "planner, $work, round $round of $ROUNDS"
+			planner_keys "$work"
+			if [ "$round" = 1 ]; then planner_same "$work"; fi
+			for protocol in simple prepared; do
+				for side in native ours hand; do
+					printf '%s\t%s\t%s\t%s\t%s\n' "$work" $protocol "${side/ours/${served[$work]}}" "$round" "$(planner_read "$work" $side $protocol)" >> "$tmp/planner.tsv"
+				done
+			done
+		done
+		for work in "${plannings[@]}"; do
+			sql -v query="$(planning_of "$work")" >> "$tmp/planning.tsv" <<-SQL
+				SELECT 'planning_$work', setting, $round, round(percentile_cont(0.5) WITHIN GROUP (ORDER BY us)::numeric, 3)
+				FROM bench_data.planning(:'query', $([ "$work" = expanded ] && echo 10 || echo 500)) GROUP BY setting;
+			SQL
+		done
+	done
+	# one by one, for the locks
+	for n in "${tables[@]}"; do sql -c "DROP TABLE bench.native_$n" -c "DROP TABLE bench.ours_$n"; done
+}
+
+# What bench.sh prints
+
+planner_section() {
+	case $1 in
+	planner)
+		echo "CPU µs a query over $ROWS_PARTITIONS documents of $(size_of 600) bytes, or of 4 KB; pgbench -M simple, which plans each query, and -M prepared"
+		echo
+		table planner "$1" part=read
+		;;
+	planning)
+		echo "CPU µs of an EXPLAIN, with \`indextable.planner\` off and on"
+		echo
+		table planner "$1" part=planning
+		;;
+	esac
+}
+
+planner_sizes() {
+	case $1 in
+	planner) echo "from $ROWS_PARTITIONS rows, 100 to a town, a fifth of them to a tag; hash partitions by the primary key; native indexes are on a table of their own" ;;
+	esac
+}

@@ -1,0 +1,538 @@
+# The queries of plain_random.pl: a grammar of what people write about documents. A query is a hash of its parts, so that
+# it can be made smaller. About half are made to fit an index table; those that must not use one are as important.
+
+package Grammar;
+
+use strict;
+use warnings;
+use utf8;
+use World;
+use Exporter 'import';
+our @EXPORT = qw(query render simpler features value_of $PARAMETERS);
+
+our $PARAMETERS;    # while it refers to a list, some constants become parameters and are added to it
+my %features;
+
+sub feature { $features{$_} = 1 for @_; return; }
+sub features { my @f = sort keys %features; %features = (); return @f; }
+
+# ---- expressions
+
+sub json_path { return literal('{' . join(',', map { '"' . s/(["\\])/\\$1/gr . '"' } @_) . '}'); }
+sub text_array { return 'ARRAY[' . join(', ', map { literal($_) } @_) . ']'; }
+
+# as_json ALIAS, MEMBER…: the value there
+sub as_json
+{
+	my ($a, @path) = @_;
+	my $doc = $a eq '' ? 'doc' : "$a.doc";
+	my $way = between(0, 9);
+	if ($way <= 4) { feature('->'); return $doc . join '', map { ' -> ' . literal($_) } @path; }
+	if ($way == 5) { feature('#>'); return "$doc #> " . json_path(@path); }
+	if ($way == 6) { feature('subscript'); return ($a eq '' ? 'doc' : "($doc)") . join '', map { '[' . literal($_) . ']' } @path; }
+	if ($way == 7) { feature('extract_path'); return "jsonb_extract_path($doc, " . join(', ', map { literal($_) } @path) . ')'; }
+	if ($way == 8) { feature('#>'); return "$doc #> " . text_array(@path); }
+	my $last = pop @path;
+	return @path ? '(' . as_json($a, @path) . ') -> ' . literal($last) : "$doc -> " . literal($last);
+}
+
+# as_text ALIAS, MEMBER…: its text
+sub as_text
+{
+	my ($a, @path) = @_;
+	my $doc = $a eq '' ? 'doc' : "$a.doc";
+	my $way = between(0, 9);
+	if ($way <= 4)
+	{
+		feature(@path > 1 ? '->->>' : '->>');
+		my $last = pop @path;
+		return $doc . join('', map { ' -> ' . literal($_) } @path) . ' ->> ' . ($last =~ /^[0-9]$/ && chance(0.5) ? $last : literal($last));
+	}
+	if ($way <= 6) { feature('#>>'); return "$doc #>> " . (chance(0.7) ? json_path(@path) : text_array(@path)); }
+	if ($way == 7) { feature('extract_path_text'); return "jsonb_extract_path_text($doc, " . join(', ', map { literal($_) } @path) . ')'; }
+	if ($way == 8) { feature(q(#>> '{}')); return '(' . as_json($a, @path) . q[) #>> '{}']; }
+	my $last = pop @path;
+	return @path ? '(' . as_json($a, @path) . ') ->> ' . literal($last) : "($doc) ->> " . literal($last);
+}
+
+# expression ALIAS, FIELD: of the field's type
+sub expression
+{
+	my ($a, $field) = @_;
+	my $f = $FIELD{$field};
+	if ($f->{column}) { feature('@column'); return $a eq '' ? $f->{column} : "$a.$f->{column}"; }
+	return '(' . as_json($a, @{ $f->{path} }) . ')' if $f->{type} eq 'jsonb';
+	my $text = as_text($a, @{ $f->{path} });
+	return "($text)" if $f->{type} eq 'text' && !$f->{collate};
+	if ($f->{collate}) { feature('COLLATE'); return chance(0.6) ? "($text) COLLATE \"C\"" : "($text)"; }
+	feature("::$f->{type}");
+	return chance(0.9) ? "($text)::$f->{type}" : "CAST($text AS $f->{type})";
+}
+
+# shown EXPRESSION, FIELD: where equal values that look different may stand for each other, made to look the same
+sub shown
+{
+	my ($e, $field) = @_;
+	my $type = $FIELD{$field}{type};
+	return "trim_scale($e)" if $type =~ /^numeric/;
+	return "length(($e)::text) < 0" if $type eq 'jsonb';
+	return $e;
+}
+
+sub value_of { my ($field) = @_; return pick(@{ $FIELD{$field}{pool} }); }
+
+# constant FIELD: to be compared with it; often of another type
+sub constant
+{
+	my ($field) = @_;
+	my $f = $FIELD{$field};
+	my $type = $f->{type} =~ s/\(.*//r;
+	my $value = value_of($field);
+	$value = pick('nothing', 'A', 'zz') if $type eq 'text' && chance(0.05);
+	if ($PARAMETERS && chance(0.6))
+	{
+		push @$PARAMETERS, { field => $field, type => $type, value => $value };
+		feature('parameter');
+		return '$' . @$PARAMETERS;
+	}
+	if (chance(0.03)) { feature('NULL'); return pick('NULL', "NULL::$type"); }
+	if ($type eq 'int' || $type eq 'bigint') { return pick($value, $value, $value, "$value\::bigint", "$value\::smallint", "$value.0", "'$value'", "'$value'::int", "($value + 0)"); }
+	if ($type eq 'numeric') { return pick($value, $value, "$value\::numeric", "round($value)::int", "$value\::float8", "'$value'"); }
+	if ($type eq 'float8') { return pick($value, "'$value'", "$value\::float8", "$value\::float4"); }
+	if ($type eq 'date') { return pick("'$value'", "'$value'::date", "date '$value'", "timestamp '$value'", "timestamptz '$value'", "(date '$value' + 0)"); }
+	if ($type eq 'timestamp') { return pick("'$value'", "timestamp '$value'", "date '" . substr($value, 0, 10) . "'", "timestamptz '$value'"); }
+	if ($type eq 'timestamptz') { return pick("'$value'", "timestamptz '$value'", "timestamp '" . substr($value, 0, 16) . "'"); }
+	if ($type eq 'boolean') { return pick($value, "'$value'", "($value)::boolean"); }
+	if ($type eq 'jsonb') { return pick(literal($value), literal($value) . '::jsonb'); }
+	if ($type eq 'char') { return pick(literal($value), literal($value) . '::bpchar', literal($value) . '::text', literal("$value ")); }
+	my $l = literal($value);
+	return pick($l, $l, $l, $l, "$l\::text", "$l\::varchar", "$l\::name", "$l\::bpchar", "('' || $l)", "$l COLLATE \"C\"", "lower($l)");
+}
+
+# ---- conditions
+
+# of_elements ALIAS, FIELD: that an array holds something
+sub of_elements
+{
+	my ($a, $field) = @_;
+	my ($name) = @{ $FIELD{$field}{path} };
+	my $value = value_of($field);
+	my $doc = $a eq '' ? 'doc' : "$a.doc";
+	my $element = $field eq 'tagi' || $value =~ /^(1|true)$/ && chance(0.3) ? $value : "\"$value\"";
+	$element = "{\"name\": \"$value\"}" if $field eq 'item';
+	feature('elements');
+	return pick(
+		"$doc @> '{\"$name\": [$element]}'", "$doc @> '{\"$name\": [$element]}'", as_json($a, $name) . " @> '[$element]'", as_json($a, $name) . " @> '[$element]'", as_json($a, $name) . " @> '$element'",
+		"$doc @> jsonb_build_object('$name', '[$element]'::jsonb)", "'{\"$name\": [$element]}' <@ $doc", "$doc @> '{\"$name\": $element}'",
+		"$doc @> '{\"$name\": [$element, $element]}'", "$doc @> '{\"$name\": [" . ($field eq 'tagi' ? 3 : '"red"') . ", $element]}'", "$doc @> '{\"$name\": []}'",
+		as_json($a, $name) . " ? '$value'", as_json($a, $name) . " ? '$value'", as_json($a, $name) . " ?| ARRAY['$value', 'x']", as_json($a, $name) . " ?& ARRAY['$value']", "jsonb_exists(" . as_json($a, $name) . ", '$value')",
+		($field ne 'item' ? "$doc \@? '\$.$name\[*] ? (@ == $element)'" : ()), "jsonb_path_exists($doc, '\$.$name\[*] ? (@ == \"$value\")')", "$doc \@\@ '\$.$name\[*] == \"$value\"'",
+		"EXISTS (SELECT FROM jsonb_array_elements_text(CASE jsonb_typeof($doc -> '$name') WHEN 'array' THEN $doc -> '$name' END) e WHERE e = '$value')",
+		"'$value' IN (SELECT jsonb_array_elements_text(CASE jsonb_typeof($doc -> '$name') WHEN 'array' THEN $doc -> '$name' END))",
+		as_json($a, $name) . " IS NOT NULL", "jsonb_array_length(CASE jsonb_typeof($doc -> '$name') WHEN 'array' THEN $doc -> '$name' END) > 1")
+	  if $field ne 'item' || chance(0.5);
+	return "$doc @> '{\"items\": [$element]}'";
+}
+
+# compared ALIAS, FIELD, [KIND]: a condition on one field; kind: =, range, other
+sub compared
+{
+	my ($a, $field, $kind) = @_;
+	my $f = $FIELD{$field};
+	return of_elements($a, $field) if $f->{multi};
+	my $e = expression($a, $field);
+	$kind //= pick('=', '=', 'range', 'in', 'null', 'other');
+	$kind = 'in' if $kind eq '=' && chance(0.1);
+	if ($f->{type} eq 'boolean' && $kind ne 'null' && chance(0.5)) { feature('boolean'); return pick($e, "NOT $e", "$e IS TRUE", "$e IS NOT TRUE", "$e IS FALSE", "$e IS UNKNOWN", "($e) = true", "$e AND true"); }
+	if ($kind eq '=') { feature('='); return chance(0.9) ? "$e = " . constant($field) : constant($field) . " = $e"; }
+	if ($kind eq 'range')
+	{
+		feature('range');
+		my $c = constant($field);
+		return "$e " . pick('<', '<=', '>', '>=') . " $c" if chance(0.5);
+		return "$c " . pick('<', '<=', '>', '>=') . " $e" if chance(0.1);
+		return "$e " . pick('>', '>=') . " $c AND $e " . pick('<', '<=') . ' ' . constant($field) if chance(0.4);
+		return "$e BETWEEN " . pick('', '', 'SYMMETRIC ') . "$c AND " . constant($field);
+	}
+	if ($kind eq 'in')
+	{
+		feature('IN');
+		my @c = map { constant($field) } 1 .. between(1, 4);
+		return "$e IN (" . join(', ', @c) . ')' if chance(0.6);
+		return "$e NOT IN (" . join(', ', @c) . ')' if chance(0.2);
+		my $base = $f->{type} =~ s/\(.*//r;
+		my $array = 'ARRAY[' . join(', ', map({ literal($_) } map { value_of($field) } 1 .. between(0, 3)), chance(0.2) ? 'NULL' : ()) . "]::$base\[]";
+		return "$e " . pick('= ANY', '= ANY', '= ANY', '<> ALL', '= ALL', '> ANY', '<= ANY') . " ($array)";
+	}
+	if ($kind eq 'null') { feature('IS NULL'); return "$e IS " . pick('', 'NOT ', 'NOT ') . 'NULL'; }
+	feature('other');
+	if ($f->{type} eq 'text')
+	{
+		my $v = value_of($field);
+		my $prefix = literal(substr $v, 0, between(0, 2));
+		return pick("$e LIKE $prefix || '%'", "$e LIKE " . literal(substr($v, 0, 2) . '%'), "$e LIKE " . literal($v), "$e LIKE '%a%'", "$e ILIKE " . literal(substr($v, 0, 2) . '%'), "$e NOT LIKE " . literal(substr($v, 0, 1) . '%'),
+			"starts_with($e, $prefix)", "$e ^@ $prefix", "$e ~ " . literal('^' . ($v =~ /^\w+$/ ? $v : 'a')), "lower($e) = " . literal(lc $v), "coalesce($e, '') = " . literal($v), "$e || '' = " . literal($v), "nullif($e, 'a') = " . literal($v),
+			"$e <> " . literal($v), "$e IS DISTINCT FROM " . literal($v), "$e IS NOT DISTINCT FROM " . literal($v), "length($e) = 1", "$e ~>=~ " . literal($v), "$e COLLATE \"C\" > " . literal($v), "$e COLLATE \"POSIX\" <= " . literal($v), "$e COLLATE \"C\" = " . literal($v),
+			"CASE WHEN $e = " . literal($v) . ' THEN true ELSE ' . pick('false', 'NULL', 'true') . ' END', "$e = (SELECT min(k) FROM p)", "$e IN (SELECT t FROM p WHERE p.id < 3)", "$e = ANY (SELECT k FROM p)", "$e = current_setting('t.text')");
+	}
+	my $v = constant($field);
+	return pick("$e <> $v", "$e IS DISTINCT FROM $v", "$e IS NOT DISTINCT FROM $v", "($e = $v) IS TRUE", "($e = $v) IS NOT FALSE", "coalesce($e = $v, true)", "NOT ($e = $v)", "$e = (SELECT $v)");
+}
+
+# row_comparison ALIAS, FIELD, FIELD
+sub row_comparison
+{
+	my ($a, @fields) = @_;
+	feature('row');
+	my $row = '(' . join(', ', map { expression($a, $_) } @fields) . ')';
+	my $values = sub { '(' . join(', ', map { literal(value_of($_)) } @fields) . ')' };
+	return "$row " . pick('>', '>=', '<', '<=', '=', '=', '<>') . ' ' . $values->() if chance(0.7);
+	return "$row IN (" . $values->() . ', ' . $values->() . ')';
+}
+
+sub condition
+{
+	my ($a, $fact, $depth) = @_;
+	my @fields = fields_of($fact);
+	my $way = rand();
+	return compared($a, pick(@fields)) if $way < 0.6 || ($depth // 0) > 2;
+	my $next = sub { condition($a, $fact, ($depth // 0) + 1) };
+	if ($way < 0.68) { feature('OR'); return '(' . join(' OR ', map { $next->() } 1 .. between(2, 3)) . ')'; }
+	if ($way < 0.73) { feature('NOT'); return 'NOT (' . $next->() . ')'; }
+	if ($way < 0.80) { my @f = grep { !$FIELD{$_}{multi} && $FIELD{$_}{type} ne 'jsonb' } @fields; return @f > 1 ? row_comparison($a, @f[ 0, 1 ]) : $next->(); }
+	if ($way < 0.84) { feature('OR'); return '(' . $next->() . ' AND ' . $next->() . ' OR ' . $next->() . ')'; }
+	my $doc = $a eq '' ? 'doc' : "$a.doc";
+	my $column = sub { $a eq '' ? $_[0] : "$a.$_[0]" };
+	feature('document');
+	return pick("$doc @> " . literal('{"' . pick('k', 't') . '": "' . pick('a', 'Genoa') . '"}'), "$doc ? " . literal(pick('k', 't', 'tags', '0')), "NOT $doc ? 'k'", "jsonb_typeof($doc) = 'object'", "$doc IS NOT NULL", "$doc = '{}'",
+		"$doc ?& ARRAY['k', 't']", "jsonb_typeof($doc -> 'tags') = 'array'", $column->('id') . ' = ' . between(1, 60), $column->('id') . ' < ' . between(1, 100), $column->('r') . " = 's'", $column->('v') . ' IS NOT NULL', 'random() >= 0',
+		$column->('id') . ' = ANY (ARRAY(SELECT id FROM p))', "run('SELECT 1') = '1:(1)'", $column->('v') . ' > (SELECT min(i) FROM p)', 'EXISTS (SELECT FROM p WHERE p.id = ' . $column->('v') . ')', "$doc -> 'o' @> '{\"city\": \"Genoa\"}'",
+		'false', 'true', 'NULL::boolean');
+}
+
+# fields_of FACT: some to be used together: those of one of its index tables, or any
+sub fields_of
+{
+	my ($fact) = @_;
+	my $i = pick(@{ $fact->{indexes} });
+	return (@{ $i->{key} }, @{ $i->{include} }) if chance(0.6);
+	my @clean = grep { !$FIELD{$_}{dirty} || $FIELD{$_}{text} || chance(0.05) } sort keys %FIELD;
+	return map { pick(@clean) } 1 .. 3;
+}
+
+# aimed ALIAS, INDEX: conditions by which it could be searched
+sub aimed
+{
+	my ($a, $i) = @_;
+	my @where;
+	my $searching = 1;
+	for my $field (@{ $i->{key} })
+	{
+		if ($searching && chance(@where ? 0.7 : 0.9))
+		{
+			my $equal = chance(0.75);
+			push @where, compared($a, $field, $equal ? '=' : pick('range', 'range', 'in', 'other'));
+			$searching = $equal;
+		}
+		elsif (!$FIELD{$field}{multi} && chance(0.6)) { push @where, expression($a, $field) . ' IS NOT NULL'; $searching = 0; }
+		else { $searching = 0; }
+	}
+	if (defined $i->{filter} && chance(0.8))
+	{
+		feature('filter');
+		push @where, $a eq '' ? $i->{filter} : $i->{filter} =~ s/\b(v|doc|note)\b(?!')/$a.$1/gr;
+	}
+	return @where;
+}
+
+# ---- queries
+
+# key_of ALIAS, FACT: the columns of the primary key, by which an order is total
+sub key_of { my ($a, $fact) = @_; return map { $a eq '' ? $_ : "$a.$_" } @{ $fact->{pk} }; }
+
+sub direction { return pick('', '', ' DESC') . pick('', '', '', ' NULLS FIRST', ' NULLS LAST'); }
+
+# item ALIAS, FACT, INDEX: something to be selected
+sub item
+{
+	my ($a, $fact, $i) = @_;
+	my @fields = $i && chance(0.8) ? grep({ !$FIELD{$_}{multi} } @{ $i->{key} }, @{ $i->{include} }) : ();
+	@fields = grep { !$FIELD{$_}{multi} } fields_of($fact) if !@fields;
+	return key_of($a, $fact) if !@fields;
+	my $field = pick(@fields);
+	my $e = expression($a, $field);
+	return $e if chance(0.8);
+	my $dot = $a eq '' ? '' : "$a.";
+	return "upper($e)" if $FIELD{$field}{type} eq 'text' && chance(0.3);
+	return pick("coalesce(($e)::text, '-')", "$e IS NULL", "($e)::text || 'x'", "CASE WHEN $e IS NULL THEN 0 ELSE 1 END", "$dot" . 'note', "$dot" . 'v', "$dot" . 'doc', "${dot}doc ? 'k'", "jsonb_typeof(" . as_json($a, 'tags') . ')', as_json($a, 'o'), "pg_typeof($e)", '1',
+		"(SELECT count(*) FROM p WHERE p.k = ($e)::text)", "${dot}tableoid::regclass");
+}
+
+# simple FACT, INDEX: one fact table
+sub simple
+{
+	my ($fact, $i) = @_;
+	my $a = pick('', $fact->{name}, 'x');
+	my $from = $fact->{name} . ($a eq 'x' ? pick(' x', ' AS x') : '');
+	if (chance(0.04)) { $from = pick("ONLY $from", ($a eq 'x' ? "$fact->{name} x TABLESAMPLE system (100)" : ()), @{ $fact->{leaves} } && $a ne $fact->{name} ? $fact->{leaves}[0][0] . ($a ? ' x' : '') : $from); }
+	my @where = $i ? aimed($a, $i) : ();
+	push @where, condition($a, $fact) for 1 .. pick(0, 0, 0, 1, 2);
+	@where = shuffled(@where);
+	my @items = map { item($a, $fact, $i) } 1 .. between(0, 3);
+	push @items, key_of($a, $fact) if chance(0.7) || !@items;
+	push @items, pick($a eq '' ? 'doc' : "$a.doc", $a eq '' ? $fact->{name} : $a, $a eq '' ? '*' : "$a.*", 'ctid') if chance(0.12);
+	if ($a eq 'x') { s/^\Q$fact->{name}\E\b/x/ for @items; }
+	return { items => \@items, from => $from, where => \@where, alias => $a, cmp => 'set' };
+}
+
+# ordered QUERY, FACT, INDEX: with an order, and a limit perhaps
+sub ordered
+{
+	my ($q, $fact, $i) = @_;
+	my ($a) = $q->{alias};
+	my @fields = $i ? grep { !$FIELD{$_}{multi} } @{ $i->{key} } : ();
+	shift @fields if @fields > 1 && chance(0.5);
+	@fields = grep { !$FIELD{$_}{multi} } fields_of($fact) if !@fields || chance(0.15);
+	splice @fields, 2 if @fields > 2;
+	my $same = chance(0.75) ? direction() : undef;
+	my @order = map { expression($a, $_) . ($same // direction()) } @fields;
+	feature('ORDER BY');
+	if (chance(0.75))
+	{
+		push @order, map { $_ . ($same // direction()) } key_of($a, $fact);
+		$q->{cmp} = 'list';
+		if (chance(0.7)) { feature('LIMIT'); $q->{limit} = between(0, 12); $q->{offset} = between(0, 5) if chance(0.25); }
+	}
+	elsif (@fields)
+	{
+		# Rows that are equal in this order may come in any.
+		unshift @{ $q->{items} }, map { shown(expression($a, $_), $_) } @fields;
+		$q->{cmp} = 'keys:' . @fields;
+		if (chance(0.4)) { feature('LIMIT'); $q->{limit} = between(0, 12); }
+	}
+	$q->{order} = \@order;
+	return $q;
+}
+
+sub aggregate
+{
+	my ($fact, $i) = @_;
+	my $q = simple($fact, $i);
+	my $a = $q->{alias};
+	feature('aggregate');
+	my @fields = grep { !$FIELD{$_}{multi} && $FIELD{$_}{type} !~ /jsonb/ } chance(0.7) ? (@{ $i->{key} }, @{ $i->{include} }) : fields_of($fact);
+	@fields = ('v') if !@fields;
+	my $dot = $a eq '' ? '' : "$a.";
+	my @aggregates = map {
+		my $field = pick(@fields);
+		my $e = expression($a, $field);
+		my $orderly = $FIELD{$field}{type} ne 'boolean';
+		pick('count(*)', "count($e)", "count(DISTINCT $e)", ($orderly ? (shown("min($e)", $field), shown("max($e)", $field)) : "bool_or($e)"), "string_agg(($e)::text, ',' ORDER BY ($e)::text, " . join(', ', key_of($a, $fact)) . ')',
+			"sum(${dot}v)", 'count(*) FILTER (WHERE ' . compared($a, $field) . ')', $FIELD{$field}{type} =~ /^(int|numeric)$/ ? "sum($e)" : "min(${dot}id)", "array_agg(${dot}id ORDER BY " . join(', ', key_of($a, $fact)) . ')')
+	} 1 .. between(1, 3);
+	if (chance(0.6))
+	{
+		feature('GROUP BY');
+		splice @fields, 2 if @fields > 2;
+		my %e = map { $_ => expression($a, $_) } @fields;
+		$q->{group} = [ map { $e{$_} } @fields ];
+		$q->{items} = [ (map { shown($e{$_}, $_) } @fields), @aggregates ];
+		$q->{having} = [ pick('count(*) > 1', "min(${dot}id) < 50", 'count(*) < 10', "$e{$fields[0]} IS NOT NULL", "$e{$fields[0]} IS NULL") ] if chance(0.3);
+		$q->{grouping} = pick('ROLLUP', 'CUBE') if chance(0.1);
+	}
+	else { $q->{items} = \@aggregates; }
+	return $q;
+}
+
+sub distinct
+{
+	my ($fact, $i) = @_;
+	my $q = simple($fact, $i);
+	my $a = $q->{alias};
+	feature('DISTINCT');
+	my @fields = grep { !$FIELD{$_}{multi} && $FIELD{$_}{type} ne 'jsonb' } @{ $i->{key} };
+	@fields = ('k') if !@fields;
+	if (chance(0.3))
+	{
+		my @e = map { expression($a, $_) } @fields;
+		$q->{distinct} = 'DISTINCT ON (' . join(', ', @e) . ')';
+		$q->{order} = [ @e, key_of($a, $fact) ];
+		$q->{items} = [ key_of($a, $fact), @e ];
+		$q->{cmp} = 'list';
+		return $q;
+	}
+	$q->{distinct} = 'DISTINCT';
+	$q->{items} = [ map { shown(expression($a, $_), $_) } @fields ];
+	if (chance(0.4)) { $q->{order} = [ 1 .. @fields ]; $q->{cmp} = 'list'; $q->{limit} = between(1, 5) if chance(0.5); }
+	return $q;
+}
+
+sub window
+{
+	my ($fact, $i) = @_;
+	my $q = simple($fact, $i);
+	feature('window');
+	my $a = $q->{alias};
+	my @fields = grep { !$FIELD{$_}{multi} } @{ $i->{key} };
+	my $e = @fields ? expression($a, pick(@fields)) : $a eq '' ? 'v' : "$a.v";
+	my $key = join ', ', key_of($a, $fact);
+	push @{ $q->{items} }, pick("row_number() OVER (ORDER BY $e, $key)", "count(*) OVER (PARTITION BY $e)", "rank() OVER (ORDER BY $e)", "lag(" . (key_of($a, $fact))[0] . ") OVER (PARTITION BY $e ORDER BY $key)", 'count(*) OVER ()');
+	return $q;
+}
+
+# join_of WORLD: two fact tables, or one and a plain table
+sub join_of
+{
+	my ($w, $fact, $i) = @_;
+	my $other = pick(values %{ { map { $_ => $w->{facts}{$_} } 'f', 'g' } });
+	$other = $w->{facts}{ pick('f', 'g') };
+	my @where = aimed('x', $i);
+	push @where, condition('x', $fact) if chance(0.3);
+	my ($field) = grep { !$FIELD{$_}{multi} } shuffled(@{ $i->{key} });
+	$field //= 'k';
+	my $e = expression('x', $field);
+	my %plain = ('text' => 'y.k', 'int' => 'y.i', 'numeric' => 'y.n', bigint => 'y.i', float8 => 'y.n');
+	my ($right, $on, @key);
+	if (chance(0.5) || $FIELD{$field}{type} !~ /^(text|int|numeric|bigint|float8)$/)
+	{
+		feature('join facts');
+		my $j = pick(@{ $other->{indexes} });
+		($right, @key) = ("$other->{name} y", key_of('y', $other));
+		$on = chance(0.8) ? "$e = " . expression('y', $field) : "x.v = y.v AND $e = " . expression('y', $field);
+		$on .= ' AND y.id < 30' if chance(0.7);
+		push @where, aimed('y', $j) if chance(0.5);
+	}
+	else
+	{
+		feature('join plain');
+		($right, @key) = ('p y', 'y.id');
+		$on = chance(0.7) ? "$plain{$FIELD{$field}{type}} = $e" : "$e = " . ($FIELD{$field}{type} eq 'text' ? 'y.t' : $plain{ $FIELD{$field}{type} }) . ' AND y.id > 2';
+	}
+	my @items = (item('x', $fact, $i), key_of('x', $fact), @key);
+	my $kind = pick('JOIN', 'JOIN', 'JOIN', 'LEFT JOIN', 'RIGHT JOIN', 'comma', 'EXISTS', 'NOT EXISTS', 'IN', 'NOT IN', 'lateral', 'right facts');
+	feature(lc $kind);
+	my ($from, $inner) = ("$fact->{name} x", '');
+	if ($kind =~ /EXISTS/) { push @where, "$kind (SELECT FROM $right WHERE $on)"; @items = grep { !/\by\./ } @items; @where = grep { !/\by\./ || /EXISTS/ } @where; }
+	elsif ($kind =~ /IN$/ && $kind !~ /JOIN/)
+	{
+		my $yfield = $right =~ /^p/ ? $plain{ $FIELD{$field}{type} } : expression('y', $field);
+		@where = grep { !/\by\./ } @where;
+		push @where, "$e $kind (SELECT $yfield FROM $right" . ($right =~ /^p/ ? '' : " WHERE $yfield IS NOT NULL AND y.id < 40") . ')';
+		@items = grep { !/\by\./ } @items;
+	}
+	elsif ($kind eq 'lateral')
+	{
+		$from .= pick(' CROSS JOIN', ' JOIN', ' LEFT JOIN') . " LATERAL (SELECT * FROM $right WHERE $on ORDER BY " . join(', ', @key) . ' LIMIT ' . between(1, 3) . ') y';
+		$from .= ' ON true' if $from !~ /CROSS/;
+	}
+	elsif ($kind eq 'right facts') { $from = "$right LEFT JOIN $from ON $on" . (chance(0.5) ? ' AND ' . compared('x', pick(@{ $i->{key} })) : ''); @where = grep { !/\bx\./ } @where; }
+	elsif ($kind eq 'comma') { $from .= ", $right"; push @where, $on; }
+	else { $from .= " $kind $right ON $on"; }
+	my $q = { items => \@items, from => $from, where => \@where, alias => 'x', cmp => 'set' };
+	if (chance(0.2) && !grep { /\by\./ } @items) { $q->{items} = ['count(*)']; }
+	elsif (chance(0.3)) { $q->{order} = [ shuffled(grep { /^[xy]\.\w+$/ } @items) ]; $q->{order} = [@items] if !@{ $q->{order} }; $q->{cmp} = 'list'; $q->{limit} = between(1, 9); feature('LIMIT'); }
+	return $q;
+}
+
+# text_of a query within another
+sub nested { my ($q) = @_; return '(' . render($q) . ')'; }
+
+sub compound
+{
+	my ($w, $fact, $i) = @_;
+	my $way = between(0, 5);
+	my @keys = key_of('', $fact);
+	my $plain = sub { my $q = simple($fact, $_[0] // $i); $q->{items} = [ $q->{alias} ? map({ "$q->{alias}.$_" } @keys) : @keys ]; return $q; };
+	if ($way == 0)
+	{
+		feature('UNION');
+		my $other = pick(@{ $fact->{indexes} });
+		return { text => nested($plain->()) . ' ' . pick('UNION', 'UNION ALL', 'INTERSECT', 'EXCEPT', 'EXCEPT ALL') . ' ' . nested($plain->($other)), cmp => 'set' };
+	}
+	if ($way == 1)
+	{
+		feature('CTE');
+		my $q = ordered(simple($fact, $i), $fact, $i);
+		$q->{cmp} eq 'list' or delete $q->{limit};
+		my @columns = map { "c$_" } 1 .. @{ $q->{items} };
+		return { text => 'WITH c AS ' . pick('', 'MATERIALIZED ', 'NOT MATERIALIZED ') . nested($plain->()) . ' SELECT count(*), min(' . $keys[0] . ') FROM c' . pick('', ' UNION ALL SELECT count(*), max(' . $keys[0] . ') FROM c'), cmp => 'set' };
+	}
+	if ($way == 2) { feature('subquery'); my $q = aggregate($fact, $i); return { text => 'SELECT count(*) FROM ' . nested($q) . ' s', cmp => 'set' }; }
+	if ($way == 3)
+	{
+		feature('view');
+		my $view = pick('v_', 'w_') . $fact->{name};
+		return { text => "SELECT id, r FROM $view" . ($view =~ /^v/ ? pick(" WHERE k = 'a'", " WHERE t = 'Genoa' AND k IS NOT NULL", " WHERE i = 2", " WHERE k > 'a' ORDER BY k, id, r LIMIT 4") : ' WHERE ' . compared('', pick(@{ $i->{key} }))), cmp => 'set' };
+	}
+	if ($way == 4)
+	{
+		feature('function');
+		return { text => pick("SELECT k, count_$fact->{name}_{m}(k) FROM p", "SELECT k, vcount_$fact->{name}_{m}(k) FROM p", "SELECT id, r FROM rows_$fact->{name}_{m}('Genoa') WHERE doc ->> 'k' = 'a'", "SELECT pcount_$fact->{name}_{m}('a'), pcount_$fact->{name}_{m}('b')",
+			"SELECT id FROM p WHERE count_$fact->{name}_{m}(p.k) > 2", "SELECT id, r FROM rows_$fact->{name}_{m}('Oslo') x WHERE (x.doc ->> 'i')::int = 2"), cmp => 'set', unexplained => 1 };
+	}
+	feature('subquery');
+	my $inner = $plain->();
+	my $outer = simple($fact, pick(@{ $fact->{indexes} }));
+	my $dot = $outer->{alias} eq '' ? '' : "$outer->{alias}.";
+	push @{ $outer->{where} }, '(' . join(', ', map { "$dot$_" } @keys) . ') ' . pick('IN ', 'NOT IN ') . nested($inner);
+	return $outer;
+}
+
+# query WORLD: one
+sub query
+{
+	my ($w) = @_;
+	my $fact = $w->{facts}{ pick('f', 'f', 'g') };
+	my $i = pick(@{ $fact->{indexes} });
+	my $way = rand();
+	%features = ();
+	my $q;
+	if ($way < 0.22) { $q = simple($fact, chance(0.85) ? $i : undef); }
+	elsif ($way < 0.42) { $q = ordered(simple($fact, $i), $fact, $i); }
+	elsif ($way < 0.56) { $q = aggregate($fact, $i); }
+	elsif ($way < 0.62) { $q = distinct($fact, $i); }
+	elsif ($way < 0.66) { $q = window($fact, $i); }
+	elsif ($way < 0.86) { $q = join_of($w, $fact, $i); }
+	else { $q = compound($w, $fact, $i); }
+	$q->{lock} = pick('FOR UPDATE', 'FOR SHARE', 'FOR KEY SHARE') if chance(0.02) && $q->{items} && !$q->{group} && !$q->{distinct} && !grep { /\(/ && /count|min|max|agg|sum|OVER|bool/ } @{ $q->{items} };
+	$q->{fact} = $fact->{name};
+	$q->{features} = [ features() ];
+	return $q;
+}
+
+# render QUERY: its text
+sub render
+{
+	my ($q) = @_;
+	return $q->{text} if defined $q->{text};
+	my $sql = 'SELECT ' . ($q->{distinct} ? "$q->{distinct} " : '') . join(', ', @{ $q->{items} }) . " FROM $q->{from}";
+	$sql .= ' WHERE ' . join(' AND ', map { / (OR|AND) /i && !/^\(.*\)$/ ? "($_)" : $_ } @{ $q->{where} }) if @{ $q->{where} };
+	$sql .= ' GROUP BY ' . ($q->{grouping} ? "$q->{grouping} (" . join(', ', @{ $q->{group} }) . ')' : join(', ', @{ $q->{group} })) if $q->{group} && @{ $q->{group} };
+	$sql .= ' HAVING ' . join(' AND ', @{ $q->{having} }) if $q->{having} && @{ $q->{having} };
+	$sql .= ' ORDER BY ' . join(', ', @{ $q->{order} }) if $q->{order} && @{ $q->{order} };
+	$sql .= " LIMIT $q->{limit}" if defined $q->{limit};
+	$sql .= " OFFSET $q->{offset}" if defined $q->{offset};
+	$sql .= " $q->{lock}" if $q->{lock};
+	return $sql;
+}
+
+# simpler QUERY: others with one part less
+sub simpler
+{
+	my ($q) = @_;
+	my @simpler;
+	return () if defined $q->{text};
+	for my $part (qw(having limit offset lock grouping)) { push @simpler, { %$q, $part => undef } if defined $q->{$part}; }
+	if ($q->{order} && !defined $q->{limit} && !$q->{distinct}) { push @simpler, { %$q, order => undef, cmp => 'set' }; }
+	for my $part (qw(where items))
+	{
+		next if $part eq 'items' && $q->{cmp} =~ /keys/;
+		my @all = @{ $q->{$part} };
+		next if $part eq 'items' && @all < 2;
+		for my $drop (0 .. $#all) { push @simpler, { %$q, $part => [ map { $all[$_] } grep { $_ != $drop } 0 .. $#all ] }; }
+	}
+	push @simpler, { %$q, items => ['count(*)'] } if $q->{cmp} eq 'set' && !$q->{group} && !$q->{distinct} && "@{ $q->{items} }" ne 'count(*)' && !$q->{order};
+	return @simpler;
+}
+
+1;
