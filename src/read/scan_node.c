@@ -99,13 +99,20 @@ begin_scan(CustomScanState *node, EState *estate, int eflags)
 	CustomScan *plan = (CustomScan *) node->ss.ps.plan;
 	ListCell   *cell;
 
+	/*
+	 * WHERE CURRENT OF looks for a scan of its table, to ask for the place of
+	 * the row: a portal need not be a declared cursor for that.  It must not
+	 * find this one.
+	 */
+	scan->fact_table = node->ss.ss_currentRelation;
+	node->ss.ss_currentRelation = NULL;
 	read_scan_plan(plan, &scan->plan);
 	scan->values = ExecInitExprList(plan->custom_exprs, &node->ss.ps);
 	foreach(cell, scan->plan.columns)
 	{
 		if (scan->plan.entries_only)
 			break;
-		scan->last_column = lfirst_int(cell) == 0 ? RelationGetNumberOfAttributes(node->ss.ss_currentRelation) :
+		scan->last_column = lfirst_int(cell) == 0 ? RelationGetNumberOfAttributes(scan->fact_table) :
 			Max(scan->last_column, lfirst_int(cell));
 		if (lfirst_int(cell) == 0)
 			break;
@@ -292,7 +299,7 @@ start_search(IndexTableScan *scan)
 		entry_scan_want(&scan->entries, wanted);
 		if (!scan->plan.entries_only)
 		{
-			live_scan_begin(&scan->rows, scan->fact, scan->css.ss.ss_currentRelation, estate->es_snapshot);
+			live_scan_begin(&scan->rows, scan->fact, scan->fact_table, estate->es_snapshot);
 			scan->fetching = true;
 		}
 		MemoryContextSwitchTo(old);
@@ -458,8 +465,6 @@ begin_fallback(IndexTableScan *scan)
 	}
 	AcquireRewriteLocks(query, true, false);
 	plan = plan_without_index_tables(query, params);
-	/* The query that this is part of was checked. */
-	plan_without_checks(plan);
 	scan->fallback = CreateQueryDesc(plan, "", estate->es_snapshot, InvalidSnapshot, None_Receiver, params,
 									 estate->es_queryEnv, 0);
 	ExecutorStart(scan->fallback, 0);
@@ -479,7 +484,12 @@ next_of_fallback(IndexTableScan *scan)
 	if (TupIsNull(row))
 		return slot;
 	slot_getallattrs(row);
-	for (i = 0; i < slot->tts_tupleDescriptor->natts; i++)
+
+	/*
+	 * A scan of entries alone that nothing is wanted of has a row of no
+	 * columns.
+	 */
+	for (i = 0; i < slot->tts_tupleDescriptor->natts && i < row->tts_nvalid; i++)
 	{
 		slot->tts_values[i] = row->tts_values[i];
 		slot->tts_isnull[i] = row->tts_isnull[i];

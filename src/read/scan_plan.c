@@ -61,6 +61,7 @@ static Query *fallback_query(PlannerInfo *root, RelOptInfo *rel, Candidate *c, L
 							 List **values);
 static List *fallback_columns(RangeTblEntry *rte, Index varno, List *columns);
 static void add_sort(Query *query, Candidate *c, RelOptInfo *rel);
+static bool mentions_relation(Node *node, void *varno);
 static Node *replace_values(Node *node, void *replacing);
 static void add_relation(PlannerInfo *root, IndexDef *def);
 
@@ -177,6 +178,7 @@ fallback_query(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, 
 	ListCell   *cell;
 
 	rte->inh = rte->relkind == RELKIND_PARTITIONED_TABLE;
+	query->rtable = list_make1(rte);
 	forget_permissions(query, rte, root->parse);
 	if (c->entries_only)
 	{
@@ -193,7 +195,6 @@ fallback_query(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, 
 	query->commandType = CMD_SELECT;
 	query->querySource = QSRC_ORIGINAL;
 	query->canSetTag = true;
-	query->rtable = list_make1(rte);
 	query->jointree = makeFromExpr(list_make1(ref),
 								   replace_values((Node *) make_ands_explicit(quals), &replacing));
 	query->targetList = (List *) replace_values((Node *) query->targetList, &replacing);
@@ -257,6 +258,16 @@ add_sort(Query *query, Candidate *c, RelOptInfo *rel)
 	}
 }
 
+static bool
+mentions_relation(Node *node, void *varno)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Var))
+		return ((Var *) node)->varno == (int) *(Index *) varno && ((Var *) node)->varlevelsup == 0;
+	return expression_tree_walker(node, mentions_relation, varno);
+}
+
 /*
  * replace_values
  *		Makes the fact table the only relation of an expression, and everything that is known
@@ -278,6 +289,9 @@ replace_values(Node *node, void *context)
 		var->varattnosyn = 0;
 		return (Node *) var;
 	}
+	/* What is computed of the fact row, as it is where the table is scanned. */
+	if (IsA(node, PlaceHolderVar) && mentions_relation(node, &replacing->varno))
+		return replace_values((Node *) ((PlaceHolderVar *) node)->phexpr, replacing);
 	if (IsA(node, Var) || IsA(node, Param) || IsA(node, PlaceHolderVar))
 	{
 		Param	   *param = makeNode(Param);

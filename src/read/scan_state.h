@@ -22,6 +22,7 @@ typedef struct IndexTableScan
 	CustomScanState css;		/* first: it is all that the executor knows */
 	ScanPlan	plan;
 	List	   *values;			/* of ExprState *, by custom_exprs */
+	Relation	fact_table;
 	FactDef    *fact;			/* pinned, or NULL */
 	IndexDef   *def;			/* NULL: entries cannot answer */
 	Relation	index_table;

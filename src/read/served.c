@@ -60,7 +60,7 @@ note_options(PLANNER_HOOK_PARAMETERS)
 	return result;
 }
 
-/* plan_without_index_tables: plans a query so that no index table serves it */
+/* plan_without_index_tables: plans a fallback, so that no index table serves it; rights are checked by the query around it */
 PlannedStmt *
 plan_without_index_tables(Query *query, ParamListInfo params)
 {
@@ -71,6 +71,7 @@ plan_without_index_tables(Query *query, ParamListInfo params)
 	PG_TRY();
 	{
 		result = planner_compat(query, NULL, 0, params);
+		plan_without_checks(result);
 	}
 	PG_FINALLY();
 	{

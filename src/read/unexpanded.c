@@ -38,12 +38,20 @@
 /* What a partition is taken to have if nothing is known of any. */
 #define UNKNOWN_ROWS	1000
 
+/* What is looked for in a query, and how deep in subqueries. */
+typedef struct SystemColumns
+{
+	Index		varno;
+	Index		depth;
+} SystemColumns;
+
 static relation_hook_type previous_hook = NULL;
 /* Its address marks tables that are not expanded. */
 static char unexpanded_mark;
 
 static void consider_not_expanding(RELATION_HOOK_PARAMETERS);
 static bool finds_few_rows(PlannerInfo *root, RangeTblEntry *rte, RelOptInfo *rel, Relation fact);
+static bool wants_system_columns(Node *node, void *context);
 static List *clauses_of_table(PlannerInfo *root, Index varno);
 static bool collect_quals(Node *node, Index varno, List **quals);
 static bool mentions_partition_key(List *clauses, Index varno, PartitionKey key);
@@ -86,21 +94,16 @@ static bool
 finds_few_rows(PlannerInfo *root, RangeTblEntry *rte, RelOptInfo *rel, Relation fact)
 {
 	Served		served;
+	SystemColumns context = {.varno = rel->relid};
 	List	   *clauses;
-	Bitmapset  *attnos = NULL;
 	bool		result = false;
 	ListCell   *cell;
-	int			first;
 
 	if (!open_served(root, rte, &served))
 		return false;
 	clauses = clauses_of_table(root, rel->relid);
-	pull_varattnos((Node *) root->parse->targetList, rel->relid, &attnos);
-	pull_varattnos((Node *) root->parse->jointree, rel->relid, &attnos);
-	pull_varattnos(root->parse->havingQual, rel->relid, &attnos);
-	first = bms_next_member(attnos, -1);
 	/* Partitions that are not needed are left out anyway. */
-	if (clauses == NIL || (first >= 0 && first < -FirstLowInvalidHeapAttributeNumber) ||
+	if (clauses == NIL || query_tree_walker(root->parse, wants_system_columns, &context, 0) ||
 		contain_subplans((Node *) clauses) ||
 		mentions_partition_key(clauses, rel->relid, RelationGetPartitionKey(fact)))
 	{
@@ -122,6 +125,29 @@ finds_few_rows(PlannerInfo *root, RangeTblEntry *rte, RelOptInfo *rel, Relation 
 	}
 	close_served(&served);
 	return result;
+}
+
+/* wants_system_columns: returns whether a query asks for system columns of a table, perhaps in a subquery or function beside it */
+static bool
+wants_system_columns(Node *node, void *context)
+{
+	SystemColumns *wanted = context;
+
+	if (node == NULL)
+		return false;
+	if (IsA(node, Var))
+		return ((Var *) node)->varno == (int) wanted->varno && ((Var *) node)->varlevelsup == wanted->depth &&
+			((Var *) node)->varattno < 0;
+	if (IsA(node, Query))
+	{
+		bool		result;
+
+		wanted->depth++;
+		result = query_tree_walker((Query *) node, wants_system_columns, context, 0);
+		wanted->depth--;
+		return result;
+	}
+	return expression_tree_walker(node, wants_system_columns, context);
 }
 
 /* clauses_of_table: returns the conditions on one table only that all rows of it have to satisfy */
@@ -234,6 +260,14 @@ add_last_resort(PlannerInfo *root, RelOptInfo *rel)
 	c = palloc0(sizeof(Candidate));
 	c->varno = rel->relid;
 	path = make_scan_path(root, rel, c);
+
+	/*
+	 * What is computed where the table is scanned may need values of tables
+	 * beside it.
+	 */
+	path->path.param_info = get_baserel_parampathinfo(root, rel, rel->lateral_relids);
+	if (path->path.param_info != NULL)
+		path->path.rows = path->path.param_info->ppi_rows;
 	path->path.total_cost = rel->tuples * (cpu_tuple_cost + cpu_operator_cost) + rel->nparts * random_page_cost;
 	add_path(rel, &path->path);
 }

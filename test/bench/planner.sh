@@ -19,8 +19,8 @@ planner_query() {
 	only_*) echo "SELECT doc->>'name' AS name, doc->>'street' AS street, (doc->>'balance')::numeric(12,2) AS balance FROM $fact WHERE doc->>'town' = :key" ;;
 	fetch_*,hand) echo "SELECT * FROM indextable.lookup('bench.by_town_$of', jsonb_build_object('town', :key::text))" ;;
 	fetch_*) echo "SELECT doc FROM $fact WHERE doc->>'town' = :key" ;;
-	element_*,hand) echo "SELECT doc FROM bench.by_tag_$of AS i JOIN bench.ours_$of USING (id) WHERE tags = :key ORDER BY i.balance, i.id LIMIT 20" ;;
-	element_*) echo "SELECT doc FROM $fact WHERE doc->'tags' @> jsonb_build_array(:key::text) ORDER BY (doc->>'balance')::numeric, id LIMIT 20" ;;
+	element_*,hand) echo "SELECT doc FROM bench.by_tag_$of AS i JOIN bench.ours_$of USING (id) WHERE tags = :key::jsonb ->> 0 ORDER BY i.balance, i.id LIMIT 20" ;;
+	element_*) echo "SELECT doc FROM $fact WHERE doc->'tags' @> :key::jsonb ORDER BY (doc->>'balance')::numeric, id LIMIT 20" ;;
 	groups_*,hand) echo "SELECT town, count(*) FROM bench.by_town_$of GROUP BY town" ;;
 	groups_*) echo "SELECT doc->>'town' AS town, count(*) FROM $fact GROUP BY 1" ;;
 	one_*,hand) echo "SELECT * FROM indextable.lookup('bench.by_email_$of', jsonb_build_object('email', :key::text))" ;;
@@ -34,7 +34,7 @@ planner_session() { echo "$SESSION -c indextable.planner=$([ "$1" = ours ] && ec
 planner_keys() {    # WORK: a random but repeatable choice
 	local key="doc->>'town'"
 	case $1 in
-	element_*) key="jsonb_array_elements_text(doc->'tags')" ;;
+	element_*) key="jsonb_build_array(jsonb_array_elements(doc->'tags'))::text" ;;
 	one_*) key="doc->>'email'" ;;
 	esac
 	mapfile -t keys < <(sql -c "SELECT key FROM (SELECT DISTINCT $key AS key FROM bench.native_${1#*_}) AS k ORDER BY md5(key) LIMIT 10")

@@ -1,0 +1,267 @@
+-- Plans that read entries give the answers of native plans also where a transaction writes the fact table: in triggers and
+-- volatile functions within statements, and in cursors that these have opened.
+\getenv src PG_ABS_SRCDIR
+\i :src/sql/include/oracle.psql
+CREATE SCHEMA planner_in_step;
+SET search_path = planner_in_step;
+SET indextable.advice = off;
+SET indextable.planner = force;
+
+CREATE FUNCTION d(k text) RETURNS jsonb LANGUAGE sql IMMUTABLE AS $$ SELECT jsonb_build_object('k', k, 'v', k || ' row') $$;
+CREATE TABLE parent (id int PRIMARY KEY, doc jsonb);
+CREATE TABLE plain (id int PRIMARY KEY, parent int REFERENCES parent ON DELETE CASCADE ON UPDATE CASCADE, doc jsonb);
+CREATE TABLE root (id int PRIMARY KEY, parent int REFERENCES parent ON DELETE CASCADE ON UPDATE CASCADE, doc jsonb) PARTITION BY RANGE (id);
+CREATE TABLE root_1 PARTITION OF root FOR VALUES FROM (0) TO (100);
+CREATE TABLE root_2 (doc jsonb, parent int, id int NOT NULL) PARTITION BY RANGE (id);
+ALTER TABLE root ATTACH PARTITION root_2 FOR VALUES FROM (100) TO (300);
+CREATE TABLE root_21 PARTITION OF root_2 FOR VALUES FROM (100) TO (200);
+CREATE TABLE root_22 PARTITION OF root_2 FOR VALUES FROM (200) TO (300);
+-- below becomes a partition itself
+CREATE TABLE above (id int PRIMARY KEY, parent int REFERENCES parent ON DELETE CASCADE ON UPDATE CASCADE, doc jsonb) PARTITION BY RANGE (id);
+CREATE TABLE below (id int PRIMARY KEY, parent int, doc jsonb) PARTITION BY RANGE (id);
+CREATE TABLE below_1 PARTITION OF below FOR VALUES FROM (0) TO (100);
+CREATE TABLE below_2 PARTITION OF below FOR VALUES FROM (100) TO (200);
+CREATE TABLE above_2 PARTITION OF above FOR VALUES FROM (200) TO (300);
+CREATE TABLE other (id int PRIMARY KEY, doc jsonb);
+INSERT INTO parent SELECT i FROM generate_series(1, 9) i;
+INSERT INTO plain SELECT i * 25, 1 + i % 5, d(CASE i % 3 WHEN 0 THEN 'a' ELSE 'b' || i END) FROM generate_series(0, 11) i;
+INSERT INTO root SELECT * FROM plain;
+SELECT indextable.create(fact || '_k', fact::regclass, '{k}', include => '{v}') FROM unnest('{plain, root, below, other}'::text[]) fact;
+ALTER TABLE above ATTACH PARTITION below FOR VALUES FROM (0) TO (200);
+INSERT INTO above SELECT * FROM plain;
+
+-- rows_of(fact): those with one key, from entries alone and with all columns. look() compares the plans by one snapshot, and
+-- stable_look() by that of the query that calls it.
+CREATE FUNCTION rows_of(fact text) RETURNS text LANGUAGE plpgsql STABLE AS $$
+DECLARE result text;
+BEGIN
+	EXECUTE format($q$SELECT concat_ws(' / ', (SELECT string_agg(concat_ws(' ', id, v), ', ' ORDER BY id)
+			FROM (SELECT id, doc ->> 'v' AS v FROM %1$I WHERE doc ->> 'k' = 'a') q),
+		(SELECT string_agg(concat_ws(' ', id, doc), ', ' ORDER BY id) FROM %1$I WHERE doc ->> 'k' = 'a'))$q$, fact) INTO result;
+	RETURN result;
+END $$;
+CREATE FUNCTION native_rows(fact text) RETURNS text LANGUAGE sql STABLE SET indextable.planner = off AS $$ SELECT rows_of(fact) $$;
+CREATE FUNCTION forced_rows(fact text) RETURNS text LANGUAGE sql STABLE SET indextable.planner = force AS $$ SELECT rows_of(fact) $$;
+CREATE TABLE facts (fact text);
+INSERT INTO facts VALUES ('plain'), ('root'), ('below'), ('other');
+CREATE FUNCTION stable_look(place text) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
+DECLARE r record;
+BEGIN
+	FOR r IN SELECT fact, native, forced FROM facts, native_rows(fact) native, forced_rows(fact) forced WHERE native IS DISTINCT FROM forced ORDER BY fact LOOP
+		RAISE WARNING '%: % has %, and by its index table %', place, r.fact, r.native, r.forced;
+	END LOOP;
+	RETURN true;
+END $$;
+CREATE FUNCTION look(place text) RETURNS boolean LANGUAGE plpgsql VOLATILE AS $$
+DECLARE r record;
+BEGIN
+	FOR r IN SELECT fact, native, forced FROM facts, native_rows(fact) native, forced_rows(fact) forced WHERE native IS DISTINCT FROM forced ORDER BY fact LOOP
+		RAISE WARNING '%: % has %, and by its index table %', place, r.fact, r.native, r.forced;
+	END LOOP;
+	RETURN true;
+END $$;
+-- what the statements do; %I is the table that they name, some of which are partitions or above fact tables
+CREATE FUNCTION run(statements text[]) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE s text; t text;
+BEGIN
+	FOREACH t IN ARRAY '{plain, root, root_1, root_2, root_21, above, below, below_2}'::text[] LOOP
+		BEGIN
+			FOREACH s IN ARRAY statements LOOP
+				EXECUTE format(s, t);
+				PERFORM look('after ' || s || ' on ' || t);
+			END LOOP;
+			RAISE SQLSTATE 'UNDO1';
+		EXCEPTION WHEN SQLSTATE 'UNDO1' THEN NULL;
+		END;
+		PERFORM look('undone on ' || t);
+	END LOOP;
+END $$;
+CREATE FUNCTION trigger_look() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	PERFORM look(concat_ws(' ', TG_WHEN, TG_OP, TG_LEVEL, 'trigger', TG_NAME, 'of', TG_TABLE_NAME));
+	RETURN coalesce(NEW, OLD);
+END $$;
+
+-- statements, without triggers of users
+SELECT run(ARRAY[
+	$$UPDATE %I SET doc = d('a') WHERE doc ->> 'k' <> 'a' AND look('volatile') AND stable_look('stable')$$,
+	$$UPDATE %I SET doc = d('b') WHERE id %% 50 = 0 AND look('volatile') AND stable_look('stable')$$,
+	$$DELETE FROM %I WHERE id %% 75 = 0 AND look('volatile') AND stable_look('stable')$$,
+	$$WITH w AS (UPDATE %1$I SET doc = d('a') WHERE doc ->> 'k' <> 'a' RETURNING id, look('returning')),
+		x AS (DELETE FROM %1$I WHERE id = 75 RETURNING id) SELECT count(*) FROM w, x WHERE stable_look('with')$$]);
+SELECT run(ARRAY[
+	$$DELETE FROM parent WHERE id = 1 + length('%I') %% 5 AND look('volatile in cascade')$$,
+	$$UPDATE parent SET id = id + 100 WHERE id < 6$$,
+	$$DELETE FROM parent$$]);
+SELECT run(ARRAY[
+	$$INSERT INTO %1$I (id, parent, doc) SELECT id + 1, parent, d('a') FROM %1$I WHERE look('insert') LIMIT 1$$,
+	$$INSERT INTO %1$I AS t (id, parent, doc) SELECT id, parent, d('c') FROM %1$I ON CONFLICT (id) DO UPDATE SET doc = d('a') WHERE look('on conflict')$$,
+	$$MERGE INTO %1$I t USING (VALUES (102), (103)) v (i) ON t.id = v.i AND look('merge') WHEN MATCHED THEN UPDATE SET doc = d('b')$$]);
+
+-- triggers of users, and beside them cursors that were opened before, and in triggers
+DO $$
+DECLARE t text;
+BEGIN
+	FOREACH t IN ARRAY '{plain, root_1, root_21, root_22, below_1, below_2, above_2, parent}'::text[] LOOP
+		EXECUTE format('CREATE TRIGGER a_row BEFORE INSERT OR UPDATE OR DELETE ON %I FOR EACH ROW EXECUTE FUNCTION trigger_look()', t);
+		EXECUTE format('CREATE TRIGGER a_after AFTER INSERT OR UPDATE OR DELETE ON %I FOR EACH ROW EXECUTE FUNCTION trigger_look()', t);
+		EXECUTE format('CREATE TRIGGER z_after AFTER INSERT OR UPDATE OR DELETE ON %I FOR EACH ROW EXECUTE FUNCTION trigger_look()', t);
+		EXECUTE format('CREATE CONSTRAINT TRIGGER deferred AFTER INSERT OR UPDATE OR DELETE ON %I DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION trigger_look()', t);
+	END LOOP;
+	FOREACH t IN ARRAY '{plain, root, root_1, root_2, root_21, above, below, below_2, parent}'::text[] LOOP
+		EXECUTE format('CREATE TRIGGER a_statement BEFORE INSERT OR UPDATE OR DELETE ON %I FOR EACH STATEMENT EXECUTE FUNCTION trigger_look()', t);
+		EXECUTE format('CREATE TRIGGER b_statement AFTER INSERT OR UPDATE OR DELETE ON %I FOR EACH STATEMENT EXECUTE FUNCTION trigger_look()', t);
+		EXECUTE format('CREATE TRIGGER z_statement AFTER INSERT OR UPDATE OR DELETE ON %I FOR EACH STATEMENT EXECUTE FUNCTION trigger_look()', t);
+	END LOOP;
+END $$;
+SELECT run(ARRAY[
+	$$UPDATE %I SET doc = d('a') WHERE doc ->> 'k' <> 'a'$$,
+	$$INSERT INTO %1$I (id, parent, doc) SELECT id + 1, parent, d('a') FROM %1$I LIMIT 2$$,
+	$$DELETE FROM parent WHERE id = 2$$,
+	$$SET CONSTRAINTS ALL IMMEDIATE$$,
+	$$DELETE FROM %I WHERE id %% 75 = 0$$]);
+BEGIN;
+COPY plain FROM stdin;
+1	1	{"k": "a", "v": "copied"}
+2	1	{"k": "a", "v": "copied"}
+\.
+COPY above FROM stdin;
+1	1	{"k": "a", "v": "copied"}
+101	1	{"k": "a", "v": "copied"}
+\.
+COPY root_2 (id, doc) FROM stdin;
+101	{"k": "a", "v": "copied"}
+\.
+SELECT look('after COPY');
+COMMIT;
+SELECT look('after deferred triggers');
+DO $$ BEGIN UPDATE plain SET doc = d('a'); PERFORM 1 / 0; EXCEPTION WHEN division_by_zero THEN PERFORM look('after an error'); END $$;
+DO $$ BEGIN UPDATE plain SET doc = d('a'), id = 1; EXCEPTION WHEN unique_violation THEN PERFORM look('after an error in the statement'); END $$;
+
+-- TRUNCATE
+CREATE TRIGGER a_truncate BEFORE TRUNCATE ON plain EXECUTE FUNCTION trigger_look();
+CREATE TRIGGER b_truncate AFTER TRUNCATE ON plain EXECUTE FUNCTION trigger_look();
+CREATE TRIGGER z_truncate AFTER TRUNCATE ON plain EXECUTE FUNCTION trigger_look();
+CREATE TRIGGER a_truncate BEFORE TRUNCATE ON root EXECUTE FUNCTION trigger_look();
+CREATE TRIGGER b_truncate AFTER TRUNCATE ON root EXECUTE FUNCTION trigger_look();
+CREATE TRIGGER z_truncate BEFORE TRUNCATE ON root_2 EXECUTE FUNCTION trigger_look();
+CREATE TRIGGER z_truncate BEFORE TRUNCATE ON root_21 EXECUTE FUNCTION trigger_look();
+CREATE TRIGGER z_truncate AFTER TRUNCATE ON root_22 EXECUTE FUNCTION trigger_look();
+SET client_min_messages = warning;
+BEGIN;
+SAVEPOINT s;
+TRUNCATE parent CASCADE;
+SELECT look('after TRUNCATE');
+ROLLBACK TO s;
+SELECT look('after ROLLBACK TO');
+TRUNCATE root_2;
+SELECT look('after TRUNCATE of a partition');
+ROLLBACK TO s;
+TRUNCATE root_21, below_2;
+INSERT INTO root VALUES (110, 1, d('a'));
+SELECT look('after INSERT');
+ROLLBACK;
+SELECT look('after ROLLBACK');
+-- and what else makes rows appear and vanish, with event triggers of users before and after those of the extension
+CREATE FUNCTION event_look() RETURNS event_trigger LANGUAGE plpgsql SET search_path = planner_in_step, pg_catalog AS $$ BEGIN PERFORM look(TG_EVENT || ' of ' || TG_TAG); END $$;
+CREATE EVENT TRIGGER planner_in_step_a_start ON ddl_command_start EXECUTE FUNCTION event_look();
+CREATE EVENT TRIGGER planner_in_step_z_start ON ddl_command_start EXECUTE FUNCTION event_look();
+CREATE EVENT TRIGGER planner_in_step_z_drop ON sql_drop EXECUTE FUNCTION event_look();
+CREATE EVENT TRIGGER planner_in_step_a_end ON ddl_command_end EXECUTE FUNCTION event_look();
+CREATE EVENT TRIGGER planner_in_step_z_end ON ddl_command_end EXECUTE FUNCTION event_look();
+BEGIN;
+ALTER TABLE root DETACH PARTITION root_1;
+SELECT look('after DETACH');
+ALTER TABLE root ATTACH PARTITION root_1 FOR VALUES FROM (0) TO (100);
+SELECT look('after ATTACH');
+DROP TABLE root_21, below_1;
+SELECT look('after DROP');
+ALTER TABLE plain ALTER COLUMN parent TYPE bigint;
+SELECT look('after ALTER');
+ROLLBACK;
+BEGIN;
+ALTER TABLE root DETACH PARTITION root_1;
+COMMIT;
+ALTER TABLE root ATTACH PARTITION root_1 FOR VALUES FROM (0) TO (100);
+ALTER TABLE plain ALTER COLUMN parent TYPE bigint;
+SELECT look('after DDL');
+DROP EVENT TRIGGER planner_in_step_a_start, planner_in_step_z_start, planner_in_step_z_drop, planner_in_step_a_end, planner_in_step_z_end;
+ALTER TABLE plain ALTER COLUMN parent TYPE int;
+
+-- cursors
+DO $$
+DECLARE t text; g text;
+BEGIN
+	FOREACH t IN ARRAY '{plain, root_1, root_21, root_22, below_1, below_2, above_2, parent}'::text[] LOOP
+		FOREACH g IN ARRAY '{a_row, a_after, z_after, deferred}'::text[] LOOP
+			EXECUTE format('DROP TRIGGER %I ON %I', g, t);
+		END LOOP;
+	END LOOP;
+	FOREACH t IN ARRAY '{plain, root, root_1, root_2, root_21, above, below, below_2, parent}'::text[] LOOP
+		FOREACH g IN ARRAY '{a_statement, b_statement, z_statement}'::text[] LOOP
+			EXECUTE format('DROP TRIGGER %I ON %I', g, t);
+		END LOOP;
+	END LOOP;
+END $$;
+CREATE FUNCTION opens() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE c refcursor;
+BEGIN
+	FOR i IN 1..2 LOOP
+		c := TG_NAME || i;
+		CONTINUE WHEN EXISTS (SELECT FROM pg_cursors WHERE name = c::text);
+		PERFORM set_config('indextable.planner', (ARRAY['off', 'force'])[i], true);
+		OPEN c FOR SELECT id, doc ->> 'v' AS v FROM plain WHERE doc ->> 'k' = 'a' ORDER BY id;
+	END LOOP;
+	RETURN coalesce(NEW, OLD);
+END $$;
+CREATE FUNCTION fetched(cursor_name text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE c refcursor := cursor_name; r record; result text := '';
+BEGIN
+	LOOP
+		FETCH c INTO r;
+		EXIT WHEN NOT FOUND;
+		result := concat_ws(', ', nullif(result, ''), concat_ws(' ', r.id, r.v));
+	END LOOP;
+	RETURN result;
+END $$;
+CREATE TRIGGER before_row BEFORE UPDATE ON plain FOR EACH ROW WHEN (old.id = 0) EXECUTE FUNCTION opens();
+CREATE TRIGGER after_row AFTER UPDATE ON plain FOR EACH ROW WHEN (old.id = 0) EXECUTE FUNCTION opens();
+CREATE TRIGGER before_statement BEFORE UPDATE ON plain FOR EACH STATEMENT EXECUTE FUNCTION opens();
+CREATE TRIGGER in_statement AFTER UPDATE ON plain FOR EACH STATEMENT EXECUTE FUNCTION opens();
+CREATE TRIGGER last_statement AFTER UPDATE ON plain FOR EACH STATEMENT EXECUTE FUNCTION opens();
+-- many statements, whose windows become one
+BEGIN;
+SET LOCAL indextable.planner = off;
+DECLARE outer1 CURSOR FOR SELECT id, doc ->> 'v' AS v FROM plain WHERE doc ->> 'k' = 'a' ORDER BY id;
+SET LOCAL indextable.planner = force;
+DECLARE outer2 CURSOR FOR SELECT id, doc ->> 'v' AS v FROM plain WHERE doc ->> 'k' = 'a' ORDER BY id;
+UPDATE plain SET doc = d('a') WHERE id < 60;
+SELECT count(*) AS cursors FROM pg_cursors;
+SET LOCAL indextable.planner = force;
+SELECT look('after the first');
+DO $$ BEGIN FOR i IN 1..50 LOOP UPDATE plain SET doc = d(CASE i % 2 WHEN 0 THEN 'a' ELSE 'b' END) WHERE id = 25; PERFORM look('after number ' || i); END LOOP; END $$;
+SELECT name, fetched(name || 1) = fetched(name || 2) AS same
+FROM unnest('{outer, before_statement, before_row, after_row, in_statement, last_statement}'::text[]) name;
+SELECT look('after all');
+ROLLBACK;
+
+-- a deferrable primary key: until it is checked two rows have one key and perhaps one entry
+CREATE TABLE shared (id int PRIMARY KEY DEFERRABLE INITIALLY DEFERRED, doc jsonb);
+INSERT INTO shared VALUES (1, d('a')), (2, d('a'));
+SELECT indextable.create('shared_k', 'shared', '{k}', include => '{v}');
+INSERT INTO facts VALUES ('shared');
+BEGIN;
+INSERT INTO shared VALUES (1, d('a'));
+SELECT look('two rows with one primary key');
+DELETE FROM shared WHERE ctid = (SELECT min(ctid) FROM shared WHERE id = 1);
+SELECT look('one is left');
+COMMIT;
+SELECT look('after all');
+SELECT * FROM pg_temp.oracle('plain_k', $$SELECT doc ->> 'k', id, doc ->> 'v' FROM plain$$);
+SELECT * FROM pg_temp.oracle('root_k', $$SELECT doc ->> 'k', id, doc ->> 'v' FROM root$$);
+SELECT * FROM pg_temp.oracle('below_k', $$SELECT doc ->> 'k', id, doc ->> 'v' FROM below$$);
+SELECT * FROM pg_temp.oracle('shared_k', $$SELECT doc ->> 'k', id, doc ->> 'v' FROM shared$$);
+
+SET client_min_messages = warning;
+DROP SCHEMA planner_in_step CASCADE;
+SELECT * FROM pg_temp.leftovers();
