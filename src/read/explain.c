@@ -20,6 +20,7 @@
 #include "tcop/tcopprot.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
+#include "utils/lsyscache.h"
 #include "utils/tuplestore.h"
 
 #include "../indextable.h"
@@ -78,7 +79,7 @@ indextable_explain(PG_FUNCTION_ARGS)
 	{
 		char	   *sql = TextDatumGetCString(PG_GETARG_DATUM(0));
 
-		(void) pg_plan_query(parse_query(sql), sql, CURSOR_OPT_PARALLEL_OK, NULL);
+		(void) pg_plan_query_compat(parse_query(sql), sql, CURSOR_OPT_PARALLEL_OK, NULL);
 		found = opinions;
 	}
 	PG_FINALLY();

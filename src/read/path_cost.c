@@ -126,7 +126,9 @@ column_share(PlannerInfo *root, Candidate *c, Condition *condition)
 	column.statsTuple = SearchSysCache3(STATRELATTINH, ObjectIdGetDatum(c->def->relid), Int16GetDatum(attno),
 										BoolGetDatum(c->def->parts != NULL));
 	column.freefunc = ReleaseSysCache;
-	if (!condition->array)
+	if (condition->contained >= 0)
+		result = equal_share(&column, condition, att->attcollation, NULL);
+	else if (!condition->array)
 		result = equal_share(&column, condition, att->attcollation, value);
 	else if (IsA(value, Const) && !((Const *) value)->constisnull)
 	{

@@ -53,7 +53,7 @@ static TupleTableSlot *next_tuple(ScanState *node);
 static bool recheck_tuple(ScanState *node, TupleTableSlot *slot);
 static void start_scan(IndexTableScan *scan);
 static const char *why_not_entries(IndexTableScan *scan);
-static void start_search(IndexTableScan *scan);
+static const char *start_search(IndexTableScan *scan);
 static bool set_array(IndexTableScan *scan, Datum array, PlannedCondition *condition);
 static int	compare_elements(const void *a, const void *b, void *sort);
 static bool next_search(IndexTableScan *scan);
@@ -209,10 +209,10 @@ start_scan(IndexTableScan *scan)
 	scan->started = true;
 	scan->nothing = false;
 	scan->why = why_not_entries(scan);
+	if (scan->why == NULL)
+		scan->why = start_search(scan);
 	if (scan->why != NULL)
 		begin_fallback(scan);
-	else
-		start_search(scan);
 }
 
 /* why_not_entries: returns why entries cannot answer exactly, or NULL if they can */
@@ -240,7 +240,8 @@ why_not_entries(IndexTableScan *scan)
 	return NULL;
 }
 
-static void
+/* start_search: starts the search for the entries; returns why they cannot be searched for, or NULL */
+static const char *
 start_search(IndexTableScan *scan)
 {
 	EState	   *estate = scan->css.ss.ps.state;
@@ -260,10 +261,19 @@ start_search(IndexTableScan *scan)
 		if (isnull)
 		{
 			scan->nothing = true;
-			return;
+			return NULL;
 		}
 		old = MemoryContextSwitchTo(scan->cxt);
-		if (condition->array)
+		if (condition->contained >= 0)
+		{
+			if (!contained_value(&scan->def->fields[condition->position], condition->contained, DatumGetJsonbP(value),
+								 &scan->keys[i].sk_argument))
+			{
+				MemoryContextSwitchTo(old);
+				return "the value names no element to search for";
+			}
+		}
+		else if (condition->array)
 			scan->nothing = !set_array(scan, value, condition);
 		else
 		{
@@ -273,7 +283,7 @@ start_search(IndexTableScan *scan)
 		}
 		MemoryContextSwitchTo(old);
 		if (scan->nothing)
-			return;
+			return NULL;
 	}
 	if (!scan->begun)
 	{
@@ -311,6 +321,7 @@ start_search(IndexTableScan *scan)
 	}
 	else
 		scan->nothing = !next_search(scan);
+	return NULL;
 }
 
 /*

@@ -108,8 +108,8 @@ make_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 		Condition  *condition = lfirst(cell);
 
 		scan->custom_exprs = lappend(scan->custom_exprs, condition->value);
-		conditions = lappend(conditions, list_make4_int(condition->position, c->def->search[condition->position],
-														condition->strategy, condition->array));
+		conditions = lappend(conditions, list_make5_int(condition->position, c->def->search[condition->position],
+														condition->strategy, condition->array, condition->contained));
 		operators = lappend_oid(lappend_oid(operators, condition->operator), condition->subtype);
 	}
 	foreach(cell, clauses)
@@ -350,6 +350,7 @@ read_scan_plan(CustomScan *scan, ScanPlan *plan)
 		plan->conditions[i].attno = lsecond_int(lfirst(cell));
 		plan->conditions[i].strategy = lthird_int(lfirst(cell));
 		plan->conditions[i].array = lfourth_int(lfirst(cell));
+		plan->conditions[i].contained = list_nth_int(lfirst(cell), 4);
 		plan->conditions[i].operator = list_nth_oid(operators, 2 * i);
 		plan->conditions[i].subtype = list_nth_oid(operators, 2 * i + 1);
 	}

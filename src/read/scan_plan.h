@@ -23,6 +23,7 @@ typedef struct PlannedCondition
 	AttrNumber	attno;			/* and in the index table */
 	StrategyNumber strategy;
 	bool		array;
+	int			contained;		/* as in Condition */
 	Oid			operator;
 	Oid			subtype;
 } PlannedCondition;

@@ -38,7 +38,6 @@ static List *pattern_range(IndexDef *def, Node *clause, Oid function, List *args
 static bool mentions_relation(Node *node, void *varno);
 static List *contained_values(IndexDef *def, OpExpr *clause, Index varno);
 static List *element_exists(IndexDef *def, OpExpr *clause, Relation fact, Index varno);
-static Const *contained_value(Field *field, int nsteps, Jsonb *json);
 static bool find_contained(JsonbContainer *container, PathStep *steps, int nsteps, JsonbValue *result);
 
 /* search_conditions: returns the comparisons (Condition *) of columns of the index that follow from a clause */
@@ -132,6 +131,7 @@ comparison(IndexDef *def, int position, Oid operator, Oid collation, Node *value
 	condition->subtype = right;
 	condition->value = (Expr *) value;
 	condition->array = array;
+	condition->contained = -1;
 	return condition;
 }
 
@@ -239,11 +239,11 @@ mentions_relation(Node *node, void *varno)
 static List *
 contained_values(IndexDef *def, OpExpr *clause, Index varno)
 {
-	Const	   *constant = lsecond(clause->args);
+	Node	   *json = lsecond(clause->args);
 	List	   *result = NIL;
 	int			i;
 
-	if (!IsA(constant, Const) || constant->constisnull)
+	if (!is_value(json, varno) || (IsA(json, Const) && ((Const *) json)->constisnull))
 		return NIL;
 	for (i = 0; i < def->nkeys && i < def->nsearch; i++)
 	{
@@ -254,21 +254,23 @@ contained_values(IndexDef *def, OpExpr *clause, Index varno)
 			continue;
 		for (nsteps = 0; nsteps <= field->plain_steps; nsteps++)
 		{
-			Const	   *value;
+			Datum		value;
 			Condition  *condition;
 
 			if (!expression_is_path(def->fact, def->fact->doc_attno[def->docno], field->spec->steps, nsteps,
 									linitial(clause->args), varno))
 				continue;
-			value = contained_value(field, nsteps, DatumGetJsonbP(constant->constvalue));
-			if (value == NULL)
+			condition = comparison(def, i, TextEqualOperator, DEFAULT_COLLATION_OID, json, false);
+			if (condition == NULL)
 				break;
-			condition = comparison(def, i, TextEqualOperator, DEFAULT_COLLATION_OID, (Node *) value, false);
-			if (condition != NULL)
-			{
-				condition->lossy = true;
-				result = lappend(result, condition);
-			}
+			condition->lossy = true;
+			if (!IsA(json, Const))
+				condition->contained = nsteps;
+			else if (contained_value(field, nsteps, DatumGetJsonbP(((Const *) json)->constvalue), &value))
+				condition->value = (Expr *) makeConst(TEXTOID, -1, DEFAULT_COLLATION_OID, -1, value, false, false);
+			else
+				break;
+			result = lappend(result, condition);
 			break;
 		}
 	}
@@ -301,9 +303,13 @@ element_exists(IndexDef *def, OpExpr *clause, Relation fact, Index varno)
 	return list_make1(condition);
 }
 
-/* contained_value: returns the string that a document has in a field if it contains json after nsteps of the path */
-static Const *
-contained_value(Field *field, int nsteps, Jsonb *json)
+/*
+ * contained_value
+ *		Gets the string that a document has in a field if it contains json after nsteps of the
+ *		path.  Returns false if json does not tell.
+ */
+bool
+contained_value(Field *field, int nsteps, Jsonb *json, Datum *result)
 {
 	JsonbValue	value;
 
@@ -314,16 +320,15 @@ contained_value(Field *field, int nsteps, Jsonb *json)
 		 * itself.
 		 */
 		if (nsteps != field->spec->nsteps - 1 || !field->spec->steps[nsteps].wildcard)
-			return NULL;
+			return false;
 		(void) JsonbExtractScalar(&json->root, &value);
 	}
 	else if (!find_contained(&json->root, field->spec->steps + nsteps, field->spec->nsteps - nsteps, &value))
-		return NULL;
+		return false;
 	if (value.type != jbvString)
-		return NULL;
-	return makeConst(TEXTOID, -1, DEFAULT_COLLATION_OID, -1,
-					 PointerGetDatum(cstring_to_text_with_len(value.val.string.val, value.val.string.len)),
-					 false, false);
+		return false;
+	*result = PointerGetDatum(cstring_to_text_with_len(value.val.string.val, value.val.string.len));
+	return true;
 }
 
 /*

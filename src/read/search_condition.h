@@ -10,6 +10,7 @@
 
 #include "access/stratnum.h"
 #include "nodes/pathnodes.h"
+#include "utils/jsonb.h"
 
 #include "../indextable.h"
 
@@ -22,10 +23,14 @@ typedef struct Condition
 	Oid			subtype;		/* the type of value, or of its elements */
 	Expr	   *value;
 	bool		array;			/* = ANY (value) */
+	int			contained;		/* value is jsonb, and what is contained in a
+								 * document after so many steps of the path;
+								 * -1: it is not */
 	bool		lossy;			/* rows that it finds have to be checked */
 	RestrictInfo *rinfo;		/* NULL: the clause was not one yet */
 } Condition;
 
+extern bool contained_value(Field *field, int nsteps, Jsonb *json, Datum *result);
 extern List *search_conditions(IndexDef *def, Node *clause, Relation fact, Index varno);
 
 #endif							/* INDEXTABLE_SEARCH_CONDITION_H */

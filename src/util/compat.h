@@ -286,11 +286,15 @@ not_null_column(HeapTuple constraint)
 	Query *parse, const char *query_string, int cursorOptions, ParamListInfo boundParams
 #define PLANNER_HOOK_ARGUMENTS	parse, query_string, cursorOptions, boundParams
 #define planner_compat(parse, query_string, options, params)	planner(parse, query_string, options, params)
+#define pg_plan_query_compat(query, query_string, options, params) \
+	pg_plan_query(query, query_string, options, params)
 #else
 #define PLANNER_HOOK_PARAMETERS \
 	Query *parse, const char *query_string, int cursorOptions, ParamListInfo boundParams, ExplainState *es
 #define PLANNER_HOOK_ARGUMENTS	parse, query_string, cursorOptions, boundParams, es
 #define planner_compat(parse, query_string, options, params)	planner(parse, query_string, options, params, NULL)
+#define pg_plan_query_compat(query, query_string, options, params) \
+	pg_plan_query(query, query_string, options, params, NULL)
 #endif
 
 /* Since 19 the state that pushJsonbValue() takes keeps the result. */

@@ -95,7 +95,7 @@ sub in_mode
 	my $changes = $item->{changes};
 	my $script = $open ? "SAVEPOINT q; SET LOCAL indextable.planner = '$mode';\n" : $changes ? "BEGIN; SET LOCAL indextable.planner = '$mode';\n" : "SET indextable.planner = '$mode';\n";
 	foreach my $step (@{ $item->{steps} }) { $script .= $step->{sql} =~ s/\{m\}/$mode/gr . ";\n$result\n"; }
-	$script .= "EXPLAIN (COSTS OFF, FORMAT JSON) " . $item->{explain} =~ s/\{m\}/$mode/gr . ";\n$result\n" if $mode eq ($explained // '') && $item->{explain};
+	$script .= ($open || $changes ? "SET LOCAL indextable.planner = '$mode'; " : '') . "EXPLAIN (COSTS OFF, FORMAT JSON) " . $item->{explain} =~ s/\{m\}/$mode/gr . ";\n$result\n" if $mode eq ($explained // '') && $item->{explain};
 	return $script . ($open ? "ROLLBACK TO q; RELEASE q;\n" : $changes ? "ROLLBACK;\n" : '');
 }
 
