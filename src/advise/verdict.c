@@ -159,7 +159,7 @@ choose_verdict(Profile *p, Relation fact)
 	if (v->kind == VERDICT_NATIVE_INDEX)
 	{
 		v->statement = native_statement(p, fact, v);
-		v->when = "if queries count or list the keys, or are to join them:";
+		v->when = "if queries only count or list the keys:";
 		v->alternative = create_statement(p, fact, v);
 	}
 	else if (v->kind >= VERDICT_FILTER)
@@ -172,7 +172,7 @@ choose_verdict(Profile *p, Relation fact)
 		}
 		else if (native_possible(p) && p->row->include == NIL && !v->async)
 		{
-			v->when = "if every look-up goes on to read the documents:";
+			v->when = "if all queries read the documents that they find:";
 			v->alternative = native_statement(p, fact, v);
 		}
 	}
@@ -270,7 +270,7 @@ choose_for_selective_key(Profile *p, Verdict *v)
 		REASON(v, "Documents that have an element come in the order of the key, a page at a time; GIN has no order.");
 	else if (p->row->include == NIL)
 	{
-		REASON(v, "A look-up finds about %.0f of %.0f documents; counts and sorted pages are read from entries alone.",
+		REASON(v, "A look-up finds about %.0f of %.0f documents; queries that count, or show only the key, read entries alone.",
 			   rows, p->documents);
 		if (rows < FEW_ROWS && !native_possible(p))
 		{
@@ -284,7 +284,7 @@ choose_for_selective_key(Profile *p, Verdict *v)
 		REASON(v, "Documents are wide, %s: ask again with include, for the fields that queries read.",
 			   in_bytes(p->document_bytes));
 	if (p->row->include != NIL && v->kind == VERDICT_INDEX_TABLE)
-		REASON(v, "An entry with the included fields has %s, a document %s: it answers without reading documents.",
+		REASON(v, "An entry with the included fields has %s, a document %s: queries that show no other field do not read documents.",
 			   in_bytes(p->entry_bytes), in_bytes(p->document_bytes));
 	if (p->row->include != NIL && (p->widest > p->def->max_covered_bytes || !primary_key_can_cover(p->def)))
 		REASON(v, "Some entries are too wide for the index, and are read from the table: include less.");

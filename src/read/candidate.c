@@ -43,7 +43,7 @@
 typedef struct Column
 {
 	IndexDef   *def;
-	AttrNumber	attno;
+	Field	   *field;
 	Index		varno;
 } Column;
 
@@ -202,7 +202,7 @@ count_not_null(IndexDef *def, List *conditions, List *clauses, Relation fact, In
 
 	for (i = 0; i < def->nkeys; i++)
 	{
-		Column		column = {.def = def,.attno = def->fields[i].attno,.varno = varno};
+		Column		column = {.def = def,.field = &def->fields[i],.varno = varno};
 		bool		proven = check_says_not_null(def->fact, fact, def, &def->fields[i]);
 		ListCell   *cell;
 
@@ -250,7 +250,14 @@ rejects_null(Node *clause, Column *column)
 static bool
 null_if_null(Node *node, Column *column)
 {
-	if (column_of_expression(column->def, node, column->varno) == column->attno)
+	Field	   *field = column->field;
+	FactDef    *fact = column->def->fact;
+
+	if (column_of_expression(column->def, node, column->varno) == field->attno)
+		return true;
+	/* A cast of a text is never NULL, so the text is NULL wherever the field is. */
+	if (field->fact_attno == 0 && expression_is_path_text(fact, fact->doc_attno[column->def->docno], field->spec->steps,
+														  field->spec->nsteps, node, column->varno))
 		return true;
 	switch (nodeTag(node))
 	{

@@ -20,6 +20,7 @@ SELECT * FROM shells_documents LIMIT 4;
 CREATE VIEW count_documents AS
 SELECT doc->>'section' AS section, count(*) AS packages
   FROM package
+ WHERE doc->>'section' IS NOT NULL
  GROUP BY doc->>'section'
  ORDER BY packages DESC;
 \set ECHO none
@@ -53,39 +54,23 @@ VACUUM (ANALYZE) pkg_by_section;
 \echo
 SELECT * FROM pkg_by_section ORDER BY section, id LIMIT 4;
 
-\echo 'A look-up gives the documents, or the rows of the fact table:'
+\echo 'The same questions as above are answered from it now, the count from its keys alone:'
 \echo
-SELECT doc->>'name' AS name, doc #>> '{maintainer,name}' AS maintainer
-  FROM indextable.lookup('pkg_by_section', '{"section": "shells"}') AS doc LIMIT 4;
+EXPLAIN (COSTS OFF) SELECT * FROM shells_documents;
 
-SELECT id, doc->>'name' AS name
-  FROM indextable.lookup(NULL::package, 'pkg_by_section', '{"section": "shells"}') LIMIT 4;
+EXPLAIN (COSTS OFF) SELECT * FROM count_documents;
 
-\echo 'To compare with the above: the look-up, a plain join, and a count that needs only the key:'
+SELECT * FROM count_documents LIMIT 6;
+
+\echo 'lookup() does not leave it to the planner:'
 \echo
 CREATE VIEW shells_lookup AS
 SELECT doc->>'name' AS name, doc->>'version' AS version
   FROM indextable.lookup('pkg_by_section', '{"section": "shells"}') AS doc;
-
-\echo
-CREATE VIEW shells_join AS
-SELECT doc->>'name' AS name, doc->>'version' AS version
-  FROM pkg_by_section JOIN package USING (id)
- WHERE section = 'shells';
-
-\echo
-CREATE VIEW count_index_table AS
-SELECT section, count(*) AS packages
-  FROM pkg_by_section
- GROUP BY section
- ORDER BY packages DESC;
-
-\echo
-SELECT * FROM count_index_table LIMIT 6;
 \set ECHO none
-CALL measure(:'shells', 'index table', 'shells_join');
+CALL measure(:'shells', 'index table', 'shells_documents');
 CALL measure(:'shells', 'lookup()', 'shells_lookup');
-CALL measure(:'count', 'index table', 'count_index_table');
+CALL measure(:'count', 'index table', 'count_documents');
 
 \echo 'Packages in section shells:'
 \set question :shells

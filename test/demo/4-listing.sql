@@ -14,7 +14,9 @@ SELECT doc->>'name' AS name, doc->>'version' AS version,
  ORDER BY (doc->>'name') COLLATE "C", id;
 
 \echo
+SET indextable.planner = off;
 EXPLAIN (ANALYZE, BUFFERS, COSTS OFF, TIMING OFF) SELECT * FROM listing_documents;
+RESET indextable.planner;
 \set ECHO none
 CALL measure(:'question', 'seq scan', 'listing_documents', ordered => true);
 \echo
@@ -41,21 +43,14 @@ SELECT indextable.create('pkg_listing', 'package',
 VACUUM (ANALYZE) pkg_listing;
 
 \echo
-CREATE VIEW listing_index_table AS
-SELECT name, version, installed_size, maintainer
-  FROM pkg_listing
- WHERE section = 'admin'
- ORDER BY name, id;
+SELECT * FROM listing_documents LIMIT 5;
 
-\echo
-SELECT * FROM listing_index_table LIMIT 5;
-
-EXPLAIN (ANALYZE, BUFFERS, COSTS OFF, TIMING OFF) SELECT * FROM listing_index_table;
+EXPLAIN (ANALYZE, BUFFERS, COSTS OFF, TIMING OFF) SELECT * FROM listing_documents;
 \set ECHO none
-CALL measure(:'question', 'index table', 'listing_index_table', ordered => true);
+CALL measure(:'question', 'index table', 'listing_documents', ordered => true);
 \pset tuples_only on
 \pset format unaligned
-SELECT check_index_only('listing_index_table');
+SELECT check_index_only('listing_documents');
 \pset format aligned
 \pset tuples_only off
 \echo

@@ -67,18 +67,18 @@ SELECT doc->>'name' AS name, doc->>'version' AS version
  WHERE doc->>'state' = 'tested'
  ORDER BY (doc->>'name') COLLATE "C", id
  LIMIT 10;
-
-\echo
-CREATE VIEW tested_index_table AS
-SELECT name, version
-  FROM pkg_by_state
- WHERE state = 'tested'
- ORDER BY name, id
- LIMIT 10;
 \set ECHO none
 VACUUM (ANALYZE) pkg_by_state;
+
+\echo
+\echo 'Plain SQL uses asynchronous index tables where that is allowed:'
+\echo
+\set ECHO queries
+SET indextable.stale_reads = on;
+EXPLAIN (COSTS OFF) SELECT * FROM tested_documents;
+\set ECHO none
 CALL measure(:'question', 'seq scan', 'tested_documents', ordered => true, runs => 3);
-CALL measure(:'question', 'index table', 'tested_index_table', ordered => true);
+CALL measure(:'question', 'index table', 'tested_documents', ordered => true);
 \echo
 \echo 'The first ten tested packages, by name:'
 \ir report.sql

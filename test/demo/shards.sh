@@ -82,10 +82,10 @@ show "SELECT indextable.create('by_email', 'customer', '{email}', is_unique => t
 q -q -c "SET client_min_messages = error; SELECT indextable.create('by_town', 'customer', '{town}', include => '{name}')" > /dev/null
 show "SELECT index_table, key, include, is_unique FROM indextable.index_tables"
 
-title "Without an index table, every shard is asked, for all of its rows"
+title "Plain SQL does not use index tables where partitions are on other servers: every shard is asked, for all of its rows"
 show "EXPLAIN (COSTS OFF) SELECT * FROM customer WHERE doc ->> 'email' = 'c1234@example.com'"
 
-title "With one, the shard that has the row is asked, and no other"
+title "lookup() asks the shard that has the row, and no other"
 asked "SELECT * FROM indextable.lookup('by_email', '{\"email\": \"c1234@example.com\"}')"
 local_email=$(q -At -c "SELECT doc ->> 'email' FROM customer_7 LIMIT 1")
 asked "SELECT * FROM indextable.lookup('by_email', '{\"email\": \"$local_email\"}')"
