@@ -27,6 +27,7 @@
 #include "catalog/pg_class.h"
 #include "commands/tablecmds.h"
 #include "nodes/pg_list.h"
+#include "pgstat.h"
 #include "storage/lockdefs.h"
 #include "utils/rel.h"
 #include "utils/syscache.h"
@@ -84,14 +85,16 @@ same_index(Relation a, Relation b, int natts)
 
 /*
  * truncate_without_replication
- *		Empties a table as TRUNCATE does, except that subscribers are not told.
+ *		Empties a table as TRUNCATE does, except that subscribers are not told.  Returns how many
+ *		rows it was known to have; -1: that was not known.
  */
-void
+float4
 truncate_without_replication(Oid relid)
 {
 	Relation	rel = table_open(relid, NoLock);
 	Oid			toast = rel->rd_rel->reltoastrelid;
 	char		persistence = rel->rd_rel->relpersistence;
+	float4		rows = rel->rd_rel->reltuples;
 
 	RelationSetNewRelfilenumber(rel, persistence);
 	if (OidIsValid(toast))
@@ -105,6 +108,7 @@ truncate_without_replication(Oid relid)
 	CommandCounterIncrement();
 	reindex_table(relid);
 	CommandCounterIncrement();
+	return rows;
 }
 
 /*
@@ -141,7 +145,7 @@ swap_indexes(Oid old, Oid new)
 	for (cell = list_head(exchanges); cell != NULL; cell = lnext(exchanges, other))
 	{
 		other = lnext(exchanges, cell);
-		swap_files(lfirst_oid(cell), lfirst_oid(other));
+		swap_files(lfirst_oid(cell), lfirst_oid(other), -1);
 	}
 	foreach(cell, builds)
 		reindex_one(lfirst_oid(cell));
@@ -150,10 +154,11 @@ swap_indexes(Oid old, Oid new)
 /*
  * swap_files
  *		Exchanges the files of two tables, or of two indexes, as CLUSTER does it
- *		with the table that it has written anew.
+ *		with the table that it has written anew.  If the new one was not analyzed yet, it is
+ *		taken to have so many rows; -1: that is not known.
  */
 void
-swap_files(Oid old, Oid new)
+swap_files(Oid old, Oid new, float4 rows)
 {
 	Relation	pg_class = table_open(RelationRelationId, RowExclusiveLock);
 	HeapTuple	tuples[2];
@@ -181,6 +186,8 @@ swap_files(Oid old, Oid new)
 	EXCHANGE(MultiXactId, relminmxid);
 #undef EXCHANGE
 	swap_all_frozen(a, b);
+	if (a->reltuples < 0)
+		a->reltuples = rows;
 
 	/*
 	 * Whether changes of a file need WAL depends on whether this transaction
@@ -288,4 +295,15 @@ redo_toast_dependency(Oid relid, Oid toast)
 	ObjectAddressSet(object, RelationRelationId, toast);
 	ObjectAddressSet(on, RelationRelationId, relid);
 	recordDependencyOn(&object, &on, DEPENDENCY_INTERNAL);
+}
+
+/* count_as_new: lets autovacuum know that all rows of a table are new to it, as far as it is known how many there are */
+void
+count_as_new(Oid relid)
+{
+	Relation	rel = relation_open(relid, AccessShareLock);
+
+	pgstat_count_truncate(rel);
+	pgstat_count_heap_insert(rel, (PgStat_Counter) Max(rel->rd_rel->reltuples, 1000));
+	relation_close(rel, NoLock);
 }
