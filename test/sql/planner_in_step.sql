@@ -203,26 +203,41 @@ BEGIN
 		END LOOP;
 	END LOOP;
 END $$;
-CREATE FUNCTION opens() RETURNS trigger LANGUAGE plpgsql AS $$
-DECLARE c refcursor;
+-- Cursors of SQL and PL/pgSQL have native plans, but a function in the language SQL that returns rows one by one may read entries: it
+-- starts, with a snapshot of its own, when it is asked for the first row, which is of no table. Here cursors ask it.
+CREATE FUNCTION lazy_plain() RETURNS SETOF text LANGUAGE sql VOLATILE AS $$ SELECT '' UNION ALL SELECT concat_ws(' ', id, doc ->> 'v') FROM plain WHERE doc ->> 'k' = 'a' $$;
+CREATE FUNCTION lazy_below() RETURNS SETOF text LANGUAGE sql VOLATILE AS $$ SELECT '' UNION ALL SELECT concat_ws(' ', id, doc ->> 'v') FROM below WHERE doc ->> 'k' = 'a' $$;
+-- declare_cursors(name), start(name): two of them, native and forced
+CREATE FUNCTION declare_cursors(name text, lazy text) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+	FOR i IN 1..2 LOOP EXECUTE format('DECLARE %I CURSOR FOR SELECT %I()', name || i, lazy); END LOOP;
+END $$;
+CREATE FUNCTION start(name text) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE c refcursor; r text;
 BEGIN
 	FOR i IN 1..2 LOOP
-		c := TG_NAME || i;
-		CONTINUE WHEN EXISTS (SELECT FROM pg_cursors WHERE name = c::text);
+		c := name || i;
 		PERFORM set_config('indextable.planner', (ARRAY['off', 'force'])[i], true);
-		OPEN c FOR SELECT id, doc ->> 'v' AS v FROM plain WHERE doc ->> 'k' = 'a' ORDER BY id;
+		FETCH c INTO r;
 	END LOOP;
-	RETURN coalesce(NEW, OLD);
 END $$;
 CREATE FUNCTION fetched(cursor_name text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE c refcursor := cursor_name; r record; result text := '';
+DECLARE c refcursor := cursor_name; r text; result text[] := '{}';
 BEGIN
 	LOOP
 		FETCH c INTO r;
 		EXIT WHEN NOT FOUND;
-		result := concat_ws(', ', nullif(result, ''), concat_ws(' ', r.id, r.v));
+		result := result || r;
 	END LOOP;
-	RETURN result;
+	RETURN (SELECT string_agg(x, ', ' ORDER BY x) FROM unnest(result) x);
+END $$;
+CREATE FUNCTION opens() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	-- the first time
+	IF current_setting('planner_in_step.started', true) IS DISTINCT FROM 'all' THEN
+		PERFORM start(TG_NAME);
+	END IF;
+	RETURN coalesce(NEW, OLD);
 END $$;
 CREATE TRIGGER before_row BEFORE UPDATE ON plain FOR EACH ROW WHEN (old.id = 0) EXECUTE FUNCTION opens();
 CREATE TRIGGER after_row AFTER UPDATE ON plain FOR EACH ROW WHEN (old.id = 0) EXECUTE FUNCTION opens();
@@ -231,19 +246,37 @@ CREATE TRIGGER in_statement AFTER UPDATE ON plain FOR EACH STATEMENT EXECUTE FUN
 CREATE TRIGGER last_statement AFTER UPDATE ON plain FOR EACH STATEMENT EXECUTE FUNCTION opens();
 -- many statements, whose windows become one
 BEGIN;
-SET LOCAL indextable.planner = off;
-DECLARE outer1 CURSOR FOR SELECT id, doc ->> 'v' AS v FROM plain WHERE doc ->> 'k' = 'a' ORDER BY id;
-SET LOCAL indextable.planner = force;
-DECLARE outer2 CURSOR FOR SELECT id, doc ->> 'v' AS v FROM plain WHERE doc ->> 'k' = 'a' ORDER BY id;
+SELECT declare_cursors(name, 'lazy_plain') FROM unnest('{outer, before_statement, before_row, after_row, in_statement, last_statement}'::text[]) name;
+SELECT start('outer');
 UPDATE plain SET doc = d('a') WHERE id < 60;
+SET LOCAL planner_in_step.started = 'all';
 SELECT count(*) AS cursors FROM pg_cursors;
 SET LOCAL indextable.planner = force;
 SELECT look('after the first');
 DO $$ BEGIN FOR i IN 1..50 LOOP UPDATE plain SET doc = d(CASE i % 2 WHEN 0 THEN 'a' ELSE 'b' END) WHERE id = 25; PERFORM look('after number ' || i); END LOOP; END $$;
-SELECT name, fetched(name || 1) = fetched(name || 2) AS same
-FROM unnest('{outer, before_statement, before_row, after_row, in_statement, last_statement}'::text[]) name;
+SELECT name, native, native = fetched(name || 2) AS same
+FROM (SELECT name, fetched(name || 1) AS native FROM unnest('{outer, before_statement, before_row, after_row, in_statement, last_statement}'::text[]) name) q;
 SELECT look('after all');
 ROLLBACK;
+-- entries that no trigger at the end of a statement has written: while another statement is under way, and by a snapshot that was
+-- taken before they were written
+CREATE FUNCTION nested() RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+	UPDATE above SET doc = d('a') WHERE id = 25;
+	RETURN look('nested');
+END $$;
+BEGIN;
+INSERT INTO other SELECT 1, NULL WHERE nested();
+SELECT look('after it');
+ROLLBACK;
+BEGIN;
+SELECT declare_cursors('between', 'lazy_below');
+UPDATE above SET doc = d('a') WHERE id = 25;
+SELECT start('between');
+UPDATE above SET doc = d('a') WHERE id = 50;
+SELECT native, native = fetched('between2') AS same FROM (SELECT fetched('between1') AS native) q;
+ROLLBACK;
+
 
 -- a deferrable primary key: until it is checked two rows have one key and perhaps one entry
 CREATE TABLE shared (id int PRIMARY KEY DEFERRABLE INITIALLY DEFERRED, doc jsonb);
@@ -257,6 +290,31 @@ DELETE FROM shared WHERE ctid = (SELECT min(ctid) FROM shared WHERE id = 1);
 SELECT look('one is left');
 COMMIT;
 SELECT look('after all');
+
+-- a plan that has begun keeps the definition that it has begun with
+BEGIN;
+SELECT declare_cursors('kept', 'lazy_plain');
+SELECT start('kept');
+SELECT indextable.create('plain_v', 'plain', '{v}');
+SELECT look('with another index table');
+SELECT native, native = fetched('kept2') AS same FROM (SELECT fetched('kept1') AS native) q;
+ROLLBACK;
+
+-- the library is loaded while a statement writes, and has not seen it begin
+CREATE FUNCTION load_and_look() RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+	LOAD 'indextable';
+	RETURN look('loaded in the middle');
+END $$;
+\c -
+SET search_path = planner_in_step;
+SET client_min_messages = warning;
+SET planner_in_step.started = 'all';
+BEGIN;
+UPDATE plain SET doc = d('a') WHERE load_and_look();
+SELECT look('after that');
+ROLLBACK;
+\i :src/sql/include/oracle.psql
 SELECT * FROM pg_temp.oracle('plain_k', $$SELECT doc ->> 'k', id, doc ->> 'v' FROM plain$$);
 SELECT * FROM pg_temp.oracle('root_k', $$SELECT doc ->> 'k', id, doc ->> 'v' FROM root$$);
 SELECT * FROM pg_temp.oracle('below_k', $$SELECT doc ->> 'k', id, doc ->> 'v' FROM below$$);

@@ -169,4 +169,92 @@ SELECT d AS difference FROM (VALUES
 	('only fact_doc', $$SELECT s.x, f.id, f.name FROM (SELECT x FROM other) s LEFT JOIN (SELECT id, doc ->> 'name' AS name FROM fact WHERE doc ->> 'name' > '') f ON f.id = s.x ORDER BY f.name, f.id, s.x$$)
 ) q (scans, query), pg_temp.both(query, scans, ordered => true) d;
 
+-- ---- views, functions, subqueries within each other, and what is evaluated after sorting or above joins
+CREATE VIEW v AS SELECT id, doc ->> 'town' AS town, coalesce(doc ->> 'name', 'none') AS name, note FROM part;
+CREATE FUNCTION inlined(t text) RETURNS SETOF part LANGUAGE sql STABLE AS $$ SELECT * FROM part WHERE doc ->> 'town' = t $$;
+CREATE FUNCTION stable_town() RETURNS text LANGUAGE sql STABLE AS $$ SELECT 't1'::text $$;
+CREATE FUNCTION plpgsql_town(i int) RETURNS text LANGUAGE plpgsql STABLE AS $$ BEGIN RETURN 't' || (SELECT count(*) FROM plain WHERE doc ->> 'town' = 't1' AND id < i); END $$;
+SELECT d AS difference FROM (VALUES
+	($$SELECT * FROM v WHERE town = 't1'$$),
+	($$SELECT n, v.* FROM other LEFT JOIN v ON v.town = other.town AND v.name = 'n1'$$),
+	($$SELECT n, v.* FROM other LEFT JOIN v ON v.town = 't1' WHERE v.name <> 'none' OR n < 3$$),
+	($$SELECT n, v.* FROM other JOIN v ON v.id = other.x LEFT JOIN v w ON w.town = v.town AND w.id = 1 WHERE v.town = 't1'$$),
+	($$SELECT a.id, b.id, c.id FROM fact a LEFT JOIN fact b ON b.id = a.id + 1 AND b.doc ->> 'town' = 't2' LEFT JOIN fact c ON c.doc ->> 'town' = b.doc ->> 'town' AND c.id < 10 WHERE a.doc ->> 'town' = 't1'$$),
+	($$SELECT * FROM inlined('t1')$$),
+	($$SELECT n, i.id FROM other, inlined(other.town) i$$),
+	($$SELECT n, i.id FROM other LEFT JOIN inlined(other.town) i ON i.id < 20$$),
+	($$SELECT id FROM fact WHERE doc ->> 'town' = stable_town()$$),
+	($$SELECT id FROM fact WHERE doc ->> 'town' = plpgsql_town(3)$$),
+	($$SELECT n, (SELECT max(f.id) FROM fact f WHERE f.doc ->> 'town' = other.town AND f.doc ->> 'name' = (SELECT min(g.doc ->> 'name') FROM fact g WHERE g.doc ->> 'town' = other.town)) FROM other$$),
+	($$SELECT n FROM other WHERE (SELECT count(*) FROM fact WHERE doc ->> 'town' = other.town) > 10$$),
+	($$SELECT (doc ->> 'age')::int, count(*) FROM fact GROUP BY 1 HAVING count(*) > (SELECT count(*) FROM fact WHERE (doc ->> 'age')::int = 7)$$),
+	($$SELECT sum((doc ->> 'age')::int) + (SELECT max(n) FROM other) FROM fact WHERE doc ->> 'town' = 't1' HAVING sum((doc ->> 'age')::int) > (SELECT min(n) FROM other)$$),
+	($$SELECT DISTINCT sum((doc ->> 'age')::int) FROM fact WHERE doc ->> 'town' > '' GROUP BY doc ->> 'town'$$),
+	($$SELECT doc ->> 'town', doc ->> 'town', count(doc ->> 'name') FROM fact WHERE doc ->> 'town' > '' GROUP BY 1, 2$$),
+	($$SELECT id, sum((doc ->> 'age')::int), max(note) FROM plain WHERE doc ->> 'town' = 't1' GROUP BY id$$),
+	($$SELECT id, doc ->> 'name', note, count(*) FROM plain WHERE doc ->> 'town' = 't1' GROUP BY id$$),
+	($$SELECT id, doc, sum((doc ->> 'age')::int) FROM fact WHERE doc ->> 'name' = 'n1' GROUP BY id, doc$$),
+	($$SELECT count(DISTINCT (doc ->> 'age')::int) FROM fact WHERE (doc ->> 'age')::int > 2$$),
+	($$SELECT count(DISTINCT doc ->> 'town'), sum((doc ->> 'age')::int) FROM fact WHERE doc ->> 'town' > ''$$),
+	($$SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY (doc ->> 'age')::int) FROM fact WHERE (doc ->> 'age')::int > 2$$),
+	($$SELECT array_agg(doc ->> 'town' ORDER BY doc ->> 'town' DESC) FROM fact WHERE doc ->> 'town' > ''$$),
+	($$SELECT every(doc ->> 'name' > ''), bool_or((doc ->> 'age')::int > 3) FROM fact WHERE doc ->> 'town' = 't1'$$),
+	($$SELECT sum((doc ->> 'age')::int) OVER (), count(*) FROM fact WHERE doc ->> 'town' = 't1' GROUP BY doc ->> 'age'$$),
+	($$SELECT max(doc ->> 'name') FROM fact WHERE doc ->> 'town' = 't1' AND doc ->> 'name' > 'n1'$$),
+	($$SELECT max(doc ->> 'town') FROM fact WHERE doc ->> 'name' = 'n1'$$),
+	($$SELECT (SELECT max((doc ->> 'age')::int) FROM fact WHERE doc ->> 'town' = other.town) FROM other$$),
+	($$SELECT o.n FROM other o WHERE EXISTS (SELECT FROM fact f JOIN other p ON p.x = f.id WHERE f.doc ->> 'town' = o.town AND p.age = o.age)$$),
+	($$SELECT o.n FROM other o WHERE NOT EXISTS (SELECT FROM fact f LEFT JOIN other p ON p.x = f.id WHERE f.doc ->> 'town' = o.town AND p.age IS NULL)$$),
+	($$SELECT id FROM fact WHERE doc ->> 'town' = 't1' AND id = ANY (SELECT x FROM other WHERE other.town = doc ->> 'town')$$),
+	($$SELECT id FROM fact f WHERE doc ->> 'town' = 't1' AND id = (SELECT min(id) FROM fact g WHERE g.doc ->> 'town' = f.doc ->> 'town')$$),
+	($$SELECT id FROM fact f WHERE doc ->> 'town' = (SELECT o.town FROM other o WHERE o.n = f.id)$$),
+	($$SELECT f.id FROM fact f, (SELECT town FROM other WHERE n = 1 OFFSET 0) o WHERE f.doc ->> 'town' = o.town AND f.doc ->> 'name' = (SELECT 'n1' WHERE o.town > '')$$),
+	($$SELECT f.id, g.id FROM fact f, LATERAL (SELECT * FROM fact g WHERE g.doc ->> 'town' = f.doc ->> 'town' AND g.doc ->> 'name' > f.doc ->> 'name' ORDER BY g.doc ->> 'name', g.id LIMIT 1) g WHERE f.doc ->> 'name' = 'n1'$$),
+	($$SELECT f.id, g FROM fact f LEFT JOIN LATERAL (SELECT g.id, f.id AS fid FROM fact g WHERE g.doc ->> 'town' = 't1' AND g.id = f.id) g ON true WHERE f.doc ->> 'name' = 'n1'$$),
+	($$SELECT f.id, s.c FROM fact f CROSS JOIN LATERAL (SELECT count(*) AS c FROM other WHERE town = f.doc ->> 'town') s WHERE f.doc ->> 'town' IN ('t1', 't2')$$),
+	($$SELECT s.y, s.z, count(*) FROM other o, LATERAL (SELECT o.x + id AS y, doc ->> 'name' AS z FROM fact WHERE doc ->> 'town' = 't1') s WHERE s.z > 'n1' AND s.y > 3 GROUP BY CUBE (y, z)$$),
+	($$SELECT s.z, count(*) FROM other o, LATERAL (SELECT coalesce(o.town, doc ->> 'name') AS z, id FROM fact WHERE doc ->> 'town' = o.town) s WHERE s.z = 't1' GROUP BY GROUPING SETS ((z), ())$$),
+	($$SELECT f.id FROM ROWS FROM (generate_series(1, 3)) g, fact f WHERE f.doc ->> 'town' = 't' || g$$),
+	($$SELECT f.id FROM (VALUES ('t1'), ('t3'), (NULL)) t (t) LEFT JOIN fact f ON f.doc ->> 'town' = t.t$$),
+	($$SELECT id FROM fact WHERE doc ->> 'town' = 't1' AND doc ->> 'town' = doc ->> 'name'$$),
+	($$SELECT id FROM fact WHERE doc ->> 'town' = doc ->> 'name'$$),
+	($$SELECT id FROM fact WHERE doc ->> 'town' IN ('t1', doc ->> 'name')$$),
+	($$SELECT f.id FROM fact f JOIN other o ON o.town = f.doc ->> 'town' AND o.town = f.doc ->> 'name'$$),
+	($$SELECT f.id FROM fact f JOIN other o ON (o.town = f.doc ->> 'town') IS TRUE$$),
+	($$SELECT f.id FROM fact f JOIN other o ON o.town = f.doc ->> 'town' OR o.x = f.id WHERE f.doc ->> 'name' = 'n1'$$),
+	($$SELECT f.id, o.n FROM other o JOIN fact f ON f.doc -> 'tags' @> to_jsonb(o.town) WHERE f.doc ->> 'town' > ''$$),
+	($$SELECT f.doc -> 'tags' FROM fact f WHERE f.doc ->> 'town' = 't1' AND f.doc -> 'tags' <> 'null'$$),
+	($$SELECT f.doc -> 'tags', f.doc -> 'tags' ->> 0 FROM fact f WHERE f.doc ->> 'town' IN ('t1', 't2')$$),
+	($$SELECT EXISTS (SELECT FROM fact WHERE doc ->> 'town' = 't1'), EXISTS (SELECT FROM fact WHERE doc ->> 'town' = 'nowhere')$$),
+	($$SELECT id FROM fact WHERE doc ->> 'town' = 't1' AND EXISTS (SELECT FROM other WHERE n = 1)$$),
+	($$SELECT id FROM fact WHERE doc ->> 'town' = 't1' AND (SELECT true)$$),
+	($$SELECT id + (SELECT 1) FROM fact WHERE doc ->> 'town' = 't1'$$),
+	($$SELECT id, (doc ->> 'age')::int + (SELECT 1) FROM fact WHERE doc ->> 'town' = 't1'$$),
+	($$SELECT doc ->> 'town', doc ->> 'name' IS NULL, (doc ->> 'age')::int::text || 'x', upper(doc ->> 'name') FROM fact WHERE doc ->> 'town' = 't1'$$),
+	($$SELECT id FROM fact WHERE (doc ->> 'num')::numeric = 1::float8$$),
+	($$SELECT id FROM fact WHERE (doc ->> 'age')::int = '7'$$),
+	($$SELECT id FROM fact WHERE (doc ->> 'age')::int = 7::float8$$),
+	($$SELECT id FROM fact WHERE id = 5 AND doc ->> 'town' = 't0'$$),
+	($$SELECT id FROM fact WHERE id IN (1, 6, 11) AND doc ->> 'name' = 'n1'$$)
+) q (query), pg_temp.both(query, ordered => false) d;
+
+SELECT d AS difference FROM (VALUES
+	($$SELECT doc ->> 'town' AS t, sum((doc ->> 'age')::int) AS s FROM fact WHERE doc ->> 'town' > '' GROUP BY 1 ORDER BY s DESC, t$$),
+	($$SELECT doc ->> 'town' AS t, sum((doc ->> 'age')::int) AS s FROM fact WHERE doc ->> 'town' > '' GROUP BY 1 ORDER BY t DESC LIMIT 2$$),
+	($$SELECT CASE WHEN doc ->> 'town' = 't1' THEN (doc ->> 'age')::int END FROM fact WHERE doc ->> 'town' > 't0' ORDER BY 1, id$$),
+	($$SELECT id FROM fact WHERE doc ->> 'town' > '' ORDER BY doc ->> 'town' || 'x', id LIMIT 5$$),
+	($$SELECT id, md5(md5(md5(doc ->> 'name'))) FROM fact WHERE doc ->> 'town' > '' ORDER BY doc ->> 'town', id LIMIT 5$$),
+	($$SELECT id, plpgsql_town(id) || (doc ->> 'name') FROM fact WHERE doc ->> 'town' > '' ORDER BY doc ->> 'town', id LIMIT 5$$),
+	($$SELECT id, plpgsql_town(id) || (doc ->> 'name') FROM fact WHERE doc ->> 'name' > '' ORDER BY doc ->> 'name', id LIMIT 5$$),
+	($$SELECT DISTINCT ON (doc ->> 'town') id, plpgsql_town(id) || (doc ->> 'name') FROM fact WHERE doc ->> 'town' > '' ORDER BY doc ->> 'town', id DESC LIMIT 5$$),
+	($$SELECT id, doc ->> 'name', random() > 2 FROM fact WHERE doc ->> 'town' > '' ORDER BY doc ->> 'town', id LIMIT 5$$),
+	($$SELECT f.id, o.n FROM fact f JOIN other o ON o.town = f.doc ->> 'town' WHERE o.town = 't1' ORDER BY f.doc ->> 'name' NULLS FIRST, f.id, o.n$$),
+	($$SELECT f.id, o.n FROM fact f JOIN other o ON o.age = (f.doc ->> 'age')::int ORDER BY (f.doc ->> 'age')::int DESC, f.id, o.n LIMIT 10$$),
+	($$SELECT f.id, o.n FROM fact f LEFT JOIN other o ON o.age = (f.doc ->> 'age')::int WHERE (f.doc ->> 'age')::int > 4 ORDER BY (f.doc ->> 'age')::int, f.id, o.n LIMIT 30$$),
+	($$SELECT f.id, o.n FROM other o LEFT JOIN fact f ON o.age = (f.doc ->> 'age')::int AND (f.doc ->> 'age')::int > 4 ORDER BY (f.doc ->> 'age')::int, f.id, o.n$$),
+	($$SELECT f.id, o.n FROM other o FULL JOIN (SELECT * FROM fact WHERE (doc ->> 'age')::int > 4) f ON o.age = (f.doc ->> 'age')::int ORDER BY (f.doc ->> 'age')::int, f.id, o.n$$),
+	($$SELECT * FROM (SELECT doc ->> 'town' AS t, 'x' || id AS y FROM fact WHERE doc ->> 'town' = 't1' UNION ALL SELECT town, 'y' || n FROM other) u ORDER BY 1, 2 LIMIT 10$$),
+	($$SELECT id FROM fact WHERE id > 5 AND id < 30 AND doc ->> 'name' = 'n1' ORDER BY id DESC$$)
+) q (query), pg_temp.both(query, ordered => true) d;
+
 DROP SCHEMA planner_queries CASCADE;

@@ -8,7 +8,7 @@ use warnings;
 use utf8;
 use JSON::PP;
 use Exporter 'import';
-our @EXPORT = qw(pick chance between shuffled literal field plain set_up dml ddl batch_settings new_world insert_rows %FIELD);
+our @EXPORT = qw(pick chance between shuffled literal field same_key plain set_up dml ddl batch_settings new_world insert_rows %FIELD);
 
 sub pick { return $_[ int(rand(@_)) ]; }
 sub chance { return rand() < $_[0]; }
@@ -121,7 +121,7 @@ sub new_world
 	my $number = 0;
 	foreach my $fact ('f', 'g')
 	{
-		my $shape = pick(qw(plain plain composite deferrable hash range list));
+		my $shape = pick(qw(plain plain composite deferrable deferrable hash range list));
 		my @pk = $shape eq 'list' || $shape eq 'composite' ? pick([qw(r id)], [qw(id r)]) : ['id'];
 		$w->{facts}{$fact} = { name => $fact, shape => $shape, pk => $pk[0], last => 0, indexes => [], leaves => [] };
 		index_table($w, $w->{facts}{$fact}) for 1 .. between(3, 6);
@@ -350,6 +350,15 @@ sub where
 	return pick("id = $id", "id = $id", "id BETWEEN $id AND $id + 6", 'id % 7 = ' . between(0, 6), "id % 5 = 1 AND r = '" . pick(qw(s t n h)) . "'", 'v = ' . between(0, 4) . ' AND id % 3 = 1');
 }
 
+# same_key WORLD, FACT, [ID]: a row with a primary key that another has, or had: refused, unless the other is gone, or the
+# primary key is checked later
+sub same_key
+{
+	my ($w, $f, $id) = @_;
+	$id //= between(1, $f->{last});
+	return "INSERT INTO $f->{name} (id, r, doc, note, v) VALUES ($id, '" . pick(qw(s t n h)) . "', " . document($w) . ", 'same', 1)";
+}
+
 # dml WORLD: a statement whose effect does not depend on plans; not on which rows a query of the fact table finds first
 sub dml
 {
@@ -360,6 +369,7 @@ sub dml
 		"doc || '{\"tags\": [\"" . pick(qw(red blue)) . "\", \"new\"]}'", document($w), document($w));
 	$change = "CASE jsonb_typeof(doc) WHEN 'object' THEN $change ELSE doc END" if $change =~ /^(doc|jsonb)/;
 	return insert_rows($w, $f, between(1, 6)) if chance(0.2);
+	return same_key($w, $f) if chance($f->{shape} eq 'deferrable' ? 0.25 : 0.06);
 	my $rowid = between(1, $f->{last});
 	return pick(
 		"UPDATE $name SET doc = $change WHERE $where", "UPDATE $name SET doc = $change WHERE $where",
@@ -410,6 +420,7 @@ sub batch_settings
 {
 	my ($version) = @_;
 	my %s;
+	$s{plan_cache_mode} = 'force_generic_plan' if chance(0.4);
 	for (1 .. pick(0, 0, 1, 2, 4))
 	{
 		my ($name, @values) = @{ pick([qw(enable_seqscan off)], [qw(enable_hashjoin off)], [qw(enable_mergejoin off)], [qw(enable_nestloop off)], [qw(enable_hashagg off)], [qw(enable_sort off)], [qw(enable_material off)],

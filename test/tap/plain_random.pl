@@ -265,11 +265,12 @@ sub of_query
 	return $again->($q);
 }
 
-# whole QUERY: without an order that is not total, and without locks
+# whole QUERY: without an order that is not total, without locks, and without what each mode's own writes have made
 sub whole
 {
 	my ($q) = @_;
 	my %q = %$q;
+	$q{items} = [ map { $_ eq 'ctid' ? 'doc' : $_ } @{ $q{items} } ] if $q{items};
 	if ($q{lock} || $q{cmp} =~ /keys/) { delete @q{qw(order limit offset lock)}; $q{cmp} = 'set'; }
 	return \%q;
 }
@@ -287,6 +288,19 @@ sub prepared_item
 	return { steps => [ { sql => $sql, cmp => $p->{q}{cmp}, limited => defined $p->{q}{limit} } ], explain => $sql, text_of => $p->{sql}, features => [ @{ $p->{q}{features} }, 'prepared' ] };
 }
 
+# stale_item: a plan that is kept, while a field that all rows had goes from some
+sub stale_item
+{
+	my ($p) = @_;
+	my $item = prepared_item($p);
+	my $fact = $p->{q}{fact};
+	my @gone = map { literal($FIELD{$_}{path}[0]) } grep { !$FIELD{$_}{column} } map { @{ $_->{key} } } @{ $world->{facts}{$fact}{indexes} };
+	my @where = (between(1, 3), between(0, 2));
+	my $dml = @gone ? "UPDATE $fact SET doc = CASE jsonb_typeof(doc) WHEN 'object' THEN doc - " . pick(@gone) . " ELSE doc END WHERE id % $where[0] = 0 OR id % 5 = $where[1]" : dml($world, $world->{facts}{$fact});
+	return { %$item, changes => 1, features => [ @{ $item->{features} }, 'stale' ],
+		steps => [ { sql => 'SET LOCAL plan_cache_mode = force_generic_plan' }, $item->{steps}[0], { sql => $dml }, $item->{steps}[0] ] };
+}
+
 # prepare: adds a prepared statement, one for each mode
 sub prepare
 {
@@ -295,7 +309,7 @@ sub prepare
 	$PARAMETERS = \@parameters;
 	my $q = query($world);
 	$PARAMETERS = undef;
-	delete $q->{lock};
+	$q = whole($q);
 	my $name = 'p' . (1 + keys %prepared);
 	my $sql = render($q);
 	my $types = join ', ', map { $_->{type} } @parameters;
@@ -310,6 +324,7 @@ sub item
 	my ($open) = @_;
 	my $way = rand();
 	return prepared_item($prepared{ pick(sort keys %prepared) }) if $way < 0.15 && %prepared;
+	return stale_item($prepared{ pick(sort keys %prepared) }) if $way < 0.2 && %prepared;
 	my $q = query($world);
 	return of_query($q) if $way < 0.66;
 	$q = whole($q);
@@ -418,6 +433,7 @@ sub one_world
 			my $isolation = pick('READ COMMITTED', 'READ COMMITTED', 'REPEATABLE READ', 'SERIALIZABLE');
 			ask($s, "BEGIN ISOLATION LEVEL $isolation;");
 			$where .= " ($isolation)";
+			ask($s, 'SET CONSTRAINTS ALL DEFERRED;') if chance(0.4);
 			for (1 .. between(2, 5))
 			{
 				my $what = rand();
@@ -426,6 +442,14 @@ sub one_world
 				elsif ($what < 0.6) { ask($s, pick('ROLLBACK TO', 'RELEASE') . ' s' . between(1, 2) . ";\n\\if :ERROR\nROLLBACK;\nBEGIN ISOLATION LEVEL $isolation;\n\\endif"); }
 				elsif ($what < 0.65) { my ($can, @ddl) = @{ ddl($world) }; change($s, 1, @ddl) if $can; }
 				if (chance(0.4)) { change($other, 0, 'BEGIN ISOLATION LEVEL ' . pick('READ COMMITTED', 'SERIALIZABLE'), dml($world), dml($world), pick('COMMIT', 'COMMIT', 'COMMIT', 'ROLLBACK')); }
+				if (chance(0.2))
+				{
+					# This snapshot still sees the row that is gone, and then the one in its place, too.
+					my $fact = $world->{facts}{ pick('f', 'g') };
+					my $id = between(1, $fact->{last});
+					change($other, 0, "DELETE FROM $fact->{name} WHERE id = $id");
+					change($s, 1, same_key($world, $fact, $id));
+				}
 				if (chance(0.08)) { my ($can, @ddl) = @{ ddl($world) }; change($other, 0, @ddl); }
 				run_items($s, 1, map { item(1) } 1 .. 5);
 			}
