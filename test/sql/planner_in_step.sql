@@ -234,9 +234,11 @@ BEGIN
 END $$;
 CREATE FUNCTION opens() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-	-- the first time
-	IF current_setting('planner_in_step.started', true) IS DISTINCT FROM 'all' THEN
+	-- all in the first statement, and one in the second
+	IF coalesce(current_setting('planner_in_step.started', true), '') = '' THEN
 		PERFORM start(TG_NAME);
+	ELSIF current_setting('planner_in_step.started') = 'first' AND TG_NAME = 'after_row' THEN
+		PERFORM start('second');
 	END IF;
 	RETURN coalesce(NEW, OLD);
 END $$;
@@ -247,16 +249,18 @@ CREATE TRIGGER in_statement AFTER UPDATE ON plain FOR EACH STATEMENT EXECUTE FUN
 CREATE TRIGGER last_statement AFTER UPDATE ON plain FOR EACH STATEMENT EXECUTE FUNCTION opens();
 -- many statements, whose windows become one
 BEGIN;
-SELECT declare_cursors(name, 'lazy_plain') FROM unnest('{outer, before_statement, before_row, after_row, in_statement, last_statement}'::text[]) name;
+SELECT declare_cursors(name, 'lazy_plain') FROM unnest('{outer, before_statement, before_row, after_row, in_statement, last_statement, second}'::text[]) name;
 SELECT start('outer');
 UPDATE plain SET doc = d('a') WHERE id < 60;
+SET LOCAL planner_in_step.started = 'first';
+UPDATE plain SET doc = d('b') WHERE id = 0;
 SET LOCAL planner_in_step.started = 'all';
 SELECT count(*) AS cursors FROM pg_cursors;
 SET LOCAL indextable.planner = force;
 SELECT look('after the first');
 DO $$ BEGIN FOR i IN 1..50 LOOP UPDATE plain SET doc = d(CASE i % 2 WHEN 0 THEN 'a' ELSE 'b' END) WHERE id = 25; PERFORM look('after number ' || i); END LOOP; END $$;
 SELECT name, native, native = fetched(name || 2) AS same
-FROM (SELECT name, fetched(name || 1) AS native FROM unnest('{outer, before_statement, before_row, after_row, in_statement, last_statement}'::text[]) name) q;
+FROM (SELECT name, fetched(name || 1) AS native FROM unnest('{outer, before_statement, before_row, after_row, in_statement, last_statement, second}'::text[]) name) q;
 SELECT look('after all');
 ROLLBACK;
 -- a statement on a table above the fact table fires no statement trigger of that: while another statement is under way, and before the
