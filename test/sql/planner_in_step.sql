@@ -203,6 +203,22 @@ BEGIN
 		END LOOP;
 	END LOOP;
 END $$;
+-- the first row of a foreign key's action, before anything is known of its entries
+CREATE TABLE child (id int PRIMARY KEY, parent int REFERENCES parent ON DELETE CASCADE, doc jsonb);
+INSERT INTO child SELECT i, 9, d('a') FROM generate_series(1, 4) i;
+SELECT indextable.create('child_k', 'child', '{k}');
+CREATE FUNCTION count_children() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE native bigint; forced bigint;
+BEGIN
+	SET LOCAL indextable.planner = off;
+	EXECUTE $q$SELECT count(*) FROM child WHERE doc ->> 'k' = 'a'$q$ INTO native;
+	SET LOCAL indextable.planner = force;
+	EXECUTE $q$SELECT count(*) FROM child WHERE doc ->> 'k' = 'a'$q$ INTO forced;
+	RAISE WARNING '%: %, %', old.id, native, forced;
+	RETURN NULL;
+END $$;
+CREATE TRIGGER a AFTER DELETE ON child FOR EACH ROW EXECUTE FUNCTION count_children();
+DELETE FROM parent WHERE id = 9;
 -- Cursors of SQL and PL/pgSQL have native plans, but a function in the language SQL that returns rows one by one may read entries: it
 -- starts, with a snapshot of its own, when it is asked for the first row, which is of no table. Here cursors ask it.
 -- One function is planned natively, the other one is forced, as plans of functions are kept since 18.
