@@ -268,8 +268,6 @@ replace_index_table(StoredDefinition *replacement)
 		emptied = lappend_oid(emptied, linitial_oid(lfirst(cell)));
 	}
 	end_uncounted(uncounted);
-	foreach(cell, emptied)
-		count_as_new(lfirst_oid(cell));
 
 	/*
 	 * The definition becomes that of the old table, and the replacement is

@@ -27,7 +27,6 @@
 #include "catalog/pg_class.h"
 #include "commands/tablecmds.h"
 #include "nodes/pg_list.h"
-#include "pgstat.h"
 #include "storage/lockdefs.h"
 #include "utils/rel.h"
 #include "utils/syscache.h"
@@ -295,15 +294,4 @@ redo_toast_dependency(Oid relid, Oid toast)
 	ObjectAddressSet(object, RelationRelationId, toast);
 	ObjectAddressSet(on, RelationRelationId, relid);
 	recordDependencyOn(&object, &on, DEPENDENCY_INTERNAL);
-}
-
-/* count_as_new: lets autovacuum know that all rows of a table are new to it, as far as it is known how many there are */
-void
-count_as_new(Oid relid)
-{
-	Relation	rel = relation_open(relid, AccessShareLock);
-
-	pgstat_count_truncate(rel);
-	pgstat_count_heap_insert(rel, (PgStat_Counter) Max(rel->rd_rel->reltuples, 1000));
-	relation_close(rel, NoLock);
 }

@@ -14,7 +14,6 @@
 extern Oid	find_matching_index(Relation index, Relation rel);
 extern float4 truncate_without_replication(Oid relid);
 extern void swap_indexes(Oid old, Oid new);
-extern void count_as_new(Oid relid);
 extern void swap_files(Oid old, Oid new, float4 rows);
 extern List *toast_tables(Oid relid);
 extern void rename_toast_table(Oid relid);
