@@ -221,6 +221,7 @@ replace_index_table(StoredDefinition *replacement)
 	Caller		caller;
 	ObjectAddress object;
 	Oid			outer = altered_by_us;
+	float4	   *volatile rows = NULL;
 	List	   *volatile pairs = NIL;
 	List	   *emptied = NIL;
 	ListCell   *cell;
@@ -249,8 +250,9 @@ replace_index_table(StoredDefinition *replacement)
 	PG_TRY();
 	{
 		pairs = match_partitions(old, new);
+		rows = palloc(sizeof(float4) * Max(list_length(pairs), 1));
 		foreach(cell, pairs)
-			truncate_without_replication(linitial_oid(lfirst(cell)));
+			rows[foreach_current_index(cell)] = truncate_without_replication(linitial_oid(lfirst(cell)));
 		copy_layout(old, new, strcmp(row.maintenance, "async") == 0, is_queued(&stored->row));
 	}
 	PG_FINALLY();
@@ -261,7 +263,7 @@ replace_index_table(StoredDefinition *replacement)
 	foreach(cell, pairs)
 	{
 		check_same_layout(linitial_oid(lfirst(cell)), lsecond_oid(lfirst(cell)));
-		swap_files(linitial_oid(lfirst(cell)), lsecond_oid(lfirst(cell)));
+		swap_files(linitial_oid(lfirst(cell)), lsecond_oid(lfirst(cell)), rows[foreach_current_index(cell)]);
 		swap_indexes(linitial_oid(lfirst(cell)), lsecond_oid(lfirst(cell)));
 		emptied = lappend_oid(emptied, linitial_oid(lfirst(cell)));
 	}

@@ -84,14 +84,16 @@ same_index(Relation a, Relation b, int natts)
 
 /*
  * truncate_without_replication
- *		Empties a table as TRUNCATE does, except that subscribers are not told.
+ *		Empties a table as TRUNCATE does, except that subscribers are not told.  Returns how many
+ *		rows it was known to have; -1: that was not known.
  */
-void
+float4
 truncate_without_replication(Oid relid)
 {
 	Relation	rel = table_open(relid, NoLock);
 	Oid			toast = rel->rd_rel->reltoastrelid;
 	char		persistence = rel->rd_rel->relpersistence;
+	float4		rows = rel->rd_rel->reltuples;
 
 	RelationSetNewRelfilenumber(rel, persistence);
 	if (OidIsValid(toast))
@@ -105,6 +107,7 @@ truncate_without_replication(Oid relid)
 	CommandCounterIncrement();
 	reindex_table(relid);
 	CommandCounterIncrement();
+	return rows;
 }
 
 /*
@@ -141,7 +144,7 @@ swap_indexes(Oid old, Oid new)
 	for (cell = list_head(exchanges); cell != NULL; cell = lnext(exchanges, other))
 	{
 		other = lnext(exchanges, cell);
-		swap_files(lfirst_oid(cell), lfirst_oid(other));
+		swap_files(lfirst_oid(cell), lfirst_oid(other), -1);
 	}
 	foreach(cell, builds)
 		reindex_one(lfirst_oid(cell));
@@ -150,10 +153,11 @@ swap_indexes(Oid old, Oid new)
 /*
  * swap_files
  *		Exchanges the files of two tables, or of two indexes, as CLUSTER does it
- *		with the table that it has written anew.
+ *		with the table that it has written anew.  If the new one was not analyzed yet, it is
+ *		taken to have so many rows; -1: that is not known.
  */
 void
-swap_files(Oid old, Oid new)
+swap_files(Oid old, Oid new, float4 rows)
 {
 	Relation	pg_class = table_open(RelationRelationId, RowExclusiveLock);
 	HeapTuple	tuples[2];
@@ -181,6 +185,8 @@ swap_files(Oid old, Oid new)
 	EXCHANGE(MultiXactId, relminmxid);
 #undef EXCHANGE
 	swap_all_frozen(a, b);
+	if (a->reltuples < 0)
+		a->reltuples = rows;
 
 	/*
 	 * Whether changes of a file need WAL depends on whether this transaction

@@ -12,9 +12,9 @@
 #include "utils/rel.h"
 
 extern Oid	find_matching_index(Relation index, Relation rel);
-extern void truncate_without_replication(Oid relid);
+extern float4 truncate_without_replication(Oid relid);
 extern void swap_indexes(Oid old, Oid new);
-extern void swap_files(Oid old, Oid new);
+extern void swap_files(Oid old, Oid new, float4 rows);
 extern List *toast_tables(Oid relid);
 extern void rename_toast_table(Oid relid);
 

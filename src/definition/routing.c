@@ -52,7 +52,7 @@ route_key(FactDef *def, Relation root, Datum *key)
 			AttrNumber	attno = partition_key->partattrs[i];
 
 			if (rel != root)
-				attno = get_attnum(def->relid, get_attname(RelationGetRelid(rel), attno, false));
+				attno = get_attnum(def->relid, NameStr(TupleDescAttr(RelationGetDescr(rel), attno - 1)->attname));
 			for (k = 0; k < def->npk && def->pk_attno[k] != attno; k++)
 				;
 			if (k == def->npk)

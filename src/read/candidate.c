@@ -255,7 +255,11 @@ null_if_null(Node *node, Column *column)
 
 	if (column_of_expression(column->def, node, column->varno) == field->attno)
 		return true;
-	/* A cast of a text is never NULL, so the text is NULL wherever the field is. */
+
+	/*
+	 * A cast of a text is never NULL, so the text is NULL wherever the field
+	 * is.
+	 */
 	if (field->fact_attno == 0 && expression_is_path_text(fact, fact->doc_attno[column->def->docno], field->spec->steps,
 														  field->spec->nsteps, node, column->varno))
 		return true;

@@ -23,6 +23,7 @@
 #include "coverage.h"
 #include "field_match.h"
 
+static bool is_key_not_null(Candidate *c, Node *clause);
 static bool not_covered(Node *node, void *candidate);
 static bool columns_not_covered(Node *node, Candidate *c);
 static bool target_covered(PlannerInfo *root, Candidate *c);
@@ -47,9 +48,35 @@ is_checked_by_search(Candidate *c, RestrictInfo *rinfo)
 		if (condition->rinfo == rinfo && !condition->lossy)
 			return true;
 	}
+	if (is_key_not_null(c, (Node *) rinfo->clause))
+		return true;
 	/* Entries are of rows that satisfy the filter. */
 	return c->filter != NIL && !contain_mutable_functions((Node *) rinfo->clause) &&
 		predicate_implied_by(list_make1(rinfo->clause), c->filter, false);
+}
+
+/* is_key_not_null: returns whether a clause says of a key field, or of its text, that it is there, as it is wherever there is an entry */
+static bool
+is_key_not_null(Candidate *c, Node *clause)
+{
+	IndexDef   *def = c->def;
+	Node	   *arg;
+	int			i;
+
+	if (!IsA(clause, NullTest) || ((NullTest *) clause)->nulltesttype != IS_NOT_NULL || ((NullTest *) clause)->argisrow)
+		return false;
+	arg = (Node *) ((NullTest *) clause)->arg;
+	for (i = 0; i < def->nkeys; i++)
+	{
+		Field	   *field = &def->fields[i];
+
+		if (expression_is_field(def, field, arg, c->varno) ||
+			(field->fact_attno == 0 && !field->spec->multi &&
+			 expression_is_path_text(def->fact, def->fact->doc_attno[def->docno], field->spec->steps, field->spec->nsteps,
+									 arg, c->varno)))
+			return true;
+	}
+	return false;
 }
 
 /*

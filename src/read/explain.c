@@ -11,6 +11,7 @@
 #include "postgres.h"
 
 #include "commands/dbcommands.h"
+#include "executor/executor.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "miscadmin.h"
@@ -79,7 +80,8 @@ indextable_explain(PG_FUNCTION_ARGS)
 	{
 		char	   *sql = TextDatumGetCString(PG_GETARG_DATUM(0));
 
-		(void) pg_plan_query_compat(parse_query(sql), sql, CURSOR_OPT_PARALLEL_OK, NULL);
+		/* Whether an index table is used tells of its values, like EXPLAIN. */
+		check_rights(pg_plan_query_compat(parse_query(sql), sql, CURSOR_OPT_PARALLEL_OK, NULL));
 		found = opinions;
 	}
 	PG_FINALLY();

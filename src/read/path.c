@@ -175,6 +175,13 @@ add_path_of(PlannerInfo *root, RelOptInfo *rel, Served *served, IndexDef *def, R
 		return;
 	set_order(root, rel, c);
 	c->entries_only = cover_scan(root, rel, c, clauses);
+
+	/*
+	 * Rows may have changed since asynchronous entries were written that are
+	 * in order.
+	 */
+	if (def->async && !c->entries_only)
+		c->pathkeys = NIL;
 	if (!c->entries_only && wants_system_columns(rel, clauses))
 		why = "the query asks for system columns";
 	else if (!c->entries_only && c->conditions == NIL && c->pathkeys == NIL && setting_planner == PLANNER_ON)

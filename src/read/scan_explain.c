@@ -47,7 +47,7 @@ explain_scan(CustomScanState *node, List *ancestors, ExplainState *es)
 		ExplainPropertyText("Fallback", "partitions are looked at when it is executed", es);
 	if (!es->analyze || !OidIsValid(scan->plan.index_table))
 		return;
-	if (scan->fallbacks > 0 || scan->why != NULL)
+	if (scan->why != NULL)
 		ExplainPropertyText("Fallback", scan->why, es);
 	if (scan->array_key >= 0 && scan->def != NULL)
 		ExplainPropertyUInteger("Searches", NULL, scan->searches, es);

@@ -206,13 +206,16 @@ next_tuple(ScanState *node)
 static void
 start_scan(IndexTableScan *scan)
 {
+	const char *why = why_not_entries(scan);
+
 	scan->started = true;
 	scan->nothing = false;
-	scan->why = why_not_entries(scan);
-	if (scan->why == NULL)
-		scan->why = start_search(scan);
-	if (scan->why != NULL)
-		begin_fallback(scan);
+	if (why == NULL)
+		why = start_search(scan);
+	if (why == NULL)
+		return;
+	scan->why = why;
+	begin_fallback(scan);
 }
 
 /* why_not_entries: returns why entries cannot answer exactly, or NULL if they can */
@@ -459,7 +462,6 @@ begin_fallback(IndexTableScan *scan)
 	PlannedStmt *plan;
 	int			i;
 
-	scan->fallbacks++;
 	scan->fallback_cxt = AllocSetContextCreate(estate->es_query_cxt, "indextable fallback", ALLOCSET_DEFAULT_SIZES);
 	old = MemoryContextSwitchTo(scan->fallback_cxt);
 	query = copyObject(scan->plan.fallback);

@@ -21,6 +21,7 @@
 #include "catalog/pg_type.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
@@ -166,6 +167,9 @@ needed_columns(RelOptInfo *rel, List *clauses)
  * fallback_query
  *		Returns a query for the rows that a scan returns, in its order, as the scan returns them.
  *		What is not the fact table's becomes a parameter.
+ *
+ * The scan checks its clauses for the rows of a fallback, too.  Volatile ones are left to it, as
+ * they must not be evaluated twice, and those with subqueries, whose plans only the scan has.
  */
 static Query *
 fallback_query(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, List *columns, List **values)
@@ -178,6 +182,7 @@ fallback_query(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, 
 	ListCell   *cell;
 
 	rte->inh = rte->relkind == RELKIND_PARTITIONED_TABLE;
+	rte->self_reference = false;	/* see unexpanded.c */
 	query->rtable = list_make1(rte);
 	forget_permissions(query, rte, root->parse);
 	if (c->entries_only)
@@ -189,7 +194,12 @@ fallback_query(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, 
 	else
 		query->targetList = fallback_columns(rte, rel->relid, columns);
 	foreach(cell, clauses)
-		quals = lappend(quals, ((RestrictInfo *) lfirst(cell))->clause);
+	{
+		Node	   *clause = (Node *) ((RestrictInfo *) lfirst(cell))->clause;
+
+		if (!contain_volatile_functions(clause) && !contain_subplans(clause))
+			quals = lappend(quals, clause);
+	}
 	add_sort(query, c, rel);
 	ref->rtindex = 1;
 	query->commandType = CMD_SELECT;

@@ -26,7 +26,8 @@ typedef struct IndexTableScan
 	FactDef    *fact;			/* pinned, or NULL */
 	IndexDef   *def;			/* NULL: entries cannot answer */
 	Relation	index_table;
-	const char *why;			/* entries cannot answer, or NULL */
+	const char *why;			/* entries could not answer some search, or
+								 * NULL */
 
 	/* The search. */
 	MemoryContext cxt;			/* of the values of the search keys */
@@ -50,7 +51,6 @@ typedef struct IndexTableScan
 	/* For EXPLAIN ANALYZE. */
 	uint64		searches;
 	uint64		rows_fetched;
-	uint64		fallbacks;
 } IndexTableScan;
 
 #endif							/* INDEXTABLE_SCAN_STATE_H */

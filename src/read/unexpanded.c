@@ -77,13 +77,27 @@ consider_not_expanding(RELATION_HOOK_PARAMETERS)
 
 	if (previous_hook)
 		previous_hook(RELATION_HOOK_ARGUMENTS);
-	if (setting_planner == PLANNER_OFF || rel->reloptkind != RELOPT_BASEREL || table->rtekind != RTE_RELATION ||
-		table->relkind != RELKIND_PARTITIONED_TABLE || !table->inh || root->parse->jointree == NULL || rel->nparts < 2)
+	if (table->rtekind != RTE_RELATION || table->relkind != RELKIND_PARTITIONED_TABLE)
+		return;
+
+	/*
+	 * When it has removed a join, the planner of 19 makes what it knows of
+	 * the other tables anew, and the table looks like one that is named with
+	 * ONLY.  So it bears a mark of its own, in a member that only names of
+	 * WITH queries have.
+	 */
+	if (table->self_reference)
+	{
+		rel->fdw_private = &unexpanded_mark;
+		return;
+	}
+	if (setting_planner == PLANNER_OFF || rel->reloptkind != RELOPT_BASEREL || !table->inh || root->parse->jointree == NULL || rel->nparts < 2)
 		return;
 	fact = table_open(table->relid, NoLock);
 	if (finds_few_rows(root, table, rel, fact))
 	{
 		table->inh = false;
+		table->self_reference = true;
 		rel->fdw_private = &unexpanded_mark;
 	}
 	table_close(fact, NoLock);

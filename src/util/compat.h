@@ -149,6 +149,13 @@ plan_without_checks(PlannedStmt *plan)
 #endif
 }
 
+/* check_rights: raises an error if the user lacks a right on a table that a plan needs */
+#if PG_VERSION_NUM < 160000
+#define check_rights(plan)		((void) ExecCheckRTPerms((plan)->rtable, true))
+#else
+#define check_rights(plan)		((void) ExecCheckPermissions((plan)->rtable, (plan)->permInfos, true))
+#endif
+
 /* Since 16 an input function that finds no value in a text can say so without raising an error. */
 #if PG_VERSION_NUM < 160000
 typedef struct ErrorSaveContext

@@ -203,14 +203,31 @@ BEGIN
 		END LOOP;
 	END LOOP;
 END $$;
+-- the first row of a foreign key's action, before anything is known of its entries
+CREATE TABLE child (id int PRIMARY KEY, parent int REFERENCES parent ON DELETE CASCADE, doc jsonb);
+INSERT INTO child SELECT i, 9, d('a') FROM generate_series(1, 4) i;
+SELECT indextable.create('child_k', 'child', '{k}');
+CREATE FUNCTION count_children() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE native bigint; forced bigint;
+BEGIN
+	SET LOCAL indextable.planner = off;
+	EXECUTE $q$SELECT count(*) FROM child WHERE doc ->> 'k' = 'a'$q$ INTO native;
+	SET LOCAL indextable.planner = force;
+	EXECUTE $q$SELECT count(*) FROM child WHERE doc ->> 'k' = 'a'$q$ INTO forced;
+	RAISE WARNING '%: %, %', old.id, native, forced;
+	RETURN NULL;
+END $$;
+CREATE TRIGGER a AFTER DELETE ON child FOR EACH ROW EXECUTE FUNCTION count_children();
+DELETE FROM parent WHERE id = 9;
 -- Cursors of SQL and PL/pgSQL have native plans, but a function in the language SQL that returns rows one by one may read entries: it
 -- starts, with a snapshot of its own, when it is asked for the first row, which is of no table. Here cursors ask it.
-CREATE FUNCTION lazy_plain() RETURNS SETOF text LANGUAGE sql VOLATILE AS $$ SELECT '' UNION ALL SELECT concat_ws(' ', id, doc ->> 'v') FROM plain WHERE doc ->> 'k' = 'a' $$;
-CREATE FUNCTION lazy_below() RETURNS SETOF text LANGUAGE sql VOLATILE AS $$ SELECT '' UNION ALL SELECT concat_ws(' ', id, doc ->> 'v') FROM below WHERE doc ->> 'k' = 'a' $$;
+-- One function is planned natively, the other one is forced, as plans of functions are kept since 18.
+SELECT format($q$CREATE FUNCTION lazy_%1$s%2$s() RETURNS SETOF text LANGUAGE sql VOLATILE AS $$ SELECT '' UNION ALL SELECT concat_ws(' ', id, doc ->> 'v') FROM %1$I WHERE doc ->> 'k' = 'a' $$$q$, fact, i)
+FROM unnest('{plain, below}'::text[]) fact, generate_series(1, 2) i \gexec
 -- declare_cursors(name), start(name): two of them, native and forced
 CREATE FUNCTION declare_cursors(name text, lazy text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-	FOR i IN 1..2 LOOP EXECUTE format('DECLARE %I CURSOR FOR SELECT %I()', name || i, lazy); END LOOP;
+	FOR i IN 1..2 LOOP EXECUTE format('DECLARE %I CURSOR FOR SELECT %I()', name || i, lazy || i); END LOOP;
 END $$;
 CREATE FUNCTION start(name text) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE c refcursor; r text;
@@ -233,9 +250,11 @@ BEGIN
 END $$;
 CREATE FUNCTION opens() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-	-- the first time
-	IF current_setting('planner_in_step.started', true) IS DISTINCT FROM 'all' THEN
+	-- all in the first statement, and one in the second
+	IF coalesce(current_setting('planner_in_step.started', true), '') = '' THEN
 		PERFORM start(TG_NAME);
+	ELSIF current_setting('planner_in_step.started') = 'first' AND TG_NAME = 'after_row' THEN
+		PERFORM start('second');
 	END IF;
 	RETURN coalesce(NEW, OLD);
 END $$;
@@ -246,20 +265,22 @@ CREATE TRIGGER in_statement AFTER UPDATE ON plain FOR EACH STATEMENT EXECUTE FUN
 CREATE TRIGGER last_statement AFTER UPDATE ON plain FOR EACH STATEMENT EXECUTE FUNCTION opens();
 -- many statements, whose windows become one
 BEGIN;
-SELECT declare_cursors(name, 'lazy_plain') FROM unnest('{outer, before_statement, before_row, after_row, in_statement, last_statement}'::text[]) name;
+SELECT declare_cursors(name, 'lazy_plain') FROM unnest('{outer, before_statement, before_row, after_row, in_statement, last_statement, second}'::text[]) name;
 SELECT start('outer');
 UPDATE plain SET doc = d('a') WHERE id < 60;
+SET LOCAL planner_in_step.started = 'first';
+UPDATE plain SET doc = d('b') WHERE id = 0;
 SET LOCAL planner_in_step.started = 'all';
 SELECT count(*) AS cursors FROM pg_cursors;
 SET LOCAL indextable.planner = force;
 SELECT look('after the first');
 DO $$ BEGIN FOR i IN 1..50 LOOP UPDATE plain SET doc = d(CASE i % 2 WHEN 0 THEN 'a' ELSE 'b' END) WHERE id = 25; PERFORM look('after number ' || i); END LOOP; END $$;
 SELECT name, native, native = fetched(name || 2) AS same
-FROM (SELECT name, fetched(name || 1) AS native FROM unnest('{outer, before_statement, before_row, after_row, in_statement, last_statement}'::text[]) name) q;
+FROM (SELECT name, fetched(name || 1) AS native FROM unnest('{outer, before_statement, before_row, after_row, in_statement, last_statement, second}'::text[]) name) q;
 SELECT look('after all');
 ROLLBACK;
--- entries that no trigger at the end of a statement has written: while another statement is under way, and by a snapshot that was
--- taken before they were written
+-- a statement on a table above the fact table fires no statement trigger of that: while another statement is under way, and before the
+-- next row is written
 CREATE FUNCTION nested() RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
 	UPDATE above SET doc = d('a') WHERE id = 25;
