@@ -69,17 +69,13 @@ add_paths(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 		return;
 	if (alone)
 		forget_dummy_path(root, rel, rte);
-	rte->inh |= alone;
 	if (open_served(root, rte, &served))
 	{
 		add_paths_of_table(root, rel, rte, &served);
 		close_served(&served);
 	}
 	if (alone)
-	{
-		rte->inh = false;
 		add_last_resort(root, rel);
-	}
 }
 
 static void
