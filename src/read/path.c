@@ -176,6 +176,8 @@ add_path_of(PlannerInfo *root, RelOptInfo *rel, Served *served, IndexDef *def, R
 		c->pathkeys = NIL;
 	if (!c->entries_only && wants_system_columns(rel, clauses))
 		why = "the query asks for system columns";
+	else if (!c->entries_only && served->fact->pk_deferrable)
+		why = "entries lack something that is asked for, and rows are not fetched by a deferrable primary key";
 	else if (!c->entries_only && c->conditions == NIL && c->pathkeys == NIL && setting_planner == PLANNER_ON)
 		why = "no condition is on its first key field, nor is the query sorted by it, and entries lack something that is asked for";
 	if (why != NULL || !is_complete_enough(c, &why))

@@ -102,8 +102,8 @@ finds_few_rows(PlannerInfo *root, RangeTblEntry *rte, RelOptInfo *rel, Relation 
 	if (!open_served(root, rte, &served))
 		return false;
 	clauses = clauses_of_table(root, rel->relid);
-	/* Partitions that are not needed are left out anyway. */
-	if (clauses == NIL || query_tree_walker(root->parse, wants_system_columns, &context, 0) ||
+	/* Partitions that are not needed are left out anyway.  By a deferrable key no rows are fetched. */
+	if (clauses == NIL || served.fact->pk_deferrable || query_tree_walker(root->parse, wants_system_columns, &context, 0) ||
 		contain_subplans((Node *) clauses) ||
 		mentions_partition_key(clauses, rel->relid, RelationGetPartitionKey(fact)))
 	{

@@ -199,6 +199,12 @@ SELECT doc ->> 'k', count(note) FROM late WHERE doc ->> 'k' > '' GROUP BY 1;
 RESET enable_hashagg;
 RESET indextable.stale_reads;
 
+-- ---- no rows are fetched by a deferrable primary key
+CREATE TABLE deferred (id int PRIMARY KEY DEFERRABLE, doc jsonb);
+SELECT indextable.create('deferred_k', 'deferred', '{k}');
+SELECT used, reason FROM indextable.explain($$SELECT doc FROM deferred WHERE doc ->> 'k' = 'k1'$$);
+SELECT used FROM indextable.explain($$SELECT id FROM deferred WHERE doc ->> 'k' = 'k1'$$);
+
 -- ---- plain columns of a partitioned table that is not expanded have their statistics
 SELECT pg_temp.explain($$SELECT note FROM part WHERE doc ->> 'town' = 't1' AND note = 'note'$$, 'COSTS ON') ~ 'rows=1[0-9] ' AS estimated LIMIT 1;
 
