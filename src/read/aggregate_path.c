@@ -32,7 +32,6 @@
 #include "path_order.h"
 #include "scan_plan.h"
 #include "served.h"
-#include "unexpanded.h"
 
 static create_upper_paths_hook_type previous_hook = NULL;
 
@@ -55,7 +54,6 @@ add_aggregate_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *inpu
 	Query	   *parse = root->parse;
 	RangeTblEntry *rte;
 	Served		served;
-	bool		alone;
 	ListCell   *cell;
 
 	if (previous_hook)
@@ -65,16 +63,12 @@ add_aggregate_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *inpu
 		(parse->groupClause != NIL && !grouping_is_sortable(parse->groupClause)))
 		return;
 	rte = planner_rt_fetch(input_rel->relid, root);
-	alone = is_unexpanded(input_rel);
-	rte->inh |= alone;
 	if (unfit_clauses(input_rel->baserestrictinfo) == NULL && open_served(root, rte, &served))
 	{
 		foreach(cell, served.defs)
 			add_paths_of_index_table(root, input_rel, output_rel, &served, lfirst(cell));
 		close_served(&served);
 	}
-	if (alone)
-		rte->inh = false;
 }
 
 static void

@@ -69,17 +69,13 @@ add_paths(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 		return;
 	if (alone)
 		forget_dummy_path(root, rel, rte);
-	rte->inh |= alone;
 	if (open_served(root, rte, &served))
 	{
 		add_paths_of_table(root, rel, rte, &served);
 		close_served(&served);
 	}
 	if (alone)
-	{
-		rte->inh = false;
 		add_last_resort(root, rel);
-	}
 }
 
 static void
@@ -184,6 +180,8 @@ add_path_of(PlannerInfo *root, RelOptInfo *rel, Served *served, IndexDef *def, R
 		c->pathkeys = NIL;
 	if (!c->entries_only && wants_system_columns(rel, clauses))
 		why = "the query asks for system columns";
+	else if (!c->entries_only && served->fact->pk_deferrable)
+		why = "entries lack something that is asked for, and rows are not fetched by a deferrable primary key";
 	else if (!c->entries_only && c->conditions == NIL && c->pathkeys == NIL && setting_planner == PLANNER_ON)
 		why = "no condition is on its first key field, nor is the query sorted by it, and entries lack something that is asked for";
 	if (why != NULL || !is_complete_enough(c, &why))

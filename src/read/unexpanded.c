@@ -116,8 +116,12 @@ finds_few_rows(PlannerInfo *root, RangeTblEntry *rte, RelOptInfo *rel, Relation 
 	if (!open_served(root, rte, &served))
 		return false;
 	clauses = clauses_of_table(root, rel->relid);
-	/* Partitions that are not needed are left out anyway. */
-	if (clauses == NIL || query_tree_walker(root->parse, wants_system_columns, &context, 0) ||
+
+	/*
+	 * Partitions that are not needed are left out anyway.  By a deferrable
+	 * key no rows are fetched.
+	 */
+	if (clauses == NIL || served.fact->pk_deferrable || query_tree_walker(root->parse, wants_system_columns, &context, 0) ||
 		contain_subplans((Node *) clauses) ||
 		mentions_partition_key(clauses, rel->relid, RelationGetPartitionKey(fact)))
 	{
@@ -241,15 +245,21 @@ mentions_partition_key(List *clauses, Index varno, PartitionKey key)
 	return false;
 }
 
-/* forget_dummy_path: gives the planner what it would know of a table that is not empty */
+/*
+ * forget_dummy_path
+ *		Gives the planner what it would know of a table that is not empty.
+ *
+ * Nobody looks for partitions any more.  From now on it is estimates that ask whether the
+ * table has any: its statistics are those of all rows.
+ */
 void
 forget_dummy_path(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
 {
+	rte->inh = true;
 	rel->tuples = table_rows(rte->relid);
 	if (rel->tuples < 1)
 		rel->tuples = (double) UNKNOWN_ROWS * rel->nparts;
-	rel->rows = clamp_row_est(rel->tuples * clauselist_selectivity(root, rel->baserestrictinfo, 0, JOIN_INNER, NULL));
-	rel->reltarget->width = Max(rel->reltarget->width, 32);
+	set_baserel_size_estimates(root, rel);
 	rel->pathlist = NIL;
 	rel->partial_pathlist = NIL;
 }

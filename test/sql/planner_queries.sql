@@ -161,7 +161,8 @@ SELECT d AS difference FROM (VALUES
 	('fact_age', $$SELECT o.n, p.n, f.id FROM other o CROSS JOIN other p JOIN fact f ON f.doc ->> 'town' = o.town AND (f.doc ->> 'age')::int = p.age$$),
 	('only fact_doc', $$SELECT o.n, f.id FROM other o JOIN fact f ON f.doc ->> 'town' = o.town || '' AND f.doc ->> 'name' > 'n' || o.age$$),
 	('fact_t1', $$SELECT o.n, f.id FROM other o JOIN fact f ON f.doc ->> 'town' = ANY (ARRAY[o.town, 't' || o.age])$$),
-	('fact_town', $$SELECT o.n, f.id, f.note FROM other o LEFT JOIN fact f ON f.doc ->> 'town' = ANY (ARRAY[o.town, 't' || o.age]) AND f.doc ->> 'name' = 'n1'$$)
+	('fact_town', $$SELECT o.n, f.id, f.note FROM other o LEFT JOIN fact f ON f.doc ->> 'town' = ANY (ARRAY[o.town, 't' || o.age]) AND f.doc ->> 'name' = 'n1'$$),
+	(NULL, $$SELECT n, id FROM other JOIN fact ON n = (SELECT count(*) FROM sample WHERE sample.id <= fact.id) AND n = (doc ->> 'age')::int WHERE doc ->> 'town' = 't1'$$)
 ) q (scans, query), pg_temp.both(query, scans) d;
 
 -- ---- joins, in their order
@@ -257,4 +258,50 @@ SELECT d AS difference FROM (VALUES
 	($$SELECT id FROM fact WHERE id > 5 AND id < 30 AND doc ->> 'name' = 'n1' ORDER BY id DESC$$)
 ) q (query), pg_temp.both(query, ordered => true) d;
 
+-- ---- volatile conditions are evaluated once for each row, also of a fallback
+CREATE SEQUENCE evaluated;
+SET indextable.planner = fallback;
+SELECT count(note) FROM plain WHERE doc ->> 'town' = 't1' AND nextval('evaluated') > 0;
+SELECT last_value FROM evaluated;
+
+-- ---- EXPLAIN ANALYZE of a scan that has needed its fallback for the first search only
+SET indextable.planner = force;
+CREATE FUNCTION pg_temp.first_is_fallback() RETURNS TABLE (scans text, reason text) LANGUAGE plpgsql AS $$
+DECLARE plan jsonb;
+BEGIN
+	EXECUTE $q$EXPLAIN (ANALYZE, FORMAT json) SELECT c FROM (SELECT n, set_config('indextable.planner', CASE n WHEN 1 THEN 'fallback' ELSE 'force' END, false) AS set FROM other ORDER BY n OFFSET 0) o,
+		LATERAL (SELECT count(note) AS c FROM plain WHERE doc ->> 'town' = 't' || n || left(set, 0)) s$q$ INTO plan;
+	RETURN QUERY SELECT pg_temp.scans(plan), jsonb_path_query_first(plan, '$.**."Fallback"') #>> '{}';
+END $$;
+SELECT * FROM pg_temp.first_is_fallback();
+
+-- ---- rows may have changed since asynchronous entries were written, which come in order
+CREATE TABLE late (id int PRIMARY KEY, doc jsonb, note text DEFAULT 'note');
+INSERT INTO late SELECT i, jsonb_build_object('k', 'k' || i % 3) FROM generate_series(1, 12) i;
+SELECT indextable.create('late_k', 'late', '{k}', maintenance => 'async');
+UPDATE late SET doc = jsonb_build_object('k', 'k' || (id + 1) % 3) WHERE id < 9;
+SET indextable.stale_reads = on;
+SET enable_hashagg = off;
+SELECT * FROM pg_temp.explain($$SELECT doc ->> 'k', count(note) FROM late WHERE doc ->> 'k' > '' GROUP BY 1$$);
+SELECT doc ->> 'k', count(note) FROM late WHERE doc ->> 'k' > '' GROUP BY 1;
+RESET enable_hashagg;
+RESET indextable.stale_reads;
+
+-- ---- no rows are fetched by a deferrable primary key
+CREATE TABLE deferred (id int PRIMARY KEY DEFERRABLE, doc jsonb);
+SELECT indextable.create('deferred_k', 'deferred', '{k}');
+SELECT used, reason FROM indextable.explain($$SELECT doc FROM deferred WHERE doc ->> 'k' = 'k1'$$);
+SELECT used FROM indextable.explain($$SELECT id FROM deferred WHERE doc ->> 'k' = 'k1'$$);
+
+-- ---- plain columns of a partitioned table that is not expanded have their statistics
+SELECT pg_temp.explain($$SELECT note FROM part WHERE doc ->> 'town' = 't1' AND note = 'note'$$, 'COSTS ON') ~ 'rows=1[0-9] ' AS estimated LIMIT 1;
+
+-- ---- explain() asks for the rights that EXPLAIN asks for
+CREATE ROLE regress_planner_queries;
+GRANT USAGE ON SCHEMA planner_queries TO regress_planner_queries;
+SET ROLE regress_planner_queries;
+SELECT * FROM indextable.explain($$SELECT note FROM plain WHERE doc ->> 'town' = 't1'$$);
+RESET ROLE;
+
 DROP SCHEMA planner_queries CASCADE;
+DROP ROLE regress_planner_queries;
