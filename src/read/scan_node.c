@@ -61,6 +61,7 @@ static TupleTableSlot *next_entry(IndexTableScan *scan);
 static TupleTableSlot *return_entry(IndexTableScan *scan, TupleTableSlot *entry);
 static TupleTableSlot *fetch_row(IndexTableScan *scan, TupleTableSlot *entry);
 static void begin_fallback(IndexTableScan *scan);
+static void plan_fallback(IndexTableScan *scan, ParamListInfo params);
 static TupleTableSlot *next_of_fallback(IndexTableScan *scan);
 static void end_fallback(IndexTableScan *scan);
 static void end_scan(CustomScanState *node);
@@ -456,15 +457,12 @@ begin_fallback(IndexTableScan *scan)
 	EState	   *estate = scan->css.ss.ps.state;
 	ExprContext *econtext = scan->css.ss.ps.ps_ExprContext;
 	MemoryContext old;
-	Query	   *query;
 	int			n = list_length(scan->values) - scan->plan.nconditions;
 	ParamListInfo params;
-	PlannedStmt *plan;
 	int			i;
 
 	scan->fallback_cxt = AllocSetContextCreate(estate->es_query_cxt, "indextable fallback", ALLOCSET_DEFAULT_SIZES);
 	old = MemoryContextSwitchTo(scan->fallback_cxt);
-	query = copyObject(scan->plan.fallback);
 	params = makeParamList(n);
 	for (i = 0; i < n; i++)
 	{
@@ -476,11 +474,27 @@ begin_fallback(IndexTableScan *scan)
 		params->params[i].value = ExecEvalExpr((ExprState *) list_nth(scan->values, at), econtext,
 											   &params->params[i].isnull);
 	}
-	AcquireRewriteLocks(query, true, false);
-	plan = plan_without_index_tables(query, params);
-	scan->fallback = CreateQueryDesc(plan, "", estate->es_snapshot, InvalidSnapshot, None_Receiver, params,
+	if (scan->fallback_plan == NULL)
+		plan_fallback(scan, params);
+	scan->fallback = CreateQueryDesc(scan->fallback_plan, "", estate->es_snapshot, InvalidSnapshot, None_Receiver, params,
 									 estate->es_queryEnv, 0);
 	ExecutorStart(scan->fallback, 0);
+	MemoryContextSwitchTo(old);
+}
+
+/*
+ * plan_fallback
+ *		Plans the query that does without the index table: the first time with the values of its
+ *		parameters, and the second time for any values, which is kept then.
+ */
+static void
+plan_fallback(IndexTableScan *scan, ParamListInfo params)
+{
+	MemoryContext old = MemoryContextSwitchTo(scan->css.ss.ps.state->es_query_cxt);
+	Query	   *query = copyObject(scan->plan.fallback);
+
+	AcquireRewriteLocks(query, true, false);
+	scan->fallback_plan = plan_without_index_tables(query, scan->fell_back ? NULL : params);
 	MemoryContextSwitchTo(old);
 }
 
@@ -520,6 +534,10 @@ end_fallback(IndexTableScan *scan)
 	FreeQueryDesc(scan->fallback);
 	scan->fallback = NULL;
 	MemoryContextDelete(scan->fallback_cxt);
+	/* The first plan is for the values that it had. */
+	if (!scan->fell_back)
+		scan->fallback_plan = NULL;
+	scan->fell_back = true;
 }
 
 static void
