@@ -36,6 +36,7 @@
 #include "utils/typcache.h"
 
 #include "../catalog/completeness.h"
+#include "../definition/tree_age.h"
 #include "../maintain/in_step.h"
 #include "../util/settings.h"
 #include "scan_explain.h"
@@ -61,6 +62,7 @@ static TupleTableSlot *next_entry(IndexTableScan *scan);
 static TupleTableSlot *return_entry(IndexTableScan *scan, TupleTableSlot *entry);
 static TupleTableSlot *fetch_row(IndexTableScan *scan, TupleTableSlot *entry);
 static void begin_fallback(IndexTableScan *scan);
+static void check_not_truncated(IndexTableScan *scan);
 static void plan_fallback(IndexTableScan *scan, ParamListInfo params);
 static TupleTableSlot *next_of_fallback(IndexTableScan *scan);
 static void end_fallback(IndexTableScan *scan);
@@ -436,7 +438,10 @@ fetch_row(IndexTableScan *scan, TupleTableSlot *entry)
 		key[i] = slot_getattr(entry, scan->def->pk_attno[i], &isnull);
 	row = live_scan_first(&scan->rows, key);
 	if (row == NULL)
+	{
+		check_not_truncated(scan);
 		return NULL;
+	}
 	scan->rows_fetched++;
 	slot_getsomeattrs(row, scan->last_column);
 	ExecClearTuple(slot);
@@ -474,12 +479,40 @@ begin_fallback(IndexTableScan *scan)
 		params->params[i].value = ExecEvalExpr((ExprState *) list_nth(scan->values, at), econtext,
 											   &params->params[i].isnull);
 	}
+	check_not_truncated(scan);
 	if (scan->fallback_plan == NULL)
 		plan_fallback(scan, params);
 	scan->fallback = CreateQueryDesc(scan->fallback_plan, "", estate->es_snapshot, InvalidSnapshot, None_Receiver, params,
 									 estate->es_queryEnv, 0);
 	ExecutorStart(scan->fallback, 0);
 	MemoryContextSwitchTo(old);
+}
+
+/*
+ * check_not_truncated
+ *		Raises an error if a partition was truncated since the query's snapshot was taken.
+ *
+ * A native plan has locked the partitions before that, and TRUNCATE waits for its end.  Here
+ * they are not locked, if the fact table was not expanded, until they are read: by a fetch, or by
+ * a fallback.  Then the snapshot would see neither the old rows nor what the same transaction
+ * has put into other partitions.  A REPEATABLE READ transaction sees that natively, too, where
+ * its snapshot is older than its query.
+ */
+static void
+check_not_truncated(IndexTableScan *scan)
+{
+	Snapshot	snapshot = scan->css.ss.ps.state->es_snapshot;
+	Oid			partition;
+
+	if (scan->fact == NULL || !scan->fact->partitioned || scan->plan.async || IsolationUsesXactSnapshot() ||
+		snapshot->snapshot_type != SNAPSHOT_MVCC || tree_is_older(scan->fact->relid, snapshot))
+		return;
+	partition = truncated_partition(scan->fact->relid, snapshot);
+	if (OidIsValid(partition))
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("partition \"%s\" was truncated after the query had begun", get_rel_name(partition)),
+				 errhint("Run the query again.")));
 }
 
 /*
