@@ -39,6 +39,7 @@
 #include "utils/syscache.h"
 
 #include "../indextable.h"
+#include "../util/inherit.h"
 #include "invalidation.h"
 #include "tree_age.h"
 
@@ -77,6 +78,7 @@ static void read_changed(Tree *tree);
 static bool read_table(Tree *tree, Oid relid);
 static List *read_partitions(Tree *tree, Oid parent);
 static bool is_deleted(HeapTuple tuple);
+static bool was_partition(Oid relid, Snapshot snapshot);
 static bool has_happened(TransactionId xid);
 static void add_xid(Tree *tree, TransactionId xid);
 
@@ -346,4 +348,52 @@ add_xid(Tree *tree, TransactionId xid)
 	memmove(&tree->xids[i + 1], &tree->xids[i], sizeof(TransactionId) * (tree->nxids - i));
 	tree->xids[i] = xid;
 	tree->nxids++;
+}
+
+/*
+ * truncated_partition
+ *		Returns a partition of a table that another transaction has emptied since a snapshot was
+ *		taken, or written anew without counting its rows; InvalidOid if there is none.
+ *
+ * Nobody but TRUNCATE and ALTER TABLE forgets how many rows an old partition had.
+ */
+Oid
+truncated_partition(Oid relid, Snapshot snapshot)
+{
+	ListCell   *cell;
+
+	foreach(cell, list_with_partitions(relid))
+	{
+		HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(lfirst_oid(cell)));
+		TransactionId xid;
+		bool		unknown;
+
+		if (!HeapTupleIsValid(tuple))
+			continue;
+		xid = HeapTupleHeaderGetXmin(tuple->t_data);
+		unknown = ((Form_pg_class) GETSTRUCT(tuple))->reltuples < 0 &&
+			((Form_pg_class) GETSTRUCT(tuple))->relkind == RELKIND_RELATION;
+		ReleaseSysCache(tuple);
+		if (unknown && TransactionIdIsNormal(xid) && !TransactionIdIsCurrentTransactionId(xid) &&
+			XidInMVCCSnapshot(xid, snapshot) && was_partition(lfirst_oid(cell), snapshot))
+			return lfirst_oid(cell);
+	}
+	return InvalidOid;
+}
+
+/* was_partition: returns whether a table was a partition already when a snapshot was taken */
+static bool
+was_partition(Oid relid, Snapshot snapshot)
+{
+	Relation	catalog = table_open(InheritsRelationId, AccessShareLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+	bool		found;
+
+	ScanKeyInit(&key, Anum_pg_inherits_inhrelid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(relid));
+	scan = systable_beginscan(catalog, InheritsRelidSeqnoIndexId, true, snapshot, 1, &key);
+	found = HeapTupleIsValid(systable_getnext(scan));
+	systable_endscan(scan);
+	table_close(catalog, AccessShareLock);
+	return found;
 }

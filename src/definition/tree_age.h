@@ -14,5 +14,6 @@
 #define MAX_SNAPSHOT_AGE	1000000000
 
 extern bool tree_is_older(Oid relid, Snapshot snapshot);
+extern Oid	truncated_partition(Oid relid, Snapshot snapshot);
 
 #endif							/* INDEXTABLE_TREE_AGE_H */

@@ -36,6 +36,7 @@
 #include "utils/typcache.h"
 
 #include "../catalog/completeness.h"
+#include "../definition/tree_age.h"
 #include "../maintain/in_step.h"
 #include "../util/settings.h"
 #include "scan_explain.h"
@@ -61,6 +62,8 @@ static TupleTableSlot *next_entry(IndexTableScan *scan);
 static TupleTableSlot *return_entry(IndexTableScan *scan, TupleTableSlot *entry);
 static TupleTableSlot *fetch_row(IndexTableScan *scan, TupleTableSlot *entry);
 static void begin_fallback(IndexTableScan *scan);
+static void check_not_truncated(IndexTableScan *scan);
+static void plan_fallback(IndexTableScan *scan, ParamListInfo params);
 static TupleTableSlot *next_of_fallback(IndexTableScan *scan);
 static void end_fallback(IndexTableScan *scan);
 static void end_scan(CustomScanState *node);
@@ -435,7 +438,10 @@ fetch_row(IndexTableScan *scan, TupleTableSlot *entry)
 		key[i] = slot_getattr(entry, scan->def->pk_attno[i], &isnull);
 	row = live_scan_first(&scan->rows, key);
 	if (row == NULL)
+	{
+		check_not_truncated(scan);
 		return NULL;
+	}
 	scan->rows_fetched++;
 	slot_getsomeattrs(row, scan->last_column);
 	ExecClearTuple(slot);
@@ -456,15 +462,12 @@ begin_fallback(IndexTableScan *scan)
 	EState	   *estate = scan->css.ss.ps.state;
 	ExprContext *econtext = scan->css.ss.ps.ps_ExprContext;
 	MemoryContext old;
-	Query	   *query;
 	int			n = list_length(scan->values) - scan->plan.nconditions;
 	ParamListInfo params;
-	PlannedStmt *plan;
 	int			i;
 
 	scan->fallback_cxt = AllocSetContextCreate(estate->es_query_cxt, "indextable fallback", ALLOCSET_DEFAULT_SIZES);
 	old = MemoryContextSwitchTo(scan->fallback_cxt);
-	query = copyObject(scan->plan.fallback);
 	params = makeParamList(n);
 	for (i = 0; i < n; i++)
 	{
@@ -476,11 +479,55 @@ begin_fallback(IndexTableScan *scan)
 		params->params[i].value = ExecEvalExpr((ExprState *) list_nth(scan->values, at), econtext,
 											   &params->params[i].isnull);
 	}
-	AcquireRewriteLocks(query, true, false);
-	plan = plan_without_index_tables(query, params);
-	scan->fallback = CreateQueryDesc(plan, "", estate->es_snapshot, InvalidSnapshot, None_Receiver, params,
+	check_not_truncated(scan);
+	if (scan->fallback_plan == NULL)
+		plan_fallback(scan, params);
+	scan->fallback = CreateQueryDesc(scan->fallback_plan, "", estate->es_snapshot, InvalidSnapshot, None_Receiver, params,
 									 estate->es_queryEnv, 0);
 	ExecutorStart(scan->fallback, 0);
+	MemoryContextSwitchTo(old);
+}
+
+/*
+ * check_not_truncated
+ *		Raises an error if a partition was truncated since the query's snapshot was taken.
+ *
+ * A native plan has locked the partitions before that, and TRUNCATE waits for its end.  Here
+ * they are not locked, if the fact table was not expanded, until they are read: by a fetch, or by
+ * a fallback.  Then the snapshot would see neither the old rows nor what the same transaction
+ * has put into other partitions.  A REPEATABLE READ transaction sees that natively, too, where
+ * its snapshot is older than its query.
+ */
+static void
+check_not_truncated(IndexTableScan *scan)
+{
+	Snapshot	snapshot = scan->css.ss.ps.state->es_snapshot;
+	Oid			partition;
+
+	if (scan->fact == NULL || !scan->fact->partitioned || scan->plan.async || IsolationUsesXactSnapshot() ||
+		snapshot->snapshot_type != SNAPSHOT_MVCC || tree_is_older(scan->fact->relid, snapshot))
+		return;
+	partition = truncated_partition(scan->fact->relid, snapshot);
+	if (OidIsValid(partition))
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("partition \"%s\" was truncated after the query had begun", get_rel_name(partition)),
+				 errhint("Run the query again.")));
+}
+
+/*
+ * plan_fallback
+ *		Plans the query that does without the index table: the first time with the values of its
+ *		parameters, and the second time for any values, which is kept then.
+ */
+static void
+plan_fallback(IndexTableScan *scan, ParamListInfo params)
+{
+	MemoryContext old = MemoryContextSwitchTo(scan->css.ss.ps.state->es_query_cxt);
+	Query	   *query = copyObject(scan->plan.fallback);
+
+	AcquireRewriteLocks(query, true, false);
+	scan->fallback_plan = plan_without_index_tables(query, scan->fell_back ? NULL : params);
 	MemoryContextSwitchTo(old);
 }
 
@@ -520,6 +567,10 @@ end_fallback(IndexTableScan *scan)
 	FreeQueryDesc(scan->fallback);
 	scan->fallback = NULL;
 	MemoryContextDelete(scan->fallback_cxt);
+	/* The first plan is for the values that it had. */
+	if (!scan->fell_back)
+		scan->fallback_plan = NULL;
+	scan->fell_back = true;
 }
 
 static void

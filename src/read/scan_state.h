@@ -46,7 +46,9 @@ typedef struct IndexTableScan
 	bool		started;
 	bool		nothing;		/* a value is NULL */
 	QueryDesc  *fallback;		/* answers instead, or NULL, */
-	MemoryContext fallback_cxt; /* and has this */
+	MemoryContext fallback_cxt; /* and has this; */
+	PlannedStmt *fallback_plan; /* its plan, or NULL */
+	bool		fell_back;		/* a fallback has ended */
 
 	/* For EXPLAIN ANALYZE. */
 	uint64		searches;
