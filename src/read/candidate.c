@@ -18,19 +18,12 @@
 #include "postgres.h"
 
 #include "access/stratnum.h"
-#include "catalog/pg_collation.h"
-#include "catalog/pg_operator.h"
-#include "catalog/pg_type.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "rewrite/rewriteManip.h"
-#include "utils/builtins.h"
-#include "utils/fmgroids.h"
-#include "utils/jsonb.h"
 #include "utils/lsyscache.h"
-#include "utils/typcache.h"
 
 #include "../catalog/completeness.h"
 #include "../definition/expression.h"
@@ -39,7 +32,7 @@
 #include "field_match.h"
 #include "search_condition.h"
 
-/* What is asked of each clause; see null_rejecting(). */
+/* What is asked of each clause; see rejects_null(). */
 typedef struct Column
 {
 	IndexDef   *def;
@@ -179,7 +172,8 @@ is_complete_enough(Candidate *c, const char **why)
 /*
  * filter_is_implied
  *		Returns whether all rows that satisfy the clauses satisfy an index table's filter, and
- *		sets *result to the filter.  The filter is evaluated under fixed settings, so it must not depend on any.
+ *		sets *result to the filter.  It is evaluated under fixed settings, so it must not depend
+ *		on any.
  */
 static bool
 filter_is_implied(IndexDef *def, List *clauses, Index varno, List **result)

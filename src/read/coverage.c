@@ -24,6 +24,7 @@
 #include "field_match.h"
 
 static bool is_key_not_null(Candidate *c, Node *clause);
+static bool clauses_covered(Candidate *c, List *clauses);
 static bool not_covered(Node *node, void *candidate);
 static bool columns_not_covered(Node *node, Candidate *c);
 static bool target_covered(PlannerInfo *root, Candidate *c);
@@ -87,17 +88,10 @@ is_key_not_null(Candidate *c, Node *clause)
 bool
 cover_scan(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses)
 {
-	ListCell   *cell;
-
 	c->exprs = NIL;
 	c->attnos = NIL;
-	foreach(cell, clauses)
-	{
-		RestrictInfo *rinfo = lfirst(cell);
-
-		if (!rinfo->pseudoconstant && !is_checked_by_search(c, rinfo) && not_covered((Node *) rinfo->clause, c))
-			return false;
-	}
+	if (!clauses_covered(c, clauses))
+		return false;
 
 	/*
 	 * The columns that are asked for may be enough: the primary key, or the
@@ -143,6 +137,15 @@ cover_aggregates(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses
 		return false;
 	for (i = list_length(target->exprs); i < list_length(c->exprs); i++)
 		add_column_to_pathtarget(target, list_nth(c->exprs, i), 0);
+	return clauses_covered(c, clauses);
+}
+
+/* clauses_covered: returns whether entries have all that is needed by those clauses that the search does not check */
+static bool
+clauses_covered(Candidate *c, List *clauses)
+{
+	ListCell   *cell;
+
 	foreach(cell, clauses)
 	{
 		RestrictInfo *rinfo = lfirst(cell);

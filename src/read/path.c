@@ -23,11 +23,11 @@
 
 #include "../util/settings.h"
 #include "coverage.h"
-#include "field_match.h"
 #include "path.h"
 #include "path_cost.h"
 #include "path_order.h"
 #include "scan_plan.h"
+#include "search_condition.h"
 #include "served.h"
 #include "unexpanded.h"
 
@@ -40,7 +40,7 @@ static void add_paths(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEnt
 static void add_paths_of_table(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte, Served *served);
 static bool has_placeholder(Node *node, void *context);
 static bool wants_system_columns(RelOptInfo *rel, List *clauses);
-static void add_path_of(PlannerInfo *root, RelOptInfo *rel, Served *served, IndexDef *def, Relids outer, bool alone);
+static void add_path_of(PlannerInfo *root, RelOptInfo *rel, Served *served, IndexDef *def, Relids outer);
 static void keep_paths(RelOptInfo *rel);
 static List *outer_sets(PlannerInfo *root, RelOptInfo *rel, IndexDef *def);
 static List *add_outer_set(List *sets, RelOptInfo *rel, RestrictInfo *rinfo);
@@ -96,9 +96,9 @@ add_paths_of_table(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte, Serve
 	{
 		IndexDef   *def = lfirst(cell);
 
-		add_path_of(root, rel, served, def, NULL, is_unexpanded(rel));
+		add_path_of(root, rel, served, def, NULL);
 		foreach(inner, outer_sets(root, rel, def))
-			add_path_of(root, rel, served, def, lfirst(inner), is_unexpanded(rel));
+			add_path_of(root, rel, served, def, lfirst(inner));
 	}
 }
 
@@ -133,14 +133,8 @@ has_placeholder(Node *node, void *context)
 static bool
 wants_system_columns(RelOptInfo *rel, List *clauses)
 {
-	Bitmapset  *attnos = NULL;
-	ListCell   *cell;
-	int			first;
+	int			first = bms_next_member(columns_of_scan(rel, clauses), -1);
 
-	pull_varattnos((Node *) rel->reltarget->exprs, rel->relid, &attnos);
-	foreach(cell, clauses)
-		pull_varattnos((Node *) ((RestrictInfo *) lfirst(cell))->clause, rel->relid, &attnos);
-	first = bms_next_member(attnos, -1);
 	return first >= 0 && first < -FirstLowInvalidHeapAttributeNumber;
 }
 
@@ -150,7 +144,7 @@ wants_system_columns(RelOptInfo *rel, List *clauses)
  *		NULL, by the conditions on the fact table only.
  */
 static void
-add_path_of(PlannerInfo *root, RelOptInfo *rel, Served *served, IndexDef *def, Relids outer, bool alone)
+add_path_of(PlannerInfo *root, RelOptInfo *rel, Served *served, IndexDef *def, Relids outer)
 {
 	ParamPathInfo *param = outer == NULL ? NULL : get_baserel_parampathinfo(root, rel, outer);
 	List	   *clauses = rel->baserestrictinfo;
@@ -292,20 +286,7 @@ add_set(List *sets, Relids set)
 static bool
 is_key_member(PlannerInfo *root, RelOptInfo *rel, EquivalenceClass *ec, EquivalenceMember *em, void *arg)
 {
-	IndexDef   *def = arg;
-	Node	   *expr = (Node *) em->em_expr;
-	AttrNumber	attno;
-	int			i;
-
-	if (IsA(expr, RelabelType))
-		expr = (Node *) ((RelabelType *) expr)->arg;
-	attno = column_of_expression(def, expr, rel->relid);
-	for (i = 0; i < def->nsearch && attno != 0; i++)
-	{
-		if (def->search[i] == attno)
-			return true;
-	}
-	return false;
+	return index_position_of(arg, (Node *) em->em_expr, rel->relid) >= 0;
 }
 
 static bool

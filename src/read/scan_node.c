@@ -100,7 +100,6 @@ begin_scan(CustomScanState *node, EState *estate, int eflags)
 {
 	IndexTableScan *scan = (IndexTableScan *) node;
 	CustomScan *plan = (CustomScan *) node->ss.ps.plan;
-	ListCell   *cell;
 
 	/*
 	 * WHERE CURRENT OF looks for a scan of its table, to ask for the place of
@@ -111,15 +110,10 @@ begin_scan(CustomScanState *node, EState *estate, int eflags)
 	node->ss.ss_currentRelation = NULL;
 	read_scan_plan(plan, &scan->plan);
 	scan->values = ExecInitExprList(plan->custom_exprs, &node->ss.ps);
-	foreach(cell, scan->plan.columns)
-	{
-		if (scan->plan.entries_only)
-			break;
-		scan->last_column = lfirst_int(cell) == 0 ? RelationGetNumberOfAttributes(scan->fact_table) :
-			Max(scan->last_column, lfirst_int(cell));
-		if (lfirst_int(cell) == 0)
-			break;
-	}
+	/* They are in order, and 0 stands for all. */
+	if (!scan->plan.entries_only && scan->plan.columns != NIL)
+		scan->last_column = linitial_int(scan->plan.columns) == 0 ?
+			RelationGetNumberOfAttributes(scan->fact_table) : llast_int(scan->plan.columns);
 	if (!(eflags & EXEC_FLAG_EXPLAIN_ONLY))
 		open_index_table(scan);
 }
@@ -234,7 +228,13 @@ why_not_entries(IndexTableScan *scan)
 		return "no index table serves";
 	if (!scan->def->async && !entries_in_step(scan->def, snapshot, &why))
 		return why;
-	if (!index_table_complete(scan->def, scan->plan.not_null, snapshot))
+
+	/*
+	 * What the snapshot sees of the record does not change from search to
+	 * search.
+	 */
+	scan->complete = scan->complete || index_table_complete(scan->def, scan->plan.not_null, snapshot);
+	if (!scan->complete)
 		return "some rows may have no entry";
 	if (!scan->plan.entries_only)
 	{

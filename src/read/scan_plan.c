@@ -62,7 +62,6 @@ static Query *fallback_query(PlannerInfo *root, RelOptInfo *rel, Candidate *c, L
 							 List **values);
 static List *fallback_columns(RangeTblEntry *rte, Index varno, List *columns);
 static void add_sort(Query *query, Candidate *c, RelOptInfo *rel);
-static bool mentions_relation(Node *node, void *varno);
 static Node *replace_values(Node *node, void *replacing);
 static void add_relation(PlannerInfo *root, IndexDef *def);
 
@@ -146,18 +145,31 @@ make_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 	return &scan->scan.plan;
 }
 
-/* needed_columns: returns the columns of the fact table that a scan has to return, 0 for all of them */
-static List *
-needed_columns(RelOptInfo *rel, List *clauses)
+/*
+ * columns_of_scan
+ *		Returns the columns of the fact table that a scan has to return, or to check, offset as
+ *		by pull_varattnos().
+ */
+Bitmapset *
+columns_of_scan(RelOptInfo *rel, List *clauses)
 {
 	Bitmapset  *attnos = NULL;
-	List	   *result = NIL;
 	ListCell   *cell;
-	int			i = -1;
 
 	pull_varattnos((Node *) rel->reltarget->exprs, rel->relid, &attnos);
 	foreach(cell, clauses)
 		pull_varattnos((Node *) ((RestrictInfo *) lfirst(cell))->clause, rel->relid, &attnos);
+	return attnos;
+}
+
+/* needed_columns: lists the same columns by their numbers, 0 for all of them */
+static List *
+needed_columns(RelOptInfo *rel, List *clauses)
+{
+	Bitmapset  *attnos = columns_of_scan(rel, clauses);
+	List	   *result = NIL;
+	int			i = -1;
+
 	while ((i = bms_next_member(attnos, i)) >= 0)
 		result = lappend_int(result, i + FirstLowInvalidHeapAttributeNumber);
 	return result;
@@ -268,16 +280,6 @@ add_sort(Query *query, Candidate *c, RelOptInfo *rel)
 	}
 }
 
-static bool
-mentions_relation(Node *node, void *varno)
-{
-	if (node == NULL)
-		return false;
-	if (IsA(node, Var))
-		return ((Var *) node)->varno == (int) *(Index *) varno && ((Var *) node)->varlevelsup == 0;
-	return expression_tree_walker(node, mentions_relation, varno);
-}
-
 /*
  * replace_values
  *		Makes the fact table the only relation of an expression, and everything that is known
@@ -287,6 +289,7 @@ static Node *
 replace_values(Node *node, void *context)
 {
 	Replacing  *replacing = context;
+	Bitmapset  *attnos = NULL;
 
 	if (node == NULL)
 		return NULL;
@@ -300,7 +303,9 @@ replace_values(Node *node, void *context)
 		return (Node *) var;
 	}
 	/* What is computed of the fact row, as it is where the table is scanned. */
-	if (IsA(node, PlaceHolderVar) && mentions_relation(node, &replacing->varno))
+	if (IsA(node, PlaceHolderVar))
+		pull_varattnos(node, replacing->varno, &attnos);
+	if (attnos != NULL)
 		return replace_values((Node *) ((PlaceHolderVar *) node)->phexpr, replacing);
 	if (IsA(node, Var) || IsA(node, Param) || IsA(node, PlaceHolderVar))
 	{

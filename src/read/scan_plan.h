@@ -49,6 +49,7 @@ typedef struct ScanPlan
 } ScanPlan;
 
 extern CustomPath *make_scan_path(PlannerInfo *root, RelOptInfo *rel, Candidate *c);
+extern Bitmapset *columns_of_scan(RelOptInfo *rel, List *clauses);
 extern void read_scan_plan(CustomScan *scan, ScanPlan *plan);
 
 #endif							/* INDEXTABLE_SCAN_PLAN_H */

@@ -26,6 +26,7 @@ typedef struct IndexTableScan
 	FactDef    *fact;			/* pinned, or NULL */
 	IndexDef   *def;			/* NULL: entries cannot answer */
 	Relation	index_table;
+	bool		complete;		/* no row that matters lacks its entry */
 	const char *why;			/* entries could not answer some search, or
 								 * NULL */
 

@@ -30,7 +30,6 @@
 #include "field_match.h"
 #include "search_condition.h"
 
-static int	position_of(IndexDef *def, Node *operand, Index varno);
 static Condition *comparison(IndexDef *def, int position, Oid operator, Oid collation, Node *value, bool array);
 static bool is_value(Node *expr, Index varno);
 static Condition *row_comparison_start(IndexDef *def, RowCompareExpr *clause, Index varno);
@@ -57,9 +56,9 @@ search_conditions(IndexDef *def, Node *clause, Relation fact, Index varno)
 			return contained_values(def, op, varno);
 		if (op->opfuncid == F_JSONB_EXISTS)
 			return element_exists(def, op, fact, varno);
-		if ((position = position_of(def, left, varno)) >= 0 && is_value(right, varno))
+		if ((position = index_position_of(def, left, varno)) >= 0 && is_value(right, varno))
 			condition = comparison(def, position, op->opno, op->inputcollid, right, false);
-		else if ((position = position_of(def, right, varno)) >= 0 && is_value(left, varno))
+		else if ((position = index_position_of(def, right, varno)) >= 0 && is_value(left, varno))
 			condition = comparison(def, position, get_commutator(op->opno), op->inputcollid, left, false);
 		if (condition == NULL)
 			return pattern_range(def, clause, op->opfuncid, op->args, varno);
@@ -71,7 +70,7 @@ search_conditions(IndexDef *def, Node *clause, Relation fact, Index varno)
 	else if (IsA(clause, ScalarArrayOpExpr) && ((ScalarArrayOpExpr *) clause)->useOr)
 	{
 		ScalarArrayOpExpr *op = (ScalarArrayOpExpr *) clause;
-		int			position = position_of(def, linitial(op->args), varno);
+		int			position = index_position_of(def, linitial(op->args), varno);
 
 		if (position >= 0 && is_value(lsecond(op->args), varno))
 			condition = comparison(def, position, op->opno, op->inputcollid, lsecond(op->args), true);
@@ -81,9 +80,9 @@ search_conditions(IndexDef *def, Node *clause, Relation fact, Index varno)
 	return condition != NULL ? list_make1(condition) : NIL;
 }
 
-/* position_of: returns the position in the index of the column that has the value of an operand, or -1 */
-static int
-position_of(IndexDef *def, Node *operand, Index varno)
+/* index_position_of: returns the position in the index of the column that has the value of an operand, or -1 */
+int
+index_position_of(IndexDef *def, Node *operand, Index varno)
 {
 	AttrNumber	attno = column_of_expression(def, operand, varno);
 	int			i;
@@ -147,7 +146,7 @@ row_comparison_start(IndexDef *def, RowCompareExpr *clause, Index varno)
 	Node	   *value = linitial(clause->rargs);
 	Oid			operator = linitial_oid(clause->opnos);
 	Oid			family = linitial_oid(clause->opfamilies);
-	int			position = position_of(def, linitial(clause->largs), varno);
+	int			position = index_position_of(def, linitial(clause->largs), varno);
 	Condition  *condition;
 	int			strategy;
 	Oid			left;
@@ -155,7 +154,7 @@ row_comparison_start(IndexDef *def, RowCompareExpr *clause, Index varno)
 
 	if (position < 0)
 	{
-		position = position_of(def, linitial(clause->rargs), varno);
+		position = index_position_of(def, linitial(clause->rargs), varno);
 		value = linitial(clause->largs);
 		operator = get_commutator(operator);
 	}
@@ -182,7 +181,7 @@ static List *
 pattern_range(IndexDef *def, Node *clause, Oid function, List *args, Index varno)
 {
 	SupportRequestIndexCondition request = {.type = T_SupportRequestIndexCondition,.funcid = function,.node = clause};
-	int			position = position_of(def, linitial(args), varno);
+	int			position = index_position_of(def, linitial(args), varno);
 	Oid			support;
 	List	   *result = NIL;
 	ListCell   *cell;

@@ -31,6 +31,7 @@ typedef struct Condition
 } Condition;
 
 extern bool contained_value(Field *field, int nsteps, Jsonb *json, Datum *result);
+extern int	index_position_of(IndexDef *def, Node *operand, Index varno);
 extern List *search_conditions(IndexDef *def, Node *clause, Relation fact, Index varno);
 
 #endif							/* INDEXTABLE_SEARCH_CONDITION_H */

@@ -91,7 +91,8 @@ consider_not_expanding(RELATION_HOOK_PARAMETERS)
 		rel->fdw_private = &unexpanded_mark;
 		return;
 	}
-	if (setting_planner == PLANNER_OFF || rel->reloptkind != RELOPT_BASEREL || !table->inh || root->parse->jointree == NULL || rel->nparts < 2)
+	if (setting_planner == PLANNER_OFF || rel->reloptkind != RELOPT_BASEREL || !table->inh ||
+		root->parse->jointree == NULL || rel->nparts < 2)
 		return;
 	fact = table_open(table->relid, NoLock);
 	if (finds_few_rows(root, table, rel, fact))
