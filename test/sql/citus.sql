@@ -113,7 +113,7 @@ SELECT * FROM problems();
 -- and ordinary tables again: nothing was lost
 CALL becomes('fact', '');
 SELECT * FROM problems();
-SELECT indextable.drain('fact');
+SELECT indextable.drain('fact') <= 1 AS drained;    -- a worker may have been faster
 SELECT * FROM problems();
 EXPLAIN (COSTS OFF) :query;
 SELECT count(*) FROM indextable.lookup('by_k_async', '{"k": "k1"}');
@@ -167,4 +167,4 @@ SELECT indextable.create('k', 'hashed', '{k}');
 DROP TABLE pg_dist_partition, pg_dist_shard;
 SELECT indextable.create('reference_k', 'reference', '{k}');
 \c :before
-DROP DATABASE citus_stand_in;
+DROP DATABASE citus_stand_in WITH (FORCE);
