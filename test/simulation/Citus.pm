@@ -296,6 +296,7 @@ sub drain_fence
 		{
 			return 0 if $_->{node} == $p->{asked} && $_->{state} eq 'prepared' && grep { $_->[0]{index} } @{ $_->{changes} };
 		}
+		note("$p->{name}: nothing is prepared on node $p->{asked}") if $tracing;
 		return 1 if ++$p->{asked} < $nodes;
 	}
 	$p->{wanted} = undef;
