@@ -12,7 +12,7 @@ use strict;
 use warnings;
 use Explore qw(note chance one_of $steps $tracing);
 
-our %guard = map { $_ => 1 } qw(metadata-lock placement-check lock-before-read fence later-snapshot two-phase fresh-truncate recovery-before-move);
+our %guard = map { $_ => 1 } qw(metadata-lock placement-check lock-before-read fence fence-of-all later-snapshot two-phase fresh-truncate recovery-before-move);
 
 my ($nodes, @parts, @processes, @layouts, @metadata, @shared, %advisory, @index, $number, $shards);
 
@@ -119,7 +119,7 @@ sub commit
 	my $x = $p->{x};
 	my @others = grep { $_->{node} != $x->{node} } map { $x->{parts}{$_} } sort keys %{ $x->{parts} };
 	$p->{others} = \@others;
-	$p->{step} = @others == 1 && $p->{one_task} && !$guard{"two-phase"} ? \&commit_one : @others ? \&prepare : \&commit_here;
+	$p->{step} = @others == 1 && $p->{one_task} && !$guard{'two-phase'} ? \&commit_one : @others ? \&prepare : \&commit_here;
 	return;
 }
 
@@ -286,25 +286,31 @@ sub drain_advisory
 	return 1;
 }
 
-# drain_fence: asks one node after the other whether a prepared transaction holds index shards there
+# drain_fence: asks one node after the other whether a prepared transaction holds index shards there. Those that another
+# node has begun concern a shard only if that node has drained it; so they matter until this process has once found none,
+# while the shard has been here. A shard that comes back is another table.
 sub drain_fence
 {
 	my ($p) = @_;
 	if ($guard{fence})
 	{
+		my $own = $p->{met}{ $p->{at} } || !$guard{'fence-of-all'};
 		for (@parts)
 		{
-			return 0 if $_->{node} == $p->{asked} && $_->{state} eq 'prepared' && grep { $_->[0]{index} } @{ $_->{changes} };
+			next if $_->{node} != $p->{asked} || $_->{state} ne 'prepared' || $own && $_->{x}{node} != $p->{x}{node};
+			return 0 if grep { $_->[0]{index} } @{ $_->{changes} };
 		}
-		note("$p->{name}: nothing is prepared on node $p->{asked}") if $tracing;
+		note("$p->{name}: nothing is prepared on node $p->{asked}", $own ? 'by this one' : '') if $tracing;
 		return 1 if ++$p->{asked} < $nodes;
+		$p->{met}{ $p->{at} } = 1;
 	}
 	$p->{wanted} = undef;
 	$p->{step} = $guard{'later-snapshot'} ? \&drain_queue : \&drain_rows;
 	return 1;
 }
 
-# drain_queue: deletes from the queue. Rows that another one has deleted are waited for, and are gone then.
+# drain_queue: deletes from the queue. Rows that another one has deleted are waited for, and are gone then. The fact table
+# is read with the same snapshot, or with a later one.
 sub drain_queue
 {
 	my ($p) = @_;
@@ -316,8 +322,9 @@ sub drain_queue
 	$p->{drained} = { map { $queue->{rows}{$_} => 1 } @numbers };
 	change(part($p->{x}, $p->{x}{node}), $queue, $_, undef) for @numbers;
 	note("$p->{name}: deletes @numbers from $queue->{name}") if $tracing;
-	$p->{step} = $guard{'later-snapshot'} ? \&drain_rows : \&drain_entries;
 	$p->{present} = {};
+	$p->{step} = $guard{'later-snapshot'} ? \&drain_rows : \&drain_entries;
+	return drain_rows($p) || 1 if $guard{'later-snapshot'} && $p->{one_snapshot};
 	return 1;
 }
 
@@ -455,6 +462,7 @@ sub lose_session
 		finish($_, 0) if $_->{state} eq 'active' && $x->{phase} eq 'working' && chance(0.5);
 	}
 	release($x);
+	$p->{met} = {};
 	ended($p);
 	return;
 }
@@ -532,11 +540,12 @@ sub set_up
 	}
 	@processes = (
 		process('writer', \&write_begin, left => 1 + int rand 3, keys => $keys),
-		process("drain 1", \&drain_look, one_task => 1),
-		process("drain 2", \&drain_look, one_task => 1),
+		process('drain 1', \&drain_look, one_task => 1, one_snapshot => chance(0.5)),
+		process('drain 2', \&drain_look, one_task => 1, one_snapshot => chance(0.5)),
 		process('recovery', \&recover));
 	push @processes, process('writer 2', \&write_begin, left => 1, keys => $keys) if chance(0.3);
-	push @processes, process('move', \&move_begin, at => int rand 40, split => chance(0.3)) if chance($guard{'metadata-lock'} && $guard{'placement-check'} ? 0.5 : 1);
+	push @processes, process('move', \&move_begin, at => int rand 40, split => chance(0.3)) if chance($guard{'metadata-lock'} && $guard{'placement-check'} && $guard{'fence-of-all'} ? 0.5 : 1);
+	push @processes, process('move back', \&move_begin, at => int rand 60) if chance(0.1);
 	push @processes, process('index move', \&index_move, at => int rand 50) if chance($guard{'recovery-before-move'} ? 0.2 : 1);
 	push @processes, process('truncate', \&truncate_begin, at => int rand 30) if chance($guard{'fresh-truncate'} ? 0.2 : 1);
 	push @processes, process('crash', \&crash, at => int rand 50, in_commit => chance(0.5)) for 1 .. int rand 3;
