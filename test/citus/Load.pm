@@ -83,14 +83,14 @@ sub transaction
 		"COPY f FROM stdin;\n" . join('', map { ROWS + $i + $_ . "\t{\"k\": \"copied\", \"n\": " . $i % 7 . ", \"tags\": [\"t1\", \"x\"]}\tcopied\n" } 1 .. 5) . "\\.\nDELETE FROM f WHERE pk BETWEEN " . ROWS . " + $i AND " . ROWS . " + $i + 4;");
 }
 
-# work: one child. Writes batches of transactions through nodes by chance until the file stop is there, and then what it
-# has done into a file.
+# work: one child. Writes batches of transactions through nodes by chance until the file stop is there, or its parent is
+# gone, and then what it has done into a file.
 sub work
 {
-	my ($kind, $number, $nodes, $folder) = @_;
+	my ($kind, $number, $nodes, $folder, $parent) = @_;
 	srand(($ENV{SEED} // 1) * 1000 + $number);
 	my (%count, %error);
-	until (-e "$folder/stop")
+	until (-e "$folder/stop" || getppid() != $parent)
 	{
 		my $node = pick(@$nodes);
 		my $text = $kind eq 'write' ? join "\n", map { transaction() } 1 .. 20 : join "\n", map { my $k = 'k' . int rand 50; "SELECT 'lookups', count(*), count(*) FILTER (WHERE r ->> 'k' IS DISTINCT FROM '$k') FROM indextable.lookup('f_k', '{\"k\": \"$k\"}') r;" } 1 .. 5;
@@ -124,12 +124,13 @@ sub start_load
 	my ($nodes, $writers) = @_;
 	$folder = PostgreSQL::Test::Utils::tempdir;
 	@children = ();
+	my $parent = $$;
 	foreach my $number (0 .. $writers)
 	{
 		my $pid = fork // die;
 		if ($pid == 0)
 		{
-			eval { work($number ? 'write' : 'read', $number + 100 * ++$loads, $nodes, $folder) };
+			eval { work($number ? 'write' : 'read', $number + 100 * ++$loads, $nodes, $folder, $parent) };
 			warn $@ if $@;
 			POSIX::_exit(0);    # without what the parent does at its end, such as stopping the servers
 		}
