@@ -20,5 +20,7 @@ typedef enum CitusKind
 } CitusKind;
 
 extern CitusKind citus_kind(Oid relid);
+extern Oid	citus_table_of_shard(Oid relid);
+extern bool citus_makes_shard(Oid relid, const char *name);
 
 #endif							/* INDEXTABLE_CITUS_H */

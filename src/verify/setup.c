@@ -44,7 +44,8 @@ check_setup(IndexDef *def, Relation fact, Relation index_table, discrepancy_hand
 			   "queue table of the fact table was dropped with changes that had not been applied");
 	check_that(&setup, !is_subscribed(def->relid),
 			   "index table is also written by a subscription; remove it from the publication");
-	check_that(&setup, def->active, "state of the index table is not active");
+	check_that(&setup, def->citus == NULL, def->citus);
+	check_that(&setup, def->active || def->citus != NULL, "state of the index table is not active");
 }
 
 /* check_that: calls the handler with a problem unless a condition holds */
