@@ -16,7 +16,7 @@ my $seed = $ENV{SEED} // 1;
 my $seconds = $ENV{SECONDS_OF_LOAD} // 240;
 srand($seed);
 my @nodes = new_cluster('load', settings => [ 'citus.shard_count = 4', 'indextable.batch_size = 200', 'citus.defer_shard_delete_interval = 1s',
-	'log_min_messages = log', "citus.local_shared_pool_size = 40", 'deadlock_timeout = 200ms' ]);
+	"citus.local_shared_pool_size = 40", 'deadlock_timeout = 200ms' ]);
 my ($c, $w1, $w2) = @nodes;
 my %count = map { $_ => 0 } qw(moves splits rebalances kills restarts truncates ends refused rounds missing extra);
 my $last;
