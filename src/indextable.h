@@ -209,7 +209,8 @@ typedef struct FactDef
 	bool		is_partition;	/* rows may come through a parent, without our
 								 * statement trigger */
 	bool		partitioned;
-	TupleDesc	desc;			/* its columns if it is partitioned */
+	bool		distributed;	/* Citus has its rows in shards, the leaves */
+	TupleDesc	desc;			/* its columns if it has leaves */
 	HTAB	   *leaves;			/* of Leaf, as far as they have been used */
 	Leaf	   *last_leaf;		/* the one used last */
 	bool		users_code;		/* making entries calls functions of users */
