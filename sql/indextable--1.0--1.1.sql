@@ -122,6 +122,10 @@ COMMENT ON COLUMN indextable_internal.completeness.fields      IS 'a row lacks a
 SELECT pg_catalog.pg_extension_config_dump('indextable_internal.completeness', '');
 REVOKE ALL ON indextable_internal.completeness FROM PUBLIC;
 
+CREATE SEQUENCE indextable_internal.queue_number;
+COMMENT ON SEQUENCE indextable_internal.queue_number IS 'Numbers the rows in queues of distributed tables, on each node of its own';
+REVOKE ALL ON indextable_internal.queue_number FROM PUBLIC;
+
 ALTER FUNCTION indextable.queue_status(regclass) SET SCHEMA indextable_internal;
 ALTER FUNCTION indextable.queue_activity(regclass) SET SCHEMA indextable_internal;
 ALTER FUNCTION indextable.stop_launched() SET SCHEMA indextable_internal;

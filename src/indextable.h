@@ -177,12 +177,13 @@ typedef struct IndexPartition
 	Oid			row_index;
 } IndexPartition;
 
-/* A leaf partition of a fact table; see definition/fact_partition.c. */
+/* A leaf partition, or a shard, of a fact table; see definition/fact_partition.c. */
 typedef struct Leaf
 {
 	Oid			relid;			/* hash key */
 	bool		is_foreign;		/* it is on another server */
 	Oid			pk_index;		/* on the primary key; InvalidOid: foreign */
+	Oid			queue;			/* of a shard: its part of the queue */
 	struct AttrMap *map;		/* to the columns of the fact table; NULL:
 								 * they are the same */
 	TupleTableSlot *slots[2];	/* hold rows that map has converted */

@@ -285,7 +285,7 @@ definitions_relation_changed(Oid relid)
 		changed = OidIsValid(relid) &&
 			(relid == def->relid || relid == def->queue || relid == def->spare ||
 			 list_member_oid(def->missing, relid) ||
-			 (def->partitioned && hash_search(def->leaves, &relid, HASH_FIND, NULL) != NULL));
+			 (def->leaves != NULL && hash_search(def->leaves, &relid, HASH_FIND, NULL) != NULL));
 		for (i = 0; OidIsValid(relid) && i < def->ndefs && !changed; i++)
 			changed = def->defs[i]->relid == relid || def->defs[i]->primary_index == relid ||
 				def->defs[i]->row_index == relid || is_partition_of_definition(def->defs[i], relid);
@@ -416,7 +416,8 @@ build_fact_def(Relation fact, MemoryContext cxt)
 		watch_relation(tables.queue);
 		watch_relation(tables.spare);
 		factdef->queue_desc = queue_columns(factdef, fact);
-		factdef->queue_lost = !find_queue_tables(&tables, factdef->queue_desc);
+		factdef->queue_lost = !find_queue_tables(&tables, factdef->queue_desc) &&
+			!(factdef->distributed && OidIsValid(tables.queue));
 		factdef->queue = tables.queue;
 		factdef->spare = tables.spare;
 	}

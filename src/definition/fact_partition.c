@@ -43,7 +43,7 @@ leaf_of(FactDef *def, Relation rel)
 	Leaf	   *leaf;
 	MemoryContext old;
 
-	if (!def->partitioned)
+	if (def->leaves == NULL || relid == def->relid)
 		return NULL;
 
 	/*

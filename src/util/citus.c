@@ -43,7 +43,6 @@
 
 static char *shard_name(const char *table, int64 shard);
 static int64 shard_number(const char *name);
-static bool is_shard(Oid relid);
 static HeapTuple fetch_row(Relation rel, const char *column, const char *index, RegProcedure equal, Datum value);
 static Datum column_value(Relation rel, HeapTuple tuple, const char *column);
 
@@ -84,36 +83,42 @@ citus_kind(Oid relid)
 	relation_close(rel, AccessShareLock);
 	if (tuple != NULL)
 		return kind;
-	return is_shard(relid) ? CITUS_SHARD : CITUS_NONE;
+	return OidIsValid(citus_table_of_shard(relid)) ? CITUS_SHARD : CITUS_NONE;
 }
 
 /*
- * is_shard
- *		Returns whether a table has the name of a shard of a Citus table in the same schema.
- *		Citus has no other sign of it.
+ * citus_table_of_shard
+ *		Returns the Citus table of which a table in the same schema has the name of a shard, or
+ *		InvalidOid.  Citus has no other sign of it.
  *
  * It is a shard, too, if it has been left behind by a move and Citus will drop it.
  */
-static bool
-is_shard(Oid relid)
+Oid
+citus_table_of_shard(Oid relid)
 {
 	char	   *name = get_rel_name(relid);
 	int64		number = name == NULL ? 0 : shard_number(name);
 	Oid			catalog = number == 0 ? InvalidOid : get_relname_relid("pg_dist_shard", PG_CATALOG_NAMESPACE);
 	Oid			table = InvalidOid;
-	char	   *table_name;
 	Relation	rel;
 	HeapTuple	tuple;
 
 	if (!OidIsValid(catalog) || (rel = try_relation_open(catalog, AccessShareLock)) == NULL)
-		return false;
+		return InvalidOid;
 	tuple = fetch_row(rel, "shardid", "pg_dist_shard_shardid_index", F_INT8EQ, Int64GetDatum(number));
 	if (tuple != NULL)
 		table = DatumGetObjectId(column_value(rel, tuple, "logicalrelid"));
 	relation_close(rel, AccessShareLock);
-	table_name = OidIsValid(table) ? get_rel_name(table) : NULL;
-	return table_name != NULL && get_rel_namespace(table) == get_rel_namespace(relid) &&
-		strcmp(shard_name(table_name, number), name) == 0;
+	return OidIsValid(table) && citus_shard(table, number) == relid ? table : InvalidOid;
+}
+
+/* citus_shard: returns the table that is the shard with a number on this node, or InvalidOid */
+Oid
+citus_shard(Oid table, int64 number)
+{
+	char	   *name = get_rel_name(table);
+
+	return name == NULL ? InvalidOid : get_relname_relid(shard_name(name, number), get_rel_namespace(table));
 }
 
 /*

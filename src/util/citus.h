@@ -20,5 +20,7 @@ typedef enum CitusKind
 } CitusKind;
 
 extern CitusKind citus_kind(Oid relid);
+extern Oid	citus_table_of_shard(Oid relid);
+extern Oid	citus_shard(Oid table, int64 number);
 
 #endif							/* INDEXTABLE_CITUS_H */
