@@ -373,7 +373,7 @@ static void
 run_statement(EntryScan *scan, Statement *statement, DestReceiver *dest)
 {
 	ParamListInfo params = makeParamList(statement->nparams);
-	SPIExecuteOptions options = {.params = params,.read_only = true,.dest = dest};
+	SPIExecuteOptions options = {.read_only = true,.dest = dest};
 	int			result;
 	int			i;
 
@@ -384,6 +384,9 @@ run_statement(EntryScan *scan, Statement *statement, DestReceiver *dest)
 		params->params[i].pflags = PARAM_FLAG_CONST;
 		params->params[i].ptype = statement->types[i];
 	}
+	/* Citus crashes on a list without parameters. */
+	if (statement->nparams > 0)
+		options.params = params;
 	PushActiveSnapshot(scan->snapshot);
 	result = SPI_execute_extended(statement->sql.data, &options);
 	PopActiveSnapshot();

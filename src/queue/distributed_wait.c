@@ -31,8 +31,9 @@
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
-#include "../definition/resolve.h"
+#include "../catalog/owner.h"
 #include "../indextable.h"
+#include "../util/role.h"
 #include "../util/sleep.h"
 #include "../util/sql.h"
 #include "distributed_wait.h"
@@ -40,6 +41,7 @@
 /* The longest pause between two queries, in ms, as each of them asks all shards. */
 #define MAX_PAUSE			100
 
+static bool wait_until_consumed(Oid queue, TimestampTz before, TimestampTz until);
 static char *numbers_queued(Oid queue, TimestampTz before);
 static bool is_queued(Oid queue, TimestampTz before, const char *numbers);
 
@@ -47,11 +49,22 @@ static bool is_queued(Oid queue, TimestampTz before, const char *numbers);
  * wait_for_distributed_queue
  *		Waits until no change is queued any more that is queued now, and was made by the
  *		time "before".  Returns false if that is not so by the time "until".
- *
- * The queries run as the current user, who has to be allowed to read the queue.
  */
 bool
 wait_for_distributed_queue(Oid queue, TimestampTz before, TimestampTz until)
+{
+	Caller		caller;
+	bool		result;
+
+	become_owner(&caller, get_extension_owner());
+	result = wait_until_consumed(queue, before, until);
+	become_caller(&caller);
+	return result;
+}
+
+/* wait_until_consumed: does that as the owner of the queue */
+static bool
+wait_until_consumed(Oid queue, TimestampTz before, TimestampTz until)
 {
 	char	   *numbers = numbers_queued(queue, before);
 	int64		pause = 1;

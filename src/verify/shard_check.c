@@ -37,6 +37,7 @@
 #include "utils/snapmgr.h"
 
 #include "../catalog/definition_rows.h"
+#include "../catalog/owner.h"
 #include "../definition/cache.h"
 #include "../indextable.h"
 #include "../util/citus_shards.h"
@@ -208,7 +209,7 @@ pass_on(Discrepancy *d, void *arg)
 		types[i] = INT8OID;
 		values[i] = Int64GetDatum(requeue->number);
 		appendStringInfo(&sql, ", $%d) ON CONFLICT DO NOTHING", i + 1);
-		become_owner(&caller, fact->owner);
+		become_owner(&caller, get_extension_owner());
 		SPI_connect();
 		if (SPI_execute_with_args(sql.data, i + 1, types, values, NULL, false, 0) != SPI_OK_INSERT)
 			elog(ERROR, "could not write to the queue of table \"%s\"", fact->name);
