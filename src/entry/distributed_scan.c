@@ -134,11 +134,11 @@ distributed_scan_end(DistributedScan *scan)
 
 /*
  * distributed_scan_explain
- *		Returns what EXPLAIN says of the search that a scan is at, as lines of text; with
- *		run the search is run, and what that took is said, too.
+ *		Returns what EXPLAIN says of a search with these keys, as lines of text; with run the
+ *		search is run, and what that took is said, too.
  */
 List *
-distributed_scan_explain(EntryScan *scan, bool run)
+distributed_scan_explain(EntryScan *scan, ScanKey keys, bool run)
 {
 	MemoryContext cxt = CurrentMemoryContext;
 	Statement	statement;
@@ -146,6 +146,7 @@ distributed_scan_explain(EntryScan *scan, bool run)
 	List	   *lines = NIL;
 	uint64		i;
 
+	scan->keys = keys;
 	make_statement(scan, &statement);
 	initStringInfo(&sql);
 	appendStringInfo(&sql, "EXPLAIN (COSTS off%s) %s", run ? ", ANALYZE, BUFFERS" : "", statement.sql.data);
@@ -373,7 +374,7 @@ static void
 run_statement(EntryScan *scan, Statement *statement, DestReceiver *dest)
 {
 	ParamListInfo params = makeParamList(statement->nparams);
-	SPIExecuteOptions options = {.read_only = true,.dest = dest};
+	SPIExecuteOptions options = {.dest = dest};
 	int			result;
 	int			i;
 
@@ -385,6 +386,7 @@ run_statement(EntryScan *scan, Statement *statement, DestReceiver *dest)
 		params->params[i].ptype = statement->types[i];
 	}
 	/* Citus crashes on a list without parameters. */
+	options.read_only = dest != NULL;	/* EXPLAIN is not one of these */
 	if (statement->nparams > 0)
 		options.params = params;
 	PushActiveSnapshot(scan->snapshot);

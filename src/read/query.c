@@ -264,7 +264,7 @@ explain(PageQuery *query, bool run, ReturnSetInfo *rsinfo)
 		if (query->def->fact->distributed)
 		{
 			become_caller(&caller);
-			lines = distributed_scan_explain(&query->scan, run);
+			lines = distributed_scan_explain(&query->scan, query->keys, run);
 			switch_to_owner(query, &caller);
 		}
 		else
