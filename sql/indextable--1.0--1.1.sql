@@ -126,6 +126,12 @@ CREATE SEQUENCE indextable_internal.queue_number;
 COMMENT ON SEQUENCE indextable_internal.queue_number IS 'Numbers the rows in queues of distributed tables, on each node of its own';
 REVOKE ALL ON indextable_internal.queue_number FROM PUBLIC;
 
+CREATE FUNCTION indextable_internal.verify_shard(index_table regclass, shard bigint, number bigint, OUT kind text, OUT key jsonb, OUT primary_key jsonb, OUT expected jsonb, OUT found jsonb, OUT problem text) RETURNS SETOF record
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'indextable_verify_shard';
+COMMENT ON FUNCTION indextable_internal.verify_shard(regclass, bigint, bigint) IS
+'Does the work of verify() for one shard of a distributed fact table, on the node that has it; unless number is 0, queues the rows whose entries are wrong under that number';
+
 ALTER FUNCTION indextable.queue_status(regclass) SET SCHEMA indextable_internal;
 ALTER FUNCTION indextable.queue_activity(regclass) SET SCHEMA indextable_internal;
 ALTER FUNCTION indextable.stop_launched() SET SCHEMA indextable_internal;

@@ -351,6 +351,12 @@ AS 'MODULE_PATHNAME', 'indextable_verify';
 COMMENT ON FUNCTION indextable.verify(regclass, float8) IS
 'What is wrong with an index table, as one new snapshot sees it: entries that are missing, dangling (of a row that is gone) or stale (of a row as it was, or with other included fields than the row has), rows rejected because a value cannot be an entry, and its setup: triggers, owner, indexes, state. No rows: it is right. Changes that are queued are not counted against an asynchronous one. sample is the share of both tables to look at, in percent, chosen at random by blocks; NULL: all. Only for its owner; blocks nobody. NULL for index_table gives no rows';
 
+CREATE FUNCTION indextable_internal.verify_shard(index_table regclass, shard bigint, number bigint, OUT kind text, OUT key jsonb, OUT primary_key jsonb, OUT expected jsonb, OUT found jsonb, OUT problem text) RETURNS SETOF record
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'indextable_verify_shard';
+COMMENT ON FUNCTION indextable_internal.verify_shard(regclass, bigint, bigint) IS
+'Does the work of verify() for one shard of a distributed fact table, on the node that has it; unless number is 0, queues the rows whose entries are wrong under that number';
+
 CREATE PROCEDURE indextable.repair(index_table regclass, batch_size integer DEFAULT 1000, INOUT missing bigint DEFAULT NULL, INOUT dangling bigint DEFAULT NULL, INOUT stale bigint DEFAULT NULL, INOUT remaining bigint DEFAULT NULL)
 LANGUAGE C
 AS 'MODULE_PATHNAME', 'indextable_repair';
