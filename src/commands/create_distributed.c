@@ -44,7 +44,6 @@
 #include "../queue/distributed.h"
 #include "../queue/tables.h"
 #include "../util/citus_shards.h"
-#include "../util/dependencies.h"
 #include "../util/relation.h"
 #include "../util/sql.h"
 #include "../util/uncounted.h"
@@ -126,7 +125,6 @@ register_distributed(DefinitionRow *row, IndexDef *def, Relation fact, Relation 
 	row_index_make(row->index_table, row_index_columns(def));
 	distribute(row->index_table, column, table.nshards);
 
-	record_table_dependency(row->index_table, row->fact_table);
 	record_filter_dependency(row->index_table, def->filter);
 	row->state = "building";
 	catalog_insert(row, fact);

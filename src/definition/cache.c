@@ -34,7 +34,6 @@
 #include "../catalog/trigger_names.h"
 #include "../catalog/validity.h"
 #include "../indextable.h"
-#include "../util/dependencies.h"
 #include "../util/lock.h"
 #include "../util/sql.h"
 #include "../util/subxact.h"
@@ -447,7 +446,7 @@ build_fact_def(Relation fact, MemoryContext cxt)
 		def->xmin = s->xmin;
 		def->active &= !(def->async && factdef->queue_lost);
 		factdef->restored |= s->fact_oid != RelationGetRelid(fact) ||
-			!has_table_dependency(s->row.index_table, RelationGetRelid(fact));
+			!is_adopted(s->row.index_table, RelationGetRelid(fact));
 		if (!same_primary_key(factdef, fact, s, names))
 			report_altered_index_table(s->row.index_table, fact, "The fact table has another primary key now.");
 		if (!definition_complete(def, fact, rel) || !definition_complete_primary_key(def, rel))

@@ -28,6 +28,7 @@
 #include "../indextable.h"
 #include "../queue/tables.h"
 #include "../util/citus.h"
+#include "../util/citus_shards.h"
 #include "../util/inherit.h"
 #include "../util/sql.h"
 #include "distributed_triggers.h"
@@ -108,8 +109,16 @@ triggers_remove(Oid fact, bool wait)
 {
 	Relation	rel;
 	bool		in_use;
+	bool		distributed = citus_kind(fact) == CITUS_DISTRIBUTED;
+	int			nestlevel = 0;
 	ListCell   *cell;
 	Size		i;
+
+	if (citus_is_governed_elsewhere(fact))
+	{
+		catalog_forget_fact(fact);
+		return true;
+	}
 
 	/* A partition that is being detached has the triggers, too. */
 	foreach(cell, tree_of(fact, NULL, NoLock, true))
@@ -127,12 +136,16 @@ triggers_remove(Oid fact, bool wait)
 	if ((in_use && !wait) || !queues_drop(fact, wait))
 		return false;
 
+	if (distributed)
+		nestlevel = begin_citus_settings();
 	/* Cloned triggers are dropped with those that they were cloned from. */
 	triggers_remove_from(fact);
 	for (i = 0; i < FACT_TRIGGERS; i++)
 		if (fact_triggers[i].cloned && OidIsValid(get_trigger_oid(fact, fact_triggers[i].name, true)))
 			run_sql(get_extension_owner(), "DROP TRIGGER %s ON %s", fact_triggers[i].name,
 					quoted_relation(fact));
+	if (distributed)
+		end_citus_settings(nestlevel);
 	catalog_forget_fact(fact);
 	return true;
 }

@@ -175,7 +175,7 @@ rejections_queue_due(FactDef *def)
 			Due			due = {.def = def,.texts = lfirst(cell),.cxt = CurrentMemoryContext};
 
 			if (run_catching_row_errors(read_key, &due) == NULL)
-				queue_collect_key(def, due.key);
+				queue_collect_key(def, NULL, due.key);
 		}
 	}
 }

@@ -38,6 +38,7 @@
 #include "../catalog/table_access.h"
 #include "../definition/cache.h"
 #include "../indextable.h"
+#include "../util/citus.h"
 #include "../util/dependencies.h"
 #include "../util/inherit.h"
 #include "../util/relation.h"
@@ -209,7 +210,8 @@ make_queue_table(FactDef *def, Relation fact, int number)
 	revoke_all(relid, get_extension_owner());
 	if (def->distributed)
 		distribute_queue(def, relid);
-	record_dependencies(relid, def->relid);
+	else
+		record_dependencies(relid, def->relid);
 	return relid;
 }
 
@@ -233,12 +235,14 @@ queues_adopt(Oid fact)
 
 	if (!catalog_read_fact(fact, &row) || !OidIsValid(row.queue))
 		return;
+	queue_wake_at_commit();
+	if (citus_kind(fact) == CITUS_DISTRIBUTED || citus_kind(row.queue) == CITUS_DISTRIBUTED)
+		return;
 	(void) find_queue_tables(&row, NULL);
 	if (OidIsValid(row.queue) && !has_table_dependency(row.queue, fact))
 		record_dependencies(row.queue, fact);
 	if (OidIsValid(row.spare) && !has_table_dependency(row.spare, fact))
 		record_dependencies(row.spare, fact);
-	queue_wake_at_commit();
 }
 
 /*

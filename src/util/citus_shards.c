@@ -46,6 +46,17 @@ citus_local_group(void)
 	return group;
 }
 
+/*
+ * citus_is_governed_elsewhere
+ *		Returns whether a table is distributed and this node is not the coordinator, which runs
+ *		all commands that change the table.
+ */
+bool
+citus_is_governed_elsewhere(Oid relid)
+{
+	return citus_kind(relid) == CITUS_DISTRIBUTED && citus_local_group() != 0;
+}
+
 /* citus_read_table: fills *table with how a distributed table is distributed */
 void
 citus_read_table(Oid relid, CitusTable *table)
@@ -77,6 +88,27 @@ citus_read_table(Oid relid, CitusTable *table)
 		table->nshards = DatumGetInt32(SPI_getbinval(tuple, desc, 4, &isnull));
 	}
 	SPI_finish();
+}
+
+/* citus_colocated_shard: returns the shard of another table with the same bounds as a shard of this table, or InvalidOid */
+Oid
+citus_colocated_shard(Oid shard, Oid table, Oid other)
+{
+	Oid			types[] = {OIDOID, OIDOID, INT8OID};
+	Datum		values[3];
+	int64		number = 0;
+	bool		isnull;
+
+	values[0] = ObjectIdGetDatum(table);
+	values[1] = ObjectIdGetDatum(other);
+	values[2] = Int64GetDatum(strtoll(strrchr(get_rel_name(shard), '_') + 1, NULL, 10));
+	SPI_connect();
+	if (execute_with_latest_snapshot("SELECT b.shardid FROM pg_catalog.pg_dist_shard a JOIN pg_catalog.pg_dist_shard b"
+									 " ON b.shardminvalue = a.shardminvalue AND b.logicalrelid = $2"
+									 " WHERE a.logicalrelid = $1 AND a.shardid = $3", 3, types, values) > 0)
+		number = DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull));
+	SPI_finish();
+	return number == 0 ? InvalidOid : citus_shard(other, number);
 }
 
 /*

@@ -404,7 +404,7 @@ queue_rows(Repair *r, FactDef *factdef)
 	int			i;
 
 	for (i = 0; i < r->nsuspects; i++)
-		queue_collect_key(factdef, r->suspects[i].key);
+		queue_collect_key(factdef, NULL, r->suspects[i].key);
 	position.start = RegisterSnapshot(GetLatestSnapshot());
 	while (drain_batch(fact_table, setting_batch_size, DRAIN_WAIT, &position, &changes))
 		CommandCounterIncrement();
