@@ -16,8 +16,10 @@
 #include "fmgr.h"
 #include "funcapi.h"
 #include "utils/builtins.h"
+#include "utils/timestamp.h"
 
 #include "../catalog/owner.h"
+#include "../indextable.h"
 #include "../util/citus.h"
 #include "../util/role.h"
 #include "../util/sql.h"

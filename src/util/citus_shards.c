@@ -128,7 +128,7 @@ citus_local_shards(Oid fact, Oid queue)
 	values[0] = ObjectIdGetDatum(fact);
 	values[1] = ObjectIdGetDatum(queue);
 	SPI_connect();
-	execute_with_latest_snapshot("SELECT f.shardid, q.shardid"
+	execute_with_latest_snapshot("SELECT f.shardid, q.shardid, f.shardminvalue::pg_catalog.int4, f.shardmaxvalue::pg_catalog.int4"
 								 " FROM pg_catalog.pg_dist_shard f JOIN pg_catalog.pg_dist_shard q"
 								 "  ON q.logicalrelid = $2 AND q.shardminvalue = f.shardminvalue"
 								 " JOIN pg_catalog.pg_dist_placement p ON p.shardid = f.shardid"
@@ -145,6 +145,8 @@ citus_local_shards(Oid fact, Oid queue)
 
 		pair->fact_shard = DatumGetInt64(SPI_getbinval(tuple, desc, 1, &isnull));
 		pair->queue_shard = DatumGetInt64(SPI_getbinval(tuple, desc, 2, &isnull));
+		pair->min = DatumGetInt32(SPI_getbinval(tuple, desc, 3, &isnull));
+		pair->max = DatumGetInt32(SPI_getbinval(tuple, desc, 4, &isnull));
 		pair->fact = citus_shard(fact, pair->fact_shard);
 		pair->queue = citus_shard(queue, pair->queue_shard);
 		if (OidIsValid(pair->fact) && OidIsValid(pair->queue))

@@ -27,6 +27,10 @@ typedef struct ShardPair
 	int64		queue_shard;
 	Oid			fact;			/* the tables that they are on this node */
 	Oid			queue;
+	int32		min;			/* they have the rows whose hash is in these */
+	int32		max;			/* bounds, both included */
+	int			column;			/* of the primary key, from 0, by which Citus
+								 * distributes rows */
 } ShardPair;
 
 extern bool citus_is_installed(void);
