@@ -189,6 +189,10 @@ COMMENT ON TABLE indextable_internal.completeness IS
 COMMENT ON COLUMN indextable_internal.completeness.index_table IS 'the index table';
 COMMENT ON COLUMN indextable_internal.completeness.fields      IS 'a row lacks an entry, or did, though its first so many key fields are not null; NULL: such rows are recorded, and without it nothing is known';
 
+CREATE SEQUENCE indextable_internal.queue_number;
+COMMENT ON SEQUENCE indextable_internal.queue_number IS 'Numbers the rows in queues of distributed tables, on each node of its own';
+REVOKE ALL ON indextable_internal.queue_number FROM PUBLIC;
+
 SELECT pg_catalog.pg_extension_config_dump('indextable_internal.fact', '');
 SELECT pg_catalog.pg_extension_config_dump('indextable_internal.build', '');
 SELECT pg_catalog.pg_extension_config_dump('indextable_internal.definition', '');
@@ -346,6 +350,18 @@ LANGUAGE C VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'indextable_verify';
 COMMENT ON FUNCTION indextable.verify(regclass, float8) IS
 'What is wrong with an index table, as one new snapshot sees it: entries that are missing, dangling (of a row that is gone) or stale (of a row as it was, or with other included fields than the row has), rows rejected because a value cannot be an entry, and its setup: triggers, owner, indexes, state. No rows: it is right. Changes that are queued are not counted against an asynchronous one. sample is the share of both tables to look at, in percent, chosen at random by blocks; NULL: all. Only for its owner; blocks nobody. NULL for index_table gives no rows';
+
+CREATE FUNCTION indextable_internal.shard_sizes(index_table regclass, OUT distributed boolean, OUT table_size bigint, OUT indexes_size bigint)
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'indextable_shard_sizes';
+COMMENT ON FUNCTION indextable_internal.shard_sizes(regclass) IS
+'Whether Citus has distributed an index table, and then the bytes of all its shards, without indexes, and of their indexes; NULL while a node cannot be reached';
+
+CREATE FUNCTION indextable_internal.verify_shard(index_table regclass, shard bigint, number bigint, OUT kind text, OUT key jsonb, OUT primary_key jsonb, OUT expected jsonb, OUT found jsonb, OUT problem text) RETURNS SETOF record
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'indextable_verify_shard';
+COMMENT ON FUNCTION indextable_internal.verify_shard(regclass, bigint, bigint) IS
+'Does the work of verify() for one shard of a distributed fact table, on the node that has it; unless number is 0, queues the rows whose entries are wrong under that number';
 
 CREATE PROCEDURE indextable.repair(index_table regclass, batch_size integer DEFAULT 1000, INOUT missing bigint DEFAULT NULL, INOUT dangling bigint DEFAULT NULL, INOUT stale bigint DEFAULT NULL, INOUT remaining bigint DEFAULT NULL)
 LANGUAGE C
@@ -537,7 +553,7 @@ LEFT JOIN LATERAL indextable_internal.queue_activity(f.fact_table) a ON true
 WHERE f.queue IS NOT NULL;
 COMMENT ON VIEW indextable.queues IS 'The queues of asynchronous index tables: how far they are behind, and who is at work';
 COMMENT ON COLUMN indextable.queues.fact_table    IS 'the fact table whose changes are queued';
-COMMENT ON COLUMN indextable.queues.backlog       IS 'number of changes that are not applied yet; NULL, as lag and size, while somebody has a queue table locked';
+COMMENT ON COLUMN indextable.queues.backlog       IS 'number of changes that are not applied yet; NULL, as lag and size, while somebody has a queue table locked, or while a node of Citus cannot be reached. Of a distributed fact table the backlog is that of all nodes, and workers and errors are those of this one';
 COMMENT ON COLUMN indextable.queues.lag           IS 'age of the oldest of them, from the beginning of its statement; zero if there are none';
 COMMENT ON COLUMN indextable.queues.rate          IS 'changes applied a second by workers, over the last seconds in which they did any';
 COMMENT ON COLUMN indextable.queues.rejected      IS 'number of entries that are lacking because of an error; see indextable.rejected';
@@ -685,20 +701,21 @@ SELECT s.index_table,
        q.backlog,
        q.lag,
        s.since,
-       CASE WHEN s.since > statement_timestamp() - interval '1 day' AND (s.reads = 0 OR s.entries_written > 1000 * s.reads) THEN 'new'
+       CASE WHEN s.reads IS NULL THEN NULL
+            WHEN s.since > statement_timestamp() - interval '1 day' AND (s.reads = 0 OR s.entries_written > 1000 * s.reads) THEN 'new'
             WHEN s.reads = 0 THEN 'unused'
             WHEN s.entries_written > 1000 * s.reads OR s.last_read < statement_timestamp() - interval '30 days' THEN 'seldom read'
             ELSE 'in use' END AS verdict
 FROM (SELECT d.index_table,
              d.fact_table,
              d.maintenance,
-             t.entries,
-             t.table_size,
-             t.indexes_size,
-             t.reads,
-             greatest(t.last_scan, n.last_read) AS last_read,
-             t.entries_read,
-             t.entries_written,
+             CASE WHEN NOT x.distributed THEN t.entries END AS entries,
+             CASE WHEN x.distributed THEN x.table_size ELSE t.table_size END AS table_size,
+             CASE WHEN x.distributed THEN x.indexes_size ELSE t.indexes_size END AS indexes_size,
+             CASE WHEN NOT x.distributed THEN t.reads END AS reads,
+             CASE WHEN NOT x.distributed THEN greatest(t.last_scan, n.last_read) END AS last_read,
+             CASE WHEN NOT x.distributed THEN t.entries_read END AS entries_read,
+             CASE WHEN NOT x.distributed THEN t.entries_written END AS entries_written,
              coalesce((SELECT sum(k.entries) FROM indextable_internal.skipped k
                        WHERE k.index_table = d.index_table), 0)::bigint AS skipped,
              CASE WHEN d.maintenance = 'async' THEN
@@ -725,6 +742,7 @@ FROM (SELECT d.index_table,
                                      coalesce(sum(pg_catalog.pg_stat_get_tuples_returned(x.indexrelid)), 0) AS entries
                               FROM pg_catalog.pg_index x WHERE x.indrelid = c.oid) i
           HAVING count(*) > 0) t
+      CROSS JOIN LATERAL indextable_internal.shard_sizes(d.index_table) x
       LEFT JOIN indextable_internal.counted n ON n.index_table = d.index_table
       -- Where they were reset with others.  A crash is seen by counters that nobody resets by himself.
       CROSS JOIN (SELECT pg_catalog.pg_stat_get_db_stat_reset_time(b.oid) AS database,
@@ -733,7 +751,7 @@ FROM (SELECT d.index_table,
                   WHERE b.datname = pg_catalog.current_database()) r
       WHERE d.replaces IS NULL) s
 LEFT JOIN indextable.queues q ON q.fact_table = s.fact_table AND s.maintenance = 'async';
-COMMENT ON VIEW indextable.index_table_stats IS 'How large the index tables of this database are, how much they are read and written, by this server, as its own statistics count it, and how far they are behind; what the upkeep reads is not among it, and what a standby reads counts there';
+COMMENT ON VIEW indextable.index_table_stats IS 'How large the index tables of this database are, how much they are read and written, by this server, as its own statistics count it, and how far they are behind; what the upkeep reads is not among it, and what a standby reads counts there. Of a distributed index table the sizes are those of all nodes, and NULL while one cannot be reached; what its shards are read and written is not known here';
 COMMENT ON COLUMN indextable.index_table_stats.index_table     IS 'the index table';
 COMMENT ON COLUMN indextable.index_table_stats.fact_table      IS 'the table it is kept in step with';
 COMMENT ON COLUMN indextable.index_table_stats.entries         IS 'estimated number of entries, as of the last VACUUM or ANALYZE; NULL before the first';

@@ -179,12 +179,13 @@ typedef struct IndexPartition
 	Oid			row_index;
 } IndexPartition;
 
-/* A leaf partition of a fact table; see definition/fact_partition.c. */
+/* A leaf partition, or a shard, of a fact table; see definition/fact_partition.c. */
 typedef struct Leaf
 {
 	Oid			relid;			/* hash key */
 	bool		is_foreign;		/* it is on another server */
 	Oid			pk_index;		/* on the primary key; InvalidOid: foreign */
+	Oid			queue;			/* of a shard: its part of the queue */
 	struct AttrMap *map;		/* to the columns of the fact table; NULL:
 								 * they are the same */
 	TupleTableSlot *slots[2];	/* hold rows that map has converted */
@@ -211,7 +212,8 @@ typedef struct FactDef
 	bool		is_partition;	/* rows may come through a parent, without our
 								 * statement trigger */
 	bool		partitioned;
-	TupleDesc	desc;			/* its columns if it is partitioned */
+	bool		distributed;	/* Citus has its rows in shards, the leaves */
+	TupleDesc	desc;			/* its columns if it has leaves */
 	HTAB	   *leaves;			/* of Leaf, as far as they have been used */
 	Leaf	   *last_leaf;		/* the one used last */
 	bool		users_code;		/* making entries calls functions of users */

@@ -18,6 +18,7 @@
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
+#include "../util/citus_shards.h"
 #include "../util/dependencies.h"
 #include "../util/sql.h"
 #include "fact_rows.h"
@@ -112,10 +113,14 @@ is_on_other_table(Form_pg_depend form, Oid table)
 	return form->refclassid == RelationRelationId && form->refobjid != table;
 }
 
-/* queue_table_drop: drops a queue table if it still exists */
+/*
+ * queue_table_drop
+ *		Drops a queue table if it still exists.  That of a distributed table is left to the
+ *		coordinator, which drops it on all nodes.
+ */
 void
 queue_table_drop(Oid relid)
 {
-	if (OidIsValid(relid) && get_rel_name(relid) != NULL)
+	if (OidIsValid(relid) && get_rel_name(relid) != NULL && !citus_is_governed_elsewhere(relid))
 		run_sql(get_extension_owner(), "DROP TABLE IF EXISTS %s", quoted_relation(relid));
 }

@@ -18,6 +18,7 @@
 #define ON_ROOT			0x02	/* fact tables that are partitioned */
 #define ON_PARTITION	0x04	/* partitions on this server */
 #define ON_FOREIGN		0x08	/* partitions on other servers */
+#define ON_DISTRIBUTED	0x10	/* fact tables that Citus distributes */
 
 /* A trigger of fact tables. */
 typedef struct FactTrigger

@@ -10,6 +10,7 @@
 
 #include "../indextable.h"
 
+extern bool is_adopted(Oid index_table, Oid fact_table);
 extern bool definition_matches_tables(DefinitionRow *row);
 
 #endif							/* INDEXTABLE_VALIDITY_H */

@@ -58,6 +58,7 @@
 #include "../util/sql.h"
 #include "../util/uncounted.h"
 #include "create.h"
+#include "create_distributed.h"
 #include "create_table.h"
 #include "fill.h"
 
@@ -155,6 +156,8 @@ indextable_create(PG_FUNCTION_ARGS)
 	row.primary_key = row_key(fcinfo, fact);
 	def = definition_resolve(&row, fact, NULL, 0, &factdef);
 	check_row_key(factdef, fact);
+	if (factdef->distributed)
+		check_distributed(&row, factdef, fact, populate, parts.partitions != 0 || parts.by != NULL);
 	if (populate)
 		warn_foreign(row.fact_table);
 
@@ -173,6 +176,11 @@ indextable_create(PG_FUNCTION_ARGS)
 				 errmsg("index table \"%s\" was altered while it was being created", name),
 				 errhint("Check the event triggers of the database.")));
 
+	if (factdef->distributed)
+	{
+		register_distributed(&row, def, fact, index_table);
+		PG_RETURN_OID(row.index_table);
+	}
 	register_index_table(&row, def, fact, index_table, NULL);
 	advise_on_new(&row, def);
 	PG_RETURN_OID(row.index_table);

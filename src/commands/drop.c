@@ -22,11 +22,14 @@
 #include "../catalog/definition_rows.h"
 #include "../catalog/fact_rows.h"
 #include "../catalog/orphaned_rows.h"
+#include "../catalog/owner.h"
 #include "../catalog/queue_table.h"
 #include "../catalog/validity.h"
 #include "../indextable.h"
 #include "../maintain/install_triggers.h"
 #include "../queue/tables.h"
+#include "../util/citus.h"
+#include "../util/citus_shards.h"
 #include "../util/lock.h"
 #include "../util/relation.h"
 #include "../util/sql.h"
@@ -114,7 +117,7 @@ forget_dropped_relation(Oid relid, bool wait, DropBehavior behavior)
 	/*
 	 * After a restore, the index tables of a fact table and the replacement
 	 * of an index table are not dropped by way of a dependency, because
-	 * dependencies are not dumped.
+	 * dependencies are not dumped.  Distributed index tables never are.
 	 */
 	foreach(cell, catalog_read_definitions(OidIsValid(fact) ? fact : relid, InvalidOid))
 	{
@@ -123,7 +126,14 @@ forget_dropped_relation(Oid relid, bool wait, DropBehavior behavior)
 
 		if (OidIsValid(fact) && row->replaces != relid)
 			continue;
-		if (definition_matches_tables(row) && SearchSysCacheExists1(RELOID, ObjectIdGetDatum(index_table)))
+		if (citus_kind(index_table) == CITUS_DISTRIBUTED)
+		{
+			/* This drops it on all nodes. */
+			if (!citus_is_governed_elsewhere(index_table))
+				run_sql(get_extension_owner(), "DROP TABLE %s%s", quoted_relation(index_table),
+						behavior == DROP_CASCADE ? " CASCADE" : "");
+		}
+		else if (definition_matches_tables(row) && SearchSysCacheExists1(RELOID, ObjectIdGetDatum(index_table)))
 		{
 			ObjectAddress object;
 

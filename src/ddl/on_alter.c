@@ -36,7 +36,9 @@
 #include "../maintain/follow_ddl.h"
 #include "../maintain/guard.h"
 #include "../maintain/install_triggers.h"
+#include "../queue/adopt_distributed.h"
 #include "../queue/adopt_restored.h"
+#include "../util/citus.h"
 #include "../util/inherit.h"
 #include "../util/relation.h"
 #include "event_trigger.h"
@@ -270,6 +272,9 @@ handle_created_trigger(CreateTrigStmt *stmt)
 	 */
 	if (!catalog_is_current_version())
 		return;
+	/* Each node of Citus learns in this way of an index table that is created on another one. */
+	if (stmt->args != NIL && citus_kind(relid) == CITUS_DISTRIBUTED)
+		adopt_distributed();
 	fact = catalog_fact_of(index_table_of(relid));
 	adopt_restored(OidIsValid(fact) ? fact : registered_root(relid));
 }

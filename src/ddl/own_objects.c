@@ -40,6 +40,7 @@
 #include "../definition/cache.h"
 #include "../indextable.h"
 #include "../maintain/guard.h"
+#include "../util/citus_shards.h"
 #include "../util/sql.h"
 #include "own_objects.h"
 
@@ -242,7 +243,9 @@ refuse_drop_of_queue(Oid relid, const char *name)
 {
 	Oid			fact = is_protection_off() ? InvalidOid : fact_of_queue(relid);
 
-	if (OidIsValid(fact) && get_rel_name(fact) != NULL && has_valid_queued_index_tables(fact))
+	/* What the coordinator drops on the other nodes, it has checked. */
+	if (OidIsValid(fact) && get_rel_name(fact) != NULL && has_valid_queued_index_tables(fact) &&
+		!citus_is_governed_elsewhere(fact))
 		refuse_queue(true, name, fact);
 }
 

@@ -34,7 +34,6 @@
 #include "../catalog/trigger_names.h"
 #include "../catalog/validity.h"
 #include "../indextable.h"
-#include "../util/dependencies.h"
 #include "../util/lock.h"
 #include "../util/sql.h"
 #include "../util/subxact.h"
@@ -285,7 +284,7 @@ definitions_relation_changed(Oid relid)
 		changed = OidIsValid(relid) &&
 			(relid == def->relid || relid == def->queue || relid == def->spare ||
 			 list_member_oid(def->missing, relid) ||
-			 (def->partitioned && hash_search(def->leaves, &relid, HASH_FIND, NULL) != NULL));
+			 (def->leaves != NULL && hash_search(def->leaves, &relid, HASH_FIND, NULL) != NULL));
 		for (i = 0; OidIsValid(relid) && i < def->ndefs && !changed; i++)
 			changed = def->defs[i]->relid == relid || def->defs[i]->primary_index == relid ||
 				def->defs[i]->row_index == relid || is_partition_of_definition(def->defs[i], relid);
@@ -416,7 +415,8 @@ build_fact_def(Relation fact, MemoryContext cxt)
 		watch_relation(tables.queue);
 		watch_relation(tables.spare);
 		factdef->queue_desc = queue_columns(factdef, fact);
-		factdef->queue_lost = !find_queue_tables(&tables, factdef->queue_desc);
+		factdef->queue_lost = !find_queue_tables(&tables, factdef->queue_desc) &&
+			!(factdef->distributed && OidIsValid(tables.queue));
 		factdef->queue = tables.queue;
 		factdef->spare = tables.spare;
 	}
@@ -446,7 +446,7 @@ build_fact_def(Relation fact, MemoryContext cxt)
 		def->xmin = s->xmin;
 		def->active &= !(def->async && factdef->queue_lost);
 		factdef->restored |= s->fact_oid != RelationGetRelid(fact) ||
-			!has_table_dependency(s->row.index_table, RelationGetRelid(fact));
+			!is_adopted(s->row.index_table, RelationGetRelid(fact));
 		if (!same_primary_key(factdef, fact, s, names))
 			report_altered_index_table(s->row.index_table, fact, "The fact table has another primary key now.");
 		if (!definition_complete(def, fact, rel) || !definition_complete_primary_key(def, rel))

@@ -52,12 +52,12 @@ static const char *const index_table_problems[] =
 /*
  * is_refused
  *		Returns whether index tables over a table cannot be kept in step, because of what it
- *		is to Citus.
+ *		is to Citus.  Asynchronous ones over a distributed table are distributed themselves.
  */
 static bool
 is_refused(CitusKind kind, bool async)
 {
-	return kind != CITUS_NONE;
+	return kind != CITUS_NONE && !(kind == CITUS_DISTRIBUTED && async);
 }
 
 /* check_citus_fact: raises an error if a table is one of Citus, over which such an index table cannot be kept in step */
@@ -78,10 +78,7 @@ check_citus_fact(Relation fact, bool async)
 			break;
 		case CITUS_DISTRIBUTED:
 			detail = "It is a distributed table of Citus: its rows are written to its shards, where no triggers of this table fire.";
-			if (!async)
-				hint = "Use maintenance => 'async', on the coordinator.";
-			else
-				hint = "Have the rows replicated to an ordinary table, and create the index table over that.";
+			hint = "Use maintenance => 'async', on the coordinator.";
 			break;
 		case CITUS_REFERENCE:
 			detail = "It is a reference table of Citus: rows are written to its copy on each node, where no triggers of this table fire.";
@@ -132,11 +129,11 @@ const char *
 citus_problem(Oid fact, Oid index_table, bool async)
 {
 	CitusKind	kind = citus_kind(fact);
+	CitusKind	index_kind = OidIsValid(index_table) ? citus_kind(index_table) : kind;
 
-	if (is_refused(kind, async))
+	if (is_refused(kind, async) || (kind != CITUS_NONE && index_kind != kind))
 		return fact_problems[kind];
-	kind = OidIsValid(index_table) ? citus_kind(index_table) : CITUS_NONE;
-	return is_refused(kind, async) ? index_table_problems[kind] : NULL;
+	return index_kind == kind ? NULL : index_table_problems[index_kind];
 }
 
 /* check_citus_index_table: raises an error if a registered index table, or its fact table, has become a table of Citus */

@@ -43,7 +43,7 @@ leaf_of(FactDef *def, Relation rel)
 	Leaf	   *leaf;
 	MemoryContext old;
 
-	if (!def->partitioned)
+	if (def->leaves == NULL || relid == def->relid)
 		return NULL;
 
 	/*
@@ -85,6 +85,8 @@ leaf_of(FactDef *def, Relation rel)
 			MemoryContextSwitchTo(old);
 		}
 		leaf = hash_search(def->leaves, &relid, HASH_ENTER, &found);
+		if (!found)
+			leaf->queue = InvalidOid;
 		leaf->is_foreign = is_foreign;
 		leaf->pk_index = pk_index;
 

@@ -35,6 +35,7 @@
 #include "../catalog/definition_rows.h"
 #include "../catalog/fact_rows.h"
 #include "../indextable.h"
+#include "../util/citus.h"
 #include "../util/relation.h"
 #include "citus_table.h"
 #include "columns.h"
@@ -89,7 +90,8 @@ make_fact_def(Relation fact, List *key, const char **names, MemoryContext cxt)
 	factdef->owner = fact->rd_rel->relowner;
 	factdef->is_partition = fact->rd_rel->relispartition || has_superclass(factdef->relid);
 	factdef->partitioned = fact->rd_rel->relkind == RELKIND_PARTITIONED_TABLE;
-	if (factdef->partitioned)
+	factdef->distributed = citus_kind(factdef->relid) == CITUS_DISTRIBUTED;
+	if (factdef->partitioned || factdef->distributed)
 	{
 		HASHCTL		ctl;
 
@@ -494,16 +496,22 @@ definition_complete_row_index(IndexDef *def, Relation rel)
 	}
 }
 
-/* queue_columns: returns the columns that the queue tables of a fact table have */
+/*
+ * queue_columns
+ *		Returns the columns that the queue tables of a fact table have.  That of a distributed
+ *		one has a number at the end, which makes each row unique: see queue/shards.c.
+ */
 TupleDesc
 queue_columns(FactDef *def, Relation fact)
 {
-	TupleDesc	desc = CreateTemplateTupleDesc(QUEUE_KEY - 1 + def->npk);
+	TupleDesc	desc = CreateTemplateTupleDesc(QUEUE_KEY - 1 + def->npk + (def->distributed ? 1 : 0));
 	int			i;
 
 	TupleDescInitEntry(desc, QUEUE_AT, "changed_at", TIMESTAMPTZOID, -1, 0);
 	for (i = 0; i < def->npk; i++)
 		TupleDescCopyEntry(desc, QUEUE_KEY + i, RelationGetDescr(fact), def->pk_attno[i]);
+	if (def->distributed)
+		TupleDescInitEntry(desc, QUEUE_KEY + def->npk, "number", INT8OID, -1, 0);
 	return desc;
 }
 

@@ -64,7 +64,7 @@ block_scan_begin(BlockScan *scan, FactDef *def, Relation rel, Snapshot snapshot,
 	scan->seed = seed;
 	scan->def = def;
 	scan->rels = lock_leaves(RelationGetRelid(rel), snapshot, AccessShareLock);
-	scan->row = def != NULL && def->partitioned ? MakeSingleTupleTableSlot(def->desc, &TTSOpsVirtual) : NULL;
+	scan->row = def != NULL && def->leaves != NULL ? MakeSingleTupleTableSlot(def->desc, &TTSOpsVirtual) : NULL;
 }
 
 /* block_scan_next: returns the next row, or NULL if there is none */

@@ -42,6 +42,7 @@
 #include "../definition/index_partition.h"
 #include "../indextable.h"
 #include "../util/uncounted.h"
+#include "distributed_scan.h"
 #include "entries.h"
 #include "entry_scan.h"
 
@@ -119,7 +120,13 @@ entry_scan_start(EntryScan *scan, ScanKey keys)
 	scan->remaining = NULL;
 	scan->merging = false;
 	scan->keys = keys;
-	if (scan->partition_scans == NULL)
+	if (scan->def->fact->distributed)
+	{
+		if (scan->distributed != NULL)
+			distributed_scan_end(scan->distributed);
+		scan->distributed = distributed_scan_start(scan);
+	}
+	else if (scan->partition_scans == NULL)
 	{
 		scan->current = &scan->only;
 		start_partition_scan(scan, &scan->only);
@@ -148,7 +155,9 @@ entry_scan_next(EntryScan *scan)
 	MemoryContext old = MemoryContextSwitchTo(scan->cxt);
 	TupleTableSlot *result = NULL;
 
-	if (scan->merging)
+	if (scan->distributed != NULL)
+		result = distributed_scan_next(scan->distributed);
+	else if (scan->merging)
 	{
 		/* The scan of the last entry is still at that entry. */
 		if (scan->current != NULL)
@@ -203,6 +212,8 @@ entry_scan_end(EntryScan *scan)
 	HASH_SEQ_STATUS seq;
 	PartitionScan *partition_scan;
 
+	if (scan->distributed != NULL)
+		distributed_scan_end(scan->distributed);
 	if (scan->partition_scans == NULL)
 	{
 		end_partition_scan(&scan->only);

@@ -37,6 +37,19 @@ typedef struct PartitionScan
 	Buffer		vm_buffer;		/* a page of the visibility map, if index_only */
 } PartitionScan;
 
+/* What else is left to the nodes that have the shards of a distributed index table. */
+typedef struct DistributedFilter
+{
+	const char *prefix;			/* the text of column prefix_attno begins with
+								 * it; NULL: any */
+	AttrNumber	prefix_attno;
+	int			limit;			/* no more entries are asked for; 0: all */
+	AttrNumber	hash_attno;		/* the hash of this column is from hash_min to
+								 * hash_max; 0: any */
+	int32		hash_min;
+	int32		hash_max;
+} DistributedFilter;
+
 /* A scan of an index table. */
 typedef struct EntryScan
 {
@@ -51,11 +64,15 @@ typedef struct EntryScan
 	bool		index_only;		/* only the columns in wanted are, so that an
 								 * index that has them is enough */
 	Bitmapset  *wanted;
+	DistributedFilter filter;	/* used only if Citus has distributed the index
+								 * table */
 	int			nkeys;
 	ScanKey		keys;
 	uint64		entries;		/* so many were returned */
 	uint64		heap_fetches;	/* so often a table was read for them */
 	MemoryContext cxt;			/* that the scans live in */
+	struct DistributedScan *distributed;	/* the search, if Citus has
+											 * distributed the index table */
 	PartitionScan only;			/* if the index table is not partitioned */
 	HTAB	   *partition_scans;	/* of PartitionScan; NULL: not partitioned */
 	PartitionScan *current;		/* the one that the last entry is of */

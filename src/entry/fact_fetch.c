@@ -81,10 +81,11 @@ live_scan_begin(LiveScan *scan, FactDef *def, Relation fact, Snapshot snapshot)
 	}
 	else
 	{
+		/* If Citus distributes the fact table, this is one of its shards. */
 		scan->current = &scan->only;
-		scan->only.leaf = NULL;
+		scan->only.leaf = leaf_of(def, fact);
 		scan->only.rel = fact;
-		begin_leaf(scan, &scan->only, def->pk_index);
+		begin_leaf(scan, &scan->only, scan->only.leaf != NULL ? scan->only.leaf->pk_index : def->pk_index);
 	}
 }
 

@@ -178,7 +178,7 @@ delete_entry_or_queue_row(FactDef *def, IndexDef *index, TupleTableSlot *entry, 
 	{
 		for (i = 0; i < def->npk; i++)
 			key[i] = entry->tts_values[index->pk_attno[i] - 1];
-		queue_collect_key(def, key);
+		queue_collect_key(def, NULL, key);
 		return;
 	}
 	entries_init(&before, index);

@@ -60,6 +60,7 @@
 #include "../queue/append.h"
 #include "batch.h"
 #include "fact_table.h"
+#include "shard.h"
 #include "truncate.h"
 
 PG_FUNCTION_INFO_V1(indextable_maintain);
@@ -81,7 +82,7 @@ typedef struct LiveRows
 
 static void maintain_row(TriggerData *trigdata);
 static void maintain_pinned_row(TriggerData *trigdata, FactDef *volatile *held);
-static void enqueue(FactDef *def, TupleTableSlot *old, TupleTableSlot *new, bool moved);
+static void enqueue(FactDef *def, Leaf *leaf, TupleTableSlot *old, TupleTableSlot *new, bool moved);
 static CommandId inserting_command(HeapTuple tuple);
 static bool nothing_changed(FactDef *def, TupleTableSlot *old, TupleTableSlot *new,
 							Bitmapset *columns);
@@ -109,7 +110,8 @@ indextable_maintain(PG_FUNCTION_ARGS)
 	 * must.  But in a trigger of a user it would run at other times, or a
 	 * second time for a row.
 	 */
-	if (!is_our_trigger(trigdata->tg_trigger->tgname))
+	if (!is_our_trigger(trigdata->tg_trigger->tgname) &&
+		(trigdata->tg_trigger->tgnargs == 0 || !is_shard_trigger(trigdata->tg_trigger)))
 		ereport(ERROR,
 				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
 				 errmsg("trigger \"%s\" was not created by indextable", trigdata->tg_trigger->tgname),
@@ -196,7 +198,7 @@ maintain_pinned_row(TriggerData *trigdata, FactDef *volatile *held)
 
 	do
 	{
-		def = get_trigger_definition(fact);
+		def = trigdata->tg_trigger->tgnargs > 0 ? shard_definition(fact) : get_trigger_definition(fact);
 		if (def == NULL)
 		{
 			check_not_detached(fact);
@@ -232,7 +234,7 @@ maintain_pinned_row(TriggerData *trigdata, FactDef *volatile *held)
 		}
 		if (def->queued != NULL && !enqueued)
 		{
-			enqueue(def, old, new, moved);
+			enqueue(def, leaf, old, new, moved);
 			enqueued = true;
 		}
 		if (def->nsync == 0 ||
@@ -301,14 +303,14 @@ maintain_pinned_row(TriggerData *trigdata, FactDef *volatile *held)
  *		version is live.
  */
 static void
-enqueue(FactDef *def, TupleTableSlot *old, TupleTableSlot *new, bool moved)
+enqueue(FactDef *def, Leaf *leaf, TupleTableSlot *old, TupleTableSlot *new, bool moved)
 {
 	if (old != NULL && new != NULL && nothing_changed(def, old, new, def->queued))
 		return;
 	if (old != NULL)
-		queue_collect(def, old);
+		queue_collect(def, leaf, old);
 	if (new != NULL && (old == NULL || moved))
-		queue_collect(def, new);
+		queue_collect(def, leaf, new);
 }
 
 /* inserting_command: returns the command that wrote a new version; COPY FREEZE leaves no trace of its own */

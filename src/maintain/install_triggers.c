@@ -20,14 +20,18 @@
 #include "utils/lsyscache.h"
 
 #include "../catalog/definition_rows.h"
+#include "../catalog/distributed_guard.h"
 #include "../catalog/fact_rows.h"
 #include "../catalog/owner.h"
 #include "../catalog/table_access.h"
 #include "../catalog/trigger_names.h"
 #include "../indextable.h"
 #include "../queue/tables.h"
+#include "../util/citus.h"
+#include "../util/citus_shards.h"
 #include "../util/inherit.h"
 #include "../util/sql.h"
+#include "distributed_triggers.h"
 #include "install_triggers.h"
 
 static bool has_trigger(Oid relid, const char *name, char enabled);
@@ -78,7 +82,10 @@ triggers_install_on(Oid relid, Oid fact)
 	{
 		bool		cloned = fact_triggers[i].cloned && (kind & (ON_PARTITION | ON_FOREIGN)) != 0;
 
-		if ((fact_triggers[i].on & kind) == 0 || (!transactional && fact_triggers[i].batches) ||
+		/* These are made anew each time: see create_distributed.c. */
+		if ((fact_triggers[i].on & kind & ON_DISTRIBUTED) != 0)
+			distributed_install_fact(relid, fact_triggers[i].name, fact_triggers[i].event, fact_triggers[i].level);
+		if (kind == ON_DISTRIBUTED || (fact_triggers[i].on & kind) == 0 || (!transactional && fact_triggers[i].batches) ||
 			has_trigger(relid, fact_triggers[i].name, TRIGGER_FIRES_ALWAYS))
 			continue;
 		if (!cloned)
@@ -102,8 +109,16 @@ triggers_remove(Oid fact, bool wait)
 {
 	Relation	rel;
 	bool		in_use;
+	bool		distributed = citus_kind(fact) == CITUS_DISTRIBUTED;
+	int			nestlevel = 0;
 	ListCell   *cell;
 	Size		i;
+
+	if (citus_is_governed_elsewhere(fact))
+	{
+		catalog_forget_fact(fact);
+		return true;
+	}
 
 	/* A partition that is being detached has the triggers, too. */
 	foreach(cell, tree_of(fact, NULL, NoLock, true))
@@ -121,12 +136,16 @@ triggers_remove(Oid fact, bool wait)
 	if ((in_use && !wait) || !queues_drop(fact, wait))
 		return false;
 
+	if (distributed)
+		nestlevel = begin_citus_settings();
 	/* Cloned triggers are dropped with those that they were cloned from. */
 	triggers_remove_from(fact);
 	for (i = 0; i < FACT_TRIGGERS; i++)
 		if (fact_triggers[i].cloned && OidIsValid(get_trigger_oid(fact, fact_triggers[i].name, true)))
 			run_sql(get_extension_owner(), "DROP TRIGGER %s ON %s", fact_triggers[i].name,
 					quoted_relation(fact));
+	if (distributed)
+		end_citus_settings(nestlevel);
 	catalog_forget_fact(fact);
 	return true;
 }
@@ -163,6 +182,11 @@ triggers_install_guard(Oid index_table)
 	const char *schema = get_namespace_name(catalog_schema());
 	ListCell   *cell;
 
+	if (citus_kind(index_table) == CITUS_DISTRIBUTED)
+	{
+		distributed_install_guard(index_table, guard_number(index_table));
+		return;
+	}
 	foreach(cell, list_with_partitions(index_table))
 	{
 		char	   *table = quoted_relation(lfirst_oid(cell));
@@ -200,7 +224,8 @@ triggers_intact(Oid fact)
 		for (i = 0; i < FACT_TRIGGERS; i++)
 			if ((fact_triggers[i].on & kind_of(lfirst_oid(cell), fact)) != 0 &&
 				(transactional || !fact_triggers[i].batches) &&
-				!has_trigger(lfirst_oid(cell), fact_triggers[i].name, TRIGGER_FIRES_ALWAYS))
+				!has_trigger(lfirst_oid(cell), fact_triggers[i].name,
+							 kind_of(lfirst_oid(cell), fact) == ON_DISTRIBUTED ? TRIGGER_FIRES_ON_ORIGIN : TRIGGER_FIRES_ALWAYS))
 				return false;
 	}
 	return true;
@@ -212,6 +237,8 @@ guards_intact(Oid index_table)
 {
 	ListCell   *cell;
 
+	if (citus_kind(index_table) == CITUS_DISTRIBUTED)
+		return has_trigger(index_table, GUARD, TRIGGER_FIRES_ON_ORIGIN);
 	foreach(cell, list_with_partitions(index_table))
 	{
 		if (!has_trigger(lfirst_oid(cell), GUARD, TRIGGER_FIRES_ON_ORIGIN) ||
@@ -266,5 +293,6 @@ static int
 kind_of(Oid relid, Oid fact)
 {
 	return relid != fact ? (get_rel_relkind(relid) == RELKIND_FOREIGN_TABLE ? ON_FOREIGN : ON_PARTITION) :
+		citus_kind(relid) == CITUS_DISTRIBUTED ? ON_DISTRIBUTED :
 		get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE ? ON_ROOT : ON_PLAIN;
 }

@@ -99,7 +99,7 @@ update_entries_by_rows(FactDef *def, Relation root, Relation partition, bool att
 		if (scan.foreign != NULL)
 			require_in_bounds(def, root, RelationGetRelid(scan.rel), row, true);
 		if (def->queued != NULL)
-			queue_collect(def, row);
+			queue_collect(def, NULL, row);
 		batch_add_row(def, row, attached, attached, lists, cxt);
 		MemoryContextSwitchTo(old);
 		if (++n % MAX_ROWS == 0)

@@ -23,6 +23,7 @@
 #include "../catalog/definition_rows.h"
 #include "../definition/roots.h"
 #include "../indextable.h"
+#include "../util/citus.h"
 #include "../util/inherit.h"
 #include "../util/relation.h"
 #include "../util/sql.h"
@@ -69,6 +70,12 @@ prepare_truncate(Relation rel)
  *		Empties the index tables of a fact table that was truncated.  TRUNCATE of the fact
  *		table holds a lock that keeps every other session out.  Afterwards older snapshots
  *		see it empty, and likewise the index tables.
+ *
+ * Of a distributed table, Citus has locked the table that is without rows on all nodes, and
+ * locks the index tables in the same way, so that the drains of all nodes have ended, and
+ * transactions that they have prepared.  Each shard stays locked until the transaction has
+ * committed on its node: entries of rows that are written where it already has are written
+ * after that.  What is left in the queue are keys of rows that do not exist.
  */
 void
 maintain_truncate(Relation fact)
@@ -123,7 +130,8 @@ truncate_index_table(Oid relid)
 		 * The index table may have triggers of its owner, who may not act as
 		 * the current user.
 		 */
-		run_sql(owner, "TRUNCATE TABLE %s%s", get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE ? "" : "ONLY ",
+		run_sql(owner, "TRUNCATE TABLE %s%s", get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE ||
+				citus_kind(relid) == CITUS_DISTRIBUTED ? "" : "ONLY ",
 				quoted_relation(relid));
 	}
 	PG_FINALLY();

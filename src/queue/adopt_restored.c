@@ -31,6 +31,7 @@
 #include "../catalog/fact_rows.h"
 #include "../catalog/owner.h"
 #include "../catalog/table_access.h"
+#include "../catalog/validity.h"
 #include "../definition/columns.h"
 #include "../definition/expression.h"
 #include "../indextable.h"
@@ -134,11 +135,12 @@ adopt(Oid fact_table)
 			if (fact->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
 				catalog_forget_build(index_table);
 		}
-		else if (has_table_dependency(index_table, fact_table))
+		else if (is_adopted(index_table, fact_table))
 			continue;
 		if (get_rel_name(index_table) == NULL)
 			continue;
-		record_table_dependency(index_table, fact_table);
+		if (!is_adopted(index_table, fact_table))
+			record_table_dependency(index_table, fact_table);
 		if (OidIsValid(stored->row.replaces))
 		{
 			record_table_dependency(index_table, stored->row.replaces);
@@ -176,7 +178,7 @@ needs_adoption(Oid fact_table)
 	{
 		StoredDefinition *stored = lfirst(cell);
 
-		if (stored->fact_oid != fact_table || !has_table_dependency(stored->row.index_table, fact_table))
+		if (stored->fact_oid != fact_table || !is_adopted(stored->row.index_table, fact_table))
 			return true;
 	}
 	return false;

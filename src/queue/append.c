@@ -47,6 +47,7 @@
 #include "append.h"
 #include "backlog.h"
 #include "lost.h"
+#include "shard_append.h"
 #include "worker_slots.h"
 
 /* A subtransaction that has collected more than this writes it before it goes on. */
@@ -63,6 +64,7 @@ typedef struct Level
 	struct Level *parent;		/* what was collected before this, by an outer
 								 * subtransaction, or by the same under
 								 * another definition */
+	Oid			queue;			/* of a shard; otherwise it is in def */
 	HeapTuple  *tuples;			/* rows of the queue table */
 	int			n;
 	int			max;
@@ -71,10 +73,10 @@ typedef struct Level
 	Size		bytes;
 } Level;
 
-/* What this transaction has collected for one fact table. */
+/* What this transaction has collected for one fact table, or one shard of it. */
 typedef struct Collected
 {
-	Oid			relid;			/* hash key: the fact table */
+	Oid			relid;			/* hash key: the fact table, or the shard */
 	bool		touched;		/* is in the list "touched" */
 	struct Collected *next;		/* the next in that list */
 	Level	   *level;			/* the innermost */
@@ -111,9 +113,9 @@ queue_init(void)
 									  ALLOCSET_DEFAULT_SIZES);
 }
 
-/* queue_collect: collects the primary key of a row that has changed */
+/* queue_collect: collects the primary key of a row that has changed; leaf is the shard that it is in, or not used */
 void
-queue_collect(FactDef *def, TupleTableSlot *row)
+queue_collect(FactDef *def, Leaf *leaf, TupleTableSlot *row)
 {
 	Datum		key[INDEX_MAX_KEYS];
 	int			i;
@@ -121,18 +123,18 @@ queue_collect(FactDef *def, TupleTableSlot *row)
 	slot_getsomeattrs(row, def->max_attno);
 	for (i = 0; i < def->npk; i++)
 		key[i] = row->tts_values[def->pk_attno[i] - 1];
-	queue_collect_key(def, key);
+	queue_collect_key(def, leaf, key);
 }
 
 /* queue_collect_key: collects a primary key, given as the values of its columns */
 void
-queue_collect_key(FactDef *def, Datum *key)
+queue_collect_key(FactDef *def, Leaf *leaf, Datum *key)
 {
 	MemoryContext old;
 	Collected  *c;
 	Level	   *level;
-	Datum		values[INDEX_MAX_KEYS + 1];
-	bool		isnull[INDEX_MAX_KEYS + 1] = {0};
+	Datum		values[INDEX_MAX_KEYS + 2];
+	bool		isnull[INDEX_MAX_KEYS + 2] = {0};
 	HeapTuple	tuple;
 	int			i;
 
@@ -143,7 +145,7 @@ queue_collect_key(FactDef *def, Datum *key)
 	if (def->queue_desc == NULL)
 		queue_lost_error(def);
 	old = MemoryContextSwitchTo(queue_cxt);
-	c = get_collected(def->relid);
+	c = get_collected(def->distributed ? leaf->relid : def->relid);
 	level = get_level(c, def);
 	values[QUEUE_AT - 1] = TimestampTzGetDatum(GetCurrentStatementStartTimestamp());
 	/* What is stored out of line may be deleted before the key is read. */
@@ -151,6 +153,11 @@ queue_collect_key(FactDef *def, Datum *key)
 		values[QUEUE_KEY - 1 + i] =
 			TupleDescAttr(def->queue_desc, QUEUE_KEY - 1 + i)->attlen == -1 ?
 			PointerGetDatum(PG_DETOAST_DATUM_PACKED(key[i])) : key[i];
+	if (def->distributed)
+	{
+		level->queue = leaf->queue;
+		values[QUEUE_KEY - 1 + def->npk] = Int64GetDatum(next_queue_number());
+	}
 	tuple = heap_form_tuple(def->queue_desc, values, isnull);
 	for (i = 0; i < def->npk; i++)
 		if (values[QUEUE_KEY - 1 + i] != key[i])
@@ -274,7 +281,7 @@ write_level(Level *level, bool keep)
 
 	if (level->n == from)
 		return;
-	queue = open_queue(level->def);
+	queue = level->def->distributed ? try_relation_open(level->queue, RowExclusiveLock) : open_queue(level->def);
 	if (queue != NULL)
 	{
 		/*
@@ -283,8 +290,12 @@ write_level(Level *level, bool keep)
 		 */
 		bool		pushed = OidIsValid(queue->rd_rel->reltoastrelid) && push_missing_snapshot();
 
-		append(level->def, queue, level->tuples + from, level->n - from);
-		backlog_check(level->def, queue, level->tuples[level->n - 1]);
+		if (level->def->distributed)
+			shard_append(queue, level->tuples + from, level->n - from);
+		else
+			append(level->def, queue, level->tuples + from, level->n - from);
+		if (!level->def->distributed)
+			backlog_check(level->def, queue, level->tuples[level->n - 1]);
 		if (pushed)
 			PopActiveSnapshot();
 		relation_close(queue, NoLock);

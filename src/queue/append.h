@@ -17,8 +17,8 @@
 extern void queue_init(void);
 extern void queue_at_xact_event(XactEvent event);
 extern void queue_at_subxact_event(SubXactEvent event, SubTransactionId sub, SubTransactionId parent);
-extern void queue_collect(FactDef *def, TupleTableSlot *row);
-extern void queue_collect_key(FactDef *def, Datum *key);
+extern void queue_collect(FactDef *def, Leaf *leaf, TupleTableSlot *row);
+extern void queue_collect_key(FactDef *def, Leaf *leaf, Datum *key);
 extern void queue_write(void);
 extern bool queue_pending(Oid fact);
 extern void queue_wake_at_commit(void);

@@ -25,9 +25,11 @@
 #include "../catalog/fact_rows.h"
 #include "../catalog/queue_table.h"
 #include "../indextable.h"
+#include "../util/citus.h"
 #include "../util/settings.h"
 #include "../util/sleep.h"
 #include "backlog.h"
+#include "distributed_backlog.h"
 #include "scan.h"
 
 PG_FUNCTION_INFO_V1(indextable_queue_status);
@@ -133,7 +135,8 @@ queue_row_time(HeapTuple tuple)
  *		queue_status(fact_table regclass, OUT backlog bigint, OUT oldest
  *		timestamptz, OUT size bigint): returns what is queued, as a new snapshot sees it.
  *
- * The columns are null if a queue table is locked, as nobody who only looks should wait.
+ * The columns are null if a queue table is locked, as nobody who only looks should wait,
+ * or if it is distributed and one of the nodes cannot be asked.
  */
 Datum
 indextable_queue_status(PG_FUNCTION_ARGS)
@@ -151,9 +154,14 @@ indextable_queue_status(PG_FUNCTION_ARGS)
 	if (!catalog_read_fact(PG_GETARG_OID(0), &queue) || !OidIsValid(queue.queue))
 		PG_RETURN_NULL();
 	(void) find_queue_tables(&queue, NULL);
-	snapshot = RegisterSnapshot(GetLatestSnapshot());
-	known = count_queue(&queue, snapshot, &count);
-	UnregisterSnapshot(snapshot);
+	if (citus_kind(queue.fact_table) == CITUS_DISTRIBUTED)
+		known = count_distributed_queue(queue.queue, &count.changes, &count.oldest, &count.bytes);
+	else
+	{
+		snapshot = RegisterSnapshot(GetLatestSnapshot());
+		known = count_queue(&queue, snapshot, &count);
+		UnregisterSnapshot(snapshot);
+	}
 	values[0] = Int64GetDatum(count.changes);
 	values[1] = TimestampTzGetDatum(count.oldest);
 	values[2] = Int64GetDatum(count.bytes);

@@ -49,6 +49,7 @@
 #include "../definition/cache.h"
 #include "../definition/citus_table.h"
 #include "../entry/apply.h"
+#include "../entry/apply_distributed.h"
 #include "../entry/diff.h"
 #include "../indextable.h"
 #include "../util/fixed_settings.h"
@@ -64,6 +65,7 @@
 #include "lost.h"
 #include "reconcile.h"
 #include "rejections.h"
+#include "shard_drain.h"
 #include "tables.h"
 
 PG_FUNCTION_INFO_V1(indextable_drain);
@@ -74,6 +76,7 @@ typedef struct BatchArgs
 	int			limit;
 	DrainPosition *position;
 	int			n;				/* how many keys were consumed */
+	bool		again;			/* it is to be tried again soon */
 } BatchArgs;
 
 static void check_drainable(void *arg);
@@ -229,6 +232,7 @@ drain_batch(Oid fact_table, int limit, DrainLock lock, DrainPosition *position, 
 
 	position->locked = !with_queue_locked(fact_table, lock, drain_locked, &batch) &&
 		lock == DRAIN_TRY;
+	position->locked |= batch.again;
 	*changes += batch.n;
 	return batch.n == limit && (position->start == NULL || !position->caught_up);
 }
@@ -278,6 +282,12 @@ drain_locked(FactDef *def, Relation fact, void *arg)
 		return;
 	}
 	check_row_indexes(def);
+	if (def->distributed)
+	{
+		queue_write();
+		batch->n = drain_shards(def, fact, limit, apply_keys, &batch->again);
+		return;
+	}
 	rejections_queue_due(def);
 	queue_write();
 	/* Only a later command sees the keys that this transaction has queued. */
@@ -455,7 +465,9 @@ write_entries(void *arg)
 	{
 		OpList	   *list = &r->lists[i - r->from];
 
-		if (list->n > 0)
+		if (list->n > 0 && def->distributed)
+			apply_distributed_ops(def->defs[i], list);
+		else if (list->n > 0)
 			apply_ops(def->defs[i], list, false);
 	}
 	become_caller(&caller);
@@ -464,7 +476,8 @@ write_entries(void *arg)
 	{
 		if (r->lists[i - r->from].skipped > 0)
 			catalog_count_skipped(def->defs[i]->relid, r->lists[i - r->from].skipped);
-		record_lacking(def->defs[i], r->lists[i - r->from].lacking);
+		if (!def->distributed)
+			record_lacking(def->defs[i], r->lists[i - r->from].lacking);
 		if (!r->withhold)
 			rejections_delete_resolved(def, i, r->keys, r->n, r->rejected);
 	}

@@ -28,6 +28,7 @@
 
 #include "../definition/fact_partition.h"
 #include "../definition/resolve.h"
+#include "../entry/apply_distributed.h"
 #include "../entry/diff.h"
 #include "../entry/document.h"
 #include "../entry/entries.h"
@@ -35,9 +36,11 @@
 #include "../entry/extract.h"
 #include "../entry/fact_fetch.h"
 #include "../indextable.h"
+#include "../util/wait_point.h"
 #include "reconcile.h"
+#include "shard_scan.h"
 
-static void reconcile_row(Reconciliation *r, EntryScan *scans, Datum *key, TupleTableSlot *live,
+static void reconcile_row(Reconciliation *r, EntryScan *scans, FetchedEntries *fetched, Datum *key, TupleTableSlot *live,
 						  MemoryContext cxt);
 static TupleTableSlot *find_row(Reconciliation *r, LiveScan *live, Leaf *leaf, TupleTableSlot *stored, int i);
 static bool is_key_of(FactDef *def, TupleTableSlot *row, Datum *key);
@@ -58,29 +61,41 @@ reconcile_rows(Reconciliation *r)
 	EntryScan  *scans = palloc0(sizeof(EntryScan) * (r->to - r->from));
 	Leaf	   *leaf = r->tids == NULL ? NULL : leaf_of(r->def, r->part);
 	TupleTableSlot *stored;
+	FetchedEntries *fetched = r->def->distributed ? palloc(sizeof(FetchedEntries) * (r->to - r->from)) : NULL;
+	ShardScans	shards = {r->shards, NIL};
 	LiveScan	live;
 	int			i;
 
 	r->lists = palloc0(sizeof(OpList) * (r->to - r->from));
-	live_scan_begin(&live, r->def, r->fact, r->snapshot);
+	if (!r->def->distributed)
+		live_scan_begin(&live, r->def, r->fact, r->snapshot);
 	stored = r->tids == NULL ? NULL : table_slot_create(r->part, NULL);
 	for (i = r->from; i < r->to; i++)
-		begin_scan(&scans[i - r->from], r->def->defs[i], r->def->npk);
+	{
+		if (fetched != NULL)
+			fetch_distributed_entries(&fetched[i - r->from], r->def->defs[i], r->keys, r->n);
+		else
+			begin_scan(&scans[i - r->from], r->def->defs[i], r->def->npk);
+	}
+	wait_point("citus drain has read the facts");
 	for (i = 0; i < r->n; i++)
 	{
 		Datum	   *key = r->keys + (Size) i * r->def->npk;
 		TupleTableSlot *row;
 
 		CHECK_FOR_INTERRUPTS();
-		row = find_row(r, &live, leaf, stored, i);
+		row = r->def->distributed ? shard_row(&shards, r->def, r->snapshot, key) :
+			find_row(r, &live, leaf, stored, i);
 		MemoryContextSwitchTo(row_cxt);
-		reconcile_row(r, scans, key, row, cxt);
+		reconcile_row(r, scans, fetched, key, row, cxt);
 		MemoryContextSwitchTo(cxt);
 		MemoryContextReset(row_cxt);
 	}
-	for (i = r->from; i < r->to; i++)
+	for (i = r->from; i < r->to && fetched == NULL; i++)
 		end_scan(&scans[i - r->from]);
-	live_scan_end(&live);
+	if (!r->def->distributed)
+		live_scan_end(&live);
+	end_shard_scans(&shards);
 	if (stored != NULL)
 		ExecDropSingleTupleTableSlot(stored);
 	MemoryContextDelete(row_cxt);
@@ -89,10 +104,11 @@ reconcile_rows(Reconciliation *r)
 /*
  * reconcile_row
  *		Adds to r->lists what has to be written for one row.  live is the row, or NULL if
- *		there is none with this key any more; cxt is for what is kept.
+ *		there is none with this key any more; cxt is for what is kept.  The present entries
+ *		are searched for by scans, unless they have been fetched.
  */
 static void
-reconcile_row(Reconciliation *r, EntryScan *scans, Datum *key, TupleTableSlot *live,
+reconcile_row(Reconciliation *r, EntryScan *scans, FetchedEntries *fetched, Datum *key, TupleTableSlot *live,
 			  MemoryContext cxt)
 {
 	FactRow		row;
@@ -110,6 +126,8 @@ reconcile_row(Reconciliation *r, EntryScan *scans, Datum *key, TupleTableSlot *l
 
 		if (r->fresh)
 			entries_init(&old, def);
+		else if (fetched != NULL)
+			find_fetched_entries(&fetched[i - r->from], key, &old);
 		else
 			find_entries(&scans[i - r->from], key, &old);
 		entries_init(&new, def);

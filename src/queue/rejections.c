@@ -162,6 +162,17 @@ rejections_delete_resolved(FactDef *def, int defno, Datum *keys, int n, List *re
 void
 rejections_queue_due(FactDef *def)
 {
+	ListCell   *cell;
+
+	foreach(cell, rejections_due(def))
+		queue_collect_key(def, NULL, lfirst(cell));
+}
+
+/* rejections_due: lists the same keys (Datum *), and sets their rows to be due in an hour */
+List *
+rejections_due(FactDef *def)
+{
+	List	   *keys = NIL;
 	int			i;
 
 	for (i = def->nsync; i < def->ndefs; i++)
@@ -175,9 +186,15 @@ rejections_queue_due(FactDef *def)
 			Due			due = {.def = def,.texts = lfirst(cell),.cxt = CurrentMemoryContext};
 
 			if (run_catching_row_errors(read_key, &due) == NULL)
-				queue_collect_key(def, due.key);
+			{
+				Datum	   *key = palloc(sizeof(Datum) * def->npk);
+
+				memcpy(key, due.key, sizeof(Datum) * def->npk);
+				keys = lappend(keys, key);
+			}
 		}
 	}
+	return keys;
 }
 
 /*

@@ -38,11 +38,13 @@
 #include "../catalog/table_access.h"
 #include "../definition/cache.h"
 #include "../indextable.h"
+#include "../util/citus.h"
 #include "../util/dependencies.h"
 #include "../util/inherit.h"
 #include "../util/relation.h"
 #include "../util/sql.h"
 #include "append.h"
+#include "distributed.h"
 #include "lost.h"
 #include "scan.h"
 #include "tables.h"
@@ -90,7 +92,8 @@ queues_create(FactDef *def)
 		return;
 	fact = relation_open(def->relid, NoLock);
 	row.queue = make_queue_table(def, fact, 1);
-	row.spare = make_queue_table(def, fact, 2);
+	if (!def->distributed)
+		row.spare = make_queue_table(def, fact, 2);
 	relation_close(fact, NoLock);
 	catalog_write_fact(&row);
 }
@@ -165,6 +168,7 @@ make_queue_table(FactDef *def, Relation fact, int number)
 	const char *table;
 	char	   *name = NULL;
 	StringInfoData columns;
+	StringInfoData key;
 	Oid			relid;
 	int			try;
 	int			i;
@@ -175,6 +179,7 @@ make_queue_table(FactDef *def, Relation fact, int number)
 			psprintf(QUEUE_TABLE_PREFIX "%u_%d_%d", def->relid, number, try);
 
 	initStringInfo(&columns);
+	initStringInfo(&key);
 	for (i = 0; i < def->npk; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(fact), def->pk_attno[i] - 1);
@@ -186,11 +191,14 @@ make_queue_table(FactDef *def, Relation fact, int number)
 		appendStringInfo(&columns, ", key%d %s", i + 1,
 						 format_type_extended(att->atttypid, att->atttypmod,
 											  FORMAT_TYPE_TYPEMOD_GIVEN | FORMAT_TYPE_FORCE_QUALIFY));
+		appendStringInfo(&key, "key%d, ", i + 1);
 	}
+	if (def->distributed)
+		appendStringInfo(&columns, ", number pg_catalog.int8, PRIMARY KEY (%snumber)", key.data);
 	table = quote_qualified_identifier(get_namespace_name(schema), name);
 	run_sql(get_extension_owner(), "CREATE TABLE %s (changed_at pg_catalog.timestamptz%s)"
-			" USING heap WITH (autovacuum_enabled = false, vacuum_truncate = false) TABLESPACE %s",
-			table, columns.data, quote_identifier(tablespace_of(fact)));
+			" USING heap WITH (%svacuum_truncate = false) TABLESPACE %s",
+			table, columns.data, def->distributed ? "" : "autovacuum_enabled = false, ", quote_identifier(tablespace_of(fact)));
 	for (i = 0; i < def->npk; i++)
 		if (TupleDescAttr(RelationGetDescr(fact), def->pk_attno[i] - 1)->attlen == -1)
 			run_sql(get_extension_owner(), "ALTER TABLE %s ALTER key%d SET STORAGE MAIN",
@@ -200,7 +208,10 @@ make_queue_table(FactDef *def, Relation fact, int number)
 										quoted_relation(def->relid))));
 	relid = get_relname_relid(name, schema);
 	revoke_all(relid, get_extension_owner());
-	record_dependencies(relid, def->relid);
+	if (def->distributed)
+		distribute_queue(def, relid);
+	else
+		record_dependencies(relid, def->relid);
 	return relid;
 }
 
@@ -224,12 +235,14 @@ queues_adopt(Oid fact)
 
 	if (!catalog_read_fact(fact, &row) || !OidIsValid(row.queue))
 		return;
+	queue_wake_at_commit();
+	if (citus_kind(fact) == CITUS_DISTRIBUTED || citus_kind(row.queue) == CITUS_DISTRIBUTED)
+		return;
 	(void) find_queue_tables(&row, NULL);
 	if (OidIsValid(row.queue) && !has_table_dependency(row.queue, fact))
 		record_dependencies(row.queue, fact);
 	if (OidIsValid(row.spare) && !has_table_dependency(row.spare, fact))
 		record_dependencies(row.spare, fact);
-	queue_wake_at_commit();
 }
 
 /*

@@ -42,9 +42,11 @@
 #include "../definition/citus_table.h"
 #include "../indextable.h"
 #include "../util/arguments.h"
+#include "../util/citus.h"
 #include "../util/sleep.h"
 #include "append.h"
 #include "backlog.h"
+#include "distributed_wait.h"
 #include "lost.h"
 #include "scan.h"
 #include "wait.h"
@@ -181,6 +183,8 @@ wait_for_queue(FactTableRow *queue, int64 max_lag, int64 timeout)
 	long		length = 1;
 	Snapshot	snapshot;
 
+	if (citus_kind(queue->fact_table) == CITUS_DISTRIBUTED)
+		return wait_for_distributed_queue(queue->queue, search.before, until);
 	if (max_lag == 0 && queue_pending(queue->fact_table))
 		report_own_changes(queue->fact_table);
 	snapshot = RegisterSnapshot(GetLatestSnapshot());

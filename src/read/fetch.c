@@ -99,6 +99,10 @@ fetch_here(Lookup *lookup, Datum *key)
 static bool
 is_on_other_server(Lookup *lookup, Datum *key)
 {
+	/* Rows of a distributed table are in shards, wherever these are. */
+	if (lookup->factdef->distributed)
+		return true;
+
 	/*
 	 * A partitioned table that has a primary key has no partitions on other
 	 * servers.

@@ -48,8 +48,8 @@ static Form_pg_attribute attribute(PageQuery *query, int column);
 
 /*
  * page_search_begin
- *		Begins to search for the entries of a page.  Returns false if the page cannot have
- *		any; otherwise query->scan is to be ended.
+ *		Prepares to search for the entries of a page.  Returns false if the page cannot have
+ *		any; otherwise query->scan is to be started with query->keys, and to be ended.
  *
  * The current user is the owner of the fact table, as functions of types are called:
  * they compare values, and read those in the cursor.
@@ -98,8 +98,10 @@ page_search_begin(PageQuery *query)
 					 query->ncomparisons);
 	query->scan.backward = query->descending;
 	query->scan.counted = true;
+	query->scan.filter.limit = query->page_size;
+	query->scan.filter.prefix = range->prefix;
+	query->scan.filter.prefix_attno = def->search[Min(range->nequal, def->nsearch - 1)];
 	choose_columns(query);
-	entry_scan_start(&query->scan, query->keys);
 	return true;
 }
 

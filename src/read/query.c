@@ -29,6 +29,7 @@
 #include "utils/tuplestore.h"
 
 #include "../definition/cache.h"
+#include "../entry/distributed_scan.h"
 #include "../entry/entry_scan.h"
 #include "../entry/row_text.h"
 #include "../indextable.h"
@@ -75,6 +76,7 @@ static void read_arguments(FunctionCallInfo fcinfo, PageQuery *query);
 static void run_query(PageQuery *query, ReturnSetInfo *rsinfo);
 static void return_documents(PageQuery *query, PageRow *rows, ReturnSetInfo *rsinfo);
 static void explain(PageQuery *query, bool run, ReturnSetInfo *rsinfo);
+static List *explain_page(PageQuery *query, bool run, instr_time start);
 static List *explain_search(PageQuery *query);
 static void switch_to_owner(PageQuery *query, Caller *caller);
 
@@ -175,6 +177,12 @@ run_query(PageQuery *query, ReturnSetInfo *rsinfo)
 	{
 		TupleTableSlot *entry;
 
+		/* What is in shards is read as the caller, whose rights Citus checks. */
+		if (query->def->fact->distributed)
+			become_caller(&caller);
+		entry_scan_start(&query->scan, query->keys);
+		if (query->def->fact->distributed)
+			switch_to_owner(query, &caller);
 		while ((entry = page_search_next(query)) != NULL)
 		{
 			MemoryContext old = MemoryContextSwitchTo(row_cxt);
@@ -244,9 +252,7 @@ return_documents(PageQuery *query, PageRow *rows, ReturnSetInfo *rsinfo)
 static void
 explain(PageQuery *query, bool run, ReturnSetInfo *rsinfo)
 {
-	BufferUsage before = pgBufferUsage;
 	instr_time	start;
-	instr_time	duration;
 	List	   *lines = NIL;
 	ListCell   *cell;
 	Caller		caller;
@@ -255,23 +261,14 @@ explain(PageQuery *query, bool run, ReturnSetInfo *rsinfo)
 	switch_to_owner(query, &caller);
 	if (page_search_begin(query))
 	{
-		while (run && page_search_next(query) != NULL)
-			;
-		INSTR_TIME_SET_CURRENT(duration);
-		INSTR_TIME_SUBTRACT(duration, start);
-		lines = explain_search(query);
-		if (run && lines != NIL)
+		if (query->def->fact->distributed)
 		{
-			lines = lappend(lines, psprintf("  Entries: %d", query->found));
-			if (query->range.prefix != NULL)
-				lines = lappend(lines, psprintf("  Entries Removed by Filter: " UINT64_FORMAT,
-												query->scan.entries - query->found));
-			lines = lappend(lines, psprintf("  Heap Fetches: " UINT64_FORMAT, query->scan.heap_fetches));
-			lines = lappend(lines, psprintf("  Buffers: shared hit=" INT64_FORMAT " read=" INT64_FORMAT,
-											(int64) (pgBufferUsage.shared_blks_hit - before.shared_blks_hit),
-											(int64) (pgBufferUsage.shared_blks_read - before.shared_blks_read)));
-			lines = lappend(lines, psprintf("  Execution Time: %.3f ms", INSTR_TIME_GET_MILLISEC(duration)));
+			become_caller(&caller);
+			lines = distributed_scan_explain(&query->scan, query->keys, run);
+			switch_to_owner(query, &caller);
 		}
+		else
+			lines = explain_page(query, run, start);
 		entry_scan_end(&query->scan);
 	}
 	become_caller(&caller);
@@ -282,6 +279,33 @@ explain(PageQuery *query, bool run, ReturnSetInfo *rsinfo)
 
 		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, &line, &isnull);
 	}
+}
+
+/* explain_page: returns the lines of explain() for an index table on this server; start is when it began */
+static List *
+explain_page(PageQuery *query, bool run, instr_time start)
+{
+	BufferUsage before = pgBufferUsage;
+	instr_time	duration;
+	List	   *lines;
+
+	entry_scan_start(&query->scan, query->keys);
+	while (run && page_search_next(query) != NULL)
+		;
+	INSTR_TIME_SET_CURRENT(duration);
+	INSTR_TIME_SUBTRACT(duration, start);
+	lines = explain_search(query);
+	if (!run || lines == NIL)
+		return lines;
+	lines = lappend(lines, psprintf("  Entries: %d", query->found));
+	if (query->range.prefix != NULL)
+		lines = lappend(lines, psprintf("  Entries Removed by Filter: " UINT64_FORMAT,
+										query->scan.entries - query->found));
+	lines = lappend(lines, psprintf("  Heap Fetches: " UINT64_FORMAT, query->scan.heap_fetches));
+	lines = lappend(lines, psprintf("  Buffers: shared hit=" INT64_FORMAT " read=" INT64_FORMAT,
+									(int64) (pgBufferUsage.shared_blks_hit - before.shared_blks_hit),
+									(int64) (pgBufferUsage.shared_blks_read - before.shared_blks_read)));
+	return lappend(lines, psprintf("  Execution Time: %.3f ms", INSTR_TIME_GET_MILLISEC(duration)));
 }
 
 /* explain_search: returns lines that say what is searched and how; none if no partition can have entries of the page */

@@ -90,9 +90,8 @@ citus_kind(Oid relid)
 
 /*
  * citus_table_of_shard
- *		Returns the table that a shard belongs to, or InvalidOid if it is no shard: it has
- *		the name of a shard of a Citus table in the same schema.  Citus knows no other sign
- *		of a shard.
+ *		Returns the Citus table of which a table in the same schema has the name of a shard, or
+ *		InvalidOid.  Citus has no other sign of it.
  *
  * It is a shard, too, if it has been left behind by a move and Citus will drop it.
  */
@@ -103,7 +102,6 @@ citus_table_of_shard(Oid relid)
 	int64		number = name == NULL ? 0 : shard_number(name);
 	Oid			catalog = number == 0 ? InvalidOid : get_relname_relid("pg_dist_shard", PG_CATALOG_NAMESPACE);
 	Oid			table = InvalidOid;
-	char	   *table_name;
 	Relation	rel;
 	HeapTuple	tuple;
 
@@ -113,11 +111,16 @@ citus_table_of_shard(Oid relid)
 	if (tuple != NULL)
 		table = DatumGetObjectId(column_value(rel, tuple, "logicalrelid"));
 	relation_close(rel, AccessShareLock);
-	table_name = OidIsValid(table) ? get_rel_name(table) : NULL;
-	if (table_name == NULL || get_rel_namespace(table) != get_rel_namespace(relid) ||
-		strcmp(shard_name(table_name, number), name) != 0)
-		return InvalidOid;
-	return table;
+	return OidIsValid(table) && citus_shard(table, number) == relid ? table : InvalidOid;
+}
+
+/* citus_shard: returns the table that is the shard with a number on this node, or InvalidOid */
+Oid
+citus_shard(Oid table, int64 number)
+{
+	char	   *name = get_rel_name(table);
+
+	return name == NULL ? InvalidOid : get_relname_relid(shard_name(name, number), get_rel_namespace(table));
 }
 
 /*

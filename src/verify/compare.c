@@ -47,6 +47,7 @@
 #include "../queue/rejections.h"
 #include "../util/fixed_settings.h"
 #include "../util/wait_point.h"
+#include "all_shards.h"
 #include "compare.h"
 #include "discrepancy.h"
 #include "setup.h"
@@ -109,18 +110,16 @@ verify_index_table(Oid index_table, double sample, discrepancy_handler handler, 
 static void
 compare_rows(Verify *v)
 {
-	if (v->sample < 100)
+	if (v->factdef->distributed)
+		verify_all_shards(v->def, v->sample, 0, v->handler, v->arg);
+	else if (v->sample < 100)
 	{
 		v->reading = READ_SAMPLE;
 		v->catch_errors = v->def->filter != NULL || v->factdef->users_code;
 		read_and_compare(v);
 	}
-	else if (sums_differ(v))
-	{
-		v->reading = READ_ENTRIES;
-		v->misplaced = 0;
-		read_and_compare(v);
-	}
+	else
+		compare_entries(v);
 	v->lacking = lacking_unrecorded(v->def, v->lacking, v->snapshot);
 	if (v->lacking != 0)
 	{
@@ -137,11 +136,28 @@ compare_rows(Verify *v)
 							 v->misplaced);
 		v->handler(&d, v->arg);
 	}
-	if (v->any_rejected)
-	{
-		v->reading = READ_REJECTED;
-		read_fact_table(v);
-	}
+	report_rejected(v);
+}
+
+/* compare_entries: reads both tables, and reports the entries that are not as they should be */
+void
+compare_entries(Verify *v)
+{
+	if (!sums_differ(v))
+		return;
+	v->reading = READ_ENTRIES;
+	v->misplaced = 0;
+	read_and_compare(v);
+}
+
+/* report_rejected: reports the rows that cannot have their entries, if any were found */
+void
+report_rejected(Verify *v)
+{
+	if (!v->any_rejected)
+		return;
+	v->reading = READ_REJECTED;
+	read_fact_table(v);
 }
 
 /* sums_differ: reads both tables, and returns whether the sums of any bucket differ */
@@ -165,17 +181,22 @@ read_and_compare(Verify *v)
 {
 	v->expected = bulk_load_begin_sort(v->def);
 	v->found = bulk_load_begin_sort(v->def);
-	live_scan_begin(&v->rows, v->factdef, v->fact, v->snapshot);
-	probe_begin(&v->entries, v->def, v->index_table, v->snapshot);
+	if (v->shard == NULL)
+	{
+		live_scan_begin(&v->rows, v->factdef, v->fact, v->snapshot);
+		probe_begin(&v->entries, v->def, v->index_table, v->snapshot);
+	}
 	read_fact_table(v);
 	read_index_table(v);
-	probe_end(&v->entries);
+	if (v->shard == NULL)
+		probe_end(&v->entries);
 	tuplesort_performsort(v->expected);
 	tuplesort_performsort(v->found);
 	if (v->def->async)
 		note_queued_rows(v);
 	compare_differing_buckets(v);
-	live_scan_end(&v->rows);
+	if (v->shard == NULL)
+		live_scan_end(&v->rows);
 	tuplesort_end(v->expected);
 	tuplesort_end(v->found);
 }
@@ -294,7 +315,7 @@ report_discrepancy(Verify *v, TupleTableSlot *expected, TupleTableSlot *found)
 	}
 	else if (expected != NULL)
 		d.kind = "stale";
-	else if (v->reading == READ_ENTRIES && live_scan_is_foreign(&v->rows, key))
+	else if (v->shard != NULL || (v->reading == READ_ENTRIES && live_scan_is_foreign(&v->rows, key)))
 		d.kind = v->foreign_rows != NULL && hash_search(v->foreign_rows, &hash, HASH_FIND, NULL) != NULL ? "stale" : "dangling";
 	else
 		d.kind = live_scan_first(&v->rows, key) != NULL ? "stale" : "dangling";

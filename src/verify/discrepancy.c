@@ -23,6 +23,8 @@ discrepancy_key(Discrepancy *d)
 {
 	TupleTableSlot *entry = d->expected != NULL ? d->expected : d->found;
 
+	if (d->columns != NULL)
+		return d->isnull[VERIFY_PRIMARY_KEY] ? NULL : DatumGetJsonbP(d->columns[VERIFY_PRIMARY_KEY]);
 	if (entry != NULL)
 		return DatumGetJsonbP(columns_to_jsonb(d->def->fact->owner, entry, d->def->pk_attno, d->def->fact->npk));
 	if (d->row != NULL)

@@ -14,6 +14,18 @@
 
 #include "../indextable.h"
 
+/* The columns of the result of verify(). */
+enum
+{
+	VERIFY_KIND,
+	VERIFY_KEY,
+	VERIFY_PRIMARY_KEY,
+	VERIFY_EXPECTED,
+	VERIFY_FOUND,
+	VERIFY_PROBLEM,
+	VERIFY_COLUMNS
+};
+
 /*
  * A discrepancy is about one entry, about a row that cannot have its entries, or
  * about the setup of the index table.  For the latter two, expected and found are
@@ -28,6 +40,9 @@ typedef struct Discrepancy
 	TupleTableSlot *row;		/* the fact row that cannot have its entries,
 								 * or NULL */
 	const char *problem;		/* text for the user, or NULL */
+	Datum	   *columns;		/* found on another node: the result of verify()
+								 * there; then there is no slot */
+	bool	   *isnull;
 	uint32		lacking;		/* what is not recorded of rows that lack
 								 * entries; see catalog/completeness.c */
 } Discrepancy;

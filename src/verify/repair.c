@@ -60,6 +60,7 @@
 #include "../queue/batch_keys.h"
 #include "../queue/drain.h"
 #include "../queue/tables.h"
+#include "../util/citus.h"
 #include "../util/inherit.h"
 #include "../util/lock.h"
 #include "../util/role.h"
@@ -68,6 +69,7 @@
 #include "../util/wait_point.h"
 #include "compare.h"
 #include "discrepancy.h"
+#include "shard_repair.h"
 
 PG_FUNCTION_INFO_V1(indextable_repair);
 
@@ -130,6 +132,7 @@ indextable_repair(PG_FUNCTION_ARGS)
 	Repair		r = {.first_round = true};
 	int			batch_size = PG_ARGISNULL(1) ? 1000 : PG_GETARG_INT32(1);
 	int			idle = 0;
+	bool		distributed;
 	int64		before = -1;	/* what remained in the round before */
 	TupleDesc	desc;
 	Datum		values[4];
@@ -167,7 +170,10 @@ indextable_repair(PG_FUNCTION_ARGS)
 	SPI_connect_ext(r.nonatomic ? SPI_OPT_NONATOMIC : 0);
 	restore_setup(&r);
 	commit_if_allowed(&r);
-	for (;;)
+	distributed = citus_kind(catalog_fact_of(r.index_table)) == CITUS_DISTRIBUTED;
+	if (distributed)
+		repair_shards(r.index_table, r.nonatomic, &r.missing, &r.dangling, &r.stale, &r.remaining);
+	while (!distributed)
 	{
 		MemoryContextReset(r.cxt);
 		find_suspects(&r);
@@ -400,7 +406,7 @@ queue_rows(Repair *r, FactDef *factdef)
 	int			i;
 
 	for (i = 0; i < r->nsuspects; i++)
-		queue_collect_key(factdef, r->suspects[i].key);
+		queue_collect_key(factdef, NULL, r->suspects[i].key);
 	position.start = RegisterSnapshot(GetLatestSnapshot());
 	while (drain_batch(fact_table, setting_batch_size, DRAIN_WAIT, &position, &changes))
 		CommandCounterIncrement();

@@ -50,6 +50,7 @@ static void note_foreign_row(Verify *v, TupleTableSlot *row);
 static uint64 hash_row_key(Verify *v, TupleTableSlot *row);
 static void make_entries_or_reject(Row *row);
 static void make_entries_of_row(void *arg);
+static void read_entries_of_shard(Verify *v);
 static void look_up_expected_entry(Verify *v, TupleTableSlot *entry);
 static void sum_or_keep_entry(Verify *v, Datum *values, bool *isnull, bool expected);
 static uint64 hash_column(Datum value, bool isnull, Form_pg_attribute att, uint64 seed);
@@ -110,7 +111,7 @@ read_fact_rows(void *arg)
 		{
 			make_entries_or_reject(&row);
 			note_lacking(v, &row);
-			if (scan.foreign != NULL && v->reading == READ_ENTRIES)
+			if ((scan.foreign != NULL || v->shard != NULL) && v->reading == READ_ENTRIES)
 				note_foreign_row(v, slot);
 		}
 		for (i = 0; i < row.entries.n && v->reading != READ_REJECTED; i++)
@@ -162,9 +163,10 @@ note_lacking(Verify *v, Row *row)
 
 /*
  * note_foreign_row
- *		Notes that a row on another server exists, if the sums of its bucket differ.
+ *		Notes that a row on another server, or in a shard, exists, if the sums of its bucket
+ *		differ.
  *
- * report_discrepancy() then need not ask the other server whether it exists.
+ * report_discrepancy() then need not look for it.
  */
 static void
 note_foreign_row(Verify *v, TupleTableSlot *row)
@@ -249,6 +251,11 @@ read_index_table(Verify *v)
 	BlockScan	scan;
 	TupleTableSlot *slot;
 
+	if (v->shard != NULL)
+	{
+		read_entries_of_shard(v);
+		return;
+	}
 	block_scan_begin(&scan, NULL, v->index_table, v->snapshot, v->sample, v->seed);
 	while ((slot = block_scan_next(&scan)) != NULL)
 	{
@@ -267,6 +274,30 @@ read_index_table(Verify *v)
 		MemoryContextReset(v->cxt);
 	}
 	block_scan_end(&scan);
+}
+
+/* read_entries_of_shard: the same for the entries of rows that belong to the shard, which may be on any node */
+static void
+read_entries_of_shard(Verify *v)
+{
+	EntryScan	scan;
+	TupleTableSlot *slot;
+
+	entry_scan_begin(&scan, v->def, v->index_table, v->snapshot, true, 0);
+	scan.filter.hash_attno = v->shard->column;
+	scan.filter.hash_min = v->shard->hash_min;
+	scan.filter.hash_max = v->shard->hash_max;
+	entry_scan_start(&scan, NULL);
+	while ((slot = entry_scan_next(&scan)) != NULL)
+	{
+		MemoryContext old = MemoryContextSwitchTo(v->cxt);
+
+		CHECK_FOR_INTERRUPTS();
+		sum_or_keep_entry(v, slot->tts_values, slot->tts_isnull, false);
+		MemoryContextSwitchTo(old);
+		MemoryContextReset(v->cxt);
+	}
+	entry_scan_end(&scan);
 }
 
 /*
@@ -385,7 +416,7 @@ hash_primary_key(Verify *v, Datum *values, bool *isnull)
 void
 note_queued_rows(Verify *v)
 {
-	Oid			tables[2] = {v->factdef->queue, v->factdef->spare};
+	Oid			tables[2] = {v->shard != NULL ? v->shard->queue : v->factdef->queue, v->factdef->spare};
 	HASHCTL		ctl;
 	int			i;
 

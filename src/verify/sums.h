@@ -37,12 +37,23 @@ typedef enum Reading
 	READ_SAMPLE					/* to compare the entries of some blocks */
 } Reading;
 
+/* A shard of a distributed fact table, of which this node compares the rows. */
+typedef struct VerifiedShard
+{
+	Oid			queue;			/* its part of the queue */
+	AttrNumber	column;			/* of the index table, whose hash tells to which
+								 * shard the row of an entry belongs */
+	int32		hash_min;		/* the hashes of this shard */
+	int32		hash_max;
+} VerifiedShard;
+
 typedef struct Verify
 {
 	IndexDef   *def;
 	FactDef    *factdef;
-	Relation	fact;
+	Relation	fact;			/* or the shard of it */
 	Relation	index_table;
+	VerifiedShard *shard;		/* NULL: the whole fact table is compared */
 	Snapshot	snapshot;
 	double		sample;			/* percentage of the blocks; 100: all */
 	uint32		seed;			/* for the choice of the blocks */
@@ -61,7 +72,7 @@ typedef struct Verify
 	LiveScan	rows;			/* looks fact rows up by primary key */
 	Probe		entries;		/* looks entries up by identity */
 	HTAB	   *foreign_rows;	/* hashes of the primary keys of rows on other
-								 * servers, or NULL */
+								 * servers, or of a shard's rows, or NULL */
 	HTAB	   *queued_rows;	/* hashes of the primary keys in the queue, or
 								 * NULL */
 	discrepancy_handler handler;

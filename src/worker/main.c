@@ -38,6 +38,7 @@
 #include "../catalog/usage.h"
 #include "../indextable.h"
 #include "../queue/activity.h"
+#include "../queue/adopt_distributed.h"
 #include "../queue/batch_keys.h"
 #include "../queue/drain.h"
 #include "../queue/shared_memory.h"
@@ -294,6 +295,7 @@ read_queues(MemoryContext cxt)
 	SetCurrentStatementStartTimestamp();
 	StartTransactionCommand();
 	PushActiveSnapshot(GetTransactionSnapshot());
+	adopt_distributed();
 	foreach(cell, catalog_queues())
 	{
 		MemoryContext old;

@@ -1,0 +1,156 @@
+/*-------------------------------------------------------------------------
+ *
+ * create_distributed.c
+ *	  Makes index tables over tables that Citus distributes: what create() does otherwise for
+ *	  them.
+ *
+ * The index table is distributed by its first key field, so that a look-up by key asks one
+ * shard, and its queue together with the fact table, so that each shard of the one is always on
+ * the same node as that of the other.  Entries are written by the workers of all nodes.
+ *
+ * An index table is filled through the queue: create() queues the keys of all rows, each on the
+ * node that has it, and the index table is "building" until they are applied.  No row is missed.
+ * The triggers are made anew for each index table.  That locks all shards of the fact table
+ * against writers, and the fact table on each node against drains, until create() has committed
+ * there.  So a row is queued by create(), or is written after it.  A drain that knows only the
+ * definitions from before create() consumes neither: what it sees was committed before it had
+ * its lock on the fact table, which it has taken before create() did or takes after it.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/table.h"
+#include "access/xact.h"
+#include "commands/sequence.h"
+#include "lib/stringinfo.h"
+#include "storage/lockdefs.h"
+#include "utils/builtins.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+
+#include "../catalog/completeness.h"
+#include "../catalog/definition_rows.h"
+#include "../catalog/fact_rows.h"
+#include "../catalog/owner.h"
+#include "../catalog/table_access.h"
+#include "../catalog/usage.h"
+#include "../definition/expression.h"
+#include "../definition/primary_key.h"
+#include "../indextable.h"
+#include "../maintain/distributed_triggers.h"
+#include "../maintain/install_triggers.h"
+#include "../queue/distributed.h"
+#include "../queue/tables.h"
+#include "../util/citus_shards.h"
+#include "../util/relation.h"
+#include "../util/sql.h"
+#include "../util/uncounted.h"
+#include "create_distributed.h"
+
+static void refuse(Relation fact, const char *why, const char *hint);
+static void distribute(Oid index_table, const char *column, int nshards);
+
+/* check_distributed: raises an error if a distributed table cannot have the index table that is asked for */
+void
+check_distributed(DefinitionRow *row, FactDef *factdef, Relation fact, bool populate, bool partitioned)
+{
+	CitusTable	table;
+	bool		found = false;
+	int			i;
+
+	citus_read_table(row->fact_table, &table);
+	if (citus_local_group() != 0)
+		refuse(fact, "It is distributed, and this node is not the coordinator.",
+			   "Run create() on the coordinator of Citus.");
+	if (strcmp(row->maintenance, "async") != 0)
+		refuse(fact, "It is distributed, and its rows and their entries are on several nodes.",
+			   "Use maintenance => 'async'.");
+	if (!table.by_hash || table.column == NULL)
+		refuse(fact, "It is not distributed by hash.",
+			   "Use create_distributed_table() with a column of the primary key.");
+	if (table.replicated)
+		refuse(fact, "Its shards have several placements.",
+			   "Distribute the table with citus.shard_replication_factor = 1.");
+	if (fact->rd_rel->relkind != RELKIND_RELATION)
+		refuse(fact, "It is both partitioned and distributed.", NULL);
+	if (partitioned)
+		refuse(fact, "It is distributed, and so are its index tables, which cannot be partitioned as well.",
+			   "Leave out the arguments that are about partitions.");
+	if (!populate)
+		refuse(fact, "It is distributed, and its index tables are always filled by the workers.",
+			   "Leave out populate.");
+	if (IsolationUsesXactSnapshot())
+		refuse(fact, "It is distributed, and rows that are newer than the transaction would be missed.",
+			   "Run create() with the isolation level READ COMMITTED.");
+	for (i = 0; i < factdef->npk; i++)
+		found |= strcmp(get_attname(row->fact_table, factdef->pk_attno[i], false), table.column) == 0;
+	if (!found)
+		refuse(fact, "The column by which it is distributed does not belong to the primary key.", NULL);
+}
+
+/* refuse: raises the error for a distributed table that cannot be a fact table */
+static void
+refuse(Relation fact, const char *why, const char *hint)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("table \"%s\" cannot have this index table", RelationGetRelationName(fact)),
+			 errdetail("%s", why),
+			 hint != NULL ? errhint("%s", hint) : 0));
+}
+
+/*
+ * register_distributed
+ *		Distributes an index table that is as its definition says, has it maintained on all
+ *		nodes from now on, and queues the keys of all rows; closes both tables.
+ */
+void
+register_distributed(DefinitionRow *row, IndexDef *def, Relation fact, Relation index_table)
+{
+	char	   *tablespace = tablespace_of(index_table);
+	char	   *column = pstrdup(NameStr(TupleDescAttr(def->desc, def->ident[0] - 1)->attname));
+	Oid			numbers = get_relname_relid("queue_number", catalog_schema());
+	CitusTable	table;
+	int64		number;
+	int			uncounted;
+
+	citus_read_table(row->fact_table, &table);
+	completeness_begin(row->index_table);
+	table_close(index_table, NoLock);
+	uncounted = begin_uncounted();
+	primary_key_add(def, primary_key_can_cover(def), tablespace, NULL);
+	end_uncounted(uncounted);
+	row_index_make(row->index_table, row_index_columns(def));
+	distribute(row->index_table, column, table.nshards);
+
+	record_filter_dependency(row->index_table, def->filter);
+	row->state = "building";
+	catalog_insert(row, fact);
+	usage_from_now(row->index_table);
+	table_close(fact, NoLock);
+	if (!catalog_has_fact(row->fact_table))
+	{
+		FactTableRow new = {.fact_table = row->fact_table};
+
+		catalog_write_fact(&new);
+	}
+	queues_create(def->fact);
+	number = -nextval_internal(numbers, false);
+	distributed_install_guard(row->index_table, number);
+	triggers_install(row->fact_table);
+	queue_all_rows(row->fact_table, number);
+	CacheInvalidateRelcacheByRelid(row->fact_table);
+}
+
+/* distribute: has Citus distribute an index table, which is empty, by a column */
+static void
+distribute(Oid index_table, const char *column, int nshards)
+{
+	int			nestlevel = begin_citus_settings();
+
+	run_sql(get_extension_owner(), "SELECT pg_catalog.create_distributed_table(%s, %s, colocate_with => 'none', shard_count => %d)",
+			quote_literal_cstr(quoted_relation(index_table)), quote_literal_cstr(column), nshards);
+	end_citus_settings(nestlevel);
+}

@@ -1,0 +1,18 @@
+/*-------------------------------------------------------------------------
+ *
+ * create_distributed.h
+ *	  Makes index tables over tables that Citus distributes.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef INDEXTABLE_CREATE_DISTRIBUTED_H
+#define INDEXTABLE_CREATE_DISTRIBUTED_H
+
+#include "utils/rel.h"
+
+#include "../indextable.h"
+
+extern void check_distributed(DefinitionRow *row, FactDef *factdef, Relation fact, bool populate, bool partitioned);
+extern void register_distributed(DefinitionRow *row, IndexDef *def, Relation fact, Relation index_table);
+
+#endif							/* INDEXTABLE_CREATE_DISTRIBUTED_H */

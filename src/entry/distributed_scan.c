@@ -1,0 +1,397 @@
+/*-------------------------------------------------------------------------
+ *
+ * distributed_scan.c
+ *	  Reads entries of an index table that Citus has distributed, by SQL.
+ *
+ * The tables of a distributed index table that are known by name hold no rows: those are
+ * in shards, on any node.  So a search is one statement, made of its search keys, as the
+ * current user.  The index table is distributed by its first key field; if that one is
+ * compared with = in the search keys, Citus sends the statement to one shard, which
+ * searches its primary key.  Otherwise it asks all shards and merges their answers.
+ *
+ * Shards on this node are read with the scan's snapshot, others with a new one of their
+ * own node.  Citus has no snapshot over nodes: while entries are moved from one key to
+ * another, a search may see both for a moment, or neither.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup.h"
+#include "access/skey.h"
+#include "catalog/pg_operator.h"
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "executor/tstoreReceiver.h"
+#include "executor/tuptable.h"
+#include "lib/stringinfo.h"
+#include "miscadmin.h"
+#include "nodes/bitmapset.h"
+#include "nodes/params.h"
+#include "nodes/pg_list.h"
+#include "storage/lockdefs.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+#include "utils/syscache.h"
+#include "utils/tuplestore.h"
+
+#include "../indextable.h"
+#include "../util/sql.h"
+#include "distributed_scan.h"
+#include "entry_scan.h"
+
+struct DistributedScan
+{
+	Tuplestorestate *rows;		/* what the statement has returned */
+	TupleTableSlot *row;
+	TupleTableSlot *entry;		/* the same with the columns of the index
+								 * table */
+	AttrNumber *columns;		/* the numbers that the columns of row have
+								 * there */
+	int			ncolumns;
+};
+
+/* A statement, and the values of its parameters. */
+typedef struct Statement
+{
+	StringInfoData sql;
+	int			nparams;
+	int			max_params;		/* for which there is memory */
+	Datum	   *values;
+	Oid		   *types;
+	AttrNumber *columns;		/* as in DistributedScan */
+	int			ncolumns;
+} Statement;
+
+static void make_statement(EntryScan *scan, Statement *statement);
+static void add_comparison(EntryScan *scan, Statement *statement, Relation index, ScanKey key);
+static void add_row_comparison(EntryScan *scan, Statement *statement, Relation index, ScanKey header);
+static void add_columns_comparison(EntryScan *scan, Statement *statement, Relation index, ScanKey first,
+								   int n, StrategyNumber strategy);
+static Oid	comparison_operator(Relation index, ScanKey key, StrategyNumber strategy, Oid *type);
+static Form_pg_attribute attribute_of(EntryScan *scan, ScanKey key);
+static int	add_param(Statement *statement, Oid type, Datum value);
+static void run_statement(EntryScan *scan, Statement *statement, DestReceiver *dest);
+
+/* distributed_scan_start: runs the search that a scan is at, whose entries distributed_scan_next() returns */
+DistributedScan *
+distributed_scan_start(EntryScan *scan)
+{
+	DistributedScan *result = palloc0(sizeof(DistributedScan));
+	DestReceiver *dest = CreateDestReceiver(DestTuplestore);
+	TupleDesc	desc;
+	Statement	statement;
+	int			i;
+
+	make_statement(scan, &statement);
+	result->columns = statement.columns;
+	result->ncolumns = statement.ncolumns;
+	desc = CreateTemplateTupleDesc(statement.ncolumns);
+	for (i = 0; i < statement.ncolumns; i++)
+		TupleDescCopyEntry(desc, i + 1, scan->def->desc, statement.columns[i]);
+	result->row = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
+	result->entry = MakeSingleTupleTableSlot(scan->def->desc, &TTSOpsVirtual);
+	result->rows = tuplestore_begin_heap(false, false, work_mem);
+	SetTuplestoreDestReceiverParams(dest, result->rows, CurrentMemoryContext, false, NULL, NULL);
+	SPI_connect();
+	run_statement(scan, &statement, dest);
+	SPI_finish();
+	dest->rDestroy(dest);
+	return result;
+}
+
+/* distributed_scan_next: returns the next entry, valid until the next call, or NULL if there is none */
+TupleTableSlot *
+distributed_scan_next(DistributedScan *scan)
+{
+	int			i;
+
+	ExecClearTuple(scan->entry);
+	if (!tuplestore_gettupleslot(scan->rows, true, false, scan->row))
+		return NULL;
+	slot_getallattrs(scan->row);
+	memset(scan->entry->tts_isnull, true, sizeof(bool) * scan->entry->tts_tupleDescriptor->natts);
+	for (i = 0; i < scan->ncolumns; i++)
+	{
+		scan->entry->tts_values[scan->columns[i] - 1] = scan->row->tts_values[i];
+		scan->entry->tts_isnull[scan->columns[i] - 1] = scan->row->tts_isnull[i];
+	}
+	return ExecStoreVirtualTuple(scan->entry);
+}
+
+/* distributed_scan_end: releases what distributed_scan_start() has made */
+void
+distributed_scan_end(DistributedScan *scan)
+{
+	ExecDropSingleTupleTableSlot(scan->row);
+	ExecDropSingleTupleTableSlot(scan->entry);
+	tuplestore_end(scan->rows);
+	pfree(scan);
+}
+
+/*
+ * distributed_scan_explain
+ *		Returns what EXPLAIN says of a search with these keys, as lines of text; with run the
+ *		search is run, and what that took is said, too.
+ */
+List *
+distributed_scan_explain(EntryScan *scan, ScanKey keys, bool run)
+{
+	MemoryContext cxt = CurrentMemoryContext;
+	Statement	statement;
+	StringInfoData sql;
+	List	   *lines = NIL;
+	uint64		i;
+
+	scan->keys = keys;
+	make_statement(scan, &statement);
+	initStringInfo(&sql);
+	appendStringInfo(&sql, "EXPLAIN (COSTS off%s) %s", run ? ", ANALYZE, BUFFERS" : "", statement.sql.data);
+	statement.sql = sql;
+	SPI_connect();
+	run_statement(scan, &statement, NULL);
+	for (i = 0; i < SPI_processed; i++)
+	{
+		char	   *line = SPI_getvalue(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 1);
+		MemoryContext old = MemoryContextSwitchTo(cxt);
+
+		lines = lappend(lines, pstrdup(line));
+		MemoryContextSwitchTo(old);
+	}
+	SPI_finish();
+	return lines;
+}
+
+/* make_statement: makes the SELECT of the search that a scan is at */
+static void
+make_statement(EntryScan *scan, Statement *statement)
+{
+	IndexDef   *def = scan->def;
+	DistributedFilter *filter = &scan->filter;
+	Relation	index = index_open(scan->by_row ? def->row_index : def->primary_index, AccessShareLock);
+	int			i;
+
+	initStringInfo(&statement->sql);
+	statement->nparams = 0;
+	statement->max_params = INDEX_MAX_KEYS;
+	statement->values = palloc(sizeof(Datum) * statement->max_params);
+	statement->types = palloc(sizeof(Oid) * statement->max_params);
+	statement->columns = palloc(sizeof(AttrNumber) * def->desc->natts);
+	statement->ncolumns = 0;
+	for (i = 0; i < def->desc->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(def->desc, i);
+
+		if (att->attisdropped || (scan->index_only && !bms_is_member(att->attnum, scan->wanted)))
+			continue;
+		appendStringInfo(&statement->sql, "%s e.%s", statement->ncolumns == 0 ? "SELECT" : ",",
+						 quote_identifier(NameStr(att->attname)));
+		statement->columns[statement->ncolumns++] = att->attnum;
+	}
+	appendStringInfo(&statement->sql, " FROM %s e", quoted_relation(def->relid));
+	for (i = 0; i < scan->nkeys; i++)
+	{
+		appendStringInfoString(&statement->sql, i == 0 ? " WHERE " : " AND ");
+		if (scan->keys[i].sk_flags & SK_ROW_HEADER)
+			add_row_comparison(scan, statement, index, &scan->keys[i]);
+		else
+			add_comparison(scan, statement, index, &scan->keys[i]);
+	}
+	if (filter->prefix != NULL)
+		appendStringInfo(&statement->sql, "%s pg_catalog.starts_with(e.%s::pg_catalog.text, $%d)",
+						 scan->nkeys == 0 ? " WHERE" : " AND",
+						 quote_identifier(NameStr(TupleDescAttr(def->desc, filter->prefix_attno - 1)->attname)),
+						 add_param(statement, TEXTOID, CStringGetTextDatum(filter->prefix)));
+	if (filter->hash_attno != 0)
+		appendStringInfo(&statement->sql, " WHERE pg_catalog.worker_hash(e.%s) BETWEEN %d AND %d",
+						 quote_identifier(NameStr(TupleDescAttr(def->desc, filter->hash_attno - 1)->attname)),
+						 filter->hash_min, filter->hash_max);
+	if (!scan->by_row)
+	{
+		for (i = 0; i < def->nsearch; i++)
+			appendStringInfo(&statement->sql, "%s e.%s%s", i == 0 ? " ORDER BY" : ",",
+							 quote_identifier(NameStr(TupleDescAttr(def->desc, def->search[i] - 1)->attname)),
+							 scan->backward ? " DESC" : "");
+		if (filter->limit > 0)
+			appendStringInfo(&statement->sql, " LIMIT %d", filter->limit);
+	}
+	index_close(index, NoLock);
+}
+
+/* add_comparison: adds the comparison of a column with a value */
+static void
+add_comparison(EntryScan *scan, Statement *statement, Relation index, ScanKey key)
+{
+	add_columns_comparison(scan, statement, index, key, 1, key->sk_strategy);
+}
+
+/*
+ * add_row_comparison
+ *		Adds the comparison of several columns with a row of values.
+ *
+ * It is written as ROW(...) > ROW(...), which a btree searches for, if that finds the
+ * operators: they have one name, but the types may have them in several schemas.
+ * Otherwise it is written out: a >= 1 AND (a > 1 OR (a = 1 AND ...)).
+ */
+static void
+add_row_comparison(EntryScan *scan, Statement *statement, Relation index, ScanKey header)
+{
+	ScanKey		member = (ScanKey) DatumGetPointer(header->sk_argument);
+	StrategyNumber strict = header->sk_strategy == BTGreaterStrategyNumber ||
+		header->sk_strategy == BTGreaterEqualStrategyNumber ? BTGreaterStrategyNumber : BTLessStrategyNumber;
+	StrategyNumber loose = strict == BTGreaterStrategyNumber ? BTGreaterEqualStrategyNumber : BTLessEqualStrategyNumber;
+	Oid			schema = InvalidOid;
+	bool		one_schema = true;
+	int			n;
+	int			i;
+
+	for (n = 0;; n++)
+	{
+		Oid			type;
+		Oid			operator = comparison_operator(index, &member[n], header->sk_strategy, &type);
+		HeapTuple	tuple = SearchSysCache1(OPEROID, ObjectIdGetDatum(operator));
+		Oid			its_schema;
+
+		if (!HeapTupleIsValid(tuple))
+			elog(ERROR, "cache lookup failed for operator %u", operator);
+		its_schema = ((Form_pg_operator) GETSTRUCT(tuple))->oprnamespace;
+		ReleaseSysCache(tuple);
+		one_schema &= n == 0 || its_schema == schema;
+		schema = its_schema;
+		if (member[n].sk_flags & SK_ROW_END)
+			break;
+	}
+	n++;
+	if (one_schema || n == 1)
+	{
+		add_columns_comparison(scan, statement, index, member, n, header->sk_strategy);
+		return;
+	}
+	add_columns_comparison(scan, statement, index, member, 1, loose);
+	appendStringInfoString(&statement->sql, " AND (");
+	for (i = 0; i < n; i++)
+	{
+		int			k;
+
+		appendStringInfoString(&statement->sql, i > 0 ? " OR (" : "(");
+		for (k = 0; k < i; k++)
+		{
+			add_columns_comparison(scan, statement, index, &member[k], 1, BTEqualStrategyNumber);
+			appendStringInfoString(&statement->sql, " AND ");
+		}
+		add_columns_comparison(scan, statement, index, &member[i], 1, i == n - 1 ? header->sk_strategy : strict);
+		appendStringInfoChar(&statement->sql, ')');
+	}
+	appendStringInfoChar(&statement->sql, ')');
+}
+
+/* add_columns_comparison: adds the comparison of one column, or of several as a row, by one operator name */
+static void
+add_columns_comparison(EntryScan *scan, Statement *statement, Relation index, ScanKey first, int n,
+					   StrategyNumber strategy)
+{
+	StringInfo	sql = &statement->sql;
+	Oid			operator = InvalidOid;
+	Oid			type;
+	HeapTuple	tuple;
+	int			i;
+
+	appendStringInfoString(sql, n > 1 ? "ROW(" : "");
+	for (i = 0; i < n; i++)
+	{
+		Form_pg_attribute att = attribute_of(scan, &first[i]);
+
+		appendStringInfo(sql, "%s%s", i > 0 ? ", " : "",
+						 as_base_type(psprintf("e.%s", quote_identifier(NameStr(att->attname))), att->atttypid));
+	}
+	operator = comparison_operator(index, first, strategy, &type);
+	tuple = SearchSysCache1(OPEROID, ObjectIdGetDatum(operator));
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for operator %u", operator);
+	appendStringInfo(sql, "%s OPERATOR(%s.%s) %s", n > 1 ? ")" : "",
+					 quote_identifier(get_namespace_name(((Form_pg_operator) GETSTRUCT(tuple))->oprnamespace)),
+					 NameStr(((Form_pg_operator) GETSTRUCT(tuple))->oprname), n > 1 ? "ROW(" : "");
+	ReleaseSysCache(tuple);
+	for (i = 0; i < n; i++)
+	{
+		(void) comparison_operator(index, &first[i], strategy, &type);
+		if (IsPolymorphicType(type))
+			type = getBaseType(attribute_of(scan, &first[i])->atttypid);
+		appendStringInfo(sql, "%s$%d", i > 0 ? ", " : "", add_param(statement, type, first[i].sk_argument));
+	}
+	appendStringInfoString(sql, n > 1 ? ")" : "");
+}
+
+/* comparison_operator: returns the operator that compares the column of a search key, and sets *type to the type of its sides */
+static Oid
+comparison_operator(Relation index, ScanKey key, StrategyNumber strategy, Oid *type)
+{
+	int			column = key->sk_attno - 1;
+	Oid			operator;
+
+	*type = index->rd_opcintype[column];
+	operator = get_opfamily_member(index->rd_opfamily[column], *type, *type, strategy);
+	if (!OidIsValid(operator))
+		elog(ERROR, "missing operator %d of index \"%s\"", strategy, RelationGetRelationName(index));
+	return operator;
+}
+
+/* attribute_of: returns the column of the index table that a search key is about */
+static Form_pg_attribute
+attribute_of(EntryScan *scan, ScanKey key)
+{
+	AttrNumber *columns = scan->by_row ? scan->def->pk_attno : scan->def->search;
+
+	return TupleDescAttr(scan->def->desc, columns[key->sk_attno - 1] - 1);
+}
+
+/* add_param: adds a parameter to a statement, and returns its number */
+static int
+add_param(Statement *statement, Oid type, Datum value)
+{
+	if (statement->nparams == statement->max_params)
+	{
+		statement->max_params *= 2;
+		statement->values = repalloc(statement->values, sizeof(Datum) * statement->max_params);
+		statement->types = repalloc(statement->types, sizeof(Oid) * statement->max_params);
+	}
+	statement->values[statement->nparams] = value;
+	statement->types[statement->nparams] = type;
+	return ++statement->nparams;
+}
+
+/*
+ * run_statement
+ *		Runs a statement with the scan's snapshot, and sends its rows to dest; without dest
+ *		the caller, who has connected SPI, finds them in SPI_tuptable.
+ *
+ * Names in it are qualified, and so are operators, whatever the search_path is.
+ */
+static void
+run_statement(EntryScan *scan, Statement *statement, DestReceiver *dest)
+{
+	ParamListInfo params = makeParamList(statement->nparams);
+	SPIExecuteOptions options = {.dest = dest};
+	int			result;
+	int			i;
+
+	for (i = 0; i < statement->nparams; i++)
+	{
+		params->params[i].value = statement->values[i];
+		params->params[i].isnull = false;
+		params->params[i].pflags = PARAM_FLAG_CONST;
+		params->params[i].ptype = statement->types[i];
+	}
+	/* Citus crashes on a list without parameters. */
+	options.read_only = dest != NULL;	/* EXPLAIN is not one of these */
+	if (statement->nparams > 0)
+		options.params = params;
+	PushActiveSnapshot(scan->snapshot);
+	result = SPI_execute_extended(statement->sql.data, &options);
+	PopActiveSnapshot();
+	if (result < 0)
+		elog(ERROR, "%s: %s", SPI_result_code_string(result), statement->sql.data);
+}

@@ -1,0 +1,91 @@
+/*-------------------------------------------------------------------------
+ *
+ * distributed_triggers.c
+ *	  Puts our triggers on distributed fact tables and index tables.
+ *
+ * Citus puts them on the shards, too, on all nodes, takes them along when a shard is moved or
+ * split, and gives them to new nodes.  So they also carry the definition to the other nodes,
+ * each of which registers what it finds there in its own catalog (adopt_distributed.c): the
+ * first argument of each trigger is the name of the queue table, by which the tables are known
+ * to belong together, because it is the only one that is never renamed.
+ *
+ * The triggers of a fact table are not enabled ALWAYS, as they are on other tables: what
+ * logical replication writes to a shard that is being moved or split has been queued where it
+ * comes from, and the queue moves along.
+ *
+ * The guard of an index table refuses TRUNCATE only.  Writes by hand reach the shards in the
+ * same way as those of a drain on another node, which cannot be told from them.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "executor/spi.h"
+#include "catalog/pg_type.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+
+#include "../catalog/definition_rows.h"
+#include "../catalog/fact_rows.h"
+#include "../catalog/owner.h"
+#include "../catalog/table_access.h"
+#include "../catalog/trigger_names.h"
+#include "../util/citus_shards.h"
+#include "../util/sql.h"
+#include "distributed_triggers.h"
+
+static char *queue_name(Oid fact);
+
+/* distributed_install_fact: puts one trigger of fact tables on a distributed one, which has a queue */
+void
+distributed_install_fact(Oid fact, const char *trigger, const char *event, const char *level)
+{
+	int			nestlevel = begin_citus_settings();
+
+	run_sql(get_extension_owner(), "CREATE OR REPLACE TRIGGER %s %s ON %s FOR EACH %s EXECUTE FUNCTION %s.maintain(%s)",
+			trigger, event, quoted_relation(fact), level, get_namespace_name(catalog_schema()),
+			quote_literal_cstr(queue_name(fact)));
+	end_citus_settings(nestlevel);
+}
+
+/*
+ * distributed_install_guard
+ *		Has a distributed index table refuse TRUNCATE, and carry its definition; number is
+ *		that of guard_number().
+ */
+void
+distributed_install_guard(Oid index_table, int64 number)
+{
+	MemoryContext cxt = CurrentMemoryContext;
+	Oid			type = OIDOID;
+	Datum		value = ObjectIdGetDatum(index_table);
+	char	   *definition = NULL;
+	int			nestlevel;
+
+	SPI_connect();
+	if (execute_with_latest_snapshot(psprintf("SELECT (pg_catalog.to_jsonb(d) - 'index_table' - 'fact_table' - 'fact_oid')::pg_catalog.text"
+											  " FROM %s d WHERE d.index_table = $1::pg_catalog.regclass", catalog_table("definition")),
+									 1, &type, &value) > 0)
+		definition = MemoryContextStrdup(cxt, SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1));
+	SPI_finish();
+	if (definition == NULL)
+		report_not_index_table(index_table);
+	nestlevel = begin_citus_settings();
+	run_sql(get_extension_owner(), "CREATE OR REPLACE TRIGGER " GUARD " BEFORE TRUNCATE ON %s"
+			" FOR EACH STATEMENT EXECUTE FUNCTION %s.guard(%s, '" INT64_FORMAT "', %s)",
+			quoted_relation(index_table), get_namespace_name(catalog_schema()),
+			quote_literal_cstr(queue_name(catalog_fact_of(index_table))), number, quote_literal_cstr(definition));
+	end_citus_settings(nestlevel);
+}
+
+/* queue_name: returns the name of the queue table of a fact table */
+static char *
+queue_name(Oid fact)
+{
+	FactTableRow row;
+	char	   *name = catalog_read_fact(fact, &row) ? get_rel_name(row.queue) : NULL;
+
+	if (name == NULL)
+		elog(ERROR, "table \"%s\" has no queue", get_rel_name(fact));
+	return name;
+}

@@ -1,0 +1,19 @@
+/*-------------------------------------------------------------------------
+ *
+ * shard.h
+ *	  Finds the definition that a shard of a distributed table belongs to.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef INDEXTABLE_SHARD_H
+#define INDEXTABLE_SHARD_H
+
+#include "commands/trigger.h"
+#include "utils/rel.h"
+
+#include "../indextable.h"
+
+extern bool is_shard_trigger(Trigger *trigger);
+extern FactDef *shard_definition(Relation shard);
+
+#endif							/* INDEXTABLE_SHARD_H */

@@ -1,0 +1,121 @@
+/*-------------------------------------------------------------------------
+ *
+ * distributed_wait.c
+ *	  Waits until the index tables of a fact table that Citus has distributed have caught
+ *	  up.
+ *
+ * Rows of such a queue have numbers, which grow with each node that has written them.
+ * One query tells which numbers are queued now, for each node, and then the session waits
+ * until no row with one of them is left.  Rows that are queued meanwhile have greater
+ * numbers, or belong to transactions that were not committed at the time of the query, so
+ * it need not wait for them; if it does, because their numbers lie between, there are
+ * finitely many.
+ *
+ * That a row was consumed does not say that its entries are there: the drain's
+ * transaction writes to several nodes, which it commits one after the other.  But it
+ * was prepared on all nodes before it was committed on the first one.  So a transaction
+ * that has consumed a row is either committed on a node, or is still prepared there, and
+ * is found when all nodes are asked for prepared transactions afterwards.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "catalog/pg_type.h"
+#include "datatype/timestamp.h"
+#include "executor/spi.h"
+#include "lib/stringinfo.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/snapmgr.h"
+#include "utils/timestamp.h"
+
+#include "../catalog/owner.h"
+#include "../indextable.h"
+#include "../util/role.h"
+#include "../util/sleep.h"
+#include "../util/sql.h"
+#include "distributed_wait.h"
+
+/* The longest pause between two queries, in ms, as each of them asks all shards. */
+#define MAX_PAUSE			100
+
+static bool wait_until_consumed(Oid queue, TimestampTz before, TimestampTz until);
+static char *numbers_queued(Oid queue, TimestampTz before);
+static bool is_queued(Oid queue, TimestampTz before, const char *numbers);
+
+/*
+ * wait_for_distributed_queue
+ *		Waits until no change is queued any more that is queued now, and was made by the
+ *		time "before".  Returns false if that is not so by the time "until".
+ */
+bool
+wait_for_distributed_queue(Oid queue, TimestampTz before, TimestampTz until)
+{
+	Caller		caller;
+	bool		result;
+
+	become_owner(&caller, get_extension_owner());
+	result = wait_until_consumed(queue, before, until);
+	become_caller(&caller);
+	return result;
+}
+
+/* wait_until_consumed: does that as the owner of the queue */
+static bool
+wait_until_consumed(Oid queue, TimestampTz before, TimestampTz until)
+{
+	char	   *numbers = numbers_queued(queue, before);
+	int64		pause = 1;
+
+	while (numbers[0] != '\0' && is_queued(queue, before, numbers))
+	{
+		TimestampTz now = GetCurrentTimestamp();
+
+		if (now >= until)
+			return false;
+		sleep_interruptibly(Min(pause, 1 + (until - now) / 1000));
+		pause = Min(pause * 2, MAX_PAUSE);
+	}
+	return true;
+}
+
+/* numbers_queued: returns a condition on the numbers that are queued, "" if there are none */
+static char *
+numbers_queued(Oid queue, TimestampTz before)
+{
+	MemoryContext cxt = CurrentMemoryContext;
+	StringInfoData numbers;
+	Oid			type = TIMESTAMPTZOID;
+	Datum		value = TimestampTzGetDatum(before);
+	uint64		i;
+	char	   *result;
+
+	SPI_connect();
+	initStringInfo(&numbers);
+	execute_with_latest_snapshot(psprintf("SELECT pg_catalog.min(number), pg_catalog.max(number) FROM %s WHERE changed_at <= $1 GROUP BY number >> 48",
+										  quoted_relation(queue)), 1, &type, &value);
+	for (i = 0; i < SPI_processed; i++)
+		appendStringInfo(&numbers, "%snumber BETWEEN %s AND %s", i > 0 ? " OR " : "",
+						 SPI_getvalue(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 1),
+						 SPI_getvalue(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 2));
+	result = MemoryContextStrdup(cxt, numbers.data);
+	SPI_finish();
+	return result;
+}
+
+/* is_queued: returns whether a row is queued that fulfils a condition on its number */
+static bool
+is_queued(Oid queue, TimestampTz before, const char *numbers)
+{
+	Oid			type = TIMESTAMPTZOID;
+	Datum		value = TimestampTzGetDatum(before);
+	bool		result;
+
+	SPI_connect();
+	result = execute_with_latest_snapshot(psprintf("SELECT FROM %s WHERE changed_at <= $1 AND (%s) LIMIT 1",
+												   quoted_relation(queue), numbers), 1, &type, &value) > 0;
+	SPI_finish();
+	return result;
+}

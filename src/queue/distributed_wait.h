@@ -1,0 +1,16 @@
+/*-------------------------------------------------------------------------
+ *
+ * distributed_wait.h
+ *	  Waits until the index tables of a fact table that Citus has distributed have caught
+ *	  up.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef INDEXTABLE_DISTRIBUTED_WAIT_H
+#define INDEXTABLE_DISTRIBUTED_WAIT_H
+
+#include "datatype/timestamp.h"
+
+extern bool wait_for_distributed_queue(Oid queue, TimestampTz before, TimestampTz until);
+
+#endif							/* INDEXTABLE_DISTRIBUTED_WAIT_H */

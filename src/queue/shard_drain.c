@@ -1,0 +1,529 @@
+/*-------------------------------------------------------------------------
+ *
+ * shard_drain.c
+ *	  Drains the queue of a distributed fact table, as far as it is on this node: one batch of
+ *	  keys from all shards that are here, in one transaction.
+ *
+ * Why index tables converge, whatever the interleaving, as the file comment of drain.c argues for
+ * those on one server.  A row belongs to one shard.  What is needed is that the drains of a shard
+ * come one after the other, that each sees all entries that those before it have written, and that
+ * it consumes a key only if it sees the change that the key is of.
+ *
+ * 1. A shard is drained only by the node that has it, and never by two transactions at a time.
+ *	  On a node, the lock on the queue table sees to that, which is an empty table there (drain.c).
+ *	  A move and a split of a shard lock its metadata exclusively before the shard is on another
+ *	  node, or is other shards, and keep the lock until all nodes know.  A drain locks the metadata
+ *	  of its shards first, which waits for such a command, and only then looks whether they are here.
+ *	  So a shard that it finds here stays here until it has ended.  Without the lock it might read the
+ *	  old copy of a row, and write its entry after the new node has written that of the new one.
+ *
+ * 2. A change and its key are written to two shards of the same node by one transaction, so one
+ *	  snapshot, which is taken under these locks, sees both or neither of them, also while that
+ *	  transaction is only prepared.  Copies of the shards are made of both together.  A key that was
+ *	  deleted by a drain is deleted in the copy, too, as it was deleted before the metadata were
+ *	  locked for the move, or not at all.
+ *
+ * 3. Entries are written through Citus to shards on any node, in one transaction with the deletion
+ *	  of the keys here.  Citus commits it in two phases: it prepares what was done on other nodes,
+ *	  commits here, and then commits the prepared transactions, all before the locks of 1 are
+ *	  released.  But a node or a connection can fail in between.  Then a prepared transaction is left
+ *	  in doubt on another node, although the drain has ended, and a later drain of the same row would
+ *	  not see the entries that it has written: these would stay for ever.  So before a drain reads
+ *	  anything it asks all nodes which prepared transactions hold locks on shards of the index tables,
+ *	  and waits until those that could be of its shards have ended (wait_for_prepared()).  If they do not
+ *	  end soon, the batch is left for later.  What comes after it need not be waited for: it is not of
+ *	  these shards, because of 1.
+ *
+ *	  The transactions of earlier drains on this node bear its number in their names, and only these
+ *	  are waited for as long as a shard stays here.  When a shard is met for the first time, those of
+ *	  all nodes are, because another node may have drained it before.
+ *
+ * 4. Citus does not always need two phases: with a single statement for one shard, it would commit
+ *	  that on the other node first, and here afterwards.  If the answer got lost, the keys would be
+ *	  here again while the other node has still to commit, with nothing prepared that could be seen.
+ *	  So each drain begins with a statement that changes a shard of this node through Citus (it deletes
+ *	  nothing), which makes Citus use two phases.  A transaction that was to be prepared when its node
+ *	  or this one failed leaves no trace: where no commit is recorded here, Citus rolls it back.
+ *
+ * An error or a crash before the commit here brings the keys back and undoes the entries, and after
+ * it Citus completes the entries, from the record that it has committed with them.
+ *
+ * What is not covered: Citus moves a shard of an index table although a transaction on it is in doubt,
+ * and loses what that has written, as it does of any table.  verify() finds it.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/heapam.h"
+#include "access/relation.h"
+#include "access/tableam.h"
+#include "access/xact.h"
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "executor/tuptable.h"
+#include "lib/stringinfo.h"
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/datum.h"
+#include "utils/guc.h"
+#include "utils/hsearch.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+
+#include "../catalog/definition_rows.h"
+#include "../catalog/distributed_guard.h"
+#include "../catalog/owner.h"
+#include "../definition/resolve.h"
+#include "../indextable.h"
+#include "../util/citus_shards.h"
+#include "../util/role.h"
+#include "../util/sql.h"
+#include "../util/wait_point.h"
+#include "batch_keys.h"
+#include "rejections.h"
+#include "shard_drain.h"
+#include "shard_scan.h"
+
+/* For so long a drain waits for prepared transactions, in ms, and so often it looks. */
+#define PREPARED_WAIT		1000
+#define PREPARED_LOOK		5
+
+/* The names of tables' shards begin as the tables' do, at least by so many bytes. */
+#define SHARD_PREFIX		30
+
+/* A shard since whose arrival no transaction of another node is in doubt. */
+typedef struct MetShard
+{
+	Oid			relid;			/* hash key: the table, which a move makes anew */
+	int64		number;
+} MetShard;
+
+static HTAB *met_shards = NULL; /* of MetShard */
+
+static List *lock_shards(FactDef *def);
+static List *find_shards(FactDef *def);
+static bool has_rows(Oid relid);
+static void wait_for_prepared(FactDef *def, bool all_nodes);
+static List *prepared_transactions(FactDef *def, bool all_nodes);
+static bool all_met(List *shards);
+static void note_met(List *shards);
+static void read_shard_keys(FactDef *def, List *shards, Snapshot snapshot, Keys *keys);
+static void add_due_keys(FactDef *def, List *shards, Keys *keys);
+static int	unite_equal_keys(FactDef *def, Datum *keys, int n);
+static void use_two_phases(FactDef *def, Datum *key, int column);
+static void finish_building(FactDef *def, bool *again);
+static bool is_applied(FactDef *def, int64 number);
+
+/*
+ * drain_shards
+ *		Drains one batch of at most limit keys, under the drain lock of this node, and returns how many
+ *		there were.  apply is apply_keys().  *again is set if something is to be looked at again soon,
+ *		although nothing tells of it.
+ */
+int
+drain_shards(FactDef *def, Relation fact, int limit, void (*apply) (Reconciliation *r), bool *again)
+{
+	Reconciliation r = {.def = def,.fact = fact,.from = def->nsync,.to = def->ndefs};
+	Keys		keys = {.def = def,.limit = limit};
+	int			nestlevel = NewGUCNestLevel();
+	Caller		caller;
+
+	/*
+	 * One connection to each node does for a batch, and this node's own shards
+	 * need none.
+	 */
+	set_config_option("citus.max_adaptive_executor_pool_size", "1", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	set_config_option("citus.enable_local_execution", "on", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	finish_building(def, again);
+	become_owner(&caller, get_extension_owner());
+	r.shards = lock_shards(def);
+	if (r.shards != NIL)
+	{
+		if (!guard_is_left_out("the fence of prepared transactions"))
+			wait_for_prepared(def, !all_met(r.shards));
+		note_met(r.shards);
+	}
+	become_caller(&caller);
+	if (r.shards != NIL)
+	{
+		r.snapshot = RegisterSnapshot(GetLatestSnapshot());
+		PushActiveSnapshot(r.snapshot);
+		wait_point("drain has its snapshot");
+		read_shard_keys(def, r.shards, r.snapshot, &keys);
+		CommandCounterIncrement();
+		add_due_keys(def, r.shards, &keys);
+		if (keys.n > 0)
+		{
+			r.keys = keys.values;
+			r.n = unite_equal_keys(def, r.keys, sort_keys(&keys));
+			become_owner(&caller, get_extension_owner());
+			use_two_phases(def, r.keys, ((ShardPair *) linitial(r.shards))->column);
+			become_caller(&caller);
+			apply(&r);
+		}
+		PopActiveSnapshot();
+		UnregisterSnapshot(r.snapshot);
+	}
+	AtEOXact_GUC(false, nestlevel);
+	return Min(keys.n, limit);
+}
+
+/*
+ * lock_shards
+ *		Lists the shards on this node that have something queued (ShardPair *), and locks them against
+ *		being moved.
+ */
+static List *
+lock_shards(FactDef *def)
+{
+	List	   *shards = find_shards(def);
+	List	   *present;
+	List	   *result = NIL;
+	bool		due = false;
+	ListCell   *cell;
+	ListCell   *inner;
+	int			i;
+
+	for (i = 0; i < def->ndefs; i++)
+		due |= catalog_has_rejections(def->defs[i]->relid);
+	foreach(cell, shards)
+	{
+		if (!due && !has_rows(((ShardPair *) lfirst(cell))->queue))
+			shards = foreach_delete_current(shards, cell);
+	}
+	if (shards == NIL)
+		return NIL;
+	if (!guard_is_left_out("the lock of the shard's metadata"))
+		citus_lock_shards(shards);
+	present = find_shards(def);
+	foreach(cell, shards)
+	{
+		ShardPair  *shard = lfirst(cell);
+
+		foreach(inner, present)
+		{
+			ShardPair  *other = lfirst(inner);
+
+			if (other->fact_shard == shard->fact_shard && other->queue_shard == shard->queue_shard &&
+				other->min == shard->min && other->max == shard->max)
+				result = lappend(result, other);
+		}
+	}
+	return result;
+}
+
+/* find_shards: lists the shards that are on this node */
+static List *
+find_shards(FactDef *def)
+{
+	List	   *shards = citus_local_shards(def->relid, def->queue);
+	CitusTable	queue;
+	ListCell   *cell;
+
+	if (shards == NIL)
+		return NIL;
+	citus_read_table(def->queue, &queue);
+	/* The columns of the key are called key1 and so on. */
+	foreach(cell, shards)
+		((ShardPair *) lfirst(cell))->column = atoi(queue.column + strlen("key")) - 1;
+	return shards;
+}
+
+/* has_rows: returns whether the queue of a shard has rows at this moment */
+static bool
+has_rows(Oid relid)
+{
+	Relation	rel = try_relation_open(relid, AccessShareLock);
+	TupleTableSlot *slot;
+	TableScanDesc scan;
+	Snapshot	snapshot;
+	bool		found;
+
+	if (rel == NULL)
+		return false;
+	snapshot = RegisterSnapshot(GetLatestSnapshot());
+	slot = table_slot_create(rel, NULL);
+	scan = table_beginscan_compat(rel, snapshot);
+	found = table_scan_getnextslot(scan, ForwardScanDirection, slot);
+	table_endscan(scan);
+	ExecDropSingleTupleTableSlot(slot);
+	UnregisterSnapshot(snapshot);
+	relation_close(rel, NoLock);
+	return found;
+}
+
+/*
+ * wait_for_prepared
+ *		Waits until the transactions have ended that are prepared now on any node and hold locks on
+ *		shards of the index tables or the queue: those that this node has prepared, or all nodes have.
+ *		Raises an error if they do not end soon.
+ */
+static void
+wait_for_prepared(FactDef *def, bool all_nodes)
+{
+	List	   *before = prepared_transactions(def, all_nodes);
+	int			waited;
+
+	for (waited = 0; before != NIL; waited += PREPARED_LOOK)
+	{
+		if (waited >= PREPARED_WAIT)
+			ereport(ERROR,
+					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+					 errmsg("changes of table \"%s\" wait for prepared transaction \"%s\"", def->name, (char *) linitial(before)),
+					 errdetail("Citus has prepared it on a node, and it holds shards of the index tables."),
+					 errhint("Citus ends such transactions every citus.recover_2pc_interval, or when recover_prepared_transactions() is called on the node that has begun it.")));
+		CHECK_FOR_INTERRUPTS();
+		pg_usleep(PREPARED_LOOK * 1000);
+		before = list_intersection(before, prepared_transactions(def, all_nodes));
+	}
+}
+
+/* prepared_transactions: lists the names of these transactions (String *) */
+static List *
+prepared_transactions(FactDef *def, bool all_nodes)
+{
+	MemoryContext cxt = CurrentMemoryContext;
+	StringInfoData query;
+	Oid			type = TEXTOID;
+	Datum		value;
+	List	   *result = NIL;
+	uint64		row;
+	int			i;
+
+	initStringInfo(&query);
+	appendStringInfoString(&query, "SELECT pg_catalog.string_agg(DISTINCT p.gid, ',') FROM pg_catalog.pg_prepared_xacts p"
+						   " JOIN pg_catalog.pg_locks l ON l.virtualtransaction = '-1/' || p.transaction::pg_catalog.text AND l.locktype = 'relation'"
+						   " JOIN pg_catalog.pg_class c ON c.oid = l.relation"
+						   " WHERE p.database = pg_catalog.current_database()");
+	if (all_nodes)
+		appendStringInfoString(&query, " AND p.gid LIKE 'citus\\_%'");
+	else
+		appendStringInfo(&query, " AND p.gid LIKE 'citus\\_%d\\_%%'", citus_local_group());
+	appendStringInfoString(&query, " AND (false");
+	for (i = -1; i < def->ndefs; i++)
+	{
+		char	   *name = get_rel_name(i < 0 ? def->queue : def->defs[i]->relid);
+
+		appendStringInfo(&query, " OR pg_catalog.starts_with(c.relname::pg_catalog.text, %s)",
+						 quote_literal_cstr(pnstrdup(name, pg_mbcliplen(name, strlen(name), SHARD_PREFIX))));
+	}
+	appendStringInfoChar(&query, ')');
+	value = CStringGetTextDatum(query.data);
+	SPI_connect();
+	execute_with_latest_snapshot("SELECT success, result FROM pg_catalog.run_command_on_all_nodes($1)", 1, &type, &value);
+	for (row = 0; row < SPI_processed; row++)
+	{
+		bool		isnull;
+		bool		ok = DatumGetBool(SPI_getbinval(SPI_tuptable->vals[row], SPI_tuptable->tupdesc, 1, &isnull));
+		char	   *text = SPI_getvalue(SPI_tuptable->vals[row], SPI_tuptable->tupdesc, 2);
+		char	   *gid;
+		char	   *rest;
+
+		if (!ok)
+			ereport(ERROR,
+					(errcode(ERRCODE_CONNECTION_FAILURE),
+					 errmsg("could not ask all nodes for prepared transactions"),
+					 text != NULL ? errdetail("%s", text) : 0));
+		if (text == NULL)
+			continue;
+		for (gid = strtok_r(text, ",", &rest); gid != NULL; gid = strtok_r(NULL, ",", &rest))
+		{
+			MemoryContext old = MemoryContextSwitchTo(cxt);
+
+			result = lappend(result, makeString(pstrdup(gid)));
+			MemoryContextSwitchTo(old);
+		}
+	}
+	SPI_finish();
+	return result;
+}
+
+/* all_met: returns whether this process has met all of these shards before */
+static bool
+all_met(List *shards)
+{
+	ListCell   *cell;
+
+	foreach(cell, shards)
+	{
+		ShardPair  *shard = lfirst(cell);
+		MetShard   *met = met_shards == NULL ? NULL : hash_search(met_shards, &shard->fact, HASH_FIND, NULL);
+
+		if (met == NULL || met->number != shard->fact_shard)
+			return false;
+	}
+	return true;
+}
+
+static void
+note_met(List *shards)
+{
+	ListCell   *cell;
+
+	if (met_shards == NULL)
+	{
+		HASHCTL		ctl;
+
+		ctl.keysize = sizeof(Oid);
+		ctl.entrysize = sizeof(MetShard);
+		met_shards = hash_create("indextable shards met", 64, &ctl, HASH_ELEM | HASH_BLOBS);
+	}
+	foreach(cell, shards)
+	{
+		ShardPair  *shard = lfirst(cell);
+		bool		found;
+		MetShard   *met = hash_search(met_shards, &shard->fact, HASH_ENTER, &found);
+
+		met->number = shard->fact_shard;
+	}
+}
+
+/* read_shard_keys: reads keys that the snapshot sees from the queues of shards, up to the limit, and deletes them */
+static void
+read_shard_keys(FactDef *def, List *shards, Snapshot snapshot, Keys *keys)
+{
+	ListCell   *cell;
+
+	keys->values = palloc_extended(sizeof(Datum) * def->npk * keys->limit, MCXT_ALLOC_HUGE);
+	foreach(cell, shards)
+	{
+		Relation	rel = relation_open(((ShardPair *) lfirst(cell))->queue, RowExclusiveLock);
+		TupleTableSlot *slot = table_slot_create(rel, NULL);
+		TableScanDesc scan = table_beginscan_compat(rel, snapshot);
+		int			i;
+
+		while (keys->n < keys->limit && table_scan_getnextslot(scan, ForwardScanDirection, slot))
+		{
+			CHECK_FOR_INTERRUPTS();
+			slot_getallattrs(slot);
+			for (i = 0; i < def->npk; i++)
+			{
+				Form_pg_attribute att = TupleDescAttr(def->queue_desc, QUEUE_KEY - 1 + i);
+				Datum		value = slot->tts_values[QUEUE_KEY - 1 + i];
+
+				keys->values[(Size) keys->n * def->npk + i] = att->attbyval ? value :
+					att->attlen == -1 ? PointerGetDatum(PG_DETOAST_DATUM_COPY(value)) :
+					datumCopy(value, false, att->attlen);
+			}
+			keys->n++;
+			simple_table_tuple_delete(rel, &slot->tts_tid, snapshot);
+		}
+		table_endscan(scan);
+		ExecDropSingleTupleTableSlot(slot);
+		relation_close(rel, NoLock);
+	}
+}
+
+/* add_due_keys: adds the keys of rejected rows that are due and in one of the shards */
+static void
+add_due_keys(FactDef *def, List *shards, Keys *keys)
+{
+	List	   *due = rejections_due(def);
+	ListCell   *cell;
+
+	if (due == NIL)
+		return;
+	keys->values = repalloc_huge(keys->values, sizeof(Datum) * def->npk * (keys->limit + list_length(due)));
+	foreach(cell, due)
+	{
+		if (shard_of_key(shards, def, lfirst(cell)) == NULL)
+			continue;
+		memcpy(keys->values + (Size) keys->n * def->npk, lfirst(cell), sizeof(Datum) * def->npk);
+		keys->n++;
+	}
+}
+
+/*
+ * unite_equal_keys
+ *		Leaves out of n keys in order all but one of those that are equal, though their bytes may not
+ *		be, and returns how many are left: the entries of a row are to be inserted once.
+ */
+static int
+unite_equal_keys(FactDef *def, Datum *keys, int n)
+{
+	int			left = 1;
+	int			i;
+	int			k;
+
+	for (i = 1; i < n; i++)
+	{
+		Datum	   *a = keys + (Size) (left - 1) * def->npk;
+		Datum	   *b = keys + (Size) i * def->npk;
+
+		for (k = 0; k < def->npk; k++)
+			if (!DatumGetBool(FunctionCall2Coll(&def->pk_keys[k].sk_func, def->pk_keys[k].sk_collation, a[k], b[k])))
+				break;
+		if (k < def->npk)
+			memmove(keys + (Size) left++ * def->npk, b, sizeof(Datum) * def->npk);
+	}
+	return left;
+}
+
+/* use_two_phases: has Citus commit this transaction in two phases, whatever else it writes */
+static void
+use_two_phases(FactDef *def, Datum *key, int column)
+{
+	Oid			type = TupleDescAttr(def->queue_desc, QUEUE_KEY - 1 + column)->atttypid;
+
+	SPI_connect();
+	/* No row has this number. */
+	execute_with_latest_snapshot(psprintf("DELETE FROM %s WHERE key%d = $1 AND number = 0", quoted_relation(def->queue), column + 1),
+								 1, &type, &key[column]);
+	SPI_finish();
+}
+
+/*
+ * finish_building
+ *		Makes index tables active whose entries have all been written.  Each node does so for itself.
+ */
+static void
+finish_building(FactDef *def, bool *again)
+{
+	int			i;
+
+	for (i = 0; i < def->ndefs; i++)
+	{
+		List	   *rows = def->defs[i]->active ? NIL : catalog_read_definitions(InvalidOid, def->defs[i]->relid);
+		Caller		caller;
+		bool		applied;
+
+		if (rows == NIL || strcmp(((StoredDefinition *) linitial(rows))->row.state, "building") != 0)
+			continue;
+		become_owner(&caller, get_extension_owner());
+		applied = is_applied(def, guard_number(def->defs[i]->relid));
+		become_caller(&caller);
+		if (applied)
+		{
+			catalog_set_state(def->defs[i]->relid, "active", NULL);
+			CacheInvalidateRelcacheByRelid(def->relid);
+		}
+		else
+			*again = true;
+	}
+}
+
+/*
+ * is_applied
+ *		Returns whether all keys are applied that were queued under a number, as every node sees it.
+ *
+ * The transaction that has queued them may be committed here and only prepared elsewhere, and so
+ * may those that have applied them.
+ */
+static bool
+is_applied(FactDef *def, int64 number)
+{
+	bool		applied;
+	Oid			type = INT8OID;
+	Datum		value = Int64GetDatum(number);
+
+	wait_for_prepared(def, true);
+	SPI_connect();
+	applied = execute_with_latest_snapshot(psprintf("SELECT FROM %s WHERE number = $1 LIMIT 1", quoted_relation(def->queue)),
+										   1, &type, &value) == 0;
+	SPI_finish();
+	return applied;
+}

@@ -1,0 +1,18 @@
+/*-------------------------------------------------------------------------
+ *
+ * shard_drain.h
+ *	  Drains the queue of a distributed fact table, as far as it is on this node.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef INDEXTABLE_SHARD_DRAIN_H
+#define INDEXTABLE_SHARD_DRAIN_H
+
+#include "utils/rel.h"
+
+#include "../indextable.h"
+#include "reconcile.h"
+
+extern int	drain_shards(FactDef *def, Relation fact, int limit, void (*apply) (Reconciliation *r), bool *again);
+
+#endif							/* INDEXTABLE_SHARD_DRAIN_H */

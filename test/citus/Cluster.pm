@@ -1,0 +1,74 @@
+# Three nodes with Citus: a coordinator and two workers, and what the tests do to them.
+
+package Cluster;
+
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::RealBin/../tap";
+use Oracle;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Exporter 'import';
+our @EXPORT = qw(new_cluster sql fails everywhere becomes_true session);
+
+# new_cluster NAME, OPTION => VALUE…: the nodes, of which the first is the coordinator. Options: preload; settings, lines of
+# postgresql.conf; coordinator_has_shards; plain, so that the extension is not created.
+sub new_cluster
+{
+	my ($name, %option) = @_;
+	my @nodes = map { PostgreSQL::Test::Cluster->new("${name}_$_") } 0 .. 2;
+	foreach my $node (@nodes)
+	{
+		$node->init(allows_streaming => 'logical');
+		# What the moves of shards need: slots, senders and workers, and the plugin that Citus brings along.
+		$node->append_conf('postgresql.conf', join '', map { "$_\n" } "listen_addresses = 'localhost'", "unix_socket_directories = '" . $node->host . "'",
+			'fsync = off', 'jit = off', 'log_statement = none', 'log_replication_commands = off', 'restart_after_crash = on', 'max_connections = 120',
+			'shared_buffers = 64MB', 'max_wal_size = 2GB', 'max_prepared_transactions = 200', 'max_worker_processes = 40', 'max_replication_slots = 20',
+			'max_wal_senders = 20', 'max_logical_replication_workers = 20', 'wal_keep_size = 0', "shared_preload_libraries = '" . ($option{preload} // 'citus,indextable') . "'",
+			'citus.shard_count = 8', "citus.node_conninfo = 'sslmode=disable'", 'citus.enable_statistics_collection = off', 'citus.recover_2pc_interval = 5s',
+			'indextable.naptime = 100ms', @{ $option{settings} // [] });
+		# Minor releases of 2026 have a list of the plugins that are allowed.
+		$node->append_conf('postgresql.conf', "output_plugin_libraries = 'citus, pgoutput'") if plugins_are_listed();
+		$node->start;
+		$node->safe_psql('postgres', 'CREATE EXTENSION citus');
+	}
+	my $coordinator = $nodes[0];
+	$coordinator->safe_psql('postgres', "SELECT citus_set_coordinator_host('localhost', " . $coordinator->port . ')');
+	$coordinator->safe_psql('postgres', "SELECT citus_add_node('localhost', " . $_->port . ')') for @nodes[ 1, 2 ];
+	$coordinator->safe_psql('postgres', "SELECT citus_set_node_property('localhost', " . $coordinator->port . ", 'shouldhaveshards', true)") if $option{coordinator_has_shards};
+	$coordinator->safe_psql('postgres', 'CREATE EXTENSION indextable') unless $option{plain};
+	return @nodes;
+}
+
+sub plugins_are_listed
+{
+	my $share = `pg_config --sharedir`;
+	chomp $share;
+	return slurp_file("$share/postgresql.conf.sample") =~ /output_plugin_libraries/;
+}
+
+# sql NODE, COMMAND…: each command is sent by itself, as Citus wants DDL; the answers of all of them
+sub sql
+{
+	my ($node, @commands) = @_;
+	return join "\n", grep { $_ ne '' } map { $node->safe_psql('postgres', $_) } @commands;
+}
+
+# fails NODE, COMMAND, PATTERN, NAME: the test that it does so with an error that looks like this
+sub fails
+{
+	my ($node, $command, $pattern, $name) = @_;
+	my ($status, $out, $err) = $node->psql('postgres', "\\set VERBOSITY verbose\n$command");
+	return like($err, $pattern, $name);
+}
+
+# everywhere NODES, COMMAND: the answers, by node
+sub everywhere
+{
+	my ($nodes, $command) = @_;
+	return map { $_->safe_psql('postgres', $command) } @$nodes;
+}
+
+1;

@@ -1,0 +1,160 @@
+# The two guards of a drain over distributed tables, each seen to be needed: with the guard left out, which builds with
+# -DINDEXTABLE_WAIT_POINTS allow (src/util/wait_point.c), an index table stays wrong for ever; with it, it does not.
+#
+# The lock of the shard's metadata: a drain reads fact B and stops; the shard moves, with its writers blocked; fact B
+# becomes C, and a drain at the new place writes entry C; then the first goes on, and writes entry B.
+#
+# The fence of prepared transactions: a drain writes an entry on another node, and its node stops between its commit and
+# COMMIT PREPARED; the fact is deleted; the next drain does not see the entry, which appears when Citus resolves the
+# transaction. Such a stop is made by a standby that the commit waits for and that does not exist.
+
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::RealBin;
+use Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my @nodes = new_cluster('guards', settings => [ 'indextable.max_workers = 0', 'citus.recover_2pc_interval = -1' ]);
+my ($c, $w1, $w2) = @nodes;
+my %node = map { $_->port => $_ } @nodes;
+
+sql($c, 'CREATE TABLE f (pk bigint PRIMARY KEY, doc jsonb)', "SELECT create_distributed_table('f', 'pk')", "INSERT INTO f SELECT i, '{\"k\": \"A\"}' FROM generate_series(1, 40) i",
+	"SELECT indextable.create('f_k', 'f', '{k}', maintenance => 'async')");
+my $queue = sql($c, "SELECT queue::regclass FROM indextable_internal.fact WHERE fact_table = 'f'::regclass");
+
+# drain_all NODE…: until nothing is queued, by sessions at these nodes
+sub drain_all
+{
+	for (1 .. 100)
+	{
+		$_->psql('postgres', "SELECT indextable.drain('f')") for @_;
+		return 1 if sql($c, "SELECT count(*) FROM $queue") eq '0';
+	}
+	return 0;
+}
+
+# drift: entries without their rows, and rows without their entries
+sub drift
+{
+	return sql($c, 'CREATE TEMP TABLE a AS SELECT * FROM f; CREATE TEMP TABLE b AS SELECT * FROM f_k;' . q{
+		SELECT string_agg(w || ' ' || k || ' of ' || pk, ', ' ORDER BY w, k, pk) FROM (
+			SELECT 'missing' AS w, * FROM (SELECT doc ->> 'k' AS k, pk FROM a WHERE doc ? 'k' EXCEPT ALL SELECT k, pk FROM b) x
+			UNION ALL SELECT 'extra', * FROM (SELECT k, pk FROM b EXCEPT ALL SELECT doc ->> 'k', pk FROM a) x) y});
+}
+
+# place ROW: the node that has it, and its shard
+sub place
+{
+	my ($pk) = @_;
+	my ($shard, $port) = split /\|/, sql($c, "SELECT shardid, nodeport FROM citus_shards WHERE shardid = get_shard_id_for_distribution_column('f', $pk)");
+	return ($node{$port}, $shard);
+}
+
+# hold NODE, NAME…: a session that holds wait points, or leaves guards out, until it is finished
+sub hold
+{
+	my ($node, @names) = @_;
+	my $session = session($node);
+	$session->query("SELECT pg_advisory_lock(1765, hashtext('" . s/'/''/gr . "'))") for @names;
+	return $session;
+}
+
+ok(drain_all(@nodes), 'all is applied at first');
+is(sql($c, "SELECT state FROM indextable.index_tables WHERE index_table = 'f_k'::regclass"), 'active', 'the index table is complete');
+is(drift(), '', 'and right');
+
+# ---- the lock of the shard's metadata
+
+foreach my $guard ('left out', 'in place')
+{
+	my $pk = $guard eq 'in place' ? 1 : 2;
+	my ($from, $shard) = place($pk);
+	my $to = $from == $w1 ? $w2 : $w1;
+	my $held = hold($from, 'citus drain has read the facts', $guard eq 'left out' ? "the lock of the shard's metadata" : ());
+	sql($c, "UPDATE f SET doc = '{\"k\": \"B\"}' WHERE pk = $pk");
+	my $drain = session($from);
+	$drain->start("SELECT indextable.drain('f')");
+	ok(becomes_true($from, "SELECT count(*) > 0 FROM pg_locks WHERE locktype = 'advisory' AND classid = 1765 AND NOT granted"), "metadata lock $guard: a drain has read fact B");
+
+	my $move = session($c);
+	my $mover = $move->query('SELECT pg_backend_pid()');
+	$move->start("SELECT citus_move_shard_placement($shard, 'localhost', " . $from->port . ", 'localhost', " . $to->port . ", 'block_writes')");
+	if ($guard eq 'left out')
+	{
+		unlike($move->answer, qr/ERROR/, 'the shard moves meanwhile');
+		sql($c, "UPDATE f SET doc = '{\"k\": \"C\"}' WHERE pk = $pk");
+		$to->psql('postgres', "SELECT indextable.drain('f')");
+		is(sql($c, "SELECT k FROM f_k WHERE pk = $pk"), 'C', 'a drain at its new place writes entry C');
+	}
+	else
+	{
+		ok(becomes_true($from, "SELECT count(*) > 0 FROM pg_locks WHERE locktype = 'advisory' AND classid <> 1765 AND NOT granted"), 'the move waits for the drain');
+	}
+	$held->finish;
+	my $answer = $drain->answer;
+	note "the drain: $answer";
+	if ($guard eq 'in place')
+	{
+		unlike($move->answer, qr/ERROR/, 'the shard moves then');
+		sql($c, "UPDATE f SET doc = '{\"k\": \"C\"}' WHERE pk = $pk");
+	}
+	$_->finish for $drain, $move;
+	is((place($pk))[0]->port, $to->port, 'the shard has moved');
+	ok(drain_all(@nodes), 'all is applied');
+	if ($guard eq 'left out') { is(drift(), "extra B of $pk", 'without the lock, entry B stays beside fact C'); }
+	else { is(drift(), '', 'with the lock, fact and entry are C'); }
+	sql($c, "UPDATE f SET doc = '{\"k\": \"A\"}' WHERE pk = $pk");
+	sql($c, "CALL indextable.repair('f_k')");
+	ok(drain_all(@nodes), 'repaired');
+	is(drift(), '', 'and right again');
+}
+
+# ---- the fence of prepared transactions
+
+foreach my $guard ('left out', 'in place')
+{
+	# a row on one worker whose new entry is on the other
+	my ($pk, $key, $here, $there);
+	foreach my $row (map { 100 + $_ + ($guard eq 'in place' ? 500 : 0) } 1 .. 50)
+	{
+		($here) = place($row);
+		my $port = sql($c, "SELECT nodeport FROM citus_shards WHERE shardid = get_shard_id_for_distribution_column('f_k', 'key $row')");
+		$there = $node{$port};
+		($pk, $key) = ($row, "key $row");
+		last if $port != $here->port;
+	}
+	isnt($here->port, $there->port, "fence $guard: the entry is on another node than its row");
+	sql($c, "INSERT INTO f VALUES ($pk, '{\"k\": \"$key\"}')");
+	$here->append_conf('postgresql.conf', "synchronous_standby_names = 'nobody'");
+	$here->reload;
+	becomes_true($here, "SELECT current_setting('synchronous_standby_names') = 'nobody'");
+	my $drain = session($here);
+	$drain->start("SELECT indextable.drain('f')");
+	ok(becomes_true($here, "SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event = 'SyncRep'"), 'the drain is about to have committed');
+	is(sql($there, 'SELECT count(*) FROM pg_prepared_xacts'), '1', 'and its entry is prepared');
+	$here->stop('immediate');
+	$drain->finish;
+	$here->append_conf('postgresql.conf', "synchronous_standby_names = ''");
+	$here->start;
+	is(sql($c, "SELECT count(*) FROM $queue"), '0', 'its commit was the last that its node did');
+	is(sql($there, 'SELECT count(*) FROM pg_prepared_xacts'), '1', 'the entry is in doubt');
+	sql($c, "DELETE FROM f WHERE pk = $pk");
+	my $held = $guard eq 'left out' ? hold($here, 'the fence of prepared transactions') : undef;
+	my ($status, $out, $err) = $here->psql('postgres', "SELECT indextable.drain('f')");
+	note "the drain: $out $err";
+	is(sql($c, "SELECT count(*) FROM $queue"), $guard eq 'left out' ? '0' : '1', $guard eq 'left out' ? 'the next drain consumes the deletion' : 'the next drain leaves the deletion for later');
+	note sql($c, 'TABLE indextable.queues');
+	is(sql($here, 'SELECT recover_prepared_transactions()'), '1', 'Citus resolves it');
+	$held->finish if $held;
+	ok(drain_all(@nodes), 'all is applied');
+	if ($guard eq 'left out') { is(drift(), "extra $key of $pk", 'without the fence, an entry stays of a row that there is not'); }
+	else { is(drift(), '', 'with the fence, none'); }
+	sql($c, "CALL indextable.repair('f_k')");
+	ok(drain_all(@nodes), 'repaired');
+	is(drift(), '', 'and right again');
+}
+
+$_->stop('immediate') for @nodes;
+done_testing();
