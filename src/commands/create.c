@@ -50,6 +50,7 @@
 #include "../maintain/fact_table.h"
 #include "../maintain/foreign_snapshot.h"
 #include "../maintain/install_triggers.h"
+#include "../queue/feed_client.h"
 #include "../queue/tables.h"
 #include "../util/arguments.h"
 #include "../util/dependencies.h"
@@ -153,8 +154,15 @@ indextable_create(PG_FUNCTION_ARGS)
 	row.primary_key = row_key(fcinfo, fact);
 	def = definition_resolve(&row, fact, NULL, 0, &factdef);
 	check_row_key(factdef, fact);
+
+	/*
+	 * A change that is not in a feed yet has been committed before the
+	 * snapshot with which the index table is filled.
+	 */
+	if (strcmp(row.maintenance, "async") == 0)
+		feeds_require(factdef, row.fact_table);
 	if (populate)
-		warn_foreign(row.fact_table);
+		warn_foreign(row.fact_table, strcmp(row.maintenance, "async") == 0);
 
 	row.primary_key = NIL;
 	for (int i = 0; i < factdef->npk; i++)
@@ -223,7 +231,7 @@ register_index_table(DefinitionRow *row, IndexDef *def, Relation fact, Relation 
 	triggers_install_guard(row->index_table);
 	triggers_install(row->fact_table);
 	if (is_queued(row))
-		queues_create(def->fact);
+		queues_create(def->fact, false);
 	CacheInvalidateRelcacheByRelid(row->fact_table);
 }
 

@@ -70,6 +70,7 @@ static List *read_definitions(Oid fact);
 static void refuse_unfinished(Relation fact);
 static FactDef *load_fact_def(Relation fact);
 static FactDef *build_fact_def(Relation fact, MemoryContext cxt);
+static void queue_all_columns(FactDef *factdef, Relation fact);
 static void add_definition(FactDef *factdef, IndexDef *def);
 static bool same_primary_key(FactDef *factdef, Relation fact, StoredDefinition *stored,
 							 const char **names);
@@ -419,6 +420,8 @@ build_fact_def(Relation fact, MemoryContext cxt)
 		factdef->queue_lost = !find_queue_tables(&tables, factdef->queue_desc);
 		factdef->queue = tables.queue;
 		factdef->spare = tables.spare;
+		if (tables.feed)
+			queue_all_columns(factdef, fact);
 	}
 	refuse_unfinished(fact);
 	factdef->defs = palloc(sizeof(IndexDef *) * Max(list_length(stored), 1));
@@ -455,9 +458,24 @@ build_fact_def(Relation fact, MemoryContext cxt)
 		watch_relation(def->primary_index);
 		watch_relation(def->row_index);
 		relation_close(rel, AccessShareLock);
+		factdef->fed |= strcmp(s->row.maintenance, "async") == 0;
 		add_definition(factdef, def);
 	}
 	return factdef;
+}
+
+/* queue_all_columns: has a change of any column queued, because the other server may use all of them */
+static void
+queue_all_columns(FactDef *factdef, Relation fact)
+{
+	TupleDesc	desc = RelationGetDescr(fact);
+	int			i;
+
+	factdef->feed = true;
+	factdef->max_attno = desc->natts;
+	for (i = 0; i < desc->natts; i++)
+		if (!TupleDescAttr(desc, i)->attisdropped)
+			factdef->queued = bms_add_member(factdef->queued, i + 1 - FirstLowInvalidHeapAttributeNumber);
 }
 
 /*

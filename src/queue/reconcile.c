@@ -37,6 +37,7 @@
 #include "../indextable.h"
 #include "reconcile.h"
 
+static void prefetch_foreign(Reconciliation *r, LiveScan *live);
 static void reconcile_row(Reconciliation *r, EntryScan *scans, Datum *key, TupleTableSlot *live,
 						  MemoryContext cxt);
 static TupleTableSlot *find_row(Reconciliation *r, LiveScan *live, Leaf *leaf, TupleTableSlot *stored, int i);
@@ -66,6 +67,8 @@ reconcile_rows(Reconciliation *r)
 	stored = r->tids == NULL ? NULL : table_slot_create(r->part, NULL);
 	for (i = r->from; i < r->to; i++)
 		begin_scan(&scans[i - r->from], r->def->defs[i], r->def->npk);
+	if (r->tids == NULL && r->def->fed)
+		prefetch_foreign(r, &live);
 	for (i = 0; i < r->n; i++)
 	{
 		Datum	   *key = r->keys + (Size) i * r->def->npk;
@@ -84,6 +87,19 @@ reconcile_rows(Reconciliation *r)
 	if (stored != NULL)
 		ExecDropSingleTupleTableSlot(stored);
 	MemoryContextDelete(row_cxt);
+}
+
+/* prefetch_foreign: fetches the rows that are on other servers together */
+static void
+prefetch_foreign(Reconciliation *r, LiveScan *live)
+{
+	Datum	  **keys = palloc_extended(sizeof(Datum *) * Max(r->n, 1), MCXT_ALLOC_HUGE);
+	int			i;
+
+	for (i = 0; i < r->n; i++)
+		keys[i] = r->keys + (Size) i * r->def->npk;
+	live_scan_prefetch_foreign(live, keys, r->n);
+	pfree(keys);
 }
 
 /*

@@ -44,6 +44,7 @@
 #include "../util/sleep.h"
 #include "append.h"
 #include "backlog.h"
+#include "feed_client.h"
 #include "lost.h"
 #include "scan.h"
 #include "wait.h"
@@ -120,7 +121,7 @@ queue_of_index_table(Oid index_table, FactTableRow *queue)
 		queue_lost_error(fact);
 	*queue = (FactTableRow)
 	{
-		fact->relid, fact->queue, fact->spare
+		fact->relid, fact->queue, fact->spare, fact->feed
 	};
 	UnlockRelationOid(fact->relid, AccessShareLock);
 	return async;
@@ -208,7 +209,7 @@ wait_for_queue(FactTableRow *queue, int64 max_lag, int64 timeout)
 			break;
 	}
 	UnregisterSnapshot(snapshot);
-	return !search.found;
+	return !search.found && feeds_wait(queue->fact_table, max_lag, until);
 }
 
 /* find_change: stops at the first row of a queue table that counts; for queue_scan() */
