@@ -58,6 +58,7 @@ indextable_create_feed(PG_FUNCTION_ARGS)
 	refuse_feed_over_foreign(relid);
 	def = definition_of_fact(fact, relid);
 	definition_pin(def);
+	relation_close(fact, NoLock);
 	PG_TRY();
 	{
 		triggers_install(relid);
@@ -69,7 +70,6 @@ indextable_create_feed(PG_FUNCTION_ARGS)
 	}
 	PG_END_TRY();
 	CacheInvalidateRelcacheByRelid(relid);
-	relation_close(fact, NoLock);
 	PG_RETURN_VOID();
 }
 
