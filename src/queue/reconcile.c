@@ -89,16 +89,38 @@ reconcile_rows(Reconciliation *r)
 	MemoryContextDelete(row_cxt);
 }
 
-/* prefetch_foreign: fetches the rows that are on other servers together */
+/*
+ * prefetch_foreign
+ *		Fetches the rows that are on other servers together.
+ *
+ * If a table is not to be found over there, or may not be read, that is an error of the
+ * whole batch, and no row is rejected for it.
+ */
 static void
 prefetch_foreign(Reconciliation *r, LiveScan *live)
 {
+	MemoryContext cxt = CurrentMemoryContext;
 	Datum	  **keys = palloc_extended(sizeof(Datum *) * Max(r->n, 1), MCXT_ALLOC_HUGE);
 	int			i;
 
 	for (i = 0; i < r->n; i++)
 		keys[i] = r->keys + (Size) i * r->def->npk;
-	live_scan_prefetch_foreign(live, keys, r->n);
+	PG_TRY();
+	{
+		live_scan_prefetch_foreign(live, keys, r->n);
+	}
+	PG_CATCH();
+	{
+		ErrorData  *error;
+
+		MemoryContextSwitchTo(cxt);
+		error = CopyErrorData();
+		if (ERRCODE_TO_CATEGORY(error->sqlerrcode) == ERRCODE_SYNTAX_ERROR_OR_ACCESS_RULE_VIOLATION)
+			error->sqlerrcode = ERRCODE_CONNECTION_EXCEPTION;
+		FlushErrorState();
+		ReThrowError(error);
+	}
+	PG_END_TRY();
 	pfree(keys);
 }
 

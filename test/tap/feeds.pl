@@ -94,7 +94,15 @@ sub converges
 
 sub backlog { return on($_[0], "SELECT sum(backlog) FROM indextable.queues"); }
 
-sub workers { sql("SELECT indextable.$_[0]_workers()"); return; }
+# workers START: starts them, or stops them, also for after a crash
+sub workers
+{
+	my ($start) = @_;
+	sql('ALTER SYSTEM SET indextable.max_workers = ' . ($start ? 1 : 0));
+	$c->reload;
+	becomes_true($c, 'SELECT NOT EXISTS (SELECT FROM indextable.workers())') unless $start;
+	return;
+}
 
 converges('created');
 fails("SELECT indextable.create_feed('f_s1')", qr/42710/, 'one feed is enough', $shard{s1});
@@ -115,7 +123,7 @@ is(sql("SELECT count(*), count(server), bool_and(backlog = 0) FROM indextable.qu
 
 # ---- drain(), which acknowledges what it has applied the next time
 
-workers('stop');
+workers(0);
 on('s1', "UPDATE f_s1 SET doc = d(id + 10) WHERE id < 20");
 is(backlog('s1'), on('s1', 'SELECT count(*) FROM f_s1 WHERE id < 20'), 'changes are in the feed');
 cmp_ok(sql("SELECT count(*) FROM indextable.verify('f_k')"), '==', 0, 'which verify() knows');
@@ -150,18 +158,18 @@ on('s1', "WITH x AS (DELETE FROM f_s1 WHERE id = 2 RETURNING *) SELECT FROM x");
 on('s2', "INSERT INTO f_s2 VALUES (902, 'b', d(2))");
 on('s1', "UPDATE f_s1 SET doc = doc || '{\"k\": \"moved\"}' WHERE id = 4");
 sql("DELETE FROM f WHERE id = 3 AND r = 'a'; INSERT INTO f VALUES (3003, 'b', d(3))");
-workers('start');
+workers(1);
 converges('moved');
 
 # ---- TRUNCATE over there
 
-workers('stop');
+workers(0);
 on('s1', "TRUNCATE f_s1; INSERT INTO f_s1 SELECT i, 'a', d(i) FROM generate_series(1, 5) i");
 on('s2', q{TRUNCATE p0});
 is(sql("SELECT indextable.drain() > 0"), 't', 'drain() after TRUNCATE');
 drift_free($c, 'truncated');
 on('s2', q{TRUNCATE "Other"."p's"});
-workers('start');
+workers(1);
 converges('truncated again');
 on('s2', q{CREATE TABLE p2 (LIKE "Other"."p's"); INSERT INTO p2 SELECT 'pb', i, d(i) FROM generate_series(1, 500) i; ALTER TABLE "Other"."p's" DETACH PARTITION p0; DELETE FROM p2 WHERE NOT satisfies_hash_partition('"Other"."p''s"'::regclass, 2, 0, number); ALTER TABLE "Other"."p's" ATTACH PARTITION p2 FOR VALUES WITH (MODULUS 2, REMAINDER 0)});
 converges('a partition over there attached');
@@ -170,7 +178,7 @@ converges('TRUNCATE of the root');
 
 # ---- crashes between take, commit and acknowledgement
 
-workers('stop');
+workers(0);
 for my $step ('before the commit', 'before the acknowledgement')
 {
 	my $n = $step =~ /commit/ ? 21 : 22;
@@ -189,9 +197,9 @@ for my $step ('before the commit', 'before the acknowledgement')
 		cmp_ok(backlog('s1'), '>', 0, 'and still in the feed');
 	}
 	else { isnt(sql('SELECT sum(n) FROM drift'), '0', "crash $step: nothing is applied"); }
-	workers('start');
+	workers(1);
 	converges("crash $step");
-	workers('stop');
+	workers(0);
 }
 
 # an acknowledgement that is lost: that server crashes before it is committed there
@@ -203,7 +211,7 @@ $s->query("SELECT count(*) FROM indextable.drain()");
 $s->finish;
 $shard{s1}->start;
 cmp_ok(backlog('s1'), '>', 0, 'a feed survives a crash');
-workers('start');
+workers(1);
 converges('an acknowledgement lost');
 
 # ---- one server is down
@@ -255,12 +263,12 @@ for my $round (1 .. 3)
 
 # ---- verify() and repair(); partitions that come and go
 
+workers(0);
 on('s1', "DELETE FROM f_s1 WHERE id % 2 = 0");
-workers('stop');
 on('s1', "SELECT count(*) FROM (SELECT indextable_internal.ack('f_s1', array_agg(item)) FROM indextable_internal.take('f_s1', 1000, '{id,r}')) x");
 cmp_ok(sql("SELECT count(*) FROM indextable.verify('f_k')"), '>', 0, 'what is lost is found');
 sql("CALL indextable.repair('f_k'); CALL indextable.repair('f_t')");
-workers('start');
+workers(1);
 converges('mended');
 sql('ALTER TABLE f DETACH PARTITION f2');
 converges('detached');
@@ -281,7 +289,7 @@ converges('renamed over there');
 
 # ---- dump and restore of a shard
 
-workers('stop');
+workers(0);
 on('s2', "UPDATE renamed SET doc = doc || '{\"k\": \"dumped\"}'");
 my $dump = PostgreSQL::Test::Utils::tempdir() . '/dump.sql';
 $shard{s2}->command_ok([ 'pg_dump', '-f', $dump, 'postgres' ], 'a server with feeds is dumped');
@@ -289,7 +297,7 @@ on('s2', 'CREATE DATABASE copy');
 $shard{s2}->command_ok([ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-f', $dump, 'copy' ], 'and restored');
 sql("ALTER SERVER s2 OPTIONS (SET dbname 'copy')");
 $shard{s2}->safe_psql('copy', "DELETE FROM renamed WHERE id % 3 = 0; TRUNCATE \"Other\".\"p's\"");
-workers('start');
+workers(1);
 converges('restored, with what was in the feeds');
 $shard{s2}->safe_psql('copy', 'DROP TABLE renamed');
 is($shard{s2}->safe_psql('copy', "SELECT count(*) FROM indextable_internal.fact"), '1', 'a feed goes with its table');
