@@ -70,7 +70,6 @@ static List *read_definitions(Oid fact);
 static void refuse_unfinished(Relation fact);
 static FactDef *load_fact_def(Relation fact);
 static FactDef *build_fact_def(Relation fact, MemoryContext cxt);
-static void queue_all_columns(FactDef *factdef, Relation fact);
 static void add_definition(FactDef *factdef, IndexDef *def);
 static bool same_primary_key(FactDef *factdef, Relation fact, StoredDefinition *stored,
 							 const char **names);
@@ -409,8 +408,7 @@ build_fact_def(Relation fact, MemoryContext cxt)
 	watch_relation(RelationGetRelid(fact));
 	stored = read_definitions(RelationGetRelid(fact));
 	first = stored == NIL ? NULL : linitial(stored);
-	factdef = first == NULL ? make_fact_def(fact, NIL, NULL, cxt) :
-		make_fact_def(fact, first->row.primary_key, get_stored_column_names(fact, first), cxt);
+	factdef = first == NULL ? make_fact_def(fact, NIL, NULL, cxt) : make_fact_def(fact, first->row.primary_key, get_stored_column_names(fact, first), cxt);
 	factdef->registered = catalog_read_fact(RelationGetRelid(fact), &tables) || stored != NIL;
 	if (factdef->registered && OidIsValid(tables.queue))
 	{
@@ -462,20 +460,6 @@ build_fact_def(Relation fact, MemoryContext cxt)
 		add_definition(factdef, def);
 	}
 	return factdef;
-}
-
-/* queue_all_columns: has a change of any column queued, because the other server may use all of them */
-static void
-queue_all_columns(FactDef *factdef, Relation fact)
-{
-	TupleDesc	desc = RelationGetDescr(fact);
-	int			i;
-
-	factdef->feed = true;
-	factdef->max_attno = desc->natts;
-	for (i = 0; i < desc->natts; i++)
-		if (!TupleDescAttr(desc, i)->attisdropped)
-			factdef->queued = bms_add_member(factdef->queued, i + 1 - FirstLowInvalidHeapAttributeNumber);
 }
 
 /*
