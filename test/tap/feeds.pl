@@ -110,6 +110,12 @@ fails("SELECT indextable.create('x', 'f_s1', '{k}', maintenance => 'async')", qr
 fails("SELECT indextable.create_feed('f')", qr/0A000: .*foreign partitions/s, 'no feed over foreign partitions');
 is(on('s1', 'SELECT indextable.drain()'), '0', 'drain() leaves feeds alone');
 
+# rowtriggers: the tables that have our row trigger
+sub rowtriggers { return sql("SELECT string_agg(tgrelid::regclass::text, ' ' ORDER BY 1) FROM pg_trigger WHERE tgname = 'indextable_row'"); }
+
+is(rowtriggers(), 'fl', 'only the local partition has a row trigger');
+like(sql("EXPLAIN (VERBOSE, COSTS OFF) UPDATE f SET note = 'x' WHERE r = 'a'"), qr/Remote SQL: UPDATE/, 'rows over there are modified directly');
+
 # ---- writes, everywhere, with a transactional index table over there
 
 on('s1', "SELECT indextable.create('local_k', 'f_s1', '{k}')");
@@ -286,6 +292,27 @@ like(sql("SELECT kind, problem FROM indextable.verify('f_k')"), qr/^setup\|.*fee
 on('s2', "SELECT indextable.create_feed('f_s2'); UPDATE f_s2 SET note = 'renamed'; ALTER TABLE f_s2 RENAME TO renamed");
 sql("ALTER FOREIGN TABLE f2 OPTIONS (SET table_name 'renamed')");
 converges('renamed over there');
+
+sql("CREATE TABLE fm PARTITION OF f (PRIMARY KEY (r, id)) FOR VALUES IN ('m'); INSERT INTO f SELECT i, r, d(i) FROM generate_series(1001, 1010) i, unnest('{l,m,a}'::text[]) r");
+is(rowtriggers(), 'fl fm', 'a new local partition has one');
+sql("ALTER TABLE f DETACH PARTITION fm; DELETE FROM fm WHERE id = 1001; ALTER TABLE f ATTACH PARTITION fm FOR VALUES IN ('m'); DELETE FROM fm WHERE id = 1002");
+sql("ALTER TABLE f DETACH PARTITION fl");
+is(rowtriggers(), 'fm', 'a detached one has none');
+converges('local partitions that come and go');
+
+# a transactional index table beside the others
+sql("SET client_min_messages = error; SELECT indextable.create('f_x', 'f', '{k}')");
+is(rowtriggers(), 'f f1 f2 fm p1 p2', 'a transactional index table brings row triggers back');
+# postgres_fdw finds a row by its place, which is not unique where the table is partitioned over there
+sql("UPDATE f SET doc = d(id + 3) WHERE id % 2 = 1 AND r NOT LIKE 'p%'; DELETE FROM f WHERE id % 11 = 0 AND r NOT LIKE 'p%'");
+is(sql("SELECT count(*) FROM (SELECT doc ->> 'k', r, id FROM f EXCEPT ALL TABLE f_x) x") . sql("SELECT count(*) FROM (TABLE f_x EXCEPT ALL SELECT doc ->> 'k', r, id FROM f) x"), '00', 'it is in step');
+fails("SELECT indextable.alter('f_k', maintenance => 'transactional')", qr/0A000: .*feeds of other servers/, 'fed index tables stay asynchronous');
+fails("SELECT indextable.alter('f_t', include => '{u}')", qr/0A000: .*feeds of other servers/, 'with what is in them');
+fails("CALL indextable.rebuild('f_t')", qr/0A000: .*cannot be queued/, 'and are not rebuilt');
+sql("SELECT indextable.alter('f_x', maintenance => 'async')");
+converges('one more asynchronous index table');
+is(sql("SELECT count(*) FROM indextable.verify('f_x')"), '0', 'which is right, too');
+sql("SELECT indextable.drop('f_x')");
 
 # ---- dump and restore of a shard
 
