@@ -178,6 +178,49 @@ AS 'MODULE_PATHNAME', 'indextable_explain';
 COMMENT ON FUNCTION indextable.explain(text) IS
 'Which index tables the planner uses for a query of their fact tables, and why it does not use the others; the query is planned, not run. A row for each index table, or with index_table NULL for all those of a fact table. used: whether the plan reads it; reason: why not, NULL if it is used. The query may have parameters $1, $2, ... An error if it is not one statement that can be planned, or the caller may not run it. No rows where it names no fact table, or is NULL';
 
+-- Feeds
+
+ALTER TABLE indextable_internal.fact ADD COLUMN feed boolean NOT NULL DEFAULT false;
+COMMENT ON COLUMN indextable_internal.fact.feed       IS 'the queue is a feed, from which another server takes changes; see create_feed()';
+
+CREATE FUNCTION indextable.create_feed(fact_table regclass) RETURNS void
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'indextable_create_feed';
+COMMENT ON FUNCTION indextable.create_feed(regclass) IS
+'Has the changes of a table queued for asynchronous index tables on another server, of which it is a foreign partition by postgres_fdw: that server takes them from here. Locks writers out for a moment';
+
+CREATE FUNCTION indextable.drop_feed(fact_table regclass) RETURNS void
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'indextable_drop_feed';
+COMMENT ON FUNCTION indextable.drop_feed(regclass) IS
+'Drops what create_feed() has created, with the changes that have not been taken. Index tables on the other server do not follow the table any more';
+
+CREATE FUNCTION indextable_internal.take(fact_table regclass, n bigint, columns name[], OUT item text, OUT primary_key text[]) RETURNS SETOF record
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'indextable_feed_take';
+COMMENT ON FUNCTION indextable_internal.take(regclass, bigint, name[]) IS
+'Up to n changes in the feed of a table, for the server that applies them: an item to acknowledge each by, and the primary key of the row, with its columns in this order; NULL: any row may have changed. Consumes nothing';
+
+CREATE FUNCTION indextable_internal.ack(fact_table regclass, items text[]) RETURNS bigint
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'indextable_feed_ack';
+COMMENT ON FUNCTION indextable_internal.ack(regclass, text[]) IS
+'Deletes changes that were taken, and are applied and committed, from the feed of a table; returns how many there still were';
+
+CREATE FUNCTION indextable_internal.feed_status(fact_table regclass, as_of pg_snapshot DEFAULT NULL, max_lag interval DEFAULT NULL,
+    OUT backlog bigint, OUT lag interval, OUT pending boolean, OUT now pg_snapshot)
+LANGUAGE C VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'indextable_feed_status';
+COMMENT ON FUNCTION indextable_internal.feed_status(regclass, pg_snapshot, interval) IS
+'What is in the feed of a table: number of changes, age of the oldest, whether there are any, and the present snapshot; with as_of or max_lag only whether there are any that it sees, and that are so old. Nulls if the table has no feed';
+
+CREATE FUNCTION indextable_internal.feed_activity(fact_table regclass, server oid, OUT applied bigint, OUT rate float8, OUT applied_at timestamptz, OUT error text, OUT error_at timestamptz,
+    OUT backlog bigint, OUT oldest timestamptz)
+LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED
+AS 'MODULE_PATHNAME', 'indextable_queue_activity';
+COMMENT ON FUNCTION indextable_internal.feed_activity(regclass, oid) IS
+'As queue_activity(), for the feeds of one foreign server, with how many changes were there when a worker last asked, and when the oldest was made. NULL where indextable is not in shared_preload_libraries';
+
 -- What is gone
 
 DROP FUNCTION indextable.last_scan(oid);
@@ -213,28 +256,41 @@ COMMENT ON EVENT TRIGGER indextable_before_alter IS
 -- extension when it was installed; so is the index.
 
 CREATE OR REPLACE VIEW indextable.queues AS
-SELECT f.fact_table,
+SELECT q.fact_table,
        q.backlog,
        CASE WHEN q.backlog = 0 THEN interval '0'
             WHEN q.oldest IS NOT NULL THEN greatest(clock_timestamp() - q.oldest, interval '0') END AS lag,
-       a.rate,
-       (SELECT count(*) FROM indextable_internal.rejection r
-        JOIN indextable_internal.definition d ON d.index_table = r.index_table
-        WHERE d.fact_table = f.fact_table) AS rejected,
+       q.rate,
+       CASE WHEN q.server = 0 THEN
+           (SELECT count(*) FROM indextable_internal.rejection r
+            JOIN indextable_internal.definition d ON d.index_table = r.index_table
+            WHERE d.fact_table = q.fact_table) END AS rejected,
        (SELECT count(*)::integer FROM indextable.workers()) AS workers,
        CASE WHEN NOT EXISTS (SELECT FROM indextable.workers()) THEN 'none'
-            WHEN a.error IS NOT NULL THEN 'failing'
+            WHEN q.error IS NOT NULL THEN 'failing'
             WHEN EXISTS (SELECT FROM indextable.workers() w WHERE w.state = 'draining') THEN 'draining'
             ELSE 'idle' END AS worker_state,
-       a.error AS last_error,
-       a.error_at AS last_error_at,
-       a.applied,
-       a.applied_at,
-       q.size
-FROM indextable_internal.fact f
-CROSS JOIN LATERAL indextable_internal.queue_status(f.fact_table) q
-LEFT JOIN LATERAL indextable_internal.queue_activity(f.fact_table) a ON true
-WHERE f.queue IS NOT NULL;
+       q.error AS last_error,
+       q.error_at AS last_error_at,
+       q.applied,
+       q.applied_at,
+       q.size,
+       s.srvname AS server
+FROM (SELECT f.fact_table, 0::oid AS server, b.backlog, b.oldest, b.size, a.applied, a.rate, a.applied_at, a.error, a.error_at
+      FROM indextable_internal.fact f
+      CROSS JOIN LATERAL indextable_internal.queue_status(f.fact_table) b
+      LEFT JOIN LATERAL indextable_internal.queue_activity(f.fact_table) a ON true
+      WHERE f.queue IS NOT NULL
+      UNION ALL
+      SELECT f.fact_table, t.server, a.backlog, a.oldest, NULL, a.applied, a.rate, a.applied_at, a.error, a.error_at
+      FROM indextable_internal.fact f
+      CROSS JOIN LATERAL (SELECT DISTINCT ft.ftserver
+                          FROM pg_catalog.pg_partition_tree(f.fact_table) p
+                          JOIN pg_catalog.pg_foreign_table ft ON ft.ftrelid = p.relid) t (server)
+      LEFT JOIN LATERAL indextable_internal.feed_activity(f.fact_table, t.server) a ON true
+      WHERE EXISTS (SELECT FROM indextable_internal.definition d WHERE d.fact_table = f.fact_table AND d.maintenance = 'async')) q
+LEFT JOIN pg_catalog.pg_foreign_server s ON s.oid = q.server;
+COMMENT ON COLUMN indextable.queues.server        IS 'the foreign server from whose feeds the changes come, with the backlog as it was when a worker last asked; NULL: the queue on this server, whose row counts what is rejected from all';
 
 CREATE OR REPLACE VIEW indextable.progress AS
 SELECT coalesce(d.replaces, b.index_table) AS index_table,
@@ -389,7 +445,8 @@ FROM (SELECT d.index_table,
                   FROM pg_catalog.pg_database b, pg_catalog.pg_stat_archiver a
                   WHERE b.datname = pg_catalog.current_database()) r
       WHERE d.replaces IS NULL) s
-LEFT JOIN indextable.queues q ON q.fact_table = s.fact_table AND s.maintenance = 'async';
+LEFT JOIN LATERAL (SELECT sum(o.backlog)::bigint AS backlog, max(o.lag) AS lag FROM indextable.queues o
+                   WHERE o.fact_table = s.fact_table AND s.maintenance = 'async') q ON true;
 COMMENT ON VIEW indextable.index_table_stats IS 'How large the index tables of this database are, how much they are read and written, by this server, as its own statistics count it, and how far they are behind; what the upkeep reads is not among it, and what a standby reads counts there. Of a distributed index table the sizes are those of all nodes, and NULL while one cannot be reached; what its shards are read and written is not known here';
 COMMENT ON COLUMN indextable.index_table_stats.index_table     IS 'the index table';
 COMMENT ON COLUMN indextable.index_table_stats.fact_table      IS 'the table it is kept in step with';

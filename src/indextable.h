@@ -237,6 +237,8 @@ typedef struct FactDef
 	Oid			spare;			/* the other one, which takes turns with it */
 	bool		queue_lost;		/* one was dropped with what was in it, and
 								 * spare is InvalidOid; see queue/lost.c */
+	bool		feed;			/* the queue is a feed */
+	bool		fed;			/* foreign partitions have feeds over there */
 	TupleDesc	queue_desc;		/* the columns of both */
 	TupleTableSlot **queue_slots;	/* of queue/append.c */
 	int			nqueue_slots;

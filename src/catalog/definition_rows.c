@@ -350,11 +350,11 @@ catalog_fact_of(Oid index_table)
 	return rows == NIL ? InvalidOid : ((StoredDefinition *) linitial(rows))->row.fact_table;
 }
 
-/* catalog_fact_in_use: returns whether a table has index tables */
+/* catalog_fact_in_use: returns whether a table has index tables, or a feed */
 bool
 catalog_fact_in_use(Oid fact_table)
 {
-	return catalog_read_definitions(fact_table, InvalidOid) != NIL;
+	return catalog_read_definitions(fact_table, InvalidOid) != NIL || catalog_is_feed(fact_table);
 }
 
 /*

@@ -40,16 +40,16 @@ catalog_fact_tables(void)
 	return result;
 }
 
-/* catalog_queues: lists the rows (FactTableRow *) of all fact tables that have a queue */
+/* catalog_queues: lists the rows (FactTableRow *) of all fact tables that have a queue, with those that are feeds if so asked */
 List *
-catalog_queues(void)
+catalog_queues(bool feeds)
 {
 	List	   *result = NIL;
 	ListCell   *cell;
 
 	foreach(cell, catalog_fact_rows())
 	{
-		if (OidIsValid(((FactTableRow *) lfirst(cell))->queue))
+		if (OidIsValid(((FactTableRow *) lfirst(cell))->queue) && (feeds || !((FactTableRow *) lfirst(cell))->feed))
 			result = lappend(result, lfirst(cell));
 	}
 	return result;
@@ -88,6 +88,7 @@ read_fact(HeapTuple tuple, TupleDesc desc, FactTableRow *row)
 	row->fact_table = DatumGetObjectId(values[FACT_FACT_TABLE - 1]);
 	row->queue = isnull[FACT_QUEUE - 1] ? InvalidOid : DatumGetObjectId(values[FACT_QUEUE - 1]);
 	row->spare = isnull[FACT_SPARE - 1] ? InvalidOid : DatumGetObjectId(values[FACT_SPARE - 1]);
+	row->feed = DatumGetBool(values[FACT_FEED - 1]);
 }
 
 /* read_fact_row: allocates a FactTableRow for all_rows() */
@@ -109,6 +110,15 @@ catalog_has_fact(Oid fact_table)
 	return catalog_read_fact(fact_table, &row);
 }
 
+/* catalog_is_feed: returns whether a table has a feed */
+bool
+catalog_is_feed(Oid fact_table)
+{
+	FactTableRow row;
+
+	return catalog_read_fact(fact_table, &row) && row.feed;
+}
+
 /* catalog_write_fact: inserts or replaces the row of a fact table */
 void
 catalog_write_fact(FactTableRow *row)
@@ -122,6 +132,7 @@ catalog_write_fact(FactTableRow *row)
 	isnull[FACT_QUEUE - 1] = !OidIsValid(row->queue);
 	values[FACT_SPARE - 1] = ObjectIdGetDatum(row->spare);
 	isnull[FACT_SPARE - 1] = !OidIsValid(row->spare);
+	values[FACT_FEED - 1] = BoolGetDatum(row->feed);
 	insert_row("fact", values, isnull);
 }
 

@@ -72,7 +72,7 @@ is_queue_table(Oid relid, Oid fact, TupleDesc desc)
 	if (find_table_dependencies(relid, is_on_other_table, fact, false))
 		return false;
 	/* It may have been restored, and not adopted yet. */
-	foreach(cell, catalog_queues())
+	foreach(cell, catalog_queues(true))
 	{
 		FactTableRow *other = lfirst(cell);
 

@@ -39,6 +39,7 @@
 #include "../maintain/install_triggers.h"
 #include "../queue/append.h"
 #include "../queue/drain.h"
+#include "../queue/feed_client.h"
 #include "../queue/tables.h"
 #include "../util/arguments.h"
 #include "../util/lock.h"
@@ -71,6 +72,7 @@ static bool read_new_partitioning(FunctionCallInfo fcinfo, StoredDefinition *pen
 static StoredDefinition *lock_definition(Oid index_table);
 static void require_state(StoredDefinition *stored);
 static bool read_new_definition(FunctionCallInfo fcinfo, StoredDefinition *stored, DefinitionRow *row, Relation fact);
+static void refuse_over_feeds(DefinitionRow *row);
 static bool same_text(const char *a, const char *b);
 static void change_maintenance(DefinitionRow *row);
 
@@ -150,6 +152,9 @@ indextable_alter(PG_FUNCTION_ARGS)
 	contents_change = read_new_definition(fcinfo, stored, &row, fact);
 	contents_change |= read_new_partitioning(fcinfo, pending, &row);
 	relation_close(fact, NoLock);
+	if (feed_servers(row.fact_table) != NIL &&
+		(contents_change || (strcmp(row.maintenance, "async") != 0 && strcmp(stored->row.maintenance, "async") == 0)))
+		refuse_over_feeds(&row);
 	if (pending != NULL && asks_for_contents)
 		drop_index_table(pending->row.index_table);
 	if (contents_change)
@@ -313,6 +318,25 @@ read_new_definition(FunctionCallInfo fcinfo, StoredDefinition *stored, Definitio
 		!same_text(row->filter, stored->row.filter);
 }
 
+/*
+ * refuse_over_feeds
+ *		Raises an error because an index table cannot be altered like this while feeds of
+ *		other servers are drained for its fact table.
+ *
+ * To make it transactional, all that is in the feeds would have to be applied in this
+ * transaction; and what it has read from another server before writers are locked out
+ * may be older than what others have applied by then.
+ */
+static void
+refuse_over_feeds(DefinitionRow *row)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("index table \"%s\" cannot be altered because its fact table has changes in feeds of other servers",
+					get_rel_name(row->index_table)),
+			 errhint("Create another index table, and drop this one.")));
+}
+
 static bool
 same_text(const char *a, const char *b)
 {
@@ -352,9 +376,10 @@ change_maintenance(DefinitionRow *row)
 		definition_pin(factdef);
 		PG_TRY();
 		{
+			feeds_require(factdef, row->fact_table);
 			if (!OidIsValid(def->row_index))
 				row_index_make(row->index_table, row_index_columns(def));
-			queues_create(factdef);
+			queues_create(factdef, false);
 		}
 		PG_CATCH();
 		{

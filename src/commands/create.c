@@ -51,6 +51,7 @@
 #include "../maintain/fact_table.h"
 #include "../maintain/foreign_snapshot.h"
 #include "../maintain/install_triggers.h"
+#include "../queue/feed_client.h"
 #include "../queue/tables.h"
 #include "../util/arguments.h"
 #include "../util/dependencies.h"
@@ -158,8 +159,15 @@ indextable_create(PG_FUNCTION_ARGS)
 	check_row_key(factdef, fact);
 	if (factdef->distributed)
 		check_distributed(&row, factdef, fact, populate, parts.partitions != 0 || parts.by != NULL);
+
+	/*
+	 * A change that is not in a feed yet has been committed before the
+	 * snapshot with which the index table is filled.
+	 */
+	if (strcmp(row.maintenance, "async") == 0)
+		feeds_require(factdef, row.fact_table);
 	if (populate)
-		warn_foreign(row.fact_table);
+		warn_foreign(row.fact_table, strcmp(row.maintenance, "async") == 0);
 
 	row.primary_key = NIL;
 	for (int i = 0; i < factdef->npk; i++)
@@ -233,7 +241,7 @@ register_index_table(DefinitionRow *row, IndexDef *def, Relation fact, Relation 
 	triggers_install_guard(row->index_table);
 	triggers_install(row->fact_table);
 	if (is_queued(row))
-		queues_create(def->fact);
+		queues_create(def->fact, false);
 	CacheInvalidateRelcacheByRelid(row->fact_table);
 }
 

@@ -293,7 +293,7 @@ fact_of_queue(Oid relid)
 {
 	ListCell   *cell;
 
-	foreach(cell, catalog_queues())
+	foreach(cell, catalog_queues(true))
 	{
 		FactTableRow *row = lfirst(cell);
 
@@ -306,13 +306,15 @@ fact_of_queue(Oid relid)
 /*
  * has_valid_queued_index_tables
  *		Returns whether a fact table has index tables that its queue keeps in
- *		step.
+ *		step, here or on another server.
  */
 static bool
 has_valid_queued_index_tables(Oid fact)
 {
 	ListCell   *cell;
 
+	if (catalog_is_feed(fact))
+		return true;
 	foreach(cell, catalog_read_definitions(fact, InvalidOid))
 	{
 		DefinitionRow *row = &((StoredDefinition *) lfirst(cell))->row;

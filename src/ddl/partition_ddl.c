@@ -59,6 +59,7 @@
 #include "../maintain/foreign_snapshot.h"
 #include "../maintain/install_triggers.h"
 #include "../maintain/partition_entries.h"
+#include "../queue/feed_client.h"
 #include "../util/inherit.h"
 #include "../util/lock.h"
 #include "../util/sleep.h"
@@ -128,9 +129,11 @@ handle_attached_partition(Oid root, Oid partition)
 		return;
 	}
 	check_row_key(definition_of_fact(rel, root), rel);
+	if (feed_servers(root) != NIL)
+		feeds_require_of(rel, partition);
 	relation_close(rel, NoLock);
 	if (foreign_leaves(partition) != NIL)
-		warn_foreign(root);
+		warn_foreign(root, feed_servers(root) != NIL);
 	update_entries_of_partition(root, partition, true);
 
 	/*

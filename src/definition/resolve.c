@@ -562,3 +562,17 @@ report_altered_index_table(Oid index_table, Relation fact, const char *why)
 			 errdetail("%s", why),
 			 errhint("Undo the change, or drop the index table and create it again.")));
 }
+
+/* queue_all_columns: has a change of any column queued, because the other server may use all of them */
+void
+queue_all_columns(FactDef *factdef, Relation fact)
+{
+	TupleDesc	desc = RelationGetDescr(fact);
+	int			i;
+
+	factdef->feed = true;
+	factdef->max_attno = desc->natts;
+	for (i = 0; i < desc->natts; i++)
+		if (!TupleDescAttr(desc, i)->attisdropped)
+			factdef->queued = bms_add_member(factdef->queued, i + 1 - FirstLowInvalidHeapAttributeNumber);
+}

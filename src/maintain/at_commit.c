@@ -27,6 +27,7 @@
 #include "../entry/shared_keys.h"
 #include "../entry/table_writer.h"
 #include "../queue/append.h"
+#include "../queue/feed_client.h"
 #include "at_commit.h"
 #include "batch.h"
 #include "foreign_snapshot.h"
@@ -52,6 +53,7 @@ at_xact_event(XactEvent event, void *arg)
 {
 	entries_at_xact_event(event);
 	queue_at_xact_event(event);
+	feed_at_xact_event(event);
 	foreign_snapshot_at_xact_event(event);
 	truncate_at_xact_event(event);
 	in_step_at_xact_event(event);
@@ -66,6 +68,7 @@ at_subxact_event(SubXactEvent event, SubTransactionId sub, SubTransactionId pare
 		batch_at_subxact_event(event, sub, parent);
 	}
 	queue_at_subxact_event(event, sub, parent);
+	feed_at_subxact_event(event, sub, parent);
 	truncate_at_subxact_event(event);
 	in_step_at_subxact_event(event, sub);
 }

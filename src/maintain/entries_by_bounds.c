@@ -80,10 +80,11 @@ note_partition_bounds(Oid partition)
  * delete_entries_in_bounds
  *		Deletes the entries whose primary keys are within the bounds of a partition, and
  *		queues the rows of those in asynchronous index tables.  The bounds are those that
- *		the partition has, or had when note_partition_bounds() was called.
+ *		the partition has, or had when note_partition_bounds() was called.  With queued_only,
+ *		no entry is deleted, and only rows are queued.
  */
 void
-delete_entries_in_bounds(FactDef *def, Relation partition)
+delete_entries_in_bounds(FactDef *def, Relation partition, bool queued_only)
 {
 	TupleDesc	desc = RelationGetDescr(partition);
 	TupleTableSlot *row = MakeSingleTupleTableSlot(desc, &TTSOpsVirtual);
@@ -102,6 +103,8 @@ delete_entries_in_bounds(FactDef *def, Relation partition)
 	 * The bounds may call functions of users: those of the types by which the
 	 * parents of the partition are partitioned.
 	 */
+	if (def->feed)
+		queue_collect_key(def, NULL);
 	become_owner(&caller, def->owner);
 	if (!partition->rd_rel->relispartition && noted_partition != RelationGetRelid(partition))
 		elog(ERROR, "bounds of table \"%s\" are not known", RelationGetRelationName(partition));
@@ -109,7 +112,7 @@ delete_entries_in_bounds(FactDef *def, Relation partition)
 							  noted_bounds, estate);
 	for (i = 0; i < def->npk; i++)
 		attno[i] = get_attnum(RelationGetRelid(partition), get_attname(def->relid, def->pk_attno[i], false));
-	for (d = 0; d < def->ndefs; d++)
+	for (d = queued_only ? def->nsync : 0; d < def->ndefs; d++)
 	{
 		IndexDef   *index = def->defs[d];
 		Relation	rel = relation_open(index->relid, d < def->nsync ? NoLock : AccessShareLock);

@@ -24,6 +24,7 @@
 #include "utils/syscache.h"
 
 #include "../catalog/definition_rows.h"
+#include "../catalog/fact_rows.h"
 #include "../catalog/table_access.h"
 #include "../definition/cache.h"
 #include "../definition/roots.h"
@@ -151,6 +152,8 @@ check_partitions(Relation root)
 					 errdetail("%s", why)));
 		ReleaseSysCache(tuple);
 	}
+	if (catalog_is_feed(RelationGetRelid(root)))
+		refuse_feed_over_foreign(RelationGetRelid(root));
 	foreach(cell, catalog_read_definitions(RelationGetRelid(root), InvalidOid))
 	{
 		if (is_queued(&((StoredDefinition *) lfirst(cell))->row))

@@ -211,7 +211,7 @@ maintain_pinned_row(TriggerData *trigdata, FactDef *volatile *held)
 				definition_unpin(*held);
 			*held = def;
 		}
-		if (def->ndefs == 0)
+		if (def->ndefs == 0 && !def->feed)
 			return;				/* triggers are left, but no index tables */
 		leaf = leaf_of(def, fact);
 		is_foreign = leaf != NULL && leaf->is_foreign;
@@ -232,7 +232,8 @@ maintain_pinned_row(TriggerData *trigdata, FactDef *volatile *held)
 			require_in_bounds(def, root, RelationGetRelid(fact), new, false);
 			relation_close(root, NoLock);
 		}
-		if (def->queued != NULL && !enqueued)
+		/* Where the row is, a feed has its key, too. */
+		if (def->queued != NULL && !enqueued && !(is_foreign && def->fed))
 		{
 			enqueue(def, leaf, old, new, moved);
 			enqueued = true;

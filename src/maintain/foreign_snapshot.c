@@ -27,6 +27,7 @@
 #include "storage/lmgr.h"
 #include "storage/lock.h"
 #include "storage/lockdefs.h"
+#include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/portal.h"
@@ -286,12 +287,41 @@ unlock_fact(Oid relid, LOCKMODE mode)
 	CurrentResourceOwner = owner;
 }
 
-/* warn_foreign: warns of what cannot be promised if a fact table has partitions on other servers */
+/*
+ * warn_foreign
+ *		Warns of what cannot be promised if a fact table has partitions on other servers: of an
+ *		asynchronous index table, that a server that is out of reach holds up others.
+ */
 void
-warn_foreign(Oid fact)
+warn_foreign(Oid fact, bool async)
 {
+	ListCell   *cell;
+
 	if (foreign_leaves(fact) == NIL)
 		return;
+	if (async)
+	{
+		List	   *servers = NIL;
+
+		foreach(cell, foreign_leaves(fact))
+			servers = list_append_unique_oid(servers, GetForeignTable(lfirst_oid(cell))->serverid);
+		foreach(cell, servers)
+		{
+			ForeignServer *server = GetForeignServer(lfirst_oid(cell));
+			bool		found = false;
+			ListCell   *option;
+
+			foreach(option, server->options)
+				found |= strcmp(((DefElem *) lfirst(option))->defname, "connect_timeout") == 0;
+			if (!found)
+				ereport(WARNING,
+						(errcode(ERRCODE_WARNING),
+						 errmsg("server \"%s\" has no connect_timeout", server->servername),
+						 errdetail("If it cannot be reached, changes of other servers may have to wait for long."),
+						 errhint("Run ALTER SERVER %s OPTIONS (ADD connect_timeout '5');", quote_identifier(server->servername))));
+		}
+		return;
+	}
 	ereport(WARNING,
 			(errcode(ERRCODE_WARNING),
 			 errmsg("index tables of table \"%s\" have entries of partitions on other servers", get_rel_name(fact)),

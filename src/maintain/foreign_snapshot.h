@@ -19,6 +19,6 @@ extern void foreign_snapshot_at_xact_event(XactEvent event);
 extern void check_servers_unused(Oid fact, const char *what);
 extern void note_writers_locked_out(Oid fact);
 extern Snapshot get_synchronized_snapshot(FactDef *def, Relation fact);
-extern void warn_foreign(Oid fact);
+extern void warn_foreign(Oid fact, bool async);
 
 #endif							/* INDEXTABLE_FOREIGN_SNAPSHOT_H */

@@ -35,6 +35,9 @@
 #include "install_triggers.h"
 
 static bool has_trigger(Oid relid, const char *name, char enabled);
+static bool is_own_trigger(Oid relid, const char *name);
+static bool needs_trigger(Oid relid, const FactTrigger *trigger, int kind, bool transactional, bool leaves_only);
+static bool is_fed_only(Oid fact);
 static bool has_transactional(Oid fact);
 static int	kind_of(Oid relid, Oid fact);
 
@@ -75,17 +78,18 @@ triggers_install_on(Oid relid, Oid fact)
 	Oid			owner = get_extension_owner();
 	const char *schema = get_namespace_name(catalog_schema());
 	bool		transactional = has_transactional(fact);
+	bool		leaves_only = is_fed_only(fact);
 	int			kind = kind_of(relid, fact);
 	Size		i;
 
 	for (i = 0; i < FACT_TRIGGERS; i++)
 	{
-		bool		cloned = fact_triggers[i].cloned && (kind & (ON_PARTITION | ON_FOREIGN)) != 0;
+		bool		cloned = fact_triggers[i].cloned && (kind & (ON_PARTITION | ON_FOREIGN)) != 0 && !leaves_only;
 
 		/* These are made anew each time: see create_distributed.c. */
 		if ((fact_triggers[i].on & kind & ON_DISTRIBUTED) != 0)
 			distributed_install_fact(relid, fact_triggers[i].name, fact_triggers[i].event, fact_triggers[i].level);
-		if (kind == ON_DISTRIBUTED || (fact_triggers[i].on & kind) == 0 || (!transactional && fact_triggers[i].batches) ||
+		if (kind == ON_DISTRIBUTED || !needs_trigger(relid, &fact_triggers[i], kind, transactional, leaves_only) ||
 			has_trigger(relid, fact_triggers[i].name, TRIGGER_FIRES_ALWAYS))
 			continue;
 		if (!cloned)
@@ -112,7 +116,6 @@ triggers_remove(Oid fact, bool wait)
 	bool		distributed = citus_kind(fact) == CITUS_DISTRIBUTED;
 	int			nestlevel = 0;
 	ListCell   *cell;
-	Size		i;
 
 	if (citus_is_governed_elsewhere(fact))
 	{
@@ -138,12 +141,7 @@ triggers_remove(Oid fact, bool wait)
 
 	if (distributed)
 		nestlevel = begin_citus_settings();
-	/* Cloned triggers are dropped with those that they were cloned from. */
 	triggers_remove_from(fact);
-	for (i = 0; i < FACT_TRIGGERS; i++)
-		if (fact_triggers[i].cloned && OidIsValid(get_trigger_oid(fact, fact_triggers[i].name, true)))
-			run_sql(get_extension_owner(), "DROP TRIGGER %s ON %s", fact_triggers[i].name,
-					quoted_relation(fact));
 	if (distributed)
 		end_citus_settings(nestlevel);
 	catalog_forget_fact(fact);
@@ -152,8 +150,9 @@ triggers_remove(Oid fact, bool wait)
 
 /*
  * triggers_remove_from
- *		Drops our triggers on a table and its partitions, other than those that the
- *		server has cloned, because the table is no part of a fact table any more.
+ *		Drops our triggers on a table and its partitions, because the table is no part of a
+ *		fact table any more.  Those that the server has cloned are dropped with those that
+ *		they were cloned from.
  */
 void
 triggers_remove_from(Oid relid)
@@ -164,8 +163,7 @@ triggers_remove_from(Oid relid)
 	foreach(cell, tree_of(relid, NULL, NoLock, true))
 	{
 		for (i = 0; i < FACT_TRIGGERS; i++)
-			if (!fact_triggers[i].cloned &&
-				OidIsValid(get_trigger_oid(lfirst_oid(cell), fact_triggers[i].name, true)))
+			if (is_own_trigger(lfirst_oid(cell), fact_triggers[i].name))
 				run_sql(get_extension_owner(), "DROP TRIGGER %s ON %s", fact_triggers[i].name,
 						quoted_relation(lfirst_oid(cell)));
 	}
@@ -216,14 +214,14 @@ bool
 triggers_intact(Oid fact)
 {
 	bool		transactional = has_transactional(fact);
+	bool		leaves_only = is_fed_only(fact);
 	ListCell   *cell;
 	Size		i;
 
 	foreach(cell, list_with_partitions(fact))
 	{
 		for (i = 0; i < FACT_TRIGGERS; i++)
-			if ((fact_triggers[i].on & kind_of(lfirst_oid(cell), fact)) != 0 &&
-				(transactional || !fact_triggers[i].batches) &&
+			if (needs_trigger(lfirst_oid(cell), &fact_triggers[i], kind_of(lfirst_oid(cell), fact), transactional, leaves_only) &&
 				!has_trigger(lfirst_oid(cell), fact_triggers[i].name,
 							 kind_of(lfirst_oid(cell), fact) == ON_DISTRIBUTED ? TRIGGER_FIRES_ON_ORIGIN : TRIGGER_FIRES_ALWAYS))
 				return false;
@@ -272,6 +270,66 @@ has_trigger(Oid relid, const char *name, char enabled)
 	}
 	relation_close(rel, NoLock);
 	return found;
+}
+
+/* is_own_trigger: returns whether a table has a trigger with this name that is not a clone of its parent's */
+static bool
+is_own_trigger(Oid relid, const char *name)
+{
+	Relation	rel = try_relation_open(relid, AccessShareLock);
+	bool		found = false;
+	int			i;
+
+	if (rel == NULL)
+		return false;
+	for (i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
+		found |= strcmp(rel->trigdesc->triggers[i].tgname, name) == 0 && !rel->trigdesc->triggers[i].tgisclone;
+	relation_close(rel, AccessShareLock);
+	return found;
+}
+
+/*
+ * needs_trigger
+ *		Returns whether a table that is of this kind needs a trigger.
+ *
+ * With leaves_only, no row of a foreign partition needs to fire one, because it fires one
+ * where it is; see is_fed_only().
+ */
+static bool
+needs_trigger(Oid relid, const FactTrigger *trigger, int kind, bool transactional, bool leaves_only)
+{
+	if ((trigger->on & kind) == 0 || (trigger->batches && !transactional))
+		return false;
+	return !trigger->cloned || !leaves_only || get_rel_relkind(relid) == RELKIND_RELATION;
+}
+
+/*
+ * is_fed_only
+ *		Returns whether the local partitions of a fact table have row triggers one by one, so
+ *		that foreign ones have none.
+ *
+ * The server modifies rows over there directly only if a foreign partition has no row
+ * trigger, not even one that is disabled, and it clones those of the root to all
+ * partitions.  What is written over there is in a feed, which is all that asynchronous
+ * index tables need.  If the root has its trigger already, that stays.
+ */
+static bool
+is_fed_only(Oid fact)
+{
+	ListCell   *cell;
+	Size		i;
+
+	if (catalog_is_feed(fact) || foreign_leaves(fact) == NIL)
+		return false;
+	foreach(cell, catalog_read_definitions(fact, InvalidOid))
+	{
+		if (strcmp(((StoredDefinition *) lfirst(cell))->row.maintenance, "async") != 0)
+			return false;
+	}
+	for (i = 0; i < FACT_TRIGGERS; i++)
+		if (fact_triggers[i].cloned && OidIsValid(get_trigger_oid(fact, fact_triggers[i].name, true)))
+			return false;
+	return true;
 }
 
 /* has_transactional: returns whether a fact table has index tables that its writers maintain */

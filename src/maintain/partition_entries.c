@@ -65,7 +65,7 @@ update_entries_of_partition(Oid root, Oid partition, bool attached)
 	PG_TRY();
 	{
 		if (by_bounds)
-			delete_entries_in_bounds(def, rel);
+			delete_entries_in_bounds(def, rel, false);
 		else
 			update_entries_by_rows(def, root_rel, rel, attached);
 	}
@@ -76,6 +76,31 @@ update_entries_of_partition(Oid root, Oid partition, bool attached)
 	PG_END_TRY();
 	relation_close(rel, NoLock);
 	relation_close(root_rel, NoLock);
+}
+
+/*
+ * queue_rows_of_partition
+ *		Queues all rows that a partition has, and those that have entries within its bounds,
+ *		because any of them may have changed.  The caller drains the queue.
+ */
+void
+queue_rows_of_partition(FactDef *def, Oid partition)
+{
+	Relation	rel = relation_open(partition, AccessShareLock);
+	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
+	BlockScan	scan;
+	TupleTableSlot *row;
+
+	delete_entries_in_bounds(def, rel, true);
+	block_scan_begin(&scan, def, rel, snapshot, 100, 0);
+	while ((row = block_scan_next(&scan)) != NULL)
+	{
+		CHECK_FOR_INTERRUPTS();
+		queue_collect(def, row);
+	}
+	block_scan_end(&scan);
+	UnregisterSnapshot(snapshot);
+	relation_close(rel, NoLock);
 }
 
 /* update_entries_by_rows: reads the rows of a partition and writes or deletes their entries */

@@ -23,6 +23,7 @@
 #include "../catalog/definition_rows.h"
 #include "../definition/roots.h"
 #include "../indextable.h"
+#include "../queue/append.h"
 #include "../util/citus.h"
 #include "../util/inherit.h"
 #include "../util/relation.h"
@@ -67,9 +68,10 @@ prepare_truncate(Relation rel)
 
 /*
  * maintain_truncate
- *		Empties the index tables of a fact table that was truncated.  TRUNCATE of the fact
- *		table holds a lock that keeps every other session out.  Afterwards older snapshots
- *		see it empty, and likewise the index tables.
+ *		Empties the index tables of a fact table that was truncated, and queues in its feed
+ *		that all rows have changed.  TRUNCATE of the fact table holds a lock that keeps
+ *		every other session out.  Afterwards older snapshots see it empty, and likewise the
+ *		index tables.
  *
  * Of a distributed table, Citus has locked the table that is without rows on all nodes, and
  * locks the index tables in the same way, so that the drains of all nodes have ended, and
@@ -91,6 +93,8 @@ maintain_truncate(Relation fact)
 		return;
 	relid = def->relid;
 	batch_discard(relid);
+	if (def->feed)
+		queue_collect_key(def, NULL, NULL);
 	for (i = 0; i < def->ndefs; i++)
 		index_tables = lappend_oid(index_tables, def->defs[i]->relid);
 	foreach(cell, index_tables)

@@ -28,7 +28,7 @@ PG_FUNCTION_INFO_V1(indextable_queue_activity);
 /* The interval over which changes are counted to get a rate, in ms. */
 #define RATE_INTERVAL		5000
 
-static QueueActivity *get_activity(Oid fact_table);
+static QueueActivity *get_activity(Oid fact_table, Oid server);
 
 /*
  * get_activity
@@ -36,7 +36,7 @@ static QueueActivity *get_activity(Oid fact_table);
  *		The caller holds the lock exclusively.
  */
 static QueueActivity *
-get_activity(Oid fact_table)
+get_activity(Oid fact_table, Oid server)
 {
 	QueueActivity *oldest = NULL;
 	int			i;
@@ -45,7 +45,7 @@ get_activity(Oid fact_table)
 	{
 		QueueActivity *queue = &shared->queues[i];
 
-		if (queue->fact_table == fact_table && queue->database == MyDatabaseId)
+		if (queue->fact_table == fact_table && queue->server == server && queue->database == MyDatabaseId)
 			return queue;
 		if (oldest == NULL ||
 			Max(queue->applied_at, queue->error_at) < Max(oldest->applied_at, oldest->error_at))
@@ -54,12 +54,14 @@ get_activity(Oid fact_table)
 	memset(oldest, 0, sizeof(QueueActivity));
 	oldest->database = MyDatabaseId;
 	oldest->fact_table = fact_table;
+	oldest->server = server;
+	oldest->backlog = -1;
 	return oldest;
 }
 
 /* activity_count: counts changes of a fact table that were applied */
 void
-activity_count(Oid fact_table, int64 changes)
+activity_count(Oid fact_table, Oid server, int64 changes)
 {
 	TimestampTz now = GetCurrentTimestamp();
 	QueueActivity *queue;
@@ -67,7 +69,7 @@ activity_count(Oid fact_table, int64 changes)
 	if (shared == NULL || changes == 0)
 		return;
 	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
-	queue = get_activity(fact_table);
+	queue = get_activity(fact_table, server);
 	if (TimestampDifferenceExceeds(queue->counted_from, now, RATE_INTERVAL))
 	{
 		if (queue->counted > 0)
@@ -86,27 +88,46 @@ activity_count(Oid fact_table, int64 changes)
 
 /* activity_note_success: forgets the error of a fact table: a batch of it has succeeded */
 void
-activity_note_success(Oid fact_table)
+activity_note_success(Oid fact_table, Oid server)
 {
 	if (shared == NULL)
 		return;
 	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
-	get_activity(fact_table)->error[0] = '\0';
+	get_activity(fact_table, server)->error[0] = '\0';
 	LWLockRelease(shared->lock);
 }
 
 /* activity_note_error: keeps the message of an error with which a whole batch of a fact table failed */
 void
-activity_note_error(Oid fact_table, const char *message)
+activity_note_error(Oid fact_table, Oid server, const char *message)
 {
 	QueueActivity *queue;
 
 	if (shared == NULL)
 		return;
 	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
-	queue = get_activity(fact_table);
+	queue = get_activity(fact_table, server);
 	queue->error_at = GetCurrentTimestamp();
 	strlcpy(queue->error, message, sizeof(queue->error));
+	LWLockRelease(shared->lock);
+}
+
+/*
+ * activity_note_backlog
+ *		Keeps how many changes are in the feeds of a server after a batch, and when the oldest
+ *		of them was made.
+ */
+void
+activity_note_backlog(Oid fact_table, Oid server, int64 backlog, TimestampTz oldest)
+{
+	QueueActivity *queue;
+
+	if (shared == NULL)
+		return;
+	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
+	queue = get_activity(fact_table, server);
+	queue->backlog = backlog;
+	queue->oldest = oldest;
 	LWLockRelease(shared->lock);
 }
 
@@ -116,16 +137,19 @@ activity_note_error(Oid fact_table, const char *message)
  *		OUT applied_at timestamptz, OUT error text, OUT error_at timestamptz): returns what
  *		workers have done with a queue since the server was started, or null without the
  *		shared memory.
+ *		feed_activity(fact_table regclass, server oid, ..., OUT backlog bigint,
+ *		OUT oldest timestamptz): the same for the feeds of a server.
  */
 Datum
 indextable_queue_activity(PG_FUNCTION_ARGS)
 {
 	Oid			fact_table = PG_GETARG_OID(0);
 	TimestampTz now = GetCurrentTimestamp();
-	QueueActivity queue = {0};
+	Oid			server = PG_NARGS() > 1 ? PG_GETARG_OID(1) : InvalidOid;
+	QueueActivity queue = {.backlog = -1};
 	TupleDesc	desc;
-	Datum		values[5];
-	bool		isnull[5] = {0};
+	Datum		values[7];
+	bool		isnull[7] = {0};
 	int			i;
 
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
@@ -134,7 +158,7 @@ indextable_queue_activity(PG_FUNCTION_ARGS)
 		PG_RETURN_NULL();
 	LWLockAcquire(shared->lock, LW_SHARED);
 	for (i = 0; i < MAX_QUEUES; i++)
-		if (shared->queues[i].fact_table == fact_table &&
+		if (shared->queues[i].fact_table == fact_table && shared->queues[i].server == server &&
 			shared->queues[i].database == MyDatabaseId)
 			queue = shared->queues[i];
 	LWLockRelease(shared->lock);
@@ -152,6 +176,10 @@ indextable_queue_activity(PG_FUNCTION_ARGS)
 	values[3] = CStringGetTextDatum(queue.error);
 	isnull[3] = isnull[4] = queue.error[0] == '\0';
 	values[4] = TimestampTzGetDatum(queue.error_at);
+	values[5] = Int64GetDatum(queue.backlog);
+	isnull[5] = queue.backlog < 0;
+	values[6] = TimestampTzGetDatum(queue.oldest);
+	isnull[6] = queue.backlog <= 0;
 	/* The message may quote rows. */
 	if (!isnull[3] && !owns_relation(fact_table, GetUserId()))
 		values[3] = CStringGetTextDatum("<insufficient privilege>");

@@ -8,8 +8,11 @@
 #ifndef INDEXTABLE_ACTIVITY_H
 #define INDEXTABLE_ACTIVITY_H
 
-extern void activity_count(Oid fact_table, int64 changes);
-extern void activity_note_success(Oid fact_table);
-extern void activity_note_error(Oid fact_table, const char *message);
+#include "datatype/timestamp.h"
+
+extern void activity_count(Oid fact_table, Oid server, int64 changes);
+extern void activity_note_success(Oid fact_table, Oid server);
+extern void activity_note_backlog(Oid fact_table, Oid server, int64 backlog, TimestampTz oldest);
+extern void activity_note_error(Oid fact_table, Oid server, const char *message);
 
 #endif							/* INDEXTABLE_ACTIVITY_H */

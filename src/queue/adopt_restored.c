@@ -116,6 +116,13 @@ adopt(Oid fact_table)
 	bool		restored = false;
 	ListCell   *cell;
 
+	FactTableRow row;
+
+	/* A feed needs no index table. */
+	if (catalog_read_fact(fact_table, &row) && row.feed && OidIsValid(row.queue) && get_rel_name(row.queue) != NULL &&
+		!has_table_dependency(row.queue, fact_table) &&
+		ConditionalLockRelationOid(catalog_relid("definition", false), ShareUpdateExclusiveLock))
+		queues_adopt(fact_table);
 	if (!needs_adoption(fact_table) ||
 		!ConditionalLockRelationOid(catalog_relid("definition", false),
 									ShareUpdateExclusiveLock))

@@ -126,7 +126,11 @@ queue_collect(FactDef *def, Leaf *leaf, TupleTableSlot *row)
 	queue_collect_key(def, leaf, key);
 }
 
-/* queue_collect_key: collects a primary key, given as the values of its columns */
+/*
+ * queue_collect_key
+ *		Collects a primary key, given as the values of its columns; NULL, in a feed, stands
+ *		for all rows.
+ */
 void
 queue_collect_key(FactDef *def, Leaf *leaf, Datum *key)
 {
@@ -149,7 +153,7 @@ queue_collect_key(FactDef *def, Leaf *leaf, Datum *key)
 	level = get_level(c, def);
 	values[QUEUE_AT - 1] = TimestampTzGetDatum(GetCurrentStatementStartTimestamp());
 	/* What is stored out of line may be deleted before the key is read. */
-	for (i = 0; i < def->npk; i++)
+	for (i = 0; i < def->npk && key != NULL; i++)
 		values[QUEUE_KEY - 1 + i] =
 			TupleDescAttr(def->queue_desc, QUEUE_KEY - 1 + i)->attlen == -1 ?
 			PointerGetDatum(PG_DETOAST_DATUM_PACKED(key[i])) : key[i];
@@ -158,8 +162,10 @@ queue_collect_key(FactDef *def, Leaf *leaf, Datum *key)
 		level->queue = leaf->queue;
 		values[QUEUE_KEY - 1 + def->npk] = Int64GetDatum(next_queue_number());
 	}
+	if (key == NULL)
+		memset(&isnull[QUEUE_KEY - 1], true, def->npk * sizeof(bool));
 	tuple = heap_form_tuple(def->queue_desc, values, isnull);
-	for (i = 0; i < def->npk; i++)
+	for (i = 0; i < def->npk && key != NULL; i++)
 		if (values[QUEUE_KEY - 1 + i] != key[i])
 			pfree(DatumGetPointer(values[QUEUE_KEY - 1 + i]));
 
@@ -299,7 +305,7 @@ write_level(Level *level, bool keep)
 		if (pushed)
 			PopActiveSnapshot();
 		relation_close(queue, NoLock);
-		have_written = true;
+		have_written |= !level->def->feed;
 	}
 	level->written = keep ? level->n : 0;
 	if (keep)
@@ -322,7 +328,7 @@ write_level(Level *level, bool keep)
 static Relation
 open_queue(FactDef *def)
 {
-	FactTableRow tables = {def->relid, def->queue, def->spare};
+	FactTableRow tables = {def->relid, def->queue, def->spare, def->feed};
 	Relation	rel = NULL;
 
 	if (def->stale)

@@ -171,17 +171,16 @@ is_old(HeapTuple tuple, Snapshot start)
 
 /*
  * sort_keys
- *		Sorts keys->values in the order of the primary key, leaves each key in it once, and
- *		returns how many there are.  keys->n and keys->tids stay as they are.
+ *		Sorts keys in the order of the primary key, leaves each of them once, and returns how
+ *		many they are then.
  */
 int
-sort_keys(Keys *keys)
+sort_keys(FactDef *def, Datum *values, int nvalues)
 {
-	FactDef    *def = keys->def;
 	Size		size = sizeof(Datum) * def->npk;
-	char	   *at = (char *) keys->values;
+	char	   *at = (char *) values;
 	KeyOrder	order = {def->npk, def->queue_desc, palloc0(sizeof(SortSupportData) * def->npk)};
-	int			n = 1;
+	int			n = Min(nvalues, 1);
 	int			i;
 
 	for (i = 0; i < def->npk; i++)
@@ -193,8 +192,8 @@ sort_keys(Keys *keys)
 		PrepareSortSupportFromOrderingOp(lookup_type_cache(att->atttypid, TYPECACHE_LT_OPR)->lt_opr,
 										 &order.sort[i]);
 	}
-	qsort_arg(keys->values, keys->n, size, compare_keys, &order);
-	for (i = 1; i < keys->n; i++)
+	qsort_arg(values, nvalues, size, compare_keys, &order);
+	for (i = 1; i < nvalues; i++)
 		if (!same_key((Datum *) (at + (n - 1) * size), (Datum *) (at + i * size), &order))
 			memmove(at + n++ * size, at + i * size, size);
 	return n;

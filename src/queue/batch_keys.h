@@ -37,6 +37,8 @@ typedef struct DrainPosition
 {
 	Snapshot	start;			/* batches go on until what it sees is
 								 * applied; NULL: until the caller stops */
+	Snapshot	reading;		/* keys and rows are read with this one; NULL:
+								 * with a new one in each batch */
 	bool		caught_up;		/* no such change is left in the queue */
 	bool		locked;			/* the batch was left to another session that
 								 * may be draining */
@@ -47,6 +49,6 @@ typedef struct DrainPosition
 extern bool any_left(FactDef *def, Snapshot now, Snapshot start);
 extern void delete_keys(Keys *keys);
 extern void read_keys(Keys *keys, Snapshot snapshot, DrainPosition *position);
-extern int	sort_keys(Keys *keys);
+extern int	sort_keys(FactDef *def, Datum *values, int nvalues);
 
 #endif							/* INDEXTABLE_BATCH_KEYS_H */

@@ -73,5 +73,5 @@ process_utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
 static void
 find_queues(void *arg)
 {
-	*(bool *) arg = catalog_queues() != NIL;
+	*(bool *) arg = catalog_queues(false) != NIL;
 }

@@ -1,8 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * drain.c
- *	  Applies what is queued to asynchronous index tables: all of it for
- *	  indextable.drain(), and one batch at a time for the worker.
+ *	  Applies what is queued to asynchronous index tables, one batch at a time.
  *
  * Why index tables converge, whatever the interleaving.  A queue is drained by one
  * transaction at a time, which holds the drain lock until it ends.  Under the lock it
@@ -16,6 +15,13 @@
  * are still queued, and no older state can come back.  Neither the order of the queue
  * matters, nor how often a key is in it.  A crash or an error undoes both the changes
  * of entries and the consumption of keys, as one transaction has made both.
+ *
+ * Rows on other servers are as of snapshots that those servers have taken when this
+ * transaction first read from them, and that is after it has read the keys.  So all
+ * batches of a transaction read the keys as of the first one: a change that was queued
+ * here later may not be in the rows over there.  No caller has used the other servers in
+ * its transaction before.  What is written over there is queued over there: see
+ * feed_client.c.
  *
  * What is cached (definitions, partitions, their columns and indexes) has to be as new as
  * the snapshot, too.  Otherwise the key of a row in a partition that was attached just
@@ -68,8 +74,6 @@
 #include "shard_drain.h"
 #include "tables.h"
 
-PG_FUNCTION_INFO_V1(indextable_drain);
-
 /* What drain_batch() hands to drain_locked(), and gets from it. */
 typedef struct BatchArgs
 {
@@ -79,104 +83,10 @@ typedef struct BatchArgs
 	bool		again;			/* it is to be tried again soon */
 } BatchArgs;
 
-static void check_drainable(void *arg);
-static int	compare_queues(const ListCell *a, const ListCell *b);
 static void drain_locked(FactDef *def, Relation fact, void *arg);
 static bool lock_queue(Oid fact_table, DrainLock lock, Relation *fact, FactDef **def);
 static void write_entries(void *arg);
 static void apply_failing_row(Reconciliation *r);
-
-/*
- * indextable_drain
- *		drain(fact_table regclass, batch_size integer): applies all that is queued for a
- *		table, or for all tables that the user owns, in the caller's transaction.
- */
-Datum
-indextable_drain(PG_FUNCTION_ARGS)
-{
-	bool		all = PG_ARGISNULL(0);
-	Oid			wanted = all ? InvalidOid : PG_GETARG_OID(0);
-	int			limit = PG_ARGISNULL(1) ? setting_batch_size : PG_GETARG_INT32(1);
-	int64		changes = 0;
-	bool		found = false;
-	List	   *queues;
-	ListCell   *cell;
-
-	if (limit < 1 || limit > MAX_BATCH_SIZE)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("batch_size must be between 1 and %d", MAX_BATCH_SIZE)));
-	if (!all && get_rel_name(wanted) == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("relation with OID %u does not exist", wanted)));
-	PreventCommandIfReadOnly("drain()");
-	PreventCommandIfParallelMode("drain()");
-	if (!all && !owns_relation(wanted, GetUserId()))
-		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(wanted));
-
-	/*
-	 * All sessions go through the queues in the same order, because each
-	 * keeps its locks.
-	 */
-	queues = catalog_queues();
-	list_sort(queues, compare_queues);
-	foreach(cell, queues)
-	{
-		Oid			fact_table = ((FactTableRow *) lfirst(cell))->fact_table;
-		DrainPosition position = {0};
-		ErrorData  *error;
-
-		if (!all ? fact_table != wanted :
-			get_rel_name(fact_table) == NULL || !owns_relation(fact_table, GetUserId()) || !catalog_fact_in_use(fact_table))
-			continue;
-		found = true;
-		if (all && (error = run_catching_row_errors(check_drainable, &fact_table)) != NULL)
-		{
-			/* Changes of the other tables are not held up by that. */
-			ereport(WARNING,
-					(errcode(ERRCODE_WARNING),
-					 errmsg("could not drain table \"%s\": %s", get_rel_name(fact_table), error->message),
-					 error->detail ? errdetail_internal("%s", error->detail) : 0,
-					 error->hint ? errhint("%s", error->hint) : 0));
-			FreeErrorData(error);
-			continue;
-		}
-		position.start = RegisterSnapshot(GetLatestSnapshot());
-		while (drain_batch(fact_table, limit, DRAIN_WAIT, &position, &changes))
-			CommandCounterIncrement();
-		UnregisterSnapshot(position.start);
-	}
-	if (!all && !found)
-		ereport(ERROR,
-				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("table \"%s\" has no asynchronous index tables", get_rel_name(wanted)),
-				 errhint("The view indextable.index_tables lists the index tables.")));
-	PG_RETURN_INT64(changes);
-}
-
-/* check_drainable: raises an error for a fact table whose definitions do not fit any more */
-static void
-check_drainable(void *arg)
-{
-	Oid			fact_table = *(Oid *) arg;
-	Relation	fact = try_relation_open(fact_table, AccessShareLock);
-
-	if (fact == NULL)
-		return;
-	check_row_indexes(definition_of_fact(fact, fact_table));
-	relation_close(fact, NoLock);
-}
-
-/* compare_queues: compares queues by their fact tables' OIDs; for list_sort() */
-static int
-compare_queues(const ListCell *a, const ListCell *b)
-{
-	Oid			x = ((FactTableRow *) lfirst(a))->fact_table;
-	Oid			y = ((FactTableRow *) lfirst(b))->fact_table;
-
-	return x < y ? -1 : x > y ? 1 : 0;
-}
 
 /*
  * with_queue_locked
@@ -237,6 +147,15 @@ drain_batch(Oid fact_table, int limit, DrainLock lock, DrainPosition *position, 
 	return batch.n == limit && (position->start == NULL || !position->caught_up);
 }
 
+/* drain_end: releases what *position has kept from batch to batch */
+void
+drain_end(DrainPosition *position)
+{
+	if (position->reading != NULL)
+		UnregisterSnapshot(position->reading);
+	position->reading = NULL;
+}
+
 /*
  * drain_queue
  *		Applies the changes of a fact table in this transaction, batch by batch, until a
@@ -255,6 +174,7 @@ drain_queue(Oid fact_table, int few)
 		drain_batch(fact_table, setting_batch_size, DRAIN_WAIT, &position, &changes);
 		CommandCounterIncrement();
 	} while (changes - before > few);
+	drain_end(&position);
 }
 
 /* drain_locked: drains one batch, under the drain lock; for with_queue_locked() */
@@ -298,7 +218,17 @@ drain_locked(FactDef *def, Relation fact, void *arg)
 	 * of a partition that was not known would not be found, and their keys
 	 * would be consumed.
 	 */
-	r.snapshot = tree_snapshot(fact);
+	if (position->reading == NULL)
+	{
+		r.snapshot = tree_snapshot(fact);
+		if (def->fed)
+			position->reading = RegisterSnapshot(r.snapshot);
+	}
+	else
+	{
+		position->reading->curcid = GetCurrentCommandId(false);
+		r.snapshot = RegisterSnapshot(position->reading);
+	}
 	wait_point("drain has its snapshot");
 	PushActiveSnapshot(r.snapshot);
 	read_keys(&keys, r.snapshot, position);
@@ -311,7 +241,7 @@ drain_locked(FactDef *def, Relation fact, void *arg)
 		r.from = def->nsync;
 		r.to = def->ndefs;
 		r.keys = keys.values;
-		r.n = sort_keys(&keys);
+		r.n = sort_keys(def, keys.values, keys.n);
 		apply_keys(&r);
 	}
 	PopActiveSnapshot();

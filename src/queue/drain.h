@@ -29,6 +29,7 @@ typedef enum DrainLock
 
 extern bool with_queue_locked(Oid fact_table, DrainLock lock,
 							  void (*work) (FactDef *def, Relation fact, void *arg), void *arg);
+extern void drain_end(DrainPosition *position);
 extern void drain_queue(Oid fact_table, int few);
 extern void check_row_indexes(FactDef *def);
 extern void apply_keys(Reconciliation *r);

@@ -40,6 +40,7 @@
 #include "reconcile.h"
 #include "shard_scan.h"
 
+static void prefetch_foreign(Reconciliation *r, LiveScan *live);
 static void reconcile_row(Reconciliation *r, EntryScan *scans, FetchedEntries *fetched, Datum *key, TupleTableSlot *live,
 						  MemoryContext cxt);
 static TupleTableSlot *find_row(Reconciliation *r, LiveScan *live, Leaf *leaf, TupleTableSlot *stored, int i);
@@ -77,6 +78,8 @@ reconcile_rows(Reconciliation *r)
 		else
 			begin_scan(&scans[i - r->from], r->def->defs[i], r->def->npk);
 	}
+	if (r->tids == NULL && r->def->fed)
+		prefetch_foreign(r, &live);
 	wait_point("citus drain has read the facts");
 	for (i = 0; i < r->n; i++)
 	{
@@ -99,6 +102,41 @@ reconcile_rows(Reconciliation *r)
 	if (stored != NULL)
 		ExecDropSingleTupleTableSlot(stored);
 	MemoryContextDelete(row_cxt);
+}
+
+/*
+ * prefetch_foreign
+ *		Fetches the rows that are on other servers together.
+ *
+ * If a table is not to be found over there, or may not be read, that is an error of the
+ * whole batch, and no row is rejected for it.
+ */
+static void
+prefetch_foreign(Reconciliation *r, LiveScan *live)
+{
+	MemoryContext cxt = CurrentMemoryContext;
+	Datum	  **keys = palloc_extended(sizeof(Datum *) * Max(r->n, 1), MCXT_ALLOC_HUGE);
+	int			i;
+
+	for (i = 0; i < r->n; i++)
+		keys[i] = r->keys + (Size) i * r->def->npk;
+	PG_TRY();
+	{
+		live_scan_prefetch_foreign(live, keys, r->n);
+	}
+	PG_CATCH();
+	{
+		ErrorData  *error;
+
+		MemoryContextSwitchTo(cxt);
+		error = CopyErrorData();
+		if (ERRCODE_TO_CATEGORY(error->sqlerrcode) == ERRCODE_SYNTAX_ERROR_OR_ACCESS_RULE_VIOLATION)
+			error->sqlerrcode = ERRCODE_CONNECTION_EXCEPTION;
+		FlushErrorState();
+		ReThrowError(error);
+	}
+	PG_END_TRY();
+	pfree(keys);
 }
 
 /*

@@ -39,6 +39,11 @@ typedef struct QueueActivity
 {
 	Oid			database;
 	Oid			fact_table;
+	Oid			server;			/* whose feeds they are; InvalidOid: the queue
+								 * here */
+	int64		backlog;		/* of feeds, as of the last batch; -1: not
+								 * known */
+	TimestampTz oldest;			/* when the oldest of that was made */
 	int64		applied;		/* how many changes were applied */
 	TimestampTz applied_at;		/* when the last of them were */
 	int64		counted;		/* how many of them since ... */

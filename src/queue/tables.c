@@ -59,26 +59,44 @@ static bool truncate_if_removable(Oid relid);
 
 /*
  * refuse_queue_over_foreign
- *		Raises an error if a fact table that needs a queue has partitions on other servers.
- *
- * The drain has to see rows as they were when it has read the queue.  Another server
- * shows them as they were when the transaction has first read from it, which may have
- * been before.
+ *		Raises an error if a fact table that has partitions on other servers has an index
+ *		table that is built online: what is written over there meanwhile would be missed.
+ *		What is written to asynchronous index tables comes from feeds.
  */
 void
 refuse_queue_over_foreign(Oid fact)
 {
+	ListCell   *cell;
+
+	if (foreign_leaves(fact) == NIL)
+		return;
+	foreach(cell, catalog_read_definitions(fact, InvalidOid))
+	{
+		DefinitionRow *row = &((StoredDefinition *) lfirst(cell))->row;
+
+		if (is_queued(row) && (strcmp(row->maintenance, "async") != 0 || strcmp(row->state, "building") == 0 || OidIsValid(row->replaces)))
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("changes of table \"%s\" cannot be queued because it has foreign partitions", get_rel_name(fact)),
+					 errdetail("Index tables that are built or rebuilt online need a queue."),
+					 errhint("Use populate => true.")));
+	}
+}
+
+/* refuse_feed_over_foreign: raises an error if a table that has a feed, or is to have one, has partitions on other servers */
+void
+refuse_feed_over_foreign(Oid fact)
+{
 	if (foreign_leaves(fact) != NIL)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("changes of table \"%s\" cannot be queued because it has foreign partitions", get_rel_name(fact)),
-				 errdetail("Index tables that are asynchronous, or that are built or rebuilt online, need a queue."),
-				 errhint("Use maintenance => 'transactional' and populate => true.")));
+				 errmsg("table \"%s\" cannot have a feed because it has foreign partitions", get_rel_name(fact)),
+				 errhint("Create feeds on the servers that have the rows.")));
 }
 
-/* queues_create: creates the queue of a fact table, which the caller has locked, unless it has one */
+/* queues_create: creates the queue of a fact table, which the caller has locked, or its feed, unless it has one */
 void
-queues_create(FactDef *def)
+queues_create(FactDef *def, bool feed)
 {
 	Relation	fact;
 	FactTableRow row;
@@ -87,9 +105,19 @@ queues_create(FactDef *def)
 	if (!catalog_read_fact(def->relid, &row))
 		elog(ERROR, "table \"%s\" is not registered", def->name);
 	/* A worker is started now, and not only when the first change is made. */
-	queue_wake_at_commit();
+	if (!feed)
+		queue_wake_at_commit();
+	if (OidIsValid(row.queue) && row.feed != feed)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 feed ? errmsg("table \"%s\" cannot have a feed because its changes are queued for index tables", def->name) :
+				 errmsg("changes of table \"%s\" cannot be queued because it has a feed", def->name),
+				 errdetail("What is queued is applied here, or on the server that takes from the feed. Index tables that are asynchronous, or that are built or rebuilt online, need a queue."),
+				 feed ? errhint("Drop the asynchronous index tables, or make them transactional, before you create the feed.") :
+				 errhint("Use maintenance => 'transactional' and populate => true.")));
 	if (OidIsValid(row.queue))
 		return;
+	row.feed = feed;
 	fact = relation_open(def->relid, NoLock);
 	row.queue = make_queue_table(def, fact, 1);
 	if (!def->distributed)
@@ -142,7 +170,7 @@ queues_restore(Oid fact)
 static void
 make_lost_tables(FactDef *def, Relation fact)
 {
-	FactTableRow row = {def->relid, def->queue, def->spare};
+	FactTableRow row = {def->relid, def->queue, def->spare, def->feed};
 
 	queue_note_lost(def);
 	if (!OidIsValid(row.queue))
@@ -261,7 +289,7 @@ queues_drop(Oid fact, bool wait)
 	ListCell   *cell;
 	int			i;
 
-	if (!catalog_read_fact(fact, &row) || !OidIsValid(row.queue))
+	if (!catalog_read_fact(fact, &row) || !OidIsValid(row.queue) || row.feed)
 		return true;
 	foreach(cell, catalog_read_definitions(fact, InvalidOid))
 	{
@@ -339,6 +367,7 @@ queues_rotate(FactDef *def)
 	row.fact_table = def->relid;
 	row.queue = def->spare;
 	row.spare = def->queue;
+	row.feed = def->feed;
 	catalog_write_fact(&row);
 	CacheInvalidateRelcacheByRelid(def->relid);
 }

@@ -10,7 +10,8 @@
 
 #include "../indextable.h"
 
-extern void queues_create(FactDef *def);
+extern void refuse_feed_over_foreign(Oid fact);
+extern void queues_create(FactDef *def, bool feed);
 extern void queues_adopt(Oid fact);
 extern bool queues_drop(Oid fact, bool wait);
 extern void queues_lock_if_last(Oid fact, Oid index_table);

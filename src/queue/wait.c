@@ -47,6 +47,7 @@
 #include "append.h"
 #include "backlog.h"
 #include "distributed_wait.h"
+#include "feed_client.h"
 #include "lost.h"
 #include "scan.h"
 #include "wait.h"
@@ -124,7 +125,7 @@ queue_of_index_table(Oid index_table, FactTableRow *queue)
 		queue_lost_error(fact);
 	*queue = (FactTableRow)
 	{
-		fact->relid, fact->queue, fact->spare
+		fact->relid, fact->queue, fact->spare, fact->feed
 	};
 	UnlockRelationOid(fact->relid, AccessShareLock);
 	return async;
@@ -214,7 +215,7 @@ wait_for_queue(FactTableRow *queue, int64 max_lag, int64 timeout)
 			break;
 	}
 	UnregisterSnapshot(snapshot);
-	return !search.found;
+	return !search.found && feeds_wait(queue->fact_table, max_lag, until);
 }
 
 /* find_change: stops at the first row of a queue table that counts; for queue_scan() */

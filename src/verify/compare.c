@@ -83,10 +83,18 @@ verify_index_table(Oid index_table, double sample, discrepancy_handler handler, 
 		report_not_index_table(index_table);
 	PG_TRY();
 	{
+		note_fed_rows(&v);
 		v.snapshot = get_synchronized_snapshot(v.factdef, v.fact);
+		note_fed_rows(&v);
 		wait_point("verify has its snapshot");
 		PushActiveSnapshot(v.snapshot);
 		check_setup(v.def, v.fact, v.index_table, handler, arg);
+		if (v.feed_problem != NULL)
+		{
+			Discrepancy d = {.kind = "setup",.def = v.def,.problem = v.feed_problem};
+
+			handler(&d, arg);
+		}
 		/* The rows of a Citus table are not in the table. */
 		if (v.def->citus == NULL)
 			compare_rows(&v);
@@ -290,7 +298,8 @@ same_entry(IndexDef *def, TupleTableSlot *a, TupleTableSlot *b)
  *		not be there (expected is NULL), or that differs (neither is NULL).
  *
  * An entry that should not be there is dangling if its row no longer exists, and
- * stale if the row exists.  Nothing is reported of a row whose key is queued.
+ * stale if the row exists.  Nothing is reported of a row whose key is queued, here or in
+ * a feed.
  */
 static void
 report_discrepancy(Verify *v, TupleTableSlot *expected, TupleTableSlot *found)
@@ -307,6 +316,8 @@ report_discrepancy(Verify *v, TupleTableSlot *expected, TupleTableSlot *found)
 		return;
 	for (i = 0; i < v->factdef->npk; i++)
 		key[i] = entry->tts_values[v->def->pk_attno[i] - 1];
+	if (is_fed(v, key, hash))
+		return;
 	if (found == NULL)
 	{
 		if (v->def->async)

@@ -410,6 +410,7 @@ queue_rows(Repair *r, FactDef *factdef)
 	position.start = RegisterSnapshot(GetLatestSnapshot());
 	while (drain_batch(fact_table, setting_batch_size, DRAIN_WAIT, &position, &changes))
 		CommandCounterIncrement();
+	drain_end(&position);
 	UnregisterSnapshot(position.start);
 	return r->nsuspects;
 }

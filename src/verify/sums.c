@@ -14,6 +14,7 @@
 #include "common/hashfn.h"
 #include "executor/tuptable.h"
 #include "fmgr.h"
+#include "foreign/foreign.h"
 #include "miscadmin.h"
 #include "storage/lockdefs.h"
 #include "utils/hsearch.h"
@@ -30,7 +31,9 @@
 #include "../entry/extract.h"
 #include "../entry/fact_fetch.h"
 #include "../entry/foreign_scan.h"
+#include "../definition/routing.h"
 #include "../indextable.h"
+#include "../queue/feed_client.h"
 #include "../util/role.h"
 #include "../util/subxact.h"
 #include "discrepancy.h"
@@ -155,7 +158,8 @@ note_lacking(Verify *v, Row *row)
 		if (v->queued_rows == NULL)
 			note_queued_rows(v);
 		hash = hash_row_key(v, row->slot);
-		if (hash_search(v->queued_rows, &hash, HASH_FIND, NULL) != NULL)
+		if (hash_search(v->queued_rows, &hash, HASH_FIND, NULL) != NULL || v->fed_partitions != NIL ||
+			(v->fed_rows != NULL && hash_search(v->fed_rows, &hash, HASH_FIND, NULL) != NULL))
 			return;
 	}
 	v->lacking |= row->entries.lacking;
@@ -454,4 +458,84 @@ note_queued_rows(Verify *v)
 		table_endscan(scan);
 		relation_close(rel, NoLock);
 	}
+}
+
+/* What take_changes() works on. */
+typedef struct TakeChanges
+{
+	FactDef    *def;
+	FeedBatch	batch;
+	MemoryContext cxt;
+} TakeChanges;
+
+/* take_changes: takes all changes from the feeds of a server; for run_catching_errors() */
+static void
+take_changes(void *arg)
+{
+	TakeChanges *take = arg;
+	MemoryContext old = MemoryContextSwitchTo(take->cxt);
+
+	feed_take(take->def, &take->batch);
+	MemoryContextSwitchTo(old);
+}
+
+/*
+ * note_fed_rows
+ *		Notes the rows whose primary keys are in the feeds of other servers: their entries
+ *		may not have been written yet.
+ *
+ * It is called twice, before and after the snapshots are taken.  A change whose entries
+ * the snapshot does not see is in a feed at one of these moments, unless it is committed,
+ * applied and acknowledged between them.
+ */
+void
+note_fed_rows(Verify *v)
+{
+	MemoryContext cxt = MemoryContextGetParent(v->cxt);
+	HASHCTL		ctl;
+	ListCell   *cell;
+
+	if (!v->def->async || !v->factdef->fed)
+		return;
+	ctl.keysize = sizeof(uint64);
+	ctl.entrysize = sizeof(uint64);
+	ctl.hcxt = cxt;
+	if (v->fed_rows == NULL)
+		v->fed_rows = hash_create("rows in feeds", 1024, &ctl, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	foreach(cell, feed_servers(v->factdef->relid))
+	{
+		TakeChanges take = {v->factdef, {.server = lfirst_oid(cell),.limit = PG_INT64_MAX},
+		AllocSetContextCreate(cxt, "indextable changes", ALLOCSET_DEFAULT_SIZES)};
+		ErrorData  *error = run_catching_errors(take_changes, &take);
+		int64		i;
+		int			k;
+
+		if (error != NULL && ERRCODE_TO_CATEGORY(error->sqlerrcode) != ERRCODE_SYNTAX_ERROR_OR_ACCESS_RULE_VIOLATION &&
+			ERRCODE_TO_CATEGORY(error->sqlerrcode) != ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE)
+			ReThrowError(error);
+		if (error != NULL)
+			v->feed_problem = psprintf("changes cannot be taken from server \"%s\": %s%s%s",
+									   GetForeignServer(take.batch.server)->servername, error->message,
+									   error->hint == NULL ? "" : "; ", error->hint == NULL ? "" : error->hint);
+		for (i = 0; i < take.batch.nkeys; i++)
+		{
+			uint64		hash = 0;
+
+			for (k = 0; k < v->factdef->npk; k++)
+				hash = hash_column(take.batch.keys[i * v->factdef->npk + k], false,
+								   TupleDescAttr(v->factdef->queue_desc, QUEUE_KEY - 1 + k), hash);
+			hash_search(v->fed_rows, &hash, HASH_ENTER, NULL);
+		}
+		v->fed_partitions = list_concat_unique_oid(v->fed_partitions, take.batch.whole);
+		MemoryContextDelete(take.cxt);
+	}
+}
+
+/* is_fed: returns whether the primary key of a row is in a feed, so that its entries need not be right yet */
+bool
+is_fed(Verify *v, Datum *key, uint64 hash)
+{
+	return v->fed_rows != NULL &&
+		(hash_search(v->fed_rows, &hash, HASH_FIND, NULL) != NULL ||
+		 (v->fed_partitions != NIL && list_member_oid(v->fed_partitions, route_key(v->factdef, v->fact, key))));
 }

@@ -75,6 +75,10 @@ typedef struct Verify
 								 * servers, or of a shard's rows, or NULL */
 	HTAB	   *queued_rows;	/* hashes of the primary keys in the queue, or
 								 * NULL */
+	HTAB	   *fed_rows;		/* the same of those in feeds, or NULL */
+	List	   *fed_partitions; /* OIDs of those all of whose rows may have
+								 * changed */
+	const char *feed_problem;	/* why a feed cannot be read, or NULL */
 	discrepancy_handler handler;
 	void	   *arg;
 } Verify;
@@ -82,6 +86,8 @@ typedef struct Verify
 extern void read_fact_table(Verify *v);
 extern void read_index_table(Verify *v);
 extern void note_queued_rows(Verify *v);
+extern void note_fed_rows(Verify *v);
+extern bool is_fed(Verify *v, Datum *key, uint64 hash);
 extern uint64 hash_primary_key(Verify *v, Datum *values, bool *isnull);
 
 #endif							/* INDEXTABLE_SUMS_H */

@@ -37,10 +37,12 @@
 #include "../catalog/fact_rows.h"
 #include "../catalog/usage.h"
 #include "../indextable.h"
+#include "../maintain/feed_drain.h"
 #include "../queue/activity.h"
 #include "../queue/adopt_distributed.h"
 #include "../queue/batch_keys.h"
 #include "../queue/drain.h"
+#include "../queue/feed_client.h"
 #include "../queue/shared_memory.h"
 #include "../queue/worker_slots.h"
 #include "../util/lock.h"
@@ -78,10 +80,18 @@ typedef struct Assignment
 	int			slot;			/* -1: started by hand */
 } Assignment;
 
+/* A queue that the worker drains. */
+typedef struct Queue
+{
+	Oid			fact_table;
+	Oid			server;			/* whose feeds they are; InvalidOid: the queue
+								 * on this server */
+} Queue;
+
 /* A queue whose batches fail. */
 typedef struct Trouble
 {
-	Oid			fact_table;		/* hash key */
+	Queue		queue;			/* hash key */
 	int			backoff;		/* for how long it is left alone, in ms */
 	TimestampTz until;
 } Trouble;
@@ -94,8 +104,9 @@ static void fix_worker_settings(void);
 static bool find_queues(MemoryContext cxt, List **queues);
 static List *read_queues(MemoryContext cxt);
 static bool drain_queues(List *queues, bool *trouble);
-static bool drain_in_transaction(Oid fact_table, int64 *changes, bool *locked);
-static void note_drain_error(Oid fact_table, ErrorData *error);
+static pg_noinline bool drain_in_transaction(Queue *queue, int64 *changes, bool *locked);
+static bool drain_feeds(Queue *queue, int64 *changes, bool *locked);
+static void note_drain_error(Queue *queue, ErrorData *error);
 static bool is_active(pid_t pid);
 
 /*
@@ -151,7 +162,7 @@ indextable_worker_main(Datum arg)
 
 	wait_event = new_wait_event("IndextableWorkerMain");
 	cxt = AllocSetContextCreate(TopMemoryContext, "indextable worker", ALLOCSET_DEFAULT_SIZES);
-	ctl.keysize = sizeof(Oid);
+	ctl.keysize = sizeof(Queue);
 	ctl.entrysize = sizeof(Trouble);
 	troubles = hash_create("indextable troubles", 16, &ctl, HASH_ELEM | HASH_BLOBS);
 	for (;;)
@@ -261,8 +272,8 @@ fix_worker_settings(void)
 
 /*
  * find_queues
- *		Sets *queues to the OIDs of the fact tables that have a queue; there are none without
- *		the extension.  Returns false if the catalog cannot be read: it may be that of another
+ *		Sets *queues to the queues (Queue *) of the database; there are none without the
+ *		extension.  Returns false if the catalog cannot be read: it may be that of another
  *		version.
  */
 static bool
@@ -285,7 +296,7 @@ find_queues(MemoryContext cxt, List **queues)
 	return ok;
 }
 
-/* read_queues: returns the fact tables that have a queue, in a transaction of its own */
+/* read_queues: returns the queues (Queue *) of the database, in a transaction of its own */
 static List *
 read_queues(MemoryContext cxt)
 {
@@ -296,8 +307,11 @@ read_queues(MemoryContext cxt)
 	StartTransactionCommand();
 	PushActiveSnapshot(GetTransactionSnapshot());
 	adopt_distributed();
-	foreach(cell, catalog_queues())
+	foreach(cell, catalog_queues(false))
 	{
+		Oid			fact_table = ((FactTableRow *) lfirst(cell))->fact_table;
+		List	   *servers;
+		ListCell   *server;
 		MemoryContext old;
 
 		/*
@@ -305,10 +319,20 @@ read_queues(MemoryContext cxt)
 		 * more, or is being restored.  The session that adopts what was
 		 * restored asks for a worker.
 		 */
-		if (!catalog_fact_in_use(((FactTableRow *) lfirst(cell))->fact_table))
+		if (!catalog_fact_in_use(fact_table))
 			continue;
+		servers = lcons_oid(InvalidOid, feed_servers(fact_table));
 		old = MemoryContextSwitchTo(cxt);
-		result = lappend_oid(result, ((FactTableRow *) lfirst(cell))->fact_table);
+		foreach(server, servers)
+		{
+			Queue	   *queue = palloc(sizeof(Queue));
+
+			*queue = (Queue)
+			{
+				fact_table, lfirst_oid(server)
+			};
+			result = lappend(result, queue);
+		}
 		MemoryContextSwitchTo(old);
 	}
 	PopActiveSnapshot();
@@ -330,8 +354,8 @@ drain_queues(List *queues, bool *trouble)
 	*trouble = false;
 	foreach(cell, queues)
 	{
-		Oid			fact_table = lfirst_oid(cell);
-		Trouble    *t = hash_search(troubles, &fact_table, HASH_FIND, NULL);
+		Queue	   *queue = lfirst(cell);
+		Trouble    *t = hash_search(troubles, queue, HASH_FIND, NULL);
 		int64		changes = 0;
 		bool		locked = false;
 		MemoryContext cxt = CurrentMemoryContext;
@@ -343,7 +367,7 @@ drain_queues(List *queues, bool *trouble)
 		}
 		PG_TRY();
 		{
-			if (drain_in_transaction(fact_table, &changes, &locked))
+			if (drain_in_transaction(queue, &changes, &locked))
 				more = true;
 			*trouble |= locked;
 
@@ -353,17 +377,17 @@ drain_queues(List *queues, bool *trouble)
 			 */
 			if (t != NULL && !locked)
 			{
-				hash_search(troubles, &fact_table, HASH_REMOVE, NULL);
-				activity_note_success(fact_table);
+				hash_search(troubles, queue, HASH_REMOVE, NULL);
+				activity_note_success(queue->fact_table, queue->server);
 			}
-			activity_count(fact_table, changes);
+			activity_count(queue->fact_table, queue->server, changes);
 		}
 		PG_CATCH();
 		{
 			/* An error is logged only the first time. */
 			ErrorData  *error = recover_from_error(cxt, t == NULL);
 
-			note_drain_error(fact_table, error);
+			note_drain_error(queue, error);
 			FreeErrorData(error);
 			*trouble = true;
 		}
@@ -379,11 +403,14 @@ drain_queues(List *queues, bool *trouble)
  *		to another session that may be draining.
  */
 static bool
-drain_in_transaction(Oid fact_table, int64 *changes, bool *locked)
+drain_in_transaction(Queue *queue, int64 *changes, bool *locked)
 {
+	Oid			fact_table = queue->fact_table;
 	DrainPosition position = {0};
 	bool		more;
 
+	if (OidIsValid(queue->server))
+		return drain_feeds(queue, changes, locked);
 	SetCurrentStatementStartTimestamp();
 	StartTransactionCommand();
 	PushActiveSnapshot(GetTransactionSnapshot());
@@ -391,9 +418,44 @@ drain_in_transaction(Oid fact_table, int64 *changes, bool *locked)
 		pgstat_report_activity(STATE_RUNNING, psprintf("draining %s", quoted_relation(fact_table)));
 	more = drain_batch(fact_table, setting_batch_size, DRAIN_TRY, &position, changes);
 	*locked = position.locked;
+	drain_end(&position);
 	PopActiveSnapshot();
 	CommitTransactionCommand();
 	return more;
+}
+
+/*
+ * drain_feeds
+ *		Drains one batch of the feeds of a server, like drain_in_transaction(), and
+ *		acknowledges it in another transaction, once the first has committed.
+ */
+static bool
+drain_feeds(Queue *queue, int64 *changes, bool *locked)
+{
+	FeedBatch	batch = {.server = queue->server,.limit = setting_batch_size,.backlog = -1};
+
+	SetCurrentStatementStartTimestamp();
+	StartTransactionCommand();
+	PushActiveSnapshot(GetTransactionSnapshot());
+	if (get_rel_name(queue->fact_table) != NULL)
+		pgstat_report_activity(STATE_RUNNING, psprintf("draining %s", quoted_relation(queue->fact_table)));
+	if (feed_take_unlocked(queue->fact_table, &batch, true))
+		*locked = !feed_apply(queue->fact_table, DRAIN_TRY, &batch);
+	PopActiveSnapshot();
+	CommitTransactionCommand();
+	if (*locked)
+		return false;
+	activity_note_backlog(queue->fact_table, queue->server, Max(batch.backlog - batch.n, 0), batch.oldest);
+	if (batch.n == 0)
+		return false;
+
+	StartTransactionCommand();
+	PushActiveSnapshot(GetTransactionSnapshot());
+	(void) feed_ack_applied();
+	PopActiveSnapshot();
+	CommitTransactionCommand();
+	*changes += batch.n;
+	return batch.n == batch.limit;
 }
 
 /*
@@ -402,17 +464,17 @@ drain_in_transaction(Oid fact_table, int64 *changes, bool *locked)
  *		serialization failure or a deadlock that is always the shortest time.
  */
 static void
-note_drain_error(Oid fact_table, ErrorData *error)
+note_drain_error(Queue *queue, ErrorData *error)
 {
 	bool		found;
-	Trouble    *t = hash_search(troubles, &fact_table, HASH_ENTER, &found);
+	Trouble    *t = hash_search(troubles, queue, HASH_ENTER, &found);
 
 	if (!found || ERRCODE_TO_CATEGORY(error->sqlerrcode) == ERRCODE_TRANSACTION_ROLLBACK)
 		t->backoff = MIN_BACKOFF;
 	else
 		t->backoff = Min(t->backoff * 2, MAX_BACKOFF);
 	t->until = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), t->backoff);
-	activity_note_error(fact_table, error->message);
+	activity_note_error(queue->fact_table, queue->server, error->message);
 }
 
 /*
@@ -433,7 +495,7 @@ indextable_start_workers(PG_FUNCTION_ARGS)
 		request_workers(MyDatabaseId);
 		PG_RETURN_VOID();
 	}
-	if (catalog_queues() == NIL)
+	if (catalog_queues(false) == NIL)
 	{
 		ereport(NOTICE,
 				(errmsg("no worker is started because this database has no asynchronous index tables")));

@@ -43,10 +43,12 @@ SELECT bag_eq($$SELECT * FROM pg_temp.functions('indextable')$$, $want$ VALUES
 		'partition_by text DEFAULT NULL::text, partition_bounds text[] DEFAULT NULL::text[], '
 		'partition_tablespaces text[] DEFAULT NULL::text[], primary_key name[] DEFAULT NULL::name[]',
 		'regclass', 'c', 'v', false, 'u'),
+	('create_feed', 'fact_table regclass', 'void', 'c', 'v', true, 'u'),
 	('drain',
 		'fact_table regclass DEFAULT NULL::regclass, batch_size integer DEFAULT NULL::integer',
 		'bigint', 'c', 'v', false, 'u'),
 	('drop', 'index_table regclass', 'void', 'c', 'v', true, 'u'),
+	('drop_feed', 'fact_table regclass', 'void', 'c', 'v', true, 'u'),
 	('explain',
 		'query text, OUT fact_table regclass, OUT index_table regclass, OUT used boolean, OUT reason text',
 		'SETOF record', 'c', 'v', false, 'u'),
@@ -108,7 +110,17 @@ SELECT bag_eq($$SELECT * FROM pg_temp.functions('indextable')$$, $want$ VALUES
 		'SETOF record', 'sql', 's', false, 'r')$want$, 'the functions that users call');
 
 SELECT bag_eq($$SELECT * FROM pg_temp.functions('indextable_internal')$$, $want$ VALUES
+	('ack', 'fact_table regclass, items text[]', 'bigint', 'c', 'v', true, 'u'),
 	('before_alter', '', 'event_trigger', 'c', 'v', false, 'u'),
+	('feed_activity',
+		'fact_table regclass, server oid, OUT applied bigint, OUT rate double precision, '
+		'OUT applied_at timestamp with time zone, OUT error text, OUT error_at timestamp with time zone, '
+		'OUT backlog bigint, OUT oldest timestamp with time zone',
+		'record', 'c', 'v', true, 'r'),
+	('feed_status',
+		'fact_table regclass, as_of pg_snapshot DEFAULT NULL::pg_snapshot, max_lag interval DEFAULT NULL::interval, '
+		'OUT backlog bigint, OUT lag interval, OUT pending boolean, OUT now pg_snapshot',
+		'record', 'c', 'v', false, 'u'),
 	('guard', '', 'trigger', 'c', 'v', false, 'u'),
 	('maintain', '', 'trigger', 'c', 'v', false, 'u'),
 	('on_alter', '', 'event_trigger', 'c', 'v', false, 'u'),
@@ -121,7 +133,8 @@ SELECT bag_eq($$SELECT * FROM pg_temp.functions('indextable_internal')$$, $want$
 		'fact_table regclass, OUT backlog bigint, OUT oldest timestamp with time zone, OUT size bigint',
 		'record', 'c', 'v', true, 'u'),
 	('restored', '', 'trigger', 'c', 'v', false, 'u'),
-	('stop_launched', '', 'integer', 'c', 'v', true, 'u')$want$, 'the functions that they do not call');
+	('stop_launched', '', 'integer', 'c', 'v', true, 'u'),
+	('take', 'fact_table regclass, n bigint, columns name[], OUT item text, OUT primary_key text[]', 'SETOF record', 'c', 'v', true, 'u')$want$, 'the functions that they do not call');
 
 SELECT bag_eq($$
 	SELECT relname::text, (SELECT string_agg(attname || ' ' || format_type(atttypid, atttypmod), ', ' ORDER BY attnum) FROM pg_attribute WHERE attrelid = c.oid AND attnum > 0)
@@ -149,7 +162,7 @@ SELECT bag_eq($$
 	('queues',
 		'fact_table regclass, backlog bigint, lag interval, rate double precision, rejected bigint, '
 		'workers integer, worker_state text, last_error text, last_error_at timestamp with time zone, '
-		'applied bigint, applied_at timestamp with time zone, size bigint'),
+		'applied bigint, applied_at timestamp with time zone, size bigint, server name'),
 	('rejected',
 		'index_table regclass, fact_table regclass, primary_key text[], sqlstate text, message text, '
 		'attempts integer, first_at timestamp with time zone, last_at timestamp with time zone, '

@@ -1,0 +1,98 @@
+/*-------------------------------------------------------------------------
+ *
+ * feed.c
+ *	  indextable.create_feed() and indextable.drop_feed(): have the changes of a table queued
+ *	  for index tables on another server, of which this table is a foreign partition.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/relation.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "storage/lockdefs.h"
+#include "utils/acl.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+
+#include "../catalog/definition_rows.h"
+#include "../catalog/fact_rows.h"
+#include "../catalog/orphaned_rows.h"
+#include "../catalog/queue_table.h"
+#include "../definition/cache.h"
+#include "../indextable.h"
+#include "../maintain/fact_table.h"
+#include "../maintain/install_triggers.h"
+#include "../queue/tables.h"
+#include "../util/inherit.h"
+#include "../util/lock.h"
+#include "../util/relation.h"
+#include "../util/sql.h"
+
+PG_FUNCTION_INFO_V1(indextable_create_feed);
+PG_FUNCTION_INFO_V1(indextable_drop_feed);
+
+/*
+ * indextable_create_feed
+ *		create_feed(fact_table regclass): has all changes of a table queued from now on.
+ *
+ * The lock waits for transactions that have changed the table, and keeps others out
+ * until the triggers are there.  So whatever is committed after this is in the feed.
+ */
+Datum
+indextable_create_feed(PG_FUNCTION_ARGS)
+{
+	Oid			relid = PG_GETARG_OID(0);
+	Relation	fact;
+	FactDef    *def;
+
+	forget_orphaned_rows(InvalidOid);
+	fact = open_fact(relid, ShareRowExclusiveLock);
+	if (catalog_is_feed(relid))
+		ereport(ERROR,
+				(errcode(ERRCODE_DUPLICATE_OBJECT),
+				 errmsg("table \"%s\" has a feed already", RelationGetRelationName(fact))));
+	refuse_feed_over_foreign(relid);
+	def = definition_of_fact(fact, relid);
+	definition_pin(def);
+	relation_close(fact, NoLock);
+	PG_TRY();
+	{
+		triggers_install(relid);
+		queues_create(def, true);
+	}
+	PG_FINALLY();
+	{
+		definition_unpin(def);
+	}
+	PG_END_TRY();
+	CacheInvalidateRelcacheByRelid(relid);
+	PG_RETURN_VOID();
+}
+
+/* indextable_drop_feed: drop_feed(fact_table regclass): drops a feed, with what has not been taken from it */
+Datum
+indextable_drop_feed(PG_FUNCTION_ARGS)
+{
+	Oid			relid = PG_GETARG_OID(0);
+	FactTableRow row;
+
+	if (get_rel_name(relid) != NULL && !owns_relation(relid, GetUserId()))
+		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(relid));
+	if (lock_if_exists(relid, AccessExclusiveLock))
+		lock_tree(relid, AccessExclusiveLock);
+	if (!catalog_read_fact(relid, &row) || !row.feed)
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("relation with OID %u has no feed", relid)));
+	row.feed = false;
+	catalog_write_fact(&row);
+	CacheInvalidateRelcacheByRelid(relid);
+	(void) queues_drop(relid, true);
+	if (!catalog_fact_in_use(relid))
+		triggers_remove(relid, true);
+	PG_RETURN_VOID();
+}

@@ -1,0 +1,319 @@
+/*-------------------------------------------------------------------------
+ *
+ * feed_drain.c
+ *	  Applies what is in the feeds of other servers: one batch of a server at a time for
+ *	  the worker, and all of it, with what is queued here, for indextable.drain().
+ *
+ * Why the entries of foreign partitions converge.  A drain takes changes from the feeds of
+ * a server, which consumes nothing; then it waits for the drain lock, and under the lock
+ * it reads the rows.  The server takes its snapshot for that when it is first read from,
+ * and this transaction has not read from it before: so each row is as its change has left
+ * it, or newer.  The lock is held until the commit, so whoever drains later reads rows
+ * that are no older than these.  A change that is committed over there after the snapshot
+ * is still in the feed, as only what was taken before is acknowledged.
+ *
+ * The primary key of a row tells which partition it is in.  A row that is moved from one
+ * server to another changes its primary key, and has both keys queued, each where it was
+ * written.  They may be applied in any order, and in between the row is found under
+ * neither key or under both, as in a query of the fact table.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/relation.h"
+#include "access/xact.h"
+#include "catalog/pg_class.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "nodes/pg_list.h"
+#include "storage/lockdefs.h"
+#include "utils/acl.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+
+#include "../catalog/definition_rows.h"
+#include "../catalog/fact_rows.h"
+#include "../definition/cache.h"
+#include "../indextable.h"
+#include "../queue/batch_keys.h"
+#include "../queue/drain.h"
+#include "../queue/feed_client.h"
+#include "../queue/lost.h"
+#include "../queue/reconcile.h"
+#include "../util/inherit.h"
+#include "../util/settings.h"
+#include "../util/subxact.h"
+#include "../util/wait_point.h"
+#include "feed_drain.h"
+#include "foreign_snapshot.h"
+#include "partition_entries.h"
+
+PG_FUNCTION_INFO_V1(indextable_drain);
+
+/* What take_all() works on. */
+typedef struct TakeAll
+{
+	Oid			fact_table;
+	MemoryContext cxt;
+	List	   *batches;		/* of FeedBatch * */
+} TakeAll;
+
+static void check_drainable(void *arg);
+static void take_all(void *arg);
+static void drain_all(Oid fact_table, int limit, List *batches, int64 *changes);
+static int	compare_queues(const ListCell *a, const ListCell *b);
+static void warn_not_drained(Oid fact_table, ErrorData *error);
+static void apply_batch(FactDef *def, Relation fact, void *arg);
+
+/*
+ * indextable_drain
+ *		drain(fact_table regclass, batch_size integer): applies all that is queued for a
+ *		table, or for all tables that the user owns, in the caller's transaction.
+ */
+Datum
+indextable_drain(PG_FUNCTION_ARGS)
+{
+	bool		all = PG_ARGISNULL(0);
+	Oid			wanted = all ? InvalidOid : PG_GETARG_OID(0);
+	int			limit = PG_ARGISNULL(1) ? setting_batch_size : PG_GETARG_INT32(1);
+	int64		changes = 0;
+	bool		found = false;
+	List	   *queues;
+	ListCell   *cell;
+
+	if (limit < 1 || limit > MAX_BATCH_SIZE)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("batch_size must be between 1 and %d", MAX_BATCH_SIZE)));
+	if (!all && get_rel_name(wanted) == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("relation with OID %u does not exist", wanted)));
+	PreventCommandIfReadOnly("drain()");
+	PreventCommandIfParallelMode("drain()");
+	if (!all && !owns_relation(wanted, GetUserId()))
+		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(wanted));
+
+	/*
+	 * All sessions go through the queues in the same order, because each
+	 * keeps its locks.
+	 */
+	queues = catalog_queues(false);
+	list_sort(queues, compare_queues);
+	foreach(cell, queues)
+	{
+		Oid			fact_table = ((FactTableRow *) lfirst(cell))->fact_table;
+		TakeAll		take = {fact_table, CurrentMemoryContext, NIL};
+		ErrorData  *error;
+
+		if (!all ? fact_table != wanted :
+			get_rel_name(fact_table) == NULL || !owns_relation(fact_table, GetUserId()) || !catalog_fact_in_use(fact_table))
+			continue;
+		found = true;
+		/* Changes of the other tables are not held up by an error of this one. */
+		if (all && (error = run_catching_row_errors(check_drainable, &fact_table)) != NULL)
+		{
+			warn_not_drained(fact_table, error);
+			continue;
+		}
+		if (feed_servers(fact_table) != NIL)
+		{
+			check_servers_unused(fact_table, "drain()");
+			error = all ? run_catching_errors(take_all, &take) : NULL;
+			if (!all)
+				take_all(&take);
+			else if (error != NULL && ERRCODE_TO_CATEGORY(error->sqlerrcode) == ERRCODE_OPERATOR_INTERVENTION)
+				ReThrowError(error);
+			else if (error != NULL)
+			{
+				warn_not_drained(fact_table, error);
+				continue;
+			}
+		}
+		drain_all(fact_table, limit, take.batches, &changes);
+	}
+	if (!all && !found)
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("table \"%s\" has no asynchronous index tables", get_rel_name(wanted)),
+				 errhint("The view indextable.index_tables lists the index tables.")));
+	PG_RETURN_INT64(changes);
+}
+
+/* check_drainable: raises an error for a fact table whose definitions do not fit any more */
+static void
+check_drainable(void *arg)
+{
+	Oid			fact_table = *(Oid *) arg;
+	Relation	fact = try_relation_open(fact_table, AccessShareLock);
+
+	if (fact == NULL)
+		return;
+	check_row_indexes(definition_of_fact(fact, fact_table));
+	relation_close(fact, NoLock);
+}
+
+/* compare_queues: compares queues by their fact tables' OIDs; for list_sort() */
+static int
+compare_queues(const ListCell *a, const ListCell *b)
+{
+	Oid			x = ((FactTableRow *) lfirst(a))->fact_table;
+	Oid			y = ((FactTableRow *) lfirst(b))->fact_table;
+
+	return x < y ? -1 : x > y ? 1 : 0;
+}
+
+/* warn_not_drained: warns that an error has kept the changes of one fact table from being applied */
+static void
+warn_not_drained(Oid fact_table, ErrorData *error)
+{
+	ereport(WARNING,
+			(errcode(ERRCODE_WARNING),
+			 errmsg("could not drain table \"%s\": %s", get_rel_name(fact_table), error->message),
+			 error->detail ? errdetail_internal("%s", error->detail) : 0,
+			 error->hint ? errhint("%s", error->hint) : 0));
+	FreeErrorData(error);
+}
+
+/*
+ * take_all
+ *		Acknowledges what this session has applied before, and takes all changes from the
+ *		feeds of a fact table.
+ */
+static void
+take_all(void *arg)
+{
+	TakeAll    *take = arg;
+	ListCell   *cell;
+
+	(void) feed_ack_applied();
+	foreach(cell, feed_servers(take->fact_table))
+	{
+		MemoryContext old = MemoryContextSwitchTo(take->cxt);
+		FeedBatch  *batch = palloc0(sizeof(FeedBatch));
+
+		batch->server = lfirst_oid(cell);
+		batch->limit = PG_INT64_MAX;
+		(void) feed_take_unlocked(take->fact_table, batch, false);
+		take->batches = lappend(take->batches, batch);
+		MemoryContextSwitchTo(old);
+	}
+}
+
+/*
+ * drain_all
+ *		Applies all that was committed by now, in this transaction: what is queued here for a
+ *		fact table, and what was taken from feeds.
+ *
+ * The changes that are queued here are read first, and those in feeds have been taken:
+ * once a server was read from, it does not show later changes any more.  When all rows of
+ * a partition are queued because any of them may have changed, that is read once more.
+ */
+static void
+drain_all(Oid fact_table, int limit, List *batches, int64 *changes)
+{
+	DrainPosition position = {0};
+	bool		whole = false;
+	ListCell   *cell;
+
+	position.start = RegisterSnapshot(GetLatestSnapshot());
+	while (drain_batch(fact_table, limit, DRAIN_WAIT, &position, changes))
+		CommandCounterIncrement();
+	foreach(cell, batches)
+	{
+		FeedBatch  *batch = lfirst(cell);
+
+		(void) feed_apply(fact_table, DRAIN_WAIT, batch);
+		*changes += batch->n;
+		whole |= batch->whole != NIL;
+	}
+	if (whole)
+	{
+		position.block[0] = position.block[1] = 0;
+		position.caught_up = false;
+		while (drain_batch(fact_table, limit, DRAIN_WAIT, &position, changes))
+			CommandCounterIncrement();
+	}
+	drain_end(&position);
+	UnregisterSnapshot(position.start);
+}
+
+/*
+ * feed_take_unlocked
+ *		Takes a batch of changes from the feeds of a server, and counts what is there if so
+ *		asked.  Returns false if the table does not exist any more.
+ *
+ * No drain lock is needed yet, and a server that does not answer should not keep others
+ * from draining.  The fact table stays locked, so that its primary key stays the same.
+ */
+bool
+feed_take_unlocked(Oid fact_table, FeedBatch *batch, bool count)
+{
+	Relation	fact;
+	FactDef    *def;
+
+	check_servers_unused(fact_table, "drain()");
+	fact = try_relation_open(fact_table, AccessShareLock);
+	if (fact == NULL)
+		return false;
+	def = definition_of_fact(fact, fact_table);
+	definition_pin(def);
+	PG_TRY();
+	{
+		if (def->queue_desc != NULL)
+			feed_take(def, batch);
+		batch->backlog = batch->n;
+		if (count && batch->n >= batch->limit)
+			feed_count(def, batch);
+	}
+	PG_FINALLY();
+	{
+		definition_unpin(def);
+	}
+	PG_END_TRY();
+	relation_close(fact, NoLock);
+	return true;
+}
+
+/*
+ * feed_apply
+ *		Applies changes that were taken from feeds.  Returns false if another session drains
+ *		the queue of the fact table and lock is DRAIN_TRY.
+ */
+bool
+feed_apply(Oid fact_table, DrainLock lock, FeedBatch *batch)
+{
+	return batch->n == 0 || with_queue_locked(fact_table, lock, apply_batch, batch);
+}
+
+/* apply_batch: applies a batch under the drain lock; for with_queue_locked() */
+static void
+apply_batch(FactDef *def, Relation fact, void *arg)
+{
+	FeedBatch  *batch = arg;
+	Reconciliation r = {.def = def,.fact = fact,.from = def->nsync,.to = def->ndefs};
+	int64		n = sort_keys(def, batch->keys, batch->nkeys);
+	int64		done;
+	ListCell   *cell;
+
+	if (def->queue_lost)
+		queue_note_lost(def);
+	check_row_indexes(def);
+	r.snapshot = tree_snapshot(fact);
+	PushActiveSnapshot(r.snapshot);
+	wait_point("a feed is drained");
+	for (done = 0; done < n; done += r.n)
+	{
+		r.keys = batch->keys + done * def->npk;
+		r.n = Min(setting_batch_size, n - done);
+		apply_keys(&r);
+	}
+	foreach(cell, batch->whole)
+		if (list_member_oid(foreign_leaves(def->relid), lfirst_oid(cell)))
+			queue_rows_of_partition(def, lfirst_oid(cell));
+	PopActiveSnapshot();
+	UnregisterSnapshot(r.snapshot);
+	feed_note_applied(batch);
+}

@@ -1,0 +1,504 @@
+/*-------------------------------------------------------------------------
+ *
+ * feed_client.c
+ *	  Takes changes from feeds on other servers, acknowledges them, and waits for them.
+ *
+ * The rows of a foreign partition are written on another server, by whoever may.  The
+ * table over there has a feed; see feed.c.  The feeds of one server are a queue of their
+ * own, so that a server that is down holds up no other.
+ *
+ * No change is lost and the newest state wins, because of the order of four steps.  A
+ * drain takes changes under the drain lock.  Then it reads their rows, with a snapshot
+ * over there that is younger: maintain/feed_drain.c sees that this transaction has not
+ * used the server before.  It writes the entries, and commits.  Only when it is known
+ * that it has committed, and that no crash undoes it, the changes are acknowledged, in
+ * another transaction.  A crash in between has the changes taken again.  Whoever drains
+ * next has waited for the lock, and so reads the rows as they are or were later.
+ *
+ * What was applied is remembered in this session until it is acknowledged: by a worker at
+ * once, otherwise when this session drains or waits the next time.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/relation.h"
+#include "access/xact.h"
+#include "catalog/pg_type.h"
+#include "commands/defrem.h"
+#include "executor/spi.h"
+#include "foreign/foreign.h"
+#include "lib/stringinfo.h"
+#include "miscadmin.h"
+#include "nodes/pg_list.h"
+#include "storage/lockdefs.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/timestamp.h"
+
+#include "../catalog/definition_rows.h"
+#include "../definition/cache.h"
+#include "../entry/row_text.h"
+#include "../indextable.h"
+#include "../util/fixed_settings.h"
+#include "../util/inherit.h"
+#include "../util/sleep.h"
+#include "../util/wait_point.h"
+#include "feed_client.h"
+#include "remote_query.h"
+
+
+/* A table on another server. */
+typedef struct RemoteTable
+{
+	Oid			server;
+	Oid			owner;			/* the role that is mapped to one over there */
+	char	   *literal;		/* its name, as a constant of SQL */
+} RemoteTable;
+
+/* Changes that were taken from one feed. */
+typedef struct TakenItems
+{
+	RemoteTable table;
+	char	   *items;			/* separated by commas */
+	SubTransactionId sub;		/* has applied them; they are forgotten if it
+								 * aborts */
+	bool		committed;		/* they may be acknowledged */
+} TakenItems;
+
+/* What the handlers of answers work on. */
+typedef struct Answer
+{
+	FactDef    *def;
+	FeedBatch  *batch;
+	Oid			leaf;
+	MemoryContext cxt;			/* of what is kept */
+	StringInfoData items;
+	char	   *now;			/* a pg_snapshot */
+	bool		pending;
+	TimestampTz oldest;
+} Answer;
+
+/* What was applied by this session, and not acknowledged: of TakenItems *. */
+static List *applied = NIL;
+
+static RemoteTable *remote_table(Oid relid, MemoryContext cxt);
+static List *leaves_on(Oid fact, Oid server);
+static char *remote_columns(FactDef *def, Oid relid);
+static void add_change(HeapTuple row, TupleDesc desc, void *arg);
+static void read_count(HeapTuple row, TupleDesc desc, void *arg);
+static void read_status(HeapTuple row, TupleDesc desc, void *arg);
+static void ignore_row(HeapTuple row, TupleDesc desc, void *arg);
+static void forget(SubTransactionId sub);
+
+/* feed_servers: lists the OIDs of the servers whose feeds are drained for a fact table */
+List *
+feed_servers(Oid fact)
+{
+	List	   *servers = NIL;
+	bool		async = false;
+	ListCell   *cell;
+
+	foreach(cell, catalog_read_definitions(fact, InvalidOid))
+		async |= strcmp(((StoredDefinition *) lfirst(cell))->row.maintenance, "async") == 0;
+	if (async)
+		foreach(cell, foreign_leaves(fact))
+			servers = list_append_unique_oid(servers, GetForeignTable(lfirst_oid(cell))->serverid);
+	return servers;
+}
+
+/* leaves_on: lists the partitions of a fact table that are on a server */
+static List *
+leaves_on(Oid fact, Oid server)
+{
+	List	   *leaves = NIL;
+	ListCell   *cell;
+
+	foreach(cell, foreign_leaves(fact))
+		if (GetForeignTable(lfirst_oid(cell))->serverid == server)
+			leaves = lappend_oid(leaves, lfirst_oid(cell));
+	return leaves;
+}
+
+/* remote_table: returns the table on another server that a foreign table stands for, allocated in cxt */
+static RemoteTable *
+remote_table(Oid relid, MemoryContext cxt)
+{
+	ForeignTable *table = GetForeignTable(relid);
+	const char *schema = get_namespace_name(get_rel_namespace(relid));
+	const char *name = get_rel_name(relid);
+	Relation	rel = relation_open(relid, AccessShareLock);
+	MemoryContext old;
+	RemoteTable *result;
+	ListCell   *cell;
+
+	foreach(cell, table->options)
+	{
+		DefElem    *option = lfirst(cell);
+
+		if (strcmp(option->defname, "schema_name") == 0)
+			schema = defGetString(option);
+		else if (strcmp(option->defname, "table_name") == 0)
+			name = defGetString(option);
+	}
+	old = MemoryContextSwitchTo(cxt);
+	result = palloc(sizeof(RemoteTable));
+	result->server = table->serverid;
+	result->owner = rel->rd_rel->relowner;
+	result->literal = quote_literal_cstr(quote_qualified_identifier(schema, name));
+	MemoryContextSwitchTo(old);
+
+	/*
+	 * The lock is not kept: a foreign table that this transaction has locked
+	 * counts as one that it has read.
+	 */
+	relation_close(rel, AccessShareLock);
+	return result;
+}
+
+/* remote_columns: returns the names that the columns of the row key have on another server, as a constant of SQL */
+static char *
+remote_columns(FactDef *def, Oid relid)
+{
+	StringInfoData list;
+	int			i;
+
+	initStringInfo(&list);
+	for (i = 0; i < def->npk; i++)
+	{
+		const char *name = get_attname(def->relid, def->pk_attno[i], false);
+		AttrNumber	attno = get_attnum(relid, name);
+		ListCell   *cell;
+
+		foreach(cell, GetForeignColumnOptions(relid, attno))
+			if (strcmp(((DefElem *) lfirst(cell))->defname, "column_name") == 0)
+			name = defGetString(lfirst(cell));
+		appendStringInfo(&list, "%s%s", i > 0 ? ", " : "", quote_literal_cstr(name));
+	}
+	return psprintf("ARRAY[%s]::pg_catalog.name[]", list.data);
+}
+
+/*
+ * feeds_require
+ *		Raises an error if a foreign partition of a fact table, or one of those under relid,
+ *		has no feed over there, or one with another primary key.
+ */
+void
+feeds_require(FactDef *def, Oid relid)
+{
+	ListCell   *cell;
+
+	foreach(cell, foreign_leaves(relid))
+	{
+		RemoteTable *table = remote_table(lfirst_oid(cell), CurrentMemoryContext);
+
+		remote_query(table->server, table->owner,
+					 psprintf("SELECT item, primary_key FROM " IT_INTERNAL ".take(%s, 0, %s)", table->literal,
+							  remote_columns(def, lfirst_oid(cell))),
+					 "item pg_catalog.text, primary_key pg_catalog.text[]", ignore_row, NULL);
+	}
+}
+
+/* feeds_require_of: does the same for a partition of a fact table that is open */
+void
+feeds_require_of(Relation fact, Oid partition)
+{
+	FactDef    *def = definition_of_fact(fact, RelationGetRelid(fact));
+
+	definition_pin(def);
+	PG_TRY();
+	{
+		feeds_require(def, partition);
+	}
+	PG_FINALLY();
+	{
+		definition_unpin(def);
+	}
+	PG_END_TRY();
+}
+
+static void
+ignore_row(HeapTuple row, TupleDesc desc, void *arg)
+{
+}
+
+/*
+ * feed_take
+ *		Takes up to batch->limit changes from the feeds of one server, and puts them into
+ *		the batch, allocated in the current memory context.  Nothing is consumed.
+ */
+void
+feed_take(FactDef *def, FeedBatch *batch)
+{
+	Answer		answer = {.def = def,.batch = batch,.cxt = CurrentMemoryContext};
+	int			nestlevel = NewGUCNestLevel();
+	ListCell   *cell;
+
+	fix_gucs();
+	foreach(cell, leaves_on(def->relid, batch->server))
+	{
+		RemoteTable *table = remote_table(lfirst_oid(cell), CurrentMemoryContext);
+		TakenItems *taken;
+
+		if (batch->n >= batch->limit)
+			break;
+		answer.leaf = lfirst_oid(cell);
+		initStringInfo(&answer.items);
+		remote_query(table->server, table->owner,
+					 psprintf("SELECT item, primary_key FROM " IT_INTERNAL ".take(%s, " INT64_FORMAT ", %s)", table->literal,
+							  batch->limit - batch->n, remote_columns(def, answer.leaf)),
+					 "item pg_catalog.text, primary_key pg_catalog.text[]", add_change, &answer);
+		if (answer.items.len == 0)
+			continue;
+		taken = palloc0(sizeof(TakenItems));
+		taken->table = *table;
+		taken->items = answer.items.data;
+		batch->taken = lappend(batch->taken, taken);
+	}
+	AtEOXact_GUC(false, nestlevel);
+	wait_point("changes are taken from a feed");
+}
+
+/* add_change: adds one change to the batch; for remote_query() */
+static void
+add_change(HeapTuple row, TupleDesc desc, void *arg)
+{
+	Answer	   *answer = arg;
+	FeedBatch  *batch = answer->batch;
+	int			npk = answer->def->npk;
+	bool		isnull;
+	Datum		key;
+
+	batch->n++;
+	appendStringInfo(&answer->items, "%s%s", answer->items.len > 0 ? "," : "", SPI_getvalue(row, desc, 1));
+	key = SPI_getbinval(row, desc, 2, &isnull);
+	if (isnull)
+	{
+		MemoryContext old = MemoryContextSwitchTo(answer->cxt);
+
+		batch->whole = list_append_unique_oid(batch->whole, answer->leaf);
+		MemoryContextSwitchTo(old);
+		return;
+	}
+	if (batch->keys == NULL)
+		batch->keys = MemoryContextAllocHuge(answer->cxt, sizeof(Datum) * npk * 64);
+	else if (batch->nkeys >= 64 && (batch->nkeys & (batch->nkeys - 1)) == 0)
+		batch->keys = repalloc_huge(batch->keys, sizeof(Datum) * npk * batch->nkeys * 2);
+	key_from_texts(answer->def, DatumGetArrayTypeP(key), batch->keys + (Size) batch->nkeys * npk, answer->cxt);
+	batch->nkeys++;
+}
+
+/*
+ * feed_note_applied
+ *		Remembers that this transaction has applied a batch, so that it is acknowledged once
+ *		the transaction has committed.
+ *
+ * The commit must not be undone by a crash, after which the changes would be gone: so it
+ * is written to disk, whatever synchronous_commit is.
+ */
+void
+feed_note_applied(FeedBatch *batch)
+{
+	MemoryContext old = MemoryContextSwitchTo(TopMemoryContext);
+	ListCell   *cell;
+
+	foreach(cell, batch->taken)
+	{
+		TakenItems *taken = palloc(sizeof(TakenItems));
+
+		*taken = *(TakenItems *) lfirst(cell);
+		taken->table.literal = pstrdup(taken->table.literal);
+		taken->items = MemoryContextStrdup(TopMemoryContext, taken->items);
+		taken->sub = GetCurrentSubTransactionId();
+		taken->committed = false;
+		applied = lappend(applied, taken);
+	}
+	MemoryContextSwitchTo(old);
+	if (batch->taken != NIL)
+		ForceSyncCommit();
+}
+
+/*
+ * feed_ack_applied
+ *		Acknowledges what this session has applied, in transactions that have committed, and
+ *		returns how many statements that took.
+ *
+ * What cannot be acknowledged is forgotten: it will be taken again.
+ */
+int64
+feed_ack_applied(void)
+{
+	int64		n = 0;
+	ListCell   *cell;
+	List	   *due = NIL;
+
+	foreach(cell, applied)
+		if (((TakenItems *) lfirst(cell))->committed)
+			due = lappend(due, lfirst(cell));
+	if (due == NIL)
+		return 0;
+	wait_point("changes of a feed are applied and not acknowledged");
+	foreach(cell, due)
+	{
+		TakenItems *taken = lfirst(cell);
+		char	   *sql = psprintf("SELECT " IT_INTERNAL ".ack(%s, %s)", taken->table.literal,
+									quote_literal_cstr(psprintf("{%s}", taken->items)));
+		RemoteTable table = taken->table;
+
+		applied = list_delete_ptr(applied, taken);
+		pfree(taken->items);
+		pfree(taken->table.literal);
+		pfree(taken);
+		remote_query(table.server, table.owner, sql, "n pg_catalog.int8", ignore_row, NULL);
+		pfree(sql);
+		n++;
+	}
+	return n;
+}
+
+/* feed_at_xact_event: notes that what was applied may be acknowledged, or forgets it, when the transaction ends */
+void
+feed_at_xact_event(XactEvent event)
+{
+	ListCell   *cell;
+
+	if (applied == NIL)
+		return;
+	if (event == XACT_EVENT_COMMIT)
+		foreach(cell, applied)
+			((TakenItems *) lfirst(cell))->committed = true;
+	else if (event == XACT_EVENT_ABORT || event == XACT_EVENT_PREPARE)
+		forget(InvalidSubTransactionId);
+}
+
+/* feed_at_subxact_event: forgets what an aborted subtransaction has applied, and hands the rest to its parent */
+void
+feed_at_subxact_event(SubXactEvent event, SubTransactionId sub, SubTransactionId parent)
+{
+	ListCell   *cell;
+
+	if (applied == NIL)
+		return;
+	if (event == SUBXACT_EVENT_ABORT_SUB)
+		forget(sub);
+	else if (event == SUBXACT_EVENT_COMMIT_SUB)
+		foreach(cell, applied)
+			if (!((TakenItems *) lfirst(cell))->committed && ((TakenItems *) lfirst(cell))->sub == sub)
+			((TakenItems *) lfirst(cell))->sub = parent;
+}
+
+/* forget: forgets what this transaction has applied, or one of its subtransactions if sub is valid */
+static void
+forget(SubTransactionId sub)
+{
+	ListCell   *cell;
+
+	foreach(cell, applied)
+	{
+		TakenItems *taken = lfirst(cell);
+
+		if (taken->committed || (sub != InvalidSubTransactionId && taken->sub != sub))
+			continue;
+		applied = foreach_delete_current(applied, cell);
+		pfree(taken->items);
+		pfree(taken->table.literal);
+		pfree(taken);
+	}
+}
+
+/* feed_count: sets batch->backlog and batch->oldest to what is in the feeds of a server */
+void
+feed_count(FactDef *def, FeedBatch *batch)
+{
+	ListCell   *cell;
+
+	batch->backlog = 0;
+	batch->oldest = DT_NOEND;
+	foreach(cell, leaves_on(def->relid, batch->server))
+	{
+		RemoteTable *table = remote_table(lfirst_oid(cell), CurrentMemoryContext);
+
+		remote_query(table->server, table->owner,
+					 psprintf("SELECT backlog, pg_catalog.date_part('epoch', lag) FROM " IT_INTERNAL ".feed_status(%s)", table->literal),
+					 "backlog pg_catalog.int8, lag pg_catalog.float8", read_count, batch);
+	}
+}
+
+/* read_count: adds what is in one feed; for remote_query() */
+static void
+read_count(HeapTuple row, TupleDesc desc, void *arg)
+{
+	FeedBatch  *batch = arg;
+	bool		isnull;
+	int64		backlog = DatumGetInt64(SPI_getbinval(row, desc, 1, &isnull));
+
+	if (isnull || backlog == 0)
+		return;
+	batch->backlog += backlog;
+	batch->oldest = Min(batch->oldest, GetCurrentTimestamp() -
+						(int64) (DatumGetFloat8(SPI_getbinval(row, desc, 2, &isnull)) * USECS_PER_SEC));
+}
+
+/*
+ * feeds_wait
+ *		Waits until no change is in the feeds of a fact table any more that is committed over
+ *		there by now and at least max_lag old, in microseconds; returns false if that takes
+ *		until later.
+ *
+ * A change leaves a feed only after the transaction that has applied it has committed.
+ */
+bool
+feeds_wait(Oid fact, int64 max_lag, TimestampTz until)
+{
+	List	   *servers = feed_servers(fact);
+	ListCell   *server;
+	ListCell   *cell;
+
+	if (servers == NIL)
+		return true;
+	(void) feed_ack_applied();
+	foreach(server, servers)
+	{
+		foreach(cell, leaves_on(fact, lfirst_oid(server)))
+		{
+			RemoteTable *table = remote_table(lfirst_oid(cell), CurrentMemoryContext);
+			Answer		answer = {.cxt = CurrentMemoryContext};
+			long		length = 1;
+
+			do
+			{
+				remote_query(table->server, table->owner,
+							 psprintf("SELECT pending, now::pg_catalog.text FROM " IT_INTERNAL ".feed_status(%s, %s::pg_catalog.pg_snapshot,"
+									  " pg_catalog.make_interval(secs => " INT64_FORMAT " / 1000000.0))", table->literal,
+									  answer.now == NULL ? "NULL" : quote_literal_cstr(answer.now), max_lag),
+							 "pending pg_catalog.bool, now pg_catalog.text", read_status, &answer);
+				if (answer.now == NULL)
+					ereport(ERROR,
+							(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+							 errmsg("table %s on server \"%s\" has no feed", table->literal,
+									GetForeignServer(table->server)->servername),
+							 errhint("Over there, run SELECT indextable.create_feed(%s);", table->literal)));
+			} while (answer.pending && sleep_longer(&length, until));
+			if (answer.pending)
+				return false;
+		}
+	}
+	return true;
+}
+
+/* read_status: notes whether a change is pending, and the first snapshot; for remote_query() */
+static void
+read_status(HeapTuple row, TupleDesc desc, void *arg)
+{
+	Answer	   *answer = arg;
+	bool		isnull;
+
+	answer->pending = DatumGetBool(SPI_getbinval(row, desc, 1, &isnull)) && !isnull;
+	if (answer->now == NULL && !isnull)
+		answer->now = MemoryContextStrdup(answer->cxt, SPI_getvalue(row, desc, 2));
+}

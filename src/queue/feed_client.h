@@ -1,0 +1,44 @@
+/*-------------------------------------------------------------------------
+ *
+ * feed_client.h
+ *	  Takes changes from feeds on other servers, and acknowledges them.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef INDEXTABLE_FEED_CLIENT_H
+#define INDEXTABLE_FEED_CLIENT_H
+
+#include "access/xact.h"
+#include "datatype/timestamp.h"
+#include "nodes/pg_list.h"
+#include "utils/rel.h"
+
+#include "../indextable.h"
+
+/* Changes that were taken from the feeds of one server. */
+typedef struct FeedBatch
+{
+	Oid			server;
+	int64		limit;			/* at most this many are taken */
+	int64		n;
+	Datum	   *keys;			/* of those that name a row, nkeys * npk */
+	int64		nkeys;
+	List	   *whole;			/* OIDs of foreign partitions all rows of
+								 * which may have changed */
+	List	   *taken;			/* of TakenItems * */
+	int64		backlog;		/* how many there are; -1: not asked */
+	TimestampTz oldest;			/* when the oldest of them was made */
+} FeedBatch;
+
+extern List *feed_servers(Oid fact);
+extern void feeds_require(FactDef *def, Oid relid);
+extern void feeds_require_of(Relation fact, Oid partition);
+extern void feed_take(FactDef *def, FeedBatch *batch);
+extern void feed_note_applied(FeedBatch *batch);
+extern int64 feed_ack_applied(void);
+extern void feed_count(FactDef *def, FeedBatch *batch);
+extern bool feeds_wait(Oid fact, int64 max_lag, TimestampTz until);
+extern void feed_at_xact_event(XactEvent event);
+extern void feed_at_subxact_event(SubXactEvent event, SubTransactionId sub, SubTransactionId parent);
+
+#endif							/* INDEXTABLE_FEED_CLIENT_H */

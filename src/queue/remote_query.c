@@ -1,0 +1,245 @@
+/*-------------------------------------------------------------------------
+ *
+ * remote_query.c
+ *	  Runs statements on other servers, by the extension dblink, each in a transaction of
+ *	  its own over there.
+ *
+ * The connections of postgres_fdw will not do: what is read over them is as of the
+ * beginning of this transaction, and what is written over them is committed before this
+ * transaction is.  A connection is kept for each server and role until the session ends.
+ * It is opened anew after an error, and when the options of a server or a user mapping
+ * have changed.
+ *
+ * dblink itself cannot be interrupted while it waits for an answer, so a statement is
+ * sent, and then it is asked whether the answer has come.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "catalog/pg_extension.h"
+#include "catalog/pg_type.h"
+#include "commands/extension.h"
+#include "executor/spi.h"
+#include "foreign/foreign.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/hsearch.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/syscache.h"
+#include "utils/timestamp.h"
+
+#include "../indextable.h"
+#include "../util/role.h"
+#include "../util/sleep.h"
+#include "../util/subxact.h"
+#include "remote_query.h"
+
+/* A server that has not answered a statement after so many ms is taken to be down. */
+#define ANSWER_TIMEOUT		30000
+
+/* A connection. */
+typedef struct Connection
+{
+	struct
+	{
+		Oid			server;
+		Oid			owner;
+	}			id;				/* hash key */
+	bool		usable;			/* it is open, and the last statement has
+								 * succeeded */
+} Connection;
+
+/* What run_statement() does. */
+typedef struct Statement
+{
+	Connection *connection;
+	const char *sql;
+	const char *columns;
+	remote_row_handler handler;
+	void	   *arg;
+	MemoryContext cxt;			/* the caller's */
+} Statement;
+
+static HTAB *connections = NULL;	/* of Connection */
+
+static void options_changed(Datum arg, int id, uint32 hash);
+static void run_statement(void *arg);
+static const char *dblink_schema(void);
+static Datum call(const char *schema, const char *function, const char *name, const char *arg);
+static void wait_for_answer(const char *schema, const char *name, Oid server);
+
+/*
+ * remote_query
+ *		Runs a statement on another server as the role that the owner is mapped to, and
+ *		calls the handler for each row of the answer, which has these columns.
+ *
+ * A connection that was open already may be broken without our knowing it, as when the
+ * other server was restarted.  So such a statement is run once more over a new one: the
+ * statements that this is used for do no harm if they are run twice.
+ */
+void
+remote_query(Oid server, Oid owner, const char *sql, const char *columns,
+			 remote_row_handler handler, void *arg)
+{
+	Statement	statement = {NULL, sql, columns, handler, arg, CurrentMemoryContext};
+	Caller		caller;
+	bool		found;
+	struct
+	{
+		Oid			server;
+		Oid			owner;
+	}			id = {server, owner};
+
+	if (connections == NULL)
+	{
+		HASHCTL		ctl;
+
+		ctl.keysize = sizeof(id);
+		ctl.entrysize = sizeof(Connection);
+		connections = hash_create("indextable connections", 16, &ctl, HASH_ELEM | HASH_BLOBS);
+		CacheRegisterSyscacheCallback(FOREIGNSERVEROID, options_changed, (Datum) 0);
+		CacheRegisterSyscacheCallback(USERMAPPINGOID, options_changed, (Datum) 0);
+	}
+	statement.connection = hash_search(connections, &id, HASH_ENTER, &found);
+	if (!found)
+		statement.connection->usable = false;
+	become_owner(&caller, owner);
+	if (statement.connection->usable)
+	{
+		ErrorData  *error = run_catching_errors(run_statement, &statement);
+
+		if (error != NULL && ERRCODE_TO_CATEGORY(error->sqlerrcode) != ERRCODE_CONNECTION_EXCEPTION &&
+			error->sqlerrcode != ERRCODE_ADMIN_SHUTDOWN && error->sqlerrcode != ERRCODE_CRASH_SHUTDOWN)
+			ReThrowError(error);
+		if (error != NULL)
+			run_statement(&statement);
+	}
+	else
+		run_statement(&statement);
+	become_caller(&caller);
+}
+
+/* options_changed: has all connections opened anew, because their servers may have other options */
+static void
+options_changed(Datum arg, int id, uint32 hash)
+{
+	HASH_SEQ_STATUS seq;
+	Connection *connection;
+
+	hash_seq_init(&seq, connections);
+	while ((connection = hash_seq_search(&seq)) != NULL)
+		connection->usable = false;
+}
+
+/* run_statement: does what remote_query() says; an error leaves the connection to be opened anew */
+static void
+run_statement(void *arg)
+{
+	Statement  *s = arg;
+	Oid			server = s->connection->id.server;
+	char	   *name = psprintf("indextable_%u_%u", server, s->connection->id.owner);
+	bool		usable = s->connection->usable;
+	const char *schema;
+	MemoryContext row_cxt;
+	MemoryContext old;
+	uint64		i;
+	char	   *get;
+
+	s->connection->usable = false;
+	SPI_connect();
+	schema = dblink_schema();
+	if (!usable)
+	{
+		if (SPI_execute(psprintf("SELECT 1 WHERE %s OPERATOR(pg_catalog.=) ANY (%s.dblink_get_connections())",
+								 quote_literal_cstr(name), schema), false, 0) != SPI_OK_SELECT)
+			elog(ERROR, "could not list the connections of dblink");
+		if (SPI_processed > 0)
+			call(schema, "dblink_disconnect", name, NULL);
+		call(schema, "dblink_connect", name, GetForeignServer(server)->servername);
+	}
+	if (DatumGetInt32(call(schema, "dblink_send_query", name, s->sql)) != 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_CONNECTION_FAILURE),
+				 errmsg("could not send a statement to server \"%s\"", GetForeignServer(server)->servername)));
+	wait_for_answer(schema, name, server);
+	get = psprintf("SELECT * FROM %s.dblink_get_result(%s) AS t (%s)", schema, quote_literal_cstr(name), s->columns);
+	if (SPI_execute(get, false, 0) != SPI_OK_SELECT)
+		elog(ERROR, "could not read an answer from dblink");
+	row_cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable row", ALLOCSET_SMALL_SIZES);
+	old = MemoryContextSwitchTo(row_cxt);
+	for (i = 0; i < SPI_processed; i++)
+	{
+		SPITupleTable *table = SPI_tuptable;
+		uint64		n = SPI_processed;
+
+		CHECK_FOR_INTERRUPTS();
+		s->handler(table->vals[i], table->tupdesc, s->arg);
+		MemoryContextReset(row_cxt);
+		SPI_tuptable = table;
+		SPI_processed = n;
+	}
+	MemoryContextSwitchTo(old);
+	/* dblink wants to be asked until there is nothing more. */
+	if (SPI_execute(get, false, 0) != SPI_OK_SELECT)
+		elog(ERROR, "could not read an answer from dblink");
+	SPI_finish();
+	s->connection->usable = true;
+}
+
+/* dblink_schema: returns the quoted schema of the extension dblink, or raises an error */
+static const char *
+dblink_schema(void)
+{
+	if (SPI_execute("SELECT pg_catalog.quote_ident(n.nspname::pg_catalog.text) FROM pg_catalog.pg_extension e"
+					" JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) e.extnamespace"
+					" WHERE e.extname OPERATOR(pg_catalog.=) 'dblink'", false, 0) != SPI_OK_SELECT || SPI_processed == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("extension \"dblink\" is not installed"),
+				 errdetail("Changes are taken from other servers over connections of dblink."),
+				 errhint("Run CREATE EXTENSION dblink;")));
+	return SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1);
+}
+
+/* call: calls a function of dblink with the name of a connection and another text, or NULL; returns its result */
+static Datum
+call(const char *schema, const char *function, const char *name, const char *arg)
+{
+	Oid			types[] = {TEXTOID, TEXTOID};
+	Datum		values[2];
+	bool		isnull;
+
+	values[0] = CStringGetTextDatum(name);
+	if (arg != NULL)
+		values[1] = CStringGetTextDatum(arg);
+	if (SPI_execute_with_args(psprintf("SELECT %s.%s($1%s)", schema, function, arg == NULL ? "" : ", $2"),
+							  arg == NULL ? 1 : 2, types, values, NULL, false, 0) != SPI_OK_SELECT || SPI_processed != 1)
+		elog(ERROR, "could not call %s()", function);
+	return SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull);
+}
+
+/* wait_for_answer: waits until the answer to a statement has come, interruptibly, or raises an error */
+static void
+wait_for_answer(const char *schema, const char *name, Oid server)
+{
+	TimestampTz until = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), ANSWER_TIMEOUT);
+	long		length = 1;
+	int			tries = 0;
+
+	while (DatumGetInt32(call(schema, "dblink_is_busy", name, NULL)) != 0)
+	{
+		/* Most answers come within a fraction of a millisecond. */
+		if (tries++ < 5)
+			pg_usleep(100);
+		else if (!sleep_longer(&length, until))
+			ereport(ERROR,
+					(errcode(ERRCODE_CONNECTION_FAILURE),
+					 errmsg("server \"%s\" has not answered for %d s", GetForeignServer(server)->servername,
+							ANSWER_TIMEOUT / 1000)));
+	}
+}
