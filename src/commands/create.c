@@ -153,8 +153,7 @@ indextable_create(PG_FUNCTION_ARGS)
 	row.primary_key = row_key(fcinfo, fact);
 	def = definition_resolve(&row, fact, NULL, 0, &factdef);
 	check_row_key(factdef, fact);
-	if (populate)
-		warn_foreign(row.fact_table);
+	warn_foreign(row.fact_table);
 
 	row.primary_key = NIL;
 	for (int i = 0; i < factdef->npk; i++)

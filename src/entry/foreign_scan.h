@@ -36,6 +36,8 @@ typedef struct RowRequest
 extern ForeignPartitionScan *foreign_scan_begin(FactDef *def, Relation leaf);
 extern TupleTableSlot *foreign_scan_next(ForeignPartitionScan *scan);
 extern void foreign_scan_end(ForeignPartitionScan *scan);
+extern bool foreign_keys_in_order(FactDef *def, Relation leaf);
+extern Datum *foreign_scan_keys(FactDef *def, Relation root, Relation leaf, Datum *after, int limit, int *n);
 extern bool in_bounds(FactDef *def, Relation root, Oid leaf, TupleTableSlot *row);
 extern void require_in_bounds(FactDef *def, Relation root, Oid leaf, TupleTableSlot *row, bool found);
 extern char *select_rows(RowRequest *request, AttrNumber **columns);

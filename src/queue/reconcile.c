@@ -37,6 +37,7 @@
 #include "../indextable.h"
 #include "reconcile.h"
 
+static void prefetch_rows(Reconciliation *r, LiveScan *live);
 static void reconcile_row(Reconciliation *r, EntryScan *scans, Datum *key, TupleTableSlot *live,
 						  MemoryContext cxt);
 static TupleTableSlot *find_row(Reconciliation *r, LiveScan *live, Leaf *leaf, TupleTableSlot *stored, int i);
@@ -63,6 +64,7 @@ reconcile_rows(Reconciliation *r)
 
 	r->lists = palloc0(sizeof(OpList) * (r->to - r->from));
 	live_scan_begin(&live, r->def, r->fact, r->snapshot);
+	prefetch_rows(r, &live);
 	stored = r->tids == NULL ? NULL : table_slot_create(r->part, NULL);
 	for (i = r->from; i < r->to; i++)
 		begin_scan(&scans[i - r->from], r->def->defs[i], r->def->npk);
@@ -84,6 +86,21 @@ reconcile_rows(Reconciliation *r)
 	if (stored != NULL)
 		ExecDropSingleTupleTableSlot(stored);
 	MemoryContextDelete(row_cxt);
+}
+
+/* prefetch_rows: fetches the rows that are on other servers, each of which is asked once */
+static void
+prefetch_rows(Reconciliation *r, LiveScan *live)
+{
+	Datum	  **keys;
+	int			i;
+
+	if (r->tids != NULL || OidIsValid(r->def->pk_index))
+		return;
+	keys = MemoryContextAllocHuge(CurrentMemoryContext, sizeof(Datum *) * r->n);
+	for (i = 0; i < r->n; i++)
+		keys[i] = r->keys + (Size) i * r->def->npk;
+	live_scan_prefetch_foreign(live, keys, r->n);
 }
 
 /*

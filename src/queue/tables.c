@@ -57,21 +57,27 @@ static bool truncate_if_removable(Oid relid);
 
 /*
  * refuse_queue_over_foreign
- *		Raises an error if a fact table that needs a queue has partitions on other servers.
+ *		Raises an error if a fact table with asynchronous index tables has partitions on
+ *		other servers.
  *
  * The drain has to see rows as they were when it has read the queue.  Another server
  * shows them as they were when the transaction has first read from it, which may have
- * been before.
+ * been before.  An online build sees to that by itself: see commands/build.c.
  */
 void
 refuse_queue_over_foreign(Oid fact)
 {
-	if (foreign_leaves(fact) != NIL)
+	bool		async = false;
+	ListCell   *cell;
+
+	foreach(cell, catalog_read_definitions(fact, InvalidOid))
+		async |= strcmp(((StoredDefinition *) lfirst(cell))->row.maintenance, "async") == 0;
+	if (async && foreign_leaves(fact) != NIL)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("changes of table \"%s\" cannot be queued because it has foreign partitions", get_rel_name(fact)),
-				 errdetail("Index tables that are asynchronous, or that are built or rebuilt online, need a queue."),
-				 errhint("Use maintenance => 'transactional' and populate => true.")));
+				 errdetail("Asynchronous index tables need a queue of all changes."),
+				 errhint("Use maintenance => 'transactional'.")));
 }
 
 /* queues_create: creates the queue of a fact table, which the caller has locked, unless it has one */
