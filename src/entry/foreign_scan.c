@@ -65,7 +65,6 @@ struct ForeignPartitionScan
 static ForeignPartitionScan *begin_scan(FactDef *def, Relation leaf, const char *sql, AttrNumber *columns,
 										int nargs, Oid *types, Datum *args);
 static void append_after(StringInfo sql, FactDef *def);
-static const char *key_column(FactDef *def, int i);
 static Bitmapset *upkeep_columns(FactDef *def);
 
 /*
@@ -76,9 +75,10 @@ static Bitmapset *upkeep_columns(FactDef *def);
 ForeignPartitionScan *
 foreign_scan_begin(FactDef *def, Relation leaf)
 {
-	RowRequest	request = {.def = def,.rel = leaf,.columns = upkeep_columns(def)};
+	RowRequest	request = {.def = def,.relid = RelationGetRelid(leaf),.columns = upkeep_columns(def)};
 	AttrNumber *columns;
-	char	   *sql = select_rows(&request, &columns);
+	int			n;
+	char	   *sql = select_rows(&request, &columns, &n);
 
 	return begin_scan(def, leaf, sql, columns, 0, NULL, NULL);
 }
@@ -168,9 +168,8 @@ foreign_scan_end(ForeignPartitionScan *scan)
 bool
 foreign_keys_in_order(FactDef *def, Relation leaf)
 {
-	ForeignTable *table = GetForeignTable(RelationGetRelid(leaf));
-	ForeignDataWrapper *wrapper = GetForeignDataWrapper(GetForeignServer(table->serverid)->fdwid);
-	bool		result = strcmp(wrapper->fdwname, "postgres_fdw") == 0;
+	Oid			server;
+	bool		result = is_of_postgres_fdw(RelationGetRelid(leaf), &server);
 	int			i;
 
 	for (i = 0; i < def->npk; i++)
@@ -181,6 +180,14 @@ foreign_keys_in_order(FactDef *def, Relation leaf)
 			OidIsValid(lookup_type_cache(type, TYPECACHE_GT_OPR)->gt_opr);
 	}
 	return result;
+}
+
+/* is_of_postgres_fdw: returns whether postgres_fdw reads a partition, and sets *server to the foreign server */
+bool
+is_of_postgres_fdw(Oid relid, Oid *server)
+{
+	*server = GetForeignTable(relid)->serverid;
+	return strcmp(GetForeignDataWrapper(GetForeignServer(*server)->fdwid)->fdwname, "postgres_fdw") == 0;
 }
 
 /*
@@ -194,7 +201,7 @@ foreign_keys_in_order(FactDef *def, Relation leaf)
 Datum *
 foreign_scan_keys(FactDef *def, Relation root, Relation leaf, Datum *after, int limit, int *n)
 {
-	RowRequest	request = {.def = def,.rel = leaf,.columns = def->pk_columns};
+	RowRequest	request = {.def = def,.relid = RelationGetRelid(leaf),.columns = def->pk_columns};
 	AttrNumber *columns;
 	Oid			types[INDEX_MAX_KEYS];
 	StringInfoData sql;
@@ -205,7 +212,7 @@ foreign_scan_keys(FactDef *def, Relation root, Relation leaf, Datum *after, int 
 	int			i;
 
 	initStringInfo(&sql);
-	appendStringInfoString(&sql, select_rows(&request, &columns));
+	appendStringInfoString(&sql, select_rows(&request, &columns, n));
 	if (after != NULL)
 		append_after(&sql, def);
 	for (i = 0; i < def->npk && limit > 0; i++)
@@ -262,7 +269,7 @@ append_after(StringInfo sql, FactDef *def)
 }
 
 /* key_column: returns the name of a column of the primary key, quoted */
-static const char *
+const char *
 key_column(FactDef *def, int i)
 {
 	return quote_identifier(NameStr(TupleDescAttr(def->desc, def->pk_attno[i] - 1)->attname));
@@ -271,18 +278,18 @@ key_column(FactDef *def, int i)
 /*
  * select_rows
  *		Returns a SELECT, without conditions, of the columns asked for, and sets
- *		*columns to their numbers in the fact table.
+ *		*columns to their numbers in the fact table, and *n to how many they are.
  *
  * Columns are named, because partitions number them in other ways.
  */
 char *
-select_rows(RowRequest *request, AttrNumber **columns)
+select_rows(RowRequest *request, AttrNumber **columns, int *n)
 {
 	TupleDesc	desc = request->def->desc;
 	StringInfoData sql;
-	int			n = 0;
 	int			i;
 
+	*n = 0;
 	initStringInfo(&sql);
 	*columns = palloc(sizeof(AttrNumber) * desc->natts);
 	for (i = 0; i < desc->natts; i++)
@@ -294,10 +301,10 @@ select_rows(RowRequest *request, AttrNumber **columns)
 			(request->columns != NULL && !bms_is_member(member, request->columns) &&
 			 !bms_is_member(member, request->def->pk_columns)))
 			continue;
-		appendStringInfo(&sql, "%s f.%s", n == 0 ? "SELECT" : ",", quote_identifier(NameStr(att->attname)));
-		(*columns)[n++] = att->attnum;
+		appendStringInfo(&sql, "%s f.%s", *n == 0 ? "SELECT" : ",", quote_identifier(NameStr(att->attname)));
+		(*columns)[(*n)++] = att->attnum;
 	}
-	appendStringInfo(&sql, " FROM %s f", quoted_relation(RelationGetRelid(request->rel)));
+	appendStringInfo(&sql, " FROM %s f", quoted_relation(request->relid));
 	return sql.data;
 }
 
