@@ -69,7 +69,10 @@ reconcile_rows(Reconciliation *r)
 
 	r->lists = palloc0(sizeof(OpList) * (r->to - r->from));
 	if (!r->def->distributed)
+	{
 		live_scan_begin(&live, r->def, r->fact, r->snapshot);
+		prefetch_foreign(r, &live);
+	}
 	stored = r->tids == NULL ? NULL : table_slot_create(r->part, NULL);
 	for (i = r->from; i < r->to; i++)
 	{
@@ -78,8 +81,6 @@ reconcile_rows(Reconciliation *r)
 		else
 			begin_scan(&scans[i - r->from], r->def->defs[i], r->def->npk);
 	}
-	if (r->tids == NULL && r->def->fed)
-		prefetch_foreign(r, &live);
 	wait_point("citus drain has read the facts");
 	for (i = 0; i < r->n; i++)
 	{
@@ -106,7 +107,7 @@ reconcile_rows(Reconciliation *r)
 
 /*
  * prefetch_foreign
- *		Fetches the rows that are on other servers together.
+ *		Fetches the rows that are on other servers, each of which is asked once.
  *
  * If a table is not to be found over there, or may not be read, that is an error of the
  * whole batch, and no row is rejected for it.
@@ -115,9 +116,12 @@ static void
 prefetch_foreign(Reconciliation *r, LiveScan *live)
 {
 	MemoryContext cxt = CurrentMemoryContext;
-	Datum	  **keys = palloc_extended(sizeof(Datum *) * Max(r->n, 1), MCXT_ALLOC_HUGE);
+	Datum	  **keys;
 	int			i;
 
+	if (r->tids != NULL || OidIsValid(r->def->pk_index))
+		return;
+	keys = palloc_extended(sizeof(Datum *) * Max(r->n, 1), MCXT_ALLOC_HUGE);
 	for (i = 0; i < r->n; i++)
 		keys[i] = r->keys + (Size) i * r->def->npk;
 	PG_TRY();
