@@ -136,7 +136,7 @@ register_distributed(DefinitionRow *row, IndexDef *def, Relation fact, Relation 
 
 		catalog_write_fact(&new);
 	}
-	queues_create(def->fact);
+	queues_create(def->fact, false);
 	number = -nextval_internal(numbers, false);
 	distributed_install_guard(row->index_table, number);
 	triggers_install(row->fact_table);

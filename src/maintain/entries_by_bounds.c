@@ -104,7 +104,7 @@ delete_entries_in_bounds(FactDef *def, Relation partition, bool queued_only)
 	 * parents of the partition are partitioned.
 	 */
 	if (def->feed)
-		queue_collect_key(def, NULL);
+		queue_collect_key(def, NULL, NULL);
 	become_owner(&caller, def->owner);
 	if (!partition->rd_rel->relispartition && noted_partition != RelationGetRelid(partition))
 		elog(ERROR, "bounds of table \"%s\" are not known", RelationGetRelationName(partition));

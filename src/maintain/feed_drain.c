@@ -38,10 +38,12 @@
 #include "../definition/cache.h"
 #include "../indextable.h"
 #include "../queue/batch_keys.h"
+#include "../queue/distributed.h"
 #include "../queue/drain.h"
 #include "../queue/feed_client.h"
 #include "../queue/lost.h"
 #include "../queue/reconcile.h"
+#include "../util/citus.h"
 #include "../util/inherit.h"
 #include "../util/settings.h"
 #include "../util/subxact.h"
@@ -116,6 +118,11 @@ indextable_drain(PG_FUNCTION_ARGS)
 		if (all && (error = run_catching_row_errors(check_drainable, &fact_table)) != NULL)
 		{
 			warn_not_drained(fact_table, error);
+			continue;
+		}
+		if (citus_kind(fact_table) == CITUS_DISTRIBUTED)
+		{
+			changes += drain_all_nodes(fact_table, limit);
 			continue;
 		}
 		if (feed_servers(fact_table) != NIL)
