@@ -126,6 +126,12 @@ CREATE SEQUENCE indextable_internal.queue_number;
 COMMENT ON SEQUENCE indextable_internal.queue_number IS 'Numbers the rows in queues of distributed tables, on each node of its own';
 REVOKE ALL ON indextable_internal.queue_number FROM PUBLIC;
 
+CREATE FUNCTION indextable_internal.drain_shards(fact_table regclass, batch_size integer) RETURNS bigint
+LANGUAGE C VOLATILE STRICT AS 'MODULE_PATHNAME', 'indextable_drain_shards';
+COMMENT ON FUNCTION indextable_internal.drain_shards(regclass, integer) IS
+'Applies one batch of what is queued for the shards of a distributed table on this node; called by drain() on all nodes';
+REVOKE ALL ON FUNCTION indextable_internal.drain_shards(regclass, integer) FROM PUBLIC;
+
 ALTER FUNCTION indextable.queue_status(regclass) SET SCHEMA indextable_internal;
 ALTER FUNCTION indextable.queue_activity(regclass) SET SCHEMA indextable_internal;
 ALTER FUNCTION indextable.stop_launched() SET SCHEMA indextable_internal;
