@@ -58,6 +58,7 @@
 #include "../entry/apply_distributed.h"
 #include "../entry/diff.h"
 #include "../indextable.h"
+#include "../util/citus.h"
 #include "../util/fixed_settings.h"
 #include "../util/inherit.h"
 #include "../util/role.h"
@@ -67,12 +68,15 @@
 #include "adopt_restored.h"
 #include "append.h"
 #include "batch_keys.h"
+#include "distributed.h"
 #include "drain.h"
 #include "lost.h"
 #include "reconcile.h"
 #include "rejections.h"
 #include "shard_drain.h"
 #include "tables.h"
+
+PG_FUNCTION_INFO_V1(indextable_drain_shards);
 
 /* What drain_batch() hands to drain_locked(), and gets from it. */
 typedef struct BatchArgs
@@ -87,6 +91,21 @@ static void drain_locked(FactDef *def, Relation fact, void *arg);
 static bool lock_queue(Oid fact_table, DrainLock lock, Relation *fact, FactDef **def);
 static void write_entries(void *arg);
 static void apply_failing_row(Reconciliation *r);
+
+/*
+ * indextable_drain_shards
+ *		drain_shards(fact_table regclass, batch_size integer): applies one batch of what is queued for
+ *		the shards of a distributed table that this node has; drain() calls it on all nodes.
+ */
+Datum
+indextable_drain_shards(PG_FUNCTION_ARGS)
+{
+	DrainPosition position = {0};
+	int64		changes = 0;
+
+	drain_batch(PG_GETARG_OID(0), PG_GETARG_INT32(1), DRAIN_WAIT, &position, &changes);
+	PG_RETURN_INT64(changes);
+}
 
 /*
  * with_queue_locked
