@@ -289,14 +289,4 @@ typedef struct DefinitionRow
 								 * stored; NULL: not partitioned */
 } DefinitionRow;
 
-/* The same as it was read. */
-typedef struct StoredDefinition
-{
-	DefinitionRow row;
-	Oid			fact_oid;		/* of the fact table when the row was written */
-	List	   *columns;		/* the names of its columns then, by number */
-	TransactionId xmin;
-	ItemPointerData tid;
-} StoredDefinition;
-
 #endif							/* INDEXTABLE_H */

@@ -10,9 +10,20 @@
 #define INDEXTABLE_DEFINITION_ROWS_H
 
 #include "nodes/pg_list.h"
+#include "storage/itemptr.h"
 #include "utils/rel.h"
 
 #include "../indextable.h"
+
+/* The definition of an index table as it was read. */
+typedef struct StoredDefinition
+{
+	DefinitionRow row;
+	Oid			fact_oid;		/* of the fact table when the row was written */
+	List	   *columns;		/* the names of its columns then, by number */
+	TransactionId xmin;
+	ItemPointerData tid;
+} StoredDefinition;
 
 extern void catalog_insert(DefinitionRow *row, Relation fact);
 extern void catalog_update(DefinitionRow *row, Relation fact);

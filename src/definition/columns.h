@@ -12,6 +12,7 @@
 #include "catalog/pg_attribute.h"
 #include "utils/rel.h"
 
+#include "../catalog/definition_rows.h"
 #include "../indextable.h"
 
 extern bool is_document_column(Form_pg_attribute att);

@@ -96,7 +96,7 @@ queue_rows_of_partition(FactDef *def, Oid partition)
 	while ((row = block_scan_next(&scan)) != NULL)
 	{
 		CHECK_FOR_INTERRUPTS();
-		queue_collect(def, row);
+		queue_collect(def, NULL, row);
 	}
 	block_scan_end(&scan);
 	UnregisterSnapshot(snapshot);

@@ -158,7 +158,7 @@ drain_shards(FactDef *def, Relation fact, int limit, void (*apply) (Reconciliati
 		if (keys.n > 0)
 		{
 			r.keys = keys.values;
-			r.n = unite_equal_keys(def, r.keys, sort_keys(&keys));
+			r.n = unite_equal_keys(def, r.keys, sort_keys(def, keys.values, keys.n));
 			become_owner(&caller, get_extension_owner());
 			use_two_phases(def, r.keys, ((ShardPair *) linitial(r.shards))->column);
 			become_caller(&caller);
