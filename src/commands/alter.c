@@ -44,6 +44,7 @@
 #include "../util/sql.h"
 #include "../util/wait_point.h"
 #include "build.h"
+#include "build_distributed.h"
 #include "drop.h"
 #include "replace.h"
 #include "replaceable.h"
@@ -103,6 +104,7 @@ indextable_alter(PG_FUNCTION_ARGS)
 	if (!owns_relation(index_table, GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(index_table));
 
+	refuse_distributed(index_table, "alter()");
 	check_servers_unused(catalog_fact_of(index_table), "alter()");
 
 	/*

@@ -145,19 +145,26 @@ find_fetched_entries(FetchedEntries *fetched, Datum *key, Entries *entries)
 		entries_sort(def, entries);
 }
 
-/* apply_distributed_ops: writes what a list says to an index table */
+/*
+ * apply_distributed_ops
+ *		Writes what a list, which is not empty, says to an index table.
+ *
+ * There always is a DELETE, also of entries that do not exist and are only inserted.  Citus inserts
+ * the rows of a query by COPY.  If it has only read from the shard before, in the same transaction,
+ * it does not remember that it has written, and commits that in one phase, whatever the others do.
+ * After the DELETE, which goes to all shards, it knows that each node may have been written to.
+ */
 void
 apply_distributed_ops(IndexDef *def, OpList *list)
 {
-	if (list->deletes)
-		write_tuples(def, list, true);
+	write_tuples(def, list, true);
 	write_tuples(def, list, false);
 }
 
 /*
  * write_tuples
- *		Deletes the entries of a list that are to be deleted or replaced, or inserts those that are
- *		to be put in their place or are new.
+ *		Deletes all entries of a list, or inserts those that are to be put in the place of others or
+ *		are new.
  */
 static void
 write_tuples(IndexDef *def, OpList *list, bool delete)
@@ -182,7 +189,7 @@ write_tuples(IndexDef *def, OpList *list, bool delete)
 		n = 0;
 		for (i = 0; i < list->n; i++)
 		{
-			if (list->ops[i].kind == (delete ? OP_INSERT : OP_DELETE))
+			if (!delete && list->ops[i].kind == OP_DELETE)
 				continue;
 			values[n] = heap_getattr(list->ops[i].tuple, columns[k], def->desc, &nulls[n]);
 			n++;
