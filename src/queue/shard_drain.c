@@ -271,7 +271,7 @@ wait_for_prepared(FactDef *def, bool all_nodes)
 		if (waited >= PREPARED_WAIT)
 			ereport(ERROR,
 					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-					 errmsg("changes of table \"%s\" wait for prepared transaction \"%s\"", def->name, (char *) linitial(before)),
+					 errmsg("changes of table \"%s\" wait for prepared transaction \"%s\"", def->name, strVal(linitial(before))),
 					 errdetail("Citus has prepared it on a node, and it holds shards of the index tables."),
 					 errhint("Citus ends such transactions every citus.recover_2pc_interval, or when recover_prepared_transactions() is called on the node that has begun it.")));
 		CHECK_FOR_INTERRUPTS();
