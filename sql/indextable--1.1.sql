@@ -471,6 +471,12 @@ LANGUAGE C AS 'MODULE_PATHNAME', 'indextable_guard';
 COMMENT ON FUNCTION indextable_internal.guard() IS
 'Trigger function of index tables: refuses writes by hand';
 
+CREATE FUNCTION indextable_internal.drain_shards(fact_table regclass, batch_size integer) RETURNS bigint
+LANGUAGE C VOLATILE STRICT AS 'MODULE_PATHNAME', 'indextable_drain_shards';
+COMMENT ON FUNCTION indextable_internal.drain_shards(regclass, integer) IS
+'Applies one batch of what is queued for the shards of a distributed table on this node; called by drain() on all nodes';
+REVOKE ALL ON FUNCTION indextable_internal.drain_shards(regclass, integer) FROM PUBLIC;
+
 CREATE FUNCTION indextable_internal.on_drop() RETURNS event_trigger
 LANGUAGE C AS 'MODULE_PATHNAME', 'indextable_on_drop';
 COMMENT ON FUNCTION indextable_internal.on_drop() IS

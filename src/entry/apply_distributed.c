@@ -139,6 +139,8 @@ find_fetched_entries(FetchedEntries *fetched, Datum *key, Entries *entries)
 	entries->n = entries->max = n;
 	entries->values = palloc_extended(sizeof(Datum) * def->desc->natts * n, MCXT_ALLOC_HUGE);
 	entries->isnull = palloc_extended(sizeof(bool) * def->desc->natts * n, MCXT_ALLOC_HUGE);
+	/* Where they are is not known: invalid places are zeroed ones. */
+	entries->places = palloc0(sizeof(EntryPlace) * n);
 	while (n-- > 0)
 		heap_deform_tuple(fetched->tuples[low + n], def->desc, ENTRY_VALUES(entries, n), ENTRY_NULLS(entries, n));
 	if (entries->n > 1)

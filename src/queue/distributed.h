@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * distributed.h
- *	  Makes the queue of a distributed table, and queues rows of all its shards at once.
+ *	  Makes the queue of a distributed table, queues rows of all its shards at once, and drains it
+ *	  on all nodes.
  *
  *-------------------------------------------------------------------------
  */
@@ -11,6 +12,7 @@
 #include "../indextable.h"
 
 extern void distribute_queue(FactDef *def, Oid queue);
+extern int64 drain_all_nodes(Oid fact_table, int limit);
 extern void queue_all_rows(Oid fact, int64 number);
 
 #endif							/* INDEXTABLE_DISTRIBUTED_H */

@@ -52,6 +52,7 @@
 #include "../entry/apply_distributed.h"
 #include "../entry/diff.h"
 #include "../indextable.h"
+#include "../util/citus.h"
 #include "../util/fixed_settings.h"
 #include "../util/inherit.h"
 #include "../util/role.h"
@@ -61,6 +62,7 @@
 #include "adopt_restored.h"
 #include "append.h"
 #include "batch_keys.h"
+#include "distributed.h"
 #include "drain.h"
 #include "lost.h"
 #include "reconcile.h"
@@ -69,6 +71,7 @@
 #include "tables.h"
 
 PG_FUNCTION_INFO_V1(indextable_drain);
+PG_FUNCTION_INFO_V1(indextable_drain_shards);
 
 /* What drain_batch() hands to drain_locked(), and gets from it. */
 typedef struct BatchArgs
@@ -142,6 +145,11 @@ indextable_drain(PG_FUNCTION_ARGS)
 			FreeErrorData(error);
 			continue;
 		}
+		if (citus_kind(fact_table) == CITUS_DISTRIBUTED)
+		{
+			changes += drain_all_nodes(fact_table, limit);
+			continue;
+		}
 		position.start = RegisterSnapshot(GetLatestSnapshot());
 		while (drain_batch(fact_table, limit, DRAIN_WAIT, &position, &changes))
 			CommandCounterIncrement();
@@ -152,6 +160,21 @@ indextable_drain(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("table \"%s\" has no asynchronous index tables", get_rel_name(wanted)),
 				 errhint("The view indextable.index_tables lists the index tables.")));
+	PG_RETURN_INT64(changes);
+}
+
+/*
+ * indextable_drain_shards
+ *		drain_shards(fact_table regclass, batch_size integer): applies one batch of what is queued for
+ *		the shards of a distributed table that this node has; drain() calls it on all nodes.
+ */
+Datum
+indextable_drain_shards(PG_FUNCTION_ARGS)
+{
+	DrainPosition position = {0};
+	int64		changes = 0;
+
+	drain_batch(PG_GETARG_OID(0), PG_GETARG_INT32(1), DRAIN_WAIT, &position, &changes);
 	PG_RETURN_INT64(changes);
 }
 

@@ -107,8 +107,6 @@ static HTAB *met_shards = NULL; /* of MetShard */
 static List *lock_shards(FactDef *def);
 static List *find_shards(FactDef *def);
 static bool has_rows(Oid relid);
-static void wait_for_prepared(FactDef *def, bool all_nodes);
-static List *prepared_transactions(FactDef *def, bool all_nodes);
 static bool all_met(List *shards);
 static void note_met(List *shards);
 static void read_shard_keys(FactDef *def, List *shards, Snapshot snapshot, Keys *keys);
@@ -262,7 +260,7 @@ has_rows(Oid relid)
  *		shards of the index tables or the queue: those that this node has prepared, or all nodes have.
  *		Raises an error if they do not end soon.
  */
-static void
+void
 wait_for_prepared(FactDef *def, bool all_nodes)
 {
 	List	   *before = prepared_transactions(def, all_nodes);
@@ -273,7 +271,7 @@ wait_for_prepared(FactDef *def, bool all_nodes)
 		if (waited >= PREPARED_WAIT)
 			ereport(ERROR,
 					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-					 errmsg("changes of table \"%s\" wait for prepared transaction \"%s\"", def->name, (char *) linitial(before)),
+					 errmsg("changes of table \"%s\" wait for prepared transaction \"%s\"", def->name, strVal(linitial(before))),
 					 errdetail("Citus has prepared it on a node, and it holds shards of the index tables."),
 					 errhint("Citus ends such transactions every citus.recover_2pc_interval, or when recover_prepared_transactions() is called on the node that has begun it.")));
 		CHECK_FOR_INTERRUPTS();
@@ -283,7 +281,7 @@ wait_for_prepared(FactDef *def, bool all_nodes)
 }
 
 /* prepared_transactions: lists the names of these transactions (String *) */
-static List *
+List *
 prepared_transactions(FactDef *def, bool all_nodes)
 {
 	MemoryContext cxt = CurrentMemoryContext;
