@@ -47,6 +47,7 @@
 #include "../util/sql.h"
 #include "../util/wait_point.h"
 #include "build.h"
+#include "build_distributed.h"
 #include "drop.h"
 #include "replace.h"
 #include "replaceable.h"
@@ -108,6 +109,7 @@ indextable_alter(PG_FUNCTION_ARGS)
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(index_table));
 
 	check_citus_index_table(index_table);
+	refuse_distributed(index_table, "alter()");
 	check_servers_unused(catalog_fact_of(index_table), "alter()");
 
 	/*

@@ -57,6 +57,7 @@
 #include "../queue/rejections.h"
 #include "../queue/tables.h"
 #include "../util/arguments.h"
+#include "../util/citus.h"
 #include "../util/lock.h"
 #include "../util/settings.h"
 #include "../util/sleep.h"
@@ -64,6 +65,7 @@
 #include "../util/wait_point.h"
 #include "build.h"
 #include "build_batch.h"
+#include "build_distributed.h"
 #include "drop.h"
 #include "progress.h"
 #include "replace.h"
@@ -116,7 +118,10 @@ indextable_build(PG_FUNCTION_ARGS)
 				 errhint("Only an index table that was created with populate => false is built. To rebuild this one, run CALL indextable.rebuild(%s);",
 						 quote_literal_cstr(quoted_relation(b->shown)))));
 	SPI_connect_ext(SPI_OPT_NONATOMIC);
-	run_build(b);
+	if (citus_kind(b->fact_table) == CITUS_DISTRIBUTED)
+		build_distributed(b->index_table, b->fact_table);
+	else
+		run_build(b);
 	SPI_finish();
 	PG_RETURN_VOID();
 }
@@ -134,6 +139,7 @@ indextable_rebuild(PG_FUNCTION_ARGS)
 	StoredDefinition *stored;
 	Build	   *b = check_build_request(fcinfo, "rebuild()", &stored);
 
+	refuse_distributed(b->shown, "rebuild()");
 	if (strcmp(stored->row.state, "building") == 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),

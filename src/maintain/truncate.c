@@ -82,13 +82,17 @@ prepare_truncate(Relation rel)
 void
 maintain_truncate(Relation fact)
 {
-	FactDef    *def = get_trigger_definition(fact);
+	FactDef    *def;
 	List	   *index_tables = NIL;
 	Oid			relid;
 	ListCell   *cell;
 	int			i;
 
 	truncating = InvalidOid;
+	/* A shard has this trigger, too, once Citus has moved or split it. */
+	if (OidIsValid(citus_table_of_shard(RelationGetRelid(fact))))
+		return;
+	def = get_trigger_definition(fact);
 	if (def == NULL)
 		return;
 	relid = def->relid;

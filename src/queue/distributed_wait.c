@@ -22,26 +22,34 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
+#include "access/relation.h"
 #include "catalog/pg_type.h"
 #include "datatype/timestamp.h"
 #include "executor/spi.h"
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
+#include "nodes/pg_list.h"
+#include "storage/lockdefs.h"
 #include "utils/builtins.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
 #include "../catalog/owner.h"
+#include "../definition/cache.h"
 #include "../indextable.h"
 #include "../util/role.h"
 #include "../util/sleep.h"
 #include "../util/sql.h"
 #include "distributed_wait.h"
+#include "shard_drain.h"
 
 /* The longest pause between two queries, in ms, as each of them asks all shards. */
 #define MAX_PAUSE			100
 
 static bool wait_until_consumed(Oid queue, TimestampTz before, TimestampTz until);
+static bool wait_until_committed(Oid fact_table, TimestampTz until);
+static List *prepared_on_any_node(Oid fact_table);
+static bool pause_longer(int64 *pause, TimestampTz until);
 static char *numbers_queued(Oid queue, TimestampTz before);
 static bool is_queued(Oid queue, TimestampTz before, const char *numbers);
 
@@ -51,13 +59,13 @@ static bool is_queued(Oid queue, TimestampTz before, const char *numbers);
  *		time "before".  Returns false if that is not so by the time "until".
  */
 bool
-wait_for_distributed_queue(Oid queue, TimestampTz before, TimestampTz until)
+wait_for_distributed_queue(FactTableRow *queue, TimestampTz before, TimestampTz until)
 {
 	Caller		caller;
 	bool		result;
 
 	become_owner(&caller, get_extension_owner());
-	result = wait_until_consumed(queue, before, until);
+	result = wait_until_consumed(queue->queue, before, until) && wait_until_committed(queue->fact_table, until);
 	become_caller(&caller);
 	return result;
 }
@@ -70,14 +78,56 @@ wait_until_consumed(Oid queue, TimestampTz before, TimestampTz until)
 	int64		pause = 1;
 
 	while (numbers[0] != '\0' && is_queued(queue, before, numbers))
-	{
-		TimestampTz now = GetCurrentTimestamp();
-
-		if (now >= until)
+		if (!pause_longer(&pause, until))
 			return false;
-		sleep_interruptibly(Min(pause, 1 + (until - now) / 1000));
-		pause = Min(pause * 2, MAX_PAUSE);
+	return true;
+}
+
+/*
+ * wait_until_committed
+ *		Waits until those transactions have ended on all nodes that are prepared now and
+ *		write to shards of the index tables; returns false if they have not by the time until.
+ */
+static bool
+wait_until_committed(Oid fact_table, TimestampTz until)
+{
+	List	   *prepared = prepared_on_any_node(fact_table);
+	int64		pause = 1;
+
+	while (prepared != NIL)
+	{
+		if (!pause_longer(&pause, until))
+			return false;
+		prepared = list_intersection(prepared, prepared_on_any_node(fact_table));
 	}
+	return true;
+}
+
+/* prepared_on_any_node: lists these transactions, also those of other index tables over the fact table */
+static List *
+prepared_on_any_node(Oid fact_table)
+{
+	Relation	fact = try_relation_open(fact_table, AccessShareLock);
+	List	   *result = NIL;
+
+	if (fact != NULL)
+	{
+		result = prepared_transactions(definition_of_fact(fact, fact_table), true);
+		relation_close(fact, AccessShareLock);
+	}
+	return result;
+}
+
+/* pause_longer: sleeps for *pause ms, and doubles it for the next time; returns false, without sleeping, once until has passed */
+static bool
+pause_longer(int64 *pause, TimestampTz until)
+{
+	TimestampTz now = GetCurrentTimestamp();
+
+	if (now >= until)
+		return false;
+	sleep_interruptibly(Min(*pause, 1 + (until - now) / 1000));
+	*pause = Min(*pause * 2, MAX_PAUSE);
 	return true;
 }
 

@@ -11,6 +11,8 @@
 
 #include "datatype/timestamp.h"
 
-extern bool wait_for_distributed_queue(Oid queue, TimestampTz before, TimestampTz until);
+#include "../catalog/fact_rows.h"
+
+extern bool wait_for_distributed_queue(FactTableRow *queue, TimestampTz before, TimestampTz until);
 
 #endif							/* INDEXTABLE_DISTRIBUTED_WAIT_H */

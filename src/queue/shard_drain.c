@@ -107,7 +107,6 @@ static HTAB *met_shards = NULL; /* of MetShard */
 static List *lock_shards(FactDef *def);
 static List *find_shards(FactDef *def);
 static bool has_rows(Oid relid);
-static List *prepared_transactions(FactDef *def, bool all_nodes);
 static bool all_met(List *shards);
 static void note_met(List *shards);
 static void read_shard_keys(FactDef *def, List *shards, Snapshot snapshot, Keys *keys);
@@ -282,7 +281,7 @@ wait_for_prepared(FactDef *def, bool all_nodes)
 }
 
 /* prepared_transactions: lists the names of these transactions (String *) */
-static List *
+List *
 prepared_transactions(FactDef *def, bool all_nodes)
 {
 	MemoryContext cxt = CurrentMemoryContext;

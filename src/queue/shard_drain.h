@@ -15,5 +15,7 @@
 
 extern void wait_for_prepared(FactDef *def, bool all_nodes);
 extern int	drain_shards(FactDef *def, Relation fact, int limit, void (*apply) (Reconciliation *r), bool *again);
+extern void wait_for_prepared(FactDef *def, bool all_nodes);
+extern List *prepared_transactions(FactDef *def, bool all_nodes);
 
 #endif							/* INDEXTABLE_SHARD_DRAIN_H */

@@ -185,7 +185,7 @@ wait_for_queue(FactTableRow *queue, int64 max_lag, int64 timeout)
 	Snapshot	snapshot;
 
 	if (citus_kind(queue->fact_table) == CITUS_DISTRIBUTED)
-		return wait_for_distributed_queue(queue->queue, search.before, until);
+		return wait_for_distributed_queue(queue, search.before, until);
 	if (max_lag == 0 && queue_pending(queue->fact_table))
 		report_own_changes(queue->fact_table);
 	snapshot = RegisterSnapshot(GetLatestSnapshot());

@@ -5,9 +5,9 @@
  *	  entries of its rows.
  *
  * Writers and drains at work do not look like discrepancies.  While the shard is
- * compared, this session holds the lock of its drain, so that nobody else writes the
- * entries of its rows, and no transaction of an earlier drain is left in doubt.  Under
- * the lock a snapshot is taken.  A writer changes a row and queues its key in one
+ * compared, this session holds the locks of a drain, in the same order (shard_drain.c), so
+ * that nobody else writes the entries of its rows, and no transaction of an earlier drain
+ * is left in doubt.  Under these locks a snapshot is taken.  A writer changes a row and queues its key in one
  * transaction on this node, so the snapshot sees both or neither.  Entries are read from
  * other nodes at other moments, but they stay as they are: whatever a key that the
  * snapshot does not see in the queue has asked for is written and committed, and what a
@@ -31,17 +31,16 @@
 #include "lib/stringinfo.h"
 #include "storage/lockdefs.h"
 #include "utils/builtins.h"
-#include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
 #include "../catalog/definition_rows.h"
 #include "../catalog/owner.h"
-#include "../definition/cache.h"
 #include "../indextable.h"
+#include "../queue/drain.h"
+#include "../queue/shard_drain.h"
 #include "../util/citus_shards.h"
-#include "../util/fixed_settings.h"
 #include "../util/role.h"
 #include "../util/sql.h"
 #include "compare.h"
@@ -58,9 +57,17 @@ typedef struct Requeue
 	void	   *arg;
 } Requeue;
 
-static ShardPair *lock_shard(FactDef *def, int64 number);
+/* What verify_shard() is asked for. */
+typedef struct Task
+{
+	Oid			index_table;
+	int64		shard;
+	Requeue		requeue;
+} Task;
+
+static void verify_locked(FactDef *def, Relation fact, void *arg);
 static ShardPair *find_shard(FactDef *def, int64 number);
-static void read_bounds(IndexDef *def, int64 number, VerifiedShard *shard);
+static AttrNumber distribution_column(IndexDef *def);
 static void pass_on(Discrepancy *d, void *arg);
 
 /*
@@ -72,68 +79,62 @@ static void pass_on(Discrepancy *d, void *arg);
 void
 verify_shard(Oid index_table, int64 shard, int64 number, discrepancy_handler handler, void *arg)
 {
-	Requeue		requeue = {.number = number,.handler = handler,.arg = arg};
-	Verify		v = {.handler = pass_on,.arg = &requeue,.sample = 100};
-	VerifiedShard verified = {0};
-	Relation	shell;
-	ShardPair  *pair;
-	int			nestlevel = NewGUCNestLevel();
+	Task		task = {index_table, shard, {.number = number,.handler = handler,.arg = arg}};
 
-	fix_gucs();
-	v.cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable verify", ALLOCSET_DEFAULT_SIZES);
-	v.def = definition_open(index_table, &v.factdef, &shell, &v.index_table);
-	if (v.def == NULL || !v.factdef->distributed)
+	if (!OidIsValid(catalog_fact_of(index_table)) ||
+		!with_queue_locked(catalog_fact_of(index_table), DRAIN_WAIT, verify_locked, &task))
 		report_not_index_table(index_table);
-	requeue.v = &v;
-	v.shard = &verified;
-	PG_TRY();
-	{
-		pair = lock_shard(v.factdef, shard);
-		v.fact = relation_open(pair->fact, AccessShareLock);
-		verified.queue = pair->queue;
-		read_bounds(v.def, shard, &verified);
-		v.snapshot = RegisterSnapshot(GetLatestSnapshot());
-		PushActiveSnapshot(v.snapshot);
-		compare_entries(&v);
-		report_rejected(&v);
-		PopActiveSnapshot();
-		UnregisterSnapshot(v.snapshot);
-	}
-	PG_FINALLY();
-	{
-		definition_unpin(v.factdef);
-	}
-	PG_END_TRY();
-	relation_close(v.fact, NoLock);
-	relation_close(v.index_table, NoLock);
-	relation_close(shell, NoLock);
-	MemoryContextDelete(v.cxt);
-	AtEOXact_GUC(false, nestlevel);
 }
 
-/*
- * lock_shard
- *		Locks a shard against being moved, and then against its drain; returns it.
- *
- * That the shard is here is asked again under the lock: before, it may have been moved.
- */
-static ShardPair *
-lock_shard(FactDef *def, int64 number)
+/* verify_locked: does that while no other session drains the queue on this node; for with_queue_locked() */
+static void
+verify_locked(FactDef *def, Relation fact, void *arg)
 {
-	ShardPair  *pair = find_shard(def, number);
+	Task	   *task = arg;
+	Verify		v = {.handler = pass_on,.arg = &task->requeue,.sample = 100,.factdef = def};
+	VerifiedShard shard;
+	Caller		caller;
+	ShardPair  *pair = find_shard(def, task->shard);
+	int			i;
 
+	for (i = 0; i < def->ndefs; i++)
+		if (def->defs[i]->relid == task->index_table)
+			v.def = def->defs[i];
+	if (v.def == NULL || !def->distributed)
+		report_not_index_table(task->index_table);
+	/* Before it is locked, it may be moved. */
 	if (pair != NULL)
 	{
 		citus_lock_shards(list_make1(pair));
-		pair = find_shard(def, number);
+		pair = find_shard(def, task->shard);
 	}
 	if (pair == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("shard " INT64_FORMAT " of table \"%s\" is not on this node", number, def->name),
+				 errmsg("shard " INT64_FORMAT " of table \"%s\" is not on this node", task->shard, def->name),
 				 errdetail("It may have been moved since the command began."),
 				 errhint("Run the command again.")));
-	return pair;
+	become_owner(&caller, get_extension_owner());
+	wait_for_prepared(def, true);
+	become_caller(&caller);
+
+	v.cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable verify", ALLOCSET_DEFAULT_SIZES);
+	v.index_table = relation_open(v.def->relid, AccessShareLock);
+	v.fact = relation_open(pair->fact, AccessShareLock);
+	v.shard = &shard;
+	shard.queue = pair->queue;
+	shard.column = distribution_column(v.def);
+	shard.hash_min = pair->min;
+	shard.hash_max = pair->max;
+	task->requeue.v = &v;
+	v.snapshot = RegisterSnapshot(GetLatestSnapshot());
+	PushActiveSnapshot(v.snapshot);
+	compare_entries(&v);
+	report_rejected(&v);
+	PopActiveSnapshot();
+	UnregisterSnapshot(v.snapshot);
+	relation_close(v.fact, NoLock);
+	relation_close(v.index_table, NoLock);
 }
 
 /* find_shard: returns a shard that this node has, or NULL */
@@ -148,29 +149,19 @@ find_shard(FactDef *def, int64 number)
 	return NULL;
 }
 
-/* read_bounds: sets which hashes a shard has, of which column of the index table */
-static void
-read_bounds(IndexDef *def, int64 number, VerifiedShard *shard)
+/* distribution_column: returns the column of the index table that is the one by which the fact table is distributed */
+static AttrNumber
+distribution_column(IndexDef *def)
 {
 	FactDef    *fact = def->fact;
 	CitusTable	table;
-	Oid			type = INT8OID;
-	Datum		value = Int64GetDatum(number);
-	bool		isnull;
 	int			i;
 
 	citus_read_table(fact->relid, &table);
 	for (i = 0; i < fact->npk; i++)
 		if (strcmp(get_attname(fact->relid, fact->pk_attno[i], false), table.column) == 0)
-			shard->column = def->pk_attno[i];
-	SPI_connect();
-	if (shard->column == 0 ||
-		execute_with_latest_snapshot("SELECT shardminvalue::pg_catalog.int4, shardmaxvalue::pg_catalog.int4"
-									 " FROM pg_catalog.pg_dist_shard WHERE shardid = $1", 1, &type, &value) != 1)
-		elog(ERROR, "could not find out which hashes shard " INT64_FORMAT " has", number);
-	shard->hash_min = DatumGetInt32(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull));
-	shard->hash_max = DatumGetInt32(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 2, &isnull));
-	SPI_finish();
+			return def->pk_attno[i];
+	elog(ERROR, "table \"%s\" is not distributed by a column of its primary key", fact->name);
 }
 
 /*

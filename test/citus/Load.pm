@@ -176,13 +176,13 @@ sub drift
 	foreach my $name (@names)
 	{
 		my $query = $index_table{$name}[2];
-		$text .= "SELECT '$name missing', count(*) FROM ($query EXCEPT ALL SELECT * FROM $name) x;\nSELECT '$name extra', count(*) FROM (SELECT * FROM $name EXCEPT ALL $query) x;\n";
+		$text .= "SELECT '$name missing', count(*), min(x::text), max(x::text) FROM ($query EXCEPT ALL SELECT * FROM $name) x;\nSELECT '$name extra', count(*), min(x::text), max(x::text) FROM (SELECT * FROM $name EXCEPT ALL $query) x;\n";
 	}
 	$text .= "SELECT 'facts', (SELECT count(*) FROM f) + (SELECT count(*) FROM g);\nSELECT 'entries', " . join(' + ', map { "(SELECT count(*) FROM $_)" } @names) . ";\n";
 	my %drift = (missing => 0, extra => 0, tables => scalar @names, where => '');
 	foreach (split /\n/, $c->safe_psql('postgres', $text))
 	{
-		my ($name, $kind, $n) = /^(?:(\w+) )?(\w+)\|(\d+)$/ or next;
+		my ($name, $kind, $n) = /^(?:(\w+) )?(\w+)\|(\d+)(\||$)/ or next;
 		$drift{$kind} += $n;
 		$drift{where} .= "$_\n" if $name && $n;
 	}
