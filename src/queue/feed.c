@@ -82,7 +82,8 @@ typedef struct Status
 	TimestampTz oldest;
 	bool		stop;			/* at the first pending one */
 	bool		pending;		/* a change is in the queue that counts */
-	Datum		as_of;			/* a pg_snapshot: only changes that it sees count */
+	Datum		as_of;			/* a pg_snapshot: only changes that it sees
+								 * count */
 	bool		any_time;		/* there is no such snapshot */
 	TimestampTz before;			/* only changes made until then count */
 	FullTransactionId next;
@@ -299,7 +300,7 @@ indextable_feed_ack(PG_FUNCTION_ARGS)
 	CommandId	cid = GetCurrentCommandId(true);
 	Relation	queue = NULL;
 	Snapshot	snapshot;
-	FeedItem	   *items;
+	FeedItem   *items;
 	int			n = read_items(PG_GETARG_ARRAYTYPE_P(1), def, &items);
 	int64		deleted = 0;
 	int			i;
