@@ -226,6 +226,7 @@ order_columns(FactDef *def, ArrayType *names, int *order)
 	int			n;
 	int			i;
 	int			k;
+	bool		seen[INDEX_MAX_KEYS] = {0};
 	bool		same;
 	StringInfoData list;
 
@@ -237,7 +238,9 @@ order_columns(FactDef *def, ArrayType *names, int *order)
 			if (!nulls[i] && strcmp(NameStr(*DatumGetName(elems[i])), get_attname(def->relid, def->pk_attno[k], false)) == 0)
 				break;
 		order[i] = k;
-		same = k < def->npk;
+		same = k < def->npk && !seen[k];
+		if (same)
+			seen[k] = true;
 	}
 	if (same)
 		return;
