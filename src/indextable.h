@@ -240,6 +240,7 @@ typedef struct FactDef
 								 * spare is InvalidOid; see queue/lost.c */
 	bool		feed;			/* the queue is a feed */
 	bool		fed;			/* foreign partitions have feeds over there */
+	bool		queued_here;	/* and their changes are queued here, too */
 	TupleDesc	queue_desc;		/* the columns of both */
 	TupleTableSlot **queue_slots;	/* of queue/append.c */
 	int			nqueue_slots;

@@ -87,7 +87,8 @@ indextable_drop_feed(PG_FUNCTION_ARGS)
 	if (!catalog_read_fact(relid, &row) || !row.feed)
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("relation with OID %u has no feed", relid)));
+				 get_rel_name(relid) == NULL ? errmsg("relation with OID %u does not exist", relid) :
+				 errmsg("table \"%s\" has no feed", get_rel_name(relid))));
 	row.feed = false;
 	catalog_write_fact(&row);
 	CacheInvalidateRelcacheByRelid(relid);

@@ -407,7 +407,8 @@ build_fact_def(Relation fact, MemoryContext cxt)
 	watch_relation(RelationGetRelid(fact));
 	stored = read_definitions(RelationGetRelid(fact));
 	first = stored == NIL ? NULL : linitial(stored);
-	factdef = first == NULL ? make_fact_def(fact, NIL, NULL, cxt) : make_fact_def(fact, first->row.primary_key, get_stored_column_names(fact, first), cxt);
+	factdef = first == NULL ? make_fact_def(fact, NIL, NULL, cxt) :
+		make_fact_def(fact, first->row.primary_key, get_stored_column_names(fact, first), cxt);
 	factdef->registered = catalog_read_fact(RelationGetRelid(fact), &tables) || stored != NIL;
 	if (factdef->registered && OidIsValid(tables.queue))
 	{
@@ -418,8 +419,7 @@ build_fact_def(Relation fact, MemoryContext cxt)
 			!(factdef->distributed && OidIsValid(tables.queue));
 		factdef->queue = tables.queue;
 		factdef->spare = tables.spare;
-		if (tables.feed)
-			queue_all_columns(factdef, fact);
+		note_feed(factdef, fact, tables.feed);
 	}
 	refuse_unfinished(fact);
 	factdef->defs = palloc(sizeof(IndexDef *) * Max(list_length(stored), 1));
@@ -456,7 +456,7 @@ build_fact_def(Relation fact, MemoryContext cxt)
 		watch_relation(def->primary_index);
 		watch_relation(def->row_index);
 		relation_close(rel, AccessShareLock);
-		factdef->fed |= strcmp(s->row.maintenance, "async") == 0;
+		note_feeds(factdef, &s->row);
 		add_definition(factdef, def);
 	}
 	return factdef;

@@ -563,14 +563,31 @@ report_altered_index_table(Oid index_table, Relation fact, const char *why)
 			 errhint("Undo the change, or drop the index table and create it again.")));
 }
 
-/* queue_all_columns: has a change of any column queued, because the other server may use all of them */
+/*
+ * note_feeds
+ *		Notes where the changes of foreign partitions are queued for an index table: that of
+ *		an asynchronous one in feeds.  One that is built, and will be transactional, follows
+ *		what is written here, which is queued here.
+ */
 void
-queue_all_columns(FactDef *factdef, Relation fact)
+note_feeds(FactDef *factdef, DefinitionRow *row)
+{
+	if (strcmp(row->maintenance, "async") == 0)
+		factdef->fed = true;
+	else if (is_queued(row))
+		factdef->queued_here = true;
+}
+
+/* note_feed: if the queue is a feed, has a change of any column queued, because the other server may use all of them */
+void
+note_feed(FactDef *factdef, Relation fact, bool feed)
 {
 	TupleDesc	desc = RelationGetDescr(fact);
 	int			i;
 
-	factdef->feed = true;
+	factdef->feed = feed;
+	if (!feed)
+		return;
 	factdef->max_attno = desc->natts;
 	for (i = 0; i < desc->natts; i++)
 		if (!TupleDescAttr(desc, i)->attisdropped)

@@ -19,7 +19,8 @@
 								 * row */
 #define QUEUE_KEY			2	/* its primary key, from here on */
 
-extern void queue_all_columns(FactDef *factdef, Relation fact);
+extern void note_feeds(FactDef *factdef, DefinitionRow *row);
+extern void note_feed(FactDef *factdef, Relation fact, bool feed);
 extern FactDef *make_fact_def(Relation fact, List *key, const char **names, MemoryContext cxt);
 extern IndexDef *make_index_def(FactDef *factdef, Relation fact, DefinitionRow *row, Relation rel, int nkept,
 								const char **column_names);

@@ -232,8 +232,8 @@ maintain_pinned_row(TriggerData *trigdata, FactDef *volatile *held)
 			require_in_bounds(def, root, RelationGetRelid(fact), new, false);
 			relation_close(root, NoLock);
 		}
-		/* Where the row is, a feed has its key, too. */
-		if (def->queued != NULL && !enqueued && !(is_foreign && def->fed))
+		/* Where a foreign row is, a feed has its key. */
+		if (def->queued != NULL && !enqueued && !(is_foreign && def->fed && !def->queued_here))
 		{
 			enqueue(def, leaf, old, new, moved);
 			enqueued = true;

@@ -114,7 +114,11 @@ indextable_drain(PG_FUNCTION_ARGS)
 			get_rel_name(fact_table) == NULL || !owns_relation(fact_table, GetUserId()) || !catalog_fact_in_use(fact_table))
 			continue;
 		found = true;
-		/* Changes of the other tables are not held up by an error of this one. */
+
+		/*
+		 * Changes of the other tables are not held up by an error of this
+		 * one.
+		 */
 		if (all && (error = run_catching_row_errors(check_drainable, &fact_table)) != NULL)
 		{
 			warn_not_drained(fact_table, error);
@@ -319,7 +323,7 @@ apply_batch(FactDef *def, Relation fact, void *arg)
 	}
 	foreach(cell, batch->whole)
 		if (list_member_oid(foreign_leaves(def->relid), lfirst_oid(cell)))
-			queue_rows_of_partition(def, lfirst_oid(cell));
+		queue_rows_of_partition(def, lfirst_oid(cell));
 	PopActiveSnapshot();
 	UnregisterSnapshot(r.snapshot);
 	feed_note_applied(batch);

@@ -82,7 +82,8 @@ typedef struct Status
 	TimestampTz oldest;
 	bool		stop;			/* at the first pending one */
 	bool		pending;		/* a change is in the queue that counts */
-	Datum		as_of;			/* a pg_snapshot: only changes that it sees count */
+	Datum		as_of;			/* a pg_snapshot: only changes that it sees
+								 * count */
 	bool		any_time;		/* there is no such snapshot */
 	TimestampTz before;			/* only changes made until then count */
 	FullTransactionId next;
@@ -225,6 +226,7 @@ order_columns(FactDef *def, ArrayType *names, int *order)
 	int			n;
 	int			i;
 	int			k;
+	bool		seen[INDEX_MAX_KEYS] = {0};
 	bool		same;
 	StringInfoData list;
 
@@ -236,7 +238,9 @@ order_columns(FactDef *def, ArrayType *names, int *order)
 			if (!nulls[i] && strcmp(NameStr(*DatumGetName(elems[i])), get_attname(def->relid, def->pk_attno[k], false)) == 0)
 				break;
 		order[i] = k;
-		same = k < def->npk;
+		same = k < def->npk && !seen[k];
+		if (same)
+			seen[k] = true;
 	}
 	if (same)
 		return;
@@ -299,7 +303,7 @@ indextable_feed_ack(PG_FUNCTION_ARGS)
 	CommandId	cid = GetCurrentCommandId(true);
 	Relation	queue = NULL;
 	Snapshot	snapshot;
-	FeedItem	   *items;
+	FeedItem   *items;
 	int			n = read_items(PG_GETARG_ARRAYTYPE_P(1), def, &items);
 	int64		deleted = 0;
 	int			i;

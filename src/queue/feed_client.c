@@ -121,7 +121,7 @@ leaves_on(Oid fact, Oid server)
 
 	foreach(cell, foreign_leaves(fact))
 		if (GetForeignTable(lfirst_oid(cell))->serverid == server)
-			leaves = lappend_oid(leaves, lfirst_oid(cell));
+		leaves = lappend_oid(leaves, lfirst_oid(cell));
 	return leaves;
 }
 
@@ -339,7 +339,7 @@ feed_ack_applied(void)
 
 	foreach(cell, applied)
 		if (((TakenItems *) lfirst(cell))->committed)
-			due = lappend(due, lfirst(cell));
+		due = lappend(due, lfirst(cell));
 	if (due == NIL)
 		return 0;
 	wait_point("changes of a feed are applied and not acknowledged");
@@ -347,7 +347,7 @@ feed_ack_applied(void)
 	{
 		TakenItems *taken = lfirst(cell);
 		char	   *sql = psprintf("SELECT " IT_INTERNAL ".ack(%s, %s)", taken->table.literal,
-									quote_literal_cstr(psprintf("{%s}", taken->items)));
+								   quote_literal_cstr(psprintf("{%s}", taken->items)));
 		RemoteTable table = taken->table;
 
 		applied = list_delete_ptr(applied, taken);

@@ -52,7 +52,7 @@ fi
 : "${ROWS_PARTITIONS:=100000}"    # rows that are read from partitions
 : "${PARTITIONS:=1 16 64 256 1024}"    # numbers of partitions; the last ones want max_locks_per_transaction
 : "${TOWNS:=5000}"           # distinct keys in the write tests, at most 10,000
-: "${PARTS:=single bulk wide reads enqueue drain held lag life partitions shards planner}"
+: "${PARTS:=single bulk wide reads enqueue drain held lag life partitions shards feeds planner}"
 ALL_VARIANTS="none expression generated gin row_trigger statement_trigger indextable"
 : "${VARIANTS:=$ALL_VARIANTS}"
 : "${OUT:=$here/../output/bench.md}"
@@ -154,10 +154,11 @@ load_fact() {    # SIZE FIRST LAST
 . "$here/life.sh"
 . "$here/partitions.sh"
 . "$here/shards.sh"
+. "$here/feeds.sh"
 . "$here/planner.sh"
 
 # What is measured, in the order of the report. Each has its lines in a file of that name, and is a section of the page.
-SECTIONS="writes reads enqueue drain held lag life repair beside partitions partition_writes shards planner planning"
+SECTIONS="writes reads enqueue drain held lag life repair beside partitions partition_writes shards feeds planner planning"
 
 # table PROGRAM FILE [VARIABLE]: the table that test/bench/PROGRAM.awk makes of the lines in FILE
 table() { env LC_ALL=C awk -F '\t' ${3:+-v "$3"} -f "$here/table.awk" -f "$here/$1.awk" "$here/targets.tsv" "$tmp/$2.tsv"; }
@@ -192,6 +193,7 @@ section() {
 	life | repair | beside) group=life ;;
 	partitions | partition_writes) group=partition ;;
 	shards) group=shard ;;
+	feeds) group=feeds ;;
 	planner | planning) group=planner ;;
 	esac
 	${group}_section "$1"
@@ -249,7 +251,7 @@ if ! sql -c 'CREATE EXTENSION IF NOT EXISTS indextable' 2> "$tmp/extension.log";
 	[ "$ALLOW_MISSING" = 1 ] || die "the extension indextable can't be created (ALLOW_MISSING=1 goes on without it)"
 	say "bench: going on WITHOUT indextable: no such variant, no reads, nothing asynchronous, no life, no partitions, no shards, no plain SQL"
 	VARIANTS=${VARIANTS/indextable/}
-	for part in reads enqueue drain held lag life partitions shards planner; do PARTS=${PARTS/$part/}; done
+	for part in reads enqueue drain held lag life partitions shards feeds planner; do PARTS=${PARTS/$part/}; done
 else
 	sql -c 'SELECT indextable.stop_workers()' > /dev/null
 fi
@@ -270,6 +272,7 @@ async_parts
 if wants life; then life_part; fi
 if wants partitions; then partition_part; fi
 if wants shards; then shard_part; fi
+if wants feeds; then feeds_part; fi
 if wants planner; then planner_part; fi
 
 mkdir -p "$(dirname "$OUT")"
