@@ -103,7 +103,6 @@ sub mend { my $found = ''; $found .= sql("CALL indextable.repair('$_')") . ' ' f
 
 in_step('made over what is there');
 fails("SELECT indextable.create('f_a', 'f', '{k}', maintenance => 'async')", qr/55000: .*"dblink" is not installed/s, 'no queue without dblink');
-fails("SELECT * FROM indextable.advise('f', '{k}')", qr/0A000/, 'no advice');
 fails("SELECT indextable.alter('f_k', maintenance => 'async')", qr/55000: .*"dblink" is not installed/s, 'nor by alter()');
 
 # ---- look-ups
@@ -289,6 +288,20 @@ cmp_ok($pages, '>', 2, 'a shard is read in pages, in the order of its primary ke
 in_step('given another included field');
 is(sql("SELECT command, phase, rows_done FROM indextable.progress"), '', 'nothing is being built');
 sql('DROP TABLE f_n');
+
+# advice, from the first rows that each shard returns
+is(sql("SELECT documents = (SELECT count(*) FROM f), sampled = documents, partitions FROM indextable.profile('f', '{u::int}')"), 't|t|5', 'a profile of all rows');
+sql('ANALYZE f0, f1, f2, f3');
+my ($part, $sum) = split /\|/, sql("SELECT sampled < (SELECT count(*) FROM f), round(documents / (SELECT count(*) FROM f)::numeric, 1) FROM indextable.profile('f', '{u::int}', sample_rows => 1000)");
+is($part, 't', 'a part of the rows');
+is($sum, '1.0', 'all are counted nevertheless');
+like(sql("SELECT string_agg(advice, ' ') FROM indextable.advise('f', '{u::int}')"), qr/The table has 5 partitions/, 'advice');
+is(sql("SELECT statement FROM indextable.profile('f', '{u::int}')"), "SELECT indextable.create('f_by_u', 'f', '{u::int}', is_unique => true);", 'a statement');
+sql('CREATE TABLE h (id int NOT NULL, doc jsonb, note text) PARTITION BY HASH (id)');
+sql("CREATE FOREIGN TABLE h0 PARTITION OF h FOR VALUES WITH (MODULUS 1, REMAINDER 0) SERVER s1 OPTIONS (table_name 'spare')");
+sql('INSERT INTO h SELECT i, d(i) FROM generate_series(1, 2000) i');
+like(sql("SELECT statement FROM indextable.profile('h', '{u::int}')"), qr/primary_key => '\{id\}'/, 'it names the columns of the partition key, if nobody has named a key');
+sql('TRUNCATE h; DROP TABLE h');
 
 # unique as far as rows are written here
 my ($a, $b) = (number('f0', 3000), number('f1', 3000));
