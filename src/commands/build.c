@@ -305,6 +305,7 @@ drain_in_batches(Build *b, int few)
 		changes = 0;
 		PushActiveSnapshot(GetTransactionSnapshot());
 		drain_batch(b->fact_table, setting_batch_size, DRAIN_WAIT, &position, &changes);
+		drain_end(&position);
 		PopActiveSnapshot();
 		SPI_commit();
 		CHECK_FOR_INTERRUPTS();

@@ -129,9 +129,9 @@ indextable_drain(PG_FUNCTION_ARGS)
 			changes += drain_all_nodes(fact_table, limit);
 			continue;
 		}
+		check_servers_unused(fact_table, "drain()");
 		if (feed_servers(fact_table) != NIL)
 		{
-			check_servers_unused(fact_table, "drain()");
 			error = all ? run_catching_errors(take_all, &take) : NULL;
 			if (!all)
 				take_all(&take);

@@ -104,6 +104,7 @@ indextable_drain_shards(PG_FUNCTION_ARGS)
 	int64		changes = 0;
 
 	drain_batch(PG_GETARG_OID(0), PG_GETARG_INT32(1), DRAIN_WAIT, &position, &changes);
+	drain_end(&position);
 	PG_RETURN_INT64(changes);
 }
 
@@ -240,7 +241,7 @@ drain_locked(FactDef *def, Relation fact, void *arg)
 	if (position->reading == NULL)
 	{
 		r.snapshot = tree_snapshot(fact);
-		if (def->fed)
+		if (!OidIsValid(def->pk_index))
 			position->reading = RegisterSnapshot(r.snapshot);
 	}
 	else
