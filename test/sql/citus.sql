@@ -2,6 +2,7 @@
 -- have in its catalog is written by hand, in a database of its own, first without the indexes that Citus has.
 \set before :DBNAME
 CREATE DATABASE citus_stand_in;
+ALTER DATABASE citus_stand_in SET session_preload_libraries = 'indextable';
 \c citus_stand_in
 CREATE EXTENSION indextable;
 SET allow_system_table_mods = on;
