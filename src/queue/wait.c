@@ -188,6 +188,13 @@ wait_for_queue(FactTableRow *queue, int64 max_lag, int64 timeout)
 		return wait_for_distributed_queue(queue, search.before, until);
 	if (max_lag == 0 && queue_pending(queue->fact_table))
 		report_own_changes(queue->fact_table);
+
+	/*
+	 * Feeds come first: if any row of a partition may have changed, its drain
+	 * queues all of them here before the change leaves the feed.
+	 */
+	if (!feeds_wait(queue->fact_table, max_lag, until))
+		return false;
 	snapshot = RegisterSnapshot(GetLatestSnapshot());
 	for (;;)
 	{
@@ -215,7 +222,7 @@ wait_for_queue(FactTableRow *queue, int64 max_lag, int64 timeout)
 			break;
 	}
 	UnregisterSnapshot(snapshot);
-	return !search.found && feeds_wait(queue->fact_table, max_lag, until);
+	return !search.found;
 }
 
 /* find_change: stops at the first row of a queue table that counts; for queue_scan() */
