@@ -231,6 +231,7 @@ typedef struct FactDef
 	Oid			queue;			/* the queue table that changes are appended
 								 * to, or InvalidOid */
 	Oid			spare;			/* the other one, which takes turns with it */
+	struct ForeignPlan *foreign_plans;	/* see entry/foreign_plan.c */
 	bool		queue_lost;		/* one was dropped with what was in it, and
 								 * spare is InvalidOid; see queue/lost.c */
 	bool		feed;			/* the queue is a feed */

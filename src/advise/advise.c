@@ -24,6 +24,8 @@
 #include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/partcache.h"
 #include "utils/rel.h"
 #include "utils/rls.h"
 #include "utils/timestamp.h"
@@ -32,6 +34,7 @@
 #include "../catalog/definition_rows.h"
 #include "../definition/columns.h"
 #include "../definition/expression.h"
+#include "../definition/fact_key.h"
 #include "../definition/field_spec.h"
 #include "../definition/layout.h"
 #include "../definition/request.h"
@@ -97,6 +100,7 @@ static void evaluate_new_index_table(void *arg);
 static bool may_read(Oid relid);
 static Verdict *advise(FunctionCallInfo fcinfo, Profile *p);
 static void check_reader(Relation fact, DefinitionRow *row);
+static List *partition_columns(Relation fact);
 pg_noreturn static void other_version(void);
 static void put_numbers(ReturnSetInfo *rsinfo, Profile *p);
 static void put_line(ReturnSetInfo *rsinfo, const char *topic, const char *fmt,...) pg_attribute_printf(3, 4);
@@ -307,11 +311,8 @@ advise(FunctionCallInfo fcinfo, Profile *p)
 	fact = open_fact(PG_GETARG_OID(ARG_FACT_TABLE), AccessShareLock);
 	check_reader(fact, row);
 	row->fact_table = RelationGetRelid(fact);
-	if (foreign_leaves(row->fact_table) != NIL)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("cannot advise on table \"%s\" because it has foreign partitions", RelationGetRelationName(fact)),
-				 errdetail("Advice compares the costs of local indexes, and its sample would read all rows of the other servers.")));
+	if (foreign_leaves(row->fact_table) != NIL && stored_key(row->fact_table) == NIL)
+		row->primary_key = partition_columns(fact);
 	p->document = PG_ARGISNULL(ARG_DOCUMENT) ? NULL : NameStr(*PG_GETARG_NAME(ARG_DOCUMENT));
 	row->document = document_column(fact, p->document);
 	p->row = row;
@@ -369,6 +370,23 @@ check_reader(Relation fact, DefinitionRow *row)
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 				 errmsg("must be owner of table %s", RelationGetRelationName(fact)),
 				 errdetail("Filters and casts of columns are evaluated as the owner of the table.")));
+}
+
+/*
+ * partition_columns
+ *		Returns the columns that a table is partitioned by, which stand for its primary key
+ *		as long as nobody has named one; NIL: it is partitioned by expressions.
+ */
+static List *
+partition_columns(Relation fact)
+{
+	PartitionKey key = RelationGetPartitionKey(fact);
+	List	   *names = NIL;
+	int			i;
+
+	for (i = 0; i < key->partnatts && key->partattrs[i] != 0; i++)
+		names = lappend(names, get_attname(RelationGetRelid(fact), key->partattrs[i], false));
+	return i == key->partnatts ? names : NIL;
 }
 
 /* other_version: raises an error, because another version of the extension has declared profile() */

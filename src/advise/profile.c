@@ -6,7 +6,8 @@
  *
  * The entries of the sample are made by the code that makes the entries of index
  * tables.  Blocks are chosen at random, and what is read is bounded, however large
- * the table is.
+ * the table is.  Of a partition on another server, whose blocks are not known, the first
+ * rows are read that the server returns.
  *
  *-------------------------------------------------------------------------
  */
@@ -84,6 +85,8 @@ typedef struct Sample
 	double		percent;		/* percentage of the blocks that are read */
 	double		keep;			/* share of their rows that are looked at */
 	uint32		seed;
+	double		foreign;		/* rows that are read of each partition on
+								 * another server */
 } Sample;
 
 static Sample choose_sample(Profile *p, Relation fact, Snapshot snapshot, int rows);
@@ -146,16 +149,20 @@ choose_sample(Profile *p, Relation fact, Snapshot snapshot, int rows)
 	double		wanted;
 	double		chosen;
 
+	sample.foreign = Max(rows / Max(p->partitions, 1), 1);
 	if (blocks <= PILOT_BLOCKS)
 		return sample;
 	sample.percent = 100 * PILOT_BLOCKS / blocks;
 	block_scan_begin(&scan, p->def->fact, fact, snapshot, sample.percent, sample.seed);
+	scan.foreign_limit = 1;
 	while ((slot = block_scan_next(&scan)) != NULL)
 	{
 		bool		isnull;
 		Datum		value = slot_getattr(slot, doc, &isnull);
 
 		CHECK_FOR_INTERRUPTS();
+		if (scan.foreign != NULL)
+			continue;
 		pilot_rows++;
 		if (!isnull)
 			pilot_bytes += toast_raw_datum_size(value);
@@ -194,11 +201,12 @@ read_rows(Profile *p, Relation fact, Snapshot snapshot, Sample *sample, Tuplesor
 	pg_prng_seed(&choice, sample->seed);
 	become_owner(&caller, def->fact->owner);
 	block_scan_begin(&scan, def->fact, fact, snapshot, sample->percent, sample->seed);
+	scan.foreign_limit = sample->foreign;
 	while ((slot = block_scan_next(&scan)) != NULL && p->sampled_entries < SAMPLE_ENTRIES)
 	{
 		CHECK_FOR_INTERRUPTS();
 		rows++;
-		if (sample->keep < 1 && pg_prng_double(&choice) >= sample->keep)
+		if (sample->keep < 1 && scan.foreign == NULL && pg_prng_double(&choice) >= sample->keep)
 			continue;
 		read_row(p, slot, sort, entry, key, ident, cxt);
 		MemoryContextReset(cxt);
@@ -206,8 +214,12 @@ read_rows(Profile *p, Relation fact, Snapshot snapshot, Sample *sample, Tuplesor
 	block_scan_end(&scan);
 	become_caller(&caller);
 	p->complete = sample->percent >= 100 && slot == NULL;
+	rows -= scan.foreign_sampled;
 	p->documents = p->complete || slot != NULL ? rows :
 		rows * block_scan_count_blocks(fact, 100) / block_scan_count_blocks(fact, sample->percent);
+	p->documents += scan.foreign_rows;
+	p->complete = p->complete && scan.foreign_rows == scan.foreign_sampled;
+	rows += scan.foreign_sampled;
 	p->documents = Max(p->documents, p->sampled);
 	p->complete = p->complete && rows == p->sampled;
 	ExecDropSingleTupleTableSlot(entry);

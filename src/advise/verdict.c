@@ -545,6 +545,8 @@ create_statement(Profile *p, Relation fact, Verdict *v)
 		appendStringInfoString(&sql, ", on_mismatch => 'skip'");
 	if (p->document != NULL)
 		appendStringInfo(&sql, ", document => %s", sql_literal(p->document));
+	if (p->row->primary_key != NIL)
+		appendStringInfo(&sql, ", primary_key => %s", array_literal(p->row->primary_key));
 	appendStringInfoString(&sql, ");");
 	return sql.data;
 }

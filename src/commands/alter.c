@@ -41,6 +41,7 @@
 #include "../queue/feed_client.h"
 #include "../queue/tables.h"
 #include "../util/arguments.h"
+#include "../util/inherit.h"
 #include "../util/lock.h"
 #include "../util/sql.h"
 #include "../util/wait_point.h"
@@ -122,10 +123,13 @@ indextable_alter(PG_FUNCTION_ARGS)
 	/*
 	 * Only one session at a time goes past this point: two that drain the
 	 * queue both lock the fact table as writers do, and would then wait for
-	 * each other to lock writers out.
+	 * each other to lock writers out.  Other servers must not be read before
+	 * writers are locked out, because they go on to show what they showed
+	 * then.
 	 */
 	LockRelationOid(catalog_fact_of(index_table), ShareUpdateExclusiveLock);
-	drain_queue(catalog_fact_of(index_table), FEW_CHANGES);
+	if (foreign_leaves(catalog_fact_of(index_table)) == NIL)
+		drain_queue(catalog_fact_of(index_table), FEW_CHANGES);
 	stored = lock_definition(index_table);
 	require_state(stored);
 	fact = relation_open(stored->row.fact_table, NoLock);

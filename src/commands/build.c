@@ -26,39 +26,28 @@
  */
 #include "postgres.h"
 
-#include "access/genam.h"
-#include "access/relation.h"
-#include "access/tableam.h"
 #include "access/xact.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
-#include "commands/progress.h"
 #include "executor/spi.h"
-#include "executor/tuptable.h"
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "nodes/parsenodes.h"
 #include "nodes/pg_list.h"
 #include "pgstat.h"
-#include "storage/itemptr.h"
 #include "storage/lmgr.h"
 #include "storage/lockdefs.h"
 #include "storage/proc.h"
 #include "storage/procarray.h"
 #include "utils/acl.h"
-#include "utils/array.h"
 #include "utils/builtins.h"
-#include "utils/datum.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
 
 #include "../catalog/definition_rows.h"
-#include "../definition/fact_partition.h"
 #include "../definition/primary_key.h"
 #include "../definition/resolve.h"
-#include "../entry/fact_fetch.h"
-#include "../entry/row_text.h"
 #include "../indextable.h"
 #include "../maintain/follow_ddl.h"
 #include "../maintain/install_triggers.h"
@@ -67,13 +56,13 @@
 #include "../queue/rejections.h"
 #include "../queue/tables.h"
 #include "../util/arguments.h"
-#include "../util/inherit.h"
 #include "../util/lock.h"
 #include "../util/settings.h"
 #include "../util/sleep.h"
 #include "../util/sql.h"
 #include "../util/wait_point.h"
 #include "build.h"
+#include "build_batch.h"
 #include "drop.h"
 #include "progress.h"
 #include "replace.h"
@@ -86,6 +75,9 @@ PG_FUNCTION_INFO_V1(indextable_rebuild);
 /* How often to try to lock an index table against its readers, before the build ends without that. */
 #define MAX_TRIES			20
 
+/* How often rejected rows are tried again, before the build fails for them. */
+#define MAX_RETRIES			3
+
 /* How many ms writers and readers go on between two tries, at first and at most. */
 #define MIN_REST			10
 #define MAX_REST			1000
@@ -93,14 +85,14 @@ PG_FUNCTION_INFO_V1(indextable_rebuild);
 static void prepare_rebuild(Build *b);
 static bool find_unfinished_replacement(Build *b);
 static void run_build(Build *b);
+static void retry_rejections(Build *b);
+static void drain_in_batches(Build *b, int few);
 static Build *check_build_request(FunctionCallInfo fcinfo, const char *function, StoredDefinition **stored);
-static void build_batch(FactDef *def, Relation fact, void *arg);
-static bool next_rows(Build *b, Reconciliation *r);
-static void next_keys(Reconciliation *r, ArrayType *last, int limit);
 static void wait_for_older_snapshots(void);
 static bool lock_to_finish(Build *b);
 static bool lock_without_delaying_others(Oid relid, LOCKMODE mode);
 static void finish_build(Build *b);
+pg_noreturn static void report_rejections(Oid shown);
 
 /*
  * indextable_build
@@ -229,11 +221,8 @@ run_build(Build *b)
 
 	do
 	{
-		PushActiveSnapshot(GetTransactionSnapshot());
 		if (b->transactional)
-			require_no_rejections(b->index_table, b->shown);
-		PopActiveSnapshot();
-		SPI_commit();
+			retry_rejections(b);
 		PushActiveSnapshot(GetTransactionSnapshot());
 		if (!with_queue_locked(b->fact_table, DRAIN_WAIT, build_batch, b))
 			report_build_superseded(b);
@@ -250,10 +239,7 @@ run_build(Build *b)
 	set_phase(b, "catching up");
 	for (;;)
 	{
-		PushActiveSnapshot(GetTransactionSnapshot());
-		drain_queue(b->fact_table, FEW_CHANGES);
-		PopActiveSnapshot();
-		SPI_commit();
+		drain_in_batches(b, FEW_CHANGES);
 		wait_point("a build has caught up");
 		PushActiveSnapshot(GetTransactionSnapshot());
 		if (lock_to_finish(b))
@@ -267,6 +253,55 @@ run_build(Build *b)
 	finish_build(b);
 	PopActiveSnapshot();
 	SPI_commit();
+}
+
+/*
+ * retry_rejections
+ *		Raises an error if rows are rejected, and are so again when they are tried again:
+ *		see require_no_rejections().
+ */
+static void
+retry_rejections(Build *b)
+{
+	bool		rejected = true;
+	int			round;
+
+	for (round = 0; rejected && round <= MAX_RETRIES; round++)
+	{
+		PushActiveSnapshot(GetTransactionSnapshot());
+		rejected = catalog_has_rejections(b->index_table);
+		if (rejected && round == MAX_RETRIES)
+			report_rejections(b->shown);
+		if (rejected)
+			rejections_retry_now(b->index_table);
+		PopActiveSnapshot();
+		SPI_commit();
+		if (rejected)
+			drain_in_batches(b, 0);
+	}
+}
+
+/*
+ * drain_in_batches
+ *		Applies what is queued, each batch in a transaction of its own, until a batch
+ *		has found no more than few changes.
+ */
+static void
+drain_in_batches(Build *b, int few)
+{
+	int64		changes;
+
+	do
+	{
+		DrainPosition position = {0};
+
+		changes = 0;
+		PushActiveSnapshot(GetTransactionSnapshot());
+		drain_batch(b->fact_table, setting_batch_size, DRAIN_WAIT, &position, &changes);
+		PopActiveSnapshot();
+		SPI_commit();
+		CHECK_FOR_INTERRUPTS();
+	} while (changes > few);
 }
 
 /* check_build_request: checks what the user asks for, and returns it; *stored becomes the definition */
@@ -305,122 +340,6 @@ check_build_request(FunctionCallInfo fcinfo, const char *function, StoredDefinit
 				 errmsg("%s cannot run inside a transaction block", function),
 				 errdetail("It commits after every batch.")));
 	return b;
-}
-
-/* build_batch: writes the entries of the next rows, in the order of the primary key; arg is the Build */
-static void
-build_batch(FactDef *def, Relation fact, void *arg)
-{
-	Build	   *b = arg;
-	Reconciliation r = {.def = def,.fact = fact};
-	int			i;
-
-	for (i = def->nsync; i < def->ndefs && def->defs[i]->relid != b->index_table; i++)
-		;
-	if (i == def->ndefs)
-		report_build_superseded(b);
-	check_row_indexes(def);
-	r.from = i;
-	r.to = i + 1;
-	r.snapshot = RegisterSnapshot(GetLatestSnapshot());
-	wait_point("a batch of a build has its snapshot");
-	PushActiveSnapshot(r.snapshot);
-	progress_begin(fact, b->shown, PROGRESS_CREATEIDX_COMMAND_CREATE_CONCURRENTLY);
-	pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, b->rows);
-	b->done = !next_rows(b, &r);
-	b->rows += r.n;
-	if (r.n > 0)
-	{
-		r.fresh = have_no_entries(&r, i);
-		apply_keys(&r);
-		note_progress(b, &r);
-		relation_close(r.part, NoLock);
-	}
-	PopActiveSnapshot();
-	UnregisterSnapshot(r.snapshot);
-}
-
-/*
- * next_rows
- *		Reads the keys of the next batch of rows; returns whether there may be
- *		rows after it.
- *
- * Partitions are read one after the other, by OID.  A partition that is attached
- * later does not have to be read: its rows are queued.
- */
-static bool
-next_rows(Build *b, Reconciliation *r)
-{
-	Oid			last_table;
-	ArrayType  *last = read_build_position(b, &last_table);
-	List	   *leaves = lock_leaves(r->def->relid, r->snapshot, AccessShareLock);
-	ListCell   *cell;
-
-	list_sort(leaves, list_oid_cmp);
-	r->n = 0;
-	foreach(cell, leaves)
-	{
-		Oid			relid = lfirst_oid(cell);
-
-		if (relid < last_table)
-			continue;
-		r->part = relation_open(relid, NoLock);
-		next_keys(r, relid == last_table ? last : NULL, b->batch_size);
-		if (r->n > 0)
-			return r->n == b->batch_size || lnext(leaves, cell) != NULL;
-		relation_close(r->part, NoLock);
-	}
-	return false;
-}
-
-/*
- * next_keys
- *		Reads the keys of the rows after the key last (NULL: from the first row
- *		on), in order, and where these rows are.
- *
- * The index of the primary key is read directly: planning a query would run code that
- * the owner of the table has put into indexes and constraints.
- */
-static void
-next_keys(Reconciliation *r, ArrayType *last, int limit)
-{
-	FactDef    *def = r->def;
-	Leaf	   *leaf = leaf_of(def, r->part);
-	Relation	index = index_open(leaf != NULL ? leaf->pk_index : def->pk_index, AccessShareLock);
-	TupleTableSlot *slot = table_slot_create(r->part, NULL);
-	IndexScanDesc scan = index_beginscan_compat(r->part, index, r->snapshot, last == NULL ? 0 : 1);
-	RowComparison after;
-	Datum		bound[INDEX_MAX_KEYS];
-	int			i;
-
-	if (last != NULL)
-	{
-		key_from_texts(def, last, bound, CurrentMemoryContext);
-		row_comparison(&after, index, 0, def->npk, BTGreaterStrategyNumber, bound);
-	}
-	index_rescan(scan, &after.header, last == NULL ? 0 : 1, NULL, 0);
-	r->n = 0;
-	r->keys = MemoryContextAllocHuge(CurrentMemoryContext, sizeof(Datum) * def->npk * limit);
-	r->tids = MemoryContextAllocHuge(CurrentMemoryContext, sizeof(ItemPointerData) * limit);
-	while (r->n < limit && index_getnext_slot(scan, ForwardScanDirection, slot))
-	{
-		TupleTableSlot *row = convert_to_root_row(def, leaf, slot, 0);
-
-		CHECK_FOR_INTERRUPTS();
-		for (i = 0; i < def->npk; i++)
-		{
-			Form_pg_attribute att = TupleDescAttr(def->queue_desc, QUEUE_KEY - 1 + i);
-			bool		isnull;
-			Datum		value = slot_getattr(row, def->pk_attno[i], &isnull);
-
-			r->keys[(Size) r->n * def->npk + i] = att->attlen == -1 ?
-				PointerGetDatum(PG_DETOAST_DATUM_COPY(value)) : datumCopy(value, att->attbyval, att->attlen);
-		}
-		r->tids[r->n++] = slot->tts_tid;
-	}
-	index_endscan(scan);
-	ExecDropSingleTupleTableSlot(slot);
-	index_close(index, NoLock);
 }
 
 /*
@@ -566,7 +485,8 @@ finish_build(Build *b)
  * A transactional index table has an entry for every row that asks for one.  The
  * reason for a rejection may have gone by now: a unique key may have passed from one
  * row to another, in whatever order the drain looked at them.  So the rejected rows
- * are tried again first.
+ * are tried again first.  The caller has locked writers out, because all batches are
+ * drained in one transaction.
  */
 void
 require_no_rejections(Oid index_table, Oid shown)
@@ -574,17 +494,23 @@ require_no_rejections(Oid index_table, Oid shown)
 	Oid			fact = catalog_fact_of(index_table);
 	int			round;
 
-	for (round = 0; round < 3 && catalog_has_rejections(index_table); round++)
+	for (round = 0; round < MAX_RETRIES && catalog_has_rejections(index_table); round++)
 	{
 		rejections_retry_now(index_table);
 		CommandCounterIncrement();
 		drain_queue(fact, 0);
 	}
 	if (catalog_has_rejections(index_table))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("index table \"%s\" cannot become transactional because rows were rejected",
-						get_rel_name(shown)),
-				 errdetail("The view indextable.rejected shows the rows and the reasons."),
-				 errhint("Correct the rows, and try again.")));
+		report_rejections(shown);
+}
+
+static void
+report_rejections(Oid shown)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("index table \"%s\" cannot become transactional because rows were rejected",
+					get_rel_name(shown)),
+			 errdetail("The view indextable.rejected shows the rows and the reasons."),
+			 errhint("Correct the rows, and try again.")));
 }

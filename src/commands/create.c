@@ -161,8 +161,7 @@ indextable_create(PG_FUNCTION_ARGS)
 	 */
 	if (strcmp(row.maintenance, "async") == 0)
 		feeds_require(factdef, row.fact_table);
-	if (populate)
-		warn_foreign(row.fact_table, strcmp(row.maintenance, "async") == 0);
+	warn_foreign(row.fact_table, strcmp(row.maintenance, "async") == 0);
 
 	row.primary_key = NIL;
 	for (int i = 0; i < factdef->npk; i++)

@@ -14,6 +14,7 @@
 #include "access/relation.h"
 #include "access/tableam.h"
 #include "access/tupconvert.h"
+#include "catalog/pg_class.h"
 #include "common/hashfn.h"
 #include "executor/tuptable.h"
 #include "miscadmin.h"
@@ -100,7 +101,7 @@ block_scan_end(BlockScan *scan)
 		ExecDropSingleTupleTableSlot(scan->row);
 }
 
-/* block_scan_count_blocks: returns how many blocks of a table and its partitions are read */
+/* block_scan_count_blocks: returns how many blocks are read of a table and its partitions on this server */
 double
 block_scan_count_blocks(Relation rel, double percent)
 {
@@ -111,7 +112,8 @@ block_scan_count_blocks(Relation rel, double percent)
 	{
 		Relation	leaf = relation_open(lfirst_oid(cell), NoLock);
 
-		blocks += count_sampled_blocks(leaf, percent);
+		if (leaf->rd_rel->relkind != RELKIND_FOREIGN_TABLE)
+			blocks += count_sampled_blocks(leaf, percent);
 		relation_close(leaf, NoLock);
 	}
 	return blocks;
@@ -161,7 +163,14 @@ end_table(BlockScan *scan)
 	if (scan->rel == NULL)
 		return;
 	if (scan->foreign != NULL)
+	{
 		foreign_scan_end(scan->foreign);
+		scan->foreign_sampled += scan->foreign_read;
+		/* If there are more, ANALYZE knows how many. */
+		scan->foreign_rows += scan->foreign_limit > 0 && scan->foreign_read >= scan->foreign_limit ?
+			Max(scan->foreign_read, scan->rel->rd_rel->reltuples) : scan->foreign_read;
+		scan->foreign_read = 0;
+	}
 	else
 	{
 		table_endscan(scan->scan);
@@ -186,9 +195,12 @@ next_in_table(BlockScan *scan)
 
 	if (scan->foreign != NULL)
 	{
+		if (scan->foreign_limit > 0 && scan->foreign_read >= scan->foreign_limit)
+			return false;
 		do
 			scan->slot = foreign_scan_next(scan->foreign);
-		while (scan->slot != NULL && scan->percent < 100 && !is_chosen(scan));
+		while (scan->slot != NULL && scan->foreign_limit == 0 && scan->percent < 100 && !is_chosen(scan));
+		scan->foreign_read += scan->slot != NULL;
 		return scan->slot != NULL;
 	}
 	if (scan->def != NULL)

@@ -31,6 +31,12 @@ typedef struct BlockScan
 	Relation	rel;			/* the table that is being read; NULL: none */
 	Leaf	   *leaf;
 	ForeignPartitionScan *foreign;	/* its rows, if it is on another server */
+	double		foreign_limit;	/* so many rows of each such partition are
+								 * read; 0: all, of which percent is chosen */
+	double		foreign_read;	/* rows of the current one that were read */
+	double		foreign_rows;	/* rows of those that were read with a limit,
+								 * all of them, and those that were read */
+	double		foreign_sampled;
 	TableScanDesc scan;
 	TupleTableSlot *slot;		/* the row as it is stored */
 	TupleTableSlot *row;		/* the row with the columns of the fact table,

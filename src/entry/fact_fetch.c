@@ -67,6 +67,7 @@ live_scan_begin(LiveScan *scan, FactDef *def, Relation fact, Snapshot snapshot)
 	scan->current = NULL;
 	scan->as_writer = false;
 	scan->lock = AccessShareLock;
+	scan->fetched = NULL;
 	scan->fetched_cxt = NULL;
 	scan->keys = palloc(sizeof(ScanKeyData) * def->npk);
 	memcpy(scan->keys, def->pk_keys, sizeof(ScanKeyData) * def->npk);
@@ -153,24 +154,19 @@ live_scan_row(LiveScan *scan)
  * live_scan_prefetch_foreign
  *		Fetches in advance the rows with these keys that are on other servers.
  *
- * Each partition is asked once.  Rows that were fetched before are forgotten: all
+ * All partitions are asked at once.  Rows that were fetched before are forgotten: all
  * are as the other servers show them at this moment.
  */
 void
 live_scan_prefetch_foreign(LiveScan *scan, Datum **keys, int n)
 {
-	List	   *leaves = NIL;
-	ListCell   *cell;
-	HASH_SEQ_STATUS seq;
-	LeafScan   *leaf;
+	RowRequest	request = {.def = scan->def,.relid = scan->def->relid,.as_owner = true};
 	MemoryContext old;
 	int			i;
 
+	scan->fetched = NULL;
 	if (scan->leaves == NULL)
 		return;
-	hash_seq_init(&seq, scan->leaves);
-	while ((leaf = hash_seq_search(&seq)) != NULL)
-		leaf->fetched = NULL;
 	if (scan->fetched_cxt == NULL)
 		scan->fetched_cxt = AllocSetContextCreate(scan->cxt, "indextable rows fetched", ALLOCSET_DEFAULT_SIZES);
 	MemoryContextReset(scan->fetched_cxt);
@@ -179,19 +175,15 @@ live_scan_prefetch_foreign(LiveScan *scan, Datum **keys, int n)
 	{
 		if (!live_scan_is_foreign(scan, keys[i]))
 			continue;
-		leaf = scan->current;
-		if (leaf->fetched == NULL)
+		if (scan->fetched == NULL)
 		{
-			RowRequest	request = {.def = scan->def,.rel = leaf->rel,.role = leaf->rel->rd_rel->relowner};
-
 			request.columns = bms_union(scan->def->used, scan->def->queued);
-			leaf->fetched = foreign_batch_begin(&request);
-			leaves = lappend(leaves, leaf);
+			scan->fetched = foreign_batch_begin(&request);
 		}
-		foreign_batch_add(leaf->fetched, keys[i], false);
+		foreign_batch_add(scan->fetched, keys[i], RelationGetRelid(scan->current->rel));
 	}
-	foreach(cell, leaves)
-		foreign_batch_run(((LeafScan *) lfirst(cell))->fetched);
+	if (scan->fetched != NULL)
+		foreign_batch_run(scan->fetched);
 	MemoryContextSwitchTo(old);
 }
 
@@ -336,7 +328,6 @@ static void
 begin_leaf(LiveScan *scan, LeafScan *leaf, Oid pk_index)
 {
 	leaf->rows = NIL;
-	leaf->fetched = NULL;
 	leaf->index = NULL;
 	if (leaf->leaf != NULL && leaf->leaf->is_foreign)
 	{
@@ -376,22 +367,17 @@ fetch_foreign(LiveScan *scan, Datum *key)
 	LeafScan   *leaf = scan->current;
 	List	   *fetched;
 	ListCell   *cell;
-	RowRequest	request = {.def = scan->def,.rel = leaf->rel,.role = leaf->rel->rd_rel->relowner};
+	RowRequest	request = {.def = scan->def,.relid = scan->def->relid,.as_owner = !scan->as_writer};
+	Oid			partition = RelationGetRelid(leaf->rel);
 
-	if (scan->as_writer)
-	{
-		request.rel = scan->fact;
-		request.role = InvalidOid;
-		request.all = true;
-	}
 	request.columns = bms_union(scan->def->used, scan->def->queued);
 	list_free_deep(leaf->rows);
 	leaf->rows = NIL;
-	if (leaf->fetched != NULL && foreign_batch_find(leaf->fetched, key, &fetched))
+	if (scan->fetched != NULL && foreign_batch_find(scan->fetched, key, &fetched))
 		foreach(cell, fetched)
 			leaf->rows = lappend(leaf->rows, heap_copy_minimal_tuple_compat(lfirst(cell)));
 	else
-		foreign_by_key_fetch(&request, key, 1, keep_row, leaf);
+		foreign_by_key_fetch(&request, &partition, key, 1, keep_row, leaf);
 }
 
 /* keep_row: adds a row of another server to those of the key */

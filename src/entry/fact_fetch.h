@@ -31,8 +31,6 @@ typedef struct LeafScan
 	IndexScanDesc scan;
 	List	   *rows;			/* foreign: of MinimalTuple, rows of the key
 								 * that are still to be returned */
-	struct ForeignBatch *fetched;	/* foreign: rows that were fetched in
-									 * advance, or NULL */
 	TupleTableSlot *stored;		/* the row as it is stored */
 	TupleTableSlot *slot;		/* the row with the columns of the fact table;
 								 * the same slot if they do not differ */
@@ -48,8 +46,9 @@ typedef struct LiveScan
 	LeafScan	only;			/* if the fact table is not partitioned */
 	HTAB	   *leaves;			/* of LeafScan; NULL: not partitioned */
 	LeafScan   *current;		/* the one that the last key belongs to */
-	MemoryContext fetched_cxt;	/* of rows that were fetched in advance, or
-								 * NULL */
+	struct ForeignBatch *fetched;	/* foreign rows that were fetched in
+									 * advance, or NULL */
+	MemoryContext fetched_cxt;	/* has these rows; NULL: none yet */
 	bool		as_writer;		/* foreign rows are read as the current user,
 								 * who has written them, not as their owner */
 	LOCKMODE	lock;			/* that partitions are opened with */

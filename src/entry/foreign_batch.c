@@ -28,7 +28,8 @@
 typedef struct Wanted
 {
 	Datum	   *key;
-	bool		local;			/* the row is on this server */
+	Oid			partition;		/* that has the row; InvalidOid: it is on this
+								 * server */
 	uint32		hash;
 	int			next;			/* the next key in the same bucket, or -1 */
 	List	   *rows;			/* of MinimalTuple */
@@ -68,9 +69,13 @@ foreign_batch_begin(RowRequest *request)
 	return batch;
 }
 
-/* foreign_batch_add: adds a key; local says that its row is on this server, and that the caller fetches it */
+/*
+ * foreign_batch_add
+ *		Adds a key, and the partition that has its row; InvalidOid: the row is on this
+ *		server, and the caller fetches it.
+ */
 void
-foreign_batch_add(ForeignBatch *batch, Datum *key, bool local)
+foreign_batch_add(ForeignBatch *batch, Datum *key, Oid partition)
 {
 	MemoryContext old = MemoryContextSwitchTo(batch->cxt);
 	FactDef    *def = batch->request.def;
@@ -92,9 +97,9 @@ foreign_batch_add(ForeignBatch *batch, Datum *key, bool local)
 		wanted->key[i] = att->attlen == -1 ? PointerGetDatum(PG_DETOAST_DATUM_COPY(key[i])) :
 			datumCopy(key[i], att->attbyval, att->attlen);
 	}
-	wanted->local = local;
+	wanted->partition = partition;
 	wanted->rows = NIL;
-	batch->nforeign += !local;
+	batch->nforeign += OidIsValid(partition);
 	MemoryContextSwitchTo(old);
 }
 
@@ -105,6 +110,7 @@ foreign_batch_run(ForeignBatch *batch)
 	MemoryContext old = MemoryContextSwitchTo(batch->cxt);
 	int			npk = batch->request.def->npk;
 	Datum	   *keys = palloc_extended(sizeof(Datum) * npk * batch->nforeign, MCXT_ALLOC_HUGE);
+	Oid		   *partitions = palloc_extended(sizeof(Oid) * batch->nforeign, MCXT_ALLOC_HUGE);
 	int			n = 0;
 	int			i;
 
@@ -117,14 +123,15 @@ foreign_batch_run(ForeignBatch *batch)
 	{
 		Wanted	   *wanted = &batch->wanted[i];
 
-		if (wanted->local)
+		if (!OidIsValid(wanted->partition))
 			continue;
 		wanted->hash = hash_key(batch, wanted->key);
 		wanted->next = batch->buckets[wanted->hash & batch->mask];
 		batch->buckets[wanted->hash & batch->mask] = i;
+		partitions[n] = wanted->partition;
 		memcpy(keys + (Size) n++ * npk, wanted->key, sizeof(Datum) * npk);
 	}
-	foreign_by_key_fetch(&batch->request, keys, n, take_row, batch);
+	foreign_by_key_fetch(&batch->request, partitions, keys, n, take_row, batch);
 	MemoryContextSwitchTo(old);
 }
 
@@ -139,7 +146,7 @@ foreign_batch_next(ForeignBatch *batch, Datum **key, bool *local, List **rows)
 	if (batch->next == batch->n)
 		return false;
 	*key = batch->wanted[batch->next].key;
-	*local = batch->wanted[batch->next].local;
+	*local = !OidIsValid(batch->wanted[batch->next].partition);
 	*rows = batch->wanted[batch->next].rows;
 	batch->next++;
 	return true;

@@ -16,7 +16,7 @@
 typedef struct ForeignBatch ForeignBatch;
 
 extern ForeignBatch *foreign_batch_begin(RowRequest *request);
-extern void foreign_batch_add(ForeignBatch *batch, Datum *key, bool local);
+extern void foreign_batch_add(ForeignBatch *batch, Datum *key, Oid partition);
 extern void foreign_batch_run(ForeignBatch *batch);
 extern bool foreign_batch_find(ForeignBatch *batch, Datum *key, List **rows);
 extern bool foreign_batch_next(ForeignBatch *batch, Datum **key, bool *local, List **rows);

@@ -4,9 +4,10 @@
  *	  Fetches rows of other servers by their primary keys, with as few statements as
  *	  possible.
  *
- * The values of the keys are parameters of statements that are planned once, with
- * these values: so they are constants to the planner, which leaves out all other
- * partitions, and to the other server.
+ * That is mostly done with plans that are kept: see foreign_plan.c.  Where row security
+ * applies, or the keys do not fit such a plan, they are parameters of statements that are
+ * planned once, with these values: so they are constants to the planner, which leaves
+ * out all other partitions, and to the other server.
  *
  *-------------------------------------------------------------------------
  */
@@ -14,8 +15,7 @@
 
 #include "access/attnum.h"
 #include "access/htup.h"
-#include "access/htup_details.h"
-#include "catalog/pg_operator.h"
+#include "access/relation.h"
 #include "executor/spi.h"
 #include "executor/tuptable.h"
 #include "lib/stringinfo.h"
@@ -25,33 +25,142 @@
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
-#include "utils/syscache.h"
 
 #include "../indextable.h"
 #include "../util/relation.h"
 #include "../util/role.h"
 #include "foreign_by_key.h"
+#include "foreign_plan.h"
 #include "foreign_scan.h"
 
 /* How many keys one statement asks for, if each needs a condition of its own. */
 #define MAX_CONDITIONS		200
 
-static void fetch_some(RowRequest *request, Datum *keys, int n, bool as_list,
+/* A key, and the partition that it belongs to. */
+typedef struct PlacedKey
+{
+	Oid			relid;
+	int			at;
+} PlacedKey;
+
+static PartitionKeys *by_partition(FactDef *def, Oid *partitions, Datum *keys, int n, int *nparts);
+static int	compare_partitions(const void *a, const void *b);
+static Oid	owner_of(Oid relid);
+static void fetch_planned(RowRequest *request, Oid role, Datum *keys, int n,
+						  void (*each) (TupleTableSlot *row, void *arg), void *arg);
+static void fetch_some(RowRequest *request, Oid role, Datum *keys, int n, bool as_list,
 					   void (*each) (TupleTableSlot *row, void *arg), void *arg);
 static int	differing_columns(FactDef *def, Datum *keys, int n, bool *differs);
-static char *qualified_equality(Oid type);
 
 /*
  * foreign_by_key_fetch
- *		Calls each() with every row that has one of n primary keys, in no order.
+ *		Calls each() with every row that has one of n primary keys, and maybe with others,
+ *		in no order.
  *
- * keys has the values of all columns of the first key, then those of the second, and
- * so on.  A row is valid for the call only.  If the request is for the fact table as
- * a whole, one statement asks all partitions concerned and no others, at the same
+ * The request is for the fact table; partitions has the partition that each key belongs
+ * to, which the caller has locked unless row security applies.  keys has the values of
+ * all columns of the first key, then those of the second, and so on.  A row is valid for
+ * the call only.  One statement asks all partitions concerned and no others, at the same
  * time if their foreign-data wrapper can do that.
  */
 void
-foreign_by_key_fetch(RowRequest *request, Datum *keys, int n, void (*each) (TupleTableSlot *row, void *arg), void *arg)
+foreign_by_key_fetch(RowRequest *request, Oid *partitions, Datum *keys, int n,
+					 void (*each) (TupleTableSlot *row, void *arg), void *arg)
+{
+	PartitionKeys *parts;
+	int			nparts;
+	int			from;
+	int			to;
+
+	if (request->secured)
+	{
+		fetch_planned(request, InvalidOid, keys, n, each, arg);
+		return;
+	}
+	parts = by_partition(request->def, partitions, keys, n, &nparts);
+	for (from = 0; from < nparts; from = to)
+	{
+		Oid			role = request->as_owner ? owner_of(parts[from].relid) : InvalidOid;
+		Caller		caller;
+		int			i;
+
+		for (to = from + 1; to < nparts && (!request->as_owner || owner_of(parts[to].relid) == role); to++)
+			;
+		if (foreign_plan_fits(request->def, parts + from, to - from))
+		{
+			if (OidIsValid(role))
+				become_owner(&caller, role);
+			foreign_plan_fetch(request->def, request->columns, parts + from, to - from, each, arg);
+			if (OidIsValid(role))
+				become_caller(&caller);
+			continue;
+		}
+		for (i = from; i < to; i++)
+		{
+			RowRequest	one = *request;
+
+			if (request->as_owner)
+				one.relid = parts[i].relid;
+			fetch_planned(&one, role, parts[i].keys, parts[i].n, each, arg);
+		}
+	}
+}
+
+/* by_partition: returns the keys of each partition, the partitions sorted, and sets *nparts to their number */
+static PartitionKeys *
+by_partition(FactDef *def, Oid *partitions, Datum *keys, int n, int *nparts)
+{
+	PlacedKey  *placed = palloc_extended(sizeof(PlacedKey) * n, MCXT_ALLOC_HUGE);
+	Datum	   *sorted = palloc_extended(sizeof(Datum) * def->npk * n, MCXT_ALLOC_HUGE);
+	PartitionKeys *parts = palloc_extended(sizeof(PartitionKeys) * n, MCXT_ALLOC_HUGE);
+	int			i;
+
+	for (i = 0; i < n; i++)
+	{
+		placed[i].relid = partitions[i];
+		placed[i].at = i;
+	}
+	qsort(placed, n, sizeof(PlacedKey), compare_partitions);
+	*nparts = 0;
+	for (i = 0; i < n; i++)
+	{
+		memcpy(sorted + (Size) i * def->npk, keys + (Size) placed[i].at * def->npk, sizeof(Datum) * def->npk);
+		if (i == 0 || placed[i].relid != placed[i - 1].relid)
+		{
+			parts[*nparts].relid = placed[i].relid;
+			parts[*nparts].keys = sorted + (Size) i * def->npk;
+			parts[(*nparts)++].n = 0;
+		}
+		parts[*nparts - 1].n++;
+	}
+	pfree(placed);
+	return parts;
+}
+
+static int
+compare_partitions(const void *a, const void *b)
+{
+	const PlacedKey *x = a;
+	const PlacedKey *y = b;
+
+	return x->relid != y->relid ? (x->relid < y->relid ? -1 : 1) : x->at - y->at;
+}
+
+/* owner_of: returns the owner of a table that is locked */
+static Oid
+owner_of(Oid relid)
+{
+	Relation	rel = relation_open(relid, NoLock);
+	Oid			owner = rel->rd_rel->relowner;
+
+	relation_close(rel, NoLock);
+	return owner;
+}
+
+/* fetch_planned: fetches rows with statements that are planned for these keys, as a role, or as the current user */
+static void
+fetch_planned(RowRequest *request, Oid role, Datum *keys, int n,
+			  void (*each) (TupleTableSlot *row, void *arg), void *arg)
 {
 	FactDef    *def = request->def;
 	bool		differs[INDEX_MAX_KEYS];
@@ -70,7 +179,7 @@ foreign_by_key_fetch(RowRequest *request, Datum *keys, int n, void (*each) (Tupl
 	if (!as_list)
 		step = MAX_CONDITIONS;
 	for (i = 0; i < n; i += step)
-		fetch_some(request, keys + (Size) i * def->npk, Min(step, n - i), as_list, each, arg);
+		fetch_some(request, role, keys + (Size) i * def->npk, Min(step, n - i), as_list, each, arg);
 }
 
 /*
@@ -79,7 +188,7 @@ foreign_by_key_fetch(RowRequest *request, Datum *keys, int n, void (*each) (Tupl
  *		has the form column = ANY (values).
  */
 static void
-fetch_some(RowRequest *request, Datum *keys, int n, bool as_list,
+fetch_some(RowRequest *request, Oid role, Datum *keys, int n, bool as_list,
 		   void (*each) (TupleTableSlot *row, void *arg), void *arg)
 {
 	FactDef    *def = request->def;
@@ -90,6 +199,7 @@ fetch_some(RowRequest *request, Datum *keys, int n, bool as_list,
 	bool		differs[INDEX_MAX_KEYS];
 	int			nargs = 0;
 	AttrNumber *columns;
+	int			ncolumns;
 	StringInfoData sql;
 	Caller		caller;
 	int			nestlevel;
@@ -98,7 +208,7 @@ fetch_some(RowRequest *request, Datum *keys, int n, bool as_list,
 	int			k;
 
 	initStringInfo(&sql);
-	appendStringInfo(&sql, "%s WHERE ", select_rows(request, &columns));
+	appendStringInfo(&sql, "%s WHERE ", select_rows(request, &columns, &ncolumns));
 	(void) differing_columns(def, keys, n, differs);
 	for (i = 0; i < (as_list ? 1 : n); i++)
 	{
@@ -127,14 +237,14 @@ fetch_some(RowRequest *request, Datum *keys, int n, bool as_list,
 		appendStringInfoChar(&sql, ')');
 	}
 
-	if (OidIsValid(request->role))
-		become_owner(&caller, request->role);
+	if (OidIsValid(role))
+		become_owner(&caller, role);
 	nestlevel = NewGUCNestLevel();
-	if (request->all)
+	if (!request->secured)
 		set_config_option("row_security", "off", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
 	SPI_connect();
 	if (SPI_execute_with_args(sql.data, nargs, types, values, NULL, true, 0) != SPI_OK_SELECT)
-		elog(ERROR, "could not read table \"%s\"", RelationGetRelationName(request->rel));
+		elog(ERROR, "could not read table \"%s\"", get_rel_name(request->relid));
 	for (row = 0; row < SPI_processed; row++)
 	{
 		MemoryContext old = MemoryContextSwitchTo(cxt);
@@ -146,7 +256,7 @@ fetch_some(RowRequest *request, Datum *keys, int n, bool as_list,
 	ExecDropSingleTupleTableSlot(slot);
 	SPI_finish();
 	AtEOXact_GUC(false, nestlevel);
-	if (OidIsValid(request->role))
+	if (OidIsValid(role))
 		become_caller(&caller);
 }
 
@@ -172,21 +282,4 @@ differing_columns(FactDef *def, Datum *keys, int n, bool *differs)
 		count += differs[k];
 	}
 	return count;
-}
-
-/* qualified_equality: returns the equality operator of a type, as SQL */
-static char *
-qualified_equality(Oid type)
-{
-	Oid			operator = get_equality_operator(type);
-	HeapTuple	tuple = SearchSysCache1(OPEROID, ObjectIdGetDatum(operator));
-	char	   *result;
-
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for operator %u", operator);
-	result = psprintf("OPERATOR(%s.%s)",
-					  quote_identifier(get_namespace_name(((Form_pg_operator) GETSTRUCT(tuple))->oprnamespace)),
-					  NameStr(((Form_pg_operator) GETSTRUCT(tuple))->oprname));
-	ReleaseSysCache(tuple);
-	return result;
 }

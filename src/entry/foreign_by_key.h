@@ -13,7 +13,7 @@
 
 #include "foreign_scan.h"
 
-extern void foreign_by_key_fetch(RowRequest *request, Datum *keys, int n,
+extern void foreign_by_key_fetch(RowRequest *request, Oid *partitions, Datum *keys, int n,
 								 void (*each) (TupleTableSlot *row, void *arg), void *arg);
 
 #endif							/* INDEXTABLE_FOREIGN_BY_KEY_H */

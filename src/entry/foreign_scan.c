@@ -21,16 +21,22 @@
 #include "access/attnum.h"
 #include "access/htup.h"
 #include "access/htup_details.h"
+#include "access/transam.h"
 #include "executor/spi.h"
 #include "executor/tuptable.h"
 #include "fmgr.h"
+#include "foreign/foreign.h"
 #include "lib/stringinfo.h"
+#include "miscadmin.h"
 #include "nodes/bitmapset.h"
 #include "utils/builtins.h"
+#include "utils/datum.h"
+#include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/portal.h"
 #include "utils/rel.h"
+#include "utils/typcache.h"
 
 #include "../definition/routing.h"
 #include "../indextable.h"
@@ -56,6 +62,9 @@ struct ForeignPartitionScan
 	TupleTableSlot *slot;
 };
 
+static ForeignPartitionScan *begin_scan(FactDef *def, Relation leaf, const char *sql, AttrNumber *columns,
+										int nargs, Oid *types, Datum *args);
+static void append_after(StringInfo sql, FactDef *def);
 static Bitmapset *upkeep_columns(FactDef *def);
 
 /*
@@ -66,18 +75,40 @@ static Bitmapset *upkeep_columns(FactDef *def);
 ForeignPartitionScan *
 foreign_scan_begin(FactDef *def, Relation leaf)
 {
+	RowRequest	request = {.def = def,.relid = RelationGetRelid(leaf),.columns = upkeep_columns(def)};
+	AttrNumber *columns;
+	int			n;
+	char	   *sql = select_rows(&request, &columns, &n);
+
+	return begin_scan(def, leaf, sql, columns, 0, NULL, NULL);
+}
+
+/*
+ * begin_scan
+ *		Begins to read the rows that a SELECT returns, as the owner of the partition; the
+ *		columns are those that select_rows() has set.
+ */
+static ForeignPartitionScan *
+begin_scan(FactDef *def, Relation leaf, const char *sql, AttrNumber *columns, int nargs, Oid *types, Datum *args)
+{
 	ForeignPartitionScan *scan = palloc0(sizeof(ForeignPartitionScan));
-	RowRequest	request = {.def = def,.rel = leaf,.columns = upkeep_columns(def)};
-	char	   *sql = select_rows(&request, &scan->columns);
 	Caller		caller;
 
 	scan->def = def;
+	scan->columns = columns;
 	scan->owner = leaf->rd_rel->relowner;
 	scan->cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable foreign rows", ALLOCSET_DEFAULT_SIZES);
 	scan->slot = MakeSingleTupleTableSlot(def->desc, &TTSOpsVirtual);
 	become_owner(&caller, scan->owner);
 	SPI_connect();
-	scan->portal = SPI_cursor_open_with_args(NULL, sql, 0, NULL, NULL, NULL, true, 0);
+
+	/*
+	 * If the rows are to be in order, the other server sorts, which may have
+	 * another collation.
+	 */
+	set_config_option("enable_sort", "off", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	set_config_option("enable_incremental_sort", "off", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	scan->portal = SPI_cursor_open_with_args(NULL, sql, nargs, types, args, NULL, true, 0);
 	if (scan->portal == NULL)
 		elog(ERROR, "%s: %s", SPI_result_code_string(SPI_result), sql);
 	SPI_finish();
@@ -128,20 +159,137 @@ foreign_scan_end(ForeignPartitionScan *scan)
 }
 
 /*
+ * foreign_keys_in_order
+ *		Returns whether a partition on another server can be read in pages by primary key.
+ *
+ * That server has to compare and sort the keys, which postgres_fdw has it do for the
+ * types of PostgreSQL.  Then it does not matter in which order its collation has them.
+ */
+bool
+foreign_keys_in_order(FactDef *def, Relation leaf)
+{
+	Oid			server;
+	bool		result = is_of_postgres_fdw(RelationGetRelid(leaf), &server);
+	int			i;
+
+	for (i = 0; i < def->npk; i++)
+	{
+		Oid			type = TupleDescAttr(def->desc, def->pk_attno[i] - 1)->atttypid;
+
+		result = result && type < FirstGenbkiObjectId &&
+			OidIsValid(lookup_type_cache(type, TYPECACHE_GT_OPR)->gt_opr);
+	}
+	return result;
+}
+
+/* is_of_postgres_fdw: returns whether postgres_fdw reads a partition, and sets *server to the foreign server */
+bool
+is_of_postgres_fdw(Oid relid, Oid *server)
+{
+	*server = GetForeignTable(relid)->serverid;
+	return strcmp(GetForeignDataWrapper(GetForeignServer(*server)->fdwid)->fdwname, "postgres_fdw") == 0;
+}
+
+/*
+ * foreign_scan_keys
+ *		Returns the primary keys of the first rows, in their order, of a partition on
+ *		another server, or those of all rows, in no order, if limit is 0.  Only keys after
+ *		"after" are returned, unless it is NULL.  *n becomes the number of keys.
+ *
+ * The result has the columns of the first key, then those of the second, and so on.
+ */
+Datum *
+foreign_scan_keys(FactDef *def, Relation root, Relation leaf, Datum *after, int limit, int *n)
+{
+	RowRequest	request = {.def = def,.relid = RelationGetRelid(leaf),.columns = def->pk_columns};
+	AttrNumber *columns;
+	Oid			types[INDEX_MAX_KEYS];
+	StringInfoData sql;
+	TupleTableSlot *row;
+	ForeignPartitionScan *scan;
+	Datum	   *keys;
+	int			max = Max(limit, FETCH_ROWS);
+	int			i;
+
+	initStringInfo(&sql);
+	appendStringInfoString(&sql, select_rows(&request, &columns, n));
+	if (after != NULL)
+		append_after(&sql, def);
+	for (i = 0; i < def->npk && limit > 0; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(def->desc, def->pk_attno[i] - 1);
+
+		types[i] = att->atttypid;
+		appendStringInfo(&sql, "%s f.%s", i == 0 ? " ORDER BY" : ",", quote_identifier(NameStr(att->attname)));
+	}
+	if (limit > 0)
+		appendStringInfo(&sql, " LIMIT %d", limit);
+
+	scan = begin_scan(def, leaf, sql.data, columns, after == NULL ? 0 : def->npk, types, after);
+	keys = MemoryContextAllocHuge(CurrentMemoryContext, sizeof(Datum) * def->npk * max);
+	for (*n = 0; (row = foreign_scan_next(scan)) != NULL; (*n)++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		require_in_bounds(def, root, RelationGetRelid(leaf), row, true);
+		if (*n == max)
+			keys = repalloc_huge(keys, sizeof(Datum) * def->npk * (max *= 2));
+		for (i = 0; i < def->npk; i++)
+		{
+			Form_pg_attribute att = TupleDescAttr(def->desc, def->pk_attno[i] - 1);
+			Datum		value = row->tts_values[att->attnum - 1];
+
+			keys[(Size) *n * def->npk + i] = att->attlen == -1 ?
+				PointerGetDatum(PG_DETOAST_DATUM_COPY(value)) : datumCopy(value, att->attbyval, att->attlen);
+		}
+	}
+	foreign_scan_end(scan);
+	return keys;
+}
+
+/*
+ * append_after
+ *		Adds a condition that the primary key comes after the parameters: for two columns
+ *		a >= $1 AND (a > $1 OR a = $1 AND b > $2), of which a server can use an index for the
+ *		first part.  A comparison of rows would not be sent to it.
+ */
+static void
+append_after(StringInfo sql, FactDef *def)
+{
+	int			i;
+	int			k;
+
+	appendStringInfo(sql, " WHERE f.%s OPERATOR(pg_catalog.>=) $1 AND (", key_column(def, 0));
+	for (i = 0; i < def->npk; i++)
+	{
+		for (k = 0; k < i; k++)
+			appendStringInfo(sql, "%sf.%s OPERATOR(pg_catalog.=) $%d AND ", k == 0 ? " OR " : "", key_column(def, k), k + 1);
+		appendStringInfo(sql, "f.%s OPERATOR(pg_catalog.>) $%d", key_column(def, i), i + 1);
+	}
+	appendStringInfoChar(sql, ')');
+}
+
+/* key_column: returns the name of a column of the primary key, quoted */
+const char *
+key_column(FactDef *def, int i)
+{
+	return quote_identifier(NameStr(TupleDescAttr(def->desc, def->pk_attno[i] - 1)->attname));
+}
+
+/*
  * select_rows
  *		Returns a SELECT, without conditions, of the columns asked for, and sets
- *		*columns to their numbers in the fact table.
+ *		*columns to their numbers in the fact table, and *n to how many they are.
  *
  * Columns are named, because partitions number them in other ways.
  */
 char *
-select_rows(RowRequest *request, AttrNumber **columns)
+select_rows(RowRequest *request, AttrNumber **columns, int *n)
 {
 	TupleDesc	desc = request->def->desc;
 	StringInfoData sql;
-	int			n = 0;
 	int			i;
 
+	*n = 0;
 	initStringInfo(&sql);
 	*columns = palloc(sizeof(AttrNumber) * desc->natts);
 	for (i = 0; i < desc->natts; i++)
@@ -153,10 +301,10 @@ select_rows(RowRequest *request, AttrNumber **columns)
 			(request->columns != NULL && !bms_is_member(member, request->columns) &&
 			 !bms_is_member(member, request->def->pk_columns)))
 			continue;
-		appendStringInfo(&sql, "%s f.%s", n == 0 ? "SELECT" : ",", quote_identifier(NameStr(att->attname)));
-		(*columns)[n++] = att->attnum;
+		appendStringInfo(&sql, "%s f.%s", *n == 0 ? "SELECT" : ",", quote_identifier(NameStr(att->attname)));
+		(*columns)[(*n)++] = att->attnum;
 	}
-	appendStringInfo(&sql, " FROM %s f", quoted_relation(RelationGetRelid(request->rel)));
+	appendStringInfo(&sql, " FROM %s f", quoted_relation(request->relid));
 	return sql.data;
 }
 

@@ -25,9 +25,11 @@ typedef struct ForeignPartitionScan ForeignPartitionScan;
 typedef struct RowRequest
 {
 	FactDef    *def;
-	Relation	rel;			/* the fact table, or one of its partitions */
-	Oid			role;			/* who reads; InvalidOid: the current user */
-	bool		all;			/* raise an error if row security hides a row */
+	Oid			relid;			/* the fact table, or one of its partitions */
+	bool		as_owner;		/* by the owner of the partition that has the
+								 * row; else by the current user, whose rights
+								 * have been checked */
+	bool		secured;		/* row security of the fact table applies */
 	Bitmapset  *columns;		/* of the fact table, offset by
 								 * FirstLowInvalidHeapAttributeNumber; NULL:
 								 * all.  The primary key is always read. */
@@ -36,9 +38,13 @@ typedef struct RowRequest
 extern ForeignPartitionScan *foreign_scan_begin(FactDef *def, Relation leaf);
 extern TupleTableSlot *foreign_scan_next(ForeignPartitionScan *scan);
 extern void foreign_scan_end(ForeignPartitionScan *scan);
+extern bool foreign_keys_in_order(FactDef *def, Relation leaf);
+extern Datum *foreign_scan_keys(FactDef *def, Relation root, Relation leaf, Datum *after, int limit, int *n);
 extern bool in_bounds(FactDef *def, Relation root, Oid leaf, TupleTableSlot *row);
 extern void require_in_bounds(FactDef *def, Relation root, Oid leaf, TupleTableSlot *row, bool found);
-extern char *select_rows(RowRequest *request, AttrNumber **columns);
+extern bool is_of_postgres_fdw(Oid relid, Oid *server);
+extern const char *key_column(FactDef *def, int i);
+extern char *select_rows(RowRequest *request, AttrNumber **columns, int *n);
 extern void store_row(FactDef *def, HeapTuple tuple, TupleDesc desc, AttrNumber *columns, TupleTableSlot *slot);
 
 #endif							/* INDEXTABLE_FOREIGN_SCAN_H */

@@ -67,7 +67,7 @@ reconcile_rows(Reconciliation *r)
 	stored = r->tids == NULL ? NULL : table_slot_create(r->part, NULL);
 	for (i = r->from; i < r->to; i++)
 		begin_scan(&scans[i - r->from], r->def->defs[i], r->def->npk);
-	if (r->tids == NULL && r->def->fed)
+	if (r->tids == NULL && !OidIsValid(r->def->pk_index))
 		prefetch_foreign(r, &live);
 	for (i = 0; i < r->n; i++)
 	{

@@ -57,28 +57,32 @@ static bool truncate_if_removable(Oid relid);
 
 /*
  * refuse_queue_over_foreign
- *		Raises an error if a fact table that has partitions on other servers has an index
- *		table that is built online: what is written over there meanwhile would be missed.
- *		What is written to asynchronous index tables comes from feeds.
+ *		Raises an error if a fact table that has partitions on other servers has both
+ *		asynchronous index tables and one that is built online.
+ *
+ * What is written to asynchronous index tables comes from feeds.  An online build follows
+ * what is queued here; see commands/build.c.
  */
 void
 refuse_queue_over_foreign(Oid fact)
 {
+	bool		async = false;
+	bool		building = false;
 	ListCell   *cell;
 
-	if (foreign_leaves(fact) == NIL)
-		return;
 	foreach(cell, catalog_read_definitions(fact, InvalidOid))
 	{
 		DefinitionRow *row = &((StoredDefinition *) lfirst(cell))->row;
 
-		if (is_queued(row) && (strcmp(row->maintenance, "async") != 0 || strcmp(row->state, "building") == 0 || OidIsValid(row->replaces)))
-			ereport(ERROR,
-					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-					 errmsg("changes of table \"%s\" cannot be queued because it has foreign partitions", get_rel_name(fact)),
-					 errdetail("Index tables that are built or rebuilt online need a queue."),
-					 errhint("Use populate => true.")));
+		async |= strcmp(row->maintenance, "async") == 0;
+		building |= strcmp(row->state, "building") == 0 || OidIsValid(row->replaces);
 	}
+	if (async && building && foreign_leaves(fact) != NIL)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("changes of table \"%s\" cannot be queued because it has foreign partitions", get_rel_name(fact)),
+				 errdetail("Changes of asynchronous index tables are queued on the other servers, and those of an index table that is built or rebuilt online on this one."),
+				 errhint("Use populate => true.")));
 }
 
 /* refuse_feed_over_foreign: raises an error if a table that has a feed, or is to have one, has partitions on other servers */

@@ -47,7 +47,7 @@ typedef struct RowId
 } RowId;
 
 static void fetch_here(Lookup *lookup, Datum *key);
-static bool is_on_other_server(Lookup *lookup, Datum *key);
+static Oid	partition_on_other_server(Lookup *lookup, Datum *key);
 static void key_of_entry(Lookup *lookup, TupleTableSlot *entry, Datum *key);
 static void begin_foreign_batch(Lookup *lookup);
 static void begin_reading(Lookup *lookup);
@@ -67,6 +67,7 @@ void
 lookup_fetch(Lookup *lookup, TupleTableSlot *entry)
 {
 	Datum		key[INDEX_MAX_KEYS];
+	Oid			partition;
 	bool		isnull;
 
 	if (lookup->copies)
@@ -77,10 +78,11 @@ lookup_fetch(Lookup *lookup, TupleTableSlot *entry)
 		return;
 	}
 	key_of_entry(lookup, entry, key);
-	if (lookup->gathering == NULL && is_on_other_server(lookup, key))
+	partition = partition_on_other_server(lookup, key);
+	if (lookup->gathering == NULL && OidIsValid(partition))
 		begin_foreign_batch(lookup);
 	if (lookup->gathering != NULL)
-		foreign_batch_add(lookup->gathering, key, !is_on_other_server(lookup, key));
+		foreign_batch_add(lookup->gathering, key, partition);
 	else
 		fetch_here(lookup, key);
 }
@@ -95,20 +97,29 @@ fetch_here(Lookup *lookup, Datum *key)
 		fetch_directly(lookup, key);
 }
 
-/* is_on_other_server: returns whether the row with a primary key is on another server, if there is one */
-static bool
-is_on_other_server(Lookup *lookup, Datum *key)
+/*
+ * partition_on_other_server
+ *		Returns the partition that has the row with a primary key, if there is one, if it is
+ *		on another server; else InvalidOid.
+ */
+static Oid
+partition_on_other_server(Lookup *lookup, Datum *key)
 {
 	/*
 	 * A partitioned table that has a primary key has no partitions on other
 	 * servers.
 	 */
 	if (!lookup->factdef->partitioned || OidIsValid(lookup->factdef->pk_index))
-		return false;
+		return InvalidOid;
 	if (lookup->secured)
-		return get_rel_relkind(route_key(lookup->factdef, lookup->fact, key)) == RELKIND_FOREIGN_TABLE;
+	{
+		Oid			partition = route_key(lookup->factdef, lookup->fact, key);
+
+		return get_rel_relkind(partition) == RELKIND_FOREIGN_TABLE ? partition : InvalidOid;
+	}
 	begin_reading(lookup);
-	return live_scan_is_foreign(&lookup->fact_rows, key);
+	return live_scan_is_foreign(&lookup->fact_rows, key) ?
+		RelationGetRelid(lookup->fact_rows.current->rel) : InvalidOid;
 }
 
 /* key_of_entry: gets the primary key of the row that an entry belongs to */
@@ -126,7 +137,7 @@ key_of_entry(Lookup *lookup, TupleTableSlot *entry, Datum *key)
 static void
 begin_foreign_batch(Lookup *lookup)
 {
-	RowRequest	request = {.def = lookup->factdef,.rel = lookup->fact};
+	RowRequest	request = {.def = lookup->factdef,.relid = lookup->factdef->relid,.secured = lookup->secured};
 
 	request.columns = lookup->rows ? NULL : lookup->def->used;
 	lookup->gathering = foreign_batch_begin(&request);
@@ -354,13 +365,15 @@ void
 lookup_expect(Lookup *lookup, TupleTableSlot *entry)
 {
 	Datum		key[INDEX_MAX_KEYS];
+	Oid			partition;
 
 	key_of_entry(lookup, entry, key);
-	if (!is_on_other_server(lookup, key))
+	partition = partition_on_other_server(lookup, key);
+	if (!OidIsValid(partition))
 		return;
 	if (lookup->gathering == NULL)
 		begin_foreign_batch(lookup);
-	foreign_batch_add(lookup->gathering, key, false);
+	foreign_batch_add(lookup->gathering, key, partition);
 }
 
 /* put_fetched_row: returns the row with a primary key that was fetched from another server for lookup_expect() */
@@ -402,7 +415,7 @@ lookup_document(Lookup *lookup, TupleTableSlot *entry, Datum *document)
 	}
 	lookup->found = false;
 	key_of_entry(lookup, entry, key);
-	if (lookup->gathering != NULL && is_on_other_server(lookup, key))
+	if (lookup->gathering != NULL && OidIsValid(partition_on_other_server(lookup, key)))
 		put_fetched_row(lookup, key);
 	else
 		fetch_here(lookup, key);

@@ -140,10 +140,12 @@ forget_permissions(Query *query, RangeTblEntry *rte, Query *other)
 static inline void
 plan_without_checks(PlannedStmt *plan)
 {
-#if PG_VERSION_NUM >= 160000
 	ListCell   *cell;
 
 	foreach(cell, plan->rtable)
+#if PG_VERSION_NUM < 160000
+		((RangeTblEntry *) lfirst(cell))->requiredPerms = 0;
+#else
 		((RangeTblEntry *) lfirst(cell))->perminfoindex = 0;
 	plan->permInfos = NIL;
 #endif
@@ -341,6 +343,13 @@ typedef struct JsonbInState
 #else
 #define define_index(relid, stmt) \
 	DefineIndex(NULL, relid, stmt, InvalidOid, InvalidOid, InvalidOid, -1, true, false, false, false, true)
+#endif
+
+/* executor_run_compat: executes a query once, to its end; since 18 that need not be said */
+#if PG_VERSION_NUM < 180000
+#define executor_run_compat(query)	ExecutorRun(query, ForwardScanDirection, 0, true)
+#else
+#define executor_run_compat(query)	ExecutorRun(query, ForwardScanDirection, 0)
 #endif
 
 #if PG_VERSION_NUM < 180000

@@ -11,9 +11,11 @@
 #include "access/attnum.h"
 #include "access/genam.h"
 #include "access/htup.h"
+#include "access/htup_details.h"
 #include "access/skey.h"
 #include "access/table.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_operator.h"
 #include "catalog/pg_subscription_rel.h"
 #include "commands/tablespace.h"
 #include "miscadmin.h"
@@ -109,6 +111,23 @@ get_equality_operator(Oid type)
 
 	return get_opfamily_member(entry->btree_opf, entry->btree_opintype, entry->btree_opintype,
 							   BTEqualStrategyNumber);
+}
+
+/* qualified_equality: returns the equality operator of a type, as SQL */
+char *
+qualified_equality(Oid type)
+{
+	Oid			operator = get_equality_operator(type);
+	HeapTuple	tuple = SearchSysCache1(OPEROID, ObjectIdGetDatum(operator));
+	char	   *result;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for operator %u", operator);
+	result = psprintf("OPERATOR(%s.%s)",
+					  quote_identifier(get_namespace_name(((Form_pg_operator) GETSTRUCT(tuple))->oprnamespace)),
+					  NameStr(((Form_pg_operator) GETSTRUCT(tuple))->oprname));
+	ReleaseSysCache(tuple);
+	return result;
 }
 
 /*

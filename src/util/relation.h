@@ -15,6 +15,7 @@
 #include "utils/rel.h"
 
 extern Oid	get_equality_operator(Oid type);
+extern char *qualified_equality(Oid type);
 extern void init_equality_key(ScanKey key, AttrNumber attno, Oid type, Oid collation, MemoryContext cxt);
 extern bool lock_if_exists(Oid relid, LOCKMODE mode);
 extern bool is_subscribed(Oid relid);

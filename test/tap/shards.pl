@@ -103,8 +103,6 @@ sub mend { my $found = ''; $found .= sql("CALL indextable.repair('$_')") . ' ' f
 
 in_step('made over what is there');
 fails("SELECT indextable.create('f_a', 'f', '{k}', maintenance => 'async')", qr/55000: .*"dblink" is not installed/s, 'no queue without dblink');
-fails("SELECT indextable.create('f_a', 'f', '{k}', populate => false)", qr/0A000: .*cannot be queued/s, 'no online build');
-fails("SELECT * FROM indextable.advise('f', '{k}')", qr/0A000/, 'no advice');
 fails("SELECT indextable.alter('f_k', maintenance => 'async')", qr/55000: .*"dblink" is not installed/s, 'nor by alter()');
 
 # ---- look-ups
@@ -227,6 +225,83 @@ for my $name ('!first', 'zlast')
 }
 sql('UPDATE f SET doc = doc || sideways(id) WHERE id BETWEEN 10 AND 60');
 in_step('nested writes: a function');
+
+# ---- made and made anew while others write
+
+my $script = PostgreSQL::Test::Utils::tempdir . '/write';
+append_to_file($script, <<'SQL');
+\set id 10001 + :client_id * 1000 + random(1, 60)
+\set v :id + 10000 * random(1, 100000)
+\set kind random(1, 6)
+BEGIN;
+\if :kind <= 2
+DELETE FROM f WHERE id = :id;
+INSERT INTO f VALUES (:id, d(:v), 'w');
+\elif :kind <= 4
+UPDATE f SET doc = d(:v) WHERE id = :id;
+UPDATE f SET note = 'x' WHERE id = :id + 100;
+\elif :kind = 5
+DELETE FROM f WHERE id = :id;
+\else
+UPDATE f SET doc = d(:v) WHERE id = :id;
+ROLLBACK;
+BEGIN;
+\endif
+COMMIT;
+SQL
+sql("INSERT INTO f SELECT 10001 + c * 1000 + i, d(10001 + c * 1000 + i), 'w' FROM generate_series(0, 2) c, generate_series(1, 170) i");
+sql("INSERT INTO f SELECT i, d(i) FROM generate_series(20001, 21600) i");
+my ($rounds, $wrong, $written) = (0, '', '');
+my $writers = IPC::Run::start([ 'pgbench', '-n', '-c', 3, '-t', 800, '-f', $script, $c->connstr('postgres') ], '>&' => \$written, IPC::Run::timeout(600));
+while ($writers->pumpable || $rounds == 0)
+{
+	$rounds++;
+	sql(<<"SQL");
+SET client_min_messages = error;
+DROP TABLE IF EXISTS f_n;
+CALL indextable.rebuild('f_k', 40);
+SELECT indextable.create('f_n', 'f', '{k,u::int}', populate => false);
+-- more than one batch of changes is drained in the end
+SET indextable.batch_size = 1001;
+UPDATE f SET doc = doc || '{"round": $rounds}' WHERE id > 20000;
+CALL indextable.build('f_n', 300);
+CALL indextable.rebuild('f_u');
+SQL
+	$wrong .= sql("SELECT * FROM indextable.verify('f_n')");
+	$writers->pump_nb;
+}
+ok($writers->finish, 'writers were not disturbed') || diag($written);
+is($wrong, '', 'right as soon as it is built');
+in_step("rebuilt while rows were written, in $rounds rounds");
+is(sql(q{SELECT count(*) FROM ((SELECT k, u, id FROM f_n EXCEPT ALL SELECT doc ->> 'k', (doc ->> 'u')::int, id FROM f WHERE doc ? 'k' AND doc ? 'u')
+	UNION ALL (SELECT doc ->> 'k', (doc ->> 'u')::int, id FROM f WHERE doc ? 'k' AND doc ? 'u' EXCEPT ALL SELECT k, u, id FROM f_n)) x}), '0', 'and built so');
+is(sql("SELECT string_agg(DISTINCT state, ' ') FROM indextable.index_tables WHERE fact_table::text = 'f'"), 'active', 'all are active');
+sql("SELECT indextable.alter('f_n', include => '{t}', populate => false)");
+fails("BEGIN; CALL indextable.rebuild('f_n')", qr/25001: .*transaction block/, 'not in a transaction block');
+my $pages = 0;
+{
+	my %before = map { $_ => -s $shard{$_}->logfile } keys %shard;
+	sql("CALL indextable.rebuild('f_n', 50)");
+	$pages = () = substr(slurp_file($shard{s1}->logfile), $before{s1}) =~ /SELECT id FROM public\.f\d .*ORDER BY id ASC NULLS LAST LIMIT/g;
+}
+cmp_ok($pages, '>', 2, 'a shard is read in pages, in the order of its primary key');
+in_step('given another included field');
+is(sql("SELECT command, phase, rows_done FROM indextable.progress"), '', 'nothing is being built');
+sql('DROP TABLE f_n');
+
+# advice, from the first rows that each shard returns
+is(sql("SELECT documents = (SELECT count(*) FROM f), sampled = documents, partitions FROM indextable.profile('f', '{u::int}')"), 't|t|5', 'a profile of all rows');
+sql('ANALYZE f0, f1, f2, f3');
+my ($part, $sum) = split /\|/, sql("SELECT sampled < (SELECT count(*) FROM f), round(documents / (SELECT count(*) FROM f)::numeric, 1) FROM indextable.profile('f', '{u::int}', sample_rows => 1000)");
+is($part, 't', 'a part of the rows');
+is($sum, '1.0', 'all are counted nevertheless');
+like(sql("SELECT string_agg(advice, ' ') FROM indextable.advise('f', '{u::int}')"), qr/The table has 5 partitions/, 'advice');
+is(sql("SELECT statement FROM indextable.profile('f', '{u::int}')"), "SELECT indextable.create('f_by_u', 'f', '{u::int}', is_unique => true);", 'a statement');
+sql('CREATE TABLE h (id int NOT NULL, doc jsonb, note text) PARTITION BY HASH (id)');
+sql("CREATE FOREIGN TABLE h0 PARTITION OF h FOR VALUES WITH (MODULUS 1, REMAINDER 0) SERVER s1 OPTIONS (table_name 'spare')");
+sql('INSERT INTO h SELECT i, d(i) FROM generate_series(1, 2000) i');
+like(sql("SELECT statement FROM indextable.profile('h', '{u::int}')"), qr/primary_key => '\{id\}'/, 'it names the columns of the partition key, if nobody has named a key');
+sql('TRUNCATE h; DROP TABLE h');
 
 # unique as far as rows are written here
 my ($a, $b) = (number('f0', 3000), number('f1', 3000));
