@@ -182,6 +182,13 @@ wait_for_queue(FactTableRow *queue, int64 max_lag, int64 timeout)
 
 	if (max_lag == 0 && queue_pending(queue->fact_table))
 		report_own_changes(queue->fact_table);
+
+	/*
+	 * Feeds come first: if any row of a partition may have changed, its drain
+	 * queues all of them here before the change leaves the feed.
+	 */
+	if (!feeds_wait(queue->fact_table, max_lag, until))
+		return false;
 	snapshot = RegisterSnapshot(GetLatestSnapshot());
 	for (;;)
 	{
@@ -209,7 +216,7 @@ wait_for_queue(FactTableRow *queue, int64 max_lag, int64 timeout)
 			break;
 	}
 	UnregisterSnapshot(snapshot);
-	return !search.found && feeds_wait(queue->fact_table, max_lag, until);
+	return !search.found;
 }
 
 /* find_change: stops at the first row of a queue table that counts; for queue_scan() */
