@@ -126,6 +126,11 @@ CREATE SEQUENCE indextable_internal.queue_number;
 COMMENT ON SEQUENCE indextable_internal.queue_number IS 'Numbers the rows in queues of distributed tables, on each node of its own';
 REVOKE ALL ON indextable_internal.queue_number FROM PUBLIC;
 
+CREATE FUNCTION indextable_internal.lock_shards(shards bigint[]) RETURNS boolean
+LANGUAGE C STABLE STRICT AS 'MODULE_PATHNAME', 'indextable_lock_shards';
+COMMENT ON FUNCTION indextable_internal.lock_shards(bigint[]) IS
+'Keeps shards from being moved until the transaction ends, on the node that runs it; used by drains of distributed tables';
+
 CREATE FUNCTION indextable_internal.drain_shards(fact_table regclass, batch_size integer) RETURNS bigint
 LANGUAGE C VOLATILE STRICT AS 'MODULE_PATHNAME', 'indextable_drain_shards';
 COMMENT ON FUNCTION indextable_internal.drain_shards(regclass, integer) IS

@@ -48,8 +48,9 @@
  * An error or a crash before the commit here brings the keys back and undoes the entries, and after
  * it Citus completes the entries, from the record that it has committed with them.
  *
- * What is not covered: Citus moves a shard of an index table although a transaction on it is in doubt,
- * and loses what that has written, as it does of any table.  verify() finds it.
+ * 5. Citus would move a shard of an index table although a transaction on it is in doubt, and lose what
+ *	  that has written.  So the transactions on other nodes lock the metadata of these shards, too, as long
+ *	  as they are in doubt: see fetch_distributed_entries().
  *
  *-------------------------------------------------------------------------
  */

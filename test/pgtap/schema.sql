@@ -111,6 +111,7 @@ SELECT bag_eq($$SELECT * FROM pg_temp.functions('indextable_internal')$$, $want$
 	('before_alter', '', 'event_trigger', 'c', 'v', false, 'u'),
 	('drain_shards', 'fact_table regclass, batch_size integer', 'bigint', 'c', 'v', true, 'u'),
 	('guard', '', 'trigger', 'c', 'v', false, 'u'),
+	('lock_shards', 'shards bigint[]', 'boolean', 'c', 's', true, 'u'),
 	('maintain', '', 'trigger', 'c', 'v', false, 'u'),
 	('on_alter', '', 'event_trigger', 'c', 'v', false, 'u'),
 	('on_drop', '', 'event_trigger', 'c', 'v', false, 'u'),
