@@ -138,6 +138,11 @@ AS 'MODULE_PATHNAME', 'indextable_verify_shard';
 COMMENT ON FUNCTION indextable_internal.verify_shard(regclass, bigint, bigint) IS
 'Does the work of verify() for one shard of a distributed fact table, on the node that has it; unless number is 0, queues the rows whose entries are wrong under that number';
 
+CREATE FUNCTION indextable_internal.lock_shards(shards bigint[]) RETURNS boolean
+LANGUAGE C STABLE STRICT AS 'MODULE_PATHNAME', 'indextable_lock_shards';
+COMMENT ON FUNCTION indextable_internal.lock_shards(bigint[]) IS
+'Keeps shards from being moved until the transaction ends, on the node that runs it; used by drains of distributed tables';
+
 CREATE FUNCTION indextable_internal.drain_shards(fact_table regclass, batch_size integer) RETURNS bigint
 LANGUAGE C VOLATILE STRICT AS 'MODULE_PATHNAME', 'indextable_drain_shards';
 COMMENT ON FUNCTION indextable_internal.drain_shards(regclass, integer) IS

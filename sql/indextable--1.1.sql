@@ -477,6 +477,11 @@ COMMENT ON FUNCTION indextable_internal.drain_shards(regclass, integer) IS
 'Applies one batch of what is queued for the shards of a distributed table on this node; called by drain() on all nodes';
 REVOKE ALL ON FUNCTION indextable_internal.drain_shards(regclass, integer) FROM PUBLIC;
 
+CREATE FUNCTION indextable_internal.lock_shards(shards bigint[]) RETURNS boolean
+LANGUAGE C STABLE STRICT AS 'MODULE_PATHNAME', 'indextable_lock_shards';
+COMMENT ON FUNCTION indextable_internal.lock_shards(bigint[]) IS
+'Keeps shards from being moved until the transaction ends, on the node that runs it; used by drains of distributed tables';
+
 CREATE FUNCTION indextable_internal.on_drop() RETURNS event_trigger
 LANGUAGE C AS 'MODULE_PATHNAME', 'indextable_on_drop';
 COMMENT ON FUNCTION indextable_internal.on_drop() IS

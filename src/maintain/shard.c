@@ -14,6 +14,7 @@
 #include "access/relation.h"
 #include "storage/lockdefs.h"
 #include "utils/hsearch.h"
+#include "utils/lsyscache.h"
 
 #include "../catalog/trigger_names.h"
 #include "../definition/cache.h"
@@ -121,8 +122,14 @@ table_of_shard(Oid shard)
 	if (last != NULL)
 		return last->table;
 	table = citus_table_of_shard(shard);
-	if (!OidIsValid(table))
+	if (!OidIsValid(table) && citus_kind(shard) == CITUS_DISTRIBUTED)
 		return InvalidOid;
+	if (!OidIsValid(table))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("table \"%s\" has a trigger of a distributed table, but this node knows of no such shard", get_rel_name(shard)),
+				 errdetail("The transaction by which Citus has moved or split the shard may not be complete on this node."),
+				 errhint("Try again. Citus completes such transactions every citus.recover_2pc_interval.")));
 	/* A shard remains one of the same table as long as it exists. */
 	last = hash_search(tables, &shard, HASH_ENTER, &found);
 	last->table = table;

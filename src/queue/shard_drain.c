@@ -48,8 +48,9 @@
  * An error or a crash before the commit here brings the keys back and undoes the entries, and after
  * it Citus completes the entries, from the record that it has committed with them.
  *
- * What is not covered: Citus moves a shard of an index table although a transaction on it is in doubt,
- * and loses what that has written, as it does of any table.  verify() finds it.
+ * 5. Citus would move a shard of an index table although a transaction on it is in doubt, and lose what
+ *	  that has written.  So the transactions on other nodes lock the metadata of these shards, too, as long
+ *	  as they are in doubt: see fetch_distributed_entries().
  *
  *-------------------------------------------------------------------------
  */
@@ -152,6 +153,8 @@ drain_shards(FactDef *def, Relation fact, int limit, void (*apply) (Reconciliati
 		PushActiveSnapshot(r.snapshot);
 		wait_point("drain has its snapshot");
 		read_shard_keys(def, r.shards, r.snapshot, &keys);
+		/* Logical replication, by which Citus moves shards, does not wait for others. */
+		ForceSyncCommit();
 		CommandCounterIncrement();
 		add_due_keys(def, r.shards, &keys);
 		if (keys.n > 0)
@@ -280,7 +283,13 @@ wait_for_prepared(FactDef *def, bool all_nodes)
 	}
 }
 
-/* prepared_transactions: lists the names of these transactions (String *) */
+/*
+ * prepared_transactions
+ *		Lists the names of these transactions (String *).
+ *
+ * The server does not say which locks a prepared transaction holds.  They belong to no process, and
+ * have the same virtual transaction as the lock on its own transaction number.
+ */
 List *
 prepared_transactions(FactDef *def, bool all_nodes)
 {
@@ -294,7 +303,8 @@ prepared_transactions(FactDef *def, bool all_nodes)
 
 	initStringInfo(&query);
 	appendStringInfoString(&query, "SELECT pg_catalog.string_agg(DISTINCT p.gid, ',') FROM pg_catalog.pg_prepared_xacts p"
-						   " JOIN pg_catalog.pg_locks l ON l.virtualtransaction = '-1/' || p.transaction::pg_catalog.text AND l.locktype = 'relation'"
+						   " JOIN pg_catalog.pg_locks x ON x.locktype = 'transactionid' AND x.transactionid = p.transaction AND x.granted AND x.pid IS NULL"
+						   " JOIN pg_catalog.pg_locks l ON l.virtualtransaction = x.virtualtransaction AND l.pid IS NULL AND l.locktype = 'relation'"
 						   " JOIN pg_catalog.pg_class c ON c.oid = l.relation"
 						   " WHERE p.database = pg_catalog.current_database()");
 	if (all_nodes)

@@ -109,7 +109,9 @@ SELECT bag_eq($$SELECT * FROM pg_temp.functions('indextable')$$, $want$ VALUES
 
 SELECT bag_eq($$SELECT * FROM pg_temp.functions('indextable_internal')$$, $want$ VALUES
 	('before_alter', '', 'event_trigger', 'c', 'v', false, 'u'),
+	('drain_shards', 'fact_table regclass, batch_size integer', 'bigint', 'c', 'v', true, 'u'),
 	('guard', '', 'trigger', 'c', 'v', false, 'u'),
+	('lock_shards', 'shards bigint[]', 'boolean', 'c', 's', true, 'u'),
 	('maintain', '', 'trigger', 'c', 'v', false, 'u'),
 	('on_alter', '', 'event_trigger', 'c', 'v', false, 'u'),
 	('on_drop', '', 'event_trigger', 'c', 'v', false, 'u'),
@@ -224,7 +226,7 @@ SELECT schema_privs_are('indextable', 'nobody_in_particular', '{USAGE}', 'anybod
 SELECT schema_privs_are('indextable_internal', 'nobody_in_particular', '{USAGE}', 'and into the other one');
 SELECT bag_eq($$SELECT f.oid::regprocedure::text FROM pg_proc f JOIN pg_temp.members() m ON m.objid = f.oid WHERE NOT has_function_privilege('nobody_in_particular', f.oid, 'EXECUTE')$$,
 	$$VALUES ('indextable.start_workers()'), ('indextable.stop_workers()'), ('indextable_internal.stop_launched()'), ('indextable_internal.restored()'),
-		('indextable_internal.on_drop()'), ('indextable_internal.on_alter()'), ('indextable_internal.before_alter()')$$, 'the functions that not everybody may call');
+		('indextable_internal.on_drop()'), ('indextable_internal.on_alter()'), ('indextable_internal.before_alter()'), ('indextable_internal.drain_shards(regclass,integer)')$$, 'the functions that not everybody may call');
 SELECT is_empty($$
 	SELECT what, privilege FROM pg_temp.members() m, unnest('{SELECT,INSERT,UPDATE,DELETE,TRUNCATE,REFERENCES,TRIGGER}'::text[]) privilege
 	WHERE m.classid = 'pg_class'::regclass AND has_table_privilege('nobody_in_particular', objid, privilege)
