@@ -9,7 +9,7 @@
  * compared with = in the search keys, Citus sends the statement to one shard, which
  * searches its primary key.  Otherwise it asks all shards and merges their answers.
  *
- * Shards on this node are read with the scan's snapshot, others with a new one of their
+ * Shards on this node are read with the caller's snapshot, others with a new one of their
  * own node.  Citus has no snapshot over nodes: while entries are moved from one key to
  * another, a search may see both for a moment, or neither.
  *
@@ -41,7 +41,6 @@
 #include "../indextable.h"
 #include "../util/sql.h"
 #include "distributed_scan.h"
-#include "entry_scan.h"
 
 struct DistributedScan
 {
@@ -66,19 +65,19 @@ typedef struct Statement
 	int			ncolumns;
 } Statement;
 
-static void make_statement(EntryScan *scan, Statement *statement);
-static void add_comparison(EntryScan *scan, Statement *statement, Relation index, ScanKey key);
-static void add_row_comparison(EntryScan *scan, Statement *statement, Relation index, ScanKey header);
-static void add_columns_comparison(EntryScan *scan, Statement *statement, Relation index, ScanKey first,
+static void make_statement(DistributedSearch *search, Statement *statement);
+static void add_comparison(DistributedSearch *search, Statement *statement, Relation index, ScanKey key);
+static void add_row_comparison(DistributedSearch *search, Statement *statement, Relation index, ScanKey header);
+static void add_columns_comparison(DistributedSearch *search, Statement *statement, Relation index, ScanKey first,
 								   int n, StrategyNumber strategy);
 static Oid	comparison_operator(Relation index, ScanKey key, StrategyNumber strategy, Oid *type);
-static Form_pg_attribute attribute_of(EntryScan *scan, ScanKey key);
+static Form_pg_attribute attribute_of(DistributedSearch *search, ScanKey key);
 static int	add_param(Statement *statement, Oid type, Datum value);
-static void run_statement(EntryScan *scan, Statement *statement, DestReceiver *dest);
+static void run_statement(DistributedSearch *search, Statement *statement, DestReceiver *dest);
 
-/* distributed_scan_start: runs the search that a scan is at, whose entries distributed_scan_next() returns */
+/* distributed_scan_start: runs a search, whose entries distributed_scan_next() returns */
 DistributedScan *
-distributed_scan_start(EntryScan *scan)
+distributed_scan_start(DistributedSearch *search)
 {
 	DistributedScan *result = palloc0(sizeof(DistributedScan));
 	DestReceiver *dest = CreateDestReceiver(DestTuplestore);
@@ -86,18 +85,18 @@ distributed_scan_start(EntryScan *scan)
 	Statement	statement;
 	int			i;
 
-	make_statement(scan, &statement);
+	make_statement(search, &statement);
 	result->columns = statement.columns;
 	result->ncolumns = statement.ncolumns;
 	desc = CreateTemplateTupleDesc(statement.ncolumns);
 	for (i = 0; i < statement.ncolumns; i++)
-		TupleDescCopyEntry(desc, i + 1, scan->def->desc, statement.columns[i]);
+		TupleDescCopyEntry(desc, i + 1, search->def->desc, statement.columns[i]);
 	result->row = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
-	result->entry = MakeSingleTupleTableSlot(scan->def->desc, &TTSOpsVirtual);
+	result->entry = MakeSingleTupleTableSlot(search->def->desc, &TTSOpsVirtual);
 	result->rows = tuplestore_begin_heap(false, false, work_mem);
 	SetTuplestoreDestReceiverParams(dest, result->rows, CurrentMemoryContext, false, NULL, NULL);
 	SPI_connect();
-	run_statement(scan, &statement, dest);
+	run_statement(search, &statement, dest);
 	SPI_finish();
 	dest->rDestroy(dest);
 	return result;
@@ -134,11 +133,11 @@ distributed_scan_end(DistributedScan *scan)
 
 /*
  * distributed_scan_explain
- *		Returns what EXPLAIN says of a search with these keys, as lines of text; with run the
- *		search is run, and what that took is said, too.
+ *		Returns what EXPLAIN says of a search, as lines of text; with run it is run, and what
+ *		that took is said, too.
  */
 List *
-distributed_scan_explain(EntryScan *scan, ScanKey keys, bool run)
+distributed_scan_explain(DistributedSearch *search, bool run)
 {
 	MemoryContext cxt = CurrentMemoryContext;
 	Statement	statement;
@@ -146,13 +145,12 @@ distributed_scan_explain(EntryScan *scan, ScanKey keys, bool run)
 	List	   *lines = NIL;
 	uint64		i;
 
-	scan->keys = keys;
-	make_statement(scan, &statement);
+	make_statement(search, &statement);
 	initStringInfo(&sql);
 	appendStringInfo(&sql, "EXPLAIN (COSTS off%s) %s", run ? ", ANALYZE, BUFFERS" : "", statement.sql.data);
 	statement.sql = sql;
 	SPI_connect();
-	run_statement(scan, &statement, NULL);
+	run_statement(search, &statement, NULL);
 	for (i = 0; i < SPI_processed; i++)
 	{
 		char	   *line = SPI_getvalue(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 1);
@@ -165,13 +163,13 @@ distributed_scan_explain(EntryScan *scan, ScanKey keys, bool run)
 	return lines;
 }
 
-/* make_statement: makes the SELECT of the search that a scan is at */
+/* make_statement: makes the SELECT of a search */
 static void
-make_statement(EntryScan *scan, Statement *statement)
+make_statement(DistributedSearch *search, Statement *statement)
 {
-	IndexDef   *def = scan->def;
-	DistributedFilter *filter = &scan->filter;
-	Relation	index = index_open(scan->by_row ? def->row_index : def->primary_index, AccessShareLock);
+	IndexDef   *def = search->def;
+	DistributedFilter *filter = &search->filter;
+	Relation	index = index_open(search->by_row ? def->row_index : def->primary_index, AccessShareLock);
 	int			i;
 
 	initStringInfo(&statement->sql);
@@ -185,36 +183,36 @@ make_statement(EntryScan *scan, Statement *statement)
 	{
 		Form_pg_attribute att = TupleDescAttr(def->desc, i);
 
-		if (att->attisdropped || (scan->index_only && !bms_is_member(att->attnum, scan->wanted)))
+		if (att->attisdropped || (!search->all_columns && !bms_is_member(att->attnum, search->wanted)))
 			continue;
 		appendStringInfo(&statement->sql, "%s e.%s", statement->ncolumns == 0 ? "SELECT" : ",",
 						 quote_identifier(NameStr(att->attname)));
 		statement->columns[statement->ncolumns++] = att->attnum;
 	}
 	appendStringInfo(&statement->sql, " FROM %s e", quoted_relation(def->relid));
-	for (i = 0; i < scan->nkeys; i++)
+	for (i = 0; i < search->nkeys; i++)
 	{
 		appendStringInfoString(&statement->sql, i == 0 ? " WHERE " : " AND ");
-		if (scan->keys[i].sk_flags & SK_ROW_HEADER)
-			add_row_comparison(scan, statement, index, &scan->keys[i]);
+		if (search->keys[i].sk_flags & SK_ROW_HEADER)
+			add_row_comparison(search, statement, index, &search->keys[i]);
 		else
-			add_comparison(scan, statement, index, &scan->keys[i]);
+			add_comparison(search, statement, index, &search->keys[i]);
 	}
 	if (filter->prefix != NULL)
 		appendStringInfo(&statement->sql, "%s pg_catalog.starts_with(e.%s::pg_catalog.text, $%d)",
-						 scan->nkeys == 0 ? " WHERE" : " AND",
+						 search->nkeys == 0 ? " WHERE" : " AND",
 						 quote_identifier(NameStr(TupleDescAttr(def->desc, filter->prefix_attno - 1)->attname)),
 						 add_param(statement, TEXTOID, CStringGetTextDatum(filter->prefix)));
 	if (filter->hash_attno != 0)
 		appendStringInfo(&statement->sql, " WHERE pg_catalog.worker_hash(e.%s) BETWEEN %d AND %d",
 						 quote_identifier(NameStr(TupleDescAttr(def->desc, filter->hash_attno - 1)->attname)),
 						 filter->hash_min, filter->hash_max);
-	if (!scan->by_row)
+	if (!search->by_row)
 	{
 		for (i = 0; i < def->nsearch; i++)
 			appendStringInfo(&statement->sql, "%s e.%s%s", i == 0 ? " ORDER BY" : ",",
 							 quote_identifier(NameStr(TupleDescAttr(def->desc, def->search[i] - 1)->attname)),
-							 scan->backward ? " DESC" : "");
+							 search->backward ? " DESC" : "");
 		if (filter->limit > 0)
 			appendStringInfo(&statement->sql, " LIMIT %d", filter->limit);
 	}
@@ -223,9 +221,9 @@ make_statement(EntryScan *scan, Statement *statement)
 
 /* add_comparison: adds the comparison of a column with a value */
 static void
-add_comparison(EntryScan *scan, Statement *statement, Relation index, ScanKey key)
+add_comparison(DistributedSearch *search, Statement *statement, Relation index, ScanKey key)
 {
-	add_columns_comparison(scan, statement, index, key, 1, key->sk_strategy);
+	add_columns_comparison(search, statement, index, key, 1, key->sk_strategy);
 }
 
 /*
@@ -237,7 +235,7 @@ add_comparison(EntryScan *scan, Statement *statement, Relation index, ScanKey ke
  * Otherwise it is written out: a >= 1 AND (a > 1 OR (a = 1 AND ...)).
  */
 static void
-add_row_comparison(EntryScan *scan, Statement *statement, Relation index, ScanKey header)
+add_row_comparison(DistributedSearch *search, Statement *statement, Relation index, ScanKey header)
 {
 	ScanKey		member = (ScanKey) DatumGetPointer(header->sk_argument);
 	StrategyNumber strict = header->sk_strategy == BTGreaterStrategyNumber ||
@@ -267,10 +265,10 @@ add_row_comparison(EntryScan *scan, Statement *statement, Relation index, ScanKe
 	n++;
 	if (one_schema || n == 1)
 	{
-		add_columns_comparison(scan, statement, index, member, n, header->sk_strategy);
+		add_columns_comparison(search, statement, index, member, n, header->sk_strategy);
 		return;
 	}
-	add_columns_comparison(scan, statement, index, member, 1, loose);
+	add_columns_comparison(search, statement, index, member, 1, loose);
 	appendStringInfoString(&statement->sql, " AND (");
 	for (i = 0; i < n; i++)
 	{
@@ -279,10 +277,10 @@ add_row_comparison(EntryScan *scan, Statement *statement, Relation index, ScanKe
 		appendStringInfoString(&statement->sql, i > 0 ? " OR (" : "(");
 		for (k = 0; k < i; k++)
 		{
-			add_columns_comparison(scan, statement, index, &member[k], 1, BTEqualStrategyNumber);
+			add_columns_comparison(search, statement, index, &member[k], 1, BTEqualStrategyNumber);
 			appendStringInfoString(&statement->sql, " AND ");
 		}
-		add_columns_comparison(scan, statement, index, &member[i], 1, i == n - 1 ? header->sk_strategy : strict);
+		add_columns_comparison(search, statement, index, &member[i], 1, i == n - 1 ? header->sk_strategy : strict);
 		appendStringInfoChar(&statement->sql, ')');
 	}
 	appendStringInfoChar(&statement->sql, ')');
@@ -290,7 +288,7 @@ add_row_comparison(EntryScan *scan, Statement *statement, Relation index, ScanKe
 
 /* add_columns_comparison: adds the comparison of one column, or of several as a row, by one operator name */
 static void
-add_columns_comparison(EntryScan *scan, Statement *statement, Relation index, ScanKey first, int n,
+add_columns_comparison(DistributedSearch *search, Statement *statement, Relation index, ScanKey first, int n,
 					   StrategyNumber strategy)
 {
 	StringInfo	sql = &statement->sql;
@@ -302,7 +300,7 @@ add_columns_comparison(EntryScan *scan, Statement *statement, Relation index, Sc
 	appendStringInfoString(sql, n > 1 ? "ROW(" : "");
 	for (i = 0; i < n; i++)
 	{
-		Form_pg_attribute att = attribute_of(scan, &first[i]);
+		Form_pg_attribute att = attribute_of(search, &first[i]);
 
 		appendStringInfo(sql, "%s%s", i > 0 ? ", " : "",
 						 as_base_type(psprintf("e.%s", quote_identifier(NameStr(att->attname))), att->atttypid));
@@ -319,7 +317,7 @@ add_columns_comparison(EntryScan *scan, Statement *statement, Relation index, Sc
 	{
 		(void) comparison_operator(index, &first[i], strategy, &type);
 		if (IsPolymorphicType(type))
-			type = getBaseType(attribute_of(scan, &first[i])->atttypid);
+			type = getBaseType(attribute_of(search, &first[i])->atttypid);
 		appendStringInfo(sql, "%s$%d", i > 0 ? ", " : "", add_param(statement, type, first[i].sk_argument));
 	}
 	appendStringInfoString(sql, n > 1 ? ")" : "");
@@ -341,11 +339,11 @@ comparison_operator(Relation index, ScanKey key, StrategyNumber strategy, Oid *t
 
 /* attribute_of: returns the column of the index table that a search key is about */
 static Form_pg_attribute
-attribute_of(EntryScan *scan, ScanKey key)
+attribute_of(DistributedSearch *search, ScanKey key)
 {
-	AttrNumber *columns = scan->by_row ? scan->def->pk_attno : scan->def->search;
+	AttrNumber *columns = search->by_row ? search->def->pk_attno : search->def->search;
 
-	return TupleDescAttr(scan->def->desc, columns[key->sk_attno - 1] - 1);
+	return TupleDescAttr(search->def->desc, columns[key->sk_attno - 1] - 1);
 }
 
 /* add_param: adds a parameter to a statement, and returns its number */
@@ -365,13 +363,13 @@ add_param(Statement *statement, Oid type, Datum value)
 
 /*
  * run_statement
- *		Runs a statement with the scan's snapshot, and sends its rows to dest; without dest
+ *		Runs a statement with the search's snapshot, and sends its rows to dest; without dest
  *		the caller, who has connected SPI, finds them in SPI_tuptable.
  *
  * Names in it are qualified, and so are operators, whatever the search_path is.
  */
 static void
-run_statement(EntryScan *scan, Statement *statement, DestReceiver *dest)
+run_statement(DistributedSearch *search, Statement *statement, DestReceiver *dest)
 {
 	ParamListInfo params = makeParamList(statement->nparams);
 	SPIExecuteOptions options = {.dest = dest};
@@ -389,7 +387,7 @@ run_statement(EntryScan *scan, Statement *statement, DestReceiver *dest)
 	options.read_only = dest != NULL;	/* EXPLAIN is not one of these */
 	if (statement->nparams > 0)
 		options.params = params;
-	PushActiveSnapshot(scan->snapshot);
+	PushActiveSnapshot(search->snapshot);
 	result = SPI_execute_extended(statement->sql.data, &options);
 	PopActiveSnapshot();
 	if (result < 0)

@@ -46,6 +46,7 @@
 #include "entries.h"
 #include "entry_scan.h"
 
+static void search_of(EntryScan *scan, DistributedSearch *search);
 static ScanKey find_partition_key(EntryScan *scan);
 static void start_merging(EntryScan *scan);
 static PartitionScan *find_partition_scan(EntryScan *scan, Oid relid);
@@ -114,6 +115,7 @@ void
 entry_scan_start(EntryScan *scan, ScanKey keys)
 {
 	MemoryContext old = MemoryContextSwitchTo(scan->cxt);
+	DistributedSearch search;
 	ScanKey		partition_key;
 
 	scan->current = NULL;
@@ -124,7 +126,8 @@ entry_scan_start(EntryScan *scan, ScanKey keys)
 	{
 		if (scan->distributed != NULL)
 			distributed_scan_end(scan->distributed);
-		scan->distributed = distributed_scan_start(scan);
+		search_of(scan, &search);
+		scan->distributed = distributed_scan_start(&search);
 	}
 	else if (scan->partition_scans == NULL)
 	{
@@ -203,6 +206,36 @@ entry_scan_tables(EntryScan *scan)
 	for (i = 0; i < partitions->nparts; i++)
 		result = lappend(result, hash_search(scan->partition_scans, &partitions->oids[i], HASH_FIND, NULL));
 	return result;
+}
+
+/*
+ * entry_scan_explain_distributed
+ *		Returns what EXPLAIN says of a search with these keys in a distributed index table;
+ *		with run it is run, and what that took is said, too.
+ */
+List *
+entry_scan_explain_distributed(EntryScan *scan, ScanKey keys, bool run)
+{
+	DistributedSearch search;
+
+	scan->keys = keys;
+	search_of(scan, &search);
+	return distributed_scan_explain(&search, run);
+}
+
+/* search_of: sets *search to what a scan of a distributed index table is at */
+static void
+search_of(EntryScan *scan, DistributedSearch *search)
+{
+	search->def = scan->def;
+	search->snapshot = scan->snapshot;
+	search->by_row = scan->by_row;
+	search->backward = scan->backward;
+	search->wanted = scan->wanted;
+	search->all_columns = !scan->index_only;
+	search->filter = scan->filter;
+	search->nkeys = scan->nkeys;
+	search->keys = scan->keys;
 }
 
 /* entry_scan_end: releases what was opened, also if no search was begun, or one was left before its end */

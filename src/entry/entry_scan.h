@@ -21,6 +21,7 @@
 #include "utils/snapshot.h"
 
 #include "../indextable.h"
+#include "distributed_scan.h"
 
 /* A scan of one table: of an index table, or of one of its partitions. */
 typedef struct PartitionScan
@@ -37,19 +38,6 @@ typedef struct PartitionScan
 	Buffer		vm_buffer;		/* a page of the visibility map, if index_only */
 } PartitionScan;
 
-/* What else is left to the nodes that have the shards of a distributed index table. */
-typedef struct DistributedFilter
-{
-	const char *prefix;			/* the text of column prefix_attno begins with
-								 * it; NULL: any */
-	AttrNumber	prefix_attno;
-	int			limit;			/* no more entries are asked for; 0: all */
-	AttrNumber	hash_attno;		/* the hash of this column is from hash_min to
-								 * hash_max; 0: any */
-	int32		hash_min;
-	int32		hash_max;
-} DistributedFilter;
-
 /* A scan of an index table. */
 typedef struct EntryScan
 {
@@ -64,15 +52,15 @@ typedef struct EntryScan
 	bool		index_only;		/* only the columns in wanted are, so that an
 								 * index that has them is enough */
 	Bitmapset  *wanted;
-	DistributedFilter filter;	/* used only if Citus has distributed the index
-								 * table */
+	DistributedFilter filter;	/* used only if Citus has distributed the
+								 * index table */
 	int			nkeys;
 	ScanKey		keys;
 	uint64		entries;		/* so many were returned */
 	uint64		heap_fetches;	/* so often a table was read for them */
 	MemoryContext cxt;			/* that the scans live in */
-	struct DistributedScan *distributed;	/* the search, if Citus has
-											 * distributed the index table */
+	DistributedScan *distributed;	/* the search, if Citus has distributed
+									 * the index table */
 	PartitionScan only;			/* if the index table is not partitioned */
 	HTAB	   *partition_scans;	/* of PartitionScan; NULL: not partitioned */
 	PartitionScan *current;		/* the one that the last entry is of */
@@ -96,6 +84,7 @@ extern void entry_scan_want(EntryScan *scan, Bitmapset *columns);
 extern void entry_scan_start(EntryScan *scan, ScanKey keys);
 extern TupleTableSlot *entry_scan_next(EntryScan *scan);
 extern List *entry_scan_tables(EntryScan *scan);
+extern List *entry_scan_explain_distributed(EntryScan *scan, ScanKey keys, bool run);
 extern void entry_scan_end(EntryScan *scan);
 extern void probe_begin(Probe *probe, IndexDef *def, Relation index_table, Snapshot snapshot);
 extern TupleTableSlot *probe_entry(Probe *probe, Datum *values);

@@ -29,7 +29,6 @@
 #include "utils/tuplestore.h"
 
 #include "../definition/cache.h"
-#include "../entry/distributed_scan.h"
 #include "../entry/entry_scan.h"
 #include "../entry/row_text.h"
 #include "../indextable.h"
@@ -264,7 +263,7 @@ explain(PageQuery *query, bool run, ReturnSetInfo *rsinfo)
 		if (query->def->fact->distributed)
 		{
 			become_caller(&caller);
-			lines = distributed_scan_explain(&query->scan, query->keys, run);
+			lines = entry_scan_explain_distributed(&query->scan, query->keys, run);
 			switch_to_owner(query, &caller);
 		}
 		else

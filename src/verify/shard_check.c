@@ -145,7 +145,7 @@ find_shard(FactDef *def, int64 number)
 
 	foreach(cell, citus_local_shards(def->relid, def->queue))
 		if (((ShardPair *) lfirst(cell))->fact_shard == number)
-			return lfirst(cell);
+		return lfirst(cell);
 	return NULL;
 }
 
