@@ -2,6 +2,7 @@
 -- have in its catalog is written by hand, in a database of its own, first without the indexes that Citus has.
 \set before :DBNAME
 CREATE DATABASE citus_stand_in;
+ALTER DATABASE citus_stand_in SET session_preload_libraries = 'indextable';
 \c citus_stand_in
 CREATE EXTENSION indextable;
 SET allow_system_table_mods = on;
@@ -113,7 +114,7 @@ SELECT * FROM problems();
 -- and ordinary tables again: nothing was lost
 CALL becomes('fact', '');
 SELECT * FROM problems();
-SELECT indextable.drain('fact');
+SELECT indextable.drain('fact') <= 1 AS drained;    -- a worker may have been faster
 SELECT * FROM problems();
 EXPLAIN (COSTS OFF) :query;
 SELECT count(*) FROM indextable.lookup('by_k_async', '{"k": "k1"}');
@@ -167,4 +168,4 @@ SELECT indextable.create('k', 'hashed', '{k}');
 DROP TABLE pg_dist_partition, pg_dist_shard;
 SELECT indextable.create('reference_k', 'reference', '{k}');
 \c :before
-DROP DATABASE citus_stand_in;
+DROP DATABASE citus_stand_in WITH (FORCE);
