@@ -712,11 +712,10 @@ SELECT s.index_table,
        q.backlog,
        q.lag,
        s.since,
-       CASE WHEN s.reads IS NULL THEN NULL
-            WHEN s.since > statement_timestamp() - interval '1 day' AND (s.reads = 0 OR s.entries_written > 1000 * s.reads) THEN 'new'
+       CASE WHEN s.since > statement_timestamp() - interval '1 day' AND (s.reads = 0 OR s.entries_written > 1000 * s.reads) THEN 'new'
             WHEN s.reads = 0 THEN 'unused'
             WHEN s.entries_written > 1000 * s.reads OR s.last_read < statement_timestamp() - interval '30 days' THEN 'seldom read'
-            ELSE 'in use' END AS verdict
+            WHEN s.reads IS NOT NULL THEN 'in use' END AS verdict
 FROM (SELECT d.index_table,
              d.fact_table,
              d.maintenance,

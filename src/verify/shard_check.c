@@ -102,10 +102,12 @@ verify_locked(FactDef *def, Relation fact, void *arg)
 			v.def = def->defs[i];
 	if (v.def == NULL || !def->distributed)
 		report_not_index_table(task->index_table);
-	/* Before it is locked, it may be moved. */
+	/* Before it is locked, it may be moved.  Only the owner of the queue may lock it. */
 	if (pair != NULL)
 	{
+		become_owner(&caller, get_extension_owner());
 		citus_lock_shards(list_make1(pair));
+		become_caller(&caller);
 		pair = find_shard(def, task->shard);
 	}
 	if (pair == NULL)

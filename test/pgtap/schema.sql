@@ -123,7 +123,13 @@ SELECT bag_eq($$SELECT * FROM pg_temp.functions('indextable_internal')$$, $want$
 		'fact_table regclass, OUT backlog bigint, OUT oldest timestamp with time zone, OUT size bigint',
 		'record', 'c', 'v', true, 'u'),
 	('restored', '', 'trigger', 'c', 'v', false, 'u'),
-	('stop_launched', '', 'integer', 'c', 'v', true, 'u')$want$, 'the functions that they do not call');
+	('shard_sizes', 'index_table regclass, OUT distributed boolean, OUT table_size bigint, OUT indexes_size bigint',
+		'record', 'c', 'v', true, 'u'),
+	('stop_launched', '', 'integer', 'c', 'v', true, 'u'),
+	('verify_shard',
+		'index_table regclass, shard bigint, number bigint, OUT kind text, '
+		'OUT key jsonb, OUT primary_key jsonb, OUT expected jsonb, OUT found jsonb, OUT problem text',
+		'SETOF record', 'c', 'v', true, 'u')$want$, 'the functions that they do not call');
 
 SELECT bag_eq($$
 	SELECT relname::text, (SELECT string_agg(attname || ' ' || format_type(atttypid, atttypmod), ', ' ORDER BY attnum) FROM pg_attribute WHERE attrelid = c.oid AND attnum > 0)
