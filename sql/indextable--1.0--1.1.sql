@@ -122,9 +122,14 @@ COMMENT ON COLUMN indextable_internal.completeness.fields      IS 'a row lacks a
 SELECT pg_catalog.pg_extension_config_dump('indextable_internal.completeness', '');
 REVOKE ALL ON indextable_internal.completeness FROM PUBLIC;
 
-CREATE SEQUENCE indextable_internal.queue_number;
-COMMENT ON SEQUENCE indextable_internal.queue_number IS 'Numbers the rows in queues of distributed tables, on each node of its own';
-REVOKE ALL ON indextable_internal.queue_number FROM PUBLIC;
+CREATE SEQUENCE indextable_internal.shard_queue_number;
+COMMENT ON SEQUENCE indextable_internal.shard_queue_number IS 'Numbers the rows in queues of distributed tables, on each node of its own';
+REVOKE ALL ON indextable_internal.shard_queue_number FROM PUBLIC;
+
+CREATE FUNCTION indextable_internal.lock_shards(shards bigint[]) RETURNS boolean
+LANGUAGE C STABLE STRICT AS 'MODULE_PATHNAME', 'indextable_lock_shards';
+COMMENT ON FUNCTION indextable_internal.lock_shards(bigint[]) IS
+'Keeps shards from being moved until the transaction ends, on the node that runs it; used by drains of distributed tables';
 
 CREATE FUNCTION indextable_internal.shard_sizes(index_table regclass, OUT distributed boolean, OUT table_size bigint, OUT indexes_size bigint)
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
@@ -402,11 +407,10 @@ SELECT s.index_table,
        q.backlog,
        q.lag,
        s.since,
-       CASE WHEN s.reads IS NULL THEN NULL
-            WHEN s.since > statement_timestamp() - interval '1 day' AND (s.reads = 0 OR s.entries_written > 1000 * s.reads) THEN 'new'
+       CASE WHEN s.since > statement_timestamp() - interval '1 day' AND (s.reads = 0 OR s.entries_written > 1000 * s.reads) THEN 'new'
             WHEN s.reads = 0 THEN 'unused'
             WHEN s.entries_written > 1000 * s.reads OR s.last_read < statement_timestamp() - interval '30 days' THEN 'seldom read'
-            ELSE 'in use' END AS verdict
+            WHEN s.reads IS NOT NULL THEN 'in use' END AS verdict
 FROM (SELECT d.index_table,
              d.fact_table,
              d.maintenance,

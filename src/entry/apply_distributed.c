@@ -27,8 +27,11 @@
 #include "utils/typcache.h"
 
 #include "../indextable.h"
+#include "../util/citus_shards.h"
 #include "../util/sql.h"
 #include "apply_distributed.h"
+
+PG_FUNCTION_INFO_V1(indextable_lock_shards);
 
 /* Columns of an index table as the parameters of a statement. */
 typedef struct Parameters
@@ -51,9 +54,33 @@ static int	compare_to_key(FetchedEntries *fetched, HeapTuple tuple, Datum *key);
 static void write_tuples(IndexDef *def, OpList *list, bool delete);
 
 /*
+ * indextable_lock_shards
+ *		lock_shards(shards bigint[]): locks the metadata of shards on this node against moves, and
+ *		returns true.
+ *
+ * It is declared to be stable, so that the query of a shard that it is a condition of calls it once,
+ * whether or not there are rows.
+ */
+Datum
+indextable_lock_shards(PG_FUNCTION_ARGS)
+{
+	Oid			type = INT8ARRAYOID;
+	Datum		value = PG_GETARG_DATUM(0);
+
+	SPI_connect();
+	execute_with_latest_snapshot("SELECT pg_catalog.lock_shard_metadata(5, $1)", 1, &type, &value);
+	SPI_finish();
+	PG_RETURN_BOOL(true);
+}
+
+/*
  * fetch_distributed_entries
  *		Reads the entries of n rows, given by their primary keys, as they are at this moment.  The
  *		result is in the current memory context.
+ *
+ * In the transaction that each node runs for it, all shards of the index table are locked against
+ * being moved.  If that transaction is prepared and left in doubt, it keeps the locks, so that Citus
+ * cannot copy a shard without what it has written.
  */
 void
 fetch_distributed_entries(FetchedEntries *fetched, IndexDef *def, Datum *keys, int n)
@@ -63,6 +90,7 @@ fetch_distributed_entries(FetchedEntries *fetched, IndexDef *def, Datum *keys, i
 	Datum	   *values = palloc(sizeof(Datum) * Max(n, 1));
 	Parameters	p;
 	StringInfoData columns;
+	char	   *shards;
 	uint64		i;
 	int			k;
 
@@ -76,13 +104,15 @@ fetch_distributed_entries(FetchedEntries *fetched, IndexDef *def, Datum *keys, i
 			values[i] = keys[i * npk + k];
 		set_parameter(&p, k, values, NULL, n);
 	}
+	shards = citus_shard_numbers(def->relid);
 	initStringInfo(&columns);
 	for (k = 0; k < def->desc->natts; k++)
 		if (!TupleDescAttr(def->desc, k)->attisdropped)
 			appendStringInfo(&columns, "%s%s", columns.len > 0 ? ", " : "",
 							 quote_identifier(NameStr(TupleDescAttr(def->desc, k)->attname)));
 	SPI_connect();
-	execute_with_latest_snapshot(psprintf("SELECT %s FROM %s i WHERE %s", columns.data, quoted_relation(def->relid), row_condition(&p)),
+	execute_with_latest_snapshot(psprintf("SELECT %s FROM %s i WHERE %s AND " IT_INTERNAL ".lock_shards('%s')",
+										  columns.data, quoted_relation(def->relid), row_condition(&p), shards),
 								 npk, p.types, p.values);
 	fetched->n = (int) SPI_processed;
 	fetched->tuples = MemoryContextAllocHuge(cxt, sizeof(HeapTuple) * Max(SPI_processed, 1));
@@ -204,8 +234,8 @@ write_tuples(IndexDef *def, OpList *list, bool delete)
 	if (delete)
 	{
 		/*
-		 * The index by row finds the entries, and the rest is compared, unless
-		 * a row has no more than one.
+		 * The index by row finds the entries, and the rest is compared,
+		 * unless a row has no more than one.
 		 */
 		for (k = 0; columns[k] != def->pk_attno[0]; k++)
 			;

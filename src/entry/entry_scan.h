@@ -52,15 +52,15 @@ typedef struct EntryScan
 	bool		index_only;		/* only the columns in wanted are, so that an
 								 * index that has them is enough */
 	Bitmapset  *wanted;
-	DistributedFilter filter;	/* used only if Citus has distributed the index
-								 * table */
+	DistributedFilter filter;	/* used only if Citus has distributed the
+								 * index table */
 	int			nkeys;
 	ScanKey		keys;
 	uint64		entries;		/* so many were returned */
 	uint64		heap_fetches;	/* so often a table was read for them */
 	MemoryContext cxt;			/* that the scans live in */
-	DistributedScan *distributed;	/* the search, if Citus has distributed the
-									 * index table */
+	DistributedScan *distributed;	/* the search, if Citus has distributed
+									 * the index table */
 	PartitionScan only;			/* if the index table is not partitioned */
 	HTAB	   *partition_scans;	/* of PartitionScan; NULL: not partitioned */
 	PartitionScan *current;		/* the one that the last entry is of */

@@ -31,6 +31,7 @@
 #include "../catalog/table_access.h"
 #include "../catalog/trigger_names.h"
 #include "../util/citus_shards.h"
+#include "../util/role.h"
 #include "../util/sql.h"
 #include "distributed_triggers.h"
 
@@ -60,14 +61,17 @@ distributed_install_guard(Oid index_table, int64 number)
 	Oid			type = OIDOID;
 	Datum		value = ObjectIdGetDatum(index_table);
 	char	   *definition = NULL;
+	Caller		caller;
 	int			nestlevel;
 
+	become_owner(&caller, get_extension_owner());
 	SPI_connect();
 	if (execute_with_latest_snapshot(psprintf("SELECT (pg_catalog.to_jsonb(d) - 'index_table' - 'fact_table' - 'fact_oid')::pg_catalog.text"
 											  " FROM %s d WHERE d.index_table = $1::pg_catalog.regclass", catalog_table("definition")),
 									 1, &type, &value) > 0)
 		definition = MemoryContextStrdup(cxt, SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1));
 	SPI_finish();
+	become_caller(&caller);
 	if (definition == NULL)
 		report_not_index_table(index_table);
 	nestlevel = begin_citus_settings();

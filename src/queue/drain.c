@@ -89,6 +89,7 @@ typedef struct BatchArgs
 
 static void drain_locked(FactDef *def, Relation fact, void *arg);
 static bool lock_queue(Oid fact_table, DrainLock lock, Relation *fact, FactDef **def);
+static ErrorData *try_to_write(Reconciliation *r);
 static void write_entries(void *arg);
 static void apply_failing_row(Reconciliation *r);
 
@@ -375,7 +376,7 @@ check_row_indexes(FactDef *def)
 void
 apply_keys(Reconciliation *r)
 {
-	ErrorData  *error = run_catching_row_errors(write_entries, r);
+	ErrorData  *error = try_to_write(r);
 	Reconciliation half = *r;
 
 	if (error == NULL)
@@ -392,6 +393,24 @@ apply_keys(Reconciliation *r)
 	half.tids = r->tids == NULL ? NULL : r->tids + half.n;
 	half.n = r->n - half.n;
 	apply_keys(&half);
+}
+
+/*
+ * try_to_write
+ *		Makes the entries of rows what they should be; returns the error that has prevented it, which may be
+ *		about one row, or NULL.
+ *
+ * Citus raises an internal error if a connection is lost.  What was written over it is lost with it, so
+ * that the whole batch has to be undone.
+ */
+static ErrorData *
+try_to_write(Reconciliation *r)
+{
+	ErrorData  *error = run_catching_row_errors(write_entries, r);
+
+	if (error != NULL && r->def->distributed && ERRCODE_TO_CATEGORY(error->sqlerrcode) == ERRCODE_INTERNAL_ERROR)
+		ReThrowError(error);
+	return error;
 }
 
 /*
@@ -452,7 +471,7 @@ apply_failing_row(Reconciliation *r)
 
 		one.to = one.from + 1;
 		one.withhold = false;
-		error = run_catching_row_errors(write_entries, &one);
+		error = try_to_write(&one);
 		if (error == NULL)
 			continue;
 		rejected = palloc(sizeof(RejectedRow));
@@ -469,7 +488,7 @@ apply_failing_row(Reconciliation *r)
 		 * unique key they may be in the way of other rows' entries.
 		 */
 		one.withhold = true;
-		error = run_catching_row_errors(write_entries, &one);
+		error = try_to_write(&one);
 		if (error != NULL)
 			ReThrowError(error);
 	}

@@ -157,6 +157,24 @@ citus_local_shards(Oid fact, Oid queue)
 	return result;
 }
 
+/* citus_shard_numbers: returns the numbers of all shards of a distributed table, as the text of an array */
+char *
+citus_shard_numbers(Oid relid)
+{
+	MemoryContext cxt = CurrentMemoryContext;
+	Oid			type = OIDOID;
+	Datum		value = ObjectIdGetDatum(relid);
+	char	   *numbers = NULL;
+
+	SPI_connect();
+	if (execute_with_latest_snapshot("SELECT pg_catalog.array_agg(shardid ORDER BY shardid)::pg_catalog.text"
+									 " FROM pg_catalog.pg_dist_shard WHERE logicalrelid = $1", 1, &type, &value) > 0)
+		numbers = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1);
+	numbers = MemoryContextStrdup(cxt, numbers == NULL ? "{}" : numbers);
+	SPI_finish();
+	return numbers;
+}
+
 /*
  * citus_lock_shards
  *		Locks shards, and those of their queues, against being moved or split until the

@@ -39,6 +39,7 @@ extern bool citus_is_governed_elsewhere(Oid relid);
 extern void citus_read_table(Oid relid, CitusTable *table);
 extern Oid	citus_colocated_shard(Oid shard, Oid table, Oid other);
 extern List *citus_local_shards(Oid fact, Oid queue);
+extern char *citus_shard_numbers(Oid relid);
 extern void citus_lock_shards(List *pairs);
 extern int	begin_citus_settings(void);
 extern void end_citus_settings(int nestlevel);

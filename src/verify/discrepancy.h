@@ -40,8 +40,8 @@ typedef struct Discrepancy
 	TupleTableSlot *row;		/* the fact row that cannot have its entries,
 								 * or NULL */
 	const char *problem;		/* text for the user, or NULL */
-	Datum	   *columns;		/* found on another node: the result of verify()
-								 * there; then there is no slot */
+	Datum	   *columns;		/* found on another node: the result of
+								 * verify() there; then there is no slot */
 	bool	   *isnull;
 	uint32		lacking;		/* what is not recorded of rows that lack
 								 * entries; see catalog/completeness.c */

@@ -33,6 +33,7 @@
 #include "../catalog/owner.h"
 #include "../catalog/table_access.h"
 #include "../indextable.h"
+#include "../util/citus_shards.h"
 #include "../util/role.h"
 #include "../util/settings.h"
 #include "../util/sql.h"
@@ -146,8 +147,12 @@ find_due(MemoryContext cxt)
 		{
 			bool		isnull;
 			Oid			relid = DatumGetObjectId(SPI_getbinval(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 1, &isnull));
-			MemoryContext old = MemoryContextSwitchTo(cxt);
+			MemoryContext old;
 
+			/* Those of Citus are checked once, by the coordinator. */
+			if (citus_is_governed_elsewhere(relid))
+				continue;
+			old = MemoryContextSwitchTo(cxt);
 			due = lappend_oid(due, relid);
 			MemoryContextSwitchTo(old);
 		}

@@ -102,10 +102,12 @@ verify_locked(FactDef *def, Relation fact, void *arg)
 			v.def = def->defs[i];
 	if (v.def == NULL || !def->distributed)
 		report_not_index_table(task->index_table);
-	/* Before it is locked, it may be moved. */
+	/* Before it is locked, it may be moved.  Only the owner of the queue may lock it. */
 	if (pair != NULL)
 	{
+		become_owner(&caller, get_extension_owner());
 		citus_lock_shards(list_make1(pair));
+		become_caller(&caller);
 		pair = find_shard(def, task->shard);
 	}
 	if (pair == NULL)
@@ -145,7 +147,7 @@ find_shard(FactDef *def, int64 number)
 
 	foreach(cell, citus_local_shards(def->relid, def->queue))
 		if (((ShardPair *) lfirst(cell))->fact_shard == number)
-			return lfirst(cell);
+		return lfirst(cell);
 	return NULL;
 }
 

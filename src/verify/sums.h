@@ -41,8 +41,8 @@ typedef enum Reading
 typedef struct VerifiedShard
 {
 	Oid			queue;			/* its part of the queue */
-	AttrNumber	column;			/* of the index table, whose hash tells to which
-								 * shard the row of an entry belongs */
+	AttrNumber	column;			/* of the index table, whose hash tells to
+								 * which shard the row of an entry belongs */
 	int32		hash_min;		/* the hashes of this shard */
 	int32		hash_max;
 } VerifiedShard;

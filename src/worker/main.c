@@ -73,6 +73,9 @@ PG_FUNCTION_INFO_V1(indextable_stop_launched);
 #define MIN_BACKOFF			100
 #define MAX_BACKOFF			60000
 
+/* So often it is seen whether index tables were created on another node of Citus, in ms. */
+#define ADOPT_INTERVAL		10000
+
 /* What bgw_extra tells a worker. */
 typedef struct Assignment
 {
@@ -300,13 +303,19 @@ find_queues(MemoryContext cxt, List **queues)
 static List *
 read_queues(MemoryContext cxt)
 {
+	static TimestampTz adopted_at = 0;
 	List	   *result = NIL;
 	ListCell   *cell;
 
 	SetCurrentStatementStartTimestamp();
 	StartTransactionCommand();
 	PushActiveSnapshot(GetTransactionSnapshot());
-	adopt_distributed();
+	/* Mostly an event trigger has done it. */
+	if (TimestampDifferenceExceeds(adopted_at, GetCurrentTimestamp(), ADOPT_INTERVAL))
+	{
+		adopt_distributed();
+		adopted_at = GetCurrentTimestamp();
+	}
 	foreach(cell, catalog_queues(false))
 	{
 		Oid			fact_table = ((FactTableRow *) lfirst(cell))->fact_table;

@@ -112,6 +112,7 @@ SELECT bag_eq($$SELECT * FROM pg_temp.functions('indextable')$$, $want$ VALUES
 SELECT bag_eq($$SELECT * FROM pg_temp.functions('indextable_internal')$$, $want$ VALUES
 	('ack', 'fact_table regclass, items text[]', 'bigint', 'c', 'v', true, 'u'),
 	('before_alter', '', 'event_trigger', 'c', 'v', false, 'u'),
+	('drain_shards', 'fact_table regclass, batch_size integer', 'bigint', 'c', 'v', true, 'u'),
 	('feed_activity',
 		'fact_table regclass, server oid, OUT applied bigint, OUT rate double precision, '
 		'OUT applied_at timestamp with time zone, OUT error text, OUT error_at timestamp with time zone, '
@@ -122,6 +123,7 @@ SELECT bag_eq($$SELECT * FROM pg_temp.functions('indextable_internal')$$, $want$
 		'OUT backlog bigint, OUT lag interval, OUT pending boolean, OUT now pg_snapshot',
 		'record', 'c', 'v', false, 'u'),
 	('guard', '', 'trigger', 'c', 'v', false, 'u'),
+	('lock_shards', 'shards bigint[]', 'boolean', 'c', 's', true, 'u'),
 	('maintain', '', 'trigger', 'c', 'v', false, 'u'),
 	('on_alter', '', 'event_trigger', 'c', 'v', false, 'u'),
 	('on_drop', '', 'event_trigger', 'c', 'v', false, 'u'),
@@ -133,8 +135,14 @@ SELECT bag_eq($$SELECT * FROM pg_temp.functions('indextable_internal')$$, $want$
 		'fact_table regclass, OUT backlog bigint, OUT oldest timestamp with time zone, OUT size bigint',
 		'record', 'c', 'v', true, 'u'),
 	('restored', '', 'trigger', 'c', 'v', false, 'u'),
+	('shard_sizes', 'index_table regclass, OUT distributed boolean, OUT table_size bigint, OUT indexes_size bigint',
+		'record', 'c', 'v', true, 'u'),
 	('stop_launched', '', 'integer', 'c', 'v', true, 'u'),
-	('take', 'fact_table regclass, n bigint, columns name[], OUT item text, OUT primary_key text[]', 'SETOF record', 'c', 'v', true, 'u')$want$, 'the functions that they do not call');
+	('take', 'fact_table regclass, n bigint, columns name[], OUT item text, OUT primary_key text[]', 'SETOF record', 'c', 'v', true, 'u'),
+	('verify_shard',
+		'index_table regclass, shard bigint, number bigint, OUT kind text, '
+		'OUT key jsonb, OUT primary_key jsonb, OUT expected jsonb, OUT found jsonb, OUT problem text',
+		'SETOF record', 'c', 'v', true, 'u')$want$, 'the functions that they do not call');
 
 SELECT bag_eq($$
 	SELECT relname::text, (SELECT string_agg(attname || ' ' || format_type(atttypid, atttypmod), ', ' ORDER BY attnum) FROM pg_attribute WHERE attrelid = c.oid AND attnum > 0)
@@ -237,7 +245,7 @@ SELECT schema_privs_are('indextable', 'nobody_in_particular', '{USAGE}', 'anybod
 SELECT schema_privs_are('indextable_internal', 'nobody_in_particular', '{USAGE}', 'and into the other one');
 SELECT bag_eq($$SELECT f.oid::regprocedure::text FROM pg_proc f JOIN pg_temp.members() m ON m.objid = f.oid WHERE NOT has_function_privilege('nobody_in_particular', f.oid, 'EXECUTE')$$,
 	$$VALUES ('indextable.start_workers()'), ('indextable.stop_workers()'), ('indextable_internal.stop_launched()'), ('indextable_internal.restored()'),
-		('indextable_internal.on_drop()'), ('indextable_internal.on_alter()'), ('indextable_internal.before_alter()')$$, 'the functions that not everybody may call');
+		('indextable_internal.on_drop()'), ('indextable_internal.on_alter()'), ('indextable_internal.before_alter()'), ('indextable_internal.drain_shards(regclass,integer)')$$, 'the functions that not everybody may call');
 SELECT is_empty($$
 	SELECT what, privilege FROM pg_temp.members() m, unnest('{SELECT,INSERT,UPDATE,DELETE,TRUNCATE,REFERENCES,TRIGGER}'::text[]) privilege
 	WHERE m.classid = 'pg_class'::regclass AND has_table_privilege('nobody_in_particular', objid, privilege)

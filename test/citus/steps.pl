@@ -1,0 +1,101 @@
+# Index tables over distributed tables, one step after the other: a backlog that is moved and split with its shards,
+# transactions that are undone, TRUNCATE, rows that an index table refuses, the functions on every node, and the end.
+
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::RealBin;
+use Cluster;
+use Load;
+use Test::More;
+
+my @nodes = new_cluster('steps', settings => ['indextable.batch_size = 500']);
+my ($c, $w1, $w2) = @nodes;
+
+fact_tables($c);
+index_tables($c);
+converged($c, 'created over rows');
+is(sql($c, "SELECT string_agg(DISTINCT state, ' ') FROM indextable.index_tables"), 'active', 'and active');
+
+# ---- a backlog that nobody applies for the time being
+
+everywhere(\@nodes, 'SELECT indextable.stop_workers()');
+is(join(' ', everywhere(\@nodes, 'SELECT count(*) FROM indextable.workers()')), '0 0 0', 'no worker is there');
+sql($c, 'BEGIN; UPDATE f SET doc = d(pk + 1); INSERT INTO f VALUES (100000, d(1)); ROLLBACK');
+is(backlog($c), 0, 'what was rolled back is not queued');
+sql($c, 'BEGIN; UPDATE f SET doc = d(pk + 1) WHERE pk = 1; SAVEPOINT s; UPDATE f SET doc = d(pk + 1) WHERE pk BETWEEN 2 AND 50; ROLLBACK TO s; DELETE FROM f WHERE pk = 51; COMMIT');
+is(backlog($c), 2, 'nor what was rolled back to a savepoint');
+sql($c, "UPDATE f SET note = note, doc = doc WHERE pk > 100");
+is(backlog($c), 2, 'nor what changes nothing that index tables have');
+sql($c, 'UPDATE f SET doc = d(pk + 3)', 'DELETE FROM f WHERE pk % 10 = 0', 'UPDATE f SET doc = d(pk + 5)', 'UPDATE g SET b = b + 10000, doc = d(b + 3)', 'INSERT INTO f SELECT i, d(i) FROM generate_series(5001, 6000) i');
+my $backlog = backlog($c);
+cmp_ok($backlog, '>', 8000, 'many changes are queued');
+my @ids = split /\n/, sql($c, 'SELECT nodeid FROM pg_dist_node WHERE groupid > 0 ORDER BY 1');
+foreach my $mode ('block_writes', 'force_logical')
+{
+	foreach my $table ('f', 'g', 'f_v')
+	{
+		my ($shard, $middle, $from, $to) = split /\|/, sql($c, "SELECT shardid, (shardminvalue::bigint + shardmaxvalue::bigint) / 2, nodeport, (SELECT nodeport FROM pg_dist_node n WHERE groupid > 0 AND n.nodeport <> m.nodeport)
+			FROM pg_dist_shard JOIN pg_dist_placement USING (shardid) JOIN pg_dist_node m USING (groupid) WHERE logicalrelid = '$table'::regclass ORDER BY shardid LIMIT 1");
+		sql($c, "SELECT citus_split_shard_by_split_points($shard, ARRAY['$middle'], ARRAY[$ids[0], $ids[1]], '$mode')");
+		($shard, $from, $to) = split /\|/, sql($c, "SELECT shardid, nodeport, (SELECT nodeport FROM pg_dist_node n WHERE groupid > 0 AND n.nodeport <> m.nodeport)
+			FROM pg_dist_shard JOIN pg_dist_placement USING (shardid) JOIN pg_dist_node m USING (groupid) WHERE logicalrelid = '$table'::regclass ORDER BY shardid DESC LIMIT 1");
+		sql($c, "SELECT citus_move_shard_placement($shard, 'localhost', $from, 'localhost', $to, '$mode')");
+	}
+	is(backlog($c), $backlog, "all of them after splits and moves, $mode");
+}
+everywhere(\@nodes, 'SELECT indextable.start_workers()');
+converged($c, 'a backlog that was split and moved');
+
+# ---- TRUNCATE, of shards as they were made and as they were moved
+
+sql($c, 'TRUNCATE g');
+converged($c, 'TRUNCATE');
+is(sql($c, 'SELECT (SELECT count(*) FROM g_k) + (SELECT count(*) FROM g_t)'), '0', 'no entry is left');
+sql($c, q{INSERT INTO g SELECT 'a' || i % 97, i, d(i) FROM generate_series(1, 500) i}, 'BEGIN; TRUNCATE g; ROLLBACK');
+converged($c, 'TRUNCATE that is undone');
+is(sql($c, 'SELECT count(*) FROM g_k'), '500', 'all entries are there');
+
+# ---- every node answers, and waits
+
+foreach my $number (0 .. 2)
+{
+	my $node = $nodes[$number];
+	sql($node, "INSERT INTO f VALUES (20000 + $number, '{\"k\": \"from node $number\", \"v\": \"v\"}')");
+	is(sql($node, "SELECT indextable.wait('f_k')"), 't', "node $number waits");
+	is(join(' ', everywhere(\@nodes, "SELECT r ->> 'k' FROM indextable.lookup('f_k', '{\"k\": \"from node $number\"}') r")), join(' ', ("from node $number") x 3), 'and all nodes find the row');
+}
+is(sql($c, q{SELECT count(*) FROM indextable.lookup('f_d', '{"v": "v"}')}), '3', 'a look-up of entries that have their documents');
+is(sql($w1, q{SELECT count(*) FROM indextable.query('f_k', '{"k": "k7"}', page_size => 1000)}), sql($c, q{SELECT count(*) FROM f WHERE doc ->> 'k' = 'k7'}), 'query() on a worker');
+is(sql($c, q{SELECT count(*) FROM indextable.verify('f_k')}), '0', 'verify()');
+
+# ---- rows that an index table refuses
+
+sql($c, q{INSERT INTO f VALUES (30000, '{"k": "k", "v": "w", "n": "no number"}')});
+ok(becomes_true($c, q{SELECT count(*) = 1 FROM indextable.lookup('f_k', '{"k": "k"}')}), 'the others take it');
+is(sql($c, q{SELECT count(*) FROM f_v WHERE pk = 30000}), '0', 'and one does not');
+my $rejected = 0;
+$rejected += $_ for everywhere(\@nodes, q{SELECT count(*) FROM indextable.rejected WHERE index_table = 'f_v'::regclass});
+is($rejected, 1, 'its node shows it');
+sql($c, q{UPDATE f SET doc = doc || '{"n": 4}' WHERE pk = 30000});
+converged($c, 'a row that was refused and is right now');
+
+# ---- entries that were lost
+
+sql($c, "DELETE FROM f_k WHERE pk BETWEEN 10 AND 15");
+cmp_ok(sql($c, q{SELECT count(*) FROM indextable.verify('f_k') WHERE kind = 'missing'}), '>', 0, 'verify() finds entries that were deleted by hand');
+like(sql($c, "CALL indextable.repair('f_k')"), qr/^[1-9]\d*\|0\|0\|0$/, 'repair() mends them');
+converged($c, 'repaired');
+
+# ---- the end
+
+sql($c, "SELECT indextable.drop('f_t')");
+is(join(' ', everywhere(\@nodes, q{SELECT count(*) FROM indextable.index_tables})), '6 6 6', 'drop() drops it on all nodes');
+sql($c, "UPDATE f SET doc = d(pk + 9)");
+converged($c, 'the others go on');
+sql($c, 'DROP TABLE f', 'DROP TABLE g');
+is(join(' ', everywhere(\@nodes, q{SELECT (SELECT count(*) FROM indextable_internal.definition) + (SELECT count(*) FROM indextable_internal.fact)})), '0 0 0', 'nothing is left on any node');
+is(sql($c, q{SELECT count(*) FROM pg_dist_partition}), '0', 'nor a distributed table');
+
+$_->stop('immediate') for @nodes;
+done_testing();
