@@ -47,6 +47,7 @@
 #include "../catalog/definition_rows.h"
 #include "../catalog/fact_rows.h"
 #include "../definition/cache.h"
+#include "../definition/citus_table.h"
 #include "../entry/apply.h"
 #include "../entry/apply_distributed.h"
 #include "../entry/diff.h"
@@ -416,7 +417,8 @@ lock_queue(Oid fact_table, DrainLock lock, Relation *fact, FactDef **def)
 /*
  * check_row_indexes
  *		Raises an error if an asynchronous index table lacks the index by which the entries
- *		of a row are found.
+ *		of a row are found, or if rows or entries cannot be read, as they are in tables of
+ *		Citus.
  *
  * This is checked before any row is applied, because the rows would be rejected for it,
  * although they are not what is wrong.
@@ -427,6 +429,8 @@ check_row_indexes(FactDef *def)
 	int			i;
 
 	for (i = def->nsync; i < def->ndefs; i++)
+	{
+		report_citus_problem(def->defs[i]->name, def->defs[i]->citus);
 		if (!OidIsValid(def->defs[i]->row_index))
 			ereport(ERROR,
 					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -434,6 +438,7 @@ check_row_indexes(FactDef *def)
 							def->defs[i]->name, def->name),
 					 errdetail("Changes of a row cannot be applied without an index that finds its entries."),
 					 errhint("Create the index again, or drop the index table.")));
+	}
 }
 
 /*
