@@ -34,6 +34,7 @@
 #include "../catalog/trigger_names.h"
 #include "../catalog/validity.h"
 #include "../indextable.h"
+#include "../util/citus.h"
 #include "../util/lock.h"
 #include "../util/sql.h"
 #include "../util/subxact.h"
@@ -412,6 +413,8 @@ build_fact_def(Relation fact, MemoryContext cxt)
 	factdef->registered = catalog_read_fact(RelationGetRelid(fact), &tables) || stored != NIL;
 	if (factdef->registered && OidIsValid(tables.queue))
 	{
+		/* A table that was distributed later has a queue that is not: see citus_table.c. */
+		factdef->distributed &= citus_kind(tables.queue) == CITUS_DISTRIBUTED;
 		watch_relation(tables.queue);
 		watch_relation(tables.spare);
 		factdef->queue_desc = queue_columns(factdef, fact);
