@@ -413,13 +413,12 @@ build_fact_def(Relation fact, MemoryContext cxt)
 	factdef->registered = catalog_read_fact(RelationGetRelid(fact), &tables) || stored != NIL;
 	if (factdef->registered && OidIsValid(tables.queue))
 	{
-		/* A table that was distributed later has a queue that is not: see citus_table.c. */
+		/* One that was distributed later has no such queue. */
 		factdef->distributed &= citus_kind(tables.queue) == CITUS_DISTRIBUTED;
 		watch_relation(tables.queue);
 		watch_relation(tables.spare);
 		factdef->queue_desc = queue_columns(factdef, fact);
-		factdef->queue_lost = !find_queue_tables(&tables, factdef->queue_desc) &&
-			!(factdef->distributed && OidIsValid(tables.queue));
+		factdef->queue_lost = !find_queue_tables(&tables, factdef->queue_desc) && !(factdef->distributed && OidIsValid(tables.queue));
 		factdef->queue = tables.queue;
 		factdef->spare = tables.spare;
 	}
