@@ -124,7 +124,7 @@ indextable_drain(PG_FUNCTION_ARGS)
 			warn_not_drained(fact_table, error);
 			continue;
 		}
-		if (citus_kind(fact_table) == CITUS_DISTRIBUTED)
+		if (citus_kind(((FactTableRow *) lfirst(cell))->queue) == CITUS_DISTRIBUTED)
 		{
 			changes += drain_all_nodes(fact_table, limit);
 			continue;

@@ -39,6 +39,7 @@ static bool is_own_trigger(Oid relid, const char *name);
 static bool needs_trigger(Oid relid, const FactTrigger *trigger, int kind, bool transactional, bool leaves_only);
 static bool is_fed_only(Oid fact);
 static bool has_transactional(Oid fact);
+static bool has_distributed_queue(Oid fact);
 static int	kind_of(Oid relid, Oid fact);
 
 /*
@@ -346,11 +347,20 @@ has_transactional(Oid fact)
 	return false;
 }
 
+/* has_distributed_queue: returns whether a fact table was distributed when it got its queue */
+static bool
+has_distributed_queue(Oid fact)
+{
+	FactTableRow row;
+
+	return catalog_read_fact(fact, &row) && OidIsValid(row.queue) && citus_kind(row.queue) == CITUS_DISTRIBUTED;
+}
+
 /* kind_of: returns which kind of table in the terms of trigger_names.h a fact table or a partition of it is */
 static int
 kind_of(Oid relid, Oid fact)
 {
 	return relid != fact ? (get_rel_relkind(relid) == RELKIND_FOREIGN_TABLE ? ON_FOREIGN : ON_PARTITION) :
-		citus_kind(relid) == CITUS_DISTRIBUTED ? ON_DISTRIBUTED :
+		citus_kind(relid) == CITUS_DISTRIBUTED && has_distributed_queue(relid) ? ON_DISTRIBUTED :
 		get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE ? ON_ROOT : ON_PLAIN;
 }
