@@ -50,6 +50,7 @@ demo bench:
 
 example:
 	@test/demo/shards.sh
+	@test/demo/index-node.sh
 
 test:
 	@test/run/test

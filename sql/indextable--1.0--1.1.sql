@@ -122,9 +122,9 @@ COMMENT ON COLUMN indextable_internal.completeness.fields      IS 'a row lacks a
 SELECT pg_catalog.pg_extension_config_dump('indextable_internal.completeness', '');
 REVOKE ALL ON indextable_internal.completeness FROM PUBLIC;
 
-CREATE SEQUENCE indextable_internal.queue_number;
-COMMENT ON SEQUENCE indextable_internal.queue_number IS 'Numbers the rows in queues of distributed tables, on each node of its own';
-REVOKE ALL ON indextable_internal.queue_number FROM PUBLIC;
+CREATE SEQUENCE indextable_internal.shard_queue_number;
+COMMENT ON SEQUENCE indextable_internal.shard_queue_number IS 'Numbers the rows in queues of distributed tables, on each node of its own';
+REVOKE ALL ON indextable_internal.shard_queue_number FROM PUBLIC;
 
 CREATE FUNCTION indextable_internal.shard_sizes(index_table regclass, OUT distributed boolean, OUT table_size bigint, OUT indexes_size bigint)
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE

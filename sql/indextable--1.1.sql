@@ -189,9 +189,9 @@ COMMENT ON TABLE indextable_internal.completeness IS
 COMMENT ON COLUMN indextable_internal.completeness.index_table IS 'the index table';
 COMMENT ON COLUMN indextable_internal.completeness.fields      IS 'a row lacks an entry, or did, though its first so many key fields are not null; NULL: such rows are recorded, and without it nothing is known';
 
-CREATE SEQUENCE indextable_internal.queue_number;
-COMMENT ON SEQUENCE indextable_internal.queue_number IS 'Numbers the rows in queues of distributed tables, on each node of its own';
-REVOKE ALL ON indextable_internal.queue_number FROM PUBLIC;
+CREATE SEQUENCE indextable_internal.shard_queue_number;
+COMMENT ON SEQUENCE indextable_internal.shard_queue_number IS 'Numbers the rows in queues of distributed tables, on each node of its own';
+REVOKE ALL ON indextable_internal.shard_queue_number FROM PUBLIC;
 
 SELECT pg_catalog.pg_extension_config_dump('indextable_internal.fact', '');
 SELECT pg_catalog.pg_extension_config_dump('indextable_internal.build', '');

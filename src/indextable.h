@@ -124,6 +124,8 @@ typedef struct IndexDef
 	bool		is_unique;
 	bool		skip_mismatch;
 	bool		active;
+	const char *citus;			/* why that cannot be so, a constant of
+								 * definition/citus_table.c; or NULL */
 	bool		multi;			/* a key field is multi-valued */
 	int			docno;			/* which of fact->doc_attno is the document */
 	TransactionId xmin;			/* of the catalog row; see read/lookup.c */

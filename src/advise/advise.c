@@ -30,6 +30,7 @@
 #include "utils/tuplestore.h"
 
 #include "../catalog/definition_rows.h"
+#include "../definition/citus_table.h"
 #include "../definition/columns.h"
 #include "../definition/expression.h"
 #include "../definition/field_spec.h"
@@ -305,6 +306,7 @@ advise(FunctionCallInfo fcinfo, Profile *p)
 	check_request(row);
 
 	fact = open_fact(PG_GETARG_OID(ARG_FACT_TABLE), AccessShareLock);
+	check_citus_fact(fact, false);
 	check_reader(fact, row);
 	row->fact_table = RelationGetRelid(fact);
 	if (foreign_leaves(row->fact_table) != NIL)

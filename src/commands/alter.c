@@ -28,6 +28,7 @@
 
 #include "../catalog/definition_rows.h"
 #include "../definition/cache.h"
+#include "../definition/citus_table.h"
 #include "../definition/expression.h"
 #include "../definition/partition_spec.h"
 #include "../definition/primary_key.h"
@@ -104,6 +105,7 @@ indextable_alter(PG_FUNCTION_ARGS)
 	if (!owns_relation(index_table, GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(index_table));
 
+	check_citus_index_table(index_table);
 	refuse_distributed(index_table, "alter()");
 	check_servers_unused(catalog_fact_of(index_table), "alter()");
 

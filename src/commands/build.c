@@ -54,6 +54,7 @@
 #include "utils/snapmgr.h"
 
 #include "../catalog/definition_rows.h"
+#include "../definition/citus_table.h"
 #include "../definition/fact_partition.h"
 #include "../definition/primary_key.h"
 #include "../definition/resolve.h"
@@ -298,6 +299,7 @@ check_build_request(FunctionCallInfo fcinfo, const char *function, StoredDefinit
 		report_not_index_table(b->index_table);
 	if (!owns_relation(b->index_table, GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(b->index_table));
+	check_citus_index_table(b->index_table);
 	*stored = linitial(rows);
 	b->fact_table = (*stored)->row.fact_table;
 	b->transactional = strcmp((*stored)->row.maintenance, "transactional") == 0;

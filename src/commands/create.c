@@ -37,6 +37,7 @@
 #include "../catalog/table_access.h"
 #include "../catalog/usage.h"
 #include "../definition/cache.h"
+#include "../definition/citus_table.h"
 #include "../definition/columns.h"
 #include "../definition/expression.h"
 #include "../definition/fact_key.h"
@@ -146,6 +147,7 @@ indextable_create(PG_FUNCTION_ARGS)
 	 * does.
 	 */
 	fact = open_fact(PG_GETARG_OID(ARG_FACT_TABLE), ShareRowExclusiveLock);
+	check_citus_fact(fact, strcmp(row.maintenance, "async") == 0);
 	row.fact_table = RelationGetRelid(fact);
 	row.document = document_column(fact, PG_ARGISNULL(ARG_DOCUMENT) ? NULL :
 								   NameStr(*PG_GETARG_NAME(ARG_DOCUMENT)));

@@ -111,7 +111,7 @@ register_distributed(DefinitionRow *row, IndexDef *def, Relation fact, Relation 
 {
 	char	   *tablespace = tablespace_of(index_table);
 	char	   *column = pstrdup(NameStr(TupleDescAttr(def->desc, def->ident[0] - 1)->attname));
-	Oid			numbers = get_relname_relid("queue_number", catalog_schema());
+	Oid			numbers = get_relname_relid("shard_queue_number", catalog_schema());
 	CitusTable	table;
 	int64		number;
 	int			uncounted;

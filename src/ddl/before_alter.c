@@ -37,6 +37,7 @@
 #include "../maintain/guard.h"
 #include "../maintain/install_triggers.h"
 #include "../queue/adopt_restored.h"
+#include "../util/citus.h"
 #include "../util/inherit.h"
 #include "event_trigger.h"
 #include "filter_rename.h"
@@ -50,6 +51,7 @@ PG_FUNCTION_INFO_V1(indextable_before_alter);
 static Oid	rewritten_table(void);
 static void refuse_on_index_table(Oid relid, RangeVar *table, AlterTableCmd *cmd);
 static void refuse_trigger_change(Node *command);
+static void refuse_shard(RenameStmt *stmt);
 static void check_new_table(CreateStmt *stmt);
 static void lock_root(Oid parent);
 static void refuse_change(Oid relid, AlterTableCmd *cmd);
@@ -99,7 +101,10 @@ indextable_before_alter(PG_FUNCTION_ARGS)
 		}
 	}
 	else if (IsA(command, RenameStmt) && ((RenameStmt *) command)->relation != NULL)
+	{
 		adopt_restored(RangeVarGetRelid(((RenameStmt *) command)->relation, NoLock, true));
+		refuse_shard((RenameStmt *) command);
+	}
 	else if (IsA(command, AlterTableStmt))
 	{
 		AlterTableStmt *stmt = (AlterTableStmt *) command;
@@ -253,6 +258,33 @@ refuse_trigger_change(Node *command)
 				 errmsg("cannot alter trigger \"%s\" on table \"%s\"", name, table->relname),
 				 errdetail("The trigger belongs to indextable."),
 				 errhint("It is dropped when the index tables of the table are dropped.")));
+}
+
+/*
+ * refuse_shard
+ *		Refuses to have Citus make a fact table or an index table the shard of a new table,
+ *		which would take its name.
+ *
+ * Citus does that when a local table is added to its metadata, as by a foreign key to one of
+ * its tables.  Renaming the table is what it does first.
+ */
+static void
+refuse_shard(RenameStmt *stmt)
+{
+	Oid			relid;
+
+	if (stmt->renameType != OBJECT_TABLE)
+		return;
+	relid = RangeVarGetRelid(stmt->relation, NoLock, true);
+	if (OidIsValid(relid) && (OidIsValid(index_table_of(relid)) || catalog_fact_in_use(registered_root(relid))) &&
+		citus_makes_shard(relid, stmt->newname))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 OidIsValid(index_table_of(relid)) ?
+				 errmsg("index table \"%s\" cannot become a table of Citus", get_rel_name(relid)) :
+				 errmsg("table \"%s\" has index tables and cannot become a table of Citus", get_rel_name(relid)),
+				 errdetail("Its rows would be written to a shard, past its triggers."),
+				 errhint("Drop the index tables first. A foreign key to a table of Citus has the table become one, unless citus.enable_local_reference_table_foreign_keys is off.")));
 }
 
 /*

@@ -272,7 +272,11 @@ handle_created_trigger(CreateTrigStmt *stmt)
 	 */
 	if (!catalog_is_current_version())
 		return;
-	/* Each node of Citus learns in this way of an index table that is created on another one. */
+
+	/*
+	 * Each node of Citus learns in this way of an index table that is created
+	 * on another one.
+	 */
 	if (stmt->args != NIL && citus_kind(relid) == CITUS_DISTRIBUTED)
 		adopt_distributed();
 	fact = catalog_fact_of(index_table_of(relid));

@@ -37,6 +37,7 @@
 #include "../indextable.h"
 #include "../util/citus.h"
 #include "../util/relation.h"
+#include "citus_table.h"
 #include "columns.h"
 #include "expression.h"
 #include "fact_key.h"
@@ -162,7 +163,8 @@ make_index_def(FactDef *factdef, Relation fact, DefinitionRow *row, Relation rel
 	def->async = is_queued(row);
 	def->is_unique = row->is_unique;
 	def->skip_mismatch = strcmp(row->on_mismatch, "skip") == 0;
-	def->active = strcmp(row->state, "active") == 0;
+	def->citus = citus_problem(factdef->relid, row->index_table, is_queued(row));
+	def->active = def->citus == NULL && strcmp(row->state, "active") == 0;
 
 	for (i = 0; i < factdef->ndocs && factdef->doc_attno[i] != doc; i++)
 		;

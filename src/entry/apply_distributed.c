@@ -234,8 +234,8 @@ write_tuples(IndexDef *def, OpList *list, bool delete)
 	if (delete)
 	{
 		/*
-		 * The index by row finds the entries, and the rest is compared, unless
-		 * a row has no more than one.
+		 * The index by row finds the entries, and the rest is compared,
+		 * unless a row has no more than one.
 		 */
 		for (k = 0; columns[k] != def->pk_attno[0]; k++)
 			;

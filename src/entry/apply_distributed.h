@@ -20,7 +20,8 @@ typedef struct FetchedEntries
 	IndexDef   *def;
 	HeapTuple  *tuples;
 	int			n;
-	SortSupportData *order;		/* by which they are sorted: by fact->npk columns */
+	SortSupportData *order;		/* by which they are sorted: by fact->npk
+								 * columns */
 } FetchedEntries;
 
 extern void fetch_distributed_entries(FetchedEntries *fetched, IndexDef *def, Datum *keys, int n);

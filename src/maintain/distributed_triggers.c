@@ -61,8 +61,8 @@ distributed_install_guard(Oid index_table, int64 number)
 	Oid			type = OIDOID;
 	Datum		value = ObjectIdGetDatum(index_table);
 	char	   *definition = NULL;
-	int			nestlevel;
 	Caller		caller;
+	int			nestlevel;
 
 	become_owner(&caller, get_extension_owner());
 	SPI_connect();

@@ -29,6 +29,7 @@
 #include "../definition/roots.h"
 #include "../indextable.h"
 #include "../queue/tables.h"
+#include "../util/citus.h"
 #include "../util/inherit.h"
 #include "../util/lock.h"
 #include "../util/wait_point.h"
@@ -107,13 +108,14 @@ open_fact(Oid relid, LOCKMODE lock)
 /*
  * check_partitions
  *		Raises an error if a fact table has a partition that it cannot have: one that
- *		does not store its rows as a heap, whose persistence is another one, or that has
- *		index tables of its own; or one on another server if changes are queued.
+ *		does not store its rows as a heap, whose persistence is another one, that has index
+ *		tables of its own, or that belongs to Citus; or one on another server if changes are queued.
  */
 void
 check_partitions(Relation root)
 {
 	List	   *partitions = list_with_partitions(RelationGetRelid(root));
+	bool		of_citus = citus_kind(RelationGetRelid(root)) != CITUS_NONE;
 	ListCell   *cell;
 
 	wait_point("partitions are listed");
@@ -139,6 +141,8 @@ check_partitions(Relation root)
 			why = "Only one of the two tables is unlogged.";
 		else if (relid != RelationGetRelid(root) && catalog_fact_in_use(relid))
 			why = "It has index tables of its own.";
+		else if (!of_citus && citus_kind(relid) != CITUS_NONE)
+			why = "It is a table of Citus, or a shard of one.";
 		if (why != NULL)
 			ereport(ERROR,
 					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),

@@ -47,6 +47,7 @@
 #include "../catalog/definition_rows.h"
 #include "../catalog/fact_rows.h"
 #include "../definition/cache.h"
+#include "../definition/citus_table.h"
 #include "../entry/apply.h"
 #include "../entry/apply_distributed.h"
 #include "../entry/diff.h"
@@ -85,6 +86,7 @@ static void check_drainable(void *arg);
 static int	compare_queues(const ListCell *a, const ListCell *b);
 static void drain_locked(FactDef *def, Relation fact, void *arg);
 static bool lock_queue(Oid fact_table, DrainLock lock, Relation *fact, FactDef **def);
+static ErrorData *try_to_write(Reconciliation *r);
 static void write_entries(void *arg);
 static void apply_failing_row(Reconciliation *r);
 
@@ -415,7 +417,8 @@ lock_queue(Oid fact_table, DrainLock lock, Relation *fact, FactDef **def)
 /*
  * check_row_indexes
  *		Raises an error if an asynchronous index table lacks the index by which the entries
- *		of a row are found.
+ *		of a row are found, or if rows or entries cannot be read, as they are in tables of
+ *		Citus.
  *
  * This is checked before any row is applied, because the rows would be rejected for it,
  * although they are not what is wrong.
@@ -426,6 +429,8 @@ check_row_indexes(FactDef *def)
 	int			i;
 
 	for (i = def->nsync; i < def->ndefs; i++)
+	{
+		report_citus_problem(def->defs[i]->name, def->defs[i]->citus);
 		if (!OidIsValid(def->defs[i]->row_index))
 			ereport(ERROR,
 					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -433,6 +438,7 @@ check_row_indexes(FactDef *def)
 							def->defs[i]->name, def->name),
 					 errdetail("Changes of a row cannot be applied without an index that finds its entries."),
 					 errhint("Create the index again, or drop the index table.")));
+	}
 }
 
 /*
@@ -443,7 +449,7 @@ check_row_indexes(FactDef *def)
 void
 apply_keys(Reconciliation *r)
 {
-	ErrorData  *error = run_catching_row_errors(write_entries, r);
+	ErrorData  *error = try_to_write(r);
 	Reconciliation half = *r;
 
 	if (error == NULL)
@@ -460,6 +466,24 @@ apply_keys(Reconciliation *r)
 	half.tids = r->tids == NULL ? NULL : r->tids + half.n;
 	half.n = r->n - half.n;
 	apply_keys(&half);
+}
+
+/*
+ * try_to_write
+ *		Makes the entries of rows what they should be; returns the error that has prevented it, which may be
+ *		about one row, or NULL.
+ *
+ * Citus raises an internal error if a connection is lost.  What was written over it is lost with it, so
+ * that the whole batch has to be undone.
+ */
+static ErrorData *
+try_to_write(Reconciliation *r)
+{
+	ErrorData  *error = run_catching_row_errors(write_entries, r);
+
+	if (error != NULL && r->def->distributed && ERRCODE_TO_CATEGORY(error->sqlerrcode) == ERRCODE_INTERNAL_ERROR)
+		ReThrowError(error);
+	return error;
 }
 
 /*
@@ -520,7 +544,7 @@ apply_failing_row(Reconciliation *r)
 
 		one.to = one.from + 1;
 		one.withhold = false;
-		error = run_catching_row_errors(write_entries, &one);
+		error = try_to_write(&one);
 		if (error == NULL)
 			continue;
 		rejected = palloc(sizeof(RejectedRow));
@@ -537,7 +561,7 @@ apply_failing_row(Reconciliation *r)
 		 * unique key they may be in the way of other rows' entries.
 		 */
 		one.withhold = true;
-		error = run_catching_row_errors(write_entries, &one);
+		error = try_to_write(&one);
 		if (error != NULL)
 			ReThrowError(error);
 	}

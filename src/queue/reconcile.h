@@ -42,8 +42,8 @@ typedef struct Reconciliation
 	Relation	part;			/* with tids: the table that they are in,
 								 * which is the fact table or one of its
 								 * partitions */
-	List	   *shards;			/* of a distributed fact table: ShardPair *, the
-								 * shards that have all the rows */
+	List	   *shards;			/* of a distributed fact table: ShardPair *,
+								 * the shards that have all the rows */
 	bool		fresh;			/* the rows have no entries yet */
 	int			n;				/* rows */
 	OpList	   *lists;			/* result: what to write, by defno - from */

@@ -49,7 +49,7 @@ shard_find_queue(FactDef *def, Leaf *shard)
 	queue = citus_colocated_shard(shard->relid, def->relid, def->queue);
 	node_number = (int64) citus_local_group() << 48;
 	become_caller(&caller);
-	sequence = get_relname_relid("queue_number", catalog_schema());
+	sequence = get_relname_relid("shard_queue_number", catalog_schema());
 	if (!OidIsValid(queue))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),

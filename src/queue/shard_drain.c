@@ -99,7 +99,8 @@
 /* A shard since whose arrival no transaction of another node is in doubt. */
 typedef struct MetShard
 {
-	Oid			relid;			/* hash key: the table, which a move makes anew */
+	Oid			relid;			/* hash key: the table, which a move makes
+								 * anew */
 	int64		number;
 } MetShard;
 
@@ -132,8 +133,8 @@ drain_shards(FactDef *def, Relation fact, int limit, void (*apply) (Reconciliati
 	Caller		caller;
 
 	/*
-	 * One connection to each node does for a batch, and this node's own shards
-	 * need none.
+	 * One connection to each node does for a batch, and this node's own
+	 * shards need none.
 	 */
 	set_config_option("citus.max_adaptive_executor_pool_size", "1", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
 	set_config_option("citus.enable_local_execution", "on", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
@@ -153,7 +154,11 @@ drain_shards(FactDef *def, Relation fact, int limit, void (*apply) (Reconciliati
 		PushActiveSnapshot(r.snapshot);
 		wait_point("drain has its snapshot");
 		read_shard_keys(def, r.shards, r.snapshot, &keys);
-		/* Logical replication, by which Citus moves shards, does not wait for others. */
+
+		/*
+		 * Logical replication, by which Citus moves shards, does not wait for
+		 * others.
+		 */
 		ForceSyncCommit();
 		CommandCounterIncrement();
 		add_due_keys(def, r.shards, &keys);
@@ -335,7 +340,7 @@ prepared_transactions(FactDef *def, bool all_nodes)
 			ereport(ERROR,
 					(errcode(ERRCODE_CONNECTION_FAILURE),
 					 errmsg("could not ask all nodes for prepared transactions"),
-					 text != NULL ? errdetail("%s", text) : 0));
+					 text !=NULL ? errdetail("%s", text) : 0));
 		if (text == NULL)
 			continue;
 		for (gid = strtok_r(text, ",", &rest); gid != NULL; gid = strtok_r(NULL, ",", &rest))

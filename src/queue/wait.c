@@ -39,6 +39,7 @@
 #include "../catalog/definition_rows.h"
 #include "../catalog/fact_rows.h"
 #include "../definition/cache.h"
+#include "../definition/citus_table.h"
 #include "../indextable.h"
 #include "../util/arguments.h"
 #include "../util/citus.h"
@@ -118,6 +119,7 @@ queue_of_index_table(Oid index_table, FactTableRow *queue)
 	if (result != ACLCHECK_OK)
 		aclcheck_error(result, OBJECT_TABLE, def->name);
 	async = def->async;
+	report_citus_problem(def->name, def->citus);
 	if (async && fact->queue_lost)
 		queue_lost_error(fact);
 	*queue = (FactTableRow)

@@ -40,6 +40,7 @@
 #include "../catalog/definition_rows.h"
 #include "../catalog/fact_rows.h"
 #include "../definition/cache.h"
+#include "../definition/citus_table.h"
 #include "../definition/tree_age.h"
 #include "../entry/entry_scan.h"
 #include "../entry/extract.h"
@@ -235,6 +236,7 @@ lookup_check_access(Lookup *lookup)
 			aclcheck_error(result, OBJECT_TABLE, lookup->factdef->name);
 	}
 
+	report_citus_problem(def->name, def->citus);
 	if (!def->active)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),

@@ -143,7 +143,7 @@ open_served(PlannerInfo *root, RangeTblEntry *rte, Served *served)
 		IndexDef   *def = fact->defs[i];
 
 		if (!def->active)
-			give_reason(fact->relid, def->relid, "it is not active");
+			give_reason(fact->relid, def->relid, def->citus != NULL ? def->citus : "it is not active");
 		else if (def->async && !setting_stale_reads)
 			give_reason(fact->relid, def->relid, "it is asynchronous, and indextable.stale_reads is off");
 		else if (!ConditionalLockRelationOid(def->relid, AccessShareLock))

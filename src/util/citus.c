@@ -27,6 +27,7 @@
 #include "access/skey.h"
 #include "catalog/pg_namespace.h"
 #include "catalog/pg_type.h"
+#include "commands/sequence.h"
 #include "common/hashfn.h"
 #include "mb/pg_wchar.h"
 #include "storage/lockdefs.h"
@@ -43,6 +44,7 @@
 
 static char *shard_name(const char *table, int64 shard);
 static int64 shard_number(const char *name);
+static int64 last_value(Oid sequence);
 static HeapTuple fetch_row(Relation rel, const char *column, const char *index, RegProcedure equal, Datum value);
 static Datum column_value(Relation rel, HeapTuple tuple, const char *column);
 
@@ -88,8 +90,9 @@ citus_kind(Oid relid)
 
 /*
  * citus_table_of_shard
- *		Returns the Citus table of which a table in the same schema has the name of a shard, or
- *		InvalidOid.  Citus has no other sign of it.
+ *		Returns the table that a shard belongs to, or InvalidOid if it is no shard: it has
+ *		the name of a shard of a Citus table in the same schema.  Citus knows no other sign
+ *		of a shard.
  *
  * It is a shard, too, if it has been left behind by a move and Citus will drop it.
  */
@@ -119,6 +122,42 @@ citus_shard(Oid table, int64 number)
 	char	   *name = get_rel_name(table);
 
 	return name == NULL ? InvalidOid : get_relname_relid(shard_name(name, number), get_rel_namespace(table));
+}
+
+/*
+ * citus_makes_shard
+ *		Returns whether Citus is about to make a local table the shard of a table that will
+ *		take its name: it renames the table to the name of a shard with the number that its
+ *		sequence has just given out.
+ */
+bool
+citus_makes_shard(Oid relid, const char *name)
+{
+	Oid			sequence = get_relname_relid("pg_dist_shardid_seq", PG_CATALOG_NAMESPACE);
+	char	   *table = get_rel_name(relid);
+	int64		number = shard_number(name);
+
+	return OidIsValid(sequence) && table != NULL && number != 0 &&
+		strcmp(shard_name(table, number), name) == 0 && number == last_value(sequence);
+}
+
+/* last_value: returns the number that a sequence has given out last, or 0 */
+static int64
+last_value(Oid sequence)
+{
+	Relation	rel = try_relation_open(sequence, AccessShareLock);
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	int64		value;
+
+	if (rel == NULL)
+		return 0;
+	scan = systable_beginscan(rel, InvalidOid, false, NULL, 0, NULL);
+	tuple = systable_getnext(scan);
+	value = HeapTupleIsValid(tuple) ? ((Form_pg_sequence_data) GETSTRUCT(tuple))->last_value : 0;
+	systable_endscan(scan);
+	relation_close(rel, AccessShareLock);
+	return value;
 }
 
 /*

@@ -11,6 +11,7 @@
 #include "access/attnum.h"
 #include "access/genam.h"
 #include "access/htup.h"
+#include "access/htup_details.h"
 #include "access/skey.h"
 #include "access/table.h"
 #include "catalog/pg_class.h"
@@ -43,18 +44,27 @@ lock_if_exists(Oid relid, LOCKMODE mode)
 bool
 is_subscribed(Oid relid)
 {
+	return subscriptions_of(relid) != NIL;
+}
+
+/* subscriptions_of: returns the OIDs of the subscriptions of this database that write a table */
+List *
+subscriptions_of(Oid relid)
+{
 	Relation	rel = table_open(SubscriptionRelRelationId, AccessShareLock);
+	List	   *result = NIL;
 	ScanKeyData key;
 	SysScanDesc scan;
-	bool		found;
+	HeapTuple	tuple;
 
 	ScanKeyInit(&key, Anum_pg_subscription_rel_srrelid, BTEqualStrategyNumber, F_OIDEQ,
 				ObjectIdGetDatum(relid));
 	scan = systable_beginscan(rel, SubscriptionRelSrrelidSrsubidIndexId, true, NULL, 1, &key);
-	found = HeapTupleIsValid(systable_getnext(scan));
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+		result = lappend_oid(result, ((Form_pg_subscription_rel) GETSTRUCT(tuple))->srsubid);
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);
-	return found;
+	return result;
 }
 
 /* tablespace_of: returns the name of a table's tablespace, that of the database if the table names none */

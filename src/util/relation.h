@@ -11,6 +11,7 @@
 
 #include "access/attnum.h"
 #include "access/skey.h"
+#include "nodes/pg_list.h"
 #include "storage/lockdefs.h"
 #include "utils/rel.h"
 
@@ -18,6 +19,7 @@ extern Oid	get_equality_operator(Oid type);
 extern void init_equality_key(ScanKey key, AttrNumber attno, Oid type, Oid collation, MemoryContext cxt);
 extern bool lock_if_exists(Oid relid, LOCKMODE mode);
 extern bool is_subscribed(Oid relid);
+extern List *subscriptions_of(Oid relid);
 extern char *tablespace_of(Relation rel);
 extern char *in_tablespace(const char *clause, const char *name);
 extern Relation open_primary_key(Relation rel, LOCKMODE mode);

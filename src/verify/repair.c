@@ -46,6 +46,7 @@
 #include "../catalog/definition_rows.h"
 #include "../catalog/orphaned_rows.h"
 #include "../definition/cache.h"
+#include "../definition/citus_table.h"
 #include "../definition/roots.h"
 #include "../entry/apply.h"
 #include "../entry/diff.h"
@@ -151,6 +152,7 @@ indextable_repair(PG_FUNCTION_ARGS)
 		report_not_index_table(r.index_table);
 	if (!owns_relation(r.index_table, GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(r.index_table));
+	check_citus_index_table(r.index_table);
 	forget_orphaned_rows(InvalidOid);
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");

@@ -2,12 +2,23 @@
  *
  * setup.c
  *	  Checks what an index table needs to be kept in step: triggers, guards, owner,
- *	  indexes and state.
+ *	  indexes and state; and that no subscription interferes.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
+#include "access/relation.h"
+#include "catalog/pg_inherits.h"
+#include "catalog/pg_trigger.h"
+#include "commands/trigger.h"
+#include "nodes/pg_list.h"
+#include "storage/lockdefs.h"
+#include "utils/rel.h"
+#include "utils/reltrigger.h"
+
+#include "../catalog/table_access.h"
+#include "../catalog/trigger_names.h"
 #include "../indextable.h"
 #include "../maintain/install_triggers.h"
 #include "../util/relation.h"
@@ -22,6 +33,9 @@ typedef struct Setup
 	void	   *arg;
 } Setup;
 
+static bool is_any_subscribed(List *relids);
+static bool is_truncate_shared(Oid fact);
+static bool refuses_truncate(Oid relid);
 static void check_that(Setup *setup, bool holds, const char *problem);
 
 /* check_setup: calls the handler for each thing that is not as the index table needs it */
@@ -42,9 +56,79 @@ check_setup(IndexDef *def, Relation fact, Relation index_table, discrepancy_hand
 			   "index table has no index on the primary key of the fact table");
 	check_that(&setup, !def->async || !def->fact->queue_lost,
 			   "queue table of the fact table was dropped with changes that had not been applied");
-	check_that(&setup, !is_subscribed(def->relid),
+	check_that(&setup, !is_any_subscribed(find_all_inheritors(def->relid, NoLock, NULL)),
 			   "index table is also written by a subscription; remove it from the publication");
-	check_that(&setup, def->active, "state of the index table is not active");
+	check_that(&setup, !is_any_subscribed(list_make4_oid(def->fact->queue, def->fact->spare, catalog_relid("definition", false), catalog_relid("fact", false))),
+			   "tables of schema " IT_INTERNAL " are also written by a subscription; remove them from the publication");
+	check_that(&setup, !is_truncate_shared(def->fact->relid),
+			   "several subscriptions write the fact table, and a TRUNCATE on one publisher would delete the rows of all; publish it under the names of its partitions, or refuse TRUNCATE here by a trigger");
+	check_that(&setup, def->citus == NULL, def->citus);
+	check_that(&setup, def->active || def->citus != NULL, "state of the index table is not active");
+}
+
+/* is_any_subscribed: returns whether a subscription writes one of these relations; some may be InvalidOid */
+static bool
+is_any_subscribed(List *relids)
+{
+	ListCell   *cell;
+
+	foreach(cell, relids)
+	{
+		if (is_subscribed(lfirst_oid(cell)))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * is_truncate_shared
+ *		Returns whether a TRUNCATE that a subscription applies to a fact table, or to a
+ *		partition of it, would also delete rows that another subscription has written.
+ *
+ * TRUNCATE of a partitioned table is one of all its partitions.  What the publishers publish
+ * is known to them only, so a table for which a trigger of the user takes care of a TRUNCATE
+ * that is applied is the only one that counts as safe.
+ */
+static bool
+is_truncate_shared(Oid fact)
+{
+	ListCell   *cell;
+	ListCell   *below;
+
+	foreach(cell, find_all_inheritors(fact, NoLock, NULL))
+	{
+		List	   *writers = subscriptions_of(lfirst_oid(cell));
+
+		if (writers == NIL || refuses_truncate(lfirst_oid(cell)))
+			continue;
+		foreach(below, find_all_inheritors(lfirst_oid(cell), NoLock, NULL))
+			writers = list_concat_unique_oid(writers, subscriptions_of(lfirst_oid(below)));
+		if (list_length(writers) > 1)
+			return true;
+	}
+	return false;
+}
+
+/* refuses_truncate: returns whether a table has a trigger of the user before a TRUNCATE that is applied by a subscription */
+static bool
+refuses_truncate(Oid relid)
+{
+	Relation	rel = try_relation_open(relid, AccessShareLock);
+	bool		result = false;
+	int			i;
+
+	if (rel == NULL)
+		return false;
+	for (i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
+	{
+		Trigger    *trigger = &rel->trigdesc->triggers[i];
+
+		result |= TRIGGER_FOR_BEFORE(trigger->tgtype) && TRIGGER_FOR_TRUNCATE(trigger->tgtype) &&
+			(trigger->tgenabled == TRIGGER_FIRES_ALWAYS || trigger->tgenabled == TRIGGER_FIRES_ON_REPLICA) &&
+			!is_our_trigger(trigger->tgname);
+	}
+	relation_close(rel, AccessShareLock);
+	return result;
 }
 
 /* check_that: calls the handler with a problem unless a condition holds */

@@ -1,0 +1,164 @@
+/*-------------------------------------------------------------------------
+ *
+ * citus_table.c
+ *	  Refuses tables of Citus as fact tables and as index tables, where index tables would
+ *	  be silently wrong.
+ *
+ * What is written to a table of Citus is written to its shards, where neither the triggers
+ * of the table fire, nor does anything here find the rows.  A shard itself is replaced by
+ * another table whenever Citus moves or splits it.
+ *
+ * create() refuses such tables.  A table can become one of Citus later, too.  Citus refuses
+ * to take a table with triggers, unless citus.enable_unsafe_triggers is on and the table is
+ * empty, and ddl/before_alter.c refuses to have one made the shard of a new table.  Commands
+ * that run without event triggers pass by both.  So whenever a definition is loaded, what
+ * its tables are to Citus is looked up (make_index_def()).  Asynchronous index tables over tables that
+ * Citus distributes are right: each node drains its shards (queue/shard_drain.c).  Citus invalidates the tables
+ * that it takes in the relcache, and has the definitions in all sessions loaded anew by that.
+ * An index table that must not be used is not active from then on; lookup(), verify(), the
+ * planner and all others give the reason.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "nodes/pg_list.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+
+#include "../catalog/definition_rows.h"
+#include "../util/citus.h"
+#include "../util/sql.h"
+#include "citus_table.h"
+
+static bool is_refused(CitusKind kind, bool async);
+
+/* What a table is, by its CitusKind; CITUS_NONE has nothing to say. */
+static const char *const fact_problems[] =
+{
+	[CITUS_DISTRIBUTED] = "fact table is a distributed table of Citus",
+	[CITUS_REFERENCE] = "fact table is a reference table of Citus",
+	[CITUS_LOCAL] = "fact table is a local table that Citus manages",
+	[CITUS_SHARD] = "fact table is a shard of a table of Citus"
+};
+static const char *const index_table_problems[] =
+{
+	[CITUS_DISTRIBUTED] = "index table is a distributed table of Citus",
+	[CITUS_REFERENCE] = "index table is a reference table of Citus",
+	[CITUS_LOCAL] = "index table is a local table that Citus manages",
+	[CITUS_SHARD] = "index table is a shard of a table of Citus"
+};
+
+/*
+ * is_refused
+ *		Returns whether index tables over a table cannot be kept in step, because of what it
+ *		is to Citus.
+ */
+static bool
+is_refused(CitusKind kind, bool async)
+{
+	return kind != CITUS_NONE && !(kind == CITUS_DISTRIBUTED && async);
+}
+
+/* check_citus_fact: raises an error if a table is one of Citus, over which such an index table cannot be kept in step */
+void
+check_citus_fact(Relation fact, bool async)
+{
+	Oid			relid = RelationGetRelid(fact);
+	CitusKind	kind = citus_kind(relid);
+	const char *detail = NULL;
+	const char *hint = NULL;
+	Oid			table;
+
+	if (!is_refused(kind, async))
+		return;
+	switch (kind)
+	{
+		case CITUS_NONE:
+			break;
+		case CITUS_DISTRIBUTED:
+			detail = "It is a distributed table of Citus: its rows are written to its shards, where no triggers of this table fire.";
+			hint = "Use maintenance => 'async', on the coordinator.";
+			break;
+		case CITUS_REFERENCE:
+			detail = "It is a reference table of Citus: rows are written to its copy on each node, where no triggers of this table fire.";
+			hint = "Create a plain index, or call undistribute_table() to make it an ordinary table.";
+			break;
+		case CITUS_LOCAL:
+			detail = "It is a local table that Citus manages: its rows are written to a shard, where no triggers of this table fire.";
+			hint = psprintf("To make it an ordinary table, drop its foreign keys from and to tables of Citus, and run SELECT undistribute_table(%s);",
+							quote_literal_cstr(quoted_relation(relid)));
+			break;
+		case CITUS_SHARD:
+			table = citus_table_of_shard(relid);
+			detail = psprintf("It is a shard of table %s of Citus, which replaces it by another table when it moves or splits the shard.",
+							  OidIsValid(table) ? quoted_relation(table) : "");
+			hint = "Create the index table over the whole table, on the coordinator.";
+			break;
+	}
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("table \"%s\" cannot be a fact table", RelationGetRelationName(fact)),
+			 errdetail("%s", detail),
+			 errhint("%s", hint)));
+}
+
+/*
+ * check_citus_created
+ *		Raises an error if Citus has taken a table that was just created, whose rows are
+ *		written past it: in a schema that is distributed, or because Citus manages all tables.
+ */
+void
+check_citus_created(Oid relid)
+{
+	if (citus_kind(relid) != CITUS_NONE)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("table \"%s\" cannot be created in schema \"%s\"", get_rel_name(relid),
+						get_namespace_name(get_rel_namespace(relid))),
+				 errdetail("Citus has made it one of its own tables."),
+				 errhint("Use a schema that is not distributed, and run SET citus.use_citus_managed_tables TO off;")));
+}
+
+/*
+ * citus_problem
+ *		Returns why an index table cannot be trusted because of what its fact table or itself
+ *		is to Citus, as a constant; NULL: it can be.  index_table may be InvalidOid.
+ */
+const char *
+citus_problem(Oid fact, Oid index_table, bool async)
+{
+	CitusKind	kind = citus_kind(fact);
+	CitusKind	index_kind = OidIsValid(index_table) ? citus_kind(index_table) : kind;
+
+	if (is_refused(kind, async) || (kind == CITUS_DISTRIBUTED && index_kind != kind))
+		return fact_problems[kind];
+	return is_refused(index_kind, async) || (index_kind == CITUS_DISTRIBUTED && kind != index_kind) ?
+		index_table_problems[index_kind] : NULL;
+}
+
+/* check_citus_index_table: raises an error if a registered index table, or its fact table, has become a table of Citus */
+void
+check_citus_index_table(Oid index_table)
+{
+	List	   *rows = catalog_read_definitions(InvalidOid, index_table);
+	DefinitionRow *row;
+
+	if (rows == NIL)
+		return;
+	row = &((StoredDefinition *) linitial(rows))->row;
+	report_citus_problem(get_rel_name(index_table), citus_problem(row->fact_table, index_table, is_queued(row)));
+}
+
+/* report_citus_problem: raises an error if there is a problem, from citus_problem(), with an index table of this name */
+void
+report_citus_problem(const char *index_table, const char *problem)
+{
+	if (problem != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("index table \"%s\" is not kept in step", index_table),
+				 errdetail("The %s.", problem),
+				 errhint("Drop the index table. It can be created again once both are ordinary tables.")));
+}
