@@ -12,7 +12,8 @@
  * to take a table with triggers, unless citus.enable_unsafe_triggers is on and the table is
  * empty, and ddl/before_alter.c refuses to have one made the shard of a new table.  Commands
  * that run without event triggers pass by both.  So whenever a definition is loaded, what
- * its tables are to Citus is looked up (make_index_def()).  Citus invalidates the tables
+ * its tables are to Citus is looked up (make_index_def()).  Asynchronous index tables over tables that
+ * Citus distributes are right: each node drains its shards (queue/shard_drain.c).  Citus invalidates the tables
  * that it takes in the relcache, and has the definitions in all sessions loaded anew by that.
  * An index table that must not be used is not active from then on; lookup(), verify(), the
  * planner and all others give the reason.
@@ -52,7 +53,7 @@ static const char *const index_table_problems[] =
 /*
  * is_refused
  *		Returns whether index tables over a table cannot be kept in step, because of what it
- *		is to Citus.  Asynchronous ones over a distributed table are distributed themselves.
+ *		is to Citus.
  */
 static bool
 is_refused(CitusKind kind, bool async)
@@ -131,9 +132,10 @@ citus_problem(Oid fact, Oid index_table, bool async)
 	CitusKind	kind = citus_kind(fact);
 	CitusKind	index_kind = OidIsValid(index_table) ? citus_kind(index_table) : kind;
 
-	if (is_refused(kind, async) || (kind != CITUS_NONE && index_kind != kind))
+	if (is_refused(kind, async) || (kind == CITUS_DISTRIBUTED && index_kind != kind))
 		return fact_problems[kind];
-	return index_kind == kind ? NULL : index_table_problems[index_kind];
+	return is_refused(index_kind, async) || (index_kind == CITUS_DISTRIBUTED && kind != index_kind) ?
+		index_table_problems[index_kind] : NULL;
 }
 
 /* check_citus_index_table: raises an error if a registered index table, or its fact table, has become a table of Citus */

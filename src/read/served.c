@@ -144,6 +144,8 @@ open_served(PlannerInfo *root, RangeTblEntry *rte, Served *served)
 
 		if (!def->active)
 			give_reason(fact->relid, def->relid, def->citus != NULL ? def->citus : "it is not active");
+		else if (fact->distributed)
+			give_reason(fact->relid, def->relid, "Citus has distributed it, and plans the query itself");
 		else if (def->async && !setting_stale_reads)
 			give_reason(fact->relid, def->relid, "it is asynchronous, and indextable.stale_reads is off");
 		else if (!ConditionalLockRelationOid(def->relid, AccessShareLock))

@@ -90,8 +90,9 @@ citus_kind(Oid relid)
 
 /*
  * citus_table_of_shard
- *		Returns the Citus table of which a table in the same schema has the name of a shard, or
- *		InvalidOid.  Citus has no other sign of it.
+ *		Returns the table that a shard belongs to, or InvalidOid if it is no shard: it has
+ *		the name of a shard of a Citus table in the same schema.  Citus knows no other sign
+ *		of a shard.
  *
  * It is a shard, too, if it has been left behind by a move and Citus will drop it.
  */

@@ -21,7 +21,7 @@ typedef enum CitusKind
 
 extern CitusKind citus_kind(Oid relid);
 extern Oid	citus_table_of_shard(Oid relid);
-extern bool citus_makes_shard(Oid relid, const char *name);
 extern Oid	citus_shard(Oid table, int64 number);
+extern bool citus_makes_shard(Oid relid, const char *name);
 
 #endif							/* INDEXTABLE_CITUS_H */

@@ -88,7 +88,9 @@ verify_index_table(Oid index_table, double sample, discrepancy_handler handler, 
 		PushActiveSnapshot(v.snapshot);
 		check_setup(v.def, v.fact, v.index_table, handler, arg);
 		/* The rows of a Citus table are not in the table. */
-		if (v.def->citus == NULL)
+		if (v.def->citus == NULL && v.factdef->distributed)
+			verify_all_shards(v.def, sample, 0, handler, arg);
+		else if (v.def->citus == NULL)
 			compare_rows(&v);
 		PopActiveSnapshot();
 		UnregisterSnapshot(v.snapshot);
@@ -106,13 +108,32 @@ verify_index_table(Oid index_table, double sample, discrepancy_handler handler, 
 	AtEOXact_GUC(false, nestlevel);
 }
 
+/* compare_entries: reads both tables, and reports the entries that are not as they should be */
+void
+compare_entries(Verify *v)
+{
+	if (!sums_differ(v))
+		return;
+	v->reading = READ_ENTRIES;
+	v->misplaced = 0;
+	read_and_compare(v);
+}
+
+/* report_rejected: reports the rows that cannot have their entries, if any were found */
+void
+report_rejected(Verify *v)
+{
+	if (!v->any_rejected)
+		return;
+	v->reading = READ_REJECTED;
+	read_fact_table(v);
+}
+
 /* compare_rows: calls the handler for each discrepancy between the rows and the entries */
 static void
 compare_rows(Verify *v)
 {
-	if (v->factdef->distributed)
-		verify_all_shards(v->def, v->sample, 0, v->handler, v->arg);
-	else if (v->sample < 100)
+	if (v->sample < 100)
 	{
 		v->reading = READ_SAMPLE;
 		v->catch_errors = v->def->filter != NULL || v->factdef->users_code;
@@ -137,27 +158,6 @@ compare_rows(Verify *v)
 		v->handler(&d, v->arg);
 	}
 	report_rejected(v);
-}
-
-/* compare_entries: reads both tables, and reports the entries that are not as they should be */
-void
-compare_entries(Verify *v)
-{
-	if (!sums_differ(v))
-		return;
-	v->reading = READ_ENTRIES;
-	v->misplaced = 0;
-	read_and_compare(v);
-}
-
-/* report_rejected: reports the rows that cannot have their entries, if any were found */
-void
-report_rejected(Verify *v)
-{
-	if (!v->any_rejected)
-		return;
-	v->reading = READ_REJECTED;
-	read_fact_table(v);
 }
 
 /* sums_differ: reads both tables, and returns whether the sums of any bucket differ */

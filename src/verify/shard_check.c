@@ -102,7 +102,11 @@ verify_locked(FactDef *def, Relation fact, void *arg)
 			v.def = def->defs[i];
 	if (v.def == NULL || !def->distributed)
 		report_not_index_table(task->index_table);
-	/* Before it is locked, it may be moved.  Only the owner of the queue may lock it. */
+
+	/*
+	 * Before it is locked, it may be moved.  Only the owner of the queue may
+	 * lock it.
+	 */
 	if (pair != NULL)
 	{
 		become_owner(&caller, get_extension_owner());
