@@ -53,7 +53,7 @@ static const char *const index_table_problems[] =
 /*
  * is_refused
  *		Returns whether index tables over a table cannot be kept in step, because of what it
- *		is to Citus.  Asynchronous ones over a distributed table are distributed themselves.
+ *		is to Citus.
  */
 static bool
 is_refused(CitusKind kind, bool async)

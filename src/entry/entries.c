@@ -103,7 +103,7 @@ entries_equal(IndexDef *def, Entries *a, Entries *b)
 	return true;
 }
 
-/* entries_sort: sorts entries that were found in an index table, with or without their places, by identity */
+/* entries_sort: sorts entries that were found in an index table by identity */
 void
 entries_sort(IndexDef *def, Entries *entries)
 {
@@ -115,8 +115,7 @@ entries_sort(IndexDef *def, Entries *entries)
 	{
 		order[i].values = ENTRY_VALUES(entries, i);
 		order[i].isnull = ENTRY_NULLS(entries, i);
-		if (entries->places != NULL)
-			order[i].place = entries->places[i];
+		order[i].place = entries->places[i];
 	}
 	qsort_arg(order, entries->n, sizeof(Entry), compare_entries, def);
 	sorted.values = palloc_extended(sizeof(Datum) * entries->natts * entries->n, MCXT_ALLOC_HUGE);
@@ -125,8 +124,7 @@ entries_sort(IndexDef *def, Entries *entries)
 	{
 		memcpy(ENTRY_VALUES(&sorted, i), order[i].values, sizeof(Datum) * entries->natts);
 		memcpy(ENTRY_NULLS(&sorted, i), order[i].isnull, sizeof(bool) * entries->natts);
-		if (entries->places != NULL)
-			sorted.places[i] = order[i].place;
+		sorted.places[i] = order[i].place;
 	}
 	*entries = sorted;
 }
