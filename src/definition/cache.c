@@ -386,9 +386,7 @@ load_fact_def(Relation fact)
 		watch_end_load(&load);
 	}
 	PG_END_TRY();
-	factdef->changed = load.changed;
-	if (watch_objects(factdef->code, &load))
-		factdef->changed = true;
+	factdef->changed = watch_objects(factdef->code, &load) || load.changed;
 	factdef->stale = load.suspect || factdef->changed;
 	MemoryContextSwitchTo(old);
 	MemoryContextSetParent(cxt, CacheMemoryContext);

@@ -126,11 +126,7 @@ queue_collect(FactDef *def, Leaf *leaf, TupleTableSlot *row)
 	queue_collect_key(def, leaf, key);
 }
 
-/*
- * queue_collect_key
- *		Collects a primary key, given as the values of its columns; NULL, in a feed, stands
- *		for all rows.
- */
+/* queue_collect_key: collects a primary key, given as the values of its columns; NULL, in a feed, stands for all rows */
 void
 queue_collect_key(FactDef *def, Leaf *leaf, Datum *key)
 {
