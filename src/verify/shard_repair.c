@@ -137,7 +137,7 @@ new_number(void)
 	int64		result;
 
 	become_owner(&caller, get_extension_owner());
-	result = -nextval_internal(get_relname_relid("queue_number", catalog_schema()), false);
+	result = -nextval_internal(get_relname_relid("shard_queue_number", catalog_schema()), false);
 	become_caller(&caller);
 	return result;
 }
