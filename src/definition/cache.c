@@ -34,6 +34,7 @@
 #include "../catalog/trigger_names.h"
 #include "../catalog/validity.h"
 #include "../indextable.h"
+#include "../util/citus.h"
 #include "../util/lock.h"
 #include "../util/sql.h"
 #include "../util/subxact.h"
@@ -412,11 +413,12 @@ build_fact_def(Relation fact, MemoryContext cxt)
 	factdef->registered = catalog_read_fact(RelationGetRelid(fact), &tables) || stored != NIL;
 	if (factdef->registered && OidIsValid(tables.queue))
 	{
+		/* One that was distributed later has no such queue. */
+		factdef->distributed &= citus_kind(tables.queue) == CITUS_DISTRIBUTED;
 		watch_relation(tables.queue);
 		watch_relation(tables.spare);
 		factdef->queue_desc = queue_columns(factdef, fact);
-		factdef->queue_lost = !find_queue_tables(&tables, factdef->queue_desc) &&
-			!(factdef->distributed && OidIsValid(tables.queue));
+		factdef->queue_lost = !find_queue_tables(&tables, factdef->queue_desc) && !(factdef->distributed && OidIsValid(tables.queue));
 		factdef->queue = tables.queue;
 		factdef->spare = tables.spare;
 	}

@@ -36,6 +36,7 @@
 
 static bool has_trigger(Oid relid, const char *name, char enabled);
 static bool has_transactional(Oid fact);
+static bool has_distributed_queue(Oid fact);
 static int	kind_of(Oid relid, Oid fact);
 
 /*
@@ -288,11 +289,20 @@ has_transactional(Oid fact)
 	return false;
 }
 
+/* has_distributed_queue: returns whether a fact table was distributed when it got its queue */
+static bool
+has_distributed_queue(Oid fact)
+{
+	FactTableRow row;
+
+	return catalog_read_fact(fact, &row) && OidIsValid(row.queue) && citus_kind(row.queue) == CITUS_DISTRIBUTED;
+}
+
 /* kind_of: returns which kind of table in the terms of trigger_names.h a fact table or a partition of it is */
 static int
 kind_of(Oid relid, Oid fact)
 {
 	return relid != fact ? (get_rel_relkind(relid) == RELKIND_FOREIGN_TABLE ? ON_FOREIGN : ON_PARTITION) :
-		citus_kind(relid) == CITUS_DISTRIBUTED ? ON_DISTRIBUTED :
+		citus_kind(relid) == CITUS_DISTRIBUTED && has_distributed_queue(relid) ? ON_DISTRIBUTED :
 		get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE ? ON_ROOT : ON_PLAIN;
 }

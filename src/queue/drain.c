@@ -146,7 +146,7 @@ indextable_drain(PG_FUNCTION_ARGS)
 			FreeErrorData(error);
 			continue;
 		}
-		if (citus_kind(fact_table) == CITUS_DISTRIBUTED)
+		if (citus_kind(((FactTableRow *) lfirst(cell))->queue) == CITUS_DISTRIBUTED)
 		{
 			changes += drain_all_nodes(fact_table, limit);
 			continue;
