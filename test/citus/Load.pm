@@ -105,8 +105,8 @@ sub work
 			$count{writes} += $1 if $line =~ /^(?:INSERT 0|UPDATE|DELETE|COPY) (\d+)/;
 			$count{transactions}++ if $line =~ /^(?:INSERT|UPDATE|DELETE|COPY|COMMIT)/;
 			$count{lookups}++, $count{wrong} += $2 if $line =~ /^lookups\|(\d+)\|(\d+)/;
-			$error{"$1: " . $2 =~ s/\d+/N/gr =~ s/"[^"]*"/"…"/gr}++ if $line =~ /(?:ERROR|FATAL):  (\w{5}): (.*)/;
-			$error{$1}++ if $line =~ /(connection to server .*? failed|server closed the connection)/;
+			$error{"$1: " . $2 =~ s/\d+/N/gr =~ s/"[^"]*"/"…"/gr}++, next if $line =~ /(?:ERROR|FATAL):  (\w{5}): (.*)/;
+			$error{'connection failed or lost'}++ if $line =~ /connection to server .* failed|server closed the connection/;
 		}
 		close $out;
 		waitpid $pid, 0;
