@@ -138,10 +138,7 @@ queue_collect_key(FactDef *def, Leaf *leaf, Datum *key)
 	HeapTuple	tuple;
 	int			i;
 
-	/*
-	 * An event trigger may write the fact table while its queue is being
-	 * created.
-	 */
+	/* An event trigger may write a fact table whose queue is being made. */
 	if (def->queue_desc == NULL)
 		queue_lost_error(def);
 	old = MemoryContextSwitchTo(queue_cxt);

@@ -211,7 +211,7 @@ SELECT is_empty($$
 	WHERE NOT tgisinternal AND obj_description(t.oid, 'pg_trigger') IS NULL
 	UNION ALL
 	SELECT what || ', column ' || attname FROM pg_attribute a JOIN pg_temp.members() m ON m.classid = 'pg_class'::regclass AND m.objid = attrelid
-	WHERE attnum > 0 AND NOT attisdropped AND col_description(attrelid, attnum) IS NULL$$,
+	WHERE attnum > 0 AND NOT attisdropped AND col_description(attrelid, attnum) IS NULL AND what NOT LIKE 'sequence %'$$,
 	'every function, view, table, column, trigger and event trigger has a comment');
 SELECT is_empty($$
 	SELECT what FROM pg_temp.members() m
