@@ -301,6 +301,7 @@ FROM (SELECT f.fact_table, 0::oid AS server, b.backlog, b.oldest, b.size, a.appl
       LEFT JOIN LATERAL indextable_internal.feed_activity(f.fact_table, t.server) a ON true
       WHERE EXISTS (SELECT FROM indextable_internal.definition d WHERE d.fact_table = f.fact_table AND d.maintenance = 'async')) q
 LEFT JOIN pg_catalog.pg_foreign_server s ON s.oid = q.server;
+COMMENT ON COLUMN indextable.queues.backlog       IS 'number of changes that are not applied yet; NULL, as lag and size, while somebody has a queue table locked, or while a node of Citus cannot be reached. Of a distributed fact table the backlog is that of all nodes, and workers and errors are those of this one';
 COMMENT ON COLUMN indextable.queues.server        IS 'the foreign server from whose feeds the changes come, with the backlog as it was when a worker last asked; NULL: the queue on this server, whose row counts what is rejected from all';
 
 CREATE OR REPLACE VIEW indextable.progress AS

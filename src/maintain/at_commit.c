@@ -69,6 +69,7 @@ at_subxact_event(SubXactEvent event, SubTransactionId sub, SubTransactionId pare
 	}
 	queue_at_subxact_event(event, sub, parent);
 	feed_at_subxact_event(event, sub, parent);
+	foreign_snapshot_at_subxact_event(event);
 	truncate_at_subxact_event(event);
 	in_step_at_subxact_event(event, sub);
 }

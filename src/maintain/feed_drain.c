@@ -82,6 +82,7 @@ indextable_drain(PG_FUNCTION_ARGS)
 	int			limit = PG_ARGISNULL(1) ? setting_batch_size : PG_GETARG_INT32(1);
 	int64		changes = 0;
 	bool		found = false;
+	bool		reading = false;
 	List	   *queues;
 	ListCell   *cell;
 
@@ -108,7 +109,8 @@ indextable_drain(PG_FUNCTION_ARGS)
 	{
 		Oid			fact_table = ((FactTableRow *) lfirst(cell))->fact_table;
 		TakeAll		take = {fact_table, CurrentMemoryContext, NIL};
-		ErrorData  *error;
+		bool		foreign;
+		ErrorData  *error = NULL;
 
 		if (!all ? fact_table != wanted :
 			get_rel_name(fact_table) == NULL || !owns_relation(fact_table, GetUserId()) || !catalog_fact_in_use(fact_table))
@@ -129,20 +131,21 @@ indextable_drain(PG_FUNCTION_ARGS)
 			changes += drain_all_nodes(fact_table, limit);
 			continue;
 		}
-		check_servers_unused(fact_table, "drain()");
-		if (feed_servers(fact_table) != NIL)
+
+		/* From here on the other tables may have used the same servers. */
+		if (!reading)
+			check_servers_unused(fact_table, "drain()");
+		foreign = foreign_leaves(fact_table) != NIL;
+		if (foreign && !all)
+			take_all(&take);
+		else if (foreign && (error = run_catching_errors(take_all, &take)) != NULL)
 		{
-			error = all ? run_catching_errors(take_all, &take) : NULL;
-			if (!all)
-				take_all(&take);
-			else if (error != NULL && ERRCODE_TO_CATEGORY(error->sqlerrcode) == ERRCODE_OPERATOR_INTERVENTION)
+			if (ERRCODE_TO_CATEGORY(error->sqlerrcode) == ERRCODE_OPERATOR_INTERVENTION)
 				ReThrowError(error);
-			else if (error != NULL)
-			{
-				warn_not_drained(fact_table, error);
-				continue;
-			}
+			warn_not_drained(fact_table, error);
+			continue;
 		}
+		reading |= foreign;
 		drain_all(fact_table, limit, take.batches, &changes);
 	}
 	if (!all && !found)
@@ -199,6 +202,7 @@ take_all(void *arg)
 	TakeAll    *take = arg;
 	ListCell   *cell;
 
+	check_servers_unused(take->fact_table, "drain()");
 	(void) feed_ack_applied();
 	foreach(cell, feed_servers(take->fact_table))
 	{

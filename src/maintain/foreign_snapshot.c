@@ -39,6 +39,7 @@
 #include "../util/lock.h"
 #include "../util/role.h"
 #include "../util/sql.h"
+#include "../util/subxact.h"
 #include "batch.h"
 #include "foreign_snapshot.h"
 
@@ -58,6 +59,9 @@ static SynchronizedSnapshots *synchronized = NULL;
 
 /* Fact tables whose writers this transaction has locked out since before it read their partitions. */
 static List *writers_out = NIL;
+
+/* Whether this transaction has rolled back a subtransaction that may have used other servers. */
+static bool use_was_rolled_back = false;
 
 static bool is_locked_here(Oid relid);
 static bool has_synchronized_snapshots(Oid fact);
@@ -80,10 +84,25 @@ foreign_snapshot_at_xact_event(XactEvent event)
 		case XACT_EVENT_ABORT:
 			synchronized = NULL;
 			writers_out = NIL;
+			use_was_rolled_back = false;
 			break;
 		default:
 			break;
 	}
+}
+
+/*
+ * foreign_snapshot_at_subxact_event
+ *		Notes that a subtransaction of the user is rolled back.
+ *
+ * What is undone of our own attempts either has not used other servers, or is followed
+ * by another attempt that has used the same ones and is not undone.
+ */
+void
+foreign_snapshot_at_subxact_event(SubXactEvent event)
+{
+	if (event == SUBXACT_EVENT_ABORT_SUB && !undoing_attempt)
+		use_was_rolled_back = true;
 }
 
 /*
@@ -92,6 +111,10 @@ foreign_snapshot_at_xact_event(XactEvent event)
  *		partition of a fact table.  That server shows its rows as they were then, and
  *		other sessions may have written them since, unless writers were locked out all
  *		the time.  The caller must not have locked any of the partitions yet.
+ *
+ * The locks on foreign tables tell what was used.  The rollback of a subtransaction
+ * releases its locks, but the other server keeps its snapshot, which belongs to the whole
+ * transaction.  So after a rollback any server may have been used.
  */
 void
 check_servers_unused(Oid fact, const char *what)
@@ -126,6 +149,13 @@ check_servers_unused(Oid fact, const char *what)
 				 errmsg("%s cannot run in a transaction that has used foreign table \"%s\"", what,
 						get_rel_name(linitial_oid(used))),
 				 errdetail("Until the transaction ends, the other server shows rows as they were at that time, without later changes."),
+				 errhint("Call the function in a transaction of its own.")));
+	if (use_was_rolled_back)
+		ereport(ERROR,
+				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
+				 errmsg("%s cannot run in a transaction in which a subtransaction was rolled back", what),
+				 errdetail("If that has used a server with partitions of table \"%s\", the server shows rows as they were at that time, without later changes.",
+						   get_rel_name(fact)),
 				 errhint("Call the function in a transaction of its own.")));
 }
 

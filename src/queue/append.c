@@ -283,10 +283,7 @@ write_level(Level *level, bool keep)
 	queue = level->def->distributed ? try_relation_open(level->queue, RowExclusiveLock) : open_queue(level->def);
 	if (queue != NULL)
 	{
-		/*
-		 * A long key goes to a TOAST table, if the queue has one, and that
-		 * takes a snapshot.
-		 */
+		/* A long key goes to a TOAST table, if there is one, with a snapshot. */
 		bool		pushed = OidIsValid(queue->rd_rel->reltoastrelid) && push_missing_snapshot();
 
 		if (level->def->distributed)

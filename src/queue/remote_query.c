@@ -67,6 +67,9 @@ typedef struct Statement
 
 static HTAB *connections = NULL;	/* of Connection */
 
+/* How often the options of a server or a user mapping may have changed. */
+static uint64 changes = 0;
+
 static void options_changed(Datum arg, int id, uint32 hash);
 static void run_statement(void *arg);
 static const char *dblink_schema(void);
@@ -131,6 +134,7 @@ options_changed(Datum arg, int id, uint32 hash)
 	HASH_SEQ_STATUS seq;
 	Connection *connection;
 
+	changes++;
 	hash_seq_init(&seq, connections);
 	while ((connection = hash_seq_search(&seq)) != NULL)
 		connection->usable = false;
@@ -144,6 +148,7 @@ run_statement(void *arg)
 	Oid			server = s->connection->id.server;
 	char	   *name = psprintf("indextable_%u_%u", server, s->connection->id.owner);
 	bool		usable = s->connection->usable;
+	uint64		before = changes;
 	const char *schema;
 	MemoryContext row_cxt;
 	MemoryContext old;
@@ -188,7 +193,7 @@ run_statement(void *arg)
 	if (SPI_execute(get, false, 0) != SPI_OK_SELECT)
 		elog(ERROR, "could not read an answer from dblink");
 	SPI_finish();
-	s->connection->usable = true;
+	s->connection->usable = changes == before;
 }
 
 /* dblink_schema: returns the quoted schema of the extension dblink, or raises an error */

@@ -58,6 +58,7 @@
 #include "access/table.h"
 #include "access/xlog.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_index.h"
 #include "catalog/pg_inherits.h"
 #include "nodes/pg_list.h"
 #include "partitioning/partdefs.h"
@@ -74,6 +75,7 @@
 #include "inherit.h"
 #include "relation.h"
 
+static bool has_unique_index(Oid relid);
 static List *children(Oid parent, Snapshot snapshot, bool detached);
 static List *refresh_partition_list(Oid relid, Snapshot snapshot, List *inner);
 static void compare_partition_list(Relation rel, Snapshot snapshot);
@@ -112,19 +114,50 @@ lock_leaves(Oid relid, Snapshot snapshot, LOCKMODE mode)
 	return result;
 }
 
-/* foreign_leaves: lists the partitions of a table, however deep, that are on other servers; locks none */
+/*
+ * foreign_leaves
+ *		Lists the partitions of a table, however deep, that are on other servers; locks none.
+ *
+ * The server allows none under a unique index.  That is looked up first, because a table
+ * may have thousands of partitions, and few of those that are asked for have foreign ones.
+ */
 List *
 foreign_leaves(Oid relid)
 {
 	List	   *result = NIL;
 	ListCell   *cell;
 
+	if (get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE && has_unique_index(relid))
+		return NIL;
 	foreach(cell, list_with_partitions(relid))
 	{
 		if (get_rel_relkind(lfirst_oid(cell)) == RELKIND_FOREIGN_TABLE)
 			result = lappend_oid(result, lfirst_oid(cell));
 	}
 	return result;
+}
+
+/* has_unique_index: returns whether a table has a unique index that is valid, and so on all of its partitions */
+static bool
+has_unique_index(Oid relid)
+{
+	Relation	rel = table_open(IndexRelationId, AccessShareLock);
+	bool		found = false;
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	ScanKeyInit(&key, Anum_pg_index_indrelid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(relid));
+	scan = systable_beginscan(rel, IndexIndrelidIndexId, true, NULL, 1, &key);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Form_pg_index index = (Form_pg_index) GETSTRUCT(tuple);
+
+		found |= index->indisunique && index->indisvalid;
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return found;
 }
 
 /*

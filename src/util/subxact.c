@@ -20,6 +20,9 @@
 
 #include "subxact.h"
 
+/* Whether run_catching_errors() rolls back its subtransaction at this moment. */
+bool		undoing_attempt = false;
+
 static bool is_row_error(ErrorData *error);
 
 /*
@@ -64,7 +67,9 @@ run_catching_errors(void (*run) (void *arg), void *arg)
 		MemoryContextSwitchTo(cxt);
 		error = CopyErrorData();
 		FlushErrorState();
+		undoing_attempt = true;
 		RollbackAndReleaseCurrentSubTransaction();
+		undoing_attempt = false;
 	}
 	PG_END_TRY();
 	MemoryContextSwitchTo(cxt);

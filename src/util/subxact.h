@@ -9,6 +9,8 @@
 #ifndef INDEXTABLE_SUBXACT_H
 #define INDEXTABLE_SUBXACT_H
 
+extern bool undoing_attempt;
+
 extern bool push_missing_snapshot(void);
 extern ErrorData *run_catching_errors(void (*run) (void *arg), void *arg);
 extern ErrorData *run_catching_row_errors(void (*run) (void *arg), void *arg);

@@ -101,6 +101,9 @@ typedef struct Trouble
 
 static HTAB *troubles = NULL;	/* of Trouble */
 
+/* What synchronous_commit was before fix_worker_settings(). */
+static const char *synchronous;
+
 PGDLLEXPORT void indextable_worker_main(Datum arg);
 
 static void fix_worker_settings(void);
@@ -269,6 +272,7 @@ fix_worker_settings(void)
 	};
 	Size		i;
 
+	synchronous = MemoryContextStrdup(TopMemoryContext, GetConfigOption("synchronous_commit", false, false));
 	for (i = 0; i < lengthof(settings); i++)
 		SetConfigOption(settings[i][0], settings[i][1], PGC_SUSET, PGC_S_OVERRIDE);
 }
@@ -437,6 +441,9 @@ drain_in_transaction(Queue *queue, int64 *changes, bool *locked)
  * drain_feeds
  *		Drains one batch of the feeds of a server, like drain_in_transaction(), and
  *		acknowledges it in another transaction, once the first has committed.
+ *
+ * What is acknowledged must be applied on synchronous standbys, too, if commits wait for
+ * them, as one of them may take over.
  */
 static bool
 drain_feeds(Queue *queue, int64 *changes, bool *locked)
@@ -445,6 +452,7 @@ drain_feeds(Queue *queue, int64 *changes, bool *locked)
 
 	SetCurrentStatementStartTimestamp();
 	StartTransactionCommand();
+	set_config_option("synchronous_commit", synchronous, PGC_SUSET, PGC_S_OVERRIDE, GUC_ACTION_LOCAL, true, 0, false);
 	PushActiveSnapshot(GetTransactionSnapshot());
 	if (get_rel_name(queue->fact_table) != NULL)
 		pgstat_report_activity(STATE_RUNNING, psprintf("draining %s", quoted_relation(queue->fact_table)));
