@@ -28,6 +28,7 @@
 #include "../util/arguments.h"
 #include "../util/inherit.h"
 #include "../util/subxact.h"
+#include "distributed_triggers.h"
 #include "follow_ddl.h"
 #include "install_triggers.h"
 
@@ -151,6 +152,7 @@ update_definition_names(IndexDef *def, Relation fact)
 	StoredDefinition *stored;
 	DefinitionRow row;
 	FactDef    *factdef = def->fact;
+	bool		renamed;
 	int			i;
 
 	if (rows == NIL)
@@ -167,12 +169,16 @@ update_definition_names(IndexDef *def, Relation fact)
 	if (def->filter != NULL)
 		row.filter = expression_text(fact, def->filter);
 
-	if (!same_strings(stored->columns, get_column_names_by_number(fact)) ||
-		strcmp(row.document, stored->row.document) != 0 ||
-		!same_strings(row.primary_key, stored->row.primary_key))
+	renamed = strcmp(row.document, stored->row.document) != 0 ||
+		!same_strings(row.primary_key, stored->row.primary_key);
+	if (renamed || !same_strings(stored->columns, get_column_names_by_number(fact)))
 	{
+		renamed |= !same_strings(row.key, stored->row.key) || !same_strings(row.include, stored->row.include) ||
+			(row.filter != NULL && strcmp(row.filter, stored->row.filter) != 0);
 		catalog_update(&row, fact);
 		CacheInvalidateRelcacheByRelid(factdef->relid);
+		if (renamed)
+			distributed_renew_guard(def->relid);
 	}
 }
 
