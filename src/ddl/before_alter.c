@@ -85,6 +85,8 @@ indextable_before_alter(PG_FUNCTION_ARGS)
 	if (may_affect_filters(command) && strcmp(trigdata->event, "ddl_command_start") == 0)
 		parse_filters_before_rename();
 	refuse_trigger_change(command);
+	if (IsA(command, RenameStmt) && ((RenameStmt *) command)->renameType == OBJECT_TRIGGER)
+		refuse_forged_trigger(((RenameStmt *) command)->newname, true);
 	if (IsA(command, DropStmt) && (((DropStmt *) command)->removeType == OBJECT_TABLE ||
 								   ((DropStmt *) command)->removeType == OBJECT_FOREIGN_TABLE))
 		prepare_drop((DropStmt *) command);
@@ -98,6 +100,8 @@ indextable_before_alter(PG_FUNCTION_ARGS)
 		{
 			if (IsA(lfirst(cell), CreateStmt))
 				check_new_table(lfirst(cell));
+			else if (IsA(lfirst(cell), CreateTrigStmt))
+				refuse_forged_trigger(((CreateTrigStmt *) lfirst(cell))->trigname, ((CreateTrigStmt *) lfirst(cell))->args != NIL);
 		}
 	}
 	else if (IsA(command, RenameStmt) && ((RenameStmt *) command)->relation != NULL)

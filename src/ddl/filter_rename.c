@@ -24,6 +24,7 @@
 #include "../commands/replace.h"
 #include "../definition/expression.h"
 #include "../indextable.h"
+#include "../maintain/distributed_triggers.h"
 #include "../maintain/follow_ddl.h"
 #include "../util/arguments.h"
 #include "../util/subxact.h"
@@ -167,6 +168,7 @@ rewrite_filters_after_rename(void)
 
 			catalog_update(row, fact);
 			CacheInvalidateRelcache(fact);
+			distributed_renew_guard(filter->index_table);
 		}
 		relation_close(fact, AccessShareLock);
 	}

@@ -43,6 +43,7 @@
 #include "../util/relation.h"
 #include "event_trigger.h"
 #include "filter_rename.h"
+#include "own_objects.h"
 #include "partition_ddl.h"
 
 PG_FUNCTION_INFO_V1(indextable_on_alter);
@@ -259,6 +260,7 @@ handle_created_trigger(CreateTrigStmt *stmt)
 
 	if (!is_our_trigger(stmt->trigname))
 		return;
+	refuse_forged_trigger(stmt->trigname, stmt->args != NIL);
 	DeconstructQualifiedName(stmt->funcname, &schema, &function);
 	if (schema == NULL || !is_own_schema(get_namespace_oid(schema, true)))
 	{

@@ -36,6 +36,7 @@
 #include "../catalog/definition_rows.h"
 #include "../catalog/fact_rows.h"
 #include "../catalog/table_access.h"
+#include "../catalog/trigger_names.h"
 #include "../catalog/validity.h"
 #include "../definition/cache.h"
 #include "../indextable.h"
@@ -352,4 +353,22 @@ refuse_queue(bool drop, const char *name, Oid fact)
 					get_namespace_name(catalog_schema()), name, quoted_relation(fact)),
 			 errdetail("It holds changes that are not yet applied to asynchronous index tables."),
 			 errhint("The table is dropped when the last of these index tables is dropped, or made transactional by indextable.alter().")));
+}
+
+/*
+ * refuse_forged_trigger
+ *		Refuses to have users make triggers as they carry definitions of index tables to the
+ *		nodes of Citus, where they are believed: see queue/adopt_distributed.c.
+ *
+ * Those of shards, which Citus makes as the owner of the table, have other names.
+ */
+void
+refuse_forged_trigger(const char *name, bool has_arguments)
+{
+	if (has_arguments && is_our_trigger(name) && !superuser())
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("permission denied to make trigger \"%s\"", name),
+				 errdetail("Only indextable may make triggers with this name and with arguments."),
+				 errhint("Choose another name.")));
 }

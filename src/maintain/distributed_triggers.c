@@ -20,16 +20,19 @@
  */
 #include "postgres.h"
 
+#include "access/xact.h"
 #include "executor/spi.h"
 #include "catalog/pg_type.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
 #include "../catalog/definition_rows.h"
+#include "../catalog/distributed_guard.h"
 #include "../catalog/fact_rows.h"
 #include "../catalog/owner.h"
 #include "../catalog/table_access.h"
 #include "../catalog/trigger_names.h"
+#include "../util/citus.h"
 #include "../util/citus_shards.h"
 #include "../util/role.h"
 #include "../util/sql.h"
@@ -80,6 +83,20 @@ distributed_install_guard(Oid index_table, int64 number)
 			quoted_relation(index_table), get_namespace_name(catalog_schema()),
 			quote_literal_cstr(queue_name(catalog_fact_of(index_table))), number, quote_literal_cstr(definition));
 	end_citus_settings(nestlevel);
+}
+
+/*
+ * distributed_renew_guard
+ *		Has the guard of an index table, if that is distributed, carry the definition as it is now, with
+ *		other names: a node that is added later knows no others.
+ */
+void
+distributed_renew_guard(Oid index_table)
+{
+	if (citus_kind(index_table) != CITUS_DISTRIBUTED || citus_is_governed_elsewhere(index_table))
+		return;
+	CommandCounterIncrement();
+	distributed_install_guard(index_table, guard_number(index_table));
 }
 
 /* queue_name: returns the name of the queue table of a fact table */

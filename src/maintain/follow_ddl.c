@@ -9,6 +9,7 @@
 
 #include "access/relation.h"
 #include "commands/tablecmds.h"
+#include "miscadmin.h"
 #include "nodes/pg_list.h"
 #include "storage/lmgr.h"
 #include "storage/lockdefs.h"
@@ -19,6 +20,7 @@
 
 #include "../catalog/definition_rows.h"
 #include "../catalog/fact_rows.h"
+#include "../catalog/owner.h"
 #include "../definition/cache.h"
 #include "../definition/expression.h"
 #include "../definition/fact_key.h"
@@ -26,8 +28,12 @@
 #include "../definition/roots.h"
 #include "../indextable.h"
 #include "../util/arguments.h"
+#include "../util/citus.h"
+#include "../util/citus_shards.h"
 #include "../util/inherit.h"
+#include "../util/sql.h"
 #include "../util/subxact.h"
+#include "distributed_triggers.h"
 #include "follow_ddl.h"
 #include "install_triggers.h"
 
@@ -80,6 +86,7 @@ update_definitions(Oid relid, bool fact_altered, bool renamed)
 	Relation	fact = try_relation_open(relid, AccessShareLock);
 	bool		intact;
 	FactDef    *def;
+	List	   *moved = NIL;
 	ListCell   *cell;
 
 	if (fact == NULL)
@@ -91,8 +98,19 @@ update_definitions(Oid relid, bool fact_altered, bool renamed)
 	 */
 	intact = triggers_intact(relid);
 	foreach(cell, catalog_read_definitions(relid, InvalidOid))
-		sync_index_table_owner(((StoredDefinition *) lfirst(cell))->row.index_table, fact,
-							   fact_altered || !intact);
+	{
+		Oid			index_table = ((StoredDefinition *) lfirst(cell))->row.index_table;
+
+		if (sync_index_table_owner(index_table, fact, fact_altered || !intact))
+			moved = lappend_oid(moved, index_table);
+	}
+	/* When all of them have the new owner here, Citus gives it to their shards. */
+	foreach(cell, moved)
+	{
+		if (citus_kind(lfirst_oid(cell)) == CITUS_DISTRIBUTED)
+			run_sql(get_extension_owner(), "ALTER TABLE %s OWNER TO %s", quoted_relation(lfirst_oid(cell)),
+					quote_identifier(GetUserNameFromId(fact->rd_rel->relowner, false)));
+	}
 	if (!intact && !renamed)
 	{
 		relation_close(fact, NoLock);
@@ -151,6 +169,7 @@ update_definition_names(IndexDef *def, Relation fact)
 	StoredDefinition *stored;
 	DefinitionRow row;
 	FactDef    *factdef = def->fact;
+	bool		renamed;
 	int			i;
 
 	if (rows == NIL)
@@ -167,12 +186,16 @@ update_definition_names(IndexDef *def, Relation fact)
 	if (def->filter != NULL)
 		row.filter = expression_text(fact, def->filter);
 
-	if (!same_strings(stored->columns, get_column_names_by_number(fact)) ||
-		strcmp(row.document, stored->row.document) != 0 ||
-		!same_strings(row.primary_key, stored->row.primary_key))
+	renamed = strcmp(row.document, stored->row.document) != 0 ||
+		!same_strings(row.primary_key, stored->row.primary_key);
+	if (renamed || !same_strings(stored->columns, get_column_names_by_number(fact)))
 	{
+		renamed |= !same_strings(row.key, stored->row.key) || !same_strings(row.include, stored->row.include) ||
+			(row.filter != NULL && strcmp(row.filter, stored->row.filter) != 0);
 		catalog_update(&row, fact);
 		CacheInvalidateRelcacheByRelid(factdef->relid);
+		if (renamed)
+			distributed_renew_guard(def->relid);
 	}
 }
 
@@ -199,15 +222,17 @@ present_specs(Field *fields, int n, Relation fact)
 /*
  * sync_index_table_owner
  *		Gives an index table and its partitions the owner of the fact table, or, if change
- *		is false, raises an error if one of them has another owner.
+ *		is false, raises an error if one of them has another owner.  Returns whether it has
+ *		changed an owner.  Where Citus has distributed the tables, the coordinator does it.
  */
-void
+bool
 sync_index_table_owner(Oid index_table, Relation fact, bool change)
 {
+	bool		changed = false;
 	ListCell   *cell;
 
-	if (get_rel_name(index_table) == NULL)
-		return;
+	if (get_rel_name(index_table) == NULL || citus_is_governed_elsewhere(index_table))
+		return false;
 	foreach(cell, list_with_partitions(index_table))
 	{
 		Relation	rel = try_relation_open(lfirst_oid(cell), AccessShareLock);
@@ -232,5 +257,7 @@ sync_index_table_owner(Oid index_table, Relation fact, bool change)
 		 */
 		LockRelationOid(lfirst_oid(cell), AccessExclusiveLock);
 		ATExecChangeOwner(lfirst_oid(cell), fact->rd_rel->relowner, true, AccessExclusiveLock);
+		changed = true;
 	}
+	return changed;
 }

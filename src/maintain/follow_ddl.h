@@ -11,7 +11,7 @@
 
 #include "utils/rel.h"
 
-extern void sync_index_table_owner(Oid index_table, Relation fact, bool change);
+extern bool sync_index_table_owner(Oid index_table, Relation fact, bool change);
 extern void update_definitions(Oid fact, bool fact_altered, bool renamed);
 extern void invalidate_without_triggers(Oid relid);
 extern void invalidate_broken_definitions(Oid relid);

@@ -13,6 +13,12 @@
  *
  * The definition is written as a restore would write it, and adopt_restored.c does the rest.
  *
+ * A definition is carried out with the rights of our workers, and everybody can create triggers
+ * on tables of his own.  So only superusers, as whom create() makes them, can
+ * create triggers that would be believed here (refuse_forged_trigger()).  And they are believed only if both
+ * tables have the same owner, and the queue is not known as that of another table: no table can be
+ * made to follow, or to consume the changes of, one of another user.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -38,16 +44,18 @@
 	"WITH guard AS (SELECT t.tgrelid, t.tgargs, pg_catalog.split_part(pg_catalog.encode(t.tgargs, 'escape'), '\\000', 1) AS queue," \
 	"  pg_catalog.split_part(pg_catalog.encode(t.tgargs, 'escape'), '\\000', 2) AS number" \
 	"  FROM pg_catalog.pg_trigger t JOIN pg_catalog.pg_dist_partition p ON p.logicalrelid = t.tgrelid" \
-	"  WHERE t.tgname = '" GUARD "' AND t.tgnargs = 3" \
+	"  WHERE t.tgname = '" GUARD "' AND t.tgnargs = 3 AND t.tgfoid = '%2$s.guard()'::pg_catalog.regprocedure" \
 	"   AND NOT EXISTS (SELECT FROM %1$s d WHERE d.index_table::oid = t.tgrelid))," \
 	" unknown AS (SELECT g.tgrelid AS index_table, f.tgrelid AS fact_table, q.oid AS queue," \
 	"  pg_catalog.convert_from(pg_catalog.substr(g.tgargs, 3 + pg_catalog.length(g.queue) + pg_catalog.length(g.number)," \
 	"   pg_catalog.octet_length(g.tgargs) - 3 - pg_catalog.length(g.queue) - pg_catalog.length(g.number))," \
 	"   pg_catalog.getdatabaseencoding())::pg_catalog.jsonb AS definition" \
 	"  FROM guard g JOIN pg_catalog.pg_class q ON q.relname = g.queue AND q.relnamespace = '%2$s'::pg_catalog.regnamespace" \
-	"  JOIN pg_catalog.pg_trigger f ON f.tgname = '%3$s' AND f.tgnargs = 1" \
+	"  JOIN pg_catalog.pg_trigger f ON f.tgname = '%3$s' AND f.tgnargs = 1 AND f.tgfoid = '%2$s.maintain()'::pg_catalog.regprocedure" \
 	"   AND pg_catalog.split_part(pg_catalog.encode(f.tgargs, 'escape'), '\\000', 1) = g.queue" \
-	"  JOIN pg_catalog.pg_dist_partition p ON p.logicalrelid = f.tgrelid) "
+	"  JOIN pg_catalog.pg_dist_partition p ON p.logicalrelid = f.tgrelid" \
+	"  JOIN pg_catalog.pg_class a ON a.oid = g.tgrelid JOIN pg_catalog.pg_class b ON b.oid = f.tgrelid AND b.relowner = a.relowner" \
+	"  WHERE NOT EXISTS (SELECT FROM %4$s o WHERE o.queue::oid = q.oid AND o.fact_table::oid <> f.tgrelid)) "
 
 /*
  * adopt_distributed
@@ -65,7 +73,8 @@ adopt_distributed(void)
 	forget_orphaned_rows(InvalidOid);
 	become_owner(&caller, get_extension_owner());
 	SPI_connect();
-	query = psprintf(UNKNOWN_INDEX_TABLES, catalog_table("definition"), IT_INTERNAL, fact_triggers[0].name);
+	query = psprintf(UNKNOWN_INDEX_TABLES, catalog_table("definition"), IT_INTERNAL, fact_triggers[0].name,
+					 catalog_table("fact"));
 	if (execute_with_latest_snapshot(psprintf("%sSELECT FROM unknown", query), 0, NULL, NULL) > 0)
 	{
 		execute_with_latest_snapshot(psprintf("%sINSERT INTO %s (fact_table, queue)"

@@ -523,8 +523,9 @@ finish_building(FactDef *def, bool *again)
  * is_applied
  *		Returns whether all keys are applied that were queued under a number, as every node sees it.
  *
- * The transaction that has queued them may be committed here and only prepared elsewhere, and so
- * may those that have applied them.
+ * The transaction that has queued them may be committed here and only prepared elsewhere, so that
+ * is waited for before the queue is looked at.  Those that have applied them may be, too, and since
+ * then: a drain has committed the end of its keys before its entries on other nodes.
  */
 static bool
 is_applied(FactDef *def, int64 number)
@@ -538,5 +539,7 @@ is_applied(FactDef *def, int64 number)
 	applied = execute_with_latest_snapshot(psprintf("SELECT FROM %s WHERE number = $1 LIMIT 1", quoted_relation(def->queue)),
 										   1, &type, &value) == 0;
 	SPI_finish();
+	if (applied)
+		wait_for_prepared(def, true);
 	return applied;
 }

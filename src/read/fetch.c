@@ -105,9 +105,9 @@ fetch_here(Lookup *lookup, Datum *key)
 static Oid
 partition_on_other_server(Lookup *lookup, Datum *key)
 {
-	/* Rows of a distributed table are in shards, wherever these are. */
+	/* Rows of a distributed table are in shards, wherever these are: Citus knows. */
 	if (lookup->factdef->distributed)
-		return true;
+		return lookup->factdef->relid;
 
 	/*
 	 * A partitioned table that has a primary key has no partitions on other
