@@ -87,6 +87,28 @@ cmp_ok(sql($c, q{SELECT count(*) FROM indextable.verify('f_k') WHERE kind = 'mis
 like(sql($c, "CALL indextable.repair('f_k')"), qr/^[1-9]\d*\|0\|0\|0$/, 'repair() mends them');
 converged($c, 'repaired');
 
+# ---- definitions are carried by triggers, which only the extension makes
+
+sql($c, 'CREATE ROLE forger LOGIN', 'GRANT CREATE ON SCHEMA public TO forger');
+my $queue = sql($c, q{SELECT split_part(encode(tgargs, 'escape'), '\\000', 1) FROM pg_trigger WHERE tgrelid = 'f'::regclass AND tgname = 'indextable_row'});
+my $forged = qq{EXECUTE FUNCTION indextable_internal.guard('$queue', '0', '{"key": ["k"], "document": "doc", "primary_key": ["pk"], "state": "active", "maintenance": "async"}')};
+my $as_forger = q{SET ROLE forger; SET citus.enable_unsafe_triggers = on;};
+sql($c, "$as_forger CREATE TABLE forged (k text, pk int); SELECT create_distributed_table('forged', 'k')");
+fails($c, "$as_forger CREATE TRIGGER indextable_guard BEFORE TRUNCATE ON forged FOR EACH STATEMENT $forged", qr/42501: permission denied to make trigger/, 'nobody else makes one');
+fails($c, "$as_forger CREATE TRIGGER t BEFORE TRUNCATE ON forged FOR EACH STATEMENT $forged; ALTER TRIGGER t ON forged RENAME TO indextable_guard", qr/42501: permission denied to make trigger/, 'nor gives another one its name');
+sql($c, "SET citus.enable_unsafe_triggers = on; CREATE TRIGGER indextable_guard BEFORE TRUNCATE ON forged FOR EACH STATEMENT $forged");
+is(join(' ', everywhere(\@nodes, q{SELECT count(*) FROM indextable_internal.definition WHERE index_table = 'forged'::regclass})), '0 0 0', 'nor does a table of another owner become an index table');
+sql($c, 'DROP TABLE forged');
+
+# ---- other names, another owner
+
+sql($c, 'ALTER TABLE f RENAME COLUMN doc TO renamed');
+like(sql($c, q{SELECT encode(tgargs, 'escape') FROM pg_trigger WHERE tgrelid = 'f_k'::regclass AND tgname = 'indextable_guard'}), qr/"document": "renamed"/, 'a node that is added later learns of a new name');
+sql($c, 'ALTER TABLE f RENAME COLUMN renamed TO doc', 'CREATE ROLE owner LOGIN', 'GRANT CREATE ON SCHEMA public TO owner', 'ALTER TABLE f OWNER TO owner');
+is(sql($c, q{SELECT string_agg(DISTINCT result, ' ') FROM run_command_on_shards('f_k', $$SELECT relowner::regrole FROM pg_class WHERE oid = '%s'::regclass$$)}), 'owner', 'shards of index tables get the owner of the fact table');
+sql($c, 'UPDATE f SET doc = d(pk + 8)');
+converged($c, 'with another owner');
+
 # ---- the end
 
 sql($c, "SELECT indextable.drop('f_t')");
