@@ -60,10 +60,10 @@ SQL
 
 # A catalog that lacks a column this library knows: what it meets between its own installation and the update.
 my $old = slurp_file("$scripts/indextable--$version.sql");
-$old =~ s/^    queue      regclass,\n    spare .*\n/    queue      regclass\n/m or die 'no column';
-$old =~ s/^COMMENT ON COLUMN indextable_internal\.fact\.spare.*\n//m or die 'no comment';
+$old =~ s/^    queue      regclass,\n    spare .*\n    feed .*\n/    queue      regclass\n/m or die 'no columns';
+$old =~ s/^COMMENT ON COLUMN indextable_internal\.fact\.spare.*\nCOMMENT ON COLUMN indextable_internal\.fact\.feed.*\n//m or die 'no comments';
 append_to_file("$scripts/indextable--$version.0.sql", $old);
-append_to_file("$scripts/indextable--$version.0--$version.sql", "ALTER TABLE indextable_internal.fact ADD spare regclass;\n");
+append_to_file("$scripts/indextable--$version.0--$version.sql", "ALTER TABLE indextable_internal.fact ADD spare regclass, ADD feed boolean NOT NULL DEFAULT false;\n");
 
 # And one that has a column which it does not.
 append_to_file("$scripts/indextable--$version.1--$version.2.sql", "ALTER TABLE indextable_internal.fact ADD later text;\n");
