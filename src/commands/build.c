@@ -110,7 +110,10 @@ indextable_build(PG_FUNCTION_ARGS)
 	StoredDefinition *stored;
 	Build	   *b = check_build_request(fcinfo, "build()", &stored);
 
-	/* The workers build those that are distributed, and may have done so before the call. */
+	/*
+	 * The workers build those that are distributed, and may have done so
+	 * before the call.
+	 */
 	if (strcmp(stored->row.state, "active") == 0 && citus_kind(b->fact_table) == CITUS_DISTRIBUTED)
 		PG_RETURN_VOID();
 	if (strcmp(stored->row.state, "building") != 0)

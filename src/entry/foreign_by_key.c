@@ -72,7 +72,10 @@ foreign_by_key_fetch(RowRequest *request, Oid *partitions, Datum *keys, int n,
 	int			from;
 	int			to;
 
-	/* The shards of a distributed table are not partitions: Citus plans for them. */
+	/*
+	 * The shards of a distributed table are not partitions: Citus plans for
+	 * them.
+	 */
 	if (request->secured || request->def->distributed)
 	{
 		fetch_planned(request, InvalidOid, keys, n, each, arg);

@@ -104,7 +104,11 @@ update_definitions(Oid relid, bool fact_altered, bool renamed)
 		if (sync_index_table_owner(index_table, fact, fact_altered || !intact))
 			moved = lappend_oid(moved, index_table);
 	}
-	/* When all of them have the new owner here, Citus gives it to their shards. */
+
+	/*
+	 * When all of them have the new owner here, Citus gives it to their
+	 * shards.
+	 */
 	foreach(cell, moved)
 	{
 		if (citus_kind(lfirst_oid(cell)) == CITUS_DISTRIBUTED)

@@ -105,7 +105,10 @@ fetch_here(Lookup *lookup, Datum *key)
 static Oid
 partition_on_other_server(Lookup *lookup, Datum *key)
 {
-	/* Rows of a distributed table are in shards, wherever these are: Citus knows. */
+	/*
+	 * Rows of a distributed table are in shards, wherever these are: Citus
+	 * knows.
+	 */
 	if (lookup->factdef->distributed)
 		return lookup->factdef->relid;
 
