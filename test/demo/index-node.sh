@@ -3,47 +3,12 @@
 # them; all are throw-away servers on this machine. Shows the lag under load, look-ups while a server is down, and that the
 # index tables are right in the end, though a publisher and the index node have crashed.
 
-. "$(dirname "$0")/../run/lib.sh"
-me=index-node
+. "$(dirname "$0")/servers.sh"
+me=index-node main=index_node
 nodes="berlin lima osaka"
 
-at_end() {
-	if [ "$1" = 0 ]; then echo "example: all steps done in $SECONDS s"
-	else echo "example: FAILED after $SECONDS s"
-	fi
-}
-
-# start_node NAME: a server in the private folder that publishes, or starts it again
-start_node() {
-	local dir=$work/$1
-	if [ ! -d "$dir" ]; then
-		mkdir "$dir"
-		[ "$(id -u)" != 0 ] || chown postgres:postgres "$dir"
-		quietly "$work/initdb.log" as_user "$bin/initdb" -D "$dir/data" -U postgres -A trust -E UTF8 --locale=C.UTF-8 --no-sync
-		printf '%s\n' "listen_addresses = ''" "unix_socket_directories = '$dir'" 'fsync = off' 'wal_level = logical' >> "$dir/data/postgresql.conf"
-	fi
-	quietly "$work/start.log" as_user "$bin/pg_ctl" -D "$dir/data" -l "$dir/log" -w start
-}
-
-# crash NAME: without a checkpoint, as if the power had failed
-crash_node() { quietly "$work/stop.log" as_user "$bin/pg_ctl" -D "$work/$1/data" -m immediate -w stop; }
-
-title() { echo; echo "== $*"; echo; }
-q() { psql -X -v ON_ERROR_STOP=1 -P pager=off "$@"; }
-node() { local name=$1; shift; psql -X -q -h "$work/$name" -v ON_ERROR_STOP=1 "$@"; }
-
-# show SQL: what the index node says
-show() {
-	echo "index_node=# $1"
-	psql -X -P pager=off -c "$1" 2>&1 | sed 's/^/    /'
-}
-
-# must_be WANTED SQL
-must_be() {
-	local got
-	got=$(q -At -c "$2")
-	[ "$got" = "$1" ] || die "wanted $1, got $got: $2"
-}
+# start_node NAME: a server that publishes, or starts it again
+start_node() { start_another "$1" 'wal_level = logical'; }
 
 # load SECONDS: inserts, updates and deletes on each publisher that runs, in the background
 load() {
@@ -67,9 +32,9 @@ end_load() {
 caught_up() {
 	local name lsn
 	for name in $nodes; do
-		lsn=$(node "$name" -At -c 'SELECT pg_current_wal_lsn()')
+		lsn=$(on "$name" -At -c 'SELECT pg_current_wal_lsn()')
 		for _ in $(seq 600); do
-			[ "$(node "$name" -At -c "SELECT count(*) FROM pg_stat_replication WHERE application_name = 'from_$name' AND replay_lsn >= '$lsn'")" = 0 ] || continue 2
+			[ "$(on "$name" -At -c "SELECT count(*) FROM pg_stat_replication WHERE application_name = 'from_$name' AND replay_lsn >= '$lsn'")" = 0 ] || continue 2
 			sleep 0.1
 		done
 		die "$name is not caught up with"
@@ -82,7 +47,7 @@ show_lag() {
 	local name
 	for name in $nodes; do
 		[ -e "$work/$name/data/postmaster.pid" ] || { echo "    $name is stopped"; continue; }
-		node "$name" -At -c "SELECT '    $name: the index node is ' || coalesce(round(extract(epoch FROM replay_lag) * 1000, 1) || ' ms behind', 'not behind') FROM pg_stat_replication"
+		on "$name" -At -c "SELECT '    $name: the index node is ' || coalesce(round(extract(epoch FROM replay_lag) * 1000, 1) || ' ms behind', 'not behind') FROM pg_stat_replication"
 	done
 	show "SELECT fact_table, backlog, lag FROM indextable.queues"
 }
@@ -95,7 +60,7 @@ set_up
 for name in $nodes; do start_node "$name"; done
 title "Three servers, each with its own customers, publish them. The table has the name of the partition that it is for the index node"
 for name in $nodes; do
-	node "$name" <<-SQL
+	on "$name" <<-SQL
 		CREATE TABLE customer_$name (node text NOT NULL CHECK (node = '$name'), id int, doc jsonb NOT NULL, PRIMARY KEY (node, id));
 		INSERT INTO customer_$name SELECT '$name', i, jsonb_build_object('email', 'c' || i || '@$name', 'town', 'Town ' || i % 500) FROM generate_series(1, 5000) i;
 		CREATE PUBLICATION customers FOR TABLE customer_$name;
@@ -137,7 +102,7 @@ end_load
 title "lima crashes under load, and then the index node"
 load 6
 sleep 2
-crash_node lima
+stop_another lima immediate
 show "SELECT * FROM indextable.lookup(NULL::customer, 'by_email', '{\"email\": \"c1234@lima\"}')"
 show_lag
 quietly "$work/stop.log" as_user "$bin/pg_ctl" -D "$work/data" -m immediate -w stop
@@ -152,7 +117,7 @@ show_lag
 
 title "The same answers"
 for name in $nodes; do
-	there=$(node "$name" -At -c "SELECT count(*) || ' rows, ' || md5(string_agg(x::text, '' ORDER BY id)) FROM customer_$name x")
+	there=$(on "$name" -At -c "SELECT count(*) || ' rows, ' || md5(string_agg(x::text, '' ORDER BY id)) FROM customer_$name x")
 	echo "    $name: $there"
 	must_be "$there" "SELECT count(*) || ' rows, ' || md5(string_agg(x::text, '' ORDER BY id)) FROM customer_$name x"
 done
@@ -163,7 +128,7 @@ must_be 0 "SELECT count(*) FROM ((SELECT doc ->> 'town', node, id, doc ->> 'emai
 echo "    The index node has the rows of all, verify() finds nothing, and the index tables equal a recompute."
 
 title "TRUNCATE on one server deletes its rows, because it is of its own partition"
-node lima -c "TRUNCATE customer_lima"
+on lima -c "TRUNCATE customer_lima"
 caught_up
 show "SELECT node, count(*) FROM customer GROUP BY node ORDER BY node"
 must_be 0 "SELECT count(*) FROM by_town WHERE node = 'lima'"

@@ -3,38 +3,11 @@
 # partition and the index tables, and two shards. Shows what a look-up asks of whom, how rows are written and moved, how a
 # write that went to a shard directly is found and mended, and what works while a shard is stopped.
 
-. "$(dirname "$0")/../run/lib.sh"
-me=shards
+. "$(dirname "$0")/servers.sh"
+me=shards main=coordinator
 
-at_end() {
-	if [ "$1" = 0 ]; then echo "example: all steps done in $SECONDS s"
-	else echo "example: FAILED after $SECONDS s"
-	fi
-}
-
-# start_shard NAME: a server in the private folder, that logs what it is asked
-start_shard() {
-	local dir=$work/$1
-	mkdir "$dir"
-	[ "$(id -u)" != 0 ] || chown postgres:postgres "$dir"
-	quietly "$work/initdb.log" as_user "$bin/initdb" -D "$dir/data" -U postgres -A trust -E UTF8 --locale=C.UTF-8 --no-sync
-	printf '%s\n' "listen_addresses = ''" "unix_socket_directories = '$dir'" 'fsync = off' "log_statement = 'all'" "log_line_prefix = ''" >> "$dir/data/postgresql.conf"
-	touch "$dir/log"
-	[ "$(id -u)" != 0 ] || chown postgres:postgres "$dir/log"
-	quietly "$work/start.log" as_user "$bin/pg_ctl" -D "$dir/data" -l "$dir/log" -w start
-}
-
-stop_shard() { quietly "$work/stop.log" as_user "$bin/pg_ctl" -D "$work/$1/data" -m fast -w stop; }
-
-title() { echo; echo "== $*"; echo; }
-q() { psql -X -v ON_ERROR_STOP=1 -P pager=off "$@"; }
-shard() { local name=$1; shift; psql -X -q -h "$work/$name" -v ON_ERROR_STOP=1 "$@"; }
-
-# show SQL: what it says, errors included
-show() {
-	echo "coordinator=# $1"
-	psql -X -P pager=off -c "$1" 2>&1 | sed 's/^/    /'
-}
+# start_shard NAME: a server that logs what it is asked
+start_shard() { start_another "$1" "log_statement = 'all'" "log_line_prefix = ''"; }
 
 # asked SQL: the same, and what the shards were asked for it
 asked() {
@@ -49,20 +22,13 @@ asked() {
 	echo
 }
 
-# must_be WANTED SQL
-must_be() {
-	local got
-	got=$(q -At -c "$2")
-	[ "$got" = "$1" ] || die "wanted $1, got $got: $2"
-}
-
 set_up
 start_shard shard_1
 start_shard shard_2
 
 title "Customers in 8 partitions by number: 4 on shard_1, 3 on shard_2, 1 on the coordinator"
 for n in 0 1 2 3 4 5 6; do
-	shard shard_$((n % 2 + 1)) -c "CREATE TABLE customer_$n (id int PRIMARY KEY, doc jsonb NOT NULL)"
+	on shard_$((n % 2 + 1)) -c "CREATE TABLE customer_$n (id int PRIMARY KEY, doc jsonb NOT NULL)"
 done
 q -q <<-SQL
 	CREATE EXTENSION postgres_fdw;
@@ -104,7 +70,7 @@ show "SELECT id FROM indextable.lookup(NULL::customer, 'by_email', '{\"email\": 
 show "UPDATE customer SET id = $here WHERE id = $there"
 
 title "What is written on a shard directly is not seen here, until it is looked for"
-shard shard_1 -c "UPDATE customer_0 SET doc = doc || '{\"town\": \"Elsewhere\"}' WHERE id = $there; DELETE FROM customer_2 WHERE id IN (SELECT id FROM customer_2 ORDER BY id LIMIT 1)"
+on shard_1 -c "UPDATE customer_0 SET doc = doc || '{\"town\": \"Elsewhere\"}' WHERE id = $there; DELETE FROM customer_2 WHERE id IN (SELECT id FROM customer_2 ORDER BY id LIMIT 1)"
 show "SELECT kind, key, primary_key FROM indextable.verify('by_town')"
 show "CALL indextable.repair('by_town')"
 q -q -c "CALL indextable.repair('by_email')" > /dev/null
@@ -116,7 +82,7 @@ echo "The index tables equal a recompute."
 title "shard_2 is stopped"
 on_2=$(q -At -c "SELECT doc ->> 'email' FROM customer_1 ORDER BY id LIMIT 1")
 on_1=$(q -At -c "SELECT doc ->> 'email' FROM customer_0 WHERE id < 5000 ORDER BY id LIMIT 1")
-stop_shard shard_2
+stop_another shard_2 fast
 show "SELECT * FROM indextable.lookup('by_email', '{\"email\": \"$on_1\"}')"
 show "SELECT * FROM indextable.lookup('by_email', '{\"email\": \"$on_2\"}')"
 show "SELECT id, name FROM by_town WHERE town = 'Town 7' ORDER BY id LIMIT 3"
