@@ -326,8 +326,10 @@ apply_batch(FactDef *def, Relation fact, void *arg)
 		apply_keys(&r);
 	}
 	foreach(cell, batch->whole)
+	{
 		if (list_member_oid(foreign_leaves(def->relid), lfirst_oid(cell)))
-		queue_rows_of_partition(def, lfirst_oid(cell));
+			queue_rows_of_partition(def, lfirst_oid(cell));
+	}
 	PopActiveSnapshot();
 	UnregisterSnapshot(r.snapshot);
 	feed_note_applied(batch);

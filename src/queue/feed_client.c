@@ -120,8 +120,10 @@ leaves_on(Oid fact, Oid server)
 	ListCell   *cell;
 
 	foreach(cell, foreign_leaves(fact))
+	{
 		if (GetForeignTable(lfirst_oid(cell))->serverid == server)
-		leaves = lappend_oid(leaves, lfirst_oid(cell));
+			leaves = lappend_oid(leaves, lfirst_oid(cell));
+	}
 	return leaves;
 }
 
@@ -338,8 +340,10 @@ feed_ack_applied(void)
 	List	   *due = NIL;
 
 	foreach(cell, applied)
+	{
 		if (((TakenItems *) lfirst(cell))->committed)
-		due = lappend(due, lfirst(cell));
+			due = lappend(due, lfirst(cell));
+	}
 	if (due == NIL)
 		return 0;
 	wait_point("changes of a feed are applied and not acknowledged");

@@ -150,8 +150,10 @@ find_shard(FactDef *def, int64 number)
 	ListCell   *cell;
 
 	foreach(cell, citus_local_shards(def->relid, def->queue))
+	{
 		if (((ShardPair *) lfirst(cell))->fact_shard == number)
-		return lfirst(cell);
+			return lfirst(cell);
+	}
 	return NULL;
 }
 
