@@ -189,6 +189,9 @@ AS 'MODULE_PATHNAME', 'indextable_explain';
 COMMENT ON FUNCTION indextable.explain(text) IS
 'Which index tables the planner uses for a query of their fact tables, and why it does not use the others; the query is planned, not run. A row for each index table, or with index_table NULL for all those of a fact table. used: whether the plan reads it; reason: why not, NULL if it is used. The query may have parameters $1, $2, ... An error if it is not one statement that can be planned, or the caller may not run it. No rows where it names no fact table, or is NULL';
 
+COMMENT ON PROCEDURE indextable.build(regclass, integer, interval) IS
+'Fills an index table that was created with populate => false, in committed batches, while others read and write; goes on where it was cut off. batch_size is in rows, NULL: indextable.batch_size; pause is slept after each batch, 0: as fast as possible, NULL: for as long as writers of the fact table need to keep most of their rate. Not in a transaction block. Only for the owner';
+
 -- Feeds
 
 ALTER TABLE indextable_internal.fact ADD COLUMN feed boolean NOT NULL DEFAULT false;

@@ -415,7 +415,7 @@ CREATE PROCEDURE indextable.build(index_table regclass, batch_size integer DEFAU
 LANGUAGE C
 AS 'MODULE_PATHNAME', 'indextable_build';
 COMMENT ON PROCEDURE indextable.build(regclass, integer, interval) IS
-'Fills an index table that was created with populate => false, in committed batches, while others read and write; goes on where it was cut off. batch_size is in rows, NULL: indextable.batch_size; pause is slept after each batch, NULL: none. Not in a transaction block. Only for the owner';
+'Fills an index table that was created with populate => false, in committed batches, while others read and write; goes on where it was cut off. batch_size is in rows, NULL: indextable.batch_size; pause is slept after each batch, 0: as fast as possible, NULL: for as long as writers of the fact table need to keep most of their rate. Not in a transaction block. Only for the owner';
 
 CREATE PROCEDURE indextable.rebuild(index_table regclass, batch_size integer DEFAULT NULL, pause interval DEFAULT NULL)
 LANGUAGE C

@@ -90,6 +90,8 @@ static bool find_unfinished_replacement(Build *b);
 static void run_build(Build *b);
 static void retry_rejections(Build *b);
 static void drain_in_batches(Build *b, int few);
+static void look(Build *b, bool worked);
+static void rest(Build *b, bool reading);
 static Build *check_build_request(FunctionCallInfo fcinfo, const char *function, StoredDefinition **stored);
 static void wait_for_older_snapshots(void);
 static bool lock_to_finish(Build *b);
@@ -237,12 +239,14 @@ run_build(Build *b)
 		if (b->transactional)
 			retry_rejections(b);
 		PushActiveSnapshot(GetTransactionSnapshot());
+		look(b, false);
 		if (!with_queue_locked(b->fact_table, DRAIN_WAIT, build_batch, b))
 			report_build_superseded(b);
+		look(b, true);
 		PopActiveSnapshot();
 		SPI_commit();
-		if (b->pause > 0 && !b->done)
-			sleep_interruptibly(b->pause / 1000);
+		if (!b->done)
+			rest(b, true);
 		CHECK_FOR_INTERRUPTS();
 	} while (!b->done);
 
@@ -310,12 +314,34 @@ drain_in_batches(Build *b, int few)
 
 		changes = 0;
 		PushActiveSnapshot(GetTransactionSnapshot());
+		look(b, false);
 		drain_batch(b->fact_table, setting_batch_size, DRAIN_WAIT, &position, &changes);
 		drain_end(&position);
+		look(b, true);
 		PopActiveSnapshot();
 		SPI_commit();
+		if (changes > few)
+			rest(b, false);
 		CHECK_FOR_INTERRUPTS();
 	} while (changes > few);
+}
+
+/* look: looks how fast writers are; worked says whether the build has worked since the last look */
+static void
+look(Build *b, bool worked)
+{
+	if (b->pause < 0)
+		throttle_look(&b->throttle, b->fact_table, worked);
+}
+
+/* rest: sleeps after a batch that was committed, as long as the user has asked for, or else as long as writers need */
+static void
+rest(Build *b, bool reading)
+{
+	if (b->pause < 0)
+		throttle_rest(&b->throttle, reading);
+	else if (b->pause > 0 && reading)
+		sleep_interruptibly(b->pause / 1000);
 }
 
 /* check_build_request: checks what the user asks for, and returns it; *stored becomes the definition */

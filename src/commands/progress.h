@@ -14,6 +14,7 @@
 
 #include "../queue/reconcile.h"
 #include "../util/compat.h"
+#include "throttle.h"
 
 /* A call of build() or rebuild(). */
 typedef struct Build
@@ -23,7 +24,9 @@ typedef struct Build
 								 * the one that it replaces */
 	Oid			fact_table;
 	int			batch_size;
-	int64		pause;			/* microseconds */
+	int64		pause;			/* microseconds after each batch; -1: as long
+								 * as writers need */
+	Throttle	throttle;
 	bool		transactional;	/* whether it will be, when it is built */
 	int64		rows;			/* read by this call */
 	bool		done;			/* all rows are read */

@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * backlog.c
- *	  Counts what is queued, for the views that monitor queues, and warns writers or slows
- *	  them down when it is too much.
+ *	  Counts what is queued, for the views that monitor queues, and how fast that grows,
+ *	  and warns writers or slows them down when it is too much.
  *
  *-------------------------------------------------------------------------
  */
@@ -16,6 +16,7 @@
 #include "funcapi.h"
 #include "storage/block.h"
 #include "storage/bufmgr.h"
+#include "storage/bufpage.h"
 #include "storage/itemptr.h"
 #include "storage/lockdefs.h"
 #include "utils/rel.h"
@@ -51,6 +52,7 @@ typedef struct Count
 	int64		bytes;			/* the size of the queue tables */
 } Count;
 
+static int64 end_of(Relation rel);
 static void slow_down(int64 changes);
 static bool count_queue(FactTableRow *queue, Snapshot snapshot, Count *count);
 static bool count_row(HeapTuple tuple, void *arg);
@@ -108,6 +110,65 @@ backlog_check(FactDef *def, Relation queue, HeapTuple last)
 	}
 	if (setting_backlog_action == BACKLOG_SLOW)
 		slow_down(changes);
+}
+
+/*
+ * queue_growth
+ *		Returns how many bytes writers have appended to the queue of a fact table since the
+ *		call before it, which has left *ends.
+ *
+ * That is known from the ends of the queue tables alone: rows are only appended, each to
+ * the last block or new ones.  A table that is shorter than before has been emptied, and
+ * one that another session has locked is left out.  Nothing stays locked, because queue
+ * tables come after the fact table in the order of locks.
+ */
+int64
+queue_growth(Oid fact_table, QueueEnds *ends)
+{
+	FactTableRow row;
+	QueueEnds	now = {0};
+	int64		growth = 0;
+	int			i;
+	int			k;
+
+	if (!catalog_read_fact(fact_table, &row))
+		return 0;
+	(void) find_queue_tables(&row, NULL);
+	for (i = 0; i < 2; i++)
+	{
+		Oid			relid = i == 0 ? row.queue : row.spare;
+		Relation	rel;
+
+		if (!queue_open_to_read(relid, &rel) || rel == NULL)
+			continue;
+		now.relid[i] = relid;
+		now.bytes[i] = end_of(rel);
+		relation_close(rel, AccessShareLock);
+		for (k = 0; k < 2; k++)
+			if (ends->relid[k] == relid)
+				growth += now.bytes[i] < ends->bytes[k] ? now.bytes[i] : now.bytes[i] - ends->bytes[k];
+	}
+	*ends = now;
+	return growth;
+}
+
+/* end_of: returns how many bytes a table has up to the last row */
+static int64
+end_of(Relation rel)
+{
+	BlockNumber blocks = RelationGetNumberOfBlocks(rel);
+	Buffer		buffer;
+	Page		page;
+	Size		unused;
+
+	if (blocks == 0)
+		return 0;
+	buffer = ReadBuffer(rel, blocks - 1);
+	LockBuffer(buffer, BUFFER_LOCK_SHARE);
+	page = BufferGetPage(buffer);
+	unused = PageIsNew(page) ? BLCKSZ : PageGetExactFreeSpace(page);
+	UnlockReleaseBuffer(buffer);
+	return (int64) blocks * BLCKSZ - unused;
 }
 
 /* slow_down: sleeps, the longer the further the limit is exceeded */

@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * backlog.h
- *	  Counts what is queued, and warns writers or slows them down when it is too much.
+ *	  Counts what is queued, and how fast that grows, and warns writers or slows them down
+ *	  when it is too much.
  *
  *-------------------------------------------------------------------------
  */
@@ -14,7 +15,15 @@
 
 #include "../indextable.h"
 
+/* Where the queue tables of a fact table ended at some time. */
+typedef struct QueueEnds
+{
+	Oid			relid[2];		/* InvalidOid: not known */
+	int64		bytes[2];
+} QueueEnds;
+
 extern TimestampTz queue_row_time(HeapTuple tuple);
 extern void backlog_check(FactDef *def, Relation queue, HeapTuple last);
+extern int64 queue_growth(Oid fact_table, QueueEnds *ends);
 
 #endif							/* INDEXTABLE_BACKLOG_H */
