@@ -20,9 +20,11 @@
 #include "access/htup_details.h"
 #include "access/nbtree.h"
 #include "access/relation.h"
+#include "access/relscan.h"
 #include "access/skey.h"
 #include "access/tableam.h"
 #include "access/tupconvert.h"
+#include "catalog/pg_am.h"
 #include "executor/tuptable.h"
 #include "nodes/bitmapset.h"
 #include "nodes/pg_list.h"
@@ -42,8 +44,10 @@
 #include "foreign_by_key.h"
 #include "foreign_scan.h"
 
-static void begin_leaf(LiveScan *scan, LeafScan *leaf, Oid pk_index);
+static void begin_leaf(LiveScan *scan, LeafScan *leaf);
 static bool choose_leaf(LiveScan *scan, Datum *key);
+static void search_leaf(LiveScan *scan, Datum *key);
+static void move_search(LiveScan *scan, LeafScan *leaf);
 static void fetch_foreign(LiveScan *scan, Datum *key);
 static void keep_row(TupleTableSlot *row, void *arg);
 static void end_leaf(LeafScan *leaf);
@@ -65,6 +69,7 @@ live_scan_begin(LiveScan *scan, FactDef *def, Relation fact, Snapshot snapshot)
 	scan->cxt = CurrentMemoryContext;
 	scan->leaves = NULL;
 	scan->current = NULL;
+	scan->search = NULL;
 	scan->as_writer = false;
 	scan->lock = AccessShareLock;
 	scan->fetched = NULL;
@@ -86,7 +91,7 @@ live_scan_begin(LiveScan *scan, FactDef *def, Relation fact, Snapshot snapshot)
 		scan->current = &scan->only;
 		scan->only.leaf = leaf_of(def, fact);
 		scan->only.rel = fact;
-		begin_leaf(scan, &scan->only, scan->only.leaf != NULL ? scan->only.leaf->pk_index : def->pk_index);
+		begin_leaf(scan, &scan->only);
 	}
 }
 
@@ -95,7 +100,7 @@ bool
 live_scan_is_foreign(LiveScan *scan, Datum *key)
 {
 	MemoryContext old = MemoryContextSwitchTo(scan->cxt);
-	bool		result = scan->leaves != NULL && choose_leaf(scan, key) && scan->current->index == NULL;
+	bool		result = scan->leaves != NULL && choose_leaf(scan, key) && scan->current->is_foreign;
 
 	MemoryContextSwitchTo(old);
 	return result;
@@ -107,16 +112,11 @@ live_scan_first(LiveScan *scan, Datum *key)
 {
 	MemoryContext old = MemoryContextSwitchTo(scan->cxt);
 	bool		found = scan->leaves == NULL || choose_leaf(scan, key);
-	int			i;
 
-	if (found && scan->current->index == NULL)
+	if (found && scan->current->is_foreign)
 		fetch_foreign(scan, key);
 	else if (found)
-	{
-		for (i = 0; i < scan->def->npk; i++)
-			scan->keys[i].sk_argument = key[i];
-		index_rescan(scan->current->scan, scan->keys, scan->def->npk, NULL, 0);
-	}
+		search_leaf(scan, key);
 	MemoryContextSwitchTo(old);
 	return found ? live_scan_next(scan) : NULL;
 }
@@ -130,8 +130,8 @@ live_scan_next(LiveScan *scan)
 	LeafScan   *leaf = scan->current;
 	bool		found;
 
-	if (leaf->index != NULL)
-		found = index_getnext_slot(leaf->scan, ForwardScanDirection, leaf->stored);
+	if (!leaf->is_foreign)
+		found = index_getnext_slot(scan->search, ForwardScanDirection, leaf->stored);
 	else if ((found = leaf->rows != NIL))
 	{
 		ExecStoreMinimalTuple(linitial(leaf->rows), leaf->stored, true);
@@ -194,6 +194,8 @@ live_scan_end(LiveScan *scan)
 	HASH_SEQ_STATUS seq;
 	LeafScan   *leaf;
 
+	if (scan->search != NULL)
+		index_endscan(scan->search);
 	if (scan->leaves == NULL)
 	{
 		end_leaf(&scan->only);
@@ -318,38 +320,89 @@ choose_leaf(LiveScan *scan, Datum *key)
 		leaf = hash_search(scan->leaves, &relid, HASH_ENTER, &found);
 		leaf->rel = rel;
 		leaf->leaf = leaf_of(scan->def, rel);
-		begin_leaf(scan, leaf, leaf->leaf->pk_index);
+		begin_leaf(scan, leaf);
 		scan->current = leaf;
 	}
 	return true;
 }
 
-/* begin_leaf: prepares to search one table by its primary key */
+/* begin_leaf: prepares to read one table */
 static void
-begin_leaf(LiveScan *scan, LeafScan *leaf, Oid pk_index)
+begin_leaf(LiveScan *scan, LeafScan *leaf)
 {
 	leaf->rows = NIL;
 	leaf->index = NULL;
-	if (leaf->leaf != NULL && leaf->leaf->is_foreign)
+	leaf->is_foreign = leaf->leaf != NULL && leaf->leaf->is_foreign;
+	if (leaf->is_foreign)
 	{
 		leaf->stored = leaf->slot = MakeSingleTupleTableSlot(scan->def->desc, &TTSOpsMinimalTuple);
 		return;
 	}
-	leaf->index = index_open(pk_index, AccessShareLock);
 	leaf->stored = leaf->slot = table_slot_create(leaf->rel, NULL);
 	if (leaf->leaf != NULL && leaf->leaf->map != NULL)
 		leaf->slot = MakeSingleTupleTableSlot(scan->def->desc, &TTSOpsVirtual);
-	leaf->scan = index_beginscan_compat(leaf->rel, leaf->index, scan->snapshot, scan->def->npk);
+}
+
+/*
+ * search_leaf
+ *		Begins to search the current table by its primary key, whose index is opened at the
+ *		first search.
+ */
+static void
+search_leaf(LiveScan *scan, Datum *key)
+{
+	LeafScan   *leaf = scan->current;
+	int			i;
+
+	if (leaf->index == NULL)
+		leaf->index = index_open(leaf->leaf != NULL ? leaf->leaf->pk_index : scan->def->pk_index, AccessShareLock);
+	if (scan->search == NULL)
+		scan->search = index_beginscan_compat(leaf->rel, leaf->index, scan->snapshot, scan->def->npk);
+	else if (scan->search->indexRelation != leaf->index)
+		move_search(scan, leaf);
+	for (i = 0; i < scan->def->npk; i++)
+		scan->keys[i].sk_argument = key[i];
+	index_rescan(scan->search, scan->keys, scan->def->npk, NULL, 0);
+}
+
+/*
+ * move_search
+ *		Has the one scan of all partitions search another one.
+ *
+ * Rows with keys that follow each other are often in as many partitions, and the scan of a
+ * btree takes 27 KB, which are allocated and freed for each, if each has its own.
+ *
+ * The server begins and ends a scan at one index.  Between its searches, however, a btree's
+ * scan holds nothing of the index but the reference to it: the rescan here lets go of the
+ * page that it is at, having marked there which entries are dead, and the one that follows
+ * has all that depends on the index, or on the keys, determined anew.  All other kinds of
+ * indexes get another scan, and the table's part of the scan is always a new one.
+ */
+static void
+move_search(LiveScan *scan, LeafScan *leaf)
+{
+	IndexScanDesc search = scan->search;
+
+	if (search->indexRelation->rd_rel->relam != BTREE_AM_OID || leaf->index->rd_rel->relam != BTREE_AM_OID)
+	{
+		index_endscan(search);
+		scan->search = index_beginscan_compat(leaf->rel, leaf->index, scan->snapshot, scan->def->npk);
+		return;
+	}
+	index_rescan(search, scan->keys, scan->def->npk, NULL, 0);
+	table_index_fetch_end(search->xs_heapfetch);
+	search->xs_heapfetch = table_index_fetch_begin_compat(leaf->rel);
+	search->heapRelation = leaf->rel;
+	RelationIncrementReferenceCount(leaf->index);
+	RelationDecrementReferenceCount(search->indexRelation);
+	search->indexRelation = leaf->index;
 }
 
 static void
 end_leaf(LeafScan *leaf)
 {
 	if (leaf->index != NULL)
-	{
-		index_endscan(leaf->scan);
 		index_close(leaf->index, NoLock);
-	}
 	if (leaf->slot != leaf->stored)
 		ExecDropSingleTupleTableSlot(leaf->slot);
 	ExecDropSingleTupleTableSlot(leaf->stored);

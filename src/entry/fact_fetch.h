@@ -27,8 +27,8 @@ typedef struct LeafScan
 	Oid			relid;			/* hash key */
 	Relation	rel;
 	Leaf	   *leaf;			/* NULL: the fact table is not partitioned */
-	Relation	index;			/* NULL: the partition is on another server */
-	IndexScanDesc scan;
+	bool		is_foreign;		/* the partition is on another server */
+	Relation	index;			/* of the primary key; NULL: not searched yet */
 	List	   *rows;			/* foreign: of MinimalTuple, rows of the key
 								 * that are still to be returned */
 	TupleTableSlot *stored;		/* the row as it is stored */
@@ -46,6 +46,8 @@ typedef struct LiveScan
 	LeafScan	only;			/* if the fact table is not partitioned */
 	HTAB	   *leaves;			/* of LeafScan; NULL: not partitioned */
 	LeafScan   *current;		/* the one that the last key belongs to */
+	IndexScanDesc search;		/* of the table that was searched last, or
+								 * NULL */
 	struct ForeignBatch *fetched;	/* foreign rows that were fetched in
 									 * advance, or NULL */
 	MemoryContext fetched_cxt;	/* has these rows; NULL: none yet */

@@ -96,7 +96,7 @@ write_again(SharedKey *key)
 		live_scan_begin(&scan, def, fact, SnapshotSelf);
 		for (row = live_scan_first(&scan, key->values); row != NULL; row = live_scan_next(&scan))
 		{
-			if (scan.current->index == NULL || !is_ours(scan.current->stored))
+			if (scan.current->is_foreign || !is_ours(scan.current->stored))
 				continue;
 			lists = batch_get_op_lists(def, &cxt);
 			batch_add_row(def, row, true, false, lists, cxt);

@@ -363,6 +363,12 @@ typedef struct JsonbInState
 	index_beginscan(heap, index, snapshot, NULL, nkeys, 0, SO_NONE)
 #endif
 
+#if PG_VERSION_NUM < 190000
+#define table_index_fetch_begin_compat(heap)	table_index_fetch_begin(heap)
+#else
+#define table_index_fetch_begin_compat(heap)	table_index_fetch_begin(heap, SO_NONE)
+#endif
+
 #ifndef pg_noreturn
 #define pg_noreturn				pg_attribute_noreturn()
 #endif
