@@ -56,12 +56,12 @@ life_round() {    # ROUND
 	undo
 
 	sql -c "$NORMALIZED" > /dev/null
-	timed verify count "$1" "$SERIAL" "$COUNT"
 	timed verify field "$1" "$SERIAL" "$COUNT_FIELD"
+	timed verify count "$1" "$SERIAL" "$COUNT"
 	timed verify verify "$1" "$SERIAL" "$VERIFY"
 	timed verify sample "$1" "$SERIAL" "$SAMPLE"
-	timed verify_parallel count "$1" "$PARALLEL" "$COUNT"
 	timed verify_parallel field "$1" "$PARALLEL" "$COUNT_FIELD"
+	timed verify_parallel count "$1" "$PARALLEL" "$COUNT"
 	timed verify_parallel verify "$1" "$PARALLEL" "$VERIFY"
 	undo
 }
