@@ -35,7 +35,7 @@ if [ "${QUICK:-0}" = 1 ]; then
 	: "${SECONDS_UPDATES:=1}" "${SECONDS_LAG:=4}" "${SECONDS_IDLE:=3}"
 	: "${ROWS_LIFE:=50000}" "${WRONG:=10 1000 10000}" "${SECONDS_LIFE:=2}"
 	: "${ROWS_PARTITIONS:=20000}" "${PARTITIONS:=1 16 64 256}"
-	: "${SIZES_GROWTH:=1000 10000 100000}" "${STATEMENTS_GROWTH:=2000}" "${ROWS_ARRAYS:=4000}" "${ROWS_COPY:=50000}" "${ROWS_CALLGRIND:=300}"
+	: "${SIZES_GROWTH:=1000 10000 100000}" "${STATEMENTS_GROWTH:=500}" "${ROWS_ARRAYS:=4000}" "${ROWS_COPY:=50000}" "${ROWS_CALLGRIND:=300}"
 	: "${ROUNDS:=2}" "${ROWS_BASE:=10000}" "${ROWS_SINGLE:=4000}" "${ROWS_BULK:=50000}" "${ROWS_WIDE:=1000}" "${ROWS_READ:=10000}" "${SECONDS_READ:=1}"
 fi
 : "${ROUNDS:=5}"
@@ -62,7 +62,7 @@ fi
 : "${ROWS_PARTITIONS:=100000}"    # rows that are read from partitions
 : "${PARTITIONS:=1 16 64 256 1024}"    # numbers of partitions; the last ones want max_locks_per_transaction
 : "${SIZES_GROWTH:=10000 100000 1000000 10000000}"    # numbers of entries; ten times the last is extrapolated
-: "${STATEMENTS_GROWTH:=5000}"    # of each kind at each
+: "${STATEMENTS_GROWTH:=1000}"    # of each kind at each, a round
 : "${TOWNS:=5000}"           # distinct keys in the write tests, at most 10,000
 : "${PARTS:=single instructions arrays bulk wide reads fetched growth enqueue drain held lag life partitions shards feeds planner}"
 : "${PG_IVM:=}" "${HINT:=}" "${PG_CONFIG:=pg_config}"
@@ -226,15 +226,15 @@ section() {
 	${group}_section "$1"
 	echo
 	${group}_sizes "$1" | sed 's/^/- /'
-	if [ "$1" = instructions ] || [ "$1" = growth ]; then echo "- $(date -u +%Y-%m-%d)"
+	if [ "$1" = instructions ]; then echo "- $(date -u +%Y-%m-%d)"
 	else echo "- medians (least – most) of $ROUNDS rounds; $(date -u +%Y-%m-%d)"; fi
 	echo "- $(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -1), $(nproc) cores, $(awk '/^MemTotal/ {printf "%.0f GB", $2 / 1048576}' /proc/meminfo)"
 	sql -c "SELECT '- PostgreSQL ' || current_setting('server_version') || ', shared_buffers ' || current_setting('shared_buffers') || ', collation ' || datcollate
 		FROM pg_database WHERE datname = current_database()"
 }
 
-# whole NAME: whether all of a section was run
-whole() {
+# is_whole NAME: whether all of a section was run
+is_whole() {
 	case $1 in
 	single | bulk | wide) [ "$VARIANTS" = "$ALL_VARIANTS" ] ;;
 	instructions) wants single && wants arrays ;;
@@ -262,7 +262,7 @@ report() {
 	for section in $SECTIONS; do
 		[ -s "$tmp/$section.tsv" ] || continue
 		section "$section" > "$tmp/sections/$section.md"
-		if whole "$section"; then cp "$tmp/sections/$section.md" "$tmp/whole"; fi
+		if is_whole "$section"; then cp "$tmp/sections/$section.md" "$tmp/whole"; fi
 		printf '## %s\n\n' "$section"
 		cat "$tmp/sections/$section.md"
 		echo

@@ -1,32 +1,34 @@
 # The table of how costs grow with the number of entries, and their curves as SVG. Called by bench.sh after table.awk, with part=table
 # or plot, targets.tsv, and the lines that growth.sh describes.
 
-$1 == "shared_buffers" { buffers = $2; next }
+$1 == "bytes" { bytes[$2] = $3; next }
 
 {
 	if (!($1 in at)) { size[++n_sizes] = $1; at[$1] = 1 }
-	cost[$1, $2, $3] = $4
-	bytes[$1, $2, $3] = $5
+	cost[$1, $2, $3, $4] = $5
+	if ($4 > n_rounds) n_rounds = $4
 }
 
 function log2(x) { return log(x) / log(2) }
 
-# own(entries, kind, work): inserts and moves above no index
-function own(entries, kind, work) {
-	return cost[entries, kind, work] - ((entries, "none", work) in cost ? cost[entries, "none", work] : 0)
+# own(entries, kind, work): the median; of inserts and moves above no index, in the same round
+function own(entries, kind, work,    r, a) {
+	for (r = 1; r <= n_rounds; r++)
+		a[r] = cost[entries, kind, work, r] - ((entries, "none", work, r) in cost ? cost[entries, "none", work, r] : 0)
+	return median(a, n_rounds)
 }
 
-# missed(bytes): the share of the pages that shared_buffers has no room for
-function missed(b) { return b > buffers ? 1 - buffers / b : 0 }
+# missed(bytes): the share of so many bytes that shared_buffers has no room for
+function missed(b) { return b > bytes[0] ? 1 - bytes[0] / b : 0 }
 
 # fit(kind, work): a and b of a + b * log2(entries), by least squares over the sizes without misses, or over all if these are too
 # few; and c of what misses add, so that the larger sizes come out right on average
 function fit(kind, work,    s, x, y, n, sx, sy, sxx, sxy, m, few) {
-	for (s = 1; s <= n_sizes; s++) n += missed(bytes[size[s], kind, work]) == 0
+	for (s = 1; s <= n_sizes; s++) n += missed(bytes[size[s]]) == 0
 	few = n < 2
 	n = 0
 	for (s = 1; s <= n_sizes; s++) {
-		if (!few && missed(bytes[size[s], kind, work]) > 0) continue
+		if (!few && missed(bytes[size[s]]) > 0) continue
 		x = log2(size[s])
 		y = own(size[s], kind, work)
 		n++; sx += x; sy += y; sxx += x * x; sxy += x * y
@@ -36,7 +38,7 @@ function fit(kind, work,    s, x, y, n, sx, sy, sxx, sxy, m, few) {
 	a = (sy - b * sx) / n
 	c = n = 0
 	for (s = 1; s <= n_sizes && !few; s++) {
-		m = missed(bytes[size[s], kind, work])
+		m = missed(bytes[size[s]])
 		if (m == 0) continue
 		c += (own(size[s], kind, work) - a - b * log2(size[s])) / m
 		n++
@@ -48,7 +50,7 @@ function fit(kind, work,    s, x, y, n, sx, sy, sxx, sxy, m, few) {
 function extrapolated(kind, work,    last) {
 	fit(kind, work)
 	last = size[n_sizes]
-	return a + b * log2(10 * last) + c * missed(10 * bytes[last, kind, work])
+	return a + b * log2(10 * last) + c * missed(10 * bytes[last])
 }
 
 function powered(entries,    n, i, s) {
@@ -146,8 +148,8 @@ function plot() {
 	print "<line class=\"axis far\" x1=\"370\" y1=\"24\" x2=\"400\" y2=\"24\"/><text x=\"408\" y=\"28\">extrapolated</text>"
 	left = 70; up = 80; panel("insert", "An insert, above no index")
 	left = 460; panel("move", "A key moved, above no index")
-	left = 70; up = 365; panel("entry", "A look-up: the entry only")
-	left = 460; panel("fetched", "A look-up: the row fetched by plain SQL")
+	left = 70; up = 365; panel("entry", "A look-up: its entry only")
+	left = 460; panel("fetched", "A look-up: the row, by plain SQL")
 	print "</svg>"
 }
 
