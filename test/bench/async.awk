@@ -47,8 +47,8 @@ function enqueue(    w, work, k, kind, c, cells, one, own) {
 				if (c == 1) one = own
 				cells = cells "\t" sprintf("%+.2f", own) "\t(" least_most ")"
 			}
-			cells = cells "\t" (work ~ /delete/ ? "" : ratio(one, btree)) "\t" (kind == "async" && btree > 0 ? aim(label[work] ", queued: CPU by a native index's", one / btree, "≤", reach[work], "×") : "")
-			row(cells "\t" (one > 0.2 ? ratio(own, one) : "") "\t" (kind == "async" && one > 0 ? aim(label[work] ", queued: " counts[n_counts] " index tables by " counts[1], own / one, "≤", reach_row[work], "×") : ""))
+			cells = cells "\t" (work ~ /delete/ ? "" : ratio(one, btree)) "\t" (kind == "async" && btree > 0 ? aim(label[work] ", queued: CPU, times a native index's", one / btree, "≤", reach[work], "×") : "")
+			row(cells "\t" (one > 0.2 ? ratio(own, one) : "") "\t" (kind == "async" && one > 0 ? aim(label[work] ", queued: " counts[n_counts] " index tables, times the cost of " counts[1], own / one, "≤", reach_row[work], "×") : ""))
 		}
 	}
 	print_table(2)
@@ -56,7 +56,7 @@ function enqueue(    w, work, k, kind, c, cells, one, own) {
 
 # ---- many: transactional index tables, and as many native indexes
 
-function many(    w, work, c, own, native, cells, goal) {
+function many_tables(    w, work, c, own, native, cells, goal) {
 	row("work\tindex tables\tindextable\t(least – most)\texpression B-trees\t(least – most)\t× native\treach")
 	for (w = 1; w <= n_works; w++) {
 		work = works[w]
@@ -69,7 +69,7 @@ function many(    w, work, c, own, native, cells, goal) {
 			goal = "many" substr(work, 8) "_" counts[c]
 			# a native index leaves deletes to VACUUM
 			row(cells "\t" (work ~ /delete/ ? "" : ratio(own, native)) \
-				"\t" (native > 0 ? aim(label[work] ", " counts[c] " index tables: CPU by as many native indexes'", own / native, "≤", reach[goal], "×") : ""))
+				"\t" (native > 0 ? aim(label[work] ", " counts[c] " index tables: CPU, times that of as many native indexes", own / native, "≤", reach[goal], "×") : ""))
 		}
 	}
 	print_table(1)
@@ -104,7 +104,7 @@ function drain(    w, work, cells, once, many, ratio_of) {
 		cells = cells "\t" aim(label[work] ": a second of one worker's CPU", 1000000 / over_rounds(us, work), "≥", reach_row[work], "")
 		if (work ~ /^drain_/) {
 			ratio_of = times_as(work, "updates_none")
-			cells = cells "\t" ratio_of "\t(" least_most ")\t" aim(label[work] ": rate by that of single-row updates", ratio_of + 0, "≥", reach[work], "×")
+			cells = cells "\t" ratio_of "\t(" least_most ")\t" aim(label[work] ": rate, times that of single-row updates", ratio_of + 0, "≥", reach[work], "×")
 			cells = cells "\t" times_as(work, "updates_none", 1)
 		}
 		row(cells)
@@ -183,7 +183,7 @@ END {
 	name["native"] = "expression B-tree"
 	n_loads = split("light half", loads, " ")
 	if (part == "enqueue") enqueue()
-	if (part == "many") many()
+	if (part == "many") many_tables()
 	if (part == "drain") drain()
 	if (part == "held") held()
 	if (part == "lag") lags()

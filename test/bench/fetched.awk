@@ -32,7 +32,7 @@ END {
 		cells = name[side] "\t" compared("whole", side) "\t" compared("execution", side)
 		what = name[side]
 		gsub(/\*\*/, "", what)
-		row(cells "\t" (side == "plain_native" ? "" : aim("a fetched row, " what ": time by the native index's", ratio_of, "≤", reach["fetched"], "×")))
+		row(cells "\t" (side == "plain_native" ? "" : aim("a fetched row, " what ": time, times the native index's", ratio_of, "≤", reach["fetched"], "×")))
 	}
 	print_table(1)
 }

@@ -53,10 +53,10 @@ END {
 			# a native index leaves deletes to VACUUM
 			has = work !~ /^delete/ && above(work, native) > 0
 			cells = cells "\t" (has ? sprintf("%.2f", own / above(work, native)) : "") \
-				"\t" (has && ours ? aim(label[work] ", instructions by a native index's", own / above(work, native), "≤", reach[goal], "×") : "")
+				"\t" (has && ours ? aim(label[work] ", instructions, times a native index's", own / above(work, native), "≤", reach[goal], "×") : "")
 			has = above(work, "floor") > 0
 			cells = cells "\t" (has ? sprintf("%.2f", own / above(work, "floor")) : "") \
-				"\t" (has && ours ? aim(label[work] ", instructions by the floor's", own / above(work, "floor"), "≤", reach_floor[goal], "×") : "")
+				"\t" (has && ours ? aim(label[work] ", instructions, times the floor's", own / above(work, "floor"), "≤", reach_floor[goal], "×") : "")
 			base = work ~ /^delete/ ? "" : cpu(work, native)
 			low = cpu(work, "floor")
 			row(cells "\t" shown(us, 0) "\t" (us != "" && base > 0 ? sprintf("%.2f", us / base) : "") "\t" (us != "" && low > 0 ? sprintf("%.2f", us / low) : ""))

@@ -67,7 +67,7 @@ function life(    w, work, s, side, base, cells, key, ratio_of) {
 				cells = cells "\t" ratio_of "\t" (s > 1 ? least_most : "")
 			} else cells = cells "\t\t\t\t"
 			key = s == 1 || side == "count" || side == "sample" || !has_cpu[work] ? "" : \
-				aim(label[work] ", " plain(name[side]) ": CPU by " name[base] "'s", ratio_of + 0, "≤", reach[work], "×")
+				aim(label[work] ", " plain(name[side]) ": CPU, times that of " name[base], ratio_of + 0, "≤", reach[work], "×")
 			cells = cells "\t" key "\t" over_rounds(elapsed, work, side, 1000, "%.0f") "\t" least_most
 			row(cells "\t" (s > 1 ? times_as(elapsed, work, side, base) "\t" least_most : "\t"))
 		}

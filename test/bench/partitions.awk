@@ -52,7 +52,7 @@ function read(    w, work, s, side) {
 			side = sides[work, s]
 			row((s == 1 ? label[work] : "") "\t" (s == 1 ? substr(work, index(work, "_") + 1) : "") "\t" name[side] \
 				"\t" by_protocol(work, "simple", side, reach[work]) "\t" by_protocol(work, "prepared", side, reach_row[work]) \
-				"\t" (side == "lookup" && work ~ /^one_/ && work != "one_1" ? aim(named(work) ", prepared: cost by that at one partition", flat, "≤", reach["flat"], "×") : ""))
+				"\t" (side == "lookup" && work ~ /^one_/ && work != "one_1" ? aim(named(work) ", prepared: cost, times that at one partition", flat, "≤", reach["flat"], "×") : ""))
 		}
 	}
 	print_table(3)
@@ -80,7 +80,7 @@ function write(    w, work, plain, partitioned, cells) {
 		cells = label[work] "\t" base(work, "plain") "\t" sprintf("%+.2f", plain) "\t" least_most
 		partitioned = overhead(work, "partitioned")
 		cells = cells "\t" base(work, "partitioned") "\t" sprintf("%+.2f", partitioned) "\t" least_most
-		row(cells "\t" (plain > 0 ? sprintf("%.2f", partitioned / plain) : "") "\t" (plain > 0 ? aim(label[work] " over 16 partitions: CPU by that over one table", partitioned / plain, "≤", reach[work], "×") : ""))
+		row(cells "\t" (plain > 0 ? sprintf("%.2f", partitioned / plain) : "") "\t" (plain > 0 ? aim(label[work] " over 16 partitions: CPU, times that over one table", partitioned / plain, "≤", reach[work], "×") : ""))
 	}
 	print_table(1)
 }

@@ -24,7 +24,7 @@ function shown(us) { return sprintf(us < 1000 ? "%.1f" : "%.0f", us) }
 
 function times(x) { return sprintf(x < 10 ? "%.2f×" : "%.0f×", x) }
 
-# by_protocol(work, protocol, side, target): µs, and the speed-up against native indexes; of plain SQL, its cost by that of the index
+# by_protocol(work, protocol, side, target): µs, and the speed-up against native indexes; of plain SQL, its cost, times that of the index
 # table named by hand, too
 function by_protocol(work, protocol, side, target,    r, a, b, c, cells) {
 	for (r = 1; r <= n_rounds; r++) {
@@ -42,7 +42,7 @@ function by_protocol(work, protocol, side, target,    r, a, b, c, cells) {
 	return cells "\t" times(by_hand = median(c, n_rounds))
 }
 
-# flat(work): of one row, its cost by that at 64 partitions
+# flat(work): of one row, its cost, times that at 64 partitions
 function flat(work,    r, a, first) {
 	first = "one_p64" SUBSEP "prepared" SUBSEP "ours" SUBSEP
 	if (work !~ /^one_p/ || work == "one_p64" || !((first 1) in cost)) return ""
@@ -61,8 +61,8 @@ function read(    w, work, s, side) {
 		for (s = 1; s <= n_sides[work]; s++) {
 			side = sides[work, s]
 			row((s == 1 ? label[work] : "") "\t" name[side] "\t" by_protocol(work, "simple", side, reach[work]) "\t" \
-				by_protocol(work, "prepared", side, reach_row[work]) "\t" (side == "ours" && work ~ /^only_/ ? aim("plain SQL, " named(work) ", prepared: cost by that of the index table named by hand", by_hand, "≤", reach["by_hand"], "×") : "") \
-				"\t" (side == "ours" ? flat(work) : "") "\t" (side == "ours" && flat(work) != "" ? aim("plain SQL, " named(work) ", prepared: cost by that at 64 partitions", flat(work) + 0, "≤", reach["flat_plain"], "×") : ""))
+				by_protocol(work, "prepared", side, reach_row[work]) "\t" (side == "ours" && work ~ /^only_/ ? aim("plain SQL, " named(work) ", prepared: cost, times that of the index table named by hand", by_hand, "≤", reach["by_hand"], "×") : "") \
+				"\t" (side == "ours" ? flat(work) : "") "\t" (side == "ours" && flat(work) != "" ? aim("plain SQL, " named(work) ", prepared: cost, times that at 64 partitions", flat(work) + 0, "≤", reach["flat_plain"], "×") : ""))
 		}
 	}
 	print_table(2)

@@ -56,9 +56,9 @@ END {
 			ours = variant == "indextable"
 			none = variant == "none"
 			# a native index leaves deletes to VACUUM
-			cells = cells "\t" (none || work ~ /^delete/ ? "\t" : against(work, (work, "expression") in seen ? "expression" : "gin", own, ours, reach[work], "CPU by a native index's"))
-			if (by_row_trigger) cells = cells "\t" (none ? "\t" : against(work, "row_trigger", own, ours, reach_row[work], "CPU by a PL/pgSQL row trigger's"))
-			if (by_floor) cells = cells "\t" (none ? "\t" : against(work, "floor", own, ours, reach_floor[work], "CPU by the floor's"))
+			cells = cells "\t" (none || work ~ /^delete/ ? "\t" : against(work, (work, "expression") in seen ? "expression" : "gin", own, ours, reach[work], "CPU, times a native index's"))
+			if (by_row_trigger) cells = cells "\t" (none ? "\t" : against(work, "row_trigger", own, ours, reach_row[work], "CPU, times a PL/pgSQL row trigger's"))
+			if (by_floor) cells = cells "\t" (none ? "\t" : against(work, "floor", own, ours, reach_floor[work], "CPU, times the floor's"))
 			row(cells (hots ? "\t" hot[work, variant] : ""))
 		}
 	}

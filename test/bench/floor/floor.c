@@ -20,6 +20,7 @@
 #include "access/heapam.h"
 #include "access/nbtree.h"
 #include "access/table.h"
+#include "access/tableam.h"
 #include "access/xact.h"
 #include "catalog/index.h"
 #include "catalog/namespace.h"
