@@ -15,9 +15,11 @@ part == "planning" {
 }
 
 # named(work): its label in full, where that says "the same"
-function named(work) {
+function named(work,    first) {
 	if (label[work] !~ /^the same/) return label[work]
-	return label[work ~ /^only/ ? "only_600" : work ~ /^fetch/ ? "fetch_600" : "one_p64"] substr(label[work], 9)
+	first = label[work ~ /^only/ ? "only_600" : work ~ /^fetch/ ? "fetch_600" : work ~ /^planning/ ? "planning_unserved" : "one_p64"]
+	sub(/; (600 bytes|64 partitions)$/, "", first)
+	return first substr(label[work], 9)
 }
 
 function shown(us) { return sprintf(us < 1000 ? "%.1f" : "%.0f", us) }
@@ -81,8 +83,8 @@ function planning(    w, work, r, off, on, more, cells) {
 		}
 		cells = label[work] "\t" sprintf("%.1f", median(off, n_rounds)) "\t(" spread(off, n_rounds, "%.1f") ")"
 		cells = cells "\t" sprintf("%.1f", median(on, n_rounds)) "\t(" spread(on, n_rounds, "%.1f") ")"
-		row(cells "\t" sprintf("%+.2f", median(more, n_rounds)) "\t" aim("planning a query of " label[work] ": more", median(more, n_rounds), "≤", reach[work], " µs") \
-			"\t" sprintf("%+.1f %%", median(by, n_rounds)) "\t" aim("planning a query of " label[work] ": more", median(by, n_rounds), "≤", reach_row[work], " %"))
+		row(cells "\t" sprintf("%+.2f", median(more, n_rounds)) "\t" aim("planning a query of " named(work) ": more", median(more, n_rounds), "≤", reach[work], " µs") \
+			"\t" sprintf("%+.1f %%", median(by, n_rounds)) "\t" aim("planning a query of " named(work) ": more", median(by, n_rounds), "≤", reach_row[work], " %"))
 	}
 	print_table(1)
 }
