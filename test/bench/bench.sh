@@ -14,8 +14,8 @@
 #   QUICK=1           a small profile, about ten minutes on idle cores; rough: bulk inserts and reads need the full sizes
 #   PARTS="bulk"      some of: single rows, instructions (beside CPU time, if single and arrays are run, too), arrays, bulk, wide
 #                     documents; reads, fetched rows; growth: cost by the number of entries; of asynchronous maintenance: enqueue
-#                     (also many index tables), drain held lag; life: building, verifying, repairing; partitions: fact tables that are
-#                     partitioned; shards: on other servers, feeds; and planner: plain SQL
+#                     (also many index tables), drain held lag; life: building, verifying, repairing; beside: writers beside a build;
+#                     partitions: fact tables that are partitioned; shards: on other servers, feeds; and planner: plain SQL
 #   VARIANTS="none expression row_trigger indextable"    some of variants/*.sql; none is needed
 #   ROUNDS ROWS_BASE ROWS_SINGLE ROWS_ARRAYS ROWS_BULK ROWS_COPY ROWS_WIDE ROWS_READ ROWS_CALLGRIND TOWNS SECONDS_READ    sizes, see below
 #   ROWS_ENQUEUE STATEMENTS_ENQUEUE COUNTS ROWS_DRAIN ROWS_HELD ROWS_LAG SECONDS_UPDATES SECONDS_LAG SECONDS_IDLE
@@ -64,7 +64,7 @@ fi
 : "${SIZES_GROWTH:=10000 100000 1000000 10000000}"    # numbers of entries; ten times the last is extrapolated
 : "${STATEMENTS_GROWTH:=1000}"    # of each kind at each, a round
 : "${TOWNS:=5000}"           # distinct keys in the write tests, at most 10,000
-: "${PARTS:=single instructions arrays bulk wide reads fetched growth enqueue drain held lag life partitions shards feeds planner}"
+: "${PARTS:=single instructions arrays bulk wide reads fetched growth enqueue drain held lag life beside partitions shards feeds planner}"
 : "${PG_IVM:=}" "${HINT:=}" "${PG_CONFIG:=pg_config}"
 ALL_VARIANTS="none expression generated gin row_trigger statement_trigger ${PG_IVM:+pg_ivm }empty_trigger floor indextable"
 ARRAY_VARIANTS="none gin floor indextable"
@@ -326,7 +326,7 @@ if ! sql -c 'CREATE EXTENSION IF NOT EXISTS indextable' 2> "$tmp/extension.log";
 	[ "$ALLOW_MISSING" = 1 ] || die "the extension indextable can't be created (ALLOW_MISSING=1 goes on without it)"
 	say "bench: going on WITHOUT indextable: no such variant, no reads, nothing asynchronous, no life, no partitions, no shards, no plain SQL"
 	VARIANTS=${VARIANTS/indextable/}
-	for part in instructions arrays reads fetched growth enqueue drain held lag life partitions shards feeds planner; do PARTS=${PARTS/$part/}; done
+	for part in instructions arrays reads fetched growth enqueue drain held lag life beside partitions shards feeds planner; do PARTS=${PARTS/$part/}; done
 else
 	sql -c 'SELECT indextable.stop_workers()' > /dev/null
 fi
@@ -354,7 +354,7 @@ if wants reads; then in_time read_part; fi
 if wants fetched; then in_time fetched_part; fi
 if wants growth; then in_time growth_part; fi
 in_time async_parts
-if wants life; then in_time life_part; fi
+if wants life || wants beside; then in_time life_part; fi
 if wants partitions; then in_time partition_part; fi
 if wants shards; then in_time shard_part; fi
 if wants feeds; then in_time feeds_part; fi
