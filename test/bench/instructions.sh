@@ -97,7 +97,8 @@ instructions_part() {
 instructions_section() {
 	echo "Instructions a row, an index table over documents of $(size_of 600) bytes, of which the array has 5 elements"
 	echo
-	cat /dev/null "$tmp/single.tsv" "$tmp/arrays.tsv" 2> /dev/null | sed 's/^/cpu\t/' | cat - "$tmp/instructions.tsv" > "$tmp/instructions_cpu.tsv"
+	touch "$tmp/single.tsv" "$tmp/arrays.tsv"
+	sed 's/^/cpu\t/' "$tmp/single.tsv" "$tmp/arrays.tsv" | cat - "$tmp/instructions.tsv" > "$tmp/instructions_cpu.tsv"
 	table instructions instructions_cpu
 }
 
