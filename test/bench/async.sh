@@ -69,7 +69,7 @@ enqueue_part() {
 			sql -c "INSERT INTO bench.$fact SELECT id, doc::jsonb FROM bench_data.source_600 WHERE id <= $ROWS_ENQUEUE ORDER BY id"
 		done
 		drain_all
-		for work in insert keep move; do
+		for work in insert keep move delete; do
 			vacuum_all
 			turns $work "${facts[@]}" > "$tmp/statements.sql"
 			metered "$tmp/statements.sql" turn > "$tmp/transaction.sql"
@@ -380,16 +380,18 @@ async_parts() {
 async_section() {
 	case $1 in
 	enqueue) echo "CPU µs a row, nothing drained meanwhile; over documents of $(size_of 600) bytes with so many index tables or indexes" ;;
+	many) echo "CPU µs a row, above no index, with so many transactional index tables, and with as many expression B-trees" ;;
 	drain) echo "One session, batches of $BATCH_DRAIN; times the rate of single-row updates by one client, a transaction each" ;;
 	held) echo "A transaction is left open while $ROWS_HELD changes are queued and drained, in $STEPS steps" ;;
 	lag) echo "From a commit until another session, which looks every ms, sees the entries; one worker, batches of 10000 at most" ;;
 	esac
 	echo
-	table async "$1" "part=$1"
+	table async "$(if [ "$1" = many ]; then echo enqueue; else echo "$1"; fi)" "part=$1"
 }
 
 async_sizes() {
 	case $1 in
+	many) echo "$STATEMENTS_ENQUEUE statements a round on $ROWS_ENQUEUE rows, 100 to a transaction, $TOWNS towns" ;;
 	enqueue) echo "queueing: $STATEMENTS_ENQUEUE statements a round on $ROWS_ENQUEUE rows, 100 to a transaction, $TOWNS towns" ;;
 	drain) echo "draining: $ROWS_DRAIN changes of distinct rows, made in bulk; elapsed time, and CPU time of the session that drains" ;;
 	held) echo "left open: one round; short documents, each row changed once, one session drains; the snapshot is REPEATABLE READ, the idle writer has queued 20,000 changes" ;;

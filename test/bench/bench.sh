@@ -6,17 +6,23 @@
 # Prints Markdown tables, what was run and where, and writes the same to $OUT. The full profile also puts each table that it has
 # measured as a whole in its place in $PAGE, between "<!-- measured: … -->" and "<!-- end -->". It measures and asserts
 # nothing but that all sides give the same answers. Everything is CPU time of the backend, from /proc/PID/schedstat: it leaves out
-# waiting, the client and other processes. What is asynchronous is given in elapsed time, too: "drain" and "lag" want idle
-# cores, and so does "life", which gives both. The variants take turns, round by round, each on tables made new.
+# waiting, the client and other processes; and instructions, counted by callgrind. What is asynchronous is given in elapsed time,
+# too: "drain" and "lag" want idle cores, and so does "life", which gives both. The variants take turns, round by round, each on
+# tables made new. The last section, "reach", has every figure that the project has an aim for. In the page it keeps
+# the lines of those parts that were not run.
 #
-#   QUICK=1           a small profile, about five minutes on idle cores; rough: bulk inserts and reads need the full sizes
-#   PARTS="bulk"      some of: single bulk wide reads; of asynchronous maintenance: enqueue drain held lag; life: building,
-#                     verifying, repairing; partitions: fact tables that are partitioned; shards: on other servers; and
-#                     planner: plain SQL
+#   QUICK=1           a small profile, about ten minutes on idle cores; rough: bulk inserts and reads need the full sizes
+#   PARTS="bulk"      some of: single rows, instructions (beside CPU time, if single and arrays are run, too), arrays, bulk, wide
+#                     documents; reads, fetched rows; growth: cost by the number of entries; of asynchronous maintenance: enqueue
+#                     (also many index tables), drain held lag; life: building, verifying, repairing; beside: writers beside a build;
+#                     partitions: fact tables that are partitioned; shards: on other servers, feeds; and planner: plain SQL
 #   VARIANTS="none expression row_trigger indextable"    some of variants/*.sql; none is needed
-#   ROUNDS ROWS_BASE ROWS_SINGLE ROWS_BULK ROWS_WIDE ROWS_READ TOWNS SECONDS_READ    sizes, see below
+#   ROUNDS ROWS_BASE ROWS_SINGLE ROWS_ARRAYS ROWS_BULK ROWS_COPY ROWS_WIDE ROWS_READ ROWS_CALLGRIND TOWNS SECONDS_READ    sizes, see below
 #   ROWS_ENQUEUE STATEMENTS_ENQUEUE COUNTS ROWS_DRAIN ROWS_HELD ROWS_LAG SECONDS_UPDATES SECONDS_LAG SECONDS_IDLE
-#   ROWS_LIFE WRONG SECONDS_LIFE ROWS_PARTITIONS PARTITIONS
+#   ROWS_LIFE WRONG SECONDS_LIFE ROWS_PARTITIONS PARTITIONS SIZES_GROWTH STATEMENTS_GROWTH
+#   PG_IVM=FOLDER     the sources of the extension pg_ivm, which is built and becomes a variant, where the server has a place of its
+#                     own for extensions; else it is left out
+#   HINT="…"          an argument of create(), with which "fetched" measures another index table
 #   VERBOSE=1         the scans that the reads were answered by
 #   ALLOW_MISSING=1   goes on without indextable when the extension can't be created
 #   OUT=FILE          where the tables go, default test/output/bench.md
@@ -29,12 +35,16 @@ if [ "${QUICK:-0}" = 1 ]; then
 	: "${SECONDS_UPDATES:=1}" "${SECONDS_LAG:=4}" "${SECONDS_IDLE:=3}"
 	: "${ROWS_LIFE:=50000}" "${WRONG:=10 1000 10000}" "${SECONDS_LIFE:=2}"
 	: "${ROWS_PARTITIONS:=20000}" "${PARTITIONS:=1 16 64 256}"
+	: "${SIZES_GROWTH:=1000 10000 100000}" "${STATEMENTS_GROWTH:=500}" "${ROWS_ARRAYS:=4000}" "${ROWS_COPY:=50000}" "${ROWS_CALLGRIND:=300}"
 	: "${ROUNDS:=2}" "${ROWS_BASE:=10000}" "${ROWS_SINGLE:=4000}" "${ROWS_BULK:=50000}" "${ROWS_WIDE:=1000}" "${ROWS_READ:=10000}" "${SECONDS_READ:=1}"
 fi
 : "${ROUNDS:=5}"
 : "${ROWS_BASE:=50000}"      # rows a table holds before single rows are measured
 : "${ROWS_SINGLE:=20000}"    # statements a round, one row each
-: "${ROWS_BULK:=1000000}"    # rows in one INSERT … SELECT
+: "${ROWS_ARRAYS:=10000}"    # rows of the same with arrays
+: "${ROWS_CALLGRIND:=1000}"    # of which instructions are counted
+: "${ROWS_BULK:=500000}"     # rows in one INSERT … SELECT
+: "${ROWS_COPY:=200000}"     # in one COPY
 : "${ROWS_WIDE:=5000}"       # the same as ROWS_BASE and ROWS_SINGLE, for 4 KB documents
 : "${ROWS_READ:=100000}"     # rows that are read from
 : "${SECONDS_READ:=2}"       # for each side of each read in a round
@@ -51,16 +61,22 @@ fi
 : "${SECONDS_LIFE:=15}"      # of writing beside a build
 : "${ROWS_PARTITIONS:=100000}"    # rows that are read from partitions
 : "${PARTITIONS:=1 16 64 256 1024}"    # numbers of partitions; the last ones want max_locks_per_transaction
+: "${SIZES_GROWTH:=10000 100000 1000000 10000000}"    # numbers of entries; ten times the last is extrapolated
+: "${STATEMENTS_GROWTH:=1000}"    # of each kind at each, a round
 : "${TOWNS:=5000}"           # distinct keys in the write tests, at most 10,000
-: "${PARTS:=single bulk wide reads enqueue drain held lag life partitions shards feeds planner}"
-ALL_VARIANTS="none expression generated gin row_trigger statement_trigger indextable"
+: "${PARTS:=single instructions arrays bulk wide reads fetched growth enqueue drain held lag life beside partitions shards feeds planner}"
+: "${PG_IVM:=}" "${HINT:=}" "${PG_CONFIG:=pg_config}"
+ALL_VARIANTS="none expression generated gin row_trigger statement_trigger ${PG_IVM:+pg_ivm }empty_trigger floor indextable"
+ARRAY_VARIANTS="none gin floor indextable"
 : "${VARIANTS:=$ALL_VARIANTS}"
 : "${OUT:=$here/../output/bench.md}"
 : "${PAGE=$([ "${QUICK:-0}" = 1 ] || echo "$here/../../docs/costs.md")}"
 : "${VERBOSE:=0}" "${ALLOW_MISSING:=0}"
 
-declare -A ORDERS=([600]=2 [4k]=26)    # document size → orders in its history
+declare -A ORDERS=([600]=2 [marks]=2 [4k]=26)    # document size → orders in its history
 SESSION="-c synchronous_commit=off -c client_min_messages=warning -c jit=off -c max_parallel_workers_per_gather=0 -c synchronize_seqscans=off"
+# Where native indexes and index tables are on the same fact table, plain SQL is answered by the native ones.
+NOT_BY_PLANNER="$SESSION -c indextable.planner=off"
 # Freeing one large chunk tells glibc not to hand memory back to the kernel after every statement: a cost of up to 20 µs for
 # 4 KB documents that comes and goes with what else a statement happens to allocate.
 STEADY_MALLOC="SELECT length(repeat('x', 30000000));"
@@ -123,11 +139,13 @@ measure() {
 
 # source_table SIZE ROWS TOWNS: documents as a client sends them, as text; never compressed nor TOASTed, to be cheap to read
 source_table() {
+	local document=document
+	if [ "$1" = marks ]; then document=marked; fi
 	say "making $2 documents of size $1"
 	sql <<-SQL
 		CREATE UNLOGGED TABLE bench_data.source_$1 (id bigint, doc text);
 		ALTER TABLE bench_data.source_$1 ALTER doc SET STORAGE PLAIN;
-		INSERT INTO bench_data.source_$1 SELECT id, bench_data.document(id, $3, ${ORDERS[$1]}) FROM generate_series(1, $2) AS id;
+		INSERT INTO bench_data.source_$1 SELECT id, bench_data.$document(id, $3, ${ORDERS[$1]}) FROM generate_series(1, $2) AS id;
 		ALTER TABLE bench_data.source_$1 ADD PRIMARY KEY (id);
 		VACUUM ANALYZE bench_data.source_$1;
 	SQL
@@ -140,7 +158,7 @@ fresh_fact() {
 		CREATE SCHEMA bench;
 		CREATE TABLE bench.fact (id bigint PRIMARY KEY, doc jsonb NOT NULL) WITH (fillfactor = 80);
 	SQL
-	if [ $# -gt 0 ]; then sql -f "$here/variants/$1.sql" > /dev/null; fi
+	if [ $# -gt 0 ]; then sql -v floor="$tmp/floor/floor" -f "$here/variants/$1.sql" > /dev/null; fi
 	sql -c CHECKPOINT
 }
 
@@ -149,7 +167,10 @@ load_fact() {    # SIZE FIRST LAST
 }
 
 . "$here/writes.sh"
+. "$here/instructions.sh"
 . "$here/reads.sh"
+. "$here/fetched.sh"
+. "$here/growth.sh"
 . "$here/async.sh"
 . "$here/life.sh"
 . "$here/partitions.sh"
@@ -158,68 +179,101 @@ load_fact() {    # SIZE FIRST LAST
 . "$here/planner.sh"
 
 # What is measured, in the order of the report. Each has its lines in a file of that name, and is a section of the page.
-SECTIONS="writes reads enqueue drain held lag life repair beside partitions partition_writes shards feeds planner planning"
+SECTIONS="single instructions arrays bulk wide reads fetched growth enqueue many drain held lag life repair beside partitions partition_writes shards feeds planner planning"
 
-# table PROGRAM FILE [VARIABLE]: the table that test/bench/PROGRAM.awk makes of the lines in FILE
-table() { env LC_ALL=C awk -F '\t' ${3:+-v "$3"} -f "$here/table.awk" -f "$here/$1.awk" "$here/targets.tsv" "$tmp/$2.tsv"; }
+# table PROGRAM FILE [VARIABLE]: the table that test/bench/PROGRAM.awk makes of the lines in FILE; what it should reach goes to reached.tsv
+table() {
+	env LC_ALL=C awk -F '\t' -v section="${section:-}" -v reached="$tmp/reached.tsv" ${3:+-v "$3"} \
+		-f "$here/table.awk" -f "$here/$1.awk" "$here/targets.tsv" "$tmp/$2.tsv"
+}
 
 own_section() {
 	case $1 in
-	writes) echo "CPU µs a row, a normalized index table (town, id) over documents of $(size_of 600) bytes" ;;
+	single | bulk | wide) echo "CPU µs a row, a normalized index table (town, id) over documents of $(size_of "$(if [ "$1" = wide ]; then echo 4k; else echo 600; fi)") bytes" ;;
+	arrays) echo "CPU µs a row, a normalized index table (marks, id) with an entry for each of 5 elements" ;;
 	reads) echo "A prepared query; whole: its CPU µs from message in to rows out; execution: as EXPLAIN ANALYZE has it, without rows sent" ;;
 	esac
 	echo
-	table "$1" "$1"
+	if [ "$1" = reads ]; then table reads reads; else table writes "$1"; fi
 }
 
 own_sizes() {
 	case $1 in
-	writes)
-		if wants single; then echo "single rows: $ROWS_SINGLE statements a round on $ROWS_BASE rows, 100 to a transaction, $TOWNS towns"; fi
-		if wants bulk; then echo "bulk: $ROWS_BULK rows into an empty table, $TOWNS towns"; fi
-		if wants wide; then echo "4 KB: $ROWS_WIDE statements a round on $ROWS_WIDE rows, 100 to a transaction, $TOWNS towns"; fi
+	single) echo "$ROWS_SINGLE statements a round on $ROWS_BASE rows, 100 to a transaction, $TOWNS towns" ;;
+	arrays) echo "statements on $ROWS_ARRAYS rows, as many inserted, half as many deleted, 100 to a transaction" ;;
+	bulk) echo "$ROWS_BULK rows into an empty table, by COPY $ROWS_COPY; $TOWNS towns" ;;
+	wide)
+		echo "$ROWS_WIDE statements a round on $ROWS_WIDE rows, 100 to a transaction, $TOWNS towns"
+		echo "documents are compressed and TOASTed"
 		;;
-	reads) echo "reads: from $ROWS_READ rows, 100 to a town, a fifth of them to a tag" ;;
+	reads)
+		echo "from $ROWS_READ rows, 100 to a town, a fifth of them to a tag"
+		echo "documents of 4 KB: $(size_of 4k) bytes, compressed and TOASTed"
+		;;
 	esac
-	echo "documents of 4 KB: $(size_of 4k) bytes, compressed and TOASTed"
 }
 
 # section NAME: what is measured, the table, and where and with what
 section() {
 	local group
 	case $1 in
-	writes | reads) group=own ;;
-	enqueue | drain | held | lag) group=async ;;
+	single | arrays | bulk | wide | reads) group=own ;;
+	enqueue | many | drain | held | lag) group=async ;;
 	life | repair | beside) group=life ;;
 	partitions | partition_writes) group=partition ;;
 	shards) group=shard ;;
-	feeds) group=feeds ;;
+	instructions | fetched | growth | feeds) group=$1 ;;
 	planner | planning) group=planner ;;
 	esac
 	${group}_section "$1"
 	echo
 	${group}_sizes "$1" | sed 's/^/- /'
-	echo "- medians (least – most) of $ROUNDS rounds; $(date -u +%Y-%m-%d)"
+	if [ "$1" = instructions ]; then echo "- $(date -u +%Y-%m-%d)"
+	else echo "- medians (least – most) of $ROUNDS rounds; $(date -u +%Y-%m-%d)"; fi
 	echo "- $(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -1), $(nproc) cores, $(awk '/^MemTotal/ {printf "%.0f GB", $2 / 1048576}' /proc/meminfo)"
 	sql -c "SELECT '- PostgreSQL ' || current_setting('server_version') || ', shared_buffers ' || current_setting('shared_buffers') || ', collation ' || datcollate
 		FROM pg_database WHERE datname = current_database()"
 }
 
-# whole NAME: whether all of a section was run
-whole() { [ "$1" != writes ] || { wants single && wants bulk && wants wide && [ "$VARIANTS" = "$ALL_VARIANTS" ]; }; }
+# is_whole NAME: whether all of a section was run
+is_whole() {
+	case $1 in
+	single | bulk | wide) [ "$VARIANTS" = "$ALL_VARIANTS" ] ;;
+	instructions) wants single && wants arrays ;;
+	*) true ;;
+	esac
+}
+
+# reach_section: what should be reached, of this run, and of the page for sections that were not run
+reach_section() {
+	local page=${PAGE:-/dev/null}
+	[ -e "$page" ] || page=/dev/null
+	awk '/^<!-- measured: / { here = $3 == "reach" } here && /^\| [a-z_]+ / { gsub(/ *\| */, "\t"); sub(/^\t/, ""); sub(/\t$/, ""); print }' "$page" |
+		awk -F '\t' 'NR == FNR { now[$1] = 1; next } $1 != "part" && !($1 in now)' "$tmp/reached.tsv" - | cat "$tmp/reached.tsv" - |
+		awk -F '\t' -v sections="$SECTIONS" '{ lines[$1] = lines[$1] $0 "\n" } END { n = split(sections, s, " "); for (i = 1; i <= n; i++) printf "%s", lines[s[i]] }' > "$tmp/reach.tsv"
+	table reach reach
+}
 
 # report: into files, a section each; those that were run as a whole go to the page
 report() {
 	local section
 	mkdir "$tmp/sections" "$tmp/whole"
+	: > "$tmp/reached.tsv"
+	# what is made of the same lines
+	if [ -s "$tmp/enqueue.tsv" ]; then cp "$tmp/enqueue.tsv" "$tmp/many.tsv"; fi
 	for section in $SECTIONS; do
 		[ -s "$tmp/$section.tsv" ] || continue
 		section "$section" > "$tmp/sections/$section.md"
-		if whole "$section"; then cp "$tmp/sections/$section.md" "$tmp/whole"; fi
+		if is_whole "$section"; then cp "$tmp/sections/$section.md" "$tmp/whole"; fi
 		printf '## %s\n\n' "$section"
 		cat "$tmp/sections/$section.md"
 		echo
 	done
+	if [ -s "$tmp/growth.tsv" ]; then growth_plot > "$tmp/growth.svg"; fi
+	section=reach
+	reach_section > "$tmp/whole/reach.md"
+	printf '## reach\n\n'
+	cat "$tmp/whole/reach.md"
 }
 
 # put_into PAGE: replaces what is between the marks of the sections in $tmp/whole
@@ -244,14 +298,35 @@ command -v pgbench > /dev/null || die "needs pgbench"
 tmp=$(mktemp -d)
 trap cleanup EXIT
 trap 'exit 130' INT TERM
-touch "$tmp/writes.tsv" "$tmp/reads.tsv"
+chmod 755 "$tmp"    # for the server, which may run as another user
+
+# The triggers in C that index tables are compared with
+mkdir -m 755 "$tmp/floor"
+cp "$here/floor/Makefile" "$here/floor/floor.c" "$tmp/floor"
+make -s -C "$tmp/floor" PG_CONFIG="$PG_CONFIG" > "$tmp/floor.log" 2>&1 || { cat "$tmp/floor.log" >&2; die "floor.c could not be built"; }
+
+# pg_ivm goes where the server looks for extensions besides its own place
+if [ -n "$PG_IVM" ]; then
+	libraries=$($PG_CONFIG --pkglibdir)
+	place=$(sql -c 'SHOW dynamic_library_path')
+	place=${place%%:*}
+	if [[ $place = /*"$libraries" ]]; then
+		cp -R "$PG_IVM" "$tmp/pg_ivm"
+		make -s -C "$tmp/pg_ivm" install with_llvm=no PG_CONFIG="$PG_CONFIG" DESTDIR="${place%"$libraries"}" > "$tmp/pg_ivm.log" 2>&1 ||
+			{ tail -20 "$tmp/pg_ivm.log" >&2; die "pg_ivm could not be built"; }
+		sql -c 'CREATE EXTENSION IF NOT EXISTS pg_ivm'
+	else
+		say "bench: going on WITHOUT pg_ivm: the server has no place of its own for extensions"
+		VARIANTS=${VARIANTS/pg_ivm /} ALL_VARIANTS=${ALL_VARIANTS/pg_ivm /}
+	fi
+fi
 
 if ! sql -c 'CREATE EXTENSION IF NOT EXISTS indextable' 2> "$tmp/extension.log"; then
 	cat "$tmp/extension.log" >&2
 	[ "$ALLOW_MISSING" = 1 ] || die "the extension indextable can't be created (ALLOW_MISSING=1 goes on without it)"
 	say "bench: going on WITHOUT indextable: no such variant, no reads, nothing asynchronous, no life, no partitions, no shards, no plain SQL"
 	VARIANTS=${VARIANTS/indextable/}
-	for part in reads enqueue drain held lag life partitions shards feeds planner; do PARTS=${PARTS/$part/}; done
+	for part in instructions arrays reads fetched growth enqueue drain held lag life beside partitions shards feeds planner; do PARTS=${PARTS/$part/}; done
 else
 	sql -c 'SELECT indextable.stop_workers()' > /dev/null
 fi
@@ -266,17 +341,28 @@ sql > /dev/null <<-SQL
 SQL
 sql -f "$here/documents.sql"
 
-write_parts
-if wants reads; then read_part; fi
-async_parts
-if wants life; then life_part; fi
-if wants partitions; then partition_part; fi
-if wants shards; then shard_part; fi
-if wants feeds; then feeds_part; fi
-if wants planner; then planner_part; fi
+# in_time COMMAND: says how long it took
+in_time() {
+	local began=$SECONDS
+	"$@"
+	if ((SECONDS - began > 0)); then say "$1: $((SECONDS - began)) s"; fi
+}
+
+in_time write_parts
+if wants instructions; then in_time instructions_part; fi
+if wants reads; then in_time read_part; fi
+if wants fetched; then in_time fetched_part; fi
+if wants growth; then in_time growth_part; fi
+in_time async_parts
+if wants life || wants beside; then in_time life_part; fi
+if wants partitions; then in_time partition_part; fi
+if wants shards; then in_time shard_part; fi
+if wants feeds; then in_time feeds_part; fi
+if wants planner; then in_time planner_part; fi
 
 mkdir -p "$(dirname "$OUT")"
 report > "$tmp/report.md"
 cp "$tmp/report.md" "$OUT"
+if [ -s "$tmp/growth.svg" ]; then cp "$tmp/growth.svg" "$(dirname "${PAGE:-$OUT}")/growth.svg"; fi
 if [ -n "$PAGE" ]; then put_into "$PAGE"; fi
 cat "$tmp/report.md"

@@ -42,3 +42,8 @@ $$ SELECT format('{"id": %s, "name": "%s %s", "town": "%s", "email": "%s", "stre
                   ('[0:7]={the neighbour,the office,a courier,the shop,the warehouse,her brother,the bank,nobody yet}'::text[])[bench_data.pick(o.seed, 27, 8)]), ', ')
          FROM (SELECT id * 100 + n FROM generate_series(1, orders) AS n) AS o(seed))
      || ']}' $$;
+
+-- the same with an array of five
+CREATE FUNCTION bench_data.marked(id bigint, towns int, orders int) RETURNS text LANGUAGE sql IMMUTABLE AS
+$$ SELECT (bench_data.document(id, towns, orders)::jsonb || jsonb_build_object('marks', jsonb_build_array('a' || bench_data.pick(id, 30, 997),
+     'b' || bench_data.pick(id, 31, 997), 'c' || bench_data.pick(id, 32, 997), 'd' || bench_data.pick(id, 33, 997), 'e' || bench_data.pick(id, 34, 997))))::text $$;

@@ -42,7 +42,9 @@ function times_as(values, work, side, base,    r, a) {
 	return sprintf("%.2f×", r)
 }
 
-function life(    w, work, s, side, base, cells, key) {
+function plain(text) { gsub(/\*\*/, "", text); return text }
+
+function life(    w, work, s, side, base, cells, key, ratio_of) {
 	name["native"] = "CREATE INDEX"
 	name["normalized"] = "create(), normalized"
 	name["partial"] = "create(), 3 included fields"
@@ -61,9 +63,11 @@ function life(    w, work, s, side, base, cells, key) {
 			cells = (s == 1 ? label[work] : "") "\t" name[side]
 			if (has_cpu[work]) {
 				cells = cells "\t" over_rounds(cpu, work, side, 1000, "%.0f") "\t" least_most
-				cells = cells "\t" (s > 1 ? times_as(cpu, work, side, base) "\t" least_most : "\t")
+				ratio_of = s > 1 ? times_as(cpu, work, side, base) : ""
+				cells = cells "\t" ratio_of "\t" (s > 1 ? least_most : "")
 			} else cells = cells "\t\t\t\t"
-			key = side == "field" || side == "sample" ? "" : s > 1 && reach[work] != "" ? "≤ " reach[work] "×" : ""
+			key = s == 1 || side == "count" || side == "sample" || !has_cpu[work] ? "" : \
+				aim(label[work] ", " plain(name[side]) ": CPU, times that of " name[base], ratio_of + 0, "≤", reach[work], "×")
 			cells = cells "\t" key "\t" over_rounds(elapsed, work, side, 1000, "%.0f") "\t" least_most
 			row(cells "\t" (s > 1 ? times_as(elapsed, work, side, base) "\t" least_most : "\t"))
 		}
@@ -84,11 +88,11 @@ function repair(    i, r, n, wrong, a, cells, few) {
 	print_table(0)
 }
 
-function beside(    c, cells) {
+function beside(    c, cells, ratio_of) {
 	row("clients\twithout a build\t(least – most)\twith\t(least – most)\tof it\t(least – most)\treach\tCPU µs without\twith\t×\tbuilds in a window")
 	for (c = 1; c <= 2; c++) {
 		cells = c "\t" over_rounds(rate, c, "none", 1, "%.0f") "\t" least_most "\t" over_rounds(rate, c, "build", 1, "%.0f") "\t" least_most
-		cells = cells "\t" times_as(rate, c, "build", "none") "\t" least_most "\t" (reach["beside_" c] != "" ? "≥ " reach["beside_" c] "×" : "")
+		cells = cells "\t" (ratio_of = times_as(rate, c, "build", "none")) "\t" least_most "\t" aim(label["beside_" c] ": what is left of their rate", ratio_of + 0, "≥", reach["beside_" c], "×")
 		cells = cells "\t" over_rounds(cpu, c, "none", 1, "%.2f") "\t" over_rounds(cpu, c, "build", 1, "%.2f") "\t" times_as(cpu, c, "build", "none")
 		row(cells "\t" over_rounds(builds, c, "build", 1, "%.1f"))
 	}

@@ -14,6 +14,14 @@ part == "write" {
 	if ($4 > n_rounds) n_rounds = $4
 }
 
+# named(work): its label in full, with the number of partitions
+function named(work,    n, l) {
+	n = substr(work, index(work, "_") + 1)
+	l = work ~ /^one/ ? label["one_1"] : work ~ /^covered/ ? label["spread_256"] label["covered_256"] : label[work]
+	sub(/the same/, "", l)
+	return l " over " n " partitions"
+}
+
 function shown(us) { return sprintf(us < 1000 ? "%.1f" : "%.0f", us) }
 
 # by_protocol(work, protocol, side, target): µs, speed-up against local indexes, and against one partition
@@ -27,8 +35,9 @@ function by_protocol(work, protocol, side, target,    r, a, b, c, cells) {
 	cells = shown(r) "\t(" spread(a, n_rounds, r < 1000 ? "%.1f" : "%.0f") ")"
 	if (side == "local") return cells "\t\t\t"
 	r = median(b, n_rounds)
-	cells = cells "\t" sprintf(r < 10 ? "%.2f×" : "%.0f×", r) "\t" (side != "join" && target != "" ? "≥ " target : "")
-	return cells "\t" (side == "lookup" && work ~ /^one_/ && c[1] ? sprintf("%.2f×", median(c, n_rounds)) : "")
+	cells = cells "\t" sprintf(r < 10 ? "%.2f×" : "%.0f×", r) "\t" (side != "join" ? aim(named(work) ", " protocol ": times as fast as local indexes", r, "≥", target, "×") : "")
+	flat = side == "lookup" && work ~ /^one_/ && c[1] ? median(c, n_rounds) : ""
+	return cells "\t" (flat != "" ? sprintf("%.2f×", flat) : "")
 }
 
 function read(    w, work, s, side) {
@@ -43,7 +52,7 @@ function read(    w, work, s, side) {
 			side = sides[work, s]
 			row((s == 1 ? label[work] : "") "\t" (s == 1 ? substr(work, index(work, "_") + 1) : "") "\t" name[side] \
 				"\t" by_protocol(work, "simple", side, reach[work]) "\t" by_protocol(work, "prepared", side, reach_row[work]) \
-				"\t" (side == "lookup" && work ~ /^one_/ && work != "one_1" ? "≤ " reach["flat"] : ""))
+				"\t" (side == "lookup" && work ~ /^one_/ && work != "one_1" ? aim(named(work) ", prepared: cost, times that at one partition", flat, "≤", reach["flat"], "×") : ""))
 		}
 	}
 	print_table(3)
@@ -71,7 +80,7 @@ function write(    w, work, plain, partitioned, cells) {
 		cells = label[work] "\t" base(work, "plain") "\t" sprintf("%+.2f", plain) "\t" least_most
 		partitioned = overhead(work, "partitioned")
 		cells = cells "\t" base(work, "partitioned") "\t" sprintf("%+.2f", partitioned) "\t" least_most
-		row(cells "\t" (plain > 0 ? sprintf("%.2f", partitioned / plain) : "") "\t≤ " reach[work])
+		row(cells "\t" (plain > 0 ? sprintf("%.2f", partitioned / plain) : "") "\t" (plain > 0 ? aim(label[work] " over 16 partitions: CPU, times that over one table", partitioned / plain, "≤", reach[work], "×") : ""))
 	}
 	print_table(1)
 }

@@ -101,6 +101,7 @@ partition_tables() {
 partition_reads() {
 	local n work side protocol round works=()
 	local -a keys
+	local -x PGOPTIONS=$NOT_BY_PLANNER
 	sql -c 'DROP SCHEMA IF EXISTS bench CASCADE' -c 'CREATE SCHEMA bench'
 	source_table 600 "$ROWS_PARTITIONS" $((ROWS_PARTITIONS / 100))
 	for n in $PARTITIONS; do

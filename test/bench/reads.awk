@@ -20,7 +20,7 @@ function compared(what, work,    native, ours, cells) {
 	native = timed(what, work, "native")
 	cells = shown(native) "\t(" least_most ")"
 	ours = timed(what, work, "ours")
-	return cells "\t" shown(ours) "\t(" least_most ")\t" sprintf(native / ours < 10 ? "%.2f×" : "%.0f×", native / ours)
+	return cells "\t" shown(ours) "\t(" least_most ")\t" sprintf((faster = native / ours) < 10 ? "%.2f×" : "%.0f×", faster)
 }
 
 function shown(us) { return sprintf(us < 1000 ? "%.1f" : "%.0f", us) }
@@ -30,7 +30,7 @@ END {
 	for (w = 1; w <= n_works; w++) {
 		work = works[w]
 		if (!(work in rounds)) continue
-		row(label[work] "\t" compared("whole", work) "\t" compared("execution", work) "\t" (reach[work] != "" ? "≥ " reach[work] : ""))
+		row(label[work] "\t" compared("whole", work) "\t" compared("execution", work) "\t" aim(label[work] ": times as fast as the native index", faster, "≥", reach[work], "×"))
 	}
 	print_table(1)
 }

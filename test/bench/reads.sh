@@ -135,6 +135,7 @@ read_work() {
 
 read_part() {
 	local size work
+	local -x PGOPTIONS=$NOT_BY_PLANNER
 	local -A works=([600]="by_key by_key_once by_element by_element_walked sum_of_range by_unique_key" [4k]="by_key by_key_once sum_of_range")
 	for size in 600 4k; do
 		fresh_fact

@@ -8,6 +8,8 @@
 	if ($4 > n_rounds) n_rounds = $4
 }
 
+function answered(side,    text) { text = name[side]; gsub(/\*\*/, "", text); return text }
+
 function times(v) { return sprintf(v < 10 ? "%.1f×" : "%.0f×", v) }
 
 # by_protocol(work, protocol, side): ms, and speed-up against queries over all shards: by the field, and by a column
@@ -18,8 +20,11 @@ function by_protocol(work, protocol, side, target,    r, a, b, c, cells) {
 		c[r] = cost[work, protocol, side ~ /_async$/ ? "fan_out_async" : "fan_out", r] / a[r]
 	}
 	cells = sprintf("%.2f", median(a, n_rounds)) "\t(" spread(a, n_rounds, "%.2f") ")"
-	if (side ~ /^f/) return cells "\t\t\t"
-	return cells "\t" times(median(b, n_rounds)) "\t" (target != "" ? "≥ " target : "") "\t" times(median(c, n_rounds))
+	if (side ~ /^f/) return cells "\t\t\t\t"
+	r = median(b, n_rounds)
+	cells = cells "\t" times(r) "\t" aim(label[work] " on shards, " answered(side) ", " protocol ": times as fast as all shards asked", r, "≥", target, "×")
+	r = median(c, n_rounds)
+	return cells "\t" times(r) "\t" (side ~ /^lookup/ ? aim(label[work] " on shards, " answered(side) ", " protocol ": times as fast as the shards' own index", r, "≥", reach_floor[work], "×") : "")
 }
 
 END {
@@ -29,7 +34,7 @@ END {
 	name["lookup"] = "**lookup()**"
 	name["lookup_async"] = "**lookup()**, async_capable"
 	name["copy"] = "**denormalized index table**"
-	row("work\tanswered by\tsimple\t(least – most)\t× field\treach\t× column\tprepared\t(least – most)\t× field\treach\t× column")
+	row("work\tanswered by\tsimple\t(least – most)\t× field\treach\t× column\treach\tprepared\t(least – most)\t× field\treach\t× column\treach")
 	for (w = 1; w <= n_works; w++) {
 		work = works[w]
 		for (s = 1; s <= n_sides[work]; s++) {

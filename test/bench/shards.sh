@@ -109,6 +109,7 @@ shard_read() {
 shard_part() {
 	local work side protocol round
 	local -a keys
+	local -x PGOPTIONS=$NOT_BY_PLANNER
 	say "making 16 partitions on $SHARDS shards"
 	shard_servers
 	shard_tables

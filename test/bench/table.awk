@@ -48,4 +48,19 @@ function print_table(left,    r, i, line, fill) {
 	}
 }
 
-FILENAME ~ /targets\.tsv$/ { works[++n_works] = $1; label[$1] = $2; reach[$1] = $3; reach_row[$1] = $4; next }
+# aim(what, figure, sign, target, unit): the cell of what should be reached; also notes it, with the figure and whether that is met, for
+# the section "reach"
+function aim(what, figure, sign, target, unit,    met) {
+	if (target == "") return ""
+	target = target ""
+	if (figure != "" && reached != "") {
+		met = sign == "≥" ? figure + 0 >= target + 0 : figure + 0 <= target + 0
+		print section "\t" what "\t" figured(figure) unit "\t" sign " " target unit "\t" (met ? "yes" : "**no**") >> reached
+	}
+	return sign " " target unit
+}
+
+function figured(x) { return sprintf(x > -10 && x < 10 ? "%.2f" : x > -100 && x < 100 ? "%.1f" : "%.0f", x) }
+
+# targets.tsv: a work, its label, and up to three numbers that it should reach, which each table explains
+FILENAME ~ /targets\.tsv$/ { works[++n_works] = $1; label[$1] = $2; reach[$1] = $3; reach_row[$1] = $4; reach_floor[$1] = $5; next }

@@ -1,5 +1,6 @@
-# The table of write costs. Called by bench.sh after table.awk, with targets.tsv and writes.tsv: work, variant, round, µs, HOT %.
-# An overhead is a variant's cost less that of "none" in the same round.
+# The tables of write costs. Called by bench.sh after table.awk, with targets.tsv and the lines of a part: work, variant, round, µs,
+# HOT %. An overhead is a variant's cost less that of "none" in the same round. Of the numbers in targets.tsv, the first is a
+# multiple of the native index, the second of the PL/pgSQL row trigger, the third of the floor.
 
 BEGIN {
 	name["none"] = "no index"
@@ -8,14 +9,17 @@ BEGIN {
 	name["gin"] = "GIN jsonb_path_ops"
 	name["row_trigger"] = "PL/pgSQL row trigger"
 	name["statement_trigger"] = "PL/pgSQL statement trigger"
+	name["pg_ivm"] = "pg_ivm"
+	name["empty_trigger"] = "nothing: an empty trigger in C"
+	name["floor"] = "floor: the least that a trigger in C can do"
 	name["indextable"] = "**indextable**"
-	n_variants = split("none expression generated gin row_trigger statement_trigger indextable", variants, " ")
+	n_variants = split("none expression generated gin row_trigger statement_trigger pg_ivm empty_trigger floor indextable", variants, " ")
 }
 
 {
 	cost[$1, $2, $3] = $4
 	if ($3 > rounds[$1]) rounds[$1] = $3
-	if ($5 != "") hot[$1, $2] = $5
+	if ($5 != "") { hot[$1, $2] = $5; hots = 1 }
 	seen[$1, $2] = 1
 }
 
@@ -27,27 +31,35 @@ function overhead(work, variant,    r, n, a) {
 	return r
 }
 
-function ratio(part, whole) { return whole > 0 ? sprintf("%.2f", part / whole) : "" }
+# against(work, other, own, ours, target, what): an overhead as a multiple of another variant's, and the aim: two cells
+function against(work, other, own, ours, target, what,    base) {
+	if (!((work, other) in seen)) return "\t"
+	base = overhead(work, other)
+	if (base <= 0) return "\t"
+	return sprintf("%.2f", own / base) "\t" (ours ? aim(label[work] ", " what, own / base, "≤", target, "×") : "")
+}
 
 END {
-	row("work\tkept by\tµs a row\t(least – most)\t× B-tree\treach\t× row trigger\treach\tHOT %")
+	for (w = 1; w <= n_works; w++) for (v in name) {
+		if ((works[w], v) in seen && v == "row_trigger") by_row_trigger = 1
+		if ((works[w], v) in seen && v == "floor") by_floor = 1
+	}
+	row("work\tkept by\tµs a row\t(least – most)\t× native\treach" (by_row_trigger ? "\t× row trigger\treach" : "") (by_floor ? "\t× floor\treach" : "") (hots ? "\tHOT %" : ""))
 	for (w = 1; w <= n_works; w++) {
 		work = works[w]
 		if (!(work in rounds)) continue
-		btree = (work, "expression") in seen ? overhead(work, "expression") : 0
-		trigger = (work, "row_trigger") in seen ? overhead(work, "row_trigger") : 0
 		for (v = 1; v <= n_variants; v++) {
 			variant = variants[v]
 			if (!((work, variant) in seen)) continue
 			own = overhead(work, variant)
 			cells = (variant == "none" ? label[work] : "") "\t" name[variant] "\t" sprintf(variant == "none" ? "%.2f" : "%+.2f", own) "\t(" least_most ")"
-			if (variant == "none") cells = cells "\t\t\t\t"
-			else {
-				ours = variant == "indextable"
-				cells = cells "\t" ratio(own, btree) "\t" (ours && reach[work] != "" ? "≤ " reach[work] : "")
-				cells = cells "\t" ratio(own, trigger) "\t" (ours && reach_row[work] != "" ? "≤ " reach_row[work] : "")
-			}
-			row(cells "\t" hot[work, variant])
+			ours = variant == "indextable"
+			none = variant == "none"
+			# a native index leaves deletes to VACUUM
+			cells = cells "\t" (none || work ~ /^delete/ ? "\t" : against(work, (work, "expression") in seen ? "expression" : "gin", own, ours, reach[work], "CPU, times a native index's"))
+			if (by_row_trigger) cells = cells "\t" (none ? "\t" : against(work, "row_trigger", own, ours, reach_row[work], "CPU, times a PL/pgSQL row trigger's"))
+			if (by_floor) cells = cells "\t" (none ? "\t" : against(work, "floor", own, ours, reach_floor[work], "CPU, times the floor's"))
+			row(cells (hots ? "\t" hot[work, variant] : ""))
 		}
 	}
 	print_table(2)

@@ -1,0 +1,105 @@
+# Instructions a row, counted by callgrind, which do not depend on what else the machine does. Sourced by bench.sh, which calls
+# instructions_part. A server in single-user mode on a data directory of its own runs each work in a loop; where a statement ends,
+# callgrind writes down what it took.
+# Lines in instructions.tsv: work, variant, instructions a row.
+
+ROWS_CALLGRIND_BASE=20000
+ROWS_WARM=300    # run before what is counted, since caches are filled then
+
+# as_server COMMAND: as the user whom the server runs as, because it refuses to run as root
+as_server() { if [ "$(id -u)" = 0 ]; then setpriv --reuid=postgres --regid=postgres --init-groups "$@"; else "$@"; fi; }
+
+# alone DATA [WRAPPER...]: a server in single-user mode; it reads statements that end in ";" and an empty line
+alone() {
+	local data=$1
+	shift
+	(cd "$tmp/alone" && as_server "$@" "$($PG_CONFIG --bindir)/postgres" --single -j -D "$data" postgres)
+}
+
+# loop FIRST STATEMENT: the statement for each i, warm and then to be counted: two statements of the server
+loop() {
+	printf 'DO $$ BEGIN FOR i IN %s..%s LOOP %s; END LOOP; END $$;\n\n' "$1" $(($1 + ROWS_WARM - 1)) "$2" \
+		$(($1 + ROWS_WARM)) $(($1 + ROWS_WARM + ROWS_CALLGRIND - 1)) "$2"
+}
+
+# counted_works SIZE: what is run for documents of that size, one work after the other
+counted_works() { case $1 in 600) echo "insert keep move delete" ;; marks) echo "insert_array delete_array" ;; esac; }
+
+# counted_statement WORK: updates and deletes take scattered rows, each once
+counted_statement() {
+	local id="i::bigint * 7919 % $ROWS_CALLGRIND_BASE + 1"
+	case $1 in
+	insert) loop $((ROWS_CALLGRIND_BASE + 1)) "INSERT INTO bench.fact (id, doc) SELECT id, doc::jsonb FROM bench_data.source_600 WHERE id = i" ;;
+	insert_array) loop $((ROWS_CALLGRIND_BASE + 1)) "INSERT INTO bench.fact (id, doc) SELECT id, doc::jsonb FROM bench_data.source_marks WHERE id = i" ;;
+	keep) loop 1 "UPDATE bench.fact SET doc = jsonb_set(doc, '{balance}', to_jsonb(i)) WHERE id = $id" ;;
+	move) loop 5001 "UPDATE bench.fact SET doc = jsonb_set(doc, '{town}', to_jsonb(bench_data.town(i * 31 % $TOWNS))) WHERE id = $id" ;;
+	delete*) loop 10001 "DELETE FROM bench.fact WHERE id = $id" ;;
+	esac
+}
+
+# count_instructions SIZE VARIANT FILE: runs all works, and checks the entries
+count_instructions() {
+	local data=$tmp/alone/data work n=0 column=town entries=by_town value="doc->>'town'"
+	if [ "$1" = marks ]; then column=marks entries=by_mark value="jsonb_array_elements_text(doc->'marks')"; fi
+	say "instructions, $2 over documents of size $1"
+	rm -rf "$data" "$tmp"/alone/out*
+	as_server cp -R "$tmp/alone/template" "$data"
+	{
+		printf 'CREATE SCHEMA bench;\n\nCREATE TABLE bench.fact (id bigint PRIMARY KEY, doc jsonb NOT NULL) WITH (fillfactor = 80);\n\n'
+		sed "s|:'floor'|'$tmp/floor/floor'|" "$3"
+		printf '\n\nINSERT INTO bench.fact SELECT id, doc::jsonb FROM bench_data.source_%s WHERE id <= %s ORDER BY id;\n\nVACUUM ANALYZE;\n\nCHECKPOINT;\n\n' "$1" $ROWS_CALLGRIND_BASE
+	} | alone "$data" > "$tmp/alone/log" 2>&1
+	for work in $(counted_works "$1"); do counted_statement "$work"; done |
+		alone "$data" valgrind --tool=callgrind --callgrind-out-file="$tmp/alone/out" --dump-before=EndCommand >> "$tmp/alone/log" 2>&1
+	if ! [[ " none expression gin empty_trigger " == *" $2 "* ]]; then
+		printf '%s;\n\n' "WITH recompute AS (SELECT DISTINCT $value, id FROM bench.fact) SELECT count(*) AS wrong FROM
+			((SELECT $column, id FROM bench.$entries EXCEPT ALL TABLE recompute) UNION ALL (TABLE recompute EXCEPT ALL SELECT $column, id FROM bench.$entries)) AS d" |
+			alone "$data" >> "$tmp/alone/log" 2>&1
+		grep -q 'wrong = "0"' "$tmp/alone/log" || { tail "$tmp/alone/log" >&2; die "instructions: the entries of $2 are not those of the fact table"; }
+	fi
+	if grep -E 'ERROR|FATAL|PANIC' "$tmp/alone/log" >&2; then die "instructions: $2 has failed"; fi
+	for work in $(counted_works "$1"); do
+		n=$((n + 2))
+		awk -v work="$work" -v variant="$2" -v rows="$ROWS_CALLGRIND" '/^(summary|totals):/ && $2 > most { most = $2 }
+			END { if (!most) exit 1; printf "%s\t%s\t%.0f\n", work, variant, most / rows }' "$tmp/alone/out.$n" >> "$tmp/instructions.tsv" ||
+			die "instructions: callgrind has counted nothing"
+	done
+}
+
+instructions_part() {
+	local variant template=$tmp/alone/template
+	command -v valgrind > /dev/null || { say "instructions: left out, as there is no valgrind"; return 0; }
+	mkdir "$tmp/alone"
+	if [ "$(id -u)" = 0 ]; then chown postgres "$tmp/alone"; fi
+	as_server "$($PG_CONFIG --bindir)/initdb" -D "$template" -U postgres -A trust -E UTF8 --locale=C.UTF-8 --no-sync > /dev/null
+	{
+		printf 'fsync = off\nshared_buffers = 256MB\nmax_wal_size = 8GB\njit = off\nsynchronous_commit = off\n'
+		printf "shared_preload_libraries = 'indextable'\n"
+		if [ -n "${TEMP_CONFIG:-}" ]; then cat "$TEMP_CONFIG"; fi
+	} | as_server tee -a "$template/postgresql.conf" > /dev/null
+	{
+		printf 'CREATE EXTENSION indextable;\n\nCREATE SCHEMA bench_data;\n\n'
+		cat "$here/documents.sql"
+		for variant in document:600 marked:marks; do
+			printf '\n\nCREATE TABLE bench_data.source_%s (id bigint PRIMARY KEY, doc text);\n\n' "${variant#*:}"
+			printf 'INSERT INTO bench_data.source_%s SELECT id, bench_data.%s(id, %s, %s) FROM generate_series(1, %s) AS id;\n\n' \
+				"${variant#*:}" "${variant%:*}" "$TOWNS" "${ORDERS[600]}" $((ROWS_CALLGRIND_BASE + ROWS_WARM + ROWS_CALLGRIND))
+		done
+	} | alone "$template" > "$tmp/alone/log" 2>&1
+	if grep -E 'ERROR|FATAL|PANIC' "$tmp/alone/log" >&2; then die "instructions: the documents could not be made"; fi
+	for variant in none expression empty_trigger floor indextable; do count_instructions 600 $variant "$here/variants/$variant.sql"; done
+	for variant in $ARRAY_VARIANTS; do count_instructions marks "$variant" "$here/variants/marks/$variant.sql"; done
+	rm -rf "$tmp/alone"
+}
+
+# What bench.sh prints: beside the CPU time of the same works, where that has been measured, too
+
+instructions_section() {
+	echo "Instructions a row, an index table over documents of $(size_of 600) bytes, of which the array has 5 elements"
+	echo
+	touch "$tmp/single.tsv" "$tmp/arrays.tsv"
+	sed 's/^/cpu\t/' "$tmp/single.tsv" "$tmp/arrays.tsv" | cat - "$tmp/instructions.tsv" > "$tmp/instructions_cpu.tsv"
+	table instructions instructions_cpu
+}
+
+instructions_sizes() { echo "callgrind, $ROWS_CALLGRIND rows on $ROWS_CALLGRIND_BASE, each a statement of a loop in one transaction; a server without other processes"; }

@@ -1,0 +1,2 @@
+-- an index table with an entry for each element
+SELECT indextable.create('bench.by_mark', 'bench.fact', '{marks[*]}');
