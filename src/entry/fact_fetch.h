@@ -29,6 +29,8 @@ typedef struct LeafScan
 	Leaf	   *leaf;			/* NULL: the fact table is not partitioned */
 	Relation	index;			/* NULL: the partition is on another server */
 	IndexScanDesc scan;
+	bool		by_place;		/* rows are tried where entries say they were */
+	BlockNumber nblocks;		/* the table has at least so many blocks */
 	List	   *rows;			/* foreign: of MinimalTuple, rows of the key
 								 * that are still to be returned */
 	TupleTableSlot *stored;		/* the row as it is stored */
@@ -69,6 +71,8 @@ extern void live_scan_begin(LiveScan *scan, FactDef *def, Relation fact, Snapsho
 extern bool live_scan_is_foreign(LiveScan *scan, Datum *key);
 extern void live_scan_prefetch_foreign(LiveScan *scan, Datum **keys, int n);
 extern TupleTableSlot *live_scan_first(LiveScan *scan, Datum *key);
+extern ItemPointer place_of_row(IndexDef *def, TupleTableSlot *entry);
+extern TupleTableSlot *live_scan_only(LiveScan *scan, Datum *key, ItemPointer place);
 extern TupleTableSlot *live_scan_next(LiveScan *scan);
 extern TupleTableSlot *live_scan_row(LiveScan *scan);
 extern void live_scan_end(LiveScan *scan);

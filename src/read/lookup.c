@@ -203,6 +203,8 @@ columns_of_lookup(Lookup *lookup)
 
 	for (i = 0; i < lookup->factdef->npk; i++)
 		result = bms_add_member(result, lookup->def->pk_attno[i]);
+	if (lookup->def->hint_attno != 0 && !lookup->copies)
+		result = bms_add_member(result, lookup->def->hint_attno);
 	return result;
 }
 

@@ -311,6 +311,8 @@ start_search(IndexTableScan *scan)
 		{
 			for (i = 0; i < scan->fact->npk; i++)
 				wanted = bms_add_member(wanted, scan->def->pk_attno[i]);
+			if (scan->def->hint_attno != 0)
+				wanted = bms_add_member(wanted, scan->def->hint_attno);
 		}
 		entry_scan_want(&scan->entries, wanted);
 		if (!scan->plan.entries_only)
@@ -436,7 +438,7 @@ fetch_row(IndexTableScan *scan, TupleTableSlot *entry)
 
 	for (i = 0; i < scan->fact->npk; i++)
 		key[i] = slot_getattr(entry, scan->def->pk_attno[i], &isnull);
-	row = live_scan_first(&scan->rows, key);
+	row = live_scan_only(&scan->rows, key, place_of_row(scan->def, entry));
 	if (row == NULL)
 	{
 		check_not_truncated(scan);
