@@ -124,6 +124,18 @@ live_scan_first(LiveScan *scan, Datum *key)
 	return found ? live_scan_next(scan) : NULL;
 }
 
+/* columns_to_fetch_by: returns the columns of entries by which their rows are fetched: the primary key, and the place */
+Bitmapset *
+columns_to_fetch_by(IndexDef *def)
+{
+	Bitmapset  *result = def->hint_attno != 0 ? bms_make_singleton(def->hint_attno) : NULL;
+	int			i;
+
+	for (i = 0; i < def->fact->npk; i++)
+		result = bms_add_member(result, def->pk_attno[i]);
+	return result;
+}
+
 /* place_of_row: returns where the row of an entry was when the entry was written, or NULL if that is not known */
 ItemPointer
 place_of_row(IndexDef *def, TupleTableSlot *entry)

@@ -71,6 +71,7 @@ extern void live_scan_begin(LiveScan *scan, FactDef *def, Relation fact, Snapsho
 extern bool live_scan_is_foreign(LiveScan *scan, Datum *key);
 extern void live_scan_prefetch_foreign(LiveScan *scan, Datum **keys, int n);
 extern TupleTableSlot *live_scan_first(LiveScan *scan, Datum *key);
+extern Bitmapset *columns_to_fetch_by(IndexDef *def);
 extern ItemPointer place_of_row(IndexDef *def, TupleTableSlot *entry);
 extern TupleTableSlot *live_scan_only(LiveScan *scan, Datum *key, ItemPointer place);
 extern TupleTableSlot *live_scan_next(LiveScan *scan);

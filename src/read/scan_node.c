@@ -308,12 +308,7 @@ start_search(IndexTableScan *scan)
 				wanted = bms_add_member(wanted, lfirst_int(cell));
 		}
 		else
-		{
-			for (i = 0; i < scan->fact->npk; i++)
-				wanted = bms_add_member(wanted, scan->def->pk_attno[i]);
-			if (scan->def->hint_attno != 0)
-				wanted = bms_add_member(wanted, scan->def->hint_attno);
-		}
+			wanted = columns_to_fetch_by(scan->def);
 		entry_scan_want(&scan->entries, wanted);
 		if (!scan->plan.entries_only)
 		{
