@@ -100,6 +100,7 @@ typedef struct Field
 	FieldSpec  *spec;
 	AttrNumber	attno;			/* the column of the index table */
 	AttrNumber	fact_attno;		/* the column of the fact table; 0: a path */
+	bool		is_hint;		/* it is @ctid; see entry/fact_fetch.c */
 	RowExpression *convert;		/* the cast of @column::type, or NULL */
 	int			plain_steps;	/* of the path before the [*], or all */
 	bool		is_jsonb;
@@ -139,6 +140,8 @@ typedef struct IndexDef
 	AttrNumber *pk_attno;		/* the fact table's primary key, fact->npk
 								 * columns */
 	AttrNumber	doc_attno;		/* the document if denormalized, else 0 */
+	AttrNumber	hint_attno;		/* where the fact row was when its entry was
+								 * written, or 0 */
 
 	/* An entry is identified by key and primary key, the leading columns. */
 	TupleDesc	desc;

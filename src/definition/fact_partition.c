@@ -115,8 +115,17 @@ convert_to_root_row(FactDef *def, Leaf *leaf, TupleTableSlot *row, int slot_no)
 {
 	if (leaf == NULL || leaf->map == NULL || row == NULL)
 		return row;
-	return execute_attr_map_slot(leaf->map, row, def->users_code ?
-								 MakeSingleTupleTableSlot(def->desc, &TTSOpsVirtual) : leaf->slots[slot_no]);
+	return convert_row(leaf->map, row, def->users_code ?
+					   MakeSingleTupleTableSlot(def->desc, &TTSOpsVirtual) : leaf->slots[slot_no]);
+}
+
+/* convert_row: puts a row of a partition into a slot with the columns of the root, and with the row's place */
+TupleTableSlot *
+convert_row(AttrMap *map, TupleTableSlot *row, TupleTableSlot *slot)
+{
+	(void) execute_attr_map_slot(map, row, slot);
+	slot->tts_tid = row->tts_tid;
+	return slot;
 }
 
 /* same_map: returns whether two maps of columns are the same; NULL: the columns need no map */

@@ -14,6 +14,7 @@
 #include "../indextable.h"
 
 extern Leaf *leaf_of(FactDef *def, Relation rel);
+extern TupleTableSlot *convert_row(struct AttrMap *map, TupleTableSlot *row, TupleTableSlot *slot);
 extern TupleTableSlot *convert_to_root_row(FactDef *def, Leaf *leaf, TupleTableSlot *row, int slot_no);
 
 #endif							/* INDEXTABLE_FACT_PARTITION_H */

@@ -9,6 +9,7 @@
 #include "postgres.h"
 
 #include "access/attnum.h"
+#include "access/sysattr.h"
 #include "catalog/pg_am.h"
 #include "catalog/pg_type.h"
 #include "commands/defrem.h"
@@ -26,6 +27,7 @@
 static void resolve_field(Field *field, IndexDef *def, Relation fact, Form_pg_attribute column,
 						  const char **column_names);
 static void check_field(Field *field, IndexDef *def, bool is_key);
+static void check_hint(Field *field, IndexDef *def, bool is_key);
 
 /*
  * make_field
@@ -63,7 +65,15 @@ resolve_field(Field *field, IndexDef *def, Relation fact, Form_pg_attribute colu
 	field->type = OidIsValid(spec->type) ? spec->type : TEXTOID;
 	field->typmod = spec->typmod;
 	field->collation = get_typcollation(field->type);
-	if (spec->column != NULL)
+	if (is_hint_column(spec))
+	{
+		field->fact_attno = SelfItemPointerAttributeNumber;
+		field->is_hint = true;
+		if (!OidIsValid(spec->type))
+			field->type = TIDOID;
+		field->collation = InvalidOid;
+	}
+	else if (spec->column != NULL)
 	{
 		Form_pg_attribute att;
 
@@ -110,6 +120,8 @@ check_field(Field *field, IndexDef *def, bool is_key)
 {
 	FieldSpec  *spec = field->spec;
 
+	if (field->is_hint)
+		check_hint(field, def, is_key);
 	if (spec->multi && !is_key)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -145,4 +157,34 @@ check_field(Field *field, IndexDef *def, bool is_key)
 				 errmsg("field \"%s\" of type %s cannot be used with on_mismatch => 'skip'",
 						spec->text, format_type_be(field->type)),
 				 errhint("Use one of the server's own types, or on_mismatch => 'error'.")));
+}
+
+/* check_hint: refuses @ctid where it is of no use: the place of a row changes, and is only tried */
+static void
+check_hint(Field *field, IndexDef *def, bool is_key)
+{
+	FieldSpec  *spec = field->spec;
+	Field	   *other;
+
+	if (is_key)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("\"%s\" cannot be a key field", spec->text),
+				 errdetail("The place of a row changes without its entries."),
+				 errhint("Include it, which makes look-ups faster.")));
+	if (field->type != TIDOID)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("included field \"%s\" must be of type %s", spec->text, format_type_be(TIDOID)),
+				 errhint("Leave out the type.")));
+	if (def->fact->distributed)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("included field \"%s\" is not supported for distributed tables", spec->text)));
+	for (other = def->fields + def->nkeys; other < field; other++)
+		if (other->is_hint)
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("include must have only one of the fields \"%s\" and \"%s\"",
+							other->spec->text, spec->text)));
 }

@@ -162,8 +162,16 @@ parse_column(FieldSpec *spec, const char *p, bool is_new)
 			check_name_length(pnstrdup(start, p - start), "The table has no column of this name.");
 		spec->column = downcase_truncate_identifier(start, p - start, false);
 	}
-	spec->name = pstrdup(spec->column);
+	/* No column can have the name of a system column. */
+	spec->name = pstrdup(is_hint_column(spec) ? "fact_ctid" : spec->column);
 	return p;
+}
+
+/* is_hint_column: returns whether a field is @ctid, the place of the fact row */
+bool
+is_hint_column(FieldSpec *spec)
+{
+	return spec->column != NULL && strcmp(spec->column, "ctid") == 0;
 }
 
 /*

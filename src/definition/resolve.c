@@ -309,7 +309,7 @@ definition_columns(IndexDef *def)
 	for (i = 0; i < fact->npk; i++)
 		ADD(fact->pk_attno[i]);
 	for (i = 0; i < def->nkeys + def->nincludes; i++)
-		if (def->fields[i].fact_attno != 0)
+		if (def->fields[i].fact_attno != 0 && !def->fields[i].is_hint)
 			ADD(def->fields[i].fact_attno);
 #undef ADD
 	if (def->filter != NULL)
@@ -374,6 +374,8 @@ definition_complete_columns(IndexDef *def, Relation fact, TupleDesc desc)
 		field->attno = live[field->attno - 1];
 		if (!has_type(desc, field->attno, field->type, field->typmod))
 			return false;
+		if (field->is_hint)
+			def->hint_attno = field->attno;
 	}
 	if (def->doc_attno != 0)
 	{

@@ -90,7 +90,7 @@ block_scan_next(BlockScan *scan)
 	if (!found)
 		return NULL;
 	return scan->leaf == NULL || scan->foreign != NULL || scan->leaf->map == NULL ? scan->slot :
-		execute_attr_map_slot(scan->leaf->map, scan->slot, scan->row);
+		convert_row(scan->leaf->map, scan->slot, scan->row);
 }
 
 void

@@ -70,7 +70,12 @@ compare_identity(IndexDef *def, Datum *a, Datum *b)
 	return 0;
 }
 
-/* entry_equal: returns whether two entries have the same bytes in every column, once detoasted */
+/*
+ * entry_equal
+ *		Returns whether two entries have the same bytes in every column, once detoasted, except
+ *		that the place of the fact row does not matter: a row that has moved is not to be
+ *		written about.
+ */
 bool
 entry_equal(IndexDef *def, Datum *a, bool *anull, Datum *b, bool *bnull)
 {
@@ -80,7 +85,8 @@ entry_equal(IndexDef *def, Datum *a, bool *anull, Datum *b, bool *bnull)
 	{
 		Form_pg_attribute att = TupleDescAttr(def->desc, i);
 
-		if (same_bytes(a[i], anull[i], b[i], bnull[i], att->attlen, att->attbyval))
+		if (i + 1 == def->hint_attno ||
+			same_bytes(a[i], anull[i], b[i], bnull[i], att->attlen, att->attbyval))
 			continue;
 		if (anull[i] || bnull[i] || !datum_image_eq(a[i], b[i], att->attbyval, att->attlen))
 			return false;

@@ -92,6 +92,8 @@ entries_unchanged(IndexDef *def, FactRow *old, FactRow *new)
 		bool		a_there;
 		bool		b_there;
 
+		if (field->is_hint)
+			continue;
 		if (field->convert != NULL)
 			return false;
 		if (field->fact_attno != 0)
@@ -354,6 +356,15 @@ field_value(Field *field, FactRow *row, int docno, bool is_key, Datum *result,
 {
 	JsonbValue	value;
 
+	if (field->is_hint)
+	{
+		ItemPointer place = palloc(sizeof(ItemPointerData));
+
+		/* The slot may have another row by the time the entry is written. */
+		*place = row->slot->tts_tid;
+		*result = PointerGetDatum(place);
+		return ItemPointerIsValid(place) ? VALUE_OK : VALUE_NULL;
+	}
 	if (field->convert != NULL)
 	{
 		Mismatch	why = {0};

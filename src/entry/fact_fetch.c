@@ -17,6 +17,7 @@
 #include "postgres.h"
 
 #include "access/genam.h"
+#include "access/heapam.h"
 #include "access/htup_details.h"
 #include "access/nbtree.h"
 #include "access/relation.h"
@@ -28,6 +29,7 @@
 #include "executor/tuptable.h"
 #include "nodes/bitmapset.h"
 #include "nodes/pg_list.h"
+#include "storage/bufmgr.h"
 #include "storage/lockdefs.h"
 #include "utils/hsearch.h"
 #include "utils/lsyscache.h"
@@ -48,6 +50,7 @@ static void begin_leaf(LiveScan *scan, LeafScan *leaf);
 static bool choose_leaf(LiveScan *scan, Datum *key);
 static void search_leaf(LiveScan *scan, Datum *key);
 static void move_search(LiveScan *scan, LeafScan *leaf);
+static TupleTableSlot *row_at_place(LiveScan *scan, Datum *key, ItemPointer place);
 static void fetch_foreign(LiveScan *scan, Datum *key);
 static void keep_row(TupleTableSlot *row, void *arg);
 static void end_leaf(LeafScan *leaf);
@@ -121,6 +124,106 @@ live_scan_first(LiveScan *scan, Datum *key)
 	return found ? live_scan_next(scan) : NULL;
 }
 
+/* columns_to_fetch_by: returns the columns of entries by which their rows are fetched: the primary key, and the place */
+Bitmapset *
+columns_to_fetch_by(IndexDef *def)
+{
+	Bitmapset  *result = def->hint_attno != 0 ? bms_make_singleton(def->hint_attno) : NULL;
+	int			i;
+
+	for (i = 0; i < def->fact->npk; i++)
+		result = bms_add_member(result, def->pk_attno[i]);
+	return result;
+}
+
+/* place_of_row: returns where the row of an entry was when the entry was written, or NULL if that is not known */
+ItemPointer
+place_of_row(IndexDef *def, TupleTableSlot *entry)
+{
+	bool		isnull;
+	Datum		place;
+
+	if (def->hint_attno == 0)
+		return NULL;
+	place = slot_getattr(entry, def->hint_attno, &isnull);
+	return isnull ? NULL : (ItemPointer) DatumGetPointer(place);
+}
+
+/*
+ * live_scan_only
+ *		Returns the row with this primary key, of which the snapshot sees one at most, or NULL
+ *		if there is none.  It is looked for at the place that its entry has, unless that is
+ *		NULL, before it is searched for.
+ *
+ * A place is only a hint: the row may have moved, VACUUM FULL may have moved all of them,
+ * another row may be there by now, or nothing.  A row is taken from there only if the
+ * snapshot sees it and it has the primary key; then it is the row that the search would find,
+ * as there is no other.  All else is left to the search, which also tells that there is none.
+ *
+ * A serializable transaction locks the row that it finds, as the heap does for any reader.
+ * What the search would lock beside it, the place of the key in the index, keeps others from
+ * inserting that key unnoticed: they cannot before somebody has deleted the row, or has given
+ * it another key, who conflicts with the lock of the row.
+ */
+TupleTableSlot *
+live_scan_only(LiveScan *scan, Datum *key, ItemPointer place)
+{
+	MemoryContext old;
+	TupleTableSlot *row = NULL;
+
+	if (place != NULL && scan->snapshot->snapshot_type == SNAPSHOT_MVCC)
+	{
+		old = MemoryContextSwitchTo(scan->cxt);
+		if ((scan->leaves == NULL || choose_leaf(scan, key)) && scan->current->by_place)
+			row = row_at_place(scan, key, place);
+		MemoryContextSwitchTo(old);
+	}
+	return row != NULL ? row : live_scan_first(scan, key);
+}
+
+/*
+ * row_at_place
+ *		Returns the row at a place if the snapshot sees it and it has the primary key, else NULL.
+ *
+ * No block of the table can vanish while it is locked: who truncates it locks it against
+ * readers.  So the block is there if it was there once.
+ */
+static TupleTableSlot *
+row_at_place(LiveScan *scan, Datum *key, ItemPointer place)
+{
+	LeafScan   *leaf = scan->current;
+	ItemPointerData tid = *place;
+	bool		again = false;
+	bool		dead = false;
+	TupleTableSlot *row;
+	int			i;
+
+	if (ItemPointerGetBlockNumber(&tid) >= leaf->nblocks)
+		leaf->nblocks = RelationGetNumberOfBlocks(leaf->rel);
+	if (ItemPointerGetBlockNumber(&tid) >= leaf->nblocks)
+		return NULL;
+
+	/*
+	 * The first follows updates that have changed no index.  A version that
+	 * came of one is not found so, but by its own place.
+	 */
+	if (leaf->fetch == NULL)
+		leaf->fetch = table_index_fetch_begin_compat(leaf->rel);
+	if (!table_index_fetch_tuple(leaf->fetch, &tid, scan->snapshot, leaf->stored, &again, &dead) &&
+		!table_tuple_fetch_row_version(leaf->rel, place, scan->snapshot, leaf->stored))
+		return NULL;
+	row = live_scan_row(scan);
+	for (i = 0; i < scan->def->npk; i++)
+	{
+		bool		isnull;
+		Datum		value = slot_getattr(row, scan->def->pk_attno[i], &isnull);
+
+		if (isnull || !DatumGetBool(FunctionCall2Coll(&scan->keys[i].sk_func, scan->keys[i].sk_collation, value, key[i])))
+			return NULL;
+	}
+	return row;
+}
+
 /* live_scan_next: returns the next row with the same primary key, or NULL if there is none */
 TupleTableSlot *
 live_scan_next(LiveScan *scan)
@@ -147,8 +250,7 @@ live_scan_row(LiveScan *scan)
 {
 	LeafScan   *leaf = scan->current;
 
-	return leaf->slot == leaf->stored ? leaf->stored :
-		execute_attr_map_slot(leaf->leaf->map, leaf->stored, leaf->slot);
+	return leaf->slot == leaf->stored ? leaf->stored : convert_row(leaf->leaf->map, leaf->stored, leaf->slot);
 }
 
 /*
@@ -241,6 +343,7 @@ visit_live_rows(FactDef *def, Relation fact, TupleTableSlot *row,
 		FactRow		live;
 
 		ExecCopySlot(copy, slot);
+		copy->tts_tid = slot->tts_tid;
 		factrow_init(&live, def, copy);
 		each(&live, arg);
 	}
@@ -333,6 +436,9 @@ begin_leaf(LiveScan *scan, LeafScan *leaf)
 	leaf->rows = NIL;
 	leaf->index = NULL;
 	leaf->is_foreign = leaf->leaf != NULL && leaf->leaf->is_foreign;
+	leaf->by_place = leaf->rel->rd_tableam == GetHeapamTableAmRoutine() && !scan->def->pk_deferrable;
+	leaf->fetch = NULL;
+	leaf->nblocks = 0;
 	if (leaf->is_foreign)
 	{
 		leaf->stored = leaf->slot = MakeSingleTupleTableSlot(scan->def->desc, &TTSOpsMinimalTuple);
@@ -401,6 +507,8 @@ move_search(LiveScan *scan, LeafScan *leaf)
 static void
 end_leaf(LeafScan *leaf)
 {
+	if (leaf->fetch != NULL)
+		table_index_fetch_end(leaf->fetch);
 	if (leaf->index != NULL)
 		index_close(leaf->index, NoLock);
 	if (leaf->slot != leaf->stored)

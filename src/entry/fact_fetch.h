@@ -29,6 +29,9 @@ typedef struct LeafScan
 	Leaf	   *leaf;			/* NULL: the fact table is not partitioned */
 	bool		is_foreign;		/* the partition is on another server */
 	Relation	index;			/* of the primary key; NULL: not searched yet */
+	bool		by_place;		/* rows are tried where entries say they were */
+	struct IndexFetchTableData *fetch;	/* for that, or NULL */
+	BlockNumber nblocks;		/* the table has at least so many blocks */
 	List	   *rows;			/* foreign: of MinimalTuple, rows of the key
 								 * that are still to be returned */
 	TupleTableSlot *stored;		/* the row as it is stored */
@@ -71,6 +74,9 @@ extern void live_scan_begin(LiveScan *scan, FactDef *def, Relation fact, Snapsho
 extern bool live_scan_is_foreign(LiveScan *scan, Datum *key);
 extern void live_scan_prefetch_foreign(LiveScan *scan, Datum **keys, int n);
 extern TupleTableSlot *live_scan_first(LiveScan *scan, Datum *key);
+extern Bitmapset *columns_to_fetch_by(IndexDef *def);
+extern ItemPointer place_of_row(IndexDef *def, TupleTableSlot *entry);
+extern TupleTableSlot *live_scan_only(LiveScan *scan, Datum *key, ItemPointer place);
 extern TupleTableSlot *live_scan_next(LiveScan *scan);
 extern TupleTableSlot *live_scan_row(LiveScan *scan);
 extern void live_scan_end(LiveScan *scan);

@@ -386,6 +386,9 @@ update_found(Writer *w, HeapTuple tuple)
 		bool		was_null;
 		bool		is_null;
 
+		/* The same as for entry_equal(). */
+		if (i + 1 == w->def->hint_attno)
+			continue;
 		was = slot_getattr(w->found, i + 1, &was_null);
 		is = heap_getattr(tuple, i + 1, w->def->desc, &is_null);
 		same = was_null == is_null &&

@@ -46,12 +46,12 @@ typedef struct RowId
 	int			len;
 } RowId;
 
-static void fetch_here(Lookup *lookup, Datum *key);
+static void fetch_here(Lookup *lookup, Datum *key, ItemPointer place);
 static Oid	partition_on_other_server(Lookup *lookup, Datum *key);
 static void key_of_entry(Lookup *lookup, TupleTableSlot *entry, Datum *key);
 static void begin_foreign_batch(Lookup *lookup);
 static void begin_reading(Lookup *lookup);
-static void fetch_directly(Lookup *lookup, Datum *key);
+static void fetch_directly(Lookup *lookup, Datum *key, ItemPointer place);
 static void put_rows(Lookup *lookup, List *rows);
 static bool matches(Lookup *lookup, TupleTableSlot *row);
 static void fetch_secured(Lookup *lookup, Datum *key);
@@ -84,17 +84,17 @@ lookup_fetch(Lookup *lookup, TupleTableSlot *entry)
 	if (lookup->gathering != NULL)
 		foreign_batch_add(lookup->gathering, key, partition);
 	else
-		fetch_here(lookup, key);
+		fetch_here(lookup, key, place_of_row(lookup->def, entry));
 }
 
-/* fetch_here: returns a row that is on this server, by its primary key */
+/* fetch_here: returns a row that is on this server, by its primary key, and by its place if that is known */
 static void
-fetch_here(Lookup *lookup, Datum *key)
+fetch_here(Lookup *lookup, Datum *key, ItemPointer place)
 {
 	if (lookup->secured)
 		fetch_secured(lookup, key);
 	else
-		fetch_directly(lookup, key);
+		fetch_directly(lookup, key, place);
 }
 
 /*
@@ -227,18 +227,22 @@ is_first_of_row(Lookup *lookup, TupleTableSlot *entry)
 
 /* fetch_directly: returns the row, or rows, with a primary key that the snapshot sees */
 static void
-fetch_directly(Lookup *lookup, Datum *key)
+fetch_directly(Lookup *lookup, Datum *key, ItemPointer place)
 {
 	TupleTableSlot *row;
 
 	begin_reading(lookup);
+	if (!lookup->ambiguous)
+	{
+		row = live_scan_only(&lookup->fact_rows, key, place);
+		if (row != NULL && (!lookup->recheck || matches(lookup, row)))
+			put_row(lookup, row);
+		return;
+	}
 	for (row = live_scan_first(&lookup->fact_rows, key); row != NULL; row = live_scan_next(&lookup->fact_rows))
 	{
-		if (lookup->recheck && !matches(lookup, row))
-			continue;
-		put_row(lookup, row);
-		if (!lookup->ambiguous)
-			break;
+		if (!lookup->recheck || matches(lookup, row))
+			put_row(lookup, row);
 	}
 }
 
@@ -261,7 +265,7 @@ fetch_pending_rows(Lookup *lookup)
 	{
 		CHECK_FOR_INTERRUPTS();
 		if (here)
-			fetch_here(lookup, key);
+			fetch_here(lookup, key, NULL);
 		else
 			put_rows(lookup, rows);
 	}
@@ -425,7 +429,7 @@ lookup_document(Lookup *lookup, TupleTableSlot *entry, Datum *document)
 	if (lookup->gathering != NULL && OidIsValid(partition_on_other_server(lookup, key)))
 		put_fetched_row(lookup, key);
 	else
-		fetch_here(lookup, key);
+		fetch_here(lookup, key, place_of_row(lookup->def, entry));
 	*document = lookup->document;
 	return lookup->found;
 }

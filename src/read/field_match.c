@@ -162,7 +162,7 @@ is_field(IndexDef *def, Field *field, Node *expr, Index varno, bool exactly)
 			return false;
 	}
 	if ((type != field->type && !(is_text_type(type) && is_text_type(field->type))) ||
-		field->spec->multi || field->convert != NULL)
+		field->spec->multi || field->convert != NULL || field->is_hint)
 		return false;
 	expr = bare_value(expr);
 	if (field->fact_attno != 0)

@@ -198,12 +198,9 @@ scan_entries(Lookup *lookup)
 static Bitmapset *
 columns_of_lookup(Lookup *lookup)
 {
-	Bitmapset  *result = lookup->copies ? bms_make_singleton(lookup->def->doc_attno) : NULL;
-	int			i;
+	Bitmapset  *result = columns_to_fetch_by(lookup->def);
 
-	for (i = 0; i < lookup->factdef->npk; i++)
-		result = bms_add_member(result, lookup->def->pk_attno[i]);
-	return result;
+	return lookup->copies ? bms_add_member(result, lookup->def->doc_attno) : result;
 }
 
 /*

@@ -224,9 +224,14 @@ choose_columns(PageQuery *query)
 	for (i = 0; i < def->nident; i++)
 		query->columns[query->ncolumns++] = def->ident[i];
 	for (i = def->nkeys; i < def->nkeys + def->nincludes; i++)
-		query->columns[query->ncolumns++] = def->fields[i].attno;
+	{
+		if (!def->fields[i].is_hint)
+			query->columns[query->ncolumns++] = def->fields[i].attno;
+	}
 	for (i = 0; i < query->ncolumns; i++)
 		wanted = bms_add_member(wanted, query->columns[i]);
+	if (def->hint_attno != 0)
+		wanted = bms_add_member(wanted, def->hint_attno);
 	entry_scan_want(&query->scan, wanted);
 }
 

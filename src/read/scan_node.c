@@ -308,10 +308,7 @@ start_search(IndexTableScan *scan)
 				wanted = bms_add_member(wanted, lfirst_int(cell));
 		}
 		else
-		{
-			for (i = 0; i < scan->fact->npk; i++)
-				wanted = bms_add_member(wanted, scan->def->pk_attno[i]);
-		}
+			wanted = columns_to_fetch_by(scan->def);
 		entry_scan_want(&scan->entries, wanted);
 		if (!scan->plan.entries_only)
 		{
@@ -436,7 +433,7 @@ fetch_row(IndexTableScan *scan, TupleTableSlot *entry)
 
 	for (i = 0; i < scan->fact->npk; i++)
 		key[i] = slot_getattr(entry, scan->def->pk_attno[i], &isnull);
-	row = live_scan_first(&scan->rows, key);
+	row = live_scan_only(&scan->rows, key, place_of_row(scan->def, entry));
 	if (row == NULL)
 	{
 		check_not_truncated(scan);

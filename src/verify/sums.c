@@ -358,7 +358,8 @@ sum_or_keep_entry(Verify *v, Datum *values, bool *isnull, bool expected)
 		return;
 	}
 	for (i = 0; i < def->desc->natts; i++)
-		entry = hash_column(values[i], isnull[i], TupleDescAttr(def->desc, i), entry);
+		if (i + 1 != def->hint_attno)
+			entry = hash_column(values[i], isnull[i], TupleDescAttr(def->desc, i), entry);
 	*(expected ? &bucket->expected : &bucket->found) += entry;
 }
 

@@ -110,7 +110,10 @@ put_discrepancy(Discrepancy *d, void *arg)
 	old = MemoryContextSwitchTo(cxt);
 	payload = palloc(sizeof(AttrNumber) * d->def->desc->natts);
 	for (i = d->def->nkeys; i < d->def->nkeys + d->def->nincludes; i++)
-		payload[npayload++] = d->def->fields[i].attno;
+	{
+		if (!d->def->fields[i].is_hint)
+			payload[npayload++] = d->def->fields[i].attno;
+	}
 	if (d->def->doc_attno != 0)
 		payload[npayload++] = d->def->doc_attno;
 

@@ -209,8 +209,9 @@ sub index_table
 	}
 	my $dirty = grep { $FIELD{$_}{dirty} || $_ eq 'zero' } @key, @{ $i->{include} };
 	my $list = sub { return 'ARRAY[' . join(', ', map { literal($FIELD{$_}{spec}) } @_) . ']' };
-	push @arguments, 'include => ' . $list->(@{ $i->{include} }) if @{ $i->{include} };
-	push @arguments, q(strategy => 'denormalized') if !@{ $i->{include} } && chance(0.2);
+	my $hint = chance(0.3);
+	push @arguments, 'include => ' . ($hint ? "'{\@ctid}' || " : '') . $list->(@{ $i->{include} }) . '::text[]' if $hint || @{ $i->{include} };
+	push @arguments, q(strategy => 'denormalized') if !$hint && !@{ $i->{include} } && chance(0.2);
 	if (chance(0.15))
 	{
 		$i->{filter} = pick('v > 1', "doc ? 'k'", "(doc ->> 'k') = 'a'", 'v IS NOT NULL', "doc ->> 't' IS NOT NULL", "note <> 'n1'");
