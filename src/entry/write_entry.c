@@ -48,12 +48,12 @@ static bool may_insert(Writer *w, TupleTableSlot *slot);
 static bool find_rival(Writer *w, TupleTableSlot *slot, bool *same);
 static void wait_for_rival(Writer *w, TransactionId xid);
 static void undo_insert(Writer *w, TupleTableSlot *slot);
+static void settle_conflict(Writer *w, TupleTableSlot *slot);
 static void keep_existing_entry(Writer *w, TupleTableSlot *slot);
 static void put_entry(Writer *w, HeapTuple tuple);
 static void delete_entry(Writer *w, Op *op);
 static bool find_entry(Writer *w, HeapTuple tuple, bool to_update);
 static bool update_found(Writer *w, HeapTuple tuple);
-static void set_search_keys(Writer *w, HeapTuple tuple, ScanKey keys);
 static bool same_row(Writer *w, HeapTuple tuple, TupleTableSlot *slot);
 
 /*
@@ -82,7 +82,6 @@ flush_inserts(Writer *w)
 {
 	TupleTableSlot *conflicts[CHUNK];
 	int			nconflicts = 0;
-	bool		same;
 	int			i;
 
 	if (w->nbuffered == 0)
@@ -105,8 +104,7 @@ flush_inserts(Writer *w)
 		}
 	}
 	for (i = 0; i < nconflicts; i++)
-		if (find_rival(w, conflicts[i], &same) && same)
-			keep_existing_entry(w, conflicts[i]);
+		settle_conflict(w, conflicts[i]);
 	for (i = 0; i < w->nbuffered; i++)
 	{
 		/* insert_deferred() needs the tuple again. */
@@ -226,7 +224,7 @@ find_rival(Writer *w, TupleTableSlot *slot, bool *same)
 		w->rival_scan = index_beginscan_compat(w->rel, index, &w->dirty, def->nsearch);
 		w->rival = table_slot_create(w->rel, NULL);
 	}
-	set_search_keys(w, tuple, keys);
+	set_search_keys(def, tuple, keys);
 	*same = false;
 	for (;;)
 	{
@@ -276,6 +274,34 @@ undo_insert(Writer *w, TupleTableSlot *slot)
 	new_command(w);
 	if (table_tuple_delete_compat(w->rel, &slot->tts_tid, command_id(w), true, &failure) != TM_Ok)
 		elog(ERROR, "could not take back an entry of index table \"%s\"", w->def->name);
+}
+
+/*
+ * settle_conflict
+ *		Sees to the entry in slot, of which the primary key has said that there may be an
+ *		equal one: if there is, that one stays.
+ */
+static void
+settle_conflict(Writer *w, TupleTableSlot *slot)
+{
+	bool		same;
+
+	if (find_rival(w, slot, &same) && same)
+		keep_existing_entry(w, slot);
+}
+
+/*
+ * settle_insert
+ *		Does the same for an entry that straight.c has inserted; takes over the tuple.
+ */
+void
+settle_insert(Writer *w, HeapTuple tuple)
+{
+	TupleTableSlot *slot = next_slot(w, tuple, -1);
+
+	settle_conflict(w, slot);
+	ExecClearTuple(slot);
+	w->nbuffered = 0;
 }
 
 /*
@@ -361,7 +387,7 @@ find_entry(Writer *w, HeapTuple tuple, bool to_update)
 		w->scan = index_beginscan_compat(w->rel, index, SnapshotSelf, w->def->nsearch);
 		w->found = table_slot_create(w->rel, NULL);
 	}
-	set_search_keys(w, tuple, keys);
+	set_search_keys(w->def, tuple, keys);
 	stop_counting(index);
 	index_rescan(w->scan, keys, w->def->nsearch, NULL, 0);
 	while (!found && (to_update ? index_getnext_slot(w->scan, ForwardScanDirection, w->found) :
@@ -419,10 +445,9 @@ update_found(Writer *w, HeapTuple tuple)
 }
 
 /* set_search_keys: makes the search keys that find the entry in tuple by the primary key */
-static void
-set_search_keys(Writer *w, HeapTuple tuple, ScanKey keys)
+void
+set_search_keys(IndexDef *def, HeapTuple tuple, ScanKey keys)
 {
-	IndexDef   *def = w->def;
 	bool		isnull;
 	int			i;
 
