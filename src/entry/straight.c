@@ -60,7 +60,7 @@ static bool open_straight(Straight *s, IndexDef *def);
 static void close_straight(Straight *s);
 static void insert_straight(Straight *s, Op *op);
 static void delete_straight(Straight *s, Op *op);
-static bool find_place(Straight *s, HeapTuple tuple, ItemPointer tid);
+static bool find_place(Straight *s, Op *op, ItemPointer tid);
 
 /*
  * is_straight
@@ -184,7 +184,7 @@ insert_straight(Straight *s, Op *op)
 
 	heap_insert(s->rel, tuple, writing_command(), 0, NULL);
 	for (i = 0; i < info->ii_NumIndexAttrs; i++)
-		values[i] = heap_getattr(tuple, info->ii_IndexAttrNumbers[i], s->def->desc, &isnull[i]);
+		values[i] = op_value(s->def, op, info->ii_IndexAttrNumbers[i], &isnull[i]);
 	if (!index_insert(s->index, values, isnull, &tuple->t_self, s->rel, UNIQUE_CHECK_PARTIAL, false, info))
 	{
 		Writer		writer;
@@ -202,7 +202,7 @@ delete_straight(Straight *s, Op *op)
 	ItemPointerData tid;
 	TM_FailureData failure;
 
-	if (find_place(s, op->tuple, &tid) &&
+	if (find_place(s, op, &tid) &&
 		heap_delete_compat(s->rel, &tid, writing_command(), true, &failure) != TM_Ok)
 	{
 		Writer		writer;
@@ -215,19 +215,23 @@ delete_straight(Straight *s, Op *op)
 
 /*
  * find_place
- *		Returns whether there is an entry with the identity of tuple, and its place in *tid.
+ *		Returns whether there is an entry with the identity of an operation, and its place in *tid.
  *
  * This is index_getnext_slot() without a slot, for a heap, and without pruning: see
  * util/unpruned.h.
  */
 static bool
-find_place(Straight *s, HeapTuple tuple, ItemPointer tid)
+find_place(Straight *s, Op *op, ItemPointer tid)
 {
 	IndexDef   *def = s->def;
 	ScanKeyData keys[INDEX_MAX_KEYS];
 	bool		found = false;
+	bool		isnull;
+	int			i;
 
-	set_search_keys(def, tuple, keys);
+	memcpy(keys, def->search_keys, sizeof(ScanKeyData) * def->nsearch);
+	for (i = 0; i < def->nsearch; i++)
+		keys[i].sk_argument = op_value(def, op, def->search[i], &isnull);
 	if (s->scan == NULL)
 		s->scan = index_beginscan_compat(s->rel, s->index, SnapshotSelf, def->nsearch);
 	stop_counting(s->index);

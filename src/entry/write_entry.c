@@ -48,6 +48,7 @@ static bool may_insert(Writer *w, TupleTableSlot *slot);
 static bool find_rival(Writer *w, TupleTableSlot *slot, bool *same);
 static void wait_for_rival(Writer *w, TransactionId xid);
 static void undo_insert(Writer *w, TupleTableSlot *slot);
+static void set_search_keys(Writer *w, HeapTuple tuple, ScanKey keys);
 static void settle_conflict(Writer *w, TupleTableSlot *slot);
 static void keep_existing_entry(Writer *w, TupleTableSlot *slot);
 static void put_entry(Writer *w, HeapTuple tuple);
@@ -224,7 +225,7 @@ find_rival(Writer *w, TupleTableSlot *slot, bool *same)
 		w->rival_scan = index_beginscan_compat(w->rel, index, &w->dirty, def->nsearch);
 		w->rival = table_slot_create(w->rel, NULL);
 	}
-	set_search_keys(def, tuple, keys);
+	set_search_keys(w, tuple, keys);
 	*same = false;
 	for (;;)
 	{
@@ -387,7 +388,7 @@ find_entry(Writer *w, HeapTuple tuple, bool to_update)
 		w->scan = index_beginscan_compat(w->rel, index, SnapshotSelf, w->def->nsearch);
 		w->found = table_slot_create(w->rel, NULL);
 	}
-	set_search_keys(w->def, tuple, keys);
+	set_search_keys(w, tuple, keys);
 	stop_counting(index);
 	index_rescan(w->scan, keys, w->def->nsearch, NULL, 0);
 	while (!found && (to_update ? index_getnext_slot(w->scan, ForwardScanDirection, w->found) :
@@ -445,9 +446,10 @@ update_found(Writer *w, HeapTuple tuple)
 }
 
 /* set_search_keys: makes the search keys that find the entry in tuple by the primary key */
-void
-set_search_keys(IndexDef *def, HeapTuple tuple, ScanKey keys)
+static void
+set_search_keys(Writer *w, HeapTuple tuple, ScanKey keys)
 {
+	IndexDef   *def = w->def;
 	bool		isnull;
 	int			i;
 

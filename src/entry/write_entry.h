@@ -9,14 +9,11 @@
 #define INDEXTABLE_WRITE_ENTRY_H
 
 #include "access/htup.h"
-#include "access/skey.h"
 
-#include "../indextable.h"
 #include "diff.h"
 #include "table_writer.h"
 
 extern void flush_inserts(Writer *w);
-extern void set_search_keys(IndexDef *def, HeapTuple tuple, ScanKey keys);
 extern void settle_insert(Writer *w, HeapTuple tuple);
 extern void write_op(Writer *w, Op *op, bool alone, bool keep);
 
