@@ -151,6 +151,8 @@ typedef struct IndexDef
 	SortSupportData *write_sort;	/* sorts at less cost; see entry/diff.c */
 	bool		brief_text;		/* the first of write_sort is for text, and
 								 * abbreviates it to its first bytes */
+	uint64		locked;			/* when writers have locked it ... */
+	uint64		index_locked;	/* ... and its primary key: see util/lock.c */
 	Oid			primary_index;	/* the index of the primary key */
 	IndexInfo  *primary_info;
 	int			nsearch;		/* how many columns its key has */

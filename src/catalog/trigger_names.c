@@ -38,12 +38,11 @@ is_our_trigger(const char *name)
 {
 	Size		i;
 
-	if (strcmp(name, GUARD) == 0 || strcmp(name, GUARD_ROW) == 0)
-		return true;
+	/* Those that fire most often come first. */
 	for (i = 0; i < FACT_TRIGGERS; i++)
 		if (strcmp(fact_triggers[i].name, name) == 0)
 			return true;
-	return false;
+	return strcmp(name, GUARD) == 0 || strcmp(name, GUARD_ROW) == 0;
 }
 
 /*

@@ -211,7 +211,7 @@ definition_lock(FactDef *fact, int from, int to)
 	int			i;
 
 	for (i = from; i < to && !fact->changed; i++)
-		more |= lock_newly(fact->defs[i]->relid, RowExclusiveLock);
+		more |= lock_once(fact->defs[i]->relid, RowExclusiveLock, &fact->defs[i]->locked);
 	return more;
 }
 

@@ -9,7 +9,8 @@
  * index table is filled in another way: see bulk_load.c.
  *
  * This file sorts the operations, and distributes them over the partitions of an
- * index table.  write_entry.c writes one entry, and says which snapshot it looks
+ * index table.  straight.c writes the few entries of a single row.  For all others
+ * write_entry.c writes one entry, and says which snapshot it looks
  * for entries with, and why no other transaction interferes; table_writer.c keeps
  * the indexes in step, and begins a new command where one is needed.
  *
@@ -33,6 +34,7 @@
 #include "apply.h"
 #include "diff.h"
 #include "narrow_key.h"
+#include "straight.h"
 #include "table_writer.h"
 #include "write_entry.h"
 
@@ -40,6 +42,7 @@ static void apply_to_partitions(IndexDef *def, Relation rel, OpList *list, bool 
 static void apply_op_list(Writer *w, OpList *list, bool keep);
 static inline int compare_ops(const Op *a, const Op *b, IndexDef *def);
 static void sort_ops(IndexDef *def, OpList *list);
+static bool sort_distinct_ops(IndexDef *def, OpList *list);
 
 /*
  * apply_ops
@@ -58,6 +61,8 @@ apply_ops(IndexDef *def, OpList *list, bool keep)
 
 	if (def->covering && list->widest > def->max_covered_bytes)
 		narrow_key_for_ops(def, list);
+	else if (!keep && is_straight(def, list) && sort_distinct_ops(def, list) && apply_straight(def, list))
+		return true;
 	rel = try_relation_open(def->relid, NoLock);	/* locked by the caller */
 	if (rel == NULL)
 		return false;
@@ -265,4 +270,17 @@ sort_ops(IndexDef *def, OpList *list)
 {
 	if (list->n > 1)
 		sort_op_array(list->ops, list->n, def);
+}
+
+/* sort_distinct_ops: sorts operations, and returns whether no two of them are on the same entry */
+static bool
+sort_distinct_ops(IndexDef *def, OpList *list)
+{
+	int			i;
+
+	sort_ops(def, list);
+	for (i = 1; i < list->n; i++)
+		if (compare_ops(&list->ops[i - 1], &list->ops[i], def) == 0)
+			return false;
+	return true;
 }

@@ -24,6 +24,7 @@
 #include "diff.h"
 #include "entries.h"
 
+static inline Datum in_tuple(IndexDef *def, HeapTuple tuple, AttrNumber attno, Datum *values);
 static Op  *add_op(IndexDef *def, OpList *list, OpKind kind, Datum *values, bool *isnull,
 				   MemoryContext cxt);
 
@@ -67,13 +68,34 @@ diff_entries(IndexDef *def, Entries *old, Entries *new, OpList *ops, MemoryConte
 	}
 }
 
+/* in_tuple: returns the value that a column of the identity has in a tuple, which was made of values */
+static inline Datum
+in_tuple(IndexDef *def, HeapTuple tuple, AttrNumber attno, Datum *values)
+{
+	bool		isnull;
+
+	return TupleDescAttr(def->desc, attno - 1)->attbyval ? values[attno - 1] :
+		heap_getattr(tuple, attno, def->desc, &isnull);
+}
+
+/* op_value: returns the value of a column of the entry that an operation is about */
+Datum
+op_value(IndexDef *def, Op *op, AttrNumber attno, bool *isnull)
+{
+	*isnull = false;
+	if (attno == def->ident[0])
+		return op->first;
+	if (def->nident > 1 && attno == def->ident[1])
+		return op->second;
+	return heap_getattr(op->tuple, attno, def->desc, isnull);
+}
+
 /* add_op: adds an operation on the entry with these values, and returns it */
 static Op  *
 add_op(IndexDef *def, OpList *list, OpKind kind, Datum *values, bool *isnull, MemoryContext cxt)
 {
 	MemoryContext old = MemoryContextSwitchTo(cxt);
 	Op		   *op;
-	bool		null;
 
 	if (list->n == list->max)
 	{
@@ -98,11 +120,11 @@ add_op(IndexDef *def, OpList *list, OpKind kind, Datum *values, bool *isnull, Me
 		isnull = only;
 	}
 	op->tuple = heap_form_tuple(def->desc, values, isnull);
-	op->first = heap_getattr(op->tuple, def->ident[0], def->desc, &null);
+	op->first = in_tuple(def, op->tuple, def->ident[0], values);
 	op->abbreviated = def->write_sort[0].abbrev_converter == NULL ? op->first :
 		def->write_sort[0].abbrev_converter(op->first, &def->write_sort[0]);
 	op->short_first = def->brief_text && VARSIZE_ANY_EXHDR(DatumGetPointer(op->first)) <= sizeof(Datum);
-	op->second = def->nident > 1 ? heap_getattr(op->tuple, def->ident[1], def->desc, &null) : 0;
+	op->second = def->nident > 1 ? in_tuple(def, op->tuple, def->ident[1], values) : 0;
 
 	list->bytes += op->tuple->t_len + sizeof(HeapTupleData) + sizeof(Op);
 	if (kind != OP_INSERT)

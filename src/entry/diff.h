@@ -52,6 +52,7 @@ typedef struct OpList
 								 * catalog/completeness.c */
 } OpList;
 
+extern Datum op_value(IndexDef *def, Op *op, AttrNumber attno, bool *isnull);
 extern void diff_entries(IndexDef *def, Entries *old, Entries *new, OpList *ops, MemoryContext cxt);
 
 #endif							/* INDEXTABLE_DIFF_H */

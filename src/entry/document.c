@@ -40,8 +40,8 @@ static bool value_within(JsonbValue *value, const char *end);
 
 /*
  * factrow_init
- *		Prepares row for reading the fact row in slot.  Documents are detoasted later, so
- *		the slot has to keep its row.
+ *		Prepares row, which must not be copied, for reading the fact row in slot.
+ *		Documents are detoasted later, so the slot has to keep its row.
  */
 void
 factrow_init(FactRow *row, FactDef *fact, TupleTableSlot *slot)
@@ -49,7 +49,8 @@ factrow_init(FactRow *row, FactDef *fact, TupleTableSlot *slot)
 	row->fact = fact;
 	row->slot = slot;
 	row->rejection = NULL;
-	row->docs = palloc0(sizeof(Document) * fact->ndocs);
+	row->docs = fact->ndocs <= 1 ? &row->only : palloc(sizeof(Document) * fact->ndocs);
+	memset(row->docs, 0, sizeof(Document) * fact->ndocs);
 	slot_getsomeattrs(slot, fact->max_attno);
 }
 

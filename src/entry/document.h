@@ -37,6 +37,7 @@ typedef struct FactRow
 								 * use */
 	Rejection  *rejection;		/* filled in if a value cannot be an entry;
 								 * NULL: that raises an error */
+	Document	only;			/* its document, if there is but one */
 } FactRow;
 
 extern void factrow_init(FactRow *row, FactDef *fact, TupleTableSlot *slot);

@@ -47,6 +47,12 @@ same_bytes(Datum a, bool anull, Datum b, bool bnull, int16 typlen, bool typbyval
 		return anull && bnull;
 	if (typbyval)
 		return a == b;
+	if (typlen == -1)
+	{
+		size = VARSIZE_ANY(DatumGetPointer(a));
+		return size == VARSIZE_ANY(DatumGetPointer(b)) &&
+			memcmp(DatumGetPointer(a), DatumGetPointer(b), size) == 0;
+	}
 	size = datumGetSize(a, false, typlen);
 	return size == datumGetSize(b, false, typlen) &&
 		memcmp(DatumGetPointer(a), DatumGetPointer(b), size) == 0;

@@ -142,28 +142,42 @@ close_writer(Writer *w)
 }
 
 /*
- * new_command
+ * begin_command
  *		Begins a new command, if the current one has written entries.
  *
  * A command cannot delete or update a row version that it has written itself.
  */
 void
-new_command(Writer *w)
+begin_command(void)
 {
 	if (have_written && last_cid == GetCurrentCommandId(false))
 		CommandCounterIncrement();
+}
+
+/* writing_command: returns the current command id, and notes that this command writes entries */
+CommandId
+writing_command(void)
+{
+	have_written = true;
+	return last_cid = GetCurrentCommandId(true);
+}
+
+/* new_command: begins a new command, with which the writer goes on, if the current one has written entries */
+void
+new_command(Writer *w)
+{
+	begin_command();
 	w->cid = 0;
 }
 
-/* command_id: returns the current command id, and notes that this command writes entries */
+/* command_id: returns the command id that the writer writes with */
 CommandId
 command_id(Writer *w)
 {
 	if (w->cid == 0)
-		w->cid = GetCurrentCommandId(true);
+		w->cid = writing_command();
 	have_written = true;
-	last_cid = w->cid;
-	return w->cid;
+	return last_cid = w->cid;
 }
 
 /*

@@ -61,6 +61,7 @@ typedef struct Writer
 								 * are written at once */
 } Writer;
 
+extern void begin_command(void);
 extern void table_writer_at_end_of_transaction(void);
 extern void close_writer(Writer *w);
 extern CommandId command_id(Writer *w);
@@ -69,5 +70,6 @@ extern bool insert_index_entries(Writer *w, TupleTableSlot *slot, bool update,
 								 TU_UpdateIndexes which, bool defer);
 extern void new_command(Writer *w);
 extern void open_writer(Writer *w, IndexDef *def, Relation rel);
+extern CommandId writing_command(void);
 
 #endif							/* INDEXTABLE_TABLE_WRITER_H */

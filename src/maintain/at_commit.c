@@ -28,6 +28,7 @@
 #include "../entry/table_writer.h"
 #include "../queue/append.h"
 #include "../queue/feed_client.h"
+#include "../util/lock.h"
 #include "at_commit.h"
 #include "batch.h"
 #include "foreign_snapshot.h"
@@ -62,6 +63,8 @@ at_xact_event(XactEvent event, void *arg)
 static void
 at_subxact_event(SubXactEvent event, SubTransactionId sub, SubTransactionId parent, void *arg)
 {
+	if (event == SUBXACT_EVENT_ABORT_SUB)
+		locks_are_released();
 	if (event == SUBXACT_EVENT_ABORT_SUB || event == SUBXACT_EVENT_COMMIT_SUB)
 	{
 		narrow_keys_at_subxact_event(event, sub, parent);
@@ -102,6 +105,7 @@ entries_at_xact_event(XactEvent event)
 		case XACT_EVENT_PREPARE:
 			batch_at_end_of_transaction();
 			table_writer_at_end_of_transaction();
+			locks_are_released();
 			narrow_keys_at_xact_end();
 			forget_shared_keys();
 			break;

@@ -65,11 +65,16 @@
 
 PG_FUNCTION_INFO_V1(indextable_maintain);
 
+/* So many index tables need no memory to be allocated for a version of a row. */
+#define FEW					4
+
 /* The entries of one version of the row that the trigger fired for. */
 typedef struct Version
 {
 	Entries    *entries;		/* by transactional index table */
 	int		   *skipped;		/* how many entries were left out, likewise */
+	Entries		few_entries[FEW];
+	int			few_skipped[FEW];
 } Version;
 
 /* What add_live_row() works on. */
@@ -284,7 +289,8 @@ maintain_pinned_row(TriggerData *trigdata, FactDef *volatile *held)
 	}
 	if (new != NULL)
 	{
-		no_version(def, &before);
+		if (old != NULL)
+			no_version(def, &before);
 		if (is_foreign ? !in_order : def->pk_deferrable || !row_is_live(fact, stored_new))
 		{
 			if (extract_live_versions(def, fact, new, &before, &after, &live) > 1)
@@ -352,10 +358,18 @@ no_version(FactDef *def, Version *version)
 {
 	int			i;
 
-	version->entries = palloc(sizeof(Entries) * def->nsync);
-	version->skipped = palloc0(sizeof(int) * def->nsync);
+	version->entries = version->few_entries;
+	version->skipped = version->few_skipped;
+	if (def->nsync > FEW)
+	{
+		version->entries = palloc(sizeof(Entries) * def->nsync);
+		version->skipped = palloc(sizeof(int) * def->nsync);
+	}
 	for (i = 0; i < def->nsync; i++)
+	{
 		entries_init(&version->entries[i], def->defs[i]);
+		version->skipped[i] = 0;
+	}
 }
 
 /*

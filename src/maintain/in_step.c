@@ -238,6 +238,9 @@ written_table(Relation rel)
 {
 	int			i;
 
+	/* Most transactions write one table. */
+	if (written != NULL && written->relid == RelationGetRelid(rel))
+		return written;
 	if (rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
 		return enter_written(RelationGetRelid(rel));
 	/* All fact tables, and all partitions of one, have the row trigger. */

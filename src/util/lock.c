@@ -32,6 +32,12 @@ typedef struct LockRequest
 	LOCKMODE	mode;
 } LockRequest;
 
+/*
+ * The time since locks were last released: it changes when a transaction ends and when a
+ * subtransaction is rolled back.
+ */
+static uint64 lock_time = 1;
+
 static void request_lock(void *arg);
 
 /*
@@ -84,6 +90,46 @@ lock_newly(Oid relid, LOCKMODE mode)
 	if (result != LOCKACQUIRE_ALREADY_CLEAR)
 		AcceptInvalidationMessages();
 	return result == LOCKACQUIRE_OK;
+}
+
+/*
+ * lock_once
+ *		Does the same as lock_newly(), unless *time tells that the lock is held already; sets
+ *		*time, which is 0 at first.
+ *
+ * To ask the server each time would cost a row of a transaction a few percent.  A lock is
+ * held until the transaction ends, or the subtransaction that has taken it is rolled back,
+ * whichever comes first, or until it is unlocked.  At the first two, locks_are_released()
+ * changes the time before the server releases the lock; nothing is locked in between, because
+ * no table is written by then.  That a subtransaction is rolled back which has not taken the
+ * lock, or commits, and so gives its locks to the one around it, makes no difference, apart
+ * from one more question.  The same holds for the portal of a cursor or a nested statement,
+ * which has its locks to itself: if it comes to its end they are given to the transaction,
+ * and if it fails, they are released with the subtransaction that the error rolls back.
+ * The third does not happen, as only those unlock a table who have locked it again
+ * themselves: the server counts.
+ *
+ * So nobody else has changed what the lock guards, and there is no news of it to be heard.
+ * That the index table was dropped, or something added to it, by our own transaction is
+ * seen by those who open it.
+ */
+bool
+lock_once(Oid relid, LOCKMODE mode, uint64 *time)
+{
+	bool		newly;
+
+	if (*time == lock_time)
+		return false;
+	newly = lock_newly(relid, mode);
+	*time = lock_time;
+	return newly;
+}
+
+/* locks_are_released: makes lock_once() ask for all locks again */
+void
+locks_are_released(void)
+{
+	lock_time++;
 }
 
 /* lock_tree: locks a table and its partitions, which can be written without a lock on the table */

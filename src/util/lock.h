@@ -20,6 +20,8 @@
 extern void lock_tree(Oid relid, LOCKMODE mode);
 extern bool lock_tree_now(Oid relid, LOCKMODE mode);
 extern void unlock_tree(Oid relid, LOCKMODE mode);
+extern bool lock_once(Oid relid, LOCKMODE mode, uint64 *time);
+extern void locks_are_released(void);
 extern bool lock_newly(Oid relid, LOCKMODE mode);
 extern bool is_database_lock_awaited(Oid database);
 extern bool lock_with_timeout(Oid relid, LOCKMODE mode, int ms);
