@@ -39,6 +39,7 @@
 static void apply_to_partitions(IndexDef *def, Relation rel, OpList *list, bool keep);
 static void apply_op_list(Writer *w, OpList *list, bool keep);
 static inline int compare_ops(const Op *a, const Op *b, IndexDef *def);
+static void find_last_ops(IndexDef *def, OpList *list);
 static void sort_ops(IndexDef *def, OpList *list);
 
 /*
@@ -156,7 +157,6 @@ apply_op_list(Writer *w, OpList *list, bool keep)
 	bool		in_order;
 	int			pass;
 	int			i;
-	int			j;
 
 	/*
 	 * A unique key is checked row by row, as a unique index checks it: where
@@ -167,7 +167,10 @@ apply_op_list(Writer *w, OpList *list, bool keep)
 	 */
 	in_order = def->is_unique && list->deletes && !def->async;
 	if (!in_order)
+	{
 		sort_ops(def, list);
+		find_last_ops(def, list);
+	}
 	new_command(w);
 
 	if (in_order)
@@ -199,13 +202,12 @@ apply_op_list(Writer *w, OpList *list, bool keep)
 		 */
 		for (pass = 0; pass < (list->deletes ? 2 : 1); pass++)
 		{
-			for (i = 0; i < list->n; i = j)
+			for (i = 0; i < list->n; i++)
 			{
-				for (j = i + 1; j < list->n; j++)
-					if (compare_ops(&list->ops[i], &list->ops[j], def) != 0)
-						break;
-				if (!list->deletes || (list->ops[j - 1].kind == OP_DELETE) == (pass == 0))
-					write_op(w, &list->ops[j - 1], j == i + 1, keep);
+				Op		   *op = &list->ops[i];
+
+				if (op->last && (!list->deletes || (op->kind == OP_DELETE) == (pass == 0)))
+					write_op(w, op, op->alone, keep);
 			}
 		}
 	}
@@ -222,9 +224,23 @@ compare_ops(const Op *a, const Op *b, IndexDef *def)
 	int			c;
 	int			i;
 
-	c = ApplySortComparator(a->abbreviated, false, b->abbreviated, false, &sort[0]);
-	if (c == 0 && sort[0].abbrev_converter != NULL && !(a->short_first && b->short_first))
-		c = ApplySortAbbrevFullComparator(a->first, false, b->first, false, &sort[0]);
+	if (def->brief_text)
+	{
+		if (a->abbreviated != b->abbreviated)
+			return a->abbreviated < b->abbreviated ? -1 : 1;
+		if (a->first != b->first)
+			return a->first < b->first ? -1 : 1;
+		c = !a->long_first && !b->long_first ? 0 :
+			ApplySortAbbrevFullComparator(heap_getattr(a->tuple, def->ident[0], def->desc, &null), false,
+										  heap_getattr(b->tuple, def->ident[0], def->desc, &null), false,
+										  &sort[0]);
+	}
+	else
+	{
+		c = ApplySortComparator(a->abbreviated, false, b->abbreviated, false, &sort[0]);
+		if (c == 0 && sort[0].abbrev_converter != NULL)
+			c = ApplySortAbbrevFullComparator(a->first, false, b->first, false, &sort[0]);
+	}
 	if (c != 0 || def->nident == 1)
 		return c;
 	c = ApplySortComparator(a->second, false, b->second, false, &sort[1]);
@@ -265,4 +281,21 @@ sort_ops(IndexDef *def, OpList *list)
 {
 	if (list->n > 1)
 		sort_op_array(list->ops, list->n, def);
+}
+
+/* find_last_ops: notes for each of the sorted operations whether it is the last one on its entry */
+static void
+find_last_ops(IndexDef *def, OpList *list)
+{
+	bool		first = true;
+	int			i;
+
+	for (i = 0; i < list->n; i++)
+	{
+		Op		   *op = &list->ops[i];
+
+		op->last = i + 1 == list->n || compare_ops(op, &op[1], def) != 0;
+		op->alone = first;
+		first = op->last;
+	}
 }
