@@ -41,8 +41,7 @@
 static void apply_to_partitions(IndexDef *def, Relation rel, OpList *list, bool keep);
 static void apply_op_list(Writer *w, OpList *list, bool keep);
 static inline int compare_ops(const Op *a, const Op *b, IndexDef *def);
-static void sort_ops(IndexDef *def, OpList *list);
-static bool sort_distinct_ops(IndexDef *def, OpList *list);
+static bool sort_and_mark_ops(IndexDef *def, OpList *list);
 
 /*
  * apply_ops
@@ -61,7 +60,7 @@ apply_ops(IndexDef *def, OpList *list, bool keep)
 
 	if (def->covering && list->widest > def->max_covered_bytes)
 		narrow_key_for_ops(def, list);
-	else if (!keep && is_straight(def, list) && sort_distinct_ops(def, list) && apply_straight(def, list))
+	else if (!keep && is_straight(def, list) && sort_and_mark_ops(def, list) && apply_straight(def, list))
 		return true;
 	rel = try_relation_open(def->relid, NoLock);	/* locked by the caller */
 	if (rel == NULL)
@@ -161,7 +160,6 @@ apply_op_list(Writer *w, OpList *list, bool keep)
 	bool		in_order;
 	int			pass;
 	int			i;
-	int			j;
 
 	/*
 	 * A unique key is checked row by row, as a unique index checks it: where
@@ -172,7 +170,7 @@ apply_op_list(Writer *w, OpList *list, bool keep)
 	 */
 	in_order = def->is_unique && list->deletes && !def->async;
 	if (!in_order)
-		sort_ops(def, list);
+		(void) sort_and_mark_ops(def, list);
 	new_command(w);
 
 	if (in_order)
@@ -204,13 +202,12 @@ apply_op_list(Writer *w, OpList *list, bool keep)
 		 */
 		for (pass = 0; pass < (list->deletes ? 2 : 1); pass++)
 		{
-			for (i = 0; i < list->n; i = j)
+			for (i = 0; i < list->n; i++)
 			{
-				for (j = i + 1; j < list->n; j++)
-					if (compare_ops(&list->ops[i], &list->ops[j], def) != 0)
-						break;
-				if (!list->deletes || (list->ops[j - 1].kind == OP_DELETE) == (pass == 0))
-					write_op(w, &list->ops[j - 1], j == i + 1, keep);
+				Op		   *op = &list->ops[i];
+
+				if (op->last && (!list->deletes || (op->kind == OP_DELETE) == (pass == 0)))
+					write_op(w, op, op->alone, keep);
 			}
 		}
 	}
@@ -227,9 +224,23 @@ compare_ops(const Op *a, const Op *b, IndexDef *def)
 	int			c;
 	int			i;
 
-	c = ApplySortComparator(a->abbreviated, false, b->abbreviated, false, &sort[0]);
-	if (c == 0 && sort[0].abbrev_converter != NULL && !(a->short_first && b->short_first))
-		c = ApplySortAbbrevFullComparator(a->first, false, b->first, false, &sort[0]);
+	if (def->brief_text)
+	{
+		if (a->abbreviated != b->abbreviated)
+			return a->abbreviated < b->abbreviated ? -1 : 1;
+		if (a->first != b->first)
+			return a->first < b->first ? -1 : 1;
+		c = !a->long_first && !b->long_first ? 0 :
+			ApplySortAbbrevFullComparator(heap_getattr(a->tuple, def->ident[0], def->desc, &null), false,
+										  heap_getattr(b->tuple, def->ident[0], def->desc, &null), false,
+										  &sort[0]);
+	}
+	else
+	{
+		c = ApplySortComparator(a->abbreviated, false, b->abbreviated, false, &sort[0]);
+		if (c == 0 && sort[0].abbrev_converter != NULL)
+			c = ApplySortAbbrevFullComparator(a->first, false, b->first, false, &sort[0]);
+	}
 	if (c != 0 || def->nident == 1)
 		return c;
 	c = ApplySortComparator(a->second, false, b->second, false, &sort[1]);
@@ -259,28 +270,30 @@ compare_ops_in_sequence(const Op *a, const Op *b, IndexDef *def)
 #include "lib/sort_template.h"
 
 /*
- * sort_ops
- *		Sorts operations by identity, then sequence.
+ * sort_and_mark_ops
+ *		Sorts operations by identity, then sequence, and notes for each whether it is the
+ *		last one on its entry, and the first.  Returns whether all are both.
  *
  * Neighbours share pages.  Writers that sort come to entries in the same order, so
  * that two statements do not wait for each other.
  */
-static void
-sort_ops(IndexDef *def, OpList *list)
-{
-	if (list->n > 1)
-		sort_op_array(list->ops, list->n, def);
-}
-
-/* sort_distinct_ops: sorts operations, and returns whether no two of them are on the same entry */
 static bool
-sort_distinct_ops(IndexDef *def, OpList *list)
+sort_and_mark_ops(IndexDef *def, OpList *list)
 {
+	bool		first = true;
+	bool		distinct = true;
 	int			i;
 
-	sort_ops(def, list);
-	for (i = 1; i < list->n; i++)
-		if (compare_ops(&list->ops[i - 1], &list->ops[i], def) == 0)
-			return false;
-	return true;
+	if (list->n > 1)
+		sort_op_array(list->ops, list->n, def);
+	for (i = 0; i < list->n; i++)
+	{
+		Op		   *op = &list->ops[i];
+
+		op->last = i + 1 == list->n || compare_ops(op, &op[1], def) != 0;
+		op->alone = first;
+		first = op->last;
+		distinct = distinct && op->last;
+	}
+	return distinct;
 }

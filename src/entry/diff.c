@@ -18,6 +18,8 @@
 
 #include "access/htup.h"
 #include "access/htup_details.h"
+#include "fmgr.h"
+#include "port/pg_bswap.h"
 #include "storage/itemptr.h"
 
 #include "../indextable.h"
@@ -27,6 +29,8 @@
 static inline Datum in_tuple(IndexDef *def, HeapTuple tuple, AttrNumber attno, Datum *values);
 static Op  *add_op(IndexDef *def, OpList *list, OpKind kind, Datum *values, bool *isnull,
 				   MemoryContext cxt);
+static void prepare_to_sort(IndexDef *def, Op *op, Datum *values);
+static inline Datum leading_bytes(const char *bytes, Size len);
 
 /*
  * diff_entries
@@ -83,7 +87,7 @@ Datum
 op_value(IndexDef *def, Op *op, AttrNumber attno, bool *isnull)
 {
 	*isnull = false;
-	if (attno == def->ident[0])
+	if (attno == def->ident[0] && !def->brief_text)
 		return op->first;
 	if (def->nident > 1 && attno == def->ident[1])
 		return op->second;
@@ -117,14 +121,12 @@ add_op(IndexDef *def, OpList *list, OpKind kind, Datum *values, bool *isnull, Me
 		memset(only, true, sizeof(bool) * def->desc->natts);
 		for (i = 0; i < def->nident; i++)
 			only[def->ident[i] - 1] = false;
-		isnull = only;
+		op->tuple = heap_form_tuple(def->desc, values, only);
+		pfree(only);
 	}
-	op->tuple = heap_form_tuple(def->desc, values, isnull);
-	op->first = in_tuple(def, op->tuple, def->ident[0], values);
-	op->abbreviated = def->write_sort[0].abbrev_converter == NULL ? op->first :
-		def->write_sort[0].abbrev_converter(op->first, &def->write_sort[0]);
-	op->short_first = def->brief_text && VARSIZE_ANY_EXHDR(DatumGetPointer(op->first)) <= sizeof(Datum);
-	op->second = def->nident > 1 ? in_tuple(def, op->tuple, def->ident[1], values) : 0;
+	else
+		op->tuple = heap_form_tuple(def->desc, values, isnull);
+	prepare_to_sort(def, op, values);
 
 	list->bytes += op->tuple->t_len + sizeof(HeapTupleData) + sizeof(Op);
 	if (kind != OP_INSERT)
@@ -133,4 +135,47 @@ add_op(IndexDef *def, OpList *list, OpKind kind, Datum *values, bool *isnull, Me
 		list->widest = Max(list->widest, op->tuple->t_len - op->tuple->t_data->t_hoff);
 	MemoryContextSwitchTo(old);
 	return op;
+}
+
+/*
+ * prepare_to_sort
+ *		Puts into an operation what it is compared by, so that most comparisons need not
+ *		look at its tuple, which is in other memory.
+ *
+ * The server's abbreviation of a text is shorter, and made for an estimate of how many
+ * different ones there are, too, which nobody here wants.
+ */
+static void
+prepare_to_sort(IndexDef *def, Op *op, Datum *values)
+{
+	op->long_first = false;
+	if (def->brief_text)
+	{
+		text	   *value = DatumGetTextPP(values[def->ident[0] - 1]);
+		Size		len = VARSIZE_ANY_EXHDR(value);
+
+		op->abbreviated = leading_bytes(VARDATA_ANY(value), len);
+		op->first = len <= sizeof(Datum) ? 0 :
+			leading_bytes(VARDATA_ANY(value) + sizeof(Datum), len - sizeof(Datum));
+		op->long_first = len > 2 * sizeof(Datum);
+		if (PointerGetDatum(value) != values[def->ident[0] - 1])
+			pfree(value);
+	}
+	else
+	{
+		op->first = in_tuple(def, op->tuple, def->ident[0], values);
+		op->abbreviated = def->write_sort[0].abbrev_converter == NULL ? op->first :
+			def->write_sort[0].abbrev_converter(op->first, &def->write_sort[0]);
+	}
+	op->second = def->nident > 1 ? in_tuple(def, op->tuple, def->ident[1], values) : 0;
+}
+
+/* leading_bytes: returns a number that compares as the first of len bytes of a text do, which has no zeros */
+static inline Datum
+leading_bytes(const char *bytes, Size len)
+{
+	Datum		result = 0;
+
+	memcpy(&result, bytes, Min(len, sizeof(Datum)));
+	return DatumBigEndianToNative(result);
 }

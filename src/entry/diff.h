@@ -27,13 +27,16 @@ typedef struct Op
 {
 	HeapTuple	tuple;			/* the entry; OP_DELETE: its identity */
 	Datum		abbreviated;	/* the first identity column, abbreviated for
-								 * sorting */
-	Datum		first;			/* the first identity column */
+								 * sorting; def->brief_text: its first bytes */
+	Datum		first;			/* the first identity column; def->brief_text:
+								 * its bytes after those */
 	Datum		second;			/* the second identity column, if there is one */
 	EntryPlace	place;			/* OP_DELETE: where the entry is, if known */
 	uint32		seq;			/* its number in the list */
-	bool		short_first;	/* the first column is text so short that its
-								 * abbreviation is the whole of it */
+	bool		long_first;		/* the first column is text that has more
+								 * bytes than these */
+	bool		last;			/* no later operation is on the same entry ... */
+	bool		alone;			/* ... and no earlier one; see apply.c */
 	OpKind		kind;
 } Op;
 
