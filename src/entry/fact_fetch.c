@@ -18,9 +18,7 @@
 
 #include "access/genam.h"
 #include "access/htup_details.h"
-#include "access/nbtree.h"
 #include "access/relation.h"
-#include "access/skey.h"
 #include "access/tableam.h"
 #include "access/tupconvert.h"
 #include "executor/tuptable.h"
@@ -28,7 +26,6 @@
 #include "nodes/pg_list.h"
 #include "storage/lockdefs.h"
 #include "utils/hsearch.h"
-#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
@@ -41,6 +38,7 @@
 #include "foreign_batch.h"
 #include "foreign_by_key.h"
 #include "foreign_scan.h"
+#include "key_walk.h"
 
 static void begin_leaf(LiveScan *scan, LeafScan *leaf, Oid pk_index);
 static bool choose_leaf(LiveScan *scan, Datum *key);
@@ -66,6 +64,7 @@ live_scan_begin(LiveScan *scan, FactDef *def, Relation fact, Snapshot snapshot)
 	scan->leaves = NULL;
 	scan->current = NULL;
 	scan->as_writer = false;
+	scan->in_order = false;
 	scan->lock = AccessShareLock;
 	scan->fetched = NULL;
 	scan->fetched_cxt = NULL;
@@ -113,9 +112,15 @@ live_scan_first(LiveScan *scan, Datum *key)
 		fetch_foreign(scan, key);
 	else if (found)
 	{
-		for (i = 0; i < scan->def->npk; i++)
+		LeafScan   *leaf = scan->current;
+
+		if (scan->in_order && leaf->walk == NULL)
+			leaf->walk = key_walk_begin(leaf->rel, leaf->index, scan->snapshot, scan->def->npk);
+		leaf->walking = scan->in_order && key_walk_to(leaf->walk, key);
+		for (i = 0; i < scan->def->npk && !leaf->walking; i++)
 			scan->keys[i].sk_argument = key[i];
-		index_rescan(scan->current->scan, scan->keys, scan->def->npk, NULL, 0);
+		if (!leaf->walking)
+			index_rescan(leaf->scan, scan->keys, scan->def->npk, NULL, 0);
 	}
 	MemoryContextSwitchTo(old);
 	return found ? live_scan_next(scan) : NULL;
@@ -130,7 +135,9 @@ live_scan_next(LiveScan *scan)
 	LeafScan   *leaf = scan->current;
 	bool		found;
 
-	if (leaf->index != NULL)
+	if (leaf->walking)
+		found = key_walk_next(leaf->walk, leaf->stored);
+	else if (leaf->index != NULL)
 		found = index_getnext_slot(leaf->scan, ForwardScanDirection, leaf->stored);
 	else if ((found = leaf->rows != NIL))
 	{
@@ -245,51 +252,6 @@ visit_live_rows(FactDef *def, Relation fact, TupleTableSlot *row,
 	live_scan_end(&scan);
 }
 
-/*
- * row_comparison
- *		Makes a search key that compares n columns of an index, from number first on, with
- *		bounds, in the order of the index: BTGreaterStrategyNumber finds what comes after
- *		them.
- *
- * The key points into itself, so it must not be copied.  With one column it is an
- * ordinary search key, as a row comparison has at least two members.
- */
-void
-row_comparison(RowComparison *key, Relation index, int first, int n, StrategyNumber strategy, Datum *bounds)
-{
-	int			i;
-
-	memset(&key->header, 0, sizeof(ScanKeyData));
-	for (i = 0; i < n; i++)
-	{
-		int			column = first + i;
-
-		/*
-		 * In a descending column, a value that comes after a bound is less
-		 * than it, and the btree expects the key to say so.
-		 */
-		StrategyNumber member = (index->rd_indoption[column] & INDOPTION_DESC) == 0 ? strategy :
-			BTCommuteStrategyNumber(strategy);
-
-		if (n == 1)
-		{
-			Oid			type = index->rd_opcintype[column];
-			Oid			operator = get_opfamily_member(index->rd_opfamily[column], type, type, member);
-
-			ScanKeyEntryInitialize(&key->header, 0, column + 1, member, InvalidOid,
-								   index->rd_indcollation[column], get_opcode(operator), bounds[i]);
-			return;
-		}
-		ScanKeyEntryInitializeWithInfo(&key->members[i], SK_ROW_MEMBER | (i == n - 1 ? SK_ROW_END : 0),
-									   column + 1, member, InvalidOid, index->rd_indcollation[column],
-									   index_getprocinfo(index, column + 1, BTORDER_PROC), bounds[i]);
-	}
-	key->header.sk_flags = SK_ROW_HEADER;
-	key->header.sk_attno = first + 1;
-	key->header.sk_strategy = key->members[0].sk_strategy;
-	key->header.sk_argument = PointerGetDatum(key->members);
-}
-
 /* choose_leaf: sets scan->current to the partition that a key belongs to; returns false if there is none */
 static bool
 choose_leaf(LiveScan *scan, Datum *key)
@@ -330,6 +292,8 @@ begin_leaf(LiveScan *scan, LeafScan *leaf, Oid pk_index)
 {
 	leaf->rows = NIL;
 	leaf->index = NULL;
+	leaf->walk = NULL;
+	leaf->walking = false;
 	if (leaf->leaf != NULL && leaf->leaf->is_foreign)
 	{
 		leaf->stored = leaf->slot = MakeSingleTupleTableSlot(scan->def->desc, &TTSOpsMinimalTuple);
@@ -345,6 +309,8 @@ begin_leaf(LiveScan *scan, LeafScan *leaf, Oid pk_index)
 static void
 end_leaf(LeafScan *leaf)
 {
+	if (leaf->walk != NULL)
+		key_walk_end(leaf->walk);
 	if (leaf->index != NULL)
 	{
 		index_endscan(leaf->scan);
