@@ -4,7 +4,7 @@
  *	  Searches an index for many keys that come in its order, and by ranges of keys.
  *
  * To search for a key, a btree descends from its root, which costs more than a look at
- * some twenty items.  So where many of the keys between the first and the last one are
+ * a dozen items.  So where many of the keys between the first and the last one are
  * searched for, it is cheaper to walk through the index from one key to the next: one
  * scan, which begins with the first key and has no end, is read on until it comes to the
  * key.  A walk skips only so many items for each key that it reaches.  Where it does not
@@ -42,11 +42,11 @@
  * How many items may be skipped for each key that is reached, what may be saved of that
  * for a gap, and what there is to begin with: a walk pays as long as it skips fewer.
  */
-#define SKIPPED_PER_KEY 16
-#define MAX_SKIPPED 256
+#define SKIPPED_PER_KEY 8
+#define MAX_SKIPPED 64
 
 /* For so many keys a walk is not tried again, if it has not paid; doubled each time. */
-#define MIN_PAUSE 64
+#define MIN_PAUSE 128
 #define MAX_PAUSE 65536
 
 static void start(KeyWalk *walk);

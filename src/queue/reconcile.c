@@ -41,7 +41,7 @@
 #include "shard_scan.h"
 
 /* With fewer keys, it costs too much to find out whether there are many in a page of an index. */
-#define MANY_KEYS 64
+#define MANY_KEYS 128
 
 static void prefetch_foreign(Reconciliation *r, LiveScan *live);
 static void reconcile_row(Reconciliation *r, EntryScan *scans, FetchedEntries *fetched, Datum *key, TupleTableSlot *live,
