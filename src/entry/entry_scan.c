@@ -42,6 +42,7 @@
 #include "../definition/index_partition.h"
 #include "../indextable.h"
 #include "../util/uncounted.h"
+#include "../util/unpruned.h"
 #include "distributed_scan.h"
 #include "entries.h"
 #include "entry_scan.h"
@@ -516,6 +517,8 @@ read_next(EntryScan *scan, PartitionScan *partition_scan)
 			if (partition_scan->stored == NULL)
 				partition_scan->stored = table_slot_create(partition_scan->rel, NULL);
 			scan->heap_fetches++;
+			if (!scan->counted && !index_scan->xs_heap_continue)
+				skip_pruning(index_scan);
 			if (!index_fetch_heap(index_scan, partition_scan->stored))
 				continue;
 			if (partition_scan->index_only)

@@ -35,6 +35,7 @@
 
 #include "../indextable.h"
 #include "../util/uncounted.h"
+#include "../util/unpruned.h"
 #include "diff.h"
 #include "shared_keys.h"
 #include "table_writer.h"
@@ -50,7 +51,7 @@ static void undo_insert(Writer *w, TupleTableSlot *slot);
 static void keep_existing_entry(Writer *w, TupleTableSlot *slot);
 static void put_entry(Writer *w, HeapTuple tuple);
 static void delete_entry(Writer *w, Op *op);
-static bool find_entry(Writer *w, HeapTuple tuple);
+static bool find_entry(Writer *w, HeapTuple tuple, bool to_update);
 static bool update_found(Writer *w, HeapTuple tuple);
 static void set_search_keys(Writer *w, HeapTuple tuple, ScanKey keys);
 static bool same_row(Writer *w, HeapTuple tuple, TupleTableSlot *slot);
@@ -234,7 +235,7 @@ find_rival(Writer *w, TupleTableSlot *slot, bool *same)
 		found = false;
 		stop_counting(index);
 		index_rescan(w->rival_scan, keys, def->nsearch, NULL, 0);
-		while (!found && index_getnext_slot(w->rival_scan, ForwardScanDirection, w->rival))
+		while (!found && index_getnext_slot_unpruned(w->rival_scan, ForwardScanDirection, w->rival))
 		{
 			if (ItemPointerEquals(&w->rival->tts_tid, &slot->tts_tid))
 				continue;
@@ -294,7 +295,7 @@ keep_existing_entry(Writer *w, TupleTableSlot *slot)
 	if (w->def->fact->pk_deferrable && !w->def->async)
 		note_shared_key(w->def->fact, slot, w->def->pk_attno);
 	undo_insert(w, slot);
-	if (!find_entry(w, tuple) || !update_found(w, tuple))
+	if (!find_entry(w, tuple, true) || !update_found(w, tuple))
 		elog(ERROR, "an entry of index table \"%s\" vanished", w->def->name);
 }
 
@@ -302,7 +303,7 @@ keep_existing_entry(Writer *w, TupleTableSlot *slot)
 static void
 put_entry(Writer *w, HeapTuple tuple)
 {
-	while (find_entry(w, tuple))
+	while (find_entry(w, tuple, true))
 	{
 		if (update_found(w, tuple))
 			return;
@@ -318,7 +319,7 @@ delete_entry(Writer *w, Op *op)
 	ItemPointerData tid = op->place.tid;
 
 	/* Its place may be known already. */
-	while (ItemPointerIsValid(&tid) || find_entry(w, op->tuple))
+	while (ItemPointerIsValid(&tid) || find_entry(w, op->tuple, false))
 	{
 		TM_FailureData failure;
 		TM_Result	result;
@@ -339,9 +340,17 @@ delete_entry(Writer *w, Op *op)
 	}
 }
 
-/* find_entry: returns whether there is an entry with the identity of tuple, and leaves it in w->found */
+/*
+ * find_entry
+ *		Returns whether there is an entry with the identity of tuple, and leaves it in
+ *		w->found.
+ *
+ * If it is to be updated, its page is pruned, so that there is space in it for the new
+ * version.  Nobody else might do that: readers of the index alone do not come to the
+ * page.
+ */
 static bool
-find_entry(Writer *w, HeapTuple tuple)
+find_entry(Writer *w, HeapTuple tuple, bool to_update)
 {
 	Relation	index = w->indexes[w->primary_index];
 	ScanKeyData keys[INDEX_MAX_KEYS];
@@ -355,7 +364,8 @@ find_entry(Writer *w, HeapTuple tuple)
 	set_search_keys(w, tuple, keys);
 	stop_counting(index);
 	index_rescan(w->scan, keys, w->def->nsearch, NULL, 0);
-	while (!found && index_getnext_slot(w->scan, ForwardScanDirection, w->found))
+	while (!found && (to_update ? index_getnext_slot(w->scan, ForwardScanDirection, w->found) :
+					  index_getnext_slot_unpruned(w->scan, ForwardScanDirection, w->found)))
 		found = same_row(w, tuple, w->found);
 	go_on_counting(index);
 	return found;

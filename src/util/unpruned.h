@@ -1,0 +1,69 @@
+/*-------------------------------------------------------------------------
+ *
+ * unpruned.h
+ *	  Reads rows by an index without cleaning up the pages that they are in.
+ *
+ * Whoever comes to a page of a heap through an index removes dead rows from it, if it is
+ * nearly full.  That is for the one who updates a row next, whose new version may then
+ * stay in the page: a HOT update.  The upkeep mostly comes to delete an entry, or to see
+ * that it is there.  New entries are put elsewhere, since the server hears of the space
+ * that this makes in a page only from VACUUM, which removes dead rows itself.  So the work
+ * would be for nothing, and it is more than the rest of the deletion.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef INDEXTABLE_UNPRUNED_H
+#define INDEXTABLE_UNPRUNED_H
+
+#include "access/heapam.h"
+#include "access/relscan.h"
+#include "access/tableam.h"
+#include "storage/bufmgr.h"
+#include "utils/rel.h"
+
+/*
+ * skip_pruning
+ *		Has index_fetch_heap(), which is to be called next, leave the page as it is.  The
+ *		scan has just come to a new place in the index.
+ *
+ * A heap prunes a page only when a scan comes to it from another one.  So the scan is
+ * given the page already.  It holds one page at a time, which is this one from now on,
+ * and releases it as it would have.  Other kinds of tables know nothing of pages, or keep
+ * something else in their scans.
+ */
+static inline void
+skip_pruning(IndexScanDesc scan)
+{
+	Relation	rel = scan->heapRelation;
+
+	if (rel->rd_tableam == GetHeapamTableAmRoutine())
+	{
+		IndexFetchHeapData *fetch = (IndexFetchHeapData *) scan->xs_heapfetch;
+
+		fetch->xs_cbuf = ReleaseAndReadBuffer(fetch->xs_cbuf, rel,
+											  ItemPointerGetBlockNumber(&scan->xs_heaptid));
+	}
+}
+
+/* index_getnext_slot_unpruned: does what index_getnext_slot() does, without pruning */
+static inline bool
+index_getnext_slot_unpruned(IndexScanDesc scan, ScanDirection direction, TupleTableSlot *slot)
+{
+	for (;;)
+	{
+		/*
+		 * Versions of a row that SnapshotSelf sees follow each other in one
+		 * place.
+		 */
+		if (!scan->xs_heap_continue)
+		{
+			if (index_getnext_tid(scan, direction) == NULL)
+				return false;
+			skip_pruning(scan);
+		}
+		if (index_fetch_heap(scan, slot))
+			return true;
+	}
+}
+
+#endif							/* INDEXTABLE_UNPRUNED_H */
