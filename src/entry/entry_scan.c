@@ -430,6 +430,8 @@ open_partition_scan(EntryScan *scan, PartitionScan *partition_scan)
 	partition_scan->scan->xs_want_itup = partition_scan->index_only;
 	partition_scan->walk = !scan->in_order ? NULL :
 		key_walk_begin(partition_scan->rel, partition_scan->index, scan->snapshot, scan->nkeys);
+	if (partition_scan->walk != NULL)
+		partition_scan->walk->unpruned = !scan->counted;
 }
 
 static void

@@ -36,11 +36,12 @@
 #include "utils/snapshot.h"
 
 #include "../indextable.h"
+#include "../util/unpruned.h"
 #include "key_walk.h"
 
 /*
- * How many items may be skipped for each key that is reached, what may be saved of that
- * for a gap, and what there is to begin with: a walk pays as long as it skips fewer.
+ * How many items may be skipped for each key that is reached, and how many of these may be
+ * saved for a gap, which is also what there is to begin with.
  */
 #define SKIPPED_PER_KEY 8
 #define MAX_SKIPPED 64
@@ -186,6 +187,8 @@ key_walk_next(KeyWalk *walk, TupleTableSlot *slot)
 			walk->at_key = !walk->at_end && compare_item(walk) == 0;
 			continue;
 		}
+		if (walk->unpruned && !walk->visited)
+			skip_pruning(walk->scan);
 		walk->visited = true;
 		if (index_fetch_heap(walk->scan, slot))
 			return true;

@@ -29,6 +29,8 @@ typedef struct KeyWalk
 	Relation	index;
 	int			nkeys;			/* columns of a key, the first of the index */
 	IndexScanDesc scan;
+	bool		unpruned;		/* pages that rows are read from are not
+								 * pruned; false unless the caller sets it */
 	RowComparison from;			/* the scan began with the key that this says */
 	FmgrInfo   *order[INDEX_MAX_KEYS];	/* compare the columns of a key */
 	bool		any;			/* a key was searched for */
