@@ -38,8 +38,17 @@
 #include "table_writer.h"
 #include "write_entry.h"
 
+#define ST_SORT sort_by_place
+#define ST_ELEMENT_TYPE Op
+#define ST_COMPARE(a, b) ItemPointerCompare(unconstify(ItemPointer, &(a)->place.tid), unconstify(ItemPointer, &(b)->place.tid))
+#define ST_SCOPE static
+#define ST_CHECK_FOR_INTERRUPTS
+#define ST_DEFINE
+#include "lib/sort_template.h"
+
 static void apply_to_partitions(IndexDef *def, Relation rel, OpList *list, bool keep);
 static void apply_op_list(Writer *w, OpList *list, bool keep);
+static void delete_in_known_places(Writer *w, OpList *list);
 static inline int compare_ops(const Op *a, const Op *b, IndexDef *def);
 static bool sort_and_mark_ops(IndexDef *def, OpList *list);
 
@@ -169,9 +178,13 @@ apply_op_list(Writer *w, OpList *list, bool keep)
 	 * the changes, and only the outcome counts.
 	 */
 	in_order = def->is_unique && list->deletes && !def->async;
-	if (!in_order)
-		(void) sort_and_mark_ops(def, list);
 	new_command(w);
+	if (!in_order)
+	{
+		if (list->deletes && def->async && !keep)
+			delete_in_known_places(w, list);
+		(void) sort_and_mark_ops(def, list);
+	}
 
 	if (in_order)
 	{
@@ -213,6 +226,50 @@ apply_op_list(Writer *w, OpList *list, bool keep)
 	}
 	flush_inserts(w);
 	insert_deferred(w);
+}
+
+/*
+ * delete_in_known_places
+ *		Deletes the entries whose places are known, and takes these operations off the list.
+ *
+ * So only the others have to be sorted by identity.  Where places are known, no other
+ * transaction writes entries: the order does not matter to others, and that of the
+ * places is the cheapest.  Two keys of a row that are equal, but written otherwise, as
+ * 1.0 and 1.00, may both have led to an entry.
+ */
+static void
+delete_in_known_places(Writer *w, OpList *list)
+{
+	Op		   *known = palloc_extended(sizeof(Op) * list->n, MCXT_ALLOC_HUGE);
+	int			nknown = 0;
+	int			n = 0;
+	int			i;
+
+	list->deletes = false;
+	for (i = 0; i < list->n; i++)
+	{
+		Op		   *op = &list->ops[i];
+
+		if (op->kind == OP_DELETE && ItemPointerIsValid(&op->place.tid))
+		{
+			known[nknown++] = *op;
+			continue;
+		}
+		list->deletes |= op->kind != OP_INSERT;
+		list->ops[n] = *op;
+		/* The numbers are subscripts of w->deferred. */
+		list->ops[n].seq = n;
+		n++;
+	}
+	list->n = n;
+	sort_by_place(known, nknown);
+	for (i = 0; i < nknown; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (i == 0 || !ItemPointerEquals(&known[i].place.tid, &known[i - 1].place.tid))
+			write_op(w, &known[i], true, false);
+	}
+	pfree(known);
 }
 
 /* compare_ops: compares entries by their identity, the first two columns of which operations have at hand */

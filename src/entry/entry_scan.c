@@ -46,12 +46,14 @@
 #include "distributed_scan.h"
 #include "entries.h"
 #include "entry_scan.h"
+#include "key_walk.h"
 
 static void search_of(EntryScan *scan, DistributedSearch *search);
 static ScanKey find_partition_key(EntryScan *scan);
 static void start_merging(EntryScan *scan);
 static PartitionScan *find_partition_scan(EntryScan *scan, Oid relid);
 static void start_partition_scan(EntryScan *scan, PartitionScan *partition_scan);
+static bool walk_to_keys(EntryScan *scan, PartitionScan *partition_scan);
 static void open_partition_scan(EntryScan *scan, PartitionScan *partition_scan);
 static void end_partition_scan(PartitionScan *partition_scan);
 static bool index_has_columns(Relation index, Bitmapset *columns);
@@ -369,7 +371,25 @@ start_partition_scan(EntryScan *scan, PartitionScan *partition_scan)
 {
 	if (partition_scan->scan == NULL)
 		open_partition_scan(scan, partition_scan);
-	index_rescan(partition_scan->scan, scan->keys, scan->nkeys, NULL, 0);
+	partition_scan->walking = scan->in_order && walk_to_keys(scan, partition_scan);
+	if (!partition_scan->walking)
+		index_rescan(partition_scan->scan, scan->keys, scan->nkeys, NULL, 0);
+}
+
+/* walk_to_keys: goes to the row that is searched for from the one before it; returns false if it is to be searched for anew */
+static bool
+walk_to_keys(EntryScan *scan, PartitionScan *partition_scan)
+{
+	Datum		key[INDEX_MAX_KEYS];
+	bool		reached;
+	int			i;
+
+	for (i = 0; i < scan->nkeys; i++)
+		key[i] = scan->keys[i].sk_argument;
+	stop_counting(partition_scan->index);
+	reached = key_walk_to(partition_scan->walk, key);
+	go_on_counting(partition_scan->index);
+	return reached;
 }
 
 /* open_partition_scan: opens the index of a table, and a scan of it */
@@ -408,6 +428,10 @@ open_partition_scan(EntryScan *scan, PartitionScan *partition_scan)
 	partition_scan->scan = index_beginscan_compat(partition_scan->rel, partition_scan->index, scan->snapshot,
 												  scan->nkeys);
 	partition_scan->scan->xs_want_itup = partition_scan->index_only;
+	partition_scan->walk = !scan->in_order ? NULL :
+		key_walk_begin(partition_scan->rel, partition_scan->index, scan->snapshot, scan->nkeys);
+	if (partition_scan->walk != NULL)
+		partition_scan->walk->unpruned = !scan->counted;
 }
 
 static void
@@ -417,6 +441,8 @@ end_partition_scan(PartitionScan *partition_scan)
 		return;
 	if (BufferIsValid(partition_scan->vm_buffer))
 		ReleaseBuffer(partition_scan->vm_buffer);
+	if (partition_scan->walk != NULL)
+		key_walk_end(partition_scan->walk);
 	index_endscan(partition_scan->scan);
 	ExecDropSingleTupleTableSlot(partition_scan->slot);
 	if (partition_scan->stored != NULL && partition_scan->stored != partition_scan->slot)
@@ -473,6 +499,9 @@ read_next(EntryScan *scan, PartitionScan *partition_scan)
 {
 	IndexScanDesc index_scan = partition_scan->scan;
 	ScanDirection direction = scan->backward ? BackwardScanDirection : ForwardScanDirection;
+
+	if (partition_scan->walking)
+		return key_walk_next(partition_scan->walk, partition_scan->slot);
 
 	/*
 	 * Versions of a row that a snapshot like SnapshotSelf sees follow each

@@ -22,6 +22,7 @@
 
 #include "../indextable.h"
 #include "distributed_scan.h"
+#include "key_walk.h"
 
 /* A scan of one table: of an index table, or of one of its partitions. */
 typedef struct PartitionScan
@@ -30,6 +31,8 @@ typedef struct PartitionScan
 	Relation	rel;
 	Relation	index;
 	IndexScanDesc scan;			/* NULL: it has not begun */
+	KeyWalk    *walk;			/* with in_order */
+	bool		walking;		/* the walk has come to the last key */
 	bool		index_only;		/* entries are made of index tuples */
 	TupleTableSlot *slot;		/* the entry */
 	TupleTableSlot *stored;		/* the stored one: the same, or with
@@ -48,6 +51,10 @@ typedef struct EntryScan
 	bool		counted;		/* its reads are counted in the statistics of
 								 * the index; false unless the caller sets it */
 	bool		backward;		/* entries come in descending order; false
+								 * unless the caller sets it before it starts */
+	bool		in_order;		/* with by_row: many rows are searched for,
+								 * mostly in the order of their primary keys,
+								 * which last as long as the scan; false
 								 * unless the caller sets it before it starts */
 	bool		index_only;		/* only the columns in wanted are, so that an
 								 * index that has them is enough */

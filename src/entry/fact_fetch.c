@@ -19,7 +19,6 @@
 #include "access/genam.h"
 #include "access/heapam.h"
 #include "access/htup_details.h"
-#include "access/nbtree.h"
 #include "access/relation.h"
 #include "access/relscan.h"
 #include "access/skey.h"
@@ -32,7 +31,6 @@
 #include "storage/bufmgr.h"
 #include "storage/lockdefs.h"
 #include "utils/hsearch.h"
-#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
@@ -45,6 +43,7 @@
 #include "foreign_batch.h"
 #include "foreign_by_key.h"
 #include "foreign_scan.h"
+#include "key_walk.h"
 
 static void begin_leaf(LiveScan *scan, LeafScan *leaf);
 static bool choose_leaf(LiveScan *scan, Datum *key);
@@ -74,6 +73,7 @@ live_scan_begin(LiveScan *scan, FactDef *def, Relation fact, Snapshot snapshot)
 	scan->current = NULL;
 	scan->search = NULL;
 	scan->as_writer = false;
+	scan->in_order = false;
 	scan->lock = AccessShareLock;
 	scan->fetched = NULL;
 	scan->fetched_cxt = NULL;
@@ -233,7 +233,9 @@ live_scan_next(LiveScan *scan)
 	LeafScan   *leaf = scan->current;
 	bool		found;
 
-	if (!leaf->is_foreign)
+	if (leaf->walking)
+		found = key_walk_next(leaf->walk, leaf->stored);
+	else if (!leaf->is_foreign)
 		found = index_getnext_slot(scan->search, ForwardScanDirection, leaf->stored);
 	else if ((found = leaf->rows != NIL))
 	{
@@ -350,51 +352,6 @@ visit_live_rows(FactDef *def, Relation fact, TupleTableSlot *row,
 	live_scan_end(&scan);
 }
 
-/*
- * row_comparison
- *		Makes a search key that compares n columns of an index, from number first on, with
- *		bounds, in the order of the index: BTGreaterStrategyNumber finds what comes after
- *		them.
- *
- * The key points into itself, so it must not be copied.  With one column it is an
- * ordinary search key, as a row comparison has at least two members.
- */
-void
-row_comparison(RowComparison *key, Relation index, int first, int n, StrategyNumber strategy, Datum *bounds)
-{
-	int			i;
-
-	memset(&key->header, 0, sizeof(ScanKeyData));
-	for (i = 0; i < n; i++)
-	{
-		int			column = first + i;
-
-		/*
-		 * In a descending column, a value that comes after a bound is less
-		 * than it, and the btree expects the key to say so.
-		 */
-		StrategyNumber member = (index->rd_indoption[column] & INDOPTION_DESC) == 0 ? strategy :
-			BTCommuteStrategyNumber(strategy);
-
-		if (n == 1)
-		{
-			Oid			type = index->rd_opcintype[column];
-			Oid			operator = get_opfamily_member(index->rd_opfamily[column], type, type, member);
-
-			ScanKeyEntryInitialize(&key->header, 0, column + 1, member, InvalidOid,
-								   index->rd_indcollation[column], get_opcode(operator), bounds[i]);
-			return;
-		}
-		ScanKeyEntryInitializeWithInfo(&key->members[i], SK_ROW_MEMBER | (i == n - 1 ? SK_ROW_END : 0),
-									   column + 1, member, InvalidOid, index->rd_indcollation[column],
-									   index_getprocinfo(index, column + 1, BTORDER_PROC), bounds[i]);
-	}
-	key->header.sk_flags = SK_ROW_HEADER;
-	key->header.sk_attno = first + 1;
-	key->header.sk_strategy = key->members[0].sk_strategy;
-	key->header.sk_argument = PointerGetDatum(key->members);
-}
-
 /* choose_leaf: sets scan->current to the partition that a key belongs to; returns false if there is none */
 static bool
 choose_leaf(LiveScan *scan, Datum *key)
@@ -439,6 +396,8 @@ begin_leaf(LiveScan *scan, LeafScan *leaf)
 	leaf->by_place = leaf->rel->rd_tableam == GetHeapamTableAmRoutine() && !scan->def->pk_deferrable;
 	leaf->fetch = NULL;
 	leaf->nblocks = 0;
+	leaf->walk = NULL;
+	leaf->walking = false;
 	if (leaf->is_foreign)
 	{
 		leaf->stored = leaf->slot = MakeSingleTupleTableSlot(scan->def->desc, &TTSOpsMinimalTuple);
@@ -462,6 +421,11 @@ search_leaf(LiveScan *scan, Datum *key)
 
 	if (leaf->index == NULL)
 		leaf->index = index_open(leaf->leaf != NULL ? leaf->leaf->pk_index : scan->def->pk_index, AccessShareLock);
+	if (scan->in_order && leaf->walk == NULL)
+		leaf->walk = key_walk_begin(leaf->rel, leaf->index, scan->snapshot, scan->def->npk);
+	leaf->walking = scan->in_order && key_walk_to(leaf->walk, key);
+	if (leaf->walking)
+		return;
 	if (scan->search == NULL)
 		scan->search = index_beginscan_compat(leaf->rel, leaf->index, scan->snapshot, scan->def->npk);
 	else if (scan->search->indexRelation != leaf->index)
@@ -509,6 +473,8 @@ end_leaf(LeafScan *leaf)
 {
 	if (leaf->fetch != NULL)
 		table_index_fetch_end(leaf->fetch);
+	if (leaf->walk != NULL)
+		key_walk_end(leaf->walk);
 	if (leaf->index != NULL)
 		index_close(leaf->index, NoLock);
 	if (leaf->slot != leaf->stored)

@@ -10,7 +10,6 @@
 
 #include "access/genam.h"
 #include "access/skey.h"
-#include "access/stratnum.h"
 #include "executor/tuptable.h"
 #include "nodes/pg_list.h"
 #include "storage/lockdefs.h"
@@ -20,6 +19,7 @@
 
 #include "../indextable.h"
 #include "document.h"
+#include "key_walk.h"
 
 /* A scan by primary key of one table: of the fact table, or of one of its partitions. */
 typedef struct LeafScan
@@ -32,6 +32,8 @@ typedef struct LeafScan
 	bool		by_place;		/* rows are tried where entries say they were */
 	struct IndexFetchTableData *fetch;	/* for that, or NULL */
 	BlockNumber nblocks;		/* the table has at least so many blocks */
+	KeyWalk    *walk;			/* with in_order; NULL: it has not begun */
+	bool		walking;		/* the walk has come to the last key */
 	List	   *rows;			/* foreign: of MinimalTuple, rows of the key
 								 * that are still to be returned */
 	TupleTableSlot *stored;		/* the row as it is stored */
@@ -56,19 +58,14 @@ typedef struct LiveScan
 	MemoryContext fetched_cxt;	/* has these rows; NULL: none yet */
 	bool		as_writer;		/* foreign rows are read as the current user,
 								 * who has written them, not as their owner */
+	bool		in_order;		/* many keys are searched for, mostly in the
+								 * order of the primary key, and they last as
+								 * long as the scan; false unless the caller
+								 * sets it before the first search */
 	LOCKMODE	lock;			/* that partitions are opened with */
 	ScanKey		keys;
 } LiveScan;
 
-/* A search key that compares several columns of an index together. */
-typedef struct RowComparison
-{
-	ScanKeyData header;
-	ScanKeyData members[INDEX_MAX_KEYS];
-} RowComparison;
-
-extern void row_comparison(RowComparison *key, Relation index, int first, int n, StrategyNumber strategy,
-						   Datum *bounds);
 extern bool row_is_live(Relation fact, TupleTableSlot *slot);
 extern void live_scan_begin(LiveScan *scan, FactDef *def, Relation fact, Snapshot snapshot);
 extern bool live_scan_is_foreign(LiveScan *scan, Datum *key);

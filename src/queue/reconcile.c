@@ -40,6 +40,9 @@
 #include "reconcile.h"
 #include "shard_scan.h"
 
+/* With fewer keys, it costs too much to find out whether there are many in a page of an index. */
+#define MANY_KEYS 128
+
 static void prefetch_foreign(Reconciliation *r, LiveScan *live);
 static void reconcile_row(Reconciliation *r, EntryScan *scans, FetchedEntries *fetched, Datum *key, TupleTableSlot *live,
 						  MemoryContext cxt);
@@ -71,6 +74,7 @@ reconcile_rows(Reconciliation *r)
 	if (!r->def->distributed)
 	{
 		live_scan_begin(&live, r->def, r->fact, r->snapshot);
+		live.in_order = r->n >= MANY_KEYS;
 		prefetch_foreign(r, &live);
 	}
 	stored = r->tids == NULL ? NULL : table_slot_create(r->part, NULL);
@@ -79,7 +83,10 @@ reconcile_rows(Reconciliation *r)
 		if (fetched != NULL)
 			fetch_distributed_entries(&fetched[i - r->from], r->def->defs[i], r->keys, r->n);
 		else
+		{
 			begin_scan(&scans[i - r->from], r->def->defs[i], r->def->npk);
+			scans[i - r->from].in_order = r->n >= MANY_KEYS;
+		}
 	}
 	wait_point("citus drain has read the facts");
 	for (i = 0; i < r->n; i++)
