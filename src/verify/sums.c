@@ -47,7 +47,6 @@ typedef struct Row
 	Rejection	rejection;		/* why it cannot have entries, if it cannot */
 } Row;
 
-static void read_fact_rows(void *arg);
 static void note_lacking(Verify *v, Row *row);
 static void note_foreign_row(Verify *v, TupleTableSlot *row);
 static uint64 hash_row_key(Verify *v, TupleTableSlot *row);
@@ -86,16 +85,18 @@ read_fact_table(Verify *v)
 }
 
 /* read_fact_rows: reads the fact table once, as its owner, and handles each row as v->reading says */
-static void
-read_fact_rows(void *arg)
+void
+read_fact_rows(void *verify)
 {
-	Verify	   *v = arg;
+	Verify	   *v = verify;
 	BlockScan	scan;
 	TupleTableSlot *slot;
 	Caller		caller;
 
 	become_owner(&caller, v->factdef->owner);
 	block_scan_begin(&scan, v->factdef, v->fact, v->snapshot, v->sample, v->seed);
+	if (v->shared_fact != NULL)
+		block_scan_join(&scan, v->shared_fact);
 	while ((slot = block_scan_next(&scan)) != NULL)
 	{
 		MemoryContext old = MemoryContextSwitchTo(v->cxt);
@@ -261,6 +262,8 @@ read_index_table(Verify *v)
 		return;
 	}
 	block_scan_begin(&scan, NULL, v->index_table, v->snapshot, v->sample, v->seed);
+	if (v->shared_index != NULL)
+		block_scan_join(&scan, v->shared_index);
 	while ((slot = block_scan_next(&scan)) != NULL)
 	{
 		MemoryContext old = MemoryContextSwitchTo(v->cxt);
