@@ -26,7 +26,6 @@
 #include "access/parallel.h"
 #include "access/relation.h"
 #include "access/xact.h"
-#include "catalog/pg_class.h"
 #include "catalog/pg_proc.h"
 #include "miscadmin.h"
 #include "nodes/pathnodes.h"
@@ -157,13 +156,8 @@ wanted_workers(Verify *v)
 	if (max_parallel_maintenance_workers == 0 || IsInParallelMode() || !IsUnderPostmaster || MyBgworkerEntry != NULL)
 		return 0;
 
-	/*
-	 * Workers can read neither the temporary tables of a session nor what it
-	 * has open on other servers.
-	 */
-	if (v->shard != NULL || v->factdef->fed ||
-		v->fact->rd_rel->relpersistence == RELPERSISTENCE_TEMP ||
-		v->index_table->rd_rel->relpersistence == RELPERSISTENCE_TEMP ||
+	/* Workers cannot use the session's transactions on other servers. */
+	if (v->shard != NULL ||
 		foreign_leaves(RelationGetRelid(v->fact)) != NIL || !entries_are_parallel_safe(v->def))
 		return 0;
 	rel = makeNode(RelOptInfo);
