@@ -140,8 +140,8 @@ block_scan_next(BlockScan *scan)
 
 	/*
 	 * A worker's check may take long, so it ends if another session wants the
-	 * database for itself.  A parallel worker serves a session of users, which
-	 * does not.
+	 * database for itself.  A parallel worker serves a session of users,
+	 * which does not.
 	 */
 	if (MyBgworkerEntry != NULL && !IsParallelWorker() && ++scan->nrows % 8192 == 0 && is_database_lock_awaited(MyDatabaseId))
 		ereport(ERROR,

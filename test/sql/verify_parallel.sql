@@ -130,6 +130,29 @@ BEGIN
 	RETURN 1 / (($1 ->> 'n')::int - 20) IS NOT NULL AND $1 ->> 'k' <> 'k1';
 END $$;
 SELECT kind, primary_key, problem FROM indextable.verify('filt');
+-- ---- workers that are ended, or whose leader is, leave nothing behind
+CREATE OR REPLACE FUNCTION serial_only(jsonb) RETURNS boolean LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
+BEGIN
+	IF pg_backend_pid() <> current_setting('parallelism.leader')::int THEN
+		PERFORM pg_terminate_backend(pg_backend_pid());
+		PERFORM pg_sleep(600);
+	END IF;
+	RETURN $1 ->> 'k' <> 'k1';
+END $$;
+DO $$ BEGIN PERFORM indextable.verify('filt'); EXCEPTION WHEN admin_shutdown THEN RAISE NOTICE 'ended with its worker'; END $$;
+CREATE OR REPLACE FUNCTION serial_only(jsonb) RETURNS boolean LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
+BEGIN
+	IF pg_backend_pid() <> current_setting('parallelism.leader')::int THEN
+		PERFORM pg_cancel_backend(current_setting('parallelism.leader')::int);
+		PERFORM pg_sleep(600);
+	END IF;
+	RETURN $1 ->> 'k' <> 'k1';
+END $$;
+SELECT * FROM indextable.verify('filt');
+SET max_parallel_maintenance_workers = 0;
+SELECT kind, primary_key FROM indextable.verify('filt');
+SELECT count(*) FROM pg_stat_activity WHERE leader_pid = pg_backend_pid() AND pid <> leader_pid;
+
 SET client_min_messages = warning;
 DROP TABLE fact, parts;
 DROP SCHEMA parallelism CASCADE;
