@@ -33,7 +33,9 @@
 #include "nodes/execnodes.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
+#include "nodes/pathnodes.h"
 #include "nodes/pg_list.h"
+#include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "parser/parse_coerce.h"
 #include "parser/parse_collate.h"
@@ -208,6 +210,16 @@ bool
 expression_calls_users_code(RowExpression *expr)
 {
 	return expr->users_code;
+}
+
+/* expression_parallel_safe: returns whether parallel workers may evaluate an expression that has been planned */
+bool
+expression_parallel_safe(RowExpression *expr)
+{
+	PlannerInfo *root = makeNode(PlannerInfo);
+
+	root->glob = makeNode(PlannerGlobal);
+	return is_parallel_safe(root, (Node *) expr->expr);
 }
 
 /* expression_node: returns an expression as the parser has made it, over relation 1 */

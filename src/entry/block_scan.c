@@ -11,6 +11,7 @@
 #include <limits.h>
 #include <math.h>
 
+#include "access/parallel.h"
 #include "access/relation.h"
 #include "access/tableam.h"
 #include "access/tupconvert.h"
@@ -68,6 +69,68 @@ block_scan_begin(BlockScan *scan, FactDef *def, Relation rel, Snapshot snapshot,
 	scan->row = def != NULL && def->leaves != NULL ? MakeSingleTupleTableSlot(def->desc, &TTSOpsVirtual) : NULL;
 }
 
+/*
+ * shared_block_scan_size, shared_block_scan_init
+ *		Tell how much shared memory a reading of rel and its partitions by several processes
+ *		needs, and prepare it there.
+ *
+ * The partitions are those that the snapshot sees, and all of them have to be on this server.
+ */
+Size
+shared_block_scan_size(Relation rel, Snapshot snapshot)
+{
+	List	   *leaves = lock_leaves(RelationGetRelid(rel), snapshot, AccessShareLock);
+	Size		size = MAXALIGN(offsetof(SharedBlockScan, tables) +
+								sizeof(((SharedBlockScan *) NULL)->tables[0]) * list_length(leaves));
+	ListCell   *cell;
+
+	foreach(cell, leaves)
+	{
+		Relation	leaf = relation_open(lfirst_oid(cell), NoLock);
+
+		size += MAXALIGN(table_parallelscan_estimate(leaf, snapshot));
+		relation_close(leaf, NoLock);
+	}
+	return size;
+}
+
+void
+shared_block_scan_init(SharedBlockScan *shared, Relation rel, Snapshot snapshot)
+{
+	List	   *leaves = lock_leaves(RelationGetRelid(rel), snapshot, AccessShareLock);
+	Size		at = MAXALIGN(offsetof(SharedBlockScan, tables) +
+							  sizeof(shared->tables[0]) * list_length(leaves));
+	ListCell   *cell;
+
+	shared->ntables = 0;
+	foreach(cell, leaves)
+	{
+		Relation	leaf = relation_open(lfirst_oid(cell), NoLock);
+
+		shared->tables[shared->ntables].relid = lfirst_oid(cell);
+		shared->tables[shared->ntables++].at = at;
+		table_parallelscan_initialize(leaf, (ParallelTableScanDesc) ((char *) shared + at), snapshot);
+		at += MAXALIGN(table_parallelscan_estimate(leaf, snapshot));
+		relation_close(leaf, NoLock);
+	}
+}
+
+/*
+ * block_scan_join
+ *		Has a scan that has just begun read only the blocks that no other process takes
+ *		which has joined the same reading.
+ */
+void
+block_scan_join(BlockScan *scan, SharedBlockScan *shared)
+{
+	int			i;
+
+	scan->shared = shared;
+	scan->rels = NIL;
+	for (i = 0; i < shared->ntables; i++)
+		scan->rels = lappend_oid(scan->rels, shared->tables[i].relid);
+}
+
 /* block_scan_next: returns the next row, or NULL if there is none */
 TupleTableSlot *
 block_scan_next(BlockScan *scan)
@@ -77,9 +140,10 @@ block_scan_next(BlockScan *scan)
 
 	/*
 	 * A worker's check may take long, so it ends if another session wants the
-	 * database for itself.
+	 * database for itself.  A parallel worker serves a session of users,
+	 * which does not.
 	 */
-	if (MyBgworkerEntry != NULL && ++scan->nrows % 8192 == 0 && is_database_lock_awaited(MyDatabaseId))
+	if (MyBgworkerEntry != NULL && !IsParallelWorker() && ++scan->nrows % 8192 == 0 && is_database_lock_awaited(MyDatabaseId))
 		ereport(ERROR,
 				(errcode(ERRCODE_QUERY_CANCELED),
 				 errmsg("canceling check because another session needs the database for itself")));
@@ -144,7 +208,11 @@ next_table(BlockScan *scan)
 	{
 		if (scan->def == NULL)
 			stop_counting(scan->rel);
-		scan->scan = table_beginscan_compat(scan->rel, scan->snapshot);
+		if (scan->shared != NULL)
+			scan->scan = table_beginscan_parallel_compat(scan->rel, (ParallelTableScanDesc)
+														 ((char *) scan->shared + scan->shared->tables[scan->ntable++].at));
+		else
+			scan->scan = table_beginscan_compat(scan->rel, scan->snapshot);
 		if (scan->def == NULL)
 			go_on_counting(scan->rel);
 		return true;

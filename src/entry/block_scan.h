@@ -19,6 +19,17 @@
 #include "../indextable.h"
 #include "foreign_scan.h"
 
+/* One reading of a table and its partitions that several processes share; it is in shared memory. */
+typedef struct SharedBlockScan
+{
+	int			ntables;
+	struct
+	{
+		Oid			relid;
+		Size		at;			/* where its ParallelTableScanDesc begins */
+	}			tables[FLEXIBLE_ARRAY_MEMBER];
+} SharedBlockScan;
+
 typedef struct BlockScan
 {
 	MemoryContext cxt;			/* that the scans live in */
@@ -28,6 +39,8 @@ typedef struct BlockScan
 	FactDef    *def;			/* NULL: an index table is read */
 	List	   *rels;			/* OIDs of the tables that are still to be
 								 * read */
+	SharedBlockScan *shared;	/* NULL: this process reads all of it */
+	int			ntable;			/* which of shared->tables is read next */
 	Relation	rel;			/* the table that is being read; NULL: none */
 	Leaf	   *leaf;
 	ForeignPartitionScan *foreign;	/* its rows, if it is on another server */
@@ -50,6 +63,9 @@ typedef struct BlockScan
 
 extern void block_scan_begin(BlockScan *scan, FactDef *def, Relation rel, Snapshot snapshot, double percent,
 							 uint32 seed);
+extern Size shared_block_scan_size(Relation rel, Snapshot snapshot);
+extern void shared_block_scan_init(SharedBlockScan *shared, Relation rel, Snapshot snapshot);
+extern void block_scan_join(BlockScan *scan, SharedBlockScan *shared);
 extern double block_scan_count_blocks(Relation rel, double percent);
 extern TupleTableSlot *block_scan_next(BlockScan *scan);
 extern void block_scan_end(BlockScan *scan);

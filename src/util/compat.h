@@ -247,6 +247,7 @@ not_null_column(HeapTuple constraint)
 
 #if PG_VERSION_NUM < 190000
 #define table_beginscan_compat(rel, snapshot)	table_beginscan(rel, snapshot, 0, NULL)
+#define table_beginscan_parallel_compat(rel, scan)	table_beginscan_parallel(rel, scan)
 #define table_beginscan_tidrange_compat(rel, snapshot, first, last) \
 	table_beginscan_tidrange(rel, snapshot, first, last)
 #define table_tuple_delete_compat(rel, tid, cid, wait, failure) \
@@ -258,6 +259,7 @@ not_null_column(HeapTuple constraint)
 	heap_delete(rel, tid, cid, InvalidSnapshot, wait, failure, false)
 #else
 #define table_beginscan_compat(rel, snapshot)	table_beginscan(rel, snapshot, 0, NULL, SO_NONE)
+#define table_beginscan_parallel_compat(rel, scan)	table_beginscan_parallel(rel, scan, SO_NONE)
 #define table_beginscan_tidrange_compat(rel, snapshot, first, last) \
 	table_beginscan_tidrange(rel, snapshot, first, last, SO_NONE)
 #define table_tuple_delete_compat(rel, tid, cid, wait, failure) \

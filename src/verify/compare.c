@@ -50,6 +50,7 @@
 #include "all_shards.h"
 #include "compare.h"
 #include "discrepancy.h"
+#include "parallel_sums.h"
 #include "setup.h"
 #include "sums.h"
 
@@ -176,8 +177,11 @@ sums_differ(Verify *v)
 	int			i;
 
 	v->buckets = palloc0(sizeof(Bucket) * BUCKETS);
-	read_fact_table(v);
-	read_index_table(v);
+	if (!sum_up_in_parallel(v))
+	{
+		read_fact_table(v);
+		read_index_table(v);
+	}
 	for (i = 0; i < BUCKETS; i++)
 		differ |= v->buckets[i].expected != v->buckets[i].found;
 	return differ;

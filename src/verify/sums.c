@@ -11,7 +11,6 @@
 #include "access/attnum.h"
 #include "access/relation.h"
 #include "access/tableam.h"
-#include "common/hashfn.h"
 #include "executor/tuptable.h"
 #include "fmgr.h"
 #include "foreign/foreign.h"
@@ -38,6 +37,7 @@
 #include "../util/subxact.h"
 #include "discrepancy.h"
 #include "sums.h"
+#include "value_hash.h"
 
 typedef struct Row
 {
@@ -47,7 +47,6 @@ typedef struct Row
 	Rejection	rejection;		/* why it cannot have entries, if it cannot */
 } Row;
 
-static void read_fact_rows(void *arg);
 static void note_lacking(Verify *v, Row *row);
 static void note_foreign_row(Verify *v, TupleTableSlot *row);
 static uint64 hash_row_key(Verify *v, TupleTableSlot *row);
@@ -55,8 +54,8 @@ static void make_entries_or_reject(Row *row);
 static void make_entries_of_row(void *arg);
 static void read_entries_of_shard(Verify *v);
 static void look_up_expected_entry(Verify *v, TupleTableSlot *entry);
+static void find_other_columns(Verify *v);
 static void sum_or_keep_entry(Verify *v, Datum *values, bool *isnull, bool expected);
-static uint64 hash_column(Datum value, bool isnull, Form_pg_attribute att, uint64 seed);
 
 /*
  * read_fact_table
@@ -86,16 +85,18 @@ read_fact_table(Verify *v)
 }
 
 /* read_fact_rows: reads the fact table once, as its owner, and handles each row as v->reading says */
-static void
-read_fact_rows(void *arg)
+void
+read_fact_rows(void *verify)
 {
-	Verify	   *v = arg;
+	Verify	   *v = verify;
 	BlockScan	scan;
 	TupleTableSlot *slot;
 	Caller		caller;
 
 	become_owner(&caller, v->factdef->owner);
 	block_scan_begin(&scan, v->factdef, v->fact, v->snapshot, v->sample, v->seed);
+	if (v->shared_fact != NULL)
+		block_scan_join(&scan, v->shared_fact);
 	while ((slot = block_scan_next(&scan)) != NULL)
 	{
 		MemoryContext old = MemoryContextSwitchTo(v->cxt);
@@ -261,6 +262,8 @@ read_index_table(Verify *v)
 		return;
 	}
 	block_scan_begin(&scan, NULL, v->index_table, v->snapshot, v->sample, v->seed);
+	if (v->shared_index != NULL)
+		block_scan_join(&scan, v->shared_index);
 	while ((slot = block_scan_next(&scan)) != NULL)
 	{
 		MemoryContext old = MemoryContextSwitchTo(v->cxt);
@@ -330,6 +333,24 @@ look_up_expected_entry(Verify *v, TupleTableSlot *entry)
 	become_caller(&caller);
 }
 
+/* find_other_columns: finds the columns of entries that are to be compared, beside the primary key of the fact table */
+static void
+find_other_columns(Verify *v)
+{
+	TupleDesc	desc = v->def->desc;
+	int			i;
+	int			k;
+
+	v->others = MemoryContextAlloc(MemoryContextGetParent(v->cxt), sizeof(int) * desc->natts);
+	for (i = 0; i < desc->natts; i++)
+	{
+		for (k = 0; k < v->factdef->npk && v->def->pk_attno[k] != i + 1; k++)
+			;
+		if (k == v->factdef->npk && i + 1 != v->def->hint_attno && !TupleDescAttr(desc, i)->attisdropped)
+			v->others[v->nothers++] = i;
+	}
+}
+
 /*
  * sum_or_keep_entry
  *		Adds an entry to the sums of its bucket, or keeps it for the comparison unless
@@ -339,8 +360,8 @@ static void
 sum_or_keep_entry(Verify *v, Datum *values, bool *isnull, bool expected)
 {
 	IndexDef   *def = v->def;
-	uint64		entry = 0;
-	Bucket	   *bucket = v->buckets == NULL ? NULL : &v->buckets[hash_primary_key(v, values, isnull) % BUCKETS];
+	uint64		entry = v->buckets == NULL ? 0 : hash_primary_key(v, values, isnull);
+	Bucket	   *bucket = v->buckets == NULL ? NULL : &v->buckets[entry % BUCKETS];
 	int			i;
 
 	if (v->reading != READ_SUMS)
@@ -357,43 +378,12 @@ sum_or_keep_entry(Verify *v, Datum *values, bool *isnull, bool expected)
 		ExecDropSingleTupleTableSlot(slot);
 		return;
 	}
-	for (i = 0; i < def->desc->natts; i++)
-		if (i + 1 != def->hint_attno)
-			entry = hash_column(values[i], isnull[i], TupleDescAttr(def->desc, i), entry);
+	if (v->others == NULL)
+		find_other_columns(v);
+	for (i = 0; i < v->nothers; i++)
+		entry = hash_column(values[v->others[i]], isnull[v->others[i]],
+							TupleDescAttr(def->desc, v->others[i]), entry);
 	*(expected ? &bucket->expected : &bucket->found) += entry;
-}
-
-/*
- * mix
- *		Returns a hash of which every bit depends on every bit of x, as the 64-bit
- *		finalizer of MurmurHash3 does.
- */
-static inline uint64
-mix(uint64 x)
-{
-	x ^= x >> 33;
-	x *= UINT64CONST(0xff51afd7ed558ccd);
-	x ^= x >> 33;
-	x *= UINT64CONST(0xc4ceb9fe1a85ec53);
-	return x ^ x >> 33;
-}
-
-/* hash_column: returns the hash of a value's bytes, which is the same whether the value is compressed or not */
-static uint64
-hash_column(Datum value, bool isnull, Form_pg_attribute att, uint64 seed)
-{
-	if (att->attisdropped || isnull)
-		return hash_bytes_extended((unsigned char *) "", 0, seed + 1);
-	if (att->attbyval)
-		return mix(seed + value + UINT64CONST(0x9e3779b97f4a7c15)); /* 0 must not give 0 */
-	if (att->attlen == -1)
-	{
-		struct varlena *bytes = PG_DETOAST_DATUM_PACKED(value);
-
-		return hash_bytes_extended((unsigned char *) VARDATA_ANY(bytes), VARSIZE_ANY_EXHDR(bytes), seed);
-	}
-	return hash_bytes_extended((unsigned char *) DatumGetPointer(value),
-							   att->attlen == -2 ? strlen(DatumGetCString(value)) : (Size) att->attlen, seed);
 }
 
 /* hash_primary_key: returns the hash of the primary key in an entry */

@@ -13,6 +13,7 @@
 #include "utils/rel.h"
 #include "utils/snapshot.h"
 
+#include "../entry/block_scan.h"
 #include "../entry/entry_scan.h"
 #include "../entry/fact_fetch.h"
 #include "../indextable.h"
@@ -58,6 +59,12 @@ typedef struct Verify
 	double		sample;			/* percentage of the blocks; 100: all */
 	uint32		seed;			/* for the choice of the blocks */
 	Bucket	   *buckets;		/* NULL for a sample */
+	int		   *others;			/* its columns beside the primary key, from 0;
+								 * NULL: not known yet */
+	int			nothers;
+	SharedBlockScan *shared_fact;	/* if parallel workers read both tables,
+									 * too: see parallel_sums.c; or NULL */
+	SharedBlockScan *shared_index;
 	Reading		reading;
 	MemoryContext cxt;			/* reset after each row */
 	bool		catch_errors;	/* a row may raise an error: try each by
@@ -84,6 +91,7 @@ typedef struct Verify
 } Verify;
 
 extern void read_fact_table(Verify *v);
+extern void read_fact_rows(void *verify);
 extern void read_index_table(Verify *v);
 extern void note_queued_rows(Verify *v);
 extern void note_fed_rows(Verify *v);
