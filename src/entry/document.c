@@ -5,9 +5,9 @@
  *
  * A long document is stored compressed or out of line, and detoasting the whole of
  * it is most of the cost of an entry.  JSONB keeps the lengths and the keys of an
- * object at its beginning, and so a field is often found in the first kilobyte,
- * which is therefore tried first.  Before bytes are read, it is checked that they
- * are at hand.
+ * object at its beginning, and so a field is often found in the first few hundred
+ * bytes, which are therefore tried first.  Before bytes are read, it is checked that
+ * they are at hand.
  *
  *-------------------------------------------------------------------------
  */
@@ -21,9 +21,13 @@
 #include "../indextable.h"
 #include "document.h"
 
-/* How many bytes of a stored document are tried first, and how many after that was not enough. */
-#define FIRST_SLICE		1024
-#define SECOND_SLICE	4096
+/*
+ * How many bytes of a stored document are tried at first.  To decompress them costs as
+ * much as to fetch so many from a TOAST table.  When they are not enough, twice as many
+ * are tried from the next row on, up to a limit.
+ */
+#define FIRST_SLICE		256
+#define LAST_SLICE		4096
 
 typedef enum WalkResult
 {
@@ -96,6 +100,53 @@ document_value(FactRow *row, int docno, PathStep *steps, int nsteps, JsonbValue 
 }
 
 /*
+ * same_member
+ *		Returns whether a document of b surely has the same value where a path of one step
+ *		has led to value in the document of a.
+ *
+ * It has if both objects begin with the same bytes, which are the lengths and the keys of
+ * all their members, and the bytes of the value are the same at the same place.  To see
+ * that is cheaper than to look the key up once more.
+ */
+bool
+same_member(FactRow *a, FactRow *b, int docno, JsonbValue *value)
+{
+	JsonbContainer *root = &a->docs[docno].json->root;
+	Document   *other = &b->docs[docno];
+	const char *bytes = (char *) root;
+	Size		len = 0;
+	Size		header;
+	Size		at_hand;
+	int			n = JsonContainerSize(root);
+
+	if (!JsonContainerIsObject(root) || !load_document(b, docno))
+		return false;
+	header = (char *) (root->children + 2 * n) - (char *) root + getJsonbOffset(root, n);
+	switch (value->type)
+	{
+		case jbvString:
+			bytes = value->val.string.val;
+			len = value->val.string.len;
+			break;
+		case jbvNumeric:
+			bytes = (char *) value->val.numeric;
+			len = VARSIZE_ANY(bytes);
+			break;
+		case jbvBinary:
+			bytes = (char *) value->val.binary.data;
+			len = value->val.binary.len;
+			break;
+		default:
+			/* Its type says it all. */
+			break;
+	}
+	at_hand = VARSIZE(other->json) - VARHDRSZ;
+	return header <= at_hand && bytes - (char *) root + len <= at_hand &&
+		memcmp(root, &other->json->root, header) == 0 &&
+		memcmp(bytes, (char *) &other->json->root + (bytes - (char *) root), len) == 0;
+}
+
+/*
  * json_walk
  *		Replaces *value, all bytes of which are at hand, with the value that a path
  *		leads to from there; returns false if it leads nowhere.
@@ -143,8 +194,9 @@ load_document(FactRow *row, int docno)
  * load_whole_document
  *		Detoasts the whole of a document of which a slice was not enough.
  *
- * From the next row on a longer slice is tried; if that is not enough either, whole
- * documents are detoasted at once.
+ * From the next row on a longer slice is tried; if the longest is not enough either,
+ * whole documents are detoasted at once.  So slices are in vain for a few rows of a
+ * session only.
  */
 static void
 load_whole_document(FactRow *row, int docno)
@@ -152,7 +204,7 @@ load_whole_document(FactRow *row, int docno)
 	FactDef    *fact = row->fact;
 	Document   *doc = &row->docs[docno];
 
-	fact->slice[docno] = fact->slice[docno] == FIRST_SLICE ? SECOND_SLICE : -1;
+	fact->slice[docno] = fact->slice[docno] < LAST_SLICE ? fact->slice[docno] * 2 : -1;
 	doc->json = DatumGetJsonbP(row->slot->tts_values[fact->doc_attno[docno] - 1]);
 	doc->end = NULL;
 }

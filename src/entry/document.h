@@ -43,6 +43,7 @@ typedef struct FactRow
 extern void factrow_init(FactRow *row, FactDef *fact, TupleTableSlot *slot);
 extern bool document_value(FactRow *row, int docno, PathStep *steps, int nsteps,
 						   JsonbValue *value);
+extern bool same_member(FactRow *a, FactRow *b, int docno, JsonbValue *value);
 extern bool json_walk(JsonbValue *value, PathStep *steps, int nsteps);
 
 #endif							/* INDEXTABLE_DOCUMENT_H */

@@ -107,6 +107,8 @@ entries_unchanged(IndexDef *def, FactRow *old, FactRow *new)
 			continue;
 		}
 		a_there = document_value(old, def->docno, field->spec->steps, field->plain_steps, &a);
+		if (a_there && field->plain_steps == 1 && same_member(old, new, def->docno, &a))
+			continue;
 		b_there = document_value(new, def->docno, field->spec->steps, field->plain_steps, &b);
 		if (a_there != b_there || (a_there && !same_json(&a, &b)))
 			return false;

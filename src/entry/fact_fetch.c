@@ -54,10 +54,21 @@ static void fetch_foreign(LiveScan *scan, Datum *key);
 static void keep_row(TupleTableSlot *row, void *arg);
 static void end_leaf(LeafScan *leaf);
 
-/* row_is_live: returns whether the version of a row in slot is the live one */
+/*
+ * row_is_live
+ *		Returns whether the version of a row in slot, which this transaction has written, is
+ *		the live one.
+ *
+ * A heap's page need not be locked to see that it is: nobody else can delete or lock a row
+ * that they do not see yet, and what the transaction has written is not what it has rolled
+ * back, since that fires no trigger.
+ */
 bool
 row_is_live(Relation fact, TupleTableSlot *slot)
 {
+	if (TTS_IS_BUFFERTUPLE(slot) &&
+		(((BufferHeapTupleTableSlot *) slot)->base.tuple->t_data->t_infomask & HEAP_XMAX_INVALID) != 0)
+		return true;
 	return table_tuple_satisfies_snapshot(fact, slot, SnapshotSelf);
 }
 

@@ -62,5 +62,32 @@ UPDATE fact SET doc = doc || '["y"]' WHERE id = 102;
 UPDATE fact SET doc = jsonb_set(doc, '{1}', '"z"') WHERE id = 102;
 SELECT second, id FROM by_root;
 
+-- updates of values and of others beside them, which leave the length of the documents and the keys as they are, or do not
+CREATE TABLE pairs (id int PRIMARY KEY, doc jsonb);
+INSERT INTO pairs SELECT row_number() OVER () - 1, d::jsonb FROM (VALUES
+	('{"a": "x", "k": "one", "z": 1}'), ('{"a": "y", "k": "one", "z": 2}'), ('{"a": "x", "k": "two", "z": 1}'),
+	('{"a": "x", "b": "one", "k": "two"}'), ('{"a": "longer", "k": "one"}'), ('{"b": "x", "k": "one", "z": 1}'),
+	('{"k": true}'), ('{"k": false}'), ('{"k": null}'), ('{"k": ""}'), ('{"k": 1}'), ('{"k": 2}'), ('{"k": 1.0}'), ('{"k": "1"}'),
+	('{"k": [1, 2]}'), ('{"k": [1, 3]}'), ('{"k": {"a": "b"}}'), ('{"k": {"a": "c"}}'), ('{"j": "one"}'), ('"k"'), ('["k"]'), ('{}')) f(d);
+CREATE TABLE versions AS TABLE pairs;
+SELECT indextable.create('by_text', 'pairs', '{k}');
+SELECT indextable.create('by_json', 'pairs', '{k::jsonb}');
+SELECT indextable.create('beside', 'pairs', '{a}', include => '{k::jsonb}');
+CREATE FUNCTION wrong_pairs() RETURNS bigint LANGUAGE sql AS $$
+	SELECT count(*) FROM (
+		SELECT entry FROM pg_temp.oracle('documents.by_text', $q$SELECT doc #>> '{k}' AS k, id FROM documents.pairs WHERE doc #>> '{k}' IS NOT NULL$q$)
+		UNION ALL SELECT entry FROM pg_temp.oracle('documents.by_json', $q$SELECT doc #> '{k}' AS k, id FROM documents.pairs WHERE doc #> '{k}' <> 'null'$q$)
+		UNION ALL SELECT entry FROM pg_temp.oracle('documents.beside', $q$SELECT doc #>> '{a}' AS a, id, doc #> '{k}' AS k FROM documents.pairs WHERE doc #>> '{a}' IS NOT NULL$q$)) AS d $$;
+DO $$
+BEGIN
+	-- every document follows every other one
+	FOR shift IN 0 .. 21 LOOP
+		UPDATE pairs SET doc = v.doc FROM versions v WHERE v.id = (pairs.id + shift * (shift + 1) / 2) % 22;
+		IF wrong_pairs() > 0 THEN
+			RAISE EXCEPTION 'wrong entries after shift %', shift;
+		END IF;
+	END LOOP;
+END $$;
+
 DROP SCHEMA documents CASCADE;
 SELECT * FROM pg_temp.leftovers();
