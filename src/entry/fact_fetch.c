@@ -66,7 +66,7 @@ static void end_leaf(LeafScan *leaf);
 bool
 row_is_live(Relation fact, TupleTableSlot *slot)
 {
-	if (TTS_IS_BUFFERTUPLE(slot) &&
+	if (TTS_IS_BUFFERTUPLE(slot) && BufferIsValid(((BufferHeapTupleTableSlot *) slot)->buffer) &&
 		(((BufferHeapTupleTableSlot *) slot)->base.tuple->t_data->t_infomask & HEAP_XMAX_INVALID) != 0)
 		return true;
 	return table_tuple_satisfies_snapshot(fact, slot, SnapshotSelf);
