@@ -46,13 +46,15 @@
 #include "key_walk.h"
 
 static void begin_leaf(LiveScan *scan, LeafScan *leaf);
+static bool stores_like_fact_table(LeafScan *leaf);
 static bool choose_leaf(LiveScan *scan, Datum *key);
 static void search_leaf(LiveScan *scan, Datum *key);
 static void move_search(LiveScan *scan, LeafScan *leaf);
+static bool has_block(Relation rel, BlockNumber block);
 static TupleTableSlot *row_at_place(LiveScan *scan, Datum *key, ItemPointer place);
 static void fetch_foreign(LiveScan *scan, Datum *key);
 static void keep_row(TupleTableSlot *row, void *arg);
-static void end_leaf(LeafScan *leaf);
+static void end_leaf(LiveScan *scan, LeafScan *leaf);
 
 /* row_is_live: returns whether the version of a row in slot is the live one */
 bool
@@ -72,6 +74,8 @@ live_scan_begin(LiveScan *scan, FactDef *def, Relation fact, Snapshot snapshot)
 	scan->leaves = NULL;
 	scan->current = NULL;
 	scan->search = NULL;
+	scan->fetch = NULL;
+	scan->shared = NULL;
 	scan->as_writer = false;
 	scan->in_order = false;
 	scan->lock = AccessShareLock;
@@ -182,11 +186,30 @@ live_scan_only(LiveScan *scan, Datum *key, ItemPointer place)
 }
 
 /*
+ * has_block
+ *		Returns whether a table has a block.
+ *
+ * The server caches the length of a file that it has looked at.  Other sessions may have
+ * made the file longer since, but not shorter: who truncates a table locks it against
+ * readers, and has told all sessions before to forget what they have cached of the file.
+ * They have heard that when they lock the table.
+ */
+static bool
+has_block(Relation rel, BlockNumber block)
+{
+	BlockNumber cached = RelationGetSmgr(rel)->smgr_cached_nblocks[MAIN_FORKNUM];
+
+	return (cached != InvalidBlockNumber && block < cached) || block < RelationGetNumberOfBlocks(rel);
+}
+
+/*
  * row_at_place
  *		Returns the row at a place if the snapshot sees it and it has the primary key, else NULL.
  *
- * No block of the table can vanish while it is locked: who truncates it locks it against
- * readers.  So the block is there if it was there once.
+ * No block of the table can vanish while it is locked, so the block is there if it was there
+ * once.  All partitions are read by one reader, which is moved to the next, as the heap's is
+ * tied to a table by nothing but the page that it has pinned: if each had its own, as many
+ * pages would be pinned, and the server is slow to pin more than a few.
  */
 static TupleTableSlot *
 row_at_place(LiveScan *scan, Datum *key, ItemPointer place)
@@ -198,18 +221,21 @@ row_at_place(LiveScan *scan, Datum *key, ItemPointer place)
 	TupleTableSlot *row;
 	int			i;
 
-	if (ItemPointerGetBlockNumber(&tid) >= leaf->nblocks)
-		leaf->nblocks = RelationGetNumberOfBlocks(leaf->rel);
-	if (ItemPointerGetBlockNumber(&tid) >= leaf->nblocks)
+	if (!has_block(leaf->rel, ItemPointerGetBlockNumber(&tid)))
 		return NULL;
+	if (scan->fetch == NULL)
+		scan->fetch = table_index_fetch_begin_compat(leaf->rel);
+	else if (scan->fetch->rel != leaf->rel)
+	{
+		table_index_fetch_reset(scan->fetch);
+		scan->fetch->rel = leaf->rel;
+	}
 
 	/*
 	 * The first follows updates that have changed no index.  A version that
 	 * came of one is not found so, but by its own place.
 	 */
-	if (leaf->fetch == NULL)
-		leaf->fetch = table_index_fetch_begin_compat(leaf->rel);
-	if (!table_index_fetch_tuple(leaf->fetch, &tid, scan->snapshot, leaf->stored, &again, &dead) &&
+	if (!table_index_fetch_tuple(scan->fetch, &tid, scan->snapshot, leaf->stored, &again, &dead) &&
 		!table_tuple_fetch_row_version(leaf->rel, place, scan->snapshot, leaf->stored))
 		return NULL;
 	row = live_scan_row(scan);
@@ -300,17 +326,21 @@ live_scan_end(LiveScan *scan)
 
 	if (scan->search != NULL)
 		index_endscan(scan->search);
+	if (scan->fetch != NULL)
+		table_index_fetch_end(scan->fetch);
 	if (scan->leaves == NULL)
 	{
-		end_leaf(&scan->only);
+		end_leaf(scan, &scan->only);
 		return;
 	}
 	hash_seq_init(&seq, scan->leaves);
 	while ((leaf = hash_seq_search(&seq)) != NULL)
 	{
-		end_leaf(leaf);
+		end_leaf(scan, leaf);
 		relation_close(leaf->rel, NoLock);
 	}
+	if (scan->shared != NULL)
+		ExecDropSingleTupleTableSlot(scan->shared);
 	hash_destroy(scan->leaves);
 }
 
@@ -357,6 +387,7 @@ static bool
 choose_leaf(LiveScan *scan, Datum *key)
 {
 	Oid			relid = route_key(scan->def, scan->fact, key);
+	LeafScan   *leaf;
 	bool		found;
 
 	/* As long as a slot has a row, the block of the row is pinned. */
@@ -365,24 +396,23 @@ choose_leaf(LiveScan *scan, Datum *key)
 	scan->current = NULL;
 	if (!OidIsValid(relid))
 		return false;
-	scan->current = hash_search(scan->leaves, &relid, HASH_FIND, NULL);
-	if (scan->current == NULL)
+	leaf = hash_search(scan->leaves, &relid, HASH_ENTER, &found);
+	if (!found)
 	{
 		/*
 		 * The partition may have been dropped or detached, which is not known
 		 * here yet.
 		 */
-		Relation	rel = try_relation_open(relid, scan->lock);
-		LeafScan   *leaf;
-
-		if (rel == NULL)
+		leaf->rel = try_relation_open(relid, scan->lock);
+		if (leaf->rel == NULL)
+		{
+			hash_search(scan->leaves, &relid, HASH_REMOVE, NULL);
 			return false;
-		leaf = hash_search(scan->leaves, &relid, HASH_ENTER, &found);
-		leaf->rel = rel;
-		leaf->leaf = leaf_of(scan->def, rel);
+		}
+		leaf->leaf = leaf_of(scan->def, leaf->rel);
 		begin_leaf(scan, leaf);
-		scan->current = leaf;
 	}
+	scan->current = leaf;
 	return true;
 }
 
@@ -394,8 +424,6 @@ begin_leaf(LiveScan *scan, LeafScan *leaf)
 	leaf->index = NULL;
 	leaf->is_foreign = leaf->leaf != NULL && leaf->leaf->is_foreign;
 	leaf->by_place = leaf->rel->rd_tableam == GetHeapamTableAmRoutine() && !scan->def->pk_deferrable;
-	leaf->fetch = NULL;
-	leaf->nblocks = 0;
 	leaf->walk = NULL;
 	leaf->walking = false;
 	if (leaf->is_foreign)
@@ -403,9 +431,34 @@ begin_leaf(LiveScan *scan, LeafScan *leaf)
 		leaf->stored = leaf->slot = MakeSingleTupleTableSlot(scan->def->desc, &TTSOpsMinimalTuple);
 		return;
 	}
+	if (stores_like_fact_table(leaf))
+	{
+		if (scan->shared == NULL)
+			scan->shared = MakeSingleTupleTableSlot(scan->def->desc, &TTSOpsBufferHeapTuple);
+		leaf->stored = leaf->slot = scan->shared;
+		return;
+	}
 	leaf->stored = leaf->slot = table_slot_create(leaf->rel, NULL);
 	if (leaf->leaf != NULL && leaf->leaf->map != NULL)
 		leaf->slot = MakeSingleTupleTableSlot(scan->def->desc, &TTSOpsVirtual);
+}
+
+/*
+ * stores_like_fact_table
+ *		Returns whether a table is a partition whose rows can be read by the columns of the
+ *		fact table.
+ *
+ * The heap's old rows lack columns that were added later, whose values only the partition
+ * knows, unless they are null.
+ */
+static bool
+stores_like_fact_table(LeafScan *leaf)
+{
+	TupleConstr *constr = RelationGetDescr(leaf->rel)->constr;
+
+	return leaf->leaf != NULL && leaf->leaf->map == NULL &&
+		leaf->rel->rd_tableam == GetHeapamTableAmRoutine() &&
+		(constr == NULL || constr->missing == NULL);
 }
 
 /*
@@ -469,17 +522,16 @@ move_search(LiveScan *scan, LeafScan *leaf)
 }
 
 static void
-end_leaf(LeafScan *leaf)
+end_leaf(LiveScan *scan, LeafScan *leaf)
 {
-	if (leaf->fetch != NULL)
-		table_index_fetch_end(leaf->fetch);
 	if (leaf->walk != NULL)
 		key_walk_end(leaf->walk);
 	if (leaf->index != NULL)
 		index_close(leaf->index, NoLock);
 	if (leaf->slot != leaf->stored)
 		ExecDropSingleTupleTableSlot(leaf->slot);
-	ExecDropSingleTupleTableSlot(leaf->stored);
+	if (leaf->stored != scan->shared)
+		ExecDropSingleTupleTableSlot(leaf->stored);
 }
 
 /*

@@ -30,8 +30,6 @@ typedef struct LeafScan
 	bool		is_foreign;		/* the partition is on another server */
 	Relation	index;			/* of the primary key; NULL: not searched yet */
 	bool		by_place;		/* rows are tried where entries say they were */
-	struct IndexFetchTableData *fetch;	/* for that, or NULL */
-	BlockNumber nblocks;		/* the table has at least so many blocks */
 	KeyWalk    *walk;			/* with in_order; NULL: it has not begun */
 	bool		walking;		/* the walk has come to the last key */
 	List	   *rows;			/* foreign: of MinimalTuple, rows of the key
@@ -53,6 +51,11 @@ typedef struct LiveScan
 	LeafScan   *current;		/* the one that the last key belongs to */
 	IndexScanDesc search;		/* of the table that was searched last, or
 								 * NULL */
+	struct IndexFetchTableData *fetch;	/* of the table that had the last row
+										 * at its place, or NULL */
+	TupleTableSlot *shared;		/* the row as it is stored, in all partitions
+								 * that store it like the fact table; NULL:
+								 * none was read yet */
 	struct ForeignBatch *fetched;	/* foreign rows that were fetched in
 									 * advance, or NULL */
 	MemoryContext fetched_cxt;	/* has these rows; NULL: none yet */
