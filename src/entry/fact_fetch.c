@@ -24,15 +24,19 @@
 #include "access/skey.h"
 #include "access/tableam.h"
 #include "access/tupconvert.h"
+#include "access/xact.h"
 #include "catalog/pg_am.h"
 #include "executor/tuptable.h"
 #include "nodes/bitmapset.h"
 #include "nodes/pg_list.h"
+#include "pgstat.h"
 #include "storage/bufmgr.h"
+#include "storage/lmgr.h"
 #include "storage/lockdefs.h"
 #include "utils/hsearch.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
+#include "utils/relcache.h"
 #include "utils/snapmgr.h"
 
 #include "../definition/fact_partition.h"
@@ -45,12 +49,15 @@
 #include "foreign_scan.h"
 #include "key_walk.h"
 
+static Relation open_partition(Oid relid, LOCKMODE lock);
 static void begin_leaf(LiveScan *scan, LeafScan *leaf);
 static bool stores_like_fact_table(LeafScan *leaf);
 static bool choose_leaf(LiveScan *scan, Datum *key);
 static void search_leaf(LiveScan *scan, Datum *key);
 static void move_search(LiveScan *scan, LeafScan *leaf);
 static bool has_block(Relation rel, BlockNumber block);
+static bool look_at_place(LiveScan *scan, ItemPointer place);
+static bool follow_place(LiveScan *scan, ItemPointer place);
 static TupleTableSlot *row_at_place(LiveScan *scan, Datum *key, ItemPointer place);
 static void fetch_foreign(LiveScan *scan, Datum *key);
 static void keep_row(TupleTableSlot *row, void *arg);
@@ -78,6 +85,7 @@ live_scan_begin(LiveScan *scan, FactDef *def, Relation fact, Snapshot snapshot)
 	scan->shared = NULL;
 	scan->as_writer = false;
 	scan->in_order = false;
+	scan->columns = 0;
 	scan->lock = AccessShareLock;
 	scan->fetched = NULL;
 	scan->fetched_cxt = NULL;
@@ -202,27 +210,32 @@ has_block(Relation rel, BlockNumber block)
 	return (cached != InvalidBlockNumber && block < cached) || block < RelationGetNumberOfBlocks(rel);
 }
 
+/* look_at_place: stores the version of a row that is at a place, if the snapshot sees it */
+static bool
+look_at_place(LiveScan *scan, ItemPointer place)
+{
+	LeafScan   *leaf = scan->current;
+
+	return table_tuple_fetch_row_version(leaf->rel, place, scan->snapshot, leaf->stored);
+}
+
 /*
- * row_at_place
- *		Returns the row at a place if the snapshot sees it and it has the primary key, else NULL.
+ * follow_place
+ *		Stores the version that the snapshot sees of those that updates have made, which
+ *		changed no index, of the one at a place.
  *
- * No block of the table can vanish while it is locked, so the block is there if it was there
- * once.  All partitions are read by one reader, which is moved to the next, as the heap's is
- * tied to a table by nothing but the page that it has pinned: if each had its own, as many
- * pages would be pinned, and the server is slow to pin more than a few.
+ * All partitions are read by one reader, which is moved to the next, as the heap's is tied to
+ * a table by nothing but the page that it has pinned: if each had its own, as many pages
+ * would be pinned, and the server is slow to pin more than a few.
  */
-static TupleTableSlot *
-row_at_place(LiveScan *scan, Datum *key, ItemPointer place)
+static bool
+follow_place(LiveScan *scan, ItemPointer place)
 {
 	LeafScan   *leaf = scan->current;
 	ItemPointerData tid = *place;
 	bool		again = false;
 	bool		dead = false;
-	TupleTableSlot *row;
-	int			i;
 
-	if (!has_block(leaf->rel, ItemPointerGetBlockNumber(&tid)))
-		return NULL;
 	if (scan->fetch == NULL)
 		scan->fetch = table_index_fetch_begin_compat(leaf->rel);
 	else if (scan->fetch->rel != leaf->rel)
@@ -230,15 +243,41 @@ row_at_place(LiveScan *scan, Datum *key, ItemPointer place)
 		table_index_fetch_reset(scan->fetch);
 		scan->fetch->rel = leaf->rel;
 	}
+	return table_index_fetch_tuple(scan->fetch, &tid, scan->snapshot, leaf->stored, &again, &dead);
+}
+
+/*
+ * row_at_place
+ *		Returns the row at a place if the snapshot sees it and it has the primary key, else NULL.
+ *
+ * No block of the table can vanish while it is locked, so the block is there if it was there
+ * once.
+ */
+static TupleTableSlot *
+row_at_place(LiveScan *scan, Datum *key, ItemPointer place)
+{
+	LeafScan   *leaf = scan->current;
+	BlockNumber block = ItemPointerGetBlockNumber(place);
+	bool		near;
+	TupleTableSlot *row;
+	int			i;
+
+	if (!has_block(leaf->rel, block))
+		return NULL;
 
 	/*
-	 * The first follows updates that have changed no index.  A version that
-	 * came of one is not found so, but by its own place.
+	 * To look just there is the quicker, but it does not follow updates that
+	 * have changed no index.  To follow them is the quicker where the page is
+	 * at hand from the row before, and does not find a version that came of
+	 * one.
 	 */
-	if (!table_index_fetch_tuple(scan->fetch, &tid, scan->snapshot, leaf->stored, &again, &dead) &&
-		!table_tuple_fetch_row_version(leaf->rel, place, scan->snapshot, leaf->stored))
+	near = block == leaf->block;
+	leaf->block = block;
+	if (near ? !follow_place(scan, place) && !look_at_place(scan, place) :
+		!look_at_place(scan, place) && !follow_place(scan, place))
 		return NULL;
 	row = live_scan_row(scan);
+	slot_getsomeattrs(row, scan->columns);
 	for (i = 0; i < scan->def->npk; i++)
 	{
 		bool		isnull;
@@ -329,57 +368,19 @@ live_scan_end(LiveScan *scan)
 	if (scan->fetch != NULL)
 		table_index_fetch_end(scan->fetch);
 	if (scan->leaves == NULL)
-	{
 		end_leaf(scan, &scan->only);
-		return;
-	}
-	hash_seq_init(&seq, scan->leaves);
-	while ((leaf = hash_seq_search(&seq)) != NULL)
+	else
 	{
-		end_leaf(scan, leaf);
-		relation_close(leaf->rel, NoLock);
+		hash_seq_init(&seq, scan->leaves);
+		while ((leaf = hash_seq_search(&seq)) != NULL)
+		{
+			end_leaf(scan, leaf);
+			relation_close(leaf->rel, NoLock);
+		}
+		hash_destroy(scan->leaves);
 	}
 	if (scan->shared != NULL)
 		ExecDropSingleTupleTableSlot(scan->shared);
-	hash_destroy(scan->leaves);
-}
-
-/*
- * visit_live_rows
- *		Calls each() with every live row that has the same primary key as the given one.
- *
- * There is at most one, unless a deferrable primary key has not been checked yet.
- */
-void
-visit_live_rows(FactDef *def, Relation fact, TupleTableSlot *row,
-				void (*each) (FactRow *row, void *arg), void *arg)
-{
-	LiveScan	scan;
-	TupleDesc	desc = CreateTupleDescCopy(def->partitioned ? def->desc : RelationGetDescr(fact));
-	Datum		key[INDEX_MAX_KEYS];
-	TupleTableSlot *slot;
-	int			i;
-
-	for (i = 0; i < def->npk; i++)
-	{
-		bool		isnull;
-
-		key[i] = slot_getattr(row, def->pk_attno[i], &isnull);
-	}
-	live_scan_begin(&scan, def, fact, SnapshotSelf);
-	scan.as_writer = true;
-	for (slot = live_scan_first(&scan, key); slot != NULL; slot = live_scan_next(&scan))
-	{
-		/* Entries that each() makes point into the row, and outlive the scan. */
-		TupleTableSlot *copy = MakeSingleTupleTableSlot(desc, &TTSOpsVirtual);
-		FactRow		live;
-
-		ExecCopySlot(copy, slot);
-		copy->tts_tid = slot->tts_tid;
-		factrow_init(&live, def, copy);
-		each(&live, arg);
-	}
-	live_scan_end(&scan);
 }
 
 /* choose_leaf: sets scan->current to the partition that a key belongs to; returns false if there is none */
@@ -399,11 +400,7 @@ choose_leaf(LiveScan *scan, Datum *key)
 	leaf = hash_search(scan->leaves, &relid, HASH_ENTER, &found);
 	if (!found)
 	{
-		/*
-		 * The partition may have been dropped or detached, which is not known
-		 * here yet.
-		 */
-		leaf->rel = try_relation_open(relid, scan->lock);
+		leaf->rel = open_partition(relid, scan->lock);
 		if (leaf->rel == NULL)
 		{
 			hash_search(scan->leaves, &relid, HASH_REMOVE, NULL);
@@ -416,6 +413,32 @@ choose_leaf(LiveScan *scan, Datum *key)
 	return true;
 }
 
+/*
+ * open_partition
+ *		Locks and opens a partition, which may have been dropped or detached, which is not known
+ *		here yet; returns NULL if there is no such table.
+ *
+ * The server's function for that looks for the table in its catalog first, each time.  But
+ * once the table is locked and the news is heard, the relation cache knows, too.
+ */
+static Relation
+open_partition(Oid relid, LOCKMODE lock)
+{
+	Relation	rel;
+
+	LockRelationOid(relid, lock);
+	rel = RelationIdGetRelation(relid);
+	if (rel == NULL)
+	{
+		UnlockRelationOid(relid, lock);
+		return NULL;
+	}
+	if (RelationUsesLocalBuffers(rel))
+		MyXactFlags |= XACT_FLAGS_ACCESSEDTEMPNAMESPACE;
+	pgstat_init_relation(rel);
+	return rel;
+}
+
 /* begin_leaf: prepares to read one table */
 static void
 begin_leaf(LiveScan *scan, LeafScan *leaf)
@@ -424,6 +447,7 @@ begin_leaf(LiveScan *scan, LeafScan *leaf)
 	leaf->index = NULL;
 	leaf->is_foreign = leaf->leaf != NULL && leaf->leaf->is_foreign;
 	leaf->by_place = leaf->rel->rd_tableam == GetHeapamTableAmRoutine() && !scan->def->pk_deferrable;
+	leaf->block = InvalidBlockNumber;
 	leaf->walk = NULL;
 	leaf->walking = false;
 	if (leaf->is_foreign)
