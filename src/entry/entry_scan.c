@@ -57,6 +57,7 @@ static bool walk_to_keys(EntryScan *scan, PartitionScan *partition_scan);
 static void open_partition_scan(EntryScan *scan, PartitionScan *partition_scan);
 static void end_partition_scan(PartitionScan *partition_scan);
 static bool index_has_columns(Relation index, Bitmapset *columns);
+static bool has_first_columns(Relation index);
 static bool next_in_partition(EntryScan *scan, PartitionScan *partition_scan);
 static bool read_next(EntryScan *scan, PartitionScan *partition_scan);
 static void store_index_tuple(PartitionScan *partition_scan);
@@ -421,6 +422,7 @@ open_partition_scan(EntryScan *scan, PartitionScan *partition_scan)
 	{
 		partition_scan->slot = MakeSingleTupleTableSlot(def->desc, &TTSOpsVirtual);
 		memset(partition_scan->slot->tts_isnull, true, sizeof(bool) * def->desc->natts);
+		partition_scan->in_place = has_first_columns(partition_scan->index);
 	}
 	else
 		partition_scan->stored = partition_scan->slot = table_slot_create(partition_scan->rel, NULL);
@@ -467,6 +469,17 @@ index_has_columns(Relation index, Bitmapset *columns)
 			bms_is_member(index->rd_index->indkey.values[i], columns))
 			missing--;
 	return missing == 0;
+}
+
+/* has_first_columns: returns whether an index has the first columns of its table, in their order */
+static bool
+has_first_columns(Relation index)
+{
+	int			i;
+
+	for (i = 0; i < index->rd_index->indnatts && index->rd_index->indkey.values[i] == i + 1; i++)
+		;
+	return i == index->rd_index->indnatts;
 }
 
 /* next_in_partition: moves the scan of one table on; returns false if there is no other entry */
@@ -533,7 +546,11 @@ read_next(EntryScan *scan, PartitionScan *partition_scan)
 	return false;
 }
 
-/* store_index_tuple: makes an entry of the index tuple that a scan is at; it is valid as long as the scan is there */
+/*
+ * store_index_tuple
+ *		Makes an entry of the index tuple that a scan is at; it is valid as long as the scan is
+ *		there.  Mostly the index has the first columns of the table, in the same order.
+ */
 static void
 store_index_tuple(PartitionScan *partition_scan)
 {
@@ -546,11 +563,16 @@ store_index_tuple(PartitionScan *partition_scan)
 
 	Assert(!scan->xs_heap_continue && !scan->xs_recheck);
 	ExecClearTuple(slot);
-	index_deform_tuple(scan->xs_itup, scan->xs_itupdesc, values, isnull);
-	for (i = 0; i < columns->dim1; i++)
+	if (partition_scan->in_place)
+		index_deform_tuple(scan->xs_itup, scan->xs_itupdesc, slot->tts_values, slot->tts_isnull);
+	else
 	{
-		slot->tts_values[columns->values[i] - 1] = values[i];
-		slot->tts_isnull[columns->values[i] - 1] = isnull[i];
+		index_deform_tuple(scan->xs_itup, scan->xs_itupdesc, values, isnull);
+		for (i = 0; i < columns->dim1; i++)
+		{
+			slot->tts_values[columns->values[i] - 1] = values[i];
+			slot->tts_isnull[columns->values[i] - 1] = isnull[i];
+		}
 	}
 	ExecStoreVirtualTuple(slot);
 }

@@ -33,7 +33,9 @@ typedef struct PartitionScan
 	IndexScanDesc scan;			/* NULL: it has not begun */
 	KeyWalk    *walk;			/* with in_order */
 	bool		walking;		/* the walk has come to the last key */
-	bool		index_only;		/* entries are made of index tuples */
+	bool		index_only;		/* entries are made of index tuples, ... */
+	bool		in_place;		/* ... whose columns are the first of the
+								 * table */
 	TupleTableSlot *slot;		/* the entry */
 	TupleTableSlot *stored;		/* the stored one: the same, or with
 								 * index_only NULL until a table has to be

@@ -24,15 +24,19 @@
 #include "access/skey.h"
 #include "access/tableam.h"
 #include "access/tupconvert.h"
+#include "access/xact.h"
 #include "catalog/pg_am.h"
 #include "executor/tuptable.h"
 #include "nodes/bitmapset.h"
 #include "nodes/pg_list.h"
+#include "pgstat.h"
 #include "storage/bufmgr.h"
+#include "storage/lmgr.h"
 #include "storage/lockdefs.h"
 #include "utils/hsearch.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
+#include "utils/relcache.h"
 #include "utils/snapmgr.h"
 
 #include "../definition/fact_partition.h"
@@ -45,14 +49,19 @@
 #include "foreign_scan.h"
 #include "key_walk.h"
 
+static Relation open_partition(Oid relid, LOCKMODE lock);
 static void begin_leaf(LiveScan *scan, LeafScan *leaf);
+static bool stores_like_fact_table(LeafScan *leaf);
 static bool choose_leaf(LiveScan *scan, Datum *key);
 static void search_leaf(LiveScan *scan, Datum *key);
 static void move_search(LiveScan *scan, LeafScan *leaf);
+static bool has_block(Relation rel, BlockNumber block);
+static bool look_at_place(LiveScan *scan, ItemPointer place);
+static bool follow_place(LiveScan *scan, ItemPointer place);
 static TupleTableSlot *row_at_place(LiveScan *scan, Datum *key, ItemPointer place);
 static void fetch_foreign(LiveScan *scan, Datum *key);
 static void keep_row(TupleTableSlot *row, void *arg);
-static void end_leaf(LeafScan *leaf);
+static void end_leaf(LiveScan *scan, LeafScan *leaf);
 
 /*
  * row_is_live
@@ -83,8 +92,11 @@ live_scan_begin(LiveScan *scan, FactDef *def, Relation fact, Snapshot snapshot)
 	scan->leaves = NULL;
 	scan->current = NULL;
 	scan->search = NULL;
+	scan->fetch = NULL;
+	scan->shared = NULL;
 	scan->as_writer = false;
 	scan->in_order = false;
+	scan->columns = 0;
 	scan->lock = AccessShareLock;
 	scan->fetched = NULL;
 	scan->fetched_cxt = NULL;
@@ -193,37 +205,90 @@ live_scan_only(LiveScan *scan, Datum *key, ItemPointer place)
 }
 
 /*
- * row_at_place
- *		Returns the row at a place if the snapshot sees it and it has the primary key, else NULL.
+ * has_block
+ *		Returns whether a table has a block.
  *
- * No block of the table can vanish while it is locked: who truncates it locks it against
- * readers.  So the block is there if it was there once.
+ * The server caches the length of a file that it has looked at.  Other sessions may have
+ * made the file longer since, but not shorter: who truncates a table locks it against
+ * readers, and has told all sessions before to forget what they have cached of the file.
+ * They have heard that when they lock the table.
  */
-static TupleTableSlot *
-row_at_place(LiveScan *scan, Datum *key, ItemPointer place)
+static bool
+has_block(Relation rel, BlockNumber block)
+{
+	BlockNumber cached = RelationGetSmgr(rel)->smgr_cached_nblocks[MAIN_FORKNUM];
+
+	return (cached != InvalidBlockNumber && block < cached) || block < RelationGetNumberOfBlocks(rel);
+}
+
+/* look_at_place: stores the version of a row that is at a place, if the snapshot sees it */
+static bool
+look_at_place(LiveScan *scan, ItemPointer place)
+{
+	LeafScan   *leaf = scan->current;
+
+	return table_tuple_fetch_row_version(leaf->rel, place, scan->snapshot, leaf->stored);
+}
+
+/*
+ * follow_place
+ *		Stores the version that the snapshot sees of those that updates have made, which
+ *		changed no index, of the one at a place.
+ *
+ * All partitions are read by one reader, which is moved to the next, as the heap's is tied to
+ * a table by nothing but the page that it has pinned: if each had its own, as many pages
+ * would be pinned, and the server is slow to pin more than a few.
+ */
+static bool
+follow_place(LiveScan *scan, ItemPointer place)
 {
 	LeafScan   *leaf = scan->current;
 	ItemPointerData tid = *place;
 	bool		again = false;
 	bool		dead = false;
+
+	if (scan->fetch == NULL)
+		scan->fetch = table_index_fetch_begin_compat(leaf->rel);
+	else if (scan->fetch->rel != leaf->rel)
+	{
+		table_index_fetch_reset(scan->fetch);
+		scan->fetch->rel = leaf->rel;
+	}
+	return table_index_fetch_tuple(scan->fetch, &tid, scan->snapshot, leaf->stored, &again, &dead);
+}
+
+/*
+ * row_at_place
+ *		Returns the row at a place if the snapshot sees it and it has the primary key, else NULL.
+ *
+ * No block of the table can vanish while it is locked, so the block is there if it was there
+ * once.
+ */
+static TupleTableSlot *
+row_at_place(LiveScan *scan, Datum *key, ItemPointer place)
+{
+	LeafScan   *leaf = scan->current;
+	BlockNumber block = ItemPointerGetBlockNumber(place);
+	bool		near;
 	TupleTableSlot *row;
 	int			i;
 
-	if (ItemPointerGetBlockNumber(&tid) >= leaf->nblocks)
-		leaf->nblocks = RelationGetNumberOfBlocks(leaf->rel);
-	if (ItemPointerGetBlockNumber(&tid) >= leaf->nblocks)
+	if (!has_block(leaf->rel, block))
 		return NULL;
 
 	/*
-	 * The first follows updates that have changed no index.  A version that
-	 * came of one is not found so, but by its own place.
+	 * To look just there is the quicker, but it does not follow updates that
+	 * have changed no index.  To follow them is the quicker where the page is
+	 * at hand from the row before, and does not find a version that came of
+	 * one.
 	 */
-	if (leaf->fetch == NULL)
-		leaf->fetch = table_index_fetch_begin_compat(leaf->rel);
-	if (!table_index_fetch_tuple(leaf->fetch, &tid, scan->snapshot, leaf->stored, &again, &dead) &&
-		!table_tuple_fetch_row_version(leaf->rel, place, scan->snapshot, leaf->stored))
+	near = block == leaf->block;
+	leaf->block = block;
+	if (near ? !follow_place(scan, place) && !look_at_place(scan, place) :
+		!look_at_place(scan, place) && !follow_place(scan, place))
 		return NULL;
 	row = live_scan_row(scan);
+	slot_getsomeattrs(row, scan->columns);
 	for (i = 0; i < scan->def->npk; i++)
 	{
 		bool		isnull;
@@ -311,56 +376,22 @@ live_scan_end(LiveScan *scan)
 
 	if (scan->search != NULL)
 		index_endscan(scan->search);
+	if (scan->fetch != NULL)
+		table_index_fetch_end(scan->fetch);
 	if (scan->leaves == NULL)
+		end_leaf(scan, &scan->only);
+	else
 	{
-		end_leaf(&scan->only);
-		return;
+		hash_seq_init(&seq, scan->leaves);
+		while ((leaf = hash_seq_search(&seq)) != NULL)
+		{
+			end_leaf(scan, leaf);
+			relation_close(leaf->rel, NoLock);
+		}
+		hash_destroy(scan->leaves);
 	}
-	hash_seq_init(&seq, scan->leaves);
-	while ((leaf = hash_seq_search(&seq)) != NULL)
-	{
-		end_leaf(leaf);
-		relation_close(leaf->rel, NoLock);
-	}
-	hash_destroy(scan->leaves);
-}
-
-/*
- * visit_live_rows
- *		Calls each() with every live row that has the same primary key as the given one.
- *
- * There is at most one, unless a deferrable primary key has not been checked yet.
- */
-void
-visit_live_rows(FactDef *def, Relation fact, TupleTableSlot *row,
-				void (*each) (FactRow *row, void *arg), void *arg)
-{
-	LiveScan	scan;
-	TupleDesc	desc = CreateTupleDescCopy(def->partitioned ? def->desc : RelationGetDescr(fact));
-	Datum		key[INDEX_MAX_KEYS];
-	TupleTableSlot *slot;
-	int			i;
-
-	for (i = 0; i < def->npk; i++)
-	{
-		bool		isnull;
-
-		key[i] = slot_getattr(row, def->pk_attno[i], &isnull);
-	}
-	live_scan_begin(&scan, def, fact, SnapshotSelf);
-	scan.as_writer = true;
-	for (slot = live_scan_first(&scan, key); slot != NULL; slot = live_scan_next(&scan))
-	{
-		/* Entries that each() makes point into the row, and outlive the scan. */
-		TupleTableSlot *copy = MakeSingleTupleTableSlot(desc, &TTSOpsVirtual);
-		FactRow		live;
-
-		ExecCopySlot(copy, slot);
-		copy->tts_tid = slot->tts_tid;
-		factrow_init(&live, def, copy);
-		each(&live, arg);
-	}
-	live_scan_end(&scan);
+	if (scan->shared != NULL)
+		ExecDropSingleTupleTableSlot(scan->shared);
 }
 
 /* choose_leaf: sets scan->current to the partition that a key belongs to; returns false if there is none */
@@ -368,6 +399,7 @@ static bool
 choose_leaf(LiveScan *scan, Datum *key)
 {
 	Oid			relid = route_key(scan->def, scan->fact, key);
+	LeafScan   *leaf;
 	bool		found;
 
 	/* As long as a slot has a row, the block of the row is pinned. */
@@ -376,25 +408,46 @@ choose_leaf(LiveScan *scan, Datum *key)
 	scan->current = NULL;
 	if (!OidIsValid(relid))
 		return false;
-	scan->current = hash_search(scan->leaves, &relid, HASH_FIND, NULL);
-	if (scan->current == NULL)
+	leaf = hash_search(scan->leaves, &relid, HASH_ENTER, &found);
+	if (!found)
 	{
-		/*
-		 * The partition may have been dropped or detached, which is not known
-		 * here yet.
-		 */
-		Relation	rel = try_relation_open(relid, scan->lock);
-		LeafScan   *leaf;
-
-		if (rel == NULL)
+		leaf->rel = open_partition(relid, scan->lock);
+		if (leaf->rel == NULL)
+		{
+			hash_search(scan->leaves, &relid, HASH_REMOVE, NULL);
 			return false;
-		leaf = hash_search(scan->leaves, &relid, HASH_ENTER, &found);
-		leaf->rel = rel;
-		leaf->leaf = leaf_of(scan->def, rel);
+		}
+		leaf->leaf = leaf_of(scan->def, leaf->rel);
 		begin_leaf(scan, leaf);
-		scan->current = leaf;
 	}
+	scan->current = leaf;
 	return true;
+}
+
+/*
+ * open_partition
+ *		Locks and opens a partition, which may have been dropped or detached, which is not known
+ *		here yet; returns NULL if there is no such table.
+ *
+ * The server's function for that looks for the table in its catalog first, each time.  But
+ * once the table is locked and the news is heard, the relation cache knows, too.
+ */
+static Relation
+open_partition(Oid relid, LOCKMODE lock)
+{
+	Relation	rel;
+
+	LockRelationOid(relid, lock);
+	rel = RelationIdGetRelation(relid);
+	if (rel == NULL)
+	{
+		UnlockRelationOid(relid, lock);
+		return NULL;
+	}
+	if (RelationUsesLocalBuffers(rel))
+		MyXactFlags |= XACT_FLAGS_ACCESSEDTEMPNAMESPACE;
+	pgstat_init_relation(rel);
+	return rel;
 }
 
 /* begin_leaf: prepares to read one table */
@@ -405,8 +458,7 @@ begin_leaf(LiveScan *scan, LeafScan *leaf)
 	leaf->index = NULL;
 	leaf->is_foreign = leaf->leaf != NULL && leaf->leaf->is_foreign;
 	leaf->by_place = leaf->rel->rd_tableam == GetHeapamTableAmRoutine() && !scan->def->pk_deferrable;
-	leaf->fetch = NULL;
-	leaf->nblocks = 0;
+	leaf->block = InvalidBlockNumber;
 	leaf->walk = NULL;
 	leaf->walking = false;
 	if (leaf->is_foreign)
@@ -414,9 +466,34 @@ begin_leaf(LiveScan *scan, LeafScan *leaf)
 		leaf->stored = leaf->slot = MakeSingleTupleTableSlot(scan->def->desc, &TTSOpsMinimalTuple);
 		return;
 	}
+	if (stores_like_fact_table(leaf))
+	{
+		if (scan->shared == NULL)
+			scan->shared = MakeSingleTupleTableSlot(scan->def->desc, &TTSOpsBufferHeapTuple);
+		leaf->stored = leaf->slot = scan->shared;
+		return;
+	}
 	leaf->stored = leaf->slot = table_slot_create(leaf->rel, NULL);
 	if (leaf->leaf != NULL && leaf->leaf->map != NULL)
 		leaf->slot = MakeSingleTupleTableSlot(scan->def->desc, &TTSOpsVirtual);
+}
+
+/*
+ * stores_like_fact_table
+ *		Returns whether a table is a partition whose rows can be read by the columns of the
+ *		fact table.
+ *
+ * The heap's old rows lack columns that were added later, whose values only the partition
+ * knows, unless they are null.
+ */
+static bool
+stores_like_fact_table(LeafScan *leaf)
+{
+	TupleConstr *constr = RelationGetDescr(leaf->rel)->constr;
+
+	return leaf->leaf != NULL && leaf->leaf->map == NULL &&
+		leaf->rel->rd_tableam == GetHeapamTableAmRoutine() &&
+		(constr == NULL || constr->missing == NULL);
 }
 
 /*
@@ -480,17 +557,16 @@ move_search(LiveScan *scan, LeafScan *leaf)
 }
 
 static void
-end_leaf(LeafScan *leaf)
+end_leaf(LiveScan *scan, LeafScan *leaf)
 {
-	if (leaf->fetch != NULL)
-		table_index_fetch_end(leaf->fetch);
 	if (leaf->walk != NULL)
 		key_walk_end(leaf->walk);
 	if (leaf->index != NULL)
 		index_close(leaf->index, NoLock);
 	if (leaf->slot != leaf->stored)
 		ExecDropSingleTupleTableSlot(leaf->slot);
-	ExecDropSingleTupleTableSlot(leaf->stored);
+	if (leaf->stored != scan->shared)
+		ExecDropSingleTupleTableSlot(leaf->stored);
 }
 
 /*

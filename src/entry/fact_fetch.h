@@ -12,6 +12,7 @@
 #include "access/skey.h"
 #include "executor/tuptable.h"
 #include "nodes/pg_list.h"
+#include "storage/block.h"
 #include "storage/lockdefs.h"
 #include "utils/hsearch.h"
 #include "utils/rel.h"
@@ -30,8 +31,7 @@ typedef struct LeafScan
 	bool		is_foreign;		/* the partition is on another server */
 	Relation	index;			/* of the primary key; NULL: not searched yet */
 	bool		by_place;		/* rows are tried where entries say they were */
-	struct IndexFetchTableData *fetch;	/* for that, or NULL */
-	BlockNumber nblocks;		/* the table has at least so many blocks */
+	BlockNumber block;			/* where the last of them was tried */
 	KeyWalk    *walk;			/* with in_order; NULL: it has not begun */
 	bool		walking;		/* the walk has come to the last key */
 	List	   *rows;			/* foreign: of MinimalTuple, rows of the key
@@ -53,6 +53,11 @@ typedef struct LiveScan
 	LeafScan   *current;		/* the one that the last key belongs to */
 	IndexScanDesc search;		/* of the table that was searched last, or
 								 * NULL */
+	struct IndexFetchTableData *fetch;	/* of the table that a place was
+										 * followed in last, or NULL */
+	TupleTableSlot *shared;		/* the row as it is stored, in all partitions
+								 * that store it like the fact table; NULL:
+								 * none was read yet */
 	struct ForeignBatch *fetched;	/* foreign rows that were fetched in
 									 * advance, or NULL */
 	MemoryContext fetched_cxt;	/* has these rows; NULL: none yet */
@@ -63,6 +68,8 @@ typedef struct LiveScan
 								 * long as the scan; false unless the caller
 								 * sets it before the first search */
 	LOCKMODE	lock;			/* that partitions are opened with */
+	int			columns;		/* so many columns of a row, the first, are
+								 * mostly used; 0 unless the caller sets it */
 	ScanKey		keys;
 } LiveScan;
 

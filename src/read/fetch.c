@@ -157,6 +157,8 @@ begin_reading(Lookup *lookup)
 	if (lookup->reading)
 		return;
 	live_scan_begin(&lookup->fact_rows, lookup->factdef, lookup->fact, lookup->snapshot);
+	lookup->fact_rows.columns = lookup->rows ? RelationGetNumberOfAttributes(lookup->fact) :
+		lookup->factdef->doc_attno[lookup->def->docno];
 	lookup->reading = true;
 }
 
@@ -452,9 +454,11 @@ put_row(Lookup *lookup, TupleTableSlot *row)
 	 * Values are copied, not the stored row, which may lack columns that were
 	 * added later.
 	 */
-	slot_getallattrs(row);
 	if (lookup->rows)
+	{
+		slot_getallattrs(row);
 		tuplestore_putvalues(lookup->store, lookup->desc, row->tts_values, row->tts_isnull);
+	}
 	else
 	{
 		bool		isnull;

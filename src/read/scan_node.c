@@ -313,6 +313,7 @@ start_search(IndexTableScan *scan)
 		if (!scan->plan.entries_only)
 		{
 			live_scan_begin(&scan->rows, scan->fact, scan->fact_table, estate->es_snapshot);
+			scan->rows.columns = scan->last_column;
 			scan->fetching = true;
 		}
 		MemoryContextSwitchTo(old);
