@@ -115,11 +115,14 @@ profile_table(Profile *p, Relation fact, int rows)
 	int			nestlevel = NewGUCNestLevel();
 	Tuplesortstate *sort;
 	Sample		sample;
+	int			i;
 
 	fix_gucs();
 	PushActiveSnapshot(snapshot);
 	p->partitioned = p->def->fact->partitioned;
 	p->partitions = list_length(lock_leaves(RelationGetRelid(fact), NULL, AccessShareLock));
+	for (i = p->def->nkeys; i < p->def->nkeys + p->def->nincludes; i++)
+		*(p->def->fields[i].is_hint ? &p->hinted : &p->shows_fields) = true;
 	p->included = palloc0(sizeof(bool) * Max(p->def->nincludes, 1));
 	sort = bulk_load_begin_sort(p->def);
 	sample = choose_sample(p, fact, snapshot, rows);

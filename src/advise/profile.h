@@ -30,6 +30,8 @@ typedef struct Profile
 	const char *document;		/* the JSONB column, if the caller named it */
 	bool		partitioned;
 	int			partitions;
+	bool		hinted;			/* @ctid is among the included fields */
+	bool		shows_fields;	/* so are others, for queries to show */
 
 	/* What the sample has, in rows */
 	int64		sampled;

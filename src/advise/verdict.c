@@ -134,7 +134,7 @@ choose_verdict(Profile *p, Relation fact)
 	else
 		choose_for_selective_key(p, v);
 
-	if (v->kind == VERDICT_INDEX_TABLE && p->row->include != NIL && p->entry_bytes > WHOLE_SHARE * p->document_bytes &&
+	if (v->kind == VERDICT_INDEX_TABLE && p->shows_fields && p->entry_bytes > WHOLE_SHARE * p->document_bytes &&
 		p->stored_bytes < TOAST_TUPLE_THRESHOLD)
 	{
 		v->strategy = STRATEGY_DENORMALIZED;
@@ -170,7 +170,7 @@ choose_verdict(Profile *p, Relation fact)
 			v->when = "for documents that contain several elements at once, in no order:";
 			v->alternative = gin_statement(p, fact);
 		}
-		else if (native_possible(p) && p->row->include == NIL && !v->async)
+		else if (native_possible(p) && !p->shows_fields && !v->async)
 		{
 			v->when = "if all queries read the documents that they find:";
 			v->alternative = native_statement(p, fact, v);
@@ -210,7 +210,7 @@ choose_for_poor_key(Profile *p, Verdict *v)
 				   n, in_percent(1 - (double) p->common_entries[n] / p->sampled_entries), in_percent(p->found[n]));
 		}
 	}
-	else if (p->row->include != NIL && p->document_bytes >= WIDE * p->entry_bytes)
+	else if (p->shows_fields && p->document_bytes >= WIDE * p->entry_bytes)
 	{
 		v->kind = VERDICT_INDEX_TABLE;
 		REASON(v, "Its few values do not tell documents apart; but entries with the included fields have %s, documents %s.",
@@ -244,13 +244,13 @@ choose_for_selective_key(Profile *p, Verdict *v)
 	}
 	else if (p->partitioned)
 	{
-		v->is_unique = p->all_differ && !p->def->multi && p->row->include == NIL;
+		v->is_unique = p->all_differ && !p->def->multi && !p->shows_fields;
 		REASON(v, "The table has %d partitions, and a local index would be searched in each; this is one for all.",
 			   p->partitions);
 		if (v->is_unique)
 			REASON(v, "No value was met twice: it can be unique over all partitions, if it is meant to be.");
 	}
-	else if (native_possible(p) && p->row->include == NIL && rows < FEW_ROWS)
+	else if (native_possible(p) && !p->shows_fields && rows < FEW_ROWS)
 	{
 		if (stays_hot(p))
 		{
@@ -268,7 +268,7 @@ choose_for_selective_key(Profile *p, Verdict *v)
 	}
 	else if (p->def->multi)
 		REASON(v, "Documents that have an element come in the order of the key, a page at a time; GIN has no order.");
-	else if (p->row->include == NIL)
+	else if (!p->shows_fields)
 	{
 		REASON(v, "A look-up finds about %.0f of %.0f documents; queries that count, or show only the key, read entries alone.",
 			   rows, p->documents);
@@ -280,12 +280,14 @@ choose_for_selective_key(Profile *p, Verdict *v)
 				REASON(v, "An index on the expression cannot be made: its cast is not immutable.");
 		}
 	}
-	if (p->row->include == NIL && v->kind == VERDICT_INDEX_TABLE && p->document_bytes > TOAST_TUPLE_THRESHOLD)
+	if (!p->shows_fields && v->kind == VERDICT_INDEX_TABLE && p->document_bytes > TOAST_TUPLE_THRESHOLD)
 		REASON(v, "Documents are wide, %s: ask again with include, for the fields that queries read.",
 			   in_bytes(p->document_bytes));
-	if (p->row->include != NIL && v->kind == VERDICT_INDEX_TABLE)
+	if (p->shows_fields && v->kind == VERDICT_INDEX_TABLE)
 		REASON(v, "An entry with the included fields has %s, a document %s: queries that show no other field do not read documents.",
 			   in_bytes(p->entry_bytes), in_bytes(p->document_bytes));
+	if (!p->shows_fields && !p->hinted && v->kind == VERDICT_INDEX_TABLE && !v->is_volatile && p->updates < p->documents)
+		REASON(v, "Rows are seldom updated: with @ctid included, a look-up that reads documents takes about half the time.");
 	if (p->row->include != NIL && (p->widest > p->def->max_covered_bytes || !primary_key_can_cover(p->def)))
 		REASON(v, "Some entries are too wide for the index, and are read from the table: include less.");
 	if (without >= RARE_SHARE)

@@ -169,7 +169,8 @@ place_of_row(IndexDef *def, TupleTableSlot *entry)
 	if (def->hint_attno == 0)
 		return NULL;
 	place = slot_getattr(entry, def->hint_attno, &isnull);
-	return isnull ? NULL : (ItemPointer) DatumGetPointer(place);
+	/* Whoever writes index tables by hand can write a place that is none. */
+	return isnull || !ItemPointerIsValid((ItemPointer) DatumGetPointer(place)) ? NULL : (ItemPointer) DatumGetPointer(place);
 }
 
 /*
@@ -402,9 +403,16 @@ choose_leaf(LiveScan *scan, Datum *key)
 	LeafScan   *leaf;
 	bool		found;
 
-	/* As long as a slot has a row, the block of the row is pinned. */
+	/*
+	 * As long as a slot has a row, the block of the row is pinned; and so is
+	 * the last block that was tried by place.
+	 */
 	if (scan->current != NULL)
+	{
 		ExecClearTuple(scan->current->stored);
+		if (scan->current->fetch != NULL && RelationGetRelid(scan->current->rel) != relid)
+			table_index_fetch_reset(scan->current->fetch);
+	}
 	scan->current = NULL;
 	if (!OidIsValid(relid))
 		return false;

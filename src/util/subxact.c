@@ -23,8 +23,6 @@
 /* Whether run_catching_errors() rolls back its subtransaction at this moment. */
 bool		undoing_attempt = false;
 
-static bool is_row_error(ErrorData *error);
-
 /*
  * run_catching_row_errors
  *		Runs a function as run_catching_errors() does, but returns only an error that
@@ -79,7 +77,7 @@ run_catching_errors(void (*run) (void *arg), void *arg)
 }
 
 /* is_row_error: returns whether an error may be about one row, so that it makes sense to go on with others */
-static bool
+bool
 is_row_error(ErrorData *error)
 {
 	switch (error->sqlerrcode)

@@ -17,7 +17,9 @@
  *
  * What could not be done in parallel mode is left to the leader alone.  In parallel mode
  * there are no subtransactions, and so any error that may be about a row ends the attempt:
- * the leader starts again by itself, and finds the row.
+ * the leader starts again by itself, and finds the row.  So does an error that says that
+ * something is forbidden in parallel mode: a function of users that catches errors begins
+ * subtransactions, and may be called parallel safe all the same.
  *
  *-------------------------------------------------------------------------
  */
@@ -98,11 +100,13 @@ sum_up_in_parallel(Verify *v)
 
 	if (attempt.nworkers == 0)
 		return false;
-	error = run_catching_row_errors(sum_up_with_workers, &attempt);
+	error = run_catching_errors(sum_up_with_workers, &attempt);
 	v->shared_fact = NULL;
 	v->shared_index = NULL;
 	if (error == NULL)
 		return true;
+	if (!is_row_error(error) && error->sqlerrcode != ERRCODE_INVALID_TRANSACTION_STATE)
+		ReThrowError(error);
 	FreeErrorData(error);
 	memset(v->buckets, 0, sizeof(Bucket) * BUCKETS);
 	v->any_rejected = false;
@@ -195,7 +199,7 @@ function_is_safe(FmgrInfo *function)
 /*
  * sum_up_with_workers
  *		Launches workers, takes part, and adds up the sums of all; for
- *		run_catching_row_errors().
+ *		run_catching_errors().
  *
  * After an error, the end of the subtransaction ends the workers and the parallel mode.
  */

@@ -61,6 +61,9 @@ SET indextable.advice = off;
 -- some dozens of values, even: an index table; with included fields, a partial one
 SELECT * FROM verdict('page', '{section}');
 SELECT * FROM verdict('page', '{section}', '{views::int,email}');
+-- the place of the row is for no query to show
+SELECT * FROM verdict('page', '{section}', '{@ctid}');
+SELECT * FROM verdict('page', '{email}', '{@ctid}');
 -- one value in nearly all: a filter that leaves it out
 SELECT * FROM verdict('page', '{priority}');
 -- or two, however they are spelt; a filter that was asked for stays
@@ -130,7 +133,7 @@ SELECT documents BETWEEN 1000 AND 4000, sampled BETWEEN 50 AND 400 FROM indextab
 -- what is taken to be the size of an index table is not far from it
 SELECT indextable.create('sized', 'page', '{section}', include => '{email}');
 SELECT pg_total_relation_size('sized') / partial_size::float8 BETWEEN 0.7 AND 1.5 FROM indextable.profile('page', '{section}', '{email}', sample_rows => 1000000);
-SELECT reasons[2], statement FROM indextable.profile('page', '{section}', filter => 'id < 2000', sample_rows => 1000000);
+SELECT reasons[3], statement FROM indextable.profile('page', '{section}', filter => 'id < 2000', sample_rows => 1000000);
 SELECT indextable.drop('sized');
 
 -- As people read it.

@@ -130,6 +130,14 @@ BEGIN
 	RETURN 1 / (($1 ->> 'n')::int - 20) IS NOT NULL AND $1 ->> 'k' <> 'k1';
 END $$;
 SELECT kind, primary_key, problem FROM indextable.verify('filt');
+-- it begins a subtransaction, which nobody may in parallel mode, whatever it says of itself
+CREATE OR REPLACE FUNCTION serial_only(jsonb) RETURNS boolean LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
+BEGIN
+	RETURN ($1 ->> 'k')::int > 0;
+EXCEPTION WHEN data_exception THEN
+	RETURN $1 ->> 'k' <> 'k1';
+END $$;
+SELECT kind, primary_key FROM indextable.verify('filt');
 -- ---- workers that are ended, or whose leader is, leave nothing behind
 CREATE OR REPLACE FUNCTION serial_only(jsonb) RETURNS boolean LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
 BEGIN
