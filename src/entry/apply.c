@@ -46,6 +46,9 @@
 #define ST_DEFINE
 #include "lib/sort_template.h"
 
+/* Fewer operations than this are not worth a walk; see key_walk.c. */
+#define MIN_WALK			16
+
 static void apply_to_partitions(IndexDef *def, Relation rel, OpList *list, bool keep);
 static void apply_op_list(Writer *w, OpList *list, bool keep);
 static void delete_in_known_places(Writer *w, OpList *list);
@@ -207,6 +210,12 @@ apply_op_list(Writer *w, OpList *list, bool keep)
 			w->deferred = palloc_extended(sizeof(Deferred) * list->n, MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
 			w->ndeferred = list->n;
 		}
+
+		/*
+		 * What is sorted by identity is in about the order of the primary
+		 * key.
+		 */
+		w->walks = list->n >= MIN_WALK && def->nsearch == def->nident;
 
 		/*
 		 * Deletions come before insertions: a user's unique index on the

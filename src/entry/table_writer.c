@@ -120,11 +120,12 @@ close_writer(Writer *w)
 {
 	int			i;
 
-	if (w->scan != NULL)
-	{
-		index_endscan(w->scan);
+	if (w->found != NULL)
 		ExecDropSingleTupleTableSlot(w->found);
-	}
+	if (w->scan != NULL)
+		index_endscan(w->scan);
+	if (w->walk != NULL)
+		key_walk_end(w->walk);
 	if (w->rival_scan != NULL)
 	{
 		index_endscan(w->rival_scan);

@@ -17,6 +17,7 @@
 #include "utils/rel.h"
 
 #include "../indextable.h"
+#include "key_walk.h"
 
 /* How many entries are handed to a table at a time. */
 #define CHUNK				256
@@ -48,7 +49,11 @@ typedef struct Writer
 								 * for yet */
 	IndexScanDesc scan;			/* on the primary key, with SnapshotSelf;
 								 * opened on demand */
-	TupleTableSlot *found;		/* the entry that this scan is at */
+	bool		walks;			/* many entries are deleted, in about the
+								 * order of the primary key */
+	KeyWalk    *walk;			/* through the primary key, with SnapshotSelf,
+								 * to these; opened on demand */
+	TupleTableSlot *found;		/* the entry that this scan, or walk, is at */
 	SnapshotData dirty;
 	IndexScanDesc rival_scan;	/* on the primary key, with that snapshot,
 								 * which shows what other transactions are

@@ -37,6 +37,7 @@
 #include "../util/uncounted.h"
 #include "../util/unpruned.h"
 #include "diff.h"
+#include "key_walk.h"
 #include "shared_keys.h"
 #include "table_writer.h"
 #include "unique_conflict.h"
@@ -54,6 +55,7 @@ static void keep_existing_entry(Writer *w, TupleTableSlot *slot);
 static void put_entry(Writer *w, HeapTuple tuple);
 static void delete_entry(Writer *w, Op *op);
 static bool find_entry(Writer *w, HeapTuple tuple, bool to_update);
+static bool walk_to_entry(Writer *w, ScanKey keys);
 static bool update_found(Writer *w, HeapTuple tuple);
 static bool same_row(Writer *w, HeapTuple tuple, TupleTableSlot *slot);
 
@@ -383,19 +385,49 @@ find_entry(Writer *w, HeapTuple tuple, bool to_update)
 	ScanKeyData keys[INDEX_MAX_KEYS];
 	bool		found = false;
 
-	if (w->scan == NULL)
-	{
-		w->scan = index_beginscan_compat(w->rel, index, SnapshotSelf, w->def->nsearch);
+	if (w->found == NULL)
 		w->found = table_slot_create(w->rel, NULL);
-	}
 	set_search_keys(w, tuple, keys);
 	stop_counting(index);
-	index_rescan(w->scan, keys, w->def->nsearch, NULL, 0);
-	while (!found && (to_update ? index_getnext_slot(w->scan, ForwardScanDirection, w->found) :
-					  index_getnext_slot_unpruned(w->scan, ForwardScanDirection, w->found)))
-		found = same_row(w, tuple, w->found);
+	if (!to_update && w->walks && walk_to_entry(w, keys))
+		found = key_walk_next(w->walk, w->found);
+	else
+	{
+		if (w->scan == NULL)
+			w->scan = index_beginscan_compat(w->rel, index, SnapshotSelf, w->def->nsearch);
+		index_rescan(w->scan, keys, w->def->nsearch, NULL, 0);
+		while (!found && (to_update ? index_getnext_slot(w->scan, ForwardScanDirection, w->found) :
+						  index_getnext_slot_unpruned(w->scan, ForwardScanDirection, w->found)))
+			found = same_row(w, tuple, w->found);
+	}
 	go_on_counting(index);
 	return found;
+}
+
+/*
+ * walk_to_entry
+ *		Goes to the entry with these keys from the one before; returns false if it is to be
+ *		searched for anew.
+ *
+ * The walk has read the page of the index before, perhaps when other entries of the page
+ * were not deleted yet.  What is in it now that was not then are entries of other rows, as
+ * this transaction inserts none before it has deleted all, and no other one writes those
+ * of its rows.
+ */
+static bool
+walk_to_entry(Writer *w, ScanKey keys)
+{
+	Datum		key[INDEX_MAX_KEYS];
+	int			i;
+
+	if (w->walk == NULL)
+	{
+		w->walk = key_walk_begin(w->rel, w->indexes[w->primary_index], SnapshotSelf, w->def->nsearch);
+		w->walk->unpruned = true;
+	}
+	for (i = 0; i < w->def->nsearch; i++)
+		key[i] = keys[i].sk_argument;
+	return key_walk_to(w->walk, key);
 }
 
 /*

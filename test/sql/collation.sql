@@ -38,6 +38,18 @@ INSERT INTO doc VALUES (11, '{"u": "oNE"}');
 UPDATE doc SET doc = '{"u": "ONE"}' WHERE id = 10;
 SELECT * FROM one;
 
+-- many rows, in another order than their bytes
+SELECT indextable.create('by_kind', 'doc', ARRAY['kind COLLATE "und-x-icu"']);
+CREATE FUNCTION doc(i int) RETURNS jsonb LANGUAGE sql AS $$
+	SELECT jsonb_build_object('kind', v, 'tags', jsonb_build_array(v, lower(v))) FROM (SELECT (ARRAY['b', 'A', 'C'])[1 + i % 3] AS v) k
+$$;
+INSERT INTO doc SELECT i, doc(i) FROM generate_series(100, 2000) i;
+UPDATE doc SET doc = doc(id + 1) WHERE id % 2 = 0 AND id >= 100;
+DELETE FROM doc WHERE id % 5 > 0;
+SELECT * FROM pg_temp.oracle('by_kind', $$SELECT doc #>> '{kind}', id FROM doc WHERE doc #>> '{kind}' IS NOT NULL$$);
+SET indextable.planner = off;
+SELECT count(*) FROM by_tag WHERE id >= 100 AND NOT EXISTS (SELECT FROM doc, jsonb_array_elements_text(doc -> 'tags') t WHERE doc.id = by_tag.id AND t = by_tag.tag);
+
 SET client_min_messages = warning;
 DROP SCHEMA collation_test CASCADE;
 SELECT * FROM pg_temp.leftovers();
