@@ -35,8 +35,10 @@
 #include "utils/snapmgr.h"
 
 #include "../indextable.h"
+#include "../util/compat.h"
 #include "../util/lock.h"
 #include "../util/uncounted.h"
+#include "../util/unpruned.h"
 #include "diff.h"
 #include "straight.h"
 #include "table_writer.h"
@@ -217,8 +219,8 @@ delete_straight(Straight *s, Op *op)
  * find_place
  *		Returns whether there is an entry with the identity of an operation, and its place in *tid.
  *
- * This is index_getnext_slot() without a slot, for a heap, and without pruning: see
- * util/unpruned.h.
+ * This is index_getnext_slot() without a slot, for a heap, and with no more pruning than
+ * util/unpruned.h says.
  */
 static bool
 find_place(Straight *s, Op *op, ItemPointer tid)
@@ -238,11 +240,14 @@ find_place(Straight *s, Op *op, ItemPointer tid)
 	index_rescan(s->scan, keys, def->nsearch, NULL, 0);
 	while (!found && index_getnext_tid(s->scan, ForwardScanDirection) != NULL)
 	{
+		BlockNumber block = ItemPointerGetBlockNumber(&s->scan->xs_heaptid);
 		HeapTupleData entry;
 		bool		all_dead;
 
 		*tid = s->scan->xs_heaptid;
-		s->buffer = ReleaseAndReadBuffer(s->buffer, s->rel, ItemPointerGetBlockNumber(tid));
+		s->buffer = ReleaseAndReadBuffer(s->buffer, s->rel, block);
+		if (serves_insertion(s->rel, block))
+			heap_page_prune_opt_compat(s->rel, s->buffer);
 		LockBuffer(s->buffer, BUFFER_LOCK_SHARE);
 		found = heap_hot_search_buffer(tid, s->rel, s->buffer, SnapshotSelf, &entry, &all_dead, true);
 		LockBuffer(s->buffer, BUFFER_LOCK_UNLOCK);

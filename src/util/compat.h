@@ -365,6 +365,19 @@ typedef struct JsonbInState
 	index_beginscan(heap, index, snapshot, NULL, nkeys, 0, SO_NONE)
 #endif
 
+/* With 19, pruning may open the visibility map. */
+#if PG_VERSION_NUM < 190000
+#define heap_page_prune_opt_compat(rel, buffer)	heap_page_prune_opt(rel, buffer)
+#else
+#define heap_page_prune_opt_compat(rel, buffer) \
+	do { \
+		Buffer		vm_buffer_ = InvalidBuffer; \
+		heap_page_prune_opt(rel, buffer, &vm_buffer_, false); \
+		if (BufferIsValid(vm_buffer_)) \
+			ReleaseBuffer(vm_buffer_); \
+	} while (0)
+#endif
+
 #if PG_VERSION_NUM < 190000
 #define table_index_fetch_begin_compat(heap)	table_index_fetch_begin(heap)
 #else

@@ -10,6 +10,10 @@
  * that this makes in a page only from VACUUM, which removes dead rows itself.  So the work
  * would be for nothing, and it is more than the rest of the deletion.
  *
+ * Only in the page that new rows go to at the moment does the space serve the next entry.
+ * That page is cleaned up: otherwise a few rows whose keys change all the time would fill
+ * one page after another with their old entries.
+ *
  *-------------------------------------------------------------------------
  */
 #ifndef INDEXTABLE_UNPRUNED_H
@@ -21,10 +25,17 @@
 #include "storage/bufmgr.h"
 #include "utils/rel.h"
 
+/* serves_insertion: returns whether the next row that this session inserts is likely to go to a block */
+static inline bool
+serves_insertion(Relation rel, BlockNumber block)
+{
+	return block == RelationGetTargetBlock(rel);
+}
+
 /*
  * skip_pruning
- *		Has index_fetch_heap(), which is to be called next, leave the page as it is.  The
- *		scan has just come to a new place in the index.
+ *		Has index_fetch_heap(), which is to be called next, leave the page as it is, unless
+ *		space in it is of use.  The scan has just come to a new place in the index.
  *
  * A heap prunes a page only when a scan comes to it from another one.  So the scan is
  * given the page already.  It holds one page at a time, which is this one from now on,
@@ -35,13 +46,13 @@ static inline void
 skip_pruning(IndexScanDesc scan)
 {
 	Relation	rel = scan->heapRelation;
+	BlockNumber block = ItemPointerGetBlockNumber(&scan->xs_heaptid);
 
-	if (rel->rd_tableam == GetHeapamTableAmRoutine())
+	if (rel->rd_tableam == GetHeapamTableAmRoutine() && !serves_insertion(rel, block))
 	{
 		IndexFetchHeapData *fetch = (IndexFetchHeapData *) scan->xs_heapfetch;
 
-		fetch->xs_cbuf = ReleaseAndReadBuffer(fetch->xs_cbuf, rel,
-											  ItemPointerGetBlockNumber(&scan->xs_heaptid));
+		fetch->xs_cbuf = ReleaseAndReadBuffer(fetch->xs_cbuf, rel, block);
 	}
 }
 
