@@ -24,24 +24,21 @@
 #include "access/skey.h"
 #include "access/tableam.h"
 #include "access/tupconvert.h"
-#include "access/xact.h"
 #include "catalog/pg_am.h"
 #include "executor/tuptable.h"
 #include "nodes/bitmapset.h"
 #include "nodes/pg_list.h"
-#include "pgstat.h"
 #include "storage/bufmgr.h"
-#include "storage/lmgr.h"
 #include "storage/lockdefs.h"
 #include "utils/hsearch.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
-#include "utils/relcache.h"
 #include "utils/snapmgr.h"
 
 #include "../definition/fact_partition.h"
 #include "../definition/routing.h"
 #include "../indextable.h"
+#include "../util/relation.h"
 #include "document.h"
 #include "fact_fetch.h"
 #include "foreign_batch.h"
@@ -49,7 +46,6 @@
 #include "foreign_scan.h"
 #include "key_walk.h"
 
-static Relation open_partition(Oid relid, LOCKMODE lock);
 static void begin_leaf(LiveScan *scan, LeafScan *leaf);
 static bool stores_like_fact_table(LeafScan *leaf);
 static bool choose_leaf(LiveScan *scan, Datum *key);
@@ -403,23 +399,16 @@ choose_leaf(LiveScan *scan, Datum *key)
 	LeafScan   *leaf;
 	bool		found;
 
-	/*
-	 * As long as a slot has a row, the block of the row is pinned; and so is
-	 * the last block that was tried by place.
-	 */
+	/* As long as a slot has a row, the block of the row is pinned. */
 	if (scan->current != NULL)
-	{
 		ExecClearTuple(scan->current->stored);
-		if (scan->current->fetch != NULL && RelationGetRelid(scan->current->rel) != relid)
-			table_index_fetch_reset(scan->current->fetch);
-	}
 	scan->current = NULL;
 	if (!OidIsValid(relid))
 		return false;
 	leaf = hash_search(scan->leaves, &relid, HASH_ENTER, &found);
 	if (!found)
 	{
-		leaf->rel = open_partition(relid, scan->lock);
+		leaf->rel = lock_and_open(relid, scan->lock);
 		if (leaf->rel == NULL)
 		{
 			hash_search(scan->leaves, &relid, HASH_REMOVE, NULL);
@@ -430,32 +419,6 @@ choose_leaf(LiveScan *scan, Datum *key)
 	}
 	scan->current = leaf;
 	return true;
-}
-
-/*
- * open_partition
- *		Locks and opens a partition, which may have been dropped or detached, which is not known
- *		here yet; returns NULL if there is no such table.
- *
- * The server's function for that looks for the table in its catalog first, each time.  But
- * once the table is locked and the news is heard, the relation cache knows, too.
- */
-static Relation
-open_partition(Oid relid, LOCKMODE lock)
-{
-	Relation	rel;
-
-	LockRelationOid(relid, lock);
-	rel = RelationIdGetRelation(relid);
-	if (rel == NULL)
-	{
-		UnlockRelationOid(relid, lock);
-		return NULL;
-	}
-	if (RelationUsesLocalBuffers(rel))
-		MyXactFlags |= XACT_FLAGS_ACCESSEDTEMPNAMESPACE;
-	pgstat_init_relation(rel);
-	return rel;
 }
 
 /* begin_leaf: prepares to read one table */

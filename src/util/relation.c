@@ -14,17 +14,21 @@
 #include "access/htup_details.h"
 #include "access/skey.h"
 #include "access/table.h"
+#include "access/xact.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_operator.h"
 #include "catalog/pg_subscription_rel.h"
 #include "commands/tablespace.h"
 #include "miscadmin.h"
 #include "nodes/pg_list.h"
+#include "pgstat.h"
 #include "storage/lmgr.h"
 #include "storage/lockdefs.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/relcache.h"
 #include "utils/syscache.h"
 #include "utils/typcache.h"
 
@@ -39,6 +43,31 @@ lock_if_exists(Oid relid, LOCKMODE mode)
 		return true;
 	UnlockRelationOid(relid, mode);
 	return false;
+}
+
+/*
+ * lock_and_open
+ *		Locks and opens a table; returns NULL, without a lock, if it has been dropped.
+ *
+ * The server's function for that looks for the table in its catalog first, each time.  But
+ * once the table is locked and the news is heard, the relation cache knows, too.
+ */
+Relation
+lock_and_open(Oid relid, LOCKMODE mode)
+{
+	Relation	rel;
+
+	LockRelationOid(relid, mode);
+	rel = RelationIdGetRelation(relid);
+	if (rel == NULL)
+	{
+		UnlockRelationOid(relid, mode);
+		return NULL;
+	}
+	if (RelationUsesLocalBuffers(rel))
+		MyXactFlags |= XACT_FLAGS_ACCESSEDTEMPNAMESPACE;
+	pgstat_init_relation(rel);
+	return rel;
 }
 
 /* is_subscribed: returns whether a subscription of this database writes a table */
