@@ -172,7 +172,7 @@ sub drift
 {
 	my ($c) = @_;
 	my @names = split /\n/, sql($c, "SELECT relname FROM pg_class JOIN indextable.index_tables ON index_table = oid ORDER BY 1");
-	my $text = join '', map { "CREATE TEMP TABLE $_ AS SELECT * FROM public.$_;\n" } 'f', 'g', @names;
+	my $text = join '', "SET indextable.planner = off;\n", map { "CREATE TEMP TABLE $_ AS SELECT * FROM public.$_;\n" } 'f', 'g', @names;
 	foreach my $name (@names)
 	{
 		my $query = $index_table{$name}[2];

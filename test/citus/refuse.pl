@@ -29,7 +29,7 @@ sub unchanged
 	my ($name) = @_;
 	sql($c, "UPDATE f SET doc = jsonb_build_object('k', 'k' || (id + 1) % 7) WHERE id % 3 = 0", "INSERT INTO f SELECT max(id) + 1, '{\"k\": \"new\"}' FROM f");
 	return is(sql($c, "SELECT (SELECT state FROM indextable.index_tables WHERE index_table = 'f_k'::regclass), (SELECT count(*) FROM indextable.verify('f_k'))",
-		q{SELECT count(*) FROM (SELECT doc ->> 'k', id FROM f EXCEPT ALL SELECT k, id FROM f_k) x}, q{SELECT count(*) FROM (SELECT k, id FROM f_k EXCEPT ALL SELECT doc ->> 'k', id FROM f) x}),
+		q{SET indextable.planner = off; SELECT count(*) FROM (SELECT doc ->> 'k', id FROM f EXCEPT ALL SELECT k, id FROM f_k) x}, q{SET indextable.planner = off; SELECT count(*) FROM (SELECT k, id FROM f_k EXCEPT ALL SELECT doc ->> 'k', id FROM f) x}),
 		"active|0\n0\n0", "$name: the index table is in step");
 }
 

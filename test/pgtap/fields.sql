@@ -138,7 +138,7 @@ END;
 -- differences(): between each index table and plain SQL
 CREATE TABLE made (index_table text, fields field[], entries bigint DEFAULT 0);
 
-CREATE FUNCTION differences(moment text) RETURNS TABLE (at text, index_table text, fields text, side text, entry text) LANGUAGE plpgsql AS $$
+CREATE FUNCTION differences(moment text) RETURNS TABLE (at text, index_table text, fields text, side text, entry text) LANGUAGE plpgsql SET indextable.planner = off AS $$
 DECLARE
 	m     made;
 	mine  text;

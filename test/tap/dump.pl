@@ -26,7 +26,7 @@ SQL
 
 my $catalog = q(SELECT d.index_table, d.fact_table, d.state, d.strategy, d.key, d.include, d.filter, d.is_unique, d.on_mismatch, d.document FROM indextable.index_tables d ORDER BY d.index_table::text);
 my $triggers = q(SELECT tgrelid::regclass, tgname, tgenabled FROM pg_trigger WHERE NOT tgisinternal ORDER BY tgrelid::regclass::text, tgname);
-my $other = q(SELECT count(*) FROM ((SELECT "Doc" ->> 'k', "B", a FROM "Other"."Fact" WHERE a > 0 EXCEPT ALL TABLE "Other"."Key of it")
+my $other = q(SET indextable.planner = off; SELECT count(*) FROM ((SELECT "Doc" ->> 'k', "B", a FROM "Other"."Fact" WHERE a > 0 EXCEPT ALL TABLE "Other"."Key of it")
 	UNION ALL (TABLE "Other"."Key of it" EXCEPT ALL SELECT "Doc" ->> 'k', "B", a FROM "Other"."Fact" WHERE a > 0)
 	UNION ALL (SELECT more || (doc ->> 'k'), '', pk FROM f WHERE note <> 'n1' EXCEPT ALL SELECT more || k, '', pk FROM f_m)
 	UNION ALL (SELECT more || k, '', pk FROM f_m EXCEPT ALL SELECT more || (doc ->> 'k'), '', pk FROM f WHERE note <> 'n1')) x);
@@ -141,7 +141,7 @@ for my $sql ("INSERT INTO like_f_gone VALUES ('l', 2, '{}')", "UPDATE unlike_t_g
 {
 	is(($node->psql('victims', "SET client_min_messages = error; BEGIN; $sql; ROLLBACK"))[2], '', "victims: $sql");
 }
-is($node->safe_psql('victims', 'UPDATE t SET doc = d(pk + 3) WHERE pk % 5 = 0; SELECT count(*) FROM ((SELECT doc ->> $$k$$, pk FROM t EXCEPT ALL TABLE t_k) UNION ALL (TABLE t_k EXCEPT ALL SELECT doc ->> $$k$$, pk FROM t)) x'), 0,
+is($node->safe_psql('victims', 'UPDATE t SET doc = d(pk + 3) WHERE pk % 5 = 0; SET indextable.planner = off; SELECT count(*) FROM ((SELECT doc ->> $$k$$, pk FROM t EXCEPT ALL TABLE t_k) UNION ALL (TABLE t_k EXCEPT ALL SELECT doc ->> $$k$$, pk FROM t)) x'), 0,
 	'victims: upkeep goes on where the columns show that it is another table');
 for my $sql ('UPDATE f SET doc = d(pk + 3) WHERE pk % 5 = 0', q(SELECT indextable.drain('f')))
 {
@@ -154,7 +154,7 @@ is($node->safe_psql('victims', q(SELECT string_agg(index_table::text, ' ' ORDER 
 $node->psql('victims', "SELECT indextable.drop('$_')") for 'like_gone_k', 'unlike_t_gone';
 is($node->safe_psql('victims', q(SELECT string_agg(index_table::text, ' ' ORDER BY index_table::text) FROM indextable_internal.definition)), 'f_k f_v q_a q_k t_k', 'victims: and nothing else is left of them');
 $node->safe_psql('victims', q(CALL indextable.repair('q_a'); UPDATE f SET doc = d(pk + 3) WHERE pk % 5 = 0; UPDATE q SET doc = d(pk + 3) WHERE pk % 5 = 0; SELECT indextable.drain()));
-is($node->safe_psql('victims', join ' UNION ALL ', map { my ($i, $f, $k) = @$_; "SELECT * FROM ((SELECT '$i', doc ->> '$k', pk FROM $f EXCEPT ALL SELECT '$i', * FROM $i) UNION ALL (SELECT '$i', * FROM $i EXCEPT ALL SELECT '$i', doc ->> '$k', pk FROM $f)) x" }
+is($node->safe_psql('victims', 'SET indextable.planner = off; ' . join ' UNION ALL ', map { my ($i, $f, $k) = @$_; "SELECT * FROM ((SELECT '$i', doc ->> '$k', pk FROM $f EXCEPT ALL SELECT '$i', * FROM $i) UNION ALL (SELECT '$i', * FROM $i EXCEPT ALL SELECT '$i', doc ->> '$k', pk FROM $f)) x" }
 	[ 'f_k', 'f', 'k' ], [ 'f_v', 'f', 'v' ], [ 't_k', 't', 'k' ], [ 'q_k', 'q', 'k' ], [ 'q_a', 'q', 'v' ]), '', 'victims: all index tables equal their recompute');
 is($node->safe_psql('victims', q(SELECT d.index_table, v FROM indextable_internal.definition d, indextable.verify(d.index_table) v)), '', 'victims: verify() finds nothing');
 is($node->safe_psql('victims', "$victims"), $whole, 'victims: they are whole, still');

@@ -40,7 +40,7 @@ UNION ALL SELECT 'f_rq', count(*) FROM ((TABLE r EXCEPT ALL TABLE f_rq) UNION AL
 UNION ALL SELECT 'g_k', count(*) FROM ((TABLE g EXCEPT ALL TABLE g_k) UNION ALL (TABLE g_k EXCEPT ALL TABLE g)) x
 UNION ALL SELECT 'g_hq', count(*) FROM ((TABLE g EXCEPT ALL TABLE g_hq) UNION ALL (TABLE g_hq EXCEPT ALL TABLE g)) x;
 SQL
-my $later = 'SELECT * FROM later_drift WHERE n > 0';
+my $later = 'SET indextable.planner = off; SELECT * FROM later_drift WHERE n > 0';
 
 append_to_file("$dir/load", <<'SQL');
 \set p random(1, 5000)

@@ -133,7 +133,7 @@ workers(0);
 on('s1', "UPDATE f_s1 SET doc = d(id + 10) WHERE id < 20");
 is(backlog('s1'), on('s1', 'SELECT count(*) FROM f_s1 WHERE id < 20'), 'changes are in the feed');
 cmp_ok(sql("SELECT count(*) FROM indextable.verify('f_k')"), '==', 0, 'which verify() knows');
-isnt(sql('SELECT sum(n) FROM drift'), '0', 'and they are not applied');
+isnt(sql('SET indextable.planner = off; SELECT sum(n) FROM drift'), '0', 'and they are not applied');
 my $taken = on('s1', "SELECT array_agg(item) FROM indextable_internal.take('f_s1', 5, '{id,r}')");
 is(sql("SELECT indextable.drain('f') > 0"), 't', 'drain() applies them');
 drift_free($c, 'drained');
@@ -214,7 +214,7 @@ for my $step ('before the commit', 'before the acknowledgement')
 		drift_free($c, "crash $step: what was committed is there");
 		cmp_ok(backlog('s1'), '>', 0, 'and still in the feed');
 	}
-	else { isnt(sql('SELECT sum(n) FROM drift'), '0', "crash $step: nothing is applied"); }
+	else { isnt(sql('SET indextable.planner = off; SELECT sum(n) FROM drift'), '0', "crash $step: nothing is applied"); }
 	workers(1);
 	converges("crash $step");
 	workers(0);
@@ -317,7 +317,7 @@ sql("SET client_min_messages = error; SELECT indextable.create('f_x', 'f', '{k}'
 is(rowtriggers(), 'f f1 f2 fm p1 p2', 'a transactional index table brings row triggers back');
 # postgres_fdw finds a row by its place, which is not unique where the table is partitioned over there
 sql("UPDATE f SET doc = d(id + 3) WHERE id % 2 = 1 AND r NOT LIKE 'p%'; DELETE FROM f WHERE id % 11 = 0 AND r NOT LIKE 'p%'");
-is(sql("SELECT count(*) FROM (SELECT doc ->> 'k', r, id FROM f EXCEPT ALL TABLE f_x) x") . sql("SELECT count(*) FROM (TABLE f_x EXCEPT ALL SELECT doc ->> 'k', r, id FROM f) x"), '00', 'it is in step');
+is(sql("SET indextable.planner = off; SELECT count(*) FROM (SELECT doc ->> 'k', r, id FROM f EXCEPT ALL TABLE f_x) x") . sql("SET indextable.planner = off; SELECT count(*) FROM (TABLE f_x EXCEPT ALL SELECT doc ->> 'k', r, id FROM f) x"), '00', 'it is in step');
 fails("SELECT indextable.alter('f_k', maintenance => 'transactional')", qr/0A000: .*feeds of other servers/, 'fed index tables stay asynchronous');
 fails("SELECT indextable.alter('f_t', include => '{u}')", qr/0A000: .*feeds of other servers/, 'with what is in them');
 sql("SELECT indextable.alter('f_x', maintenance => 'async')");
@@ -332,7 +332,7 @@ sql("SELECT indextable.create('f_b', 'f', '{k}', maintenance => 'async', populat
 sql("CALL indextable.build('f_b', 20, '20 ms')");
 $_->finish for @building;
 converges('rebuilt while shards are written');
-is(sql("SELECT count(*) FROM (SELECT doc ->> 'k', r, id FROM f EXCEPT ALL TABLE f_b) x") . sql("SELECT count(*) FROM (TABLE f_b EXCEPT ALL SELECT doc ->> 'k', r, id FROM f) x"), '00', 'one that was built meanwhile is right');
+is(sql("SET indextable.planner = off; SELECT count(*) FROM (SELECT doc ->> 'k', r, id FROM f EXCEPT ALL TABLE f_b) x") . sql("SET indextable.planner = off; SELECT count(*) FROM (TABLE f_b EXCEPT ALL SELECT doc ->> 'k', r, id FROM f) x"), '00', 'one that was built meanwhile is right');
 sql("SELECT indextable.drop('f_b')");
 fails("SELECT indextable.create('f_b', 'f', '{k}', populate => false)", qr/0A000: .*cannot be queued/, 'a transactional one is not built online beside them');
 

@@ -160,7 +160,7 @@ my %compared = ('app.f_c' => 'SELECT k, pk FROM app.f_c', 'public.pt_x' => 'SELE
 sub drift
 {
 	my ($server, $database, @names) = @_;
-	return $server->safe_psql($database, 'SELECT * FROM (' . join(' UNION ALL ', map {
+	return $server->safe_psql($database, 'SET indextable.planner = off; SELECT * FROM (' . join(' UNION ALL ', map {
 		my $there = $compared{$_} // "TABLE $_";
 		"SELECT '$_', (SELECT count(*) FROM ($recompute{$_} EXCEPT ALL $there) l), (SELECT count(*) FROM ($there EXCEPT ALL $recompute{$_}) m)" }
 		@names) . ') x (name, missing, extra) WHERE missing + extra > 0');
@@ -180,7 +180,7 @@ my %same = (
 	problems => q(SELECT d.index_table, v.kind, v.problem, count(*) FROM indextable_internal.definition d, indextable.verify(d.index_table) v GROUP BY 1, 2, 3 ORDER BY d.index_table::text, 2, 3));
 
 # rows that are looked up where they were before the restore: those that are not found, and those that should not be
-my $places = q(SELECT count(*) FROM indextable_internal.definition WHERE '@ctid' = ANY (include)
+my $places = q(SET indextable.planner = off; SELECT count(*) FROM indextable_internal.definition WHERE '@ctid' = ANY (include)
 UNION ALL SELECT count(*) FROM (WITH looked_up AS (SELECT l.* FROM (SELECT DISTINCT k FROM app.f_c) k, indextable.lookup(NULL::app.f, 'app.f_c', jsonb_build_object('k', k)) l)
 	(TABLE app.f EXCEPT ALL TABLE looked_up) UNION ALL (TABLE looked_up EXCEPT ALL TABLE app.f)) x
 UNION ALL SELECT count(*) FROM (WITH looked_up AS (SELECT l.* FROM (SELECT DISTINCT k FROM public.pt_x) k, indextable.lookup(NULL::public.parted, 'public.pt_x', jsonb_build_object('k', k)) l)

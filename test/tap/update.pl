@@ -122,7 +122,7 @@ is($open->query('EXECUTE put (1003, 7); EXECUTE look; UPDATE f SET pk = 1004 WHE
 is($snapshot->query(q(EXECUTE put (1005, 7); EXECUTE look; COMMIT)), '11', 'and one with an old snapshot');
 drift_free($node, 'index tables equal their recompute');
 ok(drained($node), 'the worker from before goes on');
-is($node->safe_psql('postgres', 'SELECT * FROM a_drift WHERE n > 0'), '', 'and the asynchronous one does');
+is($node->safe_psql('postgres', 'SET indextable.planner = off; SELECT * FROM a_drift WHERE n > 0'), '', 'and the asynchronous one does');
 is($node->safe_psql('postgres', 'SELECT indextable.stop_workers()'), 1, 'it is still the same one');
 
 my ($status, $out, $err) = $node->psql('postgres', 'DELETE FROM f_k');
@@ -130,7 +130,7 @@ like($err, qr/cannot change index table "f_k"/, 'guards stay');
 ($status, $out, $err) = $node->psql('postgres', 'ALTER TABLE f DROP COLUMN doc CASCADE');
 like($err, qr/ALTER action DROP COLUMN cannot be performed on table "f" because index tables depend on it/, 'so do event triggers');
 $node->safe_psql('postgres', q(CALL indextable.build('b_k'); CALL indextable.repair('i_k'); UPDATE b SET doc = d(pk + 1); UPDATE i SET doc = d(pk + 2)));
-is($node->safe_psql('postgres', q(SELECT count(*) FROM ((SELECT doc ->> 'k', pk FROM b EXCEPT ALL TABLE b_k) UNION ALL (TABLE b_k EXCEPT ALL SELECT doc ->> 'k', pk FROM b)
+is($node->safe_psql('postgres', q(SET indextable.planner = off; SELECT count(*) FROM ((SELECT doc ->> 'k', pk FROM b EXCEPT ALL TABLE b_k) UNION ALL (TABLE b_k EXCEPT ALL SELECT doc ->> 'k', pk FROM b)
 	UNION ALL (SELECT doc ->> 'k', pk FROM i EXCEPT ALL TABLE i_k) UNION ALL (TABLE i_k EXCEPT ALL SELECT doc ->> 'k', pk FROM i)) x)), 0, 'builds and repairs go on');
 is($node->safe_psql('postgres', q(SELECT count(*) FROM indextable_internal.definition d, indextable.verify(d.index_table))), 0, 'verify() finds nothing');
 $node->safe_psql('postgres', q(SELECT indextable.create('f_new', 'f', '{n::int}'); UPDATE f SET doc = d(pk + 1); INSERT INTO indextable_internal.extra (what) VALUES ('mine')));
@@ -149,7 +149,7 @@ for my $when ('before', 'after')
 	is($node->safe_psql($when, q(SELECT extversion, (SELECT count(*) FROM indextable_internal.extra) FROM pg_extension WHERE extname = 'indextable')), "$version.1|" . ($when eq 'after' ? 1 : 0), "$when: as the next version");
 	$node->safe_psql($when, 'INSERT INTO f SELECT g, d(g), NULL FROM generate_series(3001, 3020) g; UPDATE f SET doc = d(pk + 3) WHERE pk % 3 = 0; DELETE FROM f WHERE pk % 7 = 0; SELECT indextable.drain()');
 	drift_free($node, "$when: index tables equal their recompute", $when);
-	is($node->safe_psql($when, 'SELECT * FROM a_drift WHERE n > 0'), '', "$when: so does the asynchronous one");
+	is($node->safe_psql($when, 'SET indextable.planner = off; SELECT * FROM a_drift WHERE n > 0'), '', "$when: so does the asynchronous one");
 }
 
 # ---- a library and a catalog that differ
@@ -173,7 +173,7 @@ is($older->query('INSERT INTO plain VALUES (1, d(1)); ALTER TABLE plain ADD more
 	'older: other tables are left alone');
 is($older->query("ALTER EXTENSION indextable UPDATE TO '$version'"), '', 'older: updated');
 is($older->query(q(SELECT indextable.create('f_k', 'f', '{k}'); INSERT INTO f SELECT g, d(g), 'x' FROM generate_series(1, 20) g; SELECT count(*) FROM f_k)), "f_k\n20", 'older: works in the same session');
-is($older->query(q(SELECT count(*) FROM ((SELECT doc ->> 'k', pk FROM f EXCEPT ALL TABLE f_k) UNION ALL (TABLE f_k EXCEPT ALL SELECT doc ->> 'k', pk FROM f)) x)), '0', 'older: right');
+is($older->query(q(SET indextable.planner = off; SELECT count(*) FROM ((SELECT doc ->> 'k', pk FROM f EXCEPT ALL TABLE f_k) UNION ALL (TABLE f_k EXCEPT ALL SELECT doc ->> 'k', pk FROM f)) x)), '0', 'older: right');
 is($older->query(q(SELECT count(*) FROM indextable.verify('f_k'))), '0', 'older: verify() finds nothing');
 
 # The catalog is newer: no write goes past it.

@@ -110,7 +110,7 @@ for my $database ('postgres', 'later')
 my $backlog = 'SELECT sum(backlog) FROM indextable.queues';
 cmp_ok($old->safe_psql('later', $backlog), '>', 100, 'before: changes are queued');
 isnt($before{later}{'rejected rows'}, '', 'before: a row is rejected');
-isnt($old->safe_psql('later', 'SELECT what FROM drift WHERE n > 0'), '', 'before: changes are not applied');
+isnt($old->safe_psql('later', 'SET indextable.planner = off; SELECT what FROM drift WHERE n > 0'), '', 'before: changes are not applied');
 drift_free($old, 'before: transactional ones are right');
 $old->stop;
 
@@ -128,7 +128,7 @@ $new->safe_psql('postgres', 'DROP TABLE untouched');
 is($new->safe_psql('postgres', q(SELECT to_regclass('untouched_k'))), '', 'plain DROP TABLE of a fact table takes its index table along, as the first thing');
 
 my $verify = 'SELECT i.index_table, v FROM indextable.index_tables i, indextable.verify(i.index_table) v';
-my $other = q(SELECT count(*) FROM ((SELECT "Doc" ->> 'k', "B", a FROM "Other"."Fact" WHERE a > 0 EXCEPT ALL TABLE "Other"."Key of it")
+my $other = q(SET indextable.planner = off; SELECT count(*) FROM ((SELECT "Doc" ->> 'k', "B", a FROM "Other"."Fact" WHERE a > 0 EXCEPT ALL TABLE "Other"."Key of it")
 	UNION ALL (TABLE "Other"."Key of it" EXCEPT ALL SELECT "Doc" ->> 'k', "B", a FROM "Other"."Fact" WHERE a > 0)) x);
 
 # right DATABASE, NAME: nothing is queued, and everything equals its recompute
@@ -137,7 +137,7 @@ sub right
 	my ($database, $name) = @_;
 	is($new->safe_psql($database, $backlog) || 0, 0, "$name: nothing queued");
 	drift_free($new, "$name: index tables equal their recompute", $database);
-	is($new->safe_psql($database, 'TABLE m_drift'), '', "$name: so does the filtered one");
+	is($new->safe_psql($database, 'SET indextable.planner = off; TABLE m_drift'), '', "$name: so does the filtered one");
 	is($new->safe_psql($database, $other), 0, "$name: so does the unique one") if $database eq 'postgres';
 	is($new->safe_psql($database, "$verify WHERE v.kind <> 'rejected'"), '', "$name: verify() finds nothing");
 }
@@ -160,7 +160,7 @@ like($err, qr/duplicate key/, 'a unique index table is unique');
 like($err, qr/cannot change index table "f_k"/, 'nobody writes it by hand');
 
 # queued before, and after: by hand
-isnt($new->safe_psql('later', 'SELECT what FROM drift WHERE n > 0'), '', 'asynchronous: queued changes are not applied yet');
+isnt($new->safe_psql('later', 'SET indextable.planner = off; SELECT what FROM drift WHERE n > 0'), '', 'asynchronous: queued changes are not applied yet');
 cmp_ok($new->safe_psql('later', 'SELECT indextable.drain()'), '>', 100, 'drain() applies them');
 right('later', 'asynchronous, drained');
 for my $sql (@changes)
