@@ -249,7 +249,7 @@ reach_section() {
 	local page=${PAGE:-/dev/null}
 	[ -e "$page" ] || page=/dev/null
 	awk '/^<!-- measured: / { here = $3 == "reach" } here && /^\| [a-z_]+ / { gsub(/ *\| */, "\t"); sub(/^\t/, ""); sub(/\t$/, ""); print }' "$page" |
-		awk -F '\t' 'NR == FNR { now[$1] = 1; next } $1 != "part" && !($1 in now)' "$tmp/reached.tsv" - | cat "$tmp/reached.tsv" - |
+		awk -F '\t' 'FILENAME != "-" { now[$1] = 1; next } $1 != "part" && !($1 in now)' "$tmp/reached.tsv" - | cat "$tmp/reached.tsv" - |
 		awk -F '\t' -v sections="$SECTIONS" '{ lines[$1] = lines[$1] $0 "\n" } END { n = split(sections, s, " "); for (i = 1; i <= n; i++) printf "%s", lines[s[i]] }' > "$tmp/reach.tsv"
 	table reach reach
 }
