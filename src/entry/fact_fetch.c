@@ -232,9 +232,8 @@ look_at_place(LiveScan *scan, ItemPointer place)
  *		Stores the version that the snapshot sees of those that updates have made, which
  *		changed no index, of the one at a place.
  *
- * All partitions are read by one reader, which is moved to the next, as the heap's is tied to
- * a table by nothing but the page that it has pinned: if each had its own, as many pages
- * would be pinned, and the server is slow to pin more than a few.
+ * There is one reader at a time.  If each partition had its own, as many pages would be pinned,
+ * and the server is slow to pin more than a few.
  */
 static bool
 follow_place(LiveScan *scan, ItemPointer place)
@@ -244,13 +243,13 @@ follow_place(LiveScan *scan, ItemPointer place)
 	bool		again = false;
 	bool		dead = false;
 
+	if (scan->fetch != NULL && scan->fetch->rel != leaf->rel)
+	{
+		table_index_fetch_end(scan->fetch);
+		scan->fetch = NULL;
+	}
 	if (scan->fetch == NULL)
 		scan->fetch = table_index_fetch_begin_compat(leaf->rel);
-	else if (scan->fetch->rel != leaf->rel)
-	{
-		table_index_fetch_reset(scan->fetch);
-		scan->fetch->rel = leaf->rel;
-	}
 	return table_index_fetch_tuple(scan->fetch, &tid, scan->snapshot, leaf->stored, &again, &dead);
 }
 
