@@ -381,14 +381,10 @@ start_partition_scan(EntryScan *scan, PartitionScan *partition_scan)
 static bool
 walk_to_keys(EntryScan *scan, PartitionScan *partition_scan)
 {
-	Datum		key[INDEX_MAX_KEYS];
 	bool		reached;
-	int			i;
 
-	for (i = 0; i < scan->nkeys; i++)
-		key[i] = scan->keys[i].sk_argument;
 	stop_counting(partition_scan->index);
-	reached = key_walk_to(partition_scan->walk, key);
+	reached = key_walk_to_equal(partition_scan->walk, scan->keys);
 	go_on_counting(partition_scan->index);
 	return reached;
 }

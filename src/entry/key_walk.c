@@ -100,7 +100,6 @@ row_comparison(RowComparison *key, Relation index, int first, int n, StrategyNum
 	key->header.sk_argument = PointerGetDatum(key->members);
 }
 
-
 /*
  * key_walk_begin
  *		Prepares to walk through an index of rel, which orders rows by nkeys columns first, and
@@ -172,6 +171,18 @@ key_walk_to(KeyWalk *walk, Datum *key)
 	walk->reached++;
 	walk->at_key = !walk->at_end && c == 0;
 	return true;
+}
+
+/* key_walk_to_equal: goes to the rows with the key that search keys for equality say, one for each column */
+bool
+key_walk_to_equal(KeyWalk *walk, ScanKey keys)
+{
+	Datum		key[INDEX_MAX_KEYS];
+	int			i;
+
+	for (i = 0; i < walk->nkeys; i++)
+		key[i] = keys[i].sk_argument;
+	return key_walk_to(walk, key);
 }
 
 /* key_walk_next: puts the next row with the key that the walk has come to into slot; returns false if there is no other */

@@ -50,6 +50,7 @@ extern void row_comparison(RowComparison *key, Relation index, int first, int n,
 						   Datum *bounds);
 extern KeyWalk *key_walk_begin(Relation rel, Relation index, Snapshot snapshot, int nkeys);
 extern bool key_walk_to(KeyWalk *walk, Datum *key);
+extern bool key_walk_to_equal(KeyWalk *walk, ScanKey keys);
 extern bool key_walk_next(KeyWalk *walk, TupleTableSlot *slot);
 extern void key_walk_end(KeyWalk *walk);
 

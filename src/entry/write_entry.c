@@ -417,17 +417,12 @@ find_entry(Writer *w, HeapTuple tuple, bool to_update)
 static bool
 walk_to_entry(Writer *w, ScanKey keys)
 {
-	Datum		key[INDEX_MAX_KEYS];
-	int			i;
-
 	if (w->walk == NULL)
 	{
 		w->walk = key_walk_begin(w->rel, w->indexes[w->primary_index], SnapshotSelf, w->def->nsearch);
 		w->walk->unpruned = true;
 	}
-	for (i = 0; i < w->def->nsearch; i++)
-		key[i] = keys[i].sk_argument;
-	return key_walk_to(w->walk, key);
+	return key_walk_to_equal(w->walk, keys);
 }
 
 /*
