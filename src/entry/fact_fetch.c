@@ -47,7 +47,6 @@
 #include "key_walk.h"
 
 static void begin_leaf(LiveScan *scan, LeafScan *leaf);
-static bool stores_like_fact_table(LeafScan *leaf);
 static bool choose_leaf(LiveScan *scan, Datum *key);
 static void search_leaf(LiveScan *scan, Datum *key);
 static void move_search(LiveScan *scan, LeafScan *leaf);
@@ -424,10 +423,12 @@ choose_leaf(LiveScan *scan, Datum *key)
 static void
 begin_leaf(LiveScan *scan, LeafScan *leaf)
 {
+	bool		is_heap = leaf->rel->rd_tableam == GetHeapamTableAmRoutine();
+
 	leaf->rows = NIL;
 	leaf->index = NULL;
 	leaf->is_foreign = leaf->leaf != NULL && leaf->leaf->is_foreign;
-	leaf->by_place = leaf->rel->rd_tableam == GetHeapamTableAmRoutine() && !scan->def->pk_deferrable;
+	leaf->by_place = is_heap && !scan->def->pk_deferrable;
 	leaf->block = InvalidBlockNumber;
 	leaf->walk = NULL;
 	leaf->walking = false;
@@ -436,7 +437,13 @@ begin_leaf(LiveScan *scan, LeafScan *leaf)
 		leaf->stored = leaf->slot = MakeSingleTupleTableSlot(scan->def->desc, &TTSOpsMinimalTuple);
 		return;
 	}
-	if (stores_like_fact_table(leaf))
+
+	/*
+	 * Such a partition can be read by the columns of the fact table.  One
+	 * whose old rows lack a column, with a value that only the partition
+	 * knows, has a map.
+	 */
+	if (is_heap && leaf->leaf != NULL && leaf->leaf->map == NULL)
 	{
 		if (scan->shared == NULL)
 			scan->shared = MakeSingleTupleTableSlot(scan->def->desc, &TTSOpsBufferHeapTuple);
@@ -446,24 +453,6 @@ begin_leaf(LiveScan *scan, LeafScan *leaf)
 	leaf->stored = leaf->slot = table_slot_create(leaf->rel, NULL);
 	if (leaf->leaf != NULL && leaf->leaf->map != NULL)
 		leaf->slot = MakeSingleTupleTableSlot(scan->def->desc, &TTSOpsVirtual);
-}
-
-/*
- * stores_like_fact_table
- *		Returns whether a table is a partition whose rows can be read by the columns of the
- *		fact table.
- *
- * The heap's old rows lack columns that were added later, whose values only the partition
- * knows, unless they are null.
- */
-static bool
-stores_like_fact_table(LeafScan *leaf)
-{
-	TupleConstr *constr = RelationGetDescr(leaf->rel)->constr;
-
-	return leaf->leaf != NULL && leaf->leaf->map == NULL &&
-		leaf->rel->rd_tableam == GetHeapamTableAmRoutine() &&
-		(constr == NULL || constr->missing == NULL);
 }
 
 /*
