@@ -26,12 +26,6 @@ function above(work, variant) { return count[work, variant] - count[work, "none"
 function shown(x, none) { return x == "" ? "" : sprintf(none ? "%.2f" : "%+.2f", x) }
 
 END {
-	name["none"] = "no index"
-	name["expression"] = "expression B-tree"
-	name["gin"] = "GIN jsonb_path_ops"
-	name["empty_trigger"] = "nothing: an empty trigger in C"
-	name["floor"] = "floor: the least that a trigger in C can do"
-	name["indextable"] = "**indextable**"
 	n_variants = split("none expression gin empty_trigger floor indextable", variants, " ")
 	row("work\tkept by\tinstructions\treach\t× native\treach\t× floor\treach\tCPU µs\t× native\t× floor")
 	for (i = 1; i <= n_counted; i++) {

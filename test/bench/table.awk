@@ -1,6 +1,20 @@
 # Medians, and a Markdown table in aligned columns. Used by writes.awk and reads.awk, which come after it on awk's command
 # line and read targets.tsv first. Runs under LC_ALL=C, where a byte is a character.
 
+# By what an index is kept, of those that variants/ has.
+BEGIN {
+	name["none"] = "no index"
+	name["expression"] = "expression B-tree"
+	name["generated"] = "B-tree on a generated column"
+	name["gin"] = "GIN jsonb_path_ops"
+	name["row_trigger"] = "PL/pgSQL row trigger"
+	name["statement_trigger"] = "PL/pgSQL statement trigger"
+	name["pg_ivm"] = "pg_ivm"
+	name["empty_trigger"] = "nothing: an empty trigger in C"
+	name["floor"] = "floor: the least that a trigger in C can do"
+	name["indextable"] = "**indextable**"
+}
+
 # sort(values, n): a[1..n] ascending
 function sort(a, n,    i, j, v) {
 	for (i = 2; i <= n; i++) {

@@ -3,16 +3,6 @@
 # multiple of the native index, the second of the PL/pgSQL row trigger, the third of the floor.
 
 BEGIN {
-	name["none"] = "no index"
-	name["expression"] = "expression B-tree"
-	name["generated"] = "B-tree on a generated column"
-	name["gin"] = "GIN jsonb_path_ops"
-	name["row_trigger"] = "PL/pgSQL row trigger"
-	name["statement_trigger"] = "PL/pgSQL statement trigger"
-	name["pg_ivm"] = "pg_ivm"
-	name["empty_trigger"] = "nothing: an empty trigger in C"
-	name["floor"] = "floor: the least that a trigger in C can do"
-	name["indextable"] = "**indextable**"
 	n_variants = split("none expression generated gin row_trigger statement_trigger pg_ivm empty_trigger floor indextable", variants, " ")
 }
 
