@@ -69,8 +69,8 @@ typedef struct Batch
 									 * invalid: pending was not written */
 	OpSet		now;			/* of one row, which is written immediately */
 	bool		writing;		/* a set is being written */
-	bool		inserted;		/* rows were inserted */
-	CommandId	last_insert;	/* the last command that inserted some */
+	bool		written;		/* versions of rows were written */
+	CommandId	last_version;	/* the last command that wrote some */
 	bool		foreign;		/* rows on other servers were changed */
 	CommandId	last_foreign;	/* the command with which the last statement
 								 * began that changed some */
@@ -234,15 +234,15 @@ batch_discard(Oid fact)
 	clear_set(batch, &batch->now);
 }
 
-/* batch_note_insert: notes that a row was inserted by command cid; maintain_pinned_row() says why */
+/* batch_note_version: notes that a version of a row was written by command cid; maintain_pinned_row() says why */
 void
-batch_note_insert(Oid fact, CommandId cid)
+batch_note_version(Oid fact, CommandId cid)
 {
 	Batch	   *batch = get_batch(fact);
 
-	if (!batch->inserted || batch->last_insert < cid)
-		batch->last_insert = cid;
-	batch->inserted = true;
+	if (!batch->written || batch->last_version < cid)
+		batch->last_version = cid;
+	batch->written = true;
 }
 
 /*
@@ -276,13 +276,13 @@ batch_any_foreign(Oid fact)
 	return get_batch(fact)->foreign;
 }
 
-/* batch_inserted_since: returns whether rows were inserted by command cid or a later one */
+/* batch_written_since: returns whether versions of rows were written by command cid or a later one */
 bool
-batch_inserted_since(Oid fact, CommandId cid)
+batch_written_since(Oid fact, CommandId cid)
 {
 	Batch	   *batch = get_batch(fact);
 
-	return batch->inserted && batch->last_insert >= cid;
+	return batch->written && batch->last_version >= cid;
 }
 
 /* batch_is_pending: returns whether entries of rows of a fact table were collected and are not written yet */
@@ -446,7 +446,7 @@ batch_at_end_of_transaction(void)
 	{
 		clear_set(batch, &batch->now);
 		clear_set(batch, &batch->pending);
-		batch->inserted = false;
+		batch->written = false;
 		batch->foreign = false;
 		batch->touched = false;
 	}

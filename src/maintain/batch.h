@@ -32,7 +32,7 @@ extern bool batch_foreign_since(Oid fact, CommandId cid);
 extern bool batch_is_pending(Oid fact);
 extern bool batch_any_pending(void);
 extern bool batch_any_foreign(Oid fact);
-extern void batch_note_insert(Oid fact, CommandId cid);
-extern bool batch_inserted_since(Oid fact, CommandId cid);
+extern void batch_note_version(Oid fact, CommandId cid);
+extern bool batch_written_since(Oid fact, CommandId cid);
 
 #endif							/* INDEXTABLE_BATCH_H */

@@ -88,7 +88,7 @@ typedef struct LiveRows
 static void maintain_row(TriggerData *trigdata);
 static void maintain_pinned_row(TriggerData *trigdata, FactDef *volatile *held);
 static void enqueue(FactDef *def, Leaf *leaf, TupleTableSlot *old, TupleTableSlot *new, bool moved);
-static CommandId inserting_command(HeapTuple tuple);
+static CommandId writing_command(HeapTuple tuple);
 static bool nothing_changed(FactDef *def, TupleTableSlot *old, TupleTableSlot *new,
 							Bitmapset *columns);
 static void no_version(FactDef *def, Version *version);
@@ -246,8 +246,8 @@ maintain_pinned_row(TriggerData *trigdata, FactDef *volatile *held)
 		if (def->nsync == 0 ||
 			(old != NULL && new != NULL && nothing_changed(def, old, new, def->used)))
 			return;
-		if (new != NULL && (old == NULL || moved) && !is_foreign)
-			batch_note_insert(def->relid, inserting_command(new_tuple));
+		if (new != NULL && !is_foreign)
+			batch_note_version(def->relid, writing_command(new_tuple));
 
 		if (!extract_versions(def, old, new, moved, &before, &after))
 			return;
@@ -269,14 +269,17 @@ maintain_pinned_row(TriggerData *trigdata, FactDef *volatile *held)
 	}
 
 	/*
-	 * There may be a live row again under the primary key of the old version,
-	 * but only if rows were inserted by the command that deleted the old
-	 * version or by a later one, and their events have come.
+	 * There may be a live row again under the primary key of the old version.
+	 * That has to be looked for only if a version of some row was written by
+	 * the command that deleted the old version or by a later one, and its
+	 * event has come: events that come later add what is missing then.  An
+	 * update counts, too, because it may have added entries of a row whose
+	 * insertion has not come yet.
 	 */
 	if (old != NULL)
 	{
 		if (is_foreign ? !in_order : def->pk_deferrable ||
-			batch_inserted_since(def->relid, HeapTupleHeaderGetCmax(trigdata->tg_trigtuple->t_data)))
+			batch_written_since(def->relid, HeapTupleHeaderGetCmax(trigdata->tg_trigtuple->t_data)))
 		{
 			Version		gone;
 
@@ -320,9 +323,9 @@ enqueue(FactDef *def, Leaf *leaf, TupleTableSlot *old, TupleTableSlot *new, bool
 		queue_collect(def, leaf, new);
 }
 
-/* inserting_command: returns the command that wrote a new version; COPY FREEZE leaves no trace of its own */
+/* writing_command: returns the command that wrote a new version; COPY FREEZE leaves no trace of its own */
 static CommandId
-inserting_command(HeapTuple tuple)
+writing_command(HeapTuple tuple)
 {
 	return HeapTupleHeaderXminFrozen(tuple->t_data) ? GetCurrentCommandId(false) :
 		HeapTupleHeaderGetCmin(tuple->t_data);
