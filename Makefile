@@ -3,6 +3,7 @@
 #   make, make install, make installcheck    as for every extension (PG_CONFIG=… picks the server)
 #   make demo, make test, make bench         complete on a bare Debian machine: see test/run/
 #   make example                             a fact table over three servers, shown the same way
+#   make examples                            runs what is in examples/, with the drivers and extensions that it is for
 #   make majors                              make test on every PostgreSQL that Debian has, and upgrades between them
 #   make assert                              make test on servers built with assertions, and under valgrind: see test/run/assert
 #   make soak                                sessions of every kind at once, for a minute (DURATION=60): see test/soak/
@@ -31,7 +32,7 @@ override with_llvm = no
 PG_CONFIG ?= pg_config
 
 # These install what they need, so they must work before there is a pg_config.
-RUN = demo example test bench majors assert soak indent
+RUN = demo example examples test bench majors assert soak indent
 ifneq ($(filter-out $(RUN),$(or $(MAKECMDGOALS),all)),)
 PGXS := $(shell $(PG_CONFIG) --pgxs)
 ifeq ($(PGXS),)
@@ -45,7 +46,7 @@ $(OBJS): $(sort $(wildcard src/*.h src/*/*.h))
 test-output:
 	@mkdir -p test/output/regress test/output/isolation
 
-demo bench:
+demo bench examples:
 	@test/run/script $@
 
 example:

@@ -131,12 +131,12 @@ pick_version() {
 	fi
 }
 
-# One name a line: what all three need, then what the demo or the bench says it needs besides.
+# One name a line: what all need, then what the demo and others say they need besides, where NN is the server's version.
 wanted_packages() {
 	printf '%s\n' build-essential perl libipc-run-perl libtap-parser-sourcehandler-pgtap-perl
 	[ -n "${PG_CONFIG:-}" ] || printf '%s\n' "postgresql-$PGVERSION" "postgresql-server-dev-$PGVERSION"
 	[ -n "${PG_CONFIG:-}" ] || [ -e "/usr/share/postgresql/$PGVERSION/extension/pgtap.control" ] || echo "postgresql-$PGVERSION-pgtap"
-	[ ! -e "test/$me/packages" ] || sed 's/#.*//' "test/$me/packages"
+	[ ! -e "test/$me/packages" ] || sed "s/#.*//; s/NN/$PGVERSION/" "test/$me/packages"
 }
 
 install_packages() {
