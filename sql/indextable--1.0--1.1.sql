@@ -163,6 +163,15 @@ ALTER FUNCTION indextable.before_alter() SET SCHEMA indextable_internal;
 
 ALTER FUNCTION indextable.reset_usage(regclass) RENAME TO reset_stats;
 
+DROP FUNCTION indextable.alter(regclass, text, text, text[], text, boolean, integer, text, text[], text[]);
+CREATE FUNCTION indextable.alter(index_table regclass, maintenance text DEFAULT NULL, strategy text DEFAULT NULL, include text[] DEFAULT NULL, filter text DEFAULT NULL, populate boolean DEFAULT true,
+    partitions integer DEFAULT NULL, partition_by text DEFAULT NULL, partition_bounds text[] DEFAULT NULL, partition_tablespaces text[] DEFAULT NULL,
+    is_unique boolean DEFAULT NULL, on_mismatch text DEFAULT NULL) RETURNS void
+LANGUAGE C VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'indextable_alter';
+COMMENT ON FUNCTION indextable.alter(regclass, text, text, text[], text, boolean, integer, text, text[], text[], boolean, text) IS
+'Gives an index table another maintenance, strategy, included fields or filter, or other partitions, as those of create(); by what it is partitioned stays. Makes it unique or not, and has it refuse or skip values that cannot be keys. NULL leaves them as they are, an empty include or filter takes them away. Blocks writers of the fact table until the transaction ends: shortly for another maintenance, uniqueness or on_mismatch, else while the entries are made anew; with populate => false rebuild() does that while others write, and until then nothing changes. Only for the owner';
+
 DROP FUNCTION indextable.query(regclass, jsonb, jsonb, boolean, integer, text, boolean, interval, interval);
 
 CREATE FUNCTION indextable.query(

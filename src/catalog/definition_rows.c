@@ -378,7 +378,7 @@ void
 catalog_forget_definition(Oid index_table)
 {
 	delete_by_oid("definition", "definition_pkey", DEF_INDEX_TABLE, index_table);
-	delete_by_oid("skipped", "skipped_index_table", 1, index_table);
+	catalog_forget_skipped(index_table);
 	delete_by_oid("checked", "checked_index_table", 1, index_table);
 	delete_by_oid("counted", "counted_pkey", 1, index_table);
 	delete_by_oid("completeness", "completeness_index_table", 1, index_table);
@@ -432,6 +432,13 @@ catalog_count_skipped(Oid index_table, int64 entries)
 	values[1] = TimestampTzGetDatum(GetCurrentTransactionStartTimestamp());
 	values[2] = Int64GetDatum(entries);
 	insert_row("skipped", values, isnull);
+}
+
+/* catalog_forget_skipped: forgets how many entries were skipped, of an index table that lacks none */
+void
+catalog_forget_skipped(Oid index_table)
+{
+	delete_by_oid("skipped", "skipped_index_table", 1, index_table);
 }
 
 /* catalog_reassign_rows: gives what is noted of skipped entries and rejected rows of one index table to another */

@@ -40,6 +40,7 @@ extern Oid	catalog_forget_index_table(Oid index_table);
 extern void catalog_forget_definition(Oid index_table);
 extern bool catalog_fact_in_use(Oid fact_table);
 extern void catalog_count_skipped(Oid index_table, int64 entries);
+extern void catalog_forget_skipped(Oid index_table);
 extern void catalog_reassign_rows(Oid from, Oid to);
 extern void catalog_forget_build(Oid index_table);
 extern void catalog_forget_rejections(Oid index_table);
