@@ -163,6 +163,25 @@ ALTER FUNCTION indextable.before_alter() SET SCHEMA indextable_internal;
 
 ALTER FUNCTION indextable.reset_usage(regclass) RENAME TO reset_stats;
 
+DROP FUNCTION indextable.alter(regclass, text, text, text[], text, boolean, integer, text, text[], text[]);
+CREATE FUNCTION indextable.alter(index_table regclass, maintenance text DEFAULT NULL, strategy text DEFAULT NULL, include text[] DEFAULT NULL, filter text DEFAULT NULL, populate boolean DEFAULT true,
+    partitions integer DEFAULT NULL, partition_by text DEFAULT NULL, partition_bounds text[] DEFAULT NULL, partition_tablespaces text[] DEFAULT NULL,
+    is_unique boolean DEFAULT NULL, on_mismatch text DEFAULT NULL) RETURNS void
+LANGUAGE C VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'indextable_alter';
+COMMENT ON FUNCTION indextable.alter(regclass, text, text, text[], text, boolean, integer, text, text[], text[], boolean, text) IS
+'Gives an index table another maintenance, strategy, included fields or filter, or other partitions, as those of create(); by what it is partitioned stays. Makes it unique or not, and has it refuse or skip values that cannot be keys. NULL leaves them as they are, an empty include or filter takes them away. Blocks writers of the fact table until the transaction ends: shortly for another maintenance, uniqueness or on_mismatch, else while the entries are made anew; with populate => false rebuild() does that while others write, and until then nothing changes. Only for the owner';
+
+DROP FUNCTION indextable.verify(regclass, float8);
+CREATE FUNCTION indextable.verify(index_table regclass, sample float8 DEFAULT NULL, OUT kind text, OUT key jsonb, OUT primary_key jsonb, OUT expected jsonb, OUT found jsonb, OUT problem text, OUT in_table regclass) RETURNS SETOF record
+LANGUAGE C VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'indextable_verify';
+COMMENT ON FUNCTION indextable.verify(regclass, float8) IS
+'What is wrong with an index table, or with all index tables of a fact table, as one new snapshot for each sees it: entries that are missing, dangling (of a row that is gone) or stale (of a row as it was, or with other included fields than the row has), rows rejected because a value cannot be an entry, and its setup: triggers, owner, indexes, state. The problem of a setup ends with the SQL to run; in_table is the index table. No rows: all is right. Changes that are queued are not counted against an asynchronous one. sample is the share of both tables to look at, in percent, chosen at random by blocks; NULL: all. Only for its owner; blocks nobody. NULL for index_table gives no rows';
+
+COMMENT ON PROCEDURE indextable.repair(regclass, integer, bigint, bigint, bigint, bigint) IS
+'Mends what verify() finds in an index table, or in all index tables of a fact table, row by row against the row as it is then, and commits after every batch_size of them; puts back what is missing of the setup, warns of what only the user can decide, with the SQL to run, and has an index table that was invalid active again. Shows how many entries were missing, dangling and stale, and how many such remain, because others kept their rows locked. In a transaction block all is one transaction. Only for the owner';
+
 DROP FUNCTION indextable.query(regclass, jsonb, jsonb, boolean, integer, text, boolean, interval, interval);
 
 CREATE FUNCTION indextable.query(

@@ -63,6 +63,7 @@ enum
 
 static StoredDefinition *read_row(HeapTuple tuple, TupleDesc desc);
 static int	compare_definitions(const ListCell *a, const ListCell *b);
+static int	compare_names(const ListCell *a, const ListCell *b);
 
 /*
  * invalidate_definitions
@@ -378,7 +379,7 @@ void
 catalog_forget_definition(Oid index_table)
 {
 	delete_by_oid("definition", "definition_pkey", DEF_INDEX_TABLE, index_table);
-	delete_by_oid("skipped", "skipped_index_table", 1, index_table);
+	catalog_forget_skipped(index_table);
 	delete_by_oid("checked", "checked_index_table", 1, index_table);
 	delete_by_oid("counted", "counted_pkey", 1, index_table);
 	delete_by_oid("completeness", "completeness_index_table", 1, index_table);
@@ -434,6 +435,13 @@ catalog_count_skipped(Oid index_table, int64 entries)
 	insert_row("skipped", values, isnull);
 }
 
+/* catalog_forget_skipped: forgets how many entries were skipped, of an index table that lacks none */
+void
+catalog_forget_skipped(Oid index_table)
+{
+	delete_by_oid("skipped", "skipped_index_table", 1, index_table);
+}
+
 /* catalog_reassign_rows: gives what is noted of skipped entries and rejected rows of one index table to another */
 void
 catalog_reassign_rows(Oid from, Oid to)
@@ -474,6 +482,40 @@ catalog_has_rejections(Oid index_table)
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);
 	return found;
+}
+
+/*
+ * index_tables_of
+ *		Returns the index tables that a user means by a table: itself, or those of a fact
+ *		table in the order of their names, without replacements.  Raises an error if it is
+ *		neither.
+ */
+List *
+index_tables_of(Oid relid)
+{
+	List	   *result = NIL;
+	ListCell   *cell;
+
+	if (OidIsValid(catalog_fact_of(relid)))
+		return list_make1_oid(relid);
+	if (!catalog_has_fact(relid))
+		report_not_index_table(relid);
+	foreach(cell, catalog_read_definitions(relid, InvalidOid))
+	{
+		DefinitionRow *row = &((StoredDefinition *) lfirst(cell))->row;
+
+		if (!OidIsValid(row->replaces) && get_rel_name(row->index_table) != NULL)
+			result = lappend_oid(result, row->index_table);
+	}
+	list_sort(result, compare_names);
+	return result;
+}
+
+/* compare_names: compares two relations by their qualified names, for list_sort() */
+static int
+compare_names(const ListCell *a, const ListCell *b)
+{
+	return strcmp(quoted_relation(lfirst_oid(a)), quoted_relation(lfirst_oid(b)));
 }
 
 /* report_not_index_table: raises the error for a relation that is not an index table, or does not exist */

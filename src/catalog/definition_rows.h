@@ -40,10 +40,12 @@ extern Oid	catalog_forget_index_table(Oid index_table);
 extern void catalog_forget_definition(Oid index_table);
 extern bool catalog_fact_in_use(Oid fact_table);
 extern void catalog_count_skipped(Oid index_table, int64 entries);
+extern void catalog_forget_skipped(Oid index_table);
 extern void catalog_reassign_rows(Oid from, Oid to);
 extern void catalog_forget_build(Oid index_table);
 extern void catalog_forget_rejections(Oid index_table);
 extern bool catalog_has_rejections(Oid index_table);
+extern List *index_tables_of(Oid relid);
 pg_noreturn extern void report_not_index_table(Oid relid);
 extern void invalidate_definitions(List *definitions, Oid fact, const char *why);
 

@@ -2,11 +2,14 @@
  *
  * alter.c
  *	  indextable.alter(): gives an index table that exists another maintenance,
- *	  strategy, included fields, filter or partitions.
+ *	  strategy, included fields, filter or partitions, makes it unique or not, and
+ *	  has it refuse or skip values that cannot be keys.
  *
- * Another maintenance changes only the catalog and, where needed, an index.  For
- * everything else the entries are made anew in a second table, beside the old ones
- * (see replace.c): at once, or by rebuild() while other sessions write.
+ * Another maintenance, uniqueness and on_mismatch leave the entries as they are (see
+ * alter_in_place.c).  For everything else the entries are made anew in a second table,
+ * beside the old ones (see replace.c): at once, or by rebuild() while other sessions
+ * write.  With populate => false that is also how it is found out whether all keys are
+ * unique, or all values can be keys, while other sessions write.
  *
  *-------------------------------------------------------------------------
  */
@@ -22,7 +25,6 @@
 #include "storage/lockdefs.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
-#include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
@@ -31,22 +33,18 @@
 #include "../definition/citus_table.h"
 #include "../definition/expression.h"
 #include "../definition/partition_spec.h"
-#include "../definition/primary_key.h"
 #include "../definition/request.h"
 #include "../indextable.h"
 #include "../maintain/follow_ddl.h"
 #include "../maintain/foreign_snapshot.h"
-#include "../maintain/install_triggers.h"
 #include "../queue/append.h"
 #include "../queue/drain.h"
 #include "../queue/feed_client.h"
-#include "../queue/tables.h"
 #include "../util/arguments.h"
 #include "../util/inherit.h"
 #include "../util/lock.h"
 #include "../util/sql.h"
-#include "../util/wait_point.h"
-#include "build.h"
+#include "alter_in_place.h"
 #include "build_distributed.h"
 #include "drop.h"
 #include "replace.h"
@@ -66,8 +64,13 @@ enum
 	ARG_PARTITIONS,
 	ARG_PARTITION_BY,
 	ARG_PARTITION_BOUNDS,
-	ARG_PARTITION_TABLESPACES
+	ARG_PARTITION_TABLESPACES,
+	ARG_IS_UNIQUE,
+	ARG_ON_MISMATCH
 };
+
+/* In the catalog of version 1.0 the function does not have the last two. */
+#define IS_GIVEN(arg)	(PG_NARGS() > (arg) && !PG_ARGISNULL(arg))
 
 static bool has_partitioning_args(FunctionCallInfo fcinfo);
 static bool read_new_partitioning(FunctionCallInfo fcinfo, StoredDefinition *pending, DefinitionRow *row);
@@ -76,7 +79,7 @@ static void require_state(StoredDefinition *stored);
 static bool read_new_definition(FunctionCallInfo fcinfo, StoredDefinition *stored, DefinitionRow *row, Relation fact);
 static void refuse_over_feeds(DefinitionRow *row);
 static bool same_text(const char *a, const char *b);
-static void change_maintenance(DefinitionRow *row);
+static bool is_skip(const char *on_mismatch);
 
 /*
  * indextable_alter
@@ -85,7 +88,8 @@ static void change_maintenance(DefinitionRow *row);
  *
  * alter(index_table regclass, maintenance text, strategy text, include text[],
  * filter text, populate boolean, partitions integer, partition_by text,
- * partition_bounds text[], partition_tablespaces text[])
+ * partition_bounds text[], partition_tablespaces text[], is_unique boolean,
+ * on_mismatch text)
  */
 Datum
 indextable_alter(PG_FUNCTION_ARGS)
@@ -139,8 +143,10 @@ indextable_alter(PG_FUNCTION_ARGS)
 	fact = relation_open(stored->row.fact_table, NoLock);
 	pending = replacement_of(index_table);
 	asks_for_contents = !PG_ARGISNULL(ARG_STRATEGY) || !PG_ARGISNULL(ARG_INCLUDE) || !PG_ARGISNULL(ARG_FILTER) ||
-		has_partitioning_args(fcinfo);
-	if (pending != NULL && !asks_for_contents && !PG_ARGISNULL(ARG_MAINTENANCE))
+		has_partitioning_args(fcinfo) ||
+		(!populate && (IS_GIVEN(ARG_IS_UNIQUE) || (IS_GIVEN(ARG_ON_MISMATCH) && !is_skip(text_arg(fcinfo, ARG_ON_MISMATCH, NULL)))));
+	if (pending != NULL && !asks_for_contents &&
+		(!PG_ARGISNULL(ARG_MAINTENANCE) || IS_GIVEN(ARG_IS_UNIQUE) || IS_GIVEN(ARG_ON_MISMATCH)))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("index table \"%s\" is being rebuilt", get_rel_name(index_table)),
@@ -157,9 +163,12 @@ indextable_alter(PG_FUNCTION_ARGS)
 	row.state = stored->row.state;
 	contents_change = read_new_definition(fcinfo, stored, &row, fact);
 	contents_change |= read_new_partitioning(fcinfo, pending, &row);
+	contents_change |= !populate &&
+		(row.is_unique != stored->row.is_unique || (!is_skip(row.on_mismatch) && is_skip(stored->row.on_mismatch)));
 	relation_close(fact, NoLock);
 	if (feed_servers(row.fact_table) != NIL &&
-		(contents_change || (strcmp(row.maintenance, "async") != 0 && strcmp(stored->row.maintenance, "async") == 0)))
+		(contents_change || strcmp(row.on_mismatch, stored->row.on_mismatch) != 0 ||
+		 (strcmp(row.maintenance, "async") != 0 && strcmp(stored->row.maintenance, "async") == 0)))
 		refuse_over_feeds(&row);
 	if (pending != NULL && asks_for_contents)
 		drop_index_table(pending->row.index_table);
@@ -176,8 +185,8 @@ indextable_alter(PG_FUNCTION_ARGS)
 			replace_index_table(linitial(catalog_read_definitions(InvalidOid, row.index_table)));
 		}
 	}
-	else if (strcmp(row.maintenance, stored->row.maintenance) != 0)
-		change_maintenance(&row);
+	else
+		alter_in_place(&stored->row, &row);
 	PG_RETURN_VOID();
 }
 
@@ -314,6 +323,10 @@ read_new_definition(FunctionCallInfo fcinfo, StoredDefinition *stored, Definitio
 	if (filter != NULL)
 		row->filter = filter[strspn(filter, " \t\r\n")] == '\0' ? NULL :
 			expression_check_filter(fact, filter);
+	if (IS_GIVEN(ARG_IS_UNIQUE))
+		row->is_unique = PG_GETARG_BOOL(ARG_IS_UNIQUE);
+	if (IS_GIVEN(ARG_ON_MISMATCH))
+		row->on_mismatch = (char *) check_allowed_value("on_mismatch", text_arg(fcinfo, ARG_ON_MISMATCH, NULL), mismatches);
 	check_request(row);
 
 	same = list_length(row->include) == list_length(stored->row.include);
@@ -349,59 +362,8 @@ same_text(const char *a, const char *b)
 	return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
 }
 
-/*
- * change_maintenance
- *		Makes an index table asynchronous or transactional, as *row says.
- *
- * Writers are locked out: all that have written have ended, and the next one reads
- * the new definition.  What is left in the queue is applied in between.
- */
-static void
-change_maintenance(DefinitionRow *row)
+static bool
+is_skip(const char *on_mismatch)
 {
-	bool		async = strcmp(row->maintenance, "async") == 0;
-	FactDef    *factdef;
-	IndexDef   *def;
-	Relation	fact;
-
-	drain_queue(row->fact_table, 0);
-	if (!async)
-		require_no_rejections(row->index_table, row->index_table);
-	else
-		queues_restore(row->fact_table);
-	fact = relation_open(row->fact_table, NoLock);
-	catalog_update(row, fact);
-	relation_close(fact, NoLock);
-	CacheInvalidateRelcacheByRelid(row->fact_table);
-	CommandCounterIncrement();
-	wait_point("alter has changed the maintenance");
-
-	if (async)
-	{
-		def = definition_of_index_table(row->index_table, &factdef);
-		definition_pin(factdef);
-		PG_TRY();
-		{
-			feeds_require(factdef, row->fact_table);
-			if (!OidIsValid(def->row_index))
-				row_index_make(row->index_table, row_index_columns(def));
-			queues_create(factdef, false);
-		}
-		PG_CATCH();
-		{
-			definition_unpin(factdef);
-			PG_RE_THROW();
-		}
-		PG_END_TRY();
-		definition_unpin(factdef);
-		CacheInvalidateRelcacheByRelid(row->fact_table);
-	}
-	triggers_install(row->fact_table);
-	if (!async)
-	{
-		/* If another session is reading the index table, this index may stay. */
-		if (lock_tree_now(row->index_table, AccessExclusiveLock))
-			row_index_drop(row->index_table);
-		(void) queues_drop(row->fact_table, false);
-	}
+	return strcmp(on_mismatch, "skip") == 0;
 }

@@ -290,7 +290,7 @@ retry_rejections(Build *b)
 		if (rejected && round == MAX_RETRIES)
 			report_rejections(b->shown);
 		if (rejected)
-			rejections_retry_now(b->index_table);
+			rejections_retry_now(b->index_table, false);
 		PopActiveSnapshot();
 		SPI_commit();
 		if (rejected)
@@ -537,7 +537,7 @@ require_no_rejections(Oid index_table, Oid shown)
 
 	for (round = 0; round < MAX_RETRIES && catalog_has_rejections(index_table); round++)
 	{
-		rejections_retry_now(index_table);
+		rejections_retry_now(index_table, false);
 		CommandCounterIncrement();
 		drain_queue(fact, 0);
 	}

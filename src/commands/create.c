@@ -105,7 +105,6 @@ static void record_dependencies(IndexDef *def, Oid fact);
 Datum
 indextable_create(PG_FUNCTION_ARGS)
 {
-	static const char *const mismatches[] = {"error", "skip", NULL};
 	DefinitionRow row = {0};
 	PartitioningRequest parts = {0};
 	char	   *name = text_arg(fcinfo, ARG_INDEX_TABLE, NULL);

@@ -70,7 +70,6 @@
 
 static void clone_indexes(Relation old, Relation new);
 static bool uses_dropped_column(Relation index, Relation new);
-static void check_not_in_use(Oid relid);
 static List *match_partitions(Oid old, Oid new);
 static PartSpec *find_bound(Partitioning *p, const char *bound);
 static void copy_layout(Oid old, Oid new, bool async, bool was_async);
@@ -305,7 +304,7 @@ replace_index_table(StoredDefinition *replacement)
  *		partitions, in use; turns predicate locks on their rows into locks on the
  *		tables.
  */
-static void
+void
 check_not_in_use(Oid relid)
 {
 	ListCell   *cell;

@@ -12,6 +12,7 @@
 
 extern bool has_filter_dependencies(Oid index_table);
 extern Oid	make_replacement(DefinitionRow *row, Oid index_table);
+extern void check_not_in_use(Oid relid);
 extern void replace_index_table(StoredDefinition *replacement);
 
 #endif							/* INDEXTABLE_REPLACE_H */

@@ -23,6 +23,7 @@
 #include "optimizer/optimizer.h"
 #include "storage/lockdefs.h"
 #include "utils/lsyscache.h"
+#include "utils/memutils.h"
 #include "utils/rel.h"
 
 #include "../catalog/definition_rows.h"
@@ -35,6 +36,7 @@
 #include "replaceable.h"
 
 static int	first_own_column(IndexDef *def);
+static char *dependent_object(Oid index_table, AttrNumber attno);
 static void refuse_needed_partitions(Relation old);
 static void refuse_invalid_indexes(Relation rel);
 
@@ -179,8 +181,7 @@ check_replaceable(DefinitionRow *row, Oid index_table)
 	IndexDef   *def = get_definition(index_table);
 	Columns		columns;
 	Relation	old;
-	Oid			types[] = {OIDOID, INT4OID};
-	Datum		values[2];
+	char	   *needed_by;
 	bool	   *stays;
 	int			live = 0;
 	int			i;
@@ -189,7 +190,14 @@ check_replaceable(DefinitionRow *row, Oid index_table)
 	old = relation_open(index_table, AccessShareLock);
 	stays = find_kept_columns(RelationGetDescr(old), columns.nkept, columns.first_own);
 	refuse_invalid_indexes(old);
-	SPI_connect();
+	needed_by = row->is_unique != def->is_unique ? dependent_object(index_table, InvalidAttrNumber) : NULL;
+	if (needed_by != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
+				 errmsg("cannot change the primary key of index table \"%s\" because other objects depend on it",
+						RelationGetRelationName(old)),
+				 errdetail("One of them is %s.", needed_by),
+				 errhint("Drop these objects first, and create them again afterwards.")));
 	for (i = 0; i < RelationGetNumberOfAttributes(old); i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(old), i);
@@ -205,31 +213,44 @@ check_replaceable(DefinitionRow *row, Oid index_table)
 					 errhint("Drop the column first.")));
 		if (stays[i])
 			continue;
-		values[0] = ObjectIdGetDatum(index_table);
-		values[1] = Int32GetDatum(att->attnum);
-
-		/*
-		 * An object may depend on the column, or on the primary key, as a
-		 * view does that groups by it.
-		 */
-		if (execute_with_latest_snapshot("SELECT pg_catalog.pg_describe_object(classid, objid, 0) FROM pg_catalog.pg_depend"
-										 " WHERE deptype = 'n' AND (refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass"
-										 " AND refobjid = $1 AND refobjsubid = $2"
-										 " OR refclassid = 'pg_catalog.pg_constraint'::pg_catalog.regclass AND refobjid IN"
-										 " (SELECT oid FROM pg_catalog.pg_constraint WHERE conrelid = $1 AND contype = 'p'))",
-										 2, types, values) > 0)
+		needed_by = dependent_object(index_table, att->attnum);
+		if (needed_by != NULL)
 			ereport(ERROR,
 					(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
 					 errmsg("cannot drop column \"%s\" of index table \"%s\" because other objects depend on it",
 							NameStr(att->attname), RelationGetRelationName(old)),
-					 errdetail("One of them is %s.",
-							   SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1)),
+					 errdetail("One of them is %s.", needed_by),
 					 errhint("Drop these objects first, and create them again afterwards.")));
 	}
-	SPI_finish();
 	if (row->partitioning != NULL)
 		refuse_needed_partitions(old);
 	relation_close(old, AccessShareLock);
+}
+
+/*
+ * dependent_object
+ *		Describes an object that depends on a column of an index table, or on its primary
+ *		key, as a view does that groups by it; NULL: there is none.  Without a column,
+ *		InvalidAttrNumber, only the primary key counts.
+ */
+static char *
+dependent_object(Oid index_table, AttrNumber attno)
+{
+	MemoryContext cxt = CurrentMemoryContext;
+	Oid			types[] = {OIDOID, INT4OID};
+	Datum		values[] = {ObjectIdGetDatum(index_table), Int32GetDatum(attno)};
+	char	   *result = NULL;
+
+	SPI_connect();
+	if (execute_with_latest_snapshot("SELECT pg_catalog.pg_describe_object(classid, objid, 0) FROM pg_catalog.pg_depend"
+									 " WHERE deptype = 'n' AND (refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass"
+									 " AND refobjid = $1 AND refobjsubid = $2 AND $2 <> 0"
+									 " OR refclassid = 'pg_catalog.pg_constraint'::pg_catalog.regclass AND refobjid IN"
+									 " (SELECT oid FROM pg_catalog.pg_constraint WHERE conrelid = $1 AND contype = 'p'))",
+									 2, types, values) > 0)
+		result = MemoryContextStrdup(cxt, SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1));
+	SPI_finish();
+	return result;
 }
 
 /* refuse_needed_partitions: refuses to make partitions anew on which other objects depend */

@@ -39,6 +39,7 @@
 #include "../queue/adopt_restored.h"
 #include "../util/citus.h"
 #include "../util/inherit.h"
+#include "column_type.h"
 #include "event_trigger.h"
 #include "filter_rename.h"
 #include "lost_partitions.h"
@@ -54,7 +55,7 @@ static void refuse_trigger_change(Node *command);
 static void refuse_shard(RenameStmt *stmt);
 static void check_new_table(CreateStmt *stmt);
 static void lock_root(Oid parent);
-static void refuse_change(Oid relid, AlterTableCmd *cmd);
+static void refuse_change(Oid relid, AlterTableCmd *cmd, bool may_follow);
 static void refuse_child_of(RangeVar *parent);
 static void refuse_parent_of(RangeVar *child, bool inherits);
 static void refuse_own_index_tables(Oid parent, RangeVar *child);
@@ -142,8 +143,12 @@ indextable_before_alter(PG_FUNCTION_ARGS)
 				refuse_references(list_make1(cmd->def));
 			if (is_index_table)
 				refuse_on_index_table(relid, stmt->relation, cmd);
+			/* Index tables follow it when the command has ended. */
+			else if (cmd->subtype == AT_AlterColumnType && strcmp(trigdata->event, "table_rewrite") == 0 &&
+					 stmt->objtype != OBJECT_TYPE)
+				continue;
 			else if (what_it_changes(cmd) != NULL)
-				refuse_change(relid, cmd);
+				refuse_change(relid, cmd, stmt->objtype != OBJECT_TYPE);
 		}
 	}
 	PG_RETURN_VOID();
@@ -342,10 +347,11 @@ lock_root(Oid parent)
  * refuse_change
  *		Refuses a change that fires no row triggers, of a column that entries
  *		depend on: of a fact table, or of a partitioned table that has fact tables
- *		among its partitions.
+ *		among its partitions.  With may_follow, a change of a column's type that index
+ *		tables can follow is not refused.
  */
 static void
-refuse_change(Oid relid, AlterTableCmd *cmd)
+refuse_change(Oid relid, AlterTableCmd *cmd, bool may_follow)
 {
 	bool		of_column = cmd->subtype != AT_SetUnLogged && cmd->subtype != AT_SetAccessMethod;
 	ListCell   *cell;
@@ -368,12 +374,20 @@ refuse_change(Oid relid, AlterTableCmd *cmd)
 			(!of_column ||
 			 bms_is_member(get_attnum(RelationGetRelid(fact), cmd->name) -
 						   FirstLowInvalidHeapAttributeNumber, bms_union(def->used, def->queued))))
+		{
+			if (may_follow && cmd->subtype == AT_AlterColumnType && can_follow_type(def, cmd->name))
+			{
+				prepare_type_change(def);
+				relation_close(fact, AccessShareLock);
+				continue;
+			}
 			ereport(ERROR,
 					(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
 					 errmsg("ALTER action %s cannot be performed on table \"%s\" because index tables depend on it",
 							what_it_changes(cmd), RelationGetRelationName(fact)),
 					 of_column ? errdetail("Index tables use column \"%s\".", cmd->name) : 0,
 					 errhint("Drop the index tables first, and create them again afterwards.")));
+		}
 
 		/*
 		 * The lock is released, because ALTER TABLE takes a stronger one: two

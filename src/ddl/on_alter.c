@@ -41,6 +41,7 @@
 #include "../util/citus.h"
 #include "../util/inherit.h"
 #include "../util/relation.h"
+#include "column_type.h"
 #include "event_trigger.h"
 #include "filter_rename.h"
 #include "own_objects.h"
@@ -109,7 +110,11 @@ indextable_on_alter(PG_FUNCTION_ARGS)
 			if (OidIsValid(fact))
 				update_definitions(fact, false, IsA(trigdata->parsetree, RenameStmt));
 			else if (catalog_has_fact(relid))
+			{
+				if (IsA(trigdata->parsetree, AlterTableStmt))
+					follow_type_change(relid, (AlterTableStmt *) trigdata->parsetree);
 				update_definitions(relid, true, IsA(trigdata->parsetree, RenameStmt));
+			}
 			else if (catalog_has_fact(registered_root(relid)))
 				check_key_of_partition(registered_root(relid), relid);
 		}

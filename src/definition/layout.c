@@ -161,23 +161,29 @@ static void
 append_column(StringInfo sql, const char *name, Oid type, int32 typmod, Oid collation, bool not_null)
 {
 	appendStringInfo(sql, "%s%s %s", sql->len > 0 ? ", " : "", quote_identifier(name),
-					 format_type_extended(type, typmod,
-										  FORMAT_TYPE_TYPEMOD_GIVEN | FORMAT_TYPE_FORCE_QUALIFY));
-	if (OidIsValid(collation) && collation != get_typcollation(type))
-	{
-		HeapTuple	tuple = SearchSysCache1(COLLOID, ObjectIdGetDatum(collation));
-		Form_pg_collation form;
-
-		if (!HeapTupleIsValid(tuple))
-			elog(ERROR, "cache lookup failed for collation %u", collation);
-		form = (Form_pg_collation) GETSTRUCT(tuple);
-		appendStringInfo(sql, " COLLATE %s",
-						 quote_qualified_identifier(get_namespace_name(form->collnamespace),
-													NameStr(form->collname)));
-		ReleaseSysCache(tuple);
-	}
+					 layout_type(type, typmod, collation));
 	if (not_null)
 		appendStringInfoString(sql, " NOT NULL");
+}
+
+/* layout_type: returns the type of a column, with its collation, for CREATE TABLE or ALTER COLUMN ... TYPE */
+char *
+layout_type(Oid type, int32 typmod, Oid collation)
+{
+	char	   *name = format_type_extended(type, typmod, FORMAT_TYPE_TYPEMOD_GIVEN | FORMAT_TYPE_FORCE_QUALIFY);
+	HeapTuple	tuple;
+	Form_pg_collation form;
+
+	if (!OidIsValid(collation) || collation == get_typcollation(type))
+		return name;
+	tuple = SearchSysCache1(COLLOID, ObjectIdGetDatum(collation));
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for collation %u", collation);
+	form = (Form_pg_collation) GETSTRUCT(tuple);
+	name = psprintf("%s COLLATE %s", name,
+					quote_qualified_identifier(get_namespace_name(form->collnamespace), NameStr(form->collname)));
+	ReleaseSysCache(tuple);
+	return name;
 }
 
 /* set_column: sets a column of a tuple descriptor, with its name from a list of all */

@@ -25,6 +25,7 @@
 
 extern TupleDesc layout_desc(IndexDef *def, Relation fact);
 extern char *layout_columns(IndexDef *def, Relation fact);
+extern char *layout_type(Oid type, int32 typmod, Oid collation);
 extern char *layout_column(Form_pg_attribute att);
 extern bool *find_kept_columns(TupleDesc desc, int nkept, int first_own);
 extern char *layout_like(IndexDef *def, Relation fact, Relation old, int nkept, int first_own,

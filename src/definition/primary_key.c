@@ -33,6 +33,7 @@
 #include "utils/rel.h"
 
 #include "../catalog/owner.h"
+#include "../catalog/usage.h"
 #include "../indextable.h"
 #include "../util/inherit.h"
 #include "../util/relation.h"
@@ -107,6 +108,34 @@ primary_key_add(IndexDef *def, bool covering, const char *tablespace, const char
 	relation_close(rel, NoLock);
 	index_close(index, AccessShareLock);
 	place_index(def->relid, relid);
+}
+
+/*
+ * primary_key_replace
+ *		Makes the primary key of an index table anew, as def says, with or without the
+ *		included fields.  It has the name, the tablespace and the marks of the one before.
+ *
+ * The index table is locked against all other sessions.
+ */
+void
+primary_key_replace(IndexDef *def, bool covering)
+{
+	Relation	rel = table_open(def->relid, AccessShareLock);
+	Relation	index = open_primary_key(rel, AccessShareLock);
+	List	   *old_keys = usage_keys(def->relid);
+	char	   *constraint = pstrdup(RelationGetRelationName(index));
+	char	   *tablespace = tablespace_of(index);
+	bool		clustered = index->rd_index->indisclustered;
+	bool		identity = index->rd_index->indisreplident;
+	int			uncounted;
+
+	index_close(index, NoLock);
+	table_close(rel, NoLock);
+	uncounted = begin_uncounted();
+	primary_key_add(def, covering, tablespace, constraint);
+	primary_key_mark(def->relid, constraint, clustered, identity);
+	end_uncounted(uncounted);
+	usage_follows(def->relid, old_keys);
 }
 
 /*

@@ -15,6 +15,7 @@
 
 extern char *primary_key_constraint(IndexDef *def, bool covering);
 extern void primary_key_add(IndexDef *def, bool covering, const char *tablespace, const char *drop);
+extern void primary_key_replace(IndexDef *def, bool covering);
 extern void primary_key_mark(Oid relid, const char *constraint, bool clustered, bool identity);
 extern char *row_index_columns(IndexDef *def);
 extern void row_index_make(Oid index_table, const char *columns);

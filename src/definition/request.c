@@ -17,6 +17,7 @@
 /* The values that users may give, each list ended by NULL. */
 const char *const strategies[] = {"normalized", "partial", "denormalized", NULL};
 const char *const maintenances[] = {"transactional", "async", NULL};
+const char *const mismatches[] = {"error", "skip", NULL};
 
 /*
  * check_request

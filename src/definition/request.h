@@ -24,6 +24,7 @@ typedef struct PartitioningRequest
 
 extern const char *const strategies[];
 extern const char *const maintenances[];
+extern const char *const mismatches[];
 extern void partitioning_args(FunctionCallInfo fcinfo, int partitions, int by, PartitioningRequest *request);
 extern void check_request(DefinitionRow *row);
 

@@ -65,7 +65,6 @@
 #include "utils/resowner.h"
 #include "utils/snapmgr.h"
 
-#include "../catalog/usage.h"
 #include "../definition/cache.h"
 #include "../definition/primary_key.h"
 #include "../indextable.h"
@@ -75,7 +74,6 @@
 #include "../util/sleep.h"
 #include "../util/sql.h"
 #include "../util/subxact.h"
-#include "../util/uncounted.h"
 #include "diff.h"
 #include "narrow_key.h"
 
@@ -100,15 +98,6 @@ typedef struct CommitAttempt
 								 * or need not be any more */
 } CommitAttempt;
 
-/* What a new key takes over from a primary key that covers the included fields. */
-typedef struct CoveringKey
-{
-	char	   *constraint;
-	char	   *tablespace;
-	bool		clustered;		/* it is marked for CLUSTER */
-	bool		identity;		/* it is the replica identity */
-} CoveringKey;
-
 static List *wide_tables = NIL; /* of WideTable *, in TopTransactionContext */
 static List *warned_of = NIL;	/* OIDs of the index tables that this session
 								 * has warned of */
@@ -123,7 +112,7 @@ static void narrow_pinned_key(IndexDef *def, FactDef *factdef);
 static void warn(Oid relid, const char *why);
 static BlockNumber count_pages(Oid relid);
 static bool used_by_us(Oid relid);
-static bool covering_key(IndexDef *def, CoveringKey *key);
+static char *covering_constraint(IndexDef *def);
 static void narrow_primary_key(IndexDef *def);
 
 /*
@@ -221,15 +210,15 @@ note_wide_table(Oid relid)
 static void
 narrow_key_now(IndexDef *def, OpList *list)
 {
-	CoveringKey key;
+	char	   *constraint = covering_constraint(def);
 	bool		used_here;
 
 	/* An earlier part of the statement may have done so. */
-	if (!covering_key(def, &key))
+	if (constraint == NULL)
 		return;
 	used_here = used_by_us(def->relid);
 	if (used_here || !lock_with_retries(def))
-		refuse_wide_entry(def, list, key.constraint, used_here);
+		refuse_wide_entry(def, list, constraint, used_here);
 	narrow_primary_key(def);
 }
 
@@ -433,25 +422,20 @@ used_by_us(Oid relid)
 	return used;
 }
 
-/* covering_key: fills in *key; returns false if the primary key does not cover the included fields any more */
-static bool
-covering_key(IndexDef *def, CoveringKey *key)
+/* covering_constraint: returns the name of the primary key; NULL: it does not cover the included fields any more */
+static char *
+covering_constraint(IndexDef *def)
 {
 	Relation	rel = table_open(def->relid, AccessShareLock);
 	Relation	index = open_primary_key(rel, AccessShareLock);
-	bool		covers = index != NULL && primary_key_covers(def, index);
+	char	   *name = NULL;
 
-	if (covers)
-	{
-		key->constraint = pstrdup(RelationGetRelationName(index));
-		key->tablespace = tablespace_of(index);
-		key->clustered = index->rd_index->indisclustered;
-		key->identity = index->rd_index->indisreplident;
-	}
+	if (index != NULL && primary_key_covers(def, index))
+		name = pstrdup(RelationGetRelationName(index));
 	if (index != NULL)
 		index_close(index, NoLock);
 	table_close(rel, NoLock);
-	return covers;
+	return name;
 }
 
 /*
@@ -463,20 +447,11 @@ covering_key(IndexDef *def, CoveringKey *key)
 static void
 narrow_primary_key(IndexDef *def)
 {
-	CoveringKey key;
-	List	   *old_keys;
-	int			uncounted;
-
-	if (!covering_key(def, &key))
+	if (covering_constraint(def) == NULL)
 		return;
-	old_keys = usage_keys(def->relid);
 	ereport(LOG,
 			(errmsg("rebuilding the primary key of index table \"%s\" without its included fields",
 					get_rel_name(def->relid)),
 			 errdetail("Entries are too long, or are becoming too long, for an index that holds them as a whole. Index-only scans cannot return included fields any more.")));
-	uncounted = begin_uncounted();
-	primary_key_add(def, false, key.tablespace, key.constraint);
-	primary_key_mark(def->relid, key.constraint, key.clustered, key.identity);
-	end_uncounted(uncounted);
-	usage_follows(def->relid, old_keys);
+	primary_key_replace(def, false);
 }

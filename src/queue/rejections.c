@@ -200,10 +200,11 @@ rejections_due(FactDef *def)
 /*
  * rejections_retry_now
  *		Has the next batches try again all rows that an index table has rejected for an
- *		error that may disappear by itself.
+ *		error that may disappear by itself; with values, also for a value that cannot be an
+ *		entry.
  */
 void
-rejections_retry_now(Oid index_table)
+rejections_retry_now(Oid index_table, bool values)
 {
 	Oid			type = OIDOID;
 	Datum		value = ObjectIdGetDatum(index_table);
@@ -214,7 +215,8 @@ rejections_retry_now(Oid index_table)
 	become_owner(&caller, get_extension_owner());
 	SPI_connect();
 	execute_with_latest_snapshot(psprintf("UPDATE %s SET next_try = clock_timestamp()"
-										  " WHERE index_table = $1::regclass AND next_try IS NOT NULL", catalog_table("rejection")),
+										  " WHERE index_table = $1::regclass%s", catalog_table("rejection"),
+										  values ? "" : " AND next_try IS NOT NULL"),
 								 1, &type, &value);
 	SPI_finish();
 	become_caller(&caller);

@@ -324,6 +324,36 @@ queues_drop(Oid fact, bool wait)
 }
 
 /*
+ * queues_make_anew
+ *		Creates the queue of a fact table anew, for keys of other types; what is queued is
+ *		lost.  The fact table is locked against all other sessions, so nobody uses the queue.
+ */
+void
+queues_make_anew(FactDef *def)
+{
+	FactTableRow row;
+	Oid			tables[2];
+	int			i;
+
+	if (!catalog_read_fact(def->relid, &row) || !OidIsValid(row.queue))
+		return;
+	(void) find_queue_tables(&row, NULL);
+	tables[0] = row.queue;
+	tables[1] = row.spare;
+	for (i = 0; i < 2; i++)
+		if (OidIsValid(tables[i]))
+			LockRelationOid(tables[i], AccessExclusiveLock);
+	row.queue = row.spare = InvalidOid;
+	catalog_write_fact(&row);
+	CommandCounterIncrement();
+	for (i = 0; i < 2; i++)
+		queue_table_drop(tables[i]);
+	queues_create(def, false);
+	CacheInvalidateRelcacheByRelid(def->relid);
+	CommandCounterIncrement();
+}
+
+/*
  * queues_lock_if_last
  *		Locks the queue of a fact table, and waits for it, if it is going to be dropped with
  *		this index table.

@@ -86,6 +86,7 @@ verify_all_shards(IndexDef *def, double sample, int64 repair, discrepancy_handle
 		if (!DatumGetBool(columns[0]))
 		{
 			d.kind = "setup";
+			d.by_hand = true;
 			d.problem = psprintf("a shard could not be compared: %s", SPI_getvalue(tuple, desc, 2));
 		}
 		else if (d.kind == NULL)

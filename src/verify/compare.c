@@ -29,6 +29,7 @@
 #include "executor/tuptable.h"
 #include "miscadmin.h"
 #include "storage/lockdefs.h"
+#include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/hsearch.h"
 #include "utils/memutils.h"
@@ -46,11 +47,13 @@
 #include "../maintain/foreign_snapshot.h"
 #include "../queue/rejections.h"
 #include "../util/fixed_settings.h"
+#include "../util/sql.h"
 #include "../util/wait_point.h"
 #include "all_shards.h"
 #include "compare.h"
 #include "discrepancy.h"
 #include "parallel_sums.h"
+#include "restore_setup.h"
 #include "setup.h"
 #include "sums.h"
 
@@ -76,6 +79,18 @@ verify_index_table(Oid index_table, double sample, discrepancy_handler handler, 
 	Verify		v = {.handler = handler,.arg = arg,.sample = sample};
 	int			nestlevel = NewGUCNestLevel();
 
+	Oid			lacking = lacks_primary_key(index_table);
+
+	/* Without it, no definition of the fact table can be loaded. */
+	if (OidIsValid(lacking))
+	{
+		Discrepancy d = {.kind = "setup"};
+
+		d.problem = problem_to_repair(psprintf("index table %s has no primary key", quoted_relation(lacking)), lacking);
+		handler(&d, arg);
+		AtEOXact_GUC(false, nestlevel);
+		return;
+	}
 	fix_gucs();
 	v.cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable verify", ALLOCSET_DEFAULT_SIZES);
 	v.seed = pg_prng_uint32(&pg_global_prng_state);
@@ -92,7 +107,7 @@ verify_index_table(Oid index_table, double sample, discrepancy_handler handler, 
 		check_setup(v.def, v.fact, v.index_table, handler, arg);
 		if (v.feed_problem != NULL)
 		{
-			Discrepancy d = {.kind = "setup",.def = v.def,.problem = v.feed_problem};
+			Discrepancy d = {.kind = "setup",.def = v.def,.problem = v.feed_problem,.by_hand = true};
 
 			handler(&d, arg);
 		}
@@ -153,17 +168,17 @@ compare_rows(Verify *v)
 	v->lacking = lacking_unrecorded(v->def, v->lacking, v->snapshot);
 	if (v->lacking != 0)
 	{
-		Discrepancy d = {.kind = "setup",.def = v->def,.lacking = v->lacking,
-		.problem = "rows lack entries, as they may, but that is not recorded; run CALL indextable.repair()"};
+		Discrepancy d = {.kind = "setup",.def = v->def,.lacking = v->lacking};
 
+		d.problem = problem_to_repair("rows lack entries, as they may, but that is not recorded", v->def->relid);
 		v->handler(&d, v->arg);
 	}
 	if (v->misplaced > 0)
 	{
-		Discrepancy d = {.kind = "setup",.def = v->def};
+		Discrepancy d = {.kind = "setup",.def = v->def,.by_hand = true};
 
-		d.problem = psprintf(INT64_FORMAT " entries are in partitions whose bounds do not include their keys, for example after a change of a collation; run CALL indextable.rebuild()",
-							 v->misplaced);
+		d.problem = psprintf(INT64_FORMAT " entries are in partitions whose bounds do not include their keys, for example after a change of a collation; run CALL " IT_SCHEMA ".rebuild(%s);",
+							 v->misplaced, quote_literal_cstr(quoted_relation(v->def->relid)));
 		v->handler(&d, v->arg);
 	}
 	report_rejected(v);

@@ -1,16 +1,18 @@
 /*-------------------------------------------------------------------------
  *
  * discrepancy.c
- *	  Tells which row a discrepancy is about.
+ *	  Tells which row a discrepancy is about, and what to run for one of the setup.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
 #include "executor/tuptable.h"
+#include "utils/builtins.h"
 #include "utils/jsonb.h"
 
 #include "../entry/row_text.h"
+#include "../util/sql.h"
 #include "discrepancy.h"
 
 /*
@@ -30,4 +32,11 @@ discrepancy_key(Discrepancy *d)
 	if (d->row != NULL)
 		return DatumGetJsonbP(columns_to_jsonb(d->def->fact->owner, d->row, d->def->fact->pk_attno, d->def->fact->npk));
 	return NULL;
+}
+
+/* problem_to_repair: returns the text of a problem that repair() mends, with the SQL to run */
+char *
+problem_to_repair(const char *problem, Oid index_table)
+{
+	return psprintf("%s; run CALL " IT_SCHEMA ".repair(%s);", problem, quote_literal_cstr(quoted_relation(index_table)));
 }

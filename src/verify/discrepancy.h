@@ -23,6 +23,8 @@ enum
 	VERIFY_EXPECTED,
 	VERIFY_FOUND,
 	VERIFY_PROBLEM,
+	VERIFY_SHARD_COLUMNS,		/* verify_shard() returns no more */
+	VERIFY_IN_TABLE = VERIFY_SHARD_COLUMNS,
 	VERIFY_COLUMNS
 };
 
@@ -34,12 +36,14 @@ enum
 typedef struct Discrepancy
 {
 	const char *kind;			/* missing, dangling, stale, rejected, setup */
-	IndexDef   *def;
+	IndexDef   *def;			/* NULL: it cannot be loaded */
 	TupleTableSlot *expected;	/* the entry that should be there, or NULL */
 	TupleTableSlot *found;		/* the entry that is there, or NULL */
 	TupleTableSlot *row;		/* the fact row that cannot have its entries,
 								 * or NULL */
 	const char *problem;		/* text for the user, or NULL */
+	bool		by_hand;		/* of the setup: repair() does not mend it,
+								 * and the text says what to do */
 	Datum	   *columns;		/* found on another node: the result of
 								 * verify() there; then there is no slot */
 	bool	   *isnull;
@@ -50,5 +54,6 @@ typedef struct Discrepancy
 typedef void (*discrepancy_handler) (Discrepancy *discrepancy, void *arg);
 
 extern Jsonb *discrepancy_key(Discrepancy *discrepancy);
+extern char *problem_to_repair(const char *problem, Oid index_table);
 
 #endif							/* INDEXTABLE_DISCREPANCY_H */

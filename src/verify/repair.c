@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * repair.c
- *	  Provides indextable.repair(), which mends what verify() finds.
+ *	  Provides indextable.repair(), which mends what verify() finds, of an index table
+ *	  or of all index tables of a fact table.
  *
  * What verify() has found is only a reason to look at a row again: before it is
  * mended, a writer may have changed the row and its entries.  So each row is locked
@@ -69,6 +70,7 @@
 #include "../util/wait_point.h"
 #include "compare.h"
 #include "discrepancy.h"
+#include "restore_setup.h"
 #include "shard_repair.h"
 
 PG_FUNCTION_INFO_V1(indextable_repair);
@@ -99,6 +101,8 @@ typedef struct Repair
 	int64		rejected;		/* rejected rows of a transactional index
 								 * table that the last round found */
 	int64		remaining;		/* discrepancies that the last round found */
+	List	   *problems;		/* of the setup, for the user to mend, that
+								 * the last round found */
 	bool		first_round;
 	Suspect    *suspects;
 	int			nsuspects;
@@ -110,7 +114,7 @@ typedef struct Repair
 } Repair;
 
 static void commit_if_allowed(Repair *r);
-static void restore_setup(Repair *r);
+static void repair_index_table(Repair *r, int batch_size);
 static void activate(Oid index_table);
 static void find_suspects(Repair *r);
 static void note_suspect(Discrepancy *d, void *arg);
@@ -124,16 +128,19 @@ static bool lock_row(LiveScan *rows, Datum *key, bool alone, TupleTableSlot **ro
 /*
  * indextable_repair
  *		repair(index_table regclass, batch_size integer, INOUT missing bigint,
- *		INOUT dangling bigint, INOUT stale bigint, INOUT remaining bigint)
+ *		INOUT dangling bigint, INOUT stale bigint, INOUT remaining bigint): index_table may
+ *		be a fact table
  */
 Datum
 indextable_repair(PG_FUNCTION_ARGS)
 {
-	Repair		r = {.first_round = true};
+	Repair		r = {0};
+	Oid			relid = PG_ARGISNULL(0) ? InvalidOid : PG_GETARG_OID(0);
 	int			batch_size = PG_ARGISNULL(1) ? 1000 : PG_GETARG_INT32(1);
-	int			idle = 0;
-	bool		distributed;
-	int64		before = -1;	/* what remained in the round before */
+	MemoryContext outer;
+	List	   *index_tables;
+	ListCell   *cell;
+	int64		remaining = 0;
 	TupleDesc	desc;
 	Datum		values[4];
 	bool		isnull[4] = {0};
@@ -147,57 +154,96 @@ indextable_repair(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("batch_size must be at least 1")));
-	r.index_table = PG_GETARG_OID(0);
-	if (!OidIsValid(catalog_fact_of(r.index_table)))
-		report_not_index_table(r.index_table);
-	if (!owns_relation(r.index_table, GetUserId()))
-		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(r.index_table));
-	check_citus_index_table(r.index_table);
+	r.nonatomic = fcinfo->context != NULL && IsA(fcinfo->context, CallContext) &&
+		!castNode(CallContext, fcinfo->context)->atomic;
+	outer = MemoryContextSwitchTo(r.nonatomic ? PortalContext : CurrentMemoryContext);
+	index_tables = index_tables_of(relid);
+	r.cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable repair", ALLOCSET_DEFAULT_SIZES);
+	MemoryContextSwitchTo(outer);
+	if (!owns_relation(relid, GetUserId()))
+		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(relid));
+	foreach(cell, index_tables)
+		check_citus_index_table(lfirst_oid(cell));
 	forget_orphaned_rows(InvalidOid);
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
 	desc = BlessTupleDesc(desc);
 
-	r.nonatomic = fcinfo->context != NULL && IsA(fcinfo->context, CallContext) &&
-		!castNode(CallContext, fcinfo->context)->atomic;
-	r.cxt = AllocSetContextCreate(r.nonatomic ? PortalContext : CurrentMemoryContext,
-								  "indextable repair", ALLOCSET_DEFAULT_SIZES);
-	if (!r.nonatomic && foreign_leaves(catalog_fact_of(r.index_table)) != NIL)
+	if (!r.nonatomic && index_tables != NIL && foreign_leaves(catalog_fact_of(linitial_oid(index_tables))) != NIL)
 		ereport(ERROR,
 				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
 				 errmsg("repair() cannot run inside a transaction block if the fact table has foreign partitions"),
 				 errdetail("It locks rows and then reads them again, but other servers show them as of the beginning of the transaction.")));
 	SPI_connect_ext(r.nonatomic ? SPI_OPT_NONATOMIC : 0);
-	restore_setup(&r);
-	commit_if_allowed(&r);
-	distributed = citus_kind(catalog_fact_of(r.index_table)) == CITUS_DISTRIBUTED;
-	if (distributed)
-		repair_shards(r.index_table, r.nonatomic, &r.missing, &r.dangling, &r.stale, &r.remaining);
-	while (!distributed)
+	foreach(cell, index_tables)
 	{
-		MemoryContextReset(r.cxt);
-		find_suspects(&r);
-		commit_if_allowed(&r);
-		if (r.nsuspects == 0 || idle == MAX_IDLE_ROUNDS)
-			break;
-		idle = before < 0 || r.remaining < before ? 0 : idle + 1;
-		before = r.remaining;
-		if (r.is_unique)
-			repair_suspects(&r, batch_size, true);
-		repair_suspects(&r, batch_size, false);
-		if (idle > 0)
-			sleep_interruptibly(PAUSE);
+		r.index_table = lfirst_oid(cell);
+		/* Of a fact table, one may have been dropped meanwhile. */
+		if (r.index_table != relid && !OidIsValid(catalog_fact_of(r.index_table)))
+			continue;
+		repair_index_table(&r, batch_size);
+		remaining += r.remaining;
 	}
-	if (r.remaining == 0 && r.rejected == 0)
-		activate(r.index_table);
 	SPI_finish();
 	MemoryContextDelete(r.cxt);
 
 	values[0] = Int64GetDatum(r.missing);
 	values[1] = Int64GetDatum(r.dangling);
 	values[2] = Int64GetDatum(r.stale);
-	values[3] = Int64GetDatum(r.remaining);
+	values[3] = Int64GetDatum(remaining);
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(desc, values, isnull)));
+}
+
+/*
+ * repair_index_table
+ *		Mends an index table: its setup first, and then the entries, in rounds; adds up what
+ *		the first round has found, and sets what remains.  What is left to the user is reported
+ *		with the SQL to run.
+ */
+static void
+repair_index_table(Repair *r, int batch_size)
+{
+	int			idle = 0;
+	int64		before = -1;	/* what remained in the round before */
+	ListCell   *cell;
+
+	r->problems = NIL;
+	r->first_round = true;
+	r->remaining = r->rejected = 0;
+	restore_setup(r->index_table);
+	commit_if_allowed(r);
+	if (citus_kind(catalog_fact_of(r->index_table)) == CITUS_DISTRIBUTED)
+	{
+		Repair		one = {0};
+
+		repair_shards(r->index_table, r->nonatomic, &one.missing, &one.dangling, &one.stale, &r->remaining);
+		r->missing += one.missing;
+		r->dangling += one.dangling;
+		r->stale += one.stale;
+	}
+	else
+		for (;;)
+		{
+			MemoryContextReset(r->cxt);
+			find_suspects(r);
+			commit_if_allowed(r);
+			if (r->nsuspects == 0 || idle == MAX_IDLE_ROUNDS)
+				break;
+			idle = before < 0 || r->remaining < before ? 0 : idle + 1;
+			before = r->remaining;
+			if (r->is_unique)
+				repair_suspects(r, batch_size, true);
+			repair_suspects(r, batch_size, false);
+			if (idle > 0)
+				sleep_interruptibly(PAUSE);
+		}
+	foreach(cell, r->problems)
+		ereport(WARNING,
+				(errcode(ERRCODE_WARNING),
+				 errmsg("setup of index table \"%s\" cannot be mended by repair()", get_rel_name(r->index_table)),
+				 errdetail("%s", (char *) lfirst(cell))));
+	if (r->remaining == 0 && r->rejected == 0)
+		activate(r->index_table);
 }
 
 /* commit_if_allowed: commits what was done so far, unless the caller is in a transaction block */
@@ -208,44 +254,6 @@ commit_if_allowed(Repair *r)
 		SPI_commit();
 	else
 		CommandCounterIncrement();
-}
-
-/* has_lost_queue: returns whether changes cannot be queued, or were queued and are lost */
-static bool
-has_lost_queue(Oid fact)
-{
-	Relation	rel = relation_open(fact, AccessShareLock);
-	bool		lost = definition_of_fact(rel, fact)->queue_lost;
-
-	relation_close(rel, AccessShareLock);
-	return lost;
-}
-
-/*
- * restore_setup
- *		Puts back triggers, guards and the queue, where they are missing, before any
- *		row is looked at.
- */
-static void
-restore_setup(Repair *r)
-{
-	Oid			fact = catalog_fact_of(r->index_table);
-
-	if (!triggers_intact(fact))
-	{
-		lock_tree(fact, ShareRowExclusiveLock);
-		triggers_install(fact);
-	}
-	if (!guards_intact(r->index_table))
-	{
-		lock_tree(fact, ShareRowExclusiveLock);
-		triggers_install_guard(r->index_table);
-	}
-	if (has_lost_queue(fact))
-	{
-		lock_tree(fact, ShareRowExclusiveLock);
-		queues_restore(fact);
-	}
 }
 
 /* activate: makes an invalid index table active, now that its entries and its setup are right */
@@ -281,6 +289,7 @@ find_suspects(Repair *r)
 
 	r->nsuspects = r->max_suspects = 0;
 	r->suspects = NULL;
+	r->problems = NIL;
 	r->remaining = r->rejected = 0;
 	PushActiveSnapshot(GetTransactionSnapshot());
 	verify_index_table(r->index_table, 100, note_suspect, r);
@@ -302,11 +311,19 @@ note_suspect(Discrepancy *d, void *arg)
 {
 	Repair	   *r = arg;
 	TupleTableSlot *entry = d->found != NULL ? d->found : d->expected;
-	FactDef    *fact = d->def->fact;
 	MemoryContext old;
+	FactDef    *fact;
 	Suspect    *suspect;
 	int			i;
 
+	if (d->by_hand)
+	{
+		old = MemoryContextSwitchTo(r->cxt);
+		r->problems = lappend(r->problems, pstrdup(d->problem));
+		MemoryContextSwitchTo(old);
+	}
+	if (d->def == NULL)
+		return;
 	r->is_unique = d->def->is_unique;
 	record_lacking(d->def, d->lacking);
 	if (strcmp(d->kind, "rejected") == 0 && !d->def->async)
@@ -330,6 +347,7 @@ note_suspect(Discrepancy *d, void *arg)
 			repalloc(r->suspects, sizeof(Suspect) * r->max_suspects);
 	}
 	suspect = &r->suspects[r->nsuspects++];
+	fact = d->def->fact;
 	suspect->key = palloc(sizeof(Datum) * fact->npk);
 	for (i = 0; i < fact->npk; i++)
 	{

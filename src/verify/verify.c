@@ -2,7 +2,8 @@
  *
  * verify.c
  *	  Provides indextable.verify(), which returns the discrepancies between an index
- *	  table and its fact table.  compare.c finds them.
+ *	  table, or all index tables of a fact table, and the fact table.  compare.c finds
+ *	  them.
  *
  *-------------------------------------------------------------------------
  */
@@ -24,6 +25,7 @@
 #include "utils/tuplestore.h"
 
 #include "../catalog/definition_rows.h"
+#include "../catalog/fact_rows.h"
 #include "../catalog/orphaned_rows.h"
 #include "../entry/row_text.h"
 #include "../indextable.h"
@@ -35,18 +37,27 @@ PG_FUNCTION_INFO_V1(indextable_verify);
 
 PG_FUNCTION_INFO_V1(indextable_verify_shard);
 
-static void require_owner(Oid index_table);
+/* To which result discrepancies are added, and of which index table they are. */
+typedef struct VerifyResult
+{
+	ReturnSetInfo *rsinfo;
+	Oid			index_table;
+} VerifyResult;
+
+static void require_owner(Oid relid);
 static void put_discrepancy(Discrepancy *d, void *arg);
 
 /*
  * indextable_verify
  *		verify(index_table regclass, sample float8, OUT kind text, OUT key jsonb, OUT
- *		primary_key jsonb, OUT expected jsonb, OUT found jsonb, OUT problem text)
+ *		primary_key jsonb, OUT expected jsonb, OUT found jsonb, OUT problem text, OUT in_table
+ *		regclass): index_table may be a fact table
  */
 Datum
 indextable_verify(PG_FUNCTION_ARGS)
 {
-	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	VerifyResult result = {(ReturnSetInfo *) fcinfo->resultinfo, InvalidOid};
+	ListCell   *cell;
 	Oid			relid = PG_ARGISNULL(0) ? InvalidOid : PG_GETARG_OID(0);
 	double		sample = PG_ARGISNULL(1) ? 100 : PG_GETARG_FLOAT8(1);
 
@@ -60,7 +71,11 @@ indextable_verify(PG_FUNCTION_ARGS)
 				 errdetail("It is a percentage of both tables.")));
 	require_owner(relid);
 	forget_orphaned_rows(InvalidOid);
-	verify_index_table(relid, sample, put_discrepancy, rsinfo);
+	foreach(cell, index_tables_of(relid))
+	{
+		result.index_table = lfirst_oid(cell);
+		verify_index_table(result.index_table, sample, put_discrepancy, &result);
+	}
 	return (Datum) 0;
 }
 
@@ -73,52 +88,59 @@ indextable_verify(PG_FUNCTION_ARGS)
 Datum
 indextable_verify_shard(PG_FUNCTION_ARGS)
 {
+	VerifyResult result = {(ReturnSetInfo *) fcinfo->resultinfo, PG_GETARG_OID(0)};
+
 	InitMaterializedSRF(fcinfo, 0);
 	require_owner(PG_GETARG_OID(0));
-	verify_shard(PG_GETARG_OID(0), PG_GETARG_INT64(1), PG_GETARG_INT64(2), put_discrepancy, fcinfo->resultinfo);
+	verify_shard(PG_GETARG_OID(0), PG_GETARG_INT64(1), PG_GETARG_INT64(2), put_discrepancy, &result);
 	return (Datum) 0;
 }
 
-/* require_owner: raises an error if a table is an index table that is not the current user's */
+/* require_owner: raises an error if a table is an index table or a fact table that is not the current user's */
 static void
-require_owner(Oid index_table)
+require_owner(Oid relid)
 {
-	if (OidIsValid(catalog_fact_of(index_table)) && !owns_relation(index_table, GetUserId()))
-		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(index_table));
+	if ((OidIsValid(catalog_fact_of(relid)) || catalog_has_fact(relid)) && !owns_relation(relid, GetUserId()))
+		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(relid));
 }
 
 /* put_discrepancy: adds a discrepancy to the result, as a row */
 static void
 put_discrepancy(Discrepancy *d, void *arg)
 {
-	ReturnSetInfo *rsinfo = arg;
+	VerifyResult *result = arg;
+	ReturnSetInfo *rsinfo = result->rsinfo;
 	MemoryContext cxt;
 	MemoryContext old;
 	TupleTableSlot *entry = d->expected != NULL ? d->expected : d->found;
-	AttrNumber *payload;
+	AttrNumber *payload = NULL;
 	int			npayload = 0;
 	Datum		values[VERIFY_COLUMNS] = {0};
 	bool		isnull[VERIFY_COLUMNS];
 	int			i;
 
+	memset(isnull, true, sizeof(isnull));
+#define PUT(i, datum)	(values[i] = (datum), isnull[i] = false)
+	PUT(VERIFY_IN_TABLE, ObjectIdGetDatum(result->index_table));
 	if (d->columns != NULL)
 	{
-		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, d->columns, d->isnull);
+		memcpy(values, d->columns, sizeof(Datum) * VERIFY_SHARD_COLUMNS);
+		memcpy(isnull, d->isnull, sizeof(bool) * VERIFY_SHARD_COLUMNS);
+		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, isnull);
 		return;
 	}
 	cxt = AllocSetContextCreate(CurrentMemoryContext, "discrepancy", ALLOCSET_SMALL_SIZES);
 	old = MemoryContextSwitchTo(cxt);
-	payload = palloc(sizeof(AttrNumber) * d->def->desc->natts);
-	for (i = d->def->nkeys; i < d->def->nkeys + d->def->nincludes; i++)
+	if (entry != NULL)
+		payload = palloc(sizeof(AttrNumber) * d->def->desc->natts);
+	for (i = entry != NULL ? d->def->nkeys : 0; entry != NULL && i < d->def->nkeys + d->def->nincludes; i++)
 	{
 		if (!d->def->fields[i].is_hint)
 			payload[npayload++] = d->def->fields[i].attno;
 	}
-	if (d->def->doc_attno != 0)
+	if (entry != NULL && d->def->doc_attno != 0)
 		payload[npayload++] = d->def->doc_attno;
 
-	memset(isnull, true, sizeof(isnull));
-#define PUT(i, datum)	(values[i] = (datum), isnull[i] = false)
 	PUT(VERIFY_KIND, CStringGetTextDatum(d->kind));
 	if (entry != NULL)
 		PUT(VERIFY_KEY, columns_to_jsonb(d->def->fact->owner, entry, d->def->ident, d->def->nkeys));

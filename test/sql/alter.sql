@@ -767,6 +767,114 @@ CALL indextable.rebuild('altering3.tt', 5);
 SELECT * FROM definition('altering3.tt');
 DROP SCHEMA altering3 CASCADE;
 SELECT * FROM left_behind();
+-- ---- uniqueness and on_mismatch, which leave the entries where they are
+CREATE TABLE u (id int PRIMARY KEY, doc jsonb);
+INSERT INTO u SELECT g, jsonb_build_object('k', 'k' || g, 'v', g, 'n', g) FROM generate_series(1, 5) g;
+SELECT indextable.create('u_k', 'u', '{k}', include => '{v}', on_mismatch => 'skip');
+CREATE INDEX u_own ON u_k (v);
+ALTER TABLE u_k REPLICA IDENTITY USING INDEX u_k_pkey;
+CREATE FUNCTION u_wrong() RETURNS TABLE (what text, entry text) LANGUAGE sql AS $$
+	SELECT side, entry FROM pg_temp.oracle('altering.u_k', 'SELECT doc ->> ''k'', id, doc ->> ''v'' FROM altering.u WHERE doc ->> ''k'' IS NOT NULL')
+	UNION ALL SELECT kind, problem FROM indextable.verify('altering.u_k') $$;
+CREATE FUNCTION u_is() RETURNS TABLE (maintenance text, is_unique boolean, on_mismatch text, state text, skipped bigint, rejected bigint, same_file boolean) LANGUAGE sql AS $$
+	SELECT maintenance, is_unique, on_mismatch, state, skipped, rejected, pg_relation_filepath(index_table) = current_setting('altering.file')
+	FROM indextable.index_tables JOIN indextable.index_table_stats USING (index_table, fact_table) WHERE index_table = 'altering.u_k'::regclass $$;
+SELECT set_config('altering.file', pg_relation_filepath('u_k'), false) IS NOT NULL AS noted;
+INSERT INTO u VALUES (6, '{"k": "k1"}');
+SELECT indextable.alter('u_k', is_unique => true);
+DELETE FROM u WHERE id = 6;
+SELECT indextable.alter('u_k', is_unique => true);
+SELECT * FROM indexes('u_k');
+SELECT * FROM u_is();
+SELECT relreplident, i.indisreplident FROM pg_class c JOIN pg_index i ON indrelid = c.oid AND indisprimary WHERE c.oid = 'u_k'::regclass;
+INSERT INTO u VALUES (6, '{"k": "k1"}');
+UPDATE u SET doc = '{"k": "k2"}' WHERE id = 1;
+UPDATE u SET doc = '{"k": "k7"}' WHERE id = 1;
+SELECT indextable.alter('u_k', maintenance => 'async');
+SELECT * FROM u_wrong();
+-- an asynchronous one cannot be unique; both are changed in one call, there and back
+SELECT indextable.alter('u_k', is_unique => false, maintenance => 'async');
+INSERT INTO u VALUES (6, '{"k": "k2"}');
+SELECT indextable.drain('u');
+SELECT * FROM u_wrong();
+SELECT indextable.alter('u_k', is_unique => true, maintenance => 'transactional');
+SELECT * FROM u_is();
+DELETE FROM u WHERE id = 6;
+SELECT indextable.alter('u_k', is_unique => true, maintenance => 'transactional');
+SELECT * FROM u_is();
+SELECT * FROM u_wrong();
+-- with other contents at the same time, and online
+SELECT indextable.alter('u_k', is_unique => false, filter => 'id < 100');
+SELECT * FROM indexes('u_k');
+INSERT INTO u VALUES (6, '{"k": "k2"}'), (100, '{"k": "k2"}');
+SELECT indextable.alter('u_k', is_unique => true, populate => false);
+SELECT indextable.alter('u_k', is_unique => true);
+CALL indextable.rebuild('u_k');
+SELECT is_unique FROM u_is();
+DELETE FROM u WHERE id = 6;
+CALL indextable.rebuild('u_k');
+SELECT is_unique, state FROM u_is();
+INSERT INTO u VALUES (6, '{"k": "k2"}'), (101, '{"k": "k2"}');
+SELECT indextable.alter('u_k', filter => '', is_unique => false);
+SELECT * FROM u_wrong();
+-- what depends on the primary key
+CREATE VIEW u_view AS SELECT k, id, v FROM u_k GROUP BY k, id;
+SELECT indextable.alter('u_k', is_unique => true);
+SELECT indextable.alter('u_k', is_unique => true, populate => false);
+DROP VIEW u_view;
+-- in a cursor
+BEGIN;
+DECLARE c CURSOR FOR SELECT * FROM u_k;
+FETCH c;
+SELECT indextable.alter('u_k', is_unique => true);
+ROLLBACK;
+-- on_mismatch: rows are read only where an entry was skipped
+SELECT indextable.alter('u_k', on_mismatch => 'sometimes');
+SELECT indextable.alter('u_k', on_mismatch => 'error');
+INSERT INTO u VALUES (7, jsonb_build_object('k', (SELECT string_agg(md5(g::text), '') FROM generate_series(1, 100) g)));
+SELECT set_config('altering.file', pg_relation_filepath('u_k'), false) IS NOT NULL AS noted;
+SELECT indextable.alter('u_k', on_mismatch => 'skip');
+INSERT INTO u VALUES (7, jsonb_build_object('k', (SELECT string_agg(md5(g::text), '') FROM generate_series(1, 100) g)));
+SELECT * FROM u_is();
+SELECT indextable.alter('u_k', on_mismatch => 'error');
+SELECT * FROM u_is();
+DELETE FROM u WHERE id = 7;
+SELECT indextable.alter('u_k', on_mismatch => 'error');
+SELECT * FROM u_is();
+SELECT * FROM u_wrong();
+-- an asynchronous one: rejected rows lose what cannot be a key
+SELECT indextable.drop('u_k');
+SELECT indextable.create('u_k', 'u', '{k,n::int}', include => '{v}', maintenance => 'async');
+INSERT INTO u VALUES (8, '{"k": "k8", "n": "many"}'), (9, '{"k": "k9", "n": "9"}');
+SELECT indextable.drain('u');
+SELECT indextable.alter('u_k', maintenance => 'transactional');
+SELECT indextable.alter('u_k', on_mismatch => 'skip');
+SELECT maintenance, on_mismatch, skipped, rejected FROM u_is();
+SELECT * FROM pg_temp.oracle('u_k', 'SELECT doc ->> ''k'', (doc ->> ''n'')::int, id, doc ->> ''v'' FROM u WHERE id <> 8 AND doc ? ''n''');
+SELECT indextable.alter('u_k', on_mismatch => 'error');
+SELECT indextable.alter('u_k', on_mismatch => 'error', populate => false);
+CALL indextable.rebuild('u_k');
+SELECT maintenance, on_mismatch, skipped, rejected FROM u_is();
+SELECT indextable.alter('u_k', on_mismatch => 'skip', maintenance => 'transactional');
+SELECT maintenance, on_mismatch, skipped, rejected FROM u_is();
+SELECT * FROM pg_temp.oracle('u_k', 'SELECT doc ->> ''k'', (doc ->> ''n'')::int, id, doc ->> ''v'' FROM u WHERE id <> 8 AND doc ? ''n''');
+-- of a partitioned index table over a partitioned fact table
+CREATE TABLE up (id int, r int, doc jsonb, PRIMARY KEY (r, id)) PARTITION BY LIST (r);
+CREATE TABLE up1 PARTITION OF up FOR VALUES IN (1);
+CREATE TABLE up2 PARTITION OF up FOR VALUES IN (2);
+INSERT INTO up SELECT g, 1 + g % 2, jsonb_build_object('k', g / 2) FROM generate_series(1, 20) g;
+SELECT indextable.create('up_k', 'up', '{k::int}', partitions => 3);
+SELECT indextable.alter('up_k', is_unique => true);
+DELETE FROM up1;
+SELECT indextable.alter('up_k', is_unique => true);
+INSERT INTO up VALUES (50, 1, '{"k": 3}');
+SELECT indextable.alter('up_k', is_unique => false);
+INSERT INTO up VALUES (50, 1, '{"k": 3}');
+SELECT * FROM pg_temp.oracle('up_k', 'SELECT (doc ->> ''k'')::int, r, id FROM up');
+SELECT * FROM indextable.verify('up_k');
+DROP TABLE u, up;
+DROP FUNCTION u_wrong, u_is;
+SELECT * FROM left_behind();
 DROP SCHEMA altering CASCADE;
 DROP OWNED BY altering_other, altering_owner;
 DROP ROLE altering_other, altering_owner;

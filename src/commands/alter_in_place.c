@@ -1,0 +1,293 @@
+/*-------------------------------------------------------------------------
+ *
+ * alter_in_place.c
+ *	  Gives an index table another maintenance, makes it unique or not, and has it
+ *	  refuse or skip values that cannot be keys: changes that leave its entries as
+ *	  they are.
+ *
+ * Writers of the fact table are locked out: all that have written have ended, and the
+ * next ones read the new definition.  What is queued is applied in between.
+ *
+ * A session that reads may go on with a definition that it has cached, as long as it
+ * keeps its locks.  A change of what entries there can be is therefore made with the
+ * index table locked against its readers, too: whoever relies on the old definition has
+ * a lock on the index table until its transaction ends, and who gets one afterwards
+ * hears of the new definition.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/relation.h"
+#include "access/xact.h"
+#include "executor/tuptable.h"
+#include "miscadmin.h"
+#include "storage/lockdefs.h"
+#include "utils/inval.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+
+#include "../catalog/completeness.h"
+#include "../catalog/definition_rows.h"
+#include "../definition/cache.h"
+#include "../definition/primary_key.h"
+#include "../definition/resolve.h"
+#include "../entry/block_scan.h"
+#include "../entry/document.h"
+#include "../entry/entries.h"
+#include "../entry/extract.h"
+#include "../indextable.h"
+#include "../maintain/guard.h"
+#include "../maintain/install_triggers.h"
+#include "../queue/drain.h"
+#include "../queue/feed_client.h"
+#include "../queue/rejections.h"
+#include "../queue/tables.h"
+#include "../util/lock.h"
+#include "../util/role.h"
+#include "../util/wait_point.h"
+#include "alter_in_place.h"
+#include "build.h"
+#include "replaceable.h"
+
+static void write_definition(DefinitionRow *row);
+static void change_mismatch(DefinitionRow *row);
+static void require_no_mismatch(DefinitionRow *row);
+static void change_uniqueness(DefinitionRow *row);
+static void change_maintenance(DefinitionRow *row);
+
+/*
+ * alter_in_place
+ *		Gives an index table the maintenance, the uniqueness and the on_mismatch that are
+ *		wanted.  Its definition is the same apart from these.
+ *
+ * An index table is unique only while it is transactional.  Rows that are rejected for
+ * values which are skipped from now on do not keep it from becoming transactional.
+ */
+void
+alter_in_place(DefinitionRow *now, DefinitionRow *wanted)
+{
+	DefinitionRow row = *now;
+
+	if (strcmp(row.on_mismatch, wanted->on_mismatch) != 0)
+	{
+		row.on_mismatch = wanted->on_mismatch;
+		change_mismatch(&row);
+	}
+	if (row.is_unique && !wanted->is_unique)
+	{
+		row.is_unique = false;
+		change_uniqueness(&row);
+	}
+	if (strcmp(row.maintenance, wanted->maintenance) != 0)
+	{
+		row.maintenance = wanted->maintenance;
+		change_maintenance(&row);
+	}
+	if (!row.is_unique && wanted->is_unique)
+	{
+		row.is_unique = true;
+		change_uniqueness(&row);
+	}
+}
+
+/* write_definition: puts a definition into the catalog, and has all sessions load it anew */
+static void
+write_definition(DefinitionRow *row)
+{
+	Relation	fact = relation_open(row->fact_table, NoLock);
+
+	catalog_update(row, fact);
+	relation_close(fact, NoLock);
+	CacheInvalidateRelcacheByRelid(row->fact_table);
+	CommandCounterIncrement();
+}
+
+/*
+ * change_mismatch
+ *		Has an index table refuse or skip values that cannot be keys from now on, as *row
+ *		says.
+ *
+ * Entries that it has are right either way.  Those that it has skipped would be missing
+ * from one that refuses such values, so there must be none.  Rows that it has rejected,
+ * being asynchronous, lose what cannot be a key.
+ */
+static void
+change_mismatch(DefinitionRow *row)
+{
+	bool		skip = strcmp(row->on_mismatch, "skip") == 0;
+	bool		async = strcmp(row->maintenance, "async") == 0;
+	Relation	fact = relation_open(row->fact_table, NoLock);
+	FactDef    *factdef;
+
+	if (async)
+		drain_queue(row->fact_table, 0);
+	lock_tree(row->index_table, AccessExclusiveLock);
+	if (!skip)
+		require_no_mismatch(row);
+	else
+		(void) definition_resolve(row, fact, NULL, 0, &factdef);	/* refuses what cannot
+																	 * be skipped */
+	relation_close(fact, NoLock);
+	write_definition(row);
+	if (!skip)
+		catalog_forget_skipped(row->index_table);
+	else if (async)
+	{
+		rejections_retry_now(row->index_table, true);
+		drain_queue(row->fact_table, 0);
+	}
+}
+
+/*
+ * require_no_mismatch
+ *		Raises the error of a write for the first fact row with a value that cannot be a
+ *		key.
+ *
+ * The rows are read only if there may be one: it is recorded whether any row lacks an
+ * entry although its key fields are not null.
+ */
+static void
+require_no_mismatch(DefinitionRow *row)
+{
+	FactDef    *factdef;
+	IndexDef   *def = get_definition(row->index_table);
+	IndexDef	strict;
+	Relation	fact;
+	Snapshot	snapshot;
+	BlockScan	scan;
+	TupleTableSlot *slot;
+	Caller		caller;
+	MemoryContext cxt;
+
+	if (index_table_complete(def, def->nkeys, NULL))
+		return;
+	factdef = def->fact;
+	strict = *def;
+	strict.skip_mismatch = false;
+	definition_pin(factdef);
+	PG_TRY();
+	{
+		fact = relation_open(factdef->relid, NoLock);
+		cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable mismatch", ALLOCSET_DEFAULT_SIZES);
+		become_owner(&caller, factdef->owner);
+		snapshot = RegisterSnapshot(GetLatestSnapshot());
+		block_scan_begin(&scan, factdef, fact, snapshot, 100, 0);
+		while ((slot = block_scan_next(&scan)) != NULL)
+		{
+			MemoryContext old = MemoryContextSwitchTo(cxt);
+			FactRow		factrow;
+			Entries		entries;
+
+			CHECK_FOR_INTERRUPTS();
+			factrow_init(&factrow, factdef, slot);
+			entries_init(&entries, &strict);
+			(void) extract_entries(&strict, &factrow, true, &entries);
+			MemoryContextSwitchTo(old);
+			MemoryContextReset(cxt);
+		}
+		block_scan_end(&scan);
+		UnregisterSnapshot(snapshot);
+		become_caller(&caller);
+		MemoryContextDelete(cxt);
+		relation_close(fact, NoLock);
+	}
+	PG_FINALLY();
+	{
+		definition_unpin(factdef);
+	}
+	PG_END_TRY();
+}
+
+/*
+ * change_uniqueness
+ *		Makes an index table unique, or lets rows have the same key from now on, as *row
+ *		says.
+ *
+ * Only the index of the primary key is made anew.  The server raises an error if two
+ * entries have the same key, as it does for CREATE UNIQUE INDEX.
+ */
+static void
+change_uniqueness(DefinitionRow *row)
+{
+	IndexDef   *def;
+	IndexDef	wanted;
+	FactDef    *factdef;
+	Oid			outer = altered_by_us;
+
+	lock_tree(row->index_table, AccessExclusiveLock);
+	def = get_definition(row->index_table);
+	factdef = def->fact;
+	wanted = *def;
+	wanted.is_unique = row->is_unique;
+	definition_pin(factdef);
+
+	/*
+	 * Until the definition is written, too, our event triggers would find
+	 * that the primary key does not fit it.
+	 */
+	altered_by_us = row->index_table;
+	PG_TRY();
+	{
+		primary_key_replace(&wanted, def->covering);
+	}
+	PG_FINALLY();
+	{
+		altered_by_us = outer;
+		definition_unpin(factdef);
+	}
+	PG_END_TRY();
+	write_definition(row);
+}
+
+/*
+ * change_maintenance
+ *		Makes an index table asynchronous or transactional, as *row says.
+ *
+ * What is left in the queue is applied in between.
+ */
+static void
+change_maintenance(DefinitionRow *row)
+{
+	bool		async = strcmp(row->maintenance, "async") == 0;
+	FactDef    *factdef;
+	IndexDef   *def;
+
+	drain_queue(row->fact_table, 0);
+	if (!async)
+		require_no_rejections(row->index_table, row->index_table);
+	else
+		queues_restore(row->fact_table);
+	write_definition(row);
+	wait_point("alter has changed the maintenance");
+
+	if (async)
+	{
+		def = definition_of_index_table(row->index_table, &factdef);
+		definition_pin(factdef);
+		PG_TRY();
+		{
+			feeds_require(factdef, row->fact_table);
+			if (!OidIsValid(def->row_index))
+				row_index_make(row->index_table, row_index_columns(def));
+			queues_create(factdef, false);
+		}
+		PG_CATCH();
+		{
+			definition_unpin(factdef);
+			PG_RE_THROW();
+		}
+		PG_END_TRY();
+		definition_unpin(factdef);
+		CacheInvalidateRelcacheByRelid(row->fact_table);
+	}
+	triggers_install(row->fact_table);
+	if (!async)
+	{
+		/* If another session is reading the index table, this index may stay. */
+		if (lock_tree_now(row->index_table, AccessExclusiveLock))
+			row_index_drop(row->index_table);
+		(void) queues_drop(row->fact_table, false);
+	}
+}

@@ -1,0 +1,310 @@
+/*-------------------------------------------------------------------------
+ *
+ * column_type.c
+ *	  Has index tables follow ALTER TABLE ... ALTER COLUMN ... TYPE of a column of their
+ *	  fact table: of its primary key, above all.
+ *
+ * The command converts the values of the column by any expression, and its new type may
+ * be sorted in another way.  So the index tables are filled anew, within the command:
+ * they are emptied, get the new type for their own column, and are filled from the rows
+ * as the command has left them.  They stay the same objects.  What is queued asks for
+ * nothing more then, and its keys are of the old type: the queue is made anew, too.
+ *
+ * The command has locked the fact table against all others, and keeps that lock, so no
+ * session uses the definition of an index table between the first of these steps and the
+ * last.  An older snapshot sees neither rows nor entries, because both are written by this
+ * transaction; the server's documentation says so of every ALTER TABLE that rewrites a
+ * table.  If anything fails, all of it is rolled back with the command.
+ *
+ * Documents are left out: there is no other type for them.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/relation.h"
+#include "access/sysattr.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/index.h"
+#include "catalog/pg_class.h"
+#include "lib/stringinfo.h"
+#include "nodes/bitmapset.h"
+#include "nodes/pg_list.h"
+#include "storage/lockdefs.h"
+#include "utils/builtins.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+
+#include "../catalog/completeness.h"
+#include "../catalog/definition_rows.h"
+#include "../catalog/usage.h"
+#include "../commands/fill.h"
+#include "../commands/replace.h"
+#include "../commands/swap_files.h"
+#include "../definition/columns.h"
+#include "../definition/layout.h"
+#include "../definition/primary_key.h"
+#include "../definition/resolve.h"
+#include "../indextable.h"
+#include "../maintain/foreign_snapshot.h"
+#include "../maintain/guard.h"
+#include "../maintain/install_triggers.h"
+#include "../queue/append.h"
+#include "../queue/feed_client.h"
+#include "../queue/tables.h"
+#include "../util/inherit.h"
+#include "../util/lock.h"
+#include "../util/relation.h"
+#include "../util/role.h"
+#include "../util/sql.h"
+#include "../util/uncounted.h"
+#include "column_type.h"
+
+static bool changed_column_in(Bitmapset *columns, Relation fact, AlterTableStmt *stmt);
+static void refill(StoredDefinition *stored, Relation fact, AlterTableStmt *stmt);
+static void for_each_leaf(Oid index_table, void (*work) (Oid leaf));
+static void empty(Oid leaf);
+static void make_indexes(Oid leaf);
+static void change_columns(Oid index_table, IndexDef *def, Relation fact);
+static char *column_changes(IndexDef *def, Relation fact, Relation rel);
+
+/* can_follow_type: returns whether index tables can follow a change of the type of a column, which is no document */
+bool
+can_follow_type(FactDef *fact, const char *column)
+{
+	AttrNumber	attno = get_attnum(fact->relid, column);
+	int			i;
+
+	for (i = 0; i < fact->ndocs; i++)
+		if (fact->doc_attno[i] == attno)
+			return false;
+	return !fact->distributed && !fact->feed && feed_servers(fact->relid) == NIL;
+}
+
+/*
+ * prepare_type_change
+ *		Refuses a change of a column's type that index tables could follow at another time
+ *		only, before the command locks the fact table.
+ */
+void
+prepare_type_change(FactDef *fact)
+{
+	ListCell   *cell;
+
+	check_servers_unused(fact->relid, "ALTER COLUMN ... TYPE");
+	if (queue_pending(fact->relid))
+		ereport(ERROR,
+				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
+				 errmsg("cannot alter the type of a column in a transaction that has changed the table"),
+				 errdetail("The changes are queued when the transaction commits."),
+				 errhint("Commit the transaction first.")));
+	foreach(cell, catalog_read_definitions(fact->relid, InvalidOid))
+	{
+		DefinitionRow *row = &((StoredDefinition *) lfirst(cell))->row;
+
+		if (strcmp(row->state, "building") == 0)
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("cannot alter the type of a column of table \"%s\" while an index table is being built", fact->name),
+					 OidIsValid(row->replaces) ?
+					 errhint("To finish, run CALL " IT_SCHEMA ".rebuild(%s); to abandon the rebuild, run DROP TABLE %s;",
+							 quote_literal_cstr(quoted_relation(row->replaces)), quoted_relation(row->index_table)) :
+					 errhint("To finish, run CALL " IT_SCHEMA ".build(%s); to abandon the build, run DROP TABLE %s;",
+							 quote_literal_cstr(quoted_relation(row->index_table)), quoted_relation(row->index_table))));
+	}
+}
+
+/*
+ * follow_type_change
+ *		Fills those index tables of a fact table anew that use a column whose type a command
+ *		has changed.
+ */
+void
+follow_type_change(Oid fact_table, AlterTableStmt *stmt)
+{
+	bool		changes = false;
+	List	   *stored;
+	Relation	fact;
+	ListCell   *cell;
+
+	foreach(cell, stmt->cmds)
+		changes |= ((AlterTableCmd *) lfirst(cell))->subtype == AT_AlterColumnType;
+	stored = changes ? catalog_read_definitions(fact_table, InvalidOid) : NIL;
+	if (stored == NIL || !triggers_intact(fact_table))
+		return;
+	fact = relation_open(fact_table, AccessExclusiveLock);
+	note_writers_locked_out(fact_table);
+	foreach(cell, stored)
+		refill(lfirst(cell), fact, stmt);
+	relation_close(fact, NoLock);
+}
+
+/* changed_column_in: returns whether a command has changed the type of one of some columns, offset as in IndexDef */
+static bool
+changed_column_in(Bitmapset *columns, Relation fact, AlterTableStmt *stmt)
+{
+	ListCell   *cell;
+
+	foreach(cell, stmt->cmds)
+	{
+		AlterTableCmd *cmd = lfirst(cell);
+
+		if (cmd->subtype == AT_AlterColumnType &&
+			bms_is_member(get_attnum(RelationGetRelid(fact), cmd->name) - FirstLowInvalidHeapAttributeNumber, columns))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * refill
+ *		Gives an index table the types that its columns are to have now, and its entries anew.
+ *
+ * If the column is one of the key, all index tables use it, and what is queued is in none of
+ * the new entries' way: but the queue holds keys of the old type.
+ */
+static void
+refill(StoredDefinition *stored, Relation fact, AlterTableStmt *stmt)
+{
+	DefinitionRow row = stored->row;
+	const char **names = get_stored_column_names(fact, stored);
+	FactDef    *factdef = make_fact_def(fact, row.primary_key, names, CurrentMemoryContext);
+	Relation	rel = try_relation_open(row.index_table, AccessShareLock);
+	IndexDef   *def;
+	Relation	index;
+	Caller		caller;
+	bool		covering;
+	bool		fits;
+	int			uncounted;
+
+	if (rel == NULL)
+		return;
+	def = make_index_def(factdef, fact, &row, rel, 0, names);
+	relation_close(rel, NoLock);
+	if (!changed_column_in(def->used, fact, stmt))
+		return;
+	lock_tree(row.index_table, AccessExclusiveLock);
+	check_not_in_use(row.index_table);
+	become_owner(&caller, fact->rd_rel->relowner);
+	uncounted = begin_uncounted();
+	for_each_leaf(row.index_table, empty);
+	change_columns(row.index_table, def, fact);
+
+	rel = table_open(row.index_table, NoLock);
+	if (!definition_complete(def, fact, rel))
+		report_altered_index_table(row.index_table, fact, "Its columns cannot have the types of the fact table's columns.");
+	completeness_begin(row.index_table);
+	catalog_forget_skipped(row.index_table);
+	catalog_forget_rejections(row.index_table);
+	fits = fill_index_table(def, fact, rel);
+	index = open_primary_key(rel, AccessShareLock);
+	covering = index != NULL && primary_key_covers(def, index);
+	if (index != NULL)
+		index_close(index, NoLock);
+	table_close(rel, NoLock);
+	CommandCounterIncrement();
+	if (covering && !fits)
+		primary_key_replace(def, false);
+	for_each_leaf(row.index_table, make_indexes);
+	end_uncounted(uncounted);
+	become_caller(&caller);
+
+	catalog_update(&row, fact);
+	if (is_queued(&row) && changed_column_in(factdef->pk_columns, fact, stmt))
+		queues_make_anew(factdef);
+	CacheInvalidateRelcache(fact);
+	CommandCounterIncrement();
+}
+
+/* for_each_leaf: does something with each table that holds entries of an index table */
+static void
+for_each_leaf(Oid index_table, void (*work) (Oid leaf))
+{
+	ListCell   *cell;
+
+	foreach(cell, list_with_partitions(index_table))
+	{
+		if (get_rel_relkind(lfirst_oid(cell)) == RELKIND_RELATION)
+			work(lfirst_oid(cell));
+	}
+	CommandCounterIncrement();
+}
+
+static void
+empty(Oid leaf)
+{
+	(void) truncate_without_replication(leaf);
+}
+
+static void
+make_indexes(Oid leaf)
+{
+	reindex_table(leaf);
+}
+
+/* change_columns: gives an index table, which is empty, the types that its columns are to have */
+static void
+change_columns(Oid index_table, IndexDef *def, Relation fact)
+{
+	Relation	rel = table_open(index_table, NoLock);
+	char	   *changes = column_changes(def, fact, rel);
+	List	   *old_keys = usage_keys(index_table);
+	Oid			owner = rel->rd_rel->relowner;
+	Oid			outer = altered_by_us;
+
+	table_close(rel, NoLock);
+	if (changes[0] == '\0')
+		return;
+	altered_by_us = index_table;
+	PG_TRY();
+	{
+		run_sql(owner, "ALTER TABLE %s %s", quoted_relation(index_table), changes);
+	}
+	PG_FINALLY();
+	{
+		altered_by_us = outer;
+	}
+	PG_END_TRY();
+	usage_follows(index_table, old_keys);
+}
+
+/* column_changes: returns the subcommands of ALTER TABLE that give columns their new types; "": there are none */
+static char *
+column_changes(IndexDef *def, Relation fact, Relation rel)
+{
+	TupleDesc	desc = RelationGetDescr(rel);
+	FormData_pg_attribute wanted = {0};
+	StringInfoData sql;
+	int			live = 0;
+	int			i;
+	int			k;
+
+	initStringInfo(&sql);
+	for (i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+
+		if (att->attisdropped)
+			continue;
+		live++;
+		wanted = *att;
+		for (k = 0; k < def->fact->npk; k++)
+			if (def->pk_attno[k] == live)
+				wanted = *TupleDescAttr(RelationGetDescr(fact), def->fact->pk_attno[k] - 1);
+		for (k = 0; k < def->nkeys + def->nincludes; k++)
+			if (def->fields[k].attno == live)
+			{
+				wanted.atttypid = def->fields[k].type;
+				wanted.atttypmod = def->fields[k].typmod;
+				wanted.attcollation = def->fields[k].collation;
+			}
+		if (wanted.atttypid == att->atttypid && wanted.atttypmod == att->atttypmod && wanted.attcollation == att->attcollation)
+			continue;
+		appendStringInfo(&sql, "%sALTER COLUMN %s TYPE %s USING NULL", sql.len > 0 ? ", " : "",
+						 quote_identifier(NameStr(att->attname)), layout_type(wanted.atttypid, wanted.atttypmod, wanted.attcollation));
+	}
+	return sql.data;
+}
