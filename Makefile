@@ -11,7 +11,7 @@
 
 EXTENSION  = indextable
 MODULE_big = indextable
-DATA       = $(sort $(wildcard sql/*--*.sql))
+DATA       = $(sort $(wildcard sql/*--*.sql sql/*--*.control))
 OBJS       = $(patsubst %.c,%.o,$(sort $(wildcard src/*.c src/*/*.c)))
 
 # The server's own headers have unused parameters. Hidden is what is not marked PGDLLEXPORT: see test/run/exports.
