@@ -7,12 +7,13 @@
 #   make majors                              make test on every PostgreSQL that Debian has, and upgrades between them
 #   make assert                              make test on servers built with assertions, and under valgrind: see test/run/assert
 #   make soak                                sessions of every kind at once, for a minute (DURATION=60): see test/soak/
+#   make dist                                the archive for PGXN, of what is committed
 #   make indent                              formats src/ as pgindent does (test/run/indent --check: tells whether it is)
 #   make WERROR=-Werror                      warnings are errors, as in make test
 
 EXTENSION  = indextable
 MODULE_big = indextable
-DATA       = $(sort $(wildcard sql/*--*.sql))
+DATA       = $(sort $(wildcard sql/*--*.sql sql/*--*.control))
 OBJS       = $(patsubst %.c,%.o,$(sort $(wildcard src/*.c src/*/*.c)))
 
 # The server's own headers have unused parameters. Hidden is what is not marked PGDLLEXPORT: see test/run/exports.
@@ -26,13 +27,14 @@ ISOLATION_OPTS = --inputdir=test --outputdir=test/output/isolation --load-extens
 REGRESS_PREP   = test-output
 EXTRA_CLEAN    = test/output
 
-# LLVM bitcode would need the very clang that the server was built with.
-override with_llvm = no
+# Bitcode is for functions that JIT compilation puts into expressions, of which there are none here; packages have it because
+# others expect it (with_llvm=yes in the environment). It needs the very clang that the server was built with.
+override with_llvm := $(if $(filter environment,$(origin with_llvm)),$(with_llvm),no)
 
 PG_CONFIG ?= pg_config
 
 # These install what they need, so they must work before there is a pg_config.
-RUN = demo example examples test bench majors assert soak indent
+RUN = demo example examples test bench majors assert soak indent dist
 ifneq ($(filter-out $(RUN),$(or $(MAKECMDGOALS),all)),)
 PGXS := $(shell $(PG_CONFIG) --pgxs)
 ifeq ($(PGXS),)
@@ -67,5 +69,9 @@ assert:
 
 indent:
 	@test/run/indent
+
+dist: name = indextable-$(shell sed -n 's/^   "version": *"\(.*\)",/\1/p' META.json)
+dist:
+	git archive --format=zip --prefix=$(name)/ --output=$(name).zip HEAD
 
 .PHONY: test-output $(RUN)

@@ -7,25 +7,36 @@
 -- Operators and functions of others in the schema of the extension are not to be taken for the server's own.
 SET LOCAL search_path = pg_catalog, pg_temp;
 
--- Whoever owns the schema could add functions to it at any time that are preferred to ours, and would run as whoever calls
--- them.
+-- Everybody may use it: who owns a table creates its triggers anew when a dump is restored.
+CREATE SCHEMA indextable_internal;
+COMMENT ON SCHEMA indextable_internal IS 'What the extension indextable keeps, and what its triggers call: nothing that users would have to do with';
+GRANT USAGE ON SCHEMA indextable_internal TO PUBLIC;
+
+CREATE FUNCTION indextable_internal.schema_is_new() RETURNS boolean
+LANGUAGE C AS 'MODULE_PATHNAME', 'indextable_schema_is_new';
+
+-- Whoever owns the schema, or may create in it, could add functions to it at any time that are preferred to ours, and would
+-- run as whoever calls them.  CREATE EXTENSION has made the schema for its caller, who need not be a superuser: it is taken
+-- from him, unless it was there before, because then somebody may be about to add something to it.
 DO $$
 DECLARE
     owner text := (SELECT pg_catalog.pg_get_userbyid(n.nspowner) FROM pg_catalog.pg_namespace n JOIN pg_catalog.pg_roles r ON r.oid = n.nspowner
                    WHERE n.nspname = 'indextable' AND NOT r.rolsuper);
 BEGIN
     IF owner IS NOT NULL THEN
-        RAISE insufficient_privilege USING
-            MESSAGE = 'schema indextable is owned by role ' || pg_catalog.quote_ident(owner) || ', which is not a superuser',
-            HINT = 'Look at what is in the schema, then run ALTER SCHEMA indextable OWNER TO CURRENT_USER.';
+        IF NOT indextable_internal.schema_is_new() OR EXISTS (
+            SELECT FROM pg_catalog.pg_depend d
+            WHERE d.refclassid = 'pg_catalog.pg_namespace'::regclass AND d.refobjid = 'indextable'::regnamespace
+              AND d.classid <> 'pg_catalog.pg_extension'::regclass) THEN
+            RAISE insufficient_privilege USING
+                MESSAGE = 'schema indextable is owned by role ' || pg_catalog.quote_ident(owner) || ', which is not a superuser',
+                HINT = 'Look at what is in the schema. Then run DROP SCHEMA indextable, and CREATE EXTENSION makes it, or as a superuser ALTER SCHEMA indextable OWNER TO CURRENT_USER.';
+        END IF;
+        ALTER SCHEMA indextable OWNER TO CURRENT_USER;
     END IF;
 END
 $$;
-
--- Everybody may use it: who owns a table creates its triggers anew when a dump is restored.
-CREATE SCHEMA indextable_internal;
-COMMENT ON SCHEMA indextable_internal IS 'What the extension indextable keeps, and what its triggers call: nothing that users would have to do with';
-GRANT USAGE ON SCHEMA indextable_internal TO PUBLIC;
+DROP FUNCTION indextable_internal.schema_is_new();
 
 -- The catalog ----------------------------------------------------------------
 
@@ -867,3 +878,27 @@ COMMENT ON COLUMN indextable.distribution.writes_to_average IS 'writes, likewise
 
 GRANT USAGE ON SCHEMA indextable TO PUBLIC;
 GRANT SELECT ON indextable.index_tables, indextable.index_table_stats, indextable.queues, indextable.rejected, indextable.checks, indextable.progress, indextable.distribution TO PUBLIC;
+
+-- Nobody has rights on this by default privileges, which are meant for other tables, functions and schemas; and nobody but
+-- the owner creates anything in the schemas.
+REVOKE CREATE ON SCHEMA indextable FROM PUBLIC;
+DO $$
+DECLARE
+    object  text;
+    grantee text;
+BEGIN
+    FOR object, grantee IN
+        SELECT DISTINCT o.name, pg_catalog.quote_ident(pg_catalog.pg_get_userbyid(a.grantee))
+        FROM (SELECT 0, 'SCHEMA ' || n.oid::regnamespace, n.nspacl, n.nspowner FROM pg_catalog.pg_namespace n
+              WHERE n.nspname IN ('indextable', 'indextable_internal')
+              UNION ALL SELECT c.oid, 'TABLE ' || c.oid::regclass, c.relacl, c.relowner FROM pg_catalog.pg_class c
+              UNION ALL SELECT p.oid, 'ROUTINE ' || p.oid::regprocedure, p.proacl, p.proowner FROM pg_catalog.pg_proc p) o (oid, name, acl, owner)
+        CROSS JOIN pg_catalog.aclexplode(o.acl) a
+        WHERE a.grantee NOT IN (0, o.owner)
+          AND (o.oid = 0 OR EXISTS (SELECT FROM pg_catalog.pg_depend d JOIN pg_catalog.pg_extension e ON e.oid = d.refobjid
+                                    WHERE d.objid = o.oid AND d.refclassid = 'pg_catalog.pg_extension'::regclass AND e.extname = 'indextable'))
+    LOOP
+        EXECUTE pg_catalog.format('REVOKE ALL ON %s FROM %s CASCADE', object, grantee);
+    END LOOP;
+END
+$$;

@@ -8,22 +8,31 @@
 #include "postgres.h"
 
 #include "access/htup.h"
+#include "access/htup_details.h"
 #include "access/table.h"
+#include "access/transam.h"
+#include "access/xact.h"
 #include "catalog/dependency.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_extension.h"
 #include "catalog/pg_type.h"
 #include "commands/extension.h"
+#include "fmgr.h"
 #include "miscadmin.h"
+#include "nodes/parsenodes.h"
 #include "storage/lockdefs.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
 #include "utils/syscache.h"
 
 #include "../indextable.h"
 #include "../util/sql.h"
 #include "owner.h"
 #include "table_access.h"
+
+PG_FUNCTION_INFO_V1(indextable_schema_is_new);
 
 /* get_extension_owner: returns the role that owns the extension's tables */
 Oid
@@ -41,6 +50,7 @@ get_extension_owner(void)
  *		Revokes all privileges on a table from all roles but its owner.
  *
  * Otherwise default privileges could give access to what the fact table protects.
+ * grant_default_select() applies those that do not.
  */
 void
 revoke_all(Oid relid, Oid owner)
@@ -65,6 +75,60 @@ revoke_all(Oid relid, Oid owner)
 		if (roles[i] != owner)
 			run_sql(get_extension_owner(), "REVOKE ALL ON TABLE %s FROM %s", quoted_relation(relid),
 					quote_identifier(GetUserNameFromId(roles[i], false)));
+}
+
+/*
+ * grant_default_select
+ *		Grants SELECT on a new index table to those to whom the default privileges of its
+ *		owner give it on any new table, if they may read the whole fact table.
+ *
+ * The entries are a copy of what is in the fact table, so nobody reads by default what
+ * he could not read there.  Other privileges have no use on a table that nobody writes.
+ */
+void
+grant_default_select(Oid relid, Relation fact)
+{
+	Oid			owner = fact->rd_rel->relowner;
+	Acl		   *acl = get_user_default_acl(OBJECT_TABLE, owner, get_rel_namespace(relid));
+	AclItem    *items;
+	int			i;
+
+	if (acl == NULL || fact->rd_rel->relrowsecurity)
+		return;
+	items = (AclItem *) ((char *) acl + ARR_OVERHEAD_NONULLS(1));	/* ACL_DAT() draws a warning */
+	for (i = 0; i < ACL_NUM(acl); i++)
+	{
+		AclItem    *item = &items[i];
+		Oid			role = item->ai_grantee;
+
+		if (role != owner && (ACLITEM_GET_PRIVS(*item) & ACL_SELECT) != 0 &&
+			pg_class_aclcheck(RelationGetRelid(fact), role, ACL_SELECT) == ACLCHECK_OK)
+			run_sql(owner, "GRANT SELECT ON TABLE %s TO %s%s", quoted_relation(relid),
+					role == ACL_ID_PUBLIC ? "PUBLIC" : quote_identifier(GetUserNameFromId(role, false)),
+					(ACLITEM_GET_GOPTIONS(*item) & ACL_SELECT) != 0 ? " WITH GRANT OPTION" : "");
+	}
+}
+
+/*
+ * indextable_schema_is_new
+ *		schema_is_new(): whether the schema of the extension was created by this
+ *		transaction.
+ *
+ * Then no other session can have created anything in it, or can be about to.  A row with
+ * the xmin of this transaction is not enough, because it may be a new version of one that
+ * was there before.
+ */
+Datum
+indextable_schema_is_new(PG_FUNCTION_ARGS)
+{
+	HeapTuple	tuple = SearchSysCache1(NAMESPACENAME, CStringGetDatum(IT_SCHEMA));
+	bool		is_new = HeapTupleIsValid(tuple) &&
+		TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetXmin(tuple->t_data)) &&
+		(tuple->t_data->t_infomask & HEAP_UPDATED) == 0;
+
+	if (HeapTupleIsValid(tuple))
+		ReleaseSysCache(tuple);
+	PG_RETURN_BOOL(is_new);
 }
 
 /*

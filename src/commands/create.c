@@ -34,6 +34,7 @@
 #include "../catalog/completeness.h"
 #include "../catalog/definition_rows.h"
 #include "../catalog/orphaned_rows.h"
+#include "../catalog/owner.h"
 #include "../catalog/table_access.h"
 #include "../catalog/usage.h"
 #include "../definition/cache.h"
@@ -329,7 +330,13 @@ target_schema(const char *index_table, Relation fact, char **name)
 						isAnyTempNamespace(schema) ? "pg_temp" : get_namespace_name(schema)),
 				 errhint("Put it into a schema of your own.")));
 	if (may_create_in(schema) != ACLCHECK_OK)
-		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_SCHEMA, get_namespace_name(schema));
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("permission denied for schema %s", get_namespace_name(schema)),
+				 errdetail("Index table \"%s\" is to be created there as a table.", var->relname),
+				 errhint("Name another schema before that of the index table, or have somebody who may run GRANT CREATE ON SCHEMA %s TO %s;",
+						 quote_identifier(get_namespace_name(schema)),
+						 quote_identifier(GetUserNameFromId(GetUserId(), false)))));
 	*name = var->relname;
 	existing = get_relname_relid(var->relname, schema);
 	if (OidIsValid(existing))
@@ -351,8 +358,11 @@ target_schema(const char *index_table, Relation fact, char **name)
 static Oid
 make_table(DefinitionRow *row, IndexDef *def, Relation fact, Oid schema, const char *name)
 {
-	return create_bare_index_table(InvalidOid, schema, name, layout_columns(def, fact), row->partitioning,
-								   NULL, fact->rd_rel->relowner);
+	Oid			relid = create_bare_index_table(InvalidOid, schema, name, layout_columns(def, fact),
+											row->partitioning, NULL, fact->rd_rel->relowner);
+
+	grant_default_select(relid, fact);
+	return relid;
 }
 
 /*

@@ -19,6 +19,7 @@
 #include "nodes/parsenodes.h"
 #include "parser/analyze.h"
 #include "tcop/tcopprot.h"
+#include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
@@ -69,7 +70,10 @@ indextable_explain(PG_FUNCTION_ARGS)
 		ereport(NOTICE,
 				(errmsg("index tables are not used in other sessions"),
 				 errdetail("This session has loaded the library indextable by now, but others may not."),
+				 pg_parameter_aclcheck("session_preload_libraries", GetUserId(), ACL_SET) == ACLCHECK_OK ?
 				 errhint("ALTER DATABASE %s SET session_preload_libraries = 'indextable';",
+						 quote_identifier(get_database_name(MyDatabaseId))) :
+				 errhint("Have each new session run SELECT FROM indextable.explain(NULL), or a superuser ALTER DATABASE %s SET session_preload_libraries = 'indextable';",
 						 quote_identifier(get_database_name(MyDatabaseId)))));
 	opinions = NIL;
 	opinions_cxt = CurrentMemoryContext;

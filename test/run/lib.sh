@@ -23,6 +23,7 @@ cd "$repo"
 
 exec 3>&1 4>&2    # for the last word, wherever a signal finds us
 work=    # the private folder
+also_needed=    # a file that names more Debian packages
 job=     # process group of the step that runs now
 
 # A make, a shell profile or a CI that calls us must not steer what we call.
@@ -136,7 +137,7 @@ wanted_packages() {
 	printf '%s\n' build-essential perl libipc-run-perl libtap-parser-sourcehandler-pgtap-perl
 	[ -n "${PG_CONFIG:-}" ] || printf '%s\n' "postgresql-$PGVERSION" "postgresql-server-dev-$PGVERSION"
 	[ -n "${PG_CONFIG:-}" ] || [ -e "/usr/share/postgresql/$PGVERSION/extension/pgtap.control" ] || echo "postgresql-$PGVERSION-pgtap"
-	[ ! -e "test/$me/packages" ] || sed "s/#.*//; s/NN/$PGVERSION/" "test/$me/packages"
+	sed "s/#.*//; s/NN/$PGVERSION/" "test/$me/packages" $also_needed 2>/dev/null || :
 }
 
 install_packages() {

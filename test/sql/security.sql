@@ -119,15 +119,56 @@ CREATE TRIGGER t AFTER INSERT ON super FOR EACH ROW EXECUTE FUNCTION indextable_
 INSERT INTO super VALUES (1, '{"k": 1}');
 DROP TABLE super;
 
--- ---- default privileges do not open an index table
-ALTER DEFAULT PRIVILEGES FOR ROLE regress_it_owner IN SCHEMA security GRANT SELECT, INSERT ON TABLES TO PUBLIC, regress_it_reader;
+-- ---- default privileges give SELECT on an index table to who may read its fact table, and nothing else
+CREATE ROLE regress_it_deploy IN ROLE regress_it_owner;
+GRANT CREATE ON SCHEMA security TO regress_it_deploy;
+ALTER DEFAULT PRIVILEGES FOR ROLE regress_it_owner IN SCHEMA security GRANT SELECT, INSERT ON TABLES TO regress_it_reader WITH GRANT OPTION;
+ALTER DEFAULT PRIVILEGES FOR ROLE regress_it_owner GRANT SELECT, DELETE ON TABLES TO regress_it_writer, PUBLIC;
+ALTER DEFAULT PRIVILEGES FOR ROLE regress_it_deploy GRANT SELECT ON TABLES TO regress_it_evil;
+ALTER DEFAULT PRIVILEGES GRANT ALL ON TABLES TO regress_it_evil;
 SET ROLE regress_it_owner;
 CREATE TABLE open (id int PRIMARY KEY, doc jsonb);
-SELECT indextable.create('closed', 'open', '{k}');
--- without m, which is MAINTAIN, since PostgreSQL 17
-SELECT relname, replace(relacl::text, 'xtm/', 'xt/') AS relacl FROM pg_class WHERE relname IN ('open', 'closed') AND relnamespace = 'security'::regnamespace ORDER BY 1;
+CREATE TABLE closed (id int PRIMARY KEY, doc jsonb);
+CREATE TABLE policies (id int PRIMARY KEY, doc jsonb);
+ALTER TABLE policies ENABLE ROW LEVEL SECURITY;
+REVOKE ALL ON open, closed, policies FROM PUBLIC;
+REVOKE SELECT ON closed FROM regress_it_reader, regress_it_writer;
+GRANT SELECT (id) ON closed TO regress_it_reader;
+SELECT indextable.create('open_k', 'open', '{k}');
+SELECT indextable.create('open_parts', 'open', '{k}', partitions => 2, maintenance => 'async');
+SELECT indextable.create('closed_k', 'closed', '{k}');
+SELECT indextable.create('policies_k', 'policies', '{k}');
+-- those of the owner count, whoever creates it, with the grants that it has got since
+SET ROLE regress_it_deploy;
+SELECT indextable.create('open_deployed', 'open', '{k}');
 RESET ROLE;
-ALTER DEFAULT PRIVILEGES FOR ROLE regress_it_owner IN SCHEMA security REVOKE SELECT, INSERT ON TABLES FROM PUBLIC, regress_it_reader;
+SELECT indextable.create('open_made', 'open', '{k}', populate => false);
+REVOKE SELECT ON open_k FROM regress_it_writer;
+GRANT SELECT ON open_parts TO PUBLIC;
+CREATE FUNCTION rights() RETURNS TABLE (relname name, granted text) LANGUAGE sql SET search_path = security, pg_catalog AS $$
+SELECT relname, string_agg(CASE grantee WHEN 0 THEN 'PUBLIC' ELSE grantee::regrole::text END || ' ' || privilege_type || CASE WHEN is_grantable THEN '*' ELSE '' END, ', '
+       ORDER BY grantee::regrole::text COLLATE "C")
+FROM pg_class LEFT JOIN aclexplode(relacl) a ON a.grantee <> relowner
+WHERE relnamespace = 'security'::regnamespace AND relkind IN ('r', 'p') AND relname ~ '^(open|closed|policies)_' GROUP BY 1 ORDER BY 1$$;
+SELECT * FROM rights();
+SELECT count(*) FROM pg_class c, aclexplode(relacl) a WHERE relnamespace = 'indextable_internal'::regnamespace AND a.grantee NOT IN (0, c.relowner);
+SET ROLE regress_it_owner;
+CALL indextable.rebuild('open_k');
+CALL indextable.rebuild('open_parts');
+SELECT indextable.alter('open_deployed', include => '{v}');
+SELECT indextable.alter('open_parts', partitions => 3);
+SELECT * FROM rights();
+INSERT INTO open VALUES (1, '{"k": "a"}');
+SET ROLE regress_it_reader;
+SELECT indextable.lookup('open_k', '{"k": "a"}');
+RESET ROLE;
+DROP TABLE open, closed, policies;
+DROP FUNCTION rights();
+ALTER DEFAULT PRIVILEGES REVOKE ALL ON TABLES FROM regress_it_evil;
+ALTER DEFAULT PRIVILEGES FOR ROLE regress_it_owner IN SCHEMA security REVOKE ALL ON TABLES FROM regress_it_reader;
+ALTER DEFAULT PRIVILEGES FOR ROLE regress_it_owner REVOKE ALL ON TABLES FROM regress_it_writer, PUBLIC;
+DROP OWNED BY regress_it_deploy;
+DROP ROLE regress_it_deploy;
 
 -- ---- who may create, and who owns
 SET ROLE regress_it_writer;
