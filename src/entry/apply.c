@@ -34,6 +34,7 @@
 #include "apply.h"
 #include "diff.h"
 #include "narrow_key.h"
+#include "row_error.h"
 #include "straight.h"
 #include "table_writer.h"
 #include "write_entry.h"
@@ -50,6 +51,7 @@
 #define MIN_WALK			16
 
 static void apply_to_partitions(IndexDef *def, Relation rel, OpList *list, bool keep);
+static void apply_to_table(IndexDef *def, Relation rel, OpList *list, bool keep);
 static void apply_op_list(Writer *w, OpList *list, bool keep);
 static void delete_in_known_places(Writer *w, OpList *list);
 static inline int compare_ops(const Op *a, const Op *b, IndexDef *def);
@@ -67,7 +69,6 @@ static bool sort_and_mark_ops(IndexDef *def, OpList *list);
 bool
 apply_ops(IndexDef *def, OpList *list, bool keep)
 {
-	Writer		writer;
 	Relation	rel;
 
 	if (def->covering && list->widest > def->max_covered_bytes)
@@ -80,11 +81,7 @@ apply_ops(IndexDef *def, OpList *list, bool keep)
 	if (def->parts != NULL)
 		apply_to_partitions(def, rel, list, keep);
 	else
-	{
-		open_writer(&writer, def, rel);
-		apply_op_list(&writer, list, keep);
-		close_writer(&writer);
-	}
+		apply_to_table(def, rel, list, keep);
 	relation_close(rel, NoLock);
 	return true;
 }
@@ -139,7 +136,6 @@ apply_to_partitions(IndexDef *def, Relation rel, OpList *list, bool keep)
 	{
 		OpList		sub = *list;
 		int			from = p == 0 ? 0 : first[p - 1];
-		Writer		writer;
 		Relation	leaf;
 
 		sub.ops = ops + from;
@@ -154,14 +150,37 @@ apply_to_partitions(IndexDef *def, Relation rel, OpList *list, bool keep)
 		for (i = 0; i < sub.n; i++)
 			sub.ops[i].seq = i;
 		leaf = relation_open(partitions->oids[p], RowExclusiveLock);
-		open_writer(&writer, def, leaf);
-		apply_op_list(&writer, &sub, keep);
-		close_writer(&writer);
+		apply_to_table(def, leaf, &sub, keep);
 		relation_close(leaf, NoLock);
 	}
 	pfree(target);
 	pfree(first);
 	pfree(ops);
+}
+
+/* apply_to_table: applies operations to an index table, or to one of its partitions */
+static void
+apply_to_table(IndexDef *def, Relation rel, OpList *list, bool keep)
+{
+	MemoryContext cxt = CurrentMemoryContext;
+	Writer		writer;
+
+	open_writer(&writer, def, rel);
+	if (def->is_unique)
+	{
+		PG_TRY();
+		{
+			apply_op_list(&writer, list, keep);
+		}
+		PG_CATCH();
+		{
+			rethrow_duplicate(&writer, cxt);
+		}
+		PG_END_TRY();
+	}
+	else
+		apply_op_list(&writer, list, keep);
+	close_writer(&writer);
 }
 
 /* apply_op_list: applies operations to one table, in the order that the kind of its key asks for */

@@ -18,12 +18,16 @@
 #include "../util/fixed_settings.h"
 #include "document.h"
 #include "mismatch.h"
+#include "row_error.h"
 
 /*
  * report_mismatch
  *		Raises the error for a value that cannot be an entry, or notes it in
  *		row->rejection if that is set: an asynchronous index table cannot refuse a
  *		write.
+ *
+ * It is raised with the SQLSTATE of a check constraint, whatever that of the cast was, so that
+ * an application does not take it for an error of a cast in its own statement.
  */
 void
 report_mismatch(IndexDef *def, FactRow *row, RowMismatch *mismatch)
@@ -38,17 +42,19 @@ report_mismatch(IndexDef *def, FactRow *row, RowMismatch *mismatch)
 	}
 	if (!may_show_row(row))
 		ereport(ERROR,
-				(errcode(mismatch->why.sqlstate),
+				(errcode(ERRCODE_CHECK_VIOLATION),
 				 errmsg("field \"%s\" of index table \"%s\" cannot hold the value of a row of \"%s\"",
 						mismatch->field->spec->text, def->name, row->fact->name),
-				 errhint("Correct the document, or create the index table with on_mismatch => 'skip'.")));
+				 errhint("Correct the document, or create the index table with on_mismatch => 'skip'."),
+				 errindextable(def, mismatch->field)));
 	ereport(ERROR,
-			(errcode(mismatch->why.sqlstate),
+			(errcode(ERRCODE_CHECK_VIOLATION),
 			 errmsg("field \"%s\" of index table \"%s\" cannot hold the value \"%s\"",
 					mismatch->field->spec->text, def->name, excerpt(mismatch->value)),
 			 errdetail("Row %s of \"%s\": %s", format_row_key(row), row->fact->name,
 					   excerpt(mismatch->why.message)),
-			 errhint("Correct the document, or create the index table with on_mismatch => 'skip'.")));
+			 errhint("Correct the document, or create the index table with on_mismatch => 'skip'."),
+			 errindextable(def, mismatch->field)));
 }
 
 /* may_show_row: returns whether a user who writes a row may read it, too */

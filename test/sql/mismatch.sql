@@ -256,6 +256,45 @@ SELECT * FROM keys WHERE tablename IN ('used', 'held') ORDER BY 1;
 SELECT o.* FROM unnest('{used,held,by_text,by_wide}'::text[]) t, pg_temp.oracle(t, $$SELECT doc ->> 'k', id, doc ->> 'name', doc ->> 'bio' FROM person$$) o;
 SELECT DISTINCT v.* FROM indextable.index_tables i, indextable.verify(i.index_table) v WHERE fact_table = 'person'::regclass;
 
+-- ---- what applications read of an error: its SQLSTATE, and the fields that name tables
+CREATE FUNCTION diagnostics(statement text) RETURNS TABLE (state text, schema text, "table" text, "column" text, "constraint" text) LANGUAGE plpgsql AS $$
+BEGIN
+	EXECUTE statement;
+EXCEPTION WHEN OTHERS THEN
+	GET STACKED DIAGNOSTICS state = RETURNED_SQLSTATE, schema = SCHEMA_NAME, "table" = TABLE_NAME, "column" = COLUMN_NAME, "constraint" = CONSTRAINT_NAME;
+	RETURN NEXT;
+END $$;
+-- the table is the one that was written to, even if it has partitions, and the constraint the index table, even if it has
+CREATE TABLE parted (region text, id int, doc jsonb, PRIMARY KEY (region, id)) PARTITION BY LIST (region);
+CREATE TABLE parted_eu PARTITION OF parted FOR VALUES IN ('eu');
+CREATE TABLE parted_us PARTITION OF parted FOR VALUES IN ('us');
+SELECT indextable.create('by_age', 'parted', '{person.age::int AS years}', include => '{person.born::date}');
+SELECT indextable.create('by_name', 'parted', '{@region, person.name}', partitions => 3);
+SELECT indextable.create('by_email', 'parted', '{emails[*] AS email}', is_unique => true);
+SELECT indextable.create('by_phone', 'parted', '{phone}', is_unique => true, partitions => 3);
+INSERT INTO parted VALUES ('eu', 1, '{"emails": ["a", "b"], "phone": 1, "person": {"name": "A"}}');
+SELECT s.statement, d.* FROM (VALUES
+	($$INSERT INTO parted VALUES ('us', 1, '{"person": {"age": "young"}}')$$),
+	($$INSERT INTO parted_us VALUES ('us', 1, '{"person": {"age": 3000000000}}')$$),
+	($$INSERT INTO parted VALUES ('us', 1, '{"person": {"age": 1, "born": "yesterday"}}')$$),
+	($$UPDATE parted SET doc = jsonb_build_object('person', jsonb_build_object('name', repeat('long', 1000)))$$),
+	($$INSERT INTO parted VALUES ('us', 1, '{"emails": ["c", "b"]}')$$),
+	($$INSERT INTO parted VALUES ('us', 1, '{"phone": 1}')$$),
+	($$INSERT INTO parted VALUES ('us', 1, '{"phone": 2}'), ('us', 2, '{"phone": 2}')$$),
+	($$INSERT INTO parted VALUES ('us', 1, '{"phone": 2}'); UPDATE parted SET doc = '{"phone": 1}' WHERE id = 1 AND region = 'us'$$),
+	-- an error of the statement's own, and of the table's primary key
+	($$INSERT INTO parted SELECT 'us', 'young'::int$$),
+	($$INSERT INTO parted VALUES ('eu', 1)$$)) s (statement), diagnostics(s.statement) d;
+-- a unique index of the user's own on an index table speaks for itself
+CREATE UNIQUE INDEX ages_once ON by_age (years);
+CREATE UNIQUE INDEX emails_once ON by_email (lower(email));
+INSERT INTO parted VALUES ('eu', 2, '{"person": {"age": 7}}');
+SELECT * FROM diagnostics($$INSERT INTO parted VALUES ('us', 2, '{"person": {"age": 7}}')$$);
+SELECT * FROM diagnostics($$INSERT INTO parted VALUES ('us', 2, '{"emails": ["A"]}')$$);
+SELECT * FROM pg_temp.oracle('by_email', $$SELECT e, region, id FROM parted, jsonb_array_elements_text(doc -> 'emails') e$$);
+SELECT * FROM pg_temp.oracle('by_phone', $$SELECT doc ->> 'phone', region, id FROM parted WHERE doc ? 'phone'$$);
+DROP TABLE parted;
+
 SET client_min_messages = warning;
 DROP SCHEMA mismatch CASCADE;
 SELECT * FROM pg_temp.leftovers();

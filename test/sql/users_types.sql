@@ -53,7 +53,7 @@ SELECT indextable.create('strict', 'fact', '{k::label(3)}');
 INSERT INTO fact VALUES (1, '{"k": "one"}'), (2, '{"k": "three"}');
 BEGIN;
 INSERT INTO fact VALUES (1, '{"k": "one"}');
-DO $$BEGIN UPDATE userstypes.fact SET doc = '{"k": "three"}'; EXCEPTION WHEN string_data_right_truncation THEN RAISE NOTICE '%', SQLERRM; END$$;
+DO $$BEGIN UPDATE userstypes.fact SET doc = '{"k": "three"}'; EXCEPTION WHEN check_violation THEN RAISE NOTICE '%', SQLERRM; END$$;
 SELECT locks();
 COMMIT;
 SELECT * FROM indextable.lookup('strict', '{"k": "one"}');
