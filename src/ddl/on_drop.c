@@ -226,9 +226,6 @@ prepare_drop(DropStmt *stmt)
 								   !owns_schema(get_rel_namespace(relid), GetUserId())))
 			continue;
 		adopt_restored(relid);
-		root = index_table_of(relid);
-		if (OidIsValid(root) && root != relid && !is_dropped_too(stmt, root))
-			refuse_drop_with_entries(root, relid);
 		root = registered_root(relid);
 
 		/*
@@ -247,6 +244,20 @@ prepare_drop(DropStmt *stmt)
 		leaving = lappend(leaving, partition);
 	}
 	prepare_to_leave(leaving);
+
+	/*
+	 * The entries of a partition of an index table may have been those of the
+	 * partitions that are dropped by the same command.
+	 */
+	foreach(cell, stmt->objects)
+	{
+		Oid			relid = RangeVarGetRelid(makeRangeVarFromNameList(lfirst(cell)), NoLock, true);
+		Oid			index_table = index_table_of(relid);
+
+		if (OidIsValid(index_table) && index_table != relid && !is_dropped_too(stmt, index_table) &&
+			(owns_relation(relid, GetUserId()) || owns_schema(get_rel_namespace(relid), GetUserId())))
+			refuse_drop_with_entries(index_table, relid);
+	}
 }
 
 /*
