@@ -41,10 +41,9 @@
 #include "../definition/roots.h"
 #include "../indextable.h"
 #include "../maintain/follow_ddl.h"
-#include "../maintain/partition_entries.h"
 #include "../queue/adopt_restored.h"
-#include "../util/lock.h"
 #include "event_trigger.h"
+#include "leaving_partitions.h"
 #include "lost_partitions.h"
 #include "on_drop.h"
 #include "own_objects.h"
@@ -214,20 +213,19 @@ check_dropped_parts(DroppedParts *parts, Node *command)
 void
 prepare_drop(DropStmt *stmt)
 {
+	List	   *leaving = NIL;
 	ListCell   *cell;
 
 	foreach(cell, stmt->objects)
 	{
 		Oid			relid = RangeVarGetRelid(makeRangeVarFromNameList(lfirst(cell)), NoLock, true);
 		Oid			root;
+		Leaving    *partition;
 
 		if (!OidIsValid(relid) || (!owns_relation(relid, GetUserId()) &&
 								   !owns_schema(get_rel_namespace(relid), GetUserId())))
 			continue;
 		adopt_restored(relid);
-		root = index_table_of(relid);
-		if (OidIsValid(root) && root != relid && !is_dropped_too(stmt, root))
-			refuse_drop_with_entries(root, relid);
 		root = registered_root(relid);
 
 		/*
@@ -238,11 +236,27 @@ prepare_drop(DropStmt *stmt)
 			root = find_root_detached_from(relid);
 		if (!catalog_fact_in_use(root) || is_dropped_too(stmt, root))
 			continue;
-		/* The parent is locked first, as DROP TABLE does it. */
-		LockRelationOid(get_partition_parent(relid, true), AccessExclusiveLock);
-		lock_tree(relid, AccessExclusiveLock);
-		if (get_rel_relispartition(relid))
-			update_entries_of_partition(root, relid, false);
+		partition = palloc(sizeof(Leaving));
+		partition->name = makeRangeVarFromNameList(lfirst(cell));
+		partition->partition = relid;
+		partition->parent = get_partition_parent(relid, true);
+		partition->root = root;
+		leaving = lappend(leaving, partition);
+	}
+	prepare_to_leave(leaving);
+
+	/*
+	 * The entries of a partition of an index table may have been those of the
+	 * partitions that are dropped by the same command.
+	 */
+	foreach(cell, stmt->objects)
+	{
+		Oid			relid = RangeVarGetRelid(makeRangeVarFromNameList(lfirst(cell)), NoLock, true);
+		Oid			index_table = index_table_of(relid);
+
+		if (OidIsValid(index_table) && index_table != relid && !is_dropped_too(stmt, index_table) &&
+			(owns_relation(relid, GetUserId()) || owns_schema(get_rel_namespace(relid), GetUserId())))
+			refuse_drop_with_entries(index_table, relid);
 	}
 }
 

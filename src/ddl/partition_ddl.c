@@ -5,7 +5,8 @@
  *	  is created, attached or detached.
  *
  * When a partition of a fact table is attached or detached, the entries of its rows
- * are written or deleted in the same transaction.
+ * are written or deleted in the same transaction: after the command, and before it.
+ * leaving_partitions.c says how the latter is done.
  *
  * DETACH PARTITION ... CONCURRENTLY takes two transactions.  The first marks the
  * partition, and when it commits, the fact table does not show the partition's rows
@@ -53,7 +54,6 @@
 #include "../definition/layout.h"
 #include "../definition/roots.h"
 #include "../indextable.h"
-#include "../maintain/entries_by_bounds.h"
 #include "../maintain/fact_table.h"
 #include "../maintain/follow_ddl.h"
 #include "../maintain/foreign_snapshot.h"
@@ -64,16 +64,15 @@
 #include "../util/lock.h"
 #include "../util/sleep.h"
 #include "../util/sql.h"
+#include "leaving_partitions.h"
 #include "partition_ddl.h"
 
 /* How many ms to pause before the lock that locks a partition's writers out is tried again. */
 #define PAUSE				50
 
 static void handle_attached_partition(Oid root, Oid partition);
-static void handle_detached_partition(Oid root, Oid partition);
 static bool takes_two_transactions(AlterTableCmd *cmd);
 static bool lock_for_detach(Oid parent, Oid partition, LOCKMODE mode);
-static void delete_entries_before_detach(Oid root, Oid partition);
 static void handle_new_index_partition(Oid index_table, Oid relid);
 
 /*
@@ -105,10 +104,11 @@ handle_attach_detach(AlterTableStmt *stmt)
 			continue;
 		if (cmd->subtype == AT_AttachPartition)
 			handle_attached_partition(root, partition);
-		else if (takes_two_transactions(cmd))
-			triggers_remove_from(partition);
 		else
-			handle_detached_partition(root, partition);
+		{
+			/* Its entries are deleted already: see prepare_detach(). */
+			triggers_remove_from(partition);
+		}
 	}
 }
 
@@ -148,15 +148,6 @@ handle_attached_partition(Oid root, Oid partition)
 	CacheInvalidateRelcacheByRelid(root);
 }
 
-static void
-handle_detached_partition(Oid root, Oid partition)
-{
-	lock_tree(partition, AccessExclusiveLock);
-	if (catalog_fact_in_use(root))
-		update_entries_of_partition(root, partition, false);
-	triggers_remove_from(partition);
-}
-
 /*
  * takes_two_transactions
  *		Returns whether a command detaches a partition in more than one
@@ -171,9 +162,7 @@ takes_two_transactions(AlterTableCmd *cmd)
 
 /*
  * prepare_detach
- *		Prepares for the partition that a command is about to detach: notes its
- *		bounds, if they are needed to find its entries afterwards, or deletes its
- *		entries at once.
+ *		Deletes the entries of a partition that a command is about to detach.
  */
 void
 prepare_detach(AlterTableStmt *stmt, AlterTableCmd *cmd)
@@ -211,9 +200,13 @@ prepare_detach(AlterTableStmt *stmt, AlterTableCmd *cmd)
 	if (!get_rel_relispartition(partition) || get_partition_parent(partition, true) != parent)
 		return;
 	if (takes_two_transactions(cmd))
-		delete_entries_before_detach(registered_root(parent), partition);
-	else if (catalog_fact_in_use(registered_root(partition)) && foreign_leaves(partition) != NIL)
-		note_partition_bounds(partition);
+		delete_entries_before_leaving(registered_root(parent), partition);
+	else if (catalog_fact_in_use(registered_root(parent)))
+	{
+		Leaving		leaving = {name, partition, parent, registered_root(parent)};
+
+		prepare_to_leave(list_make1(&leaving));
+	}
 }
 
 /*
@@ -247,23 +240,6 @@ lock_for_detach(Oid parent, Oid partition, LOCKMODE mode)
 		while (!lock_with_timeout(partition, mode, LOCK_TIMEOUT))
 			sleep_interruptibly(PAUSE);
 	return true;
-}
-
-/*
- * delete_entries_before_detach
- *		Deletes the entries of a partition that is about to be marked, or that was
- *		marked before and is about to be detached.
- */
-static void
-delete_entries_before_detach(Oid root, Oid partition)
-{
-	ListCell   *cell;
-
-	if (catalog_fact_in_use(root))
-		update_entries_of_partition(root, partition, false);
-	/* Sessions cache to which fact table the rows belong: see root_of(). */
-	foreach(cell, list_with_partitions(partition))
-		CacheInvalidateRelcacheByRelid(lfirst_oid(cell));
 }
 
 /*

@@ -12,7 +12,7 @@
 
 #include "../indextable.h"
 
-extern void note_partition_bounds(Oid partition);
+extern bool delete_entries_if_cheaper(FactDef *def, Relation partition);
 extern void delete_entries_in_bounds(FactDef *def, Relation partition, bool queued_only);
 
 #endif							/* INDEXTABLE_ENTRIES_BY_BOUNDS_H */

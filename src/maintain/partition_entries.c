@@ -33,7 +33,7 @@
 /* The entries of so many rows are written together. */
 #define MAX_ROWS			10000
 
-static void update_entries_by_rows(FactDef *def, Relation root, Relation partition, bool attached);
+static void update_entries_by_rows(FactDef *def, Relation root, Relation partition, bool attached, bool only_queue);
 static void flush(FactDef *def, OpList *lists, MemoryContext cxt);
 
 /*
@@ -46,7 +46,8 @@ static void flush(FactDef *def, OpList *lists, MemoryContext cxt);
  * bounds tell which entries to delete, and its rows are not read.  The bounds also tell
  * for a partition that DETACH CONCURRENTLY has marked before.  Its entries are deleted
  * already, unless an older version of this library has left them; and those that were
- * left need not be the entries of the rows that it has by now.
+ * left need not be the entries of the rows that it has by now.  Otherwise the rows are read
+ * if that costs less, or if they are to be queued.
  */
 void
 update_entries_of_partition(Oid root, Oid partition, bool attached)
@@ -67,7 +68,12 @@ update_entries_of_partition(Oid root, Oid partition, bool attached)
 		if (by_bounds)
 			delete_entries_in_bounds(def, rel, false);
 		else
-			update_entries_by_rows(def, root_rel, rel, attached);
+		{
+			bool		done = !attached && delete_entries_if_cheaper(def, rel);
+
+			if (!done || def->queued != NULL)
+				update_entries_by_rows(def, root_rel, rel, attached, done);
+		}
 	}
 	PG_FINALLY();
 	{
@@ -103,9 +109,13 @@ queue_rows_of_partition(FactDef *def, Oid partition)
 	relation_close(rel, NoLock);
 }
 
-/* update_entries_by_rows: reads the rows of a partition and writes or deletes their entries */
+/*
+ * update_entries_by_rows
+ *		Reads the rows of a partition, queues them, and writes or deletes their entries, unless
+ *		only_queue is true.
+ */
 static void
-update_entries_by_rows(FactDef *def, Relation root, Relation partition, bool attached)
+update_entries_by_rows(FactDef *def, Relation root, Relation partition, bool attached, bool only_queue)
 {
 	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable partition",
 											  ALLOCSET_DEFAULT_SIZES);
@@ -125,7 +135,8 @@ update_entries_by_rows(FactDef *def, Relation root, Relation partition, bool att
 			require_in_bounds(def, root, RelationGetRelid(scan.rel), row, true);
 		if (def->queued != NULL)
 			queue_collect(def, NULL, row);
-		batch_add_row(def, row, attached, attached, lists, cxt);
+		if (!only_queue)
+			batch_add_row(def, row, attached, attached, lists, cxt);
 		MemoryContextSwitchTo(old);
 		if (++n % MAX_ROWS == 0)
 			flush(def, lists, cxt);

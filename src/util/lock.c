@@ -17,17 +17,27 @@
 #include "storage/lmgr.h"
 #include "storage/lock.h"
 #include "storage/lockdefs.h"
+#include "storage/proc.h"
 #include "utils/guc.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
 
 #include "inherit.h"
 #include "lock.h"
+#include "sleep.h"
 #include "subxact.h"
+
+/* How many ms to pause before a lock is tried again, and for how many ms lock_in_turns() does that. */
+#define PAUSE				50
+#define PATIENCE			10000
+
+/* How many ms the first attempt of lock_in_turns() lasts. */
+#define FIRST_TIMEOUT		20
 
 /* What request_lock() is to lock. */
 typedef struct LockRequest
 {
+	Oid			parent;			/* without its partitions; InvalidOid: none */
 	Oid			relid;
 	LOCKMODE	mode;
 } LockRequest;
@@ -38,6 +48,7 @@ typedef struct LockRequest
  */
 static uint64 lock_time = 1;
 
+static ErrorData *try_lock(LockRequest *request, int ms);
 static void request_lock(void *arg);
 
 /*
@@ -51,16 +62,9 @@ static void request_lock(void *arg);
 bool
 lock_with_timeout(Oid relid, LOCKMODE mode, int ms)
 {
-	LockRequest request = {relid, mode};
-	int			nestlevel = NewGUCNestLevel();
-	ErrorData  *error;
+	LockRequest request = {InvalidOid, relid, mode};
+	ErrorData  *error = try_lock(&request, ms);
 
-	set_config_option("lock_timeout", psprintf("%d", ms), PGC_SUSET, PGC_S_SESSION,
-					  GUC_ACTION_SAVE, true, 0, false);
-	set_config_option("deadlock_timeout", psprintf("%d", ms / 2), PGC_SUSET, PGC_S_SESSION,
-					  GUC_ACTION_SAVE, true, 0, false);
-	error = run_catching_errors(request_lock, &request);
-	AtEOXact_GUC(false, nestlevel);
 	if (error == NULL)
 		return true;
 	if (error->sqlerrcode != ERRCODE_LOCK_NOT_AVAILABLE &&
@@ -70,11 +74,57 @@ lock_with_timeout(Oid relid, LOCKMODE mode, int ms)
 	return false;
 }
 
+/*
+ * lock_in_turns
+ *		Locks a table and its partitions, after parent, unless that is InvalidOid.  Those who
+ *		have come to stand behind us are let through now and then, for some seconds; after
+ *		that we wait plainly.  Raises the error of a deadlock, which is found soon: the first
+ *		attempt lasts so short a time that nobody else finds it before.
+ */
+void
+lock_in_turns(Oid parent, Oid relid, LOCKMODE mode)
+{
+	LockRequest request = {parent, relid, mode};
+	int			patience = LockTimeout > 0 ? Min(LockTimeout, PATIENCE) : PATIENCE;
+	int			waited;
+
+	for (waited = 0; waited < patience; waited += LOCK_TIMEOUT + PAUSE)
+	{
+		ErrorData  *error = try_lock(&request, waited == 0 ? FIRST_TIMEOUT : LOCK_TIMEOUT);
+
+		if (error == NULL)
+			return;
+		if (error->sqlerrcode != ERRCODE_LOCK_NOT_AVAILABLE)
+			ReThrowError(error);
+		FreeErrorData(error);
+		sleep_interruptibly(PAUSE);
+	}
+	request_lock(&request);
+}
+
+/* try_lock: asks for a lock for so many ms; returns the error that it has ended with, or NULL */
+static ErrorData *
+try_lock(LockRequest *request, int ms)
+{
+	int			nestlevel = NewGUCNestLevel();
+	ErrorData  *error;
+
+	set_config_option("lock_timeout", psprintf("%d", ms), PGC_SUSET, PGC_S_SESSION,
+					  GUC_ACTION_SAVE, true, 0, false);
+	set_config_option("deadlock_timeout", psprintf("%d", ms / 2), PGC_SUSET, PGC_S_SESSION,
+					  GUC_ACTION_SAVE, true, 0, false);
+	error = run_catching_errors(request_lock, request);
+	AtEOXact_GUC(false, nestlevel);
+	return error;
+}
+
 static void
 request_lock(void *arg)
 {
 	LockRequest *request = arg;
 
+	if (OidIsValid(request->parent))
+		LockRelationOid(request->parent, request->mode);
 	lock_tree(request->relid, request->mode);
 }
 

@@ -25,5 +25,6 @@ extern void locks_are_released(void);
 extern bool lock_newly(Oid relid, LOCKMODE mode);
 extern bool is_database_lock_awaited(Oid database);
 extern bool lock_with_timeout(Oid relid, LOCKMODE mode, int ms);
+extern void lock_in_turns(Oid parent, Oid relid, LOCKMODE mode);
 
 #endif							/* INDEXTABLE_LOCK_H */

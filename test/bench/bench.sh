@@ -15,11 +15,11 @@
 #   PARTS="bulk"      some of: single rows, instructions (beside CPU time, if single and arrays are run, too), arrays, bulk, wide
 #                     documents; reads, fetched rows; growth: cost by the number of entries; of asynchronous maintenance: enqueue
 #                     (also many index tables), drain held lag; life: building, verifying, repairing; beside: writers beside a build;
-#                     partitions: fact tables that are partitioned; shards: on other servers, feeds; and planner: plain SQL
+#                     partitions: fact tables that are partitioned; retention: partitions that are dropped; shards: on other servers, feeds; and planner: plain SQL
 #   VARIANTS="none expression row_trigger indextable"    some of variants/*.sql; none is needed
 #   ROUNDS ROWS_BASE ROWS_SINGLE ROWS_ARRAYS ROWS_BULK ROWS_COPY ROWS_WIDE ROWS_READ ROWS_CALLGRIND TOWNS SECONDS_READ    sizes, see below
 #   ROWS_ENQUEUE STATEMENTS_ENQUEUE COUNTS ROWS_DRAIN ROWS_HELD ROWS_LAG SECONDS_UPDATES SECONDS_LAG SECONDS_IDLE
-#   ROWS_LIFE WRONG SECONDS_LIFE ROWS_PARTITIONS PARTITIONS SIZES_GROWTH STATEMENTS_GROWTH
+#   ROWS_LIFE WRONG SECONDS_LIFE ROWS_PARTITIONS PARTITIONS ROWS_RETENTION SIZES_GROWTH STATEMENTS_GROWTH
 #   PG_IVM=FOLDER     the sources of the extension pg_ivm, which is built and becomes a variant, where the server has a place of its
 #                     own for extensions; else it is left out
 #   HINT="…"          an argument of create(), with which "fetched" measures another index table
@@ -34,7 +34,7 @@ if [ "${QUICK:-0}" = 1 ]; then
 	: "${ROWS_ENQUEUE:=5000}" "${STATEMENTS_ENQUEUE:=3000}" "${COUNTS:=1 8}" "${ROWS_DRAIN:=20000}" "${ROWS_HELD:=100000}" "${ROWS_LAG:=20000}"
 	: "${SECONDS_UPDATES:=1}" "${SECONDS_LAG:=4}" "${SECONDS_IDLE:=3}"
 	: "${ROWS_LIFE:=50000}" "${WRONG:=10 1000 10000}" "${SECONDS_LIFE:=2}"
-	: "${ROWS_PARTITIONS:=20000}" "${PARTITIONS:=1 16 64 256}"
+	: "${ROWS_RETENTION:=10000}" "${ROWS_PARTITIONS:=20000}" "${PARTITIONS:=1 16 64 256}"
 	: "${SIZES_GROWTH:=1000 10000 100000}" "${STATEMENTS_GROWTH:=500}" "${ROWS_ARRAYS:=4000}" "${ROWS_COPY:=50000}" "${ROWS_CALLGRIND:=300}"
 	: "${ROUNDS:=2}" "${ROWS_BASE:=10000}" "${ROWS_SINGLE:=4000}" "${ROWS_BULK:=50000}" "${ROWS_WIDE:=1000}" "${ROWS_READ:=10000}" "${SECONDS_READ:=1}"
 fi
@@ -60,11 +60,12 @@ fi
 : "${WRONG:=10 1000 100000}"    # numbers of wrong entries that are repaired
 : "${SECONDS_LIFE:=15}"      # of writing beside a build
 : "${ROWS_PARTITIONS:=100000}"    # rows that are read from partitions
+: "${ROWS_RETENTION:=100000}"    # rows of a partition that is dropped or detached
 : "${PARTITIONS:=1 16 64 256 1024}"    # numbers of partitions; the last ones want max_locks_per_transaction
 : "${SIZES_GROWTH:=10000 100000 1000000 10000000}"    # numbers of entries; ten times the last is extrapolated
 : "${STATEMENTS_GROWTH:=1000}"    # of each kind at each, a round
 : "${TOWNS:=5000}"           # distinct keys in the write tests, at most 10,000
-: "${PARTS:=single instructions arrays bulk wide reads fetched growth enqueue drain held lag life beside partitions shards feeds planner}"
+: "${PARTS:=single instructions arrays bulk wide reads fetched growth enqueue drain held lag life beside partitions retention shards feeds planner}"
 : "${PG_IVM:=}" "${HINT:=}" "${PG_CONFIG:=pg_config}"
 ALL_VARIANTS="none expression generated gin row_trigger statement_trigger ${PG_IVM:+pg_ivm }empty_trigger floor indextable"
 ARRAY_VARIANTS="none gin floor indextable"
@@ -174,12 +175,13 @@ load_fact() {    # SIZE FIRST LAST
 . "$here/async.sh"
 . "$here/life.sh"
 . "$here/partitions.sh"
+. "$here/retention.sh"
 . "$here/shards.sh"
 . "$here/feeds.sh"
 . "$here/planner.sh"
 
 # What is measured, in the order of the report. Each has its lines in a file of that name, and is a section of the page.
-SECTIONS="single instructions arrays bulk wide reads fetched growth enqueue many drain held lag life repair beside partitions partition_writes shards feeds planner planning"
+SECTIONS="single instructions arrays bulk wide reads fetched growth enqueue many drain held lag life repair beside partitions partition_writes retention shards feeds planner planning"
 
 # table PROGRAM FILE [VARIABLE]: the table that test/bench/PROGRAM.awk makes of the lines in FILE; what it should reach goes to reached.tsv
 table() {
@@ -222,7 +224,7 @@ section() {
 	life | repair | beside) group=life ;;
 	partitions | partition_writes) group=partition ;;
 	shards) group=shard ;;
-	instructions | fetched | growth | feeds) group=$1 ;;
+	instructions | fetched | growth | feeds | retention) group=$1 ;;
 	planner | planning) group=planner ;;
 	esac
 	${group}_section "$1"
@@ -324,9 +326,9 @@ fi
 if ! sql -c 'CREATE EXTENSION IF NOT EXISTS indextable' 2> "$tmp/extension.log"; then
 	cat "$tmp/extension.log" >&2
 	[ "$ALLOW_MISSING" = 1 ] || die "the extension indextable can't be created (ALLOW_MISSING=1 goes on without it)"
-	say "bench: going on WITHOUT indextable: no such variant, no reads, nothing asynchronous, no life, no partitions, no shards, no plain SQL"
+	say "bench: going on WITHOUT indextable: no such variant, no reads, nothing asynchronous, no life, no partitions, no retention, no shards, no plain SQL"
 	VARIANTS=${VARIANTS/indextable/}
-	for part in instructions arrays reads fetched growth enqueue drain held lag life beside partitions shards feeds planner; do PARTS=${PARTS/$part/}; done
+	for part in instructions arrays reads fetched growth enqueue drain held lag life beside partitions retention shards feeds planner; do PARTS=${PARTS/$part/}; done
 else
 	sql -c 'SELECT indextable.stop_workers()' > /dev/null
 fi
@@ -356,6 +358,7 @@ if wants growth; then in_time growth_part; fi
 in_time async_parts
 if wants life || wants beside; then in_time life_part; fi
 if wants partitions; then in_time partition_part; fi
+if wants retention; then in_time retention_part; fi
 if wants shards; then in_time shard_part; fi
 if wants feeds; then in_time feeds_part; fi
 if wants planner; then in_time planner_part; fi

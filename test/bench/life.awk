@@ -1,5 +1,5 @@
-# The tables of making, checking and repairing. Called by bench.sh after table.awk, with part=life, repair or beside, targets.tsv,
-# and the lines that life.sh describes.
+# The tables of making, checking and repairing, and of retention. Called by bench.sh after table.awk, with part=life, repair, beside
+# or retention, targets.tsv, and the lines that life.sh and retention.sh describe.
 
 part == "life" {
 	cpu[$1, $2, $3] = $4
@@ -23,6 +23,15 @@ part == "beside" {
 	rate[$1, $2, $3] = $4
 	cpu[$1, $2, $3] = $5
 	builds[$1, $2, $3] = $6
+	if ($3 > n_rounds) n_rounds = $3
+}
+
+part == "retention" {
+	elapsed[$1, $2, $3] = $4
+	reader[$1, $2, $3] = $5
+	writer[$1, $2, $3] = $6
+	if (!(($1, $2) in seen)) sides[$1, ++n_sides[$1]] = $2
+	seen[$1, $2] = 1
 	if ($3 > n_rounds) n_rounds = $3
 }
 
@@ -99,7 +108,26 @@ function beside(    c, cells, ratio_of) {
 	print_table(0)
 }
 
+function retention(    w, work, s, side, cells) {
+	name["expression"] = "2 expression B-trees"
+	name["indextable"] = "**2 index tables**"
+	name["along"] = "**2, partitioned as the fact table is**"
+	name["queued"] = "**2, asynchronous**"
+	row("command\tindexed by\tit takes\t(least – most)\ta reader waits\t(least – most)\ta writer waits\t(least – most)")
+	for (w = 1; w <= n_works; w++) {
+		work = works[w]
+		for (s = 1; s <= n_sides[work]; s++) {
+			side = sides[work, s]
+			cells = (s == 1 ? label[work] : "") "\t" name[side] "\t" over_rounds(elapsed, work, side, 1000, "%.0f") "\t" least_most
+			cells = cells "\t" over_rounds(reader, work, side, 1000, "%.0f") "\t" least_most
+			row(cells "\t" over_rounds(writer, work, side, 1000, "%.0f") "\t" least_most)
+		}
+	}
+	print_table(2)
+}
+
 END {
+	if (part == "retention") retention()
 	if (part == "life") life()
 	if (part == "repair") repair()
 	if (part == "beside") beside()

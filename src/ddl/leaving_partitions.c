@@ -1,0 +1,141 @@
+/*-------------------------------------------------------------------------
+ *
+ * leaving_partitions.c
+ *	  Deletes the entries of partitions of fact tables that a command is about to detach or
+ *	  drop.
+ *
+ * DROP TABLE and DETACH PARTITION lock the parent of a partition in ACCESS EXCLUSIVE mode
+ * until their transaction ends, and nobody reads or writes the fact table meanwhile.  To
+ * delete the entries may take long.  So they are deleted before that lock is asked for, with
+ * only the writers of the partition locked out, as DETACH PARTITION ... CONCURRENTLY does
+ * it: see partition_ddl.c.  Until the commit everybody else sees the rows, and with any
+ * snapshot the entries, too.  Nobody can write entries of these rows, as that takes a lock
+ * on the partition that conflicts with ours.  Two commands that want the same parent are
+ * kept apart by SHARE UPDATE EXCLUSIVE on it, which both ask for before they hold any other
+ * lock on it: otherwise each would wait for the other to let it have the stronger one.
+ *
+ * To ask for a stronger lock while one holds others may end in a circle all the same: a
+ * transaction that has read the fact table waits for us because it wants to write the
+ * partition, or a unique key that an entry of the partition has had, and we wait for it.
+ * Without index tables the command would have waited for its end.  So nobody may get an error
+ * now.  We wait for short times only, at first for so short a time that it is us who find
+ * the circle, since sessions look for one when they have waited for deadlock_timeout.  Then
+ * all that was done is undone, which releases the locks, and is done again under the lock of
+ * the command, which now is asked for first.  Those who only want to go on between two of
+ * our attempts can do so.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "catalog/namespace.h"
+#include "catalog/partition.h"
+#include "storage/lmgr.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+
+#include "../catalog/definition_rows.h"
+#include "../maintain/partition_entries.h"
+#include "../util/inherit.h"
+#include "../util/lock.h"
+#include "../util/subxact.h"
+#include "../util/wait_point.h"
+#include "leaving_partitions.h"
+
+static void delete_before_locking(void *arg);
+static void delete_entries_of(Leaving *leaving);
+
+/*
+ * prepare_to_leave
+ *		Deletes the entries of the partitions in a list of Leaving, and locks them and their
+ *		parents in ACCESS EXCLUSIVE mode, as a command is going to do.
+ */
+void
+prepare_to_leave(List *leaving)
+{
+	ErrorData  *error;
+	ListCell   *cell;
+
+	if (leaving == NIL)
+		return;
+	error = run_catching_errors(delete_before_locking, leaving);
+	if (error == NULL)
+		return;
+	if (error->sqlerrcode != ERRCODE_T_R_DEADLOCK_DETECTED)
+		ReThrowError(error);
+	FreeErrorData(error);
+	foreach(cell, leaving)
+	{
+		Leaving    *l = lfirst(cell);
+
+		/* The parent is locked first, as the command does it. */
+		LockRelationOid(l->parent, AccessExclusiveLock);
+		lock_tree(l->partition, AccessExclusiveLock);
+		delete_entries_of(l);
+	}
+}
+
+/* delete_before_locking: does what prepare_to_leave() does, and locks the parents in the end; fails in a deadlock */
+static void
+delete_before_locking(void *arg)
+{
+	List	   *leaving = arg;
+	ListCell   *cell;
+
+	foreach(cell, leaving)
+	{
+		Leaving    *l = lfirst(cell);
+
+		/* The root is locked first, as everywhere. */
+		if (l->root != l->parent)
+			LockRelationOid(l->root, AccessShareLock);
+		LockRelationOid(l->parent, ShareUpdateExclusiveLock);
+		lock_in_turns(InvalidOid, l->partition, ShareRowExclusiveLock);
+		delete_entries_of(l);
+	}
+	wait_point("entries of a leaving partition are deleted");
+	foreach(cell, leaving)
+	{
+		Leaving    *l = lfirst(cell);
+
+		lock_in_turns(l->parent, l->partition, AccessExclusiveLock);
+	}
+}
+
+/* delete_entries_of: deletes the entries of a partition that is locked, if it still is one */
+static void
+delete_entries_of(Leaving *l)
+{
+	Oid			named = RangeVarGetRelid(l->name, NoLock, true);
+
+	/*
+	 * While this session waited, a name may have become that of another
+	 * table.  If it is nobody's, the command is going to say so.
+	 */
+	if (named != l->partition && OidIsValid(named))
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("table \"%s\" was replaced while its lock was waited for", l->name->relname),
+				 errhint("The command might succeed if retried.")));
+	if (named == l->partition && get_rel_relispartition(l->partition) &&
+		get_partition_parent(l->partition, true) == l->parent)
+		delete_entries_before_leaving(l->root, l->partition);
+}
+
+/*
+ * delete_entries_before_leaving
+ *		Deletes the entries of a partition that is about to leave its fact table, or that was
+ *		marked before and is about to be detached.  It is locked against writers.
+ */
+void
+delete_entries_before_leaving(Oid root, Oid partition)
+{
+	ListCell   *cell;
+
+	if (catalog_fact_in_use(root))
+		update_entries_of_partition(root, partition, false);
+	/* Sessions cache to which fact table the rows belong: see root_of(). */
+	foreach(cell, list_with_partitions(partition))
+		CacheInvalidateRelcacheByRelid(lfirst_oid(cell));
+}

@@ -1,0 +1,28 @@
+/*-------------------------------------------------------------------------
+ *
+ * leaving_partitions.h
+ *	  Deletes the entries of partitions of fact tables that a command is about to detach or
+ *	  drop.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef INDEXTABLE_LEAVING_PARTITIONS_H
+#define INDEXTABLE_LEAVING_PARTITIONS_H
+
+#include "nodes/pg_list.h"
+#include "nodes/primnodes.h"
+#include "storage/lockdefs.h"
+
+/* A partition that is about to leave its fact table. */
+typedef struct Leaving
+{
+	RangeVar   *name;			/* as the command has it */
+	Oid			partition;
+	Oid			parent;
+	Oid			root;			/* the fact table */
+} Leaving;
+
+extern void prepare_to_leave(List *leaving);
+extern void delete_entries_before_leaving(Oid root, Oid partition);
+
+#endif							/* INDEXTABLE_LEAVING_PARTITIONS_H */

@@ -1,0 +1,116 @@
+-- Partitions of fact tables that go: their entries are found by the bounds of the partition, in one reading of the index
+-- table, or row by row where a partition has few of many rows; and in those partitions of an index table alone that can have
+-- such entries. Whatever the fact table and the index table are partitioned by.
+\getenv src PG_ABS_SRCDIR
+\i :src/sql/include/oracle.psql
+CREATE SCHEMA retention;
+SET search_path = retention, public;
+SET indextable.advice = off;
+
+CREATE FUNCTION d(i int) RETURNS jsonb LANGUAGE sql IMMUTABLE AS $$
+	SELECT jsonb_build_object('k', 'k' || i % 97, 'u', i, 't', jsonb_build_array(i % 5, i % 7, i % 5), 'n', CASE WHEN i % 3 > 0 THEN i END) $$;
+-- the index tables of f, compared after a drain; those that are wrong, and how many entries there are
+CREATE FUNCTION wrong() RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+	t record;
+	n int;
+	counts text[];
+BEGIN
+	PERFORM indextable.drain();
+	FOR t IN SELECT * FROM (VALUES
+			('f_k', $q$SELECT doc ->> 'k', day, id, (doc ->> 'u')::int FROM f$q$),
+			('f_u', $q$SELECT (doc ->> 'u')::int, day, id FROM f$q$),
+			('f_t', $q$SELECT DISTINCT (e)::int, day, id FROM f, jsonb_array_elements_text(doc -> 't') e$q$),
+			('f_day', $q$SELECT day, doc ->> 'k', id FROM f$q$),
+			('f_h', $q$SELECT doc ->> 'k', day, id FROM f WHERE doc ->> 'n' IS NOT NULL$q$),
+			('f_q', $q$SELECT doc ->> 'k', day, id FROM f$q$)) v (name, recompute) LOOP
+		RETURN QUERY SELECT t.name || ' ' || o.side || ' ' || o.entry FROM pg_temp.oracle(t.name, t.recompute) o LIMIT 5;
+		RETURN QUERY EXECUTE format('SELECT %L || '' '' || kind || coalesce('' '' || problem, '''') FROM indextable.verify(%L) LIMIT 5', t.name, t.name);
+		EXECUTE 'SELECT count(*) FROM ' || t.name INTO n;
+		counts := counts || (t.name || ' ' || n);
+	END LOOP;
+	RETURN NEXT array_to_string(counts, ', ');
+END $$;
+CREATE PROCEDURE make(fact text) LANGUAGE plpgsql AS $$
+BEGIN
+	EXECUTE fact;
+	PERFORM indextable.create('f_k', 'f', '{k}', include => '{u::int}'), indextable.create('f_u', 'f', '{u::int}', is_unique => true),
+		indextable.create('f_t', 'f', '{t[*]::int}'), indextable.create('f_h', 'f', '{k}', filter => $q$doc ->> 'n' IS NOT NULL$q$, partitions => 3),
+		indextable.create('f_day', 'f', '{@day, k}', partition_by => 'RANGE (day)',
+			partition_bounds => ARRAY['FROM (0) TO (2)', 'FROM (2) TO (3)', 'FROM (3) TO (4)', 'FROM (MINVALUE) TO (0)']),
+		indextable.create('f_q', 'f', '{k}', maintenance => 'async');
+END $$;
+
+-- ---- by ranges, with other columns, further partitions, a default partition; the last one is small
+CALL make($$
+	CREATE TABLE f (day int, id int, doc jsonb NOT NULL, PRIMARY KEY (day, id)) PARTITION BY RANGE (day);
+	CREATE TABLE f_0 PARTITION OF f FOR VALUES FROM (0) TO (1);
+	CREATE TABLE f_1 (doc jsonb NOT NULL, gone int, id int NOT NULL, day int NOT NULL, PRIMARY KEY (day, id));
+	ALTER TABLE f_1 DROP gone;
+	ALTER TABLE f ATTACH PARTITION f_1 FOR VALUES FROM (1) TO (2);
+	CREATE TABLE f_2 PARTITION OF f FOR VALUES FROM (2) TO (4) PARTITION BY HASH (id);
+	CREATE TABLE f_2a PARTITION OF f_2 FOR VALUES WITH (MODULUS 2, REMAINDER 0);
+	CREATE TABLE f_2b PARTITION OF f_2 FOR VALUES WITH (MODULUS 2, REMAINDER 1);
+	CREATE TABLE f_5 PARTITION OF f FOR VALUES FROM (5) TO (6);
+	CREATE TABLE f_d PARTITION OF f DEFAULT;
+	INSERT INTO f SELECT i % 5, i, retention.d(i) FROM generate_series(1, 2000) i$$);
+INSERT INTO f SELECT 5, i, d(i) FROM generate_series(2001, 2010) i;
+ANALYZE;
+SELECT wrong();
+BEGIN;
+DROP TABLE f_1, f_5;
+SELECT wrong();
+ROLLBACK;
+SELECT wrong();
+DROP TABLE f_5;
+SELECT wrong();
+ALTER TABLE f DETACH PARTITION f_1;
+SELECT wrong();
+-- the keys are free
+INSERT INTO f SELECT day + 1000, id, doc FROM f_1;
+SELECT wrong();
+ALTER TABLE f_2 DETACH PARTITION f_2a;
+SELECT wrong();
+TRUNCATE f_0;
+SELECT wrong();
+DROP TABLE f_d;
+SELECT wrong();
+ALTER TABLE f DETACH PARTITION f_2 CONCURRENTLY;
+SELECT wrong();
+ALTER TABLE f ATTACH PARTITION f_2 FOR VALUES FROM (2) TO (4);
+INSERT INTO f SELECT 0, i, d(i) FROM generate_series(5001, 5100) i;
+-- with the partition of the index table that has had its entries alone, and not without
+DROP TABLE f_day_p1;
+DROP TABLE f_2, f_day_p1, f_day_p2;
+SELECT wrong();
+-- a partition that is no more than one of several in a partition of the index table
+DROP TABLE f_0, f_day_p0;
+SELECT wrong();
+SELECT count(*) FROM pg_class WHERE relname LIKE 'f\_day\_p%' AND relkind IN ('r', 'p');
+DROP TABLE f, f_1, f_2a;
+
+-- ---- by a list of texts, and by a range of two columns
+CREATE TABLE g (region text, id int, doc jsonb NOT NULL, PRIMARY KEY (id, region)) PARTITION BY LIST (region);
+CREATE TABLE g_a PARTITION OF g FOR VALUES IN ('a', 'b') PARTITION BY RANGE (region, id);
+CREATE TABLE g_a1 PARTITION OF g_a FOR VALUES FROM ('a', 0) TO ('a', 500);
+CREATE TABLE g_a2 PARTITION OF g_a FOR VALUES FROM ('a', 500) TO (MAXVALUE, MAXVALUE);
+CREATE TABLE g_c PARTITION OF g FOR VALUES IN ('c');
+INSERT INTO g SELECT chr(97 + i % 3), i, d(i) FROM generate_series(1, 900) i;
+SELECT indextable.create('g_k', 'g', '{k}'), indextable.create('g_r', 'g', '{@region, k}', partition_by => 'LIST (region)', partition_bounds => ARRAY[$$IN ('a')$$, $$IN ('b')$$, $$IN ('c')$$]);
+CREATE VIEW g_wrong AS SELECT 'g_k' AS name, o.* FROM pg_temp.oracle('g_k', $$SELECT doc ->> 'k', id, region FROM g$$) o
+	UNION ALL SELECT 'g_r', o.* FROM pg_temp.oracle('g_r', $$SELECT region, doc ->> 'k', id FROM g$$) o;
+ANALYZE;
+TABLE g_wrong;
+DROP TABLE g_a1;
+TABLE g_wrong;
+ALTER TABLE g DETACH PARTITION g_c;
+TABLE g_wrong;
+ALTER TABLE g ATTACH PARTITION g_c FOR VALUES IN ('c');
+DROP TABLE g_a;
+TABLE g_wrong;
+SELECT count(*) FROM g_k;
+DROP TABLE g CASCADE;
+
+SELECT * FROM pg_temp.leftovers();
+SET client_min_messages = warning;
+DROP SCHEMA retention CASCADE;
