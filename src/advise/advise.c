@@ -25,31 +25,27 @@
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
-#include "utils/partcache.h"
 #include "utils/rel.h"
 #include "utils/rls.h"
 #include "utils/timestamp.h"
 #include "utils/tuplestore.h"
 
 #include "../catalog/definition_rows.h"
-#include "../definition/citus_table.h"
-#include "../definition/columns.h"
-#include "../definition/expression.h"
-#include "../definition/fact_key.h"
-#include "../definition/field_spec.h"
-#include "../definition/layout.h"
 #include "../definition/request.h"
 #include "../definition/resolve.h"
 #include "../indextable.h"
-#include "../maintain/fact_table.h"
 #include "../util/arguments.h"
 #include "../util/inherit.h"
 #include "../util/settings.h"
 #include "../util/sql.h"
 #include "../util/subxact.h"
 #include "advise.h"
+#include "costs.h"
+#include "judge.h"
 #include "profile.h"
 #include "readable.h"
+#include "sample.h"
+#include "statement.h"
 #include "verdict.h"
 
 PG_FUNCTION_INFO_V1(indextable_advise);
@@ -73,22 +69,6 @@ enum
 /* create() looks at so many rows, which takes a few milliseconds. */
 #define NOTICE_ROWS			1000
 
-/*
- * CPU microseconds that a writer needs for a row, more than without any index: the
- * medians of docs/costs.md, for documents of 600 bytes.
- */
-#define INSERT_COST			5.8
-#define ENTRY_COST			2.7 /* for each further entry of a row: as in a
-								 * bulk insert */
-#define UPDATE_COST			1.8
-#define MOVE_COST			11.1
-#define QUEUED_INSERT_COST	0.8
-#define QUEUED_UPDATE_COST	1.4
-#define NATIVE_INSERT_COST	2.7
-#define NATIVE_UPDATE_COST	6.2
-#define GIN_INSERT_COST		24.1
-#define GIN_UPDATE_COST		30.3
-
 typedef struct Notice
 {
 	Profile		profile;
@@ -100,12 +80,8 @@ typedef struct Notice
 static void evaluate_new_index_table(void *arg);
 static bool may_read(Oid relid);
 static Verdict *advise(FunctionCallInfo fcinfo, Profile *p);
-static void check_reader(Relation fact, DefinitionRow *row);
-static List *partition_columns(Relation fact);
 pg_noreturn static void other_version(void);
 static void put_numbers(ReturnSetInfo *rsinfo, Profile *p);
-static void put_line(ReturnSetInfo *rsinfo, const char *topic, const char *fmt,...) pg_attribute_printf(3, 4);
-static double insert_cost(Profile *p);
 static double entries_per_row(Profile *p);
 
 /*
@@ -202,7 +178,7 @@ indextable_profile(PG_FUNCTION_ARGS)
 	PUT_COUNT(p->partial_size);
 	PUT_COUNT(p->denormalized_size);
 	PUT_COUNT(p->native_size);
-	PUT_NUMBER(insert_cost(p));
+	PUT_NUMBER(p->def->multi ? ARRAY_INSERT_COST : INSERT_COST);
 	PUT_TEXT(verdict_names[v->kind]);
 	PUT_TEXT(index_table ? strategies[v->strategy] : NULL);
 	PUT_TEXT(index_table ? maintenances[v->async] : NULL);
@@ -259,7 +235,7 @@ evaluate_new_index_table(void *arg)
 	Verdict    *v;
 	MemoryContext old;
 
-	profile_table(p, fact, NOTICE_ROWS);
+	profile_table(p, fact, NOTICE_ROWS, SAMPLE_BYTES);
 	v = choose_verdict(p, fact);
 	relation_close(fact, NoLock);
 	old = MemoryContextSwitchTo(notice->cxt);
@@ -284,12 +260,10 @@ may_read(Oid relid)
 static Verdict *
 advise(FunctionCallInfo fcinfo, Profile *p)
 {
-	DefinitionRow *row = palloc0(sizeof(DefinitionRow));
+	DefinitionRow *row;
 	int			rows = PG_ARGISNULL(ARG_SAMPLE_ROWS) ? SAMPLE_ROWS : PG_GETARG_INT32(ARG_SAMPLE_ROWS);
-	FactDef    *factdef;
 	Relation	fact;
 	Verdict    *v;
-	char	   *filter;
 	ListCell   *cell;
 
 	if (PG_ARGISNULL(ARG_FACT_TABLE) || PG_ARGISNULL(ARG_KEY))
@@ -300,32 +274,14 @@ advise(FunctionCallInfo fcinfo, Profile *p)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("sample_rows must be between %d and %d", MIN_SAMPLE_ROWS, MAX_SAMPLE_ROWS)));
-	row->key = field_list(fcinfo, ARG_KEY, "key");
-	row->include = PG_ARGISNULL(ARG_INCLUDE) ? NIL : field_list(fcinfo, ARG_INCLUDE, "include");
-	row->strategy = row->include != NIL ? "partial" : "normalized";
-	row->maintenance = "transactional";
-	row->on_mismatch = "error";
-	row->state = "active";
-	row->filter = text_arg(fcinfo, ARG_FILTER, NULL);
+	row = new_request(field_list(fcinfo, ARG_KEY, "key"), PG_ARGISNULL(ARG_INCLUDE) ? NIL : field_list(fcinfo, ARG_INCLUDE, "include"),
+					  text_arg(fcinfo, ARG_FILTER, NULL));
 	check_request(row);
 
-	fact = open_fact(PG_GETARG_OID(ARG_FACT_TABLE), AccessShareLock);
-	check_citus_fact(fact, false);
-	check_reader(fact, row);
-	row->fact_table = RelationGetRelid(fact);
-	if (foreign_leaves(row->fact_table) != NIL && stored_key(row->fact_table) == NIL)
-		row->primary_key = partition_columns(fact);
 	p->document = PG_ARGISNULL(ARG_DOCUMENT) ? NULL : NameStr(*PG_GETARG_NAME(ARG_DOCUMENT));
-	row->document = document_column(fact, p->document);
+	fact = open_judged(PG_GETARG_OID(ARG_FACT_TABLE), row, p->document);
 	p->row = row;
-	filter = row->filter;
-	if (filter != NULL)
-		row->filter = expression_check_filter(fact, filter);
-	p->def = definition_resolve(row, fact, NULL, 0, &factdef);
-	row->filter = filter;
-	(void) definition_complete_columns(p->def, fact, layout_desc(p->def, fact));
-	profile_table(p, fact, rows);
-	v = choose_verdict(p, fact);
+	v = judge_key(p, fact, rows, SAMPLE_BYTES);
 	relation_close(fact, NoLock);
 	foreach(cell, catalog_read_definitions(row->fact_table, InvalidOid))
 	{
@@ -336,59 +292,6 @@ advise(FunctionCallInfo fcinfo, Profile *p)
 													  quoted_relation(existing->index_table)));
 	}
 	return v;
-}
-
-/*
- * check_reader
- *		Refuses callers who must not see all rows, and expressions that callers must
- *		not have evaluated.
- *
- * A sample shows values of any row, so row security must not apply to the caller.
- * Entries are made as the owner of the table, so nobody else may pass a filter or a
- * cast of a column, which can call any function.
- */
-static void
-check_reader(Relation fact, DefinitionRow *row)
-{
-	ListCell   *cell;
-	bool		brings_code = row->filter != NULL;
-
-	if (check_enable_rls(RelationGetRelid(fact), InvalidOid, true) == RLS_ENABLED)
-		ereport(ERROR,
-				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-				 errmsg("cannot take a sample of table \"%s\" because row security applies to the current user",
-						RelationGetRelationName(fact)),
-				 errhint("Call the function as a user who may see all rows.")));
-	if (owns_relation(RelationGetRelid(fact), GetUserId()))
-		return;
-	foreach(cell, list_concat_copy(row->key, row->include))
-	{
-		FieldSpec  *spec = parse_field_spec(lfirst(cell), true);
-
-		brings_code |= spec->column != NULL && OidIsValid(spec->type);
-	}
-	if (brings_code)
-		ereport(ERROR,
-				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-				 errmsg("must be owner of table %s", RelationGetRelationName(fact)),
-				 errdetail("Filters and casts of columns are evaluated as the owner of the table.")));
-}
-
-/*
- * partition_columns
- *		Returns the columns that a table is partitioned by, which stand for its primary key
- *		as long as nobody has named one; NIL: it is partitioned by expressions.
- */
-static List *
-partition_columns(Relation fact)
-{
-	PartitionKey key = RelationGetPartitionKey(fact);
-	List	   *names = NIL;
-	int			i;
-
-	for (i = 0; i < key->partnatts && key->partattrs[i] != 0; i++)
-		names = lappend(names, get_attname(RelationGetRelid(fact), key->partattrs[i], false));
-	return i == key->partnatts ? names : NIL;
 }
 
 /* other_version: raises an error, because another version of the extension has declared profile() */
@@ -405,7 +308,6 @@ other_version(void)
 static void
 put_numbers(ReturnSetInfo *rsinfo, Profile *p)
 {
-	const char *us = can_show_utf8() ? "\302\265s" : "us";
 	StringInfoData line;
 	int			i;
 
@@ -458,43 +360,13 @@ put_numbers(ReturnSetInfo *rsinfo, Profile *p)
 	if (!p->def->multi)
 		appendStringInfo(&line, "; a native index %s", in_bytes(p->native_size));
 	put_line(rsinfo, "size", "%s", line.data);
-	put_line(rsinfo, "writes", "insert +%.1f %s; update +%.1f, of %s +%.1f; if async +%.1f and +%.1f; %s +%.1f and +%.1f",
-			 insert_cost(p), us, UPDATE_COST, p->def->multi ? "an element" : "the key", MOVE_COST, QUEUED_INSERT_COST,
-			 QUEUED_UPDATE_COST, p->def->multi ? "GIN" : "native index", p->def->multi ? GIN_INSERT_COST : NATIVE_INSERT_COST,
-			 p->def->multi ? GIN_UPDATE_COST : NATIVE_UPDATE_COST);
-}
-
-/* put_line: adds a line to the result of advise() */
-static void
-put_line(ReturnSetInfo *rsinfo, const char *topic, const char *fmt,...)
-{
-	StringInfoData line;
-	Datum		values[2];
-	bool		isnull[2] = {0};
-
-	initStringInfo(&line);
-	for (;;)
-	{
-		va_list		args;
-		int			needed;
-
-		va_start(args, fmt);
-		needed = appendStringInfoVA(&line, fmt, args);
-		va_end(args);
-		if (needed == 0)
-			break;
-		enlargeStringInfo(&line, needed);
-	}
-	values[0] = CStringGetTextDatum(topic);
-	values[1] = CStringGetTextDatum(line.data);
-	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, isnull);
-}
-
-/* insert_cost: returns what the insert of a row costs, in CPU microseconds */
-static double
-insert_cost(Profile *p)
-{
-	return INSERT_COST + Max(entries_per_row(p) - 1, 0) * ENTRY_COST;
+	if (p->def->multi)
+		put_line(rsinfo, "writes", "times GIN: insert %.1f, if async %.1f; a delete, which costs that nothing, as much as %.1f of its inserts",
+				 ARRAY_INSERT_COST, ARRAY_QUEUED_COST, ARRAY_DELETE_COST);
+	else
+		put_line(rsinfo, "writes", "times a native index: insert %.1f, update %.1f, of the key %.1f; if async %.1f, %.1f, %.1f; "
+				 "a delete, which costs that nothing, as much as %.1f of its inserts",
+				 INSERT_COST, UPDATE_COST, MOVE_COST, QUEUED_INSERT_COST, QUEUED_UPDATE_COST, QUEUED_MOVE_COST, DELETE_COST);
 }
 
 /* entries_per_row: returns how many entries a row has on average, if it has any */

@@ -5,9 +5,7 @@
  *	  table's rows, and those that the server has counted.
  *
  * The entries of the sample are made by the code that makes the entries of index
- * tables.  Blocks are chosen at random, and what is read is bounded, however large
- * the table is.  Of a partition on another server, whose blocks are not known, the first
- * rows are read that the server returns.
+ * tables.
  *
  *-------------------------------------------------------------------------
  */
@@ -22,7 +20,6 @@
 #include "access/nbtree.h"
 #include "access/relation.h"
 #include "catalog/pg_type.h"
-#include "common/pg_prng.h"
 #include "executor/tuptable.h"
 #include "fmgr.h"
 #include "miscadmin.h"
@@ -33,41 +30,23 @@
 #include "utils/builtins.h"
 #include "utils/datum.h"
 #include "utils/fmgrprotos.h"
-#include "utils/guc.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
-#include "utils/snapmgr.h"
 #include "utils/sortsupport.h"
 #include "utils/timestamp.h"
 #include "utils/tuplesort.h"
 
 #include "../definition/expression.h"
 #include "../definition/primary_key.h"
-#include "../entry/block_scan.h"
 #include "../entry/bulk_load.h"
 #include "../entry/document.h"
 #include "../entry/entries.h"
 #include "../entry/extract.h"
 #include "../indextable.h"
-#include "../util/fixed_settings.h"
 #include "../util/inherit.h"
 #include "../util/role.h"
 #include "profile.h"
-
-/*
- * Tables of up to so many blocks are read whole.  Of a larger table, so many blocks
- * are read first, to see how full blocks are.
- */
-#define PILOT_BLOCKS	100
-
-/*
- * Rows of one block may be alike.  So the sample has up to so many times as many
- * blocks as its rows would need, and only some rows of each.
- */
-#define SPREAD			4.0
-
-/* The documents of a sample have at most about so many bytes together, which are read in some seconds. */
-#define SAMPLE_BYTES	(256.0 * 1024 * 1024)
+#include "sample.h"
 
 /* A sample ends at so many entries, which matters if the key is an array. */
 #define SAMPLE_ENTRIES	2000000
@@ -80,18 +59,7 @@
 #define ROW_BYTES(data)		MAXALIGN(MAXALIGN(SizeofHeapTupleHeader) + (Size) ceil(data))
 #define INDEX_BYTES(data)	MAXALIGN(sizeof(IndexTupleData) + (Size) ceil(data))
 
-typedef struct Sample
-{
-	double		percent;		/* percentage of the blocks that are read */
-	double		keep;			/* share of their rows that are looked at */
-	uint32		seed;
-	double		foreign;		/* rows that are read of each partition on
-								 * another server */
-} Sample;
-
-static Sample choose_sample(Profile *p, Relation fact, Snapshot snapshot, int rows);
-static void read_rows(Profile *p, Relation fact, Snapshot snapshot, Sample *sample,
-					  Tuplesortstate *sort);
+static void read_rows(Profile *p, Sample *sample, Tuplesortstate *sort);
 static void read_row(Profile *p, TupleTableSlot *slot, Tuplesortstate *sort, TupleTableSlot *entry,
 					 TupleDesc key, TupleDesc ident, MemoryContext cxt);
 static void count_keys(Profile *p, Tuplesortstate *sort);
@@ -103,86 +71,37 @@ static void read_statistics(Profile *p, Relation fact);
 /*
  * profile_table
  *		Collects the numbers of a fact table in p, from a sample of at most so many
- *		rows.
+ *		rows and bytes.
  *
  * p->row and p->def say which index table is in question; p->def is resolved and has
  * its columns.
  */
 void
-profile_table(Profile *p, Relation fact, int rows)
+profile_table(Profile *p, Relation fact, int rows, double bytes)
 {
-	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
-	int			nestlevel = NewGUCNestLevel();
 	Tuplesortstate *sort;
 	Sample		sample;
 	int			i;
 
-	fix_gucs();
-	PushActiveSnapshot(snapshot);
+	sample_begin(&sample, p->def->fact, p->def->fact->doc_attno[p->def->docno], fact, rows, bytes);
 	p->partitioned = p->def->fact->partitioned;
-	p->partitions = list_length(lock_leaves(RelationGetRelid(fact), NULL, AccessShareLock));
+	p->partitions = sample.partitions;
 	for (i = p->def->nkeys; i < p->def->nkeys + p->def->nincludes; i++)
 		*(p->def->fields[i].is_hint ? &p->hinted : &p->shows_fields) = true;
 	p->included = palloc0(sizeof(bool) * Max(p->def->nincludes, 1));
 	sort = bulk_load_begin_sort(p->def);
-	sample = choose_sample(p, fact, snapshot, rows);
-	read_rows(p, fact, snapshot, &sample, sort);
+	read_rows(p, &sample, sort);
 	tuplesort_performsort(sort);
 	count_keys(p, sort);
 	tuplesort_end(sort);
 	estimate_sizes(p);
 	read_statistics(p, fact);
-	PopActiveSnapshot();
-	UnregisterSnapshot(snapshot);
-	AtEOXact_GUC(false, nestlevel);
-}
-
-/* choose_sample: chooses a sample of about so many rows, from as many blocks as SPREAD allows */
-static Sample
-choose_sample(Profile *p, Relation fact, Snapshot snapshot, int rows)
-{
-	Sample		sample = {.percent = 100,.keep = 1,.seed = pg_prng_uint32(&pg_global_prng_state)};
-	double		blocks = block_scan_count_blocks(fact, 100);
-	AttrNumber	doc = p->def->fact->doc_attno[p->def->docno];
-	BlockScan	scan;
-	TupleTableSlot *slot;
-	double		pilot_rows = 0;
-	double		pilot_bytes = 0;
-	double		documents;
-	double		wanted;
-	double		chosen;
-
-	sample.foreign = Max(rows / Max(p->partitions, 1), 1);
-	if (blocks <= PILOT_BLOCKS)
-		return sample;
-	sample.percent = 100 * PILOT_BLOCKS / blocks;
-	block_scan_begin(&scan, p->def->fact, fact, snapshot, sample.percent, sample.seed);
-	scan.foreign_limit = 1;
-	while ((slot = block_scan_next(&scan)) != NULL)
-	{
-		bool		isnull;
-		Datum		value = slot_getattr(slot, doc, &isnull);
-
-		CHECK_FOR_INTERRUPTS();
-		if (scan.foreign != NULL)
-			continue;
-		pilot_rows++;
-		if (!isnull)
-			pilot_bytes += toast_raw_datum_size(value);
-	}
-	block_scan_end(&scan);
-
-	documents = Max(pilot_rows, 1) * blocks / block_scan_count_blocks(fact, sample.percent);
-	wanted = Min(rows, SAMPLE_BYTES / Max(pilot_bytes / Max(pilot_rows, 1), 1));
-	chosen = Min(rows, blocks * wanted / documents * SPREAD);
-	sample.percent = Min(100 * chosen / blocks, 100);
-	sample.keep = Min(wanted / (documents * sample.percent / 100), 1);
-	return sample;
+	sample_end(&sample);
 }
 
 /* read_rows: reads the rows of the sample, as the owner of the fact table, as create() would */
 static void
-read_rows(Profile *p, Relation fact, Snapshot snapshot, Sample *sample, Tuplesortstate *sort)
+read_rows(Profile *p, Sample *sample, Tuplesortstate *sort)
 {
 	IndexDef   *def = p->def;
 	TupleDesc	ident = CreateTemplateTupleDesc(def->nident);
@@ -190,10 +109,7 @@ read_rows(Profile *p, Relation fact, Snapshot snapshot, Sample *sample, Tuplesor
 	TupleTableSlot *entry = MakeSingleTupleTableSlot(def->desc, &TTSOpsVirtual);
 	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable profile",
 											  ALLOCSET_DEFAULT_SIZES);
-	pg_prng_state choice;
-	BlockScan	scan;
 	TupleTableSlot *slot;
-	double		rows = 0;
 	Caller		caller;
 	int			i;
 
@@ -201,30 +117,16 @@ read_rows(Profile *p, Relation fact, Snapshot snapshot, Sample *sample, Tuplesor
 		TupleDescCopyEntry(ident, i + 1, def->desc, def->ident[i]);
 	for (i = 0; i < def->nkeys; i++)
 		TupleDescCopyEntry(key, i + 1, def->desc, def->ident[i]);
-	pg_prng_seed(&choice, sample->seed);
 	become_owner(&caller, def->fact->owner);
-	block_scan_begin(&scan, def->fact, fact, snapshot, sample->percent, sample->seed);
-	scan.foreign_limit = sample->foreign;
-	while ((slot = block_scan_next(&scan)) != NULL && p->sampled_entries < SAMPLE_ENTRIES)
+	while (p->sampled_entries < SAMPLE_ENTRIES && (slot = sample_next(sample)) != NULL)
 	{
-		CHECK_FOR_INTERRUPTS();
-		rows++;
-		if (sample->keep < 1 && scan.foreign == NULL && pg_prng_double(&choice) >= sample->keep)
-			continue;
 		read_row(p, slot, sort, entry, key, ident, cxt);
 		MemoryContextReset(cxt);
 	}
-	block_scan_end(&scan);
+	sample_stop(sample);
 	become_caller(&caller);
-	p->complete = sample->percent >= 100 && slot == NULL;
-	rows -= scan.foreign_sampled;
-	p->documents = p->complete || slot != NULL ? rows :
-		rows * block_scan_count_blocks(fact, 100) / block_scan_count_blocks(fact, sample->percent);
-	p->documents += scan.foreign_rows;
-	p->complete = p->complete && scan.foreign_rows == scan.foreign_sampled;
-	rows += scan.foreign_sampled;
-	p->documents = Max(p->documents, p->sampled);
-	p->complete = p->complete && rows == p->sampled;
+	p->documents = sample->documents;
+	p->complete = sample->complete;
 	ExecDropSingleTupleTableSlot(entry);
 	MemoryContextDelete(cxt);
 	if (p->sampled > 0)
@@ -448,19 +350,29 @@ estimate_page_bytes(double tuples, double tuple_bytes, double filled)
 }
 
 /*
- * estimate_sizes
- *		Estimates the size that a transactional index table has when it is new, with
- *		its index, for each strategy.
+ * index_table_size
+ *		Estimates the size that a transactional index table of so many entries has when it
+ *		is new, with its index.
  */
+double
+index_table_size(Profile *p, Strategy strategy, double entries)
+{
+	bool		covered = strategy == STRATEGY_PARTIAL && p->widest <= p->def->max_covered_bytes &&
+		primary_key_can_cover(p->def);
+	double		row = strategy == STRATEGY_NORMALIZED ? p->ident_bytes :
+		strategy == STRATEGY_PARTIAL ? p->entry_bytes : p->ident_bytes + p->stored_bytes;
+
+	return estimate_page_bytes(entries, ROW_BYTES(row), 1) +
+		estimate_page_bytes(entries, INDEX_BYTES(covered ? p->entry_bytes : p->ident_bytes), FILLED);
+}
+
+/* estimate_sizes: estimates the sizes that an index table and a native index on the key would have */
 static void
 estimate_sizes(Profile *p)
 {
-	double		index = estimate_page_bytes(p->entries, INDEX_BYTES(p->ident_bytes), FILLED);
-
-	p->normalized_size = estimate_page_bytes(p->entries, ROW_BYTES(p->ident_bytes), 1) + index;
-	p->partial_size = estimate_page_bytes(p->entries, ROW_BYTES(p->entry_bytes), 1) +
-		(p->widest <= p->def->max_covered_bytes && primary_key_can_cover(p->def) ? estimate_page_bytes(p->entries, INDEX_BYTES(p->entry_bytes), FILLED) : index);
-	p->denormalized_size = estimate_page_bytes(p->entries, ROW_BYTES(p->ident_bytes + p->stored_bytes), 1) + index;
+	p->normalized_size = index_table_size(p, STRATEGY_NORMALIZED, p->entries);
+	p->partial_size = index_table_size(p, STRATEGY_PARTIAL, p->entries);
+	p->denormalized_size = index_table_size(p, STRATEGY_DENORMALIZED, p->entries);
 
 	/*
 	 * A B-tree keeps each key once, and a row identifier for each of its

@@ -80,6 +80,7 @@ typedef struct Profile
 	TimestampTz since;			/* when counting began; 0: never reset */
 } Profile;
 
-extern void profile_table(Profile *p, Relation fact, int rows);
+extern void profile_table(Profile *p, Relation fact, int rows, double bytes);
+extern double index_table_size(Profile *p, Strategy strategy, double entries);
 
 #endif							/* INDEXTABLE_PROFILE_H */

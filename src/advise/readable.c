@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * readable.c
- *	  Shows shares and sizes to people: as bars of characters and as rounded numbers.
+ *	  Shows shares and sizes to people, as bars of characters and as rounded numbers, and lines
+ *	  of advice.
  *
  *-------------------------------------------------------------------------
  */
@@ -11,6 +12,9 @@
 
 #include "lib/stringinfo.h"
 #include "mb/pg_wchar.h"
+#include "nodes/execnodes.h"
+#include "utils/builtins.h"
+#include "utils/tuplestore.h"
 
 #include "readable.h"
 
@@ -71,4 +75,30 @@ in_bytes(double bytes)
 		unit++;
 	}
 	return psprintf(unit == 0 || bytes >= 100 ? "%.0f %s" : "%.1f %s", bytes, units[unit]);
+}
+
+/* put_line: adds a line to the result of advise() */
+void
+put_line(ReturnSetInfo *rsinfo, const char *topic, const char *fmt,...)
+{
+	StringInfoData line;
+	Datum		values[2];
+	bool		isnull[2] = {0};
+
+	initStringInfo(&line);
+	for (;;)
+	{
+		va_list		args;
+		int			needed;
+
+		va_start(args, fmt);
+		needed = appendStringInfoVA(&line, fmt, args);
+		va_end(args);
+		if (needed == 0)
+			break;
+		enlargeStringInfo(&line, needed);
+	}
+	values[0] = CStringGetTextDatum(topic);
+	values[1] = CStringGetTextDatum(line.data);
+	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, isnull);
 }

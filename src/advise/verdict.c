@@ -28,8 +28,10 @@
 #include "../definition/primary_key.h"
 #include "../indextable.h"
 #include "../util/fixed_settings.h"
+#include "costs.h"
 #include "profile.h"
 #include "readable.h"
+#include "statement.h"
 #include "verdict.h"
 
 /* With fewer documents than these there is no verdict: reading all of them takes some milliseconds. */
@@ -53,7 +55,7 @@
 
 /*
  * A look-up that finds fewer rows than these and then reads the documents is faster
- * with a native index: it takes 11 us, and lookup() takes 15 (docs/costs.md).
+ * with a native index: lookup() takes a third longer (docs/costs.md).
  */
 #define FEW_ROWS			2.0
 
@@ -83,11 +85,6 @@ static void choose_for_selective_key(Profile *p, Verdict *v);
 static bool may_change(Profile *p);
 static bool stays_hot(Profile *p);
 static bool native_possible(Profile *p);
-static char *field_sql(Profile *p, Field *field, bool as_text);
-static char *filter_without(Profile *p, int n);
-static char *create_statement(Profile *p, Relation fact, Verdict *v);
-static char *native_statement(Profile *p, Relation fact, Verdict *v);
-static char *gin_statement(Profile *p, Relation fact);
 
 /*
  * choose_verdict
@@ -102,6 +99,7 @@ choose_verdict(Profile *p, Relation fact)
 {
 	Verdict    *v = palloc0(sizeof(Verdict));
 	int64		valued = p->with_entries + p->mismatching;
+	bool		rare = p->missing > p->sampled * RARE_SHARE;
 	int			left_out;
 	int			i;
 
@@ -156,15 +154,17 @@ choose_verdict(Profile *p, Relation fact)
 	for (left_out = 0; v->kind == VERDICT_FILTER && p->found[left_out] > POOR_SHARE;)
 		left_out++;
 	v->filter = filter_without(p, left_out);
+	v->size = index_table_size(p, v->strategy, p->sampled_entries == 0 ? 0 :
+							   p->entries * (p->sampled_entries - p->common_entries[left_out]) / p->sampled_entries);
 	if (v->kind == VERDICT_NATIVE_INDEX)
 	{
-		v->statement = native_statement(p, fact, v);
+		v->statement = native_statement(p, fact, v->filter, rare);
 		v->when = "if queries only count or list the keys:";
-		v->alternative = create_statement(p, fact, v);
+		v->alternative = create_statement(p, fact, v->strategy, v->filter, v->async, v->is_unique);
 	}
 	else if (v->kind >= VERDICT_FILTER)
 	{
-		v->statement = create_statement(p, fact, v);
+		v->statement = create_statement(p, fact, v->strategy, v->filter, v->async, v->is_unique);
 		if (p->def->multi)
 		{
 			v->when = "for documents that contain several elements at once, in no order:";
@@ -173,7 +173,7 @@ choose_verdict(Profile *p, Relation fact)
 		else if (native_possible(p) && !p->shows_fields && !v->async)
 		{
 			v->when = "if all queries read the documents that they find:";
-			v->alternative = native_statement(p, fact, v);
+			v->alternative = native_statement(p, fact, v->filter, rare);
 		}
 	}
 	return v;
@@ -262,8 +262,8 @@ choose_for_selective_key(Profile *p, Verdict *v)
 		{
 			v->kind = VERDICT_NATIVE_INDEX;
 			REASON(v, "A look-up finds %.1f documents, in one table, and goes on to read them.", rows);
-			REASON(v, "A native index goes straight to the row: it is smaller (%s against %s), and cheaper to keep.",
-				   in_bytes(p->native_size), in_bytes(p->normalized_size));
+			REASON(v, "A native index goes straight to the row, and is smaller (%s against %s); an insert into an index table costs %.1f times as much.",
+				   in_bytes(p->native_size), in_bytes(p->normalized_size), INSERT_COST);
 		}
 	}
 	else if (p->def->multi)
@@ -366,229 +366,4 @@ common_key_text(Profile *p, int which)
 		appendStringInfo(&result, "%s\"%.*s%s\"", i > 0 ? ", " : "", len, text, text[len] != '\0' ? "..." : "");
 	}
 	return result.data;
-}
-
-/* path_sql: returns a field's path into the document as SQL, up to its [*] if it has one */
-static char *
-path_sql(Profile *p, Field *field, bool as_text)
-{
-	const char *document = quote_identifier(p->row->document);
-	PathStep   *steps = field->spec->steps;
-	Datum	   *names = palloc(sizeof(Datum) * Max(field->plain_steps, 1));
-	int			i;
-
-	if (field->plain_steps == 0)
-		return pstrdup(document);
-	if (field->plain_steps == 1 && !steps[0].is_index)
-		return psprintf("%s %s %s", document, as_text ? "->>" : "->",
-						quote_literal_cstr(pnstrdup(steps[0].name, steps[0].len)));
-	for (i = 0; i < field->plain_steps; i++)
-		names[i] = PointerGetDatum(cstring_to_text_with_len(steps[i].name, steps[i].len));
-	return psprintf("%s %s %s", document, as_text ? "#>>" : "#>",
-					quote_literal_cstr(OidOutputFunctionCall(F_ARRAY_OUT, PointerGetDatum(
-																						  construct_array(names, field->plain_steps, TEXTOID, -1, false, TYPALIGN_INT)))));
-}
-
-/*
- * field_sql
- *		Returns SQL over the fact table for a field's value, or for its text before
- *		the cast if as_text is set.
- */
-static char *
-field_sql(Profile *p, Field *field, bool as_text)
-{
-	char	   *type = format_type_with_typemod(field->type, field->typmod);
-
-	if (field->spec->column != NULL)
-		return field->convert == NULL ? pstrdup(quote_identifier(field->spec->column)) :
-			psprintf("(%s)::%s", quote_identifier(field->spec->column), type);
-	if (field->is_jsonb)
-		return path_sql(p, field, false);
-	if (as_text || field->type == TEXTOID)
-		return path_sql(p, field, true);
-	return psprintf("(%s)::%s", path_sql(p, field, true), type);
-}
-
-/*
- * value_sql
- *		Returns a value as an SQL literal that can be compared with what field_sql()
- *		gives as text.
- *
- * Filters compare texts, because a cast would fail for a value that does not fit.
- */
-static char *
-value_sql(Field *field, Datum value)
-{
-	if (field->spec->column == NULL && field->type == BOOLOID)
-		return pstrdup(DatumGetBool(value) ? "'true'" : "'false'");
-	return quote_literal_cstr(value_text(field->type, value));
-}
-
-/*
- * filter_without
- *		Returns the caller's filter, extended so that it leaves the n most common
- *		keys out; NULL if there is neither.
- */
-static char *
-filter_without(Profile *p, int n)
-{
-	StringInfoData result;
-	int			i;
-	int			k;
-
-	initStringInfo(&result);
-	if (p->row->filter != NULL)
-		appendStringInfo(&result, n > 0 ? "(%s) AND " : "%s", p->row->filter);
-	if (p->def->nkeys == 1 && n > 0)
-	{
-		Field	   *field = &p->def->fields[0];
-
-		appendStringInfo(&result, "%s %s", field_sql(p, field, true), n == 1 ? "<> " : "NOT IN (");
-		for (i = 0; i < n; i++)
-			appendStringInfo(&result, "%s%s", i > 0 ? ", " : "", value_sql(field, p->common[i].values[0]));
-		appendStringInfoString(&result, n == 1 ? "" : ")");
-	}
-	for (i = 0; i < n && p->def->nkeys > 1; i++)
-	{
-		appendStringInfoString(&result, i > 0 ? " AND NOT (" : "NOT (");
-		for (k = 0; k < p->def->nkeys; k++)
-			appendStringInfo(&result, "%s%s = %s", k > 0 ? " AND " : "", field_sql(p, &p->def->fields[k], true),
-							 value_sql(&p->def->fields[k], p->common[i].values[k]));
-		appendStringInfoChar(&result, ')');
-	}
-	return result.len > 0 ? result.data : NULL;
-}
-
-/* fact_name: returns the name of the fact table, with its schema if the caller's search_path needs it */
-static char *
-fact_name(Relation fact)
-{
-	return OidOutputFunctionCall(F_REGCLASSOUT, ObjectIdGetDatum(RelationGetRelid(fact)));
-}
-
-/*
- * free_name
- *		Returns a name for an index table that no table has: fact_by_field_field,
- *		with a number if that is taken.
- */
-static char *
-free_name(Profile *p, Relation fact)
-{
-	StringInfoData by;
-	char	   *name;
-	int			i;
-
-	initStringInfo(&by);
-	appendStringInfoString(&by, "by");
-	for (i = 0; i < p->def->nkeys; i++)
-		appendStringInfo(&by, "_%s", p->def->fields[i].spec->name);
-	name = makeObjectName(RelationGetRelationName(fact), by.data, NULL);
-	for (i = 2; OidIsValid(get_relname_relid(name, RelationGetNamespace(fact))); i++)
-		name = makeObjectName(RelationGetRelationName(fact), by.data, psprintf("%d", i));
-	return pstrdup(quote_identifier(name));
-}
-
-/*
- * sql_literal
- *		Returns a text as an SQL literal, in quotes, or in dollar quotes where these
- *		are easier to read.
- */
-char *
-sql_literal(const char *text)
-{
-	return strchr(text, '\'') != NULL && strpbrk(text, "$\\") == NULL ? psprintf("$$%s$$", text) :
-		quote_literal_cstr(text);
-}
-
-/*
- * array_literal
- *		Returns an SQL literal for an array of fields: '{a,b}', or ARRAY[...] if the
- *		fields need quotes.
- */
-static char *
-array_literal(List *fields)
-{
-	Datum	   *texts = palloc(sizeof(Datum) * list_length(fields));
-	StringInfoData list;
-	ListCell   *cell;
-	char	   *array;
-
-	initStringInfo(&list);
-	foreach(cell, fields)
-	{
-		texts[foreach_current_index(cell)] = CStringGetTextDatum(lfirst(cell));
-		appendStringInfo(&list, "%s%s", list.len > 0 ? ", " : "", sql_literal(lfirst(cell)));
-	}
-	array = OidOutputFunctionCall(F_ARRAY_OUT, PointerGetDatum(
-															   construct_array(texts, list_length(fields), TEXTOID, -1, false, TYPALIGN_INT)));
-	return strpbrk(array, "\"'\\") == NULL ? sql_literal(array) : psprintf("ARRAY[%s]", list.data);
-}
-
-/* create_statement: returns the call of create() that makes the index table of the verdict */
-static char *
-create_statement(Profile *p, Relation fact, Verdict *v)
-{
-	StringInfoData sql;
-
-	initStringInfo(&sql);
-	appendStringInfo(&sql, "SELECT indextable.create(%s, %s, %s", sql_literal(free_name(p, fact)),
-					 sql_literal(fact_name(fact)), array_literal(p->row->key));
-	if (v->strategy == STRATEGY_DENORMALIZED)
-		appendStringInfoString(&sql, ", strategy => 'denormalized'");
-	else if (p->row->include != NIL)
-		appendStringInfo(&sql, ", include => %s", array_literal(p->row->include));
-	if (v->filter != NULL)
-		appendStringInfo(&sql, ", filter => %s", sql_literal(v->filter));
-	if (v->async)
-		appendStringInfoString(&sql, ", maintenance => 'async'");
-	if (v->is_unique)
-		appendStringInfoString(&sql, ", is_unique => true");
-	if (p->mismatching > 0)
-		appendStringInfoString(&sql, ", on_mismatch => 'skip'");
-	if (p->document != NULL)
-		appendStringInfo(&sql, ", document => %s", sql_literal(p->document));
-	if (p->row->primary_key != NIL)
-		appendStringInfo(&sql, ", primary_key => %s", array_literal(p->row->primary_key));
-	appendStringInfoString(&sql, ");");
-	return sql.data;
-}
-
-/* native_statement: returns the CREATE INDEX that makes a B-tree on the expressions of the key */
-static char *
-native_statement(Profile *p, Relation fact, Verdict *v)
-{
-	char	   *filter = v->filter;
-	StringInfoData sql;
-	int			i;
-
-	initStringInfo(&sql);
-	appendStringInfo(&sql, "CREATE INDEX ON %s (", fact_name(fact));
-	for (i = 0; i < p->def->nkeys; i++)
-	{
-		Field	   *field = &p->def->fields[i];
-		bool		plain = field->spec->column != NULL && field->convert == NULL;
-
-		appendStringInfo(&sql, "%s%s%s%s", i > 0 ? ", " : "", plain ? "" : "(", field_sql(p, field, false),
-						 plain ? "" : ")");
-		if (OidIsValid(field->spec->collation))
-			appendStringInfo(&sql, " COLLATE %s", quote_identifier(get_collation_name(field->spec->collation)));
-	}
-	appendStringInfoChar(&sql, ')');
-	if (filter == NULL && p->missing > p->sampled * RARE_SHARE)
-		filter = psprintf("%s IS NOT NULL", field_sql(p, &p->def->fields[0], true));
-	if (filter != NULL)
-		appendStringInfo(&sql, " WHERE %s", filter);
-	appendStringInfoChar(&sql, ';');
-	return sql.data;
-}
-
-/* gin_statement: returns the CREATE INDEX that serves @> on the part of the document that the array is in */
-static char *
-gin_statement(Profile *p, Relation fact)
-{
-	Field	   *field = &p->def->fields[p->def->multi_field];
-	char	   *path = path_sql(p, field, false);
-
-	return psprintf(field->plain_steps == 0 ? "CREATE INDEX ON %s USING gin (%s jsonb_path_ops);" :
-					"CREATE INDEX ON %s USING gin ((%s) jsonb_path_ops);", fact_name(fact), path);
 }

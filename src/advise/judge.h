@@ -1,0 +1,21 @@
+/*-------------------------------------------------------------------------
+ *
+ * judge.h
+ *	  Judges whether a key of a fact table should have an index table.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef INDEXTABLE_JUDGE_H
+#define INDEXTABLE_JUDGE_H
+
+#include "utils/rel.h"
+
+#include "../indextable.h"
+#include "profile.h"
+#include "verdict.h"
+
+extern DefinitionRow *new_request(List *key, List *include, char *filter);
+extern Relation open_judged(Oid relid, DefinitionRow *row, const char *document);
+extern Verdict *judge_key(Profile *p, Relation fact, int rows, double bytes);
+
+#endif							/* INDEXTABLE_JUDGE_H */
