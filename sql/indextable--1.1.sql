@@ -251,7 +251,7 @@ CREATE FUNCTION indextable.lookup(index_table regclass, key jsonb, max_lag inter
 LANGUAGE C STABLE PARALLEL UNSAFE ROWS 10 COST 10
 AS 'MODULE_PATHNAME', 'indextable_lookup_documents';
 COMMENT ON FUNCTION indextable.lookup(regclass, jsonb, interval, interval) IS
-'The documents under a key: {"column": value, ...} over all or the leading key columns of the index table, each fact row once, in the order of the index table. A null value matches nothing; an unknown column or a value of the wrong type is an error; NULL for index_table or key gives no rows. An asynchronous index table may be behind: if by more than max_lag, waits up to timeout (NULL: not at all) and then raises an error; NULL for max_lag allows any lag, or none if timeout is given';
+'The documents under a key: {"column": value, ...} over all or the leading key columns of the index table, each fact row once, in the order of the index table. An array as a value stands for each of its elements, unless the column is of type jsonb, and an array of objects is several keys: up to 100000 altogether. A null value matches nothing; an unknown column or a value of the wrong type is an error; NULL for index_table or key gives no rows. An asynchronous index table may be behind: if by more than max_lag, waits up to timeout (NULL: not at all) and then raises an error; NULL for max_lag allows any lag, or none if timeout is given';
 
 CREATE FUNCTION indextable.lookup(row_type anyelement, index_table regclass, key jsonb, max_lag interval DEFAULT NULL, timeout interval DEFAULT NULL) RETURNS SETOF anyelement
 LANGUAGE C STABLE PARALLEL UNSAFE ROWS 10 COST 10
@@ -270,12 +270,13 @@ CREATE FUNCTION indextable.query(
     cursor      text     DEFAULT NULL,
     with_document boolean DEFAULT false,
     max_lag     interval DEFAULT NULL,
-    timeout     interval DEFAULT NULL
+    timeout     interval DEFAULT NULL,
+    previous    boolean  DEFAULT false
 ) RETURNS TABLE (entry jsonb, document jsonb, cursor text)
 LANGUAGE C STABLE PARALLEL UNSAFE ROWS 100 COST 100
 AS 'MODULE_PATHNAME', 'indextable_query';
-COMMENT ON FUNCTION indextable.query(regclass, jsonb, jsonb, boolean, integer, text, boolean, interval, interval) IS
-'A page of an index table, in its order or descending: entries whose leading key columns are as in key, {"column": value, ...}, and whose next one fulfils condition, {"column": {"op": value}} with =, <, <=, >, >=, between or begins_with. Up to page_size entries (1 to 10000), after the one that cursor comes from; each comes with its own cursor, and with the document if with_document is true. Fewer than page_size: there were no more. A null value matches nothing; an unknown column, a value of the wrong type, a cursor of another index table or query is an error. max_lag and timeout as for lookup(). NULL for index_table or key gives no rows; other parameters take their default when NULL';
+COMMENT ON FUNCTION indextable.query(regclass, jsonb, jsonb, boolean, integer, text, boolean, interval, interval, boolean) IS
+'A page of an index table, in its order or descending: entries whose leading key columns are as in key, as for lookup(), and whose next one fulfils condition, {"column": {"op": value}} with =, <, <=, >, >=, between or begins_with. Up to page_size entries (1 to 10000), after the one that cursor comes from, or with previous the ones before it, in the same order; each comes with its own cursor, and with the document if with_document is true. Fewer than page_size: there were no more. Without a cursor, or with an empty one, the first page, or with previous the last one. A null value matches nothing; an unknown column, a value of the wrong type, a cursor of another index table or query is an error. max_lag and timeout as for lookup(). NULL for index_table or key gives no rows; other parameters take their default when NULL';
 
 CREATE FUNCTION indextable.explain_query(
     index_table regclass,
@@ -284,11 +285,12 @@ CREATE FUNCTION indextable.explain_query(
     descending  boolean DEFAULT false,
     page_size   integer DEFAULT 100,
     cursor      text    DEFAULT NULL,
-    run         boolean DEFAULT false
+    run         boolean DEFAULT false,
+    previous    boolean DEFAULT false
 ) RETURNS SETOF text
 LANGUAGE C VOLATILE PARALLEL UNSAFE ROWS 10 COST 100
 AS 'MODULE_PATHNAME', 'indextable_explain_query';
-COMMENT ON FUNCTION indextable.explain_query(regclass, jsonb, jsonb, boolean, integer, text, boolean) IS
+COMMENT ON FUNCTION indextable.explain_query(regclass, jsonb, jsonb, boolean, integer, text, boolean, boolean) IS
 'How query() reads the page with these arguments, in the words of EXPLAIN: which indexes are searched, in which direction, and for what. With run the page is read, without documents, and what that took is shown, too. No rows where nothing has to be read. Errors and NULL as for query()';
 
 CREATE FUNCTION indextable.explain(query text, OUT fact_table regclass, OUT index_table regclass, OUT used boolean, OUT reason text) RETURNS SETOF record

@@ -196,7 +196,7 @@ entry_scan_next(EntryScan *scan)
 	return result;
 }
 
-/* entry_scan_tables: returns what a search by key has begun to read: the table, or partitions, as PartitionScan * */
+/* entry_scan_tables: returns what searches by key have begun to read: the table, or partitions, as PartitionScan * */
 List *
 entry_scan_tables(EntryScan *scan)
 {
@@ -204,11 +204,16 @@ entry_scan_tables(EntryScan *scan)
 	List	   *result = NIL;
 	int			i;
 
-	if (!scan->merging)
+	if (scan->partition_scans == NULL)
 		return scan->current == NULL ? NIL : list_make1(scan->current);
 	partitions = RelationGetPartitionDesc(scan->rel, true);
 	for (i = 0; i < partitions->nparts; i++)
-		result = lappend(result, hash_search(scan->partition_scans, &partitions->oids[i], HASH_FIND, NULL));
+	{
+		PartitionScan *partition_scan = hash_search(scan->partition_scans, &partitions->oids[i], HASH_FIND, NULL);
+
+		if (partition_scan != NULL)
+			result = lappend(result, partition_scan);
+	}
 	return result;
 }
 

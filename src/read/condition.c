@@ -12,7 +12,6 @@
 
 #include "access/htup.h"
 #include "access/htup_details.h"
-#include "access/skey.h"
 #include "catalog/pg_collation.h"
 #include "catalog/pg_database.h"
 #include "catalog/pg_type.h"
@@ -26,7 +25,7 @@
 #include "../entry/extract.h"
 #include "../indextable.h"
 #include "condition.h"
-#include "lookup.h"
+#include "key_set.h"
 
 static const char *column_name(IndexDef *def, int field);
 static void read_condition(IndexDef *def, Jsonb *condition, KeyRange *range);
@@ -41,31 +40,18 @@ static bool make_prefix_upper_bound(const char *prefix, Datum *result);
 
 /*
  * key_range
- *		Reads key, which is {} if there is none, and condition, which is NULL if there is
+ *		Reads key, or several keys; {} is that of all entries; and condition, which is NULL if there is
  *		none.  Both are checked even if no entry can match.
  */
 void
 key_range(IndexDef *def, Jsonb *key, Jsonb *condition, KeyRange *range)
 {
-	ScanKeyData keys[INDEX_MAX_KEYS];
-	int			i;
-
 	memset(range, 0, sizeof(KeyRange));
-	if (!JsonContainerIsObject(&key->root) || JsonContainerSize(&key->root) > 0)
-	{
-		int			n = lookup_key(def, key, keys);
-
-		/*
-		 * lookup_key() returns 0 also if a value is null.  It has checked
-		 * that the columns in key are the leading ones.
-		 */
-		range->nequal = JsonContainerSize(&key->root);
-		range->empty = (n == 0);
-		for (i = 0; i < n; i++)
-			range->equal[i] = keys[i].sk_argument;
-	}
+	key_set_read(def, key, true, &range->keys);
 	if (condition != NULL)
 		read_condition(def, condition, range);
+	if (range->keys.n == 0)
+		range->empty = true;
 }
 
 /* column_name: returns the name of a key field's column */
@@ -82,7 +68,7 @@ read_condition(IndexDef *def, Jsonb *condition, KeyRange *range)
 	JsonbIterator *it;
 	JsonbValue	value;
 	char	   *name;
-	int			field = range->nequal;
+	int			field = range->keys.ncolumns;
 	int			i;
 
 	if (field == def->nkeys)
@@ -130,7 +116,6 @@ read_operators(IndexDef *def, int field, JsonbContainer *operators, KeyRange *ra
 	JsonbIteratorToken token;
 	JsonbValue	value;
 	char	   *op = NULL;
-	Bound		equal = {0};
 
 	while ((token = JsonbIteratorNext(&it, &value, true)) != WJB_DONE)
 	{
@@ -150,7 +135,8 @@ read_operators(IndexDef *def, int field, JsonbContainer *operators, KeyRange *ra
 		if (bound != NULL)
 			set_bound(def, field, &value, op[1] == '=', bound, range);
 		else if (strcmp(op, "=") == 0)
-			set_bound(def, field, &value, true, &equal, range);
+			/* As if the column were in the key. */
+			key_set_restrict(def, &value, &range->keys);
 		else if (strcmp(op, "between") == 0)
 			set_between(def, field, &value, range);
 		else if (strcmp(op, "begins_with") == 0)
@@ -158,9 +144,6 @@ read_operators(IndexDef *def, int field, JsonbContainer *operators, KeyRange *ra
 		else
 			operator_error(psprintf("Operator \"%s\" is not recognized.", op));
 	}
-	/* The range is the same as if the column were in the key. */
-	if (equal.given)
-		range->equal[range->nequal++] = equal.value;
 }
 
 static void

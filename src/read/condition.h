@@ -11,6 +11,7 @@
 #include "utils/jsonb.h"
 
 #include "../indextable.h"
+#include "key_set.h"
 
 /* A lower or an upper bound of a column. */
 typedef struct Bound
@@ -23,13 +24,12 @@ typedef struct Bound
 /* The entries that a query pages through. */
 typedef struct KeyRange
 {
-	int			nequal;			/* so many leading key fields have the ... */
-	Datum		equal[INDEX_MAX_KEYS];	/* ... values in this array */
+	KeySet		keys;			/* their leading key fields have one of these */
 	Bound		lower;			/* bounds of the key field after these */
 	Bound		upper;
 	char	   *prefix;			/* what the text of that field begins with, or
 								 * NULL */
-	bool		empty;			/* a value is null, so that nothing matches */
+	bool		empty;			/* nothing can match, as a value is null */
 } KeyRange;
 
 extern void key_range(IndexDef *def, Jsonb *key, Jsonb *condition, KeyRange *range);

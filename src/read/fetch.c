@@ -11,7 +11,6 @@
  */
 #include "postgres.h"
 
-#include "access/skey.h"
 #include "catalog/pg_class.h"
 #include "common/hashfn.h"
 #include "executor/spi.h"
@@ -293,28 +292,20 @@ put_rows(Lookup *lookup, List *rows)
 	ExecDropSingleTupleTableSlot(row);
 }
 
-/* matches: returns whether a version of a row has an entry with the key looked up */
+/* matches: returns whether a version of a row has an entry with a key that is looked up */
 static bool
 matches(Lookup *lookup, TupleTableSlot *row)
 {
 	FactRow		version;
 	Entries		entries;
 	int			i;
-	int			k;
 
 	factrow_init(&version, lookup->factdef, row);
 	entries_init(&entries, lookup->def);
 	extract_entries(lookup->def, &version, false, &entries);
 	for (i = 0; i < entries.n; i++)
-	{
-		for (k = 0; k < lookup->nkeys; k++)
-			if (!DatumGetBool(FunctionCall2Coll(&lookup->keys[k].sk_func, lookup->keys[k].sk_collation,
-												ENTRY_VALUES(&entries, i)[lookup->def->ident[k] - 1],
-												lookup->keys[k].sk_argument)))
-				break;
-		if (k == lookup->nkeys)
+		if (key_set_has(lookup->def, &lookup->keys, ENTRY_VALUES(&entries, i)))
 			return true;
-	}
 	return false;
 }
 
@@ -414,17 +405,17 @@ lookup_document(Lookup *lookup, TupleTableSlot *entry, Datum *document)
 	Datum		key[INDEX_MAX_KEYS];
 	int			i;
 
-	if (lookup->keys == NULL)
+	if (lookup->keys.n == 0)
 	{
-		lookup->nkeys = lookup->def->nsearch;
-		lookup->keys = palloc(sizeof(ScanKeyData) * lookup->nkeys);
-		memcpy(lookup->keys, lookup->def->search_keys, sizeof(ScanKeyData) * lookup->nkeys);
+		lookup->keys.n = 1;
+		lookup->keys.ncolumns = lookup->def->nsearch;
+		lookup->keys.values = palloc(sizeof(Datum) * lookup->keys.ncolumns);
 	}
-	for (i = 0; i < lookup->nkeys; i++)
+	for (i = 0; i < lookup->keys.ncolumns; i++)
 	{
 		bool		isnull;
 
-		lookup->keys[i].sk_argument = slot_getattr(entry, lookup->def->search[i], &isnull);
+		lookup->keys.values[i] = slot_getattr(entry, lookup->def->search[i], &isnull);
 	}
 	lookup->found = false;
 	key_of_entry(lookup, entry, key);

@@ -8,7 +8,6 @@
 #ifndef INDEXTABLE_FETCH_H
 #define INDEXTABLE_FETCH_H
 
-#include "access/skey.h"
 #include "access/tupdesc.h"
 #include "executor/tuptable.h"
 #include "utils/hsearch.h"
@@ -17,6 +16,7 @@
 
 #include "../entry/fact_fetch.h"
 #include "../indextable.h"
+#include "key_set.h"
 
 /* A look-up in an index table, or a query that reads a page of it. */
 typedef struct Lookup
@@ -33,8 +33,7 @@ typedef struct Lookup
 	bool		ambiguous;		/* several rows of one primary key may be seen */
 	bool		recheck;		/* a row may not have the key that is looked
 								 * up */
-	ScanKey		keys;			/* the key that is looked up */
-	int			nkeys;
+	KeySet		keys;			/* the keys that are looked up */
 	Snapshot	snapshot;		/* sees the entries and the rows */
 	Snapshot	latest;			/* the same one if this look-up has registered
 								 * it, else NULL */

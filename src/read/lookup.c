@@ -25,7 +25,6 @@
 #include "executor/tuptable.h"
 #include "fmgr.h"
 #include "funcapi.h"
-#include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "nodes/bitmapset.h"
 #include "nodes/execnodes.h"
@@ -43,12 +42,12 @@
 #include "../definition/citus_table.h"
 #include "../definition/tree_age.h"
 #include "../entry/entry_scan.h"
-#include "../entry/extract.h"
 #include "../indextable.h"
 #include "../queue/wait.h"
 #include "../util/arguments.h"
 #include "../util/sql.h"
 #include "fetch.h"
+#include "key_set.h"
 #include "lookup.h"
 
 PG_FUNCTION_INFO_V1(indextable_lookup_documents);
@@ -113,7 +112,6 @@ run_lookup(FunctionCallInfo fcinfo, int arg, bool rows)
 	Jsonb	   *key = PG_GETARG_JSONB_P(arg + 1);
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	Lookup		lookup = {0};
-	ScanKeyData keys[INDEX_MAX_KEYS];
 
 	InitMaterializedSRF(fcinfo, rows ? 0 : MAT_SRF_USE_EXPECTED_DESC);
 	lookup.store = rsinfo->setResult;
@@ -127,9 +125,8 @@ run_lookup(FunctionCallInfo fcinfo, int arg, bool rows)
 		if (rows && get_fn_expr_argtype(fcinfo->flinfo, 0) != lookup.fact->rd_rel->reltype)
 			row_type_error(get_fn_expr_argtype(fcinfo->flinfo, 0),
 						   quoted_relation(lookup.factdef->relid));
-		lookup.keys = keys;
-		lookup.nkeys = lookup_key(lookup.def, key, keys);
-		if (lookup.nkeys > 0)
+		key_set_read(lookup.def, key, false, &lookup.keys);
+		if (lookup.keys.n > 0)
 			scan_entries(&lookup);
 	}
 	PG_FINALLY();
@@ -167,26 +164,42 @@ lookup_close(Lookup *lookup)
 	table_close(lookup->fact, NoLock);
 }
 
-/* scan_entries: searches the entries of the key, and returns their rows or documents */
+/*
+ * scan_entries
+ *		Searches the entries of one key after the other, and returns their rows or documents.
+ *		As the keys are in the order of the index table, so are all entries that are found.
+ */
 static void
 scan_entries(Lookup *lookup)
 {
-	int			nkeys = lookup->nkeys;
+	IndexDef   *def = lookup->def;
+	KeySet	   *set = &lookup->keys;
+	bool		repeated = lookup->ambiguous && !lookup->copies;
+	ScanKeyData keys[INDEX_MAX_KEYS];
 	EntryScan	scan;
 	TupleTableSlot *entry;
+	int			i;
+	int			k;
 
-	entry_scan_begin(&scan, lookup->def, lookup->index_table, lookup->snapshot, false, nkeys);
+	/* A row may have several entries: one for each element of an array. */
+	if (def->multi && (set->n > 1 || set->ncolumns <= def->multi_field))
+		repeated = true;
+	memcpy(keys, def->search_keys, sizeof(ScanKeyData) * set->ncolumns);
+	entry_scan_begin(&scan, def, lookup->index_table, lookup->snapshot, false, set->ncolumns);
 	scan.counted = true;
 	entry_scan_want(&scan, columns_of_lookup(lookup));
-	entry_scan_start(&scan, lookup->keys);
-	while ((entry = entry_scan_next(&scan)) != NULL)
+	for (i = 0; i < set->n; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
-		/* A row may have several entries: one for each element of an array. */
-		if (((lookup->def->multi && nkeys <= lookup->def->multi_field) ||
-			 (lookup->ambiguous && !lookup->copies)) && !is_first_of_row(lookup, entry))
-			continue;
-		lookup_fetch(lookup, entry);
+		for (k = 0; k < set->ncolumns; k++)
+			keys[k].sk_argument = KEY_VALUES(set, i)[k];
+		entry_scan_start(&scan, keys);
+		while ((entry = entry_scan_next(&scan)) != NULL)
+		{
+			CHECK_FOR_INTERRUPTS();
+			if (!repeated || is_first_of_row(lookup, entry))
+				lookup_fetch(lookup, entry);
+		}
 	}
 	entry_scan_end(&scan);
 	if (lookup->gathering != NULL)
@@ -312,76 +325,4 @@ wait_until_fresh(Oid index_table, int64 max_lag, int64 timeout)
 						get_rel_name(index_table)),
 				 errhint("Try again, use a longer timeout, or look for the cause in the view indextable.queues.")));
 	return true;
-}
-
-/* key_columns: returns the names of the key columns, for hints */
-char *
-key_columns(IndexDef *def)
-{
-	StringInfoData list;
-	int			i;
-
-	initStringInfo(&list);
-	for (i = 0; i < def->nkeys; i++)
-		appendStringInfo(&list, "%s\"%s\"", i > 0 ? ", " : "",
-						 NameStr(TupleDescAttr(def->desc, def->fields[i].attno - 1)->attname));
-	return list.data;
-}
-
-/*
- * lookup_key
- *		Turns {"column": value, ...} into search keys, and returns how many there are; 0 if
- *		a value is null, so that nothing can match.  Raises an error unless the columns
- *		are leading key columns.
- */
-int
-lookup_key(IndexDef *def, Jsonb *key, ScanKey keys)
-{
-	JsonbIterator *it;
-	JsonbIteratorToken token;
-	JsonbValue	value;
-	bool		given[INDEX_MAX_KEYS] = {0};
-	bool		null = false;
-	int			n = 0;
-	int			i = 0;
-
-	if (!JsonContainerIsObject(&key->root) || JsonContainerSize(&key->root) == 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("key must be an object with at least one column"),
-				 errhint("For example: '{\"%s\": ...}'.",
-						 NameStr(TupleDescAttr(def->desc, def->ident[0] - 1)->attname))));
-
-	memcpy(keys, def->search_keys, sizeof(ScanKeyData) * def->nkeys);
-	it = JsonbIteratorInit(&key->root);
-	while ((token = JsonbIteratorNext(&it, &value, true)) != WJB_DONE)
-	{
-		if (token == WJB_KEY)
-		{
-			char	   *name = pnstrdup(value.val.string.val, value.val.string.len);
-
-			for (i = 0; i < def->nkeys; i++)
-				if (strcmp(name, NameStr(TupleDescAttr(def->desc,
-													   def->fields[i].attno - 1)->attname)) == 0)
-					break;
-			if (i == def->nkeys)
-				ereport(ERROR,
-						(errcode(ERRCODE_UNDEFINED_COLUMN),
-						 errmsg("\"%s\" is not a key column of index table \"%s\"", name, def->name),
-						 errhint("The key columns are %s.", key_columns(def))));
-			given[i] = true;
-			n++;
-		}
-		else if (token == WJB_VALUE && !key_value_cast(def, i, &value, &keys[i].sk_argument))
-			null = true;
-	}
-	for (i = 0; i < n; i++)
-		if (!given[i])
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("key must have the leading key columns of index table \"%s\"", def->name),
-					 errdetail("Column \"%s\" is missing.",
-							   NameStr(TupleDescAttr(def->desc, def->fields[i].attno - 1)->attname)),
-					 errhint("The key columns are %s.", key_columns(def))));
-	return null ? 0 : n;
 }

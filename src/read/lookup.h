@@ -1,15 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * lookup.h
- *	  Opens an index table for reading, checks access, and reads keys from JSON.
+ *	  Opens an index table for reading, and checks access.
  *
  *-------------------------------------------------------------------------
  */
 #ifndef INDEXTABLE_LOOKUP_H
 #define INDEXTABLE_LOOKUP_H
-
-#include "access/skey.h"
-#include "utils/jsonb.h"
 
 #include "../indextable.h"
 #include "fetch.h"
@@ -17,7 +14,5 @@
 extern void lookup_open(Lookup *lookup, Oid index_table, int64 max_lag, int64 timeout);
 extern void lookup_check_access(Lookup *lookup);
 extern void lookup_close(Lookup *lookup);
-extern int	lookup_key(IndexDef *def, Jsonb *key, ScanKey keys);
-extern char *key_columns(IndexDef *def);
 
 #endif							/* INDEXTABLE_LOOKUP_H */

@@ -69,6 +69,7 @@ void
 cursor_identity(IndexDef *def, KeyRange *range, bool descending, CursorIdentity *identity)
 {
 	StringInfoData what;
+	int			ncolumns = range->keys.ncolumns;
 	int			i;
 
 	initStringInfo(&what);
@@ -84,12 +85,12 @@ cursor_identity(IndexDef *def, KeyRange *range, bool descending, CursorIdentity 
 
 	resetStringInfo(&what);
 	pq_sendbyte(&what, descending);
-	pq_sendbyte(&what, range->nequal);
-	for (i = 0; i < range->nequal; i++)
-		add_text(&what, column_text(TupleDescAttr(def->desc, def->search[i] - 1), range->equal[i]));
-	if (range->nequal < def->nkeys)
+	pq_sendbyte(&what, ncolumns);
+	for (i = 0; i < range->keys.n * ncolumns; i++)
+		add_text(&what, column_text(TupleDescAttr(def->desc, def->search[i % ncolumns] - 1), range->keys.values[i]));
+	if (ncolumns < def->nkeys)
 	{
-		Form_pg_attribute att = TupleDescAttr(def->desc, def->search[i] - 1);
+		Form_pg_attribute att = TupleDescAttr(def->desc, def->search[ncolumns] - 1);
 
 		if (range->prefix != NULL)
 		{
@@ -104,6 +105,13 @@ cursor_identity(IndexDef *def, KeyRange *range, bool descending, CursorIdentity 
 	}
 	identity->query = hash_of(what.data, what.len);
 	pfree(what.data);
+}
+
+/* cursor_from: returns the first column of the order that cursors have: of one key, they do not repeat it */
+int
+cursor_from(KeyRange *range)
+{
+	return range->keys.n == 1 ? range->keys.ncolumns : 0;
 }
 
 /* cursor_make: returns the cursor of an entry, with the columns of the order from number from on */

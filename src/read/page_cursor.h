@@ -21,6 +21,7 @@ typedef struct CursorIdentity
 } CursorIdentity;
 
 extern void cursor_identity(IndexDef *def, KeyRange *range, bool descending, CursorIdentity *identity);
+extern int	cursor_from(KeyRange *range);
 extern Datum cursor_make(CursorIdentity *identity, IndexDef *def, int from, TupleTableSlot *entry);
 extern void cursor_read(const char *cursor, CursorIdentity *identity, IndexDef *def, int from,
 						Datum *values);

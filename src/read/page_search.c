@@ -4,7 +4,9 @@
  *	  Searches an index table for the entries of a page.
  *
  * The index table's primary key is searched for entries with the values of the key,
- * from where the last page ended, or where the condition begins, to where it ends.  All
+ * from where the last page ended, or where the condition begins, to where it ends; of
+ * several keys, for one after the other.  A page before another one is read in the
+ * opposite direction.  All
  * of it is part of the search, so that nothing is read before the page begins or after
  * it ends; only texts that begin alike may lie among others, which are left out.
  *
@@ -32,24 +34,43 @@
 #include "../entry/entry_scan.h"
 #include "../entry/fact_fetch.h"
 #include "../indextable.h"
+#include "../util/fixed_settings.h"
+#include "../util/role.h"
 #include "condition.h"
+#include "key_set.h"
 #include "page_cursor.h"
 #include "page_search.h"
 
+static int	cursor_key(PageQuery *query);
+static void begin_scan(PageQuery *query);
+static void set_key(PageQuery *query);
+static void set_range(PageQuery *query);
 static void add_bound(PageQuery *query, Relation index, Bound *bound, bool lower);
 static StrategyNumber bound_strategy(Bound *bound, bool lower);
-static void check_cursor_within(PageQuery *query, Relation index, Bound *bound, bool lower);
-static void add_range(PageQuery *query, Relation index, int n, StrategyNumber strategy, Datum *values);
-static void add_comparison(PageQuery *query, int column, int n, StrategyNumber strategy, Datum *values, ScanKey key);
+static void check_cursor_within(PageQuery *query, Bound *bound, bool lower);
+static void add_comparison(PageQuery *query, Relation index, int n, StrategyNumber strategy, Datum *values);
+pg_noreturn static void position_error(const char *detail);
 static void choose_columns(PageQuery *query);
 static bool has_prefix(PageQuery *query, TupleTableSlot *entry);
-static void append_row(StringInfo text, PageQuery *query, Comparison *comparison, bool values);
+static void append_keys(StringInfo text, PageQuery *query);
+static void append_bound(StringInfo text, PageQuery *query, Bound *bound, bool lower);
+static void append_comparison(StringInfo text, PageQuery *query, int column, int n, StrategyNumber strategy,
+							  Datum *values);
+static void append_row(StringInfo text, PageQuery *query, int column, int n, Datum *values);
 static Form_pg_attribute attribute(PageQuery *query, int column);
+
+/* page_search_as_owner: acts as the owner of the fact table from now on, with settings that give values a fixed form */
+void
+page_search_as_owner(PageQuery *query)
+{
+	become_owner(&query->caller, query->def->fact->owner);
+	fix_gucs();
+}
 
 /*
  * page_search_begin
  *		Prepares to search for the entries of a page.  Returns false if the page cannot have
- *		any; otherwise query->scan is to be started with query->keys, and to be ended.
+ *		any; otherwise the search is to be started, and query->scan to be ended.
  *
  * The current user is the owner of the fact table, as functions of types are called:
  * they compare values, and read those in the cursor.
@@ -58,50 +79,136 @@ bool
 page_search_begin(PageQuery *query)
 {
 	IndexDef   *def = query->def;
-	KeyRange   *range = &query->range;
-	int			from = range->nequal;
-	Bound	   *start = query->descending ? &range->upper : &range->lower;
-	Relation	index;
-	int			i;
+	KeySet	   *set = &query->range.keys;
 
-	cursor_identity(def, range, query->descending, &query->identity);
-	if (query->cursor != NULL)
-		cursor_read(query->cursor, &query->identity, def, from, query->after);
-
-	/*
-	 * If the key has all columns of the order there is only one entry, and
-	 * none after it.
-	 */
-	if (query->cursor != NULL && from == def->nsearch)
-		return false;
-
-	for (i = 0; i < from; i++)
-		add_comparison(query, i, 1, BTEqualStrategyNumber, &range->equal[i], &def->search_keys[i]);
-	index = index_open(def->primary_index, AccessShareLock);
+	cursor_identity(def, &query->range, query->descending, &query->identity);
+	query->key = query->backward ? set->n - 1 : 0;
 	if (query->cursor != NULL)
 	{
-		/*
-		 * The cursor replaces the bound at which the search begins, so that
-		 * it has only one place to begin at.
-		 */
-		check_cursor_within(query, index, start, !query->descending);
-		add_range(query, index, def->nsearch - from,
-				  query->descending ? BTLessStrategyNumber : BTGreaterStrategyNumber, &query->after[from]);
-	}
-	if (query->cursor == NULL || query->descending)
-		add_bound(query, index, &range->lower, true);
-	if (query->cursor == NULL || !query->descending)
-		add_bound(query, index, &range->upper, false);
-	index_close(index, NoLock);
+		cursor_read(query->cursor, &query->identity, def, cursor_from(&query->range), query->after);
+		query->key = cursor_key(query);
+		check_cursor_within(query, query->backward ? &query->range.upper : &query->range.lower, !query->backward);
 
-	entry_scan_begin(&query->scan, def, query->lookup.index_table, query->lookup.snapshot, false,
-					 query->ncomparisons);
-	query->scan.backward = query->descending;
+		/*
+		 * If the key has all columns of the order there is only one entry,
+		 * and none after it.
+		 */
+		query->resuming = set->ncolumns < def->nsearch;
+		if (!query->resuming)
+			query->key += query->backward ? -1 : 1;
+	}
+	if (query->key < 0 || query->key >= set->n)
+		return false;
+	choose_columns(query);
+	begin_scan(query);
+	return true;
+}
+
+/* cursor_key: returns the number of the key of the cursor's entry */
+static int
+cursor_key(PageQuery *query)
+{
+	KeySet	   *set = &query->range.keys;
+	int			i;
+
+	/* The cursor does not have what is the same in all entries. */
+	if (set->n == 1)
+		return 0;
+	i = key_set_find(query->def, set, query->after);
+	if (i == set->n || !key_set_is(query->def, set, i, query->after))
+		position_error("Its position is outside the key.");
+	return i;
+}
+
+/* begin_scan: prepares a scan for the key that is searched for, with the range that follows it */
+static void
+begin_scan(PageQuery *query)
+{
+	IndexDef   *def = query->def;
+	KeyRange   *range = &query->range;
+	uint64		entries = query->scan.entries;
+	uint64		heap_fetches = query->scan.heap_fetches;
+
+	memcpy(query->keys, def->search_keys, sizeof(ScanKeyData) * range->keys.ncolumns);
+	set_key(query);
+	set_range(query);
+	entry_scan_begin(&query->scan, def, query->lookup.index_table, query->lookup.snapshot, false, query->nkeys);
+	query->scan.backward = query->backward;
 	query->scan.counted = true;
+	query->scan.entries = entries;
+	query->scan.heap_fetches = heap_fetches;
 	query->scan.filter.limit = query->page_size;
 	query->scan.filter.prefix = range->prefix;
-	query->scan.filter.prefix_attno = def->search[Min(range->nequal, def->nsearch - 1)];
-	choose_columns(query);
+	query->scan.filter.prefix_attno = def->search[Min(range->keys.ncolumns, def->nsearch - 1)];
+	entry_scan_want(&query->scan, query->wanted);
+}
+
+/* set_key: has the search be for the values of the current key */
+static void
+set_key(PageQuery *query)
+{
+	Datum	   *values = KEY_VALUES(&query->range.keys, query->key);
+	int			i;
+
+	for (i = 0; i < query->range.keys.ncolumns; i++)
+		query->keys[i].sk_argument = values[i];
+}
+
+/* set_range: has the search begin and end where the page does, or where the condition says */
+static void
+set_range(PageQuery *query)
+{
+	KeyRange   *range = &query->range;
+	int			from = range->keys.ncolumns;
+	Relation	index = index_open(query->def->primary_index, AccessShareLock);
+
+	query->nkeys = from;
+
+	/*
+	 * The cursor replaces the bound at which the search begins, so that it
+	 * has only one place to begin at.
+	 */
+	if (query->resuming)
+		add_comparison(query, index, query->def->nsearch - from,
+					   query->backward ? BTLessStrategyNumber : BTGreaterStrategyNumber, &query->after[from]);
+	if (!query->resuming || query->backward)
+		add_bound(query, index, &range->lower, true);
+	if (!query->resuming || !query->backward)
+		add_bound(query, index, &range->upper, false);
+	index_close(index, NoLock);
+}
+
+/* page_search_start: starts the search for the current key; what is in shards is read as the caller, whose rights Citus checks */
+void
+page_search_start(PageQuery *query)
+{
+	if (query->def->fact->distributed)
+		become_caller(&query->caller);
+	entry_scan_start(&query->scan, query->keys);
+	if (query->def->fact->distributed)
+		page_search_as_owner(query);
+}
+
+/*
+ * page_search_next_key
+ *		Goes on to the next key in the direction of the search; returns false if there is none.
+ *		The search for it is to be started.
+ */
+bool
+page_search_next_key(PageQuery *query)
+{
+	query->key += query->backward ? -1 : 1;
+	if (query->key < 0 || query->key >= query->range.keys.n)
+		return false;
+	if (query->resuming)
+	{
+		/* Another search has other comparisons. */
+		query->resuming = false;
+		entry_scan_end(&query->scan);
+		begin_scan(query);
+	}
+	else
+		set_key(query);
 	return true;
 }
 
@@ -113,41 +220,22 @@ page_search_next(PageQuery *query)
 
 	if (query->found == query->page_size)
 		return NULL;
-	while ((entry = entry_scan_next(&query->scan)) != NULL)
+	for (;;)
 	{
-		CHECK_FOR_INTERRUPTS();
-		if (query->range.prefix == NULL || has_prefix(query, entry))
+		while ((entry = entry_scan_next(&query->scan)) != NULL)
 		{
-			query->found++;
-			return entry;
+			CHECK_FOR_INTERRUPTS();
+			if (query->range.prefix == NULL || has_prefix(query, entry))
+			{
+				query->found++;
+				return entry;
+			}
 		}
+		CHECK_FOR_INTERRUPTS();
+		if (!page_search_next_key(query))
+			return NULL;
+		page_search_start(query);
 	}
-	return NULL;
-}
-
-/* page_search_text: returns the comparisons of the search as users may read them, "" if there are none */
-char *
-page_search_text(PageQuery *query)
-{
-	Relation	index = index_open(query->def->primary_index, AccessShareLock);
-	StringInfoData text;
-	int			i;
-
-	initStringInfo(&text);
-	for (i = 0; i < query->ncomparisons; i++)
-	{
-		Comparison *comparison = &query->comparisons[i];
-		Oid			type = index->rd_opcintype[comparison->column];
-
-		appendStringInfoString(&text, i > 0 ? " AND (" : "(");
-		append_row(&text, query, comparison, false);
-		appendStringInfo(&text, " %s ", get_opname(get_opfamily_member(index->rd_opfamily[comparison->column],
-																	   type, type, comparison->strategy)));
-		append_row(&text, query, comparison, true);
-		appendStringInfoChar(&text, ')');
-	}
-	index_close(index, NoLock);
-	return text.data;
 }
 
 /* add_bound: adds a lower or an upper bound of the key range to the search, if it is given */
@@ -155,7 +243,7 @@ static void
 add_bound(PageQuery *query, Relation index, Bound *bound, bool lower)
 {
 	if (bound->given)
-		add_range(query, index, 1, bound_strategy(bound, lower), &bound->value);
+		add_comparison(query, index, 1, bound_strategy(bound, lower), &bound->value);
 }
 
 /* bound_strategy: returns the strategy that compares a column with a lower or an upper bound */
@@ -169,50 +257,43 @@ bound_strategy(Bound *bound, bool lower)
 
 /* check_cursor_within: raises an error unless the cursor is within the bound that it replaces, if that is given */
 static void
-check_cursor_within(PageQuery *query, Relation index, Bound *bound, bool lower)
+check_cursor_within(PageQuery *query, Bound *bound, bool lower)
 {
-	int			column = query->range.nequal;
+	int			column = query->range.keys.ncolumns;
 	RowComparison key;
+	Relation	index;
 
 	if (!bound->given)
 		return;
+	index = index_open(query->def->primary_index, AccessShareLock);
 	row_comparison(&key, index, column, 1, bound_strategy(bound, lower), &bound->value);
+	index_close(index, NoLock);
 	if (!DatumGetBool(FunctionCall2Coll(&key.header.sk_func, key.header.sk_collation,
 										query->after[column], bound->value)))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("invalid cursor"),
-				 errdetail("Its position is outside the condition.")));
+		position_error("Its position is outside the condition.");
 }
 
-/* add_range: adds a comparison of n columns of the order, from the first one on that has no equal value */
 static void
-add_range(PageQuery *query, Relation index, int n, StrategyNumber strategy, Datum *values)
+position_error(const char *detail)
 {
-	int			from = query->range.nequal;
-	RowComparison *row = &query->rows[query->ncomparisons - from];
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("invalid cursor"),
+			 errdetail("%s", detail)));
+}
+
+/* add_comparison: adds a comparison of n columns of the order, from the first one on that has no equal value */
+static void
+add_comparison(PageQuery *query, Relation index, int n, StrategyNumber strategy, Datum *values)
+{
+	int			from = query->range.keys.ncolumns;
+	RowComparison *row = &query->rows[query->nkeys - from];
 
 	row_comparison(row, index, from, n, strategy, values);
-	add_comparison(query, from, n, strategy, values, &row->header);
+	query->keys[query->nkeys++] = row->header;
 }
 
-/* add_comparison: adds a comparison to the search, and its search key, whose own value counts only for ranges */
-static void
-add_comparison(PageQuery *query, int column, int n, StrategyNumber strategy, Datum *values, ScanKey key)
-{
-	Comparison *comparison = &query->comparisons[query->ncomparisons];
-
-	comparison->column = column;
-	comparison->n = n;
-	comparison->strategy = strategy;
-	comparison->values = values;
-	query->keys[query->ncomparisons] = *key;
-	if (strategy == BTEqualStrategyNumber)
-		query->keys[query->ncomparisons].sk_argument = values[0];
-	query->ncomparisons++;
-}
-
-/* choose_columns: sets the columns of an entry that are returned, and tells the scan which ones it has to read */
+/* choose_columns: sets the columns of an entry that are returned, and those that the scan has to read */
 static void
 choose_columns(PageQuery *query)
 {
@@ -232,14 +313,14 @@ choose_columns(PageQuery *query)
 		wanted = bms_add_member(wanted, query->columns[i]);
 	if (def->hint_attno != 0)
 		wanted = bms_add_member(wanted, def->hint_attno);
-	entry_scan_want(&query->scan, wanted);
+	query->wanted = wanted;
 }
 
 /* has_prefix: returns whether the text of an entry begins with the prefix in the condition */
 static bool
 has_prefix(PageQuery *query, TupleTableSlot *entry)
 {
-	int			column = query->range.nequal;
+	int			column = query->range.keys.ncolumns;
 	int			len = strlen(query->range.prefix);
 	bool		isnull;
 	text	   *value = DatumGetTextPP(slot_getattr(entry, query->def->search[column], &isnull));
@@ -254,28 +335,95 @@ has_prefix(PageQuery *query, TupleTableSlot *entry)
 	return value_len >= len && memcmp(VARDATA_ANY(value), query->range.prefix, len) == 0;
 }
 
-/* append_row: writes the columns of a comparison, or with values what they are compared with */
+/* page_search_text: returns the comparisons of the search as users may read them, "" if there are none */
+char *
+page_search_text(PageQuery *query)
+{
+	KeyRange   *range = &query->range;
+	int			from = cursor_from(range);
+	bool		replaced = query->cursor != NULL && range->keys.n == 1;
+	StringInfoData text;
+
+	initStringInfo(&text);
+	append_keys(&text, query);
+	if (query->cursor != NULL)
+		append_comparison(&text, query, from, query->def->nsearch - from,
+						  query->backward ? BTLessStrategyNumber : BTGreaterStrategyNumber, &query->after[from]);
+	if (!replaced || query->backward)
+		append_bound(&text, query, &range->lower, true);
+	if (!replaced || !query->backward)
+		append_bound(&text, query, &range->upper, false);
+	return text.data;
+}
+
+/* append_keys: writes the comparisons of the leading columns with one key, or with several */
 static void
-append_row(StringInfo text, PageQuery *query, Comparison *comparison, bool values)
+append_keys(StringInfo text, PageQuery *query)
+{
+	KeySet	   *set = &query->range.keys;
+	int			i;
+
+	if (set->n == 1)
+	{
+		for (i = 0; i < set->ncolumns; i++)
+			append_comparison(text, query, i, 1, BTEqualStrategyNumber, &set->values[i]);
+		return;
+	}
+	appendStringInfoChar(text, '(');
+	append_row(text, query, 0, set->ncolumns, NULL);
+	appendStringInfoString(text, " IN (");
+	for (i = 0; i < set->n; i++)
+	{
+		appendStringInfoString(text, i > 0 ? ", " : "");
+		append_row(text, query, 0, set->ncolumns, KEY_VALUES(set, i));
+	}
+	appendStringInfoString(text, "))");
+}
+
+static void
+append_bound(StringInfo text, PageQuery *query, Bound *bound, bool lower)
+{
+	if (bound->given)
+		append_comparison(text, query, query->range.keys.ncolumns, 1, bound_strategy(bound, lower), &bound->value);
+}
+
+/* append_comparison: writes a comparison of columns of the order, several as a row */
+static void
+append_comparison(StringInfo text, PageQuery *query, int column, int n, StrategyNumber strategy, Datum *values)
+{
+	Relation	index = index_open(query->def->primary_index, AccessShareLock);
+	Oid			type = index->rd_opcintype[column];
+
+	appendStringInfoString(text, text->len > 0 ? " AND (" : "(");
+	append_row(text, query, column, n, NULL);
+	appendStringInfo(text, " %s ", get_opname(get_opfamily_member(index->rd_opfamily[column], type, type, strategy)));
+	append_row(text, query, column, n, values);
+	appendStringInfoChar(text, ')');
+	index_close(index, NoLock);
+}
+
+/* append_row: writes columns of the order, or the values that they are compared with */
+static void
+append_row(StringInfo text, PageQuery *query, int column, int n, Datum *values)
 {
 	int			i;
 
-	if (comparison->n > 1)
+	if (n > 1)
 		appendStringInfoString(text, "ROW(");
-	for (i = 0; i < comparison->n; i++)
+	for (i = 0; i < n; i++)
 	{
-		Form_pg_attribute att = attribute(query, comparison->column + i);
+		Form_pg_attribute att = attribute(query, column + i);
 
 		if (i > 0)
 			appendStringInfoString(text, ", ");
-		if (values)
+		if (values != NULL)
 			appendStringInfoString(text, deparse_expression((Node *) makeConst(getBaseType(att->atttypid), -1, InvalidOid,
-																			   att->attlen, comparison->values[i], false,
+																			   att->attlen, values[i], false,
 																			   att->attbyval), NIL, false, false));
 		else
 			appendStringInfoString(text, quote_identifier(NameStr(att->attname)));
 	}
-	if (comparison->n > 1)
+	if (n > 1)
 		appendStringInfoChar(text, ')');
 }
 

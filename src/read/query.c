@@ -33,7 +33,6 @@
 #include "../entry/row_text.h"
 #include "../indextable.h"
 #include "../util/arguments.h"
-#include "../util/fixed_settings.h"
 #include "../util/role.h"
 #include "condition.h"
 #include "fetch.h"
@@ -59,25 +58,32 @@ enum
 	ARG_DOCUMENT,
 	ARG_MAX_LAG,
 	ARG_TIMEOUT,
-	/* Only explain_query() has this one. */
-	ARG_RUN = ARG_DOCUMENT
+	ARG_PREVIOUS,
+	/* explain_query() has these ones instead. */
+	ARG_RUN = ARG_DOCUMENT,
+	ARG_EXPLAIN_PREVIOUS
 };
 
-/* An entry of a page whose document is still to be fetched. */
+/* A row of a page that is returned later: its document is still to be fetched, or other rows come before it. */
 typedef struct PageRow
 {
 	MinimalTuple entry;
-	Datum		fields;			/* the entry as JSON */
-	Datum		cursor;
+	Datum		values[3];		/* the entry as JSON, its document if it has a
+								 * copy, its cursor */
+	bool		isnull[3];
 } PageRow;
 
-static void read_arguments(FunctionCallInfo fcinfo, PageQuery *query);
+static void read_arguments(FunctionCallInfo fcinfo, int arg_previous, PageQuery *query);
 static void run_query(PageQuery *query, ReturnSetInfo *rsinfo);
+static void keep_row(PageQuery *query, TupleTableSlot *entry, Datum *values, bool *isnull, PageRow *row);
+static PageRow *row_of_page(PageQuery *query, PageRow *rows, int i);
+static void return_rows(PageQuery *query, PageRow *rows, ReturnSetInfo *rsinfo);
 static void return_documents(PageQuery *query, PageRow *rows, ReturnSetInfo *rsinfo);
 static void explain(PageQuery *query, bool run, ReturnSetInfo *rsinfo);
+static List *explain_distributed(PageQuery *query, bool run);
 static List *explain_page(PageQuery *query, bool run, instr_time start);
 static List *explain_search(PageQuery *query);
-static void switch_to_owner(PageQuery *query, Caller *caller);
+static void check_row_security(PageQuery *query);
 
 /* indextable_query: returns the entries, documents and cursors of a page */
 Datum
@@ -88,7 +94,7 @@ indextable_query(PG_FUNCTION_ARGS)
 	InitMaterializedSRF(fcinfo, 0);
 	if (PG_ARGISNULL(ARG_INDEX_TABLE) || PG_ARGISNULL(ARG_KEY))
 		return (Datum) 0;
-	read_arguments(fcinfo, &query);
+	read_arguments(fcinfo, ARG_PREVIOUS, &query);
 	query.documents = !PG_ARGISNULL(ARG_DOCUMENT) && PG_GETARG_BOOL(ARG_DOCUMENT);
 	query.lookup.entries_only = !query.documents;
 	lookup_open(&query.lookup, PG_GETARG_OID(ARG_INDEX_TABLE),
@@ -122,7 +128,7 @@ indextable_explain_query(PG_FUNCTION_ARGS)
 	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	if (PG_ARGISNULL(ARG_INDEX_TABLE) || PG_ARGISNULL(ARG_KEY))
 		return (Datum) 0;
-	read_arguments(fcinfo, &query);
+	read_arguments(fcinfo, ARG_EXPLAIN_PREVIOUS, &query);
 	query.lookup.entries_only = true;
 	lookup_open(&query.lookup, PG_GETARG_OID(ARG_INDEX_TABLE), -1, -1);
 	PG_TRY();
@@ -144,13 +150,24 @@ indextable_explain_query(PG_FUNCTION_ARGS)
 	return (Datum) 0;
 }
 
-/* read_arguments: reads those arguments that both functions have; NULL means the default */
+/*
+ * read_arguments
+ *		Reads those arguments that both functions have; NULL means the default.
+ *
+ * The functions of version 1.0 end before previous.
+ */
 static void
-read_arguments(FunctionCallInfo fcinfo, PageQuery *query)
+read_arguments(FunctionCallInfo fcinfo, int arg_previous, PageQuery *query)
 {
+	bool		previous = PG_NARGS() > arg_previous && !PG_ARGISNULL(arg_previous) && PG_GETARG_BOOL(arg_previous);
+
 	query->descending = !PG_ARGISNULL(ARG_DESCENDING) && PG_GETARG_BOOL(ARG_DESCENDING);
+	query->backward = (query->descending != previous);
 	query->page_size = PG_ARGISNULL(ARG_PAGE_SIZE) ? 100 : PG_GETARG_INT32(ARG_PAGE_SIZE);
 	query->cursor = text_arg(fcinfo, ARG_CURSOR, NULL);
+	/* What a parameter of a URL is that was left empty. */
+	if (query->cursor != NULL && query->cursor[0] == '\0')
+		query->cursor = NULL;
 	if (query->page_size < 1 || query->page_size > MAX_PAGE_SIZE)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -166,22 +183,19 @@ static void
 run_query(PageQuery *query, ReturnSetInfo *rsinfo)
 {
 	MemoryContext row_cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable entry", ALLOCSET_DEFAULT_SIZES);
+	bool		fetch = query->documents && !query->copies;
 	PageRow    *rows = NULL;
-	Caller		caller;
 
-	if (query->documents && !query->copies)
+	if (fetch || query->backward != query->descending)
 		rows = palloc(sizeof(PageRow) * query->page_size);
-	switch_to_owner(query, &caller);
+	check_row_security(query);
+	page_search_as_owner(query);
 	if (page_search_begin(query))
 	{
+		int			from = cursor_from(&query->range);
 		TupleTableSlot *entry;
 
-		/* What is in shards is read as the caller, whose rights Citus checks. */
-		if (query->def->fact->distributed)
-			become_caller(&caller);
-		entry_scan_start(&query->scan, query->keys);
-		if (query->def->fact->distributed)
-			switch_to_owner(query, &caller);
+		page_search_start(query);
 		while ((entry = page_search_next(query)) != NULL)
 		{
 			MemoryContext old = MemoryContextSwitchTo(row_cxt);
@@ -189,28 +203,59 @@ run_query(PageQuery *query, ReturnSetInfo *rsinfo)
 			bool		isnull[3] = {false, true, false};
 
 			values[0] = columns_to_jsonb(InvalidOid, entry, query->columns, query->ncolumns);
-			values[2] = cursor_make(&query->identity, query->def, query->range.nequal, entry);
+			values[2] = cursor_make(&query->identity, query->def, from, entry);
 			if (query->copies)
 				values[1] = slot_getattr(entry, query->def->doc_attno, &isnull[1]);
 			MemoryContextSwitchTo(old);
 			if (rows == NULL)
 				tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, isnull);
 			else
-			{
-				PageRow    *row = &rows[query->found - 1];
-
-				row->entry = ExecCopySlotMinimalTuple(entry);
-				row->fields = datumCopy(values[0], false, -1);
-				row->cursor = datumCopy(values[2], false, -1);
-			}
+				keep_row(query, entry, values, isnull, &rows[query->found - 1]);
 			MemoryContextReset(row_cxt);
 		}
 		entry_scan_end(&query->scan);
 	}
-	become_caller(&caller);
-	if (rows != NULL)
+	become_caller(&query->caller);
+	if (fetch)
 		return_documents(query, rows, rsinfo);
+	else if (rows != NULL)
+		return_rows(query, rows, rsinfo);
 	MemoryContextDelete(row_cxt);
+}
+
+/* keep_row: keeps a row until it is returned */
+static void
+keep_row(PageQuery *query, TupleTableSlot *entry, Datum *values, bool *isnull, PageRow *row)
+{
+	int			i;
+
+	row->entry = ExecCopySlotMinimalTuple(entry);
+	for (i = 0; i < 3; i++)
+	{
+		row->isnull[i] = isnull[i];
+		row->values[i] = isnull[i] ? (Datum) 0 : datumCopy(values[i], false, -1);
+	}
+}
+
+/* row_of_page: returns row number i of the page, whose rows may have been read from its end on */
+static PageRow *
+row_of_page(PageQuery *query, PageRow *rows, int i)
+{
+	return &rows[query->backward == query->descending ? i : query->found - 1 - i];
+}
+
+/* return_rows: returns the rows that were kept, as they are */
+static void
+return_rows(PageQuery *query, PageRow *rows, ReturnSetInfo *rsinfo)
+{
+	int			i;
+
+	for (i = 0; i < query->found; i++)
+	{
+		PageRow    *row = row_of_page(query, rows, i);
+
+		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, row->values, row->isnull);
+	}
 }
 
 /* return_documents: fetches the documents of the entries that were read, and returns both */
@@ -223,19 +268,18 @@ return_documents(PageQuery *query, PageRow *rows, ReturnSetInfo *rsinfo)
 
 	for (i = 0; i < query->found; i++)
 	{
-		ExecStoreMinimalTuple(rows[i].entry, entry, false);
+		ExecStoreMinimalTuple(row_of_page(query, rows, i)->entry, entry, false);
 		lookup_expect(&query->lookup, entry);
 	}
 	for (i = 0; i < query->found; i++)
 	{
-		Datum		values[3] = {rows[i].fields, (Datum) 0, rows[i].cursor};
-		bool		isnull[3] = {false, true, false};
+		PageRow    *row = row_of_page(query, rows, i);
 
 		CHECK_FOR_INTERRUPTS();
-		ExecStoreMinimalTuple(rows[i].entry, entry, false);
+		ExecStoreMinimalTuple(row->entry, entry, false);
 		query->lookup.cxt = row_cxt;
-		isnull[1] = !lookup_document(&query->lookup, entry, &values[1]);
-		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, isnull);
+		row->isnull[1] = !lookup_document(&query->lookup, entry, &row->values[1]);
+		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, row->values, row->isnull);
 		MemoryContextReset(row_cxt);
 	}
 	lookup_end_documents(&query->lookup);
@@ -254,23 +298,16 @@ explain(PageQuery *query, bool run, ReturnSetInfo *rsinfo)
 	instr_time	start;
 	List	   *lines = NIL;
 	ListCell   *cell;
-	Caller		caller;
 
 	INSTR_TIME_SET_CURRENT(start);
-	switch_to_owner(query, &caller);
+	check_row_security(query);
+	page_search_as_owner(query);
 	if (page_search_begin(query))
 	{
-		if (query->def->fact->distributed)
-		{
-			become_caller(&caller);
-			lines = entry_scan_explain_distributed(&query->scan, query->keys, run);
-			switch_to_owner(query, &caller);
-		}
-		else
-			lines = explain_page(query, run, start);
+		lines = query->def->fact->distributed ? explain_distributed(query, run) : explain_page(query, run, start);
 		entry_scan_end(&query->scan);
 	}
-	become_caller(&caller);
+	become_caller(&query->caller);
 	foreach(cell, lines)
 	{
 		Datum		line = CStringGetTextDatum(lfirst(cell));
@@ -278,6 +315,21 @@ explain(PageQuery *query, bool run, ReturnSetInfo *rsinfo)
 
 		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, &line, &isnull);
 	}
+}
+
+/* explain_distributed: returns what Citus tells of each search */
+static List *
+explain_distributed(PageQuery *query, bool run)
+{
+	List	   *lines = NIL;
+
+	do
+	{
+		become_caller(&query->caller);
+		lines = list_concat(lines, entry_scan_explain_distributed(&query->scan, query->keys, run));
+		page_search_as_owner(query);
+	} while (page_search_next_key(query));
+	return lines;
 }
 
 /* explain_page: returns the lines of explain() for an index table on this server; start is when it began */
@@ -288,9 +340,17 @@ explain_page(PageQuery *query, bool run, instr_time start)
 	instr_time	duration;
 	List	   *lines;
 
-	entry_scan_start(&query->scan, query->keys);
-	while (run && page_search_next(query) != NULL)
-		;
+	page_search_start(query);
+	if (run)
+	{
+		while (page_search_next(query) != NULL)
+			;
+	}
+	else
+	{
+		while (page_search_next_key(query))
+			page_search_start(query);
+	}
 	INSTR_TIME_SET_CURRENT(duration);
 	INSTR_TIME_SUBTRACT(duration, start);
 	lines = explain_search(query);
@@ -313,7 +373,7 @@ explain_search(PageQuery *query)
 {
 	List	   *tables = entry_scan_tables(&query->scan);
 	const char *indent = list_length(tables) > 1 ? "  ->  " : "";
-	List	   *lines = list_length(tables) > 1 ? list_make1("Merge Append") : NIL;
+	List	   *lines = list_length(tables) > 1 ? list_make1(query->scan.merging ? "Merge Append" : "Append") : NIL;
 	char	   *comparisons;
 	ListCell   *cell;
 
@@ -324,7 +384,7 @@ explain_search(PageQuery *query)
 		PartitionScan *table = lfirst(cell);
 
 		lines = lappend(lines, psprintf("%sIndex %sScan%s using %s on %s", indent, table->index_only ? "Only " : "",
-										query->descending ? " Backward" : "",
+										query->backward ? " Backward" : "",
 										quote_identifier(RelationGetRelationName(table->index)),
 										quote_identifier(RelationGetRelationName(table->rel))));
 	}
@@ -334,24 +394,18 @@ explain_search(PageQuery *query)
 	if (query->range.prefix != NULL)
 		lines = lappend(lines, psprintf("  Filter: starts_with(%s, %s)",
 										quote_identifier(NameStr(TupleDescAttr(query->def->desc,
-																			   query->def->search[query->range.nequal] - 1)->attname)),
+																			   query->def->search[query->range.keys.ncolumns] - 1)->attname)),
 										quote_literal_cstr(query->range.prefix)));
 	return lines;
 }
 
-/*
- * switch_to_owner
- *		Acts as the owner from now on, with settings that give values a fixed form.  Row
- *		security of the index table may apply to the owner, too.
- */
+/* check_row_security: raises an error if row security of the index table applies to the owner, as whom it is read */
 static void
-switch_to_owner(PageQuery *query, Caller *caller)
+check_row_security(PageQuery *query)
 {
 	if (check_enable_rls(query->def->relid, query->lookup.factdef->owner, true) == RLS_ENABLED)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("row security of index table \"%s\" is not supported", query->def->name),
 				 errhint("Enable row security on the fact table instead.")));
-	become_owner(caller, query->lookup.factdef->owner);
-	fix_gucs();
 }

@@ -20,7 +20,6 @@
 #include "access/relation.h"
 #include "access/xact.h"
 #include "executor/executor.h"
-#include "lib/qunique.h"
 #include "miscadmin.h"
 #include "nodes/execnodes.h"
 #include "nodes/nodeFuncs.h"
@@ -39,6 +38,7 @@
 #include "../definition/tree_age.h"
 #include "../maintain/in_step.h"
 #include "../util/settings.h"
+#include "key_set.h"
 #include "scan_explain.h"
 #include "scan_node.h"
 #include "scan_state.h"
@@ -56,7 +56,6 @@ static void start_scan(IndexTableScan *scan);
 static const char *why_not_entries(IndexTableScan *scan);
 static const char *start_search(IndexTableScan *scan);
 static bool set_array(IndexTableScan *scan, Datum array, PlannedCondition *condition);
-static int	compare_elements(const void *a, const void *b, void *sort);
 static bool next_search(IndexTableScan *scan);
 static TupleTableSlot *next_entry(IndexTableScan *scan);
 static TupleTableSlot *return_entry(IndexTableScan *scan, TupleTableSlot *entry);
@@ -361,17 +360,10 @@ set_array(IndexTableScan *scan, Datum value, PlannedCondition *condition)
 	PrepareSortSupportFromOrderingOp(get_opfamily_member(family, condition->subtype, condition->subtype,
 														 BTLessStrategyNumber), &sort);
 	sort.ssup_reverse = scan->plan.backward;
-	qsort_arg(elements, scan->nelements, sizeof(Datum), compare_elements, &sort);
 	scan->elements = elements;
-	scan->nelements = qunique_arg(elements, scan->nelements, sizeof(Datum), compare_elements, &sort);
+	scan->nelements = sort_key_values(elements, scan->nelements, 1, &sort);
 	scan->next_element = 0;
 	return scan->nelements > 0;
-}
-
-static int
-compare_elements(const void *a, const void *b, void *sort)
-{
-	return ApplySortComparator(*(const Datum *) a, false, *(const Datum *) b, false, sort);
 }
 
 /* next_search: starts the search for the next of several values; returns false if there is none */

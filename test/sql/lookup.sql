@@ -47,6 +47,49 @@ SELECT id FROM indextable.lookup(NULL::fact, 'abc', '{"a": 5}');
 ROLLBACK;
 SELECT id FROM indextable.lookup(NULL::fact, 'abc', '{"a": 5}');
 
+-- an array stands for its elements: each row once, in the order of the index table, whatever the order there, with duplicates and nulls or without
+SELECT id, doc FROM indextable.lookup(NULL::fact, 'abc', '{"a": [1, 7, null, 0, "1"], "b": ["b2", "b0"]}');
+SELECT * FROM indextable.lookup('abc_full', '{"a": 1, "b": ["b2", "b0"], "c": [9, 7, 5]}');
+SELECT count(*) FROM indextable.lookup('abc', '{"a": []}');
+SELECT count(*) FROM indextable.lookup('abc', '{"a": [null], "b": "b0"}');
+-- so are several keys
+SELECT id, doc FROM indextable.lookup(NULL::fact, 'abc', '[{"b": "b2", "a": 1}, {"a": 0, "b": "b1"}, {"a": 1, "b": "b2"}, {"a": null, "b": "b0"}, {"a": 0, "b": ["b1", "b2"]}]');
+SELECT count(*) FROM indextable.lookup('abc', '[]');
+SELECT count(*) FROM indextable.lookup(NULL::fact, 'abc', (SELECT jsonb_agg(jsonb_build_object('a', i)) FROM generate_series(-500, 499) i));
+-- a row whose array has several of them
+UPDATE fact SET doc = doc || '{"tags": ["x", "y", "z"]}' WHERE id < 4;
+UPDATE fact SET doc = doc || '{"tags": "y"}' WHERE id = 4;
+SELECT id, doc -> 'tags' AS tags FROM indextable.lookup(NULL::fact, 'by_tag', '{"tags": ["z", "y", "w"]}');
+SELECT id FROM indextable.lookup(NULL::fact, 'by_tag', '[{"tags": "z"}, {"tags": "y"}]');
+UPDATE fact SET doc = doc - 'tags' WHERE id < 5;
+-- jsonb may be an array, which is one value; several are several keys
+SELECT indextable.create('by_json', 'fact', '{j::jsonb}');
+UPDATE fact SET doc = doc || '{"j": [1, 2]}' WHERE id = 1;
+UPDATE fact SET doc = doc || '{"j": 1}' WHERE id = 2;
+SELECT id FROM indextable.lookup(NULL::fact, 'by_json', '{"j": [1, 2]}');
+SELECT id FROM indextable.lookup(NULL::fact, 'by_json', '[{"j": [1, 2]}, {"j": 1}]');
+UPDATE fact SET doc = doc - 'j' WHERE id < 5;
+SELECT indextable.drop('by_json');
+-- an array of a text field is its text, which is given as a text
+UPDATE fact SET doc = doc || '{"tags": [["p", "q"], "p"]}' WHERE id = 1;
+SELECT id FROM indextable.lookup(NULL::fact, 'by_tag', '{"tags": "[\"p\", \"q\"]"}');
+SELECT id FROM indextable.lookup(NULL::fact, 'by_tag', '{"tags": [["p", "q"]]}');
+UPDATE fact SET doc = doc - 'tags' WHERE id = 1;
+-- the partition of each key
+SELECT indextable.create('abc_parts', 'fact', '{a::int, b, c::int}', partitions => 3);
+SELECT id FROM indextable.lookup(NULL::fact, 'abc_parts', '{"a": [1, 0], "b": ["b0", "b1"]}');
+SELECT indextable.drop('abc_parts');
+-- numbers keep their digits
+CREATE TABLE price (id int PRIMARY KEY, doc jsonb);
+INSERT INTO price VALUES (1, '{"p": 1.50}'), (2, '{"p": 1.5}'), (3, '{"p": "1.500"}'), (4, '{"p": 2.00}');
+SELECT indextable.create('by_price', 'price', '{p::numeric}', include => '{p::text AS t, p::jsonb AS j}');
+SELECT * FROM indextable.lookup('by_price', '{"p": [1.50, 2]}');
+SELECT entry FROM indextable.query('by_price', '{"p": [1.5, 2.000]}');
+UPDATE price SET doc = '{"p": 2.0000}' WHERE id = 4;
+SELECT cursor FROM indextable.query('by_price', page_size => 2) OFFSET 1 \gset
+SELECT entry FROM indextable.query('by_price', cursor => :'cursor');
+DROP TABLE price;
+
 -- ---- errors
 SELECT * FROM indextable.lookup('abc', '{"nope": 1}');
 \echo :LAST_ERROR_SQLSTATE
@@ -62,7 +105,15 @@ SELECT * FROM indextable.lookup('abc', '{"b": "b1"}');
 SELECT * FROM indextable.lookup('abc', '{"a": 1, "c": 9}');
 SELECT * FROM indextable.lookup('abc', '{"a": "one"}');
 \echo :LAST_ERROR_SQLSTATE
-SELECT * FROM indextable.lookup('abc', '{"a": [1]}');
+SELECT * FROM indextable.lookup('abc', '{"a": [[1]]}');
+SELECT * FROM indextable.lookup('abc', '{"a": [0, "one"]}');
+SELECT * FROM indextable.lookup('abc', '[{"a": 1}, {"a": 0, "b": "b1"}]');
+\echo :LAST_ERROR_SQLSTATE
+SELECT * FROM indextable.lookup('abc', '[{"a": 1}, {}]');
+SELECT * FROM indextable.lookup('abc', '[{"a": 1}, [{"a": 0}]]');
+SELECT * FROM indextable.lookup('abc', '[{"a": null}, {"c": 1}]');
+SELECT * FROM indextable.lookup('abc', (SELECT jsonb_build_object('a', jsonb_agg(i), 'b', jsonb_agg(i)) FROM generate_series(1, 400) i));
+\echo :LAST_ERROR_SQLSTATE
 SELECT * FROM indextable.lookup('abc', '{"a": null, "nope": 1}');
 SELECT * FROM indextable.lookup('abc', '{"a": null, "c": "x"}');
 SELECT * FROM indextable.lookup('fact', '{"a": 1}');

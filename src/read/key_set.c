@@ -1,0 +1,341 @@
+/*-------------------------------------------------------------------------
+ *
+ * key_set.c
+ *	  Reads from JSON the keys that are looked up, and keeps them sorted.
+ *
+ * A key is {"column": value, ...}.  An array as a value stands for each of its elements, so
+ * that one object may stand for several keys; and an array of objects is several keys, too.
+ * All of them are searched for one after the other, in the order of the index table, so that
+ * what is found comes in that order.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type.h"
+#include "lib/qunique.h"
+#include "lib/stringinfo.h"
+#include "miscadmin.h"
+#include "utils/lsyscache.h"
+
+#include "../entry/extract.h"
+#include "key_set.h"
+
+/* No look-up is for more keys than these, which take a few megabytes of memory. */
+#define MAX_KEYS	100000
+
+/* How keys are compared. */
+typedef struct KeyOrder
+{
+	SortSupport sort;			/* an element for each of ... */
+	int			ncolumns;
+} KeyOrder;
+
+/* The values of a column in one object. */
+typedef struct Values
+{
+	Datum	   *values;
+	int			n;
+} Values;
+
+static void read_key(IndexDef *def, JsonbContainer *object, KeySet *set);
+static void read_keys(IndexDef *def, JsonbContainer *objects, KeySet *set);
+pg_noreturn static void key_error(IndexDef *def);
+static int	find_key_column(IndexDef *def, JsonbValue *name);
+static void read_values(IndexDef *def, int column, JsonbValue *value, Values *result);
+static void add_column(KeySet *set, Values *values);
+static void check_number(int64 n);
+static void key_set_sort(IndexDef *def, KeySet *set);
+static int	compare_keys(const void *a, const void *b, void *order);
+
+/*
+ * key_set_read
+ *		Reads a key, or several.  An object without columns is the key of all entries, if
+ *		that is allowed.
+ *
+ * Raises an error unless the columns are leading key columns, the same ones in all keys, and
+ * the values can be cast to their types; also where nothing can match because of a null.
+ */
+void
+key_set_read(IndexDef *def, Jsonb *json, bool all_allowed, KeySet *set)
+{
+	if (JsonContainerIsObject(&json->root) && (all_allowed || JsonContainerSize(&json->root) > 0))
+		read_key(def, &json->root, set);
+	else if (JsonContainerIsArray(&json->root) && !JsonContainerIsScalar(&json->root))
+		read_keys(def, &json->root, set);
+	else
+		key_error(def);
+	key_set_sort(def, set);
+}
+
+/* read_key: reads an object; its keys are not sorted */
+static void
+read_key(IndexDef *def, JsonbContainer *object, KeySet *set)
+{
+	JsonbIterator *it = JsonbIteratorInit(object);
+	JsonbIteratorToken token;
+	JsonbValue	value;
+	Values		values[INDEX_MAX_KEYS];
+	bool		given[INDEX_MAX_KEYS] = {0};
+	int			n = 0;
+	int			i = 0;
+
+	while ((token = JsonbIteratorNext(&it, &value, true)) != WJB_DONE)
+	{
+		if (token == WJB_KEY)
+		{
+			i = find_key_column(def, &value);
+			given[i] = true;
+			n++;
+		}
+		else if (token == WJB_VALUE)
+			read_values(def, i, &value, &values[i]);
+	}
+	set->ncolumns = 0;
+	set->n = 1;
+	set->values = NULL;
+	for (i = 0; i < n; i++)
+	{
+		if (!given[i])
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("key must have the leading key columns of index table \"%s\"", def->name),
+					 errdetail("Column \"%s\" is missing.",
+							   NameStr(TupleDescAttr(def->desc, def->fields[i].attno - 1)->attname)),
+					 errhint("The key columns are %s.", key_columns(def))));
+		add_column(set, &values[i]);
+	}
+}
+
+/* read_keys: reads the objects of an array; their keys are not sorted */
+static void
+read_keys(IndexDef *def, JsonbContainer *objects, KeySet *set)
+{
+	JsonbIterator *it = JsonbIteratorInit(objects);
+	JsonbIteratorToken token;
+	JsonbValue	value;
+	int			max = 0;
+
+	memset(set, 0, sizeof(KeySet));
+	while ((token = JsonbIteratorNext(&it, &value, true)) != WJB_DONE)
+	{
+		KeySet		keys;
+
+		if (token != WJB_ELEM)
+			continue;
+		if (value.type != jbvBinary || !JsonContainerIsObject(value.val.binary.data) ||
+			JsonContainerSize(value.val.binary.data) == 0)
+			key_error(def);
+		read_key(def, value.val.binary.data, &keys);
+		if (set->ncolumns > 0 && keys.ncolumns != set->ncolumns)
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("all keys must have the same columns"),
+					 errdetail("One key has %d of the key columns of index table \"%s\", another has %d.",
+							   set->ncolumns, def->name, keys.ncolumns)));
+		set->ncolumns = keys.ncolumns;
+		if (keys.n == 0)
+			continue;
+		check_number((int64) set->n + keys.n);
+		if (set->n + keys.n > max)
+		{
+			max = Max(set->n + keys.n, 2 * max);
+			set->values = set->values == NULL ? palloc(sizeof(Datum) * max * set->ncolumns) :
+				repalloc(set->values, sizeof(Datum) * max * set->ncolumns);
+		}
+		memcpy(KEY_VALUES(set, set->n), keys.values, sizeof(Datum) * keys.n * keys.ncolumns);
+		set->n += keys.n;
+		pfree(keys.values);
+	}
+}
+
+static void
+key_error(IndexDef *def)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("key must be an object with at least one column"),
+			 errhint("For example: '{\"%s\": ...}'. Several keys are an array of such objects.",
+					 NameStr(TupleDescAttr(def->desc, def->ident[0] - 1)->attname))));
+}
+
+/* find_key_column: returns the place in the key of the column with a name */
+static int
+find_key_column(IndexDef *def, JsonbValue *name)
+{
+	char	   *column = pnstrdup(name->val.string.val, name->val.string.len);
+	int			i;
+
+	for (i = 0; i < def->nkeys; i++)
+		if (strcmp(column, NameStr(TupleDescAttr(def->desc, def->fields[i].attno - 1)->attname)) == 0)
+			return i;
+	ereport(ERROR,
+			(errcode(ERRCODE_UNDEFINED_COLUMN),
+			 errmsg("\"%s\" is not a key column of index table \"%s\"", column, def->name),
+			 errhint("The key columns are %s.", key_columns(def))));
+}
+
+/*
+ * read_values
+ *		Reads what a column is to be equal to: a value, or those in an array.  A null is equal
+ *		to nothing.
+ *
+ * A column of jsonb can have arrays, so that an array is a value of it.
+ */
+static void
+read_values(IndexDef *def, int column, JsonbValue *value, Values *result)
+{
+	JsonbContainer *array = value->type == jbvBinary ? value->val.binary.data : NULL;
+	JsonbIterator *it;
+	JsonbIteratorToken token;
+	JsonbValue	element;
+
+	if (array == NULL || !JsonContainerIsArray(array) || getBaseType(def->fields[column].type) == JSONBOID)
+	{
+		result->values = palloc(sizeof(Datum));
+		result->n = key_value_cast(def, column, value, result->values) ? 1 : 0;
+		return;
+	}
+	check_number(JsonContainerSize(array));
+	result->values = palloc(sizeof(Datum) * Max(JsonContainerSize(array), 1));
+	result->n = 0;
+	it = JsonbIteratorInit(array);
+	while ((token = JsonbIteratorNext(&it, &element, true)) != WJB_DONE)
+	{
+		if (token == WJB_ELEM && key_value_cast(def, column, &element, &result->values[result->n]))
+			result->n++;
+		CHECK_FOR_INTERRUPTS();
+	}
+}
+
+/* add_column: adds a column to keys; each of them becomes as many as there are values */
+static void
+add_column(KeySet *set, Values *values)
+{
+	Datum	   *old = set->values;
+	int			ncolumns = set->ncolumns++;
+	Datum	   *next;
+	int			i;
+	int			k;
+
+	check_number((int64) set->n * values->n);
+	next = set->values = ncolumns == 0 ? values->values :
+		palloc(sizeof(Datum) * Max(set->n * values->n, 1) * set->ncolumns);
+	for (i = 0; i < set->n && ncolumns > 0; i++)
+	{
+		for (k = 0; k < values->n; k++)
+		{
+			memcpy(next, &old[i * ncolumns], sizeof(Datum) * ncolumns);
+			next[ncolumns] = values->values[k];
+			next += set->ncolumns;
+		}
+	}
+	set->n *= values->n;
+}
+
+static void
+check_number(int64 n)
+{
+	if (n > MAX_KEYS)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("too many keys"),
+				 errdetail("One call is for at most %d keys. Arrays in several columns stand for all combinations of their elements.",
+						   MAX_KEYS)));
+}
+
+/* key_set_restrict: adds to sorted keys, which are for fewer columns, that the next one is equal to a value, or to one in an array */
+void
+key_set_restrict(IndexDef *def, JsonbValue *value, KeySet *set)
+{
+	Values		values;
+
+	read_values(def, set->ncolumns, value, &values);
+	add_column(set, &values);
+	key_set_sort(def, set);
+}
+
+/* key_set_find: returns the number of the first key that does not come before a key, which may be the same */
+int
+key_set_find(IndexDef *def, KeySet *set, Datum *key)
+{
+	KeyOrder	order = {def->ident_sort, set->ncolumns};
+	int			low = 0;
+	int			high = set->n;
+
+	while (low < high)
+	{
+		int			middle = (low + high) / 2;
+
+		if (compare_keys(KEY_VALUES(set, middle), key, &order) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* key_set_has: returns whether an entry has one of the keys, by its values in the columns of the index table */
+bool
+key_set_has(IndexDef *def, KeySet *set, Datum *entry)
+{
+	Datum		key[INDEX_MAX_KEYS];
+	int			i;
+
+	for (i = 0; i < set->ncolumns; i++)
+		key[i] = entry[def->ident[i] - 1];
+	i = key_set_find(def, set, key);
+	return i < set->n && key_set_is(def, set, i, key);
+}
+
+/* key_set_is: returns whether key number i is the same as another one */
+bool
+key_set_is(IndexDef *def, KeySet *set, int i, Datum *key)
+{
+	KeyOrder	order = {def->ident_sort, set->ncolumns};
+
+	return compare_keys(KEY_VALUES(set, i), key, &order) == 0;
+}
+
+static void
+key_set_sort(IndexDef *def, KeySet *set)
+{
+	if (set->n > 1)
+		set->n = sort_key_values(set->values, set->n, set->ncolumns, def->ident_sort);
+}
+
+/* sort_key_values: sorts n keys of so many columns, and leaves each of them once; returns how many these are */
+int
+sort_key_values(Datum *keys, int n, int ncolumns, SortSupport sort)
+{
+	KeyOrder	order = {sort, ncolumns};
+
+	qsort_arg(keys, n, sizeof(Datum) * ncolumns, compare_keys, &order);
+	return qunique_arg(keys, n, sizeof(Datum) * ncolumns, compare_keys, &order);
+}
+
+static int
+compare_keys(const void *a, const void *b, void *order)
+{
+	KeyOrder   *by = order;
+	int			c = 0;
+	int			i;
+
+	for (i = 0; i < by->ncolumns && c == 0; i++)
+		c = ApplySortComparator(((const Datum *) a)[i], false, ((const Datum *) b)[i], false, &by->sort[i]);
+	return c;
+}
+
+/* key_columns: returns the names of the key columns, for hints */
+char *
+key_columns(IndexDef *def)
+{
+	StringInfoData list;
+	int			i;
+
+	initStringInfo(&list);
+	for (i = 0; i < def->nkeys; i++)
+		appendStringInfo(&list, "%s\"%s\"", i > 0 ? ", " : "",
+						 NameStr(TupleDescAttr(def->desc, def->fields[i].attno - 1)->attname));
+	return list.data;
+}
