@@ -237,7 +237,7 @@ drain_locked(FactDef *def, Relation fact, void *arg)
 		return;
 	}
 	for (i = def->nsync; i < def->ndefs && position->retry_rejected; i++)
-		rejections_retry_now(def->defs[i]->relid);
+		rejections_retry_now(def->defs[i]->relid, false);
 	rejections_queue_due(def);
 	queue_write();
 	/* Only a later command sees the keys that this transaction has queued. */
