@@ -41,6 +41,5 @@ typedef struct Verdict
 extern const char *const verdict_names[];
 extern Verdict *choose_verdict(Profile *p, Relation fact);
 extern char *common_key_text(Profile *p, int which);
-extern char *sql_literal(const char *text);
 
 #endif							/* INDEXTABLE_VERDICT_H */

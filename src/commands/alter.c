@@ -33,6 +33,7 @@
 #include "../definition/partition_spec.h"
 #include "../definition/primary_key.h"
 #include "../definition/request.h"
+#include "../definition/statement.h"
 #include "../indextable.h"
 #include "../maintain/follow_ddl.h"
 #include "../maintain/foreign_snapshot.h"
@@ -178,6 +179,7 @@ indextable_alter(PG_FUNCTION_ARGS)
 	}
 	else if (strcmp(row.maintenance, stored->row.maintenance) != 0)
 		change_maintenance(&row);
+	describe_index_table(index_table, false);
 	PG_RETURN_VOID();
 }
 
