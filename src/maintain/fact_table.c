@@ -176,10 +176,10 @@ get_trigger_definition(Relation fact)
 
 	if (def == NULL)
 		return NULL;
-	if (!def->registered)
-	{
+	/* The catalog may know the fact table, and have lost the definitions. */
+	if (def->ndefs == 0 && !def->feed)
 		refuse_undefined(root, RelationGetRelid(fact));
+	if (!def->registered)
 		return NULL;
-	}
 	return def;
 }

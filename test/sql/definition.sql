@@ -187,6 +187,16 @@ CREATE TRIGGER indextable_guard_row BEFORE INSERT OR DELETE OR UPDATE ON h_k FOR
 INSERT INTO h VALUES (2, '{"k": "b"}');
 TRUNCATE h;
 DELETE FROM h_k;
+-- neither where the catalog still knows the fact table
+INSERT INTO indextable_internal.fact VALUES ('h');
+INSERT INTO h VALUES (2, '{"k": "b"}');
+DELETE FROM indextable_internal.fact WHERE fact_table = 'h'::regclass;
+-- what tables of other owners say does not count
+CREATE ROLE regress_defs;
+ALTER TABLE h_k OWNER TO regress_defs;
+BEGIN; INSERT INTO h VALUES (2, '{"k": "b"}'); ROLLBACK;
+ALTER TABLE h_k OWNER TO CURRENT_USER;
+DROP ROLE regress_defs;
 DROP TABLE defs.h_k; SELECT indextable.create('defs.h_k', 'defs.h', '{k}');
 INSERT INTO h VALUES (2, '{"k": "b"}');
 TABLE h_k;
