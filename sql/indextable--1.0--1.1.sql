@@ -162,6 +162,37 @@ ALTER FUNCTION indextable.before_alter() SET SCHEMA indextable_internal;
 
 ALTER FUNCTION indextable.reset_usage(regclass) RENAME TO reset_stats;
 
+DROP FUNCTION indextable."create"(text, regclass, text[], text, text[], text, text, boolean, integer, text, name, boolean, text, text[], text[], name[]);
+
+CREATE FUNCTION indextable."create"(
+    index_table text,
+    fact_table  regclass,
+    key         text[],
+    strategy    text    DEFAULT NULL,
+    include     text[]  DEFAULT NULL,
+    filter      text    DEFAULT NULL,
+    maintenance text    DEFAULT 'transactional',
+    is_unique   boolean DEFAULT false,
+    partitions  integer DEFAULT 0,
+    on_mismatch text    DEFAULT 'error',
+    document    name    DEFAULT NULL,
+    populate    boolean DEFAULT true,
+    partition_by          text   DEFAULT NULL,
+    partition_bounds      text[] DEFAULT NULL,
+    partition_tablespaces text[] DEFAULT NULL,
+    primary_key           name[] DEFAULT NULL,
+    if_not_exists         boolean DEFAULT false
+) RETURNS regclass
+LANGUAGE C VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'indextable_create';
+COMMENT ON FUNCTION indextable."create"(text, regclass, text[], text, text[], text, text, boolean, integer, text, name, boolean, text, text[], text[], name[], boolean) IS
+'Makes an index table over a table of JSONB documents, fills it, and keeps it in step from then on; returns the index table. Blocks writers of the fact table, not readers, until the transaction ends. NULL for index_table, fact_table or key is an error; other parameters take their default when NULL. The index table itself is partitioned if partitions is a number of hash partitions by its first key field, or if partition_by is RANGE, LIST or HASH of one key field: with partition_bounds as the server writes them, without or with FOR VALUES; a DEFAULT partition is added. partition_tablespaces has one element for each partition, or one for all. primary_key names the columns that identify a row of a partitioned fact table with foreign partitions, which cannot have a primary key; NULL: the primary key. if_not_exists: where there is such an index table already, nothing is done but a notice; an error if the name is taken otherwise, or the definition differs (partitions by RANGE or LIST may)';
+
+CREATE FUNCTION indextable.definition(index_table regclass) RETURNS text
+LANGUAGE C STABLE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'indextable_definition';
+COMMENT ON FUNCTION indextable.definition(regclass) IS
+'The statement that makes an index table as it is now: a call of create() without the parameters that have their default, which can be run again after drop(). Names of tables have their schema; casts and the filter are as they were given, for the search_path of then. NULL for NULL; a table that is no index table is an error';
 DROP FUNCTION indextable.alter(regclass, text, text, text[], text, boolean, integer, text, text[], text[]);
 CREATE FUNCTION indextable.alter(index_table regclass, maintenance text DEFAULT NULL, strategy text DEFAULT NULL, include text[] DEFAULT NULL, filter text DEFAULT NULL, populate boolean DEFAULT true,
     partitions integer DEFAULT NULL, partition_by text DEFAULT NULL, partition_bounds text[] DEFAULT NULL, partition_tablespaces text[] DEFAULT NULL,

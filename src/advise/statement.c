@@ -18,6 +18,7 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
+#include "../definition/create_call.h"
 #include "../indextable.h"
 #include "../util/fixed_settings.h"
 #include "profile.h"
@@ -27,7 +28,6 @@ static char *path_sql(Profile *p, Field *field, bool as_text);
 static char *field_sql(Profile *p, Field *field, bool as_text);
 static char *value_sql(Field *field, Datum value);
 static char *free_name(Profile *p, Relation fact);
-static char *array_literal(List *fields);
 
 /* path_sql: returns a field's path into the document as SQL, up to its [*] if it has one */
 static char *
@@ -149,69 +149,22 @@ free_name(Profile *p, Relation fact)
 	return pstrdup(quote_identifier(name));
 }
 
-/*
- * sql_literal
- *		Returns a text as an SQL literal, in quotes, or in dollar quotes where these
- *		are easier to read.
- */
-char *
-sql_literal(const char *text)
-{
-	return strchr(text, '\'') != NULL && strpbrk(text, "$\\") == NULL ? psprintf("$$%s$$", text) :
-		quote_literal_cstr(text);
-}
-
-/*
- * array_literal
- *		Returns an SQL literal for an array of fields: '{a,b}', or ARRAY[...] if the
- *		fields need quotes.
- */
-static char *
-array_literal(List *fields)
-{
-	Datum	   *texts = palloc(sizeof(Datum) * list_length(fields));
-	StringInfoData list;
-	ListCell   *cell;
-	char	   *array;
-
-	initStringInfo(&list);
-	foreach(cell, fields)
-	{
-		texts[foreach_current_index(cell)] = CStringGetTextDatum(lfirst(cell));
-		appendStringInfo(&list, "%s%s", list.len > 0 ? ", " : "", sql_literal(lfirst(cell)));
-	}
-	array = OidOutputFunctionCall(F_ARRAY_OUT, PointerGetDatum(
-															   construct_array(texts, list_length(fields), TEXTOID, -1, false, TYPALIGN_INT)));
-	return strpbrk(array, "\"'\\") == NULL ? sql_literal(array) : psprintf("ARRAY[%s]", list.data);
-}
-
 /* create_statement: returns the call of create() that makes the index table of the verdict */
 char *
 create_statement(Profile *p, Relation fact, Strategy strategy, const char *filter, bool async, bool is_unique)
 {
-	StringInfoData sql;
+	DefinitionRow row = *p->row;
 
-	initStringInfo(&sql);
-	appendStringInfo(&sql, "SELECT indextable.create(%s, %s, %s", sql_literal(free_name(p, fact)),
-					 sql_literal(fact_name(fact)), array_literal(p->row->key));
 	if (strategy == STRATEGY_DENORMALIZED)
-		appendStringInfoString(&sql, ", strategy => 'denormalized'");
-	else if (p->row->include != NIL)
-		appendStringInfo(&sql, ", include => %s", array_literal(p->row->include));
-	if (filter != NULL)
-		appendStringInfo(&sql, ", filter => %s", sql_literal(filter));
-	if (async)
-		appendStringInfoString(&sql, ", maintenance => 'async'");
-	if (is_unique)
-		appendStringInfoString(&sql, ", is_unique => true");
-	if (p->mismatching > 0)
-		appendStringInfoString(&sql, ", on_mismatch => 'skip'");
-	if (p->document != NULL)
-		appendStringInfo(&sql, ", document => %s", sql_literal(p->document));
-	if (p->row->primary_key != NIL)
-		appendStringInfo(&sql, ", primary_key => %s", array_literal(p->row->primary_key));
-	appendStringInfoString(&sql, ");");
-	return sql.data;
+		row.include = NIL;
+	row.strategy = strategy == STRATEGY_DENORMALIZED ? "denormalized" : row.include != NIL ? "partial" : "normalized";
+	row.filter = (char *) filter;
+	row.maintenance = async ? "async" : "transactional";
+	row.is_unique = is_unique;
+	row.on_mismatch = p->mismatching > 0 ? "skip" : "error";
+	row.document = (char *) p->document;
+	row.partitioning = NULL;
+	return create_call(free_name(p, fact), fact_name(fact), &row, NULL);
 }
 
 /*

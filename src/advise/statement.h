@@ -15,7 +15,6 @@
 
 extern char *filter_without(Profile *p, int n);
 extern char *fact_name(Relation fact);
-extern char *sql_literal(const char *text);
 extern char *create_statement(Profile *p, Relation fact, Strategy strategy, const char *filter, bool async,
 							  bool is_unique);
 extern char *native_statement(Profile *p, Relation fact, const char *filter, bool rare);

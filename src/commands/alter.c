@@ -34,6 +34,7 @@
 #include "../definition/expression.h"
 #include "../definition/partition_spec.h"
 #include "../definition/request.h"
+#include "../definition/create_call.h"
 #include "../indextable.h"
 #include "../maintain/follow_ddl.h"
 #include "../maintain/foreign_snapshot.h"
@@ -187,6 +188,7 @@ indextable_alter(PG_FUNCTION_ARGS)
 	}
 	else
 		alter_in_place(&stored->row, &row);
+	describe_index_table(index_table, false);
 	PG_RETURN_VOID();
 }
 

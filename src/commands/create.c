@@ -48,6 +48,7 @@
 #include "../definition/primary_key.h"
 #include "../definition/request.h"
 #include "../definition/resolve.h"
+#include "../definition/create_call.h"
 #include "../indextable.h"
 #include "../maintain/fact_table.h"
 #include "../maintain/foreign_snapshot.h"
@@ -62,6 +63,7 @@
 #include "create.h"
 #include "create_distributed.h"
 #include "create_table.h"
+#include "existing.h"
 #include "fill.h"
 
 PG_FUNCTION_INFO_V1(indextable_create);
@@ -84,7 +86,8 @@ enum
 	ARG_PARTITION_BY,
 	ARG_PARTITION_BOUNDS,
 	ARG_PARTITION_TABLESPACES,
-	ARG_PRIMARY_KEY
+	ARG_PRIMARY_KEY,
+	ARG_IF_NOT_EXISTS
 };
 
 static List *key_names(IndexDef *def);
@@ -101,7 +104,7 @@ static void record_dependencies(IndexDef *def, Oid fact);
  * include text[], filter text, maintenance text, is_unique boolean,
  * partitions integer, on_mismatch text, document name, populate boolean,
  * partition_by text, partition_bounds text[], partition_tablespaces text[],
- * primary_key name[])
+ * primary_key name[], if_not_exists boolean)
  */
 Datum
 indextable_create(PG_FUNCTION_ARGS)
@@ -115,6 +118,8 @@ indextable_create(PG_FUNCTION_ARGS)
 	FactDef    *factdef;
 	IndexDef   *def;
 	bool		populate;
+	bool		accept_existing;
+	Oid			existing = InvalidOid;
 
 	if (name == NULL || PG_ARGISNULL(ARG_FACT_TABLE) || PG_ARGISNULL(ARG_KEY))
 		ereport(ERROR,
@@ -140,14 +145,26 @@ indextable_create(PG_FUNCTION_ARGS)
 	populate = PG_ARGISNULL(ARG_POPULATE) || PG_GETARG_BOOL(ARG_POPULATE);
 	row.state = populate ? "active" : "building";
 
+	/* The catalog of 1.0 does not have this argument. */
+	accept_existing = PG_NARGS() > ARG_IF_NOT_EXISTS && !PG_ARGISNULL(ARG_IF_NOT_EXISTS) &&
+		PG_GETARG_BOOL(ARG_IF_NOT_EXISTS);
+
 	check_request(&row);
 	check_servers_unused(PG_GETARG_OID(ARG_FACT_TABLE), "create()");
 
 	/*
 	 * This locks writers out until the transaction ends, as CREATE TRIGGER
-	 * does.
+	 * does.  An index table that exists is only looked at.  If there is none
+	 * yet, another session that creates it holds the same lock until it has
+	 * committed, so it is looked for once more.
 	 */
-	fact = open_fact(PG_GETARG_OID(ARG_FACT_TABLE), ShareRowExclusiveLock);
+	if (accept_existing)
+		existing = find_named_table(name, PG_GETARG_OID(ARG_FACT_TABLE));
+	fact = open_fact(PG_GETARG_OID(ARG_FACT_TABLE), OidIsValid(existing) ? AccessShareLock : ShareRowExclusiveLock);
+	if (!owns_relation(RelationGetRelid(fact), GetUserId()))
+		aclcheck_error(ACLCHECK_NOT_OWNER, get_relkind_objtype(fact->rd_rel->relkind), RelationGetRelationName(fact));
+	if (accept_existing && !OidIsValid(existing))
+		existing = find_named_table(name, PG_GETARG_OID(ARG_FACT_TABLE));
 	check_citus_fact(fact, strcmp(row.maintenance, "async") == 0);
 	row.fact_table = RelationGetRelid(fact);
 	row.document = document_column(fact, PG_ARGISNULL(ARG_DOCUMENT) ? NULL :
@@ -157,6 +174,12 @@ indextable_create(PG_FUNCTION_ARGS)
 	row.primary_key = row_key(fcinfo, fact);
 	def = definition_resolve(&row, fact, NULL, 0, &factdef);
 	check_row_key(factdef, fact);
+	if (OidIsValid(existing))
+	{
+		check_existing(existing, &row, def, &parts, fact);
+		table_close(fact, NoLock);
+		PG_RETURN_OID(existing);
+	}
 	if (factdef->distributed)
 		check_distributed(&row, factdef, fact, populate, parts.partitions != 0 || parts.by != NULL);
 
@@ -186,6 +209,7 @@ indextable_create(PG_FUNCTION_ARGS)
 	if (factdef->distributed)
 	{
 		register_distributed(&row, def, fact, index_table);
+		describe_index_table(row.index_table, true);
 		PG_RETURN_OID(row.index_table);
 	}
 	register_index_table(&row, def, fact, index_table, NULL);
@@ -242,6 +266,8 @@ register_index_table(DefinitionRow *row, IndexDef *def, Relation fact, Relation 
 	if (is_queued(row))
 		queues_create(def->fact, false);
 	CacheInvalidateRelcacheByRelid(row->fact_table);
+	if (!OidIsValid(row->replaces))
+		describe_index_table(row->index_table, true);
 }
 
 static List *

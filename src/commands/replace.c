@@ -52,6 +52,7 @@
 #include "../definition/partition_spec.h"
 #include "../definition/primary_key.h"
 #include "../definition/resolve.h"
+#include "../definition/create_call.h"
 #include "../indextable.h"
 #include "../maintain/guard.h"
 #include "../maintain/install_triggers.h"
@@ -296,6 +297,7 @@ replace_index_table(StoredDefinition *replacement)
 	triggers_install_guard(old);
 	(void) queues_drop(row.fact_table, false);
 	become_caller(&caller);
+	describe_index_table(old, true);
 }
 
 /*

@@ -32,10 +32,12 @@
 #include "../definition/fact_key.h"
 #include "../definition/index_partition.h"
 #include "../definition/roots.h"
+#include "../definition/create_call.h"
 #include "../indextable.h"
 #include "../maintain/follow_ddl.h"
 #include "../maintain/guard.h"
 #include "../maintain/install_triggers.h"
+#include "../maintain/restored.h"
 #include "../queue/adopt_distributed.h"
 #include "../queue/adopt_restored.h"
 #include "../util/citus.h"
@@ -50,6 +52,9 @@
 PG_FUNCTION_INFO_V1(indextable_on_alter);
 
 static bool is_relevant(Node *command);
+static bool names_table(Node *command);
+static void describe_index_tables(Oid relid);
+static void describe_in_schema(const char *schema);
 static void check_tables_of_type(Node *command);
 static Oid	type_of_table(Oid relid);
 static void handle_switched_triggers(AlterTableStmt *stmt);
@@ -95,10 +100,12 @@ indextable_on_alter(PG_FUNCTION_ARGS)
 		rewrite_filters_after_rename();
 		check_tables_of_type(trigdata->parsetree);
 	}
-	if (!is_relevant(trigdata->parsetree))
+	if (IsA(trigdata->parsetree, RenameStmt) && ((RenameStmt *) trigdata->parsetree)->renameType == OBJECT_SCHEMA)
+		describe_in_schema(((RenameStmt *) trigdata->parsetree)->newname);
+	if (!is_relevant(trigdata->parsetree) && !names_table(trigdata->parsetree))
 		PG_RETURN_VOID();
 	altered = event_trigger_relations("pg_catalog.pg_event_trigger_ddl_commands()", true);
-	foreach(cell, altered)
+	foreach(cell, is_relevant(trigdata->parsetree) ? altered : NIL)
 	{
 		ListCell   *inner;
 
@@ -119,7 +126,48 @@ indextable_on_alter(PG_FUNCTION_ARGS)
 				check_key_of_partition(registered_root(relid), relid);
 		}
 	}
+	foreach(cell, altered)
+		describe_index_tables(lfirst_oid(cell));
 	PG_RETURN_VOID();
+}
+
+/* names_table: returns whether a command gives a table another name or schema, or makes a partition */
+static bool
+names_table(Node *command)
+{
+	if (IsA(command, RenameStmt))
+		return ((RenameStmt *) command)->renameType == OBJECT_TABLE;
+	if (IsA(command, CreateStmt))
+		return ((CreateStmt *) command)->partbound != NULL;
+	return IsA(command, AlterObjectSchemaStmt) && ((AlterObjectSchemaStmt *) command)->objectType == OBJECT_TABLE;
+}
+
+/* describe_index_tables: has the comments follow of the index tables that a table has, or is */
+static void
+describe_index_tables(Oid relid)
+{
+	Oid			index_table = index_table_of(relid);
+	ListCell   *cell;
+
+	if (OidIsValid(index_table))
+		describe_index_table(index_table, false);
+	foreach(cell, catalog_read_definitions(relid, InvalidOid))
+		describe_index_table(((StoredDefinition *) lfirst(cell))->row.index_table, false);
+}
+
+/* describe_in_schema: has those follow that name a schema, which has been renamed */
+static void
+describe_in_schema(const char *schema)
+{
+	Oid			namespace = get_namespace_oid(schema, false);
+	ListCell   *cell;
+
+	foreach(cell, catalog_index_tables())
+	{
+		if (get_rel_namespace(lfirst_oid(cell)) == namespace ||
+			get_rel_namespace(catalog_fact_of(lfirst_oid(cell))) == namespace)
+			describe_index_table(lfirst_oid(cell), false);
+	}
 }
 
 /*
@@ -288,6 +336,9 @@ handle_created_trigger(CreateTrigStmt *stmt)
 		adopt_distributed();
 	fact = catalog_fact_of(index_table_of(relid));
 	adopt_restored(OidIsValid(fact) ? fact : registered_root(relid));
+	/* Those of Citus have arguments. */
+	if (strcmp(stmt->trigname, GUARD) == 0 && stmt->args == NIL)
+		warn_undefined(relid);
 }
 
 /*

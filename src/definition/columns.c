@@ -76,6 +76,19 @@ is_document_column(Form_pg_attribute att)
 	return att->atttypid == JSONBOID && !is_virtual_column(att);
 }
 
+/* has_only_document: returns whether a fact table has no more than one column that can hold documents */
+bool
+has_only_document(Relation fact)
+{
+	TupleDesc	desc = RelationGetDescr(fact);
+	int			n = 0;
+	int			i;
+
+	for (i = 0; i < desc->natts; i++)
+		n += !TupleDescAttr(desc, i)->attisdropped && is_document_column(TupleDescAttr(desc, i));
+	return n <= 1;
+}
+
 /*
  * named_column
  *		Returns the number of the fact table's column of this name: the name that it has in

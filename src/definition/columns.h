@@ -16,6 +16,7 @@
 #include "../indextable.h"
 
 extern bool is_document_column(Form_pg_attribute att);
+extern bool has_only_document(Relation fact);
 extern AttrNumber named_column(Relation fact, const char *name, const char **column_names);
 extern const char **get_stored_column_names(Relation fact, StoredDefinition *stored);
 extern char *document_column(Relation fact, const char *wanted);

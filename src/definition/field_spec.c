@@ -22,6 +22,7 @@
 #include "parser/parse_type.h"
 #include "parser/parser.h"
 #include "parser/scansup.h"
+#include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
 #include "utils/jsonb.h"
 
@@ -44,7 +45,7 @@ static void add_step(FieldSpec *spec, char *name, bool wildcard);
 static void parse_error_callback(void *arg);
 static void parse_tail(FieldSpec *spec, const char *tail);
 static ResTarget *parse_tail_expression(const char *text, const char *tail);
-static char *name_after_as(const char *tail);
+static char *name_after_as(const char *tail, const char **as);
 
 /*
  * check_name_length
@@ -369,12 +370,13 @@ parse_tail(FieldSpec *spec, const char *tail)
 	ResTarget  *target;
 	Node	   *node;
 	char	   *name;
+	const char *as;
 
 	while (IS_SPACE(*tail))
 		tail++;
 	if (*tail == '\0')
 		return;
-	name = name_after_as(tail);
+	name = name_after_as(tail, &as);
 	/* The grammar would cut a name that is too long. */
 	if (name != NULL)
 		check_name_length(name, "Choose a shorter name.");
@@ -451,14 +453,19 @@ parse_tail_expression(const char *text, const char *tail)
 	return target;
 }
 
-/* name_after_as: returns the last word of a tail, without quotes, if AS precedes it; else NULL */
+/*
+ * name_after_as
+ *		Returns the name at the end of a tail if AS precedes it, without quotes, or else in
+ *		lower case, and sets *as to the place of AS; else returns NULL.
+ */
 static char *
-name_after_as(const char *tail)
+name_after_as(const char *tail, const char **as)
 {
 	const char *p = tail + strlen(tail);
 	const char *end;
 	StringInfoData name;
 	const char *c;
+	bool		quoted;
 
 	while (p > tail && IS_SPACE(p[-1]))
 		p--;
@@ -488,10 +495,36 @@ name_after_as(const char *tail)
 		else if (c > p && c < end - 1)
 			appendStringInfoChar(&name, *c++);
 	}
+	quoted = *p == '"';
 	while (p > tail && IS_SPACE(p[-1]))
 		p--;
-	return p - tail >= 2 && pg_strncasecmp(p - 2, "as", 2) == 0 &&
-		(p - tail == 2 || !IS_MEMBER_CHAR(p[-3])) ? name.data : NULL;
+	if (p - tail < 2 || pg_strncasecmp(p - 2, "as", 2) != 0 || (p - tail > 2 && IS_MEMBER_CHAR(p[-3])))
+		return NULL;
+	*as = p - 2;
+	return quoted ? name.data : downcase_identifier(name.data, name.len, false, false);
+}
+
+/*
+ * name_field
+ *		Returns the text of a field so that its column gets a name: with AS, unless the column
+ *		has the name anyway.
+ *
+ * Once an index table exists, its columns can be renamed, while the field keeps its text.
+ */
+char *
+name_field(const char *text, const char *name)
+{
+	FieldSpec  *spec = parse_field_spec(text, false);
+	const char *end = text +strlen(text);
+	char	   *named = name_after_as(text +spec->tail, &end);
+
+	if (named == NULL)
+		named = spec->name;
+	if (named != NULL && strcmp(named, name) == 0)
+		return pstrdup(text);
+	while (end > text &&IS_SPACE(end[-1]))
+		end--;
+	return psprintf("%s AS %s", pnstrdup(text, end - text), quote_identifier(name));
 }
 
 /*

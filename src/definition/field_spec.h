@@ -27,6 +27,7 @@ extern void push_parse_context(ParseContext *context, const char *what, const ch
 extern void pop_parse_context(ParseContext *context);
 extern void check_name_length(const char *name, const char *hint);
 extern bool is_hint_column(FieldSpec *spec);
+extern char *name_field(const char *text, const char *name);
 extern FieldSpec *parse_field_spec(const char *text, bool with_type);
 extern struct ResTarget *parse_lone_expression(const char *prefix, const char *text);
 

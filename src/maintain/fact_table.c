@@ -35,6 +35,7 @@
 #include "../util/lock.h"
 #include "../util/wait_point.h"
 #include "fact_table.h"
+#include "restored.h"
 #include "foreign_snapshot.h"
 
 /*
@@ -164,8 +165,8 @@ check_partitions(Relation root)
 /*
  * get_trigger_definition
  *		Returns the definition of the fact table whose trigger has fired for a table, or
- *		NULL if the table is a partition that is being detached.  Raises an error if the
- *		fact table is not registered.
+ *		NULL if there is nothing to maintain: the table is a partition that is being
+ *		detached, or it was restored without its index tables.
  */
 FactDef *
 get_trigger_definition(Relation fact)
@@ -175,12 +176,10 @@ get_trigger_definition(Relation fact)
 
 	if (def == NULL)
 		return NULL;
+	/* The catalog may know the fact table, and have lost the definitions. */
+	if (def->ndefs == 0 && !def->feed)
+		refuse_undefined(root, RelationGetRelid(fact));
 	if (!def->registered)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("table \"%s\" has triggers of indextable but is not registered",
-						RelationGetRelationName(fact)),
-				 errdetail("Its index tables would not be maintained."),
-				 errhint("Drop the triggers whose names begin with \"indextable_\", then call indextable.create().")));
+		return NULL;
 	return def;
 }

@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include "catalog/namespace.h"
+#include "catalog/partition.h"
 #include "commands/trigger.h"
 #include "fmgr.h"
 #include "nodes/parsenodes.h"
@@ -17,8 +18,11 @@
 #include "../definition/index_partition.h"
 #include "../indextable.h"
 #include "guard.h"
+#include "restored.h"
 
 PG_FUNCTION_INFO_V1(indextable_guard);
+
+static Oid	root_table(Relation rel);
 
 Oid			truncated_by_us = InvalidOid;
 Oid			altered_by_us = InvalidOid;
@@ -49,8 +53,18 @@ indextable_guard(PG_FUNCTION_ARGS)
 				 errmsg("cannot change index table \"%s\"",
 						RelationGetRelationName(trigdata->tg_relation)),
 				 errdetail("An index table is written only by the maintenance of its fact table."),
+				 is_undefined(root_table(trigdata->tg_relation)) ?
+				 errhint("It was restored without its definition. Run: %s",
+						 statements_for_undefined(root_table(trigdata->tg_relation))) :
 				 errhint("Change the fact table instead.")));
 	return PointerGetDatum(NULL);
+}
+
+/* root_table: returns the table that a table is a partition of, or itself */
+static Oid
+root_table(Relation rel)
+{
+	return rel->rd_rel->relispartition ? get_partition_parent(RelationGetRelid(rel), true) : RelationGetRelid(rel);
 }
 
 /*

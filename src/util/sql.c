@@ -1,17 +1,22 @@
 /*-------------------------------------------------------------------------
  *
  * sql.c
- *	  Runs SQL commands as another role or with the latest snapshot, and writes names and
- *	  expressions for them.
+ *	  Runs SQL commands as another role or with the latest snapshot, and writes names,
+ *	  literals and expressions for them.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
+#include "catalog/pg_type.h"
 #include "executor/spi.h"
+#include "fmgr.h"
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
+#include "nodes/pg_list.h"
+#include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/fmgroids.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
@@ -115,4 +120,40 @@ as_base_type(const char *expression, Oid type)
 	return base == type ? expression :
 		psprintf("%s::%s", expression,
 				 format_type_extended(base, -1, FORMAT_TYPE_TYPEMOD_GIVEN | FORMAT_TYPE_FORCE_QUALIFY));
+}
+
+/*
+ * sql_literal
+ *		Returns a text as an SQL literal, in quotes, or in dollar quotes where these
+ *		are easier to read.
+ */
+char *
+sql_literal(const char *text)
+{
+	return strchr(text, '\'') != NULL && strpbrk(text, "$\\") == NULL ? psprintf("$$%s$$", text) :
+		quote_literal_cstr(text);
+}
+
+/*
+ * array_literal
+ *		Returns an SQL literal for an array of fields: '{a,b}', or ARRAY[...] if the
+ *		fields need quotes.
+ */
+char *
+array_literal(List *fields)
+{
+	Datum	   *texts = palloc(sizeof(Datum) * list_length(fields));
+	StringInfoData list;
+	ListCell   *cell;
+	char	   *array;
+
+	initStringInfo(&list);
+	foreach(cell, fields)
+	{
+		texts[foreach_current_index(cell)] = CStringGetTextDatum(lfirst(cell));
+		appendStringInfo(&list, "%s%s", list.len > 0 ? ", " : "", sql_literal(lfirst(cell)));
+	}
+	array = OidOutputFunctionCall(F_ARRAY_OUT, PointerGetDatum(
+															   construct_array(texts, list_length(fields), TEXTOID, -1, false, TYPALIGN_INT)));
+	return strpbrk(array, "\"'\\") == NULL ? sql_literal(array) : psprintf("ARRAY[%s]", list.data);
 }

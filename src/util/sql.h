@@ -1,17 +1,21 @@
 /*-------------------------------------------------------------------------
  *
  * sql.h
- *	  Runs SQL commands as another role or with the latest snapshot, and writes names and
- *	  expressions for them.
+ *	  Runs SQL commands as another role or with the latest snapshot, and writes names,
+ *	  literals and expressions for them.
  *
  *-------------------------------------------------------------------------
  */
 #ifndef INDEXTABLE_SQL_H
 #define INDEXTABLE_SQL_H
 
+#include "nodes/pg_list.h"
+
 extern void run_sql(Oid role, const char *fmt,...) pg_attribute_printf(2, 3);
 extern uint64 execute_with_latest_snapshot(const char *sql, int nargs, Oid *types, Datum *values);
 extern char *quoted_relation(Oid relid);
+extern char *sql_literal(const char *text);
+extern char *array_literal(List *fields);
 extern const char *as_base_type(const char *expression, Oid type);
 
 #endif							/* INDEXTABLE_SQL_H */

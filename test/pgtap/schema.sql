@@ -41,9 +41,11 @@ SELECT bag_eq($$SELECT * FROM pg_temp.functions('indextable')$$, $want$ VALUES
 		'partitions integer DEFAULT 0, on_mismatch text DEFAULT ''error''::text, '
 		'document name DEFAULT NULL::name, populate boolean DEFAULT true, '
 		'partition_by text DEFAULT NULL::text, partition_bounds text[] DEFAULT NULL::text[], '
-		'partition_tablespaces text[] DEFAULT NULL::text[], primary_key name[] DEFAULT NULL::name[]',
+		'partition_tablespaces text[] DEFAULT NULL::text[], primary_key name[] DEFAULT NULL::name[], '
+		'if_not_exists boolean DEFAULT false',
 		'regclass', 'c', 'v', false, 'u'),
 	('create_feed', 'fact_table regclass', 'void', 'c', 'v', true, 'u'),
+	('definition', 'index_table regclass', 'text', 'c', 's', true, 'u'),
 	('drain',
 		'fact_table regclass DEFAULT NULL::regclass, batch_size integer DEFAULT NULL::integer',
 		'bigint', 'c', 'v', false, 'u'),

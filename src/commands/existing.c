@@ -1,0 +1,210 @@
+/*-------------------------------------------------------------------------
+ *
+ * existing.c
+ *	  create(if_not_exists => true): compares the index table that exists with what is asked for.
+ *
+ * Two texts of a field are the same if they ask for the same column.  Of partitioning by range
+ * or list only the kind and the column count, because such partitions come and go.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/relation.h"
+#include "catalog/namespace.h"
+#include "lib/stringinfo.h"
+#include "nodes/pg_list.h"
+#include "storage/lockdefs.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/varlena.h"
+
+#include "../catalog/definition_rows.h"
+#include "../definition/cache.h"
+#include "../definition/partition_spec.h"
+#include "../definition/create_call.h"
+#include "../util/relation.h"
+#include "../util/sql.h"
+#include "existing.h"
+
+/* What differs: the names of parameters, and, as far as alter() can change them, its arguments. */
+typedef struct Differences
+{
+	StringInfoData names;
+	StringInfoData arguments;
+	bool		alterable;		/* all of them */
+} Differences;
+
+static void compare(DefinitionRow *row, IndexDef *asked, PartitioningRequest *parts, DefinitionRow *stored, IndexDef *def,
+					Relation rel, Differences *found);
+static void differs(Differences *found, const char *name, const char *argument);
+static void compare_partitioning(Partitioning *asked, Partitioning *now, Differences *found);
+static bool same_fields(IndexDef *a, IndexDef *b, int an, int bn, int first_a, int first_b);
+static bool same_field(Field *a, Field *b, const char *b_name);
+static bool same_or_null(const char *a, const char *b);
+
+/*
+ * find_named_table
+ *		Returns the relation that has the name of an index table that is to be made over a fact
+ *		table, or InvalidOid.
+ */
+Oid
+find_named_table(const char *name, Oid fact_table)
+{
+	RangeVar   *var = makeRangeVarFromNameList(textToQualifiedNameList(cstring_to_text(name)));
+	Oid			schema = var->schemaname == NULL ? get_rel_namespace(fact_table) :
+		LookupExplicitNamespace(var->schemaname, true);
+
+	return OidIsValid(schema) ? get_relname_relid(var->relname, schema) : InvalidOid;
+}
+
+/*
+ * check_existing
+ *		Says that a table of the name exists, if it is the index table that is asked for; else
+ *		raises an error that says what differs, and how to change it.
+ */
+void
+check_existing(Oid existing, DefinitionRow *row, IndexDef *asked, PartitioningRequest *parts, Relation fact)
+{
+	char	   *name = get_rel_name(existing);
+	Oid			of = catalog_fact_of(existing);
+	Differences found = {.alterable = true};
+	Relation	rel = NULL;
+	FactDef    *factdef;
+	IndexDef   *def;
+	char	   *table;
+
+	if (name == NULL || of != RelationGetRelid(fact))
+		ereport(ERROR,
+				(errcode(name == NULL ? ERRCODE_UNDEFINED_TABLE : ERRCODE_DUPLICATE_TABLE),
+				 name == NULL ? errmsg("the index table was dropped concurrently") :
+				 errmsg("relation \"%s\" already exists, and is not an index table of table \"%s\"", name,
+						RelationGetRelationName(fact)),
+				 OidIsValid(of) ? errdetail("It is an index table of %s.", quoted_relation(of)) : 0,
+				 name != NULL ? errhint("Choose another name.") : 0));
+	table = quote_literal_cstr(quoted_relation(existing));
+	initStringInfo(&found.names);
+	initStringInfo(&found.arguments);
+	rel = lock_and_open(existing, AccessShareLock);
+	def = definition_of_index_table(existing, &factdef);
+	if (def == NULL)
+		report_not_index_table(existing);
+	definition_pin(factdef);
+	PG_TRY();
+	{
+		compare(row, asked, parts, &((StoredDefinition *) linitial(catalog_read_definitions(InvalidOid, existing)))->row,
+				def, rel, &found);
+	}
+	PG_FINALLY();
+	{
+		definition_unpin(factdef);
+	}
+	PG_END_TRY();
+	relation_close(rel, NoLock);
+	if (found.names.len == 0)
+	{
+		ereport(NOTICE,
+				(errcode(ERRCODE_DUPLICATE_TABLE),
+				 errmsg("index table \"%s\" already exists, skipping", name)));
+		return;
+	}
+	ereport(ERROR,
+			(errcode(ERRCODE_DUPLICATE_TABLE),
+			 errmsg("index table \"%s\" already exists with another definition", name),
+			 errdetail("It differs in: %s. The one that exists is made by: %s", found.names.data, definition_statement(existing)),
+			 found.alterable ? errhint("To change it, run SELECT indextable.alter(%s%s);", table, found.arguments.data) :
+			 errhint("To make it anew, run SELECT indextable.drop(%s); first.", table)));
+}
+
+/* compare: collects in what an index table differs from the one that is asked for */
+static void
+compare(DefinitionRow *row, IndexDef *asked, PartitioningRequest *parts, DefinitionRow *stored, IndexDef *def,
+		Relation rel, Differences *found)
+{
+	List	   *names = NIL;
+	int			i;
+
+	if (!same_fields(asked, def, asked->nkeys, def->nkeys, 0, 0))
+		differs(found, "key", NULL);
+	if (strcmp(row->strategy, stored->strategy) != 0)
+		differs(found, "strategy", psprintf("strategy => '%s'", row->strategy));
+	if (!same_fields(asked, def, asked->nincludes, def->nincludes, asked->nkeys, def->nkeys))
+		differs(found, "include", psprintf("include => %s", row->include == NIL ? "'{}'" : array_literal(row->include)));
+	if (!same_or_null(row->filter, stored->filter))
+		differs(found, "filter", psprintf("filter => %s", sql_literal(row->filter == NULL ? "" : row->filter)));
+	if (strcmp(row->maintenance, stored->maintenance) != 0)
+		differs(found, "maintenance", psprintf("maintenance => '%s'", row->maintenance));
+	if (row->is_unique != stored->is_unique)
+		differs(found, "is_unique", NULL);
+	if (strcmp(row->on_mismatch, stored->on_mismatch) != 0)
+		differs(found, "on_mismatch", NULL);
+	if (strcmp(row->document, stored->document) != 0)
+		differs(found, "document", NULL);
+	for (i = 0; i < asked->nkeys; i++)
+		names = lappend(names, asked->fields[i].spec->name);
+	compare_partitioning(partitioning_asked(parts, names), partitioning_of(rel), found);
+}
+
+/* differs: adds a parameter that differs; argument is what alter() is to be called with, NULL: it cannot change that */
+static void
+differs(Differences *found, const char *name, const char *argument)
+{
+	appendStringInfo(&found->names, "%s%s", found->names.len > 0 ? ", " : "", name);
+	if (argument != NULL)
+		appendStringInfo(&found->arguments, ", %s", argument);
+	else
+		found->alterable = false;
+}
+
+static void
+compare_partitioning(Partitioning *asked, Partitioning *now, Differences *found)
+{
+	if ((asked == NULL) != (now == NULL) || (asked != NULL && strcmp(asked->clause, now->clause) != 0))
+		differs(found, "partition_by", NULL);
+	else if (asked != NULL && pg_strncasecmp(asked->clause, "hash", 4) == 0 &&
+			 list_length(asked->parts) != list_length(now->parts))
+		differs(found, "partitions", psprintf("partitions => %d", list_length(asked->parts)));
+}
+
+/* same_fields: returns whether an fields of a definition that is asked for are the same as bn fields of an index table */
+static bool
+same_fields(IndexDef *a, IndexDef *b, int an, int bn, int first_a, int first_b)
+{
+	bool		same = an == bn;
+	int			i;
+
+	for (i = 0; same && i < an; i++)
+	{
+		Field	   *field = &b->fields[first_b + i];
+
+		same = same_field(&a->fields[first_a + i], field, NameStr(TupleDescAttr(b->desc, field->attno - 1)->attname));
+	}
+	return same;
+}
+
+/* same_field: returns whether a field that is asked for has the same values, type and name as one of an index table */
+static bool
+same_field(Field *a, Field *b, const char *b_name)
+{
+	int			i;
+
+	if (a->fact_attno != b->fact_attno || a->is_hint != b->is_hint || a->spec->nsteps != b->spec->nsteps ||
+		a->type != b->type || a->typmod != b->typmod || a->collation != b->collation ||
+		strcmp(a->spec->name, b_name) != 0)
+		return false;
+	for (i = 0; i < a->spec->nsteps; i++)
+	{
+		PathStep   *x = &a->spec->steps[i];
+		PathStep   *y = &b->spec->steps[i];
+
+		if (x->wildcard != y->wildcard || !same_or_null(x->name, y->name))
+			return false;
+	}
+	return true;
+}
+
+static bool
+same_or_null(const char *a, const char *b)
+{
+	return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
+}

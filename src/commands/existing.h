@@ -1,0 +1,19 @@
+/*-------------------------------------------------------------------------
+ *
+ * existing.h
+ *	  Offers what create() does about an index table that exists, if it is asked to accept one.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef INDEXTABLE_EXISTING_H
+#define INDEXTABLE_EXISTING_H
+
+#include "utils/rel.h"
+
+#include "../definition/request.h"
+#include "../indextable.h"
+
+extern Oid	find_named_table(const char *name, Oid fact_table);
+extern void check_existing(Oid existing, DefinitionRow *row, IndexDef *asked, PartitioningRequest *parts, Relation fact);
+
+#endif							/* INDEXTABLE_EXISTING_H */

@@ -1,0 +1,291 @@
+/*-------------------------------------------------------------------------
+ *
+ * create_call.c
+ *	  Writes the call of create() that makes an index table, and describes index tables by it.
+ *
+ * The comment of an index table has the statement, too: it says what the table is, and a dump
+ * takes it along, also one that has no rows of the catalog.  A comment that a user has written,
+ * or has removed, is left alone.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/relation.h"
+#include "access/xact.h"
+#include "catalog/pg_class.h"
+#include "commands/comment.h"
+#include "commands/dbcommands.h"
+#include "commands/tablespace.h"
+#include "fmgr.h"
+#include "lib/stringinfo.h"
+#include "miscadmin.h"
+#include "nodes/pg_list.h"
+#include "storage/lockdefs.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+
+#include "../catalog/definition_rows.h"
+#include "../indextable.h"
+#include "../util/relation.h"
+#include "../util/sql.h"
+#include "../util/subxact.h"
+#include "cache.h"
+#include "columns.h"
+#include "field_spec.h"
+#include "partition_spec.h"
+#include "create_call.h"
+
+#define COMMENT_BEGINS		"index table of "
+#define STATEMENT_BEGINS	": SELECT indextable.create("
+
+PG_FUNCTION_INFO_V1(indextable_definition);
+
+/* What read_column_names() reads: by field, first those of the key. */
+typedef struct ColumnNames
+{
+	Oid			index_table;
+	NameData   *names;
+	int			n;
+} ColumnNames;
+
+static void append_partitioning(StringInfo sql, Partitioning *p, const char *first_column);
+static void read_column_names(void *arg);
+static List *name_fields(List *fields, NameData *names);
+static char *new_description(Oid index_table, bool is_made);
+
+/*
+ * indextable_definition
+ *		Returns the statement that makes an index table as it is.
+ *
+ * definition(index_table regclass)
+ */
+Datum
+indextable_definition(PG_FUNCTION_ARGS)
+{
+	char	   *statement = definition_statement(PG_GETARG_OID(0));
+
+	if (statement == NULL)
+		report_not_index_table(PG_GETARG_OID(0));
+	PG_RETURN_TEXT_P(cstring_to_text(statement));
+}
+
+/*
+ * create_call
+ *		Returns the call of create() for an index table, without the parameters that have their
+ *		default.  The names of both tables are SQL; row->document and row->primary_key are
+ *		given only where they have to be.
+ */
+char *
+create_call(const char *index_table, const char *fact_table, DefinitionRow *row, const char *first_column)
+{
+	StringInfoData sql;
+
+	initStringInfo(&sql);
+	appendStringInfo(&sql, "SELECT indextable.create(%s, %s, %s", sql_literal(index_table),
+					 sql_literal(fact_table), array_literal(row->key));
+	if (strcmp(row->strategy, "denormalized") == 0)
+		appendStringInfoString(&sql, ", strategy => 'denormalized'");
+	if (row->include != NIL)
+		appendStringInfo(&sql, ", include => %s", array_literal(row->include));
+	if (row->filter != NULL)
+		appendStringInfo(&sql, ", filter => %s", sql_literal(row->filter));
+	if (strcmp(row->maintenance, "async") == 0)
+		appendStringInfoString(&sql, ", maintenance => 'async'");
+	if (row->is_unique)
+		appendStringInfoString(&sql, ", is_unique => true");
+	if (strcmp(row->on_mismatch, "error") != 0)
+		appendStringInfo(&sql, ", on_mismatch => %s", sql_literal(row->on_mismatch));
+	if (row->document != NULL)
+		appendStringInfo(&sql, ", document => %s", sql_literal(row->document));
+	if (row->partitioning != NULL)
+		append_partitioning(&sql, row->partitioning, first_column);
+	if (row->primary_key != NIL)
+		appendStringInfo(&sql, ", primary_key => %s", array_literal(row->primary_key));
+	appendStringInfoString(&sql, ");");
+	return sql.data;
+}
+
+/*
+ * append_partitioning
+ *		Appends the parameters of create() that are about partitions.
+ *
+ * A default partition is made anyway, so it is named only if the tablespaces are listed, which
+ * have to be as many as the bounds.
+ */
+static void
+append_partitioning(StringInfo sql, Partitioning *p, const char *first_column)
+{
+	bool		hash = pg_strncasecmp(p->clause, "hash", 4) == 0;
+	const char *usual = get_tablespace_name(MyDatabaseTableSpace);
+	const char *first = ((PartSpec *) linitial(p->parts))->tablespace;
+	bool		same = true;
+	List	   *bounds = NIL;
+	List	   *tablespaces = NIL;
+	ListCell   *cell;
+
+	foreach(cell, p->parts)
+		same &= strcmp(((PartSpec *) lfirst(cell))->tablespace, first) == 0;
+	foreach(cell, p->parts)
+	{
+		PartSpec   *spec = lfirst(cell);
+		bool		is_default = strcmp(spec->bound, "DEFAULT") == 0;
+
+		if (!is_default || !same)
+			bounds = lappend(bounds, is_default ? spec->bound : spec->bound + strlen("FOR VALUES "));
+		tablespaces = lappend(tablespaces, spec->tablespace);
+	}
+	if (hash)
+		appendStringInfo(sql, ", partitions => %d", list_length(p->parts));
+	if (!hash || first_column == NULL || strcmp(p->clause, psprintf("HASH (%s)", quote_identifier(first_column))) != 0)
+		appendStringInfo(sql, ", partition_by => %s", sql_literal(p->clause));
+	if (!hash && bounds != NIL)
+		appendStringInfo(sql, ", partition_bounds => %s", array_literal(bounds));
+	if (!same)
+		appendStringInfo(sql, ", partition_tablespaces => %s", array_literal(tablespaces));
+	else if (strcmp(first, usual) != 0)
+		appendStringInfo(sql, ", partition_tablespaces => %s", array_literal(list_make1((char *) first)));
+}
+
+/*
+ * definition_statement
+ *		Returns the statement that makes an index table as it is, by what the catalog has of it
+ *		and by the names that its columns have now; NULL: the table is not an index table.
+ */
+char *
+definition_statement(Oid index_table)
+{
+	List	   *rows = catalog_read_definitions(InvalidOid, index_table);
+	DefinitionRow row;
+	ColumnNames columns = {.index_table = index_table};
+	ErrorData  *error;
+	Relation	rel;
+	Relation	key;
+
+	if (rows == NIL || get_rel_name(index_table) == NULL)
+		return NULL;
+	row = ((StoredDefinition *) linitial(rows))->row;
+	columns.names = palloc(sizeof(NameData) * (list_length(row.key) + list_length(row.include)));
+
+	/*
+	 * If the tables do not fit the definition, fields have the names that
+	 * they were made with.
+	 */
+	error = run_catching_row_errors(read_column_names, &columns);
+	if (error != NULL)
+		FreeErrorData(error);
+	else if (columns.n == list_length(row.key) + list_length(row.include))
+	{
+		row.key = name_fields(row.key, columns.names);
+		row.include = name_fields(row.include, columns.names + list_length(row.key));
+	}
+
+	rel = try_relation_open(index_table, AccessShareLock);
+	if (rel == NULL)
+		return NULL;
+	row.partitioning = partitioning_of(rel);
+	relation_close(rel, AccessShareLock);
+	rel = relation_open(row.fact_table, AccessShareLock);
+	key = open_primary_key(rel, AccessShareLock);
+	if (has_only_document(rel))
+		row.document = NULL;
+	if (key != NULL)
+	{
+		row.primary_key = NIL;
+		index_close(key, AccessShareLock);
+	}
+	relation_close(rel, AccessShareLock);
+	return create_call(quoted_relation(index_table), quoted_relation(row.fact_table), &row,
+					   columns.n > 0 ? NameStr(columns.names[0]) : NULL);
+}
+
+/* read_column_names: reads the names of the columns that an index table has for its fields */
+static void
+read_column_names(void *arg)
+{
+	ColumnNames *columns = arg;
+	FactDef    *factdef;
+	IndexDef   *def = definition_of_index_table(columns->index_table, &factdef);
+	int			i;
+
+	if (def == NULL)
+		return;
+	for (i = 0; i < def->nkeys + def->nincludes; i++)
+		columns->names[i] = TupleDescAttr(def->desc, def->fields[i].attno - 1)->attname;
+	columns->n = i;
+}
+
+/* name_fields: returns the texts of fields, with the names that their columns have */
+static List *
+name_fields(List *fields, NameData *names)
+{
+	List	   *result = NIL;
+	ListCell   *cell;
+
+	foreach(cell, fields)
+		result = lappend(result, name_field(lfirst(cell), NameStr(names[foreach_current_index(cell)])));
+	return result;
+}
+
+/*
+ * describe_index_table
+ *		Has the comment of an index table say what it is, as it is now.
+ *
+ * A comment that is not of this kind stays, and so does that there is none, unless the index
+ * table is being made, or made anew.  Only where the comment is to change, others who do the same
+ * are kept out, by the lock that COMMENT takes.
+ */
+void
+describe_index_table(Oid index_table, bool is_made)
+{
+	char	   *description;
+
+	CommandCounterIncrement();	/* what the command has changed so far counts */
+	description = new_description(index_table, is_made);
+	if (description == NULL || !lock_if_exists(index_table, ShareUpdateExclusiveLock))
+		return;
+	description = new_description(index_table, is_made);
+	if (description == NULL)
+		return;
+	CreateComments(index_table, RelationRelationId, 0, description);
+	CommandCounterIncrement();
+}
+
+/* new_description: returns what the comment of an index table should say; NULL: it does, or it is a user's */
+static char *
+new_description(Oid index_table, bool is_made)
+{
+	char	   *comment = GetComment(index_table, RelationRelationId, 0);
+	char	   *statement;
+	char	   *description;
+
+	if (comment == NULL ? !is_made :
+		strncmp(comment, COMMENT_BEGINS, strlen(COMMENT_BEGINS)) != 0 || strstr(comment, STATEMENT_BEGINS) == NULL)
+		return NULL;
+	statement = definition_statement(index_table);
+	if (statement == NULL)
+		return NULL;
+	description = psprintf(COMMENT_BEGINS "%s: %s", quoted_relation(catalog_fact_of(index_table)), statement);
+	return comment != NULL && strcmp(comment, description) == 0 ? NULL : description;
+}
+
+/*
+ * statement_of_restored
+ *		Returns the statement that the comment of a table has, which makes it an index table of
+ *		a fact table (InvalidOid: of any); NULL: it has none.
+ */
+char *
+statement_of_restored(Oid index_table, Oid fact_table)
+{
+	char	   *comment = GetComment(index_table, RelationRelationId, 0);
+	char	   *begins = OidIsValid(fact_table) ? psprintf(COMMENT_BEGINS "%s" STATEMENT_BEGINS, quoted_relation(fact_table)) :
+		COMMENT_BEGINS;
+	char	   *found;
+
+	if (comment == NULL || strncmp(comment, begins, strlen(begins)) != 0)
+		return NULL;
+	found = strstr(comment, STATEMENT_BEGINS);
+	return found == NULL ? NULL : found + strlen(": ");
+}
