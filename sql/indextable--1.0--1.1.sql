@@ -589,3 +589,24 @@ COMMENT ON COLUMN indextable.distribution.size_to_average   IS 'size, likewise';
 COMMENT ON COLUMN indextable.distribution.writes_to_average IS 'writes, likewise: far above 1 is hot';
 
 GRANT SELECT ON indextable.index_tables, indextable.index_table_stats, indextable.distribution TO PUBLIC;
+
+-- Nobody but the owner writes the catalog, or creates anything in its schema, by default privileges, which are meant for
+-- other tables and schemas. Who was granted to read it, still may.
+DO $$
+DECLARE
+    object  text;
+    grantee text;
+BEGIN
+    FOR object, grantee IN
+        SELECT DISTINCT o.name, pg_catalog.quote_ident(pg_catalog.pg_get_userbyid(a.grantee))
+        FROM (SELECT 'CREATE ON SCHEMA indextable_internal', n.nspacl, n.nspowner FROM pg_catalog.pg_namespace n WHERE n.nspname = 'indextable_internal'
+              UNION ALL SELECT CASE c.relkind WHEN 'S' THEN 'USAGE, UPDATE ON SEQUENCE ' ELSE 'INSERT, UPDATE, DELETE, TRUNCATE, REFERENCES, TRIGGER ON TABLE ' END || c.oid::regclass,
+                  c.relacl, c.relowner
+              FROM pg_catalog.pg_class c WHERE c.relnamespace = 'indextable_internal'::regnamespace AND c.relkind IN ('r', 'S')) o (name, acl, owner)
+        CROSS JOIN pg_catalog.aclexplode(o.acl) a
+        WHERE a.grantee NOT IN (0, o.owner)
+    LOOP
+        EXECUTE pg_catalog.format('REVOKE %s FROM %s CASCADE', object, grantee);
+    END LOOP;
+END
+$$;

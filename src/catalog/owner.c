@@ -95,7 +95,8 @@ grant_default_select(Oid relid, Relation fact)
 
 	if (acl == NULL || fact->rd_rel->relrowsecurity)
 		return;
-	items = (AclItem *) ((char *) acl + ARR_OVERHEAD_NONULLS(1));	/* ACL_DAT() draws a warning */
+	/* ACL_DAT() draws a warning. */
+	items = (AclItem *) ((char *) acl + ARR_OVERHEAD_NONULLS(1));
 	for (i = 0; i < ACL_NUM(acl); i++)
 	{
 		AclItem    *item = &items[i];

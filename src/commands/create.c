@@ -385,7 +385,7 @@ static Oid
 make_table(DefinitionRow *row, IndexDef *def, Relation fact, Oid schema, const char *name)
 {
 	Oid			relid = create_bare_index_table(InvalidOid, schema, name, layout_columns(def, fact),
-											row->partitioning, NULL, fact->rd_rel->relowner);
+												row->partitioning, NULL, fact->rd_rel->relowner);
 
 	grant_default_select(relid, fact);
 	return relid;

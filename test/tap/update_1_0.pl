@@ -165,7 +165,19 @@ is($node->safe_psql('before', $captured), 1, 'a view of 1.0 has an operator of o
 like(($node->psql('before', 'BEGIN ISOLATION LEVEL REPEATABLE READ; ALTER EXTENSION indextable UPDATE'))[2], qr/at isolation level READ COMMITTED only/, 'an old snapshot: no update');
 $node->safe_psql('before', 'CREATE ROLE bob; ALTER SCHEMA indextable OWNER TO bob');
 like(($node->psql('before', 'ALTER EXTENSION indextable UPDATE'))[2], qr/schema indextable is owned by role bob, which is not a superuser/, 'a schema of others: no update');
-$node->safe_psql('before', 'ALTER SCHEMA indextable OWNER TO CURRENT_USER; ALTER EXTENSION indextable UPDATE');
+$node->safe_psql('before', <<'SQL');
+ALTER SCHEMA indextable OWNER TO CURRENT_USER;
+ALTER DEFAULT PRIVILEGES GRANT ALL ON TABLES TO bob;
+ALTER DEFAULT PRIVILEGES GRANT ALL ON SEQUENCES TO bob;
+ALTER DEFAULT PRIVILEGES GRANT ALL ON SCHEMAS TO bob;
+GRANT SELECT, DELETE ON indextable.fact TO bob;
+ALTER EXTENSION indextable UPDATE;
+SQL
+is($node->safe_psql('before', <<'SQL'), 'SELECT on fact, f, f', 'default privileges do not open the catalog to writers');
+SELECT concat_ws(', ', string_agg(privilege_type || ' on ' || relname, ' ' ORDER BY relname) FILTER (WHERE relname = 'fact'),
+	bool_or(privilege_type NOT IN ('SELECT', 'MAINTAIN')), has_schema_privilege('bob', 'indextable_internal', 'CREATE'))
+FROM pg_class, aclexplode(relacl) a WHERE relnamespace = 'indextable_internal'::regnamespace AND grantee = 'bob'::regrole AND relname !~ '^queue_';
+SQL
 is($node->safe_psql('before', $captured), 0, 'updated: no operators of others');
 is($node->safe_psql('before', q(SELECT has_table_privilege('pg_monitor', 'indextable.rejected', 'SELECT'))), 't', 'grants stay');
 is($node->safe_psql('before', $version), '1.1|indextable_internal', 'and updated it is');
