@@ -193,6 +193,7 @@ LANGUAGE C STABLE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'indextable_definition';
 COMMENT ON FUNCTION indextable.definition(regclass) IS
 'The statement that makes an index table as it is now: a call of create() without the parameters that have their default, which can be run again after drop(). Names of tables have their schema; casts and the filter are as they were given, for the search_path of then. NULL for NULL; a table that is no index table is an error';
+
 DROP FUNCTION indextable.alter(regclass, text, text, text[], text, boolean, integer, text, text[], text[]);
 CREATE FUNCTION indextable.alter(index_table regclass, maintenance text DEFAULT NULL, strategy text DEFAULT NULL, include text[] DEFAULT NULL, filter text DEFAULT NULL, populate boolean DEFAULT true,
     partitions integer DEFAULT NULL, partition_by text DEFAULT NULL, partition_bounds text[] DEFAULT NULL, partition_tablespaces text[] DEFAULT NULL,
@@ -212,6 +213,17 @@ COMMENT ON FUNCTION indextable.verify(regclass, float8) IS
 COMMENT ON PROCEDURE indextable.repair(regclass, integer, bigint, bigint, bigint, bigint) IS
 'Mends what verify() finds in an index table, or in all index tables of a fact table, row by row against the row as it is then, and commits after every batch_size of them; puts back what is missing of the setup, warns of what only the user can decide, with the SQL to run, and has an index table that was invalid active again. Shows how many entries were missing, dangling and stale, and how many such remain, because others kept their rows locked. In a transaction block all is one transaction. Only for the owner';
 
+CREATE FUNCTION indextable_internal.read_support(internal) RETURNS internal
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'indextable_read_support';
+COMMENT ON FUNCTION indextable_internal.read_support(internal) IS
+'Tells the planner how many rows lookup() and query() return, and what that costs';
+
+ALTER FUNCTION indextable.lookup(regclass, jsonb, interval, interval) SUPPORT indextable_internal.read_support;
+ALTER FUNCTION indextable.lookup(anyelement, regclass, jsonb, interval, interval) SUPPORT indextable_internal.read_support;
+COMMENT ON FUNCTION indextable.lookup(regclass, jsonb, interval, interval) IS
+'The documents under a key: {"column": value, ...} over all or the leading key columns of the index table, each fact row once, in the order of the index table. An array as a value stands for each of its elements, unless the column is of type jsonb, and an array of objects is several keys: up to 100000 altogether. A null value matches nothing; an unknown column or a value of the wrong type is an error; NULL for index_table or key gives no rows. An asynchronous index table may be behind: if by more than max_lag, waits up to timeout (NULL: not at all) and then raises an error; NULL for max_lag allows any lag, or none if timeout is given';
+
 DROP FUNCTION indextable.query(regclass, jsonb, jsonb, boolean, integer, text, boolean, interval, interval);
 
 CREATE FUNCTION indextable.query(
@@ -226,7 +238,7 @@ CREATE FUNCTION indextable.query(
     timeout     interval DEFAULT NULL,
     previous    boolean  DEFAULT false
 ) RETURNS TABLE (entry jsonb, document jsonb, cursor text)
-LANGUAGE C STABLE PARALLEL UNSAFE ROWS 100 COST 100
+LANGUAGE C STABLE PARALLEL UNSAFE ROWS 100 COST 100 SUPPORT indextable_internal.read_support
 AS 'MODULE_PATHNAME', 'indextable_query';
 COMMENT ON FUNCTION indextable.query(regclass, jsonb, jsonb, boolean, integer, text, boolean, interval, interval, boolean) IS
 'A page of an index table, in its order or descending: entries whose leading key columns are as in key, as for lookup(), and whose next one fulfils condition, {"column": {"op": value}} with =, <, <=, >, >=, between or begins_with. Up to page_size entries (1 to 10000), after the one that cursor comes from, or with previous the ones before it, in the same order; each comes with its own cursor, and with the document if with_document is true. Fewer than page_size: there were no more. Without a cursor, or with an empty one, the first page, or with previous the last one. A null value matches nothing; an unknown column, a value of the wrong type, a cursor of another index table or query is an error. max_lag and timeout as for lookup(). NULL for index_table or key gives no rows; other parameters take their default when NULL';

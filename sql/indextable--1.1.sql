@@ -254,14 +254,20 @@ AS 'MODULE_PATHNAME', 'indextable_definition';
 COMMENT ON FUNCTION indextable.definition(regclass) IS
 'The statement that makes an index table as it is now: a call of create() without the parameters that have their default, which can be run again after drop(). Names of tables have their schema; casts and the filter are as they were given, for the search_path of then. NULL for NULL; a table that is no index table is an error';
 
+CREATE FUNCTION indextable_internal.read_support(internal) RETURNS internal
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'indextable_read_support';
+COMMENT ON FUNCTION indextable_internal.read_support(internal) IS
+'Tells the planner how many rows lookup() and query() return, and what that costs';
+
 CREATE FUNCTION indextable.lookup(index_table regclass, key jsonb, max_lag interval DEFAULT NULL, timeout interval DEFAULT NULL) RETURNS SETOF jsonb
-LANGUAGE C STABLE PARALLEL UNSAFE ROWS 10 COST 10
+LANGUAGE C STABLE PARALLEL UNSAFE ROWS 10 COST 10 SUPPORT indextable_internal.read_support
 AS 'MODULE_PATHNAME', 'indextable_lookup_documents';
 COMMENT ON FUNCTION indextable.lookup(regclass, jsonb, interval, interval) IS
 'The documents under a key: {"column": value, ...} over all or the leading key columns of the index table, each fact row once, in the order of the index table. An array as a value stands for each of its elements, unless the column is of type jsonb, and an array of objects is several keys: up to 100000 altogether. A null value matches nothing; an unknown column or a value of the wrong type is an error; NULL for index_table or key gives no rows. An asynchronous index table may be behind: if by more than max_lag, waits up to timeout (NULL: not at all) and then raises an error; NULL for max_lag allows any lag, or none if timeout is given';
 
 CREATE FUNCTION indextable.lookup(row_type anyelement, index_table regclass, key jsonb, max_lag interval DEFAULT NULL, timeout interval DEFAULT NULL) RETURNS SETOF anyelement
-LANGUAGE C STABLE PARALLEL UNSAFE ROWS 10 COST 10
+LANGUAGE C STABLE PARALLEL UNSAFE ROWS 10 COST 10 SUPPORT indextable_internal.read_support
 AS 'MODULE_PATHNAME', 'indextable_lookup_rows';
 COMMENT ON FUNCTION indextable.lookup(anyelement, regclass, jsonb, interval, interval) IS
 'The same as whole rows of the fact table: lookup(NULL::fact_table, ...). Only the type of row_type is used; NULL for index_table or key gives no rows';
@@ -280,7 +286,7 @@ CREATE FUNCTION indextable.query(
     timeout     interval DEFAULT NULL,
     previous    boolean  DEFAULT false
 ) RETURNS TABLE (entry jsonb, document jsonb, cursor text)
-LANGUAGE C STABLE PARALLEL UNSAFE ROWS 100 COST 100
+LANGUAGE C STABLE PARALLEL UNSAFE ROWS 100 COST 100 SUPPORT indextable_internal.read_support
 AS 'MODULE_PATHNAME', 'indextable_query';
 COMMENT ON FUNCTION indextable.query(regclass, jsonb, jsonb, boolean, integer, text, boolean, interval, interval, boolean) IS
 'A page of an index table, in its order or descending: entries whose leading key columns are as in key, as for lookup(), and whose next one fulfils condition, {"column": {"op": value}} with =, <, <=, >, >=, between or begins_with. Up to page_size entries (1 to 10000), after the one that cursor comes from, or with previous the ones before it, in the same order; each comes with its own cursor, and with the document if with_document is true. Fewer than page_size: there were no more. Without a cursor, or with an empty one, the first page, or with previous the last one. A null value matches nothing; an unknown column, a value of the wrong type, a cursor of another index table or query is an error. max_lag and timeout as for lookup(). NULL for index_table or key gives no rows; other parameters take their default when NULL';

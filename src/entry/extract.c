@@ -1,8 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * extract.c
- *	  Turns a fact row into its entries in an index table, and casts the keys of
- *	  look-ups in the same way.
+ *	  Turns a fact row into its entries in an index table.
  *
  * This is the only code that makes entries, whoever needs them: the triggers, the
  * drain, or a build.  It reads nothing but the row, so that the same row gives the
@@ -14,16 +13,12 @@
 #include "postgres.h"
 
 #include "access/attnum.h"
-#include "access/transam.h"
 #include "catalog/pg_type.h"
 #include "executor/tuptable.h"
 #include "fmgr.h"
 #include "miscadmin.h"
-#include "utils/datum.h"
-#include "utils/fmgrprotos.h"
 #include "utils/jsonb.h"
 #include "utils/lsyscache.h"
-#include "utils/numeric.h"
 #include "utils/sortsupport.h"
 
 #include "../catalog/completeness.h"
@@ -31,22 +26,12 @@
 #include "../definition/expression.h"
 #include "../indextable.h"
 #include "../util/fixed_settings.h"
-#include "../util/role.h"
 #include "document.h"
 #include "entries.h"
 #include "extract.h"
+#include "json_cast.h"
 #include "key_size.h"
 #include "mismatch.h"
-
-/* What became of a value. */
-typedef enum ValueResult
-{
-	VALUE_NULL,
-	VALUE_JSON_NULL,			/* it is no key, although SQL takes it for a
-								 * value */
-	VALUE_OK,
-	VALUE_MISMATCH				/* it cannot be cast to the type of the field */
-} ValueResult;
 
 /* The values of a multi-valued field. */
 typedef struct Elements
@@ -61,8 +46,6 @@ typedef struct Elements
 static bool same_json(JsonbValue *a, JsonbValue *b);
 static ValueResult field_value(Field *field, FactRow *row, int docno, bool is_key,
 							   Datum *result, RowMismatch *mismatch);
-static ValueResult cast_json(Field *field, JsonbValue *value, bool is_key, Datum *result,
-							 RowMismatch *mismatch);
 static void collect_elements(Field *field, JsonbValue *value, int step, Elements *elements,
 							 RowMismatch *mismatch);
 static void sort_elements(IndexDef *def, Elements *elements);
@@ -264,63 +247,6 @@ extract_entries(IndexDef *def, FactRow *row, bool report, Entries *entries)
 	return report && def->skip_mismatch ? skipped : 0;
 }
 
-/*
- * key_value_cast
- *		Casts a JSON value to the type of a key field, for look-ups; returns false if
- *		the result is null.  A value that cannot be cast raises an error.
- */
-bool
-key_value_cast(IndexDef *def, int keyno, JsonbValue *value, Datum *result)
-{
-	Field	   *field = &def->fields[keyno];
-	Field		plain = *field;
-	RowMismatch mismatch = {0};
-	ValueResult cast;
-	Caller		caller;
-
-	if (field->fact_attno != 0)
-	{
-		/*
-		 * The checks of a domain do not decide what matches, and they may be
-		 * code that the caller should not run.
-		 */
-		plain.type = getBaseTypeAndTypmod(field->type, &plain.typmod);
-		plain.is_jsonb = (plain.type == JSONBOID);
-		if (!plain.is_jsonb)
-			cast_init(&plain.cast, plain.type, plain.typmod, field->collation,
-					  CurrentMemoryContext);
-	}
-
-	/*
-	 * Other types than those that a document's field can have may read any
-	 * settings and tables in their input functions.
-	 */
-	if (field->fact_attno == 0 && field->type < FirstNormalObjectId)
-		cast = cast_json(&plain, value, true, result, &mismatch);
-	else
-	{
-		become_owner(&caller, def->fact->owner);
-		fix_gucs();
-		cast = cast_json(&plain, value, true, result, &mismatch);
-		become_caller(&caller);
-	}
-	switch (cast)
-	{
-		case VALUE_NULL:
-		case VALUE_JSON_NULL:
-			return false;
-		case VALUE_OK:
-			return true;
-		default:
-			ereport(ERROR,
-					(errcode(mismatch.why.sqlstate),
-					 errmsg("key column \"%s\" of index table \"%s\" cannot hold the value \"%s\"",
-							NameStr(TupleDescAttr(def->desc, field->attno - 1)->attname),
-							def->name, excerpt(mismatch.value)),
-					 errdetail("%s", excerpt(mismatch.why.message))));
-	}
-}
-
 /* same_json: returns whether two values surely are the same, as they have the same bytes */
 static bool
 same_json(JsonbValue *a, JsonbValue *b)
@@ -410,69 +336,6 @@ field_value(Field *field, FactRow *row, int docno, bool is_key, Datum *result,
 	if (!document_value(row, docno, field->spec->steps, field->spec->nsteps, &value))
 		return VALUE_NULL;
 	return cast_json(field, &value, is_key, result, mismatch);
-}
-
-/*
- * cast_json
- *		Casts a JSON value to the type of a field: as text, like #>> returns it; if the
- *		type is jsonb, the value is what #> returns.
- */
-static ValueResult
-cast_json(Field *field, JsonbValue *value, bool is_key, Datum *result, RowMismatch *mismatch)
-{
-	char	   *str = NULL;
-	int			len = 0;
-	Mismatch	why = {0};
-
-	if (field->is_jsonb)
-	{
-		if (is_key && value->type == jbvNull)
-			return VALUE_JSON_NULL;
-		*result = JsonbPGetDatum(JsonbValueToJsonb(value));
-		return VALUE_OK;
-	}
-
-	switch (value->type)
-	{
-		case jbvNull:
-			return VALUE_NULL;
-		case jbvString:
-			str = value->val.string.val;
-			len = value->val.string.len;
-			if (field->cast.kind != CAST_NONE)
-				str = pnstrdup(str, len);
-			break;
-		case jbvBool:
-			str = value->val.boolean ? "true" : "false";
-			len = strlen(str);
-			break;
-		case jbvNumeric:
-			if (field->type == NUMERICOID && field->typmod < 0)
-			{
-				/* The same as through text, which keeps digits and scale. */
-				*result = datumCopy(NumericGetDatum(value->val.numeric), false, -1);
-				return VALUE_OK;
-			}
-			str = DatumGetCString(DirectFunctionCall1(numeric_out,
-													  NumericGetDatum(value->val.numeric)));
-			len = strlen(str);
-			break;
-		case jbvBinary:
-			str = JsonbToCString(NULL, value->val.binary.data, value->val.binary.len);
-			len = strlen(str);
-			break;
-		default:
-			elog(ERROR, "unrecognized jsonb value type: %d", (int) value->type);
-	}
-	if (cast_text(&field->cast, str, len, result, &why))
-		return VALUE_OK;
-	if (mismatch->field == NULL)
-	{
-		mismatch->field = field;
-		mismatch->value = pnstrdup(str, len);
-		mismatch->why = why;
-	}
-	return VALUE_MISMATCH;
 }
 
 /*

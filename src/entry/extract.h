@@ -17,6 +17,5 @@
 
 extern bool entries_unchanged(IndexDef *def, FactRow *old, FactRow *new);
 extern int	extract_entries(IndexDef *def, FactRow *row, bool report, Entries *entries);
-extern bool key_value_cast(IndexDef *def, int keyno, JsonbValue *value, Datum *result);
 
 #endif							/* INDEXTABLE_EXTRACT_H */

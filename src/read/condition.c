@@ -22,7 +22,7 @@
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
-#include "../entry/extract.h"
+#include "../entry/json_cast.h"
 #include "../indextable.h"
 #include "condition.h"
 #include "key_set.h"

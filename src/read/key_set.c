@@ -18,7 +18,7 @@
 #include "miscadmin.h"
 #include "utils/lsyscache.h"
 
-#include "../entry/extract.h"
+#include "../entry/json_cast.h"
 #include "key_set.h"
 
 /* No look-up is for more keys than these, which take a few megabytes of memory. */

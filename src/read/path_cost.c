@@ -39,7 +39,6 @@
 
 static void class_size(Oid relid, double *tuples, double *pages);
 static double column_share(PlannerInfo *root, Candidate *c, Condition *condition);
-static double equal_share(VariableStatData *column, Condition *condition, Oid collation, Node *value);
 static double height(double pages);
 
 /* class_size: gets what VACUUM or ANALYZE has counted last; 0 if they have not */
@@ -113,23 +112,16 @@ column_share(PlannerInfo *root, Candidate *c, Condition *condition)
 {
 	AttrNumber	attno = c->def->search[condition->position];
 	Form_pg_attribute att = TupleDescAttr(c->def->desc, attno - 1);
-	VariableStatData column = {0};
+	VariableStatData column;
 	Node	   *value = estimate_expression_value(root, (Node *) condition->value);
 	double		result = 0;
 
-	column.rel = makeNode(RelOptInfo);
-	column.rel->tuples = c->tuples;
-	column.vartype = column.atttype = att->atttypid;
-	column.atttypmod = att->atttypmod;
-	column.acl_ok = true;
+	column_statistics(c->def->relid, att, c->def->parts != NULL, c->tuples, &column);
 	column.isunique = c->def->is_unique && c->def->nkeys == 1 && condition->position == 0;
-	column.statsTuple = SearchSysCache3(STATRELATTINH, ObjectIdGetDatum(c->def->relid), Int16GetDatum(attno),
-										BoolGetDatum(c->def->parts != NULL));
-	column.freefunc = ReleaseSysCache;
 	if (condition->contained >= 0)
-		result = equal_share(&column, condition, att->attcollation, NULL);
+		result = equal_share(&column, condition->operator, att->attcollation, NULL);
 	else if (!condition->array)
-		result = equal_share(&column, condition, att->attcollation, value);
+		result = equal_share(&column, condition->operator, att->attcollation, value);
 	else if (IsA(value, Const) && !((Const *) value)->constisnull)
 	{
 		ArrayType  *array = DatumGetArrayTypeP(((Const *) value)->constvalue);
@@ -144,24 +136,40 @@ column_share(PlannerInfo *root, Candidate *c, Condition *condition)
 		get_typlenbyvalalign(ARR_ELEMTYPE(array), &len, &byval, &align);
 		deconstruct_array(array, ARR_ELEMTYPE(array), len, byval, align, &elements, &nulls, &n);
 		for (i = 0; i < n; i++)
-			result += equal_share(&column, condition, att->attcollation,
+			result += equal_share(&column, condition->operator, att->attcollation,
 								  (Node *) makeConst(ARR_ELEMTYPE(array), -1, att->attcollation, len, elements[i],
 													 nulls[i], byval));
 	}
 	else
 		result = estimate_array_length_compat(root, (Node *) condition->value) *
-			equal_share(&column, condition, att->attcollation, NULL);
+			equal_share(&column, condition->operator, att->attcollation, NULL);
 	ReleaseVariableStats(column);
 	return Min(result, 1);
 }
 
-static double
-equal_share(VariableStatData *column, Condition *condition, Oid collation, Node *value)
+/* column_statistics: sets *column to what is known of a column of an index table that has so many entries; to be released */
+void
+column_statistics(Oid index_table, Form_pg_attribute att, bool partitioned, double tuples, VariableStatData *column)
+{
+	memset(column, 0, sizeof(VariableStatData));
+	column->rel = makeNode(RelOptInfo);
+	column->rel->tuples = tuples;
+	column->vartype = column->atttype = att->atttypid;
+	column->atttypmod = att->atttypmod;
+	column->acl_ok = true;
+	column->statsTuple = SearchSysCache3(STATRELATTINH, ObjectIdGetDatum(index_table), Int16GetDatum(att->attnum),
+										 BoolGetDatum(partitioned));
+	column->freefunc = ReleaseSysCache;
+}
+
+/* equal_share: returns the share of the entries whose column is equal to a value; NULL: any value */
+double
+equal_share(VariableStatData *column, Oid operator, Oid collation, Node *value)
 {
 	if (value != NULL && IsA(value, Const))
-		return var_eq_const(column, condition->operator, collation, ((Const *) value)->constvalue,
+		return var_eq_const(column, operator, collation, ((Const *) value)->constvalue,
 							((Const *) value)->constisnull, true, false);
-	return var_eq_non_const(column, condition->operator, collation, value, true, false);
+	return var_eq_non_const(column, operator, collation, value, true, false);
 }
 
 /*
@@ -248,4 +256,22 @@ estimate_cost(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, d
 	}
 	path->startup_cost = quals.startup + descent;
 	path->total_cost = path->startup_cost + run;
+}
+
+/*
+ * estimate_searches
+ *		Returns what it costs to find so many entries of an index table by so many searches, and
+ *		unless entries_only to fetch their rows.
+ */
+Cost
+estimate_searches(PlannerInfo *root, double tuples, double searches, double entries, bool entries_only)
+{
+	Candidate	c = {.tuples = tuples,.pages = ceil(tuples / ENTRIES_PER_PAGE),.entries_only = entries_only};
+	RelOptInfo *rel = makeNode(RelOptInfo);
+	Path		path;
+
+	searches = Max(searches, 1);
+	c.entries = entries / searches;
+	estimate_cost(root, rel, &c, NIL, 1, &path);
+	return path.total_cost * searches;
 }

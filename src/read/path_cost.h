@@ -8,12 +8,19 @@
 #ifndef INDEXTABLE_PATH_COST_H
 #define INDEXTABLE_PATH_COST_H
 
+#include "catalog/pg_attribute.h"
+#include "utils/selfuncs.h"
+
 #include "candidate.h"
 
 extern void estimate_index_size(Candidate *c);
 extern double estimate_share(PlannerInfo *root, Candidate *c);
 extern void estimate_entries(PlannerInfo *root, RelOptInfo *rel, Candidate *c);
 extern void estimate_cost(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, double loops, Path *path);
+extern Cost estimate_searches(PlannerInfo *root, double tuples, double searches, double entries, bool entries_only);
+extern void column_statistics(Oid index_table, Form_pg_attribute att, bool partitioned, double tuples,
+							  VariableStatData *column);
+extern double equal_share(VariableStatData *column, Oid operator, Oid collation, Node *value);
 extern double table_rows(Oid relid);
 
 #endif							/* INDEXTABLE_PATH_COST_H */

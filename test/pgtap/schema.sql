@@ -57,7 +57,7 @@ SELECT bag_eq($$SELECT * FROM pg_temp.functions('indextable')$$, $want$ VALUES
 	('explain_query',
 		'index_table regclass, key jsonb DEFAULT ''{}''::jsonb, condition jsonb DEFAULT NULL::jsonb, '
 		'descending boolean DEFAULT false, page_size integer DEFAULT 100, cursor text DEFAULT NULL::text, '
-		'run boolean DEFAULT false',
+		'run boolean DEFAULT false, previous boolean DEFAULT false',
 		'SETOF text', 'c', 'v', false, 'u'),
 	('lookup',
 		'index_table regclass, key jsonb, max_lag interval DEFAULT NULL::interval, '
@@ -86,7 +86,7 @@ SELECT bag_eq($$SELECT * FROM pg_temp.functions('indextable')$$, $want$ VALUES
 		'index_table regclass, key jsonb DEFAULT ''{}''::jsonb, condition jsonb DEFAULT NULL::jsonb, '
 		'descending boolean DEFAULT false, page_size integer DEFAULT 100, cursor text DEFAULT NULL::text, '
 		'with_document boolean DEFAULT false, max_lag interval DEFAULT NULL::interval, '
-		'timeout interval DEFAULT NULL::interval',
+		'timeout interval DEFAULT NULL::interval, previous boolean DEFAULT false',
 		'TABLE(entry jsonb, document jsonb, cursor text)', 'c', 's', false, 'u'),
 	('rebuild',
 		'IN index_table regclass, IN batch_size integer DEFAULT NULL::integer, '
@@ -136,6 +136,7 @@ SELECT bag_eq($$SELECT * FROM pg_temp.functions('indextable_internal')$$, $want$
 	('queue_status',
 		'fact_table regclass, OUT backlog bigint, OUT oldest timestamp with time zone, OUT size bigint',
 		'record', 'c', 'v', true, 'u'),
+	('read_support', 'internal', 'internal', 'c', 'i', true, 's'),
 	('restored', '', 'trigger', 'c', 'v', false, 'u'),
 	('shard_sizes', 'index_table regclass, OUT distributed boolean, OUT table_size bigint, OUT indexes_size bigint',
 		'record', 'c', 'v', true, 'u'),

@@ -133,6 +133,67 @@ SELECT indextable.lookup(ROW(1), 'abc', NULL);
 SELECT indextable.lookup('abc', '{"a": 1, "b": "b1", "c": 9}'::text);
 \set VERBOSITY default
 
+-- ---- how many rows the planner expects: by the statistics of the index table, where it knows the key
+CREATE FUNCTION pg_temp.expected(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	plan json;
+BEGIN
+	EXECUTE 'EXPLAIN (FORMAT JSON) ' || query INTO plan;
+	RETURN plan -> 0 -> 'Plan' ->> 'Plan Rows';
+END $$;
+CREATE FUNCTION pg_temp.explained(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	line text;
+BEGIN
+	EXECUTE 'EXPLAIN SELECT * FROM ' || query INTO line;
+	RETURN line;
+END $$;
+CREATE TABLE many (id int PRIMARY KEY, doc jsonb);
+INSERT INTO many SELECT i, jsonb_build_object('t', CASE WHEN i % 4 = 0 THEN 'Paris' ELSE 'T' || i % 50 END, 'n', i % 100) FROM generate_series(1, 1000) i;
+SELECT indextable.create('many_t', 'many', '{t, n::int}');
+SELECT indextable.create('many_parts', 'many', '{n::int}', partitions => 2);
+SELECT pg_temp.expected($$SELECT * FROM indextable.lookup('many_t', '{"t": "Paris"}')$$) AS "without statistics";
+VACUUM ANALYZE many, many_t, many_parts;
+SELECT query, pg_temp.expected('SELECT * FROM ' || query) FROM unnest(ARRAY[
+	$$indextable.lookup('many_t', '{"t": "Paris"}')$$,
+	$$indextable.lookup(NULL::many, 'many_t', '{"t": "T1"}')$$,
+	$$indextable.lookup('many_t', '{"t": ["T1", "Paris", null, "T1x"]}')$$,
+	$$indextable.lookup('many_t', '{"t": "T1", "n": 51}')$$,
+	$$indextable.lookup('many_t', '{"t": null}')$$,
+	$$indextable.lookup('many_parts', '[{"n": 1}, {"n": "2"}]')$$,
+	$$indextable.lookup('many_parts', (SELECT jsonb_agg(jsonb_build_object('n', i)) FROM generate_series(1, 50) i))$$,
+	$$generate_series(1, 10) g, indextable.lookup('many_parts', jsonb_build_object('n', g))$$,
+	$$indextable.lookup(key => jsonb_build_object('n', 7), index_table => 'many_parts')$$,
+	$$indextable.query('many_parts')$$,
+	$$indextable.query('many_parts', page_size => 7)$$,
+	$$indextable.query('many_parts', '{"n": [1, 2]}')$$,
+	$$indextable.query('many_parts', condition => '{"n": {">=": 90}}', page_size => 5000)$$,
+	$$indextable.query('many_parts', condition => '{"n": {"between": [10, 19]}}', page_size => 5000)$$,
+	$$indextable.query('many_parts', condition => '{"n": {"=": [1, 2]}}')$$,
+	-- what is wrong is said when it is run
+	$$indextable.lookup('many_parts', '{"n": "x"}')$$, $$indextable.lookup('many_parts', '{"x": 1}')$$, $$indextable.lookup('many_parts', '[1]')$$,
+	$$indextable.lookup('many_parts', '1')$$, $$indextable.query('many_parts', condition => '{"n": {"?": 1}}')$$, $$indextable.query('many_parts', condition => '7')$$,
+	$$indextable.query('many_parts', '{"x": 7}')$$, $$indextable.lookup('many_parts_pkey', '{"n": 1}')$$, $$indextable.lookup(0, '{"n": 1}')$$]) query;
+-- a search costs a descent; a row that is fetched costs another one
+SELECT a, b, c FROM (SELECT (array_agg(cost ORDER BY i))[1] < (array_agg(cost ORDER BY i))[2] AS a, (array_agg(cost ORDER BY i))[2] < (array_agg(cost ORDER BY i))[3] AS b,
+	(array_agg(cost ORDER BY i))[4] < (array_agg(cost ORDER BY i))[3] AS c
+FROM unnest(ARRAY['indextable.lookup(''many_t'', ''{"t": "T1"}'')', 'indextable.lookup(''many_t'', ''{"t": ["T1", "T2"]}'')',
+	'indextable.lookup(''many_t'', ''{"t": "Paris"}'')', 'indextable.query(''many_t'', ''{"t": "Paris"}'')']) WITH ORDINALITY u (q, i),
+LATERAL (SELECT (regexp_match(line, '\.\.([0-9.]+) '))[1]::float AS cost FROM pg_temp.explained(q) line) c) x;
+-- nothing is locked for it, and statistics tell only those who may read the index table
+BEGIN;
+SELECT pg_temp.expected($$SELECT * FROM indextable.lookup('many_t', '{"t": "Paris"}')$$);
+SELECT count(*) FROM pg_locks WHERE relation IN ('many'::regclass, 'many_t'::regclass, 'many_t_pkey'::regclass);
+COMMIT;
+CREATE ROLE regress_it_stranger;
+GRANT USAGE ON SCHEMA lookup TO regress_it_stranger;
+SET ROLE regress_it_stranger;
+SELECT pg_temp.expected($$SELECT * FROM indextable.lookup('lookup.many_t', '{"t": "Paris"}')$$);
+RESET ROLE;
+DROP OWNED BY regress_it_stranger;
+DROP ROLE regress_it_stranger;
+DROP TABLE many;
+
 -- ---- for whom: SELECT on the index table and on the fact table is needed, as for a join;
 -- on the index table alone where it has a copy of the document
 CREATE ROLE regress_it_owner;

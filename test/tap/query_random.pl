@@ -1,6 +1,7 @@
 # Pages of random data: every type that a key can have, with ties, in both directions, under random keys and
-# conditions, while rows come, go and change between the pages. Each page is what plain SQL gives after the last
-# entry of the page before; and an entry that was there all the time is seen once.
+# conditions, arrays and several keys among them, while rows come, go and change between the pages. Each page is what
+# plain SQL gives after the last entry of the page before, or before the first one of a page; and an entry that was there
+# all the time is seen once. lookup() finds the rows of the same keys.
 #
 #   SEED        what the run is made from; default: the time. It is printed; the same seed makes the same run.
 #   ROUNDS      how often each index table is paged through in each direction, with each size of pages; default 1
@@ -170,24 +171,62 @@ sub change
 # as_sql TABLE, COLUMN: an expression that can be compared. The server has no operators for domains over enums.
 sub as_sql { return $_[0]{type} eq 'shade' && $_[1] eq 'v' ? 'v::colour' : $_[1]; }
 
+# values_of TABLE, COLUMN: values of look-ups, and how they are written in JSON and in SQL
+sub values_of
+{
+	my ($t, $column) = @_;
+	return (sub { $_[0] }, sub { $_[0] }, 0 .. 4) if $column ne 'v';
+	my @values;
+	foreach my $value (@{ $t->{pool} }) { last if !defined $value; push @values, $value; }
+	my ($type, $collation) = $t->{type} =~ /^(.*?)( COLLATE .*)?$/;
+	$type = 'colour' if $type eq 'shade';
+	return (sub { return $t->{type} eq 'jsonb' ? $_[0] : $json->encode("$_[0]") }, sub { '(' . literal($_[0]) . "::$type" . ($collation // '') . ')' }, @values);
+}
+
+# any_of TABLE, COLUMN: one value, or an array, in JSON; and the same as plain SQL
+sub any_of
+{
+	my ($t, $column) = @_;
+	my ($as_json, $as_literal, @values) = values_of($t, $column);
+	my $value = one_of(@values);
+	my $name = as_sql($t, $column);
+	return ($as_json->($value), "$name = " . $as_literal->($value)) if rand() < 0.5 || ($column eq 'v' && $t->{type} eq 'jsonb');
+	my @some = map { one_of(@values) } 1 .. rand 4;
+	my @json = map { $as_json->($_) } @some;
+	splice @json, rand(@json + 1), 0, 'null' if rand() < 0.2;
+	return ('[' . join(', ', @json) . ']', '(' . join(' OR ', 'false', map { "$name = " . $as_literal->($_) } @some) . ')');
+}
+
+# some_key TABLE, NUMBER: a random key of so many columns, or several keys, and the same as plain SQL
+sub some_key
+{
+	my ($t, $n) = @_;
+	my (@json, @sql);
+	for (1 .. (rand() < 0.3 ? 1 + int rand 5 : 1))
+	{
+		my (%key, @where);
+		foreach my $column (@{ $t->{columns} }[ 0 .. $n - 1 ]) { ($key{$column}, $where[@where]) = any_of($t, $column); }
+		push @json, '{' . join(', ', map { "\"$_\": $key{$_}" } keys %key) . '}';
+		push @sql, '(' . join(' AND ', @where) . ')';
+	}
+	my $several = @json > 1 || rand() < 0.1;
+	return ($several ? '[' . join(', ', @json) . ']' : $json[0], '(' . join(' OR ', @sql) . ')');
+}
+
 # restriction TABLE: a random key and condition, as arguments and as plain SQL
 sub restriction
 {
 	my ($t) = @_;
-	my @values;
-	foreach my $value (@{ $t->{pool} }) { last if !defined $value; push @values, $value; }
-	my $as_json = sub { return $t->{type} eq 'jsonb' ? $_[0] : $json->encode("$_[0]"); };
-	my $as_literal = sub { my ($type, $collation) = $t->{type} =~ /^(.*?)( COLLATE .*)?$/; return '(' . literal($_[0]) . '::' . ($type eq 'shade' ? 'colour' : $type) . ($collation // '') . ')'; };
 	my ($key, $condition, @where) = ('{}', undef);
-	my ($column, $next_json, $next_sql, @next) = ('v', $as_json, $as_literal, @values);
-	if (rand() < 0.4)
+	my $column = 'v';
+	if (rand() < 0.5)
 	{
-		my $value = one_of(@values);
-		$key = '{"v": ' . $as_json->($value) . '}';
-		push @where, as_sql($t, 'v') . ' = ' . $as_literal->($value);
-		($column, $next_json, $next_sql, @next) = ($t->{columns}[1], sub { $_[0] }, sub { $_[0] }, 0 .. 4);
-		return ($key, undef, @where) if $column eq 'p2' || rand() < 0.4;
+		my $n = $t->{columns}[1] !~ /^p/ && rand() < 0.3 ? 2 : 1;
+		($key, $where[0]) = some_key($t, $n);
+		$column = $t->{columns}[$n] // 'p2';
+		return ($key, undef, @where) if $n == 2 || $column eq 'p2' || rand() < 0.4;
 	}
+	my ($next_json, $next_sql, @next) = values_of($t, $column);
 	my $kind = rand();
 	my ($a, $b) = (one_of(@next), one_of(@next));
 	my $op = one_of(qw(= < <= > >=));
@@ -197,6 +236,12 @@ sub restriction
 		my $prefix = substr $a, 0, rand 3;
 		$condition = qq({"v": {"begins_with": ) . $json->encode($prefix) . '}}';
 		push @where, 'starts_with(v::text, ' . literal($prefix) . ')';
+	}
+	elsif ($kind < 0.4 && !($column eq 'v' && $t->{type} eq 'jsonb'))
+	{
+		my ($equal, $sql) = any_of($t, $column);
+		$condition = qq({"$column": {"=": $equal}});
+		push @where, $sql;
 	}
 	elsif ($kind < 0.6)
 	{
@@ -234,22 +279,28 @@ sub page_through
 	my %there = map { $_ => 1 } split /\n/, run("SELECT $id FROM $t->{name} i WHERE $where");
 	my (%seen, $cursor, $last);
 	my $pages = 0;
+	my $limit_order = { 0 => $order, 1 => join(', ', map { as_sql($t, $_) . ($descending ? '' : ' DESC') } @columns) };
+	# page CURSOR, PLACE, PREVIOUS: the rows of a page and what plain SQL has there
+	my $page = sub {
+		my ($from_cursor, $place, $previous) = @_;
+		my $beyond = !$place ? 'true' : '(' . join(', ', map { as_sql($t, $_) } @columns) . ') ' . (!$descending != !$previous ? '<' : '>')
+		  . ' (' . join(', ', map { literal($place->{$_}) . "::$types{$_}" } @columns) . ')';
+		my $from = ', cursor => ' . literal($from_cursor // '') . ($previous ? ', previous => true' : '');
+		my $answer = run(<<"SQL");
+WITH page AS (SELECT row_number() OVER () AS r, entry, document, cursor FROM indextable.query($arguments$from)),
+	plain AS (SELECT row_number() OVER (ORDER BY $order) AS r, x.*, (SELECT f.doc FROM $t->{fact} f WHERE (f.p1, f.p2) = (x.p1, x.p2)) AS document
+		FROM (SELECT to_jsonb(i) - 'doc' AS entry, $id AS id, i.* FROM $t->{name} i WHERE $where AND $beyond ORDER BY $limit_order->{$previous} LIMIT $size) x)
+SELECT jsonb_build_object('same', page.entry::text = plain.entry::text AND page.document = plain.document, 'id', id, 'p1', p1, 'page', page.entry,
+	'plain', plain.entry, 'cursor', cursor, 'place', jsonb_build_object($texts))
+FROM page FULL JOIN plain USING (r) ORDER BY r
+SQL
+		return map { $json->decode($_) } split /\n/, $answer;
+	};
 	# Entries that all can see come from the index alone, and those that are written from now on do not.
 	run("VACUUM $t->{name}") if rand() < 0.5;
 	while ($pages++ < 1000)
 	{
-		my $after = !$last ? 'true' : '(' . join(', ', map { as_sql($t, $_) } @columns) . ') ' . ($descending ? '<' : '>')
-		  . ' (' . join(', ', map { literal($last->{$_}) . "::$types{$_}" } @columns) . ')';
-		my $from = $cursor ? ', cursor => ' . literal($cursor) : '';
-		my $answer = run(<<"SQL");
-WITH page AS (SELECT row_number() OVER () AS r, entry, document, cursor FROM indextable.query($arguments$from)),
-	plain AS (SELECT row_number() OVER () AS r, x.*, (SELECT f.doc FROM $t->{fact} f WHERE (f.p1, f.p2) = (x.p1, x.p2)) AS document
-		FROM (SELECT to_jsonb(i) - 'doc' AS entry, $id AS id, i.* FROM $t->{name} i WHERE $where AND $after ORDER BY $order LIMIT $size) x)
-SELECT jsonb_build_object('same', page.entry = plain.entry AND page.document = plain.document, 'id', id, 'p1', p1, 'page', page.entry,
-	'plain', plain.entry, 'cursor', cursor, 'last', jsonb_build_object($texts))
-FROM page FULL JOIN plain USING (r) ORDER BY r
-SQL
-		my @lines = map { $json->decode($_) } split /\n/, $answer;
+		my @lines = $page->($cursor, $last, 0);
 		foreach my $line (@lines)
 		{
 			return "$what, page $pages: " . $json->encode($line) if !$line->{same};
@@ -257,14 +308,40 @@ SQL
 		}
 		last if !@lines;
 		$cursor = $lines[-1]{cursor};
-		$last = $lines[-1]{last};
+		$last = $lines[-1]{place};
 		change($t, $lines[-1]) if rand() < 0.5;
+		if (rand() < 0.4)
+		{
+			# the page before some entry of this one; and without a cursor, the last page of all
+			my $line = rand() < 0.9 ? one_of(@lines) : {};
+			foreach my $wrong (grep { !$_->{same} } $page->($line->{cursor}, $line->{place}, 1))
+			{
+				return "$what, before page $pages: " . $json->encode($wrong);
+			}
+		}
 		my %now = map { $_ => 1 } split /\n/, run("SELECT $id FROM $t->{name} i WHERE $where");
 		delete $there{$_} for grep { !$now{$_} } keys %there;
 	}
 	return "$what: no end" if $pages > 1000;
 	my @missed = grep { !$seen{$_} } keys %there;
 	return @missed ? "$what: missed " . @missed : '';
+}
+
+# look_up TABLE: '', or what is wrong with the rows of a random key
+sub look_up
+{
+	my ($t) = @_;
+	my ($key, $where) = some_key($t, $t->{columns}[1] !~ /^p/ && rand() < 0.5 ? 2 : 1);
+	my $order = join ', ', map { as_sql($t, $_) } @{ $t->{columns} };
+	my $wrong = run(<<"SQL");
+WITH ours AS (SELECT row_number() OVER () AS r, p1, p2, doc FROM indextable.lookup(NULL::$t->{fact}, '$t->{name}', @{[ literal($key) ]})),
+	documents AS (SELECT row_number() OVER () AS r, lookup AS doc FROM indextable.lookup('$t->{name}', @{[ literal($key) ]})),
+	plain AS (SELECT row_number() OVER (ORDER BY place) AS r, p1, p2
+		FROM (SELECT p1, p2, min(place) AS place FROM (SELECT p1, p2, row_number() OVER (ORDER BY $order) AS place FROM $t->{name} i WHERE $where) e GROUP BY 1, 2) x)
+SELECT count(*) FROM ours FULL JOIN plain USING (r) FULL JOIN documents USING (r)
+WHERE (ours.p1, ours.p2) IS DISTINCT FROM (plain.p1, plain.p2) OR ours.doc IS DISTINCT FROM documents.doc
+SQL
+	return $wrong eq '0' ? '' : "$t->{name} ($t->{type}): look-up of $key: $wrong rows are wrong";
 }
 
 run("SET client_encoding = 'UTF8'; SET TimeZone = 'UTC'; SET lc_monetary = 'C'; SELECT setseed(" . $seed / 1000000 . ')');
@@ -278,6 +355,7 @@ foreach my $t (@tables)
 		foreach my $size (1, 2, 17, 100)
 		{
 			push @wrong, grep { $_ ne '' } page_through($t, $_, $size) for 0, 1;
+			push @wrong, grep { $_ ne '' } look_up($t) for 1 .. 4;
 		}
 	}
 	is(encode('UTF-8', join("\n", @wrong)), '', "$t->{name}: $t->{type}");
