@@ -27,6 +27,7 @@
 #include "access/attmap.h"
 #include "access/attnum.h"
 #include "access/relation.h"
+#include "access/xact.h"
 #include "catalog/partition.h"
 #include "executor/executor.h"
 #include "executor/tuptable.h"
@@ -94,7 +95,11 @@ delete_entries_if_cheaper(FactDef *def, Relation partition)
 	double		entries = 0;
 	int			d;
 
-	if (def->nsync == 0 || is_default(RelationGetRelid(partition), def->relid))
+	/*
+	 * To read all of an index table would be in conflict with all who write
+	 * the fact table in serializable transactions.
+	 */
+	if (def->nsync == 0 || IsolationIsSerializable() || is_default(RelationGetRelid(partition), def->relid))
 		return false;
 	rows = estimate_rows(lock_leaves(RelationGetRelid(partition), NULL, AccessShareLock));
 	for (d = 0; d < def->nsync; d++)
