@@ -57,7 +57,8 @@ typedef struct NewKey
 
 static void restore_primary_key(Oid index_table, Oid fact_table);
 static void add_key(void *arg);
-static void restore_likeness(Oid index_table, Oid fact_table);
+static void restore_owners(Oid fact_table);
+static void restore_persistence(Oid index_table, Oid fact_table);
 static void restore_row_index(Oid index_table, Oid fact_table);
 static bool has_lost_queue(Oid fact);
 
@@ -68,6 +69,12 @@ restore_setup(Oid index_table)
 	Oid			fact = catalog_fact_of(index_table);
 
 	Oid			lacking;
+
+	/*
+	 * This comes first: a command that follows fails if any of them has
+	 * another owner.
+	 */
+	restore_owners(fact);
 
 	/* Without them, no definition of the fact table can be loaded. */
 	while (OidIsValid(lacking = lacks_primary_key(index_table)))
@@ -89,7 +96,7 @@ restore_setup(Oid index_table)
 	}
 	if (citus_kind(fact) == CITUS_DISTRIBUTED)
 		return;
-	restore_likeness(index_table, fact);
+	restore_persistence(index_table, fact);
 	restore_row_index(index_table, fact);
 }
 
@@ -175,29 +182,43 @@ add_key(void *arg)
 	primary_key_add(key->def, key->covering, key->tablespace, NULL);
 }
 
-/* restore_likeness: gives an index table the owner of its fact table, and has it logged as that is */
+/* restore_owners: gives the index tables of a fact table its owner */
 static void
-restore_likeness(Oid index_table, Oid fact_table)
+restore_owners(Oid fact_table)
 {
-	Relation	fact;
-	char		persistence;
+	Relation	fact = relation_open(fact_table, AccessShareLock);
+	ListCell   *cell;
+
+	foreach(cell, index_tables_of(fact_table))
+	{
+		Relation	rel = try_relation_open(lfirst_oid(cell), AccessShareLock);
+		bool		differs = rel != NULL && rel->rd_rel->relowner != fact->rd_rel->relowner;
+
+		if (rel != NULL)
+			relation_close(rel, AccessShareLock);
+		if (!differs)
+			continue;
+		lock_tree(fact_table, ShareRowExclusiveLock);
+		(void) sync_index_table_owner(lfirst_oid(cell), fact, true);
+		CommandCounterIncrement();
+	}
+	relation_close(fact, NoLock);
+}
+
+/* restore_persistence: has an index table logged if its fact table is */
+static void
+restore_persistence(Oid index_table, Oid fact_table)
+{
 	Oid			outer = altered_by_us;
 
-	fact = relation_open(fact_table, AccessShareLock);
-	persistence = fact->rd_rel->relpersistence;
-	relation_close(fact, NoLock);
-	if (get_rel_persistence(index_table) != persistence)
-		lock_tree(fact_table, ShareRowExclusiveLock);
-	fact = relation_open(fact_table, NoLock);
-	(void) sync_index_table_owner(index_table, fact, true);
-	relation_close(fact, NoLock);
-	if (get_rel_persistence(index_table) == persistence || get_rel_relkind(index_table) != RELKIND_RELATION)
+	if (get_rel_persistence(index_table) == get_rel_persistence(fact_table) || get_rel_relkind(index_table) != RELKIND_RELATION)
 		return;
+	lock_tree(fact_table, ShareRowExclusiveLock);
 	altered_by_us = index_table;
 	PG_TRY();
 	{
 		run_sql(get_extension_owner(), "ALTER TABLE %s SET %s", quoted_relation(index_table),
-				persistence == RELPERSISTENCE_UNLOGGED ? "UNLOGGED" : "LOGGED");
+				get_rel_persistence(fact_table) == RELPERSISTENCE_UNLOGGED ? "UNLOGGED" : "LOGGED");
 	}
 	PG_FINALLY();
 	{

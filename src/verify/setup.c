@@ -9,6 +9,7 @@
 #include "postgres.h"
 
 #include "access/relation.h"
+#include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_subscription.h"
 #include "catalog/pg_trigger.h"
@@ -64,8 +65,13 @@ check_setup(IndexDef *def, Relation fact, Relation index_table, discrepancy_hand
 			   "triggers of the fact table that maintain the index table are disabled or missing");
 	check_that(&setup, guards_intact(def->relid),
 			   "triggers that protect the index table against other writes are disabled or missing");
-	check_that(&setup, index_table->rd_rel->relpersistence == fact->rd_rel->relpersistence,
-			   "only one of index table and fact table is unlogged");
+	if (index_table->rd_rel->relkind == RELKIND_RELATION)
+		check_that(&setup, index_table->rd_rel->relpersistence == fact->rd_rel->relpersistence,
+				   "only one of index table and fact table is unlogged");
+	else
+		check_by_hand(&setup, index_table->rd_rel->relpersistence == fact->rd_rel->relpersistence,
+					  psprintf("only one of index table and fact table is unlogged; drop the index table with DROP TABLE %s; and create it again",
+							   quoted_relation(def->relid)));
 	check_that(&setup, index_table->rd_rel->relowner == fact->rd_rel->relowner,
 			   "index table and fact table have different owners");
 	check_that(&setup, !def->async || OidIsValid(def->row_index),

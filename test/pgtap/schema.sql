@@ -28,7 +28,8 @@ SELECT bag_eq($$SELECT * FROM pg_temp.functions('indextable')$$, $want$ VALUES
 		'index_table regclass, maintenance text DEFAULT NULL::text, strategy text DEFAULT NULL::text, '
 		'include text[] DEFAULT NULL::text[], filter text DEFAULT NULL::text, populate boolean DEFAULT true, '
 		'partitions integer DEFAULT NULL::integer, partition_by text DEFAULT NULL::text, '
-		'partition_bounds text[] DEFAULT NULL::text[], partition_tablespaces text[] DEFAULT NULL::text[]',
+		'partition_bounds text[] DEFAULT NULL::text[], partition_tablespaces text[] DEFAULT NULL::text[], '
+		'is_unique boolean DEFAULT NULL::boolean, on_mismatch text DEFAULT NULL::text',
 		'void', 'c', 'v', false, 'u'),
 	('build',
 		'IN index_table regclass, IN batch_size integer DEFAULT NULL::integer, '
@@ -102,7 +103,8 @@ SELECT bag_eq($$SELECT * FROM pg_temp.functions('indextable')$$, $want$ VALUES
 	('stop_workers', '', 'integer', 'sql', 'v', false, 'u'),
 	('verify',
 		'index_table regclass, sample double precision DEFAULT NULL::double precision, OUT kind text, '
-		'OUT key jsonb, OUT primary_key jsonb, OUT expected jsonb, OUT found jsonb, OUT problem text',
+		'OUT key jsonb, OUT primary_key jsonb, OUT expected jsonb, OUT found jsonb, OUT problem text, '
+		'OUT in_table regclass',
 		'SETOF record', 'c', 'v', false, 'u'),
 	('wait',
 		'index_table regclass, timeout interval DEFAULT ''00:01:00''::interval, xid xid8 DEFAULT NULL::xid8',

@@ -49,7 +49,7 @@ ALTER TABLE fact SET (fillfactor = 70);
 UPDATE fact SET doc = doc || '{"k": "altered"}' WHERE id = 7;
 DELETE FROM fact WHERE id = 8;
 SELECT * FROM differences();
--- with a change of it: refused
+-- with a change of it: of documents it is refused, of the key it is followed
 ALTER TABLE fact ALTER COLUMN doc TYPE jsonb USING doc || '{"k": "rewritten"}';
 ALTER TABLE fact ALTER COLUMN id TYPE bigint;
 SELECT * FROM differences();

@@ -227,4 +227,83 @@ SELECT indextable.alter('f_k', include => '{v}');
 DROP EVENT TRIGGER meddle;
 SELECT * FROM differences;
 DROP SCHEMA nested CASCADE;
+
+-- ---- index tables follow another type of a column: of the key, of a key field, of an included one and of the filter
+CREATE SCHEMA types;
+SET search_path = types, public;
+SET client_min_messages = warning;
+CREATE TABLE f (id int, part int, note varchar(10), doc jsonb, PRIMARY KEY (part, id)) PARTITION BY RANGE (part);
+CREATE TABLE f1 PARTITION OF f FOR VALUES FROM (0) TO (10);
+CREATE TABLE f2 (doc jsonb, note varchar(10), gone int, part int NOT NULL, id int NOT NULL);
+ALTER TABLE f2 DROP COLUMN gone;
+ALTER TABLE f ATTACH PARTITION f2 FOR VALUES FROM (10) TO (20);
+INSERT INTO f SELECT g, g, 'n' || g % 3, jsonb_build_object('k', 'k' || g % 4, 'v', g) FROM generate_series(1, 15) g;
+SELECT indextable.create('f_k', 'f', '{k}', include => '{v}'), indextable.create('f_id', 'f', '{k,@id}', include => '{@note}'),
+	indextable.create('f_u', 'f', '{v::int}', is_unique => true, partitions => 2, include => '{@id::text AS id_text}'),
+	indextable.create('f_a', 'f', '{@note,k}', maintenance => 'async', filter => 'note <> ''n1''');
+CREATE INDEX f_own ON f_k (id) WHERE v > '3';
+GRANT SELECT ON f_k TO PUBLIC;
+CREATE VIEW types AS SELECT attrelid::regclass::text AS t, string_agg(attname || ' ' || format_type(atttypid, atttypmod) || CASE WHEN attnotnull THEN '' ELSE ' NULL' END, ', ' ORDER BY attnum) AS columns
+	FROM pg_attribute WHERE attrelid IN (SELECT index_table FROM indextable.index_tables) AND attnum > 0 AND NOT attisdropped GROUP BY 1;
+CREATE VIEW wrong AS
+	SELECT 'f_k' AS t, side, entry FROM pg_temp.oracle('types.f_k', 'SELECT doc ->> ''k'', part, id, doc ->> ''v'' FROM types.f WHERE doc ->> ''k'' IS NOT NULL')
+	UNION ALL SELECT 'f_id', side, entry FROM pg_temp.oracle('types.f_id', 'SELECT doc ->> ''k'', id, part, note FROM types.f WHERE doc ->> ''k'' IS NOT NULL')
+	UNION ALL SELECT 'f_u', side, entry FROM pg_temp.oracle('types.f_u', 'SELECT (doc ->> ''v'')::int, part, id, id::text FROM types.f WHERE doc ->> ''v'' IS NOT NULL')
+	UNION ALL SELECT 'f_a', side, entry FROM pg_temp.oracle('types.f_a', 'SELECT note, doc ->> ''k'', part, id FROM types.f WHERE doc ->> ''k'' IS NOT NULL AND note <> ''n1''')
+	UNION ALL SELECT in_table::text, kind, problem FROM indextable.verify('types.f');
+UPDATE f SET doc = doc || '{"k": "queued"}' WHERE id = 3;
+SELECT array_agg(oid ORDER BY oid) AS oids FROM pg_class WHERE relname ~ '^f_(k|id|u|a)$' \gset
+CREATE VIEW needed AS SELECT id FROM f_k;
+ALTER TABLE f ALTER COLUMN id TYPE bigint;
+DROP VIEW needed;
+BEGIN;
+INSERT INTO f VALUES (16, 16, 'n0', '{"k": "k16"}');
+ALTER TABLE f ALTER COLUMN id TYPE bigint;
+ROLLBACK;
+BEGIN;
+ALTER TABLE f ALTER COLUMN id TYPE bigint;
+SELECT * FROM wrong;
+ROLLBACK;
+TABLE types ORDER BY t;
+SELECT * FROM f_a WHERE k = 'queued';
+ALTER TABLE f ALTER COLUMN id TYPE bigint;
+TABLE types ORDER BY t;
+SELECT * FROM wrong;
+SELECT array_agg(oid ORDER BY oid) = :'oids' AS same_tables, has_table_privilege('pg_monitor', 'f_k', 'select') AS granted FROM pg_class WHERE relname ~ '^f_(k|id|u|a)$';
+SELECT pg_get_indexdef('f_own'::regclass);
+INSERT INTO f VALUES (10000000000, 16, 'n2', '{"k": "k16", "v": 16}');
+SELECT indextable.drain('f');
+SELECT * FROM wrong;
+SELECT note, id FROM indextable.lookup(NULL::f, 'f_a', '{"note": "n2", "k": "k16"}');
+-- sorted in another way, and by any expression; other subcommands beside it
+ALTER TABLE f ALTER COLUMN id TYPE text COLLATE "C" USING 'x' || id, ADD COLUMN more int DEFAULT 1, ALTER COLUMN note TYPE text;
+TABLE types ORDER BY t;
+SELECT * FROM wrong;
+SELECT id FROM f_k ORDER BY id LIMIT 3;
+UPDATE f SET id = id || 'y', note = 'a longer note than before' WHERE part > 14;
+SELECT indextable.drain('f');
+SELECT * FROM wrong;
+-- the same type, with other values; a value that is in the way of a unique key
+ALTER TABLE f ALTER COLUMN id TYPE text COLLATE "C" USING upper(id);
+SELECT * FROM wrong;
+ALTER TABLE f ALTER COLUMN id TYPE int USING part;
+SELECT * FROM wrong;
+ALTER TABLE f ALTER COLUMN note TYPE varchar(30) USING note || '!';
+SELECT * FROM wrong;
+-- what cannot be followed
+ALTER TABLE f ALTER COLUMN doc TYPE json;
+SELECT indextable.create('f_b', 'f', '{v}', populate => false);
+\set VERBOSITY default
+ALTER TABLE f ALTER COLUMN id TYPE bigint;
+SELECT indextable.drop('f_b');
+SELECT indextable.alter('f_k', include => '{}', populate => false);
+\set VERBOSITY terse
+ALTER TABLE f ALTER COLUMN id TYPE bigint;
+CALL indextable.rebuild('f_k');
+SELECT indextable.drop('f_k');
+ALTER TABLE f ALTER COLUMN id TYPE numeric;
+DROP VIEW wrong, types;
+SELECT * FROM indextable.verify('f');
+SET client_min_messages = error;
+DROP SCHEMA types CASCADE;
 SELECT * FROM pg_temp.leftovers();

@@ -331,6 +331,63 @@ CALL indextable.repair(0);
 CALL indextable.repair('pairs_k', 0);
 CALL indextable.repair('pairs_k', -1);
 CALL indextable.repair('pairs_k', 2147483647);
+
+-- ---- the setup: all that verify() reports is mended, or SQL is shown that does; each text names SQL that can be run
+\set VERBOSITY default
+CREATE SCHEMA "Set""up";
+SET search_path = "Set""up";
+CREATE TABLE "Fact" (id int PRIMARY KEY, doc jsonb);
+INSERT INTO "Fact" SELECT g, jsonb_build_object('k', 'k' || g % 4, 'v', repeat('x', g)) FROM generate_series(1, 20) g;
+SELECT indextable.create('"By k"', '"Fact"', '{k}', include => '{v}'), indextable.create('asyn', '"Fact"', '{k}', include => '{v}', maintenance => 'async'),
+	indextable.create('later', '"Fact"', '{v}', populate => false);
+CREATE PROCEDURE damage_setup(VARIADIC statements text[]) SET session_replication_role = replica LANGUAGE plpgsql AS $$
+DECLARE s text; BEGIN FOREACH s IN ARRAY statements LOOP EXECUTE s; END LOOP; END $$;
+CREATE FUNCTION found() RETURNS TABLE (kind text, problem text, in_table regclass) LANGUAGE sql AS $$ SELECT kind, problem, in_table FROM indextable.verify('"Set""up"."Fact"') WHERE kind = 'setup' $$;
+SELECT * FROM found();
+SELECT rtrim(substring(problem FROM 'run (.*)$'), '.') FROM found() LIMIT 1 \gexec
+SELECT * FROM found();
+SELECT problem AS told, in_table FROM indextable.verify('asyn');
+CALL damage_setup('ALTER TABLE "By k" DROP CONSTRAINT "By k_pkey"', 'DELETE FROM "By k" WHERE id = 3');
+INSERT INTO "Fact" VALUES (21, '{"k": "k21"}');
+SELECT * FROM found();
+SELECT DISTINCT rtrim(substring(problem FROM 'run (.*)$'), '.') FROM found() \gexec
+SELECT pg_get_indexdef(indexrelid) FROM pg_index WHERE indrelid = '"By k"'::regclass;
+CALL damage_setup('ALTER TABLE "By k" DROP CONSTRAINT "By k_pkey"', 'DROP INDEX asyn_row_idx', 'ALTER TABLE asyn SET UNLOGGED', 'ALTER TABLE asyn OWNER TO verifying_owner',
+	'ALTER TABLE "Fact" DISABLE TRIGGER ALL', 'DROP TRIGGER indextable_guard ON later');
+INSERT INTO "Fact" VALUES (22, jsonb_build_object('k', 'k22', 'v', (SELECT string_agg(md5(g::text), '') FROM generate_series(1, 100) g)));
+CALL indextable.repair('"Fact"');
+SELECT * FROM found();
+SELECT pg_get_indexdef(indexrelid) FROM pg_index WHERE indrelid IN ('"By k"'::regclass, 'asyn'::regclass) ORDER BY 1;
+SELECT relname, relpersistence, relowner = (SELECT relowner FROM pg_class WHERE oid = '"Fact"'::regclass) AS same_owner FROM pg_class WHERE oid IN ('"By k"'::regclass, 'asyn'::regclass) ORDER BY 1;
+SELECT * FROM pg_temp.oracle('"By k"', 'SELECT doc ->> ''k'', id, doc ->> ''v'' FROM "Fact" WHERE doc ->> ''k'' IS NOT NULL');
+SELECT * FROM pg_temp.oracle('asyn', 'SELECT doc ->> ''k'', id, doc ->> ''v'' FROM "Fact" WHERE doc ->> ''k'' IS NOT NULL');
+-- several at once, seen and mended one by one
+CALL damage_setup('DROP INDEX asyn_row_idx', 'ALTER TABLE asyn SET UNLOGGED', 'ALTER TABLE asyn OWNER TO verifying_owner', 'ALTER TABLE "Fact" DISABLE TRIGGER indextable_row',
+	'DROP TRIGGER indextable_guard ON asyn');
+SELECT * FROM found();
+CALL indextable.repair('asyn');
+SELECT * FROM found();
+-- all index tables of a fact table, in one transaction and with counts of all
+CALL damage_setup('DELETE FROM "By k" WHERE id IN (1, 2)', 'DELETE FROM asyn WHERE id IN (1, 2, 3)', 'UPDATE "By k" SET v = ''wrong'' WHERE id = 5', 'UPDATE asyn SET id = 99 WHERE id = 6',
+	'DELETE FROM later WHERE id = 7');
+SELECT kind, count(*), in_table FROM indextable.verify('"Fact"') GROUP BY 1, 3 ORDER BY 3::text, 1;
+BEGIN;
+CALL indextable.repair('"Fact"', 2);
+ROLLBACK;
+CALL indextable.repair('"Fact"', 2);
+CALL indextable.repair('"Fact"', 2);
+SELECT * FROM indextable.verify('"Fact"');
+GRANT USAGE ON SCHEMA "Set""up" TO verifying_owner;
+SET ROLE verifying_owner;
+SELECT * FROM indextable.verify('"Set""up"."Fact"');
+CALL indextable.repair('"Set""up"."Fact"');
+RESET ROLE;
+SELECT indextable.drop('"By k"'), indextable.drop('asyn'), indextable.drop('later');
+SELECT * FROM indextable.verify('"Fact"');
+SET search_path = verifying;
+SET client_min_messages = warning;
+DROP SCHEMA "Set""up" CASCADE;
+RESET client_min_messages;
 DROP OWNED BY verifying_owner, verifying_reader;
 DROP ROLE verifying_owner, verifying_reader;
 DROP SCHEMA verifying CASCADE;
