@@ -150,7 +150,6 @@ COMMENT ON FUNCTION indextable_internal.drain_shards(regclass, integer) IS
 REVOKE ALL ON FUNCTION indextable_internal.drain_shards(regclass, integer) FROM PUBLIC;
 
 ALTER FUNCTION indextable.queue_status(regclass) SET SCHEMA indextable_internal;
-ALTER FUNCTION indextable.queue_activity(regclass) SET SCHEMA indextable_internal;
 ALTER FUNCTION indextable.stop_launched() SET SCHEMA indextable_internal;
 ALTER FUNCTION indextable.maintain() SET SCHEMA indextable_internal;
 ALTER FUNCTION indextable.guard() SET SCHEMA indextable_internal;
@@ -228,12 +227,12 @@ AS 'MODULE_PATHNAME', 'indextable_feed_status';
 COMMENT ON FUNCTION indextable_internal.feed_status(regclass, pg_snapshot, interval) IS
 'What is in the feed of a table: number of changes, age of the oldest, whether there are any, and the present snapshot; with as_of or max_lag only whether there are any that it sees, and that are so old. Nulls if the table has no feed';
 
-CREATE FUNCTION indextable_internal.feed_activity(fact_table regclass, server oid, OUT applied bigint, OUT rate float8, OUT applied_at timestamptz, OUT error text, OUT error_at timestamptz,
-    OUT backlog bigint, OUT oldest timestamptz)
+CREATE FUNCTION indextable_internal.queue_activity(fact_table regclass, server oid, OUT applied bigint, OUT rate float8, OUT applied_at timestamptz, OUT error text, OUT since timestamptz,
+    OUT backlog bigint, OUT oldest timestamptz, OUT waiting boolean, OUT next_try timestamptz, OUT blocked_by integer[])
 LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED
 AS 'MODULE_PATHNAME', 'indextable_queue_activity';
-COMMENT ON FUNCTION indextable_internal.feed_activity(regclass, oid) IS
-'As queue_activity(), for the feeds of one foreign server, with how many changes were there when a worker last asked, and when the oldest was made. NULL where indextable is not in shared_preload_libraries';
+COMMENT ON FUNCTION indextable_internal.queue_activity(regclass, oid) IS
+'What workers did for the queue of a fact table (server 0), or for the feeds of a foreign server, since the server started: changes applied, how many a second lately, when last; what keeps them from applying more, since when, whether they wait for others, when they try again, and who has the lock now. Of feeds also how many changes were there when a worker last asked, and when the oldest was made. NULL where indextable is not in shared_preload_libraries';
 
 -- What is gone
 
@@ -280,32 +279,42 @@ SELECT q.fact_table,
             JOIN indextable_internal.definition d ON d.index_table = r.index_table
             WHERE d.fact_table = q.fact_table) END AS rejected,
        (SELECT count(*)::integer FROM indextable.workers()) AS workers,
-       CASE WHEN NOT EXISTS (SELECT FROM indextable.workers()) THEN 'none'
+       CASE WHEN q.waiting THEN 'waiting'
             WHEN q.error IS NOT NULL THEN 'failing'
+            WHEN NOT EXISTS (SELECT FROM indextable.workers()) THEN 'none'
             WHEN EXISTS (SELECT FROM indextable.workers() w WHERE w.state = 'draining') THEN 'draining'
             ELSE 'idle' END AS worker_state,
        q.error AS last_error,
-       q.error_at AS last_error_at,
+       q.since AS last_error_at,
        q.applied,
        q.applied_at,
        q.size,
-       s.srvname AS server
-FROM (SELECT f.fact_table, 0::oid AS server, b.backlog, b.oldest, b.size, a.applied, a.rate, a.applied_at, a.error, a.error_at
+       s.srvname AS server,
+       q.next_try,
+       q.blocked_by
+FROM (SELECT f.fact_table, 0::oid AS server, b.backlog, b.oldest, b.size, a.applied, a.rate, a.applied_at, a.error, a.since, a.waiting, a.next_try, a.blocked_by
       FROM indextable_internal.fact f
       CROSS JOIN LATERAL indextable_internal.queue_status(f.fact_table) b
-      LEFT JOIN LATERAL indextable_internal.queue_activity(f.fact_table) a ON true
+      LEFT JOIN LATERAL indextable_internal.queue_activity(f.fact_table, 0) a ON true
       WHERE f.queue IS NOT NULL
       UNION ALL
-      SELECT f.fact_table, t.server, a.backlog, a.oldest, NULL, a.applied, a.rate, a.applied_at, a.error, a.error_at
+      SELECT f.fact_table, t.server, a.backlog, a.oldest, NULL, a.applied, a.rate, a.applied_at, a.error, a.since, a.waiting, a.next_try, a.blocked_by
       FROM indextable_internal.fact f
       CROSS JOIN LATERAL (SELECT DISTINCT ft.ftserver
                           FROM pg_catalog.pg_partition_tree(f.fact_table) p
                           JOIN pg_catalog.pg_foreign_table ft ON ft.ftrelid = p.relid) t (server)
-      LEFT JOIN LATERAL indextable_internal.feed_activity(f.fact_table, t.server) a ON true
+      LEFT JOIN LATERAL indextable_internal.queue_activity(f.fact_table, t.server) a ON true
       WHERE EXISTS (SELECT FROM indextable_internal.definition d WHERE d.fact_table = f.fact_table AND d.maintenance = 'async')) q
 LEFT JOIN pg_catalog.pg_foreign_server s ON s.oid = q.server;
 COMMENT ON COLUMN indextable.queues.backlog       IS 'number of changes that are not applied yet; NULL, as lag and size, while somebody has a queue table locked, or while a node of Citus cannot be reached. Of a distributed fact table the backlog is that of all nodes, and workers and errors are those of this one';
 COMMENT ON COLUMN indextable.queues.server        IS 'the foreign server from whose feeds the changes come, with the backlog as it was when a worker last asked; NULL: the queue on this server, whose row counts what is rejected from all';
+COMMENT ON COLUMN indextable.queues.worker_state  IS 'waiting: a lock that another session has keeps the next batch from being applied; failing: the last batch could not be applied; none, idle or draining otherwise. Both is tried again';
+COMMENT ON COLUMN indextable.queues.last_error    IS 'why it could not, or for which lock it waits';
+COMMENT ON COLUMN indextable.queues.last_error_at IS 'since when';
+COMMENT ON COLUMN indextable.queues.next_try      IS 'when it is tried again; sooner if DDL may have mended it';
+COMMENT ON COLUMN indextable.queues.blocked_by    IS 'processes that keep it waiting at this moment, as pg_blocking_pids() counts: 0 is a prepared transaction';
+
+DROP FUNCTION indextable.queue_activity(regclass);
 
 CREATE OR REPLACE VIEW indextable.progress AS
 SELECT coalesce(d.replaces, b.index_table) AS index_table,
@@ -324,9 +333,9 @@ JOIN indextable_internal.definition d ON d.index_table = b.index_table;
 CREATE OR REPLACE VIEW indextable.rejected WITH (security_barrier) AS
 SELECT coalesce(d.replaces, r.index_table) AS index_table,
        d.fact_table,
-       r.primary_key,
+       CASE WHEN o.is_owner THEN r.primary_key END AS primary_key,
        r.sqlstate,
-       r.message,
+       CASE WHEN o.is_owner THEN r.message ELSE '<insufficient privilege>' END AS message,
        r.attempts,
        r.first_at,
        r.last_at,
@@ -334,7 +343,8 @@ SELECT coalesce(d.replaces, r.index_table) AS index_table,
 FROM indextable_internal.rejection r
 JOIN indextable_internal.definition d ON d.index_table = r.index_table
 JOIN pg_catalog.pg_class c ON c.oid = r.index_table
-WHERE pg_catalog.pg_has_role(c.relowner, 'USAGE');
+CROSS JOIN LATERAL (SELECT pg_catalog.pg_has_role(c.relowner, 'USAGE') AS is_owner) o
+WHERE o.is_owner OR pg_catalog.pg_has_role('pg_read_all_stats', 'USAGE');
 
 CREATE OR REPLACE VIEW indextable.checks WITH (security_barrier) AS
 SELECT k.index_table,
@@ -347,13 +357,16 @@ SELECT k.index_table,
        k.stale,
        k.rejected,
        k.setup,
-       k.example,
-       k.error,
+       CASE WHEN k.example IS NULL OR o.is_owner THEN k.example ELSE '<insufficient privilege>' END AS example,
+       CASE WHEN k.error IS NULL OR o.is_owner THEN k.error ELSE '<insufficient privilege>' END AS error,
        k.repaired_at
 FROM indextable_internal.checked k
 JOIN indextable_internal.definition d ON d.index_table = k.index_table
 JOIN pg_catalog.pg_class c ON c.oid = k.index_table
-WHERE pg_catalog.pg_has_role(c.relowner, 'USAGE');
+CROSS JOIN LATERAL (SELECT pg_catalog.pg_has_role(c.relowner, 'USAGE') AS is_owner) o
+WHERE o.is_owner OR pg_catalog.pg_has_role('pg_read_all_stats', 'USAGE');
+COMMENT ON VIEW indextable.rejected IS 'Rows that lack their entry in an asynchronous index table of yours because of an error; roles in pg_read_all_stats, such as pg_monitor, see those of others, too, without what is in the rows';
+COMMENT ON VIEW indextable.checks IS 'What the periodic check (indextable.check_interval) has found in your index tables, the last 100 times for each; roles in pg_read_all_stats, such as pg_monitor, see the counts of others, too';
 
 DROP INDEX indextable_internal.rejection_key;
 CREATE INDEX rejection_key ON indextable_internal.rejection (index_table, hash_array_extended(primary_key, 0));

@@ -205,7 +205,7 @@ usage_note_reads(void)
 	}
 	PG_CATCH();
 	{
-		FreeErrorData(recover_from_error(caller, true));
+		FreeErrorData(recover_from_error(caller, NULL, NULL));
 	}
 	PG_END_TRY();
 	MemoryContextSwitchTo(caller);

@@ -2,55 +2,87 @@
  *
  * activity.c
  *	  Keeps in shared memory what workers have done with each queue, for the views that
- *	  monitor queues: how many changes they have applied, and the error of the last batch.
+ *	  monitor queues: how many changes they have applied, and what keeps them from it.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
 #include "access/htup_details.h"
-#include "catalog/pg_class.h"
+#include "catalog/pg_type.h"
 #include "datatype/timestamp.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "miscadmin.h"
+#include "nodes/pg_list.h"
 #include "storage/lwlock.h"
-#include "utils/acl.h"
+#include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/memutils.h"
 #include "utils/timestamp.h"
 
 #include "../indextable.h"
+#include "../util/awaited_lock.h"
 #include "activity.h"
 #include "shared_memory.h"
+#include "trouble.h"
 
 PG_FUNCTION_INFO_V1(indextable_queue_activity);
 
 /* The interval over which changes are counted to get a rate, in ms. */
 #define RATE_INTERVAL		5000
 
-static QueueActivity *get_activity(Oid fact_table, Oid server);
+static Datum integer_array(List *list);
 
 /*
- * get_activity
- *		Returns the activity of a fact table of this database; it is new if none was kept.
- *		The caller holds the lock exclusively.
+ * activity_lock
+ *		Keeps others from the activity of all queues until activity_unlock().  Without the
+ *		shared memory each process has its own.
  */
-static QueueActivity *
-get_activity(Oid fact_table, Oid server)
+void
+activity_lock(LWLockMode mode)
 {
+	if (shared != NULL)
+		LWLockAcquire(shared->lock, mode);
+}
+
+/* activity_unlock: ends that */
+void
+activity_unlock(void)
+{
+	if (shared != NULL)
+		LWLockRelease(shared->lock);
+}
+
+/*
+ * activity_of
+ *		Returns the activity of a fact table of this database, under activity_lock().  If none
+ *		was kept it is new, for which the lock has to be exclusive, or NULL unless it is to be
+ *		made.
+ */
+QueueActivity *
+activity_of(Oid fact_table, Oid server, bool make)
+{
+	static QueueActivity *own = NULL;
+	QueueActivity *queues;
 	QueueActivity *oldest = NULL;
 	int			i;
 
+	if (shared == NULL && own == NULL)
+		own = MemoryContextAllocZero(TopMemoryContext, sizeof(QueueActivity) * MAX_QUEUES);
+	queues = shared != NULL ? shared->queues : own;
 	for (i = 0; i < MAX_QUEUES; i++)
 	{
-		QueueActivity *queue = &shared->queues[i];
+		QueueActivity *queue = &queues[i];
 
 		if (queue->fact_table == fact_table && queue->server == server && queue->database == MyDatabaseId)
 			return queue;
 		if (oldest == NULL ||
-			Max(queue->applied_at, queue->error_at) < Max(oldest->applied_at, oldest->error_at))
+			Max(queue->applied_at, queue->trouble.tried_at) < Max(oldest->applied_at, oldest->trouble.tried_at))
 			oldest = queue;
 	}
+	if (!make)
+		return NULL;
 	memset(oldest, 0, sizeof(QueueActivity));
 	oldest->database = MyDatabaseId;
 	oldest->fact_table = fact_table;
@@ -66,10 +98,10 @@ activity_count(Oid fact_table, Oid server, int64 changes)
 	TimestampTz now = GetCurrentTimestamp();
 	QueueActivity *queue;
 
-	if (shared == NULL || changes == 0)
+	if (changes == 0)
 		return;
-	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
-	queue = get_activity(fact_table, server);
+	activity_lock(LW_EXCLUSIVE);
+	queue = activity_of(fact_table, server, true);
 	if (TimestampDifferenceExceeds(queue->counted_from, now, RATE_INTERVAL))
 	{
 		if (queue->counted > 0)
@@ -83,33 +115,7 @@ activity_count(Oid fact_table, Oid server, int64 changes)
 	queue->counted += changes;
 	queue->applied += changes;
 	queue->applied_at = now;
-	LWLockRelease(shared->lock);
-}
-
-/* activity_note_success: forgets the error of a fact table: a batch of it has succeeded */
-void
-activity_note_success(Oid fact_table, Oid server)
-{
-	if (shared == NULL)
-		return;
-	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
-	get_activity(fact_table, server)->error[0] = '\0';
-	LWLockRelease(shared->lock);
-}
-
-/* activity_note_error: keeps the message of an error with which a whole batch of a fact table failed */
-void
-activity_note_error(Oid fact_table, Oid server, const char *message)
-{
-	QueueActivity *queue;
-
-	if (shared == NULL)
-		return;
-	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
-	queue = get_activity(fact_table, server);
-	queue->error_at = GetCurrentTimestamp();
-	strlcpy(queue->error, message, sizeof(queue->error));
-	LWLockRelease(shared->lock);
+	activity_unlock();
 }
 
 /*
@@ -122,23 +128,22 @@ activity_note_backlog(Oid fact_table, Oid server, int64 backlog, TimestampTz old
 {
 	QueueActivity *queue;
 
-	if (shared == NULL)
-		return;
-	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
-	queue = get_activity(fact_table, server);
+	activity_lock(LW_EXCLUSIVE);
+	queue = activity_of(fact_table, server, true);
 	queue->backlog = backlog;
 	queue->oldest = oldest;
-	LWLockRelease(shared->lock);
+	activity_unlock();
 }
 
 /*
  * indextable_queue_activity
- *		queue_activity(fact_table regclass, OUT applied bigint, OUT rate float8,
- *		OUT applied_at timestamptz, OUT error text, OUT error_at timestamptz): returns what
- *		workers have done with a queue since the server was started, or null without the
- *		shared memory.
- *		feed_activity(fact_table regclass, server oid, ..., OUT backlog bigint,
- *		OUT oldest timestamptz): the same for the feeds of a server.
+ *		queue_activity(fact_table regclass, server oid, OUT applied bigint, OUT rate float8,
+ *		OUT applied_at timestamptz, OUT error text, OUT since timestamptz, OUT backlog bigint,
+ *		OUT oldest timestamptz, OUT waiting boolean, OUT next_try timestamptz, OUT blocked_by
+ *		integer[]): returns what workers have done with a queue, or with the feeds of a
+ *		server, since the server was started, or null without the shared memory.
+ *		In the catalog of version 1.0 it has neither the parameter server nor the columns from
+ *		backlog on.
  */
 Datum
 indextable_queue_activity(PG_FUNCTION_ARGS)
@@ -147,21 +152,21 @@ indextable_queue_activity(PG_FUNCTION_ARGS)
 	TimestampTz now = GetCurrentTimestamp();
 	Oid			server = PG_NARGS() > 1 ? PG_GETARG_OID(1) : InvalidOid;
 	QueueActivity queue = {.backlog = -1};
+	QueueActivity *kept;
 	TupleDesc	desc;
-	Datum		values[7];
-	bool		isnull[7] = {0};
-	int			i;
+	Datum		values[10];
+	bool		isnull[10] = {0};
+	List	   *blockers = NIL;
 
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
 	if (shared == NULL)
 		PG_RETURN_NULL();
-	LWLockAcquire(shared->lock, LW_SHARED);
-	for (i = 0; i < MAX_QUEUES; i++)
-		if (shared->queues[i].fact_table == fact_table && shared->queues[i].server == server &&
-			shared->queues[i].database == MyDatabaseId)
-			queue = shared->queues[i];
-	LWLockRelease(shared->lock);
+	activity_lock(LW_SHARED);
+	kept = activity_of(fact_table, server, false);
+	if (kept != NULL)
+		queue = *kept;
+	activity_unlock();
 
 	/*
 	 * The rate is that of the interval before, unless the present one is long
@@ -173,15 +178,33 @@ indextable_queue_activity(PG_FUNCTION_ARGS)
 	values[1] = Float8GetDatum(queue.rate);
 	values[2] = TimestampTzGetDatum(queue.applied_at);
 	isnull[2] = queue.applied_at == 0;
-	values[3] = CStringGetTextDatum(queue.error);
-	isnull[3] = isnull[4] = queue.error[0] == '\0';
-	values[4] = TimestampTzGetDatum(queue.error_at);
+	isnull[3] = isnull[4] = isnull[8] = queue.trouble.since == 0;
+	if (!isnull[3])
+	{
+		values[3] = CStringGetTextDatum(trouble_text(&queue.trouble, fact_table));
+		blockers = awaited_lock_blockers(&queue.trouble.lock);
+	}
+	values[4] = TimestampTzGetDatum(queue.trouble.since);
 	values[5] = Int64GetDatum(queue.backlog);
 	isnull[5] = queue.backlog < 0;
 	values[6] = TimestampTzGetDatum(queue.oldest);
 	isnull[6] = queue.backlog <= 0;
-	/* The message may quote rows. */
-	if (!isnull[3] && !owns_relation(fact_table, GetUserId()))
-		values[3] = CStringGetTextDatum("<insufficient privilege>");
+	values[7] = BoolGetDatum(queue.trouble.since != 0 && queue.trouble.waiting);
+	values[8] = TimestampTzGetDatum(queue.trouble.next_try);
+	isnull[9] = blockers == NIL;
+	values[9] = blockers == NIL ? (Datum) 0 : integer_array(blockers);
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, isnull)));
+}
+
+/* integer_array: makes an array of a list of integers */
+static Datum
+integer_array(List *list)
+{
+	Datum	   *elements = palloc(sizeof(Datum) * list_length(list));
+	int			n = 0;
+	ListCell   *cell;
+
+	foreach(cell, list)
+		elements[n++] = Int32GetDatum(lfirst_int(cell));
+	return PointerGetDatum(construct_array(elements, n, INT4OID, sizeof(int32), true, TYPALIGN_INT));
 }

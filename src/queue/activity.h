@@ -9,10 +9,14 @@
 #define INDEXTABLE_ACTIVITY_H
 
 #include "datatype/timestamp.h"
+#include "storage/lwlock.h"
 
+#include "shared_memory.h"
+
+extern void activity_lock(LWLockMode mode);
+extern void activity_unlock(void);
+extern QueueActivity *activity_of(Oid fact_table, Oid server, bool make);
 extern void activity_count(Oid fact_table, Oid server, int64 changes);
-extern void activity_note_success(Oid fact_table, Oid server);
 extern void activity_note_backlog(Oid fact_table, Oid server, int64 backlog, TimestampTz oldest);
-extern void activity_note_error(Oid fact_table, Oid server, const char *message);
 
 #endif							/* INDEXTABLE_ACTIVITY_H */

@@ -42,6 +42,10 @@ typedef struct DrainPosition
 	bool		caught_up;		/* no such change is left in the queue */
 	bool		locked;			/* the batch was left to another session that
 								 * may be draining */
+	Oid			busy;			/* the queue table that this session has
+								 * locked, if it is known */
+	bool		retry_rejected; /* rejected rows are tried again, although
+								 * they are not due */
 	Oid			relid[2];		/* the queue tables */
 	BlockNumber block[2];		/* where to go on in them */
 } DrainPosition;

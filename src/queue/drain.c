@@ -87,6 +87,9 @@ typedef struct BatchArgs
 	bool		again;			/* it is to be tried again soon */
 } BatchArgs;
 
+/* The queue table that lock_queue() has found locked; InvalidOid: it has found none. */
+static Oid	busy_queue;
+
 static void drain_locked(FactDef *def, Relation fact, void *arg);
 static bool lock_queue(Oid fact_table, DrainLock lock, Relation *fact, FactDef **def);
 static ErrorData *try_to_write(Reconciliation *r);
@@ -161,8 +164,11 @@ drain_batch(Oid fact_table, int limit, DrainLock lock, DrainPosition *position, 
 {
 	BatchArgs	batch = {.limit = limit,.position = position};
 
+	position->busy = InvalidOid;
 	position->locked = !with_queue_locked(fact_table, lock, drain_locked, &batch) &&
 		lock == DRAIN_TRY;
+	if (position->locked)
+		position->busy = busy_queue;
 	position->locked |= batch.again;
 	*changes += batch.n;
 	return batch.n == limit && (position->start == NULL || !position->caught_up);
@@ -207,6 +213,7 @@ drain_locked(FactDef *def, Relation fact, void *arg)
 	int			limit = batch->limit;
 	Keys		keys = {.def = def,.limit = limit,.start = position->start};
 	Reconciliation r = {.def = def,.fact = fact};
+	int			i;
 
 	/*
 	 * A parallel restore may have created the triggers before it filled the
@@ -229,6 +236,8 @@ drain_locked(FactDef *def, Relation fact, void *arg)
 		batch->n = drain_shards(def, fact, limit, apply_keys, &batch->again);
 		return;
 	}
+	for (i = def->nsync; i < def->ndefs && position->retry_rejected; i++)
+		rejections_retry_now(def->defs[i]->relid);
 	rejections_queue_due(def);
 	queue_write();
 	/* Only a later command sees the keys that this transaction has queued. */
@@ -289,6 +298,8 @@ lock_queue(Oid fact_table, DrainLock lock, Relation *fact, FactDef **def)
 {
 	Oid			locked = InvalidOid;
 
+	busy_queue = InvalidOid;
+
 	/*
 	 * This is the lock that writers take.  create() waits for it, so that no
 	 * change is consumed that the new index table lacks.
@@ -318,7 +329,10 @@ lock_queue(Oid fact_table, DrainLock lock, Relation *fact, FactDef **def)
 		else if (lock == DRAIN_WAIT)
 			LockRelationOid(queue, ShareUpdateExclusiveLock);
 		else if (!ConditionalLockRelationOid(queue, ShareUpdateExclusiveLock))
+		{
+			busy_queue = queue;
 			break;
+		}
 		if (OidIsValid(spare))
 			LockRelationOid(spare, RowExclusiveLock);
 		more_locks = locked != queue;

@@ -13,6 +13,7 @@
 #include "storage/latch.h"
 #include "storage/lwlock.h"
 
+#include "../util/awaited_lock.h"
 #include "../util/settings.h"
 
 /* If more databases than this ask for a worker at a time, the launcher looks at all of them. */
@@ -34,6 +35,24 @@ typedef struct WorkerSlot
 	Latch	   *latch;			/* NULL: the worker has not taken the slot yet */
 } WorkerSlot;
 
+/* What keeps the batches of a queue from being applied; see trouble.c. */
+typedef struct Trouble
+{
+	TimestampTz since;			/* when the first of them failed; 0: the last
+								 * one has not */
+	bool		waiting;		/* other sessions are in the way; otherwise it
+								 * is an error */
+	AwaitedLock lock;			/* for which it waits, if that is known */
+	TimestampTz tried_at;		/* when the last one failed */
+	TimestampTz next_try;
+	int			backoff;		/* the time between these two, in ms */
+	TimestampTz logged_at;		/* when the server's log was last told, or the
+								 * waiting began */
+	uint32		logged;			/* a hash of what it was told; 0: nothing
+								 * since the trouble began */
+	char		message[256];	/* that of the error */
+} Trouble;
+
 /* What the workers of a database have done with the queue of a fact table. */
 typedef struct QueueActivity
 {
@@ -50,8 +69,7 @@ typedef struct QueueActivity
 	TimestampTz counted_from;	/* ... the present interval began */
 	double		rate;			/* changes per second in the interval before */
 	TimestampTz rate_at;		/* when that ended */
-	TimestampTz error_at;
-	char		error[256];		/* empty: the last batch did not fail */
+	Trouble		trouble;
 } QueueActivity;
 
 /* All of it. */

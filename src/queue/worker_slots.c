@@ -15,6 +15,8 @@
 #include "storage/ipc.h"
 #include "storage/latch.h"
 #include "storage/lwlock.h"
+#include "storage/proc.h"
+#include "storage/procarray.h"
 
 #include "../util/settings.h"
 #include "shared_memory.h"
@@ -148,6 +150,30 @@ count_workers(Oid database, bool wake)
 	}
 	LWLockRelease(shared->lock);
 	return n;
+}
+
+/* only_workers: returns whether all processes in a list of pids are workers that the launcher has started */
+bool
+only_workers(List *pids)
+{
+	ListCell   *cell;
+	int			i;
+
+	if (shared == NULL)
+		return pids == NIL;
+	foreach(cell, pids)
+	{
+		PGPROC	   *proc = BackendPidGetProc(lfirst_int(cell));
+		bool		found = false;
+
+		LWLockAcquire(shared->lock, LW_SHARED);
+		for (i = 0; i < MAX_WORKERS && proc != NULL; i++)
+			found |= shared->workers[i].latch == &proc->procLatch;
+		LWLockRelease(shared->lock);
+		if (!found)
+			return false;
+	}
+	return true;
 }
 
 /* ---- for the launcher ---- */

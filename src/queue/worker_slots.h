@@ -9,11 +9,14 @@
 #ifndef INDEXTABLE_WORKER_SLOTS_H
 #define INDEXTABLE_WORKER_SLOTS_H
 
+#include "nodes/pg_list.h"
+
 extern void wake_workers(void);
 extern bool wake_running_workers(void);
 extern void request_workers(Oid database);
 extern bool note_workers_stopped(Oid database, bool stop);
 extern int	count_workers(Oid database, bool wake);
+extern bool only_workers(List *pids);
 extern void register_launcher(void);
 extern int	take_worker_requests(Oid *databases);
 extern int	slot_reserve(Oid database, bool *enough, uint64 *use);

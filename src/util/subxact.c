@@ -118,19 +118,32 @@ push_missing_snapshot(void)
 }
 
 /*
+ * is_conflict
+ *		Returns whether an error says only that another session was in the way, so that the
+ *		same may succeed as soon as that one has ended its transaction.
+ */
+bool
+is_conflict(ErrorData *error)
+{
+	return error->sqlerrcode == ERRCODE_LOCK_NOT_AVAILABLE ||
+		ERRCODE_TO_CATEGORY(error->sqlerrcode) == ERRCODE_TRANSACTION_ROLLBACK;
+}
+
+/*
  * recover_from_error
  *		Aborts the transaction after an error; returns the error, in the memory context
- *		cxt, which is the current one then, and logs it if told so.
+ *		cxt, which is the current one then.  Logs it, unless is_news() is given, and says that
+ *		it is none.
  */
 ErrorData *
-recover_from_error(MemoryContext cxt, bool log)
+recover_from_error(MemoryContext cxt, bool (*is_news) (ErrorData *error, void *arg), void *arg)
 {
 	ErrorData  *error;
 
 	HOLD_INTERRUPTS();
 	MemoryContextSwitchTo(cxt);
 	error = CopyErrorData();
-	if (log)
+	if (is_news == NULL || is_news(error, arg))
 		EmitErrorReport();
 	FlushErrorState();
 	AbortOutOfAnyTransaction();

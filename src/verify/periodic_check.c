@@ -63,6 +63,7 @@ typedef struct Report
 
 static List *find_due(MemoryContext cxt);
 static bool check_one(Oid index_table, MemoryContext cxt);
+static bool is_no_conflict(ErrorData *error, void *arg);
 static void count_discrepancy(Discrepancy *d, void *arg);
 static void write_report(Oid index_table, Report *report);
 static void repair_one(Oid index_table, MemoryContext cxt);
@@ -98,12 +99,13 @@ run_periodic_checks(void)
 		}
 		PG_CATCH();
 		{
-			ErrorData  *error = recover_from_error(caller, true);
+			ErrorData  *error = recover_from_error(caller, is_no_conflict, NULL);
 			Report		report = {.began = GetCurrentTimestamp(),.error = error->message};
 
 			StartTransactionCommand();
 			PushActiveSnapshot(GetTransactionSnapshot());
-			if (OidIsValid(catalog_fact_of(index_table)))
+			/* Where another session was in the way, it is still due. */
+			if (!is_conflict(error) && OidIsValid(catalog_fact_of(index_table)))
 				write_report(index_table, &report);
 			PopActiveSnapshot();
 			CommitTransactionCommand();
@@ -114,6 +116,13 @@ run_periodic_checks(void)
 	}
 	looked_at = GetCurrentTimestamp();
 	MemoryContextDelete(cxt);
+}
+
+/* is_no_conflict: returns whether an error is none of those that pass with another session; for recover_from_error() */
+static bool
+is_no_conflict(ErrorData *error, void *arg)
+{
+	return !is_conflict(error);
 }
 
 /*

@@ -14,7 +14,6 @@
  */
 #include "postgres.h"
 
-#include "access/xact.h"
 #include "datatype/timestamp.h"
 #include "executor/spi.h"
 #include "fmgr.h"
@@ -27,29 +26,19 @@
 #include "storage/latch.h"
 #include "tcop/tcopprot.h"
 #include "utils/guc.h"
-#include "utils/hsearch.h"
-#include "utils/lsyscache.h"
 #include "utils/memutils.h"
-#include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
-#include "../catalog/definition_rows.h"
 #include "../catalog/fact_rows.h"
 #include "../catalog/usage.h"
 #include "../indextable.h"
-#include "../maintain/feed_drain.h"
-#include "../queue/activity.h"
-#include "../queue/adopt_distributed.h"
-#include "../queue/batch_keys.h"
-#include "../queue/drain.h"
-#include "../queue/feed_client.h"
 #include "../queue/shared_memory.h"
 #include "../queue/worker_slots.h"
 #include "../util/lock.h"
 #include "../util/settings.h"
 #include "../util/sql.h"
-#include "../util/subxact.h"
 #include "../verify/periodic_check.h"
+#include "drain_round.h"
 #include "main.h"
 
 PG_FUNCTION_INFO_V1(indextable_start_workers);
@@ -66,15 +55,8 @@ PG_FUNCTION_INFO_V1(indextable_stop_launched);
 /* The time that a worker rests when changes have come while it was at work, in ms. */
 #define REST				2
 
-/*
- * A queue whose batch has failed is left alone for this time, in ms.  Each time that it
- * fails again it is twice as long, up to the maximum.
- */
-#define MIN_BACKOFF			100
-#define MAX_BACKOFF			60000
-
-/* So often it is seen whether index tables were created on another node of Citus, in ms. */
-#define ADOPT_INTERVAL		10000
+/* If the catalog cannot be read, it is looked at again after this time, in ms. */
+#define LOOK_AGAIN			60000
 
 /* What bgw_extra tells a worker. */
 typedef struct Assignment
@@ -83,36 +65,12 @@ typedef struct Assignment
 	int			slot;			/* -1: started by hand */
 } Assignment;
 
-/* A queue that the worker drains. */
-typedef struct Queue
-{
-	Oid			fact_table;
-	Oid			server;			/* whose feeds they are; InvalidOid: the queue
-								 * on this server */
-} Queue;
-
-/* A queue whose batches fail. */
-typedef struct Trouble
-{
-	Queue		queue;			/* hash key */
-	int			backoff;		/* for how long it is left alone, in ms */
-	TimestampTz until;
-} Trouble;
-
-static HTAB *troubles = NULL;	/* of Trouble */
-
 /* What synchronous_commit was before fix_worker_settings(). */
 static const char *synchronous;
 
 PGDLLEXPORT void indextable_worker_main(Datum arg);
 
 static void fix_worker_settings(void);
-static bool find_queues(MemoryContext cxt, List **queues);
-static List *read_queues(MemoryContext cxt);
-static bool drain_queues(List *queues, bool *trouble);
-static pg_noinline bool drain_in_transaction(Queue *queue, int64 *changes, bool *locked);
-static bool drain_feeds(Queue *queue, int64 *changes, bool *locked);
-static void note_drain_error(Queue *queue, ErrorData *error);
 static bool is_active(pid_t pid);
 
 /*
@@ -152,7 +110,7 @@ indextable_worker_main(Datum arg)
 	TimestampTz looked_at = 0;
 	MemoryContext cxt;
 	uint32		wait_event;
-	HASHCTL		ctl;
+	TimestampTz next_try = DT_NOEND;
 	bool		look = true;
 	TimestampTz look_again = 0;
 
@@ -168,14 +126,12 @@ indextable_worker_main(Datum arg)
 
 	wait_event = new_wait_event("IndextableWorkerMain");
 	cxt = AllocSetContextCreate(TopMemoryContext, "indextable worker", ALLOCSET_DEFAULT_SIZES);
-	ctl.keysize = sizeof(Queue);
-	ctl.entrysize = sizeof(Trouble);
-	troubles = hash_create("indextable troubles", 16, &ctl, HASH_ELEM | HASH_BLOBS);
+	round_init(synchronous);
 	for (;;)
 	{
-		bool		trouble = false;
-		int			events;
+		TimestampTz now;
 
+		ResetLatch(MyLatch);
 		CHECK_FOR_INTERRUPTS();
 		if (ConfigReloadPending)
 		{
@@ -186,16 +142,19 @@ indextable_worker_main(Datum arg)
 		if (is_database_lock_awaited(MyDatabaseId) || !worker_may_stay(false))
 			proc_exit(0);
 
-		if (GetCurrentTimestamp() >= look_again &&
-			(look || TimestampDifferenceExceeds(looked_at, GetCurrentTimestamp(), setting_naptime)))
+		now = GetCurrentTimestamp();
+		if (now >= look_again &&
+			(look || now >= next_try || TimestampDifferenceExceeds(looked_at, now, setting_naptime)))
 		{
 			List	   *queues;
+			bool		more;
 
 			(void) worker_woken();
 			MemoryContextReset(cxt);
 			if (!find_queues(cxt, &queues))
 			{
-				look_again = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), MAX_BACKOFF);
+				look_again = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), LOOK_AGAIN);
+				next_try = DT_NOEND;
 				continue;
 			}
 			if (queues == NIL)
@@ -213,7 +172,7 @@ indextable_worker_main(Datum arg)
 					request_workers(MyDatabaseId);
 				proc_exit(0);
 			}
-			while (drain_queues(queues, &trouble))
+			while ((more = drain_queues(queues, &next_try)))
 			{
 				CHECK_FOR_INTERRUPTS();
 				if (ConfigReloadPending || is_database_lock_awaited(MyDatabaseId) || !worker_may_stay(false))
@@ -224,6 +183,11 @@ indextable_worker_main(Datum arg)
 			looked_at = GetCurrentTimestamp();
 			pgstat_report_stat(true);
 			pgstat_report_activity(STATE_IDLE, NULL);
+			if (more)
+			{
+				look = true;
+				continue;
+			}
 		}
 
 		/*
@@ -244,10 +208,17 @@ indextable_worker_main(Datum arg)
 			pg_usleep(REST * 1000);
 			continue;
 		}
-		events = WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
-						   trouble ? MIN_BACKOFF : Min(setting_naptime, MAX_SLEEP), wait_event);
-		look = trouble || (events & WL_LATCH_SET) != 0;
-		ResetLatch(MyLatch);
+
+		/*
+		 * That the latch was set need not mean that there are changes: the
+		 * timers of the batches have set it, too.
+		 */
+		now = GetCurrentTimestamp();
+		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+						 Min(Min(setting_naptime, MAX_SLEEP),
+							 next_try == DT_NOEND ? MAX_SLEEP : TimestampDifferenceMilliseconds(now, next_try)),
+						 wait_event);
+		look = worker_woken() || round_has_news();
 	}
 }
 
@@ -275,223 +246,6 @@ fix_worker_settings(void)
 	synchronous = MemoryContextStrdup(TopMemoryContext, GetConfigOption("synchronous_commit", false, false));
 	for (i = 0; i < lengthof(settings); i++)
 		SetConfigOption(settings[i][0], settings[i][1], PGC_SUSET, PGC_S_OVERRIDE);
-}
-
-/*
- * find_queues
- *		Sets *queues to the queues (Queue *) of the database; there are none without the
- *		extension.  Returns false if the catalog cannot be read: it may be that of another
- *		version.
- */
-static bool
-find_queues(MemoryContext cxt, List **queues)
-{
-	MemoryContext caller = CurrentMemoryContext;
-	volatile bool ok = true;
-
-	*queues = NIL;
-	PG_TRY();
-	{
-		*queues = read_queues(cxt);
-	}
-	PG_CATCH();
-	{
-		FreeErrorData(recover_from_error(caller, true));
-		ok = false;
-	}
-	PG_END_TRY();
-	return ok;
-}
-
-/* read_queues: returns the queues (Queue *) of the database, in a transaction of its own */
-static List *
-read_queues(MemoryContext cxt)
-{
-	static TimestampTz adopted_at = 0;
-	List	   *result = NIL;
-	ListCell   *cell;
-
-	SetCurrentStatementStartTimestamp();
-	StartTransactionCommand();
-	PushActiveSnapshot(GetTransactionSnapshot());
-	/* Mostly an event trigger has done it. */
-	if (TimestampDifferenceExceeds(adopted_at, GetCurrentTimestamp(), ADOPT_INTERVAL))
-	{
-		adopt_distributed();
-		adopted_at = GetCurrentTimestamp();
-	}
-	foreach(cell, catalog_queues(false))
-	{
-		Oid			fact_table = ((FactTableRow *) lfirst(cell))->fact_table;
-		List	   *servers;
-		ListCell   *server;
-		MemoryContext old;
-
-		/*
-		 * The row may be left over from index tables that do not exist any
-		 * more, or is being restored.  The session that adopts what was
-		 * restored asks for a worker.
-		 */
-		if (!catalog_fact_in_use(fact_table))
-			continue;
-		servers = lcons_oid(InvalidOid, feed_servers(fact_table));
-		old = MemoryContextSwitchTo(cxt);
-		foreach(server, servers)
-		{
-			Queue	   *queue = palloc(sizeof(Queue));
-
-			*queue = (Queue)
-			{
-				fact_table, lfirst_oid(server)
-			};
-			result = lappend(result, queue);
-		}
-		MemoryContextSwitchTo(old);
-	}
-	PopActiveSnapshot();
-	CommitTransactionCommand();
-	return result;
-}
-
-/*
- * drain_queues
- *		Drains one batch of each queue.  Returns whether any has more; *trouble says whether
- *		any has to be tried again, because it failed or another session may be draining it.
- */
-static bool
-drain_queues(List *queues, bool *trouble)
-{
-	volatile bool more = false;
-	ListCell   *cell;
-
-	*trouble = false;
-	foreach(cell, queues)
-	{
-		Queue	   *queue = lfirst(cell);
-		Trouble    *t = hash_search(troubles, queue, HASH_FIND, NULL);
-		int64		changes = 0;
-		bool		locked = false;
-		MemoryContext cxt = CurrentMemoryContext;
-
-		if (t != NULL && GetCurrentTimestamp() < t->until)
-		{
-			*trouble = true;
-			continue;
-		}
-		PG_TRY();
-		{
-			if (drain_in_transaction(queue, &changes, &locked))
-				more = true;
-			*trouble |= locked;
-
-			/*
-			 * If another session may be draining, nothing is known of the
-			 * error.
-			 */
-			if (t != NULL && !locked)
-			{
-				hash_search(troubles, queue, HASH_REMOVE, NULL);
-				activity_note_success(queue->fact_table, queue->server);
-			}
-			activity_count(queue->fact_table, queue->server, changes);
-		}
-		PG_CATCH();
-		{
-			/* An error is logged only the first time. */
-			ErrorData  *error = recover_from_error(cxt, t == NULL);
-
-			note_drain_error(queue, error);
-			FreeErrorData(error);
-			*trouble = true;
-		}
-		PG_END_TRY();
-	}
-	return more;
-}
-
-/*
- * drain_in_transaction
- *		Drains one batch of a queue in a transaction of its own, and adds its size to
- *		*changes.  Returns whether there may be more; *locked says whether the batch was left
- *		to another session that may be draining.
- */
-static bool
-drain_in_transaction(Queue *queue, int64 *changes, bool *locked)
-{
-	Oid			fact_table = queue->fact_table;
-	DrainPosition position = {0};
-	bool		more;
-
-	if (OidIsValid(queue->server))
-		return drain_feeds(queue, changes, locked);
-	SetCurrentStatementStartTimestamp();
-	StartTransactionCommand();
-	PushActiveSnapshot(GetTransactionSnapshot());
-	if (get_rel_name(fact_table) != NULL)
-		pgstat_report_activity(STATE_RUNNING, psprintf("draining %s", quoted_relation(fact_table)));
-	more = drain_batch(fact_table, setting_batch_size, DRAIN_TRY, &position, changes);
-	*locked = position.locked;
-	drain_end(&position);
-	PopActiveSnapshot();
-	CommitTransactionCommand();
-	return more;
-}
-
-/*
- * drain_feeds
- *		Drains one batch of the feeds of a server, like drain_in_transaction(), and
- *		acknowledges it in another transaction, once the first has committed.
- *
- * What is acknowledged must be applied on synchronous standbys, too, if commits wait for
- * them, as one of them may take over.
- */
-static bool
-drain_feeds(Queue *queue, int64 *changes, bool *locked)
-{
-	FeedBatch	batch = {.server = queue->server,.limit = setting_batch_size,.backlog = -1};
-
-	SetCurrentStatementStartTimestamp();
-	StartTransactionCommand();
-	set_config_option("synchronous_commit", synchronous, PGC_SUSET, PGC_S_OVERRIDE, GUC_ACTION_LOCAL, true, 0, false);
-	PushActiveSnapshot(GetTransactionSnapshot());
-	if (get_rel_name(queue->fact_table) != NULL)
-		pgstat_report_activity(STATE_RUNNING, psprintf("draining %s", quoted_relation(queue->fact_table)));
-	if (feed_take_unlocked(queue->fact_table, &batch, true))
-		*locked = !feed_apply(queue->fact_table, DRAIN_TRY, &batch);
-	PopActiveSnapshot();
-	CommitTransactionCommand();
-	if (*locked)
-		return false;
-	activity_note_backlog(queue->fact_table, queue->server, Max(batch.backlog - batch.n, 0), batch.oldest);
-	if (batch.n == 0)
-		return false;
-
-	StartTransactionCommand();
-	PushActiveSnapshot(GetTransactionSnapshot());
-	(void) feed_ack_applied();
-	PopActiveSnapshot();
-	CommitTransactionCommand();
-	*changes += batch.n;
-	return batch.n == batch.limit;
-}
-
-/*
- * note_drain_error
- *		Notes that a batch has failed, and for how long the queue is left alone.  After a
- *		serialization failure or a deadlock that is always the shortest time.
- */
-static void
-note_drain_error(Queue *queue, ErrorData *error)
-{
-	bool		found;
-	Trouble    *t = hash_search(troubles, queue, HASH_ENTER, &found);
-
-	if (!found || ERRCODE_TO_CATEGORY(error->sqlerrcode) == ERRCODE_TRANSACTION_ROLLBACK)
-		t->backoff = MIN_BACKOFF;
-	else
-		t->backoff = Min(t->backoff * 2, MAX_BACKOFF);
-	t->until = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), t->backoff);
-	activity_note_error(queue->fact_table, queue->server, error->message);
 }
 
 /*

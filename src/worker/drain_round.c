@@ -1,0 +1,457 @@
+/*-------------------------------------------------------------------------
+ *
+ * drain_round.c
+ *	  Drains one batch of each queue of a database, as a worker does again and again, and
+ *	  decides what becomes of a queue whose batch has failed.
+ *
+ * Such a queue is left alone for a while: see trouble.c.  If the batch has waited in vain for
+ * a lock that another session has, the worker only looks whether the lock is free by now,
+ * which takes no time, and so it can do that several times a second, however many queues
+ * wait.  If there was an error, it may be mended by DDL: then the server tells this process
+ * what has changed, and the queue is tried again at once.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "datatype/timestamp.h"
+#include "lib/stringinfo.h"
+#include "miscadmin.h"
+#include "nodes/pg_list.h"
+#include "pgstat.h"
+#include "storage/lockdefs.h"
+#include "utils/guc.h"
+#include "utils/hsearch.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+#include "utils/syscache.h"
+#include "utils/timestamp.h"
+
+#include "../catalog/definition_rows.h"
+#include "../catalog/fact_rows.h"
+#include "../definition/invalidation.h"
+#include "../indextable.h"
+#include "../maintain/feed_drain.h"
+#include "../queue/activity.h"
+#include "../queue/adopt_distributed.h"
+#include "../queue/batch_keys.h"
+#include "../queue/drain.h"
+#include "../queue/feed_client.h"
+#include "../queue/trouble.h"
+#include "../queue/worker_slots.h"
+#include "../util/awaited_lock.h"
+#include "../util/settings.h"
+#include "../util/sql.h"
+#include "../util/subxact.h"
+#include "drain_round.h"
+
+/* So often it is seen whether index tables were created on another node of Citus, in ms. */
+#define ADOPT_INTERVAL		10000
+
+/* After an error the batch is not tried again before this time because of DDL, in ms. */
+#define NEWS_INTERVAL		1000
+
+/* A queue that the worker drains. */
+typedef struct Queue
+{
+	Oid			fact_table;
+	Oid			server;			/* whose feeds they are; InvalidOid: the queue
+								 * on this server */
+} Queue;
+
+/* What has changed in this database since the process began: these count. */
+typedef struct News
+{
+	uint64		any;			/* of what may mend an error */
+	uint64		code;			/* of functions, domains and casts only */
+} News;
+
+/* What had changed when a queue was last tried. */
+typedef struct Heard
+{
+	Queue		queue;			/* hash key */
+	News		news;
+} Heard;
+
+static News news;
+static HTAB *heard = NULL;		/* of Heard */
+static bool in_trouble = false; /* whether a queue is left alone */
+static uint64 news_of_round;	/* news.any when the last round ended */
+static const char *synchronous; /* what synchronous_commit was before the
+								 * worker has changed it */
+
+static void relation_news(Oid relid);
+static void object_news(int cache, uint32 hash);
+static void catalog_news(Datum arg, int cache, uint32 hash);
+static List *read_queues(MemoryContext cxt);
+static Heard *heard_of(Queue *queue);
+static bool is_left_alone(Queue *queue, Heard *h, const Trouble *trouble, TimestampTz *next_try);
+static void drain_one(Queue *queue, Heard *h, bool troubled, bool *more, TimestampTz *next_try);
+static bool is_worth_logging(ErrorData *error, void *arg);
+static pg_noinline bool drain_in_transaction(Queue *queue, bool mended, int64 *changes, bool *locked);
+static bool drain_feeds(Queue *queue, int64 *changes, bool *locked);
+static void note_wait(Queue *queue, const AwaitedLock *lock);
+
+/* round_init: begins to hear what changes; synchronous_commit is what commits did before they became asynchronous */
+void
+round_init(const char *synchronous_commit)
+{
+	static ChangeListener listener = {.watched_relation = relation_news,.watched_object = object_news};
+	static const int caches[] = {PROCOID, CASTSOURCETARGET, FOREIGNSERVEROID, USERMAPPINGOID};
+	HASHCTL		ctl;
+	Size		i;
+
+	synchronous = synchronous_commit;
+	ctl.keysize = sizeof(Queue);
+	ctl.entrysize = sizeof(Heard);
+	heard = hash_create("indextable queues", 16, &ctl, HASH_ELEM | HASH_BLOBS);
+	listen_to_changes(&listener);
+	for (i = 0; i < lengthof(caches); i++)
+		CacheRegisterSyscacheCallback(caches[i], catalog_news, (Datum) 0);
+}
+
+/* relation_news: counts a change of a relation that a definition depends on; for listen_to_changes() */
+static void
+relation_news(Oid relid)
+{
+	news.any++;
+}
+
+/* object_news: counts a change of a function or a domain that a definition depends on; for listen_to_changes() */
+static void
+object_news(int cache, uint32 hash)
+{
+	news.any++;
+	news.code += hash != 0;
+}
+
+/*
+ * catalog_news
+ *		Counts a change of a function, a cast, a foreign server or a user mapping.  A function
+ *		that a definition depends on may call any other.
+ */
+static void
+catalog_news(Datum arg, int cache, uint32 hash)
+{
+	news.any++;
+	news.code += hash != 0 && (cache == PROCOID || cache == CASTSOURCETARGET);
+}
+
+/*
+ * round_has_news
+ *		Returns whether something has changed since the last round that may mend a queue that
+ *		is left alone.
+ */
+bool
+round_has_news(void)
+{
+	if (!in_trouble)
+		return false;
+	/* That has the server tell. */
+	StartTransactionCommand();
+	CommitTransactionCommand();
+	return news.any != news_of_round;
+}
+
+/*
+ * find_queues
+ *		Sets *queues to the queues (Queue *) of the database; there are none without the
+ *		extension.  Returns false if the catalog cannot be read: it may be that of another
+ *		version.
+ */
+bool
+find_queues(MemoryContext cxt, List **queues)
+{
+	MemoryContext caller = CurrentMemoryContext;
+	volatile bool ok = true;
+
+	*queues = NIL;
+	PG_TRY();
+	{
+		*queues = read_queues(cxt);
+	}
+	PG_CATCH();
+	{
+		FreeErrorData(recover_from_error(caller, NULL, NULL));
+		ok = false;
+	}
+	PG_END_TRY();
+	return ok;
+}
+
+/* read_queues: returns the queues (Queue *) of the database, in a transaction of its own */
+static List *
+read_queues(MemoryContext cxt)
+{
+	static TimestampTz adopted_at = 0;
+	List	   *result = NIL;
+	ListCell   *cell;
+
+	SetCurrentStatementStartTimestamp();
+	StartTransactionCommand();
+	PushActiveSnapshot(GetTransactionSnapshot());
+	/* Mostly an event trigger has done it. */
+	if (TimestampDifferenceExceeds(adopted_at, GetCurrentTimestamp(), ADOPT_INTERVAL))
+	{
+		adopt_distributed();
+		adopted_at = GetCurrentTimestamp();
+	}
+	foreach(cell, catalog_queues(false))
+	{
+		Oid			fact_table = ((FactTableRow *) lfirst(cell))->fact_table;
+		List	   *servers;
+		ListCell   *server;
+		MemoryContext old;
+
+		/*
+		 * The row may be left over from index tables that do not exist any
+		 * more, or is being restored.  The session that adopts what was
+		 * restored asks for a worker.
+		 */
+		if (!catalog_fact_in_use(fact_table))
+			continue;
+		servers = lcons_oid(InvalidOid, feed_servers(fact_table));
+		old = MemoryContextSwitchTo(cxt);
+		foreach(server, servers)
+		{
+			Queue	   *queue = palloc(sizeof(Queue));
+
+			*queue = (Queue)
+			{
+				fact_table, lfirst_oid(server)
+			};
+			result = lappend(result, queue);
+		}
+		MemoryContextSwitchTo(old);
+	}
+	PopActiveSnapshot();
+	CommitTransactionCommand();
+	return result;
+}
+
+/*
+ * drain_queues
+ *		Drains one batch of each queue.  Returns whether any has more; *next_try says when one
+ *		has to be tried again because its batch failed, or another session may be draining it:
+ *		DT_NOEND if none has.
+ */
+bool
+drain_queues(List *queues, TimestampTz *next_try)
+{
+	bool		more = false;
+	ListCell   *cell;
+
+	*next_try = DT_NOEND;
+	in_trouble = false;
+	foreach(cell, queues)
+	{
+		Queue	   *queue = lfirst(cell);
+		Heard	   *h = heard_of(queue);
+		Trouble		trouble;
+		bool		troubled = trouble_of(queue->fact_table, queue->server, &trouble);
+
+		if (!troubled || !is_left_alone(queue, h, &trouble, next_try))
+			drain_one(queue, h, troubled, &more, next_try);
+		if (trouble_of(queue->fact_table, queue->server, &trouble))
+		{
+			in_trouble = true;
+			*next_try = Min(*next_try, trouble.next_try);
+		}
+	}
+	news_of_round = news.any;
+	return more;
+}
+
+/*
+ * heard_of
+ *		Returns what was heard when a queue was last tried.  What had changed before this
+ *		process began is not known, so that the trouble which another one has left counts as
+ *		just tried.
+ */
+static Heard *
+heard_of(Queue *queue)
+{
+	bool		found;
+	Heard	   *h = hash_search(heard, queue, HASH_ENTER, &found);
+
+	if (!found)
+		h->news = news;
+	return h;
+}
+
+/* is_left_alone: returns whether a queue whose batch has failed is not to be tried again yet; sets *next_try if it will soon be */
+static bool
+is_left_alone(Queue *queue, Heard *h, const Trouble *trouble, TimestampTz *next_try)
+{
+	TimestampTz now = GetCurrentTimestamp();
+
+	if (!trouble->waiting && h->news.any != news.any)
+	{
+		TimestampTz soon = TimestampTzPlusMilliseconds(trouble->tried_at, NEWS_INTERVAL);
+
+		if (now >= soon)
+			return false;
+		*next_try = Min(*next_try, soon);
+	}
+	if (now < trouble->next_try)
+		return true;
+	if (!trouble->waiting || awaited_lock_is_free(&trouble->lock))
+		return false;
+	note_wait(queue, &trouble->lock);
+	return true;
+}
+
+/*
+ * drain_one
+ *		Drains one batch of a queue; sets *more if there may be more, and *next_try if the
+ *		batch was left to another session that may be draining.
+ */
+static void
+drain_one(Queue *queue, Heard *h, bool troubled, bool *more, TimestampTz *next_try)
+{
+	MemoryContext cxt = CurrentMemoryContext;
+	volatile int64 changes = 0;
+	volatile bool locked = false;
+	News		before = news;
+
+	awaited_lock_watch();
+	PG_TRY();
+	{
+		int64		n = 0;
+		bool		left = false;
+
+		if (drain_in_transaction(queue, h->news.code != before.code, &n, &left))
+			*more = true;
+		changes = n;
+		locked = left;
+	}
+	PG_CATCH();
+	{
+		FreeErrorData(recover_from_error(cxt, is_worth_logging, queue));
+		/* What the transaction itself has changed, and taken back, mends nothing. */
+		h->news = news;
+		return;
+	}
+	PG_END_TRY();
+	(void) awaited_lock_end();
+	activity_count(queue->fact_table, queue->server, changes);
+
+	/* If another session may be draining, nothing is known of an error. */
+	if (locked)
+	{
+		*next_try = Min(*next_try, TimestampTzPlusMilliseconds(GetCurrentTimestamp(), MIN_BACKOFF));
+		return;
+	}
+	h->news = before;
+	if (troubled)
+		trouble_end(queue->fact_table, queue->server);
+}
+
+/* is_worth_logging: notes the error with which a batch has failed; for recover_from_error() */
+static bool
+is_worth_logging(ErrorData *error, void *arg)
+{
+	Queue	   *queue = arg;
+	AwaitedLock lock = awaited_lock_end();
+
+	return trouble_note_error(queue->fact_table, queue->server, error, &lock);
+}
+
+/*
+ * drain_in_transaction
+ *		Drains one batch of a queue in a transaction of its own, and adds its size to
+ *		*changes.  Returns whether there may be more; *locked says whether the batch was left
+ *		to another session that may be draining.  With mended the rejected rows are tried
+ *		again, because the code that has failed for them may be another.
+ */
+static bool
+drain_in_transaction(Queue *queue, bool mended, int64 *changes, bool *locked)
+{
+	Oid			fact_table = queue->fact_table;
+	DrainPosition position = {.retry_rejected = mended};
+	AwaitedLock lock;
+	bool		more;
+
+	if (OidIsValid(queue->server))
+		return drain_feeds(queue, changes, locked);
+	SetCurrentStatementStartTimestamp();
+	StartTransactionCommand();
+	PushActiveSnapshot(GetTransactionSnapshot());
+	if (get_rel_name(fact_table) != NULL)
+		pgstat_report_activity(STATE_RUNNING, psprintf("draining %s", quoted_relation(fact_table)));
+	more = drain_batch(fact_table, setting_batch_size, DRAIN_TRY, &position, changes);
+	*locked = position.locked;
+	drain_end(&position);
+	PopActiveSnapshot();
+	CommitTransactionCommand();
+	lock = awaited_table_lock(position.busy, ShareUpdateExclusiveLock);
+	if (OidIsValid(position.busy) && !only_workers(awaited_lock_blockers(&lock)))
+		note_wait(queue, &lock);
+	return more;
+}
+
+/*
+ * drain_feeds
+ *		Drains one batch of the feeds of a server, like drain_in_transaction(), and
+ *		acknowledges it in another transaction, once the first has committed.
+ *
+ * What is acknowledged must be applied on synchronous standbys, too, if commits wait for
+ * them, as one of them may take over.
+ */
+static bool
+drain_feeds(Queue *queue, int64 *changes, bool *locked)
+{
+	FeedBatch	batch = {.server = queue->server,.limit = setting_batch_size,.backlog = -1};
+
+	SetCurrentStatementStartTimestamp();
+	StartTransactionCommand();
+	set_config_option("synchronous_commit", synchronous, PGC_SUSET, PGC_S_OVERRIDE, GUC_ACTION_LOCAL, true, 0, false);
+	PushActiveSnapshot(GetTransactionSnapshot());
+	if (get_rel_name(queue->fact_table) != NULL)
+		pgstat_report_activity(STATE_RUNNING, psprintf("draining %s", quoted_relation(queue->fact_table)));
+	if (feed_take_unlocked(queue->fact_table, &batch, true))
+		*locked = !feed_apply(queue->fact_table, DRAIN_TRY, &batch);
+	PopActiveSnapshot();
+	CommitTransactionCommand();
+	if (*locked)
+		return false;
+	activity_note_backlog(queue->fact_table, queue->server, Max(batch.backlog - batch.n, 0), batch.oldest);
+	if (batch.n == 0)
+		return false;
+
+	StartTransactionCommand();
+	PushActiveSnapshot(GetTransactionSnapshot());
+	(void) feed_ack_applied();
+	PopActiveSnapshot();
+	CommitTransactionCommand();
+	*changes += batch.n;
+	return batch.n == batch.limit;
+}
+
+/*
+ * note_wait
+ *		Notes that a queue is not drained because another session has a lock, and tells the
+ *		server's log if that lasts.
+ */
+static void
+note_wait(Queue *queue, const AwaitedLock *lock)
+{
+	StringInfoData pids;
+	ListCell   *cell;
+
+	if (!trouble_note_wait(queue->fact_table, queue->server, lock))
+		return;
+	StartTransactionCommand();
+	initStringInfo(&pids);
+	foreach(cell, awaited_lock_blockers(lock))
+		appendStringInfo(&pids, "%s%d", pids.len > 0 ? ", " : "", lfirst_int(cell));
+	ereport(LOG,
+			(errmsg("asynchronous index tables of %s have been waiting for %s",
+					get_rel_name(queue->fact_table) == NULL ? "a table" : quoted_relation(queue->fact_table),
+					awaited_lock_text(lock)),
+			 errdetail_plural("Process in the way: %s.", "Processes in the way: %s.", list_length(awaited_lock_blockers(lock)), pids.data)));
+	CommitTransactionCommand();
+}
