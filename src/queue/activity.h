@@ -13,6 +13,9 @@
 
 #include "shared_memory.h"
 
+/* The interval over which changes are counted to get a rate, in ms. */
+#define RATE_INTERVAL		5000
+
 extern void activity_lock(LWLockMode mode);
 extern void activity_unlock(void);
 extern QueueActivity *activity_of(Oid fact_table, Oid server, bool make);

@@ -85,7 +85,7 @@ note(Oid fact_table, Oid server, bool waiting, const char *message, const Awaite
 {
 	TimestampTz now = GetCurrentTimestamp();
 	Trouble    *trouble;
-	char		text[sizeof(trouble->message)];
+	char text[	sizeof(trouble->message)];
 	uint32		hash;
 	bool		anew;
 	bool		log;

@@ -331,7 +331,11 @@ drain_one(Queue *queue, Heard *h, bool troubled, bool *more, TimestampTz *next_t
 	PG_CATCH();
 	{
 		FreeErrorData(recover_from_error(cxt, is_worth_logging, queue));
-		/* What the transaction itself has changed, and taken back, mends nothing. */
+
+		/*
+		 * What the transaction itself has changed, and taken back, mends
+		 * nothing.
+		 */
 		h->news = news;
 		return;
 	}

@@ -117,11 +117,6 @@ SELECT bag_eq($$SELECT * FROM pg_temp.functions('indextable_internal')$$, $want$
 	('ack', 'fact_table regclass, items text[]', 'bigint', 'c', 'v', true, 'u'),
 	('before_alter', '', 'event_trigger', 'c', 'v', false, 'u'),
 	('drain_shards', 'fact_table regclass, batch_size integer', 'bigint', 'c', 'v', true, 'u'),
-	('feed_activity',
-		'fact_table regclass, server oid, OUT applied bigint, OUT rate double precision, '
-		'OUT applied_at timestamp with time zone, OUT error text, OUT error_at timestamp with time zone, '
-		'OUT backlog bigint, OUT oldest timestamp with time zone',
-		'record', 'c', 'v', true, 'r'),
 	('feed_status',
 		'fact_table regclass, as_of pg_snapshot DEFAULT NULL::pg_snapshot, max_lag interval DEFAULT NULL::interval, '
 		'OUT backlog bigint, OUT lag interval, OUT pending boolean, OUT now pg_snapshot',
@@ -132,8 +127,10 @@ SELECT bag_eq($$SELECT * FROM pg_temp.functions('indextable_internal')$$, $want$
 	('on_alter', '', 'event_trigger', 'c', 'v', false, 'u'),
 	('on_drop', '', 'event_trigger', 'c', 'v', false, 'u'),
 	('queue_activity',
-		'fact_table regclass, OUT applied bigint, OUT rate double precision, '
-		'OUT applied_at timestamp with time zone, OUT error text, OUT error_at timestamp with time zone',
+		'fact_table regclass, server oid, OUT applied bigint, OUT rate double precision, '
+		'OUT applied_at timestamp with time zone, OUT error text, OUT since timestamp with time zone, '
+		'OUT backlog bigint, OUT oldest timestamp with time zone, OUT waiting boolean, '
+		'OUT next_try timestamp with time zone, OUT blocked_by integer[]',
 		'record', 'c', 'v', true, 'r'),
 	('queue_status',
 		'fact_table regclass, OUT backlog bigint, OUT oldest timestamp with time zone, OUT size bigint',
@@ -175,7 +172,8 @@ SELECT bag_eq($$
 	('queues',
 		'fact_table regclass, backlog bigint, lag interval, rate double precision, rejected bigint, '
 		'workers integer, worker_state text, last_error text, last_error_at timestamp with time zone, '
-		'applied bigint, applied_at timestamp with time zone, size bigint, server name'),
+		'applied bigint, applied_at timestamp with time zone, size bigint, server name, '
+		'next_try timestamp with time zone, blocked_by integer[]'),
 	('rejected',
 		'index_table regclass, fact_table regclass, primary_key text[], sqlstate text, message text, '
 		'attempts integer, first_at timestamp with time zone, last_at timestamp with time zone, '
@@ -272,6 +270,15 @@ SELECT lives_ok($$SELECT * FROM indextable.index_tables, indextable.index_table_
 	'anybody may read the other views, and what they call');
 SELECT is_empty('SELECT * FROM indextable.rejected', 'but not the primary keys and messages of others');
 SELECT is_empty('SELECT * FROM indextable.checks', 'nor what was found wrong with their rows');
+RESET ROLE;
+CREATE ROLE watcher IN ROLE pg_monitor;
+SET LOCAL ROLE watcher;
+SELECT results_eq('SELECT primary_key, sqlstate, message, attempts FROM indextable.rejected', $$VALUES (NULL::text[], '22P02', '<insufficient privilege>', 1)$$,
+	'pg_monitor sees how many rows were rejected, but not which, nor why');
+SELECT results_eq('SELECT missing, dangling, example, error FROM indextable.checks', $$VALUES (1::bigint, 0::bigint, '<insufficient privilege>', NULL::text)$$,
+	'and how much checks have found, but not what');
+RESET ROLE;
+SET LOCAL ROLE nobody_in_particular;
 SELECT throws_ok('SELECT indextable.stop_workers()', '42501', NULL, 'may not stop workers');
 SELECT throws_ok('SELECT * FROM indextable_internal.definition', '42501', NULL, 'nor read the tables');
 RESET ROLE;

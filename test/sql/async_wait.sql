@@ -204,10 +204,10 @@ SELECT index_table, maintenance, backlog, lag > '0' AS behind, lag < '1 day' AS 
 SELECT fact_table, backlog, lag > '0' AS behind, rejected, rate, workers, worker_state, last_error, last_error_at, applied, applied_at, size > 0 AS size
 FROM indextable.queues ORDER BY fact_table::text;
 SELECT fact_table, (indextable_internal.queue_status(fact_table)).backlog, (indextable_internal.queue_status(fact_table)).oldest < clock_timestamp() AS oldest,
-	indextable_internal.queue_activity(fact_table)
+	indextable_internal.queue_activity(fact_table, 0)
 FROM indextable.queues ORDER BY fact_table::text;
 SELECT indextable_internal.queue_status('by_k') IS NULL AS none, indextable_internal.queue_status(NULL) IS NULL AS none, indextable_internal.queue_status(0) IS NULL AS none,
-	indextable_internal.queue_activity('by_k') IS NULL AS none, indextable_internal.queue_activity(NULL) IS NULL AS none;
+	indextable_internal.queue_activity('by_k', 0) IS NULL AS none, indextable_internal.queue_activity(NULL, 0) IS NULL AS none;
 -- the oldest change counts, from when its statement began
 SELECT oldest AS before FROM indextable_internal.queue_status('fact') \gset
 UPDATE fact SET doc = doc || '{"v": 11}' WHERE id = 2;

@@ -17,7 +17,7 @@ my $root = "$FindBin::RealBin/../..";
 
 sub sql { return $node->safe_psql('postgres', $_[0]); }
 
-# after HEADING TEXT: the next block of SQL after a text in a page of docs/
+# block PAGE, TEXT: the next block of SQL after a text in a page of docs/
 sub block
 {
 	my ($page, $text) = @_;
@@ -162,20 +162,23 @@ is(join(' ', grep { !@{ $_->{targets} } || !$_->{title} } @{ $dashboard->{panels
 
 # ---- failing, and mended by DDL
 
-sql(q(DELETE FROM g; SELECT indextable.drop('g_n'); ALTER SYSTEM RESET indextable.check_interval));
+sql('ALTER SYSTEM RESET indextable.check_interval');
 $node->reload;
+sql(q(DELETE FROM g; SELECT indextable.drop('g_n'); DELETE FROM indextable_internal.checked));
 ok(drained($node), 'all is applied');
 silent('all is well');
 
 # mended_early BREAK, MEND, FAILED, WELL: whether what is mended is tried again before it was due. A machine that is too slow
 # to be early is given more chances.
+my $changes = 10;
+
 sub mended_early
 {
 	my ($break, $mend, $due, $well) = @_;
 	for my $chance (1 .. 5)
 	{
 		sql($break);
-		sql("UPDATE f SET doc = d(pk + 10 + $chance)");
+		sql('UPDATE f SET doc = d(pk + ' . ++$changes . ')');
 		becomes_true($node, "SELECT count(*) > 0 FROM ($due) x (due) WHERE due > clock_timestamp() + interval '5 s'") || return 0;
 		my $try = sql("SELECT min(due) FROM ($due) x (due)");
 		sql($mend);
@@ -198,12 +201,12 @@ my @told = substr(slurp_file($node->logfile), $log) =~ /ERROR:.*no index on the 
 cmp_ok(scalar @told, '>=', 1, 'the error is in the log');
 cmp_ok(scalar @told, '<=', 5, 'once each time that it begins');
 
-sql(q(CREATE FUNCTION answer() RETURNS int IMMUTABLE LANGUAGE plpgsql AS 'BEGIN RETURN 1; END';
+sql(q(CREATE FUNCTION answer() RETURNS int STABLE LANGUAGE plpgsql AS 'BEGIN RETURN 1; END';
 CREATE FUNCTION wanted(jsonb) RETURNS boolean IMMUTABLE LANGUAGE plpgsql AS 'BEGIN RETURN public.answer() = 1; END';
 SELECT indextable.create('f_w', 'f', '{k}', filter => 'public.wanted(doc)', maintenance => 'async')));
 ok( mended_early(
-		q(CREATE OR REPLACE FUNCTION answer() RETURNS int IMMUTABLE LANGUAGE plpgsql AS 'BEGIN RETURN 1 / 0; END'),
-		q(CREATE OR REPLACE FUNCTION answer() RETURNS int IMMUTABLE LANGUAGE plpgsql AS 'BEGIN RETURN 1; END'),
+		q(CREATE OR REPLACE FUNCTION answer() RETURNS int STABLE LANGUAGE plpgsql AS 'BEGIN RETURN 1 / 0; END'),
+		q(CREATE OR REPLACE FUNCTION answer() RETURNS int STABLE LANGUAGE plpgsql AS 'BEGIN RETURN 1; END'),
 		q(SELECT min(next_try) FROM indextable.rejected WHERE (SELECT sum(backlog) FROM indextable.queues) = 0),
 		q(SELECT count(*) = 0 FROM indextable.rejected)),
 	'rejected rows are tried again when a function is replaced that the filter calls');

@@ -116,8 +116,7 @@ SQL
 	$node->safe_psql('two', q(UPDATE h SET doc = doc || '{"n": "no"}' WHERE pk = 3; UPDATE h SET doc = doc || '{"n": 4}' WHERE pk = 4));
 	ok(drained($node, 'two'), 'rejected under the settings of the database');
 	is($node->safe_psql('two', 'SELECT primary_key, sqlstate FROM indextable.rejected; SELECT n, pk FROM h_n'), "{3}|22P02\n4|4", 'a row is rejected, another is not');
-	# but that it did not get a lock soon, which it tries again
-	unlike(slurp_file($node->logfile), qr/indextable worker.*(ERROR(?!.*lock timeout)|PANIC)/, 'no worker had an error');
+	unlike(slurp_file($node->logfile), qr/indextable worker.*(ERROR|PANIC)/, 'no worker had an error');
 }
 $node->safe_psql('postgres', 'ALTER DATABASE two RESET ALL');
 
@@ -234,16 +233,13 @@ my @tries;
 while (@tries < 5)
 {
 	my $last = @tries ? "> '$tries[-1]'" : 'IS NOT NULL';
-	becomes_true($node, "SELECT last_error_at $last FROM indextable.queues WHERE fact_table = 'f'::regclass", 'one') || last;
-	push @tries, $node->safe_psql('one', q(SELECT last_error_at FROM indextable.queues WHERE fact_table = 'f'::regclass));
+	becomes_true($node, "SELECT next_try $last FROM indextable.queues WHERE fact_table = 'f'::regclass", 'one') || last;
+	push @tries, $node->safe_psql('one', q(SELECT next_try FROM indextable.queues WHERE fact_table = 'f'::regclass));
 }
 is(scalar @tries, 5, 'it is tried again and again');
-# A worker that has ended meanwhile, and come again, begins anew, and tells of it again.
-my @told = substr(slurp_file($node->logfile), $size) =~ /\[(\d+)\] .*ERROR:.*no index on the primary key/g;
-my %tellers = map { $_ => 1 } @told;
-cmp_ok(scalar @told, '>', 0, 'it is written to the log');
-is(scalar @told, scalar keys %tellers, 'once by a worker');
-is($node->safe_psql('one', "SELECT '$tries[-1]'::timestamptz - '$tries[0]'::timestamptz >= interval '1.4 s'"), 't', 'and tried again after a while that grows') if keys %tellers == 1;
+is($node->safe_psql('one', "SELECT '$tries[-1]'::timestamptz - '$tries[0]'::timestamptz >= interval '1.4 s'"), 't', 'after a while that grows');
+my @told = substr(slurp_file($node->logfile), $size) =~ /ERROR:.*no index on the primary key/g;
+is(scalar @told, 1, 'it is written to the log once');
 $node->safe_psql('one', 'CREATE INDEX ON f_v (pk)');
 caught_up('one', 'mended', 1);
 ok(becomes_true($node, q(SELECT bool_and(worker_state <> 'failing' AND last_error IS NULL) FROM indextable.queues), 'one'), 'it fails no longer');

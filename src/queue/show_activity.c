@@ -1,0 +1,103 @@
+/*-------------------------------------------------------------------------
+ *
+ * show_activity.c
+ *	  Shows what workers have done with a queue, and what keeps them from it, to the views
+ *	  that monitor queues.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "catalog/pg_type.h"
+#include "datatype/timestamp.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "nodes/pg_list.h"
+#include "storage/lwlock.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/timestamp.h"
+
+#include "../util/awaited_lock.h"
+#include "activity.h"
+#include "shared_memory.h"
+#include "trouble.h"
+
+PG_FUNCTION_INFO_V1(indextable_queue_activity);
+
+static Datum integer_array(List *list);
+
+/*
+ * indextable_queue_activity
+ *		queue_activity(fact_table regclass, server oid, OUT applied bigint, OUT rate float8,
+ *		OUT applied_at timestamptz, OUT error text, OUT since timestamptz, OUT backlog bigint,
+ *		OUT oldest timestamptz, OUT waiting boolean, OUT next_try timestamptz, OUT blocked_by
+ *		integer[]): returns what workers have done with a queue, or with the feeds of a
+ *		server, since the server was started, or null without the shared memory.
+ *		In the catalog of version 1.0 it has neither the parameter server nor the columns from
+ *		backlog on.
+ */
+Datum
+indextable_queue_activity(PG_FUNCTION_ARGS)
+{
+	Oid			fact_table = PG_GETARG_OID(0);
+	TimestampTz now = GetCurrentTimestamp();
+	Oid			server = PG_NARGS() > 1 ? PG_GETARG_OID(1) : InvalidOid;
+	QueueActivity queue = {.backlog = -1};
+	QueueActivity *kept;
+	TupleDesc	desc;
+	Datum		values[10];
+	bool		isnull[10] = {0};
+	List	   *blockers = NIL;
+
+	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+	if (shared == NULL)
+		PG_RETURN_NULL();
+	activity_lock(LW_SHARED);
+	kept = activity_of(fact_table, server, false);
+	if (kept != NULL)
+		queue = *kept;
+	activity_unlock();
+
+	/*
+	 * The rate is that of the interval before, unless the present one is long
+	 * enough, or is the first.
+	 */
+	if (now - queue.counted_from > RATE_INTERVAL * INT64CONST(1000) || queue.rate_at == 0)
+		queue.rate = queue.counted * 1000000.0 / Max(now - queue.counted_from, 1000000);
+	values[0] = Int64GetDatum(queue.applied);
+	values[1] = Float8GetDatum(queue.rate);
+	values[2] = TimestampTzGetDatum(queue.applied_at);
+	isnull[2] = queue.applied_at == 0;
+	isnull[3] = isnull[4] = isnull[8] = queue.trouble.since == 0;
+	if (!isnull[3])
+	{
+		values[3] = CStringGetTextDatum(trouble_text(&queue.trouble, fact_table));
+		blockers = awaited_lock_blockers(&queue.trouble.lock);
+	}
+	values[4] = TimestampTzGetDatum(queue.trouble.since);
+	values[5] = Int64GetDatum(queue.backlog);
+	isnull[5] = queue.backlog < 0;
+	values[6] = TimestampTzGetDatum(queue.oldest);
+	isnull[6] = queue.backlog <= 0;
+	values[7] = BoolGetDatum(queue.trouble.since != 0 && queue.trouble.waiting);
+	values[8] = TimestampTzGetDatum(queue.trouble.next_try);
+	isnull[9] = blockers == NIL;
+	values[9] = blockers == NIL ? (Datum) 0 : integer_array(blockers);
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, isnull)));
+}
+
+/* integer_array: makes an array of a list of integers */
+static Datum
+integer_array(List *list)
+{
+	Datum	   *elements = palloc(sizeof(Datum) * list_length(list));
+	int			n = 0;
+	ListCell   *cell;
+
+	foreach(cell, list)
+		elements[n++] = Int32GetDatum(lfirst_int(cell));
+	return PointerGetDatum(construct_array(elements, n, INT4OID, sizeof(int32), true, TYPALIGN_INT));
+}
