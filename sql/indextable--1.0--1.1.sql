@@ -385,8 +385,8 @@ FROM (SELECT f.fact_table, 0::oid AS server, b.backlog, b.oldest, b.size, a.appl
 LEFT JOIN pg_catalog.pg_foreign_server s ON s.oid = q.server;
 COMMENT ON COLUMN indextable.queues.backlog       IS 'number of changes that are not applied yet; NULL, as lag and size, while somebody has a queue table locked, or while a node of Citus cannot be reached. Of a distributed fact table the backlog is that of all nodes, and workers and errors are those of this one';
 COMMENT ON COLUMN indextable.queues.server        IS 'the foreign server from whose feeds the changes come, with the backlog as it was when a worker last asked; NULL: the queue on this server, whose row counts what is rejected from all';
-COMMENT ON COLUMN indextable.queues.worker_state  IS 'waiting: a lock that another session has keeps the next batch from being applied; failing: the last batch could not be applied; none, idle or draining otherwise. Both is tried again';
-COMMENT ON COLUMN indextable.queues.last_error    IS 'why it could not, or for which lock it waits';
+COMMENT ON COLUMN indextable.queues.worker_state  IS 'waiting: another session has a lock that the next batch needs; failing: the last batch could not be applied; both are tried again. Otherwise none, idle or draining';
+COMMENT ON COLUMN indextable.queues.last_error    IS 'why it could not, or for which lock the worker waits';
 COMMENT ON COLUMN indextable.queues.last_error_at IS 'since when';
 COMMENT ON COLUMN indextable.queues.next_try      IS 'when it is tried again; sooner if DDL may have mended it';
 COMMENT ON COLUMN indextable.queues.blocked_by    IS 'processes that keep it waiting at this moment, as pg_blocking_pids() counts: 0 is a prepared transaction';

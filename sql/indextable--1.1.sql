@@ -645,8 +645,8 @@ COMMENT ON COLUMN indextable.queues.lag           IS 'age of the oldest of them,
 COMMENT ON COLUMN indextable.queues.rate          IS 'changes applied a second by workers, over the last seconds in which they did any';
 COMMENT ON COLUMN indextable.queues.rejected      IS 'number of entries that are lacking because of an error; see indextable.rejected';
 COMMENT ON COLUMN indextable.queues.workers       IS 'number of background workers in this database';
-COMMENT ON COLUMN indextable.queues.worker_state  IS 'waiting: a lock that another session has keeps the next batch from being applied; failing: the last batch could not be applied; none, idle or draining otherwise. Both is tried again';
-COMMENT ON COLUMN indextable.queues.last_error    IS 'why it could not, or for which lock it waits';
+COMMENT ON COLUMN indextable.queues.worker_state  IS 'waiting: another session has a lock that the next batch needs; failing: the last batch could not be applied; both are tried again. Otherwise none, idle or draining';
+COMMENT ON COLUMN indextable.queues.last_error    IS 'why it could not, or for which lock the worker waits';
 COMMENT ON COLUMN indextable.queues.last_error_at IS 'since when';
 COMMENT ON COLUMN indextable.queues.applied       IS 'changes applied by workers since the server started';
 COMMENT ON COLUMN indextable.queues.applied_at    IS 'when the last of them were';

@@ -19,6 +19,7 @@
 #include "utils/builtins.h"
 #include "utils/timestamp.h"
 
+#include "../indextable.h"
 #include "../util/awaited_lock.h"
 #include "activity.h"
 #include "shared_memory.h"

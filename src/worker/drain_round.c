@@ -377,6 +377,7 @@ drain_in_transaction(Queue *queue, bool mended, int64 *changes, bool *locked)
 	Oid			fact_table = queue->fact_table;
 	DrainPosition position = {.retry_rejected = mended};
 	AwaitedLock lock;
+	bool		others;
 	bool		more;
 
 	if (OidIsValid(queue->server))
@@ -390,9 +391,10 @@ drain_in_transaction(Queue *queue, bool mended, int64 *changes, bool *locked)
 	*locked = position.locked;
 	drain_end(&position);
 	PopActiveSnapshot();
-	CommitTransactionCommand();
 	lock = awaited_table_lock(position.busy, ShareUpdateExclusiveLock);
-	if (OidIsValid(position.busy) && !only_workers(awaited_lock_blockers(&lock)))
+	others = OidIsValid(position.busy) && !only_workers(awaited_lock_blockers(&lock));
+	CommitTransactionCommand();
+	if (others)
 		note_wait(queue, &lock);
 	return more;
 }

@@ -4,7 +4,7 @@
 --
 -- A change of what users call changes this file, too: it is what they rely on.
 BEGIN;
-SELECT plan(30);
+SELECT plan(32);
 
 -- ---- what there is
 
