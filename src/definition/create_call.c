@@ -15,13 +15,14 @@
 #include "access/relation.h"
 #include "access/xact.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_description.h"
 #include "commands/comment.h"
-#include "commands/dbcommands.h"
 #include "commands/tablespace.h"
 #include "fmgr.h"
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "nodes/pg_list.h"
+#include "storage/lmgr.h"
 #include "storage/lockdefs.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
@@ -182,12 +183,9 @@ definition_statement(Oid index_table)
 		row.include = name_fields(row.include, columns.names + list_length(row.key));
 	}
 
-	rel = try_relation_open(index_table, AccessShareLock);
+	rel = try_relation_open(row.fact_table, AccessShareLock);
 	if (rel == NULL)
 		return NULL;
-	row.partitioning = partitioning_of(rel);
-	relation_close(rel, AccessShareLock);
-	rel = relation_open(row.fact_table, AccessShareLock);
 	key = open_primary_key(rel, AccessShareLock);
 	if (has_only_document(rel))
 		row.document = NULL;
@@ -196,7 +194,12 @@ definition_statement(Oid index_table)
 		row.primary_key = NIL;
 		index_close(key, AccessShareLock);
 	}
-	relation_close(rel, AccessShareLock);
+	relation_close(rel, NoLock);
+	rel = try_relation_open(index_table, AccessShareLock);
+	if (rel == NULL)
+		return NULL;
+	row.partitioning = partitioning_of(rel);
+	relation_close(rel, NoLock);
 	return create_call(quoted_relation(index_table), quoted_relation(row.fact_table), &row,
 					   columns.n > 0 ? NameStr(columns.names[0]) : NULL);
 }
@@ -234,8 +237,11 @@ name_fields(List *fields, NameData *names)
  *		Has the comment of an index table say what it is, as it is now.
  *
  * A comment that is not of this kind stays, and so does that there is none, unless the index
- * table is being made, or made anew.  Only where the comment is to change, others who do the same
- * are kept out, by the lock that COMMENT takes.
+ * table is being made, or made anew.
+ *
+ * Only where the comment is to change, others who do the same are kept out, by a lock that nobody
+ * else takes: COMMENT locks the table as VACUUM does, and whoever renames a fact table is not to
+ * wait for that.  So the lock of COMMENT is taken only if it is free.
  */
 void
 describe_index_table(Oid index_table, bool is_made)
@@ -244,8 +250,10 @@ describe_index_table(Oid index_table, bool is_made)
 
 	CommandCounterIncrement();	/* what the command has changed so far counts */
 	description = new_description(index_table, is_made);
-	if (description == NULL || !lock_if_exists(index_table, ShareUpdateExclusiveLock))
+	if (description == NULL)
 		return;
+	LockDatabaseObject(DescriptionRelationId, index_table, 0, ShareUpdateExclusiveLock);
+	(void) ConditionalLockRelationOid(index_table, ShareUpdateExclusiveLock);
 	description = new_description(index_table, is_made);
 	if (description == NULL)
 		return;
