@@ -33,15 +33,18 @@ told_activation(Oid index_table)
 	return told_call(building ? "build" : "repair", index_table);
 }
 
-/* told_drop: returns the command that drops all index tables of a fact table */
+/* told_drop: returns the command that drops all index tables of a fact table, or its feed if it has no index tables */
 char *
 told_drop(Oid fact)
 {
+	List	   *index_tables = index_tables_of(fact);
 	StringInfoData sql;
 	ListCell   *cell;
 
+	if (index_tables == NIL)
+		return psprintf("SELECT " IT_SCHEMA ".drop_feed(%s);", quote_literal_cstr(quoted_relation(fact)));
 	initStringInfo(&sql);
-	foreach(cell, index_tables_of(fact))
+	foreach(cell, index_tables)
 		appendStringInfo(&sql, "%s%s", sql.len > 0 ? ", " : "DROP TABLE ", quoted_relation(lfirst_oid(cell)));
 	appendStringInfoChar(&sql, ';');
 	return sql.data;
