@@ -90,7 +90,7 @@ invalidate_definitions(List *definitions, Oid fact, const char *why)
 					(errcode(ERRCODE_WARNING),
 					 errmsg("index table \"%s\" is now invalid", get_rel_name(stored->row.index_table)),
 					 errdetail("%s", why),
-					 errhint("Call indextable.repair() to restore the triggers and to repair the entries.")));
+					 errhint("To restore the triggers and to repair the entries, run CALL " IT_SCHEMA ".repair(%s);", quote_literal_cstr(quoted_relation(stored->row.index_table)))));
 		catalog_set_state(stored->row.index_table, "invalid", why);
 		any = true;
 	}

@@ -29,6 +29,7 @@
 #include "utils/rel.h"
 
 #include "../catalog/definition_rows.h"
+#include "../catalog/told_sql.h"
 #include "../definition/cache.h"
 #include "../definition/citus_table.h"
 #include "../definition/expression.h"
@@ -286,9 +287,7 @@ require_state(StoredDefinition *stored)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("index table \"%s\" is not active", get_rel_name(stored->row.index_table)),
 				 errdetail("Its state is \"%s\".", stored->row.state),
-				 strcmp(stored->row.state, "building") == 0 ?
-				 errhint("First run CALL indextable.build(%s);", quote_literal_cstr(quoted_relation(stored->row.index_table))) :
-				 errhint("First run CALL indextable.repair(%s);", quote_literal_cstr(quoted_relation(stored->row.index_table)))));
+				 errhint("First run %s", told_activation(stored->row.index_table))));
 	if (OidIsValid(stored->row.replaces))
 		report_not_index_table(stored->row.index_table);
 }

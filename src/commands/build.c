@@ -553,5 +553,6 @@ report_rejections(Oid shown)
 			 errmsg("index table \"%s\" cannot become transactional because rows were rejected",
 					get_rel_name(shown)),
 			 errdetail("The view indextable.rejected shows the rows and the reasons."),
-			 errhint("Correct the rows, and try again.")));
+			 errhint("Correct the rows that this shows, and try again: SELECT * FROM " IT_SCHEMA ".rejected WHERE index_table = %s::regclass;",
+					 quote_literal_cstr(quoted_relation(shown)))));
 }

@@ -22,6 +22,7 @@
 #include "nodes/pg_list.h"
 #include "optimizer/optimizer.h"
 #include "storage/lockdefs.h"
+#include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
@@ -210,7 +211,7 @@ check_replaceable(DefinitionRow *row, Oid index_table)
 					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 					 errmsg("cannot add columns to index table \"%s\"", RelationGetRelationName(old)),
 					 errdetail("Column \"%s\", which was added by its owner, must remain the last one.", NameStr(att->attname)),
-					 errhint("Drop the column first.")));
+					 errhint("First run ALTER TABLE %s DROP COLUMN %s;", quoted_relation(index_table), quote_identifier(NameStr(att->attname)))));
 		if (stays[i])
 			continue;
 		needed_by = dependent_object(index_table, att->attnum);

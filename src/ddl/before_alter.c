@@ -28,6 +28,7 @@
 
 #include "../catalog/definition_rows.h"
 #include "../catalog/fact_rows.h"
+#include "../catalog/told_sql.h"
 #include "../catalog/trigger_names.h"
 #include "../commands/replaceable.h"
 #include "../definition/cache.h"
@@ -386,7 +387,7 @@ refuse_change(Oid relid, AlterTableCmd *cmd, bool may_follow)
 					 errmsg("ALTER action %s cannot be performed on table \"%s\" because index tables depend on it",
 							what_it_changes(cmd), RelationGetRelationName(fact)),
 					 of_column ? errdetail("Index tables use column \"%s\".", cmd->name) : 0,
-					 errhint("Drop the index tables first, and create them again afterwards.")));
+					 errhint("First run %s and create the index tables again afterwards.", told_drop(RelationGetRelid(fact)))));
 		}
 
 		/*
@@ -420,7 +421,7 @@ refuse_child_of(RangeVar *parent)
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("cannot inherit from table \"%s\" because it has index tables", parent->relname),
 				 errdetail("The index tables would have no entries for the rows of a child."),
-				 errhint("Drop the index tables first.")));
+				 errhint("First run %s", told_drop(relid))));
 }
 
 /*
@@ -447,7 +448,7 @@ refuse_parent_of(RangeVar *child, bool inherits)
 				 errmsg("table \"%s\" cannot be a partition of another table", child->relname),
 				 OidIsValid(catalog_fact_of(relid)) ? errdetail("It is an index table.") :
 				 errdetail("It has index tables."),
-				 OidIsValid(catalog_fact_of(relid)) ? 0 : errhint("Drop the index tables first.")));
+				 OidIsValid(catalog_fact_of(relid)) ? 0 : errhint("First run %s", told_drop(relid))));
 }
 
 /*
@@ -466,7 +467,7 @@ refuse_own_index_tables(Oid parent, RangeVar *child)
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("table \"%s\" cannot be a partition of a table with index tables", child->relname),
 				 errdetail("It has index tables of its own."),
-				 errhint("Drop these index tables first.")));
+				 errhint("First run %s", told_drop(relid))));
 }
 
 /*

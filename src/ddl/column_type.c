@@ -47,6 +47,7 @@
 #include "../definition/columns.h"
 #include "../definition/layout.h"
 #include "../definition/primary_key.h"
+#include "../definition/misfit.h"
 #include "../definition/resolve.h"
 #include "../indextable.h"
 #include "../maintain/foreign_snapshot.h"

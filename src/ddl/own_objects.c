@@ -31,6 +31,7 @@
 #include "storage/lmgr.h"
 #include "storage/lock.h"
 #include "storage/lockdefs.h"
+#include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
 #include "../catalog/definition_rows.h"
@@ -284,7 +285,8 @@ refuse_drop_of_row_index(Oid schema)
 					 errmsg("cannot drop the index on the primary key of \"%s\" because index table \"%s\" requires it",
 							fact->name, def->name),
 					 errdetail("Changes of a row cannot be applied without an index that finds its entries."),
-					 errhint("The index is dropped when the index table is dropped, or made transactional by indextable.alter().")));
+					 errhint("The index is dropped when the index table is made transactional: SELECT " IT_SCHEMA ".alter(%s, maintenance => 'transactional');",
+							 quote_literal_cstr(quoted_relation(def->relid)))));
 	}
 }
 

@@ -43,6 +43,7 @@
 #include "columns.h"
 #include "index_partition.h"
 #include "invalidation.h"
+#include "misfit.h"
 #include "resolve.h"
 
 typedef struct CacheEntry
@@ -428,9 +429,8 @@ build_fact_def(Relation fact, MemoryContext cxt)
 		StoredDefinition *s = lfirst(cell);
 		const char **names;
 		IndexDef   *def;
-		Relation	rel;
+		Relation	rel = try_relation_open(s->row.index_table, NoLock);
 
-		rel = try_relation_open(s->row.index_table, NoLock);
 		if (rel == NULL)
 		{
 			/*

@@ -82,7 +82,8 @@ resolve_row_key(FactDef *def, Relation fact, List *key, const char **names)
 		if (bms_is_member(attno - FirstLowInvalidHeapAttributeNumber, def->pk_columns))
 			why = "It is named twice.";
 		else if (!att->attnotnull)
-			why = "It allows nulls. Run ALTER TABLE ... ALTER COLUMN ... SET NOT NULL first.";
+			why = psprintf("It allows nulls. First run ALTER TABLE %s ALTER COLUMN %s SET NOT NULL;",
+						   quoted_relation(def->relid), quote_identifier(NameStr(att->attname)));
 		else if (!OidIsValid(GetDefaultOpClass(att->atttypid, BTREE_AM_OID)))
 			why = "Its type has no default btree operator class.";
 		else if (OidIsValid(att->attcollation) && !get_collation_isdeterministic(att->attcollation))

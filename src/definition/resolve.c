@@ -37,12 +37,14 @@
 #include "../indextable.h"
 #include "../util/citus.h"
 #include "../util/relation.h"
+#include "../util/sql.h"
 #include "citus_table.h"
 #include "columns.h"
 #include "expression.h"
 #include "fact_key.h"
 #include "field.h"
 #include "index_partition.h"
+#include "misfit.h"
 #include "primary_key.h"
 #include "resolve.h"
 
@@ -271,7 +273,7 @@ filter_context(void *arg)
 
 	errcontext("filter \"%s\" of index table \"%s\"", row->filter, get_rel_name(row->index_table));
 	if (geterrcode() != ERRCODE_QUERY_CANCELED)
-		errhint("Undo the change of the objects that the filter uses, or drop the index table.");
+		errhint("Undo the change of the objects that the filter uses, or run DROP TABLE %s;", quoted_relation(row->index_table));
 }
 
 /* same_equality: returns whether two collations agree on which texts are equal */
@@ -547,22 +549,6 @@ definition_code(IndexDef *def)
 		code = add_code_function(code, field->cast.length.fn_oid);
 	}
 	return code;
-}
-
-/*
- * report_altered_index_table
- *		Raises the error for an index table or a fact table that was altered in such a way that
- *		wrong entries would be written.
- */
-void
-report_altered_index_table(Oid index_table, Relation fact, const char *why)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("index table \"%s\" cannot be maintained because it does not fit its fact table \"%s\" any more",
-					get_rel_name(index_table), RelationGetRelationName(fact)),
-			 errdetail("%s", why),
-			 errhint("Undo the change, or drop the index table and create it again.")));
 }
 
 /*

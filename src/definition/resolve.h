@@ -25,7 +25,6 @@ extern FactDef *make_fact_def(Relation fact, List *key, const char **names, Memo
 extern IndexDef *make_index_def(FactDef *factdef, Relation fact, DefinitionRow *row, Relation rel, int nkept,
 								const char **column_names);
 extern bool definition_complete_primary_key(IndexDef *def, Relation rel);
-pg_noreturn extern void report_altered_index_table(Oid index_table, Relation fact, const char *why);
 extern IndexDef *definition_resolve(DefinitionRow *row, Relation fact, Relation replaced, int nkept,
 									FactDef **factdef);
 extern bool definition_complete(IndexDef *def, Relation fact, Relation rel);

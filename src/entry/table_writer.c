@@ -21,10 +21,12 @@
 #include "nodes/execnodes.h"
 #include "nodes/pg_list.h"
 #include "storage/lockdefs.h"
+#include "utils/builtins.h"
 #include "utils/rel.h"
 
 #include "../definition/index_partition.h"
 #include "../indextable.h"
+#include "../util/sql.h"
 #include "table_writer.h"
 
 /* Whether this transaction has written entries, and the last command that did. */
@@ -86,7 +88,8 @@ open_writer(Writer *w, IndexDef *def, Relation rel)
 					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 					 errmsg("index table \"%s\" has an exclusion constraint", def->name),
 					 errdetail("Maintenance does not check exclusion constraints when it writes entries."),
-					 errhint("Drop constraint \"%s\".", RelationGetRelationName(index))));
+					 errhint("Run ALTER TABLE %s DROP CONSTRAINT %s;", quoted_relation(RelationGetRelid(w->rel)),
+							 quote_identifier(RelationGetRelationName(index)))));
 		if (w->estate == NULL &&
 			(w->infos[i]->ii_Expressions != NIL || w->infos[i]->ii_Predicate != NIL))
 			w->estate = CreateExecutorState();

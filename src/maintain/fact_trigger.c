@@ -41,6 +41,7 @@
 #include "fmgr.h"
 #include "nodes/bitmapset.h"
 #include "storage/lockdefs.h"
+#include "utils/builtins.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
@@ -58,6 +59,7 @@
 #include "../entry/shared_keys.h"
 #include "../indextable.h"
 #include "../queue/append.h"
+#include "../util/sql.h"
 #include "batch.h"
 #include "fact_table.h"
 #include "shard.h"
@@ -120,7 +122,8 @@ indextable_maintain(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
 				 errmsg("trigger \"%s\" was not created by indextable", trigdata->tg_trigger->tgname),
-				 errhint("Drop the trigger.")));
+				 errhint("Run DROP TRIGGER %s ON %s;", quote_identifier(trigdata->tg_trigger->tgname),
+						 quoted_relation(RelationGetRelid(trigdata->tg_relation)))));
 
 	if (TRIGGER_FIRED_AFTER(trigdata->tg_event) && TRIGGER_FIRED_FOR_ROW(trigdata->tg_event))
 		maintain_row(trigdata);

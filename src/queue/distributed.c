@@ -174,7 +174,7 @@ drain_round(const char *fact, int limit)
 					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 					 errmsg("could not drain table %s on all nodes", fact),
 					 result != NULL ? errdetail("%s", result) : 0,
-					 errhint("Call drain() again. What the other nodes have applied is applied.")));
+					 errhint("What the other nodes have applied is applied. For the rest, run SELECT " IT_SCHEMA ".drain(%s);", quote_literal_cstr(fact))));
 		if (result != NULL)
 			changes += strtoll(result, NULL, 10);
 	}

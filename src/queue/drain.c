@@ -52,6 +52,7 @@
 #include "../catalog/completeness.h"
 #include "../catalog/definition_rows.h"
 #include "../catalog/fact_rows.h"
+#include "../catalog/told_sql.h"
 #include "../definition/cache.h"
 #include "../definition/citus_table.h"
 #include "../entry/apply.h"
@@ -378,7 +379,7 @@ check_row_indexes(FactDef *def)
 					 errmsg("index table \"%s\" has no index on the primary key of \"%s\"",
 							def->defs[i]->name, def->name),
 					 errdetail("Changes of a row cannot be applied without an index that finds its entries."),
-					 errhint("Create the index again, or drop the index table.")));
+					 errhint("Run %s", told_call("repair", def->defs[i]->relid))));
 	}
 }
 

@@ -31,6 +31,7 @@
 #include "storage/lockdefs.h"
 #include "storage/procarray.h"
 #include "utils/acl.h"
+#include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
@@ -41,9 +42,11 @@
 #include "../definition/cache.h"
 #include "../definition/citus_table.h"
 #include "../indextable.h"
+#include "../util/sql.h"
 #include "../util/arguments.h"
 #include "../util/citus.h"
 #include "../util/sleep.h"
+#include "../util/sql.h"
 #include "append.h"
 #include "backlog.h"
 #include "distributed_wait.h"
@@ -246,5 +249,6 @@ report_own_changes(Oid fact_table)
 			(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
 			 errmsg("cannot wait because this transaction has changed table \"%s\" itself", get_rel_name(fact_table)),
 			 errdetail("The changes are applied to asynchronous index tables after the transaction has committed."),
-			 errhint("Commit the transaction first, or call indextable.drain().")));
+			 errhint("Commit the transaction first, or run SELECT " IT_SCHEMA ".drain(%s);",
+					 quote_literal_cstr(quoted_relation(fact_table)))));
 }

@@ -37,6 +37,7 @@
 #include "utils/snapmgr.h"
 
 #include "../catalog/definition_rows.h"
+#include "../catalog/told_sql.h"
 #include "../catalog/fact_rows.h"
 #include "../definition/cache.h"
 #include "../definition/citus_table.h"
@@ -251,7 +252,7 @@ lookup_check_access(Lookup *lookup)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("index table \"%s\" is not active", def->name),
-				 errhint("The view indextable.index_tables shows its state.")));
+				 errhint("Run %s", told_activation(def->relid))));
 
 	/*
 	 * The snapshot of a REPEATABLE READ transaction may still see a row that

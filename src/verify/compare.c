@@ -29,7 +29,6 @@
 #include "executor/tuptable.h"
 #include "miscadmin.h"
 #include "storage/lockdefs.h"
-#include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/hsearch.h"
 #include "utils/memutils.h"
@@ -38,6 +37,7 @@
 
 #include "../catalog/completeness.h"
 #include "../catalog/definition_rows.h"
+#include "../catalog/told_sql.h"
 #include "../definition/cache.h"
 #include "../entry/bulk_load.h"
 #include "../entry/entries.h"
@@ -177,8 +177,8 @@ compare_rows(Verify *v)
 	{
 		Discrepancy d = {.kind = "setup",.def = v->def,.by_hand = true};
 
-		d.problem = psprintf(INT64_FORMAT " entries are in partitions whose bounds do not include their keys, for example after a change of a collation; run CALL " IT_SCHEMA ".rebuild(%s);",
-							 v->misplaced, quote_literal_cstr(quoted_relation(v->def->relid)));
+		d.problem = psprintf(INT64_FORMAT " entries are in partitions whose bounds do not include their keys, for example after a change of a collation; run %s",
+							 v->misplaced, told_call("rebuild", v->def->relid));
 		v->handler(&d, v->arg);
 	}
 	report_rejected(v);

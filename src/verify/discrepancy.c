@@ -8,11 +8,10 @@
 #include "postgres.h"
 
 #include "executor/tuptable.h"
-#include "utils/builtins.h"
 #include "utils/jsonb.h"
 
+#include "../catalog/told_sql.h"
 #include "../entry/row_text.h"
-#include "../util/sql.h"
 #include "discrepancy.h"
 
 /*
@@ -38,5 +37,5 @@ discrepancy_key(Discrepancy *d)
 char *
 problem_to_repair(const char *problem, Oid index_table)
 {
-	return psprintf("%s; run CALL " IT_SCHEMA ".repair(%s);", problem, quote_literal_cstr(quoted_relation(index_table)));
+	return psprintf("%s; run %s", problem, told_call("repair", index_table));
 }

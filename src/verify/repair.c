@@ -46,6 +46,7 @@
 #include "../catalog/completeness.h"
 #include "../catalog/definition_rows.h"
 #include "../catalog/orphaned_rows.h"
+#include "../catalog/told_sql.h"
 #include "../definition/cache.h"
 #include "../definition/citus_table.h"
 #include "../definition/roots.h"
@@ -115,6 +116,7 @@ typedef struct Repair
 
 static void commit_if_allowed(Repair *r);
 static void repair_index_table(Repair *r, int batch_size);
+static bool is_building(Oid index_table);
 static void activate(Oid index_table);
 static void find_suspects(Repair *r);
 static void note_suspect(Discrepancy *d, void *arg);
@@ -181,6 +183,14 @@ indextable_repair(PG_FUNCTION_ARGS)
 		/* Of a fact table, one may have been dropped meanwhile. */
 		if (r.index_table != relid && !OidIsValid(catalog_fact_of(r.index_table)))
 			continue;
+		if (r.index_table != relid && is_building(r.index_table))
+		{
+			ereport(WARNING,
+					(errcode(ERRCODE_WARNING),
+					 errmsg("index table \"%s\" is left out because it is being built", get_rel_name(r.index_table)),
+					 errhint("Run %s", told_activation(r.index_table))));
+			continue;
+		}
 		repair_index_table(&r, batch_size);
 		remaining += r.remaining;
 	}
@@ -254,6 +264,15 @@ commit_if_allowed(Repair *r)
 		SPI_commit();
 	else
 		CommandCounterIncrement();
+}
+
+/* is_building: returns whether an index table is yet to be filled by build() */
+static bool
+is_building(Oid index_table)
+{
+	List	   *rows = catalog_read_definitions(InvalidOid, index_table);
+
+	return rows != NIL && strcmp(((StoredDefinition *) linitial(rows))->row.state, "building") == 0;
 }
 
 /* activate: makes an invalid index table active, now that its entries and its setup are right */

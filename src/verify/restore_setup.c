@@ -34,6 +34,7 @@
 #include "../definition/cache.h"
 #include "../definition/columns.h"
 #include "../definition/primary_key.h"
+#include "../definition/misfit.h"
 #include "../definition/resolve.h"
 #include "../indextable.h"
 #include "../maintain/follow_ddl.h"

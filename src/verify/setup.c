@@ -21,8 +21,8 @@
 #include "utils/rel.h"
 #include "utils/reltrigger.h"
 
-#include "../catalog/definition_rows.h"
 #include "../catalog/table_access.h"
+#include "../catalog/told_sql.h"
 #include "../catalog/trigger_names.h"
 #include "../indextable.h"
 #include "../maintain/install_triggers.h"
@@ -42,7 +42,6 @@ typedef struct Setup
 static bool is_any_subscribed(List *relids);
 static Oid	shared_truncate(Oid fact);
 static bool refuses_truncate(Oid relid);
-static bool is_building(Oid index_table);
 static char *subscription_names(List *relids);
 static char *refusing_trigger(Oid relid);
 static void check_that(Setup *setup, bool holds, const char *problem);
@@ -57,7 +56,7 @@ void
 check_setup(IndexDef *def, Relation fact, Relation index_table, discrepancy_handler handler, void *arg)
 {
 	Setup		setup = {{.kind = "setup",.def = def}, handler, arg};
-	char	   *name = quote_literal_cstr(quoted_relation(def->relid));
+	char	   *activation = told_activation(def->relid);
 	List	   *catalog = list_make4_oid(def->fact->queue, def->fact->spare, catalog_relid("definition", false), catalog_relid("fact", false));
 	Oid			truncated;
 
@@ -89,18 +88,10 @@ check_setup(IndexDef *def, Relation fact, Relation index_table, discrepancy_hand
 				  psprintf("several subscriptions write the fact table, and a TRUNCATE on one publisher would delete the rows of all; publish it under the names of its partitions, or refuse TRUNCATE here by a trigger; run %s",
 						   OidIsValid(truncated) ? refusing_trigger(truncated) : ""));
 	check_by_hand(&setup, def->citus == NULL, def->citus);
-	check_by_hand(&setup, def->active || def->citus != NULL || !is_building(def->relid),
-				  psprintf("state of the index table is not active; run CALL " IT_SCHEMA ".build(%s);", name));
-	check_that(&setup, def->active || def->citus != NULL || is_building(def->relid), "state of the index table is not active");
-}
-
-/* is_building: returns whether an index table is yet to be filled by build() */
-static bool
-is_building(Oid index_table)
-{
-	List	   *rows = catalog_read_definitions(InvalidOid, index_table);
-
-	return rows != NIL && strcmp(((StoredDefinition *) linitial(rows))->row.state, "building") == 0;
+	if (strcmp(activation, told_call("repair", def->relid)) == 0)
+		check_that(&setup, def->active || def->citus != NULL, "state of the index table is not active");
+	else
+		check_by_hand(&setup, def->active || def->citus != NULL, psprintf("state of the index table is not active; run %s", activation));
 }
 
 /* subscription_names: returns the name, quoted, of the first subscription that writes one of these relations; or "" */

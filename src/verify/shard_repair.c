@@ -21,6 +21,7 @@
 #include "../catalog/definition_rows.h"
 #include "../catalog/owner.h"
 #include "../catalog/table_access.h"
+#include "../catalog/told_sql.h"
 #include "../definition/cache.h"
 #include "../indextable.h"
 #include "../util/fixed_settings.h"
@@ -123,7 +124,7 @@ count_discrepancy(Discrepancy *d, void *arg)
 				(errcode(ERRCODE_CONNECTION_FAILURE),
 				 errmsg("could not repair index table \"%s\"", d->def->name),
 				 errdetail("On one of the nodes, %s.", d->problem),
-				 errhint("Run repair() again when all nodes can be reached.")));
+				 errhint("When all nodes can be reached, run %s", told_call("repair", d->def->relid))));
 	found->missing += strcmp(d->kind, "missing") == 0;
 	found->dangling += strcmp(d->kind, "dangling") == 0;
 	found->stale += strcmp(d->kind, "stale") == 0;
