@@ -118,7 +118,12 @@ indextable_read_support(PG_FUNCTION_ARGS)
 	{
 		SupportRequestCost *cost = (SupportRequestCost *) request;
 
-		if (estimate_call(cost->root, cost->node, &e))
+		/*
+		 * The cost of all that a query reads decides nothing, and the
+		 * statistics are not read once more for it.
+		 */
+		if (cost->root != NULL && list_length(cost->root->parse->rtable) > 1 &&
+			estimate_call(cost->root, cost->node, &e))
 		{
 			cost->startup = 0;
 			cost->per_tuple = estimate_searches(cost->root, e.tuples, e.searches, clamp_row_est(e.rows), e.entries_only);
