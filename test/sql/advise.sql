@@ -204,7 +204,7 @@ INSERT INTO wild SELECT i + 100, to_jsonb(i) FROM generate_series(1, 100) i;
 INSERT INTO wild SELECT i + 200, 'null' FROM generate_series(1, 100) i;
 INSERT INTO wild SELECT i + 300, (repeat('{"a":', 1000) || '1' || repeat('}', 1000))::jsonb FROM generate_series(1, 100) i;
 INSERT INTO wild SELECT i + 400, (repeat('[', 1000) || '1' || repeat(']', 1000))::jsonb FROM generate_series(1, 100) i;
-INSERT INTO wild SELECT i + 500, (SELECT jsonb_object_agg('k' || i || '_' || k, k) FROM generate_series(1, 100000) k) FROM generate_series(1, 2) i;
+INSERT INTO wild SELECT i + 500, (SELECT jsonb_object_agg('k' || i || '_' || k, k) FROM generate_series(1, 20000) k) FROM generate_series(1, 2) i;
 INSERT INTO wild SELECT i + 600, jsonb_build_object('tags', (SELECT jsonb_agg(k % 7 || 'x') FROM generate_series(1, 5000) k), 'kind', i % 40) FROM generate_series(1, 20) i;
 INSERT INTO wild SELECT i + 700, jsonb_build_array('element ' || i % 40, jsonb_build_object('n', i % 55)) FROM generate_series(1, 600) i;
 INSERT INTO wild SELECT i + 1300, jsonb_build_object('key ' || i, 1, 'by_id', (SELECT jsonb_object_agg(i || '.' || k, k % 9) FROM generate_series(1, 5) k), 'n', i % 31) FROM generate_series(1, 700) i;
