@@ -259,6 +259,23 @@ AS 'MODULE_PATHNAME', 'indextable_explain_query';
 COMMENT ON FUNCTION indextable.explain_query(regclass, jsonb, jsonb, boolean, integer, text, boolean, boolean) IS
 'How query() reads the page with these arguments, in the words of EXPLAIN: which indexes are searched, in which direction, and for what. With run the page is read, without documents, and what that took is shown, too. No rows where nothing has to be read. Errors and NULL as for query()';
 
+COMMENT ON FUNCTION indextable.profile(regclass, text[], text[], text, name, integer) IS
+'What advise() prints, as one row: estimates from a sample of about sample_rows rows, shares from 0 to 1, sizes in bytes, insert_cost as a multiple of a native index (GIN for an array), counts since the statistics were reset; verdict is index_table, filter, native_index, none, or undecided where there are few documents; statement does what is advised, alternative serves another use. NULL for fact_table or key is an error. Needs SELECT on the fact table, and no row security';
+
+CREATE OR REPLACE FUNCTION indextable.advise(
+    fact_table  regclass,
+    key         text[]  DEFAULT NULL,
+    include     text[]  DEFAULT NULL,
+    filter      text    DEFAULT NULL,
+    document    name    DEFAULT NULL,
+    sample_rows integer DEFAULT 10000,
+    OUT topic   text,
+    OUT advice  text) RETURNS SETOF record
+LANGUAGE C VOLATILE PARALLEL UNSAFE ROWS 20
+AS 'MODULE_PATHNAME', 'indextable_advise';
+COMMENT ON FUNCTION indextable.advise(regclass, text[], text[], text, name, integer) IS
+'Whether a key should have an index table, and which, with reasons and the statement to run, from a sample of about sample_rows rows (100 to 1000000; NULL: 10000) and the statistics of the server; changes nothing. Without a key: which fields of the documents are worth an index table, from such a sample, pg_stat_statements and the last queries of other sessions, as far as the caller may see them. Other parameters as for create(), include and filter only with a key; NULL for fact_table is an error. Needs SELECT on the fact table and no row security; with a filter, or a cast of a column, for the owner only';
+
 CREATE FUNCTION indextable.explain(query text, OUT fact_table regclass, OUT index_table regclass, OUT used boolean, OUT reason text) RETURNS SETOF record
 LANGUAGE C VOLATILE PARALLEL UNSAFE ROWS 10 COST 100
 AS 'MODULE_PATHNAME', 'indextable_explain';

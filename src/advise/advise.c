@@ -44,6 +44,7 @@
 #include "judge.h"
 #include "profile.h"
 #include "readable.h"
+#include "recommend.h"
 #include "sample.h"
 #include "statement.h"
 #include "verdict.h"
@@ -79,9 +80,10 @@ typedef struct Notice
 
 static void evaluate_new_index_table(void *arg);
 static bool may_read(Oid relid);
+static int	sample_rows(FunctionCallInfo fcinfo);
 static Verdict *advise(FunctionCallInfo fcinfo, Profile *p);
 pg_noreturn static void other_version(void);
-static void put_numbers(ReturnSetInfo *rsinfo, Profile *p);
+static void put_numbers(ReturnSetInfo *rsinfo, Profile *p, Verdict *v);
 static double entries_per_row(Profile *p);
 
 /*
@@ -101,8 +103,18 @@ indextable_advise(PG_FUNCTION_ARGS)
 	ListCell   *cell;
 
 	InitMaterializedSRF(fcinfo, 0);
+	if (PG_ARGISNULL(ARG_KEY) && !PG_ARGISNULL(ARG_FACT_TABLE))
+	{
+		if (!PG_ARGISNULL(ARG_INCLUDE) || !PG_ARGISNULL(ARG_FILTER))
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("include and filter need a key")));
+		recommend_fields(rsinfo, PG_GETARG_OID(ARG_FACT_TABLE),
+						 PG_ARGISNULL(ARG_DOCUMENT) ? NULL : NameStr(*PG_GETARG_NAME(ARG_DOCUMENT)), sample_rows(fcinfo));
+		return (Datum) 0;
+	}
 	v = advise(fcinfo, p);
-	put_numbers(rsinfo, p);
+	put_numbers(rsinfo, p, v);
 	if (v->kind >= VERDICT_FILTER)
 		put_line(rsinfo, "advice", "%s: %s, %s%s", advice[v->kind], strategies[v->strategy],
 				 maintenances[v->async], v->is_unique ? ", unique" : "");
@@ -256,12 +268,25 @@ may_read(Oid relid)
 		check_enable_rls(relid, InvalidOid, true) != RLS_ENABLED;
 }
 
+/* sample_rows: returns the argument of this name */
+static int
+sample_rows(FunctionCallInfo fcinfo)
+{
+	int			rows = PG_ARGISNULL(ARG_SAMPLE_ROWS) ? SAMPLE_ROWS : PG_GETARG_INT32(ARG_SAMPLE_ROWS);
+
+	if (rows < MIN_SAMPLE_ROWS || rows > MAX_SAMPLE_ROWS)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("sample_rows must be between %d and %d", MIN_SAMPLE_ROWS, MAX_SAMPLE_ROWS)));
+	return rows;
+}
+
 /* advise: collects the profile of the key and fact table that the arguments name, and returns the verdict */
 static Verdict *
 advise(FunctionCallInfo fcinfo, Profile *p)
 {
 	DefinitionRow *row;
-	int			rows = PG_ARGISNULL(ARG_SAMPLE_ROWS) ? SAMPLE_ROWS : PG_GETARG_INT32(ARG_SAMPLE_ROWS);
+	int			rows = sample_rows(fcinfo);
 	Relation	fact;
 	Verdict    *v;
 	ListCell   *cell;
@@ -270,10 +295,6 @@ advise(FunctionCallInfo fcinfo, Profile *p)
 		ereport(ERROR,
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 				 errmsg("fact_table and key must not be null")));
-	if (rows < MIN_SAMPLE_ROWS || rows > MAX_SAMPLE_ROWS)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("sample_rows must be between %d and %d", MIN_SAMPLE_ROWS, MAX_SAMPLE_ROWS)));
 	row = new_request(field_list(fcinfo, ARG_KEY, "key"), PG_ARGISNULL(ARG_INCLUDE) ? NIL : field_list(fcinfo, ARG_INCLUDE, "include"),
 					  text_arg(fcinfo, ARG_FILTER, NULL));
 	check_request(row);
@@ -306,18 +327,13 @@ other_version(void)
 
 /* put_numbers: adds lines with the numbers of the profile */
 static void
-put_numbers(ReturnSetInfo *rsinfo, Profile *p)
+put_numbers(ReturnSetInfo *rsinfo, Profile *p, Verdict *v)
 {
 	StringInfoData line;
 	int			i;
 
 	initStringInfo(&line);
-	appendStringInfo(&line, "%s%.0f of %s", p->complete ? "" : "about ", p->documents, in_bytes(p->document_bytes));
-	if (p->partitioned)
-		appendStringInfo(&line, ", in %d partitions", p->partitions);
-	if (!p->complete)
-		appendStringInfo(&line, "; a sample of %lld", (long long) p->sampled);
-	put_line(rsinfo, "documents", "%s", line.data);
+	put_documents(rsinfo, p->documents, p->document_bytes, p->partitioned ? p->partitions : 0, p->complete, p->sampled);
 	if (p->sampled == 0)
 		return;
 
@@ -352,14 +368,9 @@ put_numbers(ReturnSetInfo *rsinfo, Profile *p)
 		appendStringInfo(&line, ", since %.10s", timestamptz_to_str(p->since));
 	put_line(rsinfo, "use", "%s", line.data);
 
-	resetStringInfo(&line);
-	appendStringInfo(&line, "normalized %s, ", in_bytes(p->normalized_size));
-	if (p->def->nincludes > 0)
-		appendStringInfo(&line, "partial %s, ", in_bytes(p->partial_size));
-	appendStringInfo(&line, "denormalized %s", in_bytes(p->denormalized_size));
-	if (!p->def->multi)
-		appendStringInfo(&line, "; a native index %s", in_bytes(p->native_size));
-	put_line(rsinfo, "size", "%s", line.data);
+	put_line(rsinfo, "size", "%s", sizes_text(p, p->entries));
+	if (v->kind == VERDICT_FILTER)
+		put_line(rsinfo, "", "with the filter below: %s", sizes_text(p, v->entries));
 	if (p->def->multi)
 		put_line(rsinfo, "writes", "times GIN: insert %.1f, if async %.1f; a delete, which costs that nothing, as much as %.1f of its inserts",
 				 ARRAY_INSERT_COST, ARRAY_QUEUED_COST, ARRAY_DELETE_COST);

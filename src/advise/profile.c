@@ -22,6 +22,7 @@
 #include "catalog/pg_type.h"
 #include "executor/tuptable.h"
 #include "fmgr.h"
+#include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "nodes/pg_list.h"
 #include "parser/parse_coerce.h"
@@ -46,6 +47,7 @@
 #include "../util/inherit.h"
 #include "../util/role.h"
 #include "profile.h"
+#include "readable.h"
 #include "sample.h"
 
 /* A sample ends at so many entries, which matters if the key is an array. */
@@ -65,6 +67,7 @@ static void read_row(Profile *p, TupleTableSlot *slot, Tuplesortstate *sort, Tup
 static void count_keys(Profile *p, Tuplesortstate *sort);
 static void count_key(Profile *p, Datum *values, int64 n, double *pairs);
 static bool is_number(Field *field, Datum value);
+static double native_index_size(Profile *p, double entries);
 static void estimate_sizes(Profile *p);
 static void read_statistics(Profile *p, Relation fact);
 
@@ -366,6 +369,36 @@ index_table_size(Profile *p, Strategy strategy, double entries)
 		estimate_page_bytes(entries, INDEX_BYTES(covered ? p->entry_bytes : p->ident_bytes), FILLED);
 }
 
+/*
+ * native_index_size
+ *		Estimates the size of a B-tree on the key, of so many rows.  It keeps each key once, and a
+ *		row identifier for each of its rows.
+ */
+static double
+native_index_size(Profile *p, double entries)
+{
+	double		keys = Min(p->keys, entries);
+
+	return ceil((keys * (INDEX_BYTES(p->key_bytes) + sizeof(ItemIdData)) +
+				 (entries - keys) * sizeof(ItemPointerData)) / (PAGE_BYTES * FILLED)) * BLCKSZ;
+}
+
+/* sizes_text: returns, for people to read, the sizes of new index tables, and of a native index, of so many entries */
+char *
+sizes_text(Profile *p, double entries)
+{
+	StringInfoData text;
+
+	initStringInfo(&text);
+	appendStringInfo(&text, "normalized %s, ", in_bytes(index_table_size(p, STRATEGY_NORMALIZED, entries)));
+	if (p->def->nincludes > 0)
+		appendStringInfo(&text, "partial %s, ", in_bytes(index_table_size(p, STRATEGY_PARTIAL, entries)));
+	appendStringInfo(&text, "denormalized %s", in_bytes(index_table_size(p, STRATEGY_DENORMALIZED, entries)));
+	if (!p->def->multi)
+		appendStringInfo(&text, "; a native index %s", in_bytes(native_index_size(p, entries)));
+	return text.data;
+}
+
 /* estimate_sizes: estimates the sizes that an index table and a native index on the key would have */
 static void
 estimate_sizes(Profile *p)
@@ -373,13 +406,7 @@ estimate_sizes(Profile *p)
 	p->normalized_size = index_table_size(p, STRATEGY_NORMALIZED, p->entries);
 	p->partial_size = index_table_size(p, STRATEGY_PARTIAL, p->entries);
 	p->denormalized_size = index_table_size(p, STRATEGY_DENORMALIZED, p->entries);
-
-	/*
-	 * A B-tree keeps each key once, and a row identifier for each of its
-	 * rows.
-	 */
-	p->native_size = ceil((p->keys * (INDEX_BYTES(p->key_bytes) + sizeof(ItemIdData)) +
-						   (p->entries - p->keys) * sizeof(ItemPointerData)) / (PAGE_BYTES * FILLED)) * BLCKSZ;
+	p->native_size = native_index_size(p, p->entries);
 }
 
 /*

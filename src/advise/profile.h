@@ -28,6 +28,8 @@ typedef struct Profile
 	DefinitionRow *row;			/* what the caller asks about */
 	IndexDef   *def;			/* the same, resolved */
 	const char *document;		/* the JSONB column, if the caller named it */
+	List	  **names;			/* names (char *) of index tables that were
+								 * recommended before; or NULL */
 	bool		partitioned;
 	int			partitions;
 	bool		hinted;			/* @ctid is among the included fields */
@@ -81,6 +83,7 @@ typedef struct Profile
 } Profile;
 
 extern void profile_table(Profile *p, Relation fact, int rows, double bytes);
+extern char *sizes_text(Profile *p, double entries);
 extern double index_table_size(Profile *p, Strategy strategy, double entries);
 
 #endif							/* INDEXTABLE_PROFILE_H */

@@ -102,3 +102,26 @@ put_line(ReturnSetInfo *rsinfo, const char *topic, const char *fmt,...)
 	values[1] = CStringGetTextDatum(line.data);
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, isnull);
 }
+
+/* put_documents: adds a line with how many documents there are, and of how many the advice is made */
+void
+put_documents(ReturnSetInfo *rsinfo, double documents, double bytes, int partitions, bool complete, int64 sampled)
+{
+	StringInfoData line;
+
+	initStringInfo(&line);
+	appendStringInfo(&line, "%s%.0f of %s", complete ? "" : "about ", documents, in_bytes(bytes));
+	if (partitions > 0)
+		appendStringInfo(&line, ", in %d partitions", partitions);
+	if (!complete)
+		appendStringInfo(&line, "; a sample of %lld", (long long) sampled);
+	put_line(rsinfo, "documents", "%s", line.data);
+}
+
+/* in_time: returns a number of milliseconds with its unit, rounded for people to read */
+const char *
+in_time(double ms)
+{
+	return ms < 1000 ? psprintf("%.0f ms", ms) : ms < 1000000 ? psprintf("%.1f s", ms / 1000) :
+		psprintf("%.1f h", ms / 3600000);
+}

@@ -27,6 +27,7 @@
 static char *path_sql(Profile *p, Field *field, bool as_text);
 static char *field_sql(Profile *p, Field *field, bool as_text);
 static char *value_sql(Field *field, Datum value);
+static bool is_taken(Profile *p, Relation fact, const char *name);
 static char *free_name(Profile *p, Relation fact);
 
 /* path_sql: returns a field's path into the document as SQL, up to its [*] if it has one */
@@ -127,6 +128,21 @@ fact_name(Relation fact)
 	return OidOutputFunctionCall(F_REGCLASSOUT, ObjectIdGetDatum(RelationGetRelid(fact)));
 }
 
+/* is_taken: returns whether a table has a name already, or one that was recommended */
+static bool
+is_taken(Profile *p, Relation fact, const char *name)
+{
+	ListCell   *cell;
+
+	if (p->names != NULL)
+	{
+		foreach(cell, *p->names)
+			if (strcmp(lfirst(cell), name) == 0)
+			return true;
+	}
+	return OidIsValid(get_relname_relid(name, RelationGetNamespace(fact)));
+}
+
 /*
  * free_name
  *		Returns a name for an index table that no table has: fact_by_field_field,
@@ -144,8 +160,10 @@ free_name(Profile *p, Relation fact)
 	for (i = 0; i < p->def->nkeys; i++)
 		appendStringInfo(&by, "_%s", p->def->fields[i].spec->name);
 	name = makeObjectName(RelationGetRelationName(fact), by.data, NULL);
-	for (i = 2; OidIsValid(get_relname_relid(name, RelationGetNamespace(fact))); i++)
+	for (i = 2; is_taken(p, fact, name); i++)
 		name = makeObjectName(RelationGetRelationName(fact), by.data, psprintf("%d", i));
+	if (p->names != NULL)
+		*p->names = lappend(*p->names, name);
 	return pstrdup(quote_identifier(name));
 }
 

@@ -108,8 +108,7 @@ choose_verdict(Profile *p, Relation fact)
 	if (p->documents < FEW_DOCUMENTS)
 	{
 		v->kind = VERDICT_UNDECIDED;
-		REASON(v, "There are %.0f documents: reading all of them takes no time. Ask again when there are %d.",
-			   p->documents, FEW_DOCUMENTS);
+		REASON(v, "%s", too_few_documents(p->documents));
 	}
 	else if (p->mismatching > valued * MISMATCHING_SHARE)
 	{
@@ -154,8 +153,8 @@ choose_verdict(Profile *p, Relation fact)
 	for (left_out = 0; v->kind == VERDICT_FILTER && p->found[left_out] > POOR_SHARE;)
 		left_out++;
 	v->filter = filter_without(p, left_out);
-	v->size = index_table_size(p, v->strategy, p->sampled_entries == 0 ? 0 :
-							   p->entries * (p->sampled_entries - p->common_entries[left_out]) / p->sampled_entries);
+	v->entries = p->sampled_entries == 0 ? 0 :
+		p->entries * (p->sampled_entries - p->common_entries[left_out]) / p->sampled_entries;
 	if (v->kind == VERDICT_NATIVE_INDEX)
 	{
 		v->statement = native_statement(p, fact, v->filter, rare);
@@ -177,6 +176,15 @@ choose_verdict(Profile *p, Relation fact)
 		}
 	}
 	return v;
+}
+
+/* too_few_documents: returns why there is no verdict on a table; NULL: it has enough documents for one */
+char *
+too_few_documents(double documents)
+{
+	return documents >= FEW_DOCUMENTS ? NULL :
+		psprintf("There are %.0f documents: reading all of them takes no time. Ask again when there are %d.",
+				 documents, FEW_DOCUMENTS);
 }
 
 /*

@@ -33,7 +33,7 @@ typedef struct Verdict
 	bool		is_volatile;	/* the key may be what many updates change */
 	List	   *reasons;		/* sentences (char *), the main one first */
 	char	   *filter;			/* of the index table, or NULL */
-	double		size;			/* of a new one, with that filter, in bytes */
+	double		entries;		/* of the index table, with that filter */
 	char	   *statement;		/* the statement that is advised, or NULL */
 	char	   *when;			/* a condition under which ... */
 	char	   *alternative;	/* ... this statement is better, or NULL */
@@ -41,6 +41,7 @@ typedef struct Verdict
 
 extern const char *const verdict_names[];
 extern Verdict *choose_verdict(Profile *p, Relation fact);
+extern char *too_few_documents(double documents);
 extern char *common_key_text(Profile *p, int which);
 
 #endif							/* INDEXTABLE_VERDICT_H */

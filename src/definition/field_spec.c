@@ -24,6 +24,7 @@
 #include "parser/scansup.h"
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
+#include "utils/json.h"
 #include "utils/jsonb.h"
 
 #include "../indextable.h"
@@ -235,6 +236,23 @@ parse_member(FieldSpec *spec, const char *p)
 	add_step(spec, name, false);
 	spec->name = name;
 	return p;
+}
+
+/* append_member: appends the name of a member to a path, after a dot if need be, as parse_member() reads it */
+void
+append_member(StringInfo path, const char *name)
+{
+	const char *c = name;
+
+	if (path->len > 0)
+		appendStringInfoChar(path, '.');
+	if (IS_MEMBER_START(*c))
+		while (IS_MEMBER_CHAR(*c))
+			c++;
+	if (c > name && *c == '\0')
+		appendStringInfoString(path, name);
+	else
+		escape_json(path, name);
 }
 
 /* json_string: returns what a member in double quotes stands for: it is a JSON string, and has its escapes */

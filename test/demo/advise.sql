@@ -5,6 +5,9 @@
 \echo '== What is worth an index table? advise() takes a sample and says so'
 \echo
 \set ECHO queries
+SELECT * FROM indextable.advise('package');
+
+\echo
 SELECT * FROM indextable.advise('package', '{section}');
 
 \echo

@@ -20,7 +20,7 @@ $$;
 
 SELECT bag_eq($$SELECT * FROM pg_temp.functions('indextable')$$, $want$ VALUES
 	('advise',
-		'fact_table regclass, key text[], include text[] DEFAULT NULL::text[], '
+		'fact_table regclass, key text[] DEFAULT NULL::text[], include text[] DEFAULT NULL::text[], '
 		'filter text DEFAULT NULL::text, document name DEFAULT NULL::name, '
 		'sample_rows integer DEFAULT 10000, OUT topic text, OUT advice text',
 		'SETOF record', 'c', 'v', false, 'u'),

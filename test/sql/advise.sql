@@ -148,10 +148,83 @@ SELECT s, bar(s) FROM unnest(ARRAY[0.001, 0.52, 1]::float8[]) s;
 SELECT advice FROM indextable.advise('page', '{priority}', sample_rows => 1000000) WHERE advice LIKE '%#%';
 RESET client_encoding;
 
+-- Without a key: the fields of the documents. Each statement is run. What is known of queries is in test/tap/advise.pl.
+CREATE FUNCTION fields(fact_table regclass) RETURNS TABLE (what text, says text)
+LANGUAGE sql AS $$
+	SELECT topic, CASE topic WHEN 'use' THEN '...' ELSE regexp_replace(advice, '[0-9.]+ (bytes|kB|MB)', 'N', 'g') END
+	FROM indextable.advise(fact_table, sample_rows => 1000000)
+$$;
+CREATE FUNCTION run_all(fact_table regclass) RETURNS TABLE (statement text, rows bigint)
+LANGUAGE plpgsql AS $$
+DECLARE
+	made regclass;
+BEGIN
+	FOR statement IN SELECT advice FROM indextable.advise(fact_table, sample_rows => 1000000) WHERE topic = 'do' LOOP
+		EXECUTE statement INTO made;
+		EXECUTE format('SELECT count(*) FROM %s', made) INTO rows;
+		PERFORM indextable.drop(made);
+		RETURN NEXT;
+	END LOOP;
+END $$;
+\pset format unaligned
+\pset tuples_only on
+SELECT * FROM fields('page') WHERE what <> 'use';
+SELECT * FROM run_all('page');
+-- what an index or an index table serves is not recommended
+CREATE INDEX page_section ON page ((doc ->> 'section'));
+CREATE INDEX page_email ON page (((doc #>> '{nested,odd name}')::int)) WHERE id > 5;
+CREATE INDEX page_tags ON page USING gin (doc jsonb_path_ops);
+SELECT indextable.create('by_views', 'page', '{views::int,section}', filter => 'id > 5', maintenance => 'async');
+SELECT * FROM fields('page') WHERE what = 'served' OR says ~ '(section|odd|tags|views)';
+SELECT indextable.drop('by_views');
+DROP INDEX page_section, page_email, page_tags;
+-- names that have to be quoted, that columns cannot have, or that the primary key has
+CREATE TABLE "Odd names" (id int PRIMARY KEY, doc_id int, "do c" jsonb, other jsonb);
+INSERT INTO "Odd names"
+SELECT i, i, jsonb_build_object('id', i % 40, '', i % 41, 'xmin', i % 42, 'a.b[1],"c"', i % 43, $$it's$$, i % 44, '\$$', i % 45, U&'\00E9t\00E9', i % 46,
+                                U&'\0001', i % 47, '0', jsonb_build_object('-1', i % 48), repeat('n', 64), i % 49)
+FROM generate_series(1, 1200) i;
+SELECT * FROM indextable.advise('"Odd names"');
+SELECT advice FROM indextable.advise('"Odd names"', document => 'do c', sample_rows => 1000000) WHERE topic = 'do';
+ALTER TABLE "Odd names" DROP other;
+SELECT * FROM run_all('"Odd names"');
+-- types
+CREATE TABLE typed (id int PRIMARY KEY, doc jsonb);
+INSERT INTO typed
+SELECT i, jsonb_build_object('fraction', (i % 50) / 8.0, 'long', 12345678901 + i % 44, 'flag', i % 50 = 0, 'day', date '2024-01-01' + i % 99,
+                             'at', timestamp '2024-01-01' + interval '1 hour' * (i % 99), 'instant', '2024-01-01 00:00:' || 10 + i % 40 || '.5+01',
+                             'no day', '2024-02-3' || i % 10, 'uuid', md5((i % 66)::text)::uuid, 'some', CASE i % 3 WHEN 0 THEN to_jsonb(i % 70) ELSE to_jsonb('x' || i % 70) END,
+                             'huge', '1e300'::numeric * (i % 40), 'same', 1, 'nothing', NULL)
+FROM generate_series(1, 2000) i;
+SELECT * FROM run_all('typed');
+-- documents that are none, that are deep, that are maps, and large arrays
+CREATE TABLE wild (id int PRIMARY KEY, doc jsonb);
+INSERT INTO wild SELECT i, NULL FROM generate_series(1, 100) i;
+INSERT INTO wild SELECT i + 100, to_jsonb(i) FROM generate_series(1, 100) i;
+INSERT INTO wild SELECT i + 200, 'null' FROM generate_series(1, 100) i;
+INSERT INTO wild SELECT i + 300, (repeat('{"a":', 1000) || '1' || repeat('}', 1000))::jsonb FROM generate_series(1, 100) i;
+INSERT INTO wild SELECT i + 400, (repeat('[', 1000) || '1' || repeat(']', 1000))::jsonb FROM generate_series(1, 100) i;
+INSERT INTO wild SELECT i + 500, (SELECT jsonb_object_agg('k' || i || '_' || k, k) FROM generate_series(1, 20000) k) FROM generate_series(1, 2) i;
+INSERT INTO wild SELECT i + 600, jsonb_build_object('tags', (SELECT jsonb_agg(k % 7 || 'x') FROM generate_series(1, 5000) k), 'kind', i % 40) FROM generate_series(1, 20) i;
+INSERT INTO wild SELECT i + 700, jsonb_build_array('element ' || i % 40, jsonb_build_object('n', i % 55)) FROM generate_series(1, 600) i;
+INSERT INTO wild SELECT i + 1300, jsonb_build_object('key ' || i, 1, 'by_id', (SELECT jsonb_object_agg(i || '.' || k, k % 9) FROM generate_series(1, 5) k), 'n', i % 31) FROM generate_series(1, 700) i;
+SELECT * FROM fields('wild') WHERE what <> 'use';
+SELECT * FROM run_all('wild');
+-- nothing to recommend
+CREATE TABLE dull (id int PRIMARY KEY, doc jsonb);
+SELECT * FROM indextable.advise('dull');
+INSERT INTO dull SELECT i, '{"a": 1, "b": {}}' FROM generate_series(1, 1000) i;
+SELECT * FROM fields('dull');
+SELECT indextable.advise('dull', filter => 'id > 5');
+SELECT indextable.advise(NULL);
+\pset format aligned
+\pset tuples_only off
+
 -- Where nothing can be said, and what is refused.
 CREATE TABLE empty_one (id int PRIMARY KEY, doc jsonb NOT NULL);
 SELECT * FROM indextable.advise('empty_one', '{a}');
-SELECT indextable.advise('empty_one', NULL);
+SELECT * FROM indextable.advise('empty_one', NULL);
+SELECT indextable.profile('empty_one', NULL);
 SELECT indextable.advise('empty_one', '{}');
 SELECT indextable.advise('empty_one', '{a b}');
 SELECT indextable.advise('empty_one', '{a}', '{a}');
@@ -171,6 +244,7 @@ SET ROLE advtest_reader;
 SELECT verdict FROM indextable.profile('page', '{section,@id}', '{views::int}');
 SELECT indextable.advise('page', '{section}', filter => 'id > 5');
 SELECT indextable.advise('page', '{section,@id::text}');
+SELECT count(*) > 5 FROM indextable.advise('page');
 RESET ROLE;
 ALTER TABLE page ENABLE ROW LEVEL SECURITY;
 CREATE POLICY few ON page FOR SELECT USING (id < 100);

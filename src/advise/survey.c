@@ -1,0 +1,475 @@
+/*-------------------------------------------------------------------------
+ *
+ * survey.c
+ *	  Finds out which values documents have at which places: how many, of which types, and how
+ *	  many different ones.
+ *
+ * Documents may be anything, so all is bounded: how deep they are followed, how many
+ * places are remembered, and how much of one document and of one array is looked at.  Objects
+ * that are maps, with keys of data for names, have a new name in every document; names that
+ * few objects have are forgotten when there are too many.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <ctype.h>
+
+#include "access/attnum.h"
+#include "access/detoast.h"
+#include "access/sysattr.h"
+#include "catalog/pg_type.h"
+#include "common/hashfn.h"
+#include "executor/tuptable.h"
+#include "fmgr.h"
+#include "lib/hyperloglog.h"
+#include "miscadmin.h"
+#include "nodes/pg_list.h"
+#include "utils/fmgrprotos.h"
+#include "utils/jsonb.h"
+#include "utils/memutils.h"
+#include "utils/numeric.h"
+#include "utils/rel.h"
+
+#include "../indextable.h"
+#include "../util/role.h"
+#include "sample.h"
+#include "survey.h"
+
+/* Steps of a path. */
+#define MAX_DEPTH			6
+
+/* Places that are remembered, all together and as members of one. */
+#define MAX_PLACES			5000
+#define MAX_MEMBERS			500
+
+/*
+ * Members that fewer than this share of the objects have are forgotten when there are too many:
+ * more than MAX_MEMBERS at any time, and more than a record has in the end.
+ */
+#define RARE_MEMBER			0.02
+#define MANY_MEMBERS		64
+
+/* Values of one document, and elements of one array, that are looked at. */
+#define MAX_VALUES			20000
+#define MAX_ELEMENTS		1000
+
+/* Longer names of members are left out. */
+#define MAX_NAME_BYTES		200
+
+/* Numbers with so many characters would soon be too large for int, and those with more than these for bigint. */
+#define MANY_DIGITS			9
+#define MAX_DIGITS			18
+
+/* 2 ^ so many registers count distinct values, to within some percent. */
+#define REGISTER_BITS		9
+
+typedef struct Walk
+{
+	Survey	   *survey;
+	int64		row;
+	int			values;			/* of this document, so far */
+} Walk;
+
+static void look_at_document(Survey *survey, Jsonb *json);
+static void look_at_container(Walk *walk, Place *place, JsonbContainer *container);
+static void look_at_value(Walk *walk, Place *place, JsonbValue *value);
+static void count_scalar(Walk *walk, Place *place, JsonbValue *value);
+static void count_number(Place *place, Numeric number);
+static void count_text(Place *place, const char *text, int len);
+static bool has_form(const char *text, int len, const char *form);
+static Place *new_place(Survey *survey, Place *parent, const char *name, int len);
+static Place *member_place(Survey *survey, Place *parent, const char *name, int len);
+static void forget_rare_members(Survey *survey, Place *place);
+static void free_place(Survey *survey, Place *place);
+static void list_scalars(Survey *survey, Place *place);
+
+/*
+ * survey_documents
+ *		Looks at a sample of at most about so many rows of a fact table, at the documents in the
+ *		column doc.
+ */
+Survey *
+survey_documents(FactDef *def, AttrNumber doc, Relation fact, int rows)
+{
+	Survey	   *survey = palloc0(sizeof(Survey));
+	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable document", ALLOCSET_DEFAULT_SIZES);
+	Sample		sample;
+	Caller		caller;
+	TupleTableSlot *slot;
+
+	survey->cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable survey", ALLOCSET_DEFAULT_SIZES);
+	survey->root = new_place(survey, NULL, NULL, 0);
+	def->used = bms_add_member(def->used, doc - FirstLowInvalidHeapAttributeNumber);
+	def->max_attno = Max(def->max_attno, doc);
+	sample_begin(&sample, def, doc, fact, rows, SAMPLE_BYTES);
+	become_owner(&caller, def->owner);
+	while ((slot = sample_next(&sample)) != NULL)
+	{
+		MemoryContext old = MemoryContextSwitchTo(cxt);
+		bool		isnull;
+		Datum		value = slot_getattr(slot, doc, &isnull);
+
+		survey->sampled++;
+		if (!isnull)
+		{
+			survey->document_bytes += toast_raw_datum_size(value);
+			look_at_document(survey, DatumGetJsonbP(value));
+		}
+		MemoryContextSwitchTo(old);
+		MemoryContextReset(cxt);
+	}
+	sample_stop(&sample);
+	become_caller(&caller);
+	sample_end(&sample);
+	MemoryContextDelete(cxt);
+	survey->document_bytes /= Max(survey->sampled, 1);
+	survey->documents = sample.documents;
+	survey->complete = sample.complete;
+	survey->partitions = sample.partitions;
+	list_scalars(survey, survey->root);
+	return survey;
+}
+
+/* look_at_document: counts what one document has; a scalar has no place that a field could name */
+static void
+look_at_document(Survey *survey, Jsonb *json)
+{
+	Walk		walk = {.survey = survey,.row = survey->sampled};
+
+	if (JB_ROOT_IS_SCALAR(json))
+		return;
+	survey->objects++;
+	look_at_container(&walk, survey->root, &json->root);
+}
+
+/* look_at_container: counts what an object or an array at a place has */
+static void
+look_at_container(Walk *walk, Place *place, JsonbContainer *container)
+{
+	JsonbIterator *it;
+	JsonbIteratorToken token;
+	JsonbValue	value;
+	int			seen = 0;
+
+	if (JsonContainerIsArray(container))
+	{
+		/* A path may have one [*]. */
+		if (place->is_multi || place->depth == MAX_DEPTH)
+			return;
+		if (place->elements == NULL)
+			place->elements = new_place(walk->survey, place, NULL, 0);
+	}
+	else
+	{
+		place->objects++;
+		/* A map as large as that has nothing that other objects have. */
+		if (JsonContainerSize(container) > MAX_MEMBERS)
+		{
+			place->pruned = true;
+			return;
+		}
+		if (place->is_map || place->depth == MAX_DEPTH)
+			return;
+	}
+	it = JsonbIteratorInit(container);
+	while ((token = JsonbIteratorNext(&it, &value, true)) != WJB_DONE)
+	{
+		Place	   *member;
+
+		if (token == WJB_ELEM)
+		{
+			if (++seen > MAX_ELEMENTS || place->elements == NULL)
+				break;
+			look_at_value(walk, place->elements, &value);
+		}
+		else if (token == WJB_KEY)
+		{
+			member = member_place(walk->survey, place, value.val.string.val, value.val.string.len);
+			if (JsonbIteratorNext(&it, &value, true) == WJB_VALUE && member != NULL)
+				look_at_value(walk, member, &value);
+			if (place->is_map)
+				break;
+		}
+		if (walk->values > MAX_VALUES)
+			break;
+	}
+}
+
+/* look_at_value: counts a value at a place */
+static void
+look_at_value(Walk *walk, Place *place, JsonbValue *value)
+{
+	CHECK_FOR_INTERRUPTS();
+	walk->values++;
+	place->seen++;
+	if (value->type == jbvBinary)
+		look_at_container(walk, place, value->val.binary.data);
+	else if (value->type != jbvNull)
+		count_scalar(walk, place, value);
+}
+
+/* count_scalar: counts a scalar at a place */
+static void
+count_scalar(Walk *walk, Place *place, JsonbValue *value)
+{
+	uint32		hash = 0;
+
+	if (place->values == 0)
+	{
+		MemoryContext old = MemoryContextSwitchTo(walk->survey->cxt);
+
+		initHyperLogLog(&place->distinct, REGISTER_BITS);
+		MemoryContextSwitchTo(old);
+	}
+	if (place->row != walk->row)
+	{
+		place->row = walk->row;
+		place->rows++;
+	}
+	place->values++;
+	switch (value->type)
+	{
+		case jbvString:
+			count_text(place, value->val.string.val, value->val.string.len);
+			hash = hash_bytes((const unsigned char *) value->val.string.val, value->val.string.len);
+			break;
+		case jbvNumeric:
+			count_number(place, value->val.numeric);
+			hash = DatumGetUInt32(DirectFunctionCall1(hash_numeric, NumericGetDatum(value->val.numeric)));
+			break;
+		default:
+			place->booleans++;
+			hash = hash_bytes_uint32(value->val.boolean);
+	}
+	addHyperLogLog(&place->distinct, hash);
+}
+
+/* count_number: counts by its digits a number at a place */
+static void
+count_number(Place *place, Numeric number)
+{
+	char	   *digits = DatumGetCString(DirectFunctionCall1(numeric_out, NumericGetDatum(number)));
+	int			len = strlen(digits);
+
+	place->bytes += len;
+	if (len > MAX_DIGITS || strchr(digits, '.') != NULL)
+		place->fractions++;
+	else
+	{
+		place->integers++;
+		if (len >= MANY_DIGITS)
+			place->bigints++;
+	}
+}
+
+/* count_text: counts by its form a text at a place */
+static void
+count_text(Place *place, const char *text, int len)
+{
+	place->bytes += len;
+	if (has_form(text, len, "9999-99-99"))
+		place->dates++;
+	else if (len >= 19 && has_form(text, 10, "9999-99-99") && (text[10] == 'T' || text[10] == ' ') &&
+			 has_form(text +11, 8, "99:99:99"))
+	{
+		/* A fraction of the second, and an offset, may follow. */
+		int			at = 19;
+
+		if (at < len && text[at] == '.')
+			while (++at < len && isdigit((unsigned char) text[at]))
+				;
+		if (at == len)
+			place->timestamps++;
+		else if ((len - at == 1 && text[at] == 'Z') ||
+				 ((text[at] == '+' || text[at] == '-') &&
+				  (has_form(text +at + 1, len - at - 1, "99:99") || has_form(text +at + 1, len - at - 1, "99"))))
+			place->instants++;
+	}
+	else if (has_form(text, len, "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx"))
+		place->uuids++;
+}
+
+/* has_form: returns whether a text has a form, in which 9 stands for a digit, x for a hexadecimal one, and others for themselves */
+static bool
+has_form(const char *text, int len, const char *form)
+{
+	int			i;
+
+	if (len != (int) strlen(form))
+		return false;
+	for (i = 0; i < len; i++)
+	{
+		if (form[i] == '9' ? !isdigit((unsigned char) text[i]) :
+			form[i] == 'x' ? !isxdigit((unsigned char) text[i]) : text[i] != form[i])
+			return false;
+	}
+	return true;
+}
+
+/* place_type: returns the type that fits all scalars that were seen at a place; they may be spelt in other ways as text */
+Oid
+place_type(Place *place)
+{
+	if (place->integers + place->fractions == place->values)
+		return place->fractions > 0 ? NUMERICOID : place->bigints > 0 ? INT8OID : INT4OID;
+	if (place->dates == place->values)
+		return DATEOID;
+	if (place->timestamps == place->values)
+		return TIMESTAMPOID;
+	if (place->instants == place->values)
+		return TIMESTAMPTZOID;
+	if (place->uuids == place->values)
+		return UUIDOID;
+	return TEXTOID;
+}
+
+/* place_steps: returns the path of a place: names (char *), and NULL for [*] */
+List *
+place_steps(Place *place)
+{
+	return place->parent == NULL ? NIL : lappend(place_steps(place->parent), place->name);
+}
+
+/* new_place: returns a new place, or NULL if there are too many */
+static Place *
+new_place(Survey *survey, Place *parent, const char *name, int len)
+{
+	Place	   *place;
+
+	if (survey->nplaces == MAX_PLACES)
+	{
+		survey->full = true;
+		return NULL;
+	}
+	survey->nplaces++;
+	place = MemoryContextAllocZero(survey->cxt, sizeof(Place));
+	place->parent = parent;
+	if (parent != NULL)
+	{
+		place->depth = parent->depth + 1;
+		place->is_multi = parent->is_multi || name == NULL;
+	}
+	if (name != NULL)
+	{
+		place->name = MemoryContextAlloc(survey->cxt, len + 1);
+		memcpy(place->name, name, len);
+		place->name[len] = '\0';
+		place->len = len;
+	}
+	return place;
+}
+
+/* member_place: returns the place of a member of the objects at a place; NULL: it is not followed */
+static Place *
+member_place(Survey *survey, Place *parent, const char *name, int len)
+{
+	int			low = 0;
+	int			high = parent->nmembers;
+	Place	   *place;
+
+	if (len > MAX_NAME_BYTES)
+		return NULL;
+	while (low < high)
+	{
+		int			middle = (low + high) / 2;
+		int			order = len - parent->members[middle]->len;
+
+		if (order == 0)
+			order = memcmp(name, parent->members[middle]->name, len);
+		if (order == 0)
+			return parent->members[middle];
+		if (order < 0)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	if (parent->nmembers == MAX_MEMBERS)
+	{
+		forget_rare_members(survey, parent);
+		return parent->is_map ? NULL : member_place(survey, parent, name, len);
+	}
+	place = new_place(survey, parent, name, len);
+	if (place == NULL)
+		return NULL;
+	if (parent->nmembers == parent->room)
+	{
+		parent->room = Max(parent->room * 2, 8);
+		parent->members = parent->members == NULL ?
+			MemoryContextAlloc(survey->cxt, sizeof(Place *) * parent->room) :
+			repalloc(parent->members, sizeof(Place *) * parent->room);
+	}
+	memmove(&parent->members[low + 1], &parent->members[low], sizeof(Place *) * (parent->nmembers - low));
+	parent->members[low] = place;
+	parent->nmembers++;
+	return place;
+}
+
+/*
+ * forget_rare_members
+ *		Forgets the members that few of the objects at a place have; if that does not leave room
+ *		for others, all.
+ *
+ * What is common is met again and again, and so stays once it has been met several times.
+ */
+static void
+forget_rare_members(Survey *survey, Place *place)
+{
+	int			members = place->nmembers;
+	int			kept = 0;
+	int			i;
+
+	for (i = 0; i < members; i++)
+	{
+		Place	   *member = place->members[i];
+
+		if (member->seen > 1 && member->seen >= place->objects * RARE_MEMBER)
+			place->members[kept++] = member;
+		else
+			free_place(survey, member);
+	}
+	place->nmembers = kept;
+	place->pruned |= kept < members;
+	if (kept > MAX_MEMBERS / 2)
+	{
+		place->is_map = true;
+		while (place->nmembers > 0)
+			free_place(survey, place->members[--place->nmembers]);
+	}
+}
+
+/* free_place: forgets a place and those below it */
+static void
+free_place(Survey *survey, Place *place)
+{
+	while (place->nmembers > 0)
+		free_place(survey, place->members[--place->nmembers]);
+	if (place->elements != NULL)
+		free_place(survey, place->elements);
+	if (place->members != NULL)
+		pfree(place->members);
+	if (place->name != NULL)
+		pfree(place->name);
+	if (place->values > 0)
+		freeHyperLogLog(&place->distinct);
+	pfree(place);
+	survey->nplaces--;
+}
+
+/* list_scalars: adds the places that have scalars, a place and those below it, to the list */
+static void
+list_scalars(Survey *survey, Place *place)
+{
+	int			i;
+
+	if (place->pruned || place->nmembers > MANY_MEMBERS)
+		forget_rare_members(survey, place);
+	if (place->values > 0)
+		survey->scalars = lappend(survey->scalars, place);
+	if (place->is_map || place->pruned)
+		survey->maps = lappend(survey->maps, place);
+	if (place->elements != NULL)
+		list_scalars(survey, place->elements);
+	for (i = 0; i < place->nmembers; i++)
+		list_scalars(survey, place->members[i]);
+}
