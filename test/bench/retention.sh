@@ -37,6 +37,7 @@ pace() {
 		DECLARE
 			n bigint := (SELECT count(*) FROM bench.event_$2 WHERE day = 0 AND id < 0);
 			began timestamptz;
+			steady boolean := false;
 			longest interval := '0';
 		BEGIN
 			INSERT INTO bench_data.paces VALUES ('$1', NULL);
@@ -48,7 +49,8 @@ pace() {
 				COMMIT;
 				-- the first ones plan
 				longest := greatest(longest, clock_timestamp() - began);
-				IF n % 100 = 0 AND EXISTS (SELECT FROM bench_data.paces WHERE kind = 'begin' AND waited = 0) THEN
+				IF NOT steady AND EXISTS (SELECT FROM bench_data.paces WHERE kind = 'begin' AND waited = 0) THEN
+					steady := true;
 					longest := '0';
 					UPDATE bench_data.paces SET waited = -1 WHERE kind = '$1';
 				END IF;
