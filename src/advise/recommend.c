@@ -12,12 +12,9 @@
 #include "postgres.h"
 
 #include "access/relation.h"
-#include "access/sysattr.h"
-#include "catalog/heap.h"
 #include "catalog/pg_type.h"
 #include "lib/stringinfo.h"
 #include "mb/pg_wchar.h"
-#include "miscadmin.h"
 #include "nodes/execnodes.h"
 #include "nodes/pg_list.h"
 #include "parser/parse_coerce.h"
@@ -36,6 +33,7 @@
 #include "../indextable.h"
 #include "../util/inherit.h"
 #include "existing.h"
+#include "field_text.h"
 #include "judge.h"
 #include "profile.h"
 #include "readable.h"
@@ -110,9 +108,6 @@ static void add_candidate(Advice *advice, List *steps, Oid type, Place *place, L
 static Place *place_at(Survey *survey, List *steps);
 static bool is_loaded(Workload *workload, List *steps);
 static double score_of_place(Survey *survey, Place *place);
-static char *path_text(List *steps);
-static char *field_text(Advice *advice, List *steps, Oid type);
-static const char *type_text(Oid type);
 static int	compare_usefulness(const ListCell *a, const ListCell *b);
 static int	compare_advice(const ListCell *a, const ListCell *b);
 static List *judge_candidates(Advice *advice);
@@ -269,7 +264,7 @@ add_candidate(Advice *advice, List *steps, Oid type, Place *place, Load *load)
 		wildcards += lfirst(cell) == NULL;
 	if (wildcards > 1)
 		return;
-	candidate->text = field_text(advice, steps, type);
+	candidate->text = field_text(advice->def, advice->row->document, steps, type);
 	candidate->spec = parse_field_spec(candidate->text, true);
 	candidate->steps = steps;
 	candidate->type = type;
@@ -328,82 +323,6 @@ score_of_place(Survey *survey, Place *place)
 	return score;
 }
 
-/* path_text: returns a path as it is written in a field */
-static char *
-path_text(List *steps)
-{
-	StringInfoData text;
-	ListCell   *cell;
-
-	initStringInfo(&text);
-	foreach(cell, steps)
-	{
-		if (lfirst(cell) != NULL)
-			append_member(&text, lfirst(cell));
-		else
-			appendStringInfoString(&text, text.len == 0 ? "$[*]" : "[*]");
-	}
-	return text.data;
-}
-
-/* field_text: returns a field of an index table, with a name of its own where the last member's would not do */
-static char *
-field_text(Advice *advice, List *steps, Oid type)
-{
-	StringInfoData text;
-	char	   *name = NULL;
-	bool		clashes = false;
-	ListCell   *cell;
-	int			i;
-
-	initStringInfo(&text);
-	appendStringInfoString(&text, path_text(steps));
-	if (type != TEXTOID)
-		appendStringInfo(&text, "::%s", type_text(type));
-	foreach(cell, steps)
-		if (lfirst(cell) != NULL)
-		name = lfirst(cell);
-	for (i = 0; i < advice->def->npk && name != NULL; i++)
-		clashes |= strcmp(get_attname(advice->def->relid, advice->def->pk_attno[i], false), name) == 0;
-	if (name == NULL || name[0] == '\0' || strlen(name) >= NAMEDATALEN || SystemAttributeByName(name) != NULL || clashes)
-	{
-		/*
-		 * The document's column cannot have the name of one of the primary
-		 * key.
-		 */
-		char	   *own = psprintf("%s_%s", advice->row->document, name == NULL || name[0] == '\0' ? "value" : name);
-
-		for (i = 0; i < advice->def->npk; i++)
-			if (strcmp(get_attname(advice->def->relid, advice->def->pk_attno[i], false), own) == 0)
-			{
-				own = psprintf("field_%s", own);
-				i = -1;
-			}
-		truncate_identifier(own, strlen(own), false);
-		appendStringInfo(&text, " AS %s", quote_identifier(own));
-	}
-	return text.data;
-}
-
-/* type_text: returns the name of a type as people write it in a field */
-static const char *
-type_text(Oid type)
-{
-	switch (type)
-	{
-		case INT4OID:
-			return "int";
-		case TIMESTAMPOID:
-			return "timestamp";
-		case TIMESTAMPTZOID:
-			return "timestamptz";
-		case FLOAT8OID:
-			return "float8";
-		default:
-			return format_type_be(type);
-	}
-}
-
 /* compare_usefulness: sorts candidates in the order in which they are judged */
 static int
 compare_usefulness(const ListCell *a, const ListCell *b)
@@ -452,7 +371,7 @@ judge_candidates(Advice *advice)
 		if (candidate->load == NULL && candidate->type != TEXTOID && candidate->profile.mismatching > 0)
 		{
 			candidate->type = TEXTOID;
-			candidate->text = field_text(advice, candidate->steps, TEXTOID);
+			candidate->text = field_text(advice->def, advice->row->document, candidate->steps, TEXTOID);
 			judge_candidate(advice, candidate);
 		}
 		judged = lappend(judged, candidate);
@@ -528,6 +447,7 @@ put_candidate(Advice *advice, Candidate *candidate, int n)
 	static const char *const kinds[] = {"", "", "a native index", "an index table with a filter", "an index table"};
 	ReturnSetInfo *rsinfo = advice->rsinfo;
 	Verdict    *v = candidate->verdict;
+	ListCell   *cell;
 
 	if (v->kind == VERDICT_NATIVE_INDEX)
 		put_line(rsinfo, psprintf("%d", n), "%s: %s", candidate->text, kinds[v->kind]);
@@ -536,7 +456,15 @@ put_candidate(Advice *advice, Candidate *candidate, int n)
 				 maintenances[v->async], v->is_unique ? ", unique" : "");
 	if (candidate->load != NULL)
 		put_line(rsinfo, "", "queries filter by it: %s", load_text(candidate->load));
-	put_line(rsinfo, "", "%s", (char *) linitial(v->reasons));
+	foreach(cell, v->reasons)
+	{
+		/*
+		 * The first one says why; the others, what to consider before it is
+		 * done.
+		 */
+		if (foreach_current_index(cell) == 0 || v->is_unique || v->is_volatile)
+			put_line(rsinfo, "", "%s", (char *) lfirst(cell));
+	}
 	put_line(rsinfo, "size", "%s", sizes_text(&candidate->profile, v->entries));
 	put_line(rsinfo, "do", "%s", v->statement);
 	if (v->kind == VERDICT_NATIVE_INDEX)

@@ -178,6 +178,9 @@ SELECT indextable.create('by_views', 'page', '{views::int,section}', filter => '
 SELECT * FROM fields('page') WHERE what = 'served' OR says ~ '(section|odd|tags|views)';
 SELECT indextable.drop('by_views');
 DROP INDEX page_section, page_email, page_tags;
+-- partitions: a local index serves, too
+CREATE INDEX ON parted ((doc ->> 'section'));
+SELECT * FROM fields('parted') WHERE what IN ('documents', 'served') OR says ~ '(email|met twice)';
 -- names that have to be quoted, that columns cannot have, or that the primary key has
 CREATE TABLE "Odd names" (id int PRIMARY KEY, doc_id int, "do c" jsonb, other jsonb);
 INSERT INTO "Odd names"
