@@ -26,6 +26,7 @@
 #include "utils/jsonb.h"
 
 #include "../indextable.h"
+#include "field_hint.h"
 #include "field_spec.h"
 
 /* The longest field. */
@@ -101,18 +102,23 @@ parse_field_spec(const char *text, bool with_type)
 	return spec;
 }
 
-/* spec_error: raises a syntax error of a field, at a place in its text */
+/*
+ * spec_error
+ *		Raises a syntax error of a field, at a place in its text.  The hint is not needed if it
+ *		can be guessed what the user means.
+ */
 static void
 spec_error(const char *text, const char *at, const char *what, const char *hint)
 {
 	int			position = pg_mbstrlen_with_len(text, at - text) + 1;
+	char	   *guess = hint_for_field(text);
 
 	ereport(ERROR,
 			(errcode(ERRCODE_SYNTAX_ERROR),
 			 errmsg("invalid field \"%s\": %s", text, what),
 			 *at == '\0' ? errdetail("The text ends at character %d.", position) :
 			 errdetail("The error is at character %d, \"%s\".", position, at),
-			 hint ? errhint("%s", hint) : 0));
+			 guess || hint ? errhint("%s", guess ? guess : hint) : 0));
 }
 
 /*

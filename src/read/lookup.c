@@ -25,7 +25,6 @@
 #include "executor/tuptable.h"
 #include "fmgr.h"
 #include "funcapi.h"
-#include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "nodes/bitmapset.h"
 #include "nodes/execnodes.h"
@@ -49,6 +48,7 @@
 #include "../util/arguments.h"
 #include "../util/sql.h"
 #include "fetch.h"
+#include "key_hint.h"
 #include "lookup.h"
 
 PG_FUNCTION_INFO_V1(indextable_lookup_documents);
@@ -314,20 +314,6 @@ wait_until_fresh(Oid index_table, int64 max_lag, int64 timeout)
 	return true;
 }
 
-/* key_columns: returns the names of the key columns, for hints */
-char *
-key_columns(IndexDef *def)
-{
-	StringInfoData list;
-	int			i;
-
-	initStringInfo(&list);
-	for (i = 0; i < def->nkeys; i++)
-		appendStringInfo(&list, "%s\"%s\"", i > 0 ? ", " : "",
-						 NameStr(TupleDescAttr(def->desc, def->fields[i].attno - 1)->attname));
-	return list.data;
-}
-
 /*
  * lookup_key
  *		Turns {"column": value, ...} into search keys, and returns how many there are; 0 if
@@ -349,8 +335,7 @@ lookup_key(IndexDef *def, Jsonb *key, ScanKey keys)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("key must be an object with at least one column"),
-				 errhint("For example: '{\"%s\": ...}'.",
-						 NameStr(TupleDescAttr(def->desc, def->ident[0] - 1)->attname))));
+				 errhint("For example: %s.", key_example(def, key))));
 
 	memcpy(keys, def->search_keys, sizeof(ScanKeyData) * def->nkeys);
 	it = JsonbIteratorInit(&key->root);
@@ -368,7 +353,7 @@ lookup_key(IndexDef *def, Jsonb *key, ScanKey keys)
 				ereport(ERROR,
 						(errcode(ERRCODE_UNDEFINED_COLUMN),
 						 errmsg("\"%s\" is not a key column of index table \"%s\"", name, def->name),
-						 errhint("The key columns are %s.", key_columns(def))));
+						 errhint("%s", hint_for_key_column(def, name))));
 			given[i] = true;
 			n++;
 		}

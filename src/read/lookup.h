@@ -18,6 +18,5 @@ extern void lookup_open(Lookup *lookup, Oid index_table, int64 max_lag, int64 ti
 extern void lookup_check_access(Lookup *lookup);
 extern void lookup_close(Lookup *lookup);
 extern int	lookup_key(IndexDef *def, Jsonb *key, ScanKey keys);
-extern char *key_columns(IndexDef *def);
 
 #endif							/* INDEXTABLE_LOOKUP_H */
