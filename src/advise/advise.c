@@ -39,6 +39,7 @@
 #include "../util/settings.h"
 #include "../util/sql.h"
 #include "../util/subxact.h"
+#include "absent_fields.h"
 #include "advise.h"
 #include "costs.h"
 #include "judge.h"
@@ -210,7 +211,7 @@ indextable_profile(PG_FUNCTION_ARGS)
 /*
  * advise_on_new
  *		Raises a notice if an index table that was just created may cost more than it
- *		saves.
+ *		saves, and warns of fields that no document has.
  *
  * It looks at some rows.  An error that one of them raises does not make create()
  * fail.  Functions of users may do anything, and so they are not called for advice.
@@ -221,8 +222,10 @@ advise_on_new(DefinitionRow *row, IndexDef *def)
 	Notice		notice = {.profile = {.row = row,.def = def},.cxt = CurrentMemoryContext};
 	ErrorData  *error;
 
-	if (!setting_advice || def->is_unique || index_calls_users_code(def) || !may_read(row->fact_table) ||
+	if (!setting_advice || index_calls_users_code(def) || !may_read(row->fact_table) ||
 		foreign_leaves(row->fact_table) != NIL)
+		return;
+	if (warn_of_absent_fields(row, def) || def->is_unique)
 		return;
 	error = run_catching_row_errors(evaluate_new_index_table, &notice);
 	if (error == NULL && notice.reason != NULL)

@@ -15,7 +15,7 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
-#include "../definition/field_spec.h"
+#include "../definition/field_hint.h"
 #include "../indextable.h"
 #include "field_text.h"
 

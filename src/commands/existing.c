@@ -135,9 +135,9 @@ compare(DefinitionRow *row, IndexDef *asked, PartitioningRequest *parts, Definit
 	if (strcmp(row->maintenance, stored->maintenance) != 0)
 		differs(found, "maintenance", psprintf("maintenance => '%s'", row->maintenance));
 	if (row->is_unique != stored->is_unique)
-		differs(found, "is_unique", NULL);
+		differs(found, "is_unique", psprintf("is_unique => %s", row->is_unique ? "true" : "false"));
 	if (strcmp(row->on_mismatch, stored->on_mismatch) != 0)
-		differs(found, "on_mismatch", NULL);
+		differs(found, "on_mismatch", psprintf("on_mismatch => '%s'", row->on_mismatch));
 	if (strcmp(row->document, stored->document) != 0)
 		differs(found, "document", NULL);
 	for (i = 0; i < asked->nkeys; i++)

@@ -11,12 +11,17 @@
 
 #include "access/attnum.h"
 #include "catalog/pg_type.h"
+#include "lib/stringinfo.h"
 #include "nodes/pg_list.h"
 #include "utils/builtins.h"
 #include "utils/rel.h"
 
 #include "../indextable.h"
+#include "../util/nearest.h"
+#include "../util/sql.h"
 #include "columns.h"
+
+static int	hint_for_json_column(Relation fact, Form_pg_attribute att);
 
 /*
  * document_column
@@ -28,6 +33,9 @@ document_column(Relation fact, const char *wanted)
 {
 	TupleDesc	desc = RelationGetDescr(fact);
 	char	   *found = NULL;
+	List	   *others = NIL;
+	Form_pg_attribute text = NULL;
+	Nearest		nearest = {.written = wanted};
 	int			i;
 
 	for (i = 0; i < desc->natts; i++)
@@ -36,6 +44,11 @@ document_column(Relation fact, const char *wanted)
 
 		if (att->attisdropped)
 			continue;
+		if (wanted != NULL && is_document_column(att))
+			try_name(&nearest, NameStr(att->attname));
+		if (att->atttypid == JSONOID || (att->atttypid == TEXTOID && text == NULL))
+			text = att;
+
 		if (wanted != NULL && strcmp(wanted, NameStr(att->attname)) != 0)
 			continue;
 		if (wanted != NULL && !is_document_column(att))
@@ -44,17 +57,28 @@ document_column(Relation fact, const char *wanted)
 					 errmsg("column \"%s\" of table \"%s\" is not a stored JSONB column",
 							wanted, RelationGetRelationName(fact)),
 					 errdetail("Its type is %s.", format_type_be(att->atttypid)),
+					 att->atttypid == JSONOID || att->atttypid == TEXTOID ? hint_for_json_column(fact, att) :
 					 errhint("Documents must be of type jsonb.")));
 		if (!is_document_column(att))
 			continue;
-		if (found != NULL)
-			ereport(ERROR,
-					(errcode(ERRCODE_AMBIGUOUS_COLUMN),
-					 errmsg("table \"%s\" has several JSONB columns",
-							RelationGetRelationName(fact)),
-					 errdetail("Among them are \"%s\" and \"%s\".", found, NameStr(att->attname)),
-					 errhint("Use the parameter document to name the column that holds the documents.")));
-		found = pstrdup(NameStr(att->attname));
+		if (found == NULL)
+			found = pstrdup(NameStr(att->attname));
+		else
+			others = lappend(others, NameStr(att->attname));
+	}
+	if (others != NIL)
+	{
+		StringInfoData list;
+		ListCell   *cell;
+
+		initStringInfo(&list);
+		foreach(cell, others)
+			appendStringInfo(&list, ", \"%s\"", (char *) lfirst(cell));
+		ereport(ERROR,
+				(errcode(ERRCODE_AMBIGUOUS_COLUMN),
+				 errmsg("table \"%s\" has several JSONB columns", RelationGetRelationName(fact)),
+				 errdetail("They are \"%s\"%s.", found, list.data),
+				 errhint("Name the one that holds the documents, as in document => %s.", quote_literal_cstr(found))));
 	}
 	if (found != NULL)
 		return found;
@@ -62,11 +86,23 @@ document_column(Relation fact, const char *wanted)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_COLUMN),
 				 errmsg("column \"%s\" of table \"%s\" does not exist",
-						wanted, RelationGetRelationName(fact))));
+						wanted, RelationGetRelationName(fact)),
+				 nearest.name != NULL ? errhint("Perhaps you mean document => %s.", quote_literal_cstr(nearest.name)) : 0));
 	ereport(ERROR,
 			(errcode(ERRCODE_UNDEFINED_COLUMN),
 			 errmsg("table \"%s\" has no JSONB column", RelationGetRelationName(fact)),
+			 text !=NULL ? hint_for_json_column(fact, text) :
 			 errhint("A fact table keeps its documents in a column of type jsonb.")));
+}
+
+/* hint_for_json_column: adds a hint to an error: how a column becomes one that can hold documents */
+static int
+hint_for_json_column(Relation fact, Form_pg_attribute att)
+{
+	const char *name = quote_identifier(NameStr(att->attname));
+
+	return errhint("If column \"%s\" holds the documents, run ALTER TABLE %s ALTER COLUMN %s TYPE jsonb USING %s::jsonb;",
+				   NameStr(att->attname), quoted_relation(RelationGetRelid(fact)), name, name);
 }
 
 /* is_document_column: returns whether a column can hold documents: it is of type jsonb, and stored */
@@ -98,6 +134,7 @@ AttrNumber
 named_column(Relation fact, const char *name, const char **column_names)
 {
 	TupleDesc	desc = RelationGetDescr(fact);
+	Nearest		nearest = {.written = name};
 	int			i;
 
 	for (i = 0; i < desc->natts; i++)
@@ -114,10 +151,15 @@ named_column(Relation fact, const char *name, const char **column_names)
 				 errmsg("column \"%s\" of table \"%s\" does not exist, but index tables depend on it",
 						name, RelationGetRelationName(fact)),
 				 errhint("Drop the index tables that use the column.")));
+	for (i = 0; i < desc->natts; i++)
+		if (!TupleDescAttr(desc, i)->attisdropped)
+			try_name(&nearest, NameStr(TupleDescAttr(desc, i)->attname));
 	ereport(ERROR,
 			(errcode(ERRCODE_UNDEFINED_COLUMN),
 			 errmsg("column \"%s\" of table \"%s\" does not exist",
-					name, RelationGetRelationName(fact))));
+					name, RelationGetRelationName(fact)),
+			 nearest.name != NULL ? errhint("Perhaps you mean \"@%s\".", quote_identifier(nearest.name)) :
+			 errhint("A member of the document is written without \"@\".")));
 }
 
 /*

@@ -110,7 +110,8 @@ report_no_primary_key(Oid fact)
 			 errmsg("table \"%s\" has no primary key", get_rel_name(fact)),
 			 errdetail("Entries of an index table refer to fact rows by their primary key."),
 			 foreign_leaves(fact) == NIL ?
-			 errhint("Add a primary key with ALTER TABLE ... ADD PRIMARY KEY. Before you drop one, drop the index tables.") :
+			 errhint("Run ALTER TABLE %s ADD PRIMARY KEY (%s); before you drop one, drop the index tables.", quoted_relation(fact),
+					 get_attnum(fact, "id") > 0 ? "id" : "...") :
 			 errhint("A table with foreign partitions cannot have a primary key. Name the columns that identify a row with primary_key => '{...}'.")));
 }
 

@@ -18,10 +18,12 @@
 #include "utils/rel.h"
 
 #include "../indextable.h"
+#include "../util/sql.h"
 #include "cast.h"
 #include "columns.h"
 #include "expression.h"
 #include "field.h"
+#include "field_hint.h"
 #include "field_spec.h"
 
 static void resolve_field(Field *field, IndexDef *def, Relation fact, Form_pg_attribute column,
@@ -137,7 +139,7 @@ check_field(Field *field, IndexDef *def, bool is_key)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("field \"%s\" has no name", spec->text),
-				 errhint("Name it with AS.")));
+				 errhint("Name it with AS: %s.", array_literal(list_make1(psprintf("%s AS value", spec->text))))));
 	if (OidIsValid(spec->collation) && !OidIsValid(field->collation))
 		ereport(ERROR,
 				(errcode(ERRCODE_DATATYPE_MISMATCH),

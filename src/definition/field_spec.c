@@ -24,10 +24,10 @@
 #include "parser/scansup.h"
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
-#include "utils/json.h"
 #include "utils/jsonb.h"
 
 #include "../indextable.h"
+#include "field_hint.h"
 #include "field_spec.h"
 
 /* The longest field. */
@@ -103,18 +103,23 @@ parse_field_spec(const char *text, bool with_type)
 	return spec;
 }
 
-/* spec_error: raises a syntax error of a field, at a place in its text */
+/*
+ * spec_error
+ *		Raises a syntax error of a field, at a place in its text.  The hint is not needed if it
+ *		can be guessed what the user means.
+ */
 static void
 spec_error(const char *text, const char *at, const char *what, const char *hint)
 {
 	int			position = pg_mbstrlen_with_len(text, at - text) + 1;
+	char	   *guess = hint_for_field(text);
 
 	ereport(ERROR,
 			(errcode(ERRCODE_SYNTAX_ERROR),
 			 errmsg("invalid field \"%s\": %s", text, what),
 			 *at == '\0' ? errdetail("The text ends at character %d.", position) :
 			 errdetail("The error is at character %d, \"%s\".", position, at),
-			 hint ? errhint("%s", hint) : 0));
+			 guess || hint ? errhint("%s", guess ? guess : hint) : 0));
 }
 
 /*
@@ -236,23 +241,6 @@ parse_member(FieldSpec *spec, const char *p)
 	add_step(spec, name, false);
 	spec->name = name;
 	return p;
-}
-
-/* append_member: appends the name of a member to a path, after a dot if need be, as parse_member() reads it */
-void
-append_member(StringInfo path, const char *name)
-{
-	const char *c = name;
-
-	if (path->len > 0)
-		appendStringInfoChar(path, '.');
-	if (IS_MEMBER_START(*c))
-		while (IS_MEMBER_CHAR(*c))
-			c++;
-	if (c > name && *c == '\0')
-		appendStringInfoString(path, name);
-	else
-		escape_json(path, name);
 }
 
 /* json_string: returns what a member in double quotes stands for: it is a JSON string, and has its escapes */

@@ -8,7 +8,6 @@
 #ifndef INDEXTABLE_FIELD_SPEC_H
 #define INDEXTABLE_FIELD_SPEC_H
 
-#include "lib/stringinfo.h"
 
 #include "../indextable.h"
 
@@ -30,7 +29,6 @@ extern void pop_parse_context(ParseContext *context);
 extern void check_name_length(const char *name, const char *hint);
 extern bool is_hint_column(FieldSpec *spec);
 extern char *name_field(const char *text, const char *name);
-extern void append_member(StringInfo path, const char *name);
 extern FieldSpec *parse_field_spec(const char *text, bool with_type);
 extern struct ResTarget *parse_lone_expression(const char *prefix, const char *text);
 

@@ -25,6 +25,7 @@
 #include "../entry/json_cast.h"
 #include "../indextable.h"
 #include "condition.h"
+#include "key_hint.h"
 #include "key_set.h"
 
 static const char *column_name(IndexDef *def, int field);
@@ -92,7 +93,7 @@ read_condition(IndexDef *def, Jsonb *condition, KeyRange *range)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_COLUMN),
 				 errmsg("\"%s\" is not a key column of index table \"%s\"", name, def->name),
-				 errhint("The key columns are %s.", key_columns(def))));
+				 errhint("%s", hint_for_key_column(def, name))));
 	if (i != field)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -103,7 +104,12 @@ read_condition(IndexDef *def, Jsonb *condition, KeyRange *range)
 	JsonbIteratorNext(&it, &value, true);
 	if (value.type != jbvBinary || !JsonContainerIsObject(value.val.binary.data) ||
 		JsonContainerSize(value.val.binary.data) == 0)
-		operator_error("The value of the column is not an object, or it is an empty one.");
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("condition must compare its column with a value"),
+				 errdetail("The value of the column is not an object, or it is an empty one."),
+				 value.type == jbvBinary ? errhint("For example: '{\"%s\": {\">=\": ...}}'.", name) :
+				 errhint("For example: %s.", condition_example(name, "=", &value))));
 	read_operators(def, field, value.val.binary.data, range);
 }
 
@@ -142,7 +148,9 @@ read_operators(IndexDef *def, int field, JsonbContainer *operators, KeyRange *ra
 		else if (strcmp(op, "begins_with") == 0)
 			set_prefix(def, field, &value, range);
 		else
-			operator_error(psprintf("Operator \"%s\" is not recognized.", op));
+			operator_error(operator_meant(op) == NULL ? psprintf("Operator \"%s\" is not recognized.", op) :
+						   psprintf("Operator \"%s\" is not recognized. Perhaps you mean %s.", op,
+									condition_example(column_name(def, field), operator_meant(op), &value)));
 	}
 }
 

@@ -19,6 +19,7 @@
 #include "utils/lsyscache.h"
 
 #include "../entry/json_cast.h"
+#include "key_hint.h"
 #include "key_set.h"
 
 /* No look-up is for more keys than these, which take a few megabytes of memory. */
@@ -40,7 +41,7 @@ typedef struct Values
 
 static void read_key(IndexDef *def, JsonbContainer *object, KeySet *set);
 static void read_keys(IndexDef *def, JsonbContainer *objects, KeySet *set);
-pg_noreturn static void key_error(IndexDef *def);
+pg_noreturn static void key_error(IndexDef *def, JsonbContainer *key);
 static int	find_key_column(IndexDef *def, JsonbValue *name);
 static void read_values(IndexDef *def, int column, JsonbValue *value, Values *result);
 static void add_column(KeySet *set, Values *values);
@@ -64,7 +65,7 @@ key_set_read(IndexDef *def, Jsonb *json, bool all_allowed, KeySet *set)
 	else if (JsonContainerIsArray(&json->root) && !JsonContainerIsScalar(&json->root))
 		read_keys(def, &json->root, set);
 	else
-		key_error(def);
+		key_error(def, &json->root);
 	key_set_sort(def, set);
 }
 
@@ -125,7 +126,7 @@ read_keys(IndexDef *def, JsonbContainer *objects, KeySet *set)
 			continue;
 		if (value.type != jbvBinary || !JsonContainerIsObject(value.val.binary.data) ||
 			JsonContainerSize(value.val.binary.data) == 0)
-			key_error(def);
+			key_error(def, objects);
 		read_key(def, value.val.binary.data, &keys);
 		if (set->ncolumns > 0 && keys.ncolumns != set->ncolumns)
 			ereport(ERROR,
@@ -150,13 +151,12 @@ read_keys(IndexDef *def, JsonbContainer *objects, KeySet *set)
 }
 
 static void
-key_error(IndexDef *def)
+key_error(IndexDef *def, JsonbContainer *key)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 			 errmsg("key must be an object with at least one column"),
-			 errhint("For example: '{\"%s\": ...}'. Several keys are an array of such objects.",
-					 NameStr(TupleDescAttr(def->desc, def->ident[0] - 1)->attname))));
+			 errhint("For example: %s. Several keys are an array of such objects.", key_example(def, key))));
 }
 
 /* find_key_column: returns the place in the key of the column with a name */
@@ -172,7 +172,7 @@ find_key_column(IndexDef *def, JsonbValue *name)
 	ereport(ERROR,
 			(errcode(ERRCODE_UNDEFINED_COLUMN),
 			 errmsg("\"%s\" is not a key column of index table \"%s\"", column, def->name),
-			 errhint("The key columns are %s.", key_columns(def))));
+			 errhint("%s", hint_for_key_column(def, column))));
 }
 
 /*
@@ -324,18 +324,4 @@ compare_keys(const void *a, const void *b, void *order)
 	for (i = 0; i < by->ncolumns && c == 0; i++)
 		c = ApplySortComparator(((const Datum *) a)[i], false, ((const Datum *) b)[i], false, &by->sort[i]);
 	return c;
-}
-
-/* key_columns: returns the names of the key columns, for hints */
-char *
-key_columns(IndexDef *def)
-{
-	StringInfoData list;
-	int			i;
-
-	initStringInfo(&list);
-	for (i = 0; i < def->nkeys; i++)
-		appendStringInfo(&list, "%s\"%s\"", i > 0 ? ", " : "",
-						 NameStr(TupleDescAttr(def->desc, def->fields[i].attno - 1)->attname));
-	return list.data;
 }

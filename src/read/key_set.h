@@ -31,6 +31,5 @@ extern bool key_set_has(IndexDef *def, KeySet *set, Datum *entry);
 extern int	key_set_find(IndexDef *def, KeySet *set, Datum *key);
 extern bool key_set_is(IndexDef *def, KeySet *set, int i, Datum *key);
 extern int	sort_key_values(Datum *keys, int n, int ncolumns, SortSupport sort);
-extern char *key_columns(IndexDef *def);
 
 #endif							/* INDEXTABLE_KEY_SET_H */

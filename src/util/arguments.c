@@ -20,6 +20,7 @@
 #include "utils/timestamp.h"
 
 #include "arguments.h"
+#include "nearest.h"
 
 /* An array of fields or bounds has no more elements; no index table can have so many. */
 #define MAX_ELEMENTS		10000
@@ -93,7 +94,7 @@ field_list(FunctionCallInfo fcinfo, int arg, const char *name)
 /*
  * check_allowed_value
  *		Returns the element of allowed, a list that ends with NULL, that is equal to
- *		value; raises an error if there is none.
+ *		value; raises an error if there is none, with the nearest one first.
  *
  * what is the name of the parameter, for the error.
  */
@@ -101,14 +102,20 @@ const char *
 check_allowed_value(const char *what, const char *value, const char *const *allowed)
 {
 	StringInfoData list;
+	int			nearest = 0;
 	int			i;
 
 	for (i = 0; allowed[i] != NULL; i++)
 		if (strcmp(value, allowed[i]) == 0)
 			return allowed[i];
+	for (i = 1; allowed[i] != NULL; i++)
+		if (name_distance(value, allowed[i]) < name_distance(value, allowed[nearest]))
+			nearest = i;
 	initStringInfo(&list);
+	appendStringInfo(&list, "\"%s\"", allowed[nearest]);
 	for (i = 0; allowed[i] != NULL; i++)
-		appendStringInfo(&list, "%s\"%s\"", i == 0 ? "" : ", ", allowed[i]);
+		if (i != nearest)
+			appendStringInfo(&list, ", \"%s\"", allowed[i]);
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 			 errmsg("invalid value for parameter \"%s\": \"%s\"", what, value),

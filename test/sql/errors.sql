@@ -232,6 +232,84 @@ SELECT filter(f) FROM unnest(ARRAY[
 \pset format aligned
 \pset tuples_only off
 
+-- ---- what beginners write, and what the hints say
+CREATE TABLE people (id int PRIMARY KEY, name text, doc jsonb);
+INSERT INTO people (id, doc) SELECT i, jsonb_build_object('town', 'T' || i, 'age', i, 'odd name', 1, 'address', jsonb_build_object('City', 'C', 'zip', i),
+	'items', jsonb_build_array(jsonb_build_object('sku', 's'))) FROM generate_series(1, 3) i;
+\pset tuples_only on
+\pset format unaligned
+CREATE FUNCTION hint(spec text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	hint text;
+BEGIN
+	PERFORM indextable.create('x', 'people', ARRAY[spec]);
+	RETURN spec || ' - no error';
+EXCEPTION WHEN OTHERS THEN
+	GET STACKED DIAGNOSTICS hint = PG_EXCEPTION_HINT;
+	RETURN spec || ' - ' || hint;
+END $$;
+SELECT hint(spec) FROM unnest(ARRAY[
+	-- as in SQL
+	'doc->>''town''', 'doc ->> ''town''', '(doc->>''age'')::int', 'doc->''address''->>''City''', 'p.doc->>''town''', 'doc #>> ''{address,City}''',
+	'doc[''town'']', 'doc->''items''->0->>''sku''', 'doc->>''age''::int', 'lower(doc->>''town'')', '''town''', 'town DESC', 'age int', 'age integer', 'age:int',
+	'town, age', 'town, age::int',
+	-- as elsewhere
+	'$[''town'']', '$.address["City"]', 'address->City', 'address/City', '/address/City', 'address:City', 'items[].sku', 'items.*.sku', 'items.0.sku', '@.town', '{town}',
+	-- names that need quotes
+	'odd name', 'first-name', '1st', 'a b c d e']) spec;
+\pset format aligned
+\pset tuples_only off
+-- the fields of hints are fields
+SELECT indextable.drop(indextable.create('x', 'people', ARRAY['"odd name"']));
+SELECT indextable.drop(indextable.create('x', 'people', '{town, age::int}'));
+-- fields that no document has
+DO $$
+DECLARE
+	key text[];
+BEGIN
+	FOREACH key SLICE 1 IN ARRAY ARRAY[['Town'], ['twon::text AS t'], ['doc.town'], ['doc.address.City'], ['address.city COLLATE "C"'], ['zip::int'], ['items.sku'], ['name'], ['items[7].sku'], ['nothing.like.it']] LOOP
+		PERFORM indextable.drop(indextable.create('x', 'errors.people', key));
+	END LOOP;
+END $$;
+SELECT indextable.drop(indextable.create('x', 'people', '{town}', include => '{Age::int, rare}'));
+SELECT indextable.drop(indextable.create('x', 'people', '{Town}', is_unique => true));
+SELECT indextable.drop(indextable.create('x', 'people', '{Town}', filter => 'id > 3'));
+SELECT indextable.drop(indextable.create('x', 'people', '{Town}', filter => 'id = 3'));
+SET indextable.advice = off;
+SELECT indextable.drop(indextable.create('x', 'people', '{Town}'));
+RESET indextable.advice;
+-- a field that is rare is not absent
+INSERT INTO people (id, doc) SELECT i, CASE i WHEN 3000 THEN '{"rare": 1}' ELSE '{}' END::jsonb FROM generate_series(4, 3000) i;
+SELECT indextable.drop(indextable.create('x', 'people', '{rare}'));
+SELECT indextable.drop(indextable.create('x', 'people', '{Town}', populate => false));
+SELECT indextable.drop(indextable.create('x', 'people', '{nowhere}'));
+-- an empty table says nothing
+DELETE FROM people;
+SELECT indextable.drop(indextable.create('x', 'people', '{Town}'));
+-- columns
+SELECT indextable.create('x', 'people', '{@Nmae}');
+SELECT indextable.create('x', 'people', '{@town}');
+SELECT indextable.create('x', 'people', '{town}', document => 'dok');
+SELECT indextable.create('x', 'people', '{town}', filter => 'town = ''x''');
+SELECT indextable.create('x', 'people', '{town}', filter => 'nmae = ''x''');
+SELECT indextable.create('x', 'people', '{town}', filter => 'doc.active');
+SELECT indextable.create('x', 'people', '{town}', filter => 'doc ->> ''active''');
+-- values: the nearest first
+SELECT indextable.create('x', 'people', '{town}', strategy => 'denormalised');
+SELECT indextable.create('x', 'people', '{town}', maintenance => 'asynchronous');
+-- keys and conditions
+SELECT indextable.create('x', 'people', '{address.town AS city, age::int}');
+SELECT * FROM indextable.lookup('x', '"T1"');
+SELECT * FROM indextable.lookup('x', '{}');
+SELECT * FROM indextable.lookup('x', '{"City": "T1"}');
+SELECT * FROM indextable.lookup('x', '{"address.town": "T1"}');
+SELECT * FROM indextable.lookup('x', '{"name": "T1"}');
+SELECT * FROM indextable.query('x', '{"city": "T1"}', '{"age": 3}');
+SELECT * FROM indextable.query('x', '{"city": "T1"}', '{"age": {"gt": 3}}');
+SELECT * FROM indextable.query('x', '{}', '{"city": {"$starts_with": "T"}}');
+SELECT * FROM indextable.query('x', '{"city": "T1"}', '{"Age": {">": 3}}');
+DROP TABLE people;
+
 -- ---- rights, and a read-only transaction
 CREATE ROLE regress_it_nobody;
 GRANT USAGE ON SCHEMA errors TO regress_it_nobody;

@@ -1,0 +1,18 @@
+/*-------------------------------------------------------------------------
+ *
+ * field_hint.h
+ *	  Guesses which field a user means who has written something else, and writes fields as
+ *	  arguments of create().
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef INDEXTABLE_FIELD_HINT_H
+#define INDEXTABLE_FIELD_HINT_H
+
+#include "lib/stringinfo.h"
+#include "nodes/pg_list.h"
+
+extern void append_member(StringInfo path, const char *name);
+extern char *hint_for_field(const char *text);
+
+#endif							/* INDEXTABLE_FIELD_HINT_H */
