@@ -144,9 +144,14 @@ indextable_before_alter(PG_FUNCTION_ARGS)
 				refuse_references(list_make1(cmd->def));
 			if (is_index_table)
 				refuse_on_index_table(relid, stmt->relation, cmd);
-			/* Index tables follow it when the command has ended. */
-			else if (cmd->subtype == AT_AlterColumnType && strcmp(trigdata->event, "table_rewrite") == 0 &&
-					 stmt->objtype != OBJECT_TYPE)
+
+			/*
+			 * Index tables follow it when the command has ended.  The columns
+			 * that it drops are gone already when the table is rewritten, and
+			 * definitions need not fit the table.
+			 */
+			else if ((cmd->subtype == AT_AlterColumnType || cmd->subtype == AT_DropColumn) &&
+					 strcmp(trigdata->event, "table_rewrite") == 0 && stmt->objtype != OBJECT_TYPE)
 				continue;
 			else if (what_it_changes(cmd) != NULL)
 				refuse_change(relid, cmd, stmt->objtype != OBJECT_TYPE);

@@ -13,6 +13,10 @@
 
 #include "access/genam.h"
 #include "access/relation.h"
+#include "access/skey.h"
+#include "access/stratnum.h"
+#include "access/table.h"
+#include "access/transam.h"
 #include "access/xact.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_description.h"
@@ -25,8 +29,10 @@
 #include "storage/lmgr.h"
 #include "storage/lockdefs.h"
 #include "utils/builtins.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
+#include "utils/snapmgr.h"
 
 #include "../catalog/definition_rows.h"
 #include "../indextable.h"
@@ -55,6 +61,7 @@ typedef struct ColumnNames
 static void append_partitioning(StringInfo sql, Partitioning *p, const char *first_column);
 static void read_column_names(void *arg);
 static List *name_fields(List *fields, NameData *names);
+static bool others_write_comment(Oid relid);
 static char *new_description(Oid index_table, bool is_made);
 
 /*
@@ -241,7 +248,8 @@ name_fields(List *fields, NameData *names)
  *
  * Only where the comment is to change, others who do the same are kept out, by a lock that nobody
  * else takes: COMMENT locks the table as VACUUM does, and whoever renames a fact table is not to
- * wait for that.  So the lock of COMMENT is taken only if it is free.
+ * wait for that.  So the lock of COMMENT is taken only if it is free.  A comment that another
+ * transaction is writing is a user's.
  */
 void
 describe_index_table(Oid index_table, bool is_made)
@@ -253,12 +261,35 @@ describe_index_table(Oid index_table, bool is_made)
 	if (description == NULL)
 		return;
 	LockDatabaseObject(DescriptionRelationId, index_table, 0, ShareUpdateExclusiveLock);
-	(void) ConditionalLockRelationOid(index_table, ShareUpdateExclusiveLock);
+	if (!ConditionalLockRelationOid(index_table, ShareUpdateExclusiveLock) && others_write_comment(index_table))
+		return;
 	description = new_description(index_table, is_made);
 	if (description == NULL)
 		return;
 	CreateComments(index_table, RelationRelationId, 0, description);
 	CommandCounterIncrement();
+}
+
+/* others_write_comment: returns whether another transaction that has not ended has written the comment of a table */
+static bool
+others_write_comment(Oid relid)
+{
+	Relation	rel = table_open(DescriptionRelationId, AccessShareLock);
+	SnapshotData dirty;
+	ScanKeyData keys[3];
+	SysScanDesc scan;
+	bool		found = false;
+
+	InitDirtySnapshot(dirty);
+	ScanKeyInit(&keys[0], Anum_pg_description_objoid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(relid));
+	ScanKeyInit(&keys[1], Anum_pg_description_classoid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(RelationRelationId));
+	ScanKeyInit(&keys[2], Anum_pg_description_objsubid, BTEqualStrategyNumber, F_INT4EQ, Int32GetDatum(0));
+	scan = systable_beginscan(rel, DescriptionObjIndexId, true, &dirty, lengthof(keys), keys);
+	while (HeapTupleIsValid(systable_getnext(scan)))
+		found |= TransactionIdIsValid(dirty.xmin) || TransactionIdIsValid(dirty.xmax);
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return found;
 }
 
 /* new_description: returns what the comment of an index table should say; NULL: it does, or it is a user's */

@@ -179,7 +179,7 @@ typedef struct ErrorSaveContext
 #define index_insert_cleanup(rel, info)	((void) 0)
 #define close_files(relid)	RelationCloseSmgrByOid(relid)
 #define reindex_table(relid) \
-	reindex_relation(relid, REINDEX_REL_PROCESS_TOAST, &(ReindexParams) {0})
+	reindex_relation(relid, REINDEX_REL_PROCESS_TOAST | REINDEX_REL_CHECK_CONSTRAINTS, &(ReindexParams) {0})
 #define reindex_one(relid) \
 	reindex_index(relid, false, RELPERSISTENCE_PERMANENT, &(ReindexParams) {0})
 #define new_wait_event(name)	PG_WAIT_EXTENSION
@@ -194,7 +194,7 @@ typedef struct ErrorSaveContext
 #else
 #define close_files(relid)	((void) 0)
 #define reindex_table(relid) \
-	reindex_relation(NULL, relid, REINDEX_REL_PROCESS_TOAST, &(ReindexParams) {0})
+	reindex_relation(NULL, relid, REINDEX_REL_PROCESS_TOAST | REINDEX_REL_CHECK_CONSTRAINTS, &(ReindexParams) {0})
 #define reindex_one(relid) \
 	reindex_index(NULL, relid, false, RELPERSISTENCE_PERMANENT, &(ReindexParams) {0})
 #define new_wait_event(name)	WaitEventExtensionNew(name)

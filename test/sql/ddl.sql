@@ -290,6 +290,17 @@ ALTER TABLE f ALTER COLUMN id TYPE int USING part;
 SELECT * FROM wrong;
 ALTER TABLE f ALTER COLUMN note TYPE varchar(30) USING note || '!';
 SELECT * FROM wrong;
+-- a column that is dropped beside it
+ALTER TABLE f ALTER COLUMN id TYPE bigint, DROP COLUMN more;
+SELECT * FROM wrong;
+-- two rows that would have the same unique key: as an index of the fact table would say, whether the type changes or not
+CREATE TABLE u (id int PRIMARY KEY, number int, doc jsonb);
+SELECT indextable.create('u_number', 'u', '{@number}', is_unique => true);
+INSERT INTO u VALUES (1, 1, '{}'), (2, 2, '{}');
+ALTER TABLE u ALTER COLUMN number TYPE int USING 1;
+ALTER TABLE u ALTER COLUMN number TYPE bigint USING number / 3;
+ALTER TABLE u ALTER COLUMN number TYPE bigint USING number * 10;
+TABLE u_number;
 -- what cannot be followed
 ALTER TABLE f ALTER COLUMN doc TYPE json;
 SELECT indextable.create('f_b', 'f', '{v}', populate => false);
