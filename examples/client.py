@@ -1,7 +1,10 @@
 #!/usr/bin/python3
 """Imports articles, one JSON document a line, and prints which authors wrote how many; by psycopg 3.
 
-    client.py FILE
+    psql -f schema.sql && ./client.py FILE
+
+A line is {"slug": "a-1", "title": "Article 1", "author": "Ann", "tags": ["red"], "published": "2026-01-11"}.  The usual variables
+(PGHOST, PGDATABASE, ...) say where the database is.
 
 Works through pgbouncer in transaction mode, too: nothing here outlives a transaction.
 """
@@ -33,19 +36,23 @@ def known(conn, documents):
 
 
 def import_batch(conn, documents):
-    """Adds articles or replaces those that have the slug.  Begins anew if somebody else added one of them meanwhile."""
+    """Adds articles or replaces those that have the slug.  Begins anew if somebody else wrote some of them meanwhile."""
     documents = list({document["slug"]: document for document in documents}.values())
     while True:
         try:
-            with conn.transaction(), conn.cursor() as cursor:
+            # One statement for all rows: index tables then write the entries of all of them together.
+            with conn.transaction():
                 there = known(conn, documents)
-                cursor.executemany("UPDATE article SET doc = %s WHERE id = %s",
-                                   [(Jsonb(d), there[d["slug"]]) for d in documents if d["slug"] in there])
-                cursor.executemany("INSERT INTO article (doc) VALUES (%s)",
-                                   [(Jsonb(d),) for d in documents if d["slug"] not in there])
+                old = [d for d in documents if d["slug"] in there]
+                new = [d for d in documents if d["slug"] not in there]
+                conn.execute("UPDATE article SET doc = new.doc FROM unnest(%s::bigint[], %s::jsonb[]) AS new (id, doc) WHERE article.id = new.id",
+                             [[there[d["slug"]] for d in old], [Jsonb(d) for d in old]])
+                conn.execute("INSERT INTO article (doc) SELECT unnest(%s::jsonb[])", [[Jsonb(d) for d in new]])
             return
+        except psycopg.errors.DeadlockDetected:
+            pass
         except psycopg.errors.UniqueViolation as error:
-            if error.diag.constraint_name != "article_by_slug_pkey":
+            if error.diag.constraint_name != "article_by_slug":
                 raise
 
 

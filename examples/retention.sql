@@ -1,5 +1,8 @@
 -- Events of the last 30 days: pg_partman makes a partition for each day and drops old ones, pg_cron calls it, and one index table
 -- serves all partitions.  pg_cron is preloaded (shared_preload_libraries = 'indextable, pg_cron').
+--
+--   psql -d postgres -f retention.sql    as a superuser, in the database that cron.database_name names
+--
 CREATE SCHEMA IF NOT EXISTS partman;
 CREATE EXTENSION IF NOT EXISTS pg_partman SCHEMA partman;
 CREATE EXTENSION IF NOT EXISTS pg_cron;

@@ -1,5 +1,5 @@
 -- Articles are JSON documents. Their lists by tag are ordered by date, and no two of them have the same slug.
--- The script can be run again, as migrations are.
+-- The script can be run again, as migrations are: psql -f schema.sql
 CREATE EXTENSION IF NOT EXISTS indextable;
 
 CREATE TABLE IF NOT EXISTS article (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, doc jsonb NOT NULL);

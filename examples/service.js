@@ -1,6 +1,8 @@
 // A REST service over JSON documents. schema.sql makes its tables; the usual variables (PGHOST, PGDATABASE, …) say where they are.
 //
-//   npm install && PORT=8080 node service.js
+//   psql -f schema.sql && npm install && PORT=8080 node service.js
+//   curl -d '{"slug": "first", "title": "First", "tags": ["red"], "published": "2026-01-11"}' http://localhost:8080/articles
+//   curl 'http://localhost:8080/articles?tag=red'
 //
 //   GET    /articles?tag=T              the newest articles with a tag: {"items": […], "next": "/articles?…", "previous": null}
 //   GET    /articles/SLUG               one document, with its "id"
@@ -100,7 +102,7 @@ async function answer(request) {
 // What the database refuses because of a document or a cursor is the client's mistake: the code tells, and the name of the index table.
 function refusal(error) {
   if (error instanceof Refusal) return error;
-  if (error.code === '23505') return new Refusal(409, 'there is an article with this slug');
+  if (error.code === '23505' && error.constraint === 'article_by_slug') return new Refusal(409, 'there is an article with this slug');
   if (/^(22|23514|54000)/.test(error.code ?? '')) return new Refusal(422, error.message);
   console.error(error);
   return new Refusal(500, 'something went wrong');
