@@ -97,7 +97,7 @@ CREATE TABLE g_a2 PARTITION OF g_a FOR VALUES FROM ('a', 500) TO (MAXVALUE, MAXV
 CREATE TABLE g_c PARTITION OF g FOR VALUES IN ('c');
 INSERT INTO g SELECT chr(97 + i % 3), i, d(i) FROM generate_series(1, 900) i;
 SELECT indextable.create('g_k', 'g', '{k}'), indextable.create('g_r', 'g', '{@region, k}', partition_by => 'LIST (region)', partition_bounds => ARRAY[$$IN ('a')$$, $$IN ('b')$$, $$IN ('c')$$]);
-CREATE VIEW g_wrong AS SELECT 'g_k' AS name, o.* FROM pg_temp.oracle('g_k', $$SELECT doc ->> 'k', id, region FROM g$$) o
+CREATE TEMP VIEW g_wrong AS SELECT 'g_k' AS name, o.* FROM pg_temp.oracle('g_k', $$SELECT doc ->> 'k', id, region FROM g$$) o
 	UNION ALL SELECT 'g_r', o.* FROM pg_temp.oracle('g_r', $$SELECT region, doc ->> 'k', id FROM g$$) o;
 ANALYZE;
 TABLE g_wrong;
