@@ -252,7 +252,7 @@ collect_members(AbsentFields *a, JsonbContainer *container, const char *path, co
 		return;
 	}
 	it = JsonbIteratorInit(container);
-	while ((token = JsonbIteratorNext(&it, &value, true)) != WJB_DONE)
+	while (list_length(a->members) < MAX_MEMBERS && (token = JsonbIteratorNext(&it, &value, true)) != WJB_DONE)
 	{
 		if (token == WJB_KEY)
 		{

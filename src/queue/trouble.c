@@ -16,6 +16,7 @@
 #include "postgres.h"
 
 #include "common/hashfn.h"
+#include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "storage/lwlock.h"
 #include "utils/acl.h"
@@ -90,7 +91,7 @@ note(Oid fact_table, Oid server, bool waiting, const char *message, const Awaite
 	bool		anew;
 	bool		log;
 
-	strlcpy(text, message, sizeof(text));
+	strlcpy(text, message, pg_mbcliplen(message, strlen(message), sizeof(text) - 1) + 1);
 	hash = hash_bytes((const unsigned char *) text, strlen(text)) | 1;
 	activity_lock(LW_EXCLUSIVE);
 	trouble = &activity_of(fact_table, server, true)->trouble;

@@ -478,17 +478,23 @@ cast_value(Column *column, JsonbValue *value, Datum *result)
  * is_readable
  *		Returns whether texts can be read as a type while a query is planned: its input function
  *		is the server's own and depends on nothing but the text, so that it can be called by
- *		anybody, and an error of it is about the text.
+ *		anybody, and an error of it is about the text.  Those of the types of catalogs and of
+ *		pseudo-types may take no text at all.
  */
 static bool
 is_readable(Oid type)
 {
 	Oid			input;
 	Oid			ioparam;
+	char		category;
+	bool		preferred;
 
 	if (type == JSONBOID || is_datetime(type))
 		return true;
 	if (type >= FirstNormalObjectId)
+		return false;
+	get_type_category_preferred(type, &category, &preferred);
+	if (category == TYPCATEGORY_INTERNAL || category == TYPCATEGORY_PSEUDOTYPE)
 		return false;
 	getTypeInputInfo(type, &input, &ioparam);
 	return func_volatile(input) == PROVOLATILE_IMMUTABLE;

@@ -84,15 +84,25 @@ awaited_table_lock(Oid relid, LOCKMODE mode)
 	return lock;
 }
 
-/* awaited_lock_is_free: returns whether a lock could be had at this moment; one that is not known is taken for free */
+/*
+ * awaited_lock_is_free
+ *		Returns whether a lock could be had at this moment; one that is not known is taken for
+ *		free.
+ *
+ * This is called outside of transactions.  AccessExclusiveLock on a table would need a
+ * transaction ID, for standbys.  So a weaker lock is tried in its place: who only reads is
+ * not seen, and then waited for once more.
+ */
 bool
 awaited_lock_is_free(const AwaitedLock *lock)
 {
-	if (lock->mode == NoLock)
+	LOCKMODE	mode = Min(lock->mode, ExclusiveLock);
+
+	if (mode == NoLock)
 		return true;
-	if (LockAcquire(&lock->tag, lock->mode, true, true) == LOCKACQUIRE_NOT_AVAIL)
+	if (LockAcquire(&lock->tag, mode, true, true) == LOCKACQUIRE_NOT_AVAIL)
 		return false;
-	LockRelease(&lock->tag, lock->mode, true);
+	LockRelease(&lock->tag, mode, true);
 	return true;
 }
 

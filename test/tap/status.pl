@@ -12,7 +12,7 @@ use Oracle;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $node = new_server('status', "shared_preload_libraries = 'indextable'", 'indextable.naptime = 100ms', 'max_worker_processes = 20', 'autovacuum = off');
+my $node = new_server('status', "shared_preload_libraries = 'indextable'", 'indextable.naptime = 100ms', 'max_worker_processes = 20', 'autovacuum = off', 'wal_level = replica');
 my $root = "$FindBin::RealBin/../..";
 
 sub sql { return $node->safe_psql('postgres', $_[0]); }
@@ -211,6 +211,25 @@ ok( mended_early(
 		q(SELECT count(*) = 0 FROM indextable.rejected)),
 	'rejected rows are tried again when a function is replaced that the filter calls');
 is(sql(q(SET indextable.planner = off; SELECT count(*) FROM ((SELECT doc ->> 'k', pk FROM f EXCEPT ALL TABLE f_w) UNION ALL (TABLE f_w EXCEPT ALL SELECT doc ->> 'k', pk FROM f)) x)), 0, 'they have their entries');
+
+# ---- any code, any error
+
+sql('CREATE TABLE h (); CREATE OR REPLACE FUNCTION answer() RETURNS int LANGUAGE plpgsql AS $$ BEGIN LOCK TABLE public.h; RETURN 1; END $$');
+$other = session($node);
+$pid = $other->query('SELECT pg_backend_pid()');
+$other->query('BEGIN; LOCK TABLE h IN ROW EXCLUSIVE MODE');
+sql('UPDATE f SET doc = d(pk + ' . ++$changes . ')');
+waits('a table that a function locks', 'AccessExclusiveLock on relation public.h', $pid);
+$other->query('COMMIT');
+goes_on('a table that a function locks');
+
+# The message of an error is kept, as far as there is room, in whole characters.
+sql(q(CREATE OR REPLACE FUNCTION answer() RETURNS int LANGUAGE plpgsql AS $$
+BEGIN RAISE disk_full USING MESSAGE = 'x' || repeat(U&'\20AC', 100); END $$));
+sql('UPDATE f SET doc = d(pk + ' . ++$changes . ')');
+ok(becomes_true($node, q(SELECT last_error = 'x' || repeat(U&'\20AC', 84) FROM indextable.queues WHERE fact_table = 'f'::regclass)), 'a long message is cut off between characters');
+sql('CREATE OR REPLACE FUNCTION answer() RETURNS int LANGUAGE plpgsql AS $$ BEGIN RETURN 1; END $$');
+goes_on('a long message');
 
 # ---- more databases than workers
 
