@@ -54,11 +54,14 @@ run_sql -f "$examples/schema.sql" >/dev/null || fail "schema.sql"
 run_sql -f "$examples/schema.sql" >/dev/null 2>&1 || fail "schema.sql cannot be run again"
 sed "s,^\* = .*,* = host=$PGHOST port=$PGPORT,; s,^unix_socket_dir = .*,unix_socket_dir = $work," "$examples/pgbouncer.ini" >"$work/pgbouncer.ini"
 echo '"app" ""' >"$work/userlist.txt"
-(cd "$work" && exec pgbouncer -q pgbouncer.ini >"$work/pgbouncer.log" 2>&1) &
+user=()
+if [ "$(id -u)" = 0 ]; then user=(-u postgres); chown -R postgres "$work"; fi    # pgbouncer refuses to be root
+(cd "$work" && exec pgbouncer -q "${user[@]}" pgbouncer.ini >"$work/pgbouncer.log" 2>&1) &
 bouncer=$!
 server=$PGHOST server_port=$PGPORT
 export PGHOST=$work PGPORT=6432
 for try in $(seq 300); do pg_isready -q && break; sleep 0.2; done
+pg_isready -q || { cat "$work/pgbouncer.log"; fail "pgbouncer"; }
 same "pgbouncer answers" "$(ask 'SELECT 1')" 1
 
 echo "== The client in Python"
