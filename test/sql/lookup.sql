@@ -153,7 +153,7 @@ CREATE TABLE many (id int PRIMARY KEY, doc jsonb);
 INSERT INTO many SELECT i, jsonb_build_object('t', CASE WHEN i % 4 = 0 THEN 'Paris' ELSE 'T' || i % 50 END, 'n', i % 100) FROM generate_series(1, 1000) i;
 SELECT indextable.create('many_t', 'many', '{t, n::int}');
 SELECT indextable.create('many_parts', 'many', '{n::int}', partitions => 2);
-SELECT pg_temp.expected($$SELECT * FROM indextable.lookup('many_t', '{"t": "Paris"}')$$) AS "without statistics";
+SELECT pg_temp.expected($$SELECT * FROM indextable.lookup('many_t', '{"t": "Paris"}')$$)::int < 100 AS "few without statistics";
 VACUUM ANALYZE many, many_t, many_parts;
 SELECT query, pg_temp.expected('SELECT * FROM ' || query) FROM unnest(ARRAY[
 	$$indextable.lookup('many_t', '{"t": "Paris"}')$$,

@@ -677,7 +677,7 @@ ALTER TABLE f DROP COLUMN extra;
 UPDATE f SET doc = doc || '{"k": "no extra"}' WHERE id % 5 = 1;
 :check
 ALTER TABLE f ALTER COLUMN doc TYPE json USING doc::json;
-\set VERBOSITY terse
+\set VERBOSITY sqlstate
 ALTER TABLE f ALTER COLUMN id TYPE bigint;
 \set VERBOSITY default
 ALTER TABLE f DROP COLUMN doc;
