@@ -252,5 +252,5 @@ set_up() {
 	start_server
 }
 
-# in_copy COMMAND: in the copy of the repository, as the user who may write there.
-in_copy() { run env -C "$work/src" setpriv "${drop[@]}" "$@"; }
+# in_copy COMMAND: in the copy of the repository, or one named by copy, as the user who may write there.
+in_copy() { run env -C "${copy:-$work/src}" setpriv "${drop[@]}" "$@"; }
