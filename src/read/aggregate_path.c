@@ -77,7 +77,7 @@ add_paths_of_index_table(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *grouped
 	Query	   *parse = root->parse;
 	PathTarget *target = create_empty_pathtarget();
 	const char *why;
-	Candidate  *c = consider_index_table(def, rel->baserestrictinfo, served->rel, rel->relid, &why);
+	Candidate  *c = consider_index_table(root, def, rel->baserestrictinfo, served->rel, rel->relid, &why);
 	AggClauseCosts costs = {0};
 	CustomPath *scan;
 	Path	   *input;

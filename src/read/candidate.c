@@ -61,7 +61,7 @@ clause_of(Node *clause)
  *		and a reason in *why.
  */
 Candidate *
-consider_index_table(IndexDef *def, List *clauses, Relation fact, Index varno, const char **why)
+consider_index_table(PlannerInfo *root, IndexDef *def, List *clauses, Relation fact, Index varno, const char **why)
 {
 	Candidate  *c;
 	List	   *filter = NIL;
@@ -87,7 +87,7 @@ consider_index_table(IndexDef *def, List *clauses, Relation fact, Index varno, c
 
 		if (IsA(clause, RestrictInfo) && ((RestrictInfo *) clause)->pseudoconstant)
 			continue;
-		foreach(inner, search_conditions(def, clause_of(clause), fact, varno))
+		foreach(inner, search_conditions(root, def, clause_of(clause), fact, varno))
 		{
 			Condition  *condition = lfirst(inner);
 

@@ -39,7 +39,7 @@ typedef struct Candidate
 	double		pages;			/* of its index */
 } Candidate;
 
-extern Candidate *consider_index_table(IndexDef *def, List *clauses, Relation fact, Index varno, const char **why);
+extern Candidate *consider_index_table(PlannerInfo *root, IndexDef *def, List *clauses, Relation fact, Index varno, const char **why);
 extern bool is_complete_enough(Candidate *c, const char **why);
 
 #endif							/* INDEXTABLE_CANDIDATE_H */

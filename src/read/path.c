@@ -158,7 +158,7 @@ add_path_of(PlannerInfo *root, RelOptInfo *rel, Served *served, IndexDef *def, R
 			return;
 		clauses = list_concat_copy(clauses, param->ppi_clauses);
 	}
-	c = consider_index_table(def, clauses, served->rel, rel->relid, &why);
+	c = consider_index_table(root, def, clauses, served->rel, rel->relid, &why);
 	if (c == NULL)
 		goto unused;
 	if (param != NULL && !uses_join_clause(c, param->ppi_clauses))

@@ -28,6 +28,7 @@
 #include "utils/syscache.h"
 
 #include "../util/inherit.h"
+#include "contained.h"
 #include "path_cost.h"
 
 /* What a descent of a btree costs for each of its levels; as in the server's btcostestimate(). */
@@ -119,7 +120,8 @@ column_share(PlannerInfo *root, Candidate *c, Condition *condition)
 	column_statistics(c->def->relid, att, c->def->parts != NULL, c->tuples, &column);
 	column.isunique = c->def->is_unique && c->def->nkeys == 1 && condition->position == 0;
 	if (condition->contained >= 0)
-		result = equal_share(&column, condition->operator, att->attcollation, NULL);
+		result = equal_share(&column, condition->operator, att->attcollation,
+							 contained_string(&c->def->fields[condition->position], condition->contained, value));
 	else if (!condition->array)
 		result = equal_share(&column, condition->operator, att->attcollation, value);
 	else if (IsA(value, Const) && !((Const *) value)->constisnull)

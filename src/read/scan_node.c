@@ -38,6 +38,7 @@
 #include "../definition/tree_age.h"
 #include "../maintain/in_step.h"
 #include "../util/settings.h"
+#include "contained.h"
 #include "key_set.h"
 #include "scan_explain.h"
 #include "scan_node.h"

@@ -22,10 +22,10 @@
 #include "optimizer/optimizer.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
-#include "utils/jsonb.h"
 #include "utils/lsyscache.h"
 #include "utils/typcache.h"
 
+#include "contained.h"
 #include "fact_checks.h"
 #include "field_match.h"
 #include "search_condition.h"
@@ -35,13 +35,12 @@ static bool is_value(Node *expr, Index varno);
 static Condition *row_comparison_start(IndexDef *def, RowCompareExpr *clause, Index varno);
 static List *pattern_range(IndexDef *def, Node *clause, Oid function, List *args, Index varno);
 static bool mentions_relation(Node *node, void *varno);
-static List *contained_values(IndexDef *def, OpExpr *clause, Index varno);
+static List *contained_values(PlannerInfo *root, IndexDef *def, Node *whole, Node *json, Index varno);
 static List *element_exists(IndexDef *def, OpExpr *clause, Relation fact, Index varno);
-static bool find_contained(JsonbContainer *container, PathStep *steps, int nsteps, JsonbValue *result);
 
 /* search_conditions: returns the comparisons (Condition *) of columns of the index that follow from a clause */
 List *
-search_conditions(IndexDef *def, Node *clause, Relation fact, Index varno)
+search_conditions(PlannerInfo *root, IndexDef *def, Node *clause, Relation fact, Index varno)
 {
 	Condition  *condition = NULL;
 
@@ -53,7 +52,9 @@ search_conditions(IndexDef *def, Node *clause, Relation fact, Index varno)
 		int			position;
 
 		if (op->opfuncid == F_JSONB_CONTAINS)
-			return contained_values(def, op, varno);
+			return contained_values(root, def, left, right, varno);
+		if (op->opfuncid == F_JSONB_CONTAINED)
+			return contained_values(root, def, right, left, varno);
 		if (op->opfuncid == F_JSONB_EXISTS)
 			return element_exists(def, op, fact, varno);
 		if ((position = index_position_of(def, left, varno)) >= 0 && is_value(right, varno))
@@ -234,11 +235,14 @@ mentions_relation(Node *node, void *varno)
  *		Returns equalities of key fields that follow from doc -> 'tags' @> '["x"]' and the like:
  *		a document that contains the constant has the strings in it at the same paths.  They are
  *		lossy, because the field's text is the same for the string "5" and the number 5.
+ *
+ * What is not constant is searched for string by string when the scan starts.  If it then has
+ * none in one of the fields, nothing can be searched for, so only those fields count in which it
+ * will have one, as far as can be told.
  */
 static List *
-contained_values(IndexDef *def, OpExpr *clause, Index varno)
+contained_values(PlannerInfo *root, IndexDef *def, Node *whole, Node *json, Index varno)
 {
-	Node	   *json = lsecond(clause->args);
 	List	   *result = NIL;
 	int			i;
 
@@ -253,21 +257,19 @@ contained_values(IndexDef *def, OpExpr *clause, Index varno)
 			continue;
 		for (nsteps = 0; nsteps <= field->plain_steps; nsteps++)
 		{
-			Datum		value;
 			Condition  *condition;
 
-			if (!expression_is_path(def->fact, def->fact->doc_attno[def->docno], field->spec->steps, nsteps,
-									linitial(clause->args), varno))
+			if (!expression_is_path(def->fact, def->fact->doc_attno[def->docno], field->spec->steps, nsteps, whole, varno))
 				continue;
 			condition = comparison(def, i, TextEqualOperator, DEFAULT_COLLATION_OID, json, false);
 			if (condition == NULL)
 				break;
 			condition->lossy = true;
-			if (!IsA(json, Const))
-				condition->contained = nsteps;
-			else if (contained_value(field, nsteps, DatumGetJsonbP(((Const *) json)->constvalue), &value))
-				condition->value = (Expr *) makeConst(TEXTOID, -1, DEFAULT_COLLATION_OID, -1, value, false, false);
+			if (IsA(json, Const))
+				condition->value = (Expr *) contained_string(field, nsteps, json);
 			else
+				condition->contained = nsteps;
+			if (IsA(json, Const) ? condition->value == NULL : !contains_string(root, field, nsteps, json))
 				break;
 			result = lappend(result, condition);
 			break;
@@ -300,73 +302,4 @@ element_exists(IndexDef *def, OpExpr *clause, Relation fact, Index varno)
 		return NIL;
 	condition->lossy = true;
 	return list_make1(condition);
-}
-
-/*
- * contained_value
- *		Gets the string that a document has in a field if it contains json after nsteps of the
- *		path.  Returns false if json does not tell.
- */
-bool
-contained_value(Field *field, int nsteps, Jsonb *json, Datum *result)
-{
-	JsonbValue	value;
-
-	if (JB_ROOT_IS_SCALAR(json))
-	{
-		/*
-		 * An array contains the scalars that are its elements, and a scalar
-		 * itself.
-		 */
-		if (nsteps != field->spec->nsteps - 1 || !field->spec->steps[nsteps].wildcard)
-			return false;
-		(void) JsonbExtractScalar(&json->root, &value);
-	}
-	else if (!find_contained(&json->root, field->spec->steps + nsteps, field->spec->nsteps - nsteps, &value))
-		return false;
-	if (value.type != jbvString)
-		return false;
-	*result = PointerGetDatum(cstring_to_text_with_len(value.val.string.val, value.val.string.len));
-	return true;
-}
-
-/*
- * find_contained
- *		Finds a scalar at the end of a path.  A number in the path may be that of an element,
- *		which containment does not tell.
- */
-static bool
-find_contained(JsonbContainer *container, PathStep *steps, int nsteps, JsonbValue *result)
-{
-	JsonbValue *value;
-	int			i;
-
-	if (nsteps == 0)
-		return false;
-	if (steps[0].wildcard)
-	{
-		if (!JsonContainerIsArray(container))
-			return false;
-		for (i = 0; i < (int) JsonContainerSize(container); i++)
-		{
-			value = getIthJsonbValueFromContainer(container, i);
-			if (value->type == jbvBinary ? find_contained(value->val.binary.data, steps + 1, nsteps - 1, result) :
-				nsteps == 1)
-			{
-				if (value->type != jbvBinary)
-					*result = *value;
-				return true;
-			}
-		}
-		return false;
-	}
-	if (!JsonContainerIsObject(container) || steps[0].is_index)
-		return false;
-	value = getKeyJsonValueFromContainer(container, steps[0].name, steps[0].len, NULL);
-	if (value == NULL)
-		return false;
-	if (value->type == jbvBinary)
-		return find_contained(value->val.binary.data, steps + 1, nsteps - 1, result);
-	*result = *value;
-	return nsteps == 1;
 }

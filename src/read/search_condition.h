@@ -10,7 +10,6 @@
 
 #include "access/stratnum.h"
 #include "nodes/pathnodes.h"
-#include "utils/jsonb.h"
 
 #include "../indextable.h"
 
@@ -30,8 +29,7 @@ typedef struct Condition
 	RestrictInfo *rinfo;		/* NULL: the clause was not one yet */
 } Condition;
 
-extern bool contained_value(Field *field, int nsteps, Jsonb *json, Datum *result);
 extern int	index_position_of(IndexDef *def, Node *operand, Index varno);
-extern List *search_conditions(IndexDef *def, Node *clause, Relation fact, Index varno);
+extern List *search_conditions(PlannerInfo *root, IndexDef *def, Node *clause, Relation fact, Index varno);
 
 #endif							/* INDEXTABLE_SEARCH_CONDITION_H */

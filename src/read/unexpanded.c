@@ -132,7 +132,7 @@ finds_few_rows(PlannerInfo *root, RangeTblEntry *rte, RelOptInfo *rel, Relation 
 	foreach(cell, served.defs)
 	{
 		const char *why;
-		Candidate  *c = consider_index_table(lfirst(cell), clauses, fact, rel->relid, &why);
+		Candidate  *c = consider_index_table(root, lfirst(cell), clauses, fact, rel->relid, &why);
 
 		if (c == NULL || c->nequal == 0 || !is_complete_enough(c, &why))
 			continue;

@@ -181,7 +181,7 @@ SELECT d AS difference FROM (VALUES
 	('native', $$SELECT id FROM fact WHERE doc @> '{"a": ["e1"]}'$$),
 	('only fact_j', $$SELECT id FROM fact WHERE doc -> 'o' @> '{"p": 1}'$$),
 	('native', $$SELECT id FROM fact WHERE doc -> 'tags' ? 'x1'$$),
-	('native', $$SELECT id FROM fact WHERE '["x1"]' <@ (doc -> 'tags')$$),
+	('fact_tag', $$SELECT id FROM fact WHERE '["x1"]' <@ (doc -> 'tags')$$),
 	('native', $$SELECT id FROM fact WHERE doc -> 'tags' <@ '["x1"]'$$),
 	('fact_tags', $$SELECT id FROM fact WHERE doc -> 'tags' @> '["x1"]' AND (doc ->> 'age')::int = 7$$),
 	('fact_tags', $$SELECT id FROM fact WHERE doc -> 'tags' @> '["x1"]' AND (doc ->> 'age')::int > 7$$),

@@ -1,0 +1,20 @@
+/*-------------------------------------------------------------------------
+ *
+ * contained.h
+ *	  Offers what a document has in a field if it contains a value.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef INDEXTABLE_CONTAINED_H
+#define INDEXTABLE_CONTAINED_H
+
+#include "nodes/pathnodes.h"
+#include "utils/jsonb.h"
+
+#include "../indextable.h"
+
+extern bool contains_string(PlannerInfo *root, Field *field, int nsteps, Node *json);
+extern Node *contained_string(Field *field, int nsteps, Node *json);
+extern bool contained_value(Field *field, int nsteps, Jsonb *json, Datum *result);
+
+#endif							/* INDEXTABLE_CONTAINED_H */
