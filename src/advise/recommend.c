@@ -222,8 +222,8 @@ put_scans(Advice *advice)
 		rows += DatumGetInt64(DirectFunctionCall1(pg_stat_get_tuples_returned, ObjectIdGetDatum(lfirst_oid(cell))));
 	}
 	if (scans > 0)
-		put_line(advice->rsinfo, "use", "read sequentially %lld times, %.0f rows each time", (long long) scans,
-				 (double) rows / scans);
+		put_line(advice->rsinfo, "use", scans == 1 ? "read sequentially %lld time, %.0f rows" :
+				 "read sequentially %lld times, %.0f rows each time", (long long) scans, (double) rows / scans);
 }
 
 /* list_candidates: lists the fields that may be recommended; of those that an index serves it says so */

@@ -183,7 +183,8 @@ char *
 too_few_documents(double documents)
 {
 	return documents >= FEW_DOCUMENTS ? NULL :
-		psprintf("There are %.0f documents: reading all of them takes no time. Ask again when there are %d.",
+		psprintf(documents == 1 ? "There is %.0f document: reading it takes no time. Ask again when there are %d." :
+				 "There are %.0f documents: reading all of them takes no time. Ask again when there are %d.",
 				 documents, FEW_DOCUMENTS);
 }
 

@@ -67,6 +67,7 @@ consider_index_table(PlannerInfo *root, IndexDef *def, List *clauses, Relation f
 	List	   *filter = NIL;
 	List	   *found = NIL;
 	bool		array = false;
+	bool		unknown = false;
 	ListCell   *cell;
 	int			position;
 
@@ -87,7 +88,7 @@ consider_index_table(PlannerInfo *root, IndexDef *def, List *clauses, Relation f
 
 		if (IsA(clause, RestrictInfo) && ((RestrictInfo *) clause)->pseudoconstant)
 			continue;
-		foreach(inner, search_conditions(root, def, clause_of(clause), fact, varno))
+		foreach(inner, search_conditions(root, def, clause_of(clause), fact, varno, &unknown))
 		{
 			Condition  *condition = lfirst(inner);
 
@@ -99,6 +100,7 @@ consider_index_table(PlannerInfo *root, IndexDef *def, List *clauses, Relation f
 	c->def = def;
 	c->varno = varno;
 	c->filter = filter;
+	c->unknown = unknown;
 	c->order_from = -1;
 	for (position = 0; position < def->nsearch; position++)
 	{
@@ -152,7 +154,7 @@ consider_index_table(PlannerInfo *root, IndexDef *def, List *clauses, Relation f
 	/* A row would come once for each of its elements. */
 	if (def->multi_field >= c->nequal)
 	{
-		*why = "no condition selects one element of its multi-valued field";
+		*why = unknown ? REASON_UNKNOWN : "no condition selects one element of its multi-valued field";
 		return NULL;
 	}
 	c->not_null = count_not_null(def, c->conditions, clauses, fact, varno);

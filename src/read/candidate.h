@@ -13,6 +13,8 @@
 #include "../indextable.h"
 #include "search_condition.h"
 
+#define REASON_UNKNOWN "the fields of a document that is a parameter are known only in a custom plan"
+
 /* An index table that can find the rows of a query. */
 typedef struct Candidate
 {
@@ -20,6 +22,7 @@ typedef struct Candidate
 	Index		varno;			/* the fact table in the query */
 	List	   *filter;			/* of the index table, over this relation */
 	List	   *conditions;		/* of Condition *, by position */
+	bool		unknown;		/* there may be more when parameters are known */
 	int			nequal;			/* so many leading columns are compared by = */
 	int			order_from;		/* entries come in the order of the columns
 								 * from this one on */

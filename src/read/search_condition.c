@@ -35,12 +35,16 @@ static bool is_value(Node *expr, Index varno);
 static Condition *row_comparison_start(IndexDef *def, RowCompareExpr *clause, Index varno);
 static List *pattern_range(IndexDef *def, Node *clause, Oid function, List *args, Index varno);
 static bool mentions_relation(Node *node, void *varno);
-static List *contained_values(PlannerInfo *root, IndexDef *def, Node *whole, Node *json, Index varno);
+static List *contained_values(PlannerInfo *root, IndexDef *def, Node *whole, Node *json, Index varno, bool *unknown);
 static List *element_exists(IndexDef *def, OpExpr *clause, Relation fact, Index varno);
 
-/* search_conditions: returns the comparisons (Condition *) of columns of the index that follow from a clause */
+/*
+ * search_conditions
+ *		Returns the comparisons (Condition *) of columns of the index that follow from a clause.
+ *		Sets *unknown if others may follow when a parameter is known.
+ */
 List *
-search_conditions(PlannerInfo *root, IndexDef *def, Node *clause, Relation fact, Index varno)
+search_conditions(PlannerInfo *root, IndexDef *def, Node *clause, Relation fact, Index varno, bool *unknown)
 {
 	Condition  *condition = NULL;
 
@@ -52,9 +56,9 @@ search_conditions(PlannerInfo *root, IndexDef *def, Node *clause, Relation fact,
 		int			position;
 
 		if (op->opfuncid == F_JSONB_CONTAINS)
-			return contained_values(root, def, left, right, varno);
+			return contained_values(root, def, left, right, varno, unknown);
 		if (op->opfuncid == F_JSONB_CONTAINED)
-			return contained_values(root, def, right, left, varno);
+			return contained_values(root, def, right, left, varno, unknown);
 		if (op->opfuncid == F_JSONB_EXISTS)
 			return element_exists(def, op, fact, varno);
 		if ((position = index_position_of(def, left, varno)) >= 0 && is_value(right, varno))
@@ -241,7 +245,7 @@ mentions_relation(Node *node, void *varno)
  * will have one, as far as can be told.
  */
 static List *
-contained_values(PlannerInfo *root, IndexDef *def, Node *whole, Node *json, Index varno)
+contained_values(PlannerInfo *root, IndexDef *def, Node *whole, Node *json, Index varno, bool *unknown)
 {
 	List	   *result = NIL;
 	int			i;
@@ -270,7 +274,10 @@ contained_values(PlannerInfo *root, IndexDef *def, Node *whole, Node *json, Inde
 			else
 				condition->contained = nsteps;
 			if (IsA(json, Const) ? condition->value == NULL : !contains_string(root, field, nsteps, json))
+			{
+				*unknown = *unknown || IsA(json, Param);
 				break;
+			}
 			result = lappend(result, condition);
 			break;
 		}

@@ -30,6 +30,6 @@ typedef struct Condition
 } Condition;
 
 extern int	index_position_of(IndexDef *def, Node *operand, Index varno);
-extern List *search_conditions(PlannerInfo *root, IndexDef *def, Node *clause, Relation fact, Index varno);
+extern List *search_conditions(PlannerInfo *root, IndexDef *def, Node *clause, Relation fact, Index varno, bool *unknown);
 
 #endif							/* INDEXTABLE_SEARCH_CONDITION_H */

@@ -47,6 +47,7 @@ SELECT d AS difference FROM (VALUES
 -- Of a document that is a parameter only a custom plan knows the fields, so the server keeps to these.
 SELECT DISTINCT args, caching, scans FROM (VALUES ('{"town": "t1"}'), ('{"tags": ["x1"]}'), ('{"town": "t1", "name": "n1"}'), ('{"town": 1}'), ('{}')) a (args),
 	unnest('{force_custom_plan,force_generic_plan}'::text[]) caching, pg_temp.answer('force', 'SELECT id FROM plain WHERE doc @> $1', quote_literal(args), NULL, caching) ORDER BY 2, 1;
+SELECT index_table, used, reason FROM indextable.explain($$SELECT id FROM plain WHERE doc @> $1$$) WHERE index_table::text IN ('plain_t1', 'plain_tag', 'plain_age') ORDER BY 1;
 CREATE TABLE guest (id int PRIMARY KEY, doc jsonb);
 INSERT INTO guest SELECT i, jsonb_build_object('town', 't' || i % 500, 'name', 'n' || i, 'pad', repeat('x', 200)) FROM generate_series(1, 5000) i;
 SELECT indextable.create('guest_town', 'guest', '{town, name}');
