@@ -77,7 +77,7 @@ refuse_queue_over_foreign(Oid fact)
 	{
 		DefinitionRow *row = &((StoredDefinition *) lfirst(cell))->row;
 
-		if (strcmp(row->maintenance, "async") == 0)
+		if (is_async(row))
 			async = true;
 		else
 			building |= is_queued(row);
