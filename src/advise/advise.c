@@ -325,7 +325,7 @@ other_version(void)
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg("the library and the catalog of indextable are of different versions"),
-			 errhint("Run ALTER EXTENSION indextable UPDATE.")));
+			 errhint("Run ALTER EXTENSION indextable UPDATE;")));
 }
 
 /* put_numbers: adds lines with the numbers of the profile */

@@ -38,6 +38,7 @@
 #include "table_access.h"
 #include "validity.h"
 
+/* What to do without knowing which index table is meant. */
 #define LIST_HINT	"To list the index tables, run SELECT index_table, fact_table FROM " IT_SCHEMA ".index_tables;"
 
 /* As soon as the table skipped has so many rows of an index table, they are replaced by their sum. */

@@ -75,7 +75,7 @@ rethrow_filter_error(MemoryContext cxt, Relation fact, const char *text)
 		PG_RE_THROW();
 	FlushErrorState();
 	guess.text = meant_filter(fact, text);
-	if (guess.text != NULL && run_catching_errors(try_guess, &guess) == NULL)
+	if (guess.text !=NULL && run_catching_errors(try_guess, &guess) == NULL)
 	{
 		const char *literal = sql_literal(guess.text);
 
