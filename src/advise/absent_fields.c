@@ -73,6 +73,7 @@ static bool has_path(JsonbValue *value, PathStep *steps, int nsteps);
 static void collect_members(AbsentFields *a, JsonbContainer *container, const char *path, const char *names, int depth);
 static void add_member(AbsentFields *a, const char *path, const char *names, const char *last, int depth);
 static void warn(AbsentFields *a, Field *field, bool is_key);
+static bool is_document(AbsentFields *a, FieldSpec *spec);
 static char *field_meant(AbsentFields *a, FieldSpec *spec);
 static char *list_members(AbsentFields *a);
 
@@ -309,7 +310,16 @@ warn(AbsentFields *a, Field *field, bool is_key)
 			 errdetail("Its column is null for documents without it."),
 			 meant != NULL ? errhint("Perhaps you mean this field: %s. To choose anew, run SELECT indextable.drop(%s);",
 									 meant, quote_literal_cstr(quoted_relation(a->def->relid))) :
-			 members != NULL ? errhint("The documents have: %s.", members) : 0));
+			 members == NULL ? 0 :
+			 is_document(a, spec) ? errhint("A path begins below the column \"%s\". The documents have: %s.", a->row->document, members) :
+			 errhint("The documents have: %s.", members)));
+}
+
+/* is_document: returns whether a field is the name of the column that has the documents */
+static bool
+is_document(AbsentFields *a, FieldSpec *spec)
+{
+	return spec->nsteps == 1 && spec->steps[0].name != NULL && strcmp(spec->steps[0].name, a->row->document) == 0;
 }
 
 /*

@@ -325,7 +325,7 @@ other_version(void)
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg("the library and the catalog of indextable are of different versions"),
-			 errhint("Run ALTER EXTENSION indextable UPDATE.")));
+			 errhint("Run ALTER EXTENSION indextable UPDATE;")));
 }
 
 /* put_numbers: adds lines with the numbers of the profile */
@@ -352,9 +352,9 @@ put_numbers(ReturnSetInfo *rsinfo, Profile *p, Verdict *v)
 	if (p->sampled_entries == 0)
 		return;
 
-	put_line(rsinfo, "keys", p->entries < 10 * p->keys ? "%s%.0f of %s; %.1f documents to a key" :
-			 "%s%.0f of %s; %.0f documents to a key", p->complete ? "" : "about ", p->keys,
-			 in_bytes(p->key_bytes), p->entries / p->keys);
+	put_line(rsinfo, "keys", "%s%s of %s; %s documents to a key", p->complete ? "" : "about ", in_count(p->keys),
+			 in_bytes(p->key_bytes),
+			 p->entries < 10 * p->keys ? psprintf("%.1f", p->entries / p->keys) : in_count(p->entries / p->keys));
 	for (i = 0; i < p->ncommon && p->common[i].n > 1; i++)
 	{
 		double		share = (double) p->common[i].n / p->sampled;
@@ -365,8 +365,8 @@ put_numbers(ReturnSetInfo *rsinfo, Profile *p, Verdict *v)
 	}
 
 	resetStringInfo(&line);
-	appendStringInfo(&line, "%.2f updates of each document, %s of them HOT; scanned %lld times", p->updates / p->documents,
-					 in_percent(p->updates > 0 ? (double) p->hot_updates / p->updates : 0), (long long) p->scans);
+	appendStringInfo(&line, "%.2f updates of each document, %s of them HOT; scanned %s times", p->updates / p->documents,
+					 in_percent(p->updates > 0 ? (double) p->hot_updates / p->updates : 0), in_count(p->scans));
 	if (p->since != 0)
 		appendStringInfo(&line, ", since %.10s", timestamptz_to_str(p->since));
 	put_line(rsinfo, "use", "%s", line.data);

@@ -50,7 +50,7 @@ existing_index(Relation fact, AttrNumber doc, FieldSpec *spec, Oid type)
 							row->filter != NULL ? ", for rows that pass its filter" : "",
 							strcmp(row->state, "active") != 0 ? ", which is " : "",
 							strcmp(row->state, "active") != 0 ? row->state : "",
-							strcmp(row->maintenance, "async") == 0 ? ", asynchronously" : "");
+							is_async(row) ? ", asynchronously" : "");
 	}
 	foreach(cell, RelationGetIndexList(fact))
 	{

@@ -20,9 +20,9 @@
 
 #include "../definition/citus_table.h"
 #include "../definition/columns.h"
-#include "../definition/expression.h"
 #include "../definition/fact_key.h"
 #include "../definition/field_spec.h"
+#include "../definition/filter.h"
 #include "../definition/layout.h"
 #include "../definition/resolve.h"
 #include "../indextable.h"
@@ -83,7 +83,7 @@ judge_key(Profile *p, Relation fact, int rows, double bytes)
 	FactDef    *factdef;
 
 	if (filter != NULL)
-		p->row->filter = expression_check_filter(fact, filter);
+		p->row->filter = check_filter(fact, filter);
 	p->def = definition_resolve(p->row, fact, NULL, 0, &factdef);
 	p->row->filter = filter;
 	(void) definition_complete_columns(p->def, fact, layout_desc(p->def, fact));

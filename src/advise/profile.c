@@ -19,7 +19,9 @@
 #include "access/itup.h"
 #include "access/nbtree.h"
 #include "access/relation.h"
+#include "catalog/pg_am.h"
 #include "catalog/pg_type.h"
+#include "commands/defrem.h"
 #include "executor/tuptable.h"
 #include "fmgr.h"
 #include "lib/stringinfo.h"
@@ -31,6 +33,7 @@
 #include "utils/builtins.h"
 #include "utils/datum.h"
 #include "utils/fmgrprotos.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/sortsupport.h"
@@ -68,6 +71,7 @@ static void count_keys(Profile *p, Tuplesortstate *sort);
 static void count_key(Profile *p, Datum *values, int64 n, double *pairs);
 static bool is_number(Field *field, Datum value);
 static double native_index_size(Profile *p, double entries);
+static bool has_posting_lists(IndexDef *def);
 static void estimate_sizes(Profile *p);
 static void read_statistics(Profile *p, Relation fact);
 
@@ -371,16 +375,41 @@ index_table_size(Profile *p, Strategy strategy, double entries)
 
 /*
  * native_index_size
- *		Estimates the size of a B-tree on the key, of so many rows.  It keeps each key once, and a
- *		row identifier for each of its rows.
+ *		Estimates the size of a B-tree on the key, of so many rows.  If it can, it keeps each key
+ *		once, and a row identifier for each of its rows; else each row has a copy of the key.
  */
 static double
 native_index_size(Profile *p, double entries)
 {
-	double		keys = Min(p->keys, entries);
+	double		keys = has_posting_lists(p->def) ? Min(p->keys, entries) : entries;
 
 	return ceil((keys * (INDEX_BYTES(p->key_bytes) + sizeof(ItemIdData)) +
 				 (entries - keys) * sizeof(ItemPointerData)) / (PAGE_BYTES * FILLED)) * BLCKSZ;
+}
+
+/*
+ * has_posting_lists
+ *		Returns whether a B-tree on the key keeps equal keys once.
+ *
+ * The server does so if keys that are equal have the same bytes, for all that the operator
+ * class and the collation know: numeric 1 and 1.0 do not, nor do the floats 0 and -0.
+ */
+static bool
+has_posting_lists(IndexDef *def)
+{
+	int			i;
+
+	for (i = 0; i < def->nkeys; i++)
+	{
+		Oid			opclass = GetDefaultOpClass(def->fields[i].type, BTREE_AM_OID);
+		Oid			type = get_opclass_input_type(opclass);
+		Oid			function = get_opfamily_proc(get_opclass_family(opclass), type, type, BTEQUALIMAGE_PROC);
+
+		if (!OidIsValid(function) ||
+			!DatumGetBool(OidFunctionCall1Coll(function, def->fields[i].collation, ObjectIdGetDatum(type))))
+			return false;
+	}
+	return true;
 }
 
 /* sizes_text: returns, for people to read, the sizes of new index tables, and of a native index, of so many entries */

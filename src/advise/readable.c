@@ -66,7 +66,7 @@ in_percent(double share)
 const char *
 in_bytes(double bytes)
 {
-	static const char *const units[] = {"bytes", "kB", "MB", "GB", "TB"};
+	static const char *const units[] = {"bytes", "kB", "MB", "GB", "TB", "PB"};
 	int			unit = 0;
 
 	while (bytes >= 1000 && unit < (int) lengthof(units) - 1)
@@ -75,6 +75,28 @@ in_bytes(double bytes)
 		unit++;
 	}
 	return psprintf(unit == 0 || bytes >= 100 ? "%.0f %s" : "%.1f %s", bytes, units[unit]);
+}
+
+/* in_count: returns a number of things in groups of three digits */
+const char *
+in_count(double n)
+{
+	char	   *digits = psprintf("%.0f", n);
+	int			len = strlen(digits);
+	StringInfoData result;
+	int			i;
+
+	/* Four digits are read without a comma. */
+	if (len <= 4)
+		return digits;
+	initStringInfo(&result);
+	for (i = 0; i < len; i++)
+	{
+		if (i > 0 && (len - i) % 3 == 0)
+			appendStringInfoChar(&result, ',');
+		appendStringInfoChar(&result, digits[i]);
+	}
+	return result.data;
 }
 
 /* put_line: adds a line to the result of advise() */
@@ -110,11 +132,11 @@ put_documents(ReturnSetInfo *rsinfo, double documents, double bytes, int partiti
 	StringInfoData line;
 
 	initStringInfo(&line);
-	appendStringInfo(&line, "%s%.0f of %s", complete ? "" : "about ", documents, in_bytes(bytes));
+	appendStringInfo(&line, "%s%s of %s", complete ? "" : "about ", in_count(documents), in_bytes(bytes));
 	if (partitions > 0)
 		appendStringInfo(&line, ", in %d partitions", partitions);
 	if (!complete)
-		appendStringInfo(&line, "; a sample of %lld", (long long) sampled);
+		appendStringInfo(&line, "; a sample of %s", in_count(sampled));
 	put_line(rsinfo, "documents", "%s", line.data);
 }
 

@@ -19,5 +19,6 @@ extern char *draw_bar(double share, int width);
 extern bool can_show_utf8(void);
 extern const char *in_percent(double share);
 extern const char *in_bytes(double bytes);
+extern const char *in_count(double n);
 
 #endif							/* INDEXTABLE_READABLE_H */

@@ -222,8 +222,8 @@ put_scans(Advice *advice)
 		rows += DatumGetInt64(DirectFunctionCall1(pg_stat_get_tuples_returned, ObjectIdGetDatum(lfirst_oid(cell))));
 	}
 	if (scans > 0)
-		put_line(advice->rsinfo, "use", scans == 1 ? "read sequentially %lld time, %.0f rows" :
-				 "read sequentially %lld times, %.0f rows each time", (long long) scans, (double) rows / scans);
+		put_line(advice->rsinfo, "use", scans == 1 ? "read sequentially %s time, %s rows" :
+				 "read sequentially %s times, %s rows each time", in_count(scans), in_count((double) rows / scans));
 }
 
 /* list_candidates: lists the fields that may be recommended; of those that an index serves it says so */
@@ -500,7 +500,7 @@ load_text(Load *load)
 
 	initStringInfo(&text);
 	if (load->calls > 0 || load->sessions == 0)
-		appendStringInfo(&text, "calls: %.0f, time: %s%s", load->calls, in_time(load->ms),
+		appendStringInfo(&text, "calls: %s, time: %s%s", in_count(load->calls), in_time(load->ms),
 						 load->reads_all ? ", reading most of the table" : "");
 	if (load->sessions > 0)
 		appendStringInfo(&text, "%slast query of other sessions: %d", text.len > 0 ? ", " : "", load->sessions);

@@ -121,10 +121,10 @@ choose_verdict(Profile *p, Relation fact)
 	else if (p->sampled_entries == 0)
 	{
 		if (p->filtered == p->sampled)
-			REASON(v, "None of the %lld rows that were looked at passes the filter.", (long long) p->sampled);
+			REASON(v, "None of the %s rows that were looked at passes the filter.", in_count(p->sampled));
 		else
-			REASON(v, "None of the %lld documents that were looked at has a value there. Case matters in paths.",
-				   (long long) (p->sampled - p->filtered));
+			REASON(v, "None of the %s documents that were looked at has a value there. Case matters in paths.",
+				   in_count(p->sampled - p->filtered));
 	}
 	else if (p->found[0] > POOR_SHARE)
 		choose_for_poor_key(p, v);
@@ -279,8 +279,8 @@ choose_for_selective_key(Profile *p, Verdict *v)
 		REASON(v, "Documents that have an element come in the order of the key, a page at a time; GIN has no order.");
 	else if (!p->shows_fields)
 	{
-		REASON(v, "A look-up finds about %.0f of %.0f documents; queries that count, or show only the key, read entries alone.",
-			   rows, p->documents);
+		REASON(v, "A look-up finds about %s of %s documents; queries that count, or show only the key, read entries alone.",
+			   in_count(rows), in_count(p->documents));
 		if (rows < FEW_ROWS && !native_possible(p))
 		{
 			if (p->mismatching > 0)

@@ -35,6 +35,7 @@ extern List *catalog_read_unchecked_definitions(Oid fact_table, Oid index_table)
 extern List *catalog_definitions(void);
 extern bool catalog_is_current_version(void);
 extern Oid	catalog_fact_of(Oid index_table);
+extern bool is_async(DefinitionRow *row);
 extern bool is_queued(DefinitionRow *row);
 extern Oid	catalog_forget_index_table(Oid index_table);
 extern void catalog_forget_definition(Oid index_table);

@@ -96,7 +96,7 @@ no_relation(const char *name)
 	ereport(ERROR,
 			(errcode(ERRCODE_UNDEFINED_TABLE),
 			 errmsg("relation " IT_INTERNAL ".%s does not exist", name),
-			 errhint("Run CREATE EXTENSION indextable, or undo what was done to the extension's tables.")));
+			 errhint("Run CREATE EXTENSION indextable; or undo what was done to the extension's tables.")));
 }
 
 /* catalog_index: returns the OID of an index of one of these tables, which is in the schema of the table */
@@ -289,7 +289,7 @@ check_version(TupleDesc desc, int natts)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("the library and the catalog of indextable are of different versions"),
-				 errhint("Run ALTER EXTENSION indextable UPDATE.")));
+				 errhint("Run ALTER EXTENSION indextable UPDATE;")));
 }
 
 /* catalog_table_has_columns: returns whether a table of the catalog has exactly natts columns, or does not exist */

@@ -33,6 +33,40 @@ told_activation(Oid index_table)
 	return told_call(building ? "build" : "repair", index_table);
 }
 
+/* told_skip: returns the call that has an index table skip what cannot be a key */
+char *
+told_skip(Oid index_table)
+{
+	return psprintf("SELECT " IT_SCHEMA ".alter(%s, on_mismatch => 'skip');", quote_literal_cstr(quoted_relation(index_table)));
+}
+
+/* told_unqueue: returns the calls after which no index table of a fact table needs its queue */
+char *
+told_unqueue(Oid fact)
+{
+	StringInfoData sql;
+	ListCell   *cell;
+
+	initStringInfo(&sql);
+	foreach(cell, catalog_read_definitions(fact, InvalidOid))
+	{
+		DefinitionRow *row = &((StoredDefinition *) lfirst(cell))->row;
+
+		if (!is_queued(row))
+			continue;
+		if (sql.len > 0)
+			appendStringInfoChar(&sql, ' ');
+		if (OidIsValid(row->replaces))
+			appendStringInfoString(&sql, told_call("rebuild", row->replaces));
+		else if (!is_async(row))
+			appendStringInfoString(&sql, told_call("build", row->index_table));
+		else
+			appendStringInfo(&sql, "SELECT " IT_SCHEMA ".alter(%s, maintenance => 'transactional');",
+							 quote_literal_cstr(quoted_relation(row->index_table)));
+	}
+	return sql.data;
+}
+
 /* told_drop: returns the command that drops all index tables of a fact table, or its feed if it has no index tables */
 char *
 told_drop(Oid fact)

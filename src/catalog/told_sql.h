@@ -12,6 +12,8 @@
 
 extern char *told_call(const char *function, Oid index_table);
 extern char *told_activation(Oid index_table);
+extern char *told_skip(Oid index_table);
+extern char *told_unqueue(Oid fact);
 extern char *told_drop(Oid fact);
 
 #endif							/* INDEXTABLE_TOLD_SQL_H */

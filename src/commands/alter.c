@@ -32,7 +32,7 @@
 #include "../catalog/told_sql.h"
 #include "../definition/cache.h"
 #include "../definition/citus_table.h"
-#include "../definition/expression.h"
+#include "../definition/filter.h"
 #include "../definition/partition_spec.h"
 #include "../definition/request.h"
 #include "../definition/create_call.h"
@@ -170,7 +170,7 @@ indextable_alter(PG_FUNCTION_ARGS)
 	relation_close(fact, NoLock);
 	if (feed_servers(row.fact_table) != NIL &&
 		(contents_change || strcmp(row.on_mismatch, stored->row.on_mismatch) != 0 ||
-		 (strcmp(row.maintenance, "async") != 0 && strcmp(stored->row.maintenance, "async") == 0)))
+		 (!is_async(&row) && is_async(&stored->row))))
 		refuse_over_feeds(&row);
 	if (pending != NULL && asks_for_contents)
 		drop_index_table(pending->row.index_table);
@@ -323,7 +323,7 @@ read_new_definition(FunctionCallInfo fcinfo, StoredDefinition *stored, Definitio
 			strcmp(row->strategy, "partial") == 0 ? "normalized" : row->strategy;
 	if (filter != NULL)
 		row->filter = filter[strspn(filter, " \t\r\n")] == '\0' ? NULL :
-			expression_check_filter(fact, filter);
+			check_filter(fact, filter);
 	if (IS_GIVEN(ARG_IS_UNIQUE))
 		row->is_unique = PG_GETARG_BOOL(ARG_IS_UNIQUE);
 	if (IS_GIVEN(ARG_ON_MISMATCH))

@@ -117,7 +117,7 @@ static void
 change_mismatch(DefinitionRow *row)
 {
 	bool		skip = strcmp(row->on_mismatch, "skip") == 0;
-	bool		async = strcmp(row->maintenance, "async") == 0;
+	bool		async = is_async(row);
 	Relation	fact = relation_open(row->fact_table, NoLock);
 	FactDef    *factdef;
 
@@ -250,7 +250,7 @@ change_uniqueness(DefinitionRow *row)
 static void
 change_maintenance(DefinitionRow *row)
 {
-	bool		async = strcmp(row->maintenance, "async") == 0;
+	bool		async = is_async(row);
 	FactDef    *factdef;
 	IndexDef   *def;
 

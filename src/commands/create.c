@@ -43,6 +43,7 @@
 #include "../definition/expression.h"
 #include "../definition/fact_key.h"
 #include "../definition/field_spec.h"
+#include "../definition/filter.h"
 #include "../definition/layout.h"
 #include "../definition/partition_spec.h"
 #include "../definition/primary_key.h"
@@ -165,12 +166,12 @@ indextable_create(PG_FUNCTION_ARGS)
 		aclcheck_error(ACLCHECK_NOT_OWNER, get_relkind_objtype(fact->rd_rel->relkind), RelationGetRelationName(fact));
 	if (accept_existing && !OidIsValid(existing))
 		existing = find_named_table(name, PG_GETARG_OID(ARG_FACT_TABLE));
-	check_citus_fact(fact, strcmp(row.maintenance, "async") == 0);
+	check_citus_fact(fact, is_async(&row));
 	row.fact_table = RelationGetRelid(fact);
 	row.document = document_column(fact, PG_ARGISNULL(ARG_DOCUMENT) ? NULL :
 								   NameStr(*PG_GETARG_NAME(ARG_DOCUMENT)));
 	if (row.filter != NULL)
-		row.filter = expression_check_filter(fact, row.filter);
+		row.filter = check_filter(fact, row.filter);
 	row.primary_key = row_key(fcinfo, fact);
 	def = definition_resolve(&row, fact, NULL, 0, &factdef);
 	check_row_key(factdef, fact);
@@ -187,9 +188,9 @@ indextable_create(PG_FUNCTION_ARGS)
 	 * A change that is not in a feed yet has been committed before the
 	 * snapshot with which the index table is filled.
 	 */
-	if (strcmp(row.maintenance, "async") == 0)
+	if (is_async(&row))
 		feeds_require(factdef, row.fact_table);
-	warn_foreign(row.fact_table, strcmp(row.maintenance, "async") == 0);
+	warn_foreign(row.fact_table, is_async(&row));
 
 	row.primary_key = NIL;
 	for (int i = 0; i < factdef->npk; i++)

@@ -64,7 +64,7 @@ check_distributed(DefinitionRow *row, FactDef *factdef, Relation fact, bool popu
 	if (citus_local_group() != 0)
 		refuse(fact, "It is distributed, and this node is not the coordinator.",
 			   "Run create() on the coordinator of Citus.");
-	if (strcmp(row->maintenance, "async") != 0)
+	if (!is_async(row))
 		refuse(fact, "It is distributed, and its rows and their entries are on several nodes.",
 			   "Use maintenance => 'async'.");
 	if (!table.by_hash || table.column == NULL)

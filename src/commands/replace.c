@@ -253,7 +253,7 @@ replace_index_table(StoredDefinition *replacement)
 		rows = palloc(sizeof(float4) * Max(list_length(pairs), 1));
 		foreach(cell, pairs)
 			rows[foreach_current_index(cell)] = truncate_without_replication(linitial_oid(lfirst(cell)));
-		copy_layout(old, new, strcmp(row.maintenance, "async") == 0, is_queued(&stored->row));
+		copy_layout(old, new, is_async(&row), is_queued(&stored->row));
 	}
 	PG_FINALLY();
 	{

@@ -272,7 +272,8 @@ refuse_trigger_change(Node *command)
 				(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
 				 errmsg("cannot alter trigger \"%s\" on table \"%s\"", name, table->relname),
 				 errdetail("The trigger belongs to indextable."),
-				 errhint("It is dropped when the index tables of the table are dropped.")));
+				 errhint("It is dropped with the index tables: %s",
+						 told_drop(OidIsValid(index_table_of(relid)) ? index_table_of(relid) : relid))));
 }
 
 /*

@@ -39,6 +39,7 @@
 #include "../catalog/table_access.h"
 #include "../catalog/trigger_names.h"
 #include "../catalog/validity.h"
+#include "../catalog/told_sql.h"
 #include "../definition/cache.h"
 #include "../indextable.h"
 #include "../maintain/guard.h"
@@ -354,7 +355,7 @@ refuse_queue(bool drop, const char *name, Oid fact)
 			 errmsg("cannot alter table %s.%s because index tables of %s require it",
 					get_namespace_name(catalog_schema()), name, quoted_relation(fact)),
 			 errdetail("It holds changes that are not yet applied to asynchronous index tables."),
-			 errhint("The table is dropped when the last of these index tables is dropped, or made transactional by indextable.alter().")));
+			 errhint("The table is dropped when none of them needs it any more. For that, run %s", told_unqueue(fact))));
 }
 
 /*

@@ -13,8 +13,10 @@
 #include <ctype.h>
 
 #include "access/transam.h"
+#include "catalog/pg_am.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
+#include "commands/defrem.h"
 #include "executor/tuptable.h"
 #include "fmgr.h"
 #include "parser/parse_coerce.h"
@@ -26,6 +28,7 @@
 #include "../util/subxact.h"
 #include "cast.h"
 #include "expression.h"
+#include "field_spec.h"
 
 /* A conversion that runs in a subtransaction. */
 typedef struct Conversion
@@ -39,6 +42,8 @@ typedef struct Conversion
 	bool		ok;
 } Conversion;
 
+static bool is_type_of_fields(Oid type);
+static const char *suited_type(Oid type);
 static bool convert_apart(Cast *cast, char *str, int len, Datum *result, Mismatch *why);
 static void try_conversion(void *arg);
 static void catch_mismatch(MemoryContext cxt, Mismatch *why);
@@ -53,12 +58,24 @@ static bool is_iso(Oid type, const char *str);
 void
 cast_check_type(const char *spec, Oid type)
 {
+	if (is_type_of_fields(type))
+		return;
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("field \"%s\" cannot have type %s", spec, format_type_be(type)),
+			 errdetail("The input function of a field's type must not depend on anything but the text."),
+			 hint_for_type(spec, type)));
+}
+
+static bool
+is_type_of_fields(Oid type)
+{
 	Oid			function;
 	Oid			ioparam;
 	char		typtype = get_typtype(type);
 
 	if (type == JSONBOID || is_datetime(type))
-		return;
+		return true;
 	if (typtype != TYPTYPE_PSEUDO && typtype != TYPTYPE_DOMAIN)
 	{
 		/*
@@ -69,16 +86,38 @@ cast_check_type(const char *spec, Oid type)
 			getTypeInputInfo(type, &function, &ioparam);
 		else if (function >= FirstNormalObjectId)
 			function = InvalidOid;
-		if (OidIsValid(function) && func_volatile(function) == PROVOLATILE_IMMUTABLE)
-			return;
+		return OidIsValid(function) && func_volatile(function) == PROVOLATILE_IMMUTABLE;
 	}
-	ereport(ERROR,
-			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-			 errmsg("field \"%s\" cannot have type %s", spec, format_type_be(type)),
-			 errdetail("The input function of a field's type must not depend on anything but the text."),
-			 typtype == TYPTYPE_DOMAIN ?
-			 errhint("Use the type that the domain is based on.") :
-			 errhint("Use text, jsonb, or a type such as integer, numeric, boolean, uuid, date or timestamptz.")));
+	return false;
+}
+
+/* hint_for_type: adds a hint to the error that a field cannot have a type: the nearest one that it can have */
+int
+hint_for_type(const char *spec, Oid type)
+{
+	Oid			element = get_element_type(type);
+
+	if (OidIsValid(element) && parse_field_spec(spec, false)->multi)
+		type = element;
+	else if (OidIsValid(element))
+		return errhint("As a key field, %s has an entry for each element; %s has the array as a whole.",
+					   field_of_type(spec, suited_type(element), true), field_of_type(spec, "jsonb", false));
+	return errhint("Perhaps you mean this field: %s.", field_of_type(spec, suited_type(type), false));
+}
+
+/* suited_type: returns the nearest type that a key field can have to one that it perhaps cannot have */
+static const char *
+suited_type(Oid type)
+{
+	Oid			base = getBaseType(type);
+
+	if (is_type_of_fields(base) && OidIsValid(GetDefaultOpClass(base, BTREE_AM_OID)))
+		return format_type_be(base);
+	if (base == MONEYOID)
+		return "numeric";
+	if (base == JSONOID || base == RECORDOID || get_typtype(base) == TYPTYPE_COMPOSITE)
+		return "jsonb";
+	return "text";
 }
 
 /*

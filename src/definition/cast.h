@@ -20,6 +20,7 @@ typedef struct Mismatch
 } Mismatch;
 
 extern void cast_check_type(const char *spec, Oid type);
+extern int	hint_for_type(const char *spec, Oid type);
 extern void cast_init(Cast *cast, Oid type, int32 typmod, Oid collation, MemoryContext cxt);
 extern bool cast_text(Cast *cast, char *str, int len, Datum *result, Mismatch *why);
 extern bool cast_column(RowExpression *expr, TupleTableSlot *row, Datum *result, Mismatch *why);

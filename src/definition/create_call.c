@@ -100,7 +100,7 @@ create_call(const char *index_table, const char *fact_table, DefinitionRow *row,
 		appendStringInfo(&sql, ", include => %s", array_literal(row->include));
 	if (row->filter != NULL)
 		appendStringInfo(&sql, ", filter => %s", sql_literal(row->filter));
-	if (strcmp(row->maintenance, "async") == 0)
+	if (is_async(row))
 		appendStringInfoString(&sql, ", maintenance => 'async'");
 	if (row->is_unique)
 		appendStringInfoString(&sql, ", is_unique => true");

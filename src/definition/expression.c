@@ -51,7 +51,7 @@
 #include "../util/fixed_settings.h"
 #include "../util/role.h"
 #include "expression.h"
-#include "field_spec.h"
+#include "users_text.h"
 #include "invalidation.h"
 
 struct RowExpr_
@@ -71,9 +71,6 @@ struct RowExpr_
 	List	   *code;			/* of CodeObject *: what it calls */
 };
 
-/* The longest filter: it is parsed whenever the definition is loaded. */
-#define MAX_FILTER_BYTES	(1024 * 1024)
-
 static RowExpression *compile(Relation fact, const char *text, Oid type, int32 typmod,
 							  const char **column_names, bool given);
 static RowExpression *parse(Relation fact, const char *text, Oid type, int32 typmod,
@@ -85,54 +82,15 @@ static List *without_columns(RowExpression *expr);
 static Node *replace_vars(Node *node, void *context);
 static Node *parse_over_fact(Relation fact, const char *text, Oid type, int32 typmod,
 							 const char **column_names);
-static void rethrow_filter_error(MemoryContext cxt, const char *text);
 static void check_columns(Relation fact, Node *expr);
 static bool calls_users_code(Node *node, void *context);
 static bool collect_code(Node *node, void *context);
 
-/*
- * expression_check_filter
- *		Checks a filter that a user gives, and returns it in the form that the catalog keeps.
- */
-char *
-expression_check_filter(Relation fact, const char *text)
+/* expression_compile_filter: returns a filter as a user gives it, ready to be evaluated */
+RowExpression *
+expression_compile_filter(Relation fact, const char *text)
 {
-	MemoryContext cxt = CurrentMemoryContext;
-	RowExpression *volatile filter = NULL;
-
-	if (strlen(text) > MAX_FILTER_BYTES)
-		ereport(ERROR,
-				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-				 errmsg("filter is too long"),
-				 errdetail("It has %zu bytes; at most %d are allowed.", strlen(text), MAX_FILTER_BYTES)));
-	PG_TRY();
-	{
-		filter = compile(fact, text, BOOLOID, -1, NULL, true);
-	}
-	PG_CATCH();
-	{
-		rethrow_filter_error(cxt, text);
-	}
-	PG_END_TRY();
-	return expression_text(fact, filter);
-}
-
-/* rethrow_filter_error: throws an error of a new filter on, with a hint how members of documents are read, if it has none */
-static void
-rethrow_filter_error(MemoryContext cxt, const char *text)
-{
-	ErrorData  *error;
-
-	MemoryContextSwitchTo(cxt);
-	error = CopyErrorData();
-	if (error->hint != NULL ||
-		(error->sqlerrcode != ERRCODE_UNDEFINED_COLUMN && error->sqlerrcode != ERRCODE_UNDEFINED_TABLE &&
-		 error->sqlerrcode != ERRCODE_DATATYPE_MISMATCH))
-		PG_RE_THROW();
-	FlushErrorState();
-	error->hint = error->sqlerrcode == ERRCODE_DATATYPE_MISMATCH ? psprintf("Compare the value, or cast it: (%s)::boolean.", text) :
-		pstrdup("A filter is an SQL expression over the columns of the table. For a member of the document, write column ->> 'member'.");
-	ReThrowError(error);
+	return compile(fact, text, BOOLOID, -1, NULL, true);
 }
 
 /* expression_text: returns an expression as SQL, with the names that the columns have now */

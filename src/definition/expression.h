@@ -15,7 +15,7 @@
 
 #include "../indextable.h"
 
-extern char *expression_check_filter(Relation fact, const char *text);
+extern RowExpression *expression_compile_filter(Relation fact, const char *text);
 extern RowExpression *expression_compile(Relation fact, const char *text, Oid type, int32 typmod,
 										 const char **column_names);
 extern RowExpression *expression_parse(Relation fact, const char *text, Oid type, int32 typmod,

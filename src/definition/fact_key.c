@@ -39,6 +39,7 @@
 #include "columns.h"
 #include "fact_key.h"
 
+static char *possible_key(Oid fact);
 static bool is_key_index(FactDef *def, Relation leaf, Relation index);
 
 /*
@@ -110,9 +111,55 @@ report_no_primary_key(Oid fact)
 			 errmsg("table \"%s\" has no primary key", get_rel_name(fact)),
 			 errdetail("Entries of an index table refer to fact rows by their primary key."),
 			 foreign_leaves(fact) == NIL ?
-			 errhint("Run ALTER TABLE %s ADD PRIMARY KEY (%s); before you drop one, drop the index tables.", quoted_relation(fact),
-					 get_attnum(fact, "id") > 0 ? "id" : "...") :
+			 errhint("Run ALTER TABLE %s ADD %s; before you drop one, drop the index tables.", quoted_relation(fact),
+					 possible_key(fact)) :
 			 errhint("A table with foreign partitions cannot have a primary key. Name the columns that identify a row with primary_key => '{...}'.")));
+}
+
+/*
+ * possible_key
+ *		Returns a primary key that a table may have, for ALTER TABLE ADD: the columns of a unique
+ *		index, or a column "id", which may be a new one.
+ */
+static char *
+possible_key(Oid fact)
+{
+	Relation	rel = relation_open(fact, AccessShareLock);
+	TupleDesc	desc = RelationGetDescr(rel);
+	char	   *found = NULL;
+	ListCell   *cell;
+	int			i;
+
+	foreach(cell, RelationGetIndexList(rel))
+	{
+		Relation	index = index_open(lfirst_oid(cell), AccessShareLock);
+		Form_pg_index form = index->rd_index;
+		StringInfoData columns;
+		bool		fits = form->indisunique && form->indimmediate && form->indisvalid && RelationGetIndexPredicate(index) == NIL;
+
+		initStringInfo(&columns);
+		for (i = 0; i < form->indnkeyatts && fits; i++)
+		{
+			AttrNumber	attno = form->indkey.values[i];
+
+			fits = attno > 0 && TupleDescAttr(desc, attno - 1)->attnotnull;
+			if (fits)
+				appendStringInfo(&columns, "%s%s", i > 0 ? ", " : "", quote_identifier(NameStr(TupleDescAttr(desc, attno - 1)->attname)));
+		}
+		if (fits && found == NULL)
+			found = psprintf("PRIMARY KEY (%s)", columns.data);
+		index_close(index, AccessShareLock);
+	}
+	for (i = 0; i < desc->natts && found == NULL; i++)
+		if (!TupleDescAttr(desc, i)->attisdropped && pg_strcasecmp(NameStr(TupleDescAttr(desc, i)->attname), "id") == 0)
+			found = psprintf("PRIMARY KEY (%s)", quote_identifier(NameStr(TupleDescAttr(desc, i)->attname)));
+
+	/* That of a partitioned table has the columns that it is partitioned by. */
+	if (found == NULL)
+		found = rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE ? "PRIMARY KEY (...)" :
+			"COLUMN id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY";
+	relation_close(rel, AccessShareLock);
+	return found;
 }
 
 /*

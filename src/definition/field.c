@@ -150,7 +150,8 @@ check_field(Field *field, IndexDef *def, bool is_key)
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
 				 errmsg("type %s of key field \"%s\" has no order",
 						format_type_be(field->type), spec->text),
-				 errdetail("A key needs a type with a default btree operator class.")));
+				 errdetail("A key needs a type with a default btree operator class."),
+				 spec->column == NULL ? hint_for_type(spec->text, field->type) : 0));
 
 	/* Errors of such a cast are not caught; see cast_column(). */
 	if (def->skip_mismatch && field->convert != NULL && expression_calls_users_code(field->convert))

@@ -20,15 +20,18 @@
 #include "nodes/parsenodes.h"
 #include "nodes/pg_list.h"
 #include "parser/parse_type.h"
-#include "parser/parser.h"
 #include "parser/scansup.h"
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
 #include "utils/jsonb.h"
+#include "utils/syscache.h"
 
 #include "../indextable.h"
+#include "../util/sql.h"
 #include "field_hint.h"
 #include "field_spec.h"
+#include "type_hint.h"
+#include "users_text.h"
 
 /* The longest field. */
 #define MAX_FIELD_BYTES		(32 * 1024)
@@ -43,8 +46,8 @@ static const char *parse_member(FieldSpec *spec, const char *p);
 static char *json_string(FieldSpec *spec, const char *start, int len);
 static const char *parse_subscript(FieldSpec *spec, const char *p);
 static void add_step(FieldSpec *spec, char *name, bool wildcard);
-static void parse_error_callback(void *arg);
 static void parse_tail(FieldSpec *spec, const char *tail);
+static void check_type_name(const char *text, TypeName *type);
 static ResTarget *parse_tail_expression(const char *text, const char *tail);
 static char *name_after_as(const char *tail, const char **as);
 
@@ -326,48 +329,6 @@ add_step(FieldSpec *spec, char *name, bool wildcard)
 	}
 }
 
-/* parse_error_callback: turns the position of an error in what was parsed into one in the user's text */
-static void
-parse_error_callback(void *arg)
-{
-	ParseContext *context = arg;
-	int			position = geterrposition();
-
-	if (position > context->offset)
-	{
-		errposition(0);
-		internalerrposition(position - context->offset + context->start);
-		internalerrquery(context->text);
-	}
-	errcontext("%s \"%s\"", context->what, context->text);
-}
-
-/*
- * push_parse_context, pop_parse_context
- *		Begin and end the parsing of a user's text, during which errors speak of this text and
- *		of what it is: a field or a filter, for example.  What is parsed consists of offset
- *		characters of ours and then of the text, from character start on.
- */
-void
-push_parse_context(ParseContext *context, const char *what, const char *text, int offset, int start)
-{
-	context->what = what;
-	context->text = text;
-
-	context->offset = offset;
-	context->start = start;
-	context->callback.callback = parse_error_callback;
-	context->callback.arg = context;
-	context->callback.previous = error_context_stack;
-	error_context_stack = &context->callback;
-}
-
-void
-pop_parse_context(ParseContext *context)
-{
-	error_context_stack = context->callback.previous;
-}
-
 /* parse_tail: parses what follows a path, [::type] [COLLATE "c"] [AS name], by the server's grammar */
 static void
 parse_tail(FieldSpec *spec, const char *tail)
@@ -405,7 +366,10 @@ parse_tail(FieldSpec *spec, const char *tail)
 			if (type->setof)
 				target = NULL;
 			else
+			{
+				check_type_name(spec->text, type);
 				typenameTypeIdAndMod(NULL, type, &spec->type, &spec->typmod);
+			}
 			node = ((TypeCast *) node)->arg;
 		}
 		if (!IsA(node, A_Const) || !((A_Const *) node)->isnull)
@@ -423,6 +387,26 @@ parse_tail(FieldSpec *spec, const char *tail)
 
 	if (target == NULL)
 		spec_error(spec->text, tail, "expected [::type] [COLLATE \"c\"] [AS name] after the path", NULL);
+}
+
+/* check_type_name: refuses the name of a type that does not exist, with the one that is perhaps meant */
+static void
+check_type_name(const char *text, TypeName *type)
+{
+	Type		found = LookupTypeName(NULL, type, NULL, false);
+	const char *meant;
+
+	if (found != NULL)
+	{
+		ReleaseSysCache(found);
+		return;
+	}
+	meant = nearest_type(strVal(llast(type->names)));
+	ereport(ERROR,
+			(errcode(ERRCODE_UNDEFINED_OBJECT),
+			 errmsg("type \"%s\" does not exist", TypeNameToString(type)),
+			 meant == NULL ? errhint(USUAL_TYPES) :
+			 errhint("Perhaps you mean this field: %s.", field_of_type(text, meant, type->arrayBounds != NIL))));
 }
 
 /* parse_tail_expression: parses what follows a path; syntax errors speak of the field */
@@ -534,31 +518,17 @@ name_field(const char *text, const char *name)
 }
 
 /*
- * parse_lone_expression
- *		Returns the one target of "SELECT prefix text", or NULL if text is more than one
- *		expression: if it has another statement, a FROM clause or a second column, for
- *		example.
+ * field_of_type
+ *		Returns a field with another type, as an argument of create(): of each element of the
+ *		array that it is, or of its value.
  */
-ResTarget *
-parse_lone_expression(const char *prefix, const char *text)
+char *
+field_of_type(const char *text, const char *type, bool elements)
 {
-	List	   *parsed;
-	SelectStmt *select;
+	FieldSpec  *spec = parse_field_spec(text, false);
+	const char *as = text +strlen(text);
 
-	parsed = raw_parser(psprintf("SELECT %s%s", prefix, text), RAW_PARSE_DEFAULT);
-	if (list_length(parsed) != 1)
-		return NULL;
-	select = (SelectStmt *) linitial_node(RawStmt, parsed)->stmt;
-	if (!IsA(select, SelectStmt) ||
-		list_length(select->targetList) != 1 ||
-		select->op != SETOP_NONE ||
-		select->distinctClause != NIL || select->intoClause != NULL ||
-		select->fromClause != NIL || select->whereClause != NULL ||
-		select->groupClause != NIL || select->havingClause != NULL ||
-		select->windowClause != NIL || select->valuesLists != NIL ||
-		select->sortClause != NIL || select->limitOffset != NULL ||
-		select->limitCount != NULL || select->lockingClause != NIL ||
-		select->withClause != NULL)
-		return NULL;
-	return linitial_node(ResTarget, select->targetList);
+	(void) name_after_as(text +spec->tail, &as);
+	return array_literal(list_make1(psprintf("%.*s%s::%s%s%s", spec->tail, text, elements && !spec->multi ? "[*]" : "",
+											 type, *as == '\0' ? "" : " ", as)));
 }

@@ -24,11 +24,13 @@
 #include "utils/syscache.h"
 
 #include "../indextable.h"
+#include "../util/sql.h"
 #include "field_spec.h"
 #include "layout.h"
 
 static List *layout_names(IndexDef *def, Relation fact);
-static void add_column(List **names, const char *name, const char *what);
+static void add_column(List **names, const char *name, const char *what, IndexDef *def);
+static char *other_name(IndexDef *def, const char *name);
 static void append_column(StringInfo sql, const char *name, Oid type, int32 typmod, Oid collation,
 						  bool not_null);
 static void set_column(TupleDesc desc, AttrNumber attno, List *names, Oid type, int32 typmod,
@@ -107,18 +109,18 @@ layout_names(IndexDef *def, Relation fact)
 	int			i;
 
 	for (i = 0; i < def->nkeys; i++)
-		add_column(&names, def->fields[i].spec->name, def->fields[i].spec->text);
+		add_column(&names, def->fields[i].spec->name, def->fields[i].spec->text, def);
 	for (i = 0; i < factdef->npk; i++)
 		if (def->pk_attno[i] > def->nkeys)
 			add_column(&names,
 					   get_attname(factdef->relid, factdef->pk_attno[i], false),
-					   "primary key");
+					   "primary key", def);
 	for (i = def->nkeys; i < def->nkeys + def->nincludes; i++)
-		add_column(&names, def->fields[i].spec->name, def->fields[i].spec->text);
+		add_column(&names, def->fields[i].spec->name, def->fields[i].spec->text, def);
 	if (def->doc_attno != 0)
 		add_column(&names,
 				   get_attname(factdef->relid, factdef->doc_attno[def->docno], false),
-				   "document");
+				   "document", def);
 	if (def->nident > INDEX_MAX_KEYS)
 		ereport(ERROR,
 				(errcode(ERRCODE_TOO_MANY_COLUMNS),
@@ -129,7 +131,7 @@ layout_names(IndexDef *def, Relation fact)
 
 /* add_column: adds the name of a column to a list, unless it cannot be one; what it is of is for an error */
 static void
-add_column(List **names, const char *name, const char *what)
+add_column(List **names, const char *name, const char *what, IndexDef *def)
 {
 	ListCell   *cell;
 
@@ -151,9 +153,58 @@ add_column(List **names, const char *name, const char *what)
 					(errcode(ERRCODE_DUPLICATE_COLUMN),
 					 errmsg("column name \"%s\" specified more than once", name),
 					 errdetail("Columns are named after the last member of a path. The columns of the fact table's primary key keep their names."),
-					 errhint("Name the field with AS.")));
+					 errhint("%s", other_name(def, name))));
 	}
 	*names = lappend(*names, pstrdup(name));
+}
+
+/* other_name: returns a hint how the last field whose column would have a name gets another one */
+static char *
+other_name(IndexDef *def, const char *name)
+{
+	FactDef    *fact;
+	FieldSpec  *spec = NULL;
+	StringInfoData longer;
+	char	   *named;
+	bool		is_key;
+	bool		is_lone;
+	int			i = -1;
+
+	if (def != NULL)
+		i = def->nkeys + def->nincludes - 1;
+	for (; i >= 0; i--)
+	{
+		spec = def->fields[i].spec;
+		if (spec->column == NULL && spec->name != NULL && strcmp(spec->name, name) == 0)
+			break;
+	}
+	if (i < 0)
+		return pstrdup("Leave out one of the fields, or name it with AS.");
+	is_key = i < def->nkeys;
+	is_lone = spec->nsteps == 1 && strcmp(spec->steps[0].name, name) == 0;
+	fact = def->fact;
+
+	/* the members that lead to it, or that it is one of the document */
+	initStringInfo(&longer);
+	for (i = 0; i < spec->nsteps; i++)
+		if (spec->steps[i].name != NULL && !spec->steps[i].is_index)
+			appendStringInfo(&longer, "%s%s", longer.len > 0 ? "_" : "", spec->steps[i].name);
+	if (longer.len == 0 || strcmp(longer.data, name) == 0)
+	{
+		resetStringInfo(&longer);
+		appendStringInfo(&longer, "%s_%s", get_attname(fact->relid, fact->doc_attno[def->docno], false), name);
+	}
+	if (longer.len >= NAMEDATALEN)
+		return pstrdup("Name the field with AS.");
+	named = array_literal(list_make1(name_field(spec->text, longer.data)));
+	for (i = 0; i < fact->npk && is_lone; i++)
+		if (strcmp(get_attname(fact->relid, fact->pk_attno[i], false), name) == 0)
+			return is_key ?
+				psprintf("Perhaps you mean the column of the table: %s. For a member of the document, name the field: %s.",
+						 array_literal(list_make1(psprintf("@%s", quote_identifier(name)))), named) :
+				psprintf("Entries have the column of the primary key anyway. For a member of the document, name the field: %s.",
+						 named);
+	return psprintf("Name the field with AS: %s.", named);
 }
 
 /* append_column: appends a column to the column list of CREATE TABLE */
@@ -244,7 +295,7 @@ layout_like(IndexDef *def, Relation fact, Relation old, int nkept, int first_own
 
 		if (stays[i])
 		{
-			add_column(&names, NameStr(att->attname), "column");
+			add_column(&names, NameStr(att->attname), "column", def);
 			append_column(&sql, NameStr(att->attname), att->atttypid, att->atttypmod,
 						  att->attcollation, att->attnotnull);
 		}
@@ -262,14 +313,14 @@ layout_like(IndexDef *def, Relation fact, Relation old, int nkept, int first_own
 	{
 		Field	   *field = &def->fields[def->nkeys + i];
 
-		add_column(&names, field->spec->name, field->spec->text);
+		add_column(&names, field->spec->name, field->spec->text, def);
 		append_column(&sql, field->spec->name, field->type, field->typmod, field->collation, false);
 	}
 	if (def->doc_attno != 0 && nkept == def->nident)
 	{
 		char	   *name = get_attname(def->fact->relid, def->fact->doc_attno[def->docno], false);
 
-		add_column(&names, name, "document");
+		add_column(&names, name, "document", def);
 		append_column(&sql, name, JSONBOID, -1, InvalidOid, false);
 	}
 	return sql.data;

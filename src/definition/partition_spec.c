@@ -29,7 +29,7 @@
 
 #include "../indextable.h"
 #include "../util/fixed_settings.h"
-#include "field_spec.h"
+#include "users_text.h"
 #include "partition_spec.h"
 
 #define MAX_PARTITIONS		10000

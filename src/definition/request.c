@@ -10,6 +10,7 @@
 #include "fmgr.h"
 #include "nodes/pg_list.h"
 
+#include "../catalog/definition_rows.h"
 #include "../indextable.h"
 #include "../util/arguments.h"
 #include "request.h"
@@ -42,7 +43,7 @@ check_request(DefinitionRow *row)
 				 errmsg("included fields are allowed only with the strategy \"partial\""),
 				 errdetail("The strategy is \"%s\".", row->strategy),
 				 errhint("Leave out include, or use the strategy \"partial\".")));
-	if (row->is_unique && strcmp(row->maintenance, "async") == 0)
+	if (row->is_unique && is_async(row))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("an asynchronous index table cannot be unique"),

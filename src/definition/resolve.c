@@ -560,7 +560,7 @@ definition_code(IndexDef *def)
 void
 note_feeds(FactDef *factdef, DefinitionRow *row)
 {
-	if (strcmp(row->maintenance, "async") == 0)
+	if (is_async(row))
 		factdef->fed = true;
 	else if (is_queued(row))
 		factdef->queued_here = true;

@@ -73,12 +73,12 @@ report_long_key(IndexDef *def, FactRow *row, KeySize *size)
 		ereport(ERROR,
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 				 errmsg("key of a row of \"%s\" is too long for index table \"%s\"", row->fact->name, def->name),
-				 errhint("Correct the document, or create the index table with on_mismatch => 'skip'."),
+				 hint_to_skip(def),
 				 errindextable(def, size->longest)));
 	ereport(ERROR,
 			(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 			 errmsg("key is too long for index table \"%s\"", def->name),
 			 errdetail("Row %s of \"%s\": %s", format_row_key(row), row->fact->name, detail),
-			 errhint("Correct the document, or create the index table with on_mismatch => 'skip'."),
+			 hint_to_skip(def),
 			 errindextable(def, size->longest)));
 }

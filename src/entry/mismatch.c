@@ -12,8 +12,11 @@
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "utils/acl.h"
+#include "utils/rel.h"
+#include "utils/relcache.h"
 #include "utils/rls.h"
 
+#include "../catalog/told_sql.h"
 #include "../indextable.h"
 #include "../util/fixed_settings.h"
 #include "document.h"
@@ -45,7 +48,7 @@ report_mismatch(IndexDef *def, FactRow *row, RowMismatch *mismatch)
 				(errcode(ERRCODE_CHECK_VIOLATION),
 				 errmsg("field \"%s\" of index table \"%s\" cannot hold the value of a row of \"%s\"",
 						mismatch->field->spec->text, def->name, row->fact->name),
-				 errhint("Correct the document, or create the index table with on_mismatch => 'skip'."),
+				 hint_to_skip(def),
 				 errindextable(def, mismatch->field)));
 	ereport(ERROR,
 			(errcode(ERRCODE_CHECK_VIOLATION),
@@ -53,8 +56,22 @@ report_mismatch(IndexDef *def, FactRow *row, RowMismatch *mismatch)
 					mismatch->field->spec->text, def->name, excerpt(mismatch->value)),
 			 errdetail("Row %s of \"%s\": %s", format_row_key(row), row->fact->name,
 					   excerpt(mismatch->why.message)),
-			 errhint("Correct the document, or create the index table with on_mismatch => 'skip'."),
+			 hint_to_skip(def),
 			 errindextable(def, mismatch->field)));
+}
+
+/* hint_to_skip: adds a hint to the error that a row cannot have its entries */
+int
+hint_to_skip(IndexDef *def)
+{
+	Relation	rel = RelationIdGetRelation(def->relid);
+	bool		is_new = rel == NULL || rel->rd_createSubid != InvalidSubTransactionId;
+
+	if (rel != NULL)
+		RelationClose(rel);
+	if (is_new)
+		return errhint("Correct the document, or create the index table with on_mismatch => 'skip'.");
+	return errhint("Correct the document, or leave it without the entry: %s", told_skip(def->relid));
 }
 
 /* may_show_row: returns whether a user who writes a row may read it, too */

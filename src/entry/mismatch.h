@@ -23,6 +23,7 @@ typedef struct RowMismatch
 
 extern char *excerpt(char *text);
 extern void report_mismatch(IndexDef *def, FactRow *row, RowMismatch *mismatch);
+extern int	hint_to_skip(IndexDef *def);
 extern bool may_show_row(FactRow *row);
 extern char *format_row_key(FactRow *row);
 

@@ -152,7 +152,7 @@ indextable_drain(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("table \"%s\" has no asynchronous index tables", get_rel_name(wanted)),
-				 errhint("The view indextable.index_tables lists the index tables.")));
+				 errhint("To list such index tables, run SELECT index_table, fact_table FROM " IT_SCHEMA ".index_tables WHERE maintenance = 'async';")));
 	PG_RETURN_INT64(changes);
 }
 

@@ -324,7 +324,7 @@ is_fed_only(Oid fact)
 		return false;
 	foreach(cell, catalog_read_definitions(fact, InvalidOid))
 	{
-		if (strcmp(((StoredDefinition *) lfirst(cell))->row.maintenance, "async") != 0)
+		if (!is_async(&((StoredDefinition *) lfirst(cell))->row))
 			return false;
 	}
 	for (i = 0; i < FACT_TRIGGERS; i++)

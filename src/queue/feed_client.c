@@ -105,7 +105,7 @@ feed_servers(Oid fact)
 	ListCell   *cell;
 
 	foreach(cell, catalog_read_definitions(fact, InvalidOid))
-		async |= strcmp(((StoredDefinition *) lfirst(cell))->row.maintenance, "async") == 0;
+		async |= is_async(&((StoredDefinition *) lfirst(cell))->row);
 	if (async)
 		foreach(cell, foreign_leaves(fact))
 			servers = list_append_unique_oid(servers, GetForeignTable(lfirst_oid(cell))->serverid);

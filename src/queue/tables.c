@@ -36,6 +36,7 @@
 #include "../catalog/owner.h"
 #include "../catalog/queue_table.h"
 #include "../catalog/table_access.h"
+#include "../catalog/told_sql.h"
 #include "../definition/cache.h"
 #include "../indextable.h"
 #include "../util/citus.h"
@@ -77,7 +78,7 @@ refuse_queue_over_foreign(Oid fact)
 	{
 		DefinitionRow *row = &((StoredDefinition *) lfirst(cell))->row;
 
-		if (strcmp(row->maintenance, "async") == 0)
+		if (is_async(row))
 			async = true;
 		else
 			building |= is_queued(row);
@@ -120,7 +121,7 @@ queues_create(FactDef *def, bool feed)
 				 feed ? errmsg("table \"%s\" cannot have a feed because its changes are queued for index tables", def->name) :
 				 errmsg("changes of table \"%s\" cannot be queued because it has a feed", def->name),
 				 errdetail("What is queued is applied here, or on the server that takes from the feed. Index tables that are asynchronous, or that are built or rebuilt online, need a queue."),
-				 feed ? errhint("Drop the asynchronous index tables, or make them transactional, before you create the feed.") :
+				 feed ? errhint("First run %s", told_unqueue(def->relid)) :
 				 errhint("Use maintenance => 'transactional' and populate => true.")));
 	if (OidIsValid(row.queue))
 		return;

@@ -324,6 +324,6 @@ wait_until_fresh(Oid index_table, int64 max_lag, int64 timeout)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("lag of index table \"%s\" exceeds max_lag",
 						get_rel_name(index_table)),
-				 errhint("Try again, use a longer timeout, or look for the cause in the view indextable.queues.")));
+				 errhint("Try again, or use a longer timeout. To see the cause, run SELECT * FROM indextable.queues;")));
 	return true;
 }

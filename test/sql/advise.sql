@@ -289,6 +289,25 @@ SELECT last_value FROM calls;
 SELECT indextable.create('divided', 'brief', '{level}', filter => '1 / (id - 1000) = 0', populate => false);
 SELECT indextable.advise('brief', '{level}', filter => '1 / (id - 1000) = 0');
 
+-- the sizes are those of the tables and indexes, to a tenth; a B-tree keeps equal keys once only if their type allows it
+CREATE TABLE sized (id int PRIMARY KEY, doc jsonb);
+INSERT INTO sized SELECT i, jsonb_build_object('n', i % 50, 's', 's' || i % 50) FROM generate_series(1, 20000) i;
+VACUUM ANALYZE sized;
+CREATE TABLE sizes (key text, expression text, normalized float8, native float8);
+INSERT INTO sizes SELECT key, expression, normalized_size, native_size
+FROM (VALUES ('n::int', $$(doc ->> 'n')::int$$), ('n::numeric', $$(doc ->> 'n')::numeric$$), ('n::float8', $$(doc ->> 'n')::float8$$), ('n::jsonb', $$doc -> 'n'$$), ('s', $$doc ->> 's'$$)) k(key, expression),
+	LATERAL (SELECT * FROM indextable.profile('sized', ARRAY[key], sample_rows => 1000000)) p;
+SET indextable.advice = off;
+CREATE FUNCTION made(s sizes, OUT normalized_ratio numeric, OUT native_ratio numeric) LANGUAGE plpgsql AS $$
+BEGIN
+	normalized_ratio := round((s.normalized / pg_total_relation_size(indextable.create('of_size', 'advtest.sized', ARRAY[s.key])))::numeric, 1);
+	EXECUTE format('CREATE INDEX native ON advtest.sized ((%s))', s.expression);
+	native_ratio := round((s.native / pg_relation_size('advtest.native'))::numeric, 1);
+	PERFORM indextable.drop('advtest.of_size');
+	DROP INDEX advtest.native;
+END $$;
+SELECT s.key, m.* FROM sizes s, made(s) m;
+
 SET client_min_messages = warning;
 DROP SCHEMA advtest CASCADE;
 DROP ROLE advtest_reader;

@@ -259,6 +259,37 @@ SELECT hint(spec) FROM unnest(ARRAY[
 	'odd name', 'first-name', '1st', 'a b c d e']) spec;
 \pset format aligned
 \pset tuples_only off
+-- columns of the table, and types of elsewhere
+\pset tuples_only on
+\pset format unaligned
+SELECT hint(spec) FROM unnest(ARRAY['id', 'address.id', 'town AS id', '@name::string', 'town::string', 'town::str AS t', '"odd name"::varchar2(20)', 'age::number(10,2)', 'age::long',
+	'age::intger', 'at::datetime', 'town::nope', 'items::int8[]', 'items[*]::int8[]', 'items::string[]', 'items::money[] AS m', 'town::json', 'town::xml', 'town::point', 'town::regclass',
+	'town::int4range', 'town::people']) spec;
+CREATE FUNCTION filter_hint(filter text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	state text; hint text;
+BEGIN
+	PERFORM indextable.create('x', 'people', '{town}', filter => filter);
+	PERFORM indextable.drop('x');
+	RETURN filter || ' - no error';
+EXCEPTION WHEN OTHERS THEN
+	GET STACKED DIAGNOSTICS state = RETURNED_SQLSTATE, hint = PG_EXCEPTION_HINT;
+	RETURN state || ' ' || filter || ' - ' || hint;
+END $$;
+SELECT filter_hint(f) FROM unnest(ARRAY[
+	-- members as if they were columns
+	'town = ''x''', 'Town = ''x'' OR NOT active', 'doc.town = ''x''', 'people.town = ''x''', 'address.City <> ''x''', '"odd name" = 1', 'town LIKE ''T%''', 'town IS NOT NULL', 'town = name',
+	'active', 'active = true', 'active IS NOT TRUE AND town > ''x''', 'age > 18', 'age = -1', '18 <= age', 'age BETWEEN 1 AND 3', 'age IN (1, 2)', 'nmae = ''x''',
+	-- texts without quotes
+	'town = open', 'doc ->> ''town'' = open', 'doc ->> ''town'' = "it''s"', 'town IN (open, closed)', 'name = open',
+	-- as elsewhere
+	'{town} = open', '$.town == "x"', '@.town === "x"', '@town = ''x''', '@name = ''x''', 'doc[''town''] = ''x''', 'doc->town !== ''x''', 'WHERE doc ->> ''town'' = ''x'';',
+	-- JSON instead of text, and text instead of a number
+	'doc -> ''town'' = ''x''', 'doc->>''age'' > 18', 'doc->''address''->>''zip'' < 5', 'doc->>''age''::int > 18', 'doc -> ''active''', 'doc.items @> ''[{"sku": "s"}]''', 'doc->''items'' @> ''[{"sku": "s"}]''',
+	-- what nobody can tell
+	'nope(town)', 'town = x && age', 'town =', 'town = $x$y$x$', 'town = E''x''', 'town = ''x'' -- y', '"town = ''x''', '{town = ''x''', '$1 = town', '::', '.', 'town.', '[', 'IN (', '= town', '''x'' = town']) f;
+\pset format aligned
+\pset tuples_only off
 -- the fields of hints are fields
 SELECT indextable.drop(indextable.create('x', 'people', ARRAY['"odd name"']));
 SELECT indextable.drop(indextable.create('x', 'people', '{town, age::int}'));
@@ -267,7 +298,7 @@ DO $$
 DECLARE
 	key text[];
 BEGIN
-	FOREACH key SLICE 1 IN ARRAY ARRAY[['Town'], ['twon::text AS t'], ['doc.town'], ['doc.address.City'], ['address.city COLLATE "C"'], ['zip::int'], ['items.sku'], ['name'], ['items[7].sku'], ['nothing.like.it']] LOOP
+	FOREACH key SLICE 1 IN ARRAY ARRAY[['Town'], ['twon::text AS t'], ['doc.town'], ['doc'], ['doc.address.City'], ['address.city COLLATE "C"'], ['zip::int'], ['items.sku'], ['name'], ['items[7].sku'], ['nothing.like.it']] LOOP
 		PERFORM indextable.drop(indextable.create('x', 'errors.people', key));
 	END LOOP;
 END $$;
@@ -309,6 +340,34 @@ SELECT * FROM indextable.query('x', '{"city": "T1"}', '{"age": {"gt": 3}}');
 SELECT * FROM indextable.query('x', '{}', '{"city": {"$starts_with": "T"}}');
 SELECT * FROM indextable.query('x', '{"city": "T1"}', '{"Age": {">": 3}}');
 DROP TABLE people;
+
+-- ---- what is no index table
+CREATE TABLE "Odd fact" (id int, doc jsonb, PRIMARY KEY (id)) PARTITION BY RANGE (id);
+CREATE TABLE "odd part" PARTITION OF "Odd fact" DEFAULT;
+SELECT indextable.create('"odd index"', '"Odd fact"', '{k}', partitions => 2);
+CREATE VIEW look AS SELECT * FROM "odd index";
+CREATE TABLE plain (id int PRIMARY KEY);
+SELECT indextable.create_feed('fact');
+CREATE FUNCTION not_one(call text, relation text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+	state text; message text; detail text; hint text;
+BEGIN
+	EXECUTE replace(call, '$', quote_literal(relation));
+	RETURN NEXT call || ' ' || relation || ': no error';
+EXCEPTION WHEN OTHERS THEN
+	GET STACKED DIAGNOSTICS state = RETURNED_SQLSTATE, message = MESSAGE_TEXT, detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
+	RETURN NEXT concat_ws(E'\n      ', state || ' ' || message, nullif(detail, ''), nullif(hint, ''));
+END $$;
+\pset tuples_only on
+\pset format unaligned
+SELECT not_one('SELECT indextable.wait($)', r) FROM unnest(ARRAY['"Odd fact"', '"odd part"', (SELECT min(inhrelid::regclass::text) FROM pg_inherits WHERE inhparent = '"odd index"'::regclass), 'look', 'plain', 'fact', '16383', 'nowhere']) r;
+-- all say the same
+SELECT call, t FROM unnest(ARRAY['SELECT * FROM indextable.lookup($, ''{"k": 1}'')', 'SELECT * FROM indextable.query($, ''{"k": 1}'')', 'SELECT indextable.drop($)', 'SELECT indextable.alter($, maintenance => ''async'')',
+	'CALL indextable.build($)', 'CALL indextable.rebuild($)', 'CALL indextable.repair($)', 'SELECT * FROM indextable.verify($)', 'SELECT indextable.definition($)']) call, not_one(call, '"odd part"') t;
+\pset format aligned
+\pset tuples_only off
+SELECT indextable.drop_feed('fact');
+DROP TABLE "Odd fact", plain CASCADE;
 
 -- ---- rights, and a read-only transaction
 CREATE ROLE regress_it_nobody;

@@ -1,0 +1,89 @@
+/*-------------------------------------------------------------------------
+ *
+ * users_text.c
+ *	  Parses SQL that is in a text of a user, a field or a filter, with errors that speak of
+ *	  that text.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "nodes/parsenodes.h"
+#include "nodes/pg_list.h"
+#include "parser/parser.h"
+
+#include "users_text.h"
+
+static void parse_error_callback(void *arg);
+
+/* parse_error_callback: turns the position of an error in what was parsed into one in the user's text */
+static void
+parse_error_callback(void *arg)
+{
+	ParseContext *context = arg;
+	int			position = geterrposition();
+
+	if (position > context->offset)
+	{
+		errposition(0);
+		internalerrposition(position - context->offset + context->start);
+		internalerrquery(context->text);
+	}
+	errcontext("%s \"%s\"", context->what, context->text);
+}
+
+/*
+ * push_parse_context, pop_parse_context
+ *		Begin and end the parsing of a user's text, during which errors speak of this text and
+ *		of what it is: a field or a filter, for example.  What is parsed consists of offset
+ *		characters of ours and then of the text, from character start on.
+ */
+void
+push_parse_context(ParseContext *context, const char *what, const char *text, int offset, int start)
+{
+	context->what = what;
+	context->text = text;
+
+	context->offset = offset;
+	context->start = start;
+	context->callback.callback = parse_error_callback;
+	context->callback.arg = context;
+	context->callback.previous = error_context_stack;
+	error_context_stack = &context->callback;
+}
+
+void
+pop_parse_context(ParseContext *context)
+{
+	error_context_stack = context->callback.previous;
+}
+
+/*
+ * parse_lone_expression
+ *		Returns the one target of "SELECT prefix text", or NULL if text is more than one
+ *		expression: if it has another statement, a FROM clause or a second column, for
+ *		example.
+ */
+ResTarget *
+parse_lone_expression(const char *prefix, const char *text)
+{
+	List	   *parsed;
+	SelectStmt *select;
+
+	parsed = raw_parser(psprintf("SELECT %s%s", prefix, text), RAW_PARSE_DEFAULT);
+	if (list_length(parsed) != 1)
+		return NULL;
+	select = (SelectStmt *) linitial_node(RawStmt, parsed)->stmt;
+	if (!IsA(select, SelectStmt) ||
+		list_length(select->targetList) != 1 ||
+		select->op != SETOP_NONE ||
+		select->distinctClause != NIL || select->intoClause != NULL ||
+		select->fromClause != NIL || select->whereClause != NULL ||
+		select->groupClause != NIL || select->havingClause != NULL ||
+		select->windowClause != NIL || select->valuesLists != NIL ||
+		select->sortClause != NIL || select->limitOffset != NULL ||
+		select->limitCount != NULL || select->lockingClause != NIL ||
+		select->withClause != NULL)
+		return NULL;
+	return linitial_node(ResTarget, select->targetList);
+}
