@@ -32,7 +32,6 @@
 #include "access/attnum.h"
 #include "access/relation.h"
 #include "access/xact.h"
-#include "catalog/heap.h"
 #include "catalog/partition.h"
 #include "executor/executor.h"
 #include "executor/tuptable.h"
@@ -147,7 +146,7 @@ delete_entries_of_partitions(FactDef *def, Relation partition, List *leaves)
  * partitions_in_bounds
  *		Lists the partitions of transactional index tables whose own bounds say that all of their
  *		entries are within the bounds of a partition, and that have any.  Those are left out that
- *		cannot be truncated: this session is reading them, or foreign keys reference them.
+ *		cannot be truncated because this session is reading them.
  */
 List *
 partitions_in_bounds(FactDef *def, Relation partition)
@@ -166,14 +165,13 @@ partitions_in_bounds(FactDef *def, Relation partition)
 
 		if (index->parts != NULL && rel->rd_refcnt == 1)
 			foreach(cell, leaves_in_bounds(def, d, partition))
-			{
-				Relation	leaf = relation_open(lfirst_oid(cell), NoLock);
+		{
+			Relation	leaf = relation_open(lfirst_oid(cell), NoLock);
 
-				if (leaf->rd_refcnt == 1 && predicate_implied_by(bounds, RelationGetPartitionQual(leaf), false) &&
-					heap_truncate_find_FKs(list_make1_oid(lfirst_oid(cell))) == NIL)
-					result = lappend_oid(result, lfirst_oid(cell));
-				relation_close(leaf, NoLock);
-			}
+			if (leaf->rd_refcnt == 1 && predicate_implied_by(bounds, RelationGetPartitionQual(leaf), false))
+				result = lappend_oid(result, lfirst_oid(cell));
+			relation_close(leaf, NoLock);
+		}
 		relation_close(rel, NoLock);
 	}
 	return result;
