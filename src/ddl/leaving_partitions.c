@@ -24,6 +24,14 @@
  * the command, which now is asked for first.  Those who only want to go on between two of
  * our attempts can do so.
  *
+ * A partition of an index table that has entries of the leaving partition alone is truncated
+ * instead, once the fact table is locked.  Its entries vanish for older snapshots, too; but so
+ * do the rows, and the lock says that nobody who has read the fact table is left.  Who has read
+ * the index table by its name alone is not to see a part of that, so the index table is locked,
+ * too, with its partition.  If that cannot be had soon, the entries are deleted as those of
+ * others are.  So they are if the parent is itself a partition: there may be readers of the fact
+ * table then, who have not locked its partitions.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -36,7 +44,9 @@
 #include "utils/lsyscache.h"
 
 #include "../catalog/definition_rows.h"
+#include "../definition/index_partition.h"
 #include "../maintain/partition_entries.h"
+#include "../maintain/truncate.h"
 #include "../util/inherit.h"
 #include "../util/lock.h"
 #include "../util/subxact.h"
@@ -45,6 +55,8 @@
 
 static void delete_before_locking(void *arg);
 static void delete_entries_of(Leaving *leaving);
+static List *tables_to_empty(Leaving *leaving);
+static void empty_partitions(Leaving *leaving);
 
 /*
  * prepare_to_leave
@@ -73,6 +85,10 @@ prepare_to_leave(List *leaving)
 		LockRelationOid(l->parent, AccessExclusiveLock);
 		lock_tree(l->partition, AccessExclusiveLock);
 		delete_entries_of(l);
+		if (lock_tables_now(tables_to_empty(l), AccessExclusiveLock))
+			empty_partitions(l);
+		else
+			delete_entries_of_whole(l->root, l->partition, l->whole);
 	}
 }
 
@@ -81,6 +97,9 @@ static void
 delete_before_locking(void *arg)
 {
 	List	   *leaving = arg;
+	List	   *parents = NIL;
+	List	   *partitions = NIL;
+	List	   *to_empty = NIL;
 	ListCell   *cell;
 
 	foreach(cell, leaving)
@@ -91,16 +110,26 @@ delete_before_locking(void *arg)
 		if (l->root != l->parent)
 			LockRelationOid(l->root, AccessShareLock);
 		LockRelationOid(l->parent, ShareUpdateExclusiveLock);
-		lock_in_turns(InvalidOid, l->partition, ShareRowExclusiveLock);
+		(void) lock_in_turns(NIL, list_make1_oid(l->partition), NIL, ShareRowExclusiveLock);
 		delete_entries_of(l);
+		parents = list_append_unique_oid(parents, l->parent);
+		partitions = lappend_oid(partitions, l->partition);
+		to_empty = list_concat_unique_oid(to_empty, tables_to_empty(l));
 	}
 	wait_point("entries of a leaving partition are deleted");
-	foreach(cell, leaving)
+	if (!lock_in_turns(parents, partitions, to_empty, AccessExclusiveLock))
 	{
-		Leaving    *l = lfirst(cell);
+		foreach(cell, leaving)
+		{
+			Leaving    *l = lfirst(cell);
 
-		lock_in_turns(l->parent, l->partition, AccessExclusiveLock);
+			delete_entries_of_whole(l->root, l->partition, l->whole);
+			l->whole = NIL;
+		}
+		(void) lock_in_turns(parents, partitions, NIL, AccessExclusiveLock);
 	}
+	foreach(cell, leaving)
+		empty_partitions(lfirst(cell));
 }
 
 /* delete_entries_of: deletes the entries of a partition that is locked, if it still is one */
@@ -108,6 +137,8 @@ static void
 delete_entries_of(Leaving *l)
 {
 	Oid			named = RangeVarGetRelid(l->name, NoLock, true);
+
+	l->whole = NIL;
 
 	/*
 	 * While this session waited, a name may have become that of another
@@ -120,21 +151,44 @@ delete_entries_of(Leaving *l)
 				 errhint("The command might succeed if retried.")));
 	if (named == l->partition && get_rel_relispartition(l->partition) &&
 		get_partition_parent(l->partition, true) == l->parent)
-		delete_entries_before_leaving(l->root, l->partition);
+		delete_entries_before_leaving(l->root, l->partition, l->parent == l->root ? &l->whole : NULL);
+}
+
+/* tables_to_empty: lists the partitions of index tables that are to be emptied, after their index tables */
+static List *
+tables_to_empty(Leaving *l)
+{
+	List	   *result = NIL;
+	ListCell   *cell;
+
+	foreach(cell, l->whole)
+		result = list_append_unique_oid(result, index_table_of(lfirst_oid(cell)));
+	return list_concat(result, l->whole);
+}
+
+/* empty_partitions: empties the partitions of index tables that have entries of a leaving partition alone, and are locked */
+static void
+empty_partitions(Leaving *l)
+{
+	ListCell   *cell;
+
+	foreach(cell, l->whole)
+		truncate_index_table(lfirst_oid(cell));
 }
 
 /*
  * delete_entries_before_leaving
  *		Deletes the entries of a partition that is about to leave its fact table, or that was
- *		marked before and is about to be detached.  It is locked against writers.
+ *		marked before and is about to be detached.  It is locked against writers.  For whole see
+ *		update_entries_of_partition().
  */
 void
-delete_entries_before_leaving(Oid root, Oid partition)
+delete_entries_before_leaving(Oid root, Oid partition, List **whole)
 {
 	ListCell   *cell;
 
 	if (catalog_fact_in_use(root))
-		update_entries_of_partition(root, partition, false);
+		update_entries_of_partition(root, partition, false, whole);
 	/* Sessions cache to which fact table the rows belong: see root_of(). */
 	foreach(cell, list_with_partitions(partition))
 		CacheInvalidateRelcacheByRelid(lfirst_oid(cell));

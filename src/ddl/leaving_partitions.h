@@ -20,9 +20,11 @@ typedef struct Leaving
 	Oid			partition;
 	Oid			parent;
 	Oid			root;			/* the fact table */
+	List	   *whole;			/* partitions of index tables that are to be
+								 * emptied */
 } Leaving;
 
 extern void prepare_to_leave(List *leaving);
-extern void delete_entries_before_leaving(Oid root, Oid partition);
+extern void delete_entries_before_leaving(Oid root, Oid partition, List **whole);
 
 #endif							/* INDEXTABLE_LEAVING_PARTITIONS_H */

@@ -236,7 +236,7 @@ prepare_drop(DropStmt *stmt)
 			root = find_root_detached_from(relid);
 		if (!catalog_fact_in_use(root) || is_dropped_too(stmt, root))
 			continue;
-		partition = palloc(sizeof(Leaving));
+		partition = palloc0(sizeof(Leaving));
 		partition->name = makeRangeVarFromNameList(lfirst(cell));
 		partition->partition = relid;
 		partition->parent = get_partition_parent(relid, true);

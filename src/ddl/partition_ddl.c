@@ -134,7 +134,7 @@ handle_attached_partition(Oid root, Oid partition)
 	relation_close(rel, NoLock);
 	if (foreign_leaves(partition) != NIL)
 		warn_foreign(root, feed_servers(root) != NIL);
-	update_entries_of_partition(root, partition, true);
+	update_entries_of_partition(root, partition, true, NULL);
 
 	/*
 	 * An older snapshot sees the rows, but not their entries.  So the index
@@ -200,10 +200,10 @@ prepare_detach(AlterTableStmt *stmt, AlterTableCmd *cmd)
 	if (!get_rel_relispartition(partition) || get_partition_parent(partition, true) != parent)
 		return;
 	if (takes_two_transactions(cmd))
-		delete_entries_before_leaving(registered_root(parent), partition);
+		delete_entries_before_leaving(registered_root(parent), partition, NULL);
 	else if (catalog_fact_in_use(registered_root(parent)))
 	{
-		Leaving		leaving = {name, partition, parent, registered_root(parent)};
+		Leaving		leaving = {.name = name,.partition = partition,.parent = parent,.root = registered_root(parent)};
 
 		prepare_to_leave(list_make1(&leaving));
 	}

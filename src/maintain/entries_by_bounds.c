@@ -17,6 +17,10 @@
  * an index table is partitioned by a column that its fact table is partitioned by, only
  * those of its partitions are read that can have such entries.
  *
+ * If the bounds of such a partition are within those of the partition that leaves, it has
+ * entries of that one alone, and none is looked at: it can be emptied as a whole, by who has
+ * locked all readers out (ddl/leaving_partitions.c).
+ *
  * Nobody else writes entries of the partition meanwhile, since its writers are locked out,
  * but for a repair() of entries that have no row, which may have been faster.
  *
@@ -40,6 +44,8 @@
 #include "partitioning/partdefs.h"
 #include "rewrite/rewriteManip.h"
 #include "storage/block.h"
+#include "storage/bufmgr.h"
+#include "storage/lmgr.h"
 #include "storage/lockdefs.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -64,55 +70,127 @@
 #define READ_PER_ROW		60
 
 static bool is_default(Oid partition, Oid root);
-static void visit_entries_in_bounds(FactDef *def, Relation partition, int from, int to);
+static void visit_entries(FactDef *def, int d, Relation partition, List *leaves);
 static List *bounds_of_entries(FactDef *def, IndexDef *index, Relation partition);
-static List *leaves_in_bounds(IndexDef *index, Relation rel, List *bounds);
+static List *leaves_in_bounds(FactDef *def, int d, Relation partition);
 static double estimate_rows(List *leaves);
 
 /*
  * delete_entries_in_bounds
  *		Deletes the entries whose primary keys are within the bounds of a partition, and
  *		queues the rows of those in asynchronous index tables.  With queued_only, no entry is
- *		deleted, and only rows are queued.
+ *		deleted, and only rows are queued.  The tables in left_alone are passed over.
  */
 void
-delete_entries_in_bounds(FactDef *def, Relation partition, bool queued_only)
+delete_entries_in_bounds(FactDef *def, Relation partition, List *left_alone, bool queued_only)
 {
+	int			d;
+
 	if (def->feed)
 		queue_collect_key(def, NULL, NULL);
-	visit_entries_in_bounds(def, partition, queued_only ? def->nsync : 0, def->ndefs);
+	for (d = queued_only ? def->nsync : 0; d < def->ndefs; d++)
+		visit_entries(def, d, partition, list_difference_oid(leaves_in_bounds(def, d, partition), left_alone));
 }
 
 /*
  * delete_entries_if_cheaper
  *		Deletes the entries within the bounds of a partition in transactional index tables,
- *		if that costs less than to do so row by row; returns whether it has.
+ *		if that costs less than to do so row by row; returns whether it has.  The tables in
+ *		left_alone are passed over.
  */
 bool
-delete_entries_if_cheaper(FactDef *def, Relation partition)
+delete_entries_if_cheaper(FactDef *def, Relation partition, List *left_alone)
 {
+	List	  **leaves = palloc0(sizeof(List *) * Max(def->nsync, 1));
 	double		rows;
 	double		entries = 0;
+	bool		reads = false;
 	int			d;
+
+	if (def->nsync == 0 || is_default(RelationGetRelid(partition), def->relid))
+		return false;
+	rows = estimate_rows(lock_leaves(RelationGetRelid(partition), NULL, AccessShareLock));
+	for (d = 0; d < def->nsync; d++)
+	{
+		leaves[d] = list_difference_oid(leaves_in_bounds(def, d, partition), left_alone);
+		entries += estimate_rows(leaves[d]);
+		reads |= leaves[d] != NIL;
+	}
 
 	/*
 	 * To read all of an index table would be in conflict with all who write
 	 * the fact table in serializable transactions.
 	 */
-	if (def->nsync == 0 || IsolationIsSerializable() || is_default(RelationGetRelid(partition), def->relid))
+	if (entries > rows * READ_PER_ROW * def->nsync || (reads && IsolationIsSerializable()))
 		return false;
-	rows = estimate_rows(lock_leaves(RelationGetRelid(partition), NULL, AccessShareLock));
+	for (d = 0; d < def->nsync; d++)
+		visit_entries(def, d, partition, leaves[d]);
+	return true;
+}
+
+/* delete_entries_of_partitions: deletes the entries within the bounds of a partition in these partitions of transactional index tables */
+void
+delete_entries_of_partitions(FactDef *def, Relation partition, List *leaves)
+{
+	int			d;
+
 	for (d = 0; d < def->nsync; d++)
 	{
-		Relation	rel = relation_open(def->defs[d]->relid, NoLock);
+		List	   *all = leaves_in_bounds(def, d, partition);
 
-		entries += estimate_rows(leaves_in_bounds(def->defs[d], rel, bounds_of_entries(def, def->defs[d], partition)));
+		visit_entries(def, d, partition, list_difference_oid(all, list_difference_oid(all, leaves)));
+	}
+}
+
+/*
+ * partitions_in_bounds
+ *		Lists the partitions of transactional index tables whose own bounds say that all of their
+ *		entries are within the bounds of a partition, and that have any.  Those are left out that
+ *		cannot be truncated because this session is reading them.
+ */
+List *
+partitions_in_bounds(FactDef *def, Relation partition)
+{
+	List	   *result = NIL;
+	int			d;
+
+	if (is_default(RelationGetRelid(partition), def->relid))
+		return NIL;
+	for (d = 0; d < def->nsync; d++)
+	{
+		IndexDef   *index = def->defs[d];
+		Relation	rel = relation_open(index->relid, NoLock);
+		List	   *bounds = bounds_of_entries(def, index, partition);
+		ListCell   *cell;
+
+		if (index->parts != NULL && rel->rd_refcnt == 1)
+			foreach(cell, leaves_in_bounds(def, d, partition))
+		{
+			Relation	leaf = relation_open(lfirst_oid(cell), NoLock);
+
+			if (leaf->rd_refcnt == 1 && predicate_implied_by(bounds, RelationGetPartitionQual(leaf), false))
+				result = lappend_oid(result, lfirst_oid(cell));
+			relation_close(leaf, NoLock);
+		}
 		relation_close(rel, NoLock);
 	}
-	if (entries > rows * READ_PER_ROW * def->nsync)
-		return false;
-	visit_entries_in_bounds(def, partition, 0, def->nsync);
-	return true;
+	return result;
+}
+
+/*
+ * settled_index_tables
+ *		Returns of each transactional index table whether all entries within the bounds of a
+ *		partition are in the tables of left_alone.
+ */
+bool *
+settled_index_tables(FactDef *def, Relation partition, List *left_alone)
+{
+	bool	   *result = palloc(sizeof(bool) * def->nsync);
+	int			d;
+
+	for (d = 0; d < def->nsync; d++)
+		result[d] = list_difference_oid(leaves_in_bounds(def, d, partition), left_alone) == NIL;
+	return result;
 }
 
 /*
@@ -135,92 +213,94 @@ is_default(Oid partition, Oid root)
 }
 
 /*
- * visit_entries_in_bounds
- *		Looks at the entries within the bounds of a partition in the index tables from number
- *		"from" up to "to": those of transactional ones are deleted, and the rows of the others
- *		are queued.
+ * visit_entries
+ *		Looks at the entries within the bounds of a partition in these tables of index table
+ *		number d: those of a transactional one are deleted, and the rows of another are queued.
  */
 static void
-visit_entries_in_bounds(FactDef *def, Relation partition, int from, int to)
+visit_entries(FactDef *def, int d, Relation partition, List *leaves)
 {
-	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
-	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable leave", ALLOCSET_DEFAULT_SIZES);
+	IndexDef   *index = def->defs[d];
+	bool		deletes = d < def->nsync;
+	Snapshot	snapshot;
+	MemoryContext cxt;
 	Caller		caller;
-	int			d;
+	Relation	rel;
+	EState	   *estate;
+	ExprContext *econtext;
+	ExprState  *check;
+	Relation	leaf = NULL;
+	Writer		writer;
+	BlockScan	scan;
+	TupleTableSlot *entry;
+
+	if (leaves == NIL)
+		return;
+	snapshot = RegisterSnapshot(GetLatestSnapshot());
+	cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable leave", ALLOCSET_DEFAULT_SIZES);
 
 	/*
 	 * The bounds may call functions of users: those of the types by which the
 	 * parents of the partition are partitioned.
 	 */
 	become_owner(&caller, def->owner);
-	for (d = from; d < to; d++)
+	rel = relation_open(index->relid, deletes ? NoLock : AccessShareLock);
+	estate = CreateExecutorState();
+	econtext = GetPerTupleExprContext(estate);
+	check = ExecPrepareCheck(bounds_of_entries(def, index, partition), estate);
+	block_scan_begin(&scan, NULL, rel, snapshot, 100, 0);
+	scan.rels = leaves;
+	while ((entry = block_scan_next(&scan)) != NULL)
 	{
-		IndexDef   *index = def->defs[d];
-		bool		deletes = d < def->nsync;
-		Relation	rel = relation_open(index->relid, deletes ? NoLock : AccessShareLock);
-		List	   *bounds = bounds_of_entries(def, index, partition);
-		EState	   *estate = CreateExecutorState();
-		ExprContext *econtext = GetPerTupleExprContext(estate);
-		ExprState  *check = ExecPrepareCheck(bounds, estate);
-		Relation	leaf = NULL;
-		Writer		writer;
-		BlockScan	scan;
-		TupleTableSlot *entry;
+		MemoryContext old;
 
-		block_scan_begin(&scan, NULL, rel, snapshot, 100, 0);
-		scan.rels = leaves_in_bounds(index, rel, bounds);
-		while ((entry = block_scan_next(&scan)) != NULL)
+		CHECK_FOR_INTERRUPTS();
+		ResetExprContext(econtext);
+		econtext->ecxt_scantuple = entry;
+		if (!ExecCheck(check, econtext))
+			continue;
+		if (deletes && (leaf == NULL || RelationGetRelid(leaf) != RelationGetRelid(scan.rel)))
 		{
-			MemoryContext old;
-
-			CHECK_FOR_INTERRUPTS();
-			ResetExprContext(econtext);
-			econtext->ecxt_scantuple = entry;
-			if (!ExecCheck(check, econtext))
-				continue;
-			if (deletes && (leaf == NULL || RelationGetRelid(leaf) != RelationGetRelid(scan.rel)))
+			if (leaf != NULL)
 			{
-				if (leaf != NULL)
-				{
-					close_writer(&writer);
-					relation_close(leaf, NoLock);
-				}
-				leaf = relation_open(RelationGetRelid(scan.rel), RowExclusiveLock);
-				open_writer(&writer, index, leaf);
-				new_command(&writer);
+				close_writer(&writer);
+				relation_close(leaf, NoLock);
 			}
-			old = MemoryContextSwitchTo(cxt);
-			if (deletes)
-			{
-				Op			op = {.kind = OP_DELETE};
-
-				op.tuple = ExecFetchSlotHeapTuple(entry, false, NULL);
-				op.place.table = RelationGetRelid(leaf);
-				op.place.tid = entry->tts_tid;
-				write_op(&writer, &op, true, false);
-			}
-			else
-			{
-				Datum		key[INDEX_MAX_KEYS];
-				int			i;
-
-				slot_getallattrs(entry);
-				for (i = 0; i < def->npk; i++)
-					key[i] = entry->tts_values[index->pk_attno[i] - 1];
-				queue_collect_key(def, NULL, key);
-			}
-			MemoryContextSwitchTo(old);
-			MemoryContextReset(cxt);
+			leaf = relation_open(RelationGetRelid(scan.rel), RowExclusiveLock);
+			open_writer(&writer, index, leaf);
+			new_command(&writer);
 		}
-		if (leaf != NULL)
+		old = MemoryContextSwitchTo(cxt);
+		if (deletes)
 		{
-			close_writer(&writer);
-			relation_close(leaf, NoLock);
+			Op			op = {.kind = OP_DELETE};
+
+			op.tuple = ExecFetchSlotHeapTuple(entry, false, NULL);
+			op.place.table = RelationGetRelid(leaf);
+			op.place.tid = entry->tts_tid;
+			write_op(&writer, &op, true, false);
 		}
-		block_scan_end(&scan);
-		FreeExecutorState(estate);
-		relation_close(rel, NoLock);
+		else
+		{
+			Datum		key[INDEX_MAX_KEYS];
+			int			i;
+
+			slot_getallattrs(entry);
+			for (i = 0; i < def->npk; i++)
+				key[i] = entry->tts_values[index->pk_attno[i] - 1];
+			queue_collect_key(def, NULL, key);
+		}
+		MemoryContextSwitchTo(old);
+		MemoryContextReset(cxt);
 	}
+	if (leaf != NULL)
+	{
+		close_writer(&writer);
+		relation_close(leaf, NoLock);
+	}
+	block_scan_end(&scan);
+	FreeExecutorState(estate);
+	relation_close(rel, NoLock);
 	become_caller(&caller);
 	MemoryContextDelete(cxt);
 	UnregisterSnapshot(snapshot);
@@ -253,20 +333,29 @@ bounds_of_entries(FactDef *def, IndexDef *index, Relation partition)
 
 /*
  * leaves_in_bounds
- *		Lists the tables that hold the entries of an index table, locked, but for those of its
- *		partitions whose own bounds say that no entry can be within these bounds.
+ *		Lists the tables that hold the entries of index table number d, locked, but for those that
+ *		are empty, and those of its partitions whose own bounds say that no entry can be within the
+ *		bounds of a partition of the fact table.
  */
 static List *
-leaves_in_bounds(IndexDef *index, Relation rel, List *bounds)
+leaves_in_bounds(FactDef *def, int d, Relation partition)
 {
+	IndexDef   *index = def->defs[d];
+	List	   *bounds = NIL;
 	List	   *result = NIL;
 	ListCell   *cell;
 
-	foreach(cell, lock_leaves(RelationGetRelid(rel), NULL, AccessShareLock))
+	/* Others are drained, and locked as by a reader only now. */
+	if (d >= def->nsync)
+		LockRelationOid(index->relid, AccessShareLock);
+	if (index->parts != NULL)
+		bounds = bounds_of_entries(def, index, partition);
+	foreach(cell, lock_leaves(index->relid, NULL, AccessShareLock))
 	{
 		Relation	leaf = relation_open(lfirst_oid(cell), NoLock);
 
-		if (index->parts == NULL || !predicate_refuted_by(bounds, RelationGetPartitionQual(leaf), false))
+		if (RelationGetNumberOfBlocks(leaf) > 0 &&
+			(index->parts == NULL || !predicate_refuted_by(bounds, RelationGetPartitionQual(leaf), false)))
 			result = lappend_oid(result, lfirst_oid(cell));
 		relation_close(leaf, NoLock);
 	}

@@ -33,7 +33,9 @@
 /* The entries of so many rows are written together. */
 #define MAX_ROWS			10000
 
-static void update_entries_by_rows(FactDef *def, Relation root, Relation partition, bool attached, bool only_queue);
+static FactDef *open_definition(Relation root);
+static void update_entries_by_rows(FactDef *def, Relation root, Relation partition, bool attached, bool only_queue,
+								   bool *settled);
 static void flush(FactDef *def, OpList *lists, MemoryContext cxt);
 
 /*
@@ -48,31 +50,36 @@ static void flush(FactDef *def, OpList *lists, MemoryContext cxt);
  * already, unless an older version of this library has left them; and those that were
  * left need not be the entries of the rows that it has by now.  Otherwise the rows are read
  * if that costs less, or if they are to be queued.
+ *
+ * If whole is not NULL, the entries of those partitions of index tables are left alone that have
+ * entries of this partition only.  They are listed in *whole, and the caller empties them, or has
+ * delete_entries_of_whole() delete their entries.
  */
 void
-update_entries_of_partition(Oid root, Oid partition, bool attached)
+update_entries_of_partition(Oid root, Oid partition, bool attached, List **whole)
 {
 	Relation	root_rel = relation_open(root, AccessShareLock);
 	Relation	rel = relation_open(partition, NoLock);
 	bool		by_bounds = !attached &&
 		(foreign_leaves(partition) != NIL || OidIsValid(find_root_detached_from(partition)));
-	FactDef    *def;
+	FactDef    *def = open_definition(root_rel);
 
 	in_step_lost(root);
-	do
-		def = definition_of_fact(root_rel, root);
-	while (!definition_settled(def, definition_lock(def, 0, def->nsync)));
-	definition_pin(def);
 	PG_TRY();
 	{
+		List	   *left_alone = NIL;
+
+		if (whole != NULL)
+			left_alone = *whole = partitions_in_bounds(def, rel);
 		if (by_bounds)
-			delete_entries_in_bounds(def, rel, false);
+			delete_entries_in_bounds(def, rel, left_alone, false);
 		else
 		{
-			bool		done = !attached && delete_entries_if_cheaper(def, rel);
+			bool		done = !attached && delete_entries_if_cheaper(def, rel, left_alone);
 
 			if (!done || def->queued != NULL)
-				update_entries_by_rows(def, root_rel, rel, attached, done);
+				update_entries_by_rows(def, root_rel, rel, attached, done,
+									   left_alone == NIL ? NULL : settled_index_tables(def, rel, left_alone));
 		}
 	}
 	PG_FINALLY();
@@ -82,6 +89,40 @@ update_entries_of_partition(Oid root, Oid partition, bool attached)
 	PG_END_TRY();
 	relation_close(rel, NoLock);
 	relation_close(root_rel, NoLock);
+}
+
+/* delete_entries_of_whole: deletes the entries that update_entries_of_partition() has left alone */
+void
+delete_entries_of_whole(Oid root, Oid partition, List *whole)
+{
+	Relation	root_rel = relation_open(root, AccessShareLock);
+	Relation	rel = relation_open(partition, NoLock);
+	FactDef    *def = open_definition(root_rel);
+
+	PG_TRY();
+	{
+		delete_entries_of_partitions(def, rel, whole);
+	}
+	PG_FINALLY();
+	{
+		definition_unpin(def);
+	}
+	PG_END_TRY();
+	relation_close(rel, NoLock);
+	relation_close(root_rel, NoLock);
+}
+
+/* open_definition: returns the definition of a fact table, pinned, with its transactional index tables locked as by their writers */
+static FactDef *
+open_definition(Relation root)
+{
+	FactDef    *def;
+
+	do
+		def = definition_of_fact(root, RelationGetRelid(root));
+	while (!definition_settled(def, definition_lock(def, 0, def->nsync)));
+	definition_pin(def);
+	return def;
 }
 
 /*
@@ -97,7 +138,7 @@ queue_rows_of_partition(FactDef *def, Oid partition)
 	BlockScan	scan;
 	TupleTableSlot *row;
 
-	delete_entries_in_bounds(def, rel, true);
+	delete_entries_in_bounds(def, rel, NIL, true);
 	block_scan_begin(&scan, def, rel, snapshot, 100, 0);
 	while ((row = block_scan_next(&scan)) != NULL)
 	{
@@ -112,10 +153,11 @@ queue_rows_of_partition(FactDef *def, Oid partition)
 /*
  * update_entries_by_rows
  *		Reads the rows of a partition, queues them, and writes or deletes their entries, unless
- *		only_queue is true.
+ *		only_queue is true, and but for index tables that are settled, unless that is NULL.
  */
 static void
-update_entries_by_rows(FactDef *def, Relation root, Relation partition, bool attached, bool only_queue)
+update_entries_by_rows(FactDef *def, Relation root, Relation partition, bool attached, bool only_queue,
+					   bool *settled)
 {
 	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable partition",
 											  ALLOCSET_DEFAULT_SIZES);
@@ -124,6 +166,7 @@ update_entries_by_rows(FactDef *def, Relation root, Relation partition, bool att
 	BlockScan	scan;
 	TupleTableSlot *row;
 	int			n = 0;
+	int			d;
 
 	block_scan_begin(&scan, def, partition, snapshot, 100, 0);
 	while ((row = block_scan_next(&scan)) != NULL)
@@ -137,6 +180,9 @@ update_entries_by_rows(FactDef *def, Relation root, Relation partition, bool att
 			queue_collect(def, NULL, row);
 		if (!only_queue)
 			batch_add_row(def, row, attached, attached, lists, cxt);
+		for (d = 0; settled != NULL && d < def->nsync; d++)
+			if (settled[d])
+				memset(&lists[d], 0, sizeof(OpList));
 		MemoryContextSwitchTo(old);
 		if (++n % MAX_ROWS == 0)
 			flush(def, lists, cxt);

@@ -9,9 +9,12 @@
 #ifndef INDEXTABLE_PARTITION_ENTRIES_H
 #define INDEXTABLE_PARTITION_ENTRIES_H
 
+#include "nodes/pg_list.h"
+
 #include "../indextable.h"
 
 extern void queue_rows_of_partition(FactDef *def, Oid partition);
-extern void update_entries_of_partition(Oid root, Oid partition, bool attached);
+extern void delete_entries_of_whole(Oid root, Oid partition, List *whole);
+extern void update_entries_of_partition(Oid root, Oid partition, bool attached, List **whole);
 
 #endif							/* INDEXTABLE_PARTITION_ENTRIES_H */

@@ -21,6 +21,7 @@
 
 #include "../catalog/completeness.h"
 #include "../catalog/definition_rows.h"
+#include "../definition/index_partition.h"
 #include "../definition/roots.h"
 #include "../indextable.h"
 #include "../queue/append.h"
@@ -38,8 +39,6 @@
 /* The partitioned fact table that is being truncated as a whole, or InvalidOid. */
 static Oid	truncating = InvalidOid;
 
-static void truncate_index_table(Oid relid);
-
 /*
  * prepare_truncate
  *		Deletes the entries of a partition before it is truncated, as long as its rows
@@ -56,13 +55,13 @@ prepare_truncate(Relation rel)
 	else if (!OidIsValid(root) || truncating == root)
 		return;
 	else if (rel->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
-		update_entries_of_partition(root, RelationGetRelid(rel), false);
+		update_entries_of_partition(root, RelationGetRelid(rel), false, NULL);
 	else if (!HAS_FOREIGN_TRUNCATE_TRIGGERS)
 	{
 		ListCell   *cell;
 
 		foreach(cell, foreign_leaves(RelationGetRelid(rel)))
-			update_entries_of_partition(root, lfirst_oid(cell), false);
+			update_entries_of_partition(root, lfirst_oid(cell), false, NULL);
 	}
 }
 
@@ -113,8 +112,8 @@ maintain_truncate(Relation fact)
 	CacheInvalidateRelcacheByRelid(relid);	/* see completeness.c */
 }
 
-/* truncate_index_table: truncates an index table and its partitions */
-static void
+/* truncate_index_table: truncates an index table and its partitions, or one of these, which is locked */
+void
 truncate_index_table(Oid relid)
 {
 	Relation	rel = table_open(relid, NoLock);
@@ -131,7 +130,7 @@ truncate_index_table(Oid relid)
 	 * counted either.  The truncation itself is reported afterwards.
 	 */
 	uncounted = begin_uncounted();
-	truncated_by_us = relid;
+	truncated_by_us = index_table_of(relid);
 	PG_TRY();
 	{
 		/*

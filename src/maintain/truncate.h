@@ -14,6 +14,7 @@
 
 extern void maintain_truncate(Relation fact);
 extern void prepare_truncate(Relation rel);
+extern void truncate_index_table(Oid relid);
 extern void truncate_at_xact_event(XactEvent event);
 extern void truncate_at_subxact_event(SubXactEvent event);
 

@@ -178,6 +178,10 @@ equal_share(VariableStatData *column, Oid operator, Oid collation, Node *value)
  * estimate_entries
  *		Sets how many entries are read by one scan.  Where all conditions are conditions of the
  *		query, the planner's own estimate counts, so that all paths are compared by the same.
+ *
+ * Of a partitioned table, rel->tuples is the number of rows that satisfy all conditions, or, in
+ * newer servers, that are in partitions which are not left out.  But a scan reads all entries
+ * within its own conditions, so these are a share of all rows.
  */
 void
 estimate_entries(PlannerInfo *root, RelOptInfo *rel, Candidate *c)
@@ -186,8 +190,11 @@ estimate_entries(PlannerInfo *root, RelOptInfo *rel, Candidate *c)
 	bool		lossy = false;
 	ListCell   *cell;
 	double		share = 1;
+	double		rows = rel->tuples;
 
 	estimate_index_size(c);
+	if (rel->nparts > 0)
+		rows = Max(Max(rows, c->tuples), table_rows(c->def->fact->relid));
 	foreach(cell, c->conditions)
 	{
 		Condition  *condition = lfirst(cell);
@@ -202,7 +209,7 @@ estimate_entries(PlannerInfo *root, RelOptInfo *rel, Candidate *c)
 	}
 	if (exact != NIL)
 		share *= clauselist_selectivity(root, exact, rel->relid, JOIN_INNER, NULL);
-	c->entries = lossy || rel->tuples < 1 ? share * c->tuples : Min(share * rel->tuples, c->tuples);
+	c->entries = lossy || rows < 1 ? share * c->tuples : Min(share * rows, c->tuples);
 	c->entries = clamp_row_est(c->entries);
 }
 

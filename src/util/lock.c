@@ -34,12 +34,17 @@
 /* How many ms the first attempt of lock_in_turns() lasts. */
 #define FIRST_TIMEOUT		20
 
-/* What request_lock() is to lock. */
+/* So many attempts of lock_in_turns() may fail because of tables that it can do without. */
+#define MAX_FAILURES		3
+
+/* What request_lock() is to lock, in this order. */
 typedef struct LockRequest
 {
-	Oid			parent;			/* without its partitions; InvalidOid: none */
-	Oid			relid;
+	List	   *tables;			/* without their partitions */
+	List	   *trees;			/* with their partitions */
+	List	   *others;			/* without their partitions */
 	LOCKMODE	mode;
+	bool		reached_others; /* all that comes before these was locked */
 } LockRequest;
 
 /*
@@ -62,7 +67,7 @@ static void request_lock(void *arg);
 bool
 lock_with_timeout(Oid relid, LOCKMODE mode, int ms)
 {
-	LockRequest request = {InvalidOid, relid, mode};
+	LockRequest request = {.trees = list_make1_oid(relid),.mode = mode};
 	ErrorData  *error = try_lock(&request, ms);
 
 	if (error == NULL)
@@ -76,16 +81,21 @@ lock_with_timeout(Oid relid, LOCKMODE mode, int ms)
 
 /*
  * lock_in_turns
- *		Locks a table and its partitions, after parent, unless that is InvalidOid.  Those who
- *		have come to stand behind us are let through now and then, for some seconds; after
- *		that we wait plainly.  Raises the error of a deadlock, which is found soon: the first
- *		attempt lasts so short a time that nobody else finds it before.
+ *		Locks tables, and trees with all their partitions.  Those who have come to stand behind
+ *		us are let through now and then, for some seconds; after that we wait plainly.  Raises
+ *		the error of a deadlock, which is found soon: the first attempt lasts so short a time that
+ *		nobody else finds it before.
+ *
+ * Others are tables that are to be locked together with these, if they can be had soon: if it is
+ * they that are in use, others are not made to wait for long.  Then the result is false, and none
+ * of them is locked; nor need the tables and the trees be.
  */
-void
-lock_in_turns(Oid parent, Oid relid, LOCKMODE mode)
+bool
+lock_in_turns(List *tables, List *trees, List *others, LOCKMODE mode)
 {
-	LockRequest request = {parent, relid, mode};
+	LockRequest request = {.tables = tables,.trees = trees,.others = others,.mode = mode};
 	int			patience = LockTimeout > 0 ? Min(LockTimeout, PATIENCE) : PATIENCE;
+	int			failures = 0;
 	int			waited;
 
 	for (waited = 0; waited < patience; waited += LOCK_TIMEOUT + PAUSE)
@@ -93,13 +103,17 @@ lock_in_turns(Oid parent, Oid relid, LOCKMODE mode)
 		ErrorData  *error = try_lock(&request, waited == 0 ? FIRST_TIMEOUT : LOCK_TIMEOUT);
 
 		if (error == NULL)
-			return;
+			return true;
 		if (error->sqlerrcode != ERRCODE_LOCK_NOT_AVAILABLE)
 			ReThrowError(error);
 		FreeErrorData(error);
+		if (request.reached_others && ++failures == MAX_FAILURES)
+			return false;
 		sleep_interruptibly(PAUSE);
 	}
+	request.others = NIL;
 	request_lock(&request);
+	return others == NIL;
 }
 
 /* try_lock: asks for a lock for so many ms; returns the error that it has ended with, or NULL */
@@ -122,10 +136,16 @@ static void
 request_lock(void *arg)
 {
 	LockRequest *request = arg;
+	ListCell   *cell;
 
-	if (OidIsValid(request->parent))
-		LockRelationOid(request->parent, request->mode);
-	lock_tree(request->relid, request->mode);
+	request->reached_others = false;
+	foreach(cell, request->tables)
+		LockRelationOid(lfirst_oid(cell), request->mode);
+	foreach(cell, request->trees)
+		lock_tree(lfirst_oid(cell), request->mode);
+	request->reached_others = request->others != NIL;
+	foreach(cell, request->others)
+		LockRelationOid(lfirst_oid(cell), request->mode);
 }
 
 /* lock_newly: locks a table until the transaction ends; returns whether it did not hold this lock before */
@@ -199,7 +219,13 @@ lock_tree(Oid relid, LOCKMODE mode)
 bool
 lock_tree_now(Oid relid, LOCKMODE mode)
 {
-	List	   *tables = list_with_partitions(relid);
+	return lock_tables_now(list_with_partitions(relid), mode);
+}
+
+/* lock_tables_now: does the same for these tables, without their partitions */
+bool
+lock_tables_now(List *tables, LOCKMODE mode)
+{
 	int			i;
 
 	for (i = 0; i < list_length(tables); i++)

@@ -9,6 +9,7 @@
 #ifndef INDEXTABLE_LOCK_H
 #define INDEXTABLE_LOCK_H
 
+#include "nodes/pg_list.h"
 #include "storage/lockdefs.h"
 
 /*
@@ -25,6 +26,7 @@ extern void locks_are_released(void);
 extern bool lock_newly(Oid relid, LOCKMODE mode);
 extern bool is_database_lock_awaited(Oid database);
 extern bool lock_with_timeout(Oid relid, LOCKMODE mode, int ms);
-extern void lock_in_turns(Oid parent, Oid relid, LOCKMODE mode);
+extern bool lock_in_turns(List *tables, List *trees, List *others, LOCKMODE mode);
+extern bool lock_tables_now(List *tables, LOCKMODE mode);
 
 #endif							/* INDEXTABLE_LOCK_H */

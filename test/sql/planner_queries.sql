@@ -296,6 +296,29 @@ SELECT used FROM indextable.explain($$SELECT id FROM deferred WHERE doc ->> 'k' 
 -- ---- plain columns of a partitioned table that is not expanded have their statistics
 SELECT pg_temp.explain($$SELECT note FROM part WHERE doc ->> 'town' = 't1' AND note = 'note'$$, 'COSTS ON') ~ 'rows=1[0-9] ' AS estimated LIMIT 1;
 
+-- ---- the planner's size of a partitioned table is not how many rows satisfy all conditions: nothing reads more entries than a search by the primary key
+CREATE TABLE visit (id bigint, at timestamptz, doc jsonb NOT NULL, PRIMARY KEY (id, at)) PARTITION BY RANGE (at);
+SELECT format('CREATE TABLE visit_%s PARTITION OF visit FOR VALUES FROM (%L) TO (%L)', n, timestamptz '2025-01-01' + n * interval '1 day', timestamptz '2025-01-02' + n * interval '1 day') FROM generate_series(0, 7) n \gexec
+INSERT INTO visit SELECT i, timestamptz '2025-01-01' + i % 8 * interval '1 day' + i % 96 * interval '15 minutes', jsonb_build_object('user', 'u' || i % 500, 'town', 't' || i % 4, 'n', i) FROM generate_series(1, 12000) i;
+SELECT indextable.create('visit_user', 'visit', '{user}'), indextable.create('visit_town', 'visit', '{town, n::int}'),
+	indextable.create('visit_at', 'visit', '{@at, user}', partition_by => 'RANGE (at)', partition_bounds => ARRAY(
+		SELECT format('FROM (%L) TO (%L)', timestamptz '2025-01-01' + n * interval '1 day', timestamptz '2025-01-02' + n * interval '1 day') FROM generate_series(0, 7) n));
+VACUUM ANALYZE visit, visit_user, visit_town, visit_at;
+SET indextable.planner = on;
+CREATE FUNCTION pg_temp.planned(query text) RETURNS text LANGUAGE plpgsql AS $$ DECLARE plan jsonb; BEGIN EXECUTE 'EXPLAIN (FORMAT json) ' || query INTO plan; RETURN pg_temp.scans(plan); END $$;
+SELECT pg_temp.planned(query) AS scans, query FROM (VALUES
+	($$SELECT * FROM visit WHERE id = 4242 AND at = '2025-01-03 04:30'$$),
+	($$SELECT * FROM visit WHERE id = 4242$$),
+	($$SELECT id, at FROM visit WHERE id = 4242$$),
+	($$SELECT count(*) FROM visit WHERE id = 4242 AND at > '2025-01-02'$$),
+	($$SELECT * FROM visit WHERE id = 4242 AND at > '2025-01-01' ORDER BY at LIMIT 10$$),
+	($$SELECT * FROM visit WHERE id = 4242 AND at = '2025-01-03 04:30' AND doc ->> 'town' = 't2'$$),
+	($$SELECT * FROM visit WHERE id = 4242 AND doc ->> 'town' = 't2'$$),
+	($$SELECT * FROM visit WHERE at >= '2025-01-03' AND at < '2025-01-04'$$),
+	($$SELECT * FROM visit WHERE id = 4242 AND doc ->> 'user' = 'u242'$$)
+) q (query);
+SET indextable.planner = force;
+
 -- ---- explain() asks for the rights that EXPLAIN asks for
 CREATE ROLE regress_planner_queries;
 GRANT USAGE ON SCHEMA planner_queries TO regress_planner_queries;

@@ -111,6 +111,106 @@ TABLE g_wrong;
 SELECT count(*) FROM g_k;
 DROP TABLE g CASCADE;
 
+-- ---- index tables that are partitioned along: where all entries of a partition are of the one that leaves, it is emptied, and no
+-- entry is looked at; others are deleted one by one. A partition that is emptied has another file.
+CREATE TABLE h (day int, id int, doc jsonb NOT NULL, PRIMARY KEY (day, id)) PARTITION BY RANGE (day);
+CREATE TABLE h_0 PARTITION OF h FOR VALUES FROM (0) TO (2);
+CREATE TABLE h_2 PARTITION OF h FOR VALUES FROM (2) TO (4);
+CREATE TABLE h_4 PARTITION OF h FOR VALUES FROM (4) TO (6) PARTITION BY RANGE (day);
+CREATE TABLE h_4a PARTITION OF h_4 FOR VALUES FROM (4) TO (5);
+CREATE TABLE h_4b PARTITION OF h_4 FOR VALUES FROM (5) TO (6);
+CREATE TABLE h_6 (id int NOT NULL, gone int, doc jsonb NOT NULL, day int NOT NULL);
+ALTER TABLE h_6 DROP gone;
+ALTER TABLE h ATTACH PARTITION h_6 FOR VALUES FROM (6) TO (8);
+CREATE TABLE h_8 PARTITION OF h FOR VALUES FROM (8) TO (10);
+CREATE TABLE h_d PARTITION OF h DEFAULT;
+INSERT INTO h SELECT i % 12, i, d(i) FROM generate_series(1, 1200) i;
+CREATE FUNCTION bounds(step int, first int DEFAULT 0, last int DEFAULT 9) RETURNS text[] LANGUAGE sql AS
+	$$ SELECT array_agg(format('FROM (%s) TO (%s)', n, n + step)) FROM generate_series(first, last, step) n $$;
+SELECT indextable.create('h_same', 'h', '{@day, k}', partition_by => 'RANGE (day)', partition_bounds => bounds(2)),
+	indextable.create('h_fine', 'h', '{t[*]::int, @day}', include => '{u::int}', partition_by => 'RANGE (day)', partition_bounds => bounds(1)),
+	indextable.create('h_wide', 'h', '{@day, k}', partition_by => 'RANGE (day)', partition_bounds => bounds(3)),
+	indextable.create('h_some', 'h', '{k, @day}', filter => $q$doc ->> 'n' IS NOT NULL$q$, partition_by => 'RANGE (day)', partition_bounds => bounds(2, 2, 5)),
+	indextable.create('h_list', 'h', '{u::int, @day}', is_unique => true, partition_by => 'LIST (day)', partition_bounds => '{"IN (0, 1)", "IN (2, 4)", "IN (3)", "IN (5)", "IN (6, 7)"}'),
+	indextable.create('h_hash', 'h', '{@day}', partitions => 3), indextable.create('h_k', 'h', '{k}'),
+	indextable.create('h_async', 'h', '{@day, k}', partition_by => 'RANGE (day)', partition_bounds => bounds(2), maintenance => 'async');
+CREATE TEMP TABLE files AS SELECT NULL::oid AS leaf, NULL::oid AS file;
+-- which partitions of index tables have got another file since the last call; and the index tables that are wrong after a drain
+CREATE FUNCTION emptied() RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+	t record;
+BEGIN
+	RETURN QUERY SELECT string_agg(relname, ' ' ORDER BY relname COLLATE "C") FROM pg_class JOIN files ON leaf = oid WHERE file <> pg_relation_filenode(oid);
+	DELETE FROM files;
+	INSERT INTO files SELECT oid, pg_relation_filenode(oid) FROM pg_class WHERE relname LIKE 'h\_%' AND relkind = 'r' AND relispartition;
+	PERFORM indextable.drain();
+	FOR t IN SELECT * FROM (VALUES
+			('h_same', $q$SELECT day, doc ->> 'k', id FROM h$q$), ('h_wide', $q$SELECT day, doc ->> 'k', id FROM h$q$), ('h_async', $q$SELECT day, doc ->> 'k', id FROM h$q$),
+			('h_fine', $q$SELECT DISTINCT (e)::int, day, id, (doc ->> 'u')::int FROM h, jsonb_array_elements_text(doc -> 't') e$q$),
+			('h_some', $q$SELECT doc ->> 'k', day, id FROM h WHERE doc ->> 'n' IS NOT NULL$q$), ('h_list', $q$SELECT (doc ->> 'u')::int, day, id FROM h$q$),
+			('h_hash', $q$SELECT day, id FROM h$q$), ('h_k', $q$SELECT doc ->> 'k', day, id FROM h$q$)) v (name, recompute) LOOP
+		RETURN QUERY SELECT t.name || ' ' || o.side || ' ' || o.entry FROM pg_temp.oracle(t.name, t.recompute) o LIMIT 5;
+		RETURN QUERY EXECUTE format('SELECT %L || '' '' || kind || coalesce('' '' || problem, '''') FROM indextable.verify(%L) LIMIT 5', t.name, t.name);
+	END LOOP;
+END $$;
+ANALYZE;
+SELECT * FROM emptied();
+-- undone, as a whole or to a savepoint, and done again; rows that were written just before go, too
+BEGIN;
+INSERT INTO h SELECT 0, i, d(i) FROM generate_series(2001, 2020) i;
+DROP TABLE h_0;
+SELECT * FROM emptied();
+ROLLBACK;
+SELECT * FROM emptied();
+BEGIN;
+SAVEPOINT s;
+ALTER TABLE h DETACH PARTITION h_2;
+ROLLBACK TO s;
+SELECT count(*) FROM h_same WHERE day BETWEEN 2 AND 3;
+INSERT INTO h SELECT 0, i, d(i) FROM generate_series(2001, 2020) i;
+ALTER TABLE h DETACH PARTITION h_0;
+ALTER TABLE h ATTACH PARTITION h_0 FOR VALUES FROM (0) TO (2);
+SELECT count(*), count(*) FILTER (WHERE id > 2000) FROM h_same WHERE day BETWEEN 0 AND 1;
+SELECT * FROM emptied();
+ROLLBACK TO s;
+COMMIT;
+SELECT * FROM emptied();
+DROP TABLE h_0;
+SELECT * FROM emptied();
+-- what is read at the moment is not emptied
+BEGIN;
+DECLARE c CURSOR FOR SELECT day, count(*) FROM h_fine WHERE day IN (2, 3, 11) GROUP BY day ORDER BY day;
+ALTER TABLE h DETACH PARTITION h_2;
+FETCH ALL FROM c;
+CLOSE c;
+SELECT * FROM emptied();
+ROLLBACK;
+SELECT * FROM emptied();
+-- the fact table may have readers who have not locked a partition of a partition; and so has what is detached beside them
+DROP TABLE h_4a;
+SELECT * FROM emptied();
+ALTER TABLE h DETACH PARTITION h_d;
+SELECT * FROM emptied();
+ALTER TABLE h DETACH PARTITION h_6 CONCURRENTLY;
+SELECT * FROM emptied();
+-- several at a time, with partitions that are partitioned; and with some of the index tables, which go
+DROP TABLE h_2, h_4, h_same_p1, h_fine_p4, h_fine_p5;
+SELECT * FROM emptied();
+SELECT count(*) FROM pg_class WHERE relname ~ '^h_(same|fine)_p' AND relkind = 'r';
+-- in a serializable transaction, too
+BEGIN ISOLATION LEVEL SERIALIZABLE;
+DROP TABLE h_8;
+COMMIT;
+SELECT * FROM emptied();
+-- what the planner and look-ups find then
+CREATE TABLE h_0 PARTITION OF h FOR VALUES FROM (0) TO (2);
+INSERT INTO h SELECT i % 2, i, d(i) FROM generate_series(3001, 3100) i;
+SELECT count(*) FROM indextable.lookup('h_same', '{"day": 1}');
+SELECT count(*) FROM indextable.lookup('h_same', '{"day": 3}');
+ALTER TABLE h ATTACH PARTITION h_d DEFAULT;
+SELECT * FROM emptied();
+DROP TABLE h, h_6;
+
 SELECT * FROM pg_temp.leftovers();
 SET client_min_messages = warning;
 DROP SCHEMA retention CASCADE;

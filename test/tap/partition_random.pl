@@ -51,6 +51,9 @@ SELECT indextable.create('f_t', 'f', '{t[*]}');
 SELECT indextable.create('f_u', 'f', '{u}', is_unique => true);
 SELECT indextable.create('f_i', 'f', '{n::int}', on_mismatch => 'skip');
 SELECT indextable.create('f_w', 'f', '{k}', filter => '(doc -> ''live'')::boolean');
+-- Partitions of these can have entries of one or two partitions of f alone, and are emptied with one that goes.
+SELECT indextable.create('f_r', 'f', '{@r, k}', partition_by => 'LIST (r)', partition_bounds => '{IN (''p0''),IN (''p1''),"IN (''p2'', ''p3'')",IN (''s'')}');
+SELECT indextable.create('f_v', 'f', '{@r, u}', is_unique => true, partition_by => 'LIST (r)', partition_bounds => '{IN (''p0''),IN (''p3''),IN (''p4''),"IN (''h'', ''n'')"}');
 SELECT indextable.create('f_q', 'f', '{k}', include => '{u}', maintenance => 'async');
 -- The first without its queued rows, which are all that it may lack.
 DO $$ BEGIN EXECUTE (SELECT format('CREATE VIEW queued AS SELECT key1 AS pk, key2 AS r FROM %s UNION ALL SELECT key1, key2 FROM %s', queue, spare)
@@ -67,6 +70,8 @@ BEGIN
 		('f_d', 'SELECT doc ->> ''u'', pk, r, doc FROM m WHERE doc ->> ''u'' IS NOT NULL'),
 		('f_t', 'SELECT DISTINCT t, pk, r FROM m, jsonb_array_elements_text(doc -> ''t'') t'),
 		('f_u', 'SELECT doc ->> ''u'', pk, r FROM m WHERE doc ->> ''u'' IS NOT NULL'),
+		('f_r', 'SELECT r, doc ->> ''k'', pk FROM m WHERE doc ->> ''k'' IS NOT NULL'),
+		('f_v', 'SELECT r, doc ->> ''u'', pk FROM m WHERE doc ->> ''u'' IS NOT NULL'),
 		('f_i', 'SELECT (doc ->> ''n'')::int, pk, r FROM m WHERE jsonb_typeof(doc -> ''n'') = ''number'''),
 		('f_w', 'SELECT doc ->> ''k'', pk, r FROM m WHERE (doc -> ''live'')::boolean AND doc ->> ''k'' IS NOT NULL')) v (name, recompute)
 	LOOP
