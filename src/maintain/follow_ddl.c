@@ -166,8 +166,12 @@ invalidate_without_triggers(Oid relid)
 
 /*
  * update_definition
- *		Writes the catalog row of an index table anew if names in it, or its filter, have
- *		changed, or if its entries have, of which older snapshots learn by that.
+ *		Writes the catalog row of an index table anew if names in it have changed, or its
+ *		entries have, of which older snapshots learn by that.
+ *
+ * A filter whose names are as they were is left as it was written.  Written anew it would have
+ * the casts that the types of its columns ask for now, and mean these whatever the types
+ * become later.
  */
 void
 update_definition(IndexDef *def, Relation fact, bool entries_changed)
@@ -176,6 +180,7 @@ update_definition(IndexDef *def, Relation fact, bool entries_changed)
 	StoredDefinition *stored;
 	DefinitionRow row;
 	FactDef    *factdef = def->fact;
+	bool		names_changed;
 	bool		renamed;
 	int			i;
 
@@ -190,19 +195,16 @@ update_definition(IndexDef *def, Relation fact, bool entries_changed)
 								  get_attname(factdef->relid, factdef->pk_attno[i], false));
 	row.key = present_specs(def->fields, def->nkeys, fact);
 	row.include = present_specs(def->fields + def->nkeys, def->nincludes, fact);
-	if (def->filter != NULL)
+	names_changed = !same_strings(stored->columns, get_column_names_by_number(fact));
+	if (def->filter != NULL && names_changed)
 		row.filter = expression_text(fact, def->filter);
 
-	/*
-	 * The text of a filter has casts in it, which the types of its columns
-	 * decide.
-	 */
 	renamed = strcmp(row.document, stored->row.document) != 0 ||
-		!same_strings(row.primary_key, stored->row.primary_key) ||
-		(row.filter != NULL && strcmp(row.filter, stored->row.filter) != 0);
-	if (entries_changed || renamed || !same_strings(stored->columns, get_column_names_by_number(fact)))
+		!same_strings(row.primary_key, stored->row.primary_key);
+	if (entries_changed || renamed || names_changed)
 	{
-		renamed |= !same_strings(row.key, stored->row.key) || !same_strings(row.include, stored->row.include);
+		renamed |= !same_strings(row.key, stored->row.key) || !same_strings(row.include, stored->row.include) ||
+			(row.filter != NULL && strcmp(row.filter, stored->row.filter) != 0);
 		catalog_update(&row, fact);
 		CacheInvalidateRelcacheByRelid(factdef->relid);
 		if (renamed)
