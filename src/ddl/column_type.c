@@ -191,8 +191,9 @@ refill(StoredDefinition *stored, Relation fact, AlterTableStmt *stmt)
 	relation_close(rel, NoLock);
 	if (!changed_column_in(def->used, fact, stmt))
 		return;
-	if (list_length(row.primary_key) == factdef->npk)
-		check_layout(def, fact, row.index_table);
+	if (!same_primary_key(factdef, fact, stored, names))
+		report_altered_index_table(row.index_table, fact, "The fact table has another primary key now.");
+	check_layout(def, fact, row.index_table);
 	lock_tree(row.index_table, AccessExclusiveLock);
 	check_not_in_use(row.index_table);
 	become_owner(&caller, fact->rd_rel->relowner);

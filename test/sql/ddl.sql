@@ -293,6 +293,12 @@ SELECT * FROM wrong;
 -- a column that is dropped beside it
 ALTER TABLE f ALTER COLUMN id TYPE bigint, DROP COLUMN more;
 SELECT * FROM wrong;
+-- another primary key beside it: its columns would be stored under each other's names
+CREATE TABLE pair (a int, b int, doc jsonb, PRIMARY KEY (a, b));
+SELECT indextable.create('pair_k', 'pair', '{k}');
+ALTER TABLE pair DROP CONSTRAINT pair_pkey, ALTER a TYPE bigint, ALTER b TYPE bigint, ADD PRIMARY KEY (b, a);
+ALTER TABLE pair DROP CONSTRAINT pair_pkey, ALTER a TYPE bigint, ALTER b TYPE bigint, ADD PRIMARY KEY (a, b);
+DROP TABLE pair;
 -- a key field that is the primary key's column itself under one type, and a cast of it under another
 SELECT indextable.create('f_cast', 'f', '{k,@id::int AS number}');
 \set VERBOSITY default
