@@ -138,7 +138,7 @@ sub ddl
 		"ALTER TABLE f DETACH PARTITION $p", "ALTER TABLE f DETACH PARTITION $p; $rows",
 		"ALTER TABLE f DETACH PARTITION $p; ALTER TABLE f ATTACH PARTITION $p $for",
 		"DROP TABLE $p", "DROP TABLE $p, $q", "DROP TABLE ${p}_1", "ALTER TABLE $p DETACH PARTITION ${p}_1",
-		'ALTER TABLE f ALTER note TYPE ' . pick('varchar', 'varchar(40) USING left(note, 2)', 'text COLLATE "C"') . pick('', '; ALTER TABLE f ALTER note TYPE text; '), 'ALTER TABLE f ALTER note TYPE text',
+		'ALTER TABLE f ALTER note TYPE ' . pick('varchar', 'varchar(40) USING left(note, 2)', 'text COLLATE "C"') . pick('', '; ALTER TABLE f ALTER note TYPE text'), 'ALTER TABLE f ALTER note TYPE text',
 		"TRUNCATE $p", "TRUNCATE $p, f_n1", "TRUNCATE f_n", 'TRUNCATE ' . pick('f_s', 'f_n2', 'f_h1', 'f'));
 }
 
@@ -153,8 +153,9 @@ $_->{session}->query($settings) for @sessions, $ddl;
 $_->{session}->query("\\set ON_ERROR_ROLLBACK on\nSELECT 1") for @sessions[0 .. 2];
 
 # What may fail by rule: unique keys, no partition for a row, the locks and the changes of others, tables that are there
-# or not, partitions that are attached or not, or that have another type than the fact table.
-my %allowed = map { $_ => 1 } qw(23505 23514 42703 42P10 40001 40P01 55P03 25P02 25P01 3B001 42P01 42P07 42P17 42809 55006 55000 42704 42P16 42804 21000 0A000);
+# or not, partitions that are attached or not, or whose columns have other types than those of the fact table, which get no other
+# type after changes that are still to be queued.
+my %allowed = map { $_ => 1 } qw(23505 23514 42703 42P10 40001 40P01 55P03 25001 25P02 25P01 3B001 42P01 42P07 42P17 42809 55006 55000 42704 42P16 42804 21000 0A000);
 my (@history, %failed, @prepared, $bad, %pending);
 my ($number, $samples) = (0, 0);
 
