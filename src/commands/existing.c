@@ -3,8 +3,9 @@
  * existing.c
  *	  create(if_not_exists => true): compares the index table that exists with what is asked for.
  *
- * Two texts of a field are the same if they ask for the same column.  Of partitioning by range
- * or list only the kind and the column count, because such partitions come and go.
+ * Two texts of a field are the same if they ask for the same column, and two of a filter if
+ * they say the same now.  Of partitioning by range or list only the kind and the column count,
+ * because such partitions come and go.
  *
  *-------------------------------------------------------------------------
  */
@@ -23,6 +24,7 @@
 #include "../definition/cache.h"
 #include "../definition/partition_spec.h"
 #include "../definition/create_call.h"
+#include "../definition/expression.h"
 #include "../util/relation.h"
 #include "../util/sql.h"
 #include "existing.h"
@@ -36,7 +38,7 @@ typedef struct Differences
 } Differences;
 
 static void compare(DefinitionRow *row, IndexDef *asked, PartitioningRequest *parts, DefinitionRow *stored, IndexDef *def,
-					Relation rel, Differences *found);
+					Relation rel, Relation fact, Differences *found);
 static void differs(Differences *found, const char *name, const char *argument);
 static void compare_partitioning(Partitioning *asked, Partitioning *now, Differences *found);
 static bool same_fields(IndexDef *a, IndexDef *b, int an, int bn, int first_a, int first_b);
@@ -93,7 +95,7 @@ check_existing(Oid existing, DefinitionRow *row, IndexDef *asked, PartitioningRe
 	PG_TRY();
 	{
 		compare(row, asked, parts, &((StoredDefinition *) linitial(catalog_read_definitions(InvalidOid, existing)))->row,
-				def, rel, &found);
+				def, rel, fact, &found);
 	}
 	PG_FINALLY();
 	{
@@ -119,7 +121,7 @@ check_existing(Oid existing, DefinitionRow *row, IndexDef *asked, PartitioningRe
 /* compare: collects in what an index table differs from the one that is asked for */
 static void
 compare(DefinitionRow *row, IndexDef *asked, PartitioningRequest *parts, DefinitionRow *stored, IndexDef *def,
-		Relation rel, Differences *found)
+		Relation rel, Relation fact, Differences *found)
 {
 	List	   *names = NIL;
 	int			i;
@@ -130,7 +132,12 @@ compare(DefinitionRow *row, IndexDef *asked, PartitioningRequest *parts, Definit
 		differs(found, "strategy", psprintf("strategy => '%s'", row->strategy));
 	if (!same_fields(asked, def, asked->nincludes, def->nincludes, asked->nkeys, def->nkeys))
 		differs(found, "include", psprintf("include => %s", row->include == NIL ? "'{}'" : array_literal(row->include)));
-	if (!same_or_null(row->filter, stored->filter))
+
+	/*
+	 * The filter that is asked for was written as this, with the casts that
+	 * the types of its columns ask for now.
+	 */
+	if (!same_or_null(row->filter, def->filter != NULL ? expression_text(fact, def->filter) : NULL))
 		differs(found, "filter", psprintf("filter => %s", sql_literal(row->filter == NULL ? "" : row->filter)));
 	if (strcmp(row->maintenance, stored->maintenance) != 0)
 		differs(found, "maintenance", psprintf("maintenance => '%s'", row->maintenance));

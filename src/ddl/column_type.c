@@ -14,7 +14,9 @@
  * session uses the definition of an index table between the first of these steps and the
  * last.  An older snapshot sees neither rows nor entries, because both are written by this
  * transaction; the server's documentation says so of every ALTER TABLE that rewrites a
- * table.  If anything fails, all of it is rolled back with the command.
+ * table.  Where the server need not rewrite it (varchar to text), such a snapshot sees the
+ * rows, and for the entries it is told by the definition, which is written anew, that they
+ * are newer.  If anything fails, all of it is rolled back with the command.
  *
  * Documents are left out: there is no other type for them.
  *
@@ -50,6 +52,7 @@
 #include "../definition/misfit.h"
 #include "../definition/resolve.h"
 #include "../indextable.h"
+#include "../maintain/follow_ddl.h"
 #include "../maintain/foreign_snapshot.h"
 #include "../maintain/guard.h"
 #include "../maintain/install_triggers.h"
@@ -66,6 +69,7 @@
 
 static bool changed_column_in(Bitmapset *columns, Relation fact, AlterTableStmt *stmt);
 static void refill(StoredDefinition *stored, Relation fact, AlterTableStmt *stmt);
+static void check_layout(IndexDef *def, Relation fact, Oid index_table);
 static void for_each_leaf(Oid index_table, void (*work) (Oid leaf));
 static void empty(Oid leaf);
 static void make_indexes(Oid leaf);
@@ -187,6 +191,9 @@ refill(StoredDefinition *stored, Relation fact, AlterTableStmt *stmt)
 	relation_close(rel, NoLock);
 	if (!changed_column_in(def->used, fact, stmt))
 		return;
+	if (!same_primary_key(factdef, fact, stored, names))
+		report_altered_index_table(row.index_table, fact, "The fact table has another primary key now.");
+	check_layout(def, fact, row.index_table);
 	lock_tree(row.index_table, AccessExclusiveLock);
 	check_not_in_use(row.index_table);
 	become_owner(&caller, fact->rd_rel->relowner);
@@ -213,11 +220,40 @@ refill(StoredDefinition *stored, Relation fact, AlterTableStmt *stmt)
 	end_uncounted(uncounted);
 	become_caller(&caller);
 
-	catalog_update(&row, fact);
+	update_definition(def, fact, true);
 	if (is_queued(&row) && changed_column_in(factdef->pk_columns, fact, stmt))
 		queues_make_anew(factdef);
 	CacheInvalidateRelcache(fact);
 	CommandCounterIncrement();
+}
+
+/*
+ * check_layout
+ *		Refuses a change after which a column of the primary key would be stored once instead of
+ *		twice, or twice instead of once: a key field like @id::bigint is the column itself if
+ *		that is a bigint, and a cast of it otherwise.
+ *
+ * Key fields and the primary key are what cannot be null in an index table.
+ */
+static void
+check_layout(IndexDef *def, Relation fact, Oid index_table)
+{
+	Relation	rel = table_open(index_table, AccessShareLock);
+	TupleDesc	desc = RelationGetDescr(rel);
+	int			nident = 0;
+	int			i;
+
+	for (i = 0; i < desc->natts; i++)
+		nident += !TupleDescAttr(desc, i)->attisdropped && TupleDescAttr(desc, i)->attnotnull;
+	if (nident != def->nident)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("index table \"%s\" cannot follow the new type of a column of table \"%s\"",
+						RelationGetRelationName(rel), RelationGetRelationName(fact)),
+				 errdetail("A key field casts a column of the primary key, and %s.", nident < def->nident ?
+						   "would not be that column any more" : "would be that column itself"),
+				 errhint("First run DROP TABLE %s; and create the index table again afterwards.", quoted_relation(index_table))));
+	table_close(rel, NoLock);
 }
 
 /* for_each_leaf: does something with each table that holds entries of an index table */

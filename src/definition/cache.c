@@ -72,8 +72,6 @@ static void refuse_unfinished(Relation fact);
 static FactDef *load_fact_def(Relation fact);
 static FactDef *build_fact_def(Relation fact, MemoryContext cxt);
 static void add_definition(FactDef *factdef, IndexDef *def);
-static bool same_primary_key(FactDef *factdef, Relation fact, StoredDefinition *stored,
-							 const char **names);
 
 static ChangeListener definitions_listener =
 {
@@ -580,21 +578,4 @@ add_definition(FactDef *factdef, IndexDef *def)
 	factdef->ndefs++;
 	factdef->users_code |= index_calls_users_code(def);
 	factdef->code = list_concat(factdef->code, definition_code(def));
-}
-
-/* same_primary_key: returns whether the fact table's primary key is the one that a stored definition names */
-static bool
-same_primary_key(FactDef *factdef, Relation fact, StoredDefinition *stored, const char **names)
-{
-	ListCell   *cell;
-	int			i = 0;
-
-	if (list_length(stored->row.primary_key) != factdef->npk)
-		return false;
-	foreach(cell, stored->row.primary_key)
-	{
-		if (named_column(fact, lfirst(cell), names) != factdef->pk_attno[i++])
-			return false;
-	}
-	return true;
 }

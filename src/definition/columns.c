@@ -190,3 +190,20 @@ get_stored_column_names(Relation fact, StoredDefinition *stored)
 			i < list_length(stored->columns) ? list_nth(stored->columns, i) : "";
 	return names;
 }
+
+/* same_primary_key: returns whether the fact table's primary key is the one that a stored definition names */
+bool
+same_primary_key(FactDef *factdef, Relation fact, StoredDefinition *stored, const char **names)
+{
+	ListCell   *cell;
+	int			i = 0;
+
+	if (list_length(stored->row.primary_key) != factdef->npk)
+		return false;
+	foreach(cell, stored->row.primary_key)
+	{
+		if (named_column(fact, lfirst(cell), names) != factdef->pk_attno[i++])
+			return false;
+	}
+	return true;
+}

@@ -38,7 +38,6 @@
 #include "install_triggers.h"
 
 static void load_definition(void *arg);
-static void update_definition_names(IndexDef *def, Relation fact);
 static List *present_specs(Field *fields, int n, Relation fact);
 
 /*
@@ -127,7 +126,7 @@ update_definitions(Oid relid, bool fact_altered, bool renamed)
 	{
 		check_row_key(def, fact);
 		for (int i = 0; i < def->ndefs; i++)
-			update_definition_names(def->defs[i], fact);
+			update_definition(def->defs[i], fact, false);
 	}
 	PG_FINALLY();
 	{
@@ -165,14 +164,23 @@ invalidate_without_triggers(Oid relid)
 							   "The triggers of the fact table that maintain it are disabled or missing.");
 }
 
-/* update_definition_names: writes the catalog row of an index table anew if names in it have changed */
-static void
-update_definition_names(IndexDef *def, Relation fact)
+/*
+ * update_definition
+ *		Writes the catalog row of an index table anew if names in it have changed, or its
+ *		entries have, of which older snapshots learn by that.
+ *
+ * A filter whose names are as they were is left as it was written.  Written anew it would have
+ * the casts that the types of its columns ask for now, and mean these whatever the types
+ * become later.
+ */
+void
+update_definition(IndexDef *def, Relation fact, bool entries_changed)
 {
 	List	   *rows = catalog_read_definitions(InvalidOid, def->relid);
 	StoredDefinition *stored;
 	DefinitionRow row;
 	FactDef    *factdef = def->fact;
+	bool		names_changed;
 	bool		renamed;
 	int			i;
 
@@ -187,12 +195,13 @@ update_definition_names(IndexDef *def, Relation fact)
 								  get_attname(factdef->relid, factdef->pk_attno[i], false));
 	row.key = present_specs(def->fields, def->nkeys, fact);
 	row.include = present_specs(def->fields + def->nkeys, def->nincludes, fact);
-	if (def->filter != NULL)
+	names_changed = !same_strings(stored->columns, get_column_names_by_number(fact));
+	if (def->filter != NULL && names_changed)
 		row.filter = expression_text(fact, def->filter);
 
 	renamed = strcmp(row.document, stored->row.document) != 0 ||
 		!same_strings(row.primary_key, stored->row.primary_key);
-	if (renamed || !same_strings(stored->columns, get_column_names_by_number(fact)))
+	if (entries_changed || renamed || names_changed)
 	{
 		renamed |= !same_strings(row.key, stored->row.key) || !same_strings(row.include, stored->row.include) ||
 			(row.filter != NULL && strcmp(row.filter, stored->row.filter) != 0);

@@ -11,8 +11,11 @@
 
 #include "utils/rel.h"
 
+#include "../indextable.h"
+
 extern bool sync_index_table_owner(Oid index_table, Relation fact, bool change);
 extern void update_definitions(Oid fact, bool fact_altered, bool renamed);
+extern void update_definition(IndexDef *def, Relation fact, bool entries_changed);
 extern void invalidate_without_triggers(Oid relid);
 extern void invalidate_broken_definitions(Oid relid);
 

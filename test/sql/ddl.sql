@@ -293,6 +293,42 @@ SELECT * FROM wrong;
 -- a column that is dropped beside it
 ALTER TABLE f ALTER COLUMN id TYPE bigint, DROP COLUMN more;
 SELECT * FROM wrong;
+-- another primary key beside it: its columns would be stored under each other's names
+CREATE TABLE pair (a int, b int, doc jsonb, PRIMARY KEY (a, b));
+SELECT indextable.create('pair_k', 'pair', '{k}');
+ALTER TABLE pair DROP CONSTRAINT pair_pkey, ALTER a TYPE bigint, ALTER b TYPE bigint, ADD PRIMARY KEY (b, a);
+ALTER TABLE pair DROP CONSTRAINT pair_pkey, ALTER a TYPE bigint, ALTER b TYPE bigint, ADD PRIMARY KEY (a, b);
+DROP TABLE pair;
+-- a key field that is the primary key's column itself under one type, and a cast of it under another
+SELECT indextable.create('f_cast', 'f', '{k,@id::int AS number}');
+\set VERBOSITY default
+ALTER TABLE f ALTER COLUMN id TYPE int;
+\set VERBOSITY terse
+ALTER TABLE f ALTER COLUMN id TYPE numeric(9);
+SELECT * FROM wrong;
+SELECT indextable.drop('f_cast');
+ALTER TABLE f ALTER COLUMN id TYPE int;
+SELECT indextable.create('f_cast', 'f', '{k,@id::int AS number}');
+\set VERBOSITY default
+ALTER TABLE f ALTER COLUMN id TYPE bigint;
+\set VERBOSITY terse
+SELECT indextable.drop('f_cast');
+ALTER TABLE f ALTER COLUMN id TYPE bigint;
+-- a filter is still the one that it was created with, also where the new type needs a cast in it
+SELECT indextable.create('f_filter', 'f', '{k}', filter => $$note <> 'n1'$$);
+ALTER TABLE f ALTER COLUMN note TYPE text;
+SELECT indextable.create('f_filter', 'f', '{k}', filter => $$note <> 'n1'$$, if_not_exists => true);
+-- a column that was renamed where event triggers do not fire
+SET session_replication_role = replica;
+ALTER TABLE f RENAME note TO remark;
+RESET session_replication_role;
+ALTER TABLE f ALTER COLUMN id TYPE numeric;
+SELECT indextable.create('f_filter', 'f', '{k}', filter => $$remark <> 'n1'$$, if_not_exists => true);
+SELECT key FROM indextable.index_tables WHERE index_table = 'f_a'::regclass;
+ALTER TABLE f RENAME remark TO note;
+SELECT indextable.drop('f_filter');
+ALTER TABLE f ALTER COLUMN id TYPE bigint;
+SELECT * FROM wrong;
 -- two rows that would have the same unique key: as an index of the fact table would say, whether the type changes or not
 CREATE TABLE u (id int PRIMARY KEY, number int, doc jsonb);
 SELECT indextable.create('u_number', 'u', '{@number}', is_unique => true);

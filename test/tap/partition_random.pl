@@ -1,5 +1,6 @@
 # Random DML on a partitioned fact table by several sessions at once, through the root and through its partitions, while
-# another session creates, attaches, detaches, drops and truncates partitions, and a worker drains. Some index tables are
+# another session creates, attaches, detaches, drops and truncates partitions, and gives a column other types, and a worker
+# drains. Some index tables are
 # partitioned themselves. Now and then, and at the end, each index table is compared with a recompute in plain SQL.
 #
 #   SEED          what the statements are made from; default: the time. It is printed. How the sessions meet differs from
@@ -54,17 +55,18 @@ SELECT indextable.create('f_w', 'f', '{k}', filter => '(doc -> ''live'')::boolea
 -- Partitions of these can have entries of one or two partitions of f alone, and are emptied with one that goes.
 SELECT indextable.create('f_r', 'f', '{@r, k}', partition_by => 'LIST (r)', partition_bounds => '{IN (''p0''),IN (''p1''),"IN (''p2'', ''p3'')",IN (''s'')}');
 SELECT indextable.create('f_v', 'f', '{@r, u}', is_unique => true, partition_by => 'LIST (r)', partition_bounds => '{IN (''p0''),IN (''p3''),IN (''p4''),"IN (''h'', ''n'')"}');
-SELECT indextable.create('f_q', 'f', '{k}', include => '{u}', maintenance => 'async');
+SELECT indextable.create('f_q', 'f', '{k}', include => '{u,@note}', maintenance => 'async');
 -- The first without its queued rows, which are all that it may lack.
 DO $$ BEGIN EXECUTE (SELECT format('CREATE VIEW queued AS SELECT key1 AS pk, key2 AS r FROM %s UNION ALL SELECT key1, key2 FROM %s', queue, spare)
 	FROM indextable_internal.fact WHERE fact_table = 'f'::regclass); END $$;
+-- Functions, as the columns that a view reads cannot get another type.
 CREATE FUNCTION make_drift() RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
 	e record;
 	side text[] := '{}';
 BEGIN
 	FOR e IN SELECT * FROM (VALUES
-		('f_q', 'SELECT doc ->> ''k'', pk, r, doc ->> ''u'' FROM m WHERE doc ->> ''k'' IS NOT NULL'),
+		('f_q', 'SELECT doc ->> ''k'', pk, r, doc ->> ''u'', note FROM m WHERE doc ->> ''k'' IS NOT NULL'),
 		('f_k', 'SELECT doc ->> ''k'', pk, r FROM m WHERE doc ->> ''k'' IS NOT NULL'),
 		('f_p', 'SELECT doc ->> ''k'', pk, r, doc ->> ''u'', note FROM m WHERE doc ->> ''k'' IS NOT NULL'),
 		('f_d', 'SELECT doc ->> ''u'', pk, r, doc FROM m WHERE doc ->> ''u'' IS NOT NULL'),
@@ -78,10 +80,10 @@ BEGIN
 		side := side || format('SELECT ''%1$s missing'' AS what, x::text AS entry FROM (%2$s EXCEPT ALL SELECT * FROM %1$s) x', e.name, e.recompute)
 			|| format('SELECT ''%1$s extra'', x::text FROM (SELECT * FROM %1$s EXCEPT ALL %2$s) x', e.name, e.recompute);
 	END LOOP;
-	EXECUTE 'CREATE VIEW drift AS WITH m AS MATERIALIZED (SELECT pk, r, doc, note FROM f) ' || array_to_string(side, ' UNION ALL ');
+	EXECUTE format('CREATE FUNCTION drift() RETURNS TABLE (what text, entry text) LANGUAGE sql AS %L', 'WITH m AS MATERIALIZED (SELECT pk, r, doc, note FROM f) ' || array_to_string(side, ' UNION ALL '));
 	side[1] := replace(replace(side[1], ' FROM m WHERE', ' FROM m WHERE (pk, r) NOT IN (SELECT pk, r FROM queued) AND'), 'SELECT * FROM f_q', 'SELECT * FROM f_q WHERE (pk, r) NOT IN (SELECT pk, r FROM queued)');
 	side[2] := replace(replace(side[2], ' FROM m WHERE', ' FROM m WHERE (pk, r) NOT IN (SELECT pk, r FROM queued) AND'), 'SELECT * FROM f_q', 'SELECT * FROM f_q WHERE (pk, r) NOT IN (SELECT pk, r FROM queued)');
-	EXECUTE 'CREATE VIEW settled_drift AS WITH m AS MATERIALIZED (SELECT pk, r, doc, note FROM f) ' || array_to_string(side, ' UNION ALL ');
+	EXECUTE format('CREATE FUNCTION settled_drift() RETURNS TABLE (what text, entry text) LANGUAGE sql AS %L', 'WITH m AS MATERIALIZED (SELECT pk, r, doc, note FROM f) ' || array_to_string(side, ' UNION ALL '));
 END $$;
 SELECT make_drift();
 SELECT indextable.start_workers();
@@ -141,6 +143,7 @@ sub ddl
 		"ALTER TABLE f DETACH PARTITION $p", "ALTER TABLE f DETACH PARTITION $p; $rows",
 		"ALTER TABLE f DETACH PARTITION $p; ALTER TABLE f ATTACH PARTITION $p $for",
 		"DROP TABLE $p", "DROP TABLE $p, $q", "DROP TABLE ${p}_1", "ALTER TABLE $p DETACH PARTITION ${p}_1",
+		'ALTER TABLE f ALTER note TYPE ' . pick('varchar', 'varchar(40) USING left(note, 2)', 'text COLLATE "C"') . pick('', '; ALTER TABLE f ALTER note TYPE text'), 'ALTER TABLE f ALTER note TYPE text',
 		"TRUNCATE $p", "TRUNCATE $p, f_n1", "TRUNCATE f_n", 'TRUNCATE ' . pick('f_s', 'f_n2', 'f_h1', 'f'));
 }
 
@@ -155,8 +158,9 @@ $_->{session}->query($settings) for @sessions, $ddl;
 $_->{session}->query("\\set ON_ERROR_ROLLBACK on\nSELECT 1") for @sessions[0 .. 2];
 
 # What may fail by rule: unique keys, no partition for a row, the locks and the changes of others, tables that are there
-# or not, partitions that are attached or not.
-my %allowed = map { $_ => 1 } qw(23505 23514 42703 42P10 40001 40P01 55P03 25P02 25P01 3B001 42P01 42P07 42P17 42809 55006 55000 42704 42P16 21000 0A000);
+# or not, partitions that are attached or not, or whose columns have other types than those of the fact table, which get no other
+# type after changes that are still to be queued.
+my %allowed = map { $_ => 1 } qw(23505 23514 42703 42P10 40001 40P01 55P03 25001 25P02 25P01 3B001 42P01 42P07 42P17 42809 55006 55000 42704 42P16 42804 21000 0A000);
 my (@history, %failed, @prepared, $bad, %pending);
 my ($number, $samples) = (0, 0);
 
@@ -216,7 +220,7 @@ sub check
 {
 	my ($view) = @_;
 	push @history, "-- check $view";
-	my $answer = $checker->query("BEGIN; SET LOCAL lock_timeout = '200ms'; SET LOCAL indextable.planner = off; LOCK TABLE f IN SHARE UPDATE EXCLUSIVE MODE; SELECT * FROM $view; COMMIT");
+	my $answer = $checker->query("BEGIN; SET LOCAL lock_timeout = '200ms'; SET LOCAL indextable.planner = off; LOCK TABLE f IN SHARE UPDATE EXCLUSIVE MODE; SELECT * FROM $view(); COMMIT");
 	return if $answer =~ /lock timeout|deadlock/;
 	$samples++;
 	$bad //= $answer if $answer ne '';
