@@ -2,7 +2,7 @@
  *
  * lock.h
  *	  Locks a table or its whole partition tree: with a timeout, without waiting, or
- *	  telling whether the lock is new.
+ *	  telling whether the lock is new; or several tables that others lock in any order.
  *
  *-------------------------------------------------------------------------
  */
@@ -17,6 +17,14 @@
  */
 #define LOCK_TIMEOUT		200
 
+/* A table that lock_all_in_turns() locks. */
+typedef struct TableLock
+{
+	Oid			relid;
+	LOCKMODE	mode;
+	bool		with_partitions;
+} TableLock;
+
 extern void lock_tree(Oid relid, LOCKMODE mode);
 extern bool lock_tree_now(Oid relid, LOCKMODE mode);
 extern void unlock_tree(Oid relid, LOCKMODE mode);
@@ -26,5 +34,6 @@ extern bool lock_newly(Oid relid, LOCKMODE mode);
 extern bool is_database_lock_awaited(Oid database);
 extern bool lock_with_timeout(Oid relid, LOCKMODE mode, int ms);
 extern void lock_in_turns(Oid parent, Oid relid, LOCKMODE mode);
+extern void lock_all_in_turns(const TableLock *locks, int n);
 
 #endif							/* INDEXTABLE_LOCK_H */
