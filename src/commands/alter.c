@@ -46,6 +46,7 @@
 #include "../util/inherit.h"
 #include "../util/lock.h"
 #include "../util/sql.h"
+#include "../util/subxact.h"
 #include "alter_in_place.h"
 #include "build_distributed.h"
 #include "drop.h"
@@ -76,6 +77,8 @@ enum
 
 static bool has_partitioning_args(FunctionCallInfo fcinfo);
 static bool read_new_partitioning(FunctionCallInfo fcinfo, StoredDefinition *pending, DefinitionRow *row);
+static void lock_after_drain(Oid fact);
+static void drain_and_lock(void *arg);
 static StoredDefinition *lock_definition(Oid index_table);
 static void require_state(StoredDefinition *stored);
 static bool read_new_definition(FunctionCallInfo fcinfo, StoredDefinition *stored, DefinitionRow *row, Relation fact);
@@ -130,16 +133,7 @@ indextable_alter(PG_FUNCTION_ARGS)
 				 errdetail("The changes are queued when the transaction commits."),
 				 errhint("Commit the transaction first.")));
 
-	/*
-	 * Only one session at a time goes past this point: two that drain the
-	 * queue both lock the fact table as writers do, and would then wait for
-	 * each other to lock writers out.  Other servers must not be read before
-	 * writers are locked out, because they go on to show what they showed
-	 * then.
-	 */
-	LockRelationOid(catalog_fact_of(index_table), ShareUpdateExclusiveLock);
-	if (foreign_leaves(catalog_fact_of(index_table)) == NIL)
-		drain_queue(catalog_fact_of(index_table), FEW_CHANGES);
+	lock_after_drain(catalog_fact_of(index_table));
 	stored = lock_definition(index_table);
 	require_state(stored);
 	fact = relation_open(stored->row.fact_table, NoLock);
@@ -182,7 +176,7 @@ indextable_alter(PG_FUNCTION_ARGS)
 		make_replacement(&row, index_table);
 		if (populate)
 		{
-			lock_tree(index_table, AccessExclusiveLock);
+			(void) lock_in_turns(NIL, list_make1_oid(index_table), NIL, AccessExclusiveLock);
 			drain_queue(row.fact_table, 0);
 			replace_index_table(linitial(catalog_read_definitions(InvalidOid, row.index_table)));
 		}
@@ -257,6 +251,48 @@ read_new_partitioning(FunctionCallInfo fcinfo, StoredDefinition *pending, Defini
 				 errhint("Create another index table, and drop this one when the other is built.")));
 	relation_close(rel, NoLock);
 	return partitioned;
+}
+
+/*
+ * lock_after_drain
+ *		Applies what is queued, and then locks writers of the fact table out, so that they
+ *		do not have to wait for that.
+ *
+ * Only one session at a time goes past the first lock: two that drain the queue both lock
+ * the fact table as writers do, and would then wait for each other to lock writers out.  A
+ * transaction that has written and then drains waits for the queue, which we keep, just as
+ * we wait for it.  Then what is queued is applied under the lock.
+ */
+static void
+lock_after_drain(Oid fact)
+{
+	ErrorData  *error;
+
+	LockRelationOid(fact, ShareUpdateExclusiveLock);
+	error = run_catching_errors(drain_and_lock, &fact);
+	if (error == NULL)
+		return;
+	if (error->sqlerrcode != ERRCODE_T_R_DEADLOCK_DETECTED)
+		ReThrowError(error);
+	FreeErrorData(error);
+	lock_tree(fact, ShareRowExclusiveLock);
+}
+
+/*
+ * drain_and_lock
+ *		Does what lock_after_drain() does; fails in a deadlock.
+ *
+ * Other servers must not be read before writers are locked out, because they go on to show
+ * what they showed then.
+ */
+static void
+drain_and_lock(void *arg)
+{
+	Oid			fact = *(Oid *) arg;
+
+	if (foreign_leaves(fact) == NIL)
+		drain_queue(fact, FEW_CHANGES);
+	(void) lock_in_turns(NIL, list_make1_oid(fact), NIL, ShareRowExclusiveLock);
 }
 
 /*

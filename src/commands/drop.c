@@ -37,6 +37,9 @@
 
 PG_FUNCTION_INFO_V1(indextable_drop);
 
+static void lock_for_drop(Oid fact, Oid index_table);
+static LOCKMODE fact_lock(Oid fact);
+
 /*
  * indextable_drop
  *		Drops an index table, or forgets the definition of a table that is not an
@@ -61,6 +64,41 @@ indextable_drop(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
+/*
+ * lock_for_drop
+ *		Locks an index table, its fact table, and the queue, if it is to be dropped, too.
+ *
+ * Writers and look-ups lock the fact table first, but queries with both tables may be
+ * written the other way round, and a transaction may read the index table and write the
+ * fact table later.
+ */
+static void
+lock_for_drop(Oid fact, Oid index_table)
+{
+	List	   *queue = queues_used_last(fact, index_table);
+	TableLock	locks[4] = {{fact, fact_lock(fact), true}};
+	int			n = 1;
+	ListCell   *cell;
+
+	foreach(cell, queue)
+		locks[n++] = (TableLock)
+	{
+		lfirst_oid(cell), AccessExclusiveLock, false
+	};
+	locks[n++] = (TableLock)
+	{
+		index_table, AccessExclusiveLock, true
+	};
+	lock_all_in_turns(locks, n);
+}
+
+/* fact_lock: returns how an index table's fact table is locked to drop it: with the last one its triggers are dropped */
+static LOCKMODE
+fact_lock(Oid fact)
+{
+	return list_length(catalog_read_definitions(fact, InvalidOid)) > 1 ? ShareRowExclusiveLock : AccessExclusiveLock;
+}
+
 /* drop_index_table: drops an index table as the caller, who is allowed to, and forgets it */
 void
 drop_index_table(Oid relid)
@@ -68,12 +106,13 @@ drop_index_table(Oid relid)
 	Oid			fact = catalog_fact_of(relid);
 	bool		exists;
 
+	lock_for_drop(fact, relid);
+
 	/*
-	 * The fact table is locked first, as its writers do it, then the queue,
-	 * if it is to be dropped, too.
+	 * Meanwhile other index tables may have been dropped, so that this is the
+	 * last one now.
 	 */
-	exists = lock_if_exists(fact, list_length(catalog_read_definitions(fact, InvalidOid)) > 1 ?
-							ShareRowExclusiveLock : AccessExclusiveLock);
+	exists = lock_if_exists(fact, fact_lock(fact));
 	if (exists)
 	{
 		lock_tree(fact, ShareRowExclusiveLock);

@@ -361,6 +361,7 @@ static void
 refuse_change(Oid relid, AlterTableCmd *cmd, bool may_follow)
 {
 	bool		of_column = cmd->subtype != AT_SetUnLogged && cmd->subtype != AT_SetAccessMethod;
+	bool		follow = false;
 	ListCell   *cell;
 
 	/* What changes a partition as a whole concerns all of its fact table. */
@@ -386,6 +387,7 @@ refuse_change(Oid relid, AlterTableCmd *cmd, bool may_follow)
 			{
 				prepare_type_change(def);
 				relation_close(fact, AccessShareLock);
+				follow = true;
 				continue;
 			}
 			ereport(ERROR,
@@ -402,6 +404,8 @@ refuse_change(Oid relid, AlterTableCmd *cmd, bool may_follow)
 		 */
 		relation_close(fact, AccessShareLock);
 	}
+	if (follow)
+		lock_for_type_change(relid);
 }
 
 /*

@@ -32,9 +32,11 @@
 #include "catalog/index.h"
 #include "catalog/pg_class.h"
 #include "lib/stringinfo.h"
+#include "miscadmin.h"
 #include "nodes/bitmapset.h"
 #include "nodes/pg_list.h"
 #include "storage/lockdefs.h"
+#include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
@@ -67,6 +69,7 @@
 #include "../util/uncounted.h"
 #include "column_type.h"
 
+static void refuse_building(Oid fact);
 static bool changed_column_in(Bitmapset *columns, Relation fact, AlterTableStmt *stmt);
 static void refill(StoredDefinition *stored, Relation fact, AlterTableStmt *stmt);
 static void check_layout(IndexDef *def, Relation fact, Oid index_table);
@@ -97,8 +100,6 @@ can_follow_type(FactDef *fact, const char *column)
 void
 prepare_type_change(FactDef *fact)
 {
-	ListCell   *cell;
-
 	check_servers_unused(fact->relid, "ALTER COLUMN ... TYPE");
 	if (queue_pending(fact->relid))
 		ereport(ERROR,
@@ -106,14 +107,59 @@ prepare_type_change(FactDef *fact)
 				 errmsg("cannot alter the type of a column in a transaction that has changed the table"),
 				 errdetail("The changes are queued when the transaction commits."),
 				 errhint("Commit the transaction first.")));
-	foreach(cell, catalog_read_definitions(fact->relid, InvalidOid))
+	refuse_building(fact->relid);
+}
+
+/*
+ * lock_for_type_change
+ *		Locks a table whose column gets another type as the command is going to do, and the
+ *		index tables that are to follow it, of this table or of one among its partitions,
+ *		while both can still be released for sessions that have one and wait for the other.
+ */
+void
+lock_for_type_change(Oid table)
+{
+	TableLock  *locks = palloc(sizeof(TableLock));
+	int			n = 0;
+	ListCell   *cell;
+
+	if (!owns_relation(table, GetUserId()))
+		return;					/* the command is going to refuse it */
+	locks[n++] = (TableLock)
+	{
+		table, AccessExclusiveLock, true
+	};
+	foreach(cell, list_with_partitions(table))
+	{
+		List	   *index_tables = index_tables_of(lfirst_oid(cell));
+		ListCell   *i;
+
+		locks = repalloc(locks, sizeof(TableLock) * (n + list_length(index_tables)));
+		foreach(i, index_tables)
+			locks[n++] = (TableLock)
+		{
+			lfirst_oid(i), AccessExclusiveLock, true
+		};
+	}
+	lock_all_in_turns(locks, n);
+	foreach(cell, list_with_partitions(table))
+		refuse_building(lfirst_oid(cell));
+}
+
+/* refuse_building: raises an error if an index table of a fact table is being built: what build() has read is of the old type */
+static void
+refuse_building(Oid fact)
+{
+	ListCell   *cell;
+
+	foreach(cell, catalog_read_definitions(fact, InvalidOid))
 	{
 		DefinitionRow *row = &((StoredDefinition *) lfirst(cell))->row;
 
 		if (strcmp(row->state, "building") == 0)
 			ereport(ERROR,
 					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-					 errmsg("cannot alter the type of a column of table \"%s\" while an index table is being built", fact->name),
+					 errmsg("cannot alter the type of a column of table \"%s\" while an index table is being built", get_rel_name(fact)),
 					 OidIsValid(row->replaces) ?
 					 errhint("To finish, run CALL " IT_SCHEMA ".rebuild(%s); to abandon the rebuild, run DROP TABLE %s;",
 							 quote_literal_cstr(quoted_relation(row->replaces)), quoted_relation(row->index_table)) :

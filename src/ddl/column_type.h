@@ -14,6 +14,7 @@
 
 extern bool can_follow_type(FactDef *fact, const char *column);
 extern void prepare_type_change(FactDef *fact);
+extern void lock_for_type_change(Oid table);
 extern void follow_type_change(Oid fact, AlterTableStmt *stmt);
 
 #endif							/* INDEXTABLE_COLUMN_TYPE_H */

@@ -62,6 +62,7 @@
 #include "../util/citus.h"
 #include "../util/fixed_settings.h"
 #include "../util/inherit.h"
+#include "../util/lock.h"
 #include "../util/role.h"
 #include "../util/settings.h"
 #include "../util/subxact.h"
@@ -292,7 +293,8 @@ drain_locked(FactDef *def, Relation fact, void *arg)
  *		Opens the fact table, locks the queue against other drains and the asynchronous
  *		index tables against DDL, in the order in which writers lock them, and pins the
  *		definition.  Returns false if there is nothing to drain, or if another session drains
- *		the queue and lock is DRAIN_TRY.
+ *		the queue and lock is DRAIN_TRY.  The fact table is not locked while it waits for that
+ *		session.
  */
 static bool
 lock_queue(Oid fact_table, DrainLock lock, Relation *fact, FactDef **def)
@@ -327,12 +329,27 @@ lock_queue(Oid fact_table, DrainLock lock, Relation *fact, FactDef **def)
 			break;
 		if (!OidIsValid(queue))
 			 /* there is nothing to lock */ ;
-		else if (lock == DRAIN_WAIT)
-			LockRelationOid(queue, ShareUpdateExclusiveLock);
 		else if (!ConditionalLockRelationOid(queue, ShareUpdateExclusiveLock))
 		{
-			busy_queue = queue;
-			break;
+			TableLock	locks[] = {{queue, ShareUpdateExclusiveLock, false}, {fact_table, RowExclusiveLock, false}};
+
+			if (lock == DRAIN_TRY)
+			{
+				busy_queue = queue;
+				break;
+			}
+
+			/*
+			 * Who has the drain lock may be waiting for the fact table, as
+			 * alter() does, and others that alter it should not have to wait
+			 * for one who waits.
+			 */
+			relation_close(*fact, RowExclusiveLock);
+			lock_all_in_turns(locks, lengthof(locks));
+			*fact = try_relation_open(fact_table, NoLock);
+			if (*fact == NULL)
+				return false;
+			continue;
 		}
 		if (OidIsValid(spare))
 			LockRelationOid(spare, RowExclusiveLock);

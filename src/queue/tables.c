@@ -362,7 +362,22 @@ queues_make_anew(FactDef *def)
 void
 queues_lock_if_last(Oid fact, Oid index_table)
 {
+	ListCell   *cell;
+
+	foreach(cell, queues_used_last(fact, index_table))
+		LockRelationOid(lfirst_oid(cell), AccessExclusiveLock);
+}
+
+/*
+ * queues_used_last
+ *		Returns the queue tables of a fact table, in the order in which they are locked, if
+ *		no other index table than this one uses them.
+ */
+List *
+queues_used_last(Oid fact, Oid index_table)
+{
 	FactTableRow row;
+	List	   *tables = NIL;
 	ListCell   *cell;
 
 	foreach(cell, catalog_read_definitions(fact, InvalidOid))
@@ -370,16 +385,16 @@ queues_lock_if_last(Oid fact, Oid index_table)
 		StoredDefinition *stored = lfirst(cell);
 
 		if (stored->row.index_table != index_table && is_queued(&stored->row))
-			return;
+			return NIL;
 	}
-	if (catalog_read_fact(fact, &row) && OidIsValid(row.queue))
-	{
-		(void) find_queue_tables(&row, NULL);
-		if (OidIsValid(row.spare))
-			LockRelationOid(Min(row.queue, row.spare), AccessExclusiveLock);
-		if (OidIsValid(row.queue))
-			LockRelationOid(Max(row.queue, row.spare), AccessExclusiveLock);
-	}
+	if (!catalog_read_fact(fact, &row) || !OidIsValid(row.queue))
+		return NIL;
+	(void) find_queue_tables(&row, NULL);
+	if (OidIsValid(row.spare))
+		tables = lappend_oid(tables, Min(row.queue, row.spare));
+	if (OidIsValid(row.queue))
+		tables = lappend_oid(tables, Max(row.queue, row.spare));
+	return tables;
 }
 
 /*

@@ -2,7 +2,7 @@
  *
  * lock.c
  *	  Locks a table or its whole partition tree: with a timeout, without waiting, or
- *	  telling whether the lock is new.
+ *	  telling whether the lock is new; or several tables that others lock in any order.
  *
  *-------------------------------------------------------------------------
  */
@@ -47,6 +47,15 @@ typedef struct LockRequest
 	bool		reached_others; /* all that comes before these was locked */
 } LockRequest;
 
+/* What lock_all() is to lock, and how far it has come. */
+typedef struct LockAttempt
+{
+	const TableLock *locks;
+	int			n;
+	int			first;			/* the one to wait for without holding another */
+	int			current;		/* the one that is being locked */
+} LockAttempt;
+
 /*
  * The time since locks were last released: it changes when a transaction ends and when a
  * subtransaction is rolled back.
@@ -55,6 +64,9 @@ static uint64 lock_time = 1;
 
 static ErrorData *try_lock(LockRequest *request, int ms);
 static void request_lock(void *arg);
+static void set_timeouts(int ms);
+static void lock_all(void *arg);
+static void lock_one(const TableLock *lock);
 
 /*
  * lock_with_timeout
@@ -123,10 +135,7 @@ try_lock(LockRequest *request, int ms)
 	int			nestlevel = NewGUCNestLevel();
 	ErrorData  *error;
 
-	set_config_option("lock_timeout", psprintf("%d", ms), PGC_SUSET, PGC_S_SESSION,
-					  GUC_ACTION_SAVE, true, 0, false);
-	set_config_option("deadlock_timeout", psprintf("%d", ms / 2), PGC_SUSET, PGC_S_SESSION,
-					  GUC_ACTION_SAVE, true, 0, false);
+	set_timeouts(ms);
 	error = run_catching_errors(request_lock, request);
 	AtEOXact_GUC(false, nestlevel);
 	return error;
@@ -146,6 +155,81 @@ request_lock(void *arg)
 	request->reached_others = request->others != NIL;
 	foreach(cell, request->others)
 		LockRelationOid(lfirst_oid(cell), request->mode);
+}
+
+/* set_timeouts: has a wait for a lock end after so many ms, and look for a deadlock after half of that time */
+static void
+set_timeouts(int ms)
+{
+	set_config_option("lock_timeout", psprintf("%d", ms), PGC_SUSET, PGC_S_SESSION,
+					  GUC_ACTION_SAVE, true, 0, false);
+	set_config_option("deadlock_timeout", psprintf("%d", Max(ms / 2, 1)), PGC_SUSET, PGC_S_SESSION,
+					  GUC_ACTION_SAVE, true, 0, false);
+}
+
+/*
+ * lock_all_in_turns
+ *		Locks several tables, of which other sessions may hold one and wait for another, in
+ *		any order, and lets these go on.
+ *
+ * Only one of the tables is waited for plainly.  If another is not to be had soon then, all
+ * are released, and that one is waited for.  Nobody waits for us so long meanwhile that the
+ * server looks for a deadlock.  A table that this transaction had locked before stays
+ * locked.  Where the tables are never free together, as when transactions without end read
+ * each of them, they are locked one after the other in the end.
+ */
+void
+lock_all_in_turns(const TableLock *locks, int n)
+{
+	LockAttempt attempt = {locks, n, 0, 0};
+	int			patience;
+
+	for (patience = PATIENCE / LOCK_TIMEOUT; patience > 0; patience--)
+	{
+		ErrorData  *error = run_catching_errors(lock_all, &attempt);
+
+		if (error == NULL)
+			return;
+		if (attempt.current == attempt.first ||
+			(error->sqlerrcode != ERRCODE_LOCK_NOT_AVAILABLE &&
+			 error->sqlerrcode != ERRCODE_T_R_DEADLOCK_DETECTED))
+			ReThrowError(error);
+		FreeErrorData(error);
+		attempt.first = attempt.current;
+	}
+	for (; n > 0; n--)
+		lock_one(locks++);
+}
+
+/* lock_all: locks what a LockAttempt says; fails, with the GUCs restored, if another table than the first is not to be had soon */
+static void
+lock_all(void *arg)
+{
+	LockAttempt *attempt = arg;
+	int			nestlevel;
+	int			i;
+
+	attempt->current = attempt->first;
+	lock_one(&attempt->locks[attempt->first]);
+	nestlevel = NewGUCNestLevel();
+	set_timeouts(Max(Min(LOCK_TIMEOUT, DeadlockTimeout / 2), 1));
+	for (i = 0; i < attempt->n; i++)
+	{
+		if (i == attempt->first)
+			continue;
+		attempt->current = i;
+		lock_one(&attempt->locks[i]);
+	}
+	AtEOXact_GUC(false, nestlevel);
+}
+
+static void
+lock_one(const TableLock *lock)
+{
+	if (lock->with_partitions)
+		lock_tree(lock->relid, lock->mode);
+	else
+		LockRelationOid(lock->relid, lock->mode);
 }
 
 /* lock_newly: locks a table until the transaction ends; returns whether it did not hold this lock before */

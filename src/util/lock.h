@@ -2,7 +2,7 @@
  *
  * lock.h
  *	  Locks a table or its whole partition tree: with a timeout, without waiting, or
- *	  telling whether the lock is new.
+ *	  telling whether the lock is new; or several tables that others lock in any order.
  *
  *-------------------------------------------------------------------------
  */
@@ -18,6 +18,14 @@
  */
 #define LOCK_TIMEOUT		200
 
+/* A table that lock_all_in_turns() locks. */
+typedef struct TableLock
+{
+	Oid			relid;
+	LOCKMODE	mode;
+	bool		with_partitions;
+} TableLock;
+
 extern void lock_tree(Oid relid, LOCKMODE mode);
 extern bool lock_tree_now(Oid relid, LOCKMODE mode);
 extern void unlock_tree(Oid relid, LOCKMODE mode);
@@ -28,5 +36,6 @@ extern bool is_database_lock_awaited(Oid database);
 extern bool lock_with_timeout(Oid relid, LOCKMODE mode, int ms);
 extern bool lock_in_turns(List *tables, List *trees, List *others, LOCKMODE mode);
 extern bool lock_tables_now(List *tables, LOCKMODE mode);
+extern void lock_all_in_turns(const TableLock *locks, int n);
 
 #endif							/* INDEXTABLE_LOCK_H */

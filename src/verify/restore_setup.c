@@ -146,9 +146,9 @@ restore_primary_key(Oid index_table, Oid fact_table)
 	FactDef    *factdef;
 	NewKey		key;
 	ErrorData  *error;
+	TableLock	locks[] = {{fact_table, ShareRowExclusiveLock, true}, {index_table, AccessExclusiveLock, true}};
 
-	lock_tree(fact_table, ShareRowExclusiveLock);
-	lock_tree(index_table, AccessExclusiveLock);
+	lock_all_in_turns(locks, lengthof(locks));
 	rows = catalog_read_definitions(InvalidOid, index_table);
 	if (rows == NIL)
 		report_not_index_table(index_table);
