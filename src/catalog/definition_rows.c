@@ -63,7 +63,6 @@ enum
 
 static StoredDefinition *read_row(HeapTuple tuple, TupleDesc desc);
 static int	compare_definitions(const ListCell *a, const ListCell *b);
-static int	compare_names(const ListCell *a, const ListCell *b);
 
 /*
  * invalidate_definitions
@@ -482,50 +481,4 @@ catalog_has_rejections(Oid index_table)
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);
 	return found;
-}
-
-/*
- * index_tables_of
- *		Returns the index tables that a user means by a table: itself, or those of a fact
- *		table in the order of their names, without replacements.  Raises an error if it is
- *		neither.
- */
-List *
-index_tables_of(Oid relid)
-{
-	List	   *result = NIL;
-	ListCell   *cell;
-
-	if (OidIsValid(catalog_fact_of(relid)))
-		return list_make1_oid(relid);
-	if (!catalog_has_fact(relid))
-		report_not_index_table(relid);
-	foreach(cell, catalog_read_definitions(relid, InvalidOid))
-	{
-		DefinitionRow *row = &((StoredDefinition *) lfirst(cell))->row;
-
-		if (!OidIsValid(row->replaces) && get_rel_name(row->index_table) != NULL)
-			result = lappend_oid(result, row->index_table);
-	}
-	list_sort(result, compare_names);
-	return result;
-}
-
-/* compare_names: compares two relations by their qualified names, for list_sort() */
-static int
-compare_names(const ListCell *a, const ListCell *b)
-{
-	return strcmp(quoted_relation(lfirst_oid(a)), quoted_relation(lfirst_oid(b)));
-}
-
-/* report_not_index_table: raises the error for a relation that is not an index table, or does not exist */
-void
-report_not_index_table(Oid relid)
-{
-	ereport(ERROR,
-			(errcode(get_rel_name(relid) != NULL ? ERRCODE_WRONG_OBJECT_TYPE : ERRCODE_UNDEFINED_TABLE),
-			 get_rel_name(relid) != NULL ?
-			 errmsg("\"%s\" is not an index table", get_rel_name(relid)) :
-			 errmsg("relation with OID %u does not exist", relid),
-			 errhint("The view indextable.index_tables lists the index tables.")));
 }

@@ -30,6 +30,7 @@
 
 #include "../catalog/definition_rows.h"
 #include "../catalog/told_sql.h"
+#include "../catalog/undefined.h"
 #include "../definition/cache.h"
 #include "../definition/citus_table.h"
 #include "../definition/expression.h"

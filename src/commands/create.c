@@ -366,13 +366,7 @@ target_schema(const char *index_table, Relation fact, char **name)
 	*name = var->relname;
 	existing = get_relname_relid(var->relname, schema);
 	if (OidIsValid(existing))
-		ereport(ERROR,
-				(errcode(ERRCODE_DUPLICATE_TABLE),
-				 errmsg("relation \"%s\" already exists", var->relname),
-				 OidIsValid(catalog_fact_of(existing)) ?
-				 errdetail("It is an index table of %s.",
-						   quoted_relation(catalog_fact_of(existing))) : 0,
-				 errhint("Choose another name.")));
+		refuse_existing(existing);
 	return schema;
 }
 

@@ -24,6 +24,7 @@
 #include "../catalog/orphaned_rows.h"
 #include "../catalog/owner.h"
 #include "../catalog/queue_table.h"
+#include "../catalog/undefined.h"
 #include "../catalog/validity.h"
 #include "../indextable.h"
 #include "../maintain/install_triggers.h"
