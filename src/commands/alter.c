@@ -115,6 +115,7 @@ indextable_alter(PG_FUNCTION_ARGS)
 	if (!owns_relation(index_table, GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(index_table));
 
+	PreventCommandIfReadOnly("alter()");
 	check_citus_index_table(index_table);
 	refuse_distributed(index_table, "alter()");
 	check_servers_unused(catalog_fact_of(index_table), "alter()");

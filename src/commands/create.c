@@ -160,6 +160,8 @@ indextable_create(PG_FUNCTION_ARGS)
 	 */
 	if (accept_existing)
 		existing = find_named_table(name, PG_GETARG_OID(ARG_FACT_TABLE));
+	if (!OidIsValid(existing))
+		PreventCommandIfReadOnly("create()");
 	fact = open_fact(PG_GETARG_OID(ARG_FACT_TABLE), OidIsValid(existing) ? AccessShareLock : ShareRowExclusiveLock);
 	if (!owns_relation(RelationGetRelid(fact), GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER, get_relkind_objtype(fact->rd_rel->relkind), RelationGetRelationName(fact));

@@ -42,15 +42,15 @@ for my $index_table ('f_k', 'f_v', 'f_d', 'f_t', 'f')
 }
 is($standby->safe_psql('postgres', 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT count(*) FROM f; SELECT v FROM indextable.verify($$f$$) v; COMMIT'), 1001, 'verify() there in a transaction that keeps its snapshot');
 for my $query ('SELECT count(*) FROM indextable.index_tables', 'SELECT count(*) FROM indextable.queues', 'SELECT count(*) FROM indextable.rejected', 'SELECT count(*) FROM indextable.checks', 'SELECT count(*) FROM indextable.progress',
-	q(SELECT count(*) FROM indextable.advise('f')), q(SELECT count(*) FROM indextable.advise('f', '{k}')), q(SELECT count(*) FROM indextable.explain($$SELECT * FROM f WHERE doc ->> 'k' = 'k1'$$)), q(SELECT indextable.definition('f_k')),
-	q(SELECT count(*) FROM indextable.profile('f_k')), q(SELECT count(*) FROM indextable.query('f_k', '{"k": "k1"}')), q(SELECT count(*) FROM f WHERE doc ->> 'k' = 'k1'))
+	q(SELECT count(*) FROM indextable.advise('f')), q(SELECT count(*) FROM indextable.advise('f', '{k}')), q(SELECT count(*) FROM indextable.explain($$SELECT * FROM f WHERE doc ->> 'k' = 'k1'$$)), q(SELECT indextable.definition('f_k')), q(SELECT indextable.create('f_k', 'f', '{k}', maintenance => 'async', if_not_exists => true)),
+	q(SELECT count(*) FROM indextable.profile('f', '{k}')), q(SELECT count(*) FROM indextable.query('f_k', '{"k": "k1"}')), q(SELECT count(*) FROM f WHERE doc ->> 'k' = 'k1'))
 {
 	my ($status, $out, $err) = $standby->psql('postgres', $query);
 	is($err, '', "there: $query");
 	my ($primary_status, $primary_out) = $primary->psql('postgres', $query);
 	is($status, $primary_status, 'as on the primary');
 }
-for my $sql ('SELECT indextable.drain()', q(SELECT indextable.create('f_n', 'f', '{k}')), q(SELECT indextable.create('f_k', 'f', '{k}', if_not_exists => true)), q(SELECT indextable.drop('f_k')), q(SELECT indextable.alter('f_k', filter => 'true')),
+for my $sql ('SELECT indextable.drain()', q(SELECT indextable.create('f_n', 'f', '{k}')), q(SELECT indextable.create('f_m', 'f', '{k}', if_not_exists => true)), q(SELECT indextable.create_feed('f')), q(SELECT indextable.drop_feed('f')), q(SELECT indextable.drop('f_k')), q(SELECT indextable.alter('f_k', filter => 'true')),
 	q(CALL indextable.build('f_k')), q(CALL indextable.rebuild('f_k')), q(CALL indextable.repair('f_k')), q(CALL indextable.repair('f')), q(SELECT indextable.reset_stats('f_k')))
 {
 	my ($status, $out, $err) = $standby->psql('postgres', "\\set VERBOSITY verbose\n$sql");
