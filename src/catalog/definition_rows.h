@@ -46,8 +46,6 @@ extern void catalog_reassign_rows(Oid from, Oid to);
 extern void catalog_forget_build(Oid index_table);
 extern void catalog_forget_rejections(Oid index_table);
 extern bool catalog_has_rejections(Oid index_table);
-extern List *index_tables_of(Oid relid);
-pg_noreturn extern void report_not_index_table(Oid relid);
 extern void invalidate_definitions(List *definitions, Oid fact, const char *why);
 
 #endif							/* INDEXTABLE_DEFINITION_ROWS_H */

@@ -45,6 +45,21 @@ get_extension_owner(void)
 	return owner;
 }
 
+/* table_owner: returns the owner of a table, or InvalidOid if that does not exist */
+Oid
+table_owner(Oid relid)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	Oid			owner = InvalidOid;
+
+	if (HeapTupleIsValid(tuple))
+	{
+		owner = ((Form_pg_class) GETSTRUCT(tuple))->relowner;
+		ReleaseSysCache(tuple);
+	}
+	return owner;
+}
+
 /*
  * revoke_all
  *		Revokes all privileges on a table from all roles but its owner.

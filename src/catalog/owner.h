@@ -11,6 +11,7 @@
 #include "utils/relcache.h"
 
 extern Oid	get_extension_owner(void);
+extern Oid	table_owner(Oid relid);
 extern void revoke_all(Oid relid, Oid owner);
 extern void grant_default_select(Oid relid, Relation fact);
 extern void record_extension_dependency(Oid relid);

@@ -15,6 +15,7 @@
 #include "../util/sql.h"
 #include "definition_rows.h"
 #include "told_sql.h"
+#include "undefined.h"
 
 /* told_call: returns the call of a procedure of the extension for an index table */
 char *

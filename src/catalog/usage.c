@@ -36,6 +36,7 @@
 #include "definition_rows.h"
 #include "owner.h"
 #include "table_access.h"
+#include "undefined.h"
 #include "usage.h"
 
 PG_FUNCTION_INFO_V1(indextable_reset_stats);

@@ -30,6 +30,7 @@
 
 #include "../catalog/definition_rows.h"
 #include "../catalog/told_sql.h"
+#include "../catalog/undefined.h"
 #include "../definition/cache.h"
 #include "../definition/citus_table.h"
 #include "../definition/filter.h"
@@ -117,6 +118,7 @@ indextable_alter(PG_FUNCTION_ARGS)
 	if (!owns_relation(index_table, GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(index_table));
 
+	PreventCommandIfReadOnly("alter()");
 	check_citus_index_table(index_table);
 	refuse_distributed(index_table, "alter()");
 	check_servers_unused(catalog_fact_of(index_table), "alter()");

@@ -46,6 +46,7 @@
 #include "utils/snapmgr.h"
 
 #include "../catalog/definition_rows.h"
+#include "../catalog/undefined.h"
 #include "../definition/citus_table.h"
 #include "../definition/primary_key.h"
 #include "../definition/resolve.h"

@@ -15,6 +15,7 @@
 
 #include "../catalog/definition_rows.h"
 #include "../catalog/owner.h"
+#include "../catalog/undefined.h"
 #include "../indextable.h"
 #include "../util/citus.h"
 #include "../util/sleep.h"

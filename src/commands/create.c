@@ -161,6 +161,8 @@ indextable_create(PG_FUNCTION_ARGS)
 	 */
 	if (accept_existing)
 		existing = find_named_table(name, PG_GETARG_OID(ARG_FACT_TABLE));
+	if (!OidIsValid(existing))
+		PreventCommandIfReadOnly("create()");
 	fact = open_fact(PG_GETARG_OID(ARG_FACT_TABLE), OidIsValid(existing) ? AccessShareLock : ShareRowExclusiveLock);
 	if (!owns_relation(RelationGetRelid(fact), GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER, get_relkind_objtype(fact->rd_rel->relkind), RelationGetRelationName(fact));
@@ -367,13 +369,7 @@ target_schema(const char *index_table, Relation fact, char **name)
 	*name = var->relname;
 	existing = get_relname_relid(var->relname, schema);
 	if (OidIsValid(existing))
-		ereport(ERROR,
-				(errcode(ERRCODE_DUPLICATE_TABLE),
-				 errmsg("relation \"%s\" already exists", var->relname),
-				 OidIsValid(catalog_fact_of(existing)) ?
-				 errdetail("It is an index table of %s.",
-						   quoted_relation(catalog_fact_of(existing))) : 0,
-				 errhint("Choose another name.")));
+		refuse_existing(existing);
 	return schema;
 }
 

@@ -24,6 +24,7 @@
 #include "../catalog/orphaned_rows.h"
 #include "../catalog/owner.h"
 #include "../catalog/queue_table.h"
+#include "../catalog/undefined.h"
 #include "../catalog/validity.h"
 #include "../indextable.h"
 #include "../maintain/install_triggers.h"
@@ -57,6 +58,7 @@ indextable_drop(PG_FUNCTION_ARGS)
 		report_not_index_table(relid);
 	if (get_rel_name(relid) != NULL && !owns_relation(relid, GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(relid));
+	PreventCommandIfReadOnly("drop()");
 	forget_orphaned_rows(relid);
 	/* Where the table is no index table, only the definition is forgotten. */
 	if (OidIsValid(catalog_fact_of(relid)))

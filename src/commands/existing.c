@@ -21,6 +21,7 @@
 #include "utils/varlena.h"
 
 #include "../catalog/definition_rows.h"
+#include "../catalog/undefined.h"
 #include "../definition/cache.h"
 #include "../definition/partition_spec.h"
 #include "../definition/create_call.h"
@@ -61,6 +62,25 @@ find_named_table(const char *name, Oid fact_table)
 }
 
 /*
+ * refuse_existing
+ *		Raises the error for a name that another relation has; if that was an index table and was
+ *		restored without its definition, it says how it is made again.
+ */
+void
+refuse_existing(Oid existing)
+{
+	Oid			of = catalog_fact_of(existing);
+
+	ereport(ERROR,
+			(errcode(ERRCODE_DUPLICATE_TABLE),
+			 errmsg("relation \"%s\" already exists", get_rel_name(existing)),
+			 OidIsValid(of) ? errdetail("It is an index table of %s.", quoted_relation(of)) :
+			 is_undefined(existing) ? errdetail("It was an index table, and was restored without its definition.") : 0,
+			 is_undefined(existing) ? errhint("Run: %s", told_remaking(list_make1_oid(existing))) :
+			 errhint("Choose another name.")));
+}
+
+/*
  * check_existing
  *		Says that a table of the name exists, if it is the index table that is asked for; else
  *		raises an error that says what differs, and how to change it.
@@ -76,6 +96,8 @@ check_existing(Oid existing, DefinitionRow *row, IndexDef *asked, PartitioningRe
 	IndexDef   *def;
 	char	   *table;
 
+	if (name != NULL && is_undefined(existing))
+		refuse_existing(existing);
 	if (name == NULL || of != RelationGetRelid(fact))
 		ereport(ERROR,
 				(errcode(name == NULL ? ERRCODE_UNDEFINED_TABLE : ERRCODE_DUPLICATE_TABLE),

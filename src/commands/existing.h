@@ -14,6 +14,7 @@
 #include "../indextable.h"
 
 extern Oid	find_named_table(const char *name, Oid fact_table);
+pg_noreturn extern void refuse_existing(Oid existing);
 extern void check_existing(Oid existing, DefinitionRow *row, IndexDef *asked, PartitioningRequest *parts, Relation fact);
 
 #endif							/* INDEXTABLE_EXISTING_H */

@@ -49,6 +49,7 @@ indextable_create_feed(PG_FUNCTION_ARGS)
 	Relation	fact;
 	FactDef    *def;
 
+	PreventCommandIfReadOnly("create_feed()");
 	forget_orphaned_rows(InvalidOid);
 	fact = open_fact(relid, ShareRowExclusiveLock);
 	if (catalog_is_feed(relid))
@@ -82,6 +83,7 @@ indextable_drop_feed(PG_FUNCTION_ARGS)
 
 	if (get_rel_name(relid) != NULL && !owns_relation(relid, GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(relid));
+	PreventCommandIfReadOnly("drop_feed()");
 	if (lock_if_exists(relid, AccessExclusiveLock))
 		lock_tree(relid, AccessExclusiveLock);
 	if (!catalog_read_fact(relid, &row) || !row.feed)

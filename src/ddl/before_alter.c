@@ -85,7 +85,7 @@ indextable_before_alter(PG_FUNCTION_ARGS)
 		PG_RETURN_VOID();
 	check_extension_object_change(command);
 	if (may_affect_filters(command) && strcmp(trigdata->event, "ddl_command_start") == 0)
-		parse_filters_before_rename();
+		parse_filters_before_rename(command);
 	refuse_trigger_change(command);
 	if (IsA(command, RenameStmt) && ((RenameStmt *) command)->renameType == OBJECT_TRIGGER)
 		refuse_forged_trigger(((RenameStmt *) command)->newname, true);
@@ -93,7 +93,7 @@ indextable_before_alter(PG_FUNCTION_ARGS)
 								   ((DropStmt *) command)->removeType == OBJECT_FOREIGN_TABLE))
 		prepare_drop((DropStmt *) command);
 	else if (IsA(command, DropStmt) || IsA(command, DropOwnedStmt))
-		note_partitions();
+		note_partitions(command);
 	if (IsA(command, CreateStmt) || IsA(command, CreateForeignTableStmt))
 		check_new_table((CreateStmt *) command);
 	else if (IsA(command, CreateSchemaStmt))

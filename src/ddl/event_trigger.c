@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * event_trigger.c
- *	  Tells event triggers of the command that fired them.
+ *	  Tells event triggers of the command that fired them, and what was noted before it.
  *
  *-------------------------------------------------------------------------
  */
@@ -13,6 +13,7 @@
 #include "executor/spi.h"
 #include "fmgr.h"
 #include "nodes/pg_list.h"
+#include "utils/memutils.h"
 
 #include "../indextable.h"
 #include "event_trigger.h"
@@ -65,4 +66,48 @@ event_trigger_relations(const char *function, bool with_columns)
 	}
 	SPI_finish();
 	return result;
+}
+
+/*
+ * begin_notes
+ *		Begins to note something in *innermost before a command, in TopTransactionContext.
+ *		forget() is called when the transaction ends, and has to set *innermost to NULL.
+ *
+ * Event triggers of users fire before ours, or after them, and may run other commands, each of
+ * which fires all event triggers.  So each command has its own notes.  It is known by its parse
+ * tree, which stays where it is until the command has ended.
+ */
+void
+begin_notes(CommandNotes **innermost, Node *command, void (*forget) (void *arg))
+{
+	CommandNotes *notes = MemoryContextAllocZero(TopTransactionContext, sizeof(CommandNotes));
+
+	if (*innermost == NULL)
+	{
+		MemoryContextCallback *callback = MemoryContextAllocZero(TopTransactionContext, sizeof(MemoryContextCallback));
+
+		callback->func = forget;
+		MemoryContextRegisterResetCallback(TopTransactionContext, callback);
+	}
+	notes->command = command;
+	notes->outer = *innermost;
+	*innermost = notes;
+}
+
+/*
+ * take_notes
+ *		Returns what was noted before a command, and forgets it, and what was noted before
+ *		commands within that one, which have ended.
+ */
+List *
+take_notes(CommandNotes **innermost, Node *command)
+{
+	CommandNotes *notes = *innermost;
+
+	while (notes != NULL && notes->command != command)
+		notes = notes->outer;
+	if (notes == NULL)
+		return NIL;
+	*innermost = notes->outer;
+	return notes->notes;
 }

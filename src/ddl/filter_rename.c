@@ -28,6 +28,7 @@
 #include "../maintain/follow_ddl.h"
 #include "../util/arguments.h"
 #include "../util/subxact.h"
+#include "event_trigger.h"
 #include "filter_rename.h"
 
 /* A filter, parsed before a command. */
@@ -37,7 +38,7 @@ typedef struct Filter
 	RowExpression *expr;
 } Filter;
 
-static List *filters = NIL;		/* of Filter *, until the transaction ends */
+static CommandNotes *filters = NULL;	/* lists of Filter * */
 
 static void forget_filters(void *arg);
 static void parse_filter(void *arg);
@@ -75,15 +76,12 @@ may_affect_filters(Node *command)
  *		broken already is left out, and stays as it is.
  */
 void
-parse_filters_before_rename(void)
+parse_filters_before_rename(Node *command)
 {
 	MemoryContext old = MemoryContextSwitchTo(TopTransactionContext);
-	MemoryContextCallback *callback = palloc0(sizeof(MemoryContextCallback));
 	ListCell   *cell;
 
-	filters = NIL;
-	callback->func = forget_filters;
-	MemoryContextRegisterResetCallback(TopTransactionContext, callback);
+	begin_notes(&filters, command, forget_filters);
 	foreach(cell, catalog_index_tables())
 	{
 		Oid			index_table = lfirst_oid(cell);
@@ -102,7 +100,7 @@ parse_filters_before_rename(void)
 static void
 forget_filters(void *arg)
 {
-	filters = NIL;
+	filters = NULL;
 }
 
 static void
@@ -138,7 +136,7 @@ parse_filter(void *arg)
 
 		filter->index_table = index_table;
 		filter->expr = expression_parse(fact, stored->row.filter, BOOLOID, -1, NULL);
-		filters = lappend(filters, filter);
+		filters->notes = lappend(filters->notes, filter);
 		MemoryContextSwitchTo(old);
 	}
 	relation_close(fact, AccessShareLock);
@@ -146,11 +144,11 @@ parse_filter(void *arg)
 
 /* rewrite_filters_after_rename: writes the filters whose text has changed */
 void
-rewrite_filters_after_rename(void)
+rewrite_filters_after_rename(Node *command)
 {
 	ListCell   *cell;
 
-	foreach(cell, filters)
+	foreach(cell, take_notes(&filters, command))
 	{
 		Filter	   *filter = lfirst(cell);
 		List	   *rows = catalog_read_definitions(InvalidOid, filter->index_table);
@@ -172,5 +170,4 @@ rewrite_filters_after_rename(void)
 		}
 		relation_close(fact, AccessShareLock);
 	}
-	filters = NIL;
 }

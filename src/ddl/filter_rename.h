@@ -11,7 +11,7 @@
 struct Node;
 
 extern bool may_affect_filters(struct Node *command);
-extern void parse_filters_before_rename(void);
-extern void rewrite_filters_after_rename(void);
+extern void parse_filters_before_rename(struct Node *command);
+extern void rewrite_filters_after_rename(struct Node *command);
 
 #endif							/* INDEXTABLE_FILTER_RENAME_H */

@@ -17,6 +17,7 @@
 #include "../catalog/fact_rows.h"
 #include "../queue/adopt_restored.h"
 #include "../util/inherit.h"
+#include "event_trigger.h"
 #include "lost_partitions.h"
 
 /* A partition of a fact table or an index table, noted before a command that may drop it. */
@@ -26,8 +27,9 @@ typedef struct Noted
 	Oid			partition;
 } Noted;
 
-static List *noted = NIL;		/* of Noted *, until the transaction ends */
+static CommandNotes *noted = NULL;	/* lists of Noted * */
 
+static void note_tree(CommandNotes *notes, Oid root, Oid partition);
 static void forget_noted(void *arg);
 
 /*
@@ -38,61 +40,87 @@ static void forget_noted(void *arg);
  * When it is known that a partition was dropped, its rows cannot be read any more.
  */
 void
-note_partitions(void)
+note_partitions(Node *command)
 {
-	MemoryContext old = MemoryContextSwitchTo(TopTransactionContext);
-	MemoryContextCallback *callback = palloc0(sizeof(MemoryContextCallback));
 	ListCell   *cell;
-	ListCell   *inner;
 
 	/*
 	 * After a restore this records the dependencies by which the server drops
 	 * what belongs together.
 	 */
 	adopt_all();
-	noted = NIL;
-	callback->func = forget_noted;
-	MemoryContextRegisterResetCallback(TopTransactionContext, callback);
+	begin_notes(&noted, command, forget_noted);
 	foreach(cell, list_concat(catalog_fact_tables(), catalog_index_tables()))
 	{
-		if (get_rel_relkind(lfirst_oid(cell)) != RELKIND_PARTITIONED_TABLE)
-			continue;
-		foreach(inner, list_with_partitions(lfirst_oid(cell)))
-		{
-			Noted	   *note = palloc(sizeof(Noted));
+		if (get_rel_relkind(lfirst_oid(cell)) == RELKIND_PARTITIONED_TABLE)
+			note_tree(noted, lfirst_oid(cell), lfirst_oid(cell));
+	}
+}
 
-			note->root = lfirst_oid(cell);
-			note->partition = lfirst_oid(inner);
-			noted = lappend(noted, note);
-		}
+/*
+ * note_new_partition
+ *		Notes a partition, and its own, that an event trigger of a user has made or attached before
+ *		a command that may drop it.
+ *
+ * One that such a trigger detaches stays noted.  If the command drops it, index tables become
+ * invalid that would not have to: that is safe, even if the trigger is rolled back.
+ */
+void
+note_new_partition(Oid root, Oid partition)
+{
+	CommandNotes *notes;
+
+	for (notes = noted; notes != NULL; notes = notes->outer)
+		note_tree(notes, root, partition);
+}
+
+/* note_tree: notes a partition and its own partitions */
+static void
+note_tree(CommandNotes *notes, Oid root, Oid partition)
+{
+	List	   *partitions = list_with_partitions(partition);
+	MemoryContext old = MemoryContextSwitchTo(TopTransactionContext);
+	ListCell   *cell;
+
+	foreach(cell, partitions)
+	{
+		Noted	   *note = palloc(sizeof(Noted));
+
+		note->root = root;
+		note->partition = lfirst_oid(cell);
+		notes->notes = lappend(notes->notes, note);
 	}
 	MemoryContextSwitchTo(old);
 }
 
 /*
  * lost_partitions
- *		Returns the fact tables and index tables that exist and have lost
- *		partitions; forgets what was noted.
+ *		Returns the fact tables and index tables that exist and have lost partitions, which are
+ *		among the relations that a command has dropped.  What it forgets is only what was noted
+ *		before this command.
+ *
+ * A partition that is gone without being among them was dropped by another command, which has
+ * seen to its entries.
  */
 List *
-lost_partitions(void)
+lost_partitions(Node *command, List *dropped)
 {
 	List	   *result = NIL;
 	ListCell   *cell;
 
-	foreach(cell, noted)
+	foreach(cell, take_notes(&noted, command))
 	{
 		Noted	   *note = lfirst(cell);
 
-		if (get_rel_relkind(note->root) == RELKIND_PARTITIONED_TABLE && get_rel_name(note->partition) == NULL)
+		if (get_rel_relkind(note->root) == RELKIND_PARTITIONED_TABLE && list_member_oid(dropped, note->partition))
 			result = list_append_unique_oid(result, note->root);
 	}
-	noted = NIL;
 	return result;
 }
 
+/* forget_noted: forgets all when the transaction ends */
 static void
 forget_noted(void *arg)
 {
-	noted = NIL;
+	noted = NULL;
 }

@@ -97,7 +97,7 @@ indextable_on_alter(PG_FUNCTION_ARGS)
 		warn_subscribed();
 	if (may_affect_filters(trigdata->parsetree))
 	{
-		rewrite_filters_after_rename();
+		rewrite_filters_after_rename(trigdata->parsetree);
 		check_tables_of_type(trigdata->parsetree);
 	}
 	if (IsA(trigdata->parsetree, RenameStmt) && ((RenameStmt *) trigdata->parsetree)->renameType == OBJECT_SCHEMA)

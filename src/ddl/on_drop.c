@@ -90,7 +90,7 @@ indextable_on_drop(PG_FUNCTION_ARGS)
 		forget_dropped_relation(lfirst_oid(cell), false,
 								IsA(command, DropStmt) ? ((DropStmt *) command)->behavior :
 								IsA(command, DropOwnedStmt) ? ((DropOwnedStmt *) command)->behavior : DROP_RESTRICT);
-	foreach(cell, lost_partitions())
+	foreach(cell, lost_partitions(command, dropped))
 	{
 		Oid			fact = catalog_fact_of(lfirst_oid(cell));
 

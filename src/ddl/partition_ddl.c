@@ -65,6 +65,7 @@
 #include "../util/sleep.h"
 #include "../util/sql.h"
 #include "leaving_partitions.h"
+#include "lost_partitions.h"
 #include "partition_ddl.h"
 
 /* How many ms to pause before the lock that locks a partition's writers out is tried again. */
@@ -120,6 +121,7 @@ handle_attached_partition(Oid root, Oid partition)
 
 	lock_tree(partition, AccessExclusiveLock);
 	check_partitions(rel);
+	note_new_partition(root, partition);
 	foreach(cell, list_with_partitions(partition))
 		triggers_install_on(lfirst_oid(cell), root);
 	CommandCounterIncrement();
@@ -278,6 +280,7 @@ handle_new_partition(CreateStmt *stmt, char *schema)
 	if (catalog_fact_in_use(root))
 		check_row_key(definition_of_fact(rel, root), rel);
 	relation_close(rel, NoLock);
+	note_new_partition(root, relid);
 	triggers_install_on(relid, root);
 }
 
@@ -325,6 +328,7 @@ handle_new_index_partition(Oid index_table, Oid relid)
 	if (plain)
 		run_sql(get_extension_owner(), "ALTER TABLE %s SET (" STORAGE_PARAMETERS ")", quoted_relation(relid));
 	revoke_all(relid, parent->rd_rel->relowner);
+	note_new_partition(index_table, relid);
 	triggers_install_guard(index_table);
 	CommandCounterIncrement();
 	rel = relation_open(catalog_fact_of(index_table), AccessShareLock);

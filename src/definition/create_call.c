@@ -34,7 +34,9 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
+#include "../catalog/comment_call.h"
 #include "../catalog/definition_rows.h"
+#include "../catalog/undefined.h"
 #include "../indextable.h"
 #include "../util/relation.h"
 #include "../util/sql.h"
@@ -44,9 +46,6 @@
 #include "field_spec.h"
 #include "partition_spec.h"
 #include "create_call.h"
-
-#define COMMENT_BEGINS		"index table of "
-#define STATEMENT_BEGINS	": SELECT indextable.create("
 
 PG_FUNCTION_INFO_V1(indextable_definition);
 
@@ -308,23 +307,4 @@ new_description(Oid index_table, bool is_made)
 		return NULL;
 	description = psprintf(COMMENT_BEGINS "%s: %s", quoted_relation(catalog_fact_of(index_table)), statement);
 	return comment != NULL && strcmp(comment, description) == 0 ? NULL : description;
-}
-
-/*
- * statement_of_restored
- *		Returns the statement that the comment of a table has, which makes it an index table of
- *		a fact table (InvalidOid: of any); NULL: it has none.
- */
-char *
-statement_of_restored(Oid index_table, Oid fact_table)
-{
-	char	   *comment = GetComment(index_table, RelationRelationId, 0);
-	char	   *begins = OidIsValid(fact_table) ? psprintf(COMMENT_BEGINS "%s" STATEMENT_BEGINS, quoted_relation(fact_table)) :
-		COMMENT_BEGINS;
-	char	   *found;
-
-	if (comment == NULL || strncmp(comment, begins, strlen(begins)) != 0)
-		return NULL;
-	found = strstr(comment, STATEMENT_BEGINS);
-	return found == NULL ? NULL : found + strlen(": ");
 }

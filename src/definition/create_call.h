@@ -13,6 +13,5 @@
 extern char *create_call(const char *index_table, const char *fact_table, DefinitionRow *row, const char *first_column);
 extern char *definition_statement(Oid index_table);
 extern void describe_index_table(Oid index_table, bool is_made);
-extern char *statement_of_restored(Oid index_table, Oid fact_table);
 
 #endif							/* INDEXTABLE_CREATE_CALL_H */

@@ -32,6 +32,7 @@
 #include "../catalog/owner.h"
 #include "../catalog/table_access.h"
 #include "../catalog/trigger_names.h"
+#include "../catalog/undefined.h"
 #include "../util/citus.h"
 #include "../util/citus_shards.h"
 #include "../util/role.h"

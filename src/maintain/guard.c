@@ -12,13 +12,14 @@
 #include "commands/trigger.h"
 #include "fmgr.h"
 #include "nodes/parsenodes.h"
+#include "nodes/pg_list.h"
 #include "storage/lockdefs.h"
 #include "utils/rel.h"
 
+#include "../catalog/undefined.h"
 #include "../definition/index_partition.h"
 #include "../indextable.h"
 #include "guard.h"
-#include "restored.h"
 
 PG_FUNCTION_INFO_V1(indextable_guard);
 
@@ -55,7 +56,7 @@ indextable_guard(PG_FUNCTION_ARGS)
 				 errdetail("An index table is written only by the maintenance of its fact table."),
 				 is_undefined(root_table(trigdata->tg_relation)) ?
 				 errhint("It was restored without its definition. Run: %s",
-						 statements_for_undefined(root_table(trigdata->tg_relation))) :
+						 told_remaking(list_make1_oid(root_table(trigdata->tg_relation)))) :
 				 errhint("Change the fact table instead.")));
 	return PointerGetDatum(NULL);
 }

@@ -1,15 +1,13 @@
 /*-------------------------------------------------------------------------
  *
  * restored.h
- *	  Offers what is to be done about index tables that a dump brings without their definitions.
+ *	  What becomes of tables that a dump brings without the definitions of index tables.
  *
  *-------------------------------------------------------------------------
  */
 #ifndef INDEXTABLE_RESTORED_H
 #define INDEXTABLE_RESTORED_H
 
-extern bool is_undefined(Oid index_table);
-extern char *statements_for_undefined(Oid index_table);
 extern void warn_undefined(Oid index_table);
 extern void refuse_undefined(Oid fact_table, Oid written);
 

@@ -38,6 +38,7 @@
 #include "../catalog/completeness.h"
 #include "../catalog/definition_rows.h"
 #include "../catalog/told_sql.h"
+#include "../catalog/undefined.h"
 #include "../definition/cache.h"
 #include "../entry/bulk_load.h"
 #include "../entry/entries.h"

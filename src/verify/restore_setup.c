@@ -31,6 +31,7 @@
 #include "../catalog/definition_rows.h"
 #include "../catalog/fact_rows.h"
 #include "../catalog/owner.h"
+#include "../catalog/undefined.h"
 #include "../definition/cache.h"
 #include "../definition/columns.h"
 #include "../definition/primary_key.h"

@@ -37,6 +37,7 @@
 
 #include "../catalog/definition_rows.h"
 #include "../catalog/owner.h"
+#include "../catalog/undefined.h"
 #include "../indextable.h"
 #include "../queue/drain.h"
 #include "../queue/shard_drain.h"

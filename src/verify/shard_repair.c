@@ -22,6 +22,7 @@
 #include "../catalog/owner.h"
 #include "../catalog/table_access.h"
 #include "../catalog/told_sql.h"
+#include "../catalog/undefined.h"
 #include "../definition/cache.h"
 #include "../indextable.h"
 #include "../util/fixed_settings.h"

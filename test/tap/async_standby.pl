@@ -34,6 +34,30 @@ like($err, qr/cannot execute drain\(\)/, 'drain() is refused there');
 ($status, $out, $err) = $standby->psql('postgres', 'SELECT indextable.start_workers()');
 is($standby->safe_psql('postgres', q(SELECT count(*) FROM pg_stat_activity WHERE backend_type ~ 'indextable')), 0, 'start_workers() starts none there');
 
+# What only reads works there; what writes says that it cannot, whatever it is called with.
+for my $index_table ('f_k', 'f_v', 'f_d', 'f_t', 'f')
+{
+	is($standby->safe_psql('postgres', "SELECT v FROM indextable.verify('$index_table') v"), '', "verify('$index_table') there");
+	is($standby->safe_psql('postgres', "SELECT v FROM indextable.verify('$index_table', 50) v"), '', "verify('$index_table') of a sample there");
+}
+is($standby->safe_psql('postgres', 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT count(*) FROM f; SELECT v FROM indextable.verify($$f$$) v; COMMIT'), 1001, 'verify() there in a transaction that keeps its snapshot');
+for my $query ('SELECT count(*) FROM indextable.index_tables', 'SELECT count(*) FROM indextable.queues', 'SELECT count(*) FROM indextable.rejected', 'SELECT count(*) FROM indextable.checks', 'SELECT count(*) FROM indextable.progress',
+	q(SELECT count(*) FROM indextable.advise('f')), q(SELECT count(*) FROM indextable.advise('f', '{k}')), q(SELECT count(*) FROM indextable.explain($$SELECT * FROM f WHERE doc ->> 'k' = 'k1'$$)), q(SELECT indextable.definition('f_k')), q(SELECT indextable.create('f_k', 'f', '{k}', maintenance => 'async', if_not_exists => true)),
+	q(SELECT count(*) FROM indextable.profile('f', '{k}')), q(SELECT count(*) FROM indextable.query('f_k', '{"k": "k1"}')), q(SELECT count(*) FROM f WHERE doc ->> 'k' = 'k1'))
+{
+	my ($status, $out, $err) = $standby->psql('postgres', $query);
+	unlike($err, qr/ERROR/, "there: $query");
+	my ($primary_status, $primary_out) = $primary->psql('postgres', $query);
+	is($status, $primary_status, 'as on the primary');
+}
+for my $sql ('SELECT indextable.drain()', q(SELECT indextable.create('f_n', 'f', '{k}')), q(SELECT indextable.create('f_m', 'f', '{k}', if_not_exists => true)), q(SELECT indextable.create_feed('f')), q(SELECT indextable.drop_feed('f')), q(SELECT indextable.drop('f_k')), q(SELECT indextable.alter('f_k', filter => 'true')),
+	q(CALL indextable.build('f_k')), q(CALL indextable.rebuild('f_k')), q(CALL indextable.repair('f_k')), q(CALL indextable.repair('f')), q(SELECT indextable.reset_stats('f_k')))
+{
+	my ($status, $out, $err) = $standby->psql('postgres', "\\set VERBOSITY verbose\n$sql");
+	like($err, qr/ERROR:  25006: cannot execute/, "refused there: $sql");
+}
+is($standby->safe_psql('postgres', 'SELECT pg_is_in_recovery()'), 't', 'it is still there');
+
 # Waiting there goes by what is replayed.
 $primary->safe_psql('postgres', 'SELECT indextable.stop_workers()');
 $xid = changed('UPDATE f SET doc = d(pk + 2)');

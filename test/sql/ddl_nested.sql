@@ -1,0 +1,130 @@
+-- Event triggers of users that run DDL themselves, before and after those of the extension: what was noted before a
+-- command is there when it ends.
+CREATE SCHEMA nested;
+SET search_path = nested;
+CREATE TABLE f (id int, r int, doc jsonb, PRIMARY KEY (id, r)) PARTITION BY LIST (r);
+CREATE TABLE f_rest PARTITION OF f DEFAULT;
+SELECT indextable.create('f_k', 'f', '{k}'), indextable.create('f_t', 'f', '{tags[*]}', maintenance => 'async');
+CREATE FUNCTION doc(i int) RETURNS jsonb IMMUTABLE LANGUAGE sql AS $$ SELECT jsonb_build_object('k', 'k' || i % 7, 'tags', ARRAY['t' || i % 3, 'u']) $$;
+-- what differs from a recompute, when the queue is drained
+CREATE FUNCTION drift(OUT missing bigint, OUT extra bigint) LANGUAGE plpgsql AS $$
+BEGIN
+	PERFORM indextable.drain('nested.f');
+	SET LOCAL indextable.planner = off;
+	WITH expected AS MATERIALIZED (SELECT doc ->> 'k' AS key, id, r FROM nested.f UNION ALL SELECT DISTINCT t, id, r FROM nested.f, jsonb_array_elements_text(doc -> 'tags') t),
+		found AS MATERIALIZED (SELECT * FROM nested.f_k UNION ALL SELECT * FROM nested.f_t)
+	SELECT (SELECT count(*) FROM (TABLE expected EXCEPT ALL TABLE found) x), (SELECT count(*) FROM (TABLE found EXCEPT ALL TABLE expected) x) INTO missing, extra;
+END $$;
+CREATE PROCEDURE fill(parts int[]) LANGUAGE plpgsql AS $$
+DECLARE p int;
+BEGIN
+	FOREACH p IN ARRAY parts LOOP
+		EXECUTE format('CREATE TABLE nested.f_%s PARTITION OF nested.f FOR VALUES IN (%s)', p, p);
+		INSERT INTO nested.f SELECT i, p, nested.doc(i) FROM generate_series(1, 20) i;
+	END LOOP;
+	PERFORM indextable.drain('nested.f');
+END $$;
+
+-- The commands that the event triggers run, once each: by event and by the name of the trigger, which is before or after
+-- those of the extension.
+CREATE TABLE todo (event text, trigger text, command text);
+CREATE FUNCTION run_first() RETURNS event_trigger LANGUAGE plpgsql AS $$
+DECLARE todo text;
+BEGIN
+	FOR todo IN DELETE FROM nested.todo t WHERE t.event = tg_event AND t.trigger = 'first' RETURNING command LOOP EXECUTE todo; END LOOP;
+END $$;
+CREATE FUNCTION run_last() RETURNS event_trigger LANGUAGE plpgsql AS $$
+DECLARE todo text;
+BEGIN
+	FOR todo IN DELETE FROM nested.todo t WHERE t.event = tg_event AND t.trigger = 'last' RETURNING command LOOP EXECUTE todo; END LOOP;
+END $$;
+CREATE EVENT TRIGGER a_first_start ON ddl_command_start EXECUTE FUNCTION run_first();
+CREATE EVENT TRIGGER z_last_start ON ddl_command_start EXECUTE FUNCTION run_last();
+CREATE EVENT TRIGGER a_first_drop ON sql_drop EXECUTE FUNCTION run_first();
+CREATE EVENT TRIGGER z_last_drop ON sql_drop EXECUTE FUNCTION run_last();
+CREATE EVENT TRIGGER a_first_end ON ddl_command_end EXECUTE FUNCTION run_first();
+CREATE EVENT TRIGGER z_last_end ON ddl_command_end EXECUTE FUNCTION run_last();
+
+-- ---- one partition is dropped or detached while another one is
+CREATE FUNCTION each_moment(outer_command text, inner_command text) RETURNS TABLE (event text, trigger text, missing bigint, extra bigint, states text) LANGUAGE plpgsql AS $$
+BEGIN
+	FOR event, trigger IN SELECT * FROM unnest(ARRAY['ddl_command_start', 'sql_drop', 'ddl_command_end']) e, unnest(ARRAY['first', 'last']) t LOOP
+		CONTINUE WHEN event = 'sql_drop' AND outer_command !~ '^DROP';
+		CALL nested.fill('{1,2,3}');
+		INSERT INTO nested.todo VALUES (event, trigger, inner_command);
+		EXECUTE outer_command;
+		SELECT d.missing, d.extra FROM nested.drift() d INTO missing, extra;
+		states := (SELECT string_agg(state, ' ' ORDER BY index_table::text) FROM indextable.index_tables);
+		RETURN NEXT;
+		DROP TABLE IF EXISTS nested.f_1, nested.f_2, nested.f_3;
+	END LOOP;
+END $$;
+SET client_min_messages = error;
+SELECT * FROM each_moment('DROP TABLE nested.f_1', 'DROP TABLE nested.f_2');
+SELECT * FROM each_moment('DROP TABLE nested.f_1', 'ALTER TABLE nested.f DETACH PARTITION nested.f_2');
+SELECT * FROM each_moment('ALTER TABLE nested.f DETACH PARTITION nested.f_1', 'DROP TABLE nested.f_2');
+SELECT * FROM each_moment('ALTER TABLE nested.f DETACH PARTITION nested.f_1', 'ALTER TABLE nested.f DETACH PARTITION nested.f_2');
+RESET client_min_messages;
+
+-- ---- a partition is dropped with its schema: nothing is known of its rows then, and that shows, whatever else happens
+CREATE FUNCTION with_schema(ev text, trig text, inner_command text, OUT states text, OUT missing bigint, OUT extra bigint) LANGUAGE plpgsql AS $$
+BEGIN
+	CREATE SCHEMA elsewhere;
+	CREATE SCHEMA other;
+	CALL nested.fill('{1,2}');
+	ALTER TABLE nested.f_1 SET SCHEMA elsewhere;
+	INSERT INTO nested.todo VALUES (ev, trig, inner_command);
+	DROP SCHEMA elsewhere CASCADE;
+	DROP SCHEMA IF EXISTS other CASCADE;
+	states := (SELECT string_agg(state, ' ' ORDER BY index_table::text) FROM indextable.index_tables);
+	-- what repair() is to do
+	IF states ~ 'invalid' THEN
+		DELETE FROM nested.f;
+		PERFORM indextable.drop('nested.f_k'), indextable.drop('nested.f_t');
+		PERFORM indextable.create('nested.f_k', 'nested.f', '{k}'), indextable.create('nested.f_t', 'nested.f', '{tags[*]}', maintenance => 'async');
+	END IF;
+	SELECT d.missing, d.extra FROM nested.drift() d INTO missing, extra;
+	DROP TABLE IF EXISTS nested.f_1, nested.f_2;
+END $$;
+SET client_min_messages = error;
+SELECT e, t, w.* FROM unnest(ARRAY['ddl_command_start', 'sql_drop']) e, unnest(ARRAY['first', 'last']) t, with_schema(e, t, 'DROP SCHEMA other') w;
+SELECT e, t, w.* FROM unnest(ARRAY['ddl_command_start', 'sql_drop']) e, unnest(ARRAY['first', 'last']) t, with_schema(e, t, 'DROP TABLE nested.f_2') w;
+-- it is dropped before its schema is, and all is as it should be
+SELECT e, t, w.* FROM unnest(ARRAY['ddl_command_start']) e, unnest(ARRAY['first', 'last']) t, with_schema(e, t, 'DROP TABLE elsewhere.f_1') w;
+-- another one is put into the schema in the meantime
+SELECT e, t, w.* FROM unnest(ARRAY['ddl_command_start']) e, unnest(ARRAY['first', 'last']) t,
+	with_schema(e, t, 'DROP TABLE elsewhere.f_1; CREATE TABLE elsewhere.f_9 PARTITION OF nested.f FOR VALUES IN (9); INSERT INTO nested.f SELECT i, 9, nested.doc(i) FROM generate_series(1, 5) i') w;
+-- one command fails, and is undone
+SELECT e, t, w.* FROM unnest(ARRAY['ddl_command_start', 'sql_drop']) e, unnest(ARRAY['first', 'last']) t,
+	with_schema(e, t, 'DO $d$ BEGIN DROP SCHEMA other; DROP SCHEMA nowhere; EXCEPTION WHEN others THEN NULL; END $d$') w;
+RESET client_min_messages;
+
+-- ---- what a filter uses is renamed, and something else while it is
+CREATE FUNCTION wanted(jsonb) RETURNS boolean IMMUTABLE LANGUAGE sql AS $$ SELECT $1 ? 'k' $$;
+CREATE FUNCTION other(jsonb) RETURNS boolean IMMUTABLE LANGUAGE sql AS $$ SELECT true $$;
+SELECT indextable.create('f_w', 'f', '{k}', filter => 'nested.wanted(doc) AND nested.other(doc)');
+CREATE FUNCTION renamed(ev text, trig text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE filter text;
+BEGIN
+	INSERT INTO nested.todo VALUES (ev, trig, 'ALTER FUNCTION nested.other(jsonb) RENAME TO other_' || trig);
+	ALTER FUNCTION nested.wanted(jsonb) RENAME TO kept;
+	SELECT i.filter FROM indextable.index_tables i WHERE index_table = 'nested.f_w'::regclass INTO filter;
+	INSERT INTO nested.f VALUES (-1, 0, '{"k": "w"}');
+	ALTER FUNCTION nested.kept(jsonb) RENAME TO wanted;
+	EXECUTE 'ALTER FUNCTION nested.other_' || trig || '(jsonb) RENAME TO other';
+	DELETE FROM nested.f WHERE id = -1;
+	RETURN filter;
+END $$;
+SELECT e, t, renamed(e, t) FROM unnest(ARRAY['ddl_command_start', 'ddl_command_end']) e, unnest(ARRAY['first', 'last']) t;
+SELECT * FROM drift();
+
+DROP EVENT TRIGGER a_first_start;
+DROP EVENT TRIGGER z_last_start;
+DROP EVENT TRIGGER a_first_drop;
+DROP EVENT TRIGGER z_last_drop;
+DROP EVENT TRIGGER a_first_end;
+DROP EVENT TRIGGER z_last_end;
+SET client_min_messages = warning;
+DROP SCHEMA nested CASCADE;
+RESET client_min_messages;
+SELECT index_table FROM indextable.index_tables;
