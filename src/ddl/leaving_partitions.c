@@ -36,6 +36,7 @@
 #include "utils/lsyscache.h"
 
 #include "../catalog/definition_rows.h"
+#include "../maintain/leaving.h"
 #include "../maintain/partition_entries.h"
 #include "../util/inherit.h"
 #include "../util/lock.h"
@@ -120,7 +121,10 @@ delete_entries_of(Leaving *l)
 				 errhint("The command might succeed if retried.")));
 	if (named == l->partition && get_rel_relispartition(l->partition) &&
 		get_partition_parent(l->partition, true) == l->parent)
+	{
 		delete_entries_before_leaving(l->root, l->partition);
+		note_leaving(l->partition);
+	}
 }
 
 /*
