@@ -45,6 +45,7 @@
 
 #include "../catalog/definition_rows.h"
 #include "../definition/index_partition.h"
+#include "../maintain/leaving.h"
 #include "../maintain/partition_entries.h"
 #include "../maintain/truncate.h"
 #include "../util/inherit.h"
@@ -151,7 +152,10 @@ delete_entries_of(Leaving *l)
 				 errhint("The command might succeed if retried.")));
 	if (named == l->partition && get_rel_relispartition(l->partition) &&
 		get_partition_parent(l->partition, true) == l->parent)
+	{
 		delete_entries_before_leaving(l->root, l->partition, l->parent == l->root ? &l->whole : NULL);
+		note_leaving(l->partition);
+	}
 }
 
 /* tables_to_empty: lists the partitions of index tables that are to be emptied, after their index tables */

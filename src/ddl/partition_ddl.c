@@ -58,6 +58,7 @@
 #include "../maintain/follow_ddl.h"
 #include "../maintain/foreign_snapshot.h"
 #include "../maintain/install_triggers.h"
+#include "../maintain/leaving.h"
 #include "../maintain/partition_entries.h"
 #include "../queue/feed_client.h"
 #include "../util/inherit.h"
@@ -109,6 +110,7 @@ handle_attach_detach(AlterTableStmt *stmt)
 		{
 			/* Its entries are deleted already: see prepare_detach(). */
 			triggers_remove_from(partition);
+			forget_leaving(partition);
 		}
 	}
 }
@@ -122,6 +124,7 @@ handle_attached_partition(Oid root, Oid partition)
 	lock_tree(partition, AccessExclusiveLock);
 	check_partitions(rel);
 	note_new_partition(root, partition);
+	forget_leaving(partition);
 	foreach(cell, list_with_partitions(partition))
 		triggers_install_on(lfirst_oid(cell), root);
 	CommandCounterIncrement();

@@ -33,6 +33,7 @@
 #include "batch.h"
 #include "foreign_snapshot.h"
 #include "in_step.h"
+#include "leaving.h"
 #include "shared_key_entries.h"
 #include "truncate.h"
 
@@ -57,6 +58,7 @@ at_xact_event(XactEvent event, void *arg)
 	feed_at_xact_event(event);
 	foreign_snapshot_at_xact_event(event);
 	truncate_at_xact_event(event);
+	leaving_at_xact_event(event);
 	in_step_at_xact_event(event);
 }
 
@@ -74,6 +76,7 @@ at_subxact_event(SubXactEvent event, SubTransactionId sub, SubTransactionId pare
 	feed_at_subxact_event(event, sub, parent);
 	foreign_snapshot_at_subxact_event(event);
 	truncate_at_subxact_event(event);
+	leaving_at_subxact_event(event, sub, parent);
 	in_step_at_subxact_event(event, sub);
 }
 

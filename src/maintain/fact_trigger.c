@@ -62,6 +62,7 @@
 #include "../util/sql.h"
 #include "batch.h"
 #include "fact_table.h"
+#include "leaving.h"
 #include "shard.h"
 #include "truncate.h"
 
@@ -150,6 +151,8 @@ maintain_row(TriggerData *trigdata)
 {
 	FactDef    *volatile held = NULL;
 
+	if (!TRIGGER_FIRED_BY_DELETE(trigdata->tg_event))
+		refuse_leaving(trigdata->tg_relation);
 	PG_TRY();
 	{
 		maintain_pinned_row(trigdata, &held);

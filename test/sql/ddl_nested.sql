@@ -66,6 +66,45 @@ SELECT * FROM each_moment('ALTER TABLE nested.f DETACH PARTITION nested.f_1', 'D
 SELECT * FROM each_moment('ALTER TABLE nested.f DETACH PARTITION nested.f_1', 'ALTER TABLE nested.f DETACH PARTITION nested.f_2');
 RESET client_min_messages;
 
+-- ---- rows are written to a partition, or deleted, while it is dropped or detached
+CREATE FUNCTION written(outer_command text, inner_command text) RETURNS TABLE (event text, trigger text, error text, missing bigint, extra bigint) LANGUAGE plpgsql AS $$
+BEGIN
+	FOR event, trigger IN SELECT 'ddl_command_start', t FROM unnest(ARRAY['first', 'last']) t LOOP
+		CALL nested.fill('{1,2}');
+		INSERT INTO nested.todo VALUES (event, trigger, inner_command);
+		error := NULL;
+		BEGIN
+			EXECUTE outer_command;
+		EXCEPTION WHEN object_in_use THEN
+			error := sqlerrm;
+			DELETE FROM nested.todo;
+			UPDATE nested.f SET doc = nested.doc(id + 1) WHERE r = 1;
+		END;
+		SELECT d.missing, d.extra FROM nested.drift() d INTO missing, extra;
+		RETURN NEXT;
+		-- detached, it is a table like others, until it is attached again
+		IF to_regclass('nested.f_1') IS NOT NULL THEN
+			INSERT INTO nested.f_1 VALUES (98, 1, nested.doc(98));
+			IF NOT (SELECT relispartition FROM pg_class WHERE oid = 'nested.f_1'::regclass) THEN
+				ALTER TABLE nested.f ATTACH PARTITION nested.f_1 FOR VALUES IN (1);
+				INSERT INTO nested.f_1 VALUES (97, 1, nested.doc(97));
+			END IF;
+			event := 'afterwards';
+			SELECT d.missing, d.extra FROM nested.drift() d INTO missing, extra;
+			RETURN NEXT;
+		END IF;
+		DROP TABLE IF EXISTS nested.f_1, nested.f_2;
+	END LOOP;
+END $$;
+SET client_min_messages = error;
+SELECT * FROM written('DROP TABLE nested.f_1', 'INSERT INTO nested.f VALUES (99, 1, nested.doc(99))');
+SELECT * FROM written('DROP TABLE nested.f_1', 'UPDATE nested.f_1 SET doc = nested.doc(id + 1)');
+SELECT * FROM written('DROP TABLE nested.f_1', 'INSERT INTO nested.f VALUES (99, 2, nested.doc(99))');
+SELECT * FROM written('DROP TABLE nested.f_1', 'DELETE FROM nested.f WHERE r = 1 AND id < 5');
+SELECT * FROM written('ALTER TABLE nested.f DETACH PARTITION nested.f_1', 'INSERT INTO nested.f VALUES (99, 1, nested.doc(99))');
+SELECT * FROM written('ALTER TABLE nested.f DETACH PARTITION nested.f_1', 'DELETE FROM nested.f WHERE r = 1 AND id < 5');
+RESET client_min_messages;
+
 -- ---- a partition is dropped with its schema: nothing is known of its rows then, and that shows, whatever else happens
 CREATE FUNCTION with_schema(ev text, trig text, inner_command text, OUT states text, OUT missing bigint, OUT extra bigint) LANGUAGE plpgsql AS $$
 BEGIN
