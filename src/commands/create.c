@@ -51,6 +51,7 @@
 #include "../definition/resolve.h"
 #include "../definition/create_call.h"
 #include "../indextable.h"
+#include "../maintain/create_table.h"
 #include "../maintain/fact_table.h"
 #include "../maintain/foreign_snapshot.h"
 #include "../maintain/install_triggers.h"
@@ -63,7 +64,6 @@
 #include "../util/uncounted.h"
 #include "create.h"
 #include "create_distributed.h"
-#include "create_table.h"
 #include "existing.h"
 #include "fill.h"
 

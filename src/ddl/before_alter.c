@@ -14,6 +14,7 @@
 #include "access/relation.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_constraint.h"
 #include "commands/event_trigger.h"
 #include "executor/spi.h"
 #include "fmgr.h"
@@ -51,7 +52,9 @@
 PG_FUNCTION_INFO_V1(indextable_before_alter);
 
 static Oid	rewritten_table(void);
-static void refuse_on_index_table(Oid relid, RangeVar *table, AlterTableCmd *cmd);
+static void refuse_on_index_table(Oid relid, AlterTableStmt *stmt, AlterTableCmd *cmd);
+static bool is_needed_key(Oid relid, const char *constraint);
+static bool adds_primary_key(AlterTableStmt *stmt);
 static void refuse_trigger_change(Node *command);
 static void refuse_shard(RenameStmt *stmt);
 static void check_new_table(CreateStmt *stmt);
@@ -143,7 +146,7 @@ indextable_before_alter(PG_FUNCTION_ARGS)
 			else if (cmd->subtype == AT_AddConstraint || cmd->subtype == AT_AddColumn)
 				refuse_references(list_make1(cmd->def));
 			if (is_index_table)
-				refuse_on_index_table(relid, stmt->relation, cmd);
+				refuse_on_index_table(relid, stmt, cmd);
 
 			/*
 			 * Index tables follow it when the command has ended.  The columns
@@ -181,7 +184,7 @@ rewritten_table(void)
  *		that would not take effect when entries are written.
  */
 static void
-refuse_on_index_table(Oid relid, RangeVar *table, AlterTableCmd *cmd)
+refuse_on_index_table(Oid relid, AlterTableStmt *stmt, AlterTableCmd *cmd)
 {
 	const char *action = what_it_changes(cmd);
 	const char *why = NULL;
@@ -221,6 +224,13 @@ refuse_on_index_table(Oid relid, RangeVar *table, AlterTableCmd *cmd)
 				}
 				break;
 			}
+		case AT_DropConstraint:
+			if (is_needed_key(relid, cmd->name) && !adds_primary_key(stmt))
+			{
+				action = "DROP CONSTRAINT";
+				why = "Entries are found by the primary key.";
+			}
+			break;
 		case AT_AddConstraint:
 			if (castNode(Constraint, cmd->def)->contype == CONSTR_CHECK)
 			{
@@ -236,9 +246,50 @@ refuse_on_index_table(Oid relid, RangeVar *table, AlterTableCmd *cmd)
 	if (why != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("ALTER action %s cannot be performed on index table \"%s\"", action, table->relname),
+				 errmsg("ALTER action %s cannot be performed on index table \"%s\"", action, stmt->relation->relname),
 				 errdetail("%s", why),
 				 errhint("Use indextable.alter(), or drop the index table and create it again.")));
+}
+
+/*
+ * is_needed_key
+ *		Returns whether a constraint of an index table, or of one of its partitions, is the
+ *		primary key.  A restore drops that of an index table that is invalid.
+ */
+static bool
+is_needed_key(Oid relid, const char *constraint)
+{
+	Oid			oid = get_relation_constraint_oid(relid, constraint, true);
+	Oid			index = OidIsValid(oid) ? get_constraint_index(oid) : InvalidOid;
+	List	   *rows = catalog_read_definitions(InvalidOid, index_table_of(relid));
+	Relation	rel;
+	bool		primary;
+
+	if (!OidIsValid(index) || rows == NIL || strcmp(((StoredDefinition *) linitial(rows))->row.state, "invalid") == 0)
+		return false;
+	rel = try_relation_open(relid, AccessShareLock);
+	if (rel == NULL)
+		return false;
+	(void) RelationGetIndexList(rel);
+	primary = rel->rd_pkindex == index;
+	relation_close(rel, AccessShareLock);
+	return primary;
+}
+
+/* adds_primary_key: returns whether a command adds a primary key, maybe in the place of one that it drops */
+static bool
+adds_primary_key(AlterTableStmt *stmt)
+{
+	ListCell   *cell;
+
+	foreach(cell, stmt->cmds)
+	{
+		AlterTableCmd *cmd = lfirst(cell);
+
+		if (cmd->subtype == AT_AddConstraint && castNode(Constraint, cmd->def)->contype == CONSTR_PRIMARY)
+			return true;
+	}
+	return false;
 }
 
 /*

@@ -27,8 +27,10 @@
 #include "storage/lmgr.h"
 #include "storage/lockdefs.h"
 #include "utils/acl.h"
+#include "utils/builtins.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
+#include "utils/partcache.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
@@ -42,6 +44,7 @@
 #include "../indextable.h"
 #include "../maintain/follow_ddl.h"
 #include "../queue/adopt_restored.h"
+#include "../util/sql.h"
 #include "event_trigger.h"
 #include "leaving_partitions.h"
 #include "lost_partitions.h"
@@ -65,6 +68,7 @@ typedef struct DroppedParts
 static void note_dropped_parts(DroppedParts *parts);
 static void check_dropped_parts(DroppedParts *parts, Node *command);
 static void refuse_drop_with_entries(Oid index_table, Oid partition);
+static bool is_hash_partitioned(Oid relid);
 static bool is_dropped_too(DropStmt *stmt, Oid other);
 
 /*
@@ -263,8 +267,8 @@ prepare_drop(DropStmt *stmt)
 /*
  * refuse_drop_with_entries
  *		Refuses to drop a partition of an index table that has entries, which
- *		would be lost, or that is the default one, which takes the entries that
- *		fit no other.
+ *		would be lost, or that takes the entries that fit no other: the default one,
+ *		or a hash partition.
  */
 static void
 refuse_drop_with_entries(Oid index_table, Oid partition)
@@ -274,21 +278,26 @@ refuse_drop_with_entries(Oid index_table, Oid partition)
 	TupleTableSlot *slot;
 	ListCell   *cell;
 	bool		is_default;
+	bool		is_hash;
 
 	LockRelationOid(index_table, AccessExclusiveLock);
 	rel = try_relation_open(partition, AccessExclusiveLock);
 	if (rel == NULL)
 		return;
 	is_default = get_default_partition_oid(index_table) == partition;
+	is_hash = is_hash_partitioned(index_table);
 	slot = table_slot_create(rel, NULL);
 	scan = table_beginscan_compat(rel, SnapshotSelf);
-	if (is_default || table_scan_getnextslot(scan, ForwardScanDirection, slot))
+	if (is_default || is_hash || table_scan_getnextslot(scan, ForwardScanDirection, slot))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("cannot drop partition \"%s\" of index table \"%s\"", RelationGetRelationName(rel),
 						get_rel_name(index_table)),
 				 is_default ? errdetail("It is the default partition, which holds the entries that fit no other partition.") :
+				 is_hash ? errdetail("It is a hash partition: the entries that belong in it fit no other partition.") :
 				 errdetail("It has entries."),
+				 is_hash ? errhint("To have two partitions, for example, run SELECT " IT_SCHEMA ".alter(%s, partitions => 2);",
+								   quote_literal_cstr(quoted_relation(index_table))) :
 				 errhint("Change the partitions with indextable.alter().")));
 	table_endscan(scan);
 	ExecDropSingleTupleTableSlot(slot);
@@ -306,6 +315,17 @@ refuse_drop_with_entries(Oid index_table, Oid partition)
 		catalog_set_state(index_table, row->state, row->problem);
 		CacheInvalidateRelcacheByRelid(row->fact_table);
 	}
+}
+
+/* is_hash_partitioned: returns whether a partitioned table, which is locked, is partitioned by hash */
+static bool
+is_hash_partitioned(Oid relid)
+{
+	Relation	rel = relation_open(relid, NoLock);
+	bool		result = RelationGetPartitionKey(rel)->strategy == PARTITION_STRATEGY_HASH;
+
+	relation_close(rel, NoLock);
+	return result;
 }
 
 /* is_dropped_too: returns whether a DROP names another table, too */

@@ -28,6 +28,7 @@
 #include "utils/rel.h"
 
 #include "../catalog/definition_rows.h"
+#include "../catalog/told_sql.h"
 #include "../indextable.h"
 #include "../util/relation.h"
 #include "index_partition.h"
@@ -181,5 +182,5 @@ report_no_partition(IndexDef *def)
 			 errmsg("no partition of index table \"%s\" found for entry", def->name),
 			 errdetail("The value of its key field \"%s\" is within the bounds of no partition.",
 					   NameStr(TupleDescAttr(def->desc, def->fields[def->part_field].attno - 1)->attname)),
-			 errhint("Add a partition, or a default partition.")));
+			 errhint("Partitions were lost. Run %s", told_call("repair", def->relid))));
 }

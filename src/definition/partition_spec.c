@@ -17,6 +17,7 @@
 #include "miscadmin.h"
 #include "nodes/pg_list.h"
 #include "parser/parser.h"
+#include "partitioning/partbounds.h"
 #include "partitioning/partdefs.h"
 #include "partitioning/partdesc.h"
 #include "utils/acl.h"
@@ -24,6 +25,7 @@
 #include "utils/fmgroids.h"
 #include "utils/fmgrprotos.h"
 #include "utils/formatting.h"
+#include "utils/partcache.h"
 #include "utils/rel.h"
 #include "utils/syscache.h"
 
@@ -162,6 +164,40 @@ partitioning_of(Relation rel)
 		ReleaseSysCache(tuple);
 	}
 	return p;
+}
+
+/*
+ * partitioning_lacking
+ *		Returns the partitions that an index table has lost and cannot do without, because
+ *		there are values that fit no other: of hash partitions, or the default partition.
+ *		Returns NULL if it has them all.
+ *
+ * If no hash partition is left, nothing says how many there were, and one takes all values.
+ */
+Partitioning *
+partitioning_lacking(Relation rel)
+{
+	Partitioning *p;
+	PartitionDesc desc;
+	int			modulus;
+	int			i;
+
+	if (rel->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
+		return NULL;
+	p = palloc0(sizeof(Partitioning));
+	desc = RelationGetPartitionDesc(rel, true);
+	if (RelationGetPartitionKey(rel)->strategy != PARTITION_STRATEGY_HASH)
+	{
+		if (!OidIsValid(get_default_oid_from_partdesc(desc)))
+			make_spec(p, "DEFAULT", NULL, "default");
+		return p->parts == NIL ? NULL : p;
+	}
+	/* There is an index for each remainder of the greatest modulus. */
+	modulus = desc->nparts == 0 ? 1 : desc->boundinfo->nindexes;
+	for (i = 0; i < modulus; i++)
+		if (desc->nparts == 0 || desc->boundinfo->indexes[i] < 0)
+			make_spec(p, psprintf("FOR VALUES WITH (modulus %d, remainder %d)", modulus, i), NULL, psprintf("p%d", i));
+	return p->parts == NIL ? NULL : p;
 }
 
 /* make_spec: adds a partition; suffix ends its name */

@@ -17,5 +17,6 @@
 extern Partitioning *partitioning_asked(PartitioningRequest *r, List *columns);
 extern void partitioning_request_current(PartitioningRequest *r, Partitioning *now);
 extern Partitioning *partitioning_of(Relation rel);
+extern Partitioning *partitioning_lacking(Relation rel);
 
 #endif							/* INDEXTABLE_PARTITION_SPEC_H */

@@ -19,10 +19,12 @@
 #include "access/skey.h"
 #include "access/tableam.h"
 #include "executor/tuptable.h"
+#include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "nodes/pg_list.h"
 #include "storage/lockdefs.h"
 #include "utils/datum.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
@@ -43,9 +45,18 @@
 /* With fewer keys, it costs too much to find out whether there are many in a page of an index. */
 #define MANY_KEYS 128
 
+/* What errors are about. */
+typedef struct RowContext
+{
+	FactDef    *fact;
+	Datum	   *key;			/* of the row; NULL: no row in particular */
+	const char *index_table;	/* NULL: none in particular */
+} RowContext;
+
+static void row_context(void *arg);
 static void prefetch_foreign(Reconciliation *r, LiveScan *live);
 static void reconcile_row(Reconciliation *r, EntryScan *scans, FetchedEntries *fetched, Datum *key, TupleTableSlot *live,
-						  MemoryContext cxt);
+						  MemoryContext cxt, RowContext *at);
 static TupleTableSlot *find_row(Reconciliation *r, LiveScan *live, Leaf *leaf, TupleTableSlot *stored, int i);
 static bool is_key_of(FactDef *def, TupleTableSlot *row, Datum *key);
 static void begin_scan(EntryScan *scan, IndexDef *def, int nkeys);
@@ -68,8 +79,11 @@ reconcile_rows(Reconciliation *r)
 	FetchedEntries *fetched = r->def->distributed ? palloc(sizeof(FetchedEntries) * (r->to - r->from)) : NULL;
 	ShardScans	shards = {r->shards, NIL};
 	LiveScan	live;
+	RowContext	at = {.fact = r->def};
+	ErrorContextCallback context = {.previous = error_context_stack,.callback = row_context,.arg = &at};
 	int			i;
 
+	error_context_stack = &context;
 	r->lists = palloc0(sizeof(OpList) * (r->to - r->from));
 	if (!r->def->distributed)
 	{
@@ -95,13 +109,16 @@ reconcile_rows(Reconciliation *r)
 		TupleTableSlot *row;
 
 		CHECK_FOR_INTERRUPTS();
+		at.key = key;
 		row = r->def->distributed ? shard_row(&shards, r->def, r->snapshot, key) :
 			find_row(r, &live, leaf, stored, i);
 		MemoryContextSwitchTo(row_cxt);
-		reconcile_row(r, scans, fetched, key, row, cxt);
+		reconcile_row(r, scans, fetched, key, row, cxt, &at);
+		at.index_table = NULL;
 		MemoryContextSwitchTo(cxt);
 		MemoryContextReset(row_cxt);
 	}
+	at.key = NULL;
 	for (i = r->from; i < r->to && fetched == NULL; i++)
 		end_scan(&scans[i - r->from]);
 	if (!r->def->distributed)
@@ -110,6 +127,36 @@ reconcile_rows(Reconciliation *r)
 	if (stored != NULL)
 		ExecDropSingleTupleTableSlot(stored);
 	MemoryContextDelete(row_cxt);
+	error_context_stack = context.previous;
+}
+
+/* row_context: adds to an error which row it is about, and of which index table */
+static void
+row_context(void *arg)
+{
+	RowContext *at = arg;
+	StringInfoData names;
+	StringInfoData values;
+	int			i;
+
+	if (at->key == NULL || at->fact->queue_desc == NULL)
+		return;
+	initStringInfo(&names);
+	initStringInfo(&values);
+	for (i = 0; i < at->fact->npk; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(at->fact->queue_desc, QUEUE_KEY - 1 + i);
+		Oid			output;
+		bool		varlena;
+
+		getTypeOutputInfo(att->atttypid, &output, &varlena);
+		appendStringInfo(&names, "%s%s", i > 0 ? ", " : "", NameStr(att->attname));
+		appendStringInfo(&values, "%s%s", i > 0 ? ", " : "", OidOutputFunctionCall(output, at->key[i]));
+	}
+	if (at->index_table != NULL)
+		errcontext("entries in index table \"%s\" of row (%s)=(%s) of table \"%s\"", at->index_table, names.data, values.data, at->fact->name);
+	else
+		errcontext("row (%s)=(%s) of table \"%s\"", names.data, values.data, at->fact->name);
 }
 
 /*
@@ -158,7 +205,7 @@ prefetch_foreign(Reconciliation *r, LiveScan *live)
  */
 static void
 reconcile_row(Reconciliation *r, EntryScan *scans, FetchedEntries *fetched, Datum *key, TupleTableSlot *live,
-			  MemoryContext cxt)
+			  MemoryContext cxt, RowContext *at)
 {
 	FactRow		row;
 	int			i;
@@ -173,6 +220,7 @@ reconcile_row(Reconciliation *r, EntryScan *scans, FetchedEntries *fetched, Datu
 		Entries		new;
 		Rejection	rejection = {0};
 
+		at->index_table = def->name;
 		if (r->fresh)
 			entries_init(&old, def);
 		else if (fetched != NULL)

@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * restore_setup.c
- *	  Mends what setup.c finds missing: triggers, guards, owner, indexes, queue, and
- *	  whether the index table is logged.
+ *	  Mends what setup.c finds missing: triggers, guards, owner, indexes, partitions,
+ *	  queue, and whether the index table is logged.
  *
  * DDL that takes them away is refused, or followed, by event triggers.  So they are
  * missing where event triggers do not fire: while they are disabled, or in a restore.
@@ -34,13 +34,17 @@
 #include "../catalog/undefined.h"
 #include "../definition/cache.h"
 #include "../definition/columns.h"
+#include "../definition/layout.h"
+#include "../definition/partition_spec.h"
 #include "../definition/primary_key.h"
 #include "../definition/misfit.h"
 #include "../definition/resolve.h"
 #include "../indextable.h"
+#include "../maintain/create_table.h"
 #include "../maintain/follow_ddl.h"
 #include "../maintain/guard.h"
 #include "../maintain/install_triggers.h"
+#include "../queue/rejections.h"
 #include "../queue/tables.h"
 #include "../util/citus.h"
 #include "../util/lock.h"
@@ -59,6 +63,7 @@ typedef struct NewKey
 
 static void restore_primary_key(Oid index_table, Oid fact_table);
 static void add_key(void *arg);
+static void restore_partitions(Oid index_table, Oid fact_table);
 static void restore_owners(Oid fact_table);
 static void restore_persistence(Oid index_table, Oid fact_table);
 static void restore_row_index(Oid index_table, Oid fact_table);
@@ -86,6 +91,7 @@ restore_setup(Oid index_table)
 		lock_tree(fact, ShareRowExclusiveLock);
 		triggers_install(fact);
 	}
+	restore_partitions(index_table, fact);
 	if (!guards_intact(index_table))
 	{
 		lock_tree(fact, ShareRowExclusiveLock);
@@ -182,6 +188,49 @@ add_key(void *arg)
 	NewKey	   *key = arg;
 
 	primary_key_add(key->def, key->covering, key->tablespace, NULL);
+}
+
+/*
+ * restore_partitions
+ *		Makes the partitions that an index table has lost and cannot do without, empty.
+ *
+ * Rows that were rejected because their entries fit no partition are tried again.
+ */
+static void
+restore_partitions(Oid index_table, Oid fact_table)
+{
+	Relation	rel = relation_open(index_table, AccessShareLock);
+	bool		lacks = partitioning_lacking(rel) != NULL;
+	Partitioning *lacking;
+	List	   *dropped = NIL;
+	char	   *columns;
+	Oid			owner;
+	Oid			outer = altered_by_us;
+
+	relation_close(rel, AccessShareLock);
+	if (!lacks)
+		return;
+	lock_tree(fact_table, ShareRowExclusiveLock);
+	lock_tree(index_table, AccessExclusiveLock);
+	rel = relation_open(index_table, NoLock);
+	lacking = partitioning_lacking(rel);
+	columns = layout_like(NULL, NULL, rel, INT_MAX, INT_MAX, &dropped);
+	owner = rel->rd_rel->relowner;
+	relation_close(rel, NoLock);
+	if (lacking == NULL)
+		return;					/* mended meanwhile */
+	altered_by_us = index_table;
+	PG_TRY();
+	{
+		make_partitions(get_extension_owner(), index_table, lacking, columns, dropped, owner);
+	}
+	PG_FINALLY();
+	{
+		altered_by_us = outer;
+	}
+	PG_END_TRY();
+	CommandCounterIncrement();
+	rejections_retry_now(index_table, true);
 }
 
 /* restore_owners: gives the index tables of a fact table its owner */

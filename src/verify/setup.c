@@ -24,6 +24,7 @@
 #include "../catalog/table_access.h"
 #include "../catalog/told_sql.h"
 #include "../catalog/trigger_names.h"
+#include "../definition/partition_spec.h"
 #include "../indextable.h"
 #include "../maintain/install_triggers.h"
 #include "../util/relation.h"
@@ -73,6 +74,8 @@ check_setup(IndexDef *def, Relation fact, Relation index_table, discrepancy_hand
 							   quoted_relation(def->relid)));
 	check_that(&setup, index_table->rd_rel->relowner == fact->rd_rel->relowner,
 			   "index table and fact table have different owners");
+	check_that(&setup, partitioning_lacking(index_table) == NULL,
+			   "partitions of the index table are missing, and there are values that fit no other");
 	check_that(&setup, !def->async || OidIsValid(def->row_index),
 			   "index table has no index on the primary key of the fact table");
 	check_that(&setup, !def->async || !def->fact->queue_lost,

@@ -80,6 +80,8 @@ static News news;
 static HTAB *heard = NULL;		/* of Heard */
 static bool in_trouble = false; /* whether a queue is left alone */
 static uint64 news_of_round;	/* news.any when the last round ended */
+static char draining[4 * NAMEDATALEN + 8] = ""; /* the fact table whose batch
+												 * is being drained */
 static const char *synchronous; /* what synchronous_commit was before the
 								 * worker has changed it */
 
@@ -90,6 +92,8 @@ static List *read_queues(MemoryContext cxt);
 static Heard *heard_of(Queue *queue);
 static bool is_left_alone(Queue *queue, Heard *h, const Trouble *trouble, TimestampTz *next_try);
 static void drain_one(Queue *queue, Heard *h, bool troubled, bool *more, TimestampTz *next_try);
+static void report_draining(Oid fact_table);
+static void queue_context(void *arg);
 static bool is_worth_logging(ErrorData *error, void *arg);
 static pg_noinline bool drain_in_transaction(Queue *queue, bool mended, int64 *changes, bool *locked);
 static bool drain_feeds(Queue *queue, int64 *changes, bool *locked);
@@ -316,7 +320,10 @@ drain_one(Queue *queue, Heard *h, bool troubled, bool *more, TimestampTz *next_t
 	volatile int64 changes = 0;
 	volatile bool locked = false;
 	News		before = news;
+	ErrorContextCallback context = {.previous = error_context_stack,.callback = queue_context};
 
+	draining[0] = '\0';
+	error_context_stack = &context;
 	awaited_lock_watch();
 	PG_TRY();
 	{
@@ -331,6 +338,7 @@ drain_one(Queue *queue, Heard *h, bool troubled, bool *more, TimestampTz *next_t
 	PG_CATCH();
 	{
 		FreeErrorData(recover_from_error(cxt, is_worth_logging, queue));
+		error_context_stack = context.previous;
 
 		/*
 		 * What the transaction itself has changed, and taken back, mends
@@ -340,6 +348,7 @@ drain_one(Queue *queue, Heard *h, bool troubled, bool *more, TimestampTz *next_t
 		return;
 	}
 	PG_END_TRY();
+	error_context_stack = context.previous;
 	(void) awaited_lock_end();
 	activity_count(queue->fact_table, queue->server, changes);
 
@@ -352,6 +361,24 @@ drain_one(Queue *queue, Heard *h, bool troubled, bool *more, TimestampTz *next_t
 	h->news = before;
 	if (troubled)
 		trouble_end(queue->fact_table, queue->server);
+}
+
+/* report_draining: shows in pg_stat_activity, and in errors, whose queue is being drained */
+static void
+report_draining(Oid fact_table)
+{
+	if (get_rel_name(fact_table) == NULL)
+		return;
+	strlcpy(draining, quoted_relation(fact_table), sizeof(draining));
+	pgstat_report_activity(STATE_RUNNING, psprintf("draining %s", draining));
+}
+
+/* queue_context: adds to an error whose queue was being drained */
+static void
+queue_context(void *arg)
+{
+	if (draining[0] != '\0')
+		errcontext("draining the queue of %s", draining);
 }
 
 /* is_worth_logging: notes the error with which a batch has failed; for recover_from_error() */
@@ -385,8 +412,7 @@ drain_in_transaction(Queue *queue, bool mended, int64 *changes, bool *locked)
 	SetCurrentStatementStartTimestamp();
 	StartTransactionCommand();
 	PushActiveSnapshot(GetTransactionSnapshot());
-	if (get_rel_name(fact_table) != NULL)
-		pgstat_report_activity(STATE_RUNNING, psprintf("draining %s", quoted_relation(fact_table)));
+	report_draining(fact_table);
 	more = drain_batch(fact_table, setting_batch_size, DRAIN_TRY, &position, changes);
 	*locked = position.locked;
 	drain_end(&position);
@@ -394,6 +420,7 @@ drain_in_transaction(Queue *queue, bool mended, int64 *changes, bool *locked)
 	lock = awaited_table_lock(position.busy, ShareUpdateExclusiveLock);
 	others = OidIsValid(position.busy) && !only_workers(awaited_lock_blockers(&lock));
 	CommitTransactionCommand();
+	draining[0] = '\0';
 	if (others)
 		note_wait(queue, &lock);
 	return more;
@@ -416,8 +443,7 @@ drain_feeds(Queue *queue, int64 *changes, bool *locked)
 	StartTransactionCommand();
 	set_config_option("synchronous_commit", synchronous, PGC_SUSET, PGC_S_OVERRIDE, GUC_ACTION_LOCAL, true, 0, false);
 	PushActiveSnapshot(GetTransactionSnapshot());
-	if (get_rel_name(queue->fact_table) != NULL)
-		pgstat_report_activity(STATE_RUNNING, psprintf("draining %s", quoted_relation(queue->fact_table)));
+	report_draining(queue->fact_table);
 	if (feed_take_unlocked(queue->fact_table, &batch, true))
 		*locked = !feed_apply(queue->fact_table, DRAIN_TRY, &batch);
 	PopActiveSnapshot();

@@ -224,10 +224,12 @@ $other->query('COMMIT');
 goes_on('a table that a function locks');
 
 # The message of an error is kept, as far as there is room, in whole characters.
+$log = -s $node->logfile;
 sql(q(CREATE OR REPLACE FUNCTION answer() RETURNS int LANGUAGE plpgsql AS $$
 BEGIN RAISE disk_full USING MESSAGE = 'x' || repeat(U&'\20AC', 100); END $$));
 sql('UPDATE f SET doc = d(pk + ' . ++$changes . ')');
 ok(becomes_true($node, q(SELECT last_error = 'x' || repeat(U&'\20AC', 84) FROM indextable.queues WHERE fact_table = 'f'::regclass)), 'a long message is cut off between characters');
+like(substr(slurp_file($node->logfile), $log), qr/ERROR:  x[^\n]*\n[^\n]*CONTEXT:  .*\tentries in index table "f_w" of row \(pk\)=\(\d+\) of table "f"\n\tdraining the queue of public\.f\n/s, 'the log says which row of which table it is about');
 sql('CREATE OR REPLACE FUNCTION answer() RETURNS int LANGUAGE plpgsql AS $$ BEGIN RETURN 1; END $$');
 goes_on('a long message');
 
