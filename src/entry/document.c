@@ -62,10 +62,19 @@ factrow_init(FactRow *row, FactDef *fact, TupleTableSlot *slot)
  * document_value
  *		Finds the value that a path without [*] leads to, as the #>> operator follows
  *		it; returns false if it leads nowhere.
+ *
+ * What was found last is kept, because a field that an update has changed is asked for
+ * twice: to see that, and for the entry.  It stays where it is if more of the document is
+ * detoasted later, since the bytes that were at hand until then are not freed.
  */
 bool
 document_value(FactRow *row, int docno, PathStep *steps, int nsteps, JsonbValue *value)
 {
+	if (steps != NULL && row->docs[docno].found_steps == steps && row->docs[docno].found_nsteps == nsteps)
+	{
+		*value = row->docs[docno].found;
+		return true;
+	}
 	if (!load_document(row, docno))
 		return false;
 	for (;;)
@@ -89,6 +98,9 @@ document_value(FactRow *row, int docno, PathStep *steps, int nsteps, JsonbValue 
 		switch (follow_path(value, steps, nsteps, doc->end))
 		{
 			case WALK_FOUND:
+				doc->found_steps = steps;
+				doc->found_nsteps = nsteps;
+				doc->found = *value;
 				return true;
 			case WALK_NOWHERE:
 				return false;

@@ -19,6 +19,9 @@ typedef struct Document
 	Jsonb	   *json;			/* NULL: it has not been asked for yet */
 	const char *end;			/* where the bytes at hand end; NULL: all
 								 * bytes are at hand */
+	PathStep   *found_steps;	/* the path that was found last; NULL: none */
+	int			found_nsteps;	/* how many steps of it */
+	JsonbValue	found;			/* where it led to */
 } Document;
 
 /* Why a row cannot have its entries in an asynchronous index table. */

@@ -12,7 +12,7 @@
 # the lines of those parts that were not run.
 #
 #   QUICK=1           a small profile, about ten minutes on idle cores; rough: bulk inserts and reads need the full sizes
-#   PARTS="bulk"      some of: single rows, instructions (beside CPU time, if single and arrays are run, too), arrays, bulk, wide
+#   PARTS="bulk"      some of: single rows, instructions (beside the CPU time that the page has), arrays, bulk, wide
 #                     documents; reads, fetched rows; growth: cost by the number of entries; of asynchronous maintenance: enqueue
 #                     (also many index tables), drain held lag; life: building, verifying, repairing; beside: writers beside a build;
 #                     partitions: fact tables that are partitioned; retention: partitions that are dropped; shards: on other servers, feeds; and planner: plain SQL
@@ -241,7 +241,6 @@ section() {
 is_whole() {
 	case $1 in
 	single | bulk | wide) [ "$VARIANTS" = "$ALL_VARIANTS" ] ;;
-	instructions) wants single && wants arrays ;;
 	*) true ;;
 	esac
 }

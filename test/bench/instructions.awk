@@ -1,5 +1,5 @@
 # The table of instructions. Called by bench.sh after table.awk, with targets.tsv, the lines of instructions.sh, and before these, where
-# there are any, the lines of writes.sh, each after a field "cpu". Of the numbers in targets.tsv for "count_" and the work, the
+# there are any, the lines of writes.sh, each after a field "cpu", or those that the page has, after a field "page". Of the numbers in targets.tsv for "count_" and the work, the
 # first is a multiple of the native index, the second a number of thousands of instructions, the third a multiple of the floor.
 
 $1 == "cpu" {
@@ -7,6 +7,8 @@ $1 == "cpu" {
 	if ($4 > rounds[$2]) rounds[$2] = $4
 	next
 }
+
+$1 == "page" { of_page[$2, $3] = $4 + 0; next }
 
 {
 	count[$1, $2] = $3
@@ -16,7 +18,8 @@ $1 == "cpu" {
 
 # cpu(work, variant): µs above none, or empty where that was not measured
 function cpu(work, variant,    r, a) {
-	if (!(work in rounds) || !((work, variant, 1) in cost)) return ""
+	if (!(work in rounds)) return (label[work], name[variant]) in of_page ? of_page[label[work], name[variant]] : ""
+	if (!((work, variant, 1) in cost)) return ""
 	for (r = 1; r <= rounds[work]; r++) a[r] = cost[work, variant, r] - (variant == "none" ? 0 : cost[work, "none", r])
 	return median(a, rounds[work])
 }
@@ -48,7 +51,7 @@ END {
 			has = work !~ /^delete/ && above(work, native) > 0
 			cells = cells "\t" (has ? sprintf("%.2f", own / above(work, native)) : "") \
 				"\t" (has && ours ? aim(label[work] ", instructions, times a native index's", own / above(work, native), "≤", reach[goal], "×") : "")
-			has = above(work, "floor") > 0
+			has = (work, "floor") in count && above(work, "floor") > 0
 			cells = cells "\t" (has ? sprintf("%.2f", own / above(work, "floor")) : "") \
 				"\t" (has && ours ? aim(label[work] ", instructions, times the floor's", own / above(work, "floor"), "≤", reach_floor[goal], "×") : "")
 			base = work ~ /^delete/ ? "" : cpu(work, native)

@@ -22,26 +22,35 @@ loop() {
 		$(($1 + ROWS_WARM)) $(($1 + ROWS_WARM + ROWS_CALLGRIND - 1)) "$2"
 }
 
-# counted_works SIZE: what is run for documents of that size, one work after the other
-counted_works() { case $1 in 600) echo "insert keep move delete" ;; marks) echo "insert_array delete_array" ;; esac; }
+# counted_indexes KIND COUNT: SQL that gives bench.fact so many expression B-trees or index tables, of the fields that async.sh has
+counted_indexes() {
+	local name field expression
+	head -n "$2" <<< "$FIELDS" | while IFS='|' read -r name field expression; do
+		case $1 in
+		expression) printf 'CREATE INDEX %s ON bench.fact ((%s));\n\n' "$name" "$expression" ;;
+		indextable) printf "SELECT indextable.create('bench.%s', 'bench.fact', '{%s}');\n\n" "$name" "$field" ;;
+		esac
+	done
+}
 
 # counted_statement WORK: updates and deletes take scattered rows, each once
 counted_statement() {
 	local id="i::bigint * 7919 % $ROWS_CALLGRIND_BASE + 1"
 	case $1 in
-	insert) loop $((ROWS_CALLGRIND_BASE + 1)) "INSERT INTO bench.fact (id, doc) SELECT id, doc::jsonb FROM bench_data.source_600 WHERE id = i" ;;
+	insert_4k) loop $((ROWS_CALLGRIND_BASE + 1)) "INSERT INTO bench.fact (id, doc) SELECT id, doc::jsonb FROM bench_data.source_4k WHERE id = i" ;;
+	insert | insert_[0-9]) loop $((ROWS_CALLGRIND_BASE + 1)) "INSERT INTO bench.fact (id, doc) SELECT id, doc::jsonb FROM bench_data.source_600 WHERE id = i" ;;
 	insert_array) loop $((ROWS_CALLGRIND_BASE + 1)) "INSERT INTO bench.fact (id, doc) SELECT id, doc::jsonb FROM bench_data.source_marks WHERE id = i" ;;
 	keep) loop 1 "UPDATE bench.fact SET doc = jsonb_set(doc, '{balance}', to_jsonb(i)) WHERE id = $id" ;;
-	move) loop 5001 "UPDATE bench.fact SET doc = jsonb_set(doc, '{town}', to_jsonb(bench_data.town(i * 31 % $TOWNS))) WHERE id = $id" ;;
+	move*) loop 5001 "UPDATE bench.fact SET doc = jsonb_set(doc, '{town}', to_jsonb(bench_data.town(i * 31 % $TOWNS))) WHERE id = $id" ;;
 	delete*) loop 10001 "DELETE FROM bench.fact WHERE id = $id" ;;
 	esac
 }
 
-# count_instructions SIZE VARIANT FILE: runs all works, and checks the entries
+# count_instructions SIZE VARIANT FILE WORKS: runs the works one after the other over documents of that size, and checks the entries
 count_instructions() {
 	local data=$tmp/alone/data work n=0 column=town entries=by_town value="doc->>'town'"
 	if [ "$1" = marks ]; then column=marks entries=by_mark value="jsonb_array_elements_text(doc->'marks')"; fi
-	say "instructions, $2 over documents of size $1"
+	say "instructions, $2 over documents of size $1: $4"
 	rm -rf "$data" "$tmp"/alone/out*
 	as_server cp -R "$tmp/alone/template" "$data"
 	{
@@ -49,7 +58,7 @@ count_instructions() {
 		sed "s|:'floor'|'$tmp/floor/floor'|" "$3"
 		printf '\n\nINSERT INTO bench.fact SELECT id, doc::jsonb FROM bench_data.source_%s WHERE id <= %s ORDER BY id;\n\nVACUUM ANALYZE;\n\nCHECKPOINT;\n\n' "$1" $ROWS_CALLGRIND_BASE
 	} | alone "$data" > "$tmp/alone/log" 2>&1
-	for work in $(counted_works "$1"); do counted_statement "$work"; done |
+	for work in $4; do counted_statement "$work"; done |
 		alone "$data" valgrind --tool=callgrind --callgrind-out-file="$tmp/alone/out" --dump-before=EndCommand >> "$tmp/alone/log" 2>&1
 	if ! [[ " none expression gin empty_trigger " == *" $2 "* ]]; then
 		printf 'SET indextable.planner = off;\n\n%s;\n\n' "WITH recompute AS (SELECT DISTINCT $value, id FROM bench.fact) SELECT count(*) AS wrong FROM
@@ -58,7 +67,7 @@ count_instructions() {
 		grep -q 'wrong = "0"' "$tmp/alone/log" || { tail "$tmp/alone/log" >&2; die "instructions: the entries of $2 are not those of the fact table"; }
 	fi
 	if grep -E 'ERROR|FATAL|PANIC' "$tmp/alone/log" >&2; then die "instructions: $2 has failed"; fi
-	for work in $(counted_works "$1"); do
+	for work in $4; do
 		n=$((n + 2))
 		awk -v work="$work" -v variant="$2" -v rows="$ROWS_CALLGRIND" '/^(summary|totals):/ && $2 > most { most = $2 }
 			END { if (!most) exit 1; printf "%s\t%s\t%.0f\n", work, variant, most / rows }' "$tmp/alone/out.$n" >> "$tmp/instructions.tsv" ||
@@ -67,7 +76,7 @@ count_instructions() {
 }
 
 instructions_part() {
-	local variant template=$tmp/alone/template
+	local variant count template=$tmp/alone/template
 	command -v valgrind > /dev/null || { say "instructions: left out, as there is no valgrind"; return 0; }
 	mkdir "$tmp/alone"
 	if [ "$(id -u)" = 0 ]; then chown postgres "$tmp/alone"; fi
@@ -80,26 +89,52 @@ instructions_part() {
 	{
 		printf 'CREATE EXTENSION indextable;\n\nCREATE SCHEMA bench_data;\n\n'
 		cat "$here/documents.sql"
-		for variant in document:600 marked:marks; do
+		for variant in document:600 marked:marks document:4k; do
 			printf '\n\nCREATE TABLE bench_data.source_%s (id bigint PRIMARY KEY, doc text);\n\n' "${variant#*:}"
 			printf 'INSERT INTO bench_data.source_%s SELECT id, bench_data.%s(id, %s, %s) FROM generate_series(1, %s) AS id;\n\n' \
-				"${variant#*:}" "${variant%:*}" "$TOWNS" "${ORDERS[600]}" $((ROWS_CALLGRIND_BASE + ROWS_WARM + ROWS_CALLGRIND))
+				"${variant#*:}" "${variant%:*}" "$TOWNS" "${ORDERS[${variant#*:}]}" $((ROWS_CALLGRIND_BASE + ROWS_WARM + ROWS_CALLGRIND))
 		done
 	} | alone "$template" > "$tmp/alone/log" 2>&1
 	if grep -E 'ERROR|FATAL|PANIC' "$tmp/alone/log" >&2; then die "instructions: the documents could not be made"; fi
-	for variant in none expression empty_trigger floor indextable; do count_instructions 600 $variant "$here/variants/$variant.sql"; done
-	for variant in $ARRAY_VARIANTS; do count_instructions marks "$variant" "$here/variants/marks/$variant.sql"; done
+	for variant in none expression empty_trigger floor indextable; do
+		count_instructions 600 $variant "$here/variants/$variant.sql" "insert keep move delete"
+	done
+	for variant in $ARRAY_VARIANTS; do count_instructions marks "$variant" "$here/variants/marks/$variant.sql" "insert_array delete_array"; done
+	for variant in none expression empty_trigger floor indextable; do
+		count_instructions 4k $variant "$here/variants/$variant.sql" "insert_4k move_4k"
+	done
+	for count in $COUNTS; do
+		((count > 1)) || continue
+		sed -n "s/^insert\tnone\t/insert_$count\tnone\t/p" "$tmp/instructions.tsv" > "$tmp/alone/none.tsv"
+		cat "$tmp/alone/none.tsv" >> "$tmp/instructions.tsv"
+		for variant in expression indextable; do
+			counted_indexes $variant "$count" > "$tmp/alone/indexes.sql"
+			count_instructions 600 $variant "$tmp/alone/indexes.sql" "insert_$count"
+		done
+	done
 	rm -rf "$tmp/alone"
 }
 
-# What bench.sh prints: beside the CPU time of the same works, where that has been measured, too
+# What bench.sh prints: beside the CPU time of the same works, as it has been measured now or as the page has it
+
+# cpu_of_page: lines "page", work, variant, CPU µs, all as the page writes them, of the parts that are not run
+cpu_of_page() {
+	[ -e "${PAGE:-}" ] || return 0
+	awk -F ' *[|] *' -v parts="$PARTS" '
+		/^<!-- measured: / { split($0, mark, " "); here = mark[3] ~ /^(single|arrays|wide)$/ && !index(" " parts " ", " " mark[3] " ") }
+		/^<!-- end -->$/ { here = 0 }
+		here && NF > 4 && $4 ~ /^[-+0-9.]+$/ { if ($2 != "") work = $2; printf "page\t%s\t%s\t%s\n", work, $3, $4 }' "$PAGE"
+}
 
 instructions_section() {
-	echo "Instructions a row, an index table over documents of $(size_of 600) bytes, of which the array has 5 elements"
+	echo "Instructions a row, an index table over documents of $(size_of 600) bytes, or $(size_of 4k) where 4 KB is said; the array has 5 elements"
 	echo
-	touch "$tmp/single.tsv" "$tmp/arrays.tsv"
-	sed 's/^/cpu\t/' "$tmp/single.tsv" "$tmp/arrays.tsv" | cat - "$tmp/instructions.tsv" > "$tmp/instructions_cpu.tsv"
+	touch "$tmp/single.tsv" "$tmp/arrays.tsv" "$tmp/wide.tsv"
+	{ sed 's/^/cpu\t/' "$tmp/single.tsv" "$tmp/arrays.tsv" "$tmp/wide.tsv"; cpu_of_page; cat "$tmp/instructions.tsv"; } > "$tmp/instructions_cpu.tsv"
 	table instructions instructions_cpu
 }
 
-instructions_sizes() { echo "callgrind, $ROWS_CALLGRIND rows on $ROWS_CALLGRIND_BASE, each a statement of a loop in one transaction; a server without other processes"; }
+instructions_sizes() {
+	echo "callgrind, $ROWS_CALLGRIND rows on $ROWS_CALLGRIND_BASE, each a statement of a loop in one transaction; a server without other processes"
+	echo "CPU as in the tables of single rows, arrays and large documents"
+}
