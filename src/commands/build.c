@@ -441,6 +441,9 @@ lock_to_finish(Build *b)
 		if (!lock_with_timeout(b->shown, AccessExclusiveLock, LOCK_TIMEOUT) ||
 			!lock_with_timeout(b->index_table, AccessExclusiveLock, LOCK_TIMEOUT))
 			return false;
+		/* Either may have been dropped while its lock was waited for. */
+		if (get_rel_name(b->shown) == NULL || get_rel_name(b->index_table) == NULL)
+			report_build_superseded(b);
 		/* A TOAST table may be vacuumed while its table is locked. */
 		foreach(cell, list_concat(toast_tables(b->shown), toast_tables(b->index_table)))
 		{

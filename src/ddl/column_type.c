@@ -44,6 +44,7 @@
 
 #include "../catalog/completeness.h"
 #include "../catalog/definition_rows.h"
+#include "../catalog/fact_rows.h"
 #include "../catalog/undefined.h"
 #include "../catalog/usage.h"
 #include "../commands/fill.h"
@@ -132,7 +133,7 @@ lock_for_type_change(Oid table)
 	};
 	foreach(cell, list_with_partitions(table))
 	{
-		List	   *index_tables = index_tables_of(lfirst_oid(cell));
+		List	   *index_tables = catalog_has_fact(lfirst_oid(cell)) ? index_tables_of(lfirst_oid(cell)) : NIL;
 		ListCell   *i;
 
 		locks = repalloc(locks, sizeof(TableLock) * (n + list_length(index_tables)));
