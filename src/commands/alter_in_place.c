@@ -123,7 +123,7 @@ change_mismatch(DefinitionRow *row)
 
 	if (async)
 		drain_queue(row->fact_table, 0);
-	(void) lock_in_turns(NIL, list_make1_oid(row->index_table), NIL, AccessExclusiveLock);
+	lock_tree_in_turns(row->index_table, AccessExclusiveLock);
 	if (!skip)
 		require_no_mismatch(row);
 	else
@@ -216,7 +216,7 @@ change_uniqueness(DefinitionRow *row)
 	FactDef    *factdef;
 	Oid			outer = altered_by_us;
 
-	(void) lock_in_turns(NIL, list_make1_oid(row->index_table), NIL, AccessExclusiveLock);
+	lock_tree_in_turns(row->index_table, AccessExclusiveLock);
 	def = get_definition(row->index_table);
 	factdef = def->fact;
 	wanted = *def;

@@ -75,7 +75,9 @@ event_trigger_relations(const char *function, bool with_columns)
  *
  * Event triggers of users fire before ours, or after them, and may run other commands, each of
  * which fires all event triggers.  So each command has its own notes.  It is known by its parse
- * tree, which stays where it is until the command has ended.
+ * tree, which stays where it is until the command has ended.  After that, that of another command
+ * may be at the same place, and notes that nobody took are still there.  So a command may take
+ * notes only if it has begun some: the newest are its own.
  */
 void
 begin_notes(CommandNotes **innermost, Node *command, void (*forget) (void *arg))

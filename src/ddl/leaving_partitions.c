@@ -111,7 +111,7 @@ delete_before_locking(void *arg)
 		if (l->root != l->parent)
 			LockRelationOid(l->root, AccessShareLock);
 		LockRelationOid(l->parent, ShareUpdateExclusiveLock);
-		(void) lock_in_turns(NIL, list_make1_oid(l->partition), NIL, ShareRowExclusiveLock);
+		lock_tree_in_turns(l->partition, ShareRowExclusiveLock);
 		delete_entries_of(l);
 		parents = list_append_unique_oid(parents, l->parent);
 		partitions = lappend_oid(partitions, l->partition);
@@ -152,10 +152,7 @@ delete_entries_of(Leaving *l)
 				 errhint("The command might succeed if retried.")));
 	if (named == l->partition && get_rel_relispartition(l->partition) &&
 		get_partition_parent(l->partition, true) == l->parent)
-	{
 		delete_entries_before_leaving(l->root, l->partition, l->parent == l->root ? &l->whole : NULL);
-		note_leaving(l->partition);
-	}
 }
 
 /* tables_to_empty: lists the partitions of index tables that are to be emptied, after their index tables */
@@ -192,7 +189,10 @@ delete_entries_before_leaving(Oid root, Oid partition, List **whole)
 	ListCell   *cell;
 
 	if (catalog_fact_in_use(root))
+	{
 		update_entries_of_partition(root, partition, false, whole);
+		note_leaving(partition);
+	}
 	/* Sessions cache to which fact table the rows belong: see root_of(). */
 	foreach(cell, list_with_partitions(partition))
 		CacheInvalidateRelcacheByRelid(lfirst_oid(cell));

@@ -9,6 +9,7 @@
 #include "postgres.h"
 
 #include "catalog/pg_class.h"
+#include "nodes/parsenodes.h"
 #include "nodes/pg_list.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -29,13 +30,14 @@ typedef struct Noted
 
 static CommandNotes *noted = NULL;	/* lists of Noted * */
 
+static bool drops_unnamed(Node *command);
 static void note_tree(CommandNotes *notes, Oid root, Oid partition);
 static void forget_noted(void *arg);
 
 /*
  * note_partitions
- *		Notes the partitions that there are, before DROP SCHEMA or DROP OWNED,
- *		which may drop some.
+ *		Notes the partitions that there are, before a command that may drop some without
+ *		naming them.
  *
  * When it is known that a partition was dropped, its rows cannot be read any more.
  */
@@ -43,6 +45,9 @@ void
 note_partitions(Node *command)
 {
 	ListCell   *cell;
+
+	if (!drops_unnamed(command))
+		return;
 
 	/*
 	 * After a restore this records the dependencies by which the server drops
@@ -55,6 +60,19 @@ note_partitions(Node *command)
 		if (get_rel_relkind(lfirst_oid(cell)) == RELKIND_PARTITIONED_TABLE)
 			note_tree(noted, lfirst_oid(cell), lfirst_oid(cell));
 	}
+}
+
+/*
+ * drops_unnamed
+ *		Returns whether a command may drop partitions that it does not name, as DROP SCHEMA and
+ *		DROP OWNED do.
+ */
+static bool
+drops_unnamed(Node *command)
+{
+	if (!IsA(command, DropStmt))
+		return IsA(command, DropOwnedStmt);
+	return ((DropStmt *) command)->removeType != OBJECT_TABLE && ((DropStmt *) command)->removeType != OBJECT_FOREIGN_TABLE;
 }
 
 /*
@@ -100,7 +118,9 @@ note_tree(CommandNotes *notes, Oid root, Oid partition)
  *		before this command.
  *
  * A partition that is gone without being among them was dropped by another command, which has
- * seen to its entries.
+ * seen to its entries.  A command that names what it drops sees to that, too, and has no notes:
+ * those that are found at the place of its parse tree are of an earlier one, which has failed or
+ * has dropped nothing.
  */
 List *
 lost_partitions(Node *command, List *dropped)
@@ -108,6 +128,8 @@ lost_partitions(Node *command, List *dropped)
 	List	   *result = NIL;
 	ListCell   *cell;
 
+	if (!drops_unnamed(command))
+		return NIL;
 	foreach(cell, take_notes(&noted, command))
 	{
 		Noted	   *note = lfirst(cell);

@@ -128,6 +128,13 @@ lock_in_turns(List *tables, List *trees, List *others, LOCKMODE mode)
 	return others == NIL;
 }
 
+/* lock_tree_in_turns: locks a table and its partitions in the same way */
+void
+lock_tree_in_turns(Oid relid, LOCKMODE mode)
+{
+	(void) lock_in_turns(NIL, list_make1_oid(relid), NIL, mode);
+}
+
 /* try_lock: asks for a lock for so many ms; returns the error that it has ended with, or NULL */
 static ErrorData *
 try_lock(LockRequest *request, int ms)

@@ -35,6 +35,7 @@ extern bool lock_newly(Oid relid, LOCKMODE mode);
 extern bool is_database_lock_awaited(Oid database);
 extern bool lock_with_timeout(Oid relid, LOCKMODE mode, int ms);
 extern bool lock_in_turns(List *tables, List *trees, List *others, LOCKMODE mode);
+extern void lock_tree_in_turns(Oid relid, LOCKMODE mode);
 extern bool lock_tables_now(List *tables, LOCKMODE mode);
 extern void lock_all_in_turns(const TableLock *locks, int n);
 

@@ -105,6 +105,21 @@ SELECT * FROM written('ALTER TABLE nested.f DETACH PARTITION nested.f_1', 'INSER
 SELECT * FROM written('ALTER TABLE nested.f DETACH PARTITION nested.f_1', 'DELETE FROM nested.f WHERE r = 1 AND id < 5');
 RESET client_min_messages;
 
+-- DETACH ... CONCURRENTLY, which does not run in a function
+CREATE TABLE c (id int, r int, doc jsonb, PRIMARY KEY (id, r)) PARTITION BY LIST (r);
+CREATE TABLE c_1 PARTITION OF c FOR VALUES IN (1);
+INSERT INTO c SELECT i, 1, doc(i) FROM generate_series(1, 5) i;
+SELECT indextable.create('c_k', 'c', '{k}');
+INSERT INTO todo VALUES ('ddl_command_start', 'last', 'INSERT INTO nested.c VALUES (99, 1, nested.doc(99))');
+ALTER TABLE c DETACH PARTITION c_1 CONCURRENTLY;
+SELECT count(*), count(*) = (SELECT count(*) FROM c_k) AS in_step FROM c;
+DELETE FROM todo;
+INSERT INTO todo VALUES ('ddl_command_start', 'last', 'DELETE FROM nested.c WHERE id = 1');
+ALTER TABLE c DETACH PARTITION c_1 CONCURRENTLY;
+INSERT INTO c_1 VALUES (99, 1, doc(99));
+SELECT count(*), count(*) = (SELECT count(*) FROM c_k) AS in_step FROM c;
+DROP TABLE c, c_1;
+
 -- ---- a partition is dropped with its schema: nothing is known of its rows then, and that shows, whatever else happens
 CREATE FUNCTION with_schema(ev text, trig text, inner_command text, OUT states text, OUT missing bigint, OUT extra bigint) LANGUAGE plpgsql AS $$
 BEGIN
@@ -136,6 +151,18 @@ SELECT e, t, w.* FROM unnest(ARRAY['ddl_command_start']) e, unnest(ARRAY['first'
 -- one command fails, and is undone
 SELECT e, t, w.* FROM unnest(ARRAY['ddl_command_start', 'sql_drop']) e, unnest(ARRAY['first', 'last']) t,
 	with_schema(e, t, 'DO $d$ BEGIN DROP SCHEMA other; DROP SCHEMA nowhere; EXCEPTION WHEN others THEN NULL; END $d$') w;
+RESET client_min_messages;
+
+-- ---- a command that drops nothing leaves nothing behind that a later one takes for its own notes, even if its parse tree
+-- comes to the same place in memory
+SET client_min_messages = error;
+CALL fill('{1}');
+BEGIN;
+DROP SCHEMA IF EXISTS aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa;
+DROP TABLE f_1 /*xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx*/;
+COMMIT;
+SELECT index_table, state FROM indextable.index_tables ORDER BY index_table::text;
+SELECT * FROM drift();
 RESET client_min_messages;
 
 -- ---- what a filter uses is renamed, and something else while it is
