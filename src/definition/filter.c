@@ -7,7 +7,7 @@
  */
 #include "postgres.h"
 
-#include "catalog/pg_type.h"
+#include "utils/memutils.h"
 #include "utils/rel.h"
 
 #include "../indextable.h"
@@ -20,64 +20,64 @@
 /* The longest filter: it is parsed whenever the definition is loaded. */
 #define MAX_FILTER_BYTES	(1024 * 1024)
 
-/* A filter that may be what a user means. */
-typedef struct Guess
+/* A filter that is checked. */
+typedef struct Attempt
 {
 	Relation	fact;
-	const char *text;
-} Guess;
+	const char *filter;
+	char	   *result;			/* in the form that the catalog keeps */
+	MemoryContext cxt;			/* of that */
+} Attempt;
 
-static void rethrow_filter_error(MemoryContext cxt, Relation fact, const char *text);
+static void try_filter(void *arg);
+static void add_hint(ErrorData *error, Attempt *attempt);
 static bool is_mistaken(int sqlerrcode);
-static void try_guess(void *arg);
 
 /*
  * check_filter
  *		Checks a filter that a user gives, and returns it in the form that the catalog keeps.
+ *		An error has a hint with the filter that the user may mean.
  */
 char *
-check_filter(Relation fact, const char *text)
+check_filter(Relation fact, const char *filter)
 {
-	MemoryContext cxt = CurrentMemoryContext;
-	RowExpression *volatile filter = NULL;
+	Attempt		attempt = {.fact = fact,.filter = filter,.cxt = CurrentMemoryContext};
+	ErrorData  *error;
 
-	if (strlen(text) > MAX_FILTER_BYTES)
+	if (strlen(filter) > MAX_FILTER_BYTES)
 		ereport(ERROR,
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 				 errmsg("filter is too long"),
-				 errdetail("It has %zu bytes; at most %d are allowed.", strlen(text), MAX_FILTER_BYTES)));
-	PG_TRY();
+				 errdetail("It has %zu bytes; at most %d are allowed.", strlen(filter), MAX_FILTER_BYTES)));
+	error = run_catching_errors(try_filter, &attempt);
+	if (error != NULL)
 	{
-		filter = expression_compile_filter(fact, text);
+		if (is_mistaken(error->sqlerrcode))
+			add_hint(error, &attempt);
+		ReThrowError(error);
 	}
-	PG_CATCH();
-	{
-		rethrow_filter_error(cxt, fact, text);
-	}
-	PG_END_TRY();
-	return expression_text(fact, filter);
+	return attempt.result;
 }
 
-/*
- * rethrow_filter_error
- *		Throws an error of a new filter on, with the filter that the user may mean in its hint,
- *		or at least how members of documents are read.
- */
+/* try_filter: raises an error if an attempt is no filter */
 static void
-rethrow_filter_error(MemoryContext cxt, Relation fact, const char *text)
+try_filter(void *arg)
 {
-	ErrorData  *error;
-	Guess		guess = {.fact = fact};
+	Attempt    *attempt = arg;
+	char	   *result = expression_text(attempt->fact, expression_compile_filter(attempt->fact, attempt->filter));
 
-	MemoryContextSwitchTo(cxt);
-	error = CopyErrorData();
-	if (!is_mistaken(error->sqlerrcode))
-		PG_RE_THROW();
-	FlushErrorState();
-	guess.text = meant_filter(fact, text);
-	if (guess.text !=NULL && run_catching_errors(try_guess, &guess) == NULL)
+	attempt->result = MemoryContextStrdup(attempt->cxt, result);
+}
+
+/* add_hint: adds to an error the filter that the user may mean, or at least how members of documents are read */
+static void
+add_hint(ErrorData *error, Attempt *attempt)
+{
+	Attempt		guess = {.fact = attempt->fact,.filter = meant_filter(attempt->fact, attempt->filter),.cxt = attempt->cxt};
+
+	if (guess.filter != NULL && run_catching_errors(try_filter, &guess) == NULL)
 	{
-		const char *literal = sql_literal(guess.text);
+		const char *literal = sql_literal(guess.filter);
 
 		/* The server names a column that is spelled almost like it. */
 		error->hint = error->hint != NULL && error->sqlerrcode == ERRCODE_UNDEFINED_COLUMN ?
@@ -85,10 +85,9 @@ rethrow_filter_error(MemoryContext cxt, Relation fact, const char *text)
 			psprintf("Perhaps you mean filter => %s.", literal);
 	}
 	else if (error->hint == NULL && error->sqlerrcode == ERRCODE_DATATYPE_MISMATCH)
-		error->hint = psprintf("Compare the value, or cast it: (%s)::boolean.", text);
+		error->hint = psprintf("Compare the value, or cast it: (%s)::boolean.", attempt->filter);
 	else if (error->hint == NULL && (error->sqlerrcode == ERRCODE_UNDEFINED_COLUMN || error->sqlerrcode == ERRCODE_UNDEFINED_TABLE))
 		error->hint = pstrdup("A filter is an SQL expression over the columns of the table. For a member of the document, write column ->> 'member'.");
-	ReThrowError(error);
 }
 
 /* is_mistaken: returns whether an error may come from a member of the document that is not written as in SQL */
@@ -98,13 +97,4 @@ is_mistaken(int sqlerrcode)
 	return sqlerrcode == ERRCODE_UNDEFINED_COLUMN || sqlerrcode == ERRCODE_UNDEFINED_TABLE ||
 		sqlerrcode == ERRCODE_UNDEFINED_FUNCTION || sqlerrcode == ERRCODE_DATATYPE_MISMATCH ||
 		sqlerrcode == ERRCODE_SYNTAX_ERROR || sqlerrcode == ERRCODE_INVALID_TEXT_REPRESENTATION;
-}
-
-/* try_guess: raises an error if a guess is no filter either */
-static void
-try_guess(void *arg)
-{
-	Guess	   *guess = arg;
-
-	(void) expression_compile_filter(guess->fact, guess->text);
 }

@@ -10,6 +10,6 @@
 
 #include "utils/rel.h"
 
-extern char *check_filter(Relation fact, const char *text);
+extern char *check_filter(Relation fact, const char *filter);
 
 #endif							/* INDEXTABLE_FILTER_H */
