@@ -18,7 +18,10 @@
 #include "access/relation.h"
 #include "access/skey.h"
 #include "access/tableam.h"
+#include "access/transam.h"
+#include "catalog/pg_type.h"
 #include "executor/tuptable.h"
+#include "fmgr.h"
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "nodes/pg_list.h"
@@ -37,6 +40,7 @@
 #include "../entry/entry_scan.h"
 #include "../entry/extract.h"
 #include "../entry/fact_fetch.h"
+#include "../entry/mismatch.h"
 #include "../indextable.h"
 #include "../util/wait_point.h"
 #include "reconcile.h"
@@ -51,8 +55,11 @@ typedef struct RowContext
 	FactDef    *fact;
 	Datum	   *key;			/* of the row; NULL: no row in particular */
 	const char *index_table;	/* NULL: none in particular */
+	FmgrInfo   *outputs;		/* by column of the key; fn_oid is InvalidOid
+								 * if it must not be called */
 } RowContext;
 
+static FmgrInfo *find_outputs(FactDef *fact);
 static void row_context(void *arg);
 static void prefetch_foreign(Reconciliation *r, LiveScan *live);
 static void reconcile_row(Reconciliation *r, EntryScan *scans, FetchedEntries *fetched, Datum *key, TupleTableSlot *live,
@@ -83,6 +90,7 @@ reconcile_rows(Reconciliation *r)
 	ErrorContextCallback context = {.previous = error_context_stack,.callback = row_context,.arg = &at};
 	int			i;
 
+	at.outputs = find_outputs(r->def);
 	error_context_stack = &context;
 	r->lists = palloc0(sizeof(OpList) * (r->to - r->from));
 	if (!r->def->distributed)
@@ -130,7 +138,36 @@ reconcile_rows(Reconciliation *r)
 	error_context_stack = context.previous;
 }
 
-/* row_context: adds to an error which row it is about, and of which index table */
+/*
+ * find_outputs
+ *		Finds the output functions of the columns of a row key, but for types whose output
+ *		functions are users', or look something up.
+ */
+static FmgrInfo *
+find_outputs(FactDef *fact)
+{
+	FmgrInfo   *outputs = palloc0(sizeof(FmgrInfo) * fact->npk);
+	int			i;
+
+	for (i = 0; i < fact->npk && fact->queue_desc != NULL; i++)
+	{
+		Oid			type = getBaseType(TupleDescAttr(fact->queue_desc, QUEUE_KEY - 1 + i)->atttypid);
+		Oid			output;
+		bool		varlena;
+
+		getTypeOutputInfo(type, &output, &varlena);
+		if (get_typtype(type) == TYPTYPE_BASE && !OidIsValid(get_element_type(type)) && output < FirstNormalObjectId)
+			fmgr_info(output, &outputs[i]);
+	}
+	return outputs;
+}
+
+/*
+ * row_context
+ *		Adds to an error which row it is about, and of which index table.
+ *
+ * Whatever has failed, even a look-up in the catalog, so nothing is looked up here.
+ */
 static void
 row_context(void *arg)
 {
@@ -146,12 +183,10 @@ row_context(void *arg)
 	for (i = 0; i < at->fact->npk; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(at->fact->queue_desc, QUEUE_KEY - 1 + i);
-		Oid			output;
-		bool		varlena;
 
-		getTypeOutputInfo(att->atttypid, &output, &varlena);
 		appendStringInfo(&names, "%s%s", i > 0 ? ", " : "", NameStr(att->attname));
-		appendStringInfo(&values, "%s%s", i > 0 ? ", " : "", OidOutputFunctionCall(output, at->key[i]));
+		appendStringInfo(&values, "%s%s", i > 0 ? ", " : "",
+						 OidIsValid(at->outputs[i].fn_oid) ? excerpt(OutputFunctionCall(&at->outputs[i], at->key[i])) : "...");
 	}
 	if (at->index_table != NULL)
 		errcontext("entries in index table \"%s\" of row (%s)=(%s) of table \"%s\"", at->index_table, names.data, values.data, at->fact->name);
