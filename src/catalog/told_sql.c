@@ -14,8 +14,8 @@
 #include "../indextable.h"
 #include "../util/sql.h"
 #include "definition_rows.h"
+#include "named.h"
 #include "told_sql.h"
-#include "undefined.h"
 
 /* told_call: returns the call of a procedure of the extension for an index table */
 char *

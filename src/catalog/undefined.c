@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * undefined.c
- *	  Finds the index tables that users name, and says what to do about those that a dump has
- *	  brought without their definitions.
+ *	  Finds the tables that a dump has brought as index tables without their definitions, and
+ *	  says what to do about them.
  *
  * A dump of the schema alone, of single tables or of one schema has the tables and our triggers
  * on them, but not the rows of the catalog.  The index table is then a table with guards that
@@ -16,138 +16,18 @@
 #include "access/htup.h"
 #include "access/htup_details.h"
 #include "access/table.h"
-#include "catalog/partition.h"
 #include "catalog/pg_trigger.h"
 #include "lib/stringinfo.h"
 #include "nodes/pg_list.h"
 #include "storage/lockdefs.h"
-#include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
-#include "../indextable.h"
 #include "../util/sql.h"
 #include "comment_call.h"
 #include "definition_rows.h"
-#include "fact_rows.h"
 #include "owner.h"
 #include "trigger_names.h"
 #include "undefined.h"
-
-/* What to do without knowing which index table is meant. */
-#define LIST_HINT	"To list the index tables, run SELECT index_table, fact_table FROM " IT_SCHEMA ".index_tables;"
-
-static int	compare_names(const ListCell *a, const ListCell *b);
-pg_noreturn static void report_meant_index_tables(Oid relid, const char *name);
-static Oid	partition_root(Oid relid);
-
-/*
- * index_tables_of
- *		Returns the index tables that a user means by a table: itself, or those of a fact
- *		table in the order of their names, without replacements.  Raises an error if it is
- *		neither.
- */
-List *
-index_tables_of(Oid relid)
-{
-	List	   *result = NIL;
-	ListCell   *cell;
-
-	if (OidIsValid(catalog_fact_of(relid)))
-		return list_make1_oid(relid);
-	if (!catalog_has_fact(relid))
-		report_not_index_table(relid);
-	foreach(cell, catalog_read_definitions(relid, InvalidOid))
-	{
-		DefinitionRow *row = &((StoredDefinition *) lfirst(cell))->row;
-
-		if (!OidIsValid(row->replaces) && get_rel_name(row->index_table) != NULL)
-			result = lappend_oid(result, row->index_table);
-	}
-	list_sort(result, compare_names);
-	return result;
-}
-
-/* compare_names: compares two relations by their qualified names, for list_sort() */
-static int
-compare_names(const ListCell *a, const ListCell *b)
-{
-	return strcmp(quoted_relation(lfirst_oid(a)), quoted_relation(lfirst_oid(b)));
-}
-
-/*
- * report_not_index_table
- *		Raises the error for a relation that is not an index table, or does not exist; if a
- *		restore has left it without a definition, or a fact table's index tables, it says what to
- *		run.  Otherwise it names the index tables that the user may mean: those of a fact table or
- *		of its partition, the one that it is a partition of, or the one whose place it is to take.
- */
-void
-report_not_index_table(Oid relid)
-{
-	char	   *name = get_rel_name(relid);
-	List	   *undefined;
-
-	if (name == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("relation with OID %u does not exist", relid),
-				 errhint(LIST_HINT)));
-	undefined = is_undefined(relid) ? list_make1_oid(relid) : undefined_of(undefined_tables(), relid);
-	if (undefined != NIL)
-		ereport(ERROR,
-				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("\"%s\" is not an index table", name),
-				 linitial_oid(undefined) == relid ? errdetail("It was restored without its definition.") :
-				 errdetail("Its index tables were restored without their definitions."),
-				 errhint("Run: %s", told_remaking(undefined))));
-	report_meant_index_tables(relid, name);
-}
-
-/* report_meant_index_tables: raises that error with the index tables that the user may mean instead */
-static void
-report_meant_index_tables(Oid relid, const char *name)
-{
-	List	   *meant = NIL;
-	const char *what = NULL;
-	Oid			root = partition_root(relid);
-	StringInfoData list;
-	ListCell   *cell;
-
-	foreach(cell, catalog_read_definitions(InvalidOid, relid))
-	{
-		meant = list_make1_oid(((StoredDefinition *) lfirst(cell))->row.replaces);
-		what = "It is to take the place of an index table that is being rebuilt.";
-	}
-	if (meant == NIL && OidIsValid(catalog_fact_of(root)))
-	{
-		meant = list_make1_oid(root);
-		what = "It is a partition of an index table.";
-	}
-	else if (meant == NIL && catalog_has_fact(root))
-	{
-		meant = index_tables_of(root);
-		what = root == relid ? "It is a fact table." : "It is a partition of a fact table.";
-	}
-	initStringInfo(&list);
-	foreach(cell, meant)
-		appendStringInfo(&list, "%s%s", list.len > 0 ? ", " : "", quote_literal_cstr(quoted_relation(lfirst_oid(cell))));
-	ereport(ERROR,
-			(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-			 errmsg("\"%s\" is not an index table", name),
-			 what != NULL ? errdetail_internal("%s", _(what)) : 0,
-			 list_length(meant) == 1 ? errhint("Name the index table instead: %s.", list.data) :
-			 meant != NIL ? errhint("Name one of its index tables instead: %s.", list.data) :
-			 errhint(LIST_HINT)));
-}
-
-/* partition_root: returns the table at the top of the partitions that a table is one of, or itself */
-static Oid
-partition_root(Oid relid)
-{
-	List	   *ancestors = get_rel_relispartition(relid) ? get_partition_ancestors(relid) : NIL;
-
-	return ancestors == NIL ? relid : llast_oid(ancestors);
-}
 
 /*
  * is_undefined
@@ -203,7 +83,7 @@ undefined_of(List *undefined, Oid fact_table)
 		if (has_written_comment(lfirst_oid(cell), fact_table) &&
 			table_owner(lfirst_oid(cell)) == table_owner(fact_table))
 		result = lappend_oid(result, lfirst_oid(cell));
-	list_sort(result, compare_names);
+	sort_by_name(result);
 	return result;
 }
 

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * undefined.h
- *	  Tables that are named as index tables, with a definition or without.
+ *	  Finds the tables that a dump has brought as index tables without their definitions.
  *
  *-------------------------------------------------------------------------
  */
@@ -10,10 +10,6 @@
 
 #include "nodes/pg_list.h"
 
-#include "../util/compat.h"
-
-extern List *index_tables_of(Oid relid);
-pg_noreturn extern void report_not_index_table(Oid relid);
 extern bool is_undefined(Oid index_table);
 extern List *undefined_tables(void);
 extern List *undefined_of(List *undefined, Oid fact_table);

@@ -34,9 +34,9 @@
 #include "../util/sql.h"
 #include "../util/subxact.h"
 #include "definition_rows.h"
+#include "named.h"
 #include "owner.h"
 #include "table_access.h"
-#include "undefined.h"
 #include "usage.h"
 
 PG_FUNCTION_INFO_V1(indextable_reset_stats);

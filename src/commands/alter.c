@@ -29,8 +29,8 @@
 #include "utils/rel.h"
 
 #include "../catalog/definition_rows.h"
+#include "../catalog/named.h"
 #include "../catalog/told_sql.h"
-#include "../catalog/undefined.h"
 #include "../definition/cache.h"
 #include "../definition/citus_table.h"
 #include "../definition/filter.h"
@@ -178,7 +178,7 @@ indextable_alter(PG_FUNCTION_ARGS)
 		make_replacement(&row, index_table);
 		if (populate)
 		{
-			(void) lock_in_turns(NIL, list_make1_oid(index_table), NIL, AccessExclusiveLock);
+			lock_tree_in_turns(index_table, AccessExclusiveLock);
 			drain_queue(row.fact_table, 0);
 			replace_index_table(linitial(catalog_read_definitions(InvalidOid, row.index_table)));
 		}
@@ -294,7 +294,7 @@ drain_and_lock(void *arg)
 
 	if (foreign_leaves(fact) == NIL)
 		drain_queue(fact, FEW_CHANGES);
-	(void) lock_in_turns(NIL, list_make1_oid(fact), NIL, ShareRowExclusiveLock);
+	lock_tree_in_turns(fact, ShareRowExclusiveLock);
 }
 
 /*

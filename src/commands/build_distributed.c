@@ -14,8 +14,8 @@
 #include "utils/snapmgr.h"
 
 #include "../catalog/definition_rows.h"
+#include "../catalog/named.h"
 #include "../catalog/owner.h"
-#include "../catalog/undefined.h"
 #include "../indextable.h"
 #include "../util/citus.h"
 #include "../util/sleep.h"

@@ -21,10 +21,10 @@
 
 #include "../catalog/definition_rows.h"
 #include "../catalog/fact_rows.h"
+#include "../catalog/named.h"
 #include "../catalog/orphaned_rows.h"
 #include "../catalog/owner.h"
 #include "../catalog/queue_table.h"
-#include "../catalog/undefined.h"
 #include "../catalog/validity.h"
 #include "../indextable.h"
 #include "../maintain/install_triggers.h"

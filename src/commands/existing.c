@@ -21,6 +21,7 @@
 #include "utils/varlena.h"
 
 #include "../catalog/definition_rows.h"
+#include "../catalog/named.h"
 #include "../catalog/undefined.h"
 #include "../definition/cache.h"
 #include "../definition/partition_spec.h"

@@ -45,7 +45,7 @@
 #include "../catalog/completeness.h"
 #include "../catalog/definition_rows.h"
 #include "../catalog/fact_rows.h"
-#include "../catalog/undefined.h"
+#include "../catalog/named.h"
 #include "../catalog/usage.h"
 #include "../commands/fill.h"
 #include "../commands/replace.h"

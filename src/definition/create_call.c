@@ -36,7 +36,7 @@
 
 #include "../catalog/comment_call.h"
 #include "../catalog/definition_rows.h"
-#include "../catalog/undefined.h"
+#include "../catalog/named.h"
 #include "../indextable.h"
 #include "../util/relation.h"
 #include "../util/sql.h"

@@ -51,8 +51,8 @@
 #include "../util/fixed_settings.h"
 #include "../util/role.h"
 #include "expression.h"
-#include "users_text.h"
 #include "invalidation.h"
+#include "users_text.h"
 
 struct RowExpr_
 {

@@ -31,8 +31,8 @@
 
 #include "../indextable.h"
 #include "../util/fixed_settings.h"
-#include "users_text.h"
 #include "partition_spec.h"
+#include "users_text.h"
 
 #define MAX_PARTITIONS		10000
 

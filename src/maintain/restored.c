@@ -69,9 +69,10 @@ refuse_undefined(Oid fact_table, Oid written)
 		changed = false;
 		found = undefined_tables();
 		old = MemoryContextSwitchTo(TopMemoryContext);
-		list_free(undefined);
-		undefined = list_copy(found);
+		found = list_copy(found);
 		MemoryContextSwitchTo(old);
+		list_free(undefined);
+		undefined = found;
 		known = !changed;
 	}
 	of_fact = undefined == NIL ? NIL : undefined_of(undefined, fact_table);

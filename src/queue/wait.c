@@ -39,7 +39,7 @@
 
 #include "../catalog/definition_rows.h"
 #include "../catalog/fact_rows.h"
-#include "../catalog/undefined.h"
+#include "../catalog/named.h"
 #include "../definition/cache.h"
 #include "../definition/citus_table.h"
 #include "../indextable.h"

@@ -23,6 +23,8 @@
 
 #include "sql.h"
 
+static int	compare_names(const ListCell *a, const ListCell *b);
+
 /*
  * run_sql
  *		Runs one command as a role, or as the current user if role is InvalidOid, with
@@ -104,6 +106,20 @@ quoted_relation(Oid relid)
 {
 	return quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)),
 									  get_rel_name(relid));
+}
+
+/* sort_by_name: sorts the OIDs of relations by their qualified names */
+void
+sort_by_name(List *relations)
+{
+	list_sort(relations, compare_names);
+}
+
+/* compare_names: compares two relations by their qualified names, for list_sort() */
+static int
+compare_names(const ListCell *a, const ListCell *b)
+{
+	return strcmp(quoted_relation(lfirst_oid(a)), quoted_relation(lfirst_oid(b)));
 }
 
 /*

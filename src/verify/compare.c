@@ -37,8 +37,8 @@
 
 #include "../catalog/completeness.h"
 #include "../catalog/definition_rows.h"
+#include "../catalog/named.h"
 #include "../catalog/told_sql.h"
-#include "../catalog/undefined.h"
 #include "../definition/cache.h"
 #include "../entry/bulk_load.h"
 #include "../entry/entries.h"

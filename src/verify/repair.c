@@ -44,9 +44,9 @@
 
 #include "../catalog/completeness.h"
 #include "../catalog/definition_rows.h"
+#include "../catalog/named.h"
 #include "../catalog/orphaned_rows.h"
 #include "../catalog/told_sql.h"
-#include "../catalog/undefined.h"
 #include "../definition/cache.h"
 #include "../definition/citus_table.h"
 #include "../definition/roots.h"

@@ -30,8 +30,8 @@
 
 #include "../catalog/definition_rows.h"
 #include "../catalog/fact_rows.h"
+#include "../catalog/named.h"
 #include "../catalog/owner.h"
-#include "../catalog/undefined.h"
 #include "../definition/cache.h"
 #include "../definition/columns.h"
 #include "../definition/layout.h"

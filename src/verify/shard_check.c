@@ -36,8 +36,8 @@
 #include "utils/snapmgr.h"
 
 #include "../catalog/definition_rows.h"
+#include "../catalog/named.h"
 #include "../catalog/owner.h"
-#include "../catalog/undefined.h"
 #include "../indextable.h"
 #include "../queue/drain.h"
 #include "../queue/shard_drain.h"

@@ -19,10 +19,10 @@
 #include "utils/snapmgr.h"
 
 #include "../catalog/definition_rows.h"
+#include "../catalog/named.h"
 #include "../catalog/owner.h"
 #include "../catalog/table_access.h"
 #include "../catalog/told_sql.h"
-#include "../catalog/undefined.h"
 #include "../definition/cache.h"
 #include "../indextable.h"
 #include "../util/fixed_settings.h"

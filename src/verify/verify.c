@@ -26,8 +26,8 @@
 
 #include "../catalog/definition_rows.h"
 #include "../catalog/fact_rows.h"
+#include "../catalog/named.h"
 #include "../catalog/orphaned_rows.h"
-#include "../catalog/undefined.h"
 #include "../entry/row_text.h"
 #include "../indextable.h"
 #include "compare.h"
