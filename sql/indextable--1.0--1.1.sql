@@ -131,11 +131,11 @@ LANGUAGE C STABLE STRICT AS 'MODULE_PATHNAME', 'indextable_lock_shards';
 COMMENT ON FUNCTION indextable_internal.lock_shards(bigint[]) IS
 'Keeps shards from being moved until the transaction ends, on the node that runs it; used by drains of distributed tables';
 
-CREATE FUNCTION indextable_internal.shard_sizes(index_table regclass, OUT distributed boolean, OUT table_size bigint, OUT indexes_size bigint)
+CREATE FUNCTION indextable_internal.table_sizes(index_table regclass, OUT distributed boolean, OUT table_size bigint, OUT indexes_size bigint)
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
-AS 'MODULE_PATHNAME', 'indextable_shard_sizes';
-COMMENT ON FUNCTION indextable_internal.shard_sizes(regclass) IS
-'Whether Citus has distributed an index table, and then the bytes of all its shards, without indexes, and of their indexes; NULL while a node cannot be reached';
+AS 'MODULE_PATHNAME', 'indextable_table_sizes';
+COMMENT ON FUNCTION indextable_internal.table_sizes(regclass) IS
+'Whether Citus has distributed an index table, and the bytes of its partitions or shards, without indexes, and of their indexes; NULL while another session has one of them locked, or a node cannot be reached';
 
 CREATE FUNCTION indextable_internal.verify_shard(index_table regclass, shard bigint, number bigint, OUT kind text, OUT key jsonb, OUT primary_key jsonb, OUT expected jsonb, OUT found jsonb, OUT problem text) RETURNS SETOF record
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
@@ -394,8 +394,12 @@ FROM (SELECT f.fact_table, 0::oid AS server, b.backlog, b.oldest, b.size, a.appl
       UNION ALL
       SELECT f.fact_table, t.server, a.backlog, a.oldest, NULL, a.applied, a.rate, a.applied_at, a.error, a.since, a.waiting, a.next_try, a.blocked_by
       FROM indextable_internal.fact f
-      CROSS JOIN LATERAL (SELECT DISTINCT ft.ftserver
-                          FROM pg_catalog.pg_partition_tree(f.fact_table) p
+      CROSS JOIN LATERAL (WITH RECURSIVE p (relid) AS (  -- pg_partition_tree() would lock them
+                              SELECT f.fact_table::oid
+                              UNION ALL
+                              SELECT i.inhrelid FROM p JOIN pg_catalog.pg_inherits i ON i.inhparent = p.relid AND NOT i.inhdetachpending)
+                          SELECT DISTINCT ft.ftserver
+                          FROM p
                           JOIN pg_catalog.pg_foreign_table ft ON ft.ftrelid = p.relid) t (server)
       LEFT JOIN LATERAL indextable_internal.queue_activity(f.fact_table, t.server) a ON true
       WHERE EXISTS (SELECT FROM indextable_internal.definition d WHERE d.fact_table = f.fact_table AND d.maintenance = 'async')) q
@@ -481,7 +485,11 @@ SELECT d.index_table,
        CASE WHEN c.relkind = 'p' THEN
            (SELECT count(*) FROM pg_catalog.pg_inherits i WHERE i.inhparent = c.oid)
        ELSE 0 END::integer AS partitions,
-       CASE WHEN c.relkind = 'p' THEN pg_catalog.pg_get_partkeydef(c.oid) END AS partition_by
+       -- pg_get_partkeydef() would lock the table.
+       (SELECT CASE t.partstrat WHEN 'h' THEN 'HASH' WHEN 'l' THEN 'LIST' ELSE 'RANGE' END || ' (' || pg_catalog.quote_ident(a.attname) || ')'
+        FROM pg_catalog.pg_partitioned_table t
+        JOIN pg_catalog.pg_attribute a ON a.attrelid = t.partrelid AND a.attnum = t.partattrs[0]
+        WHERE t.partrelid = c.oid) AS partition_by
 FROM indextable_internal.definition d
 JOIN pg_catalog.pg_class c ON c.oid = d.index_table
 WHERE d.replaces IS NULL;
@@ -526,8 +534,8 @@ FROM (SELECT d.index_table,
              d.fact_table,
              d.maintenance,
              CASE WHEN NOT x.distributed THEN t.entries END AS entries,
-             CASE WHEN x.distributed THEN x.table_size ELSE t.table_size END AS table_size,
-             CASE WHEN x.distributed THEN x.indexes_size ELSE t.indexes_size END AS indexes_size,
+             x.table_size,
+             x.indexes_size,
              CASE WHEN NOT x.distributed THEN t.reads END AS reads,
              CASE WHEN NOT x.distributed THEN greatest(t.last_scan, n.last_read) END AS last_read,
              CASE WHEN NOT x.distributed THEN t.entries_read END AS entries_read,
@@ -542,8 +550,6 @@ FROM (SELECT d.index_table,
       CROSS JOIN LATERAL (
           SELECT CASE WHEN min(c.reltuples) FILTER (WHERE c.relkind = 'r') >= 0 THEN
                      (sum(c.reltuples) FILTER (WHERE c.relkind = 'r'))::bigint END      AS entries,
-                 sum(pg_catalog.pg_table_size(c.oid))::bigint                           AS table_size,
-                 sum(pg_catalog.pg_indexes_size(c.oid))::bigint                         AS indexes_size,
                  sum(pg_catalog.pg_stat_get_numscans(c.oid) + i.scans)::bigint          AS reads,
                  max((SELECT greatest((pg_catalog.to_jsonb(a) ->> 'last_seq_scan')::timestamptz,
                                       (pg_catalog.to_jsonb(a) ->> 'last_idx_scan')::timestamptz)
@@ -558,7 +564,7 @@ FROM (SELECT d.index_table,
                                      coalesce(sum(pg_catalog.pg_stat_get_tuples_returned(x.indexrelid)), 0) AS entries
                               FROM pg_catalog.pg_index x WHERE x.indrelid = c.oid) i
           HAVING count(*) > 0) t
-      CROSS JOIN LATERAL indextable_internal.shard_sizes(d.index_table) x
+      CROSS JOIN LATERAL indextable_internal.table_sizes(d.index_table) x
       LEFT JOIN indextable_internal.counted n ON n.index_table = d.index_table
       -- Where they were reset with others.  A crash is seen by counters that nobody resets by himself.
       CROSS JOIN (SELECT pg_catalog.pg_stat_get_db_stat_reset_time(b.oid) AS database,
@@ -572,8 +578,8 @@ COMMENT ON VIEW indextable.index_table_stats IS 'How large the index tables of t
 COMMENT ON COLUMN indextable.index_table_stats.index_table     IS 'the index table';
 COMMENT ON COLUMN indextable.index_table_stats.fact_table      IS 'the table it is kept in step with';
 COMMENT ON COLUMN indextable.index_table_stats.entries         IS 'estimated number of entries, as of the last VACUUM or ANALYZE; NULL before the first';
-COMMENT ON COLUMN indextable.index_table_stats.table_size      IS 'bytes of the table with its partitions and TOAST tables, without its indexes';
-COMMENT ON COLUMN indextable.index_table_stats.indexes_size    IS 'bytes of its indexes';
+COMMENT ON COLUMN indextable.index_table_stats.table_size      IS 'bytes of the table with its partitions and TOAST tables, without its indexes; NULL while another session has one of these locked';
+COMMENT ON COLUMN indextable.index_table_stats.indexes_size    IS 'bytes of its indexes; NULL while another session has it locked';
 COMMENT ON COLUMN indextable.index_table_stats.reads           IS 'scans of the index table, its indexes and partitions: look-ups, queries, plain SQL';
 COMMENT ON COLUMN indextable.index_table_stats.last_read       IS 'when the last of them was; NULL: never, or not known. PostgreSQL 15: when a worker saw that there were more';
 COMMENT ON COLUMN indextable.index_table_stats.entries_read    IS 'entries that these scans brought';

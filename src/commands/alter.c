@@ -46,6 +46,7 @@
 #include "../util/arguments.h"
 #include "../util/inherit.h"
 #include "../util/lock.h"
+#include "../util/relation.h"
 #include "../util/sql.h"
 #include "../util/subxact.h"
 #include "alter_in_place.h"
@@ -219,7 +220,7 @@ read_new_partitioning(FunctionCallInfo fcinfo, StoredDefinition *pending, Defini
 	{
 		if (pending != NULL)
 		{
-			rel = relation_open(pending->row.index_table, AccessShareLock);
+			rel = open_existing(pending->row.index_table, AccessShareLock);
 			row->partitioning = partitioning_of(rel);
 			relation_close(rel, NoLock);
 		}
@@ -229,7 +230,7 @@ read_new_partitioning(FunctionCallInfo fcinfo, StoredDefinition *pending, Defini
 	def = definition_of_index_table(row->index_table, &factdef);
 	for (i = 0; i < def->nkeys; i++)
 		names = lappend(names, NameStr(TupleDescAttr(def->desc, def->fields[i].attno - 1)->attname));
-	rel = relation_open(row->index_table, AccessShareLock);
+	rel = open_existing(row->index_table, AccessShareLock);
 	if (partitioned && request.by == NULL && (request.bounds != NIL || request.tablespaces != NIL) && request.partitions == 0)
 	{
 		Partitioning *now = partitioning_of(rel);

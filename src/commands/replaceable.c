@@ -33,6 +33,7 @@
 #include "../definition/layout.h"
 #include "../definition/partition_spec.h"
 #include "../indextable.h"
+#include "../util/relation.h"
 #include "../util/role.h"
 #include "../util/sql.h"
 #include "replaceable.h"
@@ -111,7 +112,7 @@ is_own_column(Oid index_table, const char *name)
 {
 	FactDef    *factdef;
 	IndexDef   *def = definition_of_index_table(index_table, &factdef);
-	Relation	rel = relation_open(index_table, AccessShareLock);
+	Relation	rel = open_existing(index_table, AccessShareLock);
 	int			live = 0;
 	bool		own = false;
 	int			i;
@@ -146,8 +147,8 @@ bool
 replacement_fits(StoredDefinition *replacement)
 {
 	Columns		columns = compare_columns(&replacement->row, get_definition(replacement->row.replaces));
-	Relation	old = relation_open(replacement->row.replaces, AccessShareLock);
-	Relation	new = relation_open(replacement->row.index_table, AccessShareLock);
+	Relation	old = open_existing(replacement->row.replaces, AccessShareLock);
+	Relation	new = open_existing(replacement->row.index_table, AccessShareLock);
 	TupleDesc	a = RelationGetDescr(old);
 	TupleDesc	b = RelationGetDescr(new);
 	bool	   *stays = find_kept_columns(a, columns.nkept, columns.first_own);
@@ -189,7 +190,7 @@ check_replaceable(DefinitionRow *row, Oid index_table)
 	int			i;
 
 	columns = compare_columns(row, def);
-	old = relation_open(index_table, AccessShareLock);
+	old = open_existing(index_table, AccessShareLock);
 	stays = find_kept_columns(RelationGetDescr(old), columns.nkept, columns.first_own);
 	refuse_invalid_indexes(old);
 	needed_by = row->is_unique != def->is_unique ? dependent_object(index_table, InvalidAttrNumber) : NULL;
@@ -315,7 +316,7 @@ void
 report_lost_indexes(DefinitionRow *row, Oid index_table)
 {
 	Columns		columns = compare_columns(row, get_definition(index_table));
-	Relation	old = relation_open(index_table, AccessShareLock);
+	Relation	old = open_existing(index_table, AccessShareLock);
 	bool	   *stays = find_kept_columns(RelationGetDescr(old), columns.nkept, columns.first_own);
 	Bitmapset  *dropped = NULL;
 	Caller		caller;

@@ -65,6 +65,7 @@
 #include "../util/lock.h"
 #include "../util/sleep.h"
 #include "../util/sql.h"
+#include "event_trigger.h"
 #include "leaving_partitions.h"
 #include "lost_partitions.h"
 #include "partition_ddl.h"
@@ -265,6 +266,10 @@ handle_new_partition(CreateStmt *stmt, char *schema)
 		return;
 	relid = RangeVarGetRelid(schema == NULL || stmt->relation->schemaname != NULL ? stmt->relation :
 							 makeRangeVar(schema, stmt->relation->relname, -1), NoLock, true);
+	/* With IF NOT EXISTS it may be an older table, which others use. */
+	if (stmt->if_not_exists &&
+		!list_member_oid(event_trigger_relations("pg_catalog.pg_event_trigger_ddl_commands()", true), relid))
+		return;
 	if (OidIsValid(relid) && OidIsValid(index_table_of(relid)))
 	{
 		handle_new_index_partition(index_table_of(relid), relid);

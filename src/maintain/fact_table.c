@@ -33,6 +33,7 @@
 #include "../util/citus.h"
 #include "../util/inherit.h"
 #include "../util/lock.h"
+#include "../util/sql.h"
 #include "../util/wait_point.h"
 #include "fact_table.h"
 #include "restored.h"
@@ -51,9 +52,7 @@ open_fact(Oid relid, LOCKMODE lock)
 	const char *why = NULL;
 
 	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid)))
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("relation with OID %u does not exist", relid)));
+		report_dropped(relid);
 	if (lock == AccessShareLock ? pg_class_aclcheck(relid, GetUserId(), ACL_SELECT) != ACLCHECK_OK :
 		!owns_relation(relid, GetUserId()))
 		aclcheck_error(lock == AccessShareLock ? ACLCHECK_NO_PRIV : ACLCHECK_NOT_OWNER,

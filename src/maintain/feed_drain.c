@@ -46,6 +46,7 @@
 #include "../util/citus.h"
 #include "../util/inherit.h"
 #include "../util/settings.h"
+#include "../util/sql.h"
 #include "../util/subxact.h"
 #include "../util/wait_point.h"
 #include "feed_drain.h"
@@ -91,9 +92,7 @@ indextable_drain(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("batch_size must be between 1 and %d", MAX_BATCH_SIZE)));
 	if (!all && get_rel_name(wanted) == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("relation with OID %u does not exist", wanted)));
+		report_dropped(wanted);
 	PreventCommandIfReadOnly("drain()");
 	PreventCommandIfParallelMode("drain()");
 	if (!all && !owns_relation(wanted, GetUserId()))

@@ -1,11 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * distributed_backlog.c
- *	  Counts what is queued for distributed fact tables, on all nodes, and how large
- *	  distributed tables are.
+ *	  Counts what is queued for distributed fact tables, on all nodes, and tells how large
+ *	  index tables are.
  *
- * Views show it, which must not fail because a node cannot be reached: then nothing is
- * known.
+ * Views show it, which must not fail because a node cannot be reached, nor wait for a lock:
+ * then nothing is known.
  *
  *-------------------------------------------------------------------------
  */
@@ -21,12 +21,14 @@
 #include "../catalog/owner.h"
 #include "../indextable.h"
 #include "../util/citus.h"
+#include "../util/inherit.h"
 #include "../util/role.h"
+#include "../util/size.h"
 #include "../util/sql.h"
 #include "../util/subxact.h"
 #include "distributed_backlog.h"
 
-PG_FUNCTION_INFO_V1(indextable_shard_sizes);
+PG_FUNCTION_INFO_V1(indextable_table_sizes);
 
 /* A query of one row of three columns, and its result. */
 typedef struct Question
@@ -62,18 +64,20 @@ count_distributed_queue(Oid queue, int64 *changes, TimestampTz *oldest, int64 *b
 }
 
 /*
- * indextable_shard_sizes
- *		shard_sizes(index_table regclass, OUT distributed boolean, OUT table_size bigint,
- *		OUT indexes_size bigint): returns whether a table is distributed, and then how
- *		large all its shards are, without their indexes and these alone, or null if that
- *		cannot be told now.
+ * indextable_table_sizes
+ *		table_sizes(index_table regclass, OUT distributed boolean, OUT table_size bigint,
+ *		OUT indexes_size bigint): returns whether a table is distributed, and how large it is
+ *		with its partitions or all its shards, without their indexes and these alone, or null
+ *		if that cannot be told now.
  */
 Datum
-indextable_shard_sizes(PG_FUNCTION_ARGS)
+indextable_table_sizes(PG_FUNCTION_ARGS)
 {
 	Oid			relid = PG_GETARG_OID(0);
 	bool		distributed = citus_kind(relid) == CITUS_DISTRIBUTED;
 	Question	question = {.isnull = {false, true, true}};
+	int64		table_size;
+	int64		indexes_size;
 	TupleDesc	desc;
 
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
@@ -85,6 +89,12 @@ indextable_shard_sizes(PG_FUNCTION_ARGS)
 		question.sql = psprintf("SELECT true, s.size, pg_catalog.citus_total_relation_size(%s) - s.size"
 								" FROM (SELECT pg_catalog.citus_table_size(%s)) s (size)", name, name);
 		(void) ask(&question);
+	}
+	else if (measure_now(list_with_partitions(relid), &table_size, &indexes_size))
+	{
+		question.values[1] = Int64GetDatum(table_size);
+		question.values[2] = Int64GetDatum(indexes_size);
+		question.isnull[1] = question.isnull[2] = false;
 	}
 	question.values[0] = BoolGetDatum(distributed);
 	question.isnull[0] = false;

@@ -12,6 +12,7 @@
 #include "access/genam.h"
 #include "access/htup.h"
 #include "access/htup_details.h"
+#include "access/relation.h"
 #include "access/skey.h"
 #include "access/table.h"
 #include "access/xact.h"
@@ -33,6 +34,7 @@
 #include "utils/typcache.h"
 
 #include "relation.h"
+#include "sql.h"
 
 /* lock_if_exists: locks a relation; returns false, without a lock, if it has been dropped */
 bool
@@ -67,6 +69,21 @@ lock_and_open(Oid relid, LOCKMODE mode)
 	if (RelationUsesLocalBuffers(rel))
 		MyXactFlags |= XACT_FLAGS_ACCESSEDTEMPNAMESPACE;
 	pgstat_init_relation(rel);
+	return rel;
+}
+
+/*
+ * open_existing
+ *		Locks and opens a table as relation_open() does; if another session has dropped it
+ *		meanwhile, that is an error for the user, and no internal one.
+ */
+Relation
+open_existing(Oid relid, LOCKMODE mode)
+{
+	Relation	rel = try_relation_open(relid, mode);
+
+	if (rel == NULL)
+		report_dropped(relid);
 	return rel;
 }
 

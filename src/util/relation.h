@@ -19,6 +19,7 @@ extern Oid	get_equality_operator(Oid type);
 extern char *qualified_equality(Oid type);
 extern void init_equality_key(ScanKey key, AttrNumber attno, Oid type, Oid collation, MemoryContext cxt);
 extern Relation lock_and_open(Oid relid, LOCKMODE mode);
+extern Relation open_existing(Oid relid, LOCKMODE mode);
 extern bool lock_if_exists(Oid relid, LOCKMODE mode);
 extern bool is_subscribed(Oid relid);
 extern List *subscriptions_of(Oid relid);

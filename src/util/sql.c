@@ -100,12 +100,25 @@ execute_with_latest_snapshot(const char *sql, int nargs, Oid *types, Datum *valu
 	return SPI_processed;
 }
 
-/* quoted_relation: returns the qualified name of a relation, quoted */
+/* quoted_relation: returns the qualified name of a relation, quoted; raises an error if it has been dropped */
 char *
 quoted_relation(Oid relid)
 {
-	return quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)),
-									  get_rel_name(relid));
+	char	   *schema = get_namespace_name(get_rel_namespace(relid));
+	char	   *name = get_rel_name(relid);
+
+	if (schema == NULL || name == NULL)
+		report_dropped(relid);
+	return quote_qualified_identifier(schema, name);
+}
+
+/* report_dropped: raises the error for a relation that does not exist, or no longer */
+void
+report_dropped(Oid relid)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_UNDEFINED_TABLE),
+			 errmsg("relation with OID %u does not exist", relid)));
 }
 
 /* sort_by_name: sorts the OIDs of relations by their qualified names */

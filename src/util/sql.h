@@ -11,10 +11,13 @@
 
 #include "nodes/pg_list.h"
 
+#include "compat.h"
+
 extern void run_sql(Oid role, const char *fmt,...) pg_attribute_printf(2, 3);
 extern uint64 execute_with_latest_snapshot(const char *sql, int nargs, Oid *types, Datum *values);
 extern char *quoted_relation(Oid relid);
 extern void sort_by_name(List *relations);
+pg_noreturn extern void report_dropped(Oid relid);
 extern char *sql_literal(const char *text);
 extern char *array_literal(List *fields);
 extern const char *as_base_type(const char *expression, Oid type);

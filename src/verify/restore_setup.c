@@ -199,7 +199,7 @@ add_key(void *arg)
 static void
 restore_partitions(Oid index_table, Oid fact_table)
 {
-	Relation	rel = relation_open(index_table, AccessShareLock);
+	Relation	rel = open_existing(index_table, AccessShareLock);
 	bool		lacks = partitioning_lacking(rel) != NULL;
 	Partitioning *lacking;
 	List	   *dropped = NIL;
@@ -212,7 +212,7 @@ restore_partitions(Oid index_table, Oid fact_table)
 		return;
 	lock_tree(fact_table, ShareRowExclusiveLock);
 	lock_tree(index_table, AccessExclusiveLock);
-	rel = relation_open(index_table, NoLock);
+	rel = open_existing(index_table, NoLock);
 	lacking = partitioning_lacking(rel);
 	columns = layout_like(NULL, NULL, rel, INT_MAX, INT_MAX, &dropped);
 	owner = rel->rd_rel->relowner;
@@ -237,7 +237,7 @@ restore_partitions(Oid index_table, Oid fact_table)
 static void
 restore_owners(Oid fact_table)
 {
-	Relation	fact = relation_open(fact_table, AccessShareLock);
+	Relation	fact = open_existing(fact_table, AccessShareLock);
 	ListCell   *cell;
 
 	foreach(cell, index_tables_of(fact_table))
@@ -300,7 +300,7 @@ restore_row_index(Oid index_table, Oid fact_table)
 static bool
 has_lost_queue(Oid fact)
 {
-	Relation	rel = relation_open(fact, AccessShareLock);
+	Relation	rel = open_existing(fact, AccessShareLock);
 	bool		lost = definition_of_fact(rel, fact)->queue_lost;
 
 	relation_close(rel, AccessShareLock);

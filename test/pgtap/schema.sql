@@ -137,9 +137,9 @@ SELECT bag_eq($$SELECT * FROM pg_temp.functions('indextable_internal')$$, $want$
 		'record', 'c', 'v', true, 'u'),
 	('read_support', 'internal', 'internal', 'c', 'i', true, 's'),
 	('restored', '', 'trigger', 'c', 'v', false, 'u'),
-	('shard_sizes', 'index_table regclass, OUT distributed boolean, OUT table_size bigint, OUT indexes_size bigint',
-		'record', 'c', 'v', true, 'u'),
 	('stop_launched', '', 'integer', 'c', 'v', true, 'u'),
+	('table_sizes', 'index_table regclass, OUT distributed boolean, OUT table_size bigint, OUT indexes_size bigint',
+		'record', 'c', 'v', true, 'u'),
 	('take', 'fact_table regclass, n bigint, columns name[], OUT item text, OUT primary_key text[]', 'SETOF record', 'c', 'v', true, 'u'),
 	('verify_shard',
 		'index_table regclass, shard bigint, number bigint, OUT kind text, '
