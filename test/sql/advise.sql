@@ -260,6 +260,15 @@ RESET ROLE;
 SELECT verdict FROM indextable.profile('page', '{section}');
 ALTER TABLE page DISABLE ROW LEVEL SECURITY;
 
+-- where values are that are not followed; few documents that are long
+CREATE TABLE deep (id int PRIMARY KEY, doc jsonb NOT NULL);
+INSERT INTO deep SELECT i, jsonb_build_object('a', jsonb_build_array(jsonb_build_array(i))) || (repeat('{"b":', 6) || '[' || i || ']' || repeat('}', 6))::jsonb FROM generate_series(1, 1000) i;
+SELECT * FROM indextable.advise('deep') WHERE topic NOT IN ('use', 'queries');
+CREATE TABLE long (id int PRIMARY KEY, doc jsonb NOT NULL);
+INSERT INTO long SELECT i, jsonb_build_object('n', i, 'x', repeat('x', 100000)) FROM generate_series(1, 60) i;
+SELECT advice FROM indextable.advise('long') WHERE topic = 'advice';
+SELECT advice FROM indextable.advise('long', '{n}') WHERE advice LIKE 'There are%';
+
 -- create() tells, too, where it is clear; and carries on.
 -- (It looks at small tables as a whole.)
 CREATE TABLE brief (id int PRIMARY KEY, doc jsonb NOT NULL);
