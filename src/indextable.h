@@ -124,6 +124,7 @@ typedef struct IndexDef
 	bool		async;
 	bool		is_unique;
 	bool		skip_mismatch;
+	bool		ends_skipping;	/* alter() looks for values that were skipped */
 	bool		active;
 	const char *citus;			/* why that cannot be so, a constant of
 								 * definition/citus_table.c; or NULL */

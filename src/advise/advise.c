@@ -365,8 +365,9 @@ put_numbers(ReturnSetInfo *rsinfo, Profile *p, Verdict *v)
 	}
 
 	resetStringInfo(&line);
-	appendStringInfo(&line, "%.2f updates of each document, %s of them HOT; scanned %s times", p->updates / p->documents,
-					 in_percent(p->updates > 0 ? (double) p->hot_updates / p->updates : 0), in_count(p->scans));
+	appendStringInfo(&line, "%.2f updates of each document, %s of them HOT; scanned %s time%s", p->updates / p->documents,
+					 in_percent(p->updates > 0 ? (double) p->hot_updates / p->updates : 0), in_count(p->scans),
+					 p->scans == 1 ? "" : "s");
 	if (p->since != 0)
 		appendStringInfo(&line, ", since %.10s", timestamptz_to_str(p->since));
 	put_line(rsinfo, "use", "%s", line.data);

@@ -141,7 +141,7 @@ recommend_fields(ReturnSetInfo *rsinfo, Oid fact_table, const char *document, in
 	advice.survey = survey_documents(advice.def, advice.doc, advice.fact, rows);
 	put_documents(rsinfo, advice.survey->documents, advice.survey->document_bytes,
 				  advice.def->partitioned ? advice.survey->partitions : 0, advice.survey->complete, advice.survey->sampled);
-	too_few = too_few_documents(advice.survey->documents);
+	too_few = too_few_documents(advice.survey->documents, advice.survey->document_bytes);
 	if (too_few != NULL)
 	{
 		put_line(rsinfo, "advice", "%s", too_few);
@@ -178,6 +178,7 @@ put_fields(Advice *advice)
 {
 	Survey	   *survey = advice->survey;
 	List	   *maps = NIL;
+	List	   *deep = NIL;
 	ListCell   *cell;
 
 	put_line(advice->rsinfo, "fields", "%d with values%s", list_length(survey->scalars),
@@ -189,6 +190,9 @@ put_fields(Advice *advice)
 		maps = lappend(maps, ((Place *) lfirst(cell))->parent == NULL ? "the document itself" :
 					   path_text(place_steps(lfirst(cell))));
 	put_names(advice, "", "members that few of the objects there have were left out:", maps);
+	foreach(cell, survey->not_followed)
+		deep = lappend(deep, path_text(place_steps(lfirst(cell))));
+	put_names(advice, "", psprintf("what is more than %d steps deep, or in arrays within arrays, was left out, below", MAX_DEPTH), deep);
 }
 
 /* put_queries: adds lines with what is known of queries */

@@ -36,9 +36,6 @@
 #include "sample.h"
 #include "survey.h"
 
-/* Steps of a path. */
-#define MAX_DEPTH			6
-
 /* Places that are remembered, all together and as members of one. */
 #define MAX_PLACES			5000
 #define MAX_MEMBERS			500
@@ -154,9 +151,12 @@ look_at_container(Walk *walk, Place *place, JsonbContainer *container)
 
 	if (JsonContainerIsArray(container))
 	{
-		/* A path may have one [*]. */
+		/* One [*] in a path is followed. */
 		if (place->is_multi || place->depth == MAX_DEPTH)
+		{
+			place->not_followed = true;
 			return;
+		}
 		if (place->elements == NULL)
 			place->elements = new_place(walk->survey, place, NULL, 0);
 	}
@@ -169,6 +169,7 @@ look_at_container(Walk *walk, Place *place, JsonbContainer *container)
 			place->pruned = true;
 			return;
 		}
+		place->not_followed |= place->depth == MAX_DEPTH;
 		if (place->is_map || place->depth == MAX_DEPTH)
 			return;
 	}
@@ -468,6 +469,8 @@ list_scalars(Survey *survey, Place *place)
 		survey->scalars = lappend(survey->scalars, place);
 	if (place->is_map || place->pruned)
 		survey->maps = lappend(survey->maps, place);
+	if (place->not_followed)
+		survey->not_followed = lappend(survey->not_followed, place);
 	if (place->elements != NULL)
 		list_scalars(survey, place->elements);
 	for (i = 0; i < place->nmembers; i++)

@@ -25,6 +25,8 @@ typedef struct Place
 	bool		is_map;			/* its objects have members of too many names
 								 * to follow them */
 	bool		pruned;			/* names that were rare were forgotten */
+	bool		not_followed;	/* objects or arrays that are too deep, or
+								 * arrays within arrays */
 	struct Place **members;		/* sorted as jsonb sorts them */
 	int			nmembers;
 	int			room;			/* in members */
@@ -56,6 +58,7 @@ typedef struct Survey
 								 * with scalars */
 	List	   *maps;			/* those of whose members some, or all, were
 								 * too rare to be remembered */
+	List	   *not_followed;	/* those with objects or arrays that are not */
 	int			nplaces;
 	bool		full;			/* there were more places than are followed */
 	int64		sampled;		/* documents */
@@ -65,6 +68,9 @@ typedef struct Survey
 	bool		complete;		/* all rows were looked at */
 	int			partitions;
 } Survey;
+
+/* Steps of a path that are followed. */
+#define MAX_DEPTH			6
 
 extern Survey *survey_documents(FactDef *def, AttrNumber doc, Relation fact, int rows);
 extern Oid	place_type(Place *place);

@@ -34,8 +34,11 @@
 #include "statement.h"
 #include "verdict.h"
 
-/* With fewer documents than these there is no verdict: reading all of them takes some milliseconds. */
+/* With fewer documents than these there is no verdict: reading all of them takes some milliseconds, if they are short. */
 #define FEW_DOCUMENTS		1000
+
+/* Fewer bytes of documents are read in no time. */
+#define FEW_BYTES			(4 * 1024 * 1024)
 
 /*
  * A look-up that finds more than this share of the documents might as well read all
@@ -108,7 +111,7 @@ choose_verdict(Profile *p, Relation fact)
 	if (p->documents < FEW_DOCUMENTS)
 	{
 		v->kind = VERDICT_UNDECIDED;
-		REASON(v, "%s", too_few_documents(p->documents));
+		REASON(v, "%s", too_few_documents(p->documents, p->document_bytes));
 	}
 	else if (p->mismatching > valued * MISMATCHING_SHARE)
 	{
@@ -180,12 +183,16 @@ choose_verdict(Profile *p, Relation fact)
 
 /* too_few_documents: returns why there is no verdict on a table; NULL: it has enough documents for one */
 char *
-too_few_documents(double documents)
+too_few_documents(double documents, double document_bytes)
 {
-	return documents >= FEW_DOCUMENTS ? NULL :
-		psprintf(documents == 1 ? "There is %.0f document: reading it takes no time. Ask again when there are %d." :
-				 "There are %.0f documents: reading all of them takes no time. Ask again when there are %d.",
-				 documents, FEW_DOCUMENTS);
+	if (documents >= FEW_DOCUMENTS)
+		return NULL;
+	if (documents > 1 && documents * document_bytes > FEW_BYTES)
+		return psprintf("There are %.0f documents: too few to judge a key by, although reading %s takes time. Ask again when there are %d.",
+						documents, in_bytes(documents * document_bytes), FEW_DOCUMENTS);
+	return psprintf(documents == 1 ? "There is %.0f document: reading it takes no time. Ask again when there are %d." :
+					"There are %.0f documents: reading all of them takes no time. Ask again when there are %d.",
+					documents, FEW_DOCUMENTS);
 }
 
 /*

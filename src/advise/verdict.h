@@ -41,7 +41,7 @@ typedef struct Verdict
 
 extern const char *const verdict_names[];
 extern Verdict *choose_verdict(Profile *p, Relation fact);
-extern char *too_few_documents(double documents);
+extern char *too_few_documents(double documents, double document_bytes);
 extern char *common_key_text(Profile *p, int which);
 
 #endif							/* INDEXTABLE_VERDICT_H */

@@ -41,6 +41,14 @@ told_skip(Oid index_table)
 	return psprintf("SELECT " IT_SCHEMA ".alter(%s, on_mismatch => 'skip');", quote_literal_cstr(quoted_relation(index_table)));
 }
 
+/* told_refuse: returns the call after which rebuild() finds what an index table has skipped, and has it refuse that from then on */
+char *
+told_refuse(Oid index_table)
+{
+	return psprintf("SELECT " IT_SCHEMA ".alter(%s, on_mismatch => 'error', populate => false);",
+					quote_literal_cstr(quoted_relation(index_table)));
+}
+
 /* told_unqueue: returns the calls after which no index table of a fact table needs its queue */
 char *
 told_unqueue(Oid fact)

@@ -13,6 +13,7 @@
 extern char *told_call(const char *function, Oid index_table);
 extern char *told_activation(Oid index_table);
 extern char *told_skip(Oid index_table);
+extern char *told_refuse(Oid index_table);
 extern char *told_unqueue(Oid fact);
 extern char *told_drop(Oid fact);
 

@@ -166,6 +166,7 @@ require_no_mismatch(DefinitionRow *row)
 	factdef = def->fact;
 	strict = *def;
 	strict.skip_mismatch = false;
+	strict.ends_skipping = true;
 	definition_pin(factdef);
 	PG_TRY();
 	{

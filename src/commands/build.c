@@ -554,7 +554,7 @@ report_rejections(Oid shown)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("index table \"%s\" cannot become transactional because rows were rejected",
+			 errmsg("index table \"%s\" cannot be transactional because rows were rejected",
 					get_rel_name(shown)),
 			 errdetail("The view indextable.rejected shows the rows and the reasons."),
 			 errhint("Correct the rows that this shows, and try again: SELECT * FROM " IT_SCHEMA ".rejected WHERE index_table = %s::regclass;",

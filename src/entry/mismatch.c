@@ -71,6 +71,9 @@ hint_to_skip(IndexDef *def)
 		RelationClose(rel);
 	if (is_new)
 		return errhint("Correct the document, or create the index table with on_mismatch => 'skip'.");
+	if (def->ends_skipping)
+		return errhint("Correct the document, and try again. To have such rows listed in " IT_SCHEMA ".rejected, run %s and then %s",
+					   told_refuse(def->relid), told_call("rebuild", def->relid));
 	return errhint("Correct the document, or leave it without the entry: %s", told_skip(def->relid));
 }
 

@@ -41,6 +41,7 @@ typedef struct Opinion
 
 static List *opinions;			/* of Opinion *, ... */
 static MemoryContext opinions_cxt;	/* ... in this */
+static bool told_other_sessions;	/* that these do not use index tables */
 
 static void note_reason(Oid fact, Oid index_table, const char *reason);
 static bool is_preloaded(const char *setting);
@@ -66,7 +67,9 @@ indextable_explain(PG_FUNCTION_ARGS)
 				(errmsg("index tables are not used, because indextable.planner is off"),
 				 errdetail("What follows holds if it is on."),
 				 errhint("SET indextable.planner = on;")));
-	else if (!is_preloaded("shared_preload_libraries") && !is_preloaded("session_preload_libraries"))
+	else if (!told_other_sessions && !is_preloaded("shared_preload_libraries") && !is_preloaded("session_preload_libraries"))
+	{
+		told_other_sessions = true;
 		ereport(NOTICE,
 				(errmsg("index tables are not used in other sessions"),
 				 errdetail("This session has loaded the library indextable by now, but others may not."),
@@ -75,6 +78,7 @@ indextable_explain(PG_FUNCTION_ARGS)
 						 quote_identifier(get_database_name(MyDatabaseId))) :
 				 errhint("Have each new session run SELECT FROM indextable.explain(NULL), or a superuser ALTER DATABASE %s SET session_preload_libraries = 'indextable';",
 						 quote_identifier(get_database_name(MyDatabaseId)))));
+	}
 	opinions = NIL;
 	opinions_cxt = CurrentMemoryContext;
 	outer = listen_to_reasons(note_reason);

@@ -92,6 +92,7 @@ cleanup() {
 	trap - EXIT INT TERM
 	PGOPTIONS="-c client_min_messages=error -c lock_timeout=20s" sql >/dev/null <<-SQL || true
 		SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE application_name = 'indextable_bench' AND pid <> pg_backend_pid();
+		ALTER DATABASE :"DBNAME" RESET session_preload_libraries;
 		ALTER SYSTEM RESET autovacuum;
 		ALTER SYSTEM RESET checkpoint_timeout;
 		ALTER SYSTEM RESET max_wal_size;
@@ -330,6 +331,8 @@ if ! sql -c 'CREATE EXTENSION IF NOT EXISTS indextable' 2> "$tmp/extension.log";
 	for part in instructions arrays reads fetched growth enqueue drain held lag life beside partitions retention shards feeds planner; do PARTS=${PARTS/$part/}; done
 else
 	sql -c 'SELECT indextable.stop_workers()' > /dev/null
+	# for the planner, if the server does not preload the library
+	sql <<< "ALTER DATABASE :\"DBNAME\" SET session_preload_libraries = 'indextable'"
 fi
 
 sql > /dev/null <<-SQL

@@ -86,6 +86,17 @@ SELECT on_mismatch FROM indextable.index_tables WHERE index_table = '"Hints"."K'
 SELECT pg_temp.wrong();
 DELETE FROM "Hints"."Fact" WHERE "Id" = 10;
 SELECT indextable.alter('"Hints"."K''s"', on_mismatch => 'error');
+-- values that were skipped, and are to be refused: what finds them
+SELECT indextable.alter('"Hints"."K''s"', on_mismatch => 'skip');
+INSERT INTO "Hints"."Fact" VALUES (10, '{"k": "x"}');
+SELECT pg_temp.told($$SELECT indextable.alter('"Hints"."K''s"', on_mismatch => 'error')$$);
+SELECT sql FROM tried \gexec
+CALL indextable.rebuild('"Hints"."K''s"');
+SELECT primary_key FROM indextable.rejected WHERE index_table = '"Hints"."K''s"'::regclass;
+DELETE FROM "Hints"."Fact" WHERE "Id" = 10;
+CALL indextable.rebuild('"Hints"."K''s"');
+SELECT on_mismatch FROM indextable.index_tables WHERE index_table = '"Hints"."K''s"'::regclass;
+SELECT pg_temp.wrong();
 -- one that is not there yet is made with it
 INSERT INTO "Hints"."Fact" VALUES (10, '{"m": "x"}');
 SELECT pg_temp.told($$SELECT indextable.create('"Hints"."M"', '"Hints"."Fact"', '{m::int}')$$);

@@ -122,6 +122,7 @@ CALL indextable.repair('ix.customer_by_town');
 SQL
 super('app', 'ALTER SCHEMA ix OWNER TO app');
 like(app('app', q(SELECT FROM indextable.explain('SELECT FROM shop.customer'))), qr/HINT:  Have each new session run SELECT FROM indextable\.explain\(NULL\)/, 'how to load the library without rights');
+is(() = app('app', q(SELECT FROM indextable.explain('SELECT FROM shop.customer')) . ' \\; ' . q(SELECT FROM indextable.explain('SELECT FROM shop.customer'))) =~ /NOTICE/g, 1, 'once a session');
 super('app', 'GRANT SET ON PARAMETER session_preload_libraries TO app; ALTER DATABASE app OWNER TO app');
 like(app('app', q(SELECT FROM indextable.explain('SELECT FROM shop.customer'))), qr/HINT:  ALTER DATABASE app SET session_preload_libraries/, 'and with them');
 unlike(app('app', q(ALTER DATABASE app SET session_preload_libraries = 'indextable')), qr/ERROR/, 'which works');
