@@ -95,7 +95,7 @@ indextable_before_alter(PG_FUNCTION_ARGS)
 	if (IsA(command, DropStmt) && (((DropStmt *) command)->removeType == OBJECT_TABLE ||
 								   ((DropStmt *) command)->removeType == OBJECT_FOREIGN_TABLE))
 		prepare_drop((DropStmt *) command);
-	else if (IsA(command, DropStmt) || IsA(command, DropOwnedStmt))
+	else
 		note_partitions(command);
 	if (IsA(command, CreateStmt) || IsA(command, CreateForeignTableStmt))
 		check_new_table((CreateStmt *) command);

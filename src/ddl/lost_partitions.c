@@ -9,6 +9,7 @@
 #include "postgres.h"
 
 #include "catalog/pg_class.h"
+#include "nodes/parsenodes.h"
 #include "nodes/pg_list.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -29,13 +30,23 @@ typedef struct Noted
 
 static CommandNotes *noted = NULL;	/* lists of Noted * */
 
+static bool may_drop_unnamed(Node *command);
 static void note_tree(CommandNotes *notes, Oid root, Oid partition);
 static void forget_noted(void *arg);
 
+/* may_drop_unnamed: returns whether a command may drop partitions that it does not name, as DROP SCHEMA and DROP OWNED may */
+static bool
+may_drop_unnamed(Node *command)
+{
+	if (IsA(command, DropStmt))
+		return ((DropStmt *) command)->removeType != OBJECT_TABLE && ((DropStmt *) command)->removeType != OBJECT_FOREIGN_TABLE;
+	return IsA(command, DropOwnedStmt);
+}
+
 /*
  * note_partitions
- *		Notes the partitions that there are, before DROP SCHEMA or DROP OWNED,
- *		which may drop some.
+ *		Notes the partitions that there are, before a command that may drop some without naming
+ *		them.
  *
  * When it is known that a partition was dropped, its rows cannot be read any more.
  */
@@ -43,6 +54,9 @@ void
 note_partitions(Node *command)
 {
 	ListCell   *cell;
+
+	if (!may_drop_unnamed(command))
+		return;
 
 	/*
 	 * After a restore this records the dependencies by which the server drops
@@ -108,6 +122,13 @@ lost_partitions(Node *command, List *dropped)
 	List	   *result = NIL;
 	ListCell   *cell;
 
+	/*
+	 * A command that has failed, or has found nothing to drop, may have left
+	 * its notes.  One that notes something itself finds its own before them;
+	 * any other may have its parse tree in the same place.
+	 */
+	if (!may_drop_unnamed(command))
+		return NIL;
 	foreach(cell, take_notes(&noted, command))
 	{
 		Noted	   *note = lfirst(cell);

@@ -138,6 +138,24 @@ SELECT e, t, w.* FROM unnest(ARRAY['ddl_command_start', 'sql_drop']) e, unnest(A
 	with_schema(e, t, 'DO $d$ BEGIN DROP SCHEMA other; DROP SCHEMA nowhere; EXCEPTION WHEN others THEN NULL; END $d$') w;
 RESET client_min_messages;
 
+-- ---- a command that drops nothing leaves nothing to the next one, though that may have its parse tree in the same place
+CREATE FUNCTION after_dropping_nothing() RETURNS TABLE (length int, states text, missing bigint, extra bigint) LANGUAGE plpgsql AS $$
+BEGIN
+	FOR length IN SELECT generate_series(1, 40) LOOP
+		CALL nested.fill('{1}');
+		EXECUTE 'DROP SCHEMA IF EXISTS ' || repeat('x', length);
+		EXECUTE 'DROP TABLE f_1';
+		states := (SELECT string_agg(state, ' ' ORDER BY index_table::text) FROM indextable.index_tables);
+		SELECT d.missing, d.extra FROM nested.drift() d INTO missing, extra;
+		CONTINUE WHEN states = 'active active' AND missing = 0 AND extra = 0;
+		RETURN NEXT;
+		EXECUTE 'CALL indextable.repair(''nested.f'')';
+	END LOOP;
+END $$;
+SET client_min_messages = error;
+SELECT * FROM after_dropping_nothing();
+RESET client_min_messages;
+
 -- ---- what a filter uses is renamed, and something else while it is
 CREATE FUNCTION wanted(jsonb) RETURNS boolean IMMUTABLE LANGUAGE sql AS $$ SELECT $1 ? 'k' $$;
 CREATE FUNCTION other(jsonb) RETURNS boolean IMMUTABLE LANGUAGE sql AS $$ SELECT true $$;
