@@ -27,6 +27,7 @@
 #include "../queue/append.h"
 #include "../util/citus.h"
 #include "../util/inherit.h"
+#include "../util/lock.h"
 #include "../util/relation.h"
 #include "../util/sql.h"
 #include "../util/uncounted.h"
@@ -100,8 +101,14 @@ maintain_truncate(Relation fact)
 		queue_collect_key(def, NULL, NULL);
 	for (i = 0; i < def->ndefs; i++)
 		index_tables = lappend_oid(index_tables, def->defs[i]->relid);
+
+	/*
+	 * Who has read an index table may come to the fact table, which the
+	 * command has locked already: then it is this command that gives way.
+	 */
 	foreach(cell, index_tables)
 	{
+		(void) lock_in_turns(NIL, list_make1_oid(lfirst_oid(cell)), NIL, AccessExclusiveLock);
 		if (lock_if_exists(lfirst_oid(cell), AccessExclusiveLock))
 		{
 			truncate_index_table(lfirst_oid(cell));

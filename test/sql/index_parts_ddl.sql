@@ -96,6 +96,8 @@ RESET session_replication_role;
 
 -- ---- a new partition
 CREATE TABLE f_r_more PARTITION OF f_r FOR VALUES FROM (100) TO (200);
+-- what is there already is left as it is
+CREATE TABLE IF NOT EXISTS f_r_more PARTITION OF f_r FOR VALUES FROM (100) TO (200);
 INSERT INTO f SELECT i, d(i) FROM generate_series(91, 150) i;
 :check
 SELECT tableoid::regclass, count(*), min(n), max(n) FROM f_r GROUP BY 1 ORDER BY tableoid::regclass::text COLLATE "C";
