@@ -259,7 +259,7 @@ SELECT index_table, primary_key, sqlstate, message FROM indextable.rejected WHER
 SET ROLE regress_it_other;
 SELECT fact_table, backlog, rejected, rate, workers, worker_state, last_error, applied FROM indextable.queues ORDER BY fact_table::text;
 SELECT index_table, maintenance, backlog, rejected FROM indextable.index_tables JOIN indextable.index_table_stats USING (index_table, fact_table) ORDER BY index_table::text;
-SELECT index_table, primary_key FROM indextable.rejected;
+SELECT index_table, primary_key FROM indextable.rejected ORDER BY primary_key;
 SELECT * FROM indextable_internal.rejection;
 DELETE FROM indextable_internal.rejection;
 DELETE FROM indextable.rejected;
@@ -268,7 +268,7 @@ SELECT indextable.start_workers();
 SELECT indextable.stop_workers();
 SELECT * FROM indextable.workers();
 SET ROLE regress_it_member;
-SELECT index_table, primary_key FROM indextable.rejected;
+SELECT index_table, primary_key FROM indextable.rejected ORDER BY primary_key;
 RESET ROLE;
 SELECT index_table, primary_key FROM indextable.rejected ORDER BY index_table::text;
 -- queue tables are closed, whatever the default privileges are
@@ -287,7 +287,7 @@ SELECT indextable.drain('fact');
 SET ROLE regress_it_other;
 SELECT indextable.drain('fact');
 SELECT * FROM pg_temp.oracle('one', $$SELECT doc ->> 'k', id FROM fact$$);
-SELECT index_table, primary_key FROM indextable.rejected;
+SELECT index_table, primary_key FROM indextable.rejected ORDER BY primary_key;
 RESET ROLE;
 
 -- ---- row security of the fact table is none of the drain's business, but of look-ups
