@@ -12,6 +12,7 @@
 
 #include "access/genam.h"
 #include "access/table.h"
+#include "access/xact.h"
 #include "catalog/catalog.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
@@ -264,6 +265,13 @@ register_index_table(DefinitionRow *row, IndexDef *def, Relation fact, Relation 
 	if (!OidIsValid(row->replaces))
 		usage_from_now(row->index_table);
 	table_close(fact, NoLock);
+
+	/*
+	 * Event triggers of users, which fire while triggers are created, may
+	 * write the fact table.
+	 */
+	CacheInvalidateRelcacheByRelid(row->fact_table);
+	CommandCounterIncrement();
 	triggers_install_guard(row->index_table);
 	triggers_install(row->fact_table);
 	if (is_queued(row))

@@ -165,6 +165,19 @@ SELECT index_table, state FROM indextable.index_tables ORDER BY index_table::tex
 SELECT * FROM drift();
 RESET client_min_messages;
 
+-- ---- rows are written while the triggers of a filled index table are made
+CREATE FUNCTION write_row() RETURNS event_trigger LANGUAGE plpgsql AS $$
+BEGIN
+	INSERT INTO nested.f SELECT coalesce(max(id), 0) + 1, -1, nested.doc(1) FROM nested.f WHERE r = -1;
+END $$;
+CREATE EVENT TRIGGER a_write ON ddl_command_start WHEN TAG IN ('CREATE TRIGGER') EXECUTE FUNCTION write_row();
+SELECT indextable.alter('f_k', include => '{tags}');
+SELECT indextable.alter('f_k', include => '{}');
+DROP EVENT TRIGGER a_write;
+SELECT count(*) > 0 AS written FROM f WHERE r = -1;
+SELECT * FROM drift();
+DELETE FROM f WHERE r = -1;
+
 -- ---- what a filter uses is renamed, and something else while it is
 CREATE FUNCTION wanted(jsonb) RETURNS boolean IMMUTABLE LANGUAGE sql AS $$ SELECT $1 ? 'k' $$;
 CREATE FUNCTION other(jsonb) RETURNS boolean IMMUTABLE LANGUAGE sql AS $$ SELECT true $$;
