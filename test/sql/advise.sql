@@ -217,7 +217,7 @@ SELECT * FROM run_all('wild');
 CREATE TABLE dull (id int PRIMARY KEY, doc jsonb);
 SELECT * FROM indextable.advise('dull');
 INSERT INTO dull SELECT i, '{"a": 1, "b": {}}' FROM generate_series(1, 1000) i;
-SELECT * FROM fields('dull');
+SELECT * FROM fields('dull') WHERE what <> 'use';
 SELECT indextable.advise('dull', filter => 'id > 5');
 SELECT indextable.advise(NULL);
 \pset format aligned

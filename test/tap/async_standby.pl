@@ -16,6 +16,8 @@ $primary->safe_psql('postgres', fact_table() . "INSERT INTO f SELECT g, d(g), 'n
 $primary->backup('backup');
 my $standby = PostgreSQL::Test::Cluster->new('standby');
 $standby->init_from_backup($primary, 'backup', has_streaming => 1);
+# wait() keeps a snapshot there while it waits for the replay, which a clean-up of the primary would wait with for that snapshot to go.
+$standby->append_conf('postgresql.conf', 'hot_standby_feedback = on');
 $standby->start;
 
 # changed: what was changed on the primary, by a transaction whose ID is returned
