@@ -25,7 +25,7 @@ EXCEPTION WHEN OTHERS THEN
 	RETURN message || CASE WHEN sql IS NULL THEN ' - no SQL: ' || hint ELSE '' END;
 END $$;
 -- what the hint tells to run, and then the statement again
-CREATE VIEW pg_temp.run AS SELECT unnest(ARRAY[sql, statement]) FROM tried;
+CREATE TEMP VIEW run AS SELECT unnest(ARRAY[sql, statement]) FROM tried;
 CREATE FUNCTION pg_temp.wrong() RETURNS bigint LANGUAGE sql AS $$
 	SELECT count(*) FROM (SELECT * FROM indextable.index_tables WHERE index_table IS NOT NULL) t, indextable.verify(t.index_table) v WHERE t.fact_table = '"Hints"."Fact"'::regclass
 $$;
