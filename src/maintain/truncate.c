@@ -108,7 +108,7 @@ maintain_truncate(Relation fact)
 	 */
 	foreach(cell, index_tables)
 	{
-		(void) lock_in_turns(NIL, list_make1_oid(lfirst_oid(cell)), NIL, AccessExclusiveLock);
+		lock_tree_in_turns(lfirst_oid(cell), AccessExclusiveLock);
 		if (lock_if_exists(lfirst_oid(cell), AccessExclusiveLock))
 		{
 			truncate_index_table(lfirst_oid(cell));
