@@ -181,7 +181,7 @@ for my $update ('', 'ALTER EXTENSION indextable UPDATE')
 	drift_free($new, "1.0: index tables equal their recompute $update", 'former');
 	is($new->safe_psql('former', q(SELECT count(*) FROM indextable.verify('f_s'))), 0, '1.0: so does a transactional one');
 }
-is($new->safe_psql('former', q(SELECT extversion FROM pg_extension WHERE extname = 'indextable')), '1.1', '1.0: updated');
+is($new->safe_psql('former', q(SELECT extversion FROM pg_extension WHERE extname = 'indextable')), '1.2', '1.0: updated');
 
 # and by workers
 $new->append_conf('postgresql.conf', "shared_preload_libraries = 'indextable'");
