@@ -644,14 +644,14 @@ FROM (SELECT f.fact_table, 0::oid AS server, b.backlog, b.oldest, b.size, a.appl
 LEFT JOIN pg_catalog.pg_foreign_server s ON s.oid = q.server;
 COMMENT ON VIEW indextable.queues IS 'The queues of asynchronous index tables: how far they are behind, and who is at work';
 COMMENT ON COLUMN indextable.queues.fact_table    IS 'the fact table whose changes are queued';
-COMMENT ON COLUMN indextable.queues.backlog       IS 'number of changes that are not applied yet; NULL, as lag and size, while somebody has a queue table locked, or while a node of Citus cannot be reached. Of a distributed fact table the backlog is that of all nodes, and workers and errors are those of this one';
+COMMENT ON COLUMN indextable.queues.backlog       IS 'number of changes that are not applied yet; NULL, as lag, if it is not known: while somebody has a queue table locked (size is NULL, too), a node of Citus cannot be reached, or a server with feeds does not answer or is not asked by any worker. Of a distributed fact table the backlog is that of all nodes, and workers and errors are those of this one';
 COMMENT ON COLUMN indextable.queues.lag           IS 'age of the oldest of them, from the beginning of its statement; zero if there are none';
 COMMENT ON COLUMN indextable.queues.rate          IS 'changes applied a second by workers, over the last seconds in which they did any';
 COMMENT ON COLUMN indextable.queues.rejected      IS 'number of entries that are lacking because of an error; see indextable.rejected';
 COMMENT ON COLUMN indextable.queues.workers       IS 'number of background workers in this database';
 COMMENT ON COLUMN indextable.queues.worker_state  IS 'waiting: another session has a lock that the next batch needs; failing: the last batch could not be applied; both are tried again. Otherwise none, idle or draining';
 COMMENT ON COLUMN indextable.queues.last_error    IS 'why it could not, or for which lock the worker waits';
-COMMENT ON COLUMN indextable.queues.last_error_at IS 'since when';
+COMMENT ON COLUMN indextable.queues.last_error_at IS 'since when; or, if there is no error, since when the server with the feeds was not asked';
 COMMENT ON COLUMN indextable.queues.applied       IS 'changes applied by workers since the server started';
 COMMENT ON COLUMN indextable.queues.applied_at    IS 'when the last of them were';
 COMMENT ON COLUMN indextable.queues.size          IS 'bytes of the queue tables';

@@ -17,6 +17,8 @@
 #include "activity.h"
 #include "shared_memory.h"
 
+static TimestampTz last_use(const QueueActivity *queue);
+
 /*
  * activity_lock
  *		Keeps others from the activity of all queues until activity_unlock().  Without the
@@ -61,7 +63,7 @@ activity_of(Oid fact_table, Oid server, bool make)
 		if (queue->fact_table == fact_table && queue->server == server && queue->database == MyDatabaseId)
 			return queue;
 		if (oldest == NULL ||
-			Max(queue->applied_at, queue->trouble.tried_at) < Max(oldest->applied_at, oldest->trouble.tried_at))
+			last_use(queue) < last_use(oldest))
 			oldest = queue;
 	}
 	if (!make)
@@ -72,6 +74,13 @@ activity_of(Oid fact_table, Oid server, bool make)
 	oldest->server = server;
 	oldest->backlog = -1;
 	return oldest;
+}
+
+/* last_use: returns when a worker has last tried something for a queue */
+static TimestampTz
+last_use(const QueueActivity *queue)
+{
+	return Max(Max(queue->applied_at, queue->asked_at), queue->trouble.tried_at);
 }
 
 /* activity_count: counts changes of a fact table that were applied */
@@ -115,5 +124,6 @@ activity_note_backlog(Oid fact_table, Oid server, int64 backlog, TimestampTz old
 	queue = activity_of(fact_table, server, true);
 	queue->backlog = backlog;
 	queue->oldest = oldest;
+	queue->asked_at = GetCurrentTimestamp();
 	activity_unlock();
 }

@@ -21,10 +21,13 @@
 #include "access/table.h"
 #include "catalog/pg_extension.h"
 #include "catalog/pg_type.h"
+#include "commands/defrem.h"
 #include "commands/extension.h"
 #include "executor/spi.h"
 #include "foreign/foreign.h"
+#include "lib/stringinfo.h"
 #include "miscadmin.h"
+#include "nodes/pg_list.h"
 #include "utils/builtins.h"
 #include "utils/hsearch.h"
 #include "utils/inval.h"
@@ -72,6 +75,8 @@ static uint64 changes = 0;
 
 static void options_changed(Datum arg, int id, uint32 hash);
 static void run_statement(void *arg);
+static void connect(const char *schema, const char *name, Oid server);
+static char *server_text(Oid server);
 static const char *dblink_schema(void);
 static Datum call(const char *schema, const char *function, const char *name, const char *arg);
 static void wait_for_answer(const char *schema, const char *name, Oid server);
@@ -165,12 +170,12 @@ run_statement(void *arg)
 			elog(ERROR, "could not list the connections of dblink");
 		if (SPI_processed > 0)
 			call(schema, "dblink_disconnect", name, NULL);
-		call(schema, "dblink_connect", name, GetForeignServer(server)->servername);
+		connect(schema, name, server);
 	}
 	if (DatumGetInt32(call(schema, "dblink_send_query", name, s->sql)) != 1)
 		ereport(ERROR,
 				(errcode(ERRCODE_CONNECTION_FAILURE),
-				 errmsg("could not send a statement to server \"%s\"", GetForeignServer(server)->servername)));
+				 errmsg("could not send a statement to server %s", server_text(server))));
 	wait_for_answer(schema, name, server);
 	get = psprintf("SELECT * FROM %s.dblink_get_result(%s) AS t (%s)", schema, quote_literal_cstr(name), s->columns);
 	if (SPI_execute(get, false, 0) != SPI_OK_SELECT)
@@ -194,6 +199,64 @@ run_statement(void *arg)
 		elog(ERROR, "could not read an answer from dblink");
 	SPI_finish();
 	s->connection->usable = changes == before;
+}
+
+/*
+ * connect
+ *		Opens a connection.  The message of an error says to which server: that of dblink does
+ *		not, and it is the only part that the views show.
+ */
+static void
+connect(const char *schema, const char *name, Oid server)
+{
+	MemoryContext cxt = CurrentMemoryContext;
+	const char *where = server_text(server);
+
+	PG_TRY();
+	{
+		call(schema, "dblink_connect", name, GetForeignServer(server)->servername);
+	}
+	PG_CATCH();
+	{
+		ErrorData  *error;
+
+		MemoryContextSwitchTo(cxt);
+		error = CopyErrorData();
+		if (ERRCODE_TO_CATEGORY(error->sqlerrcode) != ERRCODE_CONNECTION_EXCEPTION)
+			PG_RE_THROW();
+		FlushErrorState();
+		ereport(ERROR,
+				(errcode(error->sqlerrcode),
+				 errmsg("could not connect to server %s", where),
+				 errdetail_internal("%s", error->detail != NULL ? error->detail : error->message)));
+	}
+	PG_END_TRY();
+}
+
+/* server_text: names a server in a message, with the options that say where it is */
+static char *
+server_text(Oid server)
+{
+	ForeignServer *s = GetForeignServer(server);
+	StringInfoData text;
+	const char *before = " (";
+	ListCell   *cell;
+
+	initStringInfo(&text);
+	appendStringInfo(&text, "\"%s\"", s->servername);
+	foreach(cell, s->options)
+	{
+		DefElem    *option = lfirst(cell);
+
+		if (strcmp(option->defname, "host") != 0 && strcmp(option->defname, "hostaddr") != 0 &&
+			strcmp(option->defname, "port") != 0)
+			continue;
+		appendStringInfo(&text, "%s%s %s", before, option->defname, defGetString(option));
+		before = ", ";
+	}
+	if (before[0] == ',')
+		appendStringInfoChar(&text, ')');
+	return text.data;
 }
 
 /* dblink_schema: returns the quoted schema of the extension dblink, or raises an error */
@@ -244,7 +307,6 @@ wait_for_answer(const char *schema, const char *name, Oid server)
 		else if (!sleep_longer(&length, until))
 			ereport(ERROR,
 					(errcode(ERRCODE_CONNECTION_FAILURE),
-					 errmsg("server \"%s\" has not answered for %d s", GetForeignServer(server)->servername,
-							ANSWER_TIMEOUT / 1000)));
+					 errmsg("server %s has not answered for %d s", server_text(server), ANSWER_TIMEOUT / 1000)));
 	}
 }

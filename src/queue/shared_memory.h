@@ -63,6 +63,8 @@ typedef struct QueueActivity
 	int64		backlog;		/* of feeds, as of the last batch; -1: not
 								 * known */
 	TimestampTz oldest;			/* when the oldest of that was made */
+	TimestampTz asked_at;		/* when the server of the feeds has answered
+								 * last; 0: not since this server started */
 	int64		applied;		/* how many changes were applied */
 	TimestampTz applied_at;		/* when the last of them were */
 	int64		counted;		/* how many of them since ... */

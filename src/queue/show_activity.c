@@ -13,6 +13,7 @@
 #include "datatype/timestamp.h"
 #include "fmgr.h"
 #include "funcapi.h"
+#include "miscadmin.h"
 #include "nodes/pg_list.h"
 #include "storage/lwlock.h"
 #include "utils/array.h"
@@ -21,12 +22,18 @@
 
 #include "../indextable.h"
 #include "../util/awaited_lock.h"
+#include "../util/settings.h"
 #include "activity.h"
 #include "shared_memory.h"
 #include "trouble.h"
+#include "worker_slots.h"
 
 PG_FUNCTION_INFO_V1(indextable_queue_activity);
 
+/* What a server has said of its feeds is believed for so many ms, unless workers ask less often. */
+#define BELIEVED			60000
+
+static bool backlog_is_known(const QueueActivity *queue, TimestampTz now);
 static Datum integer_array(List *list);
 
 /*
@@ -72,6 +79,8 @@ indextable_queue_activity(PG_FUNCTION_ARGS)
 	values[1] = Float8GetDatum(queue.rate);
 	values[2] = TimestampTzGetDatum(queue.applied_at);
 	isnull[2] = queue.applied_at == 0;
+	if (!backlog_is_known(&queue, now))
+		queue.backlog = -1;
 	isnull[3] = isnull[4] = isnull[8] = queue.trouble.since == 0;
 	if (!isnull[3])
 	{
@@ -79,6 +88,13 @@ indextable_queue_activity(PG_FUNCTION_ARGS)
 		blockers = awaited_lock_blockers(&queue.trouble.lock);
 	}
 	values[4] = TimestampTzGetDatum(queue.trouble.since);
+
+	/* Changes may be waiting in feeds that nobody asks, which is no error. */
+	if (isnull[4] && OidIsValid(server) && queue.backlog < 0)
+	{
+		values[4] = TimestampTzGetDatum(Max(queue.asked_at, PgStartTime));
+		isnull[4] = false;
+	}
 	values[5] = Int64GetDatum(queue.backlog);
 	isnull[5] = queue.backlog < 0;
 	values[6] = TimestampTzGetDatum(queue.oldest);
@@ -88,6 +104,23 @@ indextable_queue_activity(PG_FUNCTION_ARGS)
 	isnull[9] = blockers == NIL;
 	values[9] = blockers == NIL ? (Datum) 0 : integer_array(blockers);
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, isnull)));
+}
+
+/*
+ * backlog_is_known
+ *		Returns whether the backlog of feeds is still what their server has said last: workers
+ *		ask again and again, and the server has answered.
+ *
+ * A worker may be busy with another queue, or wait for a server that does not answer, so its
+ * being there is not enough.
+ */
+static bool
+backlog_is_known(const QueueActivity *queue, TimestampTz now)
+{
+	int64		believed = Max(BELIEVED, INT64CONST(2) * setting_naptime);
+
+	return queue->trouble.since == 0 && count_workers(MyDatabaseId, false) > 0 &&
+		now - queue->asked_at < believed * 1000;
 }
 
 /* integer_array: makes an array of a list of integers */

@@ -4,6 +4,7 @@
 
 use strict;
 use warnings;
+use CPAN::Meta::YAML;
 use FindBin;
 use lib $FindBin::RealBin;
 use Oracle;
@@ -102,6 +103,28 @@ sub workers
 	$c->reload;
 	becomes_true($c, 'SELECT NOT EXISTS (SELECT FROM indextable.workers())') unless $start;
 	return;
+}
+
+# unknown SERVER, NAME: the test that nobody knows what is in its feeds, and since when
+sub unknown
+{
+	my ($server, $name) = @_;
+	return is(sql("SELECT backlog IS NULL AND lag IS NULL AND last_error_at <= clock_timestamp() FROM indextable.queues WHERE server = '$server'"), 't', "$name: the backlog of $server is not known, and since when");
+}
+
+# alerted WHERE: the alert of the documentation, and those of monitoring/, of queues like this, once they are a minute older
+my $root = "$FindBin::RealBin/../..";
+my ($alert) = slurp_file("$root/docs/consistency.md") =~ /As a check that returns nothing.*?```sql\n(.*?);\n```/s;
+my $metrics = CPAN::Meta::YAML->read("$root/monitoring/postgres_exporter.yaml")->[0]{indextable_queue}{query};
+
+sub alerted
+{
+	my ($where) = @_;
+	my $later = "clock_timestamp() + interval '61 s'";
+	(my $rows = $alert) =~ s/\bnow\(\)/($later)/;
+	$rows =~ s/WHERE (.*)/WHERE ($1) $where/s;
+	(my $values = $metrics) =~ s/pg_catalog\.clock_timestamp\(\)/($later)/;
+	return sql($rows) ne '' && sql("SELECT count(*) FROM ($values) m WHERE unknown = 1 AND trouble_seconds > 60 $where") eq '1';
 }
 
 converges('created');
@@ -239,6 +262,11 @@ on('s1', "UPDATE f_s1 SET doc = doc || '{\"k\": \"meanwhile\"}'");
 sql("UPDATE fl SET doc = doc || '{\"k\": \"meanwhile\"}'");
 ok(becomes_true($c, "SELECT count(*) = 100 FROM f_k WHERE k = 'meanwhile'"), 'one server is down, and the other and the local partition go on');
 ok(becomes_true($c, "SELECT last_error IS NOT NULL AND worker_state = 'failing' FROM indextable.queues WHERE server = 's2'"), 'the view shows the error');
+my $where = '"s2" \(host ' . quotemeta($shard{s2}->host) . ', port ' . $shard{s2}->port . '\)';
+like(sql("SELECT last_error FROM indextable.queues WHERE server = 's2'"), qr/^could not connect to server $where$/, 'and where the server is');
+unknown('s2', 'a server that is down');
+is(sql("SELECT backlog IS NOT NULL AND lag IS NOT NULL FROM indextable.queues WHERE server = 's1'"), 't', 'the other one is known');
+ok(alerted("AND server = 's2'"), 'an alert is raised');
 is(sql("SELECT count(*) FROM indextable.queues WHERE last_error IS NOT NULL"), '1', 'of this one');
 is(sql("SELECT count(*) FROM indextable.index_tables WHERE index_table = 'f_k'::regclass"), '1', 'views can be read');
 fails("SELECT indextable.wait('f_k', '5 s')", qr/08001|08006/, 'wait() fails');
@@ -246,6 +274,24 @@ fails("SELECT indextable.drain('f')", qr/08001|08006/, 'so does drain() of the t
 fails("SELECT indextable.drain()", qr/01000: .*could not drain table "f"/, 'which is a warning with other tables');
 $shard{s2}->start;
 converges('it is up again');
+ok(becomes_true($c, 'SELECT bool_and(backlog = 0 AND lag = $$0$$ AND last_error_at IS NULL) FROM indextable.queues'), 'and known again');
+
+# ---- nobody asks the servers
+
+sql('SELECT indextable.stop_workers()');
+becomes_true($c, 'SELECT NOT EXISTS (SELECT FROM indextable.workers())');
+on('s1', "UPDATE f_s1 SET doc = doc || '{\"k\": \"waiting\"}'");
+unknown($_, 'no worker') for 's1', 's2';
+is(sql("SELECT string_agg(DISTINCT worker_state, ' ') || count(last_error) FROM indextable.queues"), 'none0', 'which is no error');
+is(sql("SELECT backlog FROM indextable.queues WHERE server IS NULL"), '0', 'the backlog here is known');
+ok(alerted("AND server = 's1'"), 'an alert is raised');
+$c->restart('fast');
+workers(0);
+unknown($_, 'not asked since the start') for 's1', 's2';
+sql('SELECT indextable.start_workers()');
+workers(1);
+converges('a worker is there again');
+ok(becomes_true($c, 'SELECT bool_and(backlog = 0 AND last_error_at IS NULL) FROM indextable.queues'), 'and all is known');
 
 # ---- under load, with crashes of all of them
 
