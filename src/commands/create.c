@@ -121,6 +121,8 @@ indextable_create(PG_FUNCTION_ARGS)
 	IndexDef   *def;
 	bool		populate;
 	bool		accept_existing;
+	int			nshards = 0;	/* of a distributed index table; 0: as many as
+								 * the fact table has */
 	Oid			existing = InvalidOid;
 
 	if (name == NULL || PG_ARGISNULL(ARG_FACT_TABLE) || PG_ARGISNULL(ARG_KEY))
@@ -151,6 +153,8 @@ indextable_create(PG_FUNCTION_ARGS)
 	accept_existing = PG_NARGS() > ARG_IF_NOT_EXISTS && !PG_ARGISNULL(ARG_IF_NOT_EXISTS) &&
 		PG_GETARG_BOOL(ARG_IF_NOT_EXISTS);
 
+	if (row.is_unique)
+		check_citus_unique(PG_GETARG_OID(ARG_FACT_TABLE));
 	check_request(&row);
 	check_servers_unused(PG_GETARG_OID(ARG_FACT_TABLE), "create()");
 
@@ -178,6 +182,11 @@ indextable_create(PG_FUNCTION_ARGS)
 	row.primary_key = row_key(fcinfo, fact);
 	def = definition_resolve(&row, fact, NULL, 0, &factdef);
 	check_row_key(factdef, fact);
+	if (factdef->distributed && parts.by == NULL)
+	{
+		nshards = parts.partitions;
+		parts.partitions = 0;
+	}
 	if (OidIsValid(existing))
 	{
 		check_existing(existing, &row, def, &parts, fact);
@@ -185,7 +194,7 @@ indextable_create(PG_FUNCTION_ARGS)
 		PG_RETURN_OID(existing);
 	}
 	if (factdef->distributed)
-		check_distributed(&row, factdef, fact, populate, parts.partitions != 0 || parts.by != NULL);
+		check_distributed(&row, factdef, fact, populate, parts.by != NULL);
 
 	/*
 	 * A change that is not in a feed yet has been committed before the
@@ -212,7 +221,7 @@ indextable_create(PG_FUNCTION_ARGS)
 
 	if (factdef->distributed)
 	{
-		register_distributed(&row, def, fact, index_table);
+		register_distributed(&row, def, fact, index_table, nshards);
 		describe_index_table(row.index_table, true);
 		PG_RETURN_OID(row.index_table);
 	}

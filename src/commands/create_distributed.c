@@ -77,7 +77,7 @@ check_distributed(DefinitionRow *row, FactDef *factdef, Relation fact, bool popu
 		refuse(fact, "It is both partitioned and distributed.", NULL);
 	if (partitioned)
 		refuse(fact, "It is distributed, and so are its index tables, which cannot be partitioned as well.",
-			   "Leave out the arguments that are about partitions.");
+			   "Use partitions => n alone, which is the number of its shards.");
 	if (!populate)
 		refuse(fact, "It is distributed, and its index tables are always filled by the workers.",
 			   "Leave out populate.");
@@ -104,10 +104,11 @@ refuse(Relation fact, const char *why, const char *hint)
 /*
  * register_distributed
  *		Distributes an index table that is as its definition says, has it maintained on all
- *		nodes from now on, and queues the keys of all rows; closes both tables.
+ *		nodes from now on, and queues the keys of all rows; closes both tables.  It has
+ *		nshards shards; 0: as many as the fact table.
  */
 void
-register_distributed(DefinitionRow *row, IndexDef *def, Relation fact, Relation index_table)
+register_distributed(DefinitionRow *row, IndexDef *def, Relation fact, Relation index_table, int nshards)
 {
 	char	   *tablespace = tablespace_of(index_table);
 	char	   *column = pstrdup(NameStr(TupleDescAttr(def->desc, def->ident[0] - 1)->attname));
@@ -123,7 +124,7 @@ register_distributed(DefinitionRow *row, IndexDef *def, Relation fact, Relation 
 	primary_key_add(def, primary_key_can_cover(def), tablespace, NULL);
 	end_uncounted(uncounted);
 	row_index_make(row->index_table, row_index_columns(def));
-	distribute(row->index_table, column, table.nshards);
+	distribute(row->index_table, column, nshards > 0 ? nshards : table.nshards);
 
 	record_filter_dependency(row->index_table, def->filter);
 	row->state = "building";

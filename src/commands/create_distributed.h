@@ -13,6 +13,7 @@
 #include "../indextable.h"
 
 extern void check_distributed(DefinitionRow *row, FactDef *factdef, Relation fact, bool populate, bool partitioned);
-extern void register_distributed(DefinitionRow *row, IndexDef *def, Relation fact, Relation index_table);
+extern void register_distributed(DefinitionRow *row, IndexDef *def, Relation fact, Relation index_table,
+								 int nshards);
 
 #endif							/* INDEXTABLE_CREATE_DISTRIBUTED_H */

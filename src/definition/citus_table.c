@@ -105,6 +105,22 @@ check_citus_fact(Relation fact, bool async)
 }
 
 /*
+ * check_citus_unique
+ *		Raises an error if a table is distributed: then no index table over it can be unique,
+ *		whatever its maintenance is.
+ */
+void
+check_citus_unique(Oid fact)
+{
+	if (citus_kind(fact) == CITUS_DISTRIBUTED)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("table \"%s\" cannot have a unique index table", get_rel_name(fact)),
+				 errdetail("It is a distributed table of Citus, and entries of its rows are written after the writer's transaction."),
+				 errhint("Leave out is_unique, and use maintenance => 'async'. Citus itself keeps a key unique if it contains the distribution column.")));
+}
+
+/*
  * check_citus_created
  *		Raises an error if Citus has taken a table that was just created, whose rows are
  *		written past it: in a schema that is distributed, or because Citus manages all tables.

@@ -13,6 +13,7 @@
 #include "../indextable.h"
 
 extern void check_citus_fact(Relation fact, bool async);
+extern void check_citus_unique(Oid fact);
 extern void check_citus_created(Oid relid);
 extern const char *citus_problem(Oid fact, Oid index_table, bool async);
 extern void check_citus_index_table(Oid index_table);

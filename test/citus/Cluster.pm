@@ -25,12 +25,10 @@ sub new_cluster
 		# What the moves of shards need: slots, senders and workers, and the plugin that Citus brings along.
 		$node->append_conf('postgresql.conf', join '', map { "$_\n" } "listen_addresses = 'localhost'", "unix_socket_directories = '" . $node->host . "'",
 			'fsync = off', 'jit = off', 'log_statement = none', 'log_replication_commands = off', 'restart_after_crash = on', 'max_connections = 120',
-			'shared_buffers = 64MB', 'max_wal_size = 2GB', 'max_prepared_transactions = 200', 'max_worker_processes = 40', 'max_replication_slots = 20',
-			'max_wal_senders = 20', 'max_logical_replication_workers = 20', 'wal_keep_size = 0', "shared_preload_libraries = '" . ($option{preload} // 'citus,indextable') . "'",
+			'shared_buffers = 64MB', 'max_wal_size = 2GB', 'max_worker_processes = 40', 'max_replication_slots = 20',
+			'max_wal_senders = 20', 'max_logical_replication_workers = 20', 'wal_keep_size = 0', settings_of_page(), $option{preload} ? "shared_preload_libraries = '$option{preload}'" : (),
 			'citus.shard_count = 8', "citus.node_conninfo = 'sslmode=disable'", 'citus.enable_statistics_collection = off', 'citus.recover_2pc_interval = 5s',
 			'indextable.naptime = 100ms', @{ $option{settings} // [] });
-		# Minor releases of 2026 have a list of the plugins that are allowed.
-		$node->append_conf('postgresql.conf', "output_plugin_libraries = 'citus, pgoutput'") if plugins_are_listed();
 		$node->start;
 		$node->safe_psql('postgres', 'CREATE EXTENSION citus');
 	}
@@ -42,6 +40,15 @@ sub new_cluster
 	return @nodes;
 }
 
+# settings_of_page: what docs/citus.md has users write into postgresql.conf, for this server. Citus' consent to triggers is not
+# among it: that create() does without is tested.
+sub settings_of_page
+{
+	my ($settings) = slurp_file("$FindBin::RealBin/../../docs/citus.md") =~ /in `postgresql\.conf`.*?```\n(.*?)```/s;
+	return grep { !/^citus\.enable_unsafe_triggers/ && (!/^output_plugin_libraries/ || plugins_are_listed()) } split /\n/, $settings;
+}
+
+# Minor releases of 2026 have a list of the plugins that are allowed.
 sub plugins_are_listed
 {
 	my $share = `pg_config --sharedir`;

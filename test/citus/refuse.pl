@@ -48,7 +48,12 @@ foreach my $unsafe ('off', 'on')
 	fails($c, $set . create('x', 'loc', ", maintenance => 'async'"), qr/0A000: .*\n(.*\n)*HINT: /, "asynchronous on a Citus local table, unsafe triggers $unsafe");
 	fails($c, $set . create('x', 'dist', ", maintenance => 'transactional'"), qr/0A000: .*\n(.*\n)*HINT: /, "transactional on a distributed table, unsafe triggers $unsafe");
 }
+fails($c, create('x', 'dist', ", is_unique => true, maintenance => '$_'"), qr/0A000: +table "dist" cannot have a unique index table\n(.*\n)*HINT: +Leave out is_unique/, "unique is not possible, $_") for 'async', 'transactional';
+fails($c, create('x', 'dist', ", maintenance => 'async', partitions => 2, partition_by => 'HASH (k)'"), qr/0A000: .*\n(.*\n)*HINT: +Use partitions => n alone/, 'a distributed index table is not partitioned');
 is(sql($c, 'SELECT count(*) FROM indextable.index_tables', "SELECT count(*) FROM pg_trigger WHERE tgname LIKE 'indextable%'"), "0\n0", 'nothing is left of it');
+sql($c, create('few', 'dist', ", maintenance => 'async', partitions => 3"));
+is(sql($c, "SELECT count(*) FROM pg_dist_shard WHERE logicalrelid = 'few'::regclass"), '3', 'partitions is the number of its shards');
+is(sql($c, "SELECT indextable.wait('few')", "SELECT count(*) FROM few", "SELECT indextable.drop('few')"), "t\n100", 'which have all entries');
 sql($c, "INSERT INTO $_->[0] (id, doc) VALUES (1000, '{}')") for ['dist'], ['ref'], ['loc'], ['byfk'];
 
 # ---- a shard, on its worker
