@@ -57,6 +57,7 @@ typedef struct Replacing
 
 static Plan *make_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses,
 					   List *children);
+static List *in_safe_order(RelOptInfo *rel, List *clauses);
 static List *needed_columns(RelOptInfo *rel, List *clauses);
 static Query *fallback_query(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, List *columns,
 							 List **values);
@@ -103,6 +104,7 @@ make_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 		if (((RestrictInfo *) lfirst(cell))->pseudoconstant)
 			clauses = foreach_delete_current(clauses, cell);
 	}
+	clauses = in_safe_order(rel, clauses);
 	foreach(cell, c->conditions)
 	{
 		Condition  *condition = lfirst(cell);
@@ -143,6 +145,38 @@ make_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 		give_reason(c->def->fact->relid, c->def->relid, NULL);
 	}
 	return &scan->scan.plan;
+}
+
+/*
+ * in_safe_order
+ *		Returns the conditions of a scan, which come in the planner's order, in that in which
+ *		they are checked: so that none is evaluated for a row for which a native plan that reads
+ *		the whole table need not evaluate it, because it may raise an error there.
+ *
+ * Conditions that cannot raise one come first.  By these a native plan chooses what it reads at
+ * all: partitions, for example.  Conditions on other tables, too, come last, as a join checks
+ * them for the rows that satisfy all others.
+ */
+static List *
+in_safe_order(RelOptInfo *rel, List *clauses)
+{
+	List	   *safe = NIL;
+	List	   *own = NIL;
+	List	   *join = NIL;
+	ListCell   *cell;
+
+	foreach(cell, clauses)
+	{
+		RestrictInfo *rinfo = lfirst(cell);
+
+		if (!contain_leaked_vars((Node *) rinfo->clause))
+			safe = lappend(safe, rinfo);
+		else if (list_member_ptr(rel->baserestrictinfo, rinfo))
+			own = lappend(own, rinfo);
+		else
+			join = lappend(join, rinfo);
+	}
+	return list_concat(list_concat(safe, own), join);
 }
 
 /*

@@ -265,6 +265,25 @@ INSERT INTO many SELECT i, jsonb_build_object('a', 'a' || i % 2, 'tags', jsonb_b
 SELECT indextable.create('many_tags', 'many', '{tags[*]}'), indextable.create('many_a', 'many', '{a, tags[*]}');
 SELECT d AS difference FROM (VALUES ('native', $$SELECT id FROM many$$), ('native', $$SELECT count(*) FROM many WHERE doc ->> 'a' = 'a1'$$), ('many_tags', $$SELECT id FROM many WHERE doc -> 'tags' @> '["x"]'$$), ('many_a', $$SELECT id FROM many WHERE doc ->> 'a' = 'a1' AND doc -> 'tags' @> '["x"]'$$),
 	(NULL, $$SELECT id FROM many WHERE doc -> 'tags' @> '["x", "y3"]'$$), (NULL, $$SELECT id FROM many WHERE doc ->> 'a' IN ('a0', 'a1') AND doc @> '{"tags": ["x"]}'$$)) q (scans, query), pg_temp.differences(query, scans) d;
+-- an expression that fails is not evaluated for partitions that a native plan leaves out
+CREATE TABLE cast_part (id int, p int, doc jsonb, PRIMARY KEY (id, p)) PARTITION BY LIST (p);
+CREATE TABLE cast_part_1 PARTITION OF cast_part FOR VALUES IN (1, 2, 3, 4, 5, 6, 7, 8);
+CREATE TABLE cast_part_2 PARTITION OF cast_part FOR VALUES IN (11);
+INSERT INTO cast_part SELECT i, 1 + i % 8, jsonb_build_object('town', 't' || i % 3, 'n', i, 'kind', 'number') FROM generate_series(1, 30) i;
+INSERT INTO cast_part SELECT i, 11, jsonb_build_object('town', 't' || i % 3, 'n', 'x', 'kind', 'text') FROM generate_series(31, 60) i;
+SELECT indextable.create('cast_town', 'cast_part', '{town}');
+CREATE TABLE cast_other (town text, n int);
+INSERT INTO cast_other VALUES ('t1', 1), ('t2', 9);
+ANALYZE cast_part, cast_other;
+SELECT pg_temp.differences($$SELECT id FROM cast_part WHERE doc ->> 'town' = 't1' AND (doc ->> 'n')::int > 5 AND p IN (1, 2, 3, 4, 5, 6, 7, 8)$$, 'cast_town') AS difference;
+-- a condition of a join that fails is evaluated after those on the table alone, as natively
+SET enable_mergejoin = off;
+SELECT count(*) FROM cast_other o JOIN cast_part f ON doc ->> 'town' = o.town AND (doc ->> 'n')::int > o.n WHERE doc - 'a' - 'b' - 'c' - 'd' - 'e' - 'f' @> '{"kind": "number"}';
+SET indextable.planner = force;
+SELECT pg_temp.explain($$SELECT count(*) FROM cast_other o JOIN cast_part f ON doc ->> 'town' = o.town AND (doc ->> 'n')::int > o.n WHERE doc - 'a' - 'b' - 'c' - 'd' - 'e' - 'f' @> '{"kind": "number"}'$$) AS scan;
+SELECT count(*) FROM cast_other o JOIN cast_part f ON doc ->> 'town' = o.town AND (doc ->> 'n')::int > o.n WHERE doc - 'a' - 'b' - 'c' - 'd' - 'e' - 'f' @> '{"kind": "number"}';
+SET indextable.planner = off;
+RESET enable_mergejoin;
 -- what is volatile is evaluated for each row
 SET indextable.planner = force;
 SELECT pg_temp.explain($$SELECT id FROM plain WHERE doc ->> 'town' = 't' || random()::int$$) AS scan;
