@@ -31,6 +31,7 @@
 #include "storage/lockdefs.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
+#include "utils/inval.h"
 #include "utils/jsonb.h"
 #include "utils/lsyscache.h"
 #include "utils/rls.h"
@@ -144,6 +145,11 @@ run_lookup(FunctionCallInfo fcinfo, int arg, bool rows)
  *		Opens both tables, chooses the snapshot, and pins the definition.  The caller
  *		unpins it, also if there is an error, and calls lookup_close().  Times are in
  *		microseconds; -1 means that there is none.
+ *
+ * The definition must not be older than the snapshot: an asynchronous index table may have
+ * entries that are not of the row as the snapshot sees it.  The locks bring no news to a
+ * transaction in which a plan has taken them.  maintain/in_step.c says why it is asked for
+ * after the snapshot was taken.
  */
 void
 lookup_open(Lookup *lookup, Oid index_table, int64 max_lag, int64 timeout)
@@ -151,6 +157,7 @@ lookup_open(Lookup *lookup, Oid index_table, int64 max_lag, int64 timeout)
 	if (wait_until_fresh(index_table, max_lag, timeout))
 		lookup->latest = RegisterSnapshot(GetLatestSnapshot());
 	lookup->snapshot = lookup->latest != NULL ? lookup->latest : GetActiveSnapshot();
+	AcceptInvalidationMessages();
 	lookup->def = definition_open(index_table, &lookup->factdef, &lookup->fact, &lookup->index_table);
 	if (lookup->def == NULL)
 		report_not_index_table(index_table);

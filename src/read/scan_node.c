@@ -27,6 +27,7 @@
 #include "tcop/dest.h"
 #include "utils/array.h"
 #include "utils/datum.h"
+#include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
@@ -128,6 +129,7 @@ open_index_table(IndexTableScan *scan)
 	scan->cxt = AllocSetContextCreate(estate->es_query_cxt, "indextable search", ALLOCSET_SMALL_SIZES);
 	if (!OidIsValid(scan->plan.index_table))
 		return;
+	AcceptInvalidationMessages();	/* see in_step.c */
 	scan->fact = soft_definition(scan->plan.fact);
 	if (scan->fact == NULL)
 		return;
