@@ -8,3 +8,6 @@ SET LOCAL search_path = pg_catalog, pg_temp;
 
 COMMENT ON COLUMN indextable.queues.backlog       IS 'number of changes that are not applied yet; NULL, as lag, if it is not known: while somebody has a queue table locked (size is NULL, too), a node of Citus cannot be reached, or a server with feeds does not answer or is not asked by any worker. Of a distributed fact table the backlog is that of all nodes, and workers and errors are those of this one';
 COMMENT ON COLUMN indextable.queues.last_error_at IS 'since when; or, if there is no error, since when the server with the feeds was not asked';
+
+COMMENT ON COLUMN indextable.queues.last_error IS 'why it could not, or for what the worker waits';
+COMMENT ON COLUMN indextable.queues.blocked_by IS 'processes that keep it waiting at this moment, as pg_blocking_pids() counts: 0 is a prepared transaction; NULL between two tries';

@@ -650,14 +650,14 @@ COMMENT ON COLUMN indextable.queues.rate          IS 'changes applied a second b
 COMMENT ON COLUMN indextable.queues.rejected      IS 'number of entries that are lacking because of an error; see indextable.rejected';
 COMMENT ON COLUMN indextable.queues.workers       IS 'number of background workers in this database';
 COMMENT ON COLUMN indextable.queues.worker_state  IS 'waiting: another session has a lock that the next batch needs; failing: the last batch could not be applied; both are tried again. Otherwise none, idle or draining';
-COMMENT ON COLUMN indextable.queues.last_error    IS 'why it could not, or for which lock the worker waits';
+COMMENT ON COLUMN indextable.queues.last_error    IS 'why it could not, or for what the worker waits';
 COMMENT ON COLUMN indextable.queues.last_error_at IS 'since when; or, if there is no error, since when the server with the feeds was not asked';
 COMMENT ON COLUMN indextable.queues.applied       IS 'changes applied by workers since the server started';
 COMMENT ON COLUMN indextable.queues.applied_at    IS 'when the last of them were';
 COMMENT ON COLUMN indextable.queues.size          IS 'bytes of the queue tables';
 COMMENT ON COLUMN indextable.queues.server        IS 'the foreign server from whose feeds the changes come, with the backlog as it was when a worker last asked; NULL: the queue on this server, whose row counts what is rejected from all';
 COMMENT ON COLUMN indextable.queues.next_try      IS 'when it is tried again; sooner if DDL may have mended it';
-COMMENT ON COLUMN indextable.queues.blocked_by    IS 'processes that keep it waiting at this moment, as pg_blocking_pids() counts: 0 is a prepared transaction';
+COMMENT ON COLUMN indextable.queues.blocked_by    IS 'processes that keep it waiting at this moment, as pg_blocking_pids() counts: 0 is a prepared transaction; NULL between two tries';
 
 CREATE VIEW indextable.progress AS
 SELECT coalesce(d.replaces, b.index_table) AS index_table,

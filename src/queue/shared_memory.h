@@ -13,7 +13,6 @@
 #include "storage/latch.h"
 #include "storage/lwlock.h"
 
-#include "../util/awaited_lock.h"
 #include "../util/settings.h"
 
 /* If more databases than this ask for a worker at a time, the launcher looks at all of them. */
@@ -42,7 +41,9 @@ typedef struct Trouble
 								 * one has not */
 	bool		waiting;		/* other sessions are in the way; otherwise it
 								 * is an error */
-	AwaitedLock lock;			/* for which it waits, if that is known */
+	Oid			queue_table;	/* the one that they have locked, if that is
+								 * why */
+	int			worker;			/* the process whose batch has failed last */
 	TimestampTz tried_at;		/* when the last one failed */
 	TimestampTz next_try;
 	int			backoff;		/* the time between these two, in ms */

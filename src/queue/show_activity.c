@@ -15,13 +15,15 @@
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "nodes/pg_list.h"
+#include "storage/lockdefs.h"
 #include "storage/lwlock.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/fmgrprotos.h"
 #include "utils/timestamp.h"
 
 #include "../indextable.h"
-#include "../util/awaited_lock.h"
+#include "../util/lock.h"
 #include "../util/settings.h"
 #include "activity.h"
 #include "shared_memory.h"
@@ -34,7 +36,7 @@ PG_FUNCTION_INFO_V1(indextable_queue_activity);
 #define BELIEVED			60000
 
 static bool backlog_is_known(const QueueActivity *queue, TimestampTz now);
-static Datum integer_array(List *list);
+static Datum blockers_of(const Trouble *trouble);
 
 /*
  * indextable_queue_activity
@@ -57,7 +59,6 @@ indextable_queue_activity(PG_FUNCTION_ARGS)
 	TupleDesc	desc;
 	Datum		values[10];
 	bool		isnull[10] = {0};
-	List	   *blockers = NIL;
 
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
@@ -85,7 +86,6 @@ indextable_queue_activity(PG_FUNCTION_ARGS)
 	if (!isnull[3])
 	{
 		values[3] = CStringGetTextDatum(trouble_text(&queue.trouble, fact_table));
-		blockers = awaited_lock_blockers(&queue.trouble.lock);
 	}
 	values[4] = TimestampTzGetDatum(queue.trouble.since);
 
@@ -101,8 +101,8 @@ indextable_queue_activity(PG_FUNCTION_ARGS)
 	isnull[6] = queue.backlog <= 0;
 	values[7] = BoolGetDatum(queue.trouble.since != 0 && queue.trouble.waiting);
 	values[8] = TimestampTzGetDatum(queue.trouble.next_try);
-	isnull[9] = blockers == NIL;
-	values[9] = blockers == NIL ? (Datum) 0 : integer_array(blockers);
+	values[9] = isnull[3] || !queue.trouble.waiting ? (Datum) 0 : blockers_of(&queue.trouble);
+	isnull[9] = values[9] == (Datum) 0;
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, isnull)));
 }
 
@@ -123,15 +123,40 @@ backlog_is_known(const QueueActivity *queue, TimestampTz now)
 		now - queue->asked_at < believed * 1000;
 }
 
-/* integer_array: makes an array of a list of integers */
+/*
+ * blockers_of
+ *		Returns the processes (integer[]) that keep a queue waiting at this moment, or 0 if
+ *		none is seen to.
+ *
+ * A worker that waits for a lock does so for a moment only, again and again: in between
+ * nobody is in its way.
+ */
 static Datum
-integer_array(List *list)
+blockers_of(const Trouble *trouble)
 {
-	Datum	   *elements = palloc(sizeof(Datum) * list_length(list));
+	List	   *pids = NIL;
+	Datum	   *elements;
 	int			n = 0;
 	ListCell   *cell;
 
-	foreach(cell, list)
+	if (!OidIsValid(trouble->queue_table))
+	{
+		Datum		blocking;
+
+		/*
+		 * The number of a worker that has ended may be that of another
+		 * process by now.
+		 */
+		if (!only_workers(list_make1_int(trouble->worker)))
+			return (Datum) 0;
+		blocking = DirectFunctionCall1(pg_blocking_pids, Int32GetDatum(trouble->worker));
+		return ArrayGetNItems(ARR_NDIM(DatumGetArrayTypeP(blocking)), ARR_DIMS(DatumGetArrayTypeP(blocking))) == 0 ? (Datum) 0 : blocking;
+	}
+	pids = lock_blockers(trouble->queue_table, ShareUpdateExclusiveLock);
+	if (pids == NIL)
+		return (Datum) 0;
+	elements = palloc(sizeof(Datum) * list_length(pids));
+	foreach(cell, pids)
 		elements[n++] = Int32GetDatum(lfirst_int(cell));
 	return PointerGetDatum(construct_array(elements, n, INT4OID, sizeof(int32), true, TYPALIGN_INT));
 }

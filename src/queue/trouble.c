@@ -23,7 +23,6 @@
 #include "utils/timestamp.h"
 
 #include "../indextable.h"
-#include "../util/awaited_lock.h"
 #include "../util/subxact.h"
 #include "activity.h"
 #include "shared_memory.h"
@@ -32,7 +31,7 @@
 /* What stays the same is written to the server's log once in this time, in ms. */
 #define LOG_INTERVAL		600000
 
-static bool note(Oid fact_table, Oid server, bool waiting, const char *message, const AwaitedLock *lock, int max_backoff);
+static bool note(Oid fact_table, Oid server, bool waiting, const char *message, Oid queue_table, int max_backoff);
 
 /* trouble_of: sets *trouble to what keeps the batches of a queue from being applied; returns false if nothing does */
 bool
@@ -51,27 +50,29 @@ trouble_of(Oid fact_table, Oid server, Trouble *trouble)
 
 /*
  * trouble_note_error
- *		Notes the error with which a batch has failed, and the lock that it has waited for, if
- *		any, and returns whether the error is to be logged.  After a serialization failure or
- *		a deadlock the queue is always left alone for the shortest time.
+ *		Notes the error with which a batch has failed, and returns whether the error is to be
+ *		logged.  After a serialization failure or a deadlock the queue is always left alone for
+ *		the shortest time.
  */
 bool
-trouble_note_error(Oid fact_table, Oid server, ErrorData *error, const AwaitedLock *lock)
+trouble_note_error(Oid fact_table, Oid server, ErrorData *error)
 {
-	AwaitedLock unknown = {.mode = NoLock};
-
 	if (!is_conflict(error))
-		return note(fact_table, server, false, error->message, &unknown, MAX_BACKOFF);
+		return note(fact_table, server, false, error->message, InvalidOid, MAX_BACKOFF);
 	if (error->sqlerrcode == ERRCODE_LOCK_NOT_AVAILABLE)
-		return note(fact_table, server, true, error->message, lock, MAX_WAIT);
-	return note(fact_table, server, true, error->message, &unknown, MIN_BACKOFF);
+		return note(fact_table, server, true, "", InvalidOid, MAX_WAIT);
+	return note(fact_table, server, true, error->message, InvalidOid, MIN_BACKOFF);
 }
 
-/* trouble_note_wait: notes that a batch was not tried because a lock is not free; returns whether that is to be logged */
+/*
+ * trouble_note_wait
+ *		Notes that a batch of the queue on this server was not tried because another session
+ *		has locked a queue table; returns whether that is to be logged.
+ */
 bool
-trouble_note_wait(Oid fact_table, Oid server, const AwaitedLock *lock)
+trouble_note_wait(Oid fact_table, Oid queue_table)
 {
-	return note(fact_table, server, true, "", lock, MAX_WAIT);
+	return note(fact_table, InvalidOid, true, "", queue_table, MAX_WAIT);
 }
 
 /*
@@ -82,7 +83,7 @@ trouble_note_wait(Oid fact_table, Oid server, const AwaitedLock *lock)
  *		that this is over.
  */
 static bool
-note(Oid fact_table, Oid server, bool waiting, const char *message, const AwaitedLock *lock, int max_backoff)
+note(Oid fact_table, Oid server, bool waiting, const char *message, Oid queue_table, int max_backoff)
 {
 	TimestampTz now = GetCurrentTimestamp();
 	Trouble    *trouble;
@@ -107,7 +108,8 @@ note(Oid fact_table, Oid server, bool waiting, const char *message, const Awaite
 	if (log && !waiting)
 		trouble->logged = hash;
 	trouble->waiting = waiting;
-	trouble->lock = *lock;
+	trouble->queue_table = queue_table;
+	trouble->worker = MyProcPid;
 	strlcpy(trouble->message, text, sizeof(trouble->message));
 	trouble->backoff = anew ? MIN_BACKOFF : Min(trouble->backoff * 2, max_backoff);
 	trouble->tried_at = now;
@@ -133,8 +135,8 @@ trouble_end(Oid fact_table, Oid server)
 char *
 trouble_text(const Trouble *trouble, Oid fact_table)
 {
-	if (trouble->waiting && trouble->lock.mode != NoLock)
-		return psprintf("waiting for %s", awaited_lock_text(&trouble->lock));
+	if (trouble->waiting && trouble->message[0] == '\0')
+		return pstrdup(OidIsValid(trouble->queue_table) ? "waiting for a session that drains the queue" : "waiting for a lock");
 	if (!owns_relation(fact_table, GetUserId()))
 		return "<insufficient privilege>";
 	return pstrdup(trouble->message);

@@ -3,6 +3,7 @@
  * lock.c
  *	  Locks a table or its whole partition tree: with a timeout, without waiting, or
  *	  telling whether the lock is new; or several tables that others lock in any order.
+ *	  Tells which processes are in the way of a lock.
  *
  *-------------------------------------------------------------------------
  */
@@ -338,6 +339,34 @@ unlock_tree(Oid relid, LOCKMODE mode)
 
 	foreach(cell, list_with_partitions(relid))
 		UnlockRelationOid(lfirst_oid(cell), mode);
+}
+
+/*
+ * lock_blockers
+ *		Lists the processes that have, or wait for, a lock on a table that conflicts with a
+ *		mode, as pg_blocking_pids() would for a process that asks for it now: 0 stands for a
+ *		prepared transaction.
+ */
+List *
+lock_blockers(Oid relid, LOCKMODE mode)
+{
+	List	   *pids = NIL;
+	LockData   *data = GetLockStatusData();
+	LOCKTAG		tag;
+	LOCKMASK	conflicts;
+	int			i;
+
+	SET_LOCKTAG_RELATION(tag, MyDatabaseId, relid);
+	conflicts = GetLockTagsMethodTable(&tag)->conflictTab[mode];
+	for (i = 0; i < data->nelements; i++)
+	{
+		LockInstanceData *l = &data->locks[i];
+
+		if (memcmp(&l->locktag, &tag, sizeof(LOCKTAG)) == 0 && l->pid != MyProcPid &&
+			((l->holdMask | (l->waitLockMode == NoLock ? 0 : LOCKBIT_ON(l->waitLockMode))) & conflicts) != 0)
+			pids = list_append_unique_int(pids, l->leaderPid);
+	}
+	return pids;
 }
 
 /*

@@ -32,6 +32,7 @@ extern void unlock_tree(Oid relid, LOCKMODE mode);
 extern bool lock_once(Oid relid, LOCKMODE mode, uint64 *time);
 extern void locks_are_released(void);
 extern bool lock_newly(Oid relid, LOCKMODE mode);
+extern List *lock_blockers(Oid relid, LOCKMODE mode);
 extern bool is_database_lock_awaited(Oid database);
 extern bool lock_with_timeout(Oid relid, LOCKMODE mode, int ms);
 extern bool lock_in_turns(List *tables, List *trees, List *others, LOCKMODE mode);

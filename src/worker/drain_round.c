@@ -4,11 +4,10 @@
  *	  Drains one batch of each queue of a database, as a worker does again and again, and
  *	  decides what becomes of a queue whose batch has failed.
  *
- * Such a queue is left alone for a while: see trouble.c.  If the batch has waited in vain for
- * a lock that another session has, the worker only looks whether the lock is free by now,
- * which takes no time, and so it can do that several times a second, however many queues
- * wait.  If there was an error, it may be mended by DDL: then the server tells this process
- * what has changed, and the queue is tried again at once.
+ * Such a queue is left alone for a while: see trouble.c.  That is half a second at most if
+ * the batch has waited in vain for a lock that another session has.  If there was an error, it
+ * may be mended by DDL: then the server tells this process what has changed, and the queue is
+ * tried again at once.
  *
  *-------------------------------------------------------------------------
  */
@@ -16,7 +15,6 @@
 
 #include "access/xact.h"
 #include "datatype/timestamp.h"
-#include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "nodes/pg_list.h"
 #include "pgstat.h"
@@ -42,7 +40,7 @@
 #include "../queue/feed_client.h"
 #include "../queue/trouble.h"
 #include "../queue/worker_slots.h"
-#include "../util/awaited_lock.h"
+#include "../util/lock.h"
 #include "../util/settings.h"
 #include "../util/sql.h"
 #include "../util/subxact.h"
@@ -97,7 +95,7 @@ static void queue_context(void *arg);
 static bool is_worth_logging(ErrorData *error, void *arg);
 static pg_noinline bool drain_in_transaction(Queue *queue, bool mended, int64 *changes, bool *locked);
 static bool drain_feeds(Queue *queue, int64 *changes, bool *locked);
-static void note_wait(Queue *queue, const AwaitedLock *lock);
+static void note_wait(Queue *queue, Oid queue_table);
 
 /* round_init: begins to hear what changes; synchronous_commit is what commits did before they became asynchronous */
 void
@@ -300,12 +298,7 @@ is_left_alone(Queue *queue, Heard *h, const Trouble *trouble, TimestampTz *next_
 			return false;
 		*next_try = Min(*next_try, soon);
 	}
-	if (now < trouble->next_try)
-		return true;
-	if (!trouble->waiting || awaited_lock_is_free(&trouble->lock))
-		return false;
-	note_wait(queue, &trouble->lock);
-	return true;
+	return now < trouble->next_try;
 }
 
 /*
@@ -324,7 +317,6 @@ drain_one(Queue *queue, Heard *h, bool troubled, bool *more, TimestampTz *next_t
 
 	draining[0] = '\0';
 	error_context_stack = &context;
-	awaited_lock_watch();
 	PG_TRY();
 	{
 		int64		n = 0;
@@ -349,7 +341,6 @@ drain_one(Queue *queue, Heard *h, bool troubled, bool *more, TimestampTz *next_t
 	}
 	PG_END_TRY();
 	error_context_stack = context.previous;
-	(void) awaited_lock_end();
 	activity_count(queue->fact_table, queue->server, changes);
 
 	/* If another session may be draining, nothing is known of an error. */
@@ -386,9 +377,8 @@ static bool
 is_worth_logging(ErrorData *error, void *arg)
 {
 	Queue	   *queue = arg;
-	AwaitedLock lock = awaited_lock_end();
 
-	return trouble_note_error(queue->fact_table, queue->server, error, &lock);
+	return trouble_note_error(queue->fact_table, queue->server, error);
 }
 
 /*
@@ -403,7 +393,6 @@ drain_in_transaction(Queue *queue, bool mended, int64 *changes, bool *locked)
 {
 	Oid			fact_table = queue->fact_table;
 	DrainPosition position = {.retry_rejected = mended};
-	AwaitedLock lock;
 	bool		others;
 	bool		more;
 
@@ -417,12 +406,11 @@ drain_in_transaction(Queue *queue, bool mended, int64 *changes, bool *locked)
 	*locked = position.locked;
 	drain_end(&position);
 	PopActiveSnapshot();
-	lock = awaited_table_lock(position.busy, ShareUpdateExclusiveLock);
-	others = OidIsValid(position.busy) && !only_workers(awaited_lock_blockers(&lock));
+	others = OidIsValid(position.busy) && !only_workers(lock_blockers(position.busy, ShareUpdateExclusiveLock));
 	CommitTransactionCommand();
 	draining[0] = '\0';
 	if (others)
-		note_wait(queue, &lock);
+		note_wait(queue, position.busy);
 	return more;
 }
 
@@ -465,25 +453,18 @@ drain_feeds(Queue *queue, int64 *changes, bool *locked)
 
 /*
  * note_wait
- *		Notes that a queue is not drained because another session has a lock, and tells the
- *		server's log if that lasts.
+ *		Notes that a queue is not drained because another session has locked a queue table, and
+ *		tells the server's log if that lasts.
  */
 static void
-note_wait(Queue *queue, const AwaitedLock *lock)
+note_wait(Queue *queue, Oid queue_table)
 {
-	StringInfoData pids;
-	ListCell   *cell;
-
-	if (!trouble_note_wait(queue->fact_table, queue->server, lock))
+	if (!trouble_note_wait(queue->fact_table, queue_table))
 		return;
 	StartTransactionCommand();
-	initStringInfo(&pids);
-	foreach(cell, awaited_lock_blockers(lock))
-		appendStringInfo(&pids, "%s%d", pids.len > 0 ? ", " : "", lfirst_int(cell));
 	ereport(LOG,
-			(errmsg("asynchronous index tables of %s have been waiting for %s",
-					get_rel_name(queue->fact_table) == NULL ? "a table" : quoted_relation(queue->fact_table),
-					awaited_lock_text(lock)),
-			 errdetail_plural("Process in the way: %s.", "Processes in the way: %s.", list_length(awaited_lock_blockers(lock)), pids.data)));
+			(errmsg("asynchronous index tables of %s have been waiting for another session that drains their queue",
+					get_rel_name(queue->fact_table) == NULL ? "a table" : quoted_relation(queue->fact_table)),
+			 errhint("The column blocked_by of the view " IT_SCHEMA ".queues tells which process it is.")));
 	CommitTransactionCommand();
 }
