@@ -150,7 +150,7 @@ $node->safe_psql('before', q(DROP VIEW drift, all_drift; SELECT indextable.drop(
 is($node->safe_psql('before', q(SELECT string_agg(index_table::text, ' ' ORDER BY index_table::text) FROM indextable.index_tables)), 'b_k i_k', '1.0: drop(), and DROP TABLE');
 is($node->safe_psql('before', q(SELECT count(*) FROM pg_class WHERE relname ~ '^(queue|rebuild)_')), 0, '1.0: nothing is left of them');
 
-# What others have made in the schema of the extension is not taken for the server's own by the views of 1.1.
+# What others have made in the schema of the extension is not taken for the server's own by the views of 1.2.
 $node->safe_psql('before', <<'SQL');
 CREATE FUNCTION indextable.same(regclass, regclass) RETURNS boolean IMMUTABLE LANGUAGE sql RETURN $1::oid = $2::oid;
 CREATE OPERATOR indextable.= (FUNCTION = indextable.same, LEFTARG = regclass, RIGHTARG = regclass);
@@ -180,7 +180,7 @@ FROM pg_class, aclexplode(relacl) a WHERE relnamespace = 'indextable_internal'::
 SQL
 is($node->safe_psql('before', $captured), 0, 'updated: no operators of others');
 is($node->safe_psql('before', q(SELECT has_table_privilege('pg_monitor', 'indextable.rejected', 'SELECT'))), 't', 'grants stay');
-is($node->safe_psql('before', $version), '1.1|indextable_internal', 'and updated it is');
+is($node->safe_psql('before', $version), '1.2|indextable_internal', 'and updated it is');
 
 # ---- the update
 
@@ -249,12 +249,12 @@ for my $again (1 .. 5)
 is($node->safe_psql('postgres', $version), '1.0|', 'there is no update yet');
 is($open->query('COMMIT'), '', 'it commits');
 is($updates->answer, '', 'updated');
-is($node->safe_psql('postgres', $version), '1.1|indextable_internal', 'it is the catalog of 1.1');
+is($node->safe_psql('postgres', $version), '1.2|indextable_internal', 'it is the catalog of 1.2');
 
 # ---- the same catalog as that of a new installation
 
 $node->safe_psql('postgres', 'CREATE DATABASE anew');
-$node->safe_psql('anew', q(CREATE EXTENSION indextable VERSION '1.1'));
+$node->safe_psql('anew', q(CREATE EXTENSION indextable VERSION '1.2'));
 $node->safe_psql('postgres', 'CREATE DATABASE updated');
 $node->safe_psql('updated', q(CREATE EXTENSION indextable VERSION '1.0'; ALTER EXTENSION indextable UPDATE));
 cmp_ok(scalar @{ catalog('anew') }, '>', 500, 'what there is to compare');
