@@ -10,8 +10,10 @@
  *
  * A row that a constraint was not checked for can be seen by a snapshot that is older than the
  * constraint.  So it is believed only when the transaction that has made it, or has validated
- * it, is older than all snapshots that this backend has, and so than those that it will have.
- * Whoever sees that transaction sees all that have ended before it, which have deleted or
+ * it, is older than all snapshots that this transaction has, and so than those that it will
+ * have.  A later transaction may import an older snapshot from another session: then nothing is
+ * believed of what is newer when its queries are planned, and a plan that was kept finds by
+ * snapshot_precedes_checks() that it may rely on too much.  Whoever sees that transaction sees all that have ended before it, which have deleted or
  * changed the rows that it has not met any more; and those that it has met comply.
  *
  * Nothing is evaluated, as constraints can have any functions.
@@ -37,6 +39,7 @@
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
+#include "../definition/tree_age.h"
 #include "fact_checks.h"
 #include "field_match.h"
 
@@ -56,6 +59,9 @@ struct FactChecks
 	List	   *arrays;			/* of Checked *: it is an array, or NULL, or
 								 * SQL NULL */
 };
+
+/* The newest transaction since which something is known that a plan may rely on. */
+static TransactionId newest_believed = InvalidTransactionId;
 
 static struct FactChecks *checks_of(FactDef *fact, Relation rel);
 static void read_not_null_columns(struct FactChecks *checks, Relation rel);
@@ -266,11 +272,35 @@ fold_arrays(Node *node, void *context)
 	return eval_const_expressions(NULL, node);
 }
 
-/* is_believed: returns whether no snapshot that this backend has is older than a constraint */
+/* is_believed: returns whether no snapshot that this transaction has is older than a constraint; then plans may rely on it */
 static bool
 is_believed(Checked *checked)
 {
-	if (TransactionIdIsNormal(checked->xmin) && TransactionIdPrecedes(checked->xmin, TransactionXmin))
+	if (!TransactionIdIsNormal(checked->xmin))
+		return checked->xmin == FrozenTransactionId;
+	if (!TransactionIdPrecedes(checked->xmin, TransactionXmin))
+		return false;
+	if ((int32) (TransactionXmin - checked->xmin) > MAX_SNAPSHOT_AGE)
 		checked->xmin = FrozenTransactionId;
-	return checked->xmin == FrozenTransactionId;
+	else if (!TransactionIdIsValid(newest_believed) || TransactionIdFollows(checked->xmin, newest_believed))
+		newest_believed = checked->xmin;
+	return true;
+}
+
+/*
+ * snapshot_precedes_checks
+ *		Returns whether a snapshot may be older than a constraint that a plan of this process
+ *		relies on.
+ *
+ * What is believed precedes all that runs at that time, so only a snapshot that was imported is
+ * older.  It is not asked which plan relies on what: such snapshots are rare.
+ */
+bool
+snapshot_precedes_checks(Snapshot snapshot)
+{
+	if (!TransactionIdIsValid(newest_believed))
+		return false;
+	if ((int32) (snapshot->xmin - newest_believed) > MAX_SNAPSHOT_AGE)
+		newest_believed = InvalidTransactionId;
+	return TransactionIdIsValid(newest_believed) && !TransactionIdPrecedes(newest_believed, snapshot->xmin);
 }

@@ -40,6 +40,7 @@
 #include "../maintain/in_step.h"
 #include "../util/settings.h"
 #include "contained.h"
+#include "fact_checks.h"
 #include "key_set.h"
 #include "scan_explain.h"
 #include "scan_node.h"
@@ -228,6 +229,8 @@ why_not_entries(IndexTableScan *scan)
 		return "indextable.planner is fallback";
 	if (scan->def == NULL)
 		return "no index table serves";
+	if (snapshot_precedes_checks(snapshot))
+		return "a constraint may be newer than the snapshot";
 	if (!scan->def->async && !entries_in_step(scan->def, snapshot, &why))
 		return why;
 

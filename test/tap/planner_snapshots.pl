@@ -59,4 +59,29 @@ for (
 	compare("before $what", $old, $old_lookup);
 	$holder->query('ROLLBACK');
 }
+
+# A constraint that is validated, and believed, says nothing of rows that only an older snapshot sees: neither to a plan that
+# is made for that snapshot, nor to one that was kept.
+for (
+	[ 'kept_1', q(ADD CONSTRAINT c CHECK (doc ->> 'name' IS NOT NULL) NOT VALID), 'VALIDATE CONSTRAINT c', '{town,name}' ],
+	[ 'kept_2', 'ADD more int', 'ALTER more SET NOT NULL', '{town,@more}' ])
+{
+	my ($kept, $before, $after, $key) = @$_;
+	my $count = q(SELECT count(*) FROM c WHERE doc ->> 'town' = 'a');
+	$node->safe_psql('postgres', q(CREATE TABLE c (pk int PRIMARY KEY, doc jsonb); INSERT INTO c VALUES (1, '{"town": "a"}')));
+	$node->safe_psql('postgres', "ALTER TABLE c $before; SELECT indextable.create('c_k', 'c', '$key')");
+	$holder->query('BEGIN ISOLATION LEVEL REPEATABLE READ');
+	my $snapshot = $holder->query('SELECT pg_export_snapshot()');
+	$node->safe_psql('postgres', 'DELETE FROM c');
+	$node->safe_psql('postgres', "ALTER TABLE c $after");
+	$node->safe_psql('postgres', 'CREATE TABLE later (); DROP TABLE later');
+	$reader->query("SET indextable.planner = force; SET plan_cache_mode = force_generic_plan; PREPARE $kept AS $count");
+	is($reader->query("$count; EXECUTE $kept"), "0\n0", "$after: the row is gone");
+	like($reader->query("EXPLAIN (COSTS OFF) EXECUTE $kept"), qr/Index Table/, "$after: which the index table tells");
+	$reader->query("BEGIN ISOLATION LEVEL REPEATABLE READ; SET TRANSACTION SNAPSHOT '$snapshot'");
+	is($reader->query("EXECUTE $kept; $count"), "1\n1", "$after: a snapshot that was imported sees it");
+	$reader->query('ROLLBACK; RESET ALL');
+	$holder->query('ROLLBACK');
+	$node->safe_psql('postgres', 'DROP TABLE c');
+}
 done_testing();
