@@ -204,9 +204,10 @@ typedef struct FactDef
 	MemoryContext cxt;			/* has all of it */
 	int			pins;			/* how many use it across calls */
 	bool		replaced;		/* no longer cached: the last unpin frees it */
-	bool		stale;			/* may be out of date, and is loaded anew when
-								 * it is asked for next */
+	bool		stale;			/* may be out of date: is loaded anew next
+								 * time */
 	bool		changed;		/* is out of date; see definition_settled() */
+	bool		for_writer;		/* see definition_for_writer() */
 	List	   *code;			/* of CodeObject *: functions and domains that
 								 * it calls, unless the server's own */
 	char	   *name;

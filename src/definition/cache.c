@@ -17,12 +17,10 @@
 #include <limits.h>
 
 #include "access/relation.h"
-#include "catalog/pg_class.h"
 #include "nodes/pg_list.h"
 #include "storage/itemptr.h"
 #include "storage/lmgr.h"
 #include "storage/lockdefs.h"
-#include "utils/builtins.h"
 #include "utils/hsearch.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -31,13 +29,10 @@
 #include "../catalog/definition_rows.h"
 #include "../catalog/fact_rows.h"
 #include "../catalog/queue_table.h"
-#include "../catalog/trigger_names.h"
 #include "../catalog/validity.h"
 #include "../indextable.h"
 #include "../util/citus.h"
 #include "../util/lock.h"
-#include "../util/sql.h"
-#include "../util/subxact.h"
 #include "../util/wait_point.h"
 #include "cache.h"
 #include "columns.h"
@@ -45,20 +40,13 @@
 #include "invalidation.h"
 #include "misfit.h"
 #include "resolve.h"
+#include "unfinished.h"
 
 typedef struct CacheEntry
 {
 	Oid			relid;			/* hash key: the fact table */
 	FactDef    *def;			/* NULL: none loaded */
 } CacheEntry;
-
-/* A definition in the catalog, and whether the table that it names has the columns that it asks for. */
-typedef struct Candidate
-{
-	Relation	fact;
-	StoredDefinition *stored;
-	bool		fits;
-} Candidate;
 
 static HTAB *cache = NULL;
 static CacheEntry *last = NULL; /* used last; entries are never removed */
@@ -67,10 +55,12 @@ static void definitions_relation_changed(Oid relid);
 static void definitions_object_changed(int id, uint32 hash);
 static void release(CacheEntry *entry);
 static Oid	cached_fact_of(Oid index_table);
-static List *read_definitions(Oid fact);
-static void refuse_unfinished(Relation fact);
-static FactDef *load_fact_def(Relation fact);
-static FactDef *build_fact_def(Relation fact, MemoryContext cxt);
+static FactDef *find_definition(Oid root, bool writing);
+static FactDef *get_definition_of(Relation fact, Oid root, bool writing);
+static bool is_left_alone(StoredDefinition *stored, bool writing);
+static List *read_definitions(Oid fact, bool writing);
+static FactDef *load_fact_def(Relation fact, bool writing);
+static FactDef *build_fact_def(Relation fact, bool writing, MemoryContext cxt);
 static void add_definition(FactDef *factdef, IndexDef *def);
 
 static ChangeListener definitions_listener =
@@ -91,9 +81,34 @@ static ChangeListener definitions_listener =
 FactDef *
 definition_of_fact(Relation fact, Oid root)
 {
+	return get_definition_of(fact, root, false);
+}
+
+/*
+ * definition_for_writer
+ *		Does the same for one who writes the fact table, and only queues what asynchronous index
+ *		tables need: no lock of theirs is waited for, because writers wait for nobody.  What
+ *		these tables and their indexes are like may be missing in the result.
+ *
+ * What a writer needs of them is in the catalog: whether they are there, and which columns of
+ * the fact table they depend on.  A command that changes that locks writers of the fact table
+ * out until it commits.  So what is read under a writer's lock on the fact table, with the
+ * newest snapshot, stays true while the lock is held.  The exception is DROP TABLE: keys that
+ * are queued for a table that is gone do no harm.
+ */
+FactDef *
+definition_for_writer(Relation fact, Oid root)
+{
+	return get_definition_of(fact, root, true);
+}
+
+/* get_definition_of: does what one of the two above does */
+static FactDef *
+get_definition_of(Relation fact, Oid root, bool writing)
+{
 	CacheEntry *entry;
 	bool		found;
-	FactDef    *def = fresh_definition(root);
+	FactDef    *def = find_definition(root, writing);
 
 	if (def != NULL)
 		return def;
@@ -110,12 +125,12 @@ definition_of_fact(Relation fact, Oid root)
 	if (!found)
 		entry->def = NULL;
 	if (RelationGetRelid(fact) == root)
-		def = load_fact_def(fact);
+		def = load_fact_def(fact, writing);
 	else
 	{
 		Relation	rel = relation_open(root, AccessShareLock);
 
-		def = load_fact_def(rel);
+		def = load_fact_def(rel, writing);
 		relation_close(rel, NoLock);
 	}
 
@@ -128,11 +143,18 @@ definition_of_fact(Relation fact, Oid root)
 FactDef *
 fresh_definition(Oid root)
 {
+	return find_definition(root, false);
+}
+
+/* find_definition: does the same; if writing, what a writer does not need may be missing */
+static FactDef *
+find_definition(Oid root, bool writing)
+{
 	CacheEntry *entry = last;
 
 	if (entry == NULL || entry->relid != root)
 		entry = cache == NULL ? NULL : hash_search(cache, &root, HASH_FIND, NULL);
-	if (entry == NULL || entry->def == NULL || entry->def->stale)
+	if (entry == NULL || entry->def == NULL || entry->def->stale || (entry->def->for_writer && !writing))
 		return NULL;
 	last = entry;
 	return entry->def;
@@ -366,7 +388,7 @@ cached_fact_of(Oid index_table)
  *		have changed, while it was loaded.
  */
 static FactDef *
-load_fact_def(Relation fact)
+load_fact_def(Relation fact, bool writing)
 {
 	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable definition",
 											  ALLOCSET_SMALL_SIZES);
@@ -377,7 +399,7 @@ load_fact_def(Relation fact)
 	watch_begin_load(&load);
 	PG_TRY();
 	{
-		factdef = build_fact_def(fact, cxt);
+		factdef = build_fact_def(fact, writing, cxt);
 		wait_point("a definition has been read");
 	}
 	PG_FINALLY();
@@ -394,7 +416,7 @@ load_fact_def(Relation fact)
 
 /* build_fact_def: makes the definition of a fact table, in the memory context cxt, which is the current one */
 static FactDef *
-build_fact_def(Relation fact, MemoryContext cxt)
+build_fact_def(Relation fact, bool writing, MemoryContext cxt)
 {
 	FactTableRow tables = {0};
 	List	   *stored;
@@ -403,7 +425,7 @@ build_fact_def(Relation fact, MemoryContext cxt)
 	ListCell   *cell;
 
 	watch_relation(RelationGetRelid(fact));
-	stored = read_definitions(RelationGetRelid(fact));
+	stored = read_definitions(RelationGetRelid(fact), writing);
 	first = stored == NIL ? NULL : linitial(stored);
 	factdef = first == NULL ? make_fact_def(fact, NIL, NULL, cxt) :
 		make_fact_def(fact, first->row.primary_key, get_stored_column_names(fact, first), cxt);
@@ -427,16 +449,19 @@ build_fact_def(Relation fact, MemoryContext cxt)
 		StoredDefinition *s = lfirst(cell);
 		const char **names;
 		IndexDef   *def;
-		Relation	rel = try_relation_open(s->row.index_table, NoLock);
+		bool		left_alone = is_left_alone(s, writing);
+		Relation	rel = left_alone ? NULL : try_relation_open(s->row.index_table, NoLock);
+		char	   *name = left_alone ? get_rel_name(s->row.index_table) : NULL;
 
-		if (rel == NULL)
+		if (rel == NULL && name == NULL)
 		{
 			/*
 			 * It was dropped while event triggers did not run, which may be
 			 * rolled back.
 			 */
 			factdef->missing = lappend_oid(factdef->missing, s->row.index_table);
-			UnlockRelationOid(s->row.index_table, AccessShareLock);
+			if (!left_alone)
+				UnlockRelationOid(s->row.index_table, AccessShareLock);
 			continue;
 		}
 
@@ -448,22 +473,37 @@ build_fact_def(Relation fact, MemoryContext cxt)
 			!is_adopted(s->row.index_table, RelationGetRelid(fact));
 		if (!same_primary_key(factdef, fact, s, names))
 			report_altered_index_table(s->row.index_table, fact, "The fact table has another primary key now.");
-		if (!definition_complete(def, fact, rel) || !definition_complete_primary_key(def, rel))
-			report_altered_index_table(s->row.index_table, fact,
-									   "The columns or the primary key of the index table, or the types of the fact table's columns, were altered.");
-		watch_relation(def->primary_index);
-		watch_relation(def->row_index);
-		relation_close(rel, AccessShareLock);
+		if (left_alone)
+		{
+			def->name = name;
+			factdef->for_writer = true;
+		}
+		else
+		{
+			if (!definition_complete(def, fact, rel) || !definition_complete_primary_key(def, rel))
+				report_altered_index_table(s->row.index_table, fact,
+										   "The columns or the primary key of the index table, or the types of the fact table's columns, were altered.");
+			watch_relation(def->primary_index);
+			watch_relation(def->row_index);
+			relation_close(rel, AccessShareLock);
+		}
 		note_feeds(factdef, &s->row);
 		add_definition(factdef, def);
 	}
 	return factdef;
 }
 
+/* is_left_alone: returns whether an index table is neither locked nor opened: the definition is for a writer, who queues its changes */
+static bool
+is_left_alone(StoredDefinition *stored, bool writing)
+{
+	return writing && is_queued(&stored->row);
+}
+
 /*
  * read_definitions
  *		Returns the definitions in the catalog of a fact table's index tables
- *		(StoredDefinition *), and locks the index tables.
+ *		(StoredDefinition *), and locks the index tables, but for those that are left alone.
  *
  * A command that gives an index table another definition keeps a lock until it commits
  * that conflicts with ours.  So once we have our locks, the catalog and the index table
@@ -471,7 +511,7 @@ build_fact_def(Relation fact, MemoryContext cxt)
  * older, so the catalog is read once more, until it has the same rows as the time before.
  */
 static List *
-read_definitions(Oid fact)
+read_definitions(Oid fact, bool writing)
 {
 	List	   *stored = catalog_read_definitions(fact, InvalidOid);
 	List	   *again;
@@ -483,7 +523,8 @@ read_definitions(Oid fact)
 	{
 		foreach(a, stored)
 		{
-			LockRelationOid(((StoredDefinition *) lfirst(a))->row.index_table, AccessShareLock);
+			if (!is_left_alone(lfirst(a), writing))
+				LockRelationOid(((StoredDefinition *) lfirst(a))->row.index_table, AccessShareLock);
 			watch_relation(((StoredDefinition *) lfirst(a))->row.index_table);
 		}
 		again = catalog_read_definitions(fact, InvalidOid);
@@ -493,74 +534,12 @@ read_definitions(Oid fact)
 				same &= ItemPointerEquals(&((StoredDefinition *) lfirst(a))->tid, &((StoredDefinition *) lfirst(b))->tid);
 		foreach(a, stored)
 		{
-			if (!same)
+			if (!same && !is_left_alone(lfirst(a), writing))
 				UnlockRelationOid(((StoredDefinition *) lfirst(a))->row.index_table, AccessShareLock);
 		}
 		stored = again;
 	} while (!same);
 	return stored;
-}
-
-/* try_definition: sets whether a candidate fits; run by run_catching_row_errors() */
-static void
-try_definition(void *arg)
-{
-	Candidate  *c = arg;
-	DefinitionRow *row = &c->stored->row;
-	const char **names = get_stored_column_names(c->fact, c->stored);
-	Relation	rel = try_relation_open(row->index_table, NoLock);
-
-	c->fits = rel != NULL &&
-		definition_complete(make_index_def(make_fact_def(c->fact, row->primary_key, names, CurrentMemoryContext),
-										   c->fact, row, rel, INT_MAX, names), c->fact, rel);
-	if (rel != NULL)
-		relation_close(rel, NoLock);
-}
-
-/*
- * refuse_unfinished
- *		Raises an error if a definition that is not believed may belong to an index table
- *		whose triggers a restore has yet to create.  To go on without such a definition
- *		would be to lose entries of its index table.  One that names a table with other
- *		columns than it asks for belongs to no index table, and is passed over.
- */
-static void
-refuse_unfinished(Relation fact)
-{
-	ListCell   *cell;
-
-	foreach(cell, catalog_read_unchecked_definitions(RelationGetRelid(fact), InvalidOid))
-	{
-		StoredDefinition *s = lfirst(cell);
-		Candidate	candidate = {fact, s, true};
-		ErrorData  *error;
-
-		if (definition_matches_tables(&s->row) || strcmp(s->row.state, "invalid") == 0 ||
-			!has_triggers_of_ours(RelationGetRelid(fact), false) ||
-			(get_rel_relkind(s->row.index_table) != RELKIND_RELATION &&
-			 get_rel_relkind(s->row.index_table) != RELKIND_PARTITIONED_TABLE))
-			continue;
-		/* It may be any user's table, so do not wait for its lock. */
-		if (ConditionalLockRelationOid(s->row.index_table, AccessShareLock))
-		{
-			error = run_catching_row_errors(try_definition, &candidate);
-			if (error != NULL)
-			{
-				/* The fact table lacks columns that the definition names. */
-				FreeErrorData(error);
-				candidate.fits = false;
-			}
-			UnlockRelationOid(s->row.index_table, AccessShareLock);
-		}
-		if (candidate.fits)
-			ereport(ERROR,
-					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-					 errmsg("index table \"%s\" of table \"%s\" is not completely restored",
-							get_rel_name(s->row.index_table), RelationGetRelationName(fact)),
-					 errdetail("It lacks the triggers by which an index table is recognized after a restore."),
-					 errhint("Wait until the restore has finished. To remove only the definition and to keep the table, run SELECT indextable.drop(%s);",
-							 quote_literal_cstr(quoted_relation(s->row.index_table)))));
-	}
 }
 
 /*

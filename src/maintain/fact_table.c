@@ -171,7 +171,7 @@ FactDef *
 get_trigger_definition(Relation fact)
 {
 	Oid			root = root_of(fact);
-	FactDef    *def = OidIsValid(root) ? definition_of_fact(fact, root) : NULL;
+	FactDef    *def = OidIsValid(root) ? definition_for_writer(fact, root) : NULL;
 
 	if (def == NULL)
 		return NULL;

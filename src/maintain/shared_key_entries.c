@@ -78,7 +78,7 @@ write_again(SharedKey *key)
 		return;
 	do
 	{
-		def = definition_of_fact(fact, key->fact);
+		def = definition_for_writer(fact, key->fact);
 	} while (is_key_of(key, def, fact) && !batch_lock(def));
 
 	/*

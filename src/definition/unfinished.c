@@ -1,0 +1,101 @@
+/*-------------------------------------------------------------------------
+ *
+ * unfinished.c
+ *	  Refuses to load the definition of a fact table while a restore has not completed it.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <limits.h>
+
+#include "access/relation.h"
+#include "catalog/pg_class.h"
+#include "nodes/pg_list.h"
+#include "storage/lmgr.h"
+#include "storage/lockdefs.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+
+#include "../catalog/definition_rows.h"
+#include "../catalog/trigger_names.h"
+#include "../catalog/validity.h"
+#include "../indextable.h"
+#include "../util/sql.h"
+#include "../util/subxact.h"
+#include "columns.h"
+#include "resolve.h"
+#include "unfinished.h"
+
+/* A definition in the catalog, and whether the table that it names has the columns that it asks for. */
+typedef struct Candidate
+{
+	Relation	fact;
+	StoredDefinition *stored;
+	bool		fits;
+} Candidate;
+
+static void try_definition(void *arg);
+
+/* try_definition: sets whether a candidate fits; run by run_catching_row_errors() */
+static void
+try_definition(void *arg)
+{
+	Candidate  *c = arg;
+	DefinitionRow *row = &c->stored->row;
+	const char **names = get_stored_column_names(c->fact, c->stored);
+	Relation	rel = try_relation_open(row->index_table, NoLock);
+
+	c->fits = rel != NULL &&
+		definition_complete(make_index_def(make_fact_def(c->fact, row->primary_key, names, CurrentMemoryContext),
+										   c->fact, row, rel, INT_MAX, names), c->fact, rel);
+	if (rel != NULL)
+		relation_close(rel, NoLock);
+}
+
+/*
+ * refuse_unfinished
+ *		Raises an error if a definition that is not believed may belong to an index table
+ *		whose triggers a restore has yet to create.  To go on without such a definition
+ *		would be to lose entries of its index table.  One that names a table with other
+ *		columns than it asks for belongs to no index table, and is passed over.
+ */
+void
+refuse_unfinished(Relation fact)
+{
+	ListCell   *cell;
+
+	foreach(cell, catalog_read_unchecked_definitions(RelationGetRelid(fact), InvalidOid))
+	{
+		StoredDefinition *s = lfirst(cell);
+		Candidate	candidate = {fact, s, true};
+		ErrorData  *error;
+
+		if (definition_matches_tables(&s->row) || strcmp(s->row.state, "invalid") == 0 ||
+			!has_triggers_of_ours(RelationGetRelid(fact), false) ||
+			(get_rel_relkind(s->row.index_table) != RELKIND_RELATION &&
+			 get_rel_relkind(s->row.index_table) != RELKIND_PARTITIONED_TABLE))
+			continue;
+		/* It may be any user's table, so do not wait for its lock. */
+		if (ConditionalLockRelationOid(s->row.index_table, AccessShareLock))
+		{
+			error = run_catching_row_errors(try_definition, &candidate);
+			if (error != NULL)
+			{
+				/* The fact table lacks columns that the definition names. */
+				FreeErrorData(error);
+				candidate.fits = false;
+			}
+			UnlockRelationOid(s->row.index_table, AccessShareLock);
+		}
+		if (candidate.fits)
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("index table \"%s\" of table \"%s\" is not completely restored",
+							get_rel_name(s->row.index_table), RelationGetRelationName(fact)),
+					 errdetail("It lacks the triggers by which an index table is recognized after a restore."),
+					 errhint("Wait until the restore has finished. To remove only the definition and to keep the table, run SELECT indextable.drop(%s);",
+							 quote_literal_cstr(quoted_relation(s->row.index_table)))));
+	}
+}
