@@ -74,9 +74,17 @@ enum
 	ARG_ON_MISMATCH
 };
 
+/* What indextable_alter() hands to alter(). */
+typedef struct AlterCall
+{
+	FunctionCallInfo fcinfo;
+	bool		locked;			/* both tables are locked already */
+} AlterCall;
+
 /* In the catalog of version 1.0 the function does not have the last two. */
 #define IS_GIVEN(arg)	(PG_NARGS() > (arg) && !PG_ARGISNULL(arg))
 
+static void alter(void *arg);
 static bool has_partitioning_args(FunctionCallInfo fcinfo);
 static bool read_new_partitioning(FunctionCallInfo fcinfo, StoredDefinition *pending, DefinitionRow *row);
 static void lock_after_drain(Oid fact);
@@ -102,13 +110,9 @@ Datum
 indextable_alter(PG_FUNCTION_ARGS)
 {
 	Oid			index_table = PG_GETARG_OID(ARG_INDEX_TABLE);
-	bool		populate = PG_ARGISNULL(ARG_POPULATE) || PG_GETARG_BOOL(ARG_POPULATE);
-	StoredDefinition *stored;
-	StoredDefinition *pending;
-	DefinitionRow row;
-	Relation	fact;
-	bool		asks_for_contents;
-	bool		contents_change;
+	AlterCall	call = {fcinfo, false};
+	Oid			fact;
+	ErrorData  *error;
 
 	if (PG_ARGISNULL(ARG_INDEX_TABLE))
 		ereport(ERROR,
@@ -136,7 +140,46 @@ indextable_alter(PG_FUNCTION_ARGS)
 				 errdetail("The changes are queued when the transaction commits."),
 				 errhint("Commit the transaction first.")));
 
-	lock_after_drain(catalog_fact_of(index_table));
+	/*
+	 * A transaction that has read the index table may write the fact table
+	 * later, or drain its queue, and waits for us then, as we wait for it. So
+	 * all is undone, which lets it go on, and done anew with both tables
+	 * locked.  They are not both locked in the first place because that would
+	 * keep readers out while entries are made.
+	 */
+	fact = catalog_fact_of(index_table);
+	error = run_catching_errors(alter, &call);
+	if (error != NULL)
+	{
+		TableLock	locks[] = {{fact, ShareRowExclusiveLock, true}, {index_table, AccessExclusiveLock, true}};
+
+		if (error->sqlerrcode != ERRCODE_T_R_DEADLOCK_DETECTED)
+			ReThrowError(error);
+		FreeErrorData(error);
+		lock_all_in_turns(locks, lengthof(locks));
+		call.locked = true;
+		alter(&call);
+	}
+	PG_RETURN_VOID();
+}
+
+/* alter: locks the tables and does what the arguments of the function ask for */
+static void
+alter(void *arg)
+{
+	AlterCall  *call = arg;
+	FunctionCallInfo fcinfo = call->fcinfo;
+	Oid			index_table = PG_GETARG_OID(ARG_INDEX_TABLE);
+	bool		populate = PG_ARGISNULL(ARG_POPULATE) || PG_GETARG_BOOL(ARG_POPULATE);
+	StoredDefinition *stored;
+	StoredDefinition *pending;
+	DefinitionRow row;
+	Relation	fact;
+	bool		asks_for_contents;
+	bool		contents_change;
+
+	if (!call->locked)
+		lock_after_drain(catalog_fact_of(index_table));
 	stored = lock_definition(index_table);
 	require_state(stored);
 	fact = relation_open(stored->row.fact_table, NoLock);
@@ -187,7 +230,6 @@ indextable_alter(PG_FUNCTION_ARGS)
 	else
 		alter_in_place(&stored->row, &row);
 	describe_index_table(index_table, false);
-	PG_RETURN_VOID();
 }
 
 static bool
