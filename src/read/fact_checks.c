@@ -13,8 +13,9 @@
  * it, is older than all snapshots that this transaction has, and so than those that it will
  * have.  A later transaction may import an older snapshot from another session: then nothing is
  * believed of what is newer when its queries are planned, and a plan that was kept finds by
- * snapshot_precedes_checks() that it may rely on too much.  Whoever sees that transaction sees all that have ended before it, which have deleted or
- * changed the rows that it has not met any more; and those that it has met comply.
+ * snapshot_precedes_checks() that it may rely on too much.  Whoever sees the transaction of the
+ * constraint sees all that have ended before it, which have deleted or changed the rows that it
+ * has not met any more; and those that it has met comply.
  *
  * Nothing is evaluated, as constraints can have any functions.
  *
@@ -300,7 +301,9 @@ snapshot_precedes_checks(Snapshot snapshot)
 {
 	if (!TransactionIdIsValid(newest_believed))
 		return false;
+	if (!TransactionIdPrecedes(newest_believed, snapshot->xmin))
+		return true;
 	if ((int32) (snapshot->xmin - newest_believed) > MAX_SNAPSHOT_AGE)
 		newest_believed = InvalidTransactionId;
-	return TransactionIdIsValid(newest_believed) && !TransactionIdPrecedes(newest_believed, snapshot->xmin);
+	return false;
 }

@@ -210,8 +210,8 @@ indextable_worker_main(Datum arg)
 		}
 
 		/*
-		 * That the latch was set need not mean that there are changes: the
-		 * timers of the batches have set it, too.
+		 * That the latch was set need not mean that there are changes: a wait
+		 * for a lock in a batch may have set it, too.
 		 */
 		now = GetCurrentTimestamp();
 		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
