@@ -4,7 +4,7 @@
  *	  Says what writers pay for an index table, as multiples of what they pay for a native
  *	  index on the same field.
  *
- * These are ratios of the medians in docs/costs.md, of CPU time above no index: tables
+ * These are ratios of the medians in test/bench/results.md, of CPU time above no index: tables
  * "single" and "enqueue" against an expression B-tree, "arrays" and "enqueue" against GIN.  The
  * times themselves are those of another machine; the ratios are about the same on all.
  *

@@ -58,7 +58,7 @@
 
 /*
  * A look-up that finds fewer rows than these and then reads the documents is faster
- * with a native index: lookup() takes a third longer (docs/costs.md).
+ * with a native index: lookup() takes a third longer (test/bench/results.md).
  */
 #define FEW_ROWS			2.0
 
@@ -72,7 +72,7 @@
 /*
  * A document that is so many times as wide as its entries is expensive to read: even
  * if documents have 600 bytes, entries with three fields are read in a third of the
- * time (docs/costs.md).
+ * time (test/bench/results.md).
  */
 #define WIDE				10.0
 

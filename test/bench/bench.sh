@@ -26,7 +26,8 @@
 #   VERBOSE=1         the scans that the reads were answered by
 #   ALLOW_MISSING=1   goes on without indextable when the extension can't be created
 #   OUT=FILE          where the tables go, default test/output/bench.md
-#   PAGE=FILE         the page that they are put into, default docs/costs.md; none with QUICK=1, or if empty
+#   PAGE=FILE         the page that they are put into, default results.md beside this file; none with QUICK=1, or if empty. What of it users
+#                     want to know goes to docs/costs.md
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 
@@ -71,7 +72,7 @@ ALL_VARIANTS="none expression generated gin row_trigger statement_trigger ${PG_I
 ARRAY_VARIANTS="none gin floor indextable"
 : "${VARIANTS:=$ALL_VARIANTS}"
 : "${OUT:=$here/../output/bench.md}"
-: "${PAGE=$([ "${QUICK:-0}" = 1 ] || echo "$here/../../docs/costs.md")}"
+: "${PAGE=$([ "${QUICK:-0}" = 1 ] || echo "$here/results.md")}"
 : "${VERBOSE:=0}" "${ALLOW_MISSING:=0}"
 
 declare -A ORDERS=([600]=2 [marks]=2 [4k]=26)    # document size → orders in its history
@@ -370,4 +371,8 @@ report > "$tmp/report.md"
 cp "$tmp/report.md" "$OUT"
 if [ -s "$tmp/growth.svg" ]; then cp "$tmp/growth.svg" "$(dirname "${PAGE:-$OUT}")/growth.svg"; fi
 if [ -n "$PAGE" ]; then put_into "$PAGE"; fi
+if [ "$PAGE" = "$here/results.md" ]; then
+	awk -F '|' -f "$here/ratios.awk" "$PAGE" "$here/../../docs/costs.md" > "$tmp/costs.md"
+	cat "$tmp/costs.md" > "$here/../../docs/costs.md"
+fi
 cat "$tmp/report.md"

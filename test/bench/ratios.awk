@@ -1,0 +1,68 @@
+# Puts the ratios that users want to know into docs/costs.md, from the tables of results.md. Called by bench.sh, and by hand as
+#   awk -F '|' -f test/bench/ratios.awk test/bench/results.md docs/costs.md
+# Prints the page with new lines between "<!-- measured: writing -->" or "<!-- measured: reading -->" and "<!-- end -->".
+
+function trimmed(text) { gsub(/^ +| +$|\*\*/, "", text); return text }
+
+# cell(heading, nth): the cell of this line under the nth heading of that name
+function cell(heading, nth,    i) {
+	for (i = 2; i < NF; i++) if (head[i] == heading && --nth <= 0) return trimmed($i)
+	return ""
+}
+
+function figure(text) { sub(/×$/, "", text); return text == "" ? "" : text "×" }
+
+function writing(what, how, native, trigger) {
+	if (native trigger != "") lines["writing"] = lines["writing"] "| " what " | " how " | " figure(native) " | " figure(trigger) " |\n"
+}
+
+function reading(what, how, beside, factor) {
+	if (factor != "") lines["reading"] = lines["reading"] "| " what " | " how " | " beside " | " figure(factor) " |\n"
+}
+
+BEGIN {
+	lines["writing"] = "| work | maintenance | × native index | × PL/pgSQL trigger |\n|---|---|--:|--:|\n"
+	lines["reading"] = "| query | answered by | beside | times as fast |\n|---|---|---|--:|\n"
+}
+
+# results.md
+FNR == NR && /^<!-- measured: / { split($0, word, " "); section = word[3]; in_table = 0; what = "" }
+FNR == NR && /^<!-- end/ { section = "" }
+FNR == NR && /^\|/ && !in_table { for (i = 1; i <= NF; i++) head[i] = trimmed($i); in_table = 1; next }
+FNR == NR && !/^\|/ { in_table = 0 }
+FNR == NR && /^\|-/ { next }
+FNR == NR && in_table {
+	first = trimmed($2)
+	if (first != "" && first != "the same") what = first
+	if (section == "wide") sub(/^the same/, "single-row insert, 4 KB", what)
+	how = trimmed($3)
+	if (section ~ /^(single|bulk|wide)$/ && how == "indextable") writing(what, "transactional", cell("× native"), cell("× row trigger"))
+	if (section == "arrays" && how == "indextable") writing(what " (native: GIN)", "transactional", cell("× native"), "")
+	if (section == "many" && how == "8") writing(what ", 8 index tables", "transactional", cell("× native"), "")
+	if (section == "enqueue" && how == "async" && cell("× B-tree") != "") writing(what, "asynchronous, without the drain", cell("× B-tree"), "")
+	if (section == "reads") {
+		beside = "expression index"
+		if (match(what, /; against /)) beside = substr(what, RSTART + 10)
+		sub(/; .*/, "", beside)
+		if (first ~ /^the same/) query = last_query; else query = what
+		sub(/; against [^;]*/, "", query)
+		if (first !~ /^the same/) last_query = query
+		reading(query, "entries alone", beside, cell("speed-up", 1))
+	}
+	if (section == "fetched" && first ~ /plain SQL/) reading("100 documents by a field", first, "expression index", sprintf("%.2f", 1 / cell("× native", 1)))
+	if (section == "partitions" && how ~ /^(16|256|1024)$/) partitions = how
+	else if (section == "partitions" && how != "") partitions = ""
+	if (section == "partitions" && cell("answered by") ~ /lookup|partial/ && partitions != "" && what ~ /^one row/)
+		reading("one row by a unique field, " partitions " partitions", cell("answered by"), "local expression indexes", cell("speed-up", 2))
+	if (section == "shards" && how == "lookup()") reading(what ", 2 shards", how, "all shards asked by that field", cell("× field", 2))
+}
+FNR == NR { next }
+
+# docs/costs.md
+/^<!-- end -->$/ { if (replaced) print ""; replaced = 0 }
+!replaced { print }
+/^<!-- measured: (writing|reading) -->$/ {
+	split($0, word, " ")
+	printf "\n%s", lines[word[3]]
+	replaced = 1
+}
