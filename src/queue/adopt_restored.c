@@ -17,6 +17,7 @@
 
 #include "access/relation.h"
 #include "access/xact.h"
+#include "catalog/partition.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
 #include "commands/trigger.h"
@@ -73,16 +74,24 @@ indextable_restored(PG_FUNCTION_ARGS)
  * adopt_restored
  *		Adopts the index tables of a table that may be a fact table, and of those of its
  *		partitions that are fact tables.
+ *
+ * Fact tables are looked through, and not partitions, because there may be thousands of these,
+ * and each that is attached to a table brings us here.
  */
 void
 adopt_restored(Oid altered)
 {
 	ListCell   *cell;
 
-	foreach(cell, list_with_partitions(altered))
+	if (!OidIsValid(altered))
+		return;
+	foreach(cell, catalog_fact_tables())
 	{
-		if (catalog_has_fact(lfirst_oid(cell)))
-			adopt(lfirst_oid(cell));
+		Oid			fact = lfirst_oid(cell);
+
+		if (fact == altered ||
+			(get_rel_relispartition(fact) && list_member_oid(get_partition_ancestors(fact), altered)))
+			adopt(fact);
 	}
 }
 
