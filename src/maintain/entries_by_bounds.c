@@ -30,28 +30,34 @@
 
 #include "access/attmap.h"
 #include "access/attnum.h"
+#include "access/htup.h"
 #include "access/relation.h"
 #include "access/xact.h"
 #include "catalog/partition.h"
+#include "catalog/pg_class.h"
 #include "executor/executor.h"
 #include "executor/tuptable.h"
 #include "miscadmin.h"
 #include "nodes/execnodes.h"
 #include "nodes/makefuncs.h"
 #include "nodes/pg_list.h"
+#include "nodes/readfuncs.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/plancat.h"
+#include "partitioning/partbounds.h"
 #include "partitioning/partdefs.h"
 #include "rewrite/rewriteManip.h"
 #include "storage/block.h"
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
 #include "storage/lockdefs.h"
+#include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/partcache.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
+#include "utils/syscache.h"
 
 #include "../entry/block_scan.h"
 #include "../entry/diff.h"
@@ -60,6 +66,7 @@
 #include "../indextable.h"
 #include "../queue/append.h"
 #include "../util/inherit.h"
+#include "../util/relation.h"
 #include "../util/role.h"
 #include "entries_by_bounds.h"
 
@@ -73,6 +80,7 @@ static bool is_default(Oid partition, Oid root);
 static void visit_entries(FactDef *def, int d, Relation partition, List *leaves);
 static List *bounds_of_entries(FactDef *def, IndexDef *index, Relation partition);
 static List *leaves_in_bounds(FactDef *def, int d, Relation partition);
+static bool is_out_of_bounds(Relation rel, Oid partition, List *bounds);
 static double estimate_rows(List *leaves);
 
 /*
@@ -336,29 +344,59 @@ bounds_of_entries(FactDef *def, IndexDef *index, Relation partition)
  *		Lists the tables that hold the entries of index table number d, locked, but for those that
  *		are empty, and those of its partitions whose own bounds say that no entry can be within the
  *		bounds of a partition of the fact table.
+ *
+ * Only what is listed is locked, as there may be thousands of partitions.  Their bounds do not
+ * change while the index table is locked.
  */
 static List *
 leaves_in_bounds(FactDef *def, int d, Relation partition)
 {
 	IndexDef   *index = def->defs[d];
+	Relation	rel;
 	List	   *bounds = NIL;
 	List	   *result = NIL;
 	ListCell   *cell;
 
 	/* Others are drained, and locked as by a reader only now. */
-	if (d >= def->nsync)
-		LockRelationOid(index->relid, AccessShareLock);
+	rel = relation_open(index->relid, d >= def->nsync ? AccessShareLock : NoLock);
 	if (index->parts != NULL)
 		bounds = bounds_of_entries(def, index, partition);
-	foreach(cell, lock_leaves(index->relid, NULL, AccessShareLock))
+	foreach(cell, list_with_partitions(index->relid))
 	{
-		Relation	leaf = relation_open(lfirst_oid(cell), NoLock);
+		Oid			relid = lfirst_oid(cell);
+		Relation	leaf;
 
-		if (RelationGetNumberOfBlocks(leaf) > 0 &&
-			(index->parts == NULL || !predicate_refuted_by(bounds, RelationGetPartitionQual(leaf), false)))
-			result = lappend_oid(result, lfirst_oid(cell));
+		if (index->parts != NULL &&
+			(relid == index->relid || is_out_of_bounds(rel, relid, bounds) || !lock_if_exists(relid, AccessShareLock)))
+			continue;
+		leaf = relation_open(relid, NoLock);
+		if (RelationGetNumberOfBlocks(leaf) > 0)
+			result = lappend_oid(result, relid);
 		relation_close(leaf, NoLock);
 	}
+	relation_close(rel, NoLock);
+	return result;
+}
+
+/*
+ * is_out_of_bounds
+ *		Returns whether the own bounds of a partition of the index table rel, which need not be
+ *		locked, say that none of its entries can be within other bounds.
+ */
+static bool
+is_out_of_bounds(Relation rel, Oid partition, List *bounds)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(partition));
+	bool		isnull = true;
+	Datum		bound = 0;
+	bool		result = false;
+
+	if (!HeapTupleIsValid(tuple))
+		return true;
+	bound = SysCacheGetAttr(RELOID, tuple, Anum_pg_class_relpartbound, &isnull);
+	if (!isnull)
+		result = predicate_refuted_by(bounds, get_qual_from_partbound(rel, stringToNode(TextDatumGetCString(bound))), false);
+	ReleaseSysCache(tuple);
 	return result;
 }
 
