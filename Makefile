@@ -13,7 +13,7 @@
 
 EXTENSION  = indextable
 MODULE_big = indextable
-DATA       = $(sort $(wildcard sql/*--*.sql sql/*--*.control))
+DATA       = $(sort $(wildcard sql/*--*.sql))
 OBJS       = $(patsubst %.c,%.o,$(sort $(wildcard src/*.c src/*/*.c)))
 
 # The server's own headers have unused parameters. Hidden is what is not marked PGDLLEXPORT: see test/run/exports.

@@ -82,8 +82,8 @@ static void insert_record(Oid index_table, int fields);
 
 /*
  * completeness_relid
- *		Returns the OID of the table, or InvalidOid if the catalog has none, as before ALTER
- *		EXTENSION indextable UPDATE.
+ *		Returns the OID of the table, or InvalidOid if the catalog has none, as while CREATE
+ *		EXTENSION is under way.
  *
  * That the table is a member of the extension is looked up once: a table that others
  * make by this name has another OID.

@@ -197,15 +197,14 @@ catalog_set_state(Oid index_table, const char *state, const char *problem)
 
 /*
  * catalog_is_current_version
- *		Returns whether the catalog is of this library's version, or of one that it works with.
+ *		Returns whether the catalog's tables are those that this library works with.
  *
  * If it is not, functions that read its rows raise an error.
  */
 bool
 catalog_is_current_version(void)
 {
-	return catalog_table_has_columns("definition", DEF_NATTS) &&
-		(catalog_table_has_columns("fact", FACT_NATTS) || catalog_table_has_columns("fact", FACT_NATTS_1_0));
+	return catalog_table_has_columns("definition", DEF_NATTS) && catalog_table_has_columns("fact", FACT_NATTS);
 }
 
 /* read_row: makes a StoredDefinition of a row of the table definition */

@@ -83,13 +83,12 @@ read_fact(HeapTuple tuple, TupleDesc desc, FactTableRow *row)
 	Datum		values[FACT_NATTS];
 	bool		isnull[FACT_NATTS];
 
-	if (desc->natts != FACT_NATTS_1_0)
-		check_version(desc, FACT_NATTS);
+	check_version(desc, FACT_NATTS);
 	heap_deform_tuple(tuple, desc, values, isnull);
 	row->fact_table = DatumGetObjectId(values[FACT_FACT_TABLE - 1]);
 	row->queue = isnull[FACT_QUEUE - 1] ? InvalidOid : DatumGetObjectId(values[FACT_QUEUE - 1]);
 	row->spare = isnull[FACT_SPARE - 1] ? InvalidOid : DatumGetObjectId(values[FACT_SPARE - 1]);
-	row->feed = desc->natts >= FACT_FEED && DatumGetBool(values[FACT_FEED - 1]);
+	row->feed = DatumGetBool(values[FACT_FEED - 1]);
 }
 
 /* read_fact_row: allocates a FactTableRow for all_rows() */

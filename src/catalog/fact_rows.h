@@ -17,8 +17,7 @@ enum
 	FACT_QUEUE,
 	FACT_SPARE,
 	FACT_FEED,
-	FACT_NATTS = FACT_FEED,
-	FACT_NATTS_1_0 = FACT_SPARE /* the catalog of version 1.0 has no feeds */
+	FACT_NATTS = FACT_FEED
 };
 
 /* The row of a fact table; it has queue tables if any of its index tables is maintained through the queue. */

@@ -30,7 +30,6 @@
 #include "fmgr.h"
 #include "nodes/pg_list.h"
 #include "storage/bufmgr.h"
-#include "storage/lmgr.h"
 #include "storage/lockdefs.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
@@ -42,39 +41,24 @@
 #include "table_access.h"
 
 pg_noreturn static void no_relation(const char *name);
-static Oid	locked_table_schema(const char *name);
 
 /*
  * catalog_relid
  *		Returns the OID of one of the extension's own tables, or InvalidOid if it does not
  *		exist and missing_ok is set.
  *
- * A catalog of version 1.0 has these tables in the schema of the extension.  Each table
- * is looked for there, too, so that this library serves such a catalog until ALTER
- * EXTENSION indextable UPDATE, and in the middle of that command.  Whoever may create
- * schemas in a database, or tables in one of ours, can create tables by these names, with
- * triggers and functions that a worker would call as a superuser.  So a table is ours only
- * if it is a member of the extension, which nobody else can make it.
- *
- * The schema of the extension comes first.  If another session moves the table meanwhile,
- * and it is no longer found there, then it is found in the other schema, which is
- * searched later; in the opposite order it could be found in neither.  The table keeps
- * its OID, so that it does not matter if this backend has cached something of it before.
+ * Whoever may create schemas in a database, or tables in one of ours, can create tables by
+ * these names, with triggers and functions that a worker would call as a superuser.  So a
+ * table is ours only if it is a member of the extension, which nobody else can make it.
  */
 Oid
 catalog_relid(const char *name, bool missing_ok)
 {
-	static const char *const schemas[] = {IT_SCHEMA, IT_INTERNAL};
-	Size		i;
+	Oid			schema = get_namespace_oid(IT_INTERNAL, true);
+	Oid			relid = OidIsValid(schema) ? get_relname_relid(name, schema) : InvalidOid;
 
-	for (i = 0; i < lengthof(schemas); i++)
-	{
-		Oid			schema = get_namespace_oid(schemas[i], true);
-		Oid			relid = OidIsValid(schema) ? get_relname_relid(name, schema) : InvalidOid;
-
-		if (OidIsValid(relid) && is_extension_member(RelationRelationId, relid))
-			return relid;
-	}
+	if (OidIsValid(relid) && is_extension_member(RelationRelationId, relid))
+		return relid;
 	if (!missing_ok)
 		no_relation(name);
 	return InvalidOid;
@@ -110,50 +94,23 @@ catalog_index(Relation rel, const char *name)
 	return relid;
 }
 
-/*
- * locked_table_schema
- *		Returns the schema of one of the extension's tables.
- *
- * Locks the table until the transaction ends, as a statement that uses it would do, so
- * that ALTER EXTENSION UPDATE cannot move it before the statement is run.
- */
-static Oid
-locked_table_schema(const char *name)
-{
-	Oid			relid = catalog_relid(name, false);
-
-	LockRelationOid(relid, AccessShareLock);
-	return get_rel_namespace(relid);
-}
-
-/* catalog_table: returns the qualified name of one of the extension's tables, for a statement, and locks the table */
+/* catalog_table: returns the qualified name of one of the extension's tables, for a statement */
 const char *
 catalog_table(const char *name)
 {
-	return psprintf("%s.%s", get_namespace_name(locked_table_schema(name)), name);
+	catalog_relid(name, false);
+	return psprintf(IT_INTERNAL ".%s", name);
 }
 
-/*
- * catalog_schema
- *		Returns the schema of the extension's tables, which is also that of queue tables
- *		and of the functions of our triggers.
- *
- * It remains their schema until the transaction ends.
- */
+/* catalog_schema: returns the schema of the extension's tables, which is also that of queue tables */
 Oid
 catalog_schema(void)
 {
-	return locked_table_schema("definition");
+	catalog_relid("definition", false);
+	return get_namespace_oid(IT_INTERNAL, false);
 }
 
-/*
- * is_own_schema
- *		Returns whether a schema is one of the extension's.
- *
- * Either of its two schemas counts, so that the answer is right for an object that
- * another session moves from one to the other, in whichever of them the caller has seen
- * it.
- */
+/* is_own_schema: returns whether a schema is one of the extension's two */
 bool
 is_own_schema(Oid schema)
 {

@@ -122,8 +122,8 @@ usage_from_now(Oid index_table)
 }
 
 /*
- * usage_reset
- *		Sets the counters of an index table to 0.
+ * indextable_reset_stats
+ *		reset_stats(index_table regclass): sets the counters of an index table to 0.
  *
  * pg_stat_reset_single_table_counters() is not used: only superusers may call it, and it
  * writes the time of the reset into pg_stat_database, which is not the owner's, and which
@@ -133,9 +133,10 @@ usage_from_now(Oid index_table)
  * What a session has counted lately, and has not reported to the server yet, is added
  * after the reset.
  */
-void
-usage_reset(Oid index_table)
+Datum
+indextable_reset_stats(PG_FUNCTION_ARGS)
 {
+	Oid			index_table = PG_GETARG_OID(0);
 	FormData_pg_class form = {.relisshared = false};
 	RelationData none = {.rd_id = InvalidOid,.rd_rel = &form,.pgstat_enabled = true};
 	ListCell   *cell;
@@ -161,13 +162,6 @@ usage_reset(Oid index_table)
 		relation_close(rel, NoLock);
 		copy_counters(InvalidOid, lfirst_oid(cell));
 	}
-}
-
-/* reset_stats(index_table regclass) */
-Datum
-indextable_reset_stats(PG_FUNCTION_ARGS)
-{
-	usage_reset(PG_GETARG_OID(0));
 	PG_RETURN_VOID();
 }
 

@@ -14,6 +14,5 @@ extern List *usage_keys(Oid index_table);
 extern void usage_follows(Oid index_table, List *old_keys);
 extern void usage_from_now(Oid index_table);
 extern void usage_note_reads(void);
-extern void usage_reset(Oid index_table);
 
 #endif							/* INDEXTABLE_USAGE_H */

@@ -81,9 +81,6 @@ typedef struct AlterCall
 	bool		locked;			/* both tables are locked already */
 } AlterCall;
 
-/* In the catalog of version 1.0 the function does not have the last two. */
-#define IS_GIVEN(arg)	(PG_NARGS() > (arg) && !PG_ARGISNULL(arg))
-
 static void alter(void *arg);
 static bool has_partitioning_args(FunctionCallInfo fcinfo);
 static bool read_new_partitioning(FunctionCallInfo fcinfo, StoredDefinition *pending, DefinitionRow *row);
@@ -186,9 +183,9 @@ alter(void *arg)
 	pending = replacement_of(index_table);
 	asks_for_contents = !PG_ARGISNULL(ARG_STRATEGY) || !PG_ARGISNULL(ARG_INCLUDE) || !PG_ARGISNULL(ARG_FILTER) ||
 		has_partitioning_args(fcinfo) ||
-		(!populate && (IS_GIVEN(ARG_IS_UNIQUE) || (IS_GIVEN(ARG_ON_MISMATCH) && !is_skip(text_arg(fcinfo, ARG_ON_MISMATCH, NULL)))));
+		(!populate && (!PG_ARGISNULL(ARG_IS_UNIQUE) || (!PG_ARGISNULL(ARG_ON_MISMATCH) && !is_skip(text_arg(fcinfo, ARG_ON_MISMATCH, NULL)))));
 	if (pending != NULL && !asks_for_contents &&
-		(!PG_ARGISNULL(ARG_MAINTENANCE) || IS_GIVEN(ARG_IS_UNIQUE) || IS_GIVEN(ARG_ON_MISMATCH)))
+		(!PG_ARGISNULL(ARG_MAINTENANCE) || !PG_ARGISNULL(ARG_IS_UNIQUE) || !PG_ARGISNULL(ARG_ON_MISMATCH)))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("index table \"%s\" is being rebuilt", get_rel_name(index_table)),
@@ -405,9 +402,9 @@ read_new_definition(FunctionCallInfo fcinfo, StoredDefinition *stored, Definitio
 	if (filter != NULL)
 		row->filter = filter[strspn(filter, " \t\r\n")] == '\0' ? NULL :
 			check_filter(fact, filter);
-	if (IS_GIVEN(ARG_IS_UNIQUE))
+	if (!PG_ARGISNULL(ARG_IS_UNIQUE))
 		row->is_unique = PG_GETARG_BOOL(ARG_IS_UNIQUE);
-	if (IS_GIVEN(ARG_ON_MISMATCH))
+	if (!PG_ARGISNULL(ARG_ON_MISMATCH))
 		row->on_mismatch = (char *) check_allowed_value("on_mismatch", text_arg(fcinfo, ARG_ON_MISMATCH, NULL), mismatches);
 	check_request(row);
 

@@ -148,10 +148,7 @@ indextable_create(PG_FUNCTION_ARGS)
 	partitioning_args(fcinfo, ARG_PARTITIONS, ARG_PARTITION_BY, &parts);
 	populate = PG_ARGISNULL(ARG_POPULATE) || PG_GETARG_BOOL(ARG_POPULATE);
 	row.state = populate ? "active" : "building";
-
-	/* The catalog of 1.0 does not have this argument. */
-	accept_existing = PG_NARGS() > ARG_IF_NOT_EXISTS && !PG_ARGISNULL(ARG_IF_NOT_EXISTS) &&
-		PG_GETARG_BOOL(ARG_IF_NOT_EXISTS);
+	accept_existing = !PG_ARGISNULL(ARG_IF_NOT_EXISTS) && PG_GETARG_BOOL(ARG_IF_NOT_EXISTS);
 
 	if (row.is_unique)
 		check_citus_unique(PG_GETARG_OID(ARG_FACT_TABLE));

@@ -40,7 +40,7 @@
 #define IS_SPACE(c)			(scanner_isspace(c))
 
 pg_noreturn static void spec_error(const char *text, const char *at, const char *what, const char *hint);
-static const char *parse_column(FieldSpec *spec, const char *p, bool is_new);
+static const char *parse_column(FieldSpec *spec, const char *p);
 static const char *parse_path(FieldSpec *spec, const char *p);
 static const char *parse_member(FieldSpec *spec, const char *p);
 static char *json_string(FieldSpec *spec, const char *start, int len);
@@ -95,7 +95,7 @@ parse_field_spec(const char *text, bool with_type)
 				 errmsg("field must not be empty"),
 				 errhint("A field is a path into the document, such as \"address.city\", or \"@column\".")));
 
-	p = (*p == '@') ? parse_column(spec, p + 1, with_type) : parse_path(spec, p);
+	p = (*p == '@') ? parse_column(spec, p + 1) : parse_path(spec, p);
 
 	if (*p != '\0' && !IS_SPACE(*p) && strncmp(p, "::", 2) != 0)
 		spec_error(spec->text, p, "expected \".\", \"[\", \"::\" or the end of the path",
@@ -129,12 +129,9 @@ spec_error(const char *text, const char *at, const char *what, const char *hint)
  * parse_column
  *		Parses the name of a column, an SQL identifier, and returns the place behind it.  The
  *		name is folded to lower case as SQL does it.
- *
- * A field that is not new may have been accepted by version 1.0, which cut long names and
- * did not notice when the quote at the end was missing.
  */
 static const char *
-parse_column(FieldSpec *spec, const char *p, bool is_new)
+parse_column(FieldSpec *spec, const char *p)
 {
 	StringInfoData buf;
 	const char *start = p;
@@ -155,7 +152,7 @@ parse_column(FieldSpec *spec, const char *p, bool is_new)
 				appendStringInfoChar(&buf, *p);
 			}
 		}
-		if (!closed && is_new)
+		if (!closed)
 			spec_error(spec->text, start, "a double quote is not closed",
 					   "Write a double quote within a name twice.");
 		if (buf.len == 0)
@@ -168,8 +165,7 @@ parse_column(FieldSpec *spec, const char *p, bool is_new)
 			spec_error(spec->text, p, "expected a column name after \"@\"", NULL);
 		while (IS_MEMBER_CHAR(*p))
 			p++;
-		if (is_new)
-			check_name_length(pnstrdup(start, p - start), "The table has no column of this name.");
+		check_name_length(pnstrdup(start, p - start), "The table has no column of this name.");
 		spec->column = downcase_truncate_identifier(start, p - start, false);
 	}
 	/* No column can have the name of a system column. */

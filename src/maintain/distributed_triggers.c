@@ -47,8 +47,8 @@ distributed_install_fact(Oid fact, const char *trigger, const char *event, const
 {
 	int			nestlevel = begin_citus_settings();
 
-	run_sql(get_extension_owner(), "CREATE OR REPLACE TRIGGER %s %s ON %s FOR EACH %s EXECUTE FUNCTION %s.maintain(%s)",
-			trigger, event, quoted_relation(fact), level, get_namespace_name(catalog_schema()),
+	run_sql(get_extension_owner(), "CREATE OR REPLACE TRIGGER %s %s ON %s FOR EACH %s EXECUTE FUNCTION " IT_INTERNAL ".maintain(%s)",
+			trigger, event, quoted_relation(fact), level,
 			quote_literal_cstr(queue_name(fact)));
 	end_citus_settings(nestlevel);
 }
@@ -80,8 +80,8 @@ distributed_install_guard(Oid index_table, int64 number)
 		report_not_index_table(index_table);
 	nestlevel = begin_citus_settings();
 	run_sql(get_extension_owner(), "CREATE OR REPLACE TRIGGER " GUARD " BEFORE TRUNCATE ON %s"
-			" FOR EACH STATEMENT EXECUTE FUNCTION %s.guard(%s, '" INT64_FORMAT "', %s)",
-			quoted_relation(index_table), get_namespace_name(catalog_schema()),
+			" FOR EACH STATEMENT EXECUTE FUNCTION " IT_INTERNAL ".guard(%s, '" INT64_FORMAT "', %s)",
+			quoted_relation(index_table),
 			quote_literal_cstr(queue_name(catalog_fact_of(index_table))), number, quote_literal_cstr(definition));
 	end_citus_settings(nestlevel);
 }

@@ -77,7 +77,6 @@ triggers_install_on(Oid relid, Oid fact)
 {
 	char	   *table = quoted_relation(relid);
 	Oid			owner = get_extension_owner();
-	const char *schema = get_namespace_name(catalog_schema());
 	bool		transactional = has_transactional(fact);
 	bool		leaves_only = is_fed_only(fact);
 	int			kind = kind_of(relid, fact);
@@ -94,8 +93,8 @@ triggers_install_on(Oid relid, Oid fact)
 			has_trigger(relid, fact_triggers[i].name, TRIGGER_FIRES_ALWAYS))
 			continue;
 		if (!cloned)
-			run_sql(owner, "CREATE OR REPLACE TRIGGER %s %s ON %s FOR EACH %s EXECUTE FUNCTION %s.maintain()",
-					fact_triggers[i].name, fact_triggers[i].event, table, fact_triggers[i].level, schema);
+			run_sql(owner, "CREATE OR REPLACE TRIGGER %s %s ON %s FOR EACH %s EXECUTE FUNCTION " IT_INTERNAL ".maintain()",
+					fact_triggers[i].name, fact_triggers[i].event, table, fact_triggers[i].level);
 		run_sql(owner, "ALTER TABLE %s ENABLE ALWAYS TRIGGER %s", table, fact_triggers[i].name);
 	}
 }
@@ -178,7 +177,6 @@ triggers_remove_from(Oid relid)
 void
 triggers_install_guard(Oid index_table)
 {
-	const char *schema = get_namespace_name(catalog_schema());
 	ListCell   *cell;
 
 	if (citus_kind(index_table) == CITUS_DISTRIBUTED)
@@ -192,7 +190,7 @@ triggers_install_guard(Oid index_table)
 
 		run_sql(get_extension_owner(), "CREATE OR REPLACE TRIGGER " GUARD
 				" BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s"
-				" FOR EACH STATEMENT EXECUTE FUNCTION %s.guard()", table, schema);
+				" FOR EACH STATEMENT EXECUTE FUNCTION " IT_INTERNAL ".guard()", table);
 
 		/*
 		 * The server clones the row trigger of a partitioned table to its
@@ -201,7 +199,7 @@ triggers_install_guard(Oid index_table)
 		if (lfirst_oid(cell) == index_table)
 			run_sql(get_extension_owner(), "CREATE OR REPLACE TRIGGER " GUARD_ROW
 					" BEFORE INSERT OR UPDATE OR DELETE ON %s"
-					" FOR EACH ROW EXECUTE FUNCTION %s.guard()", table, schema);
+					" FOR EACH ROW EXECUTE FUNCTION " IT_INTERNAL ".guard()", table);
 	}
 	/* Guards that existed before may be disabled. */
 	if (!guards_intact(index_table))

@@ -45,15 +45,13 @@ static Datum blockers_of(const Trouble *trouble);
  *		OUT oldest timestamptz, OUT waiting boolean, OUT next_try timestamptz, OUT blocked_by
  *		integer[]): returns what workers have done with a queue, or with the feeds of a
  *		server, since the server was started, or null without the shared memory.
- *		In the catalog of version 1.0 it has neither the parameter server nor the columns from
- *		backlog on.
  */
 Datum
 indextable_queue_activity(PG_FUNCTION_ARGS)
 {
 	Oid			fact_table = PG_GETARG_OID(0);
 	TimestampTz now = GetCurrentTimestamp();
-	Oid			server = PG_NARGS() > 1 ? PG_GETARG_OID(1) : InvalidOid;
+	Oid			server = PG_GETARG_OID(1);
 	QueueActivity queue = {.backlog = -1};
 	QueueActivity *kept;
 	TupleDesc	desc;

@@ -153,13 +153,11 @@ indextable_explain_query(PG_FUNCTION_ARGS)
 /*
  * read_arguments
  *		Reads those arguments that both functions have; NULL means the default.
- *
- * The functions of version 1.0 end before previous.
  */
 static void
 read_arguments(FunctionCallInfo fcinfo, int arg_previous, PageQuery *query)
 {
-	bool		previous = PG_NARGS() > arg_previous && !PG_ARGISNULL(arg_previous) && PG_GETARG_BOOL(arg_previous);
+	bool		previous = !PG_ARGISNULL(arg_previous) && PG_GETARG_BOOL(arg_previous);
 
 	query->descending = !PG_ARGISNULL(ARG_DESCENDING) && PG_GETARG_BOOL(ARG_DESCENDING);
 	query->backward = (query->descending != previous);

@@ -87,7 +87,6 @@ extern int no_such_variable
 #define HAS_FOREIGN_TRUNCATE_TRIGGERS	0
 /* Before 16 the server does not note when a table was scanned last. */
 #define HAS_LAST_SCAN			0
-#define last_scan_of(entry)		((void) (entry), (TimestampTz) 0)
 #define is_scanned_value(var)	true
 #else
 #define relation_file(rel)		((rel)->rd_locator.relNumber)
@@ -107,7 +106,6 @@ extern int no_such_variable
 	((update) == TU_All || ((update) == TU_Summarizing && (info)->ii_Summarizing))
 #define HAS_FOREIGN_TRUNCATE_TRIGGERS	1
 #define HAS_LAST_SCAN			1
-#define last_scan_of(entry)		((entry)->lastscan)
 /* Since 16 a column above an outer join, which may have made it NULL, is another one than below. */
 #define is_scanned_value(var)	((var)->varnullingrels == NULL)
 #endif

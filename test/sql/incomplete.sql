@@ -324,7 +324,7 @@ INSERT INTO f VALUES (4, '{"town": "t"}');
 DELETE FROM indextable_internal.completeness WHERE index_table = 'town_last'::regclass AND fields = 1;
 CALL indextable.repair('town_last', NULL, NULL, NULL, NULL);
 SELECT * FROM town_last();
--- where nothing is recorded, as of index tables of version 1.0, nothing is claimed
+-- where nothing is recorded, nothing is claimed
 DELETE FROM indextable_internal.completeness WHERE index_table = 'town_last'::regclass;
 INSERT INTO f VALUES (5, '{"town": "t"}'), (6, '{}');
 SELECT * FROM town_last();

@@ -81,9 +81,9 @@ $old->safe_psql('later', fact_table() . $more . index_tables('async') . $others 
 SELECT indextable.create('f_j', 'f', '{j::int}', maintenance => 'async');
 SQL
 
-# A catalog of 1.0, which was not updated before the server is.
+# A catalog of 1.1, which was not updated before the server is.
 $old->safe_psql('postgres', 'CREATE DATABASE former');
-$old->safe_psql('former', fact_table() =~ s/EXTENSION indextable/EXTENSION indextable VERSION '1.0'/r . $more . index_tables('async') . "UPDATE f SET doc = d(pk + 3) WHERE pk % 3 = 0; SELECT indextable.create('f_s', 'f', '{k}')");
+$old->safe_psql('former', fact_table() =~ s/EXTENSION indextable/EXTENSION indextable VERSION '1.1'/r . $more . index_tables('async') . "UPDATE f SET doc = d(pk + 3) WHERE pk % 3 = 0; SELECT indextable.create('f_s', 'f', '{k}')");
 
 # Changes that were applied, some in vain, then some that were not, from several transactions.
 $old->safe_psql('later', $_) for
@@ -173,15 +173,15 @@ is($new->safe_psql('later', $catalog{'rejected rows'}), $before{later}{'rejected
 $new->safe_psql('later', q(UPDATE f SET doc = doc || '{"j": 5}' WHERE pk = 5; SELECT indextable.drain()));
 is($new->safe_psql('later', 'TABLE f_j; TABLE indextable.rejected'), '5|5', 'and is mended');
 
-# that of 1.0, as it is and updated
+# that of 1.1, as it is and updated
 for my $update ('', 'ALTER EXTENSION indextable UPDATE')
 {
 	$new->safe_psql('former', $update) if $update;
 	$new->safe_psql('former', $_) for 'UPDATE f SET doc = d(pk + 4) WHERE pk % 3 = 1', 'SELECT indextable.drain()';
-	drift_free($new, "1.0: index tables equal their recompute $update", 'former');
-	is($new->safe_psql('former', q(SELECT count(*) FROM indextable.verify('f_s'))), 0, '1.0: so does a transactional one');
+	drift_free($new, "1.1: index tables equal their recompute $update", 'former');
+	is($new->safe_psql('former', q(SELECT count(*) FROM indextable.verify('f_s'))), 0, '1.1: so does a transactional one');
 }
-is($new->safe_psql('former', q(SELECT extversion FROM pg_extension WHERE extname = 'indextable')), '1.2', '1.0: updated');
+is($new->safe_psql('former', q(SELECT extversion FROM pg_extension WHERE extname = 'indextable')), '1.2', '1.1: updated');
 
 # and by workers
 $new->append_conf('postgresql.conf', "shared_preload_libraries = 'indextable'");
