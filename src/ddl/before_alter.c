@@ -44,7 +44,6 @@
 #include "column_type.h"
 #include "event_trigger.h"
 #include "filter_rename.h"
-#include "lost_partitions.h"
 #include "on_drop.h"
 #include "own_objects.h"
 #include "partition_ddl.h"
@@ -92,11 +91,15 @@ indextable_before_alter(PG_FUNCTION_ARGS)
 	refuse_trigger_change(command);
 	if (IsA(command, RenameStmt) && ((RenameStmt *) command)->renameType == OBJECT_TRIGGER)
 		refuse_forged_trigger(((RenameStmt *) command)->newname, true);
-	if (IsA(command, DropStmt) && (((DropStmt *) command)->removeType == OBJECT_TABLE ||
-								   ((DropStmt *) command)->removeType == OBJECT_FOREIGN_TABLE))
+	if (names_tables(command))
 		prepare_drop((DropStmt *) command);
-	else
-		note_partitions(command);
+
+	/*
+	 * After a restore this records the dependencies by which the server drops
+	 * what belongs together.
+	 */
+	else if (IsA(command, DropStmt) || IsA(command, DropOwnedStmt))
+		adopt_all();
 	if (IsA(command, CreateStmt) || IsA(command, CreateForeignTableStmt))
 		check_new_table((CreateStmt *) command);
 	else if (IsA(command, CreateSchemaStmt))

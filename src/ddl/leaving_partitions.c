@@ -45,6 +45,7 @@
 
 #include "../catalog/definition_rows.h"
 #include "../definition/index_partition.h"
+#include "../definition/roots.h"
 #include "../maintain/leaving.h"
 #include "../maintain/partition_entries.h"
 #include "../maintain/truncate.h"
@@ -54,7 +55,15 @@
 #include "../util/wait_point.h"
 #include "leaving_partitions.h"
 
+/* What delete_before_locking() is to do, and why it may have failed. */
+typedef struct Attempt
+{
+	List	   *leaving;		/* of Leaving * */
+	bool		changed;		/* one of them is not what was known of it */
+} Attempt;
+
 static void delete_before_locking(void *arg);
+static bool is_as_known(Leaving *leaving);
 static void delete_entries_of(Leaving *leaving);
 static List *tables_to_empty(Leaving *leaving);
 static void empty_partitions(Leaving *leaving);
@@ -63,47 +72,73 @@ static void empty_partitions(Leaving *leaving);
  * prepare_to_leave
  *		Deletes the entries of the partitions in a list of Leaving, and locks them and their
  *		parents in ACCESS EXCLUSIVE mode, as a command is going to do.
+ *
+ * Another session may have changed what is known of them, while this one waited for its locks.
+ * Then the result is false, nothing is deleted, and the caller has to look again.
  */
-void
+bool
 prepare_to_leave(List *leaving)
 {
+	Attempt		attempt = {leaving, false};
 	ErrorData  *error;
-	ListCell   *cell;
 
 	if (leaving == NIL)
-		return;
-	error = run_catching_errors(delete_before_locking, leaving);
+		return true;
+	error = run_catching_errors(delete_before_locking, &attempt);
 	if (error == NULL)
-		return;
-	if (error->sqlerrcode != ERRCODE_T_R_DEADLOCK_DETECTED)
+		return true;
+	if (!attempt.changed && error->sqlerrcode != ERRCODE_T_R_DEADLOCK_DETECTED)
 		ReThrowError(error);
 	FreeErrorData(error);
+	return !attempt.changed && leave_under_locks(leaving);
+}
+
+/*
+ * leave_under_locks
+ *		Does the same under the locks of the command, which are asked for first, as the command
+ *		does it.
+ */
+bool
+leave_under_locks(List *leaving)
+{
+	ListCell   *cell;
+
 	foreach(cell, leaving)
 	{
 		Leaving    *l = lfirst(cell);
 
-		/* The parent is locked first, as the command does it. */
 		LockRelationOid(l->parent, AccessExclusiveLock);
 		lock_tree(l->partition, AccessExclusiveLock);
+	}
+	foreach(cell, leaving)
+	{
+		if (!is_as_known(lfirst(cell)))
+			return false;
+	}
+	foreach(cell, leaving)
+	{
+		Leaving    *l = lfirst(cell);
+
 		delete_entries_of(l);
 		if (lock_tables_now(tables_to_empty(l), AccessExclusiveLock))
 			empty_partitions(l);
 		else
 			delete_entries_of_whole(l->root, l->partition, l->whole);
 	}
+	return true;
 }
 
-/* delete_before_locking: does what prepare_to_leave() does, and locks the parents in the end; fails in a deadlock */
+/* delete_before_locking: does what prepare_to_leave() does, and locks the parents in the end; fails in a deadlock, and if one has changed */
 static void
 delete_before_locking(void *arg)
 {
-	List	   *leaving = arg;
+	Attempt    *attempt = arg;
 	List	   *parents = NIL;
 	List	   *partitions = NIL;
 	List	   *to_empty = NIL;
 	ListCell   *cell;
 
-	foreach(cell, leaving)
+	foreach(cell, attempt->leaving)
 	{
 		Leaving    *l = lfirst(cell);
 
@@ -112,6 +147,11 @@ delete_before_locking(void *arg)
 			LockRelationOid(l->root, AccessShareLock);
 		LockRelationOid(l->parent, ShareUpdateExclusiveLock);
 		lock_tree_in_turns(l->partition, ShareRowExclusiveLock);
+		attempt->changed = !is_as_known(l);
+		if (attempt->changed)
+			ereport(ERROR,
+					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+					 errmsg("partition \"%s\" has changed while its lock was waited for", l->name->relname)));
 		delete_entries_of(l);
 		parents = list_append_unique_oid(parents, l->parent);
 		partitions = lappend_oid(partitions, l->partition);
@@ -120,7 +160,7 @@ delete_before_locking(void *arg)
 	wait_point("entries of a leaving partition are deleted");
 	if (!lock_in_turns(parents, partitions, to_empty, AccessExclusiveLock))
 	{
-		foreach(cell, leaving)
+		foreach(cell, attempt->leaving)
 		{
 			Leaving    *l = lfirst(cell);
 
@@ -129,30 +169,54 @@ delete_before_locking(void *arg)
 		}
 		(void) lock_in_turns(parents, partitions, NIL, AccessExclusiveLock);
 	}
-	foreach(cell, leaving)
+	foreach(cell, attempt->leaving)
 		empty_partitions(lfirst(cell));
 }
 
-/* delete_entries_of: deletes the entries of a partition that is locked, if it still is one */
+/*
+ * is_as_known
+ *		Returns whether what is known of a partition is still so, now that it is locked.
+ *
+ * While this session waited, a name may have become that of another table, a partition or one
+ * above it may have been attached or detached, and a table above it may have become a fact table.
+ * From now on none of that happens: each takes a lock on the partition or on its parent that
+ * conflicts with ours, and keeps it until its transaction ends.
+ */
+static bool
+is_as_known(Leaving *l)
+{
+	return RangeVarGetRelid(l->name, NoLock, true) == l->partition && partition_parent(l->partition) == l->parent &&
+		root_to_leave(l->partition) == l->root;
+}
+
+/* partition_parent: returns the table that a table is a partition of, or InvalidOid */
+Oid
+partition_parent(Oid relid)
+{
+	return get_rel_relispartition(relid) ? get_partition_parent(relid, true) : InvalidOid;
+}
+
+/*
+ * root_to_leave
+ *		Returns the fact table that a table leaves if it is detached or dropped; InvalidOid: none.
+ *
+ * A partition that is being detached has no entries any more, unless an older version of this
+ * library has left them.
+ */
+Oid
+root_to_leave(Oid relid)
+{
+	Oid			root = registered_root(relid);
+
+	return root == relid ? find_root_detached_from(relid) : root;
+}
+
+/* delete_entries_of: deletes the entries of a partition that is locked */
 static void
 delete_entries_of(Leaving *l)
 {
-	Oid			named = RangeVarGetRelid(l->name, NoLock, true);
-
 	l->whole = NIL;
-
-	/*
-	 * While this session waited, a name may have become that of another
-	 * table.  If it is nobody's, the command is going to say so.
-	 */
-	if (named != l->partition && OidIsValid(named))
-		ereport(ERROR,
-				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-				 errmsg("table \"%s\" was replaced while its lock was waited for", l->name->relname),
-				 errhint("The command might succeed if retried.")));
-	if (named == l->partition && get_rel_relispartition(l->partition) &&
-		get_partition_parent(l->partition, true) == l->parent)
-		delete_entries_before_leaving(l->root, l->partition, l->parent == l->root ? &l->whole : NULL);
+	delete_entries_before_leaving(l->root, l->partition, l->parent == l->root ? &l->whole : NULL);
 }
 
 /* tables_to_empty: lists the partitions of index tables that are to be emptied, after their index tables */

@@ -24,7 +24,10 @@ typedef struct Leaving
 								 * emptied */
 } Leaving;
 
-extern void prepare_to_leave(List *leaving);
+extern bool prepare_to_leave(List *leaving);
+extern bool leave_under_locks(List *leaving);
+extern Oid	partition_parent(Oid relid);
+extern Oid	root_to_leave(Oid relid);
 extern void delete_entries_before_leaving(Oid root, Oid partition, List **whole);
 
 #endif							/* INDEXTABLE_LEAVING_PARTITIONS_H */

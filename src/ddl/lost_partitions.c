@@ -1,148 +1,140 @@
 /*-------------------------------------------------------------------------
  *
  * lost_partitions.c
- *	  Finds the partitions of fact tables and index tables that a command has
- *	  dropped without naming them.
+ *	  Finds the fact tables and index tables that have lost partitions, with the entries of their
+ *	  rows, or with entries, by a command that has not prepared for it.
+ *
+ * DROP SCHEMA, DROP OWNED and others drop partitions without naming them, and while a command
+ * waits for its locks, or event triggers of users fire, a table may become a partition.  So it
+ * counts what a table was a partition of when it was dropped.  The server's catalogs tell: this
+ * transaction has deleted its rows there, and they are still to be read.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
+#include "access/genam.h"
+#include "access/htup.h"
+#include "access/htup_details.h"
+#include "access/skey.h"
+#include "access/table.h"
+#include "access/xact.h"
 #include "catalog/pg_class.h"
-#include "nodes/parsenodes.h"
+#include "catalog/pg_inherits.h"
 #include "nodes/pg_list.h"
-#include "utils/lsyscache.h"
-#include "utils/memutils.h"
+#include "storage/lockdefs.h"
+#include "utils/fmgroids.h"
+#include "utils/snapmgr.h"
+#include "utils/syscache.h"
 
 #include "../catalog/definition_rows.h"
 #include "../catalog/fact_rows.h"
-#include "../queue/adopt_restored.h"
+#include "../maintain/leaving.h"
 #include "../util/inherit.h"
-#include "event_trigger.h"
 #include "lost_partitions.h"
 
-/* A partition of a fact table or an index table, noted before a command that may drop it. */
-typedef struct Noted
-{
-	Oid			root;
-	Oid			partition;
-} Noted;
-
-static CommandNotes *noted = NULL;	/* lists of Noted * */
-
-static bool drops_unnamed(Node *command);
-static void note_tree(CommandNotes *notes, Oid root, Oid partition);
-static void forget_noted(void *arg);
-
-/*
- * note_partitions
- *		Notes the partitions that there are, before a command that may drop some without
- *		naming them.
- *
- * When it is known that a partition was dropped, its rows cannot be read any more.
- */
-void
-note_partitions(Node *command)
-{
-	ListCell   *cell;
-
-	if (!drops_unnamed(command))
-		return;
-
-	/*
-	 * After a restore this records the dependencies by which the server drops
-	 * what belongs together.
-	 */
-	adopt_all();
-	begin_notes(&noted, command, forget_noted);
-	foreach(cell, list_concat(catalog_fact_tables(), catalog_index_tables()))
-	{
-		if (get_rel_relkind(lfirst_oid(cell)) == RELKIND_PARTITIONED_TABLE)
-			note_tree(noted, lfirst_oid(cell), lfirst_oid(cell));
-	}
-}
-
-/*
- * drops_unnamed
- *		Returns whether a command may drop partitions that it does not name, as DROP SCHEMA and
- *		DROP OWNED do.
- */
-static bool
-drops_unnamed(Node *command)
-{
-	if (!IsA(command, DropStmt))
-		return IsA(command, DropOwnedStmt);
-	return ((DropStmt *) command)->removeType != OBJECT_TABLE && ((DropStmt *) command)->removeType != OBJECT_FOREIGN_TABLE;
-}
-
-/*
- * note_new_partition
- *		Notes a partition, and its own, that an event trigger of a user has made or attached before
- *		a command that may drop it.
- *
- * One that such a trigger detaches stays noted.  If the command drops it, index tables become
- * invalid that would not have to: that is safe, even if the trigger is rolled back.
- */
-void
-note_new_partition(Oid root, Oid partition)
-{
-	CommandNotes *notes;
-
-	for (notes = noted; notes != NULL; notes = notes->outer)
-		note_tree(notes, root, partition);
-}
-
-/* note_tree: notes a partition and its own partitions */
-static void
-note_tree(CommandNotes *notes, Oid root, Oid partition)
-{
-	List	   *partitions = list_with_partitions(partition);
-	MemoryContext old = MemoryContextSwitchTo(TopTransactionContext);
-	ListCell   *cell;
-
-	foreach(cell, partitions)
-	{
-		Noted	   *note = palloc(sizeof(Noted));
-
-		note->root = root;
-		note->partition = lfirst_oid(cell);
-		notes->notes = lappend(notes->notes, note);
-	}
-	MemoryContextSwitchTo(old);
-}
+static Oid	root_before_drop(Oid relid);
+static Oid	parent_before_drop(Oid relid, TransactionId *detached);
+static HeapTuple last_deleted(Oid catalog, Oid index, AttrNumber column, Oid relid, CommandId *when);
 
 /*
  * lost_partitions
  *		Returns the fact tables and index tables that exist and have lost partitions, which are
- *		among the relations that a command has dropped.  What it forgets is only what was noted
- *		before this command.
- *
- * A partition that is gone without being among them was dropped by another command, which has
- * seen to its entries.  A command that names what it drops sees to that, too, and has no notes:
- * those that are found at the place of its parse tree are of an earlier one, which has failed or
- * has dropped nothing.
+ *		among the relations that a command has dropped, but for those that it had prepared.
  */
 List *
-lost_partitions(Node *command, List *dropped)
+lost_partitions(List *dropped)
 {
 	List	   *result = NIL;
 	ListCell   *cell;
 
-	if (!drops_unnamed(command))
-		return NIL;
-	foreach(cell, take_notes(&noted, command))
+	foreach(cell, dropped)
 	{
-		Noted	   *note = lfirst(cell);
+		Oid			root = is_leaving(lfirst_oid(cell)) ? InvalidOid : root_before_drop(lfirst_oid(cell));
 
-		if (get_rel_relkind(note->root) == RELKIND_PARTITIONED_TABLE && list_member_oid(dropped, note->partition))
-			result = list_append_unique_oid(result, note->root);
+		if (OidIsValid(root))
+			result = list_append_unique_oid(result, root);
 	}
 	return result;
 }
 
-/* forget_noted: forgets all when the transaction ends */
-static void
-forget_noted(void *arg)
+/*
+ * root_before_drop
+ *		Returns the fact table or the index table of which a table was a partition when it was
+ *		dropped, at whatever depth, or InvalidOid.  Those that were dropped, too, are forgotten
+ *		already, and partitions that were being detached do not count.
+ */
+static Oid
+root_before_drop(Oid relid)
 {
-	noted = NULL;
+	Oid			result = InvalidOid;
+	TransactionId detached;
+
+	for (;;)
+	{
+		relid = SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid)) ? tree_parent(relid, &detached) :
+			parent_before_drop(relid, &detached);
+		if (!OidIsValid(relid) || TransactionIdIsValid(detached))
+			return result;
+		if (catalog_has_fact(relid) || OidIsValid(catalog_fact_of(relid)))
+			result = relid;
+	}
+}
+
+/*
+ * parent_before_drop
+ *		Returns the same as tree_parent() did for a table when this transaction dropped it.
+ *
+ * The server deletes the rows of a table in pg_class and pg_inherits with one command id.  If the
+ * row in pg_inherits has an earlier one, the table was detached before.
+ */
+static Oid
+parent_before_drop(Oid relid, TransactionId *detached)
+{
+	CommandId	dropped;
+	CommandId	left;
+	HeapTuple	tuple = last_deleted(InheritsRelationId, InheritsRelidSeqnoIndexId, Anum_pg_inherits_inhrelid, relid, &left);
+	Form_pg_inherits form;
+
+	*detached = InvalidTransactionId;
+	if (tuple == NULL || last_deleted(RelationRelationId, ClassOidIndexId, Anum_pg_class_oid, relid, &dropped) == NULL ||
+		dropped != left)
+		return InvalidOid;
+	form = (Form_pg_inherits) GETSTRUCT(tuple);
+	if (form->inhdetachpending)
+		*detached = HeapTupleHeaderGetXmin(tuple->t_data);
+	return form->inhparent;
+}
+
+/*
+ * last_deleted
+ *		Returns the row of a table that this transaction has deleted last from a catalog, and with
+ *		which command id, or NULL.
+ */
+static HeapTuple
+last_deleted(Oid catalog, Oid index, AttrNumber column, Oid relid, CommandId *when)
+{
+	Relation	rel = table_open(catalog, AccessShareLock);
+	HeapTuple	result = NULL;
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	ScanKeyInit(&key, column, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(relid));
+	scan = systable_beginscan(rel, index, true, SnapshotAny, 1, &key);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		HeapTupleHeader header = tuple->t_data;
+
+		if ((header->t_infomask & HEAP_XMAX_INVALID) != 0 || HEAP_XMAX_IS_LOCKED_ONLY(header->t_infomask) ||
+			!TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetUpdateXid(header)))
+			continue;
+		if (result != NULL && HeapTupleHeaderGetCmax(header) < *when)
+			continue;
+		*when = HeapTupleHeaderGetCmax(header);
+		result = heap_copytuple(tuple);
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return result;
 }

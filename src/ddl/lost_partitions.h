@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * lost_partitions.h
- *	  Finds the partitions that a command has dropped without naming them.
+ *	  Finds fact tables and index tables that have lost partitions.
  *
  *-------------------------------------------------------------------------
  */
@@ -11,8 +11,6 @@
 #include "nodes/nodes.h"
 #include "nodes/pg_list.h"
 
-extern void note_partitions(Node *command);
-extern void note_new_partition(Oid root, Oid partition);
-extern List *lost_partitions(Node *command, List *dropped);
+extern List *lost_partitions(List *dropped);
 
 #endif							/* INDEXTABLE_LOST_PARTITIONS_H */

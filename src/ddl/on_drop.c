@@ -13,6 +13,7 @@
 #include "access/htup.h"
 #include "access/relation.h"
 #include "access/tableam.h"
+#include "catalog/catalog.h"
 #include "catalog/namespace.h"
 #include "catalog/partition.h"
 #include "catalog/pg_class.h"
@@ -43,6 +44,7 @@
 #include "../definition/roots.h"
 #include "../indextable.h"
 #include "../maintain/follow_ddl.h"
+#include "../maintain/leaving.h"
 #include "../queue/adopt_restored.h"
 #include "../util/sql.h"
 #include "event_trigger.h"
@@ -67,6 +69,10 @@ typedef struct DroppedParts
 
 static void note_dropped_parts(DroppedParts *parts);
 static void check_dropped_parts(DroppedParts *parts, Node *command);
+static bool is_refused(DropStmt *stmt, Oid relid);
+static Leaving *leaving_of(DropStmt *stmt, RangeVar *name, Oid relid);
+static bool prepare_under_locks(DropStmt *stmt, RangeVar *name);
+static bool lock_as_drop(DropStmt *stmt, RangeVar *name, Oid *relid);
 static void refuse_drop_with_entries(Oid index_table, Oid partition);
 static bool is_hash_partitioned(Oid relid);
 static bool is_dropped_too(DropStmt *stmt, Oid other);
@@ -94,10 +100,16 @@ indextable_on_drop(PG_FUNCTION_ARGS)
 		forget_dropped_relation(lfirst_oid(cell), false,
 								IsA(command, DropStmt) ? ((DropStmt *) command)->behavior :
 								IsA(command, DropOwnedStmt) ? ((DropOwnedStmt *) command)->behavior : DROP_RESTRICT);
-	foreach(cell, lost_partitions(command, dropped))
+	foreach(cell, lost_partitions(dropped))
 	{
 		Oid			fact = catalog_fact_of(lfirst_oid(cell));
 
+		if (names_tables(command) && (OidIsValid(fact) || catalog_fact_in_use(lfirst_oid(cell))))
+			ereport(ERROR,
+					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+					 errmsg("a partition of table \"%s\" was dropped with entries", get_rel_name(lfirst_oid(cell))),
+					 errdetail("When the command began, its names were those of other tables."),
+					 errhint("The command might succeed if retried.")));
 		if (OidIsValid(fact))
 			invalidate_definitions(catalog_read_definitions(InvalidOid, lfirst_oid(cell)), fact,
 								   "A partition of the index table was dropped with its entries.");
@@ -206,6 +218,14 @@ check_dropped_parts(DroppedParts *parts, Node *command)
 			invalidate_broken_definitions(lfirst_oid(cell));
 }
 
+/* names_tables: returns whether a command drops tables by their names */
+bool
+names_tables(Node *command)
+{
+	return IsA(command, DropStmt) && (((DropStmt *) command)->removeType == OBJECT_TABLE ||
+									  ((DropStmt *) command)->removeType == OBJECT_FOREIGN_TABLE);
+}
+
 /*
  * prepare_drop
  *		Deletes the entries of partitions that are about to be dropped: their
@@ -213,54 +233,140 @@ check_dropped_parts(DroppedParts *parts, Node *command)
  *		partition exists.
  *
  * Refuses to drop a partition of an index table that has entries.
+ *
+ * Partitions of fact tables are prepared first, which leaves readers alone meanwhile.  All other
+ * tables are locked then as the command is going to do it, and looked at again: one of them may
+ * become a partition, its parent a fact table, or its name that of another table, while this
+ * session waits for another to commit.
  */
 void
 prepare_drop(DropStmt *stmt)
 {
-	List	   *leaving = NIL;
+	List	   *leaving;
 	ListCell   *cell;
 
+	do
+	{
+		leaving = NIL;
+		foreach(cell, stmt->objects)
+		{
+			RangeVar   *name = makeRangeVarFromNameList(lfirst(cell));
+			Oid			relid = RangeVarGetRelid(name, NoLock, true);
+			Leaving    *partition;
+
+			if (is_refused(stmt, relid))
+				break;
+			partition = leaving_of(stmt, name, relid);
+			if (partition != NULL)
+				leaving = lappend(leaving, partition);
+		}
+	} while (!prepare_to_leave(leaving));
 	foreach(cell, stmt->objects)
 	{
-		Oid			relid = RangeVarGetRelid(makeRangeVarFromNameList(lfirst(cell)), NoLock, true);
-		Oid			root;
-		Leaving    *partition;
-
-		if (!OidIsValid(relid) || (!owns_relation(relid, GetUserId()) &&
-								   !owns_schema(get_rel_namespace(relid), GetUserId())))
-			continue;
-		adopt_restored(relid);
-		root = registered_root(relid);
-
-		/*
-		 * A partition that is being detached has no entries any more, unless
-		 * an older version of this library has left them.
-		 */
-		if (root == relid)
-			root = find_root_detached_from(relid);
-		if (!catalog_fact_in_use(root) || is_dropped_too(stmt, root))
-			continue;
-		partition = palloc0(sizeof(Leaving));
-		partition->name = makeRangeVarFromNameList(lfirst(cell));
-		partition->partition = relid;
-		partition->parent = get_partition_parent(relid, true);
-		partition->root = root;
-		leaving = lappend(leaving, partition);
+		if (!prepare_under_locks(stmt, makeRangeVarFromNameList(lfirst(cell))))
+			break;
 	}
-	prepare_to_leave(leaving);
+}
+
+/*
+ * is_refused
+ *		Returns whether a DROP is going to say that it cannot drop a table.  Nothing is locked
+ *		on behalf of a user who is not allowed to.
+ */
+static bool
+is_refused(DropStmt *stmt, Oid relid)
+{
+	char		kind;
+
+	if (!OidIsValid(relid))
+		return !stmt->missing_ok;
+	kind = get_rel_relkind(relid);
+	return IsCatalogRelationOid(relid) ||
+		(stmt->removeType == OBJECT_FOREIGN_TABLE ? kind != RELKIND_FOREIGN_TABLE :
+		 kind != RELKIND_RELATION && kind != RELKIND_PARTITIONED_TABLE) ||
+		(!owns_relation(relid, GetUserId()) && !owns_schema(get_rel_namespace(relid), GetUserId()));
+}
+
+/* leaving_of: returns what is to be done for a table that a DROP names, if it is a partition of a fact table that stays, or NULL */
+static Leaving *
+leaving_of(DropStmt *stmt, RangeVar *name, Oid relid)
+{
+	Leaving    *result;
+	Oid			root;
+
+	if (!OidIsValid(relid) || is_leaving(relid))
+		return NULL;
+	adopt_restored(relid);
+	root = root_to_leave(relid);
+	if (!catalog_fact_in_use(root) || is_dropped_too(stmt, root))
+		return NULL;
+	result = palloc0(sizeof(Leaving));
+	result->name = name;
+	result->partition = relid;
+	result->parent = partition_parent(relid);
+	result->root = root;
+	return result;
+}
+
+/* prepare_under_locks: locks a table as a DROP is going to do it, and prepares it; returns false if it is going to be refused */
+static bool
+prepare_under_locks(DropStmt *stmt, RangeVar *name)
+{
+	Oid			relid;
+	Oid			index_table;
+	Leaving    *leaving;
+
+	do
+	{
+		if (!lock_as_drop(stmt, name, &relid))
+			return false;
+		leaving = leaving_of(stmt, name, relid);
+	} while (leaving != NULL && !leave_under_locks(list_make1(leaving)));
 
 	/*
 	 * The entries of a partition of an index table may have been those of the
 	 * partitions that are dropped by the same command.
 	 */
-	foreach(cell, stmt->objects)
-	{
-		Oid			relid = RangeVarGetRelid(makeRangeVarFromNameList(lfirst(cell)), NoLock, true);
-		Oid			index_table = index_table_of(relid);
+	index_table = index_table_of(relid);
+	if (OidIsValid(index_table) && index_table != relid && !is_dropped_too(stmt, index_table))
+		refuse_drop_with_entries(index_table, relid);
+	return true;
+}
 
-		if (OidIsValid(index_table) && index_table != relid && !is_dropped_too(stmt, index_table) &&
-			(owns_relation(relid, GetUserId()) || owns_schema(get_rel_namespace(relid), GetUserId())))
-			refuse_drop_with_entries(index_table, relid);
+/*
+ * lock_as_drop
+ *		Locks a table, and its parent first, as a DROP is going to do it, until both are what the
+ *		name means; *relid is InvalidOid if it means nothing.  Returns false, and locks nothing, if
+ *		the command is going to be refused.
+ */
+static bool
+lock_as_drop(DropStmt *stmt, RangeVar *name, Oid *relid)
+{
+	Oid			parent = InvalidOid;
+
+	*relid = InvalidOid;
+	for (;;)
+	{
+		Oid			found;
+		bool		refused;
+
+		AcceptInvalidationMessages();
+		found = RangeVarGetRelid(name, NoLock, true);
+		refused = is_refused(stmt, found);
+		if (!refused && found == *relid && partition_parent(found) == parent)
+			return true;
+		if (OidIsValid(*relid))
+			UnlockRelationOid(*relid, AccessExclusiveLock);
+		if (OidIsValid(parent))
+			UnlockRelationOid(parent, AccessExclusiveLock);
+		if (refused)
+			return false;
+		*relid = found;
+		parent = partition_parent(found);
+		if (OidIsValid(parent))
+			LockRelationOid(parent, AccessExclusiveLock);
+		if (OidIsValid(found))
+			LockRelationOid(found, AccessExclusiveLock);
 	}
 }
 
@@ -284,6 +390,7 @@ refuse_drop_with_entries(Oid index_table, Oid partition)
 	rel = try_relation_open(partition, AccessExclusiveLock);
 	if (rel == NULL)
 		return;
+	note_leaving(partition);
 	is_default = get_default_partition_oid(index_table) == partition;
 	is_hash = is_hash_partitioned(index_table);
 	slot = table_slot_create(rel, NULL);

@@ -9,7 +9,9 @@
 #define INDEXTABLE_ON_DROP_H
 
 struct DropStmt;
+struct Node;
 
+extern bool names_tables(struct Node *command);
 extern void prepare_drop(struct DropStmt *stmt);
 
 #endif							/* INDEXTABLE_ON_DROP_H */

@@ -31,7 +31,6 @@
 #include "access/relation.h"
 #include "access/xact.h"
 #include "catalog/namespace.h"
-#include "catalog/partition.h"
 #include "catalog/pg_am.h"
 #include "catalog/pg_class.h"
 #include "miscadmin.h"
@@ -67,7 +66,6 @@
 #include "../util/sql.h"
 #include "event_trigger.h"
 #include "leaving_partitions.h"
-#include "lost_partitions.h"
 #include "partition_ddl.h"
 
 /* How many ms to pause before the lock that locks a partition's writers out is tried again. */
@@ -75,7 +73,10 @@
 
 static void handle_attached_partition(Oid root, Oid partition);
 static bool takes_two_transactions(AlterTableCmd *cmd);
-static bool lock_for_detach(Oid parent, Oid partition, LOCKMODE mode);
+static Oid	parent_to_detach_from(AlterTableStmt *stmt);
+static void prepare_detach_in_two(AlterTableStmt *stmt, AlterTableCmd *cmd);
+static bool lock_for_detach(Oid parent);
+static void lock_detached(Oid partition, LOCKMODE mode);
 static void handle_new_index_partition(Oid index_table, Oid relid);
 
 /*
@@ -110,6 +111,12 @@ handle_attach_detach(AlterTableStmt *stmt)
 		else
 		{
 			/* Its entries are deleted already: see prepare_detach(). */
+			if (!takes_two_transactions(cmd) && catalog_fact_in_use(root) && !is_leaving(partition))
+				ereport(ERROR,
+						(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+						 errmsg("partition \"%s\" was detached with entries", get_rel_name(partition)),
+						 errdetail("When the command began, its name was that of another table."),
+						 errhint("The command might succeed if retried.")));
 			triggers_remove_from(partition);
 			forget_leaving(partition);
 		}
@@ -124,7 +131,6 @@ handle_attached_partition(Oid root, Oid partition)
 
 	lock_tree(partition, AccessExclusiveLock);
 	check_partitions(rel);
-	note_new_partition(root, partition);
 	forget_leaving(partition);
 	foreach(cell, list_with_partitions(partition))
 		triggers_install_on(lfirst_oid(cell), root);
@@ -169,83 +175,128 @@ takes_two_transactions(AlterTableCmd *cmd)
 /*
  * prepare_detach
  *		Deletes the entries of a partition that a command is about to detach.
+ *
+ * If it is not yet known to be a partition of a fact table, it and its parent are locked first, as
+ * the command is going to do it.  While this session waits for that, another may attach the
+ * partition, make a fact table of the root, or give names to other tables.
  */
 void
 prepare_detach(AlterTableStmt *stmt, AlterTableCmd *cmd)
 {
-	RangeVar   *name = castNode(PartitionCmd, cmd->def)->name;
-	Oid			parent;
-	Oid			partition;
+	Leaving		leaving = {.name = castNode(PartitionCmd, cmd->def)->name};
+	Oid			locked_parent = InvalidOid;
+	Oid			locked = InvalidOid;
 
+	if (takes_two_transactions(cmd))
+	{
+		prepare_detach_in_two(stmt, cmd);
+		return;
+	}
 	for (;;)
 	{
-		parent = RangeVarGetRelid(stmt->relation, NoLock, true);
-		partition = RangeVarGetRelid(name, NoLock, true);
-
-		/*
-		 * The command is going to say what is wrong.  Until then nothing is
-		 * locked on behalf of a user who is not allowed to.
-		 */
-		if (!OidIsValid(parent) || !OidIsValid(partition) || !owns_relation(parent, GetUserId()) ||
-			get_rel_relkind(parent) != RELKIND_PARTITIONED_TABLE)
+		AcceptInvalidationMessages();
+		leaving.parent = parent_to_detach_from(stmt);
+		leaving.partition = RangeVarGetRelid(leaving.name, NoLock, true);
+		leaving.root = root_to_leave(leaving.partition);
+		if (!OidIsValid(leaving.parent))
 			return;
-		if (!takes_two_transactions(cmd))
-			break;
-		if (!lock_for_detach(parent, partition,
-							 cmd->subtype == AT_DetachPartitionFinalize ? AccessExclusiveLock : ShareRowExclusiveLock))
+		if (partition_parent(leaving.partition) == leaving.parent && catalog_fact_in_use(leaving.root))
+		{
+			if (locked_parent == leaving.parent ? leave_under_locks(list_make1(&leaving)) :
+				prepare_to_leave(list_make1(&leaving)))
+				return;
+		}
+		else if (locked_parent == leaving.parent && locked == leaving.partition)
 			return;
-
-		/*
-		 * While this session waited, a name may have become that of another
-		 * table.
-		 */
-		if (RangeVarGetRelid(stmt->relation, NoLock, true) == parent &&
-			RangeVarGetRelid(name, NoLock, true) == partition)
-			break;
-	}
-	if (!get_rel_relispartition(partition) || get_partition_parent(partition, true) != parent)
-		return;
-	if (takes_two_transactions(cmd))
-		delete_entries_before_leaving(registered_root(parent), partition, NULL);
-	else if (catalog_fact_in_use(registered_root(parent)))
-	{
-		Leaving		leaving = {.name = name,.partition = partition,.parent = parent,.root = registered_root(parent)};
-
-		prepare_to_leave(list_make1(&leaving));
+		else
+		{
+			locked_parent = leaving.parent;
+			LockRelationOid(locked_parent, AccessExclusiveLock);
+			locked = RangeVarGetRelid(leaving.name, AccessExclusiveLock, true);
+		}
 	}
 }
 
 /*
+ * parent_to_detach_from
+ *		Returns the table that a command detaches a partition from, or InvalidOid if it is going to
+ *		say what is wrong: until then nothing is locked on behalf of a user who is not allowed to.
+ */
+static Oid
+parent_to_detach_from(AlterTableStmt *stmt)
+{
+	Oid			parent = RangeVarGetRelid(stmt->relation, NoLock, true);
+
+	return OidIsValid(parent) && owns_relation(parent, GetUserId()) &&
+		get_rel_relkind(parent) == RELKIND_PARTITIONED_TABLE ? parent : InvalidOid;
+}
+
+/* prepare_detach_in_two: does the same for a command that takes two transactions */
+static void
+prepare_detach_in_two(AlterTableStmt *stmt, AlterTableCmd *cmd)
+{
+	RangeVar   *name = castNode(PartitionCmd, cmd->def)->name;
+	bool		finalize = cmd->subtype == AT_DetachPartitionFinalize;
+	bool		is_partition;
+	Oid			parent;
+	Oid			partition;
+
+	do
+	{
+		parent = parent_to_detach_from(stmt);
+		if (!OidIsValid(parent) || !lock_for_detach(parent))
+			return;
+
+		/*
+		 * No partition is attached or detached any more, but names may still
+		 * change.
+		 */
+		partition = RangeVarGetRelid(name, NoLock, true);
+		is_partition = partition_parent(partition) == parent;
+		if (is_partition)
+			lock_detached(partition, finalize ? AccessExclusiveLock : ShareRowExclusiveLock);
+		else
+			(void) RangeVarGetRelid(name, finalize ? AccessExclusiveLock : ShareUpdateExclusiveLock, true);
+		AcceptInvalidationMessages();
+	} while (parent_to_detach_from(stmt) != parent || RangeVarGetRelid(name, NoLock, true) != partition);
+	if (is_partition)
+		delete_entries_before_leaving(registered_root(parent), partition, NULL);
+}
+
+/*
  * lock_for_detach
- *		Locks a partition and its parent as the command will, and locks the
- *		partition's writers out; returns false if it is not a partition of a fact
- *		table.
+ *		Locks the parent of a partition as the command will; returns false if it does not belong to
+ *		a fact table.
  *
  * The root is locked first, as everywhere.  If it is not a fact table now, it cannot
  * become one either: create() locks every partitioned table of the tree.
  */
 static bool
-lock_for_detach(Oid parent, Oid partition, LOCKMODE mode)
+lock_for_detach(Oid parent)
 {
 	Oid			root = registered_root(parent);
 
 	if (catalog_has_fact(root))
 		LockRelationOid(root, AccessShareLock);
 	LockRelationOid(parent, ShareUpdateExclusiveLock);
-	if (!catalog_has_fact(registered_root(parent)))
-		return false;
+	return catalog_has_fact(registered_root(parent));
+}
 
-	/*
-	 * A session that writes for long must not hold up others, which would
-	 * wait behind this one.  If the user has set lock_timeout, that says how
-	 * long to wait.
-	 */
+/*
+ * lock_detached
+ *		Locks a partition as the command will, and locks its writers out.
+ *
+ * A session that writes for long must not hold up others, which would wait behind this one.  If
+ * the user has set lock_timeout, that says how long to wait.
+ */
+static void
+lock_detached(Oid partition, LOCKMODE mode)
+{
 	if (mode == AccessExclusiveLock || LockTimeout > 0)
 		lock_tree(partition, mode);
 	else
 		while (!lock_with_timeout(partition, mode, LOCK_TIMEOUT))
 			sleep_interruptibly(PAUSE);
-	return true;
 }
 
 /*
@@ -288,7 +339,6 @@ handle_new_partition(CreateStmt *stmt, char *schema)
 	if (catalog_fact_in_use(root))
 		check_row_key(definition_of_fact(rel, root), rel);
 	relation_close(rel, NoLock);
-	note_new_partition(root, relid);
 	triggers_install_on(relid, root);
 }
 
@@ -336,7 +386,6 @@ handle_new_index_partition(Oid index_table, Oid relid)
 	if (plain)
 		run_sql(get_extension_owner(), "ALTER TABLE %s SET (" STORAGE_PARAMETERS ")", quoted_relation(relid));
 	revoke_all(relid, parent->rd_rel->relowner);
-	note_new_partition(index_table, relid);
 	triggers_install_guard(index_table);
 	CommandCounterIncrement();
 	rel = relation_open(catalog_fact_of(index_table), AccessShareLock);

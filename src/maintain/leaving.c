@@ -12,8 +12,11 @@
 #include "postgres.h"
 
 #include "nodes/pg_list.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
+#include "../catalog/definition_rows.h"
+#include "../definition/roots.h"
 #include "../util/inherit.h"
 #include "leaving.h"
 
@@ -46,6 +49,20 @@ note_leaving(Oid partition)
 	MemoryContextSwitchTo(old);
 }
 
+/* is_leaving: returns whether that was noted of a partition */
+bool
+is_leaving(Oid partition)
+{
+	ListCell   *cell;
+
+	foreach(cell, leaving)
+	{
+		if (((LeavingPartition *) lfirst(cell))->relid == partition)
+			return true;
+	}
+	return false;
+}
+
 /* forget_leaving: forgets a partition, and its own, that has been detached, or attached since */
 void
 forget_leaving(Oid partition)
@@ -64,23 +81,36 @@ forget_leaving(Oid partition)
 void
 refuse_leaving(Relation written)
 {
-	ListCell   *cell;
-
-	foreach(cell, leaving)
-	{
-		if (((LeavingPartition *) lfirst(cell))->relid == RelationGetRelid(written))
-			ereport(ERROR,
-					(errcode(ERRCODE_OBJECT_IN_USE),
-					 errmsg("cannot write to partition \"%s\" while it is being detached or dropped", RelationGetRelationName(written)),
-					 errdetail("The entries of its rows are deleted already."),
-					 errhint("Check the event triggers of the database.")));
-	}
+	if (is_leaving(RelationGetRelid(written)))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_IN_USE),
+				 errmsg("cannot write to partition \"%s\" while it is being detached or dropped", RelationGetRelationName(written)),
+				 errdetail("The entries of its rows are deleted already."),
+				 errhint("Check the event triggers of the database.")));
 }
 
-/* leaving_at_xact_event: forgets all when the transaction has ended */
+/*
+ * leaving_at_xact_event
+ *		Forgets all when the transaction has ended; before that raises an error if a partition has
+ *		stayed, because its name had another meaning by the time the command came to it.
+ */
 void
 leaving_at_xact_event(XactEvent event)
 {
+	ListCell   *cell;
+
+	foreach(cell, event == XACT_EVENT_PRE_COMMIT || event == XACT_EVENT_PRE_PREPARE ? leaving : NIL)
+	{
+		Oid			relid = ((LeavingPartition *) lfirst(cell))->relid;
+		Oid			root = registered_root(relid);
+
+		if (root != relid && catalog_fact_in_use(root))
+			ereport(ERROR,
+					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+					 errmsg("partition \"%s\" was to be detached or dropped, and has stayed", get_rel_name(relid)),
+					 errdetail("The entries of its rows are deleted already."),
+					 errhint("The transaction might succeed if retried.")));
+	}
 	if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT || event == XACT_EVENT_PREPARE)
 		leaving = NIL;
 }

@@ -12,6 +12,7 @@
 #include "utils/rel.h"
 
 extern void note_leaving(Oid partition);
+extern bool is_leaving(Oid partition);
 extern void forget_leaving(Oid partition);
 extern void refuse_leaving(Relation written);
 extern void leaving_at_xact_event(XactEvent event);
