@@ -11,3 +11,6 @@ COMMENT ON COLUMN indextable.queues.last_error_at IS 'since when; or, if there i
 
 COMMENT ON COLUMN indextable.queues.last_error IS 'why it could not, or for what the worker waits';
 COMMENT ON COLUMN indextable.queues.blocked_by IS 'processes that keep it waiting at this moment, as pg_blocking_pids() counts: 0 is a prepared transaction; NULL between two tries';
+
+-- How plain SQL is run, EXPLAIN and explain() tell.
+DROP FUNCTION indextable.explain_query(regclass, jsonb, jsonb, boolean, integer, text, boolean, boolean);

@@ -291,21 +291,6 @@ AS 'MODULE_PATHNAME', 'indextable_query';
 COMMENT ON FUNCTION indextable.query(regclass, jsonb, jsonb, boolean, integer, text, boolean, interval, interval, boolean) IS
 'A page of an index table, in its order or descending: entries whose leading key columns are as in key, as for lookup(), and whose next one fulfils condition, {"column": {"op": value}} with =, <, <=, >, >=, between or begins_with. Up to page_size entries (1 to 10000), after the one that cursor comes from, or with previous the ones before it, in the same order; each comes with its own cursor, and with the document if with_document is true. Fewer than page_size: there were no more. Without a cursor, or with an empty one, the first page, or with previous the last one. A null value matches nothing; an unknown column, a value of the wrong type, a cursor of another index table or query is an error. max_lag and timeout as for lookup(). NULL for index_table or key gives no rows; other parameters take their default when NULL';
 
-CREATE FUNCTION indextable.explain_query(
-    index_table regclass,
-    key         jsonb   DEFAULT '{}',
-    condition   jsonb   DEFAULT NULL,
-    descending  boolean DEFAULT false,
-    page_size   integer DEFAULT 100,
-    cursor      text    DEFAULT NULL,
-    run         boolean DEFAULT false,
-    previous    boolean DEFAULT false
-) RETURNS SETOF text
-LANGUAGE C VOLATILE PARALLEL UNSAFE ROWS 10 COST 100
-AS 'MODULE_PATHNAME', 'indextable_explain_query';
-COMMENT ON FUNCTION indextable.explain_query(regclass, jsonb, jsonb, boolean, integer, text, boolean, boolean) IS
-'How query() reads the page with these arguments, in the words of EXPLAIN: which indexes are searched, in which direction, and for what. With run the page is read, without documents, and what that took is shown, too. No rows where nothing has to be read. Errors and NULL as for query()';
-
 CREATE FUNCTION indextable.explain(query text, OUT fact_table regclass, OUT index_table regclass, OUT used boolean, OUT reason text) RETURNS SETOF record
 LANGUAGE C VOLATILE PARALLEL UNSAFE ROWS 10 COST 100
 AS 'MODULE_PATHNAME', 'indextable_explain';

@@ -29,7 +29,6 @@
 #include "miscadmin.h"
 #include "nodes/bitmapset.h"
 #include "nodes/params.h"
-#include "nodes/pg_list.h"
 #include "storage/lockdefs.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
@@ -129,38 +128,6 @@ distributed_scan_end(DistributedScan *scan)
 	ExecDropSingleTupleTableSlot(scan->entry);
 	tuplestore_end(scan->rows);
 	pfree(scan);
-}
-
-/*
- * distributed_scan_explain
- *		Returns what EXPLAIN says of a search, as lines of text; with run it is run, and what
- *		that took is said, too.
- */
-List *
-distributed_scan_explain(DistributedSearch *search, bool run)
-{
-	MemoryContext cxt = CurrentMemoryContext;
-	Statement	statement;
-	StringInfoData sql;
-	List	   *lines = NIL;
-	uint64		i;
-
-	make_statement(search, &statement);
-	initStringInfo(&sql);
-	appendStringInfo(&sql, "EXPLAIN (COSTS off%s) %s", run ? ", ANALYZE, BUFFERS" : "", statement.sql.data);
-	statement.sql = sql;
-	SPI_connect();
-	run_statement(search, &statement, NULL);
-	for (i = 0; i < SPI_processed; i++)
-	{
-		char	   *line = SPI_getvalue(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 1);
-		MemoryContext old = MemoryContextSwitchTo(cxt);
-
-		lines = lappend(lines, pstrdup(line));
-		MemoryContextSwitchTo(old);
-	}
-	SPI_finish();
-	return lines;
 }
 
 /* make_statement: makes the SELECT of a search */

@@ -11,7 +11,6 @@
 #include "access/skey.h"
 #include "executor/tuptable.h"
 #include "nodes/bitmapset.h"
-#include "nodes/pg_list.h"
 #include "utils/snapshot.h"
 
 #include "../indextable.h"
@@ -50,6 +49,5 @@ typedef struct DistributedScan DistributedScan;
 extern DistributedScan *distributed_scan_start(DistributedSearch *search);
 extern TupleTableSlot *distributed_scan_next(DistributedScan *scan);
 extern void distributed_scan_end(DistributedScan *scan);
-extern List *distributed_scan_explain(DistributedSearch *search, bool run);
 
 #endif							/* INDEXTABLE_DISTRIBUTED_SCAN_H */

@@ -196,42 +196,6 @@ entry_scan_next(EntryScan *scan)
 	return result;
 }
 
-/* entry_scan_tables: returns what searches by key have begun to read: the table, or partitions, as PartitionScan * */
-List *
-entry_scan_tables(EntryScan *scan)
-{
-	PartitionDesc partitions;
-	List	   *result = NIL;
-	int			i;
-
-	if (scan->partition_scans == NULL)
-		return scan->current == NULL ? NIL : list_make1(scan->current);
-	partitions = RelationGetPartitionDesc(scan->rel, true);
-	for (i = 0; i < partitions->nparts; i++)
-	{
-		PartitionScan *partition_scan = hash_search(scan->partition_scans, &partitions->oids[i], HASH_FIND, NULL);
-
-		if (partition_scan != NULL)
-			result = lappend(result, partition_scan);
-	}
-	return result;
-}
-
-/*
- * entry_scan_explain_distributed
- *		Returns what EXPLAIN says of a search with these keys in a distributed index table;
- *		with run it is run, and what that took is said, too.
- */
-List *
-entry_scan_explain_distributed(EntryScan *scan, ScanKey keys, bool run)
-{
-	DistributedSearch search;
-
-	scan->keys = keys;
-	search_of(scan, &search);
-	return distributed_scan_explain(&search, run);
-}
-
 /* search_of: sets *search to what a scan of a distributed index table is at */
 static void
 search_of(EntryScan *scan, DistributedSearch *search)

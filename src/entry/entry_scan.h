@@ -92,8 +92,6 @@ extern void entry_scan_begin(EntryScan *scan, IndexDef *def, Relation index_tabl
 extern void entry_scan_want(EntryScan *scan, Bitmapset *columns);
 extern void entry_scan_start(EntryScan *scan, ScanKey keys);
 extern TupleTableSlot *entry_scan_next(EntryScan *scan);
-extern List *entry_scan_tables(EntryScan *scan);
-extern List *entry_scan_explain_distributed(EntryScan *scan, ScanKey keys, bool run);
 extern void entry_scan_end(EntryScan *scan);
 extern void probe_begin(Probe *probe, IndexDef *def, Relation index_table, Snapshot snapshot);
 extern TupleTableSlot *probe_entry(Probe *probe, Datum *values);

@@ -21,15 +21,12 @@
 #include "catalog/pg_type.h"
 #include "executor/tuptable.h"
 #include "fmgr.h"
-#include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "nodes/bitmapset.h"
-#include "nodes/makefuncs.h"
 #include "storage/lockdefs.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
-#include "utils/ruleutils.h"
 
 #include "../entry/entry_scan.h"
 #include "../entry/fact_fetch.h"
@@ -52,11 +49,6 @@ static void add_comparison(PageQuery *query, Relation index, int n, StrategyNumb
 pg_noreturn static void position_error(const char *detail);
 static void choose_columns(PageQuery *query);
 static bool has_prefix(PageQuery *query, TupleTableSlot *entry);
-static void append_keys(StringInfo text, PageQuery *query);
-static void append_bound(StringInfo text, PageQuery *query, Bound *bound, bool lower);
-static void append_comparison(StringInfo text, PageQuery *query, int column, int n, StrategyNumber strategy,
-							  Datum *values);
-static void append_row(StringInfo text, PageQuery *query, int column, int n, Datum *values);
 static Form_pg_attribute attribute(PageQuery *query, int column);
 
 /* page_search_as_owner: acts as the owner of the fact table from now on, with settings that give values a fixed form */
@@ -126,8 +118,6 @@ begin_scan(PageQuery *query)
 {
 	IndexDef   *def = query->def;
 	KeyRange   *range = &query->range;
-	uint64		entries = query->scan.entries;
-	uint64		heap_fetches = query->scan.heap_fetches;
 
 	memcpy(query->keys, def->search_keys, sizeof(ScanKeyData) * range->keys.ncolumns);
 	set_key(query);
@@ -135,8 +125,6 @@ begin_scan(PageQuery *query)
 	entry_scan_begin(&query->scan, def, query->lookup.index_table, query->lookup.snapshot, false, query->nkeys);
 	query->scan.backward = query->backward;
 	query->scan.counted = true;
-	query->scan.entries = entries;
-	query->scan.heap_fetches = heap_fetches;
 	query->scan.filter.limit = query->page_size;
 	query->scan.filter.prefix = range->prefix;
 	query->scan.filter.prefix_attno = def->search[Min(range->keys.ncolumns, def->nsearch - 1)];
@@ -333,98 +321,6 @@ has_prefix(PageQuery *query, TupleTableSlot *entry)
 	if (getBaseType(attribute(query, column)->atttypid) == BPCHAROID)
 		value_len = bpchartruelen(VARDATA_ANY(value), value_len);
 	return value_len >= len && memcmp(VARDATA_ANY(value), query->range.prefix, len) == 0;
-}
-
-/* page_search_text: returns the comparisons of the search as users may read them, "" if there are none */
-char *
-page_search_text(PageQuery *query)
-{
-	KeyRange   *range = &query->range;
-	int			from = cursor_from(range);
-	bool		replaced = query->cursor != NULL && range->keys.n == 1;
-	StringInfoData text;
-
-	initStringInfo(&text);
-	append_keys(&text, query);
-	if (query->cursor != NULL)
-		append_comparison(&text, query, from, query->def->nsearch - from,
-						  query->backward ? BTLessStrategyNumber : BTGreaterStrategyNumber, &query->after[from]);
-	if (!replaced || query->backward)
-		append_bound(&text, query, &range->lower, true);
-	if (!replaced || !query->backward)
-		append_bound(&text, query, &range->upper, false);
-	return text.data;
-}
-
-/* append_keys: writes the comparisons of the leading columns with one key, or with several */
-static void
-append_keys(StringInfo text, PageQuery *query)
-{
-	KeySet	   *set = &query->range.keys;
-	int			i;
-
-	if (set->n == 1)
-	{
-		for (i = 0; i < set->ncolumns; i++)
-			append_comparison(text, query, i, 1, BTEqualStrategyNumber, &set->values[i]);
-		return;
-	}
-	appendStringInfoChar(text, '(');
-	append_row(text, query, 0, set->ncolumns, NULL);
-	appendStringInfoString(text, " IN (");
-	for (i = 0; i < set->n; i++)
-	{
-		appendStringInfoString(text, i > 0 ? ", " : "");
-		append_row(text, query, 0, set->ncolumns, KEY_VALUES(set, i));
-	}
-	appendStringInfoString(text, "))");
-}
-
-static void
-append_bound(StringInfo text, PageQuery *query, Bound *bound, bool lower)
-{
-	if (bound->given)
-		append_comparison(text, query, query->range.keys.ncolumns, 1, bound_strategy(bound, lower), &bound->value);
-}
-
-/* append_comparison: writes a comparison of columns of the order, several as a row */
-static void
-append_comparison(StringInfo text, PageQuery *query, int column, int n, StrategyNumber strategy, Datum *values)
-{
-	Relation	index = index_open(query->def->primary_index, AccessShareLock);
-	Oid			type = index->rd_opcintype[column];
-
-	appendStringInfoString(text, text->len > 0 ? " AND (" : "(");
-	append_row(text, query, column, n, NULL);
-	appendStringInfo(text, " %s ", get_opname(get_opfamily_member(index->rd_opfamily[column], type, type, strategy)));
-	append_row(text, query, column, n, values);
-	appendStringInfoChar(text, ')');
-	index_close(index, NoLock);
-}
-
-/* append_row: writes columns of the order, or the values that they are compared with */
-static void
-append_row(StringInfo text, PageQuery *query, int column, int n, Datum *values)
-{
-	int			i;
-
-	if (n > 1)
-		appendStringInfoString(text, "ROW(");
-	for (i = 0; i < n; i++)
-	{
-		Form_pg_attribute att = attribute(query, column + i);
-
-		if (i > 0)
-			appendStringInfoString(text, ", ");
-		if (values != NULL)
-			appendStringInfoString(text, deparse_expression((Node *) makeConst(getBaseType(att->atttypid), -1, InvalidOid,
-																			   att->attlen, values[i], false,
-																			   att->attbyval), NIL, false, false));
-		else
-			appendStringInfoString(text, quote_identifier(NameStr(att->attname)));
-	}
-	if (n > 1)
-		appendStringInfoChar(text, ')');
 }
 
 /* attribute: returns the attribute of a column of the order */

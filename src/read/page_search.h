@@ -57,6 +57,5 @@ extern bool page_search_begin(PageQuery *query);
 extern void page_search_start(PageQuery *query);
 extern bool page_search_next_key(PageQuery *query);
 extern TupleTableSlot *page_search_next(PageQuery *query);
-extern char *page_search_text(PageQuery *query);
 
 #endif							/* INDEXTABLE_PAGE_SEARCH_H */

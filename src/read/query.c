@@ -13,14 +13,12 @@
  */
 #include "postgres.h"
 
-#include "executor/instrument.h"
 #include "executor/tuptable.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "nodes/execnodes.h"
 #include "nodes/pg_list.h"
-#include "portability/instr_time.h"
 #include "utils/builtins.h"
 #include "utils/datum.h"
 #include "utils/memutils.h"
@@ -41,11 +39,10 @@
 #include "page_search.h"
 
 PG_FUNCTION_INFO_V1(indextable_query);
-PG_FUNCTION_INFO_V1(indextable_explain_query);
 
 #define MAX_PAGE_SIZE	10000
 
-/* The arguments of both functions, in their order. */
+/* The arguments of query(), in their order. */
 enum
 {
 	ARG_INDEX_TABLE,
@@ -54,14 +51,10 @@ enum
 	ARG_DESCENDING,
 	ARG_PAGE_SIZE,
 	ARG_CURSOR,
-	/* Only query() has these. */
 	ARG_DOCUMENT,
 	ARG_MAX_LAG,
 	ARG_TIMEOUT,
-	ARG_PREVIOUS,
-	/* explain_query() has these ones instead. */
-	ARG_RUN = ARG_DOCUMENT,
-	ARG_EXPLAIN_PREVIOUS
+	ARG_PREVIOUS
 };
 
 /* A row of a page that is returned later: its document is still to be fetched, or other rows come before it. */
@@ -73,16 +66,12 @@ typedef struct PageRow
 	bool		isnull[3];
 } PageRow;
 
-static void read_arguments(FunctionCallInfo fcinfo, int arg_previous, PageQuery *query);
+static void read_arguments(FunctionCallInfo fcinfo, PageQuery *query);
 static void run_query(PageQuery *query, ReturnSetInfo *rsinfo);
 static void keep_row(PageQuery *query, TupleTableSlot *entry, Datum *values, bool *isnull, PageRow *row);
 static PageRow *row_of_page(PageQuery *query, PageRow *rows, int i);
 static void return_rows(PageQuery *query, PageRow *rows, ReturnSetInfo *rsinfo);
 static void return_documents(PageQuery *query, PageRow *rows, ReturnSetInfo *rsinfo);
-static void explain(PageQuery *query, bool run, ReturnSetInfo *rsinfo);
-static List *explain_distributed(PageQuery *query, bool run);
-static List *explain_page(PageQuery *query, bool run, instr_time start);
-static List *explain_search(PageQuery *query);
 static void check_row_security(PageQuery *query);
 
 /* indextable_query: returns the entries, documents and cursors of a page */
@@ -94,7 +83,7 @@ indextable_query(PG_FUNCTION_ARGS)
 	InitMaterializedSRF(fcinfo, 0);
 	if (PG_ARGISNULL(ARG_INDEX_TABLE) || PG_ARGISNULL(ARG_KEY))
 		return (Datum) 0;
-	read_arguments(fcinfo, ARG_PREVIOUS, &query);
+	read_arguments(fcinfo, &query);
 	query.documents = !PG_ARGISNULL(ARG_DOCUMENT) && PG_GETARG_BOOL(ARG_DOCUMENT);
 	query.lookup.entries_only = !query.documents;
 	lookup_open(&query.lookup, PG_GETARG_OID(ARG_INDEX_TABLE),
@@ -119,45 +108,11 @@ indextable_query(PG_FUNCTION_ARGS)
 	return (Datum) 0;
 }
 
-/* indextable_explain_query: returns how a page is read, and with run what that took */
-Datum
-indextable_explain_query(PG_FUNCTION_ARGS)
-{
-	PageQuery	query = {0};
-
-	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
-	if (PG_ARGISNULL(ARG_INDEX_TABLE) || PG_ARGISNULL(ARG_KEY))
-		return (Datum) 0;
-	read_arguments(fcinfo, ARG_EXPLAIN_PREVIOUS, &query);
-	query.lookup.entries_only = true;
-	lookup_open(&query.lookup, PG_GETARG_OID(ARG_INDEX_TABLE), -1, -1);
-	PG_TRY();
-	{
-		query.def = query.lookup.def;
-		lookup_check_access(&query.lookup);
-		key_range(query.def, PG_GETARG_JSONB_P(ARG_KEY),
-				  PG_ARGISNULL(ARG_CONDITION) ? NULL : PG_GETARG_JSONB_P(ARG_CONDITION), &query.range);
-		if (!query.range.empty)
-			explain(&query, !PG_ARGISNULL(ARG_RUN) && PG_GETARG_BOOL(ARG_RUN),
-					(ReturnSetInfo *) fcinfo->resultinfo);
-	}
-	PG_FINALLY();
-	{
-		definition_unpin(query.lookup.factdef);
-	}
-	PG_END_TRY();
-	lookup_close(&query.lookup);
-	return (Datum) 0;
-}
-
-/*
- * read_arguments
- *		Reads those arguments that both functions have; NULL means the default.
- */
+/* read_arguments: reads the arguments of the page; NULL means the default */
 static void
-read_arguments(FunctionCallInfo fcinfo, int arg_previous, PageQuery *query)
+read_arguments(FunctionCallInfo fcinfo, PageQuery *query)
 {
-	bool		previous = !PG_ARGISNULL(arg_previous) && PG_GETARG_BOOL(arg_previous);
+	bool		previous = !PG_ARGISNULL(ARG_PREVIOUS) && PG_GETARG_BOOL(ARG_PREVIOUS);
 
 	query->descending = !PG_ARGISNULL(ARG_DESCENDING) && PG_GETARG_BOOL(ARG_DESCENDING);
 	query->backward = (query->descending != previous);
@@ -283,118 +238,6 @@ return_documents(PageQuery *query, PageRow *rows, ReturnSetInfo *rsinfo)
 	lookup_end_documents(&query->lookup);
 	ExecDropSingleTupleTableSlot(entry);
 	MemoryContextDelete(row_cxt);
-}
-
-/*
- * explain
- *		Returns which indexes are searched, in which direction and for what, in the words of
- *		EXPLAIN; with run the page is read, and what that took is returned, too.
- */
-static void
-explain(PageQuery *query, bool run, ReturnSetInfo *rsinfo)
-{
-	instr_time	start;
-	List	   *lines = NIL;
-	ListCell   *cell;
-
-	INSTR_TIME_SET_CURRENT(start);
-	check_row_security(query);
-	page_search_as_owner(query);
-	if (page_search_begin(query))
-	{
-		lines = query->def->fact->distributed ? explain_distributed(query, run) : explain_page(query, run, start);
-		entry_scan_end(&query->scan);
-	}
-	become_caller(&query->caller);
-	foreach(cell, lines)
-	{
-		Datum		line = CStringGetTextDatum(lfirst(cell));
-		bool		isnull = false;
-
-		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, &line, &isnull);
-	}
-}
-
-/* explain_distributed: returns what Citus tells of each search */
-static List *
-explain_distributed(PageQuery *query, bool run)
-{
-	List	   *lines = NIL;
-
-	do
-	{
-		become_caller(&query->caller);
-		lines = list_concat(lines, entry_scan_explain_distributed(&query->scan, query->keys, run));
-		page_search_as_owner(query);
-	} while (page_search_next_key(query));
-	return lines;
-}
-
-/* explain_page: returns the lines of explain() for an index table on this server; start is when it began */
-static List *
-explain_page(PageQuery *query, bool run, instr_time start)
-{
-	BufferUsage before = pgBufferUsage;
-	instr_time	duration;
-	List	   *lines;
-
-	page_search_start(query);
-	if (run)
-	{
-		while (page_search_next(query) != NULL)
-			;
-	}
-	else
-	{
-		while (page_search_next_key(query))
-			page_search_start(query);
-	}
-	INSTR_TIME_SET_CURRENT(duration);
-	INSTR_TIME_SUBTRACT(duration, start);
-	lines = explain_search(query);
-	if (!run || lines == NIL)
-		return lines;
-	lines = lappend(lines, psprintf("  Entries: %d", query->found));
-	if (query->range.prefix != NULL)
-		lines = lappend(lines, psprintf("  Entries Removed by Filter: " UINT64_FORMAT,
-										query->scan.entries - query->found));
-	lines = lappend(lines, psprintf("  Heap Fetches: " UINT64_FORMAT, query->scan.heap_fetches));
-	lines = lappend(lines, psprintf("  Buffers: shared hit=" INT64_FORMAT " read=" INT64_FORMAT,
-									(int64) (pgBufferUsage.shared_blks_hit - before.shared_blks_hit),
-									(int64) (pgBufferUsage.shared_blks_read - before.shared_blks_read)));
-	return lappend(lines, psprintf("  Execution Time: %.3f ms", INSTR_TIME_GET_MILLISEC(duration)));
-}
-
-/* explain_search: returns lines that say what is searched and how; none if no partition can have entries of the page */
-static List *
-explain_search(PageQuery *query)
-{
-	List	   *tables = entry_scan_tables(&query->scan);
-	const char *indent = list_length(tables) > 1 ? "  ->  " : "";
-	List	   *lines = list_length(tables) > 1 ? list_make1(query->scan.merging ? "Merge Append" : "Append") : NIL;
-	char	   *comparisons;
-	ListCell   *cell;
-
-	if (tables == NIL)
-		return NIL;
-	foreach(cell, tables)
-	{
-		PartitionScan *table = lfirst(cell);
-
-		lines = lappend(lines, psprintf("%sIndex %sScan%s using %s on %s", indent, table->index_only ? "Only " : "",
-										query->backward ? " Backward" : "",
-										quote_identifier(RelationGetRelationName(table->index)),
-										quote_identifier(RelationGetRelationName(table->rel))));
-	}
-	comparisons = page_search_text(query);
-	if (comparisons[0] != '\0')
-		lines = lappend(lines, psprintf("  Index Cond: %s", comparisons));
-	if (query->range.prefix != NULL)
-		lines = lappend(lines, psprintf("  Filter: starts_with(%s, %s)",
-										quote_identifier(NameStr(TupleDescAttr(query->def->desc,
-																			   query->def->search[query->range.keys.ncolumns] - 1)->attname)),
-										quote_literal_cstr(query->range.prefix)));
-	return lines;
 }
 
 /* check_row_security: raises an error if row security of the index table applies to the owner, as whom it is read */

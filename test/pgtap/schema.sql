@@ -55,11 +55,6 @@ SELECT bag_eq($$SELECT * FROM pg_temp.functions('indextable')$$, $want$ VALUES
 	('explain',
 		'query text, OUT fact_table regclass, OUT index_table regclass, OUT used boolean, OUT reason text',
 		'SETOF record', 'c', 'v', false, 'u'),
-	('explain_query',
-		'index_table regclass, key jsonb DEFAULT ''{}''::jsonb, condition jsonb DEFAULT NULL::jsonb, '
-		'descending boolean DEFAULT false, page_size integer DEFAULT 100, cursor text DEFAULT NULL::text, '
-		'run boolean DEFAULT false, previous boolean DEFAULT false',
-		'SETOF text', 'c', 'v', false, 'u'),
 	('lookup',
 		'index_table regclass, key jsonb, max_lag interval DEFAULT NULL::interval, '
 		'timeout interval DEFAULT NULL::interval',

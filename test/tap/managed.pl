@@ -64,7 +64,6 @@ SELECT indextable.drain('customer'), indextable.wait('ix.customer_by_age');
 SELECT count(*) FROM indextable.lookup('ix.c_parts', '{"tags": "a"}');
 SELECT count(*) FROM indextable.lookup(NULL::customer, 'ix.c_built', '{"town": "town 7"}');
 SELECT count(*) FROM indextable.query('ix.c_unique', with_document => true);
-SELECT count(*) FROM indextable.explain_query('ix.c_unique', run => true);
 SELECT count(*) FROM indextable.advise('customer', '{town}');
 SELECT count(verdict) FROM indextable.profile('customer', '{town}', filter => 'id > 5');
 SELECT indextable.reset_stats('ix.c_unique');
