@@ -30,7 +30,7 @@
 #include "candidate.h"
 #include "fact_checks.h"
 #include "field_match.h"
-#include "search_condition.h"
+#include "implied.h"
 
 /* What is asked of each clause; see rejects_null(). */
 typedef struct Column
@@ -88,7 +88,7 @@ consider_index_table(PlannerInfo *root, IndexDef *def, List *clauses, Relation f
 
 		if (IsA(clause, RestrictInfo) && ((RestrictInfo *) clause)->pseudoconstant)
 			continue;
-		foreach(inner, search_conditions(root, def, clause_of(clause), fact, varno, &unknown))
+		foreach(inner, implied_conditions(root, def, clause_of(clause), fact, varno, &unknown))
 		{
 			Condition  *condition = lfirst(inner);
 
@@ -96,6 +96,7 @@ consider_index_table(PlannerInfo *root, IndexDef *def, List *clauses, Relation f
 			found = lappend(found, condition);
 		}
 	}
+	found = list_concat(found, implied_by_lateral(root, def, fact, varno, &unknown));
 	c = palloc0(sizeof(Candidate));
 	c->def = def;
 	c->varno = varno;
@@ -116,7 +117,8 @@ consider_index_table(PlannerInfo *root, IndexDef *def, List *clauses, Relation f
 				continue;
 			if (condition->strategy == BTEqualStrategyNumber)
 			{
-				if (condition->array && array)
+				/* A row would come once for each value that it has. */
+				if (condition->array && (array || position == def->multi_field))
 					continue;
 
 				/*
@@ -203,9 +205,10 @@ count_not_null(IndexDef *def, List *conditions, List *clauses, Relation fact, In
 		ListCell   *cell;
 
 		foreach(cell, conditions)
-			proven = proven || ((Condition *) lfirst(cell))->position == i;
+			proven = proven || (((Condition *) lfirst(cell))->position == i && !((Condition *) lfirst(cell))->sparse);
 		foreach(cell, clauses)
-			proven = proven || rejects_null(clause_of(lfirst(cell)), &column);
+			proven = proven || (!depends_on_json_path(clause_of(lfirst(cell)), NULL) &&
+								rejects_null(clause_of(lfirst(cell)), &column));
 		if (!proven)
 			break;
 	}

@@ -1,20 +1,18 @@
 /*-------------------------------------------------------------------------
  *
  * contained.c
- *	  Finds the string that a document has in a field if it contains a value, as the operator
+ *	  Finds the value that a document has in a field if it contains another one, as the operator
  *	  @> has it.
  *
  * The value may be known only when a plan is executed.  The planner then has to know in which
- * fields it will have a string: a scan that searches for one in vain cannot use the index
+ * fields it will have one: a scan that searches for one in vain cannot use the index
  * table, so a plan that was taken for that costs more than it promised.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
-#include "catalog/pg_collation.h"
 #include "catalog/pg_type.h"
-#include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "parser/parse_coerce.h"
@@ -24,16 +22,17 @@
 #include "utils/lsyscache.h"
 
 #include "contained.h"
+#include "scalar_value.h"
 
-static bool leads_to_string(Node *json, PathStep *steps, int nsteps);
+static bool leads_to_value(Field *field, Node *json, PathStep *steps, int nsteps);
 static bool is_name(Node *arg, PathStep *step);
-static bool becomes_string(Node *value, PathStep *steps, int nsteps);
-static bool is_string(Oid type);
-static bool find_contained(JsonbContainer *container, PathStep *steps, int nsteps, JsonbValue *result);
+static bool becomes_value(Field *field, Node *value, PathStep *steps, int nsteps);
+static bool suits(Field *field, Oid type);
+static bool find_contained(Field *field, JsonbContainer *container, PathStep *steps, int nsteps, Datum *result);
 
 /*
- * contains_string
- *		Returns whether an expression, json, probably has a string for a field after nsteps of its
+ * contains_value
+ *		Returns whether an expression, json, probably has a value for a field after nsteps of its
  *		path.
  *
  * In a custom plan parameters are known.  In a generic one a call as jsonb_build_object('town',
@@ -42,39 +41,29 @@ static bool find_contained(JsonbContainer *container, PathStep *steps, int nstep
  * elements.
  */
 bool
-contains_string(PlannerInfo *root, Field *field, int nsteps, Node *json)
+contains_value(PlannerInfo *root, Field *field, int nsteps, Node *json)
 {
 	Node	   *known = estimate_expression_value(root, json);
 	PathStep   *steps = field->spec->steps + nsteps;
 	int			left = field->spec->nsteps - nsteps;
+	Datum		value;
 
 	if (IsA(known, Const))
-		return contained_string(field, nsteps, known) != NULL;
+		return !((Const *) known)->constisnull &&
+			contained_value(field, nsteps, DatumGetJsonbP(((Const *) known)->constvalue), &value);
 	if (left == 1 && steps[0].wildcard)
 	{
 		if (!IsA(json, FuncExpr))
 			return true;
-		if (((FuncExpr *) json)->funcid == F_TO_JSONB && is_string(exprType(linitial(((FuncExpr *) json)->args))))
+		if (((FuncExpr *) json)->funcid == F_TO_JSONB && suits(field, exprType(linitial(((FuncExpr *) json)->args))))
 			return true;
 	}
-	return leads_to_string(json, steps, left);
+	return leads_to_value(field, json, steps, left);
 }
 
-/* contained_string: returns that string as a constant; NULL if the value is not a constant, or does not tell */
-Node *
-contained_string(Field *field, int nsteps, Node *json)
-{
-	Datum		value;
-
-	if (!IsA(json, Const) || ((Const *) json)->constisnull ||
-		!contained_value(field, nsteps, DatumGetJsonbP(((Const *) json)->constvalue), &value))
-		return NULL;
-	return (Node *) makeConst(TEXTOID, -1, DEFAULT_COLLATION_OID, -1, value, false, false);
-}
-
-/* leads_to_string: returns whether the calls that make up an expression put a string at the end of a path */
+/* leads_to_value: returns whether the calls that make up an expression put a value for a field at the end of a path */
 static bool
-leads_to_string(Node *json, PathStep *steps, int nsteps)
+leads_to_value(Field *field, Node *json, PathStep *steps, int nsteps)
 {
 	FuncExpr   *call = (FuncExpr *) json;
 	Node	   *member = NULL;
@@ -83,15 +72,15 @@ leads_to_string(Node *json, PathStep *steps, int nsteps)
 	if (IsA(json, Const))
 	{
 		Const	   *constant = (Const *) json;
-		JsonbValue	value;
+		Datum		value;
 
 		return !constant->constisnull && constant->consttype == JSONBOID &&
-			find_contained(&DatumGetJsonbP(constant->constvalue)->root, steps, nsteps, &value) && value.type == jbvString;
+			find_contained(field, &DatumGetJsonbP(constant->constvalue)->root, steps, nsteps, &value);
 	}
 	if (!IsA(json, FuncExpr) || call->funcvariadic)
 		return false;
 	if (call->funcid == F_TO_JSONB)
-		return becomes_string(linitial(call->args), steps, nsteps);
+		return becomes_value(field, linitial(call->args), steps, nsteps);
 	if (nsteps == 0)
 		return false;
 	if (call->funcid == F_JSONB_BUILD_ARRAY_ANY && steps[0].wildcard)
@@ -105,7 +94,7 @@ leads_to_string(Node *json, PathStep *steps, int nsteps)
 				member = list_nth(call->args, i + 1);
 		}
 	}
-	return member != NULL && becomes_string(member, steps + 1, nsteps - 1);
+	return member != NULL && becomes_value(field, member, steps + 1, nsteps - 1);
 }
 
 /* is_name: returns whether an argument is the name of a step; a literal that is an argument of any type has none */
@@ -122,64 +111,66 @@ is_name(Node *arg, PathStep *step)
 		memcmp(VARDATA_ANY(DatumGetPointer(name->constvalue)), step->name, step->len) == 0;
 }
 
-/* becomes_string: returns whether an SQL value that is turned into JSON has a string at the end of a path */
+/* becomes_value: returns whether an SQL value that is turned into JSON has a value for a field at the end of a path */
 static bool
-becomes_string(Node *value, PathStep *steps, int nsteps)
+becomes_value(Field *field, Node *value, PathStep *steps, int nsteps)
 {
 	Oid			type = getBaseType(exprType(value));
 
 	if (type == JSONBOID)
-		return leads_to_string(value, steps, nsteps);
+		return leads_to_value(field, value, steps, nsteps);
 	if (nsteps == 0)
-		return is_string(type);
-	return nsteps == 1 && steps[0].wildcard && OidIsValid(get_element_type(type)) && is_string(get_element_type(type));
+		return suits(field, type);
+	return nsteps == 1 && steps[0].wildcard && OidIsValid(get_element_type(type)) && suits(field, get_element_type(type));
 }
 
-/* is_string: returns whether values of a type are strings in JSON */
+/* suits: returns whether values of an SQL type, turned into JSON, are such as a field has: numbers, booleans, or strings */
 static bool
-is_string(Oid type)
+suits(Field *field, Oid type)
 {
 	TYPCATEGORY category = TypeCategory(getBaseType(type));
 
-	return category == TYPCATEGORY_STRING || category == TYPCATEGORY_DATETIME || category == TYPCATEGORY_ENUM ||
-		type == UNKNOWNOID || type == UUIDOID;
+	if (is_number_type(field->type))
+		return category == TYPCATEGORY_NUMERIC;
+	if (type == BOOLOID)
+		return field->type == BOOLOID || field->type == TEXTOID;
+	return field->type != BOOLOID &&
+		(category == TYPCATEGORY_STRING || category == TYPCATEGORY_DATETIME || category == TYPCATEGORY_ENUM ||
+		 type == UNKNOWNOID || type == UUIDOID);
 }
 
 /*
  * contained_value
- *		Gets the string that a document has in a field if it contains json after nsteps of the
- *		path.  Returns false if json does not tell.
+ *		Sets *result to what entries are searched by, because a document contains json after nsteps
+ *		of a field's path.  Returns false if json does not tell.
+ *
+ * What contains a scalar in an object or an array has an equal one at the same path; of that,
+ * take_scalar() tells.
  */
 bool
 contained_value(Field *field, int nsteps, Jsonb *json, Datum *result)
 {
-	JsonbValue	value;
+	JsonbValue	scalar;
 
-	if (JB_ROOT_IS_SCALAR(json))
-	{
-		/*
-		 * An array contains the scalars that are its elements, and a scalar
-		 * itself.
-		 */
-		if (nsteps != field->spec->nsteps - 1 || !field->spec->steps[nsteps].wildcard)
-			return false;
-		(void) JsonbExtractScalar(&json->root, &value);
-	}
-	else if (!find_contained(&json->root, field->spec->steps + nsteps, field->spec->nsteps - nsteps, &value))
-		return false;
-	if (value.type != jbvString)
-		return false;
-	*result = PointerGetDatum(cstring_to_text_with_len(value.val.string.val, value.val.string.len));
-	return true;
+	if (!JB_ROOT_IS_SCALAR(json))
+		return find_contained(field, &json->root, field->spec->steps + nsteps, field->spec->nsteps - nsteps, result);
+
+	/*
+	 * An array contains the scalars that are its elements, and a scalar
+	 * itself.
+	 */
+	return nsteps == field->spec->nsteps - 1 && field->spec->steps[nsteps].wildcard &&
+		JsonbExtractScalar(&json->root, &scalar) &&
+		take_scalar(field, BTEqualStrategyNumber, &scalar, result) == TAKEN;
 }
 
 /*
  * find_contained
- *		Finds a scalar at the end of a path.  A number in the path may be that of an element,
- *		which containment does not tell.
+ *		Finds a scalar at the end of a path that tells what to search for.  A number in the path
+ *		may be that of an element, which containment does not tell.
  */
 static bool
-find_contained(JsonbContainer *container, PathStep *steps, int nsteps, JsonbValue *result)
+find_contained(Field *field, JsonbContainer *container, PathStep *steps, int nsteps, Datum *result)
 {
 	JsonbValue *value;
 	int			i;
@@ -193,13 +184,9 @@ find_contained(JsonbContainer *container, PathStep *steps, int nsteps, JsonbValu
 		for (i = 0; i < (int) JsonContainerSize(container); i++)
 		{
 			value = getIthJsonbValueFromContainer(container, i);
-			if (value->type == jbvBinary ? find_contained(value->val.binary.data, steps + 1, nsteps - 1, result) :
-				nsteps == 1)
-			{
-				if (value->type != jbvBinary)
-					*result = *value;
+			if (value->type == jbvBinary ? find_contained(field, value->val.binary.data, steps + 1, nsteps - 1, result) :
+				nsteps == 1 && take_scalar(field, BTEqualStrategyNumber, value, result) == TAKEN)
 				return true;
-			}
 		}
 		return false;
 	}
@@ -209,7 +196,6 @@ find_contained(JsonbContainer *container, PathStep *steps, int nsteps, JsonbValu
 	if (value == NULL)
 		return false;
 	if (value->type == jbvBinary)
-		return find_contained(value->val.binary.data, steps + 1, nsteps - 1, result);
-	*result = *value;
-	return nsteps == 1;
+		return find_contained(field, value->val.binary.data, steps + 1, nsteps - 1, result);
+	return nsteps == 1 && take_scalar(field, BTEqualStrategyNumber, value, result) == TAKEN;
 }

@@ -13,8 +13,7 @@
 
 #include "../indextable.h"
 
-extern bool contains_string(PlannerInfo *root, Field *field, int nsteps, Node *json);
-extern Node *contained_string(Field *field, int nsteps, Node *json);
+extern bool contains_value(PlannerInfo *root, Field *field, int nsteps, Node *json);
 extern bool contained_value(Field *field, int nsteps, Jsonb *json, Datum *result);
 
 #endif							/* INDEXTABLE_CONTAINED_H */

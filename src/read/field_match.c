@@ -27,6 +27,11 @@
  *	 what is found by the first steps is the same document, and where they lead nowhere, so do
  *	 the others.  #> with an empty path is the value itself.
  * - JSON null is NULL as text to all of them, and JSON null as jsonb.
+ * - The functions for json find in a text that jsonb was turned into what those for jsonb find,
+ *	 and return the same texts of it.
+ * - jsonb_array_elements() and jsonb_array_elements_text() return what a [*] in a path stands
+ *	 for, where there is an array; where there is none, they raise an error.  They stand in place
+ *	 of the columns that they return: see elements.c.
  *
  * A type.  A field of type T has the value of (doc #>> path)::T, which is made as the parser
  * makes it of an explicit cast; see cast.c.  So the expression must have the nodes that the
@@ -63,6 +68,7 @@
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
+#include "utils/jsonpath.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
@@ -76,12 +82,14 @@ struct FieldCast
 };
 
 static bool is_field(IndexDef *def, Field *field, Node *expr, Index varno, bool exactly);
+static bool has_value(IndexDef *def, Field *field, Node *expr, Index varno, bool exactly);
 static struct FieldCast *cast_of(IndexDef *def, Field *field);
 static Node *below_cast(Node *chain, Node *expr);
 static bool is_text_type(Oid type);
 static bool is_column(Node *expr, AttrNumber attno, Index varno);
 static bool is_path(AttrNumber doc, PathStep *steps, int nsteps, Node *expr, Index varno, bool as_text);
 static int	match_steps(AttrNumber doc, PathStep *steps, int nsteps, Node *expr, Index varno);
+static int	match_json_path(AttrNumber doc, PathStep *steps, int nsteps, List *args, Index varno);
 static int	match_array(PathStep *steps, int nsteps, int n, ArrayType *names);
 static bool match_name(PathStep *steps, int nsteps, int i, const char *name, int len);
 static Oid	function_of(Node *expr, List **args);
@@ -130,8 +138,21 @@ expression_resembles_field(IndexDef *def, Field *field, Node *expr, Index varno)
 	return is_field(def, field, expr, varno, false);
 }
 
+/* expression_is_element: returns whether an expression has the value that a multi-valued field has for an element, each in its turn */
+bool
+expression_is_element(IndexDef *def, Field *field, Node *expr, Index varno)
+{
+	return field->spec->multi && has_value(def, field, expr, varno, true);
+}
+
 static bool
 is_field(IndexDef *def, Field *field, Node *expr, Index varno, bool exactly)
+{
+	return !field->spec->multi && has_value(def, field, expr, varno, exactly);
+}
+
+static bool
+has_value(IndexDef *def, Field *field, Node *expr, Index varno, bool exactly)
 {
 	struct FieldCast *cast;
 	Oid			type;
@@ -162,7 +183,7 @@ is_field(IndexDef *def, Field *field, Node *expr, Index varno, bool exactly)
 			return false;
 	}
 	if ((type != field->type && !(is_text_type(type) && is_text_type(field->type))) ||
-		field->spec->multi || field->convert != NULL || field->is_hint)
+		field->convert != NULL || field->is_hint)
 		return false;
 	expr = bare_value(expr);
 	if (field->fact_attno != 0)
@@ -362,9 +383,11 @@ is_path(AttrNumber doc, PathStep *steps, int nsteps, Node *expr, Index varno, bo
 {
 	List	   *args;
 	Oid			function = function_of(expr, &args);
+	bool		is_text = function == F_JSONB_OBJECT_FIELD_TEXT || function == F_JSONB_EXTRACT_PATH_TEXT ||
+		function == F_JSON_OBJECT_FIELD_TEXT || function == F_JSON_EXTRACT_PATH_TEXT ||
+		function == F_JSONB_ARRAY_ELEMENTS_TEXT;
 
-	return (function == F_JSONB_OBJECT_FIELD_TEXT || function == F_JSONB_EXTRACT_PATH_TEXT) == as_text &&
-		match_steps(doc, steps, nsteps, expr, varno) == nsteps;
+	return is_text == as_text && match_steps(doc, steps, nsteps, expr, varno) == nsteps;
 }
 
 /*
@@ -409,6 +432,14 @@ match_steps(AttrNumber doc, PathStep *steps, int nsteps, Node *expr, Index varno
 		}
 		return n;
 	}
+	/* Between jsonb and json. */
+	if (IsA(expr, CoerceViaIO))
+	{
+		Node	   *arg = (Node *) ((CoerceViaIO *) expr)->arg;
+
+		return (exprType(expr) == JSONOID || exprType(expr) == JSONBOID) &&
+			(exprType(arg) == JSONOID || exprType(arg) == JSONBOID) ? match_steps(doc, steps, nsteps, arg, varno) : -1;
+	}
 	switch (function)
 	{
 		case InvalidOid:
@@ -417,7 +448,19 @@ match_steps(AttrNumber doc, PathStep *steps, int nsteps, Node *expr, Index varno
 		case F_JSONB_OBJECT_FIELD_TEXT:
 		case F_JSONB_EXTRACT_PATH:
 		case F_JSONB_EXTRACT_PATH_TEXT:
+		case F_JSON_OBJECT_FIELD:
+		case F_JSON_OBJECT_FIELD_TEXT:
+		case F_JSON_EXTRACT_PATH:
+		case F_JSON_EXTRACT_PATH_TEXT:
 			break;
+		case F_TO_JSONB:
+			return exprType(linitial(args)) == JSONBOID ? match_steps(doc, steps, nsteps, linitial(args), varno) : -1;
+		case F_JSONB_ARRAY_ELEMENTS:
+		case F_JSONB_ARRAY_ELEMENTS_TEXT:
+			n = match_steps(doc, steps, nsteps, linitial(args), varno);
+			return n >= 0 && n < nsteps && steps[n].wildcard ? n + 1 : -1;
+		case F_JSONB_PATH_QUERY_FIRST:
+			return match_json_path(doc, steps, nsteps, args, varno);
 		default:
 			return -1;
 	}
@@ -427,11 +470,64 @@ match_steps(AttrNumber doc, PathStep *steps, int nsteps, Node *expr, Index varno
 	n = match_steps(doc, steps, nsteps, linitial(args), varno);
 	if (n < 0)
 		return -1;
-	if (function == F_JSONB_EXTRACT_PATH || function == F_JSONB_EXTRACT_PATH_TEXT)
+	if (function == F_JSONB_EXTRACT_PATH || function == F_JSONB_EXTRACT_PATH_TEXT ||
+		function == F_JSON_EXTRACT_PATH || function == F_JSON_EXTRACT_PATH_TEXT)
 		return match_array(steps, nsteps, n, DatumGetArrayTypeP(name->constvalue));
 	return n < nsteps && !steps[n].is_index &&
 		match_name(steps, nsteps, n, VARDATA_ANY(DatumGetPointer(name->constvalue)),
 				   VARSIZE_ANY_EXHDR(DatumGetPointer(name->constvalue))) ? n + 1 : -1;
+}
+
+/*
+ * match_json_path
+ *		Does the same for jsonb_path_query_first(document, path of members, …).
+ *
+ * Where a path meets an array, it goes on with the elements, while #> finds nothing there.  So
+ * this is the same only in rows that have an entry, and depends_on_json_path() tells it.
+ */
+static int
+match_json_path(AttrNumber doc, PathStep *steps, int nsteps, List *args, Index varno)
+{
+	Const	   *path = lsecond(args);
+	JsonPathItem item;
+	JsonPathItem next;
+	int			n;
+
+	if (!IsA(path, Const) || path->constisnull)
+		return -1;
+	n = match_steps(doc, steps, nsteps, linitial(args), varno);
+	jspInit(&item, DatumGetJsonPathP(path->constvalue));
+	if (n < 0 || item.type != jpiRoot)
+		return -1;
+	while (jspGetNext(&item, &next))
+	{
+		char	   *name;
+		int			len;
+
+		if (next.type != jpiKey)
+			return -1;
+		name = jspGetString(&next, &len);
+		if (!match_name(steps, nsteps, n, name, len) || steps[n].is_index)
+			return -1;
+		n++;
+		item = next;
+	}
+	return n;
+}
+
+/*
+ * depends_on_json_path
+ *		Returns whether an expression calls jsonb_path_query_first(), which may find a value in a
+ *		row where a field, and so the entry, has none.
+ */
+bool
+depends_on_json_path(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, FuncExpr) && ((FuncExpr *) node)->funcid == F_JSONB_PATH_QUERY_FIRST)
+		return true;
+	return expression_tree_walker(node, depends_on_json_path, context);
 }
 
 /* match_array: returns to which step the names in an array lead from step n; -1 if they lead somewhere else */
@@ -457,7 +553,7 @@ match_name(PathStep *steps, int nsteps, int i, const char *name, int len)
 	return i < nsteps && !steps[i].wildcard && steps[i].len == len && memcmp(steps[i].name, name, len) == 0;
 }
 
-/* function_of: returns the function with two arguments that an expression calls, and the arguments; InvalidOid: none */
+/* function_of: returns the function that an expression calls, and the arguments; InvalidOid: none */
 static Oid
 function_of(Node *expr, List **args)
 {
@@ -475,5 +571,5 @@ function_of(Node *expr, List **args)
 		function = ((FuncExpr *) expr)->funcid;
 		*args = ((FuncExpr *) expr)->args;
 	}
-	return list_length(*args) == 2 ? function : InvalidOid;
+	return function;
 }

@@ -14,6 +14,8 @@
 
 extern AttrNumber column_of_expression(IndexDef *def, Node *expr, Index varno);
 extern bool expression_is_field(IndexDef *def, Field *field, Node *expr, Index varno);
+extern bool expression_is_element(IndexDef *def, Field *field, Node *expr, Index varno);
+extern bool depends_on_json_path(Node *node, void *context);
 extern bool expression_resembles_field(IndexDef *def, Field *field, Node *expr, Index varno);
 extern bool expression_is_path(FactDef *fact, AttrNumber doc, PathStep *steps, int nsteps, Node *expr, Index varno);
 extern bool expression_is_path_text(FactDef *fact, AttrNumber doc, PathStep *steps, int nsteps, Node *expr, Index varno);

@@ -112,8 +112,6 @@ unfit_clauses(List *clauses)
 	{
 		Node	   *clause = (Node *) ((RestrictInfo *) lfirst(cell))->clause;
 
-		if (contain_subplans(clause))
-			return "a condition has a subquery";
 		if (has_placeholder(clause, NULL))
 			return "a condition depends on an outer join";
 	}

@@ -28,7 +28,6 @@
 #include "utils/syscache.h"
 
 #include "../util/inherit.h"
-#include "contained.h"
 #include "path_cost.h"
 
 /* What a descent of a btree costs for each of its levels; as in the server's btcostestimate(). */
@@ -119,9 +118,9 @@ column_share(PlannerInfo *root, Candidate *c, Condition *condition)
 
 	column_statistics(c->def->relid, att, c->def->parts != NULL, c->tuples, &column);
 	column.isunique = c->def->is_unique && c->def->nkeys == 1 && condition->position == 0;
-	if (condition->contained >= 0)
-		result = equal_share(&column, condition->operator, att->attcollation,
-							 contained_string(&c->def->fields[condition->position], condition->contained, value));
+	if (condition->taking != TAKE_AS_IS)
+		result = (condition->array ? estimate_array_length_compat(root, (Node *) condition->value) : 1) *
+			equal_share(&column, condition->operator, att->attcollation, NULL);
 	else if (!condition->array)
 		result = equal_share(&column, condition->operator, att->attcollation, value);
 	else if (IsA(value, Const) && !((Const *) value)->constisnull)
@@ -199,7 +198,8 @@ estimate_entries(PlannerInfo *root, RelOptInfo *rel, Candidate *c)
 	{
 		Condition  *condition = lfirst(cell);
 
-		if (condition->lossy || condition->rinfo == NULL)
+		if (condition->lossy || condition->rinfo == NULL ||
+			(condition->implied && condition->strategy == BTEqualStrategyNumber))
 		{
 			lossy = true;
 			share *= column_share(root, c, condition);

@@ -39,7 +39,6 @@
 #include "../definition/tree_age.h"
 #include "../maintain/in_step.h"
 #include "../util/settings.h"
-#include "contained.h"
 #include "fact_checks.h"
 #include "key_set.h"
 #include "scan_explain.h"
@@ -58,7 +57,7 @@ static bool recheck_tuple(ScanState *node, TupleTableSlot *slot);
 static void start_scan(IndexTableScan *scan);
 static const char *why_not_entries(IndexTableScan *scan);
 static const char *start_search(IndexTableScan *scan);
-static bool set_array(IndexTableScan *scan, Datum array, PlannedCondition *condition);
+static Taken set_array(IndexTableScan *scan, Datum array, PlannedCondition *condition);
 static bool next_search(IndexTableScan *scan);
 static TupleTableSlot *next_entry(IndexTableScan *scan);
 static TupleTableSlot *return_entry(IndexTableScan *scan, TupleTableSlot *entry);
@@ -266,6 +265,7 @@ start_search(IndexTableScan *scan)
 		PlannedCondition *condition = &scan->plan.conditions[i];
 		bool		isnull;
 		Datum		value = ExecEvalExprSwitchContext(list_nth(scan->values, i), econtext, &isnull);
+		Taken		taken;
 		int16		len;
 		bool		byval;
 
@@ -275,24 +275,22 @@ start_search(IndexTableScan *scan)
 			return NULL;
 		}
 		old = MemoryContextSwitchTo(scan->cxt);
-		if (condition->contained >= 0)
-		{
-			if (!contained_value(&scan->def->fields[condition->position], condition->contained, DatumGetJsonbP(value),
-								 &scan->keys[i].sk_argument))
-			{
-				MemoryContextSwitchTo(old);
-				return "the value names no element to search for";
-			}
-		}
-		else if (condition->array)
-			scan->nothing = !set_array(scan, value, condition);
+		if (condition->array)
+			taken = set_array(scan, value, condition);
 		else
+			taken = take_value(&scan->def->fields[condition->position], condition->taking, condition->detail,
+							   condition->from, condition->strategy, value, &scan->keys[i].sk_argument);
+		if (taken == TAKEN && !condition->array)
 		{
+			value = scan->keys[i].sk_argument;
 			get_typlenbyval(condition->subtype, &len, &byval);
 			scan->keys[i].sk_argument = len == -1 ? PointerGetDatum(PG_DETOAST_DATUM_COPY(value)) :
 				datumCopy(value, byval, len);
 		}
 		MemoryContextSwitchTo(old);
+		if (taken == TAKEN_UNKNOWN)
+			return "the value names nothing to search for";
+		scan->nothing = taken == TAKEN_NONE;
 		if (scan->nothing)
 			return NULL;
 	}
@@ -336,9 +334,9 @@ start_search(IndexTableScan *scan)
 /*
  * set_array
  *		Sets the values that a column is searched by one after the other: those of an array,
- *		without NULLs, each once, and in the order of the scan.  Returns false if there are none.
+ *		without NULLs, each once, and in the order of the scan.
  */
-static bool
+static Taken
 set_array(IndexTableScan *scan, Datum value, PlannedCondition *condition)
 {
 	ArrayType  *array = DatumGetArrayTypePCopy(value);
@@ -358,8 +356,14 @@ set_array(IndexTableScan *scan, Datum value, PlannedCondition *condition)
 	scan->nelements = 0;
 	for (i = 0; i < n; i++)
 	{
-		if (!nulls[i])
-			elements[scan->nelements++] = elements[i];
+		Taken		taken = nulls[i] ? TAKEN_NONE :
+			take_value(&scan->def->fields[condition->position], condition->taking, condition->detail, condition->from,
+					   condition->strategy, elements[i], &elements[scan->nelements]);
+
+		if (taken == TAKEN_UNKNOWN)
+			return TAKEN_UNKNOWN;
+		if (taken == TAKEN)
+			scan->nelements++;
 	}
 	sort.ssup_cxt = CurrentMemoryContext;
 	sort.ssup_collation = att->attcollation;
@@ -369,7 +373,7 @@ set_array(IndexTableScan *scan, Datum value, PlannedCondition *condition)
 	scan->elements = elements;
 	scan->nelements = sort_key_values(elements, scan->nelements, 1, &sort);
 	scan->next_element = 0;
-	return scan->nelements > 0;
+	return scan->nelements > 0 ? TAKEN : TAKEN_NONE;
 }
 
 /* next_search: starts the search for the next of several values; returns false if there is none */

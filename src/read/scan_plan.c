@@ -44,7 +44,7 @@ enum
 								 * not_null */
 	PRIVATE_COLUMNS,			/* integers */
 	PRIVATE_CONDITIONS,			/* for each a list of integers */
-	PRIVATE_OPERATORS,			/* OIDs: operator and subtype of each */
+	PRIVATE_OPERATORS,			/* OIDs: operator, subtype and from of each */
 	PRIVATE_FALLBACK
 };
 
@@ -110,9 +110,10 @@ make_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 		Condition  *condition = lfirst(cell);
 
 		scan->custom_exprs = lappend(scan->custom_exprs, condition->value);
-		conditions = lappend(conditions, list_make5_int(condition->position, c->def->search[condition->position],
-														condition->strategy, condition->array, condition->contained));
-		operators = lappend_oid(lappend_oid(operators, condition->operator), condition->subtype);
+		conditions = lappend(conditions, lappend_int(list_make5_int(condition->position, c->def->search[condition->position],
+																	condition->strategy, condition->array, condition->taking),
+													 condition->detail));
+		operators = list_concat(operators, list_make3_oid(condition->operator, condition->subtype, condition->from));
 	}
 	foreach(cell, clauses)
 	{
@@ -399,9 +400,11 @@ read_scan_plan(CustomScan *scan, ScanPlan *plan)
 		plan->conditions[i].attno = lsecond_int(lfirst(cell));
 		plan->conditions[i].strategy = lthird_int(lfirst(cell));
 		plan->conditions[i].array = lfourth_int(lfirst(cell));
-		plan->conditions[i].contained = list_nth_int(lfirst(cell), 4);
-		plan->conditions[i].operator = list_nth_oid(operators, 2 * i);
-		plan->conditions[i].subtype = list_nth_oid(operators, 2 * i + 1);
+		plan->conditions[i].taking = list_nth_int(lfirst(cell), 4);
+		plan->conditions[i].detail = list_nth_int(lfirst(cell), 5);
+		plan->conditions[i].operator = list_nth_oid(operators, 3 * i);
+		plan->conditions[i].subtype = list_nth_oid(operators, 3 * i + 1);
+		plan->conditions[i].from = list_nth_oid(operators, 3 * i + 2);
 	}
 	plan->fallback = list_nth(scan->custom_private, PRIVATE_FALLBACK);
 }

@@ -23,9 +23,11 @@ typedef struct PlannedCondition
 	AttrNumber	attno;			/* and in the index table */
 	StrategyNumber strategy;
 	bool		array;
-	int			contained;		/* as in Condition */
+	Taking		taking;			/* from here on as in Condition */
+	int			detail;
 	Oid			operator;
 	Oid			subtype;
+	Oid			from;
 } PlannedCondition;
 
 /* What custom_private of a plan says. */

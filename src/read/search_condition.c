@@ -20,6 +20,7 @@
 #include "nodes/supportnodes.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
+#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
@@ -28,61 +29,200 @@
 #include "contained.h"
 #include "fact_checks.h"
 #include "field_match.h"
+#include "number_match.h"
 #include "search_condition.h"
 
+static List *implied_by_operator(IndexDef *def, Oid operator, Oid collation, Node *expr, Node *value, bool array,
+								 Index varno);
 static Condition *comparison(IndexDef *def, int position, Oid operator, Oid collation, Node *value, bool array);
+static Condition *conversion(IndexDef *def, int position, StrategyNumber strategy, Taking taking, int detail, Node *value,
+							 bool array);
+static bool convert_constant(Field *field, Condition *condition);
 static bool is_value(Node *expr, Index varno);
 static Condition *row_comparison_start(IndexDef *def, RowCompareExpr *clause, Index varno);
 static List *pattern_range(IndexDef *def, Node *clause, Oid function, List *args, Index varno);
 static bool mentions_relation(Node *node, void *varno);
 static List *contained_values(PlannerInfo *root, IndexDef *def, Node *whole, Node *json, Index varno, bool *unknown);
-static List *element_exists(IndexDef *def, OpExpr *clause, Relation fact, Index varno);
+static List *element_exists(IndexDef *def, List *args, Relation fact, Index varno);
 
 /*
- * search_conditions
- *		Returns the comparisons (Condition *) of columns of the index that follow from a clause.
- *		Sets *unknown if others may follow when a parameter is known.
+ * compared_conditions
+ *		Returns the comparisons (Condition *) of columns of the index that follow from a clause
+ *		that compares something with a value.  Sets *unknown if others may follow when a parameter
+ *		is known.
  */
 List *
-search_conditions(PlannerInfo *root, IndexDef *def, Node *clause, Relation fact, Index varno, bool *unknown)
+compared_conditions(PlannerInfo *root, IndexDef *def, Node *clause, Relation fact, Index varno, bool *unknown)
 {
 	Condition  *condition = NULL;
+	List	   *args = NIL;
+	Oid			function = InvalidOid;
 
-	if (IsA(clause, OpExpr) && list_length(((OpExpr *) clause)->args) == 2)
+	if (IsA(clause, OpExpr))
 	{
-		OpExpr	   *op = (OpExpr *) clause;
-		Node	   *left = linitial(op->args);
-		Node	   *right = lsecond(op->args);
-		int			position;
-
-		if (op->opfuncid == F_JSONB_CONTAINS)
-			return contained_values(root, def, left, right, varno, unknown);
-		if (op->opfuncid == F_JSONB_CONTAINED)
-			return contained_values(root, def, right, left, varno, unknown);
-		if (op->opfuncid == F_JSONB_EXISTS)
-			return element_exists(def, op, fact, varno);
-		if ((position = index_position_of(def, left, varno)) >= 0 && is_value(right, varno))
-			condition = comparison(def, position, op->opno, op->inputcollid, right, false);
-		else if ((position = index_position_of(def, right, varno)) >= 0 && is_value(left, varno))
-			condition = comparison(def, position, get_commutator(op->opno), op->inputcollid, left, false);
-		if (condition == NULL)
-			return pattern_range(def, clause, op->opfuncid, op->args, varno);
+		set_opfuncid((OpExpr *) clause);
+		function = ((OpExpr *) clause)->opfuncid;
+		args = ((OpExpr *) clause)->args;
 	}
-	else if (IsA(clause, FuncExpr) && list_length(((FuncExpr *) clause)->args) == 2)
-		return pattern_range(def, clause, ((FuncExpr *) clause)->funcid, ((FuncExpr *) clause)->args, varno);
-	else if (IsA(clause, RowCompareExpr))
+	else if (IsA(clause, FuncExpr))
+	{
+		function = ((FuncExpr *) clause)->funcid;
+		args = ((FuncExpr *) clause)->args;
+	}
+	if (list_length(args) == 2)
+	{
+		Node	   *left = linitial(args);
+		Node	   *right = lsecond(args);
+		List	   *result = NIL;
+
+		if (function == F_JSONB_CONTAINS)
+			return contained_values(root, def, left, right, varno, unknown);
+		if (function == F_JSONB_CONTAINED)
+			return contained_values(root, def, right, left, varno, unknown);
+		if (function == F_JSONB_EXISTS)
+			return element_exists(def, args, fact, varno);
+		if (IsA(clause, OpExpr))
+		{
+			OpExpr	   *op = (OpExpr *) clause;
+
+			if (is_value(right, varno))
+				result = implied_by_operator(def, op->opno, op->inputcollid, left, right, false, varno);
+			else if (is_value(left, varno))
+				result = implied_by_operator(def, get_commutator(op->opno), op->inputcollid, right, left, false, varno);
+		}
+		return result != NIL ? result : pattern_range(def, clause, function, args, varno);
+	}
+	if (IsA(clause, RowCompareExpr))
 		condition = row_comparison_start(def, (RowCompareExpr *) clause, varno);
 	else if (IsA(clause, ScalarArrayOpExpr) && ((ScalarArrayOpExpr *) clause)->useOr)
 	{
 		ScalarArrayOpExpr *op = (ScalarArrayOpExpr *) clause;
-		int			position = index_position_of(def, linitial(op->args), varno);
 
-		if (position >= 0 && is_value(lsecond(op->args), varno))
-			condition = comparison(def, position, op->opno, op->inputcollid, lsecond(op->args), true);
-		if (condition != NULL && condition->strategy != BTEqualStrategyNumber)
-			condition = NULL;
+		if (is_value(lsecond(op->args), varno))
+			return implied_by_operator(def, op->opno, op->inputcollid, linitial(op->args), lsecond(op->args), true, varno);
 	}
 	return condition != NULL ? list_make1(condition) : NIL;
+}
+
+/*
+ * implied_by_operator
+ *		Returns the comparisons that follow from that of an expression with a value, or, with array,
+ *		with one of several values for equality.
+ *
+ * 1.  The expression is the field.  The comparison is the condition itself.
+ *
+ * 2.  It is a number that the field is, too: see number_match.c.  A comparison with the number
+ * is one with the field, by a value that take_number() makes.  If the cast is one of JSON, the
+ * row is checked for the error that this cast may raise.
+ *
+ * 3.  It is the text at the path of the field, and equal to a text.  The entry of the row was
+ * made of this text, so it has the value that the text is cast to.  Other texts may be cast to
+ * the same, so rows are checked.
+ *
+ * 4.  It is the value at the path of the field, jsonb, and equal to a scalar.  The entry was made
+ * of an equal scalar, of which take_scalar() tells.  The string "7" may have the same entry as
+ * the number 7, so rows are checked.
+ *
+ * 5.  The same, but greater than a number, or equal to it.  In the order of jsonb, null and
+ * strings are less than numbers, which are less than booleans, arrays and objects.  The text of
+ * none of the last three is cast to a number, so the row has no entry unless it is a greater
+ * number.  (It may be less and have none because it is null, and a string is less than any
+ * number.  So nothing follows from that.)
+ *
+ * For 3 to 5, a value that is NULL or JSON null is not at the path: such a row has no entry.
+ */
+static List *
+implied_by_operator(IndexDef *def, Oid operator, Oid collation, Node *expr, Node *value, bool array, Index varno)
+{
+	int			position = index_position_of(def, expr, varno);
+	AttrNumber	doc = def->fact->doc_attno[def->docno];
+	StrategyNumber strategy = array ? BTEqualStrategyNumber : number_strategy(operator);
+	Oid			function;
+	List	   *result = NIL;
+	int			i;
+
+	if (!OidIsValid(operator))
+		return NIL;
+	if (position >= 0)
+	{
+		Condition  *condition = comparison(def, position, operator, collation, value, array);
+
+		/* What is cast further may be compared, too. */
+		if (condition != NULL && array && condition->strategy != BTEqualStrategyNumber)
+			return NIL;
+		if (condition != NULL)
+			return list_make1(condition);
+	}
+	function = get_opcode(operator);
+	for (i = 0; i < def->nkeys && i < def->nsearch; i++)
+	{
+		Field	   *field = &def->fields[i];
+		PathStep   *steps = field->spec->steps;
+		int			nsteps = field->spec->nsteps;
+		Condition  *condition = NULL;
+		bool		lossy = true;
+		int			bits;
+
+		if (function == F_JSONB_EQ || ((function == F_JSONB_GT || function == F_JSONB_GE) && !array &&
+									   is_number_type(field->type)))
+		{
+			if (is_castable_field(field) && expression_is_path(def->fact, doc, steps, nsteps, expr, varno))
+				condition = conversion(def, i, function == F_JSONB_EQ ? BTEqualStrategyNumber :
+									   function == F_JSONB_GT ? BTGreaterStrategyNumber : BTGreaterEqualStrategyNumber,
+									   TAKE_JSON, 0, value, array);
+		}
+		else if (operator == TextEqualOperator)
+		{
+			if (is_castable_field(field) && OidIsValid(collation) && get_collation_isdeterministic(collation) &&
+				expression_is_path_text(def->fact, doc, steps, nsteps, bare_value(expr), varno))
+				condition = conversion(def, i, BTEqualStrategyNumber, TAKE_TEXT, 0, value, array);
+		}
+		else if (strategy != InvalidStrategy && number_of_field(def, field, expr, varno, &bits, &lossy) &&
+				 (!array || number_strategy(operator) == BTEqualStrategyNumber))
+			condition = conversion(def, i, strategy, TAKE_NUMBER, bits, value, array);
+		if (condition == NULL)
+			continue;
+		condition->lossy = lossy;
+		result = lappend(result, condition);
+	}
+	return result;
+}
+
+/*
+ * boolean_condition
+ *		Returns the comparison that follows from an expression if it is true, or false: it is a
+ *		boolean field, or the boolean in JSON that the field was made of, which has the same value.
+ *		A cast of JSON to boolean may raise an error, which rows are checked for.
+ */
+Condition *
+boolean_condition(IndexDef *def, Node *expr, bool value, Index varno)
+{
+	Node	   *constant = makeBoolConst(value, false);
+	int			position = index_position_of(def, expr, varno);
+	FuncExpr   *cast = (FuncExpr *) expr;
+	int			i;
+
+	if (exprType(expr) != BOOLOID)
+		return NULL;
+	if (position >= 0)
+		return comparison(def, position, BooleanEqualOperator, InvalidOid, constant, false);
+	if (!IsA(expr, FuncExpr) || cast->funcid != F_BOOL_JSONB)
+		return NULL;
+	for (i = 0; i < def->nkeys && i < def->nsearch; i++)
+	{
+		Field	   *field = &def->fields[i];
+		Condition  *condition;
+
+		if (field->type != BOOLOID || !is_castable_field(field) ||
+			!expression_is_path(def->fact, def->fact->doc_attno[def->docno], field->spec->steps, field->spec->nsteps,
+								linitial(cast->args), varno))
+			continue;
+		condition = comparison(def, i, BooleanEqualOperator, InvalidOid, constant, false);
+		if (condition != NULL)
+			condition->lossy = true;
+		return condition;
+	}
+	return NULL;
 }
 
 /* index_position_of: returns the position in the index of the column that has the value of an operand, or -1 */
@@ -95,6 +235,14 @@ index_position_of(IndexDef *def, Node *operand, Index varno)
 	/* The same bytes, called another type: a varchar is compared as text. */
 	if (attno == 0 && IsA(operand, RelabelType))
 		attno = column_of_expression(def, (Node *) ((RelabelType *) operand)->arg, varno);
+
+	/*
+	 * An element is a value of the field, too, where a search is for any
+	 * element.
+	 */
+	if (attno == 0 && def->multi_field >= 0 && def->multi_field < def->nsearch &&
+		expression_is_element(def, &def->fields[def->multi_field], operand, varno))
+		return def->multi_field;
 	if (attno == 0)
 		return -1;
 	for (i = 0; i < def->nsearch; i++)
@@ -135,8 +283,105 @@ comparison(IndexDef *def, int position, Oid operator, Oid collation, Node *value
 	condition->subtype = right;
 	condition->value = (Expr *) value;
 	condition->array = array;
-	condition->contained = -1;
+	condition->from = right;
 	return condition;
+}
+
+/*
+ * conversion
+ *		Returns the comparison of a column with what take_value() makes of a value, or of each of
+ *		several; NULL if there is none.
+ */
+static Condition *
+conversion(IndexDef *def, int position, StrategyNumber strategy, Taking taking, int detail, Node *value, bool array)
+{
+	Field	   *field = &def->fields[position];
+	TypeCacheEntry *cache = lookup_type_cache(field->type, TYPECACHE_BTREE_OPFAMILY);
+	Condition  *condition = palloc0(sizeof(Condition));
+
+	condition->position = position;
+	condition->strategy = strategy;
+	condition->subtype = is_integer_type(field->type) ? INT8OID : cache->btree_opintype;
+	condition->operator = get_opfamily_member(cache->btree_opf, cache->btree_opintype, condition->subtype, strategy);
+	condition->value = (Expr *) value;
+	condition->array = array;
+	condition->taking = taking;
+	condition->detail = detail;
+	condition->from = getBaseType(exprType(value));
+	if (array)
+		condition->from = get_base_element_type(condition->from);
+	condition->implied = true;
+	return OidIsValid(condition->operator) && OidIsValid(condition->from) && convert_constant(field, condition) ? condition : NULL;
+}
+
+/*
+ * convert_constant
+ *		Puts the value that entries are searched by in place of a constant.  Returns false if
+ *		there is none.
+ */
+static bool
+convert_constant(Field *field, Condition *condition)
+{
+	Const	   *constant = (Const *) condition->value;
+	int16		len;
+	bool		byval;
+	char		align;
+	Datum		value = (Datum) 0;
+
+	if (!IsA(constant, Const))
+		return true;
+	get_typlenbyvalalign(condition->subtype, &len, &byval, &align);
+	if (!constant->constisnull && condition->array)
+	{
+		ArrayType  *array = DatumGetArrayTypeP(constant->constvalue);
+		Datum	   *elements;
+		bool	   *nulls;
+		int			n;
+		int			taken = 0;
+		int			i;
+		int16		from_len;
+		bool		from_byval;
+		char		from_align;
+
+		get_typlenbyvalalign(condition->from, &from_len, &from_byval, &from_align);
+		deconstruct_array(array, condition->from, from_len, from_byval, from_align, &elements, &nulls, &n);
+		for (i = 0; i < n; i++)
+		{
+			switch (nulls[i] ? TAKEN_NONE : take_value(field, condition->taking, condition->detail, condition->from,
+													   condition->strategy, elements[i], &elements[taken]))
+			{
+				case TAKEN:
+					taken++;
+					break;
+				case TAKEN_NONE:
+					break;
+				case TAKEN_UNKNOWN:
+					return false;
+			}
+		}
+		value = PointerGetDatum(construct_array(elements, taken, condition->subtype, len, byval, align));
+	}
+	else if (!constant->constisnull)
+	{
+		switch (take_value(field, condition->taking, condition->detail, condition->from, condition->strategy,
+						   constant->constvalue, &value))
+		{
+			case TAKEN:
+				break;
+			case TAKEN_NONE:
+				constant = (Const *) makeNullConst(condition->from, -1, InvalidOid);
+				break;
+			case TAKEN_UNKNOWN:
+				return false;
+		}
+	}
+	condition->value = (Expr *)
+		makeConst(condition->array ? get_array_type(condition->subtype) : condition->subtype, -1,
+				  get_typcollation(condition->subtype), condition->array ? -1 : len, value, constant->constisnull,
+				  condition->array ? false : byval);
+	condition->taking = TAKE_AS_IS;
+	condition->from = condition->subtype;
+	return true;
 }
 
 /*
@@ -237,10 +482,10 @@ mentions_relation(Node *node, void *varno)
 /*
  * contained_values
  *		Returns equalities of key fields that follow from doc -> 'tags' @> '["x"]' and the like:
- *		a document that contains the constant has the strings in it at the same paths.  They are
- *		lossy, because the field's text is the same for the string "5" and the number 5.
+ *		a document that contains the value has the scalars in it at the same paths.  They are
+ *		lossy, because the string "5" and the number 5 may have the same entry.
  *
- * What is not constant is searched for string by string when the scan starts.  If it then has
+ * What is not constant is searched for scalar by scalar when the scan starts.  If it then has
  * none in one of the fields, nothing can be searched for, so only those fields count in which it
  * will have one, as far as can be told.
  */
@@ -257,28 +502,25 @@ contained_values(PlannerInfo *root, IndexDef *def, Node *whole, Node *json, Inde
 		Field	   *field = &def->fields[i];
 		int			nsteps;
 
-		if (field->fact_attno != 0 || field->type != TEXTOID)
+		if (!is_castable_field(field))
 			continue;
-		for (nsteps = 0; nsteps <= field->plain_steps; nsteps++)
+		for (nsteps = 0; nsteps <= field->spec->nsteps; nsteps++)
 		{
 			Condition  *condition;
 
 			if (!expression_is_path(def->fact, def->fact->doc_attno[def->docno], field->spec->steps, nsteps, whole, varno))
 				continue;
-			condition = comparison(def, i, TextEqualOperator, DEFAULT_COLLATION_OID, json, false);
-			if (condition == NULL)
-				break;
-			condition->lossy = true;
-			if (IsA(json, Const))
-				condition->value = (Expr *) contained_string(field, nsteps, json);
+			if (IsA(json, Const) || contains_value(root, field, nsteps, json))
+				condition = conversion(def, i, BTEqualStrategyNumber, TAKE_CONTAINED, nsteps, json, false);
 			else
-				condition->contained = nsteps;
-			if (IsA(json, Const) ? condition->value == NULL : !contains_string(root, field, nsteps, json))
-			{
+				condition = NULL;
+			if (condition == NULL)
 				*unknown = *unknown || IsA(json, Param);
-				break;
+			else
+			{
+				condition->lossy = true;
+				result = lappend(result, condition);
 			}
-			result = lappend(result, condition);
 			break;
 		}
 	}
@@ -291,20 +533,20 @@ contained_values(PlannerInfo *root, IndexDef *def, Node *whole, Node *json, Inde
  *		it is an array.  Of an object the operator looks at the names of the members.
  */
 static List *
-element_exists(IndexDef *def, OpExpr *clause, Relation fact, Index varno)
+element_exists(IndexDef *def, List *args, Relation fact, Index varno)
 {
 	Field	   *field;
 	AttrNumber	doc = def->fact->doc_attno[def->docno];
 	Condition  *condition;
 
-	if (def->multi_field < 0 || def->multi_field >= def->nsearch || !is_value(lsecond(clause->args), varno))
+	if (def->multi_field < 0 || def->multi_field >= def->nsearch || !is_value(lsecond(args), varno))
 		return NIL;
 	field = &def->fields[def->multi_field];
-	if (field->type != TEXTOID || field->spec->nsteps != field->plain_steps + 1 ||
-		!expression_is_path(def->fact, doc, field->spec->steps, field->plain_steps, linitial(clause->args), varno) ||
+	if (!is_castable_field(field) || field->spec->nsteps != field->plain_steps + 1 ||
+		!expression_is_path(def->fact, doc, field->spec->steps, field->plain_steps, linitial(args), varno) ||
 		!check_says_array(def->fact, fact, doc, field->spec->steps, field->plain_steps))
 		return NIL;
-	condition = comparison(def, def->multi_field, TextEqualOperator, DEFAULT_COLLATION_OID, lsecond(clause->args), false);
+	condition = conversion(def, def->multi_field, BTEqualStrategyNumber, TAKE_TEXT, 0, lsecond(args), false);
 	if (condition == NULL)
 		return NIL;
 	condition->lossy = true;

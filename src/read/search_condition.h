@@ -11,7 +11,7 @@
 #include "access/stratnum.h"
 #include "nodes/pathnodes.h"
 
-#include "../indextable.h"
+#include "search_value.h"
 
 /* A comparison of a column of the index with a value. */
 typedef struct Condition
@@ -19,17 +19,21 @@ typedef struct Condition
 	int			position;		/* of the column in the index, from 0 */
 	StrategyNumber strategy;
 	Oid			operator;
-	Oid			subtype;		/* the type of value, or of its elements */
+	Oid			subtype;		/* the type that entries are searched by */
 	Expr	   *value;
 	bool		array;			/* = ANY (value) */
-	int			contained;		/* value is jsonb, and what is contained in a
-								 * document after so many steps of the path;
-								 * -1: it is not */
+	Taking		taking;			/* what value is ... */
+	int			detail;			/* ... and more of it: see take_value() */
+	Oid			from;			/* the type of value, or of its elements */
 	bool		lossy;			/* rows that it finds have to be checked */
+	bool		implied;		/* the condition is spelled otherwise */
+	bool		sparse;			/* rows without an entry may satisfy the
+								 * condition, too */
 	RestrictInfo *rinfo;		/* NULL: the clause was not one yet */
 } Condition;
 
 extern int	index_position_of(IndexDef *def, Node *operand, Index varno);
-extern List *search_conditions(PlannerInfo *root, IndexDef *def, Node *clause, Relation fact, Index varno, bool *unknown);
+extern List *compared_conditions(PlannerInfo *root, IndexDef *def, Node *clause, Relation fact, Index varno, bool *unknown);
+extern Condition *boolean_condition(IndexDef *def, Node *expr, bool value, Index varno);
 
 #endif							/* INDEXTABLE_SEARCH_CONDITION_H */

@@ -123,7 +123,6 @@ finds_few_rows(PlannerInfo *root, RangeTblEntry *rte, RelOptInfo *rel, Relation 
 	 * key no rows are fetched.
 	 */
 	if (clauses == NIL || served.fact->pk_deferrable || query_tree_walker(root->parse, wants_system_columns, &context, 0) ||
-		contain_subplans((Node *) clauses) ||
 		mentions_partition_key(clauses, rel->relid, RelationGetPartitionKey(fact)))
 	{
 		close_served(&served);

@@ -1,0 +1,328 @@
+/*-------------------------------------------------------------------------
+ *
+ * elements.c
+ *	  Writes conditions on the elements of an array, which a query has unnested, as conditions
+ *	  on the document.
+ *
+ * EXISTS (SELECT FROM jsonb_array_elements(doc -> 'lines') e WHERE e ->> 'name' = 'x') is true
+ * only if for some element, e ->> 'name' is x.  Here jsonb_array_elements(doc -> 'lines') stands
+ * for the element, in place of the column e: jsonb_array_elements(doc -> 'lines') ->> 'name' =
+ * 'x'.  No condition of a query has a function there that returns a set, so such an expression
+ * is always one of these.  What it implies is true of some entry of the row, and all that is
+ * derived of it is lossy: the row is checked for the condition as it is written, or joined.
+ *
+ * The planner has replaced what a subquery uses of the query around it by parameters, whose
+ * values are the arguments of its SubPlan.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "catalog/pg_collation.h"
+#include "catalog/pg_type.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "parser/parsetree.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/jsonb.h"
+#include "utils/lsyscache.h"
+
+#include "elements.h"
+
+/* What is replaced in an expression. */
+typedef struct Unnested
+{
+	List	   *rtable;			/* of the columns that are replaced */
+	bool		inner;			/* these are a subquery's: others, and its
+								 * parameters, have no meaning outside */
+	Index		varno;			/* the only one that is, or 0 */
+	SubPlan    *subplan;		/* has the values of parameters, or NULL */
+	bool		failed;
+} Unnested;
+
+static Query *query_of(PlannerInfo *root, SubPlan *subplan);
+static Node *outside(Query *query, SubPlan *subplan, Node *expr);
+static Node *replace(Node *node, void *context);
+static Node *column_of_function(RangeTblEntry *rte, AttrNumber attno);
+static Node *array_of(Node *arg);
+static bool has_no_elements(Node *node);
+static bool applies_to_all(PlannerInfo *root, Index varno);
+
+/*
+ * subplan_clauses
+ *		Returns what is true of some element, if a subquery EXISTS (…), or the comparison with its
+ *		values, compared, is true: NIL if nothing is known.  In compared, ARRAY(subquery) is in
+ *		place of one value, or a parameter of the subplan is.
+ */
+List *
+subplan_clauses(PlannerInfo *root, SubPlan *subplan, Node *compared)
+{
+	Query	   *query = query_of(root, subplan);
+	List	   *result = NIL;
+	Node	   *clause;
+	ListCell   *cell;
+
+	/* A query that aggregates may return a row where it finds none. */
+	if (query == NULL || query->commandType != CMD_SELECT || query->hasAggs || query->groupClause != NIL ||
+		query->groupingSets != NIL || query->havingQual != NULL || query->setOperations != NULL || query->hasWindowFuncs)
+		return NIL;
+	foreach(cell, (List *) query->jointree->quals)
+	{
+		clause = outside(query, subplan, lfirst(cell));
+		if (clause != NULL)
+			result = lappend(result, clause);
+	}
+	if (compared != NULL && query->targetList != NIL)
+	{
+		Node	   *value = outside(query, subplan, (Node *) linitial_node(TargetEntry, query->targetList)->expr);
+
+		if (value != NULL && IsA(compared, ScalarArrayOpExpr))
+		{
+			ScalarArrayOpExpr *op = (ScalarArrayOpExpr *) compared;
+
+			clause = (Node *) make_opclause(op->opno, BOOLOID, false, linitial(op->args), (Expr *) value, InvalidOid, op->inputcollid);
+			result = lappend(result, clause);
+		}
+		else if (value != NULL && IsA(compared, OpExpr) && list_length(subplan->paramIds) == 1)
+		{
+			OpExpr	   *op = copyObject((OpExpr *) compared);
+
+			foreach(cell, op->args)
+			{
+				Param	   *param = lfirst(cell);
+
+				if (IsA(param, Param) && param->paramkind == PARAM_EXEC && param->paramid == linitial_int(subplan->paramIds))
+					lfirst(cell) = value;
+			}
+			result = lappend(result, op);
+		}
+	}
+	return result;
+}
+
+/* query_of: returns the query of a subplan, as it was planned */
+static Query *
+query_of(PlannerInfo *root, SubPlan *subplan)
+{
+	PlannerInfo *subroot;
+
+	if (subplan->plan_id < 1 || subplan->plan_id > list_length(root->glob->subroots))
+		return NULL;
+	subroot = list_nth(root->glob->subroots, subplan->plan_id - 1);
+	/* Columns of UNION ALL are those of several queries. */
+	return subroot != NULL && subroot->append_rel_list == NIL ? subroot->parse : NULL;
+}
+
+/* outside: returns an expression of a subquery as one of the query around it, or NULL */
+static Node *
+outside(Query *query, SubPlan *subplan, Node *expr)
+{
+	Unnested	unnested = {.rtable = query->rtable,.inner = true,.subplan = subplan};
+
+	expr = replace(expr, &unnested);
+	return unnested.failed ? NULL : expr;
+}
+
+/*
+ * lateral_clauses
+ *		Returns what is true of some element of each row of a relation that a query joins with its
+ *		own elements, as in FROM fact, jsonb_array_elements(doc -> 'lines') e WHERE e ->> 'name' =
+ *		'x'.  A row without such an element is joined with nothing.
+ *
+ * That is so only if the condition is one on all rows of the query, or of a subquery of a
+ * semijoin.
+ */
+List *
+lateral_clauses(PlannerInfo *root, Index varno)
+{
+	List	   *result = NIL;
+	int			i;
+	ListCell   *cell;
+
+	for (i = 1; i < root->simple_rel_array_size; i++)
+	{
+		RelOptInfo *rel = root->simple_rel_array[i];
+
+		if (rel == NULL || rel->rtekind != RTE_FUNCTION || !bms_is_member(varno, rel->lateral_relids) ||
+			!applies_to_all(root, i))
+			continue;
+		foreach(cell, rel->baserestrictinfo)
+		{
+			Unnested	unnested = {.rtable = root->parse->rtable,.varno = i};
+			Node	   *clause = replace((Node *) ((RestrictInfo *) lfirst(cell))->clause, &unnested);
+
+			if (!unnested.failed)
+				result = lappend(result, clause);
+		}
+	}
+	return result;
+}
+
+/* applies_to_all: returns whether no outer join may have NULLs in place of a relation's rows */
+static bool
+applies_to_all(PlannerInfo *root, Index varno)
+{
+	ListCell   *cell;
+
+	foreach(cell, root->join_info_list)
+	{
+		SpecialJoinInfo *join = lfirst(cell);
+
+		if (join->jointype == JOIN_SEMI)
+			continue;
+		if (bms_is_member(varno, join->syn_righthand) ||
+			(join->jointype == JOIN_FULL && bms_is_member(varno, join->syn_lefthand)))
+			return false;
+	}
+	return true;
+}
+
+/* replace: replaces columns of functions by what they have of the document */
+static Node *
+replace(Node *node, void *context)
+{
+	Unnested   *unnested = context;
+
+	if (node == NULL || unnested->failed)
+		return node;
+	if (IsA(node, Var) && (unnested->inner || ((Var *) node)->varno == (int) unnested->varno))
+	{
+		Var		   *var = (Var *) node;
+		Node	   *column = NULL;
+
+		if (var->varlevelsup == 0 && var->varno > 0 && var->varno <= list_length(unnested->rtable))
+			column = column_of_function(rt_fetch(var->varno, unnested->rtable), var->varattno);
+		if (column == NULL)
+			unnested->failed = true;
+		else if (unnested->inner)
+			column = replace(column, context);
+		return column != NULL ? column : node;
+	}
+	if (IsA(node, Param) && ((Param *) node)->paramkind == PARAM_EXEC && unnested->inner)
+	{
+		ListCell   *id;
+		ListCell   *arg;
+
+		forboth(id, unnested->subplan->parParam, arg, unnested->subplan->args)
+		{
+			if (lfirst_int(id) == ((Param *) node)->paramid)
+				return lfirst(arg);
+		}
+		unnested->failed = true;
+		return node;
+	}
+	if (IsA(node, SubPlan) || IsA(node, AlternativeSubPlan) || IsA(node, PlaceHolderVar) || IsA(node, Aggref) || IsA(node, WindowFunc))
+	{
+		unnested->failed = true;
+		return node;
+	}
+	return expression_tree_mutator(node, replace, context);
+}
+
+/*
+ * column_of_function
+ *		Returns an expression that has the value of a column of a function that unnests an array,
+ *		or a document: jsonb_array_elements() itself, or a member of it; NULL if there is none.
+ *
+ * jsonb_to_recordset() and jsonb_to_record() have in a column of type text what ->> has, and in
+ * others a cast of it.
+ */
+static Node *
+column_of_function(RangeTblEntry *rte, AttrNumber attno)
+{
+	RangeTblFunction *function;
+	FuncExpr   *call;
+	Node	   *element;
+	Node	   *member;
+	Oid			type;
+
+	if (rte->rtekind != RTE_FUNCTION || list_length(rte->functions) != 1 || attno < 1)
+		return NULL;
+	function = linitial(rte->functions);
+	call = (FuncExpr *) function->funcexpr;
+	if (!IsA(call, FuncExpr) || call->args == NIL)
+		return NULL;
+	if (call->funcid == F_JSONB_ARRAY_ELEMENTS || call->funcid == F_JSONB_ARRAY_ELEMENTS_TEXT)
+	{
+		if (attno > 1)
+			return NULL;
+		call = copyObject(call);
+		linitial(call->args) = array_of(linitial(call->args));
+		return (Node *) call;
+	}
+	if ((call->funcid != F_JSONB_TO_RECORD && call->funcid != F_JSONB_TO_RECORDSET) ||
+		attno > list_length(function->funccolnames))
+		return NULL;
+	if (list_nth_int(function->funccoltypmods, attno - 1) != -1)
+		return NULL;
+	element = array_of(linitial(call->args));
+	if (call->funcid == F_JSONB_TO_RECORDSET)
+		element = (Node *) makeFuncExpr(F_JSONB_ARRAY_ELEMENTS, JSONBOID, list_make1(element), InvalidOid, InvalidOid,
+										COERCE_EXPLICIT_CALL);
+	member = (Node *) makeConst(TEXTOID, -1, DEFAULT_COLLATION_OID, -1,
+								CStringGetTextDatum(strVal(list_nth(function->funccolnames, attno - 1))), false, false);
+	type = list_nth_oid(function->funccoltypes, attno - 1);
+	if (type == JSONBOID)
+		return (Node *) makeFuncExpr(F_JSONB_OBJECT_FIELD, JSONBOID, list_make2(element, member), InvalidOid, InvalidOid,
+									 COERCE_EXPLICIT_CALL);
+	member = (Node *) makeFuncExpr(F_JSONB_OBJECT_FIELD_TEXT, TEXTOID, list_make2(element, member), DEFAULT_COLLATION_OID,
+								   InvalidOid, COERCE_EXPLICIT_CALL);
+	if (type != TEXTOID)
+	{
+		CoerceViaIO *cast = makeNode(CoerceViaIO);
+
+		cast->arg = (Expr *) member;
+		cast->resulttype = type;
+		cast->resultcollid = get_typcollation(type);
+		cast->coerceformat = COERCE_EXPLICIT_CAST;
+		cast->location = -1;
+		return (Node *) cast;
+	}
+	return member;
+}
+
+/*
+ * array_of
+ *		Returns the only expression within CASE or coalesce() that may be an array with elements,
+ *		as in CASE WHEN jsonb_typeof(doc -> 'tags') = 'array' THEN doc -> 'tags' ELSE '[]' END: an
+ *		element is always one of it.
+ */
+static Node *
+array_of(Node *arg)
+{
+	List	   *results = NIL;
+	Node	   *result = NULL;
+	ListCell   *cell;
+
+	if (IsA(arg, CoalesceExpr))
+		results = ((CoalesceExpr *) arg)->args;
+	else if (IsA(arg, CaseExpr))
+	{
+		foreach(cell, ((CaseExpr *) arg)->args)
+			results = lappend(results, lfirst_node(CaseWhen, cell)->result);
+		if (((CaseExpr *) arg)->defresult != NULL)
+			results = lappend(results, ((CaseExpr *) arg)->defresult);
+	}
+	foreach(cell, results)
+	{
+		if (has_no_elements(lfirst(cell)))
+			continue;
+		if (result != NULL && !equal(result, lfirst(cell)))
+			return arg;
+		result = lfirst(cell);
+	}
+	return result != NULL ? result : arg;
+}
+
+/* has_no_elements: returns whether an expression is NULL, or an array without elements */
+static bool
+has_no_elements(Node *node)
+{
+	Const	   *constant = (Const *) node;
+
+	return IsA(node, Const) && (constant->constisnull ||
+								(constant->consttype == JSONBOID && JB_ROOT_IS_ARRAY(DatumGetJsonbP(constant->constvalue)) &&
+								 JB_ROOT_COUNT(DatumGetJsonbP(constant->constvalue)) == 0));
+}

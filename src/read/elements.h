@@ -1,0 +1,16 @@
+/*-------------------------------------------------------------------------
+ *
+ * elements.h
+ *	  Offers conditions on elements of arrays as conditions on documents.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef INDEXTABLE_ELEMENTS_H
+#define INDEXTABLE_ELEMENTS_H
+
+#include "nodes/pathnodes.h"
+
+extern List *subplan_clauses(PlannerInfo *root, SubPlan *subplan, Node *compared);
+extern List *lateral_clauses(PlannerInfo *root, Index varno);
+
+#endif							/* INDEXTABLE_ELEMENTS_H */

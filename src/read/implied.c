@@ -1,0 +1,346 @@
+/*-------------------------------------------------------------------------
+ *
+ * implied.c
+ *	  Finds the comparisons of an index table's columns that follow from a condition of a query.
+ *
+ * A condition C implies a comparison if each row that satisfies C has an entry that satisfies the
+ * comparison.  So a search by the comparison finds all rows of C, and perhaps others: then it is
+ * lossy, and C is checked for each row that is found.  A row that has no entry, because a key
+ * field is NULL or its value cannot be cast, must not satisfy C; if it may, the comparison is
+ * sparse, and the index table is used only while all rows have entries.
+ *
+ * What C may look like, and why the comparison follows from it, is told here for conditions
+ * that are put together of others, and in search_condition.c for those that compare one value
+ * with another.  Whatever is not known here implies nothing, and is a filter.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/stratnum.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "utils/array.h"
+#include "utils/lsyscache.h"
+
+#include "elements.h"
+#include "field_match.h"
+#include "implied.h"
+
+static List *implied_by_or(PlannerInfo *root, IndexDef *def, List *arms, Relation fact, Index varno, bool *unknown);
+static List *implied_by_elements(PlannerInfo *root, IndexDef *def, List *clauses, Relation fact, Index varno, bool *unknown);
+static SubPlan *array_subplan(Node *clause);
+static Condition *any_of(List *arms, int position);
+static List *add_values(List *values, Condition *condition);
+static Node *without_default(PlannerInfo *root, Node *clause);
+static Node *as_comparison(Node *distinct);
+static List *one(Condition *condition);
+
+/*
+ * implied_conditions
+ *		Returns the comparisons (Condition *) of columns of the index that a clause implies.  Sets
+ *		*unknown if others may follow when a parameter is known.
+ *
+ * A boolean alone, NOT of it, and IS TRUE and IS FALSE, are comparisons with true and false.
+ */
+List *
+implied_conditions(PlannerInfo *root, IndexDef *def, Node *clause, Relation fact, Index varno, bool *unknown)
+{
+	List	   *result = NIL;
+	Node	   *arg;
+	ListCell   *cell;
+
+	switch (nodeTag(clause))
+	{
+		case T_BoolExpr:
+			switch (((BoolExpr *) clause)->boolop)
+			{
+				case OR_EXPR:
+					return implied_by_or(root, def, ((BoolExpr *) clause)->args, fact, varno, unknown);
+				case AND_EXPR:
+					foreach(cell, ((BoolExpr *) clause)->args)
+						result = list_concat(result, implied_conditions(root, def, lfirst(cell), fact, varno, unknown));
+					foreach(cell, result)
+						((Condition *) lfirst(cell))->lossy = true;
+					return result;
+				case NOT_EXPR:
+					arg = linitial(((BoolExpr *) clause)->args);
+					if (IsA(arg, DistinctExpr) && (arg = as_comparison(arg)) != NULL)
+						return compared_conditions(root, def, arg, fact, varno, unknown);
+					result = one(boolean_condition(def, linitial(((BoolExpr *) clause)->args), false, varno));
+					break;
+			}
+			break;
+		case T_BooleanTest:
+			arg = (Node *) ((BooleanTest *) clause)->arg;
+			if (((BooleanTest *) clause)->booltesttype == IS_TRUE)
+				return implied_conditions(root, def, arg, fact, varno, unknown);
+			if (((BooleanTest *) clause)->booltesttype == IS_FALSE)
+				result = one(boolean_condition(def, arg, false, varno));
+			break;
+		case T_SubPlan:
+			if (((SubPlan *) clause)->subLinkType == EXISTS_SUBLINK)
+				result = subplan_clauses(root, (SubPlan *) clause, NULL);
+			else if (((SubPlan *) clause)->subLinkType == ANY_SUBLINK)
+				result = subplan_clauses(root, (SubPlan *) clause, ((SubPlan *) clause)->testexpr);
+			return implied_by_elements(root, def, result, fact, varno, unknown);
+		case T_AlternativeSubPlan:
+			return implied_conditions(root, def, linitial(((AlternativeSubPlan *) clause)->subplans), fact, varno, unknown);
+		case T_OpExpr:
+		case T_FuncExpr:
+		case T_ScalarArrayOpExpr:
+		case T_RowCompareExpr:
+			if (array_subplan(clause) != NULL)
+				return implied_by_elements(root, def, subplan_clauses(root, array_subplan(clause), clause), fact, varno, unknown);
+			result = compared_conditions(root, def, clause, fact, varno, unknown);
+			if (result == NIL && (arg = without_default(root, clause)) != NULL)
+				result = compared_conditions(root, def, arg, fact, varno, unknown);
+			if (result == NIL)
+				result = one(boolean_condition(def, clause, true, varno));
+			break;
+		case T_CoerceViaIO:
+		case T_Var:
+		case T_RelabelType:
+			result = one(boolean_condition(def, clause, true, varno));
+			break;
+		default:
+			break;
+	}
+	if (result != NIL && depends_on_json_path(clause, NULL))
+	{
+		foreach(cell, result)
+		{
+			((Condition *) lfirst(cell))->lossy = true;
+			((Condition *) lfirst(cell))->sparse = true;
+		}
+	}
+	return result;
+}
+
+static List *
+one(Condition *condition)
+{
+	return condition != NULL ? list_make1(condition) : NIL;
+}
+
+/*
+ * implied_by_lateral
+ *		Returns the comparisons that follow for rows that a query joins with elements of their own.
+ */
+List *
+implied_by_lateral(PlannerInfo *root, IndexDef *def, Relation fact, Index varno, bool *unknown)
+{
+	return implied_by_elements(root, def, lateral_clauses(root, varno), fact, varno, unknown);
+}
+
+/* implied_by_elements: returns the comparisons that follow if each of some clauses is true of some element */
+static List *
+implied_by_elements(PlannerInfo *root, IndexDef *def, List *clauses, Relation fact, Index varno, bool *unknown)
+{
+	List	   *result = NIL;
+	ListCell   *cell;
+
+	foreach(cell, clauses)
+		result = list_concat(result, implied_conditions(root, def, lfirst(cell), fact, varno, unknown));
+	foreach(cell, result)
+	{
+		((Condition *) lfirst(cell))->lossy = true;
+		((Condition *) lfirst(cell))->implied = true;
+	}
+	return result;
+}
+
+/* array_subplan: returns the subquery of a clause that is value = ANY (ARRAY(subquery)), or NULL */
+static SubPlan *
+array_subplan(Node *clause)
+{
+	Node	   *array;
+
+	if (!IsA(clause, ScalarArrayOpExpr) || !((ScalarArrayOpExpr *) clause)->useOr)
+		return NULL;
+	array = lsecond(((ScalarArrayOpExpr *) clause)->args);
+	return IsA(array, SubPlan) && ((SubPlan *) array)->subLinkType == ARRAY_SUBLINK ? (SubPlan *) array : NULL;
+}
+
+/*
+ * implied_by_or
+ *		Returns the comparisons of a column with any of several values that follow from conditions
+ *		of which one holds: each of them implies that the column has some value, so it has one of
+ *		these.  If that is all they say, so is it all that rows have to satisfy.
+ */
+static List *
+implied_by_or(PlannerInfo *root, IndexDef *def, List *arms, Relation fact, Index varno, bool *unknown)
+{
+	List	   *implied = NIL;	/* a list for each arm */
+	List	   *result = NIL;
+	int			position;
+	ListCell   *cell;
+
+	foreach(cell, arms)
+	{
+		List	   *conditions = implied_conditions(root, def, lfirst(cell), fact, varno, unknown);
+
+		if (conditions == NIL)
+			return NIL;
+		implied = lappend(implied, conditions);
+	}
+	for (position = 0; position < def->nsearch; position++)
+	{
+		Condition  *condition = any_of(implied, position);
+
+		if (condition != NULL)
+			result = lappend(result, condition);
+	}
+	return result;
+}
+
+/* any_of: returns the comparison of one column that follows if some of several lists of comparisons hold, or NULL */
+static Condition *
+any_of(List *arms, int position)
+{
+	Condition  *result = NULL;
+	List	   *values = NIL;
+	ArrayExpr  *array;
+	ListCell   *cell;
+
+	foreach(cell, arms)
+	{
+		Condition  *best = NULL;
+		ListCell   *inner;
+
+		foreach(inner, (List *) lfirst(cell))
+		{
+			Condition  *condition = lfirst(inner);
+
+			if (condition->position == position && condition->strategy == BTEqualStrategyNumber &&
+				(best == NULL || (best->lossy && !condition->lossy)))
+				best = condition;
+		}
+		if (best == NULL)
+			return NULL;
+		if (result == NULL)
+		{
+			result = palloc(sizeof(Condition));
+			*result = *best;
+		}
+		else if (best->operator != result->operator || best->subtype != result->subtype || best->taking != result->taking ||
+				 best->detail != result->detail || best->from != result->from)
+			return NULL;
+		result->lossy = result->lossy || best->lossy || list_length(lfirst(cell)) > 1;
+		result->sparse = result->sparse || best->sparse;
+		values = add_values(values, best);
+		if (values == NIL)
+			return NULL;
+	}
+	array = makeNode(ArrayExpr);
+	array->element_typeid = result->from;
+	array->array_typeid = get_array_type(result->from);
+	array->array_collid = get_typcollation(result->from);
+	array->elements = values;
+	array->location = -1;
+	if (!OidIsValid(array->array_typeid))
+		return NULL;
+	result->value = (Expr *) eval_const_expressions(NULL, (Node *) array);
+	result->array = true;
+	result->implied = true;
+	result->rinfo = NULL;
+	return result;
+}
+
+/* add_values: adds the values that a comparison is with to a list; returns NIL if they are not known one by one */
+static List *
+add_values(List *values, Condition *condition)
+{
+	Const	   *array = (Const *) condition->value;
+	int16		len;
+	bool		byval;
+	char		align;
+	Datum	   *elements;
+	bool	   *nulls;
+	int			n;
+	int			i;
+
+	if (!condition->array)
+		return lappend(values, condition->value);
+	if (IsA(array, ArrayExpr) && !((ArrayExpr *) array)->multidims)
+		return list_concat(values, ((ArrayExpr *) array)->elements);
+	if (!IsA(array, Const) || array->constisnull)
+		return NIL;
+	get_typlenbyvalalign(condition->from, &len, &byval, &align);
+	deconstruct_array(DatumGetArrayTypeP(array->constvalue), condition->from, len, byval, align, &elements, &nulls, &n);
+	for (i = 0; i < n; i++)
+		values = lappend(values, makeConst(condition->from, -1, get_typcollation(condition->from), len, elements[i],
+										   nulls[i], byval));
+	return values;
+}
+
+/*
+ * without_default
+ *		Returns what a condition says of an expression that is within coalesce(expression, …) with
+ *		constants, if it is not true of the constants: then the expression is not NULL, and
+ *		coalesce() returns it.  Returns NULL if that is not so.
+ */
+static Node *
+without_default(PlannerInfo *root, Node *clause)
+{
+	List	   *args;
+	CoalesceExpr *coalesce;
+	Node	   *copy;
+	ListCell   *cell;
+
+	if (IsA(clause, OpExpr))
+		args = ((OpExpr *) clause)->args;
+	else if (IsA(clause, ScalarArrayOpExpr))
+		args = ((ScalarArrayOpExpr *) clause)->args;
+	else
+		return NULL;
+	foreach(cell, args)
+	{
+		ListCell   *inner;
+
+		coalesce = lfirst(cell);
+		if (!IsA(coalesce, CoalesceExpr))
+			continue;
+		for_each_from(inner, coalesce->args, 1)
+		{
+			Node	   *value;
+
+			if (!IsA(lfirst(inner), Const))
+				return NULL;
+			copy = copyObject(clause);
+			lfirst(list_nth_cell(IsA(copy, OpExpr) ? ((OpExpr *) copy)->args : ((ScalarArrayOpExpr *) copy)->args,
+								 foreach_current_index(cell))) = lfirst(inner);
+			value = eval_const_expressions(root, copy);
+			if (!IsA(value, Const) || (!((Const *) value)->constisnull && DatumGetBool(((Const *) value)->constvalue)))
+				return NULL;
+		}
+		copy = copyObject(clause);
+		lfirst(list_nth_cell(IsA(copy, OpExpr) ? ((OpExpr *) copy)->args : ((ScalarArrayOpExpr *) copy)->args,
+							 foreach_current_index(cell))) = linitial(coalesce->args);
+		return copy;
+	}
+	return NULL;
+}
+
+/*
+ * as_comparison
+ *		Returns the comparison by = that is true where an expression is not distinct from a constant
+ *		other than NULL; NULL if the constant may be NULL.
+ */
+static Node *
+as_comparison(Node *distinct)
+{
+	OpExpr	   *op = copyObject((OpExpr *) distinct);
+	ListCell   *cell;
+
+	foreach(cell, op->args)
+	{
+		if (IsA(lfirst(cell), Const) && !((Const *) lfirst(cell))->constisnull)
+		{
+			op->xpr.type = T_OpExpr;
+			return (Node *) op;
+		}
+	}
+	return NULL;
+}

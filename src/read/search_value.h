@@ -1,0 +1,26 @@
+/*-------------------------------------------------------------------------
+ *
+ * search_value.h
+ *	  Offers what entries are searched by, made of what a condition compares with.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef INDEXTABLE_SEARCH_VALUE_H
+#define INDEXTABLE_SEARCH_VALUE_H
+
+#include "scalar_value.h"
+
+/* What a condition compares with. */
+typedef enum Taking
+{
+	TAKE_AS_IS,					/* a value to search for */
+	TAKE_NUMBER,				/* a number, of any type */
+	TAKE_TEXT,					/* the text of the field */
+	TAKE_JSON,					/* the value of the field, as jsonb */
+	TAKE_CONTAINED				/* jsonb that a document contains */
+} Taking;
+
+extern Taken take_value(Field *field, Taking taking, int detail, Oid from, StrategyNumber strategy, Datum value,
+						Datum *result);
+
+#endif							/* INDEXTABLE_SEARCH_VALUE_H */
