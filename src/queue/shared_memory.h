@@ -31,6 +31,7 @@ typedef struct WorkerSlot
 	bool		woken;			/* changes were committed since the worker
 								 * last began to look for them; see
 								 * worker_woken() */
+	int			pid;			/* of the worker, once it has taken the slot */
 	Latch	   *latch;			/* NULL: the worker has not taken the slot yet */
 } WorkerSlot;
 
@@ -80,7 +81,7 @@ typedef struct Shared
 {
 	LWLock	   *lock;			/* protects all that follows, but for what is
 								 * said otherwise */
-	Latch	   *launcher;		/* NULL: it does not run */
+	Latch	   *launcher;		/* NULL: none has run yet */
 	int			nrequests;		/* -1: too many, look at all databases */
 	Oid			requests[MAX_REQUESTS]; /* databases that ask for workers */
 	bool		short_of_workers;	/* a database waits until another's worker

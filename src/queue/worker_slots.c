@@ -12,7 +12,6 @@
 
 #include "miscadmin.h"
 #include "port/atomics.h"
-#include "storage/ipc.h"
 #include "storage/latch.h"
 #include "storage/lwlock.h"
 #include "storage/proc.h"
@@ -23,12 +22,9 @@
 #include "worker_slots.h"
 
 static int	my_slot = -1;		/* -1: this process is no worker with a slot */
-static bool finished = false;	/* this worker exits because there is nothing
-								 * to do */
 
 static void add_request(Oid database);
-static void forget_launcher(int code, Datum arg);
-static void leave_slot(int code, Datum arg);
+static bool has_ended(const WorkerSlot *slot);
 
 /* ---- for writers ---- */
 
@@ -142,7 +138,7 @@ count_workers(Oid database, bool wake)
 	LWLockAcquire(shared->lock, LW_SHARED);
 	for (i = 0; i < MAX_WORKERS; i++)
 	{
-		if (shared->workers[i].database != database)
+		if (shared->workers[i].database != database || has_ended(&shared->workers[i]))
 			continue;
 		n++;
 		if (wake && shared->workers[i].latch != NULL)
@@ -163,12 +159,12 @@ only_workers(List *pids)
 		return pids == NIL;
 	foreach(cell, pids)
 	{
-		PGPROC	   *proc = BackendPidGetProc(lfirst_int(cell));
 		bool		found = false;
 
 		LWLockAcquire(shared->lock, LW_SHARED);
-		for (i = 0; i < MAX_WORKERS && proc != NULL; i++)
-			found |= shared->workers[i].latch == &proc->procLatch;
+		for (i = 0; i < MAX_WORKERS; i++)
+			found |= shared->workers[i].latch != NULL && shared->workers[i].pid == lfirst_int(cell) &&
+				!has_ended(&shared->workers[i]);
 		LWLockRelease(shared->lock);
 		if (!found)
 			return false;
@@ -178,22 +174,25 @@ only_workers(List *pids)
 
 /* ---- for the launcher ---- */
 
-/* register_launcher: makes this process the launcher, which requests wake, until it exits */
+/*
+ * register_launcher
+ *		Makes this process the launcher, which requests wake.
+ *
+ * When it ends, its latch stays where it is in shared memory.  Until the next launcher begins,
+ * which looks at all databases, requests wake nobody, or another process, which goes back to
+ * sleep.  The next one is not told whether workers that have not taken their slots ever will.
+ * So it frees these slots; see slot_take().
+ */
 void
 register_launcher(void)
 {
+	int			i;
+
 	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
 	shared->launcher = MyLatch;
-	LWLockRelease(shared->lock);
-	on_shmem_exit(forget_launcher, (Datum) 0);
-}
-
-/* forget_launcher: notes that there is no launcher any more; for on_shmem_exit() */
-static void
-forget_launcher(int code, Datum arg)
-{
-	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
-	shared->launcher = NULL;
+	for (i = 0; i < MAX_WORKERS; i++)
+		if (shared->workers[i].latch == NULL)
+			shared->workers[i].database = InvalidOid;
 	LWLockRelease(shared->lock);
 }
 
@@ -237,7 +236,7 @@ slot_reserve(Oid database, bool *enough, uint64 *use)
 			slot = slot < 0 ? i : slot;
 		else
 			total++;
-		in_database += shared->workers[i].database == database;
+		in_database += shared->workers[i].database == database && !shared->workers[i].leaving;
 	}
 	*enough = in_database >= setting_workers_per_database;
 	if (*enough || total >= setting_max_workers)
@@ -272,6 +271,54 @@ slot_release(int slot, uint64 use)
 	return unused;
 }
 
+/*
+ * has_ended
+ *		Returns whether the process that has taken a slot has ended.  By the latch another
+ *		process that has got its number is told from it.
+ */
+static bool
+has_ended(const WorkerSlot *slot)
+{
+	PGPROC	   *proc = slot->latch == NULL ? NULL : BackendPidGetProc(slot->pid);
+
+	return slot->latch != NULL && (proc == NULL || slot->latch != &proc->procLatch);
+}
+
+/*
+ * slots_free_ended
+ *		Frees the slots of workers that have ended, and asks for other workers in their
+ *		databases if there may still be something to do.  Returns how many slots are in use.
+ *
+ * The launcher does that in place of the workers, because these may be ended at any point: a
+ * process that ends should need nothing in shared memory.  Until then writers take such a
+ * worker for a running one, and so what they have queued meanwhile needs the other worker.
+ */
+int
+slots_free_ended(void)
+{
+	int			used = 0;
+	int			i;
+
+	for (i = 0; i < MAX_WORKERS; i++)
+	{
+		WorkerSlot *slot = &shared->workers[i];
+		Oid			database = InvalidOid;
+
+		LWLockAcquire(shared->lock, LW_EXCLUSIVE);
+		if (OidIsValid(slot->database) && has_ended(slot))
+		{
+			database = slot->leaving ? InvalidOid : slot->database;
+			slot->database = InvalidOid;
+			slot->latch = NULL;
+		}
+		used += OidIsValid(slot->database);
+		LWLockRelease(shared->lock);
+		if (OidIsValid(database))
+			request_workers(database);
+	}
+	return used;
+}
+
 /* note_short_of_workers: notes whether a database waits until another's worker exits */
 void
 note_short_of_workers(bool short_of_workers)
@@ -281,31 +328,28 @@ note_short_of_workers(bool short_of_workers)
 
 /* ---- for workers ---- */
 
-/* slot_take: takes the slot that the launcher has reserved for this worker, until it exits */
-void
-slot_take(int slot)
-{
-	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
-	shared->workers[slot].latch = MyLatch;
-	LWLockRelease(shared->lock);
-	my_slot = slot;
-	on_shmem_exit(leave_slot, (Datum) 0);
-}
-
 /*
- * leave_slot
- *		Frees the slot of this worker, and asks for another worker if there may still be
- *		something to do; for on_shmem_exit().
+ * slot_take
+ *		Takes the slot that the launcher has reserved for this worker, until it ends; see
+ *		slots_free_ended().  Returns false if another launcher, which starts workers of its own,
+ *		has freed it.
  */
-static void
-leave_slot(int code, Datum arg)
+bool
+slot_take(int slot, uint64 use)
 {
+	WorkerSlot *w = &shared->workers[slot];
+	bool		reserved;
+
 	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
-	shared->workers[my_slot].database = InvalidOid;
-	shared->workers[my_slot].latch = NULL;
+	reserved = OidIsValid(w->database) && w->use == use;
+	if (reserved)
+	{
+		w->pid = MyProcPid;
+		w->latch = MyLatch;
+		my_slot = slot;
+	}
 	LWLockRelease(shared->lock);
-	if (!finished)
-		request_workers(MyDatabaseId);
+	return reserved;
 }
 
 /*
@@ -332,20 +376,20 @@ worker_woken(void)
 }
 
 /*
- * worker_begin_leaving
- *		Notes that this worker is about to exit because there is nothing to do.
+ * worker_note_leaving
+ *		Notes that this worker is about to exit because there is nothing to do, or that there
+ *		is something to do for it or its successor.
  *
- * From now on writers ask for another worker.  A writer that has still counted on this one
- * has committed before, so the worker has to look for changes once more.
+ * While it is leaving, writers ask for another worker.  A writer that has still counted on
+ * this one has committed before, so the worker has to look for changes once more.
  */
 void
-worker_begin_leaving(void)
+worker_note_leaving(bool leaving)
 {
-	finished = true;
 	if (my_slot < 0)
 		return;
 	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
-	shared->workers[my_slot].leaving = true;
+	shared->workers[my_slot].leaving = leaving;
 	LWLockRelease(shared->lock);
 }
 
@@ -373,7 +417,7 @@ worker_may_stay(bool idle)
 	for (i = 0; i < my_slot; i++)
 	{
 		total += OidIsValid(shared->workers[i].database);
-		in_database += shared->workers[i].database == MyDatabaseId;
+		in_database += shared->workers[i].database == MyDatabaseId && !shared->workers[i].leaving;
 	}
 	LWLockRelease(shared->lock);
 	return stay && total < setting_max_workers && in_database < setting_workers_per_database &&

@@ -21,10 +21,11 @@ extern void register_launcher(void);
 extern int	take_worker_requests(Oid *databases);
 extern int	slot_reserve(Oid database, bool *enough, uint64 *use);
 extern bool slot_release(int slot, uint64 use);
+extern int	slots_free_ended(void);
 extern void note_short_of_workers(bool short_of_workers);
-extern void slot_take(int slot);
+extern bool slot_take(int slot, uint64 use);
 extern bool worker_woken(void);
-extern void worker_begin_leaving(void);
+extern void worker_note_leaving(bool leaving);
 extern bool worker_may_stay(bool idle);
 
 #endif							/* INDEXTABLE_WORKER_SLOTS_H */

@@ -23,6 +23,7 @@
 #include "miscadmin.h"
 #include "storage/lock.h"
 #include "storage/lockdefs.h"
+#include "storage/proc.h"
 
 #include "wait_point.h"
 
@@ -44,15 +45,18 @@ tag_of(LOCKTAG *tag, const char *name)
  *		Waits until no session holds the lock of the point.
  *
  * The lock is taken for the session rather than for the transaction, as a point may be in
- * the middle of a commit.
+ * the middle of a commit.  The lock_timeout of workers is too short for it.
  */
 void
 wait_point(const char *name)
 {
+	int			timeout = LockTimeout;
 	LOCKTAG		tag;
 
 	tag_of(&tag, name);
+	LockTimeout = 0;
 	(void) LockAcquire(&tag, ShareLock, true, false);
+	LockTimeout = timeout;
 	LockRelease(&tag, ShareLock, true);
 }
 

@@ -79,7 +79,7 @@ static bool start_workers(void);
 static void add_waiting(Oid database);
 static bool started_lately(Oid database);
 static bool start_worker(Oid database, int slot, uint64 use);
-static void forget_ended_workers(void);
+static bool forget_ended_workers(void);
 static bool accepts_connections(Oid database);
 
 /* launcher_init: has the server start the launcher; called once, when the library is preloaded */
@@ -121,6 +121,7 @@ indextable_launcher_main(Datum arg)
 	for (;;)
 	{
 		bool		none_waits;
+		bool		told;
 
 		ResetLatch(MyLatch);
 		CHECK_FOR_INTERRUPTS();
@@ -130,7 +131,7 @@ indextable_launcher_main(Datum arg)
 			ProcessConfigFile(PGC_SIGHUP);
 			add_all_databases();	/* more workers may be allowed now */
 		}
-		forget_ended_workers();
+		told = forget_ended_workers();
 		take_requests();
 		if (TimestampDifferenceExceeds(visited_at, GetCurrentTimestamp(), visit_interval()))
 		{
@@ -139,7 +140,7 @@ indextable_launcher_main(Datum arg)
 		}
 		none_waits = start_workers();
 		WaitLatch(MyLatch, WL_LATCH_SET | WL_EXIT_ON_PM_DEATH | WL_TIMEOUT,
-				  none_waits ? visit_interval() : RETRY_INTERVAL, wait_event);
+				  none_waits && told ? visit_interval() : RETRY_INTERVAL, wait_event);
 	}
 }
 
@@ -276,7 +277,7 @@ start_worker(Oid database, int slot, uint64 use)
 	s->slot = slot;
 	s->use = use;
 	s->at = GetCurrentTimestamp();
-	registered = worker_register(database, slot, &s->handle);
+	registered = worker_register(database, slot, use, &s->handle);
 	if (registered)
 		started = lappend(started, s);
 	else
@@ -295,13 +296,16 @@ start_worker(Oid database, int slot, uint64 use)
 
 /*
  * forget_ended_workers
- *		Forgets workers that have ended, once RETRY_INTERVAL is over.  If one has ended before
- *		it took its slot, its database waits for another one.
+ *		Frees the slots of workers that have ended, and forgets these workers, once
+ *		RETRY_INTERVAL is over.  If one has ended before it took its slot, its database waits
+ *		for another one.  Returns whether the server tells this process when a worker ends: not
+ *		of workers that another launcher has started.
  */
-static void
+static bool
 forget_ended_workers(void)
 {
 	TimestampTz now = GetCurrentTimestamp();
+	int			running = 0;
 	ListCell   *cell;
 
 	foreach(cell, started)
@@ -315,6 +319,7 @@ forget_ended_workers(void)
 			if (slot_release(s->slot, s->use))
 				add_waiting(s->database);
 		}
+		running += !s->ended;
 		if (s->ended && TimestampDifferenceExceeds(s->at, now, RETRY_INTERVAL))
 		{
 			started = foreach_delete_current(started, cell);
@@ -322,6 +327,7 @@ forget_ended_workers(void)
 			pfree(s);
 		}
 	}
+	return slots_free_ended() <= running;
 }
 
 /* accepts_connections: returns whether a database still exists, and allows connections */

@@ -37,6 +37,7 @@
 #include "../util/lock.h"
 #include "../util/settings.h"
 #include "../util/sql.h"
+#include "../util/wait_point.h"
 #include "../verify/periodic_check.h"
 #include "drain_round.h"
 #include "main.h"
@@ -63,6 +64,7 @@ typedef struct Assignment
 {
 	Oid			database;
 	int			slot;			/* -1: started by hand */
+	uint64		use;			/* of the slot; see slot_reserve() */
 } Assignment;
 
 /* What synchronous_commit was before fix_worker_settings(). */
@@ -75,15 +77,15 @@ static bool is_active(pid_t pid);
 
 /*
  * worker_register
- *		Has the server start a worker in a database, with the slot that was reserved for it,
- *		or -1 if users start it by hand.  Returns false if the server has no room for another
- *		background worker.
+ *		Has the server start a worker in a database, with the slot and its use that were
+ *		reserved for it, or -1 if users start it by hand.  Returns false if the server has no
+ *		room for another background worker.
  */
 bool
-worker_register(Oid database, int slot, BackgroundWorkerHandle **handle)
+worker_register(Oid database, int slot, uint64 use, BackgroundWorkerHandle **handle)
 {
 	BackgroundWorker worker;
-	Assignment	assignment = {database, slot};
+	Assignment	assignment = {database, slot, use};
 
 	memset(&worker, 0, sizeof(worker));
 	worker.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION;
@@ -121,8 +123,8 @@ indextable_worker_main(Datum arg)
 	BackgroundWorkerInitializeConnectionByOid(assignment.database, InvalidOid, 0);
 	pgstat_report_appname(WORKER_TYPE);
 	fix_worker_settings();
-	if (assignment.slot >= 0)
-		slot_take(assignment.slot);
+	if (assignment.slot >= 0 && !slot_take(assignment.slot, assignment.use))
+		proc_exit(0);
 
 	wait_event = new_wait_event("IndextableWorkerMain");
 	cxt = AllocSetContextCreate(TopMemoryContext, "indextable worker", ALLOCSET_DEFAULT_SIZES);
@@ -138,7 +140,11 @@ indextable_worker_main(Datum arg)
 			ConfigReloadPending = false;
 			ProcessConfigFile(PGC_SIGHUP);
 		}
-		/* As this worker exits, another one is asked for; see leave_slot(). */
+
+		/*
+		 * After this worker, another one is asked for; see
+		 * slots_free_ended().
+		 */
 		if (is_database_lock_awaited(MyDatabaseId) || !worker_may_stay(false))
 			proc_exit(0);
 
@@ -167,9 +173,10 @@ indextable_worker_main(Datum arg)
 				 * worker from now on; one that did so just before is found by
 				 * looking once more.
 				 */
-				worker_begin_leaving();
-				if ((!find_queues(cxt, &queues) || queues != NIL) && assignment.slot >= 0)
-					request_workers(MyDatabaseId);
+				worker_note_leaving(true);
+				wait_point("worker is leaving");
+				if (!find_queues(cxt, &queues) || queues != NIL)
+					worker_note_leaving(false);
 				proc_exit(0);
 			}
 			while ((more = drain_queues(queues, &next_try)))
@@ -272,7 +279,7 @@ indextable_start_workers(PG_FUNCTION_ARGS)
 				(errmsg("no worker is started because this database has no asynchronous index tables")));
 		PG_RETURN_VOID();
 	}
-	if (!worker_register(MyDatabaseId, -1, &handle))
+	if (!worker_register(MyDatabaseId, -1, 0, &handle))
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_RESOURCES),
 				 errmsg("out of background worker slots"),

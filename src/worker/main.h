@@ -10,6 +10,6 @@
 
 struct BackgroundWorkerHandle;
 
-extern bool worker_register(Oid database, int slot, struct BackgroundWorkerHandle **handle);
+extern bool worker_register(Oid database, int slot, uint64 use, struct BackgroundWorkerHandle **handle);
 
 #endif							/* INDEXTABLE_MAIN_H */

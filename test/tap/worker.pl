@@ -136,7 +136,38 @@ for my $round (1 .. 5)
 is($killed, 5, 'five workers terminated');
 note "$busy of them at work";
 caught_up('one', 'after workers were terminated');
+
+# A worker whose launcher has ended: the server tells nobody when it ends, too.
+my $worker = workers('one');
+my $launcher_pid = $node->safe_psql('postgres', q(SELECT pid FROM pg_stat_activity WHERE application_name = 'indextable launcher'));
+is($node->safe_psql('postgres', "SELECT pg_terminate_backend($launcher_pid, 60000)"), 't', 'the launcher was terminated');
+ok(becomes_true($node, "SELECT count(*) = 1 FROM pg_stat_activity WHERE application_name = 'indextable launcher' AND pid <> $launcher_pid AND state IS NULL AND wait_event IN ('Extension', 'IndextableLauncherMain')"), 'there is another one');
+is(workers('one'), $worker, 'the worker stays');
+$node->safe_psql('postgres', "SELECT pg_terminate_backend($worker, 60000)");
+caught_up('one', 'a worker of an earlier launcher was terminated');
 setting(batch_size => 10000);
+
+# A worker that leaves because there is nothing to do. On a build with wait points it is stopped there: by then another one
+# drains what is queued. Without it, nobody would look before ten minutes are over.
+database('leaving');
+caught_up('leaving', 'before a worker leaves');
+my $stopper = session($node, 'leaving');
+$stopper->query(q(SELECT pg_advisory_lock(1765, hashtext('worker is leaving'))));
+$node->safe_psql('leaving', q(DROP VIEW drift; SELECT indextable.drop(t) FROM unnest('{f_k,f_v,f_d,f_t}'::regclass[]) t));
+ok(becomes_true($node, q(SELECT count(*) = 0 OR bool_or(wait_event = 'advisory') FROM pg_stat_activity WHERE backend_type = 'indextable worker' AND datname = 'leaving')), 'a worker leaves');
+my $leaving = workers('leaving');
+$node->safe_psql('leaving', index_tables('async'));
+{
+	local $PostgreSQL::Test::Utils::timeout_default = 100;
+	caught_up('leaving', 'another worker comes');
+}
+SKIP:
+{
+	skip 'no wait points', 1 if $leaving eq '';
+	like(workers('leaving'), qr/^$leaving$/m, 'while the first one is leaving');
+}
+$stopper->finish;
+$node->safe_psql('postgres', 'DROP DATABASE leaving');
 
 # ---- settings
 
