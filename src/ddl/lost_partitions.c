@@ -94,11 +94,12 @@ parent_before_drop(Oid relid, TransactionId *detached)
 	CommandId	dropped;
 	CommandId	left;
 	HeapTuple	tuple = last_deleted(InheritsRelationId, InheritsRelidSeqnoIndexId, Anum_pg_inherits_inhrelid, relid, &left);
+	HeapTuple	table = last_deleted(RelationRelationId, ClassOidIndexId, Anum_pg_class_oid, relid, &dropped);
 	Form_pg_inherits form;
 
 	*detached = InvalidTransactionId;
-	if (tuple == NULL || last_deleted(RelationRelationId, ClassOidIndexId, Anum_pg_class_oid, relid, &dropped) == NULL ||
-		dropped != left)
+	/* A child that is no partition has no entries. */
+	if (tuple == NULL || table == NULL || !((Form_pg_class) GETSTRUCT(table))->relispartition || dropped != left)
 		return InvalidOid;
 	form = (Form_pg_inherits) GETSTRUCT(tuple);
 	if (form->inhdetachpending)
