@@ -31,9 +31,12 @@
 #include "access/xact.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
+#include "nodes/parsenodes.h"
+#include "nodes/pg_list.h"
 #include "storage/lockdefs.h"
 #include "utils/fmgroids.h"
 #include "utils/hsearch.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
@@ -41,6 +44,7 @@
 #include "../indextable.h"
 #include "../util/inherit.h"
 #include "invalidation.h"
+#include "roots.h"
 #include "tree_age.h"
 
 /* A table that was asked for, with its partitions. */
@@ -69,6 +73,8 @@ typedef struct Member
 
 static HTAB *trees = NULL;
 static HTAB *members = NULL;
+static List *read_by_entries = NIL; /* partitioned tables; see
+									 * note_read_by_entries() */
 
 static void relation_changed(Oid relid);
 static void forget_tree(Tree *tree);
@@ -81,6 +87,7 @@ static bool is_deleted(HeapTuple tuple);
 static bool was_partition(Oid relid, Snapshot snapshot);
 static bool has_happened(TransactionId xid);
 static void add_xid(Tree *tree, TransactionId xid);
+static bool lost_rows(Oid relid, Snapshot snapshot);
 
 static ChangeListener tree_listener = {.any_relation = relation_changed};
 
@@ -351,17 +358,19 @@ add_xid(Tree *tree, TransactionId xid)
 }
 
 /*
- * truncated_partition
- *		Returns a partition of a table that another transaction has emptied since a snapshot was
- *		taken, or written anew without counting its rows; InvalidOid if there is none.
+ * refuse_truncated
+ *		Raises an error if another transaction has emptied a partition of a table since a query's
+ *		snapshot was taken, or has written it anew without counting its rows.
  *
  * Nobody but TRUNCATE and ALTER TABLE forgets how many rows an old partition had.
  */
-Oid
-truncated_partition(Oid relid, Snapshot snapshot)
+void
+refuse_truncated(Oid relid, Snapshot snapshot)
 {
 	ListCell   *cell;
 
+	if (snapshot->snapshot_type != SNAPSHOT_MVCC || tree_is_older(relid, snapshot))
+		return;
 	foreach(cell, list_with_partitions(relid))
 	{
 		HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(lfirst_oid(cell)));
@@ -376,9 +385,11 @@ truncated_partition(Oid relid, Snapshot snapshot)
 		ReleaseSysCache(tuple);
 		if (unknown && TransactionIdIsNormal(xid) && !TransactionIdIsCurrentTransactionId(xid) &&
 			XidInMVCCSnapshot(xid, snapshot) && was_partition(lfirst_oid(cell), snapshot))
-			return lfirst_oid(cell);
+			ereport(ERROR,
+					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+					 errmsg("partition \"%s\" was truncated after the query had begun", get_rel_name(lfirst_oid(cell))),
+					 errhint("Run the query again.")));
 	}
-	return InvalidOid;
 }
 
 /* was_partition: returns whether a table was a partition already when a snapshot was taken */
@@ -396,4 +407,101 @@ was_partition(Oid relid, Snapshot snapshot)
 	systable_endscan(scan);
 	table_close(catalog, AccessShareLock);
 	return found;
+}
+
+/*
+ * note_read_by_entries
+ *		Notes that a query has read entries in place of the rows of a partitioned table, with a
+ *		snapshot that its transaction keeps.
+ *
+ * A native plan would have locked the partitions until the end of the transaction, so that nobody
+ * takes rows from them that a later query is to see.  Entries are read without that lock, however
+ * many partitions there are.  So it is for a later query to find out: see check_read_by_entries().
+ */
+void
+note_read_by_entries(Oid relid)
+{
+	MemoryContext old;
+
+	if (!IsolationUsesXactSnapshot())
+		return;
+	old = MemoryContextSwitchTo(TopTransactionContext);
+	read_by_entries = list_append_unique_oid(read_by_entries, relid);
+	MemoryContextSwitchTo(old);
+}
+
+/* forget_read_by_entries: forgets all when the transaction ends */
+void
+forget_read_by_entries(void)
+{
+	read_by_entries = NIL;
+}
+
+/*
+ * check_read_by_entries
+ *		Raises an error if a query that has locked its tables reads a table that this transaction
+ *		has read by entries, and another has taken rows from it since then.
+ *
+ * What was done before the first of the two queries does not count: then that one has read rows,
+ * as its snapshot is the same.
+ */
+void
+check_read_by_entries(List *rtable, Snapshot snapshot)
+{
+	ListCell   *cell;
+
+	if (read_by_entries == NIL || snapshot == InvalidSnapshot || snapshot->snapshot_type != SNAPSHOT_MVCC)
+		return;
+	foreach(cell, rtable)
+	{
+		RangeTblEntry *rte = lfirst(cell);
+		Oid			root;
+
+		if (rte->rtekind != RTE_RELATION)
+			continue;
+		root = get_rel_relispartition(rte->relid) ? registered_root(rte->relid) : rte->relid;
+		if (list_member_oid(read_by_entries, root) && !tree_is_older(root, snapshot) && lost_rows(root, snapshot))
+			ereport(ERROR,
+					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+					 errmsg("could not serialize access because a partition of table \"%s\" was emptied, or has left it",
+							get_rel_name(root)),
+					 errhint("The transaction might succeed if retried.")));
+	}
+}
+
+/*
+ * lost_rows
+ *		Returns whether a table has lost rows that a snapshot may see: a partition has left it since
+ *		the snapshot was taken, or has another file.  TRUNCATE leaves no other trace once the rows
+ *		were counted again.  What our own transaction has done the snapshot sees, too.
+ */
+static bool
+lost_rows(Oid relid, Snapshot snapshot)
+{
+	List	   *now = tree_of(relid, NULL, NoLock, true);
+	Relation	catalog = table_open(RelationRelationId, AccessShareLock);
+	bool		lost = false;
+	ListCell   *cell;
+
+	foreach(cell, tree_of(relid, snapshot, NoLock, true))
+	{
+		HeapTuple	current = SearchSysCache1(RELOID, lfirst_oid(cell));
+		ScanKeyData key;
+		SysScanDesc scan;
+		HeapTuple	tuple;
+
+		ScanKeyInit(&key, Anum_pg_class_oid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(lfirst_oid(cell)));
+		scan = systable_beginscan(catalog, ClassOidIndexId, true, snapshot, 1, &key);
+		tuple = systable_getnext(scan);
+		lost = !HeapTupleIsValid(current) || !list_member_oid(now, lfirst_oid(cell)) ||
+			(HeapTupleIsValid(tuple) &&
+			 ((Form_pg_class) GETSTRUCT(tuple))->relfilenode != ((Form_pg_class) GETSTRUCT(current))->relfilenode);
+		systable_endscan(scan);
+		if (HeapTupleIsValid(current))
+			ReleaseSysCache(current);
+		if (lost)
+			break;
+	}
+	table_close(catalog, AccessShareLock);
+	return lost;
 }

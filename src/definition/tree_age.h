@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * tree_age.h
- *	  Offers whether tables are stored as they were when a snapshot was taken.
+ *	  Offers whether tables are stored as they were when a snapshot was taken, or when they
+ *	  were read.
  *
  *-------------------------------------------------------------------------
  */
@@ -14,6 +15,9 @@
 #define MAX_SNAPSHOT_AGE	1000000000
 
 extern bool tree_is_older(Oid relid, Snapshot snapshot);
-extern Oid	truncated_partition(Oid relid, Snapshot snapshot);
+extern void refuse_truncated(Oid relid, Snapshot snapshot);
+extern void note_read_by_entries(Oid relid);
+extern void forget_read_by_entries(void);
+extern void check_read_by_entries(List *rtable, Snapshot snapshot);
 
 #endif							/* INDEXTABLE_TREE_AGE_H */

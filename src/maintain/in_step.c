@@ -166,6 +166,8 @@ executor_start(QueryDesc *query, int eflags)
 		next_executor_start(query, eflags);
 	else
 		standard_ExecutorStart(query, eflags);
+	if ((eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0)
+		check_read_by_entries(query->plannedstmt->rtable, query->snapshot);
 	if (!writes_tables(query->plannedstmt) || (eflags & EXEC_FLAG_EXPLAIN_ONLY) != 0)
 		return;
 	foreach(cell, query->estate->es_opened_result_relations)
@@ -435,6 +437,7 @@ in_step_at_xact_event(XactEvent event)
 	newest_window = 0;
 	any_lost = false;
 	unseen = false;
+	forget_read_by_entries();
 }
 
 /*

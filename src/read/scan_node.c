@@ -307,6 +307,8 @@ start_search(IndexTableScan *scan)
 		scan->entries.backward = scan->plan.backward;
 		if (scan->plan.entries_only)
 		{
+			if (scan->fact->partitioned && !scan->plan.async)
+				note_read_by_entries(scan->fact->relid);
 			foreach(cell, scan->plan.columns)
 				wanted = bms_add_member(wanted, lfirst_int(cell));
 		}
@@ -501,18 +503,8 @@ begin_fallback(IndexTableScan *scan)
 static void
 check_not_truncated(IndexTableScan *scan)
 {
-	Snapshot	snapshot = scan->css.ss.ps.state->es_snapshot;
-	Oid			partition;
-
-	if (scan->fact == NULL || !scan->fact->partitioned || scan->plan.async || IsolationUsesXactSnapshot() ||
-		snapshot->snapshot_type != SNAPSHOT_MVCC || tree_is_older(scan->fact->relid, snapshot))
-		return;
-	partition = truncated_partition(scan->fact->relid, snapshot);
-	if (OidIsValid(partition))
-		ereport(ERROR,
-				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-				 errmsg("partition \"%s\" was truncated after the query had begun", get_rel_name(partition)),
-				 errhint("Run the query again.")));
+	if (scan->fact != NULL && scan->fact->partitioned && !scan->plan.async && !IsolationUsesXactSnapshot())
+		refuse_truncated(scan->fact->relid, scan->css.ss.ps.state->es_snapshot);
 }
 
 /*
