@@ -52,7 +52,6 @@ add_aggregate_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *inpu
 					void *extra)
 {
 	Query	   *parse = root->parse;
-	RangeTblEntry *rte;
 	Served		served;
 	ListCell   *cell;
 
@@ -62,8 +61,7 @@ add_aggregate_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *inpu
 		parse->groupingSets != NIL || parse->hasTargetSRFs || parse->hasWindowFuncs ||
 		(parse->groupClause != NIL && !grouping_is_sortable(parse->groupClause)))
 		return;
-	rte = planner_rt_fetch(input_rel->relid, root);
-	if (unfit_clauses(input_rel->baserestrictinfo) == NULL && open_served(root, rte, &served))
+	if (unfit_clauses(input_rel->baserestrictinfo) == NULL && open_served(root, input_rel->relid, &served))
 	{
 		foreach(cell, served.defs)
 			add_paths_of_index_table(root, input_rel, output_rel, &served, lfirst(cell));

@@ -33,6 +33,9 @@ typedef struct Candidate
 	List	   *pathkeys;		/* that the order gives */
 	bool		backward;
 	bool		entries_only;	/* no fact row is needed */
+	bool		stored_rows;	/* rows are returned as they are stored, with
+								 * their places and other system columns */
+	bool		tested_again;	/* as in Served */
 	List	   *exprs;			/* what the scan returns then, Node *, */
 	List	   *attnos;			/* and the columns that have it */
 

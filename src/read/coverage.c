@@ -33,14 +33,15 @@ static bool is_postponed(PlannerInfo *root, TargetEntry *tle);
 /*
  * is_checked_by_search
  *		Returns whether all rows that are found satisfy a clause.  The row of an asynchronous
- *		index table's entry may have changed since.
+ *		index table's entry may have changed since.  A newer version of a row, which another
+ *		transaction has written meanwhile, was not found by the search at all.
  */
 bool
 is_checked_by_search(Candidate *c, RestrictInfo *rinfo)
 {
 	ListCell   *cell;
 
-	if (c->def == NULL || (c->def->async && !c->entries_only))
+	if (c->def == NULL || c->tested_again || (c->def->async && !c->entries_only))
 		return false;
 	foreach(cell, c->conditions)
 	{

@@ -18,6 +18,7 @@
 #include "nodes/execnodes.h"
 #include "nodes/parsenodes.h"
 #include "parser/analyze.h"
+#include "rewrite/rewriteHandler.h"
 #include "tcop/tcopprot.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
@@ -45,7 +46,7 @@ static bool told_other_sessions;	/* that these do not use index tables */
 
 static void note_reason(Oid fact, Oid index_table, const char *reason);
 static bool is_preloaded(const char *setting);
-static Query *parse_query(const char *sql);
+static Query *parse_query(const char *sql, int *options);
 
 /* indextable_explain: explain(query) returns fact_table, index_table, used, reason */
 Datum
@@ -87,9 +88,11 @@ indextable_explain(PG_FUNCTION_ARGS)
 	PG_TRY();
 	{
 		char	   *sql = TextDatumGetCString(PG_GETARG_DATUM(0));
+		int			options = CURSOR_OPT_PARALLEL_OK;
+		Query	   *query = parse_query(sql, &options);
 
 		/* Whether an index table is used tells of its values, like EXPLAIN. */
-		check_rights(pg_plan_query_compat(parse_query(sql), sql, CURSOR_OPT_PARALLEL_OK, NULL));
+		check_rights(pg_plan_query_compat(query, sql, options, NULL));
 		found = opinions;
 	}
 	PG_FINALLY();
@@ -156,9 +159,9 @@ note_reason(Oid fact, Oid index_table, const char *reason)
 	MemoryContextSwitchTo(old);
 }
 
-/* parse_query: parses a query, which may have parameters of any type */
+/* parse_query: parses a query, which may have parameters of any type, or be that of a cursor, whose options it sets */
 static Query *
-parse_query(const char *sql)
+parse_query(const char *sql, int *options)
 {
 	List	   *statements = pg_parse_query(sql);
 	Oid		   *types = NULL;
@@ -170,9 +173,17 @@ parse_query(const char *sql)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("query must be one statement")));
 	queries = pg_analyze_and_rewrite_varparams(linitial_node(RawStmt, statements), sql, &types, &ntypes, NULL);
+	if (list_length(queries) == 1 && linitial_node(Query, queries)->commandType == CMD_UTILITY &&
+		IsA(linitial_node(Query, queries)->utilityStmt, DeclareCursorStmt))
+	{
+		DeclareCursorStmt *cursor = castNode(DeclareCursorStmt, linitial_node(Query, queries)->utilityStmt);
+
+		*options = cursor->options;
+		queries = QueryRewrite(castNode(Query, cursor->query));
+	}
 	if (list_length(queries) != 1 || linitial_node(Query, queries)->commandType == CMD_UTILITY)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("query must be SELECT, INSERT, UPDATE, DELETE, MERGE, or VALUES")));
+				 errmsg("query must be SELECT, INSERT, UPDATE, DELETE, MERGE, VALUES, or DECLARE CURSOR")));
 	return linitial(queries);
 }

@@ -69,7 +69,7 @@ add_paths(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 		return;
 	if (alone)
 		forget_dummy_path(root, rel, rte);
-	if (open_served(root, rte, &served))
+	if (open_served(root, rel->relid, &served))
 	{
 		add_paths_of_table(root, rel, rte, &served);
 		close_served(&served);
@@ -162,7 +162,10 @@ add_path_of(PlannerInfo *root, RelOptInfo *rel, Served *served, IndexDef *def, R
 	if (param != NULL && !uses_join_clause(c, param->ppi_clauses))
 		return;
 	set_order(root, rel, c);
-	c->entries_only = cover_scan(root, rel, c, clauses);
+	c->tested_again = served->tested_again;
+	c->stored_rows = wants_system_columns(rel, clauses) ||
+		(is_positionable(root) && bms_membership(root->all_baserels) == BMS_SINGLETON);
+	c->entries_only = !c->stored_rows && cover_scan(root, rel, c, clauses);
 
 	/*
 	 * Rows may have changed since asynchronous entries were written that are
@@ -170,8 +173,8 @@ add_path_of(PlannerInfo *root, RelOptInfo *rel, Served *served, IndexDef *def, R
 	 */
 	if (def->async && !c->entries_only)
 		c->pathkeys = NIL;
-	if (!c->entries_only && wants_system_columns(rel, clauses))
-		why = "the query asks for system columns";
+	if (c->stored_rows && served->fact->partitioned)
+		why = "the query asks for system columns of a partitioned table";
 	else if (!c->entries_only && served->fact->pk_deferrable)
 		why = "entries lack something that is asked for, and rows are not fetched by a deferrable primary key";
 	else if (!c->entries_only && c->conditions == NIL && c->pathkeys == NIL && setting_planner == PLANNER_ON)

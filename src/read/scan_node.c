@@ -18,6 +18,7 @@
 #include "postgres.h"
 
 #include "access/relation.h"
+#include "access/tableam.h"
 #include "access/xact.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
@@ -42,6 +43,8 @@
 #include "fact_checks.h"
 #include "key_set.h"
 #include "scan_explain.h"
+#include "scan_fallback.h"
+#include "scan_kept.h"
 #include "scan_node.h"
 #include "scan_state.h"
 #include "served.h"
@@ -49,10 +52,12 @@
 
 static Node *create_state(CustomScan *scan);
 static void begin_scan(CustomScanState *node, EState *estate, int eflags);
+static void return_stored_rows(IndexTableScan *scan);
 static void open_index_table(IndexTableScan *scan);
 static void make_keys(IndexTableScan *scan);
 static TupleTableSlot *exec_scan(CustomScanState *node);
 static TupleTableSlot *next_tuple(ScanState *node);
+static TupleTableSlot *find_row(IndexTableScan *scan);
 static bool recheck_tuple(ScanState *node, TupleTableSlot *slot);
 static void start_scan(IndexTableScan *scan);
 static const char *why_not_entries(IndexTableScan *scan);
@@ -62,11 +67,7 @@ static bool next_search(IndexTableScan *scan);
 static TupleTableSlot *next_entry(IndexTableScan *scan);
 static TupleTableSlot *return_entry(IndexTableScan *scan, TupleTableSlot *entry);
 static TupleTableSlot *fetch_row(IndexTableScan *scan, TupleTableSlot *entry);
-static void begin_fallback(IndexTableScan *scan);
 static void check_not_truncated(IndexTableScan *scan);
-static void plan_fallback(IndexTableScan *scan, ParamListInfo params);
-static TupleTableSlot *next_of_fallback(IndexTableScan *scan);
-static void end_fallback(IndexTableScan *scan);
 static void end_scan(CustomScanState *node);
 static void rescan(CustomScanState *node);
 
@@ -102,14 +103,20 @@ begin_scan(CustomScanState *node, EState *estate, int eflags)
 	IndexTableScan *scan = (IndexTableScan *) node;
 	CustomScan *plan = (CustomScan *) node->ss.ps.plan;
 
+	scan->fact_table = node->ss.ss_currentRelation;
+	read_scan_plan(plan, &scan->plan);
+
 	/*
 	 * WHERE CURRENT OF looks for a scan of its table, to ask for the place of
 	 * the row: a portal need not be a declared cursor for that.  It must not
-	 * find this one.
+	 * find one that does not know it.
 	 */
-	scan->fact_table = node->ss.ss_currentRelation;
-	node->ss.ss_currentRelation = NULL;
-	read_scan_plan(plan, &scan->plan);
+	if (scan->plan.stored_rows)
+		return_stored_rows(scan);
+	else
+		node->ss.ss_currentRelation = NULL;
+	if (eflags & EXEC_FLAG_BACKWARD)
+		keep_begin(scan);
 	scan->values = ExecInitExprList(plan->custom_exprs, &node->ss.ps);
 	/* They are in order, and 0 stands for all. */
 	if (!scan->plan.entries_only && scan->plan.columns != NIL)
@@ -117,6 +124,27 @@ begin_scan(CustomScanState *node, EState *estate, int eflags)
 			RelationGetNumberOfAttributes(scan->fact_table) : llast_int(scan->plan.columns);
 	if (!(eflags & EXEC_FLAG_EXPLAIN_ONLY))
 		open_index_table(scan);
+}
+
+/*
+ * return_stored_rows
+ *		Prepares to return rows as they are stored.
+ *
+ * Wherever the executor locks rows or writes them, it has rows of this kind.  If such a row was
+ * updated meanwhile, it tests the newest version instead of the one that the scan has found,
+ * which it puts, or fetches, into the scan's slot.  So the slot is made again as that of the
+ * table, and so is what is compiled for the slot that the executor has made.
+ */
+static void
+return_stored_rows(IndexTableScan *scan)
+{
+	ScanState  *node = &scan->css.ss;
+
+	ExecInitScanTupleSlot(node->ps.state, node, RelationGetDescr(scan->fact_table),
+						  table_slot_callbacks(scan->fact_table));
+	node->ps.scanopsfixed = false;
+	ExecAssignScanProjectionInfoWithVarno(node, ((Scan *) node->ps.plan)->scanrelid);
+	node->ps.qual = ExecInitQual(node->ps.plan->qual, &node->ps);
 }
 
 /* open_index_table: opens the index table, if there still is the definition that the plan was made for */
@@ -174,7 +202,12 @@ exec_scan(CustomScanState *node)
 	return ExecScan(&node->ss, next_tuple, recheck_tuple);
 }
 
-/* recheck_tuple: is not called: queries that lock or write rows have no such scan */
+/*
+ * recheck_tuple
+ *		Tells whether the search would have found a newer version of a row, or another row in its
+ *		place.  That is left to the conditions: all are checked for a row that may be tested again,
+ *		see is_checked_by_search().
+ */
 static bool
 recheck_tuple(ScanState *node, TupleTableSlot *slot)
 {
@@ -185,6 +218,14 @@ static TupleTableSlot *
 next_tuple(ScanState *node)
 {
 	IndexTableScan *scan = (IndexTableScan *) node;
+
+	return scan->kept == NULL ? find_row(scan) : keep_next(scan, find_row);
+}
+
+/* find_row: returns the next row of the search, or an empty slot */
+static TupleTableSlot *
+find_row(IndexTableScan *scan)
+{
 	TupleTableSlot *entry;
 	TupleTableSlot *result;
 
@@ -199,7 +240,7 @@ next_tuple(ScanState *node)
 			return result;
 		CHECK_FOR_INTERRUPTS();
 	}
-	return ExecClearTuple(node->ss_ScanTupleSlot);
+	return ExecClearTuple(scan->css.ss.ss_ScanTupleSlot);
 }
 
 static void
@@ -214,6 +255,7 @@ start_scan(IndexTableScan *scan)
 	if (why == NULL)
 		return;
 	scan->why = why;
+	check_not_truncated(scan);
 	begin_fallback(scan);
 }
 
@@ -230,13 +272,15 @@ why_not_entries(IndexTableScan *scan)
 		return "no index table serves";
 	if (snapshot_precedes_checks(snapshot))
 		return "a constraint may be newer than the snapshot";
-	if (!scan->def->async && !entries_in_step(scan->def, snapshot, &why))
+	if (!scan->def->async && !scan->in_step && !entries_in_step(scan->def, snapshot, &why))
 		return why;
 
 	/*
-	 * What the snapshot sees of the record does not change from search to
-	 * search.
+	 * Neither of these changes from search to search, since the snapshot is
+	 * the same.  A statement that writes the rows that it has found here has
+	 * entries pending, of which the snapshot is to see nothing.
 	 */
+	scan->in_step = true;
 	scan->complete = scan->complete || index_table_complete(scan->def, scan->plan.not_null, snapshot);
 	if (!scan->complete)
 		return "some rows may have no entry";
@@ -445,6 +489,12 @@ fetch_row(IndexTableScan *scan, TupleTableSlot *entry)
 		return NULL;
 	}
 	scan->rows_fetched++;
+	if (scan->plan.stored_rows)
+	{
+		ExecCopySlot(slot, row);
+		slot->tts_tableOid = row->tts_tableOid;
+		return slot;
+	}
 	slot_getsomeattrs(row, scan->last_column);
 	ExecClearTuple(slot);
 	for (i = 0; i < scan->last_column; i++)
@@ -455,39 +505,6 @@ fetch_row(IndexTableScan *scan, TupleTableSlot *entry)
 	for (; i < slot->tts_tupleDescriptor->natts; i++)
 		slot->tts_isnull[i] = true;
 	return ExecStoreVirtualTuple(slot);
-}
-
-/* begin_fallback: plans the query that does without the index table, and starts it */
-static void
-begin_fallback(IndexTableScan *scan)
-{
-	EState	   *estate = scan->css.ss.ps.state;
-	ExprContext *econtext = scan->css.ss.ps.ps_ExprContext;
-	MemoryContext old;
-	int			n = list_length(scan->values) - scan->plan.nconditions;
-	ParamListInfo params;
-	int			i;
-
-	scan->fallback_cxt = AllocSetContextCreate(estate->es_query_cxt, "indextable fallback", ALLOCSET_DEFAULT_SIZES);
-	old = MemoryContextSwitchTo(scan->fallback_cxt);
-	params = makeParamList(n);
-	for (i = 0; i < n; i++)
-	{
-		int			at = scan->plan.nconditions + i;
-		Node	   *expr = list_nth(((CustomScan *) scan->css.ss.ps.plan)->custom_exprs, at);
-
-		params->params[i].ptype = exprType(expr);
-		params->params[i].pflags = PARAM_FLAG_CONST;
-		params->params[i].value = ExecEvalExpr((ExprState *) list_nth(scan->values, at), econtext,
-											   &params->params[i].isnull);
-	}
-	check_not_truncated(scan);
-	if (scan->fallback_plan == NULL)
-		plan_fallback(scan, params);
-	scan->fallback = CreateQueryDesc(scan->fallback_plan, "", estate->es_snapshot, InvalidSnapshot, None_Receiver, params,
-									 estate->es_queryEnv, 0);
-	ExecutorStart(scan->fallback, 0);
-	MemoryContextSwitchTo(old);
 }
 
 /*
@@ -507,64 +524,6 @@ check_not_truncated(IndexTableScan *scan)
 		refuse_truncated(scan->fact->relid, scan->css.ss.ps.state->es_snapshot);
 }
 
-/*
- * plan_fallback
- *		Plans the query that does without the index table: the first time with the values of its
- *		parameters, and the second time for any values, which is kept then.
- */
-static void
-plan_fallback(IndexTableScan *scan, ParamListInfo params)
-{
-	MemoryContext old = MemoryContextSwitchTo(scan->css.ss.ps.state->es_query_cxt);
-	Query	   *query = copyObject(scan->plan.fallback);
-
-	AcquireRewriteLocks(query, true, false);
-	scan->fallback_plan = plan_without_index_tables(query, scan->fell_back ? NULL : params);
-	MemoryContextSwitchTo(old);
-}
-
-static TupleTableSlot *
-next_of_fallback(IndexTableScan *scan)
-{
-	TupleTableSlot *slot = scan->css.ss.ss_ScanTupleSlot;
-	MemoryContext old = MemoryContextSwitchTo(scan->fallback->estate->es_query_cxt);
-	TupleTableSlot *row = ExecProcNode(scan->fallback->planstate);
-	int			i;
-
-	MemoryContextSwitchTo(old);
-	ExecClearTuple(slot);
-	if (TupIsNull(row))
-		return slot;
-	slot_getallattrs(row);
-
-	/*
-	 * A scan of entries alone that nothing is wanted of has a row of no
-	 * columns.
-	 */
-	for (i = 0; i < slot->tts_tupleDescriptor->natts && i < row->tts_nvalid; i++)
-	{
-		slot->tts_values[i] = row->tts_values[i];
-		slot->tts_isnull[i] = row->tts_isnull[i];
-	}
-	return ExecStoreVirtualTuple(slot);
-}
-
-static void
-end_fallback(IndexTableScan *scan)
-{
-	if (scan->fallback == NULL)
-		return;
-	ExecutorFinish(scan->fallback);
-	ExecutorEnd(scan->fallback);
-	FreeQueryDesc(scan->fallback);
-	scan->fallback = NULL;
-	MemoryContextDelete(scan->fallback_cxt);
-	/* The first plan is for the values that it had. */
-	if (!scan->fell_back)
-		scan->fallback_plan = NULL;
-	scan->fell_back = true;
-}
-
 static void
 rescan(CustomScanState *node)
 {
@@ -573,6 +532,7 @@ rescan(CustomScanState *node)
 	ExecClearTuple(node->ss.ss_ScanTupleSlot);
 	ExecScanReScan(&node->ss);
 	end_fallback(scan);
+	keep_restart(scan);
 	scan->started = false;
 }
 
@@ -583,6 +543,7 @@ end_scan(CustomScanState *node)
 
 	ExecClearTuple(node->ss.ss_ScanTupleSlot);
 	end_fallback(scan);
+	keep_end(scan);
 	if (scan->fetching)
 		live_scan_end(&scan->rows);
 	if (scan->begun)

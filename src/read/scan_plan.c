@@ -41,7 +41,7 @@ enum
 {
 	PRIVATE_TABLES,				/* OIDs: fact table, index table */
 	PRIVATE_FLAGS,				/* integers: entries_only, backward, async,
-								 * not_null */
+								 * not_null, stored_rows */
 	PRIVATE_COLUMNS,			/* integers */
 	PRIVATE_CONDITIONS,			/* for each a list of integers */
 	PRIVATE_OPERATORS,			/* OIDs: operator, subtype and from of each */
@@ -79,7 +79,7 @@ make_scan_path(PlannerInfo *root, RelOptInfo *rel, Candidate *c)
 	path->path.pathtarget = rel->reltarget;
 	path->path.rows = rel->rows;
 	path->path.pathkeys = c->pathkeys;
-	path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
+	path->flags = CUSTOMPATH_SUPPORT_PROJECTION | CUSTOMPATH_SUPPORT_BACKWARD_SCAN;
 	path->methods = &path_methods;
 	path->custom_private = list_make1(c);
 	return path;
@@ -120,7 +120,7 @@ make_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 		if (!is_checked_by_search(c, lfirst(cell)))
 			quals = lappend(quals, ((RestrictInfo *) lfirst(cell))->clause);
 	}
-	columns = c->entries_only ? c->attnos : needed_columns(rel, clauses);
+	columns = c->entries_only ? c->attnos : c->stored_rows ? NIL : needed_columns(rel, clauses);
 	fallback = fallback_query(root, rel, c, clauses, columns, &parameters);
 	scan->custom_exprs = list_concat(scan->custom_exprs, parameters);
 	if (c->entries_only)
@@ -136,8 +136,8 @@ make_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 	scan->methods = GetCustomScanMethods(SCAN_NAME, false);
 	scan->custom_private = list_make5(list_make2_oid(planner_rt_fetch(rel->relid, root)->relid,
 													 c->def == NULL ? InvalidOid : c->def->relid),
-									  list_make4_int(c->entries_only, c->backward, c->def != NULL && c->def->async,
-													 c->not_null),
+									  list_make5_int(c->entries_only, c->backward, c->def != NULL && c->def->async,
+													 c->not_null, c->stored_rows),
 									  columns, conditions, operators);
 	scan->custom_private = lappend(scan->custom_private, fallback);
 	if (c->def != NULL)
@@ -238,6 +238,9 @@ fallback_query(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, 
 			query->targetList = lappend(query->targetList,
 										makeTargetEntry(copyObject(lfirst(cell)), foreach_current_index(cell) + 1, NULL, false));
 	}
+	else if (c->stored_rows)
+		query->targetList = list_make1(makeTargetEntry((Expr *) makeVar(rel->relid, SelfItemPointerAttributeNumber, TIDOID, -1,
+																		InvalidOid, 0), 1, "ctid", false));
 	else
 		query->targetList = fallback_columns(rte, rel->relid, columns);
 	foreach(cell, clauses)
@@ -389,6 +392,7 @@ read_scan_plan(CustomScan *scan, ScanPlan *plan)
 	plan->backward = lsecond_int(flags);
 	plan->async = lthird_int(flags);
 	plan->not_null = lfourth_int(flags);
+	plan->stored_rows = list_nth_int(flags, 4);
 	plan->columns = list_nth(scan->custom_private, PRIVATE_COLUMNS);
 	plan->nconditions = list_length(conditions);
 	plan->conditions = palloc(sizeof(PlannedCondition) * Max(plan->nconditions, 1));

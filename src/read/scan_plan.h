@@ -38,15 +38,17 @@ typedef struct ScanPlan
 	bool		entries_only;
 	bool		backward;
 	bool		async;
-	int			not_null;		/* as in Candidate */
+	bool		stored_rows;	/* as in Candidate, and so is */
+	int			not_null;		/* this */
 	List	   *columns;		/* entries_only: of the index table, for the
 								 * columns of custom_scan_tlist; otherwise
 								 * those of the fact table that are needed, 0:
-								 * all */
+								 * all; NIL with stored_rows */
 	int			nconditions;
 	PlannedCondition *conditions;
-	Query	   *fallback;		/* returns the same rows; its parameters are
-								 * the expressions of custom_exprs after the
+	Query	   *fallback;		/* returns the same rows, with stored_rows
+								 * their places; its parameters are the
+								 * expressions of custom_exprs after the
 								 * conditions' values */
 } ScanPlan;
 

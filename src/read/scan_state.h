@@ -10,6 +10,7 @@
 
 #include "executor/execdesc.h"
 #include "nodes/extensible.h"
+#include "utils/tuplestore.h"
 
 #include "../entry/entry_scan.h"
 #include "../entry/fact_fetch.h"
@@ -26,6 +27,8 @@ typedef struct IndexTableScan
 	FactDef    *fact;			/* pinned, or NULL */
 	IndexDef   *def;			/* NULL: entries cannot answer */
 	Relation	index_table;
+	bool		in_step;		/* the snapshot sees the entries of just the
+								 * rows that it sees */
 	bool		complete;		/* no row that matters lacks its entry */
 	const char *why;			/* entries could not answer some search, or
 								 * NULL */
@@ -50,6 +53,12 @@ typedef struct IndexTableScan
 	MemoryContext fallback_cxt; /* and has this; */
 	PlannedStmt *fallback_plan; /* its plan, or NULL */
 	bool		fell_back;		/* a fallback has ended */
+
+	/* For a cursor that goes back; see scan_kept.c. */
+	Tuplestorestate *kept;		/* rows that were found since the last rescan;
+								 * NULL: none are kept */
+	bool		all_kept;		/* there are no more */
+	TupleTableSlot *kept_slot;
 
 	/* For EXPLAIN ANALYZE. */
 	uint64		searches;

@@ -18,6 +18,7 @@
 #include "nodes/parsenodes.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/planner.h"
+#include "parser/parsetree.h"
 #include "replication/logicalworker.h"
 #include "storage/lmgr.h"
 
@@ -31,7 +32,8 @@ static bool without_index_tables = false;	/* it is a fallback */
 static ReasonListener reason_listener = NULL;
 
 static PlannedStmt *note_options(PLANNER_HOOK_PARAMETERS);
-static const char *unfit(PlannerInfo *root, RangeTblEntry *rte);
+static const char *unfit(PlannerInfo *root, RangeTblEntry *rte, bool tested_again);
+static bool is_tested_again(PlannerInfo *root, Index rti);
 
 void
 served_init(void)
@@ -83,24 +85,52 @@ plan_without_index_tables(Query *query, ParamListInfo params)
 
 /* unfit: returns why nothing of a table in a query can be served, or NULL */
 static const char *
-unfit(PlannerInfo *root, RangeTblEntry *rte)
+unfit(PlannerInfo *root, RangeTblEntry *rte, bool tested_again)
 {
 	if (rte->tablesample != NULL)
 		return "the query has TABLESAMPLE";
 	if (rte->securityQuals != NIL || root->qual_security_level > 0)
 		return "row security or a security barrier applies";
-	if (root->rowMarks != NIL || root->parse->rowMarks != NIL)
-		return "the query locks rows, or writes a table that it joins";
-	if (root->parse->commandType != CMD_SELECT && root->parse->commandType != CMD_INSERT)
-		return "the query writes rows that it finds";
-	/* WHERE CURRENT OF wants to know where the row is. */
-	if (cursor_options & CURSOR_OPT_FAST_PLAN)
-		return "the query is that of a declared cursor";
+	if (tested_again && rte->relkind == RELKIND_PARTITIONED_TABLE)
+		return "the query locks or writes rows, and the table is partitioned";
+	if (rte->relkind == RELKIND_PARTITIONED_TABLE && is_positionable(root) &&
+		bms_membership(root->all_baserels) != BMS_MULTIPLE)
+		return "WHERE CURRENT OF the cursor would have to name a partition";
 	if (!rte->inh && rte->relkind == RELKIND_PARTITIONED_TABLE)
 		return "the query has ONLY";
 	if (rte->inh && rte->relkind != RELKIND_PARTITIONED_TABLE)
 		return "other tables inherit from it";
 	return NULL;
+}
+
+/* is_tested_again: returns whether newer versions of a table's rows may be put in the place of those that a scan has found */
+static bool
+is_tested_again(PlannerInfo *root, Index rti)
+{
+	ListCell   *cell;
+
+	if ((int) rti == root->parse->resultRelation)
+		return true;
+	foreach(cell, root->rowMarks)
+	{
+		if (((PlanRowMark *) lfirst(cell))->rti == rti)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * is_positionable
+ *		Returns whether the query, if it reads one table, is that of a cursor whose row WHERE
+ *		CURRENT OF can name.  Then the row has to be read, for its place.
+ */
+bool
+is_positionable(PlannerInfo *root)
+{
+	Query	   *parse = root->parse;
+
+	return (cursor_options & CURSOR_OPT_FAST_PLAN) && !parse->hasAggs && !parse->hasWindowFuncs && !parse->hasTargetSRFs &&
+		parse->groupClause == NIL && parse->groupingSets == NIL && parse->distinctClause == NIL && parse->setOperations == NULL;
 }
 
 /*
@@ -112,8 +142,9 @@ unfit(PlannerInfo *root, RangeTblEntry *rte)
  * not change.
  */
 bool
-open_served(PlannerInfo *root, RangeTblEntry *rte, Served *served)
+open_served(PlannerInfo *root, Index rti, Served *served)
 {
+	RangeTblEntry *rte = planner_rt_fetch(rti, root);
 	const char *reason;
 	FactDef    *fact;
 	int			i;
@@ -130,7 +161,7 @@ open_served(PlannerInfo *root, RangeTblEntry *rte, Served *served)
 	else if (!OidIsValid(fact->pk_index))
 		reason = "it has no primary key: rows may be on other servers";
 	else
-		reason = unfit(root, rte);
+		reason = unfit(root, rte, is_tested_again(root, rti));
 	if (reason != NULL)
 	{
 		give_reason(fact->relid, InvalidOid, reason);
@@ -138,6 +169,7 @@ open_served(PlannerInfo *root, RangeTblEntry *rte, Served *served)
 	}
 	served->fact = fact;
 	served->defs = NIL;
+	served->tested_again = is_tested_again(root, rti);
 	for (i = 0; i < fact->ndefs; i++)
 	{
 		IndexDef   *def = fact->defs[i];
@@ -146,6 +178,8 @@ open_served(PlannerInfo *root, RangeTblEntry *rte, Served *served)
 			give_reason(fact->relid, def->relid, def->citus != NULL ? def->citus : "it is not active");
 		else if (fact->distributed)
 			give_reason(fact->relid, def->relid, "Citus has distributed it, and plans the query itself");
+		else if (def->async && served->tested_again)
+			give_reason(fact->relid, def->relid, "it is asynchronous, and the query locks or writes rows");
 		else if (def->async && !setting_stale_reads)
 			give_reason(fact->relid, def->relid, "it is asynchronous, and indextable.stale_reads is off");
 		else if (!ConditionalLockRelationOid(def->relid, AccessShareLock))

@@ -17,6 +17,8 @@ typedef struct Served
 {
 	FactDef    *fact;			/* pinned as long as the query is planned */
 	Relation	rel;			/* open */
+	bool		tested_again;	/* its rows are locked or written, and the
+								 * executor may test newer versions of them */
 	List	   *defs;			/* of IndexDef *, whose tables are locked */
 } Served;
 
@@ -27,7 +29,8 @@ typedef struct Served
 typedef void (*ReasonListener) (Oid fact, Oid index_table, const char *reason);
 
 extern void served_init(void);
-extern bool open_served(PlannerInfo *root, RangeTblEntry *rte, Served *served);
+extern bool open_served(PlannerInfo *root, Index rti, Served *served);
+extern bool is_positionable(PlannerInfo *root);
 extern void close_served(Served *served);
 extern PlannedStmt *plan_without_index_tables(Query *query, ParamListInfo params);
 extern void give_reason(Oid fact, Oid index_table, const char *reason);

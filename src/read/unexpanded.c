@@ -114,7 +114,7 @@ finds_few_rows(PlannerInfo *root, RangeTblEntry *rte, RelOptInfo *rel, Relation 
 	bool		result = false;
 	ListCell   *cell;
 
-	if (!open_served(root, rte, &served))
+	if (!open_served(root, rel->relid, &served))
 		return false;
 	clauses = clauses_of_table(root, rel->relid);
 

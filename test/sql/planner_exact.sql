@@ -80,12 +80,12 @@ SELECT d AS difference FROM (VALUES
 
 -- ---- writes; and what they leave
 SELECT d AS difference FROM (VALUES
-	('native', $$UPDATE fact SET note = 'new' WHERE doc ->> 'town' = 't1' RETURNING id, note$$, $$SELECT * FROM fact$$),
-	('native', $$UPDATE fact SET doc = jsonb_set(doc, '{town}', '"t2"') WHERE doc ->> 'town' = 't1' RETURNING id$$, $$SELECT id, doc ->> 'town' FROM fact WHERE doc ->> 'town' > 't1'$$),
-	('native', $$DELETE FROM fact WHERE doc ->> 'town' = 't1' RETURNING id$$, $$SELECT count(*) FROM fact WHERE doc ->> 'town' > ''$$),
-	('native', $$UPDATE other SET x = id FROM fact WHERE doc ->> 'town' = 't1' AND id = n$$, $$SELECT * FROM other$$),
-	('native', $$DELETE FROM other USING fact WHERE doc ->> 'town' = town AND id < 10$$, $$SELECT * FROM other$$),
-	('native', $$MERGE INTO other USING fact ON doc ->> 'town' = 't1' AND id = n WHEN MATCHED THEN UPDATE SET x = -id$$, $$SELECT * FROM other$$),
+	('plain_t1', $$UPDATE fact SET note = 'new' WHERE doc ->> 'town' = 't1' RETURNING id, note$$, $$SELECT * FROM fact$$),
+	('plain_t1', $$UPDATE fact SET doc = jsonb_set(doc, '{town}', '"t2"') WHERE doc ->> 'town' = 't1' RETURNING id$$, $$SELECT id, doc ->> 'town' FROM fact WHERE doc ->> 'town' > 't1'$$),
+	('plain_t1', $$DELETE FROM fact WHERE doc ->> 'town' = 't1' RETURNING id$$, $$SELECT count(*) FROM fact WHERE doc ->> 'town' > ''$$),
+	('plain_t1', $$UPDATE other SET x = id FROM fact WHERE doc ->> 'town' = 't1' AND id = n$$, $$SELECT * FROM other$$),
+	('plain_t1', $$DELETE FROM other USING fact WHERE doc ->> 'town' = town AND id < 10$$, $$SELECT * FROM other$$),
+	('plain_t1', $$MERGE INTO other USING fact ON doc ->> 'town' = 't1' AND id = n WHEN MATCHED THEN UPDATE SET x = -id$$, $$SELECT * FROM other$$),
 	('only fact_t1', $$UPDATE other SET x = (SELECT count(*) FROM fact WHERE doc ->> 'town' = town)$$, $$SELECT * FROM other$$),
 	(NULL, $$UPDATE other SET x = s.id FROM (SELECT id FROM fact WHERE doc ->> 'town' = 't1' ORDER BY id LIMIT 3) s WHERE s.id = n$$, $$SELECT * FROM other$$),
 	(NULL, $$MERGE INTO other USING (SELECT DISTINCT doc ->> 'town' AS t FROM fact WHERE doc ->> 'name' = 'n1') s ON t = town WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT VALUES (DEFAULT, t)$$, $$SELECT town, age, x FROM other$$),
@@ -97,6 +97,37 @@ SELECT d AS difference FROM (VALUES
 	(NULL, $$WITH w AS (DELETE FROM fact WHERE id < 30 RETURNING id, doc) SELECT id FROM fact WHERE doc ->> 'town' = 't1' UNION ALL SELECT -id FROM w WHERE doc ->> 'town' = 't1'$$, NULL),
 	(NULL, $$WITH w AS (INSERT INTO fact (id, doc) SELECT id + 1000, doc FROM fact WHERE doc ->> 'town' = 't1' RETURNING id) SELECT count(*), (SELECT count(*) FROM fact WHERE doc ->> 'town' = 't1') FROM w$$, $$SELECT count(*) FROM fact WHERE doc ->> 'town' = 't1'$$)
 ) q (scans, query, afterwards), pg_temp.both(query, scans, NULL, afterwards) d;
+-- cursors, which go back and forth among writes: the same answers at each step
+CREATE FUNCTION pg_temp.walk(planner text, declaration text, steps text[]) RETURNS text[] LANGUAGE plpgsql AS $$
+DECLARE step text; row record; answer text[] := '{}';
+BEGIN
+	PERFORM set_config('indextable.planner', planner, true), set_config('enable_sort', 'off', true), set_config('enable_hashagg', 'off', true);
+	EXECUTE declaration;
+	FOREACH step IN ARRAY steps LOOP
+		answer := answer || step;
+		FOR row IN EXECUTE step || CASE WHEN step ~ 'FETCH' THEN ' FROM c' ELSE '' END LOOP answer := answer || row::text; END LOOP;
+	END LOOP;
+	answer := answer || (SELECT string_agg(f::text, ' ' ORDER BY id) FROM plain f WHERE note = 'current' OR doc ->> 'town' IN ('t1', 't9'));
+	RAISE EXCEPTION 'undo';
+EXCEPTION WHEN OTHERS THEN
+	PERFORM set_config('indextable.planner', 'off', true);
+	RETURN answer || SQLERRM;
+END $$;
+SELECT planner, declaration, steps, pg_temp.walk(planner, declaration, steps) AS answer, pg_temp.walk('off', declaration, steps) AS native INTO TEMP walks
+FROM (VALUES ('force'), ('fallback')) p (planner), (VALUES (''), ('SCROLL '), ('NO SCROLL ')) k (kind),
+	(VALUES ('SELECT id, doc, note FROM plain WHERE doc ->> ''town'' = ''t1'' ORDER BY id'), ('SELECT id, note FROM plain WHERE doc ->> ''town'' = ''t1'' AND id % 3 <> 0 ORDER BY id'),
+		('SELECT id FROM plain WHERE doc ->> ''town'' = ''t1'' ORDER BY id FOR UPDATE'), ('SELECT count(*), doc ->> ''name'' FROM plain WHERE doc ->> ''town'' = ''t1'' GROUP BY 2 ORDER BY 2'),
+		('SELECT p.id, n FROM plain p JOIN other ON n = id WHERE doc ->> ''town'' = ''t1'' ORDER BY id')) q (query),
+	LATERAL (SELECT 'DECLARE c ' || kind || 'CURSOR FOR ' || query AS declaration) d,
+	(VALUES ('{FETCH,FETCH 2,UPDATE plain SET note = ''current'' WHERE CURRENT OF c RETURNING id,FETCH ALL}'::text[]),
+		('{FETCH,UPDATE plain SET note = ''set'' WHERE doc ->> ''town'' = ''t1'' RETURNING id,FETCH 2,"DELETE FROM plain WHERE id IN (SELECT id FROM plain WHERE doc ->> ''town'' = ''t1'' ORDER BY id DESC LIMIT 2) RETURNING id",FETCH ALL}'),
+		('{FETCH 3,FETCH BACKWARD 1,FETCH BACKWARD 1,FETCH BACKWARD 1,FETCH BACKWARD 1,FETCH 2,FETCH ALL,FETCH,FETCH BACKWARD 2,FETCH 1,FETCH FIRST,FETCH LAST,FETCH ABSOLUTE 2,FETCH RELATIVE -1,FETCH BACKWARD ALL,FETCH BACKWARD ALL,FETCH ALL}'),
+		('{FETCH 3,FETCH PRIOR,UPDATE plain SET note = ''current'' WHERE CURRENT OF c RETURNING id,FETCH LAST,FETCH PRIOR,DELETE FROM plain WHERE CURRENT OF c RETURNING id,FETCH BACKWARD ALL}')) s (steps);
+SELECT * FROM walks WHERE answer IS DISTINCT FROM native;
+SELECT count(*), count(*) FILTER (WHERE array_to_string(answer, ' ') ~ 'undo') AS "without errors" FROM walks WHERE planner = 'force';
+SET indextable.planner = force;
+SELECT fact_table, index_table, used, reason FROM (VALUES ('DECLARE c CURSOR FOR SELECT id FROM plain WHERE doc ->> ''town'' = ''t1'''), ('DECLARE c CURSOR FOR SELECT id FROM part WHERE doc ->> ''town'' = ''t1'''), ('DECLARE c CURSOR FOR SELECT count(*) FROM part WHERE doc ->> ''town'' = ''t1''')) q (query), indextable.explain(query) WHERE used OR index_table IS NULL;
+SET indextable.planner = off;
 -- own writes, at all levels of isolation, and after a rollback to a savepoint
 BEGIN ISOLATION LEVEL REPEATABLE READ;
 UPDATE plain SET doc = jsonb_set(doc, '{town}', '"t1"') WHERE id IN (2, 3);

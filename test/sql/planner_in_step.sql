@@ -219,7 +219,7 @@ BEGIN
 END $$;
 CREATE TRIGGER a AFTER DELETE ON child FOR EACH ROW EXECUTE FUNCTION count_children();
 DELETE FROM parent WHERE id = 9;
--- Cursors of SQL and PL/pgSQL have native plans, but a function in the language SQL that returns rows one by one may read entries: it
+-- A cursor has the snapshot with which it was opened, but a function in the language SQL that returns rows one by one may read: it
 -- starts, with a snapshot of its own, when it is asked for the first row, which is of no table. Here cursors ask it.
 -- One function is planned natively, the other one is forced, as plans of functions are kept since 18.
 SELECT format($q$CREATE FUNCTION lazy_%1$s%2$s() RETURNS SETOF text LANGUAGE sql VOLATILE AS $$ SELECT '' UNION ALL SELECT concat_ws(' ', id, doc ->> 'v') FROM %1$I WHERE doc ->> 'k' = 'a' $$$q$, fact, i)

@@ -36,10 +36,10 @@ SELECT d AS difference FROM (VALUES
 	('fact_doc', $$SELECT fact.*, fact FROM fact WHERE doc ->> 'name' = 'n1'$$),
 	('fact_doc', $$SELECT (fact).id, row_to_json(fact) FROM fact WHERE doc ->> 'name' = 'n1'$$),
 	('fact_doc', $$SELECT count(fact) FROM fact WHERE doc ->> 'name' = 'n1'$$),
-	('native', $$SELECT ctid IS NULL, tableoid::regclass, id FROM fact WHERE doc ->> 'name' = 'n1'$$),
-	('native', $$SELECT id FROM fact WHERE doc ->> 'name' = 'n1' AND tableoid = 'plain'::regclass$$),
-	('native', $$SELECT id FROM fact WHERE doc ->> 'name' = 'n1' AND xmin <> '0'$$),
-	('native', $$SELECT max(tableoid::int) FROM fact WHERE doc ->> 'name' = 'n1'$$)
+	('plain_doc', $$SELECT ctid IS NULL, tableoid::regclass, id FROM fact WHERE doc ->> 'name' = 'n1'$$),
+	('plain_doc', $$SELECT id FROM fact WHERE doc ->> 'name' = 'n1' AND tableoid = 'plain'::regclass$$),
+	('plain_doc', $$SELECT id FROM fact WHERE doc ->> 'name' = 'n1' AND xmin <> '0'$$),
+	('plain_doc', $$SELECT max(tableoid::int) FROM fact WHERE doc ->> 'name' = 'n1'$$)
 ) q (scans, query), pg_temp.both(query, scans) d;
 
 -- ---- order, groups and windows, in their order
@@ -68,7 +68,7 @@ SELECT d AS difference FROM (VALUES
 	('only fact_t1', $$SELECT doc ->> 'town', doc ->> 'name', sum((doc ->> 'age')::int + 1) FROM fact WHERE doc ->> 'town' IS NOT NULL GROUP BY 1, 2 ORDER BY 1, 2$$),
 	('only fact_t1', $$SELECT id FROM fact WHERE doc ->> 'town' = 't1' ORDER BY id LIMIT NULL OFFSET 1$$),
 	('only fact_t1', $$SELECT id, pg_sleep(0) FROM fact WHERE doc ->> 'town' = 't1' ORDER BY id LIMIT 3$$),
-	('native', $$SELECT id FROM fact WHERE doc ->> 'name' = 'n1' ORDER BY tableoid, id$$)
+	('plain_doc', $$SELECT id FROM fact WHERE doc ->> 'name' = 'n1' ORDER BY tableoid, id$$)
 ) q (scans, query), pg_temp.both(query, scans, ordered => true) d;
 
 -- ---- which queries must not be served, and what hides in subqueries
@@ -77,10 +77,10 @@ SELECT d AS difference FROM (VALUES
 	(NULL, $$SELECT id FROM ONLY fact WHERE doc ->> 'name' = 'n1'$$),
 	('native', $$SELECT id FROM part_b WHERE doc ->> 'name' = 'n1'$$),
 	('native', $$SELECT id FROM part_b1 WHERE doc ->> 'name' = 'n1'$$),
-	('native', $$SELECT id FROM fact WHERE doc ->> 'name' = 'n1' FOR UPDATE$$),
-	('native', $$SELECT id FROM fact WHERE doc ->> 'name' = 'n1' FOR KEY SHARE SKIP LOCKED$$),
-	('native', $$SELECT id FROM (SELECT id FROM fact WHERE doc ->> 'name' = 'n1' OFFSET 0) s FOR UPDATE$$),
-	('native', $$SELECT id, n FROM fact, other WHERE doc ->> 'name' = 'n1' AND n = 1 FOR UPDATE OF other$$),
+	('plain_doc', $$SELECT id FROM fact WHERE doc ->> 'name' = 'n1' FOR UPDATE$$),
+	('plain_doc', $$SELECT id FROM fact WHERE doc ->> 'name' = 'n1' FOR KEY SHARE SKIP LOCKED$$),
+	('plain_doc', $$SELECT id FROM (SELECT id FROM fact WHERE doc ->> 'name' = 'n1' OFFSET 0) s FOR UPDATE$$),
+	('plain_doc', $$SELECT id, n FROM fact, other WHERE doc ->> 'name' = 'n1' AND n = 1 FOR UPDATE OF other$$),
 	('only fact_doc', $$SELECT n FROM other, (SELECT doc ->> 'town' AS town FROM fact WHERE doc ->> 'name' = 'n1' ORDER BY id LIMIT 3) s WHERE s.town = other.town FOR UPDATE OF other$$)
 ) q (scans, query), pg_temp.both(query, scans) d;
 
@@ -143,11 +143,11 @@ SELECT d AS difference FROM (VALUES
 	(NULL, $$SELECT n, s.town, s.id FROM other LEFT JOIN (SELECT doc ->> 'town' AS town, coalesce(doc ->> 'name', 'none') AS name, id FROM fact WHERE doc ->> 'town' = 't1') s ON s.town = other.town WHERE s.name = 'n1'$$),
 	('only fact_doc', $$SELECT n, s.town, s.id FROM other LEFT JOIN (SELECT doc ->> 'town' AS town, coalesce(doc ->> 'name', 'none') AS name, id FROM fact WHERE doc ->> 'town' = 't1') s ON s.town = other.town AND s.name = 'n1'$$),
 	('fact_t1', $$SELECT n, s.name, s.id FROM other LEFT JOIN (SELECT doc ->> 'town' AS town, coalesce(doc ->> 'name', 'none') AS name, id FROM fact WHERE doc ->> 'town' = 't1') s ON s.town = other.town$$),
-	('native', $$SELECT f.id, s.r, s.m FROM fact f, LATERAL (SELECT f.tableoid::regclass::text AS r, max(g) AS m FROM generate_series(1, 2) g) s WHERE f.doc ->> 'town' = 't1'$$),
-	('native', $$SELECT f.id, g FROM fact f, generate_series(1, length(f.tableoid::text)) g WHERE f.doc ->> 'town' = 't1'$$),
+	('plain_t1', $$SELECT f.id, s.r, s.m FROM fact f, LATERAL (SELECT f.tableoid::regclass::text AS r, max(g) AS m FROM generate_series(1, 2) g) s WHERE f.doc ->> 'town' = 't1'$$),
+	('plain_t1', $$SELECT f.id, g FROM fact f, generate_series(1, length(f.tableoid::text)) g WHERE f.doc ->> 'town' = 't1'$$),
 	('fact_t1', $$SELECT f.id, g FROM fact f, generate_series(1, (f.doc ->> 'age')::int) g WHERE f.doc ->> 'town' = 't1' AND f.doc ->> 'age' <> ''$$),
-	('native', $$SELECT f.id, v FROM fact f, LATERAL (VALUES (f.tableoid::regclass::text), (f.doc ->> 'name')) v WHERE f.doc ->> 'town' = 't1'$$),
-	('native', $$SELECT f.id, (SELECT f.tableoid::regclass) FROM fact f WHERE f.doc ->> 'town' = 't1'$$),
+	('plain_t1', $$SELECT f.id, v FROM fact f, LATERAL (VALUES (f.tableoid::regclass::text), (f.doc ->> 'name')) v WHERE f.doc ->> 'town' = 't1'$$),
+	('plain_t1', $$SELECT f.id, (SELECT f.tableoid::regclass) FROM fact f WHERE f.doc ->> 'town' = 't1'$$),
 	('fact_t1', $$SELECT f.id, t FROM fact f, jsonb_array_elements_text(f.doc -> 'tags') t WHERE f.doc ->> 'town' = 't1' AND jsonb_typeof(f.doc -> 'tags') = 'array'$$),
 	('only fact_doc, only fact_t1', $$SELECT id FROM fact WHERE doc ->> 'town' = 't1' UNION ALL SELECT id FROM fact WHERE doc ->> 'name' = 'n1'$$),
 	('only fact_doc, only fact_t1', $$SELECT id FROM fact WHERE doc ->> 'town' = 't1' INTERSECT SELECT id FROM fact WHERE doc ->> 'name' = 'n1'$$),

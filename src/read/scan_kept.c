@@ -1,0 +1,127 @@
+/*-------------------------------------------------------------------------
+ *
+ * scan_kept.c
+ *	  Keeps the rows that a scan of an index table has found, for a cursor that goes back.
+ *
+ * A native scan of a table or an index can be read in both directions, and so can a cursor that
+ * says neither SCROLL nor NO SCROLL.  A materialize node above the scan would do, but WHERE
+ * CURRENT OF does not look below it.  Of rows that are returned as they are stored, only the
+ * places are kept: the cursor's snapshot keeps the rows there.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/tableam.h"
+#include "access/tupdesc.h"
+#include "catalog/pg_type.h"
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "utils/tuplestore.h"
+
+#include "scan_kept.h"
+
+static void keep(IndexTableScan *scan, TupleTableSlot *row);
+static TupleTableSlot *kept_row(IndexTableScan *scan);
+
+/* keep_begin: has a scan keep its rows */
+void
+keep_begin(IndexTableScan *scan)
+{
+	TupleDesc	desc = scan->css.ss.ss_ScanTupleSlot->tts_tupleDescriptor;
+
+	if (scan->plan.stored_rows)
+	{
+		desc = CreateTemplateTupleDesc(1);
+		TupleDescInitEntry(desc, 1, "ctid", TIDOID, -1, 0);
+	}
+	scan->kept = tuplestore_begin_heap(true, false, work_mem);
+	scan->kept_slot = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
+}
+
+/*
+ * keep_next
+ *		Returns the next row in the direction in which the plan is read: one that is kept, or that
+ *		is found now.  The slot is empty if there is none.
+ *
+ * What was added last is before the position, so to go back from there is to leave out the row
+ * that was returned last.  When all are kept, the last of them is the one before the end.
+ */
+TupleTableSlot *
+keep_next(IndexTableScan *scan, TupleTableSlot *(*find) (IndexTableScan *scan))
+{
+	bool		forward = ScanDirectionIsForward(scan->css.ss.ps.state->es_direction);
+	TupleTableSlot *row;
+
+	if (!forward && tuplestore_ateof(scan->kept) && !scan->all_kept &&
+		!tuplestore_advance(scan->kept, false))
+		return ExecClearTuple(scan->css.ss.ss_ScanTupleSlot);
+	if ((!forward || !tuplestore_ateof(scan->kept)) &&
+		tuplestore_gettupleslot(scan->kept, forward, false, scan->kept_slot))
+		return kept_row(scan);
+	if (!forward || scan->all_kept)
+		return ExecClearTuple(scan->css.ss.ss_ScanTupleSlot);
+	row = find(scan);
+	if (TupIsNull(row))
+		scan->all_kept = true;
+	else
+		keep(scan, row);
+	return row;
+}
+
+static void
+keep(IndexTableScan *scan, TupleTableSlot *row)
+{
+	if (scan->plan.stored_rows)
+	{
+		ExecClearTuple(scan->kept_slot);
+		scan->kept_slot->tts_values[0] = PointerGetDatum(&row->tts_tid);
+		scan->kept_slot->tts_isnull[0] = false;
+		tuplestore_putvalues(scan->kept, scan->kept_slot->tts_tupleDescriptor, scan->kept_slot->tts_values,
+							 scan->kept_slot->tts_isnull);
+	}
+	else
+		tuplestore_puttupleslot(scan->kept, row);
+}
+
+static TupleTableSlot *
+kept_row(IndexTableScan *scan)
+{
+	TupleTableSlot *slot = scan->css.ss.ss_ScanTupleSlot;
+	int			i;
+
+	ExecClearTuple(slot);
+	slot_getallattrs(scan->kept_slot);
+	if (scan->plan.stored_rows)
+	{
+		table_tuple_fetch_row_version(scan->fact_table, (ItemPointer) DatumGetPointer(scan->kept_slot->tts_values[0]),
+									  scan->css.ss.ps.state->es_snapshot, slot);
+		return slot;
+	}
+	for (i = 0; i < slot->tts_tupleDescriptor->natts; i++)
+	{
+		slot->tts_values[i] = scan->kept_slot->tts_values[i];
+		slot->tts_isnull[i] = scan->kept_slot->tts_isnull[i];
+	}
+	return ExecStoreVirtualTuple(slot);
+}
+
+/* keep_restart: forgets all rows, as the scan starts anew */
+void
+keep_restart(IndexTableScan *scan)
+{
+	if (scan->kept == NULL)
+		return;
+	ExecClearTuple(scan->kept_slot);
+	tuplestore_clear(scan->kept);
+	scan->all_kept = false;
+}
+
+void
+keep_end(IndexTableScan *scan)
+{
+	if (scan->kept == NULL)
+		return;
+	ExecDropSingleTupleTableSlot(scan->kept_slot);
+	tuplestore_end(scan->kept);
+}
