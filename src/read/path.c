@@ -71,6 +71,8 @@ add_paths(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 		forget_dummy_path(root, rel, rte);
 	if (open_served(root, rel->relid, &served))
 	{
+		if (!alone)
+			note_sequential_scan(rel, served.rel);
 		add_paths_of_table(root, rel, rte, &served);
 		close_served(&served);
 	}

@@ -14,12 +14,15 @@
 #include <math.h>
 
 #include "access/htup_details.h"
+#include "access/sysattr.h"
+#include "access/table.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_statistic.h"
 #include "nodes/makefuncs.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "partitioning/partdesc.h"
+#include "storage/bufmgr.h"
 #include "access/relation.h"
 #include "utils/array.h"
 #include "utils/lsyscache.h"
@@ -37,9 +40,21 @@
 /* What fetching a row takes beside the descent and the page: opening the scan, and copying. */
 #define FETCH_COST	(40.0 * cpu_operator_cost)
 
+/* What note_sequential_scan() notes of a table, in fdw_private, which only foreign tables use otherwise. */
+typedef struct SequentialScan
+{
+	Cost		total_cost;		/* as the server sees it */
+	Cost		detoasting;		/* of a document, which it does not */
+} SequentialScan;
+
 static void class_size(Oid relid, double *tuples, double *pages);
 static double column_share(PlannerInfo *root, Candidate *c, Condition *condition);
 static double height(double pages);
+static Cost pages_cost(PlannerInfo *root, Candidate *c, double searches, double loops, double fact_pages);
+static double distinct_keys(Candidate *c);
+static Cost detoast_cost(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, double *seen);
+static bool uses_document(RelOptInfo *rel, FactDef *fact, List *clauses, bool asked_for);
+static double stored_order(Oid relid, AttrNumber attno, bool partitioned);
 
 /* class_size: gets what VACUUM or ANALYZE has counted last; 0 if they have not */
 static void
@@ -230,8 +245,10 @@ estimate_cost(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, d
 	double		searches = 1;
 	double		pages;
 	double		descent = LEVEL_COST * (height(c->pages) + 1);
+	double		seen;
 	QualCost	quals;
 	Cost		run;
+	Cost		detoasting;
 	ListCell   *cell;
 
 	foreach(cell, c->conditions)
@@ -257,14 +274,180 @@ estimate_cost(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, d
 		 * Nothing is known of the pages of a partitioned table whose
 		 * partitions were not looked at.
 		 */
-		double		fact_pages = rel->pages > 0 ? rel->pages : Max(c->tuples / 20, 1);
-		double		fetched = index_pages_fetched(c->entries * Max(loops, 1), fact_pages, Max(c->pages, fact_pages), root) / Max(loops, 1);
+		double		rows = c->def == NULL ? c->tuples : Max(table_rows(c->def->fact->relid), rel->tuples);
+		double		fact_pages = rel->pages > 0 ? rel->pages : Max((rows > 0 ? rows : c->tuples) / 20, 1);
 
-		run += fetched * random_page_cost;
-		run += c->entries * (LEVEL_COST * (height(fact_pages) + 1) + FETCH_COST);
+		run += pages_cost(root, c, searches, loops, fact_pages);
+		run += c->entries * FETCH_COST;
+		if (c->def == NULL || c->def->hint_attno == 0)
+			run += c->entries * LEVEL_COST * (height(fact_pages) + 1);
 	}
+	detoasting = detoast_cost(root, rel, c, clauses, &seen);
 	path->startup_cost = quals.startup + descent;
-	path->total_cost = path->startup_cost + run;
+	path->total_cost = (path->startup_cost + run + c->entries * detoasting) * seen;
+	path->startup_cost *= seen;
+}
+
+/*
+ * note_sequential_scan
+ *		Notes what a sequential scan costs if it is the best of the paths that a table has so far,
+ *		and what it costs besides to read a document that is stored out of line.
+ *
+ * A path of ours may take its place.  Nothing need be known of the other table: how many pages it
+ * has tells how many chunks, of which a page has four.
+ */
+void
+note_sequential_scan(RelOptInfo *rel, Relation fact)
+{
+	Path	   *best = NULL;
+	SequentialScan *scan;
+	Relation	toast;
+	double		pages;
+	ListCell   *cell;
+
+	foreach(cell, rel->pathlist)
+	{
+		Path	   *path = lfirst(cell);
+
+		if (path->param_info == NULL && (best == NULL || path->total_cost < best->total_cost))
+			best = path;
+	}
+	if (best == NULL || best->pathtype != T_SeqScan || !OidIsValid(fact->rd_rel->reltoastrelid) || rel->tuples < 1)
+		return;
+	toast = table_open(fact->rd_rel->reltoastrelid, AccessShareLock);
+	pages = RelationGetNumberOfBlocks(toast);
+	table_close(toast, AccessShareLock);
+	if (pages < 1)
+		return;
+	scan = palloc(sizeof(SequentialScan));
+	scan->total_cost = best->total_cost;
+	scan->detoasting = Min(4 * pages / rel->tuples, 1) * LEVEL_COST * (height(pages) + 1) + 4 * pages / rel->tuples * seq_page_cost / 2;
+	rel->fdw_private = scan;
+}
+
+/*
+ * detoast_cost
+ *		Returns what it costs to read a document that is stored out of line, for each row for
+ *		which these clauses are checked.  Sets *seen to the share that the server sees of what a
+ *		sequential scan costs.
+ *
+ * The server takes a condition on a document to cost what one on a number costs, although each
+ * document is read and put together for it.  A sequential scan so seems to cost a hundredth of
+ * what it does, while the documents are what an index table makes needless.  So both are
+ * measured by what the server sees, as long as no other index would do.
+ */
+static Cost
+detoast_cost(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, double *seen)
+{
+	FactDef    *fact = c->def == NULL ? NULL : c->def->fact;
+	SequentialScan *scan = rel->pages > 0 ? rel->fdw_private : NULL;
+
+	*seen = 1;
+	if (fact == NULL || scan == NULL)
+		return 0;
+	if (uses_document(rel, fact, rel->baserestrictinfo, c->entries_only))
+		*seen = scan->total_cost / (scan->total_cost + rel->tuples * scan->detoasting);
+	return uses_document(rel, fact, clauses, false) ? scan->detoasting : 0;
+}
+
+/* uses_document: returns whether clauses, or also what is asked for, are computed from a document */
+static bool
+uses_document(RelOptInfo *rel, FactDef *fact, List *clauses, bool asked_for)
+{
+	Bitmapset  *columns = NULL;
+	ListCell   *cell;
+	int			i;
+
+	if (asked_for)
+		pull_varattnos((Node *) rel->reltarget->exprs, rel->relid, &columns);
+	foreach(cell, clauses)
+		pull_varattnos((Node *) ((RestrictInfo *) lfirst(cell))->clause, rel->relid, &columns);
+	for (i = 0; i < fact->ndocs; i++)
+	{
+		if (bms_is_member(fact->doc_attno[i] - FirstLowInvalidHeapAttributeNumber, columns))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * pages_cost
+ *		Returns what it costs to read the pages of the rows that entries lead to, of a fact table
+ *		with so many pages.
+ *
+ * The entries of one key come in the order of the primary key.  If rows are stored in that
+ * order, their pages are read in one direction, and cost as little as those of a bitmap scan:
+ * the more of them are read, the less is skipped between two.  If the order of the keys, too,
+ * is the one in which rows are stored, the rows of a range of keys are beside each other.
+ */
+static Cost
+pages_cost(PlannerInfo *root, Candidate *c, double searches, double loops, double fact_pages)
+{
+	double		fetched = index_pages_fetched(c->entries * Max(loops, 1), fact_pages, Max(c->pages, fact_pages), root) / Max(loops, 1);
+	double		page_cost = random_page_cost;
+	double		order_of_rows = 0;
+	double		order_of_keys = 0;
+	double		run;			/* entries of one key */
+	double		run_pages;
+	Cost		together;
+
+	if (c->def != NULL)
+	{
+		FactDef    *fact = c->def->fact;
+
+		order_of_rows = Abs(stored_order(fact->relid, fact->pk_attno[0], fact->partitioned));
+		order_of_keys = order_of_rows * Abs(stored_order(c->def->relid, c->def->search[0], c->def->parts != NULL) *
+											stored_order(c->def->relid, c->def->pk_attno[0], c->def->parts != NULL));
+		if (fact->npk > 1)
+			order_of_rows *= 0.75;	/* as the server does for an index */
+	}
+	run = c->entries / Max(searches, distinct_keys(c));
+	run_pages = 2 * fact_pages * run / (2 * fact_pages + run);
+	page_cost -= (random_page_cost - seq_page_cost) * sqrt(Min(run_pages / fact_pages, 1)) * order_of_rows * order_of_rows;
+	together = random_page_cost + seq_page_cost * Max(ceil(c->entries * fact_pages / Max(c->tuples, 1)) - 1, 0);
+	return fetched * page_cost + order_of_keys * order_of_keys * Min(together - fetched * page_cost, 0);
+}
+
+/* distinct_keys: returns how many keys the entries of a scan have */
+static double
+distinct_keys(Candidate *c)
+{
+	double		result = 1;
+	int			i;
+
+	if (c->def == NULL)
+		return 1;
+	for (i = c->nequal; i < c->def->nkeys; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(c->def->desc, c->def->search[i] - 1);
+		VariableStatData column;
+		bool		is_default;
+
+		column_statistics(c->def->relid, att, c->def->parts != NULL, c->tuples, &column);
+		result *= Max(get_variable_numdistinct(&column, &is_default), 1);
+		ReleaseVariableStats(column);
+	}
+	return Max(Min(result / Max(c->tuples, 1), 1) * c->entries, 1);
+}
+
+/* stored_order: returns the correlation of a column's values with the places of the rows; 0 if it is not known */
+static double
+stored_order(Oid relid, AttrNumber attno, bool partitioned)
+{
+	HeapTuple	tuple = SearchSysCache3(STATRELATTINH, ObjectIdGetDatum(relid), Int16GetDatum(attno), BoolGetDatum(partitioned));
+	AttStatsSlot slot;
+	double		result = 0;
+
+	if (!HeapTupleIsValid(tuple))
+		return 0;
+	if (get_attstatsslot(&slot, tuple, STATISTIC_KIND_CORRELATION, InvalidOid, ATTSTATSSLOT_NUMBERS))
+	{
+		if (slot.nnumbers == 1)
+			result = slot.numbers[0];
+		free_attstatsslot(&slot);
+	}
+	ReleaseSysCache(tuple);
+	return result;
 }
 
 /*
