@@ -140,7 +140,7 @@ sub crashed_by_itself
 }
 
 # session: a psql that stays. query() returns what comes back, errors included; start() does not wait for that, and
-# answer() does.
+# answer() does; has_ended() tells whether it would have to.
 sub session
 {
 	my ($node, $database) = @_;
@@ -172,6 +172,13 @@ sub Oracle::Session::answer
 	$self->{out} = '';
 	chomp $answer;
 	return $answer;
+}
+
+sub Oracle::Session::has_ended
+{
+	my ($self) = @_;
+	$self->{psql}->pump_nb;
+	return $self->{out} =~ /end of answer $self->{number}\n/;
 }
 
 sub Oracle::Session::query { return $_[0]->start($_[1])->answer; }
