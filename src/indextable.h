@@ -170,9 +170,8 @@ typedef struct IndexDef
 	Bitmapset  *used;			/* columns of the fact table that entries
 								 * depend on, minus
 								 * FirstLowInvalidHeapAttributeNumber */
-	uint32		lacking;		/* what is recorded, and committed; see
-								 * catalog/completeness.c */
-	uint32		own_lacking;	/* what this transaction has recorded ... */
+	TransactionId lacking_by[INDEX_MAX_KEYS + 1];	/* who has recorded it */
+	uint32		own_lacking;	/* what this transaction has recorded or keeps */
 	uint64		own_lacking_in; /* ... in this subtransaction, a full XID */
 } IndexDef;
 

@@ -29,13 +29,34 @@
  * A transaction itself sees its rows even with a snapshot that is older than the record
  * it has found: at REPEATABLE READ, for example.  So a transaction that has written anything
  * reads the record with the latest snapshot, too.  That sees it: it is not removed before
- * the transaction ends, which has a lock on the fact table.
+ * the transaction ends, which keeps it.
  *
- * What was recorded stays, even if there is no such row any more.  It is removed only by
- * those who lock writers out and know what holds from then on: where an index table is
- * new, takes the place of another, or is emptied with its fact table.  All of them send
- * an invalidation of the fact table, which writers receive with their lock on it, so
- * that sessions can remember in the IndexDef what they have found committed.
+ * A writer that relies on a record of others keeps it: it has a lock on it until its
+ * transaction ends, or the savepoint whose rows rely on it is rolled back.  The lock is on
+ * no object of the database.  It is named by the index table, the transaction that has
+ * inserted the record, and the number of key fields, which VACUUM FULL does not change
+ * either.  Having got the lock the writer makes sure that the record is still there.
+ *
+ * A record is removed where writers are locked out: where an index table is new, takes the
+ * place of another, or is emptied with its fact table.  And it is removed by verify(), which
+ * locks nobody out, if no row is left that it is about.  verify() first locks the records,
+ * so that nobody can keep them, and only those that nobody keeps now.  Then it takes its
+ * snapshot, and reads the fact table.  If it sees no row that a record is about, it removes
+ * the record, and has the lock until its transaction ends.  Every snapshot that does not see
+ * the record any more was taken later than that of verify().  Suppose that it sees a row that
+ * the record is about.  Then that of verify() did not see it, as it would have been found, so
+ * its writer ended later.  So the writer cannot have kept the record before it was locked.
+ * While it was locked, he could not, and afterwards it was gone.  So he has recorded it
+ * himself, and the snapshot sees that.  An older snapshot sees the record.  A writer waits
+ * for nobody: where records are locked, he inserts his own, which the next writers keep.
+ *
+ * A row that lacked an entry before an update that leaves its key alone need not be
+ * looked at.  If the snapshot of verify() saw neither version, it saw none that came after the
+ * row began to lack it, and whoever had it begin has ended later.
+ *
+ * All that remove records send an invalidation of the fact table.  Sessions remember in the
+ * IndexDef who has inserted those that they have found, and believe that, once they have the
+ * lock, unless the definition has become stale.
  *
  *-------------------------------------------------------------------------
  */
@@ -47,12 +68,16 @@
 #include "access/skey.h"
 #include "access/transam.h"
 #include "access/xact.h"
+#include "catalog/indexing.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_type.h"
 #include "fmgr.h"
+#include "miscadmin.h"
 #include "storage/lmgr.h"
+#include "storage/lock.h"
 #include "storage/lockdefs.h"
 #include "utils/fmgroids.h"
+#include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
@@ -65,20 +90,33 @@
 typedef struct Records
 {
 	bool		kept;			/* it is recorded which rows lack entries */
-	uint32		committed;		/* what others have recorded */
-	uint32		own;			/* what this transaction has recorded */
+	uint32		lacking;
 } Records;
+
+/* A record that verify() has locked. */
+typedef struct LockedRecord
+{
+	TransactionId xmin;			/* has inserted it */
+	int			fields;
+} LockedRecord;
 
 StaticAssertDecl(INDEX_MAX_KEYS <= 32, "LACKING_BIT() has a bit for each number of key fields, of which there are fewer");
 
 static Oid	completeness_relid(void);
 static Relation open_if_free(Oid relid);
 static SysScanDesc scan_rows(Relation rel, const char *index, Oid index_table, Snapshot snapshot);
+static int	record_fields(HeapTuple tuple, Relation rel);
 static void read_records(Relation rel, Oid index_table, Snapshot snapshot, Records *records);
 static bool all_records(Relation rel, Oid index_table, Snapshot snapshot, uint32 *lacking);
 static bool has_rejections(Oid index_table, Snapshot snapshot);
 static bool may_lack_whole_key(IndexDef *def);
+static void forget_known(IndexDef *def);
 static void insert_record(Oid index_table, int fields);
+static LOCKTAG record_tag(Oid index_table, TransactionId xmin, int fields);
+static bool lock_record(Oid index_table, TransactionId xmin, int fields, LOCKMODE mode);
+static uint32 keep_remembered(IndexDef *def, uint32 lacking);
+static uint32 keep_committed(IndexDef *def, Relation rel, uint32 lacking);
+static LockedRecord *find_locked(List *locked, TransactionId xmin, int fields);
 
 /*
  * completeness_relid
@@ -129,6 +167,16 @@ scan_rows(Relation rel, const char *index, Oid index_table, Snapshot snapshot)
 	return systable_beginscan(rel, relid, OidIsValid(relid), snapshot, 1, &key);
 }
 
+/* record_fields: returns for how many leading key fields a row is a record; -1: for none */
+static int
+record_fields(HeapTuple tuple, Relation rel)
+{
+	bool		isnull;
+	Datum		fields = heap_getattr(tuple, 2, RelationGetDescr(rel), &isnull);
+
+	return isnull ? -1 : DatumGetInt16(fields) & 31;
+}
+
 /* read_records: reads what is recorded of an index table, as a snapshot sees it; NULL: the latest one */
 static void
 read_records(Relation rel, Oid index_table, Snapshot snapshot, Records *records)
@@ -139,15 +187,12 @@ read_records(Relation rel, Oid index_table, Snapshot snapshot, Records *records)
 	memset(records, 0, sizeof(Records));
 	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
 	{
-		bool		isnull;
-		Datum		fields = heap_getattr(tuple, 2, RelationGetDescr(rel), &isnull);
+		int			fields = record_fields(tuple, rel);
 
-		if (isnull)
+		if (fields < 0)
 			records->kept = true;
-		else if (TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetXmin(tuple->t_data)))
-			records->own |= LACKING_BIT(DatumGetInt16(fields) & 31);
 		else
-			records->committed |= LACKING_BIT(DatumGetInt16(fields) & 31);
+			records->lacking |= LACKING_BIT(fields);
 	}
 	systable_endscan(scan);
 }
@@ -199,11 +244,11 @@ all_records(Relation rel, Oid index_table, Snapshot snapshot, uint32 *lacking)
 
 	read_records(rel, index_table, snapshot, &records);
 	kept = records.kept;
-	*lacking = records.committed | records.own;
+	*lacking = records.lacking;
 	if (snapshot != NULL && TransactionIdIsValid(GetTopTransactionIdIfAny()))
 	{
 		read_records(rel, index_table, NULL, &records);
-		*lacking |= records.committed | records.own;
+		*lacking |= records.lacking;
 	}
 	return kept;
 }
@@ -258,22 +303,29 @@ lacking_unrecorded(IndexDef *def, uint32 lacking, Snapshot snapshot)
 	kept = all_records(rel, def->relid, snapshot, &recorded);
 	relation_close(rel, AccessShareLock);
 	lacking &= ~recorded;
-	def->lacking &= ~lacking;
-	def->own_lacking &= ~lacking;
+	if (lacking != 0)
+		forget_known(def);
 	return kept ? lacking : 0;
+}
+
+/* forget_known: forgets what this session knows of what is recorded */
+static void
+forget_known(IndexDef *def)
+{
+	memset(def->lacking_by, 0, sizeof(def->lacking_by));
+	def->own_lacking = 0;
 }
 
 /*
  * lacking_is_news
  *		Returns whether some bits may have to be recorded, as far as this session knows.
  *
- * What this transaction has recorded itself is known only as long as the subtransaction
- * lasts that has seen it: with another one it might be rolled back.
+ * What this transaction has recorded itself, or keeps, is known only as long as the
+ * subtransaction lasts that has seen it: with another one it might be rolled back.
  */
 bool
 lacking_is_news(IndexDef *def, uint32 lacking)
 {
-	lacking &= ~def->lacking;
 	return lacking != 0 &&
 		((lacking & ~def->own_lacking) != 0 ||
 		 def->own_lacking_in != U64FromFullTransactionId(GetCurrentFullTransactionIdIfAny()));
@@ -287,28 +339,113 @@ lacking_is_news(IndexDef *def, uint32 lacking)
 void
 record_lacking(IndexDef *def, uint32 lacking)
 {
+	uint64		xid;
+	uint32		known;
 	Oid			relid;
 	Relation	rel;
-	Records		records;
 	int			fields;
 
 	if (!lacking_is_news(def, lacking))
 		return;
-	relid = completeness_relid();
-	if (!OidIsValid(relid))
-		return;
-	rel = relation_open(relid, RowExclusiveLock);
-	read_records(rel, def->relid, NULL, &records);
-	relation_close(rel, NoLock);
-	for (fields = 0; fields <= def->nkeys; fields++)
-		if (lacking & ~(records.committed | records.own) & LACKING_BIT(fields))
-			insert_record(def->relid, fields);
-	def->lacking |= records.committed;
-	if ((lacking & ~records.committed) != 0)
+	xid = U64FromFullTransactionId(GetCurrentFullTransactionId());
+	known = def->own_lacking_in == xid ? def->own_lacking : 0;
+	known |= keep_remembered(def, lacking & ~known);
+	if ((lacking & ~known) != 0)
 	{
-		def->own_lacking = lacking | records.own;
-		def->own_lacking_in = U64FromFullTransactionId(GetCurrentFullTransactionId());
+		relid = completeness_relid();
+		if (!OidIsValid(relid))
+			return;
+		rel = relation_open(relid, RowExclusiveLock);
+		known |= keep_committed(def, rel, lacking & ~known);
+		relation_close(rel, NoLock);
+		for (fields = 0; fields <= def->nkeys; fields++)
+			if (lacking & ~known & LACKING_BIT(fields))
+				insert_record(def->relid, fields);
 	}
+	def->own_lacking = known | lacking;
+	def->own_lacking_in = xid;
+}
+
+/* record_tag: returns the name of the lock on a record */
+static LOCKTAG
+record_tag(Oid index_table, TransactionId xmin, int fields)
+{
+	LOCKTAG		tag;
+
+	SET_LOCKTAG_OBJECT(tag, MyDatabaseId, index_table, xmin, fields);
+	return tag;
+}
+
+/* lock_record: locks a record, unless it is locked in a mode that conflicts */
+static bool
+lock_record(Oid index_table, TransactionId xmin, int fields, LOCKMODE mode)
+{
+	LOCKTAG		tag = record_tag(index_table, xmin, fields);
+
+	return LockAcquire(&tag, mode, false, true) != LOCKACQUIRE_NOT_AVAIL;
+}
+
+/* keep_remembered: keeps records that this session has found before, and returns which of the bits they are about */
+static uint32
+keep_remembered(IndexDef *def, uint32 lacking)
+{
+	uint32		kept = 0;
+	int			fields;
+
+	for (fields = 0; fields <= def->nkeys; fields++)
+		if ((lacking & LACKING_BIT(fields)) && TransactionIdIsValid(def->lacking_by[fields]) &&
+			lock_record(def->relid, def->lacking_by[fields], fields, AccessShareLock))
+			kept |= LACKING_BIT(fields);
+	if (kept != 0)
+		AcceptInvalidationMessages();
+	return def->fact->stale ? 0 : kept;
+}
+
+/*
+ * keep_committed
+ *		Finds records, keeps those of others, and returns which of the bits they are about.
+ *
+ * They are read twice: to be locked, and to see that they have not been removed just before.
+ */
+static uint32
+keep_committed(IndexDef *def, Relation rel, uint32 lacking)
+{
+	TransactionId locked[INDEX_MAX_KEYS + 1] = {0};
+	uint32		kept = 0;
+	bool		again = false;
+
+	do
+	{
+		SysScanDesc scan = scan_rows(rel, "completeness_index_table", def->relid, NULL);
+		HeapTuple	tuple;
+		bool		lock = !again;
+
+		again = false;
+		while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+		{
+			TransactionId xmin = HeapTupleHeaderGetRawXmin(tuple->t_data);
+			int			fields = record_fields(tuple, rel);
+
+			if (fields < 0 || fields > def->nkeys || (lacking & ~kept & LACKING_BIT(fields)) == 0)
+				continue;
+			if (TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetXmin(tuple->t_data)))
+				kept |= LACKING_BIT(fields);
+			else if (lock && !TransactionIdIsValid(locked[fields]))
+			{
+				if (!lock_record(def->relid, xmin, fields, AccessShareLock))
+					continue;
+				locked[fields] = xmin;
+				again = true;
+			}
+			else if (!lock && locked[fields] == xmin)
+			{
+				def->lacking_by[fields] = xmin;
+				kept |= LACKING_BIT(fields);
+			}
+		}
+		systable_endscan(scan);
+	} while (again);
+	return kept;
 }
 
 /* insert_record: inserts a row of an index table; fields < 0: NULL */
@@ -359,6 +496,101 @@ completeness_move(Oid from, Oid to)
 	(void) delete_by_oid("completeness", "completeness_index_table", 1, from);
 	(void) delete_by_oid("completeness", "completeness_index_table", 1, to);
 	for (fields = records.kept ? -1 : 0; fields < 32; fields++)
-		if (fields < 0 || ((records.committed | records.own) & LACKING_BIT(fields)))
+		if (fields < 0 || (records.lacking & LACKING_BIT(fields)))
 			insert_record(to, fields);
+}
+
+/*
+ * lock_records
+ *		Locks what is recorded of an index table and nobody keeps, so that unlock_records() can
+ *		remove it, and lists it.  Called before the snapshot is taken that is to show whether
+ *		there are such rows.
+ */
+List *
+lock_records(IndexDef *def)
+{
+	Oid			relid = completeness_relid();
+	List	   *locked = NIL;
+	Relation	rel;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	if (!OidIsValid(relid))
+		return NIL;
+	rel = relation_open(relid, RowExclusiveLock);
+	scan = scan_rows(rel, "completeness_index_table", def->relid, NULL);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		LockedRecord *record = palloc(sizeof(LockedRecord));
+
+		record->xmin = HeapTupleHeaderGetRawXmin(tuple->t_data);
+		record->fields = record_fields(tuple, rel);
+		if (record->fields >= 0 && !TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetXmin(tuple->t_data)) &&
+			lock_record(def->relid, record->xmin, record->fields, AccessExclusiveLock))
+			locked = lappend(locked, record);
+	}
+	systable_endscan(scan);
+	relation_close(rel, NoLock);
+	return locked;
+}
+
+/*
+ * unlock_records
+ *		Removes those of the records that are not about rows with these bits, all that there
+ *		are, and unlocks the others.
+ */
+void
+unlock_records(IndexDef *def, List *locked, uint32 lacking)
+{
+	bool		removed = false;
+	Relation	rel;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	ListCell   *cell;
+
+	if (locked == NIL)
+		return;
+	rel = relation_open(completeness_relid(), RowExclusiveLock);
+	scan = scan_rows(rel, "completeness_index_table", def->relid, NULL);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		int			fields = record_fields(tuple, rel);
+
+		if (fields < 0 || (lacking & LACKING_BIT(fields)) != 0 ||
+			find_locked(locked, HeapTupleHeaderGetRawXmin(tuple->t_data), fields) == NULL)
+			continue;
+		CatalogTupleDelete(rel, &tuple->t_self);
+		removed = true;
+	}
+	systable_endscan(scan);
+	relation_close(rel, NoLock);
+	foreach(cell, locked)
+	{
+		LockedRecord *record = lfirst(cell);
+		LOCKTAG		tag = record_tag(def->relid, record->xmin, record->fields);
+
+		if ((lacking & LACKING_BIT(record->fields)) != 0)
+			LockRelease(&tag, AccessExclusiveLock, false);
+	}
+	if (!removed)
+		return;
+	forget_known(def);
+	CacheInvalidateRelcacheByRelid(def->fact->relid);
+	CommandCounterIncrement();
+}
+
+/* find_locked: returns the record in a list that a transaction has inserted, or NULL */
+static LockedRecord *
+find_locked(List *locked, TransactionId xmin, int fields)
+{
+	ListCell   *cell;
+
+	foreach(cell, locked)
+	{
+		LockedRecord *record = lfirst(cell);
+
+		if (record->xmin == xmin && record->fields == fields)
+			return record;
+	}
+	return NULL;
 }

@@ -24,6 +24,7 @@ extern List *all_rows(const char *table, void *(*read) (HeapTuple tuple, TupleDe
 extern List *array_strings(Datum array, Oid type);
 extern Oid	catalog_index(Relation rel, const char *name);
 extern bool catalog_table_has_columns(const char *table, int natts);
+extern const char *extension_version(void);
 extern void check_version(TupleDesc desc, int natts);
 extern bool delete_by_oid(const char *table, const char *index, AttrNumber column, Oid value);
 extern void insert_row(const char *table, Datum *values, bool *isnull);

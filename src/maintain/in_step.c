@@ -491,6 +491,8 @@ written_by_us(FactDef *def)
 {
 	Written    *table;
 
+	if (!TransactionIdIsValid(GetTopTransactionIdIfAny()))
+		return false;
 	if (unseen || IsParallelWorker() || IsLogicalWorker())
 		return true;
 	for (table = written; table != NULL; table = table->next)

@@ -25,6 +25,8 @@
 #include "postgres.h"
 
 #include "access/relation.h"
+#include "access/xact.h"
+#include "access/xlog.h"
 #include "common/pg_prng.h"
 #include "executor/tuptable.h"
 #include "miscadmin.h"
@@ -38,6 +40,7 @@
 #include "../catalog/completeness.h"
 #include "../catalog/definition_rows.h"
 #include "../catalog/named.h"
+#include "../catalog/table_access.h"
 #include "../catalog/told_sql.h"
 #include "../definition/cache.h"
 #include "../entry/bulk_load.h"
@@ -46,6 +49,7 @@
 #include "../entry/fact_fetch.h"
 #include "../indextable.h"
 #include "../maintain/foreign_snapshot.h"
+#include "../maintain/in_step.h"
 #include "../queue/rejections.h"
 #include "../util/fixed_settings.h"
 #include "../util/sql.h"
@@ -58,6 +62,7 @@
 #include "setup.h"
 #include "sums.h"
 
+static bool may_remove_records(Verify *v);
 static void compare_rows(Verify *v);
 static bool sums_differ(Verify *v);
 static void read_and_compare(Verify *v);
@@ -100,6 +105,8 @@ verify_index_table(Oid index_table, double sample, discrepancy_handler handler, 
 		report_not_index_table(index_table);
 	PG_TRY();
 	{
+		if (may_remove_records(&v))
+			v.locked_records = lock_records(v.def);
 		note_fed_rows(&v);
 		v.snapshot = get_synchronized_snapshot(v.factdef, v.fact);
 		note_fed_rows(&v);
@@ -119,6 +126,7 @@ verify_index_table(Oid index_table, double sample, discrepancy_handler handler, 
 			compare_rows(&v);
 		PopActiveSnapshot();
 		UnregisterSnapshot(v.snapshot);
+		unlock_records(v.def, v.locked_records, v.any_rejected ? ~(uint32) 0 : v.lacking_queued);
 	}
 	PG_CATCH();
 	{
@@ -131,6 +139,25 @@ verify_index_table(Oid index_table, double sample, discrepancy_handler handler, 
 	relation_close(v.fact, NoLock);
 	MemoryContextDelete(v.cxt);
 	AtEOXact_GUC(false, nestlevel);
+}
+
+/*
+ * may_remove_records
+ *		Returns whether records of rows that lack entries may be removed if no such row is found.
+ *
+ * All rows have to be read here, and not on other servers, with a snapshot that is taken
+ * afterwards.  An older snapshot of this transaction would not see a record that it has
+ * removed itself, but may see such a row; and what this transaction has written may not be
+ * complete yet.  A session that has the library of 1.1 keeps no record: where the catalog is
+ * of 1.1 there may be some, and before it is updated they have to end.
+ */
+static bool
+may_remove_records(Verify *v)
+{
+	return v->sample >= 100 && v->def->active && v->def->citus == NULL && !v->factdef->distributed &&
+		(!v->factdef->partitioned || OidIsValid(v->factdef->pk_index)) &&
+		!RecoveryInProgress() && !XactReadOnly && !IsolationUsesXactSnapshot() && !written_by_us(v->factdef) &&
+		strcmp(extension_version(), "1.1") != 0;
 }
 
 /* compare_entries: reads both tables, and reports the entries that are not as they should be */

@@ -67,6 +67,7 @@ typedef struct Share
 	bool		any_rejected;
 	int64		misplaced;
 	uint32		lacking;
+	uint32		lacking_queued;
 	Bucket		buckets[BUCKETS];
 } Share;
 
@@ -111,7 +112,7 @@ sum_up_in_parallel(Verify *v)
 	memset(v->buckets, 0, sizeof(Bucket) * BUCKETS);
 	v->any_rejected = false;
 	v->misplaced = 0;
-	v->lacking = 0;
+	v->lacking = v->lacking_queued = 0;
 	return false;
 }
 
@@ -139,6 +140,7 @@ indextable_sum_up(dsm_segment *seg, shm_toc *toc)
 	share->any_rejected = v.any_rejected;
 	share->misplaced = v.misplaced;
 	share->lacking = v.lacking;
+	share->lacking_queued = v.lacking_queued;
 	definition_unpin(v.factdef);
 	relation_close(v.index_table, NoLock);
 	relation_close(v.fact, NoLock);
@@ -264,6 +266,7 @@ add_share(Verify *v, Share *share)
 	v->any_rejected |= share->any_rejected;
 	v->misplaced += share->misplaced;
 	v->lacking |= share->lacking;
+	v->lacking_queued |= share->lacking_queued;
 	for (i = 0; i < BUCKETS; i++)
 	{
 		v->buckets[i].expected += share->buckets[i].expected;

@@ -144,14 +144,15 @@ read_fact_rows(void *verify)
 
 /*
  * note_lacking
- *		Notes that a row lacks entries, unless its key is queued: then that may not have been
- *		recorded yet.
+ *		Notes that a row lacks entries, and apart from that, if its key is queued: then that may
+ *		not have been recorded yet.
  */
 static void
 note_lacking(Verify *v, Row *row)
 {
 	uint64		hash;
 
+	v->lacking_queued |= row->entries.lacking;
 	if ((row->entries.lacking & ~v->lacking) == 0 || row->rejection.sqlstate != 0)
 		return;
 	if (v->def->async)

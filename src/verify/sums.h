@@ -74,6 +74,8 @@ typedef struct Verify
 								 * include them */
 	uint32		lacking;		/* of rows that lack entries; see
 								 * catalog/completeness.c */
+	uint32		lacking_queued; /* the same, with those whose keys are queued */
+	List	   *locked_records; /* see lock_records() */
 	Tuplesortstate *expected;	/* entries that should be there, by identity */
 	Tuplesortstate *found;		/* entries that are there, by identity */
 	LiveScan	rows;			/* looks fact rows up by primary key */

@@ -332,5 +332,87 @@ SELECT kind, problem FROM indextable.verify('town_last');
 CALL indextable.rebuild('town_last');
 SELECT * FROM town_last();
 DROP TABLE f;
+-- ---- verify() removes what is recorded of rows that are gone, and plain SQL uses the index table again
+CREATE TABLE f (id int PRIMARY KEY, doc jsonb);
+SELECT indextable.create('town_last', 'f', '{town, last}'), indextable.create('numbers', 'f', '{n::int}', on_mismatch => 'skip');
+INSERT INTO f SELECT i, jsonb_build_object('town', 't' || i % 10, 'last', 'l' || i, 'n', i) FROM generate_series(1, 100) i;
+CREATE FUNCTION used(OUT index_table regclass, OUT used boolean, OUT recorded int[]) RETURNS SETOF record LANGUAGE sql AS $$
+	SELECT x.index_table, x.used, (SELECT array_agg(c.fields ORDER BY c.fields) FROM indextable_internal.completeness c WHERE c.index_table = x.index_table AND c.fields IS NOT NULL)
+	FROM (SELECT * FROM indextable.explain('SELECT id FROM f WHERE doc ->> ''town'' = ''t1''') e WHERE e.index_table = 'town_last'::regclass
+		  UNION ALL SELECT * FROM indextable.explain('SELECT id FROM f WHERE (doc ->> ''n'')::int = 7') e WHERE e.index_table = 'numbers'::regclass) x
+$$;
+SET indextable.planner = force;
+SELECT * FROM used();
+INSERT INTO f VALUES (101, '{"town": "t1", "n": "many"}'), (102, '{"last": "l"}');
+SELECT * FROM used();
+SELECT * FROM indextable.verify('f');
+SELECT * FROM used();
+-- only what no row is left of, if all rows are read, and the transaction may write
+UPDATE f SET doc = '{"town": "t1", "last": "l", "n": 7}' WHERE id = 101;
+SELECT * FROM indextable.verify('f', 50);
+BEGIN READ ONLY;
+SELECT * FROM indextable.verify('f');
+COMMIT;
+SELECT * FROM used();
+SELECT * FROM indextable.verify('f');
+SELECT * FROM used();
+EXPLAIN (COSTS OFF) SELECT id FROM f WHERE doc ->> 'town' = 't1' ORDER BY doc ->> 'last', id LIMIT 2;
+SELECT id FROM f WHERE doc ->> 'town' = 't1' ORDER BY doc ->> 'last', id LIMIT 2;
+-- the next row is recorded again; repair() removes it, too
+INSERT INTO f VALUES (103, '{"town": "t1"}');
+SELECT * FROM used();
+DELETE FROM f WHERE id > 101;
+CALL indextable.repair('town_last', NULL, NULL, NULL, NULL);
+SELECT * FROM used();
+-- not in a transaction that has written the fact table, nor in one that has an older snapshot
+INSERT INTO f VALUES (103, '{"town": "t1"}');
+BEGIN;
+DELETE FROM f WHERE id = 103;
+SELECT * FROM indextable.verify('f');
+COMMIT;
+BEGIN ISOLATION LEVEL REPEATABLE READ;
+SELECT * FROM indextable.verify('f');
+COMMIT;
+SELECT * FROM used();
+-- the transaction itself records the next row; a cursor that was opened before sees what it removed
+BEGIN;
+DECLARE c CURSOR FOR SELECT count(*) FROM indextable_internal.completeness WHERE index_table = 'town_last'::regclass;
+SELECT * FROM indextable.verify('f');
+SELECT * FROM used();
+FETCH c;
+SAVEPOINT a;
+INSERT INTO f VALUES (103, '{"town": "t1"}');
+SELECT * FROM used();
+ROLLBACK TO a;
+SELECT * FROM used();
+INSERT INTO f VALUES (103, '{"town": "t1"}');
+COMMIT;
+SELECT * FROM used();
+-- a row whose key is queued still lacks the entry that an asynchronous index table does not have
+SELECT indextable.alter('town_last', maintenance => 'async');
+SET indextable.stale_reads = on;
+UPDATE f SET doc = doc || '{"other": 1}' WHERE id = 103;
+SELECT * FROM indextable.verify('f');
+SELECT * FROM used();
+DELETE FROM f WHERE id = 103;
+SELECT indextable.drain('f');
+SELECT * FROM indextable.verify('f');
+SELECT * FROM used();
+-- partitions
+DROP TABLE f;
+CREATE TABLE f (id int PRIMARY KEY, doc jsonb) PARTITION BY RANGE (id);
+CREATE TABLE f1 PARTITION OF f FOR VALUES FROM (0) TO (10);
+CREATE TABLE f2 PARTITION OF f FOR VALUES FROM (10) TO (20);
+SELECT indextable.create('town_last', 'f', '{town, last}'), indextable.create('numbers', 'f', '{n::int}', on_mismatch => 'skip');
+INSERT INTO f VALUES (1, '{"town": "t1", "last": "l", "n": 1}'), (11, '{"town": "t1", "n": "x"}');
+SELECT * FROM indextable.verify('f');
+SELECT * FROM used();
+TRUNCATE f2;
+SELECT * FROM indextable.verify('f');
+SELECT * FROM used();
+RESET indextable.planner;
+RESET indextable.stale_reads;
+DROP TABLE f;
+
 SELECT count(*) FROM indextable_internal.completeness;
 DROP SCHEMA incomplete CASCADE;

@@ -33,6 +33,14 @@ SELECT indextable.create('deno', 'fact', '{n::int}', 'denormalized', partitions 
 SELECT indextable.create('tags', 'fact', '{tags[*]::int}');
 SELECT indextable.create('asyn', 'fact', '{k}', maintenance => 'async');
 SELECT t, f FROM unnest('{norm,part,deno,tags,asyn}'::regclass[]) t, found(t) f ORDER BY t::text, f;
+-- that rows lack entries stays recorded as long as a worker finds one
+INSERT INTO fact VALUES (3000, '{"n": 3000}');
+SELECT count(*) FROM indextable.verify('norm');
+SELECT count(*) FROM indextable_internal.completeness WHERE index_table = 'norm'::regclass AND fields IS NOT NULL;
+DELETE FROM fact WHERE id = 3000;
+SELECT count(*) FROM indextable.verify('norm');
+SELECT count(*) FROM indextable_internal.completeness WHERE index_table = 'norm'::regclass AND fields IS NOT NULL;
+SELECT indextable.drain('fact') > 0 AS drained;
 CALL damage('DELETE FROM norm WHERE id = 1', 'UPDATE norm SET k = ''other'' WHERE id = 2', 'INSERT INTO norm VALUES (''k'', 3), (''k'', -1)',
 	'DELETE FROM part WHERE id = 4', 'UPDATE part SET n = 0 WHERE id = 5', 'UPDATE part SET id = -6 WHERE id = 6',
 	'UPDATE deno SET doc = NULL WHERE id = 7', 'DELETE FROM tags WHERE id = 8', 'UPDATE asyn SET id = -9 WHERE id = 9');

@@ -45,6 +45,15 @@ SELECT bool_or(owner <> 10) FROM (SELECT nspowner FROM pg_namespace WHERE nspnam
 UNION ALL SELECT relowner FROM pg_class WHERE relnamespace::regnamespace::text LIKE 'indextable%' UNION ALL SELECT proowner FROM pg_proc WHERE pronamespace::regnamespace::text LIKE 'indextable%') o (owner)
 SQL
 
+# ---- verify() removes a record of rows without entries also where it loads the library
+
+my $recorded = q(SELECT count(*) FROM indextable_internal.completeness WHERE index_table = 'shop.lacks_k'::regclass AND fields IS NOT NULL);
+app('app', q(CREATE TABLE shop.lacks (id int PRIMARY KEY, doc jsonb); SELECT indextable.create('lacks_k', 'shop.lacks', '{k}'); INSERT INTO shop.lacks VALUES (1, '{}'); DELETE FROM shop.lacks));
+is(super('app', $recorded), 1, 'a row without an entry is recorded');
+app('app', q(SELECT indextable.verify('shop.lacks_k')));
+is(super('app', $recorded), 0, 'until there is none');
+app('app', 'DROP TABLE shop.lacks');
+
 # ---- every other function, and DDL
 
 unlike(app('app', <<'SQL'), qr/ERROR/, 'everything else that an owner does');

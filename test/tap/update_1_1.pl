@@ -137,6 +137,17 @@ sub works
 	return;
 }
 
+# forgets DATABASE: whether verify() removes what is recorded of a row without an entry that is gone
+sub forgets
+{
+	my ($database) = @_;
+	$node->safe_psql($database, q(CREATE TABLE m (pk int PRIMARY KEY, doc jsonb); SELECT indextable.create('m_k', 'm', '{k}'); INSERT INTO m VALUES (1, '{}')));
+	$node->safe_psql($database, $_) for 'DELETE FROM m', q(SELECT indextable.verify('m'));
+	my $left = $node->safe_psql($database, q(SELECT count(*) FROM indextable_internal.completeness WHERE index_table = 'm_k'::regclass AND fields IS NOT NULL));
+	$node->safe_psql($database, 'DROP TABLE m');
+	return $left == 0;
+}
+
 my $version = q(SELECT extversion FROM pg_extension WHERE extname = 'indextable');
 
 # ---- the library with the catalog of 1.1
@@ -160,6 +171,7 @@ is($node->safe_psql('before', q(SELECT count(*) > 0 FROM indextable.advise('f'))
 like($node->safe_psql('before', q(SELECT indextable.explain($$SELECT * FROM f WHERE doc ->> 'k' = 'k7'$$))), qr/f_k/, '1.1: explain()');
 is($node->safe_psql('before', q(SELECT indextable.reset_stats('f_k'), indextable.start_workers(), indextable.stop_workers() >= 0)), '||t', '1.1: other functions');
 works('before', '1.1');
+ok(!forgets('before'), '1.1: verify() removes no record, since sessions with the library of 1.1 would not notice');
 $node->safe_psql('before', q(DROP VIEW drift, all_drift; SELECT indextable.drop('f_n'); DROP TABLE f_s; DROP TABLE f, g));
 is($node->safe_psql('before', q(SELECT string_agg(index_table::text, ' ' ORDER BY index_table::text) FROM indextable.index_tables)), 'b_k i_k', '1.1: drop(), and DROP TABLE');
 is($node->safe_psql('before', q(SELECT count(*) FROM pg_class WHERE relname ~ '^(queue|rebuild)_')), 0, '1.1: nothing is left of them');
@@ -199,6 +211,7 @@ for my $sql (changes())
 	right('postgres', "updated: $sql");
 }
 works('postgres', 'updated');
+ok(forgets('postgres'), 'updated: verify() removes records');
 
 # ---- a dump of 1.1
 
