@@ -59,14 +59,22 @@ static bool next_row(BlockScan *scan);
 void
 block_scan_begin(BlockScan *scan, FactDef *def, Relation rel, Snapshot snapshot, double percent, uint32 seed)
 {
-	memset(scan, 0, sizeof(BlockScan));
-	scan->cxt = CurrentMemoryContext;
-	scan->snapshot = snapshot;
+	block_scan_begin_in(scan, lock_leaves(RelationGetRelid(rel), snapshot, AccessShareLock), snapshot);
 	scan->percent = percent;
 	scan->seed = seed;
 	scan->def = def;
-	scan->rels = lock_leaves(RelationGetRelid(rel), snapshot, AccessShareLock);
 	scan->row = def != NULL && def->leaves != NULL ? MakeSingleTupleTableSlot(def->desc, &TTSOpsVirtual) : NULL;
+}
+
+/* block_scan_begin_in: begins to read all blocks of these tables of an index table, which are locked */
+void
+block_scan_begin_in(BlockScan *scan, List *tables, Snapshot snapshot)
+{
+	memset(scan, 0, sizeof(BlockScan));
+	scan->cxt = CurrentMemoryContext;
+	scan->snapshot = snapshot;
+	scan->percent = 100;
+	scan->rels = tables;
 }
 
 /*

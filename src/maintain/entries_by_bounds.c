@@ -256,8 +256,7 @@ visit_entries(FactDef *def, int d, Relation partition, List *leaves)
 	estate = CreateExecutorState();
 	econtext = GetPerTupleExprContext(estate);
 	check = ExecPrepareCheck(bounds_of_entries(def, index, partition), estate);
-	block_scan_begin(&scan, NULL, rel, snapshot, 100, 0);
-	scan.rels = leaves;
+	block_scan_begin_in(&scan, leaves, snapshot);
 	while ((entry = block_scan_next(&scan)) != NULL)
 	{
 		MemoryContext old;
