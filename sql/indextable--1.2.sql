@@ -503,7 +503,7 @@ CREATE FUNCTION indextable.advise(
 LANGUAGE C VOLATILE PARALLEL UNSAFE ROWS 20
 AS 'MODULE_PATHNAME', 'indextable_advise';
 COMMENT ON FUNCTION indextable.advise(regclass, text[], text[], text, name, integer) IS
-'Whether a key should have an index table, and which, with reasons and the statement to run, from a sample of about sample_rows rows (100 to 1000000; NULL: 10000) and the statistics of the server; changes nothing. Without a key: which fields of the documents are worth an index table, from such a sample, pg_stat_statements and the last queries of other sessions, as far as the caller may see them. Other parameters as for create(), include and filter only with a key; NULL for fact_table is an error. Needs SELECT on the fact table and no row security; with a filter, or a cast of a column, for the owner only';
+'Whether a key should have an index table, and which, with reasons and the statement to run, from a sample of about sample_rows rows (100 to 1000000; NULL: 10000) and the statistics of the server; changes nothing. Without a key: which fields of the documents are worth an index table, from such a sample, and from what the caller sees in indextable.missed. Other parameters as for create(), include and filter only with a key; NULL for fact_table is an error. Needs SELECT on the fact table and no row security; with a filter, or a cast of a column, for the owner only';
 
 -- What triggers call ---------------------------------------------------------
 
@@ -516,6 +516,12 @@ CREATE FUNCTION indextable_internal.guard() RETURNS trigger
 LANGUAGE C AS 'MODULE_PATHNAME', 'indextable_guard';
 COMMENT ON FUNCTION indextable_internal.guard() IS
 'Trigger function of index tables: refuses writes by hand';
+
+CREATE FUNCTION indextable_internal.missed_conditions(OUT fact_table regclass, OUT document name, OUT field text, OUT condition text, OUT planned bigint, OUT since timestamptz) RETURNS SETOF record
+LANGUAGE C VOLATILE PARALLEL RESTRICTED ROWS 20
+AS 'MODULE_PATHNAME', 'indextable_missed_conditions';
+COMMENT ON FUNCTION indextable_internal.missed_conditions() IS
+'What the view indextable.missed shows: of tables of the caller, or for roles in pg_read_all_stats of all';
 
 CREATE FUNCTION indextable_internal.drain_shards(fact_table regclass, batch_size integer) RETURNS bigint
 LANGUAGE C VOLATILE STRICT AS 'MODULE_PATHNAME', 'indextable_drain_shards';
@@ -883,8 +889,18 @@ COMMENT ON COLUMN indextable.distribution.rows_to_average   IS 'rows, as a multi
 COMMENT ON COLUMN indextable.distribution.size_to_average   IS 'size, likewise';
 COMMENT ON COLUMN indextable.distribution.writes_to_average IS 'writes, likewise: far above 1 is hot';
 
+CREATE VIEW indextable.missed AS
+SELECT * FROM indextable_internal.missed_conditions();
+COMMENT ON VIEW indextable.missed IS 'Conditions on fields of documents for which plain queries have found no index table, counted since the server was started if the library is preloaded: of tables of yours; roles in pg_read_all_stats, such as pg_monitor, see those of others, too. Counting begins anew for a table when an index table is created over it';
+COMMENT ON COLUMN indextable.missed.fact_table IS 'the table';
+COMMENT ON COLUMN indextable.missed.document   IS 'its column with the documents';
+COMMENT ON COLUMN indextable.missed.field      IS 'the field, as a key of create()';
+COMMENT ON COLUMN indextable.missed.condition  IS 'equal: compared by = with a value, or by IN with several; range: by <, <=, > or >=; contained: a text that the documents, or an array, contain; join: compared by = with columns of other tables';
+COMMENT ON COLUMN indextable.missed.planned    IS 'how often such a query was planned; a plan that is kept, as of a prepared statement, counts once';
+COMMENT ON COLUMN indextable.missed.since      IS 'when it was planned first';
+
 GRANT USAGE ON SCHEMA indextable TO PUBLIC;
-GRANT SELECT ON indextable.index_tables, indextable.index_table_stats, indextable.queues, indextable.rejected, indextable.checks, indextable.progress, indextable.distribution TO PUBLIC;
+GRANT SELECT ON indextable.index_tables, indextable.index_table_stats, indextable.queues, indextable.rejected, indextable.checks, indextable.progress, indextable.distribution, indextable.missed TO PUBLIC;
 
 -- Nobody has rights on this by default privileges, which are meant for other tables, functions and schemas; and nobody but
 -- the owner creates anything in the schemas.

@@ -18,6 +18,7 @@
 #include "queue/commit_prepared.h"
 #include "queue/shared_memory.h"
 #include "read/aggregate_path.h"
+#include "read/missed.h"
 #include "read/path.h"
 #include "read/planner_statistics.h"
 #include "read/scan_node.h"
@@ -54,6 +55,7 @@ _PG_init(void)
 	if (process_shared_preload_libraries_in_progress)
 	{
 		shared_init();
+		missed_init();
 		launcher_init();
 		prepared_init();
 	}

@@ -39,7 +39,6 @@
 #include "../util/settings.h"
 #include "../util/sql.h"
 #include "../util/subxact.h"
-#include "absent_fields.h"
 #include "advise.h"
 #include "costs.h"
 #include "judge.h"
@@ -211,7 +210,7 @@ indextable_profile(PG_FUNCTION_ARGS)
 /*
  * advise_on_new
  *		Raises a notice if an index table that was just created may cost more than it
- *		saves, and warns of fields that no document has.
+ *		saves.
  *
  * It looks at some rows.  An error that one of them raises does not make create()
  * fail.  Functions of users may do anything, and so they are not called for advice.
@@ -225,7 +224,7 @@ advise_on_new(DefinitionRow *row, IndexDef *def)
 	if (!setting_advice || index_calls_users_code(def) || !may_read(row->fact_table) ||
 		foreign_leaves(row->fact_table) != NIL)
 		return;
-	if (warn_of_absent_fields(row, def) || def->is_unique)
+	if (def->is_unique)
 		return;
 	error = run_catching_row_errors(evaluate_new_index_table, &notice);
 	if (error == NULL && notice.reason != NULL)

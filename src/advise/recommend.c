@@ -3,9 +3,10 @@
  * recommend.c
  *	  Lists the fields of a fact table's documents that are worth an index table.
  *
- * Fields are those by which queries filter, and those that a sample of the documents has.  The
- * ones that seem to be of most use are judged as advise() judges a key, and shown with the
- * statement to run.  What filters now and takes long comes first.
+ * Fields are those by which queries have filtered without an index table, as the planner counts
+ * them, and those that a sample of the documents has.  The ones that seem to be of most use are
+ * judged as advise() judges a key, and shown with the statement to run.  What queries filter by
+ * most often comes first.
  *
  *-------------------------------------------------------------------------
  */
@@ -14,16 +15,14 @@
 #include "access/relation.h"
 #include "catalog/pg_type.h"
 #include "lib/stringinfo.h"
-#include "mb/pg_wchar.h"
 #include "nodes/execnodes.h"
 #include "nodes/pg_list.h"
-#include "parser/parse_coerce.h"
-#include "parser/scansup.h"
 #include "storage/lockdefs.h"
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
+#include "utils/timestamp.h"
 
 #include "../definition/columns.h"
 #include "../definition/fact_key.h"
@@ -31,9 +30,10 @@
 #include "../definition/request.h"
 #include "../definition/resolve.h"
 #include "../indextable.h"
+#include "../read/missed.h"
 #include "../util/inherit.h"
 #include "existing.h"
-#include "field_text.h"
+#include "named_field.h"
 #include "judge.h"
 #include "profile.h"
 #include "readable.h"
@@ -41,7 +41,6 @@
 #include "sample.h"
 #include "survey.h"
 #include "verdict.h"
-#include "workload.h"
 
 /* The most fields that are judged, and that are recommended. */
 #define MAX_JUDGED		15
@@ -62,12 +61,8 @@
 /* Texts that are longer on average are there to be read, not to be searched for. */
 #define LONG_TEXT		100
 
-/* A query that finds this many times as many rows as look-ups by a field, or as few, may be one by it. */
-#define SIMILAR			1.5
-
-/* The most names in a line, and the most characters of a query. */
+/* The most names in a line. */
 #define MAX_NAMES		10
-#define MAX_QUERY		120
 
 typedef struct Candidate
 {
@@ -76,13 +71,13 @@ typedef struct Candidate
 	List	   *steps;
 	Oid			type;
 	Place	   *place;			/* where it is in documents, or NULL */
-	Load	   *load;			/* of queries that filter by it, or NULL */
+	uint64		planned;		/* queries that filter by it, as often as they
+								 * were planned */
 	double		score;			/* how useful it may be, by the documents
 								 * alone */
 	int			order;			/* in the order of paths */
 	Profile		profile;
 	Verdict    *verdict;		/* NULL: not judged */
-	double		fitting_ms;		/* of queries that may filter by it */
 } Candidate;
 
 typedef struct Advice
@@ -94,7 +89,7 @@ typedef struct Advice
 	AttrNumber	doc;
 	FactDef    *def;
 	Survey	   *survey;
-	Workload   *workload;
+	List	   *missed;			/* of MissedCondition * */
 	int			rows;			/* of a sample */
 	List	   *candidates;		/* of Candidate * */
 	List	   *names;			/* of index tables in recommendations */
@@ -104,20 +99,18 @@ static void put_fields(Advice *advice);
 static void put_queries(Advice *advice);
 static void put_scans(Advice *advice);
 static void list_candidates(Advice *advice);
-static void add_candidate(Advice *advice, List *steps, Oid type, Place *place, Load *load);
+static void add_missed(Advice *advice);
+static void add_candidate(Advice *advice, List *steps, Oid type, Place *place, uint64 planned);
 static Place *place_at(Survey *survey, List *steps);
-static bool is_loaded(Workload *workload, List *steps);
+static bool is_candidate(Advice *advice, List *steps);
+static bool same_steps(List *a, List *b);
 static double score_of_place(Survey *survey, Place *place);
 static int	compare_usefulness(const ListCell *a, const ListCell *b);
 static int	compare_advice(const ListCell *a, const ListCell *b);
 static List *judge_candidates(Advice *advice);
 static void judge_candidate(Advice *advice, Candidate *candidate);
-static char *fitting_fields(HiddenQuery *query, List *judged);
-static void put_hidden_queries(Advice *advice, List *judged);
 static void put_candidate(Advice *advice, Candidate *candidate, int n);
 static void put_names(Advice *advice, const char *topic, const char *what, List *names);
-static char *load_text(Load *load);
-static char *one_line(const char *text);
 
 /*
  * recommend_fields
@@ -149,21 +142,20 @@ recommend_fields(ReturnSetInfo *rsinfo, Oid fact_table, const char *document, in
 		return;
 	}
 	put_fields(&advice);
-	advice.workload = read_workload(advice.fact, advice.row->document);
+	advice.missed = missed_conditions(fact_table);
 	put_queries(&advice);
 	list_candidates(&advice);
 	judged = judge_candidates(&advice);
-	put_hidden_queries(&advice, judged);
 	list_sort(judged, compare_advice);
 	foreach(cell, judged)
 	{
 		Candidate  *candidate = lfirst(cell);
 
-		if (candidate->verdict->kind == VERDICT_NATIVE_INDEX && candidate->load == NULL && candidate->fitting_ms == 0)
+		if (candidate->verdict->kind == VERDICT_NATIVE_INDEX && candidate->planned == 0)
 			native = lappend(native, candidate->text);
 		else if (candidate->verdict->kind != VERDICT_NONE && n < MAX_RECOMMENDED)
 			put_candidate(&advice, candidate, ++n);
-		else if (candidate->load != NULL && candidate->verdict->kind == VERDICT_NONE)
+		else if (candidate->planned > 0 && candidate->verdict->kind == VERDICT_NONE)
 			put_line(rsinfo, "without", "%s: %s", candidate->text, (char *) linitial(candidate->verdict->reasons));
 	}
 	put_names(&advice, "native", "if queries look for single documents by them, a native index is better for", native);
@@ -199,17 +191,27 @@ put_fields(Advice *advice)
 static void
 put_queries(Advice *advice)
 {
-	Workload   *workload = advice->workload;
+	uint64		planned = 0;
+	TimestampTz since = 0;
+	ListCell   *cell;
 
 	put_scans(advice);
-	if (workload->problem != NULL)
-		put_line(advice->rsinfo, "queries", "not known from pg_stat_statements: %s", workload->problem);
+	foreach(cell, advice->missed)
+	{
+		MissedCondition *condition = lfirst(cell);
+
+		planned += condition->planned;
+		since = since == 0 ? condition->since : Min(since, condition->since);
+	}
+	if (!missed_is_kept())
+		put_line(advice->rsinfo, "queries", "not known, as the library is not in shared_preload_libraries");
+	else if (!may_see_missed(RelationGetRelid(advice->fact)))
+		put_line(advice->rsinfo, "queries", "hidden from you; the owner of the table sees them, and who has the role pg_read_all_stats");
+	else if (planned == 0)
+		put_line(advice->rsinfo, "queries", "none have filtered by fields that have no index table");
 	else
-		put_line(advice->rsinfo, "queries", "statements that filter by fields: %d, %s", workload->statements,
-				 load_text(&workload->load));
-	if (workload->invisible > 0)
-		put_line(advice->rsinfo, "", "the texts of %lld statements are hidden from you; who has the role pg_read_all_stats sees them",
-				 (long long) workload->invisible);
+		put_line(advice->rsinfo, "queries", "conditions on fields without an index table: planned %s time%s since %.10s",
+				 in_count(planned), planned == 1 ? "" : "s", timestamptz_to_str(since));
 }
 
 /* put_scans: adds a line with how often the table was read from end to end */
@@ -236,28 +238,57 @@ list_candidates(Advice *advice)
 {
 	ListCell   *cell;
 
-	foreach(cell, advice->workload->fields)
-	{
-		LoadedField *loaded = lfirst(cell);
-
-		add_candidate(advice, loaded->field.steps, loaded->field.type, place_at(advice->survey, loaded->field.steps), &loaded->load);
-	}
+	add_missed(advice);
 	foreach(cell, advice->survey->scalars)
 	{
 		Place	   *place = lfirst(cell);
 		List	   *steps = place_steps(place);
 
 		/* The elements of an array have a scalar for an array of one. */
-		if (place->rows >= MIN_ROWS && !is_loaded(advice->workload, steps) &&
+		if (place->rows >= MIN_ROWS && !is_candidate(advice, steps) &&
 			(place->elements == NULL || place->elements->rows < place->rows))
-			add_candidate(advice, steps, place_type(place), place, NULL);
+			add_candidate(advice, steps, place_type(place), place, 0);
 	}
 	list_sort(advice->candidates, compare_usefulness);
 }
 
+/* add_missed: adds the fields by which queries filter, each once, however they compare it */
+static void
+add_missed(Advice *advice)
+{
+	ListCell   *cell;
+	ListCell   *other;
+
+	foreach(cell, advice->missed)
+	{
+		MissedCondition *condition = lfirst(cell);
+		FieldSpec  *spec = parse_field_spec(condition->field, true);
+		List	   *steps = NIL;
+		uint64		planned = 0;
+		bool		first = true;
+		int			i;
+
+		if (condition->document != advice->doc)
+			continue;
+		foreach(other, advice->missed)
+		{
+			MissedCondition *same = lfirst(other);
+
+			if (same->document != condition->document || strcmp(same->field, condition->field) != 0)
+				continue;
+			first &= planned > 0 || same == condition;
+			planned += same->planned;
+		}
+		for (i = 0; i < spec->nsteps; i++)
+			steps = lappend(steps, spec->steps[i].name);
+		if (first)
+			add_candidate(advice, steps, OidIsValid(spec->type) ? spec->type : TEXTOID, place_at(advice->survey, steps), planned);
+	}
+}
+
 /* add_candidate: adds a field to those that may be recommended, unless an index serves it */
 static void
-add_candidate(Advice *advice, List *steps, Oid type, Place *place, Load *load)
+add_candidate(Advice *advice, List *steps, Oid type, Place *place, uint64 planned)
 {
 	Candidate  *candidate = palloc0(sizeof(Candidate));
 	char	   *existing;
@@ -273,13 +304,13 @@ add_candidate(Advice *advice, List *steps, Oid type, Place *place, Load *load)
 	candidate->steps = steps;
 	candidate->type = type;
 	candidate->place = place;
-	candidate->load = load;
+	candidate->planned = planned;
 	candidate->score = place != NULL ? score_of_place(advice->survey, place) : 0;
 	candidate->order = list_length(advice->candidates);
-	existing = existing_index(advice->fact, advice->doc, candidate->spec, load != NULL ? type : InvalidOid);
+	existing = existing_index(advice->fact, advice->doc, candidate->spec, planned > 0 ? type : InvalidOid);
 	if (existing != NULL)
 		put_line(advice->rsinfo, "served", "%s: by %s", path_text(steps), existing);
-	else if (load != NULL || candidate->score > 0)
+	else if (planned > 0 || candidate->score > 0)
 		advice->candidates = lappend(advice->candidates, candidate);
 }
 
@@ -295,16 +326,36 @@ place_at(Survey *survey, List *steps)
 	return NULL;
 }
 
-/* is_loaded: returns whether queries filter by a field, with any type */
+/* is_candidate: returns whether a field is a candidate already, with any type, as queries filter by it */
 static bool
-is_loaded(Workload *workload, List *steps)
+is_candidate(Advice *advice, List *steps)
 {
 	ListCell   *cell;
 
-	foreach(cell, workload->fields)
-		if (same_steps(((LoadedField *) lfirst(cell))->field.steps, steps))
-		return true;
+	foreach(cell, advice->candidates)
+	{
+		if (((Candidate *) lfirst(cell))->planned > 0 && same_steps(((Candidate *) lfirst(cell))->steps, steps))
+			return true;
+	}
 	return false;
+}
+
+/* same_steps: returns whether two paths, lists of names and of NULL for [*], are the same */
+static bool
+same_steps(List *a, List *b)
+{
+	ListCell   *cell;
+	ListCell   *other;
+
+	if (list_length(a) != list_length(b))
+		return false;
+	forboth(cell, a, other, b)
+	{
+		if (lfirst(cell) == NULL || lfirst(other) == NULL ? lfirst(cell) != lfirst(other) :
+			strcmp(lfirst(cell), lfirst(other)) != 0)
+			return false;
+	}
+	return true;
 }
 
 /*
@@ -335,8 +386,7 @@ compare_usefulness(const ListCell *a, const ListCell *b)
 	Candidate  *other = lfirst(b);
 
 #define COMPARE(x, y)	if ((x) != (y)) return (x) > (y) ? -1 : 1
-	COMPARE(one->load != NULL, other->load != NULL);
-	COMPARE(one->load != NULL ? one->load->ms : 0, other->load != NULL ? other->load->ms : 0);
+	COMPARE(one->planned, other->planned);
 	COMPARE(one->score, other->score);
 	COMPARE(-one->order, -other->order);
 	return 0;
@@ -349,9 +399,7 @@ compare_advice(const ListCell *a, const ListCell *b)
 	Candidate  *one = lfirst(a);
 	Candidate  *other = lfirst(b);
 
-	COMPARE(one->load != NULL ? one->load->ms : 0, other->load != NULL ? other->load->ms : 0);
-	COMPARE(one->load != NULL ? one->load->sessions : 0, other->load != NULL ? other->load->sessions : 0);
-	COMPARE(one->fitting_ms, other->fitting_ms);
+	COMPARE(one->planned, other->planned);
 	COMPARE(one->verdict->kind, other->verdict->kind);
 #undef COMPARE
 	return compare_usefulness(a, b);
@@ -372,7 +420,7 @@ judge_candidates(Advice *advice)
 			break;
 		judge_candidate(advice, candidate);
 		/* A type is only proposed if all values fit it. */
-		if (candidate->load == NULL && candidate->type != TEXTOID && candidate->profile.mismatching > 0)
+		if (candidate->planned == 0 && candidate->type != TEXTOID && candidate->profile.mismatching > 0)
 		{
 			candidate->type = TEXTOID;
 			candidate->text = field_text(advice->def, advice->row->document, candidate->steps, TEXTOID);
@@ -398,52 +446,6 @@ judge_candidate(Advice *advice, Candidate *candidate)
 	candidate->verdict = judge_key(&candidate->profile, advice->fact, advice->rows, JUDGED_BYTES);
 }
 
-/*
- * put_hidden_queries
- *		Adds lines with the queries of which it is not known by which fields they filter, and
- *		with fields of which look-ups would find as many rows.
- */
-static void
-put_hidden_queries(Advice *advice, List *judged)
-{
-	ListCell   *cell;
-
-	foreach(cell, advice->workload->hidden)
-	{
-		HiddenQuery *query = lfirst(cell);
-		char	   *fitting = fitting_fields(query, judged);
-
-		put_line(advice->rsinfo, foreach_current_index(cell) == 0 ? "unnamed" : "", "%s; %s", one_line(query->text), load_text(&query->load));
-		if (query->found >= 0)
-			put_line(advice->rsinfo, "", "pg_stat_statements keeps no names of fields; this query finds %.1f rows a call%s%s", query->found,
-					 fitting != NULL ? ", as look-ups would by " : "", fitting != NULL ? fitting : "");
-	}
-}
-
-/* fitting_fields: returns the fields by which a query may filter, for people to read, and notes its time with them; NULL: none */
-static char *
-fitting_fields(HiddenQuery *query, List *judged)
-{
-	StringInfoData names;
-	ListCell   *cell;
-
-	initStringInfo(&names);
-	foreach(cell, judged)
-	{
-		Candidate  *candidate = lfirst(cell);
-		double		finds = candidate->profile.found[0] * candidate->profile.documents;
-
-		if (query->found <= 0 || candidate->profile.sampled_entries == 0 ||
-			(candidate->spec->multi && !query->is_contained) ||
-			TypeCategory(candidate->type) != TypeCategory(query->type) ||
-			Max(finds, 1) > query->found * SIMILAR || Max(finds, 1) < query->found / SIMILAR)
-			continue;
-		candidate->fitting_ms += query->load.ms;
-		appendStringInfo(&names, "%s%s", names.len > 0 ? ", " : "", candidate->text);
-	}
-	return names.len > 0 ? names.data : NULL;
-}
-
 /* put_candidate: adds the lines of a recommendation */
 static void
 put_candidate(Advice *advice, Candidate *candidate, int n)
@@ -458,8 +460,9 @@ put_candidate(Advice *advice, Candidate *candidate, int n)
 	else
 		put_line(rsinfo, psprintf("%d", n), "%s: %s, %s, %s%s", candidate->text, kinds[v->kind], strategies[v->strategy],
 				 maintenances[v->async], v->is_unique ? ", unique" : "");
-	if (candidate->load != NULL)
-		put_line(rsinfo, "", "queries filter by it: %s", load_text(candidate->load));
+	if (candidate->planned > 0)
+		put_line(rsinfo, "", "queries filter by it: planned %s time%s", in_count(candidate->planned),
+				 candidate->planned == 1 ? "" : "s");
 	foreach(cell, v->reasons)
 	{
 		/*
@@ -494,38 +497,4 @@ put_names(Advice *advice, const char *topic, const char *what, List *names)
 	}
 	if (names != NIL)
 		put_line(advice->rsinfo, topic, "%s %s", what, line.data);
-}
-
-/* load_text: returns for people to read how often queries ran, and how long */
-static char *
-load_text(Load *load)
-{
-	StringInfoData text;
-
-	initStringInfo(&text);
-	if (load->calls > 0 || load->sessions == 0)
-		appendStringInfo(&text, "calls: %s, time: %s%s", in_count(load->calls), in_time(load->ms),
-						 load->reads_all ? ", reading most of the table" : "");
-	if (load->sessions > 0)
-		appendStringInfo(&text, "%slast query of other sessions: %d", text.len > 0 ? ", " : "", load->sessions);
-	return text.data;
-}
-
-/* one_line: returns the beginning of a query without line breaks and indentation */
-static char *
-one_line(const char *text)
-{
-	StringInfoData line;
-	int			len;
-
-	initStringInfo(&line);
-	for (; *text !='\0'; text ++)
-	{
-		if (!scanner_isspace(*text))
-			appendStringInfoChar(&line, *text);
-		else if (line.len > 0 && line.data[line.len - 1] != ' ')
-			appendStringInfoChar(&line, ' ');
-	}
-	len = pg_mbcharcliplen(line.data, line.len, MAX_QUERY);
-	return psprintf("%.*s%s", len, line.data, len < line.len ? "..." : "");
 }

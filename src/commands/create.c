@@ -58,6 +58,7 @@
 #include "../maintain/install_triggers.h"
 #include "../queue/feed_client.h"
 #include "../queue/tables.h"
+#include "../read/missed.h"
 #include "../util/arguments.h"
 #include "../util/dependencies.h"
 #include "../util/relation.h"
@@ -224,6 +225,7 @@ indextable_create(PG_FUNCTION_ARGS)
 	}
 	register_index_table(&row, def, fact, index_table, NULL);
 	advise_on_new(&row, def);
+	missed_forget(row.fact_table);
 	PG_RETURN_OID(row.index_table);
 }
 

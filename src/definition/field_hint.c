@@ -19,6 +19,7 @@
 
 #include "../util/sql.h"
 #include "field_hint.h"
+#include "field_text.h"
 
 #define IS_WORD_START(c)	(isalnum((unsigned char) (c)) || (c) == '_' || IS_HIGHBIT_SET(c))
 #define IS_WORD_CHAR(c)		(IS_WORD_START(c) || (c) == '$')
@@ -95,23 +96,6 @@ hint_for_field(const char *text)
 	if (strcmp(linitial(fields), text) == 0)
 		return NULL;
 	return psprintf("Perhaps you mean this field: %s.", array_literal(fields));
-}
-
-/* append_member: adds a member to the text of a path, in double quotes if it needs them */
-void
-append_member(StringInfo path, const char *name)
-{
-	const char *p = name;
-
-	if (path->len > 0)
-		appendStringInfoChar(path, '.');
-	if (IS_WORD_START(*p) && !isdigit((unsigned char) *p))
-		while (IS_WORD_CHAR(*p))
-			p++;
-	if (p > name && *p == '\0')
-		appendStringInfoString(path, name);
-	else
-		escape_json(path, name);
 }
 
 /* read_field: returns the field that a text may mean, or NULL */

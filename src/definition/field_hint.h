@@ -9,10 +9,8 @@
 #ifndef INDEXTABLE_FIELD_HINT_H
 #define INDEXTABLE_FIELD_HINT_H
 
-#include "lib/stringinfo.h"
 #include "nodes/pg_list.h"
 
-extern void append_member(StringInfo path, const char *name);
 extern char *hint_for_field(const char *text);
 
 #endif							/* INDEXTABLE_FIELD_HINT_H */

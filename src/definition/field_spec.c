@@ -30,6 +30,7 @@
 #include "../util/sql.h"
 #include "field_hint.h"
 #include "field_spec.h"
+#include "field_text.h"
 #include "type_hint.h"
 #include "users_text.h"
 
@@ -321,7 +322,7 @@ add_step(FieldSpec *spec, char *name, bool wildcard)
 		step->len = strlen(name);
 		errno = 0;
 		step->index = strtoint(name, &end, 10);
-		step->is_index = (end != name && *end == '\0' && errno == 0);
+		step->is_index = is_subscript(name);
 	}
 }
 

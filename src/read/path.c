@@ -23,6 +23,7 @@
 
 #include "../util/settings.h"
 #include "coverage.h"
+#include "missed_fields.h"
 #include "path.h"
 #include "path_cost.h"
 #include "path_order.h"
@@ -37,10 +38,10 @@
 static set_rel_pathlist_hook_type previous_hook = NULL;
 
 static void add_paths(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte);
-static void add_paths_of_table(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte, Served *served);
+static bool add_paths_of_table(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte, Served *served);
 static bool has_placeholder(Node *node, void *context);
 static bool wants_system_columns(RelOptInfo *rel, List *clauses);
-static void add_path_of(PlannerInfo *root, RelOptInfo *rel, Served *served, IndexDef *def, Relids outer);
+static bool add_path_of(PlannerInfo *root, RelOptInfo *rel, Served *served, IndexDef *def, Relids outer);
 static void keep_paths(RelOptInfo *rel);
 static List *outer_sets(PlannerInfo *root, RelOptInfo *rel, IndexDef *def);
 static List *add_outer_set(List *sets, RelOptInfo *rel, RestrictInfo *rinfo);
@@ -62,6 +63,7 @@ add_paths(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 {
 	Served		served;
 	bool		alone = is_unexpanded(rel);
+	bool		found = false;
 
 	if (previous_hook)
 		previous_hook(root, rel, rti, rte);
@@ -73,17 +75,21 @@ add_paths(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 	{
 		if (!alone)
 			note_sequential_scan(rel, served.rel);
-		add_paths_of_table(root, rel, rte, &served);
+		found = add_paths_of_table(root, rel, rte, &served);
 		close_served(&served);
 	}
+	if (!found)
+		count_missed_fields(root, rel, rte);
 	if (alone)
 		add_last_resort(root, rel);
 }
 
-static void
+/* add_paths_of_table: adds the paths of all index tables; returns whether an index table for the conditions is of no use, or found */
+static bool
 add_paths_of_table(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte, Served *served)
 {
 	const char *reason = unfit_clauses(rel->baserestrictinfo);
+	bool		found = false;
 	ListCell   *cell;
 	ListCell   *inner;
 
@@ -92,16 +98,17 @@ add_paths_of_table(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte, Serve
 	if (reason != NULL)
 	{
 		give_reason(served->fact->relid, InvalidOid, reason);
-		return;
+		return true;
 	}
 	foreach(cell, served->defs)
 	{
 		IndexDef   *def = lfirst(cell);
 
-		add_path_of(root, rel, served, def, NULL);
+		found |= add_path_of(root, rel, served, def, NULL);
 		foreach(inner, outer_sets(root, rel, def))
-			add_path_of(root, rel, served, def, lfirst(inner));
+			found |= add_path_of(root, rel, served, def, lfirst(inner));
 	}
+	return found;
 }
 
 /* unfit_clauses: returns why no scan can evaluate the clauses, or NULL */
@@ -141,9 +148,10 @@ wants_system_columns(RelOptInfo *rel, List *clauses)
 /*
  * add_path_of
  *		Adds the path that searches an index table by values of other tables, or, if outer is
- *		NULL, by the conditions on the fact table only.
+ *		NULL, by the conditions on the fact table only.  Returns whether it can be searched by
+ *		conditions, whether or not there is such a path.
  */
-static void
+static bool
 add_path_of(PlannerInfo *root, RelOptInfo *rel, Served *served, IndexDef *def, Relids outer)
 {
 	ParamPathInfo *param = outer == NULL ? NULL : get_baserel_parampathinfo(root, rel, outer);
@@ -155,14 +163,14 @@ add_path_of(PlannerInfo *root, RelOptInfo *rel, Served *served, IndexDef *def, R
 	if (param != NULL)
 	{
 		if (unfit_clauses(param->ppi_clauses) != NULL)
-			return;
+			return false;
 		clauses = list_concat_copy(clauses, param->ppi_clauses);
 	}
 	c = consider_index_table(root, def, clauses, served->rel, rel->relid, &why);
 	if (c == NULL)
 		goto unused;
 	if (param != NULL && !uses_join_clause(c, param->ppi_clauses))
-		return;
+		return false;
 	set_order(root, rel, c);
 	c->tested_again = served->tested_again;
 	c->stored_rows = wants_system_columns(rel, clauses) ||
@@ -196,10 +204,11 @@ add_path_of(PlannerInfo *root, RelOptInfo *rel, Served *served, IndexDef *def, R
 	give_reason(served->fact->relid, def->relid, REASON_COST);
 	if (bms_membership(root->all_baserels) == BMS_SINGLETON && list_member_ptr(rel->pathlist, path))
 		keep_paths(rel);
-	return;
+	return c->conditions != NIL;
 unused:
 	if (param == NULL)
 		give_reason(served->fact->relid, def->relid, why);
+	return c != NULL && c->conditions != NIL;
 }
 
 /*

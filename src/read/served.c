@@ -32,6 +32,7 @@ static bool without_index_tables = false;	/* it is a fallback */
 static ReasonListener reason_listener = NULL;
 
 static PlannedStmt *note_options(PLANNER_HOOK_PARAMETERS);
+static bool is_considered(RangeTblEntry *rte);
 static const char *unfit(PlannerInfo *root, RangeTblEntry *rte, bool tested_again);
 static bool is_tested_again(PlannerInfo *root, Index rti);
 
@@ -133,6 +134,23 @@ is_positionable(PlannerInfo *root)
 		parse->groupClause == NIL && parse->groupingSets == NIL && parse->distinctClause == NIL && parse->setOperations == NULL;
 }
 
+/* is_considered: returns whether index tables are asked for at all when a table is planned that may be a fact table */
+static bool
+is_considered(RangeTblEntry *rte)
+{
+	return setting_planner != PLANNER_OFF && !without_index_tables && rte->rtekind == RTE_RELATION &&
+		rte->relid >= FirstNormalObjectId && !IsParallelWorker() && !IsLogicalWorker();
+}
+
+/* may_be_served: returns whether a query that is about to be run could be served if there were an index table for it */
+bool
+may_be_served(PlannerInfo *root, Index rti)
+{
+	RangeTblEntry *rte = planner_rt_fetch(rti, root);
+
+	return is_considered(rte) && reason_listener == NULL && unfit(root, rte, is_tested_again(root, rti)) == NULL;
+}
+
 /*
  * open_served
  *		Opens a table in a query if it is a fact table that index tables may serve.  Returns
@@ -149,8 +167,7 @@ open_served(PlannerInfo *root, Index rti, Served *served)
 	FactDef    *fact;
 	int			i;
 
-	if (setting_planner == PLANNER_OFF || without_index_tables || rte->rtekind != RTE_RELATION ||
-		rte->relid < FirstNormalObjectId || IsParallelWorker() || IsLogicalWorker())
+	if (!is_considered(rte))
 		return false;
 	fact = soft_definition(rte->relid);
 	if (fact == NULL || fact->ndefs == 0)

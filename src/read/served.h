@@ -29,6 +29,7 @@ typedef struct Served
 typedef void (*ReasonListener) (Oid fact, Oid index_table, const char *reason);
 
 extern void served_init(void);
+extern bool may_be_served(PlannerInfo *root, Index rti);
 extern bool open_served(PlannerInfo *root, Index rti, Served *served);
 extern bool is_positionable(PlannerInfo *root);
 extern void close_served(Served *served);

@@ -119,6 +119,10 @@ SELECT bag_eq($$SELECT * FROM pg_temp.functions('indextable_internal')$$, $want$
 	('guard', '', 'trigger', 'c', 'v', false, 'u'),
 	('lock_shards', 'shards bigint[]', 'boolean', 'c', 's', true, 'u'),
 	('maintain', '', 'trigger', 'c', 'v', false, 'u'),
+	('missed_conditions',
+		'OUT fact_table regclass, OUT document name, OUT field text, OUT condition text, OUT planned bigint, '
+		'OUT since timestamp with time zone',
+		'SETOF record', 'c', 'v', false, 'r'),
 	('on_alter', '', 'event_trigger', 'c', 'v', false, 'u'),
 	('on_drop', '', 'event_trigger', 'c', 'v', false, 'u'),
 	('queue_activity',
@@ -160,6 +164,8 @@ SELECT bag_eq($$
 		'index_table regclass, fact_table regclass, state text, problem text, strategy text, maintenance text, '
 		'key text[], include text[], filter text, is_unique boolean, on_mismatch text, document name, '
 		'partitions integer, partition_by text'),
+	('missed',
+		'fact_table regclass, document name, field text, condition text, planned bigint, since timestamp with time zone'),
 	('progress',
 		'index_table regclass, fact_table regclass, command text, phase text, rows_done bigint, '
 		'rows_total bigint, rate double precision, remaining interval, started_at timestamp with time zone, '
@@ -261,7 +267,7 @@ INSERT INTO indextable_internal.checked VALUES ('public.secret_index', now(), '0
 SELECT is((SELECT count(*) FROM indextable.rejected), 1::bigint, 'the owner sees what was rejected');
 SELECT is((SELECT count(*) FROM indextable.checks), 1::bigint, 'and what checks have found');
 SET LOCAL ROLE nobody_in_particular;
-SELECT lives_ok($$SELECT * FROM indextable.index_tables, indextable.index_table_stats, indextable.queues, indextable.progress, indextable.distribution$$,
+SELECT lives_ok($$SELECT * FROM indextable.index_tables, indextable.index_table_stats, indextable.queues, indextable.progress, indextable.distribution, indextable.missed$$,
 	'anybody may read the other views, and what they call');
 SELECT is_empty('SELECT * FROM indextable.rejected', 'but not the primary keys and messages of others');
 SELECT is_empty('SELECT * FROM indextable.checks', 'nor what was found wrong with their rows');

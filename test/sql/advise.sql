@@ -1,4 +1,4 @@
--- advise(), profile() and bar(), over data of which the right answer is known; and the notice of create(). The samples
+-- advise() and profile(), over data of which the right answer is known; and the notice of create(). The samples
 -- are whole tables, so that what is printed is always the same.
 CREATE SCHEMA advtest;
 SET search_path = advtest, public;
@@ -141,10 +141,7 @@ SELECT indextable.drop('sized');
 \pset tuples_only off
 SELECT topic, CASE WHEN topic IN ('use', 'size') THEN '...' ELSE advice END AS advice FROM indextable.advise('page', '{priority}', sample_rows => 1000000);
 SELECT * FROM indextable.advise('page', '{Rare}', sample_rows => 1000000);
-CREATE FUNCTION bar(share float8, width integer DEFAULT 20) RETURNS text LANGUAGE C STABLE STRICT AS 'indextable', 'indextable_bar';
-SELECT s, bar(s, 10) FROM unnest(ARRAY[-1, 0, 0.001, 0.3, 0.52, 1, 2, 'NaN', NULL]::float8[]) s;
 SET client_encoding = 'LATIN1';
-SELECT s, bar(s) FROM unnest(ARRAY[0.001, 0.52, 1]::float8[]) s;
 SELECT advice FROM indextable.advise('page', '{priority}', sample_rows => 1000000) WHERE advice LIKE '%#%';
 RESET client_encoding;
 
@@ -234,7 +231,6 @@ SELECT indextable.advise('empty_one', '{a}', '{a}');
 SELECT indextable.advise('empty_one', '{a}', sample_rows => 10);
 SELECT indextable.advise('empty_one', '{a}', document => 'id');
 SELECT indextable.advise('pg_class', '{a}');
-SELECT bar(1, 0);
 
 -- Whoever may read the table may ask; what he brings along is not run as its owner.
 CREATE ROLE advtest_reader;

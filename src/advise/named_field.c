@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * field_text.c
+ * named_field.c
  *	  Writes fields of index tables, so that create() takes them, of paths and types.
  *
  *-------------------------------------------------------------------------
@@ -15,11 +15,9 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
-#include "../definition/field_hint.h"
+#include "../definition/field_text.h"
 #include "../indextable.h"
-#include "field_text.h"
-
-static const char *type_text(Oid type);
+#include "named_field.h"
 
 /* path_text: returns a path as it is written in a field */
 char *
@@ -30,12 +28,7 @@ path_text(List *steps)
 
 	initStringInfo(&text);
 	foreach(cell, steps)
-	{
-		if (lfirst(cell) != NULL)
-			append_member(&text, lfirst(cell));
-		else
-			appendStringInfoString(&text, text.len == 0 ? "$[*]" : "[*]");
-	}
+		append_path_step(&text, lfirst(cell), false);
 	return text.data;
 }
 
@@ -52,7 +45,7 @@ field_text(FactDef *fact, const char *document, List *steps, Oid type)
 	initStringInfo(&text);
 	appendStringInfoString(&text, path_text(steps));
 	if (type != TEXTOID)
-		appendStringInfo(&text, "::%s", type_text(type));
+		appendStringInfo(&text, "::%s", field_type_name(type));
 	foreach(cell, steps)
 		if (lfirst(cell) != NULL)
 		name = lfirst(cell);
@@ -76,23 +69,4 @@ field_text(FactDef *fact, const char *document, List *steps, Oid type)
 		appendStringInfo(&text, " AS %s", quote_identifier(own));
 	}
 	return text.data;
-}
-
-/* type_text: returns the name of a type as people write it in a field */
-static const char *
-type_text(Oid type)
-{
-	switch (type)
-	{
-		case INT4OID:
-			return "int";
-		case TIMESTAMPOID:
-			return "timestamp";
-		case TIMESTAMPTZOID:
-			return "timestamptz";
-		case FLOAT8OID:
-			return "float8";
-		default:
-			return format_type_be(type);
-	}
 }

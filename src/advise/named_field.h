@@ -1,12 +1,12 @@
 /*-------------------------------------------------------------------------
  *
- * field_text.h
+ * named_field.h
  *	  Writes fields of index tables, so that create() takes them, of paths and types.
  *
  *-------------------------------------------------------------------------
  */
-#ifndef INDEXTABLE_FIELD_TEXT_H
-#define INDEXTABLE_FIELD_TEXT_H
+#ifndef INDEXTABLE_NAMED_FIELD_H
+#define INDEXTABLE_NAMED_FIELD_H
 
 #include "nodes/pg_list.h"
 
@@ -15,4 +15,4 @@
 extern char *path_text(List *steps);
 extern char *field_text(FactDef *fact, const char *document, List *steps, Oid type);
 
-#endif							/* INDEXTABLE_FIELD_TEXT_H */
+#endif							/* INDEXTABLE_NAMED_FIELD_H */

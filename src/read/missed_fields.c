@@ -1,0 +1,405 @@
+/*-------------------------------------------------------------------------
+ *
+ * missed_fields.c
+ *	  Finds the fields of documents in the conditions of a query for which there is no index
+ *	  table, and has them counted.
+ *
+ * A condition counts if an index table could be searched by it: a comparison of a field, in one
+ * of the spellings that field_match.c knows, or a document that contains a text.  It is counted
+ * when the query is planned, so that a plan that is kept counts once.  Only names of fields are
+ * kept, no values.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/transam.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_type.h"
+#include "lib/stringinfo.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/paths.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/jsonb.h"
+#include "utils/lsyscache.h"
+
+#include "../definition/field_text.h"
+#include "../indextable.h"
+#include "field_match.h"
+#include "missed.h"
+#include "missed_fields.h"
+#include "served.h"
+#include "soft_definition.h"
+
+/* How deep a document in a query is followed. */
+#define MAX_CONTAINED	8
+
+/* A table in a query. */
+typedef struct MissedQuery
+{
+	Oid			relid;
+	Index		varno;
+	FactDef    *fact;			/* NULL: it has no index tables */
+	bool		fits;			/* it is known that it can have some */
+} MissedQuery;
+
+/* A value in a document. */
+typedef struct MissedValue
+{
+	AttrNumber	document;
+	StringInfoData path;		/* as in a field; empty: the document */
+	bool		multi;			/* it has a [*] */
+	bool		as_text;
+	Oid			type;
+} MissedValue;
+
+static bool finds_one_row(RelOptInfo *rel);
+static bool is_equal_to_constant(RestrictInfo *rinfo, Index varno, AttrNumber attno);
+static void count_clause(MissedQuery *query, RestrictInfo *rinfo);
+static bool count_joined(PlannerInfo *root, RelOptInfo *rel, EquivalenceClass *ec, EquivalenceMember *em, void *arg);
+static void count_contained(MissedQuery *query, MissedValue *value, JsonbContainer *container, int depth);
+static void count_value(MissedQuery *query, MissedKind kind, MissedValue *value);
+static bool is_served(MissedQuery *query, MissedValue *value);
+static bool may_have_index_table(MissedQuery *query);
+static bool read_field(Node *expr, Index varno, MissedValue *value);
+static bool read_value(Node *expr, Index varno, MissedValue *value);
+static bool read_subscripts(SubscriptingRef *ref, Index varno, MissedValue *value);
+static bool append_names(StringInfo path, ArrayType *names);
+static bool is_key_type(Oid type);
+
+/*
+ * count_missed_fields
+ *		Counts the fields in the conditions on a table of a query; the caller has found none by
+ *		which an index table can be searched.
+ */
+void
+count_missed_fields(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
+{
+	MissedQuery query = {.relid = rte->relid,.varno = rel->relid};
+	ListCell   *cell;
+
+	if ((rel->baserestrictinfo == NIL && !rel->has_eclass_joins) || !may_be_served(root, rel->relid) || !missed_is_kept() ||
+		finds_one_row(rel))
+		return;
+	query.fact = soft_definition(rte->relid);
+	foreach(cell, rel->baserestrictinfo)
+		count_clause(&query, lfirst(cell));
+	if (rel->has_eclass_joins)
+		(void) generate_implied_equalities_for_column(root, rel, count_joined, &query, NULL);
+}
+
+/* finds_one_row: returns whether the columns of a unique index are all known, so that other conditions need no index table */
+static bool
+finds_one_row(RelOptInfo *rel)
+{
+	ListCell   *cell;
+	ListCell   *clause;
+	int			i;
+
+	foreach(cell, rel->indexlist)
+	{
+		IndexOptInfo *index = lfirst(cell);
+
+		for (i = 0; index->unique && i < index->nkeycolumns; i++)
+		{
+			foreach(clause, rel->baserestrictinfo)
+			{
+				if (is_equal_to_constant(lfirst(clause), rel->relid, index->indexkeys[i]))
+					break;
+			}
+			if (clause == NULL)
+				break;
+		}
+		if (index->unique && i == index->nkeycolumns)
+			return true;
+	}
+	return false;
+}
+
+/* is_equal_to_constant: returns whether a condition compares a column by = with a value that is known to a plan */
+static bool
+is_equal_to_constant(RestrictInfo *rinfo, Index varno, AttrNumber attno)
+{
+	OpExpr	   *op = (OpExpr *) rinfo->clause;
+	Var		   *var;
+
+	if (rinfo->mergeopfamilies == NIL || attno == 0)
+		return false;
+	var = (Var *) (bms_is_empty(rinfo->right_relids) ? linitial(op->args) : lsecond(op->args));
+	return (bms_is_empty(rinfo->right_relids) || bms_is_empty(rinfo->left_relids)) && IsA(var, Var) &&
+		var->varno == (int) varno && var->varattno == attno;
+}
+
+/* count_clause: counts the field in a condition, if it has one */
+static void
+count_clause(MissedQuery *query, RestrictInfo *rinfo)
+{
+	Node	   *clause = (Node *) rinfo->clause;
+	bool		several = IsA(clause, ScalarArrayOpExpr);
+	MissedValue value;
+	Oid			operator;
+	char	   *name;
+	List	   *args;
+
+	if (several ? !((ScalarArrayOpExpr *) clause)->useOr : !IsA(clause, OpExpr))
+		return;
+	operator = several ? ((ScalarArrayOpExpr *) clause)->opno : ((OpExpr *) clause)->opno;
+	args = several ? ((ScalarArrayOpExpr *) clause)->args : ((OpExpr *) clause)->args;
+	if (operator >= FirstNormalObjectId || list_length(args) != 2)
+		return;
+	if (!several && (((OpExpr *) clause)->opfuncid == F_JSONB_CONTAINS || ((OpExpr *) clause)->opfuncid == F_JSONB_EXISTS))
+	{
+		Const	   *contained = lsecond(args);
+
+		if (!read_value(linitial(args), query->varno, &value) || value.as_text || value.multi)
+			return;
+		if (((OpExpr *) clause)->opfuncid == F_JSONB_EXISTS)
+		{
+			if (value.path.len > 0)
+			{
+				append_path_step(&value.path, NULL, false);
+				value.type = TEXTOID;
+				count_value(query, MISSED_CONTAINED, &value);
+			}
+		}
+		else if (IsA(contained, Const) && !contained->constisnull)
+			count_contained(query, &value, &DatumGetJsonbP(contained->constvalue)->root, 0);
+		return;
+	}
+	if (several ? contain_var_clause(lsecond(args)) || !read_field(linitial(args), query->varno, &value) :
+		!(!bms_is_member(query->varno, rinfo->right_relids) && read_field(linitial(args), query->varno, &value)) &&
+		!(!bms_is_member(query->varno, rinfo->left_relids) && read_field(lsecond(args), query->varno, &value)))
+		return;
+	name = get_opname(operator);
+	if (name == NULL)
+		return;
+	if (strcmp(name, "=") == 0)
+		count_value(query, MISSED_EQUAL, &value);
+	else if (!several && (name[0] == '<' || name[0] == '>') && (name[1] == '\0' || strcmp(name + 1, "=") == 0))
+		count_value(query, MISSED_RANGE, &value);
+}
+
+/* count_joined: counts a field that is compared with columns of other tables; called for each expression, and wants no clause of it */
+static bool
+count_joined(PlannerInfo *root, RelOptInfo *rel, EquivalenceClass *ec, EquivalenceMember *em, void *arg)
+{
+	MissedQuery *query = arg;
+	MissedValue value;
+
+	if (read_field((Node *) em->em_expr, query->varno, &value))
+		count_value(query, MISSED_JOINED, &value);
+	return false;
+}
+
+/* count_contained: counts the fields that documents must have below a path to contain another; only texts are searched for so */
+static void
+count_contained(MissedQuery *query, MissedValue *value, JsonbContainer *container, int depth)
+{
+	JsonbIterator *it = JsonbIteratorInit(container);
+	JsonbIteratorToken token;
+	JsonbValue	found;
+	MissedValue below = {0};
+
+	while ((token = JsonbIteratorNext(&it, &found, true)) != WJB_DONE)
+	{
+		if (token == WJB_KEY || token == WJB_ELEM)
+		{
+			below = *value;
+			initStringInfo(&below.path);
+			appendStringInfoString(&below.path, value->path.data);
+			append_path_step(&below.path, token == WJB_KEY ? pnstrdup(found.val.string.val, found.val.string.len) : NULL, false);
+			below.multi = value->multi || token == WJB_ELEM;
+			below.type = TEXTOID;
+		}
+		if ((token != WJB_VALUE && token != WJB_ELEM) || (token == WJB_ELEM && value->multi))
+			continue;
+		if (found.type == jbvString)
+			count_value(query, MISSED_CONTAINED, &below);
+		else if (found.type == jbvBinary && depth < MAX_CONTAINED)
+			count_contained(query, &below, found.val.binary.data, depth + 1);
+	}
+}
+
+/* count_value: counts a condition on a value, unless there is an index table that begins with it */
+static void
+count_value(MissedQuery *query, MissedKind kind, MissedValue *value)
+{
+	if (!query->fits)
+		query->fits = may_have_index_table(query);
+	if (!query->fits || is_served(query, value))
+		return;
+	if (value->type != TEXTOID)
+		appendStringInfo(&value->path, "::%s", field_type_name(value->type));
+	missed_count(query->relid, value->document, kind, value->path.data);
+}
+
+/*
+ * is_served
+ *		Returns whether the first key field of an index table has a value, whatever its state.
+ *		If such an index table was not used, that is not because it does not exist.
+ */
+static bool
+is_served(MissedQuery *query, MissedValue *value)
+{
+	int			i;
+	int			k;
+
+	for (i = 0; query->fact != NULL && i < query->fact->ndefs; i++)
+	{
+		IndexDef   *def = query->fact->defs[i];
+		FieldSpec  *spec = def->fields[0].spec;
+		StringInfoData path;
+
+		if (spec->column != NULL || def->fields[0].type != value->type || query->fact->doc_attno[def->docno] != value->document)
+			continue;
+		initStringInfo(&path);
+		for (k = 0; k < spec->nsteps; k++)
+			append_path_step(&path, spec->steps[k].name, spec->steps[k].is_index);
+		if (strcmp(path.data, value->path.data) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* may_have_index_table: returns whether a table is of a kind that index tables can be created over */
+static bool
+may_have_index_table(MissedQuery *query)
+{
+	char		relkind = get_rel_relkind(query->relid);
+
+	return (relkind == RELKIND_RELATION || relkind == RELKIND_PARTITIONED_TABLE) && !get_rel_relispartition(query->relid) &&
+		get_rel_persistence(query->relid) == RELPERSISTENCE_PERMANENT;
+}
+
+/* read_field: returns whether an expression is a field of a document, perhaps cast to another type, and sets *value to it */
+static bool
+read_field(Node *expr, Index varno, MissedValue *value)
+{
+	Oid			type;
+
+	expr = bare_value(expr);
+	type = exprType(expr);
+	if (IsA(expr, CoerceViaIO))
+		expr = bare_value((Node *) ((CoerceViaIO *) expr)->arg);
+	if (!read_value(expr, varno, value) || value->path.len == 0 || !is_key_type(type) || value->as_text != (type != JSONBOID))
+		return false;
+	value->type = type;
+	return true;
+}
+
+/* read_value: returns whether an expression is a value in a document, and sets *value to it */
+static bool
+read_value(Node *expr, Index varno, MissedValue *value)
+{
+	Oid			function = InvalidOid;
+	List	   *args = NIL;
+	Const	   *name;
+
+	if (IsA(expr, Var))
+	{
+		Var		   *var = (Var *) expr;
+
+		if (var->varno != (int) varno || var->varlevelsup != 0 || var->varattno <= 0 || var->vartype != JSONBOID ||
+			!is_scanned_value(var))
+			return false;
+		memset(value, 0, sizeof(MissedValue));
+		initStringInfo(&value->path);
+		value->document = var->varattno;
+		return true;
+	}
+	if (IsA(expr, SubscriptingRef))
+		return read_subscripts((SubscriptingRef *) expr, varno, value);
+	if (IsA(expr, OpExpr))
+	{
+		function = ((OpExpr *) expr)->opfuncid;
+		args = ((OpExpr *) expr)->args;
+	}
+	else if (IsA(expr, FuncExpr))
+	{
+		function = ((FuncExpr *) expr)->funcid;
+		args = ((FuncExpr *) expr)->args;
+	}
+	if (function != F_JSONB_OBJECT_FIELD && function != F_JSONB_OBJECT_FIELD_TEXT &&
+		function != F_JSONB_EXTRACT_PATH && function != F_JSONB_EXTRACT_PATH_TEXT)
+		return false;
+	name = lsecond(args);
+	if (!IsA(name, Const) || name->constisnull || !read_value(linitial(args), varno, value) || value->as_text)
+		return false;
+	value->as_text = function == F_JSONB_OBJECT_FIELD_TEXT || function == F_JSONB_EXTRACT_PATH_TEXT;
+	if (function == F_JSONB_EXTRACT_PATH || function == F_JSONB_EXTRACT_PATH_TEXT)
+		return append_names(&value->path, DatumGetArrayTypeP(name->constvalue));
+	/* #> would take such a name for a subscript if it met an array. */
+	if (is_subscript(TextDatumGetCString(name->constvalue)))
+		return false;
+	append_path_step(&value->path, TextDatumGetCString(name->constvalue), false);
+	return true;
+}
+
+/* read_subscripts: does that for subscripts of a document */
+static bool
+read_subscripts(SubscriptingRef *ref, Index varno, MissedValue *value)
+{
+	ListCell   *cell;
+
+	if (ref->refcontainertype != JSONBOID || ref->refassgnexpr != NULL || ref->reflowerindexpr != NIL ||
+		!read_value((Node *) ref->refexpr, varno, value) || value->as_text)
+		return false;
+	foreach(cell, ref->refupperindexpr)
+	{
+		Const	   *name = lfirst(cell);
+		char	   *step;
+
+		if (name == NULL || !IsA(name, Const) || name->constisnull || (name->consttype != INT4OID && name->consttype != TEXTOID))
+			return false;
+		step = name->consttype == INT4OID ? psprintf("%d", DatumGetInt32(name->constvalue)) :
+			TextDatumGetCString(name->constvalue);
+
+		append_path_step(&value->path, step, is_subscript(step));
+	}
+	return true;
+}
+
+/* append_names: adds the names of an array to a path; returns false if one is NULL */
+static bool
+append_names(StringInfo path, ArrayType *names)
+{
+	Datum	   *elements;
+	bool	   *nulls;
+	int			n;
+	int			i;
+
+	deconstruct_array(names, TEXTOID, -1, false, TYPALIGN_INT, &elements, &nulls, &n);
+	for (i = 0; i < n && !nulls[i]; i++)
+	{
+		char	   *step = TextDatumGetCString(elements[i]);
+
+		append_path_step(path, step, is_subscript(step));
+	}
+	return i == n;
+}
+
+/* is_key_type: returns whether an index table that has a key field of this type serves plain queries */
+static bool
+is_key_type(Oid type)
+{
+	switch (type)
+	{
+		case TEXTOID:
+		case JSONBOID:
+		case INT2OID:
+		case INT4OID:
+		case INT8OID:
+		case NUMERICOID:
+		case FLOAT8OID:
+		case BOOLOID:
+		case UUIDOID:
+		case DATEOID:
+		case TIMESTAMPOID:
+			return true;
+		default:
+			return false;
+	}
+}
