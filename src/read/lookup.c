@@ -49,6 +49,7 @@
 #include "../queue/wait.h"
 #include "../util/arguments.h"
 #include "../util/sql.h"
+#include "../util/wait_point.h"
 #include "fetch.h"
 #include "key_set.h"
 #include "lookup.h"
@@ -58,6 +59,8 @@ PG_FUNCTION_INFO_V1(indextable_lookup_rows);
 
 pg_noreturn static void row_type_error(Oid type, const char *fact);
 static void run_lookup(FunctionCallInfo fcinfo, int arg, bool rows);
+static void use_latest_snapshot(Lookup *lookup);
+static bool is_newer_than_snapshot(Lookup *lookup);
 static void scan_entries(Lookup *lookup);
 static Bitmapset *columns_of_lookup(Lookup *lookup);
 static bool wait_until_fresh(Oid index_table, int64 max_lag, int64 timeout);
@@ -150,17 +153,54 @@ run_lookup(FunctionCallInfo fcinfo, int arg, bool rows)
  * entries that are not of the row as the snapshot sees it.  The locks bring no news to a
  * transaction in which a plan has taken them.  maintain/in_step.c says why it is asked for
  * after the snapshot was taken.
+ *
+ * Nor are the entries of an index table that is newer than the snapshot those of the fact
+ * rows that the snapshot sees.  A statement that has waited until the index table was
+ * committed takes a newer snapshot, and asks for the news after that, until it has none that
+ * is newer still.  A REPEATABLE READ transaction cannot: see lookup_check_access().
  */
 void
 lookup_open(Lookup *lookup, Oid index_table, int64 max_lag, int64 timeout)
 {
-	if (wait_until_fresh(index_table, max_lag, timeout))
-		lookup->latest = RegisterSnapshot(GetLatestSnapshot());
-	lookup->snapshot = lookup->latest != NULL ? lookup->latest : GetActiveSnapshot();
-	AcceptInvalidationMessages();
-	lookup->def = definition_open(index_table, &lookup->factdef, &lookup->fact, &lookup->index_table);
-	if (lookup->def == NULL)
-		report_not_index_table(index_table);
+	bool		newest = wait_until_fresh(index_table, max_lag, timeout);
+
+	lookup->snapshot = GetActiveSnapshot();
+	do
+	{
+		if (newest)
+			use_latest_snapshot(lookup);
+		AcceptInvalidationMessages();
+		lookup->def = definition_open(index_table, &lookup->factdef, &lookup->fact, &lookup->index_table);
+		if (lookup->def == NULL)
+			report_not_index_table(index_table);
+		newest = !IsolationUsesXactSnapshot() && is_newer_than_snapshot(lookup);
+		if (newest)
+		{
+			definition_unpin(lookup->factdef);
+			table_close(lookup->index_table, NoLock);
+			table_close(lookup->fact, NoLock);
+		}
+	} while (newest);
+}
+
+/* use_latest_snapshot: takes the latest snapshot in place of the one that a look-up has had until now */
+static void
+use_latest_snapshot(Lookup *lookup)
+{
+	wait_point("a look-up takes a newer snapshot");
+	if (lookup->latest != NULL)
+		UnregisterSnapshot(lookup->latest);
+	lookup->snapshot = lookup->latest = RegisterSnapshot(GetLatestSnapshot());
+}
+
+/* is_newer_than_snapshot: returns whether another transaction has made the entries that the snapshot does not see */
+static bool
+is_newer_than_snapshot(Lookup *lookup)
+{
+	TransactionId xmin = lookup->def->xmin;
+
+	return TransactionIdIsNormal(xmin) && !TransactionIdIsCurrentTransactionId(xmin) &&
+		XidInMVCCSnapshot(xmin, lookup->snapshot);
 }
 
 /* lookup_close: releases what lookup_open() has opened, except for the definition */
@@ -275,22 +315,10 @@ lookup_check_access(Lookup *lookup)
 	 */
 	lookup->recheck = lookup->ambiguous || def->async;
 
-	/*
-	 * The entries of an index table that is newer than the snapshot are not
-	 * those of the fact rows that the snapshot sees.  A statement that has
-	 * waited until the index table was committed uses a newer snapshot, which
-	 * a REPEATABLE READ transaction cannot.
-	 */
 	if (TransactionIdIsNormal(def->xmin))
 	{
-		if (!IsolationUsesXactSnapshot())
-		{
-			if (!TransactionIdIsCurrentTransactionId(def->xmin) && lookup->latest == NULL &&
-				XidInMVCCSnapshot(def->xmin, lookup->snapshot))
-				lookup->snapshot = lookup->latest = RegisterSnapshot(GetLatestSnapshot());
-		}
-		else if (TransactionIdIsCurrentTransactionId(def->xmin) ||
-				 XidInMVCCSnapshot(def->xmin, lookup->snapshot))
+		if (IsolationUsesXactSnapshot() &&
+			(TransactionIdIsCurrentTransactionId(def->xmin) || is_newer_than_snapshot(lookup)))
 			ereport(ERROR,
 					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 					 errmsg("index table \"%s\" is newer than the snapshot of this transaction",
