@@ -41,12 +41,14 @@
 #include "../queue/adopt_restored.h"
 #include "../util/citus.h"
 #include "../util/inherit.h"
+#include "before_alter.h"
 #include "column_type.h"
 #include "event_trigger.h"
 #include "filter_rename.h"
 #include "on_drop.h"
 #include "own_objects.h"
 #include "partition_ddl.h"
+#include "table_relations.h"
 
 PG_FUNCTION_INFO_V1(indextable_before_alter);
 
@@ -56,13 +58,9 @@ static bool is_needed_key(Oid relid, const char *constraint);
 static bool adds_primary_key(AlterTableStmt *stmt);
 static void refuse_trigger_change(Node *command);
 static void refuse_shard(RenameStmt *stmt);
-static void check_new_table(CreateStmt *stmt);
+static void lock_for_partition(CreateStmt *stmt);
 static void lock_root(Oid parent);
 static void refuse_change(Oid relid, AlterTableCmd *cmd, bool may_follow);
-static void refuse_child_of(RangeVar *parent);
-static void refuse_parent_of(RangeVar *child, bool inherits);
-static void refuse_own_index_tables(Oid parent, RangeVar *child);
-static void refuse_references(List *elements);
 static const char *what_it_changes(AlterTableCmd *cmd);
 
 /*
@@ -101,13 +99,17 @@ indextable_before_alter(PG_FUNCTION_ARGS)
 	else if (IsA(command, DropStmt) || IsA(command, DropOwnedStmt))
 		adopt_all();
 	if (IsA(command, CreateStmt) || IsA(command, CreateForeignTableStmt))
-		check_new_table((CreateStmt *) command);
+	{
+		refuse_relations(command);
+		lock_for_partition((CreateStmt *) command);
+	}
 	else if (IsA(command, CreateSchemaStmt))
 	{
+		refuse_relations(command);
 		foreach(cell, ((CreateSchemaStmt *) command)->schemaElts)
 		{
 			if (IsA(lfirst(cell), CreateStmt))
-				check_new_table(lfirst(cell));
+				lock_for_partition(lfirst(cell));
 			else if (IsA(lfirst(cell), CreateTrigStmt))
 				refuse_forged_trigger(((CreateTrigStmt *) lfirst(cell))->trigname, ((CreateTrigStmt *) lfirst(cell))->args != NIL);
 		}
@@ -129,25 +131,15 @@ indextable_before_alter(PG_FUNCTION_ARGS)
 		is_index_table = OidIsValid(index_table_of(relid));
 
 		adopt_restored(relid);
+		refuse_relations(command);
 		foreach(cell, stmt->cmds)
 		{
 			AlterTableCmd *cmd = lfirst(cell);
 
-			if (cmd->subtype == AT_AddInherit)
-			{
-				refuse_child_of((RangeVar *) cmd->def);
-				refuse_parent_of(stmt->relation, true);
-			}
-			else if (cmd->subtype == AT_AttachPartition)
-			{
-				refuse_parent_of(((PartitionCmd *) cmd->def)->name, false);
-				refuse_own_index_tables(relid, ((PartitionCmd *) cmd->def)->name);
+			if (cmd->subtype == AT_AttachPartition)
 				lock_root(relid);
-			}
 			else if (cmd->subtype == AT_DetachPartition || cmd->subtype == AT_DetachPartitionFinalize)
 				prepare_detach(stmt, cmd);
-			else if (cmd->subtype == AT_AddConstraint || cmd->subtype == AT_AddColumn)
-				refuse_references(list_make1(cmd->def));
 			if (is_index_table)
 				refuse_on_index_table(relid, stmt, cmd);
 
@@ -164,6 +156,33 @@ indextable_before_alter(PG_FUNCTION_ARGS)
 		}
 	}
 	PG_RETURN_VOID();
+}
+
+/*
+ * refuse_again
+ *		Refuses a command after it has been run, which undoes it.
+ *
+ * While it waited for its locks, another session may have created an index table, or given the
+ * name of one, or of a fact table, to the table that the command names.  Now it is locked.
+ */
+void
+refuse_again(Node *command)
+{
+	AlterTableStmt *stmt = IsA(command, AlterTableStmt) ? (AlterTableStmt *) command : NULL;
+	Oid			relid = stmt == NULL ? InvalidOid : RangeVarGetRelid(stmt->relation, NoLock, true);
+	ListCell   *cell;
+
+	refuse_relations(command);
+	if (IsA(command, CreateStmt))
+		refuse_foreign_keys_of((CreateStmt *) command);
+	foreach(cell, OidIsValid(index_table_of(relid)) ? stmt->cmds : NIL)
+	{
+		AlterTableCmd *cmd = lfirst(cell);
+
+		/* What was dropped, or has another type, is found out in other ways. */
+		if (cmd->subtype == AT_AddColumn || cmd->subtype == AT_AddConstraint || cmd->subtype == AT_SetNotNull)
+			refuse_on_index_table(relid, stmt, cmd);
+	}
 }
 
 /* rewritten_table: returns the table that the event table_rewrite is about */
@@ -358,32 +377,21 @@ refuse_shard(RenameStmt *stmt)
 }
 
 /*
- * check_new_table
- *		Checks the parents and the foreign keys of a table that is about to be
- *		created, which may be a foreign table.
+ * lock_for_partition
+ *		Locks the fact table of a partition that is about to be created.
  *
- * The statement of CREATE FOREIGN TABLE begins with that of CREATE TABLE.  For a
- * partition of an index table, the fact table is locked first, as everywhere:
+ * For a partition of an index table, the fact table is locked first, as everywhere:
  * handle_new_index_partition() opens it when the index table is locked already.
  */
 static void
-check_new_table(CreateStmt *stmt)
+lock_for_partition(CreateStmt *stmt)
 {
-	ListCell   *cell;
+	Oid			parent = stmt->partbound == NULL ? InvalidOid : RangeVarGetRelid(linitial(stmt->inhRelations), NoLock, true);
 
-	foreach(cell, stmt->inhRelations)
-	{
-		Oid			parent = RangeVarGetRelid(lfirst(cell), NoLock, true);
-		bool		of_index_table = stmt->partbound != NULL && OidIsValid(index_table_of(parent));
-
-		if (stmt->partbound == NULL || (of_index_table && IsA(stmt, CreateForeignTableStmt)))
-			refuse_child_of(lfirst(cell));
-		else if (of_index_table && owns_relation(parent, GetUserId()))
-			LockRelationOid(catalog_fact_of(index_table_of(parent)), AccessShareLock);
-		else if (stmt->partbound != NULL)
-			lock_root(parent);
-	}
-	refuse_references(stmt->tableElts);
+	if (OidIsValid(index_table_of(parent)) && owns_relation(parent, GetUserId()))
+		LockRelationOid(catalog_fact_of(index_table_of(parent)), AccessShareLock);
+	else
+		lock_root(parent);
 }
 
 /*
@@ -460,111 +468,6 @@ refuse_change(Oid relid, AlterTableCmd *cmd, bool may_follow)
 	}
 	if (follow)
 		lock_for_type_change(relid);
-}
-
-/*
- * refuse_child_of
- *		Refuses a child of a fact table, whose triggers would not fire for the
- *		child's rows, or of an index table, whose entries would have the child's
- *		rows among them.
- */
-static void
-refuse_child_of(RangeVar *parent)
-{
-	Oid			relid = RangeVarGetRelid(parent, NoLock, true);
-
-	if (!OidIsValid(relid))
-		return;
-	if (OidIsValid(index_table_of(relid)))
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("cannot inherit from index table \"%s\"", parent->relname),
-				 errdetail("The rows of a child would appear as entries.")));
-	if (catalog_has_fact(relid) && catalog_fact_in_use(relid))
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("cannot inherit from table \"%s\" because it has index tables", parent->relname),
-				 errdetail("The index tables would have no entries for the rows of a child."),
-				 errhint("First run %s", told_drop(relid))));
-}
-
-/*
- * refuse_parent_of
- *		Refuses a parent for an index table, or, if it is a parent by inheritance,
- *		for a fact table.
- *
- * Statements on a parent do not fire the statement triggers of its children: neither
- * the guard of an index table nor the triggers of a fact table.  The extension allows
- * for that only where the fact table is a partition.
- */
-static void
-refuse_parent_of(RangeVar *child, bool inherits)
-{
-	Oid			relid = RangeVarGetRelid(child, NoLock, true);
-
-	if (OidIsValid(relid) &&
-		(OidIsValid(catalog_fact_of(relid)) ||
-		 (inherits && catalog_has_fact(relid) && catalog_fact_in_use(relid))))
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 inherits ?
-				 errmsg("table \"%s\" cannot inherit from another table", child->relname) :
-				 errmsg("table \"%s\" cannot be a partition of another table", child->relname),
-				 OidIsValid(catalog_fact_of(relid)) ? errdetail("It is an index table.") :
-				 errdetail("It has index tables."),
-				 OidIsValid(catalog_fact_of(relid)) ? 0 : errhint("First run %s", told_drop(relid))));
-}
-
-/*
- * refuse_own_index_tables
- *		Refuses to attach a table that has index tables of its own to a table that
- *		has some.
- */
-static void
-refuse_own_index_tables(Oid parent, RangeVar *child)
-{
-	Oid			relid = RangeVarGetRelid(child, NoLock, true);
-
-	if (OidIsValid(parent) && OidIsValid(relid) && catalog_fact_in_use(registered_root(parent)) &&
-		catalog_fact_in_use(relid))
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("table \"%s\" cannot be a partition of a table with index tables", child->relname),
-				 errdetail("It has index tables of its own."),
-				 errhint("First run %s", told_drop(relid))));
-}
-
-/*
- * refuse_references
- *		Refuses foreign keys that reference an index table, because entries are
- *		written without firing triggers.
- */
-static void
-refuse_references(List *elements)
-{
-	ListCell   *cell;
-
-	foreach(cell, elements)
-	{
-		Node	   *element = lfirst(cell);
-
-		if (element == NULL)
-			continue;
-		if (IsA(element, ColumnDef))
-			refuse_references(((ColumnDef *) element)->constraints);
-		else if (IsA(element, Constraint) && ((Constraint *) element)->pktable != NULL)
-		{
-			RangeVar   *table = ((Constraint *) element)->pktable;
-			Oid			relid = RangeVarGetRelid(table, NoLock, true);
-
-			if (OidIsValid(relid) && OidIsValid(index_table_of(relid)))
-				ereport(ERROR,
-						(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-						 errmsg("foreign key cannot reference index table \"%s\"", table->relname),
-						 errdetail("Entries are inserted and deleted without checking foreign keys."),
-						 errhint("Reference the fact table instead.")));
-		}
-	}
 }
 
 /*

@@ -43,6 +43,7 @@
 #include "../util/citus.h"
 #include "../util/inherit.h"
 #include "../util/relation.h"
+#include "before_alter.h"
 #include "column_type.h"
 #include "event_trigger.h"
 #include "filter_rename.h"
@@ -75,6 +76,7 @@ indextable_on_alter(PG_FUNCTION_ARGS)
 
 	if (is_own_alter(trigdata->parsetree))
 		PG_RETURN_VOID();
+	refuse_again(trigdata->parsetree);
 	if (IsA(trigdata->parsetree, AlterTableStmt))
 	{
 		handle_switched_triggers((AlterTableStmt *) trigdata->parsetree);
