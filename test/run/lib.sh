@@ -12,6 +12,7 @@
 #   PGVERSION    major version to use; default: the newest with development files here, else Debian's own
 #   PG_CONFIG    a PostgreSQL that is not from Debian's packages
 #   TMPDIR       where the private folder goes; default: /tmp
+#   BUSY         how many processes work for nothing beside all that runs; default: none
 #   SERVER_SETTINGS    more lines for postgresql.conf
 #   SERVER_WRAPPER     a command to start the server with, such as valgrind and its options
 
@@ -25,6 +26,7 @@ exec 3>&1 4>&2    # for the last word, wherever a signal finds us
 work=    # the private folder
 also_needed=    # a file that names more Debian packages
 job=     # process group of the step that runs now
+busy=()    # the processes that work for nothing
 
 # A make, a shell profile or a CI that calls us must not steer what we call.
 unset MAKEFLAGS MFLAGS MAKELEVEL PGHOST PGHOSTADDR PGPORT PGUSER PGPASSWORD PGDATABASE PGSERVICE PGOPTIONS PGDATA \
@@ -57,6 +59,7 @@ clean_up() {
 	trap '' HUP INT PIPE TERM
 	set +e
 	[ -z "$job" ] || end_job
+	[ "${#busy[@]}" = 0 ] || kill -KILL "${busy[@]}"
 	if [ -n "$work" ]; then
 		save_output
 		end_strays "$work"
@@ -217,6 +220,16 @@ await_server() {
 	return 1
 }
 
+# They end with this script, even if it is killed.
+be_busy() {
+	local n
+	for n in $(seq "${BUSY:-0}"); do
+		setpriv --pdeathsig KILL sh -c 'while :; do :; done' </dev/null >/dev/null 2>&1 3>&- 4>&- &
+		busy+=($!)
+		disown
+	done
+}
+
 # complaints_in LOG…: crashes, failed assertions, and warnings of the server about what an extension forgot to release
 complaints_in() {
 	grep -hE 'TRAP: |terminated by signal (6|7|8|11)|WARNING:  .*(reference leak|refcount leak|file leak|still active|was not closed|still referenced|own a lock of type|problem in|past chunk end)' "$@" 2>/dev/null
@@ -250,6 +263,7 @@ set_up() {
 	export HOME=$work/tmp TMPDIR=$work/tmp TEMP_CONFIG=$work/extension.conf
 	install_extension
 	start_server
+	be_busy
 }
 
 # in_copy COMMAND: in the copy of the repository, or one named by copy, as the user who may write there.

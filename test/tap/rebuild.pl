@@ -147,8 +147,8 @@ sub exact
 my $load = load();
 my $output = '';
 
-# cancelled, and gone on with
-my $builder = rebuild('f_k', "100, '10 ms'", \$output);
+# cancelled, and gone on with; it rests after the first batch until it is cancelled, killed, or the server is stopped
+my $builder = rebuild('f_k', "400, '1 hour'", \$output);
 under_way('f_k');
 $node->safe_psql('postgres', q(SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE application_name = 'rebuild'));
 $builder->finish;
@@ -183,7 +183,7 @@ for my $round (1, 2)
 }
 
 # the builder is killed; the server restarts by itself
-$builder = rebuild('f_k', "100, '10 ms'", \$output);
+$builder = rebuild('f_k', "400, '1 hour'", \$output);
 under_way('f_k');
 kill 'KILL', $node->safe_psql('postgres', q(SELECT pid FROM pg_stat_activity WHERE application_name = 'rebuild'));
 $builder->finish;
@@ -207,7 +207,7 @@ exact('and exact, as is what alter() has made');
 
 # in the middle
 until_true(q(SELECT count(*) >= 5 FROM pg_stat_activity WHERE application_name = 'pgbench'));
-$builder = rebuild('f_d', "100, '10 ms'", \$output);
+$builder = rebuild('f_d', "400, '1 hour'", \$output);
 under_way('f_d');
 $node->stop('immediate');
 $builder->finish;

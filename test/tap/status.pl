@@ -190,7 +190,8 @@ sub mended_early
 	{
 		sql($break);
 		sql('UPDATE f SET doc = d(pk + ' . ++$changes . ')');
-		becomes_true($node, "SELECT count(*) > 0 FROM ($due) x (due) WHERE due > clock_timestamp() + interval '5 s'") || return 0;
+		my $ahead = 5 * $chance;
+		becomes_true($node, "SELECT count(*) > 0 FROM ($due) x (due) WHERE due > clock_timestamp() + interval '$ahead s'") || return 0;
 		my $try = sql("SELECT min(due) FROM ($due) x (due)");
 		sql($mend);
 		becomes_true($node, $well) || return 0;

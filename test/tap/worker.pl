@@ -259,16 +259,8 @@ ok(becomes_true($node, q(SELECT worker_state = 'failing' AND last_error LIKE '%h
 $node->safe_psql('one', 'UPDATE m1 SET doc = d(pk + 8)');
 ok(becomes_true($node, q(SELECT backlog = 0 FROM indextable.queues WHERE fact_table = 'm1'::regclass), 'one'), 'another fact table goes on');
 is($node->safe_psql('one', q(SELECT worker_state <> 'failing', last_error FROM indextable.queues WHERE fact_table = 'm1'::regclass)), 't|', 'and does not fail');
-# Each try comes twice as long after the last one as that after the one before; a slow machine makes these longer.
-my @tries;
-while (@tries < 5)
-{
-	my $last = @tries ? "> '$tries[-1]'" : 'IS NOT NULL';
-	becomes_true($node, "SELECT next_try $last FROM indextable.queues WHERE fact_table = 'f'::regclass", 'one') || last;
-	push @tries, $node->safe_psql('one', q(SELECT next_try FROM indextable.queues WHERE fact_table = 'f'::regclass));
-}
-is(scalar @tries, 5, 'it is tried again and again');
-is($node->safe_psql('one', "SELECT '$tries[-1]'::timestamptz - '$tries[0]'::timestamptz >= interval '1.4 s'"), 't', 'after a while that grows');
+# Each time that it fails it is left alone for longer.
+ok(becomes_true($node, q(SELECT next_try > clock_timestamp() + interval '2 s' FROM indextable.queues WHERE fact_table = 'f'::regclass), 'one'), 'it is tried again, after a while that grows');
 my @told = substr(slurp_file($node->logfile), $size) =~ /ERROR:.*no index on the primary key/g;
 is(scalar @told, 1, 'it is written to the log once');
 $node->safe_psql('one', 'CREATE INDEX ON f_v (pk)');
@@ -365,9 +357,9 @@ drift_free($plain, 'and drains again');
 is($plain->safe_psql('postgres', 'SELECT workers FROM indextable.queues'), 1, 'it is seen');
 is($plain->safe_psql('postgres', 'SELECT indextable.stop_workers()'), 1, 'not preloaded: stop_workers() ends it');
 ok(becomes_true($plain, q(SELECT count(*) = 0 FROM pg_stat_activity WHERE backend_type = 'indextable worker')), 'it is gone');
-$plain->safe_psql('postgres', 'UPDATE f SET doc = d(pk + 3); SELECT pg_sleep(0.5)');
-isnt($plain->safe_psql('postgres', 'SELECT backlog FROM indextable.queues'), 0, 'and nobody drains');
-my ($stopped, $left) = (0, 0);
+$plain->safe_psql('postgres', 'UPDATE f SET doc = d(pk + 3)');
+is($plain->safe_psql('postgres', q(SELECT backlog > 0, (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'indextable worker') FROM indextable.queues)), 't|0', 'and nobody drains');
+my $stopped = 0;
 for (1 .. 5)
 {
 	$plain->safe_psql('postgres', 'SELECT indextable.start_workers()');
