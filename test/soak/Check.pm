@@ -11,7 +11,7 @@ use Model;
 my %FIELD = (
 	k => q(doc #>> '{k}'), v => q(doc #>> '{v}'), u => q(doc #>> '{u}'), wide => q(doc #>> '{wide}'),
 	'n::int AS m' => q(soak.as_int(doc #>> '{n}')), 'n::int AS g' => q(soak.as_int(doc #>> '{n}')), 'd::date' => q(soak.as_date(doc #>> '{d}')),
-	'tags::jsonb' => q(doc #> '{tags}'), '@note' => 'note', '@id' => 'id', '@n' => 'n',
+	'tags::jsonb' => q(doc #> '{tags}'), 'n::jsonb' => q(doc #> '{n}'), '@note' => 'note', '@r' => 'r', '@id' => 'id', '@n' => 'n',
 	'@x::text' => 'x::text', '@b::text' => 'b::text', '@x::text AS xt' => 'x::text', '@b::text AS bt' => 'b::text',
 	'tags[*]' => [ q({tags}), q(e #>> '{}') ], 'marks[*]' => [ q({marks}), q(e #>> '{}') ], 'items[*].name' => [ q({items}), q(e #>> '{name}') ],
 );
@@ -157,6 +157,21 @@ sub look_up
 	my $rows = $s->select('rows', $sql) || return;
 	$s->{checks}++;
 	push @{ $s->{unexpected} }, describe($d, $sql, $rows, "lookup of $key") if @$rows;
+
+	# a plain query, with and without index tables
+	if (!ref $FIELD{$field} && $FIELD{$field} !~ /^soak/)
+	{
+		my $plain = "SELECT $pk FROM $d->{fact} WHERE $FIELD{$field} = " . $s->{dbh}->quote($s->value('rows', "SELECT $key\::jsonb ->> '$name'")) . (defined $d->{filter} ? " AND ($d->{filter})" : '') . " ORDER BY $pk";
+		my @answers;
+		for my $planner ('force', 'off')
+		{
+			$s->run('rows', "SET LOCAL indextable.planner = $planner") || return;
+			$rows = $s->select('rows', $plain) || return;
+			push @answers, join ', ', map { join ' ', @$_ } @$rows;
+		}
+		$s->{checks}++;
+		push @{ $s->{unexpected} }, describe($d, $plain, [ [ 'with index tables:', $answers[0] ], [ 'without:', $answers[1] ] ], 'a plain query in one snapshot') if $answers[0] ne $answers[1];
+	}
 
 	# all pages
 	my ($cursor, $found) = ('NULL', 0);

@@ -44,7 +44,7 @@ sub statements
 	my ($parent, $for, $r) = @{ $dynamic{$name} };
 	my ($attach, $detach) = ("ALTER TABLE $parent ATTACH PARTITION $name $for", "ALTER TABLE $parent DETACH PARTITION $name");
 	my @end = chance(0.8) ? 'COMMIT' : 'ROLLBACK';
-	return [ "$detach FINALIZE" ] if $state eq 'pending';
+	return weighted(4, [ "$detach FINALIZE" ], ($r ? (1, ["DROP TABLE $name"]) : ())) if $state eq 'pending';
 	if ($state eq 'absent')
 	{
 		my $own = "CREATE TABLE $name " . pick(@leaf);
@@ -65,7 +65,10 @@ sub statements
 		2, [ 'BEGIN', $detach, fill($name), $attach, @end ],
 		2, [ 'BEGIN', 'SAVEPOINT s', $detach, pick('ROLLBACK TO s', 'RELEASE s'), fill($name), @end ],
 		(enabled('truncate') ? (1, ["TRUNCATE $name"], 1, [ 'BEGIN', "TRUNCATE $name", fill($name), @end ]) : ()),
-		($r ? (2, ["DROP TABLE $name"], 1, [ 'BEGIN', "DROP TABLE $name", @end ]) : ()));
+		($r ? (2, ["DROP TABLE $name"], 1, [ 'BEGIN', "DROP TABLE $name", @end ], 1, [ 'BEGIN', "DROP TABLE $name", "CREATE TABLE $name PARTITION OF $parent $for", fill($name), @end ],
+			1, [ 'BEGIN', 'SAVEPOINT s', "DROP TABLE $name", pick('ROLLBACK TO s', 'RELEASE s'), @end ],
+			1, [ "DROP TABLE $name, " . pick(grep { $dynamic{$_}[0] eq $parent && $_ ne $name } sort keys %dynamic) ],
+			(enabled('prepared') ? (1, [ 'BEGIN', "DROP TABLE $name", "PREPARE TRANSACTION 'soak-drop'", pick('COMMIT', 'ROLLBACK') . " PREPARED 'soak-drop'" ]) : ())) : ()));
 }
 
 sub states

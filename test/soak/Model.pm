@@ -9,12 +9,13 @@ our @EXPORT = qw(%FACT %KIND @CATEGORIES queued candidates pick chance between w
 
 # r: what the column r may hold. leaves: partitions that are written directly, though some come and go; with the r, or what
 # is added to ids, for rows of theirs. offsets: added to ids, so that they fall into all partitions. native: a kind of index table whose key a native unique index has, too.
+# along: a kind whose partitions are those of the fact table, so that one of them is emptied when a partition goes.
 our %FACT = (
 	plain => { pk => ['id'], r => ['a'] },
 	pair => { pk => [ 'id', 'r' ], r => [qw(a b c)] },
 	uniq => { pk => ['id'], r => ['a'], native => 'u' },
-	listed => { pk => [ 'id', 'r' ], r => [qw(s t n h p0 p1 p2 p3 p4)], leaves => { listed_s => 's', listed_n1 => 'n', listed_n2 => 'n', listed_n => 'n', listed_h0 => 'h', listed_h => 'h', map { ("listed_p$_" => "p$_") } 0 .. 4 }, truncate => [qw(listed_s listed_n2 listed_h1 listed_n)] },
-	ranged => { pk => ['id'], r => ['a'], offsets => [ 0, 1000, 2000, 11000, 12000, 13000 ], leaves => { ranged_a => 0, ranged_b => 1000, ranged_b0 => 1000, ranged_c => 2000, ranged_p0 => 11000, ranged_p1 => 12000 }, truncate => [qw(ranged_b1 ranged_c)] },
+	listed => { pk => [ 'id', 'r' ], r => [qw(s t n h p0 p1 p2 p3 p4)], along => 's', leaves => { listed_s => 's', listed_n1 => 'n', listed_n2 => 'n', listed_n => 'n', listed_h0 => 'h', listed_h => 'h', map { ("listed_p$_" => "p$_") } 0 .. 4 }, truncate => [qw(listed_s listed_n2 listed_h1 listed_n)] },
+	ranged => { pk => ['id'], r => ['a'], offsets => [ 0, 1000, 2000, 11000, 12000, 13000 ], along => 'r', leaves => { ranged_a => 0, ranged_b => 1000, ranged_b0 => 1000, ranged_c => 2000, ranged_p0 => 11000, ranged_p1 => 12000 }, truncate => [qw(ranged_b1 ranged_c)] },
 	keyed => { pk => [ 'id', 'n' ], r => ['a'], native => 'o', leaves => { map { ("keyed_$_" => 0) } 0 .. 2 }, truncate => ['keyed_1'] },
 );
 
@@ -43,6 +44,10 @@ our %KIND = (
 	u => { key => ['u'], is_unique => 1, only => { map { $_ => 1 } qw(uniq listed ranged) } },
 	m => { key => ['marks[*]'], is_unique => 1, only => { map { $_ => 1 } qw(plain uniq ranged) } },
 	o => { key => ['@n'], is_unique => 1, only => { keyed => 1 } },
+	r => { key => [ '@id', 'k' ], only => { ranged => 1 }, options => [ ", partition_by => 'RANGE (id)', partition_bounds => "
+		. array_of(map { my ($from, $to) = @$_; "FROM ($from) TO ($to)" } [ 'MINVALUE', 1000 ], [ 1000, 2000 ], [ 2000, 11000 ], [ 11000, 12000 ], [ 12000, 13000 ], [ 13000, 'MAXVALUE' ]) ] },
+	s => { key => [ '@r', 'v' ], include => ['n::jsonb'], only => { listed => 1 }, options => [ ", partition_by => 'LIST (r)', partition_bounds => "
+		. array_of(map { "IN ($_)" } "'s', 't'", "'n'", "'h'", map { "'p$_'" } 0 .. 4) ] },
 );
 
 # What operations may be of; ONLY and EXCEPT choose among them. Single statements and transactions of row operations are

@@ -1,5 +1,6 @@
-# A reader: one index table after the other, each with what it has to be, in one snapshot while others write; and look-ups,
-# whose answers are compared with a condition on the fact table in the same snapshot.
+# A reader: one index table after the other, each with what it has to be, in one snapshot while others write; look-ups,
+# whose answers are compared with a condition on the fact table in the same snapshot; and plain queries, with and without
+# index tables.
 
 package Reader;
 

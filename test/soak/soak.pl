@@ -49,7 +49,7 @@ $run->{facts} = \%fact_weight;
 my @refused;
 for my $fact (sort keys %FACT)
 {
-	my %want = map { $_ => 1 } grep { defined } $FACT{$fact}{native}, queued() ? 'q' : (), $fact eq 'plain' && enabled('settings') ? qw(x b z h) : ();
+	my %want = map { $_ => 1 } grep { defined } $FACT{$fact}{native}, $FACT{$fact}{along}, queued() ? 'q' : (), $fact eq 'plain' && enabled('settings') ? qw(x b z h) : ();
 	my @others = grep { !$want{$_} && !($KIND{$_}{rare} && chance(0.5)) } candidates($fact);
 	while (@others && keys %want < 5 + ($fact eq 'plain' ? 3 : 0)) { $want{ splice @others, int(rand(@others)), 1 } = 1; }
 	for my $kind (sort keys %want)
