@@ -200,7 +200,7 @@ ALTER TABLE indextable_internal.completeness REPLICA IDENTITY FULL;  -- as skipp
 COMMENT ON TABLE indextable_internal.completeness IS
 'Which fact rows lack entries, so that plain queries know what an index table can answer; what no longer holds is removed by rebuild(), and when the fact table is truncated';
 COMMENT ON COLUMN indextable_internal.completeness.index_table IS 'the index table';
-COMMENT ON COLUMN indextable_internal.completeness.fields      IS 'a row lacks an entry, or did, though its first so many key fields are not null; NULL: such rows are recorded, and without it nothing is known';
+COMMENT ON COLUMN indextable_internal.completeness.fields      IS 'a row lacks an entry, or did, though its first so many key fields are not null; NULL: such rows are recorded, and without it nothing is known; 30: a row has an array or an object in place of a key, or did; 31: such rows are recorded';
 
 CREATE SEQUENCE indextable_internal.shard_queue_number;
 COMMENT ON SEQUENCE indextable_internal.shard_queue_number IS 'Numbers the rows in queues of distributed tables, on each node of its own';
@@ -295,7 +295,7 @@ CREATE FUNCTION indextable.explain(query text, OUT fact_table regclass, OUT inde
 LANGUAGE C VOLATILE PARALLEL UNSAFE ROWS 10 COST 100
 AS 'MODULE_PATHNAME', 'indextable_explain';
 COMMENT ON FUNCTION indextable.explain(text) IS
-'Which index tables the planner uses for a query of their fact tables, and why it does not use the others; the query is planned, not run. A row for each index table, or with index_table NULL for all those of a fact table. used: whether the plan reads it; reason: why not, NULL if it is used. The query may have parameters $1, $2, ... An error if it is not one statement that can be planned, or the caller may not run it. No rows where it names no fact table, or is NULL';
+'Which index tables the planner uses for a query of their fact tables, and why it does not use the others; the query is planned, not run. A row for each index table, or with index_table NULL for all those of a fact table. used: whether the plan reads it; reason: why not, or if it is searched, or read as a whole, in its order or because it is smaller. The query may have parameters $1, $2, ... An error if it is not one statement that can be planned, or the caller may not run it. No rows where it names no fact table, or is NULL';
 
 -- Asynchronous index tables --------------------------------------------------
 

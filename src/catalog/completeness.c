@@ -19,6 +19,12 @@
  * sees and whose first n key fields are not null has its entries; if n is 0, that is every
  * row.  Rejected rows of an asynchronous index table are noted elsewhere.
  *
+ * Another row (index table, 30) says that some row had, or has, an array or an object at
+ * a place of which a key has the text, or within an array that a [*] leads into.  Conditions
+ * look into these, while a key does not tell what is in them.  A row (index table, 31) says
+ * that this is recorded: version 1.1 did not do so.  Index tables that could have so many
+ * key fields do not record it.
+ *
  * This holds for every snapshot of another transaction, because whoever writes a row that
  * lacks an entry records that before the end of his statement, unless the record is there
  * already: then he has read it with a snapshot, so it was committed before, or is his own,
@@ -93,30 +99,20 @@ typedef struct Records
 	uint32		lacking;
 } Records;
 
-/* A record that verify() has locked. */
-typedef struct LockedRecord
-{
-	TransactionId xmin;			/* has inserted it */
-	int			fields;
-} LockedRecord;
+/* All bits of rows that lack entries. */
+#define LACKING_BITS	(~(CONTAINER_BIT | CONTAINERS_RECORDED))
 
 StaticAssertDecl(INDEX_MAX_KEYS <= 32, "LACKING_BIT() has a bit for each number of key fields, of which there are fewer");
 
-static Oid	completeness_relid(void);
 static Relation open_if_free(Oid relid);
-static SysScanDesc scan_rows(Relation rel, const char *index, Oid index_table, Snapshot snapshot);
-static int	record_fields(HeapTuple tuple, Relation rel);
 static void read_records(Relation rel, Oid index_table, Snapshot snapshot, Records *records);
 static bool all_records(Relation rel, Oid index_table, Snapshot snapshot, uint32 *lacking);
 static bool has_rejections(Oid index_table, Snapshot snapshot);
 static bool may_lack_whole_key(IndexDef *def);
-static void forget_known(IndexDef *def);
+static bool records_containers(IndexDef *def);
 static void insert_record(Oid index_table, int fields);
-static LOCKTAG record_tag(Oid index_table, TransactionId xmin, int fields);
-static bool lock_record(Oid index_table, TransactionId xmin, int fields, LOCKMODE mode);
 static uint32 keep_remembered(IndexDef *def, uint32 lacking);
 static uint32 keep_committed(IndexDef *def, Relation rel, uint32 lacking);
-static LockedRecord *find_locked(List *locked, TransactionId xmin, int fields);
 
 /*
  * completeness_relid
@@ -126,7 +122,7 @@ static LockedRecord *find_locked(List *locked, TransactionId xmin, int fields);
  * That the table is a member of the extension is looked up once: a table that others
  * make by this name has another OID.
  */
-static Oid
+Oid
 completeness_relid(void)
 {
 	static Oid	known = InvalidOid;
@@ -152,13 +148,13 @@ open_if_free(Oid relid)
 }
 
 /*
- * scan_rows
+ * scan_completeness
  *		Begins to read the rows of an index table, with a snapshot; NULL: the latest one.
  *
  * The index only makes it faster.
  */
-static SysScanDesc
-scan_rows(Relation rel, const char *index, Oid index_table, Snapshot snapshot)
+SysScanDesc
+scan_completeness(Relation rel, const char *index, Oid index_table, Snapshot snapshot)
 {
 	Oid			relid = get_relname_relid(index, RelationGetNamespace(rel));
 	ScanKeyData key;
@@ -168,7 +164,7 @@ scan_rows(Relation rel, const char *index, Oid index_table, Snapshot snapshot)
 }
 
 /* record_fields: returns for how many leading key fields a row is a record; -1: for none */
-static int
+int
 record_fields(HeapTuple tuple, Relation rel)
 {
 	bool		isnull;
@@ -181,7 +177,7 @@ record_fields(HeapTuple tuple, Relation rel)
 static void
 read_records(Relation rel, Oid index_table, Snapshot snapshot, Records *records)
 {
-	SysScanDesc scan = scan_rows(rel, "completeness_index_table", index_table, snapshot);
+	SysScanDesc scan = scan_completeness(rel, "completeness_index_table", index_table, snapshot);
 	HeapTuple	tuple;
 
 	memset(records, 0, sizeof(Records));
@@ -226,9 +222,39 @@ index_table_complete(IndexDef *def, int fields, Snapshot snapshot)
 	rel = open_if_free(completeness_relid());
 	if (rel == NULL)
 		return false;
-	complete = all_records(rel, def->relid, snapshot, &lacking) && (lacking >> fields) == 0;
+	complete = all_records(rel, def->relid, snapshot, &lacking) && ((lacking & LACKING_BITS) >> fields) == 0;
 	relation_close(rel, AccessShareLock);
 	return complete;
+}
+
+/*
+ * index_table_of_scalars
+ *		Returns whether a query with this snapshot finds no fact row that has an entry, and has an
+ *		array or an object where a condition on a key would look into it.
+ */
+bool
+index_table_of_scalars(IndexDef *def, Snapshot snapshot)
+{
+	Relation	rel;
+	uint32		recorded;
+	bool		result;
+
+	if (IsolationIsSerializable() || !records_containers(def))
+		return false;
+	rel = open_if_free(completeness_relid());
+	if (rel == NULL)
+		return false;
+	result = all_records(rel, def->relid, snapshot, &recorded) && (recorded & CONTAINERS_RECORDED) != 0 &&
+		(recorded & CONTAINER_BIT) == 0;
+	relation_close(rel, AccessShareLock);
+	return result;
+}
+
+/* records_containers: returns whether it has few enough key fields that their numbers are not taken for other bits */
+static bool
+records_containers(IndexDef *def)
+{
+	return def->nkeys < 30;
 }
 
 /*
@@ -263,7 +289,7 @@ has_rejections(Oid index_table, Snapshot snapshot)
 
 	if (rel == NULL)
 		return true;
-	scan = scan_rows(rel, "rejection_index_table", index_table, snapshot);
+	scan = scan_completeness(rel, "rejection_index_table", index_table, snapshot);
 	found = HeapTupleIsValid(systable_getnext(scan));
 	systable_endscan(scan);
 	relation_close(rel, AccessShareLock);
@@ -303,14 +329,17 @@ lacking_unrecorded(IndexDef *def, uint32 lacking, Snapshot snapshot)
 	kept = all_records(rel, def->relid, snapshot, &recorded);
 	relation_close(rel, AccessShareLock);
 	lacking &= ~recorded;
+	/* Nothing is wrong where that is not recorded. */
+	if ((recorded & CONTAINERS_RECORDED) == 0)
+		lacking &= ~CONTAINER_BIT;
 	if (lacking != 0)
-		forget_known(def);
+		forget_records(def);
 	return kept ? lacking : 0;
 }
 
-/* forget_known: forgets what this session knows of what is recorded */
-static void
-forget_known(IndexDef *def)
+/* forget_records: forgets what this session knows of what is recorded */
+void
+forget_records(IndexDef *def)
 {
 	memset(def->lacking_by, 0, sizeof(def->lacking_by));
 	def->own_lacking = 0;
@@ -345,6 +374,8 @@ record_lacking(IndexDef *def, uint32 lacking)
 	Relation	rel;
 	int			fields;
 
+	if (!records_containers(def))
+		lacking &= ~CONTAINER_BIT;
 	if (!lacking_is_news(def, lacking))
 		return;
 	xid = U64FromFullTransactionId(GetCurrentFullTransactionId());
@@ -358,7 +389,7 @@ record_lacking(IndexDef *def, uint32 lacking)
 		rel = relation_open(relid, RowExclusiveLock);
 		known |= keep_committed(def, rel, lacking & ~known);
 		relation_close(rel, NoLock);
-		for (fields = 0; fields <= def->nkeys; fields++)
+		for (fields = 0; fields < 31; fields++)
 			if (lacking & ~known & LACKING_BIT(fields))
 				insert_record(def->relid, fields);
 	}
@@ -367,7 +398,7 @@ record_lacking(IndexDef *def, uint32 lacking)
 }
 
 /* record_tag: returns the name of the lock on a record */
-static LOCKTAG
+LOCKTAG
 record_tag(Oid index_table, TransactionId xmin, int fields)
 {
 	LOCKTAG		tag;
@@ -377,7 +408,7 @@ record_tag(Oid index_table, TransactionId xmin, int fields)
 }
 
 /* lock_record: locks a record, unless it is locked in a mode that conflicts */
-static bool
+bool
 lock_record(Oid index_table, TransactionId xmin, int fields, LOCKMODE mode)
 {
 	LOCKTAG		tag = record_tag(index_table, xmin, fields);
@@ -392,7 +423,7 @@ keep_remembered(IndexDef *def, uint32 lacking)
 	uint32		kept = 0;
 	int			fields;
 
-	for (fields = 0; fields <= def->nkeys; fields++)
+	for (fields = 0; fields < 31; fields++)
 		if ((lacking & LACKING_BIT(fields)) && TransactionIdIsValid(def->lacking_by[fields]) &&
 			lock_record(def->relid, def->lacking_by[fields], fields, AccessShareLock))
 			kept |= LACKING_BIT(fields);
@@ -416,7 +447,7 @@ keep_committed(IndexDef *def, Relation rel, uint32 lacking)
 
 	do
 	{
-		SysScanDesc scan = scan_rows(rel, "completeness_index_table", def->relid, NULL);
+		SysScanDesc scan = scan_completeness(rel, "completeness_index_table", def->relid, NULL);
 		HeapTuple	tuple;
 		bool		lock = !again;
 
@@ -426,7 +457,7 @@ keep_committed(IndexDef *def, Relation rel, uint32 lacking)
 			TransactionId xmin = HeapTupleHeaderGetRawXmin(tuple->t_data);
 			int			fields = record_fields(tuple, rel);
 
-			if (fields < 0 || fields > def->nkeys || (lacking & ~kept & LACKING_BIT(fields)) == 0)
+			if (fields < 0 || (lacking & ~kept & LACKING_BIT(fields)) == 0)
 				continue;
 			if (TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetXmin(tuple->t_data)))
 				kept |= LACKING_BIT(fields);
@@ -470,6 +501,9 @@ completeness_begin(Oid index_table)
 		return;
 	(void) delete_by_oid("completeness", "completeness_index_table", 1, index_table);
 	insert_record(index_table, -1);
+	/* A session that has the library of 1.1 records no arrays and objects. */
+	if (strcmp(extension_version(), "1.1") != 0)
+		insert_record(index_table, 31);
 }
 
 /*
@@ -498,99 +532,4 @@ completeness_move(Oid from, Oid to)
 	for (fields = records.kept ? -1 : 0; fields < 32; fields++)
 		if (fields < 0 || (records.lacking & LACKING_BIT(fields)))
 			insert_record(to, fields);
-}
-
-/*
- * lock_records
- *		Locks what is recorded of an index table and nobody keeps, so that unlock_records() can
- *		remove it, and lists it.  Called before the snapshot is taken that is to show whether
- *		there are such rows.
- */
-List *
-lock_records(IndexDef *def)
-{
-	Oid			relid = completeness_relid();
-	List	   *locked = NIL;
-	Relation	rel;
-	SysScanDesc scan;
-	HeapTuple	tuple;
-
-	if (!OidIsValid(relid))
-		return NIL;
-	rel = relation_open(relid, RowExclusiveLock);
-	scan = scan_rows(rel, "completeness_index_table", def->relid, NULL);
-	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
-	{
-		LockedRecord *record = palloc(sizeof(LockedRecord));
-
-		record->xmin = HeapTupleHeaderGetRawXmin(tuple->t_data);
-		record->fields = record_fields(tuple, rel);
-		if (record->fields >= 0 && !TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetXmin(tuple->t_data)) &&
-			lock_record(def->relid, record->xmin, record->fields, AccessExclusiveLock))
-			locked = lappend(locked, record);
-	}
-	systable_endscan(scan);
-	relation_close(rel, NoLock);
-	return locked;
-}
-
-/*
- * unlock_records
- *		Removes those of the records that are not about rows with these bits, all that there
- *		are, and unlocks the others.
- */
-void
-unlock_records(IndexDef *def, List *locked, uint32 lacking)
-{
-	bool		removed = false;
-	Relation	rel;
-	SysScanDesc scan;
-	HeapTuple	tuple;
-	ListCell   *cell;
-
-	if (locked == NIL)
-		return;
-	rel = relation_open(completeness_relid(), RowExclusiveLock);
-	scan = scan_rows(rel, "completeness_index_table", def->relid, NULL);
-	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
-	{
-		int			fields = record_fields(tuple, rel);
-
-		if (fields < 0 || (lacking & LACKING_BIT(fields)) != 0 ||
-			find_locked(locked, HeapTupleHeaderGetRawXmin(tuple->t_data), fields) == NULL)
-			continue;
-		CatalogTupleDelete(rel, &tuple->t_self);
-		removed = true;
-	}
-	systable_endscan(scan);
-	relation_close(rel, NoLock);
-	foreach(cell, locked)
-	{
-		LockedRecord *record = lfirst(cell);
-		LOCKTAG		tag = record_tag(def->relid, record->xmin, record->fields);
-
-		if ((lacking & LACKING_BIT(record->fields)) != 0)
-			LockRelease(&tag, AccessExclusiveLock, false);
-	}
-	if (!removed)
-		return;
-	forget_known(def);
-	CacheInvalidateRelcacheByRelid(def->fact->relid);
-	CommandCounterIncrement();
-}
-
-/* find_locked: returns the record in a list that a transaction has inserted, or NULL */
-static LockedRecord *
-find_locked(List *locked, TransactionId xmin, int fields)
-{
-	ListCell   *cell;
-
-	foreach(cell, locked)
-	{
-		LockedRecord *record = lfirst(cell);
-
-		if (record->xmin == xmin && record->fields == fields)
-			return record;
-	}
-	return NULL;
 }

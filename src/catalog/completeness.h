@@ -10,20 +10,35 @@
 #define INDEXTABLE_COMPLETENESS_H
 
 #include "nodes/pg_list.h"
+#include "access/genam.h"
+#include "storage/lock.h"
 #include "utils/snapshot.h"
 
 #include "../indextable.h"
 
 /* The bit of rows that lack an entry though their first so many key fields are not null. */
 #define LACKING_BIT(fields)	((uint32) 1 << (fields))
+/*
+ * The bits of rows that have an array or an object where a key has its text, and
+ * of that being recorded.
+ */
+#define CONTAINER_BIT		((uint32) 1 << 30)
+#define CONTAINERS_RECORDED	((uint32) 1 << 31)
 
 extern bool index_table_complete(IndexDef *def, int fields, Snapshot snapshot);
+extern bool index_table_of_scalars(IndexDef *def, Snapshot snapshot);
 extern uint32 lacking_unrecorded(IndexDef *def, uint32 lacking, Snapshot snapshot);
 extern bool lacking_is_news(IndexDef *def, uint32 lacking);
 extern void record_lacking(IndexDef *def, uint32 lacking);
-extern List *lock_records(IndexDef *def);
-extern void unlock_records(IndexDef *def, List *locked, uint32 lacking);
 extern void completeness_begin(Oid index_table);
 extern void completeness_move(Oid from, Oid to);
+
+/* For locked_records.c. */
+extern Oid	completeness_relid(void);
+extern SysScanDesc scan_completeness(Relation rel, const char *index, Oid index_table, Snapshot snapshot);
+extern int	record_fields(HeapTuple tuple, Relation rel);
+extern void forget_records(IndexDef *def);
+extern LOCKTAG record_tag(Oid index_table, TransactionId xmin, int fields);
+extern bool lock_record(Oid index_table, TransactionId xmin, int fields, LOCKMODE mode);
 
 #endif							/* INDEXTABLE_COMPLETENESS_H */

@@ -110,7 +110,8 @@ entries_unchanged(IndexDef *def, FactRow *old, FactRow *new)
  * entries are left out without an error, and are not counted.
  *
  * If the row lacks any entry, a bit in entries->lacking says how many of its leading
- * key fields are not null: see completeness.c.  A row that the filter leaves out, or that
+ * key fields are not null, and another one whether a key has the text of an array or an
+ * object: see completeness.c.  A row that the filter leaves out, or that
  * is rejected, lacks none in that sense.
  */
 int
@@ -244,6 +245,8 @@ extract_entries(IndexDef *def, FactRow *row, bool report, Entries *entries)
 		skipped++;
 	if (elements.json_null || (def->skip_mismatch && skipped > 0))
 		entries->lacking = LACKING_BIT(def->nkeys);
+	if (mismatch.container || element_mismatch.container)
+		entries->lacking |= CONTAINER_BIT;
 	return report && def->skip_mismatch ? skipped : 0;
 }
 
@@ -360,6 +363,14 @@ collect_elements(Field *field, JsonbValue *value, int step, Elements *elements,
 
 		while (next < field->spec->nsteps && !steps[next].wildcard)
 			next++;
+
+		/*
+		 * jsonpath goes on with the elements of an array, where #> finds
+		 * nothing.
+		 */
+		if (next > step && step > field->plain_steps && value->type == jbvBinary &&
+			JsonContainerIsArray(value->val.binary.data))
+			mismatch->container = true;
 		if (next > step && !json_walk(value, steps + step, next - step))
 			return;
 		step = next;

@@ -72,6 +72,7 @@ cast_json(Field *field, JsonbValue *value, bool is_key, Datum *result, RowMismat
 			len = strlen(str);
 			break;
 		case jbvBinary:
+			mismatch->container = mismatch->container || is_key;
 			str = JsonbToCString(NULL, value->val.binary.data, value->val.binary.len);
 			len = strlen(str);
 			break;

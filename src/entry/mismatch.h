@@ -19,6 +19,8 @@ typedef struct RowMismatch
 	Field	   *field;			/* NULL: there is none */
 	char	   *value;			/* as text */
 	Mismatch	why;
+	bool		container;		/* a key was an array or an object, or may be
+								 * in one */
 } RowMismatch;
 
 extern char *excerpt(char *text);

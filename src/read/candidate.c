@@ -41,6 +41,8 @@ typedef struct Column
 } Column;
 
 static Node *clause_of(Node *clause);
+static List *without_refuted(IndexDef *def, List *conditions, const char **why);
+static int	demands(Condition *condition);
 static bool filter_is_implied(IndexDef *def, List *clauses, Index varno, List **result);
 static int	count_not_null(IndexDef *def, List *conditions, List *clauses, Relation fact, Index varno);
 static bool rejects_null(Node *clause, Column *column);
@@ -97,6 +99,8 @@ consider_index_table(PlannerInfo *root, IndexDef *def, List *clauses, Relation f
 		}
 	}
 	found = list_concat(found, implied_by_lateral(root, def, fact, varno, &unknown));
+	*why = NULL;
+	found = without_refuted(def, found, why);
 	c = palloc0(sizeof(Candidate));
 	c->def = def;
 	c->varno = varno;
@@ -117,8 +121,7 @@ consider_index_table(PlannerInfo *root, IndexDef *def, List *clauses, Relation f
 				continue;
 			if (condition->strategy == BTEqualStrategyNumber)
 			{
-				/* A row would come once for each value that it has. */
-				if (condition->array && (array || position == def->multi_field))
+				if (condition->array && array)
 					continue;
 
 				/*
@@ -126,7 +129,7 @@ consider_index_table(PlannerInfo *root, IndexDef *def, List *clauses, Relation f
 				 * lossy.
 				 */
 				if (equal == NULL || (equal->array && !condition->array) ||
-					(equal->array == condition->array && equal->lossy && !condition->lossy))
+					(equal->array == condition->array && demands(equal) > demands(condition)))
 					equal = condition;
 			}
 			else if (condition->strategy > BTEqualStrategyNumber)
@@ -138,7 +141,8 @@ consider_index_table(PlannerInfo *root, IndexDef *def, List *clauses, Relation f
 		{
 			if (lower != NULL)
 				c->conditions = lappend(c->conditions, lower);
-			if (upper != NULL)
+			/* One element may be above the one, and another below the other. */
+			if (upper != NULL && (lower == NULL || position != def->multi_field))
 				c->conditions = lappend(c->conditions, upper);
 			break;
 		}
@@ -153,14 +157,55 @@ consider_index_table(PlannerInfo *root, IndexDef *def, List *clauses, Relation f
 	if (c->order_from < 0)
 		c->order_from = c->nequal;
 
-	/* A row would come once for each of its elements. */
-	if (def->multi_field >= c->nequal)
+	foreach(cell, c->conditions)
 	{
-		*why = unknown ? REASON_UNKNOWN : "no condition selects one element of its multi-valued field";
+		Condition  *condition = lfirst(cell);
+
+		c->of_scalars = c->of_scalars || condition->of_scalars;
+		if (condition->position == def->multi_field && (condition->array || condition->strategy != BTEqualStrategyNumber))
+			c->distinct = true;
+	}
+	/* A row would come once for each of its elements. */
+	if (def->multi_field >= c->nequal && !(c->distinct && def->multi_field == c->nequal))
+	{
+		if (*why == NULL)
+			*why = unknown ? REASON_UNKNOWN : "no condition selects elements of its multi-valued field";
 		return NULL;
 	}
 	c->not_null = count_not_null(def, c->conditions, clauses, fact, varno);
 	return c;
+}
+
+/*
+ * without_refuted
+ *		Returns those conditions that entries can be searched by as far as it is recorded what rows
+ *		there are, and sets *why if others are left out.
+ */
+static List *
+without_refuted(IndexDef *def, List *conditions, const char **why)
+{
+	ListCell   *cell;
+
+	foreach(cell, conditions)
+	{
+		Condition  *condition = lfirst(cell);
+
+		if (condition->sparse && !index_table_complete(def, 0, NULL))
+			*why = REASON_INCOMPLETE;
+		else if (condition->of_scalars && !index_table_of_scalars(def, NULL))
+			*why = "some rows may have arrays or objects in place of the field, which the condition looks into";
+		else
+			continue;
+		conditions = foreach_delete_current(conditions, cell);
+	}
+	return conditions;
+}
+
+/* demands: returns how much a condition asks beyond the search, in rows that have to be fetched, and in rows that must not be there */
+static int
+demands(Condition *condition)
+{
+	return condition->lossy + 2 * (condition->sparse || condition->of_scalars);
 }
 
 /* is_complete_enough: returns whether an index table has entries for all rows, as far as the query depends on it */
@@ -169,7 +214,7 @@ is_complete_enough(Candidate *c, const char **why)
 {
 	if (index_table_complete(c->def, c->not_null, NULL))
 		return true;
-	*why = "some rows may have no entry, which the conditions do not rule out";
+	*why = REASON_INCOMPLETE;
 	return false;
 }
 

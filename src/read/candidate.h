@@ -15,6 +15,8 @@
 
 #define REASON_UNKNOWN "the fields of a document that is a parameter are known only in a custom plan"
 
+#define REASON_INCOMPLETE "some rows may have no entry, which the conditions do not rule out"
+
 /* An index table that can find the rows of a query. */
 typedef struct Candidate
 {
@@ -28,6 +30,8 @@ typedef struct Candidate
 								 * from this one on */
 	int			not_null;		/* so many leading key fields are known not to
 								 * be NULL in the rows that are asked for */
+	bool		of_scalars;		/* no key may be an array or an object */
+	bool		distinct;		/* several entries of a row may be found */
 	Bitmapset  *columns;		/* of the index table that are read, minus
 								 * FirstLowInvalidHeapAttributeNumber */
 	List	   *pathkeys;		/* that the order gives */

@@ -37,7 +37,8 @@ typedef struct Opinion
 {
 	Oid			fact;
 	Oid			index_table;	/* InvalidOid: all */
-	const char *reason;			/* NULL: it is used */
+	bool		used;
+	const char *reason;			/* why not, or how */
 } Opinion;
 
 static List *opinions;			/* of Opinion *, ... */
@@ -107,13 +108,12 @@ indextable_explain(PG_FUNCTION_ARGS)
 	{
 		Opinion    *opinion = lfirst(cell);
 		Datum		values[4] = {0};
-		bool		nulls[4] = {false, !OidIsValid(opinion->index_table), false, opinion->reason == NULL};
+		bool		nulls[4] = {false, !OidIsValid(opinion->index_table), false, false};
 
 		values[0] = ObjectIdGetDatum(opinion->fact);
 		values[1] = ObjectIdGetDatum(opinion->index_table);
-		values[2] = BoolGetDatum(opinion->reason == NULL);
-		if (opinion->reason != NULL)
-			values[3] = CStringGetTextDatum(opinion->reason);
+		values[2] = BoolGetDatum(opinion->used);
+		values[3] = CStringGetTextDatum(opinion->reason);
 		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 	}
 	return (Datum) 0;
@@ -138,6 +138,7 @@ note_reason(Oid fact, Oid index_table, const char *reason)
 {
 	MemoryContext old;
 	Opinion    *opinion;
+	bool		used = strcmp(reason, REASON_SEARCHED) == 0 || strcmp(reason, REASON_WHOLE) == 0;
 	ListCell   *cell;
 
 	foreach(cell, opinions)
@@ -145,8 +146,9 @@ note_reason(Oid fact, Oid index_table, const char *reason)
 		opinion = lfirst(cell);
 		if (opinion->fact == fact && opinion->index_table == index_table)
 		{
-			if (reason == NULL || (opinion->reason != NULL && strcmp(reason, REASON_COST) == 0))
+			if (!opinion->used && (used || strcmp(reason, REASON_COST) == 0))
 				opinion->reason = reason;
+			opinion->used = opinion->used || used;
 			return;
 		}
 	}
@@ -154,6 +156,7 @@ note_reason(Oid fact, Oid index_table, const char *reason)
 	opinion = palloc(sizeof(Opinion));
 	opinion->fact = fact;
 	opinion->index_table = index_table;
+	opinion->used = used;
 	opinion->reason = reason;
 	opinions = lappend(opinions, opinion);
 	MemoryContextSwitchTo(old);

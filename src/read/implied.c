@@ -27,6 +27,7 @@
 #include "elements.h"
 #include "field_match.h"
 #include "implied.h"
+#include "json_path.h"
 
 static List *implied_by_or(PlannerInfo *root, IndexDef *def, List *arms, Relation fact, Index varno, bool *unknown);
 static List *implied_by_elements(PlannerInfo *root, IndexDef *def, List *clauses, Relation fact, Index varno, bool *unknown);
@@ -93,7 +94,9 @@ implied_conditions(PlannerInfo *root, IndexDef *def, Node *clause, Relation fact
 		case T_RowCompareExpr:
 			if (array_subplan(clause) != NULL)
 				return implied_by_elements(root, def, subplan_clauses(root, array_subplan(clause), clause), fact, varno, unknown);
-			result = compared_conditions(root, def, clause, fact, varno, unknown);
+			result = json_path_conditions(def, clause, varno);
+			if (result == NIL)
+				result = compared_conditions(root, def, clause, fact, varno, unknown);
 			if (result == NIL && (arg = without_default(root, clause)) != NULL)
 				result = compared_conditions(root, def, arg, fact, varno, unknown);
 			if (result == NIL)
@@ -229,6 +232,7 @@ any_of(List *arms, int position)
 			return NULL;
 		result->lossy = result->lossy || best->lossy || list_length(lfirst(cell)) > 1;
 		result->sparse = result->sparse || best->sparse;
+		result->of_scalars = result->of_scalars || best->of_scalars;
 		values = add_values(values, best);
 		if (values == NIL)
 			return NULL;

@@ -47,6 +47,7 @@
 #include "scan_kept.h"
 #include "scan_node.h"
 #include "scan_state.h"
+#include "seen_rows.h"
 #include "served.h"
 #include "soft_definition.h"
 
@@ -284,6 +285,8 @@ why_not_entries(IndexTableScan *scan)
 	scan->complete = scan->complete || index_table_complete(scan->def, scan->plan.not_null, snapshot);
 	if (!scan->complete)
 		return "some rows may have no entry";
+	if (scan->plan.of_scalars && !index_table_of_scalars(scan->def, snapshot))
+		return "some rows may have arrays or objects in place of a field";
 	if (!scan->plan.entries_only)
 	{
 		if (scan->fact->pk_deferrable)
@@ -304,6 +307,7 @@ start_search(IndexTableScan *scan)
 	int			i;
 
 	MemoryContextReset(scan->cxt);
+	scan->seen = scan->plan.distinct ? seen_rows_begin(scan->def, scan->cxt) : NULL;
 	for (i = 0; i < scan->plan.nconditions; i++)
 	{
 		PlannedCondition *condition = &scan->plan.conditions[i];
@@ -442,15 +446,18 @@ next_entry(IndexTableScan *scan)
 
 	if (scan->nothing)
 		return NULL;
-	while ((entry = entry_scan_next(&scan->entries)) == NULL)
+	for (;;)
 	{
-		if (scan->array_key < 0 || !next_search(scan))
+		entry = entry_scan_next(&scan->entries);
+		if (entry == NULL && (scan->array_key < 0 || !next_search(scan)))
 		{
 			scan->nothing = true;
 			return NULL;
 		}
+		if (entry != NULL && (scan->seen == NULL || !seen_row(scan->seen, entry)))
+			return entry;
+		CHECK_FOR_INTERRUPTS();
 	}
-	return entry;
 }
 
 /* return_entry: returns what an entry has */

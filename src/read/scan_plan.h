@@ -38,8 +38,10 @@ typedef struct ScanPlan
 	bool		entries_only;
 	bool		backward;
 	bool		async;
-	bool		stored_rows;	/* as in Candidate, and so is */
-	int			not_null;		/* this */
+	bool		stored_rows;	/* as in Candidate, and so are these */
+	int			not_null;
+	bool		of_scalars;
+	bool		distinct;
 	List	   *columns;		/* entries_only: of the index table, for the
 								 * columns of custom_scan_tlist; otherwise
 								 * those of the fact table that are needed, 0:

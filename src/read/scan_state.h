@@ -44,6 +44,7 @@ typedef struct IndexTableScan
 	Datum	   *elements;		/* its values, in the order of the scan */
 	int			nelements;
 	int			next_element;
+	struct SeenRows *seen;		/* whose entries were found, or NULL */
 	int			last_column;	/* of the fact row that is needed */
 
 	/* Of the search since the last rescan. */

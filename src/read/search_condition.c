@@ -43,7 +43,8 @@ static Condition *row_comparison_start(IndexDef *def, RowCompareExpr *clause, In
 static List *pattern_range(IndexDef *def, Node *clause, Oid function, List *args, Index varno);
 static bool mentions_relation(Node *node, void *varno);
 static List *contained_values(PlannerInfo *root, IndexDef *def, Node *whole, Node *json, Index varno, bool *unknown);
-static List *element_exists(IndexDef *def, List *args, Relation fact, Index varno);
+static List *element_exists(IndexDef *def, Oid function, List *args, Relation fact, Index varno);
+static Node *first_text(Node *array);
 
 /*
  * compared_conditions
@@ -79,8 +80,8 @@ compared_conditions(PlannerInfo *root, IndexDef *def, Node *clause, Relation fac
 			return contained_values(root, def, left, right, varno, unknown);
 		if (function == F_JSONB_CONTAINED)
 			return contained_values(root, def, right, left, varno, unknown);
-		if (function == F_JSONB_EXISTS)
-			return element_exists(def, args, fact, varno);
+		if (function == F_JSONB_EXISTS || function == F_JSONB_EXISTS_ANY || function == F_JSONB_EXISTS_ALL)
+			return element_exists(def, function, args, fact, varno);
 		if (IsA(clause, OpExpr))
 		{
 			OpExpr	   *op = (OpExpr *) clause;
@@ -186,6 +187,16 @@ implied_by_operator(IndexDef *def, Oid operator, Oid collation, Node *expr, Node
 		result = lappend(result, condition);
 	}
 	return result;
+}
+
+/* json_comparison: returns the comparison of a key field with a scalar in JSON, as if by an operator of jsonb; NULL if there is none */
+Condition *
+json_comparison(IndexDef *def, int position, StrategyNumber strategy, JsonbValue *scalar)
+{
+	Datum		json = JsonbPGetDatum(JsonbValueToJsonb(scalar));
+
+	return conversion(def, position, strategy, TAKE_JSON, 0,
+					  (Node *) makeConst(JSONBOID, -1, InvalidOid, -1, json, false, false), false);
 }
 
 /*
@@ -529,26 +540,52 @@ contained_values(PlannerInfo *root, IndexDef *def, Node *whole, Node *json, Inde
 
 /*
  * element_exists
- *		Returns the equality that follows from doc -> 'tags' ? 'x', if a constraint says that
- *		it is an array.  Of an object the operator looks at the names of the members.
+ *		Returns the equality that follows from doc -> 'tags' ? 'x', and from ?| and ?& with an array
+ *		of texts, of which one, or each, is an element.
+ *
+ * Of an object the operators look at the names of the members.  So a constraint has to say that
+ * it is an array, or the record that no key is an object.
  */
 static List *
-element_exists(IndexDef *def, List *args, Relation fact, Index varno)
+element_exists(IndexDef *def, Oid function, List *args, Relation fact, Index varno)
 {
 	Field	   *field;
 	AttrNumber	doc = def->fact->doc_attno[def->docno];
+	Node	   *value = lsecond(args);
 	Condition  *condition;
 
-	if (def->multi_field < 0 || def->multi_field >= def->nsearch || !is_value(lsecond(args), varno))
+	if (def->multi_field < 0 || def->multi_field >= def->nsearch || !is_value(value, varno))
 		return NIL;
 	field = &def->fields[def->multi_field];
 	if (!is_castable_field(field) || field->spec->nsteps != field->plain_steps + 1 ||
-		!expression_is_path(def->fact, doc, field->spec->steps, field->plain_steps, linitial(args), varno) ||
-		!check_says_array(def->fact, fact, doc, field->spec->steps, field->plain_steps))
+		!expression_is_path(def->fact, doc, field->spec->steps, field->plain_steps, linitial(args), varno))
 		return NIL;
-	condition = conversion(def, def->multi_field, BTEqualStrategyNumber, TAKE_TEXT, 0, lsecond(args), false);
+	if (function == F_JSONB_EXISTS_ALL && (value = first_text(value)) == NULL)
+		return NIL;
+	condition = conversion(def, def->multi_field, BTEqualStrategyNumber, TAKE_TEXT, 0, value, function == F_JSONB_EXISTS_ANY);
 	if (condition == NULL)
 		return NIL;
 	condition->lossy = true;
+	condition->of_scalars = !check_says_array(def->fact, fact, doc, field->spec->steps, field->plain_steps);
 	return list_make1(condition);
+}
+
+/* first_text: returns the first text of an array of texts, if that is a constant, or NULL */
+static Node *
+first_text(Node *array)
+{
+	Datum	   *elements;
+	bool	   *nulls;
+	int			n;
+	int			i;
+
+	if (!IsA(array, Const) || ((Const *) array)->constisnull)
+		return NULL;
+	deconstruct_array(DatumGetArrayTypeP(((Const *) array)->constvalue), TEXTOID, -1, false, TYPALIGN_INT, &elements, &nulls, &n);
+	for (i = 0; i < n; i++)
+	{
+		if (!nulls[i])
+			return (Node *) makeConst(TEXTOID, -1, DEFAULT_COLLATION_OID, -1, elements[i], false, false);
+	}
+	return NULL;
 }

@@ -29,11 +29,14 @@ typedef struct Condition
 	bool		implied;		/* the condition is spelled otherwise */
 	bool		sparse;			/* rows without an entry may satisfy the
 								 * condition, too */
+	bool		of_scalars;		/* so may rows with arrays or objects in place
+								 * of the key's scalar */
 	RestrictInfo *rinfo;		/* NULL: the clause was not one yet */
 } Condition;
 
 extern int	index_position_of(IndexDef *def, Node *operand, Index varno);
 extern List *compared_conditions(PlannerInfo *root, IndexDef *def, Node *clause, Relation fact, Index varno, bool *unknown);
+extern Condition *json_comparison(IndexDef *def, int position, StrategyNumber strategy, JsonbValue *scalar);
 extern Condition *boolean_condition(IndexDef *def, Node *expr, bool value, Index varno);
 
 #endif							/* INDEXTABLE_SEARCH_CONDITION_H */

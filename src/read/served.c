@@ -216,7 +216,7 @@ close_served(Served *served)
 	table_close(served->rel, NoLock);
 }
 
-/* give_reason: tells why an index table, or all of a fact table, are not used for a query */
+/* give_reason: tells how an index table is used for a query, or why it, or all of a fact table, are not used */
 void
 give_reason(Oid fact, Oid index_table, const char *reason)
 {

@@ -25,7 +25,11 @@ typedef struct Served
 /* The reason why an index table is not used that could be. */
 #define REASON_COST	"another plan is estimated to cost less"
 
-/* Is told the reasons why index tables are not used; NULL: it is used. */
+/* How an index table is used. */
+#define REASON_SEARCHED	"searched"
+#define REASON_WHOLE	"read as a whole"
+
+/* Is told how index tables are used, and the reasons why others are not. */
 typedef void (*ReasonListener) (Oid fact, Oid index_table, const char *reason);
 
 extern void served_init(void);

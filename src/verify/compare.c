@@ -38,6 +38,7 @@
 #include "utils/tuplesort.h"
 
 #include "../catalog/completeness.h"
+#include "../catalog/locked_records.h"
 #include "../catalog/definition_rows.h"
 #include "../catalog/named.h"
 #include "../catalog/table_access.h"

@@ -17,7 +17,7 @@ BEGIN
 	SELECT array_agg(DISTINCT c.fields ORDER BY c.fields) FILTER (WHERE c.fields IS NOT NULL),
 		   CASE count(*) FILTER (WHERE c.fields IS NULL) WHEN 1 THEN '' WHEN 0 THEN 'not kept ' ELSE 'kept too often ' END
 	INTO recorded, verdict
-	FROM indextable_internal.completeness c WHERE c.index_table = idx;
+	FROM indextable_internal.completeness c WHERE c.index_table = idx AND coalesce(c.fields, 0) < 30;
 	verdict := verdict || CASE WHEN truth IS NOT DISTINCT FROM recorded THEN 'exact'
 							   WHEN truth IS NULL OR truth[cardinality(truth)] <= recorded[cardinality(recorded)] THEN 'enough'
 							   ELSE 'WRONG' END;
@@ -38,7 +38,7 @@ SELECT * FROM town_last();
 -- not again, as it is there
 INSERT INTO f VALUES (11, '{"town": "t"}'), (12, NULL), (13, '[]');
 UPDATE f SET doc = '{"town": "t"}' WHERE id = 2;
-SELECT count(*) FROM indextable_internal.completeness;
+SELECT count(*) FROM indextable_internal.completeness WHERE fields IS DISTINCT FROM 31;
 -- the rows are gone, the record is not
 UPDATE f SET doc = '{"town": "t", "last": "l"}';
 SELECT * FROM town_last();
@@ -73,7 +73,7 @@ DROP TRIGGER more ON f;
 SELECT indextable.create('made', 'f', '{town, last}');
 SELECT * FROM town_last('made');
 SELECT indextable.create('built', 'f', '{town, last}', populate => false);
-SELECT count(*) FROM indextable_internal.completeness WHERE index_table = 'built'::regclass;
+SELECT count(*) FROM indextable_internal.completeness WHERE index_table = 'built'::regclass AND fields IS DISTINCT FROM 31;
 CALL indextable.build('built', 1);
 SELECT * FROM town_last('built');
 DELETE FROM f WHERE doc <> '{}';
@@ -124,7 +124,7 @@ INSERT INTO f VALUES (4, '{"town": "t"}'), (5, '{}');
 ROLLBACK TO c;
 COMMIT;
 SELECT * FROM town_last();
-SELECT count(*) FROM indextable_internal.completeness WHERE fields IS NOT NULL;
+SELECT count(*) FROM indextable_internal.completeness WHERE fields < 30;
 INSERT INTO f VALUES (5, '{}');
 SELECT * FROM town_last();
 -- a statement that fails in a block with a handler, after one whose rows are still collected
@@ -248,7 +248,7 @@ TRUNCATE f;
 INSERT INTO f VALUES (1, '{"n": "one"}');
 SELECT indextable.drain('f');
 SELECT fields, (SELECT count(*) FROM indextable.rejected r WHERE r.index_table = c.index_table) AS rejected
-	FROM indextable_internal.completeness c WHERE index_table = 'rejects'::regclass;
+	FROM indextable_internal.completeness c WHERE index_table = 'rejects'::regclass AND fields IS DISTINCT FROM 31;
 SELECT indextable.drop('rejects');
 -- two rows under one primary key for a while
 DROP TABLE f;
@@ -314,7 +314,7 @@ BEGIN
 END $$;
 INSERT INTO f VALUES (1, '{"town": "t"}'), (2, '{}'), (3, '{"town": "t", "last": "l"}');
 RESET session_replication_role;
-SELECT count(*) FROM indextable_internal.completeness;
+SELECT count(*) FROM indextable_internal.completeness WHERE fields IS DISTINCT FROM 31;
 SELECT kind, problem FROM indextable.verify('town_last');
 CALL indextable.repair('town_last', NULL, NULL, NULL, NULL);
 SELECT * FROM town_last();
@@ -337,7 +337,7 @@ CREATE TABLE f (id int PRIMARY KEY, doc jsonb);
 SELECT indextable.create('town_last', 'f', '{town, last}'), indextable.create('numbers', 'f', '{n::int}', on_mismatch => 'skip');
 INSERT INTO f SELECT i, jsonb_build_object('town', 't' || i % 10, 'last', 'l' || i, 'n', i) FROM generate_series(1, 100) i;
 CREATE FUNCTION used(OUT index_table regclass, OUT used boolean, OUT recorded int[]) RETURNS SETOF record LANGUAGE sql AS $$
-	SELECT x.index_table, x.used, (SELECT array_agg(c.fields ORDER BY c.fields) FROM indextable_internal.completeness c WHERE c.index_table = x.index_table AND c.fields IS NOT NULL)
+	SELECT x.index_table, x.used, (SELECT array_agg(c.fields ORDER BY c.fields) FROM indextable_internal.completeness c WHERE c.index_table = x.index_table AND c.fields < 30)
 	FROM (SELECT * FROM indextable.explain('SELECT id FROM f WHERE doc ->> ''town'' = ''t1''') e WHERE e.index_table = 'town_last'::regclass
 		  UNION ALL SELECT * FROM indextable.explain('SELECT id FROM f WHERE (doc ->> ''n'')::int = 7') e WHERE e.index_table = 'numbers'::regclass) x
 $$;
@@ -376,7 +376,7 @@ COMMIT;
 SELECT * FROM used();
 -- the transaction itself records the next row; a cursor that was opened before sees what it removed
 BEGIN;
-DECLARE c CURSOR FOR SELECT count(*) FROM indextable_internal.completeness WHERE index_table = 'town_last'::regclass;
+DECLARE c CURSOR FOR SELECT count(*) FROM indextable_internal.completeness WHERE index_table = 'town_last'::regclass AND fields IS DISTINCT FROM 31;
 SELECT * FROM indextable.verify('f');
 SELECT * FROM used();
 FETCH c;
@@ -414,5 +414,5 @@ RESET indextable.planner;
 RESET indextable.stale_reads;
 DROP TABLE f;
 
-SELECT count(*) FROM indextable_internal.completeness;
+SELECT count(*) FROM indextable_internal.completeness WHERE fields IS DISTINCT FROM 31;
 DROP SCHEMA incomplete CASCADE;

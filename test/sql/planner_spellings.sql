@@ -1,10 +1,12 @@
 -- Conditions as client libraries and people write them: each field has one index table, which serves all spellings of it. For each
 -- condition: whether entries are searched, and on which documents answers differ from those without index tables. "clean" has what
--- an application writes, "mixed" has values of other JSON types that all casts accept, and "hostile" has everything.
+-- an application writes, "whole" and "mixed" have values of other JSON types that all casts accept, in all rows and not, and "hostile" has
+-- everything.
 \getenv src PG_ABS_SRCDIR
 \i :src/sql/include/planner.psql
 CREATE SCHEMA clean;
 CREATE SCHEMA mixed;
+CREATE SCHEMA whole;
 CREATE SCHEMA hostile;
 SET search_path = clean;
 \i :src/sql/include/spellings.psql
@@ -34,13 +36,13 @@ BEGIN
 END $$;
 
 -- How a condition behaves over the documents of a schema: an error without index tables may be missing with them, but not the reverse.
-CREATE FUNCTION pg_temp.tried(schema text, condition text, OUT searched boolean, OUT fault text) LANGUAGE plpgsql AS $$
+CREATE FUNCTION pg_temp.tried(schema text, condition text, modes text[], OUT searched boolean, OUT fault text) LANGUAGE plpgsql AS $$
 DECLARE query text; native record; other record; mode text; caching text;
 BEGIN
 	PERFORM set_config('search_path', schema, true);
 	query := CASE WHEN condition ~ '^(SELECT|PREPARE)' THEN condition ELSE 'SELECT id FROM p WHERE ' || condition END;
 	searched := true;
-	FOREACH mode IN ARRAY '{force,fallback}'::text[] LOOP
+	FOREACH mode IN ARRAY modes LOOP
 		FOREACH caching IN ARRAY CASE WHEN query LIKE 'PREPARE%' THEN '{force_custom_plan,force_generic_plan}' ELSE '{auto}' END::text[] LOOP
 			native := pg_temp.result('off', query, caching);
 			other := pg_temp.result(mode, query, caching);
@@ -57,10 +59,49 @@ END $$;
 
 -- What is not as the list says.
 SELECT s.n, library, what, clean.searched, fault
-	FROM spelling s, pg_temp.tried('clean', sql) clean(searched, fault)
+	FROM spelling s, pg_temp.tried('clean', sql, '{force,fallback}') clean(searched, fault)
 	WHERE clean.searched <> s.searched OR fault IS NOT NULL ORDER BY n;
-SELECT fault FROM spelling s, unnest('{mixed,hostile}'::text[]) schema, pg_temp.tried(schema, sql) WHERE fault IS NOT NULL ORDER BY n, schema;
-SELECT fault FROM variation, unnest('{mixed,hostile}'::text[]) schema, pg_temp.tried(schema, sql) WHERE fault IS NOT NULL ORDER BY sql, schema LIMIT 20;
+SELECT fault FROM spelling s, unnest('{mixed,whole,hostile}'::text[]) schema, pg_temp.tried(schema, sql, '{force,fallback}') WHERE fault IS NOT NULL ORDER BY n, schema;
+SELECT fault FROM variation, unnest('{mixed,whole,hostile}'::text[]) schema, pg_temp.tried(schema, sql, '{force}') WHERE fault IS NOT NULL ORDER BY sql, schema LIMIT 20;
+-- What looks into arrays and objects is searched until a key is one, whoever writes it, unless that is rolled back.
+CREATE FUNCTION pg_temp.looks(OUT searched text, OUT faults text) LANGUAGE sql AS $$
+	SELECT string_agg(CASE WHEN t.searched THEN 'searched' ELSE 'not' END, ', ' ORDER BY n), string_agg(t.fault, ', ')
+		FROM (VALUES (1, $q$doc -> 'tags' ? 't7'$q$), (2, $q$doc @? '$.lines[*] ? (@.name == "L7")'$q$), (3, $q$doc @@ '$.town == "Town 7"'$q$)) c (n, sql), pg_temp.tried('whole', sql, '{force}') t
+$$;
+SELECT * FROM pg_temp.looks();
+BEGIN;
+INSERT INTO whole.p SELECT 5000, doc || '{"tags": {"t7": 1}}' FROM clean.p WHERE id = 1;
+SELECT * FROM pg_temp.looks();
+SAVEPOINT s;
+UPDATE whole.p SET doc = doc || '{"town": ["Town 7"]}' WHERE id = 3;
+SELECT * FROM pg_temp.looks();
+ROLLBACK TO s;
+SELECT * FROM pg_temp.looks();
+ROLLBACK;
+SELECT * FROM pg_temp.looks();
+UPDATE whole.p SET doc = doc || '{"lines": [[{"name": "L7"}], {"name": "L8"}]}' WHERE id = 3;
+SELECT * FROM pg_temp.looks();
+DELETE FROM whole.p WHERE id = 3;
+SELECT * FROM pg_temp.looks();
+CALL indextable.rebuild('whole.p_lines');
+SELECT * FROM pg_temp.looks();
+TRUNCATE whole.p;
+INSERT INTO whole.p SELECT * FROM clean.p WHERE id < 50;
+SELECT * FROM pg_temp.looks();
+SELECT indextable.alter('whole.p_tags', maintenance => 'async') \g /dev/null
+INSERT INTO whole.p SELECT 5000, doc || '{"tags": {"t7": 1}}' FROM clean.p WHERE id = 1;
+SELECT indextable.drain() \g /dev/null
+SELECT indextable.alter('whole.p_tags', maintenance => 'transactional') \g /dev/null
+SELECT * FROM pg_temp.looks();
+-- It is verified, too, unless 1.1 has made the index table.
+DELETE FROM indextable_internal.completeness WHERE index_table = 'whole.p_tags'::regclass AND fields = 30;
+SELECT problem FROM indextable.verify('whole.p_tags');
+CALL indextable.repair('whole.p_tags');
+SELECT * FROM pg_temp.looks();
+DELETE FROM indextable_internal.completeness WHERE index_table = 'whole.p_tags'::regclass AND fields IN (30, 31);
+SELECT problem FROM indextable.verify('whole.p_tags');
+SELECT * FROM pg_temp.looks();
+
 SELECT count(*) FILTER (WHERE searched) AS searched, count(*) AS conditions FROM spelling;
 -- Those that are not.
 SELECT library, what FROM spelling WHERE NOT searched ORDER BY n;
@@ -68,4 +109,5 @@ SELECT library, what FROM spelling WHERE NOT searched ORDER BY n;
 SET client_min_messages = warning;
 DROP SCHEMA clean CASCADE;
 DROP SCHEMA mixed CASCADE;
+DROP SCHEMA whole CASCADE;
 DROP SCHEMA hostile CASCADE;

@@ -6,6 +6,7 @@ package Grammar;
 use strict;
 use warnings;
 use utf8;
+use JSON::PP;
 use World;
 use Exporter 'import';
 our @EXPORT = qw(query render simpler features value_of $PARAMETERS);
@@ -139,6 +140,8 @@ sub compared
 {
 	my ($a, $field, $kind) = @_;
 	my $f = $FIELD{$field};
+	return spelled($a, $field) if ($kind // '') ne 'plain' && chance($f->{multi} ? 0.5 : 0.3);
+	$kind = undef if ($kind // '') eq 'plain';
 	return of_elements($a, $field) if $f->{multi};
 	my $e = expression($a, $field);
 	$kind //= pick('=', '=', 'range', 'in', 'null', 'other');
@@ -177,6 +180,51 @@ sub compared
 	}
 	my $v = constant($field);
 	return pick("$e <> $v", "$e IS DISTINCT FROM $v", "$e IS NOT DISTINCT FROM $v", "($e = $v) IS TRUE", "($e = $v) IS NOT FALSE", "coalesce($e = $v, true)", "NOT ($e = $v)", "$e = (SELECT $v)");
+}
+
+# json_cast CONDITION: that is an error for strings
+sub json_cast { return "/* json cast */ $_[0]"; }
+
+# spelled ALIAS, FIELD: a condition on one field as some library writes it, which an index table on the field may serve
+sub spelled
+{
+	my ($a, $field) = @_;
+	my $f = $FIELD{$field};
+	my $doc = $a eq '' ? 'doc' : "$a.doc";
+	my $value = value_of($field);
+	my $type = $f->{type} =~ s/\(.*//r;
+	my $number = $type =~ /^(int|bigint|numeric|float8)$/;
+	feature('spelled');
+	if ($f->{multi})
+	{
+		my ($name, $sub) = ($f->{path}[0], $f->{sub});
+		my $array = pick("CASE jsonb_typeof($doc -> '$name') WHEN 'array' THEN $doc -> '$name' END", "CASE WHEN jsonb_typeof($doc -> '$name') = 'array' THEN $doc -> '$name' ELSE '[]' END");
+		my $element = $number ? $value : "\"$value\"";
+		my ($e, $j) = $sub ? ("e ->> '$sub'", "e -> '$sub'") : ('e', 'e');
+		my $elements = $sub ? "jsonb_array_elements($array)" : "jsonb_array_elements_text($array)";
+		my $other = literal(value_of($field));
+		my $at = $sub ? ".$sub" : '';
+		return pick(
+			"EXISTS (SELECT FROM $elements e WHERE $e = '$value')", "EXISTS (SELECT FROM $elements e WHERE $e IN ('$value', $other))", "NOT EXISTS (SELECT FROM $elements e WHERE $e = '$value')", "'$value' = ANY (ARRAY(SELECT $e FROM $elements e))", "'$value' IN (SELECT $e FROM $elements e)",
+			"EXISTS (SELECT FROM jsonb_array_elements($array) e WHERE $j = '$element')", "EXISTS (SELECT FROM jsonb_array_elements($array) e WHERE $j > '$element')", "EXISTS (SELECT FROM $elements e WHERE coalesce($e, $other) = '$value')", "EXISTS (SELECT FROM $elements e WHERE $e = '$value' OR $e = $other)",
+			"$doc -> '$name' ?| ARRAY['$value', $other]", "$doc -> '$name' ?& ARRAY['$value', $other]", "$doc -> '$name' ? '$value'", "$doc \@? '\$.$name\[*] ? (\@$at == $element)'", "$doc \@? '\$.$name ? (\@$at == $element)'", "$doc \@\@ '\$.$name\[*]$at == $element'", "$doc \@\@ '\$.$name\[*]$at > $element'", "jsonb_path_exists($doc, '\$.$name\[*]$at ? (\@ == \$v)', '{\"v\": $element}')",
+			"EXISTS (SELECT FROM $elements e WHERE $e = '$value') AND EXISTS (SELECT FROM $elements e WHERE $e = $other)");
+	}
+	return compared($a, $field, 'plain') if $f->{column} || $type eq 'jsonb';
+	my $text = as_text($a, @{ $f->{path} });
+	my $json = as_json($a, @{ $f->{path} });
+	my $scalar = $number || $type eq 'boolean' || $value =~ /^(true|[0-9]+)$/ && chance(0.5) ? $value : JSON::PP->new->allow_nonref->encode($value);
+	my $path = join '', map { '.' . JSON::PP->new->allow_nonref->encode($_) } @{ $f->{path} };
+	$scalar = pick('null', '[]', '1.0', '"1"', '{}', 'true') if chance(0.1);
+	my $nested = $scalar;
+	$nested = '{' . JSON::PP->new->allow_nonref->encode($_) . ": $nested}" for reverse @{ $f->{path} };
+	my $other = JSON::PP->new->allow_nonref->encode(value_of($field));
+	my @any = ("($json) = " . literal($scalar), "($json) = " . literal($scalar), "($json) IN (" . literal($scalar) . ', ' . literal($other) . ')', "($json) " . pick('>', '>=', '<', '<=', '<>') . ' ' . literal($scalar), "$doc @> " . literal($nested), "$doc @> " . literal($nested), "($text) = " . literal($value),
+		"($text) IS NOT DISTINCT FROM " . literal($value), "coalesce($text, " . literal(pick('', 'none', $value)) . ') = ' . literal($value), "(($text) = " . literal($value) . " OR ($json) = " . literal($scalar) . ')', "(($text) = " . literal($value) . " AND $doc ? 'k' OR ($text) = " . literal(value_of($field)) . ')',
+		"$doc \@\@ " . literal("\$$path " . pick('==', '==', '>', '<=') . " $scalar"), "$doc \@? " . literal("\$$path ? (\@ == $scalar)"), "jsonb_path_query_first($doc, " . literal("\$$path") . ") #>> '{}' = " . literal($value), "($doc\::json #>> " . json_path(@{ $f->{path} }) . ') = ' . literal($value), "jsonb_path_exists($doc, " . literal("\$$path ? (\@ == \$x)") . ', ' . literal("{\"x\": $scalar}") . ')');
+	push @any, ("($text)::" . pick('int', 'bigint', 'numeric', 'numeric(18,3)', 'float8', 'real') . ' ' . pick('=', '=', '<', '<=', '>', '>=') . ' ' . pick($value, "$value.5", "$value\::float8", "$value\::numeric")) x 4, json_cast("($json)::int = $value"), "coalesce(($text)::$f->{type}, " . pick(0, $value) . ") = $value" if $type =~ /^(int|bigint)$/;
+	push @any, ("($text)::boolean", "NOT ($text)::boolean", "($text)::boolean IS NOT DISTINCT FROM true", "coalesce(($text)::boolean, " . pick('true', 'false') . ')') x 2 if $type eq 'boolean';
+	return pick(@any);
 }
 
 # row_comparison ALIAS, FIELD, FIELD

@@ -156,7 +156,7 @@ sub steps_of
 }
 
 # dirty ITEM: whether a cast may fail in it, on rows that are read or not
-sub dirty { return $_[0]{text_of} =~ /\b(?:m|dd)\b['"\]}]/; }
+sub dirty { return $_[0]{text_of} =~ /\b(?:m|dd)\b['"\]}]|json cast/; }
 
 # different ITEM, ANSWERS, ANSWERS: undef, or the number of the step
 sub different

@@ -163,7 +163,7 @@ is(join(' ', grep { !@{ $_->{targets} } || !$_->{title} } @{ $dashboard->{panels
 
 # ---- a check sees that no row is left that has no entry
 
-my $recorded = q(SELECT count(*) FROM indextable_internal.completeness WHERE index_table = 'h_k'::regclass AND fields IS NOT NULL);
+my $recorded = q(SELECT count(*) FROM indextable_internal.completeness WHERE index_table = 'h_k'::regclass AND fields < 31);
 sql(q(CREATE TABLE h (pk int PRIMARY KEY, doc jsonb); SELECT indextable.create('h_k', 'h', '{k}'); INSERT INTO h VALUES (1, '{}')));
 is(sql($recorded), '1', 'that a row has no entry is recorded');
 sql('DELETE FROM h');
