@@ -395,9 +395,9 @@ pages_cost(PlannerInfo *root, Candidate *c, double searches, double loops, doubl
 	{
 		FactDef    *fact = c->def->fact;
 
-		order_of_rows = Abs(stored_order(fact->relid, fact->pk_attno[0], fact->partitioned));
-		order_of_keys = order_of_rows * Abs(stored_order(c->def->relid, c->def->search[0], c->def->parts != NULL) *
-											stored_order(c->def->relid, c->def->pk_attno[0], c->def->parts != NULL));
+		order_of_rows = fabs(stored_order(fact->relid, fact->pk_attno[0], fact->partitioned));
+		order_of_keys = order_of_rows * fabs(stored_order(c->def->relid, c->def->search[0], c->def->parts != NULL) *
+											 stored_order(c->def->relid, c->def->pk_attno[0], c->def->parts != NULL));
 		if (fact->npk > 1)
 			order_of_rows *= 0.75;	/* as the server does for an index */
 	}
