@@ -8,7 +8,7 @@ use warnings;
 use utf8;
 use JSON::PP;
 use Exporter 'import';
-our @EXPORT = qw(pick chance between shuffled literal field same_key plain set_up dml ddl batch_settings new_world insert_rows %FIELD);
+our @EXPORT = qw(pick chance between shuffled literal field same_key plain set_up dml ddl kept_ddl batch_settings new_world insert_rows %FIELD);
 
 sub pick { return $_[ int(rand(@_)) ]; }
 sub chance { return rand() < $_[0]; }
@@ -414,6 +414,42 @@ sub ddl
 		[ 1, "ANALYZE $name", "ANALYZE $i->{name}" ], [ 0, "VACUUM ANALYZE $name", map { "VACUUM ANALYZE $_->{name}" } @{ $f->{indexes} } ], [ 0, "VACUUM $i->{name}" ],
 		[ 1, "DELETE FROM $name WHERE doc ->> 't' IS NULL OR doc ->> 'k' IS NULL" ],
 		[ 1, "CREATE INDEX extra_$n ON $name ((doc ->> 't'))", "DROP INDEX extra_$n" ], [ 1, "TRUNCATE $name" ]);
+}
+
+# kept_ddl WORLD, FACT: statements that others may run while a transaction reads the fact table and its index tables; what is
+# needed before, which no reader may see; and what ends it
+sub kept_ddl
+{
+	my ($w, $f) = @_;
+	my $name = $f->{name};
+	my @leaf = grep { $_->[1] eq $name } @{ $f->{leaves} };
+	my ($l, $parent, $bound) = @leaf ? @{ pick(@leaf) } : ();
+	my $alter = sub { my $i = pick(@{ $f->{indexes} }); return "SELECT indextable.alter('$i->{name}', $_[0])" };
+	my $field = literal(pick(qw(k t)));
+	my (@before, @while, @after);
+	for (1 .. 4)
+	{
+		push @while, pick(
+			[ $alter->("maintenance => 'async'") ], [ $alter->("maintenance => 'async'") ], [ $alter->("maintenance => 'transactional'") ],
+			[ $alter->("strategy => '" . pick(qw(normalized denormalized)) . "'") ], [ $alter->("include => ARRAY['" . $FIELD{ pick(qw(note n k)) }{spec} . "']") ],
+			[ $alter->("filter => 'v > 2'") ], [ $alter->("filter => 'v > 2', populate => false") ],
+			[ "ALTER TABLE $name DISABLE TRIGGER USER" ], [ "ALTER TABLE $name DISABLE TRIGGER USER" ], [ "ALTER TABLE $name ENABLE TRIGGER USER" ],
+			[ index_table($w, $f)->{sql} ], [ "SELECT indextable.drop('" . pick(@{ $f->{indexes} })->{name} . "')" ],
+			[ "ANALYZE $name" ], [ 'SELECT indextable.drain()' ]);
+	}
+	if (chance(0.4))
+	{
+		push @before, "DELETE FROM $name WHERE doc ->> $field IS NULL", "ALTER TABLE $name ADD CONSTRAINT kept CHECK (doc ->> $field IS NOT NULL) NOT VALID";
+		splice @while, int(rand(@while + 1)), 0, [ "ALTER TABLE $name VALIDATE CONSTRAINT kept" ];
+		push @after, "ALTER TABLE $name DROP CONSTRAINT IF EXISTS kept";
+	}
+	if ($l && chance(0.5))
+	{
+		push @before, "ALTER TABLE $parent DETACH PARTITION $l";
+		splice @while, int(rand(@while + 1)), 0, [ "UPDATE $l SET doc = " . document($w) . ' WHERE id % 5 = 1', "ALTER TABLE $parent ATTACH PARTITION $l $bound" ];
+		push @after, "ALTER TABLE $parent ATTACH PARTITION $l $bound";
+	}
+	return (\@before, \@while, [ @after, "ALTER TABLE $name ENABLE TRIGGER USER" ]);
 }
 
 # batch_settings: settings that change plans and no answers; but for those of the last line, which change both

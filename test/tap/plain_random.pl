@@ -1,7 +1,7 @@
 # Random plain SQL over fact tables gives the same with and without index tables: each query runs with
 # indextable.planner = off, and with each other value that there is, in the same state of the same session, between random
 # changes by this session and another one, in transactions of every isolation level, within triggers and functions, by
-# prepared statements and cursors. Grammar.pm makes the queries, World.pm what they are about.
+# prepared statements and cursors, and by plans that are kept while another session commits DDL. Grammar.pm makes the queries, World.pm what they are about.
 #
 # A seed makes a world: two fact tables, their index tables, and some hundred queries. A difference is printed with the
 # seed and the query, made as small as it can be; the whole script is tmp_check/log/plain_SEED.sql, which psql runs again.
@@ -318,6 +318,51 @@ sub prepare
 	return;
 }
 
+# kept_function NUMBER, QUERY: a function in PL/pgSQL for each mode, each of which keeps a plan of its own
+sub kept_function
+{
+	my ($n, $q) = @_;
+	my $sql = render($q);
+	my @create = map { my $m = $_; "CREATE OR REPLACE FUNCTION kept_${n}_$m() RETURNS SETOF text LANGUAGE plpgsql AS \$kept\$ DECLARE kept_row record;\n"
+		. 'BEGIN FOR kept_row IN ' . $sql =~ s/\{m\}/$m/gr . ' LOOP RETURN NEXT kept_row::text; END LOOP; END $kept$' } 'off', @modes;
+	return { create => \@create, steps => [ { sql => "SELECT * FROM kept_${n}_{m}()", cmp => $q->{cmp}, limited => defined $q->{limit} } ],
+		text_of => $sql, features => [ @{ $q->{features} }, 'kept function' ] };
+}
+
+# kept_step SESSION, OTHER: plans that are kept are executed in a transaction, and again each time that another session has
+# committed DDL and changes. From the first execution on the transaction has its locks, so that no lock tells it of the DDL.
+sub kept_step
+{
+	my ($s, $other) = @_;
+	my $fact = $world->{facts}{ pick('f', 'g') };
+	my ($before, $while, $after) = kept_ddl($world, $fact);
+	my $isolation = pick('READ COMMITTED', 'READ COMMITTED', 'READ COMMITTED', 'REPEATABLE READ');
+	$where .= " (kept plans, $isolation)";
+	prepare($s) while keys %prepared < 4;
+	change($s, 0, @$before);
+	my @items;
+	for (1 .. 20)
+	{
+		my $q = whole(query($world));
+		push @items, kept_function(scalar @items, $q) if $q->{fact} eq $fact->{name} && @items < 4;
+	}
+	my @create = map { @{ $_->{create} } } @items;
+	push @items, map { prepared_item($_) } grep { $_->{q}{fact} eq $fact->{name} } @prepared{ sort keys %prepared };
+	ask($s, join "\n", map { "$_;" } @create, 'SET plan_cache_mode = force_generic_plan', "BEGIN ISOLATION LEVEL $isolation");
+	for my $mode ('off', @modes)
+	{
+		ask($s, join "\n", map { "SAVEPOINT k; SET LOCAL indextable.planner = '$mode'; " . $_->{steps}[0]{sql} =~ s/\{m\}/$mode/gr . ";\n\\if :ERROR\nROLLBACK TO k;\n\\endif\nRELEASE k;" } @items);
+	}
+	for my $ddl ([], @$while)
+	{
+		change($other, 0, @$ddl, dml($world, $fact), dml($world, $fact));
+		run_items($s, 1, @items);
+	}
+	ask($s, 'ROLLBACK;');
+	ask($s, join("\n", map { "$_;" } @$after) . "\nSELECT format('CALL indextable.repair(%L)', index_table) FROM indextable.index_tables WHERE state <> 'active' \\gexec\n");
+	return;
+}
+
 # item OPEN: something to be run in every mode
 sub item
 {
@@ -421,14 +466,14 @@ sub one_world
 		my $way = rand();
 		ask($s, join ' ', map { "$_;" } 'RESET ALL', "SET lock_timeout = '30s'", batch_settings($version));
 		prepare($s) if keys %prepared < 8 && chance(0.5);
-		if ($way < 0.35)
+		if ($way < 0.3)
 		{
 			my $role = chance(0.15);
 			ask($s, 'SET ROLE plain_reader;') if $role;
 			run_items($s, 0, map { my $i = item(0); $role && $i->{changes} ? () : $i } 1 .. 12);
 			ask($s, 'RESET ROLE;') if $role;
 		}
-		elsif ($way < 0.75)
+		elsif ($way < 0.65)
 		{
 			my $isolation = pick('READ COMMITTED', 'READ COMMITTED', 'REPEATABLE READ', 'SERIALIZABLE');
 			ask($s, "BEGIN ISOLATION LEVEL $isolation;");
@@ -455,7 +500,8 @@ sub one_world
 			}
 			ask($s, pick('COMMIT', 'COMMIT', 'ROLLBACK') . ';');
 		}
-		elsif ($way < 0.9)
+		elsif ($way < 0.82) { kept_step($s, $other); }
+		elsif ($way < 0.92)
 		{
 			change($s, 0, map { dml($world) } 1 .. between(1, 3));
 			run_items($s, 0, map { item(0) } 1 .. 4);
