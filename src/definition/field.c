@@ -23,7 +23,6 @@
 #include "columns.h"
 #include "expression.h"
 #include "field.h"
-#include "field_hint.h"
 #include "field_spec.h"
 
 static void resolve_field(Field *field, IndexDef *def, Relation fact, Form_pg_attribute column,

@@ -28,7 +28,6 @@
 
 #include "../indextable.h"
 #include "../util/sql.h"
-#include "field_hint.h"
 #include "field_spec.h"
 #include "field_text.h"
 #include "type_hint.h"
@@ -100,30 +99,25 @@ parse_field_spec(const char *text, bool with_type)
 
 	if (*p != '\0' && !IS_SPACE(*p) && strncmp(p, "::", 2) != 0)
 		spec_error(spec->text, p, "expected \".\", \"[\", \"::\" or the end of the path",
-				   "Write members that have other characters than letters, digits and \"_\" in double quotes.");
+				   "A field is a path such as address.city, tags[*] or @column, and no SQL. Write members that have other characters than letters, digits and \"_\" in double quotes.");
 	spec->tail = p - spec->text;
 	if (with_type)
 		parse_tail(spec, p);
 	return spec;
 }
 
-/*
- * spec_error
- *		Raises a syntax error of a field, at a place in its text.  The hint is not needed if it
- *		can be guessed what the user means.
- */
+/* spec_error: raises a syntax error of a field, at a place in its text */
 static void
 spec_error(const char *text, const char *at, const char *what, const char *hint)
 {
 	int			position = pg_mbstrlen_with_len(text, at - text) + 1;
-	char	   *guess = hint_for_field(text);
 
 	ereport(ERROR,
 			(errcode(ERRCODE_SYNTAX_ERROR),
 			 errmsg("invalid field \"%s\": %s", text, what),
 			 *at == '\0' ? errdetail("The text ends at character %d.", position) :
 			 errdetail("The error is at character %d, \"%s\".", position, at),
-			 guess || hint ? errhint("%s", guess ? guess : hint) : 0));
+			 errhint("%s", hint != NULL ? hint : "A field is a path into the document, such as address.city or tags[*], or @column; then comes a type, as in age::int.")));
 }
 
 /*
@@ -233,7 +227,7 @@ parse_member(FieldSpec *spec, const char *p)
 	{
 		if (!IS_MEMBER_START(*p))
 			spec_error(spec->text, p, "expected the name of a member",
-					   "Write members that have other characters than letters, digits and \"_\" in double quotes.");
+					   "A field is a path such as address.city, tags[*] or @column, and no SQL. Write members that have other characters than letters, digits and \"_\" in double quotes.");
 		while (IS_MEMBER_CHAR(*p))
 			p++;
 		name = pnstrdup(start, p - start);
