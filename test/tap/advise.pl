@@ -74,7 +74,7 @@ is(missed(q(SET indextable.planner = off; SELECT FROM "Order" WHERE doc ->> 'tow
 is(missed(query(sprintf(q(doc ->> '%s' = 'x'), 'long' x 50))), '', 'a name that is too long');
 is(missed(q(CREATE TEMP TABLE t (id int PRIMARY KEY, doc jsonb); SELECT FROM t WHERE doc ->> 'town' = 'x')), '', 'a temporary table');
 is(missed(q(SELECT indextable.create('o_town', '"Order"', '{town}', maintenance => 'async'); SELECT indextable.create('o_n', '"Order"', '{n::int}')),
-	query(q(doc ->> 'town' = 'x'), q((doc ->> 'n')::int = 5 AND doc ->> 'kind' = 'x'), q(doc ->> 'n' = '5'), q(doc ->> 'kind' = 'x'))),
+	query(q(doc ->> 'town' = 'x'), q((doc ->> 'n')::int = 5 AND doc ->> 'kind' = 'x'), q(doc ->> 'n' > '5'), q(doc ->> 'kind' = 'x'))),
 	'kind equal, n range', 'a field that has an index table, and others beside one');
 sql(q(SELECT indextable.drop('o_town'), indextable.drop('o_n')));
 
