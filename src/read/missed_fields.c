@@ -81,8 +81,7 @@ count_missed_fields(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
 	MissedQuery query = {.relid = rte->relid,.varno = rel->relid};
 	ListCell   *cell;
 
-	if ((rel->baserestrictinfo == NIL && !rel->has_eclass_joins) || !may_be_served(root, rel->relid) || !missed_is_kept() ||
-		finds_one_row(rel))
+	if ((rel->baserestrictinfo == NIL && !rel->has_eclass_joins) || !may_be_served(root, rel->relid) || finds_one_row(rel))
 		return;
 	query.fact = soft_definition(rte->relid);
 	foreach(cell, rel->baserestrictinfo)
@@ -270,7 +269,7 @@ may_have_index_table(MissedQuery *query)
 {
 	char		relkind = get_rel_relkind(query->relid);
 
-	return (relkind == RELKIND_RELATION || relkind == RELKIND_PARTITIONED_TABLE) && !get_rel_relispartition(query->relid) &&
+	return missed_is_kept() && (relkind == RELKIND_RELATION || relkind == RELKIND_PARTITIONED_TABLE) && !get_rel_relispartition(query->relid) &&
 		get_rel_persistence(query->relid) == RELPERSISTENCE_PERMANENT;
 }
 
