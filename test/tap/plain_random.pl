@@ -359,7 +359,8 @@ sub kept_step
 		run_items($s, 1, @items);
 	}
 	ask($s, 'ROLLBACK;');
-	ask($s, join("\n", map { "$_;" } @$after) . "\nSELECT format('CALL indextable.repair(%L)', index_table) FROM indextable.index_tables WHERE state <> 'active' \\gexec\n");
+	ask($s, join("\n", map { "$_;" } @$after) . "\nSELECT format('CALL indextable.repair(%L)', index_table) FROM indextable.index_tables WHERE state = 'invalid' \\gexec\n"
+		. "SELECT format('DROP TABLE %s', index_table) FROM indextable.index_tables WHERE state = 'invalid' \\gexec\n");    # of rows that it cannot have
 	return;
 }
 
