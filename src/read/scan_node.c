@@ -141,8 +141,8 @@ return_stored_rows(IndexTableScan *scan)
 {
 	ScanState  *node = &scan->css.ss;
 
-	ExecInitScanTupleSlot(node->ps.state, node, RelationGetDescr(scan->fact_table),
-						  table_slot_callbacks(scan->fact_table));
+	ExecInitScanTupleSlot_compat(node->ps.state, node, RelationGetDescr(scan->fact_table),
+								 table_slot_callbacks(scan->fact_table));
 	node->ps.scanopsfixed = false;
 	ExecAssignScanProjectionInfoWithVarno(node, ((Scan *) node->ps.plan)->scanrelid);
 	node->ps.qual = ExecInitQual(node->ps.plan->qual, &node->ps);

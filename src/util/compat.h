@@ -382,6 +382,14 @@ typedef struct JsonbInState
 #define table_index_fetch_begin_compat(heap)	table_index_fetch_begin(heap, SO_NONE)
 #endif
 
+#if PG_VERSION_NUM < 190000
+#define ExecInitScanTupleSlot_compat(estate, node, desc, callbacks) \
+	ExecInitScanTupleSlot(estate, node, desc, callbacks)
+#else
+#define ExecInitScanTupleSlot_compat(estate, node, desc, callbacks) \
+	ExecInitScanTupleSlot(estate, node, desc, callbacks, 0)
+#endif
+
 #ifndef pg_noreturn
 #define pg_noreturn				pg_attribute_noreturn()
 #endif
