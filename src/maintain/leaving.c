@@ -104,7 +104,11 @@ leaving_at_xact_event(XactEvent event)
 		Oid			relid = ((LeavingPartition *) lfirst(cell))->relid;
 		Oid			root = registered_root(relid);
 
-		if (root != relid && catalog_fact_in_use(root))
+		/*
+		 * DETACH CONCURRENTLY commits before a foreign partition is detached,
+		 * whose entries are deleted by its bounds.
+		 */
+		if (get_rel_relkind(relid) != RELKIND_FOREIGN_TABLE && root != relid && catalog_fact_in_use(root))
 			ereport(ERROR,
 					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 					 errmsg("partition \"%s\" was to be detached or dropped, and has stayed", get_rel_name(relid)),

@@ -8,6 +8,7 @@
 #
 #   SEED      the only seed to run; default: the fixed ones, and one from the time, which is printed
 #   SECONDS   runs one seed after the other for so long, from SEED on if that is given
+#   KEPT=1    also keeps plans across DDL that another session commits
 #   STEPS     how much happens in a world; default 28
 #   MODES     what to compare with off, separated by commas; default: force, fallback and on, as far as the server has them
 
@@ -501,7 +502,7 @@ sub one_world
 			}
 			ask($s, pick('COMMIT', 'COMMIT', 'ROLLBACK') . ';');
 		}
-		elsif ($way < 0.82) { kept_step($s, $other); }
+		elsif ($way < 0.82 && $ENV{KEPT}) { kept_step($s, $other); }
 		elsif ($way < 0.92)
 		{
 			change($s, 0, map { dml($world) } 1 .. between(1, 3));
