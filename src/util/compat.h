@@ -28,6 +28,7 @@
 #include "catalog/pg_namespace.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_tablespace.h"
+#include "executor/executor.h"
 #include "fmgr.h"
 #if PG_VERSION_NUM >= 160000
 #include "nodes/miscnodes.h"
@@ -150,11 +151,15 @@ plan_without_checks(PlannedStmt *plan)
 }
 
 /* check_rights: raises an error if the user lacks a right on a table that a plan needs */
+static inline void
+check_rights(PlannedStmt *plan)
+{
 #if PG_VERSION_NUM < 160000
-#define check_rights(plan)		((void) ExecCheckRTPerms((plan)->rtable, true))
+	(void) ExecCheckRTPerms(plan->rtable, true);
 #else
-#define check_rights(plan)		((void) ExecCheckPermissions((plan)->rtable, (plan)->permInfos, true))
+	(void) ExecCheckPermissions(plan->rtable, plan->permInfos, true);
 #endif
+}
 
 /* Since 16 an input function that finds no value in a text can say so without raising an error. */
 #if PG_VERSION_NUM < 160000

@@ -274,7 +274,7 @@ BEGIN
 	RETURN filter || ' - no error';
 EXCEPTION WHEN OTHERS THEN
 	GET STACKED DIAGNOSTICS state = RETURNED_SQLSTATE, hint = PG_EXCEPTION_HINT;
-	RETURN state || ' ' || filter || ' - ' || hint;
+	RETURN state || ' ' || filter || ' - ' || regexp_replace(hint, '^No operator matches the given name and argument types?\. ', '');    -- since 19 in the detail
 END $$;
 SELECT filter_hint(f) FROM unnest(ARRAY[
 	-- members as if they were columns
