@@ -11,6 +11,7 @@
  */
 #include "postgres.h"
 
+#include "access/xact.h"
 #include "nodes/pg_list.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -97,18 +98,18 @@ refuse_leaving(Relation written)
 void
 leaving_at_xact_event(XactEvent event)
 {
+	bool		commits = event == XACT_EVENT_PRE_COMMIT || event == XACT_EVENT_PRE_PREPARE;
 	ListCell   *cell;
 
-	foreach(cell, event == XACT_EVENT_PRE_COMMIT || event == XACT_EVENT_PRE_PREPARE ? leaving : NIL)
+	/* DETACH CONCURRENTLY commits right after it has marked the partition. */
+	if (commits && leaving != NIL)
+		CommandCounterIncrement();
+	foreach(cell, commits ? leaving : NIL)
 	{
 		Oid			relid = ((LeavingPartition *) lfirst(cell))->relid;
 		Oid			root = registered_root(relid);
 
-		/*
-		 * DETACH CONCURRENTLY commits before a foreign partition is detached,
-		 * whose entries are deleted by its bounds.
-		 */
-		if (get_rel_relkind(relid) != RELKIND_FOREIGN_TABLE && root != relid && catalog_fact_in_use(root))
+		if (root != relid && catalog_fact_in_use(root))
 			ereport(ERROR,
 					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 					 errmsg("partition \"%s\" was to be detached or dropped, and has stayed", get_rel_name(relid)),
