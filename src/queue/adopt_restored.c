@@ -83,7 +83,10 @@ adopt_restored(Oid altered)
 {
 	ListCell   *cell;
 
-	/* With a catalog of another version, tables that are not in it are left alone. */
+	/*
+	 * With a catalog of another version, tables that are not in it are left
+	 * alone.
+	 */
 	if (!OidIsValid(altered) || (!catalog_is_current_version() && !catalog_has_fact(altered)))
 		return;
 	foreach(cell, catalog_fact_tables())
