@@ -47,6 +47,7 @@
 #include "../entry/entries.h"
 #include "../entry/extract.h"
 #include "../indextable.h"
+#include "../util/compat.h"
 #include "../util/inherit.h"
 #include "../util/role.h"
 #include "profile.h"
@@ -124,6 +125,8 @@ read_rows(Profile *p, Sample *sample, Tuplesortstate *sort)
 		TupleDescCopyEntry(ident, i + 1, def->desc, def->ident[i]);
 	for (i = 0; i < def->nkeys; i++)
 		TupleDescCopyEntry(key, i + 1, def->desc, def->ident[i]);
+	TupleDescFinalize(ident);
+	TupleDescFinalize(key);
 	become_owner(&caller, def->fact->owner);
 	while (p->sampled_entries < SAMPLE_ENTRIES && (slot = sample_next(sample)) != NULL)
 	{

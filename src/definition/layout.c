@@ -24,6 +24,7 @@
 #include "utils/syscache.h"
 
 #include "../indextable.h"
+#include "../util/compat.h"
 #include "../util/sql.h"
 #include "field_spec.h"
 #include "layout.h"
@@ -67,6 +68,7 @@ layout_desc(IndexDef *def, Relation fact)
 	}
 	if (def->doc_attno != 0)
 		set_column(desc, ++attno, names, JSONBOID, -1, InvalidOid, false);
+	TupleDescFinalize(desc);
 	return desc;
 }
 

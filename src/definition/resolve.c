@@ -36,6 +36,7 @@
 #include "../catalog/fact_rows.h"
 #include "../indextable.h"
 #include "../util/citus.h"
+#include "../util/compat.h"
 #include "../util/relation.h"
 #include "../util/sql.h"
 #include "citus_table.h"
@@ -516,6 +517,7 @@ queue_columns(FactDef *def, Relation fact)
 		TupleDescCopyEntry(desc, QUEUE_KEY + i, RelationGetDescr(fact), def->pk_attno[i]);
 	if (def->distributed)
 		TupleDescInitEntry(desc, QUEUE_KEY + def->npk, "number", INT8OID, -1, 0);
+	TupleDescFinalize(desc);
 	return desc;
 }
 

@@ -38,6 +38,7 @@
 #include "utils/tuplestore.h"
 
 #include "../indextable.h"
+#include "../util/compat.h"
 #include "../util/sql.h"
 #include "distributed_scan.h"
 
@@ -90,6 +91,7 @@ distributed_scan_start(DistributedSearch *search)
 	desc = CreateTemplateTupleDesc(statement.ncolumns);
 	for (i = 0; i < statement.ncolumns; i++)
 		TupleDescCopyEntry(desc, i + 1, search->def->desc, statement.columns[i]);
+	TupleDescFinalize(desc);
 	result->row = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
 	result->entry = MakeSingleTupleTableSlot(search->def->desc, &TTSOpsVirtual);
 	result->rows = tuplestore_begin_heap(false, false, work_mem);

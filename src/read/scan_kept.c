@@ -19,6 +19,7 @@
 #include "miscadmin.h"
 #include "utils/tuplestore.h"
 
+#include "../util/compat.h"
 #include "scan_kept.h"
 
 static void keep(IndexTableScan *scan, TupleTableSlot *row);
@@ -34,6 +35,7 @@ keep_begin(IndexTableScan *scan)
 	{
 		desc = CreateTemplateTupleDesc(1);
 		TupleDescInitEntry(desc, 1, "ctid", TIDOID, -1, 0);
+		TupleDescFinalize(desc);
 	}
 	scan->kept = tuplestore_begin_heap(true, false, work_mem);
 	scan->kept_slot = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);

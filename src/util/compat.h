@@ -387,6 +387,11 @@ typedef struct JsonbInState
 #define table_index_fetch_begin_compat(heap)	table_index_fetch_begin(heap, SO_NONE)
 #endif
 
+/* Since 19 a descriptor has to be finished before it is used. */
+#if PG_VERSION_NUM < 190000
+#define TupleDescFinalize(desc)	((void) (desc))
+#endif
+
 #if PG_VERSION_NUM < 190000
 #define ExecInitScanTupleSlot_compat(estate, node, desc, callbacks) \
 	ExecInitScanTupleSlot(estate, node, desc, callbacks)
