@@ -172,9 +172,6 @@ refuse_again(Node *command)
 	Oid			relid = stmt == NULL ? InvalidOid : RangeVarGetRelid(stmt->relation, NoLock, true);
 	ListCell   *cell;
 
-	/* Of an older catalog, what the command is about was refused already. */
-	if (!catalog_is_current_version())
-		return;
 	refuse_relations(command);
 	if (IsA(command, CreateStmt))
 		refuse_foreign_keys_of((CreateStmt *) command);

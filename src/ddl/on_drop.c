@@ -261,7 +261,7 @@ prepare_drop(DropStmt *stmt)
 				leaving = lappend(leaving, partition);
 		}
 	} while (!prepare_to_leave(leaving));
-	foreach(cell, catalog_is_current_version() ? stmt->objects : NIL)
+	foreach(cell, stmt->objects)
 	{
 		if (!prepare_under_locks(stmt, makeRangeVarFromNameList(lfirst(cell))))
 			break;
