@@ -92,7 +92,6 @@ static int	match_steps(AttrNumber doc, PathStep *steps, int nsteps, Node *expr, 
 static int	match_json_path(AttrNumber doc, PathStep *steps, int nsteps, List *args, Index varno);
 static int	match_array(PathStep *steps, int nsteps, int n, ArrayType *names);
 static bool match_name(PathStep *steps, int nsteps, int i, const char *name, int len);
-static Oid	function_of(Node *expr, List **args);
 
 /*
  * column_of_expression
@@ -554,7 +553,7 @@ match_name(PathStep *steps, int nsteps, int i, const char *name, int len)
 }
 
 /* function_of: returns the function that an expression calls, and the arguments; InvalidOid: none */
-static Oid
+Oid
 function_of(Node *expr, List **args)
 {
 	Oid			function = InvalidOid;

@@ -20,6 +20,7 @@ extern bool expression_resembles_field(IndexDef *def, Field *field, Node *expr, 
 extern bool expression_is_path(FactDef *fact, AttrNumber doc, PathStep *steps, int nsteps, Node *expr, Index varno);
 extern bool expression_is_path_text(FactDef *fact, AttrNumber doc, PathStep *steps, int nsteps, Node *expr, Index varno);
 extern Node *bare_value(Node *expr);
+extern Oid	function_of(Node *expr, List **args);
 extern Node *without_casts(Node *expr);
 
 #endif							/* INDEXTABLE_FIELD_MATCH_H */

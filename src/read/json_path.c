@@ -58,25 +58,14 @@ static bool get_scalar(Sought *sought, JsonPathItem *item, JsonbValue *scalar);
 List *
 json_path_conditions(IndexDef *def, Node *clause, Index varno)
 {
-	List	   *args = NIL;
-	Oid			function = InvalidOid;
+	List	   *args;
+	Oid			function = function_of(clause, &args);
 	bool		match;
 	Const	   *path;
 	List	   *result = NIL;
 	int			i;
 	ListCell   *cell;
 
-	if (IsA(clause, OpExpr))
-	{
-		set_opfuncid((OpExpr *) clause);
-		function = ((OpExpr *) clause)->opfuncid;
-		args = ((OpExpr *) clause)->args;
-	}
-	else if (IsA(clause, FuncExpr))
-	{
-		function = ((FuncExpr *) clause)->funcid;
-		args = ((FuncExpr *) clause)->args;
-	}
 	match = function == F_JSONB_PATH_MATCH_OPR || function == F_JSONB_PATH_MATCH;
 	if (!match && function != F_JSONB_PATH_EXISTS_OPR && function != F_JSONB_PATH_EXISTS)
 		return NIL;

@@ -293,8 +293,8 @@ read_field(Node *expr, Index varno, MissedValue *value)
 static bool
 read_value(Node *expr, Index varno, MissedValue *value)
 {
-	Oid			function = InvalidOid;
-	List	   *args = NIL;
+	List	   *args;
+	Oid			function = function_of(expr, &args);
 	Const	   *name;
 
 	if (IsA(expr, Var))
@@ -311,16 +311,6 @@ read_value(Node *expr, Index varno, MissedValue *value)
 	}
 	if (IsA(expr, SubscriptingRef))
 		return read_subscripts((SubscriptingRef *) expr, varno, value);
-	if (IsA(expr, OpExpr))
-	{
-		function = ((OpExpr *) expr)->opfuncid;
-		args = ((OpExpr *) expr)->args;
-	}
-	else if (IsA(expr, FuncExpr))
-	{
-		function = ((FuncExpr *) expr)->funcid;
-		args = ((FuncExpr *) expr)->args;
-	}
 	if (function != F_JSONB_OBJECT_FIELD && function != F_JSONB_OBJECT_FIELD_TEXT &&
 		function != F_JSONB_EXTRACT_PATH && function != F_JSONB_EXTRACT_PATH_TEXT)
 		return false;

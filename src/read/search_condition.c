@@ -56,20 +56,9 @@ List *
 compared_conditions(PlannerInfo *root, IndexDef *def, Node *clause, Relation fact, Index varno, bool *unknown)
 {
 	Condition  *condition = NULL;
-	List	   *args = NIL;
-	Oid			function = InvalidOid;
+	List	   *args;
+	Oid			function = function_of(clause, &args);
 
-	if (IsA(clause, OpExpr))
-	{
-		set_opfuncid((OpExpr *) clause);
-		function = ((OpExpr *) clause)->opfuncid;
-		args = ((OpExpr *) clause)->args;
-	}
-	else if (IsA(clause, FuncExpr))
-	{
-		function = ((FuncExpr *) clause)->funcid;
-		args = ((FuncExpr *) clause)->args;
-	}
 	if (list_length(args) == 2)
 	{
 		Node	   *left = linitial(args);
