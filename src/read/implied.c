@@ -257,13 +257,6 @@ static List *
 add_values(List *values, Condition *condition)
 {
 	Const	   *array = (Const *) condition->value;
-	int16		len;
-	bool		byval;
-	char		align;
-	Datum	   *elements;
-	bool	   *nulls;
-	int			n;
-	int			i;
 
 	if (!condition->array)
 		return lappend(values, condition->value);
@@ -271,12 +264,7 @@ add_values(List *values, Condition *condition)
 		return list_concat(values, ((ArrayExpr *) array)->elements);
 	if (!IsA(array, Const) || array->constisnull)
 		return NIL;
-	get_typlenbyvalalign(condition->from, &len, &byval, &align);
-	deconstruct_array(DatumGetArrayTypeP(array->constvalue), condition->from, len, byval, align, &elements, &nulls, &n);
-	for (i = 0; i < n; i++)
-		values = lappend(values, makeConst(condition->from, -1, get_typcollation(condition->from), len, elements[i],
-										   nulls[i], byval));
-	return values;
+	return list_concat(values, array_constants(array));
 }
 
 /*

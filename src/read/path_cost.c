@@ -130,6 +130,7 @@ column_share(PlannerInfo *root, Candidate *c, Condition *condition)
 	VariableStatData column;
 	Node	   *value = estimate_expression_value(root, (Node *) condition->value);
 	double		result = 0;
+	ListCell   *cell;
 
 	column_statistics(c->def->relid, att, c->def->parts != NULL, c->tuples, &column);
 	column.isunique = c->def->is_unique && c->def->nkeys == 1 && condition->position == 0;
@@ -140,21 +141,8 @@ column_share(PlannerInfo *root, Candidate *c, Condition *condition)
 		result = equal_share(&column, condition->operator, att->attcollation, value);
 	else if (IsA(value, Const) && !((Const *) value)->constisnull)
 	{
-		ArrayType  *array = DatumGetArrayTypeP(((Const *) value)->constvalue);
-		int16		len;
-		bool		byval;
-		char		align;
-		Datum	   *elements;
-		bool	   *nulls;
-		int			n;
-		int			i;
-
-		get_typlenbyvalalign(ARR_ELEMTYPE(array), &len, &byval, &align);
-		deconstruct_array(array, ARR_ELEMTYPE(array), len, byval, align, &elements, &nulls, &n);
-		for (i = 0; i < n; i++)
-			result += equal_share(&column, condition->operator, att->attcollation,
-								  (Node *) makeConst(ARR_ELEMTYPE(array), -1, att->attcollation, len, elements[i],
-													 nulls[i], byval));
+		foreach(cell, array_constants((Const *) value))
+			result += equal_share(&column, condition->operator, att->attcollation, lfirst(cell));
 	}
 	else
 		result = estimate_array_length_compat(root, (Node *) condition->value) *

@@ -10,7 +10,10 @@
 
 #include "catalog/pg_type.h"
 #include "fmgr.h"
+#include "nodes/makefuncs.h"
+#include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/lsyscache.h"
 
 #include "contained.h"
 #include "search_value.h"
@@ -69,4 +72,26 @@ take_value(Field *field, Taking taking, int detail, Oid from, StrategyNumber str
 			return contained_value(field, detail, DatumGetJsonbP(value), result) ? TAKEN : TAKEN_UNKNOWN;
 	}
 	return TAKEN_UNKNOWN;
+}
+
+/* array_constants: returns the elements of a constant array that is not NULL, as constants (Const *) */
+List *
+array_constants(Const *constant)
+{
+	ArrayType  *array = DatumGetArrayTypeP(constant->constvalue);
+	Oid			type = ARR_ELEMTYPE(array);
+	List	   *result = NIL;
+	int16		len;
+	bool		byval;
+	char		align;
+	Datum	   *elements;
+	bool	   *nulls;
+	int			n;
+	int			i;
+
+	get_typlenbyvalalign(type, &len, &byval, &align);
+	deconstruct_array(array, type, len, byval, align, &elements, &nulls, &n);
+	for (i = 0; i < n; i++)
+		result = lappend(result, makeConst(type, -1, get_typcollation(type), len, elements[i], nulls[i], byval));
+	return result;
 }

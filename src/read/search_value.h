@@ -8,6 +8,8 @@
 #ifndef INDEXTABLE_SEARCH_VALUE_H
 #define INDEXTABLE_SEARCH_VALUE_H
 
+#include "nodes/primnodes.h"
+
 #include "scalar_value.h"
 
 /* What a condition compares with. */
@@ -20,6 +22,7 @@ typedef enum Taking
 	TAKE_CONTAINED				/* jsonb that a document contains */
 } Taking;
 
+extern List *array_constants(Const *constant);
 extern Taken take_value(Field *field, Taking taking, int detail, Oid from, StrategyNumber strategy, Datum value,
 						Datum *result);
 
