@@ -173,12 +173,13 @@ open_served(PlannerInfo *root, Index rti, Served *served)
 	if (fact == NULL || fact->ndefs == 0)
 		return false;
 	soft_definition_pin(fact, CurrentMemoryContext);
+	served->tested_again = is_tested_again(root, rti);
 	if (fact->relid != rte->relid)
 		reason = "the query names a partition";
 	else if (!OidIsValid(fact->pk_index))
 		reason = "it has no primary key: rows may be on other servers";
 	else
-		reason = unfit(root, rte, is_tested_again(root, rti));
+		reason = unfit(root, rte, served->tested_again);
 	if (reason != NULL)
 	{
 		give_reason(fact->relid, InvalidOid, reason);
@@ -186,7 +187,6 @@ open_served(PlannerInfo *root, Index rti, Served *served)
 	}
 	served->fact = fact;
 	served->defs = NIL;
-	served->tested_again = is_tested_again(root, rti);
 	for (i = 0; i < fact->ndefs; i++)
 	{
 		IndexDef   *def = fact->defs[i];
