@@ -31,6 +31,7 @@
 #include "../definition/resolve.h"
 #include "../indextable.h"
 #include "../read/missed.h"
+#include "../util/arguments.h"
 #include "../util/inherit.h"
 #include "existing.h"
 #include "named_field.h"
@@ -103,7 +104,6 @@ static void add_missed(Advice *advice);
 static void add_candidate(Advice *advice, List *steps, Oid type, Place *place, uint64 planned);
 static Place *place_at(Survey *survey, List *steps);
 static bool is_candidate(Advice *advice, List *steps);
-static bool same_steps(List *a, List *b);
 static double score_of_place(Survey *survey, Place *place);
 static int	compare_usefulness(const ListCell *a, const ListCell *b);
 static int	compare_advice(const ListCell *a, const ListCell *b);
@@ -321,8 +321,10 @@ place_at(Survey *survey, List *steps)
 	ListCell   *cell;
 
 	foreach(cell, survey->scalars)
-		if (same_steps(place_steps(lfirst(cell)), steps))
-		return lfirst(cell);
+	{
+		if (same_strings(place_steps(lfirst(cell)), steps))
+			return lfirst(cell);
+	}
 	return NULL;
 }
 
@@ -334,28 +336,10 @@ is_candidate(Advice *advice, List *steps)
 
 	foreach(cell, advice->candidates)
 	{
-		if (((Candidate *) lfirst(cell))->planned > 0 && same_steps(((Candidate *) lfirst(cell))->steps, steps))
+		if (((Candidate *) lfirst(cell))->planned > 0 && same_strings(((Candidate *) lfirst(cell))->steps, steps))
 			return true;
 	}
 	return false;
-}
-
-/* same_steps: returns whether two paths, lists of names and of NULL for [*], are the same */
-static bool
-same_steps(List *a, List *b)
-{
-	ListCell   *cell;
-	ListCell   *other;
-
-	if (list_length(a) != list_length(b))
-		return false;
-	forboth(cell, a, other, b)
-	{
-		if (lfirst(cell) == NULL || lfirst(other) == NULL ? lfirst(cell) != lfirst(other) :
-			strcmp(lfirst(cell), lfirst(other)) != 0)
-			return false;
-	}
-	return true;
 }
 
 /*

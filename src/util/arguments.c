@@ -28,7 +28,7 @@
 /* A longer interval is taken for this one, ten years, which fits into microseconds. */
 #define MAX_INTERVAL_DAYS	3650
 
-/* same_strings: returns whether two lists have the same strings (char *) in the same order */
+/* same_strings: returns whether two lists have the same strings (char *), or NULL, in the same order */
 bool
 same_strings(List *a, List *b)
 {
@@ -39,7 +39,7 @@ same_strings(List *a, List *b)
 		return false;
 	forboth(x, a, y, b)
 	{
-		if (strcmp(lfirst(x), lfirst(y)) != 0)
+		if (lfirst(x) == NULL || lfirst(y) == NULL ? lfirst(x) != lfirst(y) : strcmp(lfirst(x), lfirst(y)) != 0)
 			return false;
 	}
 	return true;
