@@ -343,7 +343,8 @@ sub ordered
 	@fields = grep { !$FIELD{$_}{multi} } fields_of($fact) if !@fields || chance(0.15);
 	splice @fields, 2 if @fields > 2;
 	my $same = chance(0.75) ? direction() : undef;
-	my @order = map { expression($a, $_) . ($same // direction()) } @fields;
+	my @expressions = map { expression($a, $_) } @fields;
+	my @order = map { $_ . ($same // direction()) } @expressions;
 	feature('ORDER BY');
 	if (chance(0.75))
 	{
@@ -353,8 +354,8 @@ sub ordered
 	}
 	elsif (@fields)
 	{
-		# Rows that are equal in this order may come in any.
-		unshift @{ $q->{items} }, map { shown(expression($a, $_), $_) } @fields;
+		# Rows that are equal in this order may come in any.  What orders is shown itself: doc ->> 0 is another value than doc ->> '0'.
+		unshift @{ $q->{items} }, map { shown($expressions[$_], $fields[$_]) } 0 .. $#fields;
 		$q->{cmp} = 'keys:' . @fields;
 		if (chance(0.4)) { feature('LIMIT'); $q->{limit} = between(0, 12); }
 	}
