@@ -21,8 +21,10 @@
  *
  * Another row (index table, 30) says that some row had, or has, an array or an object at
  * a place of which a key has the text, or within an array that a [*] leads into.  Conditions
- * look into these, while a key does not tell what is in them.  A row (index table, 31) says
- * that this is recorded: version 1.1 did not do so.  Index tables that could have so many
+ * look into these, while a key does not tell what is in them.  A row (index table, 29) says
+ * so of a time without a zone of its own, in a field of a type with a zone: entries have it
+ * in UTC, while a query reads it in the zone of its session.  A row (index table, 31) says
+ * that both is recorded: version 1.1 did not do so.  Index tables that could have so many
  * key fields do not record it.
  *
  * This holds for every snapshot of another transaction, because whoever writes a row that
@@ -100,7 +102,7 @@ typedef struct Records
 } Records;
 
 /* All bits of rows that lack entries. */
-#define LACKING_BITS	(~(CONTAINER_BIT | CONTAINERS_RECORDED))
+#define LACKING_BITS	(~(ZONELESS_BIT | CONTAINER_BIT | VALUES_RECORDED))
 
 StaticAssertDecl(INDEX_MAX_KEYS <= 32, "LACKING_BIT() has a bit for each number of key fields, of which there are fewer");
 
@@ -109,7 +111,7 @@ static void read_records(Relation rel, Oid index_table, Snapshot snapshot, Recor
 static bool all_records(Relation rel, Oid index_table, Snapshot snapshot, uint32 *lacking);
 static bool has_rejections(Oid index_table, Snapshot snapshot);
 static bool may_lack_whole_key(IndexDef *def);
-static bool records_containers(IndexDef *def);
+static bool records_values(IndexDef *def);
 static void insert_record(Oid index_table, int fields);
 static uint32 keep_remembered(IndexDef *def, uint32 lacking);
 static uint32 keep_committed(IndexDef *def, Relation rel, uint32 lacking);
@@ -228,33 +230,33 @@ index_table_complete(IndexDef *def, int fields, Snapshot snapshot)
 }
 
 /*
- * index_table_of_scalars
- *		Returns whether a query with this snapshot finds no fact row that has an entry, and has an
- *		array or an object where a condition on a key would look into it.
+ * index_table_has_none
+ *		Returns whether a query with this snapshot finds no fact row that has an entry, and has
+ *		values of these kinds, ZONELESS_BIT or CONTAINER_BIT.
  */
 bool
-index_table_of_scalars(IndexDef *def, Snapshot snapshot)
+index_table_has_none(IndexDef *def, uint32 values, Snapshot snapshot)
 {
 	Relation	rel;
 	uint32		recorded;
 	bool		result;
 
-	if (IsolationIsSerializable() || !records_containers(def))
+	if (IsolationIsSerializable() || !records_values(def))
 		return false;
 	rel = open_if_free(completeness_relid());
 	if (rel == NULL)
 		return false;
-	result = all_records(rel, def->relid, snapshot, &recorded) && (recorded & CONTAINERS_RECORDED) != 0 &&
-		(recorded & CONTAINER_BIT) == 0;
+	result = all_records(rel, def->relid, snapshot, &recorded) && (recorded & VALUES_RECORDED) != 0 &&
+		(recorded & values) == 0;
 	relation_close(rel, AccessShareLock);
 	return result;
 }
 
-/* records_containers: returns whether it has few enough key fields that their numbers are not taken for other bits */
+/* records_values: returns whether it has few enough key fields that their numbers are not taken for other bits */
 static bool
-records_containers(IndexDef *def)
+records_values(IndexDef *def)
 {
-	return def->nkeys < 30;
+	return def->nkeys < 29;
 }
 
 /*
@@ -330,8 +332,8 @@ lacking_unrecorded(IndexDef *def, uint32 lacking, Snapshot snapshot)
 	relation_close(rel, AccessShareLock);
 	lacking &= ~recorded;
 	/* Nothing is wrong where that is not recorded. */
-	if ((recorded & CONTAINERS_RECORDED) == 0)
-		lacking &= ~CONTAINER_BIT;
+	if ((recorded & VALUES_RECORDED) == 0)
+		lacking &= ~(ZONELESS_BIT | CONTAINER_BIT);
 	if (lacking != 0)
 		forget_records(def);
 	return kept ? lacking : 0;
@@ -374,8 +376,8 @@ record_lacking(IndexDef *def, uint32 lacking)
 	Relation	rel;
 	int			fields;
 
-	if (!records_containers(def))
-		lacking &= ~CONTAINER_BIT;
+	if (!records_values(def))
+		lacking &= ~(ZONELESS_BIT | CONTAINER_BIT);
 	if (!lacking_is_news(def, lacking))
 		return;
 	xid = U64FromFullTransactionId(GetCurrentFullTransactionId());

@@ -19,14 +19,15 @@
 /* The bit of rows that lack an entry though their first so many key fields are not null. */
 #define LACKING_BIT(fields)	((uint32) 1 << (fields))
 /*
- * The bits of rows that have an array or an object where a key has its text, and
- * of that being recorded.
+ * The bits of rows that have a time without a zone of its own in a field with a zone, of
+ * rows that have an array or an object where a key has its text, and of both being recorded.
  */
+#define ZONELESS_BIT		((uint32) 1 << 29)
 #define CONTAINER_BIT		((uint32) 1 << 30)
-#define CONTAINERS_RECORDED	((uint32) 1 << 31)
+#define VALUES_RECORDED		((uint32) 1 << 31)
 
 extern bool index_table_complete(IndexDef *def, int fields, Snapshot snapshot);
-extern bool index_table_of_scalars(IndexDef *def, Snapshot snapshot);
+extern bool index_table_has_none(IndexDef *def, uint32 values, Snapshot snapshot);
 extern uint32 lacking_unrecorded(IndexDef *def, uint32 lacking, Snapshot snapshot);
 extern bool lacking_is_news(IndexDef *def, uint32 lacking);
 extern void record_lacking(IndexDef *def, uint32 lacking);

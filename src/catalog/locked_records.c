@@ -54,7 +54,7 @@ lock_records(IndexDef *def)
 
 		record->xmin = HeapTupleHeaderGetRawXmin(tuple->t_data);
 		record->fields = record_fields(tuple, rel);
-		if (record->fields >= 0 && LACKING_BIT(record->fields) != CONTAINERS_RECORDED &&
+		if (record->fields >= 0 && LACKING_BIT(record->fields) != VALUES_RECORDED &&
 			!TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetXmin(tuple->t_data)) &&
 			lock_record(def->relid, record->xmin, record->fields, AccessExclusiveLock))
 			locked = lappend(locked, record);

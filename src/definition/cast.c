@@ -427,3 +427,16 @@ end:
 		p++;
 	return *p == '\0';
 }
+
+/*
+ * has_zone
+ *		Returns whether str, which is_iso() has accepted for a type of times with a zone, says
+ *		which zone it is in: Z or an offset follows the time of the day.
+ */
+bool
+has_zone(const char *str)
+{
+	const char *time = strchr(str, ':');
+
+	return time != NULL && strpbrk(time, "Zz+-") != NULL;
+}

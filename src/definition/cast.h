@@ -23,6 +23,7 @@ extern void cast_check_type(const char *spec, Oid type);
 extern int	hint_for_type(const char *spec, Oid type);
 extern void cast_init(Cast *cast, Oid type, int32 typmod, Oid collation, MemoryContext cxt);
 extern bool cast_text(Cast *cast, char *str, int len, Datum *result, Mismatch *why);
+extern bool has_zone(const char *str);
 extern bool cast_column(RowExpression *expr, TupleTableSlot *row, Datum *result, Mismatch *why);
 
 #endif							/* INDEXTABLE_CAST_H */

@@ -110,9 +110,9 @@ entries_unchanged(IndexDef *def, FactRow *old, FactRow *new)
  * entries are left out without an error, and are not counted.
  *
  * If the row lacks any entry, a bit in entries->lacking says how many of its leading
- * key fields are not null, and another one whether a key has the text of an array or an
- * object: see completeness.c.  A row that the filter leaves out, or that
- * is rejected, lacks none in that sense.
+ * key fields are not null, and others whether a key has the text of an array or an
+ * object, and whether a time has no zone of its own: see completeness.c.  A row that the
+ * filter leaves out, or that is rejected, lacks none in that sense.
  */
 int
 extract_entries(IndexDef *def, FactRow *row, bool report, Entries *entries)
@@ -245,8 +245,7 @@ extract_entries(IndexDef *def, FactRow *row, bool report, Entries *entries)
 		skipped++;
 	if (elements.json_null || (def->skip_mismatch && skipped > 0))
 		entries->lacking = LACKING_BIT(def->nkeys);
-	if (mismatch.container || element_mismatch.container)
-		entries->lacking |= CONTAINER_BIT;
+	entries->lacking |= mismatch.values | element_mismatch.values;
 	return report && def->skip_mismatch ? skipped : 0;
 }
 
@@ -370,7 +369,7 @@ collect_elements(Field *field, JsonbValue *value, int step, Elements *elements,
 		 */
 		if (next > step && step > field->plain_steps && value->type == jbvBinary &&
 			JsonContainerIsArray(value->val.binary.data))
-			mismatch->container = true;
+			mismatch->values |= CONTAINER_BIT;
 		if (next > step && !json_walk(value, steps + step, next - step))
 			return;
 		step = next;

@@ -17,6 +17,7 @@
 #include "utils/lsyscache.h"
 #include "utils/numeric.h"
 
+#include "../catalog/completeness.h"
 #include "../definition/cast.h"
 #include "../indextable.h"
 #include "../util/fixed_settings.h"
@@ -72,7 +73,8 @@ cast_json(Field *field, JsonbValue *value, bool is_key, Datum *result, RowMismat
 			len = strlen(str);
 			break;
 		case jbvBinary:
-			mismatch->container = mismatch->container || is_key;
+			if (is_key)
+				mismatch->values |= CONTAINER_BIT;
 			str = JsonbToCString(NULL, value->val.binary.data, value->val.binary.len);
 			len = strlen(str);
 			break;
@@ -80,7 +82,11 @@ cast_json(Field *field, JsonbValue *value, bool is_key, Datum *result, RowMismat
 			elog(ERROR, "unrecognized jsonb value type: %d", (int) value->type);
 	}
 	if (cast_text(&field->cast, str, len, result, &why))
+	{
+		if (field->type == TIMESTAMPTZOID && !has_zone(str))
+			mismatch->values |= ZONELESS_BIT;
 		return VALUE_OK;
+	}
 	if (mismatch->field == NULL)
 	{
 		mismatch->field = field;

@@ -13,14 +13,14 @@
 #include "../indextable.h"
 #include "document.h"
 
-/* The first value of a row that cannot be an entry. */
+/* The first value of a row that cannot be an entry, and what is to be recorded of others. */
 typedef struct RowMismatch
 {
 	Field	   *field;			/* NULL: there is none */
 	char	   *value;			/* as text */
 	Mismatch	why;
-	bool		container;		/* a key was an array or an object, or may be
-								 * in one */
+	uint32		values;			/* kinds of values that there were:
+								 * ZONELESS_BIT, CONTAINER_BIT */
 } RowMismatch;
 
 extern char *excerpt(char *text);

@@ -99,9 +99,8 @@ consider_index_table(PlannerInfo *root, IndexDef *def, List *clauses, Relation f
 		}
 	}
 	found = list_concat(found, implied_by_lateral(root, def, fact, varno, &unknown));
-	*why = NULL;
-	found = without_refuted(def, found, why);
 	c = palloc0(sizeof(Candidate));
+	found = without_refuted(def, found, &c->refuted);
 	c->def = def;
 	c->varno = varno;
 	c->filter = filter;
@@ -161,15 +160,15 @@ consider_index_table(PlannerInfo *root, IndexDef *def, List *clauses, Relation f
 	{
 		Condition  *condition = lfirst(cell);
 
-		c->of_scalars = c->of_scalars || condition->of_scalars;
+		c->unless |= condition->unless;
 		if (condition->position == def->multi_field && (condition->array || condition->strategy != BTEqualStrategyNumber))
 			c->distinct = true;
 	}
 	/* A row would come once for each of its elements. */
 	if (def->multi_field >= c->nequal && !(c->distinct && def->multi_field == c->nequal))
 	{
-		if (*why == NULL)
-			*why = unknown ? REASON_UNKNOWN : "no condition selects elements of its multi-valued field";
+		*why = c->refuted != NULL ? c->refuted : unknown ? REASON_UNKNOWN :
+			"no condition selects elements of its multi-valued field";
 		return NULL;
 	}
 	c->not_null = count_not_null(def, c->conditions, clauses, fact, varno);
@@ -192,8 +191,10 @@ without_refuted(IndexDef *def, List *conditions, const char **why)
 
 		if (condition->sparse && !index_table_complete(def, 0, NULL))
 			*why = REASON_INCOMPLETE;
-		else if (condition->of_scalars && !index_table_of_scalars(def, NULL))
-			*why = "some rows may have arrays or objects in place of the field, which the condition looks into";
+		else if (condition->unless != 0 && !index_table_has_none(def, condition->unless, NULL))
+			*why = condition->unless == ZONELESS_BIT ?
+				"some rows may have a time without a zone of its own, which the session's TimeZone gives one" :
+				"some rows may have arrays or objects in place of the field, which the condition looks into";
 		else
 			continue;
 		conditions = foreach_delete_current(conditions, cell);
@@ -205,7 +206,24 @@ without_refuted(IndexDef *def, List *conditions, const char **why)
 static int
 demands(Condition *condition)
 {
-	return condition->lossy + 2 * (condition->sparse || condition->of_scalars);
+	return condition->lossy + 2 * (condition->sparse || condition->unless != 0);
+}
+
+/*
+ * column_of_candidate
+ *		Returns the column of the index table that has the value of an expression in all rows
+ *		that there are, or 0.
+ */
+AttrNumber
+column_of_candidate(Candidate *c, Node *expr)
+{
+	AttrNumber	attno = column_of_expression(c->def, expr, c->varno);
+	uint32		unless = attno == 0 ? 0 : values_read_otherwise(c->def, attno);
+
+	if ((unless & ~c->unless) != 0 && !index_table_has_none(c->def, unless, NULL))
+		return 0;
+	c->unless |= unless;
+	return attno;
 }
 
 /* is_complete_enough: returns whether an index table has entries for all rows, as far as the query depends on it */

@@ -25,12 +25,14 @@ typedef struct Candidate
 	List	   *filter;			/* of the index table, over this relation */
 	List	   *conditions;		/* of Condition *, by position */
 	bool		unknown;		/* there may be more when parameters are known */
+	const char *refuted;		/* why there are no more, or NULL */
 	int			nequal;			/* so many leading columns are compared by = */
 	int			order_from;		/* entries come in the order of the columns
 								 * from this one on */
 	int			not_null;		/* so many leading key fields are known not to
 								 * be NULL in the rows that are asked for */
-	bool		of_scalars;		/* no key may be an array or an object */
+	uint32		unless;			/* it serves unless rows have such values:
+								 * ZONELESS_BIT, CONTAINER_BIT */
 	bool		distinct;		/* several entries of a row may be found */
 	Bitmapset  *columns;		/* of the index table that are read, minus
 								 * FirstLowInvalidHeapAttributeNumber */
@@ -50,6 +52,7 @@ typedef struct Candidate
 } Candidate;
 
 extern Candidate *consider_index_table(PlannerInfo *root, IndexDef *def, List *clauses, Relation fact, Index varno, const char **why);
+extern AttrNumber column_of_candidate(Candidate *c, Node *expr);
 extern bool is_complete_enough(Candidate *c, const char **why);
 
 #endif							/* INDEXTABLE_CANDIDATE_H */

@@ -124,7 +124,7 @@ cover_aggregates(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses
 
 		if (tle->ressortgroupref != 0 && get_sortgroupref_clause_noerr(tle->ressortgroupref, parse->groupClause) != NULL)
 		{
-			AttrNumber	attno = column_of_expression(c->def, (Node *) tle->expr, c->varno);
+			AttrNumber	attno = column_of_candidate(c, (Node *) tle->expr);
 
 			/* Anything else would have to be computed below the aggregate. */
 			if (attno == 0 || list_member(c->exprs, tle->expr))
@@ -168,7 +168,7 @@ not_covered(Node *node, void *candidate)
 		return false;
 	if (IsA(node, PlaceHolderVar))
 		return true;
-	attno = column_of_expression(c->def, node, c->varno);
+	attno = column_of_candidate(c, node);
 	if (attno != 0)
 	{
 		if (!list_member(c->exprs, node))

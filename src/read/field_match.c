@@ -45,7 +45,9 @@
  * first for the year, and what follows for the month, whatever DateStyle is, and date and
  * timestamp do not use an offset at all.  (It looks up the Z for UTC among the names of
  * timezone_abbreviations.  Where that names a file without it a query may raise an error, but
- * has no other value.)  For the other types of times the time zone or IntervalStyle counts.
+ * has no other value.)  A timestamp with a zone is the same, too, if its text has an offset or
+ * Z.  Whether a text has none is recorded: see completeness.c.  For the other types of times
+ * the time zone or IntervalStyle counts.
  *
  * A row whose value cannot be cast has no entry, or its writer got an error; see
  * extract_entries().
@@ -72,12 +74,14 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
+#include "../catalog/completeness.h"
 #include "field_match.h"
 
 /* How a query casts the text of a field to its type. */
 struct FieldCast
 {
-	bool		fixed;			/* the value is the same in every session */
+	bool		fixed;			/* the value is the same in every session, but
+								 * for values_read_otherwise() */
 	Node	   *chain;			/* the cast of a column of type text, or NULL */
 };
 
@@ -121,6 +125,22 @@ column_of_expression(IndexDef *def, Node *expr, Index varno)
 			return def->pk_attno[i];
 	}
 	return def->doc_attno != 0 && is_column(expr, def->fact->doc_attno[def->docno], varno) ? def->doc_attno : 0;
+}
+
+/* values_read_otherwise: returns which values a column has otherwise than a query, if documents have them: ZONELESS_BIT or 0 */
+uint32
+values_read_otherwise(IndexDef *def, AttrNumber attno)
+{
+	int			i;
+
+	for (i = 0; i < def->nkeys + def->nincludes; i++)
+	{
+		Field	   *field = &def->fields[i];
+
+		if (field->attno == attno)
+			return field->fact_attno == 0 && field->type == TIMESTAMPTZOID ? ZONELESS_BIT : 0;
+	}
+	return 0;
 }
 
 /* expression_is_field: returns whether an expression has the value of a field, which is never so for a multi-valued one */
@@ -308,7 +328,8 @@ cast_of(IndexDef *def, Field *field)
 		{
 			assign_expr_collations(pstate, chain);
 			chain = bare_value(eval_const_expressions(NULL, chain));
-			cast->fixed = !contain_mutable_functions(chain) || field->type == DATEOID || field->type == TIMESTAMPOID;
+			cast->fixed = !contain_mutable_functions(chain) || field->type == DATEOID || field->type == TIMESTAMPOID ||
+				field->type == TIMESTAMPTZOID;
 			old = MemoryContextSwitchTo(def->fact->cxt);
 			cast->chain = copyObject(chain);
 			MemoryContextSwitchTo(old);

@@ -13,6 +13,7 @@
 #include "../indextable.h"
 
 extern AttrNumber column_of_expression(IndexDef *def, Node *expr, Index varno);
+extern uint32 values_read_otherwise(IndexDef *def, AttrNumber attno);
 extern bool expression_is_field(IndexDef *def, Field *field, Node *expr, Index varno);
 extern bool expression_is_element(IndexDef *def, Field *field, Node *expr, Index varno);
 extern bool depends_on_json_path(Node *node, void *context);

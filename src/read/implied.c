@@ -232,7 +232,7 @@ any_of(List *arms, int position)
 			return NULL;
 		result->lossy = result->lossy || best->lossy || list_length(lfirst(cell)) > 1;
 		result->sparse = result->sparse || best->sparse;
-		result->of_scalars = result->of_scalars || best->of_scalars;
+		result->unless |= best->unless;
 		values = add_values(values, best);
 		if (values == NIL)
 			return NULL;

@@ -31,6 +31,7 @@
 #include "utils/jsonb.h"
 #include "utils/jsonpath.h"
 
+#include "../catalog/completeness.h"
 #include "field_match.h"
 #include "json_path.h"
 #include "scalar_value.h"
@@ -99,9 +100,9 @@ json_path_conditions(IndexDef *def, Node *clause, Index varno)
 
 			condition->lossy = true;
 			condition->sparse = true;
-			condition->of_scalars = field->spec->multi ||
-				!(is_number_type(field->type) || field->type == BOOLOID || field->type == DATEOID ||
-				  field->type == TIMESTAMPOID || field->type == UUIDOID);
+			if (field->spec->multi || !(is_number_type(field->type) || field->type == BOOLOID || field->type == DATEOID ||
+										field->type == TIMESTAMPOID || field->type == UUIDOID))
+				condition->unless |= CONTAINER_BIT;
 		}
 		result = list_concat(result, sought.found);
 	}

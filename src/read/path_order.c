@@ -59,9 +59,9 @@ sort_expression(Candidate *c, RelOptInfo *rel, PathKey *key, int position)
 
 		if (em->em_is_const || !bms_equal(em->em_relids, rel->relids))
 			continue;
-		if (column_of_expression(c->def, expr, c->varno) == c->def->search[position] ||
+		if (column_of_candidate(c, expr) == c->def->search[position] ||
 			(IsA(expr, RelabelType) &&
-			 column_of_expression(c->def, (Node *) ((RelabelType *) expr)->arg, c->varno) == c->def->search[position]))
+			 column_of_candidate(c, (Node *) ((RelabelType *) expr)->arg) == c->def->search[position]))
 			return expr;
 	}
 	return NULL;

@@ -285,8 +285,9 @@ why_not_entries(IndexTableScan *scan)
 	scan->complete = scan->complete || index_table_complete(scan->def, scan->plan.not_null, snapshot);
 	if (!scan->complete)
 		return "some rows may have no entry";
-	if (scan->plan.of_scalars && !index_table_of_scalars(scan->def, snapshot))
-		return "some rows may have arrays or objects in place of a field";
+	if (scan->plan.unless != 0 && !index_table_has_none(scan->def, scan->plan.unless, snapshot))
+		return scan->plan.unless == ZONELESS_BIT ? "some rows may have a time without a zone" :
+			"some rows may have arrays or objects in place of a field";
 	if (!scan->plan.entries_only)
 	{
 		if (scan->fact->pk_deferrable)

@@ -41,7 +41,7 @@ enum
 {
 	PRIVATE_TABLES,				/* OIDs: fact table, index table */
 	PRIVATE_FLAGS,				/* integers: entries_only, backward, async,
-								 * not_null, stored_rows, of_scalars, distinct */
+								 * not_null, stored_rows, unless, distinct */
 	PRIVATE_COLUMNS,			/* integers */
 	PRIVATE_CONDITIONS,			/* for each a list of integers */
 	PRIVATE_OPERATORS,			/* OIDs: operator, subtype and from of each */
@@ -138,7 +138,7 @@ make_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 													 c->def == NULL ? InvalidOid : c->def->relid),
 									  list_concat(list_make5_int(c->entries_only, c->backward, c->def != NULL && c->def->async,
 																 c->not_null, c->stored_rows),
-												  list_make2_int(c->of_scalars, c->distinct)),
+												  list_make2_int(c->unless, c->distinct)),
 									  columns, conditions, operators);
 	scan->custom_private = lappend(scan->custom_private, fallback);
 	if (c->def != NULL)
@@ -394,7 +394,7 @@ read_scan_plan(CustomScan *scan, ScanPlan *plan)
 	plan->async = lthird_int(flags);
 	plan->not_null = lfourth_int(flags);
 	plan->stored_rows = list_nth_int(flags, 4);
-	plan->of_scalars = list_nth_int(flags, 5);
+	plan->unless = list_nth_int(flags, 5);
 	plan->distinct = list_nth_int(flags, 6);
 	plan->columns = list_nth(scan->custom_private, PRIVATE_COLUMNS);
 	plan->nconditions = list_length(conditions);

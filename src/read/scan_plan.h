@@ -40,7 +40,7 @@ typedef struct ScanPlan
 	bool		async;
 	bool		stored_rows;	/* as in Candidate, and so are these */
 	int			not_null;
-	bool		of_scalars;
+	uint32		unless;
 	bool		distinct;
 	List	   *columns;		/* entries_only: of the index table, for the
 								 * columns of custom_scan_tlist; otherwise

@@ -26,6 +26,7 @@
 #include "utils/lsyscache.h"
 #include "utils/typcache.h"
 
+#include "../catalog/completeness.h"
 #include "contained.h"
 #include "fact_checks.h"
 #include "field_match.h"
@@ -284,6 +285,7 @@ comparison(IndexDef *def, int position, Oid operator, Oid collation, Node *value
 	condition->value = (Expr *) value;
 	condition->array = array;
 	condition->from = right;
+	condition->unless = values_read_otherwise(def, def->search[position]);
 	return condition;
 }
 
@@ -555,7 +557,7 @@ element_exists(IndexDef *def, Oid function, List *args, Relation fact, Index var
 	if (condition == NULL)
 		return NIL;
 	condition->lossy = true;
-	condition->of_scalars = !check_says_array(def->fact, fact, doc, field->spec->steps, field->plain_steps);
+	condition->unless = check_says_array(def->fact, fact, doc, field->spec->steps, field->plain_steps) ? 0 : CONTAINER_BIT;
 	return list_make1(condition);
 }
 

@@ -29,8 +29,9 @@ typedef struct Condition
 	bool		implied;		/* the condition is spelled otherwise */
 	bool		sparse;			/* rows without an entry may satisfy the
 								 * condition, too */
-	bool		of_scalars;		/* so may rows with arrays or objects in place
-								 * of the key's scalar */
+	uint32		unless;			/* entries tell which rows satisfy it, unless
+								 * rows have such values: ZONELESS_BIT,
+								 * CONTAINER_BIT */
 	RestrictInfo *rinfo;		/* NULL: the clause was not one yet */
 } Condition;
 

@@ -73,7 +73,7 @@ sub member
 	if ($name eq 'i') { return $odd ? pick('2', '03', ' 4 ', undef) : between(-1, 5); }
 	if ($name eq 'n') { return $odd ? pick('2.00', '1e2', undef, 'NaN') : pick(1, \'1.0', \'1.50', 2, -3, 0, \'1.25', 100); }
 	if ($name eq 'd') { return $odd ? pick(undef, '2024-01-02T05:06:07Z') : '2024-01-0' . between(1, 5); }
-	if ($name eq 'ts') { return $odd ? undef : '2024-01-0' . between(1, 4) . pick(' 10:00', 'T10:00:00', ' 10:00:00Z', ' 10:00+02'); }
+	if ($name eq 'ts') { return $odd ? undef : '2024-01-0' . between(1, 4) . pick(chance($w->{zoneless}) ? (' 10:00', 'T10:00:00') : (), ' 10:00:00Z', ' 10:00+02', 'T10:00:00-0530'); }
 	if ($name eq 'b') { return $odd ? pick('t', 'yes', 'off', undef) : pick(JSON::PP::true, JSON::PP::false); }
 	if ($name eq 'o') { return $odd ? pick('scalar', undef, [], 7, { city => { a => 1 } }, { city => undef, zip => undef }) : { (chance(0.9) || !$w->{sparse} ? (city => pick(qw(Genoa Oslo x), 7)) : ()), zip => pick(1, 2, '3', 4) }; }
 	if ($name eq 'm') { return chance(0.8) ? between(1, 4) : pick('x', \'1.5', '2', undef, [1], JSON::PP::true, '99999999999'); }
@@ -117,7 +117,7 @@ sub document
 sub new_world
 {
 	my ($seed) = @_;
-	my $w = { seed => $seed, sparse => pick(0, 0, 1, 1, 1, 2), arrays => chance(0.4), unique => 1, rows => pick(40, 80, 150), indexes => [], facts => {} };
+	my $w = { seed => $seed, sparse => pick(0, 0, 1, 1, 1, 2), arrays => chance(0.4), zoneless => pick(0, 0, 0.005, 1), unique => 1, rows => pick(40, 80, 150), indexes => [], facts => {} };
 	my $number = 0;
 	foreach my $fact ('f', 'g')
 	{
