@@ -57,8 +57,10 @@ typedef struct PathStep
 typedef struct FieldSpec
 {
 	char	   *text;			/* as the user has written it */
-	int			tail;			/* where in text the path or @column ends */
-	char	   *column;			/* the name in @column; NULL: a path */
+	int			tail;			/* where in text the path, @column or
+								 * expression ends */
+	char	   *column;			/* the name in @column, or NULL */
+	char	   *expression;		/* SQL in parentheses; NULL: a path or @column */
 	PathStep   *steps;			/* the path into the document */
 	int			nsteps;
 	bool		multi;			/* the path has a [*] */
@@ -94,14 +96,19 @@ typedef struct Cast
 /* An SQL expression over a fact row; see definition/expression.c. */
 typedef struct RowExpr_ RowExpression;
 
+/* What no column has for its number. */
+#define EXPRESSION_ATTNO	PG_INT16_MIN
+
 /* A key field or an included field of an index table. */
 typedef struct Field
 {
 	FieldSpec  *spec;
 	AttrNumber	attno;			/* the column of the index table */
-	AttrNumber	fact_attno;		/* the column of the fact table; 0: a path */
+	AttrNumber	fact_attno;		/* the column of the fact table; 0: a path;
+								 * EXPRESSION_ATTNO: an expression */
 	bool		is_hint;		/* it is @ctid; see entry/fact_fetch.c */
-	RowExpression *convert;		/* the cast of @column::type, or NULL */
+	RowExpression *convert;		/* the expression, or the cast of
+								 * @column::type; or NULL */
 	int			plain_steps;	/* of the path before the [*], or all */
 	bool		is_jsonb;
 	Oid			type;

@@ -33,6 +33,7 @@
 #include "../catalog/told_sql.h"
 #include "../definition/cache.h"
 #include "../definition/citus_table.h"
+#include "../definition/field.h"
 #include "../definition/filter.h"
 #include "../definition/partition_spec.h"
 #include "../definition/request.h"
@@ -389,7 +390,7 @@ read_new_definition(FunctionCallInfo fcinfo, StoredDefinition *stored, Definitio
 	if (maintenance != NULL)
 		row->maintenance = (char *) check_allowed_value("maintenance", maintenance, maintenances);
 	if (includes)
-		row->include = field_list(fcinfo, ARG_INCLUDE, "include");
+		row->include = stored_fields(fact, field_list(fcinfo, ARG_INCLUDE, "include"));
 	if (strategy != NULL)
 	{
 		row->strategy = (char *) check_allowed_value("strategy", strategy, strategies);

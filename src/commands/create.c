@@ -42,6 +42,7 @@
 #include "../definition/citus_table.h"
 #include "../definition/columns.h"
 #include "../definition/expression.h"
+#include "../definition/field.h"
 #include "../definition/fact_key.h"
 #include "../definition/field_spec.h"
 #include "../definition/filter.h"
@@ -177,6 +178,8 @@ indextable_create(PG_FUNCTION_ARGS)
 								   NameStr(*PG_GETARG_NAME(ARG_DOCUMENT)));
 	if (row.filter != NULL)
 		row.filter = check_filter(fact, row.filter);
+	row.key = stored_fields(fact, row.key);
+	row.include = stored_fields(fact, row.include);
 	row.primary_key = row_key(fcinfo, fact);
 	def = definition_resolve(&row, fact, NULL, 0, &factdef);
 	check_row_key(factdef, fact);
@@ -416,5 +419,5 @@ static void
 record_dependencies(IndexDef *def, Oid fact)
 {
 	record_table_dependency(def->relid, fact);
-	record_filter_dependency(def->relid, def->filter);
+	record_code_dependencies(def->relid, definition_expressions(def));
 }

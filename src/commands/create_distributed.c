@@ -37,6 +37,7 @@
 #include "../catalog/table_access.h"
 #include "../catalog/usage.h"
 #include "../definition/expression.h"
+#include "../definition/field.h"
 #include "../definition/primary_key.h"
 #include "../indextable.h"
 #include "../maintain/distributed_triggers.h"
@@ -126,7 +127,7 @@ register_distributed(DefinitionRow *row, IndexDef *def, Relation fact, Relation 
 	row_index_make(row->index_table, row_index_columns(def));
 	distribute(row->index_table, column, nshards > 0 ? nshards : table.nshards);
 
-	record_filter_dependency(row->index_table, def->filter);
+	record_code_dependencies(row->index_table, definition_expressions(def));
 	row->state = "building";
 	catalog_insert(row, fact);
 	usage_from_now(row->index_table);

@@ -220,7 +220,8 @@ same_field(Field *a, Field *b, const char *b_name)
 
 	if (a->fact_attno != b->fact_attno || a->is_hint != b->is_hint || a->spec->nsteps != b->spec->nsteps ||
 		a->type != b->type || a->typmod != b->typmod || a->collation != b->collation ||
-		strcmp(a->spec->name, b_name) != 0)
+		strcmp(a->spec->name, b_name) != 0 ||
+		(a->fact_attno == EXPRESSION_ATTNO && !equal(expression_node(a->convert), expression_node(b->convert))))
 		return false;
 	for (i = 0; i < a->spec->nsteps; i++)
 	{

@@ -48,6 +48,7 @@
 #include "../catalog/usage.h"
 #include "../definition/cache.h"
 #include "../definition/expression.h"
+#include "../definition/field.h"
 #include "../definition/layout.h"
 #include "../definition/partition_spec.h"
 #include "../definition/primary_key.h"
@@ -292,7 +293,7 @@ replace_index_table(StoredDefinition *replacement)
 
 	(void) find_table_dependencies(old, is_filter_dependency, InvalidOid, true);
 	def = definition_of_index_table(old, &factdef);
-	record_filter_dependency(old, def->filter);
+	record_code_dependencies(old, definition_expressions(def));
 	triggers_install(row.fact_table);
 	triggers_install_guard(old);
 	(void) queues_drop(row.fact_table, false);

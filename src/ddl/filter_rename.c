@@ -1,12 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * filter_rename.c
- *	  Rewrites the filters of index tables when a function, a type, a schema or an
- *	  enum label that they use is renamed.
+ *	  Rewrites the filters of index tables, and fields that are expressions, when a function,
+ *	  a type, a schema or an enum label that they use is renamed.
  *
- * A filter is stored as text, which a dump carries to a database where OIDs are
- * others.  Before the command each filter is parsed, by the names that are valid
- * then; after it, the filter is written with the new names.
+ * These expressions are stored as text, which a dump carries to a database where OIDs are
+ * others.  Before the command each of them is parsed, by the names that are valid
+ * then; after it, it is written with the new names.
  *
  *-------------------------------------------------------------------------
  */
@@ -23,6 +23,8 @@
 #include "../catalog/definition_rows.h"
 #include "../commands/replace.h"
 #include "../definition/expression.h"
+#include "../definition/field.h"
+#include "../definition/field_spec.h"
 #include "../indextable.h"
 #include "../maintain/distributed_triggers.h"
 #include "../maintain/follow_ddl.h"
@@ -31,17 +33,18 @@
 #include "event_trigger.h"
 #include "filter_rename.h"
 
-/* A filter, parsed before a command. */
+/* The expressions of an index table, parsed before a command. */
 typedef struct Filter
 {
 	Oid			index_table;
-	RowExpression *expr;
+	List	   *expressions;	/* as parse_expressions() returns them */
 } Filter;
 
 static CommandNotes *filters = NULL;	/* lists of Filter * */
 
 static void forget_filters(void *arg);
 static void parse_filter(void *arg);
+static List *rewritten_fields(Relation fact, List *texts, List *expressions, int first);
 
 /*
  * may_affect_filters
@@ -111,7 +114,7 @@ parse_filter(void *arg)
 	StoredDefinition *stored = rows == NIL ? NULL : linitial(rows);
 	Relation	fact;
 
-	if (stored == NULL || stored->row.filter == NULL)
+	if (stored == NULL)
 		return;
 	fact = try_relation_open(stored->row.fact_table, AccessShareLock);
 	if (fact == NULL)
@@ -135,7 +138,7 @@ parse_filter(void *arg)
 		Filter	   *filter = palloc(sizeof(Filter));
 
 		filter->index_table = index_table;
-		filter->expr = expression_parse(fact, stored->row.filter, BOOLOID, -1, NULL);
+		filter->expressions = parse_expressions(fact, &stored->row, NULL);
 		filters->notes = lappend(filters->notes, filter);
 		MemoryContextSwitchTo(old);
 	}
@@ -154,20 +157,39 @@ rewrite_filters_after_rename(Node *command)
 		List	   *rows = catalog_read_definitions(InvalidOid, filter->index_table);
 		DefinitionRow *row = rows == NIL ? NULL : &((StoredDefinition *) linitial(rows))->row;
 		Relation	fact = row == NULL ? NULL : try_relation_open(row->fact_table, AccessShareLock);
-		char	   *text;
+		DefinitionRow old;
 
 		if (fact == NULL)
 			continue;
-		text = expression_text(fact, filter->expr);
-
-		if (row->filter != NULL && strcmp(text, row->filter) != 0)
+		old = *row;
+		if (row->filter != NULL && linitial(filter->expressions) != NULL)
+			row->filter = expression_text(fact, linitial(filter->expressions));
+		row->key = rewritten_fields(fact, row->key, filter->expressions, 1);
+		row->include = rewritten_fields(fact, row->include, filter->expressions, 1 + list_length(row->key));
+		if (!same_strings(row->key, old.key) || !same_strings(row->include, old.include) ||
+			(row->filter != NULL && strcmp(row->filter, old.filter) != 0))
 		{
-			row->filter = text;
-
 			catalog_update(row, fact);
 			CacheInvalidateRelcache(fact);
 			distributed_renew_guard(filter->index_table);
 		}
 		relation_close(fact, AccessShareLock);
 	}
+}
+
+/* rewritten_fields: returns fields with their expressions, which are in a list from the first one on, as they are written now */
+static List *
+rewritten_fields(Relation fact, List *texts, List *expressions, int first)
+{
+	List	   *result = NIL;
+	ListCell   *cell;
+
+	foreach(cell, texts)
+	{
+		int			i = first + foreach_current_index(cell);
+
+		result = lappend(result, field_as_written(fact, parse_field_spec(lfirst(cell), false),
+											i < list_length(expressions) ? list_nth(expressions, i) : NULL));
+	}
+	return result;
 }

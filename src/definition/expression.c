@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * expression.c
- *	  Parses, checks, compiles and evaluates SQL expressions over a fact row: filters, and
- *	  casts of plain columns.
+ *	  Parses, checks, compiles and evaluates SQL expressions over a fact row: filters, fields
+ *	  that are expressions, and casts of plain columns.
  *
  * Every expression is parsed under search_path = pg_catalog, pg_temp.  One that calls
  * anything that is not the server's own is evaluated as the fact table's owner, in a
@@ -41,8 +41,10 @@
 #include "parser/parse_collate.h"
 #include "parser/parse_expr.h"
 #include "parser/parse_relation.h"
+#include "rewrite/rewriteManip.h"
 #include "storage/lockdefs.h"
 #include "utils/builtins.h"
+#include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/ruleutils.h"
 #include "utils/syscache.h"
@@ -93,6 +95,17 @@ expression_compile_filter(Relation fact, const char *text)
 	return compile(fact, text, BOOLOID, -1, NULL, true);
 }
 
+/*
+ * expression_compile_field
+ *		Returns a field's expression, of its own type, ready to be evaluated.  given is whether it
+ *		comes from a user.
+ */
+RowExpression *
+expression_compile_field(Relation fact, const char *text, const char **column_names, bool given)
+{
+	return compile(fact, text, InvalidOid, -1, column_names, given);
+}
+
 /* expression_text: returns an expression as SQL, with the names that the columns have now */
 char *
 expression_text(Relation fact, RowExpression *expr)
@@ -127,7 +140,7 @@ expression_compile(Relation fact, const char *text, Oid type, int32 typmod,
 	return compile(fact, text, type, typmod, column_names, false);
 }
 
-/* expression_parse: returns the same as expression_compile(), only parsed: it cannot be evaluated */
+/* expression_parse: returns the same, only parsed: it cannot be evaluated; of its own type if type is InvalidOid */
 RowExpression *
 expression_parse(Relation fact, const char *text, Oid type, int32 typmod,
 				 const char **column_names)
@@ -196,6 +209,29 @@ bool
 expression_calls_users_code(RowExpression *expr)
 {
 	return expr->users_code;
+}
+
+/*
+ * expression_is
+ *		Returns whether an expression of a query over relation varno, which the planner has
+ *		simplified, has the same value for each row, in every session.
+ *
+ * Functions of users are left out: they run as the owner, under other settings, when an entry
+ * is written.
+ */
+bool
+expression_is(RowExpression *expr, Node *node, Index varno)
+{
+	Node	   *own = (Node *) expr->expr;
+
+	if (expr->apart || expr->reads != 0 || nodeTag(own) != nodeTag(node))
+		return false;
+	if (varno != 1)
+	{
+		own = copyObject(own);
+		ChangeVarNodes(own, 1, varno, 0);
+	}
+	return equal(own, node);
 }
 
 /* expression_parallel_safe: returns whether parallel workers may evaluate an expression that has been planned */
@@ -318,16 +354,18 @@ expression_code(RowExpression *expr)
 	return expr->code;
 }
 
-/* record_filter_dependency: records that an index table depends on what its filter, if any, calls */
+/* record_code_dependencies: records that an index table depends on what expressions, RowExpression * or NULL, call */
 void
-record_filter_dependency(Oid index_table, RowExpression *filter)
+record_code_dependencies(Oid index_table, List *expressions)
 {
 	ObjectAddress object;
+	ListCell   *cell;
 
 	ObjectAddressSet(object, RelationRelationId, index_table);
-	if (filter != NULL)
-		recordDependencyOnExpr(&object, (Node *) without_columns(filter), NIL,
-							   DEPENDENCY_NORMAL);
+	foreach(cell, expressions)
+		if (lfirst(cell) != NULL)
+			recordDependencyOnExpr(&object, (Node *) without_columns(lfirst(cell)), NIL,
+								   DEPENDENCY_NORMAL);
 }
 
 /*
@@ -355,7 +393,8 @@ replace_vars(Node *node, void *context)
 
 /*
  * parse_over_fact
- *		Returns the expression text over the columns of a fact table, coerced to a type.
+ *		Returns the expression text over the columns of a fact table, coerced to a type; to none
+ *		if it is that of a field.
  */
 static Node *
 parse_over_fact(Relation fact, const char *text, Oid type, int32 typmod,
@@ -366,16 +405,19 @@ parse_over_fact(Relation fact, const char *text, Oid type, int32 typmod,
 	ParseContext context;
 	ResTarget  *target;
 	Alias	   *alias = NULL;
+	bool		is_field = !OidIsValid(type);
+	const char *what = is_field ? "field" : "filter";
 	Node	   *expr;
 	int			i;
 
-	push_parse_context(&context, "filter", text, strlen("SELECT "), 0);
+	push_parse_context(&context, what, text, strlen("SELECT "), 0);
 	target = parse_lone_expression("", text);
 	if (target == NULL || target->name != NULL || target->indirection != NIL ||
 		(IsA(target->val, ColumnRef) && IsA(llast(((ColumnRef *) target->val)->fields), A_Star)))
 		ereport(ERROR,
 				(errcode(ERRCODE_SYNTAX_ERROR),
-				 errmsg("invalid filter: \"%s\" is not a single SQL expression", text),
+				 errmsg("invalid %s: \"%s\" is not a single SQL expression", what, text),
+				 is_field ? errhint("A field in parentheses is an SQL expression over the columns of the fact table, followed by AS and a name.") :
 				 errhint("Write a condition on the columns of the fact table, as it would follow WHERE.")));
 
 	if (column_names != NULL)
@@ -389,8 +431,18 @@ parse_over_fact(Relation fact, const char *text, Oid type, int32 typmod,
 	item = addRangeTableEntryForRelation(pstate, fact, AccessShareLock, alias, false, true);
 	addNSItemToQuery(pstate, item, false, true, true);
 
-	expr = transformExpr(pstate, target->val, EXPR_KIND_INDEX_PREDICATE);
-	if (type == BOOLOID && typmod == -1)
+	expr = transformExpr(pstate, target->val, is_field ? EXPR_KIND_INDEX_EXPRESSION : EXPR_KIND_INDEX_PREDICATE);
+	if (is_field)
+	{
+		if (exprType(expr) == UNKNOWNOID)
+			expr = coerce_type(pstate, expr, UNKNOWNOID, TEXTOID, -1, COERCION_IMPLICIT, COERCE_IMPLICIT_CAST, -1);
+		if (get_typtype(exprType(expr)) == TYPTYPE_PSEUDO)
+			ereport(ERROR,
+					(errcode(ERRCODE_DATATYPE_MISMATCH),
+					 errmsg("field \"%s\" has pseudo-type %s", text, format_type_be(exprType(expr))),
+					 errhint("Cast the expression to a type.")));
+	}
+	else if (type == BOOLOID && typmod == -1)
 		expr = coerce_to_boolean(pstate, expr, "filter");
 	else
 	{
@@ -426,7 +478,7 @@ check_columns(Relation fact, Node *expr)
 		if (attno <= 0)
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_COLUMN_REFERENCE),
-					 errmsg("system columns and whole rows cannot be used in a filter")));
+					 errmsg("system columns and whole rows cannot be used in a filter or a field")));
 		if (is_virtual_column(TupleDescAttr(RelationGetDescr(fact), attno - 1)))
 			ereport(ERROR,
 					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),

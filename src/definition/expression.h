@@ -16,6 +16,7 @@
 #include "../indextable.h"
 
 extern RowExpression *expression_compile_filter(Relation fact, const char *text);
+extern RowExpression *expression_compile_field(Relation fact, const char *text, const char **column_names, bool given);
 extern RowExpression *expression_compile(Relation fact, const char *text, Oid type, int32 typmod,
 										 const char **column_names);
 extern RowExpression *expression_parse(Relation fact, const char *text, Oid type, int32 typmod,
@@ -28,6 +29,7 @@ extern bool expression_eval(RowExpression *expr, TupleTableSlot *row, Datum *res
 extern Bitmapset *expression_columns(RowExpression *expr);
 extern List *expression_code(RowExpression *expr);
 extern List *add_code_function(List *code, Oid function);
-extern void record_filter_dependency(Oid index_table, RowExpression *filter);
+extern bool expression_is(RowExpression *expr, Node *node, Index varno);
+extern void record_code_dependencies(Oid index_table, List *expressions);
 
 #endif							/* INDEXTABLE_EXPRESSION_H */

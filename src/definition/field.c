@@ -13,6 +13,7 @@
 #include "catalog/pg_am.h"
 #include "catalog/pg_type.h"
 #include "commands/defrem.h"
+#include "nodes/nodeFuncs.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
@@ -73,6 +74,14 @@ resolve_field(Field *field, IndexDef *def, Relation fact, Form_pg_attribute colu
 		if (!OidIsValid(spec->type))
 			field->type = TIDOID;
 		field->collation = InvalidOid;
+	}
+	else if (spec->expression != NULL)
+	{
+		field->fact_attno = EXPRESSION_ATTNO;
+		field->convert = expression_compile_field(fact, spec->expression, column_names, false);
+		field->type = exprType(expression_node(field->convert));
+		field->typmod = exprTypmod(expression_node(field->convert));
+		field->collation = exprCollation(expression_node(field->convert));
 	}
 	else if (spec->column != NULL)
 	{
@@ -150,7 +159,7 @@ check_field(Field *field, IndexDef *def, bool is_key)
 				 errmsg("type %s of key field \"%s\" has no order",
 						format_type_be(field->type), spec->text),
 				 errdetail("A key needs a type with a default btree operator class."),
-				 spec->column == NULL ? hint_for_type(spec->text, field->type) : 0));
+				 field->fact_attno == 0 ? hint_for_type(spec->text, field->type) : 0));
 
 	/* Errors of such a cast are not caught; see cast_column(). */
 	if (def->skip_mismatch && field->convert != NULL && expression_calls_users_code(field->convert))
@@ -159,6 +168,72 @@ check_field(Field *field, IndexDef *def, bool is_key)
 				 errmsg("field \"%s\" of type %s cannot be used with on_mismatch => 'skip'",
 						spec->text, format_type_be(field->type)),
 				 errhint("Use one of the server's own types, or on_mismatch => 'error'.")));
+}
+
+/* field_text: returns the text of a field with its expression, if it has one, as the server writes it now */
+char *
+field_as_written(Relation fact, FieldSpec *spec, RowExpression *expression)
+{
+	return expression == NULL || spec->expression == NULL ? spec->text :
+		psprintf("(%s)%s", expression_text(fact, expression), spec->text + spec->tail);
+}
+
+/*
+ * stored_fields
+ *		Returns fields that a user gives as the catalog keeps them: expressions are written by the
+ *		server, which qualifies names and has read constants under the user's settings.
+ */
+List *
+stored_fields(Relation fact, List *texts)
+{
+	List	   *result = NIL;
+	ListCell   *cell;
+
+	foreach(cell, texts)
+	{
+		FieldSpec  *spec = parse_field_spec(lfirst(cell), false);
+
+		result = lappend(result, field_as_written(fact, spec, spec->expression == NULL ? NULL :
+											expression_compile_field(fact, spec->expression, NULL, true)));
+		/* It may be too long now. */
+		(void) parse_field_spec(llast(result), false);
+	}
+	return result;
+}
+
+/* definition_expressions: returns the filter and the expressions of fields, RowExpression * or NULL */
+List *
+definition_expressions(IndexDef *def)
+{
+	List	   *result = list_make1(def->filter);
+	int			i;
+
+	for (i = 0; i < def->nkeys + def->nincludes; i++)
+		if (def->fields[i].spec->expression != NULL)
+			result = lappend(result, def->fields[i].convert);
+	return result;
+}
+
+/*
+ * parse_expressions
+ *		Returns the filter of a row of the catalog, and then for each key field and each included
+ *		one its expression, parsed only; NULL for what is none.
+ */
+List *
+parse_expressions(Relation fact, DefinitionRow *row, const char **column_names)
+{
+	List	   *result = list_make1(row->filter == NULL ? NULL :
+								   expression_parse(fact, row->filter, BOOLOID, -1, column_names));
+	ListCell   *cell;
+
+	foreach(cell, list_concat_copy(row->key, row->include))
+	{
+		FieldSpec  *spec = parse_field_spec(lfirst(cell), false);
+
+		result = lappend(result, spec->expression == NULL ? NULL :
+						 expression_parse(fact, spec->expression, InvalidOid, -1, column_names));
+	}
+	return result;
 }
 
 /* check_hint: refuses @ctid where it is of no use: the place of a row changes, and is only tried */

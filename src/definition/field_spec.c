@@ -1,10 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * field_spec.c
- *	  Parses the text of a field: path [::type] [COLLATE "c"] [AS name].
+ *	  Parses the text of a field: path [::type] [COLLATE "c"] [AS name], or an SQL expression
+ *	  in parentheses AS name.
  *
  * The path is parsed here.  What follows it is SQL, and is parsed by the server's own
- * grammar.
+ * grammar.  So is an expression, in expression.c.
  *
  *-------------------------------------------------------------------------
  */
@@ -41,6 +42,7 @@
 
 pg_noreturn static void spec_error(const char *text, const char *at, const char *what, const char *hint);
 static const char *parse_column(FieldSpec *spec, const char *p);
+static const char *parse_expression(FieldSpec *spec, const char *p);
 static const char *parse_path(FieldSpec *spec, const char *p);
 static const char *parse_member(FieldSpec *spec, const char *p);
 static char *json_string(FieldSpec *spec, const char *start, int len);
@@ -95,6 +97,11 @@ parse_field_spec(const char *text, bool with_type)
 				 errmsg("field must not be empty"),
 				 errhint("A field is a path into the document, such as \"address.city\", or \"@column\".")));
 
+	if (*p == '(')
+	{
+		spec->tail = parse_expression(spec, p) - spec->text;
+		return spec;
+	}
 	p = (*p == '@') ? parse_column(spec, p + 1) : parse_path(spec, p);
 
 	if (*p != '\0' && !IS_SPACE(*p) && strncmp(p, "::", 2) != 0)
@@ -166,6 +173,21 @@ parse_column(FieldSpec *spec, const char *p)
 	/* No column can have the name of a system column. */
 	spec->name = pstrdup(is_hint_column(spec) ? "fact_ctid" : spec->column);
 	return p;
+}
+
+/* parse_expression: takes what precedes AS for an expression, and returns the place behind it */
+static const char *
+parse_expression(FieldSpec *spec, const char *p)
+{
+	const char *end = p + strlen(p);
+
+	spec->name = name_after_as(p, &end);
+	if (spec->name != NULL)
+		check_name_length(spec->name, "Choose a shorter name.");
+	while (end > p && IS_SPACE(end[-1]))
+		end--;
+	spec->expression = pnstrdup(p, end - p);
+	return end;
 }
 
 /* is_hint_column: returns whether a field is @ctid, the place of the fact row */

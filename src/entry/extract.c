@@ -46,6 +46,7 @@ typedef struct Elements
 static bool same_json(JsonbValue *a, JsonbValue *b);
 static ValueResult field_value(Field *field, FactRow *row, int docno, bool is_key,
 							   Datum *result, RowMismatch *mismatch);
+static bool is_json_null(Field *field, Datum result);
 static void collect_elements(Field *field, JsonbValue *value, int step, Elements *elements,
 							 RowMismatch *mismatch);
 static void sort_elements(IndexDef *def, Elements *elements);
@@ -275,6 +276,20 @@ same_json(JsonbValue *a, JsonbValue *b)
 	}
 }
 
+/* is_json_null: returns whether a value of a field is JSON null */
+static bool
+is_json_null(Field *field, Datum result)
+{
+	Jsonb	   *json;
+	JsonbValue	value;
+
+	if (field->type != JSONBOID)
+		return false;
+	json = DatumGetJsonbP(result);
+	return JsonContainerIsScalar(&json->root) &&
+		JsonbExtractScalar(&json->root, &value) && value.type == jbvNull;
+}
+
 /*
  * field_value
  *		Finds the value of a field that is not multi-valued.  No key is JSON null,
@@ -303,17 +318,18 @@ field_value(Field *field, FactRow *row, int docno, bool is_key, Datum *result,
 		{
 			if (field->typlen == -1)
 				*result = PointerGetDatum(PG_DETOAST_DATUM_PACKED(*result));
-			return VALUE_OK;
+			return is_key && is_json_null(field, *result) ? VALUE_JSON_NULL : VALUE_OK;
 		}
 		if (why.message == NULL)
 			return VALUE_NULL;
 		if (mismatch->field == NULL)
 		{
-			Form_pg_attribute att = TupleDescAttr(row->slot->tts_tupleDescriptor,
-												  field->fact_attno - 1);
+			/* An expression is mostly over the document. */
+			AttrNumber	attno = field->fact_attno == EXPRESSION_ATTNO ? row->fact->doc_attno[docno] : field->fact_attno;
+			Form_pg_attribute att = TupleDescAttr(row->slot->tts_tupleDescriptor, attno - 1);
 
 			mismatch->field = field;
-			mismatch->value = value_text(att->atttypid, row->slot->tts_values[field->fact_attno - 1]);
+			mismatch->value = value_text(att->atttypid, row->slot->tts_values[attno - 1]);
 			mismatch->why = why;
 		}
 		return VALUE_MISMATCH;
@@ -325,15 +341,7 @@ field_value(Field *field, FactRow *row, int docno, bool is_key, Datum *result,
 		if (row->slot->tts_isnull[field->fact_attno - 1])
 			return VALUE_NULL;
 		*result = field->typlen == -1 ? PointerGetDatum(PG_DETOAST_DATUM_PACKED(stored)) : stored;
-		if (is_key && field->type == JSONBOID)
-		{
-			Jsonb	   *json = DatumGetJsonbP(*result);
-
-			if (JsonContainerIsScalar(&json->root) &&
-				JsonbExtractScalar(&json->root, &value) && value.type == jbvNull)
-				return VALUE_JSON_NULL;
-		}
-		return VALUE_OK;
+		return is_key && is_json_null(field, *result) ? VALUE_JSON_NULL : VALUE_OK;
 	}
 	if (!document_value(row, docno, field->spec->steps, field->spec->nsteps, &value))
 		return VALUE_NULL;

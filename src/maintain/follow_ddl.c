@@ -23,6 +23,7 @@
 #include "../catalog/owner.h"
 #include "../definition/cache.h"
 #include "../definition/expression.h"
+#include "../definition/field.h"
 #include "../definition/fact_key.h"
 #include "../definition/index_partition.h"
 #include "../definition/roots.h"
@@ -38,7 +39,7 @@
 #include "install_triggers.h"
 
 static void load_definition(void *arg);
-static List *present_specs(Field *fields, int n, Relation fact);
+static List *present_specs(Field *fields, int n, Relation fact, bool names_changed);
 
 /*
  * invalidate_broken_definitions
@@ -169,7 +170,7 @@ invalidate_without_triggers(Oid relid)
  *		Writes the catalog row of an index table anew if names in it have changed, or its
  *		entries have, of which older snapshots learn by that.
  *
- * A filter whose names are as they were is left as it was written.  Written anew it would have
+ * An expression whose names are as they were is left as it was written.  Written anew it would have
  * the casts that the types of its columns ask for now, and mean these whatever the types
  * become later.
  */
@@ -193,9 +194,9 @@ update_definition(IndexDef *def, Relation fact, bool entries_changed)
 	for (i = 0; i < factdef->npk; i++)
 		row.primary_key = lappend(row.primary_key,
 								  get_attname(factdef->relid, factdef->pk_attno[i], false));
-	row.key = present_specs(def->fields, def->nkeys, fact);
-	row.include = present_specs(def->fields + def->nkeys, def->nincludes, fact);
 	names_changed = !same_strings(stored->columns, get_column_names_by_number(fact));
+	row.key = present_specs(def->fields, def->nkeys, fact, names_changed);
+	row.include = present_specs(def->fields + def->nkeys, def->nincludes, fact, names_changed);
 	if (def->filter != NULL && names_changed)
 		row.filter = expression_text(fact, def->filter);
 
@@ -212,9 +213,9 @@ update_definition(IndexDef *def, Relation fact, bool entries_changed)
 	}
 }
 
-/* present_specs: returns the texts of field specs, with the present names of the columns that they use */
+/* present_specs: returns the texts of field specs, with the present names of the columns that they use, which may have changed */
 static List *
-present_specs(Field *fields, int n, Relation fact)
+present_specs(Field *fields, int n, Relation fact, bool names_changed)
 {
 	List	   *result = NIL;
 	int			i;
@@ -223,7 +224,7 @@ present_specs(Field *fields, int n, Relation fact)
 	{
 		FieldSpec  *spec = fields[i].spec;
 
-		result = lappend(result, spec->column == NULL ? spec->text :
+		result = lappend(result, spec->column == NULL ? field_as_written(fact, spec, names_changed ? fields[i].convert : NULL) :
 						 psprintf("@%s%s",
 								  quote_identifier(get_attname(RelationGetRelid(fact),
 															   fields[i].fact_attno, false)),

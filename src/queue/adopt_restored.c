@@ -35,6 +35,7 @@
 #include "../catalog/validity.h"
 #include "../definition/columns.h"
 #include "../definition/expression.h"
+#include "../definition/field.h"
 #include "../indextable.h"
 #include "../util/dependencies.h"
 #include "../util/inherit.h"
@@ -47,7 +48,7 @@ PG_FUNCTION_INFO_V1(indextable_restored);
 
 static void adopt(Oid fact_table);
 static bool needs_adoption(Oid fact_table);
-static void record_stored_filter_dependency(void *arg);
+static void record_stored_dependencies(void *arg);
 
 /*
  * indextable_restored
@@ -147,6 +148,7 @@ adopt(Oid fact_table)
 	{
 		StoredDefinition *stored = lfirst(cell);
 		Oid			index_table = stored->row.index_table;
+		ErrorData  *error;
 
 		if (stored->fact_oid != fact_table)
 		{
@@ -166,17 +168,11 @@ adopt(Oid fact_table)
 			record_table_dependency(index_table, stored->row.replaces);
 			record_extension_dependency(index_table);
 		}
-		if (stored->row.filter != NULL)
-		{
-			ErrorData  *error;
-
-			/* A filter that cannot be parsed now does not stop the restore. */
-			CommandCounterIncrement();
-			error = run_catching_row_errors(record_stored_filter_dependency, stored);
-
-			if (error != NULL)
-				FreeErrorData(error);
-		}
+		/* An expression that cannot be parsed now does not stop the restore. */
+		CommandCounterIncrement();
+		error = run_catching_row_errors(record_stored_dependencies, stored);
+		if (error != NULL)
+			FreeErrorData(error);
 		restored = true;
 	}
 	if (restored)
@@ -204,18 +200,14 @@ needs_adoption(Oid fact_table)
 	return false;
 }
 
-/*
- * record_stored_filter_dependency
- *		Records what the filter of an index table depends on.
- */
+/* record_stored_dependencies: records what the expressions of an index table depend on */
 static void
-record_stored_filter_dependency(void *arg)
+record_stored_dependencies(void *arg)
 {
 	StoredDefinition *stored = arg;
 	Relation	fact = relation_open(stored->row.fact_table, NoLock);
 
-	record_filter_dependency(stored->row.index_table,
-							 expression_parse(fact, stored->row.filter, BOOLOID, -1,
-											  get_stored_column_names(fact, stored)));
+	record_code_dependencies(stored->row.index_table,
+							 parse_expressions(fact, &stored->row, get_stored_column_names(fact, stored)));
 	relation_close(fact, NoLock);
 }

@@ -33,6 +33,9 @@
  *	 for, where there is an array; where there is none, they raise an error.  They stand in place
  *	 of the columns that they return: see elements.c.
  *
+ * An expression.  A field that is one has the value of the same expression, simplified in the
+ * same way, if it reads no settings and calls no functions of users.
+ *
  * A type.  A field of type T has the value of (doc #>> path)::T, which is made as the parser
  * makes it of an explicit cast; see cast.c.  So the expression must have the nodes that the
  * parser makes for that cast.
@@ -75,6 +78,7 @@
 #include "utils/memutils.h"
 
 #include "../catalog/completeness.h"
+#include "../definition/expression.h"
 #include "field_match.h"
 
 /* How a query casts the text of a field to its type. */
@@ -176,6 +180,8 @@ has_value(IndexDef *def, Field *field, Node *expr, Index varno, bool exactly)
 	struct FieldCast *cast;
 	Oid			type;
 
+	if (field->fact_attno == EXPRESSION_ATTNO)
+		return expression_is(field->convert, expr, varno);
 	/* Most expressions of most queries are told by this. */
 	switch (nodeTag(expr))
 	{
