@@ -193,7 +193,8 @@ stored_fields(Relation fact, List *texts)
 	{
 		FieldSpec  *spec = parse_field_spec(lfirst(cell), false);
 
-		result = lappend(result, field_as_written(fact, spec, spec->expression == NULL ? NULL :
+		/* One without a name is refused, and shown as it was given. */
+		result = lappend(result, field_as_written(fact, spec, spec->expression == NULL || spec->name == NULL ? NULL :
 											expression_compile_field(fact, spec->expression, NULL, true)));
 		/* It may be too long now. */
 		(void) parse_field_spec(llast(result), false);

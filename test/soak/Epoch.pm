@@ -88,7 +88,8 @@ sub finish
 	my $locks = q(EXISTS (SELECT FROM pg_locks x JOIN pg_locks l USING (virtualtransaction) WHERE x.transactionid = p.transaction AND x.mode = 'ExclusiveLock' AND l.locktype = 'relation' AND l.mode IN ('AccessExclusiveLock', 'ExclusiveLock', 'ShareRowExclusiveLock', 'ShareUpdateExclusiveLock')));
 	my $prepared = $s->select('none', "SELECT gid, $locks OR gid NOT LIKE 'soak-$epoch-%' FROM pg_prepared_xacts p ORDER BY gid") // [];
 	$chaos->stop_at_once() if enabled('crash') && @$prepared && chance(0.3);
-	my $kept = @{ $run->{pending} } || chance(0.5) ? 0 : 2;
+	my $building = $s->value('none', "SELECT count(*) FROM indextable_internal.definition WHERE state = 'building'") // 1;
+	my $kept = @{ $run->{pending} } || $building || chance(0.5) ? 0 : 2;
 	for (@$prepared)
 	{
 		next if !$_->[1] && $kept-- > 0;

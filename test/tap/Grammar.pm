@@ -62,6 +62,7 @@ sub expression
 	my ($a, $field) = @_;
 	my $f = $FIELD{$field};
 	if ($f->{column}) { feature('@column'); return $a eq '' ? $f->{column} : "$a.$f->{column}"; }
+	if ($f->{sql}) { feature('expression'); return '(' . ($a eq '' ? $f->{sql} : $f->{sql} =~ s/\bdoc\b/$a.doc/gr) . ')'; }
 	return '(' . as_json($a, @{ $f->{path} }) . ')' if $f->{type} eq 'jsonb';
 	my $text = as_text($a, @{ $f->{path} });
 	return "($text)" if $f->{type} eq 'text' && !$f->{collate};
@@ -210,7 +211,7 @@ sub spelled
 			"$doc -> '$name' ?| ARRAY['$value', $other]", "$doc -> '$name' ?& ARRAY['$value', $other]", "$doc -> '$name' ? '$value'", "$doc \@? '\$.$name\[*] ? (\@$at == $element)'", "$doc \@? '\$.$name ? (\@$at == $element)'", "$doc \@\@ '\$.$name\[*]$at == $element'", "$doc \@\@ '\$.$name\[*]$at > $element'", "jsonb_path_exists($doc, '\$.$name\[*]$at ? (\@ == \$v)', '{\"v\": $element}')",
 			"EXISTS (SELECT FROM $elements e WHERE $e = '$value') AND EXISTS (SELECT FROM $elements e WHERE $e = $other)");
 	}
-	return compared($a, $field, 'plain') if $f->{column} || $type eq 'jsonb';
+	return compared($a, $field, 'plain') if $f->{column} || $f->{sql} || $type eq 'jsonb';
 	my $text = as_text($a, @{ $f->{path} });
 	my $json = as_json($a, @{ $f->{path} });
 	my $scalar = $number || $type eq 'boolean' || $value =~ /^(true|[0-9]+)$/ && chance(0.5) ? $value : JSON::PP->new->allow_nonref->encode($value);

@@ -19,7 +19,7 @@ sub literal { return defined $_[0] ? "'" . $_[0] =~ s/'/''/gr . "'" : 'NULL'; }
 my $json = JSON::PP->new->canonical->allow_nonref;
 
 # The fields of documents: path, type, values of look-ups, and the field spec if the path is not enough. What is dirty
-# has values that the cast refuses. lax: values that only some of the ways to write an expression treat alike.
+# has values that the cast refuses. sql: the field is an expression. lax: values that only some of the ways to write an expression treat alike.
 our %FIELD = (
 	k => { path => ['k'], pool => [qw(a b c d 1 true ä), '', '{"x": 1}', '[1, 2]', 'null'] },
 	t => { path => ['t'], pool => [qw(Genoa Oslo Rome Genua)] },
@@ -51,6 +51,8 @@ our %FIELD = (
 	tag => { path => ['tags'], spec => 'tags[*] AS tag', multi => 1, pool => [qw(red blue green 1 true)] },
 	tagi => { path => ['nums'], spec => 'nums[*]::int AS num', multi => 1, type => 'int', pool => [ 1 .. 5 ] },
 	item => { path => ['items'], spec => 'items[*].name AS item', multi => 1, sub => 'name', pool => [qw(nut bolt)] },
+	low => { path => ['t'], sql => q(lower(doc ->> 't')), spec => q((lower(doc ->> 't')) AS low), pool => [qw(genoa oslo rome), ''] },
+	half => { path => ['i'], sql => q((doc ->> 'i')::int / 2), spec => q(((doc ->> 'i')::int / 2) AS half), type => 'int', pool => [ 0 .. 2 ] },
 	note => { column => 'note', spec => '@note', pool => [qw(n0 n1 n2)] },
 	v => { column => 'v', spec => '@v', type => 'int', pool => [ 0 .. 4 ] },
 	id => { column => 'id', spec => '@id', type => 'int', pool => [ 1 .. 60 ] },
