@@ -95,11 +95,7 @@ expression_compile_filter(Relation fact, const char *text)
 	return compile(fact, text, BOOLOID, -1, NULL, true);
 }
 
-/*
- * expression_compile_field
- *		Returns a field's expression, of its own type, ready to be evaluated.  given is whether it
- *		comes from a user.
- */
+/* expression_compile_field: returns a field's expression, of its own type; given is whether it comes from a user */
 RowExpression *
 expression_compile_field(Relation fact, const char *text, const char **column_names, bool given)
 {
@@ -129,9 +125,8 @@ expression_text(Relation fact, RowExpression *expr)
 
 /*
  * expression_compile
- *		Returns the expression text, coerced to a type and ready to be evaluated.
- *		column_names, if not NULL, are the names that text uses for columns, by column
- *		number.
+ *		Returns the expression text, coerced to a type and ready to be evaluated.  column_names,
+ *		if not NULL, are the names that text uses for columns, by column number.
  */
 RowExpression *
 expression_compile(Relation fact, const char *text, Oid type, int32 typmod,
@@ -201,10 +196,7 @@ parse(Relation fact, const char *text, Oid type, int32 typmod, const char **colu
 	return result;
 }
 
-/*
- * expression_calls_users_code
- *		Returns whether evaluating an expression runs functions that are not the server's own.
- */
+/* expression_calls_users_code: returns whether evaluating an expression runs functions that are not the server's own */
 bool
 expression_calls_users_code(RowExpression *expr)
 {

@@ -52,8 +52,7 @@
  * Z.  Whether a text has none is recorded: see completeness.c.  For the other types of times
  * the time zone or IntervalStyle counts.
  *
- * A row whose value cannot be cast has no entry, or its writer got an error; see
- * extract_entries().
+ * A row whose value cannot be cast has no entry, or its writer got an error: see extract_entries().
  *
  * A collation does not change a value.  A caller that compares or sorts takes care of it.
  *
