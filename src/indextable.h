@@ -57,10 +57,9 @@ typedef struct PathStep
 typedef struct FieldSpec
 {
 	char	   *text;			/* as the user has written it */
-	int			tail;			/* where in text the path, @column or
-								 * expression ends */
+	int			tail;			/* where in text AS, or a path's type, begins */
 	char	   *column;			/* the name in @column, or NULL */
-	char	   *expression;		/* SQL in parentheses; NULL: a path or @column */
+	char	   *expression;		/* SQL in parentheses, or NULL */
 	PathStep   *steps;			/* the path into the document */
 	int			nsteps;
 	bool		multi;			/* the path has a [*] */
@@ -96,19 +95,15 @@ typedef struct Cast
 /* An SQL expression over a fact row; see definition/expression.c. */
 typedef struct RowExpr_ RowExpression;
 
-/* What no column has for its number. */
-#define EXPRESSION_ATTNO	PG_INT16_MIN
-
 /* A key field or an included field of an index table. */
 typedef struct Field
 {
 	FieldSpec  *spec;
 	AttrNumber	attno;			/* the column of the index table */
-	AttrNumber	fact_attno;		/* the column of the fact table; 0: a path;
-								 * EXPRESSION_ATTNO: an expression */
+	AttrNumber	fact_attno;		/* in the fact table; 0: a path; or this: */
+#define EXPRESSION_ATTNO	PG_INT16_MIN
 	bool		is_hint;		/* it is @ctid; see entry/fact_fetch.c */
-	RowExpression *convert;		/* the expression, or the cast of
-								 * @column::type; or NULL */
+	RowExpression *convert;		/* expression, or cast of column; or NULL */
 	int			plain_steps;	/* of the path before the [*], or all */
 	bool		is_jsonb;
 	Oid			type;
@@ -167,8 +162,7 @@ typedef struct IndexDef
 	AttrNumber *search;			/* these columns */
 	ScanKeyData *search_keys;	/* to search it with */
 	bool		covering;		/* it has the included fields, too */
-	Size		max_covered_bytes;	/* entries up to so many bytes fit easily
-									 * then */
+	Size		max_covered_bytes;	/* entries of this size fit easily then */
 	Oid			row_index;		/* async: on the columns pk_attno */
 	ScanKeyData *row_keys;		/* to search it with */
 	HTAB	   *parts;			/* of IndexPartition, as far as they have been

@@ -189,7 +189,7 @@ rewritten_fields(Relation fact, List *texts, List *expressions, int first)
 		int			i = first + foreach_current_index(cell);
 
 		result = lappend(result, field_as_written(fact, parse_field_spec(lfirst(cell), false),
-											i < list_length(expressions) ? list_nth(expressions, i) : NULL));
+												  i < list_length(expressions) ? list_nth(expressions, i) : NULL));
 	}
 	return result;
 }

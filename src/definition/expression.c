@@ -356,8 +356,8 @@ record_code_dependencies(Oid index_table, List *expressions)
 	ObjectAddressSet(object, RelationRelationId, index_table);
 	foreach(cell, expressions)
 		if (lfirst(cell) != NULL)
-			recordDependencyOnExpr(&object, (Node *) without_columns(lfirst(cell)), NIL,
-								   DEPENDENCY_NORMAL);
+		recordDependencyOnExpr(&object, (Node *) without_columns(lfirst(cell)), NIL,
+							   DEPENDENCY_NORMAL);
 }
 
 /*

@@ -175,7 +175,7 @@ char *
 field_as_written(Relation fact, FieldSpec *spec, RowExpression *expression)
 {
 	return expression == NULL || spec->expression == NULL ? spec->text :
-		psprintf("(%s)%s", expression_text(fact, expression), spec->text + spec->tail);
+		psprintf("(%s)%s", expression_text(fact, expression), spec->text +spec->tail);
 }
 
 /*
@@ -195,7 +195,7 @@ stored_fields(Relation fact, List *texts)
 
 		/* One without a name is refused, and shown as it was given. */
 		result = lappend(result, field_as_written(fact, spec, spec->expression == NULL || spec->name == NULL ? NULL :
-											expression_compile_field(fact, spec->expression, NULL, true)));
+												  expression_compile_field(fact, spec->expression, NULL, true)));
 		/* It may be too long now. */
 		(void) parse_field_spec(llast(result), false);
 	}
@@ -224,7 +224,7 @@ List *
 parse_expressions(Relation fact, DefinitionRow *row, const char **column_names)
 {
 	List	   *result = list_make1(row->filter == NULL ? NULL :
-								   expression_parse(fact, row->filter, BOOLOID, -1, column_names));
+									expression_parse(fact, row->filter, BOOLOID, -1, column_names));
 	ListCell   *cell;
 
 	foreach(cell, list_concat_copy(row->key, row->include))
