@@ -103,7 +103,7 @@ typedef struct Field
 	AttrNumber	fact_attno;		/* in the fact table; 0: a path; or this: */
 #define EXPRESSION_ATTNO	PG_INT16_MIN
 	bool		is_hint;		/* it is @ctid; see entry/fact_fetch.c */
-	RowExpression *convert;		/* expression, or cast of column; or NULL */
+	RowExpression *convert;		/* what it is computed by; NULL: it is stored */
 	int			plain_steps;	/* of the path before the [*], or all */
 	bool		is_jsonb;
 	Oid			type;

@@ -39,6 +39,7 @@
 #include "utils/snapmgr.h"
 
 #include "../definition/fact_partition.h"
+#include "../definition/tree_age.h"
 #include "../definition/resolve.h"
 #include "../entry/fact_fetch.h"
 #include "../entry/foreign_scan.h"
@@ -121,7 +122,7 @@ next_rows(Build *b, Reconciliation *r)
 {
 	Oid			last_table;
 	ArrayType  *last = read_build_position(b, &last_table);
-	List	   *leaves = lock_leaves(r->def->relid, r->snapshot, AccessShareLock);
+	List	   *leaves = lock_leaves_to_read(r->def->relid, r->snapshot);
 	ListCell   *cell;
 
 	list_sort(leaves, list_oid_cmp);

@@ -2,7 +2,7 @@
  *
  * expression.c
  *	  Parses, checks, compiles and evaluates SQL expressions over a fact row: filters, fields
- *	  that are expressions, and casts of plain columns.
+ *	  that are expressions, casts of columns, and what virtual columns stand for.
  *
  * Every expression is parsed under search_path = pg_catalog, pg_temp.  One that calls
  * anything that is not the server's own is evaluated as the fact table's owner, in a
@@ -41,6 +41,7 @@
 #include "parser/parse_collate.h"
 #include "parser/parse_expr.h"
 #include "parser/parse_relation.h"
+#include "rewrite/rewriteHandler.h"
 #include "rewrite/rewriteManip.h"
 #include "storage/lockdefs.h"
 #include "utils/builtins.h"
@@ -109,10 +110,7 @@ expression_text(Relation fact, RowExpression *expr)
 	Caller		caller;
 	char	   *result;
 
-	/*
-	 * Write columns without the table's name, and functions with their
-	 * schemas.
-	 */
+	/* Columns have no table's name then, and functions their schemas. */
 	become_owner(&caller, fact->rd_rel->relowner);
 	fix_gucs();
 	result = deparse_expression((Node *) expr->parsed,
@@ -143,11 +141,7 @@ expression_parse(Relation fact, const char *text, Oid type, int32 typmod,
 	return parse(fact, text, type, typmod, column_names, false);
 }
 
-/*
- * compile
- *		Parses, checks and plans an expression.  given is whether it comes from a user,
- *		whose settings tell how its constants are read.
- */
+/* compile: parses, checks and plans an expression; given is whether it comes from a user, by whose settings constants are read */
 static RowExpression *
 compile(Relation fact, const char *text, Oid type, int32 typmod, const char **column_names, bool given)
 {
@@ -156,6 +150,9 @@ compile(Relation fact, const char *text, Oid type, int32 typmod, const char **co
 
 	become_owner(&caller, result->owner);
 	fix_gucs();
+	/* A filter with a virtual column has been refused when it was given. */
+	if (!given)
+		result->parsed = (Expr *) expand_virtual_columns((Node *) result->parsed, fact);
 	check_columns(fact, (Node *) result->parsed);
 	result->users_code = calls_users_code((Node *) result->parsed, NULL);
 
@@ -383,11 +380,7 @@ replace_vars(Node *node, void *context)
 	return expression_tree_mutator(node, replace_vars, context);
 }
 
-/*
- * parse_over_fact
- *		Returns the expression text over the columns of a fact table, coerced to a type; to none
- *		if it is that of a field.
- */
+/* parse_over_fact: returns the expression text over a fact table's columns, coerced to a type; not if it is a field's */
 static Node *
 parse_over_fact(Relation fact, const char *text, Oid type, int32 typmod,
 				const char **column_names)
@@ -474,9 +467,13 @@ check_columns(Relation fact, Node *expr)
 		if (is_virtual_column(TupleDescAttr(RelationGetDescr(fact), attno - 1)))
 			ereport(ERROR,
 					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-					 errmsg("virtual generated column \"%s\" cannot be used in an index table",
+					 errmsg("virtual generated column \"%s\" cannot be used in a filter or an expression",
 							NameStr(TupleDescAttr(RelationGetDescr(fact), attno - 1)->attname)),
-					 errhint("Use the expression that generates the column.")));
+					 errhint("Use the expression that generates it: %s.",
+							 quote_literal_cstr(deparse_expression(expand_virtual_columns(expr, fact),
+																   deparse_context_for(RelationGetRelationName(fact),
+																					   RelationGetRelid(fact)),
+																   false, false)))));
 	}
 }
 

@@ -100,7 +100,7 @@ resolve_field(Field *field, IndexDef *def, Relation fact, Form_pg_attribute colu
 			field->type = column->atttypid;
 			field->typmod = column->atttypmod;
 		}
-		if (field->type != att->atttypid || field->typmod != att->atttypmod)
+		if (field->type != att->atttypid || field->typmod != att->atttypmod || is_virtual_column(att))
 			field->convert = expression_compile(fact, quote_identifier(spec->column),
 												field->type, field->typmod, column_names);
 	}

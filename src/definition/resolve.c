@@ -312,10 +312,13 @@ definition_columns(IndexDef *def)
 	for (i = 0; i < fact->npk; i++)
 		ADD(fact->pk_attno[i]);
 	for (i = 0; i < def->nkeys + def->nincludes; i++)
-		if (def->fields[i].fact_attno == EXPRESSION_ATTNO)
-			columns = bms_add_members(columns, expression_columns(def->fields[i].convert));
-		else if (def->fields[i].fact_attno != 0 && !def->fields[i].is_hint)
+	{
+		if (def->fields[i].fact_attno != 0 && def->fields[i].fact_attno != EXPRESSION_ATTNO && !def->fields[i].is_hint)
 			ADD(def->fields[i].fact_attno);
+		/* An expression, and a virtual column, are read from others. */
+		if (def->fields[i].convert != NULL)
+			columns = bms_add_members(columns, expression_columns(def->fields[i].convert));
+	}
 #undef ADD
 	if (def->filter != NULL)
 		columns = bms_add_members(columns, expression_columns(def->filter));

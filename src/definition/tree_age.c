@@ -25,8 +25,10 @@
 
 #include "access/genam.h"
 #include "access/htup_details.h"
+#include "access/relation.h"
 #include "access/skey.h"
 #include "access/table.h"
+#include "access/tableam.h"
 #include "access/transam.h"
 #include "access/xact.h"
 #include "catalog/pg_class.h"
@@ -88,6 +90,8 @@ static bool was_partition(Oid relid, Snapshot snapshot);
 static bool has_happened(TransactionId xid);
 static void add_xid(Tree *tree, TransactionId xid);
 static bool lost_rows(Oid relid, Snapshot snapshot);
+static bool has_other_file(Oid relid, Snapshot snapshot);
+static bool begins_with_newer_row(Oid relid, Snapshot snapshot);
 
 static ChangeListener tree_listener = {.any_relation = relation_changed};
 
@@ -358,6 +362,81 @@ add_xid(Tree *tree, TransactionId xid)
 }
 
 /*
+ * was_rewritten
+ *		Returns whether a table was written anew, since a snapshot was taken, by a command that
+ *		keeps no row as that snapshot sees it: REPACK (CONCURRENTLY), and extensions that do the
+ *		same.  The caller has locked the table; root is the one that it is a partition of, or it.
+ *
+ * Such a command copies the rows as its own, so to an older snapshot the table looks empty.
+ * VACUUM FULL and CLUSTER give a table another file, too, but its rows remain those of their
+ * transactions.  So the first row tells, which is not removed as long as there is such a
+ * snapshot.  TRUNCATE is not counted: it forgets how many rows there were.
+ */
+bool
+was_rewritten(Oid relid, Oid root, Snapshot snapshot)
+{
+	HeapTuple	tuple;
+	bool		counted;
+
+	if (snapshot->snapshot_type != SNAPSHOT_MVCC || tree_is_older(root, snapshot))
+		return false;
+	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	counted = ((Form_pg_class) GETSTRUCT(tuple))->relkind == RELKIND_RELATION &&
+		((Form_pg_class) GETSTRUCT(tuple))->reltuples >= 0;
+	ReleaseSysCache(tuple);
+	return counted && has_other_file(relid, snapshot) && begins_with_newer_row(relid, snapshot);
+}
+
+/* begins_with_newer_row: returns whether a table has no row, or first one that a snapshot cannot know of */
+static bool
+begins_with_newer_row(Oid relid, Snapshot snapshot)
+{
+	Relation	rel = table_open(relid, AccessShareLock);
+	TupleTableSlot *slot = table_slot_create(rel, NULL);
+	TableScanDesc scan = table_beginscan_compat(rel, SnapshotAny);
+	TransactionId xid = InvalidTransactionId;
+	bool		empty = !table_scan_getnextslot(scan, ForwardScanDirection, slot);
+
+	if (!empty)
+		xid = HeapTupleHeaderGetXmin(((HeapTupleTableSlot *) slot)->tuple->t_data);
+	ExecDropSingleTupleTableSlot(slot);
+	table_endscan(scan);
+	table_close(rel, NoLock);
+	return empty || (TransactionIdIsNormal(xid) && !TransactionIdIsCurrentTransactionId(xid) &&
+					 XidInMVCCSnapshot(xid, snapshot));
+}
+
+/* refuse_rewritten: raises an error for a table that was written anew in that way before it was locked to be read */
+void
+refuse_rewritten(Relation rel, Oid root, Snapshot snapshot)
+{
+	if (was_rewritten(RelationGetRelid(rel), root, snapshot))
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("table \"%s\" was rewritten after the snapshot was taken", RelationGetRelationName(rel)),
+				 errhint("The transaction might succeed if retried.")));
+}
+
+/* lock_leaves_to_read: locks and lists the tables that hold the rows of a table as a snapshot sees them; refuses rewritten ones */
+List *
+lock_leaves_to_read(Oid relid, Snapshot snapshot)
+{
+	List	   *result = lock_leaves(relid, snapshot, AccessShareLock);
+	ListCell   *cell;
+
+	foreach(cell, result)
+	{
+		Relation	rel = relation_open(lfirst_oid(cell), NoLock);
+
+		refuse_rewritten(rel, relid, snapshot);
+		relation_close(rel, NoLock);
+	}
+	return result;
+}
+
+/*
  * refuse_truncated
  *		Raises an error if another transaction has emptied a partition of a table since a query's
  *		snapshot was taken, or has written it anew without counting its rows.
@@ -388,6 +467,11 @@ refuse_truncated(Oid relid, Snapshot snapshot)
 			ereport(ERROR,
 					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 					 errmsg("partition \"%s\" was truncated after the query had begun", get_rel_name(lfirst_oid(cell))),
+					 errhint("Run the query again.")));
+		if (was_rewritten(lfirst_oid(cell), relid, snapshot))
+			ereport(ERROR,
+					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+					 errmsg("partition \"%s\" was rewritten after the query had begun", get_rel_name(lfirst_oid(cell))),
 					 errhint("Run the query again.")));
 	}
 }
@@ -479,29 +563,36 @@ static bool
 lost_rows(Oid relid, Snapshot snapshot)
 {
 	List	   *now = tree_of(relid, NULL, NoLock, true);
-	Relation	catalog = table_open(RelationRelationId, AccessShareLock);
-	bool		lost = false;
 	ListCell   *cell;
 
 	foreach(cell, tree_of(relid, snapshot, NoLock, true))
 	{
-		HeapTuple	current = SearchSysCache1(RELOID, lfirst_oid(cell));
-		ScanKeyData key;
-		SysScanDesc scan;
-		HeapTuple	tuple;
-
-		ScanKeyInit(&key, Anum_pg_class_oid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(lfirst_oid(cell)));
-		scan = systable_beginscan(catalog, ClassOidIndexId, true, snapshot, 1, &key);
-		tuple = systable_getnext(scan);
-		lost = !HeapTupleIsValid(current) || !list_member_oid(now, lfirst_oid(cell)) ||
-			(HeapTupleIsValid(tuple) &&
-			 ((Form_pg_class) GETSTRUCT(tuple))->relfilenode != ((Form_pg_class) GETSTRUCT(current))->relfilenode);
-		systable_endscan(scan);
-		if (HeapTupleIsValid(current))
-			ReleaseSysCache(current);
-		if (lost)
-			break;
+		if (!list_member_oid(now, lfirst_oid(cell)) || has_other_file(lfirst_oid(cell), snapshot))
+			return true;
 	}
+	return false;
+}
+
+/* has_other_file: returns whether a table has another file than when a snapshot was taken, or was dropped */
+static bool
+has_other_file(Oid relid, Snapshot snapshot)
+{
+	HeapTuple	current = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	Relation	catalog = table_open(RelationRelationId, AccessShareLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	bool		result;
+
+	ScanKeyInit(&key, Anum_pg_class_oid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(relid));
+	scan = systable_beginscan(catalog, ClassOidIndexId, true, snapshot, 1, &key);
+	tuple = systable_getnext(scan);
+	result = !HeapTupleIsValid(current) ||
+		(HeapTupleIsValid(tuple) &&
+		 ((Form_pg_class) GETSTRUCT(tuple))->relfilenode != ((Form_pg_class) GETSTRUCT(current))->relfilenode);
+	systable_endscan(scan);
+	if (HeapTupleIsValid(current))
+		ReleaseSysCache(current);
 	table_close(catalog, AccessShareLock);
-	return lost;
+	return result;
 }

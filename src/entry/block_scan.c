@@ -30,6 +30,7 @@
 #include "utils/sampling.h"
 
 #include "../definition/fact_partition.h"
+#include "../definition/tree_age.h"
 #include "../indextable.h"
 #include "../util/inherit.h"
 #include "../util/lock.h"
@@ -59,7 +60,7 @@ static bool next_row(BlockScan *scan);
 void
 block_scan_begin(BlockScan *scan, FactDef *def, Relation rel, Snapshot snapshot, double percent, uint32 seed)
 {
-	block_scan_begin_in(scan, lock_leaves(RelationGetRelid(rel), snapshot, AccessShareLock), snapshot);
+	block_scan_begin_in(scan, lock_leaves_to_read(RelationGetRelid(rel), snapshot), snapshot);
 	scan->percent = percent;
 	scan->seed = seed;
 	scan->def = def;
@@ -87,7 +88,7 @@ block_scan_begin_in(BlockScan *scan, List *tables, Snapshot snapshot)
 Size
 shared_block_scan_size(Relation rel, Snapshot snapshot)
 {
-	List	   *leaves = lock_leaves(RelationGetRelid(rel), snapshot, AccessShareLock);
+	List	   *leaves = lock_leaves_to_read(RelationGetRelid(rel), snapshot);
 	Size		size = MAXALIGN(offsetof(SharedBlockScan, tables) +
 								sizeof(((SharedBlockScan *) NULL)->tables[0]) * list_length(leaves));
 	ListCell   *cell;
@@ -105,7 +106,7 @@ shared_block_scan_size(Relation rel, Snapshot snapshot)
 void
 shared_block_scan_init(SharedBlockScan *shared, Relation rel, Snapshot snapshot)
 {
-	List	   *leaves = lock_leaves(RelationGetRelid(rel), snapshot, AccessShareLock);
+	List	   *leaves = lock_leaves_to_read(RelationGetRelid(rel), snapshot);
 	Size		at = MAXALIGN(offsetof(SharedBlockScan, tables) +
 							  sizeof(shared->tables[0]) * list_length(leaves));
 	ListCell   *cell;

@@ -40,6 +40,7 @@
 #include "utils/snapmgr.h"
 
 #include "../definition/index_partition.h"
+#include "../definition/tree_age.h"
 #include "../indextable.h"
 #include "../util/uncounted.h"
 #include "../util/unpruned.h"
@@ -330,6 +331,7 @@ find_partition_scan(EntryScan *scan, Oid relid)
 	{
 		partition_scan->scan = NULL;
 		partition_scan->rel = relation_open(relid, AccessShareLock);
+		refuse_rewritten(partition_scan->rel, scan->def->relid, scan->snapshot);
 	}
 	start_partition_scan(scan, partition_scan);
 	return partition_scan;

@@ -13,10 +13,12 @@
 #include "postgres.h"
 
 #include "access/attnum.h"
+#include "access/relation.h"
 #include "catalog/pg_type.h"
 #include "executor/tuptable.h"
 #include "fmgr.h"
 #include "miscadmin.h"
+#include "storage/lockdefs.h"
 #include "utils/jsonb.h"
 #include "utils/lsyscache.h"
 #include "utils/sortsupport.h"
@@ -46,7 +48,8 @@ typedef struct Elements
 static bool same_json(JsonbValue *a, JsonbValue *b);
 static ValueResult field_value(Field *field, FactRow *row, int docno, bool is_key,
 							   Datum *result, RowMismatch *mismatch);
-static bool is_json_null(Field *field, Datum result);
+static ValueResult column_value(Field *field, Datum value, bool is_key, Datum *result);
+static char *converted_text(Field *field, FactRow *row);
 static void collect_elements(Field *field, JsonbValue *value, int step, Elements *elements,
 							 RowMismatch *mismatch);
 static void sort_elements(IndexDef *def, Elements *elements);
@@ -276,20 +279,6 @@ same_json(JsonbValue *a, JsonbValue *b)
 	}
 }
 
-/* is_json_null: returns whether a value of a field is JSON null */
-static bool
-is_json_null(Field *field, Datum result)
-{
-	Jsonb	   *json;
-	JsonbValue	value;
-
-	if (field->type != JSONBOID)
-		return false;
-	json = DatumGetJsonbP(result);
-	return JsonContainerIsScalar(&json->root) &&
-		JsonbExtractScalar(&json->root, &value) && value.type == jbvNull;
-}
-
 /*
  * field_value
  *		Finds the value of a field that is not multi-valued.  No key is JSON null,
@@ -315,37 +304,57 @@ field_value(Field *field, FactRow *row, int docno, bool is_key, Datum *result,
 		Mismatch	why = {0};
 
 		if (cast_column(field->convert, row->slot, result, &why))
-		{
-			if (field->typlen == -1)
-				*result = PointerGetDatum(PG_DETOAST_DATUM_PACKED(*result));
-			return is_key && is_json_null(field, *result) ? VALUE_JSON_NULL : VALUE_OK;
-		}
+			return column_value(field, *result, is_key, result);
 		if (why.message == NULL)
 			return VALUE_NULL;
 		if (mismatch->field == NULL)
 		{
-			/* An expression is mostly over the document. */
-			AttrNumber	attno = field->fact_attno == EXPRESSION_ATTNO ? row->fact->doc_attno[docno] : field->fact_attno;
-			Form_pg_attribute att = TupleDescAttr(row->slot->tts_tupleDescriptor, attno - 1);
-
 			mismatch->field = field;
-			mismatch->value = value_text(att->atttypid, row->slot->tts_values[attno - 1]);
+			mismatch->value = converted_text(field, row);
 			mismatch->why = why;
 		}
 		return VALUE_MISMATCH;
 	}
 	if (field->fact_attno != 0)
-	{
-		Datum		stored = row->slot->tts_values[field->fact_attno - 1];
-
-		if (row->slot->tts_isnull[field->fact_attno - 1])
-			return VALUE_NULL;
-		*result = field->typlen == -1 ? PointerGetDatum(PG_DETOAST_DATUM_PACKED(stored)) : stored;
-		return is_key && is_json_null(field, *result) ? VALUE_JSON_NULL : VALUE_OK;
-	}
+		return row->slot->tts_isnull[field->fact_attno - 1] ? VALUE_NULL :
+			column_value(field, row->slot->tts_values[field->fact_attno - 1], is_key, result);
 	if (!document_value(row, docno, field->spec->steps, field->spec->nsteps, &value))
 		return VALUE_NULL;
 	return cast_json(field, &value, is_key, result, mismatch);
+}
+
+/* column_value: sets *result to the value of a column, or to what has become of it by a cast */
+static ValueResult
+column_value(Field *field, Datum value, bool is_key, Datum *result)
+{
+	JsonbValue	scalar;
+
+	*result = field->typlen == -1 ? PointerGetDatum(PG_DETOAST_DATUM_PACKED(value)) : value;
+	if (is_key && field->type == JSONBOID)
+	{
+		Jsonb	   *json = DatumGetJsonbP(*result);
+
+		if (JsonContainerIsScalar(&json->root) &&
+			JsonbExtractScalar(&json->root, &scalar) && scalar.type == jbvNull)
+			return VALUE_JSON_NULL;
+	}
+	return VALUE_OK;
+}
+
+/* converted_text: returns the value of a column that cannot be cast; what is computed has none, but its expression */
+static char *
+converted_text(Field *field, FactRow *row)
+{
+	int			i = field->fact_attno - 1;
+	Relation	fact;
+	char	   *result;
+
+	if (field->fact_attno != EXPRESSION_ATTNO && !row->slot->tts_isnull[i])
+		return value_text(TupleDescAttr(row->slot->tts_tupleDescriptor, i)->atttypid, row->slot->tts_values[i]);
+	fact = relation_open(row->fact->relid, AccessShareLock);
+	result = expression_text(fact, field->convert);
+	relation_close(fact, NoLock);
+	return result;
 }
 
 /*

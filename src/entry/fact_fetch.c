@@ -37,6 +37,7 @@
 
 #include "../definition/fact_partition.h"
 #include "../definition/routing.h"
+#include "../definition/tree_age.h"
 #include "../indextable.h"
 #include "../util/relation.h"
 #include "document.h"
@@ -412,6 +413,7 @@ choose_leaf(LiveScan *scan, Datum *key)
 			hash_search(scan->leaves, &relid, HASH_REMOVE, NULL);
 			return false;
 		}
+		refuse_rewritten(leaf->rel, scan->def->relid, scan->snapshot);
 		leaf->leaf = leaf_of(scan->def, leaf->rel);
 		begin_leaf(scan, leaf);
 	}

@@ -24,6 +24,7 @@
 #include "utils/hsearch.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
+#include "utils/snapmgr.h"
 #include "utils/tuplestore.h"
 
 #include "../definition/routing.h"
@@ -344,8 +345,10 @@ fetch_secured(Lookup *lookup, Datum *key)
 			elog(ERROR, "SPI_prepare failed: %s", SPI_result_code_string(SPI_result));
 		SPI_keepplan(lookup->plan);
 	}
+	PushActiveSnapshot(lookup->snapshot);
 	if (SPI_execute_plan(lookup->plan, key, NULL, true, 0) != SPI_OK_SELECT)
 		elog(ERROR, "could not read table \"%s\"", factdef->name);
+	PopActiveSnapshot();
 	for (n = 0; n < SPI_processed; n++)
 	{
 		TupleTableSlot *row = MakeSingleTupleTableSlot(desc, &TTSOpsHeapTuple);

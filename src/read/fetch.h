@@ -29,7 +29,9 @@ typedef struct Lookup
 	bool		entries_only;	/* returns neither */
 	bool		copies;			/* returns the documents that the index table
 								 * has */
-	bool		secured;		/* row security applies to the fact table */
+	bool		secured;		/* the executor fetches rows: row security
+								 * applies to the fact table, or virtual
+								 * columns are returned */
 	bool		ambiguous;		/* several rows of one primary key may be seen */
 	bool		recheck;		/* a row may not have the key that is looked
 								 * up */

@@ -173,7 +173,9 @@ lookup_open(Lookup *lookup, Oid index_table, int64 max_lag, int64 timeout)
 		lookup->def = definition_open(index_table, &lookup->factdef, &lookup->fact, &lookup->index_table);
 		if (lookup->def == NULL)
 			report_not_index_table(index_table);
-		newest = !IsolationUsesXactSnapshot() && is_newer_than_snapshot(lookup);
+		newest = !IsolationUsesXactSnapshot() &&
+			(is_newer_than_snapshot(lookup) ||
+			 was_rewritten(lookup->factdef->relid, lookup->factdef->relid, lookup->snapshot));
 		if (newest)
 		{
 			definition_unpin(lookup->factdef);
@@ -193,14 +195,19 @@ use_latest_snapshot(Lookup *lookup)
 	lookup->snapshot = lookup->latest = RegisterSnapshot(GetLatestSnapshot());
 }
 
-/* is_newer_than_snapshot: returns whether another transaction has made the entries that the snapshot does not see */
+/*
+ * is_newer_than_snapshot
+ *		Returns whether another transaction has made the entries, or written them anew as its own,
+ *		which the snapshot does not see.
+ */
 static bool
 is_newer_than_snapshot(Lookup *lookup)
 {
 	TransactionId xmin = lookup->def->xmin;
 
-	return TransactionIdIsNormal(xmin) && !TransactionIdIsCurrentTransactionId(xmin) &&
-		XidInMVCCSnapshot(xmin, lookup->snapshot);
+	return (TransactionIdIsNormal(xmin) && !TransactionIdIsCurrentTransactionId(xmin) &&
+			XidInMVCCSnapshot(xmin, lookup->snapshot)) ||
+		was_rewritten(lookup->def->relid, lookup->def->relid, lookup->snapshot);
 }
 
 /* lookup_close: releases what lookup_open() has opened, except for the definition */
@@ -286,7 +293,8 @@ lookup_check_access(Lookup *lookup)
 				 errmsg("row security of index table \"%s\" is not supported", def->name),
 				 errhint("Enable row security on the fact table instead. Look-ups respect it.")));
 	lookup->secured = !lookup->entries_only &&
-		check_enable_rls(lookup->factdef->relid, InvalidOid, false) == RLS_ENABLED;
+		(check_enable_rls(lookup->factdef->relid, InvalidOid, false) == RLS_ENABLED ||
+		 (lookup->rows && has_virtual_columns(RelationGetDescr(lookup->fact))));
 	lookup->copies = def->doc_attno != 0 && !lookup->rows && !lookup->secured;
 	if (!lookup->copies && !lookup->entries_only)
 	{
@@ -315,23 +323,18 @@ lookup_check_access(Lookup *lookup)
 	 */
 	lookup->recheck = lookup->ambiguous || def->async;
 
-	if (TransactionIdIsNormal(def->xmin))
-	{
-		if (IsolationUsesXactSnapshot() &&
-			(TransactionIdIsCurrentTransactionId(def->xmin) || is_newer_than_snapshot(lookup)))
-			ereport(ERROR,
-					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-					 errmsg("index table \"%s\" is newer than the snapshot of this transaction",
-							def->name),
-					 errhint("Look it up in a new transaction.")));
+	if (IsolationUsesXactSnapshot() &&
+		((TransactionIdIsNormal(def->xmin) && TransactionIdIsCurrentTransactionId(def->xmin)) ||
+		 is_newer_than_snapshot(lookup)))
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("index table \"%s\" is newer than the snapshot of this transaction",
+						def->name),
+				 errhint("Look it up in a new transaction.")));
 
-		/*
-		 * The next snapshot may be older: another session may have exported
-		 * it.
-		 */
-		if ((int32) (lookup->snapshot->xmin - def->xmin) > MAX_SNAPSHOT_AGE)
-			def->xmin = FrozenTransactionId;
-	}
+	/* The next snapshot may be older: another session may have exported it. */
+	if (TransactionIdIsNormal(def->xmin) && (int32) (lookup->snapshot->xmin - def->xmin) > MAX_SNAPSHOT_AGE)
+		def->xmin = FrozenTransactionId;
 }
 
 /*

@@ -275,6 +275,8 @@ why_not_entries(IndexTableScan *scan)
 		return "a constraint may be newer than the snapshot";
 	if (!scan->def->async && !scan->in_step && !entries_in_step(scan->def, snapshot, &why))
 		return why;
+	if (scan->def->async && was_rewritten(scan->def->relid, scan->def->relid, snapshot))
+		return "the index table is newer than the snapshot";
 
 	/*
 	 * Neither of these changes from search to search, since the snapshot is

@@ -213,6 +213,8 @@ typedef struct ErrorSaveContext
 #define portal_run_all(portal) \
 	PortalRun(portal, FETCH_ALL, true, true, None_Receiver, None_Receiver, NULL)
 #define is_virtual_column(att)	false
+#define has_virtual_columns(desc)	false
+#define expand_virtual_columns(node, rel)	(node)
 #define pathkey_descends(key)	((key)->pk_strategy == BTGreaterStrategyNumber)
 #define set_sort_reversed(sort, descends)	((void) 0)
 #define swap_all_frozen(a, b)	((void) 0)
@@ -225,6 +227,8 @@ typedef struct ErrorSaveContext
 #define pathkey_descends(key)	((key)->pk_cmptype == COMPARE_GT)
 #define set_sort_reversed(sort, descends)	((sort)->reverse_sort = (descends))
 #define is_virtual_column(att)	((att)->attgenerated == ATTRIBUTE_GENERATED_VIRTUAL)
+#define has_virtual_columns(desc)	((desc)->constr != NULL && (desc)->constr->has_generated_virtual)
+#define expand_virtual_columns(node, rel)	expand_generated_columns_in_expr(node, rel, 1)
 /* swap_all_frozen: exchanges the numbers of frozen pages in two rows of pg_class */
 static inline void
 swap_all_frozen(Form_pg_class a, Form_pg_class b)
