@@ -49,7 +49,7 @@ static bool same_json(JsonbValue *a, JsonbValue *b);
 static ValueResult field_value(Field *field, FactRow *row, int docno, bool is_key,
 							   Datum *result, RowMismatch *mismatch);
 static ValueResult column_value(Field *field, Datum value, bool is_key, Datum *result);
-static char *converted_text(Field *field, FactRow *row);
+static char *converted_text(Field *field, FactRow *row, int docno);
 static void collect_elements(Field *field, JsonbValue *value, int step, Elements *elements,
 							 RowMismatch *mismatch);
 static void sort_elements(IndexDef *def, Elements *elements);
@@ -310,7 +310,7 @@ field_value(Field *field, FactRow *row, int docno, bool is_key, Datum *result,
 		if (mismatch->field == NULL)
 		{
 			mismatch->field = field;
-			mismatch->value = converted_text(field, row);
+			mismatch->value = converted_text(field, row, docno);
 			mismatch->why = why;
 		}
 		return VALUE_MISMATCH;
@@ -341,15 +341,15 @@ column_value(Field *field, Datum value, bool is_key, Datum *result)
 	return VALUE_OK;
 }
 
-/* converted_text: returns the value of a column that cannot be cast; what is computed has none, but its expression */
+/* converted_text: returns the column that cannot be cast; of an expression the document, and of a virtual column its expression */
 static char *
-converted_text(Field *field, FactRow *row)
+converted_text(Field *field, FactRow *row, int docno)
 {
-	int			i = field->fact_attno - 1;
+	int			i = (field->fact_attno == EXPRESSION_ATTNO ? row->fact->doc_attno[docno] : field->fact_attno) - 1;
 	Relation	fact;
 	char	   *result;
 
-	if (field->fact_attno != EXPRESSION_ATTNO && !row->slot->tts_isnull[i])
+	if (!row->slot->tts_isnull[i])
 		return value_text(TupleDescAttr(row->slot->tts_tupleDescriptor, i)->atttypid, row->slot->tts_values[i]);
 	fact = relation_open(row->fact->relid, AccessShareLock);
 	result = expression_text(fact, field->convert);
