@@ -45,6 +45,7 @@
 #include "../entry/foreign_scan.h"
 #include "../entry/row_text.h"
 #include "../indextable.h"
+#include "../queue/batch_keys.h"
 #include "../queue/drain.h"
 #include "../queue/reconcile.h"
 #include "../util/inherit.h"
@@ -52,10 +53,13 @@
 #include "build_batch.h"
 #include "progress.h"
 
+/* Partitions share a batch until it has this part of its rows.  Those of a larger one are fetched from their places. */
+#define SMALL_PART_OF_BATCH 10
+
 static void apply_rows(Build *b, Reconciliation *r);
-static bool next_rows(Build *b, Reconciliation *r);
-static void next_foreign_keys(Build *b, Reconciliation *r, ArrayType *last);
-static void next_keys(Reconciliation *r, ArrayType *last, int limit);
+static bool next_rows(Build *b, Reconciliation *r, Datum *last_key);
+static void next_foreign_keys(Build *b, Reconciliation *r, Relation part, ArrayType *last);
+static void next_keys(Build *b, Reconciliation *r, Relation part, ArrayType *last);
 
 /* build_batch: writes the entries of the next rows, in the order of the primary key; arg is the Build */
 void
@@ -63,6 +67,7 @@ build_batch(FactDef *def, Relation fact, void *arg)
 {
 	Build	   *b = arg;
 	Reconciliation r = {.def = def,.fact = fact};
+	Datum		last_key[INDEX_MAX_KEYS];
 	int			i;
 
 	for (i = def->nsync; i < def->ndefs && def->defs[i]->relid != b->index_table; i++)
@@ -77,13 +82,13 @@ build_batch(FactDef *def, Relation fact, void *arg)
 	PushActiveSnapshot(r.snapshot);
 	progress_begin(fact, b->shown, PROGRESS_CREATEIDX_COMMAND_CREATE_CONCURRENTLY);
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, b->rows);
-	b->done = !next_rows(b, &r);
+	b->done = !next_rows(b, &r, last_key);
 	b->rows += r.n;
 	if (r.n > 0)
 	{
 		r.fresh = have_no_entries(&r, i);
 		apply_rows(b, &r);
-		note_progress(b, &r);
+		note_progress(b, &r, last_key);
 		relation_close(r.part, NoLock);
 	}
 	PopActiveSnapshot();
@@ -111,38 +116,64 @@ apply_rows(Build *b, Reconciliation *r)
 
 /*
  * next_rows
- *		Reads the keys of the next batch of rows; returns whether there may be
- *		rows after it.
+ *		Reads the keys of the next batch of rows, and sets last_key to the last that was
+ *		read; returns whether there may be rows after it.
  *
  * Partitions are read one after the other, by OID.  A partition that is attached
  * later does not have to be read: its rows are queued.
+ *
+ * Small partitions share a batch, because each batch looks at all partitions of the
+ * index table.  Their rows are found by their keys then, as in a drain.
  */
 static bool
-next_rows(Build *b, Reconciliation *r)
+next_rows(Build *b, Reconciliation *r, Datum *last_key)
 {
 	Oid			last_table;
 	ArrayType  *last = read_build_position(b, &last_table);
 	List	   *leaves = lock_leaves_to_read(r->def->relid, r->snapshot);
+	bool		shared = false;
+	bool		more = false;
 	ListCell   *cell;
 
 	list_sort(leaves, list_oid_cmp);
-	r->n = 0;
 	foreach(cell, leaves)
 	{
 		Oid			relid = lfirst_oid(cell);
+		bool		is_foreign = get_rel_relkind(relid) == RELKIND_FOREIGN_TABLE;
+		int			n = r->n;
+		Relation	part;
 
 		if (relid < last_table)
 			continue;
-		r->part = relation_open(relid, NoLock);
-		if (get_rel_relkind(relid) == RELKIND_FOREIGN_TABLE)
-			next_foreign_keys(b, r, relid == last_table ? last : NULL);
+		more = n > 0 && (is_foreign || n >= b->batch_size / SMALL_PART_OF_BATCH);
+		if (more)
+			break;
+		part = relation_open(relid, NoLock);
+		if (is_foreign)
+			next_foreign_keys(b, r, part, relid == last_table ? last : NULL);
 		else
-			next_keys(r, relid == last_table ? last : NULL, b->batch_size);
-		if (r->n > 0)
-			return r->n >= b->batch_size || lnext(leaves, cell) != NULL;
-		relation_close(r->part, NoLock);
+			next_keys(b, r, part, relid == last_table ? last : NULL);
+		if (r->n == n)
+		{
+			relation_close(part, NoLock);
+			continue;
+		}
+		if (n > 0)
+			relation_close(r->part, NoLock);
+		r->part = part;
+		shared |= n > 0;
+		more = r->n >= b->batch_size || (is_foreign && lnext(leaves, cell) != NULL);
+		if (more || is_foreign)
+			break;
 	}
-	return false;
+	if (r->n > 0)
+		memcpy(last_key, r->keys + (Size) (r->n - 1) * r->def->npk, sizeof(Datum) * r->def->npk);
+	if (shared)
+	{
+		r->tids = NULL;
+		r->n = sort_keys(r->def, r->keys, r->n);
+	}
+	return more;
 }
 
 /*
@@ -154,38 +185,37 @@ next_rows(Build *b, Reconciliation *r)
  * The rows are fetched by their keys afterwards, with the same snapshot over there.
  */
 static void
-next_foreign_keys(Build *b, Reconciliation *r, ArrayType *last)
+next_foreign_keys(Build *b, Reconciliation *r, Relation part, ArrayType *last)
 {
 	FactDef    *def = r->def;
-	bool		in_order = foreign_keys_in_order(def, r->part);
+	bool		in_order = foreign_keys_in_order(def, part);
 	Datum		after[INDEX_MAX_KEYS];
 
-	r->n = 0;
 	if (last != NULL && !in_order)
 		return;
 	if (last != NULL)
 		key_from_texts(def, last, after, CurrentMemoryContext);
 	r->tids = NULL;
-	r->keys = foreign_scan_keys(def, r->fact, r->part, last == NULL ? NULL : after,
+	r->keys = foreign_scan_keys(def, r->fact, part, last == NULL ? NULL : after,
 								in_order ? b->batch_size : 0, &r->n);
 }
 
 /*
  * next_keys
- *		Reads the keys of the rows after the key last (NULL: from the first row
- *		on), in order, and where these rows are.
+ *		Adds the keys of the rows of a partition after the key last (NULL: from the first
+ *		row on), in order, and where these rows are, until the batch is full.
  *
  * The index of the primary key is read directly: planning a query would run code that
  * the owner of the table has put into indexes and constraints.
  */
 static void
-next_keys(Reconciliation *r, ArrayType *last, int limit)
+next_keys(Build *b, Reconciliation *r, Relation part, ArrayType *last)
 {
 	FactDef    *def = r->def;
-	Leaf	   *leaf = leaf_of(def, r->part);
+	Leaf	   *leaf = leaf_of(def, part);
 	Relation	index = index_open(leaf != NULL ? leaf->pk_index : def->pk_index, AccessShareLock);
-	TupleTableSlot *slot = table_slot_create(r->part, NULL);
-	IndexScanDesc scan = index_beginscan_compat(r->part, index, r->snapshot, last == NULL ? 0 : 1);
+	TupleTableSlot *slot = table_slot_create(part, NULL);
+	IndexScanDesc scan = index_beginscan_compat(part, index, r->snapshot, last == NULL ? 0 : 1);
 	RowComparison after;
 	Datum		bound[INDEX_MAX_KEYS];
 	int			i;
@@ -196,10 +226,13 @@ next_keys(Reconciliation *r, ArrayType *last, int limit)
 		row_comparison(&after, index, 0, def->npk, BTGreaterStrategyNumber, bound);
 	}
 	index_rescan(scan, &after.header, last == NULL ? 0 : 1, NULL, 0);
-	r->n = 0;
-	r->keys = MemoryContextAllocHuge(CurrentMemoryContext, sizeof(Datum) * def->npk * limit);
-	r->tids = MemoryContextAllocHuge(CurrentMemoryContext, sizeof(ItemPointerData) * limit);
-	while (r->n < limit && index_getnext_slot(scan, ForwardScanDirection, slot))
+	/* A partition on another server that has no rows leaves keys, which have no room. */
+	if (r->tids == NULL)
+	{
+		r->keys = MemoryContextAllocHuge(CurrentMemoryContext, sizeof(Datum) * def->npk * b->batch_size);
+		r->tids = MemoryContextAllocHuge(CurrentMemoryContext, sizeof(ItemPointerData) * b->batch_size);
+	}
+	while (r->n < b->batch_size && index_getnext_slot(scan, ForwardScanDirection, slot))
 	{
 		TupleTableSlot *row = convert_to_root_row(def, leaf, slot, 0);
 

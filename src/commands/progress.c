@@ -73,7 +73,7 @@ report_build_superseded(Build *b)
 
 /* note_progress: writes down the last row that a batch has read, and the table that the row is in */
 void
-note_progress(Build *b, Reconciliation *r)
+note_progress(Build *b, Reconciliation *r, Datum *last_key)
 {
 	FactDef    *def = r->def;
 	Oid			types[] = {OIDOID, TEXTARRAYOID, INT8OID, FLOAT8OID, OIDOID};
@@ -82,7 +82,7 @@ note_progress(Build *b, Reconciliation *r)
 	Caller		caller;
 
 	become_owner(&caller, def->owner);
-	values[1] = key_texts(def, r->keys + (Size) (r->n - 1) * def->npk);
+	values[1] = key_texts(def, last_key);
 	become_caller(&caller);
 	values[0] = ObjectIdGetDatum(b->index_table);
 	values[2] = Int64GetDatum(r->n);

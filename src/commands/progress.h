@@ -36,7 +36,7 @@ typedef struct Build
 } Build;
 
 extern void progress_begin(Relation fact, Oid index_table, int64 command);
-extern void note_progress(Build *b, Reconciliation *r);
+extern void note_progress(Build *b, Reconciliation *r, Datum *last_key);
 extern ArrayType *read_build_position(Build *b, Oid *table);
 pg_noreturn extern void report_build_superseded(Build *b);
 extern void set_phase(Build *b, const char *phase);

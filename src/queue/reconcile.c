@@ -30,6 +30,7 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
+#include "utils/typcache.h"
 
 #include "../definition/fact_partition.h"
 #include "../definition/resolve.h"
@@ -360,11 +361,21 @@ have_no_entries(Reconciliation *r, int defno)
 		return false;
 	pk_index = index_open(r->def->pk_index, AccessShareLock);
 	index = index_open(def->row_index, AccessShareLock);
-	/* The owner may have created the index again, in another order. */
+
+	/*
+	 * The owner may have created the index again, in another order.  Keys of
+	 * several partitions are in the order of sort_keys().
+	 */
 	for (i = 0; i < npk; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(r->def->queue_desc, QUEUE_KEY - 1 + i);
+
 		none &= index->rd_indoption[i] == 0 && index->rd_opfamily[i] == pk_index->rd_opfamily[i] &&
 			index->rd_opcintype[i] == pk_index->rd_opcintype[i] &&
-			index->rd_indcollation[i] == pk_index->rd_indcollation[i];
+			index->rd_indcollation[i] == pk_index->rd_indcollation[i] &&
+			index->rd_opfamily[i] == lookup_type_cache(att->atttypid, TYPECACHE_BTREE_OPFAMILY)->btree_opf &&
+			index->rd_indcollation[i] == att->attcollation;
+	}
 	if (none)
 	{
 		EntryScan	scan;

@@ -355,6 +355,23 @@ SELECT indextable.create('down_one_k', 'down_one', '{k::int}', primary_key => '{
 CALL indextable.build('down_one_k', 3);
 SELECT * FROM pg_temp.oracle('down_one_k', 'SELECT (doc ->> ''k'')::int, id FROM down_one');
 
+-- ---- small partitions share a batch, which is one subtransaction for its entries
+CREATE TABLE small (id int PRIMARY KEY, doc jsonb) PARTITION BY HASH (id);
+SELECT format('CREATE TABLE small_%1$s PARTITION OF small FOR VALUES WITH (MODULUS 20, REMAINDER %1$s)', g) FROM generate_series(0, 19) g \gexec
+CREATE INDEX ON small_7 (id DESC);
+INSERT INTO small SELECT g, jsonb_build_object('k', g) FROM generate_series(1, 400) g;
+SELECT indextable.create('small_k', 'small', '{k::int}', partitions => 3, populate => false);
+CALL indextable.build('small_k');
+SELECT count(DISTINCT xmin::text) AS batches FROM small_k;
+SELECT * FROM pg_temp.oracle('small_k', 'SELECT (doc ->> ''k'')::int, id FROM small');
+-- some of them, and parts of them
+CALL indextable.rebuild('small_k', 390);
+SELECT count(DISTINCT xmin::text) BETWEEN 5 AND 15 AS few_batches FROM small_k;
+SELECT * FROM pg_temp.oracle('small_k', 'SELECT (doc ->> ''k'')::int, id FROM small');
+CALL indextable.rebuild('small_k', 15);
+SELECT * FROM pg_temp.oracle('small_k', 'SELECT (doc ->> ''k'')::int, id FROM small');
+DROP TABLE small;
+
 -- ---- a pause may be longer than a latch waits
 SELECT indextable.create('one_paused', 'one', '{k}', populate => false);
 \set VERBOSITY terse
