@@ -140,6 +140,9 @@ indextable_before_alter(PG_FUNCTION_ARGS)
 				lock_root(relid);
 			else if (cmd->subtype == AT_DetachPartition || cmd->subtype == AT_DetachPartitionFinalize)
 				prepare_detach(stmt, cmd);
+			if (cmd->subtype == AT_AttachPartition || cmd->subtype == AT_DetachPartition ||
+				cmd->subtype == AT_DetachPartitionFinalize)
+				note_attach_detach(stmt, cmd);
 			if (is_index_table)
 				refuse_on_index_table(relid, stmt, cmd);
 

@@ -42,6 +42,7 @@
 #include "utils/acl.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
+#include "utils/memutils.h"
 #include "utils/rel.h"
 
 #include "../catalog/definition_rows.h"
@@ -71,6 +72,11 @@
 /* How many ms to pause before the lock that locks a partition's writers out is tried again. */
 #define PAUSE				50
 
+/* For each command that attaches or detaches a partition: the OIDs of the parent and of the partition. */
+static CommandNotes *named = NULL;
+
+static void forget_named(void *arg);
+static void handle_detached_partition(Oid root, Oid partition, AlterTableCmd *cmd);
 static void handle_attached_partition(Oid root, Oid partition);
 static bool takes_two_transactions(AlterTableCmd *cmd);
 static Oid	parent_to_detach_from(AlterTableStmt *stmt);
@@ -80,9 +86,36 @@ static void lock_detached(Oid partition, LOCKMODE mode);
 static void handle_new_index_partition(Oid index_table, Oid relid);
 
 /*
+ * note_attach_detach
+ *		Notes the tables that a command names before it attaches or detaches a partition.
+ *
+ * Users' event triggers that fire before ours when it has ended may give the names to other tables.
+ */
+void
+note_attach_detach(AlterTableStmt *stmt, AlterTableCmd *cmd)
+{
+	MemoryContext old = MemoryContextSwitchTo(TopTransactionContext);
+
+	begin_notes(&named, (Node *) stmt, forget_named);
+	named->notes = list_make2_oid(RangeVarGetRelid(stmt->relation, NoLock, true),
+								  RangeVarGetRelid(castNode(PartitionCmd, cmd->def)->name, NoLock, true));
+	MemoryContextSwitchTo(old);
+}
+
+static void
+forget_named(void *arg)
+{
+	named = NULL;
+}
+
+/*
  * handle_attach_detach
  *		Writes or deletes entries after a partition of a fact table was attached
  *		or detached.
+ *
+ * It is the one that had its name when the command began, or the one that has it now: another
+ * session may have renamed them while the command waited, and an event trigger since.  It may
+ * be both of them that belong to the fact table.  To handle one that was handled before changes nothing.
  */
 void
 handle_attach_detach(AlterTableStmt *stmt)
@@ -92,49 +125,94 @@ handle_attach_detach(AlterTableStmt *stmt)
 	foreach(cell, stmt->cmds)
 	{
 		AlterTableCmd *cmd = lfirst(cell);
+		List	   *noted;
 		Oid			parent;
-		Oid			root;
-		Oid			partition;
+		List	   *partitions;
+		ListCell   *inner;
 
 		if (cmd->subtype != AT_AttachPartition && cmd->subtype != AT_DetachPartition &&
 			cmd->subtype != AT_DetachPartitionFinalize)
 			continue;
+		noted = take_notes(&named, (Node *) stmt);
 		parent = RangeVarGetRelid(stmt->relation, NoLock, true);
-		if (!OidIsValid(parent))
-			continue;
-		root = registered_root(parent);
-		partition = RangeVarGetRelid(((PartitionCmd *) cmd->def)->name, NoLock, true);
-		if (!catalog_has_fact(root) || !OidIsValid(partition))
-			continue;
-		if (cmd->subtype == AT_AttachPartition)
-			handle_attached_partition(root, partition);
-		else
+		partitions = list_make1_oid(RangeVarGetRelid(((PartitionCmd *) cmd->def)->name, NoLock, true));
+		if (noted != NIL)
 		{
-			/* Its entries are deleted already: see prepare_detach(). */
-			if (!takes_two_transactions(cmd) && catalog_fact_in_use(root) && !is_leaving(partition))
-				ereport(ERROR,
-						(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-						 errmsg("partition \"%s\" was detached with entries", get_rel_name(partition)),
-						 errdetail("When the command began, its name was that of another table."),
-						 errhint("The command might succeed if retried.")));
-			triggers_remove_from(partition);
-			forget_leaving(partition);
+			parent = OidIsValid(parent) ? parent : linitial_oid(noted);
+			partitions = list_append_unique_oid(partitions, lsecond_oid(noted));
+		}
+		foreach(inner, partitions)
+		{
+			Oid			root = registered_root(parent);
+
+			if (!OidIsValid(parent) || !catalog_has_fact(root) || !OidIsValid(lfirst_oid(inner)))
+				continue;
+			if (cmd->subtype == AT_AttachPartition)
+				handle_attached_partition(root, lfirst_oid(inner));
+			else
+				handle_detached_partition(root, lfirst_oid(inner), cmd);
 		}
 	}
 }
 
+/*
+ * handle_detached_partition
+ *		Removes our triggers from a partition whose entries are deleted already: see
+ *		prepare_detach().
+ *
+ * Users' event triggers fire meanwhile, and may not attach it until that is done.
+ */
+static void
+handle_detached_partition(Oid root, Oid partition, AlterTableCmd *cmd)
+{
+	/* They may have dropped it, or attached it again, before. */
+	if (get_rel_name(partition) == NULL || registered_root(partition) == root)
+		return;
+	if (!takes_two_transactions(cmd) && catalog_fact_in_use(root) && !is_leaving(partition))
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("partition \"%s\" was detached with entries", get_rel_name(partition)),
+				 errdetail("When the command began, its name was that of another table."),
+				 errhint("The command might succeed if retried.")));
+	note_leaving(partition);
+	triggers_remove_from(partition);
+	forget_leaving(partition);
+}
+
+/*
+ * handle_attached_partition
+ *		Puts our triggers on a partition of a fact table, and writes its entries, unless event
+ *		triggers of users drop or detach it meanwhile.
+ */
 static void
 handle_attached_partition(Oid root, Oid partition)
 {
 	Relation	rel = relation_open(root, AccessShareLock);
 	ListCell   *cell;
 
+	if (registered_root(partition) != root)
+	{
+		relation_close(rel, NoLock);
+		return;
+	}
+	if (is_leaving(partition))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_IN_USE),
+				 errmsg("cannot attach partition \"%s\" while it is being detached", get_rel_name(partition)),
+				 errhint("Check the event triggers of the database.")));
 	lock_tree(partition, AccessExclusiveLock);
 	check_partitions(rel);
-	forget_leaving(partition);
 	foreach(cell, list_with_partitions(partition))
-		triggers_install_on(lfirst_oid(cell), root);
+	{
+		if (registered_root(lfirst_oid(cell)) == root)
+			triggers_install_on(lfirst_oid(cell), root);
+	}
 	CommandCounterIncrement();
+	if (registered_root(partition) != root)
+	{
+		relation_close(rel, NoLock);
+		return;
+	}
 	if (!catalog_fact_in_use(root))
 	{
 		relation_close(rel, NoLock);

@@ -12,6 +12,7 @@ struct AlterTableStmt;
 struct AlterTableCmd;
 struct CreateStmt;
 
+extern void note_attach_detach(struct AlterTableStmt *stmt, struct AlterTableCmd *cmd);
 extern void handle_attach_detach(struct AlterTableStmt *stmt);
 extern void prepare_detach(struct AlterTableStmt *stmt, struct AlterTableCmd *cmd);
 extern void handle_new_partition(struct CreateStmt *stmt, char *schema);

@@ -197,6 +197,35 @@ END $$;
 SELECT e, t, renamed(e, t) FROM unnest(ARRAY['ddl_command_start', 'ddl_command_end']) e, unnest(ARRAY['first', 'last']) t;
 SELECT * FROM drift();
 
+-- ---- a partition is attached, renamed or dropped while it is detached or attached, also while triggers of the extension are made
+-- or dropped for that: after SO_MANY other commands
+CREATE FUNCTION later(event text, trigger text, command text, so_many int) RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+	FOR i IN 1 .. so_many LOOP command := format('INSERT INTO nested.todo VALUES (%L, %L, %L)', event, trigger, command); END LOOP;
+	RETURN command;
+END $$;
+CREATE FUNCTION meanwhile(ev text, trig text, so_many int, outer_command text, inner_command text, OUT error text, OUT missing bigint, OUT extra bigint, OUT states text) LANGUAGE plpgsql AS $$
+BEGIN
+	CALL nested.fill('{1,2}');
+	IF outer_command ~ 'ATTACH' THEN ALTER TABLE nested.f DETACH PARTITION nested.f_1; END IF;
+	INSERT INTO nested.todo VALUES (ev, trig, nested.later(ev, trig, inner_command, so_many));
+	BEGIN
+		EXECUTE outer_command;
+	EXCEPTION WHEN others THEN
+		error := CASE WHEN sqlstate = 'XX000' THEN sqlerrm ELSE sqlstate END;
+	END;
+	DELETE FROM nested.todo;
+	SELECT d.missing, d.extra FROM nested.drift() d INTO missing, extra;
+	states := (SELECT string_agg(state, ' ' ORDER BY index_table::text) FROM indextable.index_tables);
+	DROP TABLE IF EXISTS nested.f_1, nested.f_2, nested.moved;
+END $$;
+SET client_min_messages = error;
+SELECT t, m.* FROM unnest(ARRAY['first', 'last']) t, meanwhile('sql_drop', t, 0, 'ALTER TABLE nested.f DETACH PARTITION nested.f_1', 'ALTER TABLE nested.f ATTACH PARTITION nested.f_1 FOR VALUES IN (1)') m;
+SELECT t, m.* FROM unnest(ARRAY['first', 'last']) t, meanwhile('ddl_command_end', t, 0, 'ALTER TABLE nested.f ATTACH PARTITION nested.f_1 FOR VALUES IN (1)', 'ALTER TABLE nested.f_1 RENAME TO moved') m;
+SELECT meanwhile('ddl_command_end', 'first', 0, 'ALTER TABLE nested.f ATTACH PARTITION nested.f_1 FOR VALUES IN (1)', 'ALTER TABLE nested.f_1 RENAME TO moved; ALTER TABLE nested.f_2 RENAME TO f_1');
+SELECT DISTINCT m.* FROM generate_series(0, 8) n, meanwhile('ddl_command_end', 'last', n, 'ALTER TABLE nested.f ATTACH PARTITION nested.f_1 FOR VALUES IN (1)', 'DROP TABLE nested.f_1') m ORDER BY 1;
+RESET client_min_messages;
+
 DROP EVENT TRIGGER a_first_start;
 DROP EVENT TRIGGER z_last_start;
 DROP EVENT TRIGGER a_first_drop;
