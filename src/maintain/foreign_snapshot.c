@@ -12,14 +12,9 @@
  */
 #include "postgres.h"
 
-#include "access/genam.h"
-#include "access/htup.h"
-#include "access/htup_details.h"
 #include "access/relation.h"
-#include "access/table.h"
 #include "access/xact.h"
 #include "access/xlog.h"
-#include "catalog/pg_foreign_table.h"
 #include "executor/spi.h"
 #include "foreign/foreign.h"
 #include "miscadmin.h"
@@ -63,7 +58,6 @@ static List *writers_out = NIL;
 /* Whether this transaction has rolled back a subtransaction that may have used other servers. */
 static bool use_was_rolled_back = false;
 
-static bool is_locked_here(Oid relid);
 static bool has_synchronized_snapshots(Oid fact);
 static void unlock_fact(Oid relid, LOCKMODE mode);
 
@@ -112,7 +106,7 @@ foreign_snapshot_at_subxact_event(SubXactEvent event)
  *		other sessions may have written them since, unless writers were locked out all
  *		the time.  The caller must not have locked any of the partitions yet.
  *
- * The locks on foreign tables tell what was used.  The rollback of a subtransaction
+ * foreign_table_in_use() tells what was used.  The rollback of a subtransaction
  * releases its locks, but the other server keeps its snapshot, which belongs to the whole
  * transaction.  So after a rollback any server may have been used.
  */
@@ -120,11 +114,8 @@ void
 check_servers_unused(Oid fact, const char *what)
 {
 	List	   *servers = NIL;
-	List	   *used = NIL;
+	Oid			used;
 	ListCell   *cell;
-	Relation	rel;
-	SysScanDesc scan;
-	HeapTuple	tuple;
 
 	foreach(cell, foreign_leaves(fact))
 		servers = list_append_unique_oid(servers, GetForeignTable(lfirst_oid(cell))->serverid);
@@ -132,22 +123,12 @@ check_servers_unused(Oid fact, const char *what)
 		return;
 	if (list_member_oid(writers_out, fact) && is_locked_here(fact) && !batch_any_foreign(fact))
 		return;
-	rel = table_open(ForeignTableRelationId, AccessShareLock);
-	scan = systable_beginscan(rel, InvalidOid, false, NULL, 0, NULL);
-	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
-	{
-		Form_pg_foreign_table form = (Form_pg_foreign_table) GETSTRUCT(tuple);
-
-		if (list_member_oid(servers, form->ftserver) && is_locked_here(form->ftrelid))
-			used = lappend_oid(used, form->ftrelid);
-	}
-	systable_endscan(scan);
-	table_close(rel, AccessShareLock);
-	if (used != NIL)
+	used = foreign_table_in_use(servers);
+	if (OidIsValid(used))
 		ereport(ERROR,
 				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
 				 errmsg("%s cannot run in a transaction that has used foreign table \"%s\"", what,
-						get_rel_name(linitial_oid(used))),
+						get_rel_name(used)),
 				 errdetail("Until the transaction ends, the other server shows rows as they were at that time, without later changes."),
 				 errhint("Call the function in a transaction of its own.")));
 	if (use_was_rolled_back)
@@ -171,16 +152,6 @@ note_writers_locked_out(Oid fact)
 
 	writers_out = list_append_unique_oid(writers_out, fact);
 	MemoryContextSwitchTo(old);
-}
-
-/* is_locked_here: returns whether this transaction has used a relation, and so has a lock on it until it ends */
-static bool
-is_locked_here(Oid relid)
-{
-	LOCKTAG		tag;
-
-	SET_LOCKTAG_RELATION(tag, MyDatabaseId, relid);
-	return lock_held_by_me(&tag);
 }
 
 /*

@@ -43,9 +43,9 @@
 #include "../definition/cache.h"
 #include "../definition/citus_table.h"
 #include "../indextable.h"
-#include "../util/sql.h"
 #include "../util/arguments.h"
 #include "../util/citus.h"
+#include "../util/inherit.h"
 #include "../util/sleep.h"
 #include "../util/sql.h"
 #include "append.h"
@@ -69,6 +69,7 @@ typedef struct Search
 
 static bool wait_for_transaction(FullTransactionId xid, TimestampTz until);
 static bool find_change(HeapTuple tuple, void *arg);
+static void check_servers(Oid fact_table);
 static void report_own_changes(Oid fact_table);
 
 /*
@@ -97,6 +98,7 @@ indextable_wait(PG_FUNCTION_ARGS)
 				 errmsg("cannot wait for an index table in a REPEATABLE READ or SERIALIZABLE transaction"),
 				 errdetail("The snapshot of the transaction would not show changes that are applied meanwhile."),
 				 errhint("Wait before the transaction begins, or use the isolation level READ COMMITTED.")));
+	check_servers(queue.fact_table);
 	if (!PG_ARGISNULL(2) && !wait_for_transaction(PG_GETARG_FULLTRANSACTIONID(2), until))
 		PG_RETURN_BOOL(false);
 	PG_RETURN_BOOL(wait_for_queue(&queue, 0, timeout < 0 ? -1 : Max(until - GetCurrentTimestamp(), 0)));
@@ -240,6 +242,24 @@ find_change(HeapTuple tuple, void *arg)
 	search->found = true;
 	search->own = TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetXmin(tuple->t_data));
 	return false;
+}
+
+/*
+ * check_servers
+ *		Raises an error if this transaction has used a server that has a feed: it may have changed rows there, and
+ *		nobody sees these in the feed before it has committed.
+ */
+static void
+check_servers(Oid fact_table)
+{
+	Oid			used = foreign_table_in_use(feed_servers(fact_table));
+
+	if (OidIsValid(used))
+		ereport(ERROR,
+				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
+				 errmsg("cannot wait because this transaction has used foreign table \"%s\"", get_rel_name(used)),
+				 errdetail("What it has changed there is applied after it has committed, and until then the other server shows rows as they were when it was first used."),
+				 errhint("Commit the transaction first.")));
 }
 
 /* report_own_changes: raises the error for waiting for changes that this transaction has made */

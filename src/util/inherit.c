@@ -58,12 +58,15 @@
 #include "access/table.h"
 #include "access/xlog.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_foreign_table.h"
 #include "catalog/pg_index.h"
 #include "catalog/pg_inherits.h"
+#include "miscadmin.h"
 #include "nodes/pg_list.h"
 #include "partitioning/partdefs.h"
 #include "partitioning/partdesc.h"
 #include "storage/lmgr.h"
+#include "storage/lock.h"
 #include "storage/lockdefs.h"
 #include "utils/fmgroids.h"
 #include "utils/inval.h"
@@ -72,6 +75,7 @@
 #include "utils/relcache.h"
 #include "utils/snapmgr.h"
 
+#include "compat.h"
 #include "inherit.h"
 #include "relation.h"
 
@@ -135,6 +139,41 @@ foreign_leaves(Oid relid)
 			result = lappend_oid(result, lfirst_oid(cell));
 	}
 	return result;
+}
+
+/*
+ * foreign_table_in_use
+ *		Returns a foreign table on one of these servers that this transaction has used, or
+ *		InvalidOid.  The locks on foreign tables tell: they are held until it ends.
+ */
+Oid
+foreign_table_in_use(List *servers)
+{
+	Relation	rel = table_open(ForeignTableRelationId, AccessShareLock);
+	SysScanDesc scan = systable_beginscan(rel, InvalidOid, false, NULL, 0, NULL);
+	Oid			result = InvalidOid;
+	HeapTuple	tuple;
+
+	while (!OidIsValid(result) && HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Form_pg_foreign_table form = (Form_pg_foreign_table) GETSTRUCT(tuple);
+
+		if (list_member_oid(servers, form->ftserver) && is_locked_here(form->ftrelid))
+			result = form->ftrelid;
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return result;
+}
+
+/* is_locked_here: returns whether this transaction has used a relation, and so has a lock on it until it ends */
+bool
+is_locked_here(Oid relid)
+{
+	LOCKTAG		tag;
+
+	SET_LOCKTAG_RELATION(tag, MyDatabaseId, relid);
+	return lock_held_by_me(&tag);
 }
 
 /* has_unique_index: returns whether a table has a unique index that is valid, and so on all of its partitions */

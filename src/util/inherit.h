@@ -20,5 +20,7 @@ extern Snapshot tree_snapshot(Relation root);
 extern List *lock_leaves(Oid relid, Snapshot snapshot, LOCKMODE mode);
 extern List *list_with_partitions(Oid relid);
 extern List *foreign_leaves(Oid relid);
+extern Oid	foreign_table_in_use(List *servers);
+extern bool is_locked_here(Oid relid);
 
 #endif							/* INDEXTABLE_INHERIT_H */

@@ -168,6 +168,7 @@ fails("BEGIN; SELECT count(*) FROM f; SELECT indextable.drain()", qr/25001: .*ha
 fails("BEGIN; SELECT count(*) FROM f1; SELECT indextable.drain('f')", qr/25001: .*has used foreign table/s, 'or one partition of it');
 on('s1', "UPDATE f_s1 SET doc = d(id + 11) WHERE id = 1");
 fails("BEGIN; SAVEPOINT s; SELECT count(*) FROM f; ROLLBACK TO s; SELECT indextable.drain('f')", qr/25001: .*subtransaction was rolled back/s, 'or has done so in what is rolled back: its snapshot is still used over there');
+fails("BEGIN; UPDATE f SET doc = d(12) WHERE id = 1 AND r = 'a'; SELECT indextable.wait('f_k', '10 s')", qr/25001: .*has used foreign table "f1".*HINT: +Commit/s, 'nor does wait() mistake changes of the transaction for applied ones');
 is(sql("BEGIN; SAVEPOINT s; SELECT indextable.drain('f'); ROLLBACK TO s; COMMIT; SELECT indextable.wait('f_k', '0.1 s')"), "1\nf", 'what is rolled back is not acknowledged');
 is(sql("SELECT indextable.drain('f'); SELECT indextable.wait('f_k', '10 s')"), "1\nt", 'but applied again');
 drift_free($c, 'drained again');
