@@ -383,6 +383,28 @@ is(sql("SET indextable.planner = off; SELECT count(*) FROM (SELECT doc ->> 'k', 
 sql("SELECT indextable.drop('f_b')");
 fails("SELECT indextable.create('f_b', 'f', '{k}', populate => false)", qr/0A000: .*cannot be queued/, 'a transactional one is not built online beside them');
 
+# ---- an owner that is no superuser, with the rights that the page names and no others
+
+$_->safe_psql('postgres', "SET password_encryption = 'scram-sha-256'; CREATE ROLE app LOGIN PASSWORD 'secret'") for $c, $shard{s1};
+$_->safe_psql('postgres', 'CREATE DATABASE granted') for $c, $shard{s1};
+my $hba = $shard{s1}->data_dir . '/pg_hba.conf';
+my $trust = slurp_file($hba);
+unlink $hba;
+append_to_file($hba, "local granted app scram-sha-256\n$trust");
+$shard{s1}->reload;
+$shard{s1}->safe_psql('granted', "CREATE EXTENSION indextable; CREATE TABLE c0 (id int PRIMARY KEY, doc jsonb); ALTER TABLE c0 OWNER TO app; SET ROLE app; SELECT indextable.create_feed('c0')");
+my $shards = slurp_file("$root/docs/shards.md");
+my ($grants) = $shards =~ /```sql\n(GRANT USAGE ON FOREIGN SERVER.*?)```/s;
+my $make = "SET ROLE app; CREATE TABLE c (id int NOT NULL, doc jsonb) PARTITION BY HASH (id); CREATE FOREIGN TABLE c0 PARTITION OF c FOR VALUES WITH (MODULUS 1, REMAINDER 0) SERVER shard_1";
+$c->safe_psql('granted', "CREATE EXTENSION indextable; CREATE EXTENSION postgres_fdw; CREATE EXTENSION dblink; CREATE SERVER shard_1 FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host '"
+	  . $shard{s1}->host . "', port '" . $shard{s1}->port . "', dbname 'granted', connect_timeout '5'); GRANT CREATE ON SCHEMA public TO app; REVOKE ALL ON ALL FUNCTIONS IN SCHEMA public FROM PUBLIC");
+($status, $out, $err) = $c->psql('granted', $make, on_error_stop => 1);
+like($err, qr/permission denied for foreign server shard_1/, 'without the rights it may not');
+$c->safe_psql('granted', "$grants; $make; SELECT indextable.create('c_k', 'c', '{k}', maintenance => 'async', primary_key => '{id}')");
+$shard{s1}->safe_psql('granted', q(INSERT INTO c0 VALUES (1, '{"k": "a"}')));
+is($c->safe_psql('granted', "SET ROLE app; SELECT indextable.drain('c'); SELECT indextable.wait('c_k', '60 s'); SELECT r FROM indextable.lookup('c_k', '{\"k\": \"a\"}') r; SELECT count(*) FROM indextable.verify('c_k')"),
+	qq(1\nt\n{"k": "a"}\n0), 'with them it has all that it needs');
+
 # ---- dump and restore of a shard
 
 workers(0);
