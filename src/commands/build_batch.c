@@ -226,7 +226,11 @@ next_keys(Build *b, Reconciliation *r, Relation part, ArrayType *last)
 		row_comparison(&after, index, 0, def->npk, BTGreaterStrategyNumber, bound);
 	}
 	index_rescan(scan, &after.header, last == NULL ? 0 : 1, NULL, 0);
-	/* A partition on another server that has no rows leaves keys, which have no room. */
+
+	/*
+	 * A partition on another server that has no rows leaves keys, which have
+	 * no room.
+	 */
 	if (r->tids == NULL)
 	{
 		r->keys = MemoryContextAllocHuge(CurrentMemoryContext, sizeof(Datum) * def->npk * b->batch_size);
