@@ -22,6 +22,7 @@
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
+#include "parser/parsetree.h"
 #include "rewrite/rewriteManip.h"
 #include "utils/lsyscache.h"
 
@@ -41,7 +42,8 @@ typedef struct Column
 } Column;
 
 static Node *clause_of(Node *clause);
-static List *without_refuted(IndexDef *def, List *conditions, const char **why);
+static List *without_refuted(PlannerInfo *root, Candidate *c, List *conditions);
+static bool may_be_compared(PlannerInfo *root, Candidate *c, Condition *condition);
 static int	demands(Condition *condition);
 static bool filter_is_implied(IndexDef *def, List *clauses, Index varno, List **result);
 static int	count_not_null(IndexDef *def, List *conditions, List *clauses, Relation fact, Index varno);
@@ -70,6 +72,7 @@ consider_index_table(PlannerInfo *root, IndexDef *def, List *clauses, Relation f
 	List	   *found = NIL;
 	bool		array = false;
 	bool		unknown = false;
+	bool		policy_in_scan = false;
 	ListCell   *cell;
 	int			position;
 
@@ -90,6 +93,9 @@ consider_index_table(PlannerInfo *root, IndexDef *def, List *clauses, Relation f
 
 		if (IsA(clause, RestrictInfo) && ((RestrictInfo *) clause)->pseudoconstant)
 			continue;
+		if (IsA(clause, RestrictInfo) && ((RestrictInfo *) clause)->security_level < root->qual_security_level &&
+			is_left_to_scan(clause_of(clause)))
+			policy_in_scan = true;
 		foreach(inner, implied_conditions(root, def, clause_of(clause), fact, varno, &unknown))
 		{
 			Condition  *condition = lfirst(inner);
@@ -100,9 +106,11 @@ consider_index_table(PlannerInfo *root, IndexDef *def, List *clauses, Relation f
 	}
 	found = list_concat(found, implied_by_lateral(root, def, fact, varno, &unknown));
 	c = palloc0(sizeof(Candidate));
-	found = without_refuted(def, found, &c->refuted);
 	c->def = def;
 	c->varno = varno;
+	c->secured = planner_rt_fetch(varno, root)->securityQuals != NIL;
+	c->policy_in_scan = c->secured && policy_in_scan;
+	found = without_refuted(root, c, found);
 	c->filter = filter;
 	c->unknown = unknown;
 	c->order_from = -1;
@@ -178,18 +186,22 @@ consider_index_table(PlannerInfo *root, IndexDef *def, List *clauses, Relation f
 /*
  * without_refuted
  *		Returns those conditions that entries can be searched by as far as it is recorded what rows
- *		there are, and sets *why if others are left out.
+ *		there are, and as the user may know of them, and sets c->refuted if others are left out.
  */
 static List *
-without_refuted(IndexDef *def, List *conditions, const char **why)
+without_refuted(PlannerInfo *root, Candidate *c, List *conditions)
 {
+	IndexDef   *def = c->def;
+	const char **why = &c->refuted;
 	ListCell   *cell;
 
 	foreach(cell, conditions)
 	{
 		Condition  *condition = lfirst(cell);
 
-		if (condition->sparse && !index_table_complete(def, 0, NULL))
+		if (!may_be_compared(root, c, condition))
+			*why = "row security or a security barrier applies, and entries are compared by an operator that is not leakproof";
+		else if (condition->sparse && !index_table_complete(def, 0, NULL))
 			*why = REASON_INCOMPLETE;
 		else if (condition->unless != 0 && !index_table_has_none(def, condition->unless, NULL))
 			*why = condition->unless == ZONELESS_BIT ?
@@ -200,6 +212,36 @@ without_refuted(IndexDef *def, List *conditions, const char **why)
 		conditions = foreach_delete_current(conditions, cell);
 	}
 	return conditions;
+}
+
+/*
+ * may_be_compared
+ *		Returns whether entries may be searched by a condition although the user may not know of all
+ *		rows.  Entries of hidden rows are compared, too, so only by what neither raises errors that
+ *		depend on them nor tells of them otherwise.
+ *
+ * The first of the policies may be anything: nothing has to hold before it.  Values to search by
+ * are of no hidden row.  How the condition itself gets at what is compared does not matter, as it
+ * is evaluated for visible rows only.
+ */
+static bool
+may_be_compared(PlannerInfo *root, Candidate *c, Condition *condition)
+{
+	return !c->secured || get_func_leakproof(get_opcode(condition->operator)) ||
+		(condition->rinfo != NULL &&
+		 condition->rinfo->security_level <= root->simple_rel_array[c->varno]->baserestrict_min_security);
+}
+
+/*
+ * is_left_to_scan
+ *		Returns whether a clause is checked by a scan only, and not by the query of its fallback,
+ *		for which the scan checks its clauses, too: it must not be evaluated twice, or it has
+ *		subqueries, whose plans only the scan has.
+ */
+bool
+is_left_to_scan(Node *clause)
+{
+	return contain_volatile_functions(clause) || contain_subplans(clause);
 }
 
 /* demands: returns how much a condition asks beyond the search, in rows that have to be fetched, and in rows that must not be there */

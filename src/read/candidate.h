@@ -25,6 +25,8 @@ typedef struct Candidate
 	List	   *filter;			/* of the index table, over this relation */
 	List	   *conditions;		/* of Condition *, by position */
 	bool		unknown;		/* there may be more when parameters are known */
+	bool		secured;		/* row security or a security barrier applies */
+	bool		policy_in_scan; /* only the scan can check all of what applies */
 	const char *refuted;		/* why there are no more, or NULL */
 	int			nequal;			/* so many leading columns are compared by = */
 	int			order_from;		/* entries come in the order of the columns
@@ -53,6 +55,7 @@ typedef struct Candidate
 
 extern Candidate *consider_index_table(PlannerInfo *root, IndexDef *def, List *clauses, Relation fact, Index varno, const char **why);
 extern AttrNumber column_of_candidate(Candidate *c, Node *expr);
+extern bool is_left_to_scan(Node *clause);
 extern bool is_complete_enough(Candidate *c, const char **why);
 
 #endif							/* INDEXTABLE_CANDIDATE_H */

@@ -33,15 +33,16 @@ static bool is_postponed(PlannerInfo *root, TargetEntry *tle);
 /*
  * is_checked_by_search
  *		Returns whether all rows that are found satisfy a clause.  The row of an asynchronous
- *		index table's entry may have changed since.  A newer version of a row, which another
- *		transaction has written meanwhile, was not found by the search at all.
+ *		 index table's entry may have changed since.  A newer version of a row, which another
+ *		transaction has written meanwhile, was not found by the search at all.  A fallback does not
+ *		search, and must check nothing before a policy that is left to the scan.
  */
 bool
 is_checked_by_search(Candidate *c, RestrictInfo *rinfo)
 {
 	ListCell   *cell;
 
-	if (c->def == NULL || c->tested_again || (c->def->async && !c->entries_only))
+	if (c->def == NULL || c->tested_again || c->policy_in_scan || (c->def->async && !c->entries_only))
 		return false;
 	foreach(cell, c->conditions)
 	{
@@ -141,12 +142,21 @@ cover_aggregates(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses
 	return clauses_covered(c, clauses);
 }
 
-/* clauses_covered: returns whether entries have all that is needed by those clauses that the search does not check */
+/*
+ * clauses_covered
+ *		Returns whether entries have all that is needed by those clauses that the search does not
+ *		check.
+ *
+ * Whether a row may be seen is not decided by asynchronous entries.  Where only the scan can
+ * decide it, what entries have must not be computed before, as a fallback would.
+ */
 static bool
 clauses_covered(Candidate *c, List *clauses)
 {
 	ListCell   *cell;
 
+	if (c->policy_in_scan || (c->secured && c->def->async))
+		return false;
 	foreach(cell, clauses)
 	{
 		RestrictInfo *rinfo = lfirst(cell);

@@ -27,6 +27,9 @@ set_order(PlannerInfo *root, RelOptInfo *rel, Candidate *c)
 
 	c->pathkeys = NIL;
 	c->backward = false;
+	/* A fallback would evaluate what it sorts by for hidden rows. */
+	if (c->policy_in_scan)
+		return;
 	foreach(cell, root->query_pathkeys)
 	{
 		PathKey    *key = lfirst(cell);

@@ -22,6 +22,7 @@
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
+#include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
@@ -57,7 +58,8 @@ typedef struct Replacing
 
 static Plan *make_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses,
 					   List *children);
-static List *in_safe_order(RelOptInfo *rel, List *clauses);
+static List *in_safe_order(PlannerInfo *root, RelOptInfo *rel, List *clauses);
+static Index security_level(PlannerInfo *root, RestrictInfo *rinfo);
 static List *needed_columns(RelOptInfo *rel, List *clauses);
 static Query *fallback_query(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, List *columns,
 							 List **values);
@@ -104,7 +106,7 @@ make_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 		if (((RestrictInfo *) lfirst(cell))->pseudoconstant)
 			clauses = foreach_delete_current(clauses, cell);
 	}
-	clauses = in_safe_order(rel, clauses);
+	clauses = in_safe_order(root, rel, clauses);
 	foreach(cell, c->conditions)
 	{
 		Condition  *condition = lfirst(cell);
@@ -157,28 +159,54 @@ make_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
  *
  * Conditions that cannot raise one come first.  By these a native plan chooses what it reads at
  * all: partitions, for example.  Conditions on other tables, too, come last, as a join checks
- * them for the rows that satisfy all others.
+ * them for the rows that satisfy all others.  They are never policies, which are about one table
+ * and come before its other conditions: those are in the order of their security levels.
  */
 static List *
-in_safe_order(RelOptInfo *rel, List *clauses)
+in_safe_order(PlannerInfo *root, RelOptInfo *rel, List *clauses)
 {
-	List	   *safe = NIL;
-	List	   *own = NIL;
+	List	   *result = NIL;
 	List	   *join = NIL;
+	Index		level;
 	ListCell   *cell;
 
-	foreach(cell, clauses)
+	for (level = 0; level <= root->qual_security_level; level++)
 	{
-		RestrictInfo *rinfo = lfirst(cell);
+		List	   *safe = NIL;
+		List	   *own = NIL;
 
-		if (!contain_leaked_vars((Node *) rinfo->clause))
-			safe = lappend(safe, rinfo);
-		else if (list_member_ptr(rel->baserestrictinfo, rinfo))
-			own = lappend(own, rinfo);
-		else
-			join = lappend(join, rinfo);
+		foreach(cell, clauses)
+		{
+			RestrictInfo *rinfo = lfirst(cell);
+
+			if (security_level(root, rinfo) != level)
+				continue;
+			if (!contain_leaked_vars((Node *) rinfo->clause))
+				safe = lappend(safe, rinfo);
+			else if (list_member_ptr(rel->baserestrictinfo, rinfo))
+				own = lappend(own, rinfo);
+			else
+				join = lappend(join, rinfo);
+		}
+		result = list_concat(result, list_concat(safe, own));
 	}
-	return list_concat(list_concat(safe, own), join);
+	return list_concat(result, join);
+}
+
+/*
+ * security_level
+ *		Returns the level at which the server, in order_qual_clauses(), evaluates a clause: first of
+ *		all if it is leakproof and cheap.
+ */
+static Index
+security_level(PlannerInfo *root, RestrictInfo *rinfo)
+{
+	QualCost	cost;
+
+	if (!rinfo->leakproof)
+		return rinfo->security_level;
+	cost_qual_eval_node(&cost, (Node *) rinfo, root);
+	return cost.per_tuple > 10 * cpu_operator_cost ? rinfo->security_level : 0;
 }
 
 /*
@@ -216,8 +244,9 @@ needed_columns(RelOptInfo *rel, List *clauses)
  *		Returns a query for the rows that a scan returns, in its order, as the scan returns them.
  *		What is not the fact table's becomes a parameter.
  *
- * The scan checks its clauses for the rows of a fallback, too.  Volatile ones are left to it, as
- * they must not be evaluated twice, and those with subqueries, whose plans only the scan has.
+ * The scan checks its clauses for the rows of a fallback, too, and some are left to it: see
+ * is_left_to_scan().  The policies are those of the role that the plan was made for, and keep
+ * their levels.  Where one of them is left to the scan, so is all that comes after it.
  */
 static Query *
 fallback_query(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, List *columns, List **values)
@@ -226,7 +255,10 @@ fallback_query(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, 
 	RangeTblRef *ref = makeNode(RangeTblRef);
 	Query	   *query = makeNode(Query);
 	Replacing	replacing = {.varno = rel->relid};
-	List	   *quals = NIL;
+	int			nlevels = list_length(rte->securityQuals);
+	List	  **quals = palloc0((nlevels + 1) * sizeof(List *));
+	int			last = nlevels;
+	int			i;
 	ListCell   *cell;
 
 	rte->inh = rte->relkind == RELKIND_PARTITIONED_TABLE;
@@ -247,17 +279,23 @@ fallback_query(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, 
 	foreach(cell, clauses)
 	{
 		Node	   *clause = (Node *) ((RestrictInfo *) lfirst(cell))->clause;
+		int			level = Min((int) security_level(root, lfirst(cell)), nlevels);
 
-		if (!contain_volatile_functions(clause) && !contain_subplans(clause))
-			quals = lappend(quals, clause);
+		if (is_left_to_scan(clause))
+			last = Min(last, level);
+		else if (level <= last)
+			quals[level] = lappend(quals[level], clause);
 	}
+	rte->securityQuals = NIL;
+	for (i = 0; i < nlevels; i++)
+		rte->securityQuals = lappend(rte->securityQuals, replace_values((Node *) make_ands_explicit(quals[i]), &replacing));
 	add_sort(query, c, rel);
 	ref->rtindex = 1;
 	query->commandType = CMD_SELECT;
 	query->querySource = QSRC_ORIGINAL;
 	query->canSetTag = true;
 	query->jointree = makeFromExpr(list_make1(ref),
-								   replace_values((Node *) make_ands_explicit(quals), &replacing));
+								   replace_values((Node *) make_ands_explicit(quals[nlevels]), &replacing));
 	query->targetList = (List *) replace_values((Node *) query->targetList, &replacing);
 	query->stmt_location = -1;
 	*values = replacing.values;

@@ -90,8 +90,6 @@ unfit(PlannerInfo *root, RangeTblEntry *rte, bool tested_again)
 {
 	if (rte->tablesample != NULL)
 		return "the query has TABLESAMPLE";
-	if (rte->securityQuals != NIL || root->qual_security_level > 0)
-		return "row security or a security barrier applies";
 	if (tested_again && rte->relkind == RELKIND_PARTITIONED_TABLE)
 		return "the query locks or writes rows, and the table is partitioned";
 	if (rte->relkind == RELKIND_PARTITIONED_TABLE && is_positionable(root) &&

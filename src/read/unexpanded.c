@@ -168,7 +168,7 @@ wants_system_columns(Node *node, void *context)
 	return expression_tree_walker(node, wants_system_columns, context);
 }
 
-/* clauses_of_table: returns the conditions on one table only that all rows of it have to satisfy */
+/* clauses_of_table: returns the conditions on one table only that all rows of it have to satisfy, policies included */
 static List *
 clauses_of_table(PlannerInfo *root, Index varno)
 {
@@ -177,7 +177,9 @@ clauses_of_table(PlannerInfo *root, Index varno)
 	ListCell   *cell;
 
 	if (!collect_quals((Node *) root->parse->jointree, varno, &quals))
-		return NIL;
+		quals = NIL;
+	foreach(cell, planner_rt_fetch(varno, root)->securityQuals)
+		quals = list_concat_copy(quals, (List *) lfirst(cell));
 	foreach(cell, quals)
 	{
 		Relids		relids = pull_varnos(root, lfirst(cell));

@@ -187,7 +187,7 @@ SELECT count(*), max(note) FROM owned WHERE town = 't1';
 SELECT count(*) FROM invoked WHERE town = 't1';
 SELECT count(*), max(note) FROM invoked WHERE town = 't1';
 RESET ROLE;
--- policies come and go under cached plans; where one applies, nothing may be searched before it
+-- policies come and go under cached plans
 CREATE FUNCTION uses_index_table(query text) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE plan text;
 BEGIN
