@@ -326,6 +326,7 @@ sub simple
 	if (chance(0.04)) { $from = pick("ONLY $from", ($a eq 'x' ? "$fact->{name} x TABLESAMPLE system (100)" : ()), @{ $fact->{leaves} } && $a ne $fact->{name} ? $fact->{leaves}[0][0] . ($a ? ' x' : '') : $from); }
 	my @where = $i ? aimed($a, $i) : ();
 	push @where, condition($a, $fact) for 1 .. pick(0, 0, 0, 1, 2);
+	if ($fact->{guard} && $from !~ /^$fact->{name}_/ && chance(0.5)) { feature('guard'); push @where, "$fact->{guard}(" . join(', ', map { $a eq '' ? $_ : "$a.$_" } qw(id r doc v)) . ')'; }
 	@where = shuffled(@where);
 	my @items = map { item($a, $fact, $i) } 1 .. between(0, 3);
 	push @items, key_of($a, $fact) if chance(0.7) || !@items;

@@ -128,7 +128,7 @@ sub new_world
 		$w->{facts}{$fact} = { name => $fact, shape => $shape, pk => $pk[0], last => 0, indexes => [], leaves => [] };
 		index_table($w, $w->{facts}{$fact}) for 1 .. between(3, 6);
 	}
-	$w->{rls} = chance(0.15);
+	$w->{rls} = chance(0.3);
 	$w->{check} = $w->{arrays} && chance(0.7);
 	return $w;
 }
@@ -274,13 +274,29 @@ sub set_up
 			  "CREATE FUNCTION pcount_$f->{name}_$m(x text) RETURNS text $volatility LANGUAGE plpgsql AS \$\$DECLARE c bigint; s text; BEGIN SELECT count(*) INTO c FROM $f->{name} WHERE doc ->> 'k' = x;
 	SELECT string_agg(id::text, ',' ORDER BY id) INTO s FROM $f->{name} WHERE doc ->> 't' = (SELECT t FROM p WHERE p.id = c % 4) AND (doc ->> 'i')::int IS NOT NULL; RETURN c || ':' || coalesce(s, ''); END\$\$";
 		}
-		push @sql, "ALTER TABLE $f->{name} ENABLE ROW LEVEL SECURITY", "CREATE POLICY visible ON $f->{name} USING (v % 2 = 0)" if $w->{rls};
+		push @sql, policies($f) if $w->{rls};
 	}
 	push @sql, 'ALTER TABLE f ADD FOREIGN KEY (v) REFERENCES q ON UPDATE CASCADE ON DELETE ' . pick('CASCADE', 'SET NULL') . pick('', ' DEFERRABLE INITIALLY DEFERRED'),
 	  'CREATE TRIGGER zz_after AFTER UPDATE OR DELETE ON q FOR EACH ROW EXECUTE FUNCTION tg()';
-	push @sql, 'GRANT USAGE ON SCHEMA w TO plain_reader', 'GRANT SELECT ON f, g, p, v_f, v_g, w_f, w_g TO plain_reader';
+	push @sql, 'GRANT USAGE ON SCHEMA w TO plain_reader', 'GRANT SELECT ON f, g, p, q, v_f, v_g, w_f, w_g TO plain_reader', 'GRANT UPDATE ON f, g TO plain_reader';
 	push @sql, 'VACUUM ANALYZE f', 'VACUUM ANALYZE g', 'VACUUM ANALYZE p', map({ my $f = $_; map { "VACUUM ANALYZE $_->{name}" } @{ $w->{facts}{$f}{indexes} } } 'f', 'g') if chance(0.7);
 	return @sql;
+}
+
+# policies FACT: what plain_reader may see of a table, and a function of the user that fails where it is shown anything else
+sub policies
+{
+	my ($f) = @_;
+	my $name = $f->{name};
+	my @of = shuffled('v % 2 = 0', "doc ->> 't' = 'Genoa'", "doc ->> 'k' = current_setting('t.text')", "doc ->> 'k' IN (SELECT p.k FROM w.p)", 'EXISTS (SELECT FROM w.q WHERE q.id = v)', "doc ->> 't' = (SELECT p.t FROM w.p WHERE p.id = 0)",
+		"(doc ->> 'n')::numeric = 1", "r <> 's'", "doc @> '{\"tags\": [\"red\"]}'", "doc ->> 'k' IN ('a', 'b', '1')", 'true');
+	my $restrictive = chance(0.4) ? shift @of : undef;
+	my @permissive = @of[ 0 .. pick(0, 0, 1) ];
+	my $all = '(' . join(' OR ', @permissive) . ')' . ($restrictive ? " AND $restrictive" : '');
+	$f->{guard} = "guard_$name";
+	return ("ALTER TABLE $name ENABLE ROW LEVEL SECURITY", (map { "CREATE POLICY p$_ ON $name USING ($permissive[$_])" } 0 .. $#permissive), $restrictive ? "CREATE POLICY r ON $name AS RESTRICTIVE USING ($restrictive)" : (),
+		"CREATE FUNCTION guard_$name(id int, r text, doc jsonb, v int) RETURNS boolean " . pick('IMMUTABLE', 'STABLE', 'VOLATILE') . ' PARALLEL UNSAFE COST ' . pick('0.0001', '100') . " LANGUAGE plpgsql AS \$\$ BEGIN\n"
+		  . "IF current_user = 'plain_reader' AND ($all) IS NOT TRUE THEN RAISE 'row % of $name is hidden', id; END IF; RETURN true; END\$\$");
 }
 
 # The functions that a world needs first. tg() runs the query of the setting t.q in the trigger that t.at names, between

@@ -473,7 +473,7 @@ sub one_world
 		prepare($s) if keys %prepared < 8 && chance(0.5);
 		if ($way < 0.3)
 		{
-			my $role = chance(0.15);
+			my $role = chance($world->{rls} ? 0.7 : 0.15);
 			ask($s, 'SET ROLE plain_reader;') if $role;
 			run_items($s, 0, map { my $i = item(0); $role && $i->{changes} ? () : $i } 1 .. 12);
 			ask($s, 'RESET ROLE;') if $role;
@@ -501,7 +501,10 @@ sub one_world
 					change($s, 1, same_key($world, $fact, $id));
 				}
 				if (chance(0.08)) { my ($can, @ddl) = @{ ddl($world) }; change($other, 0, @ddl); }
-				run_items($s, 1, map { item(1) } 1 .. 5);
+				my $role = $world->{rls} && chance(0.6);
+				ask($s, 'SET ROLE plain_reader;') if $role;
+				run_items($s, 1, map { my $i = item(1); $role && $i->{changes} ? () : $i } 1 .. 5);
+				ask($s, 'RESET ROLE;') if $role;
 			}
 			ask($s, pick('COMMIT', 'COMMIT', 'ROLLBACK') . ';');
 		}
