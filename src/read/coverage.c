@@ -33,7 +33,7 @@ static bool is_postponed(PlannerInfo *root, TargetEntry *tle);
 /*
  * is_checked_by_search
  *		Returns whether all rows that are found satisfy a clause.  The row of an asynchronous
- *		 index table's entry may have changed since.  A newer version of a row, which another
+ *		index table's entry may have changed since.  A newer version of a row, which another
  *		transaction has written meanwhile, was not found by the search at all.  A fallback does not
  *		search, and must check nothing before a policy that is left to the scan.
  */
