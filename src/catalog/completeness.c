@@ -102,7 +102,7 @@ typedef struct Records
 } Records;
 
 /* All bits of rows that lack entries. */
-#define LACKING_BITS	(~(ZONELESS_BIT | CONTAINER_BIT | VALUES_RECORDED))
+#define LACKING_BITS	(~(VALUE_BITS | VALUES_RECORDED))
 
 StaticAssertDecl(INDEX_MAX_KEYS <= 32, "LACKING_BIT() has a bit for each number of key fields, of which there are fewer");
 
@@ -232,7 +232,7 @@ index_table_complete(IndexDef *def, int fields, Snapshot snapshot)
 /*
  * index_table_has_none
  *		Returns whether a query with this snapshot finds no fact row that has an entry, and has
- *		values of these kinds, ZONELESS_BIT or CONTAINER_BIT.
+ *		values of these kinds, which are VALUE_BITS.
  */
 bool
 index_table_has_none(IndexDef *def, uint32 values, Snapshot snapshot)
@@ -333,7 +333,7 @@ lacking_unrecorded(IndexDef *def, uint32 lacking, Snapshot snapshot)
 	lacking &= ~recorded;
 	/* Nothing is wrong where that is not recorded. */
 	if ((recorded & VALUES_RECORDED) == 0)
-		lacking &= ~(ZONELESS_BIT | CONTAINER_BIT);
+		lacking &= ~VALUE_BITS;
 	if (lacking != 0)
 		forget_records(def);
 	return kept ? lacking : 0;
@@ -377,7 +377,7 @@ record_lacking(IndexDef *def, uint32 lacking)
 	int			fields;
 
 	if (!records_values(def))
-		lacking &= ~(ZONELESS_BIT | CONTAINER_BIT);
+		lacking &= ~VALUE_BITS;
 	if (!lacking_is_news(def, lacking))
 		return;
 	xid = U64FromFullTransactionId(GetCurrentFullTransactionId());

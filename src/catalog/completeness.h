@@ -24,6 +24,7 @@
  */
 #define ZONELESS_BIT		((uint32) 1 << 29)
 #define CONTAINER_BIT		((uint32) 1 << 30)
+#define VALUE_BITS			(ZONELESS_BIT | CONTAINER_BIT)
 #define VALUES_RECORDED		((uint32) 1 << 31)
 
 extern bool index_table_complete(IndexDef *def, int fields, Snapshot snapshot);

@@ -39,8 +39,8 @@
 #include "utils/snapmgr.h"
 
 #include "../definition/fact_partition.h"
-#include "../definition/tree_age.h"
 #include "../definition/resolve.h"
+#include "../definition/tree_age.h"
 #include "../entry/fact_fetch.h"
 #include "../entry/foreign_scan.h"
 #include "../entry/row_text.h"

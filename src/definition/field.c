@@ -170,7 +170,7 @@ check_field(Field *field, IndexDef *def, bool is_key)
 				 errhint("Use one of the server's own types, or on_mismatch => 'error'.")));
 }
 
-/* field_text: returns the text of a field with its expression, if it has one, as the server writes it now */
+/* field_as_written: returns the text of a field with its expression, if it has one, as the server writes it now */
 char *
 field_as_written(Relation fact, FieldSpec *spec, RowExpression *expression)
 {

@@ -19,8 +19,7 @@ typedef struct RowMismatch
 	Field	   *field;			/* NULL: there is none */
 	char	   *value;			/* as text */
 	Mismatch	why;
-	uint32		values;			/* kinds of values that there were:
-								 * ZONELESS_BIT, CONTAINER_BIT */
+	uint32		values;			/* VALUE_BITS: kinds of values that there were */
 } RowMismatch;
 
 extern char *excerpt(char *text);

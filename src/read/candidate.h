@@ -33,8 +33,7 @@ typedef struct Candidate
 								 * from this one on */
 	int			not_null;		/* so many leading key fields are known not to
 								 * be NULL in the rows that are asked for */
-	uint32		unless;			/* it serves unless rows have such values:
-								 * ZONELESS_BIT, CONTAINER_BIT */
+	uint32		unless;			/* VALUE_BITS: it serves unless rows have such */
 	bool		distinct;		/* several entries of a row may be found */
 	Bitmapset  *columns;		/* of the index table that are read, minus
 								 * FirstLowInvalidHeapAttributeNumber */

@@ -29,9 +29,8 @@ typedef struct Condition
 	bool		implied;		/* the condition is spelled otherwise */
 	bool		sparse;			/* rows without an entry may satisfy the
 								 * condition, too */
-	uint32		unless;			/* entries tell which rows satisfy it, unless
-								 * rows have such values: ZONELESS_BIT,
-								 * CONTAINER_BIT */
+	uint32		unless;			/* VALUE_BITS: entries tell which rows satisfy
+								 * it, unless rows have such values */
 	RestrictInfo *rinfo;		/* NULL: the clause was not one yet */
 } Condition;
 
