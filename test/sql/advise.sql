@@ -270,28 +270,28 @@ SELECT advice FROM indextable.advise('long', '{n}') WHERE advice LIKE 'There are
 CREATE TABLE brief (id int PRIMARY KEY, doc jsonb NOT NULL);
 INSERT INTO brief SELECT id, doc - '{body,tags,email}'::text[] FROM page;
 SET indextable.advice = on;
-SELECT indextable.create('by_section', 'brief', '{section}');
-SELECT indextable.create('by_almost', 'brief', '{almost}');
+SELECT indextable.create('by_section', 'brief', '{section}') \gset
+SELECT indextable.create('by_almost', 'brief', '{almost}') \gset
 SELECT indextable.create('by_priority', 'brief', '{priority}');
-SELECT indextable.alter('advtest.by_priority', filter => $$doc ->> 'priority' <> 'optional'$$);
+SELECT indextable.alter('advtest.by_priority', filter => $$doc ->> 'priority' <> 'optional'$$) \gset
 SELECT count(*) FROM by_priority;
-SELECT indextable.create('by_rare', 'brief', '{rare}');
+SELECT indextable.create('by_rare', 'brief', '{rare}') \gset
 SELECT indextable.create('nowhere', 'brief', '{nowhere}', maintenance => 'async');
 SELECT indextable.create('by_mixed', 'brief', '{mixed::int}', on_mismatch => 'skip');
 \set VERBOSITY terse
 SELECT indextable.create('by_level', 'brief', '{level}');
 SELECT indextable.create('by_level_2', 'brief', '{level}', strategy => 'denormalized', populate => false);
 SELECT indextable.create('by_views', 'counted', '{views}');
-SELECT indextable.create('by_views_2', 'counted', '{views}', maintenance => 'async');
+SELECT indextable.create('by_views_2', 'counted', '{views}', maintenance => 'async') \gset
 SET indextable.advice = off;
-SELECT indextable.create('by_level_3', 'brief', '{level}');
+SELECT indextable.create('by_level_3', 'brief', '{level}') \gset
 SET indextable.advice = on;
 -- for advice, no function of a user is called, and no error of a filter counts
 CREATE SEQUENCE calls;
 CREATE FUNCTION counts(int) RETURNS boolean IMMUTABLE LANGUAGE sql AS $$ SELECT nextval('advtest.calls') > 0 $$;
-SELECT indextable.create('filtered', 'brief', '{level}', filter => 'advtest.counts(id)');
+SELECT indextable.create('filtered', 'brief', '{level}', filter => 'advtest.counts(id)') \gset
 SELECT last_value FROM calls;
-SELECT indextable.create('divided', 'brief', '{level}', filter => '1 / (id - 1000) = 0', populate => false);
+SELECT indextable.create('divided', 'brief', '{level}', filter => '1 / (id - 1000) = 0', populate => false) \gset
 SELECT indextable.advise('brief', '{level}', filter => '1 / (id - 1000) = 0');
 
 -- the sizes are about those of the tables and indexes, which extend them by more or less at a time; a B-tree keeps equal keys once only if their type allows it

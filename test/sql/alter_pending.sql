@@ -19,9 +19,9 @@ CREATE FUNCTION wrong() RETURNS TABLE (index_table text, side text, entry text) 
 $$;
 
 -- ---- triggers are off while a replacement is half built: what is written then must be in it
-SELECT indextable.create('a', 'doc', '{k}', include => '{v}', maintenance => 'async'), indextable.create('t', 'doc', '{k}', include => '{v}');
+SELECT indextable.create('a', 'doc', '{k}', include => '{v}', maintenance => 'async'), indextable.create('t', 'doc', '{k}', include => '{v}') \gset
 INSERT INTO stops VALUES (30);
-SELECT indextable.alter('a', filter => 'pending.stop(doc)', populate => false), indextable.alter('t', filter => 'pending.stop(doc)', populate => false);
+SELECT indextable.alter('a', filter => 'pending.stop(doc)', populate => false), indextable.alter('t', filter => 'pending.stop(doc)', populate => false) \gset
 CALL indextable.rebuild('a', 10);
 CALL indextable.rebuild('t', 10);
 SET client_min_messages = error;
@@ -35,9 +35,9 @@ CALL indextable.rebuild('a', 10);
 CALL indextable.rebuild('t', 10);
 SELECT index_table, state FROM indextable.index_tables ORDER BY 1;
 SELECT indextable.drain('doc') >= 0 AS drained;
-SELECT * FROM wrong();
+CALL pg_temp.no_rows('wrong()');
 -- the same with repair() in between
-SELECT indextable.alter('t', filter => '', populate => false);
+SELECT indextable.alter('t', filter => '', populate => false) \gset
 SET client_min_messages = error;
 ALTER TABLE doc DISABLE TRIGGER ALL;
 RESET client_min_messages;
@@ -46,7 +46,7 @@ CALL indextable.repair('a');
 CALL indextable.repair('t');
 CALL indextable.rebuild('t', 10);
 SELECT index_table, state FROM indextable.index_tables ORDER BY 1;
-SELECT * FROM wrong();
+CALL pg_temp.no_rows('wrong()');
 
 -- ---- guards of an index table are put back, too
 SET client_min_messages = error;
@@ -54,27 +54,27 @@ ALTER TABLE t DISABLE TRIGGER ALL;
 RESET client_min_messages;
 CALL indextable.rebuild('t');
 DELETE FROM t WHERE id = 1;
-SELECT * FROM wrong();
+CALL pg_temp.no_rows('wrong()');
 
 -- ---- the last word holds
-SELECT indextable.alter('t', include => '{n}', populate => false);
-SELECT indextable.alter('t', include => '{v}');
+SELECT indextable.alter('t', include => '{n}', populate => false) \gset
+SELECT indextable.alter('t', include => '{v}') \gset
 CALL indextable.rebuild('t');
 SELECT include FROM indextable.index_tables WHERE index_table = 't'::regclass;
 
 -- ---- an index of the owner's stays, whatever ours were good for
 CREATE INDEX mine ON t (id);
-SELECT indextable.alter('t', 'async');
-SELECT indextable.alter('t', 'transactional');
+SELECT indextable.alter('t', 'async') \gset
+SELECT indextable.alter('t', 'transactional') \gset
 SELECT indexrelid::regclass FROM pg_index WHERE indrelid = 't'::regclass ORDER BY indexrelid::regclass::text COLLATE "C";
-SELECT indextable.alter('t', 'async');
-SELECT indextable.alter('t', 'transactional', strategy => 'normalized', populate => false);
+SELECT indextable.alter('t', 'async') \gset
+SELECT indextable.alter('t', 'transactional', strategy => 'normalized', populate => false) \gset
 CALL indextable.rebuild('t');
 SELECT indexrelid::regclass FROM pg_index WHERE indrelid = 't'::regclass ORDER BY indexrelid::regclass::text COLLATE "C";
 
 -- ---- TOAST tables are named after their tables, as pg_upgrade wants them, and keep their options
 ALTER TABLE t SET (toast.autovacuum_enabled = off);
-SELECT indextable.alter('t', strategy => 'denormalized');
+SELECT indextable.alter('t', strategy => 'denormalized') \gset
 SELECT c.relname = 'pg_toast_' || t.oid AS named, i.relname = 'pg_toast_' || t.oid || '_index' AS index_named, c.reloptions
 FROM pg_class t JOIN pg_class c ON c.oid = t.reltoastrelid JOIN pg_index x ON x.indrelid = c.oid JOIN pg_class i ON i.oid = x.indexrelid
 WHERE t.oid = 't'::regclass;
@@ -86,7 +86,7 @@ SELECT indextable.alter('t', include => '{"v AS ctid"}');
 SELECT indextable.alter('t', include => ARRAY[repeat('x', 70)]);
 
 -- ---- with the extension goes what waits to be a replacement
-SELECT indextable.alter('t', strategy => 'normalized', populate => false);
+SELECT indextable.alter('t', strategy => 'normalized', populate => false) \gset
 SET client_min_messages = error;
 BEGIN;
 DROP EXTENSION indextable CASCADE;
@@ -94,4 +94,4 @@ SELECT count(*) AS left_behind FROM pg_class WHERE relname ~ '^(rebuild|queue)_[
 ROLLBACK;
 DROP SCHEMA pending CASCADE;
 RESET client_min_messages;
-SELECT * FROM pg_temp.leftovers();
+CALL pg_temp.no_rows('pg_temp.leftovers()');

@@ -6,12 +6,12 @@ CREATE SCHEMA async;
 SET search_path = async;
 CREATE TABLE fact (id int PRIMARY KEY, doc jsonb, live boolean DEFAULT true, note text);
 INSERT INTO fact VALUES (1, '{"k": "a", "v": 1, "tags": ["x", "y", "x"]}'), (2, '{"k": "b"}');
-SELECT indextable.create('plain', 'fact', '{k}', maintenance => 'async');
-SELECT indextable.create('pair', 'fact', '{k, n::int}', include => '{v, @note}', maintenance => 'async');
-SELECT indextable.create('tags', 'fact', '{tags[*]}', 'denormalized', maintenance => 'async');
-SELECT indextable.create('live', 'fact', '{k}', filter => 'live', maintenance => 'async');
-SELECT indextable.create('note', 'fact', '{@note, @id}', maintenance => 'async');
-SELECT indextable.create('at_once', 'fact', '{k}', include => '{v}');
+SELECT indextable.create('plain', 'fact', '{k}', maintenance => 'async') \gset
+SELECT indextable.create('pair', 'fact', '{k, n::int}', include => '{v, @note}', maintenance => 'async') \gset
+SELECT indextable.create('tags', 'fact', '{tags[*]}', 'denormalized', maintenance => 'async') \gset
+SELECT indextable.create('live', 'fact', '{k}', filter => 'live', maintenance => 'async') \gset
+SELECT indextable.create('note', 'fact', '{@note, @id}', maintenance => 'async') \gset
+SELECT indextable.create('at_once', 'fact', '{k}', include => '{v}') \gset
 -- filled when they are made; an index on the fact row's primary key besides their own
 \d plain
 \d pair
@@ -165,7 +165,7 @@ BEGIN;
 INSERT INTO fact VALUES (62, '{"k": "before"}');
 TRUNCATE fact;
 SELECT count(*) FROM plain;
-SELECT * FROM differences();
+CALL pg_temp.no_rows('differences()');
 INSERT INTO fact VALUES (1, '{"k": "after", "tags": ["t"]}');
 COMMIT;
 SELECT * FROM drained();
@@ -264,7 +264,7 @@ END $$;
 CREATE TRIGGER "!nest" AFTER INSERT OR UPDATE ON fact FOR EACH ROW EXECUTE FUNCTION nest();
 INSERT INTO fact SELECT i, jsonb_build_object('k', 'n' || i, 'tags', ARRAY[i]) FROM generate_series(60, 65) i;
 SELECT * FROM drained();
-SELECT * FROM pg_temp.oracle('plain', 'SELECT k, id FROM at_once');
+CALL pg_temp.compare('plain', 'SELECT k, id FROM at_once');
 DELETE FROM fact WHERE id > 500;
 ALTER TRIGGER "!nest" ON fact RENAME TO zz_nest;
 UPDATE fact SET doc = doc || '{"k": "u"}' WHERE id BETWEEN 60 AND 65;
@@ -286,13 +286,13 @@ CREATE TRIGGER zz_drain AFTER INSERT OR UPDATE OR DELETE ON fact FOR EACH ROW EX
 INSERT INTO fact VALUES (71, '{"k": "drained at once"}'), (72, '{"k": "this, too"}');
 UPDATE fact SET id = id + 10 WHERE id IN (71, 72);
 SELECT queued();
-SELECT * FROM differences();
+CALL pg_temp.no_rows('differences()');
 DELETE FROM fact WHERE id > 80;
 DROP TRIGGER zz_drain ON fact;
 CREATE TRIGGER drain AFTER UPDATE ON fact FOR EACH STATEMENT EXECUTE FUNCTION drain_now();
 UPDATE fact SET doc = doc || '{"k": "drained after the statement"}';
 SELECT queued();
-SELECT * FROM differences();
+CALL pg_temp.no_rows('differences()');
 DROP TRIGGER drain ON fact;
 SELECT * FROM drained();
 
@@ -355,7 +355,7 @@ BEGIN
 	PERFORM indextable.drain();
 END $$;
 SELECT queued();
-SELECT * FROM differences();
+CALL pg_temp.no_rows('differences()');
 
 -- where triggers of users do not fire
 SET session_replication_role = replica;
@@ -389,19 +389,19 @@ SELECT * FROM drained();
 
 -- ---- several fact tables in one transaction; drain() takes them all, drain(table) one
 CREATE TABLE second (id int PRIMARY KEY, doc jsonb);
-SELECT indextable.create('second_k', 'second', '{k}', maintenance => 'async');
+SELECT indextable.create('second_k', 'second', '{k}', maintenance => 'async') \gset
 BEGIN; INSERT INTO fact VALUES (95, '{"k": "x"}'); INSERT INTO second VALUES (1, '{"k": "y"}'); INSERT INTO fact VALUES (96, '{"k": "z"}'); COMMIT;
 SELECT indextable.drain('second');
 SELECT queued(), * FROM second_k;
 INSERT INTO second VALUES (2, '{"k": "y"}');
 SELECT indextable.drain();
-SELECT * FROM differences();
-SELECT * FROM pg_temp.oracle('second_k', $$SELECT doc ->> 'k', id FROM second$$);
+CALL pg_temp.no_rows('differences()');
+CALL pg_temp.compare('second_k', $$SELECT doc ->> 'k', id FROM second$$);
 -- what is no fact table, or has no asynchronous index tables
 CREATE TABLE none (id int PRIMARY KEY, doc jsonb);
 SELECT indextable.drain('none');
 \echo :LAST_ERROR_SQLSTATE
-SELECT indextable.create('none_k', 'none', '{k}');
+SELECT indextable.create('none_k', 'none', '{k}') \gset
 SELECT indextable.drain('none');
 SELECT indextable.drain('none_k');
 SELECT indextable.drain('plain');
@@ -411,31 +411,31 @@ SELECT indextable.drain();
 -- ---- made in the transaction that writes, before and after; dropped there; and made again
 BEGIN;
 INSERT INTO none VALUES (2, '{"k": 2}');
-SELECT indextable.create('none_async', 'none', '{k}', maintenance => 'async');
+SELECT indextable.create('none_async', 'none', '{k}', maintenance => 'async') \gset
 UPDATE none SET doc = '{"k": "two"}' WHERE id = 2;
 SELECT * FROM none_async ORDER BY id;
-SELECT indextable.create('none_more', 'none', '{k}', 'denormalized', maintenance => 'async');
+SELECT indextable.create('none_more', 'none', '{k}', 'denormalized', maintenance => 'async') \gset
 COMMIT;
 SELECT indextable.drain('none');
-SELECT * FROM pg_temp.oracle('none_async', $$SELECT doc ->> 'k', id FROM none$$);
-SELECT * FROM pg_temp.oracle('none_more', $$SELECT doc ->> 'k', id, doc FROM none$$);
+CALL pg_temp.compare('none_async', $$SELECT doc ->> 'k', id FROM none$$);
+CALL pg_temp.compare('none_more', $$SELECT doc ->> 'k', id, doc FROM none$$);
 BEGIN;
 INSERT INTO none VALUES (3, '{"k": 3}');
-SELECT indextable.drop('none_async');
+SELECT indextable.drop('none_async') \gset
 INSERT INTO none VALUES (4, '{"k": 4}');
-SELECT indextable.drop('none_more');
+SELECT indextable.drop('none_more') \gset
 DELETE FROM none WHERE id = 1;
-SELECT indextable.create('none_async', 'none', '{k}', maintenance => 'async');
+SELECT indextable.create('none_async', 'none', '{k}', maintenance => 'async') \gset
 INSERT INTO none VALUES (5, '{"k": 5}');
 COMMIT;
 SELECT indextable.drain('none') > 0 AS some;
-SELECT * FROM pg_temp.oracle('none_async', $$SELECT doc ->> 'k', id FROM none$$);
+CALL pg_temp.compare('none_async', $$SELECT doc ->> 'k', id FROM none$$);
 -- the same undone: what was changed before is not forgotten
 BEGIN;
 INSERT INTO none VALUES (50, '{"k": "before"}');
 SAVEPOINT s;
-SELECT indextable.drop('none_async');
-SELECT indextable.create('none_async', 'none', '{k}', 'denormalized', maintenance => 'async');
+SELECT indextable.drop('none_async') \gset
+SELECT indextable.create('none_async', 'none', '{k}', 'denormalized', maintenance => 'async') \gset
 INSERT INTO none VALUES (51, '{"k": "undone"}');
 ROLLBACK TO s;
 SAVEPOINT s;
@@ -444,24 +444,24 @@ ROLLBACK TO s;
 INSERT INTO none VALUES (52, '{"k": "after"}');
 COMMIT;
 SELECT indextable.drain('none');
-SELECT * FROM pg_temp.oracle('none_async', $$SELECT doc ->> 'k', id FROM none$$);
+CALL pg_temp.compare('none_async', $$SELECT doc ->> 'k', id FROM none$$);
 -- asynchronous ones alone, then beside one that is not
-SELECT indextable.drop('none_k');
+SELECT indextable.drop('none_k') \gset
 INSERT INTO none VALUES (6, '{"k": 6}');
-SELECT indextable.create('none_k', 'none', '{k}');
+SELECT indextable.create('none_k', 'none', '{k}') \gset
 INSERT INTO none VALUES (7, '{"k": 7}');
 SELECT indextable.drain('none');
-SELECT * FROM pg_temp.oracle('none_async', $$SELECT doc ->> 'k', id FROM none$$);
-SELECT * FROM pg_temp.oracle('none_k', $$SELECT doc ->> 'k', id FROM none$$);
+CALL pg_temp.compare('none_async', $$SELECT doc ->> 'k', id FROM none$$);
+CALL pg_temp.compare('none_k', $$SELECT doc ->> 'k', id FROM none$$);
 -- a snapshot that is older than the index table
 BEGIN ISOLATION LEVEL REPEATABLE READ;
 SELECT count(*) FROM none;
 INSERT INTO none VALUES (8, '{"k": 8}');
-SELECT indextable.create('none_late', 'none', '{k}', maintenance => 'async');
+SELECT indextable.create('none_late', 'none', '{k}', maintenance => 'async') \gset
 UPDATE none SET doc = '{"k": "eight"}' WHERE id = 8;
 COMMIT;
 SELECT indextable.drain('none');
-SELECT * FROM pg_temp.oracle('none_late', $$SELECT doc ->> 'k', id FROM none$$);
+CALL pg_temp.compare('none_late', $$SELECT doc ->> 'k', id FROM none$$);
 
 -- ---- primary keys of any type
 CREATE DOMAIN code AS text CHECK (VALUE <> '');
@@ -469,9 +469,9 @@ CREATE TYPE mood AS ENUM ('sad', 'ok', 'happy');
 CREATE TABLE many_keys (extra int, t text, u uuid, doc jsonb, z timestamptz, n numeric(10,2), i int, c char(4), b bytea, m mood, d code, more text,
 	PRIMARY KEY (i, u, t, n, z, c, b, m, d));
 ALTER TABLE many_keys DROP COLUMN extra;
-SELECT indextable.create('many_k', 'many_keys', '{k}', include => '{v}', maintenance => 'async');
-SELECT indextable.create('many_part', 'many_keys', '{k, @n, @t}', maintenance => 'async');
-SELECT indextable.create('many_tags', 'many_keys', '{tags[*]}', 'denormalized', maintenance => 'async');
+SELECT indextable.create('many_k', 'many_keys', '{k}', include => '{v}', maintenance => 'async') \gset
+SELECT indextable.create('many_part', 'many_keys', '{k, @n, @t}', maintenance => 'async') \gset
+SELECT indextable.create('many_tags', 'many_keys', '{tags[*]}', 'denormalized', maintenance => 'async') \gset
 -- a queue table has the time and the primary key, and is logged; vacuum leaves it alone
 SELECT attname, format_type(atttypid, atttypmod), attstorage FROM pg_attribute
 WHERE attrelid = (SELECT queue FROM indextable_internal.fact WHERE fact_table = 'many_keys'::regclass) AND attnum > 0 ORDER BY attnum;
@@ -486,18 +486,18 @@ UPDATE many_keys SET more = 'nothing to see' WHERE i = 3;
 UPDATE many_keys SET doc = doc || '{"k": "new", "v": "new", "tags": [0]}' WHERE i = 4;
 DELETE FROM many_keys WHERE i = 5;
 SELECT indextable.drain('many_keys', 1);
-SELECT * FROM pg_temp.oracle('many_k', $$SELECT doc ->> 'k', i, u, t, n, z, c, b, m, d, doc ->> 'v' FROM many_keys$$);
-SELECT * FROM pg_temp.oracle('many_part', $$SELECT doc ->> 'k', n, t, i, u, z, c, b, m, d FROM many_keys$$);
-SELECT * FROM pg_temp.oracle('many_tags', $$SELECT e, i, u, t, n, z, c, b, m, d, doc FROM many_keys, jsonb_array_elements_text(doc -> 'tags') e$$);
+CALL pg_temp.compare('many_k', $$SELECT doc ->> 'k', i, u, t, n, z, c, b, m, d, doc ->> 'v' FROM many_keys$$);
+CALL pg_temp.compare('many_part', $$SELECT doc ->> 'k', n, t, i, u, z, c, b, m, d FROM many_keys$$);
+CALL pg_temp.compare('many_tags', $$SELECT e, i, u, t, n, z, c, b, m, d, doc FROM many_keys, jsonb_array_elements_text(doc -> 'tags') e$$);
 -- a drain under other settings finds the same rows
 SET TimeZone = 'Asia/Tokyo'; SET DateStyle = 'SQL, DMY'; SET IntervalStyle = 'iso_8601'; SET bytea_output = 'escape'; SET extra_float_digits = -3;
 UPDATE many_keys SET doc = doc || '{"k": "other settings"}' WHERE z < 'infinity';
 SELECT indextable.drain('many_keys');
 RESET TimeZone; RESET DateStyle; RESET IntervalStyle; RESET bytea_output; RESET extra_float_digits;
-SELECT * FROM pg_temp.oracle('many_k', $$SELECT doc ->> 'k', i, u, t, n, z, c, b, m, d, doc ->> 'v' FROM many_keys$$);
+CALL pg_temp.compare('many_k', $$SELECT doc ->> 'k', i, u, t, n, z, c, b, m, d, doc ->> 'v' FROM many_keys$$);
 -- keys that are equal, though not the same
 CREATE TABLE num (id numeric PRIMARY KEY, doc jsonb);
-SELECT indextable.create('num_k', 'num', '{k}', maintenance => 'async');
+SELECT indextable.create('num_k', 'num', '{k}', maintenance => 'async') \gset
 INSERT INTO num VALUES (1.0, '{"k": 1}'), (2, '{"k": 2}');
 SELECT indextable.drain('num');
 UPDATE num SET id = 1.00 WHERE id = 1;
@@ -505,29 +505,29 @@ SELECT indextable.drain('num');
 BEGIN; DELETE FROM num WHERE id = 1; UPDATE num SET id = 1.000; COMMIT;
 SELECT indextable.drain('num');
 SELECT * FROM num_k;
-SELECT * FROM pg_temp.oracle('num_k', $$SELECT doc ->> 'k', id FROM num$$);
+CALL pg_temp.compare('num_k', $$SELECT doc ->> 'k', id FROM num$$);
 -- long ones, and documents that are stored out of line
 CREATE FUNCTION noise(n int) RETURNS text LANGUAGE sql AS      -- does not compress
 	$$SELECT left(string_agg(md5(i::text), '' ORDER BY i), n) FROM generate_series(1, n / 32 + 1) i$$;
 CREATE TABLE long (id text PRIMARY KEY, doc jsonb);
-SELECT indextable.create('long_k', 'long', '{k}', include => '{text}', maintenance => 'async');
-SELECT indextable.create('long_copy', 'long', '{k}', 'denormalized', maintenance => 'async');
+SELECT indextable.create('long_k', 'long', '{k}', include => '{text}', maintenance => 'async') \gset
+SELECT indextable.create('long_copy', 'long', '{k}', 'denormalized', maintenance => 'async') \gset
 SELECT pg_get_indexdef('long_k_pkey'::regclass);
 INSERT INTO long SELECT i || noise(i * 25), jsonb_build_object('k', i % 5, 'text', noise(i * 200)) FROM generate_series(1, 100) i;
 UPDATE long SET doc = doc || '{"other": 1}' WHERE id LIKE '5%';
 UPDATE long SET doc = doc || '{"k": "x"}' WHERE id LIKE '7%';
 SELECT indextable.drain('long', 33);
 SELECT pg_get_indexdef('long_k_pkey'::regclass);
-SELECT * FROM pg_temp.oracle('long_k', $$SELECT doc ->> 'k', id, doc ->> 'text' FROM long$$);
-SELECT * FROM pg_temp.oracle('long_copy', $$SELECT doc ->> 'k', id, doc FROM long$$);
+CALL pg_temp.compare('long_k', $$SELECT doc ->> 'k', id, doc ->> 'text' FROM long$$);
+CALL pg_temp.compare('long_copy', $$SELECT doc ->> 'k', id, doc FROM long$$);
 -- checked at commit only: two rows of one key, for a while
 CREATE TABLE swap (id int, doc jsonb, CONSTRAINT swap_pkey PRIMARY KEY (id) DEFERRABLE);
-SELECT indextable.create('swap_k', 'swap', '{k}', include => '{v}', maintenance => 'async');
+SELECT indextable.create('swap_k', 'swap', '{k}', include => '{v}', maintenance => 'async') \gset
 INSERT INTO swap SELECT i, jsonb_build_object('k', 'k' || i, 'v', i) FROM generate_series(1, 5) i;
 UPDATE swap SET id = 3 - id WHERE id IN (1, 2);
 UPDATE swap SET id = id + 1;
 SELECT indextable.drain('swap');
-SELECT * FROM pg_temp.oracle('swap_k', $$SELECT doc ->> 'k', id, doc ->> 'v' FROM swap$$);
+CALL pg_temp.compare('swap_k', $$SELECT doc ->> 'k', id, doc ->> 'v' FROM swap$$);
 BEGIN;
 SET CONSTRAINTS swap_pkey DEFERRED;
 INSERT INTO swap VALUES (2, '{"k": "twice", "v": "twice"}'), (3, '{"k": "k1", "v": "second"}');
@@ -536,17 +536,17 @@ UPDATE swap SET id = 20 WHERE id = 2 AND doc ->> 'k' = 'twice';
 DELETE FROM swap WHERE id = 3 AND doc ->> 'v' <> 'second';
 COMMIT;
 SELECT indextable.drain('swap');
-SELECT * FROM pg_temp.oracle('swap_k', $$SELECT doc ->> 'k', id, doc ->> 'v' FROM swap$$);
+CALL pg_temp.compare('swap_k', $$SELECT doc ->> 'k', id, doc ->> 'v' FROM swap$$);
 
 -- ---- values are read under fixed settings, not those of whoever drains
 CREATE TABLE dates (id int PRIMARY KEY, doc jsonb, f float8);
-SELECT indextable.create('dates_d', 'dates', '{d::date}', include => '{z::timestamptz, f::float8, @f AS plain}', maintenance => 'async');
+SELECT indextable.create('dates_d', 'dates', '{d::date}', include => '{z::timestamptz, f::float8, @f AS plain}', maintenance => 'async') \gset
 SET TimeZone = 'Asia/Tokyo'; SET DateStyle = 'SQL, DMY'; SET extra_float_digits = -10;
 INSERT INTO dates VALUES (1, '{"d": "2024-02-01", "z": "2024-02-01 12:00", "f": 0.1}', 0.1::float4), (2, '{"d": "2024-12-13", "f": 1e-7}', 1.0 / 3);
 SELECT indextable.drain('dates');
 RESET TimeZone; RESET DateStyle; RESET extra_float_digits;
-SELECT indextable.create('dates_now', 'dates', '{d::date}', include => '{z::timestamptz, f::float8, @f AS plain}');
-SELECT * FROM pg_temp.oracle('dates_d', 'SELECT * FROM dates_now');
+SELECT indextable.create('dates_now', 'dates', '{d::date}', include => '{z::timestamptz, f::float8, @f AS plain}') \gset
+CALL pg_temp.compare('dates_d', 'SELECT * FROM dates_now');
 SELECT d = '2024-02-01' AND z = '2024-02-01 12:00Z' AS same FROM dates_d WHERE id = 1;
 
 -- ---- look-ups never give a row that does not match now, whatever is queued
@@ -599,7 +599,7 @@ SELECT * FROM drained();
 
 -- ---- a queue with a TOAST table is written when a transaction commits, or a subtransaction, and no statement runs
 CREATE TABLE texts (id text PRIMARY KEY, doc jsonb);
-SELECT indextable.create('texts_k', 'texts', '{k}', maintenance => 'async');
+SELECT indextable.create('texts_k', 'texts', '{k}', maintenance => 'async') \gset
 INSERT INTO texts VALUES ('x', '{"k": "a"}');
 BEGIN;
 INSERT INTO texts SELECT repeat(md5(g::text), 60) || g, '{"k": "outer"}' FROM generate_series(1, 400) g;
@@ -613,11 +613,11 @@ COMMIT;
 SELECT indextable.drain('texts');
 DELETE FROM texts WHERE id > 'd';
 SELECT indextable.drain('texts') > 0 AS some;
-SELECT * FROM pg_temp.oracle('texts_k', $$SELECT doc ->> 'k', id FROM texts$$);
+CALL pg_temp.compare('texts_k', $$SELECT doc ->> 'k', id FROM texts$$);
 
 SET client_min_messages = warning;
 DROP SCHEMA async CASCADE;
-SELECT * FROM pg_temp.leftovers();
+CALL pg_temp.no_rows('pg_temp.leftovers()');
 SELECT count(*) FROM indextable.queues;
 SELECT relname FROM pg_class WHERE relnamespace = 'indextable_internal'::regnamespace AND relname LIKE 'queue\_%';
 SELECT indextable.drain();

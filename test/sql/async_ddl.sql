@@ -31,54 +31,54 @@ END $$;
 -- ---- one of two, the last asynchronous one, the last one, with changes queued
 SELECT make();
 SELECT * FROM queues();
-SELECT indextable.drop('two');
+SELECT indextable.drop('two') \gset
 SELECT * FROM queues();
 SELECT indextable.drain();
-SELECT * FROM pg_temp.oracle('one', $$SELECT doc ->> 'k', id FROM fact$$);
+CALL pg_temp.compare('one', $$SELECT doc ->> 'k', id FROM fact$$);
 INSERT INTO fact VALUES (4, '{"k": 4}');
-SELECT indextable.drop('one');
-SELECT * FROM queues();
+SELECT indextable.drop('one') \gset
+CALL pg_temp.no_rows('queues()');
 SELECT * FROM pg_temp.leftovers();
 INSERT INTO fact VALUES (5, '{"k": 5}');
 SELECT indextable.drain('fact');
-SELECT * FROM pg_temp.oracle('sync', $$SELECT doc ->> 'k', id, doc FROM fact$$);
+CALL pg_temp.compare('sync', $$SELECT doc ->> 'k', id, doc FROM fact$$);
 -- again, by DROP TABLE, and by the fact table
-SELECT indextable.create('one', 'fact', '{k}', maintenance => 'async');
+SELECT indextable.create('one', 'fact', '{k}', maintenance => 'async') \gset
 DELETE FROM fact WHERE id = 1;
 DROP TABLE one;
-SELECT * FROM queues();
+CALL pg_temp.no_rows('queues()');
 INSERT INTO fact VALUES (6, '{"k": 6}');
-SELECT indextable.create('one', 'fact', '{k}', maintenance => 'async');
+SELECT indextable.create('one', 'fact', '{k}', maintenance => 'async') \gset
 DROP TABLE sync;
 INSERT INTO fact VALUES (7, '{"k": 7}');
 SELECT * FROM queues();
 SELECT indextable.drain('fact');
-SELECT * FROM pg_temp.oracle('one', $$SELECT doc ->> 'k', id FROM fact$$);
+CALL pg_temp.compare('one', $$SELECT doc ->> 'k', id FROM fact$$);
 INSERT INTO fact VALUES (8, '{"k": 8}');
 DROP TABLE one;
-SELECT * FROM queues();
-SELECT * FROM pg_temp.leftovers();
+CALL pg_temp.no_rows('queues()');
+CALL pg_temp.no_rows('pg_temp.leftovers()');
 \d fact
 DROP TABLE fact;
 SELECT make();
 DROP TABLE fact;
-SELECT * FROM queues();
-SELECT * FROM pg_temp.leftovers();
+CALL pg_temp.no_rows('queues()');
+CALL pg_temp.no_rows('pg_temp.leftovers()');
 SELECT make();
 DROP TABLE two, fact, one;
-SELECT * FROM queues();
+CALL pg_temp.no_rows('queues()');
 SELECT make();
 ALTER TABLE fact RENAME TO renamed;
 DROP TABLE renamed CASCADE;
-SELECT * FROM queues();
+CALL pg_temp.no_rows('queues()');
 
 -- ---- rolled back, after writing and before
 SELECT make();
 BEGIN;
 INSERT INTO fact VALUES (4, '{"k": 4}');
-SELECT indextable.drop('one'), indextable.drop('two');
+SELECT indextable.drop('one'), indextable.drop('two') \gset
 INSERT INTO fact VALUES (5, '{"k": 5}');
-SELECT * FROM queues();
+CALL pg_temp.no_rows('queues()');
 ROLLBACK;
 SELECT * FROM queues();
 BEGIN;
@@ -91,42 +91,42 @@ INSERT INTO fact VALUES (6, '{"k": 6}');
 COMMIT;
 SELECT * FROM queues();
 SELECT indextable.drain();
-SELECT * FROM pg_temp.oracle('one', $$SELECT doc ->> 'k', id FROM fact$$);
+CALL pg_temp.compare('one', $$SELECT doc ->> 'k', id FROM fact$$);
 BEGIN; INSERT INTO fact VALUES (7, '{"k": 7}'); DROP TABLE fact; ROLLBACK;
 -- in the transaction that has drained, and that drains after
 BEGIN;
 INSERT INTO fact VALUES (8, '{"k": 8}');
 SELECT indextable.drain();
-SELECT indextable.drop('one');
+SELECT indextable.drop('one') \gset
 INSERT INTO fact VALUES (9, '{"k": 9}');
 SELECT indextable.drain();
 COMMIT;
 SELECT * FROM queues();
-SELECT * FROM pg_temp.oracle('two', $$SELECT doc ->> 'k', id, doc ->> 'n' FROM fact$$);
+CALL pg_temp.compare('two', $$SELECT doc ->> 'k', id, doc ->> 'n' FROM fact$$);
 BEGIN; DELETE FROM fact WHERE id = 9; DROP TABLE two; COMMIT;
-SELECT * FROM queues();
+CALL pg_temp.no_rows('queues()');
 SELECT indextable.drain();
 DROP TABLE fact;
 -- made and dropped in one transaction
 BEGIN;
 SELECT make();
 INSERT INTO fact VALUES (8, '{"k": 8}');
-SELECT indextable.drop('one');
+SELECT indextable.drop('one') \gset
 UPDATE fact SET doc = '{"k": 9}' WHERE id = 8;
-SELECT indextable.create('one', 'fact', '{k}', maintenance => 'async');
-SELECT indextable.drop('two');
+SELECT indextable.create('one', 'fact', '{k}', maintenance => 'async') \gset
+SELECT indextable.drop('two') \gset
 DELETE FROM fact WHERE id = 1;
 COMMIT;
 SELECT indextable.drain() > 0 AS some;
-SELECT * FROM pg_temp.oracle('one', $$SELECT doc ->> 'k', id FROM fact$$);
+CALL pg_temp.compare('one', $$SELECT doc ->> 'k', id FROM fact$$);
 -- dropped by a trigger while the table is written
 CREATE FUNCTION drop_it() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN DROP TABLE asyncddl.one; RETURN NULL; END$$;
 CREATE TRIGGER a_drop AFTER INSERT ON fact FOR EACH ROW EXECUTE FUNCTION drop_it();
 INSERT INTO fact VALUES (20, '{"k": 20}');
-SELECT * FROM queues();
-SELECT * FROM pg_temp.oracle('sync', $$SELECT doc ->> 'k', id, doc FROM fact$$);
+CALL pg_temp.no_rows('queues()');
+CALL pg_temp.compare('sync', $$SELECT doc ->> 'k', id, doc FROM fact$$);
 DROP TABLE fact;
-SELECT * FROM pg_temp.leftovers();
+CALL pg_temp.no_rows('pg_temp.leftovers()');
 
 -- ---- the extension: queue tables are no members of it, but go with it
 SELECT make();
@@ -141,10 +141,10 @@ SELECT relname FROM pg_class WHERE relname ~ '^queue_[0-9]+';
 INSERT INTO fact VALUES (11, '{"k": 11}');
 CREATE EXTENSION indextable;
 DROP TABLE one;
-SELECT indextable.create('one', 'fact', '{k}', maintenance => 'async');
+SELECT indextable.create('one', 'fact', '{k}', maintenance => 'async') \gset
 INSERT INTO fact VALUES (12, '{"k": 12}');
 SELECT indextable.drain() > 0 AS some;
-SELECT * FROM pg_temp.oracle('one', $$SELECT doc ->> 'k', id FROM fact$$);
+CALL pg_temp.compare('one', $$SELECT doc ->> 'k', id FROM fact$$);
 ROLLBACK;
 SELECT * FROM queues();
 -- they cannot have index tables themselves
@@ -165,8 +165,8 @@ UPDATE facts SET number = 30 WHERE number = 3;
 SELECT * FROM queues();
 SELECT indextable.drain('facts');
 SELECT * FROM first ORDER BY id;
-SELECT * FROM pg_temp.oracle('first', $$SELECT document ->> 'k', number FROM facts$$);
-SELECT * FROM pg_temp.oracle('two', $$SELECT document ->> 'k', number, document ->> 'n' FROM facts$$);
+CALL pg_temp.compare('first', $$SELECT document ->> 'k', number FROM facts$$);
+CALL pg_temp.compare('two', $$SELECT document ->> 'k', number, document ->> 'n' FROM facts$$);
 CREATE SCHEMA asyncddl_elsewhere;
 INSERT INTO facts VALUES (5, '{"k": "moved"}');
 ALTER TABLE facts SET SCHEMA asyncddl_elsewhere;
@@ -175,8 +175,8 @@ INSERT INTO asyncddl_elsewhere.facts VALUES (6, '{"k": "moved"}');
 SELECT number FROM indextable.lookup(NULL::asyncddl_elsewhere.facts, 'first', '{"town": "renamed"}');
 SELECT indextable.drain();
 SELECT index_table, fact_table, key, backlog FROM indextable.index_tables JOIN indextable.index_table_stats USING (index_table, fact_table) ORDER BY index_table::text;
-SELECT * FROM pg_temp.oracle('first', $$SELECT document ->> 'k', number FROM asyncddl_elsewhere.facts$$);
-SELECT * FROM pg_temp.oracle('asyncddl_elsewhere.two', $$SELECT document ->> 'k', number, document ->> 'n' FROM asyncddl_elsewhere.facts$$);
+CALL pg_temp.compare('first', $$SELECT document ->> 'k', number FROM asyncddl_elsewhere.facts$$);
+CALL pg_temp.compare('asyncddl_elsewhere.two', $$SELECT document ->> 'k', number, document ->> 'n' FROM asyncddl_elsewhere.facts$$);
 -- what they depend on stays as it is
 ALTER TABLE asyncddl_elsewhere.facts DROP COLUMN number;
 ALTER TABLE asyncddl_elsewhere.facts ALTER number TYPE bigint;
@@ -184,23 +184,23 @@ ALTER TABLE asyncddl_elsewhere.facts DROP COLUMN document;
 SET client_min_messages = warning;
 DROP SCHEMA asyncddl_elsewhere CASCADE;
 RESET client_min_messages;
-SELECT * FROM queues();
-SELECT * FROM pg_temp.leftovers();
+CALL pg_temp.no_rows('queues()');
+CALL pg_temp.no_rows('pg_temp.leftovers()');
 
 -- ---- types of the primary key are the users' own
 CREATE SCHEMA asyncddl_types;
 CREATE TYPE asyncddl_types.mood AS ENUM ('sad', 'ok');
 CREATE TABLE typed (id asyncddl_types.mood PRIMARY KEY, doc jsonb);
-SELECT indextable.create('typed_k', 'typed', '{k}', maintenance => 'async');
+SELECT indextable.create('typed_k', 'typed', '{k}', maintenance => 'async') \gset
 INSERT INTO typed VALUES ('ok', '{"k": 1}');
 ALTER TYPE asyncddl_types.mood ADD VALUE 'happy';
 ALTER TYPE asyncddl_types.mood RENAME VALUE 'sad' TO 'glum';
 INSERT INTO typed VALUES ('happy', '{"k": 1}'), ('glum', '{"k": 2}');
 SELECT indextable.drain();
-SELECT * FROM pg_temp.oracle('typed_k', $$SELECT doc ->> 'k', id FROM typed$$);
+CALL pg_temp.compare('typed_k', $$SELECT doc ->> 'k', id FROM typed$$);
 DROP TABLE typed;
 DROP SCHEMA asyncddl_types CASCADE;
-SELECT * FROM queues();
+CALL pg_temp.no_rows('queues()');
 
 -- ---- who may drain: the fact table's owner, and nobody for others
 SET ROLE regress_it_owner;
@@ -209,7 +209,7 @@ GRANT SELECT, INSERT, UPDATE, DELETE, TRUNCATE ON fact TO regress_it_other;
 GRANT SELECT ON one TO regress_it_other;
 RESET ROLE;
 CREATE TABLE super (id int PRIMARY KEY, doc jsonb);
-SELECT indextable.create('super_k', 'super', '{k::int}', maintenance => 'async');
+SELECT indextable.create('super_k', 'super', '{k::int}', maintenance => 'async') \gset
 INSERT INTO super VALUES (1, '{"k": 1}'), (2, '{"k": "poison"}');
 SET ROLE regress_it_other;
 -- who may write, needs no rights on the queue
@@ -224,13 +224,13 @@ SELECT * FROM queues();
 SET ROLE regress_it_member;
 SELECT indextable.drain('super');
 SELECT indextable.drain();
-SELECT * FROM pg_temp.oracle('one', $$SELECT doc ->> 'k', id FROM fact$$);
+CALL pg_temp.compare('one', $$SELECT doc ->> 'k', id FROM fact$$);
 RESET ROLE;
 SELECT * FROM queues();
 SELECT indextable.drain();
 SELECT indextable.drain(999999999);
 SELECT indextable.drain(0);
-SELECT * FROM pg_temp.oracle('super_k', $$SELECT 1, 1$$);
+CALL pg_temp.compare('super_k', $$SELECT 1, 1$$);
 -- whoever drains: what a filter or an index calls, runs as the owner, in a restricted operation
 SET ROLE regress_it_owner;
 CREATE TABLE trace (who name, path text);
@@ -242,7 +242,7 @@ BEGIN
 END $$;
 -- says it is immutable, but is not
 CREATE FUNCTION spy(what text) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN asyncddl.act($1); END';
-SELECT indextable.create('spied', 'fact', '{k}', filter => 'asyncddl.spy(doc ->> ''do'')', maintenance => 'async');
+SELECT indextable.create('spied', 'fact', '{k}', filter => 'asyncddl.spy(doc ->> ''do'')', maintenance => 'async') \gset
 CREATE INDEX ON spied (asyncddl.spy(k));
 TRUNCATE trace;
 SET ROLE regress_it_other;
@@ -274,7 +274,7 @@ SELECT index_table, primary_key FROM indextable.rejected ORDER BY index_table::t
 -- queue tables are closed, whatever the default privileges are
 ALTER DEFAULT PRIVILEGES GRANT SELECT, INSERT ON TABLES TO PUBLIC;
 CREATE TABLE closed (id int PRIMARY KEY, doc jsonb);
-SELECT indextable.create('closed_k', 'closed', '{k}', maintenance => 'async');
+SELECT indextable.create('closed_k', 'closed', '{k}', maintenance => 'async') \gset
 ALTER DEFAULT PRIVILEGES REVOKE SELECT, INSERT ON TABLES FROM PUBLIC;
 SELECT has_table_privilege('regress_it_other', queue, 'SELECT, INSERT') AS queue, has_table_privilege('regress_it_other', spare, 'SELECT, INSERT') AS spare
 FROM indextable_internal.fact WHERE fact_table = 'closed'::regclass;
@@ -286,7 +286,7 @@ SET ROLE regress_it_owner;
 SELECT indextable.drain('fact');
 SET ROLE regress_it_other;
 SELECT indextable.drain('fact');
-SELECT * FROM pg_temp.oracle('one', $$SELECT doc ->> 'k', id FROM fact$$);
+CALL pg_temp.compare('one', $$SELECT doc ->> 'k', id FROM fact$$);
 SELECT index_table, primary_key FROM indextable.rejected ORDER BY primary_key;
 RESET ROLE;
 
@@ -300,7 +300,7 @@ SET ROLE regress_it_other;
 SELECT count(*) FROM fact;
 SELECT indextable.drain('fact');
 RESET ROLE;
-SELECT * FROM pg_temp.oracle('one', $$SELECT doc ->> 'k', id FROM fact$$);
+CALL pg_temp.compare('one', $$SELECT doc ->> 'k', id FROM fact$$);
 UPDATE fact SET doc = '{"k": "secure"}' WHERE id = 7;
 INSERT INTO fact VALUES (8, '{"k": "secured"}');
 SET ROLE regress_it_owner;
@@ -315,6 +315,6 @@ SET client_min_messages = warning;
 DROP SCHEMA asyncddl CASCADE;
 DROP OWNED BY regress_it_owner, regress_it_other, regress_it_member;
 DROP ROLE regress_it_owner, regress_it_other, regress_it_member;
-SELECT * FROM pg_temp.leftovers();
+CALL pg_temp.no_rows('pg_temp.leftovers()');
 SELECT count(*) FROM indextable.queues;
 SELECT count(*) FROM indextable_internal.rejection;

@@ -9,8 +9,8 @@ SELECT current_setting('max_prepared_transactions')::int < 2 AS skip \gset
 CREATE SCHEMA asyncprepared;
 SET search_path = asyncprepared;
 CREATE TABLE fact (id int PRIMARY KEY, doc jsonb);
-SELECT indextable.create('by_k', 'fact', '{k}', maintenance => 'async');
-SELECT indextable.create('at_once', 'fact', '{k}');
+SELECT indextable.create('by_k', 'fact', '{k}', maintenance => 'async') \gset
+SELECT indextable.create('at_once', 'fact', '{k}') \gset
 CREATE FUNCTION queued() RETURNS bigint LANGUAGE sql AS $$SELECT backlog FROM indextable.queues WHERE fact_table = 'fact'::regclass$$;
 BEGIN;
 INSERT INTO fact VALUES (1, '{"k": "committed"}');
@@ -45,8 +45,8 @@ SELECT indextable.wait('by_k', '0', :'first'), indextable.wait('by_k', '0', :'se
 SELECT * FROM by_k ORDER BY id;
 UPDATE fact SET doc = '{"k": "now"}' WHERE id = 1;
 SELECT indextable.drain('fact');
-SELECT * FROM pg_temp.oracle('by_k', $$SELECT doc ->> 'k', id FROM fact$$);
-SELECT * FROM pg_temp.oracle('at_once', $$SELECT doc ->> 'k', id FROM fact$$);
+CALL pg_temp.compare('by_k', $$SELECT doc ->> 'k', id FROM fact$$);
+CALL pg_temp.compare('at_once', $$SELECT doc ->> 'k', id FROM fact$$);
 -- so many changes that they are queued before it is prepared
 BEGIN;
 INSERT INTO fact SELECT i, '{"k": "many"}' FROM generate_series(1000, 21000) i;
@@ -58,7 +58,7 @@ COMMIT PREPARED 'regress_it_1';
 SELECT queued();
 DELETE FROM fact WHERE id >= 1000;
 SELECT indextable.drain('fact');
-SELECT * FROM pg_temp.oracle('by_k', $$SELECT doc ->> 'k', id FROM fact$$);
+CALL pg_temp.compare('by_k', $$SELECT doc ->> 'k', id FROM fact$$);
 -- TRUNCATE
 INSERT INTO fact VALUES (5, '{"k": "truncated"}');
 BEGIN;
@@ -84,37 +84,37 @@ PREPARE TRANSACTION 'regress_it_1';
 ROLLBACK PREPARED 'regress_it_1';
 SELECT queued();
 SELECT indextable.drain('fact');
-SELECT * FROM pg_temp.oracle('by_k', $$SELECT doc ->> 'k', id FROM fact$$);
+CALL pg_temp.compare('by_k', $$SELECT doc ->> 'k', id FROM fact$$);
 -- create and drop
 BEGIN;
 INSERT INTO fact VALUES (20, '{"k": "before"}');
-SELECT indextable.create('late', 'fact', '{k}', maintenance => 'async');
+SELECT indextable.create('late', 'fact', '{k}', maintenance => 'async') \gset
 INSERT INTO fact VALUES (21, '{"k": "late"}');
 PREPARE TRANSACTION 'regress_it_1';
 COMMIT PREPARED 'regress_it_1';
 SELECT indextable.drain('fact');
-SELECT * FROM pg_temp.oracle('late', $$SELECT doc ->> 'k', id FROM fact$$);
+CALL pg_temp.compare('late', $$SELECT doc ->> 'k', id FROM fact$$);
 BEGIN;
 INSERT INTO fact VALUES (22, '{"k": "queued"}');
-SELECT indextable.drop('by_k'), indextable.drop('late');
+SELECT indextable.drop('by_k'), indextable.drop('late') \gset
 PREPARE TRANSACTION 'regress_it_1';
 COMMIT PREPARED 'regress_it_1';
-SELECT * FROM pg_temp.oracle('at_once', $$SELECT doc ->> 'k', id FROM fact$$);
+CALL pg_temp.compare('at_once', $$SELECT doc ->> 'k', id FROM fact$$);
 SELECT queued();
 
 -- a queue with a TOAST table
 CREATE TABLE long (id text PRIMARY KEY, doc jsonb);
-SELECT indextable.create('long_k', 'long', '{k}', maintenance => 'async');
+SELECT indextable.create('long_k', 'long', '{k}', maintenance => 'async') \gset
 BEGIN;
 INSERT INTO long VALUES ('x', '{"k": "a"}');
 PREPARE TRANSACTION 'regress_it_1';
 COMMIT PREPARED 'regress_it_1';
 SELECT indextable.drain('long');
-SELECT * FROM pg_temp.oracle('long_k', $$SELECT doc ->> 'k', id FROM long$$);
+CALL pg_temp.compare('long_k', $$SELECT doc ->> 'k', id FROM long$$);
 
 -- a queue that a prepared transaction has locked stays when its last index table goes, until the next drain
 CREATE TABLE left_behind (id int PRIMARY KEY, doc jsonb);
-SELECT indextable.create('left_k', 'left_behind', '{k}', maintenance => 'async'), indextable.create('left_s', 'left_behind', '{k}');
+SELECT indextable.create('left_k', 'left_behind', '{k}', maintenance => 'async'), indextable.create('left_s', 'left_behind', '{k}') \gset
 BEGIN;
 INSERT INTO left_behind VALUES (1, '{"k": "a"}');
 PREPARE TRANSACTION 'regress_it_1';
@@ -124,8 +124,8 @@ SELECT backlog FROM indextable.queues WHERE fact_table = 'left_behind'::regclass
 SELECT indextable.drain('left_behind');
 SELECT backlog FROM indextable.queues WHERE fact_table = 'left_behind'::regclass;
 INSERT INTO left_behind VALUES (2, '{"k": "b"}');
-SELECT * FROM pg_temp.oracle('left_s', $$SELECT doc ->> 'k', id FROM left_behind$$);
+CALL pg_temp.compare('left_s', $$SELECT doc ->> 'k', id FROM left_behind$$);
 
 SET client_min_messages = warning;
 DROP SCHEMA asyncprepared CASCADE;
-SELECT * FROM pg_temp.leftovers();
+CALL pg_temp.no_rows('pg_temp.leftovers()');

@@ -15,10 +15,10 @@ CREATE FUNCTION make_due() RETURNS bigint LANGUAGE sql AS
 -- ---- values that cannot be cast
 CREATE TABLE doc (a int, b text, doc jsonb, note text, PRIMARY KEY (a, b));
 INSERT INTO doc VALUES (0, 'there', '{"n": 0}');
-SELECT indextable.create('strict', 'doc', '{n::int}', include => '{d::date, x::int}', maintenance => 'async');
-SELECT indextable.create('lax', 'doc', '{n::int}', include => '{d::date}', on_mismatch => 'skip', maintenance => 'async');
-SELECT indextable.create('tags', 'doc', '{tags[*]::int AS tag}', maintenance => 'async');
-SELECT indextable.create('lax_tags', 'doc', '{tags[*]::int AS tag}', on_mismatch => 'skip', maintenance => 'async');
+SELECT indextable.create('strict', 'doc', '{n::int}', include => '{d::date, x::int}', maintenance => 'async') \gset
+SELECT indextable.create('lax', 'doc', '{n::int}', include => '{d::date}', on_mismatch => 'skip', maintenance => 'async') \gset
+SELECT indextable.create('tags', 'doc', '{tags[*]::int AS tag}', maintenance => 'async') \gset
+SELECT indextable.create('lax_tags', 'doc', '{tags[*]::int AS tag}', on_mismatch => 'skip', maintenance => 'async') \gset
 SELECT indextable.create('any', 'doc', '{n}', maintenance => 'async');
 CREATE FUNCTION differences() RETURNS TABLE (index_table text, side text, entry text) LANGUAGE sql AS $$
 	SELECT t, d.* FROM (VALUES
@@ -40,7 +40,7 @@ SELECT * FROM strict ORDER BY a;
 SELECT * FROM lax ORDER BY a;
 SELECT * FROM tags ORDER BY a, tag;
 SELECT * FROM lax_tags ORDER BY a, tag;
-SELECT * FROM differences();
+CALL pg_temp.no_rows('differences()');
 -- it is not tried again before the row changes; another column is no change, and a bad value for another is
 SELECT indextable.drain('doc'), make_due();
 UPDATE doc SET note = 'changed';
@@ -65,14 +65,14 @@ UPDATE doc SET doc = '{"n": 7}' WHERE a = 7;
 UPDATE doc SET doc = '{"tags": [10, 11, "eleven"]}' WHERE a = 9;
 SELECT indextable.drain('doc', 1);
 SELECT * FROM rejected();
-SELECT * FROM differences();
+CALL pg_temp.no_rows('differences()');
 -- a good value becomes bad: the entry goes
 UPDATE doc SET doc = doc || '{"n": "x", "tags": ["x"]}' WHERE a = 1;
 UPDATE doc SET doc = doc || '{"x": "x"}' WHERE a = 10;
 SELECT indextable.drain('doc');
 SELECT * FROM rejected();
 SELECT * FROM strict ORDER BY a;
-SELECT * FROM differences();
+CALL pg_temp.no_rows('differences()');
 -- seen by nobody when it is rolled back
 BEGIN;
 UPDATE doc SET doc = '{"n": "x"}' WHERE a = 0;
@@ -82,20 +82,20 @@ SELECT * FROM rejected();
 ROLLBACK;
 SELECT index_table, primary_key FROM rejected();
 -- an index table that is dropped takes its own along
-SELECT indextable.drop('tags');
+SELECT indextable.drop('tags') \gset
 SELECT index_table, primary_key FROM rejected();
 -- so does TRUNCATE, all
 INSERT INTO doc VALUES (20, 'queued', '{"n": "x"}');
 BEGIN; TRUNCATE doc; SELECT count(*) FROM rejected(); ROLLBACK;
 SELECT count(*) > 0 AS some FROM rejected();
 TRUNCATE doc;
-SELECT * FROM rejected();
+CALL pg_temp.no_rows('rejected()');
 SELECT indextable.drain('doc');
-SELECT * FROM rejected();
+CALL pg_temp.no_rows('rejected()');
 -- with 'error' a row that is there already refuses the index table, as ever; with 'skip' it does not
 INSERT INTO doc VALUES (21, 'there', '{"n": "x"}');
 SELECT indextable.create('late', 'doc', '{n::int}', maintenance => 'async');
-SELECT indextable.create('late', 'doc', '{n::int}', on_mismatch => 'skip', maintenance => 'async');
+SELECT indextable.create('late', 'doc', '{n::int}', on_mismatch => 'skip', maintenance => 'async') \gset
 -- values longer than a key can be
 TRUNCATE doc;
 INSERT INTO doc VALUES (22, 'long', jsonb_build_object('n', repeat('a', 3000))), (23, 'short', '{"n": 1}');
@@ -104,27 +104,27 @@ SELECT index_table, primary_key, sqlstate, left(message, 66), right(message, 90)
 SELECT * FROM "any";
 UPDATE doc SET doc = jsonb_build_object('n', 22) WHERE a = 22;
 SELECT indextable.drain('doc');
-SELECT * FROM rejected();
-SELECT * FROM differences();
+CALL pg_temp.no_rows('rejected()');
+CALL pg_temp.no_rows('differences()');
 DROP TABLE doc;
 -- primary keys, too, in whatever they are long
 CREATE TABLE long (id text PRIMARY KEY, doc jsonb);
-SELECT indextable.create('long_k', 'long', '{k}', maintenance => 'async');
-SELECT indextable.create('long_lax', 'long', '{k}', on_mismatch => 'skip', maintenance => 'async');
+SELECT indextable.create('long_k', 'long', '{k}', maintenance => 'async') \gset
+SELECT indextable.create('long_lax', 'long', '{k}', on_mismatch => 'skip', maintenance => 'async') \gset
 INSERT INTO long SELECT repeat('a', n), '{"k": "x"}' FROM unnest(ARRAY[1, 2599, 2600, 10000, 100000]) n;
 UPDATE long SET doc = '{"k": "y"}';
 SELECT indextable.drain('long');
 SELECT length(primary_key[1]), sqlstate, attempts FROM rejected() ORDER BY 1;
 SELECT k, length(id) FROM long_k ORDER BY 2;
-SELECT * FROM pg_temp.oracle('long_lax', 'SELECT k, id FROM long_k');
+CALL pg_temp.compare('long_lax', 'SELECT k, id FROM long_k');
 SELECT skipped FROM indextable.index_table_stats WHERE index_table = 'long_lax'::regclass;
 DELETE FROM long WHERE length(id) > 10;
 SELECT indextable.drain('long');
-SELECT * FROM rejected();
+CALL pg_temp.no_rows('rejected()');
 DROP TABLE long;
 -- keys that are equal, though not the same
 CREATE TABLE num (id numeric PRIMARY KEY, doc jsonb);
-SELECT indextable.create('num_k', 'num', '{k::int}', maintenance => 'async');
+SELECT indextable.create('num_k', 'num', '{k::int}', maintenance => 'async') \gset
 INSERT INTO num VALUES (1.0, '{"k": "x"}');
 SELECT indextable.drain('num');
 UPDATE num SET id = 1.00;
@@ -132,15 +132,15 @@ SELECT indextable.drain('num');
 SELECT * FROM rejected();
 UPDATE num SET doc = '{"k": 1}';
 SELECT indextable.drain('num');
-SELECT * FROM rejected();
+CALL pg_temp.no_rows('rejected()');
 SELECT * FROM num_k;
 DROP TABLE num;
 
 -- ---- errors of other kinds: a filter that fails, a unique index of the user's own
 CREATE TABLE fact (id int PRIMARY KEY, doc jsonb);
-SELECT indextable.create('divided', 'fact', '{k}', filter => '100 / (doc ->> ''n'')::int > 0', maintenance => 'async');
-SELECT indextable.create('uniq', 'fact', '{k}', include => '{n}', maintenance => 'async');
-SELECT indextable.create('free', 'fact', '{k}', maintenance => 'async');
+SELECT indextable.create('divided', 'fact', '{k}', filter => '100 / (doc ->> ''n'')::int > 0', maintenance => 'async') \gset
+SELECT indextable.create('uniq', 'fact', '{k}', include => '{n}', maintenance => 'async') \gset
+SELECT indextable.create('free', 'fact', '{k}', maintenance => 'async') \gset
 CREATE UNIQUE INDEX uniq_k ON uniq (k);
 INSERT INTO fact SELECT i, jsonb_build_object('k', i, 'n', i) FROM generate_series(1, 20) i;
 UPDATE fact SET doc = jsonb_build_object('k', 1, 'n', 0) WHERE id IN (7, 11);
@@ -155,7 +155,7 @@ CREATE FUNCTION differ() RETURNS TABLE (index_table text, side text, entry text)
 		('uniq', 'SELECT doc ->> ''k'', id, doc ->> ''n'' FROM fact WHERE NOT ARRAY[id::text] = ANY(SELECT primary_key FROM indextable.rejected WHERE index_table = ''uniq''::regclass)'),
 		('free', 'SELECT doc ->> ''k'', id FROM fact')) v(t, recompute), pg_temp.oracle(t, recompute) d
 $$;
-SELECT * FROM differ();
+CALL pg_temp.no_rows('differ()');
 -- tried again when the row changes, and when it is time
 SELECT indextable.drain('fact');
 UPDATE fact SET doc = doc || '{"other": 1}' WHERE id = 7;
@@ -178,7 +178,7 @@ DROP INDEX uniq_k;
 SELECT make_due();
 SELECT indextable.drain('fact') > 0 AS some;
 SELECT index_table, primary_key, sqlstate FROM rejected();
-SELECT * FROM differ();
+CALL pg_temp.no_rows('differ()');
 -- one kind of error after another, and none
 UPDATE fact SET doc = doc || '{"n": 0}' WHERE id = 13;
 UPDATE fact SET doc = doc || '{"n": "zero"}' WHERE id = 11;
@@ -187,8 +187,8 @@ SELECT indextable.drain('fact');
 SELECT index_table, primary_key, sqlstate FROM rejected();
 UPDATE fact SET doc = doc || '{"n": 1}';
 SELECT indextable.drain('fact');
-SELECT * FROM rejected();
-SELECT * FROM differ();
+CALL pg_temp.no_rows('rejected()');
+CALL pg_temp.no_rows('differ()');
 -- a row whose entry is refused loses the old one, which could be in the way of others: here two rows swap their keys
 UPDATE fact SET doc = jsonb_build_object('k', id, 'n', 1);
 SELECT indextable.drain('fact') > 0 AS some;
@@ -200,32 +200,32 @@ COMMIT;
 SELECT indextable.drain('fact', 1);
 SELECT index_table, primary_key, message FROM rejected();
 SELECT * FROM uniq WHERE id IN (1, 2) ORDER BY id;
-SELECT * FROM differ();
+CALL pg_temp.no_rows('differ()');
 SELECT make_due();
 SELECT indextable.drain('fact', 1);
 SELECT * FROM uniq WHERE id IN (1, 2) ORDER BY id;
-SELECT * FROM rejected();
+CALL pg_temp.no_rows('rejected()');
 -- within a batch nothing is in the way
 UPDATE fact SET doc = jsonb_build_object('k', 21 - id, 'n', 1);
 SELECT indextable.drain('fact');
-SELECT * FROM rejected();
-SELECT * FROM differ();
+CALL pg_temp.no_rows('rejected()');
+CALL pg_temp.no_rows('differ()');
 DROP INDEX uniq_k;
 
 -- ---- among many rows, in one batch and in several
 INSERT INTO fact SELECT i, jsonb_build_object('k', i, 'n', CASE WHEN i % 400 = 0 THEN 0 ELSE 1 END) FROM generate_series(1001, 3000) i;
 SELECT indextable.drain('fact');
 SELECT index_table, primary_key, sqlstate, attempts FROM rejected();
-SELECT * FROM differ();
+CALL pg_temp.no_rows('differ()');
 UPDATE fact SET doc = doc || '{"k": "x"}' WHERE id > 1000;
 SELECT indextable.drain('fact', 300);
 SELECT index_table, primary_key, sqlstate, attempts FROM rejected();
-SELECT * FROM differ();
+CALL pg_temp.no_rows('differ()');
 UPDATE fact SET doc = doc || '{"n": 5}' WHERE id % 400 = 0;
 DELETE FROM fact WHERE id % 400 <> 0;
 SELECT indextable.drain('fact', 150);
-SELECT * FROM rejected();
-SELECT * FROM differ();
+CALL pg_temp.no_rows('rejected()');
+CALL pg_temp.no_rows('differ()');
 
 -- ---- errors that are of no row: nothing is applied, nothing is lost
 CREATE FUNCTION fail(text) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $$
@@ -234,7 +234,7 @@ BEGIN
 	IF $1 IS NOT NULL THEN RAISE EXCEPTION 'fails on purpose' USING ERRCODE = $1; END IF;
 	RETURN true;
 END $$;
-SELECT indextable.create('failing', 'fact', '{k}', filter => 'asyncrejected.fail(doc ->> ''code'')', maintenance => 'async');
+SELECT indextable.create('failing', 'fact', '{k}', filter => 'asyncrejected.fail(doc ->> ''code'')', maintenance => 'async') \gset
 UPDATE fact SET doc = doc || '{"code": "40001"}' WHERE id = 1200;
 UPDATE fact SET doc = doc || '{"k": "waits"}' WHERE id = 1600;
 SELECT indextable.drain('fact');
@@ -261,11 +261,11 @@ SELECT * FROM failing ORDER BY id;
 CREATE OR REPLACE FUNCTION fail(text) RETURNS boolean LANGUAGE sql IMMUTABLE AS 'SELECT true';
 SELECT make_due();
 SELECT indextable.drain('fact');
-SELECT * FROM rejected();
-SELECT * FROM pg_temp.oracle('failing', $$SELECT doc ->> 'k', id FROM fact$$);
-SELECT * FROM differ();
+CALL pg_temp.no_rows('rejected()');
+CALL pg_temp.compare('failing', $$SELECT doc ->> 'k', id FROM fact$$);
+CALL pg_temp.no_rows('differ()');
 
 SET client_min_messages = warning;
 DROP SCHEMA asyncrejected CASCADE;
-SELECT * FROM pg_temp.leftovers();
+CALL pg_temp.no_rows('pg_temp.leftovers()');
 SELECT count(*) FROM indextable_internal.rejection;

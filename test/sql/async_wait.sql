@@ -7,10 +7,10 @@ CREATE SCHEMA asyncwait;
 GRANT USAGE ON SCHEMA asyncwait TO PUBLIC;
 SET search_path = asyncwait;
 CREATE TABLE fact (id int PRIMARY KEY, doc jsonb);
-SELECT indextable.create('by_k', 'fact', '{k}', maintenance => 'async');
-SELECT indextable.create('by_v', 'fact', '{v}', include => '{k}', maintenance => 'async');
-SELECT indextable.create('copies', 'fact', '{k}', 'denormalized', maintenance => 'async');
-SELECT indextable.create('at_once', 'fact', '{k}');
+SELECT indextable.create('by_k', 'fact', '{k}', maintenance => 'async') \gset
+SELECT indextable.create('by_v', 'fact', '{v}', include => '{k}', maintenance => 'async') \gset
+SELECT indextable.create('copies', 'fact', '{k}', 'denormalized', maintenance => 'async') \gset
+SELECT indextable.create('at_once', 'fact', '{k}') \gset
 
 -- ---- nothing is queued; something is; something else is
 SELECT indextable.wait('by_k'), indextable.wait('by_k', '0'), indextable.wait('by_k', NULL);
@@ -21,7 +21,7 @@ SELECT indextable.drain();
 SELECT indextable.wait('by_k', '0'), indextable.wait('by_k', NULL), indextable.wait('by_v', '1 day'), indextable.wait('copies', '100 years');
 SELECT indextable.wait(NULL) IS NULL AS null, indextable.wait(NULL, NULL, NULL) IS NULL AS null, indextable.wait('by_k', xid => NULL);
 CREATE TABLE other (id int PRIMARY KEY, doc jsonb);
-SELECT indextable.create('other_k', 'other', '{k}', maintenance => 'async');
+SELECT indextable.create('other_k', 'other', '{k}', maintenance => 'async') \gset
 INSERT INTO other VALUES (1, '{"k": "a"}');
 SELECT indextable.wait('by_k', '0'), indextable.wait('other_k', '0');
 -- what was rejected is waited for no more
@@ -178,8 +178,8 @@ SELECT * FROM indextable.lookup('by_k', '{"k": "z"}', max_lag => '0');
 ROLLBACK;
 -- what is queued is seen by no look-up that does not match: arrays, null, composite keys, a filter
 CREATE TABLE many (id int PRIMARY KEY, doc jsonb, live boolean);
-SELECT indextable.create('many_tags', 'many', '{tags[*], n::int}', maintenance => 'async');
-SELECT indextable.create('many_live', 'many', '{n::int}', filter => 'live', maintenance => 'async');
+SELECT indextable.create('many_tags', 'many', '{tags[*], n::int}', maintenance => 'async') \gset
+SELECT indextable.create('many_live', 'many', '{n::int}', filter => 'live', maintenance => 'async') \gset
 INSERT INTO many SELECT i, jsonb_build_object('tags', ARRAY[1, 2, i], 'n', i % 2), true FROM generate_series(1, 6) i;
 SELECT indextable.drain('many');
 UPDATE many SET doc = jsonb_set(doc, '{tags}', '[2]') WHERE id = 1;
@@ -283,5 +283,5 @@ SET client_min_messages = warning;
 DROP SCHEMA asyncwait CASCADE;
 DROP ROLE regress_it_reader;
 \i :src/sql/include/oracle.psql
-SELECT * FROM pg_temp.leftovers();
+CALL pg_temp.no_rows('pg_temp.leftovers()');
 SELECT count(*) FROM indextable.queues;

@@ -4,8 +4,8 @@
 CREATE SCHEMA async_walk;
 SET search_path = async_walk;
 CREATE TABLE fact (id int PRIMARY KEY, doc jsonb);
-SELECT indextable.create('town', 'fact', '{town}', maintenance => 'async');
-SELECT indextable.create('tags', 'fact', '{tags[*]}', maintenance => 'async');
+SELECT indextable.create('town', 'fact', '{town}', maintenance => 'async') \gset
+SELECT indextable.create('tags', 'fact', '{tags[*]}', maintenance => 'async') \gset
 CREATE FUNCTION doc(i int, salt int) RETURNS jsonb LANGUAGE sql AS $$
 	SELECT jsonb_build_object('town', 't' || (i * 7 + salt) % 50, 'tags', to_jsonb(ARRAY['a' || i % 3, 'b' || (i + salt) % 5, 'c' || salt]))
 $$;
@@ -50,7 +50,7 @@ DROP TABLE fact CASCADE;
 
 -- two columns, one of them numbers that are equal although they are written otherwise
 CREATE TABLE fact (kind text, n numeric, doc jsonb, PRIMARY KEY (kind, n));
-SELECT indextable.create('two', 'fact', '{town}', maintenance => 'async');
+SELECT indextable.create('two', 'fact', '{town}', maintenance => 'async') \gset
 CREATE FUNCTION drained_two() RETURNS TABLE (changes bigint, side text, entry text) LANGUAGE plpgsql AS $$
 BEGIN
 	changes := indextable.drain('fact', 10000);
@@ -71,8 +71,8 @@ DROP TABLE fact CASCADE;
 CREATE TABLE fact (id int PRIMARY KEY, doc jsonb) PARTITION BY HASH (id);
 CREATE TABLE fact_0 PARTITION OF fact FOR VALUES WITH (MODULUS 2, REMAINDER 0);
 CREATE TABLE fact_1 PARTITION OF fact FOR VALUES WITH (MODULUS 2, REMAINDER 1);
-SELECT indextable.create('town', 'fact', '{town}', maintenance => 'async', partitions => 3);
-SELECT indextable.create('tags', 'fact', '{tags[*]}', maintenance => 'async');
+SELECT indextable.create('town', 'fact', '{town}', maintenance => 'async', partitions => 3) \gset
+SELECT indextable.create('tags', 'fact', '{tags[*]}', maintenance => 'async') \gset
 INSERT INTO fact SELECT i, doc(i, 0) FROM generate_series(1, 2000) i;
 SELECT * FROM drained();
 UPDATE fact SET doc = doc(id, 1) WHERE id % 2 = 0;

@@ -26,9 +26,9 @@ CREATE FUNCTION differences() RETURNS TABLE (index_table text, side text, entry 
 $$;
 
 -- ---- nothing but the table is made
-SELECT indextable.create('norm', 'doc', '{k}', populate => false);
+SELECT indextable.create('norm', 'doc', '{k}', populate => false) \gset
 SELECT * FROM states();
-SELECT * FROM progress();
+CALL pg_temp.no_rows('progress()');
 SELECT count(*) FROM norm;
 SELECT indextable.lookup('norm', '{"k": "k1"}');
 SELECT indextable.lookup(NULL::doc, 'norm', '{"k": "k1"}');
@@ -36,9 +36,9 @@ SELECT fact_table, backlog FROM indextable.queues;
 DELETE FROM norm;
 CALL indextable.build('norm', 7);
 SELECT * FROM states();
-SELECT * FROM progress();
+CALL pg_temp.no_rows('progress()');
 SELECT count(*) FROM indextable.lookup('norm', '{"k": "k1"}');
-SELECT * FROM differences();
+CALL pg_temp.no_rows('differences()');
 SELECT * FROM indextable.verify('norm');
 -- as one that was filled at once: no queue is left, nor an index for it
 SELECT fact_table, queue, spare FROM indextable_internal.fact;
@@ -47,12 +47,12 @@ SELECT tgname FROM pg_trigger WHERE tgrelid = 'doc'::regclass ORDER BY tgname;
 CALL indextable.build('norm');
 
 -- ---- all kinds, built one after the other, with writes before, between and after
-SELECT indextable.create('part', 'doc', '{n::int,k}', include => '{v,@note}', populate => false);
-SELECT indextable.create('deno', 'doc', '{v}', 'denormalized', populate => false);
-SELECT indextable.create('tags', 'doc', '{tags[*]::int AS tag}', populate => false);
-SELECT indextable.create('uniq', 'doc', '{n::int}', is_unique => true, populate => false);
-SELECT indextable.create('filt', 'doc', '{k}', filter => 'doc -> ''n'' > ''10''', populate => false);
-SELECT indextable.create('asyn', 'doc', '{k}', include => '{v}', maintenance => 'async', populate => false);
+SELECT indextable.create('part', 'doc', '{n::int,k}', include => '{v,@note}', populate => false) \gset
+SELECT indextable.create('deno', 'doc', '{v}', 'denormalized', populate => false) \gset
+SELECT indextable.create('tags', 'doc', '{tags[*]::int AS tag}', populate => false) \gset
+SELECT indextable.create('uniq', 'doc', '{n::int}', is_unique => true, populate => false) \gset
+SELECT indextable.create('filt', 'doc', '{k}', filter => 'doc -> ''n'' > ''10''', populate => false) \gset
+SELECT indextable.create('asyn', 'doc', '{k}', include => '{v}', maintenance => 'async', populate => false) \gset
 CREATE FUNCTION write(i int) RETURNS void LANGUAGE sql AS $$
 	INSERT INTO doc SELECT 100 + i, 'b' || g, jsonb_build_object('k', 'k' || g, 'n', 1000 * i + 500 + g, 'v', 'v', 'tags', jsonb_build_array(g, i)), 'new' FROM generate_series(1, 3) g;
 	INSERT INTO doc VALUES (0, 'first' || i, jsonb_build_object('k', 'first', 'n', -10 - i));
@@ -67,7 +67,7 @@ $$;
 SELECT write(0);
 SELECT * FROM states();
 CALL indextable.build('part', 1);
-SELECT * FROM differences() WHERE index_table IN ('norm', 'part');
+CALL pg_temp.no_rows($$differences() WHERE index_table IN ('norm', 'part')$$);
 SELECT write(1);
 BEGIN;
 UPDATE doc SET doc = doc || '{"v": "all"}';
@@ -77,7 +77,7 @@ ROLLBACK TO s;
 DELETE FROM doc WHERE a = 101;
 INSERT INTO doc VALUES (101, 'b1', '{"k": "again", "n": 10100, "v": "again", "tags": [1, 1]}');
 COMMIT;
-SELECT * FROM differences() WHERE index_table IN ('norm', 'part');
+CALL pg_temp.no_rows($$differences() WHERE index_table IN ('norm', 'part')$$);
 CALL indextable.build('deno', 2);
 SELECT write(2);
 CALL indextable.build('tags', 1000000, '1 millisecond');
@@ -89,18 +89,18 @@ SELECT write(3);
 CALL indextable.build('filt', NULL, NULL);
 CALL indextable.build('asyn', 3);
 SELECT * FROM states();
-SELECT * FROM differences();
+CALL pg_temp.no_rows('differences()');
 SELECT write(4);
 SELECT index_table, count(*) FROM differences() GROUP BY index_table;
 SELECT indextable.drain('doc') > 0 AS some;
-SELECT * FROM differences();
+CALL pg_temp.no_rows('differences()');
 SELECT index_table, v.* FROM indextable.index_tables, indextable.verify(index_table) v;
 SELECT i.indrelid::regclass, i.indexrelid::regclass, i.indisprimary FROM pg_index i JOIN indextable.index_tables t ON t.index_table = i.indrelid ORDER BY i.indexrelid::regclass::text COLLATE "C";
 INSERT INTO doc VALUES (200, 'taken', '{"n": 1000}'), (201, 'taken', '{"n": 1000}');
-SELECT indextable.drop('asyn');
+SELECT indextable.drop('asyn') \gset
 SELECT * FROM states();
 SELECT queue IS NOT NULL AS queued FROM indextable_internal.fact;
-SELECT * FROM differences();
+CALL pg_temp.no_rows('differences()');
 DROP TABLE doc;
 
 -- ---- cut off in the middle, and gone on with
@@ -112,7 +112,7 @@ CREATE TABLE stops (n int);
 INSERT INTO stops VALUES (55);
 CREATE FUNCTION stop(doc jsonb) RETURNS boolean IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN
 	IF doc ->> 'n' = (SELECT n::text FROM building.stops) THEN RAISE query_canceled USING MESSAGE = 'stop here'; END IF; RETURN true; END $$;
-SELECT indextable.create('cut', 'doc', '{k::int}', filter => 'building.stop(doc)', populate => false);
+SELECT indextable.create('cut', 'doc', '{k::int}', filter => 'building.stop(doc)', populate => false) \gset
 CALL indextable.build('cut', 10);
 SELECT * FROM progress();
 SELECT * FROM states();
@@ -132,59 +132,59 @@ CALL indextable.build('cut', 1);
 SELECT * FROM progress();
 UPDATE stops SET n = -1;
 CALL indextable.build('cut', 10);
-SELECT * FROM progress();
+CALL pg_temp.no_rows('progress()');
 SELECT * FROM states();
-SELECT * FROM pg_temp.oracle('cut', 'SELECT (doc ->> ''k'')::int, id FROM doc');
+CALL pg_temp.compare('cut', 'SELECT (doc ->> ''k'')::int, id FROM doc');
 SELECT * FROM indextable.verify('cut');
-SELECT indextable.drop('cut');
+SELECT indextable.drop('cut') \gset
 -- TRUNCATE while it is built, and after the first part of it
-SELECT indextable.create('cut', 'doc', '{k::int}', filter => 'building.stop(doc)', populate => false);
+SELECT indextable.create('cut', 'doc', '{k::int}', filter => 'building.stop(doc)', populate => false) \gset
 UPDATE stops SET n = 55;
 CALL indextable.build('cut', 10);
 TRUNCATE doc;
 SELECT count(*) FROM cut;
 INSERT INTO doc SELECT g, jsonb_build_object('k', g % 10) FROM generate_series(1, 60) g;
 CALL indextable.build('cut', 10);
-SELECT * FROM pg_temp.oracle('cut', 'SELECT (doc ->> ''k'')::int, id FROM doc');
+CALL pg_temp.compare('cut', 'SELECT (doc ->> ''k'')::int, id FROM doc');
 -- dropped while it is built, each way
-SELECT indextable.create('dropped', 'doc', '{n::int}', filter => 'building.stop(doc)', populate => false);
+SELECT indextable.create('dropped', 'doc', '{n::int}', filter => 'building.stop(doc)', populate => false) \gset
 UPDATE stops SET n = -1;
 UPDATE doc SET doc = doc || jsonb_build_object('n', id);
 UPDATE stops SET n = 55;
 CALL indextable.build('dropped', 10);
 SELECT * FROM progress();
-SELECT indextable.drop('dropped');
-SELECT * FROM progress();
+SELECT indextable.drop('dropped') \gset
+CALL pg_temp.no_rows('progress()');
 SELECT fact_table, queue IS NOT NULL AS queued FROM indextable_internal.fact;
 SELECT count(*) FROM indextable_internal.build;
 UPDATE doc SET doc = doc || '{"k": 3}' WHERE id < 10;
-SELECT indextable.create('dropped', 'doc', '{n::int}', filter => 'building.stop(doc)', populate => false);
+SELECT indextable.create('dropped', 'doc', '{n::int}', filter => 'building.stop(doc)', populate => false) \gset
 CALL indextable.build('dropped', 10);
 BEGIN;
 DROP TABLE dropped;
-SELECT * FROM progress();
+CALL pg_temp.no_rows('progress()');
 ROLLBACK;
 SELECT * FROM progress();
 DROP TABLE dropped;
 SELECT count(*) FROM indextable_internal.build;
-SELECT indextable.create('dropped', 'doc', '{n::int}', filter => 'building.stop(doc)', populate => false);
+SELECT indextable.create('dropped', 'doc', '{n::int}', filter => 'building.stop(doc)', populate => false) \gset
 CALL indextable.build('dropped', 10);
-SELECT * FROM pg_temp.oracle('cut', 'SELECT (doc ->> ''k'')::int, id FROM doc');
+CALL pg_temp.compare('cut', 'SELECT (doc ->> ''k'')::int, id FROM doc');
 DROP TABLE doc CASCADE;
 SELECT count(*) FROM indextable_internal.build;
-SELECT * FROM pg_temp.leftovers();
+CALL pg_temp.no_rows('pg_temp.leftovers()');
 
 -- ---- without rows, and other primary keys
 CREATE TABLE none (id uuid PRIMARY KEY, doc jsonb);
-SELECT indextable.create('none_k', 'none', '{k}', populate => false);
+SELECT indextable.create('none_k', 'none', '{k}', populate => false) \gset
 CALL indextable.build('none_k');
 SELECT * FROM states();
 INSERT INTO none VALUES ('00000000-0000-0000-0000-000000000001', '{"k": "k"}');
 SELECT * FROM none_k;
 INSERT INTO none SELECT md5(g::text)::uuid, jsonb_build_object('k', g) FROM generate_series(1, 50) g;
-SELECT indextable.create('none_u', 'none', '{k}', is_unique => true, populate => false);
+SELECT indextable.create('none_u', 'none', '{k}', is_unique => true, populate => false) \gset
 CALL indextable.build('none_u', 7);
-SELECT * FROM pg_temp.oracle('none_u', 'SELECT doc ->> ''k'', id FROM none');
+CALL pg_temp.compare('none_u', 'SELECT doc ->> ''k'', id FROM none');
 DROP TABLE none;
 CREATE DOMAIN code AS text COLLATE "C" CHECK (value <> '');
 CREATE TYPE colour AS ENUM ('red', 'green', 'blue');
@@ -196,27 +196,27 @@ SET DateStyle = 'SQL, DMY';
 SET TimeZone = 'Europe/Berlin';
 SET bytea_output = escape;
 SET extra_float_digits = -10;
-SELECT indextable.create('odd_k', 'odd', '{k}', populate => false);
+SELECT indextable.create('odd_k', 'odd', '{k}', populate => false) \gset
 CALL indextable.build('odd_k', 1);
-SELECT * FROM pg_temp.oracle('odd_k', 'SELECT doc ->> ''k'', d, "Ä b", e, c, f, "select" FROM odd');
+CALL pg_temp.compare('odd_k', 'SELECT doc ->> ''k'', d, "Ä b", e, c, f, "select" FROM odd');
 SELECT * FROM indextable.verify('odd_k');
 RESET DateStyle; RESET TimeZone; RESET bytea_output; RESET extra_float_digits;
 DROP TABLE odd;
 CREATE TABLE words (id text PRIMARY KEY, deleted text, doc jsonb);
 ALTER TABLE words DROP deleted;
 INSERT INTO words SELECT w || n, jsonb_build_object('k', w) FROM unnest('{a,A,b,B,ä,Ä,é,"a b","",Z}'::text[]) w, generate_series(0, 3) n;
-SELECT indextable.create('words_k', 'words', '{k}', populate => false, maintenance => 'async');
+SELECT indextable.create('words_k', 'words', '{k}', populate => false, maintenance => 'async') \gset
 CALL indextable.build('words_k', 3);
-SELECT * FROM pg_temp.oracle('words_k', 'SELECT doc ->> ''k'', id FROM words');
+CALL pg_temp.compare('words_k', 'SELECT doc ->> ''k'', id FROM words');
 DROP TABLE words;
 
 -- ---- rows that cannot be taken
 CREATE TABLE doc (id int PRIMARY KEY, doc jsonb) WITH (autovacuum_enabled = off);
 INSERT INTO doc VALUES (1, '{"n": 1}'), (2, '{"n": "two"}'), (3, '{"n": 3}'), (4, '{"n": 3}'), (5, '{"n": 5}');
-SELECT indextable.create('strict', 'doc', '{n::int}', populate => false);
-SELECT indextable.create('lax', 'doc', '{n::int}', on_mismatch => 'skip', populate => false);
-SELECT indextable.create('strict_async', 'doc', '{n::int}', maintenance => 'async', populate => false);
-SELECT indextable.create('uniq', 'doc', '{n}', is_unique => true, populate => false);
+SELECT indextable.create('strict', 'doc', '{n::int}', populate => false) \gset
+SELECT indextable.create('lax', 'doc', '{n::int}', on_mismatch => 'skip', populate => false) \gset
+SELECT indextable.create('strict_async', 'doc', '{n::int}', maintenance => 'async', populate => false) \gset
+SELECT indextable.create('uniq', 'doc', '{n}', is_unique => true, populate => false) \gset
 -- the writer is not refused yet
 INSERT INTO doc VALUES (6, '{"n": "six"}'), (7, '{"n": 1}');
 CALL indextable.build('lax', 2);
@@ -236,26 +236,26 @@ CALL indextable.build('strict', 2);
 -- the one that was rejected can have its entry now, though it has not changed itself
 CALL indextable.build('uniq', 2);
 SELECT * FROM states();
-SELECT * FROM progress();
+CALL pg_temp.no_rows('progress()');
 SELECT count(*) FROM indextable.rejected;
 INSERT INTO doc VALUES (8, '{"n": "eight"}');
 INSERT INTO doc VALUES (8, '{"n": 70}');
 INSERT INTO doc VALUES (8, '{"n": 8}');
 SELECT indextable.drain('doc');
-SELECT * FROM pg_temp.oracle('strict', 'SELECT (doc ->> ''n'')::int, id FROM doc');
-SELECT * FROM pg_temp.oracle('lax', 'SELECT (doc ->> ''n'')::int, id FROM doc');
-SELECT * FROM pg_temp.oracle('strict_async', 'SELECT (doc ->> ''n'')::int, id FROM doc');
-SELECT * FROM pg_temp.oracle('uniq', 'SELECT doc ->> ''n'', id FROM doc');
+CALL pg_temp.compare('strict', 'SELECT (doc ->> ''n'')::int, id FROM doc');
+CALL pg_temp.compare('lax', 'SELECT (doc ->> ''n'')::int, id FROM doc');
+CALL pg_temp.compare('strict_async', 'SELECT (doc ->> ''n'')::int, id FROM doc');
+CALL pg_temp.compare('uniq', 'SELECT doc ->> ''n'', id FROM doc');
 -- one that was rejected, and has been dropped since
-SELECT indextable.create('late', 'doc', '{n::date}', populate => false);
+SELECT indextable.create('late', 'doc', '{n::date}', populate => false) \gset
 CALL indextable.build('late', 2);
-SELECT indextable.drop('late');
+SELECT indextable.drop('late') \gset
 SELECT count(*) FROM indextable.rejected;
 
 -- ---- a unique key that goes from row to row while the index table is built
 CREATE TABLE moves (id int PRIMARY KEY, doc jsonb);
 INSERT INTO moves SELECT g, jsonb_build_object('n', g) FROM generate_series(1, 20) g;
-SELECT indextable.create('moves_n', 'moves', '{n::int}', is_unique => true, populate => false);
+SELECT indextable.create('moves_n', 'moves', '{n::int}', is_unique => true, populate => false) \gset
 UPDATE moves SET doc = doc || '{"x": 1}';
 SELECT indextable.drain('moves');
 UPDATE moves SET id = -5 WHERE id = 5;
@@ -263,12 +263,12 @@ DELETE FROM moves WHERE id = 6;
 INSERT INTO moves VALUES (0, '{"n": 6}');
 UPDATE moves SET doc = jsonb_build_object('n', 27 - (doc ->> 'n')::int) WHERE id IN (13, 14);
 CALL indextable.build('moves_n', 3);
-SELECT * FROM pg_temp.oracle('moves_n', 'SELECT (doc ->> ''n'')::int, id FROM moves');
+CALL pg_temp.compare('moves_n', 'SELECT (doc ->> ''n'')::int, id FROM moves');
 SELECT * FROM states() WHERE index_table = 'moves_n';
 DROP TABLE moves;
 
 -- ---- refused
-SELECT indextable.create('late', 'doc', '{n::int}', populate => false);
+SELECT indextable.create('late', 'doc', '{n::int}', populate => false) \gset
 BEGIN; CALL indextable.build('late'); ROLLBACK;
 CREATE FUNCTION calls() RETURNS void LANGUAGE plpgsql AS $$ BEGIN CALL indextable.build('building.late'); END $$;
 SELECT calls();
@@ -287,36 +287,36 @@ RESET ROLE;
 -- a procedure may
 DO $$ BEGIN CALL indextable.build('building.late', 1); END $$;
 SELECT * FROM states();
-SELECT * FROM pg_temp.oracle('late', 'SELECT (doc ->> ''n'')::int, id FROM doc');
+CALL pg_temp.compare('late', 'SELECT (doc ->> ''n'')::int, id FROM doc');
 -- in the transaction that has created it, it is not there to be built
 BEGIN;
-SELECT indextable.create('later', 'doc', '{n::int}', populate => false);
+SELECT indextable.create('later', 'doc', '{n::int}', populate => false) \gset
 INSERT INTO doc VALUES (9, '{"n": 9}');
 ROLLBACK;
 SELECT * FROM states();
 -- at every isolation level
 SET default_transaction_isolation = 'serializable';
-SELECT indextable.create('later', 'doc', '{n::int}', populate => false);
+SELECT indextable.create('later', 'doc', '{n::int}', populate => false) \gset
 CALL indextable.build('later', 1);
 RESET default_transaction_isolation;
-SELECT * FROM pg_temp.oracle('later', 'SELECT (doc ->> ''n'')::int, id FROM doc');
+CALL pg_temp.compare('later', 'SELECT (doc ->> ''n'')::int, id FROM doc');
 -- whether the primary key covers the included fields depends on the entries, also where they come in batches
 CREATE FUNCTION noise(n int) RETURNS text LANGUAGE sql AS $$ SELECT left(string_agg(md5(i::text), ''), n) FROM generate_series(0, n / 32) i $$;
 CREATE TABLE wide (id int PRIMARY KEY, doc jsonb);
 INSERT INTO wide SELECT i, jsonb_build_object('k', i % 3, 'v', noise(CASE i WHEN 15 THEN 1500 ELSE i END)) FROM generate_series(1, 30) i;
-SELECT indextable.create('wide_k', 'wide', '{k}', include => '{v}', populate => false);
+SELECT indextable.create('wide_k', 'wide', '{k}', include => '{v}', populate => false) \gset
 CREATE VIEW wide_key AS SELECT pg_get_indexdef(indexrelid) FROM pg_index WHERE indrelid = 'wide_k'::regclass AND indisprimary;
 SELECT * FROM wide_key;
 CALL indextable.build('wide_k', 10);
 SELECT * FROM wide_key;
-SELECT * FROM pg_temp.oracle('wide_k', 'SELECT doc ->> ''k'', id, doc ->> ''v'' FROM wide');
+CALL pg_temp.compare('wide_k', 'SELECT doc ->> ''k'', id, doc ->> ''v'' FROM wide');
 UPDATE wide SET doc = doc || '{"v": "short"}' WHERE id = 15;
 CALL indextable.rebuild('wide_k', 10);
 SELECT * FROM wide_key;
 INSERT INTO wide VALUES (31, jsonb_build_object('k', 'late', 'v', noise(3000)));
 CALL indextable.rebuild('wide_k', 10);
 SELECT * FROM wide_key;
-SELECT * FROM pg_temp.oracle('wide_k', 'SELECT doc ->> ''k'', id, doc ->> ''v'' FROM wide');
+CALL pg_temp.compare('wide_k', 'SELECT doc ->> ''k'', id, doc ->> ''v'' FROM wide');
 -- with row security, which the owner is not exempt from
 CREATE TABLE own (id int PRIMARY KEY, doc jsonb);
 INSERT INTO own SELECT g, jsonb_build_object('k', g) FROM generate_series(1, 10) g;
@@ -325,62 +325,62 @@ ALTER TABLE own OWNER TO building_other;
 ALTER TABLE own ENABLE ROW LEVEL SECURITY;
 ALTER TABLE own FORCE ROW LEVEL SECURITY;
 SET ROLE building_other;
-SELECT indextable.create('own_k', 'own', '{k}', populate => false);
+SELECT indextable.create('own_k', 'own', '{k}', populate => false) \gset
 CALL indextable.build('own_k', 3);
 RESET ROLE;
-SELECT * FROM pg_temp.oracle('own_k', 'SELECT doc ->> ''k'', id FROM own');
+CALL pg_temp.compare('own_k', 'SELECT doc ->> ''k'', id FROM own');
 DROP OWNED BY building_other;
 DROP ROLE building_other;
 -- ---- a primary key of one column, of two, and in descending order
 CREATE TABLE one (id int PRIMARY KEY, doc jsonb);
 INSERT INTO one SELECT g, jsonb_build_object('k', g) FROM generate_series(1, 20) g;
-SELECT indextable.create('one_k', 'one', '{k::int}', populate => false);
+SELECT indextable.create('one_k', 'one', '{k::int}', populate => false) \gset
 CALL indextable.build('one_k', 3);
 CALL indextable.rebuild('one_k', 3);
-SELECT * FROM pg_temp.oracle('one_k', 'SELECT (doc ->> ''k'')::int, id FROM one');
+CALL pg_temp.compare('one_k', 'SELECT (doc ->> ''k'')::int, id FROM one');
 CREATE TABLE down (r int NOT NULL, id int NOT NULL, doc jsonb) PARTITION BY LIST (r);
 CREATE TABLE down_1 PARTITION OF down FOR VALUES IN (1);
 CREATE TABLE down_2 PARTITION OF down FOR VALUES IN (2);
 CREATE UNIQUE INDEX ON down_1 (r, id DESC);
 CREATE UNIQUE INDEX ON down_2 (r DESC, id DESC NULLS LAST);
 INSERT INTO down SELECT 1 + g % 2, g, jsonb_build_object('k', g) FROM generate_series(1, 20) g;
-SELECT indextable.create('down_k', 'down', '{k::int}', primary_key => '{r,id}', populate => false);
+SELECT indextable.create('down_k', 'down', '{k::int}', primary_key => '{r,id}', populate => false) \gset
 CALL indextable.build('down_k', 3);
-SELECT * FROM pg_temp.oracle('down_k', 'SELECT (doc ->> ''k'')::int, r, id FROM down');
+CALL pg_temp.compare('down_k', 'SELECT (doc ->> ''k'')::int, r, id FROM down');
 CREATE TABLE down_one (id text NOT NULL, doc jsonb) PARTITION BY HASH (id);
 CREATE TABLE down_one_1 PARTITION OF down_one FOR VALUES WITH (MODULUS 1, REMAINDER 0);
 CREATE UNIQUE INDEX ON down_one_1 (id DESC);
 INSERT INTO down_one SELECT g, jsonb_build_object('k', g) FROM generate_series(1, 20) g;
-SELECT indextable.create('down_one_k', 'down_one', '{k::int}', primary_key => '{id}', populate => false);
+SELECT indextable.create('down_one_k', 'down_one', '{k::int}', primary_key => '{id}', populate => false) \gset
 CALL indextable.build('down_one_k', 3);
-SELECT * FROM pg_temp.oracle('down_one_k', 'SELECT (doc ->> ''k'')::int, id FROM down_one');
+CALL pg_temp.compare('down_one_k', 'SELECT (doc ->> ''k'')::int, id FROM down_one');
 
 -- ---- small partitions share a batch, which is one subtransaction for its entries
 CREATE TABLE small (id int PRIMARY KEY, doc jsonb) PARTITION BY HASH (id);
 SELECT format('CREATE TABLE small_%1$s PARTITION OF small FOR VALUES WITH (MODULUS 20, REMAINDER %1$s)', g) FROM generate_series(0, 19) g \gexec
 CREATE INDEX ON small_7 (id DESC);
 INSERT INTO small SELECT g, jsonb_build_object('k', g) FROM generate_series(1, 400) g;
-SELECT indextable.create('small_k', 'small', '{k::int}', partitions => 3, populate => false);
+SELECT indextable.create('small_k', 'small', '{k::int}', partitions => 3, populate => false) \gset
 CALL indextable.build('small_k');
 SELECT count(DISTINCT xmin::text) AS batches FROM small_k;
-SELECT * FROM pg_temp.oracle('small_k', 'SELECT (doc ->> ''k'')::int, id FROM small');
+CALL pg_temp.compare('small_k', 'SELECT (doc ->> ''k'')::int, id FROM small');
 -- some of them, and parts of them
 CALL indextable.rebuild('small_k', 390);
 SELECT count(DISTINCT xmin::text) BETWEEN 5 AND 15 AS few_batches FROM small_k;
-SELECT * FROM pg_temp.oracle('small_k', 'SELECT (doc ->> ''k'')::int, id FROM small');
+CALL pg_temp.compare('small_k', 'SELECT (doc ->> ''k'')::int, id FROM small');
 CALL indextable.rebuild('small_k', 15);
-SELECT * FROM pg_temp.oracle('small_k', 'SELECT (doc ->> ''k'')::int, id FROM small');
+CALL pg_temp.compare('small_k', 'SELECT (doc ->> ''k'')::int, id FROM small');
 DROP TABLE small;
 
 -- ---- a pause may be longer than a latch waits
-SELECT indextable.create('one_paused', 'one', '{k}', populate => false);
+SELECT indextable.create('one_paused', 'one', '{k}', populate => false) \gset
 \set VERBOSITY terse
 SET statement_timeout = '1s';
 CALL indextable.build('one_paused', 1, '1 month');
 RESET statement_timeout;
 \set VERBOSITY default
 CALL indextable.build('one_paused');
-SELECT * FROM pg_temp.oracle('one_paused', 'SELECT doc ->> ''k'', id FROM one');
+CALL pg_temp.compare('one_paused', 'SELECT doc ->> ''k'', id FROM one');
 -- and overflow
 CALL indextable.rebuild('one_paused', 100, '2562047788 hours 178000000 years');
 CALL indextable.rebuild('one_paused', 100, '-2562047788 hours -178000000 years');
@@ -388,4 +388,4 @@ CALL indextable.rebuild('one_paused', 100, '-2562047788 hours -178000000 years')
 \set VERBOSITY terse
 DROP SCHEMA building CASCADE;
 SELECT count(*) FROM indextable_internal.build;
-SELECT * FROM pg_temp.leftovers();
+CALL pg_temp.no_rows('pg_temp.leftovers()');

@@ -7,11 +7,11 @@ SET search_path = cached;
 -- changes of this transaction, and their end
 CREATE TABLE fact (id int PRIMARY KEY, doc jsonb);
 INSERT INTO fact VALUES (1, '{"k": "a", "v": 1}');
-SELECT indextable.create('by_k', 'fact', '{k}');
+SELECT indextable.create('by_k', 'fact', '{k}') \gset
 BEGIN;
 INSERT INTO fact VALUES (2, '{"k": "b", "v": 2}');
 SAVEPOINT s;
-SELECT indextable.alter('by_k', include => '{v}');
+SELECT indextable.alter('by_k', include => '{v}') \gset
 INSERT INTO fact VALUES (3, '{"k": "c", "v": 3}');
 SELECT * FROM by_k ORDER BY id;
 ROLLBACK TO s;
@@ -19,11 +19,11 @@ INSERT INTO fact VALUES (4, '{"k": "d", "v": 4}');
 SELECT * FROM by_k ORDER BY id;
 COMMIT;
 BEGIN;
-SELECT indextable.create('by_v', 'fact', '{v}');
+SELECT indextable.create('by_v', 'fact', '{v}') \gset
 INSERT INTO fact VALUES (5, '{"k": "e", "v": 5}');
 ROLLBACK;
 INSERT INTO fact VALUES (6, '{"k": "f", "v": 6}');
-SELECT * FROM pg_temp.oracle('by_k', $$SELECT doc ->> 'k', id FROM fact$$);
+CALL pg_temp.compare('by_k', $$SELECT doc ->> 'k', id FROM fact$$);
 
 -- functions and domains that a filter uses, and others
 CREATE FUNCTION wanted(v int) RETURNS boolean IMMUTABLE LANGUAGE plpgsql AS 'BEGIN RETURN v < 100; END';
@@ -32,9 +32,9 @@ CREATE FUNCTION outer_one(v int) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELE
 CREATE DOMAIN low AS int;
 CREATE DOMAIN lower AS low;
 CREATE TABLE filtered (id int PRIMARY KEY, v int, doc jsonb);
-SELECT indextable.create('by_plpgsql', 'filtered', '{k}', filter => 'cached.wanted(v)');
-SELECT indextable.create('by_sql', 'filtered', '{k}', filter => 'cached.outer_one(v)');
-SELECT indextable.create('by_domain', 'filtered', '{k}', filter => '(v::cached.lower) IS NOT NULL');
+SELECT indextable.create('by_plpgsql', 'filtered', '{k}', filter => 'cached.wanted(v)') \gset
+SELECT indextable.create('by_sql', 'filtered', '{k}', filter => 'cached.outer_one(v)') \gset
+SELECT indextable.create('by_domain', 'filtered', '{k}', filter => '(v::cached.lower) IS NOT NULL') \gset
 INSERT INTO filtered VALUES (1, 1, '{"k": "a"}');
 CREATE OR REPLACE FUNCTION wanted(v int) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT v < 10';
 CREATE OR REPLACE FUNCTION inlined(v int) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT v < 10';
@@ -49,8 +49,8 @@ SELECT id FROM by_domain ORDER BY id;
 
 -- everything is forgotten all the time: only servers built with assertions do that, and there it takes a while
 CREATE TABLE asked (id int PRIMARY KEY, doc jsonb);
-SELECT indextable.create('now', 'asked', '{k}');
-SELECT indextable.create('later', 'asked', '{k}', maintenance => 'async');
+SELECT indextable.create('now', 'asked', '{k}') \gset
+SELECT indextable.create('later', 'asked', '{k}', maintenance => 'async') \gset
 DO $$
 BEGIN
 	SET debug_discard_caches = 1;
@@ -61,9 +61,9 @@ INSERT INTO asked VALUES (1, '{"k": "a"}'), (2, '{"k": "b"}');
 SELECT indextable.drain('asked');
 SELECT * FROM indextable.lookup('later', '{"k": "b"}');
 RESET debug_discard_caches;
-SELECT * FROM pg_temp.oracle('now', $$SELECT doc ->> 'k', id FROM asked$$);
-SELECT * FROM pg_temp.oracle('later', $$SELECT doc ->> 'k', id FROM asked$$);
+CALL pg_temp.compare('now', $$SELECT doc ->> 'k', id FROM asked$$);
+CALL pg_temp.compare('later', $$SELECT doc ->> 'k', id FROM asked$$);
 
 SET client_min_messages = warning;
 DROP SCHEMA cached CASCADE;
-SELECT * FROM pg_temp.leftovers();
+CALL pg_temp.no_rows('pg_temp.leftovers()');

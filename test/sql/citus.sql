@@ -52,12 +52,12 @@ RESET allow_system_table_mods;
 SET enable_seqscan = off;
 SELECT indextable.create('k', 'hashed', '{k}');
 SELECT indextable.create('k', 'hashed_102008', '{k}');
-SELECT indextable.create('more', 'hashed_102009', '{k}');
+SELECT indextable.create('more', 'hashed_102009', '{k}') \gset
 RESET enable_seqscan;
 
 -- partitions
 CREATE TABLE parent (id int PRIMARY KEY, doc jsonb) PARTITION BY RANGE (id);
-SELECT indextable.create('parent_k', 'parent', '{k}');
+SELECT indextable.create('parent_k', 'parent', '{k}') \gset
 ALTER TABLE parent ATTACH PARTITION hashed_102008 FOR VALUES FROM (0) TO (10);
 CREATE TABLE parent2 (id int PRIMARY KEY, doc jsonb) PARTITION BY RANGE (id);
 ALTER TABLE parent2 ATTACH PARTITION hashed_102008 FOR VALUES FROM (0) TO (10);
@@ -75,7 +75,7 @@ DROP EVENT TRIGGER take;
 
 -- Registered tables become tables of Citus. The invalidation message is that of another change of the table.
 SELECT indextable.create('by_k', 'fact', '{k}'), indextable.create('by_k_async', 'fact', '{k}', maintenance => 'async'),
-	indextable.create('by_k_later', 'fact', '{k}', populate => false);
+	indextable.create('by_k_later', 'fact', '{k}', populate => false) \gset
 ANALYZE fact;
 CREATE PROCEDURE becomes(regclass, kinds text) LANGUAGE plpgsql AS $$ BEGIN
 	DELETE FROM pg_dist_partition WHERE logicalrelid = $1;
@@ -129,7 +129,7 @@ SELECT * FROM problems();
 SELECT indextable.lookup('by_k', '{"k": "k1"}');
 SELECT count(*) FROM indextable.lookup('by_k_async', '{"k": "k1"}');
 SELECT index_table, used, reason FROM indextable.explain($$SELECT * FROM fact WHERE doc ->> 'k' = 'k1'$$) ORDER BY 1;
-SELECT indextable.drop('by_k');
+SELECT indextable.drop('by_k') \gset
 
 -- A prepared plan that uses an index table is not used any more.
 SET indextable.stale_reads = on;
@@ -139,7 +139,7 @@ CALL becomes('fact', 'hs1');
 EXPLAIN (COSTS OFF) EXECUTE p;
 EXECUTE p;
 CALL becomes('fact', '');
-SELECT indextable.drop('by_k_later');
+SELECT indextable.drop('by_k_later') \gset
 
 -- A local table that is about to become a shard: Citus renames it first, to the number that it has taken for that.
 SELECT nextval('pg_dist_shardid_seq');
@@ -161,13 +161,13 @@ UPDATE pg_dist_shard SET logicalrelid = 'fact' WHERE shardid = 102008;
 ALTER TABLE fact_102008 SET (autovacuum_enabled = on);
 SELECT kind, problem FROM indextable.verify('by_k_async');
 SELECT indextable.lookup('by_k_async', '{"k": "k1"}');
-SELECT indextable.drop('by_k_async');
+SELECT indextable.drop('by_k_async') \gset
 
 -- A catalog of another shape, and one that is gone.
 SET allow_system_table_mods = on;
 ALTER TABLE pg_dist_partition DROP repmodel, DROP colocationid;
 SELECT indextable.create('k', 'hashed', '{k}');
 DROP TABLE pg_dist_partition, pg_dist_shard;
-SELECT indextable.create('reference_k', 'reference', '{k}');
+SELECT indextable.create('reference_k', 'reference', '{k}') \gset
 \c :before
 DROP DATABASE citus_stand_in WITH (FORCE);

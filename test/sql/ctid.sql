@@ -4,7 +4,7 @@
 
 CREATE TABLE fact (id int PRIMARY KEY, n int, doc jsonb) WITH (fillfactor = 50, autovacuum_enabled = false);
 INSERT INTO fact SELECT i, 0, jsonb_build_object('town', 'town ' || i % 3) FROM generate_series(1, 9) i;
-SELECT indextable.create('hinted', 'fact', '{town}', include => '{@ctid}');
+SELECT indextable.create('hinted', 'fact', '{town}', include => '{@ctid}') \gset
 SELECT * FROM hinted ORDER BY id;
 
 -- The rows of a key, and how often the primary key was searched for them.
@@ -84,15 +84,15 @@ SELECT * FROM rows_of('town 1');
 COMMIT;
 
 -- alter() and names.
-SELECT indextable.alter('hinted', strategy => 'normalized');
+SELECT indextable.alter('hinted', strategy => 'normalized') \gset
 SELECT * FROM rows_of('town 1');
-SELECT indextable.alter('hinted', include => '{@n, @ctid AS place}');
+SELECT indextable.alter('hinted', include => '{@n, @ctid AS place}') \gset
 SELECT h.id, h.n, h.place = f.ctid AS right FROM hinted h JOIN fact f USING (id) WHERE town = 'town 1' ORDER BY id;
 SELECT * FROM rows_of('town 1');
 SELECT include FROM indextable.index_tables WHERE index_table = 'hinted'::regclass;
 
 -- Through the queue; a row that was only looked at by a drain keeps its place.
-SELECT indextable.create('queued', 'fact', '{town}', include => '{@ctid}', maintenance => 'async');
+SELECT indextable.create('queued', 'fact', '{town}', include => '{@ctid}', maintenance => 'async') \gset
 UPDATE fact SET doc = doc || '{"town": "town 2"}' WHERE id = 4;
 INSERT INTO fact VALUES (30, 0, '{"town": "town 2", "i": 30}');
 SELECT indextable.drain('fact') > 0 AS drained;
@@ -103,7 +103,7 @@ SELECT * FROM rows_of('town 2', 'queued');
 
 -- Arrays: the place is in each entry.
 INSERT INTO fact VALUES (40, 0, '{"town": "town 4", "i": 40, "tags": ["a", "b"]}');
-SELECT indextable.create('tags', 'fact', '{tags[*] AS town}', include => '{@ctid}');
+SELECT indextable.create('tags', 'fact', '{tags[*] AS town}', include => '{@ctid}') \gset
 SELECT t.town, t.fact_ctid = f.ctid AS right FROM tags t JOIN fact f USING (id) ORDER BY 1;
 SELECT * FROM rows_of('b', 'tags');
 
@@ -114,7 +114,7 @@ CREATE TABLE part_2 (gone int, part int NOT NULL, id int NOT NULL, doc jsonb);
 ALTER TABLE part_2 DROP COLUMN gone;
 ALTER TABLE parted ATTACH PARTITION part_2 FOR VALUES IN (2);
 INSERT INTO parted SELECT i, jsonb_build_object('town', 'town 1', 'i', i), i % 2 + 1 FROM generate_series(1, 4) i;
-SELECT indextable.create('parted_hinted', 'parted', '{town}', include => '{@ctid}');
+SELECT indextable.create('parted_hinted', 'parted', '{town}', include => '{@ctid}') \gset
 INSERT INTO parted SELECT i, jsonb_build_object('town', 'town 1', 'i', i), i % 2 + 1 FROM generate_series(5, 6) i;
 SELECT h.id, h.fact_ctid = f.ctid AS right FROM parted_hinted h JOIN parted f USING (part, id) ORDER BY 1;
 SELECT * FROM rows_of('town 1', 'parted_hinted', 'part_1_pkey');
@@ -132,7 +132,7 @@ SELECT * FROM rows_of('town 1', 'parted_hinted', 'part_1_pkey');
 -- A primary key that is checked later does not tell rows apart.
 CREATE TABLE later (id int PRIMARY KEY DEFERRABLE INITIALLY DEFERRED, doc jsonb);
 INSERT INTO later VALUES (1, '{"town": "town 1", "i": 1}');
-SELECT indextable.create('later_hinted', 'later', '{town}', include => '{@ctid}');
+SELECT indextable.create('later_hinted', 'later', '{town}', include => '{@ctid}') \gset
 SELECT * FROM rows_of('town 1', 'later_hinted', 'later_pkey');
 BEGIN;
 INSERT INTO later VALUES (1, '{"town": "town 1", "i": 2}');

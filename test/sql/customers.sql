@@ -18,24 +18,24 @@ INSERT INTO customer VALUES
 	(9, '{"lastname": "Null", "town": null}');
 
 -- normalized: town to primary key
-SELECT indextable.create('by_town', 'customer', '{town}');
+SELECT indextable.create('by_town', 'customer', '{town}') \gset
 \d by_town
 TABLE by_town;
 
 -- partial: with the fields that are read most
-SELECT indextable.create('by_town_partial', 'customer', '{town}', include => '{lastname, phone}');
+SELECT indextable.create('by_town_partial', 'customer', '{town}', include => '{lastname, phone}') \gset
 \d by_town_partial
 TABLE by_town_partial;
 
 -- denormalized: with the whole document
-SELECT indextable.create('by_town_full', 'customer', '{town}', 'denormalized');
+SELECT indextable.create('by_town_full', 'customer', '{town}', 'denormalized') \gset
 \d by_town_full
 SELECT town, id, doc ->> 'lastname' AS lastname FROM by_town_full;
 
 -- town and last name, in the three strategies
-SELECT indextable.create('by_name', 'customer', '{town, lastname}');
-SELECT indextable.create('by_name_partial', 'customer', '{town, lastname}', 'partial', '{phone, address.street}');
-SELECT indextable.create('by_name_full', 'customer', '{town, lastname}', strategy => 'denormalized');
+SELECT indextable.create('by_name', 'customer', '{town, lastname}') \gset
+SELECT indextable.create('by_name_partial', 'customer', '{town, lastname}', 'partial', '{phone, address.street}') \gset
+SELECT indextable.create('by_name_full', 'customer', '{town, lastname}', strategy => 'denormalized') \gset
 \d by_name_partial
 TABLE by_name;
 TABLE by_name_partial;
@@ -74,23 +74,23 @@ SELECT count(*) FROM indextable.lookup('by_name', '{"town": "Portland", "lastnam
 SELECT d FROM indextable.lookup('by_name_full', '{"town": "Tacoma", "lastname": "Smith"}') d;
 
 -- the oracle
-SELECT * FROM pg_temp.oracle('by_town',
+CALL pg_temp.compare('by_town',
 	$$SELECT doc #>> '{town}', id FROM customer WHERE doc #>> '{town}' IS NOT NULL$$);
-SELECT * FROM pg_temp.oracle('by_town_partial',
+CALL pg_temp.compare('by_town_partial',
 	$$SELECT doc #>> '{town}', id, doc #>> '{lastname}', doc #>> '{phone}'
 	  FROM customer WHERE doc #>> '{town}' IS NOT NULL$$);
-SELECT * FROM pg_temp.oracle('by_town_full',
+CALL pg_temp.compare('by_town_full',
 	$$SELECT doc #>> '{town}', id, doc FROM customer WHERE doc #>> '{town}' IS NOT NULL$$);
-SELECT * FROM pg_temp.oracle('by_name',
+CALL pg_temp.compare('by_name',
 	$$SELECT doc #>> '{town}', doc #>> '{lastname}', id FROM customer
 	  WHERE doc #>> '{town}' IS NOT NULL AND doc #>> '{lastname}' IS NOT NULL$$);
-SELECT * FROM pg_temp.oracle('by_name_partial',
+CALL pg_temp.compare('by_name_partial',
 	$$SELECT doc #>> '{town}', doc #>> '{lastname}', id, doc #>> '{phone}', doc #>> '{address,street}' FROM customer
 	  WHERE doc #>> '{town}' IS NOT NULL AND doc #>> '{lastname}' IS NOT NULL$$);
-SELECT * FROM pg_temp.oracle('by_name_full',
+CALL pg_temp.compare('by_name_full',
 	$$SELECT doc #>> '{town}', doc #>> '{lastname}', id, doc FROM customer
 	  WHERE doc #>> '{town}' IS NOT NULL AND doc #>> '{lastname}' IS NOT NULL$$);
 
 SET client_min_messages = warning;
 DROP SCHEMA customers CASCADE;
-SELECT * FROM pg_temp.leftovers();
+CALL pg_temp.no_rows('pg_temp.leftovers()');

@@ -55,14 +55,14 @@ INSERT INTO f VALUES (3, '{"k": 3}');
 DROP EXTENSION indextable CASCADE;
 CREATE EXTENSION indextable;
 INSERT INTO f VALUES (4, '{"k": 4}');
-SELECT indextable.create('t2', 'f', '{k}'), indextable.create('a2', 'f', '{k}', maintenance => 'async');
+SELECT indextable.create('t2', 'f', '{k}'), indextable.create('a2', 'f', '{k}', maintenance => 'async') \gset
 INSERT INTO f VALUES (5, '{"k": 5}');
 COMMIT;
 SELECT indextable.drain();
-SELECT * FROM pg_temp.oracle('t2', $$SELECT doc ->> 'k', id FROM f$$);
-SELECT * FROM pg_temp.oracle('a2', $$SELECT doc ->> 'k', id FROM f$$);
+CALL pg_temp.compare('t2', $$SELECT doc ->> 'k', id FROM f$$);
+CALL pg_temp.compare('a2', $$SELECT doc ->> 'k', id FROM f$$);
 DROP TABLE f;
-SELECT * FROM pg_temp.leftovers();
+CALL pg_temp.no_rows('pg_temp.leftovers()');
 
 -- ---- rolled back to a savepoint
 SELECT make();
@@ -75,10 +75,10 @@ ROLLBACK TO s;
 INSERT INTO f VALUES (5, '{"k": 5}');
 COMMIT;
 SELECT indextable.drain();
-SELECT * FROM pg_temp.oracle('t', $$SELECT doc ->> 'k', id FROM f$$);
-SELECT * FROM pg_temp.oracle('a', $$SELECT doc ->> 'k', id FROM f$$);
+CALL pg_temp.compare('t', $$SELECT doc ->> 'k', id FROM f$$);
+CALL pg_temp.compare('a', $$SELECT doc ->> 'k', id FROM f$$);
 CALL indextable.build('b');
-SELECT * FROM pg_temp.oracle('b', $$SELECT doc ->> 'k', id FROM f$$);
+CALL pg_temp.compare('b', $$SELECT doc ->> 'k', id FROM f$$);
 
 -- ---- DROP SCHEMA, DROP TABLE, after DML, committed and rolled back
 BEGIN;
@@ -86,7 +86,7 @@ INSERT INTO f VALUES (7, '{"k": 7}');
 UPDATE f SET doc = '{"k": "moved"}' WHERE id = 2;
 DROP TABLE f;
 COMMIT;
-SELECT * FROM pg_temp.leftovers();
+CALL pg_temp.no_rows('pg_temp.leftovers()');
 CREATE SCHEMA ext_more;
 SET search_path = ext_more, ext;
 SELECT make();
@@ -98,13 +98,13 @@ ROLLBACK TO s;
 INSERT INTO f VALUES (8, '{"k": 8}');
 COMMIT;
 SELECT indextable.drain();
-SELECT * FROM pg_temp.oracle('t', $$SELECT doc ->> 'k', id FROM f$$);
-SELECT * FROM pg_temp.oracle('a', $$SELECT doc ->> 'k', id FROM f$$);
+CALL pg_temp.compare('t', $$SELECT doc ->> 'k', id FROM f$$);
+CALL pg_temp.compare('a', $$SELECT doc ->> 'k', id FROM f$$);
 BEGIN;
 DELETE FROM f WHERE id = 1;
 DROP SCHEMA ext_more CASCADE;
 COMMIT;
-SELECT * FROM pg_temp.leftovers();
+CALL pg_temp.no_rows('pg_temp.leftovers()');
 SELECT * FROM remains WHERE name ~ 'queue_[0-9]' OR what = 'dependency';
 
 -- ---- what is its own is refused to superusers, too; %s is the queue table of f
@@ -132,12 +132,12 @@ SELECT command, refused(command) FROM unnest(ARRAY[
 	'ALTER SCHEMA indextable RENAME TO other', 'ALTER SCHEMA indextable OWNER TO current_user', 'DROP SCHEMA indextable', 'DROP SCHEMA indextable CASCADE',
 	'DROP INDEX a_row_idx', 'ALTER INDEX a_row_idx RENAME TO other', 'CREATE INDEX ON a (id); DROP INDEX a_row_idx', 'DROP TABLE a', 'DROP TABLE f', 'DROP EXTENSION indextable CASCADE']) command;
 SELECT indextable.drain(), queue IS NOT NULL FROM indextable_internal.fact;
-SELECT * FROM pg_temp.oracle('a', $$SELECT doc ->> 'k', id FROM f$$);
+CALL pg_temp.compare('a', $$SELECT doc ->> 'k', id FROM f$$);
 
 -- ---- where no event trigger fires, a queue table is lost: that is trouble of one fact table's asynchronous index
 -- tables, which say so, and of nobody else's; it is mended by repair(), drop() or rebuild()
 CREATE TABLE g (id int PRIMARY KEY, doc jsonb);
-SELECT indextable.create('g_a', 'g', '{k}', maintenance => 'async'), indextable.create('a2', 'f', '{k}', maintenance => 'async');
+SELECT indextable.create('g_a', 'g', '{k}', maintenance => 'async'), indextable.create('a2', 'f', '{k}', maintenance => 'async') \gset
 CALL indextable.build('b');
 CREATE PROCEDURE lose(which text) LANGUAGE plpgsql AS $$
 BEGIN
@@ -162,14 +162,14 @@ SELECT * FROM indextable.verify('t');
 SELECT indextable.drain();
 SELECT indextable.drain('f'), indextable.drain('g'), indextable.wait('g_a');
 SELECT * FROM states;
-SELECT * FROM pg_temp.oracle('g_a', $$SELECT doc ->> 'k', id FROM g$$);
+CALL pg_temp.compare('g_a', $$SELECT doc ->> 'k', id FROM g$$);
 SELECT indextable.alter('a', maintenance => 'transactional');
 CALL indextable.repair('a');
 SELECT * FROM states;
 CALL indextable.repair('a2');
 INSERT INTO f VALUES (23, '{"k": "again"}');
 SELECT indextable.drain();
-SELECT * FROM drift;
+CALL pg_temp.no_rows('drift');
 SELECT * FROM indextable.verify('a');
 -- both: a change is refused, before it is lost
 CALL lose('DROP TABLE queue, spare');
@@ -178,7 +178,7 @@ INSERT INTO f VALUES (24, '{"k": "lost"}');
 INSERT INTO g VALUES (24, '{"k": "of the other"}');
 SELECT indextable.drain();
 SELECT * FROM states;
-SELECT indextable.drop('a');
+SELECT indextable.drop('a') \gset
 INSERT INTO f VALUES (24, '{"k": "lost"}');
 CALL indextable.rebuild('a2');
 INSERT INTO f VALUES (24, '{"k": "queued 24"}');
@@ -195,7 +195,7 @@ INSERT INTO g VALUES (26, '{"k": "queued"}');
 SELECT indextable.drain();
 SELECT * FROM states;
 -- a new one is not concerned; nor is one that becomes asynchronous
-SELECT indextable.create('a', 'f', '{k}', maintenance => 'async');
+SELECT indextable.create('a', 'f', '{k}', maintenance => 'async') \gset
 CALL lose('DROP TABLE spare');
 SELECT indextable.alter('t', maintenance => 'async');
 SELECT * FROM states;
@@ -203,15 +203,15 @@ CALL indextable.repair('a');
 CALL indextable.repair('a2');
 INSERT INTO f VALUES (27, '{"k": "queued 27"}');
 SELECT indextable.drain();
-SELECT * FROM drift;
+CALL pg_temp.no_rows('drift');
 SELECT * FROM states;
 CALL lose('DROP TABLE queue, spare');
 TRUNCATE f;
-SELECT * FROM drift;
+CALL pg_temp.no_rows('drift');
 SET client_min_messages = warning;
 DROP TABLE f;
 DROP TABLE g;
-SELECT * FROM pg_temp.leftovers();
+CALL pg_temp.no_rows('pg_temp.leftovers()');
 
 -- ---- definitions that are left where no event trigger fires are forgotten by whoever comes next
 SELECT make();
@@ -220,15 +220,15 @@ SET session_replication_role = replica;
 DROP TABLE f;
 RESET session_replication_role;
 SELECT count(*) FROM pg_temp.leftovers();
-SELECT indextable.create('g_k', 'g', '{k}');
+SELECT indextable.create('g_k', 'g', '{k}') \gset
 SELECT * FROM pg_temp.leftovers();
 SET session_replication_role = replica;
 DROP TABLE g_k;
 RESET session_replication_role;
 INSERT INTO g VALUES (1, '{"k": 1}');
-SELECT indextable.create('g_k', 'g', '{k}');
+SELECT indextable.create('g_k', 'g', '{k}') \gset
 INSERT INTO g VALUES (2, '{"k": 1}');
-SELECT * FROM pg_temp.oracle('g_k', $$SELECT doc ->> 'k', id FROM g$$);
+CALL pg_temp.compare('g_k', $$SELECT doc ->> 'k', id FROM g$$);
 SELECT * FROM pg_temp.leftovers();
 -- a table that is no index table, nor a fact table, whatever the catalog says, is nobody's business
 CREATE TABLE victim (k text, id int, PRIMARY KEY (k, id));
@@ -259,7 +259,7 @@ SELECT indextable.drop('victim');
 INSERT INTO g VALUES (4, '{"k": 1}');
 SELECT * FROM pg_temp.leftovers();
 SELECT * FROM victim;
-SELECT * FROM pg_temp.oracle('g_k', $$SELECT doc ->> 'k', id FROM g$$);
+CALL pg_temp.compare('g_k', $$SELECT doc ->> 'k', id FROM g$$);
 
 SET search_path = ext;
 DROP SCHEMA ext CASCADE;

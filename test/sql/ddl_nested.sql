@@ -4,7 +4,7 @@ CREATE SCHEMA nested;
 SET search_path = nested;
 CREATE TABLE f (id int, r int, doc jsonb, PRIMARY KEY (id, r)) PARTITION BY LIST (r);
 CREATE TABLE f_rest PARTITION OF f DEFAULT;
-SELECT indextable.create('f_k', 'f', '{k}'), indextable.create('f_t', 'f', '{tags[*]}', maintenance => 'async');
+SELECT indextable.create('f_k', 'f', '{k}'), indextable.create('f_t', 'f', '{tags[*]}', maintenance => 'async') \gset
 CREATE FUNCTION doc(i int) RETURNS jsonb IMMUTABLE LANGUAGE sql AS $$ SELECT jsonb_build_object('k', 'k' || i % 7, 'tags', ARRAY['t' || i % 3, 'u']) $$;
 -- what differs from a recompute, when the queue is drained
 CREATE FUNCTION drift(OUT missing bigint, OUT extra bigint) LANGUAGE plpgsql AS $$
@@ -109,7 +109,7 @@ RESET client_min_messages;
 CREATE TABLE c (id int, r int, doc jsonb, PRIMARY KEY (id, r)) PARTITION BY LIST (r);
 CREATE TABLE c_1 PARTITION OF c FOR VALUES IN (1);
 INSERT INTO c SELECT i, 1, doc(i) FROM generate_series(1, 5) i;
-SELECT indextable.create('c_k', 'c', '{k}');
+SELECT indextable.create('c_k', 'c', '{k}') \gset
 INSERT INTO todo VALUES ('ddl_command_start', 'last', 'INSERT INTO nested.c VALUES (99, 1, nested.doc(99))');
 ALTER TABLE c DETACH PARTITION c_1 CONCURRENTLY;
 SELECT count(*), count(*) = (SELECT count(*) FROM c_k) AS in_step FROM c;
@@ -171,8 +171,8 @@ BEGIN
 	INSERT INTO nested.f SELECT coalesce(max(id), 0) + 1, -1, nested.doc(1) FROM nested.f WHERE r = -1;
 END $$;
 CREATE EVENT TRIGGER a_write ON ddl_command_start WHEN TAG IN ('CREATE TRIGGER') EXECUTE FUNCTION write_row();
-SELECT indextable.alter('f_k', include => '{tags}');
-SELECT indextable.alter('f_k', include => '{}');
+SELECT indextable.alter('f_k', include => '{tags}') \gset
+SELECT indextable.alter('f_k', include => '{}') \gset
 DROP EVENT TRIGGER a_write;
 SELECT count(*) > 0 AS written FROM f WHERE r = -1;
 SELECT * FROM drift();
@@ -181,7 +181,7 @@ DELETE FROM f WHERE r = -1;
 -- ---- what a filter uses is renamed, and something else while it is
 CREATE FUNCTION wanted(jsonb) RETURNS boolean IMMUTABLE LANGUAGE sql AS $$ SELECT $1 ? 'k' $$;
 CREATE FUNCTION other(jsonb) RETURNS boolean IMMUTABLE LANGUAGE sql AS $$ SELECT true $$;
-SELECT indextable.create('f_w', 'f', '{k}', filter => 'nested.wanted(doc) AND nested.other(doc)');
+SELECT indextable.create('f_w', 'f', '{k}', filter => 'nested.wanted(doc) AND nested.other(doc)') \gset
 CREATE FUNCTION renamed(ev text, trig text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE filter text;
 BEGIN

@@ -30,42 +30,42 @@ BEGIN
 	RETURN statement;
 END $$;
 
-SELECT indextable.create('f_k', 'f', '{k}');
+SELECT indextable.create('f_k', 'f', '{k}') \gset
 SELECT pg_temp.again('f_k');
-SELECT indextable.create('f_two', 'f', ARRAY['n::int', '"k" AS "The ""Key"""'], include => ARRAY['v', '@note', 'a.b::numeric(10,2) AS ab', 'tags::jsonb'], filter => $$defs.keep(note) AND doc ->> 'v' <> 'it''s'$$);
+SELECT indextable.create('f_two', 'f', ARRAY['n::int', '"k" AS "The ""Key"""'], include => ARRAY['v', '@note', 'a.b::numeric(10,2) AS ab', 'tags::jsonb'], filter => $$defs.keep(note) AND doc ->> 'v' <> 'it''s'$$) \gset
 SELECT pg_temp.again('f_two');
-SELECT indextable.create('f_tags', 'f', ARRAY['tags[*] COLLATE "C" AS tag', '@region'], is_unique => false, on_mismatch => 'skip', maintenance => 'async');
+SELECT indextable.create('f_tags', 'f', ARRAY['tags[*] COLLATE "C" AS tag', '@region'], is_unique => false, on_mismatch => 'skip', maintenance => 'async') \gset
 SELECT pg_temp.again('f_tags');
-SELECT indextable.create('f_unique', 'f', ARRAY['v COLLATE folded'], is_unique => true, include => '{@ctid}');
+SELECT indextable.create('f_unique', 'f', ARRAY['v COLLATE folded'], is_unique => true, include => '{@ctid}') \gset
 SELECT pg_temp.again('f_unique');
-SELECT indextable.create('f_copy', 'f', '{@m,d::date}', 'denormalized', filter => $$doc ? 'm'$$);
+SELECT indextable.create('f_copy', 'f', '{@m,d::date}', 'denormalized', filter => $$doc ? 'm'$$) \gset
 SELECT pg_temp.again('f_copy');
 CREATE SCHEMA "An ""Own""";
-SELECT indextable.create('"An ""Own"""."It''s \ a $"', 'f', ARRAY['"a".b AS "a\b"', '"x,y" AS "x,y"']);
+SELECT indextable.create('"An ""Own"""."It''s \ a $"', 'f', ARRAY['"a".b AS "a\b"', '"x,y" AS "x,y"']) \gset
 SELECT pg_temp.again('"An ""Own"""."It''s \ a $"');
 -- partitions
-SELECT indextable.create('f_hash', 'f', '{k}', partitions => 3);
+SELECT indextable.create('f_hash', 'f', '{k}', partitions => 3) \gset
 SELECT pg_temp.again('f_hash');
-SELECT indextable.create('f_hash2', 'f', ARRAY['k', 'n::int AS "N"'], partition_by => 'hash ("N")', partitions => 2, maintenance => 'async', partition_tablespaces => '{pg_default}');
+SELECT indextable.create('f_hash2', 'f', ARRAY['k', 'n::int AS "N"'], partition_by => 'hash ("N")', partitions => 2, maintenance => 'async', partition_tablespaces => '{pg_default}') \gset
 SELECT pg_temp.again('f_hash2');
-SELECT indextable.create('f_range', 'f', '{k,n::int}', partition_by => 'RANGE (n)', partition_bounds => '{FROM (0) TO (3),for values from (3) to (6)}');
+SELECT indextable.create('f_range', 'f', '{k,n::int}', partition_by => 'RANGE (n)', partition_bounds => '{FROM (0) TO (3),for values from (3) to (6)}') \gset
 CREATE TABLE f_range_more PARTITION OF f_range FOR VALUES FROM (100) TO (MAXVALUE);
 SELECT pg_temp.again('f_range');
-SELECT indextable.create('f_list', 'f', '{@m}', partition_by => 'LIST (m)', partition_bounds => ARRAY['IN (''sad'')']);
+SELECT indextable.create('f_list', 'f', '{@m}', partition_by => 'LIST (m)', partition_bounds => ARRAY['IN (''sad'')']) \gset
 SELECT pg_temp.again('f_list');
-SELECT indextable.create('f_date', 'f', '{d::date}', partition_by => 'RANGE (d)', partition_bounds => ARRAY['FROM (''2026-01-01'') TO (''2026-01-10'')']);
+SELECT indextable.create('f_date', 'f', '{d::date}', partition_by => 'RANGE (d)', partition_bounds => ARRAY['FROM (''2026-01-01'') TO (''2026-01-10'')']) \gset
 SELECT pg_temp.again('f_date');
 SET DateStyle = 'SQL, DMY';
 SELECT pg_temp.again('f_date');
 RESET DateStyle;
-SELECT indextable.create('f_rest', 'f', '{n::int}', partition_by => 'RANGE (n)', partition_bounds => '{DEFAULT}');
+SELECT indextable.create('f_rest', 'f', '{n::int}', partition_by => 'RANGE (n)', partition_bounds => '{DEFAULT}') \gset
 SELECT pg_temp.again('f_rest');
 SET allow_in_place_tablespaces = on;
 CREATE TABLESPACE defs_1 LOCATION '';
 RESET allow_in_place_tablespaces;
 SELECT indextable.create('f_space', 'f', '{k}', partitions => 2, partition_tablespaces => '{defs_1}'),
 	indextable.create('f_spaces', 'f', '{n::int}', partition_by => 'RANGE (n)', partition_bounds => '{FROM (0) TO (5)}', partition_tablespaces => '{defs_1}'),
-	indextable.create('f_mixed', 'f', '{n::int}', partition_by => 'RANGE (n)', partition_bounds => '{FROM (0) TO (5),FROM (5) TO (8)}', partition_tablespaces => '{pg_default,defs_1}');
+	indextable.create('f_mixed', 'f', '{n::int}', partition_by => 'RANGE (n)', partition_bounds => '{FROM (0) TO (5),FROM (5) TO (8)}', partition_tablespaces => '{pg_default,defs_1}') \gset
 SELECT pg_temp.again('f_space');
 SELECT pg_temp.again('f_spaces');
 SELECT pg_temp.again('f_mixed');
@@ -85,18 +85,18 @@ SELECT indextable.definition(0);
 -- a fact table without a primary key
 CREATE TABLE away (id int NOT NULL, region text NOT NULL, doc jsonb) PARTITION BY LIST (region);
 CREATE TABLE away_here PARTITION OF away (PRIMARY KEY (region, id)) FOR VALUES IN ('here');
-SELECT indextable.create('away_k', 'away', '{k}', primary_key => '{region,id}');
+SELECT indextable.create('away_k', 'away', '{k}', primary_key => '{region,id}') \gset
 SELECT pg_temp.again('away_k');
 DROP TABLE away;
 
 -- ---- the comment: what \d+ shows, in step with what is altered and renamed
 CREATE FUNCTION pg_temp.comment(t text) RETURNS text LANGUAGE sql AS $$ SELECT obj_description(t::regclass, 'pg_class') $$;
 CREATE TABLE told (id int PRIMARY KEY, doc jsonb, note text);
-SELECT indextable.create('told_k', 'told', '{k}'), indextable.create('told_n', 'told', '{n::int}', partition_by => 'RANGE (n)');
+SELECT indextable.create('told_k', 'told', '{k}'), indextable.create('told_n', 'told', '{n::int}', partition_by => 'RANGE (n)') \gset
 SELECT pg_temp.comment('told_k');
-SELECT indextable.alter('told_k', include => '{v,@note}', filter => 'id > 0');
+SELECT indextable.alter('told_k', include => '{v,@note}', filter => 'id > 0') \gset
 SELECT pg_temp.comment('told_k');
-SELECT indextable.alter('told_k', maintenance => 'async');
+SELECT indextable.alter('told_k', maintenance => 'async') \gset
 ALTER TABLE told RENAME note TO remark;
 ALTER TABLE told_k RENAME v TO value;
 SELECT pg_temp.comment('told_k');
@@ -116,7 +116,7 @@ SELECT pg_temp.comment('told_n');
 COMMENT ON TABLE told_n IS 'my own';
 COMMENT ON TABLE sooner."Told_k" IS NULL;
 ALTER TABLE "Told" RENAME TO told;
-SELECT indextable.alter('told_n', partition_bounds => '{FROM (1) TO (3)}');
+SELECT indextable.alter('told_n', partition_bounds => '{FROM (1) TO (3)}') \gset
 SELECT pg_temp.comment('told_n'), pg_temp.comment('sooner."Told_k"');
 CALL indextable.rebuild('told_n');
 CALL indextable.rebuild('sooner."Told_k"');
@@ -126,15 +126,15 @@ DROP TABLE told;
 -- ---- create(if_not_exists)
 CREATE TABLE g (id int PRIMARY KEY, doc jsonb, note text);
 INSERT INTO g SELECT i, jsonb_build_object('k', i, 'tags', ARRAY[i]) FROM generate_series(1, 3) i;
-SELECT indextable.create('g_k', 'g', '{k}', if_not_exists => true);
+SELECT indextable.create('g_k', 'g', '{k}', if_not_exists => true) \gset
 SELECT indextable.create('g_k', 'g', '{k}', if_not_exists => true);
 SELECT indextable.create('defs.g_k', 'g', ARRAY[' $.k ::text  as K'], 'normalized', if_not_exists => true);
 SELECT indextable.create('g_k', 'g', '{k}');
-SELECT indextable.create('g_p', 'g', ARRAY['tags[*]::int', 'k'], include => '{@note}', filter => 'note IS NULL', maintenance => 'async', partitions => 2, on_mismatch => 'skip', if_not_exists => true);
+SELECT indextable.create('g_p', 'g', ARRAY['tags[*]::int', 'k'], include => '{@note}', filter => 'note IS NULL', maintenance => 'async', partitions => 2, on_mismatch => 'skip', if_not_exists => true) \gset
 SELECT indextable.create('g_p', 'g', ARRAY['tags[*]::int', 'k'], include => '{@note}', filter => ' (note IS NULL) ', maintenance => 'async', partitions => 2, on_mismatch => 'skip', if_not_exists => true);
 -- it differs: in what alter() changes, and in more
 SELECT indextable.create('g_k', 'g', '{k}', include => ARRAY['v', '@note AS "N"'], maintenance => 'async', filter => $$doc ? 'v'$$, if_not_exists => true);
-SELECT indextable.alter('defs.g_k', strategy => 'partial', include => ARRAY['v', '@note AS "N"'], filter => $$doc ? 'v'$$, maintenance => 'async');
+SELECT indextable.alter('defs.g_k', strategy => 'partial', include => ARRAY['v', '@note AS "N"'], filter => $$doc ? 'v'$$, maintenance => 'async') \gset
 SELECT indextable.create('g_k', 'g', '{k}', include => ARRAY['v', '@note AS "N"'], maintenance => 'async', filter => $$doc ? 'v'$$, if_not_exists => true);
 SELECT indextable.create('g_k', 'g', '{k}', if_not_exists => true);
 SELECT indextable.create('g_k', 'g', '{k::int}', if_not_exists => true);
@@ -143,7 +143,7 @@ SELECT indextable.create('g_k', 'g', ARRAY['k AS other'], partitions => 3, if_no
 SELECT indextable.create('g_p', 'g', ARRAY['tags[*]::int', 'k'], include => '{@note}', filter => 'note IS NULL', maintenance => 'async', partitions => 4, on_mismatch => 'skip', if_not_exists => true);
 SELECT indextable.create('g_p', 'g', ARRAY['tags[*]::int', 'k'], include => '{@note}', filter => 'note IS NULL', maintenance => 'async', partition_by => 'RANGE (k)', on_mismatch => 'skip', if_not_exists => true);
 -- partitions by range come and go
-SELECT indextable.create('g_r', 'g', '{k::int}', partition_by => 'RANGE (k)', partition_bounds => '{FROM (0) TO (5)}');
+SELECT indextable.create('g_r', 'g', '{k::int}', partition_by => 'RANGE (k)', partition_bounds => '{FROM (0) TO (5)}') \gset
 CREATE TABLE g_r_5 PARTITION OF g_r FOR VALUES FROM (5) TO (10);
 SELECT indextable.create('g_r', 'g', '{k::int}', partition_by => 'RANGE (k)', partition_bounds => '{FROM (0) TO (5)}', if_not_exists => true);
 SELECT indextable.create('g_r', 'g', '{k::int}', if_not_exists => true);

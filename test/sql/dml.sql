@@ -4,8 +4,8 @@
 CREATE SCHEMA dml;
 SET search_path = dml;
 CREATE TABLE fact (id int PRIMARY KEY, doc jsonb, note text);
-SELECT indextable.create('by_k', 'fact', '{k}', include => '{v}');
-SELECT indextable.create('by_tag', 'fact', '{tags[*]}', 'denormalized');
+SELECT indextable.create('by_k', 'fact', '{k}', include => '{v}') \gset
+SELECT indextable.create('by_tag', 'fact', '{tags[*]}', 'denormalized') \gset
 CREATE FUNCTION differences() RETURNS TABLE (index_table text, side text, entry text) LANGUAGE sql AS $$
 	SELECT 'by_k', d.* FROM pg_temp.oracle('by_k', 'SELECT doc ->> ''k'', id, doc ->> ''v'' FROM fact WHERE doc ->> ''k'' IS NOT NULL') d
 	UNION ALL
@@ -24,35 +24,35 @@ INSERT INTO fact VALUES (1, '{"k": "lost"}'), (5, '{"k": "e"}') ON CONFLICT DO N
 INSERT INTO fact VALUES (1, '{"k": "A", "tags": ["y", "z"]}'), (6, '{"k": "f"}') ON CONFLICT (id) DO UPDATE SET doc = EXCLUDED.doc;
 INSERT INTO fact VALUES (1, '{"k": "no"}') ON CONFLICT (id) DO UPDATE SET doc = EXCLUDED.doc WHERE false;
 SELECT * FROM by_k ORDER BY id;
-SELECT * FROM differences();
+CALL pg_temp.no_rows('differences()');
 MERGE INTO fact f USING (VALUES (1, 'gone'), (2, 'changed'), (7, 'new'), (8, 'nothing')) s(id, what) ON f.id = s.id
 	WHEN MATCHED AND what = 'gone' THEN DELETE
 	WHEN MATCHED THEN UPDATE SET doc = jsonb_build_object('k', what, 'tags', ARRAY[what])
 	WHEN NOT MATCHED AND what = 'nothing' THEN DO NOTHING
 	WHEN NOT MATCHED THEN INSERT VALUES (s.id, jsonb_build_object('k', what, 'tags', ARRAY[what]));
 SELECT * FROM by_k ORDER BY id;
-SELECT * FROM differences();
+CALL pg_temp.no_rows('differences()');
 WITH moved AS (DELETE FROM fact WHERE id IN (2, 7) RETURNING *), more AS (INSERT INTO fact VALUES (20, '{"k": "t"}') RETURNING id)
 INSERT INTO fact SELECT id + 100, doc || '{"k": "moved"}' FROM moved RETURNING id, (SELECT count(*) FROM more);
-SELECT * FROM differences();
+CALL pg_temp.no_rows('differences()');
 -- a row that is deleted and inserted again by one statement
 WITH gone AS (DELETE FROM fact WHERE id = 5 RETURNING *) INSERT INTO fact SELECT id + 1000, doc FROM gone;
 UPDATE fact SET doc = fact.doc || jsonb_build_object('v', s.n) FROM (SELECT id, row_number() OVER (ORDER BY id) n FROM fact) s WHERE s.id = fact.id;
 DELETE FROM fact USING (VALUES (6), (20)) s(id) WHERE s.id = fact.id;
 SELECT * FROM by_k ORDER BY id;
-SELECT * FROM differences();
+CALL pg_temp.no_rows('differences()');
 -- an update that writes a row's old key back, within a transaction
 BEGIN;
 UPDATE fact SET doc = '{"k": "one", "tags": ["one"]}' WHERE id = 102;
 UPDATE fact SET doc = '{"k": "two", "tags": ["one", "two"]}' WHERE id = 102;
 UPDATE fact SET doc = '{"k": "one", "tags": ["two"]}' WHERE id = 102;
 SELECT k, id FROM by_k WHERE id = 102;
-SELECT * FROM differences();
+CALL pg_temp.no_rows('differences()');
 DELETE FROM fact WHERE id = 102;
 INSERT INTO fact VALUES (102, '{"k": "one", "tags": ["two"]}');
-SELECT * FROM differences();
+CALL pg_temp.no_rows('differences()');
 COMMIT;
-SELECT * FROM differences();
+CALL pg_temp.no_rows('differences()');
 
 -- ---- savepoints
 BEGIN;
@@ -67,11 +67,11 @@ DELETE FROM fact WHERE id = 30;
 SAVEPOINT b;
 INSERT INTO fact VALUES (30, '{"k": "again"}'), (31, '{"k": "again"}');
 RELEASE b;
-SELECT * FROM differences();
+CALL pg_temp.no_rows('differences()');
 COMMIT;
 SELECT * FROM by_k WHERE id IN (30, 31) ORDER BY id;
 BEGIN; DELETE FROM fact; SELECT count(*) FROM by_k; ROLLBACK;
-SELECT * FROM differences();
+CALL pg_temp.no_rows('differences()');
 
 -- ---- exception blocks
 DO $$
@@ -91,7 +91,7 @@ BEGIN
 	END;
 END $$;
 SELECT * FROM by_k WHERE id >= 40 AND id < 100 ORDER BY id;
-SELECT * FROM differences();
+CALL pg_temp.no_rows('differences()');
 -- statements nested in a trigger's exception block, while a statement over the same table runs
 CREATE FUNCTION nest() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -110,15 +110,15 @@ END $$;
 CREATE TRIGGER "!nest" AFTER INSERT OR UPDATE ON fact FOR EACH ROW EXECUTE FUNCTION nest();
 INSERT INTO fact SELECT i, jsonb_build_object('k', 'n' || i, 'tags', ARRAY[i]) FROM generate_series(60, 65) i;
 SELECT * FROM by_k WHERE id >= 60 AND (id < 100 OR id > 500) ORDER BY id;
-SELECT * FROM differences();
+CALL pg_temp.no_rows('differences()');
 DELETE FROM fact WHERE id > 500;
 UPDATE fact SET doc = doc || '{"k": "u"}' WHERE id BETWEEN 60 AND 65;
 SELECT * FROM by_k WHERE id >= 60 AND (id < 100 OR id > 500) ORDER BY id;
-SELECT * FROM differences();
+CALL pg_temp.no_rows('differences()');
 ALTER TRIGGER "!nest" ON fact RENAME TO zz_nest;
 DELETE FROM fact WHERE id > 500;
 UPDATE fact SET doc = doc || '{"k": "w"}' WHERE id BETWEEN 60 AND 65;
-SELECT * FROM differences();
+CALL pg_temp.no_rows('differences()');
 DROP TRIGGER zz_nest ON fact;
 -- triggers of every kind that write the same rows and others of the statement
 CREATE FUNCTION other() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -133,18 +133,18 @@ END $$;
 CREATE TRIGGER "!other" AFTER UPDATE ON fact FOR EACH ROW EXECUTE FUNCTION other();
 UPDATE fact SET doc = doc || '{"k": "x", "v": "x"}' WHERE id BETWEEN 60 AND 65;
 SELECT * FROM by_k WHERE id BETWEEN 60 AND 65 ORDER BY id;
-SELECT * FROM differences();
+CALL pg_temp.no_rows('differences()');
 ALTER TRIGGER "!other" ON fact RENAME TO zz_other;
 UPDATE fact SET doc = doc || '{"k": "y", "v": "y"}' WHERE id BETWEEN 60 AND 65;
-SELECT * FROM differences();
+CALL pg_temp.no_rows('differences()');
 DROP TRIGGER zz_other ON fact;
 CREATE TRIGGER stmt AFTER UPDATE ON fact FOR EACH STATEMENT EXECUTE FUNCTION other();
 UPDATE fact SET doc = doc || '{"k": "z", "v": "z"}' WHERE id BETWEEN 60 AND 65;
-SELECT * FROM differences();
+CALL pg_temp.no_rows('differences()');
 DROP TRIGGER stmt ON fact;
 CREATE TRIGGER before_stmt BEFORE UPDATE ON fact FOR EACH STATEMENT EXECUTE FUNCTION other();
 UPDATE fact SET doc = doc || '{"k": "0", "v": "0"}' WHERE id BETWEEN 63 AND 65;
-SELECT * FROM differences();
+CALL pg_temp.no_rows('differences()');
 DROP TRIGGER before_stmt ON fact;
 -- a row that its statement deletes and inserts again; a trigger gives the new row its old entries before the index tables hear of either
 CREATE FUNCTION restore() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -155,7 +155,7 @@ END $$;
 CREATE TRIGGER "!restore" AFTER DELETE ON fact FOR EACH ROW EXECUTE FUNCTION restore();
 WITH d AS (DELETE FROM fact WHERE id BETWEEN 63 AND 65 RETURNING *) INSERT INTO fact SELECT id, '{"k": "again", "tags": ["v"]}' FROM d;
 SELECT * FROM by_k WHERE id BETWEEN 63 AND 65 ORDER BY id;
-SELECT * FROM differences();
+CALL pg_temp.no_rows('differences()');
 DROP TRIGGER "!restore" ON fact;
 
 -- ---- BEFORE triggers that change the document, whatever the statement names
@@ -170,7 +170,7 @@ CREATE TRIGGER refuse BEFORE INSERT OR UPDATE OR DELETE ON fact FOR EACH ROW WHE
 INSERT INTO fact VALUES (71, '{"k": "refused"}');
 UPDATE fact SET doc = '{"k": "refused"}';
 DELETE FROM fact;
-SELECT * FROM differences();
+CALL pg_temp.no_rows('differences()');
 DROP TRIGGER refuse ON fact;
 DROP TRIGGER stamp ON fact;
 
@@ -179,29 +179,29 @@ CREATE TABLE log (id int, doc jsonb);
 CREATE RULE keep AS ON DELETE TO log DO ALSO DELETE FROM fact WHERE id = OLD.id;
 INSERT INTO log VALUES (60), (61);
 DELETE FROM log;
-SELECT * FROM differences();
+CALL pg_temp.no_rows('differences()');
 -- ---- an updatable view
 CREATE VIEW facts AS SELECT id, doc FROM fact WHERE id >= 60 WITH CHECK OPTION;
 INSERT INTO facts VALUES (75, '{"k": "through a view"}');
 UPDATE facts SET doc = doc || '{"v": "view"}' WHERE id = 75;
 SELECT * FROM by_k WHERE id = 75;
-SELECT * FROM differences();
+CALL pg_temp.no_rows('differences()');
 
 -- ---- primary keys that change: shift, swap, into a deleted one
 UPDATE fact SET id = -id WHERE id IN (62, 63);
 UPDATE fact SET id = 80, doc = doc || '{"k": "eighty"}' WHERE id = 75;
-SELECT * FROM differences();
+CALL pg_temp.no_rows('differences()');
 BEGIN; DELETE FROM fact WHERE id = 64; UPDATE fact SET id = 64 WHERE id = 65; COMMIT;
-SELECT * FROM differences();
+CALL pg_temp.no_rows('differences()');
 TRUNCATE fact;
 SELECT count(*) FROM by_k;
 CREATE TABLE swap (id int, doc jsonb, CONSTRAINT swap_pkey PRIMARY KEY (id) DEFERRABLE);
-SELECT indextable.create('swap_k', 'swap', '{k}', include => '{v}');
+SELECT indextable.create('swap_k', 'swap', '{k}', include => '{v}') \gset
 INSERT INTO swap SELECT i, jsonb_build_object('k', 'k' || i, 'v', i) FROM generate_series(1, 5) i;
 UPDATE swap SET id = 3 - id WHERE id IN (1, 2);
 UPDATE swap SET id = id + 1;
 SELECT * FROM swap_k ORDER BY id;
-SELECT * FROM pg_temp.oracle('swap_k', $$SELECT doc ->> 'k', id, doc ->> 'v' FROM swap$$);
+CALL pg_temp.compare('swap_k', $$SELECT doc ->> 'k', id, doc ->> 'v' FROM swap$$);
 BEGIN;
 SET CONSTRAINTS swap_pkey DEFERRED;
 -- two rows of one key, for a while, with different entries and the same
@@ -212,38 +212,38 @@ UPDATE swap SET id = 30 WHERE id = 3 AND doc ->> 'v' <> 'second';
 UPDATE swap SET doc = '{"k": "3", "v": "3"}' WHERE id = 3;
 COMMIT;
 SELECT * FROM swap ORDER BY id;
-SELECT * FROM pg_temp.oracle('swap_k', $$SELECT doc ->> 'k', id, doc ->> 'v' FROM swap$$);
+CALL pg_temp.compare('swap_k', $$SELECT doc ->> 'k', id, doc ->> 'v' FROM swap$$);
 BEGIN;
 SET CONSTRAINTS swap_pkey DEFERRED;
 INSERT INTO swap SELECT id, doc FROM swap;       -- the same rows again: the same entries
 DELETE FROM swap s USING (SELECT id, max(ctid) AS last FROM swap GROUP BY id) d WHERE s.id = d.id AND s.ctid = d.last;
 COMMIT;
-SELECT * FROM pg_temp.oracle('swap_k', $$SELECT doc ->> 'k', id, doc ->> 'v' FROM swap$$);
+CALL pg_temp.compare('swap_k', $$SELECT doc ->> 'k', id, doc ->> 'v' FROM swap$$);
 BEGIN;
 SET CONSTRAINTS swap_pkey DEFERRED;
 INSERT INTO swap VALUES (2, '{"k": "left"}');
 COMMIT;
-SELECT * FROM pg_temp.oracle('swap_k', $$SELECT doc ->> 'k', id, doc ->> 'v' FROM swap$$);
+CALL pg_temp.compare('swap_k', $$SELECT doc ->> 'k', id, doc ->> 'v' FROM swap$$);
 CREATE TABLE late (id int PRIMARY KEY DEFERRABLE INITIALLY DEFERRED, doc jsonb);
-SELECT indextable.create('late_k', 'late', '{k}');
+SELECT indextable.create('late_k', 'late', '{k}') \gset
 BEGIN;
 INSERT INTO late VALUES (1, '{"k": "a"}'), (1, '{"k": "b"}'), (2, '{"k": "a"}');
 SELECT * FROM late_k ORDER BY id, k;
 UPDATE late SET doc = '{"k": "c"}' WHERE doc ->> 'k' = 'b';
-SELECT * FROM pg_temp.oracle('late_k', $$SELECT doc ->> 'k', id FROM late$$);
+CALL pg_temp.compare('late_k', $$SELECT doc ->> 'k', id FROM late$$);
 UPDATE late SET id = 3 WHERE doc ->> 'k' = 'c';
 DELETE FROM late WHERE id = 2;
 UPDATE late SET id = 4 - id;
 COMMIT;
 SELECT * FROM late_k ORDER BY id;
-SELECT * FROM pg_temp.oracle('late_k', $$SELECT doc ->> 'k', id FROM late$$);
+CALL pg_temp.compare('late_k', $$SELECT doc ->> 'k', id FROM late$$);
 
 -- ---- TRUNCATE
 INSERT INTO fact SELECT i, jsonb_build_object('k', i, 'tags', ARRAY[i]) FROM generate_series(1, 3) i;
 BEGIN; TRUNCATE fact; INSERT INTO fact VALUES (9, '{"k": "nine"}'); SELECT * FROM by_k; ROLLBACK;
-SELECT * FROM differences();
+CALL pg_temp.no_rows('differences()');
 BEGIN; INSERT INTO fact VALUES (8, '{"k": "eight"}'); SAVEPOINT s; TRUNCATE fact; ROLLBACK TO s; COMMIT;
-SELECT * FROM differences();
+CALL pg_temp.no_rows('differences()');
 TRUNCATE fact, swap;
 SELECT (SELECT count(*) FROM by_k), (SELECT count(*) FROM by_tag), (SELECT count(*) FROM swap_k);
 
@@ -253,7 +253,7 @@ INSERT INTO fact VALUES (1, '{"k": "replica", "tags": ["r"]}'), (2, '{"k": "repl
 UPDATE fact SET doc = '{"k": "replica2"}' WHERE id = 2;
 DELETE FROM fact WHERE id = 1;
 SELECT * FROM by_k;
-SELECT * FROM differences();
+CALL pg_temp.no_rows('differences()');
 TRUNCATE fact;
 SELECT * FROM by_k;
 RESET session_replication_role;
@@ -262,8 +262,8 @@ RESET session_replication_role;
 CREATE TABLE parent (id int PRIMARY KEY);
 CREATE TABLE child (id int PRIMARY KEY, parent int REFERENCES parent ON UPDATE CASCADE ON DELETE CASCADE, doc jsonb);
 CREATE TABLE grandchild (id int PRIMARY KEY, child int DEFAULT 0 REFERENCES child ON UPDATE CASCADE ON DELETE SET NULL, doc jsonb);
-SELECT indextable.create('child_k', 'child', '{k, @parent}', include => '{v}');
-SELECT indextable.create('grandchild_k', 'grandchild', '{@child, k}');
+SELECT indextable.create('child_k', 'child', '{k, @parent}', include => '{v}') \gset
+SELECT indextable.create('grandchild_k', 'grandchild', '{@child, k}') \gset
 INSERT INTO parent SELECT generate_series(1, 3);
 INSERT INTO child SELECT i, (i + 1) / 2, jsonb_build_object('k', 'k' || i, 'v', i) FROM generate_series(1, 6) i;
 INSERT INTO grandchild SELECT i, i, jsonb_build_object('k', 'k' || i) FROM generate_series(1, 6) i;
@@ -272,22 +272,22 @@ DELETE FROM parent WHERE id = 2;
 UPDATE child SET id = 50 WHERE id = 5;
 SELECT * FROM child_k ORDER BY id;
 SELECT * FROM grandchild_k ORDER BY id;
-SELECT * FROM pg_temp.oracle('child_k', $$SELECT doc ->> 'k', parent, id, doc ->> 'v' FROM child$$);
-SELECT * FROM pg_temp.oracle('grandchild_k', $$SELECT child, doc ->> 'k', id FROM grandchild WHERE child IS NOT NULL$$);
+CALL pg_temp.compare('child_k', $$SELECT doc ->> 'k', parent, id, doc ->> 'v' FROM child$$);
+CALL pg_temp.compare('grandchild_k', $$SELECT child, doc ->> 'k', id FROM grandchild WHERE child IS NOT NULL$$);
 TRUNCATE parent CASCADE;
 SELECT (SELECT count(*) FROM child_k), (SELECT count(*) FROM grandchild_k);
 
 -- ---- generated columns: as document, key and included field
 CREATE TABLE gen (id int PRIMARY KEY, a text, doc jsonb GENERATED ALWAYS AS ((('{"k": "' || upper(a) || '"}')::jsonb)) STORED,
 	len int GENERATED ALWAYS AS (length(a)) STORED);
-SELECT indextable.create('gen_k', 'gen', '{k, @len}', include => '{@a}');
+SELECT indextable.create('gen_k', 'gen', '{k, @len}', include => '{@a}') \gset
 INSERT INTO gen VALUES (1, 'one'), (2, 'two'), (3, NULL);
 UPDATE gen SET a = 'three' WHERE id IN (1, 3);
 SELECT * FROM gen_k ORDER BY id;
-SELECT * FROM pg_temp.oracle('gen_k', $$SELECT doc ->> 'k', len, id, a FROM gen$$);
+CALL pg_temp.compare('gen_k', $$SELECT doc ->> 'k', len, id, a FROM gen$$);
 -- ---- identity and defaults
 CREATE TABLE ident (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, doc jsonb DEFAULT '{"k": "default"}');
-SELECT indextable.create('ident_k', 'ident', '{k}');
+SELECT indextable.create('ident_k', 'ident', '{k}') \gset
 INSERT INTO ident DEFAULT VALUES;
 INSERT INTO ident (doc) VALUES ('{"k": "a"}');
 UPDATE ident SET doc = DEFAULT WHERE id = 2;
@@ -310,7 +310,7 @@ SELECT pg_stat_force_next_flush();
 SELECT n_tup_ins - :was_n_tup_ins AS inserted, n_tup_upd - :was_n_tup_upd AS updated, n_tup_del - :was_n_tup_del AS deleted
 FROM pg_stat_user_tables WHERE relid = 'by_k'::regclass;
 CREATE TABLE hot (id int PRIMARY KEY, doc jsonb) WITH (fillfactor = 50);
-SELECT indextable.create('hot_k', 'hot', '{k}', include => '{v}');
+SELECT indextable.create('hot_k', 'hot', '{k}', include => '{v}') \gset
 INSERT INTO hot SELECT i, jsonb_build_object('k', i, 'v', i) FROM generate_series(1, 20) i;
 BEGIN;
 UPDATE hot SET doc = jsonb_set(doc, '{other}', '1');
@@ -319,25 +319,25 @@ UPDATE hot SET doc = jsonb_set(doc, '{k}', '"key"') WHERE id <= 5;
 -- even those that change the key, unlike with an expression index
 SELECT n_tup_upd, n_tup_hot_upd FROM pg_stat_xact_user_tables WHERE relid = 'hot'::regclass;
 COMMIT;
-SELECT * FROM pg_temp.oracle('hot_k', $$SELECT doc ->> 'k', id, doc ->> 'v' FROM hot$$);
-SELECT * FROM pg_temp.oracle('by_k', $$SELECT doc ->> 'k', id, doc ->> 'v' FROM fact$$);
+CALL pg_temp.compare('hot_k', $$SELECT doc ->> 'k', id, doc ->> 'v' FROM hot$$);
+CALL pg_temp.compare('by_k', $$SELECT doc ->> 'k', id, doc ->> 'v' FROM fact$$);
 
 -- rows that share a deferrable primary key, which then gets another type
 CREATE TABLE retyped (id int PRIMARY KEY DEFERRABLE INITIALLY DEFERRED, doc jsonb);
-SELECT indextable.create('retyped_k', 'retyped', '{k}');
+SELECT indextable.create('retyped_k', 'retyped', '{k}') \gset
 INSERT INTO retyped VALUES (1, '{"k": "z"}');
 BEGIN;
 INSERT INTO retyped VALUES (1, '{"k": "x"}');
 DELETE FROM retyped WHERE doc ->> 'k' = 'z';
 SET CONSTRAINTS ALL IMMEDIATE;
-SELECT indextable.drop('retyped_k');
+SELECT indextable.drop('retyped_k') \gset
 ALTER TABLE retyped DROP CONSTRAINT retyped_pkey;
 ALTER TABLE retyped ALTER id TYPE text;
 ALTER TABLE retyped ADD PRIMARY KEY (id);
-SELECT indextable.create('retyped_k', 'retyped', '{k}');
+SELECT indextable.create('retyped_k', 'retyped', '{k}') \gset
 COMMIT;
-SELECT * FROM pg_temp.oracle('retyped_k', $$SELECT doc ->> 'k', id FROM retyped$$);
+CALL pg_temp.compare('retyped_k', $$SELECT doc ->> 'k', id FROM retyped$$);
 
 SET client_min_messages = warning;
 DROP SCHEMA dml CASCADE;
-SELECT * FROM pg_temp.leftovers();
+CALL pg_temp.no_rows('pg_temp.leftovers()');

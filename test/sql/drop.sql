@@ -14,29 +14,29 @@ END $$;
 -- ---- drop() and DROP TABLE, one after the other
 SELECT make();
 SELECT * FROM pg_temp.leftovers();
-SELECT indextable.drop('two');
+SELECT indextable.drop('two') \gset
 SELECT * FROM pg_temp.leftovers();
 INSERT INTO fact VALUES (4, '{"k": 4}');
 DROP TABLE one;
-SELECT * FROM pg_temp.leftovers();
+CALL pg_temp.no_rows('pg_temp.leftovers()');
 INSERT INTO fact VALUES (5, '{"k": 5}');
 \d fact
 -- again under the same name
-SELECT indextable.create('one', 'fact', '{k}', include => '{n}');
+SELECT indextable.create('one', 'fact', '{k}', include => '{n}') \gset
 INSERT INTO fact VALUES (6, '{"k": 6}');
-SELECT * FROM pg_temp.oracle('one', $$SELECT doc ->> 'k', id, doc ->> 'n' FROM fact WHERE doc ->> 'k' IS NOT NULL$$);
+CALL pg_temp.compare('one', $$SELECT doc ->> 'k', id, doc ->> 'n' FROM fact WHERE doc ->> 'k' IS NOT NULL$$);
 -- the fact table takes them along, as it takes its indexes
 DROP TABLE fact;
-SELECT * FROM pg_temp.leftovers();
+CALL pg_temp.no_rows('pg_temp.leftovers()');
 SELECT count(*) FROM pg_class WHERE relname IN ('one', 'two');
 
 -- ---- both at once, in either order; IF EXISTS; CASCADE
 SELECT make();
 DROP TABLE one, fact, two;
-SELECT * FROM pg_temp.leftovers();
+CALL pg_temp.no_rows('pg_temp.leftovers()');
 SELECT make();
 DROP TABLE IF EXISTS two, nope, one;
-SELECT * FROM pg_temp.leftovers();
+CALL pg_temp.no_rows('pg_temp.leftovers()');
 DROP TABLE fact;
 
 -- ---- what depends on an index table keeps it, or goes with CASCADE
@@ -48,19 +48,19 @@ DROP TABLE one;
 DROP TABLE fact;
 SELECT count(*) FROM shown;
 DROP TABLE fact CASCADE;
-SELECT * FROM pg_temp.leftovers();
+CALL pg_temp.no_rows('pg_temp.leftovers()');
 
 -- ---- in a transaction, after writing; rolled back
 SELECT make();
 BEGIN;
 INSERT INTO fact VALUES (4, '{"k": 4}');
-SELECT indextable.drop('one');
+SELECT indextable.drop('one') \gset
 INSERT INTO fact VALUES (5, '{"k": 5}');
 SELECT * FROM pg_temp.leftovers() WHERE what = 'definition';
 ROLLBACK;
 SELECT * FROM pg_temp.leftovers();
 INSERT INTO fact VALUES (6, '{"k": 6}');
-SELECT * FROM pg_temp.oracle('one', $$SELECT doc ->> 'k', id FROM fact WHERE doc ->> 'k' IS NOT NULL$$);
+CALL pg_temp.compare('one', $$SELECT doc ->> 'k', id FROM fact WHERE doc ->> 'k' IS NOT NULL$$);
 BEGIN;
 UPDATE fact SET doc = doc || '{"k": "u"}';
 SAVEPOINT s;
@@ -69,14 +69,14 @@ UPDATE fact SET doc = doc || '{"k": "v"}' WHERE id = 1;
 ROLLBACK TO s;
 UPDATE fact SET doc = doc || '{"k": "w"}' WHERE id = 2;
 COMMIT;
-SELECT * FROM pg_temp.oracle('one', $$SELECT doc ->> 'k', id FROM fact WHERE doc ->> 'k' IS NOT NULL$$);
+CALL pg_temp.compare('one', $$SELECT doc ->> 'k', id FROM fact WHERE doc ->> 'k' IS NOT NULL$$);
 BEGIN;
 INSERT INTO fact VALUES (7, '{"k": 7}');
 DROP TABLE fact;
-SELECT * FROM pg_temp.leftovers();
+CALL pg_temp.no_rows('pg_temp.leftovers()');
 ROLLBACK;
 BEGIN; DELETE FROM fact WHERE id = 7; DROP TABLE one, two; COMMIT;
-SELECT * FROM pg_temp.leftovers();
+CALL pg_temp.no_rows('pg_temp.leftovers()');
 INSERT INTO fact VALUES (7, '{"k": 7}');
 DROP TABLE fact;
 -- made and dropped in one transaction, with writes between
@@ -84,49 +84,49 @@ BEGIN;
 SELECT make();
 INSERT INTO fact VALUES (8, '{"k": 8}');
 SELECT * FROM one ORDER BY id;
-SELECT indextable.drop('one');
+SELECT indextable.drop('one') \gset
 UPDATE fact SET doc = '{"k": 9}' WHERE id = 8;
-SELECT indextable.create('one', 'fact', '{k}', 'denormalized');
+SELECT indextable.create('one', 'fact', '{k}', 'denormalized') \gset
 DELETE FROM fact WHERE id = 1;
 SELECT * FROM one ORDER BY id;
 COMMIT;
-SELECT * FROM pg_temp.oracle('one', $$SELECT doc ->> 'k', id, doc FROM fact$$);
+CALL pg_temp.compare('one', $$SELECT doc ->> 'k', id, doc FROM fact$$);
 -- dropped by a trigger while the table is written
 CREATE FUNCTION drop_it() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN DROP TABLE droptest.one; RETURN NULL; END$$;
 CREATE TRIGGER a_drop AFTER INSERT ON fact FOR EACH ROW EXECUTE FUNCTION drop_it();
 INSERT INTO fact VALUES (20, '{"k": 20}');
 SELECT count(*) FROM pg_class WHERE relname = 'one';
-SELECT * FROM pg_temp.oracle('two', $$SELECT (doc ->> 'n')::int, id FROM fact WHERE doc ->> 'n' ~ '^[0-9]+$'$$);
+CALL pg_temp.compare('two', $$SELECT (doc ->> 'n')::int, id FROM fact WHERE doc ->> 'n' ~ '^[0-9]+$'$$);
 DROP TABLE fact;
-SELECT * FROM pg_temp.leftovers();
+CALL pg_temp.no_rows('pg_temp.leftovers()');
 
 -- ---- DROP SCHEMA, DROP OWNED
 SELECT make();
 CREATE SCHEMA droptest_other;
-SELECT indextable.create('droptest_other.three', 'fact', '{k}');
+SELECT indextable.create('droptest_other.three', 'fact', '{k}') \gset
 DROP SCHEMA droptest_other;
 DROP SCHEMA droptest_other CASCADE;
 SELECT * FROM pg_temp.leftovers() WHERE what <> 'triggers';
 CREATE SCHEMA droptest_facts;
 ALTER TABLE fact SET SCHEMA droptest_facts;
 DROP SCHEMA droptest_facts CASCADE;
-SELECT * FROM pg_temp.leftovers();
+CALL pg_temp.no_rows('pg_temp.leftovers()');
 CREATE ROLE regress_it_dropper;
 GRANT ALL ON SCHEMA droptest TO regress_it_dropper;
 SET ROLE regress_it_dropper;
 SELECT make();
 DROP OWNED BY regress_it_dropper;
 RESET ROLE;
-SELECT * FROM pg_temp.leftovers();
+CALL pg_temp.no_rows('pg_temp.leftovers()');
 -- an owner who is no superuser drops, too
 GRANT ALL ON SCHEMA droptest TO regress_it_dropper;
 SET ROLE regress_it_dropper;
 SELECT make();
 INSERT INTO fact VALUES (10, '{"n": "x"}');
-SELECT indextable.drop('one');
+SELECT indextable.drop('one') \gset
 DROP TABLE two;
 RESET ROLE;
-SELECT * FROM pg_temp.leftovers();
+CALL pg_temp.no_rows('pg_temp.leftovers()');
 SET ROLE regress_it_dropper;
 DROP TABLE fact;
 RESET ROLE;
@@ -139,8 +139,8 @@ SELECT indextable.drop('plain');
 \echo :LAST_ERROR_SQLSTATE
 SELECT indextable.drop('nope');
 SELECT indextable.drop(0);
-SELECT indextable.drop(NULL);
-SELECT indextable.create('plain_k', 'plain', '{k}');
+SELECT indextable.drop(NULL) \gset
+SELECT indextable.create('plain_k', 'plain', '{k}') \gset
 SELECT indextable.drop('plain_k_pkey');
 SELECT indextable.drop('plain');
 
@@ -207,11 +207,11 @@ SELECT count(*) FROM fact;
 SELECT tgname FROM pg_trigger WHERE tgrelid IN ('fact'::regclass, 'one'::regclass);
 CREATE EXTENSION indextable;
 DROP TABLE one;
-SELECT indextable.create('one', 'fact', '{k}');
-SELECT * FROM pg_temp.oracle('one', $$SELECT doc ->> 'k', id FROM fact$$);
+SELECT indextable.create('one', 'fact', '{k}') \gset
+CALL pg_temp.compare('one', $$SELECT doc ->> 'k', id FROM fact$$);
 ROLLBACK;
-SELECT * FROM pg_temp.oracle('one', $$SELECT doc ->> 'k', id FROM fact$$);
+CALL pg_temp.compare('one', $$SELECT doc ->> 'k', id FROM fact$$);
 
 SET client_min_messages = warning;
 DROP SCHEMA droptest CASCADE;
-SELECT * FROM pg_temp.leftovers();
+CALL pg_temp.no_rows('pg_temp.leftovers()');

@@ -50,8 +50,8 @@ SELECT indextable.create('x', 'fact', '{k}', document => 'name');
 \echo :LAST_ERROR_SQLSTATE
 SELECT indextable.create('x', 'fact', '{k}', document => 'ctid');
 \echo :LAST_ERROR_SQLSTATE
-SELECT indextable.create('x', 'two_docs', '{k}', document => 'b');
-SELECT indextable.drop('x');
+SELECT indextable.create('x', 'two_docs', '{k}', document => 'b') \gset
+SELECT indextable.drop('x') \gset
 CREATE TEMP TABLE temporary (id int PRIMARY KEY, doc jsonb);
 SELECT indextable.create('x', 'temporary', '{k}');
 \echo :LAST_ERROR_SQLSTATE
@@ -74,15 +74,15 @@ SELECT indextable.create('x', 'parent', '{k}');
 \echo :LAST_ERROR_SQLSTATE
 SELECT indextable.create('x', 'child', '{k}');
 \echo :LAST_ERROR_SQLSTATE
-SELECT indextable.create('of_fact', 'fact', '{k}', 'denormalized');
+SELECT indextable.create('of_fact', 'fact', '{k}', 'denormalized') \gset
 SELECT indextable.create('x', 'of_fact', '{k}');
 \echo :LAST_ERROR_SQLSTATE
-SELECT indextable.drop('of_fact');
+SELECT indextable.drop('of_fact') \gset
 -- a table that had children once, has none
 CREATE TABLE had_children (id int PRIMARY KEY, doc jsonb);
 CREATE TABLE gone () INHERITS (had_children);
 DROP TABLE gone;
-SELECT indextable.create('x', 'had_children', '{k}');
+SELECT indextable.create('x', 'had_children', '{k}') \gset
 DROP TABLE had_children;
 
 -- ---- arguments
@@ -291,8 +291,8 @@ SELECT filter_hint(f) FROM unnest(ARRAY[
 \pset format aligned
 \pset tuples_only off
 -- the fields of hints are fields
-SELECT indextable.drop(indextable.create('x', 'people', ARRAY['"odd name"']));
-SELECT indextable.drop(indextable.create('x', 'people', '{town, age::int}'));
+SELECT indextable.drop(indextable.create('x', 'people', ARRAY['"odd name"'])) \gset
+SELECT indextable.drop(indextable.create('x', 'people', '{town, age::int}')) \gset
 -- fields that no document has
 DO $$
 DECLARE
@@ -302,21 +302,21 @@ BEGIN
 		PERFORM indextable.drop(indextable.create('x', 'errors.people', key));
 	END LOOP;
 END $$;
-SELECT indextable.drop(indextable.create('x', 'people', '{town}', include => '{Age::int, rare}'));
-SELECT indextable.drop(indextable.create('x', 'people', '{Town}', is_unique => true));
-SELECT indextable.drop(indextable.create('x', 'people', '{Town}', filter => 'id > 3'));
-SELECT indextable.drop(indextable.create('x', 'people', '{Town}', filter => 'id = 3'));
+SELECT indextable.drop(indextable.create('x', 'people', '{town}', include => '{Age::int, rare}')) \gset
+SELECT indextable.drop(indextable.create('x', 'people', '{Town}', is_unique => true)) \gset
+SELECT indextable.drop(indextable.create('x', 'people', '{Town}', filter => 'id > 3')) \gset
+SELECT indextable.drop(indextable.create('x', 'people', '{Town}', filter => 'id = 3')) \gset
 SET indextable.advice = off;
-SELECT indextable.drop(indextable.create('x', 'people', '{Town}'));
+SELECT indextable.drop(indextable.create('x', 'people', '{Town}')) \gset
 RESET indextable.advice;
 -- a field that is rare is not absent
 INSERT INTO people (id, doc) SELECT i, CASE i WHEN 3000 THEN '{"rare": 1}' ELSE '{}' END::jsonb FROM generate_series(4, 3000) i;
-SELECT indextable.drop(indextable.create('x', 'people', '{rare}'));
+SELECT indextable.drop(indextable.create('x', 'people', '{rare}')) \gset
 SELECT indextable.drop(indextable.create('x', 'people', '{Town}', populate => false));
 SELECT indextable.drop(indextable.create('x', 'people', '{nowhere}'));
 -- an empty table says nothing
 DELETE FROM people;
-SELECT indextable.drop(indextable.create('x', 'people', '{Town}'));
+SELECT indextable.drop(indextable.create('x', 'people', '{Town}')) \gset
 -- columns
 SELECT indextable.create('x', 'people', '{@Nmae}');
 SELECT indextable.create('x', 'people', '{@town}');
@@ -329,7 +329,7 @@ SELECT indextable.create('x', 'people', '{town}', filter => 'doc ->> ''active'''
 SELECT indextable.create('x', 'people', '{town}', strategy => 'denormalised');
 SELECT indextable.create('x', 'people', '{town}', maintenance => 'asynchronous');
 -- keys and conditions
-SELECT indextable.create('x', 'people', '{address.town AS city, age::int}');
+SELECT indextable.create('x', 'people', '{address.town AS city, age::int}') \gset
 SELECT * FROM indextable.lookup('x', '"T1"');
 SELECT * FROM indextable.lookup('x', '{}');
 SELECT * FROM indextable.lookup('x', '{"City": "T1"}');
@@ -344,7 +344,7 @@ DROP TABLE people;
 -- ---- what is no index table
 CREATE TABLE "Odd fact" (id int, doc jsonb, PRIMARY KEY (id)) PARTITION BY RANGE (id);
 CREATE TABLE "odd part" PARTITION OF "Odd fact" DEFAULT;
-SELECT indextable.create('"odd index"', '"Odd fact"', '{k}', partitions => 2);
+SELECT indextable.create('"odd index"', '"Odd fact"', '{k}', partitions => 2) \gset
 CREATE VIEW look AS SELECT * FROM "odd index";
 CREATE TABLE plain (id int PRIMARY KEY);
 SELECT indextable.create_feed('fact');
@@ -366,7 +366,7 @@ SELECT call, t FROM unnest(ARRAY['SELECT * FROM indextable.lookup($, ''{"k": 1}'
 	'CALL indextable.build($)', 'CALL indextable.rebuild($)', 'CALL indextable.repair($)', 'SELECT * FROM indextable.verify($)', 'SELECT indextable.definition($)']) call, not_one(call, '"odd part"') t;
 \pset format aligned
 \pset tuples_only off
-SELECT indextable.drop_feed('fact');
+SELECT indextable.drop_feed('fact') \gset
 DROP TABLE "Odd fact", plain CASCADE;
 
 -- ---- rights, and a read-only transaction
@@ -384,12 +384,12 @@ ROLLBACK;
 
 -- ---- nothing is left behind by any of it
 SELECT relname FROM pg_class WHERE relname LIKE 'x%' AND relnamespace = 'errors'::regnamespace;
-SELECT * FROM pg_temp.leftovers();
-SELECT indextable.create('x', 'fact', '{k}');
-SELECT * FROM pg_temp.oracle('x', $$SELECT doc ->> 'k', id FROM fact$$);
+CALL pg_temp.no_rows('pg_temp.leftovers()');
+SELECT indextable.create('x', 'fact', '{k}') \gset
+CALL pg_temp.compare('x', $$SELECT doc ->> 'k', id FROM fact$$);
 
 SET client_min_messages = warning;
 DROP SCHEMA errors CASCADE;
 DROP FOREIGN DATA WRAPPER regress_it_fdw CASCADE;
 DROP ROLE regress_it_nobody;
-SELECT * FROM pg_temp.leftovers();
+CALL pg_temp.no_rows('pg_temp.leftovers()');

@@ -15,14 +15,14 @@ CREATE FUNCTION mal.evil(what text) RETURNS int IMMUTABLE LANGUAGE plpgsql AS $$
 CREATE TABLE mal.f (id int PRIMARY KEY, doc jsonb);
 INSERT INTO mal.f SELECT i, jsonb_build_object('k', i % 3) FROM generate_series(1, 10) i;
 CREATE INDEX ON mal.f ((id + mal.evil('index of a fact table')));
-SELECT indextable.create('mal.online', 'mal.f', '{k}', populate => false);
+SELECT indextable.create('mal.online', 'mal.f', '{k}', populate => false) \gset
 -- in a domain
 CREATE DOMAIN mal.d AS text DEFAULT repeat('x', mal.evil('default')) CHECK (value IS NULL OR mal.evil('check') = 1);
 CREATE TABLE mal.g (id int PRIMARY KEY, doc jsonb, a mal.d);
 INSERT INTO mal.g VALUES (1, '{"k": 1}', 'a');
-SELECT indextable.create('mal.wider', 'mal.g', '{k}');
+SELECT indextable.create('mal.wider', 'mal.g', '{k}') \gset
 -- in an index of the index table
-SELECT indextable.create('mal.indexed', 'mal.f', '{k}');
+SELECT indextable.create('mal.indexed', 'mal.f', '{k}') \gset
 CREATE INDEX ON mal.indexed ((length(k) + mal.evil('index of an index table')));
 -- in a cast of the primary key
 CREATE TYPE mal.e AS ENUM ('a', 'b');
@@ -37,11 +37,11 @@ RESET ROLE;
 \c
 CALL indextable.build('mal.online');
 \c
-SELECT indextable.alter('mal.wider', include => '{@a}');
+SELECT indextable.alter('mal.wider', include => '{@a}') \gset
 \c
 CALL indextable.rebuild('mal.indexed');
 \c
-SELECT indextable.alter('mal.indexed', filter => 'id > 1');
+SELECT indextable.alter('mal.indexed', filter => 'id > 1') \gset
 \c
 SET session_replication_role = replica;
 DELETE FROM mal.cast;
@@ -58,9 +58,9 @@ SET default_tablespace = regress_it_space;
 CALL indextable.rebuild('mal.wider');
 SELECT indextable.create('mal.more', 'mal.f', '{k}', maintenance => 'async');
 SET default_tablespace = '';
-SELECT indextable.create('mal.more', 'mal.f', '{k}');
+SELECT indextable.create('mal.more', 'mal.f', '{k}') \gset
 SET default_tablespace = regress_it_space;
-SELECT indextable.alter('mal.more', maintenance => 'async');
+SELECT indextable.alter('mal.more', maintenance => 'async') \gset
 RESET default_tablespace;
 RESET ROLE;
 SELECT relname FROM pg_class WHERE reltablespace = (SELECT oid FROM pg_tablespace WHERE spcname = 'regress_it_space');

@@ -9,10 +9,10 @@ ALTER TABLE person ATTACH PARTITION person_2 DEFAULT;
 INSERT INTO person SELECT i, i % 3, date '1970-01-01' + 10 * i, 'N' || i % 10, (enum_range(NULL::mood))[1 + i % 3], CASE i % 11 WHEN 0 THEN '{"n": 3}' WHEN 1 THEN '{"email": null, "town": "X", "n": 4}'
 		ELSE jsonb_build_object('email', (ARRAY['A', 'b', 'C'])[1 + i % 3] || i || '@Example.org', 'n', i % 50, 'town', 'Town ' || i % 20, 'tags', ARRAY['t' || i % 3]) END
 	FROM generate_series(1, 300) i;
-SELECT indextable.create('person_by_email', 'person', ARRAY['(lower(doc ->> ''email'')) AS email'], is_unique => true);
+SELECT indextable.create('person_by_email', 'person', ARRAY['(lower(doc ->> ''email'')) AS email'], is_unique => true) \gset
 SELECT indextable.create('person_by_month', 'person', ARRAY['(date_trunc(''month'', born::timestamp)) AS month', '(upper("First name")) AS "Name"'],
-	include => ARRAY['(length(doc ->> ''town'')) AS len', '((doc ->> ''n'')::int % 10)::bigint AS digit', 'town']);
-SELECT indextable.create('person_by_digit', 'person', ARRAY['((doc ->> ''n'')::int % 10) AS digit', '((doc -> ''tags'') -> 0) AS tag', '(mood <> ''sad'') AS fine'], maintenance => 'async', on_mismatch => 'skip');
+	include => ARRAY['(length(doc ->> ''town'')) AS len', '((doc ->> ''n'')::int % 10)::bigint AS digit', 'town']) \gset
+SELECT indextable.create('person_by_digit', 'person', ARRAY['((doc ->> ''n'')::int % 10) AS digit', '((doc -> ''tags'') -> 0) AS tag', '(mood <> ''sad'') AS fine'], maintenance => 'async', on_mismatch => 'skip') \gset
 SELECT indextable.drain();
 SELECT indextable.definition(t) FROM unnest('{person_by_email,person_by_month,person_by_digit}'::regclass[]) t;
 SELECT attname, format_type(atttypid, atttypmod), attcollation::regcollation FROM pg_attribute WHERE attrelid = 'person_by_month'::regclass AND attnum > 0 ORDER BY attnum;
@@ -70,14 +70,14 @@ SELECT indextable.create('person_by_month', 'person', ARRAY['(date_trunc(''year'
 SELECT indextable.definition('person_by_month') AS again \gset
 DROP TABLE person_by_month;
 :again;
-SELECT indextable.alter('person_by_month', include => ARRAY['(doc ->> ''town'' || ''!'') AS loud']);
+SELECT indextable.alter('person_by_month', include => ARRAY['(doc ->> ''town'' || ''!'') AS loud']) \gset
 CALL indextable.rebuild('person_by_month');
 SELECT pg_temp.wrong();
 
 -- Functions of users run as the owner, and plain SQL does not take entries for what they return.
 CREATE SCHEMA app;
 CREATE FUNCTION app.domain(text) RETURNS text LANGUAGE sql IMMUTABLE AS $$SELECT split_part($1, '@', 2)$$;
-SELECT indextable.create('person_by_domain', 'person', ARRAY['(app.domain(doc ->> ''email'')) AS domain']);
+SELECT indextable.create('person_by_domain', 'person', ARRAY['(app.domain(doc ->> ''email'')) AS domain']) \gset
 SELECT count(*) FROM person_by_domain WHERE domain = 'Example.org';
 SELECT pg_temp.differences($$SELECT count(*) FROM person WHERE app.domain(doc ->> 'email') = 'Example.org'$$, 'person_by_month');
 ALTER FUNCTION app.domain(text) RENAME TO host;

@@ -57,7 +57,7 @@ INSERT INTO fact VALUES (5, 'c', '{"k": "z"}');
 SELECT * FROM taken();
 
 -- Index tables beside a feed
-SELECT indextable.create('by_k', 'fact', '{k}');
+SELECT indextable.create('by_k', 'fact', '{k}') \gset
 SELECT indextable.create('later', 'fact', '{k}', maintenance => 'async');
 SELECT indextable.create('built', 'fact', '{k}', populate => false);
 SELECT indextable.alter('by_k', maintenance => 'async');
@@ -65,10 +65,10 @@ SELECT indextable.drain();
 SELECT indextable.drain('fact');
 UPDATE fact SET doc = '{"k": "zz"}';
 SELECT * FROM by_k;
-SELECT indextable.drop('by_k');
+SELECT indextable.drop('by_k') \gset
 SELECT count(*) FROM taken();
 CREATE TABLE queued (id int PRIMARY KEY, doc jsonb);
-SELECT indextable.create('queued_k', 'queued', '{k}', maintenance => 'async');
+SELECT indextable.create('queued_k', 'queued', '{k}', maintenance => 'async') \gset
 SELECT indextable.create_feed('queued');
 
 -- What a feed needs is not dropped under it; the table can be renamed.
@@ -116,7 +116,7 @@ SELECT primary_key FROM indextable_internal.take('parts', 100, '{id}') OFFSET 5;
 SELECT count(*) FROM pg_trigger WHERE tgrelid = 'parts_2'::regclass;
 
 -- Feeds are dropped by themselves, or with their table.
-SELECT indextable.drop_feed('renamed');
+SELECT indextable.drop_feed('renamed') \gset
 SELECT indextable.drop_feed('renamed');
 SELECT count(*) FROM pg_trigger WHERE tgrelid = 'renamed'::regclass;
 DROP TABLE parts;

@@ -6,13 +6,13 @@ SET search_path = filter;
 CREATE TABLE doc (id int PRIMARY KEY, doc jsonb, live boolean, "Odd Name" text);
 INSERT INTO doc VALUES (1, '{"k": "a", "n": 1}', true, 'x'), (2, '{"k": "b", "n": 5}', false, 'x'), (3, '{"k": "c"}', NULL, 'y'),
 	(4, '{"n": 9}', true, 'x'), (5, '{"k": "bad", "n": "many"}', true, 'y');
-SELECT indextable.create('live', 'doc', '{k}', filter => 'live', on_mismatch => 'error');
-SELECT indextable.create('big', 'doc', '{k}', filter => $$ jsonb_typeof(doc -> 'n') = 'number' AND (doc ->> 'n')::int > 3 $$);
-SELECT indextable.create('odd', 'doc', '{k}', filter => '"Odd Name" = ''x'' AND id > 0', include => '{n}');
-SELECT indextable.create('never', 'doc', '{k}', filter => 'false');
-SELECT indextable.create('always', 'doc', '{k}', filter => 'true');
+SELECT indextable.create('live', 'doc', '{k}', filter => 'live', on_mismatch => 'error') \gset
+SELECT indextable.create('big', 'doc', '{k}', filter => $$ jsonb_typeof(doc -> 'n') = 'number' AND (doc ->> 'n')::int > 3 $$) \gset
+SELECT indextable.create('odd', 'doc', '{k}', filter => '"Odd Name" = ''x'' AND id > 0', include => '{n}') \gset
+SELECT indextable.create('never', 'doc', '{k}', filter => 'false') \gset
+SELECT indextable.create('always', 'doc', '{k}', filter => 'true') \gset
 -- what the filter leaves out cannot be a mismatch
-SELECT indextable.create('typed', 'doc', '{n::int}', filter => $$ jsonb_typeof(doc -> 'n') = 'number' $$);
+SELECT indextable.create('typed', 'doc', '{n::int}', filter => $$ jsonb_typeof(doc -> 'n') = 'number' $$) \gset
 SELECT index_table, filter FROM indextable.index_tables ORDER BY index_table::text;
 SELECT * FROM live ORDER BY id;
 SELECT * FROM big ORDER BY id;
@@ -33,14 +33,14 @@ SELECT * FROM odd ORDER BY id;
 SELECT id FROM indextable.lookup(NULL::doc, 'live', '{"k": "f"}');
 SELECT id FROM indextable.lookup(NULL::doc, 'live', '{"k": "g"}');
 -- unique among the rows the filter keeps
-SELECT indextable.create('one_live', 'doc', '{k}', filter => 'live', is_unique => true);
+SELECT indextable.create('one_live', 'doc', '{k}', filter => 'live', is_unique => true) \gset
 INSERT INTO doc VALUES (8, '{"k": "f"}', false);
 INSERT INTO doc VALUES (9, '{"k": "f"}', true);
 UPDATE doc SET live = true WHERE id = 8;
 -- a filter that fails makes the write fail, as the predicate of an index does
-SELECT indextable.create('divided', 'doc', '{k}', filter => '100 / id > 0');
+SELECT indextable.create('divided', 'doc', '{k}', filter => '100 / id > 0') \gset
 INSERT INTO doc VALUES (0, '{"k": "zero"}');
-SELECT indextable.drop('divided');
+SELECT indextable.drop('divided') \gset
 -- columns keep their meaning when they are renamed
 ALTER TABLE doc RENAME live TO is_live;
 ALTER TABLE doc RENAME "Odd Name" TO odd;
@@ -58,19 +58,19 @@ CREATE FUNCTION write_loop(int) RETURNS boolean LANGUAGE plpgsql VOLATILE AS $$B
 	RETURN true; END$$;
 CREATE FUNCTION calls_it(int) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$SELECT filter.write_loop($1)$$;
 CREATE FUNCTION keeps(int) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $$BEGIN RETURN filter.calls_it($1); END$$;
-SELECT indextable.create('loop_k', 'loop', '{k}', filter => 'filter.keeps(id) AND id <> 2');
+SELECT indextable.create('loop_k', 'loop', '{k}', filter => 'filter.keeps(id) AND id <> 2') \gset
 INSERT INTO loop SELECT i, jsonb_build_object('k', 'outer' || i) FROM generate_series(1, 5) i;
 SELECT * FROM loop_k ORDER BY id;
-SELECT * FROM pg_temp.oracle('loop_k', $$SELECT doc ->> 'k', id FROM loop WHERE id <> 2$$);
+CALL pg_temp.compare('loop_k', $$SELECT doc ->> 'k', id FROM loop WHERE id <> 2$$);
 
-SELECT * FROM pg_temp.oracle('live', $$SELECT doc ->> 'k', id FROM doc WHERE doc ->> 'k' IS NOT NULL AND is_live$$);
-SELECT * FROM pg_temp.oracle('big', $$SELECT doc ->> 'k', id FROM doc WHERE doc ->> 'k' IS NOT NULL AND jsonb_typeof(doc -> 'n') = 'number' AND (doc ->> 'n')::int > 3$$);
-SELECT * FROM pg_temp.oracle('odd', $$SELECT doc ->> 'k', id, doc ->> 'n' FROM doc WHERE doc ->> 'k' IS NOT NULL AND odd = 'x' AND id > 0$$);
-SELECT * FROM pg_temp.oracle('never', $$SELECT doc ->> 'k', id FROM doc WHERE false$$);
-SELECT * FROM pg_temp.oracle('always', $$SELECT doc ->> 'k', id FROM doc WHERE doc ->> 'k' IS NOT NULL$$);
-SELECT * FROM pg_temp.oracle('typed', $$SELECT (doc ->> 'n')::int, id FROM doc WHERE jsonb_typeof(doc -> 'n') = 'number'$$);
-SELECT * FROM pg_temp.oracle('one_live', $$SELECT doc ->> 'k', id FROM doc WHERE doc ->> 'k' IS NOT NULL AND is_live$$);
+CALL pg_temp.compare('live', $$SELECT doc ->> 'k', id FROM doc WHERE doc ->> 'k' IS NOT NULL AND is_live$$);
+CALL pg_temp.compare('big', $$SELECT doc ->> 'k', id FROM doc WHERE doc ->> 'k' IS NOT NULL AND jsonb_typeof(doc -> 'n') = 'number' AND (doc ->> 'n')::int > 3$$);
+CALL pg_temp.compare('odd', $$SELECT doc ->> 'k', id, doc ->> 'n' FROM doc WHERE doc ->> 'k' IS NOT NULL AND odd = 'x' AND id > 0$$);
+CALL pg_temp.compare('never', $$SELECT doc ->> 'k', id FROM doc WHERE false$$);
+CALL pg_temp.compare('always', $$SELECT doc ->> 'k', id FROM doc WHERE doc ->> 'k' IS NOT NULL$$);
+CALL pg_temp.compare('typed', $$SELECT (doc ->> 'n')::int, id FROM doc WHERE jsonb_typeof(doc -> 'n') = 'number'$$);
+CALL pg_temp.compare('one_live', $$SELECT doc ->> 'k', id FROM doc WHERE doc ->> 'k' IS NOT NULL AND is_live$$);
 
 SET client_min_messages = warning;
 DROP SCHEMA filter CASCADE;
-SELECT * FROM pg_temp.leftovers();
+CALL pg_temp.no_rows('pg_temp.leftovers()');

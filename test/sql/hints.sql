@@ -6,7 +6,7 @@ CREATE SCHEMA "Hints";
 CREATE TABLE "Hints"."Fact" ("Id" int PRIMARY KEY, "Doc" jsonb, "Old" text);
 INSERT INTO "Hints"."Fact" SELECT i, jsonb_build_object('k', i % 3, 'n', i) FROM generate_series(1, 9) i;
 SET indextable.advice = off;
-SELECT indextable.create('"Hints"."K''s"', '"Hints"."Fact"', '{k::int}');
+SELECT indextable.create('"Hints"."K''s"', '"Hints"."Fact"', '{k::int}') \gset
 
 -- Tries a statement that must fail, and keeps it and the statement of its hint.
 CREATE TEMPORARY TABLE tried (statement text, sql text);
@@ -144,4 +144,4 @@ SELECT * FROM pg_temp.run \gexec
 \pset tuples_only off
 SET client_min_messages = warning;
 DROP SCHEMA "Hints" CASCADE;
-SELECT * FROM pg_temp.leftovers();
+CALL pg_temp.no_rows('pg_temp.leftovers()');

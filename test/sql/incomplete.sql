@@ -27,7 +27,7 @@ LANGUAGE sql AS $$SELECT * FROM lacking(idx::regclass, '{doc ->> ''town'', doc -
 
 -- ---- each way to write one
 CREATE TABLE f (id int PRIMARY KEY, doc jsonb);
-SELECT indextable.create('town_last', 'f', '{town, last}');
+SELECT indextable.create('town_last', 'f', '{town, last}') \gset
 SELECT * FROM town_last();
 INSERT INTO f SELECT i, '{"town": "t", "last": "l"}' FROM generate_series(1, 9) i;
 SELECT * FROM town_last();
@@ -70,29 +70,29 @@ INSERT INTO f VALUES (1, '{}');
 SELECT * FROM town_last();
 DROP TRIGGER more ON f;
 -- when the index table is made, and while it is built
-SELECT indextable.create('made', 'f', '{town, last}');
+SELECT indextable.create('made', 'f', '{town, last}') \gset
 SELECT * FROM town_last('made');
-SELECT indextable.create('built', 'f', '{town, last}', populate => false);
+SELECT indextable.create('built', 'f', '{town, last}', populate => false) \gset
 SELECT count(*) FROM indextable_internal.completeness WHERE index_table = 'built'::regclass AND fields IS DISTINCT FROM 31;
 CALL indextable.build('built', 1);
 SELECT * FROM town_last('built');
 DELETE FROM f WHERE doc <> '{}';
-SELECT indextable.alter('made', include => '{a}');
+SELECT indextable.alter('made', include => '{a}') \gset
 SELECT * FROM town_last('made');
 INSERT INTO f VALUES (2, '{"town": "t"}');
-SELECT indextable.alter('made', include => '{b}', populate => false);
+SELECT indextable.alter('made', include => '{b}', populate => false) \gset
 CALL indextable.rebuild('made', 1);
 SELECT * FROM town_last('made');
-SELECT indextable.drop('made'), indextable.drop('built');
+SELECT indextable.drop('made'), indextable.drop('built') \gset
 -- one of asynchronous index tables is written with the entries
 TRUNCATE f;
-SELECT indextable.alter('town_last', maintenance => 'async');
+SELECT indextable.alter('town_last', maintenance => 'async') \gset
 INSERT INTO f VALUES (1, '{"town": "t"}');
 SELECT * FROM indextable.verify('town_last');
 SELECT indextable.drain('f');
 SELECT * FROM town_last();
 INSERT INTO f VALUES (2, '{}');
-SELECT indextable.alter('town_last', maintenance => 'transactional');
+SELECT indextable.alter('town_last', maintenance => 'transactional') \gset
 SELECT * FROM town_last();
 
 -- ---- transactions and savepoints that are rolled back
@@ -162,7 +162,7 @@ SELECT * FROM town_last();
 -- of a table that was made in the same transaction, where it invalidates nothing
 BEGIN;
 CREATE TABLE g (id int PRIMARY KEY, doc jsonb);
-SELECT indextable.create('g_i', 'g', '{town, last}');
+SELECT indextable.create('g_i', 'g', '{town, last}') \gset
 INSERT INTO g VALUES (1, '{"town": "t"}');
 TRUNCATE g;
 INSERT INTO g VALUES (2, '{"town": "t"}');
@@ -173,22 +173,22 @@ DROP TABLE g;
 -- ---- which rows lack entries
 TRUNCATE f;
 -- a field that is missing behind one that is missing; three fields
-SELECT indextable.create('three', 'f', '{a, b, c}');
+SELECT indextable.create('three', 'f', '{a, b, c}') \gset
 INSERT INTO f VALUES (1, '{"a": 1, "c": 3}');
 SELECT * FROM lacking('three', '{doc ->> ''a'', doc ->> ''b'', doc ->> ''c''}');
 INSERT INTO f VALUES (2, '{"a": 1, "b": 2}'), (3, '{"b": 2, "c": 2}');
 SELECT * FROM lacking('three', '{doc ->> ''a'', doc ->> ''b'', doc ->> ''c''}');
 -- a JSON null is no key, but in a field of type jsonb SQL takes it for a value
-SELECT indextable.create('j_jsonb', 'f', '{j::jsonb}');
-SELECT indextable.create('j_text', 'f', '{j}');
+SELECT indextable.create('j_jsonb', 'f', '{j::jsonb}') \gset
+SELECT indextable.create('j_text', 'f', '{j}') \gset
 INSERT INTO f VALUES (4, '{"j": null}');
 SELECT * FROM lacking('j_jsonb', '{doc -> ''j''}');
 SELECT * FROM lacking('j_text', '{doc ->> ''j''}');
 -- an array that is empty, or has no value; the value of a field that leads through no array counts as one
-SELECT indextable.create('tags', 'f', '{tags[*]}');
-SELECT indextable.create('town_tags', 'f', '{town, tags[*]}');
-SELECT indextable.create('tags_town', 'f', '{tags[*], town}');
-SELECT indextable.create('json_tags', 'f', '{tags[*]::jsonb}');
+SELECT indextable.create('tags', 'f', '{tags[*]}') \gset
+SELECT indextable.create('town_tags', 'f', '{town, tags[*]}') \gset
+SELECT indextable.create('tags_town', 'f', '{tags[*], town}') \gset
+SELECT indextable.create('json_tags', 'f', '{tags[*]::jsonb}') \gset
 CREATE FUNCTION tags(doc jsonb, nulls boolean DEFAULT false) RETURNS jsonb LANGUAGE sql IMMUTABLE AS
 	$$SELECT nullif(jsonb_agg(DISTINCT e), '[]') FROM jsonb_array_elements(CASE jsonb_typeof(doc -> 'tags') WHEN 'array' THEN doc -> 'tags' ELSE '[]' || (doc -> 'tags') END) e WHERE nulls OR e <> 'null'$$;
 CREATE FUNCTION all_tags(OUT index_table text, OUT truth int[], OUT recorded int[], OUT verdict text) RETURNS SETOF record LANGUAGE sql AS $$
@@ -212,13 +212,13 @@ INSERT INTO f VALUES (5, '{"town": "t", "tags": []}');
 SELECT * FROM all_tags();
 INSERT INTO f VALUES (6, '{"town": "t", "tags": [null]}');
 SELECT * FROM all_tags();
-SELECT indextable.drop('three'), indextable.drop('j_jsonb'), indextable.drop('j_text'), indextable.drop('tags'), indextable.drop('town_tags'), indextable.drop('tags_town'), indextable.drop('json_tags');
+SELECT indextable.drop('three'), indextable.drop('j_jsonb'), indextable.drop('j_text'), indextable.drop('tags'), indextable.drop('town_tags'), indextable.drop('tags_town'), indextable.drop('json_tags') \gset
 SELECT count(*) FROM indextable_internal.completeness c WHERE NOT EXISTS (SELECT FROM indextable.index_tables t WHERE t.index_table = c.index_table);
 -- entries that are skipped
 TRUNCATE f;
-SELECT indextable.create('numbers', 'f', '{n::int, m}', include => '{d::date}', on_mismatch => 'skip');
-SELECT indextable.create('elements', 'f', '{e[*]::int}', on_mismatch => 'skip');
-SELECT indextable.create('long', 'f', '{s}', on_mismatch => 'skip');
+SELECT indextable.create('numbers', 'f', '{n::int, m}', include => '{d::date}', on_mismatch => 'skip') \gset
+SELECT indextable.create('elements', 'f', '{e[*]::int}', on_mismatch => 'skip') \gset
+SELECT indextable.create('long', 'f', '{s}', on_mismatch => 'skip') \gset
 CREATE FUNCTION all_skipped(OUT index_table text, OUT truth int[], OUT recorded int[], OUT verdict text) RETURNS SETOF record LANGUAGE sql AS $$
 	SELECT 'numbers', * FROM lacking('numbers', '{doc ->> ''n'', doc ->> ''m''}') UNION ALL
 	SELECT 'elements', * FROM lacking('elements', '{doc ->> ''e''}', 'coalesce(jsonb_array_length(doc -> ''e''), 1)') UNION ALL
@@ -233,27 +233,27 @@ INSERT INTO f VALUES (1, '{"n": "one", "e": [1], "s": "x"}');
 SELECT * FROM all_skipped();
 INSERT INTO f VALUES (2, '{"n": 1, "m": 2, "e": [1], "s": "x", "d": "tomorrow"}');
 SELECT * FROM all_skipped();
-SELECT indextable.drop('numbers'), indextable.drop('elements'), indextable.drop('long');
+SELECT indextable.drop('numbers'), indextable.drop('elements'), indextable.drop('long') \gset
 -- a row that the filter leaves out lacks nothing
 TRUNCATE f;
-SELECT indextable.create('filtered', 'f', '{town, last}', filter => $$doc ? 'in'$$);
+SELECT indextable.create('filtered', 'f', '{town, last}', filter => $$doc ? 'in'$$) \gset
 INSERT INTO f VALUES (1, '{"town": "t"}');
 SELECT * FROM town_last('filtered', $$(SELECT * FROM f WHERE doc ? 'in')$$);
 INSERT INTO f VALUES (2, '{"town": "t", "in": 1}');
 SELECT * FROM town_last('filtered', $$(SELECT * FROM f WHERE doc ? 'in')$$);
-SELECT indextable.drop('filtered');
+SELECT indextable.drop('filtered') \gset
 -- a row that is rejected by an asynchronous index table lacks its entry until it is corrected, which is noted elsewhere
-SELECT indextable.create('rejects', 'f', '{n::int}', maintenance => 'async');
+SELECT indextable.create('rejects', 'f', '{n::int}', maintenance => 'async') \gset
 TRUNCATE f;
 INSERT INTO f VALUES (1, '{"n": "one"}');
 SELECT indextable.drain('f');
 SELECT fields, (SELECT count(*) FROM indextable.rejected r WHERE r.index_table = c.index_table) AS rejected
 	FROM indextable_internal.completeness c WHERE index_table = 'rejects'::regclass AND fields IS DISTINCT FROM 31;
-SELECT indextable.drop('rejects');
+SELECT indextable.drop('rejects') \gset
 -- two rows under one primary key for a while
 DROP TABLE f;
 CREATE TABLE f (id int, doc jsonb, PRIMARY KEY (id) DEFERRABLE INITIALLY DEFERRED);
-SELECT indextable.create('town_last', 'f', '{town, last}');
+SELECT indextable.create('town_last', 'f', '{town, last}') \gset
 BEGIN;
 INSERT INTO f VALUES (1, '{"town": "t", "last": "l"}'), (1, '{"town": "t"}');
 SELECT * FROM town_last();
@@ -267,7 +267,7 @@ CREATE TABLE f (id int PRIMARY KEY, doc jsonb) PARTITION BY RANGE (id);
 CREATE TABLE f1 PARTITION OF f FOR VALUES FROM (0) TO (10);
 CREATE TABLE f2 PARTITION OF f FOR VALUES FROM (10) TO (20);
 CREATE TABLE f3 (doc jsonb, id int PRIMARY KEY);
-SELECT indextable.create('town_last', 'f', '{town, last}');
+SELECT indextable.create('town_last', 'f', '{town, last}') \gset
 INSERT INTO f3 VALUES ('{"town": "t"}', 20);
 SELECT * FROM town_last();
 ALTER TABLE f ATTACH PARTITION f3 FOR VALUES FROM (20) TO (30);
@@ -302,7 +302,7 @@ CALL indextable.rebuild('town_last');
 SELECT * FROM town_last();
 DROP TABLE f;
 CREATE TABLE f (id int PRIMARY KEY, doc jsonb);
-SELECT indextable.create('town_last', 'f', '{town, last}');
+SELECT indextable.create('town_last', 'f', '{town, last}') \gset
 SET session_replication_role = replica;
 DO $$
 DECLARE
@@ -334,7 +334,7 @@ SELECT * FROM town_last();
 DROP TABLE f;
 -- ---- verify() removes what is recorded of rows that are gone, and plain SQL uses the index table again
 CREATE TABLE f (id int PRIMARY KEY, doc jsonb);
-SELECT indextable.create('town_last', 'f', '{town, last}'), indextable.create('numbers', 'f', '{n::int}', on_mismatch => 'skip');
+SELECT indextable.create('town_last', 'f', '{town, last}'), indextable.create('numbers', 'f', '{n::int}', on_mismatch => 'skip') \gset
 INSERT INTO f SELECT i, jsonb_build_object('town', 't' || i % 10, 'last', 'l' || i, 'n', i) FROM generate_series(1, 100) i;
 CREATE FUNCTION used(OUT index_table regclass, OUT used boolean, OUT recorded int[]) RETURNS SETOF record LANGUAGE sql AS $$
 	SELECT x.index_table, x.used, (SELECT array_agg(c.fields ORDER BY c.fields) FROM indextable_internal.completeness c WHERE c.index_table = x.index_table AND c.fields < 30)
@@ -389,7 +389,7 @@ INSERT INTO f VALUES (103, '{"town": "t1"}');
 COMMIT;
 SELECT * FROM used();
 -- a row whose key is queued still lacks the entry that an asynchronous index table does not have
-SELECT indextable.alter('town_last', maintenance => 'async');
+SELECT indextable.alter('town_last', maintenance => 'async') \gset
 SET indextable.stale_reads = on;
 UPDATE f SET doc = doc || '{"other": 1}' WHERE id = 103;
 SELECT * FROM indextable.verify('f');
@@ -403,7 +403,7 @@ DROP TABLE f;
 CREATE TABLE f (id int PRIMARY KEY, doc jsonb) PARTITION BY RANGE (id);
 CREATE TABLE f1 PARTITION OF f FOR VALUES FROM (0) TO (10);
 CREATE TABLE f2 PARTITION OF f FOR VALUES FROM (10) TO (20);
-SELECT indextable.create('town_last', 'f', '{town, last}'), indextable.create('numbers', 'f', '{n::int}', on_mismatch => 'skip');
+SELECT indextable.create('town_last', 'f', '{town, last}'), indextable.create('numbers', 'f', '{n::int}', on_mismatch => 'skip') \gset
 INSERT INTO f VALUES (1, '{"town": "t1", "last": "l", "n": 1}'), (11, '{"town": "t1", "n": "x"}');
 SELECT * FROM indextable.verify('f');
 SELECT * FROM used();

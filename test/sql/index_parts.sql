@@ -191,11 +191,11 @@ SELECT count(*) FROM indextable.lookup('f_c', '{"note": "n1"}');
 COMMIT;
 
 -- ---- by range and by list, of the first field and of a later one
-SELECT indextable.create('r_first', 'f', '{n::int,k}', on_mismatch => 'skip', partition_by => 'RANGE (n)', partition_bounds => '{FROM (MINVALUE) TO (30),FOR VALUES FROM (30) TO (60),from (60) to (90)}');
-SELECT indextable.create('r_later', 'f', '{k,n::int}', on_mismatch => 'skip', partition_by => 'range(n)', partition_bounds => ARRAY['FROM (0) TO (40)', 'FROM (40) TO (100)', 'DEFAULT']);
-SELECT indextable.create('l_first', 'f', '{k,n::int}', on_mismatch => 'skip', partition_by => 'LIST (k)', partition_bounds => ARRAY[$$IN ('k1', 'k2')$$, $$IN ('k3', NULL)$$, $$IN ('it''s', '\')$$]);
-SELECT indextable.create('l_later', 'f', '{n::int,k}', include => '{u}', on_mismatch => 'skip', maintenance => 'async', partition_by => 'list (k)', partition_bounds => ARRAY[$$IN ('k1', 'k2')$$, $$IN ('k3')$$]);
-SELECT indextable.create('l_default', 'f', '{k}', partition_by => 'LIST (k)');
+SELECT indextable.create('r_first', 'f', '{n::int,k}', on_mismatch => 'skip', partition_by => 'RANGE (n)', partition_bounds => '{FROM (MINVALUE) TO (30),FOR VALUES FROM (30) TO (60),from (60) to (90)}') \gset
+SELECT indextable.create('r_later', 'f', '{k,n::int}', on_mismatch => 'skip', partition_by => 'range(n)', partition_bounds => ARRAY['FROM (0) TO (40)', 'FROM (40) TO (100)', 'DEFAULT']) \gset
+SELECT indextable.create('l_first', 'f', '{k,n::int}', on_mismatch => 'skip', partition_by => 'LIST (k)', partition_bounds => ARRAY[$$IN ('k1', 'k2')$$, $$IN ('k3', NULL)$$, $$IN ('it''s', '\')$$]) \gset
+SELECT indextable.create('l_later', 'f', '{n::int,k}', include => '{u}', on_mismatch => 'skip', maintenance => 'async', partition_by => 'list (k)', partition_bounds => ARRAY[$$IN ('k1', 'k2')$$, $$IN ('k3')$$]) \gset
+SELECT indextable.create('l_default', 'f', '{k}', partition_by => 'LIST (k)') \gset
 INSERT INTO expected VALUES
 	('r_first', $$SELECT (doc ->> 'n')::int, doc ->> 'k', id FROM f WHERE jsonb_typeof(doc -> 'n') = 'number' AND doc ->> 'k' IS NOT NULL$$),
 	('r_later', $$SELECT doc ->> 'k', (doc ->> 'n')::int, id FROM f WHERE jsonb_typeof(doc -> 'n') = 'number' AND doc ->> 'k' IS NOT NULL$$),
@@ -221,7 +221,7 @@ UNION ALL SELECT 'l_default by k', * FROM lookups('l_default', 'k, id', 'k', 'f'
 -- a row that is in several partitions comes once
 CREATE TABLE m (id int PRIMARY KEY, doc jsonb);
 INSERT INTO m SELECT i, jsonb_build_object('g', 'g' || i % 2, 't', ARRAY[i, i + 50, i % 5]) FROM generate_series(1, 60) i;
-SELECT indextable.create('m_t', 'm', '{g,t[*]::int}', partition_by => 'RANGE (t)', partition_bounds => '{FROM (0) TO (20),FROM (20) TO (60)}');
+SELECT indextable.create('m_t', 'm', '{g,t[*]::int}', partition_by => 'RANGE (t)', partition_bounds => '{FROM (0) TO (20),FROM (20) TO (60)}') \gset
 INSERT INTO expected VALUES ('m_t', $$SELECT DISTINCT doc ->> 'g', t::int, id FROM m, jsonb_array_elements_text(doc -> 't') t$$);
 :check
 SELECT count(*), count(DISTINCT l.id) FROM indextable.lookup(NULL::m, 'm_t', '{"g": "g1"}') l;
@@ -266,20 +266,20 @@ $$;
 CREATE FUNCTION trow(i int) RETURNS "F ""x" IMMUTABLE LANGUAGE sql AS $$
 	SELECT (md5('r' || i)::uuid, td(i), timestamptz '2024-01-01 00:00+00' + i * interval '31 hours', (enum_range(NULL::"Mo od"))[1 + i % 4], i % 30)::"F ""x" $$;
 INSERT INTO "F ""x" SELECT (trow(i)).* FROM generate_series(1, 60) i;
-SELECT indextable.create('"T ext"', '"F ""x"', '{"t AS \"K ey\""}', partition_by => 'RANGE ("K ey")', partition_bounds => ARRAY[$$FROM (MINVALUE) TO ('Bob')$$, $$FROM ('Bob') TO ('zoe')$$]);
-SELECT indextable.create('text_c', '"F ""x"', ARRAY['t COLLATE "C"'], partition_by => 'RANGE (t)', partition_bounds => ARRAY[$$FROM (MINVALUE) TO ('a')$$, $$FROM ('a') TO ('zz')$$]);
-SELECT indextable.create('text_ci', '"F ""x"', ARRAY['t COLLATE iptest.nocase'], partition_by => 'LIST (t)', partition_bounds => ARRAY[$$IN ('ANNA', 'BOB')$$, $$IN ('ZOE')$$]);
-SELECT indextable.create('text_hash', '"F ""x"', '{t}', partitions => 3);
-SELECT indextable.create('int_r', '"F ""x"', ARRAY['t', 'i::int AS "I"'], partition_by => 'range ("I")', partition_bounds => '{FROM (-10) TO (0),FROM (0) TO (10)}');
-SELECT indextable.create('num_r', '"F ""x"', '{num::numeric}', include => '{t}', partition_by => 'RANGE (num)', partition_bounds => '{FROM (0) TO (1.00),FROM (1) TO (20.5)}');
-SELECT indextable.create('num_h', '"F ""x"', '{num::numeric}', partitions => 3);
-SELECT indextable.create('day_r', '"F ""x"', '{day::date}', partition_by => 'RANGE (day)', partition_bounds => ARRAY[$$FROM ('2024-01-01') TO ('2024-07-01')$$, $$FROM ('2024-07-01') TO ('2025-01-01')$$]);
-SELECT indextable.create('at_r', '"F ""x"', '{@at}', partition_by => 'RANGE (at)', partition_bounds => ARRAY[$$FROM ('2024-01-01') TO ('2024-02-01')$$, $$FROM ('2024-02-01 00:00+00') TO ('2024-03-01')$$]);
-SELECT indextable.create('uuid_h', '"F ""x"', '{u::uuid}', partitions => 4);
-SELECT indextable.create('uuid_r', '"F ""x"', '{@\"I d\"}', partition_by => 'RANGE ("I d")', partition_bounds => ARRAY[$$FROM (MINVALUE) TO ('80000000-0000-0000-0000-000000000000')$$]);
-SELECT indextable.create('dom_r', '"F ""x"', '{@at,@dom}', partition_by => 'RANGE (dom)', partition_bounds => '{FROM (0) TO (10),FROM (10) TO (20)}');
-SELECT indextable.create('enum_l', '"F ""x"', '{@mo,t}', partition_by => 'LIST (mo)', partition_bounds => ARRAY[$$IN ('sad', 'o''k')$$, $$IN ('Of Course')$$]);
-SELECT indextable.create('enum_h', '"F ""x"', '{@mo}', partitions => 3);
+SELECT indextable.create('"T ext"', '"F ""x"', '{"t AS \"K ey\""}', partition_by => 'RANGE ("K ey")', partition_bounds => ARRAY[$$FROM (MINVALUE) TO ('Bob')$$, $$FROM ('Bob') TO ('zoe')$$]) \gset
+SELECT indextable.create('text_c', '"F ""x"', ARRAY['t COLLATE "C"'], partition_by => 'RANGE (t)', partition_bounds => ARRAY[$$FROM (MINVALUE) TO ('a')$$, $$FROM ('a') TO ('zz')$$]) \gset
+SELECT indextable.create('text_ci', '"F ""x"', ARRAY['t COLLATE iptest.nocase'], partition_by => 'LIST (t)', partition_bounds => ARRAY[$$IN ('ANNA', 'BOB')$$, $$IN ('ZOE')$$]) \gset
+SELECT indextable.create('text_hash', '"F ""x"', '{t}', partitions => 3) \gset
+SELECT indextable.create('int_r', '"F ""x"', ARRAY['t', 'i::int AS "I"'], partition_by => 'range ("I")', partition_bounds => '{FROM (-10) TO (0),FROM (0) TO (10)}') \gset
+SELECT indextable.create('num_r', '"F ""x"', '{num::numeric}', include => '{t}', partition_by => 'RANGE (num)', partition_bounds => '{FROM (0) TO (1.00),FROM (1) TO (20.5)}') \gset
+SELECT indextable.create('num_h', '"F ""x"', '{num::numeric}', partitions => 3) \gset
+SELECT indextable.create('day_r', '"F ""x"', '{day::date}', partition_by => 'RANGE (day)', partition_bounds => ARRAY[$$FROM ('2024-01-01') TO ('2024-07-01')$$, $$FROM ('2024-07-01') TO ('2025-01-01')$$]) \gset
+SELECT indextable.create('at_r', '"F ""x"', '{@at}', partition_by => 'RANGE (at)', partition_bounds => ARRAY[$$FROM ('2024-01-01') TO ('2024-02-01')$$, $$FROM ('2024-02-01 00:00+00') TO ('2024-03-01')$$]) \gset
+SELECT indextable.create('uuid_h', '"F ""x"', '{u::uuid}', partitions => 4) \gset
+SELECT indextable.create('uuid_r', '"F ""x"', '{@\"I d\"}', partition_by => 'RANGE ("I d")', partition_bounds => ARRAY[$$FROM (MINVALUE) TO ('80000000-0000-0000-0000-000000000000')$$]) \gset
+SELECT indextable.create('dom_r', '"F ""x"', '{@at,@dom}', partition_by => 'RANGE (dom)', partition_bounds => '{FROM (0) TO (10),FROM (10) TO (20)}') \gset
+SELECT indextable.create('enum_l', '"F ""x"', '{@mo,t}', partition_by => 'LIST (mo)', partition_bounds => ARRAY[$$IN ('sad', 'o''k')$$, $$IN ('Of Course')$$]) \gset
+SELECT indextable.create('enum_h', '"F ""x"', '{@mo}', partitions => 3) \gset
 INSERT INTO expected SELECT name, format('SELECT %s FROM "F ""x"', entry) FROM (VALUES
 	('"T ext"', $$"D o" ->> 't', "I d"$$), ('text_c', $$"D o" ->> 't', "I d"$$), ('text_ci', $$"D o" ->> 't', "I d"$$), ('text_hash', $$"D o" ->> 't', "I d"$$),
 	('int_r', $$"D o" ->> 't', ("D o" ->> 'i')::int, "I d"$$), ('num_r', $$("D o" ->> 'num')::numeric, "I d", "D o" ->> 't'$$), ('num_h', $$("D o" ->> 'num')::numeric, "I d"$$),
@@ -309,10 +309,10 @@ SET search_path = public;
 CALL indextable.rebuild('iptest.at_r');
 CALL indextable.rebuild('iptest.day_r');
 CALL indextable.rebuild('iptest.enum_l');
-SELECT indextable.alter('iptest.at_r', include => '{t}');
-SELECT indextable.alter('iptest.day_r', include => '{t}');
-SELECT indextable.alter('iptest.dom_r', include => '{t}');
-SELECT indextable.alter('iptest.enum_l', include => '{i}');
+SELECT indextable.alter('iptest.at_r', include => '{t}') \gset
+SELECT indextable.alter('iptest.day_r', include => '{t}') \gset
+SELECT indextable.alter('iptest.dom_r', include => '{t}') \gset
+SELECT indextable.alter('iptest.enum_l', include => '{i}') \gset
 SET search_path = iptest, public;
 SET timezone = 'UTC';
 SET datestyle = 'ISO, MDY';
@@ -324,7 +324,7 @@ SELECT t, p.* FROM unnest('{at_r,day_r,dom_r,enum_l}'::text[]) t, parts(t::regcl
 DROP VIEW opened;
 DROP FUNCTION trow;
 DROP TABLE f, g, m, "F ""x";
-SELECT * FROM pg_temp.leftovers();
+CALL pg_temp.no_rows('pg_temp.leftovers()');
 SELECT relname FROM pg_class WHERE relnamespace = 'iptest'::regnamespace AND relkind IN ('r', 'p') ORDER BY 1;
 SET client_min_messages = warning;
 DROP SCHEMA iptest CASCADE;

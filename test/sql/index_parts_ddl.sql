@@ -13,7 +13,7 @@ INSERT INTO f SELECT i, d(i) FROM generate_series(1, 90) i;
 SELECT indextable.create('f_h', 'f', '{k}', include => '{u}', partitions => 3),
 	indextable.create('f_r', 'f', '{n::int}', partition_by => 'RANGE (n)', partition_bounds => '{FROM (1) TO (50),FROM (50) TO (100)}'),
 	indextable.create('f_d', 'f', '{u}', 'denormalized', is_unique => true, partitions => 2),
-	indextable.create('f_q', 'f', '{n::int}', maintenance => 'async', partition_by => 'RANGE (n)', partition_bounds => '{FROM (1) TO (50)}');
+	indextable.create('f_q', 'f', '{n::int}', maintenance => 'async', partition_by => 'RANGE (n)', partition_bounds => '{FROM (1) TO (50)}') \gset
 INSERT INTO expected VALUES
 	('f_h', $$SELECT doc ->> 'k', id, doc ->> 'u' FROM f$$),
 	('f_r', $$SELECT (doc ->> 'n')::int, id FROM f$$),
@@ -135,7 +135,7 @@ INSERT INTO f VALUES (405, d(405));
 :check
 SELECT sqlstate_of('DELETE FROM s.f_r_s');
 -- after columns have gone
-SELECT indextable.alter('f_h', include => '{n::int}'), indextable.alter('f_q', include => '{u}'), indextable.alter('f_q', include => '{k}');
+SELECT indextable.alter('f_h', include => '{n::int}'), indextable.alter('f_q', include => '{u}'), indextable.alter('f_q', include => '{k}') \gset
 UPDATE expected SET recompute = $$SELECT doc ->> 'k', id, (doc ->> 'n')::int FROM f$$ WHERE index_table = 'f_h';
 UPDATE expected SET recompute = $$SELECT (doc ->> 'n')::int, id, doc ->> 'k' FROM f$$ WHERE index_table = 'f_q';
 :check
@@ -199,7 +199,7 @@ SELECT pg_get_userbyid(relowner) FROM pg_class WHERE oid = 'f_r_p0'::regclass;
 -- by its owner, of a reader, and by a superuser for the owner
 SET ROLE regress_ip_owner;
 CREATE TABLE f_r_own PARTITION OF f_r FOR VALUES FROM (3000) TO (3100);
-SELECT indextable.create('f_o', 'f', '{k,n::int}', partition_by => 'LIST (k)', partition_bounds => ARRAY[$$IN ('k1')$$]);
+SELECT indextable.create('f_o', 'f', '{k,n::int}', partition_by => 'LIST (k)', partition_bounds => ARRAY[$$IN ('k1')$$]) \gset
 RESET ROLE;
 INSERT INTO expected VALUES ('f_o', $$SELECT doc ->> 'k', (doc ->> 'n')::int, id FROM f$$);
 CREATE TABLE f_r_super PARTITION OF f_r FOR VALUES FROM (3100) TO (3200);
@@ -229,7 +229,7 @@ RESET ROLE;
 SET ROLE regress_ip_owner;
 CREATE TABLE p (id int, r text, doc jsonb, PRIMARY KEY (id, r)) PARTITION BY LIST (r);
 CREATE TABLE p_a PARTITION OF p FOR VALUES IN ('a');
-SELECT indextable.create('p_n', 'p', '{n::int}', partition_by => 'RANGE (n)'), indextable.create('p_h', 'p', '{n::int}', partitions => 2);
+SELECT indextable.create('p_n', 'p', '{n::int}', partition_by => 'RANGE (n)'), indextable.create('p_h', 'p', '{n::int}', partitions => 2) \gset
 CREATE TABLE p_b PARTITION OF p FOR VALUES IN ('b');
 CREATE TABLE p_c (r text NOT NULL, id int NOT NULL, doc jsonb);
 INSERT INTO p_c SELECT 'c', i, d(i) FROM generate_series(1, 30) i;
@@ -251,11 +251,11 @@ ALTER TABLE "F h" SET SCHEMA elsewhere;
 UPDATE expected SET index_table = 'elsewhere."F h"' WHERE index_table = 'f_h';
 UPDATE f SET doc = doc || jsonb_build_object('k', 'k' || id % 13);
 :check
-SELECT indextable.alter('elsewhere."F h"', partitions => 2, maintenance => 'async');
+SELECT indextable.alter('elsewhere."F h"', partitions => 2, maintenance => 'async') \gset
 UPDATE f SET doc = doc || jsonb_build_object('k', 'k' || id % 11);
 :check
 SELECT * FROM parts('elsewhere."F h"');
-SELECT indextable.alter('elsewhere."F h"', partitions => 3, maintenance => 'transactional');
+SELECT indextable.alter('elsewhere."F h"', partitions => 3, maintenance => 'transactional') \gset
 ALTER TABLE elsewhere."F h" SET SCHEMA ipddl;
 ALTER TABLE "F h" RENAME TO f_h;
 UPDATE expected SET index_table = 'f_h' WHERE index_table = 'elsewhere."F h"';
@@ -292,7 +292,7 @@ SELECT sqlstate_of('ALTER TABLE f_r_p0 ADD CHECK (n > 0)'), sqlstate_of('ALTER T
 -- ---- an included field that is too long for an index: the primary keys of all partitions are made anew
 CREATE TABLE l (id int PRIMARY KEY, doc jsonb);
 INSERT INTO l SELECT i, jsonb_build_object('k', 'k' || i % 5, 'v', 'short') FROM generate_series(1, 30) i;
-SELECT indextable.create('l_k', 'l', '{k}', include => '{v}', partitions => 3), indextable.create('l_q', 'l', '{k}', include => '{v}', partitions => 3, maintenance => 'async');
+SELECT indextable.create('l_k', 'l', '{k}', include => '{v}', partitions => 3), indextable.create('l_q', 'l', '{k}', include => '{v}', partitions => 3, maintenance => 'async') \gset
 INSERT INTO expected VALUES ('l_k', $$SELECT doc ->> 'k', id, doc ->> 'v' FROM l$$), ('l_q', $$SELECT doc ->> 'k', id, doc ->> 'v' FROM l$$);
 SELECT count(*) FROM pg_index WHERE indrelid IN (SELECT relid FROM pg_partition_tree('l_k')) AND indnatts = 3;
 UPDATE l SET doc = doc || jsonb_build_object('v', (SELECT string_agg(md5(j::text), '') FROM generate_series(1, 300) j)) WHERE id = 7;
@@ -303,36 +303,36 @@ UPDATE l SET doc = doc || '{"k": "k9"}' WHERE id % 2 = 0;
 DROP TABLE l;
 
 -- ---- alter(): other partitions, at once and by rebuild(); with everything else
-SELECT indextable.alter('f_h', partitions => 5);
+SELECT indextable.alter('f_h', partitions => 5) \gset
 :check
 SELECT * FROM parts('f_h');
 UPDATE f SET doc = doc || jsonb_build_object('k', 'k' || id % 17);
 :check
-SELECT indextable.alter('f_h', partitions => 2, populate => false);
+SELECT indextable.alter('f_h', partitions => 2, populate => false) \gset
 SELECT index_table, partitions FROM indextable.index_tables WHERE index_table = 'f_h'::regclass;
 UPDATE f SET doc = doc || jsonb_build_object('k', 'k' || id % 19) WHERE id % 2 = 0;
 :check
-SELECT indextable.alter('f_h', include => '{u,n::int}', populate => false);
+SELECT indextable.alter('f_h', include => '{u,n::int}', populate => false) \gset
 INSERT INTO f SELECT i, d(i) FROM generate_series(4000, 4010) i;
 CALL indextable.rebuild('f_h', 11);
 UPDATE expected SET recompute = $$SELECT doc ->> 'k', id, doc ->> 'u', (doc ->> 'n')::int FROM f$$ WHERE index_table = 'f_h';
 SELECT index_table, partitions, include FROM indextable.index_tables WHERE index_table = 'f_h'::regclass;
 :check
-SELECT indextable.alter('f_h', partitions => 4, strategy => 'normalized', filter => 'id > 10', maintenance => 'async');
+SELECT indextable.alter('f_h', partitions => 4, strategy => 'normalized', filter => 'id > 10', maintenance => 'async') \gset
 UPDATE expected SET recompute = $$SELECT doc ->> 'k', id FROM f WHERE id > 10$$ WHERE index_table = 'f_h';
 UPDATE f SET doc = doc || jsonb_build_object('k', 'k' || id % 23) WHERE id % 2 = 0;
 :check
-SELECT indextable.alter('f_h', maintenance => 'transactional', filter => '');
+SELECT indextable.alter('f_h', maintenance => 'transactional', filter => '') \gset
 UPDATE expected SET recompute = $$SELECT doc ->> 'k', id FROM f$$ WHERE index_table = 'f_h';
 :check
 SELECT index_table, partitions, maintenance, filter FROM indextable.index_tables WHERE index_table = 'f_h'::regclass;
 -- bounds; what is said of the default partition
-SELECT indextable.alter('f_r', partition_bounds => '{FROM (1) TO (20),FROM (20) TO (3000)}');
+SELECT indextable.alter('f_r', partition_bounds => '{FROM (1) TO (20),FROM (20) TO (3000)}') \gset
 :check
 SELECT * FROM parts('f_r');
 SELECT tableoid::regclass, count(*) FROM f_r GROUP BY 1 ORDER BY tableoid::regclass::text COLLATE "C";
 SELECT indexrelid::regclass FROM pg_index WHERE indrelid::regclass::text LIKE 'f\_r%' AND NOT indisprimary ORDER BY indexrelid::regclass::text COLLATE "C";
-SELECT indextable.alter('f_r', partition_bounds => '{FROM (1) TO (20),FROM (20) TO (3000),FROM (3000) TO (MAXVALUE)}', populate => false);
+SELECT indextable.alter('f_r', partition_bounds => '{FROM (1) TO (20),FROM (20) TO (3000),FROM (3000) TO (MAXVALUE)}', populate => false) \gset
 CALL indextable.rebuild('f_r');
 :check
 SELECT * FROM parts('f_r');
@@ -340,18 +340,18 @@ UPDATE f SET doc = doc || jsonb_build_object('n', (doc ->> 'n')::int * 2);
 :check
 -- in a transaction that is rolled back, or makes more of it
 BEGIN;
-SELECT indextable.alter('f_r', partition_bounds => '{FROM (1) TO (5)}');
+SELECT indextable.alter('f_r', partition_bounds => '{FROM (1) TO (5)}') \gset
 :check
 SAVEPOINT a;
-SELECT indextable.alter('f_r', partition_bounds => '{FROM (1) TO (6),FROM (6) TO (7)}');
+SELECT indextable.alter('f_r', partition_bounds => '{FROM (1) TO (6),FROM (6) TO (7)}') \gset
 ROLLBACK TO a;
 SELECT * FROM parts('f_r');
 ROLLBACK;
 SELECT * FROM parts('f_r');
 :check
 BEGIN;
-SELECT indextable.alter('f_h', partitions => 6);
-SELECT indextable.alter('f_h', partitions => 3);
+SELECT indextable.alter('f_h', partitions => 6) \gset
+SELECT indextable.alter('f_h', partitions => 3) \gset
 UPDATE f SET doc = doc || jsonb_build_object('k', 'k' || id % 29);
 :check
 COMMIT;
@@ -359,7 +359,7 @@ COMMIT;
 -- what is there stays: views, rights, comments, the index table itself
 CREATE VIEW on_f_r AS SELECT n FROM f_r;
 COMMENT ON TABLE f_r IS 'mine';
-SELECT indextable.alter('f_r', partition_bounds => '{FROM (1) TO (30)}');
+SELECT indextable.alter('f_r', partition_bounds => '{FROM (1) TO (30)}') \gset
 SELECT count(*) > 0 AS rows, obj_description('f_r'::regclass) FROM on_f_r;
 SELECT sqlstate_of('DELETE FROM f_r'), sqlstate_of('DELETE FROM f_r_p0');
 SET ROLE regress_ip_reader;
@@ -370,7 +370,7 @@ SELECT DISTINCT pg_get_userbyid(relowner) FROM pg_class, pg_partition_tree('f_r'
 -- not what would take away what somebody else needs, and that before anything is built
 CREATE VIEW on_f_r_p0 AS SELECT n FROM f_r_p0;
 SELECT sqlstate_of($$SELECT indextable.alter('f_r', partition_bounds => '{FROM (1) TO (40)}')$$), sqlstate_of($$SELECT indextable.alter('f_r', partition_bounds => '{FROM (1) TO (40)}', populate => false)$$);
-SELECT indextable.alter('f_r', include => '{k}');
+SELECT indextable.alter('f_r', include => '{k}') \gset
 UPDATE expected SET recompute = $$SELECT (doc ->> 'n')::int, id, doc ->> 'k' FROM f$$ WHERE index_table = 'f_r';
 SELECT count(*) > 0 AS rows FROM on_f_r_p0;
 :check
@@ -387,28 +387,28 @@ SELECT sqlstate_of($$SELECT indextable.alter('f_h', partitions => 2, partition_t
 RESET ROLE;
 GRANT CREATE ON TABLESPACE regress_ip_1, regress_ip_2 TO regress_ip_owner;
 SET ROLE regress_ip_owner;
-SELECT indextable.alter('f_h', partitions => 2, partition_tablespaces => '{regress_ip_1,regress_ip_2}');
-SELECT indextable.alter('f_r', partition_tablespaces => '{regress_ip_2}');
-SELECT indextable.create('f_ts', 'f', '{k,n::int}', partition_by => 'RANGE (n)', partition_bounds => '{FROM (0) TO (50),FROM (50) TO (100)}', partition_tablespaces => '{regress_ip_1,pg_default}');
+SELECT indextable.alter('f_h', partitions => 2, partition_tablespaces => '{regress_ip_1,regress_ip_2}') \gset
+SELECT indextable.alter('f_r', partition_tablespaces => '{regress_ip_2}') \gset
+SELECT indextable.create('f_ts', 'f', '{k,n::int}', partition_by => 'RANGE (n)', partition_bounds => '{FROM (0) TO (50),FROM (50) TO (100)}', partition_tablespaces => '{regress_ip_1,pg_default}') \gset
 RESET ROLE;
 INSERT INTO expected VALUES ('f_ts', $$SELECT doc ->> 'k', (doc ->> 'n')::int, id FROM f$$);
 :check
 SELECT * FROM places('f_h') UNION ALL SELECT * FROM places('f_r') UNION ALL SELECT * FROM places('f_ts');
 SELECT * FROM parts('f_r');
 CALL indextable.rebuild('f_ts');
-SELECT indextable.alter('f_ts', maintenance => 'async'), indextable.alter('f_ts', include => '{u}');
+SELECT indextable.alter('f_ts', maintenance => 'async'), indextable.alter('f_ts', include => '{u}') \gset
 UPDATE expected SET recompute = $$SELECT doc ->> 'k', (doc ->> 'n')::int, id, doc ->> 'u' FROM f$$ WHERE index_table = 'f_ts';
 :check
 SELECT * FROM places('f_ts');
-SELECT indextable.alter('f_r', partition_tablespaces => '{pg_default}'), indextable.alter('f_h', partitions => 3, partition_tablespaces => '{pg_default}');
+SELECT indextable.alter('f_r', partition_tablespaces => '{pg_default}'), indextable.alter('f_h', partitions => 3, partition_tablespaces => '{pg_default}') \gset
 SELECT * FROM places('f_h') UNION ALL SELECT * FROM places('f_r');
-SELECT indextable.drop('f_ts');
+SELECT indextable.drop('f_ts') \gset
 DROP TABLESPACE regress_ip_1;
 DROP TABLESPACE regress_ip_2;
 RESET allow_in_place_tablespaces;
 :check
 -- refused: between partitioned and not, and by another field or in another way
-SELECT indextable.create('f_plain', 'f', '{k}');
+SELECT indextable.create('f_plain', 'f', '{k}') \gset
 SELECT indextable.alter('f_plain', partitions => 3);
 SELECT indextable.alter('f_h', partitions => 0);
 SELECT indextable.alter('f_r', partitions => 0);
@@ -420,7 +420,7 @@ SELECT command, sqlstate_of(format('SELECT indextable.alter(%s)', command)) FROM
 :check
 
 -- ---- build(): made empty, and filled while others write
-SELECT indextable.create('f_b', 'f', '{k,n::int}', populate => false, partition_by => 'RANGE (n)', partition_bounds => '{FROM (0) TO (100)}');
+SELECT indextable.create('f_b', 'f', '{k,n::int}', populate => false, partition_by => 'RANGE (n)', partition_bounds => '{FROM (0) TO (100)}') \gset
 INSERT INTO expected VALUES ('f_b', $$SELECT doc ->> 'k', (doc ->> 'n')::int, id FROM f$$);
 UPDATE f SET doc = doc || '{"k": "while it is built"}' WHERE id % 5 = 0;
 CREATE TABLE f_b_100 PARTITION OF f_b FOR VALUES FROM (100) TO (200);
@@ -437,7 +437,7 @@ SELECT count(*), sum(rows) = (SELECT count(*) FROM f) AS rows FROM indextable.di
 
 -- ---- entries in the wrong partition, as after a change of a collation: verify() tells, the drain takes them from
 -- where they are, and what it does not come to rebuild() puts right
-SELECT indextable.create('f_m', 'f', '{k}', maintenance => 'async', partitions => 2);
+SELECT indextable.create('f_m', 'f', '{k}', maintenance => 'async', partitions => 2) \gset
 INSERT INTO expected VALUES ('f_m', $$SELECT doc ->> 'k', id FROM f$$);
 UPDATE pg_class c SET relpartbound = o.relpartbound FROM pg_class o
 	WHERE (c.oid, o.oid) IN (('f_m_p0'::regclass, 'f_m_p1'::regclass), ('f_m_p1'::regclass, 'f_m_p0'::regclass));
@@ -449,12 +449,12 @@ SELECT kind, replace(problem, (SELECT count(*) FROM f WHERE id % 2 <> 0)::text, 
 CALL indextable.rebuild('f_m');
 SELECT * FROM indextable.verify('f_m');
 :check
-SELECT indextable.drop('f_m');
+SELECT indextable.drop('f_m') \gset
 DELETE FROM expected WHERE index_table = 'f_m';
 
 -- ---- all goes
 SELECT indextable.drop('f_h_p0');
-SELECT indextable.drop('f_h');
+SELECT indextable.drop('f_h') \gset
 SELECT count(*) FROM pg_class WHERE relname LIKE 'f\_h%';
 DROP TABLE f_b, f_plain;
 SELECT sqlstate_of('DROP TABLE f_o_p0');
@@ -466,7 +466,7 @@ RESET client_min_messages;
 SELECT states();
 DROP VIEW on_f_r;
 DROP TABLE f;
-SELECT * FROM pg_temp.leftovers();
+CALL pg_temp.no_rows('pg_temp.leftovers()');
 SELECT relname FROM pg_class WHERE relnamespace IN ('ipddl'::regnamespace, 'elsewhere'::regnamespace, 'indextable_internal'::regnamespace) AND relname ~ '^(f|rebuild|queue)_' ORDER BY 1;
 SET client_min_messages = warning;
 DROP SCHEMA ipddl, elsewhere CASCADE;

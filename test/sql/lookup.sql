@@ -6,9 +6,9 @@ SET search_path = lookup;
 CREATE TABLE fact (id int PRIMARY KEY, doc jsonb, owner text);
 INSERT INTO fact SELECT i, jsonb_build_object('a', i % 2, 'b', 'b' || i % 3, 'c', 10 - i), CASE WHEN i < 5 THEN 'low' ELSE 'high' END
 FROM generate_series(1, 9) i;
-SELECT indextable.create('abc', 'fact', '{a::int, b, c::int}');
-SELECT indextable.create('abc_full', 'fact', '{a::int, b, c::int}', 'denormalized');
-SELECT indextable.create('by_tag', 'fact', '{tags[*]}');
+SELECT indextable.create('abc', 'fact', '{a::int, b, c::int}') \gset
+SELECT indextable.create('abc_full', 'fact', '{a::int, b, c::int}', 'denormalized') \gset
+SELECT indextable.create('by_tag', 'fact', '{tags[*]}') \gset
 
 -- all key columns, or the leading ones, given in any order; in the order of the index table
 SELECT id FROM indextable.lookup(NULL::fact, 'abc', '{"a": 1, "b": "b1", "c": 9}');
@@ -63,34 +63,34 @@ SELECT id, doc -> 'tags' AS tags FROM indextable.lookup(NULL::fact, 'by_tag', '{
 SELECT id FROM indextable.lookup(NULL::fact, 'by_tag', '[{"tags": "z"}, {"tags": "y"}]');
 UPDATE fact SET doc = doc - 'tags' WHERE id < 5;
 -- jsonb may be an array, which is one value; several are several keys
-SELECT indextable.create('by_json', 'fact', '{j::jsonb}');
+SELECT indextable.create('by_json', 'fact', '{j::jsonb}') \gset
 UPDATE fact SET doc = doc || '{"j": [1, 2]}' WHERE id = 1;
 UPDATE fact SET doc = doc || '{"j": 1}' WHERE id = 2;
 SELECT id FROM indextable.lookup(NULL::fact, 'by_json', '{"j": [1, 2]}');
 SELECT id FROM indextable.lookup(NULL::fact, 'by_json', '[{"j": [1, 2]}, {"j": 1}]');
 UPDATE fact SET doc = doc - 'j' WHERE id < 5;
-SELECT indextable.drop('by_json');
+SELECT indextable.drop('by_json') \gset
 -- an array of a text field is its text, which is given as a text
 UPDATE fact SET doc = doc || '{"tags": [["p", "q"], "p"]}' WHERE id = 1;
 SELECT id FROM indextable.lookup(NULL::fact, 'by_tag', '{"tags": "[\"p\", \"q\"]"}');
 SELECT id FROM indextable.lookup(NULL::fact, 'by_tag', '{"tags": [["p", "q"]]}');
 UPDATE fact SET doc = doc - 'tags' WHERE id = 1;
 -- the partition of each key
-SELECT indextable.create('abc_parts', 'fact', '{a::int, b, c::int}', partitions => 3);
+SELECT indextable.create('abc_parts', 'fact', '{a::int, b, c::int}', partitions => 3) \gset
 SELECT id FROM indextable.lookup(NULL::fact, 'abc_parts', '{"a": [1, 0], "b": ["b0", "b1"]}');
-SELECT indextable.drop('abc_parts');
+SELECT indextable.drop('abc_parts') \gset
 -- of an asynchronous one, rows that have one of the keys by now
-SELECT indextable.create('late', 'fact', '{a::int}', maintenance => 'async');
+SELECT indextable.create('late', 'fact', '{a::int}', maintenance => 'async') \gset
 UPDATE fact SET doc = doc || '{"a": 5}' WHERE id = 4;
 SELECT id FROM indextable.lookup(NULL::fact, 'late', '{"a": 0}');
 SELECT id FROM indextable.lookup(NULL::fact, 'late', '{"a": [0, 5]}');
 SELECT id FROM indextable.lookup(NULL::fact, 'late', '[{"a": 5}, {"a": 6}]');
 UPDATE fact SET doc = doc || '{"a": 0}' WHERE id = 4;
-SELECT indextable.drop('late');
+SELECT indextable.drop('late') \gset
 -- numbers keep their digits
 CREATE TABLE price (id int PRIMARY KEY, doc jsonb);
 INSERT INTO price VALUES (1, '{"p": 1.50}'), (2, '{"p": 1.5}'), (3, '{"p": "1.500"}'), (4, '{"p": 2.00}');
-SELECT indextable.create('by_price', 'price', '{p::numeric}', include => '{p::text AS t, p::jsonb AS j}');
+SELECT indextable.create('by_price', 'price', '{p::numeric}', include => '{p::text AS t, p::jsonb AS j}') \gset
 SELECT * FROM indextable.lookup('by_price', '{"p": [1.50, 2]}');
 SELECT entry FROM indextable.query('by_price', '{"p": [1.5, 2.000]}');
 UPDATE price SET doc = '{"p": 2.0000}' WHERE id = 4;
@@ -151,8 +151,8 @@ BEGIN
 END $$;
 CREATE TABLE many (id int PRIMARY KEY, doc jsonb);
 INSERT INTO many SELECT i, jsonb_build_object('t', CASE WHEN i % 4 = 0 THEN 'Paris' ELSE 'T' || i % 50 END, 'n', i % 100) FROM generate_series(1, 1000) i;
-SELECT indextable.create('many_t', 'many', '{t, n::int}');
-SELECT indextable.create('many_parts', 'many', '{n::int}', partitions => 2);
+SELECT indextable.create('many_t', 'many', '{t, n::int}') \gset
+SELECT indextable.create('many_parts', 'many', '{n::int}', partitions => 2) \gset
 SELECT pg_temp.expected($$SELECT * FROM indextable.lookup('many_t', '{"t": "Paris"}')$$)::int < 100 AS "few without statistics";
 VACUUM ANALYZE many, many_t, many_parts;
 SELECT query, pg_temp.expected('SELECT * FROM ' || query) FROM unnest(ARRAY[
@@ -243,8 +243,8 @@ INSERT INTO mine SELECT i, jsonb_build_object('k', i % 2), CASE WHEN i <= 4 THEN
 ALTER TABLE mine OWNER TO regress_it_owner;
 GRANT ALL ON SCHEMA lookup TO regress_it_owner;
 SET ROLE regress_it_owner;
-SELECT indextable.create('mine_k', 'mine', '{k::int}');
-SELECT indextable.create('mine_full', 'mine', '{k::int}', 'denormalized');
+SELECT indextable.create('mine_k', 'mine', '{k::int}') \gset
+SELECT indextable.create('mine_full', 'mine', '{k::int}', 'denormalized') \gset
 GRANT SELECT ON mine, mine_k, mine_full TO regress_it_reader;
 ALTER TABLE mine ENABLE ROW LEVEL SECURITY;
 CREATE POLICY own ON mine USING (reader = current_user);
@@ -274,16 +274,16 @@ UPDATE mine SET doc = '{"k": 2}';
 RESET ROLE;
 SELECT k, id FROM mine_k ORDER BY id;
 SET ROLE regress_it_owner;
-SELECT indextable.create('mine_late', 'mine', '{k}');
+SELECT indextable.create('mine_late', 'mine', '{k}') \gset
 RESET ROLE;
 SELECT k, id FROM mine_late ORDER BY id;
 
-SELECT * FROM pg_temp.oracle('abc', $$SELECT (doc ->> 'a')::int, doc ->> 'b', (doc ->> 'c')::int, id FROM fact$$);
-SELECT * FROM pg_temp.oracle('mine_k', $$SELECT (doc ->> 'k')::int, id FROM mine$$);
-SELECT * FROM pg_temp.oracle('mine_full', $$SELECT (doc ->> 'k')::int, id, doc FROM mine$$);
-SELECT * FROM pg_temp.oracle('mine_late', $$SELECT doc ->> 'k', id FROM mine$$);
+CALL pg_temp.compare('abc', $$SELECT (doc ->> 'a')::int, doc ->> 'b', (doc ->> 'c')::int, id FROM fact$$);
+CALL pg_temp.compare('mine_k', $$SELECT (doc ->> 'k')::int, id FROM mine$$);
+CALL pg_temp.compare('mine_full', $$SELECT (doc ->> 'k')::int, id, doc FROM mine$$);
+CALL pg_temp.compare('mine_late', $$SELECT doc ->> 'k', id FROM mine$$);
 
 SET client_min_messages = warning;
 DROP SCHEMA lookup CASCADE;
 DROP ROLE regress_it_owner, regress_it_reader;
-SELECT * FROM pg_temp.leftovers();
+CALL pg_temp.no_rows('pg_temp.leftovers()');

@@ -16,7 +16,7 @@ INSERT INTO movie VALUES
 	('Animation', 'Frog',        '{"title": "Frog",        "year": 2012}');
 
 SELECT indextable.create('by_actor', 'movie', '{starring[*] AS actor}',
-                         include => '{starring::jsonb, title, year::int}');
+                         include => '{starring::jsonb, title, year::int}') \gset
 \d by_actor
 TABLE by_actor;
 
@@ -27,13 +27,13 @@ SELECT d ->> 'title' AS title FROM indextable.lookup('by_actor', '{"actor": "Bob
 SELECT genre, name FROM indextable.lookup(NULL::movie, 'by_actor', '{"actor": "Ann Ash"}');
 
 -- by actor and year, in order, and as a copy
-SELECT indextable.create('by_actor_year', 'movie', '{starring[*] AS actor, year::int}', 'denormalized');
+SELECT indextable.create('by_actor_year', 'movie', '{starring[*] AS actor, year::int}', 'denormalized') \gset
 SELECT actor, year, genre, name, doc ->> 'title' AS title FROM by_actor_year;
 SELECT d ->> 'title' AS title FROM indextable.lookup('by_actor_year', '{"actor": "Ann Ash"}') d;
 SELECT d ->> 'title' AS title FROM indextable.lookup('by_actor_year', '{"actor": "Ann Ash", "year": 2010}') d;
 
 -- by year and actor: every movie of a year comes once
-SELECT indextable.create('by_year_actor', 'movie', '{year::int, starring[*] AS actor}');
+SELECT indextable.create('by_year_actor', 'movie', '{year::int, starring[*] AS actor}') \gset
 SELECT name FROM indextable.lookup(NULL::movie, 'by_year_actor', '{"year": 2001}');
 
 -- new movie; an actor joins; one is replaced; a movie changes its genre, which is its key; one goes
@@ -53,13 +53,13 @@ CREATE VIEW actor AS
 	FROM movie m, jsonb_array_elements(CASE jsonb_typeof(doc -> 'starring')
 		WHEN 'array' THEN doc -> 'starring' ELSE jsonb_build_array(doc -> 'starring') END) actor
 	WHERE actor #>> '{}' IS NOT NULL;
-SELECT * FROM pg_temp.oracle('by_actor',
+CALL pg_temp.compare('by_actor',
 	$$SELECT actor, genre, name, doc #> '{starring}', doc #>> '{title}', (doc #>> '{year}')::int FROM actor$$);
-SELECT * FROM pg_temp.oracle('by_actor_year',
+CALL pg_temp.compare('by_actor_year',
 	$$SELECT actor, (doc #>> '{year}')::int, genre, name, doc FROM actor WHERE doc #>> '{year}' IS NOT NULL$$);
-SELECT * FROM pg_temp.oracle('by_year_actor',
+CALL pg_temp.compare('by_year_actor',
 	$$SELECT (doc #>> '{year}')::int, actor, genre, name FROM actor WHERE doc #>> '{year}' IS NOT NULL$$);
 
 SET client_min_messages = warning;
 DROP SCHEMA movies CASCADE;
-SELECT * FROM pg_temp.leftovers();
+CALL pg_temp.no_rows('pg_temp.leftovers()');

@@ -14,7 +14,7 @@ CREATE TABLE "Select ""from"" Ünï.côde"."Fact table; DROP" (
 SELECT indextable.create('"Select ""from"" Ünï.côde"."By ""Town"" 日本"', '"Select ""from"" Ünï.côde"."Fact table; DROP"',
 	ARRAY['"The ""Town"""'], include => ARRAY['"where"', '"a.b"."c d" AS "Étage ""2"""', '@"select"'], filter => '"select"');
 SELECT indextable.create('"Select ""from"" Ünï.côde"."By ""Town"" 日本"', '"Select ""from"" Ünï.côde"."Fact table; DROP"',
-	ARRAY['"The \"Town\""'], include => ARRAY['"where"', '"a.b"."c d" AS "Étage ""2"""', '@"select"'], filter => '"select"');
+	ARRAY['"The \"Town\""'], include => ARRAY['"where"', '"a.b"."c d" AS "Étage ""2"""', '@"select"'], filter => '"select"') \gset
 -- unqualified: the fact table's schema, and names fold as in SQL
 SELECT indextable.create('Table', '"Select ""from"" Ünï.côde"."Fact table; DROP"', '{Order[*], @user}', 'denormalized');
 SELECT indextable.create('"Table"', '"Select ""from"" Ünï.côde"."Fact table; DROP"', ARRAY['order', '@"Primary Key"']);
@@ -29,7 +29,7 @@ SELECT * FROM "Select ""from"" Ünï.côde"."table" ORDER BY 1;
 SELECT * FROM "Select ""from"" Ünï.côde"."Table" ORDER BY 1;
 SELECT "Primary Key", "user" FROM indextable.lookup(NULL::"Select ""from"" Ünï.côde"."Fact table; DROP",
 	'"Select ""from"" Ünï.côde"."By ""Town"" 日本"', '{"The \"Town\"": "Y''; --"}');
-SELECT * FROM pg_temp.oracle('"Select ""from"" Ünï.côde"."By ""Town"" 日本"',
+CALL pg_temp.compare('"Select ""from"" Ünï.côde"."By ""Town"" 日本"',
 	$$SELECT "Do'c" ->> 'The "Town"', "user", "Primary Key", "Do'c" ->> 'where', "Do'c" #>> '{a.b,c d}', "select"
 	  FROM "Select ""from"" Ünï.côde"."Fact table; DROP" WHERE "Do'c" ->> 'The "Town"' IS NOT NULL AND "select"$$);
 -- a mismatch and a duplicate name them as they are
@@ -39,7 +39,7 @@ SELECT indextable.create('"It''s unique"', '"Select ""from"" Ünï.côde"."Fact 
 INSERT INTO "Select ""from"" Ünï.côde"."Fact table; DROP" VALUES (4, 'd', '{"order": "%s"}');
 INSERT INTO "Select ""from"" Ünï.côde"."Fact table; DROP" VALUES (4, 'd', '{"order": 2}');
 TRUNCATE "Select ""from"" Ünï.côde"."Fact table; DROP";
-SELECT indextable.drop('"Select ""from"" Ünï.côde"."By ""Town"" 日本"');
+SELECT indextable.drop('"Select ""from"" Ünï.côde"."By ""Town"" 日本"') \gset
 DROP TABLE "Select ""from"" Ünï.côde"."Table", "Select ""from"" Ünï.côde"."It's unique";
 SELECT index_table FROM indextable.index_tables;
 SET client_min_messages = warning;
@@ -48,11 +48,11 @@ RESET client_min_messages;
 -- a name that is as long as names can be, and one that is longer
 CREATE TABLE plain (id int PRIMARY KEY, doc jsonb);
 SELECT indextable.create(repeat('i', 63), 'plain', '{a}');
-SELECT indextable.create('many_bytes', 'plain', ARRAY['"' || repeat('é', 31) || 'e"']);
+SELECT indextable.create('many_bytes', 'plain', ARRAY['"' || repeat('é', 31) || 'e"']) \gset
 INSERT INTO plain VALUES (1, jsonb_build_object(repeat('é', 31) || 'e', 'x'));
 TABLE many_bytes;
 SELECT indextable.create('too_many', 'plain', ARRAY['"' || repeat('é', 32) || '"']);
-SELECT indextable.create('too_many', 'plain', ARRAY['"' || repeat('é', 32) || '" AS short']);
+SELECT indextable.create('too_many', 'plain', ARRAY['"' || repeat('é', 32) || '" AS short']) \gset
 INSERT INTO plain VALUES (2, jsonb_build_object(repeat('é', 32), 'y'));
 TABLE too_many;
 -- what the server would cut is refused: the index table's name, its schema's, and a column's
@@ -81,8 +81,8 @@ SELECT repeat('é', 31) AS long \gset
 CALL indextable.rebuild((:'long' || 'p')::regclass);
 SELECT count(*), count(DISTINCT relname) FROM pg_class WHERE relname LIKE 'éééé%';
 SELECT * FROM indextable.verify((:'long' || 'p')::regclass);
-SELECT * FROM pg_temp.oracle(:'long' || 'p', $$SELECT doc ->> 'a', id FROM plain WHERE doc ->> 'a' IS NOT NULL$$);
-SELECT * FROM pg_temp.oracle(:'long' || 'q', $$SELECT doc ->> 'a', id FROM plain WHERE doc ->> 'a' IS NOT NULL$$);
+CALL pg_temp.compare(:'long' || 'p', $$SELECT doc ->> 'a', id FROM plain WHERE doc ->> 'a' IS NOT NULL$$);
+CALL pg_temp.compare(:'long' || 'q', $$SELECT doc ->> 'a', id FROM plain WHERE doc ->> 'a' IS NOT NULL$$);
 DROP TABLE plain;
 
 -- ---- composite primary keys of several types
@@ -91,9 +91,9 @@ CREATE TYPE mood AS ENUM ('sad', 'ok', 'happy');
 CREATE TABLE many_keys (extra int, t text, u uuid, doc jsonb, z timestamptz, n numeric(10,2), i int, c char(4), b bytea, m mood, d code, more text,
 	PRIMARY KEY (i, u, t, n, z, c, b, m, d));
 ALTER TABLE many_keys DROP COLUMN extra;
-SELECT indextable.create('by_k', 'many_keys', '{k}', include => '{v}');
-SELECT indextable.create('by_k_part', 'many_keys', '{k, @n, @t}');
-SELECT indextable.create('by_tags', 'many_keys', '{tags[*]}', 'denormalized');
+SELECT indextable.create('by_k', 'many_keys', '{k}', include => '{v}') \gset
+SELECT indextable.create('by_k_part', 'many_keys', '{k, @n, @t}') \gset
+SELECT indextable.create('by_tags', 'many_keys', '{tags[*]}', 'denormalized') \gset
 \d by_k
 INSERT INTO many_keys SELECT 't' || i, ('00000000-0000-0000-0000-00000000000' || i)::uuid, jsonb_build_object('k', i % 2, 'v', i, 'tags', ARRAY[i, i + 1]),
 	'2024-01-01Z'::timestamptz + i * interval '1 day', i * 1.5, i, 'c' || i, 'b'::bytea, 'ok', 'd', 'more' FROM generate_series(1, 6) i;
@@ -105,15 +105,15 @@ DELETE FROM many_keys WHERE i = 5;
 SELECT k, i, t, n, z, c, m, d, v FROM by_k ORDER BY i;
 SELECT i, t FROM indextable.lookup(NULL::many_keys, 'by_k_part', '{"k": "1", "n": 1.5}');
 SELECT i FROM indextable.lookup(NULL::many_keys, 'by_tags', '{"tags": "3"}');
-SELECT * FROM pg_temp.oracle('by_k', $$SELECT doc ->> 'k', i, u, t, n, z, c, b, m, d, doc ->> 'v' FROM many_keys$$);
-SELECT * FROM pg_temp.oracle('by_k_part', $$SELECT doc ->> 'k', n, t, i, u, z, c, b, m, d FROM many_keys$$);
-SELECT * FROM pg_temp.oracle('by_tags', $$SELECT e, i, u, t, n, z, c, b, m, d, doc FROM many_keys, jsonb_array_elements_text(doc -> 'tags') e$$);
+CALL pg_temp.compare('by_k', $$SELECT doc ->> 'k', i, u, t, n, z, c, b, m, d, doc ->> 'v' FROM many_keys$$);
+CALL pg_temp.compare('by_k_part', $$SELECT doc ->> 'k', n, t, i, u, z, c, b, m, d FROM many_keys$$);
+CALL pg_temp.compare('by_tags', $$SELECT e, i, u, t, n, z, c, b, m, d, doc FROM many_keys, jsonb_array_elements_text(doc -> 'tags') e$$);
 DROP TABLE many_keys;
 
 -- ---- columns and tables that change
 CREATE TABLE fact (a int, gone text, id int PRIMARY KEY, doc jsonb, live boolean DEFAULT true, note text DEFAULT 'n');
 ALTER TABLE fact DROP COLUMN gone;
-SELECT indextable.create('by_k', 'fact', '{k}', include => '{@note, @live}', filter => 'live');
+SELECT indextable.create('by_k', 'fact', '{k}', include => '{@note, @live}', filter => 'live') \gset
 SELECT indextable.create('full', 'fact', '{k, @a}', 'denormalized');
 INSERT INTO fact VALUES (1, 1, '{"k": "a"}');
 -- added, with and without a default; dropped; renamed: each followed by writes
@@ -164,21 +164,21 @@ SELECT key FROM indextable.lookup(NULL::names_far.facts, 'names_far.by_key', '{"
 SELECT key FROM indextable.lookup(NULL::names_far.facts, 'names_far.by_key', '{"k": "z"}');
 -- the oracle was temporary, and went with the session
 \i :src/sql/include/oracle.psql
-SELECT * FROM pg_temp.oracle('names_far.by_key', $$SELECT document ->> 'k', key, remark, alive FROM names_far.facts WHERE alive$$);
-SELECT * FROM pg_temp.oracle('"full"', $$SELECT document ->> 'k', alpha, key, document FROM names_far.facts WHERE alpha IS NOT NULL$$);
+CALL pg_temp.compare('names_far.by_key', $$SELECT document ->> 'k', key, remark, alive FROM names_far.facts WHERE alive$$);
+CALL pg_temp.compare('"full"', $$SELECT document ->> 'k', alpha, key, document FROM names_far.facts WHERE alpha IS NOT NULL$$);
 -- what fields depend on can be dropped, or change its type, only when the index tables are gone
 ALTER TABLE names_far.facts DROP COLUMN remark;
 ALTER TABLE names_far.facts ALTER alpha TYPE bigint;
 INSERT INTO names_far.facts (alpha, key, document) VALUES (11, 11, '{"k": "k"}');
-SELECT * FROM pg_temp.oracle('names_far.by_key', $$SELECT document ->> 'k', key, remark, alive FROM names_far.facts WHERE alive$$);
-SELECT * FROM pg_temp.oracle('"full"', $$SELECT document ->> 'k', alpha, key, document FROM names_far.facts WHERE alpha IS NOT NULL$$);
-SELECT indextable.drop('names_far.by_key'), indextable.drop('"full"');
+CALL pg_temp.compare('names_far.by_key', $$SELECT document ->> 'k', key, remark, alive FROM names_far.facts WHERE alive$$);
+CALL pg_temp.compare('"full"', $$SELECT document ->> 'k', alpha, key, document FROM names_far.facts WHERE alpha IS NOT NULL$$);
+SELECT indextable.drop('names_far.by_key'), indextable.drop('"full"') \gset
 ALTER TABLE names_far.facts DROP COLUMN remark;
 ALTER TABLE names_far.facts ALTER alpha TYPE bigint;
 SELECT indextable.create('full', 'names_far.facts', '{k, @alpha}', 'denormalized', document => 'document');
 INSERT INTO names_far.facts (alpha, key, document) VALUES (5000000000, 12, '{"k": "l"}');
-SELECT * FROM pg_temp.oracle('names_far."full"', $$SELECT document ->> 'k', alpha, key, document FROM names_far.facts WHERE alpha IS NOT NULL$$);
+CALL pg_temp.compare('names_far."full"', $$SELECT document ->> 'k', alpha, key, document FROM names_far.facts WHERE alpha IS NOT NULL$$);
 
 SET client_min_messages = warning;
 DROP SCHEMA names, names_far CASCADE;
-SELECT * FROM pg_temp.leftovers();
+CALL pg_temp.no_rows('pg_temp.leftovers()');

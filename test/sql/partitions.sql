@@ -55,7 +55,7 @@ CREATE FUNCTION triggers(root text) RETURNS TABLE (tab text, names text) LANGUAG
 	SELECT relid::regclass::text, string_agg(substr(tgname, 12) || CASE tgenabled WHEN 'A' THEN '' ELSE ' (' || tgenabled::text || ')' END, ' ' ORDER BY tgname)
 	FROM pg_partition_tree(root::regclass) LEFT JOIN pg_trigger ON tgrelid = relid AND tgname LIKE 'indextable\_%' GROUP BY relid ORDER BY min(relid::regclass::text COLLATE "C")
 $$;
-\set check 'SELECT * FROM drift();'
+\set check 'CALL pg_temp.no_rows(''drift()'');'
 
 -- ---- a table of lists, of which one is of ranges and the default one of hashes; columns in every order
 CREATE TABLE f (gone int, doc jsonb, region text, id int, note text, PRIMARY KEY (id, region)) PARTITION BY LIST (region);
@@ -216,7 +216,7 @@ INSERT INTO f_a (id, region, doc) VALUES (502, 'a', '{"u": "same"}');
 CREATE TABLE strict_n (id int PRIMARY KEY, doc jsonb) PARTITION BY RANGE (id);
 CREATE TABLE strict_1 PARTITION OF strict_n FOR VALUES FROM (0) TO (10);
 INSERT INTO expected VALUES ('strict_k', $$SELECT (doc ->> 'n')::int, id FROM strict_n$$);
-SELECT indextable.create('strict_k', 'strict_n', '{n::int}');
+SELECT indextable.create('strict_k', 'strict_n', '{n::int}') \gset
 INSERT INTO strict_n VALUES (1, '{"n": 1}');
 INSERT INTO strict_n VALUES (2, '{"n": "x"}');
 INSERT INTO strict_1 VALUES (2, '{"n": "x"}');
@@ -481,9 +481,9 @@ ALTER TABLE f ATTACH PARTITION f_m FOR VALUES IN ('m');
 SELECT entries();
 -- what is not taken
 CREATE TABLE f_own (LIKE f INCLUDING ALL);
-SELECT indextable.create('own_k', 'f_own', '{k}');
+SELECT indextable.create('own_k', 'f_own', '{k}') \gset
 SELECT refused($$ALTER TABLE f ATTACH PARTITION f_own FOR VALUES IN ('own')$$);
-SELECT indextable.drop('own_k');
+SELECT indextable.drop('own_k') \gset
 ALTER TABLE f ATTACH PARTITION f_own FOR VALUES IN ('own');
 :check
 DROP TABLE f_own;
@@ -580,7 +580,7 @@ INSERT INTO f (id, region, doc) VALUES (1, 'r', d(9009));
 SET client_min_messages = error;
 DROP SCHEMA parttest_s CASCADE;
 RESET client_min_messages;
-SELECT * FROM wrong_but_active();
+CALL pg_temp.no_rows('wrong_but_active()');
 CALL mend();
 :check
 CREATE ROLE regress_it_leaf;
@@ -592,7 +592,7 @@ INSERT INTO f (id, region, doc) VALUES (1, 'r', d(9009));
 SET client_min_messages = error;
 DROP OWNED BY regress_it_leaf;
 RESET client_min_messages;
-SELECT * FROM wrong_but_active();
+CALL pg_temp.no_rows('wrong_but_active()');
 CALL mend();
 :check
 -- the owner of the schema may drop it, without owning it
@@ -602,7 +602,7 @@ INSERT INTO f (id, region, doc) VALUES (1, 'r', d(9009));
 SET ROLE regress_it_schema;
 DROP TABLE parttest_s.f_r;
 RESET ROLE;
-SELECT * FROM wrong_but_active();
+CALL pg_temp.no_rows('wrong_but_active()');
 CALL mend();
 :check
 
@@ -731,20 +731,20 @@ SELECT * FROM triggers('f');
 :check
 
 -- ---- alter(), rebuild(), build()
-SELECT indextable.alter('f_k', maintenance => 'async'), indextable.alter('f_q', maintenance => 'transactional');
+SELECT indextable.alter('f_k', maintenance => 'async'), indextable.alter('f_q', maintenance => 'transactional') \gset
 UPDATE f SET region = 'b' WHERE region = 'c' AND id % 2 = 0;
 :check
 SELECT * FROM triggers('f');
-SELECT indextable.alter('f_k', maintenance => 'transactional');
-SELECT indextable.alter('f_q', maintenance => 'async');
-SELECT indextable.alter('f_p', include => '{t::jsonb}');
+SELECT indextable.alter('f_k', maintenance => 'transactional') \gset
+SELECT indextable.alter('f_q', maintenance => 'async') \gset
+SELECT indextable.alter('f_p', include => '{t::jsonb}') \gset
 UPDATE expected SET recompute = $$SELECT doc ->> 'k', id, region, doc -> 't' FROM f WHERE doc ->> 'k' IS NOT NULL$$ WHERE index_table = 'f_p';
 :check
 CALL indextable.rebuild('f_d', 7);
 CALL indextable.rebuild('f_u');
 CALL indextable.rebuild('f_q', 7);
 :check
-SELECT indextable.create('f_b', 'f', '{t[*],k}', populate => false);
+SELECT indextable.create('f_b', 'f', '{t[*],k}', populate => false) \gset
 INSERT INTO expected VALUES ('f_b', replace((SELECT recompute FROM expected WHERE index_table = 'f_t'), 't, id, region FROM', 't, doc ->> ''k'', id, region FROM') || $$ AND doc ->> 'k' IS NOT NULL$$);
 INSERT INTO f (id, region, doc) VALUES (9030, 'c', d(9030)), (9031, 'd', d(9031));
 CREATE TABLE f_q1 (LIKE f);
@@ -755,8 +755,8 @@ ALTER TABLE f_c DETACH PARTITION f_c2;
 CALL indextable.build('f_b', 10);
 SELECT states();
 :check
-SELECT indextable.drop('f_b');
-SELECT indextable.create('f_b', 'f', '{t[*],k}', populate => false);
+SELECT indextable.drop('f_b') \gset
+SELECT indextable.create('f_b', 'f', '{t[*],k}', populate => false) \gset
 CREATE TABLE f_q2 PARTITION OF f FOR VALUES IN ('q2');
 INSERT INTO f_q2 (id, region, doc) VALUES (1, 'q2', d(9060));
 DROP TABLE f_q1;
@@ -777,7 +777,7 @@ CREATE TABLE g_2d PARTITION OF g_2 DEFAULT PARTITION BY HASH (name, u);
 CREATE TABLE g_2d0 PARTITION OF g_2d FOR VALUES WITH (MODULUS 2, REMAINDER 0);
 CREATE TABLE g_2d1 PARTITION OF g_2d FOR VALUES WITH (MODULUS 2, REMAINDER 1);
 INSERT INTO expected VALUES ('g_k', $$SELECT doc ->> 'k', "N o", name, u, at FROM g$$), ('g_q', $$SELECT doc ->> 'k', "N o", name, u, at FROM g$$);
-SELECT indextable.create('g_k', 'g', '{k}'), indextable.create('g_q', 'g', '{k}', maintenance => 'async');
+SELECT indextable.create('g_k', 'g', '{k}'), indextable.create('g_q', 'g', '{k}', maintenance => 'async') \gset
 INSERT INTO g SELECT '2023-06-01'::timestamptz + i * interval '9 days', md5((i % 7)::text)::uuid, (ARRAY['Anna', 'anna', 'BOB', 'Cy', 'cY', 'é'])[1 + i % 6], i % 9 + 0.50, d(i) FROM generate_series(1, 60) i;
 :check
 UPDATE g SET at = at + '100 days' WHERE at < '2024-09-01';
@@ -803,23 +803,23 @@ DROP TABLE g;
 CREATE TABLE n (r int, id int, doc jsonb, PRIMARY KEY (r, id)) PARTITION BY LIST (r);
 CREATE TABLE n_1 PARTITION OF n FOR VALUES IN (1) PARTITION BY HASH (id);
 CREATE TABLE n_2 PARTITION OF n FOR VALUES IN (2);
-SELECT indextable.create('n_k', 'n', '{k}');
+SELECT indextable.create('n_k', 'n', '{k}') \gset
 CREATE TABLE n_1a PARTITION OF n_1 FOR VALUES WITH (MODULUS 2, REMAINDER 0);
 CREATE TABLE n_1b (LIKE n INCLUDING ALL);
 INSERT INTO n_1b SELECT 1, g, '{"k": "b"}' FROM generate_series(1, 20) g WHERE satisfies_hash_partition('n_1'::regclass, 2, 1, g);
 ALTER TABLE n_1 ATTACH PARTITION n_1b FOR VALUES WITH (MODULUS 2, REMAINDER 1);
 INSERT INTO n SELECT 1 + g % 2, g, '{"k": "a"}' FROM generate_series(21, 40) g;
-SELECT * FROM pg_temp.oracle('n_k', $$SELECT doc ->> 'k', r, id FROM n$$);
+CALL pg_temp.compare('n_k', $$SELECT doc ->> 'k', r, id FROM n$$);
 -- a command on the middle one only
 ALTER TABLE n_1 OWNER TO CURRENT_USER;
 ALTER TABLE n_1 DETACH PARTITION n_1a;
-SELECT * FROM pg_temp.oracle('n_k', $$SELECT doc ->> 'k', r, id FROM n$$);
+CALL pg_temp.compare('n_k', $$SELECT doc ->> 'k', r, id FROM n$$);
 DROP TABLE n, n_1a;
 -- its keys may be kept unique by each partition alone
 CREATE TABLE n (r int NOT NULL, id int NOT NULL, doc jsonb) PARTITION BY LIST (r);
 CREATE TABLE n_1 PARTITION OF n FOR VALUES IN (1) PARTITION BY HASH (id);
 CREATE TABLE n_1a PARTITION OF n_1 (UNIQUE (r, id)) FOR VALUES WITH (MODULUS 1, REMAINDER 0);
-SELECT indextable.create('n_k', 'n', '{k}', primary_key => '{r,id}');
+SELECT indextable.create('n_k', 'n', '{k}', primary_key => '{r,id}') \gset
 CREATE ROLE regress_it_middle;
 GRANT CREATE ON SCHEMA parttest TO regress_it_middle;
 ALTER TABLE n_1 OWNER TO regress_it_middle;
@@ -832,7 +832,7 @@ DROP TABLE n;
 SELECT indextable.drop(index_table) FROM (SELECT index_table FROM indextable.index_tables WHERE index_table <> 'f_k'::regclass ORDER BY index_table::text COLLATE "C" OFFSET 0) x;
 SELECT * FROM triggers('f');
 :check
-SELECT indextable.drop('f_k');
+SELECT indextable.drop('f_k') \gset
 SELECT * FROM triggers('f');
 INSERT INTO f (id, region, doc) VALUES (1, 'nothing', '{}');
 DELETE FROM expected WHERE index_table = 'f_p';
@@ -843,20 +843,20 @@ CREATE TABLE f_z PARTITION OF f FOR VALUES IN ('last');
 INSERT INTO f_z (id, region, doc) VALUES (1, 'last', d(9999));
 ALTER TABLE f DETACH PARTITION f_z;
 DROP TABLE f;
-SELECT * FROM pg_temp.leftovers();
+CALL pg_temp.no_rows('pg_temp.leftovers()');
 DROP TABLE f_z;
 
 -- a partition whose primary key is checked later than the table's: two rows of one key share an entry
 CREATE TABLE late (id int, r int, v int, doc jsonb, PRIMARY KEY (id, r)) PARTITION BY LIST (r);
 CREATE TABLE late_1 (id int NOT NULL, r int NOT NULL, v int, doc jsonb, PRIMARY KEY (id, r) DEFERRABLE INITIALLY DEFERRED);
 ALTER TABLE late ATTACH PARTITION late_1 FOR VALUES IN (1);
-SELECT indextable.create('late_t', 'late', '{town}');
+SELECT indextable.create('late_t', 'late', '{town}') \gset
 INSERT INTO late VALUES (1, 1, 1, '{"town": "x"}');
 BEGIN;
 INSERT INTO late VALUES (1, 1, 2, '{"town": "x"}');
 DELETE FROM late WHERE v = 1;
 COMMIT;
-SELECT * FROM pg_temp.oracle('late_t', $$SELECT doc ->> 'town', id, r FROM late$$);
+CALL pg_temp.compare('late_t', $$SELECT doc ->> 'town', id, r FROM late$$);
 DROP TABLE late;
 SET client_min_messages = warning;
 DROP SCHEMA parttest, parttest_s CASCADE;

@@ -105,7 +105,7 @@ CREATE COLLATION folded (provider = icu, locale = 'und-u-ks-level2', determinist
 CREATE COLLATION reordered (provider = icu, locale = 'en-u-kf-upper');
 CREATE TABLE texts (id int PRIMARY KEY, doc jsonb, name text COLLATE folded, plain_name text COLLATE "C");
 INSERT INTO texts SELECT i, jsonb_build_object('a', a), a, a FROM unnest('{a,A,b,B,ä,Ä,Z,z,a b,ab,"",ss,ß}'::text[]) WITH ORDINALITY t (a, i);
-SELECT indextable.create('texts_c', 'texts', ARRAY['a COLLATE "C"']), indextable.create('texts_folded', 'texts', '{@name}'), indextable.create('texts_plain', 'texts', '{@plain_name}');
+SELECT indextable.create('texts_c', 'texts', ARRAY['a COLLATE "C"']), indextable.create('texts_folded', 'texts', '{@name}'), indextable.create('texts_plain', 'texts', '{@plain_name}') \gset
 SELECT d AS difference FROM (VALUES
 	('only texts_c', false, $$SELECT id FROM texts WHERE doc ->> 'a' = 'a'$$), ('only texts_c', false, $$SELECT id FROM texts WHERE doc ->> 'a' = 'a' COLLATE reordered$$), ('only texts_c', false, $$SELECT id FROM texts WHERE doc ->> 'a' = 'a' COLLATE folded$$),
 	(NULL, false, $$SELECT id FROM texts WHERE doc ->> 'a' > 'a'$$), (NULL, false, $$SELECT id FROM texts WHERE doc ->> 'a' COLLATE "C" > 'a'$$), (NULL, false, $$SELECT id FROM texts WHERE doc ->> 'a' COLLATE reordered > 'a'$$),
@@ -124,7 +124,7 @@ ALTER TABLE parent ADD COLUMN late int DEFAULT 5;
 CREATE TABLE late_key (id int, doc jsonb, CONSTRAINT k PRIMARY KEY (id) DEFERRABLE);
 INSERT INTO parent (id, doc, p) SELECT id, doc, 1 + id % 3 FROM sample;
 INSERT INTO late_key SELECT id, doc FROM sample;
-SELECT indextable.create('parent_t', 'parent', '{town}', include => '{@twice}'), indextable.create('parent_p', 'parent', '{@p, town}'), indextable.create('late_t', 'late_key', '{town}');
+SELECT indextable.create('parent_t', 'parent', '{town}', include => '{@twice}'), indextable.create('parent_p', 'parent', '{@p, town}'), indextable.create('late_t', 'late_key', '{town}') \gset
 SELECT d AS difference FROM (VALUES
 	('only parent_t', $$SELECT id, twice FROM parent WHERE doc ->> 'town' = 't1'$$), ('parent_t', $$SELECT parent, late FROM parent WHERE doc ->> 'town' = 't1'$$), ('only parent_p', $$SELECT id FROM parent WHERE p = 2 AND doc ->> 'town' > 't1'$$), (NULL, $$SELECT id FROM parent WHERE p IN (2, 3, 7::bigint) AND doc ->> 'town' > 't1'$$),
 	('only parent_t', $$SELECT id FROM ONLY parent WHERE doc ->> 'town' = 't1'$$), ('only late_t', $$SELECT id FROM late_key WHERE doc ->> 'town' = 't1'$$), ('native', $$SELECT * FROM late_key WHERE doc ->> 'town' = 't1'$$)

@@ -50,7 +50,7 @@ SELECT DISTINCT args, caching, scans FROM (VALUES ('{"town": "t1"}'), ('{"tags":
 SELECT index_table, used, reason FROM indextable.explain($$SELECT id FROM plain WHERE doc @> $1$$) WHERE index_table::text IN ('plain_t1', 'plain_tag', 'plain_age') ORDER BY 1;
 CREATE TABLE guest (id int PRIMARY KEY, doc jsonb);
 INSERT INTO guest SELECT i, jsonb_build_object('town', 't' || i % 500, 'name', 'n' || i, 'pad', repeat('x', 200)) FROM generate_series(1, 5000) i;
-SELECT indextable.create('guest_town', 'guest', '{town, name}');
+SELECT indextable.create('guest_town', 'guest', '{town, name}') \gset
 VACUUM ANALYZE guest, guest_town;
 PREPARE whole AS SELECT count(*) FROM guest WHERE doc @> $1;
 PREPARE field AS SELECT count(*) FROM guest WHERE doc @> jsonb_build_object('town', $1::text);
@@ -172,17 +172,17 @@ BEGIN
 	END LOOP;
 END $$;
 SELECT * FROM pg_temp.state();
-SELECT indextable.create('f_k', 'f', '{k}');
+SELECT indextable.create('f_k', 'f', '{k}') \gset
 SELECT * FROM pg_temp.state();
-SELECT indextable.alter('f_k', maintenance => 'async');
+SELECT indextable.alter('f_k', maintenance => 'async') \gset
 SELECT * FROM pg_temp.state();
-SELECT indextable.alter('f_k', maintenance => 'transactional');
+SELECT indextable.alter('f_k', maintenance => 'transactional') \gset
 SELECT * FROM pg_temp.state();
 ALTER TABLE f_k RENAME TO f_renamed;
 SELECT * FROM pg_temp.state();
-SELECT indextable.alter('f_renamed', filter => $$(doc ->> 'live')::boolean$$);
+SELECT indextable.alter('f_renamed', filter => $$(doc ->> 'live')::boolean$$) \gset
 SELECT * FROM pg_temp.state();
-SELECT indextable.alter('f_renamed', filter => '');
+SELECT indextable.alter('f_renamed', filter => '') \gset
 SELECT * FROM pg_temp.state();
 CALL indextable.rebuild('f_renamed');
 ALTER TABLE f ADD COLUMN later text DEFAULT 'later';
@@ -195,7 +195,7 @@ INSERT INTO f VALUES (5, '{"k": "k1"}'), (6, '{"k": "k2"}');
 SELECT * FROM pg_temp.state();
 ROLLBACK;
 SELECT * FROM pg_temp.state();
-SELECT indextable.drop('f_renamed');
+SELECT indextable.drop('f_renamed') \gset
 SELECT * FROM pg_temp.state();
 RESET plan_cache_mode;
 SET indextable.planner = off;
@@ -203,7 +203,7 @@ DEALLOCATE ALL;
 
 -- ---- filters: served if the conditions imply them
 SELECT indextable.create('f_live', 'f', '{k}', filter => $$(doc ->> 'live')::boolean$$), indextable.create('f_small', 'f', '{k}', include => '{v::int}', filter => $$(doc ->> 'v')::int < 20 AND doc ? 'live'$$),
-	indextable.create('f_id', 'f', '{s}', filter => 'id > 10');
+	indextable.create('f_id', 'f', '{s}', filter => 'id > 10') \gset
 SELECT d AS difference FROM (VALUES
 	('native', NULL, $$SELECT id FROM f WHERE doc ->> 'k' = 'k1'$$),
 	('only f_live', NULL, $$SELECT id FROM f WHERE doc ->> 'k' = 'k1' AND (doc ->> 'live')::boolean$$),
@@ -226,14 +226,14 @@ SELECT d AS difference FROM (VALUES
 	('native', NULL, $$SELECT count(*) FROM f$$),
 	(NULL, NULL, $$SELECT count(*) FROM f WHERE id > 10 AND doc ->> 's' IS NOT NULL$$)
 ) q (scans, args, query), pg_temp.differences(query, scans, args) d;
-SELECT indextable.drop('f_live'), indextable.drop('f_small'), indextable.drop('f_id');
+SELECT indextable.drop('f_live'), indextable.drop('f_small'), indextable.drop('f_id') \gset
 
 -- ---- constraints: they say what is never NULL only if all rows comply
 CREATE TABLE c (id int, doc jsonb, PRIMARY KEY (id)) PARTITION BY RANGE (id);
 CREATE TABLE c_1 PARTITION OF c FOR VALUES FROM (0) TO (10);
 CREATE TABLE c_2 PARTITION OF c FOR VALUES FROM (10) TO (20);
 INSERT INTO c SELECT i, jsonb_build_object('a', 'a' || i % 3, 'b', 'b' || i % 4) FROM generate_series(1, 18) i;
-SELECT indextable.create('c_ab', 'c', '{a, b}'), indextable.create('c_tags', 'c', '{tags[*]}');
+SELECT indextable.create('c_ab', 'c', '{a, b}'), indextable.create('c_tags', 'c', '{tags[*]}') \gset
 -- a partition by its name, with the columns of the root
 SELECT pg_temp.differences($$SELECT id FROM c_1 WHERE doc ->> 'a' = 'a1' AND doc ->> 'b' > 'b1'$$, 'native') AS difference;
 -- nothing: a row without b makes the index table incomplete
@@ -270,7 +270,7 @@ CALL pg_temp.settled();
 SELECT pg_temp.differences($$SELECT id FROM c WHERE doc -> 'tags' ? 'x'$$, 'c_tags') AS difference;
 CREATE TABLE c_plain (id int PRIMARY KEY, doc jsonb);
 INSERT INTO c_plain VALUES (1, '{"a": "a1"}'), (2, '{"a": "a1", "b": "b1"}');
-SELECT indextable.create('cp_ab', 'c_plain', '{a, b}');
+SELECT indextable.create('cp_ab', 'c_plain', '{a, b}') \gset
 SELECT pg_temp.differences($$SELECT id FROM c_plain WHERE doc ->> 'a' = 'a1'$$, 'native') AS difference;
 UPDATE c_plain SET doc = doc || '{"b": "b2"}';
 ALTER TABLE c_plain ADD CHECK (doc ->> 'b' IS NOT NULL) NO INHERIT;
@@ -279,8 +279,8 @@ SELECT pg_temp.differences($$SELECT id FROM c_plain WHERE doc ->> 'a' = 'a1'$$) 
 -- ---- what is skipped, unique, and partitioned
 CREATE TABLE odd (id int PRIMARY KEY, doc jsonb);
 INSERT INTO odd SELECT i, jsonb_build_object('n', CASE WHEN i % 10 = 9 THEN '"x"' ELSE to_jsonb(i % 6) END, 'k', 'k' || i % 4, 'u', 'u' || i, 'o', CASE WHEN i % 5 = 0 THEN 'null'::jsonb ELSE to_jsonb(i % 3) END) FROM generate_series(1, 40) i;
-SELECT indextable.create('odd_kn', 'odd', '{k, n::int}', on_mismatch => 'skip'), indextable.create('odd_u', 'odd', '{u}', is_unique => true, include => '{k}'), indextable.create('odd_o', 'odd', '{o::jsonb}');
-SELECT indextable.create('odd_hash', 'odd', '{k, u}', partitions => 3), indextable.create('odd_range', 'odd', '{u, k}', include => '{o::jsonb}', partition_by => 'RANGE (u)', partition_bounds => '{"FROM (''u1'') TO (''u2'')", "FROM (''u2'') TO (''u3'')"}');
+SELECT indextable.create('odd_kn', 'odd', '{k, n::int}', on_mismatch => 'skip'), indextable.create('odd_u', 'odd', '{u}', is_unique => true, include => '{k}'), indextable.create('odd_o', 'odd', '{o::jsonb}') \gset
+SELECT indextable.create('odd_hash', 'odd', '{k, u}', partitions => 3), indextable.create('odd_range', 'odd', '{u, k}', include => '{o::jsonb}', partition_by => 'RANGE (u)', partition_bounds => '{"FROM (''u1'') TO (''u2'')", "FROM (''u2'') TO (''u3'')"}') \gset
 ANALYZE odd, odd_hash, odd_range;
 SELECT d AS difference FROM (VALUES
 	($$SELECT id FROM odd WHERE doc ->> 'k' = 'k1'$$), ($$SELECT id, doc ->> 'k', doc ->> 'u' FROM odd WHERE doc ->> 'k' = 'k1' ORDER BY doc ->> 'u'$$), ($$SELECT doc ->> 'k', doc ->> 'u' FROM odd WHERE doc ->> 'k' > 'k0' AND doc ->> 'u' IS NOT NULL ORDER BY 1, 2$$),
@@ -293,7 +293,7 @@ SELECT d AS difference FROM (VALUES
 -- a row comes once, however many elements it has
 CREATE TABLE many (id int PRIMARY KEY, doc jsonb NOT NULL);
 INSERT INTO many SELECT i, jsonb_build_object('a', 'a' || i % 2, 'tags', jsonb_build_array('x', 'y' || i)) FROM generate_series(1, 6) i;
-SELECT indextable.create('many_tags', 'many', '{tags[*]}'), indextable.create('many_a', 'many', '{a, tags[*]}');
+SELECT indextable.create('many_tags', 'many', '{tags[*]}'), indextable.create('many_a', 'many', '{a, tags[*]}') \gset
 SELECT d AS difference FROM (VALUES ('native', $$SELECT id FROM many$$), ('native', $$SELECT count(*) FROM many WHERE doc ->> 'a' = 'a1'$$), ('many_tags', $$SELECT id FROM many WHERE doc -> 'tags' @> '["x"]'$$), ('many_a', $$SELECT id FROM many WHERE doc ->> 'a' = 'a1' AND doc -> 'tags' @> '["x"]'$$),
 	(NULL, $$SELECT id FROM many WHERE doc -> 'tags' @> '["x", "y3"]'$$), (NULL, $$SELECT id FROM many WHERE doc ->> 'a' IN ('a0', 'a1') AND doc @> '{"tags": ["x"]}'$$)) q (scans, query), pg_temp.differences(query, scans) d;
 -- an expression that fails is not evaluated for partitions that a native plan leaves out
@@ -302,7 +302,7 @@ CREATE TABLE cast_part_1 PARTITION OF cast_part FOR VALUES IN (1, 2, 3, 4, 5, 6,
 CREATE TABLE cast_part_2 PARTITION OF cast_part FOR VALUES IN (11);
 INSERT INTO cast_part SELECT i, 1 + i % 8, jsonb_build_object('town', 't' || i % 3, 'n', i, 'kind', 'number') FROM generate_series(1, 30) i;
 INSERT INTO cast_part SELECT i, 11, jsonb_build_object('town', 't' || i % 3, 'n', 'x', 'kind', 'text') FROM generate_series(31, 60) i;
-SELECT indextable.create('cast_town', 'cast_part', '{town}');
+SELECT indextable.create('cast_town', 'cast_part', '{town}') \gset
 CREATE TABLE cast_other (town text, n int);
 INSERT INTO cast_other VALUES ('t1', 1), ('t2', 9);
 ANALYZE cast_part, cast_other;

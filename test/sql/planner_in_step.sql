@@ -206,7 +206,7 @@ END $$;
 -- the first row of a foreign key's action, before anything is known of its entries
 CREATE TABLE child (id int PRIMARY KEY, parent int REFERENCES parent ON DELETE CASCADE, doc jsonb);
 INSERT INTO child SELECT i, 9, d('a') FROM generate_series(1, 4) i;
-SELECT indextable.create('child_k', 'child', '{k}');
+SELECT indextable.create('child_k', 'child', '{k}') \gset
 CREATE FUNCTION count_children() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE native bigint; forced bigint;
 BEGIN
@@ -302,7 +302,7 @@ ROLLBACK;
 -- a deferrable primary key: until it is checked two rows have one key and perhaps one entry
 CREATE TABLE shared (id int PRIMARY KEY DEFERRABLE INITIALLY DEFERRED, doc jsonb);
 INSERT INTO shared VALUES (1, d('a')), (2, d('a'));
-SELECT indextable.create('shared_k', 'shared', '{k}', include => '{v}');
+SELECT indextable.create('shared_k', 'shared', '{k}', include => '{v}') \gset
 INSERT INTO facts VALUES ('shared');
 BEGIN;
 INSERT INTO shared VALUES (1, d('a'));
@@ -316,7 +316,7 @@ SELECT look('after all');
 BEGIN;
 SELECT declare_cursors('kept', 'lazy_plain');
 SELECT start('kept');
-SELECT indextable.create('plain_v', 'plain', '{v}');
+SELECT indextable.create('plain_v', 'plain', '{v}') \gset
 SELECT look('with another index table');
 SELECT native, native = fetched('kept2') AS same FROM (SELECT fetched('kept1') AS native) q;
 ROLLBACK;
@@ -336,11 +336,11 @@ UPDATE plain SET doc = d('a') WHERE load_and_look();
 SELECT look('after that');
 ROLLBACK;
 \i :src/sql/include/oracle.psql
-SELECT * FROM pg_temp.oracle('plain_k', $$SELECT doc ->> 'k', id, doc ->> 'v' FROM plain$$);
-SELECT * FROM pg_temp.oracle('root_k', $$SELECT doc ->> 'k', id, doc ->> 'v' FROM root$$);
-SELECT * FROM pg_temp.oracle('below_k', $$SELECT doc ->> 'k', id, doc ->> 'v' FROM below$$);
-SELECT * FROM pg_temp.oracle('shared_k', $$SELECT doc ->> 'k', id, doc ->> 'v' FROM shared$$);
+CALL pg_temp.compare('plain_k', $$SELECT doc ->> 'k', id, doc ->> 'v' FROM plain$$);
+CALL pg_temp.compare('root_k', $$SELECT doc ->> 'k', id, doc ->> 'v' FROM root$$);
+CALL pg_temp.compare('below_k', $$SELECT doc ->> 'k', id, doc ->> 'v' FROM below$$);
+CALL pg_temp.compare('shared_k', $$SELECT doc ->> 'k', id, doc ->> 'v' FROM shared$$);
 
 SET client_min_messages = warning;
 DROP SCHEMA planner_in_step CASCADE;
-SELECT * FROM pg_temp.leftovers();
+CALL pg_temp.no_rows('pg_temp.leftovers()');

@@ -278,7 +278,7 @@ SELECT * FROM pg_temp.first_is_fallback();
 -- ---- rows may have changed since asynchronous entries were written, which come in order
 CREATE TABLE late (id int PRIMARY KEY, doc jsonb, note text DEFAULT 'note');
 INSERT INTO late SELECT i, jsonb_build_object('k', 'k' || i % 3) FROM generate_series(1, 12) i;
-SELECT indextable.create('late_k', 'late', '{k}', maintenance => 'async');
+SELECT indextable.create('late_k', 'late', '{k}', maintenance => 'async') \gset
 UPDATE late SET doc = jsonb_build_object('k', 'k' || (id + 1) % 3) WHERE id < 9;
 SET indextable.stale_reads = on;
 SET enable_hashagg = off;
@@ -289,7 +289,7 @@ RESET indextable.stale_reads;
 
 -- ---- no rows are fetched by a deferrable primary key
 CREATE TABLE deferred (id int PRIMARY KEY DEFERRABLE, doc jsonb);
-SELECT indextable.create('deferred_k', 'deferred', '{k}');
+SELECT indextable.create('deferred_k', 'deferred', '{k}') \gset
 SELECT used, reason FROM indextable.explain($$SELECT doc FROM deferred WHERE doc ->> 'k' = 'k1'$$);
 SELECT used FROM indextable.explain($$SELECT id FROM deferred WHERE doc ->> 'k' = 'k1'$$);
 

@@ -31,13 +31,13 @@ INSERT INTO person SELECT i, jsonb_build_object('last_name', 'name' || i % 200, 
 FROM generate_series(1, 20000) i;
 CREATE TABLE visit (id int PRIMARY KEY, person_name text, doc jsonb);
 INSERT INTO visit SELECT i, 'name' || i % 200 FROM generate_series(1, 5000) i;
-SELECT indextable.create('by_town', 'person', '{town}', include => '{age::numeric, a.b AS ab}');
-SELECT indextable.create('by_name', 'person', '{last_name}', include => '{code, list[0] AS first}');
-SELECT indextable.create('by_opt', 'person', '{opt}');
+SELECT indextable.create('by_town', 'person', '{town}', include => '{age::numeric, a.b AS ab}') \gset
+SELECT indextable.create('by_name', 'person', '{last_name}', include => '{code, list[0] AS first}') \gset
+SELECT indextable.create('by_opt', 'person', '{opt}') \gset
 CREATE TABLE part (id int PRIMARY KEY, doc jsonb) PARTITION BY HASH (id);
 DO $$ BEGIN FOR i IN 0..63 LOOP EXECUTE format('CREATE TABLE part_%s PARTITION OF part FOR VALUES WITH (MODULUS 64, REMAINDER %s)', i, i); END LOOP; END $$;
 INSERT INTO part SELECT id, doc FROM person;
-SELECT indextable.create('part_town', 'part', '{town}');
+SELECT indextable.create('part_town', 'part', '{town}') \gset
 ANALYZE person, visit, part, by_town, by_name, by_opt, part_town;
 
 CREATE TABLE shape (n int, what text, query text);
@@ -118,7 +118,7 @@ SELECT expr, "right"('SELECT 1 FROM person WHERE ' || expr) FROM unnest(ARRAY[
 CREATE TABLE typed (id int PRIMARY KEY, doc jsonb);
 INSERT INTO typed SELECT i, jsonb_build_object('i', i, 'b', i % 10 = 0, 'd', date '2020-01-01' + i % 1000, 'ts', timestamptz '2020-01-01Z' + i * interval '1 hour',
 	'u', md5((i % 4)::text)::uuid, 'v', 'v' || i % 5, 'n', i % 7 + 0.25, 'c', 'c' || i % 3) FROM generate_series(1, 4000) i;
-SELECT indextable.create('typed_i', 'typed', '{i::int}', include => '{b::boolean, d::date, ts::timestamptz, u::uuid, v::varchar(20), "n::numeric(6,2)", "c::char(4)", v::jsonb AS jv}');
+SELECT indextable.create('typed_i', 'typed', '{i::int}', include => '{b::boolean, d::date, ts::timestamptz, u::uuid, v::varchar(20), "n::numeric(6,2)", "c::char(4)", v::jsonb AS jv}') \gset
 ANALYZE typed, typed_i;
 SELECT expr, round(q_error('SELECT 1 FROM typed WHERE ' || expr), 1) BETWEEN 0.5 AND 2 AS "right" FROM unnest(ARRAY[
 	$$(doc ->> 'i')::int < 100$$, $$(doc ->> 'b')::boolean$$, $$(doc ->> 'd')::date < '2020-01-11'$$, $$(doc ->> 'ts')::timestamptz < '2020-01-05'$$,
@@ -131,23 +131,23 @@ SELECT expr, round(q_error('SELECT 1 FROM typed WHERE ' || expr), 1) BETWEEN 0.5
 CREATE TABLE sparse (id int PRIMARY KEY, doc jsonb);
 INSERT INTO sparse SELECT i, jsonb_build_object('k', 'k' || i % 4, 'x', i % 2) || CASE WHEN i % 2 = 0 THEN jsonb_build_object('half', 'h' || i % 8) ELSE '{}' END
 	|| CASE WHEN i % 10 = 0 THEN jsonb_build_object('tenth', 't' || i % 20) ELSE '{}' END FROM generate_series(1, 4000) i;
-SELECT indextable.create('sparse_half', 'sparse', '{k, half}', include => '{x}');
+SELECT indextable.create('sparse_half', 'sparse', '{k, half}', include => '{x}') \gset
 ANALYZE sparse, sparse_half;
 SELECT expr, estimated('SELECT 1 FROM sparse WHERE ' || expr) FROM unnest(ARRAY[$$doc ->> 'half' IS NOT NULL$$, $$doc ->> 'k' = 'k2'$$, $$doc ->> 'k' = 'k1'$$, $$doc ->> 'x' = '0'$$, $$doc ->> 'x' = '1'$$]) expr;
-SELECT indextable.drop('sparse_half');
-SELECT indextable.create('sparse_tenth', 'sparse', '{k, tenth}', include => '{x}');
+SELECT indextable.drop('sparse_half') \gset
+SELECT indextable.create('sparse_tenth', 'sparse', '{k, tenth}', include => '{x}') \gset
 ANALYZE sparse_tenth;
 SELECT expr, estimated('SELECT 1 FROM sparse WHERE ' || expr) FROM unnest(ARRAY[$$doc ->> 'tenth' IS NOT NULL$$, $$doc ->> 'k' = 'k2'$$, $$doc ->> 'k' = 'k1'$$, $$doc ->> 'x' = '0'$$, $$doc ->> 'x' = '1'$$]) expr;
 -- of several index tables the most certain one
-SELECT indextable.create('sparse_k', 'sparse', '{k}', include => '{tenth}');
+SELECT indextable.create('sparse_k', 'sparse', '{k}', include => '{tenth}') \gset
 ANALYZE sparse_k;
 SELECT expr, estimated('SELECT 1 FROM sparse WHERE ' || expr) FROM unnest(ARRAY[$$doc ->> 'tenth' IS NOT NULL$$, $$doc ->> 'k' = 'k2'$$]) expr;
 -- not lent: with a filter, multi-valued, being built, invalid; lent: asynchronous ones
-SELECT indextable.create('sparse_x', 'sparse', '{x}', filter => $$doc ->> 'x' = '1'$$);
+SELECT indextable.create('sparse_x', 'sparse', '{x}', filter => $$doc ->> 'x' = '1'$$) \gset
 ANALYZE sparse_x;
 SELECT estimated($$SELECT 1 FROM sparse WHERE doc ->> 'x' = '1'$$);
-SELECT indextable.drop('sparse_x');
-SELECT indextable.create('sparse_x', 'sparse', '{x}', maintenance => 'async');
+SELECT indextable.drop('sparse_x') \gset
+SELECT indextable.create('sparse_x', 'sparse', '{x}', maintenance => 'async') \gset
 ANALYZE sparse_x;
 SELECT estimated($$SELECT 1 FROM sparse WHERE doc ->> 'x' = '1'$$);
 
@@ -172,7 +172,7 @@ ALTER TABLE odd ATTACH PARTITION odd_1 FOR VALUES FROM (1) TO (1001);
 CREATE TABLE odd_2 PARTITION OF odd FOR VALUES FROM (1001) TO (10001) PARTITION BY RANGE (id);
 CREATE TABLE odd_2_1 PARTITION OF odd_2 FOR VALUES FROM (1001) TO (2001);
 INSERT INTO odd (id, doc) SELECT i, jsonb_build_object('k', CASE WHEN i % 2 = 0 THEN 'even' ELSE 'k' || i % 100 END) FROM generate_series(1, 2000) i;
-SELECT indextable.create('odd_k', 'odd', '{k}', partitions => 4);
+SELECT indextable.create('odd_k', 'odd', '{k}', partitions => 4) \gset
 ANALYZE odd, odd_k;
 SELECT estimated($$SELECT 1 FROM odd WHERE doc ->> 'k' = 'even'$$), estimated($$SELECT 1 FROM odd_1 WHERE doc ->> 'k' = 'even'$$),
 	estimated($$SELECT 1 FROM odd_2 WHERE doc ->> 'k' = 'even'$$), estimated($$SELECT doc ->> 'k' FROM odd GROUP BY 1$$);
@@ -189,11 +189,11 @@ PREPARE q AS SELECT 1 FROM person WHERE doc ->> 'town' = 'common';
 CREATE FUNCTION prepared() RETURNS numeric LANGUAGE sql AS $$ SELECT estimated('EXECUTE q') $$;
 SELECT prepared();
 BEGIN;
-SELECT indextable.drop('by_town');
+SELECT indextable.drop('by_town') \gset
 SELECT prepared();
 ROLLBACK;
 SELECT prepared();
-SELECT indextable.alter('by_town', include => '{age::numeric}');
+SELECT indextable.alter('by_town', include => '{age::numeric}') \gset
 ANALYZE by_town;
 SELECT prepared(), estimated($$SELECT 1 FROM person WHERE doc #>> '{a,b}' = 'v1'$$);
 BEGIN;
@@ -271,7 +271,7 @@ CREATE FUNCTION tell(text, text) RETURNS boolean LANGUAGE plpgsql IMMUTABLE COST
 CREATE OPERATOR === (FUNCTION = tell, LEFTARG = text, RIGHTARG = text, RESTRICT = eqsel);
 CREATE TABLE secret (id int PRIMARY KEY, doc jsonb, other jsonb);
 INSERT INTO secret SELECT i, jsonb_build_object('k', 'secret') FROM generate_series(1, 1000) i;
-SELECT indextable.create('secret_k', 'secret', '{k}', document => 'doc');
+SELECT indextable.create('secret_k', 'secret', '{k}', document => 'doc') \gset
 ANALYZE secret, secret_k;
 CREATE VIEW open_view AS SELECT * FROM secret;
 CREATE VIEW barrier WITH (security_barrier) AS SELECT * FROM secret WHERE id > 1;
@@ -313,7 +313,7 @@ CREATE TABLE secrets (id int, doc jsonb, PRIMARY KEY (id)) PARTITION BY RANGE (i
 CREATE TABLE secrets_1 (doc jsonb, id int NOT NULL);
 ALTER TABLE secrets ATTACH PARTITION secrets_1 FOR VALUES FROM (1) TO (10000);
 INSERT INTO secrets SELECT id, doc FROM secret;
-SELECT indextable.create('secrets_k', 'secrets', '{k}');
+SELECT indextable.create('secrets_k', 'secrets', '{k}') \gset
 ANALYZE secrets, secrets_k;
 GRANT SELECT (doc) ON secrets TO regress_planner_reader;
 GRANT SELECT (id) ON secrets_1 TO regress_planner_reader;

@@ -6,8 +6,8 @@ INSERT INTO event SELECT i, jsonb_build_object('at', to_char(timestamp '2026-03-
 		|| (ARRAY['Z', 'z', '+02:00', '-0530', ' +05:30', '.25+00', ' -12'])[1 + i % 7], 'until', to_char(timestamp '2026-03-29' + i % 5 * interval '5 hours', 'YYYY-MM-DD HH24:MI') || '+01', 'kind', 'k' || i % 3)
 	FROM generate_series(1, 400) i;
 INSERT INTO event VALUES (501, '{"kind": "k1", "until": "2026-03-29 10:00Z"}'), (502, '{"at": null, "kind": "k2", "until": "2026-03-29 10:00Z"}');
-SELECT indextable.create('event_at', 'event', '{at::timestamptz}', include => '{kind, until::timestamptz(0)}');
-SELECT indextable.create('event_kind', 'event', '{kind, until::timestamptz(0)}');
+SELECT indextable.create('event_at', 'event', '{at::timestamptz}', include => '{kind, until::timestamptz(0)}') \gset
+SELECT indextable.create('event_kind', 'event', '{kind, until::timestamptz(0)}') \gset
 ANALYZE event;
 
 -- Queries, and the index tables that they are to read.

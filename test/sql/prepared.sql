@@ -8,7 +8,7 @@ SELECT current_setting('max_prepared_transactions')::int < 2 AS skip \gset
 CREATE SCHEMA prepared;
 SET search_path = prepared;
 CREATE TABLE fact (id int PRIMARY KEY, doc jsonb);
-SELECT indextable.create('by_k', 'fact', '{k}');
+SELECT indextable.create('by_k', 'fact', '{k}') \gset
 BEGIN;
 INSERT INTO fact VALUES (1, '{"k": "committed"}');
 PREPARE TRANSACTION 'regress_it_1';
@@ -24,16 +24,16 @@ INSERT INTO fact VALUES (2, '{"k": "again"}');
 SELECT * FROM by_k ORDER BY id;
 -- create and drop
 BEGIN;
-SELECT indextable.create('late', 'fact', '{k}');
+SELECT indextable.create('late', 'fact', '{k}') \gset
 INSERT INTO fact VALUES (4, '{"k": "late"}');
 PREPARE TRANSACTION 'regress_it_1';
 COMMIT PREPARED 'regress_it_1';
 BEGIN;
-SELECT indextable.drop('by_k');
+SELECT indextable.drop('by_k') \gset
 PREPARE TRANSACTION 'regress_it_1';
 COMMIT PREPARED 'regress_it_1';
-SELECT * FROM pg_temp.oracle('late', $$SELECT doc ->> 'k', id FROM fact$$);
+CALL pg_temp.compare('late', $$SELECT doc ->> 'k', id FROM fact$$);
 
 SET client_min_messages = warning;
 DROP SCHEMA prepared CASCADE;
-SELECT * FROM pg_temp.leftovers();
+CALL pg_temp.no_rows('pg_temp.leftovers()');

@@ -80,12 +80,12 @@ COMMIT;
 CREATE FUNCTION keep(t text, u text) RETURNS boolean IMMUTABLE LANGUAGE sql AS $$ SELECT true $$;
 CREATE TABLE o (id int PRIMARY KEY, doc jsonb, note text);
 CREATE TABLE "O ""x"" 'y' $z" (id int PRIMARY KEY, doc jsonb, doc2 jsonb, note text);
-SELECT indextable.create('c1', 'o', '{k}', include => ARRAY['@note', '"a b".c AS "D ''e''"', E'"back\\\\slash"'], filter => $$restored.keep(note, 'it''s $ \ E''x''')$$, is_unique => true, on_mismatch => 'skip');
-SELECT indextable.create('c2', 'o', '{tags[*]::int}', 'denormalized', maintenance => 'async', filter => $$note <> 'a'$$, partition_by => 'RANGE (tags)', partition_bounds => ARRAY['FROM (0) TO (5)']);
-SELECT indextable.create('"C3 ""x"" ''y'' \ $z"', '"O ""x"" ''y'' $z"', '{k}', document => 'doc2', partitions => 3);
+SELECT indextable.create('c1', 'o', '{k}', include => ARRAY['@note', '"a b".c AS "D ''e''"', E'"back\\\\slash"'], filter => $$restored.keep(note, 'it''s $ \ E''x''')$$, is_unique => true, on_mismatch => 'skip') \gset
+SELECT indextable.create('c2', 'o', '{tags[*]::int}', 'denormalized', maintenance => 'async', filter => $$note <> 'a'$$, partition_by => 'RANGE (tags)', partition_bounds => ARRAY['FROM (0) TO (5)']) \gset
+SELECT indextable.create('"C3 ""x"" ''y'' \ $z"', '"O ""x"" ''y'' $z"', '{k}', document => 'doc2', partitions => 3) \gset
 CREATE TABLE told (index_table text, comment text);
 INSERT INTO told SELECT index_table, obj_description(index_table, 'pg_class') FROM indextable.index_tables;
-SELECT indextable.drop('c1'), indextable.drop('c2'), indextable.drop('"C3 ""x"" ''y'' \ $z"');
+SELECT indextable.drop('c1'), indextable.drop('c2'), indextable.drop('"C3 ""x"" ''y'' \ $z"') \gset
 SELECT comment FROM told ORDER BY index_table COLLATE "C";
 DO $$
 DECLARE t restored.told;

@@ -12,7 +12,7 @@ SET search_path = security;
 
 SET ROLE regress_it_owner;
 CREATE TABLE fact (id int PRIMARY KEY, doc jsonb, secret text);
-SELECT indextable.create('by_k', 'fact', '{k}', include => '{v}');
+SELECT indextable.create('by_k', 'fact', '{k}', include => '{v}') \gset
 GRANT INSERT, UPDATE, DELETE, TRUNCATE, SELECT ON fact TO regress_it_writer;
 GRANT SELECT ON fact TO regress_it_reader;
 RESET ROLE;
@@ -28,13 +28,13 @@ BEGIN; TRUNCATE fact; ROLLBACK;
 INSERT INTO fact SELECT 4, jsonb_build_object('k', 'long', 'v', string_agg(md5(i::text), '')) FROM generate_series(1, 200) i;
 RESET ROLE;
 SELECT k, id, length(v) FROM by_k ORDER BY id;
-SELECT * FROM pg_temp.oracle('by_k', $$SELECT doc ->> 'k', id, doc ->> 'v' FROM fact$$);
+CALL pg_temp.compare('by_k', $$SELECT doc ->> 'k', id, doc ->> 'v' FROM fact$$);
 DELETE FROM fact WHERE id = 4;
 -- an error tells values only to who may read them, as the server's own do
 SET ROLE regress_it_owner;
 CREATE TABLE strict (id int PRIMARY KEY, doc jsonb);
-SELECT indextable.create('strict_n', 'strict', '{n::int}');
-SELECT indextable.create('strict_secret', 'strict', '{secret}');
+SELECT indextable.create('strict_n', 'strict', '{n::int}') \gset
+SELECT indextable.create('strict_secret', 'strict', '{secret}') \gset
 INSERT INTO strict VALUES (1, '{"n": 1, "secret": "owner''s"}');
 GRANT INSERT, UPDATE ON strict TO regress_it_writer;
 INSERT INTO strict VALUES (2, '{"n": "two"}');
@@ -88,7 +88,7 @@ CREATE TRIGGER meddle AFTER INSERT OR TRUNCATE ON fact EXECUTE FUNCTION meddle()
 INSERT INTO fact VALUES (6, '{"k": "f"}');
 TRUNCATE fact;
 DROP TRIGGER meddle ON fact;
-SELECT * FROM pg_temp.oracle('by_k', $$SELECT doc ->> 'k', id, doc ->> 'v' FROM fact$$);
+CALL pg_temp.compare('by_k', $$SELECT doc ->> 'k', id, doc ->> 'v' FROM fact$$);
 -- reading and locking are allowed to who is granted
 SET ROLE regress_it_owner;
 SELECT k FROM by_k WHERE id = 1;
@@ -134,15 +134,15 @@ ALTER TABLE policies ENABLE ROW LEVEL SECURITY;
 REVOKE ALL ON open, closed, policies FROM PUBLIC;
 REVOKE SELECT ON closed FROM regress_it_reader, regress_it_writer;
 GRANT SELECT (id) ON closed TO regress_it_reader;
-SELECT indextable.create('open_k', 'open', '{k}');
-SELECT indextable.create('open_parts', 'open', '{k}', partitions => 2, maintenance => 'async');
-SELECT indextable.create('closed_k', 'closed', '{k}');
-SELECT indextable.create('policies_k', 'policies', '{k}');
+SELECT indextable.create('open_k', 'open', '{k}') \gset
+SELECT indextable.create('open_parts', 'open', '{k}', partitions => 2, maintenance => 'async') \gset
+SELECT indextable.create('closed_k', 'closed', '{k}') \gset
+SELECT indextable.create('policies_k', 'policies', '{k}') \gset
 -- those of the owner count, whoever creates it, with the grants that it has got since
 SET ROLE regress_it_deploy;
-SELECT indextable.create('open_deployed', 'open', '{k}');
+SELECT indextable.create('open_deployed', 'open', '{k}') \gset
 RESET ROLE;
-SELECT indextable.create('open_made', 'open', '{k}', populate => false);
+SELECT indextable.create('open_made', 'open', '{k}', populate => false) \gset
 REVOKE SELECT ON open_k FROM regress_it_writer;
 GRANT SELECT ON open_parts TO PUBLIC;
 CREATE FUNCTION rights() RETURNS TABLE (relname name, granted text) LANGUAGE sql SET search_path = security, pg_catalog AS $$
@@ -155,8 +155,8 @@ SELECT count(*) FROM pg_class c, aclexplode(relacl) a WHERE relnamespace = 'inde
 SET ROLE regress_it_owner;
 CALL indextable.rebuild('open_k');
 CALL indextable.rebuild('open_parts');
-SELECT indextable.alter('open_deployed', include => '{v}');
-SELECT indextable.alter('open_parts', partitions => 3);
+SELECT indextable.alter('open_deployed', include => '{v}') \gset
+SELECT indextable.alter('open_parts', partitions => 3) \gset
 SELECT * FROM rights();
 INSERT INTO open VALUES (1, '{"k": "a"}');
 SET ROLE regress_it_reader;
@@ -185,25 +185,25 @@ SELECT indextable.create('pg_catalog.x', 'fact', '{k}');
 SELECT indextable.create('indextable.x', 'fact', '{k}');
 RESET ROLE;
 -- a superuser, and a member of the owning role, make one for the owner
-SELECT indextable.create('for_owner', 'fact', '{k}');
+SELECT indextable.create('for_owner', 'fact', '{k}') \gset
 CREATE ROLE regress_it_member IN ROLE regress_it_owner;
 GRANT CREATE ON SCHEMA security TO regress_it_member;
 SET ROLE regress_it_member;
-SELECT indextable.create('for_owner_too', 'fact', '{k}');
+SELECT indextable.create('for_owner_too', 'fact', '{k}') \gset
 RESET ROLE;
 SELECT relname, relowner::regrole FROM pg_class WHERE relname LIKE 'for\_owner%' AND relkind = 'r' ORDER BY 1;
 SELECT pg_get_userbyid(relowner) = 'regress_it_owner' AS same FROM pg_class WHERE relname = 'for_owner_pkey';
 SET ROLE regress_it_owner;
-SELECT indextable.drop('for_owner');
+SELECT indextable.drop('for_owner') \gset
 SET ROLE regress_it_member;
-SELECT indextable.drop('for_owner_too');
+SELECT indextable.drop('for_owner_too') \gset
 RESET ROLE;
 GRANT CREATE ON SCHEMA security TO regress_it_owner;
 
 -- ---- the index table follows its fact table to a new owner
 SET ROLE regress_it_owner;
 CREATE TABLE given (id int PRIMARY KEY, doc jsonb);
-SELECT indextable.create('given_k', 'given', '{k}');
+SELECT indextable.create('given_k', 'given', '{k}') \gset
 INSERT INTO given VALUES (1, '{"k": 1}');
 RESET ROLE;
 ALTER TABLE given OWNER TO regress_it_member;
@@ -213,7 +213,7 @@ TRUNCATE given;
 INSERT INTO given VALUES (2, '{"k": 2}');
 SELECT count(*) FROM indextable.lookup('given_k', '{"k": 2}');
 SELECT * FROM given_k;
-SELECT indextable.drop('given_k');
+SELECT indextable.drop('given_k') \gset
 DROP TABLE given;
 RESET ROLE;
 
@@ -236,7 +236,7 @@ END $$;
 CREATE FUNCTION spy(jsonb) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN security.act($1 ->> ''do''); END';
 CREATE TABLE spied (id int PRIMARY KEY, doc jsonb);
 GRANT INSERT, UPDATE ON spied TO regress_it_writer;
-SELECT indextable.create('spied_k', 'spied', '{do}', filter => 'security.spy(doc)');
+SELECT indextable.create('spied_k', 'spied', '{do}', filter => 'security.spy(doc)') \gset
 RESET ROLE;
 INSERT INTO spied VALUES (1, '{"do": "who"}');
 SET ROLE regress_it_writer;
@@ -251,9 +251,9 @@ INSERT INTO spied VALUES (3, '{"do": "path"}');
 SHOW search_path;
 -- as a superuser makes an index table over a table of another's: not as the superuser either
 TRUNCATE trace;
-SELECT indextable.create('made_by_super', 'spied', '{do}', filter => 'security.spy(doc)');
+SELECT indextable.create('made_by_super', 'spied', '{do}', filter => 'security.spy(doc)') \gset
 SELECT DISTINCT who, path FROM trace;
-SELECT * FROM pg_temp.oracle('spied_k', $$SELECT doc ->> 'do', id FROM spied$$);
+CALL pg_temp.compare('spied_k', $$SELECT doc ->> 'do', id FROM spied$$);
 -- after an error within the function, the user is the user again
 UPDATE spied SET doc = '{"do": "role"}';
 SELECT current_user = session_user AS same;
@@ -279,7 +279,7 @@ CREATE TABLE evil.definition (index_table regclass, fact_table regclass);
 CREATE DOMAIN evil.jsonb AS pg_catalog.text;
 RESET ROLE;
 SET ROLE regress_it_owner;
-SELECT indextable.create('lowered', 'fact', '{k, v}', filter => $$lower(doc ->> 'k') = lower(doc ->> 'k')$$);
+SELECT indextable.create('lowered', 'fact', '{k, v}', filter => $$lower(doc ->> 'k') = lower(doc ->> 'k')$$) \gset
 RESET ROLE;
 GRANT USAGE ON SCHEMA evil TO PUBLIC;
 SET ROLE regress_it_writer;
@@ -295,19 +295,19 @@ SELECT count(*) FROM pg_temp.lowered;
 RESET ROLE;
 SET ROLE regress_it_owner;
 SET search_path = evil, pg_catalog, security;
-SELECT indextable.create('hijacked', 'security.fact', '{k, v}', filter => $$lower(doc ->> 'k') = lower(doc ->> 'k')$$);
+SELECT indextable.create('hijacked', 'security.fact', '{k, v}', filter => $$lower(doc ->> 'k') = lower(doc ->> 'k')$$) \gset
 SELECT d FROM indextable.lookup('security.hijacked', '{"k": "Eleven"}') d;
-SELECT indextable.drop('security.hijacked');
+SELECT indextable.drop('security.hijacked') \gset
 RESET ROLE;
 SET search_path = security;
 DROP TABLE pg_temp.by_k, pg_temp.lowered, pg_temp.fact, pg_temp.definition;
 SELECT k, v, id FROM lowered WHERE id = 10;
-SELECT * FROM pg_temp.oracle('lowered', $$SELECT doc ->> 'k', doc ->> 'v', id FROM fact WHERE doc ->> 'k' IS NOT NULL AND doc ->> 'v' IS NOT NULL$$);
+CALL pg_temp.compare('lowered', $$SELECT doc ->> 'k', doc ->> 'v', id FROM fact WHERE doc ->> 'k' IS NOT NULL AND doc ->> 'v' IS NOT NULL$$);
 -- names and values in user data reach no SQL
 INSERT INTO fact VALUES (20, '{"k": "''); DROP TABLE fact; --", "v": "$1 %s \\ \" "}');
 SELECT * FROM by_k WHERE id = 20;
 SELECT id FROM indextable.lookup(NULL::fact, 'by_k', '{"k": "''); DROP TABLE fact; --"}');
-SELECT indextable.create('injected', 'fact', ARRAY['"k'') || (SELECT secret FROM fact)::text || (''"']);
+SELECT indextable.create('injected', 'fact', ARRAY['"k'') || (SELECT secret FROM fact)::text || (''"']) \gset
 SELECT indextable.create('injected2', 'fact', ARRAY['k::text); DROP TABLE fact; --']);
 SELECT indextable.create('injected2', 'fact', ARRAY['k::text AS x, (SELECT 1) AS y']);
 DO $$ BEGIN PERFORM indextable.create('injected2', 'fact', '{k}', filter => 'true); DROP TABLE fact; --'); EXCEPTION WHEN syntax_error THEN RAISE NOTICE 'refused'; END $$;
@@ -316,4 +316,4 @@ SET client_min_messages = warning;
 DROP SCHEMA security, evil CASCADE;
 DROP OWNED BY regress_it_owner, regress_it_member, regress_it_evil;
 DROP ROLE regress_it_owner, regress_it_writer, regress_it_reader, regress_it_evil, regress_it_member;
-SELECT * FROM pg_temp.leftovers();
+CALL pg_temp.no_rows('pg_temp.leftovers()');

@@ -121,9 +121,9 @@ CALL usual();
 SELECT (SELECT count(*) FROM page) + (SELECT count(*) FROM rest) = (SELECT count(*) FROM x_transactional) AS all_pages;
 SELECT 'twice' FROM page JOIN rest USING (entry);
 -- columns of any type as keys: what text means does not depend on who looks up
-SELECT indextable.create('as_they_are', 'fact', '{@x, @b, @d}');
-SELECT indextable.create('day', 'fact', '{@d}');
-SELECT indextable.create('spans', 'fact', '{@i}', include => '{@x}');
+SELECT indextable.create('as_they_are', 'fact', '{@x, @b, @d}') \gset
+SELECT indextable.create('day', 'fact', '{@d}') \gset
+SELECT indextable.create('spans', 'fact', '{@i}', include => '{@x}') \gset
 CALL one();
 SELECT indextable.lookup('as_they_are', '{"x": 0.30000000000000004, "b": "\\x0002", "d": "2024-02-01"}') ->> 'k' AS k;
 SELECT indextable.lookup('as_they_are', '{"x": "0.30000000000000004", "b": "\\000\\002"}') ->> 'k' AS k;
@@ -132,7 +132,7 @@ SELECT count(*) FROM indextable.lookup('spans', '{"i": "1 year 2 mons 3 days 04:
 SELECT entry, cursor IS NOT NULL FROM indextable.query('spans', '{}', page_size => 1);
 ALTER TABLE fact ADD during daterange;
 UPDATE fact SET during = daterange('2024-02-01', '2024-02-04') WHERE id = 2;
-SELECT indextable.create('during', 'fact', '{@during}');
+SELECT indextable.create('during', 'fact', '{@during}') \gset
 SELECT indextable.lookup('during', '{"during": "[2024-02-01,2024-02-04)"}') ->> 'k' AS k;
 SELECT indextable.lookup('during', '{"during": "[01/02/2024,04/02/2024)"}') ->> 'k' AS k;
 CALL two();
@@ -164,9 +164,9 @@ SELECT * FROM wrong();
 -- ---- made anew: with an error in a filter's constants, or a bound's, they would be others
 CALL two();
 CALL indextable.rebuild('narrow_transactional');
-SELECT indextable.alter('b_transactional', include => '{@p::text, @x::text, @y::text}');
-SELECT indextable.alter('b_transactional', include => '{@p::text, @x::text}');
-SELECT indextable.alter('hex_async', maintenance => 'transactional');
+SELECT indextable.alter('b_transactional', include => '{@p::text, @x::text, @y::text}') \gset
+SELECT indextable.alter('b_transactional', include => '{@p::text, @x::text}') \gset
+SELECT indextable.alter('hex_async', maintenance => 'transactional') \gset
 CALL indextable.rebuild('age_async');
 CALL one();
 SELECT * FROM wrong();
@@ -177,7 +177,7 @@ SELECT current_setting('server_version_num')::int < 190000 AS escapes, CASE WHEN
 SET escape_string_warning = off;
 SET standard_conforming_strings = off;
 \endif
-SELECT indextable.create('constants', 'fact', '{k}', filter => $$d = '01/02/2024' AND since >= '29/02/2024 18:30' AND x >= '0.30000000000000004' AND i <> 'P1Y2M' AND doc ->> 'k' <> $$ || :'tab');
+SELECT indextable.create('constants', 'fact', '{k}', filter => $$d = '01/02/2024' AND since >= '29/02/2024 18:30' AND x >= '0.30000000000000004' AND i <> 'P1Y2M' AND doc ->> 'k' <> $$ || :'tab') \gset
 SELECT filter FROM indextable.index_tables WHERE index_table = 'constants'::regclass;
 CALL two();
 UPDATE fact SET x = x + 1;
@@ -196,17 +196,17 @@ CALL usual();
 SELECT filter FROM indextable.index_tables WHERE index_table = 'constants'::regclass;
 \i :src/sql/include/oracle.psql
 SELECT * FROM constants WHERE id >= 100;
-SELECT * FROM pg_temp.oracle('constants', $$SELECT doc ->> 'k', id FROM fact WHERE day = '2024-02-01' AND since >= '2024-02-29 23:30Z' AND x >= '0.30000000000000004'
+CALL pg_temp.compare('constants', $$SELECT doc ->> 'k', id FROM fact WHERE day = '2024-02-01' AND since >= '2024-02-29 23:30Z' AND x >= '0.30000000000000004'
 	AND i <> '1 year 2 mons' AND doc ->> 'k' <> 'a\tb'$$);
 DELETE FROM fact WHERE id >= 100;
 CALL two();
 -- bounds
-SELECT indextable.create('parts', 'fact', '{@x}', partition_by => 'RANGE (x)', partition_bounds => ARRAY['FROM (MINVALUE) TO (0.30000000000000004)', 'FROM (0.30000000000000004) TO (1)']);
+SELECT indextable.create('parts', 'fact', '{@x}', partition_by => 'RANGE (x)', partition_bounds => ARRAY['FROM (MINVALUE) TO (0.30000000000000004)', 'FROM (0.30000000000000004) TO (1)']) \gset
 CALL indextable.rebuild('parts');
-SELECT indextable.alter('parts', include => '{@b}');
+SELECT indextable.alter('parts', include => '{@b}') \gset
 CALL usual();
 SELECT pg_get_expr(relpartbound, oid) FROM pg_class WHERE relname LIKE 'parts\_%' AND relispartition AND relkind = 'r' ORDER BY 1;
-SELECT * FROM pg_temp.oracle('parts', 'SELECT x, id, b FROM fact WHERE x IS NOT NULL');
+CALL pg_temp.compare('parts', 'SELECT x, id, b FROM fact WHERE x IS NOT NULL');
 -- a sample shows the values, and the advice repeats them, in one form
 CALL one();
 SELECT common_keys[1] FROM indextable.profile('fact', '{@x::text}', filter => $$day = '01/02/2024'$$);
@@ -215,7 +215,7 @@ CALL usual();
 
 -- ---- rows that are rejected are written down by their primary keys
 CREATE TABLE keyed (x float8, b bytea, at timestamptz, i interval, doc jsonb, PRIMARY KEY (x, b, at, i));
-SELECT indextable.create('keyed_k', 'keyed', '{k::int}', maintenance => 'async');
+SELECT indextable.create('keyed_k', 'keyed', '{k::int}', maintenance => 'async') \gset
 CALL one();
 INSERT INTO keyed SELECT 0.1::float8 + n / 5.0, '\x01', '2024-01-01 00:00Z', '1 day', jsonb_build_object('k', 'not ' || n) FROM generate_series(1, 3) n;
 SELECT indextable.drain('keyed');
@@ -233,22 +233,22 @@ UPDATE keyed SET doc = '{"k": 8}';
 SELECT indextable.drain('keyed');
 CALL usual();
 SELECT count(*) FROM indextable_internal.rejection WHERE index_table = 'keyed_k'::regclass;
-SELECT * FROM pg_temp.oracle('keyed_k', $$SELECT (doc ->> 'k')::int, x, b, at, i FROM keyed$$);
-SELECT indextable.drop('keyed_k');
+CALL pg_temp.compare('keyed_k', $$SELECT (doc ->> 'k')::int, x, b, at, i FROM keyed$$);
+SELECT indextable.drop('keyed_k') \gset
 -- and the last of a batch of a build
-SELECT indextable.create('keyed_b', 'keyed', '{@x::text AS t, k}', populate => false);
+SELECT indextable.create('keyed_b', 'keyed', '{@x::text AS t, k}', populate => false) \gset
 INSERT INTO keyed SELECT n / 7.0, '\x02', '2024-01-01 00:00Z', '1 day', '{"k": 1}' FROM generate_series(1, 20) n;
 CALL two();
 CALL indextable.build('keyed_b', 3);
 CALL usual();
-SELECT * FROM pg_temp.oracle('keyed_b', $$SELECT x::text, doc ->> 'k', x, b, at, i FROM keyed$$);
+CALL pg_temp.compare('keyed_b', $$SELECT x::text, doc ->> 'k', x, b, at, i FROM keyed$$);
 
 -- ---- partitions that come and go, and the end
 CREATE TABLE tree (id int, doc jsonb, x float8, PRIMARY KEY (id)) PARTITION BY RANGE (id);
 CREATE TABLE tree_1 PARTITION OF tree FOR VALUES FROM (0) TO (100);
 CREATE TABLE tree_2 (LIKE tree INCLUDING INDEXES);
-SELECT indextable.create('tree_x', 'tree', '{@x::text}', filter => $$x::text <> '0.3'$$);
-SELECT indextable.create('tree_a', 'tree', '{@x::text}', filter => $$x::text <> '0.3'$$, maintenance => 'async');
+SELECT indextable.create('tree_x', 'tree', '{@x::text}', filter => $$x::text <> '0.3'$$) \gset
+SELECT indextable.create('tree_a', 'tree', '{@x::text}', filter => $$x::text <> '0.3'$$, maintenance => 'async') \gset
 INSERT INTO tree_2 SELECT n, '{}', n * 0.1::float8 FROM generate_series(100, 110) n;
 INSERT INTO tree SELECT n, '{}', n * 0.1::float8 FROM generate_series(1, 10) n;
 CALL one();
@@ -259,8 +259,8 @@ CALL two();
 UPDATE tree SET id = id + 100 WHERE id BETWEEN 15 AND 17;
 SELECT indextable.drain('tree');
 CALL usual();
-SELECT * FROM pg_temp.oracle('tree_x', $$SELECT x::text, id FROM tree WHERE x::text <> '0.3'$$);
-SELECT * FROM pg_temp.oracle('tree_a', $$SELECT x::text, id FROM tree WHERE x::text <> '0.3'$$);
+CALL pg_temp.compare('tree_x', $$SELECT x::text, id FROM tree WHERE x::text <> '0.3'$$);
+CALL pg_temp.compare('tree_a', $$SELECT x::text, id FROM tree WHERE x::text <> '0.3'$$);
 CALL one();
 ALTER TABLE tree DETACH PARTITION tree_1;
 TRUNCATE tree_2;
@@ -273,4 +273,4 @@ SELECT * FROM wrong();
 
 SET client_min_messages = warning;
 DROP SCHEMA settings CASCADE;
-SELECT * FROM pg_temp.leftovers();
+CALL pg_temp.no_rows('pg_temp.leftovers()');

@@ -8,8 +8,8 @@ CREATE FUNCTION pg_temp.locks() RETURNS SETOF regclass LANGUAGE sql AS $$
         AND mode = 'RowExclusiveLock' AND relation::regclass::text LIKE 'f\__%' ORDER BY relation::regclass::text$$;
 
 CREATE TABLE f (id int PRIMARY KEY DEFERRABLE, doc jsonb);
-SELECT indextable.create('f_k', 'f', '{k}');
-SELECT indextable.create('f_t', 'f', '{t[*]}');
+SELECT indextable.create('f_k', 'f', '{k}') \gset
+SELECT indextable.create('f_t', 'f', '{t[*]}') \gset
 CREATE FUNCTION pg_temp.drift() RETURNS TABLE (side text, k text, id int) LANGUAGE sql SET indextable.planner = off AS $$
     (SELECT 'missing', doc ->> 'k', id FROM f WHERE doc ->> 'k' IS NOT NULL EXCEPT ALL SELECT 'missing', k, id FROM f_k) UNION ALL
     (SELECT 'extra', k, id FROM f_k EXCEPT ALL SELECT 'extra', doc ->> 'k', id FROM f WHERE doc ->> 'k' IS NOT NULL) UNION ALL
@@ -24,7 +24,7 @@ UPDATE f SET doc = doc || '{"k": "b"}' WHERE id = 1;
 UPDATE f SET doc = doc || '{"t": ["z", "y"]}' WHERE id = 1;
 UPDATE f SET doc = doc - 'k' WHERE id = 3;
 DELETE FROM f WHERE id = 2;
-SELECT * FROM pg_temp.drift();
+CALL pg_temp.no_rows('pg_temp.drift()');
 SELECT * FROM f_k ORDER BY k, id;
 SELECT * FROM f_t ORDER BY t, id;
 
@@ -35,9 +35,9 @@ UPDATE f SET doc = doc || '{"k": "e"}' WHERE id = 4;
 UPDATE f SET doc = doc || '{"k": "d"}' WHERE id = 4;
 DELETE FROM f WHERE id = 4;
 INSERT INTO f VALUES (4, '{"k": "d", "t": ["x"]}');
-SELECT * FROM pg_temp.drift();
+CALL pg_temp.no_rows('pg_temp.drift()');
 COMMIT;
-SELECT * FROM pg_temp.drift();
+CALL pg_temp.no_rows('pg_temp.drift()');
 
 -- ---- the locks that are remembered go with a subtransaction
 BEGIN;
@@ -63,7 +63,7 @@ SELECT * FROM pg_temp.locks();
 DELETE FROM f WHERE id = 5;
 SELECT * FROM pg_temp.locks();
 COMMIT;
-SELECT * FROM pg_temp.drift();
+CALL pg_temp.no_rows('pg_temp.drift()');
 
 -- ---- ... and with a cursor that has taken them
 CREATE FUNCTION pg_temp.change(int) RETURNS int LANGUAGE sql AS $$UPDATE f SET doc = doc || '{"k": "cursor"}' WHERE id = $1 RETURNING id$$;
@@ -81,7 +81,7 @@ SELECT * FROM pg_temp.locks();
 UPDATE f SET doc = doc || '{"k": "after the cursor"}' WHERE id = 1;
 SELECT * FROM pg_temp.locks();
 COMMIT;
-SELECT * FROM pg_temp.drift();
+CALL pg_temp.no_rows('pg_temp.drift()');
 
 -- ---- an entry that is there already stays, as two rows have it for a while
 INSERT INTO f VALUES (6, '{"k": "both"}'), (7, '{"k": "both"}');
@@ -91,7 +91,7 @@ UPDATE f SET id = 7 WHERE id = 6;
 SELECT count(*) FROM f_k WHERE k = 'both';
 UPDATE f SET id = 6 WHERE ctid = (SELECT min(ctid) FROM f WHERE id = 7);
 COMMIT;
-SELECT * FROM pg_temp.drift();
+CALL pg_temp.no_rows('pg_temp.drift()');
 
 -- ---- several operations on one entry, and entries that nested statements move
 CREATE FUNCTION again() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
@@ -102,7 +102,7 @@ END $$;
 CREATE TRIGGER again AFTER INSERT OR UPDATE ON f FOR EACH ROW EXECUTE FUNCTION again();
 INSERT INTO f VALUES (8, '{"k": "first", "t": ["x", "y"]}');
 UPDATE f SET doc = doc || '{"k": "first"}' WHERE id = 8;
-SELECT * FROM pg_temp.drift();
+CALL pg_temp.no_rows('pg_temp.drift()');
 DROP TRIGGER again ON f;
 DROP FUNCTION again;
 
@@ -120,14 +120,14 @@ UPDATE f SET doc = '{"k": "dropped"}' WHERE id = 9;
 CREATE INDEX own ON f_k (id);
 UPDATE f SET doc = '{"k": "made"}' WHERE id = 9;
 COMMIT;
-SELECT * FROM pg_temp.drift();
+CALL pg_temp.no_rows('pg_temp.drift()');
 DROP INDEX own;
 DROP TABLE f;
 
 -- ---- pages are pruned where entries are updated all the time: 5000 new versions of 20 entries stay in a few pages
 CREATE TABLE f (id int PRIMARY KEY, doc jsonb);
-SELECT indextable.create('f_k', 'f', '{k}', include => '{n::int}');
-SELECT indextable.create('f_d', 'f', '{k}', strategy => 'denormalized');
+SELECT indextable.create('f_k', 'f', '{k}', include => '{n::int}') \gset
+SELECT indextable.create('f_d', 'f', '{k}', strategy => 'denormalized') \gset
 INSERT INTO f SELECT i, jsonb_build_object('k', i, 'n', 0, 'rest', repeat('x', 100)) FROM generate_series(1, 20) i;
 DO $$ BEGIN
     FOR i IN 1..5000 LOOP
@@ -136,13 +136,13 @@ DO $$ BEGIN
     END LOOP;
 END $$;
 SELECT relname, pg_relation_size(oid) < 25 * 8192 AS small FROM pg_class WHERE relname IN ('f_k', 'f_d') ORDER BY relname;
-SELECT * FROM pg_temp.oracle('f_k', $$SELECT doc ->> 'k', id, (doc ->> 'n')::int FROM f$$);
-SELECT * FROM pg_temp.oracle('f_d', $$SELECT doc ->> 'k', id, doc FROM f$$);
+CALL pg_temp.compare('f_k', $$SELECT doc ->> 'k', id, (doc ->> 'n')::int FROM f$$);
+CALL pg_temp.compare('f_d', $$SELECT doc ->> 'k', id, doc FROM f$$);
 DROP TABLE f;
 
 -- ---- ... and where the keys of a few rows change all the time: without that, 2000 old entries fill 200 pages
 CREATE TABLE f (id int PRIMARY KEY, doc jsonb);
-SELECT indextable.create('f_k', 'f', '{k}', include => '{rest}');
+SELECT indextable.create('f_k', 'f', '{k}', include => '{rest}') \gset
 INSERT INTO f SELECT i, jsonb_build_object('k', i, 'rest', repeat('x', 700)) FROM generate_series(1, 5) i;
 DO $$ BEGIN
     FOR i IN 1..2000 LOOP
@@ -151,6 +151,6 @@ DO $$ BEGIN
     END LOOP;
 END $$;
 SELECT pg_relation_size('f_k') < 50 * 8192 AS small;
-SELECT * FROM pg_temp.oracle('f_k', $$SELECT doc ->> 'k', id, doc ->> 'rest' FROM f$$);
+CALL pg_temp.compare('f_k', $$SELECT doc ->> 'k', id, doc ->> 'rest' FROM f$$);
 DROP TABLE f;
-SELECT * FROM pg_temp.leftovers();
+CALL pg_temp.no_rows('pg_temp.leftovers()');

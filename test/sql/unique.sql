@@ -6,7 +6,7 @@ CREATE SCHEMA uniq;
 SET search_path = uniq;
 CREATE TABLE fact (id int PRIMARY KEY, doc jsonb);
 CREATE TABLE native (id int PRIMARY KEY, doc jsonb);
-SELECT indextable.create('by_email', 'fact', '{email}', is_unique => true);
+SELECT indextable.create('by_email', 'fact', '{email}', is_unique => true) \gset
 CREATE UNIQUE INDEX native_email ON native ((doc ->> 'email'));
 \d by_email
 
@@ -57,7 +57,7 @@ INSERT INTO statements (statement) VALUES
 SELECT no, b.*, b.fact = b.native AS same FROM statements, on_both(statement) b ORDER BY no;
 SELECT * FROM fact EXCEPT ALL SELECT * FROM native;
 SELECT * FROM native EXCEPT ALL SELECT * FROM fact;
-SELECT * FROM pg_temp.oracle('by_email', $$SELECT doc ->> 'email', id FROM fact WHERE doc ->> 'email' IS NOT NULL$$);
+CALL pg_temp.compare('by_email', $$SELECT doc ->> 'email', id FROM fact WHERE doc ->> 'email' IS NOT NULL$$);
 
 -- what a user sees
 INSERT INTO fact VALUES (10, '{"email": "1"}');
@@ -77,16 +77,16 @@ END $$;
 SELECT * FROM by_email ORDER BY id;
 
 -- composite, numeric: equality of the type decides
-SELECT indextable.create('by_pair', 'fact', '{x, n::numeric}', is_unique => true, include => '{email}');
+SELECT indextable.create('by_pair', 'fact', '{x, n::numeric}', is_unique => true, include => '{email}') \gset
 \d by_pair
 INSERT INTO fact VALUES (20, '{"x": "x", "n": 1}'), (21, '{"x": "x", "n": 2}'), (22, '{"x": "y", "n": 1}'), (23, '{"x": "x"}'), (24, '{"x": "x"}');
 INSERT INTO fact VALUES (25, '{"x": "x", "n": 1.00}');
 UPDATE fact SET doc = '{"x": "x", "n": 1.0}' WHERE id = 20;
 SELECT * FROM by_pair ORDER BY id;
-SELECT * FROM pg_temp.oracle('by_pair', $$SELECT doc ->> 'x', (doc ->> 'n')::numeric, id, doc ->> 'email' FROM fact WHERE doc ->> 'x' IS NOT NULL AND doc ->> 'n' IS NOT NULL$$);
+CALL pg_temp.compare('by_pair', $$SELECT doc ->> 'x', (doc ->> 'n')::numeric, id, doc ->> 'email' FROM fact WHERE doc ->> 'x' IS NOT NULL AND doc ->> 'n' IS NOT NULL$$);
 
 -- multi-valued: every element is unique across rows; within a row it may be there twice
-SELECT indextable.create('by_tag', 'fact', '{tags[*]}', is_unique => true);
+SELECT indextable.create('by_tag', 'fact', '{tags[*]}', is_unique => true) \gset
 INSERT INTO fact VALUES (30, '{"tags": ["a", "b", "a"]}'), (31, '{"tags": ["c"]}'), (32, '{"tags": []}');
 INSERT INTO fact VALUES (33, '{"tags": ["x", "c"]}');
 INSERT INTO fact VALUES (33, '{"tags": ["x"]}'), (34, '{"tags": ["y", "x"]}');
@@ -95,7 +95,7 @@ UPDATE fact SET doc = '{"tags": ["b", "d"]}' WHERE id = 30;
 UPDATE fact SET doc = '{"tags": ["c", "a"]}' WHERE id = 31;
 UPDATE fact SET id = 40 WHERE id = 30;
 SELECT * FROM by_tag ORDER BY 1, 2;
-SELECT * FROM pg_temp.oracle('by_tag', $$SELECT DISTINCT t, id FROM fact, jsonb_array_elements_text(doc -> 'tags') t$$);
+CALL pg_temp.compare('by_tag', $$SELECT DISTINCT t, id FROM fact, jsonb_array_elements_text(doc -> 'tags') t$$);
 
 -- duplicates that are there already
 SELECT indextable.create('too_late', 'fact', '{x}', is_unique => true);
@@ -341,4 +341,4 @@ SELECT * FROM pg_temp.oracle('by_n', $$SELECT (doc ->> 'n')::numeric, id FROM fa
 SET client_min_messages = warning;
 DROP SCHEMA uniq CASCADE;
 DROP ROLE regress_it_writer;
-SELECT * FROM pg_temp.leftovers();
+CALL pg_temp.no_rows('pg_temp.leftovers()');

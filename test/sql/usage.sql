@@ -22,15 +22,15 @@ SET stats_fetch_consistency = none;
 SET min_parallel_table_scan_size = 0;
 SET max_parallel_maintenance_workers = 2;
 SET maintenance_work_mem = '128MB';
-SELECT indextable.create('by_k', 'fact', '{k}');
-SELECT indextable.create('by_n', 'fact', '{n::int}', is_unique => true);
-SELECT indextable.create('by_v', 'fact', '{k}', include => '{v}');
-SELECT indextable.create('by_l', 'fact', '{l[*]}', strategy => 'denormalized');
-SELECT indextable.create('later', 'fact', '{k}', maintenance => 'async');
-SELECT indextable.create('online', 'fact', '{k}', include => '{n}', populate => false);
-SELECT indextable.create('queued', 'fact', '{k}', maintenance => 'async', populate => false);
-SELECT indextable.create('parts', 'fact', '{k}', include => '{v}', partitions => 3);
-SELECT indextable.create('asyncparts', 'fact', '{k}', maintenance => 'async', partitions => 3);
+SELECT indextable.create('by_k', 'fact', '{k}') \gset
+SELECT indextable.create('by_n', 'fact', '{n::int}', is_unique => true) \gset
+SELECT indextable.create('by_v', 'fact', '{k}', include => '{v}') \gset
+SELECT indextable.create('by_l', 'fact', '{l[*]}', strategy => 'denormalized') \gset
+SELECT indextable.create('later', 'fact', '{k}', maintenance => 'async') \gset
+SELECT indextable.create('online', 'fact', '{k}', include => '{n}', populate => false) \gset
+SELECT indextable.create('queued', 'fact', '{k}', maintenance => 'async', populate => false) \gset
+SELECT indextable.create('parts', 'fact', '{k}', include => '{v}', partitions => 3) \gset
+SELECT indextable.create('asyncparts', 'fact', '{k}', maintenance => 'async', partitions => 3) \gset
 CALL flush();
 CALL indextable.build('online', batch_size => 100);
 CALL indextable.build('queued', batch_size => 100);
@@ -79,10 +79,10 @@ SELECT * FROM counted();
 
 -- ---- nor is changing them
 CALL indextable.rebuild('by_k');
-SELECT indextable.alter('by_k', maintenance => 'async');
-SELECT indextable.alter('later', maintenance => 'transactional');
-SELECT indextable.alter('by_v', include => '{v,n::int}');
-SELECT indextable.alter('by_l', filter => 'id <> 7', populate => false);
+SELECT indextable.alter('by_k', maintenance => 'async') \gset
+SELECT indextable.alter('later', maintenance => 'transactional') \gset
+SELECT indextable.alter('by_v', include => '{v,n::int}') \gset
+SELECT indextable.alter('by_l', filter => 'id <> 7', populate => false) \gset
 CALL indextable.rebuild('by_l');
 RESET min_parallel_table_scan_size;
 RESET max_parallel_maintenance_workers;
@@ -152,7 +152,7 @@ CALL flush();
 SELECT entries_written - :written AS written, reads FROM indextable.index_table_stats WHERE index_table = 'by_v'::regclass;
 
 -- ---- reads stay when the primary key is made anew: with other included fields, and without them because one is too long
-SELECT indextable.alter('by_v', include => '{v}');
+SELECT indextable.alter('by_v', include => '{v}') \gset
 CALL flush();
 SELECT * FROM reads() WHERE index_table IN ('by_v', 'parts');
 SELECT pg_stat_get_tuples_inserted('fact'::regclass) AS inserted \gset
@@ -169,7 +169,7 @@ SELECT pg_stat_get_tuples_inserted('fact'::regclass) - :inserted AS inserted;
 
 -- ---- other partitions are counted anew
 SELECT since AS before FROM indextable.index_table_stats WHERE index_table = 'parts'::regclass \gset
-SELECT indextable.alter('parts', partitions => 2);
+SELECT indextable.alter('parts', partitions => 2) \gset
 CALL flush();
 SELECT reads, since > :'before' AS since FROM indextable.index_table_stats WHERE index_table = 'parts'::regclass;
 SELECT count(*) FROM indextable.lookup('parts', '{"k": "5"}');
@@ -223,7 +223,7 @@ SELECT index_table, reads FROM reads();
 SELECT coalesce(stats_reset::text, 'never') = :'database_reset' AS same FROM pg_stat_database WHERE datname = current_database();
 
 -- ---- nothing stays of one that is dropped
-SELECT indextable.drop('by_v');
+SELECT indextable.drop('by_v') \gset
 DROP TABLE by_n;
 SELECT count(*) FROM indextable_internal.counted c WHERE NOT EXISTS (SELECT FROM indextable_internal.definition d WHERE d.index_table = c.index_table);
 DROP TABLE fact;

@@ -11,14 +11,14 @@ CREATE TABLE doc (a int, b text, doc jsonb, note text, PRIMARY KEY (a, b));
 INSERT INTO doc SELECT g, 'b' || g % 3, jsonb_build_object('k', 'k' || g % 4, 'n', g, 'v', 'v' || g, 'u', 'u' || g, 'tags', jsonb_build_array(g % 3, g % 5, 10)), 'note ' || g
 	FROM generate_series(1, 12) g;
 INSERT INTO doc VALUES (0, 'no keys', '{"x": 1}');
-SELECT indextable.create('norm', 'doc', '{k}');
-SELECT indextable.create('part', 'doc', '{k,n::int}', include => '{v,@note,x::numeric}');
-SELECT indextable.create('deno', 'doc', '{n::int}', 'denormalized');
-SELECT indextable.create('tags', 'doc', '{tags[*]::int AS tag}', include => '{n::int}');
-SELECT indextable.create('uniq', 'doc', '{u}', include => '{n::int}', is_unique => true);
-SELECT indextable.create('filt', 'doc', '{k}', filter => 'doc -> ''n'' > ''6''');
-SELECT indextable.create('asyn', 'doc', '{k}', include => '{v}', maintenance => 'async');
-SELECT indextable.create('asyn_tags', 'doc', '{tags[*]::int AS tag}', maintenance => 'async');
+SELECT indextable.create('norm', 'doc', '{k}') \gset
+SELECT indextable.create('part', 'doc', '{k,n::int}', include => '{v,@note,x::numeric}') \gset
+SELECT indextable.create('deno', 'doc', '{n::int}', 'denormalized') \gset
+SELECT indextable.create('tags', 'doc', '{tags[*]::int AS tag}', include => '{n::int}') \gset
+SELECT indextable.create('uniq', 'doc', '{u}', include => '{n::int}', is_unique => true) \gset
+SELECT indextable.create('filt', 'doc', '{k}', filter => 'doc -> ''n'' > ''6''') \gset
+SELECT indextable.create('asyn', 'doc', '{k}', include => '{v}', maintenance => 'async') \gset
+SELECT indextable.create('asyn_tags', 'doc', '{tags[*]::int AS tag}', maintenance => 'async') \gset
 CREATE FUNCTION differences() RETURNS TABLE (index_table text, side text, entry text) LANGUAGE sql AS $$
 	SELECT t, d.* FROM (VALUES
 		('norm', 'SELECT doc ->> ''k'', a, b FROM doc WHERE doc ->> ''k'' IS NOT NULL'),
@@ -35,7 +35,7 @@ CREATE FUNCTION all_wrong() RETURNS TABLE (index_table text, kind text, n bigint
 	SELECT i.index_table::text, v.kind, count(*) FROM indextable.index_tables i, indextable.verify(i.index_table) v
 	WHERE i.fact_table = 'doc'::regclass GROUP BY 1, 2 ORDER BY 1, 2
 $$;
-SELECT * FROM all_wrong();
+CALL pg_temp.no_rows('all_wrong()');
 
 -- ---- entries: deleted, altered (included fields, key, row), invented (of a row, of none)
 CALL damage('DELETE FROM norm WHERE a = 1', 'UPDATE norm SET k = ''other'' WHERE a = 2', 'UPDATE norm SET b = ''gone'' WHERE a = 3',
@@ -79,8 +79,8 @@ SELECT * FROM indextable.verify('asyn');
 CALL damage('DELETE FROM asyn_tags WHERE tag = 10 AND a < 3', 'UPDATE asyn_tags SET tag = 11 WHERE a = 3 AND tag = 10', 'INSERT INTO asyn_tags VALUES (0, 99, ''none'')');
 SELECT * FROM indextable.verify('asyn_tags');
 CALL indextable.repair('asyn_tags');
-SELECT * FROM all_wrong();
-SELECT * FROM differences();
+CALL pg_temp.no_rows('all_wrong()');
+CALL pg_temp.no_rows('differences()');
 -- everything is gone
 CALL damage('DELETE FROM norm', 'DELETE FROM uniq', 'DELETE FROM asyn', 'TRUNCATE deno');
 SELECT * FROM all_wrong();
@@ -88,8 +88,8 @@ CALL indextable.repair('norm', 5);
 CALL indextable.repair('uniq', 5);
 CALL indextable.repair('asyn', 5);
 CALL indextable.repair('deno', 5);
-SELECT * FROM all_wrong();
-SELECT * FROM differences();
+CALL pg_temp.no_rows('all_wrong()');
+CALL pg_temp.no_rows('differences()');
 -- nothing to mend
 CALL indextable.repair('norm');
 CALL indextable.repair(index_table => 'asyn', batch_size => NULL);
@@ -114,14 +114,14 @@ INSERT INTO doc VALUES (13, 'in', '{"tags": [1], "k": "k"}');
 SELECT * FROM indextable.verify('tags');
 ROLLBACK TO s;
 COMMIT;
-SELECT * FROM all_wrong();
+CALL pg_temp.no_rows('all_wrong()');
 DO $$ DECLARE missing bigint; dangling bigint; stale bigint; remaining bigint; BEGIN
 	CALL verifying.damage('DELETE FROM verifying.norm WHERE a <= 2');
 	CALL indextable.repair('verifying.norm', 1, missing, dangling, stale, remaining);
 	RAISE NOTICE '% % % %', missing, dangling, stale, remaining;
 END $$;
-SELECT * FROM all_wrong();
-SELECT * FROM differences();
+CALL pg_temp.no_rows('all_wrong()');
+CALL pg_temp.no_rows('differences()');
 
 -- ---- the fact table was written while a trigger did not fire
 SET client_min_messages = error;    -- that they are invalid
@@ -155,8 +155,8 @@ CALL indextable.repair('uniq');
 CALL indextable.repair('filt');
 CALL indextable.repair('asyn');
 CALL indextable.repair('asyn_tags');
-SELECT * FROM all_wrong();
-SELECT * FROM differences();
+CALL pg_temp.no_rows('all_wrong()');
+CALL pg_temp.no_rows('differences()');
 SELECT state, count(*) FROM indextable.index_tables GROUP BY state;
 -- dropped triggers
 SET client_min_messages = error;    -- that they are invalid
@@ -172,8 +172,8 @@ SELECT * FROM indextable.verify('filt');
 TRUNCATE doc;
 SELECT kind, count(*) FROM indextable.verify('filt') GROUP BY kind ORDER BY kind;
 DO $$ DECLARE t regclass; BEGIN FOR t IN SELECT index_table FROM indextable.index_tables LOOP EXECUTE format('CALL indextable.repair(%L)', t); END LOOP; END $$;
-SELECT * FROM all_wrong();
-SELECT * FROM differences();
+CALL pg_temp.no_rows('all_wrong()');
+CALL pg_temp.no_rows('differences()');
 SELECT tgname, tgenabled FROM pg_trigger WHERE tgrelid = 'doc'::regclass ORDER BY tgname;
 SELECT state, count(*) FROM indextable.index_tables GROUP BY state;
 
@@ -192,13 +192,13 @@ CALL indextable.repair('norm');
 CALL indextable.repair('part');
 CALL indextable.repair('deno');
 CALL indextable.repair('asyn');
-SELECT * FROM all_wrong();
+CALL pg_temp.no_rows('all_wrong()');
 DELETE FROM norm;
 DELETE FROM deno;
 SELECT tgrelid::regclass, tgname, tgenabled FROM pg_trigger WHERE tgname LIKE 'indextable\_guard%' ORDER BY tgrelid::regclass::text COLLATE "C", tgname;
 
 -- ---- what is queued is not wrong yet, and is not repaired
-SELECT indextable.create('asyn_m', 'doc', '{m[*]::int AS m}', maintenance => 'async');
+SELECT indextable.create('asyn_m', 'doc', '{m[*]::int AS m}', maintenance => 'async') \gset
 INSERT INTO doc SELECT g, 'q', jsonb_build_object('n', g, 'k', 'k', 'u', 'q' || g, 'tags', jsonb_build_array(g)) FROM generate_series(31, 34) g;
 DELETE FROM doc WHERE a = 1;
 UPDATE doc SET b = 'r' WHERE a = 32;
@@ -208,7 +208,7 @@ SELECT * FROM all_wrong();
 SELECT indextable.drain('doc');
 SELECT * FROM indextable.verify('asyn');
 CALL indextable.repair('asyn');
-SELECT * FROM all_wrong();
+CALL pg_temp.no_rows('all_wrong()');
 -- rejected rows: what they have in spite of it is wrong
 INSERT INTO doc VALUES (36, 'bad', '{"k": "k", "m": [1, "x"]}'), (37, 'good', '{"k": "k", "m": [37]}');
 SELECT * FROM indextable.verify('asyn_m');
@@ -224,7 +224,7 @@ TABLE asyn_m ORDER BY a, m;
 SELECT * FROM indextable.verify('asyn_m');
 DELETE FROM doc WHERE a = 36;
 SELECT indextable.drain('doc');
-SELECT * FROM all_wrong();
+CALL pg_temp.no_rows('all_wrong()');
 -- a transactional one has them when its triggers did not fire
 SET client_min_messages = error;
 ALTER TABLE doc DISABLE TRIGGER indextable_row;
@@ -235,15 +235,15 @@ CALL indextable.repair('part');
 SELECT kind, primary_key, problem FROM indextable.verify('part');
 DELETE FROM doc WHERE a = 38;
 DO $$ DECLARE t regclass; BEGIN FOR t IN SELECT index_table FROM indextable.index_tables LOOP EXECUTE format('CALL indextable.repair(%L)', t); END LOOP; END $$;
-SELECT * FROM all_wrong();
-SELECT * FROM differences();
+CALL pg_temp.no_rows('all_wrong()');
+CALL pg_temp.no_rows('differences()');
 DROP TABLE doc;
 
 -- ---- values: equal is not the same; long, null
 CREATE TABLE vals (id numeric PRIMARY KEY, doc jsonb, t text);
 INSERT INTO vals VALUES (1.0, '{"n": 1.0, "k": "x"}', NULL), (2, jsonb_build_object('n', 2, 'k', (SELECT string_agg(md5(g::text), '') FROM generate_series(1, 500) g)), repeat('long', 5000)), (3, '{"n": null}', NULL);
-SELECT indextable.create('vals_n', 'vals', '{n::numeric}', include => '{k,@t}');
-SELECT indextable.create('vals_d', 'vals', '{n::numeric}', 'denormalized');
+SELECT indextable.create('vals_n', 'vals', '{n::numeric}', include => '{k,@t}') \gset
+SELECT indextable.create('vals_d', 'vals', '{n::numeric}', 'denormalized') \gset
 SELECT * FROM indextable.verify('vals_n');
 SELECT * FROM indextable.verify('vals_d');
 CALL damage('UPDATE vals_n SET n = 1.00 WHERE id = 1', 'UPDATE vals_d SET id = 1.000 WHERE id = 1', 'UPDATE vals_n SET t = t || '' '' WHERE id = 2', 'UPDATE vals_d SET doc = doc || ''{"n": 2.0}'' WHERE id = 2');
@@ -253,8 +253,8 @@ CALL indextable.repair('vals_n');
 CALL indextable.repair('vals_d');
 SELECT * FROM indextable.verify('vals_n');
 SELECT * FROM indextable.verify('vals_d');
-SELECT * FROM pg_temp.oracle('vals_n', 'SELECT (doc ->> ''n'')::numeric, id, doc ->> ''k'', t FROM vals WHERE doc ->> ''n'' IS NOT NULL');
-SELECT * FROM pg_temp.oracle('vals_d', 'SELECT (doc ->> ''n'')::numeric, id, doc FROM vals WHERE doc ->> ''n'' IS NOT NULL');
+CALL pg_temp.compare('vals_n', 'SELECT (doc ->> ''n'')::numeric, id, doc ->> ''k'', t FROM vals WHERE doc ->> ''n'' IS NOT NULL');
+CALL pg_temp.compare('vals_d', 'SELECT (doc ->> ''n'')::numeric, id, doc FROM vals WHERE doc ->> ''n'' IS NOT NULL');
 -- values that are stored otherwise are not wrong
 ALTER TABLE vals ALTER doc SET STORAGE EXTERNAL;
 UPDATE vals SET doc = doc || '{"n": 3}' WHERE id = 2;
@@ -268,17 +268,17 @@ CALL damage('DELETE FROM vals_n WHERE id % 3 = 0', 'UPDATE vals_n SET k = ''l'' 
 SELECT kind, count(*) FROM indextable.verify('vals_n') GROUP BY kind ORDER BY kind;
 CALL indextable.repair('vals_n', 100);
 SELECT * FROM indextable.verify('vals_n');
-SELECT * FROM pg_temp.oracle('vals_n', 'SELECT (doc ->> ''n'')::numeric, id, doc ->> ''k'', t FROM vals WHERE doc ->> ''n'' IS NOT NULL');
+CALL pg_temp.compare('vals_n', 'SELECT (doc ->> ''n'')::numeric, id, doc ->> ''k'', t FROM vals WHERE doc ->> ''n'' IS NOT NULL');
 DROP TABLE vals;
 CREATE TABLE pairs (id uuid PRIMARY KEY, doc jsonb);
-SELECT indextable.create('pairs_k', 'pairs', '{k}');
+SELECT indextable.create('pairs_k', 'pairs', '{k}') \gset
 SELECT * FROM indextable.verify('pairs_k');
 CALL damage('INSERT INTO pairs_k VALUES (''k'', ''00000000-0000-0000-0000-000000000001'')');
 SELECT * FROM indextable.verify('pairs_k');
 CALL indextable.repair('pairs_k');
 SELECT * FROM indextable.verify('pairs_k');
 -- on_mismatch => 'skip': nothing is missing
-SELECT indextable.create('pairs_skip', 'pairs', '{n::int}', on_mismatch => 'skip');
+SELECT indextable.create('pairs_skip', 'pairs', '{n::int}', on_mismatch => 'skip') \gset
 INSERT INTO pairs VALUES ('00000000-0000-0000-0000-000000000002', '{"k": "k", "n": "x"}'), ('00000000-0000-0000-0000-000000000003', '{"n": 3}');
 SELECT * FROM indextable.verify('pairs_skip');
 CALL damage('INSERT INTO pairs_skip VALUES (2, ''00000000-0000-0000-0000-000000000002'')', 'DELETE FROM pairs_skip WHERE n = 3');
@@ -300,7 +300,7 @@ SELECT * FROM indextable.verify('pairs');
 RESET ROLE;
 SET ROLE verifying_owner;
 CREATE TABLE own (id int PRIMARY KEY, doc jsonb);
-SELECT indextable.create('own_k', 'own', '{k}');
+SELECT indextable.create('own_k', 'own', '{k}') \gset
 INSERT INTO own VALUES (1, '{"k": "1"}'), (2, '{"k": "2"}');
 RESET ROLE;
 -- whom row security does not keep from it
@@ -339,7 +339,7 @@ SET search_path = "Set""up";
 CREATE TABLE "Fact" (id int PRIMARY KEY, doc jsonb);
 INSERT INTO "Fact" SELECT g, jsonb_build_object('k', 'k' || g % 4, 'v', repeat('x', g)) FROM generate_series(1, 20) g;
 SELECT indextable.create('"By k"', '"Fact"', '{k}', include => '{v}'), indextable.create('asyn', '"Fact"', '{k}', include => '{v}', maintenance => 'async'),
-	indextable.create('later', '"Fact"', '{v}', populate => false);
+	indextable.create('later', '"Fact"', '{v}', populate => false) \gset
 CREATE PROCEDURE damage_setup(VARIADIC statements text[]) SET session_replication_role = replica LANGUAGE plpgsql AS $$
 DECLARE s text; BEGIN FOREACH s IN ARRAY statements LOOP EXECUTE s; END LOOP; END $$;
 CREATE FUNCTION found() RETURNS TABLE (kind text, problem text, in_table regclass) LANGUAGE sql AS $$ SELECT kind, problem, in_table FROM indextable.verify('"Set""up"."Fact"') WHERE kind = 'setup' $$;
@@ -359,8 +359,8 @@ CALL indextable.repair('"Fact"');
 SELECT * FROM found();
 SELECT pg_get_indexdef(indexrelid) FROM pg_index WHERE indrelid IN ('"By k"'::regclass, 'asyn'::regclass) ORDER BY 1;
 SELECT relname, relpersistence, relowner = (SELECT relowner FROM pg_class WHERE oid = '"Fact"'::regclass) AS same_owner FROM pg_class WHERE oid IN ('"By k"'::regclass, 'asyn'::regclass) ORDER BY 1;
-SELECT * FROM pg_temp.oracle('"By k"', 'SELECT doc ->> ''k'', id, doc ->> ''v'' FROM "Fact" WHERE doc ->> ''k'' IS NOT NULL');
-SELECT * FROM pg_temp.oracle('asyn', 'SELECT doc ->> ''k'', id, doc ->> ''v'' FROM "Fact" WHERE doc ->> ''k'' IS NOT NULL');
+CALL pg_temp.compare('"By k"', 'SELECT doc ->> ''k'', id, doc ->> ''v'' FROM "Fact" WHERE doc ->> ''k'' IS NOT NULL');
+CALL pg_temp.compare('asyn', 'SELECT doc ->> ''k'', id, doc ->> ''v'' FROM "Fact" WHERE doc ->> ''k'' IS NOT NULL');
 -- several at once, seen and mended one by one
 CALL damage_setup('DROP INDEX asyn_row_idx', 'ALTER TABLE asyn SET UNLOGGED', 'ALTER TABLE asyn OWNER TO verifying_owner', 'ALTER TABLE "Fact" DISABLE TRIGGER indextable_row',
 	'DROP TRIGGER indextable_guard ON asyn');
@@ -382,7 +382,7 @@ SET ROLE verifying_owner;
 SELECT * FROM indextable.verify('"Set""up"."Fact"');
 CALL indextable.repair('"Set""up"."Fact"');
 RESET ROLE;
-SELECT indextable.drop('"By k"'), indextable.drop('asyn'), indextable.drop('later');
+SELECT indextable.drop('"By k"'), indextable.drop('asyn'), indextable.drop('later') \gset
 SELECT * FROM indextable.verify('"Fact"');
 SET search_path = verifying;
 SET client_min_messages = warning;
@@ -391,4 +391,4 @@ RESET client_min_messages;
 DROP OWNED BY verifying_owner, verifying_reader;
 DROP ROLE verifying_owner, verifying_reader;
 DROP SCHEMA verifying CASCADE;
-SELECT * FROM pg_temp.leftovers();
+CALL pg_temp.no_rows('pg_temp.leftovers()');

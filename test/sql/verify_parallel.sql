@@ -27,11 +27,11 @@ END $$;
 CREATE TABLE fact (id int PRIMARY KEY, doc jsonb);
 INSERT INTO fact SELECT g, jsonb_build_object('k', 'k' || g % 7, 'on', date '2026-01-01' + g, 'n', g, 'tags', jsonb_build_array(g % 3, g % 5))
 	FROM generate_series(1, 2000) g;
-SELECT indextable.create('norm', 'fact', '{k}');
-SELECT indextable.create('part', 'fact', '{on::date}', include => '{"n::numeric(9,2)", on::timestamptz AS at}');
-SELECT indextable.create('deno', 'fact', '{n::int}', 'denormalized', partitions => 3);
-SELECT indextable.create('tags', 'fact', '{tags[*]::int}');
-SELECT indextable.create('asyn', 'fact', '{k}', maintenance => 'async');
+SELECT indextable.create('norm', 'fact', '{k}') \gset
+SELECT indextable.create('part', 'fact', '{on::date}', include => '{"n::numeric(9,2)", on::timestamptz AS at}') \gset
+SELECT indextable.create('deno', 'fact', '{n::int}', 'denormalized', partitions => 3) \gset
+SELECT indextable.create('tags', 'fact', '{tags[*]::int}') \gset
+SELECT indextable.create('asyn', 'fact', '{k}', maintenance => 'async') \gset
 SELECT t, f FROM unnest('{norm,part,deno,tags,asyn}'::regclass[]) t, found(t) f ORDER BY t::text, f;
 -- that rows lack entries stays recorded as long as a worker finds one
 INSERT INTO fact VALUES (3000, '{"n": 3000}');
@@ -78,7 +78,7 @@ BEGIN;
 SET LOCAL ROLE indextable_parallel;
 CREATE TABLE own (id int PRIMARY KEY, doc jsonb);
 INSERT INTO own SELECT g, '{"k": 1}' FROM generate_series(1, 1000) g;
-SELECT indextable.create('own_k', 'own', '{k}');
+SELECT indextable.create('own_k', 'own', '{k}') \gset
 SELECT * FROM indextable.verify('own_k');
 ROLLBACK;
 
@@ -92,7 +92,7 @@ CREATE TABLE parts_3 PARTITION OF parts FOR VALUES FROM (500) TO (900) PARTITION
 CREATE TABLE parts_3_1 PARTITION OF parts_3 FOR VALUES WITH (MODULUS 2, REMAINDER 0);
 CREATE TABLE parts_3_2 PARTITION OF parts_3 FOR VALUES WITH (MODULUS 2, REMAINDER 1);
 INSERT INTO parts SELECT g, jsonb_build_object('k', g % 10) FROM generate_series(1, 800) g;
-SELECT indextable.create('parts_k', 'parts', '{k}', partitions => 2);
+SELECT indextable.create('parts_k', 'parts', '{k}', partitions => 2) \gset
 SELECT found('parts_k');
 CALL damage('DELETE FROM parts_k WHERE id IN (50, 150, 450, 550, 750)', 'INSERT INTO parts_k VALUES (''x'', 5), (''x'', 950)');
 SELECT found('parts_k');
@@ -108,7 +108,7 @@ BEGIN
 END $$;
 SELECT set_config('parallelism.leader', pg_backend_pid()::text, false) <> '' AS set;
 SET max_parallel_maintenance_workers = 1;
-SELECT indextable.create('filt', 'fact', '{k}', filter => 'parallelism.serial_only(doc)');
+SELECT indextable.create('filt', 'fact', '{k}', filter => 'parallelism.serial_only(doc)') \gset
 SELECT * FROM indextable.verify('filt');
 CALL damage('DELETE FROM filt WHERE id = 2', 'INSERT INTO filt VALUES (''k1'', 1)');
 SELECT kind, primary_key FROM indextable.verify('filt');
@@ -173,4 +173,4 @@ SET client_min_messages = warning;
 DROP TABLE fact, parts;
 DROP SCHEMA parallelism CASCADE;
 DROP ROLE indextable_parallel;
-SELECT * FROM pg_temp.leftovers();
+CALL pg_temp.no_rows('pg_temp.leftovers()');

@@ -7,7 +7,7 @@ SET indextable.advice = off;
 CREATE TABLE f (id int PRIMARY KEY, doc jsonb);
 INSERT INTO f SELECT i, jsonb_build_object('k', i % 20, 'v', i, 't', jsonb_build_array(i % 3, i % 7)) FROM generate_series(1, 2000) i;
 SELECT indextable.create('f_k', 'f', '{k}', include => '{v}'), indextable.create('f_t', 'f', '{t[*]}'),
-	indextable.create('f_u', 'f', '{v::int}', is_unique => true, filter => 'id <> 7'), indextable.create('f_a', 'f', '{k}', maintenance => 'async');
+	indextable.create('f_u', 'f', '{v::int}', is_unique => true, filter => 'id <> 7'), indextable.create('f_a', 'f', '{k}', maintenance => 'async') \gset
 SELECT i.index_table, v.* FROM indextable.index_tables i, indextable.verify(i.index_table, 99.999) v;
 UPDATE f SET doc = doc || '{"k": "queued"}' WHERE id = 1;
 SELECT * FROM indextable.verify('f_a', 99.999);
@@ -30,4 +30,4 @@ SELECT * FROM indextable.verify('f_k', 'NaN');
 SELECT count(*) FROM indextable.verify(NULL, 10);
 SET client_min_messages = warning;
 DROP SCHEMA sampled CASCADE;
-SELECT * FROM pg_temp.leftovers();
+CALL pg_temp.no_rows('pg_temp.leftovers()');
