@@ -36,6 +36,7 @@
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/pg_list.h"
+#include "storage/bufmgr.h"
 #include "storage/lmgr.h"
 #include "storage/lockdefs.h"
 #include "storage/proc.h"
@@ -379,8 +380,8 @@ lock_detached(Oid partition, LOCKMODE mode)
 
 /*
  * handle_new_partition
- *		Prepares a partition that was created by CREATE TABLE ... PARTITION OF; it
- *		has no rows, unless it is on another server.
+ *		Prepares a partition that was created by CREATE TABLE ... PARTITION OF; it has no
+ *		rows, unless it is on another server, or event triggers of users have written some.
  *
  * 'schema' is that of CREATE SCHEMA, if the table was created by it, else NULL.
  */
@@ -390,6 +391,7 @@ handle_new_partition(CreateStmt *stmt, char *schema)
 	Oid			relid;
 	Oid			root;
 	Relation	rel;
+	bool		written;
 
 	if (stmt->partbound == NULL)
 		return;
@@ -418,6 +420,18 @@ handle_new_partition(CreateStmt *stmt, char *schema)
 		check_row_key(definition_of_fact(rel, root), rel);
 	relation_close(rel, NoLock);
 	triggers_install_on(relid, root);
+
+	/*
+	 * Event triggers of users may have dropped it, or written rows before it
+	 * had all of these.
+	 */
+	rel = try_relation_open(relid, NoLock);
+	if (rel == NULL)
+		return;
+	written = rel->rd_rel->relkind == RELKIND_RELATION && RelationGetNumberOfBlocks(rel) > 0;
+	relation_close(rel, NoLock);
+	if (written)
+		handle_attached_partition(root, relid);
 }
 
 /*

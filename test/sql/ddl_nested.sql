@@ -223,6 +223,9 @@ SET client_min_messages = error;
 SELECT t, m.* FROM unnest(ARRAY['first', 'last']) t, meanwhile('sql_drop', t, 0, 'ALTER TABLE nested.f DETACH PARTITION nested.f_1', 'ALTER TABLE nested.f ATTACH PARTITION nested.f_1 FOR VALUES IN (1)') m;
 SELECT t, m.* FROM unnest(ARRAY['first', 'last']) t, meanwhile('ddl_command_end', t, 0, 'ALTER TABLE nested.f ATTACH PARTITION nested.f_1 FOR VALUES IN (1)', 'ALTER TABLE nested.f_1 RENAME TO moved') m;
 SELECT meanwhile('ddl_command_end', 'first', 0, 'ALTER TABLE nested.f ATTACH PARTITION nested.f_1 FOR VALUES IN (1)', 'ALTER TABLE nested.f_1 RENAME TO moved; ALTER TABLE nested.f_2 RENAME TO f_1');
+-- rows are written into a new one before it has the triggers of the extension
+SELECT DISTINCT m.* FROM unnest(ARRAY['ddl_command_start', 'ddl_command_end']) e, unnest(ARRAY['first', 'last']) t, generate_series(CASE e WHEN 'ddl_command_end' THEN 0 ELSE 1 END, 5) n,
+	meanwhile(e, t, n, 'CREATE TABLE nested.moved PARTITION OF nested.f FOR VALUES IN (7)', 'INSERT INTO nested.moved SELECT i, 7, nested.doc(i) FROM generate_series(1, 5) i') m;
 SELECT DISTINCT m.* FROM generate_series(0, 8) n, meanwhile('ddl_command_end', 'last', n, 'ALTER TABLE nested.f ATTACH PARTITION nested.f_1 FOR VALUES IN (1)', 'DROP TABLE nested.f_1') m ORDER BY 1;
 RESET client_min_messages;
 
