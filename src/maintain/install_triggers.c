@@ -153,6 +153,10 @@ triggers_remove(Oid fact, bool wait)
  *		Drops our triggers on a table and its partitions, because the table is no part of a
  *		fact table any more.  Those that the server has cloned are dropped with those that
  *		they were cloned from.
+ *
+ * They are dropped by SQL, so that Citus does it on all nodes.  If an event trigger of a superuser
+ * gives the table's name to another one as the command begins, that one loses its trigger.  Its
+ * index tables are then invalid, which is true, and repair() mends it.
  */
 void
 triggers_remove_from(Oid relid)
