@@ -4,6 +4,7 @@
 #   make demo, make test, make bench         complete on a bare Debian machine: see test/run/
 #   make example                             a fact table over three servers, shown the same way
 #   make examples                            runs what is in examples/, with the drivers and extensions that it is for
+#   make clients                             what client libraries send for conditions on JSON, and whether index tables serve it: see test/clients/
 #   make majors                              make test on every PostgreSQL that Debian has, and upgrades between them
 #   make assert                              make test on servers built with assertions, and under valgrind: see test/run/assert
 #   make soak                                sessions of every kind at once, for a minute (DURATION=60): see test/soak/
@@ -34,7 +35,7 @@ override with_llvm := $(if $(filter environment,$(origin with_llvm)),$(with_llvm
 PG_CONFIG ?= pg_config
 
 # These install what they need, so they must work before there is a pg_config.
-RUN = demo example examples test bench majors assert soak indent dist
+RUN = demo example examples clients test bench majors assert soak indent dist
 ifneq ($(filter-out $(RUN),$(or $(MAKECMDGOALS),all)),)
 PGXS := $(shell $(PG_CONFIG) --pgxs)
 ifeq ($(PGXS),)
@@ -48,7 +49,7 @@ $(OBJS): $(sort $(wildcard src/*.h src/*/*.h))
 test-output:
 	@mkdir -p test/output/regress test/output/isolation
 
-demo bench examples:
+demo bench examples clients:
 	@test/run/script $@
 
 example:
