@@ -18,6 +18,8 @@
 #include "queue/commit_prepared.h"
 #include "queue/shared_memory.h"
 #include "read/aggregate_path.h"
+#include "read/found_rows.h"
+#include "read/keyed_scan.h"
 #include "read/missed.h"
 #include "read/path.h"
 #include "read/planner_statistics.h"
@@ -48,10 +50,12 @@ _PG_init(void)
 	path_init();
 	aggregate_path_init();
 	scan_node_init();
+	keyed_scan_init();
 	queue_init();
 	batch_init();
 	at_commit_init();
 	in_step_init();
+	found_rows_init();
 	if (process_shared_preload_libraries_in_progress)
 	{
 		shared_init();

@@ -79,3 +79,19 @@ describe_conditions(IndexTableScan *scan, List *ancestors, ExplainState *es)
 	}
 	return buf.data;
 }
+
+/* explain_later: shows a statement that is planned when it starts */
+void
+explain_later(const char *statement, Oid index_table, ExplainState *es)
+{
+	ExplainPropertyText("Statement", statement, es);
+	ExplainPropertyText("Index Table", get_rel_name(index_table), es);
+	ExplainPropertyText("Partitions", "those of the rows that are found when it starts", es);
+}
+
+/* explain_found: shows how many rows of a partition were found */
+void
+explain_found(int nrows, ExplainState *es)
+{
+	ExplainPropertyInteger("Rows Found", NULL, nrows, es);
+}

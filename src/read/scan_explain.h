@@ -12,5 +12,7 @@
 #include "nodes/extensible.h"
 
 extern void explain_scan(CustomScanState *node, List *ancestors, ExplainState *es);
+extern void explain_later(const char *statement, Oid index_table, ExplainState *es);
+extern void explain_found(int nrows, ExplainState *es);
 
 #endif							/* INDEXTABLE_SCAN_EXPLAIN_H */

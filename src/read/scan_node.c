@@ -53,7 +53,6 @@
 
 static Node *create_state(CustomScan *scan);
 static void begin_scan(CustomScanState *node, EState *estate, int eflags);
-static void return_stored_rows(IndexTableScan *scan);
 static void open_index_table(IndexTableScan *scan);
 static void make_keys(IndexTableScan *scan);
 static TupleTableSlot *exec_scan(CustomScanState *node);
@@ -113,7 +112,7 @@ begin_scan(CustomScanState *node, EState *estate, int eflags)
 	 * find one that does not know it.
 	 */
 	if (scan->plan.stored_rows)
-		return_stored_rows(scan);
+		return_stored_rows(&node->ss);
 	else
 		node->ss.ss_currentRelation = NULL;
 	if (eflags & EXEC_FLAG_BACKWARD)
@@ -125,27 +124,6 @@ begin_scan(CustomScanState *node, EState *estate, int eflags)
 			RelationGetNumberOfAttributes(scan->fact_table) : llast_int(scan->plan.columns);
 	if (!(eflags & EXEC_FLAG_EXPLAIN_ONLY))
 		open_index_table(scan);
-}
-
-/*
- * return_stored_rows
- *		Prepares to return rows as they are stored.
- *
- * Wherever the executor locks rows or writes them, it has rows of this kind.  If such a row was
- * updated meanwhile, it tests the newest version instead of the one that the scan has found,
- * which it puts, or fetches, into the scan's slot.  So the slot is made again as that of the
- * table, and so is what is compiled for the slot that the executor has made.
- */
-static void
-return_stored_rows(IndexTableScan *scan)
-{
-	ScanState  *node = &scan->css.ss;
-
-	ExecInitScanTupleSlot_compat(node->ps.state, node, RelationGetDescr(scan->fact_table),
-								 table_slot_callbacks(scan->fact_table));
-	node->ps.scanopsfixed = false;
-	ExecAssignScanProjectionInfoWithVarno(node, ((Scan *) node->ps.plan)->scanrelid);
-	node->ps.qual = ExecInitQual(node->ps.plan->qual, &node->ps);
 }
 
 /* open_index_table: opens the index table, if there still is the definition that the plan was made for */

@@ -17,8 +17,10 @@
 
 #include "access/relation.h"
 #include "access/sysattr.h"
+#include "access/tableam.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
+#include "executor/executor.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
@@ -32,6 +34,7 @@
 #include "utils/rel.h"
 #include "utils/typcache.h"
 
+#include "../util/compat.h"
 #include "coverage.h"
 #include "path_order.h"
 #include "scan_plan.h"
@@ -58,7 +61,6 @@ typedef struct Replacing
 
 static Plan *make_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses,
 					   List *children);
-static List *in_safe_order(PlannerInfo *root, RelOptInfo *rel, List *clauses);
 static Index security_level(PlannerInfo *root, RestrictInfo *rinfo);
 static List *needed_columns(RelOptInfo *rel, List *clauses);
 static Query *fallback_query(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, List *columns,
@@ -162,7 +164,7 @@ make_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
  * them for the rows that satisfy all others.  They are never policies, which are about one table
  * and come before its other conditions: those are in the order of their security levels.
  */
-static List *
+List *
 in_safe_order(PlannerInfo *root, RelOptInfo *rel, List *clauses)
 {
 	List	   *result = NIL;
@@ -452,4 +454,23 @@ read_scan_plan(CustomScan *scan, ScanPlan *plan)
 		plan->conditions[i].from = list_nth_oid(operators, 3 * i + 2);
 	}
 	plan->fallback = list_nth(scan->custom_private, PRIVATE_FALLBACK);
+}
+
+/*
+ * return_stored_rows
+ *		Prepares to return rows as they are stored.
+ *
+ * Wherever the executor locks rows or writes them, it has rows of this kind.  If such a row was
+ * updated meanwhile, it tests the newest version instead of the one that the scan has found,
+ * which it puts, or fetches, into the scan's slot.  So the slot is made again as that of the
+ * table, and so is what is compiled for the slot that the executor has made.
+ */
+void
+return_stored_rows(ScanState *node)
+{
+	ExecInitScanTupleSlot_compat(node->ps.state, node, RelationGetDescr(node->ss_currentRelation),
+								 table_slot_callbacks(node->ss_currentRelation));
+	node->ps.scanopsfixed = false;
+	ExecAssignScanProjectionInfoWithVarno(node, ((Scan *) node->ps.plan)->scanrelid);
+	node->ps.qual = ExecInitQual(node->ps.plan->qual, &node->ps);
 }

@@ -8,6 +8,7 @@
 #ifndef INDEXTABLE_SCAN_PLAN_H
 #define INDEXTABLE_SCAN_PLAN_H
 
+#include "nodes/execnodes.h"
 #include "nodes/extensible.h"
 #include "nodes/plannodes.h"
 
@@ -56,6 +57,8 @@ typedef struct ScanPlan
 
 extern CustomPath *make_scan_path(PlannerInfo *root, RelOptInfo *rel, Candidate *c);
 extern Bitmapset *columns_of_scan(RelOptInfo *rel, List *clauses);
+extern List *in_safe_order(PlannerInfo *root, RelOptInfo *rel, List *clauses);
+extern void return_stored_rows(ScanState *node);
 extern void read_scan_plan(CustomScan *scan, ScanPlan *plan);
 
 #endif							/* INDEXTABLE_SCAN_PLAN_H */

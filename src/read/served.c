@@ -63,9 +63,9 @@ note_options(PLANNER_HOOK_PARAMETERS)
 	return result;
 }
 
-/* plan_without_index_tables: plans a fallback, so that no index table serves it; rights are checked by the query around it */
+/* plan_natively: plans a query so that no index table serves it */
 PlannedStmt *
-plan_without_index_tables(Query *query, ParamListInfo params)
+plan_natively(Query *query, const char *text, ParamListInfo params)
 {
 	bool		outer = without_index_tables;
 	PlannedStmt *result;
@@ -73,8 +73,7 @@ plan_without_index_tables(Query *query, ParamListInfo params)
 	without_index_tables = true;
 	PG_TRY();
 	{
-		result = planner_compat(query, NULL, 0, params);
-		plan_without_checks(result);
+		result = planner_compat(query, text, 0, params);
 	}
 	PG_FINALLY();
 	{
@@ -82,6 +81,23 @@ plan_without_index_tables(Query *query, ParamListInfo params)
 	}
 	PG_END_TRY();
 	return result;
+}
+
+/* plan_without_index_tables: plans a fallback; rights are checked by the query around it */
+PlannedStmt *
+plan_without_index_tables(Query *query, ParamListInfo params)
+{
+	PlannedStmt *result = plan_natively(query, NULL, params);
+
+	plan_without_checks(result);
+	return result;
+}
+
+/* is_planned_natively: returns whether what is planned now is to do without index tables */
+bool
+is_planned_natively(void)
+{
+	return without_index_tables;
 }
 
 /* unfit: returns why nothing of a table in a query can be served, or NULL */

@@ -37,6 +37,8 @@ extern bool may_be_served(PlannerInfo *root, Index rti);
 extern bool open_served(PlannerInfo *root, Index rti, Served *served);
 extern bool is_positionable(PlannerInfo *root);
 extern void close_served(Served *served);
+extern PlannedStmt *plan_natively(Query *query, const char *text, ParamListInfo params);
+extern bool is_planned_natively(void);
 extern PlannedStmt *plan_without_index_tables(Query *query, ParamListInfo params);
 extern void give_reason(Oid fact, Oid index_table, const char *reason);
 extern ReasonListener listen_to_reasons(ReasonListener listener);

@@ -17,12 +17,14 @@
 #include "access/sysattr.h"
 #include "access/table.h"
 #include "catalog/pg_class.h"
+#include "nodes/extensible.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/plancat.h"
+#include "optimizer/planner.h"
 #include "parser/parsetree.h"
 #include "utils/partcache.h"
 #include "utils/rel.h"
@@ -48,6 +50,7 @@ typedef struct SystemColumns
 static relation_hook_type previous_hook = NULL;
 /* Its address marks tables that are not expanded. */
 static char unexpanded_mark;
+static bool without_partitions = false; /* nothing is expanded */
 
 static void consider_not_expanding(RELATION_HOOK_PARAMETERS);
 static bool finds_few_rows(PlannerInfo *root, RangeTblEntry *rte, RelOptInfo *rel, Relation fact);
@@ -61,6 +64,37 @@ unexpanded_init(void)
 {
 	previous_hook = relation_hook;
 	relation_hook = consider_not_expanding;
+}
+
+/*
+ * plan_unexpanded
+ *		Plans a query of one partitioned fact table, never looking at its partitions, and without
+ *		checks of rights.  Returns NULL if no index table serves it like that.
+ */
+PlannedStmt *
+plan_unexpanded(Query *query, ParamListInfo params)
+{
+	bool		outer = without_partitions;
+	PlannedStmt *result;
+	CustomScan *scan;
+	ScanPlan	plan;
+
+	without_partitions = true;
+	PG_TRY();
+	{
+		result = planner_compat(query, NULL, 0, params);
+	}
+	PG_FINALLY();
+	{
+		without_partitions = outer;
+	}
+	PG_END_TRY();
+	scan = (CustomScan *) result->planTree;
+	if (!IsA(scan, CustomScan) || scan->methods != GetCustomScanMethods(SCAN_NAME, true))
+		return NULL;
+	read_scan_plan(scan, &plan);
+	plan_without_checks(result);
+	return OidIsValid(plan.index_table) && !plan.async ? result : NULL;
 }
 
 bool
@@ -101,6 +135,8 @@ consider_not_expanding(RELATION_HOOK_PARAMETERS)
 		table->self_reference = true;
 		rel->fdw_private = &unexpanded_mark;
 	}
+	else if (without_partitions)
+		table->inh = false;		/* it is empty then, and nothing serves it */
 	table_close(fact, NoLock);
 }
 

@@ -8,9 +8,12 @@
 #ifndef INDEXTABLE_UNEXPANDED_H
 #define INDEXTABLE_UNEXPANDED_H
 
+#include "nodes/params.h"
 #include "nodes/pathnodes.h"
+#include "nodes/plannodes.h"
 
 extern void unexpanded_init(void);
+extern PlannedStmt *plan_unexpanded(Query *query, ParamListInfo params);
 extern bool is_unexpanded(RelOptInfo *rel);
 extern void forget_dummy_path(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte);
 extern void add_last_resort(PlannerInfo *root, RelOptInfo *rel);

@@ -220,7 +220,11 @@ typedef struct ErrorSaveContext
 #define swap_all_frozen(a, b)	((void) 0)
 #define not_null_by_column(att)	((att)->attnotnull)
 #define not_null_column(constraint)	InvalidAttrNumber
+#define note_locked_table(plan, rti)	((void) 0)
 #else
+/* note_locked_table: has a kept plan lock a table before it is executed, whatever is pruned */
+#define note_locked_table(plan, rti) \
+	((plan)->unprunableRelids = bms_add_member((plan)->unprunableRelids, (rti)))
 #define heap_copy_minimal_tuple_compat(tuple)	heap_copy_minimal_tuple(tuple, 0)
 #define portal_run_all(portal) \
 	PortalRun(portal, FETCH_ALL, true, None_Receiver, None_Receiver, NULL)

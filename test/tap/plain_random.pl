@@ -1,7 +1,8 @@
 # Random plain SQL over fact tables gives the same with and without index tables: each query runs with
 # indextable.planner = off, and with each other value that there is, in the same state of the same session, between random
 # changes by this session and another one, in transactions of every isolation level, within triggers and functions, by
-# prepared statements and cursors, and by plans that are kept while another session commits DDL. Grammar.pm makes the queries, World.pm what they are about.
+# prepared statements and cursors, and by plans that are kept while another session commits DDL; statements that write or lock the
+# rows that a query finds leave the same rows. Grammar.pm makes the queries, World.pm what they are about.
 #
 # A seed makes a world: two fact tables, their index tables, and some hundred queries. A difference is printed with the
 # seed and the query, made as small as it can be; the whole script is tmp_check/log/plain_SEED.sql, which psql runs again.
@@ -42,6 +43,7 @@ note "compared with off: @modes";
 
 my ($seed, $world, $history, $where, @differences, %prepared, $sessions);
 my $crashes = 0;
+my $written = 0;    # how many plans of statements that write were kept
 my (%total, %errors, %used, %unused, %reported);
 
 # ---- sessions: a psql each, which reads scripts, so that many statements go without a pause
@@ -305,6 +307,31 @@ sub stale_item
 		steps => [ { sql => 'SET LOCAL plan_cache_mode = force_generic_plan' }, $item->{steps}[0], { sql => $dml }, $item->{steps}[0] ] };
 }
 
+# written_item: a statement that writes or locks the rows that a query finds
+sub written_item
+{
+	my $q;
+	do { $q = query($world); } until $q->{items} && $q->{from} && $q->{from} =~ /^$q->{fact}( (AS )?x)?$/ && !$q->{group} && !$q->{distinct};
+	my ($from, $f, $dot) = ($q->{from}, $q->{fact}, $q->{from} =~ / x$/ ? 'x.' : '');
+	my $keys = join ', ', map { $dot . $_ } @{ $world->{facts}{$f}{pk} };
+	my ($condition) = render({ where => $q->{where}, items => [1], from => $from }) =~ / WHERE (.*)/s;
+	$condition //= "${dot}id < 20";
+	my $next = "SELECT $keys FROM $from WHERE $condition ORDER BY $keys LIMIT " . between(1, 3) . ' FOR UPDATE' . pick('', ' SKIP LOCKED', ' NOWAIT');
+	my $sql = pick("UPDATE $from SET note = 'hit' WHERE $condition RETURNING $keys", "UPDATE $from SET doc = jsonb_build_object('k', 'a', 't', 'Genoa', 'i', v) WHERE $condition RETURNING $keys, doc",
+		"UPDATE $from SET id = id + 6000 WHERE $condition RETURNING $keys", "UPDATE $from SET r = '" . pick(qw(s t n h)) . "' WHERE $condition RETURNING $keys, tableoid::regclass", "DELETE FROM $from WHERE $condition RETURNING $keys, doc",
+		"MERGE INTO $from USING (SELECT 1 AS one) s ON $condition WHEN MATCHED AND one < v THEN DELETE WHEN MATCHED THEN UPDATE SET note = 'merged'", $next, $next,
+		"UPDATE $f SET note = 'next' WHERE (" . $keys =~ s/x\.//gr . ") IN ($next) RETURNING id", "WITH d AS (DELETE FROM $from WHERE $condition RETURNING *) INSERT INTO $f (id, r, doc, note) SELECT id + 7000, r, doc, note FROM d RETURNING id",
+		($dot ? ("UPDATE p SET k = 'hit' FROM $from WHERE $condition AND p.id = x.v RETURNING p.id", "DELETE FROM p USING $from WHERE $condition AND p.id = x.v RETURNING p.id", "SELECT $keys, p.id FROM $from JOIN p ON p.id = x.v WHERE $condition FOR UPDATE OF " . pick('x', 'p')) : ()));
+	if (chance(0.3))
+	{
+		# by a plan that is kept while rows move
+		my $name = 'written_' . ++$written . '_{m}';
+		return { steps => [ { sql => 'SET LOCAL plan_cache_mode = force_generic_plan' }, { sql => "PREPARE $name AS $sql" }, { sql => "EXECUTE $name", cmp => 'set' }, { sql => dml($world, $world->{facts}{$f}) }, { sql => "EXECUTE $name", cmp => 'set' }, { sql => "DEALLOCATE $name" }, digest($f) ],
+			explain => $sql, text_of => $sql, changes => 1, features => [ @{ $q->{features} }, 'written', 'kept' ] };
+	}
+	return { steps => [ { sql => $sql, cmp => 'set' }, digest($f), { sql => 'SELECT * FROM p', cmp => 'set' } ], explain => $sql, text_of => $sql, changes => 1, features => [ @{ $q->{features} }, 'written' ] };
+}
+
 # prepare: adds a prepared statement, one for each mode
 sub prepare
 {
@@ -376,6 +403,7 @@ sub item
 	return prepared_item($prepared{ pick(sort keys %prepared) }) if $way < 0.15 && %prepared;
 	return stale_item($prepared{ pick(sort keys %prepared) }) if $way < 0.2 && %prepared;
 	my $q = query($world);
+	return written_item() if $way > 0.56 && $way < 0.66;
 	return of_query($q) if $way < 0.66;
 	$q = whole($q);
 	my $fact = $world->{facts}{ $q->{fact} };

@@ -1,0 +1,543 @@
+/*-------------------------------------------------------------------------
+ *
+ * found_rows.c
+ *	  Plans statements that write or lock rows of a partitioned fact table when they start, for the
+ *	  rows that an index table finds.
+ *
+ * The executor opens every partition that a plan of such a statement names, and writes through
+ * what the planner has made for each of them.  So it is the plan that has to name few.  When the
+ * statement is planned, it gets only a search for the primary keys of its rows, which is a query
+ * like others that looks at no partition.  When it starts, the search is executed with its snapshot.  Then
+ * the statement is planned as the server plans any, but for these primary keys: the server leaves
+ * out all partitions that have none of them, and in the others the rows are fetched by their keys;
+ * see keyed_scan.c.  All else is native, like triggers, and rows that move to other partitions.
+ *
+ * Nothing that was found is kept: a row that is in another partition when a kept plan is executed
+ * is found there.  The rows are those that a native plan would find with the same snapshot, and the
+ * key of a row that the snapshot sees tells the partition in which the snapshot sees it.  A row that
+ * has been changed since is there as it was, and what a native plan does with it then is done
+ * here, too: the condition on keys, by which partitions are left out, is not checked for rows.
+ *
+ * A partition is locked later than by a native plan.  It cannot be detached or dropped meanwhile,
+ * as that needs a lock of the fact table, which the statement has locked before.  If it was truncated,
+ * the statement ends with an error, as a query does.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/relation.h"
+#include "access/xact.h"
+#include "catalog/pg_class.h"
+#include "executor/executor.h"
+#include "nodes/extensible.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/paths.h"
+#include "optimizer/planner.h"
+#include "parser/parsetree.h"
+#include "rewrite/rewriteHandler.h"
+#include "rewrite/rewriteManip.h"
+#include "tcop/dest.h"
+#include "utils/array.h"
+#include "utils/datum.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/typcache.h"
+
+#include "../definition/routing.h"
+#include "../indextable.h"
+#include "../maintain/in_step.h"
+#include "../util/settings.h"
+#include "found_rows.h"
+#include "keyed_scan.h"
+#include "scan_explain.h"
+#include "scan_plan.h"
+#include "served.h"
+#include "soft_definition.h"
+#include "unexpanded.h"
+
+/* With more rows, the statement is planned for all partitions. */
+#define MAX_ROWS	1000
+/* The name of the node that stands for a plan. */
+#define LATE_NAME	"IndexTableLate"
+/* The place in the text of a query that conditions on keys have, so that they are known again. */
+#define MARK		(-1000)
+
+/* The rows of the statement that is planned. */
+typedef struct Found
+{
+	Query	   *statement;
+	Index		varno;			/* of the fact table */
+	Oid			fact;
+	List	   *leaves;			/* OIDs, and for each row ... */
+	List	   *keys;			/* ... a list of Const */
+} Found;
+
+static planner_hook_type previous_planner = NULL;
+static ExecutorStart_hook_type previous_start = NULL;
+static set_rel_pathlist_hook_type previous_paths = NULL;
+static Found *found = NULL;
+
+static PlannedStmt *plan_statement(PLANNER_HOOK_PARAMETERS);
+static Index target_of(Query *statement);
+static const char *why_natively(Query *statement, RangeTblEntry *rte);
+static PlannedStmt *plan_search(Query *statement, Index varno, ParamListInfo params);
+static PlannedStmt *plan_for_later(Query *statement, PlannedStmt *search, const char *text, ParamListInfo params);
+static void executor_start(QueryDesc *query, int eflags);
+static PlannedStmt *plan_now(QueryDesc *query, CustomScan *late);
+static bool find_rows(QueryDesc *query, PlannedStmt *search, Found *rows);
+static bool add_row(Found *rows, FactDef *fact, Relation rel, TupleTableSlot *row);
+static void add_key_conditions(Found *rows);
+static Expr *key_condition(Found *rows, Form_pg_attribute att, int i);
+static void replace_paths(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte);
+static bool is_marked(RestrictInfo *condition);
+static Node *create_state(CustomScan *plan);
+static void begin_nothing(CustomScanState *node, EState *estate, int eflags);
+static TupleTableSlot *return_nothing(CustomScanState *node);
+static void end_nothing(CustomScanState *node);
+static void explain_late(CustomScanState *node, List *ancestors, ExplainState *es);
+
+static const CustomScanMethods late_methods = {.CustomName = LATE_NAME,.CreateCustomScanState = create_state};
+static const CustomExecMethods exec_methods = {
+	.CustomName = LATE_NAME,
+	.BeginCustomScan = begin_nothing,
+	.ExecCustomScan = return_nothing,
+	.EndCustomScan = end_nothing,
+	.ReScanCustomScan = end_nothing,
+	.ExplainCustomScan = explain_late
+};
+
+void
+found_rows_init(void)
+{
+	previous_planner = planner_hook;
+	planner_hook = plan_statement;
+	previous_start = ExecutorStart_hook;
+	ExecutorStart_hook = executor_start;
+	previous_paths = set_rel_pathlist_hook;
+	set_rel_pathlist_hook = replace_paths;
+	RegisterCustomScanMethods(&late_methods);
+}
+
+static PlannedStmt *
+plan_statement(PLANNER_HOOK_PARAMETERS)
+{
+	Index		varno;
+	PlannedStmt *search;
+
+	if (setting_planner != PLANNER_OFF && !is_planned_natively() && (cursorOptions & CURSOR_OPT_FAST_PLAN) == 0 &&
+		(varno = target_of(parse)) > 0)
+	{
+		if ((search = plan_search(parse, varno, boundParams)) != NULL)
+			return plan_for_later(parse, search, query_string, boundParams);
+		give_reason(rt_fetch(varno, parse->rtable)->relid, InvalidOid,
+					"the query locks or writes rows of a partitioned table, of which no index table finds few");
+	}
+	return previous_planner ? previous_planner(PLANNER_HOOK_ARGUMENTS) : standard_planner(PLANNER_HOOK_ARGUMENTS);
+}
+
+/*
+ * target_of
+ *		Returns the number of the only table of a statement that writes or locks its rows, if it is a
+ *		partitioned fact table, and nothing else in the statement is read; else 0.
+ */
+static Index
+target_of(Query *statement)
+{
+	RangeTblEntry *rte;
+	FactDef    *fact;
+	Index		varno;
+	const char *why;
+
+	if (statement->commandType == CMD_SELECT && statement->rowMarks != NIL)
+		varno = linitial_node(RowMarkClause, statement->rowMarks)->rti;
+	else if (statement->commandType == CMD_UPDATE || statement->commandType == CMD_DELETE)
+		varno = statement->resultRelation;
+	else
+		return 0;
+	rte = rt_fetch(varno, statement->rtable);
+	if (rte->rtekind != RTE_RELATION || rte->relkind != RELKIND_PARTITIONED_TABLE || !rte->inh)
+		return 0;
+	fact = soft_definition(rte->relid);
+	if (fact == NULL || fact->relid != rte->relid || fact->ndefs == 0 || !OidIsValid(fact->pk_index) || fact->distributed)
+		return 0;
+	why = why_natively(statement, rte);
+	if (why == NULL && fact->pk_deferrable)
+		why = "the query locks or writes rows of a partitioned table, and its primary key is deferrable";
+	if (why == NULL)
+		return varno;
+	give_reason(fact->relid, InvalidOid, why);
+	return 0;
+}
+
+/*
+ * why_natively
+ *		Returns why a statement has to be planned for all partitions of the table that it writes or
+ *		locks rows of, or NULL.
+ *
+ * What a condition does beside being true for a row must not be done twice, so it is not volatile.
+ */
+static const char *
+why_natively(Query *statement, RangeTblEntry *rte)
+{
+	FromExpr   *from = statement->jointree;
+
+	if (list_length(from->fromlist) != 1 || !IsA(linitial(from->fromlist), RangeTblRef) || statement->hasSubLinks ||
+		statement->cteList != NIL || statement->setOperations != NULL || list_length(statement->rowMarks) > 1)
+		return "the query locks or writes rows of a partitioned table, and reads something else, too";
+	if (rte->tablesample != NULL)
+		return "the query has TABLESAMPLE";
+	if (from->quals == NULL && rte->securityQuals == NIL)
+		return "the query locks or writes all rows of a partitioned table";
+	if (contain_volatile_functions(from->quals) || contain_volatile_functions((Node *) rte->securityQuals))
+		return "the query locks or writes rows of a partitioned table, and a condition is volatile";
+	if (!enable_partition_pruning)
+		return "the query locks or writes rows of a partitioned table, and enable_partition_pruning is off";
+	return NULL;
+}
+
+/*
+ * plan_search
+ *		Plans the query for the primary keys of the rows; returns NULL if no index table finds them
+ *		without a look at partitions.
+ */
+static PlannedStmt *
+plan_search(Query *statement, Index varno, ParamListInfo params)
+{
+	RangeTblEntry *rte = copyObject(rt_fetch(varno, statement->rtable));
+	RangeTblRef *ref = makeNode(RangeTblRef);
+	Query	   *query = makeNode(Query);
+	FactDef    *fact = soft_definition(rte->relid);
+	Relation	rel = relation_open(rte->relid, NoLock);
+	Node	   *quals = copyObject(statement->jointree->quals);
+	int			i;
+
+	ChangeVarNodes(quals, varno, 1, 0);
+	ChangeVarNodes((Node *) rte->securityQuals, varno, 1, 0);
+	query->hasRowSecurity = statement->hasRowSecurity;
+	query->rtable = list_make1(rte);
+	forget_permissions(query, rte, statement);
+	ref->rtindex = 1;
+	query->commandType = CMD_SELECT;
+	query->querySource = QSRC_ORIGINAL;
+	query->canSetTag = true;
+	query->jointree = makeFromExpr(list_make1(ref), quals);
+	query->stmt_location = -1;
+	for (i = 0; i < fact->npk; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel), fact->pk_attno[i] - 1);
+		Var		   *var = makeVar(1, att->attnum, att->atttypid, att->atttypmod, att->attcollation, 0);
+
+		query->targetList = lappend(query->targetList, makeTargetEntry((Expr *) var, i + 1, NULL, false));
+	}
+	relation_close(rel, NoLock);
+	return plan_unexpanded(query, params);
+}
+
+/*
+ * plan_for_later
+ *		Returns a plan in whose place another one is made when it is to be executed: that of the
+ *		statement for no rows, which has what has to be locked and checked, and the columns of
+ *		the result.
+ */
+static PlannedStmt *
+plan_for_later(Query *statement, PlannedStmt *search, const char *text, ParamListInfo params)
+{
+	CustomScan *late = makeNode(CustomScan);
+	Query	   *none = copyObject(statement);
+	PlannedStmt *result;
+	ListCell   *cell;
+
+	none->jointree->quals = makeBoolConst(false, false);
+	result = plan_natively(none, text, params);
+	late->scan.plan.targetlist = copyObject(result->planTree->targetlist);
+	foreach(cell, late->scan.plan.targetlist)
+	{
+		TargetEntry *entry = lfirst(cell);
+		Node	   *expr = (Node *) entry->expr;
+
+		entry->expr = (Expr *) makeNullConst(exprType(expr), exprTypmod(expr), exprCollation(expr));
+	}
+	late->scan.plan.startup_cost = search->planTree->startup_cost;
+	late->scan.plan.total_cost = search->planTree->total_cost;
+	late->scan.plan.plan_rows = search->planTree->plan_rows;
+	late->methods = &late_methods;
+	late->custom_private = list_make2(statement, search);
+	result->planTree = &late->scan.plan;
+	foreach(cell, search->rtable)
+	{
+		RangeTblEntry *rte = lfirst(cell);
+
+		if (list_member_oid(result->relationOids, rte->relid))
+			continue;
+		result->rtable = lappend(result->rtable, rte);
+		note_locked_table(result, list_length(result->rtable));
+	}
+	result->relationOids = list_concat_unique_oid(result->relationOids, search->relationOids);
+	result->invalItems = list_concat_copy(result->invalItems, search->invalItems);
+	result->transientPlan |= search->transientPlan;
+	result->dependsOnRole |= search->dependsOnRole;
+	return result;
+}
+
+/*
+ * executor_start
+ *		Starts a statement with the plan that it gets now, and keeps as long as it is executed.
+ *		EXPLAIN alone shows what it has until then.
+ */
+static void
+executor_start(QueryDesc *query, int eflags)
+{
+	Plan	   *plan = query->plannedstmt->planTree;
+	MemoryContext cxt = NULL;
+
+	if (plan != NULL && IsA(plan, CustomScan) && ((CustomScan *) plan)->methods == &late_methods &&
+		(eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0)
+	{
+		MemoryContext old;
+
+		cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable plan", ALLOCSET_DEFAULT_SIZES);
+		old = MemoryContextSwitchTo(cxt);
+		query->plannedstmt = plan_now(query, (CustomScan *) plan);
+		MemoryContextSwitchTo(old);
+	}
+	if (previous_start)
+		previous_start(query, eflags);
+	else
+		standard_ExecutorStart(query, eflags);
+	if (cxt != NULL)
+		MemoryContextSetParent(cxt, query->estate->es_query_cxt);
+}
+
+/* plan_now: plans a statement for the rows that are found, or for all partitions if these are many */
+static PlannedStmt *
+plan_now(QueryDesc *query, CustomScan *late)
+{
+	Found		rows = {0};
+	Found	   *outer = found;
+	PlannedStmt *result;
+
+	/*
+	 * Conditions may have functions of users, to whom they would tell what
+	 * they are not to see.
+	 */
+	check_rights(query->plannedstmt);
+	rows.statement = copyObject(linitial_node(Query, late->custom_private));
+	rows.varno = target_of(rows.statement);
+	if (rows.varno > 0)
+	{
+		rows.fact = rt_fetch(rows.varno, rows.statement->rtable)->relid;
+		if (!find_rows(query, lsecond_node(PlannedStmt, late->custom_private), &rows))
+			rows.varno = 0;
+	}
+	AcquireRewriteLocks(rows.statement, true, false);
+	if (rows.varno > 0)
+		add_key_conditions(&rows);
+	found = rows.varno > 0 ? &rows : NULL;
+	PG_TRY();
+	{
+		result = plan_natively(rows.statement, query->sourceText, query->params);
+	}
+	PG_FINALLY();
+	{
+		found = outer;
+	}
+	PG_END_TRY();
+	return result;
+}
+
+/*
+ * find_rows
+ *		Finds the primary keys of the rows that a statement's snapshot sees, and their partitions.
+ *		Returns false if there are many, or if a row might be found by its key that is another one;
+ *		see scan_node.c.
+ */
+static bool
+find_rows(QueryDesc *query, PlannedStmt *search, Found *rows)
+{
+	FactDef    *fact = soft_definition(rows->fact);
+	Relation	rel;
+	QueryDesc  *desc;
+	TupleTableSlot *row;
+	bool		few = true;
+
+	if (setting_planner == PLANNER_OFF || (IsolationUsesXactSnapshot() && written_by_us(fact)))
+		return false;
+	soft_definition_pin(fact, CurrentMemoryContext);
+	rel = relation_open(rows->fact, AccessShareLock);
+	desc = CreateQueryDesc(search, query->sourceText, query->snapshot, InvalidSnapshot, None_Receiver, query->params,
+						   query->queryEnv, 0);
+	ExecutorStart(desc, 0);
+	do
+	{
+		MemoryContext old = MemoryContextSwitchTo(desc->estate->es_query_cxt);
+
+		row = ExecProcNode(desc->planstate);
+		MemoryContextSwitchTo(old);
+		few = TupIsNull(row) || add_row(rows, fact, rel, row);
+	} while (few && !TupIsNull(row));
+	ExecutorFinish(desc);
+	ExecutorEnd(desc);
+	FreeQueryDesc(desc);
+	relation_close(rel, NoLock);
+	return few;
+}
+
+/* add_row: adds a row by its primary key; returns false if there are many now, or if it is on another server */
+static bool
+add_row(Found *rows, FactDef *fact, Relation rel, TupleTableSlot *row)
+{
+	Datum		values[INDEX_MAX_KEYS];
+	List	   *key = NIL;
+	Oid			leaf;
+	int			i;
+
+	slot_getallattrs(row);
+	for (i = 0; i < fact->npk; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(row->tts_tupleDescriptor, i);
+
+		values[i] = datumCopy(row->tts_values[i], att->attbyval, att->attlen);
+		key = lappend(key, makeConst(att->atttypid, att->atttypmod, att->attcollation, att->attlen, values[i], false,
+									 att->attbyval));
+	}
+	leaf = route_key(fact, rel, values);
+	rows->leaves = lappend_oid(rows->leaves, leaf);
+	rows->keys = lappend(rows->keys, key);
+	return OidIsValid(leaf) && list_length(rows->keys) <= MAX_ROWS && get_rel_relkind(leaf) == RELKIND_RELATION;
+}
+
+/* add_key_conditions: adds conditions to a statement by which the server leaves out the partitions in which nothing was found */
+static void
+add_key_conditions(Found *rows)
+{
+	FactDef    *fact = soft_definition(rows->fact);
+	FromExpr   *from = rows->statement->jointree;
+	List	   *quals;
+	Relation	rel;
+	int			i;
+
+	if (rows->keys == NIL)
+	{
+		from->quals = makeBoolConst(false, false);
+		return;
+	}
+	quals = from->quals == NULL ? NIL : list_make1(from->quals);
+	rel = relation_open(rows->fact, NoLock);
+	for (i = 0; i < fact->npk; i++)
+		quals = lappend(quals, key_condition(rows, TupleDescAttr(RelationGetDescr(rel), fact->pk_attno[i] - 1), i));
+	relation_close(rel, NoLock);
+	from->quals = (Node *) make_andclause(quals);
+}
+
+/* key_condition: returns "column = ANY (the values of the keys)" */
+static Expr *
+key_condition(Found *rows, Form_pg_attribute att, int i)
+{
+	TypeCacheEntry *type = lookup_type_cache(att->atttypid, TYPECACHE_EQ_OPR | TYPECACHE_BTREE_OPFAMILY);
+	Oid			operand = type->btree_opintype;
+	Expr	   *var = (Expr *) makeVar(rows->varno, att->attnum, att->atttypid, att->atttypmod, att->attcollation, 0);
+	ScalarArrayOpExpr *result = makeNode(ScalarArrayOpExpr);
+	int			n = list_length(rows->keys);
+	Datum	   *values = palloc(sizeof(Datum) * n);
+	ListCell   *cell;
+	ArrayType  *array;
+
+	foreach(cell, rows->keys)
+		values[foreach_current_index(cell)] = ((Const *) list_nth(lfirst(cell), i))->constvalue;
+	array = construct_array(values, n, operand, att->attlen, att->attbyval, att->attalign);
+	if (operand != att->atttypid)
+		var = (Expr *) makeRelabelType(var, operand, -1, att->attcollation, COERCE_IMPLICIT_CAST);
+	result->opno = type->eq_opr;
+	result->opfuncid = get_opcode(type->eq_opr);
+	result->useOr = true;
+	result->inputcollid = att->attcollation;
+	result->args = list_make2(var, makeConst(get_array_type(operand), -1, att->attcollation, -1, PointerGetDatum(array),
+											 false, false));
+	result->location = MARK;
+	return (Expr *) result;
+}
+
+/*
+ * replace_paths
+ *		Has the rows of a partition fetched by their keys.
+ *
+ * The conditions on keys are taken away, as a native plan does not check them for newer versions
+ * of the rows.  They are also what tells the statement from others that are planned meanwhile.
+ */
+static void
+replace_paths(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
+{
+	List	   *conditions = NIL;
+	List	   *keys = NIL;
+	ListCell   *cell;
+	ListCell   *leaf;
+
+	if (previous_paths)
+		previous_paths(root, rel, rti, rte);
+	if (found == NULL || rel->reloptkind != RELOPT_OTHER_MEMBER_REL || IS_DUMMY_REL(rel) ||
+		rte->rtekind != RTE_RELATION || rte->relkind != RELKIND_RELATION)
+		return;
+	foreach(cell, rel->baserestrictinfo)
+	{
+		if (!is_marked(lfirst(cell)))
+			conditions = lappend(conditions, lfirst(cell));
+	}
+	if (list_length(conditions) == list_length(rel->baserestrictinfo))
+		return;
+	rel->baserestrictinfo = conditions;
+	forboth(cell, found->keys, leaf, found->leaves)
+	{
+		if (lfirst_oid(leaf) == rte->relid)
+			keys = lappend(keys, lfirst(cell));
+	}
+	add_keyed_path(rel, found->fact, keys);
+}
+
+static bool
+is_marked(RestrictInfo *condition)
+{
+	return IsA(condition->clause, ScalarArrayOpExpr) && ((ScalarArrayOpExpr *) condition->clause)->location == MARK;
+}
+
+/* What EXPLAIN shows if the statement is not executed. */
+
+static Node *
+create_state(CustomScan *plan)
+{
+	CustomScanState *state = makeNode(CustomScanState);
+
+	state->methods = &exec_methods;
+	return (Node *) state;
+}
+
+static void
+begin_nothing(CustomScanState *node, EState *estate, int eflags)
+{
+}
+
+static TupleTableSlot *
+return_nothing(CustomScanState *node)
+{
+	return NULL;
+}
+
+static void
+end_nothing(CustomScanState *node)
+{
+}
+
+static void
+explain_late(CustomScanState *node, List *ancestors, ExplainState *es)
+{
+	CustomScan *late = (CustomScan *) node->ss.ps.plan;
+	Query	   *statement = linitial_node(Query, late->custom_private);
+	ScanPlan	search;
+
+	read_scan_plan((CustomScan *) lsecond_node(PlannedStmt, late->custom_private)->planTree, &search);
+	explain_later(statement->commandType == CMD_UPDATE ? "UPDATE" :
+				  statement->commandType == CMD_DELETE ? "DELETE" : "SELECT with locks", search.index_table, es);
+}

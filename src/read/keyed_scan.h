@@ -1,0 +1,16 @@
+/*-------------------------------------------------------------------------
+ *
+ * keyed_scan.h
+ *	  Scans a partition for rows whose primary keys are known.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef INDEXTABLE_KEYED_SCAN_H
+#define INDEXTABLE_KEYED_SCAN_H
+
+#include "nodes/pathnodes.h"
+
+extern void keyed_scan_init(void);
+extern void add_keyed_path(RelOptInfo *rel, Oid fact, List *keys);
+
+#endif							/* INDEXTABLE_KEYED_SCAN_H */

@@ -1,0 +1,226 @@
+-- Statements that write or lock rows of a partitioned fact table, which are planned when they start, for the partitions of the rows that an
+-- index table finds: they do what they do natively, whatever else is about them, and only lock partitions that have rows of theirs.
+SET client_min_messages = warning;
+CREATE SCHEMA planner_writes;
+SET search_path = planner_writes;
+CREATE ROLE partition_writer;
+GRANT USAGE ON SCHEMA planner_writes TO partition_writer;
+
+-- Partitions have their columns in other orders, and partitions of their own.
+CREATE TABLE place (id int, note text, r int, doc jsonb NOT NULL, PRIMARY KEY (id, r)) PARTITION BY RANGE (r);
+CREATE TABLE place_a PARTITION OF place FOR VALUES FROM (0) TO (100);
+CREATE TABLE place_b (doc jsonb NOT NULL, gone int, r int NOT NULL, id int NOT NULL, note text);
+ALTER TABLE place_b DROP COLUMN gone;
+ALTER TABLE place ATTACH PARTITION place_b FOR VALUES FROM (100) TO (200);
+CREATE TABLE place_c PARTITION OF place FOR VALUES FROM (200) TO (300) PARTITION BY HASH (id);
+SELECT format('CREATE TABLE place_c%s PARTITION OF place_c FOR VALUES WITH (MODULUS 3, REMAINDER %s)', i, i) FROM generate_series(0, 2) i \gexec
+CREATE TABLE place_rest PARTITION OF place DEFAULT;
+INSERT INTO place SELECT i, 'note ' || i, i * 7 % 400, jsonb_build_object('town', 't' || i % 40, 'n', i % 5, 'owner', CASE WHEN i % 2 = 0 THEN 'partition_writer' ELSE 'other' END) FROM generate_series(1, 200) i;
+SELECT indextable.create('by_town', 'place', '{town, n::int}', include => '{owner}');
+ANALYZE place, by_town;
+CREATE TABLE joined (id int PRIMARY KEY, town text);
+INSERT INTO joined VALUES (1, 't1');
+CREATE TABLE seen (line text);
+CREATE FUNCTION see() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	INSERT INTO seen VALUES (concat_ws(' ', tg_table_name, tg_when, tg_op, old.id, old.r, new.r));
+	RETURN CASE WHEN tg_op = 'DELETE' THEN old ELSE new END;
+END $$;
+CREATE TRIGGER see_a BEFORE UPDATE OR DELETE ON place_a FOR EACH ROW EXECUTE FUNCTION see();
+CREATE TRIGGER see_c AFTER INSERT OR UPDATE OR DELETE ON place_c1 FOR EACH ROW EXECUTE FUNCTION see();
+CREATE VIEW town_1 AS SELECT id, r, note, doc FROM place WHERE doc ->> 'town' = 't1' WITH CHECK OPTION;
+CREATE VIEW barrier WITH (security_barrier) AS SELECT id, r, note, doc FROM place WHERE doc ->> 'town' IN ('t1', 't2');
+CREATE FUNCTION settled(int) RETURNS boolean LANGUAGE plpgsql STABLE AS 'BEGIN RETURN $1 % 3 > 0; END';
+GRANT SELECT, UPDATE, DELETE ON place, town_1, barrier TO partition_writer;
+GRANT SELECT, INSERT ON seen TO partition_writer;
+
+-- one_way: what a statement returns, what it leaves, and what its triggers have seen
+CREATE FUNCTION one_way(statement text, way text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE r record; answer text[] = '{}'; rows text; lines text;
+BEGIN
+	PERFORM set_config('indextable.planner', way, true);
+	BEGIN
+		IF statement ~ 'RETURNING|^SELECT' THEN
+			FOR r IN EXECUTE statement LOOP answer := answer || r::text; END LOOP;
+			IF statement !~ 'ORDER' THEN SELECT array_agg(a ORDER BY a) INTO answer FROM unnest(answer) a; END IF;
+		ELSE
+			EXECUTE statement;
+		END IF;
+		SET LOCAL indextable.planner = off;
+		SELECT string_agg(p::text || tableoid::regclass, ' ' ORDER BY id, p::text) INTO rows FROM place p;
+		SELECT string_agg(line, ', ' ORDER BY line) INTO lines FROM seen;
+		RAISE EXCEPTION USING errcode = 'TEST0', message = concat_ws(' | ', array_to_string(answer, ' '), lines, md5(rows));
+	EXCEPTION WHEN OTHERS THEN RETURN concat_ws(' ', nullif(sqlstate, 'TEST0'), sqlerrm);
+	END;
+END $$;
+-- served: whether a statement is planned late, or why it is not, what it does natively, and how it differs
+CREATE FUNCTION served(statement text) RETURNS TABLE (late text, natively text, difference text) LANGUAGE plpgsql AS $$
+DECLARE way text; answer text; whole text := one_way(statement, 'off');
+BEGIN
+	PERFORM set_config('indextable.planner', 'force', true);
+	SELECT CASE WHEN count(*) FILTER (WHERE used) > 0 THEN 'yes' ELSE min(reason) FILTER (WHERE index_table IS NULL) END INTO late FROM indextable.explain(statement);
+	FOREACH way IN ARRAY '{force,fallback,on}'::text[] LOOP
+		answer := one_way(statement, way);
+		IF answer IS DISTINCT FROM whole THEN difference := concat_ws(' | ', difference, way || ': ' || answer || ' instead of ' || whole); END IF;
+	END LOOP;
+	natively := regexp_replace(left(whole, 130), ' \| [0-9a-f]{32}$', '');
+	PERFORM set_config('indextable.planner', 'off', true);
+	RETURN NEXT;
+END $$;
+GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA planner_writes TO partition_writer;
+
+\pset format unaligned
+\pset tuples_only on
+\pset fieldsep ' # '
+CREATE TABLE statement (s text);
+INSERT INTO statement VALUES
+	('UPDATE place SET note = ''x'' WHERE doc ->> ''town'' = ''t1'' RETURNING id, r, note, tableoid::regclass'),
+	('UPDATE place AS p SET doc = doc || ''{"town": "t2"}'' WHERE p.doc ->> ''town'' = ''t1'' AND p.id > 40 RETURNING p'),
+	('UPDATE place SET r = 399 - r WHERE doc ->> ''town'' = ''t3'' RETURNING id, r, tableoid::regclass'),
+	('UPDATE place SET id = id + 1000 WHERE doc ->> ''town'' = ''t4'' AND (doc ->> ''n'')::int >= 2 RETURNING id'),
+	('UPDATE place SET id = 1 WHERE doc ->> ''town'' = ''t4'''),
+	('UPDATE place SET doc = NULL WHERE doc ->> ''town'' = ''t4'''),
+	('UPDATE place SET note = 1 / (id - 43) WHERE doc ->> ''town'' = ''t3'''),
+	('DELETE FROM place WHERE doc ->> ''town'' = ''t5'' RETURNING id, doc'),
+	('DELETE FROM place WHERE doc ->> ''town'' IN (''t1'', ''t2'', ''none'') AND note < ''note 5'' RETURNING id'),
+	('DELETE FROM place WHERE doc ->> ''town'' = ''none'' RETURNING id'),
+	('DELETE FROM place WHERE doc ->> ''town'' = NULL RETURNING id'),
+	('DELETE FROM place WHERE doc ->> ''town'' = ''t5'' AND settled(id) RETURNING id'),
+	('SELECT id, note FROM place WHERE doc ->> ''town'' = ''t6'' ORDER BY id FOR UPDATE'),
+	('SELECT id, tableoid::regclass FROM place WHERE doc ->> ''town'' = ''t6'' ORDER BY id DESC LIMIT 2 FOR SHARE SKIP LOCKED'),
+	('SELECT doc ->> ''owner'' FROM place WHERE doc ->> ''town'' = ''t7'' ORDER BY (doc ->> ''n'')::int, id OFFSET 1 FOR NO KEY UPDATE NOWAIT'),
+	('UPDATE town_1 SET note = ''v'' WHERE id > 10 RETURNING id, r'),
+	('UPDATE town_1 SET doc = ''{"town": "t2"}'' WHERE id > 10'),
+	('DELETE FROM barrier WHERE id > 10 AND doc ->> ''town'' = ''t1'' RETURNING id, r'),
+	('UPDATE barrier SET note = upper(note) RETURNING note'),
+	-- These are not planned late.
+	('UPDATE place SET note = ''x'' WHERE doc ->> ''town'' = ''t1'' AND random() >= 0 RETURNING id'),
+	('UPDATE place SET note = ''x'' WHERE doc ->> ''town'' = (SELECT town FROM joined) RETURNING id'),
+	('UPDATE place SET note = ''x'' FROM joined j WHERE doc ->> ''town'' = j.town RETURNING j.id'),
+	('DELETE FROM place USING joined j WHERE doc ->> ''town'' = j.town RETURNING place.id'),
+	('WITH j AS (SELECT ''t1'' AS t) UPDATE place SET note = ''x'' WHERE doc ->> ''town'' = ''t1'' RETURNING (SELECT t FROM j)'),
+	('MERGE INTO place USING joined j ON doc ->> ''town'' = j.town WHEN MATCHED THEN DELETE'),
+	('DELETE FROM place'),
+	('DELETE FROM place WHERE note = ''note 7'' RETURNING id'),
+	('DELETE FROM place WHERE r = 7 AND doc ->> ''town'' = ''t1'' RETURNING id'),
+	('DELETE FROM ONLY place WHERE doc ->> ''town'' = ''t1'' RETURNING id'),
+	('SELECT id FROM (SELECT id FROM place WHERE doc ->> ''town'' = ''t1'' FOR UPDATE) q ORDER BY id'),
+	('SELECT id FROM place JOIN joined j USING (id) WHERE doc ->> ''town'' = ''t1'' ORDER BY id FOR UPDATE OF place'),
+	('SELECT id FROM town_1 ORDER BY id FOR UPDATE');
+SELECT s, late, natively, difference FROM statement, served(s);
+-- in a read-only transaction, and with what earlier statements of a transaction have written
+BEGIN READ ONLY;
+SET LOCAL indextable.planner = force;
+SELECT id FROM place WHERE doc ->> 'town' = 't1' FOR UPDATE;
+ROLLBACK;
+BEGIN READ ONLY;
+SET LOCAL indextable.planner = force;
+DELETE FROM place WHERE doc ->> 'town' = 't1';
+ROLLBACK;
+BEGIN ISOLATION LEVEL REPEATABLE READ;
+UPDATE place SET r = 399 - r, note = 'moved' WHERE id < 50;
+DELETE FROM place WHERE id = 41;
+INSERT INTO place VALUES (41, 'again', 41 * 7 % 400, '{"town": "t1", "n": 1}');
+SELECT difference FROM statement, served(s) WHERE difference IS NOT NULL;
+COMMIT;
+
+-- Rights: conditions are not evaluated for whom a right is lacking. Rows are hidden by policies, which may be changed.
+GRANT SELECT ON statement TO partition_writer;
+REVOKE UPDATE, SELECT ON place FROM partition_writer;
+GRANT SELECT (id, r, doc) ON place TO partition_writer;
+CREATE FUNCTION tell(text) RETURNS boolean LANGUAGE plpgsql STABLE COST 0.0001 AS $$
+BEGIN
+	PERFORM set_config('t.told', current_setting('t.told', true) || ' ' || $1, false);
+	RETURN true;
+END $$;
+SET t.told = 'nothing';
+SET ROLE partition_writer;
+SET indextable.planner = force;
+UPDATE place SET note = 'x' WHERE doc ->> 'town' = 't1' AND tell(doc ->> 'owner');
+SELECT id FROM place WHERE doc ->> 'town' = 't1' AND tell(doc ->> 'owner') FOR UPDATE;
+DELETE FROM place WHERE doc ->> 'town' = 't1' AND note > '' AND tell(note);
+SELECT current_setting('t.told') ~ 'other' AS told;
+UPDATE town_1 SET note = 'by the view' WHERE id = 1 RETURNING note;
+RESET ROLE;
+RESET indextable.planner;
+GRANT SELECT, UPDATE ON place TO partition_writer;
+ALTER TABLE place ENABLE ROW LEVEL SECURITY;
+CREATE POLICY own ON place USING (doc ->> 'owner' = current_user);
+PREPARE mine AS UPDATE place SET note = 'mine' WHERE doc ->> 'town' = 't2' AND tell(doc ->> 'owner') RETURNING id;
+SET plan_cache_mode = force_generic_plan;
+SET ROLE partition_writer;
+SELECT reason FROM indextable.explain($$DELETE FROM place WHERE doc ->> 'town' = 't2' AND id < 100$$);
+SET indextable.planner = force;
+UPDATE place SET note = 'mine' WHERE doc ->> 'town' = 't1' AND tell(doc ->> 'owner') RETURNING id, doc ->> 'owner';
+DELETE FROM place WHERE doc ->> 'town' = 't2' AND id < 100 AND tell(doc ->> 'owner') RETURNING id;
+SELECT count(*) FROM (SELECT FROM place WHERE doc ->> 'town' IN ('t2', 't3')) q;
+SELECT id FROM place WHERE doc ->> 'town' = 't2' ORDER BY id FOR UPDATE;
+UPDATE place SET doc = doc || '{"owner": "other"}' WHERE doc ->> 'town' = 't2';
+EXECUTE mine;
+SELECT current_setting('t.told') ~ 'other' AS told;
+RESET ROLE;
+SELECT s, late, difference FROM statement, served(s) WHERE difference IS NOT NULL;
+EXECUTE mine;
+DROP POLICY own ON place;
+ALTER TABLE place DISABLE ROW LEVEL SECURITY;
+
+-- Plans are kept while rows move, and partitions come and go. Only partitions that have rows are locked.
+PREPARE hit (text) AS UPDATE place SET note = 'hit' WHERE doc ->> 'town' = $1 RETURNING id, tableoid::regclass;
+PREPARE locked (text) AS SELECT id, note FROM place WHERE doc ->> 'town' = $1 ORDER BY id FOR SHARE;
+PREPARE away (text) AS DELETE FROM place WHERE doc ->> 'town' = $1 RETURNING id, tableoid::regclass;
+EXECUTE hit ('t8');
+UPDATE place SET r = 250 WHERE doc ->> 'town' = 't8' AND id < 100;
+EXECUTE hit ('t8');
+CREATE TABLE place_d PARTITION OF place FOR VALUES FROM (1000) TO (2000);
+INSERT INTO place VALUES (1, 'new', 1001, '{"town": "t8", "n": 1}');
+EXECUTE hit ('t8');
+ALTER TABLE place DETACH PARTITION place_b;
+EXECUTE hit ('t8');
+EXECUTE locked ('t8');
+ALTER TABLE place ATTACH PARTITION place_b FOR VALUES FROM (100) TO (200);
+EXECUTE away ('t8');
+EXECUTE away ('t8');
+EXPLAIN (COSTS OFF) EXECUTE hit ('t9');
+BEGIN;
+EXECUTE hit ('t39');
+EXECUTE locked ('t39');
+SELECT relation::regclass, mode FROM pg_locks WHERE relation IN (SELECT relid FROM pg_partition_tree('place') WHERE isleaf) ORDER BY 1, 2;
+ROLLBACK;
+ALTER TABLE place ADD COLUMN more int DEFAULT 3;
+EXECUTE hit ('t9');
+DROP TABLE by_town;
+EXECUTE hit ('t9');
+SELECT indextable.create('by_town', 'place', '{town, n::int}', include => '{owner}', maintenance => 'async');
+EXECUTE hit ('t9');
+SELECT indextable.drop('by_town'), indextable.create('by_town', 'place', '{town, n::int}', include => '{owner}');
+SET enable_partition_pruning = off;
+SELECT reason FROM indextable.explain($$DELETE FROM place WHERE doc ->> 'town' = 't10'$$) WHERE index_table IS NULL;
+RESET enable_partition_pruning;
+
+-- in loops, in functions, which need no more memory from call to call, and by cursors
+CREATE FUNCTION hit_one(town text) RETURNS SETOF int LANGUAGE sql AS $$ UPDATE place SET note = note || '.' WHERE doc ->> 'town' = town RETURNING id $$;
+CREATE FUNCTION hits(n int) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE r record; hits int := 0;
+BEGIN
+	FOR i IN 1 .. n LOOP
+		FOR r IN SELECT id, p.r FROM place p WHERE doc ->> 'town' = 't' || i % 40 FOR UPDATE LOOP hits := hits + 1; END LOOP;
+		UPDATE place SET note = 'loop' WHERE doc ->> 'town' = 't' || i % 40 AND id % 2 = 0;
+	END LOOP;
+	RETURN hits || ' ' || (SELECT count(*) FROM place WHERE note = 'loop');
+END $$;
+SELECT string_agg(hit_one::text, ' ' ORDER BY hit_one) FROM hit_one('t11');
+SELECT count(*) FROM generate_series(0, 39) t, hit_one('t' || t);
+SELECT hits(40);
+CREATE FUNCTION memory() RETURNS bigint LANGUAGE sql AS $$ SELECT sum(total_bytes) FROM pg_backend_memory_contexts $$;
+SELECT max(memory) FILTER (WHERE t > 80) - max(memory) FILTER (WHERE t < 40) > 1000000 AS kept
+FROM (SELECT t, hit_one('t' || t % 40), memory() FROM generate_series(0, 99) t) q;
+BEGIN;
+DECLARE c CURSOR FOR SELECT id, note FROM place WHERE doc ->> 'town' = 't12' ORDER BY id FOR UPDATE;
+FETCH c;
+UPDATE place SET note = 'current' WHERE CURRENT OF c RETURNING id, note;
+DELETE FROM place WHERE CURRENT OF c;
+ROLLBACK;
+RESET indextable.planner;
+SELECT * FROM place WHERE doc ->> 'town' = 't1' AND id = 1;
+DROP SCHEMA planner_writes CASCADE;
+DROP ROLE partition_writer;
