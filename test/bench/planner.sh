@@ -9,11 +9,12 @@
 #   element   the first 20 documents that hold a tag, in the order of another field; its native index is a GIN
 #   groups    how many rows each town has
 #   one       the row with an email
+#   update    the same row is updated; lock: it is locked
 # The sides: native, on a table with native indexes; ours, the same on a table with index tables; hand, where the query names these.
 
 # planner_query WORK SIDE: a query with :key
 planner_query() {
-	local of=${1#*_} fact=bench.$2_${1#*_}
+	local of=${1#*_} fact=bench.${2/hand/ours}_${1#*_}
 	case $1,$2 in
 	only_*,hand) echo "SELECT name, street, balance FROM bench.by_town_$of WHERE town = :key" ;;
 	only_*) echo "SELECT doc->>'name' AS name, doc->>'street' AS street, (doc->>'balance')::numeric(12,2) AS balance FROM $fact WHERE doc->>'town' = :key" ;;
@@ -23,6 +24,10 @@ planner_query() {
 	element_*) echo "SELECT doc FROM $fact WHERE doc->'tags' @> :key::jsonb ORDER BY (doc->>'balance')::numeric, id LIMIT 20" ;;
 	groups_*,hand) echo "SELECT town, count(*) FROM bench.by_town_$of GROUP BY town" ;;
 	groups_*) echo "SELECT doc->>'town' AS town, count(*) FROM $fact GROUP BY 1" ;;
+	update_*,hand) echo "UPDATE $fact SET doc = doc || '{\"seen\": true}' WHERE id = ANY (ARRAY(SELECT id FROM bench.by_email_$of WHERE email = :key)) AND doc->>'email' = :key RETURNING id" ;;
+	update_*) echo "UPDATE $fact SET doc = doc || '{\"seen\": true}' WHERE doc->>'email' = :key RETURNING id" ;;
+	lock_*,hand) echo "SELECT id FROM $fact WHERE id = ANY (ARRAY(SELECT id FROM bench.by_email_$of WHERE email = :key)) AND doc->>'email' = :key FOR UPDATE" ;;
+	lock_*) echo "SELECT id FROM $fact WHERE doc->>'email' = :key FOR UPDATE" ;;
 	one_*,hand) echo "SELECT * FROM indextable.lookup('bench.by_email_$of', jsonb_build_object('email', :key::text))" ;;
 	one_*) echo "SELECT doc FROM $fact WHERE doc->>'email' = :key" ;;
 	esac
@@ -35,7 +40,7 @@ planner_keys() {    # WORK: a random but repeatable choice
 	local key="doc->>'town'"
 	case $1 in
 	element_*) key="jsonb_build_array(jsonb_array_elements(doc->'tags'))::text" ;;
-	one_*) key="doc->>'email'" ;;
+	one_* | update_* | lock_*) key="doc->>'email'" ;;
 	esac
 	mapfile -t keys < <(sql -c "SELECT key FROM (SELECT DISTINCT $key AS key FROM bench.native_${1#*_}) AS k ORDER BY md5(key) LIMIT 10")
 	[ "${#keys[@]}" = 10 ] || die "$1: too few keys"
@@ -43,17 +48,18 @@ planner_keys() {    # WORK: a random but repeatable choice
 
 # planner_same WORK: all sides answer alike for every key; and there is an answer
 planner_same() {
-	local key side answer first
+	local key side answer first query
 	for key in "${keys[@]}"; do
 		first=
 		for side in native ours hand; do
-			answer=$(PGOPTIONS=$(planner_session $side) sql -v key="$key" \
-				<<< "SELECT md5(string_agg(r::text, chr(10) ORDER BY r::text)) FROM ($(planner_query "$1" $side | sed "s/:key/:'key'/")) AS r")
+			query=$(planner_query "$1" $side | sed "s/:key/:'key'/g")
+			case $1 in update_* | lock_*) ;; *) query="SELECT md5(string_agg(r::text, chr(10) ORDER BY r::text)) FROM ($query) AS r" ;; esac
+			answer=$(PGOPTIONS=$(planner_session $side) sql -v key="$key" <<< "$query")
 			: "${first:=$answer}"
 			[ -n "$answer" ] && [ "$answer" = "$first" ] || die "$1: the answer of $side differs from the native one for $key"
 		done
 	done
-	if PGOPTIONS=$(planner_session ours) sql -v key="$key" <<< "EXPLAIN $(planner_query "$1" ours | sed "s/:key/:'key'/")" | grep -q 'Custom Scan (IndexTable)'; then
+	if PGOPTIONS=$(planner_session ours) sql -v key="$key" <<< "EXPLAIN $(planner_query "$1" ours | sed "s/:key/:'key'/")" | grep -qE 'Custom Scan \(IndexTable(Late)?\)'; then
 		served[$1]=ours
 	else
 		served[$1]=unserved
@@ -70,10 +76,10 @@ planner_read() {
 	elif [ "$2" != hand ] && [[ $1 = *_[ps][0-9]* ]] && { [ "$2" = native ] || [ "${served[$1]}" = unserved ]; }; then count=3 limit=(-t 18); fi
 	for ((n = 0; n < count; n++)); do
 		if [ "$3" = simple ]; then
-			echo "${query/:key/\'${keys[n]}\'};"
+			echo "${query//:key/\'${keys[n]}\'};"
 		else
 			if [[ $query = *:key* ]]; then definitions+=(-D "key$n=${keys[n]}"); fi
-			echo "${query/:key/:key$n};"
+			echo "${query//:key/:key$n};"
 		fi
 	done > "$tmp/statements.sql"
 	PGOPTIONS=$(planner_session "$2") PROTOCOL=$3 measure "$tmp/statements.sql" $count "${limit[@]}" "${definitions[@]}"
@@ -129,7 +135,7 @@ planner_part() {
 	local -A served
 	for n in $PARTITIONS; do
 		((n >= 64)) || continue
-		tables+=("p$n") works+=("one_p$n")
+		tables+=("p$n") works+=("one_p$n" "update_p$n" "lock_p$n")
 		if [ "$n" = 256 ]; then tables+=(s256) works+=(only_s256 fetch_s256) plannings+=(expanded); fi
 	done
 	sql -c 'DROP SCHEMA IF EXISTS bench CASCADE' -c 'CREATE SCHEMA bench'
