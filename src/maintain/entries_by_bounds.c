@@ -356,8 +356,13 @@ leaves_in_bounds(FactDef *def, int d, Relation partition)
 	List	   *result = NIL;
 	ListCell   *cell;
 
-	/* Others are drained, and locked as by a reader only now. */
-	rel = relation_open(index->relid, d >= def->nsync ? AccessShareLock : NoLock);
+	/*
+	 * Others are drained, and locked as by a reader only now; until then one
+	 * may be dropped.
+	 */
+	rel = d >= def->nsync ? try_relation_open(index->relid, AccessShareLock) : relation_open(index->relid, NoLock);
+	if (rel == NULL)
+		return NIL;
 	if (index->parts != NULL)
 		bounds = bounds_of_entries(def, index, partition);
 	foreach(cell, list_with_partitions(index->relid))
