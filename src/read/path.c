@@ -24,6 +24,7 @@
 #include "../util/settings.h"
 #include "coverage.h"
 #include "missed_fields.h"
+#include "or_path.h"
 #include "path.h"
 #include "path_cost.h"
 #include "path_order.h"
@@ -40,9 +41,8 @@ static set_rel_pathlist_hook_type previous_hook = NULL;
 static void add_paths(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte);
 static bool add_paths_of_table(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte, Served *served);
 static bool has_placeholder(Node *node, void *context);
-static bool wants_system_columns(RelOptInfo *rel, List *clauses);
 static bool add_path_of(PlannerInfo *root, RelOptInfo *rel, Served *served, IndexDef *def, Relids outer);
-static void keep_paths(RelOptInfo *rel);
+static bool has_lateral_condition(Candidate *c);
 static List *outer_sets(PlannerInfo *root, RelOptInfo *rel, IndexDef *def);
 static List *add_outer_set(List *sets, RelOptInfo *rel, RestrictInfo *rinfo);
 static List *add_set(List *sets, Relids set);
@@ -108,6 +108,7 @@ add_paths_of_table(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte, Serve
 		foreach(inner, outer_sets(root, rel, def))
 			found |= add_path_of(root, rel, served, def, lfirst(inner));
 	}
+	add_or_paths(root, rel, served);
 	return found;
 }
 
@@ -135,14 +136,6 @@ has_placeholder(Node *node, void *context)
 	if (IsA(node, PlaceHolderVar))
 		return true;
 	return expression_tree_walker(node, has_placeholder, context);
-}
-
-static bool
-wants_system_columns(RelOptInfo *rel, List *clauses)
-{
-	int			first = bms_next_member(columns_of_scan(rel, clauses), -1);
-
-	return first >= 0 && first < -FirstLowInvalidHeapAttributeNumber;
 }
 
 /*
@@ -173,7 +166,7 @@ add_path_of(PlannerInfo *root, RelOptInfo *rel, Served *served, IndexDef *def, R
 		return false;
 	set_order(root, rel, c);
 	c->tested_again = served->tested_again;
-	c->stored_rows = wants_system_columns(rel, clauses) ||
+	c->stored_rows = scan_wants_system_columns(rel, clauses) ||
 		(is_positionable(root) && bms_membership(root->all_baserels) == BMS_SINGLETON);
 	c->entries_only = !c->stored_rows && cover_scan(root, rel, c, clauses);
 
@@ -197,13 +190,13 @@ add_path_of(PlannerInfo *root, RelOptInfo *rel, Served *served, IndexDef *def, R
 	path->path.param_info = param;
 	if (param != NULL)
 		path->path.rows = param->ppi_rows;
+	else if (has_lateral_condition(c))
+		path->path.rows = Min(rel->rows, c->entries);
 	if (c->entries_only)
 		path->path.pathtarget = target_of_entries(root, rel, c);
 	finish_path(root, rel, c, clauses, outer == NULL ? 1 : outer_rows(root, outer), &path->path);
-	add_path(rel, &path->path);
+	add_scan_path(root, rel, &path->path);
 	give_reason(served->fact->relid, def->relid, REASON_COST);
-	if (bms_membership(root->all_baserels) == BMS_SINGLETON && list_member_ptr(rel->pathlist, path))
-		keep_paths(rel);
 	return c->conditions != NIL;
 unused:
 	if (param == NULL)
@@ -212,35 +205,21 @@ unused:
 }
 
 /*
- * keep_paths
- *		Has the planner keep the paths of the only table of a query if it is partitioned.  It
- *		would make all paths again from those of the partitions, to compute the target list below
- *		the Append.
+ * has_lateral_condition
+ *		Returns whether entries are searched by what follows from a join of rows with their own
+ *		elements.  The planner's estimate for the table alone does not know that.
  */
-static void
-keep_paths(RelOptInfo *rel)
+static bool
+has_lateral_condition(Candidate *c)
 {
-	rel->part_scheme = NULL;
-}
-
-/* finish_path: sets the costs of a path, next to nothing if index tables are to be used in any case */
-void
-finish_path(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, double loops, Path *path)
-{
-	List	   *unchecked = NIL;
 	ListCell   *cell;
 
-	foreach(cell, clauses)
+	foreach(cell, c->conditions)
 	{
-		if (!is_checked_by_search(c, lfirst(cell)))
-			unchecked = lappend(unchecked, lfirst(cell));
+		if (((Condition *) lfirst(cell))->rinfo == NULL)
+			return true;
 	}
-	estimate_cost(root, rel, c, unchecked, loops, path);
-	if (setting_planner != PLANNER_ON)
-	{
-		path->startup_cost /= 1e6;
-		path->total_cost /= 1e6;
-	}
+	return false;
 }
 
 /* outer_sets: returns sets of other tables (Relids) by whose columns an index table can be searched */

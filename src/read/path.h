@@ -14,6 +14,5 @@
 
 extern void path_init(void);
 extern const char *unfit_clauses(List *clauses);
-extern void finish_path(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, double loops, Path *path);
 
 #endif							/* INDEXTABLE_PATH_H */

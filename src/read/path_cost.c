@@ -31,6 +31,8 @@
 #include "utils/syscache.h"
 
 #include "../util/inherit.h"
+#include "../util/settings.h"
+#include "coverage.h"
 #include "path_cost.h"
 
 /* What a descent of a btree costs for each of its levels; as in the server's btcostestimate(). */
@@ -39,6 +41,9 @@
 #define ENTRIES_PER_PAGE	100
 /* What fetching a row takes beside the descent and the page: opening the scan, and copying. */
 #define FETCH_COST	(40.0 * cpu_operator_cost)
+
+/* What the costs of paths are divided by if index tables are to be used in any case. */
+#define FORCED			1e6
 
 /* What note_sequential_scan() notes of a table, in fdw_private, which only foreign tables use otherwise. */
 typedef struct SequentialScan
@@ -274,6 +279,37 @@ estimate_cost(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, d
 	path->startup_cost = quals.startup + descent;
 	path->total_cost = (path->startup_cost + run + c->entries * detoasting) * seen;
 	path->startup_cost *= seen;
+}
+
+/* finish_path: sets the costs of a path, next to nothing if index tables are to be used in any case */
+void
+finish_path(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, double loops, Path *path)
+{
+	List	   *unchecked = NIL;
+	ListCell   *cell;
+
+	foreach(cell, clauses)
+	{
+		if (!is_checked_by_search(c, lfirst(cell)))
+			unchecked = lappend(unchecked, lfirst(cell));
+	}
+	estimate_cost(root, rel, c, unchecked, loops, path);
+	if (setting_planner != PLANNER_ON)
+	{
+		path->startup_cost /= FORCED;
+		path->total_cost /= FORCED;
+	}
+}
+
+/* show_real_costs: has EXPLAIN show the costs of a path that has been chosen, even if index tables are to be used in any case */
+void
+show_real_costs(Path *path)
+{
+	if (setting_planner != PLANNER_ON)
+	{
+		path->startup_cost *= FORCED;
+		path->total_cost *= FORCED;
+	}
 }
 
 /*

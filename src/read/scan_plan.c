@@ -36,6 +36,7 @@
 
 #include "../util/compat.h"
 #include "coverage.h"
+#include "path_cost.h"
 #include "path_order.h"
 #include "scan_plan.h"
 #include "served.h"
@@ -89,6 +90,22 @@ make_scan_path(PlannerInfo *root, RelOptInfo *rel, Candidate *c)
 	return path;
 }
 
+/*
+ * add_scan_path
+ *		Adds a path to those of a table.
+ *
+ * If the table is the only one of a query, and partitioned, the planner has to keep its paths:
+ * it would make all of them again from those of the partitions, to compute the target list below
+ * the Append.
+ */
+void
+add_scan_path(PlannerInfo *root, RelOptInfo *rel, Path *path)
+{
+	add_path(rel, path);
+	if (list_member_ptr(rel->pathlist, path) && bms_membership(root->all_baserels) == BMS_SINGLETON)
+		rel->part_scheme = NULL;
+}
+
 static Plan *
 make_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses, List *children)
 {
@@ -102,6 +119,8 @@ make_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 	Query	   *fallback;
 	ListCell   *cell;
 
+	if (c->clauses != NIL)
+		clauses = list_copy(c->clauses);
 	/* What does not depend on the row is checked above the scan. */
 	foreach(cell, clauses)
 	{
@@ -150,6 +169,7 @@ make_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 		add_relation(root, c->def);
 		give_reason(c->def->fact->relid, c->def->relid, c->conditions != NIL ? REASON_SEARCHED : REASON_WHOLE);
 	}
+	show_real_costs(&path->path);
 	return &scan->scan.plan;
 }
 
@@ -185,7 +205,7 @@ in_safe_order(PlannerInfo *root, RelOptInfo *rel, List *clauses)
 				continue;
 			if (!contain_leaked_vars((Node *) rinfo->clause))
 				safe = lappend(safe, rinfo);
-			else if (list_member_ptr(rel->baserestrictinfo, rinfo))
+			else if (bms_is_subset(rinfo->clause_relids, rel->relids))
 				own = lappend(own, rinfo);
 			else
 				join = lappend(join, rinfo);
@@ -226,6 +246,15 @@ columns_of_scan(RelOptInfo *rel, List *clauses)
 	foreach(cell, clauses)
 		pull_varattnos((Node *) ((RestrictInfo *) lfirst(cell))->clause, rel->relid, &attnos);
 	return attnos;
+}
+
+/* scan_wants_system_columns: returns whether a scan that checks these clauses needs system columns */
+bool
+scan_wants_system_columns(RelOptInfo *rel, List *clauses)
+{
+	int			first = bms_next_member(columns_of_scan(rel, clauses), -1);
+
+	return first >= 0 && first < -FirstLowInvalidHeapAttributeNumber;
 }
 
 /* needed_columns: lists the same columns by their numbers, 0 for all of them */

@@ -30,6 +30,7 @@
 #include "utils/rel.h"
 
 #include "../util/settings.h"
+#include "or_path.h"
 #include "path_cost.h"
 #include "scan_plan.h"
 #include "served.h"
@@ -148,6 +149,7 @@ finds_few_rows(PlannerInfo *root, RangeTblEntry *rte, RelOptInfo *rel, Relation 
 	SystemColumns context = {.varno = rel->relid};
 	List	   *clauses;
 	bool		result = false;
+	double		by_or;
 	ListCell   *cell;
 
 	if (!open_served(root, rel->relid, &served))
@@ -177,6 +179,8 @@ finds_few_rows(PlannerInfo *root, RangeTblEntry *rte, RelOptInfo *rel, Relation 
 		if (result)
 			break;
 	}
+	if (!result && (by_or = estimate_or_entries(root, rel, &served, clauses)) >= 0)
+		result = setting_planner != PLANNER_ON || by_or <= (double) ROWS_PER_PARTITION * rel->nparts;
 	close_served(&served);
 	return result;
 }

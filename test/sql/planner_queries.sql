@@ -258,6 +258,22 @@ SELECT d AS difference FROM (VALUES
 	($$SELECT id FROM fact WHERE id > 5 AND id < 30 AND doc ->> 'name' = 'n1' ORDER BY id DESC$$)
 ) q (query), pg_temp.both(query, ordered => true) d;
 
+-- ---- conditions on different fields that are joined by OR; on elements that rows are joined with
+SELECT d AS difference FROM (VALUES
+	('fact_age, fact_t1', $$SELECT * FROM fact WHERE doc ->> 'town' = 't1' OR (doc ->> 'age')::int = 3$$),
+	('fact_age, fact_t1, fact_tag', $$SELECT * FROM fact WHERE doc ->> 'town' = 't1' OR (doc ->> 'age')::int IN (3, 4) OR doc @> '{"tags": ["x1"]}'$$),
+	('fact_age, fact_t1', $$SELECT count(*), sum(id) FROM fact WHERE (doc ->> 'town' = 't1' AND id > 20 OR (doc ->> 'age')::int = 3 AND note = 'note') AND id < 50$$),
+	(NULL, $$SELECT id, note FROM fact WHERE (doc ->> 'town' IN ('t1', 't2') OR doc -> 'age' = '3') AND upper(doc ->> 'name') > 'N1' ORDER BY id DESC LIMIT 5$$),
+	('native', $$SELECT id FROM fact WHERE doc ->> 'town' = 't1' OR note IS NULL$$),
+	('native', $$SELECT id FROM fact WHERE doc ->> 'town' = 't1' OR random() < 0$$),
+	(NULL, $$SELECT tableoid::regclass, doc FROM fact WHERE doc ->> 'town' = 't1' OR (doc ->> 'age')::int = 3$$),
+	('fact_age, fact_t1', $$SELECT f.id, o.n FROM fact f JOIN other o ON o.n = f.id WHERE f.doc ->> 'town' = 't1' OR (f.doc ->> 'age')::int = 3$$),
+	('fact_age, fact_t1', $$SELECT o.n, (SELECT count(note) FROM fact WHERE doc ->> 'town' = o.town OR (doc ->> 'age')::int = o.age) FROM other o$$),
+	(NULL, $$SELECT id FROM fact WHERE doc ->> 'town' = 't1' OR (doc ->> 'age')::int = 3 FOR UPDATE$$),
+	('fact_tag', $$SELECT f.id, f.note, e FROM fact f, jsonb_array_elements_text(CASE WHEN jsonb_typeof(f.doc -> 'tags') = 'array' THEN f.doc -> 'tags' END) e WHERE e = 'x1'$$)
+) q (scans, query), pg_temp.both(query, scans) d;
+SELECT d AS difference FROM pg_temp.both($$SELECT id FROM fact WHERE doc ->> 'town' = $1 OR (doc ->> 'age')::int = $2$$, args => $$'t1', NULL$$) d;
+
 -- ---- volatile conditions are evaluated once for each row, also of a fallback
 CREATE SEQUENCE evaluated;
 SET indextable.planner = fallback;
