@@ -24,8 +24,8 @@ typedef struct Candidate
 	Index		varno;			/* the fact table in the query */
 	List	   *filter;			/* of the index table, over this relation */
 	List	   *conditions;		/* of Condition *, by position */
-	List	   *clauses;		/* what a scan of one arm of an OR has to check;
-								 * else NIL, and the planner says it */
+	List	   *clauses;		/* what a scan of one arm of an OR has to
+								 * check; else NIL, and the planner says it */
 	bool		unknown;		/* there may be more when parameters are known */
 	bool		secured;		/* row security or a security barrier applies */
 	bool		policy_in_scan; /* only the scan can check all of what applies */

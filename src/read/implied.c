@@ -52,6 +52,7 @@ implied_conditions(PlannerInfo *root, IndexDef *def, Node *clause, Relation fact
 	Node	   *arg;
 	ListCell   *cell;
 
+	clause = without_sql_json(clause);
 	switch (nodeTag(clause))
 	{
 		case T_BoolExpr:

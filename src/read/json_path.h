@@ -10,6 +10,7 @@
 
 #include "search_condition.h"
 
+extern Node *without_sql_json(Node *clause);
 extern List *json_path_conditions(IndexDef *def, Node *clause, Index varno);
 
 #endif							/* INDEXTABLE_JSON_PATH_H */

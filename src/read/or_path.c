@@ -69,7 +69,7 @@ add_or_paths(PlannerInfo *root, RelOptInfo *rel, Served *served)
 		}
 		if (paths == NIL)
 			continue;
-		path = (Path *) create_append_path(root, rel, paths, NIL, NIL, NULL, 0, false, rel->rows);
+		path = (Path *) create_append_path_compat(root, rel, paths, rel->rows);
 		if (setting_planner != PLANNER_ON)
 			path->total_cost = cost;
 		add_scan_path(root, rel, path);

@@ -408,6 +408,15 @@ typedef struct JsonbInState
 	ExecInitScanTupleSlot(estate, node, desc, callbacks, 0)
 #endif
 
+/* The arguments are those of an Append of complete scans in no order. */
+#if PG_VERSION_NUM < 190000
+#define create_append_path_compat(root, rel, subpaths, rows) \
+	create_append_path(root, rel, subpaths, NIL, NIL, NULL, 0, false, rows)
+#else
+#define create_append_path_compat(root, rel, paths, rows) \
+	create_append_path(root, rel, (AppendPathInput) {.subpaths = paths}, NIL, NULL, 0, false, rows)
+#endif
+
 #ifndef pg_noreturn
 #define pg_noreturn				pg_attribute_noreturn()
 #endif
