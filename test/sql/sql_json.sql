@@ -51,4 +51,6 @@ SELECT d FROM (VALUES
 	($$SELECT * FROM fact WHERE JSON_QUERY(doc, '$.town') = '"x"'$$),
 	($$SELECT * FROM fact WHERE JSON_EXISTS(doc, '$.tags[*] ? (@ == "x1")')$$)
 ) q (query), pg_temp.differences(query, 'native') d;
+SET client_min_messages = warning;
+DROP SCHEMA sql_json CASCADE;
 \endif
