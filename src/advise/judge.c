@@ -97,8 +97,8 @@ judge_key(Profile *p, Relation fact, int rows, double bytes)
  *		not have evaluated.
  *
  * A sample shows values of any row, so row security must not apply to the caller.
- * Entries are made as the owner of the table, so nobody else may pass a filter or a
- * cast of a column, which can call any function.
+ * Entries are made as the owner of the table, so nobody else may pass a filter, an
+ * expression or a cast of a column, which can call any function.
  */
 static void
 check_reader(Relation fact, DefinitionRow *row)
@@ -118,13 +118,13 @@ check_reader(Relation fact, DefinitionRow *row)
 	{
 		FieldSpec  *spec = parse_field_spec(lfirst(cell), true);
 
-		brings_code |= spec->column != NULL && OidIsValid(spec->type);
+		brings_code |= spec->expression != NULL || (spec->column != NULL && OidIsValid(spec->type));
 	}
 	if (brings_code)
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 				 errmsg("must be owner of table %s", RelationGetRelationName(fact)),
-				 errdetail("Filters and casts of columns are evaluated as the owner of the table.")));
+				 errdetail("Filters, expressions and casts of columns are evaluated as the owner of the table.")));
 }
 
 /*

@@ -243,6 +243,7 @@ SET ROLE advtest_reader;
 SELECT verdict FROM indextable.profile('page', '{section,@id}', '{views::int}');
 SELECT indextable.advise('page', '{section}', filter => 'id > 5');
 SELECT indextable.advise('page', '{section,@id::text}');
+SELECT indextable.profile('page', '{section}', ARRAY['(upper(doc ->> ''section'')) AS upper']);
 SELECT count(*) > 5 FROM indextable.advise('page');
 RESET ROLE;
 ALTER TABLE page ENABLE ROW LEVEL SECURITY;
