@@ -140,13 +140,14 @@ sub crashed_by_itself
 }
 
 # session: a psql that stays. query() returns what comes back, errors included; start() does not wait for that, and
-# answer() does; has_ended() tells whether it would have to.
+# answer() does; has_ended() tells whether it would have to. Half an hour is the limit of each call of start().
 sub session
 {
 	my ($node, $database) = @_;
 	my $self = bless { in => '', out => '', number => 0 }, 'Oracle::Session';
+	$self->{limit} = IPC::Run::timeout(1800);
 	$self->{psql} = IPC::Run::start([ 'psql', '-XAtq', '-d', $node->connstr($database // 'postgres') ], \$self->{in}, '>&' => \$self->{out},
-		IPC::Run::timeout(1800));
+		$self->{limit});
 	$self->query('SELECT 1') =~ /1/ || die "no session: $self->{out}";
 	return $self;
 }
@@ -154,6 +155,7 @@ sub session
 sub Oracle::Session::start
 {
 	my ($self, $sql) = @_;
+	$self->{limit}->start;
 	$self->{number}++;
 	$self->{in} .= "$sql;\n\\echo end of answer $self->{number}\n";
 	$self->{psql}->pump_nb;

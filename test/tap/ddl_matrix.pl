@@ -2,8 +2,8 @@
 # commits, or rolls back, the second ends, index tables are compared with a recompute in plain SQL, rows are written, and they are
 # compared again.
 #
-#   PAIRS  how many pairs, chosen by the seed; default 30, which takes about a minute. Or: all (about 4,000), or what the names of
-#          a pair are to match, such as '^create drop_\w+ commit$'
+#   PAIRS  how many pairs, chosen by the seed; default 30, which takes about a minute. Or: all (about 5,000, with TEST_TIMEOUT=30000),
+#          or what the names of a pair are to match, such as '^create drop_\w+ commit$'
 #   SEED   what the pairs are chosen by; default: the time. It is printed
 
 use strict;
