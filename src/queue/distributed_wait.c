@@ -11,6 +11,10 @@
  * it need not wait for them; if it does, because their numbers lie between, there are
  * finitely many.
  *
+ * A writer that has changed rows on several nodes may be committed on one of them, and
+ * still be prepared on another, where its rows are not seen in the queue.  So before that
+ * query all nodes are asked for prepared transactions, and these are waited for.
+ *
  * That a row was consumed does not say that its entries are there: the drain's
  * transaction writes to several nodes, which it commits one after the other.  But it
  * was prepared on all nodes before it was committed on the first one.  So a transaction
@@ -65,7 +69,8 @@ wait_for_distributed_queue(FactTableRow *queue, TimestampTz before, TimestampTz 
 	bool		result;
 
 	become_owner(&caller, get_extension_owner());
-	result = wait_until_consumed(queue->queue, before, until) && wait_until_committed(queue->fact_table, until);
+	result = wait_until_committed(queue->fact_table, until) && wait_until_consumed(queue->queue, before, until) &&
+		wait_until_committed(queue->fact_table, until);
 	become_caller(&caller);
 	return result;
 }
@@ -86,7 +91,7 @@ wait_until_consumed(Oid queue, TimestampTz before, TimestampTz until)
 /*
  * wait_until_committed
  *		Waits until those transactions have ended on all nodes that are prepared now and
- *		write to shards of the index tables; returns false if they have not by the time until.
+ *		write to shards of the index tables or the queue; returns false if they have not by the time until.
  */
 static bool
 wait_until_committed(Oid fact_table, TimestampTz until)

@@ -28,6 +28,7 @@
 #include "miscadmin.h"
 #include "storage/block.h"
 #include "storage/lmgr.h"
+#include "storage/lock.h"
 #include "storage/lockdefs.h"
 #include "storage/procarray.h"
 #include "utils/acl.h"
@@ -45,6 +46,7 @@
 #include "../indextable.h"
 #include "../util/arguments.h"
 #include "../util/citus.h"
+#include "../util/compat.h"
 #include "../util/inherit.h"
 #include "../util/sleep.h"
 #include "../util/sql.h"
@@ -70,6 +72,7 @@ typedef struct Search
 static bool wait_for_transaction(FullTransactionId xid, TimestampTz until);
 static bool find_change(HeapTuple tuple, void *arg);
 static void check_servers(Oid fact_table);
+static void check_shards_unchanged(Oid fact_table);
 static void report_own_changes(Oid fact_table);
 
 /*
@@ -191,7 +194,11 @@ wait_for_queue(FactTableRow *queue, int64 max_lag, int64 timeout)
 	Snapshot	snapshot;
 
 	if (citus_kind(queue->fact_table) == CITUS_DISTRIBUTED)
+	{
+		if (max_lag == 0)
+			check_shards_unchanged(queue->fact_table);
 		return wait_for_distributed_queue(queue, search.before, until);
+	}
 	if (max_lag == 0 && queue_pending(queue->fact_table))
 		report_own_changes(queue->fact_table);
 
@@ -262,6 +269,23 @@ check_servers(Oid fact_table)
 				 errhint("Commit the transaction first.")));
 }
 
+/*
+ * check_shards_unchanged
+ *		Raises an error if this transaction has changed rows of a distributed table.
+ *
+ * The queue is read on other connections, which see nothing of this transaction.  But before rows are changed on any
+ * node, the whole table is locked here, and by TRUNCATE in the strongest mode.
+ */
+static void
+check_shards_unchanged(Oid fact_table)
+{
+	LOCKTAG		tag;
+
+	SET_LOCKTAG_RELATION(tag, MyDatabaseId, fact_table);
+	if (lock_held_by_me_as_writer(&tag) || lock_held_by_me_exclusively(&tag))
+		report_own_changes(fact_table);
+}
+
 /* report_own_changes: raises the error for waiting for changes that this transaction has made */
 static void
 report_own_changes(Oid fact_table)
@@ -270,6 +294,7 @@ report_own_changes(Oid fact_table)
 			(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
 			 errmsg("cannot wait because this transaction has changed table \"%s\" itself", get_rel_name(fact_table)),
 			 errdetail("The changes are applied to asynchronous index tables after the transaction has committed."),
+			 citus_kind(fact_table) == CITUS_DISTRIBUTED ? errhint("Commit the transaction first.") :
 			 errhint("Commit the transaction first, or run SELECT " IT_SCHEMA ".drain(%s);",
 					 quote_literal_cstr(quoted_relation(fact_table)))));
 }

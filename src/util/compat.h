@@ -193,6 +193,7 @@ typedef struct ErrorSaveContext
 	 LockHeldByMe(tag, RowExclusiveLock) || LockHeldByMe(tag, ShareUpdateExclusiveLock) || \
 	 LockHeldByMe(tag, ShareLock) || LockHeldByMe(tag, ShareRowExclusiveLock) || \
 	 LockHeldByMe(tag, ExclusiveLock) || LockHeldByMe(tag, AccessExclusiveLock))
+#define lock_held_by_me_as_writer(tag)	LockHeldByMe(tag, RowExclusiveLock)
 #define lock_held_by_me_exclusively(tag)	LockHeldByMe(tag, AccessExclusiveLock)
 #else
 #define close_files(relid)	((void) 0)
@@ -203,6 +204,7 @@ typedef struct ErrorSaveContext
 #define new_wait_event(name)	WaitEventExtensionNew(name)
 #define estimate_array_length_compat(root, expr)	estimate_array_length(root, expr)
 #define lock_held_by_me(tag)	LockHeldByMe(tag, AccessShareLock, true)
+#define lock_held_by_me_as_writer(tag)	LockHeldByMe(tag, RowExclusiveLock, false)
 #define lock_held_by_me_exclusively(tag)	LockHeldByMe(tag, AccessExclusiveLock, false)
 #endif
 

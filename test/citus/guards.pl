@@ -7,6 +7,8 @@
 # The fence of prepared transactions: a drain writes an entry on another node, and its node stops between its commit and
 # COMMIT PREPARED; the fact is deleted; the next drain does not see the entry, which appears when Citus resolves the
 # transaction. Such a stop is made by a standby that the commit waits for and that does not exist.
+#
+# And wait(): a writer has changed rows on two nodes, and its own node stops like that.
 
 use strict;
 use warnings;
@@ -159,6 +161,30 @@ foreach my $guard ('left out', 'in place')
 	ok(drain_all(@nodes), 'repaired');
 	is(drift(), '', 'and right again');
 }
+
+# ---- a writer that is in doubt while somebody waits
+
+my ($other) = grep { (place($_))[0] != (place(1))[0] } 2 .. 40;
+my $writer = session($c);
+$c->append_conf('postgresql.conf', "synchronous_standby_names = 'nobody'");
+$c->reload;
+becomes_true($c, "SELECT current_setting('synchronous_standby_names') = 'nobody'");
+$writer->start("UPDATE f SET doc = '{\"k\": \"D\"}' WHERE pk IN (1, $other)");
+ok(becomes_true($c, "SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event = 'SyncRep'"), 'a writer is about to have committed');
+$c->stop('immediate');
+$writer->finish;
+$c->append_conf('postgresql.conf', "synchronous_standby_names = ''");
+$c->start;
+is(join(' ', map { sql($_, 'SELECT count(*) FROM pg_prepared_xacts') } $w1, $w2), '1 1', 'it is committed, and in doubt on two nodes');
+my $wait = session($w1);
+$wait->start("SELECT indextable.wait('f_k', '5s')");
+ok(becomes_true($w1, "SELECT count(*) > 0 FROM pg_stat_activity WHERE query LIKE '%wait(''f_k%' AND state = 'active' AND pid <> pg_backend_pid()"), 'somebody waits');
+is(sql($c, 'SELECT recover_prepared_transactions()'), '2', 'Citus resolves it');
+is($wait->answer, 'f', 'the wait is not over, as nobody has applied the changes');
+$wait->finish;
+ok(drain_all(@nodes), 'now they are');
+is(sql($w1, "SELECT indextable.wait('f_k', '5s')"), 't', 'and it is over');
+is(drift(), '', 'and all is right');
 
 $_->stop('immediate') for @nodes;
 done_testing();

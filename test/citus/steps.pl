@@ -65,6 +65,15 @@ foreach my $number (0 .. 2)
 	is(sql($node, "SELECT indextable.wait('f_k')"), 't', "node $number waits");
 	is(join(' ', everywhere(\@nodes, "SELECT r ->> 'k' FROM indextable.lookup('f_k', '{\"k\": \"from node $number\"}') r")), join(' ', ("from node $number") x 3), 'and all nodes find the row');
 }
+foreach my $node ($c, $w1)
+{
+	fails($node, "BEGIN; $_; SELECT indextable.wait('f_k')", qr/25001: .*table "f" itself/, "nobody waits for changes of one's own: $_")
+	  for q(UPDATE f SET doc = d(pk) WHERE pk = 1), 'INSERT INTO f SELECT 30000 + i, d(i) FROM generate_series(1, 9) i', 'DELETE FROM f';
+	fails($node, q(BEGIN; DELETE FROM f WHERE pk = 1; SELECT count(*) FROM indextable.lookup('f_k', '{"k": "k7"}', max_lag => '0')), qr/25001: /, 'nor a look-up');
+	is(sql($node, "BEGIN; SELECT count(*) > 0 FROM f; SELECT indextable.wait('f_k'); COMMIT"), "t\nt", 'for others, one who has read does');
+	is(sql($node, "BEGIN; SAVEPOINT s; DELETE FROM f; ROLLBACK TO s; SELECT indextable.wait('f_k'); COMMIT"), 't', 'and one who has undone the changes');
+}
+fails($c, "BEGIN; TRUNCATE f; SELECT indextable.wait('f_k')", qr/25001: /, 'nor after TRUNCATE');
 is(sql($c, q{SELECT count(*) FROM indextable.lookup('f_d', '{"v": "v"}')}), '3', 'a look-up of entries that have their documents');
 is(sql($w1, q{SELECT count(*) FROM indextable.query('f_k', '{"k": "k7"}', page_size => 1000)}), sql($c, q{SELECT count(*) FROM f WHERE doc ->> 'k' = 'k7'}), 'query() on a worker');
 is(sql($c, q{SELECT count(*) FROM indextable.verify('f_k')}), '0', 'verify()');

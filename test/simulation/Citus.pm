@@ -12,20 +12,21 @@ use strict;
 use warnings;
 use Explore qw(note chance one_of $steps $tracing);
 
-our %guard = map { $_ => 1 } qw(metadata-lock placement-check lock-before-read fence fence-of-all later-snapshot two-phase fresh-truncate recovery-before-move);
+our %guard = map { $_ => 1 } qw(metadata-lock placement-check lock-before-read fence fence-of-all later-snapshot two-phase fresh-truncate recovery-before-move doubt-before-wait doubt-after-wait);
 
-my ($nodes, @parts, @processes, @layouts, @metadata, @shared, %advisory, @index, $number, $shards);
+# @promised: the numbers of keys whose change is committed, @broken: what a wait did not wait for
+my ($nodes, @parts, @processes, @layouts, @metadata, @shared, %advisory, @index, $number, $shards, @promised, @broken);
 
 # ---- tables and transactions
 
 # A table's {rows} are those committed; {lock} tells which part has changed or locked a row. The key '*' is the table.
-sub table { return { name => $_[0], rows => {}, lock => {}, index => $_[1] }; }
+sub table { return { name => $_[0], rows => {}, lock => {}, index => $_[1], queue => $_[2] }; }
 
 # placement(shard, node, keys): of a fact shard and of the queue shard beside it. The {keys} are those that hash to it.
 sub placement
 {
 	my ($shard, $node, $keys) = @_;
-	return { id => "$shard\@$node", shard => $shard, node => $node, keys => $keys, fact => table("fact_$shard\@$node"), queue => table("queue_$shard\@$node") };
+	return { id => "$shard\@$node", shard => $shard, node => $node, keys => $keys, fact => table("fact_$shard\@$node"), queue => table("queue_$shard\@$node", 0, 1) };
 }
 
 sub begin { my ($p, $node) = @_; return $p->{x} = { name => $p->{name}, node => $node, live => 1, committed => 0, phase => 'working', parts => {}, process => $p }; }
@@ -111,6 +112,15 @@ sub placements { return @{ $layouts[ $metadata[ $_[0] ]{rows}{layout} ] }; }
 
 # ---- commit
 
+# committed(transaction): from now on nothing of it is undone, though nodes may still have it prepared
+sub committed
+{
+	my ($x) = @_;
+	$x->{committed} = 1;
+	push @promised, map { $_->[1] } grep { $_->[0]{queue} && defined $_->[2] } map { @{ $_->{changes} } } values %{ $x->{parts} };
+	return;
+}
+
 # commit(process): from the next step on. Transactions that have written to one other node only may be committed without
 # being prepared, the other node first, as Citus does if a statement has one task.
 sub commit
@@ -156,7 +166,7 @@ sub commit_here
 	my $x = $p->{x};
 	note("$p->{name}: commits on node $x->{node}") if $tracing;
 	finish($x->{parts}{ $x->{node} }, 1) if $x->{parts}{ $x->{node} };
-	$x->{committed} = 1;
+	committed($x);
 	if (@{ $p->{others} }) { $p->{step} = \&commit_prepared; return 1; }
 	release($x);
 	return ended($p);
@@ -178,7 +188,8 @@ sub commit_prepared
 	return ended($p);
 }
 
-# ---- a writer: each transaction changes one row, and queues its key in the same transaction on the shard
+# ---- a writer: each transaction changes one row or two, and queues its key in the same transaction on the shard. If it has
+# written to two nodes, it is prepared, and may be in doubt
 
 sub write_begin
 {
@@ -198,14 +209,15 @@ sub write_row
 	my ($p) = @_;
 	my $key = $p->{key} //= one_of(0 .. $p->{keys} - 1);
 	my ($at) = grep { $_->{keys}{$key} } placements($p->{x}{node});
-	return 0 if $at->{fact}{lock}{$key} || $at->{fact}{lock}{'*'};
+	my $lock = $at->{fact}{lock}{$key} // $at->{fact}{lock}{'*'};
+	return 0 if $lock && $lock->{x} != $p->{x};
 	my $value = int rand 4;
 	my $part = part($p->{x}, $at->{node});
 	change($part, $at->{fact}, $key, $value || undef);
 	change($part, $at->{queue}, ++$number, $key);
 	$p->{key} = undef;
 	note("$p->{name}: through node $p->{x}{node}: row $key becomes ", $value || 'deleted', "in $at->{fact}{name}, queued as $number") if $tracing;
-	$p->{step} = \&write_end;
+	$p->{step} = chance(0.3) ? \&write_row : \&write_end;
 	return 1;
 }
 
@@ -213,7 +225,13 @@ sub write_end
 {
 	my ($p) = @_;
 	return failed($p, 'as it wants') if chance(0.1);
+	if (keys %{ $p->{x}{parts} } > 1)
+	{
+		commit($p);
+		return 1;
+	}
 	note("$p->{name}: commits") if $tracing;
+	committed($p->{x});
 	finish($_, 1) for values %{ $p->{x}{parts} };
 	release($p->{x});
 	return ended($p);
@@ -250,18 +268,19 @@ sub truncate_shard
 	return 1;
 }
 
-# ---- a drain: one transaction for each batch of a shard, on the node that has the shard
+# ---- a drain: one transaction for each batch of the shards that a node has
 
-# drain_look: finds a shard with a queue, as a worker does, before anything is locked
+# drain_look: finds the shards with a queue, as a worker does, before anything is locked
 sub drain_look
 {
 	my ($p) = @_;
 	my @found = map { my $node = $_; grep { $_->{node} == $node && %{ $_->{queue}{rows} } } placements($node) } 0 .. $nodes - 1
 		or return 0;
-	$p->{at} = one_of(@found);
-	begin($p, $p->{at}{node});
+	my $node = one_of(@found)->{node};
+	$p->{at} = [ grep { $_->{node} == $node } @found ];
+	begin($p, $node);
 	@$p{qw(asked index)} = (0, 0);
-	note("$p->{name}: finds $p->{at}{queue}{name}") if $tracing;
+	note("$p->{name}: finds", map { $_->{queue}{name} } @{ $p->{at} }) if $tracing;
 	$p->{step} = \&drain_metadata;
 	return 1;
 }
@@ -270,8 +289,9 @@ sub drain_metadata
 {
 	my ($p) = @_;
 	return 0 if $guard{'metadata-lock'} && !share($p);
-	my $here = grep { $_ == $p->{at} } placements($p->{x}{node});
-	return failed($p, "$p->{at}{id} is not here") if $guard{'placement-check'} && !$here;
+	my %here = map { $_ => 1 } placements($p->{x}{node});
+	$p->{at} = [ grep { $here{$_} } @{ $p->{at} } ] if $guard{'placement-check'};
+	return failed($p, 'none of them is here') unless @{ $p->{at} };
 	$p->{step} = $guard{'lock-before-read'} ? \&drain_advisory : \&drain_fence;
 	return 1;
 }
@@ -279,9 +299,10 @@ sub drain_metadata
 sub drain_advisory
 {
 	my ($p) = @_;
-	return 0 if $advisory{ $p->{at}{id} };
-	$advisory{ $p->{x}{advisory} = $p->{at}{id} } = 1;
-	note("$p->{name}: locks $p->{at}{id}") if $tracing;
+	my $lock = "node $p->{x}{node}";
+	return 0 if $advisory{$lock};
+	$advisory{ $p->{x}{advisory} = $lock } = 1;
+	note("$p->{name}: locks out other drains of $lock") if $tracing;
 	$p->{step} = $guard{'lock-before-read'} ? \&drain_fence : \&drain_write;
 	return 1;
 }
@@ -294,7 +315,7 @@ sub drain_fence
 	my ($p) = @_;
 	if ($guard{fence})
 	{
-		my $own = $p->{met}{ $p->{at} } || !$guard{'fence-of-all'};
+		my $own = !$guard{'fence-of-all'} || !grep { !$p->{met}{$_} } @{ $p->{at} };
 		for (@parts)
 		{
 			next if $_->{node} != $p->{asked} || $_->{state} ne 'prepared' || $own && $_->{x}{node} != $p->{x}{node};
@@ -302,26 +323,26 @@ sub drain_fence
 		}
 		note("$p->{name}: nothing is prepared on node $p->{asked}", $own ? 'by this one' : '') if $tracing;
 		return 1 if ++$p->{asked} < $nodes;
-		$p->{met}{ $p->{at} } = 1;
+		$p->{met}{$_} = 1 for @{ $p->{at} };
 	}
 	$p->{wanted} = undef;
 	$p->{step} = $guard{'later-snapshot'} ? \&drain_queue : \&drain_rows;
 	return 1;
 }
 
-# drain_queue: deletes from the queue. Rows that another one has deleted are waited for, and are gone then. The fact table
+# drain_queue: deletes from the queues. Rows that another one has deleted are waited for, and are gone then. The fact table
 # is read with the same snapshot, or with a later one.
 sub drain_queue
 {
 	my ($p) = @_;
-	my $queue = $p->{at}{queue};
-	my @numbers = sort { $a <=> $b } keys %{ $queue->{rows} };
+	my @numbers = map { my $queue = $_->{queue}; map { [ $queue, $_ ] } sort { $a <=> $b } keys %{ $queue->{rows} } } @{ $p->{at} };
 	return failed($p, 'nothing is queued') unless @numbers;
-	@numbers = $numbers[0] if @numbers > 1 && chance(0.3);
-	return 0 if grep { $queue->{lock}{$_} } @numbers;
-	$p->{drained} = { map { $queue->{rows}{$_} => 1 } @numbers };
-	change(part($p->{x}, $p->{x}{node}), $queue, $_, undef) for @numbers;
-	note("$p->{name}: deletes @numbers from $queue->{name}") if $tracing;
+	splice @numbers, 1 + int rand(@numbers - 1) if @numbers > 1 && chance(0.3);
+	return 0 if grep { $_->[0]{lock}{ $_->[1] } } @numbers;
+	$p->{drained} = { map { $_->[0]{rows}{ $_->[1] } => 1 } @numbers };
+	$p->{x}{consumed} = { map { $_->[1] => 1 } @numbers };
+	change(part($p->{x}, $p->{x}{node}), @$_, undef) for @numbers;
+	note("$p->{name}: deletes", map { "$_->[1] from $_->[0]{name}" } @numbers) if $tracing;
 	$p->{present} = {};
 	$p->{step} = $guard{'later-snapshot'} ? \&drain_rows : \&drain_entries;
 	return drain_rows($p) || 1 if $guard{'later-snapshot'} && $p->{one_snapshot};
@@ -331,9 +352,9 @@ sub drain_queue
 sub drain_rows
 {
 	my ($p) = @_;
-	my $fact = $p->{at}{fact};
-	return 0 if $fact->{lock}{'*'};
-	$p->{wanted} = { %{ $fact->{rows} } };
+	my @facts = map { $_->{fact} } @{ $p->{at} };
+	return 0 if grep { $_->{lock}{'*'} } @facts;
+	$p->{wanted} = { map { %{ $_->{rows} } } @facts };
 	note("$p->{name}: reads rows:", map { "$_ is $p->{wanted}{$_}" } sort keys %{ $p->{wanted} }) if $tracing;
 	$p->{step} = $guard{'later-snapshot'} ? \&drain_entries : \&drain_queue;
 	return 1;
@@ -382,6 +403,97 @@ sub drain_write
 	return $p->{step}->($p);
 }
 
+# ---- wait(): returns when all is applied that was committed on any node before
+
+sub wait_begin
+{
+	my ($p) = @_;
+	return 0 if $steps < $p->{at};
+	@$p{qw(node asked promised)} = (int rand $nodes, 0, [@promised]);
+	note("$p->{name}: waits on node $p->{node} for @promised") if $tracing;
+	$p->{step} = $guard{'doubt-before-wait'} ? \&wait_prepared : \&wait_numbers;
+	return 1;
+}
+
+# wait_prepared: asks one node after the other what is prepared and has changed queues or index tables
+sub wait_prepared
+{
+	my ($p) = @_;
+	push @{ $p->{prepared} }, grep { $_->{node} == $p->{asked} && $_->{state} eq 'prepared' && grep { $_->[0]{queue} || $_->[0]{index} } @{ $_->{changes} } } @parts;
+	return 1 if ++$p->{asked} < $nodes;
+	$p->{asked} = 0;
+	$p->{step} = \&wait_ended;
+	return 1;
+}
+
+# wait_ended: waits for the end of what was prepared
+sub wait_ended
+{
+	my ($p) = @_;
+	return 0 if grep { $_->{state} ne 'done' } @{ $p->{prepared} };
+	$p->{prepared} = [];
+	$p->{step} = $p->{numbers} ? \&wait_over : \&wait_numbers;
+	return 1;
+}
+
+# read_queues(process, what is done with the numbers of each): reads one queue after the other, in one statement
+sub read_queues
+{
+	my ($p, $with) = @_;
+	my $node = $p->{node};
+	return 0 if $metadata[$node]{lock}{layout};
+	$shared[$node]{ $p->{name} } = 1;
+	my @at = placements($node);
+	$with->(keys %{ $at[ $p->{asked} ]{queue}{rows} });
+	return 1 if ++$p->{asked} < @at;
+	delete $shared[$node]{ $p->{name} };
+	$p->{asked} = 0;
+	return 2;
+}
+
+# wait_numbers: which keys are queued
+sub wait_numbers
+{
+	my ($p) = @_;
+	$p->{numbers} //= {};
+	my $read = read_queues($p, sub { $p->{numbers}{$_} = 1 for @_ });
+	$p->{step} = \&wait_consumed if $read == 2;
+	return $read;
+}
+
+# wait_consumed: reads again while any of them is queued
+sub wait_consumed
+{
+	my ($p) = @_;
+	if (!$p->{asked})
+	{
+		return 0 if grep { $p->{numbers}{$_} } map { keys %{ $_->{queue}{rows} } } placements($p->{node});
+		$p->{found} = 0;
+	}
+	my $read = read_queues($p, sub { $p->{found} ||= grep { $p->{numbers}{$_} } @_ });
+	$p->{step} = $guard{'doubt-after-wait'} ? \&wait_prepared : \&wait_over if $read == 2 && !$p->{found};
+	return $read;
+}
+
+# wait_over: nothing that was promised is queued, about to be queued, or consumed with entries that are not committed
+sub wait_over
+{
+	my ($p) = @_;
+	my ($layout) = sort { $b <=> $a } map { $_->{rows}{layout} } @metadata;
+	my %at = map { $_->{queue} => 1 } @{ $layouts[$layout] };
+	my %not = map { %{ $_->{queue}{rows} } } @{ $layouts[$layout] };
+	for my $part (@parts)
+	{
+		$not{ $_->[1] } = 1 for grep { $at{ $_->[0] } && defined $_->[2] } @{ $part->{changes} };
+		next unless $part->{x}{committed} && $part->{x}{consumed} && grep { $_->[0]{index} } @{ $part->{changes} };
+		$not{$_} = 1 for keys %{ $part->{x}{consumed} };
+	}
+	my @not = grep { $not{$_} } @{ $p->{promised} };
+	push @broken, "a wait has ended before the change with the number $_ was applied" for @not;
+	note("$p->{name}: ends") if $tracing;
+	return !($p->{step} = undef);
+}
+
 # ---- moves and splits of the fact shard with its queue; moves of index shards
 
 sub move_begin
@@ -419,7 +531,7 @@ sub move_copy
 		for (@parts)
 		{
 			my %keys = map { $_ => 1 } @$_;
-			my $new = placement(@parts > 1 ? ++$shards : $old->{shard}, int rand $nodes, \%keys);
+			my $new = placement(@parts > 1 ? $shards++ : $old->{shard}, int rand $nodes, \%keys);
 			if ($new->{id} eq $old->{id}) { push @new, $old; next; }
 			$new->{fact}{rows} = { map { $_ => $old->{fact}{rows}{$_} } grep { $keys{$_} } keys %{ $old->{fact}{rows} } };
 			$new->{queue}{rows} = { map { $_ => $old->{queue}{rows}{$_} } grep { $keys{ $old->{queue}{rows}{$_} } } keys %{ $old->{queue}{rows} } };
@@ -524,18 +636,20 @@ sub process { my ($name, $step, %rest) = @_; return { name => $name, step => $st
 sub set_up
 {
 	$nodes = 2 + int rand 2;
-	@parts = @shared = %advisory = ();
+	@parts = @shared = %advisory = @promised = @broken = ();
 	($number, $shards) = (0, 0);
 	my $keys = 1 + int rand 2;
 	@metadata = map { { rows => { layout => 0 }, lock => {} } } 1 .. $nodes;
 	@shared = map { {} } 1 .. $nodes;
-	@layouts = [ placement(0, int rand $nodes, { map { $_ => 1 } 0 .. $keys - 1 }) ];
+	@layouts = [ $keys > 1 && chance(0.5) ? map { placement($shards++, int rand $nodes, { $_ => 1 }) } 0 .. $keys - 1 : placement($shards++, int rand $nodes, { map { $_ => 1 } 0 .. $keys - 1 }) ];
 	@index = map { table("index_$_", 1) } 0 .. 1;
 	$_->{node} = int rand $nodes for @index;
 	for (0 .. $keys - 1)
 	{
 		my $value = int rand 4 or next;
-		$layouts[0][0]{fact}{rows}{$_} = $value;
+		my $key = $_;
+		my ($at) = grep { $_->{keys}{$key} } @{ $layouts[0] };
+		$at->{fact}{rows}{$key} = $value;
 		$index[ $value % 2 ]{rows}{"$_ $value"} = 1;
 	}
 	@processes = (
@@ -547,6 +661,7 @@ sub set_up
 	push @processes, process('move', \&move_begin, at => int rand 40, split => chance(0.3)) if chance($guard{'metadata-lock'} && $guard{'placement-check'} && $guard{'fence-of-all'} ? 0.5 : 1);
 	push @processes, process('move back', \&move_begin, at => int rand 60) if chance(0.1);
 	push @processes, process('index move', \&index_move, at => int rand 50) if chance($guard{'recovery-before-move'} ? 0.2 : 1);
+	push @processes, process('wait', \&wait_begin, at => int rand 40) if chance($guard{'doubt-before-wait'} && $guard{'doubt-after-wait'} ? 0.3 : 1);
 	push @processes, process('truncate', \&truncate_begin, at => int rand 30) if chance($guard{'fresh-truncate'} ? 0.2 : 1);
 	push @processes, process('crash', \&crash, at => int rand 50, in_commit => chance(0.5)) for 1 .. int rand 3;
 	return @processes;
@@ -561,14 +676,15 @@ sub resolve_deadlock
 		$_->{due} = 0 for @late;
 		return 1;
 	}
-	my ($p) = grep { $_->{x} } @processes or return 0;
-	failed($p, 'deadlock');
+	my @waiting = grep { $_->{x} } @processes or return 0;
+	failed(one_of(@waiting), 'deadlock');
 	return 1;
 }
 
 sub wrong
 {
 	my (@wrong, %wanted, %is);
+	push @wrong, @broken;
 	push @wrong, "prepared on node $_->{node}: $_->{x}{name}" for @parts;
 	for my $at (placements(0))
 	{
