@@ -46,6 +46,7 @@ static List *without_refuted(PlannerInfo *root, Candidate *c, List *conditions);
 static bool may_be_compared(PlannerInfo *root, Candidate *c, Condition *condition);
 static int	demands(Condition *condition);
 static bool filter_is_implied(IndexDef *def, List *clauses, Index varno, List **result);
+static bool is_key_column(IndexDef *def, AttrNumber attno);
 static int	count_not_null(IndexDef *def, List *conditions, List *clauses, Relation fact, Index varno);
 static bool rejects_null(Node *clause, Column *column);
 static bool null_if_null(Node *node, Column *column);
@@ -263,12 +264,28 @@ column_of_candidate(Candidate *c, Node *expr)
 	uint32		unless = attno == 0 ? 0 : values_read_otherwise(c->def, attno);
 
 	if ((unless & ~c->unless) != 0 && !index_table_has_none(c->def, unless, NULL))
+	/* It finds values in arrays, where an included field is NULL. */
+	if (attno != 0 && depends_on_json_path(expr, NULL) && !is_key_column(c->def, attno))
+		return 0;
 		return 0;
 	c->unless |= unless;
 	return attno;
 }
 
 /* is_complete_enough: returns whether an index table has entries for all rows, as far as the query depends on it */
+static bool
+is_key_column(IndexDef *def, AttrNumber attno)
+{
+	int			i;
+
+	for (i = 0; i < def->nkeys; i++)
+	{
+		if (def->fields[i].attno == attno)
+			return true;
+	}
+	return false;
+}
+
 bool
 is_complete_enough(Candidate *c, const char **why)
 {

@@ -42,6 +42,8 @@ typedef struct Candidate
 	List	   *pathkeys;		/* that the order gives */
 	bool		backward;
 	bool		entries_only;	/* no fact row is needed */
+	bool		partial_rows;	/* then it returns rows of the fact table that
+								 * are made of entries; see partial_row.c */
 	bool		stored_rows;	/* rows are returned as they are stored, with
 								 * their places and other system columns */
 	bool		tested_again;	/* as in Served */

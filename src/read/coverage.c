@@ -5,10 +5,12 @@
  *	  has to be fetched.
  *
  * A scan that reads only entries returns the expressions of the query themselves, such as
- * doc ->> 'town', not the columns that they are made of.  So everything above the scan has to
- * ask for just these expressions.  The planner asks for them where they are in the target list
- * of a query of one table, and for plain columns in all other cases: for what is evaluated
- * above joins, and for the arguments of aggregates.
+ * doc ->> 'town', not the columns that they are made of, if everything above the scan asks for
+ * just these expressions.  The planner asks for them where they are in the target list of a
+ * query of one table.  In all other cases it asks for plain columns: for what is evaluated above
+ * joins, for example.  Then the scan returns rows of the fact table, with a document that has
+ * only the fields of the entry; see partial_row.c.  So every expression of the query that may be
+ * evaluated with the document is looked for, and has to be one of them.
  *
  *-------------------------------------------------------------------------
  */
@@ -19,13 +21,19 @@
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/tlist.h"
+#include "rewrite/rewriteManip.h"
 
 #include "coverage.h"
 #include "field_match.h"
+#include "partial_row.h"
 
 static bool is_key_not_null(Candidate *c, Node *clause);
 static bool clauses_covered(Candidate *c, List *clauses);
+static bool row_covered(PlannerInfo *root, RelOptInfo *rel, Candidate *c);
+static bool nodes_covered(PlannerInfo *root, List *nodes, Candidate *c);
+static List *expressions_of_query(PlannerInfo *root, RelOptInfo *rel);
 static bool not_covered(Node *node, void *candidate);
+static bool fits_into_row(Candidate *c, AttrNumber attno, Node *node);
 static bool columns_not_covered(Node *node, Candidate *c);
 static bool target_covered(PlannerInfo *root, Candidate *c);
 static bool is_postponed(PlannerInfo *root, TargetEntry *tle);
@@ -101,7 +109,82 @@ cover_scan(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses)
 	 */
 	if (!not_covered((Node *) rel->reltarget->exprs, c))
 		return true;
-	return bms_membership(root->all_baserels) == BMS_SINGLETON && target_covered(root, c);
+	if (bms_membership(root->all_baserels) == BMS_SINGLETON && target_covered(root, c))
+		return true;
+	c->exprs = NIL;
+	c->attnos = NIL;
+	c->partial_rows = true;
+	return c->partial_rows = clauses_covered(c, clauses) && row_covered(root, rel, c);
+}
+
+/*
+ * row_covered
+ *		Returns whether rows with only those columns, and fields of the document, that entries
+ *		have are enough for all that a query evaluates.
+ *
+ * What is evaluated is found by looking at all expressions, not at what a scan is asked for, which
+ * is the whole document.  An expression is the same above an outer join, which may have made the
+ * document NULL, and with it the expression.
+ */
+static bool
+row_covered(PlannerInfo *root, RelOptInfo *rel, Candidate *c)
+{
+	AttrNumber	doc = c->def->fact->doc_attno[c->def->docno];
+	ListCell   *cell;
+
+	if (root->parse->commandType != CMD_SELECT || root->parse->rowMarks != NIL ||
+		!nodes_covered(root, expressions_of_query(root, rel), c))
+		return false;
+	/* Other columns may be asked for although nothing needs them any more. */
+	foreach(cell, pull_var_clause((Node *) rel->reltarget->exprs, PVC_RECURSE_PLACEHOLDERS))
+	{
+		Var		   *var = lfirst(cell);
+
+		if (var->varno == (int) rel->relid && var->varattno != doc && not_covered((Node *) var, c))
+			return false;
+	}
+	return true;
+}
+
+static bool
+nodes_covered(PlannerInfo *root, List *nodes, Candidate *c)
+{
+	return !not_covered(as_scanned(root, (Node *) nodes), c);
+}
+
+/* expressions_of_query: lists all expressions of a query that may be evaluated with a table's columns, but for conditions on it alone */
+static List *
+expressions_of_query(PlannerInfo *root, RelOptInfo *rel)
+{
+	List	   *result = list_make2(root->processed_tlist, root->parse->havingQual);
+	ListCell   *cell;
+	ListCell   *inner;
+	int			i;
+
+	foreach(cell, rel->joininfo)
+		result = lappend(result, ((RestrictInfo *) lfirst(cell))->clause);
+	foreach(cell, root->eq_classes)
+	{
+		foreach(inner, ((EquivalenceClass *) lfirst(cell))->ec_members)
+		{
+			EquivalenceMember *member = lfirst(inner);
+
+			if (bms_is_member(rel->relid, member->em_relids))
+				result = lappend(result, member->em_expr);
+		}
+	}
+	foreach(cell, root->placeholder_list)
+		result = lappend(result, ((PlaceHolderInfo *) lfirst(cell))->ph_var->phexpr);
+	foreach(cell, root->join_info_list)
+		result = lappend(result, ((SpecialJoinInfo *) lfirst(cell))->semi_rhs_exprs);
+	foreach(cell, root->append_rel_list)
+		result = lappend(result, ((AppendRelInfo *) lfirst(cell))->translated_vars);
+	for (i = 1; i < root->simple_rel_array_size; i++)
+	{
+		if (root->simple_rel_array[i] != NULL)
+			result = lappend(result, root->simple_rel_array[i]->lateral_vars);
+	}
+	return result;
 }
 
 /*
@@ -177,9 +260,9 @@ not_covered(Node *node, void *candidate)
 	if (node == NULL)
 		return false;
 	if (IsA(node, PlaceHolderVar))
-		return true;
+		return c->partial_rows ? not_covered((Node *) ((PlaceHolderVar *) node)->phexpr, c) : true;
 	attno = column_of_candidate(c, node);
-	if (attno != 0)
+	if (attno != 0 && (!c->partial_rows || fits_into_row(c, attno, node)))
 	{
 		if (!list_member(c->exprs, node))
 		{
@@ -191,6 +274,32 @@ not_covered(Node *node, void *candidate)
 	if (IsA(node, Var))
 		return ((Var *) node)->varno == (int) c->varno && ((Var *) node)->varlevelsup == 0;
 	return expression_tree_walker(node, not_covered, candidate);
+}
+
+/*
+ * fits_into_row
+ *		Returns whether an expression that has the value of a column of the index table has it,
+ *		too, if it is evaluated for a row that is made of this column and those noted before.
+ */
+static bool
+fits_into_row(Candidate *c, AttrNumber attno, Node *node)
+{
+	Field	   *field;
+	ListCell   *cell;
+
+	if (IsA(node, Var))
+		return true;
+	field = c->def->doc_attno != 0 ? NULL : field_in_document(c->def, attno);
+	if (field == NULL)
+		return false;
+	foreach(cell, c->attnos)
+	{
+		Field	   *other = field_in_document(c->def, lfirst_int(cell));
+
+		if (other != NULL && !fields_fit_together(field, other))
+			return false;
+	}
+	return true;
 }
 
 /* columns_not_covered: returns whether the plain columns in an expression, as the planner asks for them, are not in entries */

@@ -314,7 +314,8 @@ outer_rows(PlannerInfo *root, Relids outer)
 /*
  * target_of_entries
  *		Returns what a scan that reads only entries returns.  If the query wants plain columns
- *		only, which entries have, it is the query's own target; otherwise the expressions.
+ *		only, which entries have, or rows are made of entries, it is the query's own target;
+ *		otherwise the expressions.
  */
 static PathTarget *
 target_of_entries(PlannerInfo *root, RelOptInfo *rel, Candidate *c)
@@ -322,6 +323,8 @@ target_of_entries(PlannerInfo *root, RelOptInfo *rel, Candidate *c)
 	PathTarget *target = create_empty_pathtarget();
 	ListCell   *cell;
 
+	if (c->partial_rows)
+		return rel->reltarget;
 	foreach(cell, rel->reltarget->exprs)
 	{
 		if (!list_member(c->exprs, lfirst(cell)))

@@ -42,6 +42,9 @@
 /* What fetching a row takes beside the descent and the page: opening the scan, and copying. */
 #define FETCH_COST	(40.0 * cpu_operator_cost)
 
+/* What it takes to make a field of an entry a part of a document. */
+#define PART_COST	(10.0 * cpu_operator_cost)
+
 /* What the costs of paths are divided by if index tables are to be used in any case. */
 #define FORCED			1e6
 
@@ -275,6 +278,8 @@ estimate_cost(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, d
 		if (c->def == NULL || c->def->hint_attno == 0)
 			run += c->entries * LEVEL_COST * (height(fact_pages) + 1);
 	}
+	if (c->partial_rows)
+		run += c->entries * list_length(c->attnos) * PART_COST;
 	detoasting = detoast_cost(root, rel, c, clauses, &seen);
 	path->startup_cost = quals.startup + descent;
 	path->total_cost = (path->startup_cost + run + c->entries * detoasting) * seen;

@@ -42,6 +42,7 @@
 #include "../util/settings.h"
 #include "fact_checks.h"
 #include "key_set.h"
+#include "partial_row.h"
 #include "scan_explain.h"
 #include "scan_fallback.h"
 #include "scan_kept.h"
@@ -340,6 +341,8 @@ start_search(IndexTableScan *scan)
 				note_read_by_entries(scan->fact->relid);
 			foreach(cell, scan->plan.columns)
 				wanted = bms_add_member(wanted, lfirst_int(cell));
+			if (scan->plan.partial_rows)
+				scan->partial = partial_row_begin(scan->def, scan->plan.columns);
 		}
 		else
 			wanted = columns_to_fetch_by(scan->def);
@@ -448,6 +451,14 @@ return_entry(IndexTableScan *scan, TupleTableSlot *entry)
 	TupleTableSlot *slot = scan->css.ss.ss_ScanTupleSlot;
 	ListCell   *cell;
 
+	if (scan->partial != NULL)
+	{
+		MemoryContext old = MemoryContextSwitchTo(scan->css.ss.ps.ps_ExprContext->ecxt_per_tuple_memory);
+
+		partial_row_store(scan->partial, entry, slot);
+		MemoryContextSwitchTo(old);
+		return slot;
+	}
 	ExecClearTuple(slot);
 	foreach(cell, scan->plan.columns)
 	{

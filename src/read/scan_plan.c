@@ -46,7 +46,8 @@ enum
 {
 	PRIVATE_TABLES,				/* OIDs: fact table, index table */
 	PRIVATE_FLAGS,				/* integers: entries_only, backward, async,
-								 * not_null, stored_rows, unless, distinct */
+								 * not_null, stored_rows, unless, distinct,
+								 * partial_rows */
 	PRIVATE_COLUMNS,			/* integers */
 	PRIVATE_CONDITIONS,			/* for each a list of integers */
 	PRIVATE_OPERATORS,			/* OIDs: operator, subtype and from of each */
@@ -143,10 +144,10 @@ make_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 		if (!is_checked_by_search(c, lfirst(cell)))
 			quals = lappend(quals, ((RestrictInfo *) lfirst(cell))->clause);
 	}
-	columns = c->entries_only ? c->attnos : c->stored_rows ? NIL : needed_columns(rel, clauses);
+	columns = c->stored_rows ? NIL : needed_columns(rel, clauses);
 	fallback = fallback_query(root, rel, c, clauses, columns, &parameters);
 	scan->custom_exprs = list_concat(scan->custom_exprs, parameters);
-	if (c->entries_only)
+	if (c->entries_only && !c->partial_rows)
 	{
 		foreach(cell, c->exprs)
 			scan->custom_scan_tlist = lappend(scan->custom_scan_tlist,
@@ -161,8 +162,8 @@ make_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 													 c->def == NULL ? InvalidOid : c->def->relid),
 									  list_concat(list_make5_int(c->entries_only, c->backward, c->def != NULL && c->def->async,
 																 c->not_null, c->stored_rows),
-												  list_make2_int(c->unless, c->distinct)),
-									  columns, conditions, operators);
+												  list_make3_int(c->unless, c->distinct, c->partial_rows)),
+									  c->entries_only ? c->attnos : columns, conditions, operators);
 	scan->custom_private = lappend(scan->custom_private, fallback);
 	if (c->def != NULL)
 	{
@@ -296,7 +297,7 @@ fallback_query(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, 
 	rte->self_reference = false;	/* see unexpanded.c */
 	query->rtable = list_make1(rte);
 	forget_permissions(query, rte, root->parse);
-	if (c->entries_only)
+	if (c->entries_only && !c->partial_rows)
 	{
 		foreach(cell, c->exprs)
 			query->targetList = lappend(query->targetList,
@@ -465,6 +466,7 @@ read_scan_plan(CustomScan *scan, ScanPlan *plan)
 	plan->stored_rows = list_nth_int(flags, 4);
 	plan->unless = list_nth_int(flags, 5);
 	plan->distinct = list_nth_int(flags, 6);
+	plan->partial_rows = list_nth_int(flags, 7);
 	plan->columns = list_nth(scan->custom_private, PRIVATE_COLUMNS);
 	plan->nconditions = list_length(conditions);
 	plan->conditions = palloc(sizeof(PlannedCondition) * Max(plan->nconditions, 1));

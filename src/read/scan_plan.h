@@ -43,10 +43,12 @@ typedef struct ScanPlan
 	int			not_null;
 	uint32		unless;
 	bool		distinct;
+	bool		partial_rows;
 	List	   *columns;		/* entries_only: of the index table, for the
-								 * columns of custom_scan_tlist; otherwise
-								 * those of the fact table that are needed, 0:
-								 * all; NIL with stored_rows */
+								 * columns of custom_scan_tlist, or to make
+								 * rows of with partial_rows; otherwise those
+								 * of the fact table that are needed, 0: all;
+								 * NIL with stored_rows */
 	int			nconditions;
 	PlannedCondition *conditions;
 	Query	   *fallback;		/* returns the same rows, with stored_rows

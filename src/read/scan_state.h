@@ -45,6 +45,7 @@ typedef struct IndexTableScan
 	int			nelements;
 	int			next_element;
 	struct SeenRows *seen;		/* whose entries were found, or NULL */
+	struct PartialRow *partial; /* makes rows of entries, or NULL */
 	int			last_column;	/* of the fact row that is needed */
 
 	/* Of the search since the last rescan. */

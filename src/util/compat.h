@@ -89,6 +89,7 @@ extern int no_such_variable
 /* Before 16 the server does not note when a table was scanned last. */
 #define HAS_LAST_SCAN			0
 #define is_scanned_value(var)	true
+#define as_scanned(root, node)	(node)
 #else
 #define relation_file(rel)		((rel)->rd_locator.relNumber)
 #define first_file_subid(rel)	((rel)->rd_firstRelfilelocatorSubid)
@@ -109,6 +110,7 @@ extern int no_such_variable
 #define HAS_LAST_SCAN			1
 /* Since 16 a column above an outer join, which may have made it NULL, is another one than below. */
 #define is_scanned_value(var)	((var)->varnullingrels == NULL)
+#define as_scanned(root, node)	remove_nulling_relids(node, (root)->outer_join_rels, NULL)
 #endif
 
 /* grouping_keys: returns the grouping columns of a query; since 16 without those that are redundant */

@@ -18,7 +18,7 @@ INSERT INTO query VALUES
 	($$SELECT id FROM event WHERE (doc ->> 'at')::timestamptz >= date '2026-03-31' AND (doc ->> 'at')::timestamptz < timestamp '2026-04-01 02:30'$$, 'only event_at'),
 	($$SELECT id FROM event WHERE (doc #>> '{at}')::timestamptz IN ('2026-03-28 00:37Z', '2026-03-28 03:05+02')$$, 'only event_at'),
 	($$SELECT date_trunc('day', (doc ->> 'at')::timestamptz), count(*) FROM event WHERE (doc ->> 'at')::timestamptz >= '2026-03-29' GROUP BY 1$$, 'only event_at'),
-	($$SELECT (doc ->> 'at')::timestamptz::date AS day, max((doc ->> 'until')::timestamptz(0)) FROM event WHERE (doc ->> 'at')::timestamptz > '2026-03-29' GROUP BY 1$$, 'event_at'),
+	($$SELECT (doc ->> 'at')::timestamptz::date AS day, max((doc ->> 'until')::timestamptz(0)) FROM event WHERE (doc ->> 'at')::timestamptz > '2026-03-29' GROUP BY 1$$, 'only event_at'),
 	($$SELECT (doc ->> 'at')::timestamptz, doc ->> 'kind' FROM event WHERE doc ->> 'at' IS NOT NULL ORDER BY (doc ->> 'at')::timestamptz DESC, id LIMIT 20$$, 'only event_at'),
 	($$SELECT max((doc ->> 'at')::timestamptz), min((doc ->> 'at')::timestamptz) FROM event WHERE doc ->> 'at' IS NOT NULL$$, 'only event_at'),
 	($$SELECT id FROM event WHERE doc ->> 'kind' = 'k1' AND (doc ->> 'until')::timestamptz(0) = '2026-03-29 09:00Z'$$, 'only event_kind'),
