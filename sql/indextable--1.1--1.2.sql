@@ -15,7 +15,7 @@ COMMENT ON COLUMN indextable.queues.blocked_by IS 'processes that keep it waitin
 COMMENT ON COLUMN indextable_internal.completeness.fields IS 'a row lacks an entry, or did, though its first so many key fields are not null; NULL: such rows are recorded, and without it nothing is known; 30: a row has an array or an object in place of a key, or did; 31: such rows are recorded';
 
 COMMENT ON FUNCTION indextable.explain(text) IS
-'Which index tables the planner uses for a query of their fact tables, and why it does not use the others; the query is planned, not run. A row for each index table, or with index_table NULL for all those of a fact table. used: whether the plan reads it; reason: why not, or if it is searched, or read as a whole, in its order or because it is smaller. The query may have parameters $1, $2, ... An error if it is not one statement that can be planned, or the caller may not run it. No rows where it names no fact table, or is NULL';
+'Which index tables the planner uses for a query of their fact tables, and why it does not use the others; the query is planned, not run. A row for each index table, or with index_table NULL for several or all of a fact table. used: whether the plan reads it; reason: why not, or if it is searched, or read as a whole, in its order or because it is smaller. The query may have parameters $1, $2, ... An error if it is not one statement that can be planned, or the caller may not run it. No rows where it names no fact table, or is NULL';
 
 -- How plain SQL is run, EXPLAIN and explain() tell.
 DROP FUNCTION indextable.explain_query(regclass, jsonb, jsonb, boolean, integer, text, boolean, boolean);

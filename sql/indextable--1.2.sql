@@ -295,7 +295,7 @@ CREATE FUNCTION indextable.explain(query text, OUT fact_table regclass, OUT inde
 LANGUAGE C VOLATILE PARALLEL UNSAFE ROWS 10 COST 100
 AS 'MODULE_PATHNAME', 'indextable_explain';
 COMMENT ON FUNCTION indextable.explain(text) IS
-'Which index tables the planner uses for a query of their fact tables, and why it does not use the others; the query is planned, not run. A row for each index table, or with index_table NULL for all those of a fact table. used: whether the plan reads it; reason: why not, or if it is searched, or read as a whole, in its order or because it is smaller. The query may have parameters $1, $2, ... An error if it is not one statement that can be planned, or the caller may not run it. No rows where it names no fact table, or is NULL';
+'Which index tables the planner uses for a query of their fact tables, and why it does not use the others; the query is planned, not run. A row for each index table, or with index_table NULL for several or all of a fact table. used: whether the plan reads it; reason: why not, or if it is searched, or read as a whole, in its order or because it is smaller. The query may have parameters $1, $2, ... An error if it is not one statement that can be planned, or the caller may not run it. No rows where it names no fact table, or is NULL';
 
 -- Asynchronous index tables --------------------------------------------------
 

@@ -32,6 +32,7 @@
 #include "fact_checks.h"
 #include "field_match.h"
 #include "implied.h"
+#include "served.h"
 
 /* What is asked of each clause; see rejects_null(). */
 typedef struct Column
@@ -45,8 +46,8 @@ static Node *clause_of(Node *clause);
 static List *without_refuted(PlannerInfo *root, Candidate *c, List *conditions);
 static bool may_be_compared(PlannerInfo *root, Candidate *c, Condition *condition);
 static int	demands(Condition *condition);
-static bool filter_is_implied(IndexDef *def, List *clauses, Index varno, List **result);
 static bool is_key_column(IndexDef *def, AttrNumber attno);
+static bool filter_is_implied(IndexDef *def, List *clauses, Index varno, List **result);
 static int	count_not_null(IndexDef *def, List *conditions, List *clauses, Relation fact, Index varno);
 static bool rejects_null(Node *clause, Column *column);
 static bool null_if_null(Node *node, Column *column);
@@ -177,7 +178,7 @@ consider_index_table(PlannerInfo *root, IndexDef *def, List *clauses, Relation f
 	if (def->multi_field >= c->nequal && !(c->distinct && def->multi_field == c->nequal))
 	{
 		*why = c->refuted != NULL ? c->refuted : unknown ? REASON_UNKNOWN :
-			"no condition selects elements of its multi-valued field";
+			REASON_NO_ELEMENTS;
 		return NULL;
 	}
 	c->not_null = count_not_null(def, c->conditions, clauses, fact, varno);
@@ -263,16 +264,15 @@ column_of_candidate(Candidate *c, Node *expr)
 	AttrNumber	attno = column_of_expression(c->def, expr, c->varno);
 	uint32		unless = attno == 0 ? 0 : values_read_otherwise(c->def, attno);
 
-	if ((unless & ~c->unless) != 0 && !index_table_has_none(c->def, unless, NULL))
 	/* It finds values in arrays, where an included field is NULL. */
 	if (attno != 0 && depends_on_json_path(expr, NULL) && !is_key_column(c->def, attno))
 		return 0;
+	if ((unless & ~c->unless) != 0 && !index_table_has_none(c->def, unless, NULL))
 		return 0;
 	c->unless |= unless;
 	return attno;
 }
 
-/* is_complete_enough: returns whether an index table has entries for all rows, as far as the query depends on it */
 static bool
 is_key_column(IndexDef *def, AttrNumber attno)
 {
@@ -286,6 +286,7 @@ is_key_column(IndexDef *def, AttrNumber attno)
 	return false;
 }
 
+/* is_complete_enough: returns whether an index table has entries for all rows, as far as the query depends on it */
 bool
 is_complete_enough(Candidate *c, const char **why)
 {

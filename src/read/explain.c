@@ -14,6 +14,7 @@
 #include "executor/executor.h"
 #include "fmgr.h"
 #include "funcapi.h"
+#include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "nodes/execnodes.h"
 #include "nodes/parsenodes.h"
@@ -45,6 +46,8 @@ static List *opinions;			/* of Opinion *, ... */
 static MemoryContext opinions_cxt;	/* ... in this */
 static bool told_other_sessions;	/* that these do not use index tables */
 
+static List *join_opinions(List *found);
+static bool is_about_another(Opinion *opinion);
 static void note_reason(Oid fact, Oid index_table, const char *reason);
 static bool is_preloaded(const char *setting);
 static Query *parse_query(const char *sql, int *options);
@@ -104,7 +107,7 @@ indextable_explain(PG_FUNCTION_ARGS)
 		(void) listen_to_reasons(outer);
 	}
 	PG_END_TRY();
-	foreach(cell, found)
+	foreach(cell, join_opinions(found))
 	{
 		Opinion    *opinion = lfirst(cell);
 		Datum		values[4] = {0};
@@ -117,6 +120,59 @@ indextable_explain(PG_FUNCTION_ARGS)
 		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 	}
 	return (Datum) 0;
+}
+
+/*
+ * join_opinions
+ *		Makes one opinion of those of several index tables of a fact table that nothing in the
+ *		query is about, so that their reason is read once.
+ */
+static List *
+join_opinions(List *found)
+{
+	List	   *result = NIL;
+	ListCell   *cell;
+	ListCell   *other;
+
+	foreach(cell, found)
+	{
+		Opinion    *opinion = lfirst(cell);
+		Opinion    *first = opinion;
+		Opinion    *joined;
+		StringInfoData names;
+		int			n = 0;
+
+		initStringInfo(&names);
+		foreach(other, found)
+		{
+			Opinion    *same = lfirst(other);
+
+			if (same->fact != opinion->fact || same->used || !is_about_another(opinion) ||
+				strcmp(same->reason, opinion->reason) != 0)
+				continue;
+			if (n == 0)
+				first = same;
+			appendStringInfo(&names, "%s%s", n++ > 0 ? ", " : "", quote_identifier(get_rel_name(same->index_table)));
+		}
+		if (first != opinion)
+			continue;
+		if (n > 1)
+		{
+			joined = palloc0(sizeof(Opinion));
+			joined->fact = opinion->fact;
+			joined->reason = psprintf("each of %s: %s", names.data, opinion->reason);
+			opinion = joined;
+		}
+		result = lappend(result, opinion);
+	}
+	return result;
+}
+
+/* is_about_another: returns whether the reason against an index table is that the query is about others */
+static bool
+is_about_another(Opinion *opinion)
+{
+	return strcmp(opinion->reason, REASON_NO_CONDITION) == 0 || strcmp(opinion->reason, REASON_NO_ELEMENTS) == 0;
 }
 
 /* is_preloaded: returns whether a setting names the library */
@@ -147,7 +203,7 @@ note_reason(Oid fact, Oid index_table, const char *reason)
 		if (opinion->fact == fact && opinion->index_table == index_table)
 		{
 			if (!opinion->used && (used || strcmp(reason, REASON_COST) == 0))
-				opinion->reason = reason;
+				opinion->reason = MemoryContextStrdup(opinions_cxt, reason);
 			opinion->used = opinion->used || used;
 			return;
 		}
@@ -157,7 +213,7 @@ note_reason(Oid fact, Oid index_table, const char *reason)
 	opinion->fact = fact;
 	opinion->index_table = index_table;
 	opinion->used = used;
-	opinion->reason = reason;
+	opinion->reason = pstrdup(reason);
 	opinions = lappend(opinions, opinion);
 	MemoryContextSwitchTo(old);
 }

@@ -2,7 +2,7 @@
  *
  * missed_fields.c
  *	  Finds the fields of documents in the conditions of a query for which there is no index
- *	  table, and has them counted.
+ *	  table, and has them counted; and tells users which condition is nearly on a field.
  *
  * A condition counts if an index table could be searched by it: a comparison of a field, in one
  * of the spellings that field_match.c knows, or a document that contains a text.  It is counted
@@ -28,6 +28,7 @@
 
 #include "../definition/field_text.h"
 #include "../indextable.h"
+#include "../util/nearest.h"
 #include "field_match.h"
 #include "missed.h"
 #include "missed_fields.h"
@@ -56,6 +57,21 @@ typedef struct MissedValue
 	Oid			type;
 } MissedValue;
 
+/* The condition that is nearest to the first key field of an index table. */
+typedef struct NearestCondition
+{
+	IndexDef   *def;
+	Index		varno;
+	char	   *path;			/* of the field, without a [*] and what
+								 * follows */
+	const char *other;			/* another path that is nearest to it, or NULL */
+	int			distance;
+	const char *type;			/* what a condition has this path as, or NULL */
+	bool		same_type;		/* as the field */
+} NearestCondition;
+
+static bool find_nearest(Node *node, void *nearest);
+static char *plain_path(FieldSpec *spec);
 static bool finds_one_row(RelOptInfo *rel);
 static bool is_equal_to_constant(RestrictInfo *rinfo, Index varno, AttrNumber attno);
 static void count_clause(MissedQuery *query, RestrictInfo *rinfo);
@@ -261,6 +277,78 @@ is_served(MissedQuery *query, MissedValue *value)
 			return true;
 	}
 	return false;
+}
+
+/*
+ * nearest_condition
+ *		Returns why an index table is not used by the conditions on its fact table, none of which
+ *		is on its first key field: what comes nearest to it, and what differs.
+ */
+const char *
+nearest_condition(RelOptInfo *rel, IndexDef *def)
+{
+	FieldSpec  *spec = def->fields[0].spec;
+	NearestCondition nearest = {.def = def,.varno = rel->relid};
+	ListCell   *cell;
+
+	if (!is_explained() || spec->column != NULL || spec->expression != NULL)
+		return REASON_NO_CONDITION;
+	nearest.path = plain_path(spec);
+	foreach(cell, rel->baserestrictinfo)
+		(void) find_nearest((Node *) ((RestrictInfo *) lfirst(cell))->clause, &nearest);
+	if (nearest.type != NULL && !nearest.same_type)
+		return psprintf("a condition has %s as %s, but the first key field is %s" REASON_NOT_WHOLE, nearest.path, nearest.type,
+						spec->text);
+	if (nearest.type != NULL)
+		return psprintf("a condition has the first key field, %s, but not in a comparison by which entries are searched" REASON_NOT_WHOLE,
+						spec->text);
+	if (nearest.other != NULL)
+		return psprintf("a condition is on %s, but the first key field is %s" REASON_NOT_WHOLE, nearest.other, spec->text);
+	return REASON_NO_CONDITION;
+}
+
+/* find_nearest: notes the path in a condition that is the nearest one so far; of the same paths, one that has the field's type */
+static bool
+find_nearest(Node *node, void *context)
+{
+	NearestCondition *nearest = context;
+	Field	   *field = &nearest->def->fields[0];
+	MissedValue value;
+	int			distance;
+
+	if (node == NULL)
+		return false;
+	if (!read_value(without_casts(node), nearest->varno, &value) || value.path.len == 0)
+		return expression_tree_walker(node, find_nearest, context);
+	if (value.document != nearest->def->fact->doc_attno[nearest->def->docno])
+		return false;
+	distance = name_distance(value.path.data, nearest->path);
+	if (strcmp(value.path.data, nearest->path) == 0)
+	{
+		Oid			type = exprType(bare_value(node));
+
+		nearest->same_type = nearest->same_type || type == field->type || field->spec->multi;
+		nearest->type = format_type_be(type);
+	}
+	else if (is_near(value.path.data, nearest->path, distance) && (nearest->other == NULL || distance < nearest->distance))
+	{
+		nearest->other = value.path.data;
+		nearest->distance = distance;
+	}
+	return false;
+}
+
+/* plain_path: returns the path of a field as in create(), up to a [*] */
+static char *
+plain_path(FieldSpec *spec)
+{
+	StringInfoData path;
+	int			i;
+
+	initStringInfo(&path);
+	for (i = 0; i < spec->nsteps && !spec->steps[i].wildcard; i++)
+		append_path_step(&path, spec->steps[i].name, spec->steps[i].is_index);
+	return path.data;
 }
 
 /* may_have_index_table: returns whether a table is of a kind that index tables can be created over */

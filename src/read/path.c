@@ -182,7 +182,7 @@ add_path_of(PlannerInfo *root, RelOptInfo *rel, Served *served, IndexDef *def, R
 		why = "entries lack something that is asked for, and rows are not fetched by a deferrable primary key";
 	else if (!c->entries_only && c->conditions == NIL && c->pathkeys == NIL && setting_planner == PLANNER_ON)
 		why = c->refuted != NULL ? c->refuted : c->unknown ? REASON_UNKNOWN :
-			"no condition is on its first key field, nor is the query sorted by it, and entries lack something that is asked for";
+			nearest_condition(rel, def);
 	if (why != NULL || !is_complete_enough(c, &why))
 		goto unused;
 	estimate_entries(root, rel, c);

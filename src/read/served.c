@@ -230,6 +230,13 @@ close_served(Served *served)
 	table_close(served->rel, NoLock);
 }
 
+/* is_explained: returns whether anybody is told reasons */
+bool
+is_explained(void)
+{
+	return reason_listener != NULL;
+}
+
 /* give_reason: tells how an index table is used for a query, or why it, or all of a fact table, are not used */
 void
 give_reason(Oid fact, Oid index_table, const char *reason)

@@ -25,6 +25,11 @@ typedef struct Served
 /* The reason why an index table is not used that could be. */
 #define REASON_COST	"another plan is estimated to cost less"
 
+/* The same, of those that nothing in the query is about; see nearest_condition(). */
+#define REASON_NO_ELEMENTS	"no condition selects elements of its multi-valued field"
+#define REASON_NO_CONDITION	"no condition is on its first key field" REASON_NOT_WHOLE
+#define REASON_NOT_WHOLE	", nor is the query sorted by it, and entries lack something that is asked for"
+
 /* How an index table is used. */
 #define REASON_SEARCHED	"searched"
 #define REASON_WHOLE	"read as a whole"
@@ -40,6 +45,7 @@ extern void close_served(Served *served);
 extern PlannedStmt *plan_natively(Query *query, const char *text, ParamListInfo params);
 extern bool is_planned_natively(void);
 extern PlannedStmt *plan_without_index_tables(Query *query, ParamListInfo params);
+extern bool is_explained(void);
 extern void give_reason(Oid fact, Oid index_table, const char *reason);
 extern ReasonListener listen_to_reasons(ReasonListener listener);
 

@@ -126,7 +126,7 @@ FROM (VALUES ('force'), ('fallback')) p (planner), (VALUES (''), ('SCROLL '), ('
 SELECT * FROM walks WHERE answer IS DISTINCT FROM native;
 SELECT count(*), count(*) FILTER (WHERE array_to_string(answer, ' ') ~ 'undo') AS "without errors" FROM walks WHERE planner = 'force';
 SET indextable.planner = force;
-SELECT fact_table, index_table, used, reason FROM (VALUES ('DECLARE c CURSOR FOR SELECT id FROM plain WHERE doc ->> ''town'' = ''t1'''), ('DECLARE c CURSOR FOR SELECT id FROM part WHERE doc ->> ''town'' = ''t1'''), ('DECLARE c CURSOR FOR SELECT count(*) FROM part WHERE doc ->> ''town'' = ''t1''')) q (query), indextable.explain(query) WHERE used OR index_table IS NULL;
+SELECT fact_table, index_table, used, reason FROM (VALUES ('DECLARE c CURSOR FOR SELECT id FROM plain WHERE doc ->> ''town'' = ''t1'''), ('DECLARE c CURSOR FOR SELECT id FROM part WHERE doc ->> ''town'' = ''t1'''), ('DECLARE c CURSOR FOR SELECT count(*) FROM part WHERE doc ->> ''town'' = ''t1''')) q (query), indextable.explain(query) WHERE used OR (index_table IS NULL AND reason !~ '^each');
 SET indextable.planner = off;
 -- own writes, at all levels of isolation, and after a rollback to a savepoint
 BEGIN ISOLATION LEVEL REPEATABLE READ;

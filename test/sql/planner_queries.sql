@@ -335,6 +335,17 @@ SELECT pg_temp.planned(query) AS scans, query FROM (VALUES
 ) q (query);
 SET indextable.planner = force;
 
+-- ---- explain() names the condition that is nearest to a field, and says once what is the same for several index tables
+SET indextable.planner = on;
+CREATE TABLE near (id int PRIMARY KEY, doc jsonb);
+SELECT count(indextable.create('near_' || replace(field, '.', '_'), 'near', ARRAY[field || type])) FROM (VALUES ('town', ''), ('born', '::date'), ('address.city', ''), ('age', '::int'), ('tags', '[*]'), ('nums', '[*]::int')) f (field, type) \gset
+SELECT condition, index_table, reason FROM (VALUES ($$doc ->> 'twon' = 'x'$$), ($$(doc ->> 'born')::timestamp > '2000-01-01'$$), ($$lower(doc ->> 'town') = 'x'$$),
+	($$doc -> 'address' ->> 'town' = 'x' OR doc #>> '{address,cty}' < 'x'$$), ($$doc ->> 'other' = 'x'$$)) c (condition),
+	LATERAL (SELECT index_table, split_part(reason, ', nor is', 1) AS reason FROM indextable.explain('SELECT doc FROM near WHERE ' || condition)) e
+	WHERE index_table IS NOT NULL OR condition LIKE '%other%';
+DROP TABLE near;
+SET indextable.planner = force;
+
 -- ---- explain() asks for the rights that EXPLAIN asks for
 CREATE ROLE regress_planner_queries;
 GRANT USAGE ON SCHEMA planner_queries TO regress_planner_queries;
