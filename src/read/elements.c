@@ -24,12 +24,22 @@
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "parser/parsetree.h"
+#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/jsonb.h"
 #include "utils/lsyscache.h"
 
+#include "../definition/field_text.h"
 #include "elements.h"
+#include "field_match.h"
+
+/* What is replaced by any element. */
+typedef struct AnyElement
+{
+	int			n;				/* so many were */
+	bool		may_be_member;	/* an object's member would do, too */
+} AnyElement;
 
 /* What is replaced in an expression. */
 typedef struct Unnested
@@ -49,6 +59,8 @@ static Node *column_of_function(RangeTblEntry *rte, AttrNumber attno);
 static Node *array_of(Node *arg);
 static bool has_no_elements(Node *node);
 static bool applies_to_all(PlannerInfo *root, Index varno);
+static Node *any_element(Node *node, void *context);
+static Node *without_last_name(Node *doc, Const *names);
 
 /*
  * subplan_clauses
@@ -325,4 +337,79 @@ has_no_elements(Node *node)
 	return IsA(node, Const) && (constant->constisnull ||
 								(constant->consttype == JSONBOID && JB_ROOT_IS_ARRAY(DatumGetJsonbP(constant->constvalue)) &&
 								 JB_ROOT_COUNT(DatumGetJsonbP(constant->constvalue)) == 0));
+}
+
+/*
+ * with_any_element
+ *		Returns a condition with any element of an array in place of the one that it names by a
+ *		number, or NULL if it does not name one.  Sets *may_be_member if the number may be that of
+ *		an object's member, too.
+ */
+Node *
+with_any_element(Node *clause, bool *may_be_member)
+{
+	AnyElement	any = {0};
+
+	clause = any_element(clause, &any);
+	*may_be_member = any.may_be_member;
+	return any.n == 1 ? clause : NULL;
+}
+
+static Node *
+any_element(Node *node, void *context)
+{
+	AnyElement *any = context;
+	List	   *args;
+	Oid			function;
+	Node	   *array = NULL;
+	bool		as_text;
+
+	if (node == NULL)
+		return NULL;
+	function = function_of(node, &args);
+	as_text = function == F_JSONB_ARRAY_ELEMENT_TEXT || function == F_JSONB_EXTRACT_PATH_TEXT;
+	if (function == F_JSONB_ARRAY_ELEMENT || function == F_JSONB_ARRAY_ELEMENT_TEXT)
+		array = linitial(args);
+	else if ((function == F_JSONB_EXTRACT_PATH || function == F_JSONB_EXTRACT_PATH_TEXT) && IsA(lsecond(args), Const))
+	{
+		array = without_last_name(linitial(args), lsecond(args));
+		any->may_be_member = any->may_be_member || array != NULL;
+	}
+	else if (IsA(node, SubscriptingRef) && ((SubscriptingRef *) node)->refcontainertype == JSONBOID &&
+			 ((SubscriptingRef *) node)->refassgnexpr == NULL && ((SubscriptingRef *) node)->reflowerindexpr == NIL &&
+			 exprType(llast(((SubscriptingRef *) node)->refupperindexpr)) == INT4OID)
+	{
+		SubscriptingRef *ref = copyObject((SubscriptingRef *) node);
+
+		ref->refupperindexpr = list_delete_last(ref->refupperindexpr);
+		array = ref->refupperindexpr == NIL ? (Node *) ref->refexpr : (Node *) ref;
+		any->may_be_member = true;
+	}
+	if (array == NULL)
+		return expression_tree_mutator(node, any_element, context);
+	any->n++;
+	return (Node *) makeFuncExpr(as_text ? F_JSONB_ARRAY_ELEMENTS_TEXT : F_JSONB_ARRAY_ELEMENTS, as_text ? TEXTOID : JSONBOID,
+								 list_make1(array), as_text ? DEFAULT_COLLATION_OID : InvalidOid, InvalidOid,
+								 COERCE_EXPLICIT_CALL);
+}
+
+/* without_last_name: returns what a path leads to before its last name, if that may be the number of an element; else NULL */
+static Node *
+without_last_name(Node *doc, Const *names)
+{
+	Datum	   *elements;
+	bool	   *nulls;
+	int			n;
+
+	if (names->constisnull || array_contains_nulls(DatumGetArrayTypeP(names->constvalue)))
+		return NULL;
+	deconstruct_array(DatumGetArrayTypeP(names->constvalue), TEXTOID, -1, false, TYPALIGN_INT, &elements, &nulls, &n);
+	if (n == 0 || !is_subscript(TextDatumGetCString(elements[n - 1])))
+		return NULL;
+	if (n == 1)
+		return doc;
+	names = makeConst(TEXTARRAYOID, -1, InvalidOid, -1,
+					  PointerGetDatum(construct_array(elements, n - 1, TEXTOID, -1, false, TYPALIGN_INT)), false, false);
+	return (Node *) makeFuncExpr(F_JSONB_EXTRACT_PATH, JSONBOID, list_make2(doc, names), InvalidOid, InvalidOid,
+								 COERCE_EXPLICIT_CALL);
 }

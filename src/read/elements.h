@@ -11,6 +11,7 @@
 #include "nodes/pathnodes.h"
 
 extern List *subplan_clauses(PlannerInfo *root, SubPlan *subplan, Node *compared);
+extern Node *with_any_element(Node *clause, bool *may_be_member);
 extern List *lateral_clauses(PlannerInfo *root, Index varno);
 
 #endif							/* INDEXTABLE_ELEMENTS_H */

@@ -24,6 +24,7 @@
 #include "utils/array.h"
 #include "utils/lsyscache.h"
 
+#include "../catalog/completeness.h"
 #include "elements.h"
 #include "field_match.h"
 #include "implied.h"
@@ -31,6 +32,8 @@
 
 static List *implied_by_or(PlannerInfo *root, IndexDef *def, List *arms, Relation fact, Index varno, bool *unknown);
 static List *implied_by_elements(PlannerInfo *root, IndexDef *def, List *clauses, Relation fact, Index varno, bool *unknown);
+static List *implied_by_numbered_element(PlannerInfo *root, IndexDef *def, Node *clause, Relation fact, Index varno,
+										 bool *unknown);
 static SubPlan *array_subplan(Node *clause);
 static Condition *any_of(List *arms, int position);
 static List *add_values(List *values, Condition *condition);
@@ -102,6 +105,8 @@ implied_conditions(PlannerInfo *root, IndexDef *def, Node *clause, Relation fact
 				result = compared_conditions(root, def, arg, fact, varno, unknown);
 			if (result == NIL)
 				result = one(boolean_condition(def, clause, true, varno));
+			if (result == NIL)
+				result = implied_by_numbered_element(root, def, clause, fact, varno, unknown);
 			break;
 		case T_CoerceViaIO:
 		case T_Var:
@@ -151,6 +156,38 @@ implied_by_elements(PlannerInfo *root, IndexDef *def, List *clauses, Relation fa
 	{
 		((Condition *) lfirst(cell))->lossy = true;
 		((Condition *) lfirst(cell))->implied = true;
+	}
+	return result;
+}
+
+/*
+ * implied_by_numbered_element
+ *		Returns the comparisons that follow if a clause is true of the element of an array that has
+ *		some number: it is true of some element.
+ *
+ * -> 0 finds an element, or a scalar in itself, which has an entry, too.  #> '{0}' also finds the
+ * member "0" of an object.  If the field ends here, the object has an entry as a whole, and it is
+ * recorded that there is one.
+ */
+static List *
+implied_by_numbered_element(PlannerInfo *root, IndexDef *def, Node *clause, Relation fact, Index varno, bool *unknown)
+{
+	bool		may_be_member = false;
+	Node	   *of_some;
+	List	   *result;
+	ListCell   *cell;
+
+	if (def->multi_field < 0 || def->multi_field >= def->nsearch)
+		return NIL;
+	of_some = with_any_element(clause, &may_be_member);
+	if (of_some == NULL ||
+		(may_be_member && def->fields[def->multi_field].spec->nsteps > def->fields[def->multi_field].plain_steps + 1))
+		return NIL;
+	result = implied_by_elements(root, def, list_make1(of_some), fact, varno, unknown);
+	foreach(cell, result)
+	{
+		if (may_be_member)
+			((Condition *) lfirst(cell))->unless |= CONTAINER_BIT;
 	}
 	return result;
 }

@@ -80,6 +80,10 @@ compared_conditions(PlannerInfo *root, IndexDef *def, Node *clause, Relation fac
 				result = implied_by_operator(def, op->opno, op->inputcollid, left, right, false, varno);
 			else if (is_value(left, varno))
 				result = implied_by_operator(def, get_commutator(op->opno), op->inputcollid, right, left, false, varno);
+			/* What is equal contains each other. */
+			if (result == NIL && function == F_JSONB_EQ)
+				result = is_value(right, varno) ? contained_values(root, def, left, right, varno, unknown) :
+					contained_values(root, def, right, left, varno, unknown);
 		}
 		return result != NIL ? result : pattern_range(def, clause, function, args, varno);
 	}
