@@ -161,17 +161,20 @@ indextable_create(PG_FUNCTION_ARGS)
 	 * This locks writers out until the transaction ends, as CREATE TRIGGER
 	 * does.  An index table that exists is only looked at.  If there is none
 	 * yet, another session that creates it holds the same lock until it has
-	 * committed, so it is looked for once more.
+	 * committed, so it is looked for once more.  A bare copy of it is
+	 * replaced.
 	 */
 	if (accept_existing)
 		existing = find_named_table(name, PG_GETARG_OID(ARG_FACT_TABLE));
 	if (!OidIsValid(existing))
 		PreventCommandIfReadOnly("create()");
+	if (is_bare_copy(existing, PG_GETARG_OID(ARG_FACT_TABLE)))
+		existing = InvalidOid;
 	fact = open_fact(PG_GETARG_OID(ARG_FACT_TABLE), OidIsValid(existing) ? AccessShareLock : ShareRowExclusiveLock);
 	if (!owns_relation(RelationGetRelid(fact), GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER, get_relkind_objtype(fact->rd_rel->relkind), RelationGetRelationName(fact));
 	if (accept_existing && !OidIsValid(existing))
-		existing = find_named_table(name, PG_GETARG_OID(ARG_FACT_TABLE));
+		existing = replace_bare_copy(find_named_table(name, PG_GETARG_OID(ARG_FACT_TABLE)), fact);
 	check_citus_fact(fact, is_async(&row));
 	row.fact_table = RelationGetRelid(fact);
 	row.document = document_column(fact, PG_ARGISNULL(ARG_DOCUMENT) ? NULL :

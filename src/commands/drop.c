@@ -33,11 +33,13 @@
 #include "../util/citus_shards.h"
 #include "../util/lock.h"
 #include "../util/relation.h"
+#include "../util/settings.h"
 #include "../util/sql.h"
 #include "drop.h"
 
 PG_FUNCTION_INFO_V1(indextable_drop);
 
+static void run_drop_table(Oid role, Oid index_table, DropBehavior behavior);
 static void lock_for_drop(Oid fact, Oid index_table);
 static LOCKMODE fact_lock(Oid fact);
 
@@ -124,12 +126,30 @@ drop_index_table(Oid relid)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_TABLE),
 				 errmsg("the index table was dropped concurrently")));
-	run_sql(InvalidOid, "DROP TABLE %s", quoted_relation(relid));
+	run_drop_table(InvalidOid, relid, DROP_RESTRICT);
 	/* This is for where event triggers do not fire. */
 	forget_dropped_relation(relid, true, DROP_RESTRICT);
 	/* This is for where they do: they do not wait for locks. */
 	if (catalog_has_fact(fact) && !catalog_fact_in_use(fact))
 		triggers_remove(fact, true);
+}
+
+/* run_drop_table: runs DROP TABLE of an index table as a role, which indextable.drop_table does not keep us from */
+static void
+run_drop_table(Oid role, Oid index_table, DropBehavior behavior)
+{
+	bool		outer = setting_drop_table;
+
+	setting_drop_table = true;
+	PG_TRY();
+	{
+		run_sql(role, "DROP TABLE %s%s", quoted_relation(index_table), behavior == DROP_CASCADE ? " CASCADE" : "");
+	}
+	PG_FINALLY();
+	{
+		setting_drop_table = outer;
+	}
+	PG_END_TRY();
 }
 
 /*
@@ -171,8 +191,7 @@ forget_dropped_relation(Oid relid, bool wait, DropBehavior behavior)
 		{
 			/* This drops it on all nodes. */
 			if (!citus_is_governed_elsewhere(index_table))
-				run_sql(get_extension_owner(), "DROP TABLE %s%s", quoted_relation(index_table),
-						behavior == DROP_CASCADE ? " CASCADE" : "");
+				run_drop_table(get_extension_owner(), index_table, behavior);
 		}
 		else if (definition_matches_tables(row) && SearchSysCacheExists1(RELOID, ObjectIdGetDatum(index_table)))
 		{

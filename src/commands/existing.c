@@ -13,6 +13,9 @@
 
 #include "access/relation.h"
 #include "catalog/namespace.h"
+#include "catalog/pg_class.h"
+#include "executor/spi.h"
+#include "miscadmin.h"
 #include "lib/stringinfo.h"
 #include "nodes/pg_list.h"
 #include "storage/lockdefs.h"
@@ -20,8 +23,10 @@
 #include "utils/lsyscache.h"
 #include "utils/varlena.h"
 
+#include "../catalog/comment_call.h"
 #include "../catalog/definition_rows.h"
 #include "../catalog/named.h"
+#include "../catalog/owner.h"
 #include "../catalog/undefined.h"
 #include "../definition/cache.h"
 #include "../definition/partition_spec.h"
@@ -60,6 +65,48 @@ find_named_table(const char *name, Oid fact_table)
 		LookupExplicitNamespace(var->schemaname, true);
 
 	return OidIsValid(schema) ? get_relname_relid(var->relname, schema) : InvalidOid;
+}
+
+/*
+ * is_bare_copy
+ *		Returns whether a table is what schema tools make of an index table over a fact table: its
+ *		columns, and the comment that says what it was, but not the guard that a dump has.
+ */
+bool
+is_bare_copy(Oid table, Oid fact_table)
+{
+	char		relkind = OidIsValid(table) ? get_rel_relkind(table) : '\0';
+
+	return (relkind == RELKIND_RELATION || relkind == RELKIND_PARTITIONED_TABLE) && !get_rel_relispartition(table) &&
+		!OidIsValid(catalog_fact_of(table)) && !is_undefined(table) && has_written_comment(table, fact_table) &&
+		table_owner(table) == table_owner(fact_table);
+}
+
+/*
+ * replace_bare_copy
+ *		Drops a table that is a bare copy of an index table and has no rows, so that the index table
+ *		can be made.  Returns InvalidOid, or the table if it is another one.
+ */
+Oid
+replace_bare_copy(Oid existing, Relation fact)
+{
+	char	   *name;
+	bool		has_rows;
+
+	if (!is_bare_copy(existing, RelationGetRelid(fact)))
+		return existing;
+	name = quoted_relation(existing);
+	run_sql(GetUserId(), "LOCK TABLE %s", name);
+	SPI_connect();
+	has_rows = execute_with_latest_snapshot(psprintf("SELECT FROM %s LIMIT 1", name), 0, NULL, NULL) > 0;
+	SPI_finish();
+	if (has_rows)
+		return existing;
+	ereport(NOTICE,
+			(errmsg("table \"%s\" becomes an index table again", get_rel_name(existing)),
+			 errdetail("It had no rows, and only the columns and the comment of one.")));
+	run_sql(GetUserId(), "DROP TABLE %s", name);
+	return InvalidOid;
 }
 
 /*
@@ -105,7 +152,9 @@ check_existing(Oid existing, DefinitionRow *row, IndexDef *asked, PartitioningRe
 				 name == NULL ? errmsg("the index table was dropped concurrently") :
 				 errmsg("relation \"%s\" already exists, and is not an index table of table \"%s\"", name,
 						RelationGetRelationName(fact)),
-				 OidIsValid(of) ? errdetail("It is an index table of %s.", quoted_relation(of)) : 0,
+				 OidIsValid(of) ? errdetail("It is an index table of %s.", quoted_relation(of)) :
+				 name != NULL && is_bare_copy(existing, RelationGetRelid(fact)) ?
+				 errdetail("Its comment says that it was one, but it has rows.") : 0,
 				 name != NULL ? errhint("Choose another name.") : 0));
 	table = quote_literal_cstr(quoted_relation(existing));
 	initStringInfo(&found.names);

@@ -44,6 +44,7 @@
 #include "../indextable.h"
 #include "../maintain/guard.h"
 #include "../util/citus_shards.h"
+#include "../util/settings.h"
 #include "../util/sql.h"
 #include "own_objects.h"
 
@@ -58,6 +59,7 @@ static const char *const catalog_relations[] = {
 static bool is_protection_off(void);
 static void refuse_on_relation(RangeVar *table, List *commands);
 static bool is_harmless(AlterTableCmd *cmd);
+static void refuse_index_tables(DropStmt *stmt);
 static void refuse_on_function(ObjectType type, Node *function);
 static Oid	fact_of_queue(Oid relid);
 static bool has_valid_queued_index_tables(Oid fact);
@@ -108,6 +110,8 @@ check_extension_object_change(Node *command)
 					 errmsg("cannot remove objects from extension " IT_SCHEMA),
 					 errdetail("Index tables need all objects of the extension.")));
 	}
+	else if (IsA(command, DropStmt) && ((DropStmt *) command)->removeType == OBJECT_TABLE && !setting_drop_table)
+		refuse_index_tables((DropStmt *) command);
 	else if (IsA(command, DropStmt) && ((DropStmt *) command)->removeType == OBJECT_SCHEMA &&
 			 ((DropStmt *) command)->behavior == DROP_CASCADE)
 	{
@@ -193,6 +197,32 @@ is_harmless(AlterTableCmd *cmd)
 			return true;
 		default:
 			return false;
+	}
+}
+
+/*
+ * refuse_index_tables
+ *		Refuses DROP TABLE of index tables, unless their fact tables are dropped by the same
+ *		command, if the user has asked for that.
+ */
+static void
+refuse_index_tables(DropStmt *stmt)
+{
+	List	   *dropped = NIL;
+	ListCell   *cell;
+
+	foreach(cell, stmt->objects)
+		dropped = lappend_oid(dropped, RangeVarGetRelid(makeRangeVarFromNameList(lfirst(cell)), NoLock, true));
+	foreach(cell, dropped)
+	{
+		Oid			fact = OidIsValid(lfirst_oid(cell)) ? catalog_fact_of(lfirst_oid(cell)) : InvalidOid;
+
+		if (OidIsValid(fact) && !list_member_oid(dropped, fact))
+			ereport(ERROR,
+					(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
+					 errmsg("DROP TABLE of index table \"%s\" is refused", get_rel_name(lfirst_oid(cell))),
+					 errdetail("It is an index table of %s, and indextable.drop_table is off.", quoted_relation(fact)),
+					 errhint("To drop it, run SELECT indextable.drop(%s);", quote_literal_cstr(quoted_relation(lfirst_oid(cell))))));
 	}
 }
 

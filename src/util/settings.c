@@ -25,6 +25,7 @@ int			setting_check_interval = 0;
 double		setting_check_sample = 100;
 bool		setting_check_repair = false;
 bool		setting_advice = true;
+bool		setting_drop_table = true;
 int			setting_planner = PLANNER_ON;
 bool		setting_stale_reads = false;
 
@@ -95,6 +96,11 @@ define_gucs(void)
 							 "Enables notices of create() about index tables that may cost more than they save.",
 							 "The function indextable.advise() gives more details.",
 							 &setting_advice, true, PGC_USERSET, 0,
+							 NULL, NULL, NULL);
+	DefineCustomBoolVariable("indextable.drop_table",
+							 "Lets DROP TABLE drop index tables.",
+							 "If it is off, they are dropped by indextable.drop(), or with their fact table, and not by schema tools that do not know them.",
+							 &setting_drop_table, true, PGC_USERSET, 0,
 							 NULL, NULL, NULL);
 	DefineCustomEnumVariable("indextable.planner",
 							 "Sets what the planner uses index tables for in queries of their fact tables.",

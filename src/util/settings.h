@@ -37,6 +37,7 @@ extern int	setting_check_interval; /* s; 0: no checks */
 extern double setting_check_sample; /* percent */
 extern bool setting_check_repair;
 extern bool setting_advice;
+extern bool setting_drop_table;
 extern int	setting_planner;
 extern bool setting_stale_reads;
 

@@ -212,6 +212,40 @@ CALL pg_temp.compare('one', $$SELECT doc ->> 'k', id FROM fact$$);
 ROLLBACK;
 CALL pg_temp.compare('one', $$SELECT doc ->> 'k', id FROM fact$$);
 
+-- indextable.drop_table keeps schema tools from dropping what they do not know
+SET indextable.drop_table = off;
+\set VERBOSITY terse
+DROP TABLE IF EXISTS none, one CASCADE;
+\set VERBOSITY default
+BEGIN;
+SELECT indextable.drop('one') \gset
+ROLLBACK;
+BEGIN;
+DROP TABLE one, fact CASCADE;
+ROLLBACK;
+RESET indextable.drop_table;
+
+-- and a table that they have made of an index table, without rows, is replaced
+CREATE TABLE copied (LIKE one INCLUDING INDEXES);
+SELECT replace(obj_description('one'::regclass), 'one', 'copied') AS comment \gset
+\set VERBOSITY terse
+SELECT indextable.create('copied', 'fact', '{k}', if_not_exists => true);
+COMMENT ON TABLE copied IS :'comment';
+INSERT INTO copied VALUES ('k', 1);
+\set VERBOSITY default
+SELECT indextable.create('copied', 'fact', '{k}', if_not_exists => true);
+TRUNCATE copied;
+CREATE ROLE regress_copied;
+ALTER TABLE copied OWNER TO regress_copied;
+\set VERBOSITY terse
+SELECT indextable.create('copied', 'fact', '{k}', if_not_exists => true);
+\set VERBOSITY default
+ALTER TABLE copied OWNER TO CURRENT_USER;
+DROP ROLE regress_copied;
+SELECT indextable.create('copied', 'fact', '{k}', if_not_exists => true) \gset
+SELECT indextable.create('copied', 'fact', '{k}', if_not_exists => true) \gset
+CALL pg_temp.compare('copied', $$SELECT doc ->> 'k', id FROM fact$$);
+
 SET client_min_messages = warning;
 DROP SCHEMA droptest CASCADE;
 CALL pg_temp.no_rows('pg_temp.leftovers()');
