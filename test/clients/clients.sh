@@ -111,6 +111,25 @@ for driver in "${drivers[@]}"; do
 done
 [ "${#ran[@]}" -gt 0 ] || { note "no library could be run"; exit 77; }
 
+# ---- schema tools
+
+if [ -z "${CLIENTS:-}" ]; then
+	ask -c "CREATE DATABASE tools" -c "CREATE DATABASE loaded"
+	ask -d tools >/dev/null <<-'SQL'
+		CREATE EXTENSION indextable;
+		CREATE SCHEMA index_tables;
+		CREATE TABLE person (id int PRIMARY KEY, doc jsonb NOT NULL);
+		SELECT indextable.create('person_town', 'person', '{town}'), indextable.create('index_tables.person_age', 'person', '{age::int}');
+		ALTER DATABASE tools SET indextable.drop_table = off;
+	SQL
+	cp "$here"/*.js "$cache"
+	for program in "node $cache/schema_tools.js" "ruby $here/schema_tools.rb"; do
+		status=0
+		PGDATABASE=tools timeout 300 $program || status=$?
+		[ $status = 0 ] || [ $status = 77 ] || { note "$program FAILED with status $status"; failed=1; }
+	done
+fi
+
 if [ -z "${PAGE-x}" ] || [ "${#absent[@]}" -gt 0 ] || [ -n "${CLIENTS:-}" ] || [ "$failed" = 1 ]; then page=${PAGE:-$results/clients.md}; else page=${PAGE:-$repo/docs/clients.md}; fi
 PGDATABASE=clean "$here/matrix" "$results" "$page" "${ran[@]}" || failed=1
 note "the page is $page; ${#ran[@]} libraries were run, ${#absent[@]} cannot be had here"
