@@ -33,6 +33,7 @@
 #include "../util/citus.h"
 #include "../util/inherit.h"
 #include "../util/lock.h"
+#include "../util/relation.h"
 #include "../util/sql.h"
 #include "../util/wait_point.h"
 #include "fact_table.h"
@@ -57,7 +58,7 @@ open_fact(Oid relid, LOCKMODE lock)
 		!owns_relation(relid, GetUserId()))
 		aclcheck_error(lock == AccessShareLock ? ACLCHECK_NO_PRIV : ACLCHECK_NOT_OWNER,
 					   get_relkind_objtype(get_rel_relkind(relid)), get_rel_name(relid));
-	rel = relation_open(relid, lock);
+	rel = open_existing(relid, lock);
 
 	switch (rel->rd_rel->relkind)
 	{
