@@ -64,6 +64,7 @@ sub finish
 		else                { delete $table->{rows}{$key}; }
 	}
 	@parts = grep { $_ != $part } @parts;
+	$part->{x} = undef;    # else neither would ever be freed
 	return;
 }
 
