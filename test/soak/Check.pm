@@ -161,7 +161,8 @@ sub look_up
 	# a plain query, with and without index tables
 	if (!ref $FIELD{$field} && $FIELD{$field} !~ /^soak/)
 	{
-		my $plain = "SELECT $pk FROM $d->{fact} WHERE $FIELD{$field} = " . $s->{dbh}->quote($s->value('rows', "SELECT $key\::jsonb ->> '$name'")) . (defined $d->{filter} ? " AND ($d->{filter})" : '') . " ORDER BY $pk";
+		my $value = $s->value('rows', "SELECT $key\::jsonb ->> '$name'") // return;
+		my $plain = "SELECT $pk FROM $d->{fact} WHERE $FIELD{$field} = " . $s->{dbh}->quote($value) . (defined $d->{filter} ? " AND ($d->{filter})" : '') . " ORDER BY $pk";
 		my @answers;
 		for my $planner ('force', 'off')
 		{
