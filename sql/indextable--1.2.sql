@@ -925,3 +925,509 @@ BEGIN
     END LOOP;
 END
 $$;
+
+-- What advice is made of ------------------------------------------------------
+
+-- C collects the numbers of a key; what is made of them is SQL.
+CREATE TYPE indextable_internal.key_profile AS (
+    fact_table      regclass,
+    fact_name       text,       -- as the caller would write it
+    key             text[],
+    include         text[],     -- NULL: none
+    filter          text,
+    document        text,       -- if the caller has named it
+    primary_key     text[],     -- if create() has to be given it
+    names           text[],     -- of the key's columns
+    same            text[],     -- index tables of this key
+    partitions      integer,    -- NULL: the table is not partitioned
+    multi           boolean,    -- the key has elements of an array
+    hinted          boolean,    -- @ctid is included,
+    shows_fields    boolean,    -- and fields for queries to show
+    immutable       boolean,    -- an index can have the expressions of the key
+    too_wide        boolean,    -- some entries are, for the primary key to cover
+    documents       float8,     -- an estimate
+    complete        boolean,    -- the sample is the whole table
+    sampled         bigint,     -- rows; of these,
+    filtered        bigint,     -- those for which the filter is not true,
+    missing         bigint,     -- those of the others without a value,
+    mismatching     bigint,     -- with one that cannot be an entry, as
+    mismatch        text,
+    with_entries    bigint,     -- and with entries
+    sampled_entries bigint,
+    numbers         bigint,     -- entries whose first key field is a number
+    all_differ      boolean,    -- no key has two entries
+    never_included  text[],     -- included fields that no entry has
+    common_counts   float8[],   -- the most common keys: how many entries each has,
+    common_keys     text[],     -- for people to read,
+    common_sql      text[],     -- and as SQL: a literal, or of several fields a condition
+    found           float8[],   -- [i]: the share of the documents that a look-up finds, by any but the first i - 1 of these
+    entries         float8,     -- an estimate, as is
+    keys            float8,     -- how many differ
+    document_bytes  float8,
+    key_bytes       float8,
+    entry_bytes     float8,
+    inline          boolean,    -- documents are stored in their rows
+    wide            boolean,    -- documents are not, or only compressed
+    pages           float8[],   -- that an entry takes, as in src/advise/profile.h
+    index_columns   text,       -- the key as that of a native index,
+    gin_column      text,       -- of one for the array,
+    first_text      text);      -- and the text of the first field
+COMMENT ON TYPE indextable_internal.key_profile IS
+'The numbers of a key of an index table, from a sample of the documents, by which it is judged';
+
+CREATE FUNCTION indextable_internal.in_percent(share float8) RETURNS text
+LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+RETURN CASE WHEN share * 100 = 0 THEN '0'
+            WHEN share * 100 < 0.1 THEN 'less than 0.1'
+            WHEN share * 100 < 10 OR share * 100 > 99 AND share * 100 < 100 THEN to_char(share * 100, 'FM990.0')
+            ELSE to_char(share * 100, 'FM999990') END || ' %';
+COMMENT ON FUNCTION indextable_internal.in_percent(float8) IS 'A share as a percentage, rounded for people to read';
+
+CREATE FUNCTION indextable_internal.in_bytes(bytes float8) RETURNS text
+LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+BEGIN ATOMIC
+    SELECT to_char(bytes / 1000.0::float8 ^ u, CASE WHEN u = 0 OR bytes / 1000.0::float8 ^ u >= 100 THEN 'FM999999999990' ELSE 'FM990.0' END) || ' '
+           || ('{bytes,kB,MB,GB,TB,PB}'::text[])[u + 1]
+    FROM (SELECT width_bucket(bytes, '{1e3,1e6,1e9,1e12,1e15}'::float8[])) unit(u);
+END;
+COMMENT ON FUNCTION indextable_internal.in_bytes(float8) IS 'A number of bytes with its unit, rounded for people to read';
+
+CREATE FUNCTION indextable_internal.in_count(n float8) RETURNS text
+LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+RETURN to_char(n, CASE WHEN n < 9999.5 THEN 'FM9990' ELSE 'FM999,999,999,999,990' END);
+COMMENT ON FUNCTION indextable_internal.in_count(float8) IS 'A number of things, with commas if it has more than four digits';
+
+-- Blocks are as narrow as an eighth (chr(9615)); where the client cannot show them, a bar is made of other characters.
+CREATE FUNCTION indextable_internal.bar(share float8) RETURNS text
+LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+BEGIN ATOMIC
+    SELECT CASE WHEN share > 0 THEN
+               repeat(CASE steps WHEN 8 THEN chr(9616 - steps) ELSE '#' END, n / steps)
+               || CASE WHEN n % steps = 0 THEN '' WHEN steps = 8 THEN chr(9616 - n % steps) ELSE '.' END
+           ELSE '' END
+    FROM (SELECT steps, greatest(round(least(share, 1) * 20 * steps)::integer, 1)
+          FROM (SELECT CASE WHEN getdatabaseencoding() = 'UTF8' AND current_setting('client_encoding') = 'UTF8' THEN 8 ELSE 2 END) s(steps)) b(steps, n);
+END;
+COMMENT ON FUNCTION indextable_internal.bar(float8) IS 'A bar whose length is that share of 20 characters, empty only if it is 0';
+
+CREATE FUNCTION indextable_internal.documents_text(documents float8, bytes float8, partitions integer, complete boolean, sampled bigint) RETURNS text
+LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+RETURN CASE WHEN complete THEN '' ELSE 'about ' END || indextable_internal.in_count(documents) || ' of ' || indextable_internal.in_bytes(bytes)
+    || coalesce(', in ' || partitions || ' partitions', '')
+    || CASE WHEN complete THEN '' ELSE '; a sample of ' || indextable_internal.in_count(sampled) END;
+COMMENT ON FUNCTION indextable_internal.documents_text(float8, float8, integer, boolean, bigint) IS
+'How many documents there are, and of how many the advice is made';
+
+-- With fewer documents than 1000 there is no verdict: reading all of them takes some milliseconds, if they are short.
+CREATE FUNCTION indextable_internal.too_few(documents float8, document_bytes float8) RETURNS text
+LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+RETURN CASE
+    WHEN documents >= 1000 THEN NULL
+    WHEN documents > 1 AND documents * document_bytes > 4 * 1024 * 1024 THEN
+        format('There are %s documents: too few to judge a key by, although reading %s takes time. Ask again when there are 1000.',
+               to_char(documents, 'FM9990'), indextable_internal.in_bytes(documents * document_bytes))
+    WHEN documents = 1 THEN 'There is 1 document: reading it takes no time. Ask again when there are 1000.'
+    ELSE format('There are %s documents: reading all of them takes no time. Ask again when there are 1000.', to_char(documents, 'FM9990')) END;
+COMMENT ON FUNCTION indextable_internal.too_few(float8, float8) IS 'Why there is no verdict on a table; NULL: it has enough documents for one';
+
+-- Each partition counts for itself; a table that is not partitioned is no partition tree.
+CREATE FUNCTION indextable_internal.table_counts(fact_table regclass, OUT inserts bigint, OUT updates bigint, OUT hot_updates bigint, OUT deletes bigint, OUT scans bigint, OUT seq_scans bigint, OUT seq_rows bigint, OUT since timestamptz)
+LANGUAGE sql VOLATILE PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp
+BEGIN ATOMIC
+    SELECT sum(pg_stat_get_tuples_inserted(relid)), sum(pg_stat_get_tuples_updated(relid)), sum(pg_stat_get_tuples_hot_updated(relid)),
+           sum(pg_stat_get_tuples_deleted(relid)),
+           sum(pg_stat_get_numscans(relid) + (SELECT coalesce(sum(pg_stat_get_numscans(indexrelid)), 0) FROM pg_index WHERE indrelid = relid)),
+           sum(pg_stat_get_numscans(relid)), sum(pg_stat_get_tuples_returned(relid)),
+           (SELECT pg_stat_get_db_stat_reset_time(oid) FROM pg_database WHERE datname = current_database())
+    FROM (SELECT fact_table::oid UNION SELECT t.relid FROM pg_partition_tree(fact_table) t) tables(relid);
+END;
+COMMENT ON FUNCTION indextable_internal.table_counts(regclass) IS
+'How often a table and its partitions were written and read since the statistics were reset; scans has those of indexes, too';
+
+CREATE FUNCTION indextable_internal.sizes(p indextable_internal.key_profile, n float8, OUT normalized float8, OUT partial float8, OUT denormalized float8, OUT native float8)
+LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+BEGIN ATOMIC
+    SELECT (ceil(n * p.pages[1]) + ceil(n * p.pages[2])) * page,
+           (ceil(n * p.pages[3]) + ceil(n * p.pages[4])) * page,
+           (ceil(n * p.pages[5]) + ceil(n * p.pages[6])) * page,
+           ceil(least(p.keys, n) * p.pages[7] + (n - least(p.keys, n)) * p.pages[8]) * page
+    FROM (SELECT current_setting('block_size')::float8) b(page);
+END;
+COMMENT ON FUNCTION indextable_internal.sizes(indextable_internal.key_profile, float8) IS
+'The sizes in bytes of new index tables of each strategy, with their indexes, and of a native index, of so many entries';
+
+CREATE FUNCTION indextable_internal.sizes_text(p indextable_internal.key_profile, n float8) RETURNS text
+LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+BEGIN ATOMIC
+    SELECT 'normalized ' || indextable_internal.in_bytes(s.normalized)
+           || CASE WHEN p.include IS NULL THEN '' ELSE ', partial ' || indextable_internal.in_bytes(s.partial) END
+           || ', denormalized ' || indextable_internal.in_bytes(s.denormalized)
+           || CASE WHEN p.multi THEN '' ELSE '; a native index ' || indextable_internal.in_bytes(s.native) END
+    FROM indextable_internal.sizes(p, n) s;
+END;
+COMMENT ON FUNCTION indextable_internal.sizes_text(indextable_internal.key_profile, float8) IS 'The same for people to read';
+
+CREATE FUNCTION indextable_internal.literal(string text) RETURNS text
+LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+RETURN CASE WHEN string ~ '''' AND string !~ '[$\\]' THEN '$$' || string || '$$' ELSE quote_literal(string) END;
+COMMENT ON FUNCTION indextable_internal.literal(text) IS 'A text as an SQL literal, in dollar quotes where these are easier to read';
+
+CREATE FUNCTION indextable_internal.literal(strings text[]) RETURNS text
+LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+RETURN CASE WHEN strings::text !~ '["''\\]' THEN quote_literal(strings::text)
+    ELSE 'ARRAY[' || (SELECT string_agg(indextable_internal.literal(x), ', ' ORDER BY n) FROM unnest(strings) WITH ORDINALITY u(x, n)) || ']' END;
+COMMENT ON FUNCTION indextable_internal.literal(text[]) IS 'Fields as an SQL literal';
+
+-- Other statements of the same advice may want the same name: each takes another.
+CREATE FUNCTION indextable_internal.free_name(fact_table regclass, names text[], nth bigint) RETURNS text
+LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+BEGIN ATOMIC
+    SELECT quote_ident(f.name)
+    FROM pg_class t,
+         LATERAL (SELECT t.relname || '_by_' || array_to_string(names, '_')) b(base),
+         LATERAL (SELECT n, CASE n WHEN 1 THEN '' ELSE '_' || n END
+                  FROM generate_series(1, nth + (SELECT count(*) FROM pg_class o WHERE o.relnamespace = t.relnamespace AND starts_with(o.relname::text, left(b.base, 10)))) n) s(n, suffix),
+         LATERAL (SELECT left(b.base, chars) || s.suffix FROM generate_series(1, length(b.base)) chars
+                  WHERE octet_length(left(b.base, chars) || s.suffix) <= current_setting('max_identifier_length')::integer
+                  ORDER BY chars DESC LIMIT 1) f(name)
+    WHERE t.oid = fact_table AND NOT EXISTS (SELECT FROM pg_class o WHERE o.relnamespace = t.relnamespace AND o.relname = f.name::name)
+    ORDER BY s.n OFFSET nth - 1 LIMIT 1;
+END;
+COMMENT ON FUNCTION indextable_internal.free_name(regclass, text[], bigint) IS
+'A name for an index table that no table has, quoted: the fact table''s with the key''s, and a number if that is taken';
+
+-- The numbers in it:
+-- A look-up that finds more than a tenth of the documents might as well read all of them: if a block holds twelve documents
+-- of 600 bytes, a tenth of the documents is in 1 - 0.9^12 = 72 % of the blocks. A filter may leave three values out to come
+-- below that share. If half of the values do not fit the field's type, the type is wrong.
+-- A look-up that finds fewer than two rows and then reads the documents is faster with a native index: lookup() takes a third
+-- longer. Entries with three fields are read in a third of the time that documents take that are ten times as wide. An insert
+-- costs 2.3 times as much as with a native index (all test/bench/results.md).
+-- If each document has been updated five times, and more often than the table was read, the key may change too often for an
+-- index: this is a judgement, not a measurement. Each update and each delete needs a scan to find its row, which is no read for
+-- its own sake.
+--
+-- It asks in this order: whether the documents have the key at all, whether the key tells documents apart, whether it seldom
+-- changes, and then which kind of index serves it best.  A no to one question makes the next one pointless.
+CREATE FUNCTION indextable_internal.verdict(p indextable_internal.key_profile, nth bigint, OUT kind text, OUT strategy text, OUT maintenance text, OUT is_unique boolean, OUT reasons text[], OUT filter text, OUT entries float8, OUT statement text, OUT condition text, OUT alternative text)
+LANGUAGE sql VOLATILE PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp
+BEGIN ATOMIC
+    SELECT v.kind, v.strategy, v.maintenance, v.differs,
+        array_remove(
+            CASE c.branch
+            WHEN 'few' THEN ARRAY[indextable_internal.too_few(p.documents, p.document_bytes)]
+            WHEN 'misfit' THEN ARRAY[
+                indextable_internal.in_percent(p.mismatching::float8 / c.valued) || ' of the values do not fit' || coalesce(': ' || p.mismatch, '.'),
+                'Use another type, as text, or correct the documents.']
+            WHEN 'absent' THEN ARRAY[CASE WHEN p.filtered = p.sampled
+                THEN format('None of the %s rows that were looked at passes the filter.', indextable_internal.in_count(p.sampled))
+                ELSE format('None of the %s documents that were looked at has a value there. Case matters in paths.',
+                            indextable_internal.in_count(p.sampled - p.filtered)) END]
+            WHEN 'poor' THEN ARRAY[
+                format('%s of the documents have the value %s.', indextable_internal.in_percent(p.common_counts[1] / p.sampled), p.common_keys[1]),
+                CASE v.kind
+                WHEN 'filter' THEN format('A look-up of %s reads so much that it might as well read all, and every insert pays for the entry.',
+                                          CASE c.leave WHEN 1 THEN 'it' ELSE 'the commonest values' END)
+                WHEN 'index_table' THEN format('Its few values do not tell documents apart; but entries with the included fields have %s, documents %s.',
+                                               indextable_internal.in_bytes(p.entry_bytes), indextable_internal.in_bytes(p.document_bytes))
+                ELSE format('A look-up finds %s of the documents on average: reading all of them takes about as long.',
+                            indextable_internal.in_percent(p.found[1])) END,
+                CASE v.kind
+                WHEN 'filter' THEN format('Without %s the index table has %s of the entries, and a look-up finds %s of the documents.',
+                                          CASE c.leave WHEN 1 THEN 'it' ELSE format('the %s commonest', c.leave) END,
+                                          indextable_internal.in_percent(1 - v.left_out / p.sampled_entries), indextable_internal.in_percent(p.found[c.leave + 1]))
+                WHEN 'index_table' THEN 'What is answered from entries alone is worth it. What goes on to read documents is not.'
+                ELSE 'Add a field to the key that tells them apart, or do without an index.' END]
+            ELSE
+                CASE
+                WHEN v.changes THEN ARRAY[
+                    format('Each document was updated %s times, more often than the table was read, and the field is a number.',
+                           to_char(t.updates / p.documents, 'FM99999999990.0')),
+                    'If it is what these updates change, do not build one, nor an index: every update would move an entry.',
+                    'Statistics do not tell which field changes. If it is needed all the same: async, off the writers'' hands.']
+                WHEN p.partitions IS NOT NULL THEN ARRAY[
+                    format('The table has %s partitions, and a local index would be searched in each; this is one for all.', p.partitions),
+                    CASE WHEN v.differs THEN 'No value was met twice: it can be unique over all partitions, if it is meant to be.' END]
+                WHEN c.single AND v.kind = 'index_table' THEN ARRAY[
+                    format('Documents are updated, %s of these updates are HOT, and an index on the expression would end that.',
+                           indextable_internal.in_percent(t.hot_updates::float8 / t.updates)),
+                    'An index table leaves them HOT as long as this field stays as it is.']
+                WHEN c.single THEN ARRAY[
+                    format('A look-up finds %s documents, in one table, and goes on to read them.', to_char(c.rows, 'FM99999999990.0')),
+                    format('A native index goes straight to the row, and is smaller (%s against %s); an insert into an index table costs 2.3 times as much.',
+                           indextable_internal.in_bytes(s.native), indextable_internal.in_bytes(s.normalized))]
+                WHEN p.multi THEN ARRAY['Documents that have an element come in the order of the key, a page at a time; GIN has no order.']
+                WHEN NOT p.shows_fields THEN ARRAY[
+                    format('A look-up finds about %s of %s documents; queries that count, or show only the key, read entries alone.',
+                           indextable_internal.in_count(c.rows), indextable_internal.in_count(p.documents)),
+                    CASE WHEN c.rows >= 2 OR c.possible THEN NULL
+                         WHEN p.mismatching > 0 THEN 'An index on the expression cannot be made: it would refuse values that do not fit.'
+                         ELSE 'An index on the expression cannot be made: its cast is not immutable.' END]
+                ELSE '{}' END
+                || ARRAY[
+                CASE WHEN v.kind <> 'index_table' THEN NULL
+                     WHEN p.shows_fields THEN
+                         format('An entry with the included fields has %s, a document %s: queries that show no other field do not read documents.',
+                                indextable_internal.in_bytes(p.entry_bytes), indextable_internal.in_bytes(p.document_bytes))
+                     WHEN p.wide THEN format('Documents are wide, %s: ask again with include, for the fields that queries read.',
+                                             indextable_internal.in_bytes(p.document_bytes)) END,
+                CASE WHEN v.kind = 'index_table' AND NOT p.shows_fields AND NOT p.hinted AND NOT v.changes AND t.updates < p.documents THEN
+                    'Rows are seldom updated: with @ctid included, a look-up that reads documents takes about half the time.' END,
+                CASE WHEN p.too_wide THEN 'Some entries are too wide for the index, and are read from the table: include less.' END,
+                CASE WHEN 1 - p.with_entries::float8 / p.sampled >= 0.9 THEN
+                    format('%s of the rows have no entry: the index table is small, and they pay next to nothing.',
+                           indextable_internal.in_percent(1 - p.with_entries::float8 / p.sampled)) END]
+            END
+            || CASE WHEN v.whole THEN
+                format('With the included fields an entry has most of the document''s %s: it may as well have all.',
+                       indextable_internal.in_bytes(p.document_bytes)) END
+            || CASE WHEN v.kind IN ('filter', 'index_table') THEN
+                ARRAY(SELECT format('None of the documents that were looked at has the included field "%s".', f) FROM unnest(p.never_included) f) END
+            || CASE WHEN v.kind IN ('filter', 'index_table') AND p.mismatching > 0 THEN
+                indextable_internal.in_percent(p.mismatching::float8 / c.valued) || ' of the values do not fit and would be skipped' || coalesce(': ' || p.mismatch, '.') END
+            || ARRAY(SELECT format('The index table %s has this key already.', x) FROM unnest(p.same) x), NULL),
+        f.filter,
+        CASE WHEN p.sampled_entries > 0 THEN p.entries * (p.sampled_entries - v.left_out) / p.sampled_entries ELSE 0 END,
+        CASE v.kind WHEN 'native_index' THEN q.native WHEN 'filter' THEN q.made WHEN 'index_table' THEN q.made END,
+        CASE WHEN v.kind = 'native_index' THEN 'if queries only count or list the keys:'
+             WHEN v.kind NOT IN ('filter', 'index_table') THEN NULL
+             WHEN p.multi THEN 'for documents that contain several elements at once, in no order:'
+             WHEN v.other THEN 'if all queries read the documents that they find:' END,
+        CASE WHEN v.kind = 'native_index' THEN q.made
+             WHEN v.kind NOT IN ('filter', 'index_table') THEN NULL
+             WHEN p.multi THEN format('CREATE INDEX ON %s USING gin (%s jsonb_path_ops);', p.fact_name, p.gin_column)
+             WHEN v.other THEN q.native END
+    FROM indextable_internal.table_counts(p.fact_table) t,
+         indextable_internal.sizes(p, p.entries) s,
+         LATERAL (SELECT p.with_entries + p.mismatching AS valued,
+                         p.entries / nullif(p.keys, 0) AS rows,
+                         p.partitions IS NULL AND NOT p.multi AND p.mismatching = 0 AND p.immutable AS possible,
+                         t.updates >= 5 * p.documents AND t.updates > t.scans - t.updates - t.deletes AND p.numbers > p.sampled_entries / 2 AS changes) a,
+         LATERAL (SELECT a.*,
+                         CASE WHEN p.documents < 1000 THEN 'few' WHEN p.mismatching > a.valued * 0.5 THEN 'misfit' WHEN p.sampled_entries = 0 THEN 'absent'
+                              WHEN p.found[1] > 0.1 THEN 'poor' ELSE 'selective' END AS branch,
+                         NOT a.changes AND a.possible AND NOT p.shows_fields AND a.rows < 2 AS single,
+                         -- so many of the most common keys are to be left out
+                         CASE WHEN NOT p.multi THEN
+                             (SELECT min(n) FROM generate_series(1, least(3, cardinality(p.common_counts))) n
+                              WHERE p.found[n + 1] <= 0.1 AND p.sampled_entries > (SELECT sum(x) FROM unnest(p.common_counts[1:n]) x)) END AS leave) c,
+         LATERAL (SELECT CASE c.branch
+                         WHEN 'few' THEN 'undecided'
+                         WHEN 'poor' THEN CASE WHEN c.leave IS NOT NULL THEN 'filter'
+                                               WHEN p.shows_fields AND p.document_bytes >= 10 * p.entry_bytes THEN 'index_table' ELSE 'none' END
+                         WHEN 'selective' THEN CASE WHEN c.single AND NOT (t.updates >= p.documents AND t.hot_updates > t.updates / 2)
+                                                    THEN 'native_index' ELSE 'index_table' END
+                         ELSE 'none' END AS kind) k,
+         LATERAL (SELECT k.kind = 'index_table' AND p.shows_fields AND p.entry_bytes > 0.5 * p.document_bytes AND p.inline AS whole) w,
+         LATERAL (SELECT k.kind,
+                         c.branch = 'selective' AND c.changes AS changes,
+                         c.branch = 'selective' AND NOT c.changes AND p.partitions IS NOT NULL AND p.all_differ AND NOT p.multi AND NOT p.shows_fields AS differs,
+                         w.whole, CASE WHEN w.whole THEN 'denormalized' WHEN p.include IS NOT NULL THEN 'partial' ELSE 'normalized' END AS strategy,
+                         CASE WHEN c.branch = 'selective' AND c.changes THEN 'async' ELSE 'transactional' END AS maintenance,
+                         c.possible AND NOT p.shows_fields AND NOT (c.branch = 'selective' AND c.changes) AS other,
+                         CASE k.kind WHEN 'filter' THEN (SELECT sum(x) FROM unnest(p.common_counts[1:c.leave]) x) ELSE 0 END AS left_out) v,
+         LATERAL (SELECT CASE WHEN k.kind <> 'filter' THEN p.filter ELSE coalesce('(' || p.filter || ') AND ', '')
+                         || CASE WHEN cardinality(p.key) > 1 THEN
+                                (SELECT string_agg('NOT (' || x || ')', ' AND ' ORDER BY n) FROM unnest(p.common_sql[1:c.leave]) WITH ORDINALITY q(x, n))
+                            WHEN c.leave = 1 THEN p.first_text || ' <> ' || p.common_sql[1]
+                            ELSE p.first_text || ' NOT IN (' || array_to_string(p.common_sql[1:c.leave], ', ') || ')' END END AS filter) f,
+         LATERAL (SELECT 'CREATE INDEX ON ' || p.fact_name || ' (' || p.index_columns || ')'
+                         || coalesce(' WHERE ' || coalesce(f.filter, CASE WHEN p.missing > p.sampled * 0.9 THEN p.first_text || ' IS NOT NULL' END), '') || ';' AS native,
+                         'SELECT indextable.create(' || indextable_internal.literal(indextable_internal.free_name(p.fact_table, p.names, nth))
+                         || ', ' || indextable_internal.literal(p.fact_name) || ', ' || indextable_internal.literal(p.key)
+                         || CASE WHEN v.whole THEN ', strategy => ''denormalized''' WHEN p.include IS NULL THEN '' ELSE ', include => ' || indextable_internal.literal(p.include) END
+                         || coalesce(', filter => ' || indextable_internal.literal(f.filter), '')
+                         || CASE WHEN v.changes THEN ', maintenance => ''async''' ELSE '' END
+                         || CASE WHEN v.differs THEN ', is_unique => true' ELSE '' END
+                         || CASE WHEN p.mismatching > 0 THEN ', on_mismatch => ''skip''' ELSE '' END
+                         || coalesce(', document => ' || indextable_internal.literal(p.document), '')
+                         || coalesce(', primary_key => ' || indextable_internal.literal(p.primary_key), '') || ');' AS made) q;
+END;
+COMMENT ON FUNCTION indextable_internal.verdict(indextable_internal.key_profile, bigint) IS
+'What to advise on a key: undecided, none, native_index, filter (an index table that leaves common values out) or index_table, of which kind, why, and the statement to run; its name is the nth that is free';
+
+CREATE FUNCTION indextable_internal.reason_against(p indextable_internal.key_profile, is_async boolean, OUT reason text, OUT filter text)
+LANGUAGE sql VOLATILE PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp
+BEGIN ATOMIC
+    SELECT CASE WHEN v.kind IN ('none', 'filter') OR v.maintenance = 'async' AND NOT is_async THEN array_to_string(v.reasons[1:2], ' ') END,
+           CASE WHEN v.kind = 'filter' THEN v.filter END
+    FROM indextable_internal.verdict(p, 1) v;
+END;
+COMMENT ON FUNCTION indextable_internal.reason_against(indextable_internal.key_profile, boolean) IS
+'Why an index table may cost more than it saves, NULL if it may not, and the filter that would mend that';
+
+
+CREATE FUNCTION indextable_internal.kind_text(kind text, separator text, strategy text, maintenance text, is_unique boolean) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+RETURN CASE kind WHEN 'native_index' THEN 'a native index'
+    ELSE CASE kind WHEN 'filter' THEN 'an index table with a filter' ELSE 'an index table' END || separator || strategy || ', ' || maintenance
+         || CASE WHEN is_unique THEN ', unique' ELSE '' END END;
+COMMENT ON FUNCTION indextable_internal.kind_text(text, text, text, text, boolean) IS 'What is advised, for people to read';
+
+CREATE FUNCTION indextable_internal.advise_key(p indextable_internal.key_profile, OUT topic text, OUT advice text) RETURNS SETOF record
+LANGUAGE sql VOLATILE PARALLEL RESTRICTED ROWS 20 SET search_path = pg_catalog, pg_temp
+BEGIN ATOMIC
+    SELECT line.topic, line.advice
+    FROM indextable_internal.verdict(p, 1) v, indextable_internal.table_counts(p.fact_table) t,
+         LATERAL (
+        VALUES (1, 1::bigint, 'documents', indextable_internal.documents_text(p.documents, p.document_bytes, p.partitions, p.complete, p.sampled)),
+               (2, 1, '', CASE WHEN p.sampled > 0 THEN
+                   CASE WHEN p.filtered > 0 THEN indextable_internal.in_percent(p.filtered::float8 / p.sampled) || ' filtered out, ' ELSE '' END
+                   || indextable_internal.in_percent(p.missing::float8 / p.sampled) || ' without a value'
+                   || CASE WHEN p.mismatching > 0 THEN ', ' || indextable_internal.in_percent(p.mismatching::float8 / p.sampled) || ' with one that does not fit' ELSE '' END
+                   || CASE WHEN p.multi THEN '; ' || to_char(coalesce(p.sampled_entries::float8 / nullif(p.with_entries, 0), 0), 'FM999990.0') || ' entries for each of the others' ELSE '' END END),
+               (3, 1, 'keys', CASE WHEN p.sampled_entries > 0 THEN
+                   CASE WHEN p.complete THEN '' ELSE 'about ' END || indextable_internal.in_count(p.keys) || ' of ' || indextable_internal.in_bytes(p.key_bytes) || '; '
+                   || CASE WHEN p.entries < 10 * p.keys THEN to_char(p.entries / p.keys, 'FM990.0') ELSE indextable_internal.in_count(p.entries / p.keys) END || ' documents to a key' END),
+               (5, 1, 'use', CASE WHEN p.sampled_entries > 0 THEN
+                   to_char(t.updates / p.documents, 'FM99999999990.00') || ' updates of each document, '
+                   || indextable_internal.in_percent(coalesce(t.hot_updates::float8 / nullif(t.updates, 0), 0)) || ' of them HOT; scanned '
+                   || indextable_internal.in_count(t.scans) || CASE t.scans WHEN 1 THEN ' time' ELSE ' times' END
+                   || coalesce(', since ' || to_char(t.since, 'YYYY-MM-DD'), '') END),
+               (6, 1, 'size', CASE WHEN p.sampled_entries > 0 THEN indextable_internal.sizes_text(p, p.entries) END),
+               (7, 1, '', CASE WHEN v.kind = 'filter' THEN 'with the filter below: ' || indextable_internal.sizes_text(p, v.entries) END),
+               (8, 1, 'writes', CASE WHEN p.sampled_entries = 0 THEN NULL
+                   WHEN p.multi THEN 'times GIN: insert 1.9, if async 0.2; a delete, which costs that nothing, as much as 1.8 of its inserts'
+                   ELSE 'times a native index: insert 2.3, update 0.4, of the key 1.7; if async 0.4, 0.3, 0.4; '
+                        'a delete, which costs that nothing, as much as 1.9 of its inserts' END),
+               (9, 1, 'advice', CASE v.kind WHEN 'undecided' THEN 'undecided' WHEN 'none' THEN 'do without' 
+                   ELSE indextable_internal.kind_text(v.kind, ': ', v.strategy, v.maintenance, v.is_unique) END),
+               (11, 1, 'do', v.statement),
+               (12, 1, 'or', v.condition),
+               (13, 1, '', v.alternative)
+        UNION ALL
+        SELECT 4, n, '', lpad(to_char(100 * c / p.sampled, 'FM990.0'), 5) || ' % ' || rpad(indextable_internal.bar(c / p.sampled), 20) || ' ' || k
+        FROM ROWS FROM (unnest(p.common_counts), unnest(p.common_keys)) WITH ORDINALITY common(c, k, n) WHERE c > 1
+        UNION ALL
+        SELECT 10, n, '', r FROM unnest(v.reasons) WITH ORDINALITY reasons(r, n)) line(part, n, topic, advice)
+    WHERE line.advice IS NOT NULL
+    ORDER BY line.part, line.n;
+END;
+COMMENT ON FUNCTION indextable_internal.advise_key(indextable_internal.key_profile) IS 'What advise() says of a key';
+
+CREATE FUNCTION indextable_internal.profile_columns(p indextable_internal.key_profile,
+    OUT documents bigint, OUT sampled bigint, OUT partitions integer, OUT document_bytes float8, OUT filtered float8, OUT missing float8,
+    OUT mismatching float8, OUT entries_per_document float8, OUT entries bigint, OUT keys bigint, OUT found float8, OUT common_keys text[],
+    OUT common_shares float8[], OUT key_bytes float8, OUT entry_bytes float8, OUT inserts bigint, OUT updates bigint, OUT hot_updates bigint,
+    OUT deletes bigint, OUT scans bigint, OUT since timestamptz, OUT normalized_size bigint, OUT partial_size bigint, OUT denormalized_size bigint,
+    OUT native_size bigint, OUT insert_cost float8, OUT verdict text, OUT strategy text, OUT maintenance text, OUT is_unique boolean,
+    OUT reasons text[], OUT statement text, OUT alternative text)
+LANGUAGE sql VOLATILE PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp
+BEGIN ATOMIC
+    SELECT trunc(p.documents)::bigint, p.sampled, coalesce(p.partitions, 1), p.document_bytes, coalesce(p.filtered / n.rows, 0), coalesce(p.missing / n.rows, 0),
+           coalesce(p.mismatching / n.rows, 0), coalesce(p.sampled_entries::float8 / nullif(p.with_entries, 0), 0), trunc(p.entries)::bigint,
+           trunc(p.keys)::bigint, p.found[1], p.common_keys, ARRAY(SELECT c / n.rows FROM unnest(p.common_counts) WITH ORDINALITY u(c, i) ORDER BY i),
+           p.key_bytes, p.entry_bytes, t.inserts, t.updates, t.hot_updates, t.deletes, t.scans, t.since,
+           s.normalized::bigint, s.partial::bigint, s.denormalized::bigint, s.native::bigint, CASE WHEN p.multi THEN 1.9 ELSE 2.3 END::float8, v.kind,
+           CASE WHEN x.made THEN v.strategy END, CASE WHEN x.made THEN v.maintenance END, CASE WHEN x.made THEN v.is_unique END,
+           v.reasons, v.statement, v.alternative
+    FROM indextable_internal.verdict(p, 1) v, indextable_internal.table_counts(p.fact_table) t, indextable_internal.sizes(p, p.entries) s,
+         LATERAL (SELECT v.kind IN ('filter', 'index_table')) x(made), LATERAL (SELECT nullif(p.sampled, 0)::float8) n(rows);
+END;
+COMMENT ON FUNCTION indextable_internal.profile_columns(indextable_internal.key_profile) IS 'What profile() returns of a key';
+
+CREATE FUNCTION indextable_internal.judge_field(fact_table regclass, fact_name text, field text, document name, sample_rows integer) RETURNS indextable_internal.key_profile
+LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'indextable_judge_field';
+COMMENT ON FUNCTION indextable_internal.judge_field(regclass, text, text, name, integer) IS 'The numbers of a key of one field';
+
+CREATE FUNCTION indextable_internal.field_at(fact_table regclass, document name, field text, of_type boolean, OUT path text, OUT field_as text, OUT text_as text, OUT served text)
+LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'indextable_field_at';
+COMMENT ON FUNCTION indextable_internal.field_at(regclass, name, text, boolean) IS
+'A field as create() takes it, with its type and as text, and what index it has: one of its type, or any; NULL: it cannot be a field';
+
+CREATE FUNCTION indextable_internal.survey(fact_table regclass, document name, sample_rows integer,
+    OUT path text, OUT type text, OUT rows bigint, OUT scalars bigint, OUT bytes bigint, OUT element_rows bigint, OUT differing float8, OUT multi boolean,
+    OUT map boolean, OUT not_followed boolean, OUT full_up boolean, OUT documents float8, OUT document_bytes float8, OUT complete boolean, OUT sampled bigint,
+    OUT objects bigint, OUT partitions integer, OUT queries_shown boolean) RETURNS SETOF record
+LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'indextable_survey';
+COMMENT ON FUNCTION indextable_internal.survey(regclass, name, integer) IS
+'The places that a sample of the documents has values at, the root first; from full_up on, of all documents: queries_shown is NULL if what they ask for is not counted';
+
+CREATE FUNCTION indextable_internal.names_text(names text[]) RETURNS text
+LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+RETURN array_to_string(names[1:10], ', ') || CASE WHEN cardinality(names) > 10 THEN format(', and %s more', cardinality(names) - 10) ELSE '' END;
+COMMENT ON FUNCTION indextable_internal.names_text(text[]) IS 'Some names, for people to read';
+
+-- Fields are those by which queries have filtered without an index table, as the planner counts them, and those that a sample of
+-- the documents has. The 15 that seem to be of most use are judged, what queries filter by most often first, and ten are shown.
+-- How useful a field may be, its score, only says what to judge first: what most documents have and what tells them apart.
+-- A text that is longer than 100 bytes is there to be read, not to be searched for; with fewer than ten different values a
+-- look-up finds too much, unless others are rare; and if nearly all differ, a native index is as good.
+CREATE FUNCTION indextable_internal.advise_fields(fact_table regclass, fact_name text, document name, sample_rows integer, OUT topic text, OUT advice text) RETURNS SETOF record
+LANGUAGE sql VOLATILE PARALLEL UNSAFE ROWS 20 SET search_path = pg_catalog, pg_temp
+BEGIN ATOMIC
+    WITH place AS MATERIALIZED (SELECT * FROM indextable_internal.survey(fact_table, document, sample_rows) WITH ORDINALITY),
+    sample AS MATERIALIZED (
+        SELECT *, indextable_internal.too_few(documents, document_bytes) AS few FROM place WHERE ordinality = 1),
+    missed AS MATERIALIZED (SELECT m.* FROM indextable.missed m, sample WHERE m.fact_table = advise_fields.fact_table AND few IS NULL),
+    asked AS MATERIALIZED (
+        SELECT m.n, m.planned, f.*
+        FROM (SELECT field, sum(planned) AS planned, row_number() OVER (ORDER BY field) - 10000 AS n FROM missed
+              WHERE missed.document = coalesce(advise_fields.document, missed.document) GROUP BY field) m,
+             LATERAL indextable_internal.field_at(fact_table, document, m.field, true) f WHERE f.path IS NOT NULL),
+    candidate AS MATERIALIZED (
+        SELECT a.*, CASE WHEN p.differing < 1.5 OR p.bytes > 100 * p.scalars THEN 0
+                    ELSE p.rows::float8 / p.sampled * CASE WHEN p.differing < 10 THEN 0.3 ELSE 1 END
+                         * CASE WHEN p.differing > 0.9 * p.scalars AND coalesce(p.partitions, 1) = 1 AND NOT p.multi THEN 0.2 ELSE 1 END END AS score
+        FROM (SELECT * FROM asked
+              UNION ALL
+              SELECT p.ordinality, 0, f.*
+              FROM place p, sample, LATERAL indextable_internal.field_at(fact_table, document, p.path || CASE p.type WHEN 'text' THEN '' ELSE '::' || p.type END, false) f
+              -- the elements of an array have a scalar for an array of one
+              WHERE few IS NULL AND p.rows >= 10 AND p.element_rows < p.rows AND p.path NOT IN (SELECT path FROM asked)) a
+             LEFT JOIN place p ON p.path = a.path AND p.scalars > 0),
+    chosen AS MATERIALIZED (
+        SELECT c.*, indextable_internal.judge_field(fact_table, fact_name, c.field_as, document, sample_rows) AS profile
+        FROM (SELECT * FROM candidate WHERE served IS NULL AND (planned > 0 OR score > 0) ORDER BY planned DESC, score DESC NULLS LAST, n LIMIT 15) c),
+    -- a type is only proposed if all values fit it
+    fitting AS MATERIALIZED (
+        SELECT c.n, c.planned, c.score, CASE WHEN f.wrong THEN c.text_as ELSE c.field_as END AS field,
+               CASE WHEN f.wrong THEN indextable_internal.judge_field(fact_table, fact_name, c.text_as, document, sample_rows) ELSE c.profile END AS profile
+        FROM chosen c, LATERAL (SELECT c.planned = 0 AND c.field_as <> c.text_as AND (c.profile).mismatching > 0) f(wrong)),
+    judged AS MATERIALIZED (
+        SELECT f.*, v.*, v.kind = 'native_index' AND f.planned = 0 AS native,
+               row_number() OVER (ORDER BY f.planned DESC, array_position('{index_table,filter,native_index,none}', v.kind), f.score DESC NULLS LAST, f.n) AS place
+        FROM (SELECT *, row_number() OVER (PARTITION BY (profile).names ORDER BY planned DESC, score DESC NULLS LAST, n) AS nth FROM fitting) f,
+             LATERAL indextable_internal.verdict(f.profile, f.nth) v),
+    recommended AS MATERIALIZED (SELECT *, row_number() OVER (ORDER BY place) AS number FROM judged WHERE NOT native AND kind <> 'none' ORDER BY place LIMIT 10)
+    SELECT line.topic, line.advice FROM (
+        SELECT 1, 1, 1, 'documents', indextable_internal.documents_text(documents, document_bytes, partitions, complete, sampled) FROM sample
+        UNION ALL SELECT 2, 1, 1, 'advice', few FROM sample
+        UNION ALL SELECT 3, 1, 1, 'fields', (SELECT count(*) FROM place WHERE scalars > 0) || ' with values'
+            || CASE WHEN full_up THEN ' were followed; there are more' ELSE '' END FROM sample WHERE few IS NULL
+        UNION ALL SELECT 3, 2, 1, '', indextable_internal.in_percent(1 - objects::float8 / sampled) || ' of the rows have no object and no array'
+            FROM sample WHERE few IS NULL AND objects < sampled
+        UNION ALL SELECT 3, 3, 1, '', 'members that few of the objects there have were left out: '
+            || indextable_internal.names_text((SELECT array_agg(CASE WHEN p.path = '' THEN 'the document itself' ELSE p.path END ORDER BY p.ordinality) FROM place p WHERE p.map))
+            FROM sample WHERE few IS NULL
+        UNION ALL SELECT 3, 4, 1, '', 'what is more than 6 steps deep, or in arrays within arrays, was left out, below '
+            || indextable_internal.names_text((SELECT array_agg(p.path ORDER BY p.ordinality) FROM place p WHERE p.not_followed)) FROM sample WHERE few IS NULL
+        UNION ALL SELECT 4, 1, 1, 'use', format('read sequentially %s time%s, %s rows%s', indextable_internal.in_count(seq_scans), s.s,
+                indextable_internal.in_count(seq_rows::float8 / seq_scans), s.each)
+            FROM sample, indextable_internal.table_counts(fact_table), LATERAL (SELECT CASE seq_scans WHEN 1 THEN '' ELSE 's' END, CASE seq_scans WHEN 1 THEN '' ELSE ' each time' END) s(s, each)
+            WHERE few IS NULL AND seq_scans > 0
+        UNION ALL SELECT 5, 1, 1, 'queries', CASE
+                WHEN queries_shown IS NULL THEN 'not known, as the library is not in shared_preload_libraries'
+                WHEN NOT queries_shown THEN 'hidden from you; the owner of the table sees them, and who has the role pg_read_all_stats'
+                WHEN m.planned IS NULL THEN 'none have filtered by fields that have no index table'
+                ELSE format('conditions on fields without an index table: planned %s time%s since %s', indextable_internal.in_count(m.planned),
+                            CASE m.planned WHEN 1 THEN '' ELSE 's' END, to_char(m.since, 'YYYY-MM-DD')) END
+            FROM sample, (SELECT sum(planned) AS planned, min(since) AS since FROM missed) m WHERE few IS NULL
+        UNION ALL SELECT 6, n, 1, 'served', path || ': by ' || served FROM candidate WHERE served IS NOT NULL
+        UNION ALL SELECT 7, place, 1, 'without', field || ': ' || reasons[1] FROM judged WHERE kind = 'none' AND planned > 0
+        UNION ALL SELECT 7, r.place, l.n, l.topic, l.advice FROM recommended r, LATERAL (
+            VALUES (1, r.number::text, r.field || ': ' || indextable_internal.kind_text(r.kind, ', ', r.strategy, r.maintenance, r.is_unique)),
+                   (2, '', CASE WHEN r.planned > 0 THEN 'queries filter by it: planned ' || indextable_internal.in_count(r.planned) || CASE r.planned WHEN 1 THEN ' time' ELSE ' times' END END),
+                   -- the first reason says why; the others, what to consider before it is done
+                   (3, '', r.reasons[1]),
+                   (5, 'size', indextable_internal.sizes_text(r.profile, r.entries)),
+                   (6, 'do', r.statement),
+                   (7, 'or', CASE r.kind WHEN 'native_index' THEN r.alternative END)) l(n, topic, advice)
+        UNION ALL SELECT 7, r.place, 4, '', x FROM recommended r, unnest(r.reasons[2:]) WITH ORDINALITY u(x, i) WHERE r.is_unique OR r.maintenance = 'async'
+        UNION ALL SELECT 8, 1, 1, 'native', 'if queries look for single documents by them, a native index is better for '
+            || indextable_internal.names_text((SELECT array_agg(field ORDER BY place) FROM judged WHERE native))
+        UNION ALL SELECT 9, 1, 1, 'advice', 'There is no field to recommend an index table for.' FROM sample WHERE few IS NULL AND NOT EXISTS (SELECT FROM recommended)) line(part, n, sub, topic, advice)
+    WHERE line.advice IS NOT NULL
+    ORDER BY line.part, line.n, line.sub;
+END;
+COMMENT ON FUNCTION indextable_internal.advise_fields(regclass, text, name, integer) IS 'What advise() says without a key';

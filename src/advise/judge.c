@@ -2,7 +2,7 @@
  *
  * judge.c
  *	  Judges whether a key of a fact table should have an index table: resolves the
- *	  definition that create() would make of it, profiles it, and has the verdict chosen.
+ *	  definition that create() would make of it, and profiles it.
  *
  *-------------------------------------------------------------------------
  */
@@ -31,7 +31,6 @@
 #include "../util/relation.h"
 #include "judge.h"
 #include "profile.h"
-#include "verdict.h"
 
 static void check_reader(Relation fact, DefinitionRow *row);
 static List *partition_columns(Relation fact);
@@ -71,12 +70,23 @@ open_judged(Oid relid, DefinitionRow *row, const char *document)
 	return fact;
 }
 
+/* open_documents: opens a fact table likewise; returns what is known of it, and which column has the documents */
+FactDef *
+open_documents(Oid relid, const char *document, Relation *fact, AttrNumber *doc)
+{
+	DefinitionRow *row = new_request(NIL, NIL, NULL);
+
+	*fact = open_judged(relid, row, document);
+	*doc = get_attnum(relid, row->document);
+	return make_fact_def(*fact, row->primary_key != NIL ? row->primary_key : stored_key(relid), NULL, CurrentMemoryContext);
+}
+
 /*
  * judge_key
  *		Collects the profile of the key in p->row, from a sample of at most so many rows and
- *		bytes, and returns the verdict.
+ *		bytes.
  */
-Verdict *
+void
 judge_key(Profile *p, Relation fact, int rows, double bytes)
 {
 	char	   *filter = p->row->filter;
@@ -88,7 +98,6 @@ judge_key(Profile *p, Relation fact, int rows, double bytes)
 	p->row->filter = filter;
 	(void) definition_complete_columns(p->def, fact, layout_desc(p->def, fact));
 	profile_table(p, fact, rows, bytes);
-	return choose_verdict(p, fact);
 }
 
 /*

@@ -12,10 +12,10 @@
 
 #include "../indextable.h"
 #include "profile.h"
-#include "verdict.h"
 
 extern DefinitionRow *new_request(List *key, List *include, char *filter);
 extern Relation open_judged(Oid relid, DefinitionRow *row, const char *document);
-extern Verdict *judge_key(Profile *p, Relation fact, int rows, double bytes);
+extern FactDef *open_documents(Oid relid, const char *document, Relation *fact, AttrNumber *doc);
+extern void judge_key(Profile *p, Relation fact, int rows, double bytes);
 
 #endif							/* INDEXTABLE_JUDGE_H */

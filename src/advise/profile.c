@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * profile.c
- *	  Collects the numbers from which advise() judges: those of a sample of the fact
- *	  table's rows, and those that the server has counted.
+ *	  Collects the numbers from which advise() judges, those of a sample of the fact
+ *	  table's rows.
  *
  * The entries of the sample are made by the code that makes the entries of index
  * tables.
@@ -51,19 +51,21 @@
 #include "../util/inherit.h"
 #include "../util/role.h"
 #include "profile.h"
-#include "readable.h"
 #include "sample.h"
 
 /* A sample ends at so many entries, which matters if the key is an array. */
 #define SAMPLE_ENTRIES	2000000
 
 /* The bytes of a page that tuples can have, and the share of them that a new B-tree fills. */
-#define PAGE_BYTES		(BLCKSZ - SizeOfPageHeaderData)
+#define PAGE_BYTES		((double) (BLCKSZ - SizeOfPageHeaderData))
 #define FILLED			(BTREE_DEFAULT_FILLFACTOR / 100.0)
 
 /* The bytes of a row and of an index tuple with so many bytes of data. */
 #define ROW_BYTES(data)		MAXALIGN(MAXALIGN(SizeofHeapTupleHeader) + (Size) ceil(data))
 #define INDEX_BYTES(data)	MAXALIGN(sizeof(IndexTupleData) + (Size) ceil(data))
+
+/* The share of a page that a tuple of so many bytes takes. */
+#define TUPLE_PAGES(bytes)	(((bytes) + sizeof(ItemIdData)) / PAGE_BYTES)
 
 static void read_rows(Profile *p, Sample *sample, Tuplesortstate *sort);
 static void read_row(Profile *p, TupleTableSlot *slot, Tuplesortstate *sort, TupleTableSlot *entry,
@@ -71,10 +73,8 @@ static void read_row(Profile *p, TupleTableSlot *slot, Tuplesortstate *sort, Tup
 static void count_keys(Profile *p, Tuplesortstate *sort);
 static void count_key(Profile *p, Datum *values, int64 n, double *pairs);
 static bool is_number(Field *field, Datum value);
-static double native_index_size(Profile *p, double entries);
+static void estimate_pages(Profile *p);
 static bool has_posting_lists(IndexDef *def);
-static void estimate_sizes(Profile *p);
-static void read_statistics(Profile *p, Relation fact);
 
 /*
  * profile_table
@@ -102,8 +102,7 @@ profile_table(Profile *p, Relation fact, int rows, double bytes)
 	tuplesort_performsort(sort);
 	count_keys(p, sort);
 	tuplesort_end(sort);
-	estimate_sizes(p);
-	read_statistics(p, fact);
+	estimate_pages(p);
 	sample_end(&sample);
 }
 
@@ -349,45 +348,31 @@ is_number(Field *field, Datum value)
 }
 
 /*
- * estimate_page_bytes
- *		Returns the bytes of the pages that so many tuples take, if pages are filled
- *		to the share "filled".
+ * estimate_pages
+ *		Estimates how many pages an entry takes in a new transactional index table and its index,
+ *		and in a B-tree on the key.
+ *
+ * If it can, that B-tree keeps each key once, and a row identifier for each of its rows; else each
+ * row has a copy of the key.
  */
-static double
-estimate_page_bytes(double tuples, double tuple_bytes, double filled)
+static void
+estimate_pages(Profile *p)
 {
-	return ceil(tuples * (tuple_bytes + sizeof(ItemIdData)) / (PAGE_BYTES * filled)) * BLCKSZ;
-}
+	static const Strategy all[] = {STRATEGY_NORMALIZED, STRATEGY_PARTIAL, STRATEGY_DENORMALIZED};
+	bool		covers = p->widest <= p->def->max_covered_bytes && primary_key_can_cover(p->def);
+	int			i;
 
-/*
- * index_table_size
- *		Estimates the size that a transactional index table of so many entries has when it
- *		is new, with its index.
- */
-double
-index_table_size(Profile *p, Strategy strategy, double entries)
-{
-	bool		covered = strategy == STRATEGY_PARTIAL && p->widest <= p->def->max_covered_bytes &&
-		primary_key_can_cover(p->def);
-	double		row = strategy == STRATEGY_NORMALIZED ? p->ident_bytes :
-		strategy == STRATEGY_PARTIAL ? p->entry_bytes : p->ident_bytes + p->stored_bytes;
+	for (i = 0; i < (int) lengthof(all); i++)
+	{
+		double		row = all[i] == STRATEGY_NORMALIZED ? p->ident_bytes :
+			all[i] == STRATEGY_PARTIAL ? p->entry_bytes : p->ident_bytes + p->stored_bytes;
 
-	return estimate_page_bytes(entries, ROW_BYTES(row), 1) +
-		estimate_page_bytes(entries, INDEX_BYTES(covered ? p->entry_bytes : p->ident_bytes), FILLED);
-}
-
-/*
- * native_index_size
- *		Estimates the size of a B-tree on the key, of so many rows.  If it can, it keeps each key
- *		once, and a row identifier for each of its rows; else each row has a copy of the key.
- */
-static double
-native_index_size(Profile *p, double entries)
-{
-	double		keys = has_posting_lists(p->def) ? Min(p->keys, entries) : entries;
-
-	return ceil((keys * (INDEX_BYTES(p->key_bytes) + sizeof(ItemIdData)) +
-				 (entries - keys) * sizeof(ItemPointerData)) / (PAGE_BYTES * FILLED)) * BLCKSZ;
+		p->pages[2 * i] = TUPLE_PAGES(ROW_BYTES(row));
+		p->pages[2 * i + 1] = TUPLE_PAGES(INDEX_BYTES(all[i] == STRATEGY_PARTIAL && covers ?
+													  p->entry_bytes : p->ident_bytes)) / FILLED;
+	}
+	p->pages[6] = TUPLE_PAGES(INDEX_BYTES(p->key_bytes)) / FILLED;
+	p->pages[7] = has_posting_lists(p->def) ? sizeof(ItemPointerData) / PAGE_BYTES / FILLED : p->pages[6];
 }
 
 /*
@@ -413,66 +398,4 @@ has_posting_lists(IndexDef *def)
 			return false;
 	}
 	return true;
-}
-
-/* sizes_text: returns, for people to read, the sizes of new index tables, and of a native index, of so many entries */
-char *
-sizes_text(Profile *p, double entries)
-{
-	StringInfoData text;
-
-	initStringInfo(&text);
-	appendStringInfo(&text, "normalized %s, ", in_bytes(index_table_size(p, STRATEGY_NORMALIZED, entries)));
-	if (p->def->nincludes > 0)
-		appendStringInfo(&text, "partial %s, ", in_bytes(index_table_size(p, STRATEGY_PARTIAL, entries)));
-	appendStringInfo(&text, "denormalized %s", in_bytes(index_table_size(p, STRATEGY_DENORMALIZED, entries)));
-	if (!p->def->multi)
-		appendStringInfo(&text, "; a native index %s", in_bytes(native_index_size(p, entries)));
-	return text.data;
-}
-
-/* estimate_sizes: estimates the sizes that an index table and a native index on the key would have */
-static void
-estimate_sizes(Profile *p)
-{
-	p->normalized_size = index_table_size(p, STRATEGY_NORMALIZED, p->entries);
-	p->partial_size = index_table_size(p, STRATEGY_PARTIAL, p->entries);
-	p->denormalized_size = index_table_size(p, STRATEGY_DENORMALIZED, p->entries);
-	p->native_size = native_index_size(p, p->entries);
-}
-
-/*
- * read_statistics
- *		Reads how often the table and its partitions were read and written since the
- *		statistics were reset.
- */
-static void
-read_statistics(Profile *p, Relation fact)
-{
-	LOCAL_FCINFO(fcinfo, 1);
-	Datum		since;
-	ListCell   *cell;
-	ListCell   *index;
-
-#define COUNTED(what, relid)	DatumGetInt64(DirectFunctionCall1(pg_stat_get_##what, ObjectIdGetDatum(relid)))
-	foreach(cell, lock_leaves(RelationGetRelid(fact), NULL, AccessShareLock))
-	{
-		Relation	rel = relation_open(lfirst_oid(cell), NoLock);
-		Oid			relid = RelationGetRelid(rel);
-
-		p->inserts += COUNTED(tuples_inserted, relid);
-		p->updates += COUNTED(tuples_updated, relid);
-		p->hot_updates += COUNTED(tuples_hot_updated, relid);
-		p->deletes += COUNTED(tuples_deleted, relid);
-		p->scans += COUNTED(numscans, relid);
-		foreach(index, RelationGetIndexList(rel))
-			p->scans += COUNTED(numscans, lfirst_oid(index));
-		relation_close(rel, NoLock);
-	}
-#undef COUNTED
-	InitFunctionCallInfoData(*fcinfo, NULL, 1, InvalidOid, NULL, NULL);
-	fcinfo->args[0].value = ObjectIdGetDatum(MyDatabaseId);
-	fcinfo->args[0].isnull = false;
-	since = pg_stat_get_db_stat_reset_time(fcinfo);
-	p->since = fcinfo->isnull ? 0 : DatumGetTimestampTz(since);
 }

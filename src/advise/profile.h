@@ -1,21 +1,25 @@
 /*-------------------------------------------------------------------------
  *
  * profile.h
- *	  Collects numbers on the documents of a fact table, from a sample of them and
- *	  from the server's statistics.
+ *	  Collects numbers on the documents of a fact table, from a sample of them.
  *
  *-------------------------------------------------------------------------
  */
 #ifndef INDEXTABLE_PROFILE_H
 #define INDEXTABLE_PROFILE_H
 
-#include "datatype/timestamp.h"
 #include "utils/rel.h"
 
 #include "../indextable.h"
 
 /* So many of the most common keys are kept. */
 #define COMMON_KEYS			5
+
+/*
+ * How many pages an entry takes: in an index table of each strategy, and in its index; in a
+ * native index with a key that it does not have yet, and with one that it has.
+ */
+#define PAGES				8
 
 typedef struct CommonKey
 {
@@ -27,9 +31,8 @@ typedef struct Profile
 {
 	DefinitionRow *row;			/* what the caller asks about */
 	IndexDef   *def;			/* the same, resolved */
+	char	   *fact_name;		/* as the caller would write it */
 	const char *document;		/* the JSONB column, if the caller named it */
-	List	  **names;			/* names (char *) of index tables that were
-								 * recommended before; or NULL */
 	bool		partitioned;
 	int			partitions;
 	bool		hinted;			/* @ctid is among the included fields */
@@ -68,22 +71,9 @@ typedef struct Profile
 	double		ident_bytes;	/* of its key and primary key, */
 	double		entry_bytes;	/* and of the whole entry */
 	Size		widest;			/* the widest entry, in bytes */
-	double		normalized_size;	/* bytes */
-	double		partial_size;
-	double		denormalized_size;
-	double		native_size;	/* of a B-tree on the same expressions */
-
-	/* What the server has counted, for all partitions together */
-	int64		inserts;
-	int64		updates;
-	int64		hot_updates;
-	int64		deletes;
-	int64		scans;			/* of the table and its indexes */
-	TimestampTz since;			/* when counting began; 0: never reset */
+	double		pages[PAGES];
 } Profile;
 
 extern void profile_table(Profile *p, Relation fact, int rows, double bytes);
-extern char *sizes_text(Profile *p, double entries);
-extern double index_table_size(Profile *p, Strategy strategy, double entries);
 
 #endif							/* INDEXTABLE_PROFILE_H */

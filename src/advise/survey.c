@@ -17,24 +17,34 @@
 
 #include "access/attnum.h"
 #include "access/detoast.h"
+#include "access/relation.h"
 #include "access/sysattr.h"
 #include "catalog/pg_type.h"
 #include "common/hashfn.h"
 #include "executor/tuptable.h"
 #include "fmgr.h"
+#include "funcapi.h"
 #include "lib/hyperloglog.h"
 #include "miscadmin.h"
+#include "nodes/execnodes.h"
 #include "nodes/pg_list.h"
+#include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
 #include "utils/jsonb.h"
 #include "utils/memutils.h"
 #include "utils/numeric.h"
 #include "utils/rel.h"
+#include "utils/tuplestore.h"
 
+#include "../definition/field_text.h"
 #include "../indextable.h"
+#include "../read/missed.h"
 #include "../util/role.h"
+#include "field_at.h"
+#include "judge.h"
 #include "sample.h"
-#include "survey.h"
+
+PG_FUNCTION_INFO_V1(indextable_survey);
 
 /* Places that are remembered, all together and as members of one. */
 #define MAX_PLACES			5000
@@ -61,6 +71,60 @@
 /* 2 ^ so many registers count distinct values, to within some percent. */
 #define REGISTER_BITS		9
 
+/* Steps of a path that are followed; advise_fields() says so, too. */
+#define MAX_DEPTH			6
+
+/* A place in documents: the root, a member of objects, or the elements of arrays. */
+typedef struct Place
+{
+	struct Place *parent;		/* NULL: the root */
+	char	   *name;			/* of the member; NULL: the root, or elements */
+	int			len;			/* of name */
+	int			depth;			/* steps from the root */
+	bool		is_multi;		/* the path has a [*] */
+	bool		is_map;			/* its objects have members of too many names
+								 * to follow them */
+	bool		pruned;			/* names that were rare were forgotten */
+	bool		not_followed;	/* objects or arrays that are too deep, or
+								 * arrays within arrays */
+	struct Place **members;		/* sorted as jsonb sorts them */
+	int			nmembers;
+	int			room;			/* in members */
+	struct Place *elements;		/* NULL: no array was seen */
+	int64		seen;			/* values of any kind, */
+	int64		objects;		/* and objects */
+
+	/* Scalars that were seen here, without null */
+	int64		row;			/* the row of the last one */
+	int64		rows;			/* rows that have one */
+	int64		values;
+	int64		bytes;			/* of texts and numbers */
+	int64		integers;		/* numbers without a fraction */
+	int64		bigints;		/* of these, those of many digits */
+	int64		fractions;		/* other numbers */
+	int64		dates;			/* texts that look like these */
+	int64		timestamps;
+	int64		instants;		/* timestamps with an offset */
+	int64		uuids;
+	hyperLogLogState distinct;
+} Place;
+
+typedef struct Survey
+{
+	MemoryContext cxt;
+	Place	   *root;
+	int			nplaces;
+	bool		full;			/* there were more places than are followed */
+	int64		sampled;		/* documents */
+	int64		objects;		/* of these, objects and arrays */
+	double		documents;		/* an estimate for the whole table */
+	double		document_bytes;
+	bool		complete;		/* all rows were looked at */
+	bool		partitioned;
+	int			partitions;
+	bool		queries_visible;	/* the caller may see what queries ask for */
+} Survey;
+
 typedef struct Walk
 {
 	Survey	   *survey;
@@ -68,6 +132,8 @@ typedef struct Walk
 	int			values;			/* of this document, so far */
 } Walk;
 
+static Survey *survey_documents(FactDef *def, AttrNumber doc, Relation fact, int rows);
+static void put_place(ReturnSetInfo *rsinfo, Survey *survey, Place *place);
 static void look_at_document(Survey *survey, Jsonb *json);
 static void look_at_container(Walk *walk, Place *place, JsonbContainer *container);
 static void look_at_value(Walk *walk, Place *place, JsonbValue *value);
@@ -75,18 +141,42 @@ static void count_scalar(Walk *walk, Place *place, JsonbValue *value);
 static void count_number(Place *place, Numeric number);
 static void count_text(Place *place, const char *text, int len);
 static bool has_form(const char *text, int len, const char *form);
+static Oid	place_type(Place *place);
+static List *place_steps(Place *place);
 static Place *new_place(Survey *survey, Place *parent, const char *name, int len);
 static Place *member_place(Survey *survey, Place *parent, const char *name, int len);
 static void forget_rare_members(Survey *survey, Place *place);
 static void free_place(Survey *survey, Place *place);
-static void list_scalars(Survey *survey, Place *place);
+static void list_places(ReturnSetInfo *rsinfo, Survey *survey, Place *place);
+
+/*
+ * indextable_survey
+ *		survey(fact_table regclass, document name, sample_rows integer, OUT ...): looks at a
+ *		sample of the documents, and returns a row for each place, in the order of paths.
+ */
+Datum
+indextable_survey(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	Relation	fact;
+	AttrNumber	doc;
+	FactDef    *def = open_documents(PG_GETARG_OID(0), PG_ARGISNULL(1) ? NULL : NameStr(*PG_GETARG_NAME(1)), &fact, &doc);
+	Survey	   *survey = survey_documents(def, doc, fact, PG_GETARG_INT32(2));
+
+	InitMaterializedSRF(fcinfo, 0);
+	survey->partitioned = def->partitioned;
+	survey->queries_visible = may_see_missed(def->relid);
+	list_places(rsinfo, survey, survey->root);
+	relation_close(fact, NoLock);
+	return (Datum) 0;
+}
 
 /*
  * survey_documents
  *		Looks at a sample of at most about so many rows of a fact table, at the documents in the
  *		column doc.
  */
-Survey *
+static Survey *
 survey_documents(FactDef *def, AttrNumber doc, Relation fact, int rows)
 {
 	Survey	   *survey = palloc0(sizeof(Survey));
@@ -124,7 +214,6 @@ survey_documents(FactDef *def, AttrNumber doc, Relation fact, int rows)
 	survey->documents = sample.documents;
 	survey->complete = sample.complete;
 	survey->partitions = sample.partitions;
-	list_scalars(survey, survey->root);
 	return survey;
 }
 
@@ -240,7 +329,6 @@ count_scalar(Walk *walk, Place *place, JsonbValue *value)
 			hash = DatumGetUInt32(DirectFunctionCall1(hash_numeric, NumericGetDatum(value->val.numeric)));
 			break;
 		default:
-			place->booleans++;
 			hash = hash_bytes_uint32(value->val.boolean);
 	}
 	addHyperLogLog(&place->distinct, hash);
@@ -309,7 +397,7 @@ has_form(const char *text, int len, const char *form)
 }
 
 /* place_type: returns the type that fits all scalars that were seen at a place; they may be spelt in other ways as text */
-Oid
+static Oid
 place_type(Place *place)
 {
 	if (place->integers + place->fractions == place->values)
@@ -326,7 +414,7 @@ place_type(Place *place)
 }
 
 /* place_steps: returns the path of a place: names (char *), and NULL for [*] */
-List *
+static List *
 place_steps(Place *place)
 {
 	return place->parent == NULL ? NIL : lappend(place_steps(place->parent), place->name);
@@ -457,22 +545,50 @@ free_place(Survey *survey, Place *place)
 	survey->nplaces--;
 }
 
-/* list_scalars: adds the places that have scalars, a place and those below it, to the list */
+/* list_places: adds a row for a place and each of those below it */
 static void
-list_scalars(Survey *survey, Place *place)
+list_places(ReturnSetInfo *rsinfo, Survey *survey, Place *place)
 {
 	int			i;
 
 	if (place->pruned || place->nmembers > MANY_MEMBERS)
 		forget_rare_members(survey, place);
-	if (place->values > 0)
-		survey->scalars = lappend(survey->scalars, place);
-	if (place->is_map || place->pruned)
-		survey->maps = lappend(survey->maps, place);
-	if (place->not_followed)
-		survey->not_followed = lappend(survey->not_followed, place);
+	put_place(rsinfo, survey, place);
 	if (place->elements != NULL)
-		list_scalars(survey, place->elements);
+		list_places(rsinfo, survey, place->elements);
 	for (i = 0; i < place->nmembers; i++)
-		list_scalars(survey, place->members[i]);
+		list_places(rsinfo, survey, place->members[i]);
+}
+
+/* put_place: adds a row for a place, which also has what is known of all documents */
+static void
+put_place(ReturnSetInfo *rsinfo, Survey *survey, Place *place)
+{
+	Datum		values[18] = {0};
+	bool		isnull[18] = {0};
+	int			n = 0;
+
+#define PUT(datum)	(values[n++] = (datum))
+	PUT(CStringGetTextDatum(path_text(place_steps(place))));
+	PUT(CStringGetTextDatum(field_type_name(place_type(place))));
+	PUT(Int64GetDatum(place->rows));
+	PUT(Int64GetDatum(place->values));
+	PUT(Int64GetDatum(place->bytes));
+	PUT(Int64GetDatum(place->elements == NULL ? 0 : place->elements->rows));
+	PUT(Float8GetDatum(place->values > 0 ? estimateHyperLogLog(&place->distinct) : 0));
+	PUT(BoolGetDatum(place->is_multi));
+	PUT(BoolGetDatum(place->is_map || place->pruned));
+	PUT(BoolGetDatum(place->not_followed));
+	PUT(BoolGetDatum(survey->full));
+	PUT(Float8GetDatum(survey->documents));
+	PUT(Float8GetDatum(survey->document_bytes));
+	PUT(BoolGetDatum(survey->complete));
+	PUT(Int64GetDatum(survey->sampled));
+	PUT(Int64GetDatum(survey->objects));
+	isnull[n] = !survey->partitioned;
+	PUT(Int32GetDatum(survey->partitions));
+	isnull[n] = !missed_is_kept();
+	PUT(BoolGetDatum(survey->queries_visible));
+	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, isnull);
+#undef PUT
 }

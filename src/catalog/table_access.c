@@ -268,10 +268,17 @@ void
 check_version(TupleDesc desc, int natts)
 {
 	if (desc->natts != natts)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("the library and the catalog of indextable are of different versions"),
-				 errhint("Run ALTER EXTENSION indextable UPDATE;")));
+		report_other_version();
+}
+
+/* report_other_version: raises the error for a catalog that is not of this version */
+void
+report_other_version(void)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("the library and the catalog of indextable are of different versions"),
+			 errhint("Run ALTER EXTENSION indextable UPDATE;")));
 }
 
 /* catalog_table_has_columns: returns whether a table of the catalog has exactly natts columns, or does not exist */

@@ -15,6 +15,8 @@
 #include "nodes/pg_list.h"
 #include "utils/rel.h"
 
+#include "../util/compat.h"
+
 extern Oid	catalog_relid(const char *name, bool missing_ok);
 extern const char *catalog_table(const char *name);
 extern Oid	catalog_schema(void);
@@ -26,6 +28,7 @@ extern Oid	catalog_index(Relation rel, const char *name);
 extern bool catalog_table_has_columns(const char *table, int natts);
 extern const char *extension_version(void);
 extern void check_version(TupleDesc desc, int natts);
+pg_noreturn extern void report_other_version(void);
 extern bool delete_by_oid(const char *table, const char *index, AttrNumber column, Oid value);
 extern void insert_row(const char *table, Datum *values, bool *isnull);
 extern SysScanDesc scan_by_oid(Relation rel, const char *index, AttrNumber column, Oid value);

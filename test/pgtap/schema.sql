@@ -110,21 +110,46 @@ SELECT bag_eq($$SELECT * FROM pg_temp.functions('indextable')$$, $want$ VALUES
 
 SELECT bag_eq($$SELECT * FROM pg_temp.functions('indextable_internal')$$, $want$ VALUES
 	('ack', 'fact_table regclass, items text[]', 'bigint', 'c', 'v', true, 'u'),
+	('advise_fields', 'fact_table regclass, fact_name text, document name, sample_rows integer, OUT topic text, OUT advice text', 'SETOF record', 'sql', 'v', false, 'u'),
+	('advise_key', 'p indextable_internal.key_profile, OUT topic text, OUT advice text', 'SETOF record', 'sql', 'v', false, 'r'),
+	('bar', 'share double precision', 'text', 'sql', 's', false, 's'),
 	('before_alter', '', 'event_trigger', 'c', 'v', false, 'u'),
+	('documents_text', 'documents double precision, bytes double precision, partitions integer, complete boolean, sampled bigint', 'text', 'sql', 's', false, 's'),
 	('drain_shards', 'fact_table regclass, batch_size integer', 'bigint', 'c', 'v', true, 'u'),
 	('feed_status',
 		'fact_table regclass, as_of pg_snapshot DEFAULT NULL::pg_snapshot, max_lag interval DEFAULT NULL::interval, '
 		'OUT backlog bigint, OUT lag interval, OUT pending boolean, OUT now pg_snapshot',
 		'record', 'c', 'v', false, 'u'),
+	('field_at',
+		'fact_table regclass, document name, field text, of_type boolean, OUT path text, OUT field_as text, OUT text_as text, OUT served text',
+		'record', 'c', 'v', false, 'u'),
+	('free_name', 'fact_table regclass, names text[], nth bigint', 'text', 'sql', 's', false, 's'),
 	('guard', '', 'trigger', 'c', 'v', false, 'u'),
+	('in_bytes', 'bytes double precision', 'text', 'sql', 's', false, 's'),
+	('in_count', 'n double precision', 'text', 'sql', 's', false, 's'),
+	('in_percent', 'share double precision', 'text', 'sql', 's', false, 's'),
+	('judge_field', 'fact_table regclass, fact_name text, field text, document name, sample_rows integer', 'indextable_internal.key_profile', 'c', 'v', false, 'u'),
+	('kind_text', 'kind text, separator text, strategy text, maintenance text, is_unique boolean', 'text', 'sql', 'i', false, 's'),
+	('literal', 'string text', 'text', 'sql', 's', false, 's'),
+	('literal', 'strings text[]', 'text', 'sql', 's', false, 's'),
 	('lock_shards', 'shards bigint[]', 'boolean', 'c', 's', true, 'u'),
 	('maintain', '', 'trigger', 'c', 'v', false, 'u'),
 	('missed_conditions',
 		'OUT fact_table regclass, OUT document name, OUT field text, OUT condition text, OUT planned bigint, '
 		'OUT since timestamp with time zone',
 		'SETOF record', 'c', 'v', false, 'r'),
+	('names_text', 'names text[]', 'text', 'sql', 's', false, 's'),
 	('on_alter', '', 'event_trigger', 'c', 'v', false, 'u'),
 	('on_drop', '', 'event_trigger', 'c', 'v', false, 'u'),
+	('profile_columns',
+		'p indextable_internal.key_profile, OUT documents bigint, OUT sampled bigint, OUT partitions integer, OUT document_bytes double precision, '
+		'OUT filtered double precision, OUT missing double precision, OUT mismatching double precision, OUT entries_per_document double precision, '
+		'OUT entries bigint, OUT keys bigint, OUT found double precision, OUT common_keys text[], OUT common_shares double precision[], '
+		'OUT key_bytes double precision, OUT entry_bytes double precision, OUT inserts bigint, OUT updates bigint, OUT hot_updates bigint, '
+		'OUT deletes bigint, OUT scans bigint, OUT since timestamp with time zone, OUT normalized_size bigint, OUT partial_size bigint, '
+		'OUT denormalized_size bigint, OUT native_size bigint, OUT insert_cost double precision, OUT verdict text, OUT strategy text, '
+		'OUT maintenance text, OUT is_unique boolean, OUT reasons text[], OUT statement text, OUT alternative text',
+		'record', 'sql', 'v', false, 'r'),
 	('queue_activity',
 		'fact_table regclass, server oid, OUT applied bigint, OUT rate double precision, '
 		'OUT applied_at timestamp with time zone, OUT error text, OUT since timestamp with time zone, '
@@ -135,11 +160,32 @@ SELECT bag_eq($$SELECT * FROM pg_temp.functions('indextable_internal')$$, $want$
 		'fact_table regclass, OUT backlog bigint, OUT oldest timestamp with time zone, OUT size bigint',
 		'record', 'c', 'v', true, 'u'),
 	('read_support', 'internal', 'internal', 'c', 'i', true, 's'),
+	('reason_against', 'p indextable_internal.key_profile, is_async boolean, OUT reason text, OUT filter text', 'record', 'sql', 'v', false, 'r'),
 	('restored', '', 'trigger', 'c', 'v', false, 'u'),
+	('sizes',
+		'p indextable_internal.key_profile, n double precision, OUT normalized double precision, OUT partial double precision, '
+		'OUT denormalized double precision, OUT native double precision',
+		'record', 'sql', 's', false, 's'),
+	('sizes_text', 'p indextable_internal.key_profile, n double precision', 'text', 'sql', 's', false, 's'),
 	('stop_launched', '', 'integer', 'c', 'v', true, 'u'),
+	('survey',
+		'fact_table regclass, document name, sample_rows integer, OUT path text, OUT type text, OUT rows bigint, OUT scalars bigint, '
+		'OUT bytes bigint, OUT element_rows bigint, OUT differing double precision, OUT multi boolean, OUT map boolean, OUT not_followed boolean, '
+		'OUT full_up boolean, OUT documents double precision, OUT document_bytes double precision, OUT complete boolean, OUT sampled bigint, '
+		'OUT objects bigint, OUT partitions integer, OUT queries_shown boolean',
+		'SETOF record', 'c', 'v', false, 'u'),
+	('table_counts',
+		'fact_table regclass, OUT inserts bigint, OUT updates bigint, OUT hot_updates bigint, OUT deletes bigint, OUT scans bigint, '
+		'OUT seq_scans bigint, OUT seq_rows bigint, OUT since timestamp with time zone',
+		'record', 'sql', 'v', false, 'r'),
 	('table_sizes', 'index_table regclass, OUT distributed boolean, OUT table_size bigint, OUT indexes_size bigint',
 		'record', 'c', 'v', true, 'u'),
 	('take', 'fact_table regclass, n bigint, columns name[], OUT item text, OUT primary_key text[]', 'SETOF record', 'c', 'v', true, 'u'),
+	('too_few', 'documents double precision, document_bytes double precision', 'text', 'sql', 's', false, 's'),
+	('verdict',
+		'p indextable_internal.key_profile, nth bigint, OUT kind text, OUT strategy text, OUT maintenance text, OUT is_unique boolean, '
+		'OUT reasons text[], OUT filter text, OUT entries double precision, OUT statement text, OUT condition text, OUT alternative text',
+		'record', 'sql', 'v', false, 'r'),
 	('verify_shard',
 		'index_table regclass, shard bigint, number bigint, OUT kind text, '
 		'OUT key jsonb, OUT primary_key jsonb, OUT expected jsonb, OUT found jsonb, OUT problem text',
@@ -226,7 +272,7 @@ SELECT is_empty($$
 	SELECT oid::regprocedure FROM pg_proc WHERE pronamespace IN ('indextable'::regnamespace, 'indextable_internal'::regnamespace)
 		AND oid NOT IN (SELECT objid FROM pg_temp.members())
 	UNION ALL
-	SELECT oid::regclass::oid FROM pg_class WHERE relnamespace IN ('indextable'::regnamespace, 'indextable_internal'::regnamespace) AND relkind NOT IN ('i', 'I')
+	SELECT oid::regclass::oid FROM pg_class WHERE relnamespace IN ('indextable'::regnamespace, 'indextable_internal'::regnamespace) AND relkind NOT IN ('i', 'I', 'c')
 		AND oid NOT IN (SELECT objid FROM pg_temp.members())$$, 'and belongs to the extension');
 
 -- These two read and end what others may not; whoever may call stop_workers() was granted it.

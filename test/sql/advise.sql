@@ -77,6 +77,8 @@ SELECT * FROM verdict('page', '{level,email}');
 -- one row for a value: a native index
 SELECT * FROM verdict('page', ARRAY['email COLLATE "C"']);
 SELECT * FROM verdict('page', ARRAY['nested."odd name" AS odd', '@id']);
+-- of an expression
+SELECT * FROM verdict('page', ARRAY['(upper(doc ->> ''priority'')) AS upper']);
 -- that it cannot be, for dates
 SELECT * FROM verdict('page', '{day::timestamptz,@id}');
 -- an array: in order, or by containment

@@ -34,7 +34,7 @@ UNION ALL SELECT concat_ws(' | ', 'relation', nspname, relname, relkind, relpers
 UNION ALL SELECT concat_ws(' | ', 'column', nspname, relname, attnum, attname, format_type(atttypid, atttypmod), attnotnull, attcollation, attstorage, attacl, (SELECT array_agg(o) FROM unnest(attoptions) o WHERE o !~ '^pg_attver='), pg_get_expr(adbin, adrelid), col_description(r.oid, attnum))
 	FROM relations r JOIN pg_attribute a ON attrelid = r.oid LEFT JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum WHERE attnum > 0
 UNION ALL SELECT concat_ws(' | ', 'constraint', conrelid::regclass, conname, pg_get_constraintdef(c.oid)) FROM pg_constraint c JOIN relations r ON r.oid = conrelid
-UNION ALL SELECT concat_ws(' | ', 'function', nspname, to_jsonb(f) - '{oid,pronamespace,nspname,proowner,prosqlbody,proargdefaults}'::text[], proowner::regrole, pg_get_functiondef(oid), obj_description(oid, 'pg_proc')) FROM functions f
+UNION ALL SELECT concat_ws(' | ', 'function', nspname, to_jsonb(f) - '{oid,pronamespace,nspname,proowner,prosqlbody,proargdefaults,prorettype,proargtypes,proallargtypes}'::text[], proowner::regrole, pg_get_functiondef(oid), obj_description(oid, 'pg_proc')) FROM functions f
 UNION ALL SELECT concat_ws(' | ', 'trigger', pg_get_triggerdef(t.oid), tgenabled, obj_description(t.oid, 'pg_trigger')) FROM pg_trigger t JOIN relations r ON r.oid = tgrelid
 UNION ALL SELECT concat_ws(' | ', 'event trigger', evtname, evtevent, evtowner::regrole, evtfoid::regprocedure, evtenabled, evttags, obj_description(oid, 'pg_event_trigger')) FROM pg_event_trigger
 UNION ALL SELECT concat_ws(' | ', 'rights at first', pg_describe_object(classoid, objoid, objsubid), privtype, initprivs) FROM pg_init_privs JOIN objects ON class = classoid AND oid = objoid
@@ -166,8 +166,11 @@ is($node->safe_psql('before', q(SELECT count(document) FROM indextable.query('f_
 is($node->safe_psql('before', q(SELECT count(*) FROM indextable.index_tables)), $node->safe_psql('before', 'SELECT count(*) FROM indextable_internal.definition WHERE replaces IS NULL'), '1.1: the view index_tables');
 is($node->safe_psql('before', "SELECT count(*) >= 0 FROM indextable.$_"), 't', "1.1: the view $_") for split /\n/,
 	$node->safe_psql('before', q(SELECT viewname FROM pg_views WHERE schemaname = 'indextable'));
-like($node->safe_psql('before', q(SELECT string_agg(advice, ' ') FROM indextable.advise('f', '{k}'))), qr/index table public.f_k has this key/, '1.1: advise()');
-is($node->safe_psql('before', q(SELECT count(*) > 0 FROM indextable.advise('f'))), 't', '1.1: advise() without a key');
+for my $sql (q(SELECT indextable.advise('f', '{k}')), q(SELECT indextable.advise('f')), q(SELECT indextable.profile('f', '{k}')))
+{
+	my (undef, undef, $err) = $node->psql('before', $sql);
+	like($err, qr/the library and the catalog of indextable are of different versions\nHINT:  Run ALTER EXTENSION indextable UPDATE;/, "1.1: refused: $sql");
+}
 like($node->safe_psql('before', q(SELECT indextable.explain($$SELECT * FROM f WHERE doc ->> 'k' = 'k7'$$))), qr/f_k/, '1.1: explain()');
 is($node->safe_psql('before', q(SELECT indextable.reset_stats('f_k'), indextable.start_workers(), indextable.stop_workers() >= 0)), '||t', '1.1: other functions');
 works('before', '1.1');
