@@ -84,6 +84,7 @@ static ErrorData *try_without_waiting(Reading *reading);
 static void try_reading(void *arg);
 static void read_definition(Reading *reading);
 static bool lock_now(Reading *reading, Oid relid);
+static bool lock_indexes_now(Reading *reading, Oid index_table);
 static bool passes_by_itself(ErrorData *error);
 static void unpin(void *arg);
 
@@ -270,8 +271,7 @@ has_fact_trigger(Oid relid)
  *		Loads a definition; returns the error that was raised meanwhile, or NULL.
  *
  * Everything that is known to be needed is locked at once or not at all, before it is opened.
- * Should anything else be locked by others, an index for example, then it is waited for no
- * longer than a millisecond.
+ * Should anything else be locked by others, then it is waited for no longer than a millisecond.
  *
  * On a standby a conflict with recovery ends the session if it finds it in a subtransaction,
  * as it cannot end the statement alone.  So the server is not told of one before this is
@@ -332,7 +332,9 @@ read_definition(Reading *reading)
 		return;
 	foreach(cell, catalog_read_definitions(reading->root, InvalidOid))
 	{
-		if (!lock_now(reading, ((StoredDefinition *) lfirst(cell))->row.index_table))
+		Oid			index_table = ((StoredDefinition *) lfirst(cell))->row.index_table;
+
+		if (!lock_now(reading, index_table) || !lock_indexes_now(reading, index_table))
 			return;
 	}
 	fact = try_relation_open(reading->root, NoLock);
@@ -355,6 +357,24 @@ lock_now(Reading *reading, Oid relid)
 		reading->busy = true;
 	else
 		watch_relation(relid);
+	return !reading->busy;
+}
+
+/* lock_indexes_now: locks the indexes of an index table likewise, which REINDEX locks without the table */
+static bool
+lock_indexes_now(Reading *reading, Oid index_table)
+{
+	Relation	rel = try_relation_open(index_table, NoLock);
+	ListCell   *cell;
+
+	if (rel == NULL)
+		return false;
+	foreach(cell, RelationGetIndexList(rel))
+	{
+		if (!ConditionalLockRelationOid(lfirst_oid(cell), AccessShareLock))
+			reading->busy = true;
+	}
+	relation_close(rel, NoLock);
 	return !reading->busy;
 }
 
