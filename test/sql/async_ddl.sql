@@ -29,7 +29,7 @@ BEGIN
 END $$;
 
 -- ---- one of two, the last asynchronous one, the last one, with changes queued
-SELECT make();
+SELECT make() \gset
 SELECT * FROM queues();
 SELECT indextable.drop('two') \gset
 SELECT * FROM queues();
@@ -60,20 +60,20 @@ CALL pg_temp.no_rows('queues()');
 CALL pg_temp.no_rows('pg_temp.leftovers()');
 \d fact
 DROP TABLE fact;
-SELECT make();
+SELECT make() \gset
 DROP TABLE fact;
 CALL pg_temp.no_rows('queues()');
 CALL pg_temp.no_rows('pg_temp.leftovers()');
-SELECT make();
+SELECT make() \gset
 DROP TABLE two, fact, one;
 CALL pg_temp.no_rows('queues()');
-SELECT make();
+SELECT make() \gset
 ALTER TABLE fact RENAME TO renamed;
 DROP TABLE renamed CASCADE;
 CALL pg_temp.no_rows('queues()');
 
 -- ---- rolled back, after writing and before
-SELECT make();
+SELECT make() \gset
 BEGIN;
 INSERT INTO fact VALUES (4, '{"k": 4}');
 SELECT indextable.drop('one'), indextable.drop('two') \gset
@@ -109,7 +109,7 @@ SELECT indextable.drain();
 DROP TABLE fact;
 -- made and dropped in one transaction
 BEGIN;
-SELECT make();
+SELECT make() \gset
 INSERT INTO fact VALUES (8, '{"k": 8}');
 SELECT indextable.drop('one') \gset
 UPDATE fact SET doc = '{"k": 9}' WHERE id = 8;
@@ -129,7 +129,7 @@ DROP TABLE fact;
 CALL pg_temp.no_rows('pg_temp.leftovers()');
 
 -- ---- the extension: queue tables are no members of it, but go with it
-SELECT make();
+SELECT make() \gset
 SELECT count(*) FROM pg_depend d, indextable_internal.fact f WHERE d.classid = 'pg_class'::regclass AND d.objid IN (f.queue, f.spare)
 	AND d.refclassid = 'pg_extension'::regclass AND d.deptype = 'a';
 BEGIN;
@@ -152,7 +152,7 @@ DO $$ BEGIN PERFORM indextable.create('x', queue, '{k}') FROM indextable_interna
 DROP TABLE fact;
 
 -- ---- other names, other places
-SELECT make();
+SELECT make() \gset
 ALTER TABLE fact RENAME TO facts;
 INSERT INTO facts VALUES (4, '{"k": "renamed"}');
 ALTER TABLE facts RENAME id TO number;
@@ -204,7 +204,7 @@ CALL pg_temp.no_rows('queues()');
 
 -- ---- who may drain: the fact table's owner, and nobody for others
 SET ROLE regress_it_owner;
-SELECT make();
+SELECT make() \gset
 GRANT SELECT, INSERT, UPDATE, DELETE, TRUNCATE ON fact TO regress_it_other;
 GRANT SELECT ON one TO regress_it_other;
 RESET ROLE;

@@ -64,11 +64,11 @@ CREATE FUNCTION write(i int) RETURNS void LANGUAGE sql AS $$
 	DELETE FROM doc WHERE a = 10 - i AND b = 'b0';
 	DELETE FROM doc WHERE a = 100 + i - 1 AND b = 'b3';
 $$;
-SELECT write(0);
+SELECT write(0) \gset
 SELECT * FROM states();
 CALL indextable.build('part', 1);
 CALL pg_temp.no_rows($$differences() WHERE index_table IN ('norm', 'part')$$);
-SELECT write(1);
+SELECT write(1) \gset
 BEGIN;
 UPDATE doc SET doc = doc || '{"v": "all"}';
 SAVEPOINT s;
@@ -79,18 +79,18 @@ INSERT INTO doc VALUES (101, 'b1', '{"k": "again", "n": 10100, "v": "again", "ta
 COMMIT;
 CALL pg_temp.no_rows($$differences() WHERE index_table IN ('norm', 'part')$$);
 CALL indextable.build('deno', 2);
-SELECT write(2);
+SELECT write(2) \gset
 CALL indextable.build('tags', 1000000, '1 millisecond');
 CALL indextable.build('uniq', batch_size => 5, pause => '0');
 SELECT * FROM states();
 SELECT indextable.drain('doc') > 0 AS some;
 SELECT count(*) > 0 AS some FROM filt;
-SELECT write(3);
+SELECT write(3) \gset
 CALL indextable.build('filt', NULL, NULL);
 CALL indextable.build('asyn', 3);
 SELECT * FROM states();
 CALL pg_temp.no_rows('differences()');
-SELECT write(4);
+SELECT write(4) \gset
 SELECT index_table, count(*) FROM differences() GROUP BY index_table;
 SELECT indextable.drain('doc') > 0 AS some;
 CALL pg_temp.no_rows('differences()');

@@ -27,7 +27,7 @@ CREATE VIEW remains AS
 			OR refclassid = 'pg_class'::regclass AND NOT EXISTS (SELECT FROM pg_class WHERE oid = refobjid);
 
 -- ---- refused without CASCADE; with it, index tables are plain tables
-SELECT make();
+SELECT make() \gset
 \set VERBOSITY terse
 DROP EXTENSION indextable;
 \set VERBOSITY default
@@ -49,7 +49,7 @@ SELECT relname FROM pg_class WHERE relnamespace = 'ext'::regnamespace AND relkin
 -- ---- made again; dropped, made again and used in one transaction
 CREATE EXTENSION indextable;
 SELECT index_table, state FROM indextable.index_tables;
-SELECT make();
+SELECT make() \gset
 BEGIN;
 INSERT INTO f VALUES (3, '{"k": 3}');
 DROP EXTENSION indextable CASCADE;
@@ -65,7 +65,7 @@ DROP TABLE f;
 CALL pg_temp.no_rows('pg_temp.leftovers()');
 
 -- ---- rolled back to a savepoint
-SELECT make();
+SELECT make() \gset
 BEGIN;
 INSERT INTO f VALUES (3, '{"k": 3}');
 SAVEPOINT s;
@@ -89,7 +89,7 @@ COMMIT;
 CALL pg_temp.no_rows('pg_temp.leftovers()');
 CREATE SCHEMA ext_more;
 SET search_path = ext_more, ext;
-SELECT make();
+SELECT make() \gset
 BEGIN;
 INSERT INTO f VALUES (7, '{"k": 7}');
 SAVEPOINT s;
@@ -109,7 +109,7 @@ SELECT * FROM remains WHERE name ~ 'queue_[0-9]' OR what = 'dependency';
 
 -- ---- what is its own is refused to superusers, too; %s is the queue table of f
 SET search_path = ext;
-SELECT make();
+SELECT make() \gset
 CREATE FUNCTION refused(command text) RETURNS text LANGUAGE plpgsql AS $$
 BEGIN
 	EXECUTE replace(command, '%s', (SELECT queue::text FROM indextable_internal.fact));
@@ -214,7 +214,7 @@ DROP TABLE g;
 CALL pg_temp.no_rows('pg_temp.leftovers()');
 
 -- ---- definitions that are left where no event trigger fires are forgotten by whoever comes next
-SELECT make();
+SELECT make() \gset
 CREATE TABLE g (id int PRIMARY KEY, doc jsonb);
 SET session_replication_role = replica;
 DROP TABLE f;

@@ -12,7 +12,7 @@ BEGIN
 END $$;
 
 -- ---- drop() and DROP TABLE, one after the other
-SELECT make();
+SELECT make() \gset
 SELECT * FROM pg_temp.leftovers();
 SELECT indextable.drop('two') \gset
 SELECT * FROM pg_temp.leftovers();
@@ -31,16 +31,16 @@ CALL pg_temp.no_rows('pg_temp.leftovers()');
 SELECT count(*) FROM pg_class WHERE relname IN ('one', 'two');
 
 -- ---- both at once, in either order; IF EXISTS; CASCADE
-SELECT make();
+SELECT make() \gset
 DROP TABLE one, fact, two;
 CALL pg_temp.no_rows('pg_temp.leftovers()');
-SELECT make();
+SELECT make() \gset
 DROP TABLE IF EXISTS two, nope, one;
 CALL pg_temp.no_rows('pg_temp.leftovers()');
 DROP TABLE fact;
 
 -- ---- what depends on an index table keeps it, or goes with CASCADE
-SELECT make();
+SELECT make() \gset
 CREATE VIEW shown AS SELECT k FROM one;
 SELECT indextable.drop('one');
 \echo :LAST_ERROR_SQLSTATE
@@ -51,7 +51,7 @@ DROP TABLE fact CASCADE;
 CALL pg_temp.no_rows('pg_temp.leftovers()');
 
 -- ---- in a transaction, after writing; rolled back
-SELECT make();
+SELECT make() \gset
 BEGIN;
 INSERT INTO fact VALUES (4, '{"k": 4}');
 SELECT indextable.drop('one') \gset
@@ -81,7 +81,7 @@ INSERT INTO fact VALUES (7, '{"k": 7}');
 DROP TABLE fact;
 -- made and dropped in one transaction, with writes between
 BEGIN;
-SELECT make();
+SELECT make() \gset
 INSERT INTO fact VALUES (8, '{"k": 8}');
 SELECT * FROM one ORDER BY id;
 SELECT indextable.drop('one') \gset
@@ -101,7 +101,7 @@ DROP TABLE fact;
 CALL pg_temp.no_rows('pg_temp.leftovers()');
 
 -- ---- DROP SCHEMA, DROP OWNED
-SELECT make();
+SELECT make() \gset
 CREATE SCHEMA droptest_other;
 SELECT indextable.create('droptest_other.three', 'fact', '{k}') \gset
 DROP SCHEMA droptest_other;
@@ -114,14 +114,14 @@ CALL pg_temp.no_rows('pg_temp.leftovers()');
 CREATE ROLE regress_it_dropper;
 GRANT ALL ON SCHEMA droptest TO regress_it_dropper;
 SET ROLE regress_it_dropper;
-SELECT make();
+SELECT make() \gset
 DROP OWNED BY regress_it_dropper;
 RESET ROLE;
 CALL pg_temp.no_rows('pg_temp.leftovers()');
 -- an owner who is no superuser drops, too
 GRANT ALL ON SCHEMA droptest TO regress_it_dropper;
 SET ROLE regress_it_dropper;
-SELECT make();
+SELECT make() \gset
 INSERT INTO fact VALUES (10, '{"n": "x"}');
 SELECT indextable.drop('one') \gset
 DROP TABLE two;
@@ -190,7 +190,7 @@ SELECT command, noticed(command) FROM (VALUES
 DROP TABLE plain;
 
 -- ---- the extension: its members are safe; dropping it is refused while there are index tables
-SELECT make();
+SELECT make() \gset
 \set VERBOSITY terse
 DROP EXTENSION indextable;
 \set VERBOSITY default

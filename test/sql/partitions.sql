@@ -102,7 +102,7 @@ CREATE FUNCTION make() RETURNS void LANGUAGE sql AS $$
 	SELECT indextable.create('f_w', 'f', '{k,@note}', filter => '(doc -> ''live'')::boolean');
 	SELECT indextable.create('f_q', 'f', '{k}', include => '{u}', maintenance => 'async');
 $$;
-SELECT make();
+SELECT make() \gset
 :check
 SELECT entries();
 SELECT * FROM triggers('f');
@@ -254,7 +254,7 @@ CREATE FUNCTION fill() RETURNS void LANGUAGE sql AS $$
 	TRUNCATE f;
 	INSERT INTO f (id, region, doc, note) SELECT i, r(i), d(i), 'n' || i FROM generate_series(1, 250, 5) i;
 $$;
-SELECT fill();
+SELECT fill() \gset
 :check
 SELECT entries();
 TRUNCATE f_a;
@@ -264,16 +264,16 @@ TRUNCATE f_c;
 TRUNCATE f_x1, f_x0;
 :check
 SELECT entries();
-SELECT fill();
+SELECT fill() \gset
 TRUNCATE f_c1, f_c;
 :check
-SELECT fill();
+SELECT fill() \gset
 TRUNCATE f_a, f;
 :check
 SELECT entries();
-SELECT fill();
+SELECT fill() \gset
 TRUNCATE f, f_c1;
-SELECT fill();
+SELECT fill() \gset
 BEGIN;
 TRUNCATE f_c;
 SAVEPOINT s;
@@ -298,7 +298,7 @@ TRUNCATE f_cd;
 :check
 DROP TRIGGER z_refuse ON f_x1;
 -- with a table that a foreign key of a leaf refers to
-SELECT fill();
+SELECT fill() \gset
 CREATE TABLE ref (id int PRIMARY KEY);
 INSERT INTO ref SELECT generate_series(1, 250);
 ALTER TABLE f_c1 ADD FOREIGN KEY (id) REFERENCES ref;
@@ -306,7 +306,7 @@ TRUNCATE ref;
 TRUNCATE ref, f_c1;
 :check
 INSERT INTO ref SELECT generate_series(1, 250);
-SELECT fill();
+SELECT fill() \gset
 TRUNCATE ref CASCADE;
 :check
 SELECT entries();
@@ -319,7 +319,7 @@ ALTER TABLE f DROP CONSTRAINT f_id_fkey;
 SELECT entries();
 
 -- ---- user triggers that change the same row, or others in another partition
-SELECT fill();
+SELECT fill() \gset
 CREATE FUNCTION meddle() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
 	IF pg_trigger_depth() = 1 THEN
@@ -348,7 +348,7 @@ UPDATE f SET region = 'b' WHERE region = 'c' AND id % 2 = 0;
 DROP TRIGGER b ON f;
 
 -- ---- verify() and repair() over partitions
-SELECT fill();
+SELECT fill() \gset
 SELECT count(*) FROM (SELECT indextable.verify('f_k', 50) UNION ALL SELECT indextable.verify('f_d', 10)) v;
 SET session_replication_role = replica;
 ALTER TABLE f_c1 DISABLE TRIGGER ALL;
@@ -836,7 +836,7 @@ SELECT indextable.drop('f_k') \gset
 SELECT * FROM triggers('f');
 INSERT INTO f (id, region, doc) VALUES (1, 'nothing', '{}');
 DELETE FROM expected WHERE index_table = 'f_p';
-SELECT make();
+SELECT make() \gset
 :check
 SELECT entries();
 CREATE TABLE f_z PARTITION OF f FOR VALUES IN ('last');
