@@ -110,7 +110,16 @@ extern int no_such_variable
 #define HAS_LAST_SCAN			1
 /* Since 16 a column above an outer join, which may have made it NULL, is another one than below. */
 #define is_scanned_value(var)	((var)->varnullingrels == NULL)
-#define as_scanned(root, node)	remove_nulling_relids(node, (root)->outer_join_rels, NULL)
+#define as_scanned(root, node)	remove_nulling_relids(node, nulling_relids(root), NULL)
+#endif
+
+/* nulling_relids: returns what may make a column NULL above a scan; since 18 grouping sets, too */
+#if PG_VERSION_NUM < 180000
+#define nulling_relids(root)	((root)->outer_join_rels)
+#else
+#define nulling_relids(root) \
+	((root)->group_rtindex > 0 ? bms_add_member(bms_copy((root)->outer_join_rels), (root)->group_rtindex) : \
+	 (root)->outer_join_rels)
 #endif
 
 /* grouping_keys: returns the grouping columns of a query; since 16 without those that are redundant */
