@@ -93,10 +93,11 @@ replace_bare_copy(Oid existing, Relation fact)
 	char	   *name;
 	bool		has_rows;
 
-	if (!is_bare_copy(existing, RelationGetRelid(fact)))
+	/* Who owns the fact table owns the copy, too. */
+	if (!is_bare_copy(existing, RelationGetRelid(fact)) || !lock_if_exists(existing, AccessExclusiveLock) ||
+		!is_bare_copy(existing, RelationGetRelid(fact)))
 		return existing;
 	name = quoted_relation(existing);
-	run_sql(GetUserId(), "LOCK TABLE %s", name);
 	SPI_connect();
 	has_rows = execute_with_latest_snapshot(psprintf("SELECT FROM %s LIMIT 1", name), 0, NULL, NULL) > 0;
 	SPI_finish();
