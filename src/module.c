@@ -11,11 +11,11 @@
 #include "miscadmin.h"
 
 #include "indextable.h"
+#include "queue/worker_slots.h"
 #include "maintain/at_commit.h"
 #include "maintain/batch.h"
 #include "maintain/in_step.h"
 #include "queue/append.h"
-#include "queue/commit_prepared.h"
 #include "queue/shared_memory.h"
 #include "read/aggregate_path.h"
 #include "read/found_rows.h"

@@ -40,7 +40,6 @@
 #include "../indextable.h"
 #include "../read/missed.h"
 #include "../util/role.h"
-#include "field_at.h"
 #include "judge.h"
 #include "sample.h"
 

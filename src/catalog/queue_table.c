@@ -18,7 +18,7 @@
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
-#include "../util/citus_shards.h"
+#include "../util/citus.h"
 #include "../util/dependencies.h"
 #include "../util/sql.h"
 #include "fact_rows.h"

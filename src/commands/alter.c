@@ -51,7 +51,7 @@
 #include "../util/sql.h"
 #include "../util/subxact.h"
 #include "alter_in_place.h"
-#include "build_distributed.h"
+#include "create_distributed.h"
 #include "drop.h"
 #include "replace.h"
 #include "replaceable.h"

@@ -66,7 +66,7 @@
 #include "../util/wait_point.h"
 #include "build.h"
 #include "build_batch.h"
-#include "build_distributed.h"
+#include "create_distributed.h"
 #include "drop.h"
 #include "progress.h"
 #include "replace.h"

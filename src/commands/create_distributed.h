@@ -16,4 +16,7 @@ extern void check_distributed(DefinitionRow *row, FactDef *factdef, Relation fac
 extern void register_distributed(DefinitionRow *row, IndexDef *def, Relation fact, Relation index_table,
 								 int nshards);
 
+extern void refuse_distributed(Oid index_table, const char *function);
+extern void build_distributed(Oid index_table, Oid fact_table);
+
 #endif							/* INDEXTABLE_CREATE_DISTRIBUTED_H */

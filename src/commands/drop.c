@@ -30,7 +30,6 @@
 #include "../maintain/install_triggers.h"
 #include "../queue/tables.h"
 #include "../util/citus.h"
-#include "../util/citus_shards.h"
 #include "../util/lock.h"
 #include "../util/relation.h"
 #include "../util/settings.h"

@@ -27,7 +27,6 @@
 #include "../catalog/definition_rows.h"
 #include "../catalog/named.h"
 #include "../catalog/owner.h"
-#include "../catalog/undefined.h"
 #include "../definition/cache.h"
 #include "../definition/partition_spec.h"
 #include "../definition/create_call.h"

@@ -8,10 +8,14 @@
 #ifndef INDEXTABLE_ON_DROP_H
 #define INDEXTABLE_ON_DROP_H
 
+#include "nodes/nodes.h"
+#include "nodes/pg_list.h"
+
 struct DropStmt;
 struct Node;
 
 extern bool names_tables(struct Node *command);
 extern void prepare_drop(struct DropStmt *stmt);
+extern List *lost_partitions(List *dropped);
 
 #endif							/* INDEXTABLE_ON_DROP_H */

@@ -43,7 +43,7 @@
 #include "../definition/cache.h"
 #include "../indextable.h"
 #include "../maintain/guard.h"
-#include "../util/citus_shards.h"
+#include "../util/citus.h"
 #include "../util/settings.h"
 #include "../util/sql.h"
 #include "own_objects.h"
@@ -391,7 +391,7 @@ refuse_queue(bool drop, const char *name, Oid fact)
 /*
  * refuse_forged_trigger
  *		Refuses to have users make triggers as they carry definitions of index tables to the
- *		nodes of Citus, where they are believed: see queue/adopt_distributed.c.
+ *		nodes of Citus, where they are believed: see queue/distributed.c.
  *
  * Those of shards, which Citus makes as the owner of the table, have other names.
  */

@@ -17,7 +17,7 @@
 #include "utils/rel.h"
 
 #include "../indextable.h"
-#include "../util/nearest.h"
+#include "../util/arguments.h"
 #include "../util/sql.h"
 #include "columns.h"
 

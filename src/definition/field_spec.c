@@ -28,10 +28,10 @@
 #include "utils/syscache.h"
 
 #include "../indextable.h"
+#include "../util/arguments.h"
 #include "../util/sql.h"
 #include "field_spec.h"
 #include "field_text.h"
-#include "type_hint.h"
 #include "users_text.h"
 
 /* The longest field. */
@@ -52,6 +52,33 @@ static void parse_tail(FieldSpec *spec, const char *tail);
 static void check_type_name(const char *text, TypeName *type);
 static ResTarget *parse_tail_expression(const char *text, const char *tail);
 static char *name_after_as(const char *tail, const char **as);
+
+/* What a type is called elsewhere. */
+static const char *const others[][2] = {
+	{"string", "text"}, {"str", "text"}, {"varchar2", "text"}, {"nvarchar", "text"}, {"nvarchar2", "text"}, {"nchar", "text"},
+	{"clob", "text"}, {"nclob", "text"}, {"ntext", "text"}, {"tinytext", "text"}, {"mediumtext", "text"}, {"longtext", "text"},
+	{"symbol", "text"}, {"keyword", "text"}, {"enum", "text"}, {"objectid", "text"},
+	{"number", "numeric"}, {"num", "numeric"}, {"decimal128", "numeric"}, {"bigdecimal", "numeric"}, {"smallmoney", "numeric"},
+	{"currency", "numeric"},
+	{"long", "bigint"}, {"int64", "bigint"}, {"uint32", "bigint"}, {"bigserial", "bigint"}, {"serial8", "bigint"},
+	{"uint64", "numeric"},
+	{"int32", "integer"}, {"uint16", "integer"}, {"mediumint", "integer"}, {"serial", "integer"}, {"serial4", "integer"},
+	{"short", "smallint"}, {"int16", "smallint"}, {"int1", "smallint"}, {"tinyint", "smallint"}, {"byte", "smallint"},
+	{"smallserial", "smallint"}, {"serial2", "smallint"},
+	{"double", "double precision"}, {"float64", "double precision"}, {"binary_double", "double precision"},
+	{"single", "real"}, {"float32", "real"}, {"binary_float", "real"},
+	{"logical", "boolean"},
+	{"datetime", "timestamptz"}, {"datetime2", "timestamp"}, {"datetimeoffset", "timestamptz"}, {"smalldatetime", "timestamp"},
+	{"instant", "timestamptz"}, {"isodate", "timestamptz"}, {"timestamp_tz", "timestamptz"}, {"timestamp_ntz", "timestamp"},
+	{"localdate", "date"}, {"localdatetime", "timestamp"},
+	{"guid", "uuid"}, {"uniqueidentifier", "uuid"},
+	{"object", "jsonb"}, {"array", "jsonb"}, {"map", "jsonb"}, {"any", "jsonb"}, {"variant", "jsonb"}, {"bson", "jsonb"}
+};
+
+static const char *const usual[] = {
+	"text", "varchar", "integer", "int", "int2", "int4", "int8", "bigint", "smallint", "numeric", "decimal", "real", "float4", "float8",
+	"bool", "boolean", "uuid", "date", "time", "timestamp", "timestamptz", "interval", "jsonb", "bytea", "inet"
+};
 
 /*
  * check_name_length
@@ -544,4 +571,24 @@ field_of_type(const char *text, const char *type, bool elements)
 	(void) name_after_as(text +spec->tail, &as);
 	return array_literal(list_make1(psprintf("%.*s%s::%s%s%s", spec->tail, text, elements && !spec->multi ? "[*]" : "",
 											 type, *as == '\0' ? "" : " ", as)));
+}
+
+/*-------------------------------------------------------------------------
+ * Guesses which type a user means who has written one of another language or database.
+ *-------------------------------------------------------------------------
+ */
+
+/* nearest_type: returns the type that is meant by the name of one that does not exist, or NULL */
+const char *
+nearest_type(const char *name)
+{
+	Nearest		nearest = {.written = name};
+	int			i;
+
+	for (i = 0; i < (int) lengthof(others); i++)
+		if (pg_strcasecmp(others[i][0], name) == 0)
+			return others[i][1];
+	for (i = 0; i < (int) lengthof(usual); i++)
+		try_name(&nearest, usual[i]);
+	return nearest.name;
 }

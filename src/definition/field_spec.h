@@ -16,4 +16,8 @@ extern char *name_field(const char *text, const char *name);
 extern char *field_of_type(const char *text, const char *type, bool elements);
 extern FieldSpec *parse_field_spec(const char *text, bool with_type);
 
+#define USUAL_TYPES		"Use text, jsonb, or a type such as integer, numeric, boolean, uuid, date or timestamptz."
+
+extern const char *nearest_type(const char *name);
+
 #endif							/* INDEXTABLE_FIELD_SPEC_H */

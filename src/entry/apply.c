@@ -29,7 +29,6 @@
 #include "utils/sortsupport.h"
 
 #include "../definition/index_partition.h"
-#include "../definition/routing.h"
 #include "../indextable.h"
 #include "apply.h"
 #include "diff.h"

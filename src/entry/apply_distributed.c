@@ -27,7 +27,7 @@
 #include "utils/typcache.h"
 
 #include "../indextable.h"
-#include "../util/citus_shards.h"
+#include "../util/citus.h"
 #include "../util/sql.h"
 #include "apply_distributed.h"
 

@@ -36,7 +36,7 @@
 #include "utils/snapmgr.h"
 
 #include "../definition/fact_partition.h"
-#include "../definition/routing.h"
+#include "../definition/index_partition.h"
 #include "../definition/tree_age.h"
 #include "../indextable.h"
 #include "../util/relation.h"

@@ -38,7 +38,7 @@
 #include "utils/rel.h"
 #include "utils/typcache.h"
 
-#include "../definition/routing.h"
+#include "../definition/index_partition.h"
 #include "../indextable.h"
 #include "../util/role.h"
 #include "../util/sql.h"

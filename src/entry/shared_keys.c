@@ -12,7 +12,7 @@
  * entry.
  *
  * So the entries of such a row are written once more before the transaction commits
- * or is prepared (maintain/shared_key_entries.c); those that exist stay as they
+ * or is prepared (maintain/at_commit.c); those that exist stay as they
  * are.  By then the deferred check has passed: it has waited for any transaction
  * that was deleting the other row, and would have failed if that row had remained.
  * Entries are written only for rows of this transaction, which no other transaction

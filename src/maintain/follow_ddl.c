@@ -30,13 +30,12 @@
 #include "../indextable.h"
 #include "../util/arguments.h"
 #include "../util/citus.h"
-#include "../util/citus_shards.h"
 #include "../util/inherit.h"
 #include "../util/sql.h"
 #include "../util/subxact.h"
-#include "distributed_triggers.h"
 #include "follow_ddl.h"
 #include "install_triggers.h"
+#include "shard.h"
 
 static void load_definition(void *arg);
 static List *present_specs(Field *fields, int n, Relation fact, bool names_changed);

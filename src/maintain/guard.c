@@ -16,7 +16,7 @@
 #include "storage/lockdefs.h"
 #include "utils/rel.h"
 
-#include "../catalog/undefined.h"
+#include "../catalog/comment_call.h"
 #include "../definition/index_partition.h"
 #include "../indextable.h"
 #include "guard.h"

@@ -28,11 +28,10 @@
 #include "../indextable.h"
 #include "../queue/tables.h"
 #include "../util/citus.h"
-#include "../util/citus_shards.h"
 #include "../util/inherit.h"
 #include "../util/sql.h"
-#include "distributed_triggers.h"
 #include "install_triggers.h"
+#include "shard.h"
 
 static bool has_trigger(Oid relid, const char *name, char enabled);
 static bool is_own_trigger(Oid relid, const char *name);

@@ -4,7 +4,7 @@
  *	  Warns of index tables that a dump brings without their definitions, and refuses to write
  *	  their fact tables.
  *
- * Users are given the statements that make such tables index tables again (catalog/undefined.c):
+ * Users are given the statements that make such tables index tables again (catalog/comment_call.c):
  * at once, when the restore creates the guard, and whenever they write to one of the two tables.
  *
  * A fact table that was restored without its index tables lacks nothing: it is written as if it
@@ -18,7 +18,7 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
-#include "../catalog/undefined.h"
+#include "../catalog/comment_call.h"
 #include "../definition/invalidation.h"
 #include "restored.h"
 

@@ -47,7 +47,7 @@
 #include "append.h"
 #include "backlog.h"
 #include "lost.h"
-#include "shard_append.h"
+#include "shard_queue.h"
 #include "worker_slots.h"
 
 /* A subtransaction that has collected more than this writes it before it goes on. */

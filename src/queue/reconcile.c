@@ -45,7 +45,7 @@
 #include "../indextable.h"
 #include "../util/wait_point.h"
 #include "reconcile.h"
-#include "shard_scan.h"
+#include "shard_queue.h"
 
 /* With fewer keys, it costs too much to find out whether there are many in a page of an index. */
 #define MANY_KEYS 128

@@ -80,14 +80,14 @@
 #include "../catalog/owner.h"
 #include "../definition/resolve.h"
 #include "../indextable.h"
-#include "../util/citus_shards.h"
+#include "../util/citus.h"
 #include "../util/role.h"
 #include "../util/sql.h"
 #include "../util/wait_point.h"
 #include "batch_keys.h"
 #include "rejections.h"
+#include "shard_queue.h"
 #include "shard_drain.h"
-#include "shard_scan.h"
 
 /* For so long a drain waits for prepared transactions, in ms, and so often it looks. */
 #define PREPARED_WAIT		1000

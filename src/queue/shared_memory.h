@@ -35,7 +35,7 @@ typedef struct WorkerSlot
 	Latch	   *latch;			/* NULL: the worker has not taken the slot yet */
 } WorkerSlot;
 
-/* What keeps the batches of a queue from being applied; see trouble.c. */
+/* What keeps the batches of a queue from being applied; see activity.c. */
 typedef struct Trouble
 {
 	TimestampTz since;			/* when the first of them failed; 0: the last

@@ -27,5 +27,6 @@ extern bool slot_take(int slot, uint64 use);
 extern bool worker_woken(void);
 extern void worker_note_leaving(bool leaving);
 extern bool worker_may_stay(bool idle);
+extern void prepared_init(void);
 
 #endif							/* INDEXTABLE_WORKER_SLOTS_H */

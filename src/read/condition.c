@@ -25,7 +25,6 @@
 #include "../entry/json_cast.h"
 #include "../indextable.h"
 #include "condition.h"
-#include "key_hint.h"
 #include "key_set.h"
 
 static const char *column_name(IndexDef *def, int field);

@@ -27,7 +27,7 @@
 #include "utils/snapmgr.h"
 #include "utils/tuplestore.h"
 
-#include "../definition/routing.h"
+#include "../definition/index_partition.h"
 #include "../entry/document.h"
 #include "../entry/entries.h"
 #include "../entry/extract.h"

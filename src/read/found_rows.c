@@ -47,7 +47,7 @@
 #include "utils/rel.h"
 #include "utils/typcache.h"
 
-#include "../definition/routing.h"
+#include "../definition/index_partition.h"
 #include "../indextable.h"
 #include "../maintain/in_step.h"
 #include "../util/settings.h"

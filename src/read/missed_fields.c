@@ -28,7 +28,7 @@
 
 #include "../definition/field_text.h"
 #include "../indextable.h"
-#include "../util/nearest.h"
+#include "../util/arguments.h"
 #include "field_match.h"
 #include "missed.h"
 #include "missed_fields.h"

@@ -28,5 +28,7 @@ extern bool is_castable_field(Field *field);
 extern Taken take_scalar(Field *field, StrategyNumber strategy, JsonbValue *scalar, Datum *result);
 extern Taken take_float(Field *field, int bits, StrategyNumber strategy, double value, Datum *result);
 extern Taken take_numeric(Field *field, StrategyNumber strategy, Numeric value, Datum *result);
+extern bool number_of_field(IndexDef *def, Field *field, Node *expr, Index varno, int *bits, bool *lossy);
+extern StrategyNumber number_strategy(Oid operator);
 
 #endif							/* INDEXTABLE_SCALAR_VALUE_H */

@@ -8,11 +8,17 @@
 #ifndef INDEXTABLE_SCAN_KEPT_H
 #define INDEXTABLE_SCAN_KEPT_H
 
+#include "../indextable.h"
 #include "scan_state.h"
 
 extern void keep_begin(IndexTableScan *scan);
 extern TupleTableSlot *keep_next(IndexTableScan *scan, TupleTableSlot *(*find) (IndexTableScan *scan));
 extern void keep_restart(IndexTableScan *scan);
 extern void keep_end(IndexTableScan *scan);
+
+typedef struct SeenRows SeenRows;
+
+extern SeenRows *seen_rows_begin(IndexDef *def, MemoryContext cxt);
+extern bool seen_row(SeenRows *seen, TupleTableSlot *entry);
 
 #endif							/* INDEXTABLE_SCAN_KEPT_H */

@@ -48,7 +48,6 @@
 #include "scan_kept.h"
 #include "scan_node.h"
 #include "scan_state.h"
-#include "seen_rows.h"
 #include "served.h"
 #include "soft_definition.h"
 

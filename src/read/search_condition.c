@@ -30,7 +30,7 @@
 #include "contained.h"
 #include "fact_checks.h"
 #include "field_match.h"
-#include "number_match.h"
+#include "scalar_value.h"
 #include "search_condition.h"
 
 static List *implied_by_operator(IndexDef *def, Oid operator, Oid collation, Node *expr, Node *value, bool array,
@@ -106,7 +106,7 @@ compared_conditions(PlannerInfo *root, IndexDef *def, Node *clause, Relation fac
  *
  * 1.  The expression is the field.  The comparison is the condition itself.
  *
- * 2.  It is a number that the field is, too: see number_match.c.  A comparison with the number
+ * 2.  It is a number that the field is, too: see scalar_value.c.  A comparison with the number
  * is one with the field, by a value that take_number() makes.  If the cast is one of JSON, the
  * row is checked for the error that this cast may raise.
  *

@@ -18,4 +18,16 @@ extern char *text_arg(FunctionCallInfo fcinfo, int arg, const char *missing);
 extern List *field_list(FunctionCallInfo fcinfo, int arg, const char *name);
 extern const char *check_allowed_value(const char *what, const char *value, const char *const *allowed);
 
+/* The nearest of some names to the one that was written. */
+typedef struct Nearest
+{
+	const char *written;
+	const char *name;			/* NULL: none is near */
+	int			distance;
+} Nearest;
+
+extern int	name_distance(const char *a, const char *b);
+extern bool is_near(const char *written, const char *name, int distance);
+extern void try_name(Nearest *nearest, const char *name);
+
 #endif							/* INDEXTABLE_ARGUMENTS_H */

@@ -33,7 +33,7 @@
 #include "../catalog/owner.h"
 #include "../catalog/table_access.h"
 #include "../indextable.h"
-#include "../util/citus_shards.h"
+#include "../util/citus.h"
 #include "../util/role.h"
 #include "../util/settings.h"
 #include "../util/sql.h"

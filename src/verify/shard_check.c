@@ -41,7 +41,7 @@
 #include "../indextable.h"
 #include "../queue/drain.h"
 #include "../queue/shard_drain.h"
-#include "../util/citus_shards.h"
+#include "../util/citus.h"
 #include "../util/role.h"
 #include "../util/sql.h"
 #include "compare.h"

@@ -30,7 +30,6 @@
 #include "../entry/extract.h"
 #include "../entry/fact_fetch.h"
 #include "../entry/foreign_scan.h"
-#include "../definition/routing.h"
 #include "../indextable.h"
 #include "../queue/feed_client.h"
 #include "../util/role.h"
