@@ -153,4 +153,19 @@ END $$;
 SELECT pg_relation_size('f_k') < 50 * 8192 AS small;
 CALL pg_temp.compare('f_k', $$SELECT doc ->> 'k', id, doc ->> 'rest' FROM f$$);
 DROP TABLE f;
+
+-- ---- ... and not where entries are only deleted, one or many at a time: that would be work for nothing
+CREATE EXTENSION pageinspect;
+CREATE TABLE f (id int PRIMARY KEY, doc jsonb);
+SELECT indextable.create('f_k', 'f', '{k}') \gset
+ALTER TABLE f_k SET (autovacuum_enabled = off);
+INSERT INTO f SELECT i, jsonb_build_object('k', i) FROM generate_series(1, 2000) i;
+DELETE FROM f WHERE id % 10 = 1;
+DELETE FROM f WHERE id BETWEEN 2 AND 4;
+DELETE FROM f WHERE id = 5;
+DELETE FROM f WHERE id % 10 = 6;
+SELECT count(*) AS pruned FROM generate_series(0, pg_relation_size('f_k')::int / 8192 - 1) b, heap_page_items(get_raw_page('f_k', b)) WHERE lp_flags = 3;
+CALL pg_temp.compare('f_k', $$SELECT doc ->> 'k', id FROM f$$);
+DROP TABLE f;
+DROP EXTENSION pageinspect;
 CALL pg_temp.no_rows('pg_temp.leftovers()');
