@@ -16,7 +16,7 @@ use constant KEPT => 400;    # statements that are remembered
 # not. What DDL may meet besides: objects that are there or not, attached or not; rows that an index table refuses.
 my @always = qw(40001 40P01 23505 57014 57P01 57P02 57P03 55P03 25P02 25P01);
 my @rows = qw(0A000 25001 42809 23514 23503 22P02 22007 22008 54000 21000 27000 42P01 P0001 3B001);
-my @ddl = qw(0A000 42701 25001 42P07 42P01 42809 42704 42P16 42P17 23514 55000 55006 22P02 22007 22008 54000 22023 2BP01);
+my @ddl = qw(0A000 42701 42804 25001 42P07 42P01 42809 42704 42P16 42P17 23514 55000 55006 22P02 22007 22008 54000 22023 2BP01);
 my %expected = (rows => { map { $_ => 1 } @always, @rows }, ddl => { map { $_ => 1 } @always, @ddl }, none => {});
 
 # new NAME, options: number, role, epoch, stop (a file that ends it)

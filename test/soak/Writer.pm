@@ -55,6 +55,9 @@ sub transaction
 	my $level = level();
 	$s->run('rows', "BEGIN ISOLATION LEVEL $level") || return;
 
+	# A generic plan that such a transaction makes beside DETACH PARTITION CONCURRENTLY may crash any server: see Report.pm.
+	$s->run('rows', 'SET LOCAL plan_cache_mode = force_custom_plan') if $level ne 'READ COMMITTED' && enabled('detach') && $s->{dbh};
+
 	# The transaction sees its own changes in the index tables, at any isolation level.
 	if (enabled('reads') && chance(0.03))
 	{
