@@ -266,7 +266,7 @@ CREATE TRIGGER last_statement AFTER UPDATE ON plain FOR EACH STATEMENT EXECUTE F
 -- many statements, whose windows become one
 BEGIN;
 SELECT declare_cursors(name, 'lazy_plain') FROM unnest('{outer, before_statement, before_row, after_row, in_statement, last_statement, second}'::text[]) name;
-SELECT start('outer');
+SELECT start('outer') \gset
 UPDATE plain SET doc = d('a') WHERE id < 60;
 SET LOCAL planner_in_step.started = 'first';
 UPDATE plain SET doc = d('b') WHERE id = 0;
@@ -293,7 +293,7 @@ ROLLBACK;
 BEGIN;
 SELECT declare_cursors('between', 'lazy_below');
 UPDATE above SET doc = d('a') WHERE id = 25;
-SELECT start('between');
+SELECT start('between') \gset
 UPDATE above SET doc = d('a') WHERE id = 50;
 SELECT native, native = fetched('between2') AS same FROM (SELECT fetched('between1') AS native) q;
 ROLLBACK;
@@ -315,7 +315,7 @@ SELECT look('after all');
 -- a plan that has begun keeps the definition that it has begun with
 BEGIN;
 SELECT declare_cursors('kept', 'lazy_plain');
-SELECT start('kept');
+SELECT start('kept') \gset
 SELECT indextable.create('plain_v', 'plain', '{v}') \gset
 SELECT look('with another index table');
 SELECT native, native = fetched('kept2') AS same FROM (SELECT fetched('kept1') AS native) q;

@@ -15,7 +15,7 @@ CREATE FUNCTION create_index_tables() RETURNS void LANGUAGE sql AS $$
 	SELECT indextable.create('by_tag', 'person', '{tags[*], age::int}');
 	SELECT indextable.create('part_by_town', 'part', '{town}', include => '{age::int}');
 $$;
-SELECT create_index_tables();
+SELECT create_index_tables() \gset
 ANALYZE person, part, by_town, by_tag, part_by_town;
 
 -- known: whether the planner knows how many rows have the common town
@@ -149,7 +149,7 @@ SELECT * FROM other();
 CREATE EXTENSION indextable;
 SELECT * FROM other();
 DROP TABLE by_town, by_tag, part_by_town;
-SELECT create_index_tables();
+SELECT create_index_tables() \gset
 SELECT used();
 SELECT * FROM other();
 ROLLBACK;
@@ -177,7 +177,7 @@ CREATE EXTENSION indextable;
 SELECT used();
 SELECT * FROM other();
 DROP TABLE by_town, by_tag, part_by_town;
-SELECT create_index_tables();
+SELECT create_index_tables() \gset
 ANALYZE person, part, by_town, by_tag, part_by_town;
 SELECT known(), used();
 SELECT * FROM other();
