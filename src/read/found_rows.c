@@ -72,6 +72,7 @@ typedef struct Found
 	Query	   *statement;
 	Index		varno;			/* of the fact table */
 	Oid			fact;
+	FactDef    *def;			/* its definition, pinned */
 	List	   *leaves;			/* OIDs, and for each row ... */
 	List	   *keys;			/* ... a list of Const */
 } Found;
@@ -211,9 +212,13 @@ plan_search(Query *statement, Index varno, ParamListInfo params)
 	RangeTblRef *ref = makeNode(RangeTblRef);
 	Query	   *query = makeNode(Query);
 	FactDef    *fact = soft_definition(rte->relid);
-	Relation	rel = relation_open(rte->relid, NoLock);
+	Relation	rel;
 	Node	   *quals = copyObject(statement->jointree->quals);
 	int			i;
+
+	/* There may have been news since the last time, and a lock that is not free. */
+	if (fact == NULL)
+		return NULL;
 
 	ChangeVarNodes(quals, varno, 1, 0);
 	ChangeVarNodes((Node *) rte->securityQuals, varno, 1, 0);
@@ -226,6 +231,7 @@ plan_search(Query *statement, Index varno, ParamListInfo params)
 	query->canSetTag = true;
 	query->jointree = makeFromExpr(list_make1(ref), quals);
 	query->stmt_location = -1;
+	rel = relation_open(rte->relid, NoLock);
 	for (i = 0; i < fact->npk; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel), fact->pk_attno[i] - 1);
@@ -364,9 +370,10 @@ find_rows(QueryDesc *query, PlannedStmt *search, Found *rows)
 	TupleTableSlot *row;
 	bool		few = true;
 
-	if (setting_planner == PLANNER_OFF || (IsolationUsesXactSnapshot() && written_by_us(fact)))
+	if (fact == NULL || setting_planner == PLANNER_OFF || (IsolationUsesXactSnapshot() && written_by_us(fact)))
 		return false;
 	soft_definition_pin(fact, CurrentMemoryContext);
+	rows->def = fact;
 	rel = relation_open(rows->fact, AccessShareLock);
 	desc = CreateQueryDesc(search, query->sourceText, query->snapshot, InvalidSnapshot, None_Receiver, query->params,
 						   query->queryEnv, 0);
@@ -414,7 +421,7 @@ add_row(Found *rows, FactDef *fact, Relation rel, TupleTableSlot *row)
 static void
 add_key_conditions(Found *rows)
 {
-	FactDef    *fact = soft_definition(rows->fact);
+	FactDef    *fact = rows->def;
 	FromExpr   *from = rows->statement->jointree;
 	List	   *quals;
 	Relation	rel;
