@@ -546,3 +546,44 @@ BEGIN ATOMIC
     ORDER BY line.part, line.n, line.sub;
 END;
 COMMENT ON FUNCTION indextable_internal.advise_fields(regclass, text, name, integer) IS 'What advise() says without a key';
+
+-- Totals.
+ALTER TABLE indextable_internal.definition DROP CONSTRAINT definition_strategy_check;
+ALTER TABLE indextable_internal.definition ADD CHECK (strategy IN ('normalized', 'partial', 'denormalized', 'totals'));
+COMMENT ON COLUMN indextable_internal.definition.include      IS 'field specs of the included fields (partial), or of those that are added up (totals)';
+COMMENT ON COLUMN indextable_internal.definition.strategy     IS 'normalized, partial, denormalized or totals';
+COMMENT ON COLUMN indextable.index_tables.strategy     IS 'normalized, partial, denormalized or totals';
+COMMENT ON COLUMN indextable.index_tables.include      IS 'field specs of the included fields, or of those that are added up';
+
+DROP FUNCTION indextable."create"(text, regclass, text[], text, text[], text, text, boolean, integer, text, name, boolean, text, text[], text[], name[], boolean);
+
+CREATE FUNCTION indextable."create"(
+    index_table text,
+    fact_table  regclass,
+    key         text[],
+    strategy    text    DEFAULT NULL,
+    include     text[]  DEFAULT NULL,
+    filter      text    DEFAULT NULL,
+    maintenance text    DEFAULT 'transactional',
+    is_unique   boolean DEFAULT false,
+    partitions  integer DEFAULT 0,
+    on_mismatch text    DEFAULT 'error',
+    document    name    DEFAULT NULL,
+    populate    boolean DEFAULT true,
+    partition_by          text   DEFAULT NULL,
+    partition_bounds      text[] DEFAULT NULL,
+    partition_tablespaces text[] DEFAULT NULL,
+    primary_key           name[] DEFAULT NULL,
+    if_not_exists         boolean DEFAULT false,
+    totals                text[]  DEFAULT NULL
+) RETURNS regclass
+LANGUAGE C VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'indextable_create';
+COMMENT ON FUNCTION indextable."create"(text, regclass, text[], text, text[], text, text, boolean, integer, text, name, boolean, text, text[], text[], name[], boolean, text[]) IS
+'Makes an index table over a table of JSONB documents, fills it, and keeps it in step from then on; returns the index table. Blocks writers of the fact table, not readers, until the transaction ends. NULL for index_table, fact_table or key is an error; other parameters take their default when NULL. The index table itself is partitioned if partitions is a number of hash partitions by its first key field, or if partition_by is RANGE, LIST or HASH of one key field: with partition_bounds as the server writes them, without or with FOR VALUES; a DEFAULT partition is added. partition_tablespaces has one element for each partition, or one for all. primary_key names the columns that identify a row of a partitioned fact table with foreign partitions, which cannot have a primary key; NULL: the primary key. if_not_exists: where there is such an index table already, nothing is done but a notice; an error if the name is taken otherwise, or the definition differs (partitions by RANGE or LIST may). totals: with the strategy totals, which it implies, the table has counts and sums for each key, which may be empty: count(*), count(field), and sum(field) of a smallint, integer, bigint or numeric with a scale';
+
+CREATE FUNCTION indextable.totals(index_table regclass, keys jsonb DEFAULT NULL, OUT key jsonb, OUT rows bigint, OUT counts jsonb, OUT sums jsonb) RETURNS SETOF record
+LANGUAGE C STABLE PARALLEL UNSAFE ROWS 100
+AS 'MODULE_PATHNAME', 'indextable_totals';
+COMMENT ON FUNCTION indextable.totals(regclass, jsonb) IS
+'The totals of each group of a table of totals: its key, how many rows it has, and for each field how many values and their sum, which is null if there is none. keys are the values of some key fields, null for those without a value: only groups that have them; NULL: all groups. Needs SELECT on the table of totals. NULL for index_table gives no rows; a table without totals, or a member of keys that is no key field, is an error';

@@ -63,7 +63,7 @@ CREATE TABLE indextable_internal.definition (
     key          text[]   NOT NULL,
     include      text[],
     filter       text,
-    strategy     text     NOT NULL CHECK (strategy IN ('normalized', 'partial', 'denormalized')),
+    strategy     text     NOT NULL CHECK (strategy IN ('normalized', 'partial', 'denormalized', 'totals')),
     maintenance  text     NOT NULL CHECK (maintenance IN ('transactional', 'async')),
     is_unique    boolean  NOT NULL,
     on_mismatch  text     NOT NULL CHECK (on_mismatch IN ('error', 'skip')),
@@ -81,9 +81,9 @@ COMMENT ON COLUMN indextable_internal.definition.fact_columns IS 'names of the f
 COMMENT ON COLUMN indextable_internal.definition.primary_key  IS 'columns of the fact table''s primary key, by their names in fact_columns';
 COMMENT ON COLUMN indextable_internal.definition.document     IS 'the JSONB column, by its name in fact_columns';
 COMMENT ON COLUMN indextable_internal.definition.key          IS 'key field specs, in order';
-COMMENT ON COLUMN indextable_internal.definition.include      IS 'field specs of the included fields (partial)';
+COMMENT ON COLUMN indextable_internal.definition.include      IS 'field specs of the included fields (partial), or of those that are added up (totals)';
 COMMENT ON COLUMN indextable_internal.definition.filter       IS 'which fact rows have entries; NULL: all';
-COMMENT ON COLUMN indextable_internal.definition.strategy     IS 'normalized, partial or denormalized';
+COMMENT ON COLUMN indextable_internal.definition.strategy     IS 'normalized, partial, denormalized or totals';
 COMMENT ON COLUMN indextable_internal.definition.maintenance  IS 'transactional or async';
 COMMENT ON COLUMN indextable_internal.definition.is_unique    IS 'whether a key may have one entry only';
 COMMENT ON COLUMN indextable_internal.definition.on_mismatch  IS 'what becomes of a value that cannot be a key: error or skip';
@@ -235,18 +235,25 @@ CREATE FUNCTION indextable."create"(
     partition_bounds      text[] DEFAULT NULL,
     partition_tablespaces text[] DEFAULT NULL,
     primary_key           name[] DEFAULT NULL,
-    if_not_exists         boolean DEFAULT false
+    if_not_exists         boolean DEFAULT false,
+    totals                text[]  DEFAULT NULL
 ) RETURNS regclass
 LANGUAGE C VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'indextable_create';
-COMMENT ON FUNCTION indextable."create"(text, regclass, text[], text, text[], text, text, boolean, integer, text, name, boolean, text, text[], text[], name[], boolean) IS
-'Makes an index table over a table of JSONB documents, fills it, and keeps it in step from then on; returns the index table. Blocks writers of the fact table, not readers, until the transaction ends. NULL for index_table, fact_table or key is an error; other parameters take their default when NULL. The index table itself is partitioned if partitions is a number of hash partitions by its first key field, or if partition_by is RANGE, LIST or HASH of one key field: with partition_bounds as the server writes them, without or with FOR VALUES; a DEFAULT partition is added. partition_tablespaces has one element for each partition, or one for all. primary_key names the columns that identify a row of a partitioned fact table with foreign partitions, which cannot have a primary key; NULL: the primary key. if_not_exists: where there is such an index table already, nothing is done but a notice; an error if the name is taken otherwise, or the definition differs (partitions by RANGE or LIST may)';
+COMMENT ON FUNCTION indextable."create"(text, regclass, text[], text, text[], text, text, boolean, integer, text, name, boolean, text, text[], text[], name[], boolean, text[]) IS
+'Makes an index table over a table of JSONB documents, fills it, and keeps it in step from then on; returns the index table. Blocks writers of the fact table, not readers, until the transaction ends. NULL for index_table, fact_table or key is an error; other parameters take their default when NULL. The index table itself is partitioned if partitions is a number of hash partitions by its first key field, or if partition_by is RANGE, LIST or HASH of one key field: with partition_bounds as the server writes them, without or with FOR VALUES; a DEFAULT partition is added. partition_tablespaces has one element for each partition, or one for all. primary_key names the columns that identify a row of a partitioned fact table with foreign partitions, which cannot have a primary key; NULL: the primary key. if_not_exists: where there is such an index table already, nothing is done but a notice; an error if the name is taken otherwise, or the definition differs (partitions by RANGE or LIST may). totals: with the strategy totals, which it implies, the table has counts and sums for each key, which may be empty: count(*), count(field), and sum(field) of a smallint, integer, bigint or numeric with a scale';
 
 CREATE FUNCTION indextable."drop"(index_table regclass) RETURNS void
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'indextable_drop';
 COMMENT ON FUNCTION indextable."drop"(regclass) IS
 'Drops an index table, and the fact table''s triggers with its last one. Plain DROP TABLE does the same. NULL does nothing; a table that is no index table is an error';
+
+CREATE FUNCTION indextable.totals(index_table regclass, keys jsonb DEFAULT NULL, OUT key jsonb, OUT rows bigint, OUT counts jsonb, OUT sums jsonb) RETURNS SETOF record
+LANGUAGE C STABLE PARALLEL UNSAFE ROWS 100
+AS 'MODULE_PATHNAME', 'indextable_totals';
+COMMENT ON FUNCTION indextable.totals(regclass, jsonb) IS
+'The totals of each group of a table of totals: its key, how many rows it has, and for each field how many values and their sum, which is null if there is none. keys are the values of some key fields, null for those without a value: only groups that have them; NULL: all groups. Needs SELECT on the table of totals. NULL for index_table gives no rows; a table without totals, or a member of keys that is no key field, is an error';
 
 CREATE FUNCTION indextable.definition(index_table regclass) RETURNS text
 LANGUAGE C STABLE STRICT PARALLEL UNSAFE
@@ -764,10 +771,10 @@ COMMENT ON COLUMN indextable.index_tables.index_table  IS 'the index table';
 COMMENT ON COLUMN indextable.index_tables.fact_table   IS 'the table it is kept in step with';
 COMMENT ON COLUMN indextable.index_tables.state        IS 'building, active or invalid';
 COMMENT ON COLUMN indextable.index_tables.problem      IS 'why the state is invalid; NULL otherwise';
-COMMENT ON COLUMN indextable.index_tables.strategy     IS 'normalized, partial or denormalized';
+COMMENT ON COLUMN indextable.index_tables.strategy     IS 'normalized, partial, denormalized or totals';
 COMMENT ON COLUMN indextable.index_tables.maintenance  IS 'transactional or async';
 COMMENT ON COLUMN indextable.index_tables.key          IS 'key field specs, in order';
-COMMENT ON COLUMN indextable.index_tables.include      IS 'field specs of the included fields';
+COMMENT ON COLUMN indextable.index_tables.include      IS 'field specs of the included fields, or of those that are added up';
 COMMENT ON COLUMN indextable.index_tables.filter       IS 'which fact rows have entries; NULL: all';
 COMMENT ON COLUMN indextable.index_tables.is_unique    IS 'whether a key may have one entry only';
 COMMENT ON COLUMN indextable.index_tables.on_mismatch  IS 'what becomes of a value that cannot be a key: error or skip';

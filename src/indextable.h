@@ -40,7 +40,8 @@ typedef enum Strategy
 {
 	STRATEGY_NORMALIZED,
 	STRATEGY_PARTIAL,
-	STRATEGY_DENORMALIZED
+	STRATEGY_DENORMALIZED,
+	STRATEGY_TOTALS				/* what to add up: see entry/deltas.c */
 } Strategy;
 
 /* A step of a path into a document. */
@@ -143,6 +144,8 @@ typedef struct IndexDef
 	AttrNumber *pk_attno;		/* the fact table's primary key, fact->npk
 								 * columns */
 	AttrNumber	doc_attno;		/* the document if denormalized, else 0 */
+	AttrNumber	rows_attno;		/* totals: how many rows; else 0 */
+	AttrNumber *count_attno;	/* totals: how many values, by included field */
 	AttrNumber	hint_attno;		/* where the fact row was when its entry was
 								 * written, or 0 */
 
@@ -152,8 +155,7 @@ typedef struct IndexDef
 	AttrNumber *ident;			/* these columns */
 	SortSupportData *ident_sort;	/* sorts as the primary key does */
 	SortSupportData *write_sort;	/* sorts at less cost; see entry/diff.c */
-	bool		brief_text;		/* the first of write_sort is for text, and
-								 * abbreviates it to its first bytes */
+	bool		brief_text;		/* the first of write_sort abbreviates text */
 	uint64		locked;			/* when writers have locked it ... */
 	uint64		index_locked;	/* ... and its primary key: see util/lock.c */
 	Oid			primary_index;	/* the index of the primary key */
@@ -165,8 +167,7 @@ typedef struct IndexDef
 	Size		max_covered_bytes;	/* entries of this size fit easily then */
 	Oid			row_index;		/* async: on the columns pk_attno */
 	ScanKeyData *row_keys;		/* to search it with */
-	HTAB	   *parts;			/* of IndexPartition, as far as they have been
-								 * used; NULL: it is not partitioned */
+	HTAB	   *parts;			/* of IndexPartition; NULL: not partitioned */
 	int			part_field;		/* the key field that it is partitioned by */
 	Bitmapset  *used;			/* columns of the fact table that entries
 								 * depend on, minus
@@ -212,12 +213,10 @@ typedef struct FactDef
 								 * it calls, unless the server's own */
 	char	   *name;
 	Oid			owner;
-	bool		registered;		/* it is in the catalog, perhaps without index
-								 * tables */
+	bool		registered;		/* it is in the catalog */
 	bool		restored;		/* from a dump, and not adopted yet; see
 								 * queue/adopt_restored.c */
-	bool		is_partition;	/* rows may come through a parent, without our
-								 * statement trigger */
+	bool		is_partition;	/* rows may come through a parent */
 	bool		partitioned;
 	bool		distributed;	/* Citus has its rows in shards, the leaves */
 	TupleDesc	desc;			/* its columns if it has leaves */
@@ -254,9 +253,10 @@ typedef struct FactDef
 	int			ndefs;
 	List	   *missing;		/* OIDs of index tables that do not exist */
 	int			nsync;			/* so many are transactional, and come first */
-	struct FactChecks *checks;	/* what its constraints say, or NULL; see
-								 * read/fact_checks.c */
-	IndexDef  **defs;
+	struct FactChecks *checks;	/* of read/fact_checks.c, or NULL */
+	IndexDef  **defs;			/* all but tables of totals */
+	int			ntotals;
+	IndexDef  **totals;			/* these, which are transactional */
 } FactDef;
 
 /* How an index table is, or is to be, partitioned; see definition/partition_spec.c. */

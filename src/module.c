@@ -24,6 +24,7 @@
 #include "read/path.h"
 #include "read/planner_statistics.h"
 #include "read/scan_node.h"
+#include "read/totals_scan.h"
 #include "read/served.h"
 #include "read/unexpanded.h"
 #include "util/settings.h"
@@ -50,6 +51,7 @@ _PG_init(void)
 	path_init();
 	aggregate_path_init();
 	scan_node_init();
+	totals_scan_init();
 	keyed_scan_init();
 	queue_init();
 	batch_init();

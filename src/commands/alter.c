@@ -82,6 +82,7 @@ typedef struct AlterCall
 	bool		locked;			/* both tables are locked already */
 } AlterCall;
 
+static void refuse_totals(Oid index_table);
 static void alter(void *arg);
 static bool has_partitioning_args(FunctionCallInfo fcinfo);
 static bool read_new_partitioning(FunctionCallInfo fcinfo, StoredDefinition *pending, DefinitionRow *row);
@@ -122,6 +123,7 @@ indextable_alter(PG_FUNCTION_ARGS)
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(index_table));
 
 	PreventCommandIfReadOnly("alter()");
+	refuse_totals(index_table);
 	check_citus_index_table(index_table);
 	refuse_distributed(index_table, "alter()");
 	check_servers_unused(catalog_fact_of(index_table), "alter()");
@@ -159,6 +161,19 @@ indextable_alter(PG_FUNCTION_ARGS)
 		alter(&call);
 	}
 	PG_RETURN_VOID();
+}
+
+/* refuse_totals: raises an error for a table of totals: another one is made as fast as it would be changed */
+static void
+refuse_totals(Oid index_table)
+{
+	StoredDefinition *stored = linitial(catalog_read_definitions(InvalidOid, index_table));
+
+	if (strcmp(stored->row.strategy, "totals") == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("table of totals \"%s\" cannot be altered", get_rel_name(index_table)),
+				 errhint("Create another one, and then run SELECT indextable.drop(%s);", quote_literal_cstr(quoted_relation(index_table)))));
 }
 
 /* alter: locks the tables and does what the arguments of the function ask for */

@@ -64,6 +64,7 @@
 #include "../util/sleep.h"
 #include "../util/sql.h"
 #include "../util/wait_point.h"
+#include "../verify/totals.h"
 #include "build.h"
 #include "build_batch.h"
 #include "create_distributed.h"
@@ -146,6 +147,7 @@ Datum
 indextable_rebuild(PG_FUNCTION_ARGS)
 {
 	StoredDefinition *stored;
+	int64		wrong = 0;
 	Build	   *b = check_build_request(fcinfo, "rebuild()", &stored);
 
 	refuse_distributed(b->shown, "rebuild()");
@@ -154,6 +156,13 @@ indextable_rebuild(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("index table \"%s\" has not been built yet", get_rel_name(b->shown)),
 				 errhint("Run CALL indextable.build(%s);", quote_literal_cstr(quoted_relation(b->shown)))));
+
+	/*
+	 * What is right of totals need not be written anew, and nobody is kept
+	 * out.
+	 */
+	if (repair_if_totals(b->shown, &wrong))
+		PG_RETURN_VOID();
 	SPI_connect_ext(SPI_OPT_NONATOMIC);
 	prepare_rebuild(b);
 	run_build(b);

@@ -29,6 +29,7 @@
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
+#include "utils/snapmgr.h"
 #include "utils/varlena.h"
 
 #include "../advise/advise.h"
@@ -51,12 +52,15 @@
 #include "../definition/primary_key.h"
 #include "../definition/request.h"
 #include "../definition/resolve.h"
+#include "../definition/totals.h"
 #include "../definition/create_call.h"
+#include "../entry/deltas.h"
 #include "../indextable.h"
 #include "../maintain/create_table.h"
 #include "../maintain/fact_table.h"
 #include "../maintain/foreign_snapshot.h"
 #include "../maintain/install_triggers.h"
+#include "../queue/append.h"
 #include "../queue/feed_client.h"
 #include "../queue/tables.h"
 #include "../read/missed.h"
@@ -91,7 +95,8 @@ enum
 	ARG_PARTITION_BOUNDS,
 	ARG_PARTITION_TABLESPACES,
 	ARG_PRIMARY_KEY,
-	ARG_IF_NOT_EXISTS
+	ARG_IF_NOT_EXISTS,
+	ARG_TOTALS					/* since version 1.2 */
 };
 
 static List *key_names(IndexDef *def);
@@ -108,7 +113,7 @@ static void record_dependencies(IndexDef *def, Oid fact);
  * include text[], filter text, maintenance text, is_unique boolean,
  * partitions integer, on_mismatch text, document name, populate boolean,
  * partition_by text, partition_bounds text[], partition_tablespaces text[],
- * primary_key name[], if_not_exists boolean)
+ * primary_key name[], if_not_exists boolean, totals text[])
  */
 Datum
 indextable_create(PG_FUNCTION_ARGS)
@@ -123,6 +128,8 @@ indextable_create(PG_FUNCTION_ARGS)
 	IndexDef   *def;
 	bool		populate;
 	bool		accept_existing;
+	bool		has_totals;
+	List	   *summed = NIL;
 	int			nshards = 0;	/* of a distributed index table; 0: as many as
 								 * the fact table has */
 	Oid			existing = InvalidOid;
@@ -135,8 +142,9 @@ indextable_create(PG_FUNCTION_ARGS)
 	forget_orphaned_rows(InvalidOid);
 	row.key = field_list(fcinfo, ARG_KEY, "key");
 	row.include = PG_ARGISNULL(ARG_INCLUDE) ? NIL : field_list(fcinfo, ARG_INCLUDE, "include");
+	has_totals = PG_NARGS() > ARG_TOTALS && !PG_ARGISNULL(ARG_TOTALS);
 	row.strategy = (char *) check_allowed_value("strategy",
-												text_arg(fcinfo, ARG_STRATEGY,
+												text_arg(fcinfo, ARG_STRATEGY, has_totals ? "totals" :
 														 row.include != NIL ? "partial" : "normalized"),
 												strategies);
 	row.maintenance = (char *) check_allowed_value("maintenance",
@@ -154,6 +162,13 @@ indextable_create(PG_FUNCTION_ARGS)
 
 	if (row.is_unique)
 		check_citus_unique(PG_GETARG_OID(ARG_FACT_TABLE));
+	if (strcmp(row.strategy, "totals") == 0)
+		take_totals(&row, has_totals ? field_list(fcinfo, ARG_TOTALS, "totals") : NIL, parts.partitions > 0 || parts.by != NULL, &summed);
+	else if (has_totals)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("totals are allowed only with the strategy \"totals\""),
+				 errdetail("The strategy is \"%s\".", row.strategy)));
 	check_request(&row);
 	check_servers_unused(PG_GETARG_OID(ARG_FACT_TABLE), "create()");
 
@@ -185,6 +200,8 @@ indextable_create(PG_FUNCTION_ARGS)
 	row.include = stored_fields(fact, row.include);
 	row.primary_key = row_key(fcinfo, fact);
 	def = definition_resolve(&row, fact, NULL, 0, &factdef);
+	if (is_totals(def))
+		check_totals(def, factdef, summed);
 	check_row_key(factdef, fact);
 	if (factdef->distributed && parts.by == NULL)
 	{
@@ -214,7 +231,7 @@ indextable_create(PG_FUNCTION_ARGS)
 								  get_attname(row.fact_table, factdef->pk_attno[i], false));
 
 	schema = target_schema(name, fact, &name);
-	row.partitioning = partitioning_asked(&parts, key_names(def));
+	row.partitioning = is_totals(def) ? NULL : partitioning_asked(&parts, key_names(def));
 	row.index_table = make_table(&row, def, fact, schema, name);
 	index_table = table_open(row.index_table, AccessExclusiveLock);
 	if (!definition_complete(def, fact, index_table))
@@ -230,7 +247,8 @@ indextable_create(PG_FUNCTION_ARGS)
 		PG_RETURN_OID(row.index_table);
 	}
 	register_index_table(&row, def, fact, index_table, NULL);
-	advise_on_new(&row, def);
+	if (!is_totals(def))
+		advise_on_new(&row, def);
 	missed_forget(row.fact_table);
 	PG_RETURN_OID(row.index_table);
 }
@@ -252,12 +270,29 @@ register_index_table(DefinitionRow *row, IndexDef *def, Relation fact, Relation 
 	int			uncounted;
 
 	completeness_begin(row->index_table);
-	covering = (!populate || fill_index_table(def, fact, index_table)) && primary_key_can_cover(def);
+	if (is_totals(def) && populate)
+	{
+		Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
+
+		deltas_write_rows(def->fact, &def, 1, fact, snapshot, true);
+		UnregisterSnapshot(snapshot);
+	}
+	covering = !is_totals(def) && (!populate || fill_index_table(def, fact, index_table)) && primary_key_can_cover(def);
 	if (tablespace == NULL)
 		tablespace = tablespace_of(index_table);
 	table_close(index_table, NoLock);
 	uncounted = begin_uncounted();
-	primary_key_add(def, covering, tablespace, NULL);
+	if (is_totals(def))
+	{
+		/*
+		 * Folding deletes, which must not be lost where all tables are
+		 * published.
+		 */
+		run_sql(get_extension_owner(), "ALTER TABLE %s REPLICA IDENTITY FULL", quoted_relation(def->relid));
+		make_totals_index(def, tablespace);
+	}
+	else
+		primary_key_add(def, covering, tablespace, NULL);
 	end_uncounted(uncounted);
 	if (is_queued(row))
 		row_index_make(row->index_table, row_index_columns(def));
@@ -290,6 +325,8 @@ register_index_table(DefinitionRow *row, IndexDef *def, Relation fact, Relation 
 	triggers_install(row->fact_table);
 	if (is_queued(row))
 		queues_create(def->fact, false);
+	if (is_totals(def))
+		queue_wake_at_commit(); /* a worker folds them */
 	CacheInvalidateRelcacheByRelid(row->fact_table);
 	if (!OidIsValid(row->replaces))
 		describe_index_table(row->index_table, true);

@@ -443,12 +443,12 @@ refuse_change(Oid relid, AlterTableCmd *cmd, bool may_follow)
 		if (fact == NULL)
 			continue;
 		def = definition_of_fact(fact, RelationGetRelid(fact));
-		if (def->ndefs > 0 &&
+		if ((def->ndefs > 0 || def->ntotals > 0) &&
 			(!of_column ||
 			 bms_is_member(get_attnum(RelationGetRelid(fact), cmd->name) -
 						   FirstLowInvalidHeapAttributeNumber, bms_union(def->used, def->queued))))
 		{
-			if (may_follow && cmd->subtype == AT_AlterColumnType && can_follow_type(def, cmd->name))
+			if (may_follow && def->ntotals == 0 && cmd->subtype == AT_AlterColumnType && can_follow_type(def, cmd->name))
 			{
 				prepare_type_change(def);
 				relation_close(fact, AccessShareLock);

@@ -40,6 +40,7 @@
 #include "invalidation.h"
 #include "misfit.h"
 #include "resolve.h"
+#include "totals.h"
 #include "unfinished.h"
 
 typedef struct CacheEntry
@@ -160,6 +161,21 @@ find_definition(Oid root, bool writing)
 	return entry->def;
 }
 
+/* find_index_def: returns the definition of an index table in that of its fact table, or NULL */
+IndexDef *
+find_index_def(FactDef *fact, Oid index_table)
+{
+	int			i;
+
+	for (i = 0; i < fact->ndefs; i++)
+		if (fact->defs[i]->relid == index_table)
+			return fact->defs[i];
+	for (i = 0; i < fact->ntotals; i++)
+		if (fact->totals[i]->relid == index_table)
+			return fact->totals[i];
+	return NULL;
+}
+
 /*
  * definition_of_index_table
  *		Returns the definition of an index table, and in *factdef that of its fact table,
@@ -178,7 +194,7 @@ definition_of_index_table(Oid index_table, FactDef **factdef)
 	for (attempt = 0; attempt < 2; attempt++)
 	{
 		Relation	fact;
-		int			i;
+		IndexDef   *def;
 
 		if (!OidIsValid(relid))
 			relid = catalog_fact_of(index_table);
@@ -187,9 +203,8 @@ definition_of_index_table(Oid index_table, FactDef **factdef)
 		{
 			*factdef = definition_of_fact(fact, relid);
 			relation_close(fact, NoLock);
-			for (i = 0; i < (*factdef)->ndefs; i++)
-				if ((*factdef)->defs[i]->relid == index_table)
-					return (*factdef)->defs[i];
+			if ((def = find_index_def(*factdef, index_table)) != NULL)
+				return def;
 		}
 		relid = InvalidOid;
 	}
@@ -221,8 +236,8 @@ definition_open(Oid index_table, FactDef **factdef, Relation *fact, Relation *re
 
 /*
  * definition_lock
- *		Locks the index tables defs[from] to defs[to - 1] against DDL, as their writers do,
- *		and returns whether one of the locks is new.  Stops early if the definition turns out
+ *		Locks the index tables defs[from] to defs[to - 1] against DDL, as their writers do, those
+ *		of totals together with the first, and returns whether one of the locks is new.  Stops early if the definition turns out
  *		to have changed.
  */
 bool
@@ -233,6 +248,8 @@ definition_lock(FactDef *fact, int from, int to)
 
 	for (i = from; i < to && !fact->changed; i++)
 		more |= lock_once(fact->defs[i]->relid, RowExclusiveLock, &fact->defs[i]->locked);
+	for (i = 0; i < fact->ntotals && from == 0 && !fact->changed; i++)
+		more |= lock_once(fact->totals[i]->relid, RowExclusiveLock, &fact->totals[i]->locked);
 	return more;
 }
 
@@ -303,7 +320,9 @@ definitions_relation_changed(Oid relid)
 
 		if (def == NULL)
 			continue;
-		changed = OidIsValid(relid) &&
+		for (i = 0, changed = false; OidIsValid(relid) && i < def->ntotals && !changed; i++)
+			changed = def->totals[i]->relid == relid || def->totals[i]->primary_index == relid;
+		changed |= OidIsValid(relid) &&
 			(relid == def->relid || relid == def->queue || relid == def->spare ||
 			 list_member_oid(def->missing, relid) ||
 			 (def->leaves != NULL && hash_search(def->leaves, &relid, HASH_FIND, NULL) != NULL));
@@ -362,20 +381,16 @@ cached_fact_of(Oid index_table)
 {
 	HASH_SEQ_STATUS seq;
 	CacheEntry *entry;
-	int			i;
 
 	if (cache == NULL)
 		return InvalidOid;
 	hash_seq_init(&seq, cache);
 	while ((entry = hash_seq_search(&seq)) != NULL)
 	{
-		for (i = 0; entry->def != NULL && i < entry->def->ndefs; i++)
+		if (entry->def != NULL && find_index_def(entry->def, index_table) != NULL)
 		{
-			if (entry->def->defs[i]->relid == index_table)
-			{
-				hash_seq_term(&seq);
-				return entry->relid;
-			}
+			hash_seq_term(&seq);
+			return entry->relid;
 		}
 	}
 	return InvalidOid;
@@ -444,6 +459,7 @@ build_fact_def(Relation fact, bool writing, MemoryContext cxt)
 	}
 	refuse_unfinished(fact);
 	factdef->defs = palloc(sizeof(IndexDef *) * Max(list_length(stored), 1));
+	factdef->totals = palloc(sizeof(IndexDef *) * Max(list_length(stored), 1));
 	foreach(cell, stored)
 	{
 		StoredDefinition *s = lfirst(cell);
@@ -550,11 +566,17 @@ read_definitions(Oid fact, bool writing)
 static void
 add_definition(FactDef *factdef, IndexDef *def)
 {
-	int			at = def->async ? factdef->ndefs : factdef->nsync++;
+	int			at;
 
+	factdef->users_code |= index_calls_users_code(def);
+	factdef->code = list_concat(factdef->code, definition_code(def));
+	if (is_totals(def))
+	{
+		factdef->totals[factdef->ntotals++] = def;
+		return;
+	}
+	at = def->async ? factdef->ndefs : factdef->nsync++;
 	memmove(&factdef->defs[at + 1], &factdef->defs[at], sizeof(IndexDef *) * (factdef->ndefs - at));
 	factdef->defs[at] = def;
 	factdef->ndefs++;
-	factdef->users_code |= index_calls_users_code(def);
-	factdef->code = list_concat(factdef->code, definition_code(def));
 }

@@ -16,6 +16,7 @@
 extern FactDef *definition_of_fact(Relation fact, Oid root);
 extern FactDef *definition_for_writer(Relation fact, Oid root);
 extern FactDef *fresh_definition(Oid root);
+extern IndexDef *find_index_def(FactDef *fact, Oid index_table);
 extern IndexDef *definition_of_index_table(Oid index_table, FactDef **factdef);
 extern IndexDef *definition_open(Oid index_table, FactDef **factdef, Relation *fact, Relation *rel);
 extern bool definition_lock(FactDef *fact, int from, int to);

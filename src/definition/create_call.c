@@ -46,6 +46,7 @@
 #include "field_spec.h"
 #include "partition_spec.h"
 #include "create_call.h"
+#include "totals.h"
 
 PG_FUNCTION_INFO_V1(indextable_definition);
 
@@ -95,7 +96,9 @@ create_call(const char *index_table, const char *fact_table, DefinitionRow *row,
 					 sql_literal(fact_table), array_literal(row->key));
 	if (strcmp(row->strategy, "denormalized") == 0)
 		appendStringInfoString(&sql, ", strategy => 'denormalized'");
-	if (row->include != NIL)
+	if (strcmp(row->strategy, "totals") == 0)
+		appendStringInfo(&sql, ", totals => %s", array_literal(totals_of_fields(row)));
+	else if (row->include != NIL)
 		appendStringInfo(&sql, ", include => %s", array_literal(row->include));
 	if (row->filter != NULL)
 		appendStringInfo(&sql, ", filter => %s", sql_literal(row->filter));
@@ -221,9 +224,11 @@ read_column_names(void *arg)
 
 	if (def == NULL)
 		return;
-	for (i = 0; i < def->nkeys + def->nincludes; i++)
+	for (i = def->nkeys; is_totals(def) && i < def->nkeys + def->nincludes; i++)
+		namestrcpy(&columns->names[i], def->fields[i].spec->name);
+	for (i = 0; i < def->nkeys + (is_totals(def) ? 0 : def->nincludes); i++)
 		columns->names[i] = TupleDescAttr(def->desc, def->fields[i].attno - 1)->attname;
-	columns->n = i;
+	columns->n = def->nkeys + def->nincludes;
 }
 
 /* name_fields: returns the texts of fields, with the names that their columns have */

@@ -4,7 +4,8 @@
  *	  Lays out the columns of index tables.
  *
  * The columns of an index table are the key fields, the primary key of the fact row, and
- * then the included fields or the document.  Its indexes are made by primary_key.c.
+ * then the included fields or the document.  Its indexes are made by primary_key.c.  A table
+ * of totals has others: see totals.c.
  *
  *-------------------------------------------------------------------------
  */
@@ -28,6 +29,7 @@
 #include "../util/sql.h"
 #include "field_spec.h"
 #include "layout.h"
+#include "totals.h"
 
 static List *layout_names(IndexDef *def, Relation fact);
 static void add_column(List **names, const char *name, const char *what, IndexDef *def);
@@ -51,7 +53,20 @@ layout_desc(IndexDef *def, Relation fact)
 	{
 		Field	   *field = &def->fields[i];
 
-		set_column(desc, ++attno, names, field->type, field->typmod, field->collation, true);
+		set_column(desc, ++attno, names, field->type, field->typmod, field->collation, !is_totals(def));
+	}
+	if (is_totals(def))
+	{
+		set_column(desc, ++attno, names, INT8OID, -1, InvalidOid, true);
+		for (i = 0; i < def->nincludes; i++)
+		{
+			if (SUM_ATTNO(def, i) != 0)
+				set_column(desc, ++attno, names, sum_type(def->fields[def->nkeys + i].type, def->fields[def->nkeys + i].typmod),
+						   -1, InvalidOid, true);
+			set_column(desc, ++attno, names, INT8OID, -1, InvalidOid, true);
+		}
+		TupleDescFinalize(desc);
+		return desc;
 	}
 	for (i = 0; i < factdef->npk; i++)
 	{
@@ -112,6 +127,23 @@ layout_names(IndexDef *def, Relation fact)
 
 	for (i = 0; i < def->nkeys; i++)
 		add_column(&names, def->fields[i].spec->name, def->fields[i].spec->text, def);
+	if (is_totals(def))
+	{
+		add_column(&names, "rows", "count(*)", def);
+		for (i = 0; i < def->nincludes; i++)
+		{
+			FieldSpec  *spec = def->fields[def->nkeys + i].spec;
+
+			if (SUM_ATTNO(def, i) != 0)
+				add_column(&names, psprintf("sum_%s", spec->name), spec->text, def);
+			add_column(&names, psprintf("count_%s", spec->name), spec->text, def);
+		}
+		if (def->nkeys > INDEX_MAX_KEYS)
+			ereport(ERROR,
+					(errcode(ERRCODE_TOO_MANY_COLUMNS),
+					 errmsg("key must not have more than %d fields", INDEX_MAX_KEYS)));
+		return names;
+	}
 	for (i = 0; i < factdef->npk; i++)
 		if (def->pk_attno[i] > def->nkeys)
 			add_column(&names,

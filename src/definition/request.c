@@ -14,9 +14,10 @@
 #include "../indextable.h"
 #include "../util/arguments.h"
 #include "request.h"
+#include "totals.h"
 
 /* The values that users may give, each list ended by NULL. */
-const char *const strategies[] = {"normalized", "partial", "denormalized", NULL};
+const char *const strategies[] = {"normalized", "partial", "denormalized", "totals", NULL};
 const char *const maintenances[] = {"transactional", "async", NULL};
 const char *const mismatches[] = {"error", "skip", NULL};
 
@@ -27,7 +28,7 @@ const char *const mismatches[] = {"error", "skip", NULL};
 void
 check_request(DefinitionRow *row)
 {
-	if (row->key == NIL)
+	if (row->key == NIL && strcmp(row->strategy, "totals") != 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("key must have at least one field"),
@@ -37,7 +38,7 @@ check_request(DefinitionRow *row)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("strategy \"partial\" requires included fields"),
 				 errhint("Name them with include, or use the strategy \"normalized\".")));
-	if (strcmp(row->strategy, "partial") != 0 && row->include != NIL)
+	if (strcmp(row->strategy, "partial") != 0 && strcmp(row->strategy, "totals") != 0 && row->include != NIL)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("included fields are allowed only with the strategy \"partial\""),
@@ -49,6 +50,28 @@ check_request(DefinitionRow *row)
 				 errmsg("an asynchronous index table cannot be unique"),
 				 errdetail("Uniqueness can only be enforced in the writer's transaction."),
 				 errhint("Use maintenance => 'transactional'.")));
+}
+
+/*
+ * take_totals
+ *		Takes over what create() is told of totals, of which row->include has the fields then, and
+ *		*summed the numbers of those that are summed; refuses what tables of totals cannot be.
+ */
+void
+take_totals(DefinitionRow *row, List *totals, bool partitioned, List **summed)
+{
+	const char *what = row->include != NIL ? "have included fields" : row->is_unique ? "be unique" :
+		is_async(row) ? "be asynchronous" : partitioned ? "be partitioned" :
+		strcmp(row->state, "building") == 0 ? "be filled later" : NULL;
+
+	if (what != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("a table of totals cannot %s", what),
+				 row->include != NIL ? errhint("Name what is to be added up with totals, for example: totals => '{sum(items::int)}'.") :
+				 is_async(row) ? errdetail("What a change takes away is known only in the writer's transaction.") : 0,
+				 is_async(row) ? errhint("Leave out maintenance: writers of totals do not wait for each other.") : 0));
+	row->include = summed_fields(totals, summed);
 }
 
 /*

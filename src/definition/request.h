@@ -27,5 +27,6 @@ extern const char *const maintenances[];
 extern const char *const mismatches[];
 extern void partitioning_args(FunctionCallInfo fcinfo, int partitions, int by, PartitioningRequest *request);
 extern void check_request(DefinitionRow *row);
+extern void take_totals(DefinitionRow *row, List *totals, bool partitioned, List **summed);
 
 #endif							/* INDEXTABLE_REQUEST_H */

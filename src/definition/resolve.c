@@ -48,6 +48,7 @@
 #include "misfit.h"
 #include "primary_key.h"
 #include "resolve.h"
+#include "totals.h"
 
 static RowExpression *compile_filter(DefinitionRow *row, Relation fact, const char **column_names);
 static void filter_context(void *arg);
@@ -161,7 +162,8 @@ make_index_def(FactDef *factdef, Relation fact, DefinitionRow *row, Relation rel
 	def->fact = factdef;
 	def->relid = row->index_table;
 	def->name = rel != NULL ? pstrdup(RelationGetRelationName(rel)) : NULL;
-	def->strategy = strcmp(row->strategy, "denormalized") == 0 ? STRATEGY_DENORMALIZED :
+	def->strategy = strcmp(row->strategy, "totals") == 0 ? STRATEGY_TOTALS :
+		strcmp(row->strategy, "denormalized") == 0 ? STRATEGY_DENORMALIZED :
 		strcmp(row->strategy, "partial") == 0 ? STRATEGY_PARTIAL : STRATEGY_NORMALIZED;
 	def->async = is_queued(row);
 	def->is_unique = row->is_unique;
@@ -208,7 +210,7 @@ make_index_def(FactDef *factdef, Relation fact, DefinitionRow *row, Relation rel
 	 * twice.
 	 */
 	def->pk_attno = palloc(sizeof(AttrNumber) * factdef->npk);
-	for (k = 0; k < factdef->npk; k++)
+	for (k = 0; k < factdef->npk && !is_totals(def); k++)
 	{
 		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(fact), factdef->pk_attno[k] - 1);
 
@@ -225,12 +227,14 @@ make_index_def(FactDef *factdef, Relation fact, DefinitionRow *row, Relation rel
 		def->ident[i] = i + 1;
 
 	i = def->nkeys;
-	foreach(cell, row->include)
+	foreach(cell, is_totals(def) ? NIL : row->include)
 	{
 		attno++;
 		make_field(def, i, lfirst(cell), attno, fact, COLUMN(i, attno), i >= nkept, column_names);
 		i++;
 	}
+	if (is_totals(def))
+		make_summed_fields(def, row->include, fact, column_names);
 #undef COLUMN
 	if (def->strategy == STRATEGY_DENORMALIZED)
 		def->doc_attno = ++attno;
@@ -354,6 +358,8 @@ definition_complete_columns(IndexDef *def, Relation fact, TupleDesc desc)
 	int			expected = def->nident + def->nincludes + (def->doc_attno ? 1 : 0);
 	int			i;
 
+	if (is_totals(def))
+		return complete_totals_columns(def, desc, live, nlive);
 	if (nlive < expected)
 		return false;
 
@@ -444,10 +450,13 @@ prepare_sort(SortSupport sort, Oid type, Oid collation, bool abbreviate)
 bool
 definition_complete_primary_key(IndexDef *def, Relation rel)
 {
-	Relation	index = open_primary_key(rel, AccessShareLock);
+	Relation	index;
 	bool		fits;
 	int			i;
 
+	if (is_totals(def))
+		return complete_totals_index(def, rel);
+	index = open_primary_key(rel, AccessShareLock);
 	if (index == NULL)
 		return false;
 	def->primary_index = RelationGetRelid(index);
@@ -560,9 +569,8 @@ definition_code(IndexDef *def)
 
 /*
  * note_feeds
- *		Notes where the changes of foreign partitions are queued for an index table: that of
- *		an asynchronous one in feeds.  One that is built, and will be transactional, follows
- *		what is written here, which is queued here.
+ *		Notes where changes of foreign partitions are queued: for an asynchronous index table in
+ *		feeds.  One that is built to be transactional follows what is written here.
  */
 void
 note_feeds(FactDef *factdef, DefinitionRow *row)

@@ -21,11 +21,13 @@
 #include "storage/lockdefs.h"
 #include "utils/jsonb.h"
 #include "utils/lsyscache.h"
+#include "utils/numeric.h"
 #include "utils/sortsupport.h"
 
 #include "../catalog/completeness.h"
 #include "../definition/cast.h"
 #include "../definition/expression.h"
+#include "../definition/totals.h"
 #include "../indextable.h"
 #include "../util/fixed_settings.h"
 #include "document.h"
@@ -251,6 +253,93 @@ extract_entries(IndexDef *def, FactRow *row, bool report, Entries *entries)
 		entries->lacking = LACKING_BIT(def->nkeys);
 	entries->lacking |= mismatch.values | element_mismatch.values;
 	return report && def->skip_mismatch ? skipped : 0;
+}
+
+/*
+ * extract_delta
+ *		Fills an entry of a table of totals with what a row adds to its group.  Returns false
+ *		if it adds nothing.  report, row->rejection, and values that cannot be an entry are as in
+ *		extract_entries().
+ *
+ * There is a group for NULL, so that every row counts.  Of a row with a key that is skipped,
+ * bit nkeys + 1 is noted in *lacking; bit nkeys, if only a sum lacks a value.
+ */
+bool
+extract_delta(IndexDef *def, FactRow *row, bool report, Datum *values, bool *isnull, uint32 *lacking,
+			  int *skipped)
+{
+	RowMismatch mismatch = {0};
+	KeySize		size;
+	int			i;
+
+	if (def->filter != NULL)
+	{
+		Datum		keep;
+
+		if (!expression_eval(def->filter, row->slot, &keep) || !DatumGetBool(keep))
+			return false;
+	}
+	memset(values, 0, sizeof(Datum) * def->desc->natts);
+	memset(isnull, true, sizeof(bool) * def->desc->natts);
+	for (i = 0; i < def->nkeys; i++)
+	{
+		AttrNumber	attno = def->fields[i].attno;
+		ValueResult result = field_value(&def->fields[i], row, def->docno, true, &values[attno - 1], &mismatch);
+
+		isnull[attno - 1] = result != VALUE_OK;
+		if (result != VALUE_OK)
+			values[attno - 1] = (Datum) 0;
+	}
+	if (mismatch.field != NULL || !key_fits(def, values, &size))
+	{
+		if (report && !def->skip_mismatch && mismatch.field != NULL)
+			report_mismatch(def, row, &mismatch);
+		else if (report && !def->skip_mismatch)
+			report_long_key(def, row, &size);
+		*lacking |= LACKING_BIT(def->nkeys + 1);
+		*skipped += report && def->skip_mismatch;
+		return false;
+	}
+	values[def->rows_attno - 1] = Int64GetDatum(1);
+	isnull[def->rows_attno - 1] = false;
+	for (i = 0; i < def->nincludes; i++)
+	{
+		Field	   *field = &def->fields[def->nkeys + i];
+		AttrNumber	sum = SUM_ATTNO(def, i);
+		AttrNumber	count = def->count_attno[i];
+		Datum		value = (Datum) 0;
+		ValueResult result = field_value(field, row, def->docno, false, &value, &mismatch);
+
+		if (result == VALUE_OK && sum != 0 && field->type == NUMERICOID && numeric_is_nan(DatumGetNumeric(value)))
+		{
+			result = VALUE_MISMATCH;
+			mismatch.field = field;
+			mismatch.value = "NaN";
+			mismatch.why.sqlstate = ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE;
+			mismatch.why.message = "It cannot be taken away from a sum again.";
+		}
+		isnull[count - 1] = false;
+		values[count - 1] = Int64GetDatum(result == VALUE_OK ? 1 : 0);
+		if (sum == 0)
+			continue;
+		isnull[sum - 1] = false;
+		if (field->type == INT2OID || field->type == INT4OID)
+			values[sum - 1] = Int64GetDatum(result != VALUE_OK ? 0 :
+											field->type == INT2OID ? DatumGetInt16(value) : DatumGetInt32(value));
+		else if (result != VALUE_OK || field->type == INT8OID)
+			values[sum - 1] = NumericGetDatum(int64_to_numeric(result == VALUE_OK ? DatumGetInt64(value) : 0));
+		else
+			values[sum - 1] = value;
+	}
+	if (mismatch.field != NULL)
+	{
+		if (report && !def->skip_mismatch)
+			report_mismatch(def, row, &mismatch);
+		*lacking |= LACKING_BIT(def->nkeys);
+		*skipped += report && def->skip_mismatch;
+	}
+	*lacking |= mismatch.values;
+	return true;
 }
 
 /* same_json: returns whether two values surely are the same, as they have the same bytes */

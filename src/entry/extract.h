@@ -16,6 +16,8 @@
 #include "entries.h"
 
 extern bool entries_unchanged(IndexDef *def, FactRow *old, FactRow *new);
+extern bool extract_delta(IndexDef *def, FactRow *row, bool report, Datum *values, bool *isnull, uint32 *lacking,
+						  int *skipped);
 extern int	extract_entries(IndexDef *def, FactRow *row, bool report, Entries *entries);
 
 #endif							/* INDEXTABLE_EXTRACT_H */

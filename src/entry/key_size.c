@@ -22,7 +22,7 @@
 /*
  * key_fits
  *		Returns whether the key and primary key of an entry fit into a btree, even if
- *		they cannot be compressed; fills in *size.
+ *		they cannot be compressed; fills in *size.  A NULL, which only totals have, is 0.
  */
 bool
 key_fits(IndexDef *def, Datum *values, KeySize *size)
@@ -37,6 +37,7 @@ key_fits(IndexDef *def, Datum *values, KeySize *size)
 	{
 		Form_pg_attribute att = TupleDescAttr(def->desc, def->ident[i] - 1);
 		Size		bytes = att->attlen > 0 ? (Size) att->attlen :
+			values[def->ident[i] - 1] == (Datum) 0 ? 0 :
 			att->attlen == -1 ? toast_raw_datum_size(values[def->ident[i] - 1]) - VARHDRSZ :
 			strlen(DatumGetCString(values[def->ident[i] - 1])) + 1;
 

@@ -17,6 +17,7 @@
 #include "utils/rls.h"
 
 #include "../catalog/told_sql.h"
+#include "../definition/totals.h"
 #include "../indextable.h"
 #include "../util/fixed_settings.h"
 #include "document.h"
@@ -69,6 +70,8 @@ hint_to_skip(IndexDef *def)
 
 	if (rel != NULL)
 		RelationClose(rel);
+	if (is_totals(def))
+		return errhint("Correct the document, or make the totals again with on_mismatch => 'skip'.");
 	if (is_new)
 		return errhint("Correct the document, or create the index table with on_mismatch => 'skip'.");
 	if (def->ends_skipping)

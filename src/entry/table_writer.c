@@ -25,6 +25,7 @@
 #include "utils/rel.h"
 
 #include "../definition/index_partition.h"
+#include "../definition/totals.h"
 #include "../indextable.h"
 #include "../util/sql.h"
 #include "table_writer.h"
@@ -97,7 +98,7 @@ open_writer(Writer *w, IndexDef *def, Relation rel)
 	}
 
 	/* The statement itself may have altered it, in a nested statement. */
-	if (w->primary_index < 0 || (def->fact->stale && !same_columns(RelationGetDescr(w->rel), def->desc)))
+	if ((w->primary_index < 0 && !is_totals(def)) || (def->fact->stale && !same_columns(RelationGetDescr(w->rel), def->desc)))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_IN_USE),
 				 errmsg("index table \"%s\" was altered while a statement was writing it", def->name)));

@@ -36,6 +36,7 @@
 #include "../catalog/definition_rows.h"
 #include "../definition/cache.h"
 #include "../entry/apply.h"
+#include "../entry/deltas.h"
 #include "../entry/diff.h"
 #include "../entry/document.h"
 #include "../entry/entries.h"
@@ -53,6 +54,7 @@ typedef struct OpSet
 	FactDef    *def;			/* pinned; NULL: nothing is collected */
 	OpList	   *lists;			/* one for each transactional index table;
 								 * NULL: nothing is collected */
+	Deltas	  **deltas;			/* one for each table of totals */
 	SubTransactionId owner;		/* the subtransaction that collected them */
 	MemoryContext cxt;			/* of the lists and their tuples */
 } OpSet;
@@ -81,6 +83,7 @@ static Batch *touched_batches = NULL;	/* those that this transaction has
 										 * used */
 
 static Batch *get_batch(Oid fact);
+static OpSet *get_set(FactDef *fact);
 static bool collecting(Batch *batch, FactDef *fact);
 static void refuse_reentry(Batch *batch);
 static void write_set(Batch *batch, OpSet *set, bool keep);
@@ -173,8 +176,26 @@ batch_lock(FactDef *fact)
 OpList *
 batch_get_op_lists(FactDef *fact, MemoryContext *cxt)
 {
+	OpSet	   *set = get_set(fact);
+
+	*cxt = set->cxt;
+	return set->lists;
+}
+
+/* batch_get_deltas: does the same for what is added to totals; one for each of their tables */
+Deltas	  **
+batch_get_deltas(FactDef *fact)
+{
+	return get_set(fact)->deltas;
+}
+
+/* get_set: returns the set to which the operations of a row are added, which may be empty */
+static OpSet *
+get_set(FactDef *fact)
+{
 	Batch	   *batch = get_batch(fact->relid);
 	OpSet	   *set = collecting(batch, fact) ? &batch->pending : &batch->now;
+	int			i;
 
 	refuse_reentry(batch);
 
@@ -187,13 +208,17 @@ batch_get_op_lists(FactDef *fact, MemoryContext *cxt)
 		write_set(batch, set, false);
 	if (set->lists == NULL)
 	{
-		set->lists = MemoryContextAllocZero(set->cxt, sizeof(OpList) * fact->nsync);
+		OpList	   *lists = MemoryContextAllocZero(set->cxt, sizeof(OpList) * Max(fact->nsync, 1));
+
+		set->deltas = MemoryContextAlloc(set->cxt, sizeof(Deltas *) * Max(fact->ntotals, 1));
+		for (i = 0; i < fact->ntotals; i++)
+			set->deltas[i] = deltas_begin(fact->totals[i], set->cxt);
+		set->lists = lists;
 		definition_pin(fact);
 		set->def = fact;
 		set->owner = GetCurrentSubTransactionId();
 	}
-	*cxt = set->cxt;
-	return set->lists;
+	return set;
 }
 
 /*
@@ -212,6 +237,8 @@ batch_row_done(FactDef *fact)
 	{
 		for (i = 0; i < fact->nsync; i++)
 			bytes += batch->pending.lists[i].bytes;
+		for (i = 0; i < fact->ntotals; i++)
+			bytes += batch->pending.deltas[i]->bytes;
 		if (bytes > MAX_BATCH_BYTES)
 			write_set(batch, &batch->pending, false);
 		return;
@@ -335,6 +362,8 @@ write_set(Batch *batch, OpSet *set, bool keep)
 	PG_TRY();
 	{
 		batch_write_lists(set->def, set->lists, keep);
+		for (int i = 0; i < set->def->ntotals; i++)
+			deltas_write(set->deltas[i]);
 	}
 	PG_CATCH();
 	{

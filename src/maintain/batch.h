@@ -12,6 +12,7 @@
 #include "access/xact.h"
 #include "executor/tuptable.h"
 
+#include "../entry/deltas.h"
 #include "../entry/diff.h"
 #include "../indextable.h"
 
@@ -22,6 +23,7 @@ extern void batch_at_subxact_event(SubXactEvent event, SubTransactionId sub, Sub
 extern void batch_end_statement(Oid fact);
 extern bool batch_lock(FactDef *fact);
 extern OpList *batch_get_op_lists(FactDef *fact, MemoryContext *cxt);
+extern Deltas **batch_get_deltas(FactDef *fact);
 extern void batch_row_done(FactDef *fact);
 extern void batch_add_row(FactDef *def, TupleTableSlot *row, bool insert, bool report, OpList *lists,
 						  MemoryContext cxt);

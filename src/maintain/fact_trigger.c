@@ -97,6 +97,7 @@ static bool nothing_changed(FactDef *def, TupleTableSlot *old, TupleTableSlot *n
 static void no_version(FactDef *def, Version *version);
 static bool extract_versions(FactDef *def, TupleTableSlot *old, TupleTableSlot *new, bool moved,
 							 Version *before, Version *after);
+static void collect_deltas(FactDef *def, TupleTableSlot *old, TupleTableSlot *new);
 static void collect_differences(FactDef *def, Version *before, Version *after);
 static int	extract_live_versions(FactDef *def, Relation fact, TupleTableSlot *row, Version *before,
 								  Version *after, Version *live);
@@ -190,6 +191,7 @@ maintain_pinned_row(TriggerData *trigdata, FactDef *volatile *held)
 	bool		is_foreign;
 	bool		in_order = true;
 	bool		moved;
+	bool		changed;
 	bool		enqueued = false;
 
 	if (TRIGGER_FIRED_BY_INSERT(trigdata->tg_event))
@@ -222,7 +224,7 @@ maintain_pinned_row(TriggerData *trigdata, FactDef *volatile *held)
 				definition_unpin(*held);
 			*held = def;
 		}
-		if (def->ndefs == 0 && !def->feed)
+		if (def->ndefs == 0 && def->ntotals == 0 && !def->feed)
 			return;				/* triggers are left, but no index tables */
 		leaf = leaf_of(def, fact);
 		is_foreign = leaf != NULL && leaf->is_foreign;
@@ -249,15 +251,22 @@ maintain_pinned_row(TriggerData *trigdata, FactDef *volatile *held)
 			enqueue(def, leaf, old, new, moved);
 			enqueued = true;
 		}
-		if (def->nsync == 0 ||
+		if ((def->nsync == 0 && def->ntotals == 0) ||
 			(old != NULL && new != NULL && nothing_changed(def, old, new, def->used)))
 			return;
 		if (new != NULL && !is_foreign)
 			batch_note_version(def->relid, writing_command(new_tuple));
 
-		if (!extract_versions(def, old, new, moved, &before, &after))
+		changed = def->nsync > 0 && extract_versions(def, old, new, moved, &before, &after);
+		if (!changed && def->ntotals == 0)
 			return;
 	} while (!batch_lock(def));
+	collect_deltas(def, old, new);
+	if (!changed)
+	{
+		batch_row_done(def);
+		return;
+	}
 
 	/* The row keeps its primary key, so the live version has the same one. */
 	if (old != NULL && new != NULL && !moved)
@@ -420,6 +429,23 @@ extract_versions(FactDef *def, TupleTableSlot *old, TupleTableSlot *new, bool mo
 			changed = true;
 	}
 	return changed;
+}
+
+/* collect_deltas: collects what an event adds to totals; deltas.c says why the live version does not matter */
+static void
+collect_deltas(FactDef *def, TupleTableSlot *old, TupleTableSlot *new)
+{
+	Deltas	  **deltas = def->ntotals > 0 ? batch_get_deltas(def) : NULL;
+	FactRow		old_row;
+	FactRow		new_row;
+	int			i;
+
+	if (def->ntotals > 0 && old != NULL)
+		factrow_init(&old_row, def, old);
+	if (def->ntotals > 0 && new != NULL)
+		factrow_init(&new_row, def, new);
+	for (i = 0; i < def->ntotals; i++)
+		deltas_change_row(deltas[i], old != NULL ? &old_row : NULL, new != NULL ? &new_row : NULL);
 }
 
 /* collect_differences: collects the operations that turn the entries of before into those of after */

@@ -50,6 +50,7 @@
 #include "../util/subxact.h"
 #include "../util/wait_point.h"
 #include "feed_drain.h"
+#include "fold.h"
 #include "foreign_snapshot.h"
 #include "partition_entries.h"
 
@@ -147,6 +148,7 @@ indextable_drain(PG_FUNCTION_ARGS)
 		reading |= foreign;
 		drain_all(fact_table, limit, take.batches, &changes);
 	}
+	found |= fold_tables(wanted);
 	if (!all && !found)
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),

@@ -127,6 +127,8 @@ update_definitions(Oid relid, bool fact_altered, bool renamed)
 		check_row_key(def, fact);
 		for (int i = 0; i < def->ndefs; i++)
 			update_definition(def->defs[i], fact, false);
+		for (int i = 0; i < def->ntotals; i++)
+			update_definition(def->totals[i], fact, false);
 	}
 	PG_FINALLY();
 	{

@@ -20,6 +20,7 @@
 #include "../definition/cache.h"
 #include "../definition/roots.h"
 #include "../entry/block_scan.h"
+#include "../entry/deltas.h"
 #include "../entry/diff.h"
 #include "../entry/foreign_scan.h"
 #include "../indextable.h"
@@ -36,6 +37,7 @@
 static FactDef *open_definition(Relation root);
 static void update_entries_by_rows(FactDef *def, Relation root, Relation partition, bool attached, bool only_queue,
 								   bool *settled);
+static void update_totals(FactDef *def, Relation partition, bool attached);
 static void flush(FactDef *def, OpList *lists, MemoryContext cxt);
 
 /*
@@ -80,6 +82,8 @@ update_entries_of_partition(Oid root, Oid partition, bool attached, List **whole
 			if (!done || def->queued != NULL)
 				update_entries_by_rows(def, root_rel, rel, attached, done,
 									   left_alone == NIL ? NULL : settled_index_tables(def, rel, left_alone));
+			if (def->ntotals > 0)
+				update_totals(def, rel, attached);
 		}
 	}
 	PG_FINALLY();
@@ -191,6 +195,16 @@ update_entries_by_rows(FactDef *def, Relation root, Relation partition, bool att
 	flush(def, lists, cxt);
 	UnregisterSnapshot(snapshot);
 	MemoryContextDelete(cxt);
+}
+
+/* update_totals: adds what the rows of a partition add to totals, or takes it away if it leaves */
+static void
+update_totals(FactDef *def, Relation partition, bool attached)
+{
+	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
+
+	deltas_write_rows(def, def->totals, def->ntotals, partition, snapshot, attached);
+	UnregisterSnapshot(snapshot);
 }
 
 /* flush: writes the operations that were collected, and forgets them */

@@ -101,6 +101,8 @@ maintain_truncate(Relation fact)
 		queue_collect_key(def, NULL, NULL);
 	for (i = 0; i < def->ndefs; i++)
 		index_tables = lappend_oid(index_tables, def->defs[i]->relid);
+	for (i = 0; i < def->ntotals; i++)
+		index_tables = lappend_oid(index_tables, def->totals[i]->relid);
 
 	/*
 	 * Who has read an index table may come to the fact table, which the

@@ -32,6 +32,7 @@
 #include "path_order.h"
 #include "scan_plan.h"
 #include "served.h"
+#include "totals_path.h"
 
 static create_upper_paths_hook_type previous_hook = NULL;
 
@@ -57,6 +58,8 @@ add_aggregate_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *inpu
 
 	if (previous_hook)
 		previous_hook(root, stage, input_rel, output_rel, extra);
+	if (stage == UPPERREL_GROUP_AGG && input_rel->reloptkind == RELOPT_BASEREL)
+		add_totals_paths(root, input_rel, output_rel);
 	if (stage != UPPERREL_GROUP_AGG || input_rel->reloptkind != RELOPT_BASEREL || !parse->hasAggs || root->numOrderedAggs > 0 ||
 		parse->groupingSets != NIL || parse->hasTargetSRFs || parse->hasWindowFuncs ||
 		(parse->groupClause != NIL && !grouping_is_sortable(parse->groupClause)))

@@ -296,6 +296,17 @@ is_complete_enough(Candidate *c, const char **why)
 	return false;
 }
 
+/* consider_totals: returns what a table of totals can do for a query with these conditions; NULL: its filter leaves rows out */
+Candidate *
+consider_totals(IndexDef *def, List *clauses, Index varno)
+{
+	Candidate  *c = palloc0(sizeof(Candidate));
+
+	c->def = def;
+	c->varno = varno;
+	return def->filter == NULL || filter_is_implied(def, clauses, varno, &c->filter) ? c : NULL;
+}
+
 /*
  * filter_is_implied
  *		Returns whether all rows that satisfy the clauses satisfy an index table's filter, and

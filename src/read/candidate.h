@@ -57,6 +57,7 @@ typedef struct Candidate
 } Candidate;
 
 extern Candidate *consider_index_table(PlannerInfo *root, IndexDef *def, List *clauses, Relation fact, Index varno, const char **why);
+extern Candidate *consider_totals(IndexDef *def, List *clauses, Index varno);
 extern AttrNumber column_of_candidate(Candidate *c, Node *expr);
 extern bool is_left_to_scan(Node *clause);
 extern bool is_complete_enough(Candidate *c, const char **why);

@@ -42,6 +42,7 @@
 #include "../catalog/fact_rows.h"
 #include "../catalog/named.h"
 #include "../definition/cache.h"
+#include "../definition/totals.h"
 #include "../definition/citus_table.h"
 #include "../definition/tree_age.h"
 #include "../entry/entry_scan.h"
@@ -173,6 +174,11 @@ lookup_open(Lookup *lookup, Oid index_table, int64 max_lag, int64 timeout)
 		lookup->def = definition_open(index_table, &lookup->factdef, &lookup->fact, &lookup->index_table);
 		if (lookup->def == NULL)
 			report_not_index_table(index_table);
+		if (is_totals(lookup->def))
+			ereport(ERROR,
+					(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+					 errmsg("\"%s\" has totals, and no rows can be looked up by it", lookup->def->name),
+					 errhint("Run SELECT * FROM " IT_SCHEMA ".totals(%s);", quote_literal_cstr(quoted_relation(index_table)))));
 		newest = !IsolationUsesXactSnapshot() &&
 			(is_newer_than_snapshot(lookup) ||
 			 was_rewritten(lookup->factdef->relid, lookup->factdef->relid, lookup->snapshot));

@@ -299,6 +299,13 @@ finish_path(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, dou
 			unchecked = lappend(unchecked, lfirst(cell));
 	}
 	estimate_cost(root, rel, c, unchecked, loops, path);
+	prefer_if_forced(path);
+}
+
+/* prefer_if_forced: has a path be chosen unless the setting leaves that to its costs */
+void
+prefer_if_forced(Path *path)
+{
 	if (setting_planner != PLANNER_ON)
 	{
 		path->startup_cost /= FORCED;

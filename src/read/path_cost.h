@@ -18,6 +18,7 @@ extern double estimate_share(PlannerInfo *root, Candidate *c);
 extern void estimate_entries(PlannerInfo *root, RelOptInfo *rel, Candidate *c);
 extern void estimate_cost(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, double loops, Path *path);
 extern void finish_path(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, double loops, Path *path);
+extern void prefer_if_forced(Path *path);
 extern void show_real_costs(Path *path);
 extern void note_sequential_scan(RelOptInfo *rel, Relation fact);
 extern Cost estimate_searches(PlannerInfo *root, double tuples, double searches, double entries, bool entries_only);

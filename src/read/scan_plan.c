@@ -70,7 +70,6 @@ static Query *fallback_query(PlannerInfo *root, RelOptInfo *rel, Candidate *c, L
 static List *fallback_columns(RangeTblEntry *rte, Index varno, List *columns);
 static void add_sort(Query *query, Candidate *c, RelOptInfo *rel);
 static Node *replace_values(Node *node, void *replacing);
-static void add_relation(PlannerInfo *root, IndexDef *def);
 
 static const CustomPathMethods path_methods = {.CustomName = SCAN_NAME,.PlanCustomPath = make_scan};
 
@@ -390,6 +389,21 @@ add_sort(Query *query, Candidate *c, RelOptInfo *rel)
 }
 
 /*
+ * replace_by_parameters
+ *		Gives the columns of the fact table in an expression the number of a query's only table, and
+ *		has everything else that is not known there be a parameter, whose value is added to values.
+ */
+Node *
+replace_by_parameters(Node *node, Index varno, List **values)
+{
+	Replacing	replacing = {.varno = varno,.values = *values};
+
+	node = replace_values(node, &replacing);
+	*values = replacing.values;
+	return node;
+}
+
+/*
  * replace_values
  *		Makes the fact table the only relation of an expression, and everything that is known
  *		before the fact table is read a parameter.
@@ -433,7 +447,7 @@ replace_values(Node *node, void *context)
 }
 
 /* add_relation: makes an index table one of the plan's relations */
-static void
+void
 add_relation(PlannerInfo *root, IndexDef *def)
 {
 	RangeTblEntry *rte = makeNode(RangeTblEntry);

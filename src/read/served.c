@@ -34,6 +34,7 @@ static ReasonListener reason_listener = NULL;
 static PlannedStmt *note_options(PLANNER_HOOK_PARAMETERS);
 static bool is_considered(RangeTblEntry *rte);
 static const char *unfit(PlannerInfo *root, RangeTblEntry *rte, bool tested_again);
+static bool open_tables(PlannerInfo *root, Index rti, Served *served, bool totals);
 static bool is_tested_again(PlannerInfo *root, Index rti);
 
 void
@@ -176,15 +177,30 @@ may_be_served(PlannerInfo *root, Index rti)
 bool
 open_served(PlannerInfo *root, Index rti, Served *served)
 {
+	return open_tables(root, rti, served, false);
+}
+
+/* open_totals: does the same for tables of totals */
+bool
+open_totals(PlannerInfo *root, Index rti, Served *served)
+{
+	return open_tables(root, rti, served, true);
+}
+
+static bool
+open_tables(PlannerInfo *root, Index rti, Served *served, bool totals)
+{
 	RangeTblEntry *rte = planner_rt_fetch(rti, root);
 	const char *reason;
 	FactDef    *fact;
+	int			n;
 	int			i;
 
 	if (!is_considered(rte))
 		return false;
 	fact = soft_definition(rte->relid);
-	if (fact == NULL || fact->ndefs == 0)
+	n = fact == NULL ? 0 : totals ? fact->ntotals : fact->ndefs;
+	if (n == 0)
 		return false;
 	soft_definition_pin(fact, CurrentMemoryContext);
 	served->tested_again = is_tested_again(root, rti);
@@ -201,9 +217,9 @@ open_served(PlannerInfo *root, Index rti, Served *served)
 	}
 	served->fact = fact;
 	served->defs = NIL;
-	for (i = 0; i < fact->ndefs; i++)
+	for (i = 0; i < n; i++)
 	{
-		IndexDef   *def = fact->defs[i];
+		IndexDef   *def = totals ? fact->totals[i] : fact->defs[i];
 
 		if (!def->active)
 			give_reason(fact->relid, def->relid, def->citus != NULL ? def->citus : "it is not active");

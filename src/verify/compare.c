@@ -62,6 +62,7 @@
 #include "restore_setup.h"
 #include "setup.h"
 #include "sums.h"
+#include "totals.h"
 
 static bool may_remove_records(Verify *v);
 static void compare_rows(Verify *v);
@@ -123,6 +124,8 @@ verify_index_table(Oid index_table, double sample, discrepancy_handler handler, 
 		/* The rows of a Citus table are not in the table. */
 		if (v.def->citus == NULL && v.factdef->distributed)
 			verify_all_shards(v.def, sample, 0, handler, arg);
+		else if (is_totals(v.def))
+			verify_totals(v.factdef, v.def, v.fact, v.index_table, v.snapshot, handler, arg);
 		else if (v.def->citus == NULL)
 			compare_rows(&v);
 		PopActiveSnapshot();
@@ -155,7 +158,7 @@ verify_index_table(Oid index_table, double sample, discrepancy_handler handler, 
 static bool
 may_remove_records(Verify *v)
 {
-	return v->sample >= 100 && v->def->active && v->def->citus == NULL && !v->factdef->distributed &&
+	return v->sample >= 100 && v->def->active && !is_totals(v->def) && v->def->citus == NULL && !v->factdef->distributed &&
 		(!v->factdef->partitioned || OidIsValid(v->factdef->pk_index)) &&
 		!RecoveryInProgress() && !XactReadOnly && !IsolationUsesXactSnapshot() && !written_by_us(v->factdef) &&
 		strcmp(extension_version(), "1.1") != 0;

@@ -1,8 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * repair.c
- *	  Provides indextable.repair(), which mends what verify() finds, of an index table
- *	  or of all index tables of a fact table.
+ *	  Provides indextable.repair(), which mends what verify() finds.
  *
  * What verify() has found is only a reason to look at a row again: before it is
  * mended, a writer may have changed the row and its entries.  So each row is locked
@@ -72,6 +71,7 @@
 #include "compare.h"
 #include "discrepancy.h"
 #include "restore_setup.h"
+#include "totals.h"
 #include "shard_repair.h"
 
 PG_FUNCTION_INFO_V1(indextable_repair);
@@ -231,7 +231,7 @@ repair_index_table(Repair *r, int batch_size)
 		r->dangling += one.dangling;
 		r->stale += one.stale;
 	}
-	else
+	else if (!repair_if_totals(r->index_table, &r->stale))
 		for (;;)
 		{
 			MemoryContextReset(r->cxt);

@@ -37,6 +37,7 @@
 #include "../definition/layout.h"
 #include "../definition/partition_spec.h"
 #include "../definition/primary_key.h"
+#include "../definition/totals.h"
 #include "../definition/misfit.h"
 #include "../definition/resolve.h"
 #include "../indextable.h"
@@ -119,9 +120,10 @@ lacks_primary_key(Oid index_table)
 	Oid			fact = catalog_fact_of(index_table);
 	ListCell   *cell;
 
-	foreach(cell, OidIsValid(fact) && catalog_has_fact(fact) ? index_tables_of(fact) : NIL)
+	foreach(cell, OidIsValid(fact) && catalog_has_fact(fact) ? catalog_read_definitions(fact, InvalidOid) : NIL)
 	{
-		Relation	rel = try_relation_open(lfirst_oid(cell), AccessShareLock);
+		DefinitionRow *row = &((StoredDefinition *) lfirst(cell))->row;
+		Relation	rel = strcmp(row->strategy, "totals") == 0 ? NULL : try_relation_open(row->index_table, AccessShareLock);
 		Relation	index;
 
 		if (rel == NULL)
@@ -129,7 +131,7 @@ lacks_primary_key(Oid index_table)
 		index = open_primary_key(rel, AccessShareLock);
 		relation_close(rel, AccessShareLock);
 		if (index == NULL)
-			return lfirst_oid(cell);
+			return row->index_table;
 		index_close(index, AccessShareLock);
 	}
 	return InvalidOid;
@@ -286,6 +288,11 @@ restore_row_index(Oid index_table, Oid fact_table)
 	FactDef    *factdef;
 	IndexDef   *def = definition_of_index_table(index_table, &factdef);
 
+	if (def != NULL && is_totals(def) && def->nkeys > 0 && !OidIsValid(def->primary_index))
+	{
+		make_totals_index(def, NULL);
+		CommandCounterIncrement();
+	}
 	if (def == NULL || !def->async || OidIsValid(def->row_index))
 		return;
 	lock_tree(fact_table, ShareRowExclusiveLock);

@@ -25,6 +25,7 @@
 #include "../catalog/told_sql.h"
 #include "../catalog/trigger_names.h"
 #include "../definition/partition_spec.h"
+#include "../definition/totals.h"
 #include "../indextable.h"
 #include "../maintain/install_triggers.h"
 #include "../util/relation.h"
@@ -78,6 +79,8 @@ check_setup(IndexDef *def, Relation fact, Relation index_table, discrepancy_hand
 			   "partitions of the index table are missing, and there are values that fit no other");
 	check_that(&setup, !def->async || OidIsValid(def->row_index),
 			   "index table has no index on the primary key of the fact table");
+	check_that(&setup, !is_totals(def) || def->nkeys == 0 || OidIsValid(def->primary_index),
+			   "index table has no index on its key fields");
 	check_that(&setup, !def->async || !def->fact->queue_lost,
 			   "queue table of the fact table was dropped with changes that had not been applied");
 	check_by_hand(&setup, !is_any_subscribed(find_all_inheritors(def->relid, NoLock, NULL)),

@@ -29,6 +29,7 @@
 #include "../catalog/named.h"
 #include "../catalog/orphaned_rows.h"
 #include "../entry/row_text.h"
+#include "../definition/totals.h"
 #include "../indextable.h"
 #include "compare.h"
 #include "discrepancy.h"
@@ -134,7 +135,10 @@ put_discrepancy(Discrepancy *d, void *arg)
 	old = MemoryContextSwitchTo(cxt);
 	if (entry != NULL)
 		payload = palloc(sizeof(AttrNumber) * d->def->desc->natts);
-	for (i = entry != NULL ? d->def->nkeys : 0; entry != NULL && i < d->def->nkeys + d->def->nincludes; i++)
+	if (entry != NULL && is_totals(d->def))
+		npayload = added_columns(d->def, payload);
+	for (i = entry != NULL && !is_totals(d->def) ? d->def->nkeys : 0;
+		 entry != NULL && !is_totals(d->def) && i < d->def->nkeys + d->def->nincludes; i++)
 	{
 		if (!d->def->fields[i].is_hint)
 			payload[npayload++] = d->def->fields[i].attno;
@@ -145,7 +149,7 @@ put_discrepancy(Discrepancy *d, void *arg)
 	PUT(VERIFY_KIND, CStringGetTextDatum(d->kind));
 	if (entry != NULL)
 		PUT(VERIFY_KEY, columns_to_jsonb(d->def->fact->owner, entry, d->def->ident, d->def->nkeys));
-	if (entry != NULL || d->row != NULL)
+	if ((entry != NULL && !is_totals(d->def)) || d->row != NULL)
 		PUT(VERIFY_PRIMARY_KEY, JsonbPGetDatum(discrepancy_key(d)));
 	if (d->expected != NULL)
 		PUT(VERIFY_EXPECTED, columns_to_jsonb(d->def->fact->owner, d->expected, payload, npayload));

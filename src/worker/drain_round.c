@@ -14,11 +14,13 @@
 #include "postgres.h"
 
 #include "access/xact.h"
+#include "catalog/pg_class.h"
 #include "datatype/timestamp.h"
 #include "miscadmin.h"
 #include "nodes/pg_list.h"
 #include "pgstat.h"
 #include "storage/lockdefs.h"
+#include "utils/fmgrprotos.h"
 #include "utils/guc.h"
 #include "utils/hsearch.h"
 #include "utils/inval.h"
@@ -33,6 +35,7 @@
 #include "../definition/invalidation.h"
 #include "../indextable.h"
 #include "../maintain/feed_drain.h"
+#include "../maintain/fold.h"
 #include "../queue/activity.h"
 #include "../queue/batch_keys.h"
 #include "../queue/distributed.h"
@@ -82,6 +85,22 @@ static char draining[4 * NAMEDATALEN + 8] = ""; /* the fact table whose batch
 static const char *synchronous; /* what synchronous_commit was before the
 								 * worker has changed it */
 
+/* So many entries must have been added to a table of totals before it is folded. */
+#define MIN_ADDED			50
+
+/* So many are replaced in one transaction. */
+#define FOLDED_AT_ONCE		50000
+
+/* How many entries had been inserted into a table of totals when it was last folded. */
+typedef struct Added
+{
+	Oid			index_table;	/* hash key */
+	int64		inserted;
+} Added;
+
+static HTAB *folded = NULL;		/* of Added */
+
+static bool fold_one(Oid index_table);
 static void relation_news(Oid relid);
 static void object_news(int cache, uint32 hash);
 static void catalog_news(Datum arg, int cache, uint32 hash);
@@ -109,6 +128,9 @@ round_init(const char *synchronous_commit)
 	ctl.keysize = sizeof(Queue);
 	ctl.entrysize = sizeof(Heard);
 	heard = hash_create("indextable queues", 16, &ctl, HASH_ELEM | HASH_BLOBS);
+	ctl.keysize = sizeof(Oid);
+	ctl.entrysize = sizeof(Added);
+	folded = hash_create("indextable folded", 16, &ctl, HASH_ELEM | HASH_BLOBS);
 	listen_to_changes(&listener);
 	for (i = 0; i < lengthof(caches); i++)
 		CacheRegisterSyscacheCallback(caches[i], catalog_news, (Datum) 0);
@@ -231,6 +253,82 @@ read_queues(MemoryContext cxt)
 	PopActiveSnapshot();
 	CommitTransactionCommand();
 	return result;
+}
+
+/*
+ * fold_round
+ *		Folds the tables of totals of the database to which enough was added; returns whether there
+ *		are any.  Each is folded in a transaction of its own; *more says whether it had more than
+ *		one should replace.
+ *
+ * How often that pays depends on how many entries a reader meets who asks for all groups, and on
+ * what folding reads, which is all of them: a tenth is left to be added up.
+ */
+bool
+fold_round(bool *more)
+{
+	MemoryContext cxt = CurrentMemoryContext;
+	List	   *tables;
+	ListCell   *cell;
+
+	StartTransactionCommand();
+	PushActiveSnapshot(GetTransactionSnapshot());
+	MemoryContextSwitchTo(cxt);
+	tables = tables_of_totals(InvalidOid);
+	PopActiveSnapshot();
+	CommitTransactionCommand();
+	MemoryContextSwitchTo(cxt);
+	foreach(cell, tables)
+	{
+		PG_TRY();
+		{
+			*more |= fold_one(lfirst_oid(cell));
+		}
+		PG_CATCH();
+		{
+			FreeErrorData(recover_from_error(cxt, NULL, NULL));
+		}
+		PG_END_TRY();
+	}
+	return tables != NIL;
+}
+
+/* fold_one: folds a table of totals, if enough was added since the last time; returns whether there may be more */
+static bool
+fold_one(Oid index_table)
+{
+	Added	   *added;
+	HeapTuple	tuple;
+	int64		inserted;
+	double		entries = 0;
+	int64		n = 0;
+	bool		found;
+
+	SetCurrentStatementStartTimestamp();
+	StartTransactionCommand();
+	PushActiveSnapshot(GetTransactionSnapshot());
+	inserted = DatumGetInt64(DirectFunctionCall1(pg_stat_get_tuples_inserted, ObjectIdGetDatum(index_table)));
+	added = hash_search(folded, &index_table, HASH_ENTER, &found);
+	if (!found || inserted < added->inserted)
+		added->inserted = 0;
+	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(index_table));
+	if (HeapTupleIsValid(tuple))
+	{
+		entries = ((Form_pg_class) GETSTRUCT(tuple))->reltuples;
+		ReleaseSysCache(tuple);
+	}
+	if (HeapTupleIsValid(tuple) && inserted - added->inserted >= Max(MIN_ADDED, entries / 10))
+	{
+		report_draining(index_table);
+		n = fold_if_free(index_table, FOLDED_AT_ONCE);
+		if (n < FOLDED_AT_ONCE)
+			added->inserted = inserted + n / 2; /* as many it has inserted, at
+												 * most */
+	}
+	PopActiveSnapshot();
+	CommitTransactionCommand();
+	draining[0] = '\0';
+	return n >= FOLDED_AT_ONCE;
 }
 
 /*

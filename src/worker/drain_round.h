@@ -13,6 +13,7 @@
 
 extern void round_init(const char *synchronous_commit);
 extern bool find_queues(MemoryContext cxt, List **queues);
+extern bool fold_round(bool *more);
 extern bool drain_queues(List *queues, TimestampTz *next_try);
 extern bool round_has_news(void);
 

@@ -163,7 +163,8 @@ indextable_worker_main(Datum arg)
 				next_try = DT_NOEND;
 				continue;
 			}
-			if (queues == NIL)
+			more = false;
+			if (!fold_round(&more) && queues == NIL)
 			{
 				run_periodic_checks();
 				usage_note_reads();
@@ -175,15 +176,18 @@ indextable_worker_main(Datum arg)
 				 */
 				worker_note_leaving(true);
 				wait_point("worker is leaving");
-				if (!find_queues(cxt, &queues) || queues != NIL)
+				if (!find_queues(cxt, &queues) || queues != NIL || fold_round(&more))
 					worker_note_leaving(false);
 				proc_exit(0);
 			}
-			while ((more = drain_queues(queues, &next_try)))
+			while (drain_queues(queues, &next_try))
 			{
 				CHECK_FOR_INTERRUPTS();
 				if (ConfigReloadPending || is_database_lock_awaited(MyDatabaseId) || !worker_may_stay(false))
+				{
+					more = true;
 					break;
+				}
 			}
 			run_periodic_checks();
 			usage_note_reads();

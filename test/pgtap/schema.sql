@@ -43,8 +43,10 @@ SELECT bag_eq($$SELECT * FROM pg_temp.functions('indextable')$$, $want$ VALUES
 		'document name DEFAULT NULL::name, populate boolean DEFAULT true, '
 		'partition_by text DEFAULT NULL::text, partition_bounds text[] DEFAULT NULL::text[], '
 		'partition_tablespaces text[] DEFAULT NULL::text[], primary_key name[] DEFAULT NULL::name[], '
-		'if_not_exists boolean DEFAULT false',
+		'if_not_exists boolean DEFAULT false, totals text[] DEFAULT NULL::text[]',
 		'regclass', 'c', 'v', false, 'u'),
+	('totals', 'index_table regclass, keys jsonb DEFAULT NULL::jsonb, OUT key jsonb, OUT rows bigint, OUT counts jsonb, OUT sums jsonb',
+		'SETOF record', 'c', 's', false, 'u'),
 	('create_feed', 'fact_table regclass', 'void', 'c', 'v', true, 'u'),
 	('definition', 'index_table regclass', 'text', 'c', 's', true, 'u'),
 	('drain',

@@ -1,0 +1,359 @@
+/*-------------------------------------------------------------------------
+ *
+ * totals.c
+ *	  Knows what tables of totals are like: which aggregates they keep, and their columns.
+ *
+ * The columns are the key fields, which may be NULL, the number of rows, and for each included
+ * field its sum, if it has an exact one, and how many values are in it.  What a group has is the
+ * sum over all of its entries: see entry/deltas.c.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/nbtree.h"
+#include "catalog/index.h"
+#include "catalog/pg_am.h"
+#include "catalog/pg_collation.h"
+#include "catalog/pg_type.h"
+#include "lib/stringinfo.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/typcache.h"
+
+#include "../catalog/owner.h"
+#include "../indextable.h"
+#include "../util/inherit.h"
+#include "../util/relation.h"
+#include "../util/sql.h"
+#include "field.h"
+#include "field_spec.h"
+#include "totals.h"
+
+static bool is_image_equal(Oid type, int32 typmod, Oid collation);
+static List *whole_aggregates(List *pieces);
+static char *trimmed(const char *text, int len);
+
+/*
+ * summed_fields
+ *		Returns the fields (char *) in a list of aggregates such as count(*), count(field) and
+ *		sum(field), each once.  The numbers of those that are summed are added to *summed.
+ */
+List *
+summed_fields(List *totals, List **summed)
+{
+	static const char *const names[] = {"count", "sum", "avg"};
+	List	   *result = NIL;
+	ListCell   *cell;
+	ListCell   *other;
+
+	foreach(cell, whole_aggregates(totals))
+	{
+		char	   *text = lfirst(cell);
+		int			len = strlen(text);
+		int			name_len = strcspn(text, " (");
+		char	   *paren = strchr(text, '(');
+		char	   *field;
+		int			at = -1;
+		int			i;
+
+		for (i = 0; i < (int) lengthof(names); i++)
+			if ((int) strlen(names[i]) == name_len && pg_strncasecmp(text, names[i], name_len) == 0)
+				break;
+		if (i == (int) lengthof(names) || paren == NULL || text[len - 1] != ')')
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("\"%s\" cannot be kept as a total", text),
+					 errdetail("Totals are count(*), count(field), sum(field) and avg(field), which is kept as the sum and the count."),
+					 errhint("For example: totals => ARRAY['count(*)', 'sum(total::numeric(12,2))']. The least and the greatest value of a field are found by an ordinary index table.")));
+		field = trimmed(paren + 1, text +len - 1 - (paren + 1));
+		if (i == 0 && strcmp(field, "*") == 0)
+			continue;
+		foreach(other, result)
+		{
+			if (strcmp(lfirst(other), field) == 0)
+				at = foreach_current_index(other);
+		}
+		if (at < 0)
+		{
+			at = list_length(result);
+			result = lappend(result, field);
+		}
+		if (i > 0)
+			*summed = lappend_int(*summed, at);
+	}
+	return result;
+}
+
+/*
+ * whole_aggregates
+ *		Returns a list of aggregates of which an array literal has made more elements than it
+ *		was meant to have: a comma in parentheses, as in numeric(12,2), separates none.
+ */
+static List *
+whole_aggregates(List *pieces)
+{
+	List	   *result = NIL;
+	StringInfoData text;
+	ListCell   *cell;
+	int			open = 0;
+
+	initStringInfo(&text);
+	foreach(cell, pieces)
+	{
+		appendStringInfo(&text, "%s%s", open > 0 ? "," : "", (char *) lfirst(cell));
+		for (const char *p = lfirst(cell); *p != '\0'; p++)
+			open += *p == '(' ? 1 : *p == ')' ? -1 : 0;
+		if (open > 0 && lnext(pieces, cell) != NULL)
+			continue;
+		result = lappend(result, trimmed(text.data, text.len));
+		resetStringInfo(&text);
+		open = 0;
+	}
+	return result;
+}
+
+static char *
+trimmed(const char *text, int len)
+{
+	while (len > 0 && isspace((unsigned char) *text))
+		text	  ++,
+					len--;
+
+	while (len > 0 && isspace((unsigned char) text[len - 1]))
+		len--;
+	return pnstrdup(text, len);
+}
+
+/*
+ * totals_of_fields
+ *		Returns the aggregates of a definition, as create() takes them.  A field without a type
+ *		of its own is counted here, even if it is summed, too: the same table is made of it.
+ */
+List *
+totals_of_fields(DefinitionRow *row)
+{
+	List	   *result = list_make1("count(*)");
+	ListCell   *cell;
+
+	foreach(cell, row->include)
+	{
+		FieldSpec  *spec = parse_field_spec(lfirst(cell), true);
+
+		result = lappend(result, psprintf("%s(%s)", OidIsValid(spec->type) && OidIsValid(sum_type(spec->type, spec->typmod)) ?
+										  "sum" : "count", (char *) lfirst(cell)));
+	}
+	return result;
+}
+
+/* sum_type: returns the type of the column with the sum of a field; InvalidOid: it has no sum that is exact */
+Oid
+sum_type(Oid type, int32 typmod)
+{
+	switch (type)
+	{
+		case INT2OID:
+		case INT4OID:
+			return INT8OID;
+		case INT8OID:
+			return NUMERICOID;
+		case NUMERICOID:
+			return typmod >= 0 ? NUMERICOID : InvalidOid;
+		default:
+			return InvalidOid;
+	}
+}
+
+/* make_summed_fields: parses and resolves the included fields of a definition, and numbers the columns after its key fields */
+void
+make_summed_fields(IndexDef *def, List *texts, Relation fact, const char **column_names)
+{
+	AttrNumber	attno = def->nkeys;
+	ListCell   *cell;
+
+	def->rows_attno = ++attno;
+	def->count_attno = palloc(sizeof(AttrNumber) * Max(def->nincludes, 1));
+	foreach(cell, texts)
+	{
+		int			i = foreach_current_index(cell);
+		Field	   *field = &def->fields[def->nkeys + i];
+
+		make_field(def, def->nkeys + i, lfirst(cell), ++attno, fact, NULL, true, column_names);
+		def->count_attno[i] = OidIsValid(sum_type(field->type, field->typmod)) ? ++attno : attno;
+	}
+}
+
+/*
+ * check_totals
+ *		Refuses a table of totals that would not be exact.  summed has the numbers of the included
+ *		fields that are to be summed.
+ */
+void
+check_totals(IndexDef *def, FactDef *fact, List *summed)
+{
+	const char *why = fact->distributed ? "It is distributed by Citus." :
+		!OidIsValid(fact->pk_index) || foreign_leaves(fact->relid) != NIL ? "Some of its rows are on other servers." : NULL;
+	ListCell   *cell;
+	int			i;
+
+	if (why != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("totals cannot be kept of table \"%s\"", fact->name),
+				 errdetail("%s", why),
+				 errhint("Keep totals on each of the servers, and add them up.")));
+	if (def->multi)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("totals cannot be kept by array elements"),
+				 errdetail("Key field \"%s\" contains [*], and a row would count once for each element.",
+						   def->fields[def->multi_field].spec->text),
+				 errhint("Use an ordinary index table on the elements, which counts them by reading entries.")));
+	for (i = 0; i < def->nkeys; i++)
+	{
+		Field	   *field = &def->fields[i];
+
+		if (field->is_hint || !is_image_equal(field->type, field->typmod, field->collation))
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("totals cannot be kept by key field \"%s\" of type %s", field->spec->text,
+							format_type_with_typemod(field->type, field->typmod)),
+					 errdetail("Values that are equal may be written differently, as 1.0 and 1.00 are, and it would not be known which of them are left."),
+					 errhint("Use a type of which equal values are the same, such as text, integer, date, or numeric with a scale.")));
+	}
+	foreach(cell, summed)
+	{
+		Field	   *field = &def->fields[def->nkeys + lfirst_int(cell)];
+
+		if (!OidIsValid(sum_type(field->type, field->typmod)))
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("no exact sum can be kept of field \"%s\" of type %s", field->spec->text,
+							format_type_with_typemod(field->type, field->typmod)),
+					 errdetail("Sums are kept of smallint, integer, bigint, and numeric with a scale. A sum of floating-point numbers depends on their order."),
+					 errhint("Give the field such a type, for example: sum(%.*s::numeric(12,2)).",
+							 field->spec->tail, field->spec->text)));
+	}
+}
+
+/* is_image_equal: returns whether values of a type that are equal always have the same bytes */
+static bool
+is_image_equal(Oid type, int32 typmod, Oid collation)
+{
+	TypeCacheEntry *entry = lookup_type_cache(getBaseType(type), TYPECACHE_BTREE_OPFAMILY);
+	Oid			proc;
+
+	if (getBaseType(type) == NUMERICOID)
+		return typmod >= 0;
+	proc = OidIsValid(entry->btree_opf) ?
+		get_opfamily_proc(entry->btree_opf, entry->btree_opintype, entry->btree_opintype, BTEQUALIMAGE_PROC) : InvalidOid;
+	return OidIsValid(proc) &&
+		DatumGetBool(OidFunctionCall1Coll(proc, collation, ObjectIdGetDatum(entry->btree_opintype)));
+}
+
+/*
+ * complete_totals_columns
+ *		Completes a definition with the columns of its table, of which those at live are not
+ *		dropped.  Returns false if they are not those that the definition calls for.
+ */
+bool
+complete_totals_columns(IndexDef *def, TupleDesc desc, AttrNumber *live, int nlive)
+{
+	int			expected = def->nkeys + 1;
+	int			i;
+
+	for (i = 0; i < def->nincludes; i++)
+		expected += SUM_ATTNO(def, i) != 0 ? 2 : 1;
+	if (nlive < expected)
+		return false;
+	for (i = 0; i < nlive; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, live[i] - 1);
+
+		/* Entries have NULL in columns that a user has added. */
+		if (att->attnotnull && (i < def->nkeys || i >= expected))
+			return false;
+	}
+	for (i = 0; i < def->nkeys; i++)
+	{
+		Field	   *field = &def->fields[i];
+
+		def->ident[i] = field->attno = live[field->attno - 1];
+		if (TupleDescAttr(desc, field->attno - 1)->atttypid != field->type ||
+			TupleDescAttr(desc, field->attno - 1)->atttypmod != field->typmod)
+			return false;
+	}
+	def->rows_attno = live[def->rows_attno - 1];
+	if (TupleDescAttr(desc, def->rows_attno - 1)->atttypid != INT8OID)
+		return false;
+	for (i = 0; i < def->nincludes; i++)
+	{
+		Field	   *field = &def->fields[def->nkeys + i];
+		bool		summed = SUM_ATTNO(def, i) != 0;
+
+		field->attno = live[field->attno - 1];
+		def->count_attno[i] = live[def->count_attno[i] - 1];
+		if (TupleDescAttr(desc, def->count_attno[i] - 1)->atttypid != INT8OID ||
+			(summed && TupleDescAttr(desc, field->attno - 1)->atttypid != sum_type(field->type, field->typmod)))
+			return false;
+	}
+	def->desc = CreateTupleDescCopy(desc);
+	return true;
+}
+
+/* added_columns: sets attnos to the columns whose values are added up, of which there are at most def->desc->natts; returns how many */
+int
+added_columns(IndexDef *def, AttrNumber *attnos)
+{
+	int			n = 0;
+
+	attnos[n++] = def->rows_attno;
+	for (int i = 0; i < def->nincludes; i++)
+	{
+		attnos[n++] = def->count_attno[i];
+		if (SUM_ATTNO(def, i) != 0)
+			attnos[n++] = SUM_ATTNO(def, i);
+	}
+	return n;
+}
+
+/* complete_totals_index: completes a definition with the index on the key fields; without one, all entries are read, so it returns true */
+bool
+complete_totals_index(IndexDef *def, Relation rel)
+{
+	ListCell   *cell;
+
+	foreach(cell, def->nkeys == 0 ? NIL : RelationGetIndexList(rel))
+	{
+		Relation	index = index_open(lfirst_oid(cell), AccessShareLock);
+		Form_pg_index form = index->rd_index;
+		bool		fits = form->indisvalid && !form->indisunique && form->indnatts == def->nkeys &&
+			index->rd_rel->relam == BTREE_AM_OID && heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL);
+
+		for (int i = 0; fits && i < def->nkeys; i++)
+			fits = (form->indkey.values[i] == def->ident[i]);
+		if (fits)
+		{
+			def->primary_index = RelationGetRelid(index);
+			def->primary_info = BuildIndexInfo(index);
+		}
+		index_close(index, AccessShareLock);
+	}
+	return true;
+}
+
+/* make_totals_index: makes the index on the key fields, of which a group has several equal ones until they are folded */
+void
+make_totals_index(IndexDef *def, const char *tablespace)
+{
+	StringInfoData columns;
+
+	initStringInfo(&columns);
+	for (int i = 0; i < def->nkeys; i++)
+		appendStringInfo(&columns, "%s%s", i > 0 ? ", " : "",
+						 quote_identifier(NameStr(TupleDescAttr(def->desc, def->ident[i] - 1)->attname)));
+	if (def->nkeys > 0)
+		run_sql(get_extension_owner(), "CREATE INDEX ON %s (%s)%s", quoted_relation(def->relid), columns.data,
+				tablespace == NULL ? "" : in_tablespace("TABLESPACE", tablespace));
+}

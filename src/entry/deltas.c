@@ -1,0 +1,569 @@
+/*-------------------------------------------------------------------------
+ *
+ * deltas.c
+ *	  Adds up what rows add to the groups of a table of totals, and writes it: a statement
+ *	  inserts one entry for each group that it has changed.
+ *
+ * An entry says what is to be added: the number of rows, and for each field its sum and the
+ * number of its values.  What a group has is the sum over its entries.  Nobody reads or
+ * changes an entry to write one, so no writer waits for another.
+ *
+ * Why this is exact.  A row goes through versions, and each step from one to the next brings one
+ * event to the trigger, in whatever order.  It takes away what the old version has added, and
+ * adds what the new one adds, so that all steps together leave what the last version adds.  A
+ * snapshot sees what a transaction has written to both tables, or nothing; our own is a
+ * question of command ids, as for all index tables (maintain/in_step.c).
+ *
+ * Folding replaces entries of a group by their sum, in one transaction.  A snapshot sees all of
+ * that transaction or nothing.  If it sees it, it sees everything that the transaction has seen
+ * as committed, so that nothing is counted twice.  If it does not, it sees the entries that were
+ * replaced.  Folders, and repair(), keep each other out by a lock that no writer and no reader
+ * takes; else both could replace, or mend, the same.
+ *
+ * Values are the same if their bytes are: totals.c refuses keys of other types.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/relscan.h"
+#include "access/table.h"
+#include "access/tableam.h"
+#include "access/xact.h"
+#include "catalog/pg_type.h"
+#include "common/hashfn.h"
+#include "executor/tuptable.h"
+#include "miscadmin.h"
+#include "storage/lock.h"
+#include "utils/datum.h"
+#include "utils/fmgrprotos.h"
+#include "utils/memutils.h"
+#include "utils/numeric.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+
+#include "../catalog/completeness.h"
+#include "../catalog/definition_rows.h"
+#include "../definition/totals.h"
+#include "../indextable.h"
+#include "block_scan.h"
+#include "deltas.h"
+#include "extract.h"
+#include "table_writer.h"
+
+/* The values of an entry, by column. */
+typedef struct Delta
+{
+	Datum	   *values;
+	bool	   *isnull;
+} Delta;
+
+typedef struct DeltaGroup
+{
+	Delta		delta;			/* hash key: the key fields in it */
+	uint32		hash;
+	char		status;
+} DeltaGroup;
+
+static uint32 hash_key(IndexDef *def, Delta *delta);
+static bool same_key(IndexDef *def, Delta *a, Delta *b);
+
+#define SH_PREFIX		deltas
+#define SH_ELEMENT_TYPE	DeltaGroup
+#define SH_KEY_TYPE		Delta
+#define SH_KEY			delta
+#define SH_HASH_KEY(tb, key)	hash_key((tb)->private_data, &(key))
+#define SH_EQUAL(tb, a, b)		same_key((tb)->private_data, &(a), &(b))
+#define SH_STORE_HASH
+#define SH_GET_HASH(tb, a)		((a)->hash)
+#define SH_SCOPE		static inline
+#define SH_DECLARE
+#define SH_DEFINE
+#include "lib/simplehash.h"
+
+static void add_rows(FactDef *fact, Deltas **deltas, int n, Relation rel, Snapshot snapshot, bool insert, bool report,
+					 MemoryContext cxt);
+static void write_and_begin(Deltas **deltas, int n, MemoryContext cxt);
+static void take_away_table(Deltas *deltas, Relation rel, Snapshot snapshot, Deltas *found);
+static void add(Deltas *deltas, DeltaGroup *group, AttrNumber attno, Datum *values, int sign);
+static bool is_zero(IndexDef *def, Datum *values, AttrNumber attno);
+static void write_delta(Deltas *deltas, Datum *values, bool *isnull, void *arg);
+static int64 fold_in_order(Deltas *deltas, Relation rel, Snapshot snapshot, int64 limit);
+static int64 fold_all(Deltas *deltas, Relation rel, Snapshot snapshot);
+static void delete_entry(Relation rel, ItemPointer tid);
+
+static uint32
+hash_key(IndexDef *def, Delta *delta)
+{
+	uint32		hash = 0;
+
+	for (int i = 0; i < def->nkeys; i++)
+	{
+		int			at = def->fields[i].attno - 1;
+		Form_pg_attribute att = TupleDescAttr(def->desc, at);
+
+		hash = hash_combine(hash, delta->isnull[at] ? 0 :
+							datum_image_hash(delta->values[at], att->attbyval, att->attlen));
+	}
+	return hash;
+}
+
+static bool
+same_key(IndexDef *def, Delta *a, Delta *b)
+{
+	for (int i = 0; i < def->nkeys; i++)
+	{
+		int			at = def->fields[i].attno - 1;
+		Form_pg_attribute att = TupleDescAttr(def->desc, at);
+
+		if (a->isnull[at] != b->isnull[at] ||
+			(!a->isnull[at] && !datum_image_eq(a->values[at], b->values[at], att->attbyval, att->attlen)))
+			return false;
+	}
+	return true;
+}
+
+/* deltas_begin: begins to collect for a table of totals; all memory is of cxt */
+Deltas *
+deltas_begin(IndexDef *def, MemoryContext cxt)
+{
+	Deltas	   *deltas = MemoryContextAllocZero(cxt, sizeof(Deltas));
+
+	deltas->def = def;
+	deltas->cxt = cxt;
+	deltas->groups = deltas_create(cxt, 8, def);
+	return deltas;
+}
+
+/* deltas_add: adds an entry to its group, or takes it away if sign is -1 */
+void
+deltas_add(Deltas *deltas, Datum *values, bool *isnull, int sign)
+{
+	IndexDef   *def = deltas->def;
+	Delta		key = {values, isnull};
+	int			natts = def->desc->natts;
+	bool		found;
+	DeltaGroup *group = deltas_insert(deltas->groups, key, &found);
+	MemoryContext old = MemoryContextSwitchTo(deltas->cxt);
+
+	if (!found)
+	{
+		group->delta.values = palloc0(sizeof(Datum) * natts);
+		group->delta.isnull = palloc(sizeof(bool) * natts);
+		memset(group->delta.isnull, true, sizeof(bool) * natts);
+		deltas->bytes += sizeof(DeltaGroup) * 2 + (sizeof(Datum) + sizeof(bool)) * natts;
+		for (int i = 0; i < def->nkeys; i++)
+		{
+			int			at = def->fields[i].attno - 1;
+			Form_pg_attribute att = TupleDescAttr(def->desc, at);
+
+			group->delta.isnull[at] = isnull[at];
+			if (isnull[at])
+				continue;
+			group->delta.values[at] = datumCopy(values[at], att->attbyval, att->attlen);
+			deltas->bytes += att->attbyval ? 0 : datumGetSize(values[at], false, att->attlen) + 16;
+		}
+	}
+	add(deltas, group, def->rows_attno, values, sign);
+	for (int i = 0; i < def->nincludes; i++)
+	{
+		add(deltas, group, def->count_attno[i], values, sign);
+		if (SUM_ATTNO(def, i) != 0)
+			add(deltas, group, SUM_ATTNO(def, i), values, sign);
+	}
+	MemoryContextSwitchTo(old);
+}
+
+/* add: adds one of the numbers of an entry, bigint or numeric, to that of a group, or takes it away if sign is -1 */
+static void
+add(Deltas *deltas, DeltaGroup *group, AttrNumber attno, Datum *values, int sign)
+{
+	Datum	   *to = &group->delta.values[attno - 1];
+	bool		is_new = group->delta.isnull[attno - 1];
+
+	group->delta.isnull[attno - 1] = false;
+	if (TupleDescAttr(deltas->def->desc, attno - 1)->atttypid == INT8OID)
+		*to = DirectFunctionCall2(sign > 0 ? int8pl : int8mi, is_new ? Int64GetDatum(0) : *to, values[attno - 1]);
+	else
+	{
+		*to = DirectFunctionCall2(sign > 0 ? numeric_add : numeric_sub,
+								  is_new ? NumericGetDatum(int64_to_numeric(0)) : *to, values[attno - 1]);
+		deltas->bytes += 32;
+	}
+}
+
+/* is_zero: returns whether a column of an entry adds nothing */
+static bool
+is_zero(IndexDef *def, Datum *values, AttrNumber attno)
+{
+	return TupleDescAttr(def->desc, attno - 1)->atttypid == INT8OID ? DatumGetInt64(values[attno - 1]) == 0 :
+		DatumGetBool(DirectFunctionCall2(numeric_eq, values[attno - 1], NumericGetDatum(int64_to_numeric(0))));
+}
+
+/*
+ * deltas_add_row
+ *		Adds what a row adds to its group, or takes it away if insert is false.  Only with
+ *		report do values that cannot be in an entry raise an error, or count as skipped.
+ */
+void
+deltas_add_row(Deltas *deltas, FactRow *row, bool insert, bool report)
+{
+	int			natts = deltas->def->desc->natts;
+	Datum	   *values = palloc(sizeof(Datum) * natts);
+	bool	   *isnull = palloc(sizeof(bool) * natts);
+	uint32		lacking = 0;
+	int			skipped = 0;
+
+	if (extract_delta(deltas->def, row, report, values, isnull, &lacking, &skipped))
+		deltas_add(deltas, values, isnull, insert ? 1 : -1);
+	if (report)
+		deltas->lacking |= lacking;
+	deltas->skipped += skipped;
+}
+
+/* deltas_change_row: takes away what one version of a row adds, and adds what the next one does; NULL: there is none */
+void
+deltas_change_row(Deltas *deltas, FactRow *old, FactRow *new)
+{
+	if (old != NULL && new != NULL && entries_unchanged(deltas->def, old, new))
+		return;
+	if (old != NULL)
+		deltas_add_row(deltas, old, false, false);
+	if (new != NULL)
+		deltas_add_row(deltas, new, true, true);
+}
+
+/*
+ * add_rows
+ *		Adds what the rows of a table or partition add, or takes it away if insert is false, as a
+ *		snapshot sees them.  If cxt is not NULL it has the deltas, which are written whenever they
+ *		take too much memory, as they can be in any number of pieces.
+ */
+static void
+add_rows(FactDef *fact, Deltas **deltas, int n, Relation rel, Snapshot snapshot, bool insert, bool report, MemoryContext cxt)
+{
+	MemoryContext row_cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable row", ALLOCSET_DEFAULT_SIZES);
+	BlockScan	scan;
+	TupleTableSlot *slot;
+	int			i;
+
+	block_scan_begin(&scan, fact, rel, snapshot, 100, 0);
+	while ((slot = block_scan_next(&scan)) != NULL)
+	{
+		MemoryContext old = MemoryContextSwitchTo(row_cxt);
+		Size		bytes = 0;
+		FactRow		row;
+
+		CHECK_FOR_INTERRUPTS();
+		factrow_init(&row, fact, slot);
+		for (i = 0; i < n; i++)
+		{
+			deltas_add_row(deltas[i], &row, insert, report);
+			bytes += deltas[i]->bytes;
+		}
+		MemoryContextSwitchTo(old);
+		MemoryContextReset(row_cxt);
+		if (cxt != NULL && bytes > (Size) maintenance_work_mem * 1024)
+			write_and_begin(deltas, n, cxt);
+	}
+	block_scan_end(&scan);
+	MemoryContextDelete(row_cxt);
+}
+
+/* write_and_begin: writes what was collected, forgets it, and begins anew */
+static void
+write_and_begin(Deltas **deltas, int n, MemoryContext cxt)
+{
+	IndexDef  **defs = palloc(sizeof(IndexDef *) * n);
+	int			i;
+
+	for (i = 0; i < n; i++)
+	{
+		defs[i] = deltas[i]->def;
+		deltas_write(deltas[i]);
+	}
+	MemoryContextReset(cxt);
+	for (i = 0; i < n; i++)
+		deltas[i] = deltas_begin(defs[i], cxt);
+	pfree(defs);
+}
+
+/*
+ * deltas_write_rows
+ *		Writes to tables of totals what the rows of the fact table, or of a partition, add, or
+ *		takes it away if insert is false.
+ */
+void
+deltas_write_rows(FactDef *fact, IndexDef **defs, int n, Relation rel, Snapshot snapshot, bool insert)
+{
+	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable totals", ALLOCSET_DEFAULT_SIZES);
+	Deltas	  **deltas = palloc(sizeof(Deltas *) * n);
+	int			i;
+
+	for (i = 0; i < n; i++)
+		deltas[i] = deltas_begin(defs[i], cxt);
+	add_rows(fact, deltas, n, rel, snapshot, insert, insert, cxt);
+	for (i = 0; i < n; i++)
+		deltas_write(deltas[i]);
+	pfree(deltas);
+	MemoryContextDelete(cxt);
+}
+
+/*
+ * deltas_of_difference
+ *		Returns what a table of totals lacks, as a snapshot sees it and the fact table: what all
+ *		rows add, without what is there.  That is added to found, unless it is NULL.
+ */
+Deltas *
+deltas_of_difference(FactDef *fact, IndexDef *def, Relation fact_table, Relation rel, Snapshot snapshot, Deltas *found)
+{
+	Deltas	   *deltas = deltas_begin(def, CurrentMemoryContext);
+
+	add_rows(fact, &deltas, 1, fact_table, snapshot, true, false, NULL);
+	take_away_table(deltas, rel, snapshot, found);
+	return deltas;
+}
+
+/* deltas_find: returns whether there is the group of an entry, and sets its values */
+bool
+deltas_find(Deltas *deltas, Datum *values, bool *isnull, Datum **found)
+{
+	Delta		key = {values, isnull};
+	DeltaGroup *group = deltas_lookup(deltas->groups, key);
+
+	if (group != NULL)
+		*found = group->delta.values;
+	return group != NULL;
+}
+
+/*
+ * lock_folding
+ *		Keeps others from folding or mending a table of totals until the transaction ends; returns
+ *		false if somebody is at it, unless wait is true.  The lock is on no object of the database.
+ */
+bool
+lock_folding(Oid relid, bool wait)
+{
+	LOCKTAG		tag = record_tag(relid, InvalidTransactionId, 0);
+
+	return LockAcquire(&tag, ExclusiveLock, false, !wait) != LOCKACQUIRE_NOT_AVAIL;
+}
+
+/* take_away_table: takes away all entries of a table of totals, and adds them to found, unless it is NULL */
+static void
+take_away_table(Deltas *deltas, Relation rel, Snapshot snapshot, Deltas *found)
+{
+	TableScanDesc scan = table_beginscan_compat(rel, snapshot);
+	TupleTableSlot *slot = table_slot_create(rel, NULL);
+
+	while (table_scan_getnextslot(scan, ForwardScanDirection, slot))
+	{
+		CHECK_FOR_INTERRUPTS();
+		slot_getallattrs(slot);
+		deltas_add(deltas, slot->tts_values, slot->tts_isnull, -1);
+		if (found != NULL)
+			deltas_add(found, slot->tts_values, slot->tts_isnull, 1);
+	}
+	ExecDropSingleTupleTableSlot(slot);
+	table_endscan(scan);
+}
+
+/* deltas_visit: calls the handler with each group in which anything is left */
+void
+deltas_visit(Deltas *deltas, delta_handler handler, void *arg)
+{
+	IndexDef   *def = deltas->def;
+	deltas_iterator it;
+	DeltaGroup *group;
+
+	deltas_start_iterate(deltas->groups, &it);
+	while ((group = deltas_iterate(deltas->groups, &it)) != NULL)
+	{
+		Datum	   *values = group->delta.values;
+		bool		any = !is_zero(def, values, def->rows_attno);
+
+		for (int i = 0; i < def->nincludes && !any; i++)
+			any = !is_zero(def, values, def->count_attno[i]) ||
+				(SUM_ATTNO(def, i) != 0 && !is_zero(def, values, SUM_ATTNO(def, i)));
+		if (any)
+			handler(deltas, values, group->delta.isnull, arg);
+	}
+}
+
+/* What write_delta() writes with. */
+typedef struct DeltaWriter
+{
+	Writer		writer;
+	TupleTableSlot *slot;
+} DeltaWriter;
+
+/*
+ * deltas_write
+ *		Writes an entry for each group in which anything is left, and what is to be recorded of
+ *		the rows.  The table is locked as by its writers.
+ */
+void
+deltas_write(Deltas *deltas)
+{
+	IndexDef   *def = deltas->def;
+	Relation	rel;
+	DeltaWriter *w;
+
+	if (deltas->groups->members == 0 && deltas->skipped == 0 && !lacking_is_news(def, deltas->lacking))
+		return;
+	rel = table_open(def->relid, NoLock);
+	w = palloc(sizeof(DeltaWriter));
+	open_writer(&w->writer, def, rel);
+	w->slot = MakeSingleTupleTableSlot(RelationGetDescr(rel), &TTSOpsVirtual);
+	deltas_visit(deltas, write_delta, w);
+	ExecDropSingleTupleTableSlot(w->slot);
+	close_writer(&w->writer);
+	pfree(w);
+	table_close(rel, NoLock);
+	if (deltas->skipped > 0)
+		catalog_count_skipped(def->relid, deltas->skipped);
+	record_lacking(def, deltas->lacking);
+}
+
+/* write_delta: inserts an entry */
+static void
+write_delta(Deltas *deltas, Datum *values, bool *isnull, void *arg)
+{
+	DeltaWriter *w = arg;
+	TupleTableSlot *slot = w->slot;
+
+	CHECK_FOR_INTERRUPTS();
+	ExecClearTuple(slot);
+	memcpy(slot->tts_values, values, sizeof(Datum) * deltas->def->desc->natts);
+	memcpy(slot->tts_isnull, isnull, sizeof(bool) * deltas->def->desc->natts);
+	ExecStoreVirtualTuple(slot);
+	table_tuple_insert(w->writer.rel, slot, command_id(&w->writer), 0, NULL);
+	(void) insert_index_entries(&w->writer, slot, false, (TU_UpdateIndexes) 0, false);
+}
+
+/*
+ * fold_totals
+ *		Replaces the entries of groups that have several, or nothing, by one or none; returns how
+ *		many it has replaced.  It stops after about limit of them, so that a transaction is short.
+ *		The caller has the lock that keeps other folders out.
+ */
+int64
+fold_totals(IndexDef *def, Relation rel, int64 limit)
+{
+	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable fold", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(cxt);
+	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
+	Deltas	   *deltas = deltas_begin(def, cxt);
+	int64		n = OidIsValid(def->primary_index) ? fold_in_order(deltas, rel, snapshot, limit) :
+		fold_all(deltas, rel, snapshot);
+
+	deltas_write(deltas);
+	UnregisterSnapshot(snapshot);
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(cxt);
+	return n;
+}
+
+/* fold_in_order: does so in the order of the index, where the entries of a group are side by side */
+static int64
+fold_in_order(Deltas *deltas, Relation rel, Snapshot snapshot, int64 limit)
+{
+	IndexDef   *def = deltas->def;
+	Relation	index = index_open(def->primary_index, AccessShareLock);
+	IndexScanDesc scan = index_beginscan_compat(rel, index, snapshot, 0);
+	TupleTableSlot *slot = table_slot_create(rel, NULL);
+	TupleTableSlot *first = MakeSingleTupleTableSlot(RelationGetDescr(rel), &TTSOpsVirtual);
+	Delta		a = {first->tts_values, first->tts_isnull};
+	Delta		b = {slot->tts_values, slot->tts_isnull};
+	ItemPointerData first_tid;
+	int64		in_group = 0;
+	int64		n = 0;
+	bool		more;
+
+	index_rescan(scan, NULL, 0, NULL, 0);
+	do
+	{
+		more = index_getnext_slot(scan, ForwardScanDirection, slot);
+		CHECK_FOR_INTERRUPTS();
+		if (more)
+			slot_getallattrs(slot);
+		if (in_group > 0 && (!more || !same_key(def, &a, &b)))
+		{
+			/*
+			 * A group of one entry is as it should be, unless no row is in
+			 * it.
+			 */
+			if (in_group == 1 && DatumGetInt64(first->tts_values[def->rows_attno - 1]) == 0)
+			{
+				deltas_add(deltas, first->tts_values, first->tts_isnull, 1);
+				delete_entry(rel, &first_tid);
+				n++;
+			}
+			in_group = 0;
+			if (n >= limit)
+				break;
+		}
+		if (!more)
+			break;
+		if (++in_group == 1)
+		{
+			ExecCopySlot(first, slot);
+			first_tid = slot->tts_tid;
+			continue;
+		}
+		if (in_group == 2)
+		{
+			deltas_add(deltas, first->tts_values, first->tts_isnull, 1);
+			delete_entry(rel, &first_tid);
+			n++;
+		}
+		deltas_add(deltas, slot->tts_values, slot->tts_isnull, 1);
+		delete_entry(rel, &slot->tts_tid);
+		n++;
+	} while (true);
+	ExecDropSingleTupleTableSlot(slot);
+	ExecDropSingleTupleTableSlot(first);
+	index_endscan(scan);
+	index_close(index, NoLock);
+	return n;
+}
+
+/* fold_all: does so where there is no index on the key: all entries are replaced, unless there is but one */
+static int64
+fold_all(Deltas *deltas, Relation rel, Snapshot snapshot)
+{
+	TableScanDesc scan = table_beginscan_compat(rel, snapshot);
+	TupleTableSlot *slot = table_slot_create(rel, NULL);
+	int64		n = 0;
+
+	while (table_scan_getnextslot(scan, ForwardScanDirection, slot))
+		n++;
+	if (n > 1)
+	{
+		table_rescan(scan, NULL);
+		while (table_scan_getnextslot(scan, ForwardScanDirection, slot))
+		{
+			CHECK_FOR_INTERRUPTS();
+			slot_getallattrs(slot);
+			deltas_add(deltas, slot->tts_values, slot->tts_isnull, 1);
+			delete_entry(rel, &slot->tts_tid);
+		}
+	}
+	ExecDropSingleTupleTableSlot(slot);
+	table_endscan(scan);
+	return n > 1 ? n : 0;
+}
+
+/* delete_entry: deletes an entry, which nobody else deletes or updates meanwhile */
+static void
+delete_entry(Relation rel, ItemPointer tid)
+{
+	TM_FailureData failure;
+	TM_Result	result = table_tuple_delete_compat(rel, tid, GetCurrentCommandId(true), true, &failure);
+
+	if (result != TM_Ok)
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("could not fold totals because an entry was changed meanwhile")));
+}

@@ -1,0 +1,250 @@
+/*-------------------------------------------------------------------------
+ *
+ * totals_scan.c
+ *	  Executes a plan that answers aggregates from a table of totals: runs its query of totals
+ *	  if the snapshot sees just the entries of the rows that it sees, else the query of the
+ *	  fact table.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "executor/executor.h"
+#include "nodes/extensible.h"
+#include "nodes/nodeFuncs.h"
+#include "rewrite/rewriteHandler.h"
+#include "tcop/dest.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+
+#include "../catalog/completeness.h"
+#include "../definition/cache.h"
+#include "../definition/tree_age.h"
+#include "../maintain/in_step.h"
+#include "../util/settings.h"
+#include "scan_explain.h"
+#include "served.h"
+#include "soft_definition.h"
+#include "totals_path.h"
+#include "totals_scan.h"
+
+typedef struct TotalsScan
+{
+	CustomScanState css;		/* first: it is all that the executor knows */
+	List	   *values;			/* of ExprState *: of the parameters of both
+								 * queries */
+	FactDef    *fact;			/* pinned, or NULL */
+	IndexDef   *def;			/* NULL: totals cannot answer */
+	const char *why;			/* they could not, or NULL */
+	PlannedStmt *fallback;		/* the plan of the query of the fact table, or
+								 * NULL */
+	QueryDesc  *query;			/* that is run; NULL: none */
+	MemoryContext cxt;			/* of it */
+} TotalsScan;
+
+static Node *create_state(CustomScan *plan);
+static void begin_totals(CustomScanState *node, EState *estate, int eflags);
+static TupleTableSlot *exec_totals(CustomScanState *node);
+static TupleTableSlot *next_group(ScanState *node);
+static bool recheck_group(ScanState *node, TupleTableSlot *slot);
+static void start_query(TotalsScan *scan);
+static const char *why_not_totals(TotalsScan *scan);
+static void end_query(TotalsScan *scan);
+static void end_totals(CustomScanState *node);
+static void rescan_totals(CustomScanState *node);
+static void explain_totals(CustomScanState *node, List *ancestors, ExplainState *es);
+
+static const CustomScanMethods scan_methods = {.CustomName = TOTALS_NAME,.CreateCustomScanState = create_state};
+
+static const CustomExecMethods exec_methods = {
+	.CustomName = TOTALS_NAME,
+	.BeginCustomScan = begin_totals,
+	.ExecCustomScan = exec_totals,
+	.EndCustomScan = end_totals,
+	.ReScanCustomScan = rescan_totals,
+	.ExplainCustomScan = explain_totals
+};
+
+void
+totals_scan_init(void)
+{
+	RegisterCustomScanMethods(&scan_methods);
+}
+
+static Node *
+create_state(CustomScan *plan)
+{
+	TotalsScan *scan = (TotalsScan *) newNode(sizeof(TotalsScan), T_CustomScanState);
+
+	scan->css.methods = &exec_methods;
+	return (Node *) scan;
+}
+
+/* tables: returns the OIDs of the fact table and the table of totals */
+static List *
+tables(TotalsScan *scan)
+{
+	return list_nth(((CustomScan *) scan->css.ss.ps.plan)->custom_private, TOTALS_TABLES);
+}
+
+static void
+begin_totals(CustomScanState *node, EState *estate, int eflags)
+{
+	TotalsScan *scan = (TotalsScan *) node;
+	IndexDef   *def;
+
+	scan->values = ExecInitExprList(((CustomScan *) node->ss.ps.plan)->custom_exprs, &node->ss.ps);
+	if (eflags & EXEC_FLAG_EXPLAIN_ONLY)
+		return;
+	AcceptInvalidationMessages();	/* see in_step.c */
+	scan->fact = soft_definition(linitial_oid(tables(scan)));
+	if (scan->fact == NULL)
+		return;
+	soft_definition_pin(scan->fact, estate->es_query_cxt);
+	def = find_index_def(scan->fact, lsecond_oid(tables(scan)));
+	if (def != NULL && def->active)
+		scan->def = def;
+}
+
+static TupleTableSlot *
+exec_totals(CustomScanState *node)
+{
+	return ExecScan(&node->ss, next_group, recheck_group);
+}
+
+/* recheck_group: is never called, as no row of an aggregate is locked */
+static bool
+recheck_group(ScanState *node, TupleTableSlot *slot)
+{
+	return true;
+}
+
+/* next_group: returns the next row of the query, or an empty slot */
+static TupleTableSlot *
+next_group(ScanState *node)
+{
+	TotalsScan *scan = (TotalsScan *) node;
+	TupleTableSlot *slot = node->ss_ScanTupleSlot;
+	MemoryContext old;
+	TupleTableSlot *row;
+
+	if (scan->query == NULL)
+		start_query(scan);
+	old = MemoryContextSwitchTo(scan->query->estate->es_query_cxt);
+	row = ExecProcNode(scan->query->planstate);
+	MemoryContextSwitchTo(old);
+	ExecClearTuple(slot);
+	if (TupIsNull(row))
+		return slot;
+	slot_getallattrs(row);
+	for (int i = 0; i < slot->tts_tupleDescriptor->natts; i++)
+	{
+		slot->tts_values[i] = row->tts_values[i];
+		slot->tts_isnull[i] = row->tts_isnull[i];
+	}
+	return ExecStoreVirtualTuple(slot);
+}
+
+/* start_query: starts the query that answers, with the parameters that it has now */
+static void
+start_query(TotalsScan *scan)
+{
+	CustomScan *plan = (CustomScan *) scan->css.ss.ps.plan;
+	EState	   *estate = scan->css.ss.ps.state;
+	ParamListInfo params;
+	PlannedStmt *stmt = list_nth(plan->custom_private, TOTALS_PLAN);
+	MemoryContext old;
+	ListCell   *cell;
+
+	scan->why = why_not_totals(scan);
+	if (scan->why != NULL)
+	{
+		if (scan->fact != NULL && scan->fact->partitioned && !IsolationUsesXactSnapshot())
+			refuse_truncated(scan->fact->relid, estate->es_snapshot);
+		if (scan->fallback == NULL)
+		{
+			Query	   *query;
+
+			old = MemoryContextSwitchTo(estate->es_query_cxt);
+			query = copyObject(list_nth(plan->custom_private, TOTALS_FALLBACK));
+			AcquireRewriteLocks(query, true, false);
+			scan->fallback = plan_without_index_tables(query, NULL);
+			MemoryContextSwitchTo(old);
+		}
+		stmt = scan->fallback;
+	}
+	else if (scan->fact->partitioned)
+		note_read_by_entries(scan->fact->relid);
+	scan->cxt = AllocSetContextCreate(estate->es_query_cxt, "indextable totals", ALLOCSET_DEFAULT_SIZES);
+	old = MemoryContextSwitchTo(scan->cxt);
+	params = makeParamList(list_length(scan->values));
+	foreach(cell, scan->values)
+	{
+		int			i = foreach_current_index(cell);
+
+		params->params[i].ptype = exprType(list_nth(plan->custom_exprs, i));
+		params->params[i].pflags = PARAM_FLAG_CONST;
+		params->params[i].value = ExecEvalExpr((ExprState *) lfirst(cell), scan->css.ss.ps.ps_ExprContext,
+											   &params->params[i].isnull);
+	}
+	scan->query = CreateQueryDesc(stmt, "", estate->es_snapshot, InvalidSnapshot, None_Receiver, params, estate->es_queryEnv, 0);
+	ExecutorStart(scan->query, 0);
+	MemoryContextSwitchTo(old);
+}
+
+/* why_not_totals: returns why totals cannot answer exactly, or NULL if they can */
+static const char *
+why_not_totals(TotalsScan *scan)
+{
+	Snapshot	snapshot = scan->css.ss.ps.state->es_snapshot;
+	List	   *needs = list_nth(((CustomScan *) scan->css.ss.ps.plan)->custom_private, TOTALS_NEEDS);
+	const char *why;
+
+	if (setting_planner == PLANNER_FALLBACK)
+		return "indextable.planner is fallback";
+	if (scan->def == NULL)
+		return "no index table serves";
+	if (!entries_in_step(scan->def, snapshot, &why))
+		return why;
+	if (!index_table_complete(scan->def, linitial_int(needs), snapshot))
+		return "values were skipped";
+	if (lsecond_int(needs) != 0 && !index_table_has_none(scan->def, lsecond_int(needs), snapshot))
+		return "some rows may have values that are read in another way";
+	return NULL;
+}
+
+static void
+end_query(TotalsScan *scan)
+{
+	if (scan->query == NULL)
+		return;
+	ExecutorFinish(scan->query);
+	ExecutorEnd(scan->query);
+	FreeQueryDesc(scan->query);
+	scan->query = NULL;
+	MemoryContextDelete(scan->cxt);
+}
+
+static void
+end_totals(CustomScanState *node)
+{
+	ExecClearTuple(node->ss.ss_ScanTupleSlot);
+	end_query((TotalsScan *) node);
+}
+
+static void
+rescan_totals(CustomScanState *node)
+{
+	ExecClearTuple(node->ss.ss_ScanTupleSlot);
+	ExecScanReScan(&node->ss);
+	end_query((TotalsScan *) node);
+}
+
+static void
+explain_totals(CustomScanState *node, List *ancestors, ExplainState *es)
+{
+	explain_totals_table(lsecond_oid(tables((TotalsScan *) node)), ((TotalsScan *) node)->why, es);
+}

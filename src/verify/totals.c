@@ -1,0 +1,157 @@
+/*-------------------------------------------------------------------------
+ *
+ * totals.c
+ *	  Compares a table of totals with its fact table, and mends it.
+ *
+ * A snapshot sees both tables as they are at one moment, and so what the totals lack.  Whoever
+ * writes meanwhile adds to both, so the difference stays what it is, and is added: nobody is kept
+ * out but those who fold or mend.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/relation.h"
+#include "access/xact.h"
+#include "catalog/pg_type.h"
+#include "executor/tuptable.h"
+#include "utils/fmgrprotos.h"
+#include "utils/memutils.h"
+#include "utils/numeric.h"
+#include "storage/lmgr.h"
+#include "utils/snapmgr.h"
+
+#include "../catalog/definition_rows.h"
+#include "../catalog/named.h"
+#include "../definition/cache.h"
+#include "../entry/deltas.h"
+#include "../indextable.h"
+#include "../maintain/batch.h"
+#include "../util/sql.h"
+#include "totals.h"
+
+/* What report_group() works on. */
+typedef struct Report
+{
+	Deltas	   *found;			/* what the table of totals has */
+	discrepancy_handler handler;
+	void	   *arg;
+} Report;
+
+static int64 repair_totals(Oid index_table);
+static void report_group(Deltas *difference, Datum *values, bool *isnull, void *arg);
+static void count_group(Deltas *difference, Datum *values, bool *isnull, void *arg);
+
+/* verify_totals: calls the handler for each group of which the totals are wrong */
+void
+verify_totals(FactDef *factdef, IndexDef *def, Relation fact, Relation index_table, Snapshot snapshot,
+			  discrepancy_handler handler, void *arg)
+{
+	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable totals", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(cxt);
+	Report		report = {.found = deltas_begin(def, cxt),.handler = handler,.arg = arg};
+	Deltas	   *difference = deltas_of_difference(factdef, def, fact, index_table, snapshot, report.found);
+
+	MemoryContextSwitchTo(old);
+	deltas_visit(difference, report_group, &report);
+	MemoryContextDelete(cxt);
+}
+
+/* report_group: reports a group, as it should be and as it is */
+static void
+report_group(Deltas *difference, Datum *values, bool *isnull, void *arg)
+{
+	Report	   *report = arg;
+	IndexDef   *def = difference->def;
+	Discrepancy d = {.kind = "stale",.def = def};
+	TupleTableSlot *expected = MakeSingleTupleTableSlot(def->desc, &TTSOpsVirtual);
+	TupleTableSlot *found = MakeSingleTupleTableSlot(def->desc, &TTSOpsVirtual);
+	Datum	   *there;
+	bool		any = deltas_find(report->found, values, isnull, &there);
+	AttrNumber *added = palloc(sizeof(AttrNumber) * def->desc->natts);
+	int			nadded = added_columns(def, added);
+
+	memcpy(expected->tts_values, values, sizeof(Datum) * def->desc->natts);
+	memcpy(expected->tts_isnull, isnull, sizeof(bool) * def->desc->natts);
+	memcpy(found->tts_values, any ? there : values, sizeof(Datum) * def->desc->natts);
+	memcpy(found->tts_isnull, isnull, sizeof(bool) * def->desc->natts);
+	for (int i = 0; any && i < nadded; i++)
+	{
+		int			at = added[i] - 1;
+
+		expected->tts_values[at] = DirectFunctionCall2(TupleDescAttr(def->desc, at)->atttypid == INT8OID ? int8pl : numeric_add,
+													   there[at], values[at]);
+	}
+	ExecStoreVirtualTuple(expected);
+	ExecStoreVirtualTuple(found);
+	if (!any || DatumGetInt64(there[def->rows_attno - 1]) == 0)
+		d.kind = "missing";
+	else if (DatumGetInt64(expected->tts_values[def->rows_attno - 1]) == 0)
+		d.kind = "dangling";
+	d.expected = strcmp(d.kind, "dangling") == 0 ? NULL : expected;
+	d.found = strcmp(d.kind, "missing") == 0 ? NULL : found;
+	report->handler(&d, report->arg);
+	ExecDropSingleTupleTableSlot(expected);
+	ExecDropSingleTupleTableSlot(found);
+}
+
+/* repair_if_totals: mends a table of totals, and adds the number of groups that were wrong; returns false for other index tables */
+bool
+repair_if_totals(Oid index_table, int64 *wrong)
+{
+	List	   *rows = catalog_read_definitions(InvalidOid, index_table);
+
+	if (rows == NIL || strcmp(((StoredDefinition *) linitial(rows))->row.strategy, "totals") != 0)
+		return false;
+	*wrong += repair_totals(index_table);
+	return true;
+}
+
+/* repair_totals: adds to a table of totals what it lacks; returns the number of groups that were wrong */
+static int64
+repair_totals(Oid index_table)
+{
+	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable totals", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(cxt);
+	FactDef    *factdef;
+	Relation	fact;
+	Relation	rel;
+	IndexDef   *def = definition_open(index_table, &factdef, &fact, &rel);
+	int64		n = 0;
+
+	if (def == NULL)
+		report_not_index_table(index_table);
+	PG_TRY();
+	{
+		Snapshot	snapshot;
+		Deltas	   *difference;
+
+		if (batch_is_pending(factdef->relid))
+			ereport(ERROR,
+					(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
+					 errmsg("cannot mend totals while a statement writes their fact table")));
+		LockRelationOid(index_table, RowExclusiveLock);
+		(void) lock_folding(index_table, true);
+		snapshot = RegisterSnapshot(GetLatestSnapshot());
+		difference = deltas_of_difference(factdef, def, fact, rel, snapshot, NULL);
+		deltas_visit(difference, count_group, &n);
+		deltas_write(difference);
+		UnregisterSnapshot(snapshot);
+	}
+	PG_FINALLY();
+	{
+		definition_unpin(factdef);
+	}
+	PG_END_TRY();
+	relation_close(rel, NoLock);
+	relation_close(fact, NoLock);
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(cxt);
+	return n;
+}
+
+static void
+count_group(Deltas *difference, Datum *values, bool *isnull, void *arg)
+{
+	(*(int64 *) arg)++;
+}

@@ -1,0 +1,21 @@
+/*-------------------------------------------------------------------------
+ *
+ * totals.h
+ *	  Compares a table of totals with its fact table, and mends it.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef INDEXTABLE_VERIFY_TOTALS_H
+#define INDEXTABLE_VERIFY_TOTALS_H
+
+#include "utils/rel.h"
+#include "utils/snapshot.h"
+
+#include "../definition/totals.h"
+#include "discrepancy.h"
+
+extern void verify_totals(FactDef *factdef, IndexDef *def, Relation fact, Relation index_table, Snapshot snapshot,
+						  discrepancy_handler handler, void *arg);
+extern bool repair_if_totals(Oid index_table, int64 *wrong);
+
+#endif							/* INDEXTABLE_VERIFY_TOTALS_H */

@@ -1,0 +1,238 @@
+-- Tables of totals: nothing is printed if all is right, but for errors.
+\set QUIET on
+SET client_min_messages = warning;
+SET indextable.advice = off;
+\getenv src PG_ABS_SRCDIR
+\i :src/sql/include/planner.psql
+\i :src/sql/include/oracle.psql
+\set ECHO none
+\pset tuples_only on
+\pset format unaligned
+\set VERBOSITY default
+CREATE SCHEMA totals;
+SET search_path = totals;
+-- How the totals of plain and part differ from a recompute, as it is and when it is folded.
+CREATE FUNCTION pg_temp.wrong(fact text) RETURNS SETOF text LANGUAGE plpgsql SET indextable.planner = off AS $$
+DECLARE folded boolean;
+BEGIN
+	FOREACH folded IN ARRAY ARRAY[false, true] LOOP
+		IF folded THEN
+			PERFORM indextable.drain(fact::regclass);
+			RETURN QUERY EXECUTE format('SELECT ''several entries of '' || coalesce(a, ''null'') FROM %I GROUP BY a, b HAVING count(*) > 1', fact || '_totals');
+		END IF;
+		RETURN QUERY EXECUTE format($q$
+			WITH native AS (SELECT doc ->> 'a', (doc ->> 'b')::int, count(*), count((doc ->> 'n')::numeric(8,2)), count((doc ->> 'i')::int), count(doc ->> 'i8'),
+					sum((doc ->> 'n')::numeric(8,2)), sum((doc ->> 'i')::int), sum((doc ->> 'i8')::bigint) FROM %I GROUP BY 1, 2),
+				kept AS (SELECT key ->> 'a', (key ->> 'b')::int, rows, (counts ->> 'n')::bigint, (counts ->> 'i')::bigint, (counts ->> 'i8')::bigint,
+					(sums ->> 'n')::numeric, (sums ->> 'i')::bigint, (sums ->> 'i8')::numeric FROM indextable.totals(%L))
+			SELECT %L || ' lacks ' || n::text FROM (SELECT * FROM native EXCEPT ALL SELECT * FROM kept) n
+			UNION ALL SELECT %L || ' has ' || k::text FROM (SELECT * FROM kept EXCEPT ALL SELECT * FROM native) k$q$,
+			fact, fact || '_totals', fact, fact);
+		RETURN QUERY EXECUTE format('SELECT %L || rows FROM indextable.totals(%L) WHERE rows <> (SELECT count(*) FROM %I)', 'of all: ',
+			fact || '_all', fact);
+		RETURN QUERY SELECT 'verify: ' || v::text FROM indextable.verify(fact::regclass) v;
+	END LOOP;
+END $$;
+CREATE TABLE plain (id int PRIMARY KEY, doc jsonb NOT NULL, at date DEFAULT '2026-01-01');
+CREATE TABLE part (at date DEFAULT '2026-01-01', doc jsonb NOT NULL, id int, PRIMARY KEY (id)) PARTITION BY RANGE (id);
+CREATE TABLE part_1 PARTITION OF part FOR VALUES FROM (0) TO (100);
+CREATE TABLE part_2 (id int NOT NULL, gone int, doc jsonb NOT NULL, at date);
+ALTER TABLE part_2 DROP COLUMN gone;
+ALTER TABLE part ATTACH PARTITION part_2 FOR VALUES FROM (100) TO (2000);
+CREATE VIEW documents AS SELECT id, jsonb_strip_nulls(jsonb_build_object('a', CASE WHEN id % 7 > 0 THEN 'a' || id % 4 END, 'b', CASE WHEN id % 5 > 0 THEN id % 3 END,
+	'n', CASE WHEN id % 4 > 0 THEN id / 8.0 END, 'i', CASE WHEN id % 6 > 0 THEN id - 50 END, 'i8', id::bigint * 10000000000)) AS doc FROM generate_series(1, 150) id;
+INSERT INTO plain (id, doc) SELECT id, doc FROM documents;
+INSERT INTO part (id, doc) SELECT id, doc FROM documents;
+INSERT INTO plain VALUES (0, '{"a": null, "b": null, "n": null, "i": null, "i8": null}');
+SELECT indextable.create('plain_totals', 'plain', '{a, b::int}', strategy => 'totals', totals => '{count(*), sum(n::numeric(8,2)), Sum( i::int ), avg(i8::bigint), count(i8::bigint)}');
+SELECT indextable.create('part_totals', 'part', '{a, b::int}', totals => ARRAY['sum(n::numeric(8,2))', 'sum(i::int)', 'sum(i8::bigint)']);
+SELECT indextable.create(t || '_all', t::regclass, '{}', totals => '{}') FROM unnest(ARRAY['plain', 'part']) t;
+SELECT indextable.definition(i) FROM unnest(ARRAY['plain_totals', 'part_all']::regclass[]) i;
+SELECT attname, format_type(atttypid, atttypmod), attnotnull FROM pg_attribute WHERE attrelid = 'plain_totals'::regclass AND attnum > 0;
+SELECT w FROM unnest(ARRAY['plain', 'part']) f, pg_temp.wrong(f) w;
+
+-- What plain queries are answered by, and that the answers are the same.
+CREATE FUNCTION pg_temp.queries() RETURNS SETOF text LANGUAGE sql AS $$
+	SELECT d FROM (VALUES
+		('totals fact_totals', $q$SELECT count(*) FROM fact WHERE doc ->> 'a' = 'a1'$q$, NULL),
+		('totals fact_totals', $q$SELECT count(*) FROM fact WHERE doc ->> 'a' = $1$q$, $q$'a2'$q$),
+		('totals fact_totals', $q$SELECT count(*) FROM fact WHERE doc ->> 'a' IN ('a1', 'a2') AND (doc ->> 'b')::int > 0$q$, NULL),
+		('totals fact_totals', $q$SELECT count(*) FROM fact WHERE doc ->> 'a' IS NULL$q$, NULL),
+		('totals fact_totals', $q$SELECT count(*) FROM fact WHERE doc #>> '{a}' LIKE 'a%' OR (doc ->> 'b')::int = 1$q$, NULL),
+		('totals fact_totals', $q$SELECT count(*) FROM fact WHERE upper(doc ->> 'a') = 'A3'$q$, NULL),
+		('totals fact_totals', $q$SELECT count(*), count(doc ->> 'a'), count(1) FROM fact WHERE doc ->> 'a' = 'none'$q$, NULL),
+		('totals fact_totals', $q$SELECT doc ->> 'a', count(*) FROM fact GROUP BY 1$q$, NULL),
+		('totals fact_totals', $q$SELECT doc ->> 'a', (doc ->> 'b')::int, count(*), sum((doc ->> 'n')::numeric(8,2)), avg((doc ->> 'n')::numeric(8,2)), sum((doc ->> 'i')::int),
+			avg((doc ->> 'i')::int), sum((doc ->> 'i8')::bigint), avg((doc ->> 'i8')::bigint), count((doc ->> 'i')::int) FROM fact GROUP BY 1, 2$q$, NULL),
+		('totals fact_totals', $q$SELECT (doc ->> 'b')::int + 1 AS b, count(*) FROM fact GROUP BY 1 HAVING count(*) > 30$q$, NULL),
+		('totals fact_totals', $q$SELECT doc ->> 'a' FROM fact GROUP BY 1$q$, NULL),
+		('totals fact_totals', $q$SELECT doc ->> 'a', count(*) FILTER (WHERE (doc ->> 'b')::int = 1), sum((doc ->> 'i')::int) FILTER (WHERE (doc ->> 'b')::int = 5) FROM fact GROUP BY doc ->> 'a'$q$, NULL),
+		('totals fact_totals', $q$SELECT sum((doc ->> 'n')::numeric(8,2)), sum((doc ->> 'i')::int), avg((doc ->> 'i8')::bigint) FROM fact WHERE doc ->> 'a' = 'none'$q$, NULL),
+		('totals fact_totals', $q$SELECT 1 FROM fact WHERE doc ->> 'a' = 'a1' HAVING count(*) > 3$q$, NULL),
+		('totals fact_totals', $q$SELECT 1 FROM fact WHERE doc ->> 'a' = 'none' HAVING count(*) > 3$q$, NULL),
+		('totals fact_totals', $q$SELECT max(n) FROM (SELECT count(*) AS n FROM fact GROUP BY doc ->> 'a') s$q$, NULL),
+		('totals fact_totals', $q$SELECT doc ->> 'a', rank() OVER (ORDER BY count(*)), count(*) * 2 + 1 FROM fact GROUP BY 1$q$, NULL),
+		('totals fact_totals', $q$SELECT a, (SELECT count(*) FROM fact WHERE doc ->> 'a' = v.a) FROM (VALUES ('a1'), ('a2'), ('x'), (NULL)) v (a)$q$, NULL),
+		('totals fact_totals, totals fact_totals', $q$SELECT count(*) FROM fact WHERE doc ->> 'a' = 'a1' UNION ALL SELECT count(*) FROM fact WHERE doc ->> 'a' = 'a2'$q$, NULL),
+		(NULL, $q$SELECT count(*) FROM fact$q$, NULL),
+		('native', $q$SELECT count(*) FROM fact WHERE doc ->> 'c' = 'a1'$q$, NULL),
+		('native', $q$SELECT count(*) FROM fact WHERE doc ->> 'a' = 'a1' AND id > 3$q$, NULL),
+		('native', $q$SELECT count(DISTINCT doc ->> 'a') FROM fact$q$, NULL),
+		('native', $q$SELECT max(doc ->> 'b') FROM fact WHERE doc ->> 'a' = 'a1'$q$, NULL),
+		('native', $q$SELECT sum((doc ->> 'n')::numeric) FROM fact WHERE doc ->> 'a' = 'a1'$q$, NULL),
+		('native', $q$SELECT sum((doc ->> 'i')::bigint) FROM fact WHERE doc ->> 'a' = 'a1'$q$, NULL),
+		('native', $q$SELECT count(*) FROM fact WHERE doc ->> 'a' = 'a1' AND random() < 2$q$, NULL),
+		('native', $q$SELECT doc ->> 'a', count(*) FROM fact GROUP BY ROLLUP (1)$q$, NULL),
+		('native', $q$SELECT count(*) FROM fact WHERE doc ->> 'a' IN (SELECT 'a1' FROM pg_class)$q$, NULL)
+	) q (scans, query, args), pg_temp.both(query, scans, args) d
+$$;
+SELECT pg_temp.queries();
+-- Changes: of keys, of sums, of nothing; several rows, and several statements, in one transaction.
+SELECT d FROM (VALUES
+	($q$INSERT INTO fact (id, doc) SELECT id, doc FROM documents WHERE false$q$), ($q$INSERT INTO fact (id, doc) SELECT id + 200, doc FROM documents$q$),
+	($q$UPDATE fact SET doc = doc || '{"a": "moved"}' WHERE id < 120$q$), ($q$UPDATE fact SET doc = doc || '{"n": 1.5}' WHERE id % 9 = 0$q$),
+	($q$UPDATE fact SET doc = doc - 'a' - 'i'$q$), ($q$UPDATE fact SET doc = doc, at = '2026-02-02'$q$), ($q$UPDATE fact SET id = id + 100 WHERE id < 50 AND id NOT IN (SELECT id - 100 FROM fact)$q$),
+	($q$DELETE FROM fact WHERE id % 2 = 0$q$), ($q$DELETE FROM fact$q$), ($q$TRUNCATE fact$q$),
+	($q$INSERT INTO fact (id, doc) VALUES (1, '{"a": "a1"}'), (1999, '{"a": "a1"}') ON CONFLICT (id) DO UPDATE SET doc = excluded.doc$q$),
+	($q$WITH d AS (DELETE FROM fact WHERE id < 20 RETURNING *) INSERT INTO fact (id, doc) SELECT id + 1000, doc || '{"b": 2}' FROM d$q$),
+	($q$MERGE INTO fact USING documents d ON fact.id = d.id WHEN MATCHED AND fact.id % 2 = 0 THEN DELETE WHEN MATCHED THEN UPDATE SET doc = '{"a": "merged"}'$q$)
+) q (change), unnest(ARRAY[$q$SELECT doc ->> 'a', count(*), sum((doc ->> 'n')::numeric(8,2)), avg((doc ->> 'i')::int) FROM fact GROUP BY 1$q$, $q$SELECT count(*) FROM fact$q$,
+	$q$SELECT count(*) FROM fact WHERE doc ->> 'a' = 'a1'$q$]) asked, pg_temp.both(change, NULL, NULL, asked) d;
+INSERT INTO plain (id, doc) SELECT id + 200, doc FROM documents;
+UPDATE plain SET doc = doc || '{"a": "moved", "n": 3}' WHERE id % 3 = 0;
+DELETE FROM plain WHERE id % 11 = 0;
+INSERT INTO part (id, doc) SELECT id + 200, doc FROM documents;
+UPDATE part SET id = id + 1500, doc = doc || '{"a": "moved"}' WHERE id % 3 = 0;
+DELETE FROM part WHERE id % 11 = 0;
+BEGIN;
+DELETE FROM part WHERE id % 2 = 0;
+SAVEPOINT s;
+UPDATE part SET doc = '{}';
+ROLLBACK TO s;
+INSERT INTO part (id, doc) SELECT id + 700, doc FROM documents;
+SELECT w FROM pg_temp.wrong('part') w;
+COMMIT;
+SELECT w FROM unnest(ARRAY['plain', 'part']) f, pg_temp.wrong(f) w;
+SELECT pg_temp.queries();
+-- A trigger of the user writes the same table, and looks at the totals, which are never out of step.
+CREATE TABLE seen (n int);
+CREATE FUNCTION look() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	IF pg_trigger_depth() = 1 THEN
+		UPDATE plain SET doc = doc || '{"a": "touched", "i": 7}' WHERE id = NEW.id;
+		INSERT INTO plain (id, doc) VALUES (NEW.id + 5000, NEW.doc) ON CONFLICT DO NOTHING;
+		BEGIN
+			DELETE FROM plain WHERE id = NEW.id - 1;
+			PERFORM 1 / 0;
+		EXCEPTION WHEN division_by_zero THEN
+			UPDATE plain SET doc = doc || '{"b": 9}' WHERE id = NEW.id - 2;
+		END;
+	END IF;
+	INSERT INTO seen SELECT count(*) FROM plain WHERE doc ->> 'a' = 'touched';
+	RETURN NULL;
+END $$;
+CREATE TRIGGER a_look AFTER INSERT OR UPDATE ON plain FOR EACH ROW EXECUTE FUNCTION look();
+CREATE TRIGGER z_look AFTER INSERT OR UPDATE ON plain FOR EACH ROW EXECUTE FUNCTION look();
+INSERT INTO plain (id, doc) SELECT 10000 + 10 * n, '{"a": "new", "n": 2}' FROM generate_series(1, 5) n;
+DROP TRIGGER a_look ON plain;
+UPDATE plain SET doc = doc || '{"i": 1}' WHERE id BETWEEN 10 AND 20;
+SELECT w FROM pg_temp.wrong('plain') w;
+SELECT d FROM pg_temp.differences($q$UPDATE plain SET doc = doc || '{"a": "touched"}' WHERE id < 30$q$, NULL, NULL, 'SELECT n, count(*) FROM seen GROUP BY n ORDER BY n') d;
+DROP TRIGGER z_look ON plain;
+-- Partitions.
+CREATE TABLE part_3 (LIKE part INCLUDING ALL);
+INSERT INTO part_3 (id, doc) SELECT id + 2000, doc FROM documents;
+ALTER TABLE part ATTACH PARTITION part_3 FOR VALUES FROM (2000) TO (3000);
+SELECT w FROM pg_temp.wrong('part') w;
+UPDATE part SET id = id + 1000 WHERE id BETWEEN 1000 AND 1050;
+TRUNCATE part_3;
+SELECT w FROM pg_temp.wrong('part') w;
+INSERT INTO part (id, doc) SELECT id + 2000, doc FROM documents;
+ALTER TABLE part DETACH PARTITION part_1;
+SELECT w FROM pg_temp.wrong('part') w;
+INSERT INTO part_1 (id, doc) VALUES (77, '{"a": "a1"}') ON CONFLICT DO NOTHING;
+ALTER TABLE part ATTACH PARTITION part_1 FOR VALUES FROM (0) TO (100);
+SELECT w FROM pg_temp.wrong('part') w;
+BEGIN;
+DROP TABLE part_3;
+SELECT w FROM pg_temp.wrong('part') w;
+ROLLBACK;
+DROP TABLE part_2;
+SELECT w FROM pg_temp.wrong('part') w;
+SELECT pg_temp.queries();
+-- A filter, values that are skipped, columns, expressions, dates.
+SELECT indextable.create('filtered', 'plain', '{@at, (lower(doc ->> ''a'')) AS lower}', totals => '{count(*)}', filter => $$doc ? 'b'$$);
+SELECT d FROM (VALUES ('totals filtered', $q$SELECT lower(doc ->> 'a'), at, count(*) FROM plain WHERE doc ? 'b' GROUP BY 1, 2$q$),
+	('native', $q$SELECT at, count(*) FROM plain GROUP BY 1$q$)) q (scans, query), pg_temp.differences(query, scans) d;
+INSERT INTO plain (id, doc) VALUES (20000, '{"a": "a1", "b": "x"}');
+INSERT INTO plain (id, doc) VALUES (20000, '{"a": "a1", "n": "NaN"}');
+INSERT INTO plain (id, doc) VALUES (20000, jsonb_build_object('a', repeat('long', 1000)));
+SELECT indextable.create('skipping', 'plain', '{c::int}', totals => '{count(*), sum(d::int)}', on_mismatch => 'skip');
+SELECT d FROM pg_temp.differences($q$SELECT (doc ->> 'c')::int, sum((doc ->> 'd')::int) FROM plain GROUP BY 1$q$, 'totals skipping') d;
+INSERT INTO plain (id, doc) VALUES (20001, '{"c": 1, "d": "x"}');
+SELECT d FROM pg_temp.differences($q$SELECT (doc ->> 'c')::int, count(*) FROM plain GROUP BY 1$q$, 'totals skipping') d;
+SELECT d FROM pg_temp.differences($q$SELECT sum((doc ->> 'd')::int) FROM plain WHERE (doc ->> 'c')::int = 1$q$, 'native') d;
+INSERT INTO plain (id, doc) VALUES (20002, '{"c": "x"}');
+SELECT d FROM pg_temp.differences($q$SELECT count(*) FROM plain WHERE (doc ->> 'c')::int = 1$q$, 'native') d;
+SELECT * FROM indextable.totals('skipping');
+SELECT entries FROM indextable_internal.skipped WHERE index_table = 'skipping'::regclass;
+DELETE FROM plain WHERE id > 20000;
+SELECT * FROM indextable.totals('skipping');
+SELECT v FROM unnest(ARRAY['filtered', 'skipping']::regclass[]) i, indextable.verify(i) v;
+-- repair() adds the difference, and rebuild() does the same.
+ALTER TABLE plain DISABLE TRIGGER ALL;
+DELETE FROM plain WHERE id < 20;
+UPDATE plain SET doc = '{"a": "unknown", "b": 8}' WHERE id < 40;
+ALTER TABLE plain ENABLE TRIGGER ALL;
+SELECT count(*) FROM plain WHERE doc ->> 'a' = 'unknown';
+SELECT kind, key, expected, found FROM indextable.verify('plain_totals') WHERE key @> '{"a": "unknown"}';
+CALL indextable.repair('plain');
+SELECT w FROM pg_temp.wrong('plain') w;
+DROP INDEX plain_totals_a_b_idx;
+SELECT problem FROM indextable.verify('plain_totals');
+CALL indextable.repair('plain_totals');
+SELECT pg_temp.queries();
+CALL indextable.rebuild('plain_totals');
+-- By name.
+SELECT * FROM indextable.totals('plain_totals', '{"a": null, "b": 1}');
+SELECT * FROM indextable.totals('plain_totals', '{"n": 1}');
+SELECT * FROM indextable.totals('plain_all', '{"n": 1}');
+SELECT * FROM indextable.totals('plain', '{}');
+SELECT * FROM indextable.totals(NULL);
+-- Names that follow, and a column of the owner's.
+ALTER TABLE plain RENAME COLUMN doc TO document;
+ALTER TABLE plain_totals ADD COLUMN note text;
+ALTER TABLE plain_totals RENAME COLUMN a TO letter;
+INSERT INTO plain (id, document) VALUES (30000, '{"a": "a1"}');
+SELECT indextable.definition('plain_totals');
+SELECT * FROM indextable.totals('plain_totals', '{"letter": "a1", "b": null}');
+SELECT * FROM indextable.verify('plain');
+-- What cannot be.
+SELECT indextable.create('no', 'plain', '{a}', totals => '{sum(n::float)}');
+SELECT indextable.create('no', 'plain', '{a}', totals => '{sum(n::numeric)}');
+SELECT indextable.create('no', 'plain', '{a}', totals => '{sum(a)}');
+SELECT indextable.create('no', 'plain', '{a}', totals => '{max(n::int)}');
+SELECT indextable.create('no', 'plain', '{n::numeric}', totals => '{count(*)}');
+SELECT indextable.create('no', 'plain', '{tags[*]}', totals => '{count(*)}');
+SELECT indextable.create('no', 'plain', '{a}', totals => '{count(*)}', is_unique => true);
+SELECT indextable.create('no', 'plain', '{a}', totals => '{count(*)}', maintenance => 'async');
+SELECT indextable.create('no', 'plain', '{a}', totals => '{count(*)}', partitions => 4);
+SELECT indextable.create('no', 'plain', '{a}', totals => '{count(*)}', populate => false);
+SELECT indextable.create('no', 'plain', '{a}', totals => '{count(*)}', include => '{b}', strategy => 'totals');
+SELECT indextable.create('no', 'plain', '{a}', totals => '{count(*)}', strategy => 'normalized');
+SELECT indextable.create('no', 'plain', '{rows}', totals => '{count(*)}');
+SELECT indextable.alter('plain_totals', maintenance => 'async');
+SELECT * FROM indextable.lookup('plain_totals', '["a1"]');
+UPDATE plain_totals SET rows = 7;
+ALTER TABLE part ALTER COLUMN doc TYPE text;
+CREATE EXTENSION postgres_fdw;
+CREATE SERVER nowhere FOREIGN DATA WRAPPER postgres_fdw;
+CREATE TABLE far (id int NOT NULL, doc jsonb) PARTITION BY RANGE (id);
+CREATE FOREIGN TABLE away PARTITION OF far FOR VALUES FROM (0) TO (1) SERVER nowhere;
+SELECT indextable.create('no', 'far', '{a}', totals => '{count(*)}', primary_key => '{id}');
+SELECT indextable.drop('plain_all');
+DROP TABLE plain_totals, filtered, skipping;
+DROP TABLE plain, part, far;
+DROP EXTENSION postgres_fdw CASCADE;
+CALL pg_temp.no_rows('pg_temp.leftovers()');
+DROP SCHEMA totals CASCADE;
