@@ -27,6 +27,15 @@ sub work
 			}
 			$s->run('rows', 'COMMIT') if $s->{dbh};
 		}
+		if (!$s->stopped() && !@{ $s->{unexpected} })
+		{
+			my $fact = pick(sort keys %FACT);
+			if ($s->run('rows', 'BEGIN ISOLATION LEVEL ' . pick('REPEATABLE READ', 'SERIALIZABLE, READ ONLY')) && Check::settle($s, $fact, "totals_$fact"))
+			{
+				Check::totals($s, $fact, 'rows');
+			}
+			$s->run('rows', 'COMMIT') if $s->{dbh};
+		}
 		sleep 0.02 + rand(0.15);
 	}
 }

@@ -52,6 +52,7 @@ for my $fact (sort keys %FACT)
 	my %want = map { $_ => 1 } grep { defined } $FACT{$fact}{native}, $FACT{$fact}{along}, queued() ? 'q' : (), $fact eq 'plain' && enabled('settings') ? qw(x b z h) : ();
 	my @others = grep { !$want{$_} && !($KIND{$_}{rare} && chance(0.5)) } candidates($fact);
 	while (@others && keys %want < 5 + ($fact eq 'plain' ? 3 : 0)) { $want{ splice @others, int(rand(@others)), 1 } = 1; }
+	must("SELECT indextable.create('totals_$fact', '$fact', '{v}', totals => '{sum(n::int)}', on_mismatch => 'skip')");
 	for my $kind (sort keys %want)
 	{
 		next if defined $s->run($KIND{$kind}{settings} ? 'ddl' : 'none', create_sql($fact, $kind));
