@@ -57,3 +57,22 @@ DROP VIEW optional_lookup;
 SELECT indextable.drop('pkg_by_priority');
 SELECT to_regclass('pkg_by_priority') IS NULL AS gone;
 \set ECHO none
+\echo
+\echo 'What such a key is good for is to count by it. That is what totals are for:'
+\echo
+\set question 'packages of each priority'
+CREATE VIEW priority_counts AS
+SELECT doc->>'priority' AS priority, count(*) AS packages FROM package GROUP BY 1;
+CALL measure(:'question', 'seq scan', 'priority_counts', runs => 3);
+\set ECHO queries
+SELECT indextable.create('pkg_totals', 'package', '{priority}', totals => '{count(*)}');
+
+\echo
+EXPLAIN (COSTS OFF) SELECT * FROM priority_counts;
+
+SELECT * FROM priority_counts ORDER BY 2 DESC;
+\set ECHO none
+CALL measure(:'question', 'index table', 'priority_counts', runs => 3);
+\ir report.sql
+SELECT indextable.drop('pkg_totals') \g /dev/null
+DROP VIEW priority_counts;
