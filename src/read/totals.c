@@ -16,6 +16,7 @@
 #include "utils/builtins.h"
 #include "utils/jsonb.h"
 #include "utils/rel.h"
+#include "utils/tuplestore.h"
 
 #include "../catalog/named.h"
 #include "../definition/cache.h"
