@@ -27,6 +27,7 @@
 #include "../entry/deltas.h"
 #include "../indextable.h"
 #include "../maintain/batch.h"
+#include "../util/inherit.h"
 #include "../util/sql.h"
 #include "totals.h"
 
@@ -132,7 +133,7 @@ repair_totals(Oid index_table)
 					 errmsg("cannot mend totals while a statement writes their fact table")));
 		LockRelationOid(index_table, RowExclusiveLock);
 		(void) lock_folding(index_table, true);
-		snapshot = RegisterSnapshot(GetLatestSnapshot());
+		snapshot = tree_snapshot(fact);
 		difference = deltas_of_difference(factdef, def, fact, rel, snapshot, NULL);
 		deltas_visit(difference, count_group, &n);
 		deltas_write(difference);
