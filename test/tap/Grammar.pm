@@ -368,6 +368,7 @@ sub ordered
 sub aggregate
 {
 	my ($fact, $i) = @_;
+	return totals($fact, pick(@{ $fact->{totals} })) if @{ $fact->{totals} } && chance(0.6);
 	my $q = simple($fact, $i);
 	my $a = $q->{alias};
 	feature('aggregate');
@@ -390,6 +391,37 @@ sub aggregate
 		$q->{items} = [ (map { shown($e{$_}, $_) } @fields), @aggregates ];
 		$q->{having} = [ pick('count(*) > 1', "min(${dot}id) < 50", 'count(*) < 10', "$e{$fields[0]} IS NOT NULL", "$e{$fields[0]} IS NULL") ] if chance(0.3);
 		$q->{grouping} = pick('ROLLUP', 'CUBE') if chance(0.1);
+	}
+	else { $q->{items} = \@aggregates; }
+	return $q;
+}
+
+# totals FACT, TABLE: what a table of totals could answer, or nearly
+sub totals
+{
+	my ($fact, $t) = @_;
+	my $q = simple($fact, undef);
+	my $a = $q->{alias};
+	feature('totals');
+	my @key = @{ $t->{key} };
+	my $dot = $a eq '' ? '' : "$a.";
+	my $own = sub { my $field = pick(@key); return compared($a, $field, pick('=', '=', 'in', 'range', 'other')) };
+	$q->{where} = [ map { chance(0.9) && @key ? $own->() : condition($a, $fact) } 1 .. pick(0, 0, 1, 1, 2) ];
+	push @{ $q->{where} }, $a eq '' ? $t->{filter} : $t->{filter} =~ s/\b(v|doc)\b(?!')/$a.$1/gr if defined $t->{filter} && chance(0.9);
+	my @aggregates = map {
+		my $sum = @{ $t->{sums} } ? pick(@{ $t->{sums} }) : undef;
+		pick('count(*)', @key ? 'count(' . expression($a, pick(@key)) . ')' : (), ($sum ? map({ "$_(" . expression($a, $sum) . ')' } qw(sum avg count)) : ()), chance(0.1) ? "max(${dot}id)" : ())
+		  . (@key && chance(0.2) ? ' FILTER (WHERE ' . $own->() . ')' : '')
+	} 1 .. between(1, 3);
+	if (@key && chance(0.6))
+	{
+		my %e = map { $_ => expression($a, $_) } @key;
+		my @by = shuffled(@key);
+		splice @by, between(1, 2) if @by > 2;
+		$q->{group} = [ map { $e{$_} } @by ];
+		$q->{items} = [ (map { shown($e{$_}, $_) } @by), @aggregates ];
+		$q->{having} = [ pick('count(*) > 1', 'count(*) < 10', "$aggregates[0] IS NOT NULL", "$e{$by[0]} IS NULL") ] if chance(0.3);
+		$q->{grouping} = pick('ROLLUP', 'CUBE') if chance(0.05);
 	}
 	else { $q->{items} = \@aggregates; }
 	return $q;

@@ -125,8 +125,9 @@ sub new_world
 	{
 		my $shape = pick(qw(plain plain composite deferrable deferrable hash range list));
 		my @pk = $shape eq 'list' || $shape eq 'composite' ? pick([qw(r id)], [qw(id r)]) : ['id'];
-		$w->{facts}{$fact} = { name => $fact, shape => $shape, pk => $pk[0], last => 0, indexes => [], leaves => [] };
+		$w->{facts}{$fact} = { name => $fact, shape => $shape, pk => $pk[0], last => 0, indexes => [], totals => [], leaves => [] };
 		index_table($w, $w->{facts}{$fact}) for 1 .. between(3, 6);
+		totals_table($w, $w->{facts}{$fact}) for 1 .. between(0, 2);
 	}
 	$w->{rls} = chance(0.3);
 	$w->{check} = $w->{arrays} && chance(0.7);
@@ -228,6 +229,25 @@ sub index_table
 	return $i;
 }
 
+# totals_table WORLD, FACT: a table of totals over it; sums are of fields whose equal values are the same
+sub totals_table
+{
+	my ($w, $f) = @_;
+	my @exact = grep { my $x = $FIELD{$_}; !$x->{multi} && !$x->{text} && ($x->{type} // 'text') !~ /json|char\(5\)|float|^numeric$/ } sort keys %FIELD;
+	my %used;
+	my @key = grep { !$used{$_}++ } map { chance(0.6) ? pick(qw(k t i b v note city)) : pick(@exact) } 1 .. pick(0, 1, 1, 2, 2, 3);
+	%used = ();
+	my @sums = grep { !$used{$_}++ } map { pick(qw(i ib n2 zip v), chance(0.3) ? 'm' : ()) } 1 .. between(0, 3);
+	my $t = { name => "$f->{name}_s" . $w->{number}++, fact => $f->{name}, key => \@key, sums => \@sums };
+	my $list = sub { return 'ARRAY[' . join(', ', map { literal($_) } @_) . ']::text[]' };
+	my @arguments = ($list->(map { $FIELD{$_}{spec} } @key), 'totals => ' . $list->('count(*)', map { pick('sum', 'sum', 'avg', 'count') . "($FIELD{$_}{spec})" } @sums));
+	push @arguments, 'filter => ' . literal($t->{filter} = pick('v > 1', "doc ? 'k'", 'v IS NOT NULL')) if chance(0.15);
+	push @arguments, "on_mismatch => 'skip'";
+	$t->{sql} = "SELECT indextable.create('$t->{name}', '$f->{name}', " . join(', ', @arguments) . ')';
+	push @{ $f->{totals} }, $t;
+	return $t;
+}
+
 # insert_rows WORLD, FACT, COUNT
 sub insert_rows
 {
@@ -253,7 +273,7 @@ sub set_up
 		push @sql, fact_sql($w, $f);
 		my @rows = (insert_rows($w, $f, $w->{rows}));
 		push @sql, @rows if chance(0.5);
-		push @sql, map { $_->{sql} } @{ $f->{indexes} };
+		push @sql, map { $_->{sql} } @{ $f->{indexes} }, @{ $f->{totals} };
 		push @sql, @rows if !grep { $_ eq $rows[0] } @sql;
 		push @sql, "ALTER TABLE $f->{name} ADD CHECK (doc IS NULL OR jsonb_typeof(doc -> 'tags') = 'array')" if $w->{check};
 		push @sql, "ALTER TABLE $f->{name} ADD CHECK (doc ->> 't' IS NOT NULL)" if !$w->{sparse} && chance(0.5);
@@ -429,7 +449,7 @@ sub ddl
 		[ 1, "ALTER TABLE $i->{name} RENAME TO renamed", "ALTER TABLE renamed RENAME TO $i->{name}" ],
 		[ 1, "ALTER TABLE $name ADD COLUMN extra$n int DEFAULT 1" ], [ 1, "ALTER TABLE $name ADD COLUMN extra$n int", "ALTER TABLE $name DROP COLUMN extra$n" ],
 		[ 1, "ALTER TABLE $name ALTER note TYPE varchar", "ALTER TABLE $name ALTER note TYPE text" ], [ 1, "TRUNCATE $name", insert_rows($w, $f, 30) ],
-		[ 1, "ANALYZE $name", "ANALYZE $i->{name}" ], [ 0, "VACUUM ANALYZE $name", map { "VACUUM ANALYZE $_->{name}" } @{ $f->{indexes} } ], [ 0, "VACUUM $i->{name}" ],
+		[ 1, "ANALYZE $name", "ANALYZE $i->{name}" ], [ 0, "VACUUM ANALYZE $name", map { "VACUUM ANALYZE $_->{name}" } @{ $f->{indexes} } ], [ 0, "VACUUM $i->{name}" ], map({ [ 1, "CALL indextable.repair('$_->{name}')" ], [ 1, "SELECT indextable.drain('$name')" ] } @{ $f->{totals} }),
 		[ 1, "DELETE FROM $name WHERE doc ->> 't' IS NULL OR doc ->> 'k' IS NULL" ],
 		[ 1, "CREATE INDEX extra_$n ON $name ((doc ->> 't'))", "DROP INDEX extra_$n" ], [ 1, "TRUNCATE $name" ]);
 }
