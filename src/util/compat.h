@@ -140,7 +140,8 @@ forget_permissions(Query *query, RangeTblEntry *rte, Query *other)
 
 	permissions->relid = rte->relid;
 	permissions->inh = rte->inh;
-	permissions->checkAsUser = getRTEPermissionInfo(other->rteperminfos, rte)->checkAsUser;
+	if (rte->perminfoindex != 0)	/* else it was of no query */
+		permissions->checkAsUser = getRTEPermissionInfo(other->rteperminfos, rte)->checkAsUser;
 	query->rteperminfos = list_make1(permissions);
 	rte->perminfoindex = 1;
 #endif
