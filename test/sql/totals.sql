@@ -160,6 +160,30 @@ ROLLBACK;
 DROP TABLE part_2;
 SELECT w FROM pg_temp.wrong('part') w;
 SELECT pg_temp.queries();
+-- Row security: groups that a policy hides are shown to no function that may tell of them.
+CREATE ROLE regress_totals;
+GRANT USAGE ON SCHEMA totals TO regress_totals;
+GRANT SELECT ON plain TO regress_totals;
+ALTER TABLE plain ENABLE ROW LEVEL SECURITY;
+CREATE POLICY own ON plain USING (doc ->> 'a' = 'a2');
+CREATE FUNCTION tell(text) RETURNS boolean LANGUAGE plpgsql COST 0.0001 AS $$
+BEGIN
+	IF $1 <> 'a2' THEN RAISE 'saw %', $1; END IF;
+	RETURN true;
+END $$;
+SET ROLE regress_totals;
+SET indextable.planner = force;
+EXPLAIN (COSTS OFF) SELECT doc ->> 'a', count(*) FROM plain WHERE (doc ->> 'b')::int = 1 GROUP BY 1;
+SELECT doc ->> 'a', count(*) FROM plain WHERE (doc ->> 'b')::int = 1 GROUP BY 1;
+SELECT doc ->> 'a', count(*) FROM plain WHERE (doc ->> 'b')::int = 1 AND tell(doc ->> 'a') GROUP BY 1;
+SET indextable.planner = off;
+SELECT doc ->> 'a', count(*) FROM plain WHERE (doc ->> 'b')::int = 1 GROUP BY 1;
+RESET indextable.planner;
+RESET ROLE;
+DROP POLICY own ON plain;
+ALTER TABLE plain DISABLE ROW LEVEL SECURITY;
+DROP OWNED BY regress_totals;
+DROP ROLE regress_totals;
 -- A filter, values that are skipped, columns, expressions, dates.
 SELECT indextable.create('filtered', 'plain', '{@at, (lower(doc ->> ''a'')) AS lower}', totals => '{count(*)}', filter => $$doc ? 'b'$$);
 SELECT d FROM (VALUES ('totals filtered', $q$SELECT lower(doc ->> 'a'), at, count(*) FROM plain WHERE doc ? 'b' GROUP BY 1, 2$q$),
