@@ -207,9 +207,9 @@ make_index_def(FactDef *factdef, Relation fact, DefinitionRow *row, Relation rel
 
 	/*
 	 * A column of the primary key that is also a key field is not stored
-	 * twice.
+	 * twice.  Totals have none of them: 0.
 	 */
-	def->pk_attno = palloc(sizeof(AttrNumber) * factdef->npk);
+	def->pk_attno = palloc0(sizeof(AttrNumber) * factdef->npk);
 	for (k = 0; k < factdef->npk && !is_totals(def); k++)
 	{
 		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(fact), factdef->pk_attno[k] - 1);
