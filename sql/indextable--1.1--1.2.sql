@@ -587,3 +587,25 @@ LANGUAGE C STABLE PARALLEL UNSAFE ROWS 100
 AS 'MODULE_PATHNAME', 'indextable_totals';
 COMMENT ON FUNCTION indextable.totals(regclass, jsonb) IS
 'The totals of each group of a table of totals: its key, how many rows it has, and for each field how many values and their sum, which is null if there is none. keys are the values of some key fields, null for those without a value: only groups that have them; NULL: all groups. Needs SELECT on the table of totals. NULL for index_table gives no rows; a table without totals, or a member of keys that is no key field, is an error';
+
+-- Nobody has rights on what is new by default privileges, which are meant for others.
+DO $$
+DECLARE
+    object  text;
+    grantee text;
+BEGIN
+    FOR object, grantee IN
+        SELECT DISTINCT o.name, pg_catalog.quote_ident(pg_catalog.pg_get_userbyid(a.grantee))
+        FROM (SELECT 0, 'SCHEMA ' || n.oid::regnamespace, n.nspacl, n.nspowner FROM pg_catalog.pg_namespace n
+              WHERE n.nspname IN ('indextable', 'indextable_internal')
+              UNION ALL SELECT c.oid, 'TABLE ' || c.oid::regclass, c.relacl, c.relowner FROM pg_catalog.pg_class c
+              UNION ALL SELECT p.oid, 'ROUTINE ' || p.oid::regprocedure, p.proacl, p.proowner FROM pg_catalog.pg_proc p) o (oid, name, acl, owner)
+        CROSS JOIN pg_catalog.aclexplode(o.acl) a
+        WHERE a.grantee NOT IN (0, o.owner)
+          AND (o.oid = 0 OR EXISTS (SELECT FROM pg_catalog.pg_depend d JOIN pg_catalog.pg_extension e ON e.oid = d.refobjid
+                                    WHERE d.objid = o.oid AND d.refclassid = 'pg_catalog.pg_extension'::regclass AND e.extname = 'indextable'))
+    LOOP
+        EXECUTE pg_catalog.format('REVOKE ALL ON %s FROM %s CASCADE', object, grantee);
+    END LOOP;
+END
+$$;

@@ -909,30 +909,6 @@ COMMENT ON COLUMN indextable.missed.since      IS 'when it was planned first';
 GRANT USAGE ON SCHEMA indextable TO PUBLIC;
 GRANT SELECT ON indextable.index_tables, indextable.index_table_stats, indextable.queues, indextable.rejected, indextable.checks, indextable.progress, indextable.distribution, indextable.missed TO PUBLIC;
 
--- Nobody has rights on this by default privileges, which are meant for other tables, functions and schemas; and nobody but
--- the owner creates anything in the schemas.
-REVOKE CREATE ON SCHEMA indextable FROM PUBLIC;
-DO $$
-DECLARE
-    object  text;
-    grantee text;
-BEGIN
-    FOR object, grantee IN
-        SELECT DISTINCT o.name, pg_catalog.quote_ident(pg_catalog.pg_get_userbyid(a.grantee))
-        FROM (SELECT 0, 'SCHEMA ' || n.oid::regnamespace, n.nspacl, n.nspowner FROM pg_catalog.pg_namespace n
-              WHERE n.nspname IN ('indextable', 'indextable_internal')
-              UNION ALL SELECT c.oid, 'TABLE ' || c.oid::regclass, c.relacl, c.relowner FROM pg_catalog.pg_class c
-              UNION ALL SELECT p.oid, 'ROUTINE ' || p.oid::regprocedure, p.proacl, p.proowner FROM pg_catalog.pg_proc p) o (oid, name, acl, owner)
-        CROSS JOIN pg_catalog.aclexplode(o.acl) a
-        WHERE a.grantee NOT IN (0, o.owner)
-          AND (o.oid = 0 OR EXISTS (SELECT FROM pg_catalog.pg_depend d JOIN pg_catalog.pg_extension e ON e.oid = d.refobjid
-                                    WHERE d.objid = o.oid AND d.refclassid = 'pg_catalog.pg_extension'::regclass AND e.extname = 'indextable'))
-    LOOP
-        EXECUTE pg_catalog.format('REVOKE ALL ON %s FROM %s CASCADE', object, grantee);
-    END LOOP;
-END
-$$;
-
 -- What advice is made of ------------------------------------------------------
 
 -- C collects the numbers of a key; what is made of them is SQL.
@@ -1438,3 +1414,27 @@ BEGIN ATOMIC
     ORDER BY line.part, line.n, line.sub;
 END;
 COMMENT ON FUNCTION indextable_internal.advise_fields(regclass, text, name, integer) IS 'What advise() says without a key';
+
+-- Nobody has rights on this by default privileges, which are meant for other tables, functions and schemas; and nobody but
+-- the owner creates anything in the schemas.
+REVOKE CREATE ON SCHEMA indextable FROM PUBLIC;
+DO $$
+DECLARE
+    object  text;
+    grantee text;
+BEGIN
+    FOR object, grantee IN
+        SELECT DISTINCT o.name, pg_catalog.quote_ident(pg_catalog.pg_get_userbyid(a.grantee))
+        FROM (SELECT 0, 'SCHEMA ' || n.oid::regnamespace, n.nspacl, n.nspowner FROM pg_catalog.pg_namespace n
+              WHERE n.nspname IN ('indextable', 'indextable_internal')
+              UNION ALL SELECT c.oid, 'TABLE ' || c.oid::regclass, c.relacl, c.relowner FROM pg_catalog.pg_class c
+              UNION ALL SELECT p.oid, 'ROUTINE ' || p.oid::regprocedure, p.proacl, p.proowner FROM pg_catalog.pg_proc p) o (oid, name, acl, owner)
+        CROSS JOIN pg_catalog.aclexplode(o.acl) a
+        WHERE a.grantee NOT IN (0, o.owner)
+          AND (o.oid = 0 OR EXISTS (SELECT FROM pg_catalog.pg_depend d JOIN pg_catalog.pg_extension e ON e.oid = d.refobjid
+                                    WHERE d.objid = o.oid AND d.refclassid = 'pg_catalog.pg_extension'::regclass AND e.extname = 'indextable'))
+    LOOP
+        EXECUTE pg_catalog.format('REVOKE ALL ON %s FROM %s CASCADE', object, grantee);
+    END LOOP;
+END
+$$;
