@@ -230,7 +230,8 @@ query_of(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *grouped, RangeTblEntry 
 		tle->ressortgroupref = get_pathtarget_sortgroupref(target, foreach_current_index(cell));
 		query->targetList = lappend(query->targetList, tle);
 	}
-	foreach(cell, grouping_keys(root))
+	/* Those that a condition makes constant are there, too: without them there would be a row of nothing. */
+	foreach(cell, root->parse->groupClause)
 	{
 		SortGroupClause *clause = lfirst(cell);
 		ListCell   *tle;
@@ -243,12 +244,6 @@ query_of(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *grouped, RangeTblEntry 
 		query->groupClause = lappend(query->groupClause, copyObject(clause));
 	}
 
-	/*
-	 * Grouping by constants only, which the planner has left out, gives no
-	 * row where there is none.
-	 */
-	if (root->parse->groupClause != NIL && query->groupClause == NIL)
-		return NULL;
 	foreach(cell, rel->baserestrictinfo)
 	{
 		Expr	   *clause = ((RestrictInfo *) lfirst(cell))->clause;

@@ -66,6 +66,8 @@ CREATE FUNCTION pg_temp.queries() RETURNS SETOF text LANGUAGE sql AS $$
 			avg((doc ->> 'i')::int), sum((doc ->> 'i8')::bigint), avg((doc ->> 'i8')::bigint), count((doc ->> 'i')::int) FROM fact GROUP BY 1, 2$q$, NULL),
 		('totals fact_totals', $q$SELECT (doc ->> 'b')::int + 1 AS b, count(*) FROM fact GROUP BY 1 HAVING count(*) > 30$q$, NULL),
 		('totals fact_totals', $q$SELECT doc ->> 'a' FROM fact GROUP BY 1$q$, NULL),
+		('totals fact_totals', $q$SELECT doc ->> 'a', count(*) FROM fact WHERE doc ->> 'a' = 'a1' GROUP BY 1$q$, NULL),
+		('totals fact_totals', $q$SELECT doc ->> 'a', (doc ->> 'b')::int, count(*) FROM fact WHERE doc ->> 'a' = 'none' GROUP BY 1, 2$q$, NULL),
 		('totals fact_totals', $q$SELECT doc ->> 'a', count(*) FILTER (WHERE (doc ->> 'b')::int = 1), sum((doc ->> 'i')::int) FILTER (WHERE (doc ->> 'b')::int = 5) FROM fact GROUP BY doc ->> 'a'$q$, NULL),
 		('totals fact_totals', $q$SELECT sum((doc ->> 'n')::numeric(8,2)), sum((doc ->> 'i')::int), avg((doc ->> 'i8')::bigint) FROM fact WHERE doc ->> 'a' = 'none'$q$, NULL),
 		('totals fact_totals', $q$SELECT 1 FROM fact WHERE doc ->> 'a' = 'a1' HAVING count(*) > 3$q$, NULL),
