@@ -95,9 +95,9 @@ static CommandId writing_command(HeapTuple tuple);
 static bool nothing_changed(FactDef *def, TupleTableSlot *old, TupleTableSlot *new,
 							Bitmapset *columns);
 static void no_version(FactDef *def, Version *version);
-static bool extract_versions(FactDef *def, TupleTableSlot *old, TupleTableSlot *new, bool moved,
+static bool extract_versions(FactDef *def, FactRow *old, FactRow *new, bool moved,
 							 Version *before, Version *after);
-static void collect_deltas(FactDef *def, TupleTableSlot *old, TupleTableSlot *new);
+static void collect_deltas(FactDef *def, FactRow *old, FactRow *new);
 static void collect_differences(FactDef *def, Version *before, Version *after);
 static int	extract_live_versions(FactDef *def, Relation fact, TupleTableSlot *row, Version *before,
 								  Version *after, Version *live);
@@ -193,6 +193,8 @@ maintain_pinned_row(TriggerData *trigdata, FactDef *volatile *held)
 	bool		moved;
 	bool		changed;
 	bool		enqueued = false;
+	FactRow		old_row;
+	FactRow		new_row;
 
 	if (TRIGGER_FIRED_BY_INSERT(trigdata->tg_event))
 	{
@@ -257,11 +259,16 @@ maintain_pinned_row(TriggerData *trigdata, FactDef *volatile *held)
 		if (new != NULL && !is_foreign)
 			batch_note_version(def->relid, writing_command(new_tuple));
 
-		changed = def->nsync > 0 && extract_versions(def, old, new, moved, &before, &after);
+		if (old != NULL)
+			factrow_init(&old_row, def, old);
+		if (new != NULL)
+			factrow_init(&new_row, def, new);
+		changed = def->nsync > 0 && extract_versions(def, old != NULL ? &old_row : NULL, new != NULL ? &new_row : NULL, moved,
+													 &before, &after);
 		if (!changed && def->ntotals == 0)
 			return;
 	} while (!batch_lock(def));
-	collect_deltas(def, old, new);
+	collect_deltas(def, old != NULL ? &old_row : NULL, new != NULL ? &new_row : NULL);
 	if (!changed)
 	{
 		batch_row_done(def);
@@ -397,33 +404,27 @@ no_version(FactDef *def, Version *version)
  *		surely does not change are left out: left_alone is set in before.
  */
 static bool
-extract_versions(FactDef *def, TupleTableSlot *old, TupleTableSlot *new, bool moved,
+extract_versions(FactDef *def, FactRow *old, FactRow *new, bool moved,
 				 Version *before, Version *after)
 {
-	FactRow		old_row;
-	FactRow		new_row;
 	bool		changed = moved;
 	int			i;
 
 	no_version(def, before);
 	no_version(def, after);
-	if (old != NULL)
-		factrow_init(&old_row, def, old);
-	if (new != NULL)
-		factrow_init(&new_row, def, new);
 	for (i = 0; i < def->nsync; i++)
 	{
 		IndexDef   *index = def->defs[i];
 
-		if (old != NULL && new != NULL && !moved && entries_unchanged(index, &old_row, &new_row))
+		if (old != NULL && new != NULL && !moved && entries_unchanged(index, old, new))
 		{
 			before->entries[i].left_alone = true;
 			continue;
 		}
 		if (old != NULL)
-			extract_entries(index, &old_row, false, &before->entries[i]);
+			extract_entries(index, old, false, &before->entries[i]);
 		if (new != NULL)
-			after->skipped[i] = extract_entries(index, &new_row, true, &after->entries[i]);
+			after->skipped[i] = extract_entries(index, new, true, &after->entries[i]);
 		if (after->skipped[i] > 0 || lacking_is_news(index, after->entries[i].lacking) ||
 			!entries_equal(index, &before->entries[i], &after->entries[i]))
 			changed = true;
@@ -433,19 +434,13 @@ extract_versions(FactDef *def, TupleTableSlot *old, TupleTableSlot *new, bool mo
 
 /* collect_deltas: collects what an event adds to totals; deltas.c says why the live version does not matter */
 static void
-collect_deltas(FactDef *def, TupleTableSlot *old, TupleTableSlot *new)
+collect_deltas(FactDef *def, FactRow *old, FactRow *new)
 {
 	Deltas	  **deltas = def->ntotals > 0 ? batch_get_deltas(def) : NULL;
-	FactRow		old_row;
-	FactRow		new_row;
 	int			i;
 
-	if (def->ntotals > 0 && old != NULL)
-		factrow_init(&old_row, def, old);
-	if (def->ntotals > 0 && new != NULL)
-		factrow_init(&new_row, def, new);
 	for (i = 0; i < def->ntotals; i++)
-		deltas_change_row(deltas[i], old != NULL ? &old_row : NULL, new != NULL ? &new_row : NULL);
+		deltas_change_row(deltas[i], old, new);
 }
 
 /* collect_differences: collects the operations that turn the entries of before into those of after */
