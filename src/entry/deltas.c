@@ -133,6 +133,8 @@ deltas_begin(IndexDef *def, MemoryContext cxt)
 	deltas->def = def;
 	deltas->cxt = cxt;
 	deltas->groups = deltas_create(cxt, 8, def);
+	deltas->added = MemoryContextAlloc(cxt, sizeof(AttrNumber) * def->desc->natts);
+	deltas->nadded = added_columns(def, deltas->added);
 	return deltas;
 }
 
@@ -165,13 +167,8 @@ deltas_add(Deltas *deltas, Datum *values, bool *isnull, int sign)
 			deltas->bytes += att->attbyval ? 0 : datumGetSize(values[at], false, att->attlen) + 16;
 		}
 	}
-	add(deltas, group, def->rows_attno, values, sign);
-	for (int i = 0; i < def->nincludes; i++)
-	{
-		add(deltas, group, def->count_attno[i], values, sign);
-		if (SUM_ATTNO(def, i) != 0)
-			add(deltas, group, SUM_ATTNO(def, i), values, sign);
-	}
+	for (int i = 0; i < deltas->nadded; i++)
+		add(deltas, group, deltas->added[i], values, sign);
 	MemoryContextSwitchTo(old);
 }
 
@@ -373,7 +370,6 @@ take_away_table(Deltas *deltas, Relation rel, Snapshot snapshot, Deltas *found)
 void
 deltas_visit(Deltas *deltas, delta_handler handler, void *arg)
 {
-	IndexDef   *def = deltas->def;
 	deltas_iterator it;
 	DeltaGroup *group;
 
@@ -381,11 +377,10 @@ deltas_visit(Deltas *deltas, delta_handler handler, void *arg)
 	while ((group = deltas_iterate(deltas->groups, &it)) != NULL)
 	{
 		Datum	   *values = group->delta.values;
-		bool		any = !is_zero(def, values, def->rows_attno);
+		bool		any = false;
 
-		for (int i = 0; i < def->nincludes && !any; i++)
-			any = !is_zero(def, values, def->count_attno[i]) ||
-				(SUM_ATTNO(def, i) != 0 && !is_zero(def, values, SUM_ATTNO(def, i)));
+		for (int i = 0; i < deltas->nadded && !any; i++)
+			any = !is_zero(deltas->def, values, deltas->added[i]);
 		if (any)
 			handler(deltas, values, group->delta.isnull, arg);
 	}

@@ -21,6 +21,8 @@ typedef struct Deltas
 	IndexDef   *def;
 	MemoryContext cxt;			/* of all of it */
 	struct deltas_hash *groups;
+	AttrNumber *added;			/* the columns that are added up */
+	int			nadded;
 	Size		bytes;			/* of memory, roughly */
 	int64		skipped;		/* values left out, to be counted */
 	uint32		lacking;		/* of all rows, to be recorded */

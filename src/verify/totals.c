@@ -69,16 +69,14 @@ report_group(Deltas *difference, Datum *values, bool *isnull, void *arg)
 	TupleTableSlot *found = MakeSingleTupleTableSlot(def->desc, &TTSOpsVirtual);
 	Datum	   *there;
 	bool		any = deltas_find(report->found, values, isnull, &there);
-	AttrNumber *added = palloc(sizeof(AttrNumber) * def->desc->natts);
-	int			nadded = added_columns(def, added);
 
 	memcpy(expected->tts_values, values, sizeof(Datum) * def->desc->natts);
 	memcpy(expected->tts_isnull, isnull, sizeof(bool) * def->desc->natts);
 	memcpy(found->tts_values, any ? there : values, sizeof(Datum) * def->desc->natts);
 	memcpy(found->tts_isnull, isnull, sizeof(bool) * def->desc->natts);
-	for (int i = 0; any && i < nadded; i++)
+	for (int i = 0; any && i < difference->nadded; i++)
 	{
-		int			at = added[i] - 1;
+		int			at = difference->added[i] - 1;
 
 		expected->tts_values[at] = DirectFunctionCall2(TupleDescAttr(def->desc, at)->atttypid == INT8OID ? int8pl : numeric_add,
 													   there[at], values[at]);
