@@ -216,7 +216,10 @@ plan_search(Query *statement, Index varno, ParamListInfo params)
 	Node	   *quals = copyObject(statement->jointree->quals);
 	int			i;
 
-	/* There may have been news since the last time, and a lock that is not free. */
+	/*
+	 * There may have been news since the last time, and a lock that is not
+	 * free.
+	 */
 	if (fact == NULL)
 		return NULL;
 

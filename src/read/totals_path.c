@@ -230,7 +230,11 @@ query_of(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *grouped, RangeTblEntry 
 		tle->ressortgroupref = get_pathtarget_sortgroupref(target, foreach_current_index(cell));
 		query->targetList = lappend(query->targetList, tle);
 	}
-	/* Those that a condition makes constant are there, too: without them there would be a row of nothing. */
+
+	/*
+	 * Those that a condition makes constant are there, too: without them
+	 * there would be a row of nothing.
+	 */
 	foreach(cell, root->parse->groupClause)
 	{
 		SortGroupClause *clause = lfirst(cell);
