@@ -26,31 +26,62 @@ void
 begin_fallback(IndexTableScan *scan)
 {
 	EState	   *estate = scan->css.ss.ps.state;
-	ExprContext *econtext = scan->css.ss.ps.ps_ExprContext;
 	MemoryContext old;
-	int			n = list_length(scan->values) - scan->plan.nconditions;
 	ParamListInfo params;
-	int			i;
 
 	scan->fallback_cxt = AllocSetContextCreate(estate->es_query_cxt, "indextable fallback", ALLOCSET_DEFAULT_SIZES);
 	old = MemoryContextSwitchTo(scan->fallback_cxt);
-	params = makeParamList(n);
-	for (i = 0; i < n; i++)
-	{
-		int			at = scan->plan.nconditions + i;
-		Node	   *expr = list_nth(((CustomScan *) scan->css.ss.ps.plan)->custom_exprs, at);
-
-		params->params[i].ptype = exprType(expr);
-		params->params[i].pflags = PARAM_FLAG_CONST;
-		params->params[i].value = ExecEvalExpr((ExprState *) list_nth(scan->values, at), econtext,
-											   &params->params[i].isnull);
-	}
+	params = parameters_of_scan(&scan->css, scan->values, scan->plan.nconditions);
 	if (scan->fallback_plan == NULL)
 		plan_fallback(scan, params);
-	scan->fallback = CreateQueryDesc(scan->fallback_plan, "", estate->es_snapshot, InvalidSnapshot, None_Receiver, params,
-									 estate->es_queryEnv, 0);
-	ExecutorStart(scan->fallback, 0);
+	scan->fallback = begin_inner_query(estate, scan->fallback_plan, params);
 	MemoryContextSwitchTo(old);
+}
+
+/* parameters_of_scan: returns the values that the expressions of a scan have now, but for the first ones, as parameters of another query */
+ParamListInfo
+parameters_of_scan(CustomScanState *scan, List *values, int first)
+{
+	int			n = list_length(values) - first;
+	ParamListInfo params = makeParamList(n);
+
+	for (int i = 0; i < n; i++)
+	{
+		params->params[i].ptype = exprType(list_nth(((CustomScan *) scan->ss.ps.plan)->custom_exprs, first + i));
+		params->params[i].pflags = PARAM_FLAG_CONST;
+		params->params[i].value = ExecEvalExpr((ExprState *) list_nth(values, first + i), scan->ss.ps.ps_ExprContext,
+											   &params->params[i].isnull);
+	}
+	return params;
+}
+
+/* begin_inner_query: starts a query that answers for a scan, with its snapshot, in the current memory context */
+QueryDesc *
+begin_inner_query(EState *estate, PlannedStmt *plan, ParamListInfo params)
+{
+	QueryDesc  *query = CreateQueryDesc(plan, "", estate->es_snapshot, InvalidSnapshot, None_Receiver, params, estate->es_queryEnv, 0);
+
+	ExecutorStart(query, 0);
+	return query;
+}
+
+/* next_of_inner_query: returns its next row, or an empty slot */
+TupleTableSlot *
+next_of_inner_query(QueryDesc *query)
+{
+	MemoryContext old = MemoryContextSwitchTo(query->estate->es_query_cxt);
+	TupleTableSlot *row = ExecProcNode(query->planstate);
+
+	MemoryContextSwitchTo(old);
+	return row;
+}
+
+void
+end_inner_query(QueryDesc *query)
+{
+	ExecutorFinish(query);
+	ExecutorEnd(query);
+	FreeQueryDesc(query);
 }
 
 /*
@@ -75,15 +106,12 @@ next_of_fallback(IndexTableScan *scan)
 {
 	TupleTableSlot *slot = scan->css.ss.ss_ScanTupleSlot;
 	EState	   *estate = scan->css.ss.ps.state;
-	MemoryContext old;
 	TupleTableSlot *row;
 	int			i;
 
 	do
 	{
-		old = MemoryContextSwitchTo(scan->fallback->estate->es_query_cxt);
-		row = ExecProcNode(scan->fallback->planstate);
-		MemoryContextSwitchTo(old);
+		row = next_of_inner_query(scan->fallback);
 		ExecClearTuple(slot);
 		if (TupIsNull(row))
 			return slot;
@@ -112,9 +140,7 @@ end_fallback(IndexTableScan *scan)
 {
 	if (scan->fallback == NULL)
 		return;
-	ExecutorFinish(scan->fallback);
-	ExecutorEnd(scan->fallback);
-	FreeQueryDesc(scan->fallback);
+	end_inner_query(scan->fallback);
 	scan->fallback = NULL;
 	MemoryContextDelete(scan->fallback_cxt);
 	/* The first plan is for the values that it had. */

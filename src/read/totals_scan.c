@@ -12,9 +12,7 @@
 #include "access/xact.h"
 #include "executor/executor.h"
 #include "nodes/extensible.h"
-#include "nodes/nodeFuncs.h"
 #include "rewrite/rewriteHandler.h"
-#include "tcop/dest.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -26,6 +24,7 @@
 #include "../maintain/in_step.h"
 #include "../util/settings.h"
 #include "scan_explain.h"
+#include "scan_fallback.h"
 #include "served.h"
 #include "soft_definition.h"
 #include "totals_path.h"
@@ -128,14 +127,11 @@ next_group(ScanState *node)
 {
 	TotalsScan *scan = (TotalsScan *) node;
 	TupleTableSlot *slot = node->ss_ScanTupleSlot;
-	MemoryContext old;
 	TupleTableSlot *row;
 
 	if (scan->query == NULL)
 		start_query(scan);
-	old = MemoryContextSwitchTo(scan->query->estate->es_query_cxt);
-	row = ExecProcNode(scan->query->planstate);
-	MemoryContextSwitchTo(old);
+	row = next_of_inner_query(scan->query);
 	ExecClearTuple(slot);
 	if (TupIsNull(row))
 		return slot;
@@ -154,10 +150,8 @@ start_query(TotalsScan *scan)
 {
 	CustomScan *plan = (CustomScan *) scan->css.ss.ps.plan;
 	EState	   *estate = scan->css.ss.ps.state;
-	ParamListInfo params;
 	PlannedStmt *stmt = list_nth(plan->custom_private, TOTALS_PLAN);
 	MemoryContext old;
-	ListCell   *cell;
 
 	scan->why = why_not_totals(scan);
 	if (scan->why != NULL)
@@ -180,18 +174,7 @@ start_query(TotalsScan *scan)
 		note_read_by_entries(scan->fact->relid);
 	scan->cxt = AllocSetContextCreate(estate->es_query_cxt, "indextable totals", ALLOCSET_DEFAULT_SIZES);
 	old = MemoryContextSwitchTo(scan->cxt);
-	params = makeParamList(list_length(scan->values));
-	foreach(cell, scan->values)
-	{
-		int			i = foreach_current_index(cell);
-
-		params->params[i].ptype = exprType(list_nth(plan->custom_exprs, i));
-		params->params[i].pflags = PARAM_FLAG_CONST;
-		params->params[i].value = ExecEvalExpr((ExprState *) lfirst(cell), scan->css.ss.ps.ps_ExprContext,
-											   &params->params[i].isnull);
-	}
-	scan->query = CreateQueryDesc(stmt, "", estate->es_snapshot, InvalidSnapshot, None_Receiver, params, estate->es_queryEnv, 0);
-	ExecutorStart(scan->query, 0);
+	scan->query = begin_inner_query(estate, stmt, parameters_of_scan(&scan->css, scan->values, 0));
 	MemoryContextSwitchTo(old);
 }
 
@@ -221,9 +204,7 @@ end_query(TotalsScan *scan)
 {
 	if (scan->query == NULL)
 		return;
-	ExecutorFinish(scan->query);
-	ExecutorEnd(scan->query);
-	FreeQueryDesc(scan->query);
+	end_inner_query(scan->query);
 	scan->query = NULL;
 	MemoryContextDelete(scan->cxt);
 }
