@@ -333,6 +333,13 @@ catalog_index_tables(void)
 	return result;
 }
 
+/* keeps_totals: returns whether an index table is one of totals */
+bool
+keeps_totals(DefinitionRow *row)
+{
+	return strcmp(row->strategy, "totals") == 0;
+}
+
 /* is_async: returns whether an index table is to be maintained through the queue for good */
 bool
 is_async(DefinitionRow *row)

@@ -37,6 +37,7 @@ extern bool catalog_is_current_version(void);
 extern Oid	catalog_fact_of(Oid index_table);
 extern bool is_async(DefinitionRow *row);
 extern bool is_queued(DefinitionRow *row);
+extern bool keeps_totals(DefinitionRow *row);
 extern Oid	catalog_forget_index_table(Oid index_table);
 extern void catalog_forget_definition(Oid index_table);
 extern bool catalog_fact_in_use(Oid fact_table);

@@ -169,7 +169,7 @@ refuse_totals(Oid index_table)
 {
 	StoredDefinition *stored = linitial(catalog_read_definitions(InvalidOid, index_table));
 
-	if (strcmp(stored->row.strategy, "totals") == 0)
+	if (keeps_totals(&stored->row))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("table of totals \"%s\" cannot be altered", get_rel_name(index_table)),

@@ -162,7 +162,7 @@ indextable_create(PG_FUNCTION_ARGS)
 
 	if (row.is_unique)
 		check_citus_unique(PG_GETARG_OID(ARG_FACT_TABLE));
-	if (strcmp(row.strategy, "totals") == 0)
+	if (keeps_totals(&row))
 		take_totals(&row, has_totals ? field_list(fcinfo, ARG_TOTALS, "totals") : NIL, parts.partitions > 0 || parts.by != NULL, &summed);
 	else if (has_totals)
 		ereport(ERROR,

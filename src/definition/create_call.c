@@ -96,7 +96,7 @@ create_call(const char *index_table, const char *fact_table, DefinitionRow *row,
 					 sql_literal(fact_table), array_literal(row->key));
 	if (strcmp(row->strategy, "denormalized") == 0)
 		appendStringInfoString(&sql, ", strategy => 'denormalized'");
-	if (strcmp(row->strategy, "totals") == 0)
+	if (keeps_totals(row))
 		appendStringInfo(&sql, ", totals => %s", array_literal(totals_of_fields(row)));
 	else if (row->include != NIL)
 		appendStringInfo(&sql, ", include => %s", array_literal(row->include));

@@ -28,7 +28,7 @@ const char *const mismatches[] = {"error", "skip", NULL};
 void
 check_request(DefinitionRow *row)
 {
-	if (row->key == NIL && strcmp(row->strategy, "totals") != 0)
+	if (row->key == NIL && !keeps_totals(row))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("key must have at least one field"),
@@ -38,7 +38,7 @@ check_request(DefinitionRow *row)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("strategy \"partial\" requires included fields"),
 				 errhint("Name them with include, or use the strategy \"normalized\".")));
-	if (strcmp(row->strategy, "partial") != 0 && strcmp(row->strategy, "totals") != 0 && row->include != NIL)
+	if (strcmp(row->strategy, "partial") != 0 && !keeps_totals(row) && row->include != NIL)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("included fields are allowed only with the strategy \"partial\""),

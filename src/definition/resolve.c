@@ -162,7 +162,7 @@ make_index_def(FactDef *factdef, Relation fact, DefinitionRow *row, Relation rel
 	def->fact = factdef;
 	def->relid = row->index_table;
 	def->name = rel != NULL ? pstrdup(RelationGetRelationName(rel)) : NULL;
-	def->strategy = strcmp(row->strategy, "totals") == 0 ? STRATEGY_TOTALS :
+	def->strategy = keeps_totals(row) ? STRATEGY_TOTALS :
 		strcmp(row->strategy, "denormalized") == 0 ? STRATEGY_DENORMALIZED :
 		strcmp(row->strategy, "partial") == 0 ? STRATEGY_PARTIAL : STRATEGY_NORMALIZED;
 	def->async = is_queued(row);

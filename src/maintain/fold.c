@@ -36,7 +36,7 @@ tables_of_totals(Oid fact_table)
 	{
 		DefinitionRow *row = &((StoredDefinition *) lfirst(cell))->row;
 
-		if (strcmp(row->strategy, "totals") == 0 && strcmp(row->state, "active") == 0)
+		if (keeps_totals(row) && strcmp(row->state, "active") == 0)
 			result = lappend_oid(result, row->index_table);
 	}
 	return result;

@@ -123,7 +123,7 @@ lacks_primary_key(Oid index_table)
 	foreach(cell, OidIsValid(fact) && catalog_has_fact(fact) ? catalog_read_definitions(fact, InvalidOid) : NIL)
 	{
 		DefinitionRow *row = &((StoredDefinition *) lfirst(cell))->row;
-		Relation	rel = strcmp(row->strategy, "totals") == 0 ? NULL : try_relation_open(row->index_table, AccessShareLock);
+		Relation	rel = keeps_totals(row) ? NULL : try_relation_open(row->index_table, AccessShareLock);
 		Relation	index;
 
 		if (rel == NULL)

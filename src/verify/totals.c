@@ -100,7 +100,7 @@ repair_if_totals(Oid index_table, int64 *wrong)
 {
 	List	   *rows = catalog_read_definitions(InvalidOid, index_table);
 
-	if (rows == NIL || strcmp(((StoredDefinition *) linitial(rows))->row.strategy, "totals") != 0)
+	if (rows == NIL || !keeps_totals(&((StoredDefinition *) linitial(rows))->row))
 		return false;
 	*wrong += repair_totals(index_table);
 	return true;
