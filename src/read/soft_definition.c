@@ -42,6 +42,7 @@
 #include "../definition/roots.h"
 #include "../indextable.h"
 #include "../util/subxact.h"
+#include "../util/wait_point.h"
 #include "soft_definition.h"
 
 /* A table that was asked for. */
@@ -334,7 +335,10 @@ read_definition(Reading *reading)
 	{
 		Oid			index_table = ((StoredDefinition *) lfirst(cell))->row.index_table;
 
-		if (!lock_now(reading, index_table) || !lock_indexes_now(reading, index_table))
+		if (!lock_now(reading, index_table))
+			return;
+		wait_point("the planner has locked an index table");
+		if (!lock_indexes_now(reading, index_table))
 			return;
 	}
 	fact = try_relation_open(reading->root, NoLock);
