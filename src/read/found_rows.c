@@ -504,7 +504,7 @@ replace_paths(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 		if (lfirst_oid(leaf) == rte->relid)
 			keys = lappend(keys, lfirst(cell));
 	}
-	add_keyed_path(rel, found->fact, keys);
+	add_keyed_path(rel, found->def, keys);
 }
 
 static bool

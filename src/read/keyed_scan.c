@@ -7,15 +7,22 @@
  * found_rows.c.  The rows are returned as they are stored, and all conditions are checked for
  * them: also for newer versions, which may have other keys, as those of a native scan may.
  *
+ * The definition, too, is the one by which they were found.  Index tables may have been altered,
+ * locked or dropped since, but the rows are fetched without them, and the statement has locked
+ * what is needed of the definition: the fact table, and so its primary key and its partitions.
+ * What others have changed of a partition before it was locked leaf_of() takes notice of.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
 #include "access/relation.h"
 #include "access/xact.h"
+#include "catalog/pg_type.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "nodes/extensible.h"
+#include "nodes/makefuncs.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
@@ -28,7 +35,6 @@
 #include "keyed_scan.h"
 #include "scan_explain.h"
 #include "scan_plan.h"
-#include "soft_definition.h"
 
 /* What EXPLAIN calls the node. */
 #define KEYED_SCAN_NAME	"IndexTableRows"
@@ -38,7 +44,7 @@ typedef struct KeyedScan
 	CustomScanState css;		/* first: it is all that the executor knows */
 	List	   *keys;			/* of lists of Const */
 	int			next;
-	FactDef    *fact;			/* pinned */
+	FactDef    *fact;			/* pinned by who has made the plan */
 	Relation	root;
 	LiveScan	rows;
 } KeyedScan;
@@ -71,9 +77,13 @@ keyed_scan_init(void)
 	RegisterCustomScanMethods(&scan_methods);
 }
 
-/* add_keyed_path: makes a scan for the keys, lists of Const, the only path of a partition */
+/*
+ * add_keyed_path
+ *		Makes a scan for the keys, lists of Const, the only path of a partition.  The definition
+ *		is pinned as long as there is the plan, which nobody keeps.
+ */
 void
-add_keyed_path(RelOptInfo *rel, Oid fact, List *keys)
+add_keyed_path(RelOptInfo *rel, FactDef *fact, List *keys)
 {
 	CustomPath *path = makeNode(CustomPath);
 
@@ -84,7 +94,8 @@ add_keyed_path(RelOptInfo *rel, Oid fact, List *keys)
 	path->path.total_cost = path->path.rows * (random_page_cost + cpu_tuple_cost);
 	path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
 	path->methods = &path_methods;
-	path->custom_private = list_make2(list_make1_oid(fact), keys);
+	path->custom_private = list_make2(makeConst(INTERNALOID, -1, InvalidOid, sizeof(Datum), PointerGetDatum(fact), false, true),
+									  keys);
 	rel->pathlist = list_make1(path);
 	rel->partial_pathlist = NIL;
 }
@@ -117,20 +128,13 @@ begin_scan(CustomScanState *node, EState *estate, int eflags)
 {
 	KeyedScan  *scan = (KeyedScan *) node;
 	CustomScan *plan = (CustomScan *) node->ss.ps.plan;
-	Oid			relid = linitial_oid(linitial(plan->custom_private));
 
 	return_stored_rows(&node->ss);
 	scan->keys = lsecond(plan->custom_private);
 	if (eflags & EXEC_FLAG_EXPLAIN_ONLY)
 		return;
-	scan->fact = soft_definition(relid);
-	if (scan->fact == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-				 errmsg("index tables were dropped after the query had begun"),
-				 errhint("Run the query again.")));
-	soft_definition_pin(scan->fact, estate->es_query_cxt);
-	scan->root = relation_open(relid, AccessShareLock);
+	scan->fact = (FactDef *) DatumGetPointer(linitial_node(Const, plan->custom_private)->constvalue);
+	scan->root = relation_open(scan->fact->relid, AccessShareLock);
 	live_scan_begin(&scan->rows, scan->fact, scan->root, estate->es_snapshot);
 }
 

@@ -10,7 +10,9 @@
 
 #include "nodes/pathnodes.h"
 
+#include "../indextable.h"
+
 extern void keyed_scan_init(void);
-extern void add_keyed_path(RelOptInfo *rel, Oid fact, List *keys);
+extern void add_keyed_path(RelOptInfo *rel, FactDef *fact, List *keys);
 
 #endif							/* INDEXTABLE_KEYED_SCAN_H */
