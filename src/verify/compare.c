@@ -27,12 +27,14 @@
 #include "access/relation.h"
 #include "access/xact.h"
 #include "access/xlog.h"
+#include "catalog/pg_class.h"
 #include "common/pg_prng.h"
 #include "executor/tuptable.h"
 #include "miscadmin.h"
 #include "storage/lockdefs.h"
 #include "utils/guc.h"
 #include "utils/hsearch.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 #include "utils/tuplesort.h"
@@ -53,6 +55,8 @@
 #include "../maintain/in_step.h"
 #include "../queue/rejections.h"
 #include "../util/fixed_settings.h"
+#include "../util/inherit.h"
+#include "../util/relation.h"
 #include "../util/sql.h"
 #include "../util/wait_point.h"
 #include "all_shards.h"
@@ -65,6 +69,7 @@
 #include "totals.h"
 
 static bool may_remove_records(Verify *v);
+static void lock_partitions(Oid fact);
 static void compare_rows(Verify *v);
 static bool sums_differ(Verify *v);
 static void read_and_compare(Verify *v);
@@ -110,6 +115,7 @@ verify_index_table(Oid index_table, double sample, discrepancy_handler handler, 
 		if (may_remove_records(&v))
 			v.locked_records = lock_records(v.def);
 		note_fed_rows(&v);
+		lock_partitions(v.factdef->relid);
 		v.snapshot = get_synchronized_snapshot(v.factdef, v.fact);
 		note_fed_rows(&v);
 		wait_point("verify has its snapshot");
@@ -162,6 +168,25 @@ may_remove_records(Verify *v)
 		(!v->factdef->partitioned || OidIsValid(v->factdef->pk_index)) &&
 		!RecoveryInProgress() && !XactReadOnly && !IsolationUsesXactSnapshot() && !written_by_us(v->factdef) &&
 		strcmp(extension_version(), "1.1") != 0;
+}
+
+/*
+ * lock_partitions
+ *		Locks the partitions of a fact table that are on this server, before a snapshot is taken.
+ *
+ * TRUNCATE empties a partition for older snapshots, too, which still see the entries.  Who has waited
+ * for it must not have such a snapshot.
+ */
+static void
+lock_partitions(Oid fact)
+{
+	ListCell   *cell;
+
+	foreach(cell, list_with_partitions(fact))
+	{
+		if (lfirst_oid(cell) != fact && get_rel_relkind(lfirst_oid(cell)) != RELKIND_FOREIGN_TABLE)
+			(void) lock_if_exists(lfirst_oid(cell), AccessShareLock);
+	}
 }
 
 /* compare_entries: reads both tables, and reports the entries that are not as they should be */
