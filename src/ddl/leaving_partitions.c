@@ -38,7 +38,6 @@
 
 #include "access/xact.h"
 #include "catalog/namespace.h"
-#include "catalog/partition.h"
 #include "storage/lmgr.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
@@ -189,11 +188,19 @@ is_as_known(Leaving *l)
 		root_to_leave(l->partition) == l->root;
 }
 
-/* partition_parent: returns the table that a table is a partition of, or InvalidOid */
+/*
+ * partition_parent
+ *		Returns the table that a table is a partition of, or InvalidOid.
+ *
+ * The table need not be locked.  If another session detaches it at this moment, it is none; the
+ * server's own function raises an internal error then.
+ */
 Oid
 partition_parent(Oid relid)
 {
-	return get_rel_relispartition(relid) ? get_partition_parent(relid, true) : InvalidOid;
+	TransactionId detached;
+
+	return tree_parent(relid, &detached);
 }
 
 /*

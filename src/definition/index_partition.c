@@ -33,6 +33,7 @@
 #include "../catalog/definition_rows.h"
 #include "../catalog/told_sql.h"
 #include "../indextable.h"
+#include "../util/inherit.h"
 #include "../util/relation.h"
 #include "index_partition.h"
 #include "invalidation.h"
@@ -166,12 +167,18 @@ find_partition_for_value(Relation rel, Datum value)
 	return partition < 0 ? InvalidOid : desc->oids[partition];
 }
 
-/* index_table_of: returns the index table that a relation is, or is a partition of; InvalidOid: none */
+/*
+ * index_table_of
+ *		Returns the index table that a relation, which need not be locked, is or is a partition of;
+ *		InvalidOid: none.
+ */
 Oid
 index_table_of(Oid relid)
 {
-	if (OidIsValid(relid) && !OidIsValid(catalog_fact_of(relid)) && get_rel_relispartition(relid))
-		relid = get_partition_parent(relid, true);
+	TransactionId detached;
+
+	if (OidIsValid(relid) && !OidIsValid(catalog_fact_of(relid)))
+		relid = tree_parent(relid, &detached);
 	return OidIsValid(relid) && OidIsValid(catalog_fact_of(relid)) ? relid : InvalidOid;
 }
 
