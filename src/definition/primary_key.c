@@ -22,6 +22,8 @@
 #include "catalog/heap.h"
 #include "catalog/partition.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_collation.h"
+#include "catalog/pg_type.h"
 #include "commands/comment.h"
 #include "commands/defrem.h"
 #include "lib/stringinfo.h"
@@ -31,6 +33,8 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
+#include "utils/sortsupport.h"
+#include "utils/typcache.h"
 
 #include "../catalog/owner.h"
 #include "../catalog/usage.h"
@@ -45,6 +49,7 @@
 
 static void place_index(Oid index_table, Oid index);
 static int32 declared_size(Form_pg_attribute att);
+static void prepare_sort(SortSupport sort, Oid type, Oid collation, bool abbreviate);
 
 /*
  * primary_key_constraint
@@ -300,4 +305,43 @@ declared_size(Form_pg_attribute att)
 		return att->attlen;
 	type = getBaseTypeAndTypmod(att->atttypid, &typmod);
 	return type_maximum_size(type, typmod);
+}
+
+/* primary_key_prepare_sorts: prepares to sort by the columns that identify an entry */
+void
+primary_key_prepare_sorts(IndexDef *def)
+{
+	int			i;
+
+	def->ident_sort = palloc0(sizeof(SortSupportData) * def->nident);
+	def->write_sort = palloc0(sizeof(SortSupportData) * def->nident);
+	for (i = 0; i < def->nident; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(def->desc, def->ident[i] - 1);
+
+		prepare_sort(&def->ident_sort[i], att->atttypid, att->attcollation, false);
+
+		/*
+		 * Where only texts of the same bytes are equal, they may be sorted by
+		 * their bytes before they are written, which is cheaper.
+		 */
+		prepare_sort(&def->write_sort[i], att->atttypid,
+					 OidIsValid(att->attcollation) &&
+					 get_collation_isdeterministic(att->attcollation) ?
+					 C_COLLATION_OID : att->attcollation, i == 0);
+	}
+	def->brief_text = def->write_sort[0].abbrev_converter != NULL &&
+		def->write_sort[0].ssup_collation == C_COLLATION_OID &&
+		(TupleDescAttr(def->desc, def->ident[0] - 1)->atttypid == TEXTOID ||
+		 TupleDescAttr(def->desc, def->ident[0] - 1)->atttypid == VARCHAROID);
+	def->max_covered_bytes = primary_key_max_covered_bytes(def);
+}
+
+static void
+prepare_sort(SortSupport sort, Oid type, Oid collation, bool abbreviate)
+{
+	sort->ssup_cxt = CurrentMemoryContext;
+	sort->ssup_collation = collation;
+	sort->abbreviate = abbreviate;
+	PrepareSortSupportFromOrderingOp(lookup_type_cache(type, TYPECACHE_LT_OPR)->lt_opr, sort);
 }

@@ -20,17 +20,13 @@
 #include "catalog/index.h"
 #include "catalog/pg_am.h"
 #include "catalog/pg_class.h"
-#include "catalog/pg_collation.h"
 #include "catalog/pg_inherits.h"
-#include "catalog/pg_type.h"
 #include "nodes/bitmapset.h"
 #include "nodes/pg_list.h"
 #include "storage/lockdefs.h"
 #include "utils/hsearch.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
-#include "utils/sortsupport.h"
-#include "utils/typcache.h"
 
 #include "../catalog/definition_rows.h"
 #include "../catalog/fact_rows.h"
@@ -56,7 +52,6 @@ static bool same_equality(Oid a, Oid b);
 static AttrNumber *live_columns(TupleDesc desc, int *n);
 static Bitmapset *definition_columns(IndexDef *def);
 static bool has_type(TupleDesc desc, AttrNumber attno, Oid type, int32 typmod);
-static void prepare_sort(SortSupport sort, Oid type, Oid collation, bool abbreviate);
 static void definition_complete_row_index(IndexDef *def, Relation rel);
 
 /*
@@ -359,7 +354,13 @@ definition_complete_columns(IndexDef *def, Relation fact, TupleDesc desc)
 	int			i;
 
 	if (is_totals(def))
-		return complete_totals_columns(def, desc, live, nlive);
+	{
+		if (!complete_totals_columns(def, desc, live, nlive))
+			return false;
+		if (def->multi)
+			primary_key_prepare_sorts(def);
+		return true;
+	}
 	if (nlive < expected)
 		return false;
 
@@ -399,28 +400,7 @@ definition_complete_columns(IndexDef *def, Relation fact, TupleDesc desc)
 	}
 
 	def->desc = CreateTupleDescCopy(desc);
-	def->ident_sort = palloc0(sizeof(SortSupportData) * def->nident);
-	def->write_sort = palloc0(sizeof(SortSupportData) * def->nident);
-	for (i = 0; i < def->nident; i++)
-	{
-		Form_pg_attribute att = TupleDescAttr(desc, def->ident[i] - 1);
-
-		prepare_sort(&def->ident_sort[i], att->atttypid, att->attcollation, false);
-
-		/*
-		 * Where only texts of the same bytes are equal, they may be sorted by
-		 * their bytes before they are written, which is cheaper.
-		 */
-		prepare_sort(&def->write_sort[i], att->atttypid,
-					 OidIsValid(att->attcollation) &&
-					 get_collation_isdeterministic(att->attcollation) ?
-					 C_COLLATION_OID : att->attcollation, i == 0);
-	}
-	def->brief_text = def->write_sort[0].abbrev_converter != NULL &&
-		def->write_sort[0].ssup_collation == C_COLLATION_OID &&
-		(TupleDescAttr(desc, def->ident[0] - 1)->atttypid == TEXTOID ||
-		 TupleDescAttr(desc, def->ident[0] - 1)->atttypid == VARCHAROID);
-	def->max_covered_bytes = primary_key_max_covered_bytes(def);
+	primary_key_prepare_sorts(def);
 	return true;
 }
 
@@ -430,15 +410,6 @@ has_type(TupleDesc desc, AttrNumber attno, Oid type, int32 typmod)
 	Form_pg_attribute att = TupleDescAttr(desc, attno - 1);
 
 	return att->atttypid == type && att->atttypmod == typmod;
-}
-
-static void
-prepare_sort(SortSupport sort, Oid type, Oid collation, bool abbreviate)
-{
-	sort->ssup_cxt = CurrentMemoryContext;
-	sort->ssup_collation = collation;
-	sort->abbreviate = abbreviate;
-	PrepareSortSupportFromOrderingOp(lookup_type_cache(type, TYPECACHE_LT_OPR)->lt_opr, sort);
 }
 
 /*
