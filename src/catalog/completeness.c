@@ -23,9 +23,11 @@
  * a place of which a key has the text, or within an array that a [*] leads into.  Conditions
  * look into these, while a key does not tell what is in them.  A row (index table, 29) says
  * so of a time without a zone of its own, in a field of a type with a zone: entries have it
- * in UTC, while a query reads it in the zone of its session.  A row (index table, 31) says
- * that both is recorded: version 1.1 did not do so.  Index tables that could have so many
- * key fields do not record it.
+ * in UTC, while a query reads it in the zone of its session.  Of totals by elements, a row
+ * (index table, 28) says so of an array that has an element twice, or one that is no key, and
+ * of a value in place of an array; and a row (index table, 27) of an element that is no string.
+ * A row (index table, 31) says that all this is recorded: version 1.1 did not do so.  Index
+ * tables that could have so many key fields do not record it.
  *
  * This holds for every snapshot of another transaction, because whoever writes a row that
  * lacks an entry records that before the end of his statement, unless the record is there
@@ -256,7 +258,7 @@ index_table_has_none(IndexDef *def, uint32 values, Snapshot snapshot)
 static bool
 records_values(IndexDef *def)
 {
-	return def->nkeys < 29;
+	return def->nkeys < 26;
 }
 
 /*

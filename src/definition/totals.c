@@ -203,13 +203,6 @@ check_totals(IndexDef *def, FactDef *fact, List *summed)
 				 errmsg("totals cannot be kept of table \"%s\"", fact->name),
 				 errdetail("%s", why),
 				 errhint("Keep totals on each of the servers, and add them up.")));
-	if (def->multi)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("totals cannot be kept by array elements"),
-				 errdetail("Key field \"%s\" contains [*], and a row would count once for each element.",
-						   def->fields[def->multi_field].spec->text),
-				 errhint("Use an ordinary index table on the elements, which counts them by reading entries.")));
 	for (i = 0; i < def->nkeys; i++)
 	{
 		Field	   *field = &def->fields[i];

@@ -49,6 +49,7 @@
 #include "../indextable.h"
 #include "block_scan.h"
 #include "deltas.h"
+#include "diff.h"
 #include "extract.h"
 #include "table_writer.h"
 
@@ -200,23 +201,25 @@ is_zero(IndexDef *def, Datum *values, AttrNumber attno)
 
 /*
  * deltas_add_row
- *		Adds what a row adds to its group, or takes it away if insert is false.  Only with
+ *		Adds what a row adds to its groups, or takes it away if insert is false.  Only with
  *		report do values that cannot be in an entry raise an error, or count as skipped.
  */
 void
 deltas_add_row(Deltas *deltas, FactRow *row, bool insert, bool report)
 {
-	int			natts = deltas->def->desc->natts;
-	Datum	   *values = palloc(sizeof(Datum) * natts);
-	bool	   *isnull = palloc(sizeof(bool) * natts);
-	uint32		lacking = 0;
-	int			skipped = 0;
+	RowDelta	delta;
+	int			i;
 
-	if (extract_delta(deltas->def, row, report, values, isnull, &lacking, &skipped))
-		deltas_add(deltas, values, isnull, insert ? 1 : -1);
-	if (report)
-		deltas->lacking |= lacking;
-	deltas->skipped += skipped;
+	if (extract_delta(deltas->def, row, report, &delta))
+		for (i = 0; i < delta.n; i++)
+		{
+			if (deltas->def->multi)
+				set_element(deltas->def, &delta, delta.elements[i]);
+			deltas_add(deltas, delta.values, delta.isnull, insert ? 1 : -1);
+		}
+	if (insert)
+		deltas->lacking |= delta.lacking;
+	deltas->skipped += delta.skipped;
 }
 
 /* deltas_change_row: takes away what one version of a row adds, and adds what the next one does; NULL: there is none */

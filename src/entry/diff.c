@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * diff.c
- *	  Compares the old entries of a row with its new ones, and collects the operations
- *	  that turn the former into the latter.
+ *	  Compares the old version of a row with the new one, and its entries, and collects the
+ *	  operations that turn the old entries into the new ones.
  *
  * Entries are the same if their bytes are: 1 and 1.0 are equal numbers, but a reader
  * of the index table can tell them apart.
@@ -21,16 +21,92 @@
 #include "fmgr.h"
 #include "port/pg_bswap.h"
 #include "storage/itemptr.h"
+#include "utils/jsonb.h"
 
 #include "../indextable.h"
 #include "diff.h"
+#include "document.h"
 #include "entries.h"
 
+static bool same_json(JsonbValue *a, JsonbValue *b);
 static inline Datum in_tuple(IndexDef *def, HeapTuple tuple, AttrNumber attno, Datum *values);
 static Op  *add_op(IndexDef *def, OpList *list, OpKind kind, Datum *values, bool *isnull,
 				   MemoryContext cxt);
 static void prepare_to_sort(IndexDef *def, Op *op, Datum *values);
 static inline Datum leading_bytes(const char *bytes, Size len);
+
+/*
+ * entries_unchanged
+ *		Returns whether two versions of a row with the same primary key surely have the
+ *		same entries.
+ *
+ * That is told from the bytes of their fields without making any entries: if the
+ * result is false, the entries may still be the same.
+ */
+bool
+entries_unchanged(IndexDef *def, FactRow *old, FactRow *new)
+{
+	int			i;
+
+	if (def->filter != NULL || def->doc_attno != 0)
+		return false;
+	for (i = 0; i < def->nkeys + def->nincludes; i++)
+	{
+		Field	   *field = &def->fields[i];
+		JsonbValue	a;
+		JsonbValue	b;
+		bool		a_there;
+		bool		b_there;
+
+		if (field->is_hint)
+			continue;
+		if (field->convert != NULL)
+			return false;
+		if (field->fact_attno != 0)
+		{
+			int			attno = field->fact_attno - 1;
+
+			if (!same_bytes(old->slot->tts_values[attno], old->slot->tts_isnull[attno],
+							new->slot->tts_values[attno], new->slot->tts_isnull[attno],
+							field->typlen, field->typbyval))
+				return false;
+			continue;
+		}
+		a_there = document_value(old, def->docno, field->spec->steps, field->plain_steps, &a);
+		if (a_there && field->plain_steps == 1 && same_member(old, new, def->docno, &a))
+			continue;
+		b_there = document_value(new, def->docno, field->spec->steps, field->plain_steps, &b);
+		if (a_there != b_there || (a_there && !same_json(&a, &b)))
+			return false;
+	}
+	return true;
+}
+
+/* same_json: returns whether two values surely are the same, as they have the same bytes */
+static bool
+same_json(JsonbValue *a, JsonbValue *b)
+{
+	if (a->type != b->type)
+		return false;
+	switch (a->type)
+	{
+		case jbvNull:
+			return true;
+		case jbvString:
+			return a->val.string.len == b->val.string.len &&
+				memcmp(a->val.string.val, b->val.string.val, a->val.string.len) == 0;
+		case jbvNumeric:
+			return VARSIZE_ANY(a->val.numeric) == VARSIZE_ANY(b->val.numeric) &&
+				memcmp(a->val.numeric, b->val.numeric, VARSIZE_ANY(a->val.numeric)) == 0;
+		case jbvBool:
+			return a->val.boolean == b->val.boolean;
+		case jbvBinary:
+			return a->val.binary.len == b->val.binary.len &&
+				memcmp(a->val.binary.data, b->val.binary.data, a->val.binary.len) == 0;
+		default:
+			return false;
+	}
+}
 
 /*
  * diff_entries

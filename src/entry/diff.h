@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * diff.h
- *	  Compares the old entries of a row with its new ones, and collects the operations
- *	  that turn the former into the latter.
+ *	  Compares the old version of a row with the new one, and its entries, and collects the
+ *	  operations that turn the old entries into the new ones.
  *
  *-------------------------------------------------------------------------
  */
@@ -12,6 +12,7 @@
 #include "access/htup.h"
 
 #include "../indextable.h"
+#include "document.h"
 #include "entries.h"
 
 typedef enum OpKind
@@ -56,6 +57,7 @@ typedef struct OpList
 } OpList;
 
 extern Datum op_value(IndexDef *def, Op *op, AttrNumber attno, bool *isnull);
+extern bool entries_unchanged(IndexDef *def, FactRow *old, FactRow *new);
 extern void diff_entries(IndexDef *def, Entries *old, Entries *new, OpList *ops, MemoryContext cxt);
 
 #endif							/* INDEXTABLE_DIFF_H */

@@ -47,7 +47,8 @@ typedef struct Elements
 	bool		json_null;		/* one was VALUE_JSON_NULL */
 } Elements;
 
-static bool same_json(JsonbValue *a, JsonbValue *b);
+static bool extract_groups(IndexDef *def, FactRow *row, bool report, RowDelta *delta);
+static void extract_added(IndexDef *def, FactRow *row, RowDelta *delta, RowMismatch *mismatch);
 static ValueResult field_value(Field *field, FactRow *row, int docno, bool is_key,
 							   Datum *result, RowMismatch *mismatch);
 static ValueResult column_value(Field *field, Datum value, bool is_key, Datum *result);
@@ -57,53 +58,6 @@ static void collect_elements(Field *field, JsonbValue *value, int step, Elements
 static void sort_elements(IndexDef *def, Elements *elements);
 static int	compare_elements(const void *a, const void *b, void *arg);
 static void add_entry(Entries *entries, Datum *values, bool *isnull);
-
-/*
- * entries_unchanged
- *		Returns whether two versions of a row with the same primary key surely have the
- *		same entries.
- *
- * That is told from the bytes of their fields without making any entries: if the
- * result is false, the entries may still be the same.
- */
-bool
-entries_unchanged(IndexDef *def, FactRow *old, FactRow *new)
-{
-	int			i;
-
-	if (def->filter != NULL || def->doc_attno != 0)
-		return false;
-	for (i = 0; i < def->nkeys + def->nincludes; i++)
-	{
-		Field	   *field = &def->fields[i];
-		JsonbValue	a;
-		JsonbValue	b;
-		bool		a_there;
-		bool		b_there;
-
-		if (field->is_hint)
-			continue;
-		if (field->convert != NULL)
-			return false;
-		if (field->fact_attno != 0)
-		{
-			int			attno = field->fact_attno - 1;
-
-			if (!same_bytes(old->slot->tts_values[attno], old->slot->tts_isnull[attno],
-							new->slot->tts_values[attno], new->slot->tts_isnull[attno],
-							field->typlen, field->typbyval))
-				return false;
-			continue;
-		}
-		a_there = document_value(old, def->docno, field->spec->steps, field->plain_steps, &a);
-		if (a_there && field->plain_steps == 1 && same_member(old, new, def->docno, &a))
-			continue;
-		b_there = document_value(new, def->docno, field->spec->steps, field->plain_steps, &b);
-		if (a_there != b_there || (a_there && !same_json(&a, &b)))
-			return false;
-	}
-	return true;
-}
 
 /*
  * extract_entries
@@ -251,27 +205,26 @@ extract_entries(IndexDef *def, FactRow *row, bool report, Entries *entries)
 		skipped++;
 	if (elements.json_null || (def->skip_mismatch && skipped > 0))
 		entries->lacking = LACKING_BIT(def->nkeys);
-	entries->lacking |= mismatch.values | element_mismatch.values;
+	entries->lacking |= mismatch.values | (element_mismatch.values & ~ELEMENT_BITS);
 	return report && def->skip_mismatch ? skipped : 0;
 }
 
 /*
  * extract_delta
- *		Fills an entry of a table of totals with what a row adds to its group.  Returns false
- *		if it adds nothing.  report, row->rejection, and values that cannot be an entry are as in
- *		extract_entries().
+ *		Fills what a row adds to its group, or to the groups of its elements, which are distinct as
+ *		in extract_entries().  Returns false if it adds nothing.  report, row->rejection, and values
+ *		that cannot be an entry are as there, too.
  *
- * There is a group for NULL, so that every row counts.  Of a row with a key that is skipped,
- * bit nkeys + 1 is noted in *lacking; bit nkeys, if only a sum lacks a value.
+ * There is a group for NULL, so that every row counts that has elements, if elements are a key.
+ * If a key is skipped, bit nkeys + 1 is noted in delta->lacking; bit nkeys, if only a sum lacks a
+ * value.
  */
 bool
-extract_delta(IndexDef *def, FactRow *row, bool report, Datum *values, bool *isnull, uint32 *lacking,
-			  int *skipped)
+extract_delta(IndexDef *def, FactRow *row, bool report, RowDelta *delta)
 {
 	RowMismatch mismatch = {0};
-	KeySize		size;
-	int			i;
 
+	memset(delta, 0, sizeof(RowDelta));
 	if (def->filter != NULL)
 	{
 		Datum		keep;
@@ -279,27 +232,100 @@ extract_delta(IndexDef *def, FactRow *row, bool report, Datum *values, bool *isn
 		if (!expression_eval(def->filter, row->slot, &keep) || !DatumGetBool(keep))
 			return false;
 	}
-	memset(values, 0, sizeof(Datum) * def->desc->natts);
-	memset(isnull, true, sizeof(bool) * def->desc->natts);
+	delta->values = palloc0(sizeof(Datum) * def->desc->natts);
+	delta->isnull = palloc(sizeof(bool) * def->desc->natts);
+	memset(delta->isnull, true, sizeof(bool) * def->desc->natts);
+	if (!extract_groups(def, row, report, delta))
+		return false;
+	extract_added(def, row, delta, &mismatch);
+	if (mismatch.field != NULL)
+	{
+		if (report && !def->skip_mismatch)
+			report_mismatch(def, row, &mismatch);
+		delta->lacking |= LACKING_BIT(def->nkeys);
+		delta->skipped += report && def->skip_mismatch;
+	}
+	delta->lacking |= mismatch.values;
+	return true;
+}
+
+/* extract_groups: fills the key fields of what a row adds; returns false if it belongs to no group */
+static bool
+extract_groups(IndexDef *def, FactRow *row, bool report, RowDelta *delta)
+{
+	RowMismatch mismatch = {0};
+	RowMismatch element_mismatch = {0};
+	Elements	elements = {0};
+	KeySize		size;
+	int			skipped;
+	int			i;
+
 	for (i = 0; i < def->nkeys; i++)
 	{
-		AttrNumber	attno = def->fields[i].attno;
-		ValueResult result = field_value(&def->fields[i], row, def->docno, true, &values[attno - 1], &mismatch);
+		Field	   *field = &def->fields[i];
+		Datum	   *value = &delta->values[field->attno - 1];
+		JsonbValue	array;
 
-		isnull[attno - 1] = result != VALUE_OK;
-		if (result != VALUE_OK)
-			values[attno - 1] = (Datum) 0;
+		if (i == def->multi_field)
+		{
+			if (document_value(row, def->docno, field->spec->steps, field->plain_steps, &array))
+				collect_elements(field, &array, field->plain_steps, &elements, &element_mismatch);
+		}
+		else if (field_value(field, row, def->docno, true, value, &mismatch) == VALUE_OK)
+			delta->isnull[field->attno - 1] = false;
+		else
+			*value = (Datum) 0;
 	}
-	if (mismatch.field != NULL || !key_fits(def, values, &size))
+	skipped = mismatch.field != NULL ? 1 : elements.mismatches;
+	if (skipped > 0 && report && !def->skip_mismatch)
+		report_mismatch(def, row, mismatch.field != NULL ? &mismatch : &element_mismatch);
+	delta->lacking |= mismatch.values | element_mismatch.values;
+	i = elements.n;
+	if (def->multi)
+		sort_elements(def, &elements);
+	if (i > elements.n)
+		delta->lacking |= UNEVEN_BIT;
+	for (i = 0; mismatch.field == NULL && i < (def->multi ? elements.n : 1); i++)
 	{
-		if (report && !def->skip_mismatch && mismatch.field != NULL)
-			report_mismatch(def, row, &mismatch);
+		if (def->multi)
+			set_element(def, delta, elements.values[i]);
+		if (key_fits(def, delta->values, &size))
+		{
+			if (def->multi)
+				elements.values[delta->n] = elements.values[i];
+			delta->n++;
+		}
 		else if (report && !def->skip_mismatch)
 			report_long_key(def, row, &size);
-		*lacking |= LACKING_BIT(def->nkeys + 1);
-		*skipped += report && def->skip_mismatch;
-		return false;
+		else
+			skipped++;
 	}
+	delta->elements = elements.values;
+	if (skipped > 0)
+		delta->lacking |= LACKING_BIT(def->nkeys + 1);
+	if (report && def->skip_mismatch)
+		delta->skipped += skipped;
+	return delta->n > 0;
+}
+
+/* set_element: makes what a row adds to its groups what it adds to that of an element */
+void
+set_element(IndexDef *def, RowDelta *delta, Datum element)
+{
+	AttrNumber	attno = def->fields[def->multi_field].attno;
+
+	delta->values[attno - 1] = element;
+	delta->isnull[attno - 1] = false;
+}
+
+/* extract_added: fills the numbers that a row adds to each of its groups */
+static void
+extract_added(IndexDef *def, FactRow *row, RowDelta *delta, RowMismatch *mismatch)
+{
+	Datum	   *values = delta->values;
+	bool	   *isnull = delta->isnull;
+	int			i;
+
 	values[def->rows_attno - 1] = Int64GetDatum(1);
 	isnull[def->rows_attno - 1] = false;
 	for (i = 0; i < def->nincludes; i++)
@@ -308,15 +334,15 @@ extract_delta(IndexDef *def, FactRow *row, bool report, Datum *values, bool *isn
 		AttrNumber	sum = SUM_ATTNO(def, i);
 		AttrNumber	count = def->count_attno[i];
 		Datum		value = (Datum) 0;
-		ValueResult result = field_value(field, row, def->docno, false, &value, &mismatch);
+		ValueResult result = field_value(field, row, def->docno, false, &value, mismatch);
 
 		if (result == VALUE_OK && sum != 0 && field->type == NUMERICOID && numeric_is_nan(DatumGetNumeric(value)))
 		{
 			result = VALUE_MISMATCH;
-			mismatch.field = field;
-			mismatch.value = "NaN";
-			mismatch.why.sqlstate = ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE;
-			mismatch.why.message = "It cannot be taken away from a sum again.";
+			mismatch->field = field;
+			mismatch->value = "NaN";
+			mismatch->why.sqlstate = ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE;
+			mismatch->why.message = "It cannot be taken away from a sum again.";
 		}
 		isnull[count - 1] = false;
 		values[count - 1] = Int64GetDatum(result == VALUE_OK ? 1 : 0);
@@ -330,41 +356,6 @@ extract_delta(IndexDef *def, FactRow *row, bool report, Datum *values, bool *isn
 			values[sum - 1] = NumericGetDatum(int64_to_numeric(result == VALUE_OK ? DatumGetInt64(value) : 0));
 		else
 			values[sum - 1] = value;
-	}
-	if (mismatch.field != NULL)
-	{
-		if (report && !def->skip_mismatch)
-			report_mismatch(def, row, &mismatch);
-		*lacking |= LACKING_BIT(def->nkeys);
-		*skipped += report && def->skip_mismatch;
-	}
-	*lacking |= mismatch.values;
-	return true;
-}
-
-/* same_json: returns whether two values surely are the same, as they have the same bytes */
-static bool
-same_json(JsonbValue *a, JsonbValue *b)
-{
-	if (a->type != b->type)
-		return false;
-	switch (a->type)
-	{
-		case jbvNull:
-			return true;
-		case jbvString:
-			return a->val.string.len == b->val.string.len &&
-				memcmp(a->val.string.val, b->val.string.val, a->val.string.len) == 0;
-		case jbvNumeric:
-			return VARSIZE_ANY(a->val.numeric) == VARSIZE_ANY(b->val.numeric) &&
-				memcmp(a->val.numeric, b->val.numeric, VARSIZE_ANY(a->val.numeric)) == 0;
-		case jbvBool:
-			return a->val.boolean == b->val.boolean;
-		case jbvBinary:
-			return a->val.binary.len == b->val.binary.len &&
-				memcmp(a->val.binary.data, b->val.binary.data, a->val.binary.len) == 0;
-		default:
-			return false;
 	}
 }
 
@@ -477,7 +468,10 @@ collect_elements(Field *field, JsonbValue *value, int step, Elements *elements,
 			JsonContainerIsArray(value->val.binary.data))
 			mismatch->values |= CONTAINER_BIT;
 		if (next > step && !json_walk(value, steps + step, next - step))
+		{
+			mismatch->values |= UNEVEN_BIT;
 			return;
+		}
 		step = next;
 		if (step == field->spec->nsteps)
 			break;
@@ -491,13 +485,18 @@ collect_elements(Field *field, JsonbValue *value, int step, Elements *elements,
 				collect_elements(field, &element, step + 1, elements, mismatch);
 			return;
 		}
+		mismatch->values |= UNEVEN_BIT;
 	}
 
+	if (value->type != jbvString && value->type != jbvNull)
+		mismatch->values |= NO_STRING_BIT;
 	switch (cast_json(field, value, true, &result, mismatch))
 	{
 		case VALUE_NULL:
+			mismatch->values |= UNEVEN_BIT;
 			break;
 		case VALUE_JSON_NULL:
+			mismatch->values |= UNEVEN_BIT;
 			elements->json_null = true;
 			break;
 		case VALUE_MISMATCH:

@@ -15,9 +15,19 @@
 #include "document.h"
 #include "entries.h"
 
-extern bool entries_unchanged(IndexDef *def, FactRow *old, FactRow *new);
-extern bool extract_delta(IndexDef *def, FactRow *row, bool report, Datum *values, bool *isnull, uint32 *lacking,
-						  int *skipped);
+/* What a row adds to totals. */
+typedef struct RowDelta
+{
+	Datum	   *values;			/* by column of the table of totals */
+	bool	   *isnull;
+	int			n;				/* to so many groups */
+	Datum	   *elements;		/* whose keys have these elements; NULL: one */
+	uint32		lacking;		/* what is to be recorded of the row */
+	int			skipped;		/* values left out, to be counted */
+} RowDelta;
+
+extern bool extract_delta(IndexDef *def, FactRow *row, bool report, RowDelta *delta);
+extern void set_element(IndexDef *def, RowDelta *delta, Datum element);
 extern int	extract_entries(IndexDef *def, FactRow *row, bool report, Entries *entries);
 
 #endif							/* INDEXTABLE_EXTRACT_H */

@@ -55,8 +55,6 @@ typedef struct Unnested
 static Query *query_of(PlannerInfo *root, SubPlan *subplan);
 static Node *outside(Query *query, SubPlan *subplan, Node *expr);
 static Node *replace(Node *node, void *context);
-static Node *column_of_function(RangeTblEntry *rte, AttrNumber attno);
-static Node *array_of(Node *arg);
 static bool has_no_elements(Node *node);
 static bool applies_to_all(PlannerInfo *root, Index varno);
 static Node *any_element(Node *node, void *context);
@@ -241,7 +239,7 @@ replace(Node *node, void *context)
  * jsonb_to_recordset() and jsonb_to_record() have in a column of type text what ->> has, and in
  * others a cast of it.
  */
-static Node *
+Node *
 column_of_function(RangeTblEntry *rte, AttrNumber attno)
 {
 	RangeTblFunction *function;
@@ -301,7 +299,7 @@ column_of_function(RangeTblEntry *rte, AttrNumber attno)
  *		as in CASE WHEN jsonb_typeof(doc -> 'tags') = 'array' THEN doc -> 'tags' ELSE '[]' END: an
  *		element is always one of it.
  */
-static Node *
+Node *
 array_of(Node *arg)
 {
 	List	   *results = NIL;

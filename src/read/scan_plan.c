@@ -58,6 +58,7 @@ enum
 typedef struct Replacing
 {
 	Index		varno;			/* the fact table's columns stay */
+	Index		second;			/* and so do those of this relation, or 0 */
 	List	   *values;			/* of the parameters */
 } Replacing;
 
@@ -390,13 +391,14 @@ add_sort(Query *query, Candidate *c, RelOptInfo *rel)
 
 /*
  * replace_by_parameters
- *		Gives the columns of the fact table in an expression the number of a query's only table, and
- *		has everything else that is not known there be a parameter, whose value is added to values.
+ *		Gives the columns of the fact table in an expression, and those of a second relation unless
+ *		that is 0, the numbers 1 and 2, and has everything else that is not known there be a
+ *		parameter, whose value is added to values.
  */
 Node *
-replace_by_parameters(Node *node, Index varno, List **values)
+replace_by_parameters(Node *node, Index varno, Index second, List **values)
 {
-	Replacing	replacing = {.varno = varno,.values = *values};
+	Replacing	replacing = {.varno = varno,.second = second,.values = *values};
 
 	node = replace_values(node, &replacing);
 	*values = replacing.values;
@@ -416,11 +418,11 @@ replace_values(Node *node, void *context)
 
 	if (node == NULL)
 		return NULL;
-	if (IsA(node, Var) && ((Var *) node)->varno == (int) replacing->varno)
+	if (IsA(node, Var) && (((Var *) node)->varno == (int) replacing->varno || ((Var *) node)->varno == (int) replacing->second))
 	{
 		Var		   *var = copyObject((Var *) node);
 
-		var->varno = 1;
+		var->varno = var->varno == (int) replacing->varno ? 1 : 2;
 		var->varnosyn = 0;
 		var->varattnosyn = 0;
 		return (Node *) var;

@@ -63,7 +63,7 @@ extern Bitmapset *columns_of_scan(RelOptInfo *rel, List *clauses);
 extern List *in_safe_order(PlannerInfo *root, RelOptInfo *rel, List *clauses);
 extern void return_stored_rows(ScanState *node);
 extern bool scan_wants_system_columns(RelOptInfo *rel, List *clauses);
-extern Node *replace_by_parameters(Node *node, Index varno, List **values);
+extern Node *replace_by_parameters(Node *node, Index varno, Index second, List **values);
 extern void add_relation(PlannerInfo *root, IndexDef *def);
 extern void read_scan_plan(CustomScan *scan, ScanPlan *plan);
 

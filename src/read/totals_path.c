@@ -39,20 +39,38 @@
 #include "path_cost.h"
 #include "scan_plan.h"
 #include "served.h"
+#include "totals_elements.h"
 #include "totals_path.h"
+
+/* What is asked of totals. */
+typedef struct Asked
+{
+	PlannerInfo *root;
+	RelOptInfo *rel;			/* the fact table */
+	RelOptInfo *elements;		/* a function that unnests an array of it, or
+								 * NULL */
+	RelOptInfo *grouped;
+	List	   *clauses;		/* conditions on both */
+} Asked;
 
 /* What is replaced in a query of totals. */
 typedef struct Replaced
 {
 	Candidate  *c;				/* the table of totals, and the fact table */
+	bool		by_element;		/* the query has a row for each element */
+	List	   *equal;			/* comparisons of columns of totals that stand
+								 * for conditions on documents */
 	bool		sums;			/* a sum is used */
 	bool		failed;			/* totals do not have all that is needed */
 } Replaced;
 
-static const char *unserved(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *grouped);
-static void add_path_of_totals(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *grouped, Served *served, IndexDef *def);
-static Query *query_of(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *grouped, RangeTblEntry *rte, List *filter);
-static void take_parameters(Query *query, Index varno, List **values);
+static const char *unserved(Asked *asked);
+static void add_path_of_totals(Asked *asked, Served *served, IndexDef *def);
+static const char *replace_rows(Asked *asked, Query *query, Replaced *replaced);
+static const char *replace_elements(Asked *asked, Query *query, Replaced *replaced);
+static Query *query_of(Asked *asked, RangeTblEntry *rte, List *filter);
+static void add_unnesting(Query *query, RangeTblEntry *rte);
+static void take_parameters(Query *query, Asked *asked, List **values);
 static Plan *make_plan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses, List *children);
 static Node *replace_by_totals(Node *node, void *context);
 static Node *replace_aggregate(Aggref *agg, Replaced *replaced);
@@ -67,21 +85,30 @@ static bool depends_on_more(List *clauses);
 
 static const CustomPathMethods path_methods = {.CustomName = TOTALS_NAME,.PlanCustomPath = make_plan};
 
-/* add_totals_paths: adds paths that answer what is asked of a grouped relation from tables of totals of its only table */
+/*
+ * add_totals_paths
+ *		Adds paths that answer what is asked of a grouped relation from tables of totals of its only
+ *		table, which may be joined with the elements of an array of it.
+ */
 void
 add_totals_paths(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *grouped)
 {
+	Asked		asked = {.root = root,.rel = rel,.grouped = grouped};
 	Served		served;
 	const char *why;
 	ListCell   *cell;
 
-	if (!open_totals(root, rel->relid, &served))
+	if ((rel->reloptkind != RELOPT_BASEREL && !find_unnested(root, rel, &asked.rel, &asked.elements)) ||
+		!open_totals(root, asked.rel->relid, &served))
 		return;
-	why = unserved(root, rel, grouped);
+	asked.clauses = asked.rel->baserestrictinfo;
+	if (asked.elements != NULL)
+		asked.clauses = list_concat_copy(asked.clauses, asked.elements->baserestrictinfo);
+	why = unserved(&asked);
 	foreach(cell, served.defs)
 	{
 		if (why == NULL)
-			add_path_of_totals(root, rel, grouped, &served, lfirst(cell));
+			add_path_of_totals(&asked, &served, lfirst(cell));
 		else
 			give_reason(served.fact->relid, ((IndexDef *) lfirst(cell))->relid, why);
 	}
@@ -90,18 +117,18 @@ add_totals_paths(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *grouped)
 
 /* unserved: returns why no totals can answer a query, or NULL */
 static const char *
-unserved(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *grouped)
+unserved(Asked *asked)
 {
-	Query	   *parse = root->parse;
-	const char *reason = unfit_clauses(rel->baserestrictinfo);
+	Query	   *parse = asked->root->parse;
+	Node	   *exprs = (Node *) asked->grouped->reltarget->exprs;
+	const char *reason = unfit_clauses(asked->clauses);
 
 	if (reason != NULL)
 		return reason;
-	if (parse->groupingSets != NIL || parse->hasTargetSRFs || root->numOrderedAggs > 0)
+	if (parse->groupingSets != NIL || asked->root->numOrderedAggs > 0)
 		return "the query has grouping sets, or aggregates with DISTINCT or ORDER BY";
-	if (depends_on_more(rel->baserestrictinfo) || contain_subplans((Node *) grouped->reltarget->exprs) ||
-		contain_subplans(parse->havingQual) || contain_volatile_functions((Node *) grouped->reltarget->exprs) ||
-		contain_volatile_functions(parse->havingQual))
+	if (depends_on_more(asked->clauses) || contain_subplans(exprs) || contain_subplans(parse->havingQual) ||
+		contain_volatile_functions(exprs) || contain_volatile_functions(parse->havingQual))
 		return "it has a condition or an aggregate with a subquery or a volatile function";
 	return NULL;
 }
@@ -123,9 +150,11 @@ depends_on_more(List *clauses)
 }
 
 static void
-add_path_of_totals(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *grouped, Served *served, IndexDef *def)
+add_path_of_totals(Asked *asked, Served *served, IndexDef *def)
 {
-	Candidate  *c = consider_totals(def, rel->baserestrictinfo, rel->relid);
+	RelOptInfo *grouped = asked->grouped;
+	RangeTblEntry *fact = planner_rt_fetch(asked->rel->relid, asked->root);
+	Candidate  *c = consider_totals(def, asked->rel->baserestrictinfo, asked->rel->relid);
 	Replaced	replaced = {.c = c};
 	RangeTblEntry *rte;
 	Query	   *query;
@@ -133,13 +162,14 @@ add_path_of_totals(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *grouped, Serv
 	PlannedStmt *plan;
 	CustomPath *path;
 	List	   *values = NIL;
+	const char *why;
 
 	if (c == NULL)
 	{
 		give_reason(served->fact->relid, def->relid, "its filter does not follow from the conditions");
 		return;
 	}
-	fallback = query_of(root, rel, grouped, planner_rt_fetch(rel->relid, root), NIL);
+	fallback = query_of(asked, fact, NIL);
 	if (fallback == NULL)
 		return;
 	rte = makeNode(RangeTblEntry);
@@ -149,36 +179,31 @@ add_path_of_totals(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *grouped, Serv
 	rte->rellockmode = AccessShareLock;
 	rte->eref = makeAlias(def->name, NIL);
 	rte->inFromCl = true;
-	query = query_of(root, rel, grouped, rte, c->filter);
-	query->targetList = (List *) replace_by_totals((Node *) query->targetList, &replaced);
-	query->jointree->quals = replace_by_totals(query->jointree->quals, &replaced);
-	query->havingQual = replace_by_totals(query->havingQual, &replaced);
-	if (replaced.failed)
-	{
-		give_reason(served->fact->relid, def->relid, "the query needs more than its totals");
-		return;
-	}
+	query = query_of(asked, rte, c->filter);
+	why = replace_rows(asked, query, &replaced);
 
 	/*
 	 * Groups are shown to all conditions in any order.  So where row security
 	 * applies, none may tell what it is shown.
 	 */
-	if (planner_rt_fetch(rel->relid, root)->securityQuals != NIL && contain_leaked_vars(query->jointree->quals))
+	if (why == NULL && fact->securityQuals != NIL && contain_leaked_vars(query->jointree->quals))
+		why = "a condition must not see what row security hides";
+	if (why == NULL && !index_table_complete(def, def->nkeys + (replaced.sums ? 0 : 1), NULL))
+		why = "values were skipped";
+	if (why != NULL)
 	{
-		give_reason(served->fact->relid, def->relid, "a condition must not see what row security hides");
-		return;
-	}
-	if (!index_table_complete(def, def->nkeys + (replaced.sums ? 0 : 1), NULL))
-	{
-		give_reason(served->fact->relid, def->relid, "values were skipped");
+		give_reason(served->fact->relid, def->relid, why);
 		return;
 	}
 	if (query->groupClause != NIL)
 		query->havingQual = (Node *) make_and_qual(query->havingQual,
-												   (Node *) is_positive(count_of(column(def, def->rows_attno, rel->relid), NULL)));
+												   (Node *) is_positive(count_of(column(def, def->rows_attno, c->varno), NULL)));
 	query->hasAggs = true;
-	take_parameters(query, rel->relid, &values);
-	take_parameters(fallback, rel->relid, &values);
+	query->hasTargetSRFs = false;
+	take_parameters(query, asked, &values);
+	if (asked->elements != NULL)
+		add_unnesting(fallback, planner_rt_fetch(asked->elements->relid, asked->root));
+	take_parameters(fallback, asked, &values);
 	plan = plan_without_index_tables(query, NULL);
 	path = makeNode(CustomPath);
 	path->path.pathtype = T_CustomScan;
@@ -199,30 +224,100 @@ add_path_of_totals(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *grouped, Serv
 	add_path(grouped, (Path *) path);
 }
 
+/* replace_rows: makes a query of rows one of totals; returns why that cannot be, or NULL */
+static const char *
+replace_rows(Asked *asked, Query *query, Replaced *replaced)
+{
+	const char *why = replace_elements(asked, query, replaced);
+
+	if (why != NULL)
+		return why;
+	query->targetList = (List *) replace_by_totals((Node *) query->targetList, replaced);
+	query->jointree->quals = replace_by_totals(query->jointree->quals, replaced);
+	query->havingQual = replace_by_totals(query->havingQual, replaced);
+	query->jointree->quals = (Node *) list_concat((List *) query->jointree->quals, replaced->equal);
+	if (replaced->failed || expression_returns_set((Node *) query->targetList))
+		return "the query needs more than its totals";
+	return NULL;
+}
+
+/*
+ * replace_elements
+ *		Replaces what a query has of the elements of an array, and conditions on documents, by what
+ *		totals have of it; returns why that cannot be, or NULL.
+ */
+static const char *
+replace_elements(Asked *asked, Query *query, Replaced *replaced)
+{
+	Candidate  *c = replaced->c;
+	RangeTblEntry *rte;
+	List	   *quals = NIL;
+	bool		one_element = false;
+	ListCell   *cell;
+
+	if (asked->elements != NULL)
+	{
+		Index		varno = asked->elements->relid;
+
+		rte = planner_rt_fetch(varno, asked->root);
+		if (!c->def->multi || !unnests_elements(c->def, rte, c->varno))
+			return "the query unnests something else";
+		query->targetList = (List *) with_elements((Node *) query->targetList, rte, varno, &replaced->failed);
+		query->jointree->quals = with_elements(query->jointree->quals, rte, varno, &replaced->failed);
+		query->havingQual = with_elements(query->havingQual, rte, varno, &replaced->failed);
+	}
+	replaced->by_element = c->def->multi && (asked->elements != NULL || expression_returns_set((Node *) query->targetList));
+	if (replaced->by_element)
+		c->unless |= UNEVEN_BIT;
+	foreach(cell, (List *) query->jointree->quals)
+	{
+		uint32		unless = 0;
+		List	   *equal = equal_keys(c->def, lfirst(cell), c->varno, &unless);
+
+		/*
+		 * One element only: two would be two groups, and each of them has
+		 * rows that lack the other.
+		 */
+		if (equal != NIL && (unless == 0 || !(one_element || replaced->by_element)))
+		{
+			replaced->equal = list_concat(replaced->equal, equal);
+			c->unless |= unless;
+			one_element |= unless != 0;
+		}
+		else
+			quals = lappend(quals, lfirst(cell));
+	}
+	query->jointree->quals = (Node *) quals;
+	if (c->def->multi && !one_element && !replaced->by_element)
+		return "a row counts for each of its elements";
+	return c->unless == 0 || index_table_has_none(c->def, c->unless, NULL) ? NULL : "elements are repeated, or are no strings";
+}
+
 /*
  * query_of
- *		Returns the query for what is asked of a grouped relation, with rte as its only table.  It
- *		has the columns of the fact table still, and no conditions that all rows satisfy which
- *		satisfy the filter.
+ *		Returns the query for what is asked, with rte as its only table.  It has the columns of the
+ *		fact table still, and no conditions that all rows satisfy which satisfy the filter.  Its
+ *		quals are a list.
  */
 static Query *
-query_of(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *grouped, RangeTblEntry *rte, List *filter)
+query_of(Asked *asked, RangeTblEntry *rte, List *filter)
 {
-	PathTarget *target = grouped->reltarget;
+	Query	   *parse = asked->root->parse;
+	PathTarget *target = asked->grouped->reltarget;
 	Query	   *query = makeNode(Query);
 	RangeTblRef *ref = makeNode(RangeTblRef);
 	List	   *quals = NIL;
 	ListCell   *cell;
 
 	rte = copyObject(rte);
-	if (rte->relid == planner_rt_fetch(rel->relid, root)->relid)
+	if (rte->relid == planner_rt_fetch(asked->rel->relid, asked->root)->relid)
 	{
 		rte->inh = rte->relkind == RELKIND_PARTITIONED_TABLE;
 		rte->self_reference = false;	/* see unexpanded.c */
 	}
 	rte->securityQuals = NIL;
 	query->rtable = list_make1(rte);
-	forget_permissions(query, rte, root->parse);
+	forget_permissions(query, rte, parse);
 	foreach(cell, target->exprs)
 	{
 		TargetEntry *tle = makeTargetEntry(copyObject(lfirst(cell)), foreach_current_index(cell) + 1, NULL, false);
@@ -235,7 +330,7 @@ query_of(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *grouped, RangeTblEntry 
 	 * Those that a condition makes constant are there, too: without them
 	 * there would be a row of nothing.
 	 */
-	foreach(cell, root->parse->groupClause)
+	foreach(cell, parse->groupClause)
 	{
 		SortGroupClause *clause = lfirst(cell);
 		ListCell   *tle;
@@ -248,7 +343,7 @@ query_of(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *grouped, RangeTblEntry 
 		query->groupClause = lappend(query->groupClause, copyObject(clause));
 	}
 
-	foreach(cell, rel->baserestrictinfo)
+	foreach(cell, asked->clauses)
 	{
 		Expr	   *clause = ((RestrictInfo *) lfirst(cell))->clause;
 
@@ -259,21 +354,43 @@ query_of(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *grouped, RangeTblEntry 
 	query->commandType = CMD_SELECT;
 	query->querySource = QSRC_ORIGINAL;
 	query->canSetTag = true;
-	query->hasAggs = root->parse->hasAggs;
-	query->jointree = makeFromExpr(list_make1(ref), quals == NIL ? NULL : (Node *) make_ands_explicit(quals));
-	query->havingQual = root->parse->havingQual == NULL ? NULL :
-		(Node *) make_ands_explicit(copyObject((List *) root->parse->havingQual));
+	query->hasAggs = parse->hasAggs;
+	query->hasTargetSRFs = expression_returns_set((Node *) query->targetList);
+	query->jointree = makeFromExpr(list_make1(ref), (Node *) quals);
+	query->havingQual = parse->havingQual == NULL ? NULL : (Node *) make_ands_explicit(copyObject((List *) parse->havingQual));
 	query->stmt_location = -1;
 	return query;
 }
 
-/* take_parameters: makes a query one of its only table, and adds what it has of the query around it to values */
+/* add_unnesting: adds the function that unnests an array to the query of the fact table */
 static void
-take_parameters(Query *query, Index varno, List **values)
+add_unnesting(Query *query, RangeTblEntry *rte)
 {
-	query->targetList = (List *) replace_by_parameters((Node *) query->targetList, varno, values);
-	query->jointree->quals = replace_by_parameters(query->jointree->quals, varno, values);
-	query->havingQual = replace_by_parameters(query->havingQual, varno, values);
+	RangeTblRef *ref = makeNode(RangeTblRef);
+
+	ref->rtindex = 2;
+	query->rtable = lappend(query->rtable, copyObject(rte));
+	query->jointree->fromlist = lappend(query->jointree->fromlist, ref);
+}
+
+/* take_parameters: makes a query one of its own tables, and adds what it has of the query around it to values */
+static void
+take_parameters(Query *query, Asked *asked, List **values)
+{
+	Index		varno = asked->rel->relid;
+	Index		second = asked->elements != NULL ? asked->elements->relid : 0;
+	List	   *quals = (List *) query->jointree->quals;
+
+	query->targetList = (List *) replace_by_parameters((Node *) query->targetList, varno, second, values);
+	query->jointree->quals = quals == NIL ? NULL :
+		replace_by_parameters((Node *) make_ands_explicit(quals), varno, second, values);
+	query->havingQual = replace_by_parameters(query->havingQual, varno, second, values);
+	if (list_length(query->rtable) > 1)
+	{
+		RangeTblEntry *rte = lsecond(query->rtable);
+
+		rte->functions = (List *) replace_by_parameters((Node *) rte->functions, varno, second, values);
+	}
 }
 
 /* make_plan: makes the plan of a path */
@@ -339,6 +456,10 @@ key_column(Replaced *replaced, Node *expr)
 	for (int i = 0; i < def->nkeys; i++)
 		if (def->fields[i].attno == attno)
 			return attno;
+	if (replaced->by_element && !IsA(expr, TargetEntry) && !IsA(expr, List) &&
+		expression_is_element(def, &def->fields[def->multi_field], expr, replaced->c->varno) &&
+		values_read_otherwise(def, def->fields[def->multi_field].attno) == 0)
+		return def->fields[def->multi_field].attno;
 	return 0;
 }
 

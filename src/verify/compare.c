@@ -70,6 +70,7 @@
 
 static bool may_remove_records(Verify *v);
 static void lock_partitions(Oid fact);
+static void report_unrecorded(Verify *v);
 static void compare_rows(Verify *v);
 static bool sums_differ(Verify *v);
 static void read_and_compare(Verify *v);
@@ -131,7 +132,10 @@ verify_index_table(Oid index_table, double sample, discrepancy_handler handler, 
 		if (v.def->citus == NULL && v.factdef->distributed)
 			verify_all_shards(v.def, sample, 0, handler, arg);
 		else if (is_totals(v.def))
-			verify_totals(v.factdef, v.def, v.fact, v.index_table, v.snapshot, handler, arg);
+		{
+			v.lacking = v.lacking_queued = verify_totals(v.factdef, v.def, v.fact, v.index_table, v.snapshot, handler, arg);
+			report_unrecorded(&v);
+		}
 		else if (v.def->citus == NULL)
 			compare_rows(&v);
 		PopActiveSnapshot();
@@ -164,7 +168,7 @@ verify_index_table(Oid index_table, double sample, discrepancy_handler handler, 
 static bool
 may_remove_records(Verify *v)
 {
-	return v->sample >= 100 && v->def->active && !is_totals(v->def) && v->def->citus == NULL && !v->factdef->distributed &&
+	return v->sample >= 100 && v->def->active && v->def->citus == NULL && !v->factdef->distributed &&
 		(!v->factdef->partitioned || OidIsValid(v->factdef->pk_index)) &&
 		!RecoveryInProgress() && !XactReadOnly && !IsolationUsesXactSnapshot() && !written_by_us(v->factdef) &&
 		strcmp(extension_version(), "1.1") != 0;
@@ -210,6 +214,20 @@ report_rejected(Verify *v)
 	read_fact_table(v);
 }
 
+/* report_unrecorded: reports what rows are like, if that is not recorded although it has to be */
+static void
+report_unrecorded(Verify *v)
+{
+	v->lacking = lacking_unrecorded(v->def, v->lacking, v->snapshot);
+	if (v->lacking != 0)
+	{
+		Discrepancy d = {.kind = "setup",.def = v->def,.lacking = v->lacking};
+
+		d.problem = problem_to_repair("rows lack entries, as they may, but that is not recorded", v->def->relid);
+		v->handler(&d, v->arg);
+	}
+}
+
 /* compare_rows: calls the handler for each discrepancy between the rows and the entries */
 static void
 compare_rows(Verify *v)
@@ -222,14 +240,7 @@ compare_rows(Verify *v)
 	}
 	else
 		compare_entries(v);
-	v->lacking = lacking_unrecorded(v->def, v->lacking, v->snapshot);
-	if (v->lacking != 0)
-	{
-		Discrepancy d = {.kind = "setup",.def = v->def,.lacking = v->lacking};
-
-		d.problem = problem_to_repair("rows lack entries, as they may, but that is not recorded", v->def->relid);
-		v->handler(&d, v->arg);
-	}
+	report_unrecorded(v);
 	if (v->misplaced > 0)
 	{
 		Discrepancy d = {.kind = "setup",.def = v->def,.by_hand = true};

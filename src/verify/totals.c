@@ -43,8 +43,8 @@ static int64 repair_totals(Oid index_table);
 static void report_group(Deltas *difference, Datum *values, bool *isnull, void *arg);
 static void count_group(Deltas *difference, Datum *values, bool *isnull, void *arg);
 
-/* verify_totals: calls the handler for each group of which the totals are wrong */
-void
+/* verify_totals: calls the handler for each group of which the totals are wrong; returns what is to be recorded of the rows */
+uint32
 verify_totals(FactDef *factdef, IndexDef *def, Relation fact, Relation index_table, Snapshot snapshot,
 			  discrepancy_handler handler, void *arg)
 {
@@ -52,10 +52,12 @@ verify_totals(FactDef *factdef, IndexDef *def, Relation fact, Relation index_tab
 	MemoryContext old = MemoryContextSwitchTo(cxt);
 	Report		report = {.found = deltas_begin(def, cxt),.handler = handler,.arg = arg};
 	Deltas	   *difference = deltas_of_difference(factdef, def, fact, index_table, snapshot, report.found);
+	uint32		lacking = difference->lacking;
 
 	MemoryContextSwitchTo(old);
 	deltas_visit(difference, report_group, &report);
 	MemoryContextDelete(cxt);
+	return lacking;
 }
 
 /* report_group: reports a group, as it should be and as it is */

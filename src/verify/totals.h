@@ -14,8 +14,8 @@
 #include "../definition/totals.h"
 #include "discrepancy.h"
 
-extern void verify_totals(FactDef *factdef, IndexDef *def, Relation fact, Relation index_table, Snapshot snapshot,
-						  discrepancy_handler handler, void *arg);
+extern uint32 verify_totals(FactDef *factdef, IndexDef *def, Relation fact, Relation index_table, Snapshot snapshot,
+							discrepancy_handler handler, void *arg);
 extern bool repair_if_totals(Oid index_table, int64 *wrong);
 
 #endif							/* INDEXTABLE_VERIFY_TOTALS_H */

@@ -403,20 +403,23 @@ sub totals
 	my $q = simple($fact, undef);
 	my $a = $q->{alias};
 	feature('totals');
-	my @key = @{ $t->{key} };
+	my @key = grep { !$FIELD{$_}{multi} } @{ $t->{key} };
+	my ($multi) = grep { $FIELD{$_}{multi} } @{ $t->{key} };
 	my $dot = $a eq '' ? '' : "$a.";
 	my $own = sub { my $field = pick(@key); return compared($a, $field, pick('=', '=', 'in', 'range', 'other')) };
 	$q->{where} = [ map { chance(0.9) && @key ? $own->() : condition($a, $fact) } 1 .. pick(0, 0, 1, 1, 2) ];
 	push @{ $q->{where} }, $a eq '' ? $t->{filter} : $t->{filter} =~ s/\b(v|doc)\b(?!')/$a.$1/gr if defined $t->{filter} && chance(0.9);
+	my $element = $multi ? by_element($q, $multi) : undef;
 	my @aggregates = map {
 		my $sum = @{ $t->{sums} } ? pick(@{ $t->{sums} }) : undef;
 		pick('count(*)', @key ? 'count(' . expression($a, pick(@key)) . ')' : (), ($sum ? map({ "$_(" . expression($a, $sum) . ')' } qw(sum avg count)) : ()), chance(0.1) ? "max(${dot}id)" : ())
 		  . (@key && chance(0.2) ? ' FILTER (WHERE ' . $own->() . ')' : '')
 	} 1 .. between(1, 3);
-	if (@key && chance(0.6))
+	if ((@key || $element) && chance(0.6))
 	{
 		my %e = map { $_ => expression($a, $_) } @key;
 		my @by = shuffled(@key);
+		if ($element) { $e{$multi} = $element; splice @by, between(0, scalar @by), 0, $multi; }
 		splice @by, between(1, 2) if @by > 2;
 		$q->{group} = [ map { $e{$_} } @by ];
 		$q->{items} = [ (map { shown($e{$_}, $_) } @by), @aggregates ];
@@ -425,6 +428,29 @@ sub totals
 	}
 	else { $q->{items} = \@aggregates; }
 	return $q;
+}
+
+# by_element QUERY, FIELD: has a query unnest an array, and returns what is of its elements; or has it ask for rows with one
+sub by_element
+{
+	my ($q, $field) = @_;
+	my $f = $FIELD{$field};
+	my ($name, $doc) = ($f->{path}[0], $q->{alias} eq '' ? 'doc' : "$q->{alias}.doc");
+	my $cast = $f->{type} eq 'text' ? '' : "::$f->{type}";
+	if (chance(0.4))
+	{
+		my ($v, $w) = map { JSON::PP->new->allow_nonref->encode(value_of($field)) } 1 .. 2;
+		push @{ $q->{where} }, pick("$doc -> '$name' ? " . literal(value_of($field)), "$doc \@> '{\"$name\": [$v]}'", "$doc -> '$name' \@> '[$v]'", "$doc -> '$name' \@> '[$v, $w]'", "$doc \@> '{\"$name\": [$v], \"k\": \"a\"}'", "$doc -> '$name' \@> '$v'");
+		return undef;
+	}
+	my $array = pick("$doc -> '$name'", "CASE jsonb_typeof($doc -> '$name') WHEN 'array' THEN $doc -> '$name' END", "CASE WHEN jsonb_typeof($doc -> '$name') = 'array' THEN $doc -> '$name' ELSE '[]' END");
+	my $elements = $f->{sub} ? "jsonb_array_elements($array)" : "jsonb_array_elements_text($array)";
+	if (chance(0.2) && !$f->{sub} && $q->{from} !~ /ONLY|TABLESAMPLE/) { return $elements . $cast; }
+	$q->{from} .= pick(', ', ' CROSS JOIN ', ' JOIN LATERAL ', ', LATERAL ') . "$elements AS e";
+	$q->{from} .= ' ON true' if $q->{from} =~ /JOIN LATERAL/;
+	my $e = $f->{sub} ? "(e ->> '$f->{sub}')$cast" : "e$cast";
+	push @{ $q->{where} }, pick("$e = " . constant($field), "$e IS NOT NULL", "$e <> " . constant($field)) if chance(0.3);
+	return $e;
 }
 
 sub distinct

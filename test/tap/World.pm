@@ -81,6 +81,12 @@ sub member
 	if ($name eq 'm') { return chance(0.8) ? between(1, 4) : pick('x', \'1.5', '2', undef, [1], JSON::PP::true, '99999999999'); }
 	if ($name eq 'dd') { return chance(0.8) ? '2024-01-0' . between(1, 4) : pick('4 January 2024', '01/02/2024', 'x', undef, 'infinity'); }
 	if ($name eq '0') { return pick(qw(a b c)); }
+	if ($w->{sets} && $name =~ /^(tags|nums|items)$/)
+	{
+		my %seen;
+		my @set = grep { !$seen{$_}++ } map { $name eq 'nums' ? between(1, 5) : pick(qw(red blue green), chance(0.05) && $name eq 'tags' ? 1 : ()) } 1 .. between(0, 4);
+		return $name eq 'items' ? [ map { { name => $_ } } @set ] : \@set;
+	}
 	if ($name eq 'tags') { return $odd && !$w->{arrays} ? pick('red', undef, 1, { red => 1 }, JSON::PP::true) : [ map { pick(qw(red blue green), $w->{sparse} ? (undef, 1, JSON::PP::true, ['red'], { a => 1 }) : ()) } 1 .. between($w->{sparse} ? 0 : 1, 4) ]; }
 	if ($name eq 'nums') { return $odd ? pick(3, '2', undef, []) : [ map { pick(1 .. 5, '3', $w->{sparse} ? undef : ()) } 1 .. between($w->{sparse} ? 0 : 1, 3) ]; }
 	if ($name eq 'items') { return $odd ? pick({ name => 'nut' }, 'nut', [ [ { name => 'nut' } ] ], undef) : [ map { { (chance(0.9) ? (name => pick(qw(nut bolt), undef)) : ()), q => between(1, 3) } } 1 .. between(0, 3) ]; }
@@ -130,6 +136,7 @@ sub new_world
 		totals_table($w, $w->{facts}{$fact}) for 1 .. between(0, 2);
 	}
 	$w->{rls} = chance(0.3);
+	$w->{sets} = chance(0.4);    # no array has an element twice
 	$w->{check} = $w->{arrays} && chance(0.7);
 	return $w;
 }
@@ -236,6 +243,7 @@ sub totals_table
 	my @exact = grep { my $x = $FIELD{$_}; !$x->{multi} && !$x->{text} && ($x->{type} // 'text') !~ /json|char\(5\)|float|^numeric$/ } sort keys %FIELD;
 	my %used;
 	my @key = grep { !$used{$_}++ } map { chance(0.6) ? pick(qw(k t i b v note city)) : pick(@exact) } 1 .. pick(0, 1, 1, 2, 2, 3);
+	splice @key, between(0, $#key + 1), 0, pick(qw(tag tagi item)) if chance(0.3);
 	%used = ();
 	my @sums = grep { !$used{$_}++ } map { pick(qw(i ib n2 zip v), chance(0.3) ? 'm' : ()) } 1 .. between(0, 3);
 	my $t = { name => "$f->{name}_s" . $w->{number}++, fact => $f->{name}, key => \@key, sums => \@sums };
