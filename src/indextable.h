@@ -218,7 +218,7 @@ typedef struct FactDef
 								 * queue/adopt_restored.c */
 	bool		is_partition;	/* rows may come through a parent */
 	bool		partitioned;
-	bool		distributed;	/* Citus has its rows in shards, the leaves */
+	const struct Place *place;	/* of its rows, its queue and its entries */
 	TupleDesc	desc;			/* its columns if it has leaves */
 	HTAB	   *leaves;			/* of Leaf, as far as they have been used */
 	Leaf	   *last_leaf;		/* the one used last */

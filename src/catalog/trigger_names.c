@@ -45,6 +45,18 @@ is_our_trigger(const char *name)
 	return strcmp(name, GUARD) == 0 || strcmp(name, GUARD_ROW) == 0;
 }
 
+/* is_our_copied_trigger: returns whether a trigger has the name of one of ours, with a number at the end perhaps */
+bool
+is_our_copied_trigger(const char *name)
+{
+	Size		i;
+
+	for (i = 0; i < FACT_TRIGGERS; i++)
+		if ((fact_triggers[i].on & ON_DISTRIBUTED) != 0 && strncmp(name, fact_triggers[i].name, strlen(fact_triggers[i].name)) == 0)
+			return true;
+	return false;
+}
+
 /*
  * has_triggers_of_ours
  *		Returns whether a table has a trigger of ours, enabled or not: with guard, one

@@ -35,6 +35,7 @@ typedef struct FactTrigger
 #define FACT_TRIGGERS			4
 
 extern bool is_our_trigger(const char *name);
+extern bool is_our_copied_trigger(const char *name);
 extern bool has_triggers_of_ours(Oid relid, bool guard);
 extern const FactTrigger fact_triggers[FACT_TRIGGERS];
 

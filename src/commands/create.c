@@ -56,6 +56,7 @@
 #include "../definition/create_call.h"
 #include "../entry/deltas.h"
 #include "../indextable.h"
+#include "../place/place.h"
 #include "../maintain/create_table.h"
 #include "../maintain/fact_table.h"
 #include "../maintain/foreign_snapshot.h"
@@ -203,7 +204,7 @@ indextable_create(PG_FUNCTION_ARGS)
 	if (is_totals(def))
 		check_totals(def, factdef, summed);
 	check_row_key(factdef, fact);
-	if (factdef->distributed && parts.by == NULL)
+	if (factdef->place->has_leaves && parts.by == NULL)
 	{
 		nshards = parts.partitions;
 		parts.partitions = 0;
@@ -214,7 +215,7 @@ indextable_create(PG_FUNCTION_ARGS)
 		table_close(fact, NoLock);
 		PG_RETURN_OID(existing);
 	}
-	if (factdef->distributed)
+	if (factdef->place->has_leaves)
 		check_distributed(&row, factdef, fact, populate, parts.by != NULL);
 
 	/*
@@ -240,7 +241,7 @@ indextable_create(PG_FUNCTION_ARGS)
 				 errmsg("index table \"%s\" was altered while it was being created", name),
 				 errhint("Check the event triggers of the database.")));
 
-	if (factdef->distributed)
+	if (factdef->place->has_leaves)
 	{
 		register_distributed(&row, def, fact, index_table, nshards);
 		describe_index_table(row.index_table, true);

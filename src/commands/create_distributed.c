@@ -45,8 +45,7 @@
 #include "../definition/primary_key.h"
 #include "../indextable.h"
 #include "../maintain/install_triggers.h"
-#include "../maintain/shard.h"
-#include "../queue/distributed.h"
+#include "../place/citus/citus_place.h"
 #include "../queue/tables.h"
 #include "../util/citus.h"
 #include "../util/relation.h"
@@ -150,7 +149,7 @@ register_distributed(DefinitionRow *row, IndexDef *def, Relation fact, Relation 
 	}
 	queues_create(def->fact, false);
 	number = -nextval_internal(numbers, false);
-	distributed_install_guard(row->index_table, number);
+	install_guard_with(row->index_table, number);
 	triggers_install(row->fact_table);
 	queue_all_rows(row->fact_table, number);
 	CacheInvalidateRelcacheByRelid(row->fact_table);

@@ -56,6 +56,7 @@
 #include "../definition/misfit.h"
 #include "../definition/resolve.h"
 #include "../indextable.h"
+#include "../place/place.h"
 #include "../maintain/follow_ddl.h"
 #include "../maintain/foreign_snapshot.h"
 #include "../maintain/guard.h"
@@ -91,7 +92,7 @@ can_follow_type(FactDef *fact, const char *column)
 	for (i = 0; i < fact->ndocs; i++)
 		if (fact->doc_attno[i] == attno)
 			return false;
-	return !fact->distributed && !fact->feed && feed_servers(fact->relid) == NIL;
+	return !fact->place->has_leaves && !fact->feed && feed_servers(fact->relid) == NIL;
 }
 
 /*

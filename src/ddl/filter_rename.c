@@ -26,8 +26,8 @@
 #include "../definition/field.h"
 #include "../definition/field_spec.h"
 #include "../indextable.h"
+#include "../place/place.h"
 #include "../maintain/follow_ddl.h"
-#include "../maintain/shard.h"
 #include "../util/arguments.h"
 #include "../util/subxact.h"
 #include "event_trigger.h"
@@ -171,7 +171,8 @@ rewrite_filters_after_rename(Node *command)
 		{
 			catalog_update(row, fact);
 			CacheInvalidateRelcache(fact);
-			distributed_renew_guard(filter->index_table);
+			if (place_of(filter->index_table)->triggers->renew_guard != NULL)
+				place_of(filter->index_table)->triggers->renew_guard(filter->index_table);
 		}
 		relation_close(fact, AccessShareLock);
 	}

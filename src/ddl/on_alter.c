@@ -34,12 +34,12 @@
 #include "../definition/roots.h"
 #include "../definition/create_call.h"
 #include "../indextable.h"
+#include "../place/place.h"
 #include "../maintain/follow_ddl.h"
 #include "../maintain/guard.h"
 #include "../maintain/install_triggers.h"
 #include "../maintain/restored.h"
 #include "../queue/adopt_restored.h"
-#include "../queue/distributed.h"
 #include "../util/citus.h"
 #include "../util/inherit.h"
 #include "../util/relation.h"
@@ -334,8 +334,8 @@ handle_created_trigger(CreateTrigStmt *stmt)
 	 * Each node of Citus learns in this way of an index table that is created
 	 * on another one.
 	 */
-	if (stmt->args != NIL && citus_kind(relid) == CITUS_DISTRIBUTED)
-		adopt_distributed();
+	if (stmt->args != NIL && place_of(relid)->triggers->adopt != NULL)
+		place_of(relid)->triggers->adopt();
 	fact = catalog_fact_of(index_table_of(relid));
 	adopt_restored(OidIsValid(fact) ? fact : registered_root(relid));
 	/* Those of Citus have arguments. */

@@ -31,7 +31,7 @@
 #include "../catalog/queue_table.h"
 #include "../catalog/validity.h"
 #include "../indextable.h"
-#include "../util/citus.h"
+#include "../place/place.h"
 #include "../util/lock.h"
 #include "../util/wait_point.h"
 #include "cache.h"
@@ -447,12 +447,14 @@ build_fact_def(Relation fact, bool writing, MemoryContext cxt)
 	factdef->registered = catalog_read_fact(RelationGetRelid(fact), &tables) || stored != NIL;
 	if (factdef->registered && OidIsValid(tables.queue))
 	{
-		/* One that was distributed later has no such queue. */
-		factdef->distributed &= citus_kind(tables.queue) == CITUS_DISTRIBUTED;
+		/* A fact table that was moved later has left its queue behind. */
+		if (place_of(tables.queue) != factdef->place)
+			factdef->place = &local_place;
 		watch_relation(tables.queue);
 		watch_relation(tables.spare);
 		factdef->queue_desc = queue_columns(factdef, fact);
-		factdef->queue_lost = !find_queue_tables(&tables, factdef->queue_desc) && !(factdef->distributed && OidIsValid(tables.queue));
+		factdef->queue_lost = !find_queue_tables(&tables, factdef->queue_desc) &&
+			(factdef->place->changes->ntables > 1 || !OidIsValid(tables.queue));
 		factdef->queue = tables.queue;
 		factdef->spare = tables.spare;
 		note_feed(factdef, fact, tables.feed);

@@ -19,6 +19,7 @@
 #include "utils/rel.h"
 
 #include "../indextable.h"
+#include "../place/place.h"
 #include "../util/sql.h"
 #include "cast.h"
 #include "columns.h"
@@ -255,7 +256,7 @@ check_hint(Field *field, IndexDef *def, bool is_key)
 				(errcode(ERRCODE_DATATYPE_MISMATCH),
 				 errmsg("included field \"%s\" must be of type %s", spec->text, format_type_be(TIDOID)),
 				 errhint("Leave out the type.")));
-	if (def->fact->distributed)
+	if (def->fact->place != &local_place)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("included field \"%s\" is not supported for distributed tables", spec->text)));

@@ -31,6 +31,7 @@
 #include "../catalog/definition_rows.h"
 #include "../catalog/fact_rows.h"
 #include "../indextable.h"
+#include "../place/place.h"
 #include "../util/citus.h"
 #include "../util/compat.h"
 #include "../util/relation.h"
@@ -89,8 +90,8 @@ make_fact_def(Relation fact, List *key, const char **names, MemoryContext cxt)
 	factdef->owner = fact->rd_rel->relowner;
 	factdef->is_partition = fact->rd_rel->relispartition || has_superclass(factdef->relid);
 	factdef->partitioned = fact->rd_rel->relkind == RELKIND_PARTITIONED_TABLE;
-	factdef->distributed = citus_kind(factdef->relid) == CITUS_DISTRIBUTED;
-	if (factdef->partitioned || factdef->distributed)
+	factdef->place = place_of(factdef->relid);
+	if (factdef->partitioned || factdef->place->has_leaves)
 	{
 		HASHCTL		ctl;
 
@@ -488,19 +489,19 @@ definition_complete_row_index(IndexDef *def, Relation rel)
 
 /*
  * queue_columns
- *		Returns the columns that the queue tables of a fact table have.  That of a distributed
- *		one has a number at the end, which makes each row unique: see queue/shards.c.
+ *		Returns the columns that the queue tables of a fact table have.  In some
+ *		places they have a number at the end, which makes each row unique.
  */
 TupleDesc
 queue_columns(FactDef *def, Relation fact)
 {
-	TupleDesc	desc = CreateTemplateTupleDesc(QUEUE_KEY - 1 + def->npk + (def->distributed ? 1 : 0));
+	TupleDesc	desc = CreateTemplateTupleDesc(QUEUE_KEY - 1 + def->npk + (def->place->changes->next_number != NULL ? 1 : 0));
 	int			i;
 
 	TupleDescInitEntry(desc, QUEUE_AT, "changed_at", TIMESTAMPTZOID, -1, 0);
 	for (i = 0; i < def->npk; i++)
 		TupleDescCopyEntry(desc, QUEUE_KEY + i, RelationGetDescr(fact), def->pk_attno[i]);
-	if (def->distributed)
+	if (def->place->changes->next_number != NULL)
 		TupleDescInitEntry(desc, QUEUE_KEY + def->npk, "number", INT8OID, -1, 0);
 	TupleDescFinalize(desc);
 	return desc;

@@ -42,14 +42,13 @@
 #include "../definition/index_partition.h"
 #include "../definition/tree_age.h"
 #include "../indextable.h"
+#include "../place/place.h"
 #include "../util/uncounted.h"
 #include "../util/unpruned.h"
-#include "distributed_scan.h"
 #include "entries.h"
 #include "entry_scan.h"
 #include "key_walk.h"
 
-static void search_of(EntryScan *scan, DistributedSearch *search);
 static ScanKey find_partition_key(EntryScan *scan);
 static void start_merging(EntryScan *scan);
 static PartitionScan *find_partition_scan(EntryScan *scan, Oid relid);
@@ -120,19 +119,18 @@ void
 entry_scan_start(EntryScan *scan, ScanKey keys)
 {
 	MemoryContext old = MemoryContextSwitchTo(scan->cxt);
-	DistributedSearch search;
+	const EntryStore *store = scan->def->fact->place->entries;
 	ScanKey		partition_key;
 
 	scan->current = NULL;
 	scan->remaining = NULL;
 	scan->merging = false;
 	scan->keys = keys;
-	if (scan->def->fact->distributed)
+	if (store->search != NULL)
 	{
-		if (scan->distributed != NULL)
-			distributed_scan_end(scan->distributed);
-		search_of(scan, &search);
-		scan->distributed = distributed_scan_start(&search);
+		if (scan->search != NULL)
+			store->end(scan->search);
+		scan->search = store->search(scan);
 	}
 	else if (scan->partition_scans == NULL)
 	{
@@ -163,8 +161,8 @@ entry_scan_next(EntryScan *scan)
 	MemoryContext old = MemoryContextSwitchTo(scan->cxt);
 	TupleTableSlot *result = NULL;
 
-	if (scan->distributed != NULL)
-		result = distributed_scan_next(scan->distributed);
+	if (scan->search != NULL)
+		result = scan->def->fact->place->entries->next(scan->search);
 	else if (scan->merging)
 	{
 		/* The scan of the last entry is still at that entry. */
@@ -197,21 +195,6 @@ entry_scan_next(EntryScan *scan)
 	return result;
 }
 
-/* search_of: sets *search to what a scan of a distributed index table is at */
-static void
-search_of(EntryScan *scan, DistributedSearch *search)
-{
-	search->def = scan->def;
-	search->snapshot = scan->snapshot;
-	search->by_row = scan->by_row;
-	search->backward = scan->backward;
-	search->wanted = scan->wanted;
-	search->all_columns = !scan->index_only;
-	search->filter = scan->filter;
-	search->nkeys = scan->nkeys;
-	search->keys = scan->keys;
-}
-
 /* entry_scan_end: releases what was opened, also if no search was begun, or one was left before its end */
 void
 entry_scan_end(EntryScan *scan)
@@ -219,8 +202,8 @@ entry_scan_end(EntryScan *scan)
 	HASH_SEQ_STATUS seq;
 	PartitionScan *partition_scan;
 
-	if (scan->distributed != NULL)
-		distributed_scan_end(scan->distributed);
+	if (scan->search != NULL)
+		scan->def->fact->place->entries->end(scan->search);
 	if (scan->partition_scans == NULL)
 	{
 		end_partition_scan(&scan->only);

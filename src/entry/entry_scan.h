@@ -21,7 +21,6 @@
 #include "utils/snapshot.h"
 
 #include "../indextable.h"
-#include "distributed_scan.h"
 #include "key_walk.h"
 
 /* A scan of one table: of an index table, or of one of its partitions. */
@@ -43,6 +42,19 @@ typedef struct PartitionScan
 	Buffer		vm_buffer;		/* a page of the visibility map, if index_only */
 } PartitionScan;
 
+/* What else entries must fulfil; only for searches that other servers run, which return fewer then. */
+typedef struct EntryFilter
+{
+	const char *prefix;			/* the text of column prefix_attno begins with
+								 * it; NULL: any */
+	AttrNumber	prefix_attno;
+	int			limit;			/* no more entries are asked for; 0: all */
+	AttrNumber	hash_attno;		/* the hash of this column is from hash_min to
+								 * hash_max; 0: any */
+	int32		hash_min;
+	int32		hash_max;
+} EntryFilter;
+
 /* A scan of an index table. */
 typedef struct EntryScan
 {
@@ -61,15 +73,14 @@ typedef struct EntryScan
 	bool		index_only;		/* only the columns in wanted are, so that an
 								 * index that has them is enough */
 	Bitmapset  *wanted;
-	DistributedFilter filter;	/* used only if Citus has distributed the
-								 * index table */
+	EntryFilter filter;
 	int			nkeys;
 	ScanKey		keys;
 	uint64		entries;		/* so many were returned */
 	uint64		heap_fetches;	/* so often a table was read for them */
 	MemoryContext cxt;			/* that the scans live in */
-	DistributedScan *distributed;	/* the search, if Citus has distributed
-									 * the index table */
+	void	   *search;			/* what the store of the entries has begun, or
+								 * NULL */
 	PartitionScan only;			/* if the index table is not partitioned */
 	HTAB	   *partition_scans;	/* of PartitionScan; NULL: not partitioned */
 	PartitionScan *current;		/* the one that the last entry is of */

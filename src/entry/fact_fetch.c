@@ -47,6 +47,7 @@
 #include "foreign_scan.h"
 #include "key_walk.h"
 
+static HTAB *make_leaves(void);
 static void begin_leaf(LiveScan *scan, LeafScan *leaf);
 static bool choose_leaf(LiveScan *scan, Datum *key);
 static void search_leaf(LiveScan *scan, Datum *key);
@@ -98,23 +99,39 @@ live_scan_begin(LiveScan *scan, FactDef *def, Relation fact, Snapshot snapshot)
 	scan->fetched_cxt = NULL;
 	scan->keys = palloc(sizeof(ScanKeyData) * def->npk);
 	memcpy(scan->keys, def->pk_keys, sizeof(ScanKeyData) * def->npk);
+	scan->leaf_of = NULL;
 	if (def->partitioned)
-	{
-		HASHCTL		ctl;
-
-		ctl.keysize = sizeof(Oid);
-		ctl.entrysize = sizeof(LeafScan);
-		ctl.hcxt = CurrentMemoryContext;
-		scan->leaves = hash_create("partitions read", 16, &ctl, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
-	}
+		scan->leaves = make_leaves();
 	else
 	{
-		/* If Citus distributes the fact table, this is one of its shards. */
 		scan->current = &scan->only;
 		scan->only.leaf = leaf_of(def, fact);
 		scan->only.rel = fact;
 		begin_leaf(scan, &scan->only);
 	}
+}
+
+/* live_scan_in_leaves: has the scan search in the tables that leaf_of() returns, before its first search */
+void
+live_scan_in_leaves(LiveScan *scan, Oid (*leaf_of) (void *arg, Datum *key), void *arg)
+{
+	end_leaf(scan, &scan->only);
+	scan->current = NULL;
+	scan->leaves = make_leaves();
+	scan->leaf_of = leaf_of;
+	scan->leaf_arg = arg;
+}
+
+/* make_leaves: makes the table of the leaves that are read */
+static HTAB *
+make_leaves(void)
+{
+	HASHCTL		ctl;
+
+	ctl.keysize = sizeof(Oid);
+	ctl.entrysize = sizeof(LeafScan);
+	ctl.hcxt = CurrentMemoryContext;
+	return hash_create("partitions read", 16, &ctl, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 }
 
 /* live_scan_is_foreign: returns whether a row with this primary key would be on another server */
@@ -394,7 +411,7 @@ live_scan_end(LiveScan *scan)
 static bool
 choose_leaf(LiveScan *scan, Datum *key)
 {
-	Oid			relid = route_key(scan->def, scan->fact, key);
+	Oid			relid = scan->leaf_of != NULL ? scan->leaf_of(scan->leaf_arg, key) : route_key(scan->def, scan->fact, key);
 	LeafScan   *leaf;
 	bool		found;
 
@@ -413,7 +430,8 @@ choose_leaf(LiveScan *scan, Datum *key)
 			hash_search(scan->leaves, &relid, HASH_REMOVE, NULL);
 			return false;
 		}
-		refuse_rewritten(leaf->rel, scan->def->relid, scan->snapshot);
+		if (scan->leaf_of == NULL)
+			refuse_rewritten(leaf->rel, scan->def->relid, scan->snapshot);
 		leaf->leaf = leaf_of(scan->def, leaf->rel);
 		begin_leaf(scan, leaf);
 	}

@@ -50,6 +50,9 @@ typedef struct LiveScan
 	MemoryContext cxt;			/* that the scans live in */
 	LeafScan	only;			/* if the fact table is not partitioned */
 	HTAB	   *leaves;			/* of LeafScan; NULL: not partitioned */
+	/* The leaf that has the row of a key; NULL: its partition. */
+	Oid			(*leaf_of) (void *arg, Datum *key);
+	void	   *leaf_arg;
 	LeafScan   *current;		/* the one that the last key belongs to */
 	IndexScanDesc search;		/* of the table that was searched last, or
 								 * NULL */
@@ -75,6 +78,7 @@ typedef struct LiveScan
 
 extern bool row_is_live(Relation fact, TupleTableSlot *slot);
 extern void live_scan_begin(LiveScan *scan, FactDef *def, Relation fact, Snapshot snapshot);
+extern void live_scan_in_leaves(LiveScan *scan, Oid (*leaf_of) (void *arg, Datum *key), void *arg);
 extern bool live_scan_is_foreign(LiveScan *scan, Datum *key);
 extern void live_scan_prefetch_foreign(LiveScan *scan, Datum **keys, int n);
 extern TupleTableSlot *live_scan_first(LiveScan *scan, Datum *key);

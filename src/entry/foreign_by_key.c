@@ -27,6 +27,7 @@
 #include "utils/rel.h"
 
 #include "../indextable.h"
+#include "../place/place.h"
 #include "../util/relation.h"
 #include "../util/role.h"
 #include "foreign_by_key.h"
@@ -76,7 +77,7 @@ foreign_by_key_fetch(RowRequest *request, Oid *partitions, Datum *keys, int n,
 	 * The shards of a distributed table are not partitions: Citus plans for
 	 * them.
 	 */
-	if (request->secured || request->def->distributed)
+	if (request->secured || request->def->place->has_leaves)
 	{
 		fetch_planned(request, InvalidOid, keys, n, each, arg);
 		return;

@@ -58,12 +58,12 @@
 #include "../entry/foreign_scan.h"
 #include "../entry/shared_keys.h"
 #include "../indextable.h"
+#include "../place/place.h"
 #include "../queue/append.h"
 #include "../util/sql.h"
 #include "batch.h"
 #include "fact_table.h"
 #include "leaving.h"
-#include "shard.h"
 #include "truncate.h"
 
 PG_FUNCTION_INFO_V1(indextable_maintain);
@@ -120,7 +120,7 @@ indextable_maintain(PG_FUNCTION_ARGS)
 	 * second time for a row.
 	 */
 	if (!is_our_trigger(trigdata->tg_trigger->tgname) &&
-		(trigdata->tg_trigger->tgnargs == 0 || !is_shard_trigger(trigdata->tg_trigger)))
+		(trigdata->tg_trigger->tgnargs == 0 || !is_our_copied_trigger(trigdata->tg_trigger->tgname)))
 		ereport(ERROR,
 				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
 				 errmsg("trigger \"%s\" was not created by indextable", trigdata->tg_trigger->tgname),
@@ -213,7 +213,7 @@ maintain_pinned_row(TriggerData *trigdata, FactDef *volatile *held)
 
 	do
 	{
-		def = trigdata->tg_trigger->tgnargs > 0 ? shard_definition(fact) : get_trigger_definition(fact);
+		def = trigdata->tg_trigger->tgnargs > 0 ? place_with_arguments()->triggers->definition(fact) : get_trigger_definition(fact);
 		if (def == NULL)
 		{
 			check_not_detached(fact);

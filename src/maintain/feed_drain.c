@@ -37,13 +37,10 @@
 #include "../catalog/fact_rows.h"
 #include "../definition/cache.h"
 #include "../indextable.h"
+#include "../place/place.h"
 #include "../queue/batch_keys.h"
-#include "../queue/distributed.h"
 #include "../queue/drain.h"
 #include "../queue/feed_client.h"
-#include "../queue/lost.h"
-#include "../queue/reconcile.h"
-#include "../util/citus.h"
 #include "../util/inherit.h"
 #include "../util/settings.h"
 #include "../util/sql.h"
@@ -66,10 +63,11 @@ typedef struct TakeAll
 
 static void check_drainable(void *arg);
 static void take_all(void *arg);
-static void drain_all(Oid fact_table, int limit, List *batches, int64 *changes);
 static int	compare_queues(const ListCell *a, const ListCell *b);
 static void warn_not_drained(Oid fact_table, ErrorData *error);
-static void apply_batch(FactDef *def, Relation fact, void *arg);
+static bool begin_batch(Drain *drain);
+static void take_batch(Drain *drain);
+static void end_batch(Drain *drain);
 
 /*
  * indextable_drain
@@ -79,24 +77,21 @@ static void apply_batch(FactDef *def, Relation fact, void *arg);
 Datum
 indextable_drain(PG_FUNCTION_ARGS)
 {
-	bool		all = PG_ARGISNULL(0);
-	Oid			wanted = all ? InvalidOid : PG_GETARG_OID(0);
-	int			limit = PG_ARGISNULL(1) ? setting_batch_size : PG_GETARG_INT32(1);
-	int64		changes = 0;
+	DrainCall	call = {.all = PG_ARGISNULL(0),.limit = PG_ARGISNULL(1) ? setting_batch_size : PG_GETARG_INT32(1)};
+	Oid			wanted = call.all ? InvalidOid : PG_GETARG_OID(0);
 	bool		found = false;
-	bool		reading = false;
 	List	   *queues;
 	ListCell   *cell;
 
-	if (limit < 1 || limit > MAX_BATCH_SIZE)
+	if (call.limit < 1 || call.limit > MAX_BATCH_SIZE)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("batch_size must be between 1 and %d", MAX_BATCH_SIZE)));
-	if (!all && get_rel_name(wanted) == NULL)
+	if (!call.all && get_rel_name(wanted) == NULL)
 		report_dropped(wanted);
 	PreventCommandIfReadOnly("drain()");
 	PreventCommandIfParallelMode("drain()");
-	if (!all && !owns_relation(wanted, GetUserId()))
+	if (!call.all && !owns_relation(wanted, GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(wanted));
 
 	/*
@@ -108,11 +103,9 @@ indextable_drain(PG_FUNCTION_ARGS)
 	foreach(cell, queues)
 	{
 		Oid			fact_table = ((FactTableRow *) lfirst(cell))->fact_table;
-		TakeAll		take = {fact_table, CurrentMemoryContext, NIL};
-		bool		foreign;
 		ErrorData  *error = NULL;
 
-		if (!all ? fact_table != wanted :
+		if (!call.all ? fact_table != wanted :
 			get_rel_name(fact_table) == NULL || !owns_relation(fact_table, GetUserId()) || !catalog_fact_in_use(fact_table))
 			continue;
 		found = true;
@@ -121,40 +114,18 @@ indextable_drain(PG_FUNCTION_ARGS)
 		 * Changes of the other tables are not held up by an error of this
 		 * one.
 		 */
-		if (all && (error = run_catching_row_errors(check_drainable, &fact_table)) != NULL)
-		{
+		if (call.all && (error = run_catching_row_errors(check_drainable, &fact_table)) != NULL)
 			warn_not_drained(fact_table, error);
-			continue;
-		}
-		if (citus_kind(((FactTableRow *) lfirst(cell))->queue) == CITUS_DISTRIBUTED)
-		{
-			changes += drain_all_nodes(fact_table, limit);
-			continue;
-		}
-
-		/* From here on the other tables may have used the same servers. */
-		if (!reading)
-			check_servers_unused(fact_table, "drain()");
-		foreign = foreign_leaves(fact_table) != NIL;
-		if (foreign && !all)
-			take_all(&take);
-		else if (foreign && (error = run_catching_errors(take_all, &take)) != NULL)
-		{
-			if (ERRCODE_TO_CATEGORY(error->sqlerrcode) == ERRCODE_OPERATOR_INTERVENTION)
-				ReThrowError(error);
-			warn_not_drained(fact_table, error);
-			continue;
-		}
-		reading |= foreign;
-		drain_all(fact_table, limit, take.batches, &changes);
+		else
+			place_of(((FactTableRow *) lfirst(cell))->queue)->changes->drain_all(fact_table, &call);
 	}
 	found |= fold_tables(wanted);
-	if (!all && !found)
+	if (!call.all && !found)
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("table \"%s\" has no asynchronous index tables", get_rel_name(wanted)),
 				 errhint("To list such index tables, run SELECT index_table, fact_table FROM " IT_SCHEMA ".index_tables WHERE maintenance = 'async';")));
-	PG_RETURN_INT64(changes);
+	PG_RETURN_INT64(call.changes);
 }
 
 /* check_drainable: raises an error for a fact table whose definitions do not fit any more */
@@ -219,7 +190,7 @@ take_all(void *arg)
 }
 
 /*
- * drain_all
+ * drain_local_queue
  *		Applies all that was committed by now, in this transaction: what is queued here for a
  *		fact table, and what was taken from feeds.
  *
@@ -227,29 +198,48 @@ take_all(void *arg)
  * once a server was read from, it does not show later changes any more.  When all rows of
  * a partition are queued because any of them may have changed, that is read once more.
  */
-static void
-drain_all(Oid fact_table, int limit, List *batches, int64 *changes)
+void
+drain_local_queue(Oid fact_table, DrainCall *call)
 {
 	DrainPosition position = {0};
+	TakeAll		take = {fact_table, CurrentMemoryContext, NIL};
 	bool		whole = false;
 	ListCell   *cell;
 
+	/* From the first one on the other tables may have used the same servers. */
+	if (!call->reading)
+		check_servers_unused(fact_table, "drain()");
+	if (foreign_leaves(fact_table) != NIL)
+	{
+		ErrorData  *error = NULL;
+
+		if (!call->all)
+			take_all(&take);
+		else if ((error = run_catching_errors(take_all, &take)) != NULL)
+		{
+			if (ERRCODE_TO_CATEGORY(error->sqlerrcode) == ERRCODE_OPERATOR_INTERVENTION)
+				ReThrowError(error);
+			warn_not_drained(fact_table, error);
+			return;
+		}
+		call->reading = true;
+	}
 	position.start = RegisterSnapshot(GetLatestSnapshot());
-	while (drain_batch(fact_table, limit, DRAIN_WAIT, &position, changes))
+	while (drain_batch(fact_table, call->limit, DRAIN_WAIT, &position, &call->changes))
 		CommandCounterIncrement();
-	foreach(cell, batches)
+	foreach(cell, take.batches)
 	{
 		FeedBatch  *batch = lfirst(cell);
 
 		(void) feed_apply(fact_table, DRAIN_WAIT, batch);
-		*changes += batch->n;
+		call->changes += batch->n;
 		whole |= batch->whole != NIL;
 	}
 	if (whole)
 	{
 		position.block[0] = position.block[1] = 0;
 		position.caught_up = false;
-		while (drain_batch(fact_table, limit, DRAIN_WAIT, &position, changes))
+		while (drain_batch(fact_table, call->limit, DRAIN_WAIT, &position, &call->changes))
 			CommandCounterIncrement();
 	}
 	drain_end(&position);
@@ -301,37 +291,41 @@ feed_take_unlocked(Oid fact_table, FeedBatch *batch, bool count)
 bool
 feed_apply(Oid fact_table, DrainLock lock, FeedBatch *batch)
 {
-	return batch->n == 0 || with_queue_locked(fact_table, lock, apply_batch, batch);
+	static const ChangeSource feeds = {.begin = begin_batch,.take = take_batch,.end = end_batch};
+	Drain		drain = {.source = &feeds,.arg = batch,.limit = setting_batch_size};
+
+	return batch->n == 0 || drain_from(fact_table, lock, &drain);
 }
 
-/* apply_batch: applies a batch under the drain lock; for with_queue_locked() */
-static void
-apply_batch(FactDef *def, Relation fact, void *arg)
+/* begin_batch: takes the snapshot with which a batch is applied */
+static bool
+begin_batch(Drain *drain)
 {
-	FeedBatch  *batch = arg;
-	Reconciliation r = {.def = def,.fact = fact,.from = def->nsync,.to = def->ndefs};
-	int64		n = sort_keys(def, batch->keys, batch->nkeys);
-	int64		done;
+	drain->rows.snapshot = tree_snapshot(drain->rows.fact);
+	return true;
+}
+
+/* take_batch: sorts the keys of a batch, and queues here all rows of partitions any of whose rows may have changed */
+static void
+take_batch(Drain *drain)
+{
+	FeedBatch  *batch = drain->arg;
+	Reconciliation *r = &drain->rows;
 	ListCell   *cell;
 
-	if (def->queue_lost)
-		queue_note_lost(def);
-	check_row_indexes(def);
-	r.snapshot = tree_snapshot(fact);
-	PushActiveSnapshot(r.snapshot);
 	wait_point("a feed is drained");
-	for (done = 0; done < n; done += r.n)
-	{
-		r.keys = batch->keys + done * def->npk;
-		r.n = Min(setting_batch_size, n - done);
-		apply_keys(&r);
-	}
+	r->keys = batch->keys;
+	r->n = sort_keys(r->def, batch->keys, batch->nkeys);
 	foreach(cell, batch->whole)
 	{
-		if (list_member_oid(foreign_leaves(def->relid), lfirst_oid(cell)))
-			queue_rows_of_partition(def, lfirst_oid(cell));
+		if (list_member_oid(foreign_leaves(r->def->relid), lfirst_oid(cell)))
+			queue_rows_of_partition(r->def, lfirst_oid(cell));
 	}
-	PopActiveSnapshot();
-	UnregisterSnapshot(r.snapshot);
-	feed_note_applied(batch);
+}
+
+/* end_batch: has a batch acknowledged once it is committed */
+static void
+end_batch(Drain *drain)
+{
+	feed_note_applied(drain->arg);
 }

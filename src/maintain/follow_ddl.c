@@ -28,6 +28,7 @@
 #include "../definition/index_partition.h"
 #include "../definition/roots.h"
 #include "../indextable.h"
+#include "../place/place.h"
 #include "../util/arguments.h"
 #include "../util/citus.h"
 #include "../util/inherit.h"
@@ -35,7 +36,6 @@
 #include "../util/subxact.h"
 #include "follow_ddl.h"
 #include "install_triggers.h"
-#include "shard.h"
 
 static void load_definition(void *arg);
 static List *present_specs(Field *fields, int n, Relation fact, bool names_changed);
@@ -209,8 +209,8 @@ update_definition(IndexDef *def, Relation fact, bool entries_changed)
 			(row.filter != NULL && strcmp(row.filter, stored->row.filter) != 0);
 		catalog_update(&row, fact);
 		CacheInvalidateRelcacheByRelid(factdef->relid);
-		if (renamed)
-			distributed_renew_guard(def->relid);
+		if (renamed && factdef->place->triggers->renew_guard != NULL)
+			factdef->place->triggers->renew_guard(def->relid);
 	}
 }
 

@@ -20,18 +20,17 @@
 #include "utils/lsyscache.h"
 
 #include "../catalog/definition_rows.h"
-#include "../catalog/distributed_guard.h"
 #include "../catalog/fact_rows.h"
 #include "../catalog/owner.h"
 #include "../catalog/table_access.h"
 #include "../catalog/trigger_names.h"
 #include "../indextable.h"
+#include "../place/place.h"
 #include "../queue/tables.h"
 #include "../util/citus.h"
 #include "../util/inherit.h"
 #include "../util/sql.h"
 #include "install_triggers.h"
-#include "shard.h"
 
 static bool has_trigger(Oid relid, const char *name, char enabled);
 static bool is_own_trigger(Oid relid, const char *name);
@@ -85,9 +84,9 @@ triggers_install_on(Oid relid, Oid fact)
 	{
 		bool		cloned = fact_triggers[i].cloned && (kind & (ON_PARTITION | ON_FOREIGN)) != 0 && !leaves_only;
 
-		/* These are made anew each time: see create_distributed.c. */
+		/* These are made anew each time: Citus copies them to the shards. */
 		if ((fact_triggers[i].on & kind & ON_DISTRIBUTED) != 0)
-			distributed_install_fact(relid, fact_triggers[i].name, fact_triggers[i].event, fact_triggers[i].level);
+			place_of(relid)->triggers->install(relid, fact_triggers[i].name, fact_triggers[i].event, fact_triggers[i].level);
 		if (kind == ON_DISTRIBUTED || !needs_trigger(relid, &fact_triggers[i], kind, transactional, leaves_only) ||
 			has_trigger(relid, fact_triggers[i].name, TRIGGER_FIRES_ALWAYS))
 			continue;
@@ -182,9 +181,9 @@ triggers_install_guard(Oid index_table)
 {
 	ListCell   *cell;
 
-	if (citus_kind(index_table) == CITUS_DISTRIBUTED)
+	if (place_of(index_table)->triggers->install_guard != NULL)
 	{
-		distributed_install_guard(index_table, guard_number(index_table));
+		place_of(index_table)->triggers->install_guard(index_table);
 		return;
 	}
 	foreach(cell, list_with_partitions(index_table))
@@ -237,7 +236,7 @@ guards_intact(Oid index_table)
 {
 	ListCell   *cell;
 
-	if (citus_kind(index_table) == CITUS_DISTRIBUTED)
+	if (place_of(index_table)->triggers->install_guard != NULL)
 		return has_trigger(index_table, GUARD, TRIGGER_FIRES_ON_ORIGIN);
 	foreach(cell, list_with_partitions(index_table))
 	{

@@ -42,12 +42,12 @@
 #include "../definition/cache.h"
 #include "../definition/resolve.h"
 #include "../indextable.h"
+#include "../place/place.h"
 #include "../util/subxact.h"
 #include "../util/wait_point.h"
 #include "append.h"
 #include "backlog.h"
 #include "lost.h"
-#include "shard_queue.h"
 #include "worker_slots.h"
 
 /* A subtransaction that has collected more than this writes it before it goes on. */
@@ -64,7 +64,7 @@ typedef struct Level
 	struct Level *parent;		/* what was collected before this, by an outer
 								 * subtransaction, or by the same under
 								 * another definition */
-	Oid			queue;			/* of a shard; otherwise it is in def */
+	Oid			queue;			/* of a leaf that has its own, or InvalidOid */
 	HeapTuple  *tuples;			/* rows of the queue table */
 	int			n;
 	int			max;
@@ -73,10 +73,10 @@ typedef struct Level
 	Size		bytes;
 } Level;
 
-/* What this transaction has collected for one fact table, or one shard of it. */
+/* What this transaction has collected for one fact table, or a leaf of it. */
 typedef struct Collected
 {
-	Oid			relid;			/* hash key: the fact table, or the shard */
+	Oid			relid;			/* hash key: the fact table, or the leaf */
 	bool		touched;		/* is in the list "touched" */
 	struct Collected *next;		/* the next in that list */
 	Level	   *level;			/* the innermost */
@@ -113,7 +113,7 @@ queue_init(void)
 									  ALLOCSET_DEFAULT_SIZES);
 }
 
-/* queue_collect: collects the primary key of a row that has changed; leaf is the shard that it is in, or not used */
+/* queue_collect: collects the primary key of a row that has changed; leaf is NULL, or the one that it is in */
 void
 queue_collect(FactDef *def, Leaf *leaf, TupleTableSlot *row)
 {
@@ -142,7 +142,7 @@ queue_collect_key(FactDef *def, Leaf *leaf, Datum *key)
 	if (def->queue_desc == NULL)
 		queue_lost_error(def);
 	old = MemoryContextSwitchTo(queue_cxt);
-	c = get_collected(def->distributed ? leaf->relid : def->relid);
+	c = get_collected(leaf != NULL && OidIsValid(leaf->queue) ? leaf->relid : def->relid);
 	level = get_level(c, def);
 	values[QUEUE_AT - 1] = TimestampTzGetDatum(GetCurrentStatementStartTimestamp());
 	/* What is stored out of line may be deleted before the key is read. */
@@ -150,11 +150,10 @@ queue_collect_key(FactDef *def, Leaf *leaf, Datum *key)
 		values[QUEUE_KEY - 1 + i] =
 			TupleDescAttr(def->queue_desc, QUEUE_KEY - 1 + i)->attlen == -1 ?
 			PointerGetDatum(PG_DETOAST_DATUM_PACKED(key[i])) : key[i];
-	if (def->distributed)
-	{
+	if (leaf != NULL)
 		level->queue = leaf->queue;
-		values[QUEUE_KEY - 1 + def->npk] = Int64GetDatum(next_queue_number());
-	}
+	if (OidIsValid(level->queue))
+		values[QUEUE_KEY - 1 + def->npk] = Int64GetDatum(def->place->changes->next_number());
 	if (key == NULL)
 		memset(&isnull[QUEUE_KEY - 1], true, def->npk * sizeof(bool));
 	tuple = heap_form_tuple(def->queue_desc, values, isnull);
@@ -274,29 +273,14 @@ drop_level(Collected *c)
 static void
 write_level(Level *level, bool keep)
 {
-	Relation	queue;
+	FactDef    *def = level->def;
 	int			from = keep ? level->written : 0;
 	int			i;
 
 	if (level->n == from)
 		return;
-	queue = level->def->distributed ? try_relation_open(level->queue, RowExclusiveLock) : open_queue(level->def);
-	if (queue != NULL)
-	{
-		/* A long key goes to a TOAST table, if there is one, with a snapshot. */
-		bool		pushed = OidIsValid(queue->rd_rel->reltoastrelid) && push_missing_snapshot();
-
-		if (level->def->distributed)
-			shard_append(queue, level->tuples + from, level->n - from);
-		else
-			append(level->def, queue, level->tuples + from, level->n - from);
-		if (!level->def->distributed)
-			backlog_check(level->def, queue, level->tuples[level->n - 1]);
-		if (pushed)
-			PopActiveSnapshot();
-		relation_close(queue, NoLock);
-		have_written |= !level->def->feed;
-	}
+	if (def->place->changes->append(def, level->queue, level->tuples + from, level->n - from))
+		have_written |= !def->feed;
 	level->written = keep ? level->n : 0;
 	if (keep)
 		return;
@@ -340,6 +324,25 @@ open_queue(FactDef *def)
 		return NULL;
 	}
 	return rel;
+}
+
+/* queue_append: inserts rows into the queue table in use, and warns if there are too many; returns false if there is none */
+bool
+queue_append(FactDef *def, Oid queue, HeapTuple *rows, int n)
+{
+	Relation	rel = open_queue(def);
+	bool		pushed;
+
+	if (rel == NULL)
+		return false;
+	/* A long key goes to a TOAST table, if there is one, with a snapshot. */
+	pushed = OidIsValid(rel->rd_rel->reltoastrelid) && push_missing_snapshot();
+	append(def, rel, rows, n);
+	backlog_check(def, rel, rows[n - 1]);
+	if (pushed)
+		PopActiveSnapshot();
+	relation_close(rel, NoLock);
+	return true;
 }
 
 /*

@@ -9,6 +9,7 @@
 #ifndef INDEXTABLE_APPEND_H
 #define INDEXTABLE_APPEND_H
 
+#include "access/htup.h"
 #include "access/xact.h"
 #include "executor/tuptable.h"
 
@@ -19,6 +20,7 @@ extern void queue_at_xact_event(XactEvent event);
 extern void queue_at_subxact_event(SubXactEvent event, SubTransactionId sub, SubTransactionId parent);
 extern void queue_collect(FactDef *def, Leaf *leaf, TupleTableSlot *row);
 extern void queue_collect_key(FactDef *def, Leaf *leaf, Datum *key);
+extern bool queue_append(FactDef *def, Oid queue, HeapTuple *rows, int n);
 extern void queue_write(void);
 extern bool queue_pending(Oid fact);
 extern void queue_wake_at_commit(void);

@@ -26,11 +26,10 @@
 #include "../catalog/fact_rows.h"
 #include "../catalog/queue_table.h"
 #include "../indextable.h"
-#include "../util/citus.h"
+#include "../place/place.h"
 #include "../util/settings.h"
 #include "../util/sleep.h"
 #include "backlog.h"
-#include "distributed_backlog.h"
 #include "scan.h"
 
 PG_FUNCTION_INFO_V1(indextable_queue_status);
@@ -44,17 +43,8 @@ PG_FUNCTION_INFO_V1(indextable_queue_status);
 /* The longest that a writer is held up at a time, in ms. */
 #define MAX_DELAY			1000
 
-typedef struct Count
-{
-	int64		changes;
-	TimestampTz oldest;			/* when the oldest change was made; DT_NOEND:
-								 * there is none */
-	int64		bytes;			/* the size of the queue tables */
-} Count;
-
 static int64 end_of(Relation rel);
 static void slow_down(int64 changes);
-static bool count_queue(FactTableRow *queue, Snapshot snapshot, Count *count);
 static bool count_row(HeapTuple tuple, void *arg);
 
 /*
@@ -197,14 +187,13 @@ queue_row_time(HeapTuple tuple)
  *		timestamptz, OUT size bigint): returns what is queued, as a new snapshot sees it.
  *
  * The columns are null if a queue table is locked, as nobody who only looks should wait,
- * or if it is distributed and one of the nodes cannot be asked.
+ * or another node that has a part of the queue cannot be asked.
  */
 Datum
 indextable_queue_status(PG_FUNCTION_ARGS)
 {
 	FactTableRow queue;
-	Count		count = {0};
-	Snapshot	snapshot;
+	QueueCount	count = {0};
 	TupleDesc	desc;
 	Datum		values[3];
 	bool		isnull[3] = {0};
@@ -215,14 +204,7 @@ indextable_queue_status(PG_FUNCTION_ARGS)
 	if (!catalog_read_fact(PG_GETARG_OID(0), &queue) || !OidIsValid(queue.queue))
 		PG_RETURN_NULL();
 	(void) find_queue_tables(&queue, NULL);
-	if (citus_kind(queue.fact_table) == CITUS_DISTRIBUTED)
-		known = count_distributed_queue(queue.queue, &count.changes, &count.oldest, &count.bytes);
-	else
-	{
-		snapshot = RegisterSnapshot(GetLatestSnapshot());
-		known = count_queue(&queue, snapshot, &count);
-		UnregisterSnapshot(snapshot);
-	}
+	known = place_of(queue.fact_table)->changes->count(&queue, &count);
 	values[0] = Int64GetDatum(count.changes);
 	values[1] = TimestampTzGetDatum(count.oldest);
 	values[2] = Int64GetDatum(count.bytes);
@@ -233,39 +215,39 @@ indextable_queue_status(PG_FUNCTION_ARGS)
 
 /*
  * count_queue
- *		Counts the changes in both queue tables that a snapshot sees.  Returns false if one
- *		of the tables is locked.
+ *		Counts the changes in both queue tables that a new snapshot sees.  Returns false if
+ *		one of the tables is locked.
  */
-static bool
-count_queue(FactTableRow *queue, Snapshot snapshot, Count *count)
+bool
+count_queue(FactTableRow *queue, QueueCount *count)
 {
 	Oid			tables[2] = {queue->spare, queue->queue};
+	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
+	bool		known = true;
 	int			i;
 
-	count->changes = 0;
-	count->bytes = 0;
 	count->oldest = DT_NOEND;
-	for (i = 0; i < 2; i++)
+	for (i = 0; i < 2 && known; i++)
 	{
 		Relation	rel;
 		BlockNumber position = 0;
 
-		if (!queue_open_to_read(tables[i], &rel))
-			return false;
+		known = queue_open_to_read(tables[i], &rel);
 		if (rel == NULL)
 			continue;
 		count->bytes += (int64) RelationGetNumberOfBlocks(rel) * BLCKSZ;
 		queue_scan(rel, snapshot, &position, count_row, count);
 		relation_close(rel, AccessShareLock);
 	}
-	return true;
+	UnregisterSnapshot(snapshot);
+	return known;
 }
 
 /* count_row: counts one row of a queue table; for queue_scan() */
 static bool
 count_row(HeapTuple tuple, void *arg)
 {
-	Count	   *count = arg;
+	QueueCount *count = arg;
 
 	count->oldest = Min(count->oldest, queue_row_time(tuple));
 	count->changes++;

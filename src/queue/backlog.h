@@ -13,6 +13,7 @@
 #include "datatype/timestamp.h"
 #include "utils/rel.h"
 
+#include "../catalog/fact_rows.h"
 #include "../indextable.h"
 
 /* Where the queue tables of a fact table ended at some time. */
@@ -22,8 +23,18 @@ typedef struct QueueEnds
 	int64		bytes[2];
 } QueueEnds;
 
+/* What is queued for a fact table. */
+typedef struct QueueCount
+{
+	int64		changes;
+	TimestampTz oldest;			/* when the oldest change was made; DT_NOEND:
+								 * there is none */
+	int64		bytes;			/* the size of the queue tables */
+} QueueCount;
+
 extern TimestampTz queue_row_time(HeapTuple tuple);
 extern void backlog_check(FactDef *def, Relation queue, HeapTuple last);
+extern bool count_queue(FactTableRow *queue, QueueCount *count);
 extern int64 queue_growth(Oid fact_table, QueueEnds *ends);
 
 #endif							/* INDEXTABLE_BACKLOG_H */

@@ -55,11 +55,9 @@
 #include "../catalog/told_sql.h"
 #include "../definition/cache.h"
 #include "../definition/citus_table.h"
-#include "../entry/apply.h"
-#include "../entry/apply_distributed.h"
 #include "../entry/diff.h"
 #include "../indextable.h"
-#include "../util/citus.h"
+#include "../place/place.h"
 #include "../util/fixed_settings.h"
 #include "../util/inherit.h"
 #include "../util/lock.h"
@@ -70,24 +68,11 @@
 #include "adopt_restored.h"
 #include "append.h"
 #include "batch_keys.h"
-#include "distributed.h"
 #include "drain.h"
 #include "lost.h"
 #include "reconcile.h"
 #include "rejections.h"
-#include "shard_drain.h"
 #include "tables.h"
-
-PG_FUNCTION_INFO_V1(indextable_drain_shards);
-
-/* What drain_batch() hands to drain_locked(), and gets from it. */
-typedef struct BatchArgs
-{
-	int			limit;
-	DrainPosition *position;
-	int			n;				/* how many keys were consumed */
-	bool		again;			/* it is to be tried again soon */
-} BatchArgs;
 
 /* The queue table that lock_queue() has found locked; InvalidOid: it has found none. */
 static Oid	busy_queue;
@@ -97,22 +82,6 @@ static bool lock_queue(Oid fact_table, DrainLock lock, Relation *fact, FactDef *
 static ErrorData *try_to_write(Reconciliation *r);
 static void write_entries(void *arg);
 static void apply_failing_row(Reconciliation *r);
-
-/*
- * indextable_drain_shards
- *		drain_shards(fact_table regclass, batch_size integer): applies one batch of what is queued for
- *		the shards of a distributed table that this node has; drain() calls it on all nodes.
- */
-Datum
-indextable_drain_shards(PG_FUNCTION_ARGS)
-{
-	DrainPosition position = {0};
-	int64		changes = 0;
-
-	drain_batch(PG_GETARG_OID(0), PG_GETARG_INT32(1), DRAIN_WAIT, &position, &changes);
-	drain_end(&position);
-	PG_RETURN_INT64(changes);
-}
 
 /*
  * with_queue_locked
@@ -164,16 +133,22 @@ with_queue_locked(Oid fact_table, DrainLock lock,
 bool
 drain_batch(Oid fact_table, int limit, DrainLock lock, DrainPosition *position, int64 *changes)
 {
-	BatchArgs	batch = {.limit = limit,.position = position};
+	Drain		drain = {.limit = limit,.arg = position};
 
 	position->busy = InvalidOid;
-	position->locked = !with_queue_locked(fact_table, lock, drain_locked, &batch) &&
-		lock == DRAIN_TRY;
+	position->locked = !drain_from(fact_table, lock, &drain) && lock == DRAIN_TRY;
 	if (position->locked)
 		position->busy = busy_queue;
-	position->locked |= batch.again;
-	*changes += batch.n;
-	return batch.n == limit && (position->start == NULL || !position->caught_up);
+	position->locked |= drain.again;
+	*changes += drain.n;
+	return drain.n == limit && (position->start == NULL || !position->caught_up);
+}
+
+/* drain_from: drains a batch from where it says; returns what with_queue_locked() does */
+bool
+drain_from(Oid fact_table, DrainLock lock, Drain *drain)
+{
+	return with_queue_locked(fact_table, lock, drain_locked, drain);
 }
 
 /* drain_end: releases what *position has kept from batch to batch */
@@ -210,12 +185,11 @@ drain_queue(Oid fact_table, int few)
 static void
 drain_locked(FactDef *def, Relation fact, void *arg)
 {
-	BatchArgs  *batch = arg;
-	DrainPosition *position = batch->position;
-	int			limit = batch->limit;
-	Keys		keys = {.def = def,.limit = limit,.start = position->start};
-	Reconciliation r = {.def = def,.fact = fact};
-	int			i;
+	Drain	   *drain = arg;
+	const ChangeSource *source = drain->source != NULL ? drain->source : def->place->changes;
+	Reconciliation *r = &drain->rows;
+	Datum	   *keys;
+	int64		left;
 
 	/*
 	 * A parallel restore may have created the triggers before it filled the
@@ -225,67 +199,34 @@ drain_locked(FactDef *def, Relation fact, void *arg)
 		adopt_restored(def->relid);
 	if (def->queue_lost)
 		queue_note_lost(def);
-	if (!OidIsValid(def->queue))
+	if (!OidIsValid(def->queue) && drain->source == NULL)
 	{
 		/* It raises an error if there is something to write. */
 		queue_write();
 		return;
 	}
 	check_row_indexes(def);
-	if (def->distributed)
+	*r = (Reconciliation)
 	{
-		queue_write();
-		batch->n = drain_shards(def, fact, limit, apply_keys, &batch->again);
+		.def = def,.fact = fact,.from = def->nsync,.to = def->ndefs
+	};
+	if (!source->begin(drain))
 		return;
-	}
-	for (i = def->nsync; i < def->ndefs && position->retry_rejected; i++)
-		rejections_retry_now(def->defs[i]->relid, false);
-	rejections_queue_due(def);
-	queue_write();
-	/* Only a later command sees the keys that this transaction has queued. */
-	CommandCounterIncrement();
-
-	/*
-	 * This has the partitions cached that the snapshot sees, too.  The rows
-	 * of a partition that was not known would not be found, and their keys
-	 * would be consumed.
-	 */
-	if (position->reading == NULL)
-	{
-		r.snapshot = tree_snapshot(fact);
-		if (!OidIsValid(def->pk_index))
-			position->reading = RegisterSnapshot(r.snapshot);
-	}
-	else
-	{
-		position->reading->curcid = GetCurrentCommandId(false);
-		r.snapshot = RegisterSnapshot(position->reading);
-	}
 	wait_point("drain has its snapshot");
-	PushActiveSnapshot(r.snapshot);
-	read_keys(&keys, r.snapshot, position);
-	/* Others may queue changes as fast as we drain them. */
-	if (position->start != NULL && keys.n == limit && !keys.old)
-		position->caught_up = !any_left(def, r.snapshot, position->start);
-	if (keys.n > 0)
+	PushActiveSnapshot(r->snapshot);
+	source->take(drain);
+	keys = r->keys;
+	for (left = r->n; left > 0; left -= r->n)
 	{
-		delete_keys(&keys);
-		r.from = def->nsync;
-		r.to = def->ndefs;
-		r.keys = keys.values;
-		r.n = sort_keys(def, keys.values, keys.n);
-		apply_keys(&r);
+		r->keys = keys;
+		r->n = Min(drain->limit, left);
+		apply_keys(r);
+		keys += (Size) r->n * def->npk;
 	}
 	PopActiveSnapshot();
-	UnregisterSnapshot(r.snapshot);
-
-	/*
-	 * A table that is emptied stays locked until the transaction ends, and
-	 * within a transaction block that may take long.
-	 */
-	if (keys.n < limit && !def->stale && !def->queue_lost && !IsTransactionBlock())
-		queues_rotate(def);
-	batch->n = keys.n;
+	UnregisterSnapshot(r->snapshot);
+	if (source->end != NULL)
+		source->end(drain);
 }
 
 /*
@@ -431,16 +372,13 @@ apply_keys(Reconciliation *r)
  * try_to_write
  *		Makes the entries of rows what they should be; returns the error that has prevented it, which may be
  *		about one row, or NULL.
- *
- * Citus raises an internal error if a connection is lost.  What was written over it is lost with it, so
- * that the whole batch has to be undone.
  */
 static ErrorData *
 try_to_write(Reconciliation *r)
 {
 	ErrorData  *error = run_catching_row_errors(write_entries, r);
 
-	if (error != NULL && r->def->distributed && ERRCODE_TO_CATEGORY(error->sqlerrcode) == ERRCODE_INTERNAL_ERROR)
+	if (error != NULL && r->def->place->entries->undone != NULL && r->def->place->entries->undone(error))
 		ReThrowError(error);
 	return error;
 }
@@ -464,12 +402,8 @@ write_entries(void *arg)
 	reconcile_rows(r);
 	for (i = r->from; i < r->to; i++)
 	{
-		OpList	   *list = &r->lists[i - r->from];
-
-		if (list->n > 0 && def->distributed)
-			apply_distributed_ops(def->defs[i], list);
-		else if (list->n > 0)
-			apply_ops(def->defs[i], list, false);
+		if (r->lists[i - r->from].n > 0)
+			def->place->entries->apply(def->defs[i], &r->lists[i - r->from]);
 	}
 	become_caller(&caller);
 
@@ -477,7 +411,7 @@ write_entries(void *arg)
 	{
 		if (r->lists[i - r->from].skipped > 0)
 			catalog_count_skipped(def->defs[i]->relid, r->lists[i - r->from].skipped);
-		if (!def->distributed)
+		if (def->place->entries->not_planned == NULL)
 			record_lacking(def->defs[i], r->lists[i - r->from].lacking);
 		if (!r->withhold)
 			rejections_delete_resolved(def, i, r->keys, r->n, r->rejected);

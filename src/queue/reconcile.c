@@ -34,7 +34,6 @@
 
 #include "../definition/fact_partition.h"
 #include "../definition/resolve.h"
-#include "../entry/apply_distributed.h"
 #include "../entry/diff.h"
 #include "../entry/document.h"
 #include "../entry/entries.h"
@@ -43,9 +42,9 @@
 #include "../entry/fact_fetch.h"
 #include "../entry/mismatch.h"
 #include "../indextable.h"
+#include "../place/place.h"
 #include "../util/wait_point.h"
 #include "reconcile.h"
-#include "shard_queue.h"
 
 /* With fewer keys, it costs too much to find out whether there are many in a page of an index. */
 #define MANY_KEYS 128
@@ -63,8 +62,9 @@ typedef struct RowContext
 static FmgrInfo *find_outputs(FactDef *fact);
 static void row_context(void *arg);
 static void prefetch_foreign(Reconciliation *r, LiveScan *live);
-static void reconcile_row(Reconciliation *r, EntryScan *scans, FetchedEntries *fetched, Datum *key, TupleTableSlot *live,
+static void reconcile_row(Reconciliation *r, EntryScan *scans, void **fetched, Datum *key, TupleTableSlot *live,
 						  MemoryContext cxt, RowContext *at);
+static Oid	leaf_of_key(void *arg, Datum *key);
 static TupleTableSlot *find_row(Reconciliation *r, LiveScan *live, Leaf *leaf, TupleTableSlot *stored, int i);
 static bool is_key_of(FactDef *def, TupleTableSlot *row, Datum *key);
 static void begin_scan(EntryScan *scan, IndexDef *def, int nkeys);
@@ -84,8 +84,8 @@ reconcile_rows(Reconciliation *r)
 	EntryScan  *scans = palloc0(sizeof(EntryScan) * (r->to - r->from));
 	Leaf	   *leaf = r->tids == NULL ? NULL : leaf_of(r->def, r->part);
 	TupleTableSlot *stored;
-	FetchedEntries *fetched = r->def->distributed ? palloc(sizeof(FetchedEntries) * (r->to - r->from)) : NULL;
-	ShardScans	shards = {r->shards, NIL};
+	const EntryStore *store = r->def->place->entries;
+	void	  **fetched = store->of_rows == NULL ? NULL : palloc(sizeof(void *) * (r->to - r->from));
 	LiveScan	live;
 	RowContext	at = {.fact = r->def};
 	ErrorContextCallback context = {.previous = error_context_stack,.callback = row_context,.arg = &at};
@@ -94,17 +94,16 @@ reconcile_rows(Reconciliation *r)
 	at.outputs = find_outputs(r->def);
 	error_context_stack = &context;
 	r->lists = palloc0(sizeof(OpList) * (r->to - r->from));
-	if (!r->def->distributed)
-	{
-		live_scan_begin(&live, r->def, r->fact, r->snapshot);
-		live.in_order = r->n >= MANY_KEYS;
-		prefetch_foreign(r, &live);
-	}
+	live_scan_begin(&live, r->def, r->fact, r->snapshot);
+	live.in_order = r->n >= MANY_KEYS;
+	if (r->leaf_of != NULL)
+		live_scan_in_leaves(&live, leaf_of_key, r);
+	prefetch_foreign(r, &live);
 	stored = r->tids == NULL ? NULL : table_slot_create(r->part, NULL);
 	for (i = r->from; i < r->to; i++)
 	{
 		if (fetched != NULL)
-			fetch_distributed_entries(&fetched[i - r->from], r->def->defs[i], r->keys, r->n);
+			fetched[i - r->from] = store->of_rows(r->def->defs[i], r->keys, r->n);
 		else
 		{
 			begin_scan(&scans[i - r->from], r->def->defs[i], r->def->npk);
@@ -119,8 +118,7 @@ reconcile_rows(Reconciliation *r)
 
 		CHECK_FOR_INTERRUPTS();
 		at.key = key;
-		row = r->def->distributed ? shard_row(&shards, r->def, r->snapshot, key) :
-			find_row(r, &live, leaf, stored, i);
+		row = find_row(r, &live, leaf, stored, i);
 		MemoryContextSwitchTo(row_cxt);
 		reconcile_row(r, scans, fetched, key, row, cxt, &at);
 		at.index_table = NULL;
@@ -130,9 +128,7 @@ reconcile_rows(Reconciliation *r)
 	at.key = NULL;
 	for (i = r->from; i < r->to && fetched == NULL; i++)
 		end_scan(&scans[i - r->from]);
-	if (!r->def->distributed)
-		live_scan_end(&live);
-	end_shard_scans(&shards);
+	live_scan_end(&live);
 	if (stored != NULL)
 		ExecDropSingleTupleTableSlot(stored);
 	MemoryContextDelete(row_cxt);
@@ -240,7 +236,7 @@ prefetch_foreign(Reconciliation *r, LiveScan *live)
  *		are searched for by scans, unless they have been fetched.
  */
 static void
-reconcile_row(Reconciliation *r, EntryScan *scans, FetchedEntries *fetched, Datum *key, TupleTableSlot *live,
+reconcile_row(Reconciliation *r, EntryScan *scans, void **fetched, Datum *key, TupleTableSlot *live,
 			  MemoryContext cxt, RowContext *at)
 {
 	FactRow		row;
@@ -260,7 +256,7 @@ reconcile_row(Reconciliation *r, EntryScan *scans, FetchedEntries *fetched, Datu
 		if (r->fresh)
 			entries_init(&old, def);
 		else if (fetched != NULL)
-			find_fetched_entries(&fetched[i - r->from], key, &old);
+			r->def->place->entries->of_row(fetched[i - r->from], key, &old);
 		else
 			find_entries(&scans[i - r->from], key, &old);
 		entries_init(&new, def);
@@ -290,6 +286,13 @@ reconcile_row(Reconciliation *r, EntryScan *scans, FetchedEntries *fetched, Datu
 			MemoryContextSwitchTo(row_cxt);
 		}
 	}
+}
+
+/* leaf_of_key: returns the table with the row of a key; for live_scan_in_leaves() */
+static Oid
+leaf_of_key(void *arg, Datum *key)
+{
+	return ((Reconciliation *) arg)->leaf_of(arg, key);
 }
 
 /*

@@ -42,8 +42,9 @@ typedef struct Reconciliation
 	Relation	part;			/* with tids: the table that they are in,
 								 * which is the fact table or one of its
 								 * partitions */
-	List	   *shards;			/* of a distributed fact table: ShardPair *,
-								 * the shards that have all the rows */
+	/* The table with the row of a key; NULL: that of its partition. */
+	Oid			(*leaf_of) (struct Reconciliation *r, Datum *key);
+	void	   *leaves;			/* of leaf_of() */
 	bool		fresh;			/* the rows have no entries yet */
 	int			n;				/* rows */
 	OpList	   *lists;			/* result: what to write, by defno - from */

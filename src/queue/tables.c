@@ -39,13 +39,12 @@
 #include "../catalog/told_sql.h"
 #include "../definition/cache.h"
 #include "../indextable.h"
-#include "../util/citus.h"
+#include "../place/place.h"
 #include "../util/dependencies.h"
 #include "../util/inherit.h"
 #include "../util/relation.h"
 #include "../util/sql.h"
 #include "append.h"
-#include "distributed.h"
 #include "lost.h"
 #include "scan.h"
 #include "tables.h"
@@ -128,7 +127,7 @@ queues_create(FactDef *def, bool feed)
 	row.feed = feed;
 	fact = relation_open(def->relid, NoLock);
 	row.queue = make_queue_table(def, fact, 1);
-	if (!def->distributed)
+	if (def->place->changes->ntables > 1)
 		row.spare = make_queue_table(def, fact, 2);
 	relation_close(fact, NoLock);
 	catalog_write_fact(&row);
@@ -229,12 +228,12 @@ make_queue_table(FactDef *def, Relation fact, int number)
 											  FORMAT_TYPE_TYPEMOD_GIVEN | FORMAT_TYPE_FORCE_QUALIFY));
 		appendStringInfo(&key, "key%d, ", i + 1);
 	}
-	if (def->distributed)
+	if (def->place->changes->next_number != NULL)
 		appendStringInfo(&columns, ", number pg_catalog.int8, PRIMARY KEY (%snumber)", key.data);
 	table = quote_qualified_identifier(get_namespace_name(schema), name);
 	run_sql(get_extension_owner(), "CREATE TABLE %s (changed_at pg_catalog.timestamptz%s)"
 			" USING heap WITH (%svacuum_truncate = false) TABLESPACE %s",
-			table, columns.data, def->distributed ? "" : "autovacuum_enabled = false, ", quote_identifier(tablespace_of(fact)));
+			table, columns.data, def->place->changes->ntables > 1 ? "autovacuum_enabled = false, " : "", quote_identifier(tablespace_of(fact)));
 	for (i = 0; i < def->npk; i++)
 		if (TupleDescAttr(RelationGetDescr(fact), def->pk_attno[i] - 1)->attlen == -1)
 			run_sql(get_extension_owner(), "ALTER TABLE %s ALTER key%d SET STORAGE MAIN",
@@ -244,14 +243,17 @@ make_queue_table(FactDef *def, Relation fact, int number)
 										quoted_relation(def->relid))));
 	relid = get_relname_relid(name, schema);
 	revoke_all(relid, get_extension_owner());
-	if (def->distributed)
-		distribute_queue(def, relid);
-	else
-		record_dependencies(relid, def->relid);
+	def->place->changes->made(def, relid);
 	return relid;
 }
 
-/* record_dependencies: has a queue table dropped with its fact table and with the extension */
+/* queue_belongs_to: has a new queue table dropped with its fact table and with the extension */
+void
+queue_belongs_to(FactDef *def, Oid queue)
+{
+	record_dependencies(queue, def->relid);
+}
+
 static void
 record_dependencies(Oid queue, Oid fact)
 {
@@ -272,7 +274,7 @@ queues_adopt(Oid fact)
 	if (!catalog_read_fact(fact, &row) || !OidIsValid(row.queue))
 		return;
 	queue_wake_at_commit();
-	if (citus_kind(fact) == CITUS_DISTRIBUTED || citus_kind(row.queue) == CITUS_DISTRIBUTED)
+	if (place_of(fact) != &local_place || place_of(row.queue) != &local_place)
 		return;
 	(void) find_queue_tables(&row, NULL);
 	if (OidIsValid(row.queue) && !has_table_dependency(row.queue, fact))

@@ -11,6 +11,7 @@
 #include "../indextable.h"
 
 extern void refuse_feed_over_foreign(Oid fact);
+extern void queue_belongs_to(FactDef *def, Oid queue);
 extern void queues_create(FactDef *def, bool feed);
 extern void queues_adopt(Oid fact);
 extern bool queues_drop(Oid fact, bool wait);

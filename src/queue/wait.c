@@ -28,7 +28,6 @@
 #include "miscadmin.h"
 #include "storage/block.h"
 #include "storage/lmgr.h"
-#include "storage/lock.h"
 #include "storage/lockdefs.h"
 #include "storage/procarray.h"
 #include "utils/acl.h"
@@ -44,15 +43,13 @@
 #include "../definition/cache.h"
 #include "../definition/citus_table.h"
 #include "../indextable.h"
+#include "../place/place.h"
 #include "../util/arguments.h"
-#include "../util/citus.h"
-#include "../util/compat.h"
 #include "../util/inherit.h"
 #include "../util/sleep.h"
 #include "../util/sql.h"
 #include "append.h"
 #include "backlog.h"
-#include "distributed_wait.h"
 #include "feed_client.h"
 #include "lost.h"
 #include "scan.h"
@@ -72,8 +69,6 @@ typedef struct Search
 static bool wait_for_transaction(FullTransactionId xid, TimestampTz until);
 static bool find_change(HeapTuple tuple, void *arg);
 static void check_servers(Oid fact_table);
-static void check_shards_unchanged(Oid fact_table);
-static void report_own_changes(Oid fact_table);
 
 /*
  * indextable_wait
@@ -185,22 +180,21 @@ wait_for_transaction(FullTransactionId xid, TimestampTz until)
 bool
 wait_for_queue(FactTableRow *queue, int64 max_lag, int64 timeout)
 {
-	TimestampTz now = GetCurrentTimestamp();
-	TimestampTz until = timeout < 0 ? DT_NOEND : now + timeout;
-	Search		search = {.before = max_lag > 0 ? now - max_lag : DT_NOEND};
+	return place_of(queue->fact_table)->changes->wait(queue, max_lag, timeout < 0 ? DT_NOEND : GetCurrentTimestamp() + timeout);
+}
+
+/* wait_for_local_queue: does that for a queue on this server, and feeds on others */
+bool
+wait_for_local_queue(FactTableRow *queue, int64 max_lag, TimestampTz until)
+{
+	Search		search = {.before = max_lag > 0 ? GetCurrentTimestamp() - max_lag : DT_NOEND};
 	Oid			tables[2] = {queue->spare, queue->queue};
 	BlockNumber positions[2] = {0};
 	long		length = 1;
 	Snapshot	snapshot;
 
-	if (citus_kind(queue->fact_table) == CITUS_DISTRIBUTED)
-	{
-		if (max_lag == 0)
-			check_shards_unchanged(queue->fact_table);
-		return wait_for_distributed_queue(queue, search.before, until);
-	}
 	if (max_lag == 0 && queue_pending(queue->fact_table))
-		report_own_changes(queue->fact_table);
+		report_own_changes(queue->fact_table, true);
 
 	/*
 	 * Feeds come first: if any row of a partition may have changed, its drain
@@ -230,7 +224,7 @@ wait_for_queue(FactTableRow *queue, int64 max_lag, int64 timeout)
 			relation_close(rel, AccessShareLock);
 		}
 		if (search.own)
-			report_own_changes(queue->fact_table);
+			report_own_changes(queue->fact_table, true);
 		if (!search.found || !sleep_longer(&length, until))
 			break;
 	}
@@ -269,32 +263,15 @@ check_servers(Oid fact_table)
 				 errhint("Commit the transaction first.")));
 }
 
-/*
- * check_shards_unchanged
- *		Raises an error if this transaction has changed rows of a distributed table.
- *
- * The queue is read on other connections, which see nothing of this transaction.  But before rows are changed on any
- * node, the whole table is locked here, and by TRUNCATE in the strongest mode.
- */
-static void
-check_shards_unchanged(Oid fact_table)
-{
-	LOCKTAG		tag;
-
-	SET_LOCKTAG_RELATION(tag, MyDatabaseId, fact_table);
-	if (lock_held_by_me_as_writer(&tag) || lock_held_by_me_exclusively(&tag))
-		report_own_changes(fact_table);
-}
-
-/* report_own_changes: raises the error for waiting for changes that this transaction has made */
-static void
-report_own_changes(Oid fact_table)
+/* report_own_changes: raises the error for waiting for changes that this transaction has made, and perhaps can drain */
+void
+report_own_changes(Oid fact_table, bool can_drain)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
 			 errmsg("cannot wait because this transaction has changed table \"%s\" itself", get_rel_name(fact_table)),
 			 errdetail("The changes are applied to asynchronous index tables after the transaction has committed."),
-			 citus_kind(fact_table) == CITUS_DISTRIBUTED ? errhint("Commit the transaction first.") :
+			 !can_drain ? errhint("Commit the transaction first.") :
 			 errhint("Commit the transaction first, or run SELECT " IT_SCHEMA ".drain(%s);",
 					 quote_literal_cstr(quoted_relation(fact_table)))));
 }

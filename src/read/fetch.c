@@ -35,6 +35,7 @@
 #include "../entry/foreign_batch.h"
 #include "../entry/foreign_scan.h"
 #include "../indextable.h"
+#include "../place/place.h"
 #include "../util/relation.h"
 #include "../util/sql.h"
 #include "fetch.h"
@@ -109,7 +110,7 @@ partition_on_other_server(Lookup *lookup, Datum *key)
 	 * Rows of a distributed table are in shards, wherever these are: Citus
 	 * knows.
 	 */
-	if (lookup->factdef->distributed)
+	if (lookup->factdef->place->has_leaves)
 		return lookup->factdef->relid;
 
 	/*

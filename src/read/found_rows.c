@@ -49,6 +49,7 @@
 
 #include "../definition/index_partition.h"
 #include "../indextable.h"
+#include "../place/place.h"
 #include "../maintain/in_step.h"
 #include "../util/settings.h"
 #include "found_rows.h"
@@ -163,7 +164,7 @@ target_of(Query *statement)
 	if (rte->rtekind != RTE_RELATION || rte->relkind != RELKIND_PARTITIONED_TABLE || !rte->inh)
 		return 0;
 	fact = soft_definition(rte->relid);
-	if (fact == NULL || fact->relid != rte->relid || fact->ndefs == 0 || !OidIsValid(fact->pk_index) || fact->distributed)
+	if (fact == NULL || fact->relid != rte->relid || fact->ndefs == 0 || !OidIsValid(fact->pk_index) || fact->place->entries->not_planned != NULL)
 		return 0;
 	why = why_natively(statement, rte);
 	if (why == NULL && fact->pk_deferrable)

@@ -31,6 +31,7 @@
 #include "../entry/entry_scan.h"
 #include "../entry/fact_fetch.h"
 #include "../indextable.h"
+#include "../place/place.h"
 #include "../util/fixed_settings.h"
 #include "../util/role.h"
 #include "condition.h"
@@ -170,10 +171,10 @@ set_range(PageQuery *query)
 void
 page_search_start(PageQuery *query)
 {
-	if (query->def->fact->distributed)
+	if (query->def->fact->place->entries->search != NULL)
 		become_caller(&query->caller);
 	entry_scan_start(&query->scan, query->keys);
-	if (query->def->fact->distributed)
+	if (query->def->fact->place->entries->search != NULL)
 		page_search_as_owner(query);
 }
 

@@ -22,6 +22,7 @@
 #include "replication/logicalworker.h"
 #include "storage/lmgr.h"
 
+#include "../place/place.h"
 #include "../util/settings.h"
 #include "served.h"
 #include "soft_definition.h"
@@ -223,8 +224,8 @@ open_tables(PlannerInfo *root, Index rti, Served *served, bool totals)
 
 		if (!def->active)
 			give_reason(fact->relid, def->relid, def->citus != NULL ? def->citus : "it is not active");
-		else if (fact->distributed)
-			give_reason(fact->relid, def->relid, "Citus has distributed it, and plans the query itself");
+		else if (fact->place->entries->not_planned != NULL)
+			give_reason(fact->relid, def->relid, fact->place->entries->not_planned);
 		else if (def->async && served->tested_again)
 			give_reason(fact->relid, def->relid, "it is asynchronous, and the query locks or writes rows");
 		else if (def->async && !setting_stale_reads)

@@ -51,6 +51,7 @@
 #include "../entry/entry_scan.h"
 #include "../entry/fact_fetch.h"
 #include "../indextable.h"
+#include "../place/place.h"
 #include "../maintain/foreign_snapshot.h"
 #include "../maintain/in_step.h"
 #include "../queue/rejections.h"
@@ -129,7 +130,7 @@ verify_index_table(Oid index_table, double sample, discrepancy_handler handler, 
 			handler(&d, arg);
 		}
 		/* The rows of a Citus table are not in the table. */
-		if (v.def->citus == NULL && v.factdef->distributed)
+		if (v.def->citus == NULL && v.factdef->place->has_leaves)
 			verify_all_shards(v.def, sample, 0, handler, arg);
 		else if (is_totals(v.def))
 		{
@@ -168,7 +169,7 @@ verify_index_table(Oid index_table, double sample, discrepancy_handler handler, 
 static bool
 may_remove_records(Verify *v)
 {
-	return v->sample >= 100 && v->def->active && v->def->citus == NULL && !v->factdef->distributed &&
+	return v->sample >= 100 && v->def->active && v->def->citus == NULL && !v->factdef->place->has_leaves &&
 		(!v->factdef->partitioned || OidIsValid(v->factdef->pk_index)) &&
 		!RecoveryInProgress() && !XactReadOnly && !IsolationUsesXactSnapshot() && !written_by_us(v->factdef) &&
 		strcmp(extension_version(), "1.1") != 0;

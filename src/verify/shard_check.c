@@ -39,8 +39,9 @@
 #include "../catalog/named.h"
 #include "../catalog/owner.h"
 #include "../indextable.h"
+#include "../place/place.h"
 #include "../queue/drain.h"
-#include "../queue/shard_drain.h"
+#include "../place/citus/citus_place.h"
 #include "../util/citus.h"
 #include "../util/role.h"
 #include "../util/sql.h"
@@ -101,7 +102,7 @@ verify_locked(FactDef *def, Relation fact, void *arg)
 	for (i = 0; i < def->ndefs; i++)
 		if (def->defs[i]->relid == task->index_table)
 			v.def = def->defs[i];
-	if (v.def == NULL || !def->distributed)
+	if (v.def == NULL || !def->place->has_leaves)
 		report_not_index_table(task->index_table);
 
 	/*

@@ -131,7 +131,7 @@ count_discrepancy(Discrepancy *d, void *arg)
 	found->stale += strcmp(d->kind, "stale") == 0;
 }
 
-/* new_number: returns the number under which a command queues rows: see queue/distributed.c */
+/* new_number: returns the number under which a command queues rows: see place/citus/distributed_queue.c */
 static int64
 new_number(void)
 {

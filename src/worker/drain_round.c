@@ -34,11 +34,11 @@
 #include "../catalog/fact_rows.h"
 #include "../definition/invalidation.h"
 #include "../indextable.h"
+#include "../place/place.h"
 #include "../maintain/feed_drain.h"
 #include "../maintain/fold.h"
 #include "../queue/activity.h"
 #include "../queue/batch_keys.h"
-#include "../queue/distributed.h"
 #include "../queue/drain.h"
 #include "../queue/feed_client.h"
 #include "../queue/worker_slots.h"
@@ -219,7 +219,7 @@ read_queues(MemoryContext cxt)
 	/* Mostly an event trigger has done it. */
 	if (TimestampDifferenceExceeds(adopted_at, GetCurrentTimestamp(), ADOPT_INTERVAL))
 	{
-		adopt_distributed();
+		place_with_arguments()->triggers->adopt();
 		adopted_at = GetCurrentTimestamp();
 	}
 	foreach(cell, catalog_queues(false))

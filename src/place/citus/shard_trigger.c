@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * shard.c
+ * shard_trigger.c
  *	  Finds the definition that a shard of a distributed table belongs to.
  *
  * The row trigger of a distributed table is on its shards, too, with its argument and with the
@@ -20,22 +20,19 @@
 #include "utils/hsearch.h"
 #include "utils/lsyscache.h"
 
-#include "../catalog/definition_rows.h"
-#include "../catalog/distributed_guard.h"
-#include "../catalog/fact_rows.h"
-#include "../catalog/named.h"
-#include "../catalog/owner.h"
-#include "../catalog/table_access.h"
-#include "../catalog/trigger_names.h"
-#include "../definition/cache.h"
-#include "../definition/fact_partition.h"
-#include "../indextable.h"
-#include "../queue/distributed.h"
-#include "../queue/shard_queue.h"
-#include "../util/citus.h"
-#include "../util/role.h"
-#include "../util/sql.h"
-#include "shard.h"
+#include "../../catalog/definition_rows.h"
+#include "../../catalog/fact_rows.h"
+#include "../../catalog/named.h"
+#include "../../catalog/owner.h"
+#include "../../catalog/table_access.h"
+#include "../../catalog/trigger_names.h"
+#include "../../definition/cache.h"
+#include "../../definition/fact_partition.h"
+#include "../../indextable.h"
+#include "../../util/citus.h"
+#include "../../util/role.h"
+#include "../../util/sql.h"
+#include "citus_place.h"
 
 /* The distributed table of a shard. */
 typedef struct ShardTable
@@ -47,21 +44,7 @@ typedef struct ShardTable
 static HTAB *tables = NULL;		/* of ShardTable */
 
 static Oid	table_of_shard(Oid shard);
-
 static char *queue_name(Oid fact);
-
-/* is_shard_trigger: returns whether a trigger is one of ours on a distributed table or a shard */
-bool
-is_shard_trigger(Trigger *trigger)
-{
-	Size		i;
-
-	for (i = 0; i < FACT_TRIGGERS; i++)
-		if ((fact_triggers[i].on & ON_DISTRIBUTED) != 0 &&
-			strncmp(trigger->tgname, fact_triggers[i].name, strlen(fact_triggers[i].name)) == 0)
-			return true;
-	return false;
-}
 
 /*
  * shard_definition
@@ -155,7 +138,7 @@ table_of_shard(Oid shard)
  *
  * Citus puts them on the shards, too, on all nodes, takes them along when a shard is moved or
  * split, and gives them to new nodes.  So they also carry the definition to the other nodes,
- * each of which registers what it finds there in its own catalog (queue/distributed.c): the
+ * each of which registers what it finds there in its own catalog (distributed_queue.c): the
  * first argument of each trigger is the name of the queue table, by which the tables are known
  * to belong together, because it is the only one that is never renamed.
  *
@@ -180,13 +163,16 @@ distributed_install_fact(Oid fact, const char *trigger, const char *event, const
 	end_citus_settings(nestlevel);
 }
 
-/*
- * distributed_install_guard
- *		Has a distributed index table refuse TRUNCATE, and carry its definition; number is
- *		that of guard_number().
- */
+/* distributed_install_guard: has a distributed index table refuse TRUNCATE, and carry its definition */
 void
-distributed_install_guard(Oid index_table, int64 number)
+distributed_install_guard(Oid index_table)
+{
+	install_guard_with(index_table, guard_number(index_table));
+}
+
+/* install_guard_with: does that, with a number of the rows in the queue by which the index table is built, or 0 */
+void
+install_guard_with(Oid index_table, int64 number)
 {
 	MemoryContext cxt = CurrentMemoryContext;
 	Oid			type = OIDOID;
@@ -224,7 +210,32 @@ distributed_renew_guard(Oid index_table)
 	if (citus_kind(index_table) != CITUS_DISTRIBUTED || citus_is_governed_elsewhere(index_table))
 		return;
 	CommandCounterIncrement();
-	distributed_install_guard(index_table, guard_number(index_table));
+	distributed_install_guard(index_table);
+}
+
+/*
+ * guard_number
+ *		Returns the number of the rows in the queue by which an index table is built, or 0 if
+ *		there are none.
+ */
+int64
+guard_number(Oid index_table)
+{
+	Relation	rel = try_relation_open(index_table, AccessShareLock);
+	int64		number = 0;
+	int			i;
+
+	if (rel == NULL)
+		return 0;
+	for (i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
+	{
+		Trigger    *trigger = &rel->trigdesc->triggers[i];
+
+		if (strcmp(trigger->tgname, GUARD) == 0 && trigger->tgnargs == 3)
+			number = strtoll(trigger->tgargs[1], NULL, 10);
+	}
+	relation_close(rel, AccessShareLock);
+	return number;
 }
 
 /* queue_name: returns the name of the queue table of a fact table */

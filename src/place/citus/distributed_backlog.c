@@ -18,15 +18,15 @@
 #include "utils/builtins.h"
 #include "utils/timestamp.h"
 
-#include "../catalog/owner.h"
-#include "../indextable.h"
-#include "../util/citus.h"
-#include "../util/inherit.h"
-#include "../util/role.h"
-#include "../util/size.h"
-#include "../util/sql.h"
-#include "../util/subxact.h"
-#include "distributed_backlog.h"
+#include "../../catalog/owner.h"
+#include "../../indextable.h"
+#include "../../util/citus.h"
+#include "../../util/inherit.h"
+#include "../../util/role.h"
+#include "../../util/size.h"
+#include "../../util/sql.h"
+#include "../../util/subxact.h"
+#include "citus_place.h"
 
 PG_FUNCTION_INFO_V1(indextable_table_sizes);
 
@@ -48,18 +48,18 @@ static void run_question(void *arg);
  *		Returns false if that cannot be told now.
  */
 bool
-count_distributed_queue(Oid queue, int64 *changes, TimestampTz *oldest, int64 *bytes)
+count_distributed_queue(FactTableRow *queue, QueueCount *count)
 {
-	char	   *name = quoted_relation(queue);
+	char	   *name = quoted_relation(queue->queue);
 	Question	question;
 
 	question.sql = psprintf("SELECT pg_catalog.count(*), pg_catalog.min(changed_at), pg_catalog.citus_table_size(%s) FROM %s",
 							quote_literal_cstr(name), name);
 	if (!ask(&question))
 		return false;
-	*changes = DatumGetInt64(question.values[0]);
-	*oldest = question.isnull[1] ? DT_NOEND : DatumGetTimestampTz(question.values[1]);
-	*bytes = DatumGetInt64(question.values[2]);
+	count->changes = DatumGetInt64(question.values[0]);
+	count->oldest = question.isnull[1] ? DT_NOEND : DatumGetTimestampTz(question.values[1]);
+	count->bytes = DatumGetInt64(question.values[2]);
 	return true;
 }
 

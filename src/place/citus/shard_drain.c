@@ -75,19 +75,18 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
-#include "../catalog/definition_rows.h"
-#include "../catalog/distributed_guard.h"
-#include "../catalog/owner.h"
-#include "../definition/resolve.h"
-#include "../indextable.h"
-#include "../util/citus.h"
-#include "../util/role.h"
-#include "../util/sql.h"
-#include "../util/wait_point.h"
-#include "batch_keys.h"
-#include "rejections.h"
-#include "shard_queue.h"
-#include "shard_drain.h"
+#include "../../catalog/definition_rows.h"
+#include "../../catalog/owner.h"
+#include "../../definition/resolve.h"
+#include "../../indextable.h"
+#include "../../queue/append.h"
+#include "../../queue/batch_keys.h"
+#include "../../queue/rejections.h"
+#include "../../util/citus.h"
+#include "../../util/role.h"
+#include "../../util/sql.h"
+#include "../../util/wait_point.h"
+#include "citus_place.h"
 
 /* For so long a drain waits for prepared transactions, in ms, and so often it looks. */
 #define PREPARED_WAIT		1000
@@ -106,6 +105,7 @@ typedef struct MetShard
 
 static HTAB *met_shards = NULL; /* of MetShard */
 
+static Oid	shard_with_key(Reconciliation *r, Datum *key);
 static List *lock_shards(FactDef *def);
 static List *find_shards(FactDef *def);
 static bool has_rows(Oid relid);
@@ -119,18 +119,18 @@ static void finish_building(FactDef *def, bool *again);
 static bool is_applied(FactDef *def, int64 number);
 
 /*
- * drain_shards
- *		Drains one batch of at most limit keys, under the drain lock of this node, and returns how many
- *		there were.  apply is apply_keys().  *again is set if something is to be looked at again soon,
- *		although nothing tells of it.
+ * shard_drain_begin
+ *		Locks the shards on this node that have something queued, and takes the snapshot with which a
+ *		batch is drained; returns false if there are none.
  */
-int
-drain_shards(FactDef *def, Relation fact, int limit, void (*apply) (Reconciliation *r), bool *again)
+bool
+shard_drain_begin(Drain *drain)
 {
-	Reconciliation r = {.def = def,.fact = fact,.from = def->nsync,.to = def->ndefs};
-	Keys		keys = {.def = def,.limit = limit};
-	int			nestlevel = NewGUCNestLevel();
+	Reconciliation *r = &drain->rows;
 	Caller		caller;
+	List	   *shards;
+
+	queue_write();
 
 	/*
 	 * One connection to each node does for a batch, and this node's own
@@ -138,44 +138,61 @@ drain_shards(FactDef *def, Relation fact, int limit, void (*apply) (Reconciliati
 	 */
 	set_config_option("citus.max_adaptive_executor_pool_size", "1", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
 	set_config_option("citus.enable_local_execution", "on", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
-	finish_building(def, again);
+	finish_building(r->def, &drain->again);
 	become_owner(&caller, get_extension_owner());
-	r.shards = lock_shards(def);
-	if (r.shards != NIL)
+	shards = lock_shards(r->def);
+	if (shards != NIL)
 	{
 		if (!guard_is_left_out("the fence of prepared transactions"))
-			wait_for_prepared(def, !all_met(r.shards));
-		note_met(r.shards);
+			wait_for_prepared(r->def, !all_met(shards));
+		note_met(shards);
 	}
 	become_caller(&caller);
-	if (r.shards != NIL)
-	{
-		r.snapshot = RegisterSnapshot(GetLatestSnapshot());
-		PushActiveSnapshot(r.snapshot);
-		wait_point("drain has its snapshot");
-		read_shard_keys(def, r.shards, r.snapshot, &keys);
+	if (shards == NIL)
+		return false;
+	r->leaf_of = shard_with_key;
+	r->leaves = shards;
+	r->snapshot = RegisterSnapshot(GetLatestSnapshot());
+	return true;
+}
 
-		/*
-		 * Logical replication, by which Citus moves shards, does not wait for
-		 * others.
-		 */
-		ForceSyncCommit();
-		CommandCounterIncrement();
-		add_due_keys(def, r.shards, &keys);
-		if (keys.n > 0)
-		{
-			r.keys = keys.values;
-			r.n = unite_equal_keys(def, r.keys, sort_keys(def, keys.values, keys.n));
-			become_owner(&caller, get_extension_owner());
-			use_two_phases(def, r.keys, ((ShardPair *) linitial(r.shards))->column);
-			become_caller(&caller);
-			apply(&r);
-		}
-		PopActiveSnapshot();
-		UnregisterSnapshot(r.snapshot);
-	}
-	AtEOXact_GUC(false, nestlevel);
-	return Min(keys.n, limit);
+/* shard_drain_take: takes at most as many keys as a batch may have, and those of rejected rows that are due */
+void
+shard_drain_take(Drain *drain)
+{
+	Reconciliation *r = &drain->rows;
+	List	   *shards = r->leaves;
+	Keys		keys = {.def = r->def,.limit = drain->limit};
+	Caller		caller;
+
+	read_shard_keys(r->def, shards, r->snapshot, &keys);
+
+	/*
+	 * Logical replication, by which Citus moves shards, does not wait for
+	 * others.
+	 */
+	ForceSyncCommit();
+	CommandCounterIncrement();
+	add_due_keys(r->def, shards, &keys);
+	drain->n = Min(keys.n, drain->limit);
+	if (keys.n == 0)
+		return;
+	r->keys = keys.values;
+	r->n = unite_equal_keys(r->def, r->keys, sort_keys(r->def, keys.values, keys.n));
+	become_owner(&caller, get_extension_owner());
+	use_two_phases(r->def, r->keys, ((ShardPair *) linitial(shards))->column);
+	become_caller(&caller);
+}
+
+/* shard_with_key: returns the shard that has the row with a primary key; one of those that are drained has to */
+static Oid
+shard_with_key(Reconciliation *r, Datum *key)
+{
+	ShardPair  *pair = shard_of_key(r->leaves, r->def, key);
+
+	if (pair == NULL)
+		elog(ERROR, "a key in the queue of table \"%s\" belongs to none of its shards", r->def->name);
+	return pair->fact;
 }
 
 /*

@@ -37,12 +37,12 @@
 #include "utils/syscache.h"
 #include "utils/tuplestore.h"
 
-#include "../indextable.h"
-#include "../util/compat.h"
-#include "../util/sql.h"
-#include "distributed_scan.h"
+#include "../../indextable.h"
+#include "../../util/compat.h"
+#include "../../util/sql.h"
+#include "citus_place.h"
 
-struct DistributedScan
+typedef struct DistributedScan
 {
 	Tuplestorestate *rows;		/* what the statement has returned */
 	TupleTableSlot *row;
@@ -51,7 +51,7 @@ struct DistributedScan
 	AttrNumber *columns;		/* the numbers that the columns of row have
 								 * there */
 	int			ncolumns;
-};
+} DistributedScan;
 
 /* A statement, and the values of its parameters. */
 typedef struct Statement
@@ -65,19 +65,19 @@ typedef struct Statement
 	int			ncolumns;
 } Statement;
 
-static void make_statement(DistributedSearch *search, Statement *statement);
-static void add_comparison(DistributedSearch *search, Statement *statement, Relation index, ScanKey key);
-static void add_row_comparison(DistributedSearch *search, Statement *statement, Relation index, ScanKey header);
-static void add_columns_comparison(DistributedSearch *search, Statement *statement, Relation index, ScanKey first,
+static void make_statement(EntryScan *search, Statement *statement);
+static void add_comparison(EntryScan *search, Statement *statement, Relation index, ScanKey key);
+static void add_row_comparison(EntryScan *search, Statement *statement, Relation index, ScanKey header);
+static void add_columns_comparison(EntryScan *search, Statement *statement, Relation index, ScanKey first,
 								   int n, StrategyNumber strategy);
 static Oid	comparison_operator(Relation index, ScanKey key, StrategyNumber strategy, Oid *type);
-static Form_pg_attribute attribute_of(DistributedSearch *search, ScanKey key);
+static Form_pg_attribute attribute_of(EntryScan *search, ScanKey key);
 static int	add_param(Statement *statement, Oid type, Datum value);
-static void run_statement(DistributedSearch *search, Statement *statement, DestReceiver *dest);
+static void run_statement(EntryScan *search, Statement *statement, DestReceiver *dest);
 
 /* distributed_scan_start: runs a search, whose entries distributed_scan_next() returns */
-DistributedScan *
-distributed_scan_start(DistributedSearch *search)
+void *
+distributed_scan_start(EntryScan *search)
 {
 	DistributedScan *result = palloc0(sizeof(DistributedScan));
 	DestReceiver *dest = CreateDestReceiver(DestTuplestore);
@@ -105,8 +105,9 @@ distributed_scan_start(DistributedSearch *search)
 
 /* distributed_scan_next: returns the next entry, valid until the next call, or NULL if there is none */
 TupleTableSlot *
-distributed_scan_next(DistributedScan *scan)
+distributed_scan_next(void *search)
 {
+	DistributedScan *scan = search;
 	int			i;
 
 	ExecClearTuple(scan->entry);
@@ -124,8 +125,10 @@ distributed_scan_next(DistributedScan *scan)
 
 /* distributed_scan_end: releases what distributed_scan_start() has made */
 void
-distributed_scan_end(DistributedScan *scan)
+distributed_scan_end(void *search)
 {
+	DistributedScan *scan = search;
+
 	ExecDropSingleTupleTableSlot(scan->row);
 	ExecDropSingleTupleTableSlot(scan->entry);
 	tuplestore_end(scan->rows);
@@ -134,10 +137,10 @@ distributed_scan_end(DistributedScan *scan)
 
 /* make_statement: makes the SELECT of a search */
 static void
-make_statement(DistributedSearch *search, Statement *statement)
+make_statement(EntryScan *search, Statement *statement)
 {
 	IndexDef   *def = search->def;
-	DistributedFilter *filter = &search->filter;
+	EntryFilter *filter = &search->filter;
 	Relation	index = index_open(search->by_row ? def->row_index : def->primary_index, AccessShareLock);
 	int			i;
 
@@ -152,7 +155,7 @@ make_statement(DistributedSearch *search, Statement *statement)
 	{
 		Form_pg_attribute att = TupleDescAttr(def->desc, i);
 
-		if (att->attisdropped || (!search->all_columns && !bms_is_member(att->attnum, search->wanted)))
+		if (att->attisdropped || (search->index_only && !bms_is_member(att->attnum, search->wanted)))
 			continue;
 		appendStringInfo(&statement->sql, "%s e.%s", statement->ncolumns == 0 ? "SELECT" : ",",
 						 quote_identifier(NameStr(att->attname)));
@@ -190,7 +193,7 @@ make_statement(DistributedSearch *search, Statement *statement)
 
 /* add_comparison: adds the comparison of a column with a value */
 static void
-add_comparison(DistributedSearch *search, Statement *statement, Relation index, ScanKey key)
+add_comparison(EntryScan *search, Statement *statement, Relation index, ScanKey key)
 {
 	add_columns_comparison(search, statement, index, key, 1, key->sk_strategy);
 }
@@ -204,7 +207,7 @@ add_comparison(DistributedSearch *search, Statement *statement, Relation index, 
  * Otherwise it is written out: a >= 1 AND (a > 1 OR (a = 1 AND ...)).
  */
 static void
-add_row_comparison(DistributedSearch *search, Statement *statement, Relation index, ScanKey header)
+add_row_comparison(EntryScan *search, Statement *statement, Relation index, ScanKey header)
 {
 	ScanKey		member = (ScanKey) DatumGetPointer(header->sk_argument);
 	StrategyNumber strict = header->sk_strategy == BTGreaterStrategyNumber ||
@@ -257,7 +260,7 @@ add_row_comparison(DistributedSearch *search, Statement *statement, Relation ind
 
 /* add_columns_comparison: adds the comparison of one column, or of several as a row, by one operator name */
 static void
-add_columns_comparison(DistributedSearch *search, Statement *statement, Relation index, ScanKey first, int n,
+add_columns_comparison(EntryScan *search, Statement *statement, Relation index, ScanKey first, int n,
 					   StrategyNumber strategy)
 {
 	StringInfo	sql = &statement->sql;
@@ -308,7 +311,7 @@ comparison_operator(Relation index, ScanKey key, StrategyNumber strategy, Oid *t
 
 /* attribute_of: returns the column of the index table that a search key is about */
 static Form_pg_attribute
-attribute_of(DistributedSearch *search, ScanKey key)
+attribute_of(EntryScan *search, ScanKey key)
 {
 	AttrNumber *columns = search->by_row ? search->def->pk_attno : search->def->search;
 
@@ -338,7 +341,7 @@ add_param(Statement *statement, Oid type, Datum value)
  * Names in it are qualified, and so are operators, whatever the search_path is.
  */
 static void
-run_statement(DistributedSearch *search, Statement *statement, DestReceiver *dest)
+run_statement(EntryScan *search, Statement *statement, DestReceiver *dest)
 {
 	ParamListInfo params = makeParamList(statement->nparams);
 	SPIExecuteOptions options = {.dest = dest};

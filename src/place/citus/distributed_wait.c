@@ -33,23 +33,26 @@
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "nodes/pg_list.h"
+#include "storage/lock.h"
 #include "storage/lockdefs.h"
 #include "utils/builtins.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
-#include "../catalog/owner.h"
-#include "../definition/cache.h"
-#include "../indextable.h"
-#include "../util/role.h"
-#include "../util/sleep.h"
-#include "../util/sql.h"
-#include "distributed_wait.h"
-#include "shard_drain.h"
+#include "../../catalog/owner.h"
+#include "../../definition/cache.h"
+#include "../../indextable.h"
+#include "../../queue/wait.h"
+#include "../../util/compat.h"
+#include "../../util/role.h"
+#include "../../util/sleep.h"
+#include "../../util/sql.h"
+#include "citus_place.h"
 
 /* The longest pause between two queries, in ms, as each of them asks all shards. */
 #define MAX_PAUSE			100
 
+static void check_shards_unchanged(Oid fact_table);
 static bool wait_until_consumed(Oid queue, TimestampTz before, TimestampTz until);
 static bool wait_until_committed(Oid fact_table, TimestampTz until);
 static List *prepared_on_any_node(Oid fact_table);
@@ -59,20 +62,40 @@ static bool is_queued(Oid queue, TimestampTz before, const char *numbers);
 
 /*
  * wait_for_distributed_queue
- *		Waits until no change is queued any more that is queued now, and was made by the
- *		time "before".  Returns false if that is not so by the time "until".
+ *		Waits until no change is queued any more that is queued now and at least max_lag old.
+ *		Returns false if that is not so by the time "until".
  */
 bool
-wait_for_distributed_queue(FactTableRow *queue, TimestampTz before, TimestampTz until)
+wait_for_distributed_queue(FactTableRow *queue, int64 max_lag, TimestampTz until)
 {
+	TimestampTz before = max_lag > 0 ? GetCurrentTimestamp() - max_lag : DT_NOEND;
 	Caller		caller;
 	bool		result;
 
+	if (max_lag == 0)
+		check_shards_unchanged(queue->fact_table);
 	become_owner(&caller, get_extension_owner());
 	result = wait_until_committed(queue->fact_table, until) && wait_until_consumed(queue->queue, before, until) &&
 		wait_until_committed(queue->fact_table, until);
 	become_caller(&caller);
 	return result;
+}
+
+/*
+ * check_shards_unchanged
+ *		Raises an error if this transaction has changed rows of a distributed table.
+ *
+ * The queue is read on other connections, which see nothing of this transaction.  But before rows are changed on any
+ * node, the whole table is locked here, and by TRUNCATE in the strongest mode.
+ */
+static void
+check_shards_unchanged(Oid fact_table)
+{
+	LOCKTAG		tag;
+
+	SET_LOCKTAG_RELATION(tag, MyDatabaseId, fact_table);
+	if (lock_held_by_me_as_writer(&tag) || lock_held_by_me_exclusively(&tag))
+		report_own_changes(fact_table, false);
 }
 
 /* wait_until_consumed: does that as the owner of the queue */

@@ -26,10 +26,10 @@
 #include "utils/sortsupport.h"
 #include "utils/typcache.h"
 
-#include "../indextable.h"
-#include "../util/citus.h"
-#include "../util/sql.h"
-#include "apply_distributed.h"
+#include "../../indextable.h"
+#include "../../util/citus.h"
+#include "../../util/sql.h"
+#include "citus_place.h"
 
 PG_FUNCTION_INFO_V1(indextable_lock_shards);
 
@@ -42,6 +42,16 @@ typedef struct Parameters
 	Oid		   *types;			/* arrays of the columns' types */
 	Datum	   *values;			/* set by set_parameter() */
 } Parameters;
+
+/* The entries of many rows, in the order of the rows' keys. */
+typedef struct FetchedEntries
+{
+	IndexDef   *def;
+	HeapTuple  *tuples;
+	int			n;
+	SortSupportData *order;		/* by which they are sorted: by fact->npk
+								 * columns */
+} FetchedEntries;
 
 static void init_parameters(Parameters *p, IndexDef *def, AttrNumber *columns, int n);
 static void set_parameter(Parameters *p, int i, Datum *values, bool *nulls, int n);
@@ -82,9 +92,10 @@ indextable_lock_shards(PG_FUNCTION_ARGS)
  * being moved.  If that transaction is prepared and left in doubt, it keeps the locks, so that Citus
  * cannot copy a shard without what it has written.
  */
-void
-fetch_distributed_entries(FetchedEntries *fetched, IndexDef *def, Datum *keys, int n)
+void *
+fetch_distributed_entries(IndexDef *def, Datum *keys, int n)
 {
+	FetchedEntries *fetched = palloc0(sizeof(FetchedEntries));
 	MemoryContext cxt = CurrentMemoryContext;
 	int			npk = def->fact->npk;
 	Datum	   *values = palloc(sizeof(Datum) * Max(n, 1));
@@ -94,7 +105,6 @@ fetch_distributed_entries(FetchedEntries *fetched, IndexDef *def, Datum *keys, i
 	uint64		i;
 	int			k;
 
-	memset(fetched, 0, sizeof(FetchedEntries));
 	fetched->def = def;
 	prepare_order(fetched);
 	init_parameters(&p, def, def->pk_attno, npk);
@@ -141,12 +151,14 @@ fetch_distributed_entries(FetchedEntries *fetched, IndexDef *def, Datum *keys, i
 	}
 	SPI_finish();
 	qsort_arg(fetched->tuples, fetched->n, sizeof(HeapTuple), compare_tuples, fetched);
+	return fetched;
 }
 
 /* find_fetched_entries: sets *entries to those of the row with a key, ordered by identity */
 void
-find_fetched_entries(FetchedEntries *fetched, Datum *key, Entries *entries)
+find_fetched_entries(void *all, Datum *key, Entries *entries)
 {
+	FetchedEntries *fetched = all;
 	IndexDef   *def = fetched->def;
 	int			low = 0;
 	int			high = fetched->n;

@@ -24,29 +24,22 @@
 #include "storage/lockdefs.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
+#include "utils/snapmgr.h"
 #include "utils/typcache.h"
 
-#include "../catalog/owner.h"
-#include "../catalog/table_access.h"
-#include "../definition/resolve.h"
-#include "../entry/fact_fetch.h"
-#include "../indextable.h"
-#include "../util/citus.h"
-#include "../util/role.h"
-#include "lost.h"
-#include "shard_queue.h"
+#include "../../catalog/owner.h"
+#include "../../catalog/table_access.h"
+#include "../../definition/resolve.h"
+#include "../../indextable.h"
+#include "../../queue/lost.h"
+#include "../../util/citus.h"
+#include "../../util/role.h"
+#include "../../util/subxact.h"
+#include "citus_place.h"
 
 /* The number of this node, shifted, and the sequence below it; as of the last shard_find_queue(). */
 static int64 node_number = 0;
 static Oid	sequence = InvalidOid;
-
-/* A shard that is read by primary key. */
-typedef struct ShardScan
-{
-	ShardPair  *pair;
-	LiveScan	live;
-	Relation	rel;
-} ShardScan;
 
 /* shard_find_queue: sets in a shard of a fact table which shard of the queue has the same bounds */
 void
@@ -78,25 +71,31 @@ next_queue_number(void)
 	return node_number + nextval_internal(sequence, false);
 }
 
-/* shard_append: inserts rows into the queue of a shard, and into its index */
-void
-shard_append(Relation queue, HeapTuple *tuples, int n)
+/* shard_append: inserts rows into the queue of a shard, and into its index; returns false if it does not exist any more */
+bool
+shard_append(FactDef *def, Oid queue, HeapTuple *rows, int n)
 {
-	CatalogIndexState indexes = CatalogOpenIndexes(queue);
+	Relation	rel = try_relation_open(queue, RowExclusiveLock);
+	CatalogIndexState indexes;
+	bool		pushed;
 	int			i;
 
+	if (rel == NULL)
+		return false;
+	/* A long key goes to a TOAST table, if there is one, with a snapshot. */
+	pushed = OidIsValid(rel->rd_rel->reltoastrelid) && push_missing_snapshot();
+	indexes = CatalogOpenIndexes(rel);
 	for (i = 0; i < n; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
-		CatalogTupleInsertWithInfo(queue, tuples[i], indexes);
+		CatalogTupleInsertWithInfo(rel, rows[i], indexes);
 	}
 	CatalogCloseIndexes(indexes);
+	if (pushed)
+		PopActiveSnapshot();
+	relation_close(rel, NoLock);
+	return true;
 }
-
-/*-------------------------------------------------------------------------
- * Finds rows of a distributed fact table in its shards.
- *-------------------------------------------------------------------------
- */
 
 /*
  * shard_of_key
@@ -120,49 +119,4 @@ shard_of_key(List *shards, FactDef *def, Datum *key)
 			return pair;
 	}
 	return NULL;
-}
-
-/*
- * shard_row
- *		Returns the row with a primary key as the snapshot sees it, or NULL if there is none.  It is
- *		valid until the next call.  One of the shards has to be that of the row.
- */
-TupleTableSlot *
-shard_row(ShardScans *scans, FactDef *def, Snapshot snapshot, Datum *key)
-{
-	ShardPair  *pair = shard_of_key(scans->shards, def, key);
-	ShardScan  *scan = NULL;
-	ListCell   *cell;
-
-	if (pair == NULL)
-		elog(ERROR, "a key in the queue of table \"%s\" belongs to none of its shards", def->name);
-	foreach(cell, scans->open)
-	{
-		if (((ShardScan *) lfirst(cell))->pair == pair)
-			scan = lfirst(cell);
-	}
-	if (scan == NULL)
-	{
-		scan = palloc0(sizeof(ShardScan));
-		scan->pair = pair;
-		scan->rel = relation_open(pair->fact, AccessShareLock);
-		live_scan_begin(&scan->live, def, scan->rel, snapshot);
-		scans->open = lappend(scans->open, scan);
-	}
-	return live_scan_first(&scan->live, key);
-}
-
-/* end_shard_scans: closes what shard_row() has opened */
-void
-end_shard_scans(ShardScans *scans)
-{
-	ListCell   *cell;
-
-	foreach(cell, scans->open)
-	{
-		ShardScan  *scan = lfirst(cell);
-
-		live_scan_end(&scan->live);
-		relation_close(scan->rel, NoLock);
-	}
 }

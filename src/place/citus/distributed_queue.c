@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * distributed.c
+ * distributed_queue.c
  *	  Makes the queue of a distributed table, queues rows of all its shards at once, and drains it
  *	  on all nodes.
  *
@@ -17,6 +17,7 @@
 #include "access/relation.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
+#include "fmgr.h"
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "storage/lockdefs.h"
@@ -24,20 +25,21 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
-#include "../catalog/definition_rows.h"
-#include "../catalog/fact_rows.h"
-#include "../catalog/orphaned_rows.h"
-#include "../catalog/owner.h"
-#include "../catalog/table_access.h"
-#include "../catalog/trigger_names.h"
-#include "../definition/cache.h"
-#include "../indextable.h"
-#include "../util/citus.h"
-#include "../util/role.h"
-#include "../util/sql.h"
-#include "distributed.h"
-#include "lost.h"
-#include "shard_drain.h"
+#include "../../catalog/definition_rows.h"
+#include "../../catalog/fact_rows.h"
+#include "../../catalog/orphaned_rows.h"
+#include "../../catalog/owner.h"
+#include "../../catalog/table_access.h"
+#include "../../catalog/trigger_names.h"
+#include "../../definition/cache.h"
+#include "../../indextable.h"
+#include "../../queue/lost.h"
+#include "../../util/citus.h"
+#include "../../util/role.h"
+#include "../../util/sql.h"
+#include "citus_place.h"
+
+PG_FUNCTION_INFO_V1(indextable_drain_shards);
 
 static char *queued_now(const char *queue);
 static bool exists(const char *query);
@@ -106,19 +108,18 @@ queue_all_rows(Oid fact, int64 number)
 
 /*
  * drain_all_nodes
- *		Applies what is queued for a distributed table at the moment of the call, and returns how many
- *		changes that was: all nodes drain the shards that they have, one batch after another.
+ *		Applies what is queued for a distributed table at the moment of the call: all nodes drain the
+ *		shards that they have, one batch after another.
  *
  * A shard may be moved meanwhile, so it is asked each time whether anything is left.  What has been
  * applied is committed on each node by itself, whatever becomes of this transaction, which is why
  * changes that it has made itself are not applied: nobody else sees them yet.
  */
-int64
-drain_all_nodes(Oid fact_table, int limit)
+void
+drain_all_nodes(Oid fact_table, DrainCall *call)
 {
 	Relation	fact = relation_open(fact_table, AccessShareLock);
 	FactDef    *def = definition_of_fact(fact, fact_table);
-	int64		changes = 0;
 	Caller		caller;
 	char	   *queue;
 	char	   *left;
@@ -130,18 +131,33 @@ drain_all_nodes(Oid fact_table, int limit)
 	left = psprintf("SELECT FROM %s WHERE %s LIMIT 1", queue, queued_now(queue));
 	while (exists(left))
 	{
-		int64		n = drain_round(quoted_relation(fact_table), limit);
+		int64		n = drain_round(quoted_relation(fact_table), call->limit);
 
 		CHECK_FOR_INTERRUPTS();
 		if (n == 0)
 			pg_usleep(10 * 1000);
-		changes += n;
+		call->changes += n;
 	}
 	/* A worker may have applied it, and its transaction be prepared. */
 	wait_for_prepared(definition_of_fact(fact, fact_table), true);
 	become_caller(&caller);
 	relation_close(fact, NoLock);
-	return changes;
+}
+
+/*
+ * indextable_drain_shards
+ *		drain_shards(fact_table regclass, batch_size integer): applies one batch of what is queued for
+ *		the shards of a distributed table that this node has; drain() calls it on all nodes.
+ */
+Datum
+indextable_drain_shards(PG_FUNCTION_ARGS)
+{
+	DrainPosition position = {0};
+	int64		changes = 0;
+
+	drain_batch(PG_GETARG_OID(0), PG_GETARG_INT32(1), DRAIN_WAIT, &position, &changes);
+	drain_end(&position);
+	PG_RETURN_INT64(changes);
 }
 
 /* queued_now: returns the condition of which rows a queue has at this moment, by their numbers */
@@ -212,7 +228,7 @@ drain_round(const char *fact, int limit)
  * forgets those that were dropped there.
  *
  * Each node has the tables that Citus distributes, without rows, and our triggers on them, whose
- * arguments say what is to be registered (maintain/shard.c).  Citus creates them on all
+ * arguments say what is to be registered (shard_trigger.c).  Citus creates them on all
  * nodes in the transaction that creates them on the coordinator, and the event trigger for CREATE
  * TRIGGER calls this, so the catalogs of all nodes change together.  A node that is added later
  * gets the triggers before it is told that the tables are distributed.  Its worker calls this from

@@ -1,0 +1,61 @@
+/*-------------------------------------------------------------------------
+ *
+ * citus_place.c
+ *	  The methods of the place whose tables Citus has distributed.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "citus_place.h"
+
+static bool undoes_all(ErrorData *error);
+
+static const ChangeSource changes = {
+	.begin = shard_drain_begin,
+	.take = shard_drain_take,
+	.drain_all = drain_all_nodes,
+	.wait = wait_for_distributed_queue,
+	.count = count_distributed_queue,
+	.ntables = 1,
+	.made = distribute_queue,
+	.append = shard_append,
+	.next_number = next_queue_number
+};
+
+static const EntryStore entries = {
+	.search = distributed_scan_start,
+	.next = distributed_scan_next,
+	.end = distributed_scan_end,
+	.of_rows = fetch_distributed_entries,
+	.of_row = find_fetched_entries,
+	.apply = apply_distributed_ops,
+	.undone = undoes_all,
+	.not_planned = "Citus has distributed it, and plans the query itself"
+};
+
+static const TriggerMethods triggers = {
+	.definition = shard_definition,
+	.install = distributed_install_fact,
+	.install_guard = distributed_install_guard,
+	.renew_guard = distributed_renew_guard,
+	.adopt = adopt_distributed
+};
+
+const Place citus_place = {
+	.changes = &changes,
+	.entries = &entries,
+	.triggers = &triggers,
+	.has_leaves = true
+};
+
+/*
+ * undoes_all
+ *		Returns whether an error has undone the whole batch: Citus raises an internal error if a
+ *		connection is lost, and what was written over it is lost with it.
+ */
+static bool
+undoes_all(ErrorData *error)
+{
+	return ERRCODE_TO_CATEGORY(error->sqlerrcode) == ERRCODE_INTERNAL_ERROR;
+}
