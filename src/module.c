@@ -15,6 +15,7 @@
 #include "maintain/at_commit.h"
 #include "maintain/batch.h"
 #include "maintain/in_step.h"
+#include "place/citus/shard_guard.h"
 #include "queue/append.h"
 #include "queue/shared_memory.h"
 #include "read/aggregate_path.h"
@@ -57,6 +58,7 @@ _PG_init(void)
 	batch_init();
 	at_commit_init();
 	in_step_init();
+	shard_guard_init();
 	found_rows_init();
 	if (process_shared_preload_libraries_in_progress)
 	{

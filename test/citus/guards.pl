@@ -8,6 +8,8 @@
 # COMMIT PREPARED; the fact is deleted; the next drain does not see the entry, which appears when Citus resolves the
 # transaction. Such a stop is made by a standby that the commit waits for and that does not exist.
 #
+# The guard of entries: nobody writes them by hand, on any node.
+#
 # And wait(): a writer has changed rows on two nodes, and its own node stops like that.
 
 use strict;
@@ -161,6 +163,24 @@ foreach my $guard ('left out', 'in place')
 	ok(drain_all(@nodes), 'repaired');
 	is(drift(), '', 'and right again');
 }
+
+# ---- writes by hand: to the index table on two nodes, and to one of its shards
+
+my ($number, $port) = split /\|/, sql($c, "SELECT shardid, nodeport FROM citus_shards WHERE shardid = get_shard_id_for_distribution_column('f_k', 'A')");
+my $shard = "f_k_$number";
+my $by_hand = 'SET citus.enable_manual_changes_to_shards = on;';
+foreach ([ $c, 'f_k', 'on the coordinator' ], [ $w1, 'f_k', 'on a worker' ], [ $node{$port}, $shard, 'of a shard' ])
+{
+	my ($node, $table, $where) = @$_;
+	fails($node, "$by_hand $_", qr/42809: +cannot change index table "$table"/, "$where: $_")
+	  for "INSERT INTO $table VALUES ('A', 0)", "INSERT INTO $table SELECT 'A', 0", "UPDATE $table SET pk = pk", "DELETE FROM $table", "COPY $table FROM PROGRAM 'echo'", "TRUNCATE $table";
+}
+is(sql($c, "SELECT pk FROM f_k WHERE k = 'A' AND pk = 3 FOR UPDATE"), '3', 'who only locks an entry may');
+sql($node{$port}, "$by_hand SET session_replication_role = replica; DELETE FROM $shard WHERE pk = 3; INSERT INTO $shard VALUES ('A', 0)");
+is(sql($c, "SELECT string_agg(concat_ws(' ', kind, primary_key), ', ' ORDER BY kind) FROM indextable.verify('f_k')"), 'dangling {"pk": 0}, missing {"pk": 3}', 'verify() finds what was written where no trigger fires');
+sql($c, "CALL indextable.repair('f_k')");
+ok(drain_all(@nodes), 'repaired');
+is(drift(), '', 'and right again');
 
 # ---- a writer that is in doubt while somebody waits
 

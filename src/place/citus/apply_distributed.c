@@ -30,6 +30,7 @@
 #include "../../util/citus.h"
 #include "../../util/sql.h"
 #include "citus_place.h"
+#include "shard_guard.h"
 
 PG_FUNCTION_INFO_V1(indextable_lock_shards);
 
@@ -62,6 +63,8 @@ static void prepare_order(FetchedEntries *fetched);
 static int	compare_tuples(const void *a, const void *b, void *arg);
 static int	compare_to_key(FetchedEntries *fetched, HeapTuple tuple, Datum *key);
 static void write_tuples(IndexDef *def, OpList *list, bool delete);
+
+bool		writing_distributed = false;
 
 /*
  * indextable_lock_shards
@@ -201,8 +204,17 @@ find_fetched_entries(void *all, Datum *key, Entries *entries)
 void
 apply_distributed_ops(IndexDef *def, OpList *list)
 {
-	write_tuples(def, list, true);
-	write_tuples(def, list, false);
+	writing_distributed = true;
+	PG_TRY();
+	{
+		write_tuples(def, list, true);
+		write_tuples(def, list, false);
+	}
+	PG_FINALLY();
+	{
+		writing_distributed = false;
+	}
+	PG_END_TRY();
 }
 
 /*

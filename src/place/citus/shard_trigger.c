@@ -146,8 +146,7 @@ table_of_shard(Oid shard)
  * logical replication writes to a shard that is being moved or split has been queued where it
  * comes from, and the queue moves along.
  *
- * The guard of an index table refuses TRUNCATE only.  Writes by hand reach the shards in the
- * same way as those of a drain on another node, which cannot be told from them.
+ * The guard of an index table is one for TRUNCATE only; shard_guard.c refuses all writes by hand.
  *-------------------------------------------------------------------------
  */
 
