@@ -129,8 +129,8 @@ typedef struct IndexDef
 	bool		skip_mismatch;
 	bool		ends_skipping;	/* alter() looks for values that were skipped */
 	bool		active;
-	const char *citus;			/* why that cannot be so, a constant of
-								 * definition/citus_table.c; or NULL */
+	const char *misplaced;		/* why it cannot be so where its tables are, a
+								 * constant; or NULL */
 	bool		multi;			/* a key field is multi-valued */
 	int			docno;			/* which of fact->doc_attno is the document */
 	TransactionId xmin;			/* of the catalog row; see read/lookup.c */
@@ -190,8 +190,8 @@ typedef struct IndexPartition
 typedef struct Leaf
 {
 	Oid			relid;			/* hash key */
-	bool		is_foreign;		/* it is on another server */
-	Oid			pk_index;		/* on the primary key; InvalidOid: foreign */
+	const struct RowSource *source; /* of its rows; NULL: they are here */
+	Oid			pk_index;		/* on the primary key; InvalidOid: not here */
 	Oid			queue;			/* of a shard: its part of the queue */
 	struct AttrMap *map;		/* to the columns of the fact table; NULL:
 								 * they are the same */
@@ -241,11 +241,11 @@ typedef struct FactDef
 	Oid			queue;			/* the queue table that changes are appended
 								 * to, or InvalidOid */
 	Oid			spare;			/* the other one, which takes turns with it */
-	struct ForeignPlan *foreign_plans;	/* see entry/foreign_plan.c */
+	struct ForeignPlan *foreign_plans;	/* see place/foreign/foreign_plan.c */
 	bool		queue_lost;		/* one was dropped with what was in it, and
 								 * spare is InvalidOid; see queue/lost.c */
 	bool		feed;			/* the queue is a feed */
-	bool		fed;			/* foreign partitions have feeds over there */
+	bool		has_feeds;		/* foreign partitions have feeds over there */
 	bool		queued_here;	/* and their changes are queued here, too */
 	TupleDesc	queue_desc;		/* the columns of both */
 	TupleTableSlot **queue_slots;	/* of queue/append.c */

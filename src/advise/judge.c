@@ -32,7 +32,6 @@
 #include "utils/rls.h"
 
 #include "../catalog/definition_rows.h"
-#include "../definition/citus_table.h"
 #include "../definition/columns.h"
 #include "../definition/fact_key.h"
 #include "../definition/field_spec.h"
@@ -42,6 +41,7 @@
 #include "../definition/resolve.h"
 #include "../indextable.h"
 #include "../maintain/fact_table.h"
+#include "../place/place.h"
 #include "../read/field_match.h"
 #include "../util/arguments.h"
 #include "../util/inherit.h"
@@ -86,7 +86,7 @@ open_judged(Oid relid, DefinitionRow *row, const char *document)
 {
 	Relation	fact = open_fact(relid, AccessShareLock);
 
-	check_citus_fact(fact, false);
+	place_check_fact(fact, false);
 	check_reader(fact, row);
 	row->fact_table = RelationGetRelid(fact);
 	if (foreign_leaves(row->fact_table) != NIL && stored_key(row->fact_table) == NIL)

@@ -18,7 +18,7 @@
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
-#include "../util/citus.h"
+#include "../place/place.h"
 #include "../util/dependencies.h"
 #include "../util/sql.h"
 #include "fact_rows.h"
@@ -115,12 +115,12 @@ is_on_other_table(Form_pg_depend form, Oid table)
 
 /*
  * queue_table_drop
- *		Drops a queue table if it still exists.  That of a distributed table is left to the
- *		coordinator, which drops it on all nodes.
+ *		Drops a queue table if it still exists.  One that another node governs is left to
+ *		that node, which drops it on all.
  */
 void
 queue_table_drop(Oid relid)
 {
-	if (OidIsValid(relid) && get_rel_name(relid) != NULL && !citus_is_governed_elsewhere(relid))
+	if (OidIsValid(relid) && get_rel_name(relid) != NULL && !place_is_governed_elsewhere(relid))
 		run_sql(get_extension_owner(), "DROP TABLE IF EXISTS %s", quoted_relation(relid));
 }

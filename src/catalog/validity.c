@@ -20,7 +20,7 @@
 #include "utils/lsyscache.h"
 
 #include "../indextable.h"
-#include "../util/citus.h"
+#include "../place/place.h"
 #include "../util/dependencies.h"
 #include "trigger_names.h"
 #include "validity.h"
@@ -43,7 +43,7 @@ definition_matches_tables(DefinitionRow *row)
 		get_rel_relispartition(row->index_table))
 		return false;
 	if (has_table_dependency(row->index_table, row->fact_table) ||
-		(citus_kind(row->index_table) == CITUS_DISTRIBUTED && citus_kind(row->fact_table) == CITUS_DISTRIBUTED))
+		(place_has_parts(row->index_table) && place_has_parts(row->fact_table)))
 		return true;
 	return has_triggers_of_ours(row->index_table, true) &&
 		(get_rel_relkind(row->fact_table) == '\0' || has_triggers_of_ours(row->fact_table, false));
@@ -54,13 +54,12 @@ definition_matches_tables(DefinitionRow *row)
  *		Returns whether an index table depends on its fact table, as one does that we have made
  *		or adopted.
  *
- * Distributed ones do not: Citus forgets the shards of a table that is dropped as an index
+ * Those in parts do not: Citus forgets the shards of a table that is dropped as an index
  * would be.  They are dropped by forget_dropped_relation().  While Citus drops one of the two on
  * another node, it knows only the other one any more.
  */
 bool
 is_adopted(Oid index_table, Oid fact_table)
 {
-	return has_table_dependency(index_table, fact_table) || citus_kind(index_table) == CITUS_DISTRIBUTED ||
-		citus_kind(fact_table) == CITUS_DISTRIBUTED;
+	return has_table_dependency(index_table, fact_table) || place_has_parts(index_table) || place_has_parts(fact_table);
 }

@@ -32,7 +32,6 @@
 #include "../catalog/named.h"
 #include "../catalog/told_sql.h"
 #include "../definition/cache.h"
-#include "../definition/citus_table.h"
 #include "../definition/field.h"
 #include "../definition/filter.h"
 #include "../definition/partition_spec.h"
@@ -41,9 +40,10 @@
 #include "../indextable.h"
 #include "../maintain/follow_ddl.h"
 #include "../maintain/foreign_snapshot.h"
+#include "../place/place.h"
 #include "../queue/append.h"
 #include "../queue/drain.h"
-#include "../queue/feed_client.h"
+#include "../place/foreign/feed_client.h"
 #include "../util/arguments.h"
 #include "../util/inherit.h"
 #include "../util/lock.h"
@@ -51,7 +51,6 @@
 #include "../util/sql.h"
 #include "../util/subxact.h"
 #include "alter_in_place.h"
-#include "create_distributed.h"
 #include "drop.h"
 #include "replace.h"
 #include "replaceable.h"
@@ -124,8 +123,8 @@ indextable_alter(PG_FUNCTION_ARGS)
 
 	PreventCommandIfReadOnly("alter()");
 	refuse_totals(index_table);
-	check_citus_index_table(index_table);
-	refuse_distributed(index_table, "alter()");
+	place_check_index_table(index_table);
+	place_check_unchanging(index_table, "alter()");
 	check_servers_unused(catalog_fact_of(index_table), "alter()");
 
 	/*

@@ -41,7 +41,7 @@
 #include "../maintain/guard.h"
 #include "../maintain/install_triggers.h"
 #include "../queue/drain.h"
-#include "../queue/feed_client.h"
+#include "../place/foreign/feed_client.h"
 #include "../queue/rejections.h"
 #include "../queue/tables.h"
 #include "../util/lock.h"

@@ -47,18 +47,17 @@
 
 #include "../catalog/definition_rows.h"
 #include "../catalog/named.h"
-#include "../definition/citus_table.h"
 #include "../definition/primary_key.h"
 #include "../definition/resolve.h"
 #include "../indextable.h"
 #include "../maintain/follow_ddl.h"
 #include "../maintain/install_triggers.h"
+#include "../place/place.h"
 #include "../queue/drain.h"
 #include "../queue/reconcile.h"
 #include "../queue/rejections.h"
 #include "../queue/tables.h"
 #include "../util/arguments.h"
-#include "../util/citus.h"
 #include "../util/lock.h"
 #include "../util/settings.h"
 #include "../util/sleep.h"
@@ -67,7 +66,6 @@
 #include "../verify/totals.h"
 #include "build.h"
 #include "build_batch.h"
-#include "create_distributed.h"
 #include "drop.h"
 #include "progress.h"
 #include "replace.h"
@@ -113,12 +111,10 @@ indextable_build(PG_FUNCTION_ARGS)
 {
 	StoredDefinition *stored;
 	Build	   *b = check_build_request(fcinfo, "build()", &stored);
+	const IndexTableMethods *methods = place_of(b->fact_table)->index_tables;
 
-	/*
-	 * The workers build those that are distributed, and may have done so
-	 * before the call.
-	 */
-	if (strcmp(stored->row.state, "active") == 0 && citus_kind(b->fact_table) == CITUS_DISTRIBUTED)
+	/* Those that workers build may be complete before the call. */
+	if (strcmp(stored->row.state, "active") == 0 && methods->build != NULL)
 		PG_RETURN_VOID();
 	if (strcmp(stored->row.state, "building") != 0)
 		ereport(ERROR,
@@ -128,8 +124,8 @@ indextable_build(PG_FUNCTION_ARGS)
 				 errhint("Only an index table that was created with populate => false is built. To rebuild this one, run CALL indextable.rebuild(%s);",
 						 quote_literal_cstr(quoted_relation(b->shown)))));
 	SPI_connect_ext(SPI_OPT_NONATOMIC);
-	if (citus_kind(b->fact_table) == CITUS_DISTRIBUTED)
-		build_distributed(b->index_table, b->fact_table);
+	if (methods->build != NULL)
+		methods->build(b->index_table, b->fact_table);
 	else
 		run_build(b);
 	SPI_finish();
@@ -150,7 +146,7 @@ indextable_rebuild(PG_FUNCTION_ARGS)
 	int64		wrong = 0;
 	Build	   *b = check_build_request(fcinfo, "rebuild()", &stored);
 
-	refuse_distributed(b->shown, "rebuild()");
+	place_check_unchanging(b->shown, "rebuild()");
 	if (strcmp(stored->row.state, "building") == 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -377,7 +373,7 @@ check_build_request(FunctionCallInfo fcinfo, const char *function, StoredDefinit
 		report_not_index_table(b->index_table);
 	if (!owns_relation(b->index_table, GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(b->index_table));
-	check_citus_index_table(b->index_table);
+	place_check_index_table(b->index_table);
 	*stored = linitial(rows);
 	b->fact_table = (*stored)->row.fact_table;
 	b->transactional = strcmp((*stored)->row.maintenance, "transactional") == 0;

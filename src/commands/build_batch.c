@@ -42,7 +42,7 @@
 #include "../definition/resolve.h"
 #include "../definition/tree_age.h"
 #include "../entry/fact_fetch.h"
-#include "../entry/foreign_scan.h"
+#include "../place/foreign/foreign_rows.h"
 #include "../entry/row_text.h"
 #include "../indextable.h"
 #include "../queue/batch_keys.h"
@@ -139,17 +139,17 @@ next_rows(Build *b, Reconciliation *r, Datum *last_key)
 	foreach(cell, leaves)
 	{
 		Oid			relid = lfirst_oid(cell);
-		bool		is_foreign = get_rel_relkind(relid) == RELKIND_FOREIGN_TABLE;
+		bool		alone = get_rel_relkind(relid) == RELKIND_FOREIGN_TABLE;	/* in its batches */
 		int			n = r->n;
 		Relation	part;
 
 		if (relid < last_table)
 			continue;
-		more = n > 0 && (is_foreign || n >= b->batch_size / SMALL_PART_OF_BATCH);
+		more = n > 0 && (alone || n >= b->batch_size / SMALL_PART_OF_BATCH);
 		if (more)
 			break;
 		part = relation_open(relid, NoLock);
-		if (is_foreign)
+		if (alone)
 			next_foreign_keys(b, r, part, relid == last_table ? last : NULL);
 		else
 			next_keys(b, r, part, relid == last_table ? last : NULL);
@@ -162,8 +162,8 @@ next_rows(Build *b, Reconciliation *r, Datum *last_key)
 			relation_close(r->part, NoLock);
 		r->part = part;
 		shared |= n > 0;
-		more = r->n >= b->batch_size || (is_foreign && lnext(leaves, cell) != NULL);
-		if (more || is_foreign)
+		more = r->n >= b->batch_size || (alone && lnext(leaves, cell) != NULL);
+		if (more || alone)
 			break;
 	}
 	if (r->n > 0)

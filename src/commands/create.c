@@ -40,7 +40,6 @@
 #include "../catalog/table_access.h"
 #include "../catalog/usage.h"
 #include "../definition/cache.h"
-#include "../definition/citus_table.h"
 #include "../definition/columns.h"
 #include "../definition/expression.h"
 #include "../definition/field.h"
@@ -62,7 +61,7 @@
 #include "../maintain/foreign_snapshot.h"
 #include "../maintain/install_triggers.h"
 #include "../queue/append.h"
-#include "../queue/feed_client.h"
+#include "../place/foreign/feed_client.h"
 #include "../queue/tables.h"
 #include "../read/missed.h"
 #include "../util/arguments.h"
@@ -71,7 +70,6 @@
 #include "../util/sql.h"
 #include "../util/uncounted.h"
 #include "create.h"
-#include "create_distributed.h"
 #include "existing.h"
 #include "fill.h"
 
@@ -131,7 +129,7 @@ indextable_create(PG_FUNCTION_ARGS)
 	bool		accept_existing;
 	bool		has_totals;
 	List	   *summed = NIL;
-	int			nshards = 0;	/* of a distributed index table; 0: as many as
+	int			nparts = 0;		/* of an index table in parts; 0: as many as
 								 * the fact table has */
 	Oid			existing = InvalidOid;
 
@@ -162,7 +160,7 @@ indextable_create(PG_FUNCTION_ARGS)
 	accept_existing = !PG_ARGISNULL(ARG_IF_NOT_EXISTS) && PG_GETARG_BOOL(ARG_IF_NOT_EXISTS);
 
 	if (row.is_unique)
-		check_citus_unique(PG_GETARG_OID(ARG_FACT_TABLE));
+		place_check_unique(PG_GETARG_OID(ARG_FACT_TABLE));
 	if (keeps_totals(&row))
 		take_totals(&row, has_totals ? field_list(fcinfo, ARG_TOTALS, "totals") : NIL, parts.partitions > 0 || parts.by != NULL, &summed);
 	else if (has_totals)
@@ -191,7 +189,7 @@ indextable_create(PG_FUNCTION_ARGS)
 		aclcheck_error(ACLCHECK_NOT_OWNER, get_relkind_objtype(fact->rd_rel->relkind), RelationGetRelationName(fact));
 	if (accept_existing && !OidIsValid(existing))
 		existing = replace_bare_copy(find_named_table(name, PG_GETARG_OID(ARG_FACT_TABLE)), fact);
-	check_citus_fact(fact, is_async(&row));
+	place_check_fact(fact, is_async(&row));
 	row.fact_table = RelationGetRelid(fact);
 	row.document = document_column(fact, PG_ARGISNULL(ARG_DOCUMENT) ? NULL :
 								   NameStr(*PG_GETARG_NAME(ARG_DOCUMENT)));
@@ -204,9 +202,9 @@ indextable_create(PG_FUNCTION_ARGS)
 	if (is_totals(def))
 		check_totals(def, factdef, summed);
 	check_row_key(factdef, fact);
-	if (factdef->place->has_leaves && parts.by == NULL)
+	if (factdef->place->in_parts && parts.by == NULL)
 	{
-		nshards = parts.partitions;
+		nparts = parts.partitions;
 		parts.partitions = 0;
 	}
 	if (OidIsValid(existing))
@@ -215,8 +213,8 @@ indextable_create(PG_FUNCTION_ARGS)
 		table_close(fact, NoLock);
 		PG_RETURN_OID(existing);
 	}
-	if (factdef->place->has_leaves)
-		check_distributed(&row, factdef, fact, populate, parts.by != NULL);
+	if (factdef->place->index_tables->check != NULL)
+		factdef->place->index_tables->check(&row, factdef, fact, populate, parts.by != NULL);
 
 	/*
 	 * A change that is not in a feed yet has been committed before the
@@ -241,9 +239,9 @@ indextable_create(PG_FUNCTION_ARGS)
 				 errmsg("index table \"%s\" was altered while it was being created", name),
 				 errhint("Check the event triggers of the database.")));
 
-	if (factdef->place->has_leaves)
+	if (factdef->place->index_tables->create != NULL)
 	{
-		register_distributed(&row, def, fact, index_table, nshards);
+		factdef->place->index_tables->create(&row, def, fact, index_table, nparts);
 		describe_index_table(row.index_table, true);
 		PG_RETURN_OID(row.index_table);
 	}

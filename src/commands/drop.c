@@ -28,8 +28,8 @@
 #include "../catalog/validity.h"
 #include "../indextable.h"
 #include "../maintain/install_triggers.h"
+#include "../place/place.h"
 #include "../queue/tables.h"
-#include "../util/citus.h"
 #include "../util/lock.h"
 #include "../util/relation.h"
 #include "../util/settings.h"
@@ -177,7 +177,7 @@ forget_dropped_relation(Oid relid, bool wait, DropBehavior behavior)
 	/*
 	 * After a restore, the index tables of a fact table and the replacement
 	 * of an index table are not dropped by way of a dependency, because
-	 * dependencies are not dumped.  Distributed index tables never are.
+	 * dependencies are not dumped.  Those in parts never are.
 	 */
 	foreach(cell, catalog_read_definitions(OidIsValid(fact) ? fact : relid, InvalidOid))
 	{
@@ -186,10 +186,10 @@ forget_dropped_relation(Oid relid, bool wait, DropBehavior behavior)
 
 		if (OidIsValid(fact) && row->replaces != relid)
 			continue;
-		if (citus_kind(index_table) == CITUS_DISTRIBUTED)
+		if (place_has_parts(index_table))
 		{
 			/* This drops it on all nodes. */
-			if (!citus_is_governed_elsewhere(index_table))
+			if (!place_is_governed_elsewhere(index_table))
 				run_drop_table(get_extension_owner(), index_table, behavior);
 		}
 		else if (definition_matches_tables(row) && SearchSysCacheExists1(RELOID, ObjectIdGetDatum(index_table)))

@@ -26,7 +26,7 @@
 #include "../entry/document.h"
 #include "../entry/entries.h"
 #include "../entry/extract.h"
-#include "../entry/foreign_scan.h"
+#include "../place/foreign/foreign_rows.h"
 #include "../indextable.h"
 #include "fill.h"
 #include "progress.h"

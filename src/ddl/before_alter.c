@@ -38,8 +38,8 @@
 #include "../indextable.h"
 #include "../maintain/guard.h"
 #include "../maintain/install_triggers.h"
+#include "../place/place.h"
 #include "../queue/adopt_restored.h"
-#include "../util/citus.h"
 #include "../util/inherit.h"
 #include "before_alter.h"
 #include "column_type.h"
@@ -369,7 +369,7 @@ refuse_shard(RenameStmt *stmt)
 		return;
 	relid = RangeVarGetRelid(stmt->relation, NoLock, true);
 	if (OidIsValid(relid) && (OidIsValid(index_table_of(relid)) || catalog_fact_in_use(registered_root(relid))) &&
-		citus_makes_shard(relid, stmt->newname))
+		place_takes(relid, stmt->newname))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 OidIsValid(index_table_of(relid)) ?

@@ -62,7 +62,7 @@
 #include "../maintain/guard.h"
 #include "../maintain/install_triggers.h"
 #include "../queue/append.h"
-#include "../queue/feed_client.h"
+#include "../place/foreign/feed_client.h"
 #include "../queue/tables.h"
 #include "../util/inherit.h"
 #include "../util/lock.h"
@@ -92,7 +92,7 @@ can_follow_type(FactDef *fact, const char *column)
 	for (i = 0; i < fact->ndocs; i++)
 		if (fact->doc_attno[i] == attno)
 			return false;
-	return !fact->place->has_leaves && !fact->feed && feed_servers(fact->relid) == NIL;
+	return !fact->place->in_parts && !fact->feed && feed_servers(fact->relid) == NIL;
 }
 
 /*

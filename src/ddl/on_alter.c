@@ -40,7 +40,6 @@
 #include "../maintain/install_triggers.h"
 #include "../maintain/restored.h"
 #include "../queue/adopt_restored.h"
-#include "../util/citus.h"
 #include "../util/inherit.h"
 #include "../util/relation.h"
 #include "before_alter.h"

@@ -43,7 +43,7 @@
 #include "../definition/cache.h"
 #include "../indextable.h"
 #include "../maintain/guard.h"
-#include "../util/citus.h"
+#include "../place/place.h"
 #include "../util/settings.h"
 #include "../util/sql.h"
 #include "own_objects.h"
@@ -278,7 +278,7 @@ refuse_drop_of_queue(Oid relid, const char *name)
 
 	/* What the coordinator drops on the other nodes, it has checked. */
 	if (OidIsValid(fact) && get_rel_name(fact) != NULL && has_valid_queued_index_tables(fact) &&
-		!citus_is_governed_elsewhere(fact))
+		!place_is_governed_elsewhere(fact))
 		refuse_queue(true, name, fact);
 }
 

@@ -61,7 +61,7 @@
 #include "../maintain/install_triggers.h"
 #include "../maintain/leaving.h"
 #include "../maintain/partition_entries.h"
-#include "../queue/feed_client.h"
+#include "../place/foreign/feed_client.h"
 #include "../util/inherit.h"
 #include "../util/lock.h"
 #include "../util/sleep.h"

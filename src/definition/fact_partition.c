@@ -23,6 +23,7 @@
 #include "utils/syscache.h"
 
 #include "../indextable.h"
+#include "../place/place.h"
 #include "fact_key.h"
 #include "fact_partition.h"
 #include "invalidation.h"
@@ -55,8 +56,8 @@ leaf_of(FactDef *def, Relation rel)
 	leaf = hash_search(def->leaves, &relid, HASH_FIND, NULL);
 	if (leaf == NULL || def->stale)
 	{
-		bool		is_foreign = rel->rd_rel->relkind == RELKIND_FOREIGN_TABLE;
-		Oid			pk_index = is_foreign ? InvalidOid : row_key_index(def, rel);
+		const RowSource *source = rel->rd_rel->relkind == RELKIND_FOREIGN_TABLE ? def->place->leaves : NULL;
+		Oid			pk_index = source != NULL ? InvalidOid : row_key_index(def, rel);
 		AttrMap    *map = build_attrmap_by_name_if_req_compat(RelationGetDescr(rel), def->desc);
 		TupleTableSlot *slots[2] = {NULL, NULL};
 
@@ -87,7 +88,7 @@ leaf_of(FactDef *def, Relation rel)
 		leaf = hash_search(def->leaves, &relid, HASH_ENTER, &found);
 		if (!found)
 			leaf->queue = InvalidOid;
-		leaf->is_foreign = is_foreign;
+		leaf->source = source;
 		leaf->pk_index = pk_index;
 
 		/*

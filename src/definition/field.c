@@ -256,7 +256,7 @@ check_hint(Field *field, IndexDef *def, bool is_key)
 				(errcode(ERRCODE_DATATYPE_MISMATCH),
 				 errmsg("included field \"%s\" must be of type %s", spec->text, format_type_be(TIDOID)),
 				 errhint("Leave out the type.")));
-	if (def->fact->place != &local_place)
+	if (def->fact->place->in_parts)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("included field \"%s\" is not supported for distributed tables", spec->text)));

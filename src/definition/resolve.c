@@ -32,11 +32,9 @@
 #include "../catalog/fact_rows.h"
 #include "../indextable.h"
 #include "../place/place.h"
-#include "../util/citus.h"
 #include "../util/compat.h"
 #include "../util/relation.h"
 #include "../util/sql.h"
-#include "citus_table.h"
 #include "columns.h"
 #include "expression.h"
 #include "fact_key.h"
@@ -91,7 +89,7 @@ make_fact_def(Relation fact, List *key, const char **names, MemoryContext cxt)
 	factdef->is_partition = fact->rd_rel->relispartition || has_superclass(factdef->relid);
 	factdef->partitioned = fact->rd_rel->relkind == RELKIND_PARTITIONED_TABLE;
 	factdef->place = place_of(factdef->relid);
-	if (factdef->partitioned || factdef->place->has_leaves)
+	if (factdef->partitioned || factdef->place->in_parts)
 	{
 		HASHCTL		ctl;
 
@@ -164,8 +162,8 @@ make_index_def(FactDef *factdef, Relation fact, DefinitionRow *row, Relation rel
 	def->async = is_queued(row);
 	def->is_unique = row->is_unique;
 	def->skip_mismatch = strcmp(row->on_mismatch, "skip") == 0;
-	def->citus = citus_problem(factdef->relid, row->index_table, is_queued(row));
-	def->active = def->citus == NULL && strcmp(row->state, "active") == 0;
+	def->misplaced = place_problem(factdef->relid, row->index_table, is_queued(row));
+	def->active = def->misplaced == NULL && strcmp(row->state, "active") == 0;
 
 	for (i = 0; i < factdef->ndocs && factdef->doc_attno[i] != doc; i++)
 		;
@@ -548,7 +546,7 @@ void
 note_feeds(FactDef *factdef, DefinitionRow *row)
 {
 	if (is_async(row))
-		factdef->fed = true;
+		factdef->has_feeds = true;
 	else if (is_queued(row))
 		factdef->queued_here = true;
 }

@@ -193,7 +193,7 @@ make_summed_fields(IndexDef *def, List *texts, Relation fact, const char **colum
 void
 check_totals(IndexDef *def, FactDef *fact, List *summed)
 {
-	const char *why = fact->place != &local_place ? "It is distributed by Citus." :
+	const char *why = fact->place->no_totals != NULL ? fact->place->no_totals :
 		!OidIsValid(fact->pk_index) || foreign_leaves(fact->relid) != NIL ? "Some of its rows are on other servers." : NULL;
 	ListCell   *cell;
 	int			i;

@@ -32,11 +32,11 @@
 #include "../definition/fact_partition.h"
 #include "../definition/tree_age.h"
 #include "../indextable.h"
+#include "../place/place.h"
 #include "../util/inherit.h"
 #include "../util/lock.h"
 #include "../util/uncounted.h"
 #include "block_scan.h"
-#include "foreign_scan.h"
 
 /* How many bytes one prefetch brings into the CPU's cache. */
 #define CPU_CACHE_LINE		64
@@ -205,9 +205,9 @@ next_table(BlockScan *scan)
 	scan->rels = list_delete_first(scan->rels);
 	scan->leaf = scan->def != NULL ? leaf_of(scan->def, scan->rel) : NULL;
 	scan->foreign = NULL;
-	if (scan->leaf != NULL && scan->leaf->is_foreign)
+	if (scan->leaf != NULL && scan->leaf->source != NULL)
 	{
-		scan->foreign = foreign_scan_begin(scan->def, scan->rel);
+		scan->foreign = scan->leaf->source->begin(scan->def, scan->rel);
 		return true;
 	}
 	scan->slot = table_slot_create(scan->rel, NULL);
@@ -241,7 +241,7 @@ end_table(BlockScan *scan)
 		return;
 	if (scan->foreign != NULL)
 	{
-		foreign_scan_end(scan->foreign);
+		scan->leaf->source->end(scan->foreign);
 		scan->foreign_sampled += scan->foreign_read;
 		/* If there are more, ANALYZE knows how many. */
 		scan->foreign_rows += scan->foreign_limit > 0 && scan->foreign_read >= scan->foreign_limit ?
@@ -275,7 +275,7 @@ next_in_table(BlockScan *scan)
 		if (scan->foreign_limit > 0 && scan->foreign_read >= scan->foreign_limit)
 			return false;
 		do
-			scan->slot = foreign_scan_next(scan->foreign);
+			scan->slot = scan->leaf->source->next(scan->foreign);
 		while (scan->slot != NULL && scan->foreign_limit == 0 && scan->percent < 100 && !is_chosen(scan));
 		scan->foreign_read += scan->slot != NULL;
 		return scan->slot != NULL;

@@ -17,7 +17,6 @@
 #include "utils/snapshot.h"
 
 #include "../indextable.h"
-#include "foreign_scan.h"
 
 /* One reading of a table and its partitions that several processes share; it is in shared memory. */
 typedef struct SharedBlockScan
@@ -43,7 +42,7 @@ typedef struct BlockScan
 	int			ntable;			/* which of shared->tables is read next */
 	Relation	rel;			/* the table that is being read; NULL: none */
 	Leaf	   *leaf;
-	ForeignPartitionScan *foreign;	/* its rows, if it is on another server */
+	void	   *foreign;		/* its rows, if it is no table of this server */
 	double		foreign_limit;	/* so many rows of each such partition are
 								 * read; 0: all, of which percent is chosen */
 	double		foreign_read;	/* rows of the current one that were read */

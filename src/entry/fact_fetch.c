@@ -10,7 +10,7 @@
  * locked: no other transaction changes what is live under its primary key.  (A
  * deferrable primary key is another matter: see shared_keys.c.)  The drain locks no
  * rows, and uses the snapshot that it has read the queue with.  A row on another
- * server is read as that server shows it: see foreign_scan.c.
+ * server is read as that server shows it: see place/foreign/foreign_scan.c.
  *
  *-------------------------------------------------------------------------
  */
@@ -39,12 +39,10 @@
 #include "../definition/index_partition.h"
 #include "../definition/tree_age.h"
 #include "../indextable.h"
+#include "../place/place.h"
 #include "../util/relation.h"
 #include "document.h"
 #include "fact_fetch.h"
-#include "foreign_batch.h"
-#include "foreign_by_key.h"
-#include "foreign_scan.h"
 #include "key_walk.h"
 
 static HTAB *make_leaves(void);
@@ -56,8 +54,6 @@ static bool has_block(Relation rel, BlockNumber block);
 static bool look_at_place(LiveScan *scan, ItemPointer place);
 static bool follow_place(LiveScan *scan, ItemPointer place);
 static TupleTableSlot *row_at_place(LiveScan *scan, Datum *key, ItemPointer place);
-static void fetch_foreign(LiveScan *scan, Datum *key);
-static void keep_row(TupleTableSlot *row, void *arg);
 static void end_leaf(LiveScan *scan, LeafScan *leaf);
 
 /*
@@ -134,12 +130,12 @@ make_leaves(void)
 	return hash_create("partitions read", 16, &ctl, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 }
 
-/* live_scan_is_foreign: returns whether a row with this primary key would be on another server */
+/* live_scan_is_elsewhere: returns whether a row with this primary key would be no row of this server */
 bool
-live_scan_is_foreign(LiveScan *scan, Datum *key)
+live_scan_is_elsewhere(LiveScan *scan, Datum *key)
 {
 	MemoryContext old = MemoryContextSwitchTo(scan->cxt);
-	bool		result = scan->leaves != NULL && choose_leaf(scan, key) && scan->current->is_foreign;
+	bool		result = scan->leaves != NULL && choose_leaf(scan, key) && scan->current->source != NULL;
 
 	MemoryContextSwitchTo(old);
 	return result;
@@ -152,8 +148,8 @@ live_scan_first(LiveScan *scan, Datum *key)
 	MemoryContext old = MemoryContextSwitchTo(scan->cxt);
 	bool		found = scan->leaves == NULL || choose_leaf(scan, key);
 
-	if (found && scan->current->is_foreign)
-		fetch_foreign(scan, key);
+	if (found && scan->current->source != NULL)
+		scan->current->source->find(scan, key);
 	else if (found)
 		search_leaf(scan, key);
 	MemoryContextSwitchTo(old);
@@ -324,7 +320,7 @@ live_scan_next(LiveScan *scan)
 
 	if (leaf->walking)
 		found = key_walk_next(leaf->walk, leaf->stored);
-	else if (!leaf->is_foreign)
+	else if (leaf->source == NULL)
 		found = index_getnext_slot(scan->search, ForwardScanDirection, leaf->stored);
 	else if ((found = leaf->rows != NIL))
 	{
@@ -342,43 +338,6 @@ live_scan_row(LiveScan *scan)
 	LeafScan   *leaf = scan->current;
 
 	return leaf->slot == leaf->stored ? leaf->stored : convert_row(leaf->leaf->map, leaf->stored, leaf->slot);
-}
-
-/*
- * live_scan_prefetch_foreign
- *		Fetches in advance the rows with these keys that are on other servers.
- *
- * All partitions are asked at once.  Rows that were fetched before are forgotten: all
- * are as the other servers show them at this moment.
- */
-void
-live_scan_prefetch_foreign(LiveScan *scan, Datum **keys, int n)
-{
-	RowRequest	request = {.def = scan->def,.relid = scan->def->relid,.as_owner = true};
-	MemoryContext old;
-	int			i;
-
-	scan->fetched = NULL;
-	if (scan->leaves == NULL)
-		return;
-	if (scan->fetched_cxt == NULL)
-		scan->fetched_cxt = AllocSetContextCreate(scan->cxt, "indextable rows fetched", ALLOCSET_DEFAULT_SIZES);
-	MemoryContextReset(scan->fetched_cxt);
-	old = MemoryContextSwitchTo(scan->fetched_cxt);
-	for (i = 0; i < n; i++)
-	{
-		if (!live_scan_is_foreign(scan, keys[i]))
-			continue;
-		if (scan->fetched == NULL)
-		{
-			request.columns = bms_union(scan->def->used, scan->def->queued);
-			scan->fetched = foreign_batch_begin(&request);
-		}
-		foreign_batch_add(scan->fetched, keys[i], RelationGetRelid(scan->current->rel));
-	}
-	if (scan->fetched != NULL)
-		foreign_batch_run(scan->fetched);
-	MemoryContextSwitchTo(old);
 }
 
 void
@@ -447,12 +406,12 @@ begin_leaf(LiveScan *scan, LeafScan *leaf)
 
 	leaf->rows = NIL;
 	leaf->index = NULL;
-	leaf->is_foreign = leaf->leaf != NULL && leaf->leaf->is_foreign;
+	leaf->source = leaf->leaf != NULL ? leaf->leaf->source : NULL;
 	leaf->by_place = is_heap && !scan->def->pk_deferrable;
 	leaf->block = InvalidBlockNumber;
 	leaf->walk = NULL;
 	leaf->walking = false;
-	if (leaf->is_foreign)
+	if (leaf->source != NULL)
 	{
 		leaf->stored = leaf->slot = MakeSingleTupleTableSlot(scan->def->desc, &TTSOpsMinimalTuple);
 		return;
@@ -546,39 +505,4 @@ end_leaf(LiveScan *scan, LeafScan *leaf)
 		ExecDropSingleTupleTableSlot(leaf->slot);
 	if (leaf->stored != scan->shared)
 		ExecDropSingleTupleTableSlot(leaf->stored);
-}
-
-/*
- * fetch_foreign
- *		Fetches the rows with a primary key from another server, in one round trip.
- *
- * That server shows what this transaction has written there only if it is asked as
- * the user who has written it.
- */
-static void
-fetch_foreign(LiveScan *scan, Datum *key)
-{
-	LeafScan   *leaf = scan->current;
-	List	   *fetched;
-	ListCell   *cell;
-	RowRequest	request = {.def = scan->def,.relid = scan->def->relid,.as_owner = !scan->as_writer};
-	Oid			partition = RelationGetRelid(leaf->rel);
-
-	request.columns = bms_union(scan->def->used, scan->def->queued);
-	list_free_deep(leaf->rows);
-	leaf->rows = NIL;
-	if (scan->fetched != NULL && foreign_batch_find(scan->fetched, key, &fetched))
-		foreach(cell, fetched)
-			leaf->rows = lappend(leaf->rows, heap_copy_minimal_tuple_compat(lfirst(cell)));
-	else
-		foreign_by_key_fetch(&request, &partition, key, 1, keep_row, leaf);
-}
-
-/* keep_row: adds a row of another server to those of the key */
-static void
-keep_row(TupleTableSlot *row, void *arg)
-{
-	LeafScan   *leaf = arg;
-
-	leaf->rows = lappend(leaf->rows, ExecCopySlotMinimalTuple(row));
 }

@@ -28,7 +28,7 @@ typedef struct LeafScan
 	Oid			relid;			/* hash key */
 	Relation	rel;
 	Leaf	   *leaf;			/* NULL: the fact table is not partitioned */
-	bool		is_foreign;		/* the partition is on another server */
+	const struct RowSource *source; /* of its rows; NULL: they are in rel */
 	Relation	index;			/* of the primary key; NULL: not searched yet */
 	bool		by_place;		/* rows are tried where entries say they were */
 	BlockNumber block;			/* where the last of them was tried */
@@ -79,8 +79,7 @@ typedef struct LiveScan
 extern bool row_is_live(Relation fact, TupleTableSlot *slot);
 extern void live_scan_begin(LiveScan *scan, FactDef *def, Relation fact, Snapshot snapshot);
 extern void live_scan_in_leaves(LiveScan *scan, Oid (*leaf_of) (void *arg, Datum *key), void *arg);
-extern bool live_scan_is_foreign(LiveScan *scan, Datum *key);
-extern void live_scan_prefetch_foreign(LiveScan *scan, Datum **keys, int n);
+extern bool live_scan_is_elsewhere(LiveScan *scan, Datum *key);
 extern TupleTableSlot *live_scan_first(LiveScan *scan, Datum *key);
 extern Bitmapset *columns_to_fetch_by(IndexDef *def);
 extern ItemPointer place_of_row(IndexDef *def, TupleTableSlot *entry);

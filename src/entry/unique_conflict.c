@@ -136,7 +136,7 @@ read_row_history(IndexDef *def, Relation fact, TupleTableSlot *entry, KeyHistory
 	for (i = 0; i < factdef->npk; i++)
 		key[i] = entry->tts_values[def->pk_attno[i] - 1];
 	live_scan_begin(&scan, factdef, fact, SnapshotAny);
-	row = live_scan_is_foreign(&scan, key) ? NULL : live_scan_first(&scan, key);
+	row = live_scan_is_elsewhere(&scan, key) ? NULL : live_scan_first(&scan, key);
 	for (; row != NULL && !history->has; row = live_scan_next(&scan))
 	{
 		TupleTableSlot *stored = scan.current->stored;

@@ -40,7 +40,7 @@
 #include "../entry/table_writer.h"
 #include "../indextable.h"
 #include "../queue/append.h"
-#include "../queue/feed_client.h"
+#include "../place/foreign/feed_client.h"
 #include "../util/lock.h"
 #include "../util/subxact.h"
 #include "at_commit.h"
@@ -204,7 +204,7 @@ write_again(SharedKey *key)
 		live_scan_begin(&scan, def, fact, SnapshotSelf);
 		for (row = live_scan_first(&scan, key->values); row != NULL; row = live_scan_next(&scan))
 		{
-			if (scan.current->is_foreign || !is_ours(scan.current->stored))
+			if (scan.current->source != NULL || !is_ours(scan.current->stored))
 				continue;
 			lists = batch_get_op_lists(def, &cxt);
 			batch_add_row(def, row, true, false, lists, cxt);

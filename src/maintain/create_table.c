@@ -25,9 +25,9 @@
 #include "utils/syscache.h"
 
 #include "../catalog/owner.h"
-#include "../definition/citus_table.h"
 #include "../definition/layout.h"
 #include "../indextable.h"
+#include "../place/place.h"
 #include "../util/relation.h"
 #include "../util/sql.h"
 #include "../util/uncounted.h"
@@ -65,7 +65,7 @@ create_bare_index_table(Oid creator, Oid schema, const char *name, const char *c
 	if (owner != (OidIsValid(creator) ? creator : GetUserId()))
 		run_sql(get_extension_owner(), "ALTER TABLE %s OWNER TO %s", quoted,
 				quote_identifier(GetUserNameFromId(owner, false)));
-	check_citus_created(relid);
+	place_check_created(relid);
 	revoke_all(relid, owner);
 	if (partitioning != NULL)
 		make_partitions(creator, relid, partitioning, columns, NIL, owner);

@@ -29,8 +29,8 @@
 #include "../definition/cache.h"
 #include "../definition/roots.h"
 #include "../indextable.h"
+#include "../place/place.h"
 #include "../queue/tables.h"
-#include "../util/citus.h"
 #include "../util/inherit.h"
 #include "../util/lock.h"
 #include "../util/relation.h"
@@ -117,7 +117,7 @@ void
 check_partitions(Relation root)
 {
 	List	   *partitions = list_with_partitions(RelationGetRelid(root));
-	bool		of_citus = citus_kind(RelationGetRelid(root)) != CITUS_NONE;
+	bool		taken = place_is_taken(RelationGetRelid(root));
 	ListCell   *cell;
 
 	wait_point("partitions are listed");
@@ -143,7 +143,7 @@ check_partitions(Relation root)
 			why = "Only one of the two tables is unlogged.";
 		else if (relid != RelationGetRelid(root) && catalog_fact_in_use(relid))
 			why = "It has index tables of its own.";
-		else if (!of_citus && citus_kind(relid) != CITUS_NONE)
+		else if (!taken && place_is_taken(relid))
 			why = "It is a table of Citus, or a shard of one.";
 		if (why != NULL)
 			ereport(ERROR,

@@ -55,7 +55,7 @@
 #include "../entry/entries.h"
 #include "../entry/extract.h"
 #include "../entry/fact_fetch.h"
-#include "../entry/foreign_scan.h"
+#include "../place/foreign/foreign_rows.h"
 #include "../entry/shared_keys.h"
 #include "../indextable.h"
 #include "../place/place.h"
@@ -188,7 +188,7 @@ maintain_pinned_row(TriggerData *trigdata, FactDef *volatile *held)
 	Version		before;
 	Version		after;
 	Version		live;
-	bool		is_foreign;
+	const RowSource *source;	/* of the row, if it is not here */
 	bool		in_order = true;
 	bool		moved;
 	bool		changed;
@@ -229,8 +229,8 @@ maintain_pinned_row(TriggerData *trigdata, FactDef *volatile *held)
 		if (def->ndefs == 0 && def->ntotals == 0 && !def->feed)
 			return;				/* triggers are left, but no index tables */
 		leaf = leaf_of(def, fact);
-		is_foreign = leaf != NULL && leaf->is_foreign;
-		if (is_foreign)
+		source = leaf != NULL ? leaf->source : NULL;
+		if (source != NULL)
 		{
 			CommandId	cid = GetActiveSnapshot()->curcid;
 
@@ -240,7 +240,7 @@ maintain_pinned_row(TriggerData *trigdata, FactDef *volatile *held)
 		old = convert_to_root_row(def, leaf, stored_old, 0);
 		new = convert_to_root_row(def, leaf, stored_new, 1);
 		moved = old != NULL && new != NULL && !nothing_changed(def, old, new, def->pk_columns);
-		if (is_foreign && new != NULL && (old == NULL || moved))
+		if (source != NULL && new != NULL && (old == NULL || moved))
 		{
 			Relation	root = relation_open(def->relid, AccessShareLock);
 
@@ -248,7 +248,7 @@ maintain_pinned_row(TriggerData *trigdata, FactDef *volatile *held)
 			relation_close(root, NoLock);
 		}
 		/* Where a foreign row is, a feed has its key. */
-		if (def->queued != NULL && !enqueued && !(is_foreign && def->fed && !def->queued_here))
+		if (def->queued != NULL && !enqueued && (source == NULL || !def->has_feeds || def->queued_here))
 		{
 			enqueue(def, leaf, old, new, moved);
 			enqueued = true;
@@ -256,7 +256,7 @@ maintain_pinned_row(TriggerData *trigdata, FactDef *volatile *held)
 		if ((def->nsync == 0 && def->ntotals == 0) ||
 			(old != NULL && new != NULL && nothing_changed(def, old, new, def->used)))
 			return;
-		if (new != NULL && !is_foreign)
+		if (new != NULL && source == NULL)
 			batch_note_version(def->relid, writing_command(new_tuple));
 
 		if (old != NULL)
@@ -278,7 +278,7 @@ maintain_pinned_row(TriggerData *trigdata, FactDef *volatile *held)
 	/* The row keeps its primary key, so the live version has the same one. */
 	if (old != NULL && new != NULL && !moved)
 	{
-		if (is_foreign ? !in_order : def->pk_deferrable || !row_is_live(fact, stored_new))
+		if (source != NULL ? !in_order : def->pk_deferrable || !row_is_live(fact, stored_new))
 		{
 			if (extract_live_versions(def, fact, new, &before, &after, &live) > 1)
 				note_shared_key(def, new, def->pk_attno);
@@ -300,7 +300,7 @@ maintain_pinned_row(TriggerData *trigdata, FactDef *volatile *held)
 	 */
 	if (old != NULL)
 	{
-		if (is_foreign ? !in_order : def->pk_deferrable ||
+		if (source != NULL ? !in_order : def->pk_deferrable ||
 			batch_written_since(def->relid, HeapTupleHeaderGetCmax(trigdata->tg_trigtuple->t_data)))
 		{
 			Version		gone;
@@ -316,7 +316,7 @@ maintain_pinned_row(TriggerData *trigdata, FactDef *volatile *held)
 	{
 		if (old != NULL)
 			no_version(def, &before);
-		if (is_foreign ? !in_order : def->pk_deferrable || !row_is_live(fact, stored_new))
+		if (source != NULL ? !in_order : def->pk_deferrable || !row_is_live(fact, stored_new))
 		{
 			if (extract_live_versions(def, fact, new, &before, &after, &live) > 1)
 				note_shared_key(def, new, def->pk_attno);

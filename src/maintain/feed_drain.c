@@ -40,7 +40,7 @@
 #include "../place/place.h"
 #include "../queue/batch_keys.h"
 #include "../queue/drain.h"
-#include "../queue/feed_client.h"
+#include "../place/foreign/feed_client.h"
 #include "../util/inherit.h"
 #include "../util/settings.h"
 #include "../util/sql.h"

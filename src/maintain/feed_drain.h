@@ -10,7 +10,7 @@
 
 #include "../indextable.h"
 #include "../queue/drain.h"
-#include "../queue/feed_client.h"
+#include "../place/foreign/feed_client.h"
 
 extern bool feed_take_unlocked(Oid fact_table, FeedBatch *batch, bool count);
 extern void drain_local_queue(Oid fact_table, DrainCall *call);

@@ -30,7 +30,6 @@
 #include "../indextable.h"
 #include "../place/place.h"
 #include "../util/arguments.h"
-#include "../util/citus.h"
 #include "../util/inherit.h"
 #include "../util/sql.h"
 #include "../util/subxact.h"
@@ -105,12 +104,11 @@ update_definitions(Oid relid, bool fact_altered, bool renamed)
 	}
 
 	/*
-	 * When all of them have the new owner here, Citus gives it to their
-	 * shards.
+	 * When all of them have the new owner here, SQL gives it to their parts.
 	 */
 	foreach(cell, moved)
 	{
-		if (citus_kind(lfirst_oid(cell)) == CITUS_DISTRIBUTED)
+		if (place_has_parts(lfirst_oid(cell)))
 			run_sql(get_extension_owner(), "ALTER TABLE %s OWNER TO %s", quoted_relation(lfirst_oid(cell)),
 					quote_identifier(GetUserNameFromId(fact->rd_rel->relowner, false)));
 	}
@@ -238,7 +236,7 @@ present_specs(Field *fields, int n, Relation fact, bool names_changed)
  * sync_index_table_owner
  *		Gives an index table and its partitions the owner of the fact table, or, if change
  *		is false, raises an error if one of them has another owner.  Returns whether it has
- *		changed an owner.  Where Citus has distributed the tables, the coordinator does it.
+ *		changed an owner.  Of tables that another node governs, that node changes it.
  */
 bool
 sync_index_table_owner(Oid index_table, Relation fact, bool change)
@@ -246,7 +244,7 @@ sync_index_table_owner(Oid index_table, Relation fact, bool change)
 	bool		changed = false;
 	ListCell   *cell;
 
-	if (get_rel_name(index_table) == NULL || citus_is_governed_elsewhere(index_table))
+	if (get_rel_name(index_table) == NULL || place_is_governed_elsewhere(index_table))
 		return false;
 	foreach(cell, list_with_partitions(index_table))
 	{

@@ -27,7 +27,6 @@
 #include "../indextable.h"
 #include "../place/place.h"
 #include "../queue/tables.h"
-#include "../util/citus.h"
 #include "../util/inherit.h"
 #include "../util/sql.h"
 #include "install_triggers.h"
@@ -37,7 +36,7 @@ static bool is_own_trigger(Oid relid, const char *name);
 static bool needs_trigger(Oid relid, const FactTrigger *trigger, int kind, bool transactional, bool leaves_only);
 static bool is_fed_only(Oid fact);
 static bool has_transactional(Oid fact);
-static bool has_distributed_queue(Oid fact);
+static bool has_queue_in_parts(Oid fact);
 static int	kind_of(Oid relid, Oid fact);
 
 /*
@@ -111,11 +110,10 @@ triggers_remove(Oid fact, bool wait)
 {
 	Relation	rel;
 	bool		in_use;
-	bool		distributed = citus_kind(fact) == CITUS_DISTRIBUTED;
-	int			nestlevel = 0;
+	const Place *place = place_of(fact);
 	ListCell   *cell;
 
-	if (citus_is_governed_elsewhere(fact))
+	if (place_is_governed_elsewhere(fact))
 	{
 		catalog_forget_fact(fact);
 		return true;
@@ -137,11 +135,10 @@ triggers_remove(Oid fact, bool wait)
 	if ((in_use && !wait) || !queues_drop(fact, wait))
 		return false;
 
-	if (distributed)
-		nestlevel = begin_citus_settings();
-	triggers_remove_from(fact);
-	if (distributed)
-		end_citus_settings(nestlevel);
+	if (place->triggers->remove != NULL)
+		place->triggers->remove(fact);
+	else
+		triggers_remove_from(fact);
 	catalog_forget_fact(fact);
 	return true;
 }
@@ -347,13 +344,13 @@ has_transactional(Oid fact)
 	return false;
 }
 
-/* has_distributed_queue: returns whether a fact table was distributed when it got its queue */
+/* has_queue_in_parts: returns whether the rows of a fact table were in parts when it got its queue */
 static bool
-has_distributed_queue(Oid fact)
+has_queue_in_parts(Oid fact)
 {
 	FactTableRow row;
 
-	return catalog_read_fact(fact, &row) && OidIsValid(row.queue) && citus_kind(row.queue) == CITUS_DISTRIBUTED;
+	return catalog_read_fact(fact, &row) && OidIsValid(row.queue) && place_has_parts(row.queue);
 }
 
 /* kind_of: returns which kind of table in the terms of trigger_names.h a fact table or a partition of it is */
@@ -361,6 +358,6 @@ static int
 kind_of(Oid relid, Oid fact)
 {
 	return relid != fact ? (get_rel_relkind(relid) == RELKIND_FOREIGN_TABLE ? ON_FOREIGN : ON_PARTITION) :
-		citus_kind(relid) == CITUS_DISTRIBUTED && has_distributed_queue(relid) ? ON_DISTRIBUTED :
+		place_has_parts(relid) && has_queue_in_parts(relid) ? ON_DISTRIBUTED :
 		get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE ? ON_ROOT : ON_PLAIN;
 }

@@ -22,7 +22,7 @@
 #include "../entry/block_scan.h"
 #include "../entry/deltas.h"
 #include "../entry/diff.h"
-#include "../entry/foreign_scan.h"
+#include "../place/foreign/foreign_rows.h"
 #include "../indextable.h"
 #include "../queue/append.h"
 #include "../util/inherit.h"

@@ -24,8 +24,8 @@
 #include "../definition/index_partition.h"
 #include "../definition/roots.h"
 #include "../indextable.h"
+#include "../place/place.h"
 #include "../queue/append.h"
-#include "../util/citus.h"
 #include "../util/inherit.h"
 #include "../util/lock.h"
 #include "../util/relation.h"
@@ -73,7 +73,7 @@ prepare_truncate(Relation rel)
  *		every other session out.  Afterwards older snapshots see it empty, and likewise the
  *		index tables.
  *
- * Of a distributed table, Citus has locked the table that is without rows on all nodes, and
+ * Of a table in parts, Citus has locked the table that is without rows on all nodes, and
  * locks the index tables in the same way, so that the drains of all nodes have ended, and
  * transactions that they have prepared.  Each shard stays locked until the transaction has
  * committed on its node: entries of rows that are written where it already has are written
@@ -90,7 +90,7 @@ maintain_truncate(Relation fact)
 
 	truncating = InvalidOid;
 	/* A shard has this trigger, too, once Citus has moved or split it. */
-	if (OidIsValid(citus_table_of_shard(RelationGetRelid(fact))))
+	if (OidIsValid(place_table_of_part(RelationGetRelid(fact))))
 		return;
 	def = get_trigger_definition(fact);
 	if (def == NULL)
@@ -147,7 +147,7 @@ truncate_index_table(Oid relid)
 		 * the current user.
 		 */
 		run_sql(owner, "TRUNCATE TABLE %s%s", get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE ||
-				citus_kind(relid) == CITUS_DISTRIBUTED ? "" : "ONLY ",
+				place_has_parts(relid) ? "" : "ONLY ",
 				quoted_relation(relid));
 	}
 	PG_FINALLY();

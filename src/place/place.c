@@ -7,14 +7,13 @@
  */
 #include "postgres.h"
 
-#include "../util/citus.h"
 #include "place.h"
 
 /* place_of: returns where the rows of a table are, or of a queue or an index table of one */
 const Place *
 place_of(Oid relid)
 {
-	return citus_kind(relid) == CITUS_DISTRIBUTED ? &citus_place : &local_place;
+	return place_has_parts(relid) ? &citus_place : &local_place;
 }
 
 /* place_with_arguments: returns the place whose triggers have arguments */

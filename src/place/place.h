@@ -17,11 +17,14 @@
 
 #include "../indextable.h"
 
+struct DefinitionRow;
+struct Discrepancy;
 struct Drain;
 struct DrainCall;
 struct Entries;
 struct EntryScan;
 struct FactTableRow;
+struct LiveScan;
 struct OpList;
 struct QueueCount;
 
@@ -35,6 +38,9 @@ typedef struct ChangeSource
 
 	/* drains all that was committed by now, for indextable.drain() */
 	void		(*drain_all) (Oid fact_table, struct DrainCall *call);
+
+	/* NULL, or raises an error if this transaction must not wait */
+	void		(*check_wait) (Oid fact_table);
 
 	/*
 	 * waits until what is queued now is applied, but for changes that are
@@ -56,6 +62,19 @@ typedef struct ChangeSource
 	/* NULL, or each row has a number in its last column, which this returns */
 	int64		(*next_number) (void);
 } ChangeSource;
+
+/* Where the rows of a leaf are that is no table of this server. */
+typedef struct RowSource
+{
+	/* lists the rows with a key in scan->current */
+	void		(*find) (struct LiveScan *scan, Datum *key);
+	/* fetches in advance what it will list for those of n keys that are there */
+	void		(*expect) (struct LiveScan *scan, Datum **keys, int n);
+	/* reads all rows of a leaf */
+	void	   *(*begin) (FactDef *def, Relation leaf);
+	TupleTableSlot *(*next) (void *rows);
+	void		(*end) (void *rows);
+} RowSource;
 
 /* Where entries are. */
 typedef struct EntryStore
@@ -87,22 +106,65 @@ typedef struct TriggerMethods
 	void		(*install_guard) (Oid index_table);
 	/* NULL, or has the guard carry the definition as it is now */
 	void		(*renew_guard) (Oid index_table);
+	/* NULL, or drops the triggers of a fact table */
+	void		(*remove) (Oid fact);
 	/* NULL, or registers here what triggers on other nodes say */
 	void		(*adopt) (void);
 } TriggerMethods;
 
+/* What create(), build(), verify() and repair() do; each is NULL where their own code does it. */
+typedef struct IndexTableMethods
+{
+	/* raises an error if a fact table cannot have the index table */
+	void		(*check) (struct DefinitionRow *row, FactDef *def, Relation fact, bool populate, bool partitioned);
+	/* registers it, in so many parts; 0: as many as the fact table has */
+	void		(*create) (struct DefinitionRow *row, IndexDef *def, Relation fact, Relation index_table, int nparts);
+	/* waits until it is active */
+	void		(*build) (Oid index_table, Oid fact_table);
+	/* reports what is wrong with entries, and may queue it with a number */
+	void		(*verify) (IndexDef *def, double sample, int64 number,
+						   void (*handler) (struct Discrepancy *d, void *arg), void *arg);
+	/* mends entries; adds up what was found first, and sets what remains */
+	void		(*repair) (Oid index_table, bool commit, int64 *missing, int64 *dangling, int64 *stale, int64 *remaining);
+} IndexTableMethods;
+
 typedef struct Place
 {
 	const ChangeSource *changes;
+	const RowSource *leaves;	/* of those leaves that are no tables here */
 	const EntryStore *entries;
 	const TriggerMethods *triggers;
-	bool		has_leaves;		/* rows are in leaves, if not partitioned too */
+	const IndexTableMethods *index_tables;
+
+	/*
+	 * Rows of fact tables and index tables are in parts, which only SQL
+	 * reaches.  Such tables have no dependencies on each other, but each
+	 * command is run for all parts, and DROP TABLE drops them.
+	 */
+	bool		in_parts;
+	/* why an index table cannot be of totals, or NULL */
+	const char *no_totals;
 } Place;
 
+extern const RowSource foreign_rows;
 extern const Place local_place;
 extern const Place citus_place;
 
 extern const Place *place_of(Oid relid);
 extern const Place *place_with_arguments(void);
+
+/* What other extensions have made of a table; see citus/citus_table.c. */
+extern bool place_is_taken(Oid relid);
+extern Oid	place_table_of_part(Oid relid);
+extern bool place_has_parts(Oid relid);
+extern bool place_takes(Oid relid, const char *new_name);
+extern bool place_is_governed_elsewhere(Oid relid);
+extern void place_check_fact(Relation fact, bool async);
+extern void place_check_unique(Oid fact);
+extern void place_check_created(Oid relid);
+extern void place_check_unchanging(Oid index_table, const char *function);
+extern const char *place_problem(Oid fact, Oid index_table, bool async);
+extern void place_check_index_table(Oid index_table);
+extern void place_report_problem(const char *index_table, const char *problem);
 
 #endif							/* INDEXTABLE_PLACE_H */

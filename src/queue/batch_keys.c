@@ -101,23 +101,33 @@ add_key(HeapTuple tuple, void *arg)
 	FactDef    *def = keys->def;
 	Datum		values[INDEX_MAX_KEYS + 1];
 	bool		isnull[INDEX_MAX_KEYS + 1];
-	int			i;
 
 	if (keys->n == keys->limit)
 		return false;
 	keys->old |= keys->start != NULL && is_old(tuple, keys->start);
 	heap_deform_tuple(tuple, def->queue_desc, values, isnull);
+	keys->tids[keys->n] = tuple->t_self;
+	copy_key(keys, values);
+	return true;
+}
+
+/* copy_key: adds the key in the columns of a row of a queue table */
+void
+copy_key(Keys *keys, Datum *row)
+{
+	FactDef    *def = keys->def;
+	int			i;
+
 	for (i = 0; i < def->npk; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(def->queue_desc, QUEUE_KEY - 1 + i);
-		Datum		value = values[QUEUE_KEY - 1 + i];
+		Datum		value = row[QUEUE_KEY - 1 + i];
 
 		keys->values[(Size) keys->n * def->npk + i] = att->attbyval ? value :
 			att->attlen == -1 ? PointerGetDatum(PG_DETOAST_DATUM_COPY(value)) :
 			datumCopy(value, false, att->attlen);
 	}
-	keys->tids[keys->n++] = tuple->t_self;
-	return true;
+	keys->n++;
 }
 
 /*

@@ -51,6 +51,7 @@ typedef struct DrainPosition
 } DrainPosition;
 
 extern bool any_left(FactDef *def, Snapshot now, Snapshot start);
+extern void copy_key(Keys *keys, Datum *row);
 extern void delete_keys(Keys *keys);
 extern void read_keys(Keys *keys, Snapshot snapshot, DrainPosition *position);
 extern int	sort_keys(FactDef *def, Datum *values, int nvalues);

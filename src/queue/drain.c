@@ -54,7 +54,6 @@
 #include "../catalog/fact_rows.h"
 #include "../catalog/told_sql.h"
 #include "../definition/cache.h"
-#include "../definition/citus_table.h"
 #include "../entry/diff.h"
 #include "../indextable.h"
 #include "../place/place.h"
@@ -330,7 +329,7 @@ check_row_indexes(FactDef *def)
 
 	for (i = def->nsync; i < def->ndefs; i++)
 	{
-		report_citus_problem(def->defs[i]->name, def->defs[i]->citus);
+		place_report_problem(def->defs[i]->name, def->defs[i]->misplaced);
 		if (!OidIsValid(def->defs[i]->row_index))
 			ereport(ERROR,
 					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),

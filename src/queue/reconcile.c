@@ -64,7 +64,6 @@ static void row_context(void *arg);
 static void prefetch_foreign(Reconciliation *r, LiveScan *live);
 static void reconcile_row(Reconciliation *r, EntryScan *scans, void **fetched, Datum *key, TupleTableSlot *live,
 						  MemoryContext cxt, RowContext *at);
-static Oid	leaf_of_key(void *arg, Datum *key);
 static TupleTableSlot *find_row(Reconciliation *r, LiveScan *live, Leaf *leaf, TupleTableSlot *stored, int i);
 static bool is_key_of(FactDef *def, TupleTableSlot *row, Datum *key);
 static void begin_scan(EntryScan *scan, IndexDef *def, int nkeys);
@@ -97,7 +96,7 @@ reconcile_rows(Reconciliation *r)
 	live_scan_begin(&live, r->def, r->fact, r->snapshot);
 	live.in_order = r->n >= MANY_KEYS;
 	if (r->leaf_of != NULL)
-		live_scan_in_leaves(&live, leaf_of_key, r);
+		live_scan_in_leaves(&live, r->leaf_of, r);
 	prefetch_foreign(r, &live);
 	stored = r->tids == NULL ? NULL : table_slot_create(r->part, NULL);
 	for (i = r->from; i < r->to; i++)
@@ -212,7 +211,7 @@ prefetch_foreign(Reconciliation *r, LiveScan *live)
 		keys[i] = r->keys + (Size) i * r->def->npk;
 	PG_TRY();
 	{
-		live_scan_prefetch_foreign(live, keys, r->n);
+		r->def->place->leaves->expect(live, keys, r->n);
 	}
 	PG_CATCH();
 	{
@@ -286,13 +285,6 @@ reconcile_row(Reconciliation *r, EntryScan *scans, void **fetched, Datum *key, T
 			MemoryContextSwitchTo(row_cxt);
 		}
 	}
-}
-
-/* leaf_of_key: returns the table with the row of a key; for live_scan_in_leaves() */
-static Oid
-leaf_of_key(void *arg, Datum *key)
-{
-	return ((Reconciliation *) arg)->leaf_of(arg, key);
 }
 
 /*

@@ -43,8 +43,8 @@ typedef struct Reconciliation
 								 * which is the fact table or one of its
 								 * partitions */
 	/* The table with the row of a key; NULL: that of its partition. */
-	Oid			(*leaf_of) (struct Reconciliation *r, Datum *key);
-	void	   *leaves;			/* of leaf_of() */
+	Oid			(*leaf_of) (void *reconciliation, Datum *key);
+	void	   *leaves;			/* for leaf_of() */
 	bool		fresh;			/* the rows have no entries yet */
 	int			n;				/* rows */
 	OpList	   *lists;			/* result: what to write, by defno - from */

@@ -274,7 +274,7 @@ queues_adopt(Oid fact)
 	if (!catalog_read_fact(fact, &row) || !OidIsValid(row.queue))
 		return;
 	queue_wake_at_commit();
-	if (place_of(fact) != &local_place || place_of(row.queue) != &local_place)
+	if (place_has_parts(fact) || place_has_parts(row.queue))
 		return;
 	(void) find_queue_tables(&row, NULL);
 	if (OidIsValid(row.queue) && !has_table_dependency(row.queue, fact))

@@ -17,23 +17,18 @@
 
 #include <limits.h>
 
-#include "access/htup.h"
-#include "access/htup_details.h"
-#include "access/relation.h"
 #include "access/transam.h"
 #include "access/xact.h"
 #include "access/xlog.h"
 #include "datatype/timestamp.h"
 #include "fmgr.h"
 #include "miscadmin.h"
-#include "storage/block.h"
 #include "storage/lmgr.h"
 #include "storage/lockdefs.h"
 #include "storage/procarray.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
-#include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 #include "utils/xid8.h"
 
@@ -41,34 +36,18 @@
 #include "../catalog/fact_rows.h"
 #include "../catalog/named.h"
 #include "../definition/cache.h"
-#include "../definition/citus_table.h"
 #include "../indextable.h"
 #include "../place/place.h"
 #include "../util/arguments.h"
 #include "../util/inherit.h"
 #include "../util/sleep.h"
 #include "../util/sql.h"
-#include "append.h"
-#include "backlog.h"
-#include "feed_client.h"
 #include "lost.h"
-#include "scan.h"
 #include "wait.h"
 
 PG_FUNCTION_INFO_V1(indextable_wait);
 
-/* A search for a change that is still queued. */
-typedef struct Search
-{
-	TimestampTz before;			/* only changes that were made until then
-								 * count */
-	bool		found;
-	bool		own;			/* the change was made by this transaction */
-} Search;
-
 static bool wait_for_transaction(FullTransactionId xid, TimestampTz until);
-static bool find_change(HeapTuple tuple, void *arg);
-static void check_servers(Oid fact_table);
 
 /*
  * indextable_wait
@@ -82,6 +61,7 @@ indextable_wait(PG_FUNCTION_ARGS)
 	int64		timeout;
 	TimestampTz until;
 	FactTableRow queue;
+	const ChangeSource *changes;
 
 	if (PG_ARGISNULL(0))
 		PG_RETURN_NULL();
@@ -96,7 +76,9 @@ indextable_wait(PG_FUNCTION_ARGS)
 				 errmsg("cannot wait for an index table in a REPEATABLE READ or SERIALIZABLE transaction"),
 				 errdetail("The snapshot of the transaction would not show changes that are applied meanwhile."),
 				 errhint("Wait before the transaction begins, or use the isolation level READ COMMITTED.")));
-	check_servers(queue.fact_table);
+	changes = place_of(queue.fact_table)->changes;
+	if (changes->check_wait != NULL)
+		changes->check_wait(queue.fact_table);
 	if (!PG_ARGISNULL(2) && !wait_for_transaction(PG_GETARG_FULLTRANSACTIONID(2), until))
 		PG_RETURN_BOOL(false);
 	PG_RETURN_BOOL(wait_for_queue(&queue, 0, timeout < 0 ? -1 : Max(until - GetCurrentTimestamp(), 0)));
@@ -124,7 +106,7 @@ queue_of_index_table(Oid index_table, FactTableRow *queue)
 	if (result != ACLCHECK_OK)
 		aclcheck_error(result, OBJECT_TABLE, def->name);
 	async = def->async;
-	report_citus_problem(def->name, def->citus);
+	place_report_problem(def->name, def->misplaced);
 	if (async && fact->queue_lost)
 		queue_lost_error(fact);
 	*queue = (FactTableRow)
@@ -181,86 +163,6 @@ bool
 wait_for_queue(FactTableRow *queue, int64 max_lag, int64 timeout)
 {
 	return place_of(queue->fact_table)->changes->wait(queue, max_lag, timeout < 0 ? DT_NOEND : GetCurrentTimestamp() + timeout);
-}
-
-/* wait_for_local_queue: does that for a queue on this server, and feeds on others */
-bool
-wait_for_local_queue(FactTableRow *queue, int64 max_lag, TimestampTz until)
-{
-	Search		search = {.before = max_lag > 0 ? GetCurrentTimestamp() - max_lag : DT_NOEND};
-	Oid			tables[2] = {queue->spare, queue->queue};
-	BlockNumber positions[2] = {0};
-	long		length = 1;
-	Snapshot	snapshot;
-
-	if (max_lag == 0 && queue_pending(queue->fact_table))
-		report_own_changes(queue->fact_table, true);
-
-	/*
-	 * Feeds come first: if any row of a partition may have changed, its drain
-	 * queues all of them here before the change leaves the feed.
-	 */
-	if (!feeds_wait(queue->fact_table, max_lag, until))
-		return false;
-	snapshot = RegisterSnapshot(GetLatestSnapshot());
-	for (;;)
-	{
-		int			i;
-
-		search.found = false;
-		for (i = 0; i < 2 && !search.found; i++)
-		{
-			Relation	rel;
-
-			/*
-			 * The table may be locked because it is being emptied, or for
-			 * another reason: it is tried again.
-			 */
-			if (!queue_open_to_read(tables[i], &rel))
-				search.found = true;
-			if (rel == NULL)
-				continue;
-			queue_scan(rel, snapshot, &positions[i], find_change, &search);
-			relation_close(rel, AccessShareLock);
-		}
-		if (search.own)
-			report_own_changes(queue->fact_table, true);
-		if (!search.found || !sleep_longer(&length, until))
-			break;
-	}
-	UnregisterSnapshot(snapshot);
-	return !search.found;
-}
-
-/* find_change: stops at the first row of a queue table that counts; for queue_scan() */
-static bool
-find_change(HeapTuple tuple, void *arg)
-{
-	Search	   *search = arg;
-
-	if (queue_row_time(tuple) > search->before)
-		return true;
-	search->found = true;
-	search->own = TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetXmin(tuple->t_data));
-	return false;
-}
-
-/*
- * check_servers
- *		Raises an error if this transaction has used a server that has a feed: it may have changed rows there, and
- *		nobody sees these in the feed before it has committed.
- */
-static void
-check_servers(Oid fact_table)
-{
-	Oid			used = foreign_table_in_use(feed_servers(fact_table));
-
-	if (OidIsValid(used))
-		ereport(ERROR,
-				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
-				 errmsg("cannot wait because this transaction has used foreign table \"%s\"", get_rel_name(used)),
-				 errdetail("What it has changed there is applied after it has committed, and until then the other server shows rows as they were when it was first used."),
-				 errhint("Commit the transaction first.")));
 }
 
 /* report_own_changes: raises the error for waiting for changes that this transaction has made, and perhaps can drain */

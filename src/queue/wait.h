@@ -14,7 +14,6 @@
 
 extern bool queue_of_index_table(Oid index_table, FactTableRow *queue);
 extern void report_own_changes(Oid fact_table, bool can_drain);
-extern bool wait_for_local_queue(FactTableRow *queue, int64 max_lag, TimestampTz until);
 extern bool wait_for_queue(FactTableRow *queue, int64 max_lag, int64 timeout);
 
 #endif							/* INDEXTABLE_WAIT_H */

@@ -32,8 +32,7 @@
 #include "../entry/entries.h"
 #include "../entry/extract.h"
 #include "../entry/fact_fetch.h"
-#include "../entry/foreign_batch.h"
-#include "../entry/foreign_scan.h"
+#include "../place/foreign/foreign_rows.h"
 #include "../indextable.h"
 #include "../place/place.h"
 #include "../util/relation.h"
@@ -110,7 +109,7 @@ partition_on_other_server(Lookup *lookup, Datum *key)
 	 * Rows of a distributed table are in shards, wherever these are: Citus
 	 * knows.
 	 */
-	if (lookup->factdef->place->has_leaves)
+	if (lookup->factdef->place->in_parts)
 		return lookup->factdef->relid;
 
 	/*
@@ -126,7 +125,7 @@ partition_on_other_server(Lookup *lookup, Datum *key)
 		return get_rel_relkind(partition) == RELKIND_FOREIGN_TABLE ? partition : InvalidOid;
 	}
 	begin_reading(lookup);
-	return live_scan_is_foreign(&lookup->fact_rows, key) ?
+	return live_scan_is_elsewhere(&lookup->fact_rows, key) ?
 		RelationGetRelid(lookup->fact_rows.current->rel) : InvalidOid;
 }
 

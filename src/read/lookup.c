@@ -43,10 +43,10 @@
 #include "../catalog/named.h"
 #include "../definition/cache.h"
 #include "../definition/totals.h"
-#include "../definition/citus_table.h"
 #include "../definition/tree_age.h"
 #include "../entry/entry_scan.h"
 #include "../indextable.h"
+#include "../place/place.h"
 #include "../queue/wait.h"
 #include "../util/arguments.h"
 #include "../util/sql.h"
@@ -309,7 +309,7 @@ lookup_check_access(Lookup *lookup)
 			aclcheck_error(result, OBJECT_TABLE, lookup->factdef->name);
 	}
 
-	report_citus_problem(def->name, def->citus);
+	place_report_problem(def->name, def->misplaced);
 	if (!def->active)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),

@@ -223,7 +223,7 @@ open_tables(PlannerInfo *root, Index rti, Served *served, bool totals)
 		IndexDef   *def = totals ? fact->totals[i] : fact->defs[i];
 
 		if (!def->active)
-			give_reason(fact->relid, def->relid, def->citus != NULL ? def->citus : "it is not active");
+			give_reason(fact->relid, def->relid, def->misplaced != NULL ? def->misplaced : "it is not active");
 		else if (fact->place->entries->not_planned != NULL)
 			give_reason(fact->relid, def->relid, fact->place->entries->not_planned);
 		else if (def->async && served->tested_again)

@@ -60,7 +60,6 @@
 #include "../util/relation.h"
 #include "../util/sql.h"
 #include "../util/wait_point.h"
-#include "all_shards.h"
 #include "compare.h"
 #include "discrepancy.h"
 #include "parallel_sums.h"
@@ -129,15 +128,14 @@ verify_index_table(Oid index_table, double sample, discrepancy_handler handler, 
 
 			handler(&d, arg);
 		}
-		/* The rows of a Citus table are not in the table. */
-		if (v.def->citus == NULL && v.factdef->place->has_leaves)
-			verify_all_shards(v.def, sample, 0, handler, arg);
+		if (v.def->misplaced == NULL && v.factdef->place->index_tables->verify != NULL)
+			v.factdef->place->index_tables->verify(v.def, sample, 0, handler, arg);
 		else if (is_totals(v.def))
 		{
 			v.lacking = v.lacking_queued = verify_totals(v.factdef, v.def, v.fact, v.index_table, v.snapshot, handler, arg);
 			report_unrecorded(&v);
 		}
-		else if (v.def->citus == NULL)
+		else if (v.def->misplaced == NULL)
 			compare_rows(&v);
 		PopActiveSnapshot();
 		UnregisterSnapshot(v.snapshot);
@@ -169,7 +167,7 @@ verify_index_table(Oid index_table, double sample, discrepancy_handler handler, 
 static bool
 may_remove_records(Verify *v)
 {
-	return v->sample >= 100 && v->def->active && v->def->citus == NULL && !v->factdef->place->has_leaves &&
+	return v->sample >= 100 && v->def->active && v->def->misplaced == NULL && !v->factdef->place->in_parts &&
 		(!v->factdef->partitioned || OidIsValid(v->factdef->pk_index)) &&
 		!RecoveryInProgress() && !XactReadOnly && !IsolationUsesXactSnapshot() && !written_by_us(v->factdef) &&
 		strcmp(extension_version(), "1.1") != 0;
@@ -414,7 +412,7 @@ report_discrepancy(Verify *v, TupleTableSlot *expected, TupleTableSlot *found)
 	}
 	else if (expected != NULL)
 		d.kind = "stale";
-	else if (v->shard != NULL || (v->reading == READ_ENTRIES && live_scan_is_foreign(&v->rows, key)))
+	else if (v->shard != NULL || (v->reading == READ_ENTRIES && live_scan_is_elsewhere(&v->rows, key)))
 		d.kind = v->foreign_rows != NULL && hash_search(v->foreign_rows, &hash, HASH_FIND, NULL) != NULL ? "stale" : "dangling";
 	else
 		d.kind = live_scan_first(&v->rows, key) != NULL ? "stale" : "dangling";

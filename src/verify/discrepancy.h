@@ -53,6 +53,16 @@ typedef struct Discrepancy
 
 typedef void (*discrepancy_handler) (Discrepancy *discrepancy, void *arg);
 
+/* To which result discrepancies are added, and of which index table they are. */
+typedef struct VerifyResult
+{
+	ReturnSetInfo *rsinfo;
+	Oid			index_table;
+} VerifyResult;
+
+extern void verify_require_owner(Oid relid);
+extern void put_discrepancy(Discrepancy *d, void *arg);
+
 extern Jsonb *discrepancy_key(Discrepancy *discrepancy);
 extern char *problem_to_repair(const char *problem, Oid index_table);
 

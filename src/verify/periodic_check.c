@@ -33,7 +33,7 @@
 #include "../catalog/owner.h"
 #include "../catalog/table_access.h"
 #include "../indextable.h"
-#include "../util/citus.h"
+#include "../place/place.h"
 #include "../util/role.h"
 #include "../util/settings.h"
 #include "../util/sql.h"
@@ -159,7 +159,7 @@ find_due(MemoryContext cxt)
 			MemoryContext old;
 
 			/* Those of Citus are checked once, by the coordinator. */
-			if (citus_is_governed_elsewhere(relid))
+			if (place_is_governed_elsewhere(relid))
 				continue;
 			old = MemoryContextSwitchTo(cxt);
 			due = lappend_oid(due, relid);

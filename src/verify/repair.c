@@ -47,7 +47,6 @@
 #include "../catalog/orphaned_rows.h"
 #include "../catalog/told_sql.h"
 #include "../definition/cache.h"
-#include "../definition/citus_table.h"
 #include "../definition/roots.h"
 #include "../entry/apply.h"
 #include "../entry/diff.h"
@@ -57,11 +56,11 @@
 #include "../entry/fact_fetch.h"
 #include "../indextable.h"
 #include "../maintain/install_triggers.h"
+#include "../place/place.h"
 #include "../queue/append.h"
 #include "../queue/batch_keys.h"
 #include "../queue/drain.h"
 #include "../queue/tables.h"
-#include "../util/citus.h"
 #include "../util/inherit.h"
 #include "../util/lock.h"
 #include "../util/role.h"
@@ -72,7 +71,6 @@
 #include "discrepancy.h"
 #include "restore_setup.h"
 #include "totals.h"
-#include "shard_repair.h"
 
 PG_FUNCTION_INFO_V1(indextable_repair);
 
@@ -165,7 +163,7 @@ indextable_repair(PG_FUNCTION_ARGS)
 	if (!owns_relation(relid, GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(relid));
 	foreach(cell, index_tables)
-		check_citus_index_table(lfirst_oid(cell));
+		place_check_index_table(lfirst_oid(cell));
 	forget_orphaned_rows(InvalidOid);
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
@@ -215,6 +213,7 @@ repair_index_table(Repair *r, int batch_size)
 {
 	int			idle = 0;
 	int64		before = -1;	/* what remained in the round before */
+	const IndexTableMethods *methods = place_of(catalog_fact_of(r->index_table))->index_tables;
 	ListCell   *cell;
 
 	r->problems = NIL;
@@ -222,11 +221,11 @@ repair_index_table(Repair *r, int batch_size)
 	r->remaining = r->rejected = 0;
 	restore_setup(r->index_table);
 	commit_if_allowed(r);
-	if (citus_kind(catalog_fact_of(r->index_table)) == CITUS_DISTRIBUTED)
+	if (methods->repair != NULL)
 	{
 		Repair		one = {0};
 
-		repair_shards(r->index_table, r->nonatomic, &one.missing, &one.dangling, &one.stale, &r->remaining);
+		methods->repair(r->index_table, r->nonatomic, &one.missing, &one.dangling, &one.stale, &r->remaining);
 		r->missing += one.missing;
 		r->dangling += one.dangling;
 		r->stale += one.stale;
@@ -480,7 +479,7 @@ repair_rows(Repair *r, FactDef *factdef, IndexDef *def, int from, int to)
 
 		for (i = from; i < to; i++)
 			keys[i - from] = r->suspects[i].key;
-		live_scan_prefetch_foreign(&rows, keys, to - from);
+		factdef->place->leaves->expect(&rows, keys, to - from);
 	}
 	for (i = from; i < to; i++)
 	{
@@ -553,7 +552,7 @@ lock_out_writers_if_needed(Repair *r, LiveScan *rows, int from, int to)
 {
 	int			i;
 
-	for (i = from; i < to && !r->suspects[i].row_gone && !live_scan_is_foreign(rows, r->suspects[i].key); i++)
+	for (i = from; i < to && !r->suspects[i].row_gone && !live_scan_is_elsewhere(rows, r->suspects[i].key); i++)
 		;
 	return i < to && lock_with_timeout(rows->def->relid, ShareRowExclusiveLock, LOCK_TIMEOUT);
 }
@@ -579,7 +578,7 @@ lock_row(LiveScan *rows, Datum *key, bool alone, TupleTableSlot **row)
 	ItemPointerData tid;
 	TM_Result	result;
 
-	if (!alone && live_scan_is_foreign(rows, key))
+	if (!alone && live_scan_is_elsewhere(rows, key))
 		return false;
 	*row = live_scan_first(rows, key);
 	if (*row != NULL && root_of(rows->current->rel) != rows->def->relid)

@@ -45,9 +45,9 @@
 #include "../maintain/follow_ddl.h"
 #include "../maintain/guard.h"
 #include "../maintain/install_triggers.h"
+#include "../place/place.h"
 #include "../queue/rejections.h"
 #include "../queue/tables.h"
-#include "../util/citus.h"
 #include "../util/lock.h"
 #include "../util/relation.h"
 #include "../util/sql.h"
@@ -103,7 +103,7 @@ restore_setup(Oid index_table)
 		lock_tree(fact, ShareRowExclusiveLock);
 		queues_restore(fact);
 	}
-	if (citus_kind(fact) == CITUS_DISTRIBUTED)
+	if (place_has_parts(fact))
 		return;
 	restore_persistence(index_table, fact);
 	restore_row_index(index_table, fact);

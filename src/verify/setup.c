@@ -28,6 +28,7 @@
 #include "../definition/totals.h"
 #include "../indextable.h"
 #include "../maintain/install_triggers.h"
+#include "../place/place.h"
 #include "../util/relation.h"
 #include "../util/sql.h"
 #include "discrepancy.h"
@@ -93,11 +94,11 @@ check_setup(IndexDef *def, Relation fact, Relation index_table, discrepancy_hand
 	check_by_hand(&setup, !OidIsValid(truncated),
 				  psprintf("several subscriptions write the fact table, and a TRUNCATE on one publisher would delete the rows of all; publish it under the names of its partitions, or refuse TRUNCATE here by a trigger; run %s",
 						   OidIsValid(truncated) ? refusing_trigger(truncated) : ""));
-	check_by_hand(&setup, def->citus == NULL, def->citus);
+	check_by_hand(&setup, def->misplaced == NULL, def->misplaced);
 	if (strcmp(activation, told_call("repair", def->relid)) == 0)
-		check_that(&setup, def->active || def->citus != NULL, "state of the index table is not active");
+		check_that(&setup, def->active || def->misplaced != NULL, "state of the index table is not active");
 	else
-		check_by_hand(&setup, def->active || def->citus != NULL, psprintf("state of the index table is not active; run %s", activation));
+		check_by_hand(&setup, def->active || def->misplaced != NULL, psprintf("state of the index table is not active; run %s", activation));
 }
 
 /* subscription_names: returns the name, quoted, of the first subscription that writes one of these relations; or "" */

@@ -29,9 +29,9 @@
 #include "../entry/entry_scan.h"
 #include "../entry/extract.h"
 #include "../entry/fact_fetch.h"
-#include "../entry/foreign_scan.h"
+#include "../place/foreign/foreign_rows.h"
 #include "../indextable.h"
-#include "../queue/feed_client.h"
+#include "../place/foreign/feed_client.h"
 #include "../util/role.h"
 #include "../util/subxact.h"
 #include "discrepancy.h"
@@ -486,7 +486,7 @@ note_fed_rows(Verify *v)
 	HASHCTL		ctl;
 	ListCell   *cell;
 
-	if (!v->def->async || !v->factdef->fed)
+	if (!v->def->async || !v->factdef->has_feeds)
 		return;
 	ctl.keysize = sizeof(uint64);
 	ctl.entrysize = sizeof(uint64);

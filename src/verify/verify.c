@@ -33,21 +33,8 @@
 #include "../indextable.h"
 #include "compare.h"
 #include "discrepancy.h"
-#include "shard_check.h"
 
 PG_FUNCTION_INFO_V1(indextable_verify);
-
-PG_FUNCTION_INFO_V1(indextable_verify_shard);
-
-/* To which result discrepancies are added, and of which index table they are. */
-typedef struct VerifyResult
-{
-	ReturnSetInfo *rsinfo;
-	Oid			index_table;
-} VerifyResult;
-
-static void require_owner(Oid relid);
-static void put_discrepancy(Discrepancy *d, void *arg);
 
 /*
  * indextable_verify
@@ -71,7 +58,7 @@ indextable_verify(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("sample must be greater than 0 and at most 100"),
 				 errdetail("It is a percentage of both tables.")));
-	require_owner(relid);
+	verify_require_owner(relid);
 	forget_orphaned_rows(InvalidOid);
 	foreach(cell, index_tables_of(relid))
 	{
@@ -81,33 +68,16 @@ indextable_verify(PG_FUNCTION_ARGS)
 	return (Datum) 0;
 }
 
-/*
- * indextable_verify_shard
- *		verify_shard(index_table regclass, shard bigint, number bigint): returns the
- *		discrepancies, as verify() does, of one shard of a distributed fact table that this
- *		node has.  Unless number is 0, it queues the keys of their rows with this number.
- */
-Datum
-indextable_verify_shard(PG_FUNCTION_ARGS)
-{
-	VerifyResult result = {(ReturnSetInfo *) fcinfo->resultinfo, PG_GETARG_OID(0)};
-
-	InitMaterializedSRF(fcinfo, 0);
-	require_owner(PG_GETARG_OID(0));
-	verify_shard(PG_GETARG_OID(0), PG_GETARG_INT64(1), PG_GETARG_INT64(2), put_discrepancy, &result);
-	return (Datum) 0;
-}
-
-/* require_owner: raises an error if a table is an index table or a fact table that is not the current user's */
-static void
-require_owner(Oid relid)
+/* verify_require_owner: raises an error if a table is an index table or a fact table that is not the current user's */
+void
+verify_require_owner(Oid relid)
 {
 	if ((OidIsValid(catalog_fact_of(relid)) || catalog_has_fact(relid)) && !owns_relation(relid, GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(relid));
 }
 
 /* put_discrepancy: adds a discrepancy to the result, as a row */
-static void
+void
 put_discrepancy(Discrepancy *d, void *arg)
 {
 	VerifyResult *result = arg;

@@ -40,7 +40,7 @@
 #include "../queue/activity.h"
 #include "../queue/batch_keys.h"
 #include "../queue/drain.h"
-#include "../queue/feed_client.h"
+#include "../place/foreign/feed_client.h"
 #include "../queue/worker_slots.h"
 #include "../util/lock.h"
 #include "../util/settings.h"

@@ -27,7 +27,6 @@
 #include "utils/typcache.h"
 
 #include "../../indextable.h"
-#include "../../util/citus.h"
 #include "../../util/sql.h"
 #include "citus_place.h"
 #include "shard_guard.h"

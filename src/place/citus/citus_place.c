@@ -39,14 +39,26 @@ static const TriggerMethods triggers = {
 	.install = distributed_install_fact,
 	.install_guard = distributed_install_guard,
 	.renew_guard = distributed_renew_guard,
+	.remove = distributed_remove_triggers,
 	.adopt = adopt_distributed
+};
+
+static const IndexTableMethods index_tables = {
+	.check = check_distributed,
+	.create = register_distributed,
+	.build = build_distributed,
+	.verify = verify_all_shards,
+	.repair = repair_shards
 };
 
 const Place citus_place = {
 	.changes = &changes,
+	.leaves = &foreign_rows,
 	.entries = &entries,
 	.triggers = &triggers,
-	.has_leaves = true
+	.index_tables = &index_tables,
+	.in_parts = true,
+	.no_totals = "It is distributed by Citus."
 };
 
 /*

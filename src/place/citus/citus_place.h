@@ -8,6 +8,8 @@
 #ifndef INDEXTABLE_CITUS_PLACE_H
 #define INDEXTABLE_CITUS_PLACE_H
 
+#include "nodes/pg_list.h"
+
 #include "../../catalog/fact_rows.h"
 #include "../../entry/diff.h"
 #include "../../entry/entries.h"
@@ -15,8 +17,55 @@
 #include "../../indextable.h"
 #include "../../queue/backlog.h"
 #include "../../queue/drain.h"
-#include "../../util/citus.h"
+#include "../../verify/discrepancy.h"
 #include "../place.h"
+
+/* what Citus says of tables and shards */
+typedef enum CitusKind
+{
+	CITUS_NONE,					/* nothing: an ordinary table */
+	CITUS_DISTRIBUTED,			/* its rows are in shards: by hash, range or
+								 * append, or all in a single one */
+	CITUS_REFERENCE,			/* each node has all of its rows */
+	CITUS_LOCAL,				/* the coordinator has all of its rows, in a
+								 * shard */
+	CITUS_SHARD					/* a shard of one of these */
+} CitusKind;
+
+extern CitusKind citus_kind(Oid relid);
+extern Oid	citus_shard(Oid table, int64 number);
+
+/* How a table is distributed. */
+typedef struct CitusTable
+{
+	bool		by_hash;
+	bool		replicated;		/* a shard has more than one placement */
+	char	   *column;			/* by which rows are distributed, or NULL */
+	int			nshards;
+} CitusTable;
+
+/* A shard of a fact table, and that of its queue, both of the same rows. */
+typedef struct ShardPair
+{
+	int64		fact_shard;		/* the numbers that Citus has given them */
+	int64		queue_shard;
+	Oid			fact;			/* the tables that they are on this node */
+	Oid			queue;
+	int32		min;			/* they have the rows whose hash is in these */
+	int32		max;			/* bounds, both included */
+	int			column;			/* of the primary key, from 0, by which Citus
+								 * distributes rows */
+} ShardPair;
+
+extern bool citus_is_installed(void);
+extern int	citus_local_group(void);
+extern void citus_read_table(Oid relid, CitusTable *table);
+extern Oid	citus_colocated_shard(Oid shard, Oid table, Oid other);
+extern List *citus_local_shards(Oid fact, Oid queue);
+extern char *citus_shard_numbers(Oid relid);
+extern void citus_lock_shards(List *pairs);
+extern int	begin_citus_settings(void);
+extern void end_citus_settings(int nestlevel);
 
 /* entries */
 extern void *distributed_scan_start(EntryScan *search);
@@ -33,6 +82,8 @@ extern void shard_find_queue(FactDef *def, Leaf *shard);
 extern int64 next_queue_number(void);
 extern bool shard_append(FactDef *def, Oid queue, HeapTuple *rows, int n);
 extern bool count_distributed_queue(FactTableRow *queue, QueueCount *count);
+extern char *numbers_queued(Oid queue, TimestampTz before);
+extern bool still_queued(Oid queue, TimestampTz before, const char *numbers);
 extern bool wait_for_distributed_queue(FactTableRow *queue, int64 max_lag, TimestampTz until);
 
 /* drains */
@@ -50,6 +101,14 @@ extern void distributed_install_fact(Oid fact, const char *trigger, const char *
 extern void install_guard_with(Oid index_table, int64 number);
 extern void distributed_install_guard(Oid index_table);
 extern void distributed_renew_guard(Oid index_table);
+extern void distributed_remove_triggers(Oid fact);
 extern void adopt_distributed(void);
+
+/* index tables */
+extern void check_distributed(DefinitionRow *row, FactDef *factdef, Relation fact, bool populate, bool partitioned);
+extern void register_distributed(DefinitionRow *row, IndexDef *def, Relation fact, Relation index_table, int nshards);
+extern void build_distributed(Oid index_table, Oid fact_table);
+extern void verify_all_shards(IndexDef *def, double sample, int64 repair, discrepancy_handler handler, void *arg);
+extern void repair_shards(Oid index_table, bool commit, int64 *missing, int64 *dangling, int64 *stale, int64 *remaining);
 
 #endif							/* INDEXTABLE_CITUS_PLACE_H */

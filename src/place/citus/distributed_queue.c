@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * distributed_queue.c
- *	  Makes the queue of a distributed table, queues rows of all its shards at once, and drains it
- *	  on all nodes.
+ *	  Makes the queue of a distributed table, appends to its shards, queues rows of all of them at
+ *	  once, and drains it on all nodes.
  *
  * The queue is one table, distributed together with the fact table.  A row of it has a number,
  * which makes it unique: a table without a key could not be moved without stopping writers.
@@ -10,13 +10,24 @@
  * sequence of the node.  A command that queues many rows gives all of them the same negative
  * number, so that it can be seen when they are all applied.
  *
+ * The writers of a shard append to the shard of the queue that has the same bounds.  Both are on
+ * this node, so the change and its key are committed together by it, in one transaction or, if
+ * Citus commits in two phases, in one prepared transaction.  The two are moved and split
+ * together, too, by copying them or by logical replication, which reads what each transaction
+ * has written to both.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
+#include "access/htup.h"
+#include "access/htup_details.h"
 #include "access/relation.h"
+#include "catalog/indexing.h"
 #include "catalog/pg_type.h"
+#include "commands/sequence.h"
 #include "executor/spi.h"
+#include "executor/tuptable.h"
 #include "fmgr.h"
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
@@ -24,6 +35,8 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
+#include "utils/snapmgr.h"
+#include "utils/typcache.h"
 
 #include "../../catalog/definition_rows.h"
 #include "../../catalog/fact_rows.h"
@@ -32,17 +45,16 @@
 #include "../../catalog/table_access.h"
 #include "../../catalog/trigger_names.h"
 #include "../../definition/cache.h"
+#include "../../definition/resolve.h"
 #include "../../indextable.h"
 #include "../../queue/lost.h"
-#include "../../util/citus.h"
 #include "../../util/role.h"
 #include "../../util/sql.h"
+#include "../../util/subxact.h"
 #include "citus_place.h"
 
 PG_FUNCTION_INFO_V1(indextable_drain_shards);
 
-static char *queued_now(const char *queue);
-static bool exists(const char *query);
 static int64 drain_round(const char *fact, int limit);
 
 /*
@@ -66,6 +78,10 @@ static int64 drain_round(const char *fact, int limit);
 	"  JOIN pg_catalog.pg_dist_partition p ON p.logicalrelid = f.tgrelid" \
 	"  JOIN pg_catalog.pg_class a ON a.oid = g.tgrelid JOIN pg_catalog.pg_class b ON b.oid = f.tgrelid AND b.relowner = a.relowner" \
 	"  WHERE NOT EXISTS (SELECT FROM %4$s o WHERE o.queue::oid = q.oid AND o.fact_table::oid <> f.tgrelid)) "
+
+/* The number of this node, shifted, and the sequence below it; as of the last shard_find_queue(). */
+static int64 node_number = 0;
+static Oid	sequence = InvalidOid;
 
 /* distribute_queue: has Citus distribute a queue table, which is empty, together with its fact table */
 void
@@ -120,16 +136,15 @@ drain_all_nodes(Oid fact_table, DrainCall *call)
 {
 	Relation	fact = relation_open(fact_table, AccessShareLock);
 	FactDef    *def = definition_of_fact(fact, fact_table);
+	Oid			queue = def->queue;
 	Caller		caller;
-	char	   *queue;
-	char	   *left;
+	char	   *numbers;
 
-	if (!OidIsValid(def->queue))
+	if (!OidIsValid(queue))
 		queue_lost_error(def);
-	queue = quoted_relation(def->queue);
 	become_owner(&caller, get_extension_owner());
-	left = psprintf("SELECT FROM %s WHERE %s LIMIT 1", queue, queued_now(queue));
-	while (exists(left))
+	numbers = numbers_queued(queue, DT_NOEND);
+	while (still_queued(queue, DT_NOEND, numbers))
 	{
 		int64		n = drain_round(quoted_relation(fact_table), call->limit);
 
@@ -158,39 +173,6 @@ indextable_drain_shards(PG_FUNCTION_ARGS)
 	drain_batch(PG_GETARG_OID(0), PG_GETARG_INT32(1), DRAIN_WAIT, &position, &changes);
 	drain_end(&position);
 	PG_RETURN_INT64(changes);
-}
-
-/* queued_now: returns the condition of which rows a queue has at this moment, by their numbers */
-static char *
-queued_now(const char *queue)
-{
-	StringInfoData condition;
-	uint64		i;
-
-	/* It is allocated here, where it outlives what SPI allocates. */
-	initStringInfo(&condition);
-	appendStringInfoString(&condition, "false");
-	SPI_connect();
-	execute_with_latest_snapshot(psprintf("SELECT min(number)::pg_catalog.text, max(number)::pg_catalog.text FROM %s"
-										  " GROUP BY number >> 48", queue), 0, NULL, NULL);
-	for (i = 0; i < SPI_processed; i++)
-		appendStringInfo(&condition, " OR number BETWEEN %s AND %s",
-						 SPI_getvalue(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 1),
-						 SPI_getvalue(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 2));
-	SPI_finish();
-	return condition.data;
-}
-
-/* exists: returns whether a query has a result */
-static bool
-exists(const char *query)
-{
-	bool		found;
-
-	SPI_connect();
-	found = execute_with_latest_snapshot(query, 0, NULL, NULL) > 0;
-	SPI_finish();
-	return found;
 }
 
 /* drain_round: has all nodes apply one batch each, and returns how many changes that was */
@@ -276,4 +258,89 @@ adopt_distributed(void)
 	}
 	SPI_finish();
 	become_caller(&caller);
+}
+
+/*-------------------------------------------------------------------------
+ * Appends to the queue of a shard.
+ *-------------------------------------------------------------------------
+ */
+
+/* shard_find_queue: sets in a shard of a fact table which shard of the queue has the same bounds */
+void
+shard_find_queue(FactDef *def, Leaf *shard)
+{
+	Caller		caller;
+	Oid			queue;
+
+	if (!OidIsValid(def->queue))
+		queue_lost_error(def);
+	become_owner(&caller, get_extension_owner());
+	queue = citus_colocated_shard(shard->relid, def->relid, def->queue);
+	node_number = (int64) citus_local_group() << 48;
+	become_caller(&caller);
+	sequence = get_relname_relid("shard_queue_number", catalog_schema());
+	if (!OidIsValid(queue))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("shard \"%s\" has no queue", get_rel_name(shard->relid)),
+				 errdetail("The queue of table \"%s\" has no shard with the same bounds on this node.", def->name),
+				 errhint("Drop the index tables of the table, and create them again.")));
+	shard->queue = queue;
+}
+
+/* next_queue_number: returns a number for a row of a queue that no other row has, on any node */
+int64
+next_queue_number(void)
+{
+	return node_number + nextval_internal(sequence, false);
+}
+
+/* shard_append: inserts rows into the queue of a shard, and into its index; returns false if it does not exist any more */
+bool
+shard_append(FactDef *def, Oid queue, HeapTuple *rows, int n)
+{
+	Relation	rel = try_relation_open(queue, RowExclusiveLock);
+	CatalogIndexState indexes;
+	bool		pushed;
+	int			i;
+
+	if (rel == NULL)
+		return false;
+	/* A long key goes to a TOAST table, if there is one, with a snapshot. */
+	pushed = OidIsValid(rel->rd_rel->reltoastrelid) && push_missing_snapshot();
+	indexes = CatalogOpenIndexes(rel);
+	for (i = 0; i < n; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		CatalogTupleInsertWithInfo(rel, rows[i], indexes);
+	}
+	CatalogCloseIndexes(indexes);
+	if (pushed)
+		PopActiveSnapshot();
+	relation_close(rel, NoLock);
+	return true;
+}
+
+/*
+ * shard_of_key
+ *		Returns which of the shards has the row with a primary key, or NULL if none of them does.
+ *		Citus distributes rows by the hash by which the type is hashed everywhere else.
+ */
+ShardPair *
+shard_of_key(List *shards, FactDef *def, Datum *key)
+{
+	int			column = ((ShardPair *) linitial(shards))->column;
+	Form_pg_attribute att = TupleDescAttr(def->queue_desc, QUEUE_KEY - 1 + column);
+	TypeCacheEntry *type = lookup_type_cache(att->atttypid, TYPECACHE_HASH_PROC_FINFO);
+	int32		hash = DatumGetInt32(FunctionCall1Coll(&type->hash_proc_finfo, att->attcollation, key[column]));
+	ListCell   *cell;
+
+	foreach(cell, shards)
+	{
+		ShardPair  *pair = lfirst(cell);
+
+		if (pair->min <= hash && hash <= pair->max)
+			return pair;
+	}
+	return NULL;
 }

@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * distributed_wait.c
- *	  Waits until the index tables of a fact table that Citus has distributed have caught
- *	  up.
+ *	  Waits until the index tables of a fact table that Citus has distributed have caught up, and
+ *	  counts what is queued, on all nodes.
  *
  * Rows of such a queue have numbers, which grow with each node that has written them.
  * One query tells which numbers are queued now, for each node, and then the session waits
@@ -21,6 +21,9 @@
  * that has consumed a row is either committed on a node, or is still prepared there, and
  * is found when all nodes are asked for prepared transactions afterwards.
  *
+ * Views show it, which must not fail because a node cannot be reached, nor wait for a lock:
+ * then nothing is known.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -30,6 +33,8 @@
 #include "catalog/pg_type.h"
 #include "datatype/timestamp.h"
 #include "executor/spi.h"
+#include "fmgr.h"
+#include "funcapi.h"
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "nodes/pg_list.h"
@@ -44,9 +49,12 @@
 #include "../../indextable.h"
 #include "../../queue/wait.h"
 #include "../../util/compat.h"
+#include "../../util/inherit.h"
 #include "../../util/role.h"
+#include "../../util/size.h"
 #include "../../util/sleep.h"
 #include "../../util/sql.h"
+#include "../../util/subxact.h"
 #include "citus_place.h"
 
 /* The longest pause between two queries, in ms, as each of them asks all shards. */
@@ -57,8 +65,19 @@ static bool wait_until_consumed(Oid queue, TimestampTz before, TimestampTz until
 static bool wait_until_committed(Oid fact_table, TimestampTz until);
 static List *prepared_on_any_node(Oid fact_table);
 static bool pause_longer(int64 *pause, TimestampTz until);
-static char *numbers_queued(Oid queue, TimestampTz before);
-static bool is_queued(Oid queue, TimestampTz before, const char *numbers);
+
+PG_FUNCTION_INFO_V1(indextable_table_sizes);
+
+/* A query of one row of three columns, and its result. */
+typedef struct Question
+{
+	char	   *sql;
+	Datum		values[3];
+	bool		isnull[3];
+} Question;
+
+static bool ask(Question *question);
+static void run_question(void *arg);
 
 /*
  * wait_for_distributed_queue
@@ -105,7 +124,7 @@ wait_until_consumed(Oid queue, TimestampTz before, TimestampTz until)
 	char	   *numbers = numbers_queued(queue, before);
 	int64		pause = 1;
 
-	while (numbers[0] != '\0' && is_queued(queue, before, numbers))
+	while (still_queued(queue, before, numbers))
 		if (!pause_longer(&pause, until))
 			return false;
 	return true;
@@ -159,8 +178,8 @@ pause_longer(int64 *pause, TimestampTz until)
 	return true;
 }
 
-/* numbers_queued: returns a condition on the numbers that are queued, "" if there are none */
-static char *
+/* numbers_queued: returns a condition on the numbers of the changes that are queued now and were made by then, "" if there are none */
+char *
 numbers_queued(Oid queue, TimestampTz before)
 {
 	MemoryContext cxt = CurrentMemoryContext;
@@ -183,17 +202,109 @@ numbers_queued(Oid queue, TimestampTz before)
 	return result;
 }
 
-/* is_queued: returns whether a row is queued that fulfils a condition on its number */
-static bool
-is_queued(Oid queue, TimestampTz before, const char *numbers)
+/* still_queued: returns whether such a change is queued, with a number that fulfils a condition */
+bool
+still_queued(Oid queue, TimestampTz before, const char *numbers)
 {
 	Oid			type = TIMESTAMPTZOID;
 	Datum		value = TimestampTzGetDatum(before);
 	bool		result;
 
+	if (numbers[0] == '\0')
+		return false;
 	SPI_connect();
 	result = execute_with_latest_snapshot(psprintf("SELECT FROM %s WHERE changed_at <= $1 AND (%s) LIMIT 1",
 												   quoted_relation(queue), numbers), 1, &type, &value) > 0;
 	SPI_finish();
 	return result;
+}
+
+/*
+ * count_distributed_queue
+ *		Counts the changes in the queue of a distributed fact table, and tells when the
+ *		oldest of them was made, DT_NOEND if there are none, and how large the queue is.
+ *		Returns false if that cannot be told now.
+ */
+bool
+count_distributed_queue(FactTableRow *queue, QueueCount *count)
+{
+	char	   *name = quoted_relation(queue->queue);
+	Question	question;
+
+	question.sql = psprintf("SELECT pg_catalog.count(*), pg_catalog.min(changed_at), pg_catalog.citus_table_size(%s) FROM %s",
+							quote_literal_cstr(name), name);
+	if (!ask(&question))
+		return false;
+	count->changes = DatumGetInt64(question.values[0]);
+	count->oldest = question.isnull[1] ? DT_NOEND : DatumGetTimestampTz(question.values[1]);
+	count->bytes = DatumGetInt64(question.values[2]);
+	return true;
+}
+
+/*
+ * indextable_table_sizes
+ *		table_sizes(index_table regclass, OUT distributed boolean, OUT table_size bigint,
+ *		OUT indexes_size bigint): returns whether a table is distributed, and how large it is
+ *		with its partitions or all its shards, without their indexes and these alone, or null
+ *		if that cannot be told now.
+ */
+Datum
+indextable_table_sizes(PG_FUNCTION_ARGS)
+{
+	Oid			relid = PG_GETARG_OID(0);
+	bool		distributed = citus_kind(relid) == CITUS_DISTRIBUTED;
+	Question	question = {.isnull = {false, true, true}};
+	int64		table_size;
+	int64		indexes_size;
+	TupleDesc	desc;
+
+	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+	if (distributed)
+	{
+		char	   *name = quote_literal_cstr(quoted_relation(relid));
+
+		question.sql = psprintf("SELECT true, s.size, pg_catalog.citus_total_relation_size(%s) - s.size"
+								" FROM (SELECT pg_catalog.citus_table_size(%s)) s (size)", name, name);
+		(void) ask(&question);
+	}
+	else if (measure_now(list_with_partitions(relid), &table_size, &indexes_size))
+	{
+		question.values[1] = Int64GetDatum(table_size);
+		question.values[2] = Int64GetDatum(indexes_size);
+		question.isnull[1] = question.isnull[2] = false;
+	}
+	question.values[0] = BoolGetDatum(distributed);
+	question.isnull[0] = false;
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), question.values, question.isnull)));
+}
+
+/* ask: runs a query as the owner of the extension; returns false if that fails, unless it was canceled, or finds nothing */
+static bool
+ask(Question *question)
+{
+	ErrorData  *error;
+
+	memset(question->isnull, true, sizeof(question->isnull));
+	error = run_catching_errors(run_question, question);
+	if (error != NULL && ERRCODE_TO_CATEGORY(error->sqlerrcode) == ERRCODE_OPERATOR_INTERVENTION)
+		ReThrowError(error);
+	return error == NULL && !question->isnull[0];
+}
+
+/* run_question: runs the query; for run_catching_errors() */
+static void
+run_question(void *arg)
+{
+	Question   *question = arg;
+	Caller		caller;
+	int			i;
+
+	become_owner(&caller, get_extension_owner());
+	SPI_connect();
+	if (execute_with_latest_snapshot(question->sql, 0, NULL, NULL) == 1)
+		for (i = 0; i < 3; i++)
+			question->values[i] = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, i + 1, &question->isnull[i]);
+	SPI_finish();
+	become_caller(&caller);
 }

@@ -82,7 +82,6 @@
 #include "../../queue/append.h"
 #include "../../queue/batch_keys.h"
 #include "../../queue/rejections.h"
-#include "../../util/citus.h"
 #include "../../util/role.h"
 #include "../../util/sql.h"
 #include "../../util/wait_point.h"
@@ -105,7 +104,7 @@ typedef struct MetShard
 
 static HTAB *met_shards = NULL; /* of MetShard */
 
-static Oid	shard_with_key(Reconciliation *r, Datum *key);
+static Oid	shard_with_key(void *reconciliation, Datum *key);
 static List *lock_shards(FactDef *def);
 static List *find_shards(FactDef *def);
 static bool has_rows(Oid relid);
@@ -186,8 +185,9 @@ shard_drain_take(Drain *drain)
 
 /* shard_with_key: returns the shard that has the row with a primary key; one of those that are drained has to */
 static Oid
-shard_with_key(Reconciliation *r, Datum *key)
+shard_with_key(void *reconciliation, Datum *key)
 {
+	Reconciliation *r = reconciliation;
 	ShardPair  *pair = shard_of_key(r->leaves, r->def, key);
 
 	if (pair == NULL)
@@ -424,22 +424,12 @@ read_shard_keys(FactDef *def, List *shards, Snapshot snapshot, Keys *keys)
 		Relation	rel = relation_open(((ShardPair *) lfirst(cell))->queue, RowExclusiveLock);
 		TupleTableSlot *slot = table_slot_create(rel, NULL);
 		TableScanDesc scan = table_beginscan_compat(rel, snapshot);
-		int			i;
 
 		while (keys->n < keys->limit && table_scan_getnextslot(scan, ForwardScanDirection, slot))
 		{
 			CHECK_FOR_INTERRUPTS();
 			slot_getallattrs(slot);
-			for (i = 0; i < def->npk; i++)
-			{
-				Form_pg_attribute att = TupleDescAttr(def->queue_desc, QUEUE_KEY - 1 + i);
-				Datum		value = slot->tts_values[QUEUE_KEY - 1 + i];
-
-				keys->values[(Size) keys->n * def->npk + i] = att->attbyval ? value :
-					att->attlen == -1 ? PointerGetDatum(PG_DETOAST_DATUM_COPY(value)) :
-					datumCopy(value, false, att->attlen);
-			}
-			keys->n++;
+			copy_key(keys, slot->tts_values);
 			simple_table_tuple_delete(rel, &slot->tts_tid, snapshot);
 		}
 		table_endscan(scan);

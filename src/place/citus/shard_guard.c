@@ -24,7 +24,7 @@
 
 #include "../../catalog/trigger_names.h"
 #include "../../maintain/guard.h"
-#include "../../util/citus.h"
+#include "citus_place.h"
 #include "shard_guard.h"
 
 /* Since 16 the rights that are to be checked are in a list of their own. */
@@ -114,7 +114,7 @@ refuse_by_hand(Oid relid)
 static bool
 is_guarded(Oid relid)
 {
-	Oid			table = citus_table_of_shard(relid);
+	Oid			table = place_table_of_part(relid);
 	Relation	rel = try_relation_open(OidIsValid(table) ? table : relid, AccessShareLock);
 	bool		result = false;
 	int			i;

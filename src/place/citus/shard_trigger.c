@@ -29,7 +29,7 @@
 #include "../../definition/cache.h"
 #include "../../definition/fact_partition.h"
 #include "../../indextable.h"
-#include "../../util/citus.h"
+#include "../../maintain/install_triggers.h"
 #include "../../util/role.h"
 #include "../../util/sql.h"
 #include "citus_place.h"
@@ -118,7 +118,7 @@ table_of_shard(Oid shard)
 	last = hash_search(tables, &shard, HASH_FIND, NULL);
 	if (last != NULL)
 		return last->table;
-	table = citus_table_of_shard(shard);
+	table = place_table_of_part(shard);
 	if (!OidIsValid(table) && citus_kind(shard) == CITUS_DISTRIBUTED)
 		return InvalidOid;
 	if (!OidIsValid(table))
@@ -159,6 +159,16 @@ distributed_install_fact(Oid fact, const char *trigger, const char *event, const
 	run_sql(get_extension_owner(), "CREATE OR REPLACE TRIGGER %s %s ON %s FOR EACH %s EXECUTE FUNCTION " IT_INTERNAL ".maintain(%s)",
 			trigger, event, quoted_relation(fact), level,
 			quote_literal_cstr(queue_name(fact)));
+	end_citus_settings(nestlevel);
+}
+
+/* distributed_remove_triggers: drops our triggers on a distributed fact table, on all nodes */
+void
+distributed_remove_triggers(Oid fact)
+{
+	int			nestlevel = begin_citus_settings();
+
+	triggers_remove_from(fact);
 	end_citus_settings(nestlevel);
 }
 
@@ -206,7 +216,7 @@ install_guard_with(Oid index_table, int64 number)
 void
 distributed_renew_guard(Oid index_table)
 {
-	if (citus_kind(index_table) != CITUS_DISTRIBUTED || citus_is_governed_elsewhere(index_table))
+	if (citus_kind(index_table) != CITUS_DISTRIBUTED || place_is_governed_elsewhere(index_table))
 		return;
 	CommandCounterIncrement();
 	distributed_install_guard(index_table);

@@ -8,8 +8,16 @@
  */
 #include "postgres.h"
 
+#include "access/htup.h"
+#include "access/htup_details.h"
+#include "access/relation.h"
 #include "access/xact.h"
+#include "storage/block.h"
+#include "storage/lockdefs.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
 #include "utils/snapmgr.h"
+#include "utils/timestamp.h"
 
 #include "../../entry/apply.h"
 #include "../../indextable.h"
@@ -19,14 +27,29 @@
 #include "../../queue/batch_keys.h"
 #include "../../queue/drain.h"
 #include "../../queue/rejections.h"
+#include "../../queue/scan.h"
 #include "../../queue/tables.h"
 #include "../../queue/wait.h"
 #include "../../util/inherit.h"
+#include "../../util/sleep.h"
+#include "../foreign/feed_client.h"
 #include "../place.h"
+
+/* A search for a change that is still queued. */
+typedef struct Search
+{
+	TimestampTz before;			/* only changes that were made until then
+								 * count */
+	bool		found;
+	bool		own;			/* the change was made by this transaction */
+} Search;
 
 static bool begin_batch(Drain *drain);
 static void take_batch(Drain *drain);
 static void end_batch(Drain *drain);
+static bool wait_here(FactTableRow *queue, int64 max_lag, TimestampTz until);
+static bool find_change(HeapTuple tuple, void *arg);
+static void check_servers(Oid fact_table);
 static void apply(IndexDef *def, OpList *list);
 
 static const ChangeSource changes = {
@@ -34,7 +57,8 @@ static const ChangeSource changes = {
 	.take = take_batch,
 	.end = end_batch,
 	.drain_all = drain_local_queue,
-	.wait = wait_for_local_queue,
+	.check_wait = check_servers,
+	.wait = wait_here,
 	.count = count_queue,
 	.ntables = 2,
 	.made = queue_belongs_to,
@@ -45,10 +69,14 @@ static const EntryStore entries = {.apply = apply};
 
 static const TriggerMethods triggers = {0};
 
+static const IndexTableMethods index_tables = {0};
+
 const Place local_place = {
 	.changes = &changes,
+	.leaves = &foreign_rows,
 	.entries = &entries,
-	.triggers = &triggers
+	.triggers = &triggers,
+	.index_tables = &index_tables
 };
 
 /* begin_batch: queues rejected rows that are due, and takes the snapshot with which keys and rows are read */
@@ -125,4 +153,88 @@ static void
 apply(IndexDef *def, OpList *list)
 {
 	(void) apply_ops(def, list, false);
+}
+
+/*
+ * wait_here
+ *		Waits until no change is queued here, or in a feed, that is committed by now and at least
+ *		max_lag old: see queue/wait.c.
+ */
+static bool
+wait_here(FactTableRow *queue, int64 max_lag, TimestampTz until)
+{
+	Search		search = {.before = max_lag > 0 ? GetCurrentTimestamp() - max_lag : DT_NOEND};
+	Oid			tables[2] = {queue->spare, queue->queue};
+	BlockNumber positions[2] = {0};
+	long		length = 1;
+	Snapshot	snapshot;
+
+	if (max_lag == 0 && queue_pending(queue->fact_table))
+		report_own_changes(queue->fact_table, true);
+
+	/*
+	 * Feeds come first: if any row of a partition may have changed, its drain
+	 * queues all of them here before the change leaves the feed.
+	 */
+	if (!feeds_wait(queue->fact_table, max_lag, until))
+		return false;
+	snapshot = RegisterSnapshot(GetLatestSnapshot());
+	for (;;)
+	{
+		int			i;
+
+		search.found = false;
+		for (i = 0; i < 2 && !search.found; i++)
+		{
+			Relation	rel;
+
+			/*
+			 * The table may be locked because it is being emptied, or for
+			 * another reason: it is tried again.
+			 */
+			if (!queue_open_to_read(tables[i], &rel))
+				search.found = true;
+			if (rel == NULL)
+				continue;
+			queue_scan(rel, snapshot, &positions[i], find_change, &search);
+			relation_close(rel, AccessShareLock);
+		}
+		if (search.own)
+			report_own_changes(queue->fact_table, true);
+		if (!search.found || !sleep_longer(&length, until))
+			break;
+	}
+	UnregisterSnapshot(snapshot);
+	return !search.found;
+}
+
+/* find_change: stops at the first row of a queue table that counts; for queue_scan() */
+static bool
+find_change(HeapTuple tuple, void *arg)
+{
+	Search	   *search = arg;
+
+	if (queue_row_time(tuple) > search->before)
+		return true;
+	search->found = true;
+	search->own = TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetXmin(tuple->t_data));
+	return false;
+}
+
+/*
+ * check_servers
+ *		Raises an error if this transaction has used a server that has a feed: it may have changed rows there, and
+ *		nobody sees these in the feed before it has committed.
+ */
+static void
+check_servers(Oid fact_table)
+{
+	Oid			used = foreign_table_in_use(feed_servers(fact_table));
+
+	if (OidIsValid(used))
+		ereport(ERROR,
+				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
+				 errmsg("cannot wait because this transaction has used foreign table \"%s\"", get_rel_name(used)),
+				 errdetail("What it has changed there is applied after it has committed, and until then the other server shows rows as they were when it was first used."),
+				 errhint("Commit the transaction first.")));
 }

@@ -27,10 +27,9 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
-#include "../catalog/definition_rows.h"
-#include "../util/citus.h"
-#include "../util/sql.h"
-#include "citus_table.h"
+#include "../../catalog/definition_rows.h"
+#include "../../util/sql.h"
+#include "citus_place.h"
 
 static bool is_refused(CitusKind kind, bool async);
 
@@ -61,9 +60,9 @@ is_refused(CitusKind kind, bool async)
 	return kind != CITUS_NONE && !(kind == CITUS_DISTRIBUTED && async);
 }
 
-/* check_citus_fact: raises an error if a table is one of Citus, over which such an index table cannot be kept in step */
+/* place_check_fact: raises an error if a table is one of Citus, over which such an index table cannot be kept in step */
 void
-check_citus_fact(Relation fact, bool async)
+place_check_fact(Relation fact, bool async)
 {
 	Oid			relid = RelationGetRelid(fact);
 	CitusKind	kind = citus_kind(relid);
@@ -91,7 +90,7 @@ check_citus_fact(Relation fact, bool async)
 							quote_literal_cstr(quoted_relation(relid)));
 			break;
 		case CITUS_SHARD:
-			table = citus_table_of_shard(relid);
+			table = place_table_of_part(relid);
 			detail = psprintf("It is a shard of table %s of Citus, which replaces it by another table when it moves or splits the shard.",
 							  OidIsValid(table) ? quoted_relation(table) : "");
 			hint = "Create the index table over the whole table, on the coordinator.";
@@ -105,12 +104,12 @@ check_citus_fact(Relation fact, bool async)
 }
 
 /*
- * check_citus_unique
+ * place_check_unique
  *		Raises an error if a table is distributed: then no index table over it can be unique,
  *		whatever its maintenance is.
  */
 void
-check_citus_unique(Oid fact)
+place_check_unique(Oid fact)
 {
 	if (citus_kind(fact) == CITUS_DISTRIBUTED)
 		ereport(ERROR,
@@ -121,12 +120,12 @@ check_citus_unique(Oid fact)
 }
 
 /*
- * check_citus_created
+ * place_check_created
  *		Raises an error if Citus has taken a table that was just created, whose rows are
  *		written past it: in a schema that is distributed, or because Citus manages all tables.
  */
 void
-check_citus_created(Oid relid)
+place_check_created(Oid relid)
 {
 	if (citus_kind(relid) != CITUS_NONE)
 		ereport(ERROR,
@@ -138,12 +137,12 @@ check_citus_created(Oid relid)
 }
 
 /*
- * citus_problem
+ * place_problem
  *		Returns why an index table cannot be trusted because of what its fact table or itself
  *		is to Citus, as a constant; NULL: it can be.  index_table may be InvalidOid.
  */
 const char *
-citus_problem(Oid fact, Oid index_table, bool async)
+place_problem(Oid fact, Oid index_table, bool async)
 {
 	CitusKind	kind = citus_kind(fact);
 	CitusKind	index_kind = OidIsValid(index_table) ? citus_kind(index_table) : kind;
@@ -154,9 +153,9 @@ citus_problem(Oid fact, Oid index_table, bool async)
 		index_table_problems[index_kind] : NULL;
 }
 
-/* check_citus_index_table: raises an error if a registered index table, or its fact table, has become a table of Citus */
+/* place_check_index_table: raises an error if a registered index table, or its fact table, has become a table of Citus */
 void
-check_citus_index_table(Oid index_table)
+place_check_index_table(Oid index_table)
 {
 	List	   *rows = catalog_read_definitions(InvalidOid, index_table);
 	DefinitionRow *row;
@@ -164,12 +163,12 @@ check_citus_index_table(Oid index_table)
 	if (rows == NIL)
 		return;
 	row = &((StoredDefinition *) linitial(rows))->row;
-	report_citus_problem(get_rel_name(index_table), citus_problem(row->fact_table, index_table, is_queued(row)));
+	place_report_problem(get_rel_name(index_table), place_problem(row->fact_table, index_table, is_queued(row)));
 }
 
-/* report_citus_problem: raises an error if there is a problem, from citus_problem(), with an index table of this name */
+/* place_report_problem: raises an error if there is a problem, from place_problem(), with an index table of this name */
 void
-report_citus_problem(const char *index_table, const char *problem)
+place_report_problem(const char *index_table, const char *problem)
 {
 	if (problem != NULL)
 		ereport(ERROR,
@@ -177,4 +176,41 @@ report_citus_problem(const char *index_table, const char *problem)
 				 errmsg("index table \"%s\" is not kept in step", index_table),
 				 errdetail("The %s.", problem),
 				 errhint("Drop the index table. It can be created again once both are ordinary tables.")));
+}
+
+/* place_check_unchanging: raises an error if an index table is distributed, as the function cannot change its contents then */
+void
+place_check_unchanging(Oid index_table, const char *function)
+{
+	if (citus_kind(index_table) == CITUS_DISTRIBUTED)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("%s is not supported for index table \"%s\"", function, get_rel_name(index_table)),
+				 errdetail("Citus has distributed it."),
+				 errhint("Create another index table, and drop this one when the other is active.")));
+}
+
+/* place_is_taken: returns whether a table is one of Citus, of whatever kind */
+bool
+place_is_taken(Oid relid)
+{
+	return citus_kind(relid) != CITUS_NONE;
+}
+
+/* place_has_parts: returns whether a table is distributed */
+bool
+place_has_parts(Oid relid)
+{
+	return citus_kind(relid) == CITUS_DISTRIBUTED;
+}
+
+/*
+ * place_is_governed_elsewhere
+ *		Returns whether a table is distributed and this node is not the coordinator, which runs
+ *		all commands that change the table.
+ */
+bool
+place_is_governed_elsewhere(Oid relid)
+{
+	return place_has_parts(relid) && citus_local_group() != 0;
 }

@@ -36,10 +36,10 @@
 #include "utils/syscache.h"
 #include "utils/timestamp.h"
 
-#include "../indextable.h"
-#include "../util/role.h"
-#include "../util/sleep.h"
-#include "../util/subxact.h"
+#include "../../indextable.h"
+#include "../../util/role.h"
+#include "../../util/sleep.h"
+#include "../../util/subxact.h"
 #include "remote_query.h"
 
 /* A server that has not answered a statement after so many ms is taken to be down. */

@@ -13,7 +13,7 @@
 #include "nodes/bitmapset.h"
 #include "nodes/plannodes.h"
 
-#include "../indextable.h"
+#include "../../indextable.h"
 
 /* A plan that asks partitions. */
 typedef struct ForeignPlan

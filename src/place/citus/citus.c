@@ -39,8 +39,8 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
-#include "citus.h"
-#include "sql.h"
+#include "citus_place.h"
+#include "../../util/sql.h"
 
 /* How pg_dist_partition says what a table is. */
 #define PARTMETHOD_NONE		'n' /* its rows are not divided */
@@ -90,18 +90,18 @@ citus_kind(Oid relid)
 	relation_close(rel, AccessShareLock);
 	if (tuple != NULL)
 		return kind;
-	return OidIsValid(citus_table_of_shard(relid)) ? CITUS_SHARD : CITUS_NONE;
+	return OidIsValid(place_table_of_part(relid)) ? CITUS_SHARD : CITUS_NONE;
 }
 
 /*
- * citus_table_of_shard
+ * place_table_of_part
  *		Returns the Citus table of which a table in the same schema has the name of a shard, or
  *		InvalidOid.  Citus has no other sign of it.
  *
  * It is a shard, too, if it has been left behind by a move and Citus will drop it.
  */
 Oid
-citus_table_of_shard(Oid relid)
+place_table_of_part(Oid relid)
 {
 	char	   *name = get_rel_name(relid);
 	int64		number = name == NULL ? 0 : shard_number(name);
@@ -129,13 +129,13 @@ citus_shard(Oid table, int64 number)
 }
 
 /*
- * citus_makes_shard
+ * place_takes
  *		Returns whether Citus is about to make a local table the shard of a table that will
  *		take its name: it renames the table to the name of a shard with the number that its
  *		sequence has just given out.
  */
 bool
-citus_makes_shard(Oid relid, const char *name)
+place_takes(Oid relid, const char *name)
 {
 	Oid			sequence = get_relname_relid("pg_dist_shardid_seq", PG_CATALOG_NAMESPACE);
 	char	   *table = get_rel_name(relid);
@@ -271,17 +271,6 @@ citus_local_group(void)
 		group = DatumGetInt32(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull));
 	SPI_finish();
 	return group;
-}
-
-/*
- * citus_is_governed_elsewhere
- *		Returns whether a table is distributed and this node is not the coordinator, which runs
- *		all commands that change the table.
- */
-bool
-citus_is_governed_elsewhere(Oid relid)
-{
-	return citus_kind(relid) == CITUS_DISTRIBUTED && citus_local_group() != 0;
 }
 
 /* citus_read_table: fills *table with how a distributed table is distributed */

@@ -38,16 +38,17 @@
 #include "utils/rel.h"
 #include "utils/typcache.h"
 
-#include "../definition/index_partition.h"
-#include "../indextable.h"
-#include "../util/role.h"
-#include "../util/sql.h"
-#include "foreign_scan.h"
+#include "../../definition/index_partition.h"
+#include "../../indextable.h"
+#include "../../util/role.h"
+#include "../../util/sql.h"
+#include "foreign_rows.h"
 
 /* How many rows are fetched from a cursor at a time. */
 #define FETCH_ROWS			1000
 
-struct ForeignPartitionScan
+/* A scan of all rows of one partition. */
+typedef struct ForeignPartitionScan
 {
 	FactDef    *def;
 	Oid			owner;
@@ -60,7 +61,7 @@ struct ForeignPartitionScan
 	AttrNumber *columns;		/* the numbers that the columns of desc have
 								 * in the fact table */
 	TupleTableSlot *slot;
-};
+} ForeignPartitionScan;
 
 static ForeignPartitionScan *begin_scan(FactDef *def, Relation leaf, const char *sql, AttrNumber *columns,
 										int nargs, Oid *types, Datum *args);
@@ -72,7 +73,7 @@ static Bitmapset *upkeep_columns(FactDef *def);
  *		Begins to read all rows of a partition, in no order, with the columns that
  *		entries depend on.
  */
-ForeignPartitionScan *
+void *
 foreign_scan_begin(FactDef *def, Relation leaf)
 {
 	RowRequest	request = {.def = def,.relid = RelationGetRelid(leaf),.columns = upkeep_columns(def)};
@@ -118,8 +119,10 @@ begin_scan(FactDef *def, Relation leaf, const char *sql, AttrNumber *columns, in
 
 /* foreign_scan_next: returns the next row, valid until the next call, or NULL if there is none */
 TupleTableSlot *
-foreign_scan_next(ForeignPartitionScan *scan)
+foreign_scan_next(void *rows)
 {
+	ForeignPartitionScan *scan = rows;
+
 	if (scan->next == scan->n)
 	{
 		Caller		caller;
@@ -149,8 +152,10 @@ foreign_scan_next(ForeignPartitionScan *scan)
 }
 
 void
-foreign_scan_end(ForeignPartitionScan *scan)
+foreign_scan_end(void *rows)
 {
+	ForeignPartitionScan *scan = rows;
+
 	SPI_connect();
 	SPI_cursor_close(scan->portal);
 	SPI_finish();

@@ -19,10 +19,8 @@
 #include "utils/datum.h"
 #include "utils/typcache.h"
 
-#include "../indextable.h"
-#include "foreign_batch.h"
-#include "foreign_by_key.h"
-#include "foreign_scan.h"
+#include "../../indextable.h"
+#include "foreign_rows.h"
 
 /* A key that was asked for. */
 typedef struct Wanted

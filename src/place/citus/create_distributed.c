@@ -33,26 +33,24 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
-#include "../catalog/completeness.h"
-#include "../catalog/definition_rows.h"
-#include "../catalog/fact_rows.h"
-#include "../catalog/named.h"
-#include "../catalog/owner.h"
-#include "../catalog/table_access.h"
-#include "../catalog/usage.h"
-#include "../definition/expression.h"
-#include "../definition/field.h"
-#include "../definition/primary_key.h"
-#include "../indextable.h"
-#include "../maintain/install_triggers.h"
-#include "../place/citus/citus_place.h"
-#include "../queue/tables.h"
-#include "../util/citus.h"
-#include "../util/relation.h"
-#include "../util/sleep.h"
-#include "../util/sql.h"
-#include "../util/uncounted.h"
-#include "create_distributed.h"
+#include "../../catalog/completeness.h"
+#include "../../catalog/definition_rows.h"
+#include "../../catalog/fact_rows.h"
+#include "../../catalog/named.h"
+#include "../../catalog/owner.h"
+#include "../../catalog/table_access.h"
+#include "../../catalog/usage.h"
+#include "../../definition/expression.h"
+#include "../../definition/field.h"
+#include "../../definition/primary_key.h"
+#include "../../indextable.h"
+#include "../../maintain/install_triggers.h"
+#include "../../queue/tables.h"
+#include "../../util/relation.h"
+#include "../../util/sleep.h"
+#include "../../util/sql.h"
+#include "../../util/uncounted.h"
+#include "citus_place.h"
 
 static void refuse(Relation fact, const char *why, const char *hint);
 static void distribute(Oid index_table, const char *column, int nshards);
@@ -167,21 +165,9 @@ distribute(Oid index_table, const char *column, int nshards)
 }
 
 /*-------------------------------------------------------------------------
- * Builds distributed index tables, and refuses what is not supported for them.
+ * Builds distributed index tables.
  *-------------------------------------------------------------------------
  */
-
-/* refuse_distributed: raises an error if an index table is distributed, as the function cannot change its contents then */
-void
-refuse_distributed(Oid index_table, const char *function)
-{
-	if (citus_kind(index_table) == CITUS_DISTRIBUTED)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("%s is not supported for index table \"%s\"", function, get_rel_name(index_table)),
-				 errdetail("Citus has distributed it."),
-				 errhint("Create another index table, and drop this one when the other is active.")));
-}
 
 /*
  * build_distributed
@@ -189,7 +175,7 @@ refuse_distributed(Oid index_table, const char *function)
  *		is active here.
  *
  * Each node makes it active for itself when it drains its shards next and finds that
- * everything is applied (queue/shard_drain.c).  Without a worker this one would not.
+ * everything is applied (shard_drain.c).  Without a worker this one would not.
  */
 void
 build_distributed(Oid index_table, Oid fact_table)

@@ -13,7 +13,7 @@
 #include "nodes/pg_list.h"
 #include "utils/rel.h"
 
-#include "../indextable.h"
+#include "../../indextable.h"
 
 /* Changes that were taken from the feeds of one server. */
 typedef struct FeedBatch

@@ -26,13 +26,11 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
-#include "../indextable.h"
-#include "../place/place.h"
-#include "../util/relation.h"
-#include "../util/role.h"
-#include "foreign_by_key.h"
-#include "foreign_plan.h"
-#include "foreign_scan.h"
+#include "../../indextable.h"
+#include "../place.h"
+#include "../../util/relation.h"
+#include "../../util/role.h"
+#include "foreign_rows.h"
 
 /* How many keys one statement asks for, if each needs a condition of its own. */
 #define MAX_CONDITIONS		200
@@ -77,7 +75,7 @@ foreign_by_key_fetch(RowRequest *request, Oid *partitions, Datum *keys, int n,
 	 * The shards of a distributed table are not partitions: Citus plans for
 	 * them.
 	 */
-	if (request->secured || request->def->place->has_leaves)
+	if (request->secured || request->def->place->in_parts)
 	{
 		fetch_planned(request, InvalidOid, keys, n, each, arg);
 		return;

@@ -1,25 +1,20 @@
 /*-------------------------------------------------------------------------
  *
- * foreign_scan.h
- *	  Reads all rows of a partition that is on another server, and checks that a row
- *	  belongs there.
+ * foreign_rows.h
+ *	  Reads rows of foreign partitions: all of them, by key, or gathered by key.
  *
  *-------------------------------------------------------------------------
  */
-#ifndef INDEXTABLE_FOREIGN_SCAN_H
-#define INDEXTABLE_FOREIGN_SCAN_H
+#ifndef INDEXTABLE_FOREIGN_ROWS_H
+#define INDEXTABLE_FOREIGN_ROWS_H
 
-#include "access/attnum.h"
 #include "access/htup.h"
-#include "access/tupdesc.h"
 #include "executor/tuptable.h"
 #include "nodes/bitmapset.h"
+#include "nodes/pg_list.h"
 #include "utils/rel.h"
 
-#include "../indextable.h"
-
-/* A scan of all rows of one partition. */
-typedef struct ForeignPartitionScan ForeignPartitionScan;
+#include "../../indextable.h"
 
 /* Which rows are read by SQL, and as which user. */
 typedef struct RowRequest
@@ -35,9 +30,9 @@ typedef struct RowRequest
 								 * all.  The primary key is always read. */
 } RowRequest;
 
-extern ForeignPartitionScan *foreign_scan_begin(FactDef *def, Relation leaf);
-extern TupleTableSlot *foreign_scan_next(ForeignPartitionScan *scan);
-extern void foreign_scan_end(ForeignPartitionScan *scan);
+extern void *foreign_scan_begin(FactDef *def, Relation leaf);
+extern TupleTableSlot *foreign_scan_next(void *rows);
+extern void foreign_scan_end(void *rows);
 extern bool foreign_keys_in_order(FactDef *def, Relation leaf);
 extern Datum *foreign_scan_keys(FactDef *def, Relation root, Relation leaf, Datum *after, int limit, int *n);
 extern bool in_bounds(FactDef *def, Relation root, Oid leaf, TupleTableSlot *row);
@@ -47,4 +42,28 @@ extern const char *key_column(FactDef *def, int i);
 extern char *select_rows(RowRequest *request, AttrNumber **columns, int *n);
 extern void store_row(FactDef *def, HeapTuple tuple, TupleDesc desc, AttrNumber *columns, TupleTableSlot *slot);
 
-#endif							/* INDEXTABLE_FOREIGN_SCAN_H */
+/* Primary keys that are gathered, and the rows that they find. */
+typedef struct ForeignBatch ForeignBatch;
+
+extern ForeignBatch *foreign_batch_begin(RowRequest *request);
+extern void foreign_batch_add(ForeignBatch *batch, Datum *key, Oid partition);
+extern void foreign_batch_run(ForeignBatch *batch);
+extern bool foreign_batch_find(ForeignBatch *batch, Datum *key, List **rows);
+extern bool foreign_batch_next(ForeignBatch *batch, Datum **key, bool *local, List **rows);
+
+extern void foreign_by_key_fetch(RowRequest *request, Oid *partitions, Datum *keys, int n,
+								 void (*each) (TupleTableSlot *row, void *arg), void *arg);
+
+/* The primary keys that a partition is asked for. */
+typedef struct PartitionKeys
+{
+	Oid			relid;
+	Datum	   *keys;			/* n * npk */
+	int			n;
+} PartitionKeys;
+
+extern bool foreign_plan_fits(FactDef *def, PartitionKeys *parts, int nparts);
+extern void foreign_plan_fetch(FactDef *def, Bitmapset *columns, PartitionKeys *parts, int nparts,
+							   void (*each) (TupleTableSlot *row, void *arg), void *arg);
+
+#endif							/* INDEXTABLE_FOREIGN_ROWS_H */

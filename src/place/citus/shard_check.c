@@ -28,6 +28,7 @@
 #include "executor/spi.h"
 #include "executor/tuptable.h"
 #include "fmgr.h"
+#include "funcapi.h"
 #include "lib/stringinfo.h"
 #include "storage/lockdefs.h"
 #include "utils/builtins.h"
@@ -35,20 +36,17 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
-#include "../catalog/definition_rows.h"
-#include "../catalog/named.h"
-#include "../catalog/owner.h"
-#include "../indextable.h"
-#include "../place/place.h"
-#include "../queue/drain.h"
-#include "../place/citus/citus_place.h"
-#include "../util/citus.h"
-#include "../util/role.h"
-#include "../util/sql.h"
-#include "compare.h"
-#include "discrepancy.h"
-#include "shard_check.h"
-#include "sums.h"
+#include "../../catalog/definition_rows.h"
+#include "../../catalog/named.h"
+#include "../../catalog/owner.h"
+#include "../../indextable.h"
+#include "../../queue/drain.h"
+#include "../../util/role.h"
+#include "../../util/sql.h"
+#include "../../verify/compare.h"
+#include "../../verify/discrepancy.h"
+#include "../../verify/sums.h"
+#include "citus_place.h"
 
 /* Queues the rows of discrepancies, and passes these on. */
 typedef struct Requeue
@@ -67,10 +65,30 @@ typedef struct Task
 	Requeue		requeue;
 } Task;
 
+PG_FUNCTION_INFO_V1(indextable_verify_shard);
+
+static void verify_shard(Oid index_table, int64 shard, int64 number, discrepancy_handler handler, void *arg);
 static void verify_locked(FactDef *def, Relation fact, void *arg);
 static ShardPair *find_shard(FactDef *def, int64 number);
 static AttrNumber distribution_column(IndexDef *def);
 static void pass_on(Discrepancy *d, void *arg);
+
+/*
+ * indextable_verify_shard
+ *		verify_shard(index_table regclass, shard bigint, number bigint): returns the
+ *		discrepancies, as verify() does, of one shard of a distributed fact table that this
+ *		node has.  Unless number is 0, it queues the keys of their rows with this number.
+ */
+Datum
+indextable_verify_shard(PG_FUNCTION_ARGS)
+{
+	VerifyResult result = {(ReturnSetInfo *) fcinfo->resultinfo, PG_GETARG_OID(0)};
+
+	InitMaterializedSRF(fcinfo, 0);
+	verify_require_owner(PG_GETARG_OID(0));
+	verify_shard(PG_GETARG_OID(0), PG_GETARG_INT64(1), PG_GETARG_INT64(2), put_discrepancy, &result);
+	return (Datum) 0;
+}
 
 /*
  * verify_shard
@@ -78,7 +96,7 @@ static void pass_on(Discrepancy *d, void *arg);
  *		and for each of its rows that cannot have its entries; unless number is 0, it also
  *		queues the keys of rows whose entries are wrong with this number.
  */
-void
+static void
 verify_shard(Oid index_table, int64 shard, int64 number, discrepancy_handler handler, void *arg)
 {
 	Task		task = {index_table, shard, {.number = number,.handler = handler,.arg = arg}};
@@ -102,7 +120,7 @@ verify_locked(FactDef *def, Relation fact, void *arg)
 	for (i = 0; i < def->ndefs; i++)
 		if (def->defs[i]->relid == task->index_table)
 			v.def = def->defs[i];
-	if (v.def == NULL || !def->place->has_leaves)
+	if (v.def == NULL || !def->place->in_parts)
 		report_not_index_table(task->index_table);
 
 	/*

@@ -30,11 +30,11 @@
 #include "utils/memutils.h"
 #include "utils/syscache.h"
 
-#include "../indextable.h"
-#include "../util/compat.h"
-#include "../util/relation.h"
+#include "../../indextable.h"
+#include "../../util/compat.h"
+#include "../../util/relation.h"
 #include "foreign_plan_make.h"
-#include "foreign_scan.h"
+#include "foreign_rows.h"
 
 /* So many partitions are joined at most. */
 #define MAX_JOINED			16

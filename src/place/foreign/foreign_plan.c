@@ -30,9 +30,9 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
-#include "../indextable.h"
-#include "../util/compat.h"
-#include "foreign_plan.h"
+#include "../../indextable.h"
+#include "../../util/compat.h"
+#include "foreign_rows.h"
 #include "foreign_plan_make.h"
 
 /* So many partitions are asked by one plan at most. */
