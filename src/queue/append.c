@@ -20,15 +20,12 @@
 #include "postgres.h"
 
 #include "access/heapam.h"
-#include "access/htup.h"
 #include "access/htup_details.h"
 #include "access/relation.h"
 #include "access/xact.h"
 #include "access/xlog.h"
 #include "executor/tuptable.h"
-#include "fmgr.h"
 #include "miscadmin.h"
-#include "storage/block.h"
 #include "storage/lmgr.h"
 #include "storage/lockdefs.h"
 #include "utils/hsearch.h"
@@ -303,9 +300,10 @@ static Relation
 open_queue(FactDef *def)
 {
 	FactTableRow tables = {def->relid, def->queue, def->spare, def->feed};
+	bool		stale = def->stale;
 	Relation	rel = NULL;
 
-	if (def->stale)
+	if (stale)
 	{
 		if (!catalog_read_fact(def->relid, &tables) || !OidIsValid(tables.queue))
 			return NULL;
@@ -316,6 +314,9 @@ open_queue(FactDef *def)
 		rel = try_relation_open(tables.queue, OidIsValid(tables.spare) ? NoLock : RowExclusiveLock);
 	if (rel == NULL && OidIsValid(tables.spare))
 		rel = try_relation_open(tables.spare, RowExclusiveLock);
+	/* Whoever had the tables locked may have dropped them, with the last index table that they were for. */
+	if (rel == NULL && !stale && def->stale)
+		return open_queue(def);
 	if (rel == NULL)
 		queue_lost_error(def);
 	if (!same_keys(RelationGetDescr(rel), def->queue_desc))
