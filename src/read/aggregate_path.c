@@ -58,8 +58,8 @@ add_aggregate_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *inpu
 
 	if (previous_hook)
 		previous_hook(root, stage, input_rel, output_rel, extra);
-	if (stage == UPPERREL_GROUP_AGG)
-		add_totals_paths(root, input_rel, output_rel);
+	if (stage == UPPERREL_GROUP_AGG || stage == UPPERREL_DISTINCT)
+		add_totals_paths(root, input_rel, output_rel, stage);
 	if (stage != UPPERREL_GROUP_AGG || input_rel->reloptkind != RELOPT_BASEREL || !parse->hasAggs || root->numOrderedAggs > 0 ||
 		parse->groupingSets != NIL || parse->hasTargetSRFs || parse->hasWindowFuncs ||
 		(parse->groupClause != NIL && !grouping_is_sortable(parse->groupClause)))

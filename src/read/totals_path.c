@@ -41,6 +41,7 @@
 #include "served.h"
 #include "totals_elements.h"
 #include "totals_path.h"
+#include "totals_replace.h"
 
 /* What is asked of totals. */
 typedef struct Asked
@@ -50,54 +51,47 @@ typedef struct Asked
 	RelOptInfo *elements;		/* a function that unnests an array of it, or
 								 * NULL */
 	RelOptInfo *grouped;
+	PathTarget *target;			/* what it returns */
+	List	   *groups;			/* SortGroupClauses, of GROUP BY or DISTINCT */
 	List	   *clauses;		/* conditions on both */
 } Asked;
-
-/* What is replaced in a query of totals. */
-typedef struct Replaced
-{
-	Candidate  *c;				/* the table of totals, and the fact table */
-	bool		by_element;		/* the query has a row for each element */
-	List	   *equal;			/* comparisons of columns of totals that stand
-								 * for conditions on documents */
-	bool		sums;			/* a sum is used */
-	bool		failed;			/* totals do not have all that is needed */
-} Replaced;
 
 static const char *unserved(Asked *asked);
 static void add_path_of_totals(Asked *asked, Served *served, IndexDef *def);
 static const char *replace_rows(Asked *asked, Query *query, Replaced *replaced);
 static const char *replace_elements(Asked *asked, Query *query, Replaced *replaced);
 static Query *query_of(Asked *asked, RangeTblEntry *rte, List *filter);
+static bool forget_plan(Node *node, void *context);
 static void add_unnesting(Query *query, RangeTblEntry *rte);
 static void take_parameters(Query *query, Asked *asked, List **values);
 static Plan *make_plan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses, List *children);
-static Node *replace_by_totals(Node *node, void *context);
-static Node *replace_aggregate(Aggref *agg, Replaced *replaced);
-static AttrNumber key_column(Replaced *replaced, Node *expr);
-static Expr *column(IndexDef *def, AttrNumber attno, Index varno);
-static Expr *sum_of(Expr *arg, Expr *filter);
-static Expr *as_bigint(Expr *numeric);
-static Expr *count_of(Expr *arg, Expr *filter);
-static Expr *if_any(Expr *count, Expr *result);
-static Expr *is_positive(Expr *count);
 static bool depends_on_more(List *clauses);
 
 static const CustomPathMethods path_methods = {.CustomName = TOTALS_NAME,.PlanCustomPath = make_plan};
 
 /*
  * add_totals_paths
- *		Adds paths that answer what is asked of a grouped relation from tables of totals of its only
- *		table, which may be joined with the elements of an array of it.
+ *		Adds paths that answer what is asked of a relation that is grouped, or made distinct, from
+ *		tables of totals of its only table, which may be joined with the elements of an array of it.
  */
 void
-add_totals_paths(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *grouped)
+add_totals_paths(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *grouped, UpperRelationKind stage)
 {
 	Asked		asked = {.root = root,.rel = rel,.grouped = grouped};
+	Query	   *parse = root->parse;
 	Served		served;
 	const char *why;
 	ListCell   *cell;
 
+	asked.target = grouped->reltarget;
+	asked.groups = parse->groupClause;
+	if (stage == UPPERREL_DISTINCT)
+	{
+		if (parse->hasDistinctOn || parse->hasAggs || parse->groupClause != NIL || parse->havingQual != NULL || parse->hasWindowFuncs)
+			return;
+		asked.target = root->upper_targets[UPPERREL_DISTINCT];
+		asked.groups = parse->distinctClause;
+	}
 	if ((rel->reloptkind != RELOPT_BASEREL && !find_unnested(root, rel, &asked.rel, &asked.elements)) ||
 		!open_totals(root, asked.rel->relid, &served))
 		return;
@@ -120,13 +114,13 @@ static const char *
 unserved(Asked *asked)
 {
 	Query	   *parse = asked->root->parse;
-	Node	   *exprs = (Node *) asked->grouped->reltarget->exprs;
+	Node	   *exprs = (Node *) asked->target->exprs;
 	const char *reason = unfit_clauses(asked->clauses);
 
 	if (reason != NULL)
 		return reason;
-	if (parse->groupingSets != NIL || asked->root->numOrderedAggs > 0)
-		return "the query has grouping sets, or aggregates with DISTINCT or ORDER BY";
+	if (parse->groupingSets != NIL)
+		return "the query has grouping sets";
 	if (depends_on_more(asked->clauses) || contain_subplans(exprs) || contain_subplans(parse->havingQual) ||
 		contain_volatile_functions(exprs) || contain_volatile_functions(parse->havingQual))
 		return "it has a condition or an aggregate with a subquery or a volatile function";
@@ -195,9 +189,11 @@ add_path_of_totals(Asked *asked, Served *served, IndexDef *def)
 		give_reason(served->fact->relid, def->relid, why);
 		return;
 	}
-	if (query->groupClause != NIL)
+	if (replaced.fold)
+		fold_groups(query, def);
+	else if (query->groupClause != NIL)
 		query->havingQual = (Node *) make_and_qual(query->havingQual,
-												   (Node *) is_positive(count_of(column(def, def->rows_attno, c->varno), NULL)));
+												   has_rows(def, c->varno));
 	query->hasAggs = true;
 	query->hasTargetSRFs = false;
 	take_parameters(query, asked, &values);
@@ -208,7 +204,7 @@ add_path_of_totals(Asked *asked, Served *served, IndexDef *def)
 	path = makeNode(CustomPath);
 	path->path.pathtype = T_CustomScan;
 	path->path.parent = grouped;
-	path->path.pathtarget = grouped->reltarget;
+	path->path.pathtarget = asked->target;
 	path->path.rows = plan->planTree->plan_rows;
 	path->path.startup_cost = plan->planTree->startup_cost;
 	path->path.total_cost = plan->planTree->total_cost;
@@ -303,7 +299,7 @@ static Query *
 query_of(Asked *asked, RangeTblEntry *rte, List *filter)
 {
 	Query	   *parse = asked->root->parse;
-	PathTarget *target = asked->grouped->reltarget;
+	PathTarget *target = asked->target;
 	Query	   *query = makeNode(Query);
 	RangeTblRef *ref = makeNode(RangeTblRef);
 	List	   *quals = NIL;
@@ -330,7 +326,7 @@ query_of(Asked *asked, RangeTblEntry *rte, List *filter)
 	 * Those that a condition makes constant are there, too: without them
 	 * there would be a row of nothing.
 	 */
-	foreach(cell, parse->groupClause)
+	foreach(cell, asked->groups)
 	{
 		SortGroupClause *clause = lfirst(cell);
 		ListCell   *tle;
@@ -359,7 +355,24 @@ query_of(Asked *asked, RangeTblEntry *rte, List *filter)
 	query->jointree = makeFromExpr(list_make1(ref), (Node *) quals);
 	query->havingQual = parse->havingQual == NULL ? NULL : (Node *) make_ands_explicit(copyObject((List *) parse->havingQual));
 	query->stmt_location = -1;
+	(void) forget_plan((Node *) query, NULL);
 	return query;
+}
+
+/* forget_plan: has aggregates of a copied query be planned anew */
+static bool
+forget_plan(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Query))
+		return query_tree_walker((Query *) node, forget_plan, context, 0);
+	if (IsA(node, Aggref))
+	{
+		((Aggref *) node)->aggno = ((Aggref *) node)->aggtransno = -1;
+		forget_presorted((Aggref *) node);
+	}
+	return expression_tree_walker(node, forget_plan, context);
 }
 
 /* add_unnesting: adds the function that unnests an array to the query of the fact table */
@@ -414,186 +427,4 @@ make_plan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 	root->glob->invalItems = list_concat(root->glob->invalItems, copyObject(plan->invalItems));
 	give_reason(def->fact->relid, def->relid, "its totals are added up");
 	return &scan->scan.plan;
-}
-
-/* replace_by_totals: replaces what is asked of the rows of a fact table by what groups have */
-static Node *
-replace_by_totals(Node *node, void *context)
-{
-	Replaced   *replaced = context;
-	Candidate  *c = replaced->c;
-	AttrNumber	attno;
-
-	if (node == NULL || replaced->failed)
-		return node;
-	if (IsA(node, Aggref))
-		return replace_aggregate((Aggref *) node, replaced);
-	attno = key_column(replaced, node);
-	if (attno != 0)
-	{
-		Expr	   *result = column(c->def, attno, c->varno);
-
-		if (exprType((Node *) result) != exprType(node) || exprCollation((Node *) result) != exprCollation(node))
-			result = (Expr *) makeRelabelType(result, exprType(node), exprTypmod(node), exprCollation(node), COERCE_IMPLICIT_CAST);
-		return (Node *) result;
-	}
-	if ((IsA(node, Var) && ((Var *) node)->varno == (int) c->varno && ((Var *) node)->varlevelsup == 0) ||
-		IsA(node, PlaceHolderVar) || IsA(node, GroupingFunc))
-	{
-		replaced->failed = true;
-		return node;
-	}
-	return expression_tree_mutator(node, replace_by_totals, context);
-}
-
-/* key_column: returns the column of the key field that an expression is, or 0 */
-static AttrNumber
-key_column(Replaced *replaced, Node *expr)
-{
-	IndexDef   *def = replaced->c->def;
-	AttrNumber	attno = IsA(expr, TargetEntry) || IsA(expr, List) ? 0 : column_of_candidate(replaced->c, expr);
-
-	for (int i = 0; i < def->nkeys; i++)
-		if (def->fields[i].attno == attno)
-			return attno;
-	if (replaced->by_element && !IsA(expr, TargetEntry) && !IsA(expr, List) &&
-		expression_is_element(def, &def->fields[def->multi_field], expr, replaced->c->varno) &&
-		values_read_otherwise(def, def->fields[def->multi_field].attno) == 0)
-		return def->fields[def->multi_field].attno;
-	return 0;
-}
-
-/* replace_aggregate: replaces an aggregate over rows by what it is over groups */
-static Node *
-replace_aggregate(Aggref *agg, Replaced *replaced)
-{
-	Candidate  *c = replaced->c;
-	IndexDef   *def = c->def;
-	Expr	   *rows = column(def, def->rows_attno, c->varno);
-	Expr	   *filter = (Expr *) replace_by_totals((Node *) agg->aggfilter, replaced);
-	Expr	   *arg = list_length(agg->args) == 1 ? ((TargetEntry *) linitial(agg->args))->expr : NULL;
-	AttrNumber	attno;
-	int			i;
-
-	replaced->failed |= agg->aggdistinct != NIL || agg->aggorder != NIL || agg->agglevelsup != 0;
-	if (agg->aggfnoid == F_COUNT_ || (agg->aggfnoid == F_COUNT_ANY && IsA(arg, Const) && !((Const *) arg)->constisnull))
-		return (Node *) count_of(rows, filter);
-	if (arg == NULL || replaced->failed)
-	{
-		replaced->failed = true;
-		return (Node *) agg;
-	}
-	attno = agg->aggfnoid == F_COUNT_ANY ? key_column(replaced, (Node *) arg) : 0;
-	if (attno != 0)
-	{
-		NullTest   *test = makeNode(NullTest);
-
-		test->arg = column(def, attno, c->varno);
-		test->nulltesttype = IS_NOT_NULL;
-		test->location = -1;
-		return (Node *) count_of(rows, filter == NULL ? (Expr *) test : make_andclause(list_make2(filter, test)));
-	}
-	for (i = 0; i < def->nincludes; i++)
-		if (expression_is_field(def, &def->fields[def->nkeys + i], (Node *) arg, c->varno))
-			break;
-	if (i < def->nincludes)
-	{
-		Expr	   *count = column(def, def->count_attno[i], c->varno);
-		Expr	   *sum = SUM_ATTNO(def, i) != 0 ? column(def, SUM_ATTNO(def, i), c->varno) : NULL;
-
-		replaced->sums = true;
-		if (agg->aggfnoid == F_COUNT_ANY)
-			return (Node *) count_of(count, filter);
-		if (sum != NULL)
-			switch (agg->aggfnoid)
-			{
-				case F_SUM_INT2:
-				case F_SUM_INT4:
-					return (Node *) if_any(count_of(count, filter), as_bigint(sum_of(sum, filter)));
-				case F_SUM_INT8:
-				case F_SUM_NUMERIC:
-					return (Node *) if_any(count_of(count, filter), sum_of(sum, filter));
-				case F_AVG_INT2:
-				case F_AVG_INT4:
-				case F_AVG_INT8:
-				case F_AVG_NUMERIC:
-					return (Node *) if_any(count_of(count, filter),
-										   (Expr *) makeFuncExpr(F_NUMERIC_DIV, NUMERICOID,
-																 list_make2(sum_of(sum, filter), sum_of(count, filter)),
-																 InvalidOid, InvalidOid, COERCE_EXPLICIT_CALL));
-			}
-	}
-	replaced->failed = true;
-	return (Node *) agg;
-}
-
-static Expr *
-column(IndexDef *def, AttrNumber attno, Index varno)
-{
-	Form_pg_attribute att = TupleDescAttr(def->desc, attno - 1);
-
-	return (Expr *) makeVar(varno, attno, att->atttypid, att->atttypmod, att->attcollation, 0);
-}
-
-/* sum_of: returns the sum of a bigint or numeric expression, which is numeric */
-static Expr *
-sum_of(Expr *arg, Expr *filter)
-{
-	Aggref	   *agg = makeNode(Aggref);
-	Oid			type = exprType((Node *) arg);
-
-	agg->aggfnoid = type == INT8OID ? F_SUM_INT8 : F_SUM_NUMERIC;
-	agg->aggtype = NUMERICOID;
-	agg->aggargtypes = list_make1_oid(type);
-	agg->args = list_make1(makeTargetEntry(copyObject(arg), 1, NULL, false));
-	agg->aggfilter = copyObject(filter);
-	agg->aggkind = AGGKIND_NORMAL;
-	agg->aggsplit = AGGSPLIT_SIMPLE;
-	agg->aggno = agg->aggtransno = -1;
-	agg->location = -1;
-	return (Expr *) agg;
-}
-
-static Expr *
-as_bigint(Expr *numeric)
-{
-	return (Expr *) makeFuncExpr(F_INT8_NUMERIC, INT8OID, list_make1(numeric), InvalidOid, InvalidOid, COERCE_EXPLICIT_CAST);
-}
-
-/* count_of: returns the sum of a column of counts, as a count: 0 if there is nothing */
-static Expr *
-count_of(Expr *arg, Expr *filter)
-{
-	CoalesceExpr *result = makeNode(CoalesceExpr);
-
-	result->coalescetype = INT8OID;
-	result->args = list_make2(as_bigint(sum_of(arg, filter)),
-							  makeConst(INT8OID, -1, InvalidOid, sizeof(int64), Int64GetDatum(0), false, FLOAT8PASSBYVAL));
-	result->location = -1;
-	return (Expr *) result;
-}
-
-/* if_any: returns an expression that is NULL if the count is 0 */
-static Expr *
-if_any(Expr *count, Expr *result)
-{
-	CaseExpr   *expr = makeNode(CaseExpr);
-	CaseWhen   *when = makeNode(CaseWhen);
-
-	when->expr = is_positive(count);
-	when->result = result;
-	when->location = -1;
-	expr->casetype = exprType((Node *) result);
-	expr->args = list_make1(when);
-	expr->defresult = (Expr *) makeNullConst(expr->casetype, -1, InvalidOid);
-	expr->location = -1;
-	return (Expr *) expr;
-}
-
-static Expr *
-is_positive(Expr *count)
-{
-	return (Expr *) makeFuncExpr(F_INT8GT, BOOLOID,
-								 list_make2(count, makeConst(INT8OID, -1, InvalidOid, sizeof(int64), Int64GetDatum(0), false, FLOAT8PASSBYVAL)),
-								 InvalidOid, InvalidOid, COERCE_EXPLICIT_CALL);
 }

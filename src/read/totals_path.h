@@ -10,7 +10,7 @@
 
 #include "nodes/pathnodes.h"
 
-extern void add_totals_paths(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *grouped);
+extern void add_totals_paths(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *grouped, UpperRelationKind stage);
 
 /* The name that EXPLAIN shows. */
 #define TOTALS_NAME		"IndexTableTotals"

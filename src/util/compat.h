@@ -147,6 +147,25 @@ forget_permissions(Query *query, RangeTblEntry *rte, Query *other)
 #endif
 }
 
+/* move_permissions: gives what is to be checked of a query's tables to another query, which has them now */
+static inline void
+move_permissions(Query *from, Query *to)
+{
+#if PG_VERSION_NUM >= 160000
+	to->rteperminfos = from->rteperminfos;
+	from->rteperminfos = NIL;
+#endif
+}
+
+/* forget_presorted: has the planner find out anew whether the input of an aggregate is sorted */
+static inline void
+forget_presorted(Aggref *agg)
+{
+#if PG_VERSION_NUM >= 160000
+	agg->aggpresorted = false;
+#endif
+}
+
 /* plan_without_checks: has nobody's rights be checked when a plan is executed */
 static inline void
 plan_without_checks(PlannedStmt *plan)

@@ -15,10 +15,10 @@
 #   PARTS="bulk"      some of: single rows, instructions (beside the CPU time that the page has), arrays, bulk, wide
 #                     documents; reads, fetched rows; growth: cost by the number of entries; of asynchronous maintenance: enqueue
 #                     (also many index tables), drain held lag; life: building, verifying, repairing; beside: writers beside a build;
-#                     partitions: fact tables that are partitioned; retention: partitions that are dropped; shards: on other servers, feeds; and planner: plain SQL
+#                     partitions: fact tables that are partitioned; retention: partitions that are dropped; shards: on other servers, feeds; planner: plain SQL; and totals
 #   VARIANTS="none expression row_trigger indextable"    some of variants/*.sql; none is needed
 #   ROUNDS ROWS_BASE ROWS_SINGLE ROWS_ARRAYS ROWS_BULK ROWS_COPY ROWS_WIDE ROWS_READ ROWS_CALLGRIND TOWNS SECONDS_READ    sizes, see below
-#   ROWS_ENQUEUE STATEMENTS_ENQUEUE COUNTS ROWS_DRAIN ROWS_HELD ROWS_LAG SECONDS_UPDATES SECONDS_LAG SECONDS_IDLE
+#   ROWS_ENQUEUE STATEMENTS_ENQUEUE COUNTS ROWS_DRAIN ROWS_HELD ROWS_LAG SECONDS_SESSIONS SECONDS_UPDATES SECONDS_LAG SECONDS_IDLE
 #   ROWS_LIFE WRONG SECONDS_LIFE ROWS_PARTITIONS PARTITIONS ROWS_RETENTION SIZES_GROWTH STATEMENTS_GROWTH
 #   PG_IVM=FOLDER     the sources of the extension pg_ivm, which is built and becomes a variant, where the server has a place of its
 #                     own for extensions; else it is left out
@@ -33,7 +33,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 
 if [ "${QUICK:-0}" = 1 ]; then
 	: "${ROWS_ENQUEUE:=5000}" "${STATEMENTS_ENQUEUE:=3000}" "${COUNTS:=1 8}" "${ROWS_DRAIN:=20000}" "${ROWS_HELD:=100000}" "${ROWS_LAG:=20000}"
-	: "${SECONDS_UPDATES:=1}" "${SECONDS_LAG:=4}" "${SECONDS_IDLE:=3}"
+	: "${SECONDS_SESSIONS:=3}" "${SECONDS_UPDATES:=1}" "${SECONDS_LAG:=4}" "${SECONDS_IDLE:=3}"
 	: "${ROWS_LIFE:=50000}" "${WRONG:=10 1000 10000}" "${SECONDS_LIFE:=2}"
 	: "${ROWS_RETENTION:=10000}" "${ROWS_PARTITIONS:=20000}" "${PARTITIONS:=1 16 64 256}"
 	: "${SIZES_GROWTH:=1000 10000 100000}" "${STATEMENTS_GROWTH:=500}" "${ROWS_ARRAYS:=4000}" "${ROWS_COPY:=50000}" "${ROWS_CALLGRIND:=300}"
@@ -54,6 +54,7 @@ fi
 : "${ROWS_DRAIN:=100000}"    # changes that are drained
 : "${ROWS_HELD:=1000000}"    # changes while a transaction is left open
 : "${ROWS_LAG:=200000}"      # rows whose keys are moved under load
+: "${SECONDS_SESSIONS:=10}"  # of many sessions that are counted
 : "${SECONDS_UPDATES:=2}"    # single-row updates, to compare the drain with
 : "${SECONDS_LAG:=20}"       # under load
 : "${SECONDS_IDLE:=10}"      # and without
@@ -66,7 +67,7 @@ fi
 : "${SIZES_GROWTH:=10000 100000 1000000 10000000}"    # numbers of entries; ten times the last is extrapolated
 : "${STATEMENTS_GROWTH:=1000}"    # of each kind at each, a round
 : "${TOWNS:=5000}"           # distinct keys in the write tests, at most 10,000
-: "${PARTS:=single instructions arrays bulk wide reads fetched growth enqueue drain held lag life beside partitions retention shards feeds planner}"
+: "${PARTS:=single instructions arrays bulk wide reads fetched growth enqueue drain held lag life beside partitions retention shards feeds planner totals}"
 : "${PG_IVM:=}" "${HINT:=}" "${PG_CONFIG:=pg_config}"
 ALL_VARIANTS="none expression generated gin row_trigger statement_trigger ${PG_IVM:+pg_ivm }empty_trigger floor indextable"
 ARRAY_VARIANTS="none gin floor indextable"
@@ -181,9 +182,10 @@ load_fact() {    # SIZE FIRST LAST
 . "$here/shards.sh"
 . "$here/feeds.sh"
 . "$here/planner.sh"
+. "$here/totals.sh"
 
 # What is measured, in the order of the report. Each has its lines in a file of that name, and is a section of the page.
-SECTIONS="single instructions arrays bulk wide reads fetched growth enqueue many drain held lag life repair beside partitions partition_writes retention shards feeds planner planning"
+SECTIONS="single instructions arrays bulk wide reads fetched growth enqueue many drain held lag life repair beside partitions partition_writes retention shards feeds planner planning totals"
 
 # table PROGRAM FILE [VARIABLE]: the table that test/bench/PROGRAM.awk makes of the lines in FILE; what it should reach goes to reached.tsv
 table() {
@@ -226,7 +228,7 @@ section() {
 	life | repair | beside) group=life ;;
 	partitions | partition_writes) group=partition ;;
 	shards) group=shard ;;
-	instructions | fetched | growth | feeds | retention) group=$1 ;;
+	instructions | fetched | growth | feeds | retention | totals) group=$1 ;;
 	planner | planning) group=planner ;;
 	esac
 	${group}_section "$1"
@@ -329,7 +331,7 @@ if ! sql -c 'CREATE EXTENSION IF NOT EXISTS indextable' 2> "$tmp/extension.log";
 	[ "$ALLOW_MISSING" = 1 ] || die "the extension indextable can't be created (ALLOW_MISSING=1 goes on without it)"
 	say "bench: going on WITHOUT indextable: no such variant, no reads, nothing asynchronous, no life, no partitions, no retention, no shards, no plain SQL"
 	VARIANTS=${VARIANTS/indextable/}
-	for part in instructions arrays reads fetched growth enqueue drain held lag life beside partitions retention shards feeds planner; do PARTS=${PARTS/$part/}; done
+	for part in instructions arrays reads fetched growth enqueue drain held lag life beside partitions retention shards feeds planner totals; do PARTS=${PARTS/$part/}; done
 else
 	sql -c 'SELECT indextable.stop_workers()' > /dev/null
 	# for the planner, if the server does not preload the library
@@ -365,6 +367,7 @@ if wants retention; then in_time retention_part; fi
 if wants shards; then in_time shard_part; fi
 if wants feeds; then in_time feeds_part; fi
 if wants planner; then in_time planner_part; fi
+if wants totals; then in_time totals_part; fi
 
 mkdir -p "$(dirname "$OUT")"
 report > "$tmp/report.md"

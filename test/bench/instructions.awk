@@ -29,7 +29,7 @@ function above(work, variant) { return count[work, variant] - count[work, "none"
 function shown(x, none) { return x == "" ? "" : sprintf(none ? "%.2f" : "%+.2f", x) }
 
 END {
-	n_variants = split("none expression gin empty_trigger floor indextable", variants, " ")
+	n_variants = split("none expression gin empty_trigger floor indextable totals", variants, " ")
 	row("work\tkept by\tinstructions\treach\t× native\treach\t× floor\treach\tCPU µs\t× native\t× floor")
 	for (i = 1; i <= n_counted; i++) {
 		work = counted[i]
@@ -51,6 +51,7 @@ END {
 			has = work !~ /^delete/ && above(work, native) > 0
 			cells = cells "\t" (has ? sprintf("%.2f", own / above(work, native)) : "") \
 				"\t" (has && ours ? aim(label[work] ", instructions, times a native index's", own / above(work, native), "≤", reach[goal], "×") : "")
+			if (variant == "totals" && work == "insert") aim(label[work] ", counted by totals, instructions, times an ordinary index table's", own / above(work, "indextable"), "≤", reach["totals_insert"], "×")
 			has = (work, "floor") in count && above(work, "floor") > 0
 			cells = cells "\t" (has ? sprintf("%.2f", own / above(work, "floor")) : "") \
 				"\t" (has && ours ? aim(label[work] ", instructions, times the floor's", own / above(work, "floor"), "≤", reach_floor[goal], "×") : "")

@@ -60,7 +60,7 @@ count_instructions() {
 	} | alone "$data" > "$tmp/alone/log" 2>&1
 	for work in $4; do counted_statement "$work"; done |
 		alone "$data" valgrind --tool=callgrind --callgrind-out-file="$tmp/alone/out" --dump-before=EndCommand >> "$tmp/alone/log" 2>&1
-	if ! [[ " none expression gin empty_trigger " == *" $2 "* ]]; then
+	if ! [[ " none expression gin empty_trigger totals " == *" $2 "* ]]; then
 		printf 'SET indextable.planner = off;\n\n%s;\n\n' "WITH recompute AS (SELECT DISTINCT $value, id FROM bench.fact) SELECT count(*) AS wrong FROM
 			((SELECT $column, id FROM bench.$entries EXCEPT ALL TABLE recompute) UNION ALL (TABLE recompute EXCEPT ALL SELECT $column, id FROM bench.$entries)) AS d" |
 			alone "$data" >> "$tmp/alone/log" 2>&1
@@ -96,7 +96,7 @@ instructions_part() {
 		done
 	} | alone "$template" > "$tmp/alone/log" 2>&1
 	if grep -E 'ERROR|FATAL|PANIC' "$tmp/alone/log" >&2; then die "instructions: the documents could not be made"; fi
-	for variant in none expression empty_trigger floor indextable; do
+	for variant in none expression empty_trigger floor indextable totals; do
 		count_instructions 600 $variant "$here/variants/$variant.sql" "insert keep move delete"
 	done
 	for variant in $ARRAY_VARIANTS; do count_instructions marks "$variant" "$here/variants/marks/$variant.sql" "insert_array delete_array"; done

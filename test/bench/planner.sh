@@ -7,7 +7,7 @@
 # s are partitioned, with an index for one row and with one for the rows of a town, and the number of partitions.
 #   only      3 fields of the 100 rows of a town, which the index table has; fetch: their documents
 #   element   the first 20 documents that hold a tag, in the order of another field; its native index is a GIN
-#   groups    how many rows each town has; count: how many one has; of t, by a table of totals
+#   groups    how many rows each town has
 #   one       the row with an email
 #   update    the same row is updated; lock: it is locked
 # The sides: native, on a table with native indexes; ours, the same on a table with index tables; hand, where the query names these.
@@ -22,9 +22,6 @@ planner_query() {
 	fetch_*) echo "SELECT doc FROM $fact WHERE doc->>'town' = :key" ;;
 	element_*,hand) echo "SELECT doc FROM bench.by_tag_$of AS i JOIN bench.ours_$of USING (id) WHERE tags = :key::jsonb ->> 0 ORDER BY i.balance, i.id LIMIT 20" ;;
 	element_*) echo "SELECT doc FROM $fact WHERE doc->'tags' @> :key::jsonb ORDER BY (doc->>'balance')::numeric, id LIMIT 20" ;;
-	count_*,hand) echo "SELECT rows AS count FROM indextable.totals('bench.totals_$of', jsonb_build_object('town', :key::text))" ;;
-	count_*) echo "SELECT count(*) FROM $fact WHERE doc->>'town' = :key" ;;
-	groups_t,hand) echo "SELECT key->>'town' AS town, rows AS count FROM indextable.totals('bench.totals_t')" ;;
 	groups_*,hand) echo "SELECT town, count(*) FROM bench.by_town_$of GROUP BY town" ;;
 	groups_*) echo "SELECT doc->>'town' AS town, count(*) FROM $fact GROUP BY 1" ;;
 	update_*,hand) echo "UPDATE $fact SET doc = doc || '{\"seen\": true}' WHERE id = ANY (ARRAY(SELECT id FROM bench.by_email_$of WHERE email = :key)) AND doc->>'email' = :key RETURNING id" ;;
@@ -62,7 +59,7 @@ planner_same() {
 			[ -n "$answer" ] && [ "$answer" = "$first" ] || die "$1: the answer of $side differs from the native one for $key"
 		done
 	done
-	if PGOPTIONS=$(planner_session ours) sql -v key="$key" <<< "EXPLAIN $(planner_query "$1" ours | sed "s/:key/:'key'/")" | grep -qE 'Custom Scan \(IndexTable(Late|Totals)?\)'; then
+	if PGOPTIONS=$(planner_session ours) sql -v key="$key" <<< "EXPLAIN $(planner_query "$1" ours | sed "s/:key/:'key'/")" | grep -qE 'Custom Scan \(IndexTable(Late)?\)'; then
 		served[$1]=ours
 	else
 		served[$1]=unserved
@@ -106,12 +103,6 @@ planner_tables() {
 			SELECT indextable.create('bench.by_email_$of', 'bench.ours_$of', '{email}', is_unique => true);
 		SQL
 		;;
-	t)
-		sql > /dev/null <<-SQL
-			CREATE INDEX ON bench.native_$of ((doc->>'town'));
-			SELECT indextable.create('bench.totals_$of', 'bench.ours_$of', '{town}', totals => '{count(*)}');
-		SQL
-		;;
 	*)
 		sql > /dev/null <<-SQL
 			CREATE INDEX ON bench.native_$of ((doc->>'town'));
@@ -139,7 +130,7 @@ planning_of() {
 }
 
 planner_part() {
-	local n work side protocol round tables=(600 4k t) works=(only_600 only_4k fetch_600 element_600 groups_600 count_t groups_t) plannings=(other unserved)
+	local n work side protocol round tables=(600 4k) works=(only_600 only_4k fetch_600 element_600 groups_600) plannings=(other unserved)
 	local -a keys
 	local -A served
 	for n in $PARTITIONS; do

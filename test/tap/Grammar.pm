@@ -412,10 +412,16 @@ sub totals
 	my $element = $multi ? by_element($q, $multi) : undef;
 	my @aggregates = map {
 		my $sum = @{ $t->{sums} } ? pick(@{ $t->{sums} }) : undef;
-		pick('count(*)', @key ? 'count(' . expression($a, pick(@key)) . ')' : (), ($sum ? map({ "$_(" . expression($a, $sum) . ')' } qw(sum avg count)) : ()), chance(0.1) ? "max(${dot}id)" : ())
+		pick('count(*)', @key ? 'count(' . expression($a, pick(@key)) . ')' : (), ($sum ? map({ "$_(" . expression($a, $sum) . ')' } qw(sum avg count)) : ()),
+			@key && chance(0.5) ? pick('max', 'min', 'count', 'count') =~ s/^count$/count(DISTINCT/r =~ s/^(m..)$/$1(/r . ' ' . expression($a, pick(grep({ $FIELD{$_}{type} ne 'boolean' } @key), 'id')) . ')' : (), chance(0.1) ? "max(${dot}id)" : ())
 		  . (@key && chance(0.2) ? ' FILTER (WHERE ' . $own->() . ')' : '')
 	} 1 .. between(1, 3);
-	if ((@key || $element) && chance(0.6))
+	if (@key && chance(0.1))
+	{
+		$q->{distinct} = 'DISTINCT';
+		$q->{items} = [ map { shown(expression($a, $_), $_) } @key ];
+	}
+	elsif ((@key || $element) && chance(0.6))
 	{
 		my %e = map { $_ => expression($a, $_) } @key;
 		my @by = shuffled(@key);

@@ -1,0 +1,317 @@
+/*-------------------------------------------------------------------------
+ *
+ * totals_replace.c
+ *	  Replaces what a query asks of the rows of a fact table by what groups of totals have: count(*)
+ *	  by the sum of their numbers of rows, for example.
+ *
+ * Aggregates that depend only on which values there are, such as max() or count(DISTINCT ...), are
+ * the same over groups.  But a group of which all rows are gone may still have entries.  So they
+ * read the groups that have rows, in a subquery.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "catalog/pg_aggregate.h"
+#include "catalog/pg_type.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "parser/parse_oper.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+
+#include "../definition/totals.h"
+#include "../util/compat.h"
+#include "field_match.h"
+#include "totals_replace.h"
+
+static Node *replace_aggregate(Aggref *agg, Replaced *replaced);
+static bool is_of_values(Aggref *agg);
+static Node *aggregate_of_keys(Aggref *agg, Expr *filter, Replaced *replaced);
+static AttrNumber key_column(Replaced *replaced, Node *expr);
+static Expr *column(IndexDef *def, AttrNumber attno, Index varno);
+static Expr *sum_of(Expr *arg, Expr *filter);
+static Expr *as_bigint(Expr *numeric);
+static Expr *count_of(Expr *arg, Expr *filter);
+static Expr *if_any(Expr *count, Expr *result);
+static Expr *is_positive(Expr *count);
+
+/* replace_by_totals: replaces what is asked of the rows of a fact table by what groups have */
+Node *
+replace_by_totals(Node *node, void *context)
+{
+	Replaced   *replaced = context;
+	Candidate  *c = replaced->c;
+	AttrNumber	attno;
+
+	if (node == NULL || replaced->failed)
+		return node;
+	if (IsA(node, Aggref))
+		return replace_aggregate((Aggref *) node, replaced);
+	attno = key_column(replaced, node);
+	if (attno != 0)
+	{
+		Expr	   *result = column(c->def, attno, c->varno);
+
+		if (exprType((Node *) result) != exprType(node) || exprCollation((Node *) result) != exprCollation(node))
+			result = (Expr *) makeRelabelType(result, exprType(node), exprTypmod(node), exprCollation(node), COERCE_IMPLICIT_CAST);
+		return (Node *) result;
+	}
+	if ((IsA(node, Var) && ((Var *) node)->varno == (int) c->varno && ((Var *) node)->varlevelsup == 0) ||
+		IsA(node, PlaceHolderVar) || IsA(node, GroupingFunc))
+	{
+		replaced->failed = true;
+		return node;
+	}
+	return expression_tree_mutator(node, replace_by_totals, context);
+}
+
+/* key_column: returns the column of the key field that an expression is, or 0 */
+static AttrNumber
+key_column(Replaced *replaced, Node *expr)
+{
+	IndexDef   *def = replaced->c->def;
+	AttrNumber	attno = IsA(expr, TargetEntry) || IsA(expr, List) ? 0 : column_of_candidate(replaced->c, expr);
+
+	for (int i = 0; i < def->nkeys; i++)
+		if (def->fields[i].attno == attno)
+			return attno;
+	if (replaced->by_element && !IsA(expr, TargetEntry) && !IsA(expr, List) &&
+		expression_is_element(def, &def->fields[def->multi_field], expr, replaced->c->varno) &&
+		values_read_otherwise(def, def->fields[def->multi_field].attno) == 0)
+		return def->fields[def->multi_field].attno;
+	return 0;
+}
+
+/* replace_aggregate: replaces an aggregate over rows by what it is over groups */
+static Node *
+replace_aggregate(Aggref *agg, Replaced *replaced)
+{
+	Candidate  *c = replaced->c;
+	IndexDef   *def = c->def;
+	Expr	   *rows = column(def, def->rows_attno, c->varno);
+	Expr	   *filter = (Expr *) replace_by_totals((Node *) agg->aggfilter, replaced);
+	Expr	   *arg = list_length(agg->args) == 1 ? ((TargetEntry *) linitial(agg->args))->expr : NULL;
+	AttrNumber	attno;
+	int			i;
+
+	replaced->failed |= agg->agglevelsup != 0;
+	if (is_of_values(agg))
+		return aggregate_of_keys(agg, filter, replaced);
+	replaced->failed |= agg->aggorder != NIL;
+	if (agg->aggfnoid == F_COUNT_ || (agg->aggfnoid == F_COUNT_ANY && IsA(arg, Const) && !((Const *) arg)->constisnull))
+		return (Node *) count_of(rows, filter);
+	if (arg == NULL || replaced->failed)
+	{
+		replaced->failed = true;
+		return (Node *) agg;
+	}
+	attno = agg->aggfnoid == F_COUNT_ANY ? key_column(replaced, (Node *) arg) : 0;
+	if (attno != 0)
+	{
+		NullTest   *test = makeNode(NullTest);
+
+		test->arg = column(def, attno, c->varno);
+		test->nulltesttype = IS_NOT_NULL;
+		test->location = -1;
+		return (Node *) count_of(rows, filter == NULL ? (Expr *) test : make_andclause(list_make2(filter, test)));
+	}
+	for (i = 0; i < def->nincludes; i++)
+		if (expression_is_field(def, &def->fields[def->nkeys + i], (Node *) arg, c->varno))
+			break;
+	if (i < def->nincludes)
+	{
+		Expr	   *count = column(def, def->count_attno[i], c->varno);
+		Expr	   *sum = SUM_ATTNO(def, i) != 0 ? column(def, SUM_ATTNO(def, i), c->varno) : NULL;
+
+		replaced->sums = true;
+		if (agg->aggfnoid == F_COUNT_ANY)
+			return (Node *) count_of(count, filter);
+		if (sum != NULL)
+			switch (agg->aggfnoid)
+			{
+				case F_SUM_INT2:
+				case F_SUM_INT4:
+					return (Node *) if_any(count_of(count, filter), as_bigint(sum_of(sum, filter)));
+				case F_SUM_INT8:
+				case F_SUM_NUMERIC:
+					return (Node *) if_any(count_of(count, filter), sum_of(sum, filter));
+				case F_AVG_INT2:
+				case F_AVG_INT4:
+				case F_AVG_INT8:
+				case F_AVG_NUMERIC:
+					return (Node *) if_any(count_of(count, filter),
+										   (Expr *) makeFuncExpr(F_NUMERIC_DIV, NUMERICOID,
+																 list_make2(sum_of(sum, filter), sum_of(count, filter)),
+																 InvalidOid, InvalidOid, COERCE_EXPLICIT_CALL));
+			}
+	}
+	replaced->failed = true;
+	return (Node *) agg;
+}
+
+/* is_of_values: returns whether an aggregate depends only on which values there are, and not on how often */
+static bool
+is_of_values(Aggref *agg)
+{
+	static const char *const names[] = {"min", "max", "bool_and", "bool_or", "every", "bit_and", "bit_or"};
+
+	if (agg->aggkind != AGGKIND_NORMAL)
+		return false;
+	if (agg->aggdistinct != NIL)
+		return true;
+	for (int i = 0; i < (int) lengthof(names); i++)
+		if (agg->aggorder == NIL && get_func_namespace(agg->aggfnoid) == PG_CATALOG_NAMESPACE &&
+			strcmp(get_func_name(agg->aggfnoid), names[i]) == 0)
+			return true;
+	return false;
+}
+
+/* aggregate_of_keys: returns such an aggregate over the key fields of groups */
+static Node *
+aggregate_of_keys(Aggref *agg, Expr *filter, Replaced *replaced)
+{
+	agg = copyObject(agg);
+	agg->args = (List *) replace_by_totals((Node *) agg->args, replaced);
+	agg->aggdirectargs = (List *) replace_by_totals((Node *) agg->aggdirectargs, replaced);
+	agg->aggfilter = filter;
+	replaced->fold = true;
+	return (Node *) agg;
+}
+
+/* has_rows: returns a condition on a group of entries, that it has rows */
+Node *
+has_rows(IndexDef *def, Index varno)
+{
+	return (Node *) is_positive(count_of(column(def, def->rows_attno, varno), NULL));
+}
+
+/* fold_groups: has a query read groups that have rows, each as one entry, in place of its only table, the table of totals */
+void
+fold_groups(Query *query, IndexDef *def)
+{
+	Query	   *groups = makeNode(Query);
+	RangeTblEntry *rte = makeNode(RangeTblEntry);
+	RangeTblRef *ref = makeNode(RangeTblRef);
+	List	   *names = NIL;
+	AttrNumber *added = palloc(sizeof(AttrNumber) * def->desc->natts);
+	int			nadded = added_columns(def, added);
+
+	groups->commandType = CMD_SELECT;
+	groups->querySource = QSRC_ORIGINAL;
+	groups->canSetTag = true;
+	groups->hasAggs = true;
+	groups->stmt_location = -1;
+	groups->rtable = query->rtable;
+	move_permissions(query, groups);
+	ref->rtindex = 1;
+	groups->jointree = makeFromExpr(list_make1(ref), NULL);
+	groups->havingQual = has_rows(def, 1);
+	for (AttrNumber attno = 1; attno <= def->desc->natts; attno++)
+	{
+		Form_pg_attribute att = TupleDescAttr(def->desc, attno - 1);
+		Expr	   *expr = NULL;
+		TargetEntry *tle;
+		bool		is_key = false;
+
+		for (int i = 0; i < def->nkeys; i++)
+			is_key |= def->fields[i].attno == attno;
+		if (is_key)
+			expr = column(def, attno, 1);
+		for (int i = 0; i < nadded; i++)
+			if (added[i] == attno)
+				expr = att->atttypid == INT8OID ? count_of(column(def, attno, 1), NULL) : sum_of(column(def, attno, 1), NULL);
+		if (expr == NULL)		/* dropped, or not ours */
+			expr = (Expr *) makeNullConst(INT4OID, -1, InvalidOid);
+		tle = makeTargetEntry(expr, attno, pstrdup(NameStr(att->attname)), false);
+		if (is_key)
+		{
+			SortGroupClause *group = makeNode(SortGroupClause);
+
+			tle->ressortgroupref = group->tleSortGroupRef = attno;
+			get_sort_group_operators(att->atttypid, false, true, false, &group->sortop, &group->eqop, NULL, &group->hashable);
+			groups->groupClause = lappend(groups->groupClause, group);
+		}
+		groups->targetList = lappend(groups->targetList, tle);
+		names = lappend(names, makeString(pstrdup(NameStr(att->attname))));
+	}
+	rte->rtekind = RTE_SUBQUERY;
+	rte->subquery = groups;
+	rte->eref = makeAlias(def->name, names);
+	rte->inFromCl = true;
+	query->rtable = list_make1(rte);
+	pfree(added);
+}
+
+static Expr *
+column(IndexDef *def, AttrNumber attno, Index varno)
+{
+	Form_pg_attribute att = TupleDescAttr(def->desc, attno - 1);
+
+	return (Expr *) makeVar(varno, attno, att->atttypid, att->atttypmod, att->attcollation, 0);
+}
+
+/* sum_of: returns the sum of a bigint or numeric expression, which is numeric */
+static Expr *
+sum_of(Expr *arg, Expr *filter)
+{
+	Aggref	   *agg = makeNode(Aggref);
+	Oid			type = exprType((Node *) arg);
+
+	agg->aggfnoid = type == INT8OID ? F_SUM_INT8 : F_SUM_NUMERIC;
+	agg->aggtype = NUMERICOID;
+	agg->aggargtypes = list_make1_oid(type);
+	agg->args = list_make1(makeTargetEntry(copyObject(arg), 1, NULL, false));
+	agg->aggfilter = copyObject(filter);
+	agg->aggkind = AGGKIND_NORMAL;
+	agg->aggsplit = AGGSPLIT_SIMPLE;
+	agg->aggno = agg->aggtransno = -1;
+	agg->location = -1;
+	return (Expr *) agg;
+}
+
+static Expr *
+as_bigint(Expr *numeric)
+{
+	return (Expr *) makeFuncExpr(F_INT8_NUMERIC, INT8OID, list_make1(numeric), InvalidOid, InvalidOid, COERCE_EXPLICIT_CAST);
+}
+
+/* count_of: returns the sum of a column of counts, as a count: 0 if there is nothing */
+static Expr *
+count_of(Expr *arg, Expr *filter)
+{
+	CoalesceExpr *result = makeNode(CoalesceExpr);
+
+	result->coalescetype = INT8OID;
+	result->args = list_make2(as_bigint(sum_of(arg, filter)),
+							  makeConst(INT8OID, -1, InvalidOid, sizeof(int64), Int64GetDatum(0), false, FLOAT8PASSBYVAL));
+	result->location = -1;
+	return (Expr *) result;
+}
+
+/* if_any: returns an expression that is NULL if the count is 0 */
+static Expr *
+if_any(Expr *count, Expr *result)
+{
+	CaseExpr   *expr = makeNode(CaseExpr);
+	CaseWhen   *when = makeNode(CaseWhen);
+
+	when->expr = is_positive(count);
+	when->result = result;
+	when->location = -1;
+	expr->casetype = exprType((Node *) result);
+	expr->args = list_make1(when);
+	expr->defresult = (Expr *) makeNullConst(expr->casetype, -1, InvalidOid);
+	expr->location = -1;
+	return (Expr *) expr;
+}
+
+static Expr *
+is_positive(Expr *count)
+{
+	return (Expr *) makeFuncExpr(F_INT8GT, BOOLOID,
+								 list_make2(count, makeConst(INT8OID, -1, InvalidOid, sizeof(int64), Int64GetDatum(0), false, FLOAT8PASSBYVAL)),
+								 InvalidOid, InvalidOid, COERCE_EXPLICIT_CALL);
+}
