@@ -24,7 +24,6 @@
 #include "access/relation.h"
 #include "access/xact.h"
 #include "access/xlog.h"
-#include "executor/tuptable.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "storage/lockdefs.h"
@@ -314,7 +313,8 @@ open_queue(FactDef *def)
 		rel = try_relation_open(tables.queue, OidIsValid(tables.spare) ? NoLock : RowExclusiveLock);
 	if (rel == NULL && OidIsValid(tables.spare))
 		rel = try_relation_open(tables.spare, RowExclusiveLock);
-	/* Whoever had the tables locked may have dropped them, with the last index table that they were for. */
+
+	/* They may have been dropped while they were waited for. */
 	if (rel == NULL && !stale && def->stale)
 		return open_queue(def);
 	if (rel == NULL)
