@@ -23,7 +23,7 @@ END $$;
 CREATE FUNCTION "right"(query text) RETURNS boolean LANGUAGE sql AS $$ SELECT q_error(query) BETWEEN 1.0 / 3 AND 3 $$;
 
 -- 20,000 rows, all of which ANALYZE reads; 5 % have opt, 90 % have a town
-CREATE TABLE person (id int PRIMARY KEY, doc jsonb NOT NULL);
+CREATE TABLE person (id int PRIMARY KEY, doc jsonb NOT NULL) WITH (autovacuum_enabled = off);
 INSERT INTO person SELECT i, jsonb_build_object('last_name', 'name' || i % 200, 'age', i * 37 % 1000, 'code', 'x' || i % 50 || '-' || i, 'a', jsonb_build_object('b', 'v' || i % 8),
 		'list', jsonb_build_array('e' || i % 3))
 	|| CASE WHEN i % 10 = 0 THEN '{}' ELSE jsonb_build_object('town', CASE WHEN i % 2 = 0 THEN 'common' WHEN i % 1001 = 0 THEN 'rare' ELSE 'town' || i % 180 END) END
@@ -38,6 +38,7 @@ CREATE TABLE part (id int PRIMARY KEY, doc jsonb) PARTITION BY HASH (id);
 DO $$ BEGIN FOR i IN 0..63 LOOP EXECUTE format('CREATE TABLE part_%s PARTITION OF part FOR VALUES WITH (MODULUS 64, REMAINDER %s)', i, i); END LOOP; END $$;
 INSERT INTO part SELECT id, doc FROM person;
 SELECT indextable.create('part_town', 'part', '{town}') \gset
+ALTER TABLE by_town SET (autovacuum_enabled = off);
 ANALYZE person, visit, part, by_town, by_name, by_opt, part_town;
 
 CREATE TABLE shape (n int, what text, query text);
