@@ -231,7 +231,7 @@ in_step('nested writes: a function');
 my $script = PostgreSQL::Test::Utils::tempdir . '/write';
 append_to_file($script, <<'SQL');
 \set id 10001 + :client_id * 1000 + random(1, 60)
-\set v :id + 10000 * random(1, 100000)
+\set v :id + 10000 * random(2, 100000)
 \set kind random(1, 6)
 BEGIN;
 \if :kind <= 2
