@@ -240,8 +240,9 @@ sub all
 		my $sql = comparison($d, 0);
 		my $found = $s->select('none', $sql) // [ [ 'no answer', '' ] ];
 		push @wrong, describe($d, $sql, $found, 'at the end of the epoch' . ($half ? ', a partition is half detached' : '')) if @$found;
-		my $rejected = $d->{maintenance} eq 'async' && $d->{on_mismatch} eq 'error' && $REJECTED{ $d->{key}[0] } && !@$found
-		  ? $s->value('none', "SELECT count(*) FROM $d->{fact} WHERE $REJECTED{ $d->{key}[0] }" . (defined $d->{filter} ? " AND ($d->{filter})" : '')) : 0;
+		my ($field) = grep { $REJECTED{$_} } @{ $d->{key} };
+		my $rejected = $d->{maintenance} eq 'async' && $d->{on_mismatch} eq 'error' && $field && !@$found
+		  ? $s->value('none', "SELECT count(*) FROM $d->{fact} WHERE $REJECTED{$field}" . (defined $d->{filter} ? " AND ($d->{filter})" : '')) : 0;
 		$s->run('none', 'COMMIT');
 		my $verify = $s->select('none', "SELECT kind, concat_ws(' ', key, primary_key, problem) FROM indextable.verify('$index')") // [];
 		my @rejections = grep { $_->[0] eq 'rejected' && $_->[1] !~ /with its included fields/ } @$verify;
