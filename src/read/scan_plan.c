@@ -452,6 +452,13 @@ replace_values(Node *node, void *context)
 void
 add_relation(PlannerInfo *root, IndexDef *def)
 {
+	root->parse->rtable = lappend(root->parse->rtable, relation_of_index_table(def));
+}
+
+/* relation_of_index_table: returns an index table as a relation of a query, which is not in its FROM clause */
+RangeTblEntry *
+relation_of_index_table(IndexDef *def)
+{
 	RangeTblEntry *rte = makeNode(RangeTblEntry);
 
 	rte->rtekind = RTE_RELATION;
@@ -460,7 +467,7 @@ add_relation(PlannerInfo *root, IndexDef *def)
 	rte->rellockmode = AccessShareLock;
 	rte->eref = makeAlias(def->name, NIL);
 	rte->inFromCl = false;
-	root->parse->rtable = lappend(root->parse->rtable, rte);
+	return rte;
 }
 
 /* read_scan_plan: reads what make_scan() has put into a plan */

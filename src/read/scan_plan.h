@@ -65,6 +65,7 @@ extern void return_stored_rows(ScanState *node);
 extern bool scan_wants_system_columns(RelOptInfo *rel, List *clauses);
 extern Node *replace_by_parameters(Node *node, Index varno, Index second, List **values);
 extern void add_relation(PlannerInfo *root, IndexDef *def);
+extern RangeTblEntry *relation_of_index_table(IndexDef *def);
 extern void read_scan_plan(CustomScan *scan, ScanPlan *plan);
 
 #endif							/* INDEXTABLE_SCAN_PLAN_H */

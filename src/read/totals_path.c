@@ -163,17 +163,11 @@ add_path_of_totals(Asked *asked, Served *served, IndexDef *def)
 		give_reason(served->fact->relid, def->relid, "its filter does not follow from the conditions");
 		return;
 	}
-	fallback = query_of(asked, fact, NIL);
-	if (fallback == NULL)
-		return;
-	rte = makeNode(RangeTblEntry);
-	rte->rtekind = RTE_RELATION;
-	rte->relid = def->relid;
-	rte->relkind = RELKIND_RELATION;
-	rte->rellockmode = AccessShareLock;
-	rte->eref = makeAlias(def->name, NIL);
+	rte = relation_of_index_table(def);
 	rte->inFromCl = true;
 	query = query_of(asked, rte, c->filter);
+	if (query == NULL)
+		return;
 	why = replace_rows(asked, query, &replaced);
 
 	/*
@@ -197,6 +191,7 @@ add_path_of_totals(Asked *asked, Served *served, IndexDef *def)
 	query->hasAggs = true;
 	query->hasTargetSRFs = false;
 	take_parameters(query, asked, &values);
+	fallback = query_of(asked, fact, NIL);
 	if (asked->elements != NULL)
 		add_unnesting(fallback, planner_rt_fetch(asked->elements->relid, asked->root));
 	take_parameters(fallback, asked, &values);
