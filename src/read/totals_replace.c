@@ -73,12 +73,15 @@ static AttrNumber
 key_column(Replaced *replaced, Node *expr)
 {
 	IndexDef   *def = replaced->c->def;
-	AttrNumber	attno = IsA(expr, TargetEntry) || IsA(expr, List) ? 0 : column_of_candidate(replaced->c, expr);
+	AttrNumber	attno;
 
+	if (IsA(expr, TargetEntry) || IsA(expr, List))
+		return 0;
+	attno = column_of_candidate(replaced->c, expr);
 	for (int i = 0; i < def->nkeys; i++)
 		if (def->fields[i].attno == attno)
 			return attno;
-	if (replaced->by_element && !IsA(expr, TargetEntry) && !IsA(expr, List) &&
+	if (replaced->by_element &&
 		expression_is_element(def, &def->fields[def->multi_field], expr, replaced->c->varno) &&
 		values_read_otherwise(def, def->fields[def->multi_field].attno) == 0)
 		return def->fields[def->multi_field].attno;
