@@ -96,6 +96,7 @@ extern List *prepared_transactions(FactDef *def, bool all_nodes);
 
 /* triggers, and what they tell other nodes */
 extern int64 guard_number(Oid index_table);
+extern Trigger *find_guard(Relation rel);
 extern FactDef *shard_definition(Relation shard);
 extern void distributed_install_fact(Oid fact, const char *trigger, const char *event, const char *level);
 extern void install_guard_with(Oid index_table, int64 number);

@@ -22,7 +22,6 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
-#include "../../catalog/trigger_names.h"
 #include "../../maintain/guard.h"
 #include "citus_place.h"
 #include "shard_guard.h"
@@ -116,17 +115,13 @@ is_guarded(Oid relid)
 {
 	Oid			table = place_table_of_part(relid);
 	Relation	rel = try_relation_open(OidIsValid(table) ? table : relid, AccessShareLock);
-	bool		result = false;
-	int			i;
+	Trigger    *guard;
+	bool		result;
 
 	if (rel == NULL)
 		return false;
-	for (i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
-	{
-		Trigger    *trigger = &rel->trigdesc->triggers[i];
-
-		result |= strcmp(trigger->tgname, GUARD) == 0 && trigger->tgnargs == 3 && trigger->tgenabled != TRIGGER_DISABLED;
-	}
+	guard = find_guard(rel);
+	result = guard != NULL && guard->tgenabled != TRIGGER_DISABLED;
 	relation_close(rel, AccessShareLock);
 	return result;
 }

@@ -231,20 +231,29 @@ int64
 guard_number(Oid index_table)
 {
 	Relation	rel = try_relation_open(index_table, AccessShareLock);
-	int64		number = 0;
-	int			i;
+	Trigger    *guard;
+	int64		number;
 
 	if (rel == NULL)
 		return 0;
-	for (i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
+	guard = find_guard(rel);
+	number = guard == NULL ? 0 : strtoll(guard->tgargs[1], NULL, 10);
+	relation_close(rel, AccessShareLock);
+	return number;
+}
+
+/* find_guard: returns the guard of a distributed index table, or NULL */
+Trigger *
+find_guard(Relation rel)
+{
+	for (int i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
 	{
 		Trigger    *trigger = &rel->trigdesc->triggers[i];
 
 		if (strcmp(trigger->tgname, GUARD) == 0 && trigger->tgnargs == 3)
-			number = strtoll(trigger->tgargs[1], NULL, 10);
+			return trigger;
 	}
-	relation_close(rel, AccessShareLock);
-	return number;
+	return NULL;
 }
 
 /* queue_name: returns the name of the queue table of a fact table */
