@@ -18,6 +18,7 @@
 #include "access/table.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_statistic.h"
+#include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
@@ -42,7 +43,7 @@
 /* What fetching a row takes beside the descent and the page: opening the scan, and copying. */
 #define FETCH_COST	(40.0 * cpu_operator_cost)
 
-/* What it takes to make a field of an entry a part of a document. */
+/* What it takes to make a field of an entry a part of a document, or to read one. */
 #define PART_COST	(10.0 * cpu_operator_cost)
 
 /* What the costs of paths are divided by if index tables are to be used in any case. */
@@ -52,15 +53,16 @@
 typedef struct SequentialScan
 {
 	Cost		total_cost;		/* as the server sees it */
-	Cost		detoasting;		/* of a document, which it does not */
+	Cost		reading;		/* of a document, which it does not */
 } SequentialScan;
 
 static void class_size(Oid relid, double *tuples, double *pages);
 static double column_share(PlannerInfo *root, Candidate *c, Condition *condition);
 static double height(double pages);
-static Cost pages_cost(PlannerInfo *root, Candidate *c, double searches, double loops, double fact_pages);
+static Cost fetched_page_cost(RelOptInfo *rel, double loops);
+static Cost pages_cost(PlannerInfo *root, Candidate *c, double searches, double loops, double fact_pages, Cost page_cost);
 static double distinct_keys(Candidate *c);
-static Cost detoast_cost(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, double *seen);
+static Cost document_cost(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, double *seen);
 static bool uses_document(RelOptInfo *rel, FactDef *fact, List *clauses, bool asked_for);
 static double stored_order(Oid relid, AttrNumber attno, bool partitioned);
 
@@ -244,7 +246,7 @@ estimate_cost(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, d
 	double		seen;
 	QualCost	quals;
 	Cost		run;
-	Cost		detoasting;
+	Cost		reading;
 	ListCell   *cell;
 
 	foreach(cell, c->conditions)
@@ -273,16 +275,16 @@ estimate_cost(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, d
 		double		rows = c->def == NULL ? c->tuples : Max(table_rows(c->def->fact->relid), rel->tuples);
 		double		fact_pages = rel->pages > 0 ? rel->pages : Max((rows > 0 ? rows : c->tuples) / 20, 1);
 
-		run += pages_cost(root, c, searches, loops, fact_pages);
+		run += pages_cost(root, c, searches, loops, fact_pages, fetched_page_cost(rel, loops));
 		run += c->entries * FETCH_COST;
 		if (c->def == NULL || c->def->hint_attno == 0)
 			run += c->entries * LEVEL_COST * (height(fact_pages) + 1);
 	}
 	if (c->partial_rows)
 		run += c->entries * list_length(c->attnos) * PART_COST;
-	detoasting = detoast_cost(root, rel, c, clauses, &seen);
+	reading = document_cost(root, rel, c, clauses, &seen);
 	path->startup_cost = quals.startup + descent;
-	path->total_cost = (path->startup_cost + run + c->entries * detoasting) * seen;
+	path->total_cost = (path->startup_cost + run + c->entries * reading) * seen;
 	path->startup_cost *= seen;
 }
 
@@ -327,18 +329,16 @@ show_real_costs(Path *path)
 /*
  * note_sequential_scan
  *		Notes what a sequential scan costs if it is the best of the paths that a table has so far,
- *		and what it costs besides to read a document that is stored out of line.
+ *		and what it costs besides to read a document.
  *
- * A path of ours may take its place.  Nothing need be known of the other table: how many pages it
- * has tells how many chunks, of which a page has four.
+ * A path of ours may take its place.  Nothing need be known of the table of documents that are
+ * stored out of line: how many pages it has tells how many chunks, of which a page has four.
  */
 void
 note_sequential_scan(RelOptInfo *rel, Relation fact)
 {
 	Path	   *best = NULL;
 	SequentialScan *scan;
-	Relation	toast;
-	double		pages;
 	ListCell   *cell;
 
 	foreach(cell, rel->pathlist)
@@ -348,32 +348,37 @@ note_sequential_scan(RelOptInfo *rel, Relation fact)
 		if (path->param_info == NULL && (best == NULL || path->total_cost < best->total_cost))
 			best = path;
 	}
-	if (best == NULL || best->pathtype != T_SeqScan || !OidIsValid(fact->rd_rel->reltoastrelid) || rel->tuples < 1)
-		return;
-	toast = table_open(fact->rd_rel->reltoastrelid, AccessShareLock);
-	pages = RelationGetNumberOfBlocks(toast);
-	table_close(toast, AccessShareLock);
-	if (pages < 1)
+	if (best == NULL || best->pathtype != T_SeqScan || rel->tuples < 1)
 		return;
 	scan = palloc(sizeof(SequentialScan));
 	scan->total_cost = best->total_cost;
-	scan->detoasting = Min(4 * pages / rel->tuples, 1) * LEVEL_COST * (height(pages) + 1) + 4 * pages / rel->tuples * seq_page_cost / 2;
+	scan->reading = PART_COST;
+	if (OidIsValid(fact->rd_rel->reltoastrelid))
+	{
+		Relation	toast = table_open(fact->rd_rel->reltoastrelid, AccessShareLock);
+		double		pages = RelationGetNumberOfBlocks(toast);
+
+		table_close(toast, AccessShareLock);
+		if (pages > 0)
+			scan->reading += Min(4 * pages / rel->tuples, 1) * LEVEL_COST * (height(pages) + 1) +
+				4 * pages / rel->tuples * seq_page_cost / 2;
+	}
 	rel->fdw_private = scan;
 }
 
 /*
- * detoast_cost
- *		Returns what it costs to read a document that is stored out of line, for each row for
- *		which these clauses are checked.  Sets *seen to the share that the server sees of what a
- *		sequential scan costs.
+ * document_cost
+ *		Returns what it costs to read a document, for each row for which these clauses are checked.
+ *		Sets *seen to the share that the server sees of what a sequential scan costs.
  *
  * The server takes a condition on a document to cost what one on a number costs, although each
- * document is read and put together for it.  A sequential scan so seems to cost a hundredth of
- * what it does, while the documents are what an index table makes needless.  So both are
- * measured by what the server sees, as long as no other index would do.
+ * document is read for it, and put together if it is stored out of line.  A sequential scan so
+ * seems to cost a half to a hundredth of what it does, while the documents are what an index
+ * table makes needless.  So both are measured by what the server sees, as long as no other index
+ * would do.
  */
 static Cost
-detoast_cost(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, double *seen)
+document_cost(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, double *seen)
 {
 	FactDef    *fact = c->def == NULL ? NULL : c->def->fact;
 	SequentialScan *scan = rel->pages > 0 ? rel->fdw_private : NULL;
@@ -382,8 +387,8 @@ detoast_cost(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, do
 	if (fact == NULL || scan == NULL)
 		return 0;
 	if (uses_document(rel, fact, rel->baserestrictinfo, c->entries_only))
-		*seen = scan->total_cost / (scan->total_cost + rel->tuples * scan->detoasting);
-	return uses_document(rel, fact, clauses, false) ? scan->detoasting : 0;
+		*seen = scan->total_cost / (scan->total_cost + rel->tuples * scan->reading);
+	return uses_document(rel, fact, clauses, false) ? scan->reading : 0;
 }
 
 /* uses_document: returns whether clauses, or also what is asked for, are computed from a document */
@@ -407,9 +412,26 @@ uses_document(RelOptInfo *rel, FactDef *fact, List *clauses, bool asked_for)
 }
 
 /*
+ * fetched_page_cost
+ *		Returns what it costs to read a page of a fact table in no order.
+ *
+ * A table that is smaller than a quarter of the shared buffers stays in them when it is scanned:
+ * the server's own rule for when a scan takes a ring of buffers.  If a sequential scan is the
+ * only other way, both read from memory, and no page costs more than another.  Beside a native
+ * index, whose pages the server takes to be read from disk, ours are taken so, too.
+ */
+static Cost
+fetched_page_cost(RelOptInfo *rel, double loops)
+{
+	bool		in_memory = rel->pages > 0 && rel->fdw_private != NULL && loops <= 1 && rel->pages < (BlockNumber) NBuffers / 4;
+
+	return in_memory ? Min(seq_page_cost, random_page_cost) : random_page_cost;
+}
+
+/*
  * pages_cost
  *		Returns what it costs to read the pages of the rows that entries lead to, of a fact table
- *		with so many pages.
+ *		with so many pages, if one of them costs this in no order.
  *
  * The entries of one key come in the order of the primary key.  If rows are stored in that
  * order, their pages are read in one direction, and cost as little as those of a bitmap scan:
@@ -417,10 +439,9 @@ uses_document(RelOptInfo *rel, FactDef *fact, List *clauses, bool asked_for)
  * is the one in which rows are stored, the rows of a range of keys are beside each other.
  */
 static Cost
-pages_cost(PlannerInfo *root, Candidate *c, double searches, double loops, double fact_pages)
+pages_cost(PlannerInfo *root, Candidate *c, double searches, double loops, double fact_pages, Cost page_cost)
 {
 	double		fetched = index_pages_fetched(c->entries * Max(loops, 1), fact_pages, Max(c->pages, fact_pages), root) / Max(loops, 1);
-	double		page_cost = random_page_cost;
 	double		order_of_rows = 0;
 	double		order_of_keys = 0;
 	double		run;			/* entries of one key */
@@ -439,8 +460,8 @@ pages_cost(PlannerInfo *root, Candidate *c, double searches, double loops, doubl
 	}
 	run = c->entries / Max(searches, distinct_keys(c));
 	run_pages = 2 * fact_pages * run / (2 * fact_pages + run);
-	page_cost -= (random_page_cost - seq_page_cost) * sqrt(Min(run_pages / fact_pages, 1)) * order_of_rows * order_of_rows;
-	together = random_page_cost + seq_page_cost * Max(ceil(c->entries * fact_pages / Max(c->tuples, 1)) - 1, 0);
+	together = page_cost + seq_page_cost * Max(ceil(c->entries * fact_pages / Max(c->tuples, 1)) - 1, 0);
+	page_cost -= (page_cost - seq_page_cost) * sqrt(Min(run_pages / fact_pages, 1)) * order_of_rows * order_of_rows;
 	return fetched * page_cost + order_of_keys * order_of_keys * Min(together - fetched * page_cost, 0);
 }
 
