@@ -6,11 +6,12 @@
  *
  * The executor opens every partition that a plan of such a statement names, and writes through
  * what the planner has made for each of them.  So it is the plan that has to name few.  When the
- * statement is planned, it gets only a search for the primary keys of its rows, which is a query
- * like others that looks at no partition.  When it starts, the search is executed with its snapshot.  Then
- * the statement is planned as the server plans any, but for these primary keys: the server leaves
- * out all partitions that have none of them, and in the others the rows are fetched by their keys;
- * see keyed_scan.c.  All else is native, like triggers, and rows that move to other partitions.
+ * statement is planned, it gets only a search for the primary keys of its rows, by the conditions
+ * on them alone, which is a query like others that looks at no partition.  When it starts, the
+ * search is executed with its snapshot.  Then the statement is planned as the server plans any, but
+ * for these primary keys: the server leaves out all partitions that have none of them, and in the
+ * others the rows are fetched by their keys; see keyed_scan.c.  All else is native, like joins,
+ * triggers, and rows that move to other partitions.
  *
  * Nothing that was found is kept: a row that is in another partition when a kept plan is executed
  * is found there.  The rows are those that a native plan would find with the same snapshot, and the
@@ -85,7 +86,10 @@ static Found *found = NULL;
 
 static PlannedStmt *plan_statement(PLANNER_HOOK_PARAMETERS);
 static Index target_of(Query *statement);
-static const char *why_natively(Query *statement, RangeTblEntry *rte);
+static bool is_target(Query *statement, Index varno);
+static const char *why_natively(Query *statement, Index varno);
+static bool is_in_every_row(Node *from, Index varno);
+static Node *own_conditions(Query *statement, Index varno);
 static PlannedStmt *plan_search(Query *statement, Index varno, ParamListInfo params);
 static PlannedStmt *plan_for_later(Query *statement, PlannedStmt *search, const char *text, ParamListInfo params);
 static void executor_start(QueryDesc *query, int eflags);
@@ -143,36 +147,45 @@ plan_statement(PLANNER_HOOK_PARAMETERS)
 
 /*
  * target_of
- *		Returns the number of the only table of a statement that writes or locks its rows, if it is a
- *		partitioned fact table, and nothing else in the statement is read; else 0.
+ *		Returns the number of the partitioned fact table whose rows a statement writes or locks, if an
+ *		index table may find them by conditions on nothing else; else 0.
  */
 static Index
 target_of(Query *statement)
 {
-	RangeTblEntry *rte;
-	FactDef    *fact;
-	Index		varno;
-	const char *why;
+	ListCell   *cell;
 
-	if (statement->commandType == CMD_SELECT && statement->rowMarks != NIL)
-		varno = linitial_node(RowMarkClause, statement->rowMarks)->rti;
-	else if (statement->commandType == CMD_UPDATE || statement->commandType == CMD_DELETE)
-		varno = statement->resultRelation;
-	else
+	if (statement->commandType == CMD_UPDATE || statement->commandType == CMD_DELETE)
+		return is_target(statement, statement->resultRelation) ? statement->resultRelation : 0;
+	if (statement->commandType != CMD_SELECT)
 		return 0;
-	rte = rt_fetch(varno, statement->rtable);
+	foreach(cell, statement->rowMarks)
+	{
+		Index		varno = lfirst_node(RowMarkClause, cell)->rti;
+
+		if (is_target(statement, varno))
+			return varno;
+	}
+	return 0;
+}
+
+static bool
+is_target(Query *statement, Index varno)
+{
+	RangeTblEntry *rte = rt_fetch(varno, statement->rtable);
+	const char *why;
+	FactDef    *fact;
+
 	if (rte->rtekind != RTE_RELATION || rte->relkind != RELKIND_PARTITIONED_TABLE || !rte->inh)
-		return 0;
+		return false;
 	fact = soft_definition(rte->relid);
 	if (fact == NULL || fact->relid != rte->relid || fact->ndefs == 0 || !OidIsValid(fact->pk_index) || fact->place->entries->not_planned != NULL)
-		return 0;
-	why = why_natively(statement, rte);
-	if (why == NULL && fact->pk_deferrable)
-		why = "the query locks or writes rows of a partitioned table, and its primary key is deferrable";
-	if (why == NULL)
-		return varno;
-	give_reason(fact->relid, InvalidOid, why);
-	return 0;
+		return false;
+	why = fact->pk_deferrable ? "the query locks or writes rows of a partitioned table, and its primary key is deferrable" :
+		why_natively(statement, varno);
+	if (why != NULL)
+		give_reason(fact->relid, InvalidOid, why);
+	return why == NULL;
 }
 
 /*
@@ -183,22 +196,62 @@ target_of(Query *statement)
  * What a condition does beside being true for a row must not be done twice, so it is not volatile.
  */
 static const char *
-why_natively(Query *statement, RangeTblEntry *rte)
+why_natively(Query *statement, Index varno)
 {
-	FromExpr   *from = statement->jointree;
+	RangeTblEntry *rte = rt_fetch(varno, statement->rtable);
+	Node	   *quals = statement->jointree->quals;
 
-	if (list_length(from->fromlist) != 1 || !IsA(linitial(from->fromlist), RangeTblRef) || statement->hasSubLinks ||
-		statement->cteList != NIL || statement->setOperations != NULL || list_length(statement->rowMarks) > 1)
-		return "the query locks or writes rows of a partitioned table, and reads something else, too";
+	if (statement->hasModifyingCTE || statement->setOperations != NULL || checkExprHasSubLink((Node *) rte->securityQuals) ||
+		!is_in_every_row((Node *) statement->jointree->fromlist, varno))
+		return "the query locks or writes rows of a partitioned table in a way that is planned natively";
 	if (rte->tablesample != NULL)
 		return "the query has TABLESAMPLE";
-	if (from->quals == NULL && rte->securityQuals == NIL)
-		return "the query locks or writes all rows of a partitioned table";
-	if (contain_volatile_functions(from->quals) || contain_volatile_functions((Node *) rte->securityQuals))
+	if (own_conditions(statement, varno) == NULL && rte->securityQuals == NIL)
+		return "the query locks or writes rows of a partitioned table, with no condition on that table alone";
+	if (contain_volatile_functions(quals) || contain_volatile_functions((Node *) rte->securityQuals))
 		return "the query locks or writes rows of a partitioned table, and a condition is volatile";
 	if (!enable_partition_pruning)
 		return "the query locks or writes rows of a partitioned table, and enable_partition_pruning is off";
 	return NULL;
+}
+
+/* is_in_every_row: returns whether no outer join fills a table with NULLs, and it is among these tables and joins */
+static bool
+is_in_every_row(Node *from, Index varno)
+{
+	JoinExpr   *join = (JoinExpr *) from;
+	ListCell   *cell;
+
+	if (IsA(from, RangeTblRef))
+		return (Index) ((RangeTblRef *) from)->rtindex == varno;
+	if (IsA(from, JoinExpr))
+		return (join->jointype != JOIN_RIGHT && join->jointype != JOIN_FULL && is_in_every_row(join->larg, varno)) ||
+			(join->jointype != JOIN_LEFT && join->jointype != JOIN_FULL && is_in_every_row(join->rarg, varno));
+	foreach(cell, (List *) from)
+	{
+		if (is_in_every_row(lfirst(cell), varno))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * own_conditions
+ *		Returns those conditions of a statement, joined by AND, that need nothing but a row of this
+ *		table, or NULL.  All rows that the statement writes or locks satisfy them.
+ */
+static Node *
+own_conditions(Query *statement, Index varno)
+{
+	List	   *result = NIL;
+	ListCell   *cell;
+
+	foreach(cell, make_ands_implicit((Expr *) statement->jointree->quals))
+	{
+		if (bms_is_subset(pull_varnos(NULL, lfirst(cell)), bms_make_singleton(varno)) && !checkExprHasSubLink(lfirst(cell)))
+			result = lappend(result, lfirst(cell));
+	}
+	return result == NIL ? NULL : (Node *) make_ands_explicit(result);
 }
 
 /*
@@ -214,16 +267,12 @@ plan_search(Query *statement, Index varno, ParamListInfo params)
 	Query	   *query = makeNode(Query);
 	FactDef    *fact = soft_definition(rte->relid);
 	Relation	rel;
-	Node	   *quals = copyObject(statement->jointree->quals);
+	Node	   *quals = copyObject(own_conditions(statement, varno));
 	int			i;
 
-	/*
-	 * There may have been news since the last time, and a lock that is not
-	 * free.
-	 */
+	/* There may have been news since, and a lock that is not free. */
 	if (fact == NULL)
 		return NULL;
-
 	ChangeVarNodes(quals, varno, 1, 0);
 	ChangeVarNodes((Node *) rte->securityQuals, varno, 1, 0);
 	query->hasRowSecurity = statement->hasRowSecurity;
@@ -330,10 +379,7 @@ plan_now(QueryDesc *query, CustomScan *late)
 	Found	   *outer = found;
 	PlannedStmt *result;
 
-	/*
-	 * Conditions may have functions of users, to whom they would tell what
-	 * they are not to see.
-	 */
+	/* By functions in conditions users would learn what they are not to see. */
 	check_rights(query->plannedstmt);
 	rows.statement = copyObject(linitial_node(Query, late->custom_private));
 	rows.varno = target_of(rows.statement);
@@ -505,7 +551,7 @@ replace_paths(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 		if (lfirst_oid(leaf) == rte->relid)
 			keys = lappend(keys, lfirst(cell));
 	}
-	add_keyed_path(rel, found->def, keys);
+	add_keyed_path(root, rel, found->def, keys);
 }
 
 static bool
@@ -515,7 +561,6 @@ is_marked(RestrictInfo *condition)
 }
 
 /* What EXPLAIN shows if the statement is not executed. */
-
 static Node *
 create_state(CustomScan *plan)
 {

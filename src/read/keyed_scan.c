@@ -83,13 +83,14 @@ keyed_scan_init(void)
  *		is pinned as long as there is the plan, which nobody keeps.
  */
 void
-add_keyed_path(RelOptInfo *rel, FactDef *fact, List *keys)
+add_keyed_path(PlannerInfo *root, RelOptInfo *rel, FactDef *fact, List *keys)
 {
 	CustomPath *path = makeNode(CustomPath);
 
 	path->path.pathtype = T_CustomScan;
 	path->path.parent = rel;
 	path->path.pathtarget = rel->reltarget;
+	path->path.param_info = get_baserel_parampathinfo(root, rel, rel->lateral_relids);
 	path->path.rows = Max(list_length(keys), 1);
 	path->path.total_cost = path->path.rows * (random_page_cost + cpu_tuple_cost);
 	path->flags = CUSTOMPATH_SUPPORT_PROJECTION;

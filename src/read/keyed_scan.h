@@ -13,6 +13,6 @@
 #include "../indextable.h"
 
 extern void keyed_scan_init(void);
-extern void add_keyed_path(RelOptInfo *rel, FactDef *fact, List *keys);
+extern void add_keyed_path(PlannerInfo *root, RelOptInfo *rel, FactDef *fact, List *keys);
 
 #endif							/* INDEXTABLE_KEYED_SCAN_H */
