@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * module.c
- *	  Loads the library.
+ *	  Loads the library, and has the functions that only the SQL of version 1.1 names.
  *
  *-------------------------------------------------------------------------
  */
@@ -11,13 +11,12 @@
 #include "miscadmin.h"
 
 #include "indextable.h"
-#include "queue/worker_slots.h"
 #include "maintain/at_commit.h"
 #include "maintain/batch.h"
 #include "maintain/in_step.h"
 #include "place/citus/shard_guard.h"
 #include "queue/append.h"
-#include "queue/shared_memory.h"
+#include "queue/worker_slots.h"
 #include "read/aggregate_path.h"
 #include "read/found_rows.h"
 #include "read/keyed_scan.h"
@@ -25,8 +24,8 @@
 #include "read/path.h"
 #include "read/planner_statistics.h"
 #include "read/scan_node.h"
-#include "read/totals_scan.h"
 #include "read/served.h"
+#include "read/totals_scan.h"
 #include "read/unexpanded.h"
 #include "util/settings.h"
 #include "worker/launcher.h"
@@ -34,6 +33,10 @@
 PG_MODULE_MAGIC;
 
 PGDLLEXPORT void _PG_init(void);
+
+pg_noreturn static void no_longer(const char *function);
+
+PG_FUNCTION_INFO_V1(indextable_explain_query);
 
 /*
  * _PG_init
@@ -67,4 +70,27 @@ _PG_init(void)
 		launcher_init();
 		prepared_init();
 	}
+}
+
+/*
+ * The catalog of a database is of version 1.1 until ALTER EXTENSION indextable UPDATE, and
+ * pg_upgrade looks in the library for every function that a database has.  So the library
+ * keeps a function for each that is gone, which tells what to do.
+ */
+
+/* no_longer: raises the error of a function that this version does not have */
+static void
+no_longer(const char *function)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("%s() is not supported any more", function),
+			 errhint("Run ALTER EXTENSION indextable UPDATE;")));
+}
+
+/* explain_query(): EXPLAIN tells how SQL is run */
+Datum
+indextable_explain_query(PG_FUNCTION_ARGS)
+{
+	no_longer("explain_query");
 }

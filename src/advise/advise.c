@@ -41,7 +41,6 @@
 #include "judge.h"
 #include "profile.h"
 #include "profile_row.h"
-#include "sample.h"
 
 PG_FUNCTION_INFO_V1(indextable_advise);
 PG_FUNCTION_INFO_V1(indextable_profile);

@@ -36,12 +36,12 @@
 #include "utils/rel.h"
 #include "utils/tuplestore.h"
 
-#include "../definition/field_text.h"
+#include "../definition/users_text.h"
 #include "../indextable.h"
 #include "../read/missed.h"
-#include "../util/role.h"
+#include "../util/sql.h"
 #include "judge.h"
-#include "sample.h"
+#include "profile.h"
 
 PG_FUNCTION_INFO_V1(indextable_survey);
 

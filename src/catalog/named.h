@@ -10,9 +10,16 @@
 
 #include "nodes/pg_list.h"
 
+#include "../indextable.h"
 #include "../util/compat.h"
 
 extern List *index_tables_of(Oid relid);
 pg_noreturn extern void report_not_index_table(Oid relid);
+extern char *told_call(const char *function, Oid index_table);
+extern char *told_activation(Oid index_table);
+extern char *told_skip(Oid index_table);
+extern char *told_refuse(Oid index_table);
+extern char *told_unqueue(Oid fact);
+extern char *told_drop(Oid fact);
 
 #endif							/* INDEXTABLE_NAMED_H */

@@ -18,7 +18,6 @@
 #include "definition_rows.h"
 #include "fact_rows.h"
 #include "orphaned_rows.h"
-#include "queue_table.h"
 #include "table_access.h"
 #include "trigger_names.h"
 #include "validity.h"

@@ -60,7 +60,6 @@
 #include "../util/arguments.h"
 #include "../util/lock.h"
 #include "../util/settings.h"
-#include "../util/sleep.h"
 #include "../util/sql.h"
 #include "../util/wait_point.h"
 #include "../verify/totals.h"

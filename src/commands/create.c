@@ -11,6 +11,7 @@
 #include "postgres.h"
 
 #include "access/genam.h"
+#include "access/htup_details.h"
 #include "access/table.h"
 #include "access/xact.h"
 #include "catalog/catalog.h"
@@ -19,17 +20,22 @@
 #include "catalog/pg_namespace.h"
 #include "catalog/pg_type.h"
 #include "commands/dbcommands.h"
+#include "commands/progress.h"
+#include "executor/tuptable.h"
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "nodes/pg_list.h"
+#include "pgstat.h"
 #include "storage/lockdefs.h"
 #include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
+#include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
+#include "utils/tuplesort.h"
 #include "utils/varlena.h"
 
 #include "../advise/advise.h"
@@ -41,37 +47,41 @@
 #include "../catalog/usage.h"
 #include "../definition/cache.h"
 #include "../definition/columns.h"
+#include "../definition/create_call.h"
 #include "../definition/expression.h"
-#include "../definition/field.h"
 #include "../definition/fact_key.h"
+#include "../definition/field.h"
 #include "../definition/field_spec.h"
-#include "../definition/filter.h"
 #include "../definition/layout.h"
 #include "../definition/partition_spec.h"
 #include "../definition/primary_key.h"
 #include "../definition/request.h"
 #include "../definition/resolve.h"
 #include "../definition/totals.h"
-#include "../definition/create_call.h"
+#include "../entry/block_scan.h"
 #include "../entry/deltas.h"
+#include "../entry/document.h"
+#include "../entry/entries.h"
+#include "../entry/extract.h"
+#include "../entry/table_writer.h"
 #include "../indextable.h"
-#include "../place/place.h"
 #include "../maintain/create_table.h"
 #include "../maintain/fact_table.h"
 #include "../maintain/foreign_snapshot.h"
 #include "../maintain/install_triggers.h"
-#include "../queue/append.h"
 #include "../place/foreign/feed_client.h"
+#include "../place/foreign/foreign_rows.h"
+#include "../place/place.h"
+#include "../queue/append.h"
 #include "../queue/tables.h"
 #include "../read/missed.h"
 #include "../util/arguments.h"
-#include "../util/dependencies.h"
 #include "../util/relation.h"
 #include "../util/sql.h"
 #include "../util/uncounted.h"
 #include "create.h"
 #include "existing.h"
-#include "fill.h"
+#include "progress.h"
 
 PG_FUNCTION_INFO_V1(indextable_create);
 
@@ -103,6 +113,9 @@ static List *row_key(FunctionCallInfo fcinfo, Relation fact);
 static Oid	target_schema(const char *index_table, Relation fact, char **name);
 static Oid	make_table(DefinitionRow *row, IndexDef *def, Relation fact, Oid schema, const char *name);
 static void record_dependencies(IndexDef *def, Oid fact);
+
+/* After how many rows the progress is shown again. */
+#define PROGRESS_ROWS		1000
 
 /*
  * indextable_create
@@ -459,4 +472,78 @@ record_dependencies(IndexDef *def, Oid fact)
 {
 	record_table_dependency(def->relid, fact);
 	record_code_dependencies(def->relid, definition_expressions(def));
+}
+
+/*
+ * fill_index_table
+ *		Writes all entries; returns whether each of them would fit as a whole into
+ *		an index, with room to grow: see narrow_key.c.
+ *
+ * The entries are sorted once, then written, and then indexed in the same order.
+ * Rows are read with the latest snapshot: writers are locked out, so that is what the
+ * table holds, even where the transaction's own snapshot is older.
+ */
+bool
+fill_index_table(IndexDef *def, Relation fact, Relation index_table)
+{
+	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
+	BlockScan	scan;
+	TupleTableSlot *row_slot;
+	TupleTableSlot *entry_slot = MakeSingleTupleTableSlot(def->desc, &TTSOpsVirtual);
+	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable build",
+											  ALLOCSET_DEFAULT_SIZES);
+	Tuplesortstate *sort;
+	Size		widest = 0;
+	int64		skipped = 0;
+	uint32		lacking = 0;
+	int64		rows = 0;
+	int			i;
+
+	sort = bulk_load_begin_sort(def);
+	progress_begin(fact, def->relid, PROGRESS_CREATEIDX_COMMAND_CREATE);
+	block_scan_begin(&scan, def->fact, fact, snapshot, 100, 0);
+	while ((row_slot = block_scan_next(&scan)) != NULL)
+	{
+		MemoryContext old = MemoryContextSwitchTo(cxt);
+		FactRow		row;
+		Entries		entries;
+
+		CHECK_FOR_INTERRUPTS();
+		if (scan.foreign != NULL)
+			require_in_bounds(def->fact, fact, RelationGetRelid(scan.rel), row_slot, true);
+		if (++rows % PROGRESS_ROWS == 0)
+			pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, rows);
+		factrow_init(&row, def->fact, row_slot);
+		entries_init(&entries, def);
+		skipped += extract_entries(def, &row, true, &entries);
+		lacking |= entries.lacking;
+		for (i = 0; i < entries.n; i++)
+		{
+			if (def->nincludes > 0)
+				widest = Max(widest, heap_compute_data_size(def->desc, ENTRY_VALUES(&entries, i),
+															ENTRY_NULLS(&entries, i)));
+			ExecClearTuple(entry_slot);
+			memcpy(entry_slot->tts_values, ENTRY_VALUES(&entries, i),
+				   sizeof(Datum) * entries.natts);
+			memcpy(entry_slot->tts_isnull, ENTRY_NULLS(&entries, i),
+				   sizeof(bool) * entries.natts);
+			ExecStoreVirtualTuple(entry_slot);
+			tuplesort_puttupleslot(sort, entry_slot);
+		}
+		MemoryContextSwitchTo(old);
+		MemoryContextReset(cxt);
+	}
+	block_scan_end(&scan);
+	UnregisterSnapshot(snapshot);
+	ExecDropSingleTupleTableSlot(entry_slot);
+	MemoryContextDelete(cxt);
+
+	tuplesort_performsort(sort);
+	bulk_load_write(def, index_table, sort);
+	tuplesort_end(sort);
+	pgstat_progress_end_command();
+	if (skipped > 0)
+		catalog_count_skipped(def->relid, skipped);
+	record_lacking(def, lacking);
+	return widest <= def->max_covered_bytes;
 }

@@ -15,4 +15,6 @@
 extern void register_index_table(DefinitionRow *row, IndexDef *def, Relation fact,
 								 Relation index_table, const char *tablespace);
 
+extern bool fill_index_table(IndexDef *def, Relation fact, Relation index_table);
+
 #endif							/* INDEXTABLE_CREATE_H */

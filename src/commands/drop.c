@@ -24,7 +24,6 @@
 #include "../catalog/named.h"
 #include "../catalog/orphaned_rows.h"
 #include "../catalog/owner.h"
-#include "../catalog/queue_table.h"
 #include "../catalog/validity.h"
 #include "../indextable.h"
 #include "../maintain/install_triggers.h"

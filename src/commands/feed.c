@@ -21,7 +21,7 @@
 #include "../catalog/definition_rows.h"
 #include "../catalog/fact_rows.h"
 #include "../catalog/orphaned_rows.h"
-#include "../catalog/queue_table.h"
+#include "../catalog/validity.h"
 #include "../definition/cache.h"
 #include "../indextable.h"
 #include "../maintain/fact_table.h"

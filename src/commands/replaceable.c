@@ -34,7 +34,6 @@
 #include "../definition/partition_spec.h"
 #include "../indextable.h"
 #include "../util/relation.h"
-#include "../util/role.h"
 #include "../util/sql.h"
 #include "replaceable.h"
 

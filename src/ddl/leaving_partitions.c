@@ -43,9 +43,8 @@
 #include "utils/lsyscache.h"
 
 #include "../catalog/definition_rows.h"
+#include "../definition/fact_partition.h"
 #include "../definition/index_partition.h"
-#include "../definition/roots.h"
-#include "../maintain/leaving.h"
 #include "../maintain/partition_entries.h"
 #include "../maintain/truncate.h"
 #include "../util/inherit.h"

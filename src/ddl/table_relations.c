@@ -18,9 +18,9 @@
 
 #include "../catalog/definition_rows.h"
 #include "../catalog/fact_rows.h"
-#include "../catalog/told_sql.h"
+#include "../catalog/named.h"
+#include "../definition/fact_partition.h"
 #include "../definition/index_partition.h"
-#include "../definition/roots.h"
 #include "../indextable.h"
 #include "table_relations.h"
 

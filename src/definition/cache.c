@@ -28,7 +28,6 @@
 
 #include "../catalog/definition_rows.h"
 #include "../catalog/fact_rows.h"
-#include "../catalog/queue_table.h"
 #include "../catalog/validity.h"
 #include "../indextable.h"
 #include "../place/place.h"

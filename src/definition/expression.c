@@ -52,7 +52,7 @@
 
 #include "../indextable.h"
 #include "../util/fixed_settings.h"
-#include "../util/role.h"
+#include "../util/sql.h"
 #include "expression.h"
 #include "invalidation.h"
 #include "users_text.h"

@@ -31,7 +31,6 @@
 #include "../util/arguments.h"
 #include "../util/sql.h"
 #include "field_spec.h"
-#include "field_text.h"
 #include "users_text.h"
 
 /* The longest field. */

@@ -31,7 +31,7 @@
 #include "utils/rel.h"
 
 #include "../catalog/definition_rows.h"
-#include "../catalog/told_sql.h"
+#include "../catalog/named.h"
 #include "../indextable.h"
 #include "../util/inherit.h"
 #include "../util/relation.h"

@@ -13,7 +13,7 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
-#include "../catalog/told_sql.h"
+#include "../catalog/named.h"
 #include "../indextable.h"
 #include "../util/relation.h"
 #include "../util/sql.h"

@@ -10,6 +10,7 @@
 
 #include "fmgr.h"
 #include "nodes/pg_list.h"
+#include "utils/rel.h"
 
 #include "../indextable.h"
 
@@ -28,5 +29,6 @@ extern const char *const mismatches[];
 extern void partitioning_args(FunctionCallInfo fcinfo, int partitions, int by, PartitioningRequest *request);
 extern void check_request(DefinitionRow *row);
 extern void take_totals(DefinitionRow *row, List *totals, bool partitioned, List **summed);
+extern char *check_filter(Relation fact, const char *filter);
 
 #endif							/* INDEXTABLE_REQUEST_H */

@@ -45,8 +45,8 @@
 
 #include "../indextable.h"
 #include "../util/inherit.h"
+#include "fact_partition.h"
 #include "invalidation.h"
-#include "roots.h"
 #include "tree_age.h"
 
 /* A table that was asked for, with its partitions. */

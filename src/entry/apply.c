@@ -6,7 +6,7 @@
  *
  * All changes of existing index tables are made here, whoever collects the
  * operations: the triggers for one statement, the drain for many rows.  Only a new
- * index table is filled in another way: see bulk_load.c.
+ * index table is filled in another way: see table_writer.c.
  *
  * This file sorts the operations, and distributes them over the partitions of an
  * index table.  straight.c writes the few entries of a single row.  For all others
@@ -33,7 +33,7 @@
 #include "apply.h"
 #include "diff.h"
 #include "narrow_key.h"
-#include "row_error.h"
+#include "row_text.h"
 #include "straight.h"
 #include "table_writer.h"
 #include "write_entry.h"

@@ -34,8 +34,7 @@
 #include "entries.h"
 #include "extract.h"
 #include "json_cast.h"
-#include "key_size.h"
-#include "mismatch.h"
+#include "row_text.h"
 
 /* The values of a multi-valued field. */
 typedef struct Elements

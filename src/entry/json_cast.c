@@ -21,9 +21,9 @@
 #include "../definition/cast.h"
 #include "../indextable.h"
 #include "../util/fixed_settings.h"
-#include "../util/role.h"
+#include "../util/sql.h"
 #include "json_cast.h"
-#include "mismatch.h"
+#include "row_text.h"
 
 static void set_type(Field *field, Oid type, int32 typmod);
 

@@ -11,7 +11,7 @@
 #include "utils/jsonb.h"
 
 #include "../indextable.h"
-#include "mismatch.h"
+#include "row_text.h"
 
 /* What became of a value. */
 typedef enum ValueResult

@@ -71,7 +71,6 @@
 #include "../util/inherit.h"
 #include "../util/lock.h"
 #include "../util/relation.h"
-#include "../util/sleep.h"
 #include "../util/sql.h"
 #include "../util/subxact.h"
 #include "diff.h"

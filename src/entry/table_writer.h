@@ -77,4 +77,9 @@ extern void new_command(Writer *w);
 extern void open_writer(Writer *w, IndexDef *def, Relation rel);
 extern CommandId writing_command(void);
 
+struct Tuplesortstate;
+
+extern void bulk_load_write(IndexDef *def, Relation index_table, struct Tuplesortstate *sorted);
+extern struct Tuplesortstate *bulk_load_begin_sort(IndexDef *def);
+
 #endif							/* INDEXTABLE_TABLE_WRITER_H */

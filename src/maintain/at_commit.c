@@ -39,15 +39,15 @@
 #include "../entry/shared_keys.h"
 #include "../entry/table_writer.h"
 #include "../indextable.h"
-#include "../queue/append.h"
 #include "../place/foreign/feed_client.h"
+#include "../queue/append.h"
 #include "../util/lock.h"
 #include "../util/subxact.h"
 #include "at_commit.h"
 #include "batch.h"
 #include "foreign_snapshot.h"
 #include "in_step.h"
-#include "leaving.h"
+#include "partition_entries.h"
 #include "truncate.h"
 
 static void at_xact_event(XactEvent event, void *arg);

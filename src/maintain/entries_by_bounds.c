@@ -67,7 +67,7 @@
 #include "../queue/append.h"
 #include "../util/inherit.h"
 #include "../util/relation.h"
-#include "../util/role.h"
+#include "../util/sql.h"
 #include "entries_by_bounds.h"
 
 /*

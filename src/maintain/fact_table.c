@@ -27,7 +27,7 @@
 #include "../catalog/fact_rows.h"
 #include "../catalog/table_access.h"
 #include "../definition/cache.h"
-#include "../definition/roots.h"
+#include "../definition/fact_partition.h"
 #include "../indextable.h"
 #include "../place/place.h"
 #include "../queue/tables.h"
@@ -37,7 +37,7 @@
 #include "../util/sql.h"
 #include "../util/wait_point.h"
 #include "fact_table.h"
-#include "restored.h"
+#include "follow_ddl.h"
 #include "foreign_snapshot.h"
 
 /*

@@ -32,7 +32,6 @@
 #include "../indextable.h"
 #include "../util/inherit.h"
 #include "../util/lock.h"
-#include "../util/role.h"
 #include "../util/sql.h"
 #include "../util/subxact.h"
 #include "batch.h"

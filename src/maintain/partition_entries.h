@@ -9,12 +9,20 @@
 #ifndef INDEXTABLE_PARTITION_ENTRIES_H
 #define INDEXTABLE_PARTITION_ENTRIES_H
 
+#include "access/xact.h"
 #include "nodes/pg_list.h"
+#include "utils/rel.h"
 
 #include "../indextable.h"
 
 extern void queue_rows_of_partition(FactDef *def, Oid partition);
 extern void delete_entries_of_whole(Oid root, Oid partition, List *whole);
 extern void update_entries_of_partition(Oid root, Oid partition, bool attached, List **whole);
+extern void note_leaving(Oid partition);
+extern bool is_leaving(Oid partition);
+extern void forget_leaving(Oid partition);
+extern void refuse_leaving(Relation written);
+extern void leaving_at_xact_event(XactEvent event);
+extern void leaving_at_subxact_event(SubXactEvent event, SubTransactionId sub, SubTransactionId parent);
 
 #endif							/* INDEXTABLE_PARTITION_ENTRIES_H */

@@ -21,8 +21,8 @@
 
 #include "../catalog/completeness.h"
 #include "../catalog/definition_rows.h"
+#include "../definition/fact_partition.h"
 #include "../definition/index_partition.h"
-#include "../definition/roots.h"
 #include "../indextable.h"
 #include "../place/place.h"
 #include "../queue/append.h"
@@ -33,7 +33,7 @@
 #include "../util/uncounted.h"
 #include "batch.h"
 #include "fact_table.h"
-#include "guard.h"
+#include "install_triggers.h"
 #include "partition_entries.h"
 #include "truncate.h"
 

@@ -31,7 +31,6 @@
 #include "../util/settings.h"
 #include "../util/subxact.h"
 #include "activity.h"
-#include "shared_memory.h"
 #include "worker_slots.h"
 
 PG_FUNCTION_INFO_V1(indextable_queue_activity);

@@ -11,7 +11,7 @@
 #include "datatype/timestamp.h"
 #include "storage/lwlock.h"
 
-#include "shared_memory.h"
+#include "worker_slots.h"
 
 /* The interval over which changes are counted to get a rate, in ms. */
 #define RATE_INTERVAL		5000

@@ -34,7 +34,7 @@
 #include "utils/timestamp.h"
 
 #include "../catalog/fact_rows.h"
-#include "../catalog/queue_table.h"
+#include "../catalog/validity.h"
 #include "../definition/cache.h"
 #include "../definition/resolve.h"
 #include "../indextable.h"

@@ -36,5 +36,8 @@ extern TimestampTz queue_row_time(HeapTuple tuple);
 extern void backlog_check(FactDef *def, Relation queue, HeapTuple last);
 extern bool count_queue(FactTableRow *queue, QueueCount *count);
 extern int64 queue_growth(Oid fact_table, QueueEnds *ends);
+extern bool queue_of_index_table(Oid index_table, FactTableRow *queue);
+extern void report_own_changes(Oid fact_table, bool can_drain);
+extern bool wait_for_queue(FactTableRow *queue, int64 max_lag, int64 timeout);
 
 #endif							/* INDEXTABLE_BACKLOG_H */

@@ -30,7 +30,6 @@
 #include "../catalog/table_access.h"
 #include "../entry/row_text.h"
 #include "../indextable.h"
-#include "../util/role.h"
 #include "../util/sql.h"
 #include "../util/subxact.h"
 #include "append.h"

@@ -13,16 +13,17 @@
 #include "miscadmin.h"
 #include "nodes/pg_list.h"
 #include "port/atomics.h"
+#include "storage/ipc.h"
 #include "storage/latch.h"
 #include "storage/lwlock.h"
 #include "storage/proc.h"
 #include "storage/procarray.h"
+#include "storage/shmem.h"
 #include "tcop/utility.h"
 
 #include "../catalog/fact_rows.h"
 #include "../util/settings.h"
 #include "../util/subxact.h"
-#include "shared_memory.h"
 #include "worker_slots.h"
 
 static int	my_slot = -1;		/* -1: this process is no worker with a slot */
@@ -38,6 +39,13 @@ static void process_utility(PlannedStmt *pstmt, const char *queryString, bool re
 							ProcessUtilityContext context, ParamListInfo params,
 							QueryEnvironment *queryEnv, DestReceiver *dest, QueryCompletion *qc);
 static void find_queues(void *arg);
+
+Shared	   *shared = NULL;
+static shmem_request_hook_type previous_request_hook = NULL;
+static shmem_startup_hook_type previous_startup_hook = NULL;
+
+static void request_memory(void);
+static void attach_memory(void);
 
 /*
  * wake_workers
@@ -491,4 +499,54 @@ static void
 find_queues(void *arg)
 {
 	*(bool *) arg = catalog_queues(false) != NIL;
+}
+
+/*
+ * What follows creates the shared memory, also that of activity.c.  There is none unless the library is preloaded.  Without it workers are started by hand,
+ * and wake up by themselves.
+ */
+
+/* shared_init: sets the hooks that create the memory; called once, when the library is preloaded */
+void
+shared_init(void)
+{
+	previous_request_hook = shmem_request_hook;
+	shmem_request_hook = request_memory;
+	previous_startup_hook = shmem_startup_hook;
+	shmem_startup_hook = attach_memory;
+}
+
+/* request_memory: tells the server how much shared memory is needed */
+static void
+request_memory(void)
+{
+	if (previous_request_hook)
+		previous_request_hook();
+	RequestAddinShmemSpace(MAXALIGN(sizeof(Shared)));
+	RequestNamedLWLockTranche("indextable", 1);
+}
+
+/* attach_memory: finds the shared memory; the first process creates it */
+static void
+attach_memory(void)
+{
+	bool		found;
+
+	if (previous_startup_hook)
+		previous_startup_hook();
+	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
+	shared = ShmemInitStruct("indextable", sizeof(Shared), &found);
+	if (!found)
+	{
+		memset(shared, 0, sizeof(Shared));
+		shared->lock = &GetNamedLWLockTranche("indextable")->lock;
+	}
+	LWLockRelease(AddinShmemInitLock);
+}
+
+/* shared_exists: returns whether there is shared memory, because the library is preloaded */
+bool
+shared_exists(void)
+{
+	return shared != NULL;
 }

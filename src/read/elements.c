@@ -30,7 +30,7 @@
 #include "utils/jsonb.h"
 #include "utils/lsyscache.h"
 
-#include "../definition/field_text.h"
+#include "../definition/users_text.h"
 #include "elements.h"
 #include "field_match.h"
 

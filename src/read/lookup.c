@@ -38,7 +38,6 @@
 #include "utils/snapmgr.h"
 
 #include "../catalog/definition_rows.h"
-#include "../catalog/told_sql.h"
 #include "../catalog/fact_rows.h"
 #include "../catalog/named.h"
 #include "../definition/cache.h"
@@ -47,7 +46,7 @@
 #include "../entry/entry_scan.h"
 #include "../indextable.h"
 #include "../place/place.h"
-#include "../queue/wait.h"
+#include "../queue/backlog.h"
 #include "../util/arguments.h"
 #include "../util/sql.h"
 #include "../util/wait_point.h"

@@ -26,7 +26,7 @@
 #include "utils/jsonb.h"
 #include "utils/lsyscache.h"
 
-#include "../definition/field_text.h"
+#include "../definition/users_text.h"
 #include "../indextable.h"
 #include "../util/arguments.h"
 #include "field_match.h"

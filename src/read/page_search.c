@@ -33,7 +33,7 @@
 #include "../indextable.h"
 #include "../place/place.h"
 #include "../util/fixed_settings.h"
-#include "../util/role.h"
+#include "../util/sql.h"
 #include "condition.h"
 #include "key_set.h"
 #include "page_cursor.h"

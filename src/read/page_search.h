@@ -16,7 +16,7 @@
 #include "../entry/entry_scan.h"
 #include "../entry/fact_fetch.h"
 #include "../indextable.h"
-#include "../util/role.h"
+#include "../util/sql.h"
 #include "condition.h"
 #include "fetch.h"
 #include "page_cursor.h"

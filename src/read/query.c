@@ -31,7 +31,7 @@
 #include "../entry/row_text.h"
 #include "../indextable.h"
 #include "../util/arguments.h"
-#include "../util/role.h"
+#include "../util/sql.h"
 #include "condition.h"
 #include "fetch.h"
 #include "lookup.h"

@@ -3,7 +3,8 @@
  * lock.c
  *	  Locks a table or its whole partition tree: with a timeout, without waiting, or
  *	  telling whether the lock is new; or several tables that others lock in any order.
- *	  Tells which processes are in the way of a lock.
+ *	  Tells which processes are in the way of a lock, measures tables without waiting for one,
+ *	  and sleeps.
  *
  *-------------------------------------------------------------------------
  */
@@ -11,21 +12,30 @@
 
 #include <limits.h>
 
+#include "access/relation.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_database.h"
+#include "datatype/timestamp.h"
+#include "fmgr.h"
 #include "miscadmin.h"
 #include "nodes/pg_list.h"
+#include "pgstat.h"
+#include "storage/latch.h"
 #include "storage/lmgr.h"
 #include "storage/lock.h"
 #include "storage/lockdefs.h"
 #include "storage/proc.h"
+#include "utils/fmgrprotos.h"
 #include "utils/guc.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/relcache.h"
+#include "utils/timestamp.h"
 
+#include "compat.h"
 #include "inherit.h"
 #include "lock.h"
-#include "sleep.h"
 #include "subxact.h"
 
 /* How many ms to pause before a lock is tried again, and for how many ms lock_in_turns() does that. */
@@ -68,6 +78,10 @@ static void request_lock(void *arg);
 static void set_timeouts(int ms);
 static void lock_all(void *arg);
 static void lock_one(const TableLock *lock);
+static bool add_sizes(Oid relid, int64 *table_size, int64 *indexes_size);
+
+/* Pauses of sleep_longer() become no longer than so many ms. */
+#define MAX_PAUSE			10
 
 /*
  * lock_with_timeout
@@ -384,4 +398,105 @@ is_database_lock_awaited(Oid database)
 		return true;
 	LockRelease(&tag, RowExclusiveLock, true);
 	return false;
+}
+
+/*
+ * measure_now
+ *		Sets how many bytes tables have, without indexes but with TOAST, and how many their
+ *		indexes; returns false if one of them is locked, or was dropped.
+ *
+ * The server's functions wait for a lock on the table and on each index: behind a transaction
+ * that has dropped one, for as long as that lasts.
+ */
+bool
+measure_now(List *tables, int64 *table_size, int64 *indexes_size)
+{
+	ListCell   *cell;
+
+	*table_size = *indexes_size = 0;
+	foreach(cell, tables)
+	{
+		if (!add_sizes(lfirst_oid(cell), table_size, indexes_size))
+			return false;
+	}
+	return true;
+}
+
+/* add_sizes: does that for one of them, and adds up; leaves nothing locked */
+static bool
+add_sizes(Oid relid, int64 *table_size, int64 *indexes_size)
+{
+	Relation	rel;
+	List	   *others;
+	ListCell   *cell;
+	bool		free;
+
+	if (!ConditionalLockRelationOid(relid, AccessShareLock))
+		return false;
+	rel = try_relation_open(relid, NoLock);
+	if (rel == NULL)
+	{
+		UnlockRelationOid(relid, AccessShareLock);
+		return false;
+	}
+	others = RelationGetIndexList(rel);
+	if (OidIsValid(rel->rd_rel->reltoastrelid))
+		others = lappend_oid(others, rel->rd_rel->reltoastrelid);
+	free = lock_tables_now(others, AccessShareLock);
+	if (free)
+	{
+		*table_size += DatumGetInt64(DirectFunctionCall1(pg_table_size, ObjectIdGetDatum(relid)));
+		*indexes_size += DatumGetInt64(DirectFunctionCall1(pg_indexes_size, ObjectIdGetDatum(relid)));
+		foreach(cell, others)
+			UnlockRelationOid(lfirst_oid(cell), AccessShareLock);
+	}
+	relation_close(rel, AccessShareLock);
+	return free;
+}
+
+/*
+ * sleep_interruptibly
+ *		Sleeps for so many ms.
+ *
+ * It takes a loop, as the latch may be set earlier, and can be waited for only for 24
+ * days at once.
+ */
+void
+sleep_interruptibly(int64 ms)
+{
+	TimestampTz until = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), ms);
+	TimestampTz now;
+
+	while ((now = GetCurrentTimestamp()) < until)
+	{
+		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+						 Min((until - now + 999) / 1000, INT_MAX), WAIT_EVENT_PG_SLEEP);
+		ResetLatch(MyLatch);
+		CHECK_FOR_INTERRUPTS();
+	}
+}
+
+/*
+ * sleep_longer
+ *		Sleeps for *length ms, but not far beyond until, and doubles *length for the next
+ *		time, up to MAX_PAUSE; returns false, without sleeping, once until has passed.
+ */
+bool
+sleep_longer(long *length, TimestampTz until)
+{
+	static uint32 wait_event = 0;
+	TimestampTz now = GetCurrentTimestamp();
+	long		ms;
+
+	if (now >= until)
+		return false;
+	if (wait_event == 0)
+		wait_event = new_wait_event("IndextableWait");
+	ms = Min(*length, 1 + (until - now) / 1000);
+	WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, ms,
+			  wait_event);
+	ResetLatch(MyLatch);
+	CHECK_FOR_INTERRUPTS();
+	*length = Min(*length * 2, MAX_PAUSE);
+	return true;
 }

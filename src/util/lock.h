@@ -9,6 +9,7 @@
 #ifndef INDEXTABLE_LOCK_H
 #define INDEXTABLE_LOCK_H
 
+#include "datatype/timestamp.h"
 #include "nodes/pg_list.h"
 #include "storage/lockdefs.h"
 
@@ -39,5 +40,8 @@ extern bool lock_in_turns(List *tables, List *trees, List *others, LOCKMODE mode
 extern void lock_tree_in_turns(Oid relid, LOCKMODE mode);
 extern bool lock_tables_now(List *tables, LOCKMODE mode);
 extern void lock_all_in_turns(const TableLock *locks, int n);
+extern bool measure_now(List *tables, int64 *table_size, int64 *indexes_size);
+extern void sleep_interruptibly(int64 ms);
+extern bool sleep_longer(long *length, TimestampTz until);
 
 #endif							/* INDEXTABLE_LOCK_H */

@@ -11,6 +11,7 @@
 
 #include "access/attnum.h"
 #include "access/skey.h"
+#include "catalog/pg_depend.h"
 #include "nodes/pg_list.h"
 #include "storage/lockdefs.h"
 #include "utils/rel.h"
@@ -26,5 +27,9 @@ extern List *subscriptions_of(Oid relid);
 extern char *tablespace_of(Relation rel);
 extern char *in_tablespace(const char *clause, const char *name);
 extern Relation open_primary_key(Relation rel, LOCKMODE mode);
+extern void record_table_dependency(Oid relid, Oid other);
+extern bool find_table_dependencies(Oid relid, bool (*matches) (Form_pg_depend form, Oid arg), Oid arg,
+									bool forget);
+extern bool has_table_dependency(Oid relid, Oid on);
 
 #endif							/* INDEXTABLE_RELATION_H */

@@ -2,12 +2,13 @@
  *
  * sql.c
  *	  Runs SQL commands as another role or with the latest snapshot, and writes names,
- *	  literals and expressions for them.
+ *	  literals and expressions for them.  Switches to the owner of a table and back.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
+#include "catalog/namespace.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
 #include "fmgr.h"
@@ -185,4 +186,30 @@ array_literal(List *fields)
 	array = OidOutputFunctionCall(F_ARRAY_OUT, PointerGetDatum(
 															   construct_array(texts, list_length(fields), TEXTOID, -1, false, TYPALIGN_INT)));
 	return strpbrk(array, "\"'\\") == NULL ? sql_literal(array) : psprintf("ARRAY[%s]", list.data);
+}
+
+/*
+ * become_owner, become_caller
+ *		Switch to a fact table's owner, and back to the caller.
+ *
+ * What runs between the two is a security-restricted operation with a fixed
+ * search_path.  Parsing and planning an expression need that, too: parsing looks up
+ * names, and planning calls functions whose arguments are constants.
+ */
+void
+become_owner(Caller *caller, Oid owner)
+{
+	GetUserIdAndSecContext(&caller->user, &caller->sec);
+	SetUserIdAndSecContext(owner, caller->sec | SECURITY_RESTRICTED_OPERATION);
+	caller->nestlevel = NewGUCNestLevel();
+	if (strcmp(namespace_search_path, "pg_catalog, pg_temp") != 0)
+		set_config_option("search_path", "pg_catalog, pg_temp", PGC_USERSET, PGC_S_SESSION,
+						  GUC_ACTION_SAVE, true, 0, false);
+}
+
+void
+become_caller(Caller *caller)
+{
+	AtEOXact_GUC(false, caller->nestlevel);
+	SetUserIdAndSecContext(caller->user, caller->sec);
 }

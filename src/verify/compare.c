@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * compare.c
- *	  Compares an index table with what its fact table asks for.
+ *	  indextable.verify(): compares index tables with what their fact table asks for.
  *
  * Both tables are read once, with one snapshot.  The entries that should be there
  * and the entries that are there are summed up by hashes, in buckets by primary
@@ -24,36 +24,48 @@
  */
 #include "postgres.h"
 
+#include "access/attnum.h"
 #include "access/relation.h"
 #include "access/xact.h"
 #include "access/xlog.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_type.h"
 #include "common/pg_prng.h"
 #include "executor/tuptable.h"
+#include "fmgr.h"
+#include "funcapi.h"
 #include "miscadmin.h"
+#include "nodes/execnodes.h"
 #include "storage/lockdefs.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/hsearch.h"
+#include "utils/jsonb.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 #include "utils/tuplesort.h"
+#include "utils/tuplestore.h"
 
 #include "../catalog/completeness.h"
-#include "../catalog/locked_records.h"
 #include "../catalog/definition_rows.h"
+#include "../catalog/fact_rows.h"
+#include "../catalog/locked_records.h"
 #include "../catalog/named.h"
+#include "../catalog/orphaned_rows.h"
 #include "../catalog/table_access.h"
-#include "../catalog/told_sql.h"
 #include "../definition/cache.h"
-#include "../entry/bulk_load.h"
+#include "../definition/totals.h"
 #include "../entry/entries.h"
 #include "../entry/entry_scan.h"
 #include "../entry/fact_fetch.h"
+#include "../entry/row_text.h"
+#include "../entry/table_writer.h"
 #include "../indextable.h"
-#include "../place/place.h"
 #include "../maintain/foreign_snapshot.h"
 #include "../maintain/in_step.h"
+#include "../place/place.h"
 #include "../queue/rejections.h"
 #include "../util/fixed_settings.h"
 #include "../util/inherit.h"
@@ -63,7 +75,6 @@
 #include "compare.h"
 #include "discrepancy.h"
 #include "parallel_sums.h"
-#include "restore_setup.h"
 #include "setup.h"
 #include "sums.h"
 #include "totals.h"
@@ -79,6 +90,8 @@ static void compare_differing_buckets(Verify *v);
 static int	compare_slots(IndexDef *def, TupleTableSlot *a, TupleTableSlot *b);
 static bool same_entry(IndexDef *def, TupleTableSlot *a, TupleTableSlot *b);
 static void report_discrepancy(Verify *v, TupleTableSlot *expected, TupleTableSlot *found);
+
+PG_FUNCTION_INFO_V1(indextable_verify);
 
 /*
  * verify_index_table
@@ -417,4 +430,101 @@ report_discrepancy(Verify *v, TupleTableSlot *expected, TupleTableSlot *found)
 	else
 		d.kind = live_scan_first(&v->rows, key) != NULL ? "stale" : "dangling";
 	v->handler(&d, v->arg);
+}
+
+/*
+ * indextable_verify
+ *		verify(index_table regclass, sample float8, OUT kind text, OUT key jsonb, OUT
+ *		primary_key jsonb, OUT expected jsonb, OUT found jsonb, OUT problem text, OUT in_table
+ *		regclass): index_table may be a fact table
+ */
+Datum
+indextable_verify(PG_FUNCTION_ARGS)
+{
+	VerifyResult result = {(ReturnSetInfo *) fcinfo->resultinfo, InvalidOid};
+	ListCell   *cell;
+	Oid			relid = PG_ARGISNULL(0) ? InvalidOid : PG_GETARG_OID(0);
+	double		sample = PG_ARGISNULL(1) ? 100 : PG_GETARG_FLOAT8(1);
+
+	InitMaterializedSRF(fcinfo, 0);
+	if (PG_ARGISNULL(0))
+		return (Datum) 0;
+	if (!(sample > 0 && sample <= 100))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("sample must be greater than 0 and at most 100"),
+				 errdetail("It is a percentage of both tables.")));
+	verify_require_owner(relid);
+	forget_orphaned_rows(InvalidOid);
+	foreach(cell, index_tables_of(relid))
+	{
+		result.index_table = lfirst_oid(cell);
+		verify_index_table(result.index_table, sample, put_discrepancy, &result);
+	}
+	return (Datum) 0;
+}
+
+/* verify_require_owner: raises an error if a table is an index table or a fact table that is not the current user's */
+void
+verify_require_owner(Oid relid)
+{
+	if ((OidIsValid(catalog_fact_of(relid)) || catalog_has_fact(relid)) && !owns_relation(relid, GetUserId()))
+		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(relid));
+}
+
+/* put_discrepancy: adds a discrepancy to the result, as a row */
+void
+put_discrepancy(Discrepancy *d, void *arg)
+{
+	VerifyResult *result = arg;
+	ReturnSetInfo *rsinfo = result->rsinfo;
+	MemoryContext cxt;
+	MemoryContext old;
+	TupleTableSlot *entry = d->expected != NULL ? d->expected : d->found;
+	AttrNumber *payload = NULL;
+	int			npayload = 0;
+	Datum		values[VERIFY_COLUMNS] = {0};
+	bool		isnull[VERIFY_COLUMNS];
+	int			i;
+
+	memset(isnull, true, sizeof(isnull));
+#define PUT(i, datum)	(values[i] = (datum), isnull[i] = false)
+	PUT(VERIFY_IN_TABLE, ObjectIdGetDatum(result->index_table));
+	if (d->columns != NULL)
+	{
+		memcpy(values, d->columns, sizeof(Datum) * VERIFY_SHARD_COLUMNS);
+		memcpy(isnull, d->isnull, sizeof(bool) * VERIFY_SHARD_COLUMNS);
+		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, isnull);
+		return;
+	}
+	cxt = AllocSetContextCreate(CurrentMemoryContext, "discrepancy", ALLOCSET_SMALL_SIZES);
+	old = MemoryContextSwitchTo(cxt);
+	if (entry != NULL)
+		payload = palloc(sizeof(AttrNumber) * d->def->desc->natts);
+	if (entry != NULL && is_totals(d->def))
+		npayload = added_columns(d->def, payload);
+	for (i = entry != NULL && !is_totals(d->def) ? d->def->nkeys : 0;
+		 entry != NULL && !is_totals(d->def) && i < d->def->nkeys + d->def->nincludes; i++)
+	{
+		if (!d->def->fields[i].is_hint)
+			payload[npayload++] = d->def->fields[i].attno;
+	}
+	if (entry != NULL && d->def->doc_attno != 0)
+		payload[npayload++] = d->def->doc_attno;
+
+	PUT(VERIFY_KIND, CStringGetTextDatum(d->kind));
+	if (entry != NULL)
+		PUT(VERIFY_KEY, columns_to_jsonb(d->def->fact->owner, entry, d->def->ident, d->def->nkeys));
+	if ((entry != NULL && !is_totals(d->def)) || d->row != NULL)
+		PUT(VERIFY_PRIMARY_KEY, JsonbPGetDatum(discrepancy_key(d)));
+	if (d->expected != NULL)
+		PUT(VERIFY_EXPECTED, columns_to_jsonb(d->def->fact->owner, d->expected, payload, npayload));
+	if (d->found != NULL)
+		PUT(VERIFY_FOUND, columns_to_jsonb(d->def->fact->owner, d->found, payload, npayload));
+	if (d->problem != NULL)
+		PUT(VERIFY_PROBLEM, CStringGetTextDatum(d->problem));
+#undef PUT
+	MemoryContextSwitchTo(old);
+	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, isnull);
+	MemoryContextDelete(cxt);
 }

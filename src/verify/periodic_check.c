@@ -34,7 +34,6 @@
 #include "../catalog/table_access.h"
 #include "../indextable.h"
 #include "../place/place.h"
-#include "../util/role.h"
 #include "../util/settings.h"
 #include "../util/sql.h"
 #include "../util/subxact.h"

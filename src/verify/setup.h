@@ -17,4 +17,7 @@
 extern void check_setup(IndexDef *def, Relation fact, Relation index_table,
 						discrepancy_handler handler, void *arg);
 
+extern Oid	lacks_primary_key(Oid index_table);
+extern void restore_setup(Oid index_table);
+
 #endif							/* INDEXTABLE_SETUP_H */

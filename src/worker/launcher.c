@@ -42,7 +42,6 @@
 #include "utils/timestamp.h"
 
 #include "../indextable.h"
-#include "../queue/shared_memory.h"
 #include "../queue/worker_slots.h"
 #include "../util/lock.h"
 #include "../util/settings.h"

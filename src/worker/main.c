@@ -32,7 +32,6 @@
 #include "../catalog/fact_rows.h"
 #include "../catalog/usage.h"
 #include "../indextable.h"
-#include "../queue/shared_memory.h"
 #include "../queue/worker_slots.h"
 #include "../util/lock.h"
 #include "../util/settings.h"

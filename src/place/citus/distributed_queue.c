@@ -48,7 +48,6 @@
 #include "../../definition/resolve.h"
 #include "../../indextable.h"
 #include "../../queue/lost.h"
-#include "../../util/role.h"
 #include "../../util/sql.h"
 #include "../../util/subxact.h"
 #include "citus_place.h"

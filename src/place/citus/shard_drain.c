@@ -82,7 +82,6 @@
 #include "../../queue/append.h"
 #include "../../queue/batch_keys.h"
 #include "../../queue/rejections.h"
-#include "../../util/role.h"
 #include "../../util/sql.h"
 #include "../../util/wait_point.h"
 #include "citus_place.h"

@@ -22,7 +22,7 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
-#include "../../maintain/guard.h"
+#include "../../maintain/install_triggers.h"
 #include "citus_place.h"
 #include "shard_guard.h"
 

@@ -30,7 +30,6 @@
 #include "../../definition/fact_partition.h"
 #include "../../indextable.h"
 #include "../../maintain/install_triggers.h"
-#include "../../util/role.h"
 #include "../../util/sql.h"
 #include "citus_place.h"
 

@@ -49,14 +49,13 @@
 #include "../../definition/resolve.h"
 #include "../../entry/row_text.h"
 #include "../../indextable.h"
-#include "../../util/arguments.h"
-#include "../../util/fixed_settings.h"
-#include "../../util/role.h"
-#include "../../util/sql.h"
 #include "../../queue/backlog.h"
 #include "../../queue/lost.h"
 #include "../../queue/scan.h"
 #include "../../queue/tables.h"
+#include "../../util/arguments.h"
+#include "../../util/fixed_settings.h"
+#include "../../util/sql.h"
 
 PG_FUNCTION_INFO_V1(indextable_feed_take);
 PG_FUNCTION_INFO_V1(indextable_feed_ack);

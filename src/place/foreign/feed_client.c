@@ -47,7 +47,7 @@
 #include "../../indextable.h"
 #include "../../util/fixed_settings.h"
 #include "../../util/inherit.h"
-#include "../../util/sleep.h"
+#include "../../util/lock.h"
 #include "../../util/wait_point.h"
 #include "feed_client.h"
 #include "remote_query.h"

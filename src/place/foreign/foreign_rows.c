@@ -1,22 +1,74 @@
 /*-------------------------------------------------------------------------
  *
  * foreign_rows.c
- *	  The rows of foreign partitions, by key or all of them.
+ *	  Reads all rows of a partition that is on another server, checks that a row belongs
+ *	  there, and has the methods by which rows of other servers are found.
+ *
+ * Partitions on other servers are read by SQL, with any foreign-data wrapper; those
+ * who want single rows use foreign_by_key.c.  What is read to keep entries right is
+ * read as the owner of the partition, and what a look-up returns is read as its
+ * caller.
+ *
+ * Another server shows its rows with a snapshot of its own, which it keeps until our
+ * transaction ends.  The snapshot is taken when rows are first read there, so
+ * whatever has to be locked is locked before: a writer commits on the other server
+ * first, then here, and only then releases its locks.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
+#include "access/attnum.h"
+#include "access/htup.h"
+#include "access/htup_details.h"
+#include "access/transam.h"
+#include "executor/spi.h"
+#include "executor/tuptable.h"
+#include "fmgr.h"
+#include "foreign/foreign.h"
+#include "lib/stringinfo.h"
+#include "miscadmin.h"
 #include "nodes/bitmapset.h"
 #include "nodes/pg_list.h"
+#include "utils/builtins.h"
+#include "utils/datum.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/portal.h"
 #include "utils/rel.h"
+#include "utils/typcache.h"
 
+#include "../../definition/index_partition.h"
 #include "../../entry/fact_fetch.h"
 #include "../../indextable.h"
+#include "../../util/sql.h"
 #include "../place.h"
 #include "foreign_rows.h"
 
+/* How many rows are fetched from a cursor at a time. */
+#define FETCH_ROWS			1000
+
+/* A scan of all rows of one partition. */
+typedef struct ForeignPartitionScan
+{
+	FactDef    *def;
+	Oid			owner;
+	Portal		portal;
+	MemoryContext cxt;			/* of the rows fetched last, and their desc */
+	HeapTuple  *tuples;
+	uint64		n;
+	uint64		next;			/* the first row that was not returned yet */
+	TupleDesc	desc;
+	AttrNumber *columns;		/* the numbers that the columns of desc have
+								 * in the fact table */
+	TupleTableSlot *slot;
+} ForeignPartitionScan;
+
+static ForeignPartitionScan *begin_scan(FactDef *def, Relation leaf, const char *sql, AttrNumber *columns,
+										int nargs, Oid *types, Datum *args);
+static void append_after(StringInfo sql, FactDef *def);
+static Bitmapset *upkeep_columns(FactDef *def);
 static void expect_rows(LiveScan *scan, Datum **keys, int n);
 static void find_rows(LiveScan *scan, Datum *key);
 static void keep_row(TupleTableSlot *row, void *arg);
@@ -28,6 +80,338 @@ const RowSource foreign_rows = {
 	.next = foreign_scan_next,
 	.end = foreign_scan_end
 };
+
+/*
+ * foreign_scan_begin
+ *		Begins to read all rows of a partition, in no order, with the columns that
+ *		entries depend on.
+ */
+void *
+foreign_scan_begin(FactDef *def, Relation leaf)
+{
+	RowRequest	request = {.def = def,.relid = RelationGetRelid(leaf),.columns = upkeep_columns(def)};
+	AttrNumber *columns;
+	int			n;
+	char	   *sql = select_rows(&request, &columns, &n);
+
+	return begin_scan(def, leaf, sql, columns, 0, NULL, NULL);
+}
+
+/*
+ * begin_scan
+ *		Begins to read the rows that a SELECT returns, as the owner of the partition; the
+ *		columns are those that select_rows() has set.
+ */
+static ForeignPartitionScan *
+begin_scan(FactDef *def, Relation leaf, const char *sql, AttrNumber *columns, int nargs, Oid *types, Datum *args)
+{
+	ForeignPartitionScan *scan = palloc0(sizeof(ForeignPartitionScan));
+	Caller		caller;
+
+	scan->def = def;
+	scan->columns = columns;
+	scan->owner = leaf->rd_rel->relowner;
+	scan->cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable foreign rows", ALLOCSET_DEFAULT_SIZES);
+	scan->slot = MakeSingleTupleTableSlot(def->desc, &TTSOpsVirtual);
+	become_owner(&caller, scan->owner);
+	SPI_connect();
+
+	/*
+	 * If the rows are to be in order, the other server sorts, which may have
+	 * another collation.
+	 */
+	set_config_option("enable_sort", "off", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	set_config_option("enable_incremental_sort", "off", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	scan->portal = SPI_cursor_open_with_args(NULL, sql, nargs, types, args, NULL, true, 0);
+	if (scan->portal == NULL)
+		elog(ERROR, "%s: %s", SPI_result_code_string(SPI_result), sql);
+	SPI_finish();
+	become_caller(&caller);
+	return scan;
+}
+
+/* foreign_scan_next: returns the next row, valid until the next call, or NULL if there is none */
+TupleTableSlot *
+foreign_scan_next(void *rows)
+{
+	ForeignPartitionScan *scan = rows;
+
+	if (scan->next == scan->n)
+	{
+		Caller		caller;
+		MemoryContext old;
+		uint64		i;
+
+		ExecClearTuple(scan->slot);
+		MemoryContextReset(scan->cxt);
+		become_owner(&caller, scan->owner);
+		SPI_connect();
+		SPI_cursor_fetch(scan->portal, true, FETCH_ROWS);
+		scan->n = SPI_processed;
+		scan->next = 0;
+		old = MemoryContextSwitchTo(scan->cxt);
+		scan->tuples = palloc(sizeof(HeapTuple) * Max(scan->n, 1));
+		scan->desc = CreateTupleDescCopy(SPI_tuptable->tupdesc);
+		for (i = 0; i < scan->n; i++)
+			scan->tuples[i] = heap_copytuple(SPI_tuptable->vals[i]);
+		MemoryContextSwitchTo(old);
+		SPI_finish();
+		become_caller(&caller);
+		if (scan->n == 0)
+			return NULL;
+	}
+	store_row(scan->def, scan->tuples[scan->next++], scan->desc, scan->columns, scan->slot);
+	return scan->slot;
+}
+
+void
+foreign_scan_end(void *rows)
+{
+	ForeignPartitionScan *scan = rows;
+
+	SPI_connect();
+	SPI_cursor_close(scan->portal);
+	SPI_finish();
+	ExecDropSingleTupleTableSlot(scan->slot);
+	MemoryContextDelete(scan->cxt);
+}
+
+/*
+ * foreign_keys_in_order
+ *		Returns whether a partition on another server can be read in pages by primary key.
+ *
+ * That server has to compare and sort the keys, which postgres_fdw has it do for the
+ * types of PostgreSQL.  Then it does not matter in which order its collation has them.
+ */
+bool
+foreign_keys_in_order(FactDef *def, Relation leaf)
+{
+	Oid			server;
+	bool		result = is_of_postgres_fdw(RelationGetRelid(leaf), &server);
+	int			i;
+
+	for (i = 0; i < def->npk; i++)
+	{
+		Oid			type = TupleDescAttr(def->desc, def->pk_attno[i] - 1)->atttypid;
+
+		result = result && type < FirstGenbkiObjectId &&
+			OidIsValid(lookup_type_cache(type, TYPECACHE_GT_OPR)->gt_opr);
+	}
+	return result;
+}
+
+/* is_of_postgres_fdw: returns whether postgres_fdw reads a partition, and sets *server to the foreign server */
+bool
+is_of_postgres_fdw(Oid relid, Oid *server)
+{
+	*server = GetForeignTable(relid)->serverid;
+	return strcmp(GetForeignDataWrapper(GetForeignServer(*server)->fdwid)->fdwname, "postgres_fdw") == 0;
+}
+
+/*
+ * foreign_scan_keys
+ *		Returns the primary keys of the first rows, in their order, of a partition on
+ *		another server, or those of all rows, in no order, if limit is 0.  Only keys after
+ *		"after" are returned, unless it is NULL.  *n becomes the number of keys.
+ *
+ * The result has the columns of the first key, then those of the second, and so on.
+ */
+Datum *
+foreign_scan_keys(FactDef *def, Relation root, Relation leaf, Datum *after, int limit, int *n)
+{
+	RowRequest	request = {.def = def,.relid = RelationGetRelid(leaf),.columns = def->pk_columns};
+	AttrNumber *columns;
+	Oid			types[INDEX_MAX_KEYS];
+	StringInfoData sql;
+	TupleTableSlot *row;
+	ForeignPartitionScan *scan;
+	Datum	   *keys;
+	int			max = Max(limit, FETCH_ROWS);
+	int			i;
+
+	initStringInfo(&sql);
+	appendStringInfoString(&sql, select_rows(&request, &columns, n));
+	if (after != NULL)
+		append_after(&sql, def);
+	for (i = 0; i < def->npk && limit > 0; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(def->desc, def->pk_attno[i] - 1);
+
+		types[i] = att->atttypid;
+		appendStringInfo(&sql, "%s f.%s", i == 0 ? " ORDER BY" : ",", quote_identifier(NameStr(att->attname)));
+	}
+	if (limit > 0)
+		appendStringInfo(&sql, " LIMIT %d", limit);
+
+	scan = begin_scan(def, leaf, sql.data, columns, after == NULL ? 0 : def->npk, types, after);
+	keys = MemoryContextAllocHuge(CurrentMemoryContext, sizeof(Datum) * def->npk * max);
+	for (*n = 0; (row = foreign_scan_next(scan)) != NULL; (*n)++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		require_in_bounds(def, root, RelationGetRelid(leaf), row, true);
+		if (*n == max)
+			keys = repalloc_huge(keys, sizeof(Datum) * def->npk * (max *= 2));
+		for (i = 0; i < def->npk; i++)
+		{
+			Form_pg_attribute att = TupleDescAttr(def->desc, def->pk_attno[i] - 1);
+			Datum		value = row->tts_values[att->attnum - 1];
+
+			keys[(Size) *n * def->npk + i] = att->attlen == -1 ?
+				PointerGetDatum(PG_DETOAST_DATUM_COPY(value)) : datumCopy(value, att->attbyval, att->attlen);
+		}
+	}
+	foreign_scan_end(scan);
+	return keys;
+}
+
+/*
+ * append_after
+ *		Adds a condition that the primary key comes after the parameters: for two columns
+ *		a >= $1 AND (a > $1 OR a = $1 AND b > $2), of which a server can use an index for the
+ *		first part.  A comparison of rows would not be sent to it.
+ */
+static void
+append_after(StringInfo sql, FactDef *def)
+{
+	int			i;
+	int			k;
+
+	appendStringInfo(sql, " WHERE f.%s OPERATOR(pg_catalog.>=) $1 AND (", key_column(def, 0));
+	for (i = 0; i < def->npk; i++)
+	{
+		for (k = 0; k < i; k++)
+			appendStringInfo(sql, "%sf.%s OPERATOR(pg_catalog.=) $%d AND ", k == 0 ? " OR " : "", key_column(def, k), k + 1);
+		appendStringInfo(sql, "f.%s OPERATOR(pg_catalog.>) $%d", key_column(def, i), i + 1);
+	}
+	appendStringInfoChar(sql, ')');
+}
+
+/* key_column: returns the name of a column of the primary key, quoted */
+const char *
+key_column(FactDef *def, int i)
+{
+	return quote_identifier(NameStr(TupleDescAttr(def->desc, def->pk_attno[i] - 1)->attname));
+}
+
+/*
+ * select_rows
+ *		Returns a SELECT, without conditions, of the columns asked for, and sets
+ *		*columns to their numbers in the fact table, and *n to how many they are.
+ *
+ * Columns are named, because partitions number them in other ways.
+ */
+char *
+select_rows(RowRequest *request, AttrNumber **columns, int *n)
+{
+	TupleDesc	desc = request->def->desc;
+	StringInfoData sql;
+	int			i;
+
+	*n = 0;
+	initStringInfo(&sql);
+	*columns = palloc(sizeof(AttrNumber) * desc->natts);
+	for (i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+		int			member = att->attnum - FirstLowInvalidHeapAttributeNumber;
+
+		if (att->attisdropped ||
+			(request->columns != NULL && !bms_is_member(member, request->columns) &&
+			 !bms_is_member(member, request->def->pk_columns)))
+			continue;
+		appendStringInfo(&sql, "%s f.%s", *n == 0 ? "SELECT" : ",", quote_identifier(NameStr(att->attname)));
+		(*columns)[(*n)++] = att->attnum;
+	}
+	appendStringInfo(&sql, " FROM %s f", quoted_relation(request->relid));
+	return sql.data;
+}
+
+/*
+ * store_row
+ *		Stores a tuple that the SELECT of select_rows() has returned in a slot with the
+ *		columns of the fact table, where its values point into the tuple.
+ */
+void
+store_row(FactDef *def, HeapTuple tuple, TupleDesc desc, AttrNumber *columns, TupleTableSlot *slot)
+{
+	int			i;
+
+	ExecClearTuple(slot);
+	memset(slot->tts_isnull, true, sizeof(bool) * def->desc->natts);
+	for (i = 0; i < desc->natts; i++)
+		slot->tts_values[columns[i] - 1] = heap_getattr(tuple, i + 1, desc, &slot->tts_isnull[columns[i] - 1]);
+	ExecStoreVirtualTuple(slot);
+}
+
+/*
+ * in_bounds
+ *		Returns whether a row of a partition on another server belongs in this
+ *		partition.
+ *
+ * Nothing but constraints on that server keeps out other rows.
+ */
+bool
+in_bounds(FactDef *def, Relation root, Oid leaf, TupleTableSlot *row)
+{
+	Datum		key[INDEX_MAX_KEYS];
+	int			i;
+
+	for (i = 0; i < def->npk; i++)
+	{
+		bool		isnull;
+
+		key[i] = slot_getattr(row, def->pk_attno[i], &isnull);
+		if (isnull)
+			return false;
+	}
+	return route_key(def, root, key) == leaf;
+}
+
+/*
+ * require_in_bounds
+ *		Raises an error if a row of a partition on another server does not belong in
+ *		this partition; found says that the row was found there, not written there now.
+ *
+ * PostgreSQL itself neither moves such a row to another partition nor refuses it.
+ */
+void
+require_in_bounds(FactDef *def, Relation root, Oid leaf, TupleTableSlot *row, bool found)
+{
+	StringInfoData names;
+	StringInfoData values;
+	int			i;
+
+	if (in_bounds(def, root, leaf, row))
+		return;
+	initStringInfo(&names);
+	initStringInfo(&values);
+	for (i = 0; i < def->npk; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(def->desc, def->pk_attno[i] - 1);
+		bool		isnull;
+		Datum		value = slot_getattr(row, att->attnum, &isnull);
+		Oid			output;
+		bool		varlena;
+
+		getTypeOutputInfo(att->atttypid, &output, &varlena);
+		appendStringInfo(&names, "%s%s", i > 0 ? ", " : "", NameStr(att->attname));
+		appendStringInfo(&values, "%s%s", i > 0 ? ", " : "", isnull ? "null" : OidOutputFunctionCall(output, value));
+	}
+	ereport(ERROR,
+			(errcode(ERRCODE_CHECK_VIOLATION),
+			 found ? errmsg("foreign partition \"%s\" has a row that its bounds do not allow", get_rel_name(leaf)) :
+			 errmsg("new row for foreign partition \"%s\" violates its bounds", get_rel_name(leaf)),
+			 errdetail("The row with (%s)=(%s) would not be found by its primary key.", names.data, values.data),
+			 !found ? errhint("Rows are not moved out of foreign partitions. Instead, delete the row and insert it into \"%s\".", def->name) :
+			 errhint("Move or delete the row on the other server, and add a CHECK constraint there.")));
+}
+
+/* upkeep_columns: returns the columns that entries depend on */
+static Bitmapset *
+upkeep_columns(FactDef *def)
+{
+	return bms_union(bms_union(def->used, def->queued), def->pk_columns);
+}
 
 /*
  * expect_rows

@@ -37,8 +37,8 @@
 #include "utils/timestamp.h"
 
 #include "../../indextable.h"
-#include "../../util/role.h"
-#include "../../util/sleep.h"
+#include "../../util/lock.h"
+#include "../../util/sql.h"
 #include "../../util/subxact.h"
 #include "remote_query.h"
 

@@ -29,9 +29,8 @@
 #include "../../queue/rejections.h"
 #include "../../queue/scan.h"
 #include "../../queue/tables.h"
-#include "../../queue/wait.h"
 #include "../../util/inherit.h"
-#include "../../util/sleep.h"
+#include "../../util/lock.h"
 #include "../foreign/feed_client.h"
 #include "../place.h"
 
@@ -158,7 +157,7 @@ apply(IndexDef *def, OpList *list)
 /*
  * wait_here
  *		Waits until no change is queued here, or in a feed, that is committed by now and at least
- *		max_lag old: see queue/wait.c.
+ *		max_lag old: see queue/backlog.c.
  */
 static bool
 wait_here(FactTableRow *queue, int64 max_lag, TimestampTz until)
