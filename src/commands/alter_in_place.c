@@ -166,38 +166,30 @@ require_no_mismatch(DefinitionRow *row)
 	strict = *def;
 	strict.skip_mismatch = false;
 	strict.ends_skipping = true;
-	definition_pin(factdef);
-	PG_TRY();
+	definition_hold(factdef, CurrentMemoryContext);
+	fact = relation_open(factdef->relid, NoLock);
+	cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable mismatch", ALLOCSET_DEFAULT_SIZES);
+	become_owner(&caller, factdef->owner);
+	snapshot = RegisterSnapshot(GetLatestSnapshot());
+	block_scan_begin(&scan, factdef, fact, snapshot, 100, 0);
+	while ((slot = block_scan_next(&scan)) != NULL)
 	{
-		fact = relation_open(factdef->relid, NoLock);
-		cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable mismatch", ALLOCSET_DEFAULT_SIZES);
-		become_owner(&caller, factdef->owner);
-		snapshot = RegisterSnapshot(GetLatestSnapshot());
-		block_scan_begin(&scan, factdef, fact, snapshot, 100, 0);
-		while ((slot = block_scan_next(&scan)) != NULL)
-		{
-			MemoryContext old = MemoryContextSwitchTo(cxt);
-			FactRow		factrow;
-			Entries		entries;
+		MemoryContext old = MemoryContextSwitchTo(cxt);
+		FactRow		factrow;
+		Entries		entries;
 
-			CHECK_FOR_INTERRUPTS();
-			factrow_init(&factrow, factdef, slot);
-			entries_init(&entries, &strict);
-			(void) extract_entries(&strict, &factrow, true, &entries);
-			MemoryContextSwitchTo(old);
-			MemoryContextReset(cxt);
-		}
-		block_scan_end(&scan);
-		UnregisterSnapshot(snapshot);
-		become_caller(&caller);
-		MemoryContextDelete(cxt);
-		relation_close(fact, NoLock);
+		CHECK_FOR_INTERRUPTS();
+		factrow_init(&factrow, factdef, slot);
+		entries_init(&entries, &strict);
+		(void) extract_entries(&strict, &factrow, true, &entries);
+		MemoryContextSwitchTo(old);
+		MemoryContextReset(cxt);
 	}
-	PG_FINALLY();
-	{
-		definition_unpin(factdef);
-	}
-	PG_END_TRY();
+	block_scan_end(&scan);
+	UnregisterSnapshot(snapshot);
+	become_caller(&caller);
+	MemoryContextDelete(cxt);
+	relation_close(fact, NoLock);
 }
 
 /*
@@ -221,7 +213,7 @@ change_uniqueness(DefinitionRow *row)
 	factdef = def->fact;
 	wanted = *def;
 	wanted.is_unique = row->is_unique;
-	definition_pin(factdef);
+	definition_hold(factdef, CurrentMemoryContext);
 
 	/*
 	 * Until the definition is written, too, our event triggers would find
@@ -235,7 +227,6 @@ change_uniqueness(DefinitionRow *row)
 	PG_FINALLY();
 	{
 		altered_by_us = outer;
-		definition_unpin(factdef);
 	}
 	PG_END_TRY();
 	write_definition(row);
@@ -265,21 +256,11 @@ change_maintenance(DefinitionRow *row)
 	if (async)
 	{
 		def = definition_of_index_table(row->index_table, &factdef);
-		definition_pin(factdef);
-		PG_TRY();
-		{
-			feeds_require(factdef, row->fact_table);
-			if (!OidIsValid(def->row_index))
-				row_index_make(row->index_table, row_index_columns(def));
-			queues_create(factdef, false);
-		}
-		PG_CATCH();
-		{
-			definition_unpin(factdef);
-			PG_RE_THROW();
-		}
-		PG_END_TRY();
-		definition_unpin(factdef);
+		definition_hold(factdef, CurrentMemoryContext);
+		feeds_require(factdef, row->fact_table);
+		if (!OidIsValid(def->row_index))
+			row_index_make(row->index_table, row_index_columns(def));
+		queues_create(factdef, false);
 		CacheInvalidateRelcacheByRelid(row->fact_table);
 	}
 	triggers_install(row->fact_table);

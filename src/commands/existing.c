@@ -163,17 +163,9 @@ check_existing(Oid existing, DefinitionRow *row, IndexDef *asked, PartitioningRe
 	def = definition_of_index_table(existing, &factdef);
 	if (def == NULL)
 		report_not_index_table(existing);
-	definition_pin(factdef);
-	PG_TRY();
-	{
-		compare(row, asked, parts, &((StoredDefinition *) linitial(catalog_read_definitions(InvalidOid, existing)))->row,
-				def, rel, fact, &found);
-	}
-	PG_FINALLY();
-	{
-		definition_unpin(factdef);
-	}
-	PG_END_TRY();
+	definition_hold(factdef, CurrentMemoryContext);
+	compare(row, asked, parts, &((StoredDefinition *) linitial(catalog_read_definitions(InvalidOid, existing)))->row,
+			def, rel, fact, &found);
 	relation_close(rel, NoLock);
 	if (found.names.len == 0)
 	{

@@ -58,18 +58,10 @@ indextable_create_feed(PG_FUNCTION_ARGS)
 				 errmsg("table \"%s\" has a feed already", RelationGetRelationName(fact))));
 	refuse_feed_over_foreign(relid);
 	def = definition_of_fact(fact, relid);
-	definition_pin(def);
+	definition_hold(def, CurrentMemoryContext);
 	relation_close(fact, NoLock);
-	PG_TRY();
-	{
-		triggers_install(relid);
-		queues_create(def, true);
-	}
-	PG_FINALLY();
-	{
-		definition_unpin(def);
-	}
-	PG_END_TRY();
+	triggers_install(relid);
+	queues_create(def, true);
 	CacheInvalidateRelcacheByRelid(relid);
 	PG_RETURN_VOID();
 }

@@ -7,8 +7,7 @@
  * When the fact table, one of its index tables, or a function or domain that their
  * expressions use changes, invalidation.c tells this cache, which marks the definition
  * as stale.  It is loaded anew the next time that it is asked for.  A caller that keeps
- * a definition while other definitions may be asked for pins it: then its memory stays
- * until it is unpinned.
+ * a definition while other definitions may be asked for holds or pins it.
  *
  *-------------------------------------------------------------------------
  */
@@ -18,7 +17,6 @@
 
 #include "access/relation.h"
 #include "nodes/pg_list.h"
-#include "storage/itemptr.h"
 #include "storage/lmgr.h"
 #include "storage/lockdefs.h"
 #include "utils/hsearch.h"
@@ -54,6 +52,7 @@ static CacheEntry *last = NULL; /* used last; entries are never removed */
 static void definitions_relation_changed(Oid relid);
 static void definitions_object_changed(int id, uint32 hash);
 static void release(CacheEntry *entry);
+static void release_definition(void *arg);
 static Oid	cached_fact_of(Oid index_table);
 static FactDef *find_definition(Oid root, bool writing);
 static FactDef *get_definition_of(Relation fact, Oid root, bool writing);
@@ -212,9 +211,9 @@ definition_of_index_table(Oid index_table, FactDef **factdef)
 
 /*
  * definition_open
- *		Returns the definition of an index table like definition_of_index_table(), but
- *		pinned, and with both tables open and locked against DDL.  The fact table is locked
- *		first, as everywhere.
+ *		Returns the definition of an index table like definition_of_index_table(), but held
+ *		in the current memory context, and with both tables open and locked against DDL.  The
+ *		fact table is locked first, as everywhere.
  */
 IndexDef *
 definition_open(Oid index_table, FactDef **factdef, Relation *fact, Relation *rel)
@@ -229,7 +228,7 @@ definition_open(Oid index_table, FactDef **factdef, Relation *fact, Relation *re
 	} while (!definition_settled(*factdef, lock_newly(index_table, AccessShareLock)));
 	*fact = relation_open((*factdef)->relid, NoLock);
 	*rel = relation_open(index_table, NoLock);
-	definition_pin(*factdef);
+	definition_hold(*factdef, CurrentMemoryContext);
 	return def;
 }
 
@@ -299,6 +298,24 @@ definition_unpin(FactDef *fact)
 	Assert(fact->pins > 0);
 	if (--fact->pins == 0 && fact->replaced)
 		MemoryContextDelete(fact->cxt);
+}
+
+/* definition_hold: keeps a definition in memory as long as what is in cxt, which an error ends, too */
+void
+definition_hold(FactDef *fact, MemoryContext cxt)
+{
+	MemoryContextCallback *callback = MemoryContextAlloc(cxt, sizeof(MemoryContextCallback));
+
+	callback->func = release_definition;
+	callback->arg = fact;
+	definition_pin(fact);
+	MemoryContextRegisterResetCallback(cxt, callback);
+}
+
+static void
+release_definition(void *arg)
+{
+	definition_unpin(arg);
 }
 
 /* definitions_relation_changed: marks the definitions that depend on a relation; InvalidOid: all of them */

@@ -23,5 +23,6 @@ extern bool definition_lock(FactDef *fact, int from, int to);
 extern bool definition_settled(FactDef *fact, bool more_locks);
 extern void definition_pin(FactDef *fact);
 extern void definition_unpin(FactDef *fact);
+extern void definition_hold(FactDef *fact, MemoryContext cxt);
 
 #endif							/* INDEXTABLE_CACHE_H */

@@ -107,7 +107,6 @@ static bool lock_with_retries(IndexDef *def);
 static void refuse_wide_entry(IndexDef *def, OpList *list, const char *constraint, bool used_here);
 static void try_narrow_key(Oid relid);
 static void narrow_key_in_subxact(void *arg);
-static void narrow_pinned_key(IndexDef *def, FactDef *factdef);
 static void warn(Oid relid, const char *why);
 static BlockNumber count_pages(Oid relid);
 static bool used_by_us(Oid relid);
@@ -340,25 +339,13 @@ narrow_key_in_subxact(void *arg)
 		else if (used_by_us(attempt->relid) || !lock_tree_now(attempt->relid, AccessExclusiveLock))
 			attempt->why = "The key was not rebuilt without them because the index table is in use.";
 		else
-			narrow_pinned_key(def, factdef);
+		{
+			/* Event triggers may have it loaded anew. */
+			definition_hold(factdef, CurrentMemoryContext);
+			narrow_primary_key(def);
+		}
 	}
 	PopActiveSnapshot();
-}
-
-/* narrow_pinned_key: rebuilds the key with the definition pinned, as event triggers may have it loaded anew */
-static void
-narrow_pinned_key(IndexDef *def, FactDef *factdef)
-{
-	definition_pin(factdef);
-	PG_TRY();
-	{
-		narrow_primary_key(def);
-	}
-	PG_FINALLY();
-	{
-		definition_unpin(factdef);
-	}
-	PG_END_TRY();
 }
 
 /* warn: warns of an index table, once in a session, as there may be wide entries in every transaction */

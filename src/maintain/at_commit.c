@@ -198,25 +198,17 @@ write_again(SharedKey *key)
 		relation_close(fact, NoLock);
 		return;
 	}
-	definition_pin(def);
-	PG_TRY();
+	definition_hold(def, CurrentMemoryContext);
+	live_scan_begin(&scan, def, fact, SnapshotSelf);
+	for (row = live_scan_first(&scan, key->values); row != NULL; row = live_scan_next(&scan))
 	{
-		live_scan_begin(&scan, def, fact, SnapshotSelf);
-		for (row = live_scan_first(&scan, key->values); row != NULL; row = live_scan_next(&scan))
-		{
-			if (scan.current->source != NULL || !is_ours(scan.current->stored))
-				continue;
-			lists = batch_get_op_lists(def, &cxt);
-			batch_add_row(def, row, true, false, lists, cxt);
-			batch_row_done(def);
-		}
-		live_scan_end(&scan);
+		if (scan.current->source != NULL || !is_ours(scan.current->stored))
+			continue;
+		lists = batch_get_op_lists(def, &cxt);
+		batch_add_row(def, row, true, false, lists, cxt);
+		batch_row_done(def);
 	}
-	PG_FINALLY();
-	{
-		definition_unpin(def);
-	}
-	PG_END_TRY();
+	live_scan_end(&scan);
 	relation_close(fact, NoLock);
 }
 

@@ -265,20 +265,12 @@ feed_take_unlocked(Oid fact_table, FeedBatch *batch, bool count)
 	if (fact == NULL)
 		return false;
 	def = definition_of_fact(fact, fact_table);
-	definition_pin(def);
-	PG_TRY();
-	{
-		if (def->queue_desc != NULL)
-			feed_take(def, batch);
-		batch->backlog = batch->n;
-		if (count && batch->n >= batch->limit)
-			feed_count(def, batch);
-	}
-	PG_FINALLY();
-	{
-		definition_unpin(def);
-	}
-	PG_END_TRY();
+	definition_hold(def, CurrentMemoryContext);
+	if (def->queue_desc != NULL)
+		feed_take(def, batch);
+	batch->backlog = batch->n;
+	if (count && batch->n >= batch->limit)
+		feed_count(def, batch);
 	relation_close(fact, NoLock);
 	return true;
 }

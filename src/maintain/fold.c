@@ -76,24 +76,16 @@ fold_if_free(Oid index_table, int64 limit)
 	Relation	fact;
 	Relation	rel;
 	IndexDef   *def;
-	volatile int64 n = 0;
+	int64		n = 0;
 
 	if (IsolationUsesXactSnapshot())
 		return 0;
 	def = definition_open(index_table, &factdef, &fact, &rel);
 	if (def == NULL)
 		return 0;
-	PG_TRY();
-	{
-		lock_once(index_table, RowExclusiveLock, &def->locked);
-		if (is_totals(def) && lock_folding(index_table, false))
-			n = fold_totals(def, rel, limit);
-	}
-	PG_FINALLY();
-	{
-		definition_unpin(factdef);
-	}
-	PG_END_TRY();
+	lock_once(index_table, RowExclusiveLock, &def->locked);
+	if (is_totals(def) && lock_folding(index_table, false))
+		n = fold_totals(def, rel, limit);
 	relation_close(rel, NoLock);
 	relation_close(fact, NoLock);
 	return n;

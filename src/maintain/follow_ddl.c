@@ -134,20 +134,12 @@ update_definitions(Oid relid, bool fact_altered, bool renamed)
 	}
 
 	def = definition_of_fact(fact, relid);
-	definition_pin(def);
-	PG_TRY();
-	{
-		check_row_key(def, fact);
-		for (int i = 0; i < def->ndefs; i++)
-			update_definition(def->defs[i], fact, false);
-		for (int i = 0; i < def->ntotals; i++)
-			update_definition(def->totals[i], fact, false);
-	}
-	PG_FINALLY();
-	{
-		definition_unpin(def);
-	}
-	PG_END_TRY();
+	definition_hold(def, CurrentMemoryContext);
+	check_row_key(def, fact);
+	for (int i = 0; i < def->ndefs; i++)
+		update_definition(def->defs[i], fact, false);
+	for (int i = 0; i < def->ntotals; i++)
+		update_definition(def->totals[i], fact, false);
 	relation_close(fact, NoLock);
 }
 

@@ -78,32 +78,23 @@ update_entries_of_partition(Oid root, Oid partition, bool attached, List **whole
 	bool		by_bounds = !attached &&
 		(foreign_leaves(partition) != NIL || OidIsValid(find_root_detached_from(partition)));
 	FactDef    *def = open_definition(root_rel);
+	List	   *left_alone = NIL;
 
 	in_step_lost(root);
-	PG_TRY();
+	if (whole != NULL)
+		left_alone = *whole = partitions_in_bounds(def, rel);
+	if (by_bounds)
+		delete_entries_in_bounds(def, rel, left_alone, false);
+	else
 	{
-		List	   *left_alone = NIL;
+		bool		done = !attached && delete_entries_if_cheaper(def, rel, left_alone);
 
-		if (whole != NULL)
-			left_alone = *whole = partitions_in_bounds(def, rel);
-		if (by_bounds)
-			delete_entries_in_bounds(def, rel, left_alone, false);
-		else
-		{
-			bool		done = !attached && delete_entries_if_cheaper(def, rel, left_alone);
-
-			if (!done || def->queued != NULL)
-				update_entries_by_rows(def, root_rel, rel, attached, done,
-									   left_alone == NIL ? NULL : settled_index_tables(def, rel, left_alone));
-			if (def->ntotals > 0)
-				update_totals(def, rel, attached);
-		}
+		if (!done || def->queued != NULL)
+			update_entries_by_rows(def, root_rel, rel, attached, done,
+								   left_alone == NIL ? NULL : settled_index_tables(def, rel, left_alone));
+		if (def->ntotals > 0)
+			update_totals(def, rel, attached);
 	}
-	PG_FINALLY();
-	{
-		definition_unpin(def);
-	}
-	PG_END_TRY();
 	relation_close(rel, NoLock);
 	relation_close(root_rel, NoLock);
 }
@@ -116,20 +107,16 @@ delete_entries_of_whole(Oid root, Oid partition, List *whole)
 	Relation	rel = relation_open(partition, NoLock);
 	FactDef    *def = open_definition(root_rel);
 
-	PG_TRY();
-	{
-		delete_entries_of_partitions(def, rel, whole);
-	}
-	PG_FINALLY();
-	{
-		definition_unpin(def);
-	}
-	PG_END_TRY();
+	delete_entries_of_partitions(def, rel, whole);
 	relation_close(rel, NoLock);
 	relation_close(root_rel, NoLock);
 }
 
-/* open_definition: returns the definition of a fact table, pinned, with its transactional index tables locked as by their writers */
+/*
+ * open_definition
+ *		Returns the definition of a fact table, held in the current memory context, with its
+ *		transactional index tables locked as by their writers.
+ */
 static FactDef *
 open_definition(Relation root)
 {
@@ -138,7 +125,7 @@ open_definition(Relation root)
 	do
 		def = definition_of_fact(root, RelationGetRelid(root));
 	while (!definition_settled(def, definition_lock(def, 0, def->nsync)));
-	definition_pin(def);
+	definition_hold(def, CurrentMemoryContext);
 	return def;
 }
 

@@ -104,17 +104,7 @@ with_queue_locked(Oid fact_table, DrainLock lock,
 	locked = lock_queue(fact_table, lock, &fact, &def);
 	if (locked)
 	{
-		PG_TRY();
-		{
-			work(def, fact, arg);
-		}
-		PG_CATCH();
-		{
-			definition_unpin(def);
-			PG_RE_THROW();
-		}
-		PG_END_TRY();
-		definition_unpin(def);
+		work(def, fact, arg);
 		relation_close(fact, NoLock);
 	}
 	AtEOXact_GUC(false, nestlevel);
@@ -298,7 +288,7 @@ lock_queue(Oid fact_table, DrainLock lock, Relation *fact, FactDef **def)
 		more_locks |= definition_lock(*def, (*def)->nsync, (*def)->ndefs);
 		if (definition_settled(*def, more_locks))
 		{
-			definition_pin(*def);
+			definition_hold(*def, CurrentMemoryContext);
 			return true;
 		}
 	}

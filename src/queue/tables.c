@@ -156,18 +156,8 @@ queues_restore(Oid fact)
 	def = definition_of_fact(rel, fact);
 	if (def->queue_lost)
 	{
-		definition_pin(def);
-		PG_TRY();
-		{
-			make_lost_tables(def, rel);
-		}
-		PG_CATCH();
-		{
-			definition_unpin(def);
-			PG_RE_THROW();
-		}
-		PG_END_TRY();
-		definition_unpin(def);
+		definition_hold(def, CurrentMemoryContext);
+		make_lost_tables(def, rel);
 	}
 	relation_close(rel, NoLock);
 }

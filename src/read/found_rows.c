@@ -48,6 +48,7 @@
 #include "utils/rel.h"
 #include "utils/typcache.h"
 
+#include "../definition/cache.h"
 #include "../definition/index_partition.h"
 #include "../indextable.h"
 #include "../place/place.h"
@@ -422,7 +423,7 @@ find_rows(QueryDesc *query, PlannedStmt *search, Found *rows)
 
 	if (fact == NULL || setting_planner == PLANNER_OFF || (IsolationUsesXactSnapshot() && written_by_us(fact)))
 		return false;
-	soft_definition_pin(fact, CurrentMemoryContext);
+	definition_hold(fact, CurrentMemoryContext);
 	rows->def = fact;
 	rel = relation_open(rows->fact, AccessShareLock);
 	desc = CreateQueryDesc(search, query->sourceText, query->snapshot, InvalidSnapshot, None_Receiver, query->params,

@@ -125,29 +125,20 @@ run_lookup(FunctionCallInfo fcinfo, int arg, bool rows)
 	lookup.rows = rows;
 	lookup_open(&lookup, index_table, interval_arg(fcinfo, arg + 2, "max_lag"),
 				interval_arg(fcinfo, arg + 3, "timeout"));
-	PG_TRY();
-	{
-		lookup_check_access(&lookup);
-		if (rows && get_fn_expr_argtype(fcinfo->flinfo, 0) != lookup.fact->rd_rel->reltype)
-			row_type_error(get_fn_expr_argtype(fcinfo->flinfo, 0),
-						   quoted_relation(lookup.factdef->relid));
-		key_set_read(lookup.def, key, false, &lookup.keys);
-		if (lookup.keys.n > 0)
-			scan_entries(&lookup);
-	}
-	PG_FINALLY();
-	{
-		definition_unpin(lookup.factdef);
-	}
-	PG_END_TRY();
+	lookup_check_access(&lookup);
+	if (rows && get_fn_expr_argtype(fcinfo->flinfo, 0) != lookup.fact->rd_rel->reltype)
+		row_type_error(get_fn_expr_argtype(fcinfo->flinfo, 0),
+					   quoted_relation(lookup.factdef->relid));
+	key_set_read(lookup.def, key, false, &lookup.keys);
+	if (lookup.keys.n > 0)
+		scan_entries(&lookup);
 	lookup_close(&lookup);
 }
 
 /*
  * lookup_open
- *		Opens both tables, chooses the snapshot, and pins the definition.  The caller
- *		unpins it, also if there is an error, and calls lookup_close().  Times are in
- *		microseconds; -1 means that there is none.
+ *		Opens both tables, chooses the snapshot, and holds the definition in the current
+ *		memory context.  Times are in microseconds; -1 means that there is none.
  *
  * The definition must not be older than the snapshot: an asynchronous index table may have
  * entries that are not of the row as the snapshot sees it.  The locks bring no news to a
@@ -183,7 +174,6 @@ lookup_open(Lookup *lookup, Oid index_table, int64 max_lag, int64 timeout)
 			 was_rewritten(lookup->factdef->relid, lookup->factdef->relid, lookup->snapshot));
 		if (newest)
 		{
-			definition_unpin(lookup->factdef);
 			table_close(lookup->index_table, NoLock);
 			table_close(lookup->fact, NoLock);
 		}
@@ -215,7 +205,7 @@ is_newer_than_snapshot(Lookup *lookup)
 		was_rewritten(lookup->def->relid, lookup->def->relid, lookup->snapshot);
 }
 
-/* lookup_close: releases what lookup_open() has opened, except for the definition */
+/* lookup_close: releases what lookup_open() has opened */
 void
 lookup_close(Lookup *lookup)
 {

@@ -35,6 +35,7 @@
 #include "utils/selfuncs.h"
 #include "utils/syscache.h"
 
+#include "../definition/cache.h"
 #include "../indextable.h"
 #include "../util/settings.h"
 #include "lender.h"
@@ -150,7 +151,7 @@ lend_index(RELATION_HOOK_PARAMETERS)
 
 		if (fact == NULL || fact->ndefs == 0)
 			return;
-		soft_definition_pin(fact, CurrentMemoryContext);
+		definition_hold(fact, CurrentMemoryContext);
 		(void) query_tree_walker(root->parse, find_fields, &search, QTW_IGNORE_RT_SUBQUERIES | QTW_IGNORE_CTE_SUBQUERIES);
 		index = search.index;
 	}

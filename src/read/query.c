@@ -89,21 +89,13 @@ indextable_query(PG_FUNCTION_ARGS)
 	lookup_open(&query.lookup, PG_GETARG_OID(ARG_INDEX_TABLE),
 				interval_arg(fcinfo, ARG_MAX_LAG, "max_lag"),
 				interval_arg(fcinfo, ARG_TIMEOUT, "timeout"));
-	PG_TRY();
-	{
-		query.def = query.lookup.def;
-		lookup_check_access(&query.lookup);
-		query.copies = query.documents && query.lookup.copies;
-		key_range(query.def, PG_GETARG_JSONB_P(ARG_KEY),
-				  PG_ARGISNULL(ARG_CONDITION) ? NULL : PG_GETARG_JSONB_P(ARG_CONDITION), &query.range);
-		if (!query.range.empty)
-			run_query(&query, (ReturnSetInfo *) fcinfo->resultinfo);
-	}
-	PG_FINALLY();
-	{
-		definition_unpin(query.lookup.factdef);
-	}
-	PG_END_TRY();
+	query.def = query.lookup.def;
+	lookup_check_access(&query.lookup);
+	query.copies = query.documents && query.lookup.copies;
+	key_range(query.def, PG_GETARG_JSONB_P(ARG_KEY),
+			  PG_ARGISNULL(ARG_CONDITION) ? NULL : PG_GETARG_JSONB_P(ARG_CONDITION), &query.range);
+	if (!query.range.empty)
+		run_query(&query, (ReturnSetInfo *) fcinfo->resultinfo);
 	lookup_close(&query.lookup);
 	return (Datum) 0;
 }

@@ -37,6 +37,7 @@
 #include "utils/typcache.h"
 
 #include "../catalog/completeness.h"
+#include "../definition/cache.h"
 #include "../definition/tree_age.h"
 #include "../maintain/in_step.h"
 #include "../util/settings.h"
@@ -140,7 +141,7 @@ open_index_table(IndexTableScan *scan)
 	scan->fact = soft_definition(scan->plan.fact);
 	if (scan->fact == NULL)
 		return;
-	soft_definition_pin(scan->fact, estate->es_query_cxt);
+	definition_hold(scan->fact, estate->es_query_cxt);
 	for (i = 0; i < scan->fact->ndefs; i++)
 	{
 		IndexDef   *def = scan->fact->defs[i];

@@ -22,6 +22,7 @@
 #include "replication/logicalworker.h"
 #include "storage/lmgr.h"
 
+#include "../definition/cache.h"
 #include "../place/place.h"
 #include "../util/settings.h"
 #include "served.h"
@@ -203,7 +204,7 @@ open_tables(PlannerInfo *root, Index rti, Served *served, bool totals)
 	n = fact == NULL ? 0 : totals ? fact->ntotals : fact->ndefs;
 	if (n == 0)
 		return false;
-	soft_definition_pin(fact, CurrentMemoryContext);
+	definition_hold(fact, CurrentMemoryContext);
 	served->tested_again = is_tested_again(root, rti);
 	if (fact->relid != rte->relid)
 		reason = "the query names a partition";

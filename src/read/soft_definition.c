@@ -63,12 +63,6 @@ typedef struct Reading
 	bool		busy;			/* something is in the way for the moment */
 } Reading;
 
-typedef struct Pin
-{
-	MemoryContextCallback callback;
-	FactDef    *def;
-} Pin;
-
 static HTAB *tables = NULL;
 static uint64 news = 0;			/* counts what has made something forgotten */
 static int	nfailed = 0;		/* at least so many tables are marked as
@@ -87,7 +81,6 @@ static void read_definition(Reading *reading);
 static bool lock_now(Reading *reading, Oid relid);
 static bool lock_indexes_now(Reading *reading, Oid index_table);
 static bool passes_by_itself(ErrorData *error);
-static void unpin(void *arg);
 
 static ChangeListener listener = {.any_relation = forget_table,.watched_relation = forget_failures};
 
@@ -97,7 +90,7 @@ static ChangeListener listener = {.any_relation = forget_table,.watched_relation
  *		planner or the executor has locked the table.  Returns NULL if it is none, or if
  *		something is in the way.
  *
- * The caller pins the result before it does anything that reads a catalog.
+ * The caller holds the result (definition_hold()) before it does anything that reads a catalog.
  *
  * Called for every table of every query.  One that is no fact table costs a look-up in a hash
  * table.
@@ -123,25 +116,6 @@ soft_definition(Oid relid)
 	}
 	/* There are no subtransactions while parallel workers run. */
 	return reading_now || IsInParallelMode() ? NULL : read_softly(relid);
-}
-
-/* soft_definition_pin: keeps a definition in memory as long as what is in cxt, even if it is replaced in the cache */
-void
-soft_definition_pin(FactDef *def, MemoryContext cxt)
-{
-	Pin		   *pin = MemoryContextAlloc(cxt, sizeof(Pin));
-
-	pin->def = def;
-	pin->callback.func = unpin;
-	pin->callback.arg = pin;
-	definition_pin(def);
-	MemoryContextRegisterResetCallback(cxt, &pin->callback);
-}
-
-static void
-unpin(void *arg)
-{
-	definition_unpin(((Pin *) arg)->def);
 }
 
 static void

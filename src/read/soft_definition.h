@@ -11,6 +11,5 @@
 #include "../indextable.h"
 
 extern FactDef *soft_definition(Oid relid);
-extern void soft_definition_pin(FactDef *def, MemoryContext cxt);
 
 #endif							/* INDEXTABLE_SOFT_DEFINITION_H */

@@ -102,7 +102,7 @@ begin_totals(CustomScanState *node, EState *estate, int eflags)
 	scan->fact = soft_definition(linitial_oid(tables(scan)));
 	if (scan->fact == NULL)
 		return;
-	soft_definition_pin(scan->fact, estate->es_query_cxt);
+	definition_hold(scan->fact, estate->es_query_cxt);
 	def = find_index_def(scan->fact, lsecond_oid(tables(scan)));
 	if (def != NULL && def->active)
 		scan->def = def;

@@ -124,43 +124,33 @@ verify_index_table(Oid index_table, double sample, discrepancy_handler handler, 
 	v.def = definition_open(index_table, &v.factdef, &v.fact, &v.index_table);
 	if (v.def == NULL)
 		report_not_index_table(index_table);
-	PG_TRY();
+	if (may_remove_records(&v))
+		v.locked_records = lock_records(v.def);
+	note_fed_rows(&v);
+	lock_partitions(v.factdef->relid);
+	v.snapshot = get_synchronized_snapshot(v.factdef, v.fact);
+	note_fed_rows(&v);
+	wait_point("verify has its snapshot");
+	PushActiveSnapshot(v.snapshot);
+	check_setup(v.def, v.fact, v.index_table, handler, arg);
+	if (v.feed_problem != NULL)
 	{
-		if (may_remove_records(&v))
-			v.locked_records = lock_records(v.def);
-		note_fed_rows(&v);
-		lock_partitions(v.factdef->relid);
-		v.snapshot = get_synchronized_snapshot(v.factdef, v.fact);
-		note_fed_rows(&v);
-		wait_point("verify has its snapshot");
-		PushActiveSnapshot(v.snapshot);
-		check_setup(v.def, v.fact, v.index_table, handler, arg);
-		if (v.feed_problem != NULL)
-		{
-			Discrepancy d = {.kind = "setup",.def = v.def,.problem = v.feed_problem,.by_hand = true};
+		Discrepancy d = {.kind = "setup",.def = v.def,.problem = v.feed_problem,.by_hand = true};
 
-			handler(&d, arg);
-		}
-		if (v.def->misplaced == NULL && v.factdef->place->index_tables->verify != NULL)
-			v.factdef->place->index_tables->verify(v.def, sample, 0, handler, arg);
-		else if (is_totals(v.def))
-		{
-			v.lacking = v.lacking_queued = verify_totals(v.factdef, v.def, v.fact, v.index_table, v.snapshot, handler, arg);
-			report_unrecorded(&v);
-		}
-		else if (v.def->misplaced == NULL)
-			compare_rows(&v);
-		PopActiveSnapshot();
-		UnregisterSnapshot(v.snapshot);
-		unlock_records(v.def, v.locked_records, v.any_rejected ? ~(uint32) 0 : v.lacking_queued);
+		handler(&d, arg);
 	}
-	PG_CATCH();
+	if (v.def->misplaced == NULL && v.factdef->place->index_tables->verify != NULL)
+		v.factdef->place->index_tables->verify(v.def, sample, 0, handler, arg);
+	else if (is_totals(v.def))
 	{
-		definition_unpin(v.factdef);
-		PG_RE_THROW();
+		v.lacking = v.lacking_queued = verify_totals(v.factdef, v.def, v.fact, v.index_table, v.snapshot, handler, arg);
+		report_unrecorded(&v);
 	}
-	PG_END_TRY();
-	definition_unpin(v.factdef);
+	else if (v.def->misplaced == NULL)
+		compare_rows(&v);
+	PopActiveSnapshot();
+	UnregisterSnapshot(v.snapshot);
+	unlock_records(v.def, v.locked_records, v.any_rejected ? ~(uint32) 0 : v.lacking_queued);
 	relation_close(v.index_table, NoLock);
 	relation_close(v.fact, NoLock);
 	MemoryContextDelete(v.cxt);

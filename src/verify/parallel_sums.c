@@ -141,7 +141,6 @@ indextable_sum_up(dsm_segment *seg, shm_toc *toc)
 	share->misplaced = v.misplaced;
 	share->lacking = v.lacking;
 	share->lacking_queued = v.lacking_queued;
-	definition_unpin(v.factdef);
 	relation_close(v.index_table, NoLock);
 	relation_close(v.fact, NoLock);
 	AtEOXact_GUC(false, nestlevel);

@@ -414,20 +414,10 @@ repair_batch(Repair *r, int from, int to)
 		more_locks = lock_newly(factdef->relid, RowExclusiveLock);
 		more_locks |= lock_newly(r->index_table, RowExclusiveLock);
 	} while (!definition_settled(factdef, more_locks));
-	definition_pin(factdef);
-	PG_TRY();
-	{
-		PushActiveSnapshot(GetTransactionSnapshot());
-		r->next = def->async ? queue_rows(r, factdef) : repair_rows(r, factdef, def, from, to);
-		PopActiveSnapshot();
-	}
-	PG_CATCH();
-	{
-		definition_unpin(factdef);
-		PG_RE_THROW();
-	}
-	PG_END_TRY();
-	definition_unpin(factdef);
+	definition_hold(factdef, CurrentMemoryContext);
+	PushActiveSnapshot(GetTransactionSnapshot());
+	r->next = def->async ? queue_rows(r, factdef) : repair_rows(r, factdef, def, from, to);
+	PopActiveSnapshot();
 }
 
 /* queue_rows: queues the rows of all suspects, drains them, and returns how many suspects there were */

@@ -118,32 +118,23 @@ repair_totals(Oid index_table)
 	Relation	fact;
 	Relation	rel;
 	IndexDef   *def = definition_open(index_table, &factdef, &fact, &rel);
+	Snapshot	snapshot;
+	Deltas	   *difference;
 	int64		n = 0;
 
 	if (def == NULL)
 		report_not_index_table(index_table);
-	PG_TRY();
-	{
-		Snapshot	snapshot;
-		Deltas	   *difference;
-
-		if (batch_is_pending(factdef->relid))
-			ereport(ERROR,
-					(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
-					 errmsg("cannot mend totals while a statement writes their fact table")));
-		LockRelationOid(index_table, RowExclusiveLock);
-		(void) lock_folding(index_table, true);
-		snapshot = tree_snapshot(fact);
-		difference = deltas_of_difference(factdef, def, fact, rel, snapshot, NULL);
-		deltas_visit(difference, count_group, &n);
-		deltas_write(difference);
-		UnregisterSnapshot(snapshot);
-	}
-	PG_FINALLY();
-	{
-		definition_unpin(factdef);
-	}
-	PG_END_TRY();
+	if (batch_is_pending(factdef->relid))
+		ereport(ERROR,
+				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
+				 errmsg("cannot mend totals while a statement writes their fact table")));
+	LockRelationOid(index_table, RowExclusiveLock);
+	(void) lock_folding(index_table, true);
+	snapshot = tree_snapshot(fact);
+	difference = deltas_of_difference(factdef, def, fact, rel, snapshot, NULL);
+	deltas_visit(difference, count_group, &n);
+	deltas_write(difference);
+	UnregisterSnapshot(snapshot);
 	relation_close(rel, NoLock);
 	relation_close(fact, NoLock);
 	MemoryContextSwitchTo(old);

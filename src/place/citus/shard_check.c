@@ -401,15 +401,7 @@ queue_discrepancies(Oid index_table, Found *found)
 	if (def == NULL)
 		report_not_index_table(index_table);
 	fact_table = factdef->relid;
-	PG_TRY();
-	{
-		verify_all_shards(def, 100, new_number(), count_discrepancy, found);
-	}
-	PG_FINALLY();
-	{
-		definition_unpin(factdef);
-	}
-	PG_END_TRY();
+	verify_all_shards(def, 100, new_number(), count_discrepancy, found);
 	relation_close(rel, AccessShareLock);
 	relation_close(fact, AccessShareLock);
 	if (found->missing + found->dangling + found->stale > 0)

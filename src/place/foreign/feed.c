@@ -99,7 +99,6 @@ typedef struct FeedItem
 } FeedItem;
 
 static FactDef *open_feed(Oid relid, bool missing_ok, Relation *fact);
-static void close_feed(FactDef *def, Relation fact);
 static void order_columns(FactDef *def, ArrayType *names, int *order);
 static Datum in_order(ArrayType *texts, int *order);
 static bool take_row(HeapTuple tuple, void *arg);
@@ -112,7 +111,7 @@ static bool is_there(Relation queue, FeedItem *item, Snapshot snapshot);
 /*
  * open_feed
  *		Opens a table that has a feed, locks it as its writers do, and returns its
- *		definition, pinned.  Whoever takes changes has to own the table, because keys of
+ *		definition, held in the current memory context.  Whoever takes changes has to own the table, because keys of
  *		rows are shown, and changes that are acknowledged are lost to all others.
  */
 static FactDef *
@@ -127,7 +126,7 @@ open_feed(Oid relid, bool missing_ok, Relation *fact)
 		definition_of_fact(*fact, relid) : NULL;
 	if (def != NULL && def->feed)
 	{
-		definition_pin(def);
+		definition_hold(def, CurrentMemoryContext);
 		return def;
 	}
 	if (!missing_ok)
@@ -138,13 +137,6 @@ open_feed(Oid relid, bool missing_ok, Relation *fact)
 						 quote_literal_cstr(quoted_relation(relid)))));
 	relation_close(*fact, NoLock);
 	return NULL;
-}
-
-static void
-close_feed(FactDef *def, Relation fact)
-{
-	definition_unpin(def);
-	relation_close(fact, NoLock);
 }
 
 /*
@@ -211,7 +203,7 @@ indextable_feed_take(PG_FUNCTION_ARGS)
 		}
 	}
 	UnregisterSnapshot(snapshot);
-	close_feed(def, fact);
+	relation_close(fact, NoLock);
 	AtEOXact_GUC(false, nestlevel);
 	return (Datum) 0;
 }
@@ -338,7 +330,7 @@ indextable_feed_ack(PG_FUNCTION_ARGS)
 	UnregisterSnapshot(snapshot);
 	if (!def->stale && !IsTransactionBlock())
 		queues_rotate(def);
-	close_feed(def, fact);
+	relation_close(fact, NoLock);
 	PG_RETURN_INT64(deleted);
 }
 
@@ -478,7 +470,7 @@ indextable_feed_status(PG_FUNCTION_ARGS)
 											TimestampTzGetDatum(status.changes == 0 ? now : status.oldest));
 		values[2] = BoolGetDatum(status.pending);
 		isnull[2] = isnull[3] = false;
-		close_feed(def, fact);
+		relation_close(fact, NoLock);
 	}
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, isnull)));
 }

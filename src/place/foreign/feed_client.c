@@ -52,7 +52,6 @@
 #include "feed_client.h"
 #include "remote_query.h"
 
-
 /* A table on another server. */
 typedef struct RemoteTable
 {
@@ -212,16 +211,8 @@ feeds_require_of(Relation fact, Oid partition)
 {
 	FactDef    *def = definition_of_fact(fact, RelationGetRelid(fact));
 
-	definition_pin(def);
-	PG_TRY();
-	{
-		feeds_require(def, partition);
-	}
-	PG_FINALLY();
-	{
-		definition_unpin(def);
-	}
-	PG_END_TRY();
+	definition_hold(def, CurrentMemoryContext);
+	feeds_require(def, partition);
 }
 
 static void
