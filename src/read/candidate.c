@@ -69,6 +69,34 @@ clause_of(Node *clause)
 Candidate *
 consider_index_table(PlannerInfo *root, IndexDef *def, List *clauses, Relation fact, Index varno, const char **why)
 {
+	return consider_unused(root, def, clauses, fact, varno, NIL, why);
+}
+
+/* is_used: returns whether a comparison says the same as one of a list */
+bool
+is_used(Condition *condition, List *used)
+{
+	ListCell   *cell;
+
+	foreach(cell, used)
+	{
+		Condition  *other = lfirst(cell);
+
+		if (condition->rinfo == other->rinfo && condition->operator == other->operator && condition->taking == other->taking &&
+			condition->detail == other->detail && equal(condition->value, other->value))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * consider_unused
+ *		Returns what an index table can do by other elements than those that used comparisons of
+ *		its multi-valued field are with.
+ */
+Candidate *
+consider_unused(PlannerInfo *root, IndexDef *def, List *clauses, Relation fact, Index varno, List *used, const char **why)
+{
 	Candidate  *c;
 	List	   *filter = NIL;
 	List	   *found = NIL;
@@ -126,7 +154,7 @@ consider_index_table(PlannerInfo *root, IndexDef *def, List *clauses, Relation f
 		{
 			Condition  *condition = lfirst(cell);
 
-			if (condition->position != position)
+			if (condition->position != position || (position == def->multi_field && is_used(condition, used)))
 				continue;
 			if (condition->strategy == BTEqualStrategyNumber)
 			{

@@ -47,6 +47,8 @@ typedef struct Candidate
 	bool		stored_rows;	/* rows are returned as they are stored, with
 								 * their places and other system columns */
 	bool		tested_again;	/* as in Served */
+	bool		is_part;		/* rows are those that others find, too; see
+								 * and_path.c */
 	List	   *exprs;			/* what the scan returns then, Node *, */
 	List	   *attnos;			/* and the columns that have it */
 
@@ -57,6 +59,8 @@ typedef struct Candidate
 } Candidate;
 
 extern Candidate *consider_index_table(PlannerInfo *root, IndexDef *def, List *clauses, Relation fact, Index varno, const char **why);
+extern Candidate *consider_unused(PlannerInfo *root, IndexDef *def, List *clauses, Relation fact, Index varno, List *used, const char **why);
+extern bool is_used(Condition *condition, List *used);
 extern Candidate *consider_totals(IndexDef *def, List *clauses, Index varno);
 extern AttrNumber column_of_candidate(Candidate *c, Node *expr);
 extern bool is_left_to_scan(Node *clause);

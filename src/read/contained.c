@@ -28,7 +28,7 @@ static bool leads_to_value(Field *field, Node *json, PathStep *steps, int nsteps
 static bool is_name(Node *arg, PathStep *step);
 static bool becomes_value(Field *field, Node *value, PathStep *steps, int nsteps);
 static bool suits(Field *field, Oid type);
-static bool find_contained(Field *field, JsonbContainer *container, PathStep *steps, int nsteps, Datum *result);
+static bool find_contained(Field *field, JsonbContainer *container, PathStep *steps, int nsteps, int *before, Datum *result);
 
 /*
  * contains_value
@@ -50,7 +50,7 @@ contains_value(PlannerInfo *root, Field *field, int nsteps, Node *json)
 
 	if (IsA(known, Const))
 		return !((Const *) known)->constisnull &&
-			contained_value(field, nsteps, DatumGetJsonbP(((Const *) known)->constvalue), &value);
+			contained_value(field, nsteps, 0, DatumGetJsonbP(((Const *) known)->constvalue), &value);
 	if (left == 1 && steps[0].wildcard)
 	{
 		if (!IsA(json, FuncExpr))
@@ -73,9 +73,10 @@ leads_to_value(Field *field, Node *json, PathStep *steps, int nsteps)
 	{
 		Const	   *constant = (Const *) json;
 		Datum		value;
+		int			before = 0;
 
 		return !constant->constisnull && constant->consttype == JSONBOID &&
-			find_contained(field, &DatumGetJsonbP(constant->constvalue)->root, steps, nsteps, &value);
+			find_contained(field, &DatumGetJsonbP(constant->constvalue)->root, steps, nsteps, &before, &value);
 	}
 	if (!IsA(json, FuncExpr) || call->funcvariadic)
 		return false;
@@ -142,35 +143,36 @@ suits(Field *field, Oid type)
 /*
  * contained_value
  *		Sets *result to what entries are searched by, because a document contains json after nsteps
- *		of a field's path.  Returns false if json does not tell.
+ *		of a field's path: of several elements that it has to contain, to the nth, from 0.  Returns
+ *		false if json does not tell.
  *
  * What contains a scalar in an object or an array has an equal one at the same path; of that,
  * take_scalar() tells.
  */
 bool
-contained_value(Field *field, int nsteps, Jsonb *json, Datum *result)
+contained_value(Field *field, int nsteps, int nth, Jsonb *json, Datum *result)
 {
 	JsonbValue	scalar;
 
 	if (!JB_ROOT_IS_SCALAR(json))
-		return find_contained(field, &json->root, field->spec->steps + nsteps, field->spec->nsteps - nsteps, result);
+		return find_contained(field, &json->root, field->spec->steps + nsteps, field->spec->nsteps - nsteps, &nth, result);
 
 	/*
 	 * An array contains the scalars that are its elements, and a scalar
 	 * itself.
 	 */
-	return nsteps == field->spec->nsteps - 1 && field->spec->steps[nsteps].wildcard &&
+	return nth == 0 && nsteps == field->spec->nsteps - 1 && field->spec->steps[nsteps].wildcard &&
 		JsonbExtractScalar(&json->root, &scalar) &&
 		take_scalar(field, BTEqualStrategyNumber, &scalar, result) == TAKEN;
 }
 
 /*
  * find_contained
- *		Finds a scalar at the end of a path that tells what to search for.  A number in the path
- *		may be that of an element, which containment does not tell.
+ *		Finds a scalar at the end of a path that tells what to search for, after so many before it.
+ *		A number in the path may be that of an element, which containment does not tell.
  */
 static bool
-find_contained(Field *field, JsonbContainer *container, PathStep *steps, int nsteps, Datum *result)
+find_contained(Field *field, JsonbContainer *container, PathStep *steps, int nsteps, int *before, Datum *result)
 {
 	JsonbValue *value;
 	int			i;
@@ -184,8 +186,8 @@ find_contained(Field *field, JsonbContainer *container, PathStep *steps, int nst
 		for (i = 0; i < (int) JsonContainerSize(container); i++)
 		{
 			value = getIthJsonbValueFromContainer(container, i);
-			if (value->type == jbvBinary ? find_contained(field, value->val.binary.data, steps + 1, nsteps - 1, result) :
-				nsteps == 1 && take_scalar(field, BTEqualStrategyNumber, value, result) == TAKEN)
+			if (value->type == jbvBinary ? find_contained(field, value->val.binary.data, steps + 1, nsteps - 1, before, result) :
+				nsteps == 1 && take_scalar(field, BTEqualStrategyNumber, value, result) == TAKEN && (*before)-- == 0)
 				return true;
 		}
 		return false;
@@ -196,6 +198,6 @@ find_contained(Field *field, JsonbContainer *container, PathStep *steps, int nst
 	if (value == NULL)
 		return false;
 	if (value->type == jbvBinary)
-		return find_contained(field, value->val.binary.data, steps + 1, nsteps - 1, result);
-	return nsteps == 1 && take_scalar(field, BTEqualStrategyNumber, value, result) == TAKEN;
+		return find_contained(field, value->val.binary.data, steps + 1, nsteps - 1, before, result);
+	return nsteps == 1 && take_scalar(field, BTEqualStrategyNumber, value, result) == TAKEN && (*before)-- == 0;
 }

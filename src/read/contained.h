@@ -14,6 +14,6 @@
 #include "../indextable.h"
 
 extern bool contains_value(PlannerInfo *root, Field *field, int nsteps, Node *json);
-extern bool contained_value(Field *field, int nsteps, Jsonb *json, Datum *result);
+extern bool contained_value(Field *field, int nsteps, int nth, Jsonb *json, Datum *result);
 
 #endif							/* INDEXTABLE_CONTAINED_H */

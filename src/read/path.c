@@ -22,6 +22,7 @@
 #include "optimizer/tlist.h"
 
 #include "../util/settings.h"
+#include "and_path.h"
 #include "coverage.h"
 #include "missed_fields.h"
 #include "or_path.h"
@@ -41,7 +42,7 @@ static set_rel_pathlist_hook_type previous_hook = NULL;
 static void add_paths(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte);
 static bool add_paths_of_table(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte, Served *served);
 static bool has_placeholder(Node *node, void *context);
-static bool add_path_of(PlannerInfo *root, RelOptInfo *rel, Served *served, IndexDef *def, Relids outer);
+static bool add_path_of(PlannerInfo *root, RelOptInfo *rel, Served *served, IndexDef *def, Relids outer, List **searches);
 static bool has_lateral_condition(Candidate *c);
 static List *outer_sets(PlannerInfo *root, RelOptInfo *rel, IndexDef *def);
 static List *add_outer_set(List *sets, RelOptInfo *rel, RestrictInfo *rinfo);
@@ -90,6 +91,7 @@ add_paths_of_table(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte, Serve
 {
 	const char *reason = unfit_clauses(rel->baserestrictinfo);
 	bool		found = false;
+	List	   *searches = NIL;
 	ListCell   *cell;
 	ListCell   *inner;
 
@@ -104,11 +106,12 @@ add_paths_of_table(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte, Serve
 	{
 		IndexDef   *def = lfirst(cell);
 
-		found |= add_path_of(root, rel, served, def, NULL);
+		found |= add_path_of(root, rel, served, def, NULL, &searches);
 		foreach(inner, outer_sets(root, rel, def))
-			found |= add_path_of(root, rel, served, def, lfirst(inner));
+			found |= add_path_of(root, rel, served, def, lfirst(inner), &searches);
 	}
 	add_or_paths(root, rel, served);
+	add_and_paths(root, rel, served, searches);
 	return found;
 }
 
@@ -141,11 +144,11 @@ has_placeholder(Node *node, void *context)
 /*
  * add_path_of
  *		Adds the path that searches an index table by values of other tables, or, if outer is
- *		NULL, by the conditions on the fact table only.  Returns whether it can be searched by
- *		conditions, whether or not there is such a path.
+ *		NULL, by the conditions on the fact table only, which is then added to searches.  Returns
+ *		whether it can be searched by conditions, whether or not there is such a path.
  */
 static bool
-add_path_of(PlannerInfo *root, RelOptInfo *rel, Served *served, IndexDef *def, Relids outer)
+add_path_of(PlannerInfo *root, RelOptInfo *rel, Served *served, IndexDef *def, Relids outer, List **searches)
 {
 	ParamPathInfo *param = outer == NULL ? NULL : get_baserel_parampathinfo(root, rel, outer);
 	List	   *clauses = rel->baserestrictinfo;
@@ -186,6 +189,8 @@ add_path_of(PlannerInfo *root, RelOptInfo *rel, Served *served, IndexDef *def, R
 	if (why != NULL || !is_complete_enough(c, &why))
 		goto unused;
 	estimate_entries(root, rel, c);
+	if (param == NULL)
+		*searches = lappend(*searches, c);
 	path = make_scan_path(root, rel, c);
 	path->path.param_info = param;
 	if (param != NULL)

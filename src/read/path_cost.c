@@ -57,7 +57,6 @@ typedef struct SequentialScan
 } SequentialScan;
 
 static void class_size(Oid relid, double *tuples, double *pages);
-static double column_share(PlannerInfo *root, Candidate *c, Condition *condition);
 static double height(double pages);
 static Cost fetched_page_cost(RelOptInfo *rel, double loops);
 static Cost pages_cost(PlannerInfo *root, Candidate *c, double searches, double loops, double fact_pages, Cost page_cost);
@@ -132,7 +131,7 @@ estimate_share(PlannerInfo *root, Candidate *c)
 }
 
 /* column_share: returns the share of the entries with which a comparison for equality is true, by the column's statistics */
-static double
+double
 column_share(PlannerInfo *root, Candidate *c, Condition *condition)
 {
 	AttrNumber	attno = c->def->search[condition->position];
@@ -301,6 +300,32 @@ finish_path(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, dou
 			unchecked = lappend(unchecked, lfirst(cell));
 	}
 	estimate_cost(root, rel, c, unchecked, loops, path);
+	prefer_if_forced(path);
+}
+
+/*
+ * estimate_and
+ *		Sets the costs of a path that reads the entries of several searches (Candidate *), and
+ *		fetches the rows of so many entries of the first one.
+ */
+void
+estimate_and(PlannerInfo *root, RelOptInfo *rel, List *searches, List *clauses, double entries, Path *path)
+{
+	Candidate	fetched = *(Candidate *) linitial(searches);
+	ListCell   *cell;
+
+	fetched.entries = entries;
+	estimate_cost(root, rel, &fetched, clauses, 1, path);
+	foreach(cell, searches)
+	{
+		Candidate	read = *(Candidate *) lfirst(cell);
+		Path		reading;
+
+		read.entries_only = true;
+		estimate_cost(root, rel, &read, NIL, 1, &reading);
+		path->startup_cost += reading.startup_cost;
+		path->total_cost += reading.total_cost;
+	}
 	prefer_if_forced(path);
 }
 

@@ -44,6 +44,7 @@
 #include "fact_checks.h"
 #include "key_set.h"
 #include "partial_row.h"
+#include "scan_and.h"
 #include "scan_explain.h"
 #include "scan_fallback.h"
 #include "scan_kept.h"
@@ -61,6 +62,7 @@ static TupleTableSlot *next_tuple(ScanState *node);
 static TupleTableSlot *find_row(IndexTableScan *scan);
 static bool recheck_tuple(ScanState *node, TupleTableSlot *slot);
 static void start_scan(IndexTableScan *scan);
+static const char *start_entries(IndexTableScan *scan);
 static const char *why_not_entries(IndexTableScan *scan);
 static const char *start_search(IndexTableScan *scan);
 static Taken set_array(IndexTableScan *scan, Datum array, PlannedCondition *condition);
@@ -123,6 +125,7 @@ begin_scan(CustomScanState *node, EState *estate, int eflags)
 	if (!scan->plan.entries_only && scan->plan.columns != NIL)
 		scan->last_column = linitial_int(scan->plan.columns) == 0 ?
 			RelationGetNumberOfAttributes(scan->fact_table) : llast_int(scan->plan.columns);
+	and_begin(scan, estate, eflags);
 	if (!(eflags & EXEC_FLAG_EXPLAIN_ONLY))
 		open_index_table(scan);
 }
@@ -215,6 +218,8 @@ find_row(IndexTableScan *scan)
 		return next_of_fallback(scan);
 	while ((entry = next_entry(scan)) != NULL)
 	{
+		if (!and_contains(scan, entry, next_entry))
+			continue;
 		result = scan->plan.entries_only ? return_entry(scan, entry) : fetch_row(scan, entry);
 		if (result != NULL)
 			return result;
@@ -226,17 +231,26 @@ find_row(IndexTableScan *scan)
 static void
 start_scan(IndexTableScan *scan)
 {
-	const char *why = why_not_entries(scan);
+	const char *why = start_entries(scan);
 
 	scan->started = true;
-	scan->nothing = false;
 	if (why == NULL)
-		why = start_search(scan);
+		why = and_start(scan, start_entries, next_entry);
 	if (why == NULL)
 		return;
 	scan->why = why;
 	check_not_truncated(scan);
 	begin_fallback(scan);
+}
+
+/* start_entries: starts to search entries; returns why they cannot answer exactly, or NULL if they can */
+static const char *
+start_entries(IndexTableScan *scan)
+{
+	const char *why = why_not_entries(scan);
+
+	scan->nothing = false;
+	return why != NULL ? why : start_search(scan);
 }
 
 /* why_not_entries: returns why entries cannot answer exactly, or NULL if they can */
@@ -532,6 +546,7 @@ rescan(CustomScanState *node)
 	ExecScanReScan(&node->ss);
 	end_fallback(scan);
 	keep_restart(scan);
+	and_restart(scan);
 	scan->started = false;
 }
 
@@ -543,6 +558,7 @@ end_scan(CustomScanState *node)
 	ExecClearTuple(node->ss.ss_ScanTupleSlot);
 	end_fallback(scan);
 	keep_end(scan);
+	and_end(scan);
 	if (scan->fetching)
 		live_scan_end(&scan->rows);
 	if (scan->begun)

@@ -144,8 +144,10 @@ make_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 		if (!is_checked_by_search(c, lfirst(cell)))
 			quals = lappend(quals, ((RestrictInfo *) lfirst(cell))->clause);
 	}
-	columns = c->stored_rows ? NIL : needed_columns(rel, clauses);
-	fallback = fallback_query(root, rel, c, clauses, columns, &parameters);
+	if (c->is_part)
+		quals = NIL;
+	columns = c->stored_rows || c->is_part ? NIL : needed_columns(rel, clauses);
+	fallback = c->is_part ? NULL : fallback_query(root, rel, c, clauses, columns, &parameters);
 	scan->custom_exprs = list_concat(scan->custom_exprs, parameters);
 	if (c->entries_only && !c->partial_rows)
 	{
@@ -158,6 +160,7 @@ make_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 	scan->scan.scanrelid = rel->relid;
 	scan->flags = path->flags;
 	scan->methods = GetCustomScanMethods(SCAN_NAME, false);
+	scan->custom_plans = children;
 	scan->custom_private = list_make5(list_make2_oid(planner_rt_fetch(rel->relid, root)->relid,
 													 c->def == NULL ? InvalidOid : c->def->relid),
 									  list_concat(list_make5_int(c->entries_only, c->backward, c->def != NULL && c->def->async,
@@ -492,6 +495,7 @@ read_scan_plan(CustomScan *scan, ScanPlan *plan)
 	plan->partial_rows = list_nth_int(flags, 7);
 	plan->columns = list_nth(scan->custom_private, PRIVATE_COLUMNS);
 	plan->nconditions = list_length(conditions);
+	plan->nequal = 0;
 	plan->conditions = palloc(sizeof(PlannedCondition) * Max(plan->nconditions, 1));
 	foreach(cell, conditions)
 	{
@@ -500,6 +504,7 @@ read_scan_plan(CustomScan *scan, ScanPlan *plan)
 		plan->conditions[i].position = linitial_int(lfirst(cell));
 		plan->conditions[i].attno = lsecond_int(lfirst(cell));
 		plan->conditions[i].strategy = lthird_int(lfirst(cell));
+		plan->nequal += plan->conditions[i].strategy == BTEqualStrategyNumber;
 		plan->conditions[i].array = lfourth_int(lfirst(cell));
 		plan->conditions[i].taking = list_nth_int(lfirst(cell), 4);
 		plan->conditions[i].detail = list_nth_int(lfirst(cell), 5);

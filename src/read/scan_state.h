@@ -32,6 +32,7 @@ typedef struct IndexTableScan
 	bool		complete;		/* no row that matters lacks its entry */
 	const char *why;			/* entries could not answer some search, or
 								 * NULL */
+	TupleTableSlot *entry;		/* of a part of an AND: where it is, or NULL */
 
 	/* The search. */
 	MemoryContext cxt;			/* of the values of the search keys */

@@ -485,6 +485,9 @@ mentions_relation(Node *node, void *varno)
 	return expression_tree_walker(node, mentions_relation, varno);
 }
 
+/* Of so many elements of an array each can be searched for. */
+#define MAX_ELEMENTS	4
+
 /*
  * contained_values
  *		Returns equalities of key fields that follow from doc -> 'tags' @> '["x"]' and the like:
@@ -507,6 +510,7 @@ contained_values(PlannerInfo *root, IndexDef *def, Node *whole, Node *json, Inde
 	{
 		Field	   *field = &def->fields[i];
 		int			nsteps;
+		int			nth;
 
 		if (!is_castable_field(field))
 			continue;
@@ -522,10 +526,13 @@ contained_values(PlannerInfo *root, IndexDef *def, Node *whole, Node *json, Inde
 				condition = NULL;
 			if (condition == NULL)
 				*unknown = *unknown || IsA(json, Param);
-			else
+			/* All elements of an array are contained: see and_path.c. */
+			for (nth = 1; condition != NULL; nth++)
 			{
 				condition->lossy = true;
 				result = lappend(result, condition);
+				condition = nth < MAX_ELEMENTS && i == def->multi_field && IsA(json, Const) ?
+					conversion(def, i, BTEqualStrategyNumber, TAKE_CONTAINED, nsteps | nth << 16, json, false) : NULL;
 			}
 			break;
 		}

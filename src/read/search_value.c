@@ -22,7 +22,8 @@
  * take_value
  *		Sets *result to what entries are searched by if a condition compares a field with a
  *		value, of the type from.  detail is the number of steps of the path after which a
- *		document contains the value, or how many bits of an integer the comparison sees (0: all).
+ *		document contains the value, with the number of its element (contained_value()) 16 bits
+ *		higher; or how many bits of an integer the comparison sees (0: all).
  */
 Taken
 take_value(Field *field, Taking taking, int detail, Oid from, StrategyNumber strategy, Datum value, Datum *result)
@@ -69,7 +70,7 @@ take_value(Field *field, Taking taking, int detail, Oid from, StrategyNumber str
 				return TAKEN_UNKNOWN;
 			return take_scalar(field, strategy, &scalar, result);
 		case TAKE_CONTAINED:
-			return contained_value(field, detail, DatumGetJsonbP(value), result) ? TAKEN : TAKEN_UNKNOWN;
+			return contained_value(field, detail & 0xffff, detail >> 16, DatumGetJsonbP(value), result) ? TAKEN : TAKEN_UNKNOWN;
 	}
 	return TAKEN_UNKNOWN;
 }

@@ -335,6 +335,45 @@ SELECT pg_temp.planned(query) AS scans, query FROM (VALUES
 ) q (query);
 SET indextable.planner = force;
 
+-- ---- several index tables, or one for several elements, are searched together, and only rows that all of them find are fetched
+SET cpu_operator_cost = 1;
+CREATE TABLE joint (id int, r text, doc jsonb, PRIMARY KEY (r, id));
+CREATE TABLE split (LIKE joint INCLUDING ALL) PARTITION BY LIST (r);
+CREATE TABLE split_a PARTITION OF split FOR VALUES IN ('a', 'b');
+CREATE TABLE split_c PARTITION OF split DEFAULT;
+INSERT INTO joint SELECT i, chr(97 + i % 5), CASE WHEN i % 50 = 0 THEN '[1]' ELSE jsonb_strip_nulls(jsonb_build_object('town', 't' || i % 7, 'state', nullif(i * 31 % 11, 4), 'n', i % 90,
+	'tags', jsonb_build_array('x' || i % 6, 'y' || i * 17 % 5, 'x' || i % 6, i % 4), 'lines', jsonb_build_array(jsonb_build_object('sku', 's' || i % 8), jsonb_build_object('sku', 's' || i % 5)))) END
+	FROM generate_series(1, 3000) i;
+INSERT INTO split SELECT * FROM joint;
+SELECT count(indextable.create(fact || '_' || name, fact::regclass, key)) FROM (VALUES ('joint'), ('split')) f (fact),
+	(VALUES ('town', '{town}'::text[]), ('state', '{state::int}'), ('tag', '{tags[*]}'), ('sku', '{lines[*].sku}'), ('town_n', '{town, n::int}'), ('tag_n', '{tags[*], n::int}'), ('tag_town', '{tags[*], town}')) i (name, key) \gset
+ANALYZE joint, split;
+SELECT d AS difference FROM (VALUES ('joint'), ('split')) t (fact), (VALUES
+	('only fact_state, fact_town', $$SELECT * FROM fact WHERE doc ->> 'town' = 't3' AND (doc ->> 'state')::int = 2$$),
+	('fact_state, only fact_town', $$SELECT id FROM fact WHERE doc @> '{"town": "t3", "state": 2}' ORDER BY r, id$$),
+	('fact_state, only fact_town', $$SELECT id FROM fact WHERE doc @> '{"town": "t3", "state": 2}' ORDER BY r DESC, id DESC LIMIT 7$$),
+	('only fact_state, fact_town', $$SELECT count(doc) FROM fact WHERE doc ->> 'town' = 't3' AND (doc ->> 'state')::int = 2 AND r > 'b'$$),
+	('fact_tag, only fact_tag', $$SELECT * FROM fact WHERE doc -> 'tags' @> '["x1", "y4"]'$$),
+	('fact_tag, only fact_tag', $$SELECT * FROM fact WHERE doc @> '{"tags": ["x1", "y4"]}'$$),
+	('fact_tag, only fact_tag', $$SELECT * FROM fact WHERE doc -> 'tags' ? 'x1' AND doc -> 'tags' ? 'y4' AND doc ->> 'town' <> 't1'$$),
+	(NULL, $$SELECT * FROM fact WHERE doc -> 'tags' @> '["x1", "y4", 3]'$$),
+	('fact_tag, only fact_tag', $$SELECT * FROM fact WHERE doc -> 'tags' @> '["x1", "x2"]'$$),
+	('fact_sku, only fact_sku', $$SELECT * FROM fact WHERE doc @> '{"lines": [{"sku": "s1"}, {"sku": "s4"}]}'$$),
+	('only fact_sku, fact_state', $$SELECT * FROM fact WHERE doc -> 'lines' @> '[{"sku": "s6"}]' AND (doc ->> 'state')::int = 2$$),
+	('fact_tag_n, only fact_tag_n', $$SELECT * FROM fact WHERE doc -> 'tags' @> '["x1", "y4"]' AND (doc ->> 'n')::int > 60 ORDER BY (doc ->> 'n')::int, r, id$$),
+	('fact_tag_n, only fact_tag_n', $$SELECT * FROM fact WHERE doc -> 'tags' @> '["x1", "y4"]' AND (doc ->> 'n')::int < 60 ORDER BY (doc ->> 'n')::int DESC, r DESC, id DESC$$),
+	('only fact_tag_n, fact_town_n', $$SELECT * FROM fact WHERE doc -> 'tags' @> '["x1"]' AND doc ->> 'town' = 't3' AND (doc ->> 'n')::int > 60 ORDER BY (doc ->> 'n')::int, r, id$$),
+	(NULL, $$SELECT * FROM fact WHERE doc -> 'tags' @> '["x1", "y4"]' AND doc ->> 'town' = 't3'$$)
+) q (scans, query), pg_temp.differences(regexp_replace(query, '\mfact', fact, 'g'), regexp_replace(scans, '\mfact', fact, 'g'), NULL, NULL, query ~ 'ORDER BY') d;
+SELECT d AS difference FROM (VALUES
+	($$SELECT * FROM joint WHERE doc ->> 'town' = $1 AND (doc ->> 'state')::int = $2$$, $$'t3', 2$$), ($$SELECT * FROM split WHERE doc -> 'tags' ? $1 AND doc -> 'tags' ? $2$$, $$'x1', 'y4'$$),
+	($$SELECT * FROM joint WHERE doc ->> 'town' = $1 AND (doc ->> 'state')::int = $2$$, 'NULL, 2'), ($$SELECT * FROM split WHERE doc @> $1$$, $$'{"town": "t3", "tags": ["x1", "y4"]}'$$)) q (query, args), pg_temp.differences(query, NULL, args) d;
+SELECT d AS difference FROM (VALUES ($$UPDATE joint SET doc = doc || '{"state": 3}' WHERE doc ->> 'town' = 't3' AND (doc ->> 'state')::int = 2 RETURNING *$$, 'SELECT * FROM joint'),
+	($$DELETE FROM joint WHERE doc -> 'tags' @> '["x1", "y4"]' RETURNING id$$, $$SELECT * FROM joint WHERE doc -> 'tags' @> '["x1", "y0"]'$$),
+	($$SELECT a.id, (SELECT count(b.doc) FROM joint b WHERE b.doc ->> 'town' = a.doc ->> 'town' AND (b.doc ->> 'state')::int = 2) FROM split a WHERE a.id < 99$$, NULL)) q (query, afterwards), pg_temp.differences(query, NULL, NULL, afterwards) d;
+RESET cpu_operator_cost;
+DROP TABLE joint, split;
+
 -- ---- explain() names the condition that is nearest to a field, and says once what is the same for several index tables
 SET indextable.planner = on;
 CREATE TABLE near (id int PRIMARY KEY, doc jsonb);

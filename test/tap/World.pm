@@ -509,7 +509,7 @@ sub batch_settings
 		my ($name, @values) = @{ pick([qw(enable_seqscan off)], [qw(enable_hashjoin off)], [qw(enable_mergejoin off)], [qw(enable_nestloop off)], [qw(enable_hashagg off)], [qw(enable_sort off)], [qw(enable_material off)],
 			[qw(enable_memoize off)], [qw(enable_partitionwise_join on)], [qw(enable_partitionwise_aggregate on)], [qw(enable_partition_pruning off)], [qw(work_mem 64kB)], [qw(from_collapse_limit 1)], [qw(join_collapse_limit 1)],
 			[qw(geqo_threshold 2)], [qw(cursor_tuple_fraction 0.01)], [qw(plan_cache_mode force_generic_plan force_custom_plan)], [qw(constraint_exclusion on)], [qw(enable_incremental_sort off)],
-			[qw(cpu_tuple_cost 100)], [qw(random_page_cost 0)], [ $version < 16 ? 'force_parallel_mode' : 'debug_parallel_query', 'on' ], [qw(min_parallel_table_scan_size 0)], [qw(parallel_setup_cost 0)], [qw(parallel_tuple_cost 0)],
+			[qw(cpu_tuple_cost 100)], [qw(cpu_operator_cost 100)], [qw(random_page_cost 0)], [ $version < 16 ? 'force_parallel_mode' : 'debug_parallel_query', 'on' ], [qw(min_parallel_table_scan_size 0)], [qw(parallel_setup_cost 0)], [qw(parallel_tuple_cost 0)],
 			[qw(DateStyle German SQL)], [qw(TimeZone Asia/Kolkata America/New_York)], [qw(IntervalStyle iso_8601)], [qw(extra_float_digits -3 0)], [qw(transform_null_equals on)], [qw(quote_all_identifiers on)]) };
 		$s{$name} = pick(@values);
 	}

@@ -1,0 +1,196 @@
+/*-------------------------------------------------------------------------
+ *
+ * and_path.c
+ *	  Gives the planner paths for conditions that are joined by AND, which search several index
+ *	  tables, or one for several elements, and fetch only the rows that all of them find.
+ *
+ * Searches are merged, so they have to come in the same order: that of the primary key, where
+ * all key fields are compared by =, or the one that the query asks for, where this is the order of
+ * all other key fields of each; or that of one index table that is searched several times.  So a
+ * LIMIT reads no more than it needs, and nothing is remembered or sorted.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/tlist.h"
+
+#include "../util/settings.h"
+#include "and_path.h"
+#include "path_cost.h"
+#include "path_order.h"
+#include "scan_plan.h"
+
+/* No more searches than these are merged. */
+#define MAX_SEARCHES	4
+
+static void add_and_path(PlannerInfo *root, RelOptInfo *rel, List *candidates, int first);
+static List *in_one_order(PlannerInfo *root, RelOptInfo *rel, Served *served, List *searches);
+static bool is_in_one_order(Candidate *c);
+static bool same_order(Candidate *a, Candidate *b);
+static double share_of_unused(PlannerInfo *root, Candidate *c, List *used);
+static int	compare_entries(const ListCell *a, const ListCell *b);
+static CustomPath *part_of(PlannerInfo *root, RelOptInfo *rel, Candidate *c);
+
+/* add_and_paths: adds paths that merge some of the searches (Candidate *) that were found */
+void
+add_and_paths(PlannerInfo *root, RelOptInfo *rel, Served *served, List *found)
+{
+	List	   *candidates = in_one_order(root, rel, served, found);
+	int			i;
+
+	for (i = 0; i < list_length(candidates) - 1 && i < MAX_SEARCHES; i++)
+		add_and_path(root, rel, candidates, i);
+}
+
+/*
+ * add_and_path
+ *		Adds a path that merges a search with those after it that come in the same order, as long as
+ *		each of them saves more than it costs.
+ */
+static void
+add_and_path(PlannerInfo *root, RelOptInfo *rel, List *candidates, int first)
+{
+	Candidate  *driving = list_nth(candidates, first);
+	List	   *searches = list_make1(driving);
+	List	   *used = list_copy(driving->conditions);
+	double		entries = driving->entries;
+	CustomPath *best = NULL;
+	ListCell   *cell;
+
+	for_each_from(cell, candidates, first + 1)
+	{
+		Candidate  *c = lfirst(cell);
+		double		share = share_of_unused(root, c, used);
+		CustomPath *path;
+
+		if (share >= 1 || !same_order(driving, c) || list_length(searches) == MAX_SEARCHES)
+			continue;
+		path = make_scan_path(root, rel, driving);
+		estimate_and(root, rel, lappend(list_copy(searches), c), rel->baserestrictinfo, clamp_row_est(entries * share), &path->path);
+		if (best != NULL && path->path.total_cost >= best->path.total_cost)
+			continue;
+		searches = lappend(searches, c);
+		used = list_concat(used, c->conditions);
+		entries *= share;
+		path->custom_paths = lappend(best == NULL ? NIL : best->custom_paths, part_of(root, rel, c));
+		best = path;
+	}
+	if (best != NULL)
+		add_scan_path(root, rel, &best->path);
+}
+
+/*
+ * in_one_order
+ *		Returns those of some searches that find entries in one order, and further ones by other
+ *		elements of their multi-valued fields; the one with the fewest entries comes first.
+ */
+static List *
+in_one_order(PlannerInfo *root, RelOptInfo *rel, Served *served, List *searches)
+{
+	List	   *result = NIL;
+	ListCell   *cell;
+
+	if (served->fact->pk_deferrable)
+		return NIL;
+	foreach(cell, searches)
+	{
+		Candidate  *first = lfirst(cell);
+		Candidate  *c = first;
+		List	   *used = NIL;
+		const char *why;
+
+		while (c != NULL && is_in_one_order(c))
+		{
+			Candidate  *fetching = palloc(sizeof(Candidate));
+
+			*fetching = *c;
+			fetching->entries_only = fetching->partial_rows = false;
+			fetching->exprs = fetching->attnos = NIL;
+			result = lappend(result, fetching);
+			if (c->def->multi_field < 0 || list_length(used) == MAX_SEARCHES)
+				break;
+			used = lappend(used, list_nth(c->conditions, c->def->multi_field));
+			c = consider_unused(root, c->def, rel->baserestrictinfo, served->rel, rel->relid, used, &why);
+			if (c == NULL || !is_complete_enough(c, &why))
+				break;
+			set_order(root, rel, c);
+			c->tested_again = first->tested_again;
+			c->stored_rows = first->stored_rows;
+			estimate_entries(root, rel, c);
+		}
+	}
+	list_sort(result, compare_entries);
+	return result;
+}
+
+/* is_in_one_order: returns whether entries of one value each are searched for, of an index table that is in step with what is read */
+static bool
+is_in_one_order(Candidate *c)
+{
+	ListCell   *cell;
+
+	foreach(cell, c->conditions)
+	{
+		if (((Condition *) lfirst(cell))->array || ((Condition *) lfirst(cell))->rinfo == NULL)
+			return false;
+	}
+	return c->nequal > 0 && c->nequal <= c->def->nkeys && !c->distinct && !c->def->async && !c->def->is_unique;
+}
+
+static bool
+same_order(Candidate *a, Candidate *b)
+{
+	int			nfields = a->def->nkeys - a->nequal;
+
+	return a->backward == b->backward && nfields == b->def->nkeys - b->nequal &&
+		(nfields == 0 || a->def == b->def || (list_length(a->pathkeys) >= nfields && equal(a->pathkeys, b->pathkeys)));
+}
+
+/*
+ * share_of_unused
+ *		Returns the share of all entries that has the values of those comparisons that say something
+ *		new; 1 if one that is not new is all there is.
+ */
+static double
+share_of_unused(PlannerInfo *root, Candidate *c, List *used)
+{
+	double		result = 1;
+	int			i;
+
+	for (i = 0; i < c->nequal; i++)
+	{
+		if (!is_used(list_nth(c->conditions, i), used))
+			result *= column_share(root, c, list_nth(c->conditions, i));
+	}
+	return result;
+}
+
+static int
+compare_entries(const ListCell *a, const ListCell *b)
+{
+	double		x = ((Candidate *) lfirst(a))->entries;
+	double		y = ((Candidate *) lfirst(b))->entries;
+
+	return (x > y) - (x < y);
+}
+
+/* part_of: returns the path that reads the entries of a search, and nothing of them */
+static CustomPath *
+part_of(PlannerInfo *root, RelOptInfo *rel, Candidate *c)
+{
+	Candidate  *part = palloc(sizeof(Candidate));
+	CustomPath *result;
+
+	*part = *c;
+	part->is_part = part->entries_only = true;
+	part->stored_rows = false;
+	result = make_scan_path(root, rel, part);
+	result->path.pathtarget = create_empty_pathtarget();
+	result->path.rows = part->entries;
+	estimate_cost(root, rel, part, NIL, 1, &result->path);
+	prefer_if_forced(&result->path);
+	return result;
+}

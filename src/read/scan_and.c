@@ -1,0 +1,130 @@
+/*-------------------------------------------------------------------------
+ *
+ * scan_and.c
+ *	  Finds, of the entries of a scan, those whose rows other index tables find, too.
+ *
+ * The other searches are scans of their own below the scan, its parts, of which nothing but
+ * entries is wanted.  All come in the same order of the same columns, those after the ones that
+ * are searched by, with the primary key at the end; see and_path.c.  So they are merged: each
+ * part goes on until it is at the row of the scan's entry, or past it.
+ *
+ * A part decides as every scan whether entries can answer.  If one cannot, the scan does without
+ * all index tables.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "executor/executor.h"
+#include "executor/instrument.h"
+#include "miscadmin.h"
+#include "utils/sortsupport.h"
+
+#include "scan_and.h"
+
+static void go_on(IndexTableScan *part, NextEntry next);
+static int	compare_rows(IndexTableScan *scan, TupleTableSlot *entry, IndexTableScan *part);
+
+/* and_begin: initializes the parts of a scan */
+void
+and_begin(IndexTableScan *scan, EState *estate, int eflags)
+{
+	ListCell   *cell;
+
+	foreach(cell, ((CustomScan *) scan->css.ss.ps.plan)->custom_plans)
+		scan->css.custom_ps = lappend(scan->css.custom_ps, ExecInitNode(lfirst(cell), estate, eflags & ~EXEC_FLAG_BACKWARD));
+}
+
+/* and_start: starts the searches of the parts; returns why one of them cannot answer exactly, or NULL */
+const char *
+and_start(IndexTableScan *scan, StartEntries start, NextEntry next)
+{
+	ListCell   *cell;
+
+	foreach(cell, scan->css.custom_ps)
+	{
+		IndexTableScan *part = lfirst(cell);
+		const char *why = start(part);
+
+		if (why != NULL)
+			return why;
+		go_on(part, next);
+	}
+	return NULL;
+}
+
+/* go_on: has a part be at its next entry, and EXPLAIN ANALYZE count it */
+static void
+go_on(IndexTableScan *part, NextEntry next)
+{
+	Instrumentation *instrument = part->css.ss.ps.instrument;
+
+	if (instrument != NULL)
+		InstrStartNode(instrument);
+	part->entry = next(part);
+	if (instrument != NULL)
+		InstrStopNode(instrument, part->entry == NULL ? 0 : 1);
+}
+
+/* and_contains: returns whether all parts have an entry for the row of this one */
+bool
+and_contains(IndexTableScan *scan, TupleTableSlot *entry, NextEntry next)
+{
+	ListCell   *cell;
+
+	foreach(cell, scan->css.custom_ps)
+	{
+		IndexTableScan *part = lfirst(cell);
+		int			order = 1;
+
+		while (part->entry != NULL && (order = compare_rows(scan, entry, part)) > 0)
+		{
+			go_on(part, next);
+			CHECK_FOR_INTERRUPTS();
+		}
+		/* No later entry is in this part, either. */
+		scan->nothing = part->entry == NULL;
+		if (order != 0 || scan->nothing)
+			return false;
+	}
+	return true;
+}
+
+/* compare_rows: returns where the row of an entry is in the order of the scan, relative to the one that a part is at */
+static int
+compare_rows(IndexTableScan *scan, TupleTableSlot *entry, IndexTableScan *part)
+{
+	int			own;
+	int			other = part->plan.nequal;
+
+	for (own = scan->plan.nequal; own < scan->def->nident; own++, other++)
+	{
+		bool		isnull;
+		int			order = ApplySortComparator(slot_getattr(entry, scan->def->ident[own], &isnull), false,
+												slot_getattr(part->entry, part->def->ident[other], &isnull), false,
+												&scan->def->ident_sort[own]);
+
+		if (order != 0)
+			return scan->plan.backward ? -order : order;
+	}
+	return 0;
+}
+
+/* and_restart: has the parts be searched anew */
+void
+and_restart(IndexTableScan *scan)
+{
+	ListCell   *cell;
+
+	foreach(cell, scan->css.custom_ps)
+		ExecReScan(lfirst(cell));
+}
+
+void
+and_end(IndexTableScan *scan)
+{
+	ListCell   *cell;
+
+	foreach(cell, scan->css.custom_ps)
+		ExecEndNode(lfirst(cell));
+}
