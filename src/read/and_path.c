@@ -140,13 +140,23 @@ is_in_one_order(Candidate *c)
 	return c->nequal > 0 && c->nequal <= c->def->nkeys && !c->distinct && !c->def->async && !c->def->is_unique;
 }
 
+/* same_order: returns whether the entries of two searches come in the order of the same columns */
 static bool
 same_order(Candidate *a, Candidate *b)
 {
 	int			nfields = a->def->nkeys - a->nequal;
+	int			i;
 
-	return a->backward == b->backward && nfields == b->def->nkeys - b->nequal &&
-		(nfields == 0 || a->def == b->def || (list_length(a->pathkeys) >= nfields && equal(a->pathkeys, b->pathkeys)));
+	if (a->backward != b->backward || nfields != b->def->nkeys - b->nequal)
+		return false;
+	if (nfields == 0 || a->def == b->def)
+		return true;
+	for (i = 0; i < nfields; i++)
+	{
+		if (a->def->fields[a->nequal + i].type != b->def->fields[b->nequal + i].type)
+			return false;
+	}
+	return list_length(a->pathkeys) >= nfields && equal(a->pathkeys, b->pathkeys);
 }
 
 /*

@@ -218,12 +218,12 @@ find_row(IndexTableScan *scan)
 		return next_of_fallback(scan);
 	while ((entry = next_entry(scan)) != NULL)
 	{
+		CHECK_FOR_INTERRUPTS();
 		if (!and_contains(scan, entry, next_entry))
 			continue;
 		result = scan->plan.entries_only ? return_entry(scan, entry) : fetch_row(scan, entry);
 		if (result != NULL)
 			return result;
-		CHECK_FOR_INTERRUPTS();
 	}
 	return ExecClearTuple(scan->css.ss.ss_ScanTupleSlot);
 }
