@@ -163,7 +163,7 @@ SELECT d AS difference FROM (VALUES
 SELECT d AS difference FROM (VALUES
 	('fact_tag', $$SELECT id FROM fact WHERE doc -> 'tags' @> '["x1"]'$$),
 	('fact_tag', $$SELECT id FROM fact WHERE doc -> 'tags' @> '"x1"'$$),
-	('fact_tag', $$SELECT id FROM fact WHERE doc -> 'tags' @> '["x1", "x2"]'$$),
+	('fact_tag, only fact_tag', $$SELECT id FROM fact WHERE doc -> 'tags' @> '["x1", "x2"]'$$),
 	('native', $$SELECT id FROM fact WHERE doc -> 'tags' @> '[1]'$$),
 	('fact_tag', $$SELECT id FROM fact WHERE doc -> 'tags' @> '["1"]'$$),
 	('native', $$SELECT id FROM fact WHERE doc -> 'tags' @> '[null]'$$),
