@@ -377,8 +377,9 @@ open_partition_scan(EntryScan *scan, PartitionScan *partition_scan)
 	else
 		partition_scan->stored = partition_scan->slot = table_slot_create(partition_scan->rel, NULL);
 	partition_scan->vm_buffer = InvalidBuffer;
-	partition_scan->scan = index_beginscan_compat(partition_scan->rel, partition_scan->index, scan->snapshot,
-												  scan->nkeys);
+	partition_scan->scan = scan->parallel == NULL ?
+		index_beginscan_compat(partition_scan->rel, partition_scan->index, scan->snapshot, scan->nkeys) :
+		index_beginscan_parallel_compat(partition_scan->rel, partition_scan->index, scan->nkeys, scan->parallel);
 	partition_scan->scan->xs_want_itup = partition_scan->index_only;
 	partition_scan->walk = !scan->in_order ? NULL :
 		key_walk_begin(partition_scan->rel, partition_scan->index, scan->snapshot, scan->nkeys);

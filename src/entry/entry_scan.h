@@ -73,6 +73,11 @@ typedef struct EntryScan
 	bool		index_only;		/* only the columns in wanted are, so that an
 								 * index that has them is enough */
 	Bitmapset  *wanted;
+	ParallelIndexScanDesc parallel; /* shared with other processes, of which
+									 * each reads some of the entries; NULL
+									 * unless the caller sets it before it
+									 * starts, only if the index table is not
+									 * partitioned */
 	EntryFilter filter;
 	int			nkeys;
 	ScanKey		keys;

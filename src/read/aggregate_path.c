@@ -39,7 +39,9 @@ static create_upper_paths_hook_type previous_hook = NULL;
 static void add_aggregate_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel,
 								RelOptInfo *output_rel, void *extra);
 static void add_paths_of_index_table(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *grouped, Served *served,
-									 IndexDef *def);
+									 IndexDef *def, GroupPathExtraData *extra);
+static void add_partial_aggregate(PlannerInfo *root, Path *scan, RelOptInfo *grouped, GroupPathExtraData *extra,
+								  List *keys, double groups);
 
 void
 aggregate_path_init(void)
@@ -67,13 +69,14 @@ add_aggregate_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *inpu
 	if (unfit_clauses(input_rel->baserestrictinfo) == NULL && open_served(root, input_rel->relid, &served))
 	{
 		foreach(cell, served.defs)
-			add_paths_of_index_table(root, input_rel, output_rel, &served, lfirst(cell));
+			add_paths_of_index_table(root, input_rel, output_rel, &served, lfirst(cell), extra);
 		close_served(&served);
 	}
 }
 
 static void
-add_paths_of_index_table(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *grouped, Served *served, IndexDef *def)
+add_paths_of_index_table(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *grouped, Served *served, IndexDef *def,
+						 GroupPathExtraData *extra)
 {
 	Query	   *parse = root->parse;
 	PathTarget *target = create_empty_pathtarget();
@@ -82,12 +85,19 @@ add_paths_of_index_table(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *grouped
 	AggClauseCosts costs = {0};
 	CustomPath *scan;
 	Path	   *input;
+	Path	   *partial;
 	double		groups = 1;
 	List	   *keys = grouping_keys(root);
 
-	/* What the planner finds out itself is not tried again. */
-	if (c == NULL || !is_complete_enough(c, &why) || cover_scan(root, rel, c, rel->baserestrictinfo) ||
-		!cover_aggregates(root, rel, c, rel->baserestrictinfo, target))
+	/*
+	 * What the planner finds out itself is not tried again, unless it makes
+	 * documents for that.
+	 */
+	if (c == NULL || !is_complete_enough(c, &why) ||
+		(cover_scan(root, rel, c, rel->baserestrictinfo) && !c->partial_rows))
+		return;
+	c->partial_rows = false;
+	if (!cover_aggregates(root, rel, c, rel->baserestrictinfo, target))
 		return;
 	c->entries_only = true;
 	give_reason(served->fact->relid, def->relid, REASON_COST);
@@ -110,4 +120,39 @@ add_paths_of_index_table(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *grouped
 	add_path(grouped, (Path *) create_agg_path(root, grouped, input, grouped->reltarget,
 											   parse->groupClause != NIL ? AGG_SORTED : AGG_PLAIN, AGGSPLIT_SIMPLE, keys,
 											   (List *) parse->havingQual, &costs, groups));
+	partial = partial_path(root, rel, c, rel->baserestrictinfo, &scan->path);
+	if (partial != NULL && grouped->consider_parallel && extra->partial_costs_set)
+		add_partial_aggregate(root, partial, grouped, extra, keys, groups);
+}
+
+/*
+ * add_partial_aggregate
+ *		Adds a path by which parallel workers aggregate what they read each, and the leader their
+ *		results, as the planner would if the scan were one of its own.
+ */
+static void
+add_partial_aggregate(PlannerInfo *root, Path *scan, RelOptInfo *grouped, GroupPathExtraData *extra, List *keys,
+					  double groups)
+{
+	Query	   *parse = root->parse;
+	RelOptInfo *partial = fetch_upper_rel(root, UPPERREL_PARTIAL_GROUP_AGG, grouped->relids);
+	bool		sorted = pathkeys_contained_in(root->group_pathkeys, scan->pathkeys);
+	AggStrategy strategy = parse->groupClause == NIL ? AGG_PLAIN : sorted ? AGG_SORTED : AGG_HASHED;
+	double		partial_groups = 1;
+	double		rows;
+	Path	   *path;
+
+	if (partial->reltarget->exprs == NIL || (strategy == AGG_HASHED && !grouping_is_hashable(parse->groupClause)))
+		return;
+	if (keys != NIL)
+		partial_groups = estimate_num_groups(root, get_sortgrouplist_exprs(keys, root->processed_tlist), scan->rows, NULL, NULL);
+	path = (Path *) create_agg_path(root, partial, scan, partial->reltarget, strategy, AGGSPLIT_INITIAL_SERIAL, keys, NIL,
+									&extra->agg_partial_costs, partial_groups);
+	rows = partial_groups * path->parallel_workers;
+	if (strategy == AGG_SORTED)
+		path = (Path *) create_gather_merge_path(root, partial, path, partial->reltarget, root->group_pathkeys, NULL, &rows);
+	else
+		path = (Path *) create_gather_path(root, partial, path, partial->reltarget, NULL, &rows);
+	add_path(grouped, (Path *) create_agg_path(root, grouped, path, grouped->reltarget, strategy, AGGSPLIT_FINAL_DESERIAL, keys,
+											   (List *) parse->havingQual, &extra->agg_final_costs, groups));
 }

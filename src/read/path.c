@@ -11,6 +11,8 @@
  */
 #include "postgres.h"
 
+#include <math.h>
+
 #include "access/sysattr.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
@@ -21,6 +23,7 @@
 #include "optimizer/restrictinfo.h"
 #include "optimizer/tlist.h"
 
+#include "../place/place.h"
 #include "../util/settings.h"
 #include "and_path.h"
 #include "coverage.h"
@@ -155,6 +158,7 @@ add_path_of(PlannerInfo *root, RelOptInfo *rel, Served *served, IndexDef *def, R
 	const char *why = NULL;
 	Candidate  *c;
 	CustomPath *path;
+	Path	   *partial;
 
 	if (param != NULL)
 	{
@@ -200,13 +204,52 @@ add_path_of(PlannerInfo *root, RelOptInfo *rel, Served *served, IndexDef *def, R
 	if (c->entries_only)
 		path->path.pathtarget = target_of_entries(root, rel, c);
 	finish_path(root, rel, c, clauses, outer == NULL ? 1 : outer_rows(root, outer), &path->path);
+	partial = param == NULL ? partial_path(root, rel, c, clauses, &path->path) : NULL;
 	add_scan_path(root, rel, &path->path);
+	if (partial != NULL)
+		add_scan_path(root, rel, partial);
 	give_reason(served->fact->relid, def->relid, REASON_COST);
 	return c->conditions != NIL;
 unused:
 	if (param == NULL)
 		give_reason(served->fact->relid, def->relid, why);
 	return c != NULL && c->conditions != NIL;
+}
+
+/*
+ * partial_path
+ *		Returns a path by which parallel workers read each some of the entries that a path reads,
+ *		or NULL: see scan_parallel.c.
+ *
+ * Workers know where entries are, and nothing of fact rows.
+ */
+Path *
+partial_path(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, Path *whole)
+{
+	Path	   *path;
+	int			workers;
+	ListCell   *cell;
+
+	if (!rel->consider_parallel || !c->entries_only || c->partial_rows || c->distinct || c->def->parts != NULL ||
+		c->def->fact->place->entries->search != NULL || !is_parallel_safe(root, (Node *) whole->pathtarget->exprs))
+		return NULL;
+	foreach(cell, c->conditions)
+	{
+		Condition  *condition = lfirst(cell);
+
+		if (condition->array || !is_parallel_safe(root, (Node *) condition->value))
+			return NULL;
+	}
+	workers = compute_parallel_worker(rel, -1, ceil(c->entries * c->pages / Max(c->tuples, 1)), max_parallel_workers_per_gather);
+	if (workers == 0)
+		return NULL;
+	path = &make_scan_path(root, rel, c)->path;
+	path->pathtarget = whole->pathtarget;
+	path->parallel_aware = path->parallel_safe = true;
+	path->parallel_workers = workers;
+	path->rows = clamp_row_est(whole->rows / parallel_divisor(workers));
+	finish_path(root, rel, c, clauses, 1, path);
+	return path;
 }
 
 /*

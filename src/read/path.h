@@ -14,5 +14,6 @@
 
 extern void path_init(void);
 extern const char *unfit_clauses(List *clauses);
+extern Path *partial_path(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, Path *whole);
 
 #endif							/* INDEXTABLE_PATH_H */

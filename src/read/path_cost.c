@@ -246,6 +246,7 @@ estimate_cost(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, d
 	QualCost	quals;
 	Cost		run;
 	Cost		reading;
+	double		processes = parallel_divisor(path->parallel_workers);
 	ListCell   *cell;
 
 	foreach(cell, c->conditions)
@@ -264,7 +265,7 @@ estimate_cost(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, d
 		run += index_pages_fetched(pages * loops, c->pages, c->pages, root) / loops * random_page_cost;
 	else
 		run += random_page_cost * Min(pages, searches) + seq_page_cost * Max(pages - searches, 0);
-	run += c->entries * (cpu_index_tuple_cost + cpu_operator_cost + cpu_tuple_cost + quals.per_tuple);
+	run += c->entries * (cpu_index_tuple_cost + cpu_operator_cost + cpu_tuple_cost + quals.per_tuple) / processes;
 	if (!c->entries_only)
 	{
 		/*
@@ -283,8 +284,17 @@ estimate_cost(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, d
 		run += c->entries * list_length(c->attnos) * PART_COST;
 	reading = document_cost(root, rel, c, clauses, &seen);
 	path->startup_cost = quals.startup + descent;
-	path->total_cost = (path->startup_cost + run + c->entries * reading) * seen;
+	path->total_cost = (path->startup_cost + run + c->entries * reading / processes) * seen;
 	path->startup_cost *= seen;
+}
+
+/* parallel_divisor: returns how many processes read, as the server's costsize.c reckons: the leader has to wait for the others */
+double
+parallel_divisor(int workers)
+{
+	double		leader = parallel_leader_participation ? 1.0 - 0.3 * workers : 0;
+
+	return workers == 0 ? 1 : workers + Max(leader, 0);
 }
 
 /* finish_path: sets the costs of a path, next to nothing if index tables are to be used in any case */
@@ -542,7 +552,7 @@ estimate_searches(PlannerInfo *root, double tuples, double searches, double entr
 {
 	Candidate	c = {.tuples = tuples,.pages = ceil(tuples / ENTRIES_PER_PAGE),.entries_only = entries_only};
 	RelOptInfo *rel = makeNode(RelOptInfo);
-	Path		path;
+	Path		path = {0};
 
 	searches = Max(searches, 1);
 	c.entries = entries / searches;

@@ -51,8 +51,8 @@ explain_scan(CustomScanState *node, List *ancestors, ExplainState *es)
 		ExplainPropertyText("Fallback", scan->why, es);
 	if (scan->array_key >= 0 && scan->def != NULL)
 		ExplainPropertyUInteger("Searches", NULL, scan->searches, es);
-	ExplainPropertyUInteger("Entries", NULL, scan->begun ? scan->entries.entries : 0, es);
-	ExplainPropertyUInteger("Heap Fetches", NULL, scan->begun ? scan->entries.heap_fetches : 0, es);
+	ExplainPropertyUInteger("Entries", NULL, scan->ended_entries + (scan->begun ? scan->entries.entries : 0), es);
+	ExplainPropertyUInteger("Heap Fetches", NULL, scan->ended_heap_fetches + (scan->begun ? scan->entries.heap_fetches : 0), es);
 	if (!scan->plan.entries_only)
 		ExplainPropertyUInteger("Rows Fetched", NULL, scan->rows_fetched, es);
 }

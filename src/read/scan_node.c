@@ -17,24 +17,17 @@
  */
 #include "postgres.h"
 
+#include "access/parallel.h"
 #include "access/relation.h"
 #include "access/tableam.h"
 #include "access/xact.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "nodes/execnodes.h"
-#include "nodes/nodeFuncs.h"
-#include "rewrite/rewriteHandler.h"
-#include "tcop/dest.h"
-#include "utils/array.h"
-#include "utils/datum.h"
 #include "utils/inval.h"
-#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
-#include "utils/sortsupport.h"
-#include "utils/typcache.h"
 
 #include "../catalog/completeness.h"
 #include "../definition/cache.h"
@@ -42,13 +35,14 @@
 #include "../maintain/in_step.h"
 #include "../util/settings.h"
 #include "fact_checks.h"
-#include "key_set.h"
 #include "partial_row.h"
 #include "scan_and.h"
 #include "scan_explain.h"
 #include "scan_fallback.h"
+#include "scan_keys.h"
 #include "scan_kept.h"
 #include "scan_node.h"
+#include "scan_parallel.h"
 #include "scan_state.h"
 #include "served.h"
 #include "soft_definition.h"
@@ -56,7 +50,6 @@
 static Node *create_state(CustomScan *scan);
 static void begin_scan(CustomScanState *node, EState *estate, int eflags);
 static void open_index_table(IndexTableScan *scan);
-static void make_keys(IndexTableScan *scan);
 static TupleTableSlot *exec_scan(CustomScanState *node);
 static TupleTableSlot *next_tuple(ScanState *node);
 static TupleTableSlot *find_row(IndexTableScan *scan);
@@ -65,7 +58,7 @@ static void start_scan(IndexTableScan *scan);
 static const char *start_entries(IndexTableScan *scan);
 static const char *why_not_entries(IndexTableScan *scan);
 static const char *start_search(IndexTableScan *scan);
-static Taken set_array(IndexTableScan *scan, Datum array, PlannedCondition *condition);
+static void search(IndexTableScan *scan);
 static bool next_search(IndexTableScan *scan);
 static TupleTableSlot *next_entry(IndexTableScan *scan);
 static TupleTableSlot *return_entry(IndexTableScan *scan, TupleTableSlot *entry);
@@ -73,6 +66,11 @@ static TupleTableSlot *fetch_row(IndexTableScan *scan, TupleTableSlot *entry);
 static void check_not_truncated(IndexTableScan *scan);
 static void end_scan(CustomScanState *node);
 static void rescan(CustomScanState *node);
+static bool may_share(IndexTableScan *scan);
+static Size estimate_shared(CustomScanState *node, ParallelContext *pcxt);
+static void share(CustomScanState *node, ParallelContext *pcxt, void *shared);
+static void take_part(CustomScanState *node, shm_toc *toc, void *shared);
+static void shut_down(CustomScanState *node);
 
 static const CustomScanMethods scan_methods = {.CustomName = SCAN_NAME,.CreateCustomScanState = create_state};
 
@@ -82,6 +80,11 @@ static const CustomExecMethods exec_methods = {
 	.ExecCustomScan = exec_scan,
 	.EndCustomScan = end_scan,
 	.ReScanCustomScan = rescan,
+	.EstimateDSMCustomScan = estimate_shared,
+	.InitializeDSMCustomScan = share,
+	.ReInitializeDSMCustomScan = share,
+	.InitializeWorkerCustomScan = take_part,
+	.ShutdownCustomScan = shut_down,
 	.ExplainCustomScan = explain_scan
 };
 
@@ -126,7 +129,7 @@ begin_scan(CustomScanState *node, EState *estate, int eflags)
 		scan->last_column = linitial_int(scan->plan.columns) == 0 ?
 			RelationGetNumberOfAttributes(scan->fact_table) : llast_int(scan->plan.columns);
 	and_begin(scan, estate, eflags);
-	if (!(eflags & EXEC_FLAG_EXPLAIN_ONLY))
+	if (!(eflags & EXEC_FLAG_EXPLAIN_ONLY) && !IsParallelWorker())
 		open_index_table(scan);
 }
 
@@ -156,27 +159,6 @@ open_index_table(IndexTableScan *scan)
 		return;
 	scan->index_table = relation_open(scan->def->relid, AccessShareLock);
 	make_keys(scan);
-}
-
-/* make_keys: makes the search keys, still without values */
-static void
-make_keys(IndexTableScan *scan)
-{
-	IndexDef   *def = scan->def;
-	int			i;
-
-	scan->array_key = -1;
-	scan->keys = palloc0(sizeof(ScanKeyData) * Max(scan->plan.nconditions, 1));
-	for (i = 0; i < scan->plan.nconditions; i++)
-	{
-		PlannedCondition *condition = &scan->plan.conditions[i];
-		Oid			collation = TupleDescAttr(def->desc, def->search[condition->position] - 1)->attcollation;
-
-		ScanKeyEntryInitialize(&scan->keys[i], 0, condition->position + 1, condition->strategy,
-							   condition->subtype, collation, get_opcode(condition->operator), (Datum) 0);
-		if (condition->array)
-			scan->array_key = i;
-	}
 }
 
 static TupleTableSlot *
@@ -231,9 +213,15 @@ find_row(IndexTableScan *scan)
 static void
 start_scan(IndexTableScan *scan)
 {
-	const char *why = start_entries(scan);
+	const char *why;
 
 	scan->started = true;
+	if (scan->shared != NULL)
+	{
+		search(scan);
+		return;
+	}
+	why = start_entries(scan);
 	if (why == NULL)
 		why = and_start(scan, start_entries, next_entry);
 	if (why == NULL)
@@ -297,62 +285,34 @@ why_not_entries(IndexTableScan *scan)
 static const char *
 start_search(IndexTableScan *scan)
 {
+	const char *why = set_keys(scan);
+
+	if (why == NULL && !scan->nothing)
+		search(scan);
+	return why;
+}
+
+/* search: starts a search with the values that are set */
+static void
+search(IndexTableScan *scan)
+{
 	EState	   *estate = scan->css.ss.ps.state;
-	ExprContext *econtext = scan->css.ss.ps.ps_ExprContext;
-	MemoryContext old;
-	int			i;
 
-	MemoryContextReset(scan->cxt);
-	scan->seen = scan->plan.distinct ? seen_rows_begin(scan->def, scan->cxt) : NULL;
-	for (i = 0; i < scan->plan.nconditions; i++)
-	{
-		PlannedCondition *condition = &scan->plan.conditions[i];
-		bool		isnull;
-		Datum		value = ExecEvalExprSwitchContext(list_nth(scan->values, i), econtext, &isnull);
-		Taken		taken;
-		int16		len;
-		bool		byval;
-
-		if (isnull)
-		{
-			scan->nothing = true;
-			return NULL;
-		}
-		old = MemoryContextSwitchTo(scan->cxt);
-		if (condition->array)
-			taken = set_array(scan, value, condition);
-		else
-			taken = take_value(&scan->def->fields[condition->position], condition->taking, condition->detail,
-							   condition->from, condition->strategy, value, &scan->keys[i].sk_argument);
-		if (taken == TAKEN && !condition->array)
-		{
-			value = scan->keys[i].sk_argument;
-			get_typlenbyval(condition->subtype, &len, &byval);
-			scan->keys[i].sk_argument = len == -1 ? PointerGetDatum(PG_DETOAST_DATUM_COPY(value)) :
-				datumCopy(value, byval, len);
-		}
-		MemoryContextSwitchTo(old);
-		if (taken == TAKEN_UNKNOWN)
-			return "the value names nothing to search for";
-		scan->nothing = taken == TAKEN_NONE;
-		if (scan->nothing)
-			return NULL;
-	}
+	scan->nothing = false;
 	if (!scan->begun)
 	{
+		MemoryContext old = MemoryContextSwitchTo(estate->es_query_cxt);
 		Bitmapset  *wanted = NULL;
 		ListCell   *cell;
 
-		old = MemoryContextSwitchTo(estate->es_query_cxt);
 		entry_scan_begin(&scan->entries, scan->def, scan->index_table, estate->es_snapshot, false,
 						 scan->plan.nconditions);
 		scan->begun = true;
 		scan->entries.counted = true;
 		scan->entries.backward = scan->plan.backward;
+		scan->entries.parallel = shared_index_scan(scan);
 		if (scan->plan.entries_only)
 		{
-			if (scan->fact->partitioned && !scan->plan.async)
-				note_read_by_entries(scan->fact->relid);
 			foreach(cell, scan->plan.columns)
 				wanted = bms_add_member(wanted, lfirst_int(cell));
 			if (scan->plan.partial_rows)
@@ -376,52 +336,6 @@ start_search(IndexTableScan *scan)
 	}
 	else
 		scan->nothing = !next_search(scan);
-	return NULL;
-}
-
-/*
- * set_array
- *		Sets the values that a column is searched by one after the other: those of an array,
- *		without NULLs, each once, and in the order of the scan.
- */
-static Taken
-set_array(IndexTableScan *scan, Datum value, PlannedCondition *condition)
-{
-	ArrayType  *array = DatumGetArrayTypePCopy(value);
-	Form_pg_attribute att = TupleDescAttr(scan->def->desc, scan->def->search[condition->position] - 1);
-	Oid			family = lookup_type_cache(att->atttypid, TYPECACHE_BTREE_OPFAMILY)->btree_opf;
-	SortSupportData sort = {0};
-	int16		len;
-	bool		byval;
-	char		align;
-	Datum	   *elements;
-	bool	   *nulls;
-	int			n;
-	int			i;
-
-	get_typlenbyvalalign(ARR_ELEMTYPE(array), &len, &byval, &align);
-	deconstruct_array(array, ARR_ELEMTYPE(array), len, byval, align, &elements, &nulls, &n);
-	scan->nelements = 0;
-	for (i = 0; i < n; i++)
-	{
-		Taken		taken = nulls[i] ? TAKEN_NONE :
-			take_value(&scan->def->fields[condition->position], condition->taking, condition->detail, condition->from,
-					   condition->strategy, elements[i], &elements[scan->nelements]);
-
-		if (taken == TAKEN_UNKNOWN)
-			return TAKEN_UNKNOWN;
-		if (taken == TAKEN)
-			scan->nelements++;
-	}
-	sort.ssup_cxt = CurrentMemoryContext;
-	sort.ssup_collation = att->attcollation;
-	PrepareSortSupportFromOrderingOp(get_opfamily_member(family, condition->subtype, condition->subtype,
-														 BTLessStrategyNumber), &sort);
-	sort.ssup_reverse = scan->plan.backward;
-	scan->elements = elements;
-	scan->nelements = sort_key_values(elements, scan->nelements, 1, &sort);
-	scan->next_element = 0;
-	return scan->nelements > 0 ? TAKEN : TAKEN_NONE;
 }
 
 /* next_search: starts the search for the next of several values; returns false if there is none */
@@ -565,4 +479,58 @@ end_scan(CustomScanState *node)
 		entry_scan_end(&scan->entries);
 	if (scan->index_table != NULL)
 		relation_close(scan->index_table, NoLock);
+}
+
+/*
+ * may_share
+ *		Returns whether entries can answer, so that workers can help, and sets the keys then.  The
+ *		leader asks itself when it is about to launch workers, for the first time or again.
+ */
+static bool
+may_share(IndexTableScan *scan)
+{
+	return (!scan->begun || scan->shared != NULL) && why_not_entries(scan) == NULL && set_keys(scan) == NULL &&
+		!scan->nothing;
+}
+
+/* estimate_shared: returns how much shared memory a scan needs that is to have workers */
+static Size
+estimate_shared(CustomScanState *node, ParallelContext *pcxt)
+{
+	IndexTableScan *scan = (IndexTableScan *) node;
+
+	return shared_scan_size(scan, may_share(scan));
+}
+
+/* share: shares a scan with the workers that are about to be launched, or has there be none: see scan_parallel.c */
+static void
+share(CustomScanState *node, ParallelContext *pcxt, void *shared)
+{
+	IndexTableScan *scan = (IndexTableScan *) node;
+
+	if (may_share(scan) && share_scan(scan, shared, scan->shared != NULL))
+		return;
+	stop_sharing(scan);
+	scan->started = false;
+	ReinitializeParallelWorkers(pcxt, 0);
+}
+
+/* take_part: prepares a worker to execute its part of a scan */
+static void
+take_part(CustomScanState *node, shm_toc *toc, void *shared)
+{
+	IndexTableScan *scan = (IndexTableScan *) node;
+	MemoryContext old = MemoryContextSwitchTo(node->ss.ps.state->es_query_cxt);
+
+	join_scan(scan, shared);
+	make_keys(scan);
+	set_shared_keys(scan);
+	MemoryContextSwitchTo(old);
+}
+
+/* shut_down: ends what is shared, as the leader may not have it any longer */
+static void
+shut_down(CustomScanState *node)
+{
+	stop_sharing((IndexTableScan *) node);
 }

@@ -102,8 +102,12 @@ make_scan_path(PlannerInfo *root, RelOptInfo *rel, Candidate *c)
 void
 add_scan_path(PlannerInfo *root, RelOptInfo *rel, Path *path)
 {
-	add_path(rel, path);
-	if (list_member_ptr(rel->pathlist, path) && bms_membership(root->all_baserels) == BMS_SINGLETON)
+	if (path->parallel_workers > 0)
+		add_partial_path(rel, path);
+	else
+		add_path(rel, path);
+	if ((list_member_ptr(rel->pathlist, path) || list_member_ptr(rel->partial_pathlist, path)) &&
+		bms_membership(root->all_baserels) == BMS_SINGLETON)
 		rel->part_scheme = NULL;
 }
 

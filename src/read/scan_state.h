@@ -63,7 +63,15 @@ typedef struct IndexTableScan
 	bool		all_kept;		/* there are no more */
 	TupleTableSlot *kept_slot;
 
+	/* With parallel workers; see scan_parallel.c. */
+	struct SharedScan *shared;	/* in shared memory, or NULL */
+	Size		shared_size;	/* of the memory that was asked for; 0: none
+								 * to share a scan */
+
 	/* For EXPLAIN ANALYZE. */
+	uint64		ended_entries;	/* what was read by parts of it that have
+								 * ended, as in EntryScan */
+	uint64		ended_heap_fetches;
 	uint64		searches;
 	uint64		rows_fetched;
 } IndexTableScan;

@@ -409,6 +409,33 @@ typedef struct JsonbInState
 	index_beginscan(heap, index, snapshot, NULL, nkeys, 0, SO_NONE)
 #endif
 
+#if PG_VERSION_NUM < 180000
+#define index_beginscan_parallel_compat(heap, index, nkeys, shared) \
+	index_beginscan_parallel(heap, index, nkeys, 0, shared)
+#elif PG_VERSION_NUM < 190000
+#define index_beginscan_parallel_compat(heap, index, nkeys, shared) \
+	index_beginscan_parallel(heap, index, NULL, nkeys, 0, shared)
+#else
+#define index_beginscan_parallel_compat(heap, index, nkeys, shared) \
+	index_beginscan_parallel(heap, index, NULL, nkeys, 0, shared, SO_NONE)
+#endif
+
+#if PG_VERSION_NUM >= 180000 && PG_VERSION_NUM < 190000
+#define index_parallelscan_estimate_compat(index, nkeys, snapshot) \
+	index_parallelscan_estimate(index, nkeys, 0, snapshot, false, true, 0)
+#define index_parallelscan_initialize_compat(heap, index, snapshot, shared) \
+	index_parallelscan_initialize(heap, index, snapshot, false, true, 0, NULL, shared)
+#else
+#if PG_VERSION_NUM < 170000
+#define index_parallelscan_estimate_compat(index, nkeys, snapshot)	index_parallelscan_estimate(index, snapshot)
+#else
+#define index_parallelscan_estimate_compat(index, nkeys, snapshot) \
+	index_parallelscan_estimate(index, nkeys, 0, snapshot)
+#endif
+#define index_parallelscan_initialize_compat(heap, index, snapshot, shared) \
+	index_parallelscan_initialize(heap, index, snapshot, shared)
+#endif
+
 /* With 19, pruning may open the visibility map. */
 #if PG_VERSION_NUM < 190000
 #define heap_page_prune_opt_compat(rel, buffer)	heap_page_prune_opt(rel, buffer)

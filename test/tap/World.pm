@@ -504,6 +504,13 @@ sub batch_settings
 	my ($version) = @_;
 	my %s;
 	$s{plan_cache_mode} = 'force_generic_plan' if chance(0.4);
+	if (chance(0.25))
+	{
+		# Plans with parallel workers even of small tables.
+		$s{$_} = 0 for qw(min_parallel_table_scan_size min_parallel_index_scan_size parallel_setup_cost parallel_tuple_cost);
+		$s{max_parallel_workers_per_gather} = 2;
+		$s{parallel_leader_participation} = 'off' if chance(0.3);
+	}
 	for (1 .. pick(0, 0, 1, 2, 4))
 	{
 		my ($name, @values) = @{ pick([qw(enable_seqscan off)], [qw(enable_hashjoin off)], [qw(enable_mergejoin off)], [qw(enable_nestloop off)], [qw(enable_hashagg off)], [qw(enable_sort off)], [qw(enable_material off)],

@@ -135,6 +135,7 @@ sub run_items
 			pop @{ $answer->{$explained} };
 			$total{explained}++;
 			$total{used}++ if $uses;
+			$total{parallel}++ if $plan->{text} =~ /"Parallel Aware": true,[^{}]*"Custom Plan Provider"/;
 			for my $feature (@{ $item->{features} }) { ($uses ? \%used : \%unused)->{$feature}++; }
 		}
 		foreach my $mode (grep { $_ ne 'off' } sort keys %$answer)

@@ -1,0 +1,136 @@
+/*-------------------------------------------------------------------------
+ *
+ * scan_keys.c
+ *	  Makes the search keys of a scan of an index table, and sets their values before a search.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "utils/array.h"
+#include "utils/datum.h"
+#include "utils/lsyscache.h"
+#include "utils/sortsupport.h"
+#include "utils/typcache.h"
+
+#include "../definition/tree_age.h"
+#include "key_set.h"
+#include "scan_kept.h"
+#include "scan_keys.h"
+
+static Taken set_array(IndexTableScan *scan, Datum array, PlannedCondition *condition);
+
+/* make_keys: makes the search keys, still without values */
+void
+make_keys(IndexTableScan *scan)
+{
+	int			i;
+
+	scan->array_key = -1;
+	scan->keys = palloc0(sizeof(ScanKeyData) * Max(scan->plan.nconditions, 1));
+	for (i = 0; i < scan->plan.nconditions; i++)
+	{
+		PlannedCondition *condition = &scan->plan.conditions[i];
+		Oid			collation = TupleDescAttr(scan->def->desc, condition->attno - 1)->attcollation;
+
+		ScanKeyEntryInitialize(&scan->keys[i], 0, condition->position + 1, condition->strategy,
+							   condition->subtype, collation, get_opcode(condition->operator), (Datum) 0);
+		if (condition->array)
+			scan->array_key = i;
+	}
+}
+
+/* set_keys: sets the values of the search keys; returns why nothing can be searched for by them, or NULL */
+const char *
+set_keys(IndexTableScan *scan)
+{
+	ExprContext *econtext = scan->css.ss.ps.ps_ExprContext;
+	MemoryContext old;
+	int			i;
+
+	MemoryContextReset(scan->cxt);
+	scan->nothing = false;
+	scan->seen = scan->plan.distinct ? seen_rows_begin(scan->def, scan->cxt) : NULL;
+	for (i = 0; i < scan->plan.nconditions; i++)
+	{
+		PlannedCondition *condition = &scan->plan.conditions[i];
+		bool		isnull;
+		Datum		value = ExecEvalExprSwitchContext(list_nth(scan->values, i), econtext, &isnull);
+		Taken		taken;
+		int16		len;
+		bool		byval;
+
+		if (isnull)
+		{
+			scan->nothing = true;
+			return NULL;
+		}
+		old = MemoryContextSwitchTo(scan->cxt);
+		if (condition->array)
+			taken = set_array(scan, value, condition);
+		else
+			taken = take_value(&scan->def->fields[condition->position], condition->taking, condition->detail,
+							   condition->from, condition->strategy, value, &scan->keys[i].sk_argument);
+		if (taken == TAKEN && !condition->array)
+		{
+			value = scan->keys[i].sk_argument;
+			get_typlenbyval(condition->subtype, &len, &byval);
+			scan->keys[i].sk_argument = len == -1 ? PointerGetDatum(PG_DETOAST_DATUM_COPY(value)) :
+				datumCopy(value, byval, len);
+		}
+		MemoryContextSwitchTo(old);
+		if (taken == TAKEN_UNKNOWN)
+			return "the value names nothing to search for";
+		scan->nothing = taken == TAKEN_NONE;
+		if (scan->nothing)
+			return NULL;
+	}
+	if (scan->plan.entries_only && scan->fact->partitioned && !scan->plan.async)
+		note_read_by_entries(scan->fact->relid);
+	return NULL;
+}
+
+/*
+ * set_array
+ *		Sets the values that a column is searched by one after the other: those of an array,
+ *		without NULLs, each once, and in the order of the scan.
+ */
+static Taken
+set_array(IndexTableScan *scan, Datum value, PlannedCondition *condition)
+{
+	ArrayType  *array = DatumGetArrayTypePCopy(value);
+	Form_pg_attribute att = TupleDescAttr(scan->def->desc, scan->def->search[condition->position] - 1);
+	Oid			family = lookup_type_cache(att->atttypid, TYPECACHE_BTREE_OPFAMILY)->btree_opf;
+	SortSupportData sort = {0};
+	int16		len;
+	bool		byval;
+	char		align;
+	Datum	   *elements;
+	bool	   *nulls;
+	int			n;
+	int			i;
+
+	get_typlenbyvalalign(ARR_ELEMTYPE(array), &len, &byval, &align);
+	deconstruct_array(array, ARR_ELEMTYPE(array), len, byval, align, &elements, &nulls, &n);
+	scan->nelements = 0;
+	for (i = 0; i < n; i++)
+	{
+		Taken		taken = nulls[i] ? TAKEN_NONE :
+			take_value(&scan->def->fields[condition->position], condition->taking, condition->detail, condition->from,
+					   condition->strategy, elements[i], &elements[scan->nelements]);
+
+		if (taken == TAKEN_UNKNOWN)
+			return TAKEN_UNKNOWN;
+		if (taken == TAKEN)
+			scan->nelements++;
+	}
+	sort.ssup_cxt = CurrentMemoryContext;
+	sort.ssup_collation = att->attcollation;
+	PrepareSortSupportFromOrderingOp(get_opfamily_member(family, condition->subtype, condition->subtype,
+														 BTLessStrategyNumber), &sort);
+	sort.ssup_reverse = scan->plan.backward;
+	scan->elements = elements;
+	scan->nelements = sort_key_values(elements, scan->nelements, 1, &sort);
+	scan->next_element = 0;
+	return scan->nelements > 0 ? TAKEN : TAKEN_NONE;
+}
