@@ -62,7 +62,7 @@ add_aggregate_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *inpu
 		previous_hook(root, stage, input_rel, output_rel, extra);
 	if (stage == UPPERREL_GROUP_AGG || stage == UPPERREL_DISTINCT)
 		add_totals_paths(root, input_rel, output_rel, stage);
-	if (stage != UPPERREL_GROUP_AGG || input_rel->reloptkind != RELOPT_BASEREL || !parse->hasAggs || root->numOrderedAggs > 0 ||
+	if (stage != UPPERREL_GROUP_AGG || input_rel->reloptkind != RELOPT_BASEREL || !parse->hasAggs ||
 		parse->groupingSets != NIL || parse->hasTargetSRFs || parse->hasWindowFuncs ||
 		(parse->groupClause != NIL && !grouping_is_sortable(parse->groupClause)))
 		return;
@@ -112,6 +112,9 @@ add_paths_of_index_table(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *grouped
 		groups = estimate_num_groups(root, get_sortgrouplist_exprs(keys, root->processed_tlist), input->rows, NULL, NULL);
 	if (!pathkeys_contained_in(root->group_pathkeys, input->pathkeys))
 	{
+		/* The planner may have chosen an order for their arguments, too. */
+		if (root->numOrderedAggs > 0)
+			return;
 		if (grouping_is_hashable(parse->groupClause))
 			add_path(grouped, (Path *) create_agg_path(root, grouped, input, grouped->reltarget, AGG_HASHED,
 													   AGGSPLIT_SIMPLE, keys, (List *) parse->havingQual, &costs, groups));

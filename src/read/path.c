@@ -228,6 +228,8 @@ partial_path(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, Pa
 {
 	Path	   *path;
 	int			workers;
+	bool		searches = false;	/* for several values, which comes in no
+									 * order */
 	ListCell   *cell;
 
 	if (!rel->consider_parallel || !c->entries_only || c->partial_rows || c->distinct || c->def->parts != NULL ||
@@ -237,7 +239,8 @@ partial_path(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, Pa
 	{
 		Condition  *condition = lfirst(cell);
 
-		if (condition->array || !is_parallel_safe(root, (Node *) condition->value))
+		searches |= condition->array;
+		if (!is_parallel_safe(root, (Node *) condition->value))
 			return NULL;
 	}
 	workers = compute_parallel_worker(rel, -1, ceil(c->entries * c->pages / Max(c->tuples, 1)), max_parallel_workers_per_gather);
@@ -245,6 +248,8 @@ partial_path(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, Pa
 		return NULL;
 	path = &make_scan_path(root, rel, c)->path;
 	path->pathtarget = whole->pathtarget;
+	if (searches)
+		path->pathkeys = NIL;
 	path->parallel_aware = path->parallel_safe = true;
 	path->parallel_workers = workers;
 	path->rows = clamp_row_est(whole->rows / parallel_divisor(workers));

@@ -49,7 +49,7 @@ explain_scan(CustomScanState *node, List *ancestors, ExplainState *es)
 		return;
 	if (scan->why != NULL)
 		ExplainPropertyText("Fallback", scan->why, es);
-	if (scan->array_key >= 0 && scan->def != NULL)
+	if (scan->array_key >= 0 && scan->def != NULL && !scan->css.ss.ps.plan->parallel_aware)
 		ExplainPropertyUInteger("Searches", NULL, scan->searches, es);
 	ExplainPropertyUInteger("Entries", NULL, scan->ended_entries + (scan->begun ? scan->entries.entries : 0), es);
 	ExplainPropertyUInteger("Heap Fetches", NULL, scan->ended_heap_fetches + (scan->begun ? scan->entries.heap_fetches : 0), es);

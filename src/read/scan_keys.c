@@ -65,6 +65,7 @@ set_keys(IndexTableScan *scan)
 			scan->nothing = true;
 			return NULL;
 		}
+		scan->keys[i].sk_flags = 0;
 		old = MemoryContextSwitchTo(scan->cxt);
 		if (condition->array)
 			taken = set_array(scan, value, condition);
@@ -133,4 +134,23 @@ set_array(IndexTableScan *scan, Datum value, PlannedCondition *condition)
 	scan->nelements = sort_key_values(elements, scan->nelements, 1, &sort);
 	scan->next_element = 0;
 	return scan->nelements > 0 ? TAKEN : TAKEN_NONE;
+}
+
+/* search_whole_array: has the server search for several values by itself, as it can with workers; until the keys are set again */
+void
+search_whole_array(IndexTableScan *scan)
+{
+	ScanKey		key;
+	Oid			type;
+	int16		len;
+	bool		byval;
+	char		align;
+
+	if (scan->array_key < 0)
+		return;
+	key = &scan->keys[scan->array_key];
+	type = scan->plan.conditions[scan->array_key].subtype;
+	get_typlenbyvalalign(type, &len, &byval, &align);
+	key->sk_flags = SK_SEARCHARRAY;
+	key->sk_argument = PointerGetDatum(construct_array(scan->elements, scan->nelements, type, len, byval, align));
 }

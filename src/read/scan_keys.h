@@ -12,5 +12,6 @@
 
 extern void make_keys(IndexTableScan *scan);
 extern const char *set_keys(IndexTableScan *scan);
+extern void search_whole_array(IndexTableScan *scan);
 
 #endif							/* INDEXTABLE_SCAN_KEYS_H */

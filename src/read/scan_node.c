@@ -329,7 +329,7 @@ search(IndexTableScan *scan)
 		}
 		MemoryContextSwitchTo(old);
 	}
-	if (scan->array_key < 0)
+	if (scan->array_key < 0 || scan->shared != NULL)
 	{
 		entry_scan_start(&scan->entries, scan->keys);
 		scan->searches++;
@@ -361,7 +361,7 @@ next_entry(IndexTableScan *scan)
 	for (;;)
 	{
 		entry = entry_scan_next(&scan->entries);
-		if (entry == NULL && (scan->array_key < 0 || !next_search(scan)))
+		if (entry == NULL && (scan->array_key < 0 || scan->shared != NULL || !next_search(scan)))
 		{
 			scan->nothing = true;
 			return NULL;
@@ -489,8 +489,14 @@ end_scan(CustomScanState *node)
 static bool
 may_share(IndexTableScan *scan)
 {
-	return (!scan->begun || scan->shared != NULL) && why_not_entries(scan) == NULL && set_keys(scan) == NULL &&
-		!scan->nothing;
+	MemoryContext old;
+
+	if ((scan->begun && scan->shared == NULL) || why_not_entries(scan) != NULL || set_keys(scan) != NULL || scan->nothing)
+		return false;
+	old = MemoryContextSwitchTo(scan->cxt);
+	search_whole_array(scan);
+	MemoryContextSwitchTo(old);
+	return true;
 }
 
 /* estimate_shared: returns how much shared memory a scan needs that is to have workers */

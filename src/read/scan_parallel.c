@@ -36,7 +36,18 @@ typedef struct SharedScan
 	char		values[FLEXIBLE_ARRAY_MEMBER];	/* of the search keys */
 } SharedScan;
 
+static void type_of_value(PlannedCondition *condition, int16 *len, bool *byval);
 static Size values_end(IndexTableScan *scan);
+
+/* type_of_value: tells how a value is stored that workers search for, or several as an array */
+static void
+type_of_value(PlannedCondition *condition, int16 *len, bool *byval)
+{
+	*len = -1;
+	*byval = false;
+	if (!condition->array)
+		get_typlenbyval(condition->subtype, len, byval);
+}
 
 /* values_end: returns where the server's part of the shared memory begins: after the values that are searched for now */
 static Size
@@ -50,7 +61,7 @@ values_end(IndexTableScan *scan)
 		int16		len;
 		bool		byval;
 
-		get_typlenbyval(scan->plan.conditions[i].subtype, &len, &byval);
+		type_of_value(&scan->plan.conditions[i], &len, &byval);
 		size += datumEstimateSpace(scan->keys[i].sk_argument, false, byval, len);
 	}
 	return MAXALIGN(size);
@@ -102,7 +113,7 @@ share_scan(IndexTableScan *scan, SharedScan *shared, bool again)
 		int16		len;
 		bool		byval;
 
-		get_typlenbyval(scan->plan.conditions[i].subtype, &len, &byval);
+		type_of_value(&scan->plan.conditions[i], &len, &byval);
 		datumSerialize(scan->keys[i].sk_argument, false, byval, len, &value);
 	}
 	scan->shared = shared;
@@ -143,7 +154,11 @@ set_shared_keys(IndexTableScan *scan)
 	int			i;
 
 	for (i = 0; i < scan->plan.nconditions; i++)
+	{
 		scan->keys[i].sk_argument = datumRestore(&value, &isnull);
+		if (scan->plan.conditions[i].array)
+			scan->keys[i].sk_flags = SK_SEARCHARRAY;
+	}
 }
 
 /* shared_index_scan: returns what the server shares of the scan of the index, or NULL if the scan is not shared */

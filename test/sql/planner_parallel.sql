@@ -50,7 +50,8 @@ INSERT INTO queries VALUES
 	(4, 'SELECT id, doc ->> ''town'' AS t, (doc ->> ''n'')::int AS n FROM q WHERE doc ->> ''town'' > ''t3'' AND (doc ->> ''n'')::int % 2 = 0'),
 	(5, 'SELECT doc ->> ''town'' AS t, count(*), sum((doc ->> ''v'')::numeric) FROM part WHERE doc ->> ''town'' IS NOT NULL AND doc ->> ''n'' IS NOT NULL GROUP BY 1'),
 	(6, 'SELECT doc ->> ''n'' AS n, count(*), avg((doc ->> ''v'')::numeric) FROM q GROUP BY 1'),
-	(7, 'SELECT count(*) FROM q WHERE doc ->> ''town'' = (SELECT max(town) FROM dim WHERE town < ''t3'')');
+	(7, 'SELECT count(*) FROM q WHERE doc ->> ''town'' = (SELECT max(town) FROM dim WHERE town < ''t3'')'),
+	(8, 'SELECT id, (doc ->> ''v'')::numeric AS v FROM q WHERE doc ->> ''town'' IN (''t5'', ''t2'', NULL, ''none'', ''t2'') AND (doc ->> ''n'')::int > 100');
 SELECT n, pg_temp.look(query) FROM queries ORDER BY n;
 SET parallel_leader_participation = off;
 SELECT n, pg_temp.look(query) FROM queries ORDER BY n;
@@ -68,8 +69,10 @@ SELECT scan FROM pg_temp.explain('SELECT doc ->> ''town'', count(*) FROM q GROUP
 RESET enable_hashagg;
 CREATE FUNCTION unsafe(text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL UNSAFE AS $$ SELECT $1 || current_user || random() * 0 $$;
 SELECT pg_temp.look('SELECT count(*) FROM q WHERE unsafe(doc ->> ''town'') > ''t2''');
-SELECT pg_temp.look('SELECT count(*) FROM q WHERE doc ->> ''town'' IN (''t2'', ''t5'')');
 SELECT pg_temp.look('SELECT id, doc FROM q WHERE doc ->> ''town'' = ''t2''');
+SELECT pg_temp.look('SELECT doc ->> ''town'' AS t, count(DISTINCT (doc ->> ''n'')::int), string_agg(doc ->> ''n'', '','' ORDER BY (doc ->> ''v'')::numeric) FROM q GROUP BY 1');
+SET indextable.planner = force;
+EXPLAIN (VERBOSE, COSTS OFF) SELECT doc ->> 'town', count(DISTINCT (doc ->> 'n')::int) FROM q GROUP BY 1;
 
 -- Scanned again and again, and left early
 SET indextable.planner = force;
@@ -122,6 +125,11 @@ EXECUTE p ('t20');
 EXECUTE p ('t9');
 EXECUTE p (NULL);
 EXECUTE p (repeat('t', 2000));
+PREPARE several (text[]) AS SELECT count(*), sum((doc ->> 'v')::numeric) FROM q WHERE doc ->> 'town' = ANY ($1);
+EXECUTE several ('{t2,t3,t2}');
+EXECUTE several ('{NULL}');
+EXECUTE several ('{none}');
+EXECUTE several (NULL);
 DEALLOCATE p;
 RESET plan_cache_mode;
 
