@@ -2,6 +2,7 @@
 #
 #   make, make install, make installcheck    as for every extension (PG_CONFIG=… picks the server)
 #   make demo, make test, make bench         complete on a bare Debian machine: see test/run/
+#   make jsonbench                           ClickHouse's JSONBench, on index tables and without: see test/jsonbench/
 #   make example                             a fact table over three servers, shown the same way
 #   make examples                            runs what is in examples/, with the drivers and extensions that it is for
 #   make clients                             what client libraries send for conditions on JSON, and whether index tables serve it: see test/clients/
@@ -35,7 +36,7 @@ override with_llvm := $(if $(filter environment,$(origin with_llvm)),$(with_llvm
 PG_CONFIG ?= pg_config
 
 # These install what they need, so they must work before there is a pg_config.
-RUN = demo example examples clients test bench majors assert soak indent dist
+RUN = demo example examples clients test bench jsonbench majors assert soak indent dist
 ifneq ($(filter-out $(RUN),$(or $(MAKECMDGOALS),all)),)
 PGXS := $(shell $(PG_CONFIG) --pgxs)
 ifeq ($(PGXS),)
@@ -49,7 +50,7 @@ $(OBJS): $(sort $(wildcard src/*.h src/*/*.h src/*/*/*.h))
 test-output:
 	@mkdir -p test/output/regress test/output/isolation
 
-demo bench examples clients:
+demo bench jsonbench examples clients:
 	@test/run/script $@
 
 example:
