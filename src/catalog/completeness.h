@@ -19,16 +19,18 @@
 /* The bit of rows that lack an entry though their first so many key fields are not null. */
 #define LACKING_BIT(fields)	((uint32) 1 << (fields))
 /*
- * The bits of rows that have an element that is no string, of rows whose elements are not one
+ * The bits of rows that have another value than an array where the elements of one are looked for,
+ * of rows that have an element that is no string, of rows whose elements are not one
  * for each of an array, of rows that have a time without a zone of its own in a field with a zone,
  * of rows that have an array or an object where a key has its text, and of all that being recorded.
  */
+#define NO_ARRAY_BIT		((uint32) 1 << 26)
 #define NO_STRING_BIT		((uint32) 1 << 27)
 #define UNEVEN_BIT			((uint32) 1 << 28)
 #define ZONELESS_BIT		((uint32) 1 << 29)
 #define CONTAINER_BIT		((uint32) 1 << 30)
 #define ELEMENT_BITS		(NO_STRING_BIT | UNEVEN_BIT)
-#define VALUE_BITS			(ELEMENT_BITS | ZONELESS_BIT | CONTAINER_BIT)
+#define VALUE_BITS			(NO_ARRAY_BIT | ELEMENT_BITS | ZONELESS_BIT | CONTAINER_BIT)
 #define VALUES_RECORDED		((uint32) 1 << 31)
 
 extern bool index_table_complete(IndexDef *def, int fields, Snapshot snapshot);

@@ -484,7 +484,7 @@ collect_elements(Field *field, JsonbValue *value, int step, Elements *elements,
 				collect_elements(field, &element, step + 1, elements, mismatch);
 			return;
 		}
-		mismatch->values |= UNEVEN_BIT;
+		mismatch->values |= value->type == jbvNull ? UNEVEN_BIT : UNEVEN_BIT | NO_ARRAY_BIT;
 	}
 
 	if (value->type != jbvString && value->type != jbvNull)

@@ -21,6 +21,7 @@
 #include "utils/jsonb.h"
 #include "utils/lsyscache.h"
 
+#include "../catalog/completeness.h"
 #include "contained.h"
 #include "scalar_value.h"
 
@@ -28,6 +29,7 @@ static bool leads_to_value(Field *field, Node *json, PathStep *steps, int nsteps
 static bool is_name(Node *arg, PathStep *step);
 static bool becomes_value(Field *field, Node *value, PathStep *steps, int nsteps);
 static bool suits(Field *field, Oid type);
+static bool is_string_alone(Node *value, bool *in_array);
 static bool find_contained(Field *field, JsonbContainer *container, PathStep *steps, int nsteps, int *before, Datum *result);
 
 /*
@@ -200,4 +202,70 @@ find_contained(Field *field, JsonbContainer *container, PathStep *steps, int nst
 	if (value->type == jbvBinary)
 		return find_contained(field, value->val.binary.data, steps + 1, nsteps - 1, before, result);
 	return nsteps == 1 && take_scalar(field, BTEqualStrategyNumber, value, result) == TAKEN && (*before)-- == 0;
+}
+
+/* only_string: returns whether nothing but a JSON string has this text */
+bool
+only_string(const char *text, int len)
+{
+	return len == 0 || (strchr("-0123456789[{", text[0]) == NULL && !(len == 4 && memcmp(text, "true", 4) == 0) &&
+						!(len == 5 && memcmp(text, "false", 5) == 0));
+}
+
+/*
+ * is_only_text
+ *		Returns whether a value with which a document is compared is no more than the text of a field,
+ *		and no other row can have an entry with this text than those that contain it.  Adds to
+ *		*unless what rows must not have for that.
+ */
+bool
+is_only_text(IndexDef *def, Field *field, Node *value, uint32 *unless)
+{
+	bool		in_array = false;
+
+	if (field->type != TEXTOID || field->convert != NULL || !get_collation_isdeterministic(field->collation) ||
+		!is_string_alone(value, &in_array))
+		return false;
+	if (in_array && field->spec->multi)
+	{
+		if (!index_table_has_none(def, NO_ARRAY_BIT, NULL))
+			return false;
+		*unless |= NO_ARRAY_BIT;
+	}
+	return true;
+}
+
+/*
+ * is_string_alone
+ *		Returns whether a constant is a text, or jsonb that is nothing but a string in as many arrays
+ *		and objects as it takes, of which no JSON but a string has the text.  Sets *in_array if it is
+ *		in an array, or an object.
+ */
+static bool
+is_string_alone(Node *value, bool *in_array)
+{
+	Const	   *constant = (Const *) value;
+	JsonbContainer *container;
+	JsonbValue	member;
+
+	if (!IsA(value, Const) || constant->constisnull)
+		return false;
+	if (constant->consttype == TEXTOID)
+		return only_string(VARDATA_ANY(DatumGetPointer(constant->constvalue)), VARSIZE_ANY_EXHDR(DatumGetPointer(constant->constvalue)));
+	if (constant->consttype != JSONBOID)
+		return false;
+	container = &DatumGetJsonbP(constant->constvalue)->root;
+	*in_array = !JsonContainerIsScalar(container);
+	while (JsonContainerSize(container) == 1)
+	{
+		JsonbIterator *it = JsonbIteratorInit(container);
+
+		(void) JsonbIteratorNext(&it, &member, true);
+		if (JsonbIteratorNext(&it, &member, true) == WJB_KEY)
+			(void) JsonbIteratorNext(&it, &member, true);
+		if (member.type != jbvBinary)
+			return member.type == jbvString && only_string(member.val.string.val, member.val.string.len);
+		container = member.val.binary.data;
+	}
+	return false;
 }

@@ -43,9 +43,9 @@ static bool is_value(Node *expr, Index varno);
 static Condition *row_comparison_start(IndexDef *def, RowCompareExpr *clause, Index varno);
 static List *pattern_range(IndexDef *def, Node *clause, Oid function, List *args, Index varno);
 static bool mentions_relation(Node *node, void *varno);
+static List *exact_if_text(IndexDef *def, List *conditions, Node *value);
 static List *contained_values(PlannerInfo *root, IndexDef *def, Node *whole, Node *json, Index varno, bool *unknown);
 static List *element_exists(IndexDef *def, Oid function, List *args, Relation fact, Index varno);
-static Node *first_text(Node *array);
 
 /*
  * compared_conditions
@@ -67,10 +67,12 @@ compared_conditions(PlannerInfo *root, IndexDef *def, Node *clause, Relation fac
 		List	   *result = NIL;
 
 		if (function == F_JSONB_CONTAINS)
-			return contained_values(root, def, left, right, varno, unknown);
+			return exact_if_text(def, contained_values(root, def, left, right, varno, unknown), right);
 		if (function == F_JSONB_CONTAINED)
-			return contained_values(root, def, right, left, varno, unknown);
-		if (function == F_JSONB_EXISTS || function == F_JSONB_EXISTS_ANY || function == F_JSONB_EXISTS_ALL)
+			return exact_if_text(def, contained_values(root, def, right, left, varno, unknown), left);
+		if (function == F_JSONB_EXISTS)
+			return exact_if_text(def, element_exists(def, function, args, fact, varno), right);
+		if (function == F_JSONB_EXISTS_ANY || function == F_JSONB_EXISTS_ALL)
 			return element_exists(def, function, args, fact, varno);
 		if (IsA(clause, OpExpr))
 		{
@@ -491,7 +493,7 @@ mentions_relation(Node *node, void *varno)
 /*
  * contained_values
  *		Returns equalities of key fields that follow from doc -> 'tags' @> '["x"]' and the like:
- *		a document that contains the value has the scalars in it at the same paths.  They are
+ *		a document that contains the value has the scalars in it at the same paths.  They are mostly
  *		lossy, because the string "5" and the number 5 may have the same entry.
  *
  * What is not constant is searched for scalar by scalar when the scan starts.  If it then has
@@ -545,8 +547,8 @@ contained_values(PlannerInfo *root, IndexDef *def, Node *whole, Node *json, Inde
  *		Returns the equality that follows from doc -> 'tags' ? 'x', and from ?| and ?& with an array
  *		of texts, of which one, or each, is an element.
  *
- * Of an object the operators look at the names of the members.  So a constraint has to say that
- * it is an array, or the record that no key is an object.
+ * Of an object they look at the names of the members.  So a constraint has to say that it is an
+ * array, or the record that no key is an object.
  */
 static List *
 element_exists(IndexDef *def, Oid function, List *args, Relation fact, Index varno)
@@ -572,22 +574,21 @@ element_exists(IndexDef *def, Oid function, List *args, Relation fact, Index var
 	return list_make1(condition);
 }
 
-/* first_text: returns the first text of an array of texts, if that is a constant, or NULL */
-static Node *
-first_text(Node *array)
+/* exact_if_text: has rows not be checked that comparisons find, if the value tells no more than that; returns the comparisons */
+static List *
+exact_if_text(IndexDef *def, List *conditions, Node *value)
 {
-	Datum	   *elements;
-	bool	   *nulls;
-	int			n;
-	int			i;
+	ListCell   *cell;
 
-	if (!IsA(array, Const) || ((Const *) array)->constisnull)
-		return NULL;
-	deconstruct_array(DatumGetArrayTypeP(((Const *) array)->constvalue), TEXTOID, -1, false, TYPALIGN_INT, &elements, &nulls, &n);
-	for (i = 0; i < n; i++)
+	foreach(cell, conditions)
 	{
-		if (!nulls[i])
-			return (Node *) makeConst(TEXTOID, -1, DEFAULT_COLLATION_OID, -1, elements[i], false, false);
+		Condition  *condition = lfirst(cell);
+
+		if (is_only_text(def, &def->fields[condition->position], value, &condition->unless))
+		{
+			condition->lossy = false;
+			condition->implied = true;
+		}
 	}
-	return NULL;
+	return conditions;
 }

@@ -23,6 +23,7 @@ typedef enum Taking
 } Taking;
 
 extern List *array_constants(Const *constant);
+extern Node *first_text(Node *array);
 extern Taken take_value(Field *field, Taking taking, int detail, Oid from, StrategyNumber strategy, Datum value,
 						Datum *result);
 

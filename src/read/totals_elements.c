@@ -27,6 +27,7 @@
 
 #include "../catalog/completeness.h"
 #include "elements.h"
+#include "contained.h"
 #include "field_match.h"
 #include "totals_elements.h"
 
@@ -55,7 +56,6 @@ static void add_element(Equal *equal, List *names, Expr *value);
 static bool is_named(Equal *equal, Field *field, int nsteps, List *names);
 static void add_equal(Equal *equal, Field *field, Expr *value);
 static Expr *text_constant(JsonbValue *string);
-static bool only_string(const char *text, int len);
 
 /*
  * find_unnested
@@ -280,12 +280,4 @@ text_constant(JsonbValue *string)
 {
 	return (Expr *) makeConst(TEXTOID, -1, DEFAULT_COLLATION_OID, -1,
 							  PointerGetDatum(cstring_to_text_with_len(string->val.string.val, string->val.string.len)), false, false);
-}
-
-/* only_string: returns whether nothing but a JSON string has this text */
-static bool
-only_string(const char *text, int len)
-{
-	return len == 0 || (strchr("-0123456789[{", text[0]) == NULL && !(len == 4 && memcmp(text, "true", 4) == 0) &&
-						!(len == 5 && memcmp(text, "false", 5) == 0));
 }

@@ -267,7 +267,7 @@ ALTER TABLE c ADD CONSTRAINT t CHECK (jsonb_typeof(doc -> 'tags') = 'array') NOT
 SELECT pg_temp.differences($$SELECT id FROM c WHERE doc -> 'tags' ? 'x'$$, 'native') AS difference;
 ALTER TABLE c VALIDATE CONSTRAINT t;
 CALL pg_temp.settled();
-SELECT pg_temp.differences($$SELECT id FROM c WHERE doc -> 'tags' ? 'x'$$, 'c_tags') AS difference;
+SELECT pg_temp.differences($$SELECT id FROM c WHERE doc -> 'tags' ? 'x'$$, 'only c_tags') AS difference;
 CREATE TABLE c_plain (id int PRIMARY KEY, doc jsonb);
 INSERT INTO c_plain VALUES (1, '{"a": "a1"}'), (2, '{"a": "a1", "b": "b1"}');
 SELECT indextable.create('cp_ab', 'c_plain', '{a, b}') \gset
@@ -294,7 +294,7 @@ SELECT d AS difference FROM (VALUES
 CREATE TABLE many (id int PRIMARY KEY, doc jsonb NOT NULL);
 INSERT INTO many SELECT i, jsonb_build_object('a', 'a' || i % 2, 'tags', jsonb_build_array('x', 'y' || i)) FROM generate_series(1, 6) i;
 SELECT indextable.create('many_tags', 'many', '{tags[*]}'), indextable.create('many_a', 'many', '{a, tags[*]}') \gset
-SELECT d AS difference FROM (VALUES ('native', $$SELECT id FROM many$$), ('native', $$SELECT count(*) FROM many WHERE doc ->> 'a' = 'a1'$$), ('many_tags', $$SELECT id FROM many WHERE doc -> 'tags' @> '["x"]'$$), ('many_a', $$SELECT id FROM many WHERE doc ->> 'a' = 'a1' AND doc -> 'tags' @> '["x"]'$$),
+SELECT d AS difference FROM (VALUES ('native', $$SELECT id FROM many$$), ('native', $$SELECT count(*) FROM many WHERE doc ->> 'a' = 'a1'$$), ('only many_tags', $$SELECT id FROM many WHERE doc -> 'tags' @> '["x"]'$$), ('only many_a', $$SELECT id FROM many WHERE doc ->> 'a' = 'a1' AND doc -> 'tags' @> '["x"]'$$),
 	(NULL, $$SELECT id FROM many WHERE doc -> 'tags' @> '["x", "y3"]'$$), (NULL, $$SELECT id FROM many WHERE doc ->> 'a' IN ('a0', 'a1') AND doc @> '{"tags": ["x"]}'$$)) q (scans, query), pg_temp.differences(query, scans) d;
 -- an expression that fails is not evaluated for partitions that a native plan leaves out
 CREATE TABLE cast_part (id int, p int, doc jsonb, PRIMARY KEY (id, p)) PARTITION BY LIST (p);
