@@ -32,7 +32,7 @@
 #include "utils/rls.h"
 
 #include "../catalog/definition_rows.h"
-#include "../definition/columns.h"
+#include "../definition/fact_columns.h"
 #include "../definition/fact_key.h"
 #include "../definition/field_spec.h"
 #include "../definition/layout.h"

@@ -46,7 +46,7 @@
 #include "../catalog/table_access.h"
 #include "../catalog/usage.h"
 #include "../definition/cache.h"
-#include "../definition/columns.h"
+#include "../definition/fact_columns.h"
 #include "../definition/create_call.h"
 #include "../definition/expression.h"
 #include "../definition/fact_key.h"

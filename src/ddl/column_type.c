@@ -50,7 +50,7 @@
 #include "../commands/create.h"
 #include "../commands/replace.h"
 #include "../commands/swap_files.h"
-#include "../definition/columns.h"
+#include "../definition/fact_columns.h"
 #include "../definition/layout.h"
 #include "../definition/misfit.h"
 #include "../definition/primary_key.h"

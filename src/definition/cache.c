@@ -32,7 +32,7 @@
 #include "../util/lock.h"
 #include "../util/wait_point.h"
 #include "cache.h"
-#include "columns.h"
+#include "fact_columns.h"
 #include "index_partition.h"
 #include "invalidation.h"
 #include "misfit.h"

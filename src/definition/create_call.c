@@ -42,7 +42,7 @@
 #include "../util/sql.h"
 #include "../util/subxact.h"
 #include "cache.h"
-#include "columns.h"
+#include "fact_columns.h"
 #include "field_spec.h"
 #include "partition_spec.h"
 #include "create_call.h"

@@ -36,7 +36,7 @@
 #include "../util/inherit.h"
 #include "../util/relation.h"
 #include "../util/sql.h"
-#include "columns.h"
+#include "fact_columns.h"
 #include "fact_key.h"
 
 static char *possible_key(Oid fact);

@@ -22,7 +22,7 @@
 #include "../place/place.h"
 #include "../util/sql.h"
 #include "cast.h"
-#include "columns.h"
+#include "fact_columns.h"
 #include "expression.h"
 #include "field.h"
 #include "field_spec.h"

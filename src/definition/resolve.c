@@ -35,7 +35,7 @@
 #include "../util/compat.h"
 #include "../util/relation.h"
 #include "../util/sql.h"
-#include "columns.h"
+#include "fact_columns.h"
 #include "expression.h"
 #include "fact_key.h"
 #include "field.h"

@@ -24,7 +24,7 @@
 #include "../indextable.h"
 #include "../util/sql.h"
 #include "../util/subxact.h"
-#include "columns.h"
+#include "fact_columns.h"
 #include "resolve.h"
 #include "unfinished.h"
 

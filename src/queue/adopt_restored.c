@@ -33,7 +33,7 @@
 #include "../catalog/owner.h"
 #include "../catalog/table_access.h"
 #include "../catalog/validity.h"
-#include "../definition/columns.h"
+#include "../definition/fact_columns.h"
 #include "../definition/expression.h"
 #include "../definition/field.h"
 #include "../indextable.h"

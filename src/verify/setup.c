@@ -32,7 +32,7 @@
 #include "../catalog/table_access.h"
 #include "../catalog/trigger_names.h"
 #include "../definition/cache.h"
-#include "../definition/columns.h"
+#include "../definition/fact_columns.h"
 #include "../definition/layout.h"
 #include "../definition/misfit.h"
 #include "../definition/partition_spec.h"

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * columns.c
+ * fact_columns.c
  *	  Finds the columns of a fact table by the names that a definition has for them.
  *
  *-------------------------------------------------------------------------
@@ -19,7 +19,7 @@
 #include "../indextable.h"
 #include "../util/arguments.h"
 #include "../util/sql.h"
-#include "columns.h"
+#include "fact_columns.h"
 
 static int	hint_for_json_column(Relation fact, Form_pg_attribute att);
 

@@ -1,12 +1,12 @@
 /*-------------------------------------------------------------------------
  *
- * columns.h
+ * fact_columns.h
  *	  Offers the columns of a fact table by name, and which one holds the documents.
  *
  *-------------------------------------------------------------------------
  */
-#ifndef INDEXTABLE_COLUMNS_H
-#define INDEXTABLE_COLUMNS_H
+#ifndef INDEXTABLE_FACT_COLUMNS_H
+#define INDEXTABLE_FACT_COLUMNS_H
 
 #include "access/attnum.h"
 #include "catalog/pg_attribute.h"
@@ -22,4 +22,4 @@ extern const char **get_stored_column_names(Relation fact, StoredDefinition *sto
 extern bool same_primary_key(FactDef *factdef, Relation fact, StoredDefinition *stored, const char **names);
 extern char *document_column(Relation fact, const char *wanted);
 
-#endif							/* INDEXTABLE_COLUMNS_H */
+#endif							/* INDEXTABLE_FACT_COLUMNS_H */
