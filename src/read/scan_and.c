@@ -57,13 +57,13 @@ and_start(IndexTableScan *scan, StartEntries start, NextEntry next)
 static void
 go_on(IndexTableScan *part, NextEntry next)
 {
-	Instrumentation *instrument = part->css.ss.ps.instrument;
+	PlanState  *node = &part->css.ss.ps;
 
-	if (instrument != NULL)
-		InstrStartNode(instrument);
+	if (node->instrument != NULL)
+		InstrStartNode(node->instrument);
 	part->entry = next(part);
-	if (instrument != NULL)
-		InstrStopNode(instrument, part->entry == NULL ? 0 : 1);
+	if (node->instrument != NULL)
+		InstrStopNode(node->instrument, part->entry == NULL ? 0 : 1);
 }
 
 /* and_contains: returns whether all parts have an entry for the row of this one */
