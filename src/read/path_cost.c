@@ -329,7 +329,7 @@ estimate_and(PlannerInfo *root, RelOptInfo *rel, List *searches, List *clauses, 
 	foreach(cell, searches)
 	{
 		Candidate	read = *(Candidate *) lfirst(cell);
-		Path		reading;
+		Path		reading = {0};
 
 		read.entries_only = true;
 		estimate_cost(root, rel, &read, NIL, 1, &reading);
