@@ -202,7 +202,7 @@ why_natively(Query *statement, Index varno)
 	RangeTblEntry *rte = rt_fetch(varno, statement->rtable);
 	Node	   *quals = statement->jointree->quals;
 
-	if (statement->hasModifyingCTE || statement->setOperations != NULL || checkExprHasSubLink((Node *) rte->securityQuals) ||
+	if (statement->hasModifyingCTE || list_length(statement->rowMarks) > 1 || statement->setOperations != NULL || checkExprHasSubLink((Node *) rte->securityQuals) ||
 		!is_in_every_row((Node *) statement->jointree->fromlist, varno))
 		return "the query locks or writes rows of a partitioned table in a way that is planned natively";
 	if (rte->tablesample != NULL)

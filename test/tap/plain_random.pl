@@ -442,7 +442,7 @@ sub item
 	}
 	if ($way < 0.91 && $inner)
 	{
-		my $function = pick('run', 'stable_run');
+		my $function = pick('stable_run', 'stable_run');    # a volatile one sees rows in the order in which they are changed
 		my $change = pick("UPDATE $f SET note = left($function(Q), 40) WHERE id BETWEEN $low AND $low + 4 RETURNING id, note", "UPDATE $f SET doc = jsonb_build_object('k', 'a', 't', $function(Q)) WHERE id BETWEEN $low AND $low + 4 RETURNING id, doc",
 			"INSERT INTO $f (id, r, doc, note) SELECT 3000 + x, 's', '{\"k\": \"a\", \"t\": \"Genoa\", \"i\": 2}', $function(Q) FROM generate_series(1, 4) x RETURNING id, note, $function(Q)", "DELETE FROM $f WHERE id BETWEEN $low AND $low + 4 AND $function(Q) <> '' RETURNING id, $function(Q)",
 			"DELETE FROM $f WHERE id = $low RETURNING $function(Q)", "WITH d AS (DELETE FROM $f WHERE id < $low RETURNING id) SELECT count(*), $function(Q) FROM d");
