@@ -30,6 +30,7 @@
 #include "../indextable.h"
 #include "../place/place.h"
 #include "../util/lock.h"
+#include "../util/relation.h"
 #include "../util/wait_point.h"
 #include "cache.h"
 #include "fact_columns.h"
@@ -113,12 +114,8 @@ get_definition_of(Relation fact, Oid root, bool writing)
 		return def;
 	if (cache == NULL)
 	{
-		HASHCTL		ctl;
-
 		listen_to_changes(&definitions_listener);
-		ctl.keysize = sizeof(Oid);
-		ctl.entrysize = sizeof(CacheEntry);
-		cache = hash_create("indextable definitions", 32, &ctl, HASH_ELEM | HASH_BLOBS);
+		cache = hash_by_oid("indextable definitions", 32, sizeof(CacheEntry), NULL);
 	}
 	entry = hash_search(cache, &root, HASH_ENTER, &found);
 	if (!found)

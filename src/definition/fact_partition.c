@@ -30,6 +30,7 @@
 #include "../indextable.h"
 #include "../place/place.h"
 #include "../util/inherit.h"
+#include "../util/relation.h"
 #include "fact_key.h"
 #include "fact_partition.h"
 #include "invalidation.h"
@@ -193,12 +194,8 @@ root_of(Relation rel)
 		return relid;
 	if (roots == NULL)
 	{
-		HASHCTL		ctl;
-
 		listen_to_changes(&roots_listener);
-		ctl.keysize = sizeof(Oid);
-		ctl.entrysize = sizeof(Root);
-		roots = hash_create("indextable roots", 64, &ctl, HASH_ELEM | HASH_BLOBS);
+		roots = hash_by_oid("indextable roots", 64, sizeof(Root), NULL);
 	}
 	root = hash_search(roots, &relid, HASH_FIND, NULL);
 	if (root != NULL)

@@ -47,7 +47,6 @@ bool
 definition_complete_partitions(IndexDef *def, Relation rel)
 {
 	PartitionKey key;
-	HASHCTL		ctl;
 
 	def->parts = NULL;
 	if (rel->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
@@ -58,10 +57,7 @@ definition_complete_partitions(IndexDef *def, Relation rel)
 			break;
 	if (key->partnatts != 1 || def->part_field == def->nkeys)
 		return false;
-	ctl.keysize = sizeof(Oid);
-	ctl.entrysize = sizeof(IndexPartition);
-	ctl.hcxt = CurrentMemoryContext;
-	def->parts = hash_create("index table partitions", 16, &ctl, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	def->parts = hash_by_oid("index table partitions", 16, sizeof(IndexPartition), CurrentMemoryContext);
 	return true;
 }
 

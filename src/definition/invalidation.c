@@ -29,6 +29,7 @@
 #include "utils/inval.h"
 #include "utils/syscache.h"
 
+#include "../util/relation.h"
 #include "invalidation.h"
 
 /* The bit of an object in an ObjectSet. */
@@ -67,14 +68,10 @@ listen_to_changes(ChangeListener *listener)
 static void
 watch_changes(void)
 {
-	HASHCTL		ctl;
-
 	if (watching)
 		return;
-	ctl.keysize = sizeof(Oid);
-	ctl.entrysize = sizeof(Oid);
 	if (relations == NULL)
-		relations = hash_create("indextable dependencies", 256, &ctl, HASH_ELEM | HASH_BLOBS);
+		relations = hash_by_oid("indextable dependencies", 256, sizeof(Oid), NULL);
 	CacheRegisterRelcacheCallback(relation_changed, (Datum) 0);
 	CacheRegisterSyscacheCallback(PROCOID, object_changed, (Datum) 0);
 	CacheRegisterSyscacheCallback(TYPEOID, object_changed, (Datum) 0);

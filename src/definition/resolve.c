@@ -91,13 +91,8 @@ make_fact_def(Relation fact, List *key, const char **names, MemoryContext cxt)
 	factdef->place = place_of(factdef->relid);
 	if (factdef->partitioned || factdef->place->in_parts)
 	{
-		HASHCTL		ctl;
-
-		ctl.keysize = sizeof(Oid);
-		ctl.entrysize = sizeof(Leaf);
-		ctl.hcxt = cxt;
 		factdef->desc = CreateTupleDescCopy(RelationGetDescr(fact));
-		factdef->leaves = hash_create("partitions", 16, &ctl, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+		factdef->leaves = hash_by_oid("partitions", 16, sizeof(Leaf), cxt);
 	}
 
 	index = open_primary_key(fact, AccessShareLock);

@@ -45,6 +45,7 @@
 
 #include "../indextable.h"
 #include "../util/inherit.h"
+#include "../util/relation.h"
 #include "fact_partition.h"
 #include "invalidation.h"
 #include "tree_age.h"
@@ -110,15 +111,10 @@ tree_is_older(Oid relid, Snapshot snapshot)
 
 	if (trees == NULL)
 	{
-		HASHCTL		ctl;
-
 		listen_to_changes(&tree_listener);
-		ctl.keysize = sizeof(Oid);
-		ctl.entrysize = sizeof(Member);
 		if (members == NULL)
-			members = hash_create("indextable tree members", 64, &ctl, HASH_ELEM | HASH_BLOBS);
-		ctl.entrysize = sizeof(Tree);
-		trees = hash_create("indextable trees", 16, &ctl, HASH_ELEM | HASH_BLOBS);
+			members = hash_by_oid("indextable tree members", 64, sizeof(Member), NULL);
+		trees = hash_by_oid("indextable trees", 16, sizeof(Tree), NULL);
 	}
 	tree = hash_search(trees, &relid, HASH_ENTER, &found);
 	if (!found)

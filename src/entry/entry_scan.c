@@ -43,6 +43,7 @@
 #include "../definition/tree_age.h"
 #include "../indextable.h"
 #include "../place/place.h"
+#include "../util/relation.h"
 #include "../util/uncounted.h"
 #include "../util/unpruned.h"
 #include "entries.h"
@@ -83,14 +84,7 @@ entry_scan_begin(EntryScan *scan, IndexDef *def, Relation index_table, Snapshot 
 	scan->cxt = CurrentMemoryContext;
 	scan->only.rel = index_table;
 	if (def->parts != NULL)
-	{
-		HASHCTL		ctl;
-
-		ctl.keysize = sizeof(Oid);
-		ctl.entrysize = sizeof(PartitionScan);
-		ctl.hcxt = CurrentMemoryContext;
-		scan->partition_scans = hash_create("partitions read", 16, &ctl, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
-	}
+		scan->partition_scans = hash_by_oid("partitions read", 16, sizeof(PartitionScan), CurrentMemoryContext);
 }
 
 /*

@@ -122,12 +122,7 @@ live_scan_in_leaves(LiveScan *scan, Oid (*leaf_of) (void *arg, Datum *key), void
 static HTAB *
 make_leaves(void)
 {
-	HASHCTL		ctl;
-
-	ctl.keysize = sizeof(Oid);
-	ctl.entrysize = sizeof(LeafScan);
-	ctl.hcxt = CurrentMemoryContext;
-	return hash_create("partitions read", 16, &ctl, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	return hash_by_oid("partitions read", 16, sizeof(LeafScan), CurrentMemoryContext);
 }
 
 /* live_scan_is_elsewhere: returns whether a row with this primary key would be no row of this server */

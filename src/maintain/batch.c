@@ -42,6 +42,7 @@
 #include "../entry/entries.h"
 #include "../entry/extract.h"
 #include "../indextable.h"
+#include "../util/relation.h"
 #include "../util/subxact.h"
 #include "batch.h"
 
@@ -93,11 +94,7 @@ static void clear_set(Batch *batch, OpSet *set);
 void
 batch_init(void)
 {
-	HASHCTL		ctl;
-
-	ctl.keysize = sizeof(Oid);
-	ctl.entrysize = sizeof(Batch);
-	batches = hash_create("indextable batches", 16, &ctl, HASH_ELEM | HASH_BLOBS);
+	batches = hash_by_oid("indextable batches", 16, sizeof(Batch), NULL);
 }
 
 /* get_batch: returns the batch of a fact table, and notes that this transaction uses it */

@@ -66,6 +66,7 @@
 #include "../definition/tree_age.h"
 #include "../indextable.h"
 #include "../util/inherit.h"
+#include "../util/relation.h"
 #include "batch.h"
 #include "in_step.h"
 
@@ -272,13 +273,7 @@ enter_written(Oid relid)
 	bool		found;
 
 	if (tables == NULL)
-	{
-		HASHCTL		ctl;
-
-		ctl.keysize = sizeof(Oid);
-		ctl.entrysize = sizeof(Written);
-		tables = hash_create("indextable tables written", 16, &ctl, HASH_ELEM | HASH_BLOBS);
-	}
+		tables = hash_by_oid("indextable tables written", 16, sizeof(Written), NULL);
 	table = hash_search(tables, &relid, HASH_ENTER, &found);
 	if (!found || table->transaction != transaction)
 	{

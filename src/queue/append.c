@@ -39,6 +39,7 @@
 #include "../definition/resolve.h"
 #include "../indextable.h"
 #include "../place/place.h"
+#include "../util/relation.h"
 #include "../util/subxact.h"
 #include "../util/wait_point.h"
 #include "append.h"
@@ -100,11 +101,7 @@ static void merge_level(Collected *c);
 void
 queue_init(void)
 {
-	HASHCTL		ctl;
-
-	ctl.keysize = sizeof(Oid);
-	ctl.entrysize = sizeof(Collected);
-	collected = hash_create("indextable queues", 16, &ctl, HASH_ELEM | HASH_BLOBS);
+	collected = hash_by_oid("indextable queues", 16, sizeof(Collected), NULL);
 	queue_cxt = AllocSetContextCreate(TopMemoryContext, "indextable queue",
 									  ALLOCSET_DEFAULT_SIZES);
 }

@@ -48,6 +48,7 @@
 #include "utils/rel.h"
 
 #include "../indextable.h"
+#include "../util/relation.h"
 #include "scan.h"
 
 /* A block in the list: it has to be read again, unless nothing has happened to it. */
@@ -140,13 +141,7 @@ get_scan_state(Relation rel, BlockNumber blocks)
 	bool		found;
 
 	if (scan_states == NULL)
-	{
-		HASHCTL		ctl;
-
-		ctl.keysize = sizeof(Oid);
-		ctl.entrysize = sizeof(QueueScanState);
-		scan_states = hash_create("indextable queue positions", 16, &ctl, HASH_ELEM | HASH_BLOBS);
-	}
+		scan_states = hash_by_oid("indextable queue positions", 16, sizeof(QueueScanState), NULL);
 	state = hash_search(scan_states, &relid, HASH_ENTER, &found);
 	if (!found)
 	{

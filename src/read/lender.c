@@ -29,6 +29,7 @@
 #include "../definition/invalidation.h"
 #include "../indextable.h"
 #include "../util/inherit.h"
+#include "../util/relation.h"
 #include "field_match.h"
 #include "lender.h"
 
@@ -301,12 +302,8 @@ count_rows(Oid relid)
 
 	if (counts == NULL)
 	{
-		HASHCTL		ctl;
-
 		listen_to_changes(&listener);
-		ctl.keysize = sizeof(Oid);
-		ctl.entrysize = sizeof(Count);
-		counts = hash_create("indextable rows counted", 64, &ctl, HASH_ELEM | HASH_BLOBS);
+		counts = hash_by_oid("indextable rows counted", 64, sizeof(Count), NULL);
 	}
 	count = hash_search(counts, &relid, HASH_FIND, NULL);
 	if (count != NULL && count->rows >= 0)

@@ -41,6 +41,7 @@
 #include "../definition/fact_partition.h"
 #include "../definition/invalidation.h"
 #include "../indextable.h"
+#include "../util/relation.h"
 #include "../util/subxact.h"
 #include "../util/wait_point.h"
 #include "soft_definition.h"
@@ -121,12 +122,8 @@ soft_definition(Oid relid)
 static void
 listen(void)
 {
-	HASHCTL		ctl;
-
 	listen_to_changes(&listener);
-	ctl.keysize = sizeof(Oid);
-	ctl.entrysize = sizeof(Table);
-	tables = hash_create("indextable tables planned", 64, &ctl, HASH_ELEM | HASH_BLOBS);
+	tables = hash_by_oid("indextable tables planned", 64, sizeof(Table), NULL);
 }
 
 /* forget_table: forgets what is known of a table that has changed, or of all tables, if relid is InvalidOid */

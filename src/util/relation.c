@@ -3,6 +3,7 @@
  * relation.c
  *	  Looks up what the server knows of a table: whether it still exists, its primary
  *	  key, its tablespace, its subscriptions, its dependencies, and how its values are compared.
+ *	  Keeps what is known of tables by their OIDs.
  *
  *-------------------------------------------------------------------------
  */
@@ -90,6 +91,19 @@ open_existing(Oid relid, LOCKMODE mode)
 	if (rel == NULL)
 		report_dropped(relid);
 	return rel;
+}
+
+/*
+ * hash_by_oid
+ *		Makes a hash table of about n entries that begin with the OID of a table, in a memory context;
+ *		NULL: it lasts as long as the process.
+ */
+HTAB *
+hash_by_oid(const char *name, long n, Size entry_size, MemoryContext cxt)
+{
+	HASHCTL		ctl = {.keysize = sizeof(Oid),.entrysize = entry_size,.hcxt = cxt};
+
+	return hash_create(name, n, &ctl, HASH_ELEM | HASH_BLOBS | (cxt != NULL ? HASH_CONTEXT : 0));
 }
 
 /* is_subscribed: returns whether a subscription of this database writes a table */

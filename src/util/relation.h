@@ -2,7 +2,8 @@
  *
  * relation.h
  *	  Looks up what the server knows of a table: whether it still exists, its primary
- *	  key, its tablespace, its subscriptions, and how its values are compared.
+ *	  key, its tablespace, its subscriptions, and how its values are compared; keeps what
+ *	  is known of tables by their OIDs.
  *
  *-------------------------------------------------------------------------
  */
@@ -14,6 +15,7 @@
 #include "catalog/pg_depend.h"
 #include "nodes/pg_list.h"
 #include "storage/lockdefs.h"
+#include "utils/hsearch.h"
 #include "utils/rel.h"
 
 extern Oid	get_equality_operator(Oid type);
@@ -22,6 +24,7 @@ extern void init_equality_key(ScanKey key, AttrNumber attno, Oid type, Oid colla
 extern Relation lock_and_open(Oid relid, LOCKMODE mode);
 extern Relation open_existing(Oid relid, LOCKMODE mode);
 extern bool lock_if_exists(Oid relid, LOCKMODE mode);
+extern HTAB *hash_by_oid(const char *name, long n, Size entry_size, MemoryContext cxt);
 extern bool is_subscribed(Oid relid);
 extern List *subscriptions_of(Oid relid);
 extern char *tablespace_of(Relation rel);

@@ -43,6 +43,7 @@
 #include "../place/foreign/feed_client.h"
 #include "../queue/worker_slots.h"
 #include "../util/lock.h"
+#include "../util/relation.h"
 #include "../util/settings.h"
 #include "../util/sql.h"
 #include "../util/subxact.h"
@@ -128,9 +129,7 @@ round_init(const char *synchronous_commit)
 	ctl.keysize = sizeof(Queue);
 	ctl.entrysize = sizeof(Heard);
 	heard = hash_create("indextable queues", 16, &ctl, HASH_ELEM | HASH_BLOBS);
-	ctl.keysize = sizeof(Oid);
-	ctl.entrysize = sizeof(Added);
-	folded = hash_create("indextable folded", 16, &ctl, HASH_ELEM | HASH_BLOBS);
+	folded = hash_by_oid("indextable folded", 16, sizeof(Added), NULL);
 	listen_to_changes(&listener);
 	for (i = 0; i < lengthof(caches); i++)
 		CacheRegisterSyscacheCallback(caches[i], catalog_news, (Datum) 0);

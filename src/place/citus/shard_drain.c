@@ -82,6 +82,7 @@
 #include "../../queue/append.h"
 #include "../../queue/batch_keys.h"
 #include "../../queue/rejections.h"
+#include "../../util/relation.h"
 #include "../../util/sql.h"
 #include "../../util/wait_point.h"
 #include "citus_place.h"
@@ -394,13 +395,7 @@ note_met(List *shards)
 	ListCell   *cell;
 
 	if (met_shards == NULL)
-	{
-		HASHCTL		ctl;
-
-		ctl.keysize = sizeof(Oid);
-		ctl.entrysize = sizeof(MetShard);
-		met_shards = hash_create("indextable shards met", 64, &ctl, HASH_ELEM | HASH_BLOBS);
-	}
+		met_shards = hash_by_oid("indextable shards met", 64, sizeof(MetShard), NULL);
 	foreach(cell, shards)
 	{
 		ShardPair  *shard = lfirst(cell);

@@ -30,6 +30,7 @@
 #include "../../definition/fact_partition.h"
 #include "../../indextable.h"
 #include "../../maintain/install_triggers.h"
+#include "../../util/relation.h"
 #include "../../util/sql.h"
 #include "citus_place.h"
 
@@ -107,13 +108,7 @@ table_of_shard(Oid shard)
 	if (last != NULL && last->relid == shard)
 		return last->table;
 	if (tables == NULL)
-	{
-		HASHCTL		ctl;
-
-		ctl.keysize = sizeof(Oid);
-		ctl.entrysize = sizeof(ShardTable);
-		tables = hash_create("indextable shards", 64, &ctl, HASH_ELEM | HASH_BLOBS);
-	}
+		tables = hash_by_oid("indextable shards", 64, sizeof(ShardTable), NULL);
 	last = hash_search(tables, &shard, HASH_FIND, NULL);
 	if (last != NULL)
 		return last->table;
