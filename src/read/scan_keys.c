@@ -103,16 +103,11 @@ set_array(IndexTableScan *scan, Datum value, PlannedCondition *condition)
 	Form_pg_attribute att = TupleDescAttr(scan->def->desc, scan->def->search[condition->position] - 1);
 	Oid			family = lookup_type_cache(att->atttypid, TYPECACHE_BTREE_OPFAMILY)->btree_opf;
 	SortSupportData sort = {0};
-	int16		len;
-	bool		byval;
-	char		align;
 	Datum	   *elements;
 	bool	   *nulls;
-	int			n;
+	int			n = array_elements(array, &elements, &nulls);
 	int			i;
 
-	get_typlenbyvalalign(ARR_ELEMTYPE(array), &len, &byval, &align);
-	deconstruct_array(array, ARR_ELEMTYPE(array), len, byval, align, &elements, &nulls, &n);
 	scan->nelements = 0;
 	for (i = 0; i < n; i++)
 	{

@@ -341,18 +341,12 @@ convert_constant(Field *field, Condition *condition)
 	get_typlenbyvalalign(condition->subtype, &len, &byval, &align);
 	if (!constant->constisnull && condition->array)
 	{
-		ArrayType  *array = DatumGetArrayTypeP(constant->constvalue);
 		Datum	   *elements;
 		bool	   *nulls;
-		int			n;
+		int			n = array_elements(DatumGetArrayTypeP(constant->constvalue), &elements, &nulls);
 		int			taken = 0;
 		int			i;
-		int16		from_len;
-		bool		from_byval;
-		char		from_align;
 
-		get_typlenbyvalalign(condition->from, &from_len, &from_byval, &from_align);
-		deconstruct_array(array, condition->from, from_len, from_byval, from_align, &elements, &nulls, &n);
 		for (i = 0; i < n; i++)
 		{
 			switch (nulls[i] ? TAKEN_NONE : take_value(field, condition->taking, condition->detail, condition->from,

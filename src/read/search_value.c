@@ -75,6 +75,20 @@ take_value(Field *field, Taking taking, int detail, Oid from, StrategyNumber str
 	return TAKEN_UNKNOWN;
 }
 
+/* array_elements: gets the elements of an array, and returns how many there are */
+int
+array_elements(ArrayType *array, Datum **elements, bool **nulls)
+{
+	int16		len;
+	bool		byval;
+	char		align;
+	int			n;
+
+	get_typlenbyvalalign(ARR_ELEMTYPE(array), &len, &byval, &align);
+	deconstruct_array(array, ARR_ELEMTYPE(array), len, byval, align, elements, nulls, &n);
+	return n;
+}
+
 /* array_constants: returns the elements of a constant array that is not NULL, as constants (Const *) */
 List *
 array_constants(Const *constant)
@@ -84,14 +98,12 @@ array_constants(Const *constant)
 	List	   *result = NIL;
 	int16		len;
 	bool		byval;
-	char		align;
 	Datum	   *elements;
 	bool	   *nulls;
-	int			n;
+	int			n = array_elements(array, &elements, &nulls);
 	int			i;
 
-	get_typlenbyvalalign(type, &len, &byval, &align);
-	deconstruct_array(array, type, len, byval, align, &elements, &nulls, &n);
+	get_typlenbyval(type, &len, &byval);
 	for (i = 0; i < n; i++)
 		result = lappend(result, makeConst(type, -1, get_typcollation(type), len, elements[i], nulls[i], byval));
 	return result;

@@ -9,6 +9,7 @@
 #define INDEXTABLE_SEARCH_VALUE_H
 
 #include "nodes/primnodes.h"
+#include "utils/array.h"
 
 #include "scalar_value.h"
 
@@ -22,6 +23,7 @@ typedef enum Taking
 	TAKE_CONTAINED				/* jsonb that a document contains */
 } Taking;
 
+extern int	array_elements(ArrayType *array, Datum **elements, bool **nulls);
 extern List *array_constants(Const *constant);
 extern Node *first_text(Node *array);
 extern Taken take_value(Field *field, Taking taking, int detail, Oid from, StrategyNumber strategy, Datum value,
