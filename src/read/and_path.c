@@ -54,7 +54,7 @@ static void
 add_and_path(PlannerInfo *root, RelOptInfo *rel, List *candidates, int first)
 {
 	Candidate  *driving = list_nth(candidates, first);
-	List	   *searches = list_make1(driving);
+	List	   *reading = list_make1(part_of(root, rel, driving));
 	List	   *used = list_copy(driving->conditions);
 	double		entries = driving->entries;
 	CustomPath *best = NULL;
@@ -64,18 +64,20 @@ add_and_path(PlannerInfo *root, RelOptInfo *rel, List *candidates, int first)
 	{
 		Candidate  *c = lfirst(cell);
 		double		share = share_of_unused(root, c, used);
+		List	   *with;
 		CustomPath *path;
 
-		if (share >= 1 || !same_order(driving, c) || list_length(searches) == MAX_SEARCHES)
+		if (share >= 1 || !same_order(driving, c) || list_length(reading) == MAX_SEARCHES)
 			continue;
+		with = lappend(list_copy(reading), part_of(root, rel, c));
 		path = make_scan_path(root, rel, driving);
-		estimate_and(root, rel, lappend(list_copy(searches), c), rel->baserestrictinfo, clamp_row_est(entries * share), &path->path);
+		path->custom_paths = list_copy_tail(with, 1);
+		estimate_and(root, rel, driving, with, clamp_row_est(entries * share), &path->path);
 		if (best != NULL && path->path.total_cost >= best->path.total_cost)
 			continue;
-		searches = lappend(searches, c);
+		reading = with;
 		used = list_concat(used, c->conditions);
 		entries *= share;
-		path->custom_paths = lappend(best == NULL ? NIL : best->custom_paths, part_of(root, rel, c));
 		best = path;
 	}
 	if (best != NULL)

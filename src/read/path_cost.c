@@ -315,28 +315,23 @@ finish_path(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, dou
 
 /*
  * estimate_and
- *		Sets the costs of a path that reads the entries of several searches (Candidate *), and
- *		fetches the rows of so many entries of the first one.
+ *		Sets the costs of a path that reads entries by these paths, and fetches the rows of so many
+ *		entries of a search.
  */
 void
-estimate_and(PlannerInfo *root, RelOptInfo *rel, List *searches, List *clauses, double entries, Path *path)
+estimate_and(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *reading, double entries, Path *path)
 {
-	Candidate	fetched = *(Candidate *) linitial(searches);
+	Candidate	fetched = *c;
 	ListCell   *cell;
 
 	fetched.entries = entries;
-	estimate_cost(root, rel, &fetched, clauses, 1, path);
-	foreach(cell, searches)
-	{
-		Candidate	read = *(Candidate *) lfirst(cell);
-		Path		reading = {0};
-
-		read.entries_only = true;
-		estimate_cost(root, rel, &read, NIL, 1, &reading);
-		path->startup_cost += reading.startup_cost;
-		path->total_cost += reading.total_cost;
-	}
+	estimate_cost(root, rel, &fetched, rel->baserestrictinfo, 1, path);
 	prefer_if_forced(path);
+	foreach(cell, reading)
+	{
+		path->startup_cost += ((Path *) lfirst(cell))->startup_cost;
+		path->total_cost += ((Path *) lfirst(cell))->total_cost;
+	}
 }
 
 /* prefer_if_forced: has a path be chosen unless the setting leaves that to its costs */

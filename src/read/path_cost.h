@@ -25,7 +25,7 @@ extern void note_sequential_scan(RelOptInfo *rel, Relation fact);
 extern Cost estimate_searches(PlannerInfo *root, double tuples, double searches, double entries, bool entries_only);
 extern void column_statistics(Oid index_table, Form_pg_attribute att, bool partitioned, double tuples,
 							  VariableStatData *column);
-extern void estimate_and(PlannerInfo *root, RelOptInfo *rel, List *searches, List *clauses, double entries, Path *path);
+extern void estimate_and(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *reading, double entries, Path *path);
 extern double column_share(PlannerInfo *root, Candidate *c, Condition *condition);
 extern double equal_share(VariableStatData *column, Oid operator, Oid collation, Node *value);
 extern double table_rows(Oid relid);

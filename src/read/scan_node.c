@@ -200,12 +200,13 @@ find_row(IndexTableScan *scan)
 		return next_of_fallback(scan);
 	while ((entry = next_entry(scan)) != NULL)
 	{
+		if (scan->css.custom_ps == NIL || and_contains(scan, entry, next_entry))
+		{
+			result = scan->plan.entries_only ? return_entry(scan, entry) : fetch_row(scan, entry);
+			if (result != NULL)
+				return result;
+		}
 		CHECK_FOR_INTERRUPTS();
-		if (!and_contains(scan, entry, next_entry))
-			continue;
-		result = scan->plan.entries_only ? return_entry(scan, entry) : fetch_row(scan, entry);
-		if (result != NULL)
-			return result;
 	}
 	return ExecClearTuple(scan->css.ss.ss_ScanTupleSlot);
 }
@@ -237,7 +238,6 @@ start_entries(IndexTableScan *scan)
 {
 	const char *why = why_not_entries(scan);
 
-	scan->nothing = false;
 	return why != NULL ? why : start_search(scan);
 }
 

@@ -145,11 +145,9 @@ make_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 	}
 	foreach(cell, clauses)
 	{
-		if (!is_checked_by_search(c, lfirst(cell)))
+		if (!c->is_part && !is_checked_by_search(c, lfirst(cell)))
 			quals = lappend(quals, ((RestrictInfo *) lfirst(cell))->clause);
 	}
-	if (c->is_part)
-		quals = NIL;
 	columns = c->stored_rows || c->is_part ? NIL : needed_columns(rel, clauses);
 	fallback = c->is_part ? NULL : fallback_query(root, rel, c, clauses, columns, &parameters);
 	scan->custom_exprs = list_concat(scan->custom_exprs, parameters);
