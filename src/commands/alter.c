@@ -79,7 +79,7 @@ typedef struct AlterCall
 	bool		locked;			/* both tables are locked already */
 } AlterCall;
 
-static void refuse_totals(Oid index_table);
+static void check_totals_args(FunctionCallInfo fcinfo, Oid index_table);
 static void alter(void *arg);
 static bool has_partitioning_args(FunctionCallInfo fcinfo);
 static bool read_new_partitioning(FunctionCallInfo fcinfo, StoredDefinition *pending, DefinitionRow *row);
@@ -120,7 +120,7 @@ indextable_alter(PG_FUNCTION_ARGS)
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(index_table));
 
 	PreventCommandIfReadOnly("alter()");
-	refuse_totals(index_table);
+	check_totals_args(fcinfo, index_table);
 	place_check_index_table(index_table);
 	place_check_unchanging(index_table, "alter()");
 	check_servers_unused(catalog_fact_of(index_table), "alter()");
@@ -160,17 +160,26 @@ indextable_alter(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
-/* refuse_totals: raises an error for a table of totals: another one is made as fast as it would be changed */
+/*
+ * check_totals_args
+ *		Raises an error if a table of totals would be given anything but another filter or
+ *		on_mismatch: with other keys or sums it has other columns, and a new one is made as fast.
+ */
 static void
-refuse_totals(Oid index_table)
+check_totals_args(FunctionCallInfo fcinfo, Oid index_table)
 {
 	StoredDefinition *stored = linitial(catalog_read_definitions(InvalidOid, index_table));
 
-	if (keeps_totals(&stored->row))
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("table of totals \"%s\" cannot be altered", get_rel_name(index_table)),
-				 errhint("Create another one, and then run SELECT indextable.drop(%s);", quote_literal_cstr(quoted_relation(index_table)))));
+	if (!keeps_totals(&stored->row))
+		return;
+	for (int i = ARG_MAINTENANCE; i <= ARG_ON_MISMATCH; i++)
+		if (i != ARG_FILTER && i != ARG_ON_MISMATCH && !PG_ARGISNULL(i) && !(i == ARG_POPULATE && PG_GETARG_BOOL(i)))
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("table of totals \"%s\" cannot be altered like this", get_rel_name(index_table)),
+					 errdetail("Only filter and on_mismatch of totals can be altered."),
+					 errhint("Create another table of totals, and then run SELECT indextable.drop(%s);",
+							 quote_literal_cstr(quoted_relation(index_table)))));
 }
 
 /* alter: locks the tables and does what the arguments of the function ask for */
@@ -224,7 +233,9 @@ alter(void *arg)
 		refuse_over_feeds(&row);
 	if (pending != NULL && asks_for_contents)
 		drop_index_table(pending->row.index_table);
-	if (contents_change)
+	if (keeps_totals(&row) && (contents_change || strcmp(row.on_mismatch, stored->row.on_mismatch) != 0))
+		alter_totals(&row);
+	else if (contents_change)
 	{
 		check_replaceable(&row, index_table);
 		report_lost_indexes(&row, index_table);

@@ -5,6 +5,8 @@
  *	  refuse or skip values that cannot be keys: changes that leave its entries as
  *	  they are.
  *
+ * Totals are given another filter here, too: what the groups lack by it is added to them.
+ *
  * Writers of the fact table are locked out: all that have written have ended, and the
  * next ones read the new definition.  What is queued is applied in between.
  *
@@ -46,8 +48,10 @@
 #include "../util/lock.h"
 #include "../util/sql.h"
 #include "../util/wait_point.h"
+#include "../verify/totals.h"
 #include "alter_in_place.h"
 #include "build.h"
+#include "replace.h"
 #include "replaceable.h"
 
 static void write_definition(DefinitionRow *row);
@@ -101,6 +105,30 @@ write_definition(DefinitionRow *row)
 	relation_close(fact, NoLock);
 	CacheInvalidateRelcacheByRelid(row->fact_table);
 	CommandCounterIncrement();
+}
+
+/*
+ * alter_totals
+ *		Gives a table of totals the filter and the on_mismatch that are wanted.
+ *
+ * Snapshots that are older than the definition are not answered from the totals.
+ */
+void
+alter_totals(DefinitionRow *row)
+{
+	Relation	fact = relation_open(row->fact_table, NoLock);
+	FactDef    *factdef;
+
+	/* It refuses what cannot be skipped. */
+	(void) definition_resolve(row, fact, NULL, 0, &factdef);
+	relation_close(fact, NoLock);
+	lock_tree_in_turns(row->index_table, AccessExclusiveLock);
+	write_definition(row);
+	catalog_forget_skipped(row->index_table);
+	completeness_begin(row->index_table);
+	(void) add_missing_totals(row->index_table, true);
+	replace_code_dependencies(row->index_table);
+	triggers_install(row->fact_table);
 }
 
 /*

@@ -10,6 +10,7 @@
 
 #include "../indextable.h"
 
+extern void alter_totals(DefinitionRow *row);
 extern void alter_in_place(DefinitionRow *now, DefinitionRow *wanted);
 
 #endif							/* INDEXTABLE_ALTER_IN_PLACE_H */

@@ -214,8 +214,6 @@ replace_index_table(StoredDefinition *replacement)
 	StoredDefinition *stored = linitial(catalog_read_definitions(InvalidOid, old));
 	Relation	fact = relation_open(row.fact_table, NoLock);
 	Relation	rel = table_open(old, NoLock);
-	FactDef    *factdef;
-	IndexDef   *def;
 	Caller		caller;
 	ObjectAddress object;
 	Oid			outer = altered_by_us;
@@ -288,9 +286,7 @@ replace_index_table(StoredDefinition *replacement)
 	relation_close(fact, NoLock);
 	CommandCounterIncrement();
 
-	(void) find_table_dependencies(old, is_filter_dependency, InvalidOid, true);
-	def = definition_of_index_table(old, &factdef);
-	record_code_dependencies(old, definition_expressions(def));
+	replace_code_dependencies(old);
 	triggers_install(row.fact_table);
 	triggers_install_guard(old);
 	(void) queues_drop(row.fact_table, false);
@@ -565,6 +561,14 @@ primary_key_clause(Relation old, Relation new)
 	appendStringInfoChar(&sql, ')');
 	index_close(index, AccessShareLock);
 	return sql.data;
+}
+
+/* replace_code_dependencies: has an index table depend on what the expressions of its new definition use, and no more on others */
+void
+replace_code_dependencies(Oid index_table)
+{
+	(void) find_table_dependencies(index_table, is_filter_dependency, InvalidOid, true);
+	record_code_dependencies(index_table, definition_expressions(get_definition(index_table)));
 }
 
 /*

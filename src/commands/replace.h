@@ -11,6 +11,7 @@
 #include "../indextable.h"
 
 extern bool has_filter_dependencies(Oid index_table);
+extern void replace_code_dependencies(Oid index_table);
 extern Oid	make_replacement(DefinitionRow *row, Oid index_table);
 extern void check_not_in_use(Oid relid);
 extern void replace_index_table(StoredDefinition *replacement);

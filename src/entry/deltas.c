@@ -313,14 +313,16 @@ deltas_write_rows(FactDef *fact, IndexDef **defs, int n, Relation rel, Snapshot 
 /*
  * deltas_of_difference
  *		Returns what a table of totals lacks, as a snapshot sees it and the fact table: what all
- *		rows add, without what is there.  That is added to found, unless it is NULL.
+ *		rows add, without what is there.  That is added to found, unless it is NULL.  Only with
+ *		report do values that cannot be in an entry raise an error, or count as skipped.
  */
 Deltas *
-deltas_of_difference(FactDef *fact, IndexDef *def, Relation fact_table, Relation rel, Snapshot snapshot, Deltas *found)
+deltas_of_difference(FactDef *fact, IndexDef *def, Relation fact_table, Relation rel, Snapshot snapshot, bool report,
+					 Deltas *found)
 {
 	Deltas	   *deltas = deltas_begin(def, CurrentMemoryContext);
 
-	add_rows(fact, &deltas, 1, fact_table, snapshot, true, false, NULL);
+	add_rows(fact, &deltas, 1, fact_table, snapshot, true, report, NULL);
 	take_away_table(deltas, rel, snapshot, found);
 	return deltas;
 }

@@ -37,7 +37,7 @@ extern void deltas_add_row(Deltas *deltas, FactRow *row, bool insert, bool repor
 extern void deltas_change_row(Deltas *deltas, FactRow *old, FactRow *new);
 extern void deltas_write_rows(FactDef *fact, IndexDef **defs, int n, Relation rel, Snapshot snapshot, bool insert);
 extern Deltas *deltas_of_difference(FactDef *fact, IndexDef *def, Relation fact_table, Relation rel, Snapshot snapshot,
-									Deltas *found);
+									bool report, Deltas *found);
 extern bool deltas_find(Deltas *deltas, Datum *values, bool *isnull, Datum **found);
 extern bool lock_folding(Oid relid, bool wait);
 extern void deltas_visit(Deltas *deltas, delta_handler handler, void *arg);

@@ -264,14 +264,13 @@ hint_to_skip(IndexDef *def)
 
 	if (rel != NULL)
 		RelationClose(rel);
-	if (is_totals(def))
-		return errhint("Correct the document, or make the totals again with on_mismatch => 'skip'.");
 	if (is_new)
-		return errhint("Correct the document, or create the index table with on_mismatch => 'skip'.");
+		return errhint("Correct the document, or create the %s with on_mismatch => 'skip'.", is_totals(def) ? "totals" : "index table");
 	if (def->ends_skipping)
 		return errhint("Correct the document, and try again. To have such rows listed in " IT_SCHEMA ".rejected, run %s and then %s",
 					   told_refuse(def->relid), told_call("rebuild", def->relid));
-	return errhint("Correct the document, or leave it without the entry: %s", told_skip(def->relid));
+	return errhint("Correct the document, or leave %s: %s", is_totals(def) ? "it out of the totals" : "it without the entry",
+				   told_skip(def->relid));
 }
 
 /* may_show_row: returns whether a user who writes a row may read it, too */

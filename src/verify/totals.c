@@ -39,7 +39,6 @@ typedef struct Report
 	void	   *arg;
 } Report;
 
-static int64 repair_totals(Oid index_table);
 static void report_group(Deltas *difference, Datum *values, bool *isnull, void *arg);
 static void count_group(Deltas *difference, Datum *values, bool *isnull, void *arg);
 
@@ -51,7 +50,7 @@ verify_totals(FactDef *factdef, IndexDef *def, Relation fact, Relation index_tab
 	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable totals", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(cxt);
 	Report		report = {.found = deltas_begin(def, cxt),.handler = handler,.arg = arg};
-	Deltas	   *difference = deltas_of_difference(factdef, def, fact, index_table, snapshot, report.found);
+	Deltas	   *difference = deltas_of_difference(factdef, def, fact, index_table, snapshot, false, report.found);
 	uint32		lacking = difference->lacking;
 
 	MemoryContextSwitchTo(old);
@@ -104,13 +103,18 @@ repair_if_totals(Oid index_table, int64 *wrong)
 
 	if (rows == NIL || !keeps_totals(&((StoredDefinition *) linitial(rows))->row))
 		return false;
-	*wrong += repair_totals(index_table);
+	*wrong += add_missing_totals(index_table, false);
 	return true;
 }
 
-/* repair_totals: adds to a table of totals what it lacks; returns the number of groups that were wrong */
-static int64
-repair_totals(Oid index_table)
+/*
+ * add_missing_totals
+ *		Adds to a table of totals what it lacks; returns the number of groups that were wrong.
+ *		Only with report do values that cannot be in an entry raise an error, or count as
+ *		skipped, which they did before unless the definition is new.
+ */
+int64
+add_missing_totals(Oid index_table, bool report)
 {
 	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable totals", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(cxt);
@@ -131,7 +135,7 @@ repair_totals(Oid index_table)
 	LockRelationOid(index_table, RowExclusiveLock);
 	(void) lock_folding(index_table, true);
 	snapshot = tree_snapshot(fact);
-	difference = deltas_of_difference(factdef, def, fact, rel, snapshot, NULL);
+	difference = deltas_of_difference(factdef, def, fact, rel, snapshot, report, NULL);
 	deltas_visit(difference, count_group, &n);
 	deltas_write(difference);
 	UnregisterSnapshot(snapshot);

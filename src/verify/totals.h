@@ -16,6 +16,7 @@
 
 extern uint32 verify_totals(FactDef *factdef, IndexDef *def, Relation fact, Relation index_table, Snapshot snapshot,
 							discrepancy_handler handler, void *arg);
+extern int64 add_missing_totals(Oid index_table, bool report);
 extern bool repair_if_totals(Oid index_table, int64 *wrong);
 
 #endif							/* INDEXTABLE_VERIFY_TOTALS_H */

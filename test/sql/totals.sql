@@ -307,6 +307,25 @@ INSERT INTO plain (id, document) VALUES (30000, '{"a": "a1"}');
 SELECT indextable.definition('plain_totals');
 SELECT * FROM indextable.totals('plain_totals', '{"letter": "a1", "b": null}');
 SELECT * FROM indextable.verify('plain');
+-- Another filter and on_mismatch.
+SELECT indextable.alter('plain_totals', filter => $$document ->> 'b' IS NOT NULL$$);
+SELECT indextable.definition('plain_totals');
+CALL pg_temp.no_rows($$indextable.verify('plain')$$);
+BEGIN;
+INSERT INTO plain (id, document) VALUES (30001, '{"a": "altered", "b": 1}'), (30002, '{"a": "altered"}');
+SAVEPOINT s;
+SELECT indextable.alter('plain_totals', filter => '');
+ROLLBACK TO s;
+SELECT * FROM indextable.totals('plain_totals', '{"letter": "altered"}');
+COMMIT;
+SELECT indextable.alter('plain_totals', filter => '', populate => false);
+SELECT indextable.alter('plain_totals', filter => '', on_mismatch => 'skip');
+SELECT * FROM indextable.totals('plain_totals', '{"letter": "altered"}');
+INSERT INTO plain (id, document) VALUES (30003, '{"a": "altered", "n": "many"}');
+SELECT indextable.alter('plain_totals', on_mismatch => 'error');
+DELETE FROM plain WHERE id = 30003;
+SELECT indextable.alter('plain_totals', on_mismatch => 'error');
+CALL pg_temp.no_rows($$indextable.verify('plain')$$);
 -- What cannot be.
 SELECT indextable.create('no', 'plain', '{a}', totals => '{sum(n::float)}');
 SELECT indextable.create('no', 'plain', '{a}', totals => '{sum(n::numeric)}');
