@@ -30,6 +30,7 @@ static void add_and_path(PlannerInfo *root, RelOptInfo *rel, List *candidates, i
 static List *in_one_order(PlannerInfo *root, RelOptInfo *rel, Served *served, List *searches);
 static bool is_in_one_order(Candidate *c);
 static bool same_order(Candidate *a, Candidate *b);
+static int	key_column(IndexDef *def, AttrNumber attno);
 static double share_of_unused(PlannerInfo *root, Candidate *c, List *used);
 static int	compare_entries(const ListCell *a, const ListCell *b);
 static CustomPath *part_of(PlannerInfo *root, RelOptInfo *rel, Candidate *c);
@@ -142,23 +143,45 @@ is_in_one_order(Candidate *c)
 	return c->nequal > 0 && c->nequal <= c->def->nkeys && !c->distinct && !c->def->async && !c->def->is_unique;
 }
 
-/* same_order: returns whether the entries of two searches come in the order of the same columns */
+/*
+ * same_order
+ *		Returns whether the entries of two searches come in the order of the same columns: of the
+ *		fields that the query sorts by, and of all columns of the primary key, which may be key
+ *		fields, too.
+ */
 static bool
 same_order(Candidate *a, Candidate *b)
 {
-	int			nfields = a->def->nkeys - a->nequal;
+	int			ncolumns = a->def->nident - a->nequal;
 	int			i;
 
-	if (a->backward != b->backward || nfields != b->def->nkeys - b->nequal)
+	if (a->backward != b->backward || ncolumns != b->def->nident - b->nequal)
 		return false;
-	if (nfields == 0 || a->def == b->def)
+	if (a->def == b->def)
 		return true;
-	for (i = 0; i < nfields; i++)
+	for (i = 0; i < ncolumns; i++)
 	{
-		if (a->def->fields[a->nequal + i].type != b->def->fields[b->nequal + i].type)
+		AttrNumber	x = a->def->ident[a->nequal + i];
+		AttrNumber	y = b->def->ident[b->nequal + i];
+		int			key = key_column(a->def, x);
+
+		if (key != key_column(b->def, y) ||
+			(key < 0 && (i >= list_length(a->pathkeys) || i >= list_length(b->pathkeys) || list_nth(a->pathkeys, i) != list_nth(b->pathkeys, i) ||
+						 TupleDescAttr(a->def->desc, x - 1)->atttypid != TupleDescAttr(b->def->desc, y - 1)->atttypid)))
 			return false;
 	}
-	return list_length(a->pathkeys) >= nfields && equal(a->pathkeys, b->pathkeys);
+	return true;
+}
+
+/* key_column: returns which column of the primary key a column of an index table is, from 0, or -1 */
+static int
+key_column(IndexDef *def, AttrNumber attno)
+{
+	int			i;
+
+	for (i = def->fact->npk - 1; i >= 0 && def->pk_attno[i] != attno; i--)
+		;
+	return i;
 }
 
 /*

@@ -371,8 +371,15 @@ SELECT d AS difference FROM (VALUES
 SELECT d AS difference FROM (VALUES ($$UPDATE joint SET doc = doc || '{"state": 3}' WHERE doc ->> 'town' = 't3' AND (doc ->> 'state')::int = 2 RETURNING *$$, 'SELECT * FROM joint'),
 	($$DELETE FROM joint WHERE doc -> 'tags' @> '["x1", "y4"]' RETURNING id$$, $$SELECT * FROM joint WHERE doc -> 'tags' @> '["x1", "y0"]'$$),
 	($$SELECT a.id, (SELECT count(b.doc) FROM joint b WHERE b.doc ->> 'town' = a.doc ->> 'town' AND (b.doc ->> 'state')::int = 2) FROM split a WHERE a.id < 99$$, NULL)) q (query, afterwards), pg_temp.differences(query, NULL, NULL, afterwards) d;
+-- but not if their entries come in different orders of the primary key
+CREATE TABLE crossed (a int, b int, doc jsonb, PRIMARY KEY (a, b));
+INSERT INTO crossed SELECT i / 10, i % 10, jsonb_build_object('town', 't' || i / 10 % 3, 'n', i / 7 % 4, 'tag', 'g' || i / 7 % 20) FROM generate_series(1, 3000) i;
+SELECT indextable.create('crossed_town', 'crossed', '{town, @b}'), indextable.create('crossed_n', 'crossed', '{n::int, @b}'), indextable.create('crossed_tag', 'crossed', '{tag}') \gset
+ANALYZE crossed, crossed_town, crossed_n, crossed_tag;
+SELECT d AS difference FROM (VALUES ('crossed_town', $$SELECT * FROM crossed WHERE doc ->> 'town' = 't1' AND b = 3 AND doc ->> 'tag' = 'g1'$$),
+	('crossed_n, only crossed_town', $$SELECT * FROM crossed WHERE doc ->> 'town' = 't1' AND (doc ->> 'n')::int = 1$$)) q (scans, query), pg_temp.differences(query, scans) d;
 RESET cpu_operator_cost;
-DROP TABLE joint, split;
+DROP TABLE joint, split, crossed;
 
 -- ---- explain() names the condition that is nearest to a field, and says once what is the same for several index tables
 SET indextable.planner = on;
