@@ -29,8 +29,7 @@
 #define UNEVEN_BIT			((uint32) 1 << 28)
 #define ZONELESS_BIT		((uint32) 1 << 29)
 #define CONTAINER_BIT		((uint32) 1 << 30)
-#define ELEMENT_BITS		(NO_STRING_BIT | UNEVEN_BIT)
-#define VALUE_BITS			(NO_ARRAY_BIT | ELEMENT_BITS | ZONELESS_BIT | CONTAINER_BIT)
+#define VALUE_BITS			(NO_ARRAY_BIT | NO_STRING_BIT | UNEVEN_BIT | ZONELESS_BIT | CONTAINER_BIT)
 #define VALUES_RECORDED		((uint32) 1 << 31)
 
 extern bool index_table_complete(IndexDef *def, int fields, Snapshot snapshot);

@@ -125,7 +125,7 @@ extract_entries(IndexDef *def, FactRow *row, bool report, Entries *entries)
 		if (result == VALUE_NULL || result == VALUE_JSON_NULL)
 		{
 			/* How many fields after a JSON null are not null does not matter. */
-			entries->lacking = LACKING_BIT(result == VALUE_NULL ? i : def->nkeys);
+			entries->lacking = LACKING_BIT(result == VALUE_NULL ? i : def->nkeys) | (element_mismatch.values & UNEVEN_BIT);
 			return 0;
 		}
 		isnull[field->attno - 1] = false;
@@ -179,7 +179,10 @@ extract_entries(IndexDef *def, FactRow *row, bool report, Entries *entries)
 	{
 		AttrNumber	attno = def->fields[def->multi_field].attno;
 
+		i = elements.n;
 		sort_elements(def, &elements);
+		if (i > elements.n)
+			element_mismatch.values |= UNEVEN_BIT;
 		for (i = 0; i < elements.n; i++)
 		{
 			values[attno - 1] = elements.values[i];
@@ -204,7 +207,7 @@ extract_entries(IndexDef *def, FactRow *row, bool report, Entries *entries)
 		skipped++;
 	if (elements.json_null || (def->skip_mismatch && skipped > 0))
 		entries->lacking = LACKING_BIT(def->nkeys);
-	entries->lacking |= mismatch.values | (element_mismatch.values & ~ELEMENT_BITS);
+	entries->lacking |= mismatch.values | (element_mismatch.values & ~NO_STRING_BIT);
 	return report && def->skip_mismatch ? skipped : 0;
 }
 

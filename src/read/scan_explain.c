@@ -80,15 +80,15 @@ describe_conditions(IndexTableScan *scan, List *ancestors, ExplainState *es)
 	return buf.data;
 }
 
-/* explain_totals_table: shows a table of totals, and with ANALYZE why it did not answer, unless that is NULL */
+/* explain_totals_table: shows a table of totals, or of elements, and with ANALYZE why it did not answer, unless that is NULL */
 void
-explain_totals_table(Oid index_table, const char *why, ExplainState *es)
+explain_totals_table(Oid index_table, bool is_totals, const char *why, ExplainState *es)
 {
 	char	   *name = get_rel_name(index_table);
 
 	if (name != NULL && es->verbose)
 		name = quote_qualified_identifier(get_namespace_name(get_rel_namespace(index_table)), name);
-	ExplainPropertyText("Totals", name != NULL ? name : "?", es);
+	ExplainPropertyText(is_totals ? "Totals" : "Index Table Only", name != NULL ? name : "?", es);
 	if (es->analyze && why != NULL)
 		ExplainPropertyText("Fallback", why, es);
 }

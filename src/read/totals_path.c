@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * totals_path.c
- *	  Gives the planner paths that answer aggregates from tables of totals.
+ *	  Gives the planner paths that answer aggregates from tables of totals, or, where they are of the
+ *	  elements of an array, from the entries of an ordinary index table by these elements.
  *
  * Such a path has two queries in place of the table: one of the table of totals, in which
  * count(*) has become the sum of the numbers of rows, and one of the fact table, as it was.
@@ -92,21 +93,35 @@ add_totals_paths(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *grouped, UpperR
 		asked.target = root->upper_targets[UPPERREL_DISTINCT];
 		asked.groups = parse->distinctClause;
 	}
-	if ((rel->reloptkind != RELOPT_BASEREL && !find_unnested(root, rel, &asked.rel, &asked.elements)) ||
-		!open_totals(root, asked.rel->relid, &served))
+	if (rel->reloptkind != RELOPT_BASEREL && !find_unnested(root, rel, &asked.rel, &asked.elements))
 		return;
 	asked.clauses = asked.rel->baserestrictinfo;
 	if (asked.elements != NULL)
 		asked.clauses = list_concat_copy(asked.clauses, asked.elements->baserestrictinfo);
 	why = unserved(&asked);
-	foreach(cell, served.defs)
+	if (open_totals(root, asked.rel->relid, &served))
 	{
-		if (why == NULL)
-			add_path_of_totals(&asked, &served, lfirst(cell));
-		else
-			give_reason(served.fact->relid, ((IndexDef *) lfirst(cell))->relid, why);
+		foreach(cell, served.defs)
+		{
+			if (why == NULL)
+				add_path_of_totals(&asked, &served, lfirst(cell));
+			else
+				give_reason(served.fact->relid, ((IndexDef *) lfirst(cell))->relid, why);
+		}
+		close_served(&served);
 	}
-	close_served(&served);
+	if (why == NULL && (asked.elements != NULL || expression_returns_set((Node *) asked.target->exprs)) &&
+		open_served(root, asked.rel->relid, &served))
+	{
+		foreach(cell, served.defs)
+		{
+			IndexDef   *def = lfirst(cell);
+
+			if (def->multi && def->multi_field == 0 && !def->async && def->parts == NULL)
+				add_path_of_totals(&asked, &served, def);
+		}
+		close_served(&served);
+	}
 }
 
 /* unserved: returns why no totals can answer a query, or NULL */
@@ -149,7 +164,8 @@ add_path_of_totals(Asked *asked, Served *served, IndexDef *def)
 	RelOptInfo *grouped = asked->grouped;
 	RangeTblEntry *fact = planner_rt_fetch(asked->rel->relid, asked->root);
 	Candidate  *c = consider_totals(def, asked->rel->baserestrictinfo, asked->rel->relid);
-	Replaced	replaced = {.c = c};
+	Replaced	replaced = {.c = c,.by_entry = !is_totals(def)};
+	int			complete;
 	RangeTblEntry *rte;
 	Query	   *query;
 	Query	   *fallback;
@@ -176,8 +192,11 @@ add_path_of_totals(Asked *asked, Served *served, IndexDef *def)
 	 */
 	if (why == NULL && fact->securityQuals != NIL && contain_leaked_vars(query->jointree->quals))
 		why = "a condition must not see what row security hides";
-	if (why == NULL && !index_table_complete(def, def->nkeys + (replaced.sums ? 0 : 1), NULL))
-		why = "values were skipped";
+
+	/* A row without elements lacks entries as it should. */
+	complete = replaced.by_entry ? 1 : def->nkeys + (replaced.sums ? 0 : 1);
+	if (why == NULL && !index_table_complete(def, complete, NULL))
+		why = replaced.by_entry ? REASON_INCOMPLETE : "values were skipped";
 	if (why != NULL)
 	{
 		give_reason(served->fact->relid, def->relid, why);
@@ -185,10 +204,10 @@ add_path_of_totals(Asked *asked, Served *served, IndexDef *def)
 	}
 	if (replaced.fold)
 		fold_groups(query, def);
-	else if (query->groupClause != NIL)
+	else if (query->groupClause != NIL && !replaced.by_entry)
 		query->havingQual = (Node *) make_and_qual(query->havingQual,
 												   has_rows(def, c->varno));
-	query->hasAggs = true;
+	query->hasAggs |= !replaced.by_entry;
 	query->hasTargetSRFs = false;
 	take_parameters(query, asked, &values);
 	fallback = query_of(asked, fact, NIL);
@@ -207,7 +226,7 @@ add_path_of_totals(Asked *asked, Served *served, IndexDef *def)
 	path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
 	path->methods = &path_methods;
 	path->custom_private = list_make4(list_make2_oid(served->fact->relid, def->relid),
-									  list_make2_int(def->nkeys + (replaced.sums ? 0 : 1), c->unless),
+									  list_make3_int(complete, c->unless, is_totals(def)),
 									  plan, fallback);
 	path->custom_private = lappend(path->custom_private, values);
 	path->custom_private = lappend(path->custom_private, def);
@@ -228,7 +247,7 @@ replace_rows(Asked *asked, Query *query, Replaced *replaced)
 	query->havingQual = replace_by_totals(query->havingQual, replaced);
 	query->jointree->quals = (Node *) list_concat((List *) query->jointree->quals, replaced->equal);
 	if (replaced->failed || expression_returns_set((Node *) query->targetList))
-		return "the query needs more than its totals";
+		return replaced->by_entry ? "entries lack something that is asked for" : "the query needs more than its totals";
 	return NULL;
 }
 
@@ -281,6 +300,8 @@ replace_elements(Asked *asked, Query *query, Replaced *replaced)
 	query->jointree->quals = (Node *) quals;
 	if (c->def->multi && !one_element && !replaced->by_element)
 		return "a row counts for each of its elements";
+	if (replaced->by_entry && !replaced->by_element)
+		return REASON_NO_ELEMENTS;
 	return c->unless == 0 || index_table_has_none(c->def, c->unless, NULL) ? NULL : "elements are repeated, or are no strings";
 }
 
@@ -420,6 +441,6 @@ make_plan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 	scan->custom_private = list_truncate(list_copy(path->custom_private), TOTALS_FALLBACK + 1);
 	add_relation(root, def);
 	root->glob->invalItems = list_concat(root->glob->invalItems, copyObject(plan->invalItems));
-	give_reason(def->fact->relid, def->relid, "its totals are added up");
+	give_reason(def->fact->relid, def->relid, is_totals(def) ? "its totals are added up" : REASON_WHOLE);
 	return &scan->scan.plan;
 }

@@ -20,7 +20,8 @@ enum
 {
 	TOTALS_TABLES,				/* OIDs: fact table, table of totals */
 	TOTALS_NEEDS,				/* integers: how many fields must be complete,
-								 * and VALUE_BITS that rows must not have */
+								 * VALUE_BITS that rows must not have, and
+								 * whether it is of totals */
 	TOTALS_PLAN,				/* of the query of totals */
 	TOTALS_FALLBACK				/* the query of the fact table */
 };

@@ -8,6 +8,9 @@
  * the same over groups.  But a group of which all rows are gone may still have entries.  So they
  * read the groups that have rows, in a subquery.
  *
+ * An index table with an entry for each element of an array needs no other aggregates: what is
+ * asked of the elements is asked of its entries.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -48,8 +51,9 @@ replace_by_totals(Node *node, void *context)
 
 	if (node == NULL || replaced->failed)
 		return node;
-	if (IsA(node, Aggref))
+	if (IsA(node, Aggref) && !replaced->by_entry)
 		return replace_aggregate((Aggref *) node, replaced);
+	replaced->failed |= IsA(node, Aggref) && ((Aggref *) node)->agglevelsup != 0;
 	attno = key_column(replaced, node);
 	if (attno != 0)
 	{
@@ -68,7 +72,7 @@ replace_by_totals(Node *node, void *context)
 	return expression_tree_mutator(node, replace_by_totals, context);
 }
 
-/* key_column: returns the column of the key field that an expression is, or 0 */
+/* key_column: returns the column of the key field, or of any field of an entry that stands for one row, that an expression is, or 0 */
 static AttrNumber
 key_column(Replaced *replaced, Node *expr)
 {
@@ -78,6 +82,8 @@ key_column(Replaced *replaced, Node *expr)
 	if (IsA(expr, TargetEntry) || IsA(expr, List))
 		return 0;
 	attno = column_of_candidate(replaced->c, expr);
+	if (attno != 0 && replaced->by_entry)
+		return attno;
 	for (int i = 0; i < def->nkeys; i++)
 		if (def->fields[i].attno == attno)
 			return attno;

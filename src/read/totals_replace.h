@@ -15,7 +15,9 @@
 /* What is replaced in a query of totals. */
 typedef struct Replaced
 {
-	Candidate  *c;				/* the table of totals, and the fact table */
+	Candidate  *c;				/* the table of totals or of elements, and the
+								 * fact table */
+	bool		by_entry;		/* an entry stands for one row of the query */
 	bool		by_element;		/* the query has a row for each element */
 	List	   *equal;			/* comparisons of columns of totals that stand
 								 * for conditions on documents */

@@ -227,5 +227,7 @@ rescan_totals(CustomScanState *node)
 static void
 explain_totals(CustomScanState *node, List *ancestors, ExplainState *es)
 {
-	explain_totals_table(lsecond_oid(tables((TotalsScan *) node)), ((TotalsScan *) node)->why, es);
+	List	   *needs = list_nth(((CustomScan *) node->ss.ps.plan)->custom_private, TOTALS_NEEDS);
+
+	explain_totals_table(lsecond_oid(tables((TotalsScan *) node)), lthird_int(needs) != 0, ((TotalsScan *) node)->why, es);
 }

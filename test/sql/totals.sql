@@ -279,6 +279,46 @@ UPDATE tagged SET doc = doc || '{"tags": ["t9", "t1"]}' WHERE id < 9;
 SELECT v FROM unnest(ARRAY['by_tag', 'by_number', 'by_line', 'by_inner']::regclass[]) i, indextable.verify(i) v;
 SELECT pg_temp.by_element('totals by_tag', 'totals by_tag');
 INSERT INTO tagged VALUES (0, '{"nums": ["one"]}');
+-- An ordinary index table by elements has an entry for each.
+CREATE TABLE faceted (id int PRIMARY KEY, doc jsonb NOT NULL);
+INSERT INTO faceted SELECT * FROM tagged;
+SELECT indextable.create('facets', 'faceted', '{tags[*]}', include => '{a, i::int}') \gset
+SELECT indextable.create('facet_lines', 'faceted', '{lines[*].name, a}', filter => 'id > 3') \gset
+CREATE FUNCTION pg_temp.facets(tags text, lines text) RETURNS SETOF text LANGUAGE sql AS $$
+	SELECT d FROM (VALUES
+		(tags, $q$SELECT t, count(*), sum((doc ->> 'i')::int), count(DISTINCT doc ->> 'a') FROM faceted, jsonb_array_elements_text(doc -> 'tags') t GROUP BY t$q$, NULL),
+		(NULL, $q$SELECT doc ->> 'a', count(*), max(id), string_agg(t, ' ' ORDER BY t, id) FROM faceted, jsonb_array_elements_text(doc -> 'tags') t WHERE t > $1 AND (doc ->> 'i')::int > 0 GROUP BY 1$q$, $q$'t1'$q$),
+		(tags, $q$SELECT jsonb_array_elements_text(doc -> 'tags'), count(*) FROM faceted GROUP BY 1$q$, NULL),
+		(tags, $q$SELECT DISTINCT t FROM faceted, jsonb_array_elements_text(doc -> 'tags') t$q$, NULL),
+		(lines, $q$SELECT l ->> 'name', count(*) FROM faceted, jsonb_array_elements(doc -> 'lines') l WHERE id > 3 AND doc ->> 'a' IS NOT NULL GROUP BY 1$q$, NULL),
+		('native', $q$SELECT l ->> 'name', count(*) FROM faceted, jsonb_array_elements(doc -> 'lines') l GROUP BY 1$q$, NULL),
+		('native', $q$SELECT t, count(*), max(doc ->> 'n') FROM faceted, jsonb_array_elements_text(doc -> 'tags') t GROUP BY t$q$, NULL),
+		('native', $q$SELECT t, count(*) FROM faceted LEFT JOIN jsonb_array_elements_text(doc -> 'tags') t ON true GROUP BY t$q$, NULL)
+	) q (scans, query, args), pg_temp.differences(query, scans, args) d
+$$;
+SELECT pg_temp.facets('only facets', 'native');
+UPDATE faceted SET doc = doc || '{"a": "a1"}' WHERE doc ->> 'a' IS NULL;
+DELETE FROM faceted WHERE id IN (191, 192);
+SELECT v FROM indextable.verify('faceted') v;
+SELECT pg_temp.facets('only facets', 'only facet_lines');
+CREATE FUNCTION pg_temp.facets_of(tags jsonb, scans text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+BEGIN
+	INSERT INTO faceted VALUES (1000, jsonb_build_object('a', 'a1', 'tags', tags));
+	RETURN QUERY SELECT pg_temp.facets(scans, 'only facet_lines');
+	DELETE FROM faceted WHERE id = 1000;
+END $$;
+SELECT pg_temp.facets_of('[]', 'only facets');
+SELECT pg_temp.facets_of('[1, true, {"t1": 1}]', 'only facets');
+SELECT pg_temp.facets_of('["t1", "t2", "t1"]', 'native');
+SELECT pg_temp.facets_of('[null]', 'native');
+SELECT pg_temp.facets_of('["t1", null]', 'native');
+SELECT pg_temp.facets_of('null', 'native');
+SELECT pg_temp.facets_of('"t1"', 'native');
+SELECT pg_temp.facets_of('{"t1": 1}', 'native');
+SELECT v FROM indextable.verify('faceted') v;
+SELECT pg_temp.facets('only facets', 'only facet_lines');
+DROP TABLE facets, facet_lines;
+DROP TABLE faceted;
 -- repair() adds the difference, and rebuild() does the same.
 ALTER TABLE plain DISABLE TRIGGER ALL;
 DELETE FROM plain WHERE id < 20;

@@ -369,6 +369,11 @@ sub aggregate
 {
 	my ($fact, $i) = @_;
 	return totals($fact, pick(@{ $fact->{totals} })) if @{ $fact->{totals} } && chance(0.6);
+	if ($FIELD{ $i->{key}[0] }{multi} && chance(0.3))
+	{
+		my @same = grep { my $x = $FIELD{$_}; $x->{multi} || (!$x->{text} && ($x->{type} // 'text') !~ /json|char\(5\)|float|^numeric$/) } @{ $i->{key} }, @{ $i->{include} };
+		return totals($fact, { %$i, key => \@same, sums => [ grep { $FIELD{$_}{type} =~ /^(int|bigint)$/ } @{ $i->{include} } ] });
+	}
 	my $q = simple($fact, $i);
 	my $a = $q->{alias};
 	feature('aggregate');
