@@ -10,6 +10,8 @@
 #   groups    how many rows each town has
 #   one       the row with an email
 #   update    the same row is updated; lock: it is locked
+#   and       how many documents hold two tags; tag: one; facets: each; union: the first 20 documents of three names, in the order of
+#             another field. Native are a GIN and a B-tree with both fields
 # The sides: native, on a table with native indexes; ours, the same on a table with index tables; hand, where the query names these.
 
 # planner_query WORK SIDE: a query with :key
@@ -28,6 +30,14 @@ planner_query() {
 	update_*) echo "UPDATE $fact SET doc = doc || '{\"seen\": true}' WHERE doc->>'email' = :key RETURNING id" ;;
 	lock_*,hand) echo "SELECT id FROM $fact WHERE id = ANY (ARRAY(SELECT id FROM bench.by_email_$of WHERE email = :key)) AND doc->>'email' = :key FOR UPDATE" ;;
 	lock_*) echo "SELECT id FROM $fact WHERE doc->>'email' = :key FOR UPDATE" ;;
+	and_*,hand) echo "SELECT count(*) FROM (SELECT id FROM bench.by_tag_$of WHERE tags = :key::jsonb ->> 0 INTERSECT SELECT id FROM bench.by_tag_$of WHERE tags = :key::jsonb ->> 1) AS i" ;;
+	and_*) echo "SELECT count(*) FROM $fact WHERE doc->'tags' @> :key::jsonb" ;;
+	tag_*,hand) echo "SELECT count(*) FROM bench.by_tag_$of WHERE tags = :key::jsonb ->> 0" ;;
+	tag_*) echo "SELECT count(*) FROM $fact WHERE doc->'tags' @> :key::jsonb" ;;
+	facets_*,hand) echo "SELECT tags, count(*) FROM bench.by_tag_$of GROUP BY 1" ;;
+	facets_*) echo "SELECT t, count(*) FROM $fact, jsonb_array_elements_text(doc->'tags') AS t GROUP BY 1" ;;
+	union_*,hand) echo "SELECT doc FROM (SELECT id, balance FROM bench.by_name_$of WHERE name = ANY (:key::text[]) ORDER BY balance, id LIMIT 20) AS i JOIN $fact USING (id) ORDER BY balance, id" ;;
+	union_*) echo "SELECT doc FROM $fact WHERE doc->>'name' = ANY (:key::text[]) ORDER BY (doc->>'balance')::numeric, id LIMIT 20" ;;
 	one_*,hand) echo "SELECT * FROM indextable.lookup('bench.by_email_$of', jsonb_build_object('email', :key::text))" ;;
 	one_*) echo "SELECT doc FROM $fact WHERE doc->>'email' = :key" ;;
 	esac
@@ -40,9 +50,12 @@ planner_keys() {    # WORK: a random but repeatable choice
 	local key="doc->>'town'"
 	case $1 in
 	element_*) key="jsonb_build_array(jsonb_array_elements(doc->'tags'))::text" ;;
+	and_*) key="(doc->'tags')::text" ;;
+	tag_*) key="jsonb_build_array(jsonb_array_elements(doc->'tags'))::text" ;;
+	union_*) key="(ARRAY[doc->>'name', lag(doc->>'name', 7) OVER (ORDER BY id), lag(doc->>'name', 17) OVER (ORDER BY id)])::text" ;;
 	one_* | update_* | lock_*) key="doc->>'email'" ;;
 	esac
-	mapfile -t keys < <(sql -c "SELECT key FROM (SELECT DISTINCT $key AS key FROM bench.native_${1#*_}) AS k ORDER BY md5(key) LIMIT 10")
+	mapfile -t keys < <(sql -c "SELECT key FROM (SELECT DISTINCT $key AS key FROM bench.native_${1#*_}) AS k WHERE key NOT LIKE '%NULL%' ORDER BY md5(key) LIMIT 10")
 	[ "${#keys[@]}" = 10 ] || die "$1: too few keys"
 }
 
@@ -59,7 +72,7 @@ planner_same() {
 			[ -n "$answer" ] && [ "$answer" = "$first" ] || die "$1: the answer of $side differs from the native one for $key"
 		done
 	done
-	if PGOPTIONS=$(planner_session ours) sql -v key="$key" <<< "EXPLAIN $(planner_query "$1" ours | sed "s/:key/:'key'/")" | grep -qE 'Custom Scan \(IndexTable(Late)?\)'; then
+	if PGOPTIONS=$(planner_session ours) sql -v key="$key" <<< "EXPLAIN $(planner_query "$1" ours | sed "s/:key/:'key'/")" | grep -qE 'Custom Scan \(IndexTable(Late|Totals)?\)'; then
 		served[$1]=ours
 	else
 		served[$1]=unserved
@@ -72,7 +85,7 @@ planner_same() {
 planner_read() {
 	local query n count=10 limit=(-T "$SECONDS_READ") definitions=()
 	query=$(planner_query "$1" "$2")
-	if [[ $1 = groups_* ]]; then count=1 limit=(-t 18)
+	if [[ $1 = groups_* || $1 = facets_* ]]; then count=1 limit=(-t 18)
 	elif [ "$2" != hand ] && [[ $1 = *_[ps][0-9]* ]] && { [ "$2" = native ] || [ "${served[$1]}" = unserved ]; }; then count=3 limit=(-t 18); fi
 	for ((n = 0; n < count; n++)); do
 		if [ "$3" = simple ]; then
@@ -103,6 +116,14 @@ planner_tables() {
 			SELECT indextable.create('bench.by_email_$of', 'bench.ours_$of', '{email}', is_unique => true);
 		SQL
 		;;
+	both)
+		sql > /dev/null <<-SQL
+			CREATE INDEX ON bench.native_$of USING gin ((doc->'tags') jsonb_path_ops);
+			CREATE INDEX ON bench.native_$of ((doc->>'name'), ((doc->>'balance')::numeric), id);
+			SELECT indextable.create('bench.by_tag_$of', 'bench.ours_$of', '{tags[*]}');
+			SELECT indextable.create('bench.by_name_$of', 'bench.ours_$of', '{name, balance::numeric}');
+		SQL
+		;;
 	*)
 		sql > /dev/null <<-SQL
 			CREATE INDEX ON bench.native_$of ((doc->>'town'));
@@ -130,7 +151,7 @@ planning_of() {
 }
 
 planner_part() {
-	local n work side protocol round tables=(600 4k) works=(only_600 only_4k fetch_600 element_600 groups_600) plannings=(other unserved)
+	local n work side protocol round tables=(600 4k both) works=(only_600 only_4k fetch_600 element_600 groups_600 and_both tag_both facets_both union_both) plannings=(other unserved)
 	local -a keys
 	local -A served
 	for n in $PARTITIONS; do
