@@ -283,7 +283,8 @@ needed_columns(RelOptInfo *rel, List *clauses)
  *
  * The scan checks its clauses for the rows of a fallback, too, and some are left to it: see
  * is_left_to_scan().  The policies are those of the role that the plan was made for, and keep
- * their levels.  Where one of them is left to the scan, so is all that comes after it.
+ * their levels.  Where one of them is left to the scan, so is all that comes after it; but for
+ * that nothing is that the search checks, as the scan does not (see policy_in_scan).
  */
 static Query *
 fallback_query(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, List *columns, List **values)
@@ -315,11 +316,12 @@ fallback_query(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, 
 		query->targetList = fallback_columns(rte, rel->relid, columns);
 	foreach(cell, clauses)
 	{
-		Node	   *clause = (Node *) ((RestrictInfo *) lfirst(cell))->clause;
-		int			level = Min((int) security_level(root, lfirst(cell)), nlevels);
+		RestrictInfo *rinfo = lfirst(cell);
+		Node	   *clause = (Node *) rinfo->clause;
+		int			level = Min((int) security_level(root, rinfo), nlevels);
 
 		if (is_left_to_scan(clause))
-			last = Min(last, level);
+			last = (int) rinfo->security_level < nlevels ? Min(last, level) : last;
 		else if (level <= last)
 			quals[level] = lappend(quals[level], clause);
 	}

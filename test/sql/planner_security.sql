@@ -69,6 +69,7 @@ INSERT INTO query VALUES
 	('SELECT id FROM t WHERE doc ->> ''town'' = ''t1'' AND leak(doc ->> ''secret'') ORDER BY id'),
 	('SELECT id FROM t WHERE doc ->> ''town'' IN (''t1'', ''t2'') AND volatile_leak(doc ->> ''secret'') ORDER BY id'),
 	('SELECT count(*) FROM t WHERE doc ->> ''town'' = ''t1'' AND leak(doc ->> ''secret'')'),
+	('SELECT count(*) FROM t WHERE doc ->> ''town'' = ''t1'' AND random() >= 0'),
 	('SELECT id FROM t WHERE doc ->> ''town'' = ''t3'' AND 12 / (doc ->> ''amount'')::int > 2 ORDER BY id'),
 	('SELECT id, (doc ->> ''born'')::date FROM t WHERE doc ->> ''town'' > ''t4'' AND (doc ->> ''born'')::date < ''2026-01-01'' ORDER BY id'),
 	('SELECT id FROM t WHERE (doc ->> ''n'')::numeric = 3 AND leak(doc ->> ''secret'') ORDER BY id'),
