@@ -2,12 +2,13 @@
  *
  * and_path.c
  *	  Gives the planner paths for conditions that are joined by AND, which search several index
- *	  tables, or one for several elements, and fetch only the rows that all of them find.
+ *	  tables, or one for several elements, and return only the rows that all of them find.
  *
  * Searches are merged, so they have to come in the same order: that of the primary key, where
  * all key fields are compared by =, or the one that the query asks for, where this is the order of
  * all other key fields of each; or that of one index table that is searched several times.  So a
- * LIMIT reads no more than it needs, and nothing is remembered or sorted.
+ * LIMIT reads no more than it needs, and nothing is remembered or sorted.  If their entries have
+ * all that the query needs, no row is fetched.
  *
  *-------------------------------------------------------------------------
  */
@@ -19,6 +20,7 @@
 
 #include "../util/settings.h"
 #include "and_path.h"
+#include "coverage.h"
 #include "path_cost.h"
 #include "path_order.h"
 #include "scan_plan.h"
@@ -27,6 +29,7 @@
 #define MAX_SEARCHES	4
 
 static void add_and_path(PlannerInfo *root, RelOptInfo *rel, List *candidates, int first);
+static CustomPath *merging_path(PlannerInfo *root, RelOptInfo *rel, List *searches, double rows);
 static List *in_one_order(PlannerInfo *root, RelOptInfo *rel, Served *served, List *searches);
 static bool is_in_one_order(Candidate *c);
 static bool same_order(Candidate *a, Candidate *b);
@@ -55,7 +58,7 @@ static void
 add_and_path(PlannerInfo *root, RelOptInfo *rel, List *candidates, int first)
 {
 	Candidate  *driving = list_nth(candidates, first);
-	List	   *reading = list_make1(part_of(root, rel, driving));
+	List	   *searches = list_make1(driving);
 	List	   *used = list_copy(driving->conditions);
 	double		entries = driving->entries;
 	CustomPath *best = NULL;
@@ -68,21 +71,45 @@ add_and_path(PlannerInfo *root, RelOptInfo *rel, List *candidates, int first)
 		List	   *with;
 		CustomPath *path;
 
-		if (share >= 1 || !same_order(driving, c) || list_length(reading) == MAX_SEARCHES)
+		if (share >= 1 || !same_order(driving, c) || list_length(searches) == MAX_SEARCHES)
 			continue;
-		with = lappend(list_copy(reading), part_of(root, rel, c));
-		path = make_scan_path(root, rel, driving);
-		path->custom_paths = list_copy_tail(with, 1);
-		estimate_and(root, rel, driving, with, clamp_row_est(entries * share), &path->path);
+		with = lappend(list_copy(searches), c);
+		path = merging_path(root, rel, with, clamp_row_est(entries * share));
 		if (best != NULL && path->path.total_cost >= best->path.total_cost)
 			continue;
-		reading = with;
+		searches = with;
 		used = list_concat(used, c->conditions);
 		entries *= share;
 		best = path;
 	}
 	if (best != NULL)
 		add_scan_path(root, rel, &best->path);
+}
+
+/* merging_path: returns the path that merges some searches, which find so many rows together */
+static CustomPath *
+merging_path(PlannerInfo *root, RelOptInfo *rel, List *searches, double rows)
+{
+	Candidate  *c = palloc(sizeof(Candidate));
+	List	   *reading = list_make1(part_of(root, rel, linitial(searches)));
+	CustomPath *result;
+	ListCell   *cell;
+
+	*c = *(Candidate *) linitial(searches);
+	for_each_from(cell, searches, 1)
+	{
+		CustomPath *part = part_of(root, rel, lfirst(cell));
+
+		reading = lappend(reading, part);
+		c->parts = lappend(c->parts, linitial(part->custom_private));
+	}
+	c->entries_only = !c->stored_rows && cover_scan(root, rel, c, rel->baserestrictinfo);
+	result = make_scan_path(root, rel, c);
+	if (c->entries_only)
+		result->path.pathtarget = target_of_entries(root, rel, c);
+	result->custom_paths = list_copy_tail(reading, 1);
+	estimate_and(root, rel, c, reading, rows, &result->path);
+	return result;
 }
 
 /*

@@ -49,8 +49,11 @@ typedef struct Candidate
 	bool		tested_again;	/* as in Served */
 	bool		is_part;		/* rows are those that others find, too; see
 								 * and_path.c */
+	List	   *parts;			/* these others, Candidate * */
 	List	   *exprs;			/* what the scan returns then, Node *, */
-	List	   *attnos;			/* and the columns that have it */
+	List	   *attnos;			/* the columns that have it, */
+	List	   *sources;		/* and with parts whose: 0 for its own, or the
+								 * number of the part, from 1 */
 
 	/* See path_cost.c. */
 	double		entries;		/* that are read in one scan */

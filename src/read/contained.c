@@ -12,10 +12,13 @@
  */
 #include "postgres.h"
 
+#include "catalog/pg_collation.h"
 #include "catalog/pg_type.h"
+#include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "parser/parse_coerce.h"
+#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/jsonb.h"
@@ -29,7 +32,7 @@ static bool leads_to_value(Field *field, Node *json, PathStep *steps, int nsteps
 static bool is_name(Node *arg, PathStep *step);
 static bool becomes_value(Field *field, Node *value, PathStep *steps, int nsteps);
 static bool suits(Field *field, Oid type);
-static bool is_string_alone(Node *value, bool *in_array);
+static int	count_strings(Node *value, bool *in_array);
 static bool find_contained(Field *field, JsonbContainer *container, PathStep *steps, int nsteps, int *before, Datum *result);
 
 /*
@@ -212,60 +215,104 @@ only_string(const char *text, int len)
 						!(len == 5 && memcmp(text, "false", 5) == 0));
 }
 
-/*
- * is_only_text
- *		Returns whether a value with which a document is compared is no more than the text of a field,
- *		and no other row can have an entry with this text than those that contain it.  Adds to
- *		*unless what rows must not have for that.
- */
-bool
-is_only_text(IndexDef *def, Field *field, Node *value, uint32 *unless)
+/* constant_texts: returns the texts of an array that are not NULL, as constants, if the array is a constant; else NIL */
+List *
+constant_texts(Node *array)
 {
-	bool		in_array = false;
+	List	   *result = NIL;
+	Datum	   *texts;
+	bool	   *nulls;
+	int			n;
+	int			i;
 
-	if (field->type != TEXTOID || field->convert != NULL || !get_collation_isdeterministic(field->collation) ||
-		!is_string_alone(value, &in_array))
-		return false;
-	if (in_array && field->spec->multi)
+	if (!IsA(array, Const) || ((Const *) array)->constisnull)
+		return NIL;
+	deconstruct_array(DatumGetArrayTypeP(((Const *) array)->constvalue), TEXTOID, -1, false, TYPALIGN_INT, &texts, &nulls, &n);
+	for (i = 0; i < n; i++)
 	{
-		if (!index_table_has_none(def, NO_ARRAY_BIT, NULL))
-			return false;
-		*unless |= NO_ARRAY_BIT;
+		if (!nulls[i])
+			result = lappend(result, makeConst(TEXTOID, -1, DEFAULT_COLLATION_OID, -1, texts[i], false, false));
 	}
-	return true;
+	return result;
 }
 
 /*
- * is_string_alone
- *		Returns whether a constant is a text, or jsonb that is nothing but a string in as many arrays
- *		and objects as it takes, of which no JSON but a string has the text.  Sets *in_array if it is
- *		in an array, or an object.
+ * count_only_texts
+ *		Returns of how many texts of a field a value consists with which a document is compared, if it
+ *		is no more than these, and no other rows can have entries with all of them than those that
+ *		contain it; else 0.  Adds to *unless what rows must not have for that.
  */
-static bool
-is_string_alone(Node *value, bool *in_array)
+int
+count_only_texts(IndexDef *def, Field *field, Node *value, uint32 *unless)
+{
+	bool		in_array = false;
+	int			result;
+
+	if (field->type != TEXTOID || field->convert != NULL || !get_collation_isdeterministic(field->collation))
+		return 0;
+	result = count_strings(value, &in_array);
+	if (result > 0 && in_array && field->spec->multi)
+	{
+		if (!index_table_has_none(def, NO_ARRAY_BIT, NULL))
+			return 0;
+		*unless |= NO_ARRAY_BIT;
+	}
+	return result;
+}
+
+/*
+ * count_strings
+ *		Returns how many strings a constant is: a text, texts in an array, or jsonb that is nothing but
+ *		strings in one array, or one string, in as many arrays and objects as it takes; 0 if it is
+ *		something else, or other JSON has the text of one of them.  Sets *in_array if it is JSON in
+ *		an array, or an object.
+ */
+static int
+count_strings(Node *value, bool *in_array)
 {
 	Const	   *constant = (Const *) value;
 	JsonbContainer *container;
+	JsonbIterator *it;
 	JsonbValue	member;
+	JsonbIteratorToken token;
+	int			result = 0;
+	ListCell   *cell;
 
 	if (!IsA(value, Const) || constant->constisnull)
-		return false;
+		return 0;
 	if (constant->consttype == TEXTOID)
 		return only_string(VARDATA_ANY(DatumGetPointer(constant->constvalue)), VARSIZE_ANY_EXHDR(DatumGetPointer(constant->constvalue)));
+	if (constant->consttype == TEXTARRAYOID)
+	{
+		foreach(cell, constant_texts(value))
+		{
+			if (count_strings(lfirst(cell), in_array) == 0)
+				return 0;
+			result++;
+		}
+		return result;
+	}
 	if (constant->consttype != JSONBOID)
-		return false;
+		return 0;
 	container = &DatumGetJsonbP(constant->constvalue)->root;
 	*in_array = !JsonContainerIsScalar(container);
-	while (JsonContainerSize(container) == 1)
+	for (;;)
 	{
-		JsonbIterator *it = JsonbIteratorInit(container);
-
+		if (JsonContainerSize(container) != 1 && !JsonContainerIsArray(container))
+			return 0;
+		it = JsonbIteratorInit(container);
 		(void) JsonbIteratorNext(&it, &member, true);
-		if (JsonbIteratorNext(&it, &member, true) == WJB_KEY)
-			(void) JsonbIteratorNext(&it, &member, true);
-		if (member.type != jbvBinary)
-			return member.type == jbvString && only_string(member.val.string.val, member.val.string.len);
+		if ((token = JsonbIteratorNext(&it, &member, true)) == WJB_KEY)
+			token = JsonbIteratorNext(&it, &member, true);
+		if (JsonContainerSize(container) != 1 || member.type != jbvBinary)
+			break;
 		container = member.val.binary.data;
 	}
-	return false;
+	for (; token == WJB_ELEM || token == WJB_VALUE; token = JsonbIteratorNext(&it, &member, true))
+	{
+		if (member.type != jbvString || !only_string(member.val.string.val, member.val.string.len))
+			return 0;
+		result++;
+	}
+	return result;
 }

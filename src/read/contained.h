@@ -15,7 +15,8 @@
 
 extern bool contains_value(PlannerInfo *root, Field *field, int nsteps, Node *json);
 extern bool only_string(const char *text, int len);
-extern bool is_only_text(IndexDef *def, Field *field, Node *value, uint32 *unless);
+extern List *constant_texts(Node *array);
+extern int	count_only_texts(IndexDef *def, Field *field, Node *value, uint32 *unless);
 extern bool contained_value(Field *field, int nsteps, int nth, Jsonb *json, Datum *result);
 
 #endif							/* INDEXTABLE_CONTAINED_H */

@@ -27,12 +27,15 @@
 #include "field_match.h"
 #include "partial_row.h"
 
+static bool searches_check(Candidate *c, RestrictInfo *rinfo, uint32 *told);
 static bool is_key_not_null(Candidate *c, Node *clause);
 static bool clauses_covered(Candidate *c, List *clauses);
 static bool row_covered(PlannerInfo *root, RelOptInfo *rel, Candidate *c);
 static bool nodes_covered(PlannerInfo *root, List *nodes, Candidate *c);
 static List *expressions_of_query(PlannerInfo *root, RelOptInfo *rel);
 static bool not_covered(Node *node, void *candidate);
+static AttrNumber column_in_entries(Candidate *c, Node *node, int *source);
+static void note_column(Candidate *c, Node *node, AttrNumber attno, int source);
 static bool fits_into_row(Candidate *c, AttrNumber attno, Node *node);
 static bool columns_not_covered(Node *node, Candidate *c);
 static bool target_covered(PlannerInfo *root, Candidate *c);
@@ -48,15 +51,39 @@ static bool is_postponed(PlannerInfo *root, TargetEntry *tle);
 bool
 is_checked_by_search(Candidate *c, RestrictInfo *rinfo)
 {
+	uint32		told = 0;
 	ListCell   *cell;
 
 	if (c->def == NULL || c->tested_again || c->policy_in_scan || (c->def->async && !c->entries_only))
 		return false;
+	if (searches_check(c, rinfo, &told))
+		return true;
+	foreach(cell, c->parts)
+	{
+		if (searches_check(lfirst(cell), rinfo, &told))
+			return true;
+	}
+	return false;
+}
+
+/* searches_check: returns whether one search, together with what others before it have told of a clause, checks the clause */
+static bool
+searches_check(Candidate *c, RestrictInfo *rinfo, uint32 *told)
+{
+	ListCell   *cell;
+
 	foreach(cell, c->conditions)
 	{
 		Condition  *condition = lfirst(cell);
 
-		if (condition->rinfo == rinfo && !condition->lossy)
+		if (condition->rinfo != rinfo)
+			continue;
+		if (!condition->lossy)
+			return true;
+		if (condition->together == 0)
+			continue;
+		*told |= 1U << condition->nth;
+		if (*told == (1U << condition->together) - 1)
 			return true;
 	}
 	if (is_key_not_null(c, (Node *) rinfo->clause))
@@ -98,8 +125,7 @@ is_key_not_null(Candidate *c, Node *clause)
 bool
 cover_scan(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses)
 {
-	c->exprs = NIL;
-	c->attnos = NIL;
+	c->exprs = c->attnos = c->sources = NIL;
 	if (!clauses_covered(c, clauses))
 		return false;
 
@@ -111,10 +137,35 @@ cover_scan(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses)
 		return true;
 	if (bms_membership(root->all_baserels) == BMS_SINGLETON && target_covered(root, c))
 		return true;
-	c->exprs = NIL;
-	c->attnos = NIL;
+	c->exprs = c->attnos = c->sources = NIL;
 	c->partial_rows = true;
 	return c->partial_rows = clauses_covered(c, clauses) && row_covered(root, rel, c);
+}
+
+/*
+ * target_of_entries
+ *		Returns what a scan that reads only entries returns.  If the query wants plain columns
+ *		only, which entries have, or rows are made of entries, it is the query's own target;
+ *		otherwise the expressions.
+ */
+PathTarget *
+target_of_entries(PlannerInfo *root, RelOptInfo *rel, Candidate *c)
+{
+	PathTarget *target = create_empty_pathtarget();
+	ListCell   *cell;
+
+	if (c->partial_rows)
+		return rel->reltarget;
+	foreach(cell, rel->reltarget->exprs)
+	{
+		if (!list_member(c->exprs, lfirst(cell)))
+			break;
+	}
+	if (cell == NULL)
+		return rel->reltarget;
+	foreach(cell, c->exprs)
+		add_column_to_pathtarget(target, lfirst(cell), 0);
+	return set_pathtarget_cost_width(root, target);
 }
 
 /*
@@ -256,24 +307,63 @@ not_covered(Node *node, void *candidate)
 {
 	Candidate  *c = candidate;
 	AttrNumber	attno;
+	int			source;
 
 	if (node == NULL)
 		return false;
 	if (IsA(node, PlaceHolderVar))
 		return c->partial_rows ? not_covered((Node *) ((PlaceHolderVar *) node)->phexpr, c) : true;
-	attno = column_of_candidate(c, node);
+	attno = column_in_entries(c, node, &source);
 	if (attno != 0 && (!c->partial_rows || fits_into_row(c, attno, node)))
 	{
 		if (!list_member(c->exprs, node))
-		{
-			c->exprs = lappend(c->exprs, node);
-			c->attnos = lappend_int(c->attnos, attno);
-		}
+			note_column(c, node, attno, source);
 		return false;
 	}
 	if (IsA(node, Var))
 		return ((Var *) node)->varno == (int) c->varno && ((Var *) node)->varlevelsup == 0;
 	return expression_tree_walker(node, not_covered, candidate);
+}
+
+/*
+ * column_in_entries
+ *		Returns the column that has the value of an expression, or 0, and sets *source as in
+ *		Candidate.  Documents are made of a scan's own entries only.
+ */
+static AttrNumber
+column_in_entries(Candidate *c, Node *node, int *source)
+{
+	AttrNumber	attno = column_of_candidate(c, node);
+	ListCell   *cell;
+
+	*source = 0;
+	if (attno != 0 || c->partial_rows)
+		return attno;
+	foreach(cell, c->parts)
+	{
+		attno = column_of_candidate(lfirst(cell), node);
+		*source = foreach_current_index(cell) + 1;
+		if (attno != 0)
+			return attno;
+	}
+	return 0;
+}
+
+/* note_column: has a scan return an expression, of which a column of its entries has the value, or one of a part's */
+static void
+note_column(Candidate *c, Node *node, AttrNumber attno, int source)
+{
+	c->exprs = lappend(c->exprs, node);
+	c->attnos = lappend_int(c->attnos, attno);
+	if (c->parts == NIL)
+		return;
+	c->sources = lappend_int(c->sources, source);
+	if (source > 0)
+	{
+		Candidate  *part = list_nth(c->parts, source - 1);
+
+		part->attnos = list_append_unique_int(part->attnos, attno);
+	}
 }
 
 /*

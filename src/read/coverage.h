@@ -11,6 +11,7 @@
 #include "candidate.h"
 
 extern bool cover_scan(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses);
+extern PathTarget *target_of_entries(PlannerInfo *root, RelOptInfo *rel, Candidate *c);
 extern bool cover_aggregates(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, PathTarget *target);
 extern bool is_checked_by_search(Candidate *c, RestrictInfo *rinfo);
 

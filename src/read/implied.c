@@ -67,7 +67,7 @@ implied_conditions(PlannerInfo *root, IndexDef *def, Node *clause, Relation fact
 					foreach(cell, ((BoolExpr *) clause)->args)
 						result = list_concat(result, implied_conditions(root, def, lfirst(cell), fact, varno, unknown));
 					foreach(cell, result)
-						((Condition *) lfirst(cell))->lossy = true;
+						mark_lossy(lfirst(cell));
 					return result;
 				case NOT_EXPR:
 					arg = linitial(((BoolExpr *) clause)->args);
@@ -120,7 +120,7 @@ implied_conditions(PlannerInfo *root, IndexDef *def, Node *clause, Relation fact
 	{
 		foreach(cell, result)
 		{
-			((Condition *) lfirst(cell))->lossy = true;
+			mark_lossy(lfirst(cell));
 			((Condition *) lfirst(cell))->sparse = true;
 		}
 	}
@@ -154,7 +154,7 @@ implied_by_elements(PlannerInfo *root, IndexDef *def, List *clauses, Relation fa
 		result = list_concat(result, implied_conditions(root, def, lfirst(cell), fact, varno, unknown));
 	foreach(cell, result)
 	{
-		((Condition *) lfirst(cell))->lossy = true;
+		mark_lossy(lfirst(cell));
 		((Condition *) lfirst(cell))->implied = true;
 	}
 	return result;
@@ -285,6 +285,7 @@ any_of(List *arms, int position)
 		return NULL;
 	result->value = (Expr *) eval_const_expressions(NULL, (Node *) array);
 	result->array = true;
+	result->together = 0;
 	result->implied = true;
 	result->rinfo = NULL;
 	return result;

@@ -21,7 +21,6 @@
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
 #include "optimizer/restrictinfo.h"
-#include "optimizer/tlist.h"
 
 #include "../place/place.h"
 #include "../util/settings.h"
@@ -53,7 +52,6 @@ static List *add_set(List *sets, Relids set);
 static bool is_key_member(PlannerInfo *root, RelOptInfo *rel, EquivalenceClass *ec, EquivalenceMember *em, void *arg);
 static bool uses_join_clause(Candidate *c, List *clauses);
 static double outer_rows(PlannerInfo *root, Relids outer);
-static PathTarget *target_of_entries(PlannerInfo *root, RelOptInfo *rel, Candidate *c);
 
 void
 path_init(void)
@@ -362,30 +360,4 @@ outer_rows(PlannerInfo *root, Relids outer)
 			result = rel->rows;
 	}
 	return Max(result, 1);
-}
-
-/*
- * target_of_entries
- *		Returns what a scan that reads only entries returns.  If the query wants plain columns
- *		only, which entries have, or rows are made of entries, it is the query's own target;
- *		otherwise the expressions.
- */
-static PathTarget *
-target_of_entries(PlannerInfo *root, RelOptInfo *rel, Candidate *c)
-{
-	PathTarget *target = create_empty_pathtarget();
-	ListCell   *cell;
-
-	if (c->partial_rows)
-		return rel->reltarget;
-	foreach(cell, rel->reltarget->exprs)
-	{
-		if (!list_member(c->exprs, lfirst(cell)))
-			break;
-	}
-	if (cell == NULL)
-		return rel->reltarget;
-	foreach(cell, c->exprs)
-		add_column_to_pathtarget(target, lfirst(cell), 0);
-	return set_pathtarget_cost_width(root, target);
 }

@@ -315,18 +315,17 @@ finish_path(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, dou
 
 /*
  * estimate_and
- *		Sets the costs of a path that reads entries by these paths, and fetches the rows of so many
- *		entries of a search.
+ *		Sets the costs of a path that reads entries by these paths, and returns so many of them, or
+ *		fetches their rows.
  */
 void
 estimate_and(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *reading, double entries, Path *path)
 {
-	Candidate	fetched = *c;
+	Candidate	returned = *c;
 	ListCell   *cell;
 
-	fetched.entries = entries;
-	estimate_cost(root, rel, &fetched, rel->baserestrictinfo, 1, path);
-	prefer_if_forced(path);
+	returned.entries = entries;
+	finish_path(root, rel, &returned, rel->baserestrictinfo, 1, path);
 	foreach(cell, reading)
 	{
 		path->startup_cost += ((Path *) lfirst(cell))->startup_cost;

@@ -90,6 +90,13 @@ and_contains(IndexTableScan *scan, TupleTableSlot *entry, NextEntry next)
 	return true;
 }
 
+/* entry_of_part: returns the entry that a part has for the row of this one, which is part 0 */
+TupleTableSlot *
+entry_of_part(IndexTableScan *scan, TupleTableSlot *entry, int part)
+{
+	return part == 0 ? entry : ((IndexTableScan *) list_nth(scan->css.custom_ps, part - 1))->entry;
+}
+
 /* compare_rows: returns where the row of an entry is in the order of the scan, relative to the one that a part is at */
 static int
 compare_rows(IndexTableScan *scan, TupleTableSlot *entry, IndexTableScan *part)

@@ -16,6 +16,7 @@ typedef TupleTableSlot *(*NextEntry) (IndexTableScan *scan);
 extern void and_begin(IndexTableScan *scan, EState *estate, int eflags);
 extern const char *and_start(IndexTableScan *scan, StartEntries start, NextEntry next);
 extern bool and_contains(IndexTableScan *scan, TupleTableSlot *entry, NextEntry next);
+extern TupleTableSlot *entry_of_part(IndexTableScan *scan, TupleTableSlot *entry, int part);
 extern void and_restart(IndexTableScan *scan);
 extern void and_end(IndexTableScan *scan);
 

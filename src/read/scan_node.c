@@ -391,8 +391,9 @@ return_entry(IndexTableScan *scan, TupleTableSlot *entry)
 	foreach(cell, scan->plan.columns)
 	{
 		int			i = foreach_current_index(cell);
+		TupleTableSlot *source = scan->plan.sources == NIL ? entry : entry_of_part(scan, entry, list_nth_int(scan->plan.sources, i));
 
-		slot->tts_values[i] = slot_getattr(entry, lfirst_int(cell), &slot->tts_isnull[i]);
+		slot->tts_values[i] = slot_getattr(source, lfirst_int(cell), &slot->tts_isnull[i]);
 	}
 	return ExecStoreVirtualTuple(slot);
 }

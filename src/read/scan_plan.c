@@ -51,7 +51,8 @@ enum
 	PRIVATE_COLUMNS,			/* integers */
 	PRIVATE_CONDITIONS,			/* for each a list of integers */
 	PRIVATE_OPERATORS,			/* OIDs: operator, subtype and from of each */
-	PRIVATE_FALLBACK
+	PRIVATE_FALLBACK,
+	PRIVATE_SOURCES				/* integers */
 };
 
 /* What is replaced by parameters in a fallback. */
@@ -169,7 +170,7 @@ make_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 																 c->not_null, c->stored_rows),
 												  list_make3_int(c->unless, c->distinct, c->partial_rows)),
 									  c->entries_only ? c->attnos : columns, conditions, operators);
-	scan->custom_private = lappend(scan->custom_private, fallback);
+	scan->custom_private = lappend(lappend(scan->custom_private, fallback), c->sources);
 	if (c->def != NULL)
 	{
 		add_relation(root, c->def);
@@ -517,6 +518,7 @@ read_scan_plan(CustomScan *scan, ScanPlan *plan)
 		plan->conditions[i].from = list_nth_oid(operators, 3 * i + 2);
 	}
 	plan->fallback = list_nth(scan->custom_private, PRIVATE_FALLBACK);
+	plan->sources = list_nth(scan->custom_private, PRIVATE_SOURCES);
 }
 
 /*

@@ -49,6 +49,7 @@ typedef struct ScanPlan
 								 * rows of with partial_rows; otherwise those
 								 * of the fact table that are needed, 0: all;
 								 * NIL with stored_rows */
+	List	   *sources;		/* whose these are, as in Candidate */
 	int			nequal;			/* so many leading columns are compared by = */
 	int			nconditions;
 	PlannedCondition *conditions;

@@ -70,9 +70,9 @@ compared_conditions(PlannerInfo *root, IndexDef *def, Node *clause, Relation fac
 			return exact_if_text(def, contained_values(root, def, left, right, varno, unknown), right);
 		if (function == F_JSONB_CONTAINED)
 			return exact_if_text(def, contained_values(root, def, right, left, varno, unknown), left);
-		if (function == F_JSONB_EXISTS)
+		if (function == F_JSONB_EXISTS || function == F_JSONB_EXISTS_ALL)
 			return exact_if_text(def, element_exists(def, function, args, fact, varno), right);
-		if (function == F_JSONB_EXISTS_ANY || function == F_JSONB_EXISTS_ALL)
+		if (function == F_JSONB_EXISTS_ANY)
 			return element_exists(def, function, args, fact, varno);
 		if (IsA(clause, OpExpr))
 		{
@@ -526,6 +526,7 @@ contained_values(PlannerInfo *root, IndexDef *def, Node *whole, Node *json, Inde
 			for (nth = 1; condition != NULL; nth++)
 			{
 				condition->lossy = true;
+				condition->nth = nth - 1;
 				result = lappend(result, condition);
 				condition = nth < MAX_ELEMENTS && i == def->multi_field && IsA(json, Const) ?
 					conversion(def, i, BTEqualStrategyNumber, TAKE_CONTAINED, nsteps | nth << 16, json, false) : NULL;
@@ -538,7 +539,7 @@ contained_values(PlannerInfo *root, IndexDef *def, Node *whole, Node *json, Inde
 
 /*
  * element_exists
- *		Returns the equality that follows from doc -> 'tags' ? 'x', and from ?| and ?& with an array
+ *		Returns the equalities that follow from doc -> 'tags' ? 'x', and from ?| and ?& with an array
  *		of texts, of which one, or each, is an element.
  *
  * Of an object they look at the names of the members.  So a constraint has to say that it is an
@@ -550,7 +551,8 @@ element_exists(IndexDef *def, Oid function, List *args, Relation fact, Index var
 	Field	   *field;
 	AttrNumber	doc = def->fact->doc_attno[def->docno];
 	Node	   *value = lsecond(args);
-	Condition  *condition;
+	List	   *result = NIL;
+	ListCell   *cell;
 
 	if (def->multi_field < 0 || def->multi_field >= def->nsearch || !is_value(value, varno))
 		return NIL;
@@ -558,17 +560,26 @@ element_exists(IndexDef *def, Oid function, List *args, Relation fact, Index var
 	if (!is_castable_field(field) || field->spec->nsteps != field->plain_steps + 1 ||
 		!expression_is_path(def->fact, doc, field->spec->steps, field->plain_steps, linitial(args), varno))
 		return NIL;
-	if (function == F_JSONB_EXISTS_ALL && (value = first_text(value)) == NULL)
-		return NIL;
-	condition = conversion(def, def->multi_field, BTEqualStrategyNumber, TAKE_TEXT, 0, value, function == F_JSONB_EXISTS_ANY);
-	if (condition == NULL)
-		return NIL;
-	condition->lossy = true;
-	condition->unless = check_says_array(def->fact, fact, doc, field->spec->steps, field->plain_steps) ? 0 : CONTAINER_BIT;
-	return list_make1(condition);
+	foreach(cell, function == F_JSONB_EXISTS_ALL ? list_truncate(constant_texts(value), MAX_ELEMENTS) : list_make1(value))
+	{
+		Condition  *condition = conversion(def, def->multi_field, BTEqualStrategyNumber, TAKE_TEXT, 0, lfirst(cell),
+										   function == F_JSONB_EXISTS_ANY);
+
+		if (condition == NULL)
+			return NIL;
+		condition->lossy = true;
+		condition->nth = foreach_current_index(cell);
+		condition->unless = check_says_array(def->fact, fact, doc, field->spec->steps, field->plain_steps) ? 0 : CONTAINER_BIT;
+		result = lappend(result, condition);
+	}
+	return result;
 }
 
-/* exact_if_text: has rows not be checked that comparisons find, if the value tells no more than that; returns the comparisons */
+/*
+ * exact_if_text
+ *		Has rows not be checked that comparisons find, if the value tells no more than that, or than
+ *		all of the comparisons do together; returns the comparisons.
+ */
 static List *
 exact_if_text(IndexDef *def, List *conditions, Node *value)
 {
@@ -577,12 +588,13 @@ exact_if_text(IndexDef *def, List *conditions, Node *value)
 	foreach(cell, conditions)
 	{
 		Condition  *condition = lfirst(cell);
+		int			ntexts = count_only_texts(def, &def->fields[condition->position], value, &condition->unless);
 
-		if (is_only_text(def, &def->fields[condition->position], value, &condition->unless))
-		{
-			condition->lossy = false;
-			condition->implied = true;
-		}
+		if (ntexts == 0 || ntexts > MAX_ELEMENTS)
+			continue;
+		condition->lossy = ntexts > 1;
+		condition->together = ntexts > 1 ? ntexts : 0;
+		condition->implied = true;
 	}
 	return conditions;
 }

@@ -31,8 +31,19 @@ typedef struct Condition
 								 * condition, too */
 	uint32		unless;			/* VALUE_BITS: entries tell which rows satisfy
 								 * it, unless rows have such values */
+	int			together;		/* so many of a condition tell as much as it,
+								 * though each is lossy; else 0 */
+	int			nth;			/* which of these, from 0 */
 	RestrictInfo *rinfo;		/* NULL: the clause was not one yet */
 } Condition;
+
+/* mark_lossy: has rows that a comparison finds be checked, whatever others find */
+static inline void
+mark_lossy(Condition *condition)
+{
+	condition->lossy = true;
+	condition->together = 0;
+}
 
 extern int	index_position_of(IndexDef *def, Node *operand, Index varno);
 extern List *compared_conditions(PlannerInfo *root, IndexDef *def, Node *clause, Relation fact, Index varno, bool *unknown);

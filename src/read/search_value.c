@@ -108,19 +108,3 @@ array_constants(Const *constant)
 		result = lappend(result, makeConst(type, -1, get_typcollation(type), len, elements[i], nulls[i], byval));
 	return result;
 }
-
-/* first_text: returns the first text of an array of texts, if that is a constant, or NULL */
-Node *
-first_text(Node *array)
-{
-	ListCell   *cell;
-
-	if (!IsA(array, Const) || ((Const *) array)->constisnull)
-		return NULL;
-	foreach(cell, array_constants((Const *) array))
-	{
-		if (!lfirst_node(Const, cell)->constisnull)
-			return lfirst(cell);
-	}
-	return NULL;
-}

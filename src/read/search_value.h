@@ -25,7 +25,6 @@ typedef enum Taking
 
 extern int	array_elements(ArrayType *array, Datum **elements, bool **nulls);
 extern List *array_constants(Const *constant);
-extern Node *first_text(Node *array);
 extern Taken take_value(Field *field, Taking taking, int detail, Oid from, StrategyNumber strategy, Datum value,
 						Datum *result);
 

@@ -363,11 +363,23 @@ SELECT d AS difference FROM (VALUES ('joint'), ('split')) t (fact), (VALUES
 	('fact_tag_n, only fact_tag_n', $$SELECT * FROM fact WHERE doc -> 'tags' @> '["x1", "y4"]' AND (doc ->> 'n')::int > 60 ORDER BY (doc ->> 'n')::int, r, id$$),
 	('fact_tag_n, only fact_tag_n', $$SELECT * FROM fact WHERE doc -> 'tags' @> '["x1", "y4"]' AND (doc ->> 'n')::int < 60 ORDER BY (doc ->> 'n')::int DESC, r DESC, id DESC$$),
 	('only fact_tag_n, fact_town_n', $$SELECT * FROM fact WHERE doc -> 'tags' @> '["x1"]' AND doc ->> 'town' = 't3' AND (doc ->> 'n')::int > 60 ORDER BY (doc ->> 'n')::int, r, id$$),
-	(NULL, $$SELECT * FROM fact WHERE doc -> 'tags' @> '["x1", "y4"]' AND doc ->> 'town' = 't3'$$)
+	(NULL, $$SELECT * FROM fact WHERE doc -> 'tags' @> '["x1", "y4"]' AND doc ->> 'town' = 't3'$$),
+	('only fact_tag, only fact_tag', $$SELECT count(*) FROM fact WHERE doc -> 'tags' ? 'x1' AND doc -> 'tags' ? 'y4'$$),
+	('only fact_tag, only fact_tag', $$SELECT r, id FROM fact WHERE doc -> 'tags' @> '["x1", "y4"]'$$),
+	('only fact_tag, only fact_tag', $$SELECT id FROM fact WHERE doc @> '{"tags": ["y4", "x1"]}' ORDER BY r DESC, id DESC LIMIT 7$$),
+	('only fact_tag, only fact_tag', $$SELECT max(id) FROM fact WHERE doc -> 'tags' ?& '{x1,NULL,y4}' AND r > 'a'$$),
+	('only fact_state, only fact_town', $$SELECT id, doc ->> 'town', (doc ->> 'state')::int FROM fact WHERE doc ->> 'town' = 't3' AND (doc ->> 'state')::int = 2$$),
+	('only fact_state, only fact_tag', $$SELECT DISTINCT (doc ->> 'state')::int FROM fact WHERE doc -> 'tags' ? 'x1' AND (doc ->> 'state')::int = 2$$),
+	('only fact_tag_n, only fact_town_n', $$SELECT (doc ->> 'n')::int, id FROM fact WHERE doc -> 'tags' @> '["x1"]' AND doc ->> 'town' = 't3' AND (doc ->> 'n')::int > 60 ORDER BY (doc ->> 'n')::int, r, id$$),
+	(NULL, $$SELECT count(*) FROM fact WHERE doc -> 'tags' @> '["x1", "x1"]'$$), (NULL, $$SELECT count(*) FROM fact WHERE doc -> 'tags' ?& '{x1,1}'$$),
+	(NULL, $$SELECT count(*) FROM fact WHERE doc -> 'tags' @> '["x1", "y4", 1]'$$), (NULL, $$SELECT count(*) FROM fact WHERE doc -> 'tags' @> '["x1", ["y4"]]'$$),
+	(NULL, $$SELECT count(*) FROM fact WHERE doc -> 'tags' @> '["x1", "y4"]' OR doc -> 'tags' @> '["x2", "y3"]'$$),
+	(NULL, $$SELECT count(*) FROM fact WHERE doc -> 'tags' @> '["x1", "y4"]' AND doc -> 'tags' @> '["x1", "y3"]'$$),
+	(NULL, $$SELECT a.id, b.id FROM fact a JOIN fact b ON b.id = a.id + 1 WHERE a.doc -> 'tags' ?& '{x1,y4}' AND b.doc ->> 'town' = 't3'$$)
 ) q (scans, query), pg_temp.differences(regexp_replace(query, '\mfact', fact, 'g'), regexp_replace(scans, '\mfact', fact, 'g'), NULL, NULL, query ~ 'ORDER BY') d;
 SELECT d AS difference FROM (VALUES
 	($$SELECT * FROM joint WHERE doc ->> 'town' = $1 AND (doc ->> 'state')::int = $2$$, $$'t3', 2$$), ($$SELECT * FROM split WHERE doc -> 'tags' ? $1 AND doc -> 'tags' ? $2$$, $$'x1', 'y4'$$),
-	($$SELECT * FROM joint WHERE doc ->> 'town' = $1 AND (doc ->> 'state')::int = $2$$, 'NULL, 2'), ($$SELECT * FROM split WHERE doc @> $1$$, $$'{"town": "t3", "tags": ["x1", "y4"]}'$$)) q (query, args), pg_temp.differences(query, NULL, args) d;
+	($$SELECT * FROM joint WHERE doc ->> 'town' = $1 AND (doc ->> 'state')::int = $2$$, 'NULL, 2'), ($$SELECT count(*) FROM split WHERE doc -> 'tags' ?& $1 AND doc ->> 'town' = $2$$, $$'{x1,y4}', 't3'$$), ($$SELECT * FROM split WHERE doc @> $1$$, $$'{"town": "t3", "tags": ["x1", "y4"]}'$$)) q (query, args), pg_temp.differences(query, NULL, args) d;
 SELECT d AS difference FROM (VALUES ($$UPDATE joint SET doc = doc || '{"state": 3}' WHERE doc ->> 'town' = 't3' AND (doc ->> 'state')::int = 2 RETURNING *$$, 'SELECT * FROM joint'),
 	($$DELETE FROM joint WHERE doc -> 'tags' @> '["x1", "y4"]' RETURNING id$$, $$SELECT * FROM joint WHERE doc -> 'tags' @> '["x1", "y0"]'$$),
 	($$SELECT a.id, (SELECT count(b.doc) FROM joint b WHERE b.doc ->> 'town' = a.doc ->> 'town' AND (b.doc ->> 'state')::int = 2) FROM split a WHERE a.id < 99$$, NULL)) q (query, afterwards), pg_temp.differences(query, NULL, NULL, afterwards) d;
@@ -380,6 +392,29 @@ SELECT d AS difference FROM (VALUES ('crossed_town', $$SELECT * FROM crossed WHE
 	('crossed_n, only crossed_town', $$SELECT * FROM crossed WHERE doc ->> 'town' = 't1' AND (doc ->> 'n')::int = 1$$)) q (scans, query), pg_temp.differences(query, scans) d;
 RESET cpu_operator_cost;
 DROP TABLE joint, split, crossed;
+
+-- ---- every two of some conditions, on documents that are as expected, and on others: without an array or a text, with repeated and with other elements
+SET cpu_operator_cost = 1;
+CREATE TABLE pairs (odd boolean, id int, doc jsonb, PRIMARY KEY (id, odd));
+INSERT INTO pairs SELECT odd, i, jsonb_strip_nulls(jsonb_build_object('tags', CASE WHEN odd AND i % 9 = 0 THEN (ARRAY['"red"', '{"red": 1}', '[]', 'null', '7', '[null]', '[["red", "blue"]]'])[1 + i % 7]::jsonb
+	ELSE jsonb_build_array((ARRAY['red', 'blue', 'green'])[1 + i % 3], (ARRAY['red', 'blue', '1', ''])[1 + i / 3 % 4], CASE WHEN odd AND i % 4 = 0 THEN (ARRAY['1', 'true', '["blue"]', '{"blue": 2}', 'null'])[1 + i % 5]::jsonb END) END,
+	'town', CASE WHEN odd AND i % 11 = 0 THEN (ARRAY['1', '["a"]', '{"a": 1}', 'null'])[1 + i % 4]::jsonb ELSE to_jsonb((ARRAY['a', 'b', '1'])[1 + i / 7 % 3]) END, 'n', i % 13)) FROM generate_series(1, 400) i, (VALUES (false), (true)) o (odd);
+CREATE TABLE hostile AS TABLE pairs WITH NO DATA;
+ALTER TABLE hostile ADD PRIMARY KEY (id, odd);
+INSERT INTO hostile TABLE pairs;
+DELETE FROM pairs WHERE odd;
+SELECT count(indextable.create(fact || '_' || name, fact::regclass, key)) FROM (VALUES ('pairs'), ('hostile')) f (fact), (VALUES ('tag', '{tags[*]}'::text[]), ('town', '{town}'), ('tag_n', '{tags[*], n::int}'), ('town_n', '{town, n::int}')) i (name, key) \gset
+ANALYZE pairs, pairs_tag, pairs_town, pairs_tag_n, pairs_town_n, hostile, hostile_tag, hostile_town, hostile_tag_n, hostile_town_n;
+CREATE TEMP TABLE paired AS SELECT query, o.answer IS NOT DISTINCT FROM f.answer AS same, f.scans FROM (VALUES (1, $$doc -> 'tags' ? 'red'$$), (2, $$doc -> 'tags' ? 'blue'$$), (3, $$doc -> 'tags' @> '["blue"]'$$), (4, $$doc -> 'tags' @> '["red", "blue"]'$$), (5, $$doc @> '{"tags": ["red", "green"]}'$$),
+	(6, $$doc -> 'tags' ?& '{red,blue}'$$), (7, $$doc -> 'tags' ?& '{red,1}'$$), (8, $$doc -> 'tags' @> '"red"'$$), (9, $$doc -> 'tags' @> '["1", "red"]'$$), (10, $$doc -> 'tags' ?| '{red,green}'$$),
+	(11, $$doc ->> 'town' = 'a'$$), (12, $$doc -> 'town' = '"b"'$$), (13, $$doc @> '{"town": "a"}'$$), (14, $$doc ->> 'town' IN ('a', '1')$$), (15, $$(doc ->> 'n')::int > 6$$), (16, $$id % 2 = 0$$)) a (i, x), (VALUES ('pairs'), ('hostile')) t (fact),
+	LATERAL (SELECT format('SELECT %s FROM %s WHERE %s AND %s %s', column1, fact, x, y, column2) AS query FROM (VALUES (1, $$doc -> 'tags' ? 'red'$$), (2, $$doc -> 'tags' @> '["blue"]'$$), (3, $$doc -> 'tags' ?& '{red,blue}'$$), (4, $$doc ->> 'town' = 'a'$$)) b (j, y),
+		(VALUES ('count(*)', ''), ('id, odd', 'ORDER BY id, odd'), ($$(doc ->> 'n')::int, doc ->> 'town', id$$, $$ORDER BY (doc ->> 'n')::int DESC, id DESC, odd DESC LIMIT 9$$), ('doc', $$ORDER BY (doc ->> 'n')::int, id, odd LIMIT 9$$)) c) q,
+	LATERAL pg_temp.answer('off', query, NULL, NULL, 'auto') o, LATERAL pg_temp.answer('force', query, NULL, NULL, 'auto') f;
+SELECT DISTINCT query AS difference, scans FROM paired WHERE NOT same;
+SELECT count(*) FILTER (WHERE scans ~ '^only.*, only') > 40 AS merged_entries, count(*) FILTER (WHERE scans ~ ',') > 100 AS merged FROM paired;
+RESET cpu_operator_cost;
+DROP TABLE pairs, hostile CASCADE;
 
 -- ---- explain() names the condition that is nearest to a field, and says once what is the same for several index tables
 SET indextable.planner = on;

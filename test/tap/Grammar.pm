@@ -441,6 +441,55 @@ sub totals
 	return $q;
 }
 
+# several FACT: conditions by which several searches could be merged, of several index tables or for several values
+sub several
+{
+	my ($fact) = @_;
+	my $q = simple($fact, undef);
+	my $a = $q->{alias};
+	my $doc = $a eq '' ? 'doc' : "$a.doc";
+	my @tables = shuffled(@{ $fact->{indexes} });
+	my $last = $tables[0];
+	my (@arms, @shown);
+	my $whole = chance(0.7);
+	feature('several');
+	splice @tables, between(1, 3);
+	foreach my $i (@tables)
+	{
+		my @where;
+		my @key = @{ $i->{key} };
+		foreach my $field (@key[ 0 .. ($whole ? $#key : 0) ])
+		{
+			my $f = $FIELD{$field};
+			if (!$f->{multi} || $f->{sub}) { push @where, $f->{multi} || chance(0.2) ? compared($a, $field, '=') : expression($a, $field) . ' = ' . constant($field); next; }
+			my ($name, $v, $w) = ($f->{path}[0], value_of($field), value_of($field));
+			my ($x, $y) = map { JSON::PP->new->allow_nonref->encode($_) } $v, $w;
+			push @where, pick("$doc -> '$name' ? '$v' AND $doc -> '$name' ? '$w'", "$doc -> '$name' ?& ARRAY['$v', '$w']", "$doc -> '$name' \@> '[$x, $y]'", "$doc \@> '{\"$name\": [$x, $y]}'",
+				"$doc -> '$name' ? '$v'", "$doc \@> '{\"$name\": [$x]}'");
+		}
+		push @where, $a eq '' ? $i->{filter} : $i->{filter} =~ s/\b(v|doc|note)\b(?!')/$a.$1/gr if defined $i->{filter} && chance(0.8);
+		push @arms, '(' . join(' AND ', @where) . ')';
+		push @shown, grep { !$FIELD{$_}{multi} } @key, @{ $i->{include} };
+	}
+	if (chance(0.35))
+	{
+		my ($field) = grep { !$FIELD{$_}{multi} } $last->{key}[0];
+		@arms = chance(0.5) && defined $field ? expression($a, $field) . ' IN (' . join(', ', map { constant($field) } 1 .. between(2, 3)) . ')' : '(' . join(' OR ', @arms) . ')';
+	}
+	$q->{where} = [ @arms, chance(0.3) ? @{ $q->{where} } : () ];
+	my @rest = grep { !$FIELD{$_}{multi} && $FIELD{$_}{type} ne 'jsonb' } @{ $last->{key} }[ 1 .. $#{ $last->{key} } ];
+	if (chance(0.3)) { $q->{items} = [ pick('count(*)', 'min(' . (key_of($a, $fact))[0] . ')') ]; return $q; }
+	$q->{items} = [ key_of($a, $fact), map { shown(expression($a, $_), $_) } chance(0.5) ? splice(@shown, 0, between(0, 2)) : () ] if chance(0.7);
+	if (chance(0.6))
+	{
+		my $direction = direction();
+		$q->{order} = [ map { $_ . $direction } map({ expression($a, $_) } @rest), key_of($a, $fact) ];
+		$q->{cmp} = 'list';
+		$q->{limit} = between(1, 9) if chance(0.8);
+	}
+	return $q;
+}
+
 # by_element QUERY, FIELD: has a query unnest an array, and returns what is of its elements; or has it ask for rows with one
 sub by_element
 {
@@ -607,7 +656,8 @@ sub query
 	my $way = rand();
 	%features = ();
 	my $q;
-	if ($way < 0.22) { $q = simple($fact, chance(0.85) ? $i : undef); }
+	if ($way < 0.13) { $q = simple($fact, chance(0.85) ? $i : undef); }
+	elsif ($way < 0.22) { $q = several($fact); }
 	elsif ($way < 0.42) { $q = ordered(simple($fact, $i), $fact, $i); }
 	elsif ($way < 0.56) { $q = aggregate($fact, $i); }
 	elsif ($way < 0.62) { $q = distinct($fact, $i); }

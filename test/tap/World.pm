@@ -133,6 +133,7 @@ sub new_world
 		my @pk = $shape eq 'list' || $shape eq 'composite' ? pick([qw(r id)], [qw(id r)]) : ['id'];
 		$w->{facts}{$fact} = { name => $fact, shape => $shape, pk => $pk[0], last => 0, indexes => [], totals => [], leaves => [] };
 		index_table($w, $w->{facts}{$fact}) for 1 .. between(3, 6);
+		if (chance(0.5)) { index_table($w, $w->{facts}{$fact}, @$_) for @{ pick([ ['tag'], ['k'], ['t'] ], [ ['k', 'i'], ['t', 'i'], ['tag', 'i'] ], [ ['tag', 'k'], ['t', 'k'] ]) }; }
 		totals_table($w, $w->{facts}{$fact}) for 1 .. between(0, 2);
 	}
 	$w->{rls} = chance(0.3);
@@ -196,20 +197,26 @@ sub fact_sql
 	return @sql;
 }
 
-# index_table WORLD, FACT: another one over it
+# index_table WORLD, FACT, FIELD…: another one over it, with this key
 sub index_table
 {
-	my ($w, $f) = @_;
+	my ($w, $f, @fields) = @_;
 	my @scalars = sort grep { !$FIELD{$_}{multi} } keys %FIELD;
 	my @wanted = qw(k k t t i n d b city note v id r kc u);
 	my (%used, @key);
 	push @key, pick(qw(tag tag tagi item)) if chance(0.25);
 	if (!@key || chance(0.6))
 	{
-		for (1 .. pick(1, 1, 2, 2, 3)) { push @key, chance(0.6) ? pick(@wanted) : pick(@scalars); }
+		for (1 .. pick(1, 1, 1, 2, 2, 3)) { push @key, chance(0.6) ? pick(@wanted) : pick(@scalars); }
 	}
 	@key = reverse @key if chance(0.3);
+
+	# Some come in the order of another one.
+	my @others = grep { @{ $_->{key} } > 1 } @{ $f->{indexes} };
+	if (@fields) { @key = @fields; }
+	elsif (@others && chance(0.25)) { my $other = pick(@others)->{key}; @key = (pick(qw(k t i n tag)), @$other[ 1 .. $#$other ]); }
 	@key = grep { !$used{$_}++ } @key;
+	@key = grep { !$FIELD{$_}{multi} } @key if 1 < grep { $FIELD{$_}{multi} } @key;
 	my $i = { name => "$f->{name}_i" . $w->{number}++, fact => $f->{name}, key => \@key, include => [] };
 	my @arguments;
 	if (chance(0.45))
@@ -511,6 +518,8 @@ sub batch_settings
 		$s{max_parallel_workers_per_gather} = 2;
 		$s{parallel_leader_participation} = 'off' if chance(0.3);
 	}
+	# With so few rows searches are merged only if fetches are expensive.
+	$s{cpu_operator_cost} = 1 if chance(0.4);
 	for (1 .. pick(0, 0, 1, 2, 4))
 	{
 		my ($name, @values) = @{ pick([qw(enable_seqscan off)], [qw(enable_hashjoin off)], [qw(enable_mergejoin off)], [qw(enable_nestloop off)], [qw(enable_hashagg off)], [qw(enable_sort off)], [qw(enable_material off)],

@@ -135,6 +135,7 @@ sub run_items
 			pop @{ $answer->{$explained} };
 			$total{explained}++;
 			$total{used}++ if $uses;
+			$total{merged}++ if $plan->{text} =~ /"Custom Plan Provider": "IndexTable",[^{}]*"Plans": \[\s*\{[^{}]*"Custom Plan Provider": "IndexTable"/;
 			$total{parallel}++ if $plan->{text} =~ /"Custom Plan Provider": "IndexTable",[^{}]*"Parallel Aware": true/;
 			for my $feature (@{ $item->{features} }) { ($uses ? \%used : \%unused)->{$feature}++; }
 		}
