@@ -104,7 +104,7 @@ begin_totals(CustomScanState *node, EState *estate, int eflags)
 		return;
 	definition_hold(scan->fact, estate->es_query_cxt);
 	def = find_index_def(scan->fact, lsecond_oid(tables(scan)));
-	if (def != NULL && def->active)
+	if (def != NULL && def->active && !def->async)
 		scan->def = def;
 }
 
