@@ -86,13 +86,13 @@ static set_rel_pathlist_hook_type previous_paths = NULL;
 static Found *found = NULL;
 
 static PlannedStmt *plan_statement(PLANNER_HOOK_PARAMETERS);
-static Index target_of(Query *statement);
+static List *targets_of(Query *statement);
 static bool is_target(Query *statement, Index varno);
 static const char *why_natively(Query *statement, Index varno);
 static bool is_in_every_row(Node *from, Index varno);
 static Node *own_conditions(Query *statement, Index varno);
 static PlannedStmt *plan_search(Query *statement, Index varno, ParamListInfo params);
-static PlannedStmt *plan_for_later(Query *statement, PlannedStmt *search, const char *text, ParamListInfo params);
+static PlannedStmt *plan_for_later(Query *statement, Index varno, PlannedStmt *search, const char *text, ParamListInfo params);
 static void executor_start(QueryDesc *query, int eflags);
 static PlannedStmt *plan_now(QueryDesc *query, CustomScan *late);
 static bool find_rows(QueryDesc *query, PlannedStmt *search, Found *rows);
@@ -100,7 +100,6 @@ static bool add_row(Found *rows, FactDef *fact, Relation rel, TupleTableSlot *ro
 static void add_key_conditions(Found *rows);
 static Expr *key_condition(Found *rows, Form_pg_attribute att, int i);
 static void replace_paths(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte);
-static bool is_marked(RestrictInfo *condition);
 static Node *create_state(CustomScan *plan);
 static void begin_nothing(CustomScanState *node, EState *estate, int eflags);
 static TupleTableSlot *return_nothing(CustomScanState *node);
@@ -132,44 +131,43 @@ found_rows_init(void)
 static PlannedStmt *
 plan_statement(PLANNER_HOOK_PARAMETERS)
 {
-	Index		varno;
-	PlannedStmt *search;
+	bool		served = setting_planner != PLANNER_OFF && !is_planned_natively() && (cursorOptions & CURSOR_OPT_FAST_PLAN) == 0;
+	ListCell   *cell;
 
-	if (setting_planner != PLANNER_OFF && !is_planned_natively() && (cursorOptions & CURSOR_OPT_FAST_PLAN) == 0 &&
-		(varno = target_of(parse)) > 0)
+	foreach(cell, served ? targets_of(parse) : NIL)
 	{
+		Index		varno = lfirst_int(cell);
+		PlannedStmt *search;
+
+		if (!is_target(parse, varno))
+			continue;
 		if ((search = plan_search(parse, varno, boundParams)) != NULL)
-			return plan_for_later(parse, search, query_string, boundParams);
+			return plan_for_later(parse, varno, search, query_string, boundParams);
 		give_reason(rt_fetch(varno, parse->rtable)->relid, InvalidOid,
 					"the query locks or writes rows of a partitioned table, of which no index table finds few");
 	}
 	return previous_planner ? previous_planner(PLANNER_HOOK_ARGUMENTS) : standard_planner(PLANNER_HOOK_ARGUMENTS);
 }
 
-/*
- * target_of
- *		Returns the number of the partitioned fact table whose rows a statement writes or locks, if an
- *		index table may find them by conditions on nothing else; else 0.
- */
-static Index
-target_of(Query *statement)
+/* targets_of: returns the numbers of the tables whose rows a statement writes or locks */
+static List *
+targets_of(Query *statement)
 {
+	List	   *result = NIL;
 	ListCell   *cell;
 
 	if (statement->commandType == CMD_UPDATE || statement->commandType == CMD_DELETE)
-		return is_target(statement, statement->resultRelation) ? statement->resultRelation : 0;
-	if (statement->commandType != CMD_SELECT)
-		return 0;
+		return list_make1_int(statement->resultRelation);
 	foreach(cell, statement->rowMarks)
-	{
-		Index		varno = lfirst_node(RowMarkClause, cell)->rti;
-
-		if (is_target(statement, varno))
-			return varno;
-	}
-	return 0;
+		result = lappend_int(result, lfirst_node(RowMarkClause, cell)->rti);
+	return result;
 }
 
+/*
+ * is_target
+ *		Returns whether a table is a partitioned fact table of which an index table may find the
+ *		rows of a statement by conditions on nothing else.
+ */
 static bool
 is_target(Query *statement, Index varno)
 {
@@ -202,7 +200,7 @@ why_natively(Query *statement, Index varno)
 	RangeTblEntry *rte = rt_fetch(varno, statement->rtable);
 	Node	   *quals = statement->jointree->quals;
 
-	if (statement->hasModifyingCTE || list_length(statement->rowMarks) > 1 || statement->setOperations != NULL || checkExprHasSubLink((Node *) rte->securityQuals) ||
+	if (statement->hasModifyingCTE || statement->setOperations != NULL || checkExprHasSubLink((Node *) rte->securityQuals) ||
 		!is_in_every_row((Node *) statement->jointree->fromlist, varno))
 		return "the query locks or writes rows of a partitioned table in a way that is planned natively";
 	if (rte->tablesample != NULL)
@@ -302,30 +300,34 @@ plan_search(Query *statement, Index varno, ParamListInfo params)
  *		Returns a plan in whose place another one is made when it is to be executed: that of the
  *		statement for no rows, which has what has to be locked and checked, and the columns of
  *		the result.
+ *
+ * The table has no rows as it seems to have no partitions.  The conditions on several tables
+ * stay: some outer joins are inner ones by them, and so the planner accepts locks of their rows.
  */
 static PlannedStmt *
-plan_for_later(Query *statement, PlannedStmt *search, const char *text, ParamListInfo params)
+plan_for_later(Query *statement, Index varno, PlannedStmt *search, const char *text, ParamListInfo params)
 {
 	CustomScan *late = makeNode(CustomScan);
 	Query	   *none = copyObject(statement);
 	PlannedStmt *result;
 	ListCell   *cell;
 
-	none->jointree->quals = makeBoolConst(false, false);
+	rt_fetch(varno, none->rtable)->inh = false;
+	if (list_length(none->rtable) == 1)
+		none->jointree->quals = makeBoolConst(false, false);
 	result = plan_natively(none, text, params);
 	late->scan.plan.targetlist = copyObject(result->planTree->targetlist);
 	foreach(cell, late->scan.plan.targetlist)
 	{
-		TargetEntry *entry = lfirst(cell);
-		Node	   *expr = (Node *) entry->expr;
+		Node	   *expr = (Node *) lfirst_node(TargetEntry, cell)->expr;
 
-		entry->expr = (Expr *) makeNullConst(exprType(expr), exprTypmod(expr), exprCollation(expr));
+		lfirst_node(TargetEntry, cell)->expr = (Expr *) makeNullConst(exprType(expr), exprTypmod(expr), exprCollation(expr));
 	}
 	late->scan.plan.startup_cost = search->planTree->startup_cost;
 	late->scan.plan.total_cost = search->planTree->total_cost;
 	late->scan.plan.plan_rows = search->planTree->plan_rows;
 	late->methods = &late_methods;
-	late->custom_private = list_make2(statement, search);
+	late->custom_private = list_make3(statement, search, makeInteger(varno));
 	result->planTree = &late->scan.plan;
 	foreach(cell, search->rtable)
 	{
@@ -383,8 +385,10 @@ plan_now(QueryDesc *query, CustomScan *late)
 	/* By functions in conditions users would learn what they are not to see. */
 	check_rights(query->plannedstmt);
 	rows.statement = copyObject(linitial_node(Query, late->custom_private));
-	rows.varno = target_of(rows.statement);
-	if (rows.varno > 0)
+	rows.varno = intVal(lthird(late->custom_private));
+	if (!is_target(rows.statement, rows.varno))
+		rows.varno = 0;
+	else
 	{
 		rows.fact = rt_fetch(rows.varno, rows.statement->rtable)->relid;
 		if (!find_rows(query, lsecond_node(PlannedStmt, late->custom_private), &rows))
@@ -541,7 +545,9 @@ replace_paths(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 		return;
 	foreach(cell, rel->baserestrictinfo)
 	{
-		if (!is_marked(lfirst(cell)))
+		ScalarArrayOpExpr *clause = (ScalarArrayOpExpr *) lfirst_node(RestrictInfo, cell)->clause;
+
+		if (!IsA(clause, ScalarArrayOpExpr) || clause->location != MARK)
 			conditions = lappend(conditions, lfirst(cell));
 	}
 	if (list_length(conditions) == list_length(rel->baserestrictinfo))
@@ -553,12 +559,6 @@ replace_paths(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 			keys = lappend(keys, lfirst(cell));
 	}
 	add_keyed_path(root, rel, found->def, keys);
-}
-
-static bool
-is_marked(RestrictInfo *condition)
-{
-	return IsA(condition->clause, ScalarArrayOpExpr) && ((ScalarArrayOpExpr *) condition->clause)->location == MARK;
 }
 
 /* What EXPLAIN shows if the statement is not executed. */

@@ -103,6 +103,9 @@ INSERT INTO statement VALUES
 	('SELECT id FROM place JOIN joined j USING (id) WHERE doc ->> ''town'' = ''t1'' ORDER BY id FOR UPDATE OF place'),
 	('SELECT p.id, j.town FROM joined j RIGHT JOIN place p USING (id) WHERE doc ->> ''town'' = ''t1'' ORDER BY 1 FOR UPDATE OF p'),
 	('SELECT p.id, q.id FROM joined j, place p JOIN place q ON q.id < p.id AND q.doc ->> ''town'' = ''t2'' WHERE p.doc ->> ''town'' = ''t2'' ORDER BY 1, 2 FOR SHARE'),
+	('SELECT p.id, q.id FROM place p JOIN place q ON q.id = p.id + 40 WHERE q.doc ->> ''town'' = ''t1'' ORDER BY 1 FOR UPDATE'),
+	('SELECT p.id, j.town FROM joined j JOIN place p USING (id) WHERE doc ->> ''town'' = ''t1'' ORDER BY 1 LIMIT 3 FOR UPDATE OF j FOR SHARE OF p SKIP LOCKED'),
+	('SELECT p.id, j.town FROM place p LEFT JOIN joined j USING (id) WHERE doc ->> ''town'' = ''t1'' AND j.town = ''t1'' ORDER BY 1 FOR UPDATE'),
 	-- These are not planned late.
 	('UPDATE place SET note = ''x'' WHERE doc ->> ''town'' = ''t1'' AND random() >= 0 RETURNING id'),
 	('UPDATE place SET note = ''x'' WHERE doc ->> ''town'' = (SELECT town FROM joined) RETURNING id'),
@@ -117,6 +120,10 @@ INSERT INTO statement VALUES
 	('SELECT id FROM (SELECT id FROM place WHERE doc ->> ''town'' = ''t1'' FOR UPDATE) q ORDER BY id'),
 	('SELECT id FROM town_1 ORDER BY id FOR UPDATE');
 SELECT s, late, natively, difference FROM statement, served(s);
+BEGIN;
+SET LOCAL indextable.planner = force;
+SELECT FROM place p LEFT JOIN joined j USING (id) WHERE doc ->> 'town' = 't1' FOR UPDATE;
+ROLLBACK;
 -- in a read-only transaction, and with what earlier statements of a transaction have written
 BEGIN READ ONLY;
 SET LOCAL indextable.planner = force;

@@ -80,6 +80,8 @@ my %statements = (
 	joined_locks => "SELECT id, f.n, v FROM o JOIN f ON o.k = doc ->> 'k' ORDER BY id FOR UPDATE OF o",
 	both_locks => "SELECT id, f.n, v FROM o LEFT JOIN f ON o.k = doc ->> 'k' ORDER BY id FOR UPDATE OF o",
 	all_locks => "SELECT id, f.n, v FROM o JOIN f ON o.k = doc ->> 'k' ORDER BY id FOR UPDATE",
+	two_locks => "SELECT f.id, g.id AS g, f.n, g.n AS m FROM f JOIN f g ON g.r = f.r AND g.id <> f.id WHERE f.doc ->> 'k' = 'a' AND g.id < 10 ORDER BY f.id, g.id FOR UPDATE",
+	locks_of_o => "SELECT id, f.n, v FROM f LEFT JOIN o ON o.k = doc ->> 'k' WHERE $k AND v < 20 ORDER BY id FOR UPDATE OF o FOR SHARE OF f",
 	self => "UPDATE f SET n = g.n + 1 FROM f g WHERE f.doc ->> 'k' = 'a' AND g.doc ->> 'k' = f.doc ->> 'k' AND g.id = 2 RETURNING f.id, f.n, g.id, g.n",
 	inside => "UPDATE o SET v = (SELECT count(*) FROM f WHERE doc ->> 'k' = o.k) RETURNING k, v",
 	exists => "DELETE FROM o WHERE EXISTS (SELECT FROM f WHERE doc ->> 'k' = o.k AND f.n = 0) RETURNING k",
@@ -150,7 +152,7 @@ foreach my $partitions (0, 1)
 	foreach my $statement (grep { !/queue|cursor|upsert/ } sort keys %statements)
 	{
 		my $plan = $node->safe_psql('postgres', "SET enable_hashjoin = off; SET enable_mergejoin = off; SET indextable.planner = force; EXPLAIN (COSTS OFF) $statements{$statement}");
-		my $late = $statement =~ /^(?:update|leave|trigger|delete|for_\w+|skip|limit|nowait)$/;
+		my $late = $statement =~ /^(?:update|leave|trigger|delete|for_\w+|skip|limit|nowait|two_locks|locks_of_o)$/;
 		next if $partitions && !$late;
 		like($plan, $partitions ? qr/Custom Scan \(IndexTableLate\)/ : qr/Custom Scan \(IndexTable\) on f/, ($partitions ? 'partitioned: ' : '') . "$statement uses an index table");
 	}

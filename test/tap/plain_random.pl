@@ -323,7 +323,8 @@ sub written_item
 		"UPDATE $from SET id = id + 6000 WHERE $condition RETURNING $keys", "UPDATE $from SET r = '" . pick(qw(s t n h)) . "' WHERE $condition RETURNING $keys, tableoid::regclass", "DELETE FROM $from WHERE $condition RETURNING $keys, doc",
 		"MERGE INTO $from USING (SELECT 1 AS one) s ON $condition WHEN MATCHED AND one < v THEN DELETE WHEN MATCHED THEN UPDATE SET note = 'merged'", $next, $next,
 		"UPDATE $f SET note = 'next' WHERE (" . $keys =~ s/x\.//gr . ") IN ($next) RETURNING id", "WITH d AS (DELETE FROM $from WHERE $condition RETURNING *) INSERT INTO $f (id, r, doc, note) SELECT id + 7000, r, doc, note FROM d RETURNING id",
-		($dot ? ("UPDATE $from SET note = p.k FROM p WHERE $condition AND p.id = x.v RETURNING $keys, p.id", "DELETE FROM $from USING p WHERE $condition AND p.id > x.v AND p.id < x.v + 3 RETURNING $keys", "UPDATE p SET k = 'hit' FROM $from WHERE $condition AND p.id = x.v RETURNING p.id", "DELETE FROM p USING $from WHERE $condition AND p.id = x.v RETURNING p.id", "SELECT $keys, p.id FROM $from JOIN p ON p.id = x.v WHERE $condition FOR UPDATE OF " . pick('x', 'p')) : ()));
+		($dot ? ("UPDATE $from SET note = p.k FROM p WHERE $condition AND p.id = x.v RETURNING $keys, p.id", "DELETE FROM $from USING p WHERE $condition AND p.id > x.v AND p.id < x.v + 3 RETURNING $keys", "UPDATE p SET k = 'hit' FROM $from WHERE $condition AND p.id = x.v RETURNING p.id", "DELETE FROM p USING $from WHERE $condition AND p.id = x.v RETURNING p.id", "SELECT $keys, p.id FROM $from JOIN p ON p.id = x.v WHERE $condition FOR UPDATE" . pick('', ' OF x', ' OF p'),
+			"SELECT $keys, p.id FROM p LEFT JOIN $from ON p.id = x.v WHERE $condition FOR " . pick('UPDATE', 'SHARE SKIP LOCKED', 'UPDATE OF p FOR SHARE OF x'), "SELECT $keys, y.id FROM $from, $f y WHERE $condition AND y.id = x.v FOR UPDATE") : ()));
 	if (chance(0.3))
 	{
 		# by a plan that is kept while rows move
