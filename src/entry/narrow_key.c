@@ -82,13 +82,6 @@
 /* The key of an index table that has at most so many pages, 32 MB, is rebuilt in a moment. */
 #define EARLY_PAGES			4096
 
-/* An index table to which a wide entry was written. */
-typedef struct WideTable
-{
-	Oid			relid;
-	SubTransactionId sub;		/* the subtransaction that has written it */
-} WideTable;
-
 /* An attempt to rebuild the key of an index table when the transaction commits. */
 typedef struct CommitAttempt
 {
@@ -97,11 +90,11 @@ typedef struct CommitAttempt
 								 * or need not be any more */
 } CommitAttempt;
 
-static List *wide_tables = NIL; /* of WideTable *, in TopTransactionContext */
+static List *wide_tables = NIL; /* of NotedTable *: those to which a wide
+								 * entry was written */
 static List *warned_of = NIL;	/* OIDs of the index tables that this session
 								 * has warned of */
 
-static void note_wide_table(Oid relid);
 static void narrow_key_now(IndexDef *def, OpList *list);
 static bool lock_with_retries(IndexDef *def);
 static void refuse_wide_entry(IndexDef *def, OpList *list, const char *constraint, bool used_here);
@@ -124,7 +117,10 @@ narrow_key_for_ops(IndexDef *def, OpList *list)
 	if (list->widest > MAX_INDEX_DATA)
 		narrow_key_now(def, list);
 	else if (def->active || !def->async)
-		note_wide_table(def->relid);
+	{
+		if (!is_noted_table(wide_tables, def->relid))
+			note_table(&wide_tables, def->relid);
+	}
 
 	/*
 	 * While the index table is being built, nobody reads it.  The sooner its
@@ -140,34 +136,18 @@ narrow_keys_at_commit(void)
 {
 	while (wide_tables != NIL)
 	{
-		Oid			relid = ((WideTable *) linitial(wide_tables))->relid;
+		Oid			relid = ((NotedTable *) linitial(wide_tables))->relid;
 
 		wide_tables = list_delete_first(wide_tables);
 		try_narrow_key(relid);
 	}
 }
 
-/*
- * narrow_keys_at_subxact_event
- *		Forgets what a subtransaction has noted, if that is rolled back, or passes it on
- *		to the parent.
- */
+/* narrow_keys_at_abort_of: forgets what was noted in a subtransaction that aborts */
 void
-narrow_keys_at_subxact_event(SubXactEvent event, SubTransactionId sub, SubTransactionId parent)
+narrow_keys_at_abort_of(SubTransactionId sub)
 {
-	ListCell   *cell;
-
-	foreach(cell, wide_tables)
-	{
-		WideTable  *wide = lfirst(cell);
-
-		if (wide->sub != sub)
-			continue;
-		if (event == SUBXACT_EVENT_ABORT_SUB)
-			wide_tables = foreach_delete_current(wide_tables, cell);
-		else
-			wide->sub = parent;
-	}
+	wide_tables = notes_without_undone(wide_tables, sub);
 }
 
 /* narrow_keys_at_xact_end: forgets what was noted, as the transaction frees its memory */
@@ -175,29 +155,6 @@ void
 narrow_keys_at_xact_end(void)
 {
 	wide_tables = NIL;
-}
-
-/* note_wide_table: notes that this subtransaction writes a wide entry to an index table */
-static void
-note_wide_table(Oid relid)
-{
-	MemoryContext old;
-	WideTable  *wide;
-	ListCell   *cell;
-
-	foreach(cell, wide_tables)
-	{
-		/* It was noted by this subtransaction, or by one that outlives it. */
-		wide = lfirst(cell);
-		if (wide->relid == relid && wide->sub <= GetCurrentSubTransactionId())
-			return;
-	}
-	old = MemoryContextSwitchTo(TopTransactionContext);
-	wide = palloc(sizeof(WideTable));
-	wide->relid = relid;
-	wide->sub = GetCurrentSubTransactionId();
-	wide_tables = lappend(wide_tables, wide);
-	MemoryContextSwitchTo(old);
 }
 
 /*

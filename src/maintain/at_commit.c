@@ -74,7 +74,7 @@ at_xact_event(XactEvent event, void *arg)
 	queue_at_xact_event(event);
 	feed_at_xact_event(event);
 	foreign_snapshot_at_xact_event(event);
-	truncate_at_xact_event(event);
+	forget_truncating();
 	leaving_at_xact_event(event);
 	in_step_at_xact_event(event);
 }
@@ -82,19 +82,25 @@ at_xact_event(XactEvent event, void *arg)
 static void
 at_subxact_event(SubXactEvent event, SubTransactionId sub, SubTransactionId parent, void *arg)
 {
-	if (event == SUBXACT_EVENT_ABORT_SUB)
-		locks_are_released();
-	if (event == SUBXACT_EVENT_ABORT_SUB || event == SUBXACT_EVENT_COMMIT_SUB)
+	if (event == SUBXACT_EVENT_PRE_COMMIT_SUB)
+		queue_before_subcommit();
+	else if (event == SUBXACT_EVENT_COMMIT_SUB)
 	{
-		narrow_keys_at_subxact_event(event, sub, parent);
-		batch_at_subxact_event(event, sub, parent);
+		batch_at_commit_to(parent);
+		queue_at_commit_to(parent);
 	}
-	queue_at_subxact_event(event, sub, parent);
-	feed_at_subxact_event(event, sub, parent);
-	foreign_snapshot_at_subxact_event(event);
-	truncate_at_subxact_event(event);
-	leaving_at_subxact_event(event, sub, parent);
-	in_step_at_subxact_event(event, sub);
+	else if (event == SUBXACT_EVENT_ABORT_SUB)
+	{
+		locks_are_released();
+		narrow_keys_at_abort_of(sub);
+		batch_at_abort_of(sub);
+		queue_at_abort_of(sub);
+		feed_at_abort_of(sub);
+		foreign_snapshot_at_abort_of_sub();
+		forget_truncating();
+		leaving_at_abort_of(sub);
+		in_step_at_abort_of(sub);
+	}
 }
 
 /*

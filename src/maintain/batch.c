@@ -136,7 +136,7 @@ static bool
 collecting(Batch *batch, FactDef *fact)
 {
 	return !IsLogicalWorker() && !fact->is_partition &&
-		(batch->pending.lists == NULL || batch->pending.owner == GetCurrentSubTransactionId());
+		(batch->pending.lists == NULL || belongs_to(batch->pending.owner, GetCurrentSubTransactionId()));
 }
 
 /* batch_end_statement: writes what was collected, when the AFTER STATEMENT trigger has fired */
@@ -145,7 +145,7 @@ batch_end_statement(Oid fact)
 {
 	Batch	   *batch = get_batch(fact);
 
-	if (batch->pending.lists != NULL && batch->pending.owner == GetCurrentSubTransactionId())
+	if (batch->pending.lists != NULL && belongs_to(batch->pending.owner, GetCurrentSubTransactionId()))
 		write_set(batch, &batch->pending, false);
 }
 
@@ -479,37 +479,34 @@ batch_at_end_of_transaction(void)
 	touched_batches = NULL;
 }
 
-/*
- * batch_at_subxact_event
- *		Gives what a subtransaction has collected to its parent if it commits, and
- *		forgets it if it aborts.
- */
+/* batch_at_abort_of: forgets what a subtransaction that aborts has collected, and what it has written */
 void
-batch_at_subxact_event(SubXactEvent event, SubTransactionId sub, SubTransactionId parent)
+batch_at_abort_of(SubTransactionId sub)
 {
 	Batch	   *batch;
 
 	for (batch = touched_batches; batch != NULL; batch = batch->next)
 	{
-		if (event == SUBXACT_EVENT_ABORT_SUB)
-		{
-			if (batch->now.lists != NULL && batch->now.owner == sub)
-				clear_set(batch, &batch->now);
-			if (batch->pending.lists != NULL && batch->pending.owner == sub)
-				clear_set(batch, &batch->pending);
-			else if (batch->written_in == sub)
-				batch->written_in = InvalidSubTransactionId;
-		}
-		else
-		{
-			if (batch->pending.owner == sub)
-				batch->pending.owner = parent;
-			if (batch->written_in == sub)
-			{
-				batch->written_in = parent;
-				if (batch->pending.owner == parent)
-					clear_set(batch, &batch->pending);
-			}
-		}
+		if (belongs_to(batch->now.owner, sub))
+			clear_set(batch, &batch->now);
+		if (belongs_to(batch->pending.owner, sub))
+			clear_set(batch, &batch->pending);
+		else if (belongs_to(batch->written_in, sub))
+			batch->written_in = InvalidSubTransactionId;
 	}
+}
+
+/*
+ * batch_at_commit_to
+ *		Forgets, when a subtransaction has committed to its parent, what the latter has collected
+ *		and the former has written.
+ */
+void
+batch_at_commit_to(SubTransactionId parent)
+{
+	Batch	   *batch;
+
+	for (batch = touched_batches; batch != NULL; batch = batch->next)
+		if (belongs_to(batch->written_in, parent) && belongs_to(batch->pending.owner, parent))
+			clear_set(batch, &batch->pending);
 }

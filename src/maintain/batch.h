@@ -9,7 +9,6 @@
 #ifndef INDEXTABLE_BATCH_H
 #define INDEXTABLE_BATCH_H
 
-#include "access/xact.h"
 #include "executor/tuptable.h"
 
 #include "../entry/deltas.h"
@@ -19,7 +18,8 @@
 extern void batch_init(void);
 extern void batch_write_all(void);
 extern void batch_at_end_of_transaction(void);
-extern void batch_at_subxact_event(SubXactEvent event, SubTransactionId sub, SubTransactionId parent);
+extern void batch_at_abort_of(SubTransactionId sub);
+extern void batch_at_commit_to(SubTransactionId parent);
 extern void batch_end_statement(Oid fact);
 extern bool batch_lock(FactDef *fact);
 extern OpList *batch_get_op_lists(FactDef *fact, MemoryContext *cxt);

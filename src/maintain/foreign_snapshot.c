@@ -85,17 +85,16 @@ foreign_snapshot_at_xact_event(XactEvent event)
 }
 
 /*
- * foreign_snapshot_at_subxact_event
+ * foreign_snapshot_at_abort_of_sub
  *		Notes that a subtransaction of the user is rolled back.
  *
  * What is undone of our own attempts either has not used other servers, or is followed
  * by another attempt that has used the same ones and is not undone.
  */
 void
-foreign_snapshot_at_subxact_event(SubXactEvent event)
+foreign_snapshot_at_abort_of_sub(void)
 {
-	if (event == SUBXACT_EVENT_ABORT_SUB && !undoing_attempt)
-		use_was_rolled_back = true;
+	use_was_rolled_back |= !undoing_attempt;
 }
 
 /*

@@ -16,7 +16,7 @@
 #include "../indextable.h"
 
 extern void foreign_snapshot_at_xact_event(XactEvent event);
-extern void foreign_snapshot_at_subxact_event(SubXactEvent event);
+extern void foreign_snapshot_at_abort_of_sub(void);
 extern void check_servers_unused(Oid fact, const char *what);
 extern void note_writers_locked_out(Oid fact);
 extern Snapshot get_synchronized_snapshot(FactDef *def, Relation fact);

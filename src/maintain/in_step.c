@@ -67,6 +67,7 @@
 #include "../indextable.h"
 #include "../util/inherit.h"
 #include "../util/relation.h"
+#include "../util/subxact.h"
 #include "batch.h"
 #include "in_step.h"
 
@@ -435,23 +436,12 @@ in_step_at_xact_event(XactEvent event)
 	forget_read_by_entries();
 }
 
-/*
- * in_step_at_subxact_event
- *		Takes the statements off the stack that an error has ended.  A subtransaction has a
- *		greater number than those around it.
- */
+/* in_step_at_abort_of: takes the statements off the stack that have begun in a subtransaction that aborts */
 void
-in_step_at_subxact_event(SubXactEvent event, SubTransactionId sub)
+in_step_at_abort_of(SubTransactionId sub)
 {
-	int			n = 0;
-	int			i;
-
-	if (event != SUBXACT_EVENT_ABORT_SUB)
-		return;
-	for (i = 0; i < nwriters; i++)
-		if (writers[i].sub < sub)
-			writers[n++] = writers[i];
-	nwriters = n;
+	while (nwriters > 0 && belongs_to(writers[nwriters - 1].sub, sub))
+		nwriters--;
 }
 
 /* concerns: returns whether rows of a fact table are written where a table is */

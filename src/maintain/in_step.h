@@ -18,6 +18,6 @@ extern bool entries_in_step(IndexDef *def, Snapshot snapshot, const char **why);
 extern bool written_by_us(FactDef *def);
 extern void in_step_lost(Oid fact);
 extern void in_step_at_xact_event(XactEvent event);
-extern void in_step_at_subxact_event(SubXactEvent event, SubTransactionId sub);
+extern void in_step_at_abort_of(SubTransactionId sub);
 
 #endif							/* INDEXTABLE_IN_STEP_H */

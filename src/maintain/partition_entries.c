@@ -29,6 +29,7 @@
 #include "../place/foreign/foreign_rows.h"
 #include "../queue/append.h"
 #include "../util/inherit.h"
+#include "../util/subxact.h"
 #include "batch.h"
 #include "entries_by_bounds.h"
 #include "in_step.h"
@@ -43,15 +44,8 @@ static void update_entries_by_rows(FactDef *def, Relation root, Relation partiti
 static void update_totals(FactDef *def, Relation partition, bool attached);
 static void flush(FactDef *def, OpList *lists, MemoryContext cxt);
 
-/* A partition that is about to leave its fact table. */
-typedef struct LeavingPartition
-{
-	Oid			relid;
-	SubTransactionId sub;		/* in which the command runs */
-} LeavingPartition;
-
-static List *leaving = NIL;		/* of LeavingPartition *, until the
-								 * transaction ends */
+/* Partitions that are about to leave their fact tables: of NotedTable *. */
+static List *leaving = NIL;
 
 /*
  * update_entries_of_partition
@@ -228,33 +222,17 @@ flush(FactDef *def, OpList *lists, MemoryContext cxt)
 void
 note_leaving(Oid partition)
 {
-	List	   *partitions = list_with_partitions(partition);
-	MemoryContext old = MemoryContextSwitchTo(TopTransactionContext);
 	ListCell   *cell;
 
-	foreach(cell, partitions)
-	{
-		LeavingPartition *l = palloc(sizeof(LeavingPartition));
-
-		l->relid = lfirst_oid(cell);
-		l->sub = GetCurrentSubTransactionId();
-		leaving = lappend(leaving, l);
-	}
-	MemoryContextSwitchTo(old);
+	foreach(cell, list_with_partitions(partition))
+		note_table(&leaving, lfirst_oid(cell));
 }
 
 /* is_leaving: returns whether that was noted of a partition */
 bool
 is_leaving(Oid partition)
 {
-	ListCell   *cell;
-
-	foreach(cell, leaving)
-	{
-		if (((LeavingPartition *) lfirst(cell))->relid == partition)
-			return true;
-	}
-	return false;
+	return is_noted_table(leaving, partition);
 }
 
 /* forget_leaving: forgets a partition, and its own, that has been detached, or attached since */
@@ -266,7 +244,7 @@ forget_leaving(Oid partition)
 
 	foreach(cell, leaving)
 	{
-		if (list_member_oid(partitions, ((LeavingPartition *) lfirst(cell))->relid))
+		if (list_member_oid(partitions, ((NotedTable *) lfirst(cell))->relid))
 			leaving = foreach_delete_current(leaving, cell);
 	}
 }
@@ -299,7 +277,7 @@ leaving_at_xact_event(XactEvent event)
 		CommandCounterIncrement();
 	foreach(cell, commits ? leaving : NIL)
 	{
-		Oid			relid = ((LeavingPartition *) lfirst(cell))->relid;
+		Oid			relid = ((NotedTable *) lfirst(cell))->relid;
 		Oid			root = registered_root(relid);
 
 		if (root != relid && catalog_fact_in_use(root))
@@ -313,21 +291,9 @@ leaving_at_xact_event(XactEvent event)
 		leaving = NIL;
 }
 
-/* leaving_at_subxact_event: forgets those whose command is undone */
+/* leaving_at_abort_of: forgets those whose command is undone with a subtransaction */
 void
-leaving_at_subxact_event(SubXactEvent event, SubTransactionId sub, SubTransactionId parent)
+leaving_at_abort_of(SubTransactionId sub)
 {
-	ListCell   *cell;
-
-	foreach(cell, leaving)
-	{
-		LeavingPartition *l = lfirst(cell);
-
-		if (l->sub != sub)
-			continue;
-		if (event == SUBXACT_EVENT_COMMIT_SUB)
-			l->sub = parent;
-		else if (event == SUBXACT_EVENT_ABORT_SUB)
-			leaving = foreach_delete_current(leaving, cell);
-	}
+	leaving = notes_without_undone(leaving, sub);
 }

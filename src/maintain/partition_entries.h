@@ -23,6 +23,6 @@ extern bool is_leaving(Oid partition);
 extern void forget_leaving(Oid partition);
 extern void refuse_leaving(Relation written);
 extern void leaving_at_xact_event(XactEvent event);
-extern void leaving_at_subxact_event(SubXactEvent event, SubTransactionId sub, SubTransactionId parent);
+extern void leaving_at_abort_of(SubTransactionId sub);
 
 #endif							/* INDEXTABLE_PARTITION_ENTRIES_H */

@@ -164,17 +164,9 @@ truncate_index_table(Oid relid)
 	}
 }
 
-/* truncate_at_xact_event: forgets which fact table is being truncated, whatever the event */
+/* forget_truncating: forgets which fact table is being truncated, as a (sub)transaction ends, which may be the one that does */
 void
-truncate_at_xact_event(XactEvent event)
+forget_truncating(void)
 {
 	truncating = InvalidOid;
-}
-
-/* truncate_at_subxact_event: forgets it when a subtransaction aborts, which may be the one that truncates */
-void
-truncate_at_subxact_event(SubXactEvent event)
-{
-	if (event == SUBXACT_EVENT_ABORT_SUB)
-		truncating = InvalidOid;
 }

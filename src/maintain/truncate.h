@@ -9,13 +9,11 @@
 #ifndef INDEXTABLE_TRUNCATE_H
 #define INDEXTABLE_TRUNCATE_H
 
-#include "access/xact.h"
 #include "utils/rel.h"
 
 extern void maintain_truncate(Relation fact);
 extern void prepare_truncate(Relation rel);
 extern void truncate_index_table(Oid relid);
-extern void truncate_at_xact_event(XactEvent event);
-extern void truncate_at_subxact_event(SubXactEvent event);
+extern void forget_truncating(void);
 
 #endif							/* INDEXTABLE_TRUNCATE_H */

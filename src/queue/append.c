@@ -206,14 +206,13 @@ get_collected(Oid fact)
 static Level *
 get_level(Collected *c, FactDef *def)
 {
-	SubTransactionId sub = GetCurrentSubTransactionId();
 	Level	   *level = c->level;
 
-	if (level == NULL || level->sub != sub ||
+	if (level == NULL || !belongs_to(level->sub, GetCurrentSubTransactionId()) ||
 		(level->def != def && !same_keys(level->def->queue_desc, def->queue_desc)))
 	{
 		level = palloc0(sizeof(Level));
-		level->sub = sub;
+		level->sub = GetCurrentSubTransactionId();
 		level->parent = c->level;
 		c->level = level;
 	}
@@ -421,13 +420,12 @@ get_slots(FactDef *def, int n)
 void
 queue_write(void)
 {
-	SubTransactionId sub = GetCurrentSubTransactionId();
 	Collected  *c;
 	Level	   *level;
 
 	for (c = touched; c != NULL; c = c->next)
 		for (level = c->level; level != NULL; level = level->parent)
-			write_level(level, level->sub != sub);
+			write_level(level, !belongs_to(level->sub, GetCurrentSubTransactionId()));
 }
 
 /*
@@ -523,48 +521,48 @@ queue_at_xact_event(XactEvent event)
 	}
 }
 
-/*
- * queue_at_subxact_event
- *		Forgets what a subtransaction has collected when it aborts, and hands it to its
- *		parent when it commits.
- */
+/* queue_at_abort_of: forgets what a subtransaction that aborts has collected, and what it has written for outer levels */
 void
-queue_at_subxact_event(SubXactEvent event, SubTransactionId sub, SubTransactionId parent)
+queue_at_abort_of(SubTransactionId sub)
+{
+	Collected  *c;
+	Level	   *level;
+
+	for (c = touched; c != NULL; c = c->next)
+	{
+		while (c->level != NULL && belongs_to(c->level->sub, sub))
+			drop_level(c);
+		for (level = c->level; level != NULL; level = level->parent)
+			level->written = 0;
+	}
+}
+
+/* queue_before_subcommit: writes what a subtransaction has collected, so that a loop of them does not collect without a limit */
+void
+queue_before_subcommit(void)
 {
 	Collected  *c;
 
-	if (event != SUBXACT_EVENT_ABORT_SUB && event != SUBXACT_EVENT_COMMIT_SUB &&
-		event != SUBXACT_EVENT_PRE_COMMIT_SUB)
-		return;
 	for (c = touched; c != NULL; c = c->next)
 	{
-		Level	   *level;
+		Level	   *level = c->level;
 
-		if (event == SUBXACT_EVENT_PRE_COMMIT_SUB)
-		{
-			/* A loop of subtransactions must not collect without a limit. */
-			level = c->level;
-			if (level != NULL && level->sub == sub && level->parent != NULL &&
-				level->bytes + level->parent->bytes > MAX_COLLECTED_BYTES)
-				write_level(level, false);
-			continue;
-		}
-		if (event == SUBXACT_EVENT_ABORT_SUB)
-		{
-			/* What it has written for outer levels is lost with it. */
-			while (c->level != NULL && c->level->sub == sub)
-				drop_level(c);
-			for (level = c->level; level != NULL; level = level->parent)
-				level->written = 0;
-			continue;
-		}
-		for (level = c->level; level != NULL && level->sub == sub; level = level->parent)
-			level->sub = parent;
-		while (c->level != NULL && c->level->parent != NULL &&
-			   c->level->parent->sub == c->level->sub &&
+		if (level != NULL && belongs_to(level->sub, GetCurrentSubTransactionId()) && level->parent != NULL &&
+			level->bytes + level->parent->bytes > MAX_COLLECTED_BYTES)
+			write_level(level, false);
+	}
+}
+
+/* queue_at_commit_to: merges the levels that belong to a subtransaction since another has committed to it */
+void
+queue_at_commit_to(SubTransactionId parent)
+{
+	Collected  *c;
+
+	for (c = touched; c != NULL; c = c->next)
+		while (c->level != NULL && c->level->parent != NULL && belongs_to(c->level->parent->sub, parent) &&
 			   same_keys(c->level->parent->def->queue_desc, c->level->def->queue_desc))
 			merge_level(c);
-	}
 }
 
 /* merge_level: merges the innermost level into its parent */

@@ -17,7 +17,9 @@
 
 extern void queue_init(void);
 extern void queue_at_xact_event(XactEvent event);
-extern void queue_at_subxact_event(SubXactEvent event, SubTransactionId sub, SubTransactionId parent);
+extern void queue_at_abort_of(SubTransactionId sub);
+extern void queue_before_subcommit(void);
+extern void queue_at_commit_to(SubTransactionId parent);
 extern void queue_collect(FactDef *def, Leaf *leaf, TupleTableSlot *row);
 extern void queue_collect_key(FactDef *def, Leaf *leaf, Datum *key);
 extern bool queue_append(FactDef *def, Oid queue, HeapTuple *rows, int n);

@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * subxact.c
- *	  Runs in a subtransaction what may fail, and recovers from an error that ends a
- *	  transaction.
+ *	  Runs in a subtransaction what may fail, recovers from an error that ends a
+ *	  transaction, and tells whose subtransaction's abort undoes what was noted.
  *
  * One row that cannot have its entries must not keep other rows from theirs, a value that
  * a function of users refuses must not end the statement, and some locks are waited for
@@ -12,7 +12,6 @@
  */
 #include "postgres.h"
 
-#include "access/xact.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
 #include "utils/resowner.h"
@@ -99,6 +98,48 @@ is_row_error(ErrorData *error)
 		default:
 			return true;
 	}
+}
+
+/* note_table: adds to a list of NotedTable * one for the current subtransaction */
+void
+note_table(List **notes, Oid relid)
+{
+	MemoryContext old = MemoryContextSwitchTo(TopTransactionContext);
+	NotedTable *noted = palloc(sizeof(NotedTable));
+
+	noted->relid = relid;
+	noted->sub = GetCurrentSubTransactionId();
+	*notes = lappend(*notes, noted);
+	MemoryContextSwitchTo(old);
+}
+
+/* is_noted_table: returns whether a list of NotedTable * has a table */
+bool
+is_noted_table(List *notes, Oid relid)
+{
+	ListCell   *cell;
+
+	foreach(cell, notes)
+	{
+		if (((NotedTable *) lfirst(cell))->relid == relid)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * notes_without_undone
+ *		Returns a list of NotedTable * without those that the abort of a subtransaction undoes.
+ *		They are the last ones of the list.  Nothing is allocated or freed.
+ */
+List *
+notes_without_undone(List *notes, SubTransactionId aborted)
+{
+	int			n = list_length(notes);
+
+	while (n > 0 && belongs_to(((NotedTable *) list_nth(notes, n - 1))->sub, aborted))
+		n--;
+	return list_truncate(notes, n);
 }
 
 /*

@@ -1,13 +1,45 @@
 /*-------------------------------------------------------------------------
  *
  * subxact.h
- *	  Runs in a subtransaction what may fail, and recovers from an error that ends a
- *	  transaction.
+ *	  Runs in a subtransaction what may fail, recovers from an error that ends a
+ *	  transaction, and tells whose subtransaction's abort undoes what was noted.
+ *
+ * Whoever notes something until the transaction ends stores GetCurrentSubTransactionId() with
+ * it, and asks belongs_to() whether it is undone when a subtransaction aborts.  When one commits
+ * there is nothing to do.  The proof: each subtransaction gets a greater number than all before
+ * it in the transaction, and what is noted bears the number of the innermost one under way.  So
+ * what was noted before a subtransaction s has begun has a smaller number than s.  Until s ends,
+ * only s and subtransactions within it note anything, with the number of s or a greater one; and
+ * when s ends they have ended, too.  What those have noted that have aborted is forgotten, and
+ * what the others have noted belongs to s.  Therefore just that belongs to s which bears the
+ * number of s or a greater one.  If s aborts, it is undone; and if s commits, it belongs to
+ * the subtransaction around s, whose number is smaller.  In a list it is what comes last.
  *
  *-------------------------------------------------------------------------
  */
 #ifndef INDEXTABLE_SUBXACT_H
 #define INDEXTABLE_SUBXACT_H
+
+#include "access/xact.h"
+#include "nodes/pg_list.h"
+
+/* A table of which something is noted until the transaction ends. */
+typedef struct NotedTable
+{
+	Oid			relid;
+	SubTransactionId sub;		/* that has noted it */
+} NotedTable;
+
+/* belongs_to: returns whether what was noted in a subtransaction belongs to another, which is the current one or ends now */
+static inline bool
+belongs_to(SubTransactionId noted_in, SubTransactionId sub)
+{
+	return noted_in >= sub;
+}
+
+extern void note_table(List **notes, Oid relid);
+extern bool is_noted_table(List *notes, Oid relid);
+extern List *notes_without_undone(List *notes, SubTransactionId aborted);
 
 extern bool undoing_attempt;
 

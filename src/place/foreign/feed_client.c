@@ -48,6 +48,7 @@
 #include "../../util/fixed_settings.h"
 #include "../../util/inherit.h"
 #include "../../util/lock.h"
+#include "../../util/subxact.h"
 #include "../../util/wait_point.h"
 #include "feed_client.h"
 #include "remote_query.h"
@@ -65,9 +66,8 @@ typedef struct TakenItems
 {
 	RemoteTable table;
 	char	   *items;			/* separated by commas */
-	SubTransactionId sub;		/* has applied them; they are forgotten if it
-								 * aborts */
-	bool		committed;		/* they may be acknowledged */
+	SubTransactionId sub;		/* has applied them; invalid: it has
+								 * committed, and they may be acknowledged */
 } TakenItems;
 
 /* What the handlers of answers work on. */
@@ -93,7 +93,6 @@ static void add_change(HeapTuple row, TupleDesc desc, void *arg);
 static void read_count(HeapTuple row, TupleDesc desc, void *arg);
 static void read_status(HeapTuple row, TupleDesc desc, void *arg);
 static void ignore_row(HeapTuple row, TupleDesc desc, void *arg);
-static void forget(SubTransactionId sub);
 
 /* feed_servers: lists the OIDs of the servers whose feeds are drained for a fact table */
 List *
@@ -308,7 +307,6 @@ feed_note_applied(FeedBatch *batch)
 		taken->table.literal = pstrdup(taken->table.literal);
 		taken->items = MemoryContextStrdup(TopMemoryContext, taken->items);
 		taken->sub = GetCurrentSubTransactionId();
-		taken->committed = false;
 		applied = lappend(applied, taken);
 	}
 	MemoryContextSwitchTo(old);
@@ -332,7 +330,7 @@ feed_ack_applied(void)
 
 	foreach(cell, applied)
 	{
-		if (((TakenItems *) lfirst(cell))->committed)
+		if (((TakenItems *) lfirst(cell))->sub == InvalidSubTransactionId)
 			due = lappend(due, lfirst(cell));
 	}
 	if (due == NIL)
@@ -362,34 +360,16 @@ feed_at_xact_event(XactEvent event)
 {
 	ListCell   *cell;
 
-	if (applied == NIL)
-		return;
 	if (event == XACT_EVENT_COMMIT)
 		foreach(cell, applied)
-			((TakenItems *) lfirst(cell))->committed = true;
+			((TakenItems *) lfirst(cell))->sub = InvalidSubTransactionId;
 	else if (event == XACT_EVENT_ABORT || event == XACT_EVENT_PREPARE)
-		forget(InvalidSubTransactionId);
+		feed_at_abort_of(TopSubTransactionId);
 }
 
-/* feed_at_subxact_event: forgets what an aborted subtransaction has applied, and hands the rest to its parent */
+/* feed_at_abort_of: forgets what was applied in a subtransaction that aborts */
 void
-feed_at_subxact_event(SubXactEvent event, SubTransactionId sub, SubTransactionId parent)
-{
-	ListCell   *cell;
-
-	if (applied == NIL)
-		return;
-	if (event == SUBXACT_EVENT_ABORT_SUB)
-		forget(sub);
-	else if (event == SUBXACT_EVENT_COMMIT_SUB)
-		foreach(cell, applied)
-			if (!((TakenItems *) lfirst(cell))->committed && ((TakenItems *) lfirst(cell))->sub == sub)
-			((TakenItems *) lfirst(cell))->sub = parent;
-}
-
-/* forget: forgets what this transaction has applied, or one of its subtransactions if sub is valid */
-static void
-forget(SubTransactionId sub)
+feed_at_abort_of(SubTransactionId sub)
 {
 	ListCell   *cell;
 
@@ -397,7 +377,7 @@ forget(SubTransactionId sub)
 	{
 		TakenItems *taken = lfirst(cell);
 
-		if (taken->committed || (sub != InvalidSubTransactionId && taken->sub != sub))
+		if (!belongs_to(taken->sub, sub))
 			continue;
 		applied = foreach_delete_current(applied, cell);
 		pfree(taken->items);

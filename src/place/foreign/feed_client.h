@@ -39,6 +39,6 @@ extern int64 feed_ack_applied(void);
 extern void feed_count(FactDef *def, FeedBatch *batch);
 extern bool feeds_wait(Oid fact, int64 max_lag, TimestampTz until);
 extern void feed_at_xact_event(XactEvent event);
-extern void feed_at_subxact_event(SubXactEvent event, SubTransactionId sub, SubTransactionId parent);
+extern void feed_at_abort_of(SubTransactionId sub);
 
 #endif							/* INDEXTABLE_FEED_CLIENT_H */
