@@ -151,19 +151,24 @@ cover_scan(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses)
 PathTarget *
 target_of_entries(PlannerInfo *root, RelOptInfo *rel, Candidate *c)
 {
+	return c->partial_rows ? rel->reltarget : target_of_expressions(root, rel, c->exprs);
+}
+
+/* target_of_expressions: returns the same of a scan that returns these expressions */
+PathTarget *
+target_of_expressions(PlannerInfo *root, RelOptInfo *rel, List *exprs)
+{
 	PathTarget *target = create_empty_pathtarget();
 	ListCell   *cell;
 
-	if (c->partial_rows)
-		return rel->reltarget;
 	foreach(cell, rel->reltarget->exprs)
 	{
-		if (!list_member(c->exprs, lfirst(cell)))
+		if (!list_member(exprs, lfirst(cell)))
 			break;
 	}
 	if (cell == NULL)
 		return rel->reltarget;
-	foreach(cell, c->exprs)
+	foreach(cell, exprs)
 		add_column_to_pathtarget(target, lfirst(cell), 0);
 	return set_pathtarget_cost_width(root, target);
 }

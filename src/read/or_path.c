@@ -1,34 +1,65 @@
 /*-------------------------------------------------------------------------
  *
  * or_path.c
- *	  Gives the planner paths for conditions that are joined by OR, on different fields.
+ *	  Gives the planner paths for conditions that are joined by OR, on different fields, and for
+ *	  several values of one field whose entries are to come in the order of another one.
  *
  * Each arm of the OR is searched in an index table of its own, and the scans are put under an
  * Append.  The scan of an arm leaves out the rows of the arms before it, by checking for each row
  * that they are not true.  So each row that satisfies one arm or several comes once, from the
  * first arm that it satisfies, and nothing has to be sorted or remembered.
  *
- * An OR whose arms are all about one field is a search for several values: see implied.c.
+ * If the entries of all arms come in an order that the query asks for, they are merged, so that
+ * a LIMIT reads no more of each arm than it returns.  An arm that is one value of an IN has no rows
+ * of another one.
+ *
+ * An OR whose arms are all about one field is a search for several values, too, and so is an IN:
+ * see implied.c.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
+#include "access/stratnum.h"
+#include "catalog/pg_type.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/restrictinfo.h"
+#include "utils/array.h"
+#include "utils/lsyscache.h"
+#include "utils/typcache.h"
 
+#include "../util/compat.h"
 #include "../util/settings.h"
+#include "coverage.h"
 #include "or_path.h"
 #include "path_cost.h"
+#include "path_order.h"
 #include "scan_plan.h"
 
-static List *candidates_of_arms(PlannerInfo *root, RelOptInfo *rel, Served *served, List *clauses, Node *clause);
-static Candidate *fewest_entries(PlannerInfo *root, RelOptInfo *rel, Served *served, List *clauses);
+/* No more values of a field than these are searched for apart from each other. */
+#define MAX_ARMS	32
+
+/* What an OR, or an IN, is split into. */
+typedef struct Arms
+{
+	List	   *exprs;			/* of Expr *, of which one has to be true */
+	bool		disjoint;		/* never two of them are */
+	bool		in_order;		/* the entries of each are to come in an order
+								 * that the query asks for */
+} Arms;
+
+static void add_path_of_arms(PlannerInfo *root, RelOptInfo *rel, Served *served, Node *clause, Arms *arms);
+static PathTarget *cover_arms(PlannerInfo *root, RelOptInfo *rel, List *candidates);
+static List *common_order(List *candidates);
+static List *candidates_of_arms(PlannerInfo *root, RelOptInfo *rel, Served *served, List *clauses, Node *clause, Arms *arms);
+static Candidate *best_of_arm(PlannerInfo *root, RelOptInfo *rel, Served *served, List *clauses, bool in_order);
 static List *conjuncts(PlannerInfo *root, Node *like, Expr *expr);
-static bool is_or_to_split(Node *clause);
+static Node *expr_to_split(Node *clause);
+static bool split_or(Node *clause, Arms *arms);
+static bool split_values(Node *clause, Arms *arms);
 
 /*
  * add_or_paths
@@ -40,40 +71,115 @@ static bool is_or_to_split(Node *clause);
 void
 add_or_paths(PlannerInfo *root, RelOptInfo *rel, Served *served)
 {
-	bool		stored_rows = scan_wants_system_columns(rel, rel->baserestrictinfo);
 	ListCell   *cell;
 
 	if (served->tested_again || served->fact->pk_deferrable || is_positionable(root) ||
-		(stored_rows && served->fact->partitioned))
+		(served->fact->partitioned && scan_wants_system_columns(rel, rel->baserestrictinfo)))
 		return;
 	foreach(cell, rel->baserestrictinfo)
 	{
-		List	   *paths = NIL;
-		Cost		cost = 0;
-		ListCell   *inner;
-		Path	   *path;
+		Arms		arms = {0};
 
-		if (!is_or_to_split(lfirst(cell)))
-			continue;
-		foreach(inner, candidates_of_arms(root, rel, served, rel->baserestrictinfo, lfirst(cell)))
-		{
-			Candidate  *c = lfirst(inner);
-			CustomPath *scan;
-
-			c->stored_rows = stored_rows;
-			scan = make_scan_path(root, rel, c);
-			scan->path.rows = Min(rel->rows, c->entries);
-			finish_path(root, rel, c, c->clauses, 1, &scan->path);
-			cost += scan->path.total_cost;
-			paths = lappend(paths, scan);
-		}
-		if (paths == NIL)
-			continue;
-		path = (Path *) create_append_path_compat(root, rel, paths, rel->rows);
-		if (setting_planner != PLANNER_ON)
-			path->total_cost = cost;
-		add_scan_path(root, rel, path);
+		if (split_or(lfirst(cell), &arms))
+			add_path_of_arms(root, rel, served, lfirst(cell), &arms);
+		arms.in_order = true;
+		if (root->query_pathkeys != NIL && (arms.exprs != NIL || split_values(lfirst(cell), &arms)))
+			add_path_of_arms(root, rel, served, lfirst(cell), &arms);
 	}
+}
+
+/* add_path_of_arms: adds a path by which all arms of a condition are searched, if they can be */
+static void
+add_path_of_arms(PlannerInfo *root, RelOptInfo *rel, Served *served, Node *clause, Arms *arms)
+{
+	List	   *candidates = candidates_of_arms(root, rel, served, rel->baserestrictinfo, clause, arms);
+	PathTarget *target = cover_arms(root, rel, candidates);
+	List	   *paths = NIL;
+	Cost		startup_cost = 0;
+	Cost		total_cost = 0;
+	Path	   *path;
+	ListCell   *cell;
+
+	foreach(cell, candidates)
+	{
+		Candidate  *c = lfirst(cell);
+		CustomPath *scan = make_scan_path(root, rel, c);
+
+		scan->path.rows = Min(rel->rows, c->entries);
+		if (target != NULL)
+			scan->path.pathtarget = target;
+		finish_path(root, rel, c, c->clauses, 1, &scan->path);
+		startup_cost += scan->path.startup_cost;
+		total_cost += scan->path.total_cost;
+		paths = lappend(paths, scan);
+	}
+	if (paths == NIL)
+		return;
+	if (arms->in_order)
+	{
+		path = (Path *) create_merge_append_path_compat(root, rel, paths, common_order(candidates));
+		path->rows = rel->rows;
+	}
+	else
+		path = (Path *) create_append_path_compat(root, rel, paths, rel->rows);
+	if (target != NULL)
+		path->pathtarget = target;
+	if (setting_planner != PLANNER_ON)
+	{
+		path->startup_cost = arms->in_order ? startup_cost : path->startup_cost;
+		path->total_cost = total_cost;
+	}
+	add_scan_path(root, rel, path);
+}
+
+/*
+ * cover_arms
+ *		Has all arms be answered from entries alone, and returns what each returns then; NULL if they
+ *		cannot be.  Only some have to check conditions with further fields, which are left out.
+ */
+static PathTarget *
+cover_arms(PlannerInfo *root, RelOptInfo *rel, List *candidates)
+{
+	bool		stored_rows = scan_wants_system_columns(rel, rel->baserestrictinfo);
+	bool		partial_rows = false;
+	bool		covered = candidates != NIL;
+	List	   *exprs = NIL;
+	ListCell   *cell;
+
+	foreach(cell, candidates)
+	{
+		Candidate  *c = lfirst(cell);
+
+		c->stored_rows = stored_rows;
+		c->entries_only = !stored_rows && !c->def->async && cover_scan(root, rel, c, c->clauses);
+		covered = covered && c->entries_only;
+		partial_rows |= c->partial_rows;
+		exprs = foreach_current_index(cell) == 0 ? list_copy(c->exprs) : list_intersection(exprs, c->exprs);
+	}
+	foreach(cell, candidates)
+		covered = covered && (!partial_rows || target_of_entries(root, rel, lfirst(cell)) == rel->reltarget);
+	if (covered)
+		return partial_rows ? rel->reltarget : target_of_expressions(root, rel, exprs);
+	foreach(cell, candidates)
+	{
+		Candidate  *c = lfirst(cell);
+
+		c->entries_only = c->partial_rows = false;
+		c->exprs = c->attnos = NIL;
+	}
+	return NULL;
+}
+
+/* common_order: returns the path keys that all of some candidates have */
+static List *
+common_order(List *candidates)
+{
+	List	   *result = list_copy(((Candidate *) linitial(candidates))->pathkeys);
+	ListCell   *cell;
+
+	foreach(cell, candidates)
+		result = list_truncate(result, list_length(((Candidate *) lfirst(cell))->pathkeys));
+	return result;
 }
 
 /* estimate_or_entries: returns how many entries are read for the OR among some conditions that takes the fewest, or -1 */
@@ -86,31 +192,94 @@ estimate_or_entries(PlannerInfo *root, RelOptInfo *rel, Served *served, List *cl
 	foreach(cell, clauses)
 	{
 		double		entries = 0;
-		List	   *arms;
+		Arms		arms = {0};
+		List	   *candidates;
 		ListCell   *inner;
 
-		if (!is_or_to_split(lfirst(cell)))
+		if (!split_or(lfirst(cell), &arms))
 			continue;
-		arms = candidates_of_arms(root, rel, served, clauses, lfirst(cell));
-		foreach(inner, arms)
+		candidates = candidates_of_arms(root, rel, served, clauses, lfirst(cell), &arms);
+		foreach(inner, candidates)
 			entries += ((Candidate *) lfirst(inner))->entries;
-		if (arms != NIL && (result < 0 || entries < result))
+		if (candidates != NIL && (result < 0 || entries < result))
 			result = entries;
 	}
 	return result;
 }
 
-/* is_or_to_split: returns whether a clause is an OR whose arms may be evaluated apart from each other */
-static bool
-is_or_to_split(Node *clause)
+/* expr_to_split: returns the expression of a clause, unless it has to be evaluated as a whole */
+static Node *
+expr_to_split(Node *clause)
 {
 	if (IsA(clause, RestrictInfo))
 	{
 		if (((RestrictInfo *) clause)->pseudoconstant)
-			return false;
+			return NULL;
 		clause = (Node *) ((RestrictInfo *) clause)->clause;
 	}
-	return is_orclause(clause) && !is_left_to_scan(clause);
+	return is_left_to_scan(clause) ? NULL : clause;
+}
+
+/* split_or: sets the arms of a clause; returns false if it is no OR whose arms may be evaluated apart from each other */
+static bool
+split_or(Node *clause, Arms *arms)
+{
+	Node	   *expr = expr_to_split(clause);
+
+	if (expr == NULL || !is_orclause(expr))
+		return false;
+	arms->exprs = ((BoolExpr *) expr)->args;
+	return true;
+}
+
+/*
+ * split_values
+ *		Sets the arms of a clause that compares something for equality with each of several
+ *		constants; returns false if it does not.
+ *
+ * Each value is taken once.  What is equal to two values has these be equal, too, as far as one
+ * family of operators goes.
+ */
+static bool
+split_values(Node *clause, Arms *arms)
+{
+	ScalarArrayOpExpr *op = (ScalarArrayOpExpr *) expr_to_split(clause);
+	List	   *values = NIL;
+	Const	   *array;
+	TypeCacheEntry *cache;
+	ListCell   *cell;
+	ListCell   *inner;
+
+	if (op == NULL || !IsA(op, ScalarArrayOpExpr) || !op->useOr || !IsA(lsecond(op->args), Const))
+		return false;
+	array = lsecond(op->args);
+	if (array->constisnull || ArrayGetNItems(ARR_NDIM(DatumGetArrayTypeP(array->constvalue)),
+											 ARR_DIMS(DatumGetArrayTypeP(array->constvalue))) > MAX_ARMS)
+		return false;
+	cache = lookup_type_cache(get_base_element_type(array->consttype), TYPECACHE_BTREE_OPFAMILY | TYPECACHE_CMP_PROC_FINFO);
+	if (!OidIsValid(cache->btree_opf) || !OidIsValid(cache->cmp_proc_finfo.fn_oid) ||
+		get_op_opfamily_strategy(op->opno, cache->btree_opf) != BTEqualStrategyNumber)
+		return false;
+	foreach(cell, array_constants(array))
+	{
+		Const	   *value = lfirst(cell);
+
+		if (value->constisnull)
+			continue;
+		foreach(inner, values)
+		{
+			if (DatumGetInt32(FunctionCall2Coll(&cache->cmp_proc_finfo, op->inputcollid, value->constvalue,
+												((Const *) lfirst(inner))->constvalue)) == 0)
+				break;
+		}
+		if (inner != NULL)
+			continue;
+		values = lappend(values, value);
+		arms->exprs = lappend(arms->exprs, make_opclause(op->opno, BOOLOID, false, linitial(op->args), (Expr *) value,
+														 InvalidOid, op->inputcollid));
+	}
+	arms->disjoint = true;
+	return list_length(values) > 1;
 }
 
 /*
@@ -119,21 +288,23 @@ is_or_to_split(Node *clause)
  *		or NIL if one of the arms cannot be searched.
  */
 static List *
-candidates_of_arms(PlannerInfo *root, RelOptInfo *rel, Served *served, List *clauses, Node *clause)
+candidates_of_arms(PlannerInfo *root, RelOptInfo *rel, Served *served, List *clauses, Node *clause, Arms *arms)
 {
 	List	   *others = list_delete_ptr(list_copy(clauses), clause);
-	Node	   *expr = IsA(clause, RestrictInfo) ? (Node *) ((RestrictInfo *) clause)->clause : clause;
 	List	   *result = NIL;
 	ListCell   *cell;
 
-	foreach(cell, ((BoolExpr *) expr)->args)
+	foreach(cell, arms->exprs)
 	{
 		BooleanTest *test = makeNode(BooleanTest);
-		Candidate  *c = fewest_entries(root, rel, served, list_concat(conjuncts(root, clause, lfirst(cell)), others));
+		Candidate  *c = best_of_arm(root, rel, served, list_concat(conjuncts(root, clause, lfirst(cell)), others),
+									arms->in_order);
 
 		if (c == NULL)
 			return NIL;
 		result = lappend(result, c);
+		if (arms->disjoint)
+			continue;
 		test->arg = lfirst(cell);
 		test->booltesttype = IS_NOT_TRUE;
 		test->location = -1;
@@ -142,9 +313,13 @@ candidates_of_arms(PlannerInfo *root, RelOptInfo *rel, Served *served, List *cla
 	return result;
 }
 
-/* fewest_entries: returns the index table that finds the rows that satisfy some clauses by the fewest entries, or NULL */
+/*
+ * best_of_arm
+ *		Returns the index table that finds the rows that satisfy some clauses by the fewest entries, or
+ *		NULL; with in_order, of those whose entries come in most of the order that is asked for.
+ */
 static Candidate *
-fewest_entries(PlannerInfo *root, RelOptInfo *rel, Served *served, List *clauses)
+best_of_arm(PlannerInfo *root, RelOptInfo *rel, Served *served, List *clauses, bool in_order)
 {
 	Candidate  *best = NULL;
 	ListCell   *cell;
@@ -156,9 +331,16 @@ fewest_entries(PlannerInfo *root, RelOptInfo *rel, Served *served, List *clauses
 
 		if (c == NULL || c->nequal == 0 || !is_complete_enough(c, &why))
 			continue;
+		if (in_order)
+		{
+			set_order(root, rel, c);
+			if (c->pathkeys == NIL || c->def->async ||
+				(best != NULL && list_length(c->pathkeys) < list_length(best->pathkeys)))
+				continue;
+		}
 		c->clauses = clauses;
 		estimate_entries(root, rel, c);
-		if (best == NULL || c->entries < best->entries)
+		if (best == NULL || list_length(c->pathkeys) > list_length(best->pathkeys) || c->entries < best->entries)
 			best = c;
 	}
 	return best;

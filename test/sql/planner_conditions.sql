@@ -68,7 +68,7 @@ SELECT d AS difference FROM (VALUES
 	('only fact_town', $$SELECT id FROM fact WHERE (doc ->> 'town', doc ->> 'name') = ('t1', 'n1')$$),
 	('only fact_t1', $$SELECT id FROM fact WHERE (doc ->> 'town', doc ->> 'name') > ('t1', 'n1')$$),
 	('native', $$SELECT id FROM fact WHERE (doc ->> 'town', doc ->> 'name') <> ('t1', 'n1')$$),
-	('only fact_doc', $$SELECT id FROM fact WHERE (doc ->> 'town', doc ->> 'name') IN (('t1', 'n1'), ('t2', 'n2'))$$),
+	('only fact_town, only fact_town', $$SELECT id FROM fact WHERE (doc ->> 'town', doc ->> 'name') IN (('t1', 'n1'), ('t2', 'n2'))$$),
 	('only fact_town', $$SELECT id FROM fact WHERE (doc ->> 'town', id) >= ('t1', 5) AND doc ->> 'town' > 't0' AND doc ->> 'name' IS NOT NULL$$),
 	('only fact_town', $$SELECT id FROM fact WHERE ROW(doc ->> 'town', doc ->> 'name') IS NOT NULL AND doc ->> 'town' = 't1'$$),
 	('only fact_age', $$SELECT id FROM fact WHERE doc ->> 'age' IS NOT NULL ORDER BY (doc ->> 'age')::int$$),

@@ -407,12 +407,19 @@ SELECT count(indextable.create(fact || '_' || name, fact::regclass, key)) FROM (
 ANALYZE pairs, pairs_tag, pairs_town, pairs_tag_n, pairs_town_n, hostile, hostile_tag, hostile_town, hostile_tag_n, hostile_town_n;
 CREATE TEMP TABLE paired AS SELECT query, o.answer IS NOT DISTINCT FROM f.answer AS same, f.scans FROM (VALUES (1, $$doc -> 'tags' ? 'red'$$), (2, $$doc -> 'tags' ? 'blue'$$), (3, $$doc -> 'tags' @> '["blue"]'$$), (4, $$doc -> 'tags' @> '["red", "blue"]'$$), (5, $$doc @> '{"tags": ["red", "green"]}'$$),
 	(6, $$doc -> 'tags' ?& '{red,blue}'$$), (7, $$doc -> 'tags' ?& '{red,1}'$$), (8, $$doc -> 'tags' @> '"red"'$$), (9, $$doc -> 'tags' @> '["1", "red"]'$$), (10, $$doc -> 'tags' ?| '{red,green}'$$),
-	(11, $$doc ->> 'town' = 'a'$$), (12, $$doc -> 'town' = '"b"'$$), (13, $$doc @> '{"town": "a"}'$$), (14, $$doc ->> 'town' IN ('a', '1')$$), (15, $$(doc ->> 'n')::int > 6$$), (16, $$id % 2 = 0$$)) a (i, x), (VALUES ('pairs'), ('hostile')) t (fact),
-	LATERAL (SELECT format('SELECT %s FROM %s WHERE %s AND %s %s', column1, fact, x, y, column2) AS query FROM (VALUES (1, $$doc -> 'tags' ? 'red'$$), (2, $$doc -> 'tags' @> '["blue"]'$$), (3, $$doc -> 'tags' ?& '{red,blue}'$$), (4, $$doc ->> 'town' = 'a'$$)) b (j, y),
+	(11, $$doc ->> 'town' = 'a'$$), (12, $$doc -> 'town' = '"b"'$$), (13, $$doc @> '{"town": "a"}'$$), (14, $$doc ->> 'town' IN ('a', '1')$$), (15, $$(doc ->> 'n')::int > 6$$), (16, $$id % 2 = 0$$),
+	(17, $$doc ->> 'town' IN ('b', 'b', NULL, '1')$$), (18, $$(doc ->> 'town' = 'a' OR doc -> 'tags' ? 'green')$$), (19, $$(doc -> 'tags' ? 'red' OR doc -> 'tags' @> '["blue"]')$$), (20, $$doc -> 'tags' ?| '{blue,""}'$$)) a (i, x), (VALUES ('pairs'), ('hostile')) t (fact),
+	LATERAL (SELECT format('SELECT %s FROM %s WHERE %s AND %s %s', column1, fact, x, y, column2) AS query FROM (VALUES (1, $$doc -> 'tags' ? 'red'$$), (2, $$doc -> 'tags' @> '["blue"]'$$), (3, $$doc -> 'tags' ?& '{red,blue}'$$), (4, $$doc ->> 'town' = 'a'$$), (5, 'true')) b (j, y),
 		(VALUES ('count(*)', ''), ('id, odd', 'ORDER BY id, odd'), ($$(doc ->> 'n')::int, doc ->> 'town', id$$, $$ORDER BY (doc ->> 'n')::int DESC, id DESC, odd DESC LIMIT 9$$), ('doc', $$ORDER BY (doc ->> 'n')::int, id, odd LIMIT 9$$)) c) q,
 	LATERAL pg_temp.answer('off', query, NULL, NULL, 'auto') o, LATERAL pg_temp.answer('force', query, NULL, NULL, 'auto') f;
 SELECT DISTINCT query AS difference, scans FROM paired WHERE NOT same;
 SELECT count(*) FILTER (WHERE scans ~ '^only.*, only') > 40 AS merged_entries, count(*) FILTER (WHERE scans ~ ',') > 100 AS merged FROM paired;
+-- the values of an IN, and the arms of an OR, are merged in the order of a LIMIT
+SELECT d AS difference FROM (VALUES ('only pairs_town_n, only pairs_town_n', $$SELECT id FROM pairs WHERE doc ->> 'town' IN ('b', '1') ORDER BY (doc ->> 'n')::int, id LIMIT 5$$, NULL),
+	('pairs_tag_n, pairs_town_n', $$SELECT doc FROM pairs WHERE doc ->> 'town' = 'b' OR doc -> 'tags' ? 'blue' ORDER BY (doc ->> 'n')::int DESC, id DESC, odd DESC LIMIT 7 OFFSET 2$$, NULL),
+	(NULL, $$SELECT id FROM pairs WHERE doc ->> 'town' IN ($1, $2) ORDER BY (doc ->> 'n')::int, id LIMIT 5$$, $$'b', 'b'$$), (NULL, $$SELECT id FROM pairs WHERE doc ->> 'town' = ANY ($1) ORDER BY (doc ->> 'n')::int, id LIMIT 5$$, $$'{a,NULL,b,b}'$$),
+	(NULL, $$SELECT t, x.id FROM unnest('{2,9}'::int[]) t, LATERAL (SELECT id FROM pairs WHERE doc ->> 'town' IN ('a', 'b') AND (doc ->> 'n')::int > t ORDER BY (doc ->> 'n')::int, id LIMIT 3) x$$, NULL)) q (scans, query, args), pg_temp.differences(query, scans, args, NULL, true) d;
+SELECT pg_temp.explain($$SELECT id FROM pairs WHERE doc ->> 'town' IN ('b', '1') ORDER BY (doc ->> 'n')::int, id LIMIT 5$$, 'ANALYZE, COSTS OFF, TIMING OFF');
 RESET cpu_operator_cost;
 DROP TABLE pairs, hostile CASCADE;
 
