@@ -164,6 +164,7 @@ sub index_tables
 		  : weighted(6, [ alter($index) ], 3, ["CALL indextable.rebuild('$index', batch_size => 100)"], 2, ["CALL indextable.repair('$index')"],
 			2, [ 'BEGIN', alter($index), pick('COMMIT', 'ROLLBACK') ], 1, ["REINDEX TABLE $index"], 1, ["VACUUM $index"], 1, [ 'BEGIN', "SELECT indextable.drop('$index')", create_sql($fact, $kind), pick('COMMIT', 'ROLLBACK') ]);
 		@do = @{ $do[0] } if ref $do[0];
+		@do = "SELECT indextable.alter('totals_$fact', filter => " . pick(q(''), q(''), '$f$' . pick(@filters) . '$f$') . ')' if chance(0.1);
 		sequence($s, grep { $do[0] ne 'BEGIN' || !/^CALL/ } @do) if @do;
 		sleep rand(0.15);
 	}
