@@ -243,7 +243,7 @@ typedef struct FactDef
 	Oid			spare;			/* the other one, which takes turns with it */
 	struct ForeignPlan *foreign_plans;	/* see place/foreign/foreign_plan.c */
 	bool		queue_lost;		/* one was dropped with what was in it, and
-								 * spare is InvalidOid; see queue/lost.c */
+								 * spare is InvalidOid; see queue/tables.c */
 	bool		feed;			/* the queue is a feed */
 	bool		has_feeds;		/* foreign partitions have feeds over there */
 	bool		queued_here;	/* and their changes are queued here, too */

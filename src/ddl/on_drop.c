@@ -56,8 +56,8 @@
 #include "../queue/adopt_restored.h"
 #include "../util/inherit.h"
 #include "../util/sql.h"
+#include "detach_partition.h"
 #include "event_trigger.h"
-#include "leaving_partitions.h"
 #include "on_drop.h"
 #include "own_objects.h"
 

@@ -6,7 +6,7 @@
  *
  * When a partition of a fact table is attached or detached, the entries of its rows
  * are written or deleted in the same transaction: after the command, and before it.
- * leaving_partitions.c says how the latter is done.
+ * detach_partition.c says how the latter is done.
  *
  * DETACH PARTITION ... CONCURRENTLY takes two transactions.  The first marks the
  * partition, and when it commits, the fact table does not show the partition's rows
@@ -57,15 +57,15 @@
 #include "../indextable.h"
 #include "../maintain/fact_table.h"
 #include "../maintain/follow_ddl.h"
-#include "../maintain/foreign_snapshot.h"
 #include "../maintain/install_triggers.h"
 #include "../maintain/partition_entries.h"
 #include "../place/foreign/feed_client.h"
+#include "../place/foreign/foreign_snapshot.h"
 #include "../util/inherit.h"
 #include "../util/lock.h"
 #include "../util/sql.h"
+#include "detach_partition.h"
 #include "event_trigger.h"
-#include "leaving_partitions.h"
 #include "partition_ddl.h"
 
 /* How many ms to pause before the lock that locks a partition's writers out is tried again. */

@@ -36,7 +36,7 @@
 #include "fact_columns.h"
 #include "index_partition.h"
 #include "invalidation.h"
-#include "misfit.h"
+#include "layout.h"
 #include "resolve.h"
 #include "totals.h"
 #include "unfinished.h"

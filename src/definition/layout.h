@@ -8,6 +8,7 @@
 #ifndef INDEXTABLE_LAYOUT_H
 #define INDEXTABLE_LAYOUT_H
 
+#include "utils/relcache.h"
 #include "access/tupdesc.h"
 #include "catalog/pg_attribute.h"
 #include "nodes/pg_list.h"
@@ -30,5 +31,6 @@ extern char *layout_column(Form_pg_attribute att);
 extern bool *find_kept_columns(TupleDesc desc, int nkept, int first_own);
 extern char *layout_like(IndexDef *def, Relation fact, Relation old, int nkept, int first_own,
 						 List **dropped);
+pg_noreturn extern void report_altered_index_table(Oid index_table, Relation fact, const char *why);
 
 #endif							/* INDEXTABLE_LAYOUT_H */

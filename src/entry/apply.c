@@ -9,7 +9,7 @@
  * index table is filled in another way: see table_writer.c.
  *
  * This file sorts the operations, and distributes them over the partitions of an
- * index table.  straight.c writes the few entries of a single row.  For all others
+ * index table.  direct_write.c writes the few entries of a single row.  For all others
  * write_entry.c writes one entry, and says which snapshot it looks
  * for entries with, and why no other transaction interferes; table_writer.c keeps
  * the indexes in step, and begins a new command where one is needed.
@@ -32,9 +32,9 @@
 #include "../indextable.h"
 #include "apply.h"
 #include "diff.h"
+#include "direct_write.h"
 #include "narrow_key.h"
 #include "row_text.h"
-#include "straight.h"
 #include "table_writer.h"
 #include "write_entry.h"
 

@@ -295,7 +295,7 @@ settle_conflict(Writer *w, TupleTableSlot *slot)
 
 /*
  * settle_insert
- *		Does the same for an entry that straight.c has inserted; takes over the tuple.
+ *		Does the same for an entry that direct_write.c has inserted; takes over the tuple.
  */
 void
 settle_insert(Writer *w, HeapTuple tuple)

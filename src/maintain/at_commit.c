@@ -40,15 +40,14 @@
 #include "../entry/table_writer.h"
 #include "../indextable.h"
 #include "../place/foreign/feed_client.h"
+#include "../place/foreign/foreign_snapshot.h"
 #include "../queue/append.h"
 #include "../util/lock.h"
 #include "../util/subxact.h"
 #include "at_commit.h"
 #include "batch.h"
-#include "foreign_snapshot.h"
 #include "in_step.h"
 #include "partition_entries.h"
-#include "truncate.h"
 
 static void at_xact_event(XactEvent event, void *arg);
 static void at_subxact_event(SubXactEvent event, SubTransactionId sub,

@@ -19,7 +19,7 @@
  *
  * If the bounds of such a partition are within those of the partition that leaves, it has
  * entries of that one alone, and none is looked at: it can be emptied as a whole, by who has
- * locked all readers out (ddl/leaving_partitions.c).
+ * locked all readers out (ddl/detach_partition.c).
  *
  * Nobody else writes entries of the partition meanwhile, since its writers are locked out,
  * but for a repair() of entries that have no row, which may have been faster.

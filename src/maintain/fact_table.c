@@ -29,6 +29,7 @@
 #include "../definition/cache.h"
 #include "../definition/fact_partition.h"
 #include "../indextable.h"
+#include "../place/foreign/foreign_snapshot.h"
 #include "../place/place.h"
 #include "../queue/tables.h"
 #include "../util/inherit.h"
@@ -38,7 +39,6 @@
 #include "../util/wait_point.h"
 #include "fact_table.h"
 #include "follow_ddl.h"
-#include "foreign_snapshot.h"
 
 /*
  * open_fact

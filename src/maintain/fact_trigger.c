@@ -63,7 +63,6 @@
 #include "batch.h"
 #include "fact_table.h"
 #include "partition_entries.h"
-#include "truncate.h"
 
 PG_FUNCTION_INFO_V1(indextable_maintain);
 

@@ -24,5 +24,9 @@ extern void forget_leaving(Oid partition);
 extern void refuse_leaving(Relation written);
 extern void leaving_at_xact_event(XactEvent event);
 extern void leaving_at_abort_of(SubTransactionId sub);
+extern void maintain_truncate(Relation fact);
+extern void prepare_truncate(Relation rel);
+extern void truncate_index_table(Oid relid);
+extern void forget_truncating(void);
 
 #endif							/* INDEXTABLE_PARTITION_ENTRIES_H */

@@ -44,7 +44,7 @@
 #include "../util/wait_point.h"
 #include "append.h"
 #include "backlog.h"
-#include "lost.h"
+#include "lost_queue.h"
 #include "worker_slots.h"
 
 /* A subtransaction that has collected more than this writes it before it goes on. */

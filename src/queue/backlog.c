@@ -48,7 +48,7 @@
 #include "../util/settings.h"
 #include "../util/sql.h"
 #include "backlog.h"
-#include "lost.h"
+#include "lost_queue.h"
 #include "scan.h"
 
 PG_FUNCTION_INFO_V1(indextable_queue_status);

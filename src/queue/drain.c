@@ -68,7 +68,7 @@
 #include "append.h"
 #include "batch_keys.h"
 #include "drain.h"
-#include "lost.h"
+#include "lost_queue.h"
 #include "reconcile.h"
 #include "rejections.h"
 #include "tables.h"

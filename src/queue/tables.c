@@ -44,7 +44,7 @@
 #include "../util/relation.h"
 #include "../util/sql.h"
 #include "append.h"
-#include "lost.h"
+#include "lost_queue.h"
 #include "scan.h"
 #include "tables.h"
 

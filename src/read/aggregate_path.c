@@ -30,8 +30,8 @@
 #include "path.h"
 #include "path_cost.h"
 #include "path_order.h"
+#include "query_table.h"
 #include "scan_plan.h"
-#include "served.h"
 #include "totals_path.h"
 
 static create_upper_paths_hook_type previous_hook = NULL;

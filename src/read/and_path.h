@@ -8,7 +8,7 @@
 #ifndef INDEXTABLE_AND_PATH_H
 #define INDEXTABLE_AND_PATH_H
 
-#include "served.h"
+#include "query_table.h"
 
 extern void add_and_paths(PlannerInfo *root, RelOptInfo *rel, Served *served, List *searches);
 

@@ -32,7 +32,7 @@
 #include "fact_checks.h"
 #include "field_match.h"
 #include "implied.h"
-#include "served.h"
+#include "query_table.h"
 
 /* What is asked of each clause; see rejects_null(). */
 typedef struct Column

@@ -29,7 +29,7 @@
 
 #include "../indextable.h"
 #include "../util/settings.h"
-#include "served.h"
+#include "query_table.h"
 
 PG_FUNCTION_INFO_V1(indextable_explain);
 

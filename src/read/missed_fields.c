@@ -32,7 +32,7 @@
 #include "field_match.h"
 #include "missed.h"
 #include "missed_fields.h"
-#include "served.h"
+#include "query_table.h"
 #include "soft_definition.h"
 
 /* How deep a document in a query is followed. */

@@ -8,7 +8,7 @@
 #ifndef INDEXTABLE_OR_PATH_H
 #define INDEXTABLE_OR_PATH_H
 
-#include "served.h"
+#include "query_table.h"
 
 extern void add_or_paths(PlannerInfo *root, RelOptInfo *rel, Served *served);
 extern double estimate_or_entries(PlannerInfo *root, RelOptInfo *rel, Served *served, List *clauses);

@@ -31,9 +31,9 @@
 #include "path.h"
 #include "path_cost.h"
 #include "path_order.h"
+#include "query_table.h"
 #include "scan_plan.h"
 #include "search_condition.h"
-#include "served.h"
 #include "unexpanded.h"
 
 /* So many sets of other tables are tried for a table in a join. */

@@ -38,9 +38,9 @@
 #include "../definition/cache.h"
 #include "../indextable.h"
 #include "../util/settings.h"
-#include "lender.h"
 #include "planner_statistics.h"
 #include "soft_definition.h"
+#include "statistics_source.h"
 
 /*
  * The number that the index has which there is not.  It is that of an index that every

@@ -16,8 +16,8 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
+#include "query_table.h"
 #include "scan_fallback.h"
-#include "served.h"
 
 static void plan_fallback(IndexTableScan *scan, ParamListInfo params);
 

@@ -36,15 +36,15 @@
 #include "../util/settings.h"
 #include "fact_checks.h"
 #include "partial_row.h"
+#include "query_table.h"
 #include "scan_and.h"
 #include "scan_explain.h"
 #include "scan_fallback.h"
-#include "scan_keys.h"
 #include "scan_kept.h"
+#include "scan_keys.h"
 #include "scan_node.h"
 #include "scan_parallel.h"
 #include "scan_state.h"
-#include "served.h"
 #include "soft_definition.h"
 
 static Node *create_state(CustomScan *scan);

@@ -38,8 +38,8 @@
 #include "coverage.h"
 #include "path_cost.h"
 #include "path_order.h"
+#include "query_table.h"
 #include "scan_plan.h"
-#include "served.h"
 
 /* The members of custom_private. */
 enum

@@ -32,8 +32,8 @@
 #include "../util/settings.h"
 #include "or_path.h"
 #include "path_cost.h"
+#include "query_table.h"
 #include "scan_plan.h"
-#include "served.h"
 #include "unexpanded.h"
 
 /* With more rows to a partition than this it is better to read partitions one after the other. */

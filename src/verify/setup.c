@@ -34,7 +34,6 @@
 #include "../definition/cache.h"
 #include "../definition/fact_columns.h"
 #include "../definition/layout.h"
-#include "../definition/misfit.h"
 #include "../definition/partition_spec.h"
 #include "../definition/primary_key.h"
 #include "../definition/resolve.h"

@@ -4,12 +4,12 @@
  *	  Takes changes from feeds on other servers, acknowledges them, and waits for them.
  *
  * The rows of a foreign partition are written on another server, by whoever may.  The
- * table over there has a feed; see feed.c.  The feeds of one server are a queue of their
+ * table over there has a feed; see feed_server.c.  The feeds of one server are a queue of their
  * own, so that a server that is down holds up no other.
  *
  * No change is lost and the newest state wins, because of the order of four steps.  A
  * drain takes changes under the drain lock.  Then it reads their rows, with a snapshot
- * over there that is younger: maintain/feed_drain.c sees that this transaction has not
+ * over there that is younger: place/foreign/feed_drain.c sees that this transaction has not
  * used the server before.  It writes the entries, and commits.  Only when it is known
  * that it has committed, and that no crash undoes it, the changes are acknowledged, in
  * another transaction.  A crash in between has the changes taken again.  Whoever drains

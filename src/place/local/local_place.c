@@ -21,7 +21,7 @@
 
 #include "../../entry/apply.h"
 #include "../../indextable.h"
-#include "../../maintain/feed_drain.h"
+#include "../../maintain/drain_all.h"
 #include "../../queue/append.h"
 #include "../../queue/backlog.h"
 #include "../../queue/batch_keys.h"

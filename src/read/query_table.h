@@ -1,12 +1,12 @@
 /*-------------------------------------------------------------------------
  *
- * served.h
+ * query_table.h
  *	  Tells which index tables may serve a table in a query.
  *
  *-------------------------------------------------------------------------
  */
-#ifndef INDEXTABLE_SERVED_H
-#define INDEXTABLE_SERVED_H
+#ifndef INDEXTABLE_QUERY_TABLE_H
+#define INDEXTABLE_QUERY_TABLE_H
 
 #include "nodes/pathnodes.h"
 
@@ -50,4 +50,4 @@ extern bool is_explained(void);
 extern void give_reason(Oid fact, Oid index_table, const char *reason);
 extern ReasonListener listen_to_reasons(ReasonListener listener);
 
-#endif							/* INDEXTABLE_SERVED_H */
+#endif							/* INDEXTABLE_QUERY_TABLE_H */

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * served.c
+ * query_table.c
  *	  Finds out whether a table in a query is a fact table that index tables may serve, and
  *	  locks these.
  *
@@ -25,7 +25,7 @@
 #include "../definition/cache.h"
 #include "../place/place.h"
 #include "../util/settings.h"
-#include "served.h"
+#include "query_table.h"
 #include "soft_definition.h"
 
 static planner_hook_type previous_planner = NULL;

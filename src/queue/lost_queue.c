@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * lost.c
+ * lost_queue.c
  *	  Reports that a queue table was lost: marks the index tables that lack its changes as
  *	  invalid, and refuses further changes.
  *
@@ -16,7 +16,7 @@
 #include "../catalog/definition_rows.h"
 #include "../indextable.h"
 #include "../util/sql.h"
-#include "lost.h"
+#include "lost_queue.h"
 
 /*
  * queue_note_lost

@@ -1,13 +1,13 @@
 /*-------------------------------------------------------------------------
  *
- * lender.h
+ * statistics_source.h
  *	  Offers the columns of index tables whose statistics are those of expressions over a fact
  *	  table.
  *
  *-------------------------------------------------------------------------
  */
-#ifndef INDEXTABLE_LENDER_H
-#define INDEXTABLE_LENDER_H
+#ifndef INDEXTABLE_STATISTICS_SOURCE_H
+#define INDEXTABLE_STATISTICS_SOURCE_H
 
 #include "access/htup.h"
 #include "nodes/pg_list.h"
@@ -18,4 +18,4 @@
 extern List *lenders_of(FactDef *fact, Node *expr, Index varno);
 extern HeapTuple lent_statistics(List *lenders);
 
-#endif							/* INDEXTABLE_LENDER_H */
+#endif							/* INDEXTABLE_STATISTICS_SOURCE_H */

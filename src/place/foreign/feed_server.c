@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * feed.c
+ * feed_server.c
  *	  Hands out what is queued in a feed, and deletes what was acknowledged.
  *
  * A feed is a queue whose changes are applied on another server, which has the table as
@@ -50,7 +50,7 @@
 #include "../../entry/row_text.h"
 #include "../../indextable.h"
 #include "../../queue/backlog.h"
-#include "../../queue/lost.h"
+#include "../../queue/lost_queue.h"
 #include "../../queue/scan.h"
 #include "../../queue/tables.h"
 #include "../../util/arguments.h"

@@ -8,12 +8,11 @@
 #ifndef INDEXTABLE_FEED_DRAIN_H
 #define INDEXTABLE_FEED_DRAIN_H
 
-#include "../indextable.h"
-#include "../queue/drain.h"
-#include "../place/foreign/feed_client.h"
+#include "../../indextable.h"
+#include "../../queue/drain.h"
+#include "feed_client.h"
 
 extern bool feed_take_unlocked(Oid fact_table, FeedBatch *batch, bool count);
-extern void drain_local_queue(Oid fact_table, DrainCall *call);
 extern bool feed_apply(Oid fact_table, DrainLock lock, FeedBatch *batch);
 
 #endif							/* INDEXTABLE_FEED_DRAIN_H */

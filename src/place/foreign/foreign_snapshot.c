@@ -29,12 +29,12 @@
 #include "utils/resowner.h"
 #include "utils/snapmgr.h"
 
-#include "../indextable.h"
-#include "../util/inherit.h"
-#include "../util/lock.h"
-#include "../util/sql.h"
-#include "../util/subxact.h"
-#include "batch.h"
+#include "../../indextable.h"
+#include "../../maintain/batch.h"
+#include "../../util/inherit.h"
+#include "../../util/lock.h"
+#include "../../util/sql.h"
+#include "../../util/subxact.h"
 #include "foreign_snapshot.h"
 
 /* How often the lock that keeps writers out is asked for. */

@@ -13,7 +13,7 @@
 #include "utils/rel.h"
 #include "utils/snapshot.h"
 
-#include "../indextable.h"
+#include "../../indextable.h"
 
 extern void foreign_snapshot_at_xact_event(XactEvent event);
 extern void foreign_snapshot_at_abort_of_sub(void);

@@ -1,13 +1,13 @@
 /*-------------------------------------------------------------------------
  *
- * straight.h
+ * direct_write.h
  *	  Writes the entries of one row straight into an index table that needs nothing
  *	  special.
  *
  *-------------------------------------------------------------------------
  */
-#ifndef INDEXTABLE_STRAIGHT_H
-#define INDEXTABLE_STRAIGHT_H
+#ifndef INDEXTABLE_DIRECT_WRITE_H
+#define INDEXTABLE_DIRECT_WRITE_H
 
 #include "../indextable.h"
 #include "diff.h"
@@ -15,4 +15,4 @@
 extern bool is_straight(IndexDef *def, OpList *list);
 extern bool apply_straight(IndexDef *def, OpList *list);
 
-#endif							/* INDEXTABLE_STRAIGHT_H */
+#endif							/* INDEXTABLE_DIRECT_WRITE_H */

@@ -1,13 +1,13 @@
 /*-------------------------------------------------------------------------
  *
- * leaving_partitions.h
+ * detach_partition.h
  *	  Deletes the entries of partitions of fact tables that a command is about to detach or
  *	  drop.
  *
  *-------------------------------------------------------------------------
  */
-#ifndef INDEXTABLE_LEAVING_PARTITIONS_H
-#define INDEXTABLE_LEAVING_PARTITIONS_H
+#ifndef INDEXTABLE_DETACH_PARTITION_H
+#define INDEXTABLE_DETACH_PARTITION_H
 
 #include "nodes/pg_list.h"
 #include "nodes/primnodes.h"
@@ -30,4 +30,4 @@ extern Oid	partition_parent(Oid relid);
 extern Oid	root_to_leave(Oid relid);
 extern void delete_entries_before_leaving(Oid root, Oid partition, List **whole);
 
-#endif							/* INDEXTABLE_LEAVING_PARTITIONS_H */
+#endif							/* INDEXTABLE_DETACH_PARTITION_H */

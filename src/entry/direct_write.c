@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * straight.c
+ * direct_write.c
  *	  Writes the entries of one row straight into an index table that needs nothing
  *	  special.
  *
@@ -40,7 +40,7 @@
 #include "../util/uncounted.h"
 #include "../util/unpruned.h"
 #include "diff.h"
-#include "straight.h"
+#include "direct_write.h"
 #include "table_writer.h"
 #include "write_entry.h"
 

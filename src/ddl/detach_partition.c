@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * leaving_partitions.c
+ * detach_partition.c
  *	  Deletes the entries of partitions of fact tables that a command is about to detach or
  *	  drop.
  *
@@ -46,12 +46,11 @@
 #include "../definition/fact_partition.h"
 #include "../definition/index_partition.h"
 #include "../maintain/partition_entries.h"
-#include "../maintain/truncate.h"
 #include "../util/inherit.h"
 #include "../util/lock.h"
 #include "../util/subxact.h"
 #include "../util/wait_point.h"
-#include "leaving_partitions.h"
+#include "detach_partition.h"
 
 /* What delete_before_locking() is to do, and why it may have failed. */
 typedef struct Attempt

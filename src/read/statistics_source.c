@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * lender.c
+ * statistics_source.c
  *	  Knows which columns of index tables have the values of an expression over a fact table,
  *	  so that the planner can use their statistics, and which share of its rows they are about.
  *
@@ -31,7 +31,7 @@
 #include "../util/inherit.h"
 #include "../util/relation.h"
 #include "field_match.h"
-#include "lender.h"
+#include "statistics_source.h"
 
 /* Index tables with entries for fewer of the rows lend only what is certain. */
 #define MIN_SHARE	0.5

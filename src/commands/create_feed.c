@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * feed.c
+ * create_feed.c
  *	  indextable.create_feed() and indextable.drop_feed(): have the changes of a table queued
  *	  for index tables on another server, of which this table is a foreign partition.
  *
