@@ -54,7 +54,6 @@ static ScanKey find_partition_key(EntryScan *scan);
 static void start_merging(EntryScan *scan);
 static PartitionScan *find_partition_scan(EntryScan *scan, Oid relid);
 static void start_partition_scan(EntryScan *scan, PartitionScan *partition_scan);
-static bool walk_to_keys(EntryScan *scan, PartitionScan *partition_scan);
 static void open_partition_scan(EntryScan *scan, PartitionScan *partition_scan);
 static void end_partition_scan(PartitionScan *partition_scan);
 static bool index_has_columns(Relation index, Bitmapset *columns);
@@ -306,7 +305,7 @@ find_partition_scan(EntryScan *scan, Oid relid)
 
 	if (!found)
 	{
-		partition_scan->scan = NULL;
+		partition_scan->search.index = NULL;
 		partition_scan->rel = relation_open(relid, AccessShareLock);
 		refuse_rewritten(partition_scan->rel, scan->def->relid, scan->snapshot);
 	}
@@ -318,23 +317,14 @@ find_partition_scan(EntryScan *scan, Oid relid)
 static void
 start_partition_scan(EntryScan *scan, PartitionScan *partition_scan)
 {
-	if (partition_scan->scan == NULL)
+	if (partition_scan->search.index == NULL)
 		open_partition_scan(scan, partition_scan);
-	partition_scan->walking = scan->in_order && walk_to_keys(scan, partition_scan);
-	if (!partition_scan->walking)
-		index_rescan(partition_scan->scan, scan->keys, scan->nkeys, NULL, 0);
-}
-
-/* walk_to_keys: goes to the row that is searched for from the one before it; returns false if it is to be searched for anew */
-static bool
-walk_to_keys(EntryScan *scan, PartitionScan *partition_scan)
-{
-	bool		reached;
-
-	stop_counting(partition_scan->index);
-	reached = key_walk_to_equal(partition_scan->walk, scan->keys);
-	go_on_counting(partition_scan->index);
-	return reached;
+	/* A walk reads the index now. */
+	if (scan->in_order)
+		stop_counting(partition_scan->search.index);
+	key_search_start(&partition_scan->search, scan->keys, scan->in_order, NULL);
+	if (scan->in_order)
+		go_on_counting(partition_scan->search.index);
 }
 
 /* open_partition_scan: opens the index of a table, and a scan of it */
@@ -342,6 +332,7 @@ static void
 open_partition_scan(EntryScan *scan, PartitionScan *partition_scan)
 {
 	IndexDef   *def = scan->def;
+	KeySearch  *search = &partition_scan->search;
 	Oid			index;
 
 	if (def->parts != NULL)
@@ -352,49 +343,44 @@ open_partition_scan(EntryScan *scan, PartitionScan *partition_scan)
 	}
 	else
 		index = scan->by_row ? def->row_index : def->primary_index;
-	partition_scan->index = index_open(index, AccessShareLock);
+	key_search_begin(search, partition_scan->rel, index_open(index, AccessShareLock), scan->snapshot, scan->nkeys);
+	search->unpruned = !scan->counted;
 
 	/*
 	 * Entries of partitions are compared by their identity, whether it is
 	 * wanted or not.
 	 */
 	partition_scan->index_only = scan->index_only && IsMVCCSnapshot(scan->snapshot) &&
-		index_has_columns(partition_scan->index, scan->wanted) &&
-		(def->parts == NULL || partition_scan->index->rd_index->indnatts >= def->nident);
+		index_has_columns(search->index, scan->wanted) &&
+		(def->parts == NULL || search->index->rd_index->indnatts >= def->nident);
 	partition_scan->stored = NULL;
 	if (partition_scan->index_only)
 	{
 		partition_scan->slot = MakeSingleTupleTableSlot(def->desc, &TTSOpsVirtual);
 		memset(partition_scan->slot->tts_isnull, true, sizeof(bool) * def->desc->natts);
-		partition_scan->in_place = has_first_columns(partition_scan->index);
+		partition_scan->in_place = has_first_columns(search->index);
 	}
 	else
 		partition_scan->stored = partition_scan->slot = table_slot_create(partition_scan->rel, NULL);
 	partition_scan->vm_buffer = InvalidBuffer;
-	partition_scan->scan = scan->parallel == NULL ?
-		index_beginscan_compat(partition_scan->rel, partition_scan->index, scan->snapshot, scan->nkeys) :
-		index_beginscan_parallel_compat(partition_scan->rel, partition_scan->index, scan->nkeys, scan->parallel);
-	partition_scan->scan->xs_want_itup = partition_scan->index_only;
-	partition_scan->walk = !scan->in_order ? NULL :
-		key_walk_begin(partition_scan->rel, partition_scan->index, scan->snapshot, scan->nkeys);
-	if (partition_scan->walk != NULL)
-		partition_scan->walk->unpruned = !scan->counted;
+	search->scan = scan->parallel == NULL ?
+		index_beginscan_compat(search->rel, search->index, scan->snapshot, scan->nkeys) :
+		index_beginscan_parallel_compat(search->rel, search->index, scan->nkeys, scan->parallel);
+	search->scan->xs_want_itup = partition_scan->index_only;
 }
 
 static void
 end_partition_scan(PartitionScan *partition_scan)
 {
-	if (partition_scan->scan == NULL)
+	if (partition_scan->search.index == NULL)
 		return;
 	if (BufferIsValid(partition_scan->vm_buffer))
 		ReleaseBuffer(partition_scan->vm_buffer);
-	if (partition_scan->walk != NULL)
-		key_walk_end(partition_scan->walk);
-	index_endscan(partition_scan->scan);
+	key_search_end(&partition_scan->search);
 	ExecDropSingleTupleTableSlot(partition_scan->slot);
 	if (partition_scan->stored != NULL && partition_scan->stored != partition_scan->slot)
 		ExecDropSingleTupleTableSlot(partition_scan->stored);
-	index_close(partition_scan->index, NoLock);
+	index_close(partition_scan->search.index, NoLock);
 }
 
 /*
@@ -435,9 +421,9 @@ next_in_partition(EntryScan *scan, PartitionScan *partition_scan)
 
 	if (scan->counted)
 		return read_next(scan, partition_scan);
-	stop_counting(partition_scan->index);
+	stop_counting(partition_scan->search.index);
 	found = read_next(scan, partition_scan);
-	go_on_counting(partition_scan->index);
+	go_on_counting(partition_scan->search.index);
 	return found;
 }
 
@@ -455,11 +441,11 @@ next_in_partition(EntryScan *scan, PartitionScan *partition_scan)
 static bool
 read_next(EntryScan *scan, PartitionScan *partition_scan)
 {
-	IndexScanDesc index_scan = partition_scan->scan;
+	IndexScanDesc index_scan = partition_scan->search.scan;
 	ScanDirection direction = scan->backward ? BackwardScanDirection : ForwardScanDirection;
 
-	if (partition_scan->walking)
-		return key_walk_next(partition_scan->walk, partition_scan->slot);
+	if (partition_scan->search.walking)
+		return key_search_next(&partition_scan->search, partition_scan->slot);
 
 	/*
 	 * Versions of a row that a snapshot like SnapshotSelf sees follow each
@@ -499,9 +485,9 @@ read_next(EntryScan *scan, PartitionScan *partition_scan)
 static void
 store_index_tuple(PartitionScan *partition_scan)
 {
-	IndexScanDesc scan = partition_scan->scan;
+	IndexScanDesc scan = partition_scan->search.scan;
 	TupleTableSlot *slot = partition_scan->slot;
-	int2vector *columns = &partition_scan->index->rd_index->indkey;
+	int2vector *columns = &partition_scan->search.index->rd_index->indkey;
 	Datum		values[INDEX_MAX_KEYS];
 	bool		isnull[INDEX_MAX_KEYS];
 	int			i;

@@ -28,10 +28,7 @@ typedef struct PartitionScan
 {
 	Oid			relid;			/* hash key */
 	Relation	rel;
-	Relation	index;
-	IndexScanDesc scan;			/* NULL: it has not begun */
-	KeyWalk    *walk;			/* with in_order */
-	bool		walking;		/* the walk has come to the last key */
+	KeySearch	search;			/* its index is NULL: it has not begun */
 	bool		index_only;		/* entries are made of index tuples, ... */
 	bool		in_place;		/* ... whose columns are the first of the
 								 * table */

@@ -24,7 +24,6 @@
 #include "access/skey.h"
 #include "access/tableam.h"
 #include "access/tupconvert.h"
-#include "catalog/pg_am.h"
 #include "executor/tuptable.h"
 #include "nodes/bitmapset.h"
 #include "nodes/pg_list.h"
@@ -49,7 +48,6 @@ static HTAB *make_leaves(void);
 static void begin_leaf(LiveScan *scan, LeafScan *leaf);
 static bool choose_leaf(LiveScan *scan, Datum *key);
 static void search_leaf(LiveScan *scan, Datum *key);
-static void move_search(LiveScan *scan, LeafScan *leaf);
 static bool has_block(Relation rel, BlockNumber block);
 static bool look_at_place(LiveScan *scan, ItemPointer place);
 static bool follow_place(LiveScan *scan, ItemPointer place);
@@ -84,7 +82,7 @@ live_scan_begin(LiveScan *scan, FactDef *def, Relation fact, Snapshot snapshot)
 	scan->cxt = CurrentMemoryContext;
 	scan->leaves = NULL;
 	scan->current = NULL;
-	scan->search = NULL;
+	scan->searched = NULL;
 	scan->fetch = NULL;
 	scan->shared = NULL;
 	scan->as_writer = false;
@@ -313,10 +311,8 @@ live_scan_next(LiveScan *scan)
 	LeafScan   *leaf = scan->current;
 	bool		found;
 
-	if (leaf->walking)
-		found = key_walk_next(leaf->walk, leaf->stored);
-	else if (leaf->source == NULL)
-		found = index_getnext_slot(scan->search, ForwardScanDirection, leaf->stored);
+	if (leaf->source == NULL)
+		found = key_search_next(&leaf->search, leaf->stored);
 	else if ((found = leaf->rows != NIL))
 	{
 		ExecStoreMinimalTuple(linitial(leaf->rows), leaf->stored, true);
@@ -341,8 +337,6 @@ live_scan_end(LiveScan *scan)
 	HASH_SEQ_STATUS seq;
 	LeafScan   *leaf;
 
-	if (scan->search != NULL)
-		index_endscan(scan->search);
 	if (scan->fetch != NULL)
 		table_index_fetch_end(scan->fetch);
 	if (scan->leaves == NULL)
@@ -400,12 +394,10 @@ begin_leaf(LiveScan *scan, LeafScan *leaf)
 	bool		is_heap = leaf->rel->rd_tableam == GetHeapamTableAmRoutine();
 
 	leaf->rows = NIL;
-	leaf->index = NULL;
+	key_search_begin(&leaf->search, leaf->rel, NULL, scan->snapshot, scan->def->npk);
 	leaf->source = leaf->leaf != NULL ? leaf->leaf->source : NULL;
 	leaf->by_place = is_heap && !scan->def->pk_deferrable;
 	leaf->block = InvalidBlockNumber;
-	leaf->walk = NULL;
-	leaf->walking = false;
 	if (leaf->source != NULL)
 	{
 		leaf->stored = leaf->slot = MakeSingleTupleTableSlot(scan->def->desc, &TTSOpsMinimalTuple);
@@ -440,62 +432,19 @@ search_leaf(LiveScan *scan, Datum *key)
 	LeafScan   *leaf = scan->current;
 	int			i;
 
-	if (leaf->index == NULL)
-		leaf->index = index_open(leaf->leaf != NULL ? leaf->leaf->pk_index : scan->def->pk_index, AccessShareLock);
-	if (scan->in_order && leaf->walk == NULL)
-		leaf->walk = key_walk_begin(leaf->rel, leaf->index, scan->snapshot, scan->def->npk);
-	leaf->walking = scan->in_order && key_walk_to(leaf->walk, key);
-	if (leaf->walking)
-		return;
-	if (scan->search == NULL)
-		scan->search = index_beginscan_compat(leaf->rel, leaf->index, scan->snapshot, scan->def->npk);
-	else if (scan->search->indexRelation != leaf->index)
-		move_search(scan, leaf);
+	if (leaf->search.index == NULL)
+		leaf->search.index = index_open(leaf->leaf != NULL ? leaf->leaf->pk_index : scan->def->pk_index, AccessShareLock);
 	for (i = 0; i < scan->def->npk; i++)
 		scan->keys[i].sk_argument = key[i];
-	index_rescan(scan->search, scan->keys, scan->def->npk, NULL, 0);
-}
-
-/*
- * move_search
- *		Has the one scan of all partitions search another one.
- *
- * Rows with keys that follow each other are often in as many partitions, and the scan of a
- * btree takes 27 KB, which are allocated and freed for each, if each has its own.
- *
- * The server begins and ends a scan at one index.  Between its searches, however, a btree's
- * scan holds nothing of the index but the reference to it: the rescan here lets go of the
- * page that it is at, having marked there which entries are dead, and the one that follows
- * has all that depends on the index, or on the keys, determined anew.  All other kinds of
- * indexes get another scan, and the table's part of the scan is always a new one.
- */
-static void
-move_search(LiveScan *scan, LeafScan *leaf)
-{
-	IndexScanDesc search = scan->search;
-
-	if (search->indexRelation->rd_rel->relam != BTREE_AM_OID || leaf->index->rd_rel->relam != BTREE_AM_OID)
-	{
-		index_endscan(search);
-		scan->search = index_beginscan_compat(leaf->rel, leaf->index, scan->snapshot, scan->def->npk);
-		return;
-	}
-	index_rescan(search, scan->keys, scan->def->npk, NULL, 0);
-	table_index_fetch_end(search->xs_heapfetch);
-	search->xs_heapfetch = table_index_fetch_begin_compat(leaf->rel);
-	search->heapRelation = leaf->rel;
-	RelationIncrementReferenceCount(leaf->index);
-	RelationDecrementReferenceCount(search->indexRelation);
-	search->indexRelation = leaf->index;
+	key_search_start(&leaf->search, scan->keys, scan->in_order, &scan->searched);
 }
 
 static void
 end_leaf(LiveScan *scan, LeafScan *leaf)
 {
-	if (leaf->walk != NULL)
-		key_walk_end(leaf->walk);
-	if (leaf->index != NULL)
-		index_close(leaf->index, NoLock);
+	key_search_end(&leaf->search);
+	if (leaf->search.index != NULL)
+		index_close(leaf->search.index, NoLock);
 	if (leaf->slot != leaf->stored)
 		ExecDropSingleTupleTableSlot(leaf->slot);
 	if (leaf->stored != scan->shared)

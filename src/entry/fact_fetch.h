@@ -29,11 +29,9 @@ typedef struct LeafScan
 	Relation	rel;
 	Leaf	   *leaf;			/* NULL: the fact table is not partitioned */
 	const struct RowSource *source; /* of its rows; NULL: they are in rel */
-	Relation	index;			/* of the primary key; NULL: not searched yet */
 	bool		by_place;		/* rows are tried where entries say they were */
 	BlockNumber block;			/* where the last of them was tried */
-	KeyWalk    *walk;			/* with in_order; NULL: it has not begun */
-	bool		walking;		/* the walk has come to the last key */
+	KeySearch	search;			/* by the primary key */
 	List	   *rows;			/* foreign: of MinimalTuple, rows of the key
 								 * that are still to be returned */
 	TupleTableSlot *stored;		/* the row as it is stored */
@@ -54,7 +52,7 @@ typedef struct LiveScan
 	Oid			(*leaf_of) (void *arg, Datum *key);
 	void	   *leaf_arg;
 	LeafScan   *current;		/* the one that the last key belongs to */
-	IndexScanDesc search;		/* of the table that was searched last, or
+	KeySearch  *searched;		/* of the table that was searched last, or
 								 * NULL */
 	struct IndexFetchTableData *fetch;	/* of the table that a place was
 										 * followed in last, or NULL */

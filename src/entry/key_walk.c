@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * key_walk.c
- *	  Searches an index for many keys that come in its order, and by ranges of keys.
+ *	  Searches an index for one key after another, which may come in its order, and by
+ *	  ranges of keys.
  *
  * To search for a key, a btree descends from its root, which costs more than a look at
  * a dozen items.  So where many of the keys between the first and the last one are
@@ -50,6 +51,31 @@
 #define MIN_PAUSE 128
 #define MAX_PAUSE 65536
 
+/* A walk through an index, from one key to the next. */
+typedef struct KeyWalk
+{
+	Relation	index;
+	int			nkeys;			/* columns of a key, the first of the index */
+	IndexScanDesc scan;
+	RowComparison from;			/* the scan began with the key that this says */
+	FmgrInfo   *order[INDEX_MAX_KEYS];	/* compare the columns of a key */
+	bool		any;			/* a key was searched for */
+	Datum		key[INDEX_MAX_KEYS];	/* the last one */
+	bool		walking;		/* the scan is at the first item that does not
+								 * come before that key, or at ... */
+	bool		at_end;			/* ... the end of the index */
+	bool		at_key;			/* the item has that key */
+	bool		visited;		/* the item was looked at already */
+	int			budget;			/* so many items may be skipped */
+	int			reached;		/* keys since the scan began */
+	int			pause;			/* keys that are left to others now, and ... */
+	int			next_pause;		/* ... the next time that walking does not pay */
+} KeyWalk;
+
+static void take_scan(KeySearch *search, KeySearch *from);
+static KeyWalk *begin_walk(KeySearch *search);
+static bool walk_to(KeyWalk *walk, ScanKey keys);
+static bool next_of_walk(KeySearch *search, TupleTableSlot *slot);
 static void start(KeyWalk *walk);
 static void step(KeyWalk *walk);
 static int	compare_item(KeyWalk *walk);
@@ -100,39 +126,124 @@ row_comparison(RowComparison *key, Relation index, int first, int n, StrategyNum
 	key->header.sk_argument = PointerGetDatum(key->members);
 }
 
-/*
- * key_walk_begin
- *		Prepares to walk through an index of rel, which orders rows by nkeys columns first, and
- *		to look at the rows that the snapshot sees.
- */
-KeyWalk *
-key_walk_begin(Relation rel, Relation index, Snapshot snapshot, int nkeys)
+/* key_search_begin: prepares to search a table by an index, which orders rows by nkeys columns first; it reads nothing yet */
+void
+key_search_begin(KeySearch *search, Relation rel, Relation index, Snapshot snapshot, int nkeys)
 {
+	memset(search, 0, sizeof(KeySearch));
+	search->rel = rel;
+	search->index = index;
+	search->snapshot = snapshot;
+	search->nkeys = nkeys;
+}
+
+/*
+ * key_search_start
+ *		Begins to search for the rows with these keys.
+ *
+ * With in_order they are equal values of all columns, which last as long as the search and
+ * mostly come in the order of the index.  *holder, unless holder is NULL, is the search that
+ * has the one scan of several searches, which take it over from each other.
+ */
+void
+key_search_start(KeySearch *search, ScanKey keys, bool in_order, KeySearch **holder)
+{
+	if (in_order && search->walk == NULL)
+		search->walk = begin_walk(search);
+	search->walking = in_order && walk_to(search->walk, keys);
+	if (search->walking)
+		return;
+	if (search->scan == NULL && holder != NULL && *holder != NULL && (*holder)->scan != NULL)
+		take_scan(search, *holder);
+	if (search->scan == NULL)
+		search->scan = index_beginscan_compat(search->rel, search->index, search->snapshot, search->nkeys);
+	if (holder != NULL)
+		*holder = search;
+	index_rescan(search->scan, keys, search->nkeys, NULL, 0);
+}
+
+/*
+ * take_scan
+ *		Has the scan of another search search for this one, if it can.
+ *
+ * Rows with keys that follow each other are often in as many partitions, and the scan of a
+ * btree takes 27 KB, which are allocated and freed for each, if each has its own.
+ *
+ * The server begins and ends a scan at one index.  Between its searches, however, a btree's
+ * scan holds nothing of the index but the reference to it: the rescan here lets go of the
+ * page that it is at, having marked there which entries are dead, and the one that follows
+ * has all that depends on the index, or on the keys, determined anew.  All other kinds of
+ * indexes get another scan, and the table's part of the scan is always a new one.
+ */
+static void
+take_scan(KeySearch *search, KeySearch *from)
+{
+	IndexScanDesc scan = from->scan;
+
+	from->scan = NULL;
+	if (from->index->rd_rel->relam != BTREE_AM_OID || search->index->rd_rel->relam != BTREE_AM_OID)
+	{
+		index_endscan(scan);
+		return;
+	}
+	index_rescan(scan, NULL, from->nkeys, NULL, 0);
+	table_index_fetch_end(scan->xs_heapfetch);
+	scan->xs_heapfetch = table_index_fetch_begin_compat(search->rel);
+	scan->heapRelation = search->rel;
+	RelationIncrementReferenceCount(search->index);
+	RelationDecrementReferenceCount(from->index);
+	scan->indexRelation = search->index;
+	search->scan = scan;
+}
+
+/* key_search_next: puts the next row with the keys into slot; returns false if there is no other */
+bool
+key_search_next(KeySearch *search, TupleTableSlot *slot)
+{
+	if (search->walking)
+		return next_of_walk(search, slot);
+	return search->unpruned ? index_getnext_slot_unpruned(search->scan, ForwardScanDirection, slot) :
+		index_getnext_slot(search->scan, ForwardScanDirection, slot);
+}
+
+/* key_search_end: releases what a search has begun; the index is the caller's */
+void
+key_search_end(KeySearch *search)
+{
+	if (search->scan != NULL)
+		index_endscan(search->scan);
+	if (search->walk == NULL)
+		return;
+	index_endscan(search->walk->scan);
+	pfree(search->walk);
+}
+
+/* begin_walk: prepares to walk through the index of a search */
+static KeyWalk *
+begin_walk(KeySearch *search)
+{
+	Relation	index = search->index;
 	KeyWalk    *walk = palloc0(sizeof(KeyWalk));
 	int			i;
 
 	walk->index = index;
-	walk->nkeys = nkeys;
+	walk->nkeys = search->nkeys;
 	walk->next_pause = MIN_PAUSE;
-	for (i = 0; i < nkeys; i++)
+	for (i = 0; i < walk->nkeys; i++)
 	{
 		walk->order[i] = index_getprocinfo(index, i + 1, BTORDER_PROC);
 		/* In another order there may be nulls before the first key. */
 		if (index->rd_indoption[i] != 0)
 			walk->pause = PG_INT32_MAX;
 	}
-	walk->scan = index_beginscan_compat(rel, index, snapshot, 1);
+	walk->scan = index_beginscan_compat(search->rel, index, search->snapshot, 1);
 	walk->scan->xs_want_itup = true;
 	return walk;
 }
 
-/*
- * key_walk_to
- *		Goes to the rows with a key, which has to last as long as the walk.  Returns false
- *		if the caller has to search for it in another way.
- */
-bool
-key_walk_to(KeyWalk *walk, Datum *key)
+/* walk_to: goes to the rows with a key; returns false if the caller has to search for it in another way */
+static bool
+walk_to(KeyWalk *walk, ScanKey keys)
 {
 	int			c = walk->any ? 0 : -1;
 	int			i;
@@ -143,9 +254,10 @@ key_walk_to(KeyWalk *walk, Datum *key)
 		return false;
 	}
 	for (i = 0; walk->any && i < walk->nkeys && c == 0; i++)
-		c = compare_column(walk, i, walk->key[i], key[i]);
+		c = compare_column(walk, i, walk->key[i], keys[i].sk_argument);
 	walk->any = true;
-	memcpy(walk->key, key, sizeof(Datum) * walk->nkeys);
+	for (i = 0; i < walk->nkeys; i++)
+		walk->key[i] = keys[i].sk_argument;
 	if (c > 0)
 		walk->walking = false;
 	if (c >= 0)
@@ -173,22 +285,12 @@ key_walk_to(KeyWalk *walk, Datum *key)
 	return true;
 }
 
-/* key_walk_to_equal: goes to the rows with the key that search keys for equality say, one for each column */
-bool
-key_walk_to_equal(KeyWalk *walk, ScanKey keys)
+/* next_of_walk: does the same where a walk has come to the key */
+static bool
+next_of_walk(KeySearch *search, TupleTableSlot *slot)
 {
-	Datum		key[INDEX_MAX_KEYS];
-	int			i;
+	KeyWalk    *walk = search->walk;
 
-	for (i = 0; i < walk->nkeys; i++)
-		key[i] = keys[i].sk_argument;
-	return key_walk_to(walk, key);
-}
-
-/* key_walk_next: puts the next row with the key that the walk has come to into slot; returns false if there is no other */
-bool
-key_walk_next(KeyWalk *walk, TupleTableSlot *slot)
-{
 	while (walk->at_key)
 	{
 		/* With SnapshotSelf, another version in the same place may be seen. */
@@ -198,20 +300,13 @@ key_walk_next(KeyWalk *walk, TupleTableSlot *slot)
 			walk->at_key = !walk->at_end && compare_item(walk) == 0;
 			continue;
 		}
-		if (walk->unpruned && !walk->visited)
+		if (search->unpruned && !walk->visited)
 			skip_pruning(walk->scan);
 		walk->visited = true;
 		if (index_fetch_heap(walk->scan, slot))
 			return true;
 	}
 	return false;
-}
-
-void
-key_walk_end(KeyWalk *walk)
-{
-	index_endscan(walk->scan);
-	pfree(walk);
 }
 
 /* start: begins the scan with the key that is searched for */

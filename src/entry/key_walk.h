@@ -23,35 +23,25 @@ typedef struct RowComparison
 	ScanKeyData members[INDEX_MAX_KEYS];
 } RowComparison;
 
-/* A walk through an index, from one key to the next. */
-typedef struct KeyWalk
+/* A search of a table for one key of an index after another. */
+typedef struct KeySearch
 {
-	Relation	index;
+	Relation	rel;
+	Relation	index;			/* NULL: not opened yet */
+	Snapshot	snapshot;
 	int			nkeys;			/* columns of a key, the first of the index */
-	IndexScanDesc scan;
 	bool		unpruned;		/* pages that rows are read from are not
 								 * pruned; false unless the caller sets it */
-	RowComparison from;			/* the scan began with the key that this says */
-	FmgrInfo   *order[INDEX_MAX_KEYS];	/* compare the columns of a key */
-	bool		any;			/* a key was searched for */
-	Datum		key[INDEX_MAX_KEYS];	/* the last one */
-	bool		walking;		/* the scan is at the first item that does not
-								 * come before that key, or at ... */
-	bool		at_end;			/* ... the end of the index */
-	bool		at_key;			/* the item has that key */
-	bool		visited;		/* the item was looked at already */
-	int			budget;			/* so many items may be skipped */
-	int			reached;		/* keys since the scan began */
-	int			pause;			/* keys that are left to others now, and ... */
-	int			next_pause;		/* ... the next time that walking does not pay */
-} KeyWalk;
+	bool		walking;		/* a walk has come to the last key */
+	IndexScanDesc scan;			/* finds the others; NULL: not begun */
+	struct KeyWalk *walk;		/* NULL: not begun */
+} KeySearch;
 
 extern void row_comparison(RowComparison *key, Relation index, int first, int n, StrategyNumber strategy,
 						   Datum *bounds);
-extern KeyWalk *key_walk_begin(Relation rel, Relation index, Snapshot snapshot, int nkeys);
-extern bool key_walk_to(KeyWalk *walk, Datum *key);
-extern bool key_walk_to_equal(KeyWalk *walk, ScanKey keys);
-extern bool key_walk_next(KeyWalk *walk, TupleTableSlot *slot);
-extern void key_walk_end(KeyWalk *walk);
+extern void key_search_begin(KeySearch *search, Relation rel, Relation index, Snapshot snapshot, int nkeys);
+extern void key_search_start(KeySearch *search, ScanKey keys, bool in_order, KeySearch **holder);
+extern bool key_search_next(KeySearch *search, TupleTableSlot *slot);
+extern void key_search_end(KeySearch *search);
 
 #endif							/* INDEXTABLE_KEY_WALK_H */

@@ -149,14 +149,13 @@ close_writer(Writer *w)
 	int			i;
 
 	if (w->found != NULL)
-		ExecDropSingleTupleTableSlot(w->found);
-	if (w->scan != NULL)
-		index_endscan(w->scan);
-	if (w->walk != NULL)
-		key_walk_end(w->walk);
-	if (w->rival_scan != NULL)
 	{
-		index_endscan(w->rival_scan);
+		key_search_end(&w->search);
+		ExecDropSingleTupleTableSlot(w->found);
+	}
+	if (w->rival != NULL)
+	{
+		key_search_end(&w->rival_search);
 		ExecDropSingleTupleTableSlot(w->rival);
 	}
 	for (i = 0; i < w->nslots; i++)

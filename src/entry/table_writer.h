@@ -47,18 +47,17 @@ typedef struct Writer
 	EState	   *estate;			/* for indexes with expressions or predicates */
 	CommandId	cid;			/* of the command that writes; 0: not asked
 								 * for yet */
-	IndexScanDesc scan;			/* on the primary key, with SnapshotSelf;
-								 * opened on demand */
+	KeySearch	search;			/* by the primary key, with SnapshotSelf */
 	bool		walks;			/* many entries are deleted, in about the
 								 * order of the primary key */
-	KeyWalk    *walk;			/* through the primary key, with SnapshotSelf,
-								 * to these; opened on demand */
-	TupleTableSlot *found;		/* the entry that this scan, or walk, is at */
+	TupleTableSlot *found;		/* the entry that the search is at; NULL: it
+								 * has not begun */
 	SnapshotData dirty;
-	IndexScanDesc rival_scan;	/* on the primary key, with that snapshot,
+	KeySearch	rival_search;	/* by the primary key, with that snapshot,
 								 * which shows what other transactions are
-								 * writing; opened on demand */
-	TupleTableSlot *rival;		/* the entry that this scan is at */
+								 * writing */
+	TupleTableSlot *rival;		/* the entry that it is at; NULL: it has not
+								 * begun */
 	int			nslots;
 	int			nbuffered;		/* entries to be inserted, in the first slots */
 	TupleTableSlot *slots[CHUNK];

@@ -55,7 +55,6 @@ static void keep_existing_entry(Writer *w, TupleTableSlot *slot);
 static void put_entry(Writer *w, HeapTuple tuple);
 static void delete_entry(Writer *w, Op *op);
 static bool find_entry(Writer *w, HeapTuple tuple, bool to_update);
-static bool walk_to_entry(Writer *w, ScanKey keys);
 static bool update_found(Writer *w, HeapTuple tuple);
 static bool same_row(Writer *w, HeapTuple tuple, TupleTableSlot *slot);
 
@@ -215,17 +214,17 @@ may_insert(Writer *w, TupleTableSlot *slot)
 static bool
 find_rival(Writer *w, TupleTableSlot *slot, bool *same)
 {
-	IndexDef   *def = w->def;
 	Relation	index = w->indexes[w->primary_index];
 	HeapTuple	tuple = ExecFetchSlotHeapTuple(slot, false, NULL);
 	ScanKeyData keys[INDEX_MAX_KEYS];
 	bool		found;
 
-	if (w->rival_scan == NULL)
+	if (w->rival == NULL)
 	{
-		InitDirtySnapshot(w->dirty);
-		w->rival_scan = index_beginscan_compat(w->rel, index, &w->dirty, def->nsearch);
 		w->rival = table_slot_create(w->rel, NULL);
+		InitDirtySnapshot(w->dirty);
+		key_search_begin(&w->rival_search, w->rel, index, &w->dirty, w->def->nsearch);
+		w->rival_search.unpruned = true;
 	}
 	set_search_keys(w, tuple, keys);
 	*same = false;
@@ -235,8 +234,8 @@ find_rival(Writer *w, TupleTableSlot *slot, bool *same)
 
 		found = false;
 		stop_counting(index);
-		index_rescan(w->rival_scan, keys, def->nsearch, NULL, 0);
-		while (!found && index_getnext_slot_unpruned(w->rival_scan, ForwardScanDirection, w->rival))
+		key_search_start(&w->rival_search, keys, false, NULL);
+		while (!found && key_search_next(&w->rival_search, w->rival))
 		{
 			if (ItemPointerEquals(&w->rival->tts_tid, &slot->tts_tid))
 				continue;
@@ -248,7 +247,7 @@ find_rival(Writer *w, TupleTableSlot *slot, bool *same)
 		{
 			/* No page is pinned while we wait. */
 			ExecMaterializeSlot(w->rival);
-			index_rescan(w->rival_scan, NULL, def->nsearch, NULL, 0);
+			index_rescan(w->rival_search.scan, NULL, w->def->nsearch, NULL, 0);
 		}
 		go_on_counting(index);
 		if (!TransactionIdIsValid(wait))
@@ -377,6 +376,11 @@ delete_entry(Writer *w, Op *op)
  * If it is to be updated, its page is pruned, so that there is space in it for the new
  * version.  Nobody else might do that: readers of the index alone do not come to the
  * page.
+ *
+ * A walk has read the page of the index before, perhaps when other entries of the page
+ * were not deleted yet.  What is in it now that was not then are entries of other rows, as
+ * this transaction inserts none before it has deleted all, and no other one writes those
+ * of its rows.
  */
 static bool
 find_entry(Writer *w, HeapTuple tuple, bool to_update)
@@ -386,43 +390,18 @@ find_entry(Writer *w, HeapTuple tuple, bool to_update)
 	bool		found = false;
 
 	if (w->found == NULL)
-		w->found = table_slot_create(w->rel, NULL);
-	set_search_keys(w, tuple, keys);
-	stop_counting(index);
-	if (!to_update && w->walks && walk_to_entry(w, keys))
-		found = key_walk_next(w->walk, w->found);
-	else
 	{
-		if (w->scan == NULL)
-			w->scan = index_beginscan_compat(w->rel, index, SnapshotSelf, w->def->nsearch);
-		index_rescan(w->scan, keys, w->def->nsearch, NULL, 0);
-		while (!found && (to_update ? index_getnext_slot(w->scan, ForwardScanDirection, w->found) :
-						  index_getnext_slot_unpruned(w->scan, ForwardScanDirection, w->found)))
-			found = same_row(w, tuple, w->found);
+		w->found = table_slot_create(w->rel, NULL);
+		key_search_begin(&w->search, w->rel, index, SnapshotSelf, w->def->nsearch);
 	}
+	set_search_keys(w, tuple, keys);
+	w->search.unpruned = !to_update;
+	stop_counting(index);
+	key_search_start(&w->search, keys, w->walks && !to_update, NULL);
+	while (!found && key_search_next(&w->search, w->found))
+		found = same_row(w, tuple, w->found);
 	go_on_counting(index);
 	return found;
-}
-
-/*
- * walk_to_entry
- *		Goes to the entry with these keys from the one before; returns false if it is to be
- *		searched for anew.
- *
- * The walk has read the page of the index before, perhaps when other entries of the page
- * were not deleted yet.  What is in it now that was not then are entries of other rows, as
- * this transaction inserts none before it has deleted all, and no other one writes those
- * of its rows.
- */
-static bool
-walk_to_entry(Writer *w, ScanKey keys)
-{
-	if (w->walk == NULL)
-	{
-		w->walk = key_walk_begin(w->rel, w->indexes[w->primary_index], SnapshotSelf, w->def->nsearch);
-		w->walk->unpruned = true;
-	}
-	return key_walk_to_equal(w->walk, keys);
 }
 
 /*
