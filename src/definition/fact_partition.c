@@ -300,17 +300,5 @@ find_root(Oid relid, bool *detached)
 static void
 forget_roots(Oid relid)
 {
-	HASH_SEQ_STATUS seq;
-	Root	   *root;
-
-	if (roots == NULL)
-		return;
-	if (OidIsValid(relid))
-	{
-		hash_search(roots, &relid, HASH_REMOVE, NULL);
-		return;
-	}
-	hash_seq_init(&seq, roots);
-	while ((root = hash_seq_search(&seq)) != NULL)
-		hash_search(roots, &root->relid, HASH_REMOVE, NULL);
+	(void) hash_forget(roots, relid);
 }

@@ -151,15 +151,13 @@ watch_end_load(Loading *load)
 static void
 relation_changed(Datum arg, Oid relid)
 {
-	HASH_SEQ_STATUS seq;
 	Loading    *load;
-	Oid		   *entry;
 	ChangeListener *listener;
 
 	for (listener = listeners; listener != NULL; listener = listener->next)
 		if (listener->any_relation != NULL)
 			listener->any_relation(relid);
-	if (OidIsValid(relid) && hash_search(relations, &relid, HASH_REMOVE, NULL) == NULL)
+	if (hash_forget(relations, relid) == NULL && OidIsValid(relid))
 		return;
 	for (load = loads; load != NULL; load = load->outer)
 	{
@@ -169,12 +167,6 @@ relation_changed(Datum arg, Oid relid)
 		 */
 		load->changed |= OidIsValid(relid);
 		load->suspect = true;
-	}
-	if (!OidIsValid(relid) && hash_get_num_entries(relations) > 0)
-	{
-		hash_seq_init(&seq, relations);
-		while ((entry = hash_seq_search(&seq)) != NULL)
-			hash_search(relations, entry, HASH_REMOVE, NULL);
 	}
 	for (listener = listeners; listener != NULL; listener = listener->next)
 		if (listener->watched_relation != NULL)

@@ -130,21 +130,8 @@ listen(void)
 static void
 forget_table(Oid relid)
 {
-	HASH_SEQ_STATUS seq;
-	Table	   *table;
-
-	if (tables == NULL)
-		return;
-	if (OidIsValid(relid))
-	{
-		if (hash_search(tables, &relid, HASH_REMOVE, NULL) != NULL)
-			news++;
-		return;
-	}
-	news++;
-	hash_seq_init(&seq, tables);
-	while ((table = hash_seq_search(&seq)) != NULL)
-		hash_search(tables, &table->relid, HASH_REMOVE, NULL);
+	if (hash_forget(tables, relid) != NULL || !OidIsValid(relid))
+		news++;
 }
 
 /*

@@ -351,20 +351,8 @@ enter_count(Oid relid)
 static void
 forget_count(Oid relid)
 {
-	HASH_SEQ_STATUS seq;
-	Count	   *count;
+	Count	   *count = hash_forget(counts, relid);
 
-	if (counts == NULL)
-		return;
-	if (OidIsValid(relid))
-	{
-		count = hash_search(counts, &relid, HASH_REMOVE, NULL);
-		/* What is removed can be read until something is entered. */
-		if (count != NULL && OidIsValid(count->counted_in))
-			(void) hash_search(counts, &count->counted_in, HASH_REMOVE, NULL);
-		return;
-	}
-	hash_seq_init(&seq, counts);
-	while ((count = hash_seq_search(&seq)) != NULL)
-		hash_search(counts, &count->relid, HASH_REMOVE, NULL);
+	if (count != NULL && OidIsValid(count->counted_in))
+		(void) hash_forget(counts, count->counted_in);
 }

@@ -106,6 +106,28 @@ hash_by_oid(const char *name, long n, Size entry_size, MemoryContext cxt)
 	return hash_create(name, n, &ctl, HASH_ELEM | HASH_BLOBS | (cxt != NULL ? HASH_CONTEXT : 0));
 }
 
+/*
+ * hash_forget
+ *		Removes from such a hash table the entry of a table, and returns it, which can be read until
+ *		something is entered, or NULL if there was none; or removes all entries, if relid is
+ *		InvalidOid, and returns NULL.  Does nothing if there is no hash table yet.
+ */
+void *
+hash_forget(HTAB *entries, Oid relid)
+{
+	HASH_SEQ_STATUS seq;
+	Oid		   *entry;
+
+	if (entries == NULL)
+		return NULL;
+	if (OidIsValid(relid))
+		return hash_search(entries, &relid, HASH_REMOVE, NULL);
+	hash_seq_init(&seq, entries);
+	while ((entry = hash_seq_search(&seq)) != NULL)
+		hash_search(entries, entry, HASH_REMOVE, NULL);
+	return NULL;
+}
+
 /* is_subscribed: returns whether a subscription of this database writes a table */
 bool
 is_subscribed(Oid relid)

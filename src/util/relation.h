@@ -25,6 +25,7 @@ extern Relation lock_and_open(Oid relid, LOCKMODE mode);
 extern Relation open_existing(Oid relid, LOCKMODE mode);
 extern bool lock_if_exists(Oid relid, LOCKMODE mode);
 extern HTAB *hash_by_oid(const char *name, long n, Size entry_size, MemoryContext cxt);
+extern void *hash_forget(HTAB *entries, Oid relid);
 extern bool is_subscribed(Oid relid);
 extern List *subscriptions_of(Oid relid);
 extern char *tablespace_of(Relation rel);
