@@ -76,24 +76,14 @@ row_is_live(Relation fact, TupleTableSlot *slot)
 void
 live_scan_begin(LiveScan *scan, FactDef *def, Relation fact, Snapshot snapshot)
 {
+	memset(scan, 0, sizeof(LiveScan));
 	scan->def = def;
 	scan->fact = fact;
 	scan->snapshot = snapshot;
 	scan->cxt = CurrentMemoryContext;
-	scan->leaves = NULL;
-	scan->current = NULL;
-	scan->searched = NULL;
-	scan->fetch = NULL;
-	scan->shared = NULL;
-	scan->as_writer = false;
-	scan->in_order = false;
-	scan->columns = 0;
 	scan->lock = AccessShareLock;
-	scan->fetched = NULL;
-	scan->fetched_cxt = NULL;
 	scan->keys = palloc(sizeof(ScanKeyData) * def->npk);
 	memcpy(scan->keys, def->pk_keys, sizeof(ScanKeyData) * def->npk);
-	scan->leaf_of = NULL;
 	if (def->partitioned)
 		scan->leaves = make_leaves();
 	else

@@ -303,12 +303,13 @@ format_row_key(FactRow *row)
 	initStringInfo(&values);
 	for (i = 0; i < row->fact->npk; i++)
 	{
-		Form_pg_attribute att = TupleDescAttr(desc, row->fact->pk_attno[i] - 1);
+		int			column = row->fact->pk_attno[i] - 1;
+		Form_pg_attribute att = TupleDescAttr(desc, column);
 
+		/* What is on another server may lack a value. */
 		appendStringInfo(&names, "%s%s", i ? ", " : "", NameStr(att->attname));
 		appendStringInfo(&values, "%s%s", i ? ", " : "",
-						 excerpt(value_text(att->atttypid,
-											row->slot->tts_values[row->fact->pk_attno[i] - 1])));
+						 row->slot->tts_isnull[column] ? "null" : excerpt(value_text(att->atttypid, row->slot->tts_values[column])));
 	}
 	return psprintf("(%s)=(%s)", names.data, values.data);
 }

@@ -40,7 +40,9 @@
 #include "utils/typcache.h"
 
 #include "../../definition/index_partition.h"
+#include "../../entry/document.h"
 #include "../../entry/fact_fetch.h"
+#include "../../entry/row_text.h"
 #include "../../indextable.h"
 #include "../../util/sql.h"
 #include "../place.h"
@@ -377,31 +379,16 @@ in_bounds(FactDef *def, Relation root, Oid leaf, TupleTableSlot *row)
 void
 require_in_bounds(FactDef *def, Relation root, Oid leaf, TupleTableSlot *row, bool found)
 {
-	StringInfoData names;
-	StringInfoData values;
-	int			i;
+	FactRow		factrow;
 
 	if (in_bounds(def, root, leaf, row))
 		return;
-	initStringInfo(&names);
-	initStringInfo(&values);
-	for (i = 0; i < def->npk; i++)
-	{
-		Form_pg_attribute att = TupleDescAttr(def->desc, def->pk_attno[i] - 1);
-		bool		isnull;
-		Datum		value = slot_getattr(row, att->attnum, &isnull);
-		Oid			output;
-		bool		varlena;
-
-		getTypeOutputInfo(att->atttypid, &output, &varlena);
-		appendStringInfo(&names, "%s%s", i > 0 ? ", " : "", NameStr(att->attname));
-		appendStringInfo(&values, "%s%s", i > 0 ? ", " : "", isnull ? "null" : OidOutputFunctionCall(output, value));
-	}
+	factrow_init(&factrow, def, row);
 	ereport(ERROR,
 			(errcode(ERRCODE_CHECK_VIOLATION),
 			 found ? errmsg("foreign partition \"%s\" has a row that its bounds do not allow", get_rel_name(leaf)) :
 			 errmsg("new row for foreign partition \"%s\" violates its bounds", get_rel_name(leaf)),
-			 errdetail("The row with (%s)=(%s) would not be found by its primary key.", names.data, values.data),
+			 errdetail("The row with %s would not be found by its primary key.", format_row_key(&factrow)),
 			 !found ? errhint("Rows are not moved out of foreign partitions. Instead, delete the row and insert it into \"%s\".", def->name) :
 			 errhint("Move or delete the row on the other server, and add a CHECK constraint there.")));
 }
