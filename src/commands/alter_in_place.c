@@ -48,6 +48,7 @@
 #include "../util/lock.h"
 #include "../util/sql.h"
 #include "../util/wait_point.h"
+#include "../util/while_set.h"
 #include "../verify/totals.h"
 #include "alter_in_place.h"
 #include "build.h"
@@ -234,7 +235,6 @@ change_uniqueness(DefinitionRow *row)
 	IndexDef   *def;
 	IndexDef	wanted;
 	FactDef    *factdef;
-	Oid			outer = altered_by_us;
 
 	lock_tree_in_turns(row->index_table, AccessExclusiveLock);
 	def = get_definition(row->index_table);
@@ -247,16 +247,7 @@ change_uniqueness(DefinitionRow *row)
 	 * Until the definition is written, too, our event triggers would find
 	 * that the primary key does not fit it.
 	 */
-	altered_by_us = row->index_table;
-	PG_TRY();
-	{
-		primary_key_replace(&wanted, def->covering);
-	}
-	PG_FINALLY();
-	{
-		altered_by_us = outer;
-	}
-	PG_END_TRY();
+	WHILE_SET(altered_by_us, row->index_table, primary_key_replace(&wanted, def->covering));
 	write_definition(row);
 }
 

@@ -33,6 +33,7 @@
 #include "../util/relation.h"
 #include "../util/settings.h"
 #include "../util/sql.h"
+#include "../util/while_set.h"
 #include "drop.h"
 
 PG_FUNCTION_INFO_V1(indextable_drop);
@@ -136,18 +137,9 @@ drop_index_table(Oid relid)
 static void
 run_drop_table(Oid role, Oid index_table, DropBehavior behavior)
 {
-	bool		outer = setting_drop_table;
 
-	setting_drop_table = true;
-	PG_TRY();
-	{
-		run_sql(role, "DROP TABLE %s%s", quoted_relation(index_table), behavior == DROP_CASCADE ? " CASCADE" : "");
-	}
-	PG_FINALLY();
-	{
-		setting_drop_table = outer;
-	}
-	PG_END_TRY();
+	WHILE_SET(setting_drop_table, true,
+			  run_sql(role, "DROP TABLE %s%s", quoted_relation(index_table), behavior == DROP_CASCADE ? " CASCADE" : ""));
 }
 
 /*

@@ -67,6 +67,7 @@
 #include "../util/relation.h"
 #include "../util/sql.h"
 #include "../util/uncounted.h"
+#include "../util/while_set.h"
 #include "column_type.h"
 
 static void refuse_building(Oid fact);
@@ -336,21 +337,11 @@ change_columns(Oid index_table, IndexDef *def, Relation fact)
 	char	   *changes = column_changes(def, fact, rel);
 	List	   *old_keys = usage_keys(index_table);
 	Oid			owner = rel->rd_rel->relowner;
-	Oid			outer = altered_by_us;
 
 	table_close(rel, NoLock);
 	if (changes[0] == '\0')
 		return;
-	altered_by_us = index_table;
-	PG_TRY();
-	{
-		run_sql(owner, "ALTER TABLE %s %s", quoted_relation(index_table), changes);
-	}
-	PG_FINALLY();
-	{
-		altered_by_us = outer;
-	}
-	PG_END_TRY();
+	WHILE_SET(altered_by_us, index_table, run_sql(owner, "ALTER TABLE %s %s", quoted_relation(index_table), changes));
 	usage_follows(index_table, old_keys);
 }
 

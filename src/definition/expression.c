@@ -53,6 +53,7 @@
 #include "../indextable.h"
 #include "../util/fixed_settings.h"
 #include "../util/sql.h"
+#include "../util/while_set.h"
 #include "expression.h"
 #include "invalidation.h"
 #include "users_text.h"
@@ -311,16 +312,7 @@ eval_as_owner(RowExpression *expr, TupleTableSlot *row, Datum *result)
 	}
 	else
 	{
-		expr->busy = true;
-		PG_TRY();
-		{
-			found = eval(&own, row, result);
-		}
-		PG_FINALLY();
-		{
-			expr->busy = false;
-		}
-		PG_END_TRY();
+		WHILE_SET(expr->busy, true, found = eval(&own, row, result));
 	}
 	become_caller(&caller);
 	return found;

@@ -41,6 +41,7 @@
 #include "../util/sql.h"
 #include "../util/subxact.h"
 #include "../util/uncounted.h"
+#include "../util/while_set.h"
 #include "batch.h"
 #include "entries_by_bounds.h"
 #include "fact_table.h"
@@ -401,7 +402,6 @@ truncate_index_table(Oid relid)
 {
 	Relation	rel = table_open(relid, NoLock);
 	Oid			owner = rel->rd_rel->relowner;
-	Oid			outer = truncated_by_us;
 	ListCell   *cell;
 	int			uncounted;
 
@@ -410,25 +410,14 @@ truncate_index_table(Oid relid)
 	/*
 	 * TRUNCATE builds the indexes anew, which must not be counted as reading
 	 * the index table.  What triggers of its owner do in the meantime is not
-	 * counted either.  The truncation itself is reported afterwards.
+	 * counted either.  The truncation itself is reported afterwards.  The
+	 * triggers may not act as the current user.
 	 */
 	uncounted = begin_uncounted();
-	truncated_by_us = index_table_of(relid);
-	PG_TRY();
-	{
-		/*
-		 * The index table may have triggers of its owner, who may not act as
-		 * the current user.
-		 */
-		run_sql(owner, "TRUNCATE TABLE %s%s", get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE ||
-				place_has_parts(relid) ? "" : "ONLY ",
-				quoted_relation(relid));
-	}
-	PG_FINALLY();
-	{
-		truncated_by_us = outer;
-	}
-	PG_END_TRY();
+	WHILE_SET(truncated_by_us, index_table_of(relid),
+			  run_sql(owner, "TRUNCATE TABLE %s%s", get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE ||
+					  place_has_parts(relid) ? "" : "ONLY ",
+					  quoted_relation(relid)));
 	end_uncounted(uncounted);
 	foreach(cell, list_with_partitions(relid))
 	{

@@ -25,6 +25,7 @@
 #include "../definition/cache.h"
 #include "../place/place.h"
 #include "../util/settings.h"
+#include "../util/while_set.h"
 #include "query_table.h"
 #include "soft_definition.h"
 
@@ -50,19 +51,10 @@ served_init(void)
 static PlannedStmt *
 note_options(PLANNER_HOOK_PARAMETERS)
 {
-	int			outer = cursor_options;
 	PlannedStmt *result;
 
-	cursor_options = cursorOptions;
-	PG_TRY();
-	{
-		result = previous_planner ? previous_planner(PLANNER_HOOK_ARGUMENTS) : standard_planner(PLANNER_HOOK_ARGUMENTS);
-	}
-	PG_FINALLY();
-	{
-		cursor_options = outer;
-	}
-	PG_END_TRY();
+	WHILE_SET(cursor_options, cursorOptions,
+			  result = previous_planner ? previous_planner(PLANNER_HOOK_ARGUMENTS) : standard_planner(PLANNER_HOOK_ARGUMENTS));
 	return result;
 }
 
@@ -70,19 +62,9 @@ note_options(PLANNER_HOOK_PARAMETERS)
 PlannedStmt *
 plan_natively(Query *query, const char *text, ParamListInfo params)
 {
-	bool		outer = without_index_tables;
 	PlannedStmt *result;
 
-	without_index_tables = true;
-	PG_TRY();
-	{
-		result = planner_compat(query, text, 0, params);
-	}
-	PG_FINALLY();
-	{
-		without_index_tables = outer;
-	}
-	PG_END_TRY();
+	WHILE_SET(without_index_tables, true, result = planner_compat(query, text, 0, params));
 	return result;
 }
 

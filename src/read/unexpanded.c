@@ -30,6 +30,7 @@
 #include "utils/rel.h"
 
 #include "../util/settings.h"
+#include "../util/while_set.h"
 #include "or_path.h"
 #include "path_cost.h"
 #include "query_table.h"
@@ -75,21 +76,11 @@ unexpanded_init(void)
 PlannedStmt *
 plan_unexpanded(Query *query, ParamListInfo params)
 {
-	bool		outer = without_partitions;
 	PlannedStmt *result;
 	CustomScan *scan;
 	ScanPlan	plan;
 
-	without_partitions = true;
-	PG_TRY();
-	{
-		result = planner_compat(query, NULL, 0, params);
-	}
-	PG_FINALLY();
-	{
-		without_partitions = outer;
-	}
-	PG_END_TRY();
+	WHILE_SET(without_partitions, true, result = planner_compat(query, NULL, 0, params));
 	scan = (CustomScan *) result->planTree;
 	if (!IsA(scan, CustomScan) || scan->methods != GetCustomScanMethods(SCAN_NAME, true))
 		return NULL;

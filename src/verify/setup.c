@@ -49,6 +49,7 @@
 #include "../util/relation.h"
 #include "../util/sql.h"
 #include "../util/subxact.h"
+#include "../util/while_set.h"
 #include "discrepancy.h"
 #include "setup.h"
 
@@ -401,7 +402,6 @@ restore_partitions(Oid index_table, Oid fact_table)
 	List	   *dropped = NIL;
 	char	   *columns;
 	Oid			owner;
-	Oid			outer = altered_by_us;
 
 	relation_close(rel, AccessShareLock);
 	if (!lacks)
@@ -415,16 +415,8 @@ restore_partitions(Oid index_table, Oid fact_table)
 	relation_close(rel, NoLock);
 	if (lacking == NULL)
 		return;					/* mended meanwhile */
-	altered_by_us = index_table;
-	PG_TRY();
-	{
-		make_partitions(get_extension_owner(), index_table, lacking, columns, dropped, owner);
-	}
-	PG_FINALLY();
-	{
-		altered_by_us = outer;
-	}
-	PG_END_TRY();
+	WHILE_SET(altered_by_us, index_table,
+			  make_partitions(get_extension_owner(), index_table, lacking, columns, dropped, owner));
 	CommandCounterIncrement();
 	rejections_retry_now(index_table, true);
 }
@@ -456,22 +448,13 @@ restore_owners(Oid fact_table)
 static void
 restore_persistence(Oid index_table, Oid fact_table)
 {
-	Oid			outer = altered_by_us;
 
 	if (get_rel_persistence(index_table) == get_rel_persistence(fact_table) || get_rel_relkind(index_table) != RELKIND_RELATION)
 		return;
 	lock_tree(fact_table, ShareRowExclusiveLock);
-	altered_by_us = index_table;
-	PG_TRY();
-	{
-		run_sql(get_extension_owner(), "ALTER TABLE %s SET %s", quoted_relation(index_table),
-				get_rel_persistence(fact_table) == RELPERSISTENCE_UNLOGGED ? "UNLOGGED" : "LOGGED");
-	}
-	PG_FINALLY();
-	{
-		altered_by_us = outer;
-	}
-	PG_END_TRY();
+	WHILE_SET(altered_by_us, index_table,
+			  run_sql(get_extension_owner(), "ALTER TABLE %s SET %s", quoted_relation(index_table),
+					  get_rel_persistence(fact_table) == RELPERSISTENCE_UNLOGGED ? "UNLOGGED" : "LOGGED"));
 	CommandCounterIncrement();
 }
 
