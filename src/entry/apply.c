@@ -34,7 +34,7 @@
 #include "diff.h"
 #include "direct_write.h"
 #include "narrow_key.h"
-#include "row_text.h"
+#include "row_errors.h"
 #include "table_writer.h"
 #include "write_entry.h"
 

@@ -34,7 +34,7 @@
 #include "entries.h"
 #include "extract.h"
 #include "json_cast.h"
-#include "row_text.h"
+#include "row_errors.h"
 
 /* The values of a multi-valued field. */
 typedef struct Elements

@@ -23,7 +23,7 @@
 #include "../util/fixed_settings.h"
 #include "../util/sql.h"
 #include "json_cast.h"
-#include "row_text.h"
+#include "row_errors.h"
 
 static void set_type(Field *field, Oid type, int32 typmod);
 

@@ -11,7 +11,7 @@
 #include "utils/jsonb.h"
 
 #include "../indextable.h"
-#include "row_text.h"
+#include "row_errors.h"
 
 /* What became of a value. */
 typedef enum ValueResult

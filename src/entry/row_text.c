@@ -2,7 +2,7 @@
  *
  * row_text.c
  *	  Writes primary keys as text, and rows as JSON, for the extension's own tables and
- *	  for users, and reports rows that cannot have their entries.
+ *	  for users.
  *
  * Keys that are stored are written under the drain's fixed settings, so that a key
  * has the same text in every session.
@@ -12,34 +12,22 @@
 #include "postgres.h"
 
 #include "access/attnum.h"
-#include "access/detoast.h"
-#include "access/tupmacs.h"
 #include "catalog/pg_type.h"
 #include "executor/tuptable.h"
 #include "fmgr.h"
-#include "lib/stringinfo.h"
-#include "mb/pg_wchar.h"
-#include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/pg_list.h"
-#include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/datum.h"
 #include "utils/fmgroids.h"
 #include "utils/jsonb.h"
 #include "utils/lsyscache.h"
-#include "utils/rel.h"
-#include "utils/relcache.h"
-#include "utils/rls.h"
 
-#include "../catalog/named.h"
 #include "../definition/resolve.h"
-#include "../definition/totals.h"
 #include "../indextable.h"
 #include "../util/fixed_settings.h"
 #include "../util/sql.h"
-#include "document.h"
 #include "row_text.h"
 
 static Jsonb *value_to_jsonb(Datum value, Oid type);
@@ -168,220 +156,3 @@ value_to_jsonb(Datum value, Oid type)
  * The column is the field, by the name that it has in the index table: one column of the
  * fact table has all fields of the documents.
  */
-
-/*
- * errindextable
- *		Adds to an error which fact table, index table and field it is about, as errtable(),
- *		errtableconstraint() and errtablecol() do; field is NULL if there is none.
- *
- * The fact table may be partitioned: its name is the one that users know, and not that of the
- * partition.
- */
-int
-errindextable(IndexDef *def, Field *field)
-{
-	char	   *table = get_rel_name(def->fact->relid);
-
-	if (table != NULL)
-	{
-		err_generic_string(PG_DIAG_SCHEMA_NAME, get_namespace_name(get_rel_namespace(def->fact->relid)));
-		err_generic_string(PG_DIAG_TABLE_NAME, table);
-	}
-	if (field != NULL)
-		err_generic_string(PG_DIAG_COLUMN_NAME,
-						   NameStr(TupleDescAttr(def->desc, field->attno - 1)->attname));
-	err_generic_string(PG_DIAG_CONSTRAINT_NAME, def->name);
-	return 0;					/* as errtable() does */
-}
-
-/*
- * rethrow_duplicate
- *		Throws the error in PG_CATCH() on.  If the unique key of the index table has raised it,
- *		the error speaks of the index table instead of its primary key, which may be that of a
- *		partition, with a name that differs from value to value.
- */
-void
-rethrow_duplicate(Writer *w, MemoryContext cxt)
-{
-	ErrorData  *error;
-
-	MemoryContextSwitchTo(cxt);
-	error = CopyErrorData();
-	if (error->sqlerrcode != ERRCODE_UNIQUE_VIOLATION || error->constraint_name == NULL ||
-		strcmp(error->constraint_name, RelationGetRelationName(w->indexes[w->primary_index])) != 0)
-		PG_RE_THROW();
-	FlushErrorState();
-	ereport(ERROR,
-			(errcode(ERRCODE_UNIQUE_VIOLATION),
-			 errmsg("duplicate key value violates unique constraint \"%s\"", w->def->name),
-			 error->detail != NULL ? errdetail_internal("%s", error->detail) : 0,
-			 errindextable(w->def, NULL)));
-}
-
-/*
- * report_mismatch
- *		Raises the error for a value that cannot be an entry, or notes it in
- *		row->rejection if that is set: an asynchronous index table cannot refuse a
- *		write.
- *
- * It is raised with the SQLSTATE of a check constraint, whatever that of the cast was, so that
- * an application does not take it for an error of a cast in its own statement.
- */
-void
-report_mismatch(IndexDef *def, FactRow *row, RowMismatch *mismatch)
-{
-	if (row->rejection != NULL)
-	{
-		row->rejection->sqlstate = mismatch->why.sqlstate;
-		row->rejection->message = psprintf("field \"%s\" cannot hold the value \"%s\": %s",
-										   mismatch->field->spec->text, excerpt(mismatch->value),
-										   excerpt(mismatch->why.message));
-		return;
-	}
-	if (!may_show_row(row))
-		ereport(ERROR,
-				(errcode(ERRCODE_CHECK_VIOLATION),
-				 errmsg("field \"%s\" of index table \"%s\" cannot hold the value of a row of \"%s\"",
-						mismatch->field->spec->text, def->name, row->fact->name),
-				 hint_to_skip(def),
-				 errindextable(def, mismatch->field)));
-	ereport(ERROR,
-			(errcode(ERRCODE_CHECK_VIOLATION),
-			 errmsg("field \"%s\" of index table \"%s\" cannot hold the value \"%s\"",
-					mismatch->field->spec->text, def->name, excerpt(mismatch->value)),
-			 errdetail("Row %s of \"%s\": %s", format_row_key(row), row->fact->name,
-					   excerpt(mismatch->why.message)),
-			 hint_to_skip(def),
-			 errindextable(def, mismatch->field)));
-}
-
-/* hint_to_skip: adds a hint to the error that a row cannot have its entries */
-int
-hint_to_skip(IndexDef *def)
-{
-	Relation	rel = RelationIdGetRelation(def->relid);
-	bool		is_new = rel == NULL || rel->rd_createSubid != InvalidSubTransactionId;
-
-	if (rel != NULL)
-		RelationClose(rel);
-	if (is_new)
-		return errhint("Correct the document, or create the %s with on_mismatch => 'skip'.", is_totals(def) ? "totals" : "index table");
-	if (def->ends_skipping)
-		return errhint("Correct the document, and try again. To have such rows listed in " IT_SCHEMA ".rejected, run %s and then %s",
-					   told_refuse(def->relid), told_call("rebuild", def->relid));
-	return errhint("Correct the document, or leave %s: %s", is_totals(def) ? "it out of the totals" : "it without the entry",
-				   told_skip(def->relid));
-}
-
-/* may_show_row: returns whether a user who writes a row may read it, too */
-bool
-may_show_row(FactRow *row)
-{
-	return check_enable_rls(row->fact->relid, InvalidOid, true) != RLS_ENABLED &&
-		pg_class_aclcheck(row->fact->relid, GetUserId(), ACL_SELECT) == ACLCHECK_OK;
-}
-
-/* excerpt: returns the beginning of a text that may be long */
-char *
-excerpt(char *text)
-{
-	int			len = strlen(text);
-
-	return len <= 200 ? text : psprintf("%.*s...", pg_mbcliplen(text, len, 200), text);
-}
-
-/* format_row_key: returns the primary key of a row as "(pk1, pk2)=(1, x)", like the server does in its messages */
-char *
-format_row_key(FactRow *row)
-{
-	TupleDesc	desc = row->slot->tts_tupleDescriptor;
-	StringInfoData names;
-	StringInfoData values;
-	int			i;
-
-	initStringInfo(&names);
-	initStringInfo(&values);
-	for (i = 0; i < row->fact->npk; i++)
-	{
-		int			column = row->fact->pk_attno[i] - 1;
-		Form_pg_attribute att = TupleDescAttr(desc, column);
-
-		/* What is on another server may lack a value. */
-		appendStringInfo(&names, "%s%s", i ? ", " : "", NameStr(att->attname));
-		appendStringInfo(&values, "%s%s", i ? ", " : "",
-						 row->slot->tts_isnull[column] ? "null" : excerpt(value_text(att->atttypid, row->slot->tts_values[column])));
-	}
-	return psprintf("(%s)=(%s)", names.data, values.data);
-}
-
-/*
- * Measures keys, and reports those that are too long for an index.
- *
- * A row whose key is too long cannot have its entry.  Where only the included fields are
- * too long for the primary key of the index table, narrow_key.c takes them out of it.
- */
-
-/*
- * key_fits
- *		Returns whether the key and primary key of an entry fit into a btree, even if
- *		they cannot be compressed; fills in *size.  A NULL, which only totals have, is 0.
- */
-bool
-key_fits(IndexDef *def, Datum *values, KeySize *size)
-{
-	Size		padded = 0;
-	int			i;
-
-	size->bytes = 0;
-	size->longest = NULL;
-	size->longest_bytes = 0;
-	for (i = 0; i < def->nident; i++)
-	{
-		Form_pg_attribute att = TupleDescAttr(def->desc, def->ident[i] - 1);
-		Size		bytes = att->attlen > 0 ? (Size) att->attlen :
-			values[def->ident[i] - 1] == (Datum) 0 ? 0 :
-			att->attlen == -1 ? toast_raw_datum_size(values[def->ident[i] - 1]) - VARHDRSZ :
-			strlen(DatumGetCString(values[def->ident[i] - 1])) + 1;
-
-		size->bytes += bytes;
-		if (i < def->nkeys && bytes >= size->longest_bytes)
-		{
-			size->longest = &def->fields[i];
-			size->longest_bytes = bytes;
-		}
-		padded = att_align_nominal(padded, att->attalign) + (att->attlen == -1 ? VARHDRSZ : 0) + bytes;
-	}
-	return size->bytes <= MAX_KEY_BYTES && padded <= MAX_INDEX_DATA;
-}
-
-/*
- * report_long_key
- *		Raises the error for a key that is too long, or notes it in row->rejection if that
- *		is set, as report_mismatch() does.
- */
-void
-report_long_key(IndexDef *def, FactRow *row, KeySize *size)
-{
-	char	   *detail = psprintf("Key and primary key have %zu bytes, %zu of them in field \"%s\"; at most %d are allowed.",
-								  size->bytes, size->longest_bytes, excerpt(size->longest->spec->text),
-								  MAX_KEY_BYTES);
-
-	if (row->rejection != NULL)
-	{
-		row->rejection->sqlstate = ERRCODE_PROGRAM_LIMIT_EXCEEDED;
-		row->rejection->message = psprintf("key is too long: %s", detail);
-		return;
-	}
-	if (!may_show_row(row))
-		ereport(ERROR,
-				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-				 errmsg("key of a row of \"%s\" is too long for index table \"%s\"", row->fact->name, def->name),
-				 hint_to_skip(def),
-				 errindextable(def, size->longest)));
-	ereport(ERROR,
-			(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-			 errmsg("key is too long for index table \"%s\"", def->name),
-			 errdetail("Row %s of \"%s\": %s", format_row_key(row), row->fact->name, detail),
-			 hint_to_skip(def),
-			 errindextable(def, size->longest)));
-}

@@ -40,7 +40,7 @@
 #include "../entry/entry_scan.h"
 #include "../entry/extract.h"
 #include "../entry/fact_fetch.h"
-#include "../entry/row_text.h"
+#include "../entry/row_errors.h"
 #include "../indextable.h"
 #include "../place/place.h"
 #include "../util/wait_point.h"

@@ -42,7 +42,7 @@
 #include "../../definition/index_partition.h"
 #include "../../entry/document.h"
 #include "../../entry/fact_fetch.h"
-#include "../../entry/row_text.h"
+#include "../../entry/row_errors.h"
 #include "../../indextable.h"
 #include "../../util/sql.h"
 #include "../place.h"
