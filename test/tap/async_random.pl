@@ -172,8 +172,10 @@ BEGIN
 END
 $$;
 
+-- The queue of a table without such index tables may stay, unused, if a session has had it locked.
 CREATE FUNCTION backlogs() RETURNS SETOF text STABLE LANGUAGE sql AS
-$$ SELECT 'DRIFT left in the queue of ' || fact || ': ' || key::text FROM unnest('{a,b,c}'::text[]) fact, queued(fact) key $$;
+$$ SELECT 'DRIFT left in the queue of ' || fact || ': ' || key::text FROM unnest('{a,b,c}'::text[]) fact, queued(fact) key
+	WHERE EXISTS (SELECT FROM indextable_internal.definition d WHERE d.fact_table = fact::regclass AND (d.maintenance = 'async' OR d.state = 'building')) $$;
 SQL
 
 # name => [fact table, arguments of create(), the recompute, which rows are rejected, whether it can be transactional]
