@@ -216,7 +216,8 @@ sub index_table
 	if (@fields) { @key = @fields; }
 	elsif (@others && chance(0.25)) { my $other = pick(@others)->{key}; @key = (pick(qw(k t i n tag)), @$other[ 1 .. $#$other ]); }
 	@key = grep { !$used{$_}++ } @key;
-	@key = grep { !$FIELD{$_}{multi} } @key if 1 < grep { $FIELD{$_}{multi} } @key;
+	my $multi = 0;
+	@key = grep { !$FIELD{$_}{multi} || !$multi++ } @key;
 	my $i = { name => "$f->{name}_i" . $w->{number}++, fact => $f->{name}, key => \@key, include => [] };
 	my @arguments;
 	if (chance(0.45))
