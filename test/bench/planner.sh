@@ -12,6 +12,7 @@
 #   update    the same row is updated; lock: it is locked
 #   and       how many documents hold two tags; tag: one; facets: each; union: the first 20 documents of three names, in the order of
 #             another field. Native are a GIN and a B-tree with both fields
+#   secure    how many documents have a name, asked by a role to which a policy applies
 # The sides: native, on a table with native indexes; ours, the same on a table with index tables; hand, where the query names these.
 
 # planner_query WORK SIDE: a query with :key
@@ -38,13 +39,15 @@ planner_query() {
 	facets_*) echo "SELECT t, count(*) FROM $fact, jsonb_array_elements_text(doc->'tags') AS t GROUP BY 1" ;;
 	union_*,hand) echo "SELECT doc FROM (SELECT id, balance FROM bench.by_name_$of WHERE name = ANY (:key::text[]) ORDER BY balance, id LIMIT 20) AS i JOIN $fact USING (id) ORDER BY balance, id" ;;
 	union_*) echo "SELECT doc FROM $fact WHERE doc->>'name' = ANY (:key::text[]) ORDER BY (doc->>'balance')::numeric, id LIMIT 20" ;;
+	secure_*,hand) echo "SELECT count(*) FROM bench.by_name_$of JOIN $fact USING (id) WHERE name = :key" ;;
+	secure_*) echo "SELECT count(*) FROM $fact WHERE doc->>'name' = :key" ;;
 	one_*,hand) echo "SELECT * FROM indextable.lookup('bench.by_email_$of', jsonb_build_object('email', :key::text))" ;;
 	one_*) echo "SELECT doc FROM $fact WHERE doc->>'email' = :key" ;;
 	esac
 }
 
-# planner_session SIDE: the options of its sessions
-planner_session() { echo "$SESSION -c indextable.planner=$([ "$1" = ours ] && echo on || echo off)"; }
+# planner_session SIDE WORK: the options of its sessions
+planner_session() { echo "$SESSION -c indextable.planner=$([ "$1" = ours ] && echo on || echo off)$([[ $2 != secure_* ]] || echo ' -c role=bench_reader')"; }
 
 planner_keys() {    # WORK: a random but repeatable choice
 	local key="doc->>'town'"
@@ -52,6 +55,7 @@ planner_keys() {    # WORK: a random but repeatable choice
 	element_*) key="jsonb_build_array(jsonb_array_elements(doc->'tags'))::text" ;;
 	and_*) key="(doc->'tags')::text" ;;
 	tag_*) key="jsonb_build_array(jsonb_array_elements(doc->'tags'))::text" ;;
+	secure_*) key="doc->>'name'" ;;
 	union_*) key="(ARRAY[doc->>'name', lag(doc->>'name', 7) OVER (ORDER BY id), lag(doc->>'name', 17) OVER (ORDER BY id)])::text" ;;
 	one_* | update_* | lock_*) key="doc->>'email'" ;;
 	esac
@@ -67,12 +71,12 @@ planner_same() {
 		for side in native ours hand; do
 			query=$(planner_query "$1" $side | sed "s/:key/:'key'/g")
 			case $1 in update_* | lock_*) ;; *) query="SELECT md5(string_agg(r::text, chr(10) ORDER BY r::text)) FROM ($query) AS r" ;; esac
-			answer=$(PGOPTIONS=$(planner_session $side) sql -v key="$key" <<< "$query")
+			answer=$(PGOPTIONS=$(planner_session $side $1) sql -v key="$key" <<< "$query")
 			: "${first:=$answer}"
 			[ -n "$answer" ] && [ "$answer" = "$first" ] || die "$1: the answer of $side differs from the native one for $key"
 		done
 	done
-	if PGOPTIONS=$(planner_session ours) sql -v key="$key" <<< "EXPLAIN $(planner_query "$1" ours | sed "s/:key/:'key'/")" | grep -qE 'Custom Scan \(IndexTable(Late|Totals)?\)'; then
+	if PGOPTIONS=$(planner_session ours $1) sql -v key="$key" <<< "EXPLAIN $(planner_query "$1" ours | sed "s/:key/:'key'/")" | grep -qE 'Custom Scan \(IndexTable(Late|Totals)?\)'; then
 		served[$1]=ours
 	else
 		served[$1]=unserved
@@ -95,7 +99,7 @@ planner_read() {
 			echo "${query//:key/:key$n};"
 		fi
 	done > "$tmp/statements.sql"
-	PGOPTIONS=$(planner_session "$2") PROTOCOL=$3 measure "$tmp/statements.sql" $count "${limit[@]}" "${definitions[@]}"
+	PGOPTIONS=$(planner_session "$2" "$1") PROTOCOL=$3 measure "$tmp/statements.sql" $count "${limit[@]}" "${definitions[@]}"
 }
 
 # planner_tables OF: both fact tables, with the indexes and index tables of their works only, since each is a cost of planning
@@ -122,6 +126,10 @@ planner_tables() {
 			CREATE INDEX ON bench.native_$of ((doc->>'name'), ((doc->>'balance')::numeric), id);
 			SELECT indextable.create('bench.by_tag_$of', 'bench.ours_$of', '{tags[*]}');
 			SELECT indextable.create('bench.by_name_$of', 'bench.ours_$of', '{name, balance::numeric}');
+			SELECT format('ALTER TABLE %s ENABLE ROW LEVEL SECURITY', t), format('CREATE POLICY p ON %s USING (doc->>''town'' <> current_user)', t)
+			FROM unnest('{bench.native_$of,bench.ours_$of}'::text[]) AS t \\gexec
+			GRANT USAGE ON SCHEMA bench TO bench_reader;
+			GRANT SELECT ON bench.native_$of, bench.ours_$of, bench.by_name_$of TO bench_reader;
 		SQL
 		;;
 	*)
@@ -151,7 +159,7 @@ planning_of() {
 }
 
 planner_part() {
-	local n work side protocol round tables=(600 4k both) works=(only_600 only_4k fetch_600 element_600 groups_600 and_both tag_both facets_both union_both) plannings=(other unserved)
+	local n work side protocol round tables=(600 4k both) works=(only_600 only_4k fetch_600 element_600 groups_600 and_both tag_both facets_both union_both secure_both) plannings=(other unserved)
 	local -a keys
 	local -A served
 	for n in $PARTITIONS; do
@@ -159,7 +167,7 @@ planner_part() {
 		tables+=("p$n") works+=("one_p$n" "update_p$n" "lock_p$n")
 		if [ "$n" = 256 ]; then tables+=(s256) works+=(only_s256 fetch_s256) plannings+=(expanded); fi
 	done
-	sql -c 'DROP SCHEMA IF EXISTS bench CASCADE' -c 'CREATE SCHEMA bench'
+	sql -c 'DROP SCHEMA IF EXISTS bench CASCADE' -c 'CREATE SCHEMA bench' -c 'DROP ROLE IF EXISTS bench_reader' -c 'CREATE ROLE bench_reader'
 	source_table 600 "$ROWS_PARTITIONS" $((ROWS_PARTITIONS / 100))
 	source_table 4k "$ROWS_PARTITIONS" $((ROWS_PARTITIONS / 100))
 	for n in "${tables[@]}"; do planner_tables "$n"; done
@@ -198,6 +206,7 @@ planner_part() {
 		done
 	done
 	# one by one, for the locks
+	sql -c 'DROP OWNED BY bench_reader' -c 'DROP ROLE bench_reader'
 	for n in "${tables[@]}"; do sql -c "DROP TABLE bench.native_$n" -c "DROP TABLE bench.ours_$n"; done
 }
 
