@@ -38,7 +38,7 @@
 
 #include "../definition/users_text.h"
 #include "../indextable.h"
-#include "../read/missed.h"
+#include "../read/missed_counts.h"
 #include "../util/sql.h"
 #include "judge.h"
 #include "profile.h"

@@ -5,7 +5,7 @@
  *	  without what the upkeep reads.
  *
  * The view indextable.index_table_stats adds the counters up.  The upkeep's own searches
- * are left out by util/uncounted.h.
+ * are left out by util/uncounted_reads.h.
  *
  *-------------------------------------------------------------------------
  */
@@ -34,7 +34,7 @@
 #include "../util/sql.h"
 #include "../util/subxact.h"
 #include "definition_rows.h"
-#include "named.h"
+#include "named_table.h"
 #include "owner.h"
 #include "table_access.h"
 #include "usage.h"

@@ -29,7 +29,7 @@
 #include "utils/rel.h"
 
 #include "../catalog/definition_rows.h"
-#include "../catalog/named.h"
+#include "../catalog/named_table.h"
 #include "../definition/cache.h"
 #include "../definition/create_call.h"
 #include "../definition/field.h"

@@ -46,7 +46,7 @@
 #include "utils/snapmgr.h"
 
 #include "../catalog/definition_rows.h"
-#include "../catalog/named.h"
+#include "../catalog/named_table.h"
 #include "../definition/primary_key.h"
 #include "../definition/resolve.h"
 #include "../indextable.h"

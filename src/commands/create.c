@@ -74,13 +74,13 @@
 #include "../place/place.h"
 #include "../queue/append.h"
 #include "../queue/tables.h"
-#include "../read/missed.h"
+#include "../read/missed_counts.h"
 #include "../util/arguments.h"
 #include "../util/relation.h"
 #include "../util/sql.h"
-#include "../util/uncounted.h"
+#include "../util/uncounted_reads.h"
 #include "create.h"
-#include "existing.h"
+#include "if_not_exists.h"
 #include "progress.h"
 
 PG_FUNCTION_INFO_V1(indextable_create);
@@ -477,7 +477,7 @@ record_dependencies(IndexDef *def, Oid fact)
 /*
  * fill_index_table
  *		Writes all entries; returns whether each of them would fit as a whole into
- *		an index, with room to grow: see narrow_key.c.
+ *		an index, with room to grow: see uncovered_key.c.
  *
  * The entries are sorted once, then written, and then indexed in the same order.
  * Rows are read with the latest snapshot: writers are locked out, so that is what the

@@ -21,7 +21,7 @@
 
 #include "../catalog/definition_rows.h"
 #include "../catalog/fact_rows.h"
-#include "../catalog/named.h"
+#include "../catalog/named_table.h"
 #include "../catalog/orphaned_rows.h"
 #include "../catalog/owner.h"
 #include "../catalog/validity.h"

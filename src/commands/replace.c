@@ -61,7 +61,7 @@
 #include "../util/inherit.h"
 #include "../util/relation.h"
 #include "../util/sql.h"
-#include "../util/uncounted.h"
+#include "../util/uncounted_reads.h"
 #include "create.h"
 #include "replace.h"
 #include "replaceable.h"

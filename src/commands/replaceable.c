@@ -28,7 +28,7 @@
 #include "utils/rel.h"
 
 #include "../catalog/definition_rows.h"
-#include "../catalog/named.h"
+#include "../catalog/named_table.h"
 #include "../definition/cache.h"
 #include "../definition/layout.h"
 #include "../definition/partition_spec.h"

@@ -29,7 +29,7 @@
 
 #include "../catalog/definition_rows.h"
 #include "../catalog/fact_rows.h"
-#include "../catalog/named.h"
+#include "../catalog/named_table.h"
 #include "../catalog/trigger_names.h"
 #include "../commands/replaceable.h"
 #include "../definition/cache.h"

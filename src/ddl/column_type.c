@@ -45,7 +45,7 @@
 #include "../catalog/completeness.h"
 #include "../catalog/definition_rows.h"
 #include "../catalog/fact_rows.h"
-#include "../catalog/named.h"
+#include "../catalog/named_table.h"
 #include "../catalog/usage.h"
 #include "../commands/create.h"
 #include "../commands/replace.h"
@@ -66,7 +66,7 @@
 #include "../util/lock.h"
 #include "../util/relation.h"
 #include "../util/sql.h"
-#include "../util/uncounted.h"
+#include "../util/uncounted_reads.h"
 #include "../util/while_set.h"
 #include "column_type.h"
 

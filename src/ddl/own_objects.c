@@ -36,7 +36,7 @@
 
 #include "../catalog/definition_rows.h"
 #include "../catalog/fact_rows.h"
-#include "../catalog/named.h"
+#include "../catalog/named_table.h"
 #include "../catalog/table_access.h"
 #include "../catalog/trigger_names.h"
 #include "../catalog/validity.h"

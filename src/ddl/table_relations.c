@@ -18,7 +18,7 @@
 
 #include "../catalog/definition_rows.h"
 #include "../catalog/fact_rows.h"
-#include "../catalog/named.h"
+#include "../catalog/named_table.h"
 #include "../definition/fact_partition.h"
 #include "../definition/index_partition.h"
 #include "../indextable.h"

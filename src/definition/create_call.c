@@ -36,16 +36,16 @@
 
 #include "../catalog/comment_call.h"
 #include "../catalog/definition_rows.h"
-#include "../catalog/named.h"
+#include "../catalog/named_table.h"
 #include "../indextable.h"
 #include "../util/relation.h"
 #include "../util/sql.h"
 #include "../util/subxact.h"
 #include "cache.h"
+#include "create_call.h"
 #include "fact_columns.h"
 #include "field_spec.h"
 #include "partition_spec.h"
-#include "create_call.h"
 #include "totals.h"
 
 PG_FUNCTION_INFO_V1(indextable_definition);

@@ -31,7 +31,7 @@
 #include "utils/rel.h"
 
 #include "../catalog/definition_rows.h"
-#include "../catalog/named.h"
+#include "../catalog/named_table.h"
 #include "../indextable.h"
 #include "../util/inherit.h"
 #include "../util/relation.h"

@@ -27,7 +27,7 @@
 #include "utils/rel.h"
 #include "utils/syscache.h"
 
-#include "../catalog/named.h"
+#include "../catalog/named_table.h"
 #include "../indextable.h"
 #include "../util/compat.h"
 #include "../util/relation.h"

@@ -42,7 +42,7 @@
 #include "../util/inherit.h"
 #include "../util/relation.h"
 #include "../util/sql.h"
-#include "../util/uncounted.h"
+#include "../util/uncounted_reads.h"
 #include "primary_key.h"
 
 #define ROW_INDEX_COMMENT	"Finds the entries of a fact row; made by indextable"

@@ -33,9 +33,9 @@
 #include "apply.h"
 #include "diff.h"
 #include "direct_write.h"
-#include "narrow_key.h"
 #include "row_errors.h"
 #include "table_writer.h"
+#include "uncovered_key.h"
 #include "write_entry.h"
 
 #define ST_SORT sort_by_place

@@ -36,7 +36,7 @@
 #include "../place/place.h"
 #include "../util/inherit.h"
 #include "../util/lock.h"
-#include "../util/uncounted.h"
+#include "../util/uncounted_reads.h"
 #include "block_scan.h"
 #include "document.h"
 #include "fact_fetch.h"

@@ -37,7 +37,7 @@
 #include "../indextable.h"
 #include "../util/compat.h"
 #include "../util/lock.h"
-#include "../util/uncounted.h"
+#include "../util/uncounted_reads.h"
 #include "../util/unpruned.h"
 #include "diff.h"
 #include "direct_write.h"

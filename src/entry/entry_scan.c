@@ -44,7 +44,7 @@
 #include "../indextable.h"
 #include "../place/place.h"
 #include "../util/relation.h"
-#include "../util/uncounted.h"
+#include "../util/uncounted_reads.h"
 #include "../util/unpruned.h"
 #include "entries.h"
 #include "entry_scan.h"

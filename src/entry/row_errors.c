@@ -22,7 +22,7 @@
 #include "utils/relcache.h"
 #include "utils/rls.h"
 
-#include "../catalog/named.h"
+#include "../catalog/named_table.h"
 #include "../definition/resolve.h"
 #include "../definition/totals.h"
 #include "../indextable.h"
@@ -180,7 +180,7 @@ format_row_key(FactRow *row)
  * Measures keys, and reports those that are too long for an index.
  *
  * A row whose key is too long cannot have its entry.  Where only the included fields are
- * too long for the primary key of the index table, narrow_key.c takes them out of it.
+ * too long for the primary key of the index table, uncovered_key.c takes them out of it.
  */
 
 /*

@@ -34,7 +34,7 @@
 #include "utils/sortsupport.h"
 
 #include "../indextable.h"
-#include "../util/uncounted.h"
+#include "../util/uncounted_reads.h"
 #include "../util/unpruned.h"
 #include "diff.h"
 #include "key_walk.h"

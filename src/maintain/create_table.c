@@ -30,7 +30,7 @@
 #include "../place/place.h"
 #include "../util/relation.h"
 #include "../util/sql.h"
-#include "../util/uncounted.h"
+#include "../util/uncounted_reads.h"
 #include "create_table.h"
 
 static void copy_dropped_column_layout(Oid relid, Relation parent);

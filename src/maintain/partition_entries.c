@@ -40,7 +40,7 @@
 #include "../util/relation.h"
 #include "../util/sql.h"
 #include "../util/subxact.h"
-#include "../util/uncounted.h"
+#include "../util/uncounted_reads.h"
 #include "../util/while_set.h"
 #include "batch.h"
 #include "entries_by_bounds.h"

@@ -37,7 +37,7 @@
 
 #include "../catalog/definition_rows.h"
 #include "../catalog/fact_rows.h"
-#include "../catalog/named.h"
+#include "../catalog/named_table.h"
 #include "../catalog/validity.h"
 #include "../definition/cache.h"
 #include "../indextable.h"

@@ -52,7 +52,7 @@
 #include "../catalog/completeness.h"
 #include "../catalog/definition_rows.h"
 #include "../catalog/fact_rows.h"
-#include "../catalog/named.h"
+#include "../catalog/named_table.h"
 #include "../definition/cache.h"
 #include "../entry/diff.h"
 #include "../indextable.h"

@@ -33,7 +33,7 @@
 
 #include "../catalog/definition_rows.h"
 #include "../catalog/fact_rows.h"
-#include "../catalog/named.h"
+#include "../catalog/named_table.h"
 #include "../catalog/owner.h"
 #include "../catalog/table_access.h"
 #include "../catalog/validity.h"

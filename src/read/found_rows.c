@@ -60,7 +60,7 @@
 #include "scan_explain.h"
 #include "scan_plan.h"
 #include "soft_definition.h"
-#include "unexpanded.h"
+#include "unexpanded_partitions.h"
 
 /* With more rows, the statement is planned for all partitions. */
 #define MAX_ROWS	1000

@@ -39,7 +39,7 @@
 
 #include "../catalog/definition_rows.h"
 #include "../catalog/fact_rows.h"
-#include "../catalog/named.h"
+#include "../catalog/named_table.h"
 #include "../definition/cache.h"
 #include "../definition/totals.h"
 #include "../definition/tree_age.h"

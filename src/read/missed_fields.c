@@ -30,7 +30,7 @@
 #include "../indextable.h"
 #include "../util/arguments.h"
 #include "field_match.h"
-#include "missed.h"
+#include "missed_counts.h"
 #include "missed_fields.h"
 #include "query_table.h"
 #include "soft_definition.h"

@@ -34,7 +34,7 @@
 #include "query_table.h"
 #include "scan_plan.h"
 #include "search_condition.h"
-#include "unexpanded.h"
+#include "unexpanded_partitions.h"
 
 /* So many sets of other tables are tried for a table in a join. */
 #define MAX_OUTER_SETS	10

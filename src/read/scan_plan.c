@@ -301,7 +301,7 @@ fallback_query(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, 
 	ListCell   *cell;
 
 	rte->inh = rte->relkind == RELKIND_PARTITIONED_TABLE;
-	rte->self_reference = false;	/* see unexpanded.c */
+	rte->self_reference = false;	/* see unexpanded_partitions.c */
 	query->rtable = list_make1(rte);
 	forget_permissions(query, rte, root->parse);
 	if (c->entries_only && !c->partial_rows)

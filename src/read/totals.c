@@ -18,7 +18,7 @@
 #include "utils/rel.h"
 #include "utils/tuplestore.h"
 
-#include "../catalog/named.h"
+#include "../catalog/named_table.h"
 #include "../definition/cache.h"
 #include "../definition/totals.h"
 #include "../indextable.h"

@@ -325,7 +325,7 @@ query_of(Asked *asked, RangeTblEntry *rte, List *filter)
 	if (rte->relid == planner_rt_fetch(asked->rel->relid, asked->root)->relid)
 	{
 		rte->inh = rte->relkind == RELKIND_PARTITIONED_TABLE;
-		rte->self_reference = false;	/* see unexpanded.c */
+		rte->self_reference = false;	/* see unexpanded_partitions.c */
 	}
 	rte->securityQuals = NIL;
 	query->rtable = list_make1(rte);

@@ -52,7 +52,7 @@
 #include "../catalog/definition_rows.h"
 #include "../catalog/fact_rows.h"
 #include "../catalog/locked_records.h"
-#include "../catalog/named.h"
+#include "../catalog/named_table.h"
 #include "../catalog/orphaned_rows.h"
 #include "../catalog/table_access.h"
 #include "../definition/cache.h"

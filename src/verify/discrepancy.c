@@ -10,7 +10,7 @@
 #include "executor/tuptable.h"
 #include "utils/jsonb.h"
 
-#include "../catalog/named.h"
+#include "../catalog/named_table.h"
 #include "../entry/row_text.h"
 #include "discrepancy.h"
 

@@ -43,7 +43,7 @@
 
 #include "../catalog/completeness.h"
 #include "../catalog/definition_rows.h"
-#include "../catalog/named.h"
+#include "../catalog/named_table.h"
 #include "../catalog/orphaned_rows.h"
 #include "../definition/cache.h"
 #include "../definition/fact_partition.h"

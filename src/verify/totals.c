@@ -22,7 +22,7 @@
 #include "utils/snapmgr.h"
 
 #include "../catalog/definition_rows.h"
-#include "../catalog/named.h"
+#include "../catalog/named_table.h"
 #include "../definition/cache.h"
 #include "../entry/deltas.h"
 #include "../indextable.h"

@@ -36,7 +36,7 @@
 #include "../../catalog/completeness.h"
 #include "../../catalog/definition_rows.h"
 #include "../../catalog/fact_rows.h"
-#include "../../catalog/named.h"
+#include "../../catalog/named_table.h"
 #include "../../catalog/owner.h"
 #include "../../catalog/table_access.h"
 #include "../../catalog/usage.h"
@@ -49,7 +49,7 @@
 #include "../../util/lock.h"
 #include "../../util/relation.h"
 #include "../../util/sql.h"
-#include "../../util/uncounted.h"
+#include "../../util/uncounted_reads.h"
 #include "citus_place.h"
 
 static void refuse(Relation fact, const char *why, const char *hint);

@@ -42,7 +42,7 @@
 #include "utils/snapmgr.h"
 
 #include "../../catalog/definition_rows.h"
-#include "../../catalog/named.h"
+#include "../../catalog/named_table.h"
 #include "../../catalog/owner.h"
 #include "../../catalog/table_access.h"
 #include "../../definition/cache.h"

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * narrow_key.c
+ * uncovered_key.c
  *	  Takes the included fields out of an index table's primary key, where entries
  *	  are too wide for them.
  *
@@ -74,7 +74,7 @@
 #include "../util/sql.h"
 #include "../util/subxact.h"
 #include "diff.h"
-#include "narrow_key.h"
+#include "uncovered_key.h"
 
 /* How often we try to lock an index table for an entry that does not fit, every 10 ms. */
 #define TRIES				100

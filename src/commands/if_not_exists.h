@@ -1,12 +1,12 @@
 /*-------------------------------------------------------------------------
  *
- * existing.h
+ * if_not_exists.h
  *	  Offers what create() does about an index table that exists, if it is asked to accept one.
  *
  *-------------------------------------------------------------------------
  */
-#ifndef INDEXTABLE_EXISTING_H
-#define INDEXTABLE_EXISTING_H
+#ifndef INDEXTABLE_IF_NOT_EXISTS_H
+#define INDEXTABLE_IF_NOT_EXISTS_H
 
 #include "utils/rel.h"
 
@@ -19,4 +19,4 @@ extern Oid	replace_bare_copy(Oid existing, Relation fact);
 pg_noreturn extern void refuse_existing(Oid existing);
 extern void check_existing(Oid existing, DefinitionRow *row, IndexDef *asked, PartitioningRequest *parts, Relation fact);
 
-#endif							/* INDEXTABLE_EXISTING_H */
+#endif							/* INDEXTABLE_IF_NOT_EXISTS_H */

@@ -1,12 +1,12 @@
 /*-------------------------------------------------------------------------
  *
- * named.h
+ * named_table.h
  *	  Finds the index tables that users name.
  *
  *-------------------------------------------------------------------------
  */
-#ifndef INDEXTABLE_NAMED_H
-#define INDEXTABLE_NAMED_H
+#ifndef INDEXTABLE_NAMED_TABLE_H
+#define INDEXTABLE_NAMED_TABLE_H
 
 #include "nodes/pg_list.h"
 
@@ -22,4 +22,4 @@ extern char *told_refuse(Oid index_table);
 extern char *told_unqueue(Oid fact);
 extern char *told_drop(Oid fact);
 
-#endif							/* INDEXTABLE_NAMED_H */
+#endif							/* INDEXTABLE_NAMED_TABLE_H */

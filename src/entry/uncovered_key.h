@@ -1,13 +1,13 @@
 /*-------------------------------------------------------------------------
  *
- * narrow_key.h
+ * uncovered_key.h
  *	  Takes the included fields out of an index table's primary key, where entries
  *	  are too wide for them.
  *
  *-------------------------------------------------------------------------
  */
-#ifndef INDEXTABLE_NARROW_KEY_H
-#define INDEXTABLE_NARROW_KEY_H
+#ifndef INDEXTABLE_UNCOVERED_KEY_H
+#define INDEXTABLE_UNCOVERED_KEY_H
 
 #include "../indextable.h"
 #include "diff.h"
@@ -17,4 +17,4 @@ extern void narrow_keys_at_commit(void);
 extern void narrow_keys_at_abort_of(SubTransactionId sub);
 extern void narrow_keys_at_xact_end(void);
 
-#endif							/* INDEXTABLE_NARROW_KEY_H */
+#endif							/* INDEXTABLE_UNCOVERED_KEY_H */

@@ -1,13 +1,13 @@
 /*-------------------------------------------------------------------------
  *
- * missed.h
+ * missed_counts.h
  *	  Counts the conditions on fields of documents for which the planner has found no index
  *	  table.
  *
  *-------------------------------------------------------------------------
  */
-#ifndef INDEXTABLE_MISSED_H
-#define INDEXTABLE_MISSED_H
+#ifndef INDEXTABLE_MISSED_COUNTS_H
+#define INDEXTABLE_MISSED_COUNTS_H
 
 #include "datatype/timestamp.h"
 #include "nodes/pg_list.h"
@@ -43,4 +43,4 @@ extern bool may_see_missed(Oid fact);
 extern List *missed_conditions(Oid fact);
 extern const char *missed_kind_name(MissedKind kind);
 
-#endif							/* INDEXTABLE_MISSED_H */
+#endif							/* INDEXTABLE_MISSED_COUNTS_H */

@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
- * uncounted.c
+ * uncounted_reads.c
  *	  Keeps the upkeep's own reads out of the statistics of index tables while a command
- *	  runs; uncounted.h does so for single searches.
+ *	  runs; uncounted_reads.h does so for single searches.
  *
  *-------------------------------------------------------------------------
  */
@@ -10,7 +10,7 @@
 
 #include "utils/guc.h"
 
-#include "uncounted.h"
+#include "uncounted_reads.h"
 
 /*
  * begin_uncounted, end_uncounted

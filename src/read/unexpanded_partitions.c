@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * unexpanded.c
+ * unexpanded_partitions.c
  *	  Keeps the planner from looking at the partitions of a fact table, where an index table
  *	  finds few of its rows.
  *
@@ -35,7 +35,7 @@
 #include "path_cost.h"
 #include "query_table.h"
 #include "scan_plan.h"
-#include "unexpanded.h"
+#include "unexpanded_partitions.h"
 
 /* With more rows to a partition than this it is better to read partitions one after the other. */
 #define ROWS_PER_PARTITION	10

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * existing.c
+ * if_not_exists.c
  *	  create(if_not_exists => true): compares the index table that exists with what is asked for.
  *
  * Two texts of a field are the same if they ask for the same column, and two of a filter if
@@ -25,15 +25,15 @@
 
 #include "../catalog/comment_call.h"
 #include "../catalog/definition_rows.h"
-#include "../catalog/named.h"
+#include "../catalog/named_table.h"
 #include "../catalog/owner.h"
 #include "../definition/cache.h"
-#include "../definition/partition_spec.h"
 #include "../definition/create_call.h"
 #include "../definition/expression.h"
+#include "../definition/partition_spec.h"
 #include "../util/relation.h"
 #include "../util/sql.h"
-#include "existing.h"
+#include "if_not_exists.h"
 
 /* What differs: the names of parameters, and, as far as alter() can change them, its arguments. */
 typedef struct Differences

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * named.c
+ * named_table.c
  *	  Finds the index tables that users name, and says which they may mean if a name is that
  *	  of another table.  Writes the SQL that messages tell users to run.
  *
@@ -19,7 +19,7 @@
 #include "comment_call.h"
 #include "definition_rows.h"
 #include "fact_rows.h"
-#include "named.h"
+#include "named_table.h"
 
 /* What to do without knowing which index table is meant. */
 #define LIST_HINT	"To list the index tables, run SELECT index_table, fact_table FROM " IT_SCHEMA ".index_tables;"

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * missed.c
+ * missed_counts.c
  *	  Counts the conditions on fields of documents for which the planner has found no index
  *	  table, in shared memory.
  *
@@ -40,7 +40,7 @@
 #include "utils/tuplestore.h"
 
 #include "../indextable.h"
-#include "missed.h"
+#include "missed_counts.h"
 
 #define SETS		128
 #define PLACES		8

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * uncounted.h
+ * uncounted_reads.h
  *	  Keeps the upkeep's own reads out of the statistics of index tables.
  *
  * The server counts scans by itself, and so counts the reads of lookup(), of query() and
@@ -16,8 +16,8 @@
  *
  *-------------------------------------------------------------------------
  */
-#ifndef INDEXTABLE_UNCOUNTED_H
-#define INDEXTABLE_UNCOUNTED_H
+#ifndef INDEXTABLE_UNCOUNTED_READS_H
+#define INDEXTABLE_UNCOUNTED_READS_H
 
 #include "pgstat.h"
 #include "utils/rel.h"
@@ -45,4 +45,4 @@ go_on_counting(Relation rel)
 extern int	begin_uncounted(void);
 extern void end_uncounted(int nestlevel);
 
-#endif							/* INDEXTABLE_UNCOUNTED_H */
+#endif							/* INDEXTABLE_UNCOUNTED_READS_H */
