@@ -106,8 +106,11 @@ for my $end ('all is done', 'a backend is ended', 'a crash')
 	{
 		becomes_true($node, "SELECT count(*) > 0 FROM reached WHERE what = '$end'");
 		$node->stop('immediate') if $end eq 'a crash';
-		$node->safe_psql('postgres', q(SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'changes' ORDER BY pid LIMIT 1;
+		$node->safe_psql('postgres', q(SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE application_name = 'changes' ORDER BY pid LIMIT 1;
 			SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'indextable worker')) if $end ne 'a crash';
+
+		# The others would wait for what it has prepared.
+		$node->psql('postgres', "ROLLBACK PREPARED '$_'") for $end eq 'a crash' ? () : split /\n/, $node->safe_psql('postgres', 'SELECT gid FROM pg_prepared_xacts');
 	}
 	for my $session (@running) { eval { $session->[0]->finish }; push @output, slurp_file($session->[1]); }
 	unlike("@output", qr/totals differ|could not fold|XX000/, "$end: no snapshot saw totals that differ");
