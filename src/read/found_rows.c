@@ -42,11 +42,9 @@
 #include "rewrite/rewriteHandler.h"
 #include "rewrite/rewriteManip.h"
 #include "tcop/dest.h"
-#include "utils/array.h"
 #include "utils/datum.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
-#include "utils/typcache.h"
 
 #include "../definition/cache.h"
 #include "../definition/index_partition.h"
@@ -66,14 +64,12 @@
 #define MAX_ROWS	1000
 /* The name of the node that stands for a plan. */
 #define LATE_NAME	"IndexTableLate"
-/* The place in the text of a query that conditions on keys have, so that they are known again. */
-#define MARK		(-1000)
 
 /* The rows of the statement that is planned. */
 typedef struct Found
 {
 	Query	   *statement;
-	Index		varno;			/* of the fact table */
+	Index		varno;			/* of the fact table, fact */
 	Oid			fact;
 	FactDef    *def;			/* its definition, pinned */
 	List	   *leaves;			/* OIDs, and for each row ... */
@@ -95,10 +91,11 @@ static PlannedStmt *plan_search(Query *statement, Index varno, ParamListInfo par
 static PlannedStmt *plan_for_later(Query *statement, Index varno, PlannedStmt *search, const char *text, ParamListInfo params);
 static void executor_start(QueryDesc *query, int eflags);
 static PlannedStmt *plan_now(QueryDesc *query, CustomScan *late);
+static PlannedStmt *plan_found(Found *rows, const char *text, ParamListInfo params);
+static Oid	only_leaf(Found *rows);
 static bool find_rows(QueryDesc *query, PlannedStmt *search, Found *rows);
 static bool add_row(Found *rows, FactDef *fact, Relation rel, TupleTableSlot *row);
 static void add_key_conditions(Found *rows);
-static Expr *key_condition(Found *rows, Form_pg_attribute att, int i);
 static void replace_paths(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte);
 static Node *create_state(CustomScan *plan);
 static void begin_nothing(CustomScanState *node, EState *estate, int eflags);
@@ -327,7 +324,7 @@ plan_for_later(Query *statement, Index varno, PlannedStmt *search, const char *t
 	late->scan.plan.total_cost = search->planTree->total_cost;
 	late->scan.plan.plan_rows = search->planTree->plan_rows;
 	late->methods = &late_methods;
-	late->custom_private = list_make3(statement, search, makeInteger(varno));
+	late->custom_private = list_make4(statement, search, makeInteger(varno), makeInteger(params == NULL && is_plan_for_any_partition(statement)));
 	result->planTree = &late->scan.plan;
 	foreach(cell, search->rtable)
 	{
@@ -374,33 +371,50 @@ executor_start(QueryDesc *query, int eflags)
 		MemoryContextSetParent(cxt, query->estate->es_query_cxt);
 }
 
-/* plan_now: plans a statement for the rows that are found, or for all partitions if these are many */
+/*
+ * plan_now
+ *		Plans a statement for the rows that are found, or for all partitions if these are many.  The
+ *		plan for one partition is kept for others, if the statement is executed again and again.
+ */
 static PlannedStmt *
 plan_now(QueryDesc *query, CustomScan *late)
 {
-	Found		rows = {0};
-	Found	   *outer = found;
+	Query	   *statement = linitial_node(Query, late->custom_private);
+	Index		varno = intVal(lthird(late->custom_private));
+	Found		rows = {.varno = varno,.fact = rt_fetch(varno, statement->rtable)->relid};
+	Oid			leaf = InvalidOid;
+	bool		again = false;
 	PlannedStmt *result;
 
 	/* By functions in conditions users would learn what they are not to see. */
 	check_rights(query->plannedstmt);
-	rows.statement = copyObject(linitial_node(Query, late->custom_private));
-	rows.varno = intVal(lthird(late->custom_private));
-	if (!is_target(rows.statement, rows.varno))
+	if (!is_target(statement, varno) || !find_rows(query, lsecond_node(PlannedStmt, late->custom_private), &rows))
 		rows.varno = 0;
-	else
+	else if (intVal(lfourth(late->custom_private)) && OidIsValid(leaf = only_leaf(&rows)))
 	{
-		rows.fact = rt_fetch(rows.varno, rows.statement->rtable)->relid;
-		if (!find_rows(query, lsecond_node(PlannedStmt, late->custom_private), &rows))
-			rows.varno = 0;
+		if ((result = kept_plan(late, rows.def, leaf, rows.keys)) != NULL)
+			return result;
+		again = is_planned_again(late);
 	}
+	rows.statement = copyObject(statement);
 	AcquireRewriteLocks(rows.statement, true, false);
 	if (rows.varno > 0)
 		add_key_conditions(&rows);
-	found = rows.varno > 0 ? &rows : NULL;
+	result = plan_found(&rows, query->sourceText, again ? NULL : query->params);
+	return again ? keep_plan(late, rows.def, leaf, result) : result;
+}
+
+/* plan_found: plans a statement natively, but for how the rows that were found are fetched */
+static PlannedStmt *
+plan_found(Found *rows, const char *text, ParamListInfo params)
+{
+	Found	   *outer = found;
+	PlannedStmt *result;
+
+	found = rows->varno > 0 ? rows : NULL;
 	PG_TRY();
 	{
-		result = plan_natively(rows.statement, query->sourceText, query->params);
+		result = plan_natively(rows->statement, text, params);
 	}
 	PG_FINALLY();
 	{
@@ -408,6 +422,21 @@ plan_now(QueryDesc *query, CustomScan *late)
 	}
 	PG_END_TRY();
 	return result;
+}
+
+/* only_leaf: returns the partition that has all rows that were found, or InvalidOid */
+static Oid
+only_leaf(Found *rows)
+{
+	Oid			leaf = rows->leaves == NIL ? InvalidOid : linitial_oid(rows->leaves);
+	ListCell   *cell;
+
+	foreach(cell, rows->leaves)
+	{
+		if (lfirst_oid(cell) != leaf)
+			return InvalidOid;
+	}
+	return leaf;
 }
 
 /*
@@ -490,37 +519,9 @@ add_key_conditions(Found *rows)
 	quals = from->quals == NULL ? NIL : list_make1(from->quals);
 	rel = relation_open(rows->fact, NoLock);
 	for (i = 0; i < fact->npk; i++)
-		quals = lappend(quals, key_condition(rows, TupleDescAttr(RelationGetDescr(rel), fact->pk_attno[i] - 1), i));
+		quals = lappend(quals, key_condition(rows->varno, TupleDescAttr(RelationGetDescr(rel), fact->pk_attno[i] - 1), rows->keys, i));
 	relation_close(rel, NoLock);
 	from->quals = (Node *) make_andclause(quals);
-}
-
-/* key_condition: returns "column = ANY (the values of the keys)" */
-static Expr *
-key_condition(Found *rows, Form_pg_attribute att, int i)
-{
-	TypeCacheEntry *type = lookup_type_cache(att->atttypid, TYPECACHE_EQ_OPR | TYPECACHE_BTREE_OPFAMILY);
-	Oid			operand = type->btree_opintype;
-	Expr	   *var = (Expr *) makeVar(rows->varno, att->attnum, att->atttypid, att->atttypmod, att->attcollation, 0);
-	ScalarArrayOpExpr *result = makeNode(ScalarArrayOpExpr);
-	int			n = list_length(rows->keys);
-	Datum	   *values = palloc(sizeof(Datum) * n);
-	ListCell   *cell;
-	ArrayType  *array;
-
-	foreach(cell, rows->keys)
-		values[foreach_current_index(cell)] = ((Const *) list_nth(lfirst(cell), i))->constvalue;
-	array = construct_array(values, n, operand, att->attlen, att->attbyval, att->attalign);
-	if (operand != att->atttypid)
-		var = (Expr *) makeRelabelType(var, operand, -1, att->attcollation, COERCE_IMPLICIT_CAST);
-	result->opno = type->eq_opr;
-	result->opfuncid = get_opcode(type->eq_opr);
-	result->useOr = true;
-	result->inputcollid = att->attcollation;
-	result->args = list_make2(var, makeConst(get_array_type(operand), -1, att->attcollation, -1, PointerGetDatum(array),
-											 false, false));
-	result->location = MARK;
-	return (Expr *) result;
 }
 
 /*
@@ -545,9 +546,7 @@ replace_paths(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 		return;
 	foreach(cell, rel->baserestrictinfo)
 	{
-		ScalarArrayOpExpr *clause = (ScalarArrayOpExpr *) lfirst_node(RestrictInfo, cell)->clause;
-
-		if (!IsA(clause, ScalarArrayOpExpr) || clause->location != MARK)
+		if (!is_key_condition(lfirst_node(RestrictInfo, cell)->clause))
 			conditions = lappend(conditions, lfirst(cell));
 	}
 	if (list_length(conditions) == list_length(rel->baserestrictinfo))

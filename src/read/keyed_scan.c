@@ -23,21 +23,33 @@
 #include "miscadmin.h"
 #include "nodes/extensible.h"
 #include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/restrictinfo.h"
+#include "parser/parsetree.h"
+#include "partitioning/partdesc.h"
+#include "utils/array.h"
+#include "utils/hsearch.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
 #include "utils/rel.h"
+#include "utils/typcache.h"
 
 #include "../definition/tree_age.h"
 #include "../entry/fact_fetch.h"
 #include "../indextable.h"
+#include "../util/compat.h"
+#include "../util/relation.h"
 #include "keyed_scan.h"
 #include "scan_explain.h"
 #include "scan_plan.h"
 
 /* What EXPLAIN calls the node. */
 #define KEYED_SCAN_NAME	"IndexTableRows"
+/* The place in the text of a query that conditions on keys have, so that they are known again. */
+#define MARK		(-1000)
 
 typedef struct KeyedScan
 {
@@ -49,6 +61,21 @@ typedef struct KeyedScan
 	LiveScan	rows;
 } KeyedScan;
 
+/* A plan that was made for the rows of one partition, and serves others. */
+typedef struct KeptPlan
+{
+	CustomScan *owner;			/* hash key: the node that it is made for when
+								 * the statement starts, and is kept with */
+	PlannedStmt *plan;			/* NULL: there is none */
+} KeptPlan;
+
+static HTAB *kept_plans = NULL;
+
+static bool is_whole_row(Node *node, void *context);
+static void forget_plan(void *owner);
+static CustomScan *keyed_scan_of(PlannedStmt *plan);
+static bool is_like_root(FactDef *fact, Relation leaf);
+static List *private_of_keys(FactDef *fact, List *keys);
 static Plan *make_keyed_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses,
 							 List *children);
 static Node *create_state(CustomScan *plan);
@@ -95,10 +122,214 @@ add_keyed_path(PlannerInfo *root, RelOptInfo *rel, FactDef *fact, List *keys)
 	path->path.total_cost = path->path.rows * (random_page_cost + cpu_tuple_cost);
 	path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
 	path->methods = &path_methods;
-	path->custom_private = list_make2(makeConst(INTERNALOID, -1, InvalidOid, sizeof(Datum), PointerGetDatum(fact), false, true),
-									  keys);
+	path->custom_private = private_of_keys(fact, keys);
 	rel->pathlist = list_make1(path);
 	rel->partial_pathlist = NIL;
+}
+
+/* key_condition: returns "column = ANY (the values that it has in the keys)" */
+Expr *
+key_condition(Index varno, Form_pg_attribute att, List *keys, int i)
+{
+	TypeCacheEntry *type = lookup_type_cache(att->atttypid, TYPECACHE_EQ_OPR | TYPECACHE_BTREE_OPFAMILY);
+	Oid			operand = type->btree_opintype;
+	Expr	   *var = (Expr *) makeVar(varno, att->attnum, att->atttypid, att->atttypmod, att->attcollation, 0);
+	ScalarArrayOpExpr *result = makeNode(ScalarArrayOpExpr);
+	int			n = list_length(keys);
+	Datum	   *values = palloc(sizeof(Datum) * n);
+	ListCell   *cell;
+	ArrayType  *array;
+
+	foreach(cell, keys)
+		values[foreach_current_index(cell)] = ((Const *) list_nth(lfirst(cell), i))->constvalue;
+	array = construct_array(values, n, operand, att->attlen, att->attbyval, att->attalign);
+	if (operand != att->atttypid)
+		var = (Expr *) makeRelabelType(var, operand, -1, att->attcollation, COERCE_IMPLICIT_CAST);
+	result->opno = type->eq_opr;
+	result->opfuncid = get_opcode(type->eq_opr);
+	result->useOr = true;
+	result->inputcollid = att->attcollation;
+	result->args = list_make2(var, makeConst(get_array_type(operand), -1, att->attcollation, -1, PointerGetDatum(array),
+											 false, false));
+	result->location = MARK;
+	return (Expr *) result;
+}
+
+bool
+is_key_condition(Expr *clause)
+{
+	return IsA(clause, ScalarArrayOpExpr) && ((ScalarArrayOpExpr *) clause)->location == MARK;
+}
+
+/*
+ * is_plan_for_any_partition
+ *		Returns whether the plan of a statement, for the rows of one partition, differs from that
+ *		for another one only by which partition is named, if these have the same columns.
+ *
+ * A row as a whole has the type of its partition.  The planner leaves it at that: it never leaves
+ * out a condition because a CHECK implies it, and rows that were found satisfy all of them.
+ */
+bool
+is_plan_for_any_partition(Query *statement)
+{
+	return list_length(statement->rtable) == 1 && !statement->hasSubLinks && statement->cteList == NIL &&
+		!query_tree_walker(statement, is_whole_row, NULL, 0);
+}
+
+static bool
+is_whole_row(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Var))
+		return ((Var *) node)->varattno == InvalidAttrNumber;
+	return expression_tree_walker(node, is_whole_row, context);
+}
+
+/* is_planned_again: returns whether this was asked before, of a plan that may have been kept since */
+bool
+is_planned_again(CustomScan *owner)
+{
+	bool		found;
+	KeptPlan   *kept;
+
+	if (kept_plans == NULL)
+	{
+		HASHCTL		control = {.keysize = sizeof(CustomScan *),.entrysize = sizeof(KeptPlan)};
+
+		kept_plans = hash_create("indextable kept plans", 16, &control, HASH_ELEM | HASH_BLOBS);
+	}
+	kept = hash_search(kept_plans, &owner, HASH_FIND, NULL);
+	if (kept == NULL)
+	{
+		MemoryContext cxt = GetMemoryChunkContext(owner);
+		MemoryContextCallback *callback = MemoryContextAlloc(cxt, sizeof(MemoryContextCallback));
+
+		callback->func = forget_plan;
+		callback->arg = owner;
+		kept = hash_search(kept_plans, &owner, HASH_ENTER, &found);
+		kept->plan = NULL;
+		MemoryContextRegisterResetCallback(cxt, callback);
+		return false;
+	}
+	return true;
+}
+
+static void
+forget_plan(void *owner)
+{
+	hash_search(kept_plans, &owner, HASH_REMOVE, NULL);
+}
+
+/*
+ * keep_plan
+ *		Keeps a copy of the plan for the rows of a partition, and returns the plan.  It is kept as long as there is
+ *		the node that it was made for: the server makes that anew if the fact table, or what a
+ *		statement names, has changed.  So the plan must depend on nothing else.
+ */
+PlannedStmt *
+keep_plan(CustomScan *owner, FactDef *fact, Oid leaf, PlannedStmt *plan)
+{
+	KeptPlan   *kept = hash_search(kept_plans, &owner, HASH_FIND, NULL);
+	CustomScan *scan = keyed_scan_of(plan);
+	Relation	rel;
+	MemoryContext old;
+
+	if (kept == NULL || scan == NULL || list_length(plan->rtable) != 2 || plan->subplans != NIL || plan->invalItems != NIL ||
+		plan->transientPlan || rt_fetch(scan->scan.scanrelid, plan->rtable)->relid != leaf)
+		return plan;
+	rel = relation_open(leaf, NoLock);
+	if (is_like_root(fact, rel))
+	{
+		old = MemoryContextSwitchTo(AllocSetContextCreate(GetMemoryChunkContext(owner), "indextable kept plan",
+														  ALLOCSET_SMALL_SIZES));
+		kept->plan = copyObject(plan);
+		keyed_scan_of(kept->plan)->custom_private = NIL;
+		MemoryContextSwitchTo(old);
+	}
+	relation_close(rel, NoLock);
+	return plan;
+}
+
+/*
+ * kept_plan
+ *		Returns the plan that was kept with a node, for rows of this partition with these keys, or
+ *		NULL.  The partition is locked as the planner would have locked it.
+ */
+PlannedStmt *
+kept_plan(CustomScan *owner, FactDef *fact, Oid leaf, List *keys)
+{
+	KeptPlan   *kept = kept_plans == NULL ? NULL : hash_search(kept_plans, &owner, HASH_FIND, NULL);
+	PlannedStmt *result;
+	CustomScan *scan;
+	RangeTblEntry *rte;
+	Relation	rel;
+	bool		fits;
+
+	if (kept == NULL || kept->plan == NULL)
+		return NULL;
+	result = makeNode(PlannedStmt);
+	*result = *kept->plan;
+	result->planTree = copyObject(result->planTree);
+	scan = keyed_scan_of(result);
+	rte = copyObject(rt_fetch(scan->scan.scanrelid, result->rtable));
+	rel = lock_and_open(leaf, rte->rellockmode);
+	if (rel == NULL)
+		return NULL;
+	fits = is_like_root(fact, rel);
+	relation_close(rel, NoLock);
+	if (!fits)
+		return NULL;
+	rte->relid = leaf;
+	result->rtable = list_copy(result->rtable);
+	lfirst(list_nth_cell(result->rtable, scan->scan.scanrelid - 1)) = rte;
+	scan->custom_private = private_of_keys(fact, keys);
+	return result;
+}
+
+/* keyed_scan_of: returns the scan of a partition that a plan makes, and no other scan, or NULL */
+static CustomScan *
+keyed_scan_of(PlannedStmt *plan)
+{
+	Plan	   *node = plan->planTree;
+
+	while (node != NULL && (!IsA(node, CustomScan) || ((CustomScan *) node)->methods != &scan_methods))
+		node = node->righttree != NULL ? NULL : node->lefttree;
+	return (CustomScan *) node;
+}
+
+/* is_like_root: returns whether a partition, of the fact table itself, has the same columns, with the same numbers */
+static bool
+is_like_root(FactDef *fact, Relation leaf)
+{
+	Relation	root = relation_open(fact->relid, NoLock);
+	PartitionDesc partitions = RelationGetPartitionDesc(root, true);
+	TupleDesc	a = RelationGetDescr(root);
+	TupleDesc	b = RelationGetDescr(leaf);
+	bool		result = a->natts == b->natts;
+	int			i;
+
+	for (i = 0; result && i < partitions->nparts; i++)
+		result = partitions->is_leaf[i];
+	for (i = 0; result && i < a->natts; i++)
+	{
+		Form_pg_attribute of_root = TupleDescAttr(a, i);
+		Form_pg_attribute of_leaf = TupleDescAttr(b, i);
+
+		result = of_root->attisdropped == of_leaf->attisdropped && of_root->atttypid == of_leaf->atttypid &&
+			of_root->atttypmod == of_leaf->atttypmod && of_root->attcollation == of_leaf->attcollation &&
+			nullability(a, i) == nullability(b, i) && of_root->attgenerated == '\0' && of_leaf->attgenerated == '\0' &&
+			(of_root->attisdropped || strcmp(NameStr(of_root->attname), NameStr(of_leaf->attname)) == 0);
+	}
+	relation_close(root, NoLock);
+	return result;
+}
+
+/* private_of_keys: returns what a scan has of its own */
+static List *
+private_of_keys(FactDef *fact, List *keys)
+{
+	return list_make2(makeConst(INTERNALOID, -1, InvalidOid, sizeof(Datum), PointerGetDatum(fact), false, true), keys);
 }
 
 static Plan *

@@ -113,6 +113,13 @@ extern int no_such_variable
 #define as_scanned(root, node)	remove_nulling_relids(node, nulling_relids(root), NULL)
 #endif
 
+/* nullability: returns whether a column is not null, and since 18 whether that is known of all rows */
+#if PG_VERSION_NUM < 180000
+#define nullability(desc, i)	TupleDescAttr(desc, i)->attnotnull
+#else
+#define nullability(desc, i)	TupleDescCompactAttr(desc, i)->attnullability
+#endif
+
 /* nulling_relids: returns what may make a column NULL above a scan; since 18 grouping sets, too */
 #if PG_VERSION_NUM < 180000
 #define nulling_relids(root)	((root)->outer_join_rels)

@@ -213,6 +213,39 @@ SET enable_partition_pruning = off;
 SELECT reason FROM indextable.explain($$DELETE FROM place WHERE doc ->> 'town' = 't10'$$) WHERE index_table IS NULL;
 RESET enable_partition_pruning;
 
+-- A plan that is executed again and again is made for one partition, and serves those that are like it, as long as they are.
+CREATE TABLE code (id int PRIMARY KEY, note text, doc jsonb NOT NULL) PARTITION BY RANGE (id);
+CREATE TABLE code_1 PARTITION OF code FOR VALUES FROM (0) TO (100);
+CREATE TABLE code_2 PARTITION OF code FOR VALUES FROM (100) TO (200);
+CREATE TABLE code_3 (doc jsonb NOT NULL, id int NOT NULL, note text);
+ALTER TABLE code ATTACH PARTITION code_3 FOR VALUES FROM (200) TO (300);
+CREATE TABLE code_4 PARTITION OF code FOR VALUES FROM (300) TO (400);
+INSERT INTO code SELECT i % 4 * 100 + i, 'note ' || i, jsonb_build_object('code', 'c' || i) FROM generate_series(0, 39) i;
+SELECT indextable.create('by_code', 'code', '{code}') \gset
+PREPARE code_update (text) AS UPDATE code SET note = note || '.' WHERE doc ->> 'code' = $1 AND note > '' RETURNING id, note, tableoid::regclass;
+PREPARE code_move (text) AS UPDATE code SET id = (id + 150) % 400 WHERE doc ->> 'code' = $1 RETURNING id, note, tableoid::regclass;
+PREPARE code_lock (text) AS SELECT note, id, tableoid::regclass FROM code WHERE doc ->> 'code' = $1 LIMIT 1 FOR UPDATE;
+PREPARE code_delete (text) AS DELETE FROM code WHERE doc ->> 'code' = $1 RETURNING doc, note, tableoid::regclass;
+CREATE FUNCTION by_turns(way text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE r record; answer text := '';
+BEGIN
+	PERFORM set_config('indextable.planner', way, true), set_config('plan_cache_mode', 'force_generic_plan', true);
+	FOR i IN 0 .. 159 LOOP
+		IF i = 60 THEN ALTER TABLE code_4 ADD CONSTRAINT few CHECK (id < 400), ALTER note SET NOT NULL; END IF;
+		IF i = 70 THEN ALTER TABLE code ADD more int DEFAULT 7; END IF;
+		-- each statement finds no row of one code, and a row of others in each partition
+		FOR r IN EXECUTE format('EXECUTE code_%s (%L)', CASE WHEN i > 120 THEN 'delete' ELSE (ARRAY['update', 'move', 'lock'])[i % 3 + 1] END, 'c' || i * 7 % 41) LOOP
+			answer := answer || r::text;
+		END LOOP;
+	END LOOP;
+	SET LOCAL indextable.planner = off;
+	RAISE EXCEPTION USING errcode = 'TEST0', message = answer || (SELECT string_agg(c::text || tableoid::regclass, ' ' ORDER BY id) FROM code c);
+EXCEPTION WHEN SQLSTATE 'TEST0' THEN RETURN sqlerrm;
+END $$;
+CREATE FUNCTION difference(natively text, otherwise text) RETURNS text LANGUAGE sql AS
+	$$ SELECT 'natively ' || natively || ', but ' || otherwise WHERE natively IS DISTINCT FROM otherwise $$;
+SELECT difference(by_turns('off'), by_turns('force')), length(by_turns('off')) > 3000 AS much;
+
 -- in loops, in functions, which need no more memory from call to call, and by cursors
 CREATE FUNCTION hit_one(town text) RETURNS SETOF int LANGUAGE sql AS $$ UPDATE place SET note = note || '.' WHERE doc ->> 'town' = town RETURNING id $$;
 CREATE FUNCTION hits(n int) RETURNS text LANGUAGE plpgsql AS $$
