@@ -401,7 +401,7 @@ plan_now(QueryDesc *query, CustomScan *late)
 	if (rows.varno > 0)
 		add_key_conditions(&rows);
 	result = plan_found(&rows, query->sourceText, again ? NULL : query->params);
-	return again ? keep_plan(late, rows.def, leaf, result) : result;
+	return again ? keep_plan(late, statement, rows.def, leaf, result) : result;
 }
 
 /* plan_found: plans a statement natively, but for how the rows that were found are fetched */

@@ -27,6 +27,7 @@
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
+#include "optimizer/planmain.h"
 #include "optimizer/restrictinfo.h"
 #include "parser/parsetree.h"
 #include "partitioning/partdesc.h"
@@ -73,6 +74,7 @@ static HTAB *kept_plans = NULL;
 
 static bool is_whole_row(Node *node, void *context);
 static void forget_plan(void *owner);
+static bool depends_on(Query *statement, List *items);
 static CustomScan *keyed_scan_of(PlannedStmt *plan);
 static bool is_like_root(FactDef *fact, Relation leaf);
 static List *private_of_keys(FactDef *fact, List *keys);
@@ -228,14 +230,14 @@ forget_plan(void *owner)
  *		statement names, has changed.  So the plan must depend on nothing else.
  */
 PlannedStmt *
-keep_plan(CustomScan *owner, FactDef *fact, Oid leaf, PlannedStmt *plan)
+keep_plan(CustomScan *owner, Query *statement, FactDef *fact, Oid leaf, PlannedStmt *plan)
 {
 	KeptPlan   *kept = hash_search(kept_plans, &owner, HASH_FIND, NULL);
 	CustomScan *scan = keyed_scan_of(plan);
 	Relation	rel;
 	MemoryContext old;
 
-	if (kept == NULL || scan == NULL || list_length(plan->rtable) != 2 || plan->subplans != NIL || plan->invalItems != NIL ||
+	if (kept == NULL || kept->plan != NULL || scan == NULL || list_length(plan->rtable) != 2 || plan->subplans != NIL || !depends_on(statement, plan->invalItems) ||
 		plan->transientPlan || rt_fetch(scan->scan.scanrelid, plan->rtable)->relid != leaf)
 		return plan;
 	rel = relation_open(leaf, NoLock);
@@ -285,6 +287,30 @@ kept_plan(CustomScan *owner, FactDef *fact, Oid leaf, List *keys)
 	lfirst(list_nth_cell(result->rtable, scan->scan.scanrelid - 1)) = rte;
 	scan->custom_private = private_of_keys(fact, keys);
 	return result;
+}
+
+/* depends_on: returns whether a statement is planned anew if one of these functions and types, which a plan uses, changes */
+static bool
+depends_on(Query *statement, List *items)
+{
+	List	   *relations;
+	List	   *own;
+	bool		row_security;
+	ListCell   *cell;
+	ListCell   *other;
+
+	extract_query_dependencies((Node *) statement, &relations, &own, &row_security);
+	foreach(cell, items)
+	{
+		PlanInvalItem *item = lfirst_node(PlanInvalItem, cell);
+		bool		is_own = false;
+
+		foreach(other, own)
+			is_own |= item->cacheId == lfirst_node(PlanInvalItem, other)->cacheId && item->hashValue == lfirst_node(PlanInvalItem, other)->hashValue;
+		if (!is_own)
+			return false;
+	}
+	return true;
 }
 
 /* keyed_scan_of: returns the scan of a partition that a plan makes, and no other scan, or NULL */

@@ -20,7 +20,7 @@ extern Expr *key_condition(Index varno, Form_pg_attribute att, List *keys, int i
 extern bool is_key_condition(Expr *clause);
 extern bool is_plan_for_any_partition(Query *statement);
 extern bool is_planned_again(CustomScan *owner);
-extern PlannedStmt *keep_plan(CustomScan *owner, FactDef *fact, Oid leaf, PlannedStmt *plan);
+extern PlannedStmt *keep_plan(CustomScan *owner, Query *statement, FactDef *fact, Oid leaf, PlannedStmt *plan);
 extern PlannedStmt *kept_plan(CustomScan *owner, FactDef *fact, Oid leaf, List *keys);
 
 #endif							/* INDEXTABLE_KEYED_SCAN_H */
