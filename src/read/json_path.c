@@ -58,6 +58,7 @@ typedef struct Sought
 } Sought;
 
 #if PG_VERSION_NUM >= 170000
+static List *operands(Node *clause);
 static Node *as_jsonb_function(JsonExpr *json, Node *clause);
 static bool is_read_from_text(Oid type);
 static bool is_equal_to_other_text(Node *clause);
@@ -84,24 +85,16 @@ without_sql_json(Node *clause)
 {
 #if PG_VERSION_NUM >= 170000
 	Node	   *result = clause;
-	List	   *args;
 	ListCell   *cell;
 
 	if (IsA(clause, JsonExpr))
 		return as_jsonb_function((JsonExpr *) clause, NULL);
-	if (IsA(clause, OpExpr))
-		args = ((OpExpr *) clause)->args;
-	else if (IsA(clause, ScalarArrayOpExpr))
-		args = ((ScalarArrayOpExpr *) clause)->args;
-	else
-		return clause;
-	foreach(cell, args)
+	foreach(cell, operands(clause))
 	{
 		if (!IsA(lfirst(cell), JsonExpr))
 			continue;
 		result = copyObject(clause);
-		args = IsA(result, OpExpr) ? ((OpExpr *) result)->args : ((ScalarArrayOpExpr *) result)->args;
-		lfirst(list_nth_cell(args, foreach_current_index(cell))) = as_jsonb_function(lfirst(cell), clause);
+		lfirst(list_nth_cell(operands(result), foreach_current_index(cell))) = as_jsonb_function(lfirst(cell), clause);
 		break;
 	}
 	return equal(result, clause) ? clause : result;
@@ -111,6 +104,23 @@ without_sql_json(Node *clause)
 }
 
 #if PG_VERSION_NUM >= 170000
+/* operands: returns the list of what a comparison compares, or of what NOT negates */
+static List *
+operands(Node *clause)
+{
+	switch (nodeTag(clause))
+	{
+		case T_OpExpr:
+			return ((OpExpr *) clause)->args;
+		case T_ScalarArrayOpExpr:
+			return ((ScalarArrayOpExpr *) clause)->args;
+		case T_BoolExpr:
+			return ((BoolExpr *) clause)->boolop == NOT_EXPR ? ((BoolExpr *) clause)->args : NIL;
+		default:
+			return NIL;
+	}
+}
+
 /*
  * as_jsonb_function
  *		Returns an expression of functions of jsonb with the value that an SQL/JSON function has

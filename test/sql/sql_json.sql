@@ -15,7 +15,7 @@ SET search_path = sql_json;
 CREATE TABLE fact (id int PRIMARY KEY, doc jsonb NOT NULL, note text DEFAULT 'note');
 INSERT INTO fact (id, doc) SELECT row_number() OVER (), jsonb_build_object('town', town, 'age', age, 'ok', ok, 'o', jsonb_build_object('p', town), 'tags', jsonb_build_array('x' || id % 3, town))
 	FROM (SELECT row_number() OVER () AS id, t AS town FROM unnest(ARRAY['"x"', 'true', 'false', '"true"', '"t"', '"f"', '1', '"1"', '1.0', '1e2', '"100"']::jsonb[]) t) t,
-		unnest(ARRAY['1', '"1"', '" 7 "', '30']::jsonb[]) age, unnest(ARRAY['true', 'false', '"yes"', '"f"']::jsonb[]) ok;
+		unnest(ARRAY['1', '"1"', '" 7 "', '30']::jsonb[]) age, unnest(ARRAY['true', 'false', 'false', '"no"', '0', '"f"', 'false', 'false', 'false', 'false']::jsonb[]) ok;
 SELECT 'no index tables' FROM (SELECT count(indextable.create('fact_' || name, 'fact', key)) AS n FROM (VALUES ('town', '{town}'::text[]), ('age', '{age::int}'), ('ok', '{ok::boolean}'), ('p', '{o.p}'), ('tags', '{tags[*]}')) i (name, key)) made WHERE n <> 5;
 ANALYZE fact;
 SELECT d FROM (VALUES
@@ -34,6 +34,9 @@ SELECT d FROM (VALUES
 	('fact_age', $$SELECT * FROM fact WHERE JSON_VALUE(doc, '$.age' RETURNING numeric) = 30$$),
 	(NULL, $$SELECT * FROM fact WHERE JSON_VALUE(doc, '$.ok' RETURNING boolean)$$),
 	(NULL, $$SELECT * FROM fact WHERE JSON_VALUE(doc, '$.ok' RETURNING boolean) = true$$),
+	(NULL, $$SELECT * FROM fact WHERE JSON_VALUE(doc, '$.ok' RETURNING boolean) = false AND id % 9 = 0$$),
+	(NULL, $$SELECT * FROM fact WHERE NOT JSON_VALUE(doc, '$.ok' RETURNING boolean)$$),
+	(NULL, $$SELECT * FROM fact WHERE JSON_VALUE(doc, '$.ok' RETURNING boolean) IS TRUE$$),
 	('fact_town', $$SELECT * FROM fact WHERE JSON_QUERY(doc, '$.town') = '"x"'$$),
 	('fact_town', $$SELECT * FROM fact WHERE JSON_QUERY(doc, '$.town') = 'true'$$),
 	(NULL, $$SELECT * FROM fact WHERE JSON_QUERY(doc, '$.town' WITH WRAPPER) = '["x"]'$$),
