@@ -171,8 +171,7 @@ add_path_of(PlannerInfo *root, RelOptInfo *rel, Served *served, IndexDef *def, R
 		return false;
 	set_order(root, rel, c);
 	c->tested_again = served->tested_again;
-	c->stored_rows = scan_wants_system_columns(rel, clauses) ||
-		(is_positionable(root) && bms_membership(root->all_baserels) == BMS_SINGLETON);
+	c->stored_rows = scan_wants_system_columns(rel, clauses) || is_positionable(root, served->fact->partitioned);
 	c->entries_only = !c->stored_rows && cover_scan(root, rel, c, clauses);
 
 	/*

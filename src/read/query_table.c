@@ -93,8 +93,7 @@ unfit(PlannerInfo *root, RangeTblEntry *rte, bool tested_again)
 		return "the query has TABLESAMPLE";
 	if (tested_again && rte->relkind == RELKIND_PARTITIONED_TABLE)
 		return "the query locks or writes rows, and the table is partitioned";
-	if (rte->relkind == RELKIND_PARTITIONED_TABLE && is_positionable(root) &&
-		bms_membership(root->all_baserels) != BMS_MULTIPLE)
+	if (rte->relkind == RELKIND_PARTITIONED_TABLE && is_positionable(root, true))
 		return "WHERE CURRENT OF the cursor would have to name a partition";
 	if (!rte->inh && rte->relkind == RELKIND_PARTITIONED_TABLE)
 		return "the query has ONLY";
@@ -121,16 +120,19 @@ is_tested_again(PlannerInfo *root, Index rti)
 
 /*
  * is_positionable
- *		Returns whether the query, if it reads one table, is that of a cursor whose row WHERE
- *		CURRENT OF can name.  Then the row has to be read, for its place.
+ *		Returns whether the query reads one table, which may be partitioned, and is that of a cursor
+ *		whose row WHERE CURRENT OF can name.  Then the row has to be read, for its place.
+ *
+ * With ORDER BY it can be named by some plans only, so a partitioned table needs none of these.
  */
 bool
-is_positionable(PlannerInfo *root)
+is_positionable(PlannerInfo *root, bool partitioned)
 {
 	Query	   *parse = root->parse;
 
-	return (cursor_options & CURSOR_OPT_FAST_PLAN) && !parse->hasAggs && !parse->hasWindowFuncs && !parse->hasTargetSRFs &&
-		parse->groupClause == NIL && parse->groupingSets == NIL && parse->distinctClause == NIL && parse->setOperations == NULL;
+	return (cursor_options & CURSOR_OPT_FAST_PLAN) && bms_membership(root->all_baserels) != BMS_MULTIPLE &&
+		!parse->hasAggs && !parse->hasWindowFuncs && !parse->hasTargetSRFs && parse->groupClause == NIL && parse->groupingSets == NIL &&
+		parse->distinctClause == NIL && parse->setOperations == NULL && !(partitioned && parse->sortClause != NIL);
 }
 
 /* is_considered: returns whether index tables are asked for at all when a table is planned that may be a fact table */

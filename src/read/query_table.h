@@ -41,7 +41,7 @@ extern void served_init(void);
 extern bool may_be_served(PlannerInfo *root, Index rti);
 extern bool open_served(PlannerInfo *root, Index rti, Served *served);
 extern bool open_totals(PlannerInfo *root, Index rti, Served *served);
-extern bool is_positionable(PlannerInfo *root);
+extern bool is_positionable(PlannerInfo *root, bool partitioned);
 extern void close_served(Served *served);
 extern PlannedStmt *plan_natively(Query *query, const char *text, ParamListInfo params);
 extern bool is_planned_natively(void);
