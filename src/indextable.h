@@ -19,7 +19,6 @@
 #include "nodes/bitmapset.h"
 #include "nodes/execnodes.h"
 #include "nodes/pg_list.h"
-#include "storage/itemptr.h"
 #include "utils/hsearch.h"
 #include "utils/sortsupport.h"
 

@@ -10,7 +10,6 @@
 #include "fmgr.h"
 #include "miscadmin.h"
 
-#include "indextable.h"
 #include "maintain/at_commit.h"
 #include "maintain/batch.h"
 #include "maintain/in_step.h"

@@ -9,7 +9,6 @@
 #ifndef INDEXTABLE_COMPLETENESS_H
 #define INDEXTABLE_COMPLETENESS_H
 
-#include "nodes/pg_list.h"
 #include "access/genam.h"
 #include "storage/lock.h"
 #include "utils/snapshot.h"

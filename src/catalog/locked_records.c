@@ -15,7 +15,6 @@
 #include "access/xact.h"
 #include "catalog/indexing.h"
 #include "utils/inval.h"
-#include "utils/rel.h"
 
 #include "completeness.h"
 #include "locked_records.h"

@@ -10,7 +10,6 @@
 
 #include "nodes/pg_list.h"
 
-#include "../indextable.h"
 #include "../util/compat.h"
 
 extern List *index_tables_of(Oid relid);

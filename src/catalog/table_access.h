@@ -13,7 +13,6 @@
 #include "access/htup.h"
 #include "access/tupdesc.h"
 #include "nodes/pg_list.h"
-#include "utils/rel.h"
 
 #include "../util/compat.h"
 

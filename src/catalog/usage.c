@@ -14,7 +14,6 @@
 #include "access/genam.h"
 #include "access/relation.h"
 #include "access/xact.h"
-#include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
 #include "datatype/timestamp.h"
 #include "fmgr.h"
@@ -28,7 +27,6 @@
 #include "utils/timestamp.h"
 #include "pgstat.h"
 
-#include "../indextable.h"
 #include "../util/inherit.h"
 #include "../util/relation.h"
 #include "../util/sql.h"

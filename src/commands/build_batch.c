@@ -34,8 +34,6 @@
 #include "utils/array.h"
 #include "utils/datum.h"
 #include "utils/lsyscache.h"
-#include "utils/memutils.h"
-#include "utils/rel.h"
 #include "utils/snapmgr.h"
 
 #include "../definition/fact_partition.h"
@@ -48,7 +46,6 @@
 #include "../queue/batch_keys.h"
 #include "../queue/drain.h"
 #include "../queue/reconcile.h"
-#include "../util/inherit.h"
 #include "../util/wait_point.h"
 #include "build_batch.h"
 #include "progress.h"

@@ -11,7 +11,6 @@
 #include "access/relation.h"
 #include "fmgr.h"
 #include "miscadmin.h"
-#include "storage/lmgr.h"
 #include "storage/lockdefs.h"
 #include "utils/acl.h"
 #include "utils/inval.h"
@@ -21,16 +20,13 @@
 #include "../catalog/definition_rows.h"
 #include "../catalog/fact_rows.h"
 #include "../catalog/orphaned_rows.h"
-#include "../catalog/validity.h"
 #include "../definition/cache.h"
 #include "../indextable.h"
 #include "../maintain/fact_table.h"
 #include "../maintain/install_triggers.h"
 #include "../queue/tables.h"
-#include "../util/inherit.h"
 #include "../util/lock.h"
 #include "../util/relation.h"
-#include "../util/sql.h"
 
 PG_FUNCTION_INFO_V1(indextable_create_feed);
 PG_FUNCTION_INFO_V1(indextable_drop_feed);

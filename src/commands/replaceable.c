@@ -11,8 +11,6 @@
  */
 #include "postgres.h"
 
-#include <limits.h>
-
 #include "access/genam.h"
 #include "access/relation.h"
 #include "catalog/index.h"
@@ -24,7 +22,6 @@
 #include "storage/lockdefs.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
-#include "utils/memutils.h"
 #include "utils/rel.h"
 
 #include "../catalog/definition_rows.h"

@@ -11,8 +11,6 @@
  */
 #include "postgres.h"
 
-#include <limits.h>
-
 #include "access/attmap.h"
 #include "access/genam.h"
 #include "access/htup.h"

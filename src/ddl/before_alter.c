@@ -23,7 +23,6 @@
 #include "nodes/pg_list.h"
 #include "storage/lmgr.h"
 #include "storage/lockdefs.h"
-#include "utils/acl.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 

@@ -36,7 +36,6 @@
 #include "nodes/bitmapset.h"
 #include "nodes/pg_list.h"
 #include "storage/lockdefs.h"
-#include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"

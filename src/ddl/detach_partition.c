@@ -36,11 +36,9 @@
  */
 #include "postgres.h"
 
-#include "access/xact.h"
 #include "catalog/namespace.h"
 #include "storage/lmgr.h"
 #include "utils/inval.h"
-#include "utils/lsyscache.h"
 
 #include "../catalog/definition_rows.h"
 #include "../definition/fact_partition.h"

@@ -11,7 +11,6 @@
 
 #include "nodes/pg_list.h"
 #include "nodes/primnodes.h"
-#include "storage/lockdefs.h"
 
 /* A partition that is about to leave its fact table. */
 typedef struct Leaving

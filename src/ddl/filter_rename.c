@@ -13,7 +13,6 @@
 #include "postgres.h"
 
 #include "access/relation.h"
-#include "catalog/pg_type.h"
 #include "nodes/pg_list.h"
 #include "storage/lockdefs.h"
 #include "utils/inval.h"

@@ -28,7 +28,6 @@
 #include "nodes/parsenodes.h"
 #include "nodes/pg_list.h"
 #include "parser/parse_func.h"
-#include "storage/lmgr.h"
 #include "storage/lock.h"
 #include "storage/lockdefs.h"
 #include "utils/builtins.h"

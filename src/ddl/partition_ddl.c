@@ -40,7 +40,6 @@
 #include "storage/lmgr.h"
 #include "storage/lockdefs.h"
 #include "storage/proc.h"
-#include "utils/acl.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"

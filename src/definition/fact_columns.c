@@ -7,8 +7,6 @@
  */
 #include "postgres.h"
 
-#include <limits.h>
-
 #include "access/attnum.h"
 #include "catalog/pg_type.h"
 #include "lib/stringinfo.h"

@@ -12,7 +12,6 @@
 #include "access/tupdesc.h"
 #include "catalog/pg_attribute.h"
 #include "nodes/pg_list.h"
-#include "utils/rel.h"
 
 #include "../indextable.h"
 

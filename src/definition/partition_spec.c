@@ -11,7 +11,6 @@
 #include "access/htup.h"
 #include "access/htup_details.h"
 #include "catalog/pg_class.h"
-#include "catalog/pg_tablespace.h"
 #include "commands/tablespace.h"
 #include "fmgr.h"
 #include "miscadmin.h"

@@ -10,13 +10,11 @@
 
 #include "fmgr.h"
 #include "nodes/pg_list.h"
-#include "utils/memutils.h"
 #include "utils/rel.h"
 
 #include "../catalog/definition_rows.h"
 #include "../indextable.h"
 #include "../util/arguments.h"
-#include "../util/sql.h"
 #include "../util/subxact.h"
 #include "expression.h"
 #include "request.h"

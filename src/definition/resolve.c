@@ -24,7 +24,6 @@
 #include "nodes/bitmapset.h"
 #include "nodes/pg_list.h"
 #include "storage/lockdefs.h"
-#include "utils/hsearch.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 

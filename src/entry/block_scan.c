@@ -14,7 +14,6 @@
 #include "access/parallel.h"
 #include "access/relation.h"
 #include "access/tableam.h"
-#include "access/tupconvert.h"
 #include "catalog/pg_class.h"
 #include "common/hashfn.h"
 #include "executor/tuptable.h"

@@ -8,7 +8,6 @@
 #ifndef INDEXTABLE_BLOCK_SCAN_H
 #define INDEXTABLE_BLOCK_SCAN_H
 
-#include "access/tableam.h"
 #include "executor/tuptable.h"
 #include "nodes/pg_list.h"
 #include "storage/buf.h"

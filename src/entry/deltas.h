@@ -8,7 +8,6 @@
 #ifndef INDEXTABLE_DELTAS_H
 #define INDEXTABLE_DELTAS_H
 
-#include "executor/tuptable.h"
 #include "utils/rel.h"
 #include "utils/snapshot.h"
 

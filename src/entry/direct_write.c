@@ -20,7 +20,6 @@
 #include "access/genam.h"
 #include "access/heapam.h"
 #include "access/htup.h"
-#include "access/htup_details.h"
 #include "access/relscan.h"
 #include "access/skey.h"
 #include "access/tableam.h"

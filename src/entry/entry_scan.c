@@ -14,9 +14,6 @@
  */
 #include "postgres.h"
 
-#include <limits.h>
-#include <math.h>
-
 #include "access/genam.h"
 #include "access/itup.h"
 #include "access/relation.h"
@@ -29,7 +26,6 @@
 #include "executor/tuptable.h"
 #include "lib/binaryheap.h"
 #include "nodes/bitmapset.h"
-#include "nodes/pg_list.h"
 #include "partitioning/partdefs.h"
 #include "partitioning/partdesc.h"
 #include "storage/bufmgr.h"

@@ -13,11 +13,9 @@
 #include "access/skey.h"
 #include "executor/tuptable.h"
 #include "nodes/bitmapset.h"
-#include "nodes/pg_list.h"
 #include "partitioning/partdefs.h"
 #include "storage/buf.h"
 #include "utils/hsearch.h"
-#include "utils/rel.h"
 #include "utils/snapshot.h"
 
 #include "../indextable.h"

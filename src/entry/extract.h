@@ -9,8 +9,6 @@
 #ifndef INDEXTABLE_EXTRACT_H
 #define INDEXTABLE_EXTRACT_H
 
-#include "utils/jsonb.h"
-
 #include "../indextable.h"
 #include "document.h"
 #include "entries.h"

@@ -15,7 +15,6 @@
 #include "storage/block.h"
 #include "storage/lockdefs.h"
 #include "utils/hsearch.h"
-#include "utils/rel.h"
 #include "utils/snapshot.h"
 
 #include "../indextable.h"

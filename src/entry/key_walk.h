@@ -12,8 +12,6 @@
 #include "access/skey.h"
 #include "access/stratnum.h"
 #include "executor/tuptable.h"
-#include "fmgr.h"
-#include "utils/rel.h"
 #include "utils/snapshot.h"
 
 /* A search key that compares several columns of an index together. */

@@ -14,7 +14,6 @@
 #include "executor/tuptable.h"
 #include "nodes/execnodes.h"
 #include "storage/itemptr.h"
-#include "utils/rel.h"
 
 #include "../indextable.h"
 #include "key_walk.h"

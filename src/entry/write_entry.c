@@ -35,7 +35,6 @@
 
 #include "../indextable.h"
 #include "../util/uncounted_reads.h"
-#include "../util/unpruned.h"
 #include "diff.h"
 #include "key_walk.h"
 #include "shared_keys.h"

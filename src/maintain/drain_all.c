@@ -16,7 +16,6 @@
 #include "storage/lockdefs.h"
 #include "utils/acl.h"
 #include "utils/lsyscache.h"
-#include "utils/rel.h"
 #include "utils/snapmgr.h"
 
 #include "../catalog/definition_rows.h"

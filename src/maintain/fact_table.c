@@ -9,12 +9,10 @@
 
 #include "access/htup.h"
 #include "access/htup_details.h"
-#include "access/relation.h"
 #include "catalog/catalog.h"
 #include "catalog/pg_am.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
-#include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "nodes/pg_list.h"
 #include "storage/lockdefs.h"

@@ -14,10 +14,8 @@
 #include "access/xact.h"
 #include "miscadmin.h"
 #include "utils/lsyscache.h"
-#include "utils/rel.h"
 
 #include "../catalog/definition_rows.h"
-#include "../catalog/owner.h"
 #include "../definition/cache.h"
 #include "../definition/totals.h"
 #include "../entry/deltas.h"

@@ -53,7 +53,6 @@
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "executor/executor.h"
-#include "miscadmin.h"
 #include "replication/logicalworker.h"
 #include "storage/lockdefs.h"
 #include "tcop/utility.h"

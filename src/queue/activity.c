@@ -19,7 +19,6 @@
 #include "nodes/pg_list.h"
 #include "storage/lockdefs.h"
 #include "storage/lwlock.h"
-#include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"

@@ -8,8 +8,6 @@
  */
 #include "postgres.h"
 
-#include <limits.h>
-
 #include "access/htup.h"
 #include "access/htup_details.h"
 #include "access/relation.h"
@@ -35,7 +33,6 @@
 #include "utils/timestamp.h"
 #include "utils/xid8.h"
 
-#include "../catalog/definition_rows.h"
 #include "../catalog/fact_rows.h"
 #include "../catalog/named_table.h"
 #include "../catalog/validity.h"
@@ -43,7 +40,6 @@
 #include "../indextable.h"
 #include "../place/place.h"
 #include "../util/arguments.h"
-#include "../util/inherit.h"
 #include "../util/lock.h"
 #include "../util/settings.h"
 #include "../util/sql.h"

@@ -37,15 +37,11 @@
 
 #include "access/relation.h"
 #include "access/xact.h"
-#include "catalog/pg_class.h"
 #include "fmgr.h"
-#include "miscadmin.h"
 #include "nodes/pg_list.h"
 #include "storage/lmgr.h"
 #include "storage/lockdefs.h"
-#include "utils/acl.h"
 #include "utils/guc.h"
-#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
@@ -58,7 +54,6 @@
 #include "../indextable.h"
 #include "../place/place.h"
 #include "../util/fixed_settings.h"
-#include "../util/inherit.h"
 #include "../util/lock.h"
 #include "../util/settings.h"
 #include "../util/sql.h"

@@ -12,8 +12,6 @@
  */
 #include "postgres.h"
 
-#include "nodes/nodeFuncs.h"
-#include "optimizer/clauses.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
@@ -21,8 +19,6 @@
 #include "optimizer/planner.h"
 #include "optimizer/prep.h"
 #include "optimizer/tlist.h"
-#include "parser/parse_clause.h"
-#include "parser/parsetree.h"
 #include "utils/selfuncs.h"
 
 #include "aggregate_path.h"

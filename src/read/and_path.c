@@ -15,10 +15,8 @@
 #include "postgres.h"
 
 #include "optimizer/optimizer.h"
-#include "optimizer/pathnode.h"
 #include "optimizer/tlist.h"
 
-#include "../util/settings.h"
 #include "and_path.h"
 #include "coverage.h"
 #include "path_cost.h"

@@ -74,7 +74,6 @@
 #include "utils/fmgroids.h"
 #include "utils/jsonpath.h"
 #include "utils/lsyscache.h"
-#include "utils/memutils.h"
 
 #include "../catalog/completeness.h"
 #include "../definition/expression.h"

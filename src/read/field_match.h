@@ -8,8 +8,6 @@
 #ifndef INDEXTABLE_FIELD_MATCH_H
 #define INDEXTABLE_FIELD_MATCH_H
 
-#include "nodes/primnodes.h"
-
 #include "../indextable.h"
 
 extern AttrNumber column_of_expression(IndexDef *def, Node *expr, Index varno);

@@ -18,10 +18,7 @@
 #include "postgres.h"
 
 #include "access/stratnum.h"
-#include "nodes/makefuncs.h"
-#include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
-#include "utils/array.h"
 #include "utils/lsyscache.h"
 
 #include "../catalog/completeness.h"

@@ -8,7 +8,6 @@
 #ifndef INDEXTABLE_LOOKUP_H
 #define INDEXTABLE_LOOKUP_H
 
-#include "../indextable.h"
 #include "fetch.h"
 
 extern void lookup_open(Lookup *lookup, Oid index_table, int64 max_lag, int64 timeout);

@@ -11,10 +11,8 @@
 #include "access/skey.h"
 #include "executor/tuptable.h"
 #include "nodes/bitmapset.h"
-#include "utils/rel.h"
 
 #include "../entry/entry_scan.h"
-#include "../entry/fact_fetch.h"
 #include "../indextable.h"
 #include "../util/sql.h"
 #include "condition.h"

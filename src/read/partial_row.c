@@ -20,7 +20,6 @@
 
 #include "catalog/pg_type.h"
 #include "common/shortest_dec.h"
-#include "utils/builtins.h"
 #include "utils/datetime.h"
 #include "utils/json.h"
 #include "utils/jsonb.h"

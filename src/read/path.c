@@ -13,7 +13,6 @@
 
 #include <math.h>
 
-#include "access/sysattr.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/cost.h"

@@ -11,11 +11,8 @@
  */
 #include "postgres.h"
 
-#include "nodes/nodeFuncs.h"
-#include "optimizer/paths.h"
 #include "utils/typcache.h"
 
-#include "field_match.h"
 #include "path_order.h"
 
 /* set_order: sets how many of the query's path keys the order of the entries has */

@@ -33,7 +33,6 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/selfuncs.h"
-#include "utils/syscache.h"
 
 #include "../definition/cache.h"
 #include "../indextable.h"

@@ -20,6 +20,7 @@
 #include "access/stratnum.h"
 #include "access/transam.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_proc.h"
 #include "catalog/pg_statistic.h"
 #include "catalog/pg_type.h"
 #include "fmgr.h"

@@ -14,7 +14,6 @@
 #include "rewrite/rewriteHandler.h"
 #include "tcop/dest.h"
 #include "utils/memutils.h"
-#include "utils/snapmgr.h"
 
 #include "query_table.h"
 #include "scan_fallback.h"

@@ -16,7 +16,6 @@
 #include "access/tupdesc.h"
 #include "catalog/pg_type.h"
 #include "common/hashfn.h"
-#include "executor/executor.h"
 #include "miscadmin.h"
 #include "utils/datum.h"
 #include "utils/hsearch.h"

@@ -19,7 +19,6 @@
 
 #include "access/parallel.h"
 #include "access/relation.h"
-#include "access/tableam.h"
 #include "access/xact.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
@@ -27,7 +26,6 @@
 #include "utils/inval.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
-#include "utils/snapmgr.h"
 
 #include "../catalog/completeness.h"
 #include "../definition/cache.h"

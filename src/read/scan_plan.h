@@ -9,7 +9,6 @@
 #define INDEXTABLE_SCAN_PLAN_H
 
 #include "nodes/execnodes.h"
-#include "nodes/extensible.h"
 #include "nodes/plannodes.h"
 
 #include "candidate.h"

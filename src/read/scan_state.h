@@ -9,7 +9,6 @@
 #define INDEXTABLE_SCAN_STATE_H
 
 #include "executor/execdesc.h"
-#include "nodes/extensible.h"
 #include "utils/tuplestore.h"
 
 #include "../entry/entry_scan.h"

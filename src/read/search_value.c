@@ -12,7 +12,6 @@
 #include "fmgr.h"
 #include "nodes/makefuncs.h"
 #include "utils/array.h"
-#include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
 #include "contained.h"

@@ -29,7 +29,6 @@
 #include "storage/lmgr.h"
 #include "utils/guc.h"
 #include "utils/hsearch.h"
-#include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/reltrigger.h"
 #include "utils/resowner.h"

@@ -11,7 +11,6 @@
 
 #include "access/htup.h"
 #include "nodes/pg_list.h"
-#include "nodes/primnodes.h"
 
 #include "../indextable.h"
 

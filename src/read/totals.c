@@ -7,7 +7,6 @@
  */
 #include "postgres.h"
 
-#include "access/relation.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
 #include "fmgr.h"
@@ -18,7 +17,6 @@
 #include "utils/rel.h"
 #include "utils/tuplestore.h"
 
-#include "../catalog/named_table.h"
 #include "../definition/cache.h"
 #include "../definition/totals.h"
 #include "../indextable.h"

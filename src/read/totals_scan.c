@@ -16,7 +16,6 @@
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
-#include "utils/snapmgr.h"
 
 #include "../catalog/completeness.h"
 #include "../definition/cache.h"

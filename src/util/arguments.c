@@ -8,8 +8,6 @@
  */
 #include "postgres.h"
 
-#include <limits.h>
-
 #include "catalog/pg_type.h"
 #include "datatype/timestamp.h"
 #include "fmgr.h"

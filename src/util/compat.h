@@ -26,7 +26,6 @@
 #include "catalog/pg_constraint.h"
 #endif
 #include "catalog/pg_namespace.h"
-#include "catalog/pg_proc.h"
 #include "catalog/pg_tablespace.h"
 #include "executor/executor.h"
 #include "fmgr.h"

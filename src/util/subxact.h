@@ -20,7 +20,6 @@
 #ifndef INDEXTABLE_SUBXACT_H
 #define INDEXTABLE_SUBXACT_H
 
-#include "access/xact.h"
 #include "nodes/pg_list.h"
 
 /* A table of which something is noted until the transaction ends. */

@@ -29,7 +29,6 @@
 #include "access/xact.h"
 #include "access/xlog.h"
 #include "catalog/pg_class.h"
-#include "catalog/pg_type.h"
 #include "common/pg_prng.h"
 #include "executor/tuptable.h"
 #include "fmgr.h"

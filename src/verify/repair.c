@@ -25,7 +25,6 @@
 #include "access/relation.h"
 #include "access/tableam.h"
 #include "access/xact.h"
-#include "catalog/pg_class.h"
 #include "executor/spi.h"
 #include "executor/tuptable.h"
 #include "fmgr.h"

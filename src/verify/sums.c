@@ -12,7 +12,6 @@
 #include "access/relation.h"
 #include "access/tableam.h"
 #include "executor/tuptable.h"
-#include "fmgr.h"
 #include "foreign/foreign.h"
 #include "miscadmin.h"
 #include "storage/lockdefs.h"

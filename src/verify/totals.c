@@ -17,7 +17,6 @@
 #include "executor/tuptable.h"
 #include "utils/fmgrprotos.h"
 #include "utils/memutils.h"
-#include "utils/numeric.h"
 #include "storage/lmgr.h"
 #include "utils/snapmgr.h"
 
@@ -28,7 +27,6 @@
 #include "../indextable.h"
 #include "../maintain/batch.h"
 #include "../util/inherit.h"
-#include "../util/sql.h"
 #include "totals.h"
 
 /* What report_group() works on. */

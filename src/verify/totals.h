@@ -11,7 +11,6 @@
 #include "utils/rel.h"
 #include "utils/snapshot.h"
 
-#include "../definition/totals.h"
 #include "discrepancy.h"
 
 extern uint32 verify_totals(FactDef *factdef, IndexDef *def, Relation fact, Relation index_table, Snapshot snapshot,

@@ -35,7 +35,6 @@
 #include "../queue/worker_slots.h"
 #include "../util/lock.h"
 #include "../util/settings.h"
-#include "../util/sql.h"
 #include "../util/wait_point.h"
 #include "../verify/periodic_check.h"
 #include "drain_round.h"

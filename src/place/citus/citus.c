@@ -33,7 +33,6 @@
 #include "mb/pg_wchar.h"
 #include "storage/lockdefs.h"
 #include "utils/array.h"
-#include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"

@@ -18,7 +18,6 @@
 #include "../../queue/backlog.h"
 #include "../../queue/drain.h"
 #include "../../verify/discrepancy.h"
-#include "../place.h"
 
 /* what Citus says of tables and shards */
 typedef enum CitusKind

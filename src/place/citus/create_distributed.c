@@ -24,7 +24,6 @@
 #include "access/xact.h"
 #include "commands/sequence.h"
 #include "executor/spi.h"
-#include "lib/stringinfo.h"
 #include "nodes/pg_list.h"
 #include "storage/lockdefs.h"
 #include "utils/builtins.h"

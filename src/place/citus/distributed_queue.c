@@ -21,7 +21,6 @@
 #include "postgres.h"
 
 #include "access/htup.h"
-#include "access/htup_details.h"
 #include "access/relation.h"
 #include "catalog/indexing.h"
 #include "catalog/pg_type.h"

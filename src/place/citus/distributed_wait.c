@@ -41,7 +41,6 @@
 #include "storage/lock.h"
 #include "storage/lockdefs.h"
 #include "utils/builtins.h"
-#include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
 #include "../../catalog/owner.h"

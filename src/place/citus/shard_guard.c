@@ -20,7 +20,6 @@
 #include "storage/lockdefs.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
-#include "utils/rel.h"
 
 #include "../../maintain/install_triggers.h"
 #include "citus_place.h"

@@ -25,7 +25,6 @@
 #include "nodes/pg_list.h"
 #include "storage/lockdefs.h"
 #include "utils/rel.h"
-#include "utils/snapmgr.h"
 
 #include "../../definition/cache.h"
 #include "../../indextable.h"

@@ -8,7 +8,6 @@
 #ifndef INDEXTABLE_FEED_DRAIN_H
 #define INDEXTABLE_FEED_DRAIN_H
 
-#include "../../indextable.h"
 #include "../../queue/drain.h"
 #include "feed_client.h"
 

@@ -43,7 +43,6 @@
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 #include "utils/tuplestore.h"
-#include "utils/xid8.h"
 
 #include "../../definition/cache.h"
 #include "../../definition/resolve.h"

@@ -16,8 +16,6 @@
  */
 #include "postgres.h"
 
-#include "access/attnum.h"
-#include "common/hashfn.h"
 #include "executor/execdesc.h"
 #include "executor/executor.h"
 #include "nodes/params.h"

@@ -18,7 +18,6 @@
  */
 #include "postgres.h"
 
-#include "access/attnum.h"
 #include "lib/stringinfo.h"
 #include "nodes/pg_list.h"
 #include "nodes/plannodes.h"

@@ -15,7 +15,6 @@
 #include "storage/block.h"
 #include "storage/lockdefs.h"
 #include "utils/lsyscache.h"
-#include "utils/rel.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
