@@ -422,15 +422,26 @@ make_plan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 	CustomScan *scan = makeNode(CustomScan);
 	IndexDef   *def = llast(path->custom_private);
 	PlannedStmt *plan = list_nth(path->custom_private, TOTALS_PLAN);
+	List	   *values = list_nth(path->custom_private, TOTALS_FALLBACK + 1);
 	ListCell   *cell;
 
+	/*
+	 * The planner takes an expression that is found here from the row of the
+	 * scan. There is none yet when the parameters of the queries are
+	 * evaluated, so these must not be found.
+	 */
 	foreach(cell, path->path.pathtarget->exprs)
+	{
+		Node	   *expr = lfirst(cell);
+
+		expr = list_member(values, expr) ? (Node *) makeNullConst(exprType(expr), exprTypmod(expr), exprCollation(expr)) : copyObject(expr);
 		scan->custom_scan_tlist = lappend(scan->custom_scan_tlist,
-										  makeTargetEntry(copyObject(lfirst(cell)), foreach_current_index(cell) + 1, NULL, false));
+										  makeTargetEntry((Expr *) expr, foreach_current_index(cell) + 1, NULL, false));
+	}
 	scan->scan.plan.targetlist = tlist;
 	scan->flags = path->flags;
 	scan->methods = GetCustomScanMethods(TOTALS_NAME, false);
-	scan->custom_exprs = list_nth(path->custom_private, TOTALS_FALLBACK + 1);
+	scan->custom_exprs = values;
 	scan->custom_private = list_truncate(list_copy(path->custom_private), TOTALS_FALLBACK + 1);
 	add_relation(root, def);
 	root->glob->invalItems = list_concat(root->glob->invalItems, copyObject(plan->invalItems));

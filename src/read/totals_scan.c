@@ -9,6 +9,7 @@
  */
 #include "postgres.h"
 
+#include "access/relation.h"
 #include "access/xact.h"
 #include "executor/executor.h"
 #include "nodes/extensible.h"
@@ -34,6 +35,8 @@ typedef struct TotalsScan
 	CustomScanState css;		/* first: it is all that the executor knows */
 	List	   *values;			/* of ExprState *: of the parameters of both
 								 * queries */
+	Relation	table;			/* the fact table, open so that commands of
+								 * this session know it is in use; or NULL */
 	FactDef    *fact;			/* pinned, or NULL */
 	IndexDef   *def;			/* NULL: totals cannot answer */
 	const char *why;			/* they could not, or NULL */
@@ -97,6 +100,7 @@ begin_totals(CustomScanState *node, EState *estate, int eflags)
 	scan->values = ExecInitExprList(((CustomScan *) node->ss.ps.plan)->custom_exprs, &node->ss.ps);
 	if (eflags & EXEC_FLAG_EXPLAIN_ONLY)
 		return;
+	scan->table = relation_open(linitial_oid(tables(scan)), AccessShareLock);
 	AcceptInvalidationMessages();	/* see in_step.c */
 	scan->fact = soft_definition(linitial_oid(tables(scan)));
 	if (scan->fact == NULL)
@@ -213,6 +217,8 @@ end_totals(CustomScanState *node)
 {
 	ExecClearTuple(node->ss.ss_ScanTupleSlot);
 	end_query((TotalsScan *) node);
+	if (((TotalsScan *) node)->table != NULL)
+		relation_close(((TotalsScan *) node)->table, NoLock);
 }
 
 static void

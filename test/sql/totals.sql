@@ -75,6 +75,8 @@ CREATE FUNCTION pg_temp.queries() RETURNS SETOF text LANGUAGE sql AS $$
 		('totals fact_totals', $q$SELECT max(n) FROM (SELECT count(*) AS n FROM fact GROUP BY doc ->> 'a') s$q$, NULL),
 		('totals fact_totals', $q$SELECT doc ->> 'a', rank() OVER (ORDER BY count(*)), count(*) * 2 + 1 FROM fact GROUP BY 1$q$, NULL),
 		('totals fact_totals', $q$SELECT a, (SELECT count(*) FROM fact WHERE doc ->> 'a' = v.a) FROM (VALUES ('a1'), ('a2'), ('x'), (NULL)) v (a)$q$, NULL),
+		('totals fact_totals', $q$SELECT s.* FROM (VALUES ('a1'), ('x')) v (a), LATERAL (SELECT v.a, doc ->> 'a' AS b, count(*) FROM fact GROUP BY doc ->> 'a') s$q$, NULL),
+		('totals fact_totals', $q$SELECT (SELECT 7 FROM pg_class LIMIT 1), doc ->> 'a', $1::text, count(*) FROM fact GROUP BY doc ->> 'a'$q$, $q$'a2'$q$),
 		('totals fact_totals, totals fact_totals', $q$SELECT count(*) FROM fact WHERE doc ->> 'a' = 'a1' UNION ALL SELECT count(*) FROM fact WHERE doc ->> 'a' = 'a2'$q$, NULL),
 		(NULL, $q$SELECT count(*) FROM fact$q$, NULL),
 		('native', $q$SELECT count(*) FROM fact WHERE doc ->> 'c' = 'a1'$q$, NULL),
@@ -366,6 +368,12 @@ SELECT indextable.alter('plain_totals', on_mismatch => 'error');
 DELETE FROM plain WHERE id = 30003;
 SELECT indextable.alter('plain_totals', on_mismatch => 'error');
 CALL pg_temp.no_rows($$indextable.verify('plain')$$);
+-- A cursor has the table in use.
+BEGIN;
+SET LOCAL indextable.planner = force;
+DECLARE c CURSOR FOR SELECT count(*) FROM plain;
+DROP TABLE plain;
+ROLLBACK;
 -- What cannot be.
 SELECT indextable.create('no', 'plain', '{a}', totals => '{sum(n::float)}');
 SELECT indextable.create('no', 'plain', '{a}', totals => '{sum(n::numeric)}');
