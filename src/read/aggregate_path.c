@@ -23,6 +23,7 @@
 
 #include "aggregate_path.h"
 #include "coverage.h"
+#include "loose_path.h"
 #include "path.h"
 #include "path_cost.h"
 #include "path_order.h"
@@ -36,6 +37,8 @@ static void add_aggregate_paths(PlannerInfo *root, UpperRelationKind stage, RelO
 								RelOptInfo *output_rel, void *extra);
 static void add_paths_of_index_table(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *grouped, Served *served,
 									 IndexDef *def, GroupPathExtraData *extra);
+static void add_aggregate(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *grouped, Candidate *c, PathTarget *target,
+						  GroupPathExtraData *extra);
 static void add_partial_aggregate(PlannerInfo *root, Path *scan, RelOptInfo *grouped, GroupPathExtraData *extra,
 								  List *keys, double groups);
 
@@ -58,7 +61,9 @@ add_aggregate_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *inpu
 		previous_hook(root, stage, input_rel, output_rel, extra);
 	if (stage == UPPERREL_GROUP_AGG || stage == UPPERREL_DISTINCT)
 		add_totals_paths(root, input_rel, output_rel, stage);
-	if (stage != UPPERREL_GROUP_AGG || input_rel->reloptkind != RELOPT_BASEREL || !parse->hasAggs ||
+	if (stage == UPPERREL_DISTINCT && parse->distinctClause != NIL)
+		add_distinct_paths(root, input_rel, output_rel);
+	if (stage != UPPERREL_GROUP_AGG || input_rel->reloptkind != RELOPT_BASEREL || (!parse->hasAggs && parse->groupClause == NIL) ||
 		parse->groupingSets != NIL || parse->hasTargetSRFs || parse->hasWindowFuncs ||
 		(parse->groupClause != NIL && !grouping_is_sortable(parse->groupClause)))
 		return;
@@ -74,24 +79,20 @@ static void
 add_paths_of_index_table(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *grouped, Served *served, IndexDef *def,
 						 GroupPathExtraData *extra)
 {
-	Query	   *parse = root->parse;
 	PathTarget *target = create_empty_pathtarget();
 	const char *why;
 	Candidate  *c = consider_index_table(root, def, rel->baserestrictinfo, served->rel, rel->relid, &why);
-	AggClauseCosts costs = {0};
-	CustomPath *scan;
-	Path	   *input;
-	Path	   *partial;
-	double		groups = 1;
-	List	   *keys = grouping_keys(root);
+	Candidate  *loose;
+	bool		tried;
+
+	if (c == NULL || !is_complete_enough(c, &why))
+		return;
 
 	/*
 	 * What the planner finds out itself is not tried again, unless it makes
 	 * documents for that.
 	 */
-	if (c == NULL || !is_complete_enough(c, &why) ||
-		(cover_scan(root, rel, c, rel->baserestrictinfo) && !c->partial_rows))
-		return;
+	tried = cover_scan(root, rel, c, rel->baserestrictinfo) && !c->partial_rows;
 	c->partial_rows = false;
 	if (!cover_aggregates(root, rel, c, rel->baserestrictinfo, target))
 		return;
@@ -99,11 +100,31 @@ add_paths_of_index_table(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *grouped
 	give_reason(served->fact->relid, def->relid, REASON_COST);
 	set_order(root, rel, c);
 	estimate_entries(root, rel, c);
-	scan = make_scan_path(root, rel, c);
-	scan->path.pathtarget = set_pathtarget_cost_width(root, target);
+	set_pathtarget_cost_width(root, target);
+	loose = memcpy(palloc(sizeof(Candidate)), c, sizeof(Candidate));
+	if (!tried)
+		add_aggregate(root, rel, grouped, c, target, extra);
+	if (read_loosely(root, rel, loose, root->parse->groupClause))
+		add_aggregate(root, rel, grouped, loose, target, NULL);
+}
+
+/* add_aggregate: adds paths that group the entries of a scan, or all of them; with extra, workers may do a part of it */
+static void
+add_aggregate(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *grouped, Candidate *c, PathTarget *target, GroupPathExtraData *extra)
+{
+	Query	   *parse = root->parse;
+	AggClauseCosts costs = {0};
+	CustomPath *scan = make_scan_path(root, rel, c);
+	Path	   *input = &scan->path;
+	Path	   *partial;
+	double		groups = 1;
+	List	   *keys = grouping_keys(root);
+
+	scan->path.pathtarget = target;
+	if (c->groups != NIL)
+		scan->path.rows = c->entries;
 	finish_path(root, rel, c, rel->baserestrictinfo, 1, &scan->path);
 	get_agg_clause_costs(root, AGGSPLIT_SIMPLE, &costs);
-	input = &scan->path;
 	if (keys != NIL)
 		groups = estimate_num_groups(root, get_sortgrouplist_exprs(keys, root->processed_tlist), input->rows, NULL, NULL);
 	if (!pathkeys_contained_in(root->group_pathkeys, input->pathkeys))
@@ -119,7 +140,7 @@ add_paths_of_index_table(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *grouped
 	add_path(grouped, (Path *) create_agg_path(root, grouped, input, grouped->reltarget,
 											   parse->groupClause != NIL ? AGG_SORTED : AGG_PLAIN, AGGSPLIT_SIMPLE, keys,
 											   (List *) parse->havingQual, &costs, groups));
-	partial = partial_path(root, rel, c, rel->baserestrictinfo, &scan->path);
+	partial = extra == NULL ? NULL : partial_path(root, rel, c, rel->baserestrictinfo, &scan->path);
 	if (partial != NULL && grouped->consider_parallel && extra->partial_costs_set)
 		add_partial_aggregate(root, partial, grouped, extra, keys, groups);
 }

@@ -47,6 +47,11 @@ typedef struct Candidate
 	bool		stored_rows;	/* rows are returned as they are stored, with
 								 * their places and other system columns */
 	bool		tested_again;	/* as in Served */
+	List	   *groups;			/* columns of the index from order_from on,
+								 * whose different values are all that is
+								 * asked for; see loose_path.c */
+	bool		first;			/* of each group the first entry is returned */
+	bool		last;			/* and, or only, the last one */
 	bool		is_part;		/* rows are those that others find, too; see
 								 * and_path.c */
 	List	   *parts;			/* these others, Candidate * */

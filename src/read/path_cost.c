@@ -236,7 +236,7 @@ height(double pages)
 void
 estimate_cost(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, double loops, Path *path)
 {
-	double		searches = 1;
+	double		searches = c->groups != NIL ? c->entries : 1;
 	double		pages;
 	double		descent = LEVEL_COST * (height(c->pages) + 1);
 	double		seen;

@@ -21,6 +21,7 @@
 #include "scan_explain.h"
 #include "scan_state.h"
 
+static List *group_names(IndexTableScan *scan);
 static char *describe_conditions(IndexTableScan *scan, List *ancestors, ExplainState *es);
 
 /* explain_scan: adds what is particular of a scan of an index table to its node in EXPLAIN */
@@ -39,6 +40,8 @@ explain_scan(CustomScanState *node, List *ancestors, ExplainState *es)
 	}
 	if (scan->plan.nconditions > 0)
 		ExplainPropertyText("Entry Cond", describe_conditions(scan, ancestors, es), es);
+	if (scan->plan.groups != NIL)
+		ExplainPropertyList("Loose Key", group_names(scan), es);
 	if (scan->plan.backward)
 		ExplainPropertyText("Scan Direction", "Backward", es);
 	if (scan->plan.async)
@@ -49,12 +52,28 @@ explain_scan(CustomScanState *node, List *ancestors, ExplainState *es)
 		return;
 	if (scan->why != NULL)
 		ExplainPropertyText("Fallback", scan->why, es);
-	if (scan->array_key >= 0 && scan->def != NULL && !scan->css.ss.ps.plan->parallel_aware)
+	if ((scan->array_key >= 0 || scan->loose != NULL) && scan->def != NULL && !scan->css.ss.ps.plan->parallel_aware)
 		ExplainPropertyUInteger("Searches", NULL, scan->searches, es);
 	ExplainPropertyUInteger("Entries", NULL, scan->ended_entries + (scan->begun ? scan->entries.entries : 0), es);
 	ExplainPropertyUInteger("Heap Fetches", NULL, scan->ended_heap_fetches + (scan->begun ? scan->entries.heap_fetches : 0), es);
 	if (!scan->plan.entries_only)
 		ExplainPropertyUInteger("Rows Fetched", NULL, scan->rows_fetched, es);
+}
+
+/* group_names: lists the columns whose different values are searched for */
+static List *
+group_names(IndexTableScan *scan)
+{
+	List	   *result = NIL;
+	ListCell   *cell;
+
+	foreach(cell, scan->plan.groups)
+	{
+		char	   *column = get_attname(scan->plan.index_table, lfirst_int(cell), true);
+
+		result = lappend(result, column != NULL ? column : "?");
+	}
+	return result;
 }
 
 static char *

@@ -17,6 +17,7 @@
 #include "key_set.h"
 #include "scan_kept.h"
 #include "scan_keys.h"
+#include "scan_loose.h"
 
 static Taken set_array(IndexTableScan *scan, Datum array, PlannedCondition *condition);
 
@@ -27,7 +28,7 @@ make_keys(IndexTableScan *scan)
 	int			i;
 
 	scan->array_key = -1;
-	scan->keys = palloc0(sizeof(ScanKeyData) * Max(scan->plan.nconditions, 1));
+	scan->keys = palloc0(sizeof(ScanKeyData) * Max(nkeys_of_scan(scan), 1));
 	for (i = 0; i < scan->plan.nconditions; i++)
 	{
 		PlannedCondition *condition = &scan->plan.conditions[i];

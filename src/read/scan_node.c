@@ -40,6 +40,7 @@
 #include "scan_fallback.h"
 #include "scan_kept.h"
 #include "scan_keys.h"
+#include "scan_loose.h"
 #include "scan_node.h"
 #include "scan_parallel.h"
 #include "scan_state.h"
@@ -304,7 +305,7 @@ search(IndexTableScan *scan)
 		ListCell   *cell;
 
 		entry_scan_begin(&scan->entries, scan->def, scan->index_table, estate->es_snapshot, false,
-						 scan->plan.nconditions);
+						 nkeys_of_scan(scan));
 		scan->begun = true;
 		scan->entries.counted = true;
 		scan->entries.backward = scan->plan.backward;
@@ -318,6 +319,8 @@ search(IndexTableScan *scan)
 		}
 		else
 			wanted = columns_to_fetch_by(scan->def);
+		foreach(cell, scan->plan.groups)
+			wanted = bms_add_member(wanted, lfirst_int(cell));
 		entry_scan_want(&scan->entries, wanted);
 		if (!scan->plan.entries_only)
 		{
@@ -327,6 +330,8 @@ search(IndexTableScan *scan)
 		}
 		MemoryContextSwitchTo(old);
 	}
+	if (scan->plan.groups != NIL)
+		loose_start(scan);
 	if (scan->array_key < 0 || scan->shared != NULL)
 	{
 		entry_scan_start(&scan->entries, scan->keys);
@@ -358,7 +363,7 @@ next_entry(IndexTableScan *scan)
 		return NULL;
 	for (;;)
 	{
-		entry = entry_scan_next(&scan->entries);
+		entry = scan->loose != NULL ? loose_next(scan) : entry_scan_next(&scan->entries);
 		if (entry == NULL && (scan->array_key < 0 || scan->shared != NULL || !next_search(scan)))
 		{
 			scan->nothing = true;

@@ -46,12 +46,13 @@ enum
 	PRIVATE_TABLES,				/* OIDs: fact table, index table */
 	PRIVATE_FLAGS,				/* integers: entries_only, backward, async,
 								 * not_null, stored_rows, unless, distinct,
-								 * partial_rows */
+								 * partial_rows, first, last */
 	PRIVATE_COLUMNS,			/* integers */
 	PRIVATE_CONDITIONS,			/* for each a list of integers */
 	PRIVATE_OPERATORS,			/* OIDs: operator, subtype and from of each */
 	PRIVATE_FALLBACK,
-	PRIVATE_SOURCES				/* integers */
+	PRIVATE_SOURCES,			/* integers */
+	PRIVATE_GROUPS				/* integers */
 };
 
 /* What is replaced by parameters in a fallback. */
@@ -167,9 +168,9 @@ make_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 													 c->def == NULL ? InvalidOid : c->def->relid),
 									  list_concat(list_make5_int(c->entries_only, c->backward, c->def != NULL && c->def->async,
 																 c->not_null, c->stored_rows),
-												  list_make3_int(c->unless, c->distinct, c->partial_rows)),
+												  list_make5_int(c->unless, c->distinct, c->partial_rows, c->first, c->last)),
 									  c->entries_only ? c->attnos : columns, conditions, operators);
-	scan->custom_private = lappend(lappend(scan->custom_private, fallback), c->sources);
+	scan->custom_private = lappend(lappend(lappend(scan->custom_private, fallback), c->sources), c->groups);
 	if (c->def != NULL)
 	{
 		add_relation(root, c->def);
@@ -497,6 +498,8 @@ read_scan_plan(CustomScan *scan, ScanPlan *plan)
 	plan->unless = list_nth_int(flags, 5);
 	plan->distinct = list_nth_int(flags, 6);
 	plan->partial_rows = list_nth_int(flags, 7);
+	plan->first = list_nth_int(flags, 8);
+	plan->last = list_nth_int(flags, 9);
 	plan->columns = list_nth(scan->custom_private, PRIVATE_COLUMNS);
 	plan->nconditions = list_length(conditions);
 	plan->nequal = 0;
@@ -518,6 +521,7 @@ read_scan_plan(CustomScan *scan, ScanPlan *plan)
 	}
 	plan->fallback = list_nth(scan->custom_private, PRIVATE_FALLBACK);
 	plan->sources = list_nth(scan->custom_private, PRIVATE_SOURCES);
+	plan->groups = list_nth(scan->custom_private, PRIVATE_GROUPS);
 }
 
 /*

@@ -43,6 +43,9 @@ typedef struct ScanPlan
 	uint32		unless;
 	bool		distinct;
 	bool		partial_rows;
+	bool		first;
+	bool		last;
+	List	   *groups;
 	List	   *columns;		/* entries_only: of the index table, for the
 								 * columns of custom_scan_tlist, or to make
 								 * rows of with partial_rows; otherwise those

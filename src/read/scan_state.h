@@ -44,6 +44,7 @@ typedef struct IndexTableScan
 	Datum	   *elements;		/* its values, in the order of the scan */
 	int			nelements;
 	int			next_element;
+	struct LooseScan *loose;	/* reads ends of groups only, or NULL */
 	struct SeenRows *seen;		/* whose entries were found, or NULL */
 	struct PartialRow *partial; /* makes rows of entries, or NULL */
 	int			last_column;	/* of the fact row that is needed */

@@ -131,8 +131,13 @@ extern int no_such_variable
 /* grouping_keys: returns the grouping columns of a query; since 16 without those that are redundant */
 #if PG_VERSION_NUM < 160000
 #define grouping_keys(root)		((root)->parse->groupClause)
+#define distinct_keys_of(root)	((root)->parse->distinctClause)
 #else
 #define grouping_keys(root)		((root)->processed_groupClause)
+#define distinct_keys_of(root)	((root)->processed_distinctClause)
+#endif
+#if PG_VERSION_NUM >= 190000
+#define create_upper_unique_path(root, rel, path, ncolumns, groups) create_unique_path(root, rel, path, ncolumns, groups)
 #endif
 
 /* forget_permissions: makes nobody's rights on the only table of a query be checked, which was of another query */
