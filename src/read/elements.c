@@ -19,6 +19,7 @@
 #include "postgres.h"
 
 #include "catalog/pg_collation.h"
+#include "catalog/pg_operator.h"
 #include "catalog/pg_type.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
@@ -55,6 +56,7 @@ typedef struct Unnested
 static Query *query_of(PlannerInfo *root, SubPlan *subplan);
 static Node *outside(Query *query, SubPlan *subplan, Node *expr);
 static Node *replace(Node *node, void *context);
+static Node *array_of(Node *arg);
 static bool has_no_elements(Node *node);
 static bool applies_to_all(PlannerInfo *root, Index varno);
 static Node *any_element(Node *node, void *context);
@@ -299,7 +301,7 @@ column_of_function(RangeTblEntry *rte, AttrNumber attno)
  *		as in CASE WHEN jsonb_typeof(doc -> 'tags') = 'array' THEN doc -> 'tags' ELSE '[]' END: an
  *		element is always one of it.
  */
-Node *
+static Node *
 array_of(Node *arg)
 {
 	List	   *results = NIL;
@@ -324,6 +326,35 @@ array_of(Node *arg)
 		result = lfirst(cell);
 	}
 	return result != NULL ? result : arg;
+}
+
+/*
+ * whole_array_of
+ *		Returns the same if all elements of that array are elements of the expression: if CASE
+ *		asks for no more than that it is an array.
+ */
+Node *
+whole_array_of(Node *arg)
+{
+	CaseExpr   *expr = (CaseExpr *) arg;
+	Node	   *array = array_of(arg);
+	CaseWhen   *when;
+	Node	   *type;
+	Const	   *name;
+	List	   *args;
+
+	if (!IsA(arg, CaseExpr))
+		return array;
+	when = linitial(expr->args);
+	if (list_length(expr->args) != 1 || !equal(when->result, array) || !IsA(when->expr, OpExpr) ||
+		((OpExpr *) when->expr)->opno != TextEqualOperator)
+		return arg;
+	type = linitial(((OpExpr *) when->expr)->args);
+	if (IsA(type, CaseTestExpr))
+		type = (Node *) expr->arg;
+	name = lsecond(((OpExpr *) when->expr)->args);
+	return function_of(type, &args) == F_JSONB_TYPEOF && equal(linitial(args), array) && IsA(name, Const) && !name->constisnull &&
+		strcmp(TextDatumGetCString(name->constvalue), "array") == 0 ? array : arg;
 }
 
 /* has_no_elements: returns whether an expression is NULL, or an array without elements */

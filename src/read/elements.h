@@ -13,7 +13,7 @@
 extern List *subplan_clauses(PlannerInfo *root, SubPlan *subplan, Node *compared);
 extern Node *with_any_element(Node *clause, bool *may_be_member);
 extern Node *column_of_function(RangeTblEntry *rte, AttrNumber attno);
-extern Node *array_of(Node *arg);
+extern Node *whole_array_of(Node *arg);
 extern List *lateral_clauses(PlannerInfo *root, Index varno);
 
 #endif							/* INDEXTABLE_ELEMENTS_H */

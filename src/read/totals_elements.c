@@ -99,7 +99,7 @@ unnests_elements(IndexDef *def, RangeTblEntry *rte, Index varno)
 	return (call->funcid == F_JSONB_ARRAY_ELEMENTS || call->funcid == F_JSONB_ARRAY_ELEMENTS_TEXT ||
 			call->funcid == F_JSONB_TO_RECORDSET) &&
 		expression_is_path(def->fact, def->fact->doc_attno[def->docno], field->spec->steps, field->plain_steps,
-						   array_of(linitial(call->args)), varno);
+						   whole_array_of(linitial(call->args)), varno);
 }
 
 /* with_elements: replaces the columns of a function by the function itself; sets *failed if it cannot */

@@ -228,6 +228,9 @@ CREATE FUNCTION pg_temp.by_element(tags text, text text) RETURNS SETOF text LANG
 	SELECT d FROM (VALUES
 		(tags, $q$SELECT t, count(*), sum((doc ->> 'i')::int) FROM tagged, jsonb_array_elements_text(doc -> 'tags') t GROUP BY t$q$, NULL),
 		(tags, $q$SELECT count(*), count(t), count(doc ->> 'a') FROM tagged JOIN LATERAL jsonb_array_elements_text(CASE jsonb_typeof(doc -> 'tags') WHEN 'array' THEN doc -> 'tags' END) t ON true$q$, NULL),
+		(tags, $q$SELECT t, count(*) FROM tagged, jsonb_array_elements_text(coalesce(doc -> 'tags', '[]')) t GROUP BY t$q$, NULL),
+		('native', $q$SELECT t, count(*) FROM tagged, jsonb_array_elements_text(CASE WHEN doc ->> 'a' = 'a1' THEN doc -> 'tags' END) t GROUP BY t$q$, NULL),
+		('native', $q$SELECT t, count(*) FROM tagged, jsonb_array_elements_text(CASE WHEN jsonb_typeof(doc -> 'nums') = 'array' THEN doc -> 'tags' END) t GROUP BY t$q$, NULL),
 		(tags, $q$SELECT t, doc ->> 'a', count(*) FROM tagged, jsonb_array_elements_text(doc -> 'tags') t WHERE t <> 't2' AND doc ->> 'a' < 'a3' GROUP BY 1, 2 HAVING count(*) > 2$q$, NULL),
 		(tags, $q$SELECT jsonb_array_elements_text(doc -> 'tags'), count(*) FROM tagged GROUP BY 1$q$, NULL),
 		(tags, $q$SELECT DISTINCT jsonb_array_elements_text(doc -> 'tags') FROM tagged$q$, NULL),
