@@ -11,14 +11,22 @@
 #   one       the row with an email
 #   update    the same row is updated; lock: it is locked
 #   and       how many documents hold two tags; tag: one; facets: each; union: the first 20 documents of three names, in the order of
-#             another field. Native are a GIN and a B-tree with both fields
+#             another field; names: each name, and how many; latest: the greatest value of another field for each. Native are a GIN
+#             and a B-tree with both fields
 #   secure    how many documents have a name, asked by a role to which a policy applies
-# The sides: native, on a table with native indexes; ours, the same on a table with index tables; hand, where the query names these.
+# The sides: native, on a table with native indexes; generated, with the tags as an array in a generated column, in a GIN; rum, in an
+# index of that extension, if there is one; ours, the query of native on a table with index tables; hand, where it names these.
 
 # planner_query WORK SIDE: a query with :key
 planner_query() {
 	local of=${1#*_} fact=bench.${2/hand/ours}_${1#*_}
 	case $1,$2 in
+	and_*,generated | and_*,rum | tag_*,generated | tag_*,rum) echo "SELECT count(*) FROM $fact WHERE tags @> (SELECT array_agg(t) FROM jsonb_array_elements_text(:key) AS t)" ;;
+	facets_*,generated) echo "SELECT t, count(*) FROM $fact, unnest(tags) AS t GROUP BY 1" ;;
+	names_*,hand) echo "SELECT count(DISTINCT name) FROM bench.by_name_$of" ;;
+	names_*) echo "SELECT count(DISTINCT doc->>'name') FROM $fact" ;;
+	latest_*,hand) echo "SELECT name, max(balance) FROM bench.by_name_$of GROUP BY 1" ;;
+	latest_*) echo "SELECT doc->>'name' AS name, max((doc->>'balance')::numeric) FROM $fact GROUP BY 1" ;;
 	only_*,hand) echo "SELECT name, street, balance FROM bench.by_town_$of WHERE town = :key" ;;
 	only_*) echo "SELECT doc->>'name' AS name, doc->>'street' AS street, (doc->>'balance')::numeric(12,2) AS balance FROM $fact WHERE doc->>'town' = :key" ;;
 	fetch_*,hand) echo "SELECT * FROM indextable.lookup('bench.by_town_$of', jsonb_build_object('town', :key::text))" ;;
@@ -46,6 +54,14 @@ planner_query() {
 	esac
 }
 
+planner_sides() {    # WORK
+	case $1 in
+	and_* | tag_*) echo "native generated$rum ours hand" ;;
+	facets_*) echo "native generated ours hand" ;;
+	*) echo "native ours hand" ;;
+	esac
+}
+
 # planner_session SIDE WORK: the options of its sessions
 planner_session() { echo "$SESSION -c indextable.planner=$([ "$1" = ours ] && echo on || echo off)$([[ $2 != secure_* ]] || echo ' -c role=bench_reader')"; }
 
@@ -68,7 +84,7 @@ planner_same() {
 	local key side answer first query
 	for key in "${keys[@]}"; do
 		first=
-		for side in native ours hand; do
+		for side in $(planner_sides $1); do
 			query=$(planner_query "$1" $side | sed "s/:key/:'key'/g")
 			case $1 in update_* | lock_*) ;; *) query="SELECT md5(string_agg(r::text, chr(10) ORDER BY r::text)) FROM ($query) AS r" ;; esac
 			answer=$(PGOPTIONS=$(planner_session $side $1) sql -v key="$key" <<< "$query")
@@ -89,7 +105,7 @@ planner_same() {
 planner_read() {
 	local query n count=10 limit=(-T "$SECONDS_READ") definitions=()
 	query=$(planner_query "$1" "$2")
-	if [[ $1 = groups_* || $1 = facets_* ]]; then count=1 limit=(-t 18)
+	if [[ $1 =~ ^(groups|facets|names|latest)_ ]]; then count=1 limit=(-t 18)
 	elif [ "$2" != hand ] && [[ $1 = *_[ps][0-9]* ]] && { [ "$2" = native ] || [ "${served[$1]}" = unserved ]; }; then count=3 limit=(-t 18); fi
 	for ((n = 0; n < count; n++)); do
 		if [ "$3" = simple ]; then
@@ -104,9 +120,10 @@ planner_read() {
 
 # planner_tables OF: both fact tables, with the indexes and index tables of their works only, since each is a cost of planning
 planner_tables() {
-	local of=$1 side
+	local of=$1 side sides="native ours"
+	if [ "$of" = both ]; then sides="native generated$rum ours"; fi
 	say "making the fact tables $of"
-	for side in native ours; do
+	for side in $sides; do
 		case $of in
 		[ps]*) partitioned "${side}_$of" "${of:1}" ;;
 		*) sql -c "CREATE TABLE bench.${side}_$of (id bigint PRIMARY KEY, doc jsonb NOT NULL) WITH (fillfactor = 80)" ;;
@@ -124,6 +141,8 @@ planner_tables() {
 		sql > /dev/null <<-SQL
 			CREATE INDEX ON bench.native_$of USING gin ((doc->'tags') jsonb_path_ops);
 			CREATE INDEX ON bench.native_$of ((doc->>'name'), ((doc->>'balance')::numeric), id);
+			SELECT format('ALTER TABLE bench.%1\$s ADD tags text[] GENERATED ALWAYS AS (bench_data.texts(doc->''tags'')) STORED; CREATE INDEX ON bench.%1\$s USING %2\$s (tags)',
+				side || '_$of', CASE side WHEN 'rum' THEN 'rum' ELSE 'gin' END) FROM unnest('{generated${rum:+,rum}}'::text[]) AS side \\gexec
 			SELECT indextable.create('bench.by_tag_$of', 'bench.ours_$of', '{tags[*]}');
 			SELECT indextable.create('bench.by_name_$of', 'bench.ours_$of', '{name, balance::numeric}');
 			SELECT format('ALTER TABLE %s ENABLE ROW LEVEL SECURITY', t), format('CREATE POLICY p ON %s USING (doc->>''town'' <> current_user)', t)
@@ -145,7 +164,7 @@ planner_tables() {
 			SELECT indextable.create('bench.by_tag_$of', 'bench.ours_$of', '{tags[*], balance::numeric}');
 		SQL
 	fi
-	sql -c "VACUUM ANALYZE bench.native_$of" -c "VACUUM ANALYZE bench.ours_$of"
+	for side in $sides; do sql -c "VACUUM ANALYZE bench.${side}_$of"; done
 	sql <<< "SELECT format('VACUUM ANALYZE %s', index_table) FROM indextable.index_tables WHERE fact_table = 'bench.ours_$of'::regclass \\gexec"
 }
 
@@ -159,15 +178,19 @@ planning_of() {
 }
 
 planner_part() {
-	local n work side protocol round tables=(600 4k both) works=(only_600 only_4k fetch_600 element_600 groups_600 and_both tag_both facets_both union_both secure_both) plannings=(other unserved)
+	local n work side protocol round tables=(600 4k both) works=(only_600 only_4k fetch_600 element_600 groups_600 and_both tag_both facets_both union_both names_both latest_both secure_both) plannings=(other unserved)
 	local -a keys
 	local -A served
+	local rum
+	rum=$(sql -c "SELECT ' rum' FROM pg_available_extensions WHERE name = 'rum'")
 	for n in $PARTITIONS; do
 		((n >= 64)) || continue
 		tables+=("p$n") works+=("one_p$n" "update_p$n" "lock_p$n")
 		if [ "$n" = 256 ]; then tables+=(s256) works+=(only_s256 fetch_s256) plannings+=(expanded); fi
 	done
 	sql -c 'DROP SCHEMA IF EXISTS bench CASCADE' -c 'CREATE SCHEMA bench' -c 'DROP ROLE IF EXISTS bench_reader' -c 'CREATE ROLE bench_reader'
+	if [ -n "$rum" ]; then sql -c 'CREATE EXTENSION IF NOT EXISTS rum'; else say "planner: there is no rum"; fi
+	sql -c "CREATE FUNCTION bench_data.texts(elements jsonb) RETURNS text[] LANGUAGE sql IMMUTABLE AS 'SELECT array_agg(t) FROM jsonb_array_elements_text(elements) AS t'"
 	source_table 600 "$ROWS_PARTITIONS" $((ROWS_PARTITIONS / 100))
 	source_table 4k "$ROWS_PARTITIONS" $((ROWS_PARTITIONS / 100))
 	for n in "${tables[@]}"; do planner_tables "$n"; done
@@ -193,7 +216,7 @@ planner_part() {
 			planner_keys "$work"
 			if [ "$round" = 1 ]; then planner_same "$work"; fi
 			for protocol in simple prepared; do
-				for side in native ours hand; do
+				for side in $(planner_sides $work); do
 					printf '%s\t%s\t%s\t%s\t%s\n' "$work" $protocol "${side/ours/${served[$work]}}" "$round" "$(planner_read "$work" $side $protocol)" >> "$tmp/planner.tsv"
 				done
 			done
@@ -208,6 +231,7 @@ planner_part() {
 	# one by one, for the locks
 	sql -c 'DROP OWNED BY bench_reader' -c 'DROP ROLE bench_reader'
 	for n in "${tables[@]}"; do sql -c "DROP TABLE bench.native_$n" -c "DROP TABLE bench.ours_$n"; done
+	sql -c 'DROP TABLE bench.generated_both' -c 'DROP TABLE IF EXISTS bench.rum_both' -c 'DROP EXTENSION IF EXISTS rum'
 }
 
 # What bench.sh prints

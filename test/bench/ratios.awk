@@ -54,6 +54,13 @@ FNR == NR && in_table {
 	else if (section == "partitions" && how != "") partitions = ""
 	if (section == "partitions" && cell("answered by") ~ /lookup|partial/ && partitions != "" && what ~ /^one row/)
 		reading("one row by a unique field, " partitions " partitions", cell("answered by"), "local expression indexes", cell("speed-up", 2))
+	if (section == "planner" && how == "native indexes") beside = what ~ /element|tag/ ? "GIN" : "expression indexes"
+	if (section == "planner" && how ~ /generated column/) others[how] = cell("prepared")
+	if (section == "planner" && how == "plain SQL, by an index table" && what !~ /;|^100 |holding|^rows of/) {
+		reading(what, "plain SQL", beside, cell("speed-up", 2))
+		for (other in others) reading(what, "plain SQL", other, sprintf("%.2f", others[other] / cell("prepared")))
+		split("", others)
+	}
 	if (section == "shards" && how == "lookup()") reading(what ", 2 shards", how, "all shards asked by that field", cell("× field", 2))
 }
 FNR == NR { next }
