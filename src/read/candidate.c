@@ -18,6 +18,8 @@
 #include "postgres.h"
 
 #include "access/stratnum.h"
+#include "catalog/pg_type.h"
+#include "nodes/nodeFuncs.h"
 #include "nodes/makefuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
@@ -42,12 +44,14 @@ typedef struct Column
 } Column;
 
 static Node *clause_of(Node *clause);
+static bool may_concern(Node *node, void *context);
+static bool contains_name(Const *constant, IndexDef *def);
 static List *without_refuted(PlannerInfo *root, Candidate *c, List *conditions);
 static bool may_be_compared(PlannerInfo *root, Candidate *c, Condition *condition);
 static int	demands(Condition *condition);
 static bool is_key_column(IndexDef *def, AttrNumber attno);
 static bool filter_is_implied(IndexDef *def, List *clauses, Index varno, List **result);
-static int	count_not_null(IndexDef *def, List *conditions, List *clauses, Relation fact, Index varno);
+static int	count_not_null(Candidate *c);
 static bool rejects_null(Node *clause, Column *column);
 static bool null_if_null(Node *node, Column *column);
 static bool any_null_if_null(List *args, Column *column);
@@ -125,6 +129,8 @@ consider_unused(PlannerInfo *root, IndexDef *def, List *clauses, Relation fact, 
 		if (IsA(clause, RestrictInfo) && ((RestrictInfo *) clause)->security_level < root->qual_security_level &&
 			is_left_to_scan(clause_of(clause)))
 			policy_in_scan = true;
+		if (!may_concern(clause_of(clause), def))
+			continue;
 		foreach(inner, implied_conditions(root, def, clause_of(clause), fact, varno, &unknown))
 		{
 			Condition  *condition = lfirst(inner);
@@ -137,6 +143,8 @@ consider_unused(PlannerInfo *root, IndexDef *def, List *clauses, Relation fact, 
 	c = palloc0(sizeof(Candidate));
 	c->def = def;
 	c->varno = varno;
+	c->known = clauses;
+	c->fact = fact;
 	c->secured = planner_rt_fetch(varno, root)->securityQuals != NIL;
 	c->policy_in_scan = c->secured && policy_in_scan;
 	found = without_refuted(root, c, found);
@@ -208,8 +216,66 @@ consider_unused(PlannerInfo *root, IndexDef *def, List *clauses, Relation fact, 
 			REASON_NO_ELEMENTS;
 		return NULL;
 	}
-	c->not_null = count_not_null(def, c->conditions, clauses, fact, varno);
 	return c;
+}
+
+/*
+ * may_concern
+ *		Returns whether a clause may imply a comparison with a key of an index table: unless it has
+ *		nothing but the document of the fact row, and constants that do not contain the first name
+ *		of the path of any key.
+ *
+ * Most clauses concern one index table of many, and this is told much faster than what they imply.
+ */
+static bool
+may_concern(Node *node, void *context)
+{
+	IndexDef   *def = context;
+
+	if (node == NULL)
+		return false;
+	switch (nodeTag(node))
+	{
+		case T_Var:
+			return ((Var *) node)->varattno != def->fact->doc_attno[def->docno];
+		case T_Const:
+			return contains_name((Const *) node, def);
+		case T_Param:
+		case T_SubPlan:
+		case T_AlternativeSubPlan:
+		case T_SubLink:
+		case T_FieldSelect:
+			return true;
+		default:
+			return expression_tree_walker(node, may_concern, context);
+	}
+}
+
+/* contains_name: returns whether the bytes of a constant contain the first name of the path of a key, or might stand for it */
+static bool
+contains_name(Const *constant, IndexDef *def)
+{
+	struct varlena *value = (struct varlena *) DatumGetPointer(constant->constvalue);
+	int			i;
+
+	for (i = 0; i < def->nkeys; i++)
+	{
+		Field	   *field = &def->fields[i];
+		PathStep   *step = field->spec->steps;
+
+		if (field->fact_attno > 0)
+			continue;
+		if (field->fact_attno != 0 || field->spec->nsteps == 0 || step->wildcard || step->is_index || constant->consttype == JSONOID)
+			return true;
+		if (constant->constisnull || constant->constlen > 0)
+			continue;
+		/* A literal that is unknown is a C string. */
+		if (constant->constlen == -2 ? strstr(DatumGetCString(constant->constvalue), step->name) != NULL :
+			VARATT_IS_EXTERNAL(value) || VARATT_IS_COMPRESSED(value) ||
+			memmem(VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value), step->name, step->len) != NULL)
+			return true;
+	}
+	return false;
 }
 
 /*
@@ -317,6 +383,7 @@ is_key_column(IndexDef *def, AttrNumber attno)
 bool
 is_complete_enough(Candidate *c, const char **why)
 {
+	c->not_null = count_not_null(c);
 	if (index_table_complete(c->def, c->not_null, NULL))
 		return true;
 	*why = REASON_INCOMPLETE;
@@ -355,19 +422,20 @@ filter_is_implied(IndexDef *def, List *clauses, Index varno, List **result)
 
 /* count_not_null: returns how many leading key fields are not NULL in any row that satisfies clauses and constraints */
 static int
-count_not_null(IndexDef *def, List *conditions, List *clauses, Relation fact, Index varno)
+count_not_null(Candidate *c)
 {
+	IndexDef   *def = c->def;
 	int			i;
 
 	for (i = 0; i < def->nkeys; i++)
 	{
-		Column		column = {.def = def,.field = &def->fields[i],.varno = varno};
-		bool		proven = check_says_not_null(def->fact, fact, def, &def->fields[i]);
+		Column		column = {.def = def,.field = &def->fields[i],.varno = c->varno};
+		bool		proven = check_says_not_null(def->fact, c->fact, def, &def->fields[i]);
 		ListCell   *cell;
 
-		foreach(cell, conditions)
+		foreach(cell, c->conditions)
 			proven = proven || (((Condition *) lfirst(cell))->position == i && !((Condition *) lfirst(cell))->sparse);
-		foreach(cell, clauses)
+		foreach(cell, c->known)
 			proven = proven || (!depends_on_json_path(clause_of(lfirst(cell)), NULL) &&
 								rejects_null(clause_of(lfirst(cell)), &column));
 		if (!proven)

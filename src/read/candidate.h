@@ -9,6 +9,7 @@
 #define INDEXTABLE_CANDIDATE_H
 
 #include "nodes/pathnodes.h"
+#include "utils/relcache.h"
 
 #include "../indextable.h"
 #include "search_condition.h"
@@ -26,6 +27,8 @@ typedef struct Candidate
 	List	   *conditions;		/* of Condition *, by position */
 	List	   *clauses;		/* what a scan of one arm of an OR has to
 								 * check; else NIL, and the planner says it */
+	List	   *known;			/* what all rows that are asked for satisfy, */
+	Relation	fact;			/* of this table */
 	bool		unknown;		/* there may be more when parameters are known */
 	bool		secured;		/* row security or a security barrier applies */
 	bool		policy_in_scan; /* only the scan can check all of what applies */

@@ -72,8 +72,6 @@ typedef struct NearestCondition
 
 static bool find_nearest(Node *node, void *nearest);
 static char *plain_path(FieldSpec *spec);
-static bool finds_one_row(RelOptInfo *rel);
-static bool is_equal_to_constant(RestrictInfo *rinfo, Index varno, AttrNumber attno);
 static void count_clause(MissedQuery *query, RestrictInfo *rinfo);
 static bool count_joined(PlannerInfo *root, RelOptInfo *rel, EquivalenceClass *ec, EquivalenceMember *em, void *arg);
 static void count_contained(MissedQuery *query, MissedValue *value, JsonbContainer *container, int depth);
@@ -97,55 +95,13 @@ count_missed_fields(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
 	MissedQuery query = {.relid = rte->relid,.varno = rel->relid};
 	ListCell   *cell;
 
-	if ((rel->baserestrictinfo == NIL && !rel->has_eclass_joins) || !may_be_served(root, rel->relid) || finds_one_row(rel))
+	if ((rel->baserestrictinfo == NIL && !rel->has_eclass_joins) || !may_be_served(root, rel->relid))
 		return;
 	query.fact = soft_definition(rte->relid);
 	foreach(cell, rel->baserestrictinfo)
 		count_clause(&query, lfirst(cell));
 	if (rel->has_eclass_joins)
 		(void) generate_implied_equalities_for_column(root, rel, count_joined, &query, NULL);
-}
-
-/* finds_one_row: returns whether the columns of a unique index are all known, so that other conditions need no index table */
-static bool
-finds_one_row(RelOptInfo *rel)
-{
-	ListCell   *cell;
-	ListCell   *clause;
-	int			i;
-
-	foreach(cell, rel->indexlist)
-	{
-		IndexOptInfo *index = lfirst(cell);
-
-		for (i = 0; index->unique && i < index->nkeycolumns; i++)
-		{
-			foreach(clause, rel->baserestrictinfo)
-			{
-				if (is_equal_to_constant(lfirst(clause), rel->relid, index->indexkeys[i]))
-					break;
-			}
-			if (clause == NULL)
-				break;
-		}
-		if (index->unique && i == index->nkeycolumns)
-			return true;
-	}
-	return false;
-}
-
-/* is_equal_to_constant: returns whether a condition compares a column by = with a value that is known to a plan */
-static bool
-is_equal_to_constant(RestrictInfo *rinfo, Index varno, AttrNumber attno)
-{
-	OpExpr	   *op = (OpExpr *) rinfo->clause;
-	Var		   *var;
-
-	if (rinfo->mergeopfamilies == NIL || attno == 0)
-		return false;
-	var = (Var *) (bms_is_empty(rinfo->right_relids) ? linitial(op->args) : lsecond(op->args));
-	return (bms_is_empty(rinfo->right_relids) || bms_is_empty(rinfo->left_relids)) && IsA(var, Var) &&
-		var->varno == (int) varno && var->varattno == attno;
 }
 
 /* count_clause: counts the field in a condition, if it has one */

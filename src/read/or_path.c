@@ -74,7 +74,7 @@ add_or_paths(PlannerInfo *root, RelOptInfo *rel, Served *served)
 	ListCell   *cell;
 
 	if (served->tested_again || served->fact->pk_deferrable || is_positionable(root, served->fact->partitioned) ||
-		(served->fact->partitioned && scan_wants_system_columns(rel, rel->baserestrictinfo)))
+		(served->fact->partitioned && served->system_columns))
 		return;
 	foreach(cell, rel->baserestrictinfo)
 	{

@@ -41,7 +41,7 @@
 static set_rel_pathlist_hook_type previous_hook = NULL;
 
 static void add_paths(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte);
-static bool add_paths_of_table(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte, Served *served);
+static bool add_paths_of_table(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte, Served *served, bool one_row);
 static bool has_placeholder(Node *node, void *context);
 static bool add_path_of(PlannerInfo *root, RelOptInfo *rel, Served *served, IndexDef *def, Relids outer, List **searches);
 static bool has_lateral_condition(Candidate *c);
@@ -64,7 +64,7 @@ add_paths(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 {
 	Served		served;
 	bool		alone = is_unexpanded(rel);
-	bool		found = false;
+	bool		found;
 
 	if (previous_hook)
 		previous_hook(root, rel, rti, rte);
@@ -72,11 +72,12 @@ add_paths(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 		return;
 	if (alone)
 		forget_dummy_path(root, rel, rte);
+	found = !alone && finds_one_row(rel);
 	if (open_served(root, rel->relid, &served))
 	{
 		if (!alone)
 			note_sequential_scan(rel, served.rel);
-		found = add_paths_of_table(root, rel, rte, &served);
+		found |= add_paths_of_table(root, rel, rte, &served, found);
 		close_served(&served);
 	}
 	if (!found)
@@ -85,9 +86,14 @@ add_paths(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 		add_last_resort(root, rel);
 }
 
-/* add_paths_of_table: adds the paths of all index tables; returns whether an index table for the conditions is of no use, or found */
+/*
+ * add_paths_of_table
+ *		Adds the paths of all index tables, or, of a row that a unique index finds, of those whose
+ *		entries begin with a column.  Returns whether an index table for the conditions is of no
+ *		use, or found.
+ */
 static bool
-add_paths_of_table(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte, Served *served)
+add_paths_of_table(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte, Served *served, bool one_row)
 {
 	const char *reason = unfit_clauses(rel->baserestrictinfo);
 	bool		found = false;
@@ -102,14 +108,20 @@ add_paths_of_table(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte, Serve
 		give_reason(served->fact->relid, InvalidOid, reason);
 		return true;
 	}
+	served->system_columns = scan_wants_system_columns(rel, rel->baserestrictinfo);
+	one_row = one_row && setting_planner == PLANNER_ON && !is_explained();
 	foreach(cell, served->defs)
 	{
 		IndexDef   *def = lfirst(cell);
 
+		if (one_row && def->fields[0].fact_attno == 0)
+			continue;
 		found |= add_path_of(root, rel, served, def, NULL, &searches);
 		foreach(inner, outer_sets(root, rel, def))
 			found |= add_path_of(root, rel, served, def, lfirst(inner), &searches);
 	}
+	if (one_row)
+		return found;
 	add_or_paths(root, rel, served);
 	add_and_paths(root, rel, served, searches);
 	return found;
@@ -170,7 +182,8 @@ add_path_of(PlannerInfo *root, RelOptInfo *rel, Served *served, IndexDef *def, R
 		return false;
 	set_order(root, rel, c);
 	c->tested_again = served->tested_again;
-	c->stored_rows = scan_wants_system_columns(rel, clauses) || is_positionable(root, served->fact->partitioned);
+	c->stored_rows = served->system_columns || (param != NULL && scan_wants_system_columns(rel, param->ppi_clauses)) ||
+		is_positionable(root, served->fact->partitioned);
 	c->entries_only = !c->stored_rows && cover_scan(root, rel, c, clauses);
 
 	/*

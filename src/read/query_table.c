@@ -37,6 +37,7 @@ static ReasonListener reason_listener = NULL;
 static PlannedStmt *note_options(PLANNER_HOOK_PARAMETERS);
 static bool is_considered(RangeTblEntry *rte);
 static const char *unfit(PlannerInfo *root, RangeTblEntry *rte, bool tested_again);
+static bool is_equal_to_constant(RestrictInfo *rinfo, Index varno, AttrNumber attno);
 static bool open_tables(PlannerInfo *root, Index rti, Served *served, bool totals);
 static bool is_tested_again(PlannerInfo *root, Index rti);
 
@@ -133,6 +134,50 @@ is_positionable(PlannerInfo *root, bool partitioned)
 	return (cursor_options & CURSOR_OPT_FAST_PLAN) && bms_membership(root->all_baserels) != BMS_MULTIPLE &&
 		!parse->hasAggs && !parse->hasWindowFuncs && !parse->hasTargetSRFs && parse->groupClause == NIL && parse->groupingSets == NIL &&
 		parse->distinctClause == NIL && parse->setOperations == NULL && !(partitioned && parse->sortClause != NIL);
+}
+
+/* finds_one_row: returns whether the columns of a unique index are all known, so that nothing finds the row better */
+bool
+finds_one_row(RelOptInfo *rel)
+{
+	ListCell   *cell;
+	ListCell   *clause;
+	int			i;
+
+	foreach(cell, rel->indexlist)
+	{
+		IndexOptInfo *index = lfirst(cell);
+
+		if (!index->unique || (index->indpred != NIL && !index->predOK))
+			continue;
+		for (i = 0; i < index->nkeycolumns; i++)
+		{
+			foreach(clause, rel->baserestrictinfo)
+			{
+				if (is_equal_to_constant(lfirst(clause), rel->relid, index->indexkeys[i]))
+					break;
+			}
+			if (clause == NULL)
+				break;
+		}
+		if (i == index->nkeycolumns)
+			return true;
+	}
+	return false;
+}
+
+/* is_equal_to_constant: returns whether a condition compares a column by = with a value that is known to a plan */
+static bool
+is_equal_to_constant(RestrictInfo *rinfo, Index varno, AttrNumber attno)
+{
+	OpExpr	   *op = (OpExpr *) rinfo->clause;
+	Var		   *var;
+
+	if (rinfo->mergeopfamilies == NIL || attno == 0)
+		return false;
+	var = (Var *) (bms_is_empty(rinfo->right_relids) ? linitial(op->args) : lsecond(op->args));
+	return (bms_is_empty(rinfo->right_relids) || bms_is_empty(rinfo->left_relids)) && IsA(var, Var) &&
+		var->varno == (int) varno && var->varattno == attno;
 }
 
 /* is_considered: returns whether index tables are asked for at all when a table is planned that may be a fact table */

@@ -20,6 +20,7 @@ typedef struct Served
 	bool		tested_again;	/* its rows are locked or written, and the
 								 * executor may test newer versions of them */
 	List	   *defs;			/* of IndexDef *, whose tables are locked */
+	bool		system_columns; /* the query asks for some of the rows */
 } Served;
 
 /* The reason why an index table is not used that could be. */
@@ -41,6 +42,7 @@ extern void served_init(void);
 extern bool may_be_served(PlannerInfo *root, Index rti);
 extern bool open_served(PlannerInfo *root, Index rti, Served *served);
 extern bool open_totals(PlannerInfo *root, Index rti, Served *served);
+extern bool finds_one_row(RelOptInfo *rel);
 extern bool is_positionable(PlannerInfo *root, bool partitioned);
 extern void close_served(Served *served);
 extern PlannedStmt *plan_natively(Query *query, const char *text, ParamListInfo params);
