@@ -249,6 +249,18 @@ count_only_texts(IndexDef *def, Field *field, Node *value, uint32 *unless)
 
 	if (field->type != TEXTOID || field->convert != NULL || !get_collation_isdeterministic(field->collation))
 		return 0;
+
+	/*
+	 * Whatever the text will be, or the texts are: if all rows have strings
+	 * only, nothing else has it.
+	 */
+	if ((exprType(value) == TEXTOID || exprType(value) == TEXTARRAYOID) && !IsA(value, Const))
+	{
+		if (!index_table_has_none(def, NO_STRING_BIT, NULL))
+			return 0;
+		*unless |= NO_STRING_BIT;
+		return 1;
+	}
 	result = count_strings(value, &in_array);
 	if (result > 0 && in_array && field->spec->multi)
 	{

@@ -21,6 +21,8 @@
 #include "postgres.h"
 
 #include "access/stratnum.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_collation.h"
 #include "catalog/pg_type.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
@@ -28,11 +30,13 @@
 #include "optimizer/pathnode.h"
 #include "optimizer/restrictinfo.h"
 #include "utils/array.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/typcache.h"
 
 #include "../util/compat.h"
 #include "../util/settings.h"
+#include "contained.h"
 #include "coverage.h"
 #include "or_path.h"
 #include "path_cost.h"
@@ -60,6 +64,8 @@ static List *conjuncts(PlannerInfo *root, Node *like, Expr *expr);
 static Node *expr_to_split(Node *clause);
 static bool split_or(Node *clause, Arms *arms);
 static bool split_values(Node *clause, Arms *arms);
+static bool split_later(Node *clause, Arms *arms);
+static Expr *unless_equal(Expr *value, Expr *other, Oid operator, Oid collation);
 
 /*
  * add_or_paths
@@ -235,9 +241,9 @@ split_or(Node *clause, Arms *arms)
 /*
  * split_values
  *		Sets the arms of a clause that compares something for equality with each of several
- *		constants; returns false if it does not.
+ *		values, or looks for each of several elements; returns false if it does not.
  *
- * Each value is taken once.  What is equal to two values has these be equal, too, as far as one
+ * Each constant is taken once.  What is equal to two values has these be equal, too, as far as one
  * family of operators goes.
  */
 static bool
@@ -250,7 +256,9 @@ split_values(Node *clause, Arms *arms)
 	ListCell   *cell;
 	ListCell   *inner;
 
-	if (op == NULL || !IsA(op, ScalarArrayOpExpr) || !op->useOr || !IsA(lsecond(op->args), Const))
+	if (op == NULL || split_later((Node *) op, arms))
+		return arms->exprs != NIL;
+	if (!IsA(op, ScalarArrayOpExpr) || !op->useOr || !IsA(lsecond(op->args), Const))
 		return false;
 	array = lsecond(op->args);
 	if (array->constisnull || ArrayGetNItems(ARR_NDIM(DatumGetArrayTypeP(array->constvalue)),
@@ -280,6 +288,82 @@ split_values(Node *clause, Arms *arms)
 	}
 	arms->disjoint = true;
 	return list_length(values) > 1;
+}
+
+/*
+ * split_later
+ *		Does the same for values that are not known yet, and for elements, of which a row may have
+ *		several; returns false if it is neither.
+ *
+ * A value that turns out to be equal to one before it becomes NULL, which nothing is equal to.
+ */
+static bool
+split_later(Node *clause, Arms *arms)
+{
+	Oid			operator;
+	List	   *args;
+	List	   *values;
+	ListCell   *cell;
+	int			i;
+
+	if (IsA(clause, ScalarArrayOpExpr) && ((ScalarArrayOpExpr *) clause)->useOr)
+		operator = ((ScalarArrayOpExpr *) clause)->opno;
+	else if (IsA(clause, OpExpr) && get_opcode(((OpExpr *) clause)->opno) == F_JSONB_EXISTS_ANY)
+		operator = OpernameGetOprid(list_make2(makeString("pg_catalog"), makeString("?")), JSONBOID, TEXTOID);
+	else
+		return false;
+	args = IsA(clause, OpExpr) ? ((OpExpr *) clause)->args : ((ScalarArrayOpExpr *) clause)->args;
+	if (IsA(lsecond(args), ArrayExpr) && !((ArrayExpr *) lsecond(args))->multidims)
+		values = ((ArrayExpr *) lsecond(args))->elements;
+	else if (IsA(clause, OpExpr))
+		values = constant_texts(lsecond(args));
+	else
+		return false;
+	foreach(cell, values)
+	{
+		Expr	   *value = lfirst(cell);
+
+		for (i = 0; i < foreach_current_index(cell) && value != NULL; i++)
+			value = unless_equal(value, list_nth(values, i), operator, exprInputCollation(clause));
+		if (value == NULL || list_length(values) > MAX_ARMS)
+		{
+			arms->exprs = NIL;
+			break;
+		}
+		arms->exprs = lappend(arms->exprs, make_opclause(operator, BOOLOID, false, linitial(args), value, InvalidOid,
+														 exprInputCollation(clause)));
+	}
+	arms->disjoint = !IsA(clause, OpExpr);
+	return true;
+}
+
+/*
+ * unless_equal
+ *		Returns NULLIF(value, other), where an operator tells of both what is equal to them; NULL if
+ *		it is not known whether they are equal then.  Of elements, constants are as they are.
+ */
+static Expr *
+unless_equal(Expr *value, Expr *other, Oid operator, Oid collation)
+{
+	TypeCacheEntry *cache = lookup_type_cache(exprType((Node *) other), TYPECACHE_BTREE_OPFAMILY);
+	NullIfExpr *result = makeNode(NullIfExpr);
+
+	if (get_opcode(operator) == F_JSONB_EXISTS)
+	{
+		if (IsA(value, Const) && IsA(other, Const))
+			return value;
+		collation = DEFAULT_COLLATION_OID;
+	}
+	else if (!OidIsValid(cache->btree_opf) || get_op_opfamily_strategy(operator, cache->btree_opf) != BTEqualStrategyNumber)
+		return NULL;
+	result->opno = get_opfamily_member(cache->btree_opf, cache->btree_opintype, cache->btree_opintype, BTEqualStrategyNumber);
+	result->opfuncid = get_opcode(result->opno);
+	result->opresulttype = exprType((Node *) value);
+	result->opcollid = exprCollation((Node *) value);
+	result->inputcollid = collation;
+	result->args = list_make2(value, other);
+	result->location = -1;
+	return (Expr *) result;
 }
 
 /*

@@ -68,10 +68,8 @@ compared_conditions(PlannerInfo *root, IndexDef *def, Node *clause, Relation fac
 			return exact_if_text(def, contained_values(root, def, left, right, varno, unknown), right);
 		if (function == F_JSONB_CONTAINED)
 			return exact_if_text(def, contained_values(root, def, right, left, varno, unknown), left);
-		if (function == F_JSONB_EXISTS || function == F_JSONB_EXISTS_ALL)
+		if (function == F_JSONB_EXISTS || function == F_JSONB_EXISTS_ALL || function == F_JSONB_EXISTS_ANY)
 			return exact_if_text(def, element_exists(def, function, args, fact, varno), right);
-		if (function == F_JSONB_EXISTS_ANY)
-			return element_exists(def, function, args, fact, varno);
 		if (IsA(clause, OpExpr))
 		{
 			OpExpr	   *op = (OpExpr *) clause;
@@ -588,10 +586,10 @@ exact_if_text(IndexDef *def, List *conditions, Node *value)
 		Condition  *condition = lfirst(cell);
 		int			ntexts = count_only_texts(def, &def->fields[condition->position], value, &condition->unless);
 
-		if (ntexts == 0 || ntexts > MAX_ELEMENTS)
+		if (ntexts == 0 || (ntexts > MAX_ELEMENTS && !condition->array))
 			continue;
-		condition->lossy = ntexts > 1;
-		condition->together = ntexts > 1 ? ntexts : 0;
+		condition->lossy = ntexts > 1 && !condition->array;
+		condition->together = condition->lossy ? ntexts : 0;
 		condition->implied = true;
 	}
 	return conditions;

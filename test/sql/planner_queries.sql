@@ -419,6 +419,13 @@ SELECT d AS difference FROM (VALUES ('only pairs_town_n, only pairs_town_n', $$S
 	('pairs_tag_n, pairs_town_n', $$SELECT doc FROM pairs WHERE doc ->> 'town' = 'b' OR doc -> 'tags' ? 'blue' ORDER BY (doc ->> 'n')::int DESC, id DESC, odd DESC LIMIT 7 OFFSET 2$$, NULL),
 	(NULL, $$SELECT id FROM pairs WHERE doc ->> 'town' IN ($1, $2) ORDER BY (doc ->> 'n')::int, id LIMIT 5$$, $$'b', 'b'$$), (NULL, $$SELECT id FROM pairs WHERE doc ->> 'town' = ANY ($1) ORDER BY (doc ->> 'n')::int, id LIMIT 5$$, $$'{a,NULL,b,b}'$$),
 	(NULL, $$SELECT t, x.id FROM unnest('{2,9}'::int[]) t, LATERAL (SELECT id FROM pairs WHERE doc ->> 'town' IN ('a', 'b') AND (doc ->> 'n')::int > t ORDER BY (doc ->> 'n')::int, id LIMIT 3) x$$, NULL)) q (scans, query, args), pg_temp.differences(query, scans, args, NULL, true) d;
+-- so are those that are known later, also if they are NULL, or equal
+CREATE TEMP TABLE later AS SELECT format('SELECT %s FROM %s WHERE coalesce($1, $2, %L) <> %L AND %s %s', what, fact, '', 'x', condition, o) AS query, args FROM (VALUES ('pairs'), ('hostile')) t (fact),
+	(VALUES ($$doc -> 'tags' ? $1 AND doc -> 'tags' ? $2$$), ($$doc -> 'tags' ? $1 AND doc ->> 'town' = 'a'$$), ($$doc ->> 'town' IN ($1, $2, 'a', $1)$$), ($$doc -> 'town' IN (to_jsonb($1), to_jsonb($2))$$), ($$doc ->> 'town' IN (NULL, $2, $1)$$),
+	($$doc -> 'tags' ?| ARRAY[$1, $2, 'green']$$), ($$doc -> 'tags' ?| ARRAY[$1, $2, $1] AND doc -> 'tags' ? 'blue'$$), ($$doc -> 'tags' ?| string_to_array(concat_ws(',', $1, $2), ',')$$), ($$doc -> 'tags' ?| '{red,1,red,NULL,5}'$$), ($$id IN (length($1), length($2), 7)$$)) c (condition),
+	(VALUES ($$'red', 'blue'$$), ($$'red', 'red'$$), ($$'1', 'a'$$), ($$'b', '1'$$), ($$'', NULL$$)) a (args), (VALUES ('count(*)', ''), ($$id, doc ->> 'town', odd$$, $$ORDER BY (doc ->> 'n')::int DESC, id DESC, odd DESC LIMIT 9$$), ('*', 'ORDER BY id, odd')) s (what, o);
+SELECT d AS difference FROM later, pg_temp.differences(query, NULL, args, NULL, true) d;
+SELECT count(scans), count(*) FILTER (WHERE scans ~ '^only.*, only') > 30 AS merged_entries, count(*) FILTER (WHERE scans ~ ',') > 90 AS merged FROM later, pg_temp.answer('force', query, args, NULL, 'force_generic_plan');
 SELECT pg_temp.explain($$SELECT id FROM pairs WHERE doc ->> 'town' IN ('b', '1') ORDER BY (doc ->> 'n')::int, id LIMIT 5$$, 'ANALYZE, BUFFERS OFF, COSTS OFF, TIMING OFF');
 RESET cpu_operator_cost;
 DROP TABLE pairs, hostile CASCADE;
