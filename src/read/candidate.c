@@ -29,6 +29,7 @@
 
 #include "../catalog/completeness.h"
 #include "../definition/expression.h"
+#include "../definition/totals.h"
 #include "candidate.h"
 #include "fact_checks.h"
 #include "field_match.h"
@@ -49,7 +50,7 @@ static bool contains_name(Const *constant, IndexDef *def);
 static List *without_refuted(PlannerInfo *root, Candidate *c, List *conditions);
 static bool may_be_compared(PlannerInfo *root, Candidate *c, Condition *condition);
 static int	demands(Condition *condition);
-static bool is_key_column(IndexDef *def, AttrNumber attno);
+static bool is_null_in_array(IndexDef *def, AttrNumber attno);
 static bool filter_is_implied(IndexDef *def, List *clauses, Index varno, List **result);
 static int	count_not_null(Candidate *c);
 static bool rejects_null(Node *clause, Column *column);
@@ -357,8 +358,7 @@ column_of_candidate(Candidate *c, Node *expr)
 	AttrNumber	attno = column_of_expression(c->def, expr, c->varno);
 	uint32		unless = attno == 0 ? 0 : values_read_otherwise(c->def, attno);
 
-	/* It finds values in arrays, where an included field is NULL. */
-	if (attno != 0 && depends_on_json_path(expr, NULL) && !is_key_column(c->def, attno))
+	if (attno != 0 && depends_on_json_path(expr, NULL) && is_null_in_array(c->def, attno))
 		return 0;
 	if ((unless & ~c->unless) != 0 && !index_table_has_none(c->def, unless, NULL))
 		return 0;
@@ -366,15 +366,20 @@ column_of_candidate(Candidate *c, Node *expr)
 	return attno;
 }
 
+/*
+ * is_null_in_array
+ *		Returns whether an entry may have NULL in a column where jsonb_path_query_first() finds a
+ *		value within an array: in an included field, or a key field of totals.
+ */
 static bool
-is_key_column(IndexDef *def, AttrNumber attno)
+is_null_in_array(IndexDef *def, AttrNumber attno)
 {
 	int			i;
 
-	for (i = 0; i < def->nkeys; i++)
+	for (i = is_totals(def) ? 0 : def->nkeys; i < def->nkeys + def->nincludes; i++)
 	{
 		if (def->fields[i].attno == attno)
-			return true;
+			return def->fields[i].fact_attno != EXPRESSION_ATTNO;
 	}
 	return false;
 }

@@ -96,8 +96,9 @@ unnests_elements(IndexDef *def, RangeTblEntry *rte, Index varno)
 	for (i = field->plain_steps + 1; i < field->spec->nsteps; i++)
 		if (field->spec->steps[i].wildcard)
 			return false;
-	return (call->funcid == F_JSONB_ARRAY_ELEMENTS || call->funcid == F_JSONB_ARRAY_ELEMENTS_TEXT ||
-			call->funcid == F_JSONB_TO_RECORDSET) &&
+	return !depends_on_json_path((Node *) call->args, NULL) &&
+		(call->funcid == F_JSONB_ARRAY_ELEMENTS || call->funcid == F_JSONB_ARRAY_ELEMENTS_TEXT ||
+		 call->funcid == F_JSONB_TO_RECORDSET) &&
 		expression_is_path(def->fact, def->fact->doc_attno[def->docno], field->spec->steps, field->plain_steps,
 						   whole_array_of(linitial(call->args)), varno);
 }
@@ -143,7 +144,7 @@ equal_keys(IndexDef *def, Node *clause, Index varno, uint32 *unless)
 	Equal		equal = {.def = def,.varno = varno};
 	Node	   *value;
 
-	if (list_length(args) != 2)
+	if (list_length(args) != 2 || depends_on_json_path(clause, NULL))
 		return NIL;
 	equal.document = linitial(args);
 	value = lsecond(args);

@@ -87,7 +87,7 @@ key_column(Replaced *replaced, Node *expr)
 		if (def->fields[i].attno == attno)
 			return attno;
 	if (replaced->by_element &&
-		expression_is_element(def, &def->fields[def->multi_field], expr, replaced->c->varno) &&
+		expression_is_element(def, &def->fields[def->multi_field], expr, replaced->c->varno) && !depends_on_json_path(expr, NULL) &&
 		values_read_otherwise(def, def->fields[def->multi_field].attno) == 0)
 		return def->fields[def->multi_field].attno;
 	return 0;
@@ -127,7 +127,8 @@ replace_aggregate(Aggref *agg, Replaced *replaced)
 		return (Node *) count_of(rows, filter == NULL ? (Expr *) test : make_andclause(list_make2(filter, test)));
 	}
 	for (i = 0; i < def->nincludes; i++)
-		if (expression_is_field(def, &def->fields[def->nkeys + i], (Node *) arg, c->varno))
+		if (expression_is_field(def, &def->fields[def->nkeys + i], (Node *) arg, c->varno) &&
+			(def->fields[def->nkeys + i].fact_attno == EXPRESSION_ATTNO || !depends_on_json_path((Node *) arg, NULL)))
 			break;
 	if (i < def->nincludes)
 	{

@@ -93,6 +93,8 @@ CREATE FUNCTION pg_temp.queries() RETURNS SETOF text LANGUAGE sql AS $$
 		('native', $q$SELECT sum((doc ->> 'i')::bigint) FROM fact WHERE doc ->> 'a' = 'a1'$q$, NULL),
 		('native', $q$SELECT count(*) FROM fact WHERE doc ->> 'a' = 'a1' AND random() < 2$q$, NULL),
 		('native', $q$SELECT doc ->> 'a', count(*) FROM fact GROUP BY ROLLUP (1)$q$, NULL),
+		('native', $q$SELECT jsonb_path_query_first(doc, '$.a') #>> '{}', count(*) FROM fact GROUP BY 1$q$, NULL),
+		('native', $q$SELECT doc ->> 'a', sum((jsonb_path_query_first(doc, '$.i') #>> '{}')::int) FROM fact GROUP BY 1$q$, NULL),
 		('native', $q$SELECT count(*) FROM fact WHERE doc ->> 'a' IN (SELECT 'a1' FROM pg_class)$q$, NULL)
 	) q (scans, query, args), pg_temp.both(query, scans, args) d
 $$;
@@ -229,6 +231,9 @@ CREATE FUNCTION pg_temp.by_element(tags text, text text) RETURNS SETOF text LANG
 		(tags, $q$SELECT t, count(*), sum((doc ->> 'i')::int) FROM tagged, jsonb_array_elements_text(doc -> 'tags') t GROUP BY t$q$, NULL),
 		(tags, $q$SELECT count(*), count(t), count(doc ->> 'a') FROM tagged JOIN LATERAL jsonb_array_elements_text(CASE jsonb_typeof(doc -> 'tags') WHEN 'array' THEN doc -> 'tags' END) t ON true$q$, NULL),
 		(tags, $q$SELECT t, count(*) FROM tagged, jsonb_array_elements_text(coalesce(doc -> 'tags', '[]')) t GROUP BY t$q$, NULL),
+		('native', $q$SELECT DISTINCT jsonb_array_elements_text(CASE WHEN jsonb_typeof(doc -> 'tags') = 'array' THEN doc -> 'tags' END) FROM tagged$q$, NULL),
+		('native', $q$SELECT t, count(*) FROM tagged, jsonb_array_elements_text(jsonb_path_query_first(doc, '$.tags')) t GROUP BY t$q$, NULL),
+		('native', $q$SELECT count(*) FROM tagged WHERE jsonb_path_query_first(doc, '$.tags') ? 't1'$q$, NULL),
 		('native', $q$SELECT t, count(*) FROM tagged, jsonb_array_elements_text(CASE WHEN doc ->> 'a' = 'a1' THEN doc -> 'tags' END) t GROUP BY t$q$, NULL),
 		('native', $q$SELECT t, count(*) FROM tagged, jsonb_array_elements_text(CASE WHEN jsonb_typeof(doc -> 'nums') = 'array' THEN doc -> 'tags' END) t GROUP BY t$q$, NULL),
 		(tags, $q$SELECT t, doc ->> 'a', count(*) FROM tagged, jsonb_array_elements_text(doc -> 'tags') t WHERE t <> 't2' AND doc ->> 'a' < 'a3' GROUP BY 1, 2 HAVING count(*) > 2$q$, NULL),
