@@ -471,10 +471,10 @@ sub several
 		push @arms, '(' . join(' AND ', @where) . ')';
 		push @shown, grep { !$FIELD{$_}{multi} } @key, @{ $i->{include} };
 	}
-	if (chance(0.35))
+	if (chance(0.5))
 	{
 		my ($field) = grep { !$FIELD{$_}{multi} } $last->{key}[0];
-		@arms = chance(0.5) && defined $field ? expression($a, $field) . ' IN (' . join(', ', map { constant($field) } 1 .. between(2, 3)) . ')' : '(' . join(' OR ', @arms) . ')';
+		@arms = chance(0.6) && defined $field ? expression($a, $field) . ' IN (' . join(', ', map { constant($field) } 1 .. between(2, 3)) . ')' : '(' . join(' OR ', @arms) . ')';
 	}
 	$q->{where} = [ @arms, chance(0.3) ? @{ $q->{where} } : () ];
 	my @rest = grep { !$FIELD{$_}{multi} && $FIELD{$_}{type} ne 'jsonb' } @{ $last->{key} }[ 1 .. $#{ $last->{key} } ];
@@ -519,6 +519,7 @@ sub distinct
 	my $q = simple($fact, $i);
 	my $a = $q->{alias};
 	feature('DISTINCT');
+	return groups($q, $fact, $i) if chance(0.6);
 	my @fields = grep { !$FIELD{$_}{multi} && $FIELD{$_}{type} ne 'jsonb' } @{ $i->{key} };
 	@fields = ('k') if !@fields;
 	if (chance(0.3))
@@ -533,6 +534,45 @@ sub distinct
 	$q->{distinct} = 'DISTINCT';
 	$q->{items} = [ map { shown(expression($a, $_), $_) } @fields ];
 	if (chance(0.4)) { $q->{order} = [ 1 .. @fields ]; $q->{cmp} = 'list'; $q->{limit} = between(1, 5) if chance(0.5); }
+	return $q;
+}
+
+# groups QUERY, FACT, INDEX: of leading key fields that are not compared by =; perhaps only their ends have to be read
+sub groups
+{
+	my ($q, $fact, $i) = @_;
+	my $a = $q->{alias};
+	my @key = grep { !$FIELD{$_}{multi} && $FIELD{$_}{type} ne 'jsonb' } @{ $i->{key} };
+	@key = ('k') if !@key;
+	my %e = map { $_ => expression($a, $_) } @key;
+	feature('groups');
+	$q->{where} = [ (map { "$e{$_} IS NOT NULL" } @key), chance(0.2) ? @{ $q->{where} } : () ];
+	push @{ $q->{where} }, $a eq '' ? $i->{filter} : $i->{filter} =~ s/\b(v|doc|note)\b(?!')/$a.$1/gr if defined $i->{filter};
+	if (@key > 1 && chance(0.3)) { my $first = shift @key; push @{ $q->{where} }, "$e{$first} = " . constant($first); }
+	push @{ $q->{where} }, compared($a, $key[0], pick('range', 'other')) if chance(0.3);
+	my @by = splice @key, 0, between(1, 2);
+	my @groups = map { $e{$_} } @by;
+	my @shown = map { shown($e{$_}, $_) } @by;
+	my ($next) = grep { $FIELD{$_}{type} ne 'boolean' } @key;
+	my $of = sub { $next ? shown("$_[0]($e{$next})", $next) : "$_[0](" . (key_of($a, $fact))[0] . ')' };
+	my $way = rand();
+	$q->{items} = \@shown;
+	if ($way < 0.3) { $q->{distinct} = 'DISTINCT'; }
+	elsif ($way < 0.5)
+	{
+		my ($between, $within) = map { pick('', ' DESC') } 1 .. 2;
+		$q->{distinct} = 'DISTINCT ON (' . join(', ', @groups) . ')';
+		$q->{order} = [ (map { $_ . $between } @groups), map { $_ . $within } map({ $e{$_} } @key), key_of($a, $fact) ];
+		$q->{items} = [ key_of($a, $fact), @shown, chance(0.3) ? $a eq '' ? 'note' : "$a.note" : () ];
+		$q->{cmp} = 'list';
+	}
+	elsif ($way < 0.6) { $q->{items} = ["count(DISTINCT $groups[0])"]; }
+	else
+	{
+		$q->{group} = \@groups;
+		$q->{items} = [ @shown, map { $of->($_) } grep { chance(0.6) } qw(min max) ];
+		if ($way < 0.7 && @groups > 1) { $q->{group} = [ $groups[0] ]; $q->{items} = [ $shown[0], "count(DISTINCT $groups[1])" ]; }
+	}
 	return $q;
 }
 
@@ -657,9 +697,9 @@ sub query
 	%features = ();
 	my $q;
 	if ($way < 0.13) { $q = simple($fact, chance(0.85) ? $i : undef); }
-	elsif ($way < 0.22) { $q = several($fact); }
+	elsif ($way < 0.27) { $q = several($fact); }
 	elsif ($way < 0.42) { $q = ordered(simple($fact, $i), $fact, $i); }
-	elsif ($way < 0.56) { $q = aggregate($fact, $i); }
+	elsif ($way < 0.54) { $q = aggregate($fact, $i); }
 	elsif ($way < 0.62) { $q = distinct($fact, $i); }
 	elsif ($way < 0.66) { $q = window($fact, $i); }
 	elsif ($way < 0.86) { $q = join_of($w, $fact, $i); }

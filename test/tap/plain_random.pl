@@ -136,6 +136,9 @@ sub run_items
 			$total{explained}++;
 			$total{used}++ if $uses;
 			$total{merged}++ if $plan->{text} =~ /"Custom Plan Provider": "IndexTable",[^{}]*"Plans": \[\s*\{[^{}]*"Custom Plan Provider": "IndexTable"/;
+			$total{unions}++ if $plan->{text} =~ /"Node Type": "(?:Merge )?Append",(?:[^{}]*\{){1,2}[^{}]*"Custom Plan Provider": "IndexTable"/;
+			$total{loose}++ if $plan->{text} =~ /"Loose Key"/;
+			$total{facets}++ if $plan->{text} =~ /"Custom Plan Provider": "IndexTableTotals",[^{}]*"Index Table Only"/;
 			$total{parallel}++ if $plan->{text} =~ /"Custom Plan Provider": "IndexTable",[^{}]*"Parallel Aware": true/;
 			for my $feature (@{ $item->{features} }) { ($uses ? \%used : \%unused)->{$feature}++; }
 		}
