@@ -153,7 +153,7 @@ typedef struct IndexDef
 	int			nident;
 	AttrNumber *ident;			/* these columns */
 	SortSupportData *ident_sort;	/* sorts as the primary key does */
-	SortSupportData *write_sort;	/* sorts at less cost; see entry/diff.c */
+	SortSupportData *write_sort;	/* sorts at less cost; see entry/entries.c */
 	bool		brief_text;		/* the first of write_sort abbreviates text */
 	uint64		locked;			/* when writers have locked it ... */
 	uint64		index_locked;	/* ... and its primary key: see util/lock.c */

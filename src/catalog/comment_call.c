@@ -39,6 +39,7 @@ static bool read_value(const char **text);
 static bool read_array(const char **text);
 static char *read_string(const char **text);
 static bool same_owner(Oid relid, const char *name);
+static char *call_in_comment(Oid index_table);
 
 /*
  * has_written_comment
@@ -59,7 +60,7 @@ has_written_comment(Oid index_table, Oid fact_table)
  *		Returns the statement that the comment of a table has, which makes it an index table;
  *		NULL: it has none that could be shown.
  */
-char *
+static char *
 call_in_comment(Oid index_table)
 {
 	char	   *comment = GetComment(index_table, RelationRelationId, 0);

@@ -14,7 +14,6 @@
 #define STATEMENT_BEGINS	": SELECT indextable.create("
 
 extern bool has_written_comment(Oid index_table, Oid fact_table);
-extern char *call_in_comment(Oid index_table);
 extern bool is_undefined(Oid index_table);
 extern List *undefined_tables(void);
 extern List *undefined_of(List *undefined, Oid fact_table);

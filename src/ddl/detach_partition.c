@@ -53,31 +53,31 @@
 /* What delete_before_locking() is to do, and why it may have failed. */
 typedef struct Attempt
 {
-	List	   *leaving;		/* of Leaving * */
+	List	   *detaches;		/* of Detach * */
 	bool		changed;		/* one of them is not what was known of it */
 } Attempt;
 
 static void delete_before_locking(void *arg);
-static bool is_as_known(Leaving *leaving);
-static void delete_entries_of(Leaving *leaving);
-static List *tables_to_empty(Leaving *leaving);
-static void empty_partitions(Leaving *leaving);
+static bool is_as_known(Detach *d);
+static void delete_entries_of(Detach *d);
+static List *tables_to_empty(Detach *d);
+static void empty_partitions(Detach *d);
 
 /*
- * prepare_to_leave
- *		Deletes the entries of the partitions in a list of Leaving, and locks them and their
+ * prepare_detaches
+ *		Deletes the entries of the partitions in a list of Detach, and locks them and their
  *		parents in ACCESS EXCLUSIVE mode, as a command is going to do.
  *
  * Another session may have changed what is known of them, while this one waited for its locks.
  * Then the result is false, nothing is deleted, and the caller has to look again.
  */
 bool
-prepare_to_leave(List *leaving)
+prepare_detaches(List *detaches)
 {
-	Attempt		attempt = {leaving, false};
+	Attempt		attempt = {detaches, false};
 	ErrorData  *error;
 
-	if (leaving == NIL)
+	if (detaches == NIL)
 		return true;
 	error = run_catching_errors(delete_before_locking, &attempt);
 	if (error == NULL)
@@ -85,45 +85,45 @@ prepare_to_leave(List *leaving)
 	if (!attempt.changed && error->sqlerrcode != ERRCODE_T_R_DEADLOCK_DETECTED)
 		ReThrowError(error);
 	FreeErrorData(error);
-	return !attempt.changed && leave_under_locks(leaving);
+	return !attempt.changed && detach_under_locks(detaches);
 }
 
 /*
- * leave_under_locks
+ * detach_under_locks
  *		Does the same under the locks of the command, which are asked for first, as the command
  *		does it.
  */
 bool
-leave_under_locks(List *leaving)
+detach_under_locks(List *detaches)
 {
 	ListCell   *cell;
 
-	foreach(cell, leaving)
+	foreach(cell, detaches)
 	{
-		Leaving    *l = lfirst(cell);
+		Detach	   *d = lfirst(cell);
 
-		LockRelationOid(l->parent, AccessExclusiveLock);
-		lock_tree(l->partition, AccessExclusiveLock);
+		LockRelationOid(d->parent, AccessExclusiveLock);
+		lock_tree(d->partition, AccessExclusiveLock);
 	}
-	foreach(cell, leaving)
+	foreach(cell, detaches)
 	{
 		if (!is_as_known(lfirst(cell)))
 			return false;
 	}
-	foreach(cell, leaving)
+	foreach(cell, detaches)
 	{
-		Leaving    *l = lfirst(cell);
+		Detach	   *d = lfirst(cell);
 
-		delete_entries_of(l);
-		if (lock_tables_now(tables_to_empty(l), AccessExclusiveLock))
-			empty_partitions(l);
+		delete_entries_of(d);
+		if (lock_tables_now(tables_to_empty(d), AccessExclusiveLock))
+			empty_partitions(d);
 		else
-			delete_entries_of_whole(l->root, l->partition, l->whole);
+			delete_entries_of_whole(d->root, d->partition, d->whole);
 	}
 	return true;
 }
 
-/* delete_before_locking: does what prepare_to_leave() does, and locks the parents in the end; fails in a deadlock, and if one has changed */
+/* delete_before_locking: does what prepare_detaches() does, and locks the parents in the end; fails in a deadlock, and if one has changed */
 static void
 delete_before_locking(void *arg)
 {
@@ -133,38 +133,38 @@ delete_before_locking(void *arg)
 	List	   *to_empty = NIL;
 	ListCell   *cell;
 
-	foreach(cell, attempt->leaving)
+	foreach(cell, attempt->detaches)
 	{
-		Leaving    *l = lfirst(cell);
+		Detach	   *d = lfirst(cell);
 
 		/* The root is locked first, as everywhere. */
-		if (l->root != l->parent)
-			LockRelationOid(l->root, AccessShareLock);
-		LockRelationOid(l->parent, ShareUpdateExclusiveLock);
-		lock_tree_in_turns(l->partition, ShareRowExclusiveLock);
-		attempt->changed = !is_as_known(l);
+		if (d->root != d->parent)
+			LockRelationOid(d->root, AccessShareLock);
+		LockRelationOid(d->parent, ShareUpdateExclusiveLock);
+		lock_tree_in_turns(d->partition, ShareRowExclusiveLock);
+		attempt->changed = !is_as_known(d);
 		if (attempt->changed)
 			ereport(ERROR,
 					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-					 errmsg("partition \"%s\" has changed while its lock was waited for", l->name->relname)));
-		delete_entries_of(l);
-		parents = list_append_unique_oid(parents, l->parent);
-		partitions = lappend_oid(partitions, l->partition);
-		to_empty = list_concat_unique_oid(to_empty, tables_to_empty(l));
+					 errmsg("partition \"%s\" has changed while its lock was waited for", d->name->relname)));
+		delete_entries_of(d);
+		parents = list_append_unique_oid(parents, d->parent);
+		partitions = lappend_oid(partitions, d->partition);
+		to_empty = list_concat_unique_oid(to_empty, tables_to_empty(d));
 	}
 	wait_point("entries of a leaving partition are deleted");
 	if (!lock_in_turns(parents, partitions, to_empty, AccessExclusiveLock))
 	{
-		foreach(cell, attempt->leaving)
+		foreach(cell, attempt->detaches)
 		{
-			Leaving    *l = lfirst(cell);
+			Detach	   *d = lfirst(cell);
 
-			delete_entries_of_whole(l->root, l->partition, l->whole);
-			l->whole = NIL;
+			delete_entries_of_whole(d->root, d->partition, d->whole);
+			d->whole = NIL;
 		}
 		(void) lock_in_turns(parents, partitions, NIL, AccessExclusiveLock);
 	}
-	foreach(cell, attempt->leaving)
+	foreach(cell, attempt->detaches)
 		empty_partitions(lfirst(cell));
 }
 
@@ -178,10 +178,10 @@ delete_before_locking(void *arg)
  * conflicts with ours, and keeps it until its transaction ends.
  */
 static bool
-is_as_known(Leaving *l)
+is_as_known(Detach *d)
 {
-	return RangeVarGetRelid(l->name, NoLock, true) == l->partition && partition_parent(l->partition) == l->parent &&
-		root_to_leave(l->partition) == l->root;
+	return RangeVarGetRelid(d->name, NoLock, true) == d->partition && partition_parent(d->partition) == d->parent &&
+		root_to_detach_from(d->partition) == d->root;
 }
 
 /*
@@ -200,14 +200,14 @@ partition_parent(Oid relid)
 }
 
 /*
- * root_to_leave
+ * root_to_detach_from
  *		Returns the fact table that a table leaves if it is detached or dropped; InvalidOid: none.
  *
  * A partition that is being detached has no entries any more, unless an older version of this
  * library has left them.
  */
 Oid
-root_to_leave(Oid relid)
+root_to_detach_from(Oid relid)
 {
 	Oid			root = registered_root(relid);
 
@@ -216,49 +216,49 @@ root_to_leave(Oid relid)
 
 /* delete_entries_of: deletes the entries of a partition that is locked */
 static void
-delete_entries_of(Leaving *l)
+delete_entries_of(Detach *d)
 {
-	l->whole = NIL;
-	delete_entries_before_leaving(l->root, l->partition, l->parent == l->root ? &l->whole : NULL);
+	d->whole = NIL;
+	delete_entries_before_detach(d->root, d->partition, d->parent == d->root ? &d->whole : NULL);
 }
 
 /* tables_to_empty: lists the partitions of index tables that are to be emptied, after their index tables */
 static List *
-tables_to_empty(Leaving *l)
+tables_to_empty(Detach *d)
 {
 	List	   *result = NIL;
 	ListCell   *cell;
 
-	foreach(cell, l->whole)
+	foreach(cell, d->whole)
 		result = list_append_unique_oid(result, index_table_of(lfirst_oid(cell)));
-	return list_concat(result, l->whole);
+	return list_concat(result, d->whole);
 }
 
 /* empty_partitions: empties the partitions of index tables that have entries of a leaving partition alone, and are locked */
 static void
-empty_partitions(Leaving *l)
+empty_partitions(Detach *d)
 {
 	ListCell   *cell;
 
-	foreach(cell, l->whole)
+	foreach(cell, d->whole)
 		truncate_index_table(lfirst_oid(cell));
 }
 
 /*
- * delete_entries_before_leaving
+ * delete_entries_before_detach
  *		Deletes the entries of a partition that is about to leave its fact table, or that was
  *		marked before and is about to be detached.  It is locked against writers.  For whole see
  *		update_entries_of_partition().
  */
 void
-delete_entries_before_leaving(Oid root, Oid partition, List **whole)
+delete_entries_before_detach(Oid root, Oid partition, List **whole)
 {
 	ListCell   *cell;
 
 	if (catalog_fact_in_use(root))
 	{
 		update_entries_of_partition(root, partition, false, whole);
-		note_leaving(partition);
+		note_detaching(partition);
 	}
 	/* Sessions cache to which fact table the rows belong: see root_of(). */
 	foreach(cell, list_with_partitions(partition))

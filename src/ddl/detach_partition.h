@@ -13,7 +13,7 @@
 #include "nodes/primnodes.h"
 
 /* A partition that is about to leave its fact table. */
-typedef struct Leaving
+typedef struct Detach
 {
 	RangeVar   *name;			/* as the command has it */
 	Oid			partition;
@@ -21,12 +21,12 @@ typedef struct Leaving
 	Oid			root;			/* the fact table */
 	List	   *whole;			/* partitions of index tables that are to be
 								 * emptied */
-} Leaving;
+} Detach;
 
-extern bool prepare_to_leave(List *leaving);
-extern bool leave_under_locks(List *leaving);
+extern bool prepare_detaches(List *detaches);
+extern bool detach_under_locks(List *detaches);
 extern Oid	partition_parent(Oid relid);
-extern Oid	root_to_leave(Oid relid);
-extern void delete_entries_before_leaving(Oid root, Oid partition, List **whole);
+extern Oid	root_to_detach_from(Oid relid);
+extern void delete_entries_before_detach(Oid root, Oid partition, List **whole);
 
 #endif							/* INDEXTABLE_DETACH_PARTITION_H */

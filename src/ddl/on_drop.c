@@ -75,7 +75,7 @@ typedef struct DroppedParts
 static void note_dropped_parts(DroppedParts *parts);
 static void check_dropped_parts(DroppedParts *parts, Node *command);
 static bool is_refused(DropStmt *stmt, Oid relid);
-static Leaving *leaving_of(DropStmt *stmt, RangeVar *name, Oid relid);
+static Detach *detach_of(DropStmt *stmt, RangeVar *name, Oid relid);
 static bool prepare_under_locks(DropStmt *stmt, RangeVar *name);
 static bool lock_as_drop(DropStmt *stmt, RangeVar *name, Oid *relid);
 static void refuse_drop_with_entries(Oid index_table, Oid partition);
@@ -85,6 +85,7 @@ static bool is_dropped_too(DropStmt *stmt, Oid other);
 static Oid	root_before_drop(Oid relid);
 static Oid	parent_before_drop(Oid relid, TransactionId *detached);
 static HeapTuple last_deleted(Oid catalog, Oid index, AttrNumber column, Oid relid, CommandId *when);
+static List *lost_partitions(List *dropped);
 
 /*
  * indextable_on_drop
@@ -251,25 +252,25 @@ names_tables(Node *command)
 void
 prepare_drop(DropStmt *stmt)
 {
-	List	   *leaving;
+	List	   *detaches;
 	ListCell   *cell;
 
 	do
 	{
-		leaving = NIL;
+		detaches = NIL;
 		foreach(cell, stmt->objects)
 		{
 			RangeVar   *name = makeRangeVarFromNameList(lfirst(cell));
 			Oid			relid = RangeVarGetRelid(name, NoLock, true);
-			Leaving    *partition;
+			Detach	   *partition;
 
 			if (is_refused(stmt, relid))
 				break;
-			partition = leaving_of(stmt, name, relid);
+			partition = detach_of(stmt, name, relid);
 			if (partition != NULL)
-				leaving = lappend(leaving, partition);
+				detaches = lappend(detaches, partition);
 		}
-	} while (!prepare_to_leave(leaving));
+	} while (!prepare_detaches(detaches));
 	foreach(cell, stmt->objects)
 	{
 		if (!prepare_under_locks(stmt, makeRangeVarFromNameList(lfirst(cell))))
@@ -296,20 +297,20 @@ is_refused(DropStmt *stmt, Oid relid)
 		(!owns_relation(relid, GetUserId()) && !owns_schema(get_rel_namespace(relid), GetUserId()));
 }
 
-/* leaving_of: returns what is to be done for a table that a DROP names, if it is a partition of a fact table that stays, or NULL */
-static Leaving *
-leaving_of(DropStmt *stmt, RangeVar *name, Oid relid)
+/* detach_of: returns what is to be done for a table that a DROP names, if it is a partition of a fact table that stays, or NULL */
+static Detach *
+detach_of(DropStmt *stmt, RangeVar *name, Oid relid)
 {
-	Leaving    *result;
+	Detach	   *result;
 	Oid			root;
 
-	if (!OidIsValid(relid) || is_leaving(relid))
+	if (!OidIsValid(relid) || is_detaching(relid))
 		return NULL;
 	adopt_restored(relid);
-	root = root_to_leave(relid);
+	root = root_to_detach_from(relid);
 	if (!catalog_fact_in_use(root) || is_dropped_too(stmt, root))
 		return NULL;
-	result = palloc0(sizeof(Leaving));
+	result = palloc0(sizeof(Detach));
 	result->name = name;
 	result->partition = relid;
 	result->parent = partition_parent(relid);
@@ -323,14 +324,14 @@ prepare_under_locks(DropStmt *stmt, RangeVar *name)
 {
 	Oid			relid;
 	Oid			index_table;
-	Leaving    *leaving;
+	Detach	   *detach;
 
 	do
 	{
 		if (!lock_as_drop(stmt, name, &relid))
 			return false;
-		leaving = leaving_of(stmt, name, relid);
-	} while (leaving != NULL && !leave_under_locks(list_make1(leaving)));
+		detach = detach_of(stmt, name, relid);
+	} while (detach != NULL && !detach_under_locks(list_make1(detach)));
 
 	/*
 	 * The entries of a partition of an index table may have been those of the
@@ -399,7 +400,7 @@ refuse_drop_with_entries(Oid index_table, Oid partition)
 	rel = try_relation_open(partition, AccessExclusiveLock);
 	if (rel == NULL)
 		return;
-	note_leaving(partition);
+	note_detaching(partition);
 	is_default = get_default_partition_oid(index_table) == partition;
 	is_hash = is_hash_partitioned(index_table);
 	slot = table_slot_create(rel, NULL);
@@ -474,7 +475,7 @@ is_dropped_too(DropStmt *stmt, Oid other)
  *		Returns the fact tables and index tables that exist and have lost partitions, which are
  *		among the relations that a command has dropped, but for those that it had prepared.
  */
-List *
+static List *
 lost_partitions(List *dropped)
 {
 	List	   *result = NIL;
@@ -482,7 +483,7 @@ lost_partitions(List *dropped)
 
 	foreach(cell, dropped)
 	{
-		Oid			root = is_leaving(lfirst_oid(cell)) ? InvalidOid : root_before_drop(lfirst_oid(cell));
+		Oid			root = is_detaching(lfirst_oid(cell)) ? InvalidOid : root_before_drop(lfirst_oid(cell));
 
 		if (OidIsValid(root))
 			result = list_append_unique_oid(result, root);

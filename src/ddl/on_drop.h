@@ -16,6 +16,5 @@ struct Node;
 
 extern bool names_tables(struct Node *command);
 extern void prepare_drop(struct DropStmt *stmt);
-extern List *lost_partitions(List *dropped);
 
 #endif							/* INDEXTABLE_ON_DROP_H */

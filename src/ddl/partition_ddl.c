@@ -2,7 +2,7 @@
  *
  * partition_ddl.c
  *	  Keeps index tables in step when a partition of a fact table or an index table
- *	  is created, attached or detached.
+ *	  is created, attached or detach.
  *
  * When a partition of a fact table is attached or detached, the entries of its rows
  * are written or deleted in the same transaction: after the command, and before it.
@@ -109,7 +109,7 @@ forget_named(void *arg)
 /*
  * handle_attach_detach
  *		Writes or deletes entries after a partition of a fact table was attached
- *		or detached.
+ *		or detach.
  *
  * It is the one that had its name when the command began, or the one that has it now: another
  * session may have renamed them while the command waited, and an event trigger since.  It may
@@ -166,15 +166,15 @@ handle_detached_partition(Oid root, Oid partition, AlterTableCmd *cmd)
 	/* They may have dropped it, or attached it again, before. */
 	if (get_rel_name(partition) == NULL || registered_root(partition) == root)
 		return;
-	if (!takes_two_transactions(cmd) && catalog_fact_in_use(root) && !is_leaving(partition))
+	if (!takes_two_transactions(cmd) && catalog_fact_in_use(root) && !is_detaching(partition))
 		ereport(ERROR,
 				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 				 errmsg("partition \"%s\" was detached with entries", get_rel_name(partition)),
 				 errdetail("When the command began, its name was that of another table."),
 				 errhint("The command might succeed if retried.")));
-	note_leaving(partition);
+	note_detaching(partition);
 	triggers_remove_from(partition);
-	forget_leaving(partition);
+	forget_detaching(partition);
 }
 
 /*
@@ -193,7 +193,7 @@ handle_attached_partition(Oid root, Oid partition)
 		relation_close(rel, NoLock);
 		return;
 	}
-	if (is_leaving(partition))
+	if (is_detaching(partition))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_IN_USE),
 				 errmsg("cannot attach partition \"%s\" while it is being detached", get_rel_name(partition)),
@@ -259,7 +259,7 @@ takes_two_transactions(AlterTableCmd *cmd)
 void
 prepare_detach(AlterTableStmt *stmt, AlterTableCmd *cmd)
 {
-	Leaving		leaving = {.name = castNode(PartitionCmd, cmd->def)->name};
+	Detach		detach = {.name = castNode(PartitionCmd, cmd->def)->name};
 	Oid			locked_parent = InvalidOid;
 	Oid			locked = InvalidOid;
 
@@ -271,24 +271,24 @@ prepare_detach(AlterTableStmt *stmt, AlterTableCmd *cmd)
 	for (;;)
 	{
 		AcceptInvalidationMessages();
-		leaving.parent = parent_to_detach_from(stmt);
-		leaving.partition = RangeVarGetRelid(leaving.name, NoLock, true);
-		leaving.root = root_to_leave(leaving.partition);
-		if (!OidIsValid(leaving.parent))
+		detach.parent = parent_to_detach_from(stmt);
+		detach.partition = RangeVarGetRelid(detach.name, NoLock, true);
+		detach.root = root_to_detach_from(detach.partition);
+		if (!OidIsValid(detach.parent))
 			return;
-		if (partition_parent(leaving.partition) == leaving.parent && catalog_fact_in_use(leaving.root))
+		if (partition_parent(detach.partition) == detach.parent && catalog_fact_in_use(detach.root))
 		{
-			if (locked_parent == leaving.parent ? leave_under_locks(list_make1(&leaving)) :
-				prepare_to_leave(list_make1(&leaving)))
+			if (locked_parent == detach.parent ? detach_under_locks(list_make1(&detach)) :
+				prepare_detaches(list_make1(&detach)))
 				return;
 		}
-		else if (locked_parent == leaving.parent && locked == leaving.partition)
+		else if (locked_parent == detach.parent && locked == detach.partition)
 			return;
 		else
 		{
-			locked_parent = leaving.parent;
+			locked_parent = detach.parent;
 			LockRelationOid(locked_parent, AccessExclusiveLock);
-			locked = RangeVarGetRelid(leaving.name, AccessExclusiveLock, true);
+			locked = RangeVarGetRelid(detach.name, AccessExclusiveLock, true);
 		}
 	}
 }
@@ -336,7 +336,7 @@ prepare_detach_in_two(AlterTableStmt *stmt, AlterTableCmd *cmd)
 		AcceptInvalidationMessages();
 	} while (parent_to_detach_from(stmt) != parent || RangeVarGetRelid(name, NoLock, true) != partition);
 	if (is_partition)
-		delete_entries_before_leaving(registered_root(parent), partition, NULL);
+		delete_entries_before_detach(registered_root(parent), partition, NULL);
 }
 
 /*

@@ -51,6 +51,7 @@ static void parse_tail(FieldSpec *spec, const char *tail);
 static void check_type_name(const char *text, TypeName *type);
 static ResTarget *parse_tail_expression(const char *text, const char *tail);
 static char *name_after_as(const char *tail, const char **as);
+static const char *nearest_type(const char *name);
 
 /* What a type is called elsewhere. */
 static const char *const others[][2] = {
@@ -578,7 +579,7 @@ field_of_type(const char *text, const char *type, bool elements)
  */
 
 /* nearest_type: returns the type that is meant by the name of one that does not exist, or NULL */
-const char *
+static const char *
 nearest_type(const char *name)
 {
 	Nearest		nearest = {.written = name};

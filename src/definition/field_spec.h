@@ -18,6 +18,5 @@ extern FieldSpec *parse_field_spec(const char *text, bool with_type);
 
 #define USUAL_TYPES		"Use text, jsonb, or a type such as integer, numeric, boolean, uuid, date or timestamptz."
 
-extern const char *nearest_type(const char *name);
 
 #endif							/* INDEXTABLE_FIELD_SPEC_H */

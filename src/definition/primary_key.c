@@ -50,6 +50,7 @@
 static void place_index(Oid index_table, Oid index);
 static int32 declared_size(Form_pg_attribute att);
 static void prepare_sort(SortSupport sort, Oid type, Oid collation, bool abbreviate);
+static Size primary_key_max_covered_bytes(IndexDef *def);
 
 /*
  * primary_key_constraint
@@ -275,7 +276,7 @@ primary_key_can_cover(IndexDef *def)
  *		fields.  It is half of what fits into an index, because wider entries may come later;
  *		but all of it where the types of the columns keep every entry within what fits.
  */
-Size
+static Size
 primary_key_max_covered_bytes(IndexDef *def)
 {
 	Size		widest = 0;

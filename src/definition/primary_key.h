@@ -22,7 +22,6 @@ extern void row_index_make(Oid index_table, const char *columns);
 extern void row_index_drop(Oid index_table);
 extern bool primary_key_covers(IndexDef *def, Relation primary_key);
 extern bool primary_key_can_cover(IndexDef *def);
-extern Size primary_key_max_covered_bytes(IndexDef *def);
 extern void primary_key_prepare_sorts(IndexDef *def);
 
 #endif							/* INDEXTABLE_PRIMARY_KEY_H */

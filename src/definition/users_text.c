@@ -21,6 +21,7 @@
 #include "users_text.h"
 
 static void parse_error_callback(void *arg);
+static void append_member(StringInfo path, const char *name);
 
 #define IS_PLAIN_START(c)	(isalpha((unsigned char) (c)) || (c) == '_' || IS_HIGHBIT_SET(c))
 #define IS_PLAIN_CHAR(c)	(IS_PLAIN_START(c) || isdigit((unsigned char) (c)) || (c) == '$')
@@ -98,7 +99,7 @@ parse_lone_expression(const char *prefix, const char *text)
 }
 
 /* append_member: adds a member to the text of a path, in double quotes if it needs them */
-void
+static void
 append_member(StringInfo path, const char *name)
 {
 	const char *p = name;

@@ -26,7 +26,6 @@ extern void push_parse_context(ParseContext *context, const char *what, const ch
 							   int offset, int start);
 extern void pop_parse_context(ParseContext *context);
 extern struct ResTarget *parse_lone_expression(const char *prefix, const char *text);
-extern void append_member(StringInfo path, const char *name);
 extern void append_path_step(StringInfo path, const char *name, bool subscript);
 extern bool is_subscript(const char *name);
 extern const char *field_type_name(Oid type);

@@ -31,8 +31,8 @@
 #include "../definition/index_partition.h"
 #include "../indextable.h"
 #include "apply.h"
-#include "diff.h"
 #include "direct_write.h"
+#include "entries.h"
 #include "row_errors.h"
 #include "table_writer.h"
 #include "uncovered_key.h"
@@ -71,7 +71,7 @@ apply_ops(IndexDef *def, OpList *list, bool keep)
 	Relation	rel;
 
 	if (def->covering && list->widest > def->max_covered_bytes)
-		narrow_key_for_ops(def, list);
+		uncover_key_for_ops(def, list);
 	else if (!keep && is_straight(def, list) && sort_and_mark_ops(def, list) && apply_straight(def, list))
 		return true;
 	rel = try_relation_open(def->relid, NoLock);	/* locked by the caller */

@@ -9,7 +9,7 @@
 #define INDEXTABLE_APPLY_H
 
 #include "../indextable.h"
-#include "diff.h"
+#include "entries.h"
 
 extern bool apply_ops(IndexDef *def, OpList *ops, bool keep);
 

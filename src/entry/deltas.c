@@ -49,7 +49,7 @@
 #include "../indextable.h"
 #include "block_scan.h"
 #include "deltas.h"
-#include "diff.h"
+#include "entries.h"
 #include "extract.h"
 #include "table_writer.h"
 
@@ -93,6 +93,8 @@ static void write_delta(Deltas *deltas, Datum *values, bool *isnull, void *arg);
 static int64 fold_in_order(Deltas *deltas, Relation rel, Snapshot snapshot, int64 limit);
 static int64 fold_all(Deltas *deltas, Relation rel, Snapshot snapshot);
 static void delete_entry(Relation rel, ItemPointer tid);
+static void deltas_add(Deltas *deltas, Datum *values, bool *isnull, int sign);
+static void deltas_add_row(Deltas *deltas, FactRow *row, bool insert, bool report);
 
 static uint32
 hash_key(IndexDef *def, Delta *delta)
@@ -140,7 +142,7 @@ deltas_begin(IndexDef *def, MemoryContext cxt)
 }
 
 /* deltas_add: adds an entry to its group, or takes it away if sign is -1 */
-void
+static void
 deltas_add(Deltas *deltas, Datum *values, bool *isnull, int sign)
 {
 	IndexDef   *def = deltas->def;
@@ -204,7 +206,7 @@ is_zero(IndexDef *def, Datum *values, AttrNumber attno)
  *		Adds what a row adds to its groups, or takes it away if insert is false.  Only with
  *		report do values that cannot be in an entry raise an error, or count as skipped.
  */
-void
+static void
 deltas_add_row(Deltas *deltas, FactRow *row, bool insert, bool report)
 {
 	RowDelta	delta;

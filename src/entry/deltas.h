@@ -31,8 +31,6 @@ typedef struct Deltas
 typedef void (*delta_handler) (Deltas *deltas, Datum *values, bool *isnull, void *arg);
 
 extern Deltas *deltas_begin(IndexDef *def, MemoryContext cxt);
-extern void deltas_add(Deltas *deltas, Datum *values, bool *isnull, int sign);
-extern void deltas_add_row(Deltas *deltas, FactRow *row, bool insert, bool report);
 extern void deltas_change_row(Deltas *deltas, FactRow *old, FactRow *new);
 extern void deltas_write_rows(FactDef *fact, IndexDef **defs, int n, Relation rel, Snapshot snapshot, bool insert);
 extern Deltas *deltas_of_difference(FactDef *fact, IndexDef *def, Relation fact_table, Relation rel, Snapshot snapshot,

@@ -38,8 +38,8 @@
 #include "../util/lock.h"
 #include "../util/uncounted_reads.h"
 #include "../util/unpruned.h"
-#include "diff.h"
 #include "direct_write.h"
+#include "entries.h"
 #include "table_writer.h"
 #include "write_entry.h"
 

@@ -10,7 +10,7 @@
 #define INDEXTABLE_DIRECT_WRITE_H
 
 #include "../indextable.h"
-#include "diff.h"
+#include "entries.h"
 
 extern bool is_straight(IndexDef *def, OpList *list);
 extern bool apply_straight(IndexDef *def, OpList *list);

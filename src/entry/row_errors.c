@@ -27,6 +27,10 @@
 #include "document.h"
 #include "row_errors.h"
 
+static int	errindextable(IndexDef *def, Field *field);
+static int	hint_to_skip(IndexDef *def);
+static bool may_show_row(FactRow *row);
+
 /*
  * errindextable
  *		Adds to an error which fact table, index table and field it is about, as errtable(),
@@ -35,7 +39,7 @@
  * The fact table may be partitioned: its name is the one that users know, and not that of the
  * partition.
  */
-int
+static int
 errindextable(IndexDef *def, Field *field)
 {
 	char	   *table = get_rel_name(def->fact->relid);
@@ -114,7 +118,7 @@ report_mismatch(IndexDef *def, FactRow *row, RowMismatch *mismatch)
 }
 
 /* hint_to_skip: adds a hint to the error that a row cannot have its entries */
-int
+static int
 hint_to_skip(IndexDef *def)
 {
 	Relation	rel = RelationIdGetRelation(def->relid);
@@ -132,7 +136,7 @@ hint_to_skip(IndexDef *def)
 }
 
 /* may_show_row: returns whether a user who writes a row may read it, too */
-bool
+static bool
 may_show_row(FactRow *row)
 {
 	return check_enable_rls(row->fact->relid, InvalidOid, true) != RLS_ENABLED &&

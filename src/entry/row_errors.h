@@ -13,7 +13,6 @@
 #include "document.h"
 #include "table_writer.h"
 
-extern int	errindextable(IndexDef *def, Field *field);
 extern void rethrow_duplicate(Writer *w, MemoryContext cxt);
 
 /* The first value of a row that cannot be an entry, and what is to be recorded of others. */
@@ -27,8 +26,6 @@ typedef struct RowMismatch
 
 extern char *excerpt(char *text);
 extern void report_mismatch(IndexDef *def, FactRow *row, RowMismatch *mismatch);
-extern int	hint_to_skip(IndexDef *def);
-extern bool may_show_row(FactRow *row);
 extern char *format_row_key(FactRow *row);
 
 /* The key and the primary key of an entry may have so many bytes of data together, before compression. */

@@ -73,7 +73,7 @@
 #include "../util/relation.h"
 #include "../util/sql.h"
 #include "../util/subxact.h"
-#include "diff.h"
+#include "entries.h"
 #include "uncovered_key.h"
 
 /* How often we try to lock an index table for an entry that does not fit, every 10 ms. */
@@ -95,27 +95,27 @@ static List *wide_tables = NIL; /* of NotedTable *: those to which a wide
 static List *warned_of = NIL;	/* OIDs of the index tables that this session
 								 * has warned of */
 
-static void narrow_key_now(IndexDef *def, OpList *list);
+static void uncover_key_now(IndexDef *def, OpList *list);
 static bool lock_with_retries(IndexDef *def);
 static void refuse_wide_entry(IndexDef *def, OpList *list, const char *constraint, bool used_here);
-static void try_narrow_key(Oid relid);
-static void narrow_key_in_subxact(void *arg);
+static void try_uncover_key(Oid relid);
+static void uncover_key_in_subxact(void *arg);
 static void warn(Oid relid, const char *why);
 static BlockNumber count_pages(Oid relid);
 static bool used_by_us(Oid relid);
 static char *covering_constraint(IndexDef *def);
-static void narrow_primary_key(IndexDef *def);
+static void uncover_primary_key(IndexDef *def);
 
 /*
- * narrow_key_for_ops
+ * uncover_key_for_ops
  *		Does what is to be done before operations are applied, some of which write wide
  *		entries to an index table whose primary key covers the included fields.
  */
 void
-narrow_key_for_ops(IndexDef *def, OpList *list)
+uncover_key_for_ops(IndexDef *def, OpList *list)
 {
 	if (list->widest > MAX_INDEX_DATA)
-		narrow_key_now(def, list);
+		uncover_key_now(def, list);
 	else if (def->active || !def->async)
 	{
 		if (!is_noted_table(wide_tables, def->relid))
@@ -127,43 +127,43 @@ narrow_key_for_ops(IndexDef *def, OpList *list)
 	 * key is rebuilt, the less work that is.
 	 */
 	else if (!used_by_us(def->relid) && lock_tree_now(def->relid, AccessExclusiveLock))
-		narrow_primary_key(def);
+		uncover_primary_key(def);
 }
 
-/* narrow_keys_at_commit: tries to rebuild the keys of the index tables that were noted */
+/* uncover_keys_at_commit: tries to rebuild the keys of the index tables that were noted */
 void
-narrow_keys_at_commit(void)
+uncover_keys_at_commit(void)
 {
 	while (wide_tables != NIL)
 	{
 		Oid			relid = ((NotedTable *) linitial(wide_tables))->relid;
 
 		wide_tables = list_delete_first(wide_tables);
-		try_narrow_key(relid);
+		try_uncover_key(relid);
 	}
 }
 
-/* narrow_keys_at_abort_of: forgets what was noted in a subtransaction that aborts */
+/* uncovered_keys_at_abort_of: forgets what was noted in a subtransaction that aborts */
 void
-narrow_keys_at_abort_of(SubTransactionId sub)
+uncovered_keys_at_abort_of(SubTransactionId sub)
 {
 	wide_tables = notes_without_undone(wide_tables, sub);
 }
 
-/* narrow_keys_at_xact_end: forgets what was noted, as the transaction frees its memory */
+/* uncovered_keys_at_xact_end: forgets what was noted, as the transaction frees its memory */
 void
-narrow_keys_at_xact_end(void)
+uncovered_keys_at_xact_end(void)
 {
 	wide_tables = NIL;
 }
 
 /*
- * narrow_key_now
+ * uncover_key_now
  *		Rebuilds the key before entries are written that do not fit; raises an error if
  *		that cannot be done.
  */
 static void
-narrow_key_now(IndexDef *def, OpList *list)
+uncover_key_now(IndexDef *def, OpList *list)
 {
 	char	   *constraint = covering_constraint(def);
 	bool		used_here;
@@ -174,7 +174,7 @@ narrow_key_now(IndexDef *def, OpList *list)
 	used_here = used_by_us(def->relid);
 	if (used_here || !lock_with_retries(def))
 		refuse_wide_entry(def, list, constraint, used_here);
-	narrow_primary_key(def);
+	uncover_primary_key(def);
 }
 
 /*
@@ -245,7 +245,7 @@ refuse_wide_entry(IndexDef *def, OpList *list, const char *constraint, bool used
 }
 
 /*
- * try_narrow_key
+ * try_uncover_key
  *		Rebuilds the key of an index table, if that is possible at once; gives a warning
  *		if it is not, or if an error undoes it.
  *
@@ -254,7 +254,7 @@ refuse_wide_entry(IndexDef *def, OpList *list, const char *constraint, bool used
  * that is about to commit, but does not expect that.
  */
 static void
-try_narrow_key(Oid relid)
+try_uncover_key(Oid relid)
 {
 	MemoryContext cxt = CurrentMemoryContext;
 	ResourceOwner owner = CurrentResourceOwner;
@@ -263,7 +263,7 @@ try_narrow_key(Oid relid)
 
 	BeginInternalSubTransaction(NULL);
 	MemoryContextSwitchTo(cxt);
-	error = run_catching_errors(narrow_key_in_subxact, &attempt);
+	error = run_catching_errors(uncover_key_in_subxact, &attempt);
 	ReleaseCurrentSubTransaction();
 	MemoryContextSwitchTo(cxt);
 	CurrentResourceOwner = owner;
@@ -279,9 +279,9 @@ try_narrow_key(Oid relid)
 		warn(relid, attempt.why);
 }
 
-/* narrow_key_in_subxact: does the work of try_narrow_key(), where errors are caught */
+/* uncover_key_in_subxact: does the work of try_uncover_key(), where errors are caught */
 static void
-narrow_key_in_subxact(void *arg)
+uncover_key_in_subxact(void *arg)
 {
 	CommitAttempt *attempt = arg;
 	FactDef    *factdef;
@@ -299,7 +299,7 @@ narrow_key_in_subxact(void *arg)
 		{
 			/* Event triggers may have it loaded anew. */
 			definition_hold(factdef, CurrentMemoryContext);
-			narrow_primary_key(def);
+			uncover_primary_key(def);
 		}
 	}
 	PopActiveSnapshot();
@@ -382,13 +382,13 @@ covering_constraint(IndexDef *def)
 }
 
 /*
- * narrow_primary_key
+ * uncover_primary_key
  *		Replaces the primary key with one that does not cover the included fields.
  *
  * The caller has locked the index table in ACCESS EXCLUSIVE mode.
  */
 static void
-narrow_primary_key(IndexDef *def)
+uncover_primary_key(IndexDef *def)
 {
 	if (covering_constraint(def) == NULL)
 		return;

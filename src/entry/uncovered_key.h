@@ -10,11 +10,11 @@
 #define INDEXTABLE_UNCOVERED_KEY_H
 
 #include "../indextable.h"
-#include "diff.h"
+#include "entries.h"
 
-extern void narrow_key_for_ops(IndexDef *def, OpList *list);
-extern void narrow_keys_at_commit(void);
-extern void narrow_keys_at_abort_of(SubTransactionId sub);
-extern void narrow_keys_at_xact_end(void);
+extern void uncover_key_for_ops(IndexDef *def, OpList *list);
+extern void uncover_keys_at_commit(void);
+extern void uncovered_keys_at_abort_of(SubTransactionId sub);
+extern void uncovered_keys_at_xact_end(void);
 
 #endif							/* INDEXTABLE_UNCOVERED_KEY_H */

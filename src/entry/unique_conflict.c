@@ -2,9 +2,10 @@
  *
  * unique_conflict.c
  *	  Decides which of two entries with one unique key may have it, by looking at
- *	  their fact rows.
+ *	  their fact rows; and notes rows that may share their primary key with another
+ *	  row until a deferrable constraint is checked.
  *
- * This is asked for transactional index tables, when an entry is in the way of
+ * Which one may have it is asked for transactional index tables, when an entry is in the way of
  * another.  A unique index looks at the rows of the table themselves: it looks at
  * one at the moment when the other is written.  Entries are written later, when the
  * trigger events of the rows come, and these do not come in the order of the
@@ -36,17 +37,36 @@
  * Rows on other servers do not show their history: there an entry that exists keeps
  * the key.
  *
+ * Until a deferrable primary key is checked, two rows may have it: one of this
+ * transaction, and one of another transaction.  If both have the same key in an
+ * index table, they have one entry in common: the one that was written first, maybe
+ * before the row that it was written for could be seen.  A transaction that deletes
+ * the other row, or changes its key, does not see our row, and deletes the common
+ * entry.
+ *
+ * So the entries of such a row are written once more before the transaction commits
+ * or is prepared (maintain/at_commit.c); those that exist stay as they
+ * are.  By then the deferred check has passed: it has waited for any transaction
+ * that was deleting the other row, and would have failed if that row had remained.
+ * Entries are written only for rows of this transaction, which no other transaction
+ * can have deleted.  A row of another transaction may look live although its
+ * deletion is about to commit.  A row that was rolled back with a subtransaction is
+ * not found.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
+#include "access/attnum.h"
 #include "access/htup.h"
 #include "access/htup_details.h"
 #include "access/relation.h"
 #include "access/tableam.h"
 #include "access/xact.h"
 #include "executor/tuptable.h"
+#include "nodes/pg_list.h"
 #include "storage/lockdefs.h"
+#include "utils/datum.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
@@ -74,6 +94,7 @@ typedef struct KeyHistory
 static bool handed_on(KeyHistory *from, KeyHistory *to);
 static void read_row_history(IndexDef *def, Relation fact, TupleTableSlot *entry, KeyHistory *history);
 static bool has_entry(IndexDef *def, TupleTableSlot *row, TupleTableSlot *entry);
+static List *shared_keys = NIL; /* of SharedKey *, in TopTransactionContext */
 
 /*
  * decide_key_owner
@@ -190,4 +211,54 @@ has_entry(IndexDef *def, TupleTableSlot *row, TupleTableSlot *entry)
 		if (compare_identity(def, ENTRY_VALUES(&entries, i), entry->tts_values) == 0)
 			return true;
 	return false;
+}
+
+/*
+ * note_shared_key
+ *		Notes the primary key of a row that this transaction has written, and that may
+ *		not be the only one with that key.
+ *
+ * row may be the row itself, or one of its entries; columns are the numbers of its
+ * columns that hold the primary key.
+ */
+void
+note_shared_key(FactDef *def, TupleTableSlot *row, AttrNumber *columns)
+{
+	MemoryContext old = MemoryContextSwitchTo(TopTransactionContext);
+	SharedKey  *key = palloc(sizeof(SharedKey));
+	int			i;
+
+	slot_getallattrs(row);
+	key->fact = def->relid;
+	key->n = def->npk;
+	key->attno = palloc(sizeof(AttrNumber) * key->n);
+	key->types = palloc(sizeof(Oid) * key->n);
+	key->values = palloc(sizeof(Datum) * key->n);
+	for (i = 0; i < key->n; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(row->tts_tupleDescriptor, columns[i] - 1);
+
+		key->attno[i] = def->pk_attno[i];
+		key->types[i] = att->atttypid;
+		key->values[i] = datumCopy(row->tts_values[columns[i] - 1], att->attbyval, att->attlen);
+	}
+	shared_keys = lappend(shared_keys, key);
+	MemoryContextSwitchTo(old);
+}
+
+/* take_shared_keys: returns what was noted, and forgets it */
+List *
+take_shared_keys(void)
+{
+	List	   *keys = shared_keys;
+
+	shared_keys = NIL;
+	return keys;
+}
+
+/* forget_shared_keys: forgets what was noted, as the transaction has ended */
+void
+forget_shared_keys(void)
+{
+	shared_keys = NIL;
 }

@@ -1,14 +1,17 @@
 /*-------------------------------------------------------------------------
  *
  * unique_conflict.h
- *	  Decides which of two entries with one unique key may have it.
+ *	  Decides which of two entries with one unique key may have it, and notes rows that may
+ *	  share their primary key.
  *
  *-------------------------------------------------------------------------
  */
 #ifndef INDEXTABLE_UNIQUE_CONFLICT_H
 #define INDEXTABLE_UNIQUE_CONFLICT_H
 
+#include "access/attnum.h"
 #include "executor/tuptable.h"
+#include "nodes/pg_list.h"
 
 #include "../indextable.h"
 
@@ -24,7 +27,20 @@ typedef enum KeyOwner
 								 * to the existing entry's row */
 } KeyOwner;
 
+/* A primary key that rows may share, as it was when it was noted. */
+typedef struct SharedKey
+{
+	Oid			fact;
+	int			n;				/* number of columns */
+	AttrNumber *attno;			/* their numbers in the fact table */
+	Oid		   *types;
+	Datum	   *values;
+} SharedKey;
+
 extern KeyOwner decide_key_owner(IndexDef *def, TupleTableSlot *existing, TupleTableSlot *new,
 								 TransactionId *wait);
+extern List *take_shared_keys(void);
+extern void note_shared_key(FactDef *def, TupleTableSlot *row, AttrNumber *columns);
+extern void forget_shared_keys(void);
 
 #endif							/* INDEXTABLE_UNIQUE_CONFLICT_H */

@@ -35,9 +35,8 @@
 
 #include "../indextable.h"
 #include "../util/uncounted_reads.h"
-#include "diff.h"
+#include "entries.h"
 #include "key_walk.h"
-#include "shared_keys.h"
 #include "table_writer.h"
 #include "unique_conflict.h"
 #include "write_entry.h"

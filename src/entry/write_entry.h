@@ -10,7 +10,7 @@
 
 #include "access/htup.h"
 
-#include "diff.h"
+#include "entries.h"
 #include "table_writer.h"
 
 extern void flush_inserts(Writer *w);

@@ -33,11 +33,11 @@
 #include "utils/snapmgr.h"
 
 #include "../definition/cache.h"
-#include "../entry/diff.h"
+#include "../entry/entries.h"
 #include "../entry/fact_fetch.h"
-#include "../entry/shared_keys.h"
 #include "../entry/table_writer.h"
 #include "../entry/uncovered_key.h"
+#include "../entry/unique_conflict.h"
 #include "../indextable.h"
 #include "../place/foreign/feed_client.h"
 #include "../place/foreign/foreign_snapshot.h"
@@ -57,6 +57,7 @@ static void entries_at_xact_event(XactEvent event);
 static void write_again(SharedKey *key);
 static bool is_key_of(SharedKey *key, FactDef *def, Relation fact);
 static bool is_ours(TupleTableSlot *stored);
+static void write_shared_keys(void);
 
 /* at_commit_init: registers the callbacks, once, when the library is loaded */
 void
@@ -74,7 +75,7 @@ at_xact_event(XactEvent event, void *arg)
 	feed_at_xact_event(event);
 	foreign_snapshot_at_xact_event(event);
 	forget_truncating();
-	leaving_at_xact_event(event);
+	detaching_at_xact_event(event);
 	in_step_at_xact_event(event);
 }
 
@@ -91,13 +92,13 @@ at_subxact_event(SubXactEvent event, SubTransactionId sub, SubTransactionId pare
 	else if (event == SUBXACT_EVENT_ABORT_SUB)
 	{
 		locks_are_released();
-		narrow_keys_at_abort_of(sub);
+		uncovered_keys_at_abort_of(sub);
 		batch_at_abort_of(sub);
 		queue_at_abort_of(sub);
 		feed_at_abort_of(sub);
 		foreign_snapshot_at_abort_of_sub();
 		forget_truncating();
-		leaving_at_abort_of(sub);
+		detaching_at_abort_of(sub);
 		in_step_at_abort_of(sub);
 	}
 }
@@ -123,7 +124,7 @@ entries_at_xact_event(XactEvent event)
 			 * it is committed.
 			 */
 			if (event == XACT_EVENT_PRE_COMMIT)
-				narrow_keys_at_commit();
+				uncover_keys_at_commit();
 			break;
 		case XACT_EVENT_COMMIT:
 		case XACT_EVENT_ABORT:
@@ -131,7 +132,7 @@ entries_at_xact_event(XactEvent event)
 			batch_at_end_of_transaction();
 			table_writer_at_end_of_transaction();
 			locks_are_released();
-			narrow_keys_at_xact_end();
+			uncovered_keys_at_xact_end();
 			forget_shared_keys();
 			break;
 		default:
@@ -141,12 +142,12 @@ entries_at_xact_event(XactEvent event)
 
 /*-------------------------------------------------------------------------
  * Writes once more, before the transaction ends, the entries of rows that shared
- * their primary key with another row.  entry/shared_keys.c says why.
+ * their primary key with another row.  entry/unique_conflict.c says why.
  *-------------------------------------------------------------------------
  */
 
 /* write_shared_keys: writes the entries of the rows under all primary keys that were noted */
-void
+static void
 write_shared_keys(void)
 {
 	List	   *keys = take_shared_keys();

@@ -9,6 +9,5 @@
 #define INDEXTABLE_AT_COMMIT_H
 
 extern void at_commit_init(void);
-extern void write_shared_keys(void);
 
 #endif							/* INDEXTABLE_AT_COMMIT_H */

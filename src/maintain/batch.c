@@ -37,7 +37,6 @@
 #include "../definition/cache.h"
 #include "../entry/apply.h"
 #include "../entry/deltas.h"
-#include "../entry/diff.h"
 #include "../entry/document.h"
 #include "../entry/entries.h"
 #include "../entry/extract.h"

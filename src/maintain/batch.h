@@ -12,7 +12,7 @@
 #include "executor/tuptable.h"
 
 #include "../entry/deltas.h"
-#include "../entry/diff.h"
+#include "../entry/entries.h"
 #include "../indextable.h"
 
 extern void batch_init(void);

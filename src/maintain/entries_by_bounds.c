@@ -56,7 +56,7 @@
 #include "utils/syscache.h"
 
 #include "../entry/block_scan.h"
-#include "../entry/diff.h"
+#include "../entry/entries.h"
 #include "../entry/table_writer.h"
 #include "../entry/write_entry.h"
 #include "../indextable.h"

@@ -49,12 +49,11 @@
 #include "../catalog/trigger_names.h"
 #include "../definition/cache.h"
 #include "../definition/fact_partition.h"
-#include "../entry/diff.h"
 #include "../entry/document.h"
 #include "../entry/entries.h"
 #include "../entry/extract.h"
 #include "../entry/fact_fetch.h"
-#include "../entry/shared_keys.h"
+#include "../entry/unique_conflict.h"
 #include "../indextable.h"
 #include "../place/foreign/foreign_rows.h"
 #include "../place/place.h"
@@ -151,7 +150,7 @@ maintain_row(TriggerData *trigdata)
 	FactDef    *volatile held = NULL;
 
 	if (!TRIGGER_FIRED_BY_DELETE(trigdata->tg_event))
-		refuse_leaving(trigdata->tg_relation);
+		refuse_write_to_detaching(trigdata->tg_relation);
 	PG_TRY();
 	{
 		maintain_pinned_row(trigdata, &held);

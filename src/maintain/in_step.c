@@ -549,7 +549,7 @@ out_of_step(IndexDef *def, Snapshot snapshot)
 
 	/*
 	 * Two rows may have one primary key until it is checked, and one entry in
-	 * common; see entry/shared_keys.c.
+	 * common; see entry/unique_conflict.c.
 	 */
 	if (fact->pk_deferrable && written_by_us(fact))
 		return "this transaction has written a fact table with a deferrable primary key";

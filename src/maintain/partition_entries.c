@@ -30,7 +30,7 @@
 #include "../definition/index_partition.h"
 #include "../entry/block_scan.h"
 #include "../entry/deltas.h"
-#include "../entry/diff.h"
+#include "../entry/entries.h"
 #include "../indextable.h"
 #include "../place/foreign/foreign_rows.h"
 #include "../place/place.h"
@@ -59,7 +59,7 @@ static void update_totals(FactDef *def, Relation partition, bool attached);
 static void flush(FactDef *def, OpList *lists, MemoryContext cxt);
 
 /* Partitions that are about to leave their fact tables: of NotedTable *. */
-static List *leaving = NIL;
+static List *detaching = NIL;
 
 /*
  * update_entries_of_partition
@@ -232,42 +232,42 @@ flush(FactDef *def, OpList *lists, MemoryContext cxt)
  * a partition would stay.  So they get an error.  Nothing is wrong with deleting rows.
  */
 
-/* note_leaving: notes that the entries of a partition, and of its own partitions, are deleted */
+/* note_detaching: notes that the entries of a partition, and of its own partitions, are deleted */
 void
-note_leaving(Oid partition)
+note_detaching(Oid partition)
 {
 	ListCell   *cell;
 
 	foreach(cell, list_with_partitions(partition))
-		note_table(&leaving, lfirst_oid(cell));
+		note_table(&detaching, lfirst_oid(cell));
 }
 
-/* is_leaving: returns whether that was noted of a partition */
+/* is_detaching: returns whether that was noted of a partition */
 bool
-is_leaving(Oid partition)
+is_detaching(Oid partition)
 {
-	return is_noted_table(leaving, partition);
+	return is_noted_table(detaching, partition);
 }
 
-/* forget_leaving: forgets a partition, and its own, that has been detached, or attached since */
+/* forget_detaching: forgets a partition, and its own, that has been detached, or attached since */
 void
-forget_leaving(Oid partition)
+forget_detaching(Oid partition)
 {
-	List	   *partitions = leaving == NIL ? NIL : list_with_partitions(partition);
+	List	   *partitions = detaching == NIL ? NIL : list_with_partitions(partition);
 	ListCell   *cell;
 
-	foreach(cell, leaving)
+	foreach(cell, detaching)
 	{
 		if (list_member_oid(partitions, ((NotedTable *) lfirst(cell))->relid))
-			leaving = foreach_delete_current(leaving, cell);
+			detaching = foreach_delete_current(detaching, cell);
 	}
 }
 
-/* refuse_leaving: raises an error if a row is written to a partition whose entries are deleted already */
+/* refuse_write_to_detaching: raises an error if a row is written to a partition whose entries are deleted already */
 void
-refuse_leaving(Relation written)
+refuse_write_to_detaching(Relation written)
 {
-	if (is_leaving(RelationGetRelid(written)))
+	if (is_detaching(RelationGetRelid(written)))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_IN_USE),
 				 errmsg("cannot write to partition \"%s\" while it is being detached or dropped", RelationGetRelationName(written)),
@@ -276,20 +276,20 @@ refuse_leaving(Relation written)
 }
 
 /*
- * leaving_at_xact_event
+ * detaching_at_xact_event
  *		Forgets all when the transaction has ended; before that raises an error if a partition has
  *		stayed, because its name had another meaning by the time the command came to it.
  */
 void
-leaving_at_xact_event(XactEvent event)
+detaching_at_xact_event(XactEvent event)
 {
 	bool		commits = event == XACT_EVENT_PRE_COMMIT || event == XACT_EVENT_PRE_PREPARE;
 	ListCell   *cell;
 
 	/* DETACH CONCURRENTLY commits right after it has marked the partition. */
-	if (commits && leaving != NIL)
+	if (commits && detaching != NIL)
 		CommandCounterIncrement();
-	foreach(cell, commits ? leaving : NIL)
+	foreach(cell, commits ? detaching : NIL)
 	{
 		Oid			relid = ((NotedTable *) lfirst(cell))->relid;
 		Oid			root = registered_root(relid);
@@ -302,14 +302,14 @@ leaving_at_xact_event(XactEvent event)
 					 errhint("The transaction might succeed if retried.")));
 	}
 	if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT || event == XACT_EVENT_PREPARE)
-		leaving = NIL;
+		detaching = NIL;
 }
 
-/* leaving_at_abort_of: forgets those whose command is undone with a subtransaction */
+/* detaching_at_abort_of: forgets those whose command is undone with a subtransaction */
 void
-leaving_at_abort_of(SubTransactionId sub)
+detaching_at_abort_of(SubTransactionId sub)
 {
-	leaving = notes_without_undone(leaving, sub);
+	detaching = notes_without_undone(detaching, sub);
 }
 
 /* The partitioned fact table that is being truncated as a whole, or InvalidOid. */

@@ -18,12 +18,12 @@
 extern void queue_rows_of_partition(FactDef *def, Oid partition);
 extern void delete_entries_of_whole(Oid root, Oid partition, List *whole);
 extern void update_entries_of_partition(Oid root, Oid partition, bool attached, List **whole);
-extern void note_leaving(Oid partition);
-extern bool is_leaving(Oid partition);
-extern void forget_leaving(Oid partition);
-extern void refuse_leaving(Relation written);
-extern void leaving_at_xact_event(XactEvent event);
-extern void leaving_at_abort_of(SubTransactionId sub);
+extern void note_detaching(Oid partition);
+extern bool is_detaching(Oid partition);
+extern void forget_detaching(Oid partition);
+extern void refuse_write_to_detaching(Relation written);
+extern void detaching_at_xact_event(XactEvent event);
+extern void detaching_at_abort_of(SubTransactionId sub);
 extern void maintain_truncate(Relation fact);
 extern void prepare_truncate(Relation rel);
 extern void truncate_index_table(Oid relid);

@@ -46,13 +46,17 @@ static bool note(Oid fact_table, Oid server, bool waiting, const char *message, 
 
 static bool backlog_is_known(const QueueActivity *queue, TimestampTz now);
 static Datum blockers_of(const Trouble *trouble);
+static void activity_lock(LWLockMode mode);
+static void activity_unlock(void);
+static QueueActivity *activity_of(Oid fact_table, Oid server, bool make);
+static char *trouble_text(const Trouble *trouble, Oid fact_table);
 
 /*
  * activity_lock
  *		Keeps others from the activity of all queues until activity_unlock().  Without the
  *		shared memory each process has its own.
  */
-void
+static void
 activity_lock(LWLockMode mode)
 {
 	if (shared != NULL)
@@ -60,7 +64,7 @@ activity_lock(LWLockMode mode)
 }
 
 /* activity_unlock: ends that */
-void
+static void
 activity_unlock(void)
 {
 	if (shared != NULL)
@@ -73,7 +77,7 @@ activity_unlock(void)
  *		was kept it is new, for which the lock has to be exclusive, or NULL unless it is to be
  *		made.
  */
-QueueActivity *
+static QueueActivity *
 activity_of(Oid fact_table, Oid server, bool make)
 {
 	static QueueActivity *own = NULL;
@@ -268,7 +272,7 @@ trouble_end(Oid fact_table, Oid server)
  *		Says what keeps the batches of a fact table from being applied.  Only the owner of the
  *		table sees the message of an error, which may quote rows.
  */
-char *
+static char *
 trouble_text(const Trouble *trouble, Oid fact_table)
 {
 	if (trouble->waiting && trouble->message[0] == '\0')

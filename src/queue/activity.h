@@ -16,9 +16,6 @@
 /* The interval over which changes are counted to get a rate, in ms. */
 #define RATE_INTERVAL		5000
 
-extern void activity_lock(LWLockMode mode);
-extern void activity_unlock(void);
-extern QueueActivity *activity_of(Oid fact_table, Oid server, bool make);
 extern void activity_count(Oid fact_table, Oid server, int64 changes);
 extern void activity_note_backlog(Oid fact_table, Oid server, int64 backlog, TimestampTz oldest);
 
@@ -35,6 +32,5 @@ extern bool trouble_of(Oid fact_table, Oid server, Trouble *trouble);
 extern bool trouble_note_error(Oid fact_table, Oid server, ErrorData *error);
 extern bool trouble_note_wait(Oid fact_table, Oid queue_table);
 extern void trouble_end(Oid fact_table, Oid server);
-extern char *trouble_text(const Trouble *trouble, Oid fact_table);
 
 #endif							/* INDEXTABLE_ACTIVITY_H */

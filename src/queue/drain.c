@@ -50,7 +50,7 @@
 #include "../catalog/fact_rows.h"
 #include "../catalog/named_table.h"
 #include "../definition/cache.h"
-#include "../entry/diff.h"
+#include "../entry/entries.h"
 #include "../indextable.h"
 #include "../place/place.h"
 #include "../util/fixed_settings.h"

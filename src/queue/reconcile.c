@@ -34,7 +34,6 @@
 
 #include "../definition/fact_partition.h"
 #include "../definition/resolve.h"
-#include "../entry/diff.h"
 #include "../entry/document.h"
 #include "../entry/entries.h"
 #include "../entry/entry_scan.h"

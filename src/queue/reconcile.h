@@ -13,8 +13,8 @@
 #include "utils/rel.h"
 #include "utils/snapshot.h"
 
-#include "../entry/diff.h"
 #include "../entry/document.h"
+#include "../entry/entries.h"
 #include "../indextable.h"
 
 /* A row that is rejected by an index table. */

@@ -46,6 +46,7 @@ static shmem_startup_hook_type previous_startup_hook = NULL;
 
 static void request_memory(void);
 static void attach_memory(void);
+static bool wake_running_workers(void);
 
 /*
  * wake_workers
@@ -64,7 +65,7 @@ wake_workers(void)
  *		Wakes the workers of this database.  Returns false if there are none, not even
  *		starting ones, or if they are all about to exit.
  */
-bool
+static bool
 wake_running_workers(void)
 {
 	bool		found = false;

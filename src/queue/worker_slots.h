@@ -17,7 +17,6 @@
 #include "../util/settings.h"
 
 extern void wake_workers(void);
-extern bool wake_running_workers(void);
 extern void request_workers(Oid database);
 extern bool note_workers_stopped(Oid database, bool stop);
 extern int	count_workers(Oid database, bool wake);

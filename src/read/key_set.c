@@ -58,6 +58,7 @@ static int	compare_keys(const void *a, const void *b, void *order);
 
 static void append_value(StringInfo json, JsonbValue *value);
 static const char *key_column(IndexDef *def, int i);
+static char *key_example(IndexDef *def, JsonbContainer *key);
 
 /*
  * key_set_read
@@ -361,7 +362,7 @@ key_columns(IndexDef *def)
  *		Returns the key that is meant by a JSON value that is none, as an SQL literal: it is the
  *		value of the first key column, or those that this may have.
  */
-char *
+static char *
 key_example(IndexDef *def, JsonbContainer *key)
 {
 	StringInfoData json;

@@ -71,6 +71,8 @@ static void request_missed_memory(void);
 static void attach_missed_memory(void);
 static Place *place_of_condition(Place *set, uint32 hash, MissedCondition *condition);
 static void take_place(Place *set, uint32 hash, MissedCondition *condition);
+static List *missed_conditions(Oid fact);
+static const char *missed_kind_name(MissedKind kind);
 
 /* missed_init: sets the hooks that create the memory; called once, when the library is preloaded */
 void
@@ -219,7 +221,7 @@ missed_forget(Oid fact)
  *		Lists what was counted (MissedCondition *) in this database, of one fact table or of
  *		all, as far as the current user may see it.
  */
-List *
+static List *
 missed_conditions(Oid fact)
 {
 	List	   *all = NIL;
@@ -274,7 +276,7 @@ may_see_missed(Oid fact)
 }
 
 /* missed_kind_name: returns how the view calls a kind of condition */
-const char *
+static const char *
 missed_kind_name(MissedKind kind)
 {
 	static const char *const names[] = {"equal", "range", "contained", "join"};

@@ -40,7 +40,5 @@ extern bool missed_is_kept(void);
 extern void missed_count(Oid fact, AttrNumber document, MissedKind kind, const char *field);
 extern void missed_forget(Oid fact);
 extern bool may_see_missed(Oid fact);
-extern List *missed_conditions(Oid fact);
-extern const char *missed_kind_name(MissedKind kind);
 
 #endif							/* INDEXTABLE_MISSED_COUNTS_H */

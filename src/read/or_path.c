@@ -36,12 +36,12 @@
 
 #include "../util/compat.h"
 #include "../util/settings.h"
-#include "contained.h"
 #include "coverage.h"
 #include "or_path.h"
 #include "path_cost.h"
 #include "path_order.h"
 #include "scan_plan.h"
+#include "search_value.h"
 
 /* No more values of a field than these are searched for apart from each other. */
 #define MAX_ARMS	32

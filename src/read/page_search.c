@@ -51,6 +51,7 @@ pg_noreturn static void position_error(const char *detail);
 static void choose_columns(PageQuery *query);
 static bool has_prefix(PageQuery *query, TupleTableSlot *entry);
 static Form_pg_attribute attribute(PageQuery *query, int column);
+static bool page_search_next_key(PageQuery *query);
 
 /* page_search_as_owner: acts as the owner of the fact table from now on, with settings that give values a fixed form */
 void
@@ -183,7 +184,7 @@ page_search_start(PageQuery *query)
  *		Goes on to the next key in the direction of the search; returns false if there is none.
  *		The search for it is to be started.
  */
-bool
+static bool
 page_search_next_key(PageQuery *query)
 {
 	query->key += query->backward ? -1 : 1;

@@ -53,7 +53,6 @@ typedef struct PageQuery
 extern void page_search_as_owner(PageQuery *query);
 extern bool page_search_begin(PageQuery *query);
 extern void page_search_start(PageQuery *query);
-extern bool page_search_next_key(PageQuery *query);
 extern TupleTableSlot *page_search_next(PageQuery *query);
 
 #endif							/* INDEXTABLE_PAGE_SEARCH_H */

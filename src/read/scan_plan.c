@@ -72,6 +72,7 @@ static Query *fallback_query(PlannerInfo *root, RelOptInfo *rel, Candidate *c, L
 static List *fallback_columns(RangeTblEntry *rte, Index varno, List *columns);
 static void add_sort(Query *query, Candidate *c, RelOptInfo *rel);
 static Node *replace_values(Node *node, void *replacing);
+static Bitmapset *columns_of_scan(RelOptInfo *rel, List *clauses);
 
 static const CustomPathMethods path_methods = {.CustomName = SCAN_NAME,.PlanCustomPath = make_scan};
 
@@ -243,7 +244,7 @@ security_level(PlannerInfo *root, RestrictInfo *rinfo)
  *		Returns the columns of the fact table that a scan has to return, or to check, offset as
  *		by pull_varattnos().
  */
-Bitmapset *
+static Bitmapset *
 columns_of_scan(RelOptInfo *rel, List *clauses)
 {
 	Bitmapset  *attnos = NULL;

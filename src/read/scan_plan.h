@@ -63,7 +63,6 @@ typedef struct ScanPlan
 
 extern CustomPath *make_scan_path(PlannerInfo *root, RelOptInfo *rel, Candidate *c);
 extern void add_scan_path(PlannerInfo *root, RelOptInfo *rel, Path *path);
-extern Bitmapset *columns_of_scan(RelOptInfo *rel, List *clauses);
 extern List *in_safe_order(PlannerInfo *root, RelOptInfo *rel, List *clauses);
 extern void return_stored_rows(ScanState *node);
 extern bool scan_wants_system_columns(RelOptInfo *rel, List *clauses);

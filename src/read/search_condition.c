@@ -25,11 +25,11 @@
 #include "utils/typcache.h"
 
 #include "../catalog/completeness.h"
-#include "contained.h"
 #include "fact_checks.h"
 #include "field_match.h"
 #include "scalar_value.h"
 #include "search_condition.h"
+#include "search_value.h"
 
 static List *implied_by_operator(IndexDef *def, Oid operator, Oid collation, Node *expr, Node *value, bool array,
 								 Index varno);

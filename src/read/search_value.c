@@ -2,20 +2,40 @@
  *
  * search_value.c
  *	  Makes the value that entries are searched by of what a condition compares with: of a
- *	  constant when the query is planned, and of a parameter when the scan starts.
+ *	  constant when the query is planned, and of a parameter when the scan starts.  Of a document,
+ *	  that is the value that any other has in a field that contains it, as the operator @> has it.
+ *
+ * The document may be known only when a plan is executed.  The planner then has to know in which
+ * fields it will have a value: a scan that searches for one in vain cannot use the index
+ * table, so a plan that was taken for that costs more than it promised.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
+#include "catalog/pg_collation.h"
 #include "catalog/pg_type.h"
 #include "fmgr.h"
 #include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "parser/parse_coerce.h"
 #include "utils/array.h"
+#include "utils/fmgroids.h"
+#include "utils/jsonb.h"
 #include "utils/lsyscache.h"
 
-#include "contained.h"
+#include "../catalog/completeness.h"
+#include "scalar_value.h"
 #include "search_value.h"
+
+static bool leads_to_value(Field *field, Node *json, PathStep *steps, int nsteps);
+static bool is_name(Node *arg, PathStep *step);
+static bool becomes_value(Field *field, Node *value, PathStep *steps, int nsteps);
+static bool suits(Field *field, Oid type);
+static int	count_strings(Node *value, bool *in_array);
+static bool find_contained(Field *field, JsonbContainer *container, PathStep *steps, int nsteps, int *before, Datum *result);
+static bool contained_value(Field *field, int nsteps, int nth, Jsonb *json, Datum *result);
 
 /*
  * take_value
@@ -105,5 +125,299 @@ array_constants(Const *constant)
 	get_typlenbyval(type, &len, &byval);
 	for (i = 0; i < n; i++)
 		result = lappend(result, makeConst(type, -1, get_typcollation(type), len, elements[i], nulls[i], byval));
+	return result;
+}
+
+/*
+ * contains_value
+ *		Returns whether an expression, json, probably has a value for a field after nsteps of its
+ *		path.
+ *
+ * In a custom plan parameters are known.  In a generic one a call as jsonb_build_object('town',
+ * $1) tells.  Of a bare parameter nothing is known, and so the server goes on with custom plans;
+ * but what is compared with an array itself, in doc -> 'tags' @> $1, is mostly one of its
+ * elements.
+ */
+bool
+contains_value(PlannerInfo *root, Field *field, int nsteps, Node *json)
+{
+	Node	   *known = estimate_expression_value(root, json);
+	PathStep   *steps = field->spec->steps + nsteps;
+	int			left = field->spec->nsteps - nsteps;
+	Datum		value;
+
+	if (IsA(known, Const))
+		return !((Const *) known)->constisnull &&
+			contained_value(field, nsteps, 0, DatumGetJsonbP(((Const *) known)->constvalue), &value);
+	if (left == 1 && steps[0].wildcard)
+	{
+		if (!IsA(json, FuncExpr))
+			return true;
+		if (((FuncExpr *) json)->funcid == F_TO_JSONB && suits(field, exprType(linitial(((FuncExpr *) json)->args))))
+			return true;
+	}
+	return leads_to_value(field, json, steps, left);
+}
+
+/* leads_to_value: returns whether the calls that make up an expression put a value for a field at the end of a path */
+static bool
+leads_to_value(Field *field, Node *json, PathStep *steps, int nsteps)
+{
+	FuncExpr   *call = (FuncExpr *) json;
+	Node	   *member = NULL;
+	int			i;
+
+	if (IsA(json, Const))
+	{
+		Const	   *constant = (Const *) json;
+		Datum		value;
+		int			before = 0;
+
+		return !constant->constisnull && constant->consttype == JSONBOID &&
+			find_contained(field, &DatumGetJsonbP(constant->constvalue)->root, steps, nsteps, &before, &value);
+	}
+	if (!IsA(json, FuncExpr) || call->funcvariadic)
+		return false;
+	if (call->funcid == F_TO_JSONB)
+		return becomes_value(field, linitial(call->args), steps, nsteps);
+	if (nsteps == 0)
+		return false;
+	if (call->funcid == F_JSONB_BUILD_ARRAY_ANY && steps[0].wildcard)
+		member = linitial(call->args);
+	else if (call->funcid == F_JSONB_BUILD_OBJECT_ANY && !steps[0].wildcard && !steps[0].is_index)
+	{
+		/* Of members with the same name, the last one counts. */
+		for (i = 0; i + 1 < list_length(call->args); i += 2)
+		{
+			if (is_name(list_nth(call->args, i), &steps[0]))
+				member = list_nth(call->args, i + 1);
+		}
+	}
+	return member != NULL && becomes_value(field, member, steps + 1, nsteps - 1);
+}
+
+/* is_name: returns whether an argument is the name of a step; a literal that is an argument of any type has none */
+static bool
+is_name(Node *arg, PathStep *step)
+{
+	Const	   *name = (Const *) arg;
+
+	if (!IsA(arg, Const) || name->constisnull)
+		return false;
+	if (name->consttype == UNKNOWNOID)
+		return strcmp(DatumGetCString(name->constvalue), step->name) == 0;
+	return name->consttype == TEXTOID && (int) VARSIZE_ANY_EXHDR(DatumGetPointer(name->constvalue)) == step->len &&
+		memcmp(VARDATA_ANY(DatumGetPointer(name->constvalue)), step->name, step->len) == 0;
+}
+
+/* becomes_value: returns whether an SQL value that is turned into JSON has a value for a field at the end of a path */
+static bool
+becomes_value(Field *field, Node *value, PathStep *steps, int nsteps)
+{
+	Oid			type = getBaseType(exprType(value));
+
+	if (type == JSONBOID)
+		return leads_to_value(field, value, steps, nsteps);
+	if (nsteps == 0)
+		return suits(field, type);
+	return nsteps == 1 && steps[0].wildcard && OidIsValid(get_element_type(type)) && suits(field, get_element_type(type));
+}
+
+/* suits: returns whether values of an SQL type, turned into JSON, are such as a field has: numbers, booleans, or strings */
+static bool
+suits(Field *field, Oid type)
+{
+	TYPCATEGORY category = TypeCategory(getBaseType(type));
+
+	if (is_number_type(field->type))
+		return category == TYPCATEGORY_NUMERIC;
+	if (type == BOOLOID)
+		return field->type == BOOLOID || field->type == TEXTOID;
+	return field->type != BOOLOID &&
+		(category == TYPCATEGORY_STRING || category == TYPCATEGORY_DATETIME || category == TYPCATEGORY_ENUM ||
+		 type == UNKNOWNOID || type == UUIDOID);
+}
+
+/*
+ * contained_value
+ *		Sets *result to what entries are searched by, because a document contains json after nsteps
+ *		of a field's path: of several elements that it has to contain, to the nth, from 0.  Returns
+ *		false if json does not tell.
+ *
+ * What contains a scalar in an object or an array has an equal one at the same path; of that,
+ * take_scalar() tells.
+ */
+static bool
+contained_value(Field *field, int nsteps, int nth, Jsonb *json, Datum *result)
+{
+	JsonbValue	scalar;
+
+	if (!JB_ROOT_IS_SCALAR(json))
+		return find_contained(field, &json->root, field->spec->steps + nsteps, field->spec->nsteps - nsteps, &nth, result);
+
+	/*
+	 * An array contains the scalars that are its elements, and a scalar
+	 * itself.
+	 */
+	return nth == 0 && nsteps == field->spec->nsteps - 1 && field->spec->steps[nsteps].wildcard &&
+		JsonbExtractScalar(&json->root, &scalar) &&
+		take_scalar(field, BTEqualStrategyNumber, &scalar, result) == TAKEN;
+}
+
+/*
+ * find_contained
+ *		Finds a scalar at the end of a path that tells what to search for, after so many before it.
+ *		A number in the path may be that of an element, which containment does not tell.
+ */
+static bool
+find_contained(Field *field, JsonbContainer *container, PathStep *steps, int nsteps, int *before, Datum *result)
+{
+	JsonbValue *value;
+	int			i;
+
+	if (nsteps == 0)
+		return false;
+	if (steps[0].wildcard)
+	{
+		if (!JsonContainerIsArray(container))
+			return false;
+		for (i = 0; i < (int) JsonContainerSize(container); i++)
+		{
+			value = getIthJsonbValueFromContainer(container, i);
+			if (value->type == jbvBinary ? find_contained(field, value->val.binary.data, steps + 1, nsteps - 1, before, result) :
+				nsteps == 1 && take_scalar(field, BTEqualStrategyNumber, value, result) == TAKEN && (*before)-- == 0)
+				return true;
+		}
+		return false;
+	}
+	if (!JsonContainerIsObject(container) || steps[0].is_index)
+		return false;
+	value = getKeyJsonValueFromContainer(container, steps[0].name, steps[0].len, NULL);
+	if (value == NULL)
+		return false;
+	if (value->type == jbvBinary)
+		return find_contained(field, value->val.binary.data, steps + 1, nsteps - 1, before, result);
+	return nsteps == 1 && take_scalar(field, BTEqualStrategyNumber, value, result) == TAKEN && (*before)-- == 0;
+}
+
+/* only_string: returns whether nothing but a JSON string has this text */
+bool
+only_string(const char *text, int len)
+{
+	return len == 0 || (strchr("-0123456789[{", text[0]) == NULL && !(len == 4 && memcmp(text, "true", 4) == 0) &&
+						!(len == 5 && memcmp(text, "false", 5) == 0));
+}
+
+/* constant_texts: returns the texts of an array that are not NULL, as constants, if the array is a constant; else NIL */
+List *
+constant_texts(Node *array)
+{
+	List	   *result = NIL;
+	Datum	   *texts;
+	bool	   *nulls;
+	int			n;
+	int			i;
+
+	if (!IsA(array, Const) || ((Const *) array)->constisnull)
+		return NIL;
+	deconstruct_array(DatumGetArrayTypeP(((Const *) array)->constvalue), TEXTOID, -1, false, TYPALIGN_INT, &texts, &nulls, &n);
+	for (i = 0; i < n; i++)
+	{
+		if (!nulls[i])
+			result = lappend(result, makeConst(TEXTOID, -1, DEFAULT_COLLATION_OID, -1, texts[i], false, false));
+	}
+	return result;
+}
+
+/*
+ * count_only_texts
+ *		Returns of how many texts of a field a value consists with which a document is compared, if it
+ *		is no more than these, and no other rows can have entries with all of them than those that
+ *		contain it; else 0.  Adds to *unless what rows must not have for that.
+ */
+int
+count_only_texts(IndexDef *def, Field *field, Node *value, uint32 *unless)
+{
+	bool		in_array = false;
+	int			result;
+
+	if (field->type != TEXTOID || field->convert != NULL || !get_collation_isdeterministic(field->collation))
+		return 0;
+
+	/*
+	 * Whatever the text will be, or the texts are: if all rows have strings
+	 * only, nothing else has it.
+	 */
+	if ((exprType(value) == TEXTOID || exprType(value) == TEXTARRAYOID) && !IsA(value, Const))
+	{
+		if (!index_table_has_none(def, NO_STRING_BIT, NULL))
+			return 0;
+		*unless |= NO_STRING_BIT;
+		return 1;
+	}
+	result = count_strings(value, &in_array);
+	if (result > 0 && in_array && field->spec->multi)
+	{
+		if (!index_table_has_none(def, NO_ARRAY_BIT, NULL))
+			return 0;
+		*unless |= NO_ARRAY_BIT;
+	}
+	return result;
+}
+
+/*
+ * count_strings
+ *		Returns how many strings a constant is: a text, texts in an array, or jsonb that is nothing but
+ *		strings in one array, or one string, in as many arrays and objects as it takes; 0 if it is
+ *		something else, or other JSON has the text of one of them.  Sets *in_array if it is JSON in
+ *		an array, or an object.
+ */
+static int
+count_strings(Node *value, bool *in_array)
+{
+	Const	   *constant = (Const *) value;
+	JsonbContainer *container;
+	JsonbIterator *it;
+	JsonbValue	member;
+	JsonbIteratorToken token;
+	int			result = 0;
+	ListCell   *cell;
+
+	if (!IsA(value, Const) || constant->constisnull)
+		return 0;
+	if (constant->consttype == TEXTOID)
+		return only_string(VARDATA_ANY(DatumGetPointer(constant->constvalue)), VARSIZE_ANY_EXHDR(DatumGetPointer(constant->constvalue)));
+	if (constant->consttype == TEXTARRAYOID)
+	{
+		foreach(cell, constant_texts(value))
+		{
+			if (count_strings(lfirst(cell), in_array) == 0)
+				return 0;
+			result++;
+		}
+		return result;
+	}
+	if (constant->consttype != JSONBOID)
+		return 0;
+	container = &DatumGetJsonbP(constant->constvalue)->root;
+	*in_array = !JsonContainerIsScalar(container);
+	for (;;)
+	{
+		if (JsonContainerSize(container) != 1 && !JsonContainerIsArray(container))
+			return 0;
+		it = JsonbIteratorInit(container);
+		(void) JsonbIteratorNext(&it, &member, true);
+		if ((token = JsonbIteratorNext(&it, &member, true)) == WJB_KEY)
+			token = JsonbIteratorNext(&it, &member, true);
+		if (JsonContainerSize(container) != 1 || member.type != jbvBinary)
+			break;
+		container = member.val.binary.data;
+	}
+	for (; token == WJB_ELEM || token == WJB_VALUE; token = JsonbIteratorNext(&it, &member, true))
+	{
+		if (member.type != jbvString || !only_string(member.val.string.val, member.val.string.len))
+			return 0;
+		result++;
+	}
 	return result;
 }

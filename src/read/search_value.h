@@ -8,9 +8,12 @@
 #ifndef INDEXTABLE_SEARCH_VALUE_H
 #define INDEXTABLE_SEARCH_VALUE_H
 
+#include "nodes/pathnodes.h"
 #include "nodes/primnodes.h"
 #include "utils/array.h"
+#include "utils/jsonb.h"
 
+#include "../indextable.h"
 #include "scalar_value.h"
 
 /* What a condition compares with. */
@@ -27,5 +30,9 @@ extern int	array_elements(ArrayType *array, Datum **elements, bool **nulls);
 extern List *array_constants(Const *constant);
 extern Taken take_value(Field *field, Taking taking, int detail, Oid from, StrategyNumber strategy, Datum value,
 						Datum *result);
+extern bool contains_value(PlannerInfo *root, Field *field, int nsteps, Node *json);
+extern bool only_string(const char *text, int len);
+extern List *constant_texts(Node *array);
+extern int	count_only_texts(IndexDef *def, Field *field, Node *value, uint32 *unless);
 
 #endif							/* INDEXTABLE_SEARCH_VALUE_H */

@@ -27,8 +27,8 @@
 
 #include "../catalog/completeness.h"
 #include "elements.h"
-#include "contained.h"
 #include "field_match.h"
+#include "search_value.h"
 #include "totals_elements.h"
 
 /* What is replaced by the function that has it. */

@@ -20,6 +20,7 @@
 #define INDEXTABLE_UNCOUNTED_READS_H
 
 #include "pgstat.h"
+#include "utils/guc.h"
 #include "utils/rel.h"
 
 /*
@@ -42,7 +43,30 @@ go_on_counting(Relation rel)
 	pgstat_init_relation(rel);
 }
 
-extern int	begin_uncounted(void);
-extern void end_uncounted(int nestlevel);
+/*
+ * begin_uncounted
+ *		Turns track_counts off while a command runs; returns what end_uncounted() takes.
+ *
+ * The reads of a relation that is opened until then are not counted until it is
+ * opened again; neither are those of parallel workers.  To make an index, the whole index
+ * table is read, and so is a partition that is attached.  An error restores the setting,
+ * too.
+ */
+static inline int
+begin_uncounted(void)
+{
+	int			nestlevel = NewGUCNestLevel();
+
+	(void) set_config_option("track_counts", "off", PGC_SUSET, PGC_S_SESSION,
+							 GUC_ACTION_SAVE, true, 0, false);
+	return nestlevel;
+}
+
+/* end_uncounted: restores track_counts */
+static inline void
+end_uncounted(int nestlevel)
+{
+	AtEOXact_GUC(true, nestlevel);
+}
 
 #endif							/* INDEXTABLE_UNCOUNTED_READS_H */

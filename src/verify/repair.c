@@ -47,7 +47,6 @@
 #include "../definition/cache.h"
 #include "../definition/fact_partition.h"
 #include "../entry/apply.h"
-#include "../entry/diff.h"
 #include "../entry/document.h"
 #include "../entry/entries.h"
 #include "../entry/extract.h"

@@ -5,7 +5,7 @@
  *
  * Entries are distributed by their key, so those of a row can be anywhere: they are searched for on
  * all shards, those of all rows of a batch at once.  What is to be written are the operations that
- * diff.c has found.  They are written by two statements: all deletes, then all inserts.
+ * diff_entries() has found.  They are written by two statements: all deletes, then all inserts.
  *
  * Values are sent as arrays, one for each column.
  *

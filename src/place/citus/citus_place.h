@@ -11,7 +11,6 @@
 #include "nodes/pg_list.h"
 
 #include "../../catalog/fact_rows.h"
-#include "../../entry/diff.h"
 #include "../../entry/entries.h"
 #include "../../entry/entry_scan.h"
 #include "../../indextable.h"

@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * feed_client.c
- *	  Takes changes from feeds on other servers, acknowledges them, and waits for them.
+ *	  Takes changes from feeds on other servers, applies them, a batch of a server at a time,
+ *	  acknowledges them, and waits for them.
  *
  * The rows of a foreign partition are written on another server, by whoever may.  The
  * table over there has a feed; see feed_server.c.  The feeds of one server are a queue of their
@@ -9,11 +10,24 @@
  *
  * No change is lost and the newest state wins, because of the order of four steps.  A
  * drain takes changes under the drain lock.  Then it reads their rows, with a snapshot
- * over there that is younger: place/foreign/feed_drain.c sees that this transaction has not
+ * over there that is younger: feed_take_unlocked() sees that this transaction has not
  * used the server before.  It writes the entries, and commits.  Only when it is known
  * that it has committed, and that no crash undoes it, the changes are acknowledged, in
  * another transaction.  A crash in between has the changes taken again.  Whoever drains
  * next has waited for the lock, and so reads the rows as they are or were later.
+ *
+ * Why the entries of foreign partitions converge.  A drain takes changes from the feeds of
+ * a server, which consumes nothing; then it waits for the drain lock, and under the lock
+ * it reads the rows.  The server takes its snapshot for that when it is first read from,
+ * and this transaction has not read from it before: so each row is as its change has left
+ * it, or newer.  The lock is held until the commit, so whoever drains later reads rows
+ * that are no older than these.  A change that is committed over there after the snapshot
+ * is still in the feed, as only what was taken before is acknowledged.
+ *
+ * The primary key of a row tells which partition it is in.  A row that is moved from one
+ * server to another changes its primary key, and has both keys queued, each where it was
+ * written.  They may be applied in any order, and in between the row is found under
+ * neither key or under both, as in a query of the fact table.
  *
  * What was applied is remembered in this session until it is acknowledged: by a worker at
  * once, otherwise when this session drains or waits the next time.
@@ -42,12 +56,18 @@
 #include "../../definition/cache.h"
 #include "../../entry/row_text.h"
 #include "../../indextable.h"
+#include "../../maintain/partition_entries.h"
+#include "../../queue/batch_keys.h"
+#include "../../queue/drain.h"
 #include "../../util/fixed_settings.h"
 #include "../../util/inherit.h"
 #include "../../util/lock.h"
+#include "../../util/settings.h"
 #include "../../util/subxact.h"
 #include "../../util/wait_point.h"
+#include "../place.h"
 #include "feed_client.h"
+#include "foreign_snapshot.h"
 #include "remote_query.h"
 
 /* A table on another server. */
@@ -82,7 +102,6 @@ typedef struct Answer
 
 /* What was applied by this session, and not acknowledged: of TakenItems *. */
 static List *applied = NIL;
-
 static RemoteTable *remote_table(Oid relid, MemoryContext cxt);
 static List *leaves_on(Oid fact, Oid server);
 static char *remote_columns(FactDef *def, Oid relid);
@@ -90,6 +109,11 @@ static void add_change(HeapTuple row, TupleDesc desc, void *arg);
 static void read_count(HeapTuple row, TupleDesc desc, void *arg);
 static void read_status(HeapTuple row, TupleDesc desc, void *arg);
 static void ignore_row(HeapTuple row, TupleDesc desc, void *arg);
+static bool begin_batch(Drain *drain);
+static void take_batch(Drain *drain);
+static void end_batch(Drain *drain);
+static void feed_note_applied(FeedBatch *batch);
+static void feed_count(FactDef *def, FeedBatch *batch);
 
 /* feed_servers: lists the OIDs of the servers whose feeds are drained for a fact table */
 List *
@@ -290,7 +314,7 @@ add_change(HeapTuple row, TupleDesc desc, void *arg)
  * The commit must not be undone by a crash, after which the changes would be gone: so it
  * is written to disk, whatever synchronous_commit is.
  */
-void
+static void
 feed_note_applied(FeedBatch *batch)
 {
 	MemoryContext old = MemoryContextSwitchTo(TopMemoryContext);
@@ -384,7 +408,7 @@ feed_at_abort_of(SubTransactionId sub)
 }
 
 /* feed_count: sets batch->backlog and batch->oldest to what is in the feeds of a server */
-void
+static void
 feed_count(FactDef *def, FeedBatch *batch)
 {
 	ListCell   *cell;
@@ -473,4 +497,80 @@ read_status(HeapTuple row, TupleDesc desc, void *arg)
 	answer->pending = DatumGetBool(SPI_getbinval(row, desc, 1, &isnull)) && !isnull;
 	if (answer->now == NULL && !isnull)
 		answer->now = MemoryContextStrdup(answer->cxt, SPI_getvalue(row, desc, 2));
+}
+
+/*
+ * feed_take_unlocked
+ *		Takes a batch of changes from the feeds of a server, and counts what is there if so
+ *		asked.  Returns false if the table does not exist any more.
+ *
+ * No drain lock is needed yet, and a server that does not answer should not keep others
+ * from draining.  The fact table stays locked, so that its primary key stays the same.
+ */
+bool
+feed_take_unlocked(Oid fact_table, FeedBatch *batch, bool count)
+{
+	Relation	fact;
+	FactDef    *def;
+
+	check_servers_unused(fact_table, "drain()");
+	fact = try_relation_open(fact_table, AccessShareLock);
+	if (fact == NULL)
+		return false;
+	def = definition_of_fact(fact, fact_table);
+	definition_hold(def, CurrentMemoryContext);
+	if (def->queue_desc != NULL)
+		feed_take(def, batch);
+	batch->backlog = batch->n;
+	if (count && batch->n >= batch->limit)
+		feed_count(def, batch);
+	relation_close(fact, NoLock);
+	return true;
+}
+
+/*
+ * feed_apply
+ *		Applies changes that were taken from feeds.  Returns false if another session drains
+ *		the queue of the fact table and lock is DRAIN_TRY.
+ */
+bool
+feed_apply(Oid fact_table, DrainLock lock, FeedBatch *batch)
+{
+	static const ChangeSource feeds = {.begin = begin_batch,.take = take_batch,.end = end_batch};
+	Drain		drain = {.source = &feeds,.arg = batch,.limit = setting_batch_size};
+
+	return batch->n == 0 || drain_from(fact_table, lock, &drain);
+}
+
+/* begin_batch: takes the snapshot with which a batch is applied */
+static bool
+begin_batch(Drain *drain)
+{
+	drain->rows.snapshot = tree_snapshot(drain->rows.fact);
+	return true;
+}
+
+/* take_batch: sorts the keys of a batch, and queues here all rows of partitions any of whose rows may have changed */
+static void
+take_batch(Drain *drain)
+{
+	FeedBatch  *batch = drain->arg;
+	Reconciliation *r = &drain->rows;
+	ListCell   *cell;
+
+	wait_point("a feed is drained");
+	r->keys = batch->keys;
+	r->n = sort_keys(r->def, batch->keys, batch->nkeys);
+	foreach(cell, batch->whole)
+	{
+		if (list_member_oid(foreign_leaves(r->def->relid), lfirst_oid(cell)))
+			queue_rows_of_partition(r->def, lfirst_oid(cell));
+	}
+}
+
+/* end_batch: has a batch acknowledged once it is committed */
+static void
+end_batch(Drain *drain)
+{
+	feed_note_applied(drain->arg);
 }

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * feed_client.h
- *	  Takes changes from feeds on other servers, and acknowledges them.
+ *	  Takes changes from feeds on other servers, applies and acknowledges them.
  *
  *-------------------------------------------------------------------------
  */
@@ -14,6 +14,7 @@
 #include "utils/rel.h"
 
 #include "../../indextable.h"
+#include "../../queue/drain.h"
 
 /* Changes that were taken from the feeds of one server. */
 typedef struct FeedBatch
@@ -34,11 +35,11 @@ extern List *feed_servers(Oid fact);
 extern void feeds_require(FactDef *def, Oid relid);
 extern void feeds_require_of(Relation fact, Oid partition);
 extern void feed_take(FactDef *def, FeedBatch *batch);
-extern void feed_note_applied(FeedBatch *batch);
 extern int64 feed_ack_applied(void);
-extern void feed_count(FactDef *def, FeedBatch *batch);
 extern bool feeds_wait(Oid fact, int64 max_lag, TimestampTz until);
 extern void feed_at_xact_event(XactEvent event);
 extern void feed_at_abort_of(SubTransactionId sub);
+extern bool feed_take_unlocked(Oid fact_table, FeedBatch *batch, bool count);
+extern bool feed_apply(Oid fact_table, DrainLock lock, FeedBatch *batch);
 
 #endif							/* INDEXTABLE_FEED_CLIENT_H */

@@ -74,6 +74,9 @@ static Bitmapset *upkeep_columns(FactDef *def);
 static void expect_rows(LiveScan *scan, Datum **keys, int n);
 static void find_rows(LiveScan *scan, Datum *key);
 static void keep_row(TupleTableSlot *row, void *arg);
+static void *foreign_scan_begin(FactDef *def, Relation leaf);
+static TupleTableSlot *foreign_scan_next(void *rows);
+static void foreign_scan_end(void *rows);
 
 const RowSource foreign_rows = {
 	.find = find_rows,
@@ -88,7 +91,7 @@ const RowSource foreign_rows = {
  *		Begins to read all rows of a partition, in no order, with the columns that
  *		entries depend on.
  */
-void *
+static void *
 foreign_scan_begin(FactDef *def, Relation leaf)
 {
 	RowRequest	request = {.def = def,.relid = RelationGetRelid(leaf),.columns = upkeep_columns(def)};
@@ -133,7 +136,7 @@ begin_scan(FactDef *def, Relation leaf, const char *sql, AttrNumber *columns, in
 }
 
 /* foreign_scan_next: returns the next row, valid until the next call, or NULL if there is none */
-TupleTableSlot *
+static TupleTableSlot *
 foreign_scan_next(void *rows)
 {
 	ForeignPartitionScan *scan = rows;
@@ -166,7 +169,7 @@ foreign_scan_next(void *rows)
 	return scan->slot;
 }
 
-void
+static void
 foreign_scan_end(void *rows)
 {
 	ForeignPartitionScan *scan = rows;

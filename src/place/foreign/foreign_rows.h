@@ -30,9 +30,6 @@ typedef struct RowRequest
 								 * all.  The primary key is always read. */
 } RowRequest;
 
-extern void *foreign_scan_begin(FactDef *def, Relation leaf);
-extern TupleTableSlot *foreign_scan_next(void *rows);
-extern void foreign_scan_end(void *rows);
 extern bool foreign_keys_in_order(FactDef *def, Relation leaf);
 extern Datum *foreign_scan_keys(FactDef *def, Relation root, Relation leaf, Datum *after, int limit, int *n);
 extern bool in_bounds(FactDef *def, Relation root, Oid leaf, TupleTableSlot *row);
