@@ -164,6 +164,16 @@ make_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 	scan->scan.scanrelid = rel->relid;
 	scan->flags = path->flags;
 	scan->methods = GetCustomScanMethods(SCAN_NAME, false);
+
+	/*
+	 * The parts of an AND are searched by this scan, above which is checked
+	 * what does not depend on the row.
+	 */
+	foreach(cell, children)
+	{
+		if (IsA(lfirst(cell), Result))
+			lfirst(cell) = outerPlan(lfirst(cell));
+	}
 	scan->custom_plans = children;
 	scan->custom_private = list_make5(list_make2_oid(planner_rt_fetch(rel->relid, root)->relid,
 													 c->def == NULL ? InvalidOid : c->def->relid),
