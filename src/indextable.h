@@ -28,11 +28,6 @@
 #define IT_SCHEMA			"indextable"
 /* The schema of everything else since version 1.1. */
 #define IT_INTERNAL			"indextable_internal"
-/*
- * The limit for the data of a btree tuple, with the headers and the padding of its
- * columns.  The tuple may have 2704 bytes with its own header and alignment.
- */
-#define MAX_INDEX_DATA		2680
 
 /* What an entry has beside the key and the primary key: nothing, included fields, the document. */
 typedef enum Strategy
@@ -42,6 +37,28 @@ typedef enum Strategy
 	STRATEGY_DENORMALIZED,
 	STRATEGY_TOTALS				/* what to add up: see entry/deltas.c */
 } Strategy;
+
+/* When entries are written: in the writer's transaction, or through the queue. */
+typedef enum Maintenance
+{
+	MAINTENANCE_TRANSACTIONAL,
+	MAINTENANCE_ASYNC
+} Maintenance;
+
+/* What becomes of a value that cannot be a key. */
+typedef enum OnMismatch
+{
+	MISMATCH_ERROR,
+	MISMATCH_SKIP
+} OnMismatch;
+
+/* Whether an index table can be used: it is yet to be filled, it can, or it lacks changes. */
+typedef enum IndexState
+{
+	STATE_BUILDING,
+	STATE_ACTIVE,
+	STATE_INVALID
+} IndexState;
 
 /* A step of a path into a document. */
 typedef struct PathStep
@@ -258,22 +275,6 @@ typedef struct FactDef
 	IndexDef  **totals;			/* these, which are transactional */
 } FactDef;
 
-/* How an index table is, or is to be, partitioned; see definition/partition_spec.c. */
-typedef struct Partitioning
-{
-	char	   *clause;			/* what follows PARTITION BY */
-	List	   *parts;			/* of PartSpec * */
-} Partitioning;
-
-/* One of its partitions. */
-typedef struct PartSpec
-{
-	char	   *bound;			/* FOR VALUES ..., or DEFAULT */
-	char	   *tablespace;		/* NULL: that of the index table */
-	char	   *suffix;			/* of its name */
-	Oid			relid;			/* set once it exists */
-} PartSpec;
-
 /* An index table as the catalog's table definition describes it. */
 typedef struct DefinitionRow
 {
@@ -284,16 +285,16 @@ typedef struct DefinitionRow
 	List	   *key;			/* specifications (char *) of the key fields */
 	List	   *include;		/* and of the included fields */
 	char	   *filter;
-	char	   *strategy;
-	char	   *maintenance;
+	Strategy	strategy;
+	Maintenance maintenance;
 	bool		is_unique;
-	char	   *on_mismatch;
-	char	   *state;
+	OnMismatch	on_mismatch;
+	IndexState	state;
 	char	   *problem;		/* why it is invalid, or NULL */
 	Oid			replaces;		/* the index table whose place it is to take,
 								 * or InvalidOid */
-	Partitioning *partitioning; /* of a table that is to be made, and not
-								 * stored; NULL: not partitioned */
+	struct Partitioning *partitioning;	/* of a table that is to be made, and
+										 * not stored; NULL: not partitioned */
 } DefinitionRow;
 
 #endif							/* INDEXTABLE_H */

@@ -66,10 +66,10 @@ new_request(List *key, List *include, char *filter)
 	row->key = key;
 	row->include = include;
 	row->filter = filter;
-	row->strategy = include != NIL ? "partial" : "normalized";
-	row->maintenance = "transactional";
-	row->on_mismatch = "error";
-	row->state = "active";
+	row->strategy = include != NIL ? STRATEGY_PARTIAL : STRATEGY_NORMALIZED;
+	row->maintenance = MAINTENANCE_TRANSACTIONAL;
+	row->on_mismatch = MISMATCH_ERROR;
+	row->state = STATE_ACTIVE;
 	return row;
 }
 
@@ -301,8 +301,8 @@ existing_index(Relation fact, AttrNumber doc, FieldSpec *spec, Oid type)
 			(!OidIsValid(type) || get_atttype(row->index_table, 1) == type))
 			return psprintf("the index table %s%s%s%s%s", quoted_relation(row->index_table),
 							row->filter != NULL ? ", for rows that pass its filter" : "",
-							strcmp(row->state, "active") != 0 ? ", which is " : "",
-							strcmp(row->state, "active") != 0 ? row->state : "",
+							row->state != STATE_ACTIVE ? ", which is " : "",
+							row->state != STATE_ACTIVE ? state_names[row->state] : "",
 							is_async(row) ? ", asynchronously" : "");
 	}
 	foreach(cell, RelationGetIndexList(fact))

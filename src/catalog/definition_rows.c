@@ -61,6 +61,12 @@ enum
 	DEF_NATTS = DEF_REPLACES
 };
 
+const char *const strategy_names[] = {"normalized", "partial", "denormalized", "totals", NULL};
+const char *const maintenance_names[] = {"transactional", "async", NULL};
+const char *const mismatch_names[] = {"error", "skip", NULL};
+const char *const state_names[] = {"building", "active", "invalid", NULL};
+
+static int	value_named(Datum name, const char *const *names);
 static StoredDefinition *read_row(HeapTuple tuple, TupleDesc desc);
 static int	compare_definitions(const ListCell *a, const ListCell *b);
 
@@ -82,7 +88,7 @@ invalidate_definitions(List *definitions, Oid fact, const char *why)
 	{
 		StoredDefinition *stored = lfirst(cell);
 
-		if (strcmp(stored->row.state, "invalid") == 0)
+		if (stored->row.state == STATE_INVALID)
 			continue;
 		if (!OidIsValid(stored->row.replaces))
 			ereport(WARNING,
@@ -90,7 +96,7 @@ invalidate_definitions(List *definitions, Oid fact, const char *why)
 					 errmsg("index table \"%s\" is now invalid", get_rel_name(stored->row.index_table)),
 					 errdetail("%s", why),
 					 errhint("To restore the triggers and to repair the entries, run CALL " IT_SCHEMA ".repair(%s);", quote_literal_cstr(quoted_relation(stored->row.index_table)))));
-		catalog_set_state(stored->row.index_table, "invalid", why);
+		catalog_set_state(stored->row.index_table, STATE_INVALID, why);
 		any = true;
 	}
 	if (any)
@@ -136,11 +142,11 @@ catalog_insert(DefinitionRow *row, Relation fact)
 		values[DEF_FILTER - 1] = CStringGetTextDatum(row->filter);
 	else
 		isnull[DEF_FILTER - 1] = true;
-	values[DEF_STRATEGY - 1] = CStringGetTextDatum(row->strategy);
-	values[DEF_MAINTENANCE - 1] = CStringGetTextDatum(row->maintenance);
+	values[DEF_STRATEGY - 1] = CStringGetTextDatum(strategy_names[row->strategy]);
+	values[DEF_MAINTENANCE - 1] = CStringGetTextDatum(maintenance_names[row->maintenance]);
 	values[DEF_IS_UNIQUE - 1] = BoolGetDatum(row->is_unique);
-	values[DEF_ON_MISMATCH - 1] = CStringGetTextDatum(row->on_mismatch);
-	values[DEF_STATE - 1] = CStringGetTextDatum(row->state);
+	values[DEF_ON_MISMATCH - 1] = CStringGetTextDatum(mismatch_names[row->on_mismatch]);
+	values[DEF_STATE - 1] = CStringGetTextDatum(state_names[row->state]);
 	if (row->problem != NULL)
 		values[DEF_PROBLEM - 1] = CStringGetTextDatum(row->problem);
 	else
@@ -165,7 +171,7 @@ catalog_update(DefinitionRow *row, Relation fact)
  * Nothing else in the row changes, as names in it may be older than those of the tables.
  */
 void
-catalog_set_state(Oid index_table, const char *state, const char *problem)
+catalog_set_state(Oid index_table, IndexState state, const char *problem)
 {
 	Relation	rel = table_open(catalog_relid("definition", false), RowExclusiveLock);
 	SysScanDesc scan = scan_by_oid(rel, "definition_pkey", DEF_INDEX_TABLE, index_table);
@@ -181,7 +187,7 @@ catalog_set_state(Oid index_table, const char *state, const char *problem)
 	}
 	if (HeapTupleIsValid(tuple))
 	{
-		values[DEF_STATE - 1] = CStringGetTextDatum(state);
+		values[DEF_STATE - 1] = CStringGetTextDatum(state_names[state]);
 		replace[DEF_STATE - 1] = true;
 		if (problem != NULL)
 			values[DEF_PROBLEM - 1] = CStringGetTextDatum(problem);
@@ -205,6 +211,19 @@ bool
 catalog_is_current_version(void)
 {
 	return catalog_table_has_columns("definition", DEF_NATTS) && catalog_table_has_columns("fact", FACT_NATTS);
+}
+
+/* value_named: returns which of names a value in the catalog is, whose constraints allow no other */
+static int
+value_named(Datum name, const char *const *names)
+{
+	char	   *value = TextDatumGetCString(name);
+	int			i;
+
+	for (i = 0; names[i] != NULL; i++)
+		if (strcmp(value, names[i]) == 0)
+			return i;
+	elog(ERROR, "unexpected value in the catalog: %s", value);
 }
 
 /* read_row: makes a StoredDefinition of a row of the table definition */
@@ -232,11 +251,11 @@ read_row(HeapTuple tuple, TupleDesc desc)
 		row->include = array_strings(values[DEF_INCLUDE - 1], TEXTOID);
 	if (!isnull[DEF_FILTER - 1])
 		row->filter = TextDatumGetCString(values[DEF_FILTER - 1]);
-	row->strategy = TextDatumGetCString(values[DEF_STRATEGY - 1]);
-	row->maintenance = TextDatumGetCString(values[DEF_MAINTENANCE - 1]);
+	row->strategy = value_named(values[DEF_STRATEGY - 1], strategy_names);
+	row->maintenance = value_named(values[DEF_MAINTENANCE - 1], maintenance_names);
 	row->is_unique = DatumGetBool(values[DEF_IS_UNIQUE - 1]);
-	row->on_mismatch = TextDatumGetCString(values[DEF_ON_MISMATCH - 1]);
-	row->state = TextDatumGetCString(values[DEF_STATE - 1]);
+	row->on_mismatch = value_named(values[DEF_ON_MISMATCH - 1], mismatch_names);
+	row->state = value_named(values[DEF_STATE - 1], state_names);
 	if (!isnull[DEF_PROBLEM - 1])
 		row->problem = TextDatumGetCString(values[DEF_PROBLEM - 1]);
 	if (!isnull[DEF_REPLACES - 1])
@@ -337,22 +356,22 @@ catalog_index_tables(void)
 bool
 keeps_totals(DefinitionRow *row)
 {
-	return strcmp(row->strategy, "totals") == 0;
+	return row->strategy == STRATEGY_TOTALS;
 }
 
 /* is_async: returns whether an index table is to be maintained through the queue for good */
 bool
 is_async(DefinitionRow *row)
 {
-	return strcmp(row->maintenance, "async") == 0;
+	return row->maintenance == MAINTENANCE_ASYNC;
 }
 
 /* is_queued: returns whether an index table is maintained through the queue, for good or while it is built */
 bool
 is_queued(DefinitionRow *row)
 {
-	return is_async(row) || strcmp(row->state, "building") == 0 ||
-		(OidIsValid(row->replaces) && strcmp(row->state, "invalid") == 0);
+	return is_async(row) || row->state == STATE_BUILDING ||
+		(OidIsValid(row->replaces) && row->state == STATE_INVALID);
 }
 
 /* catalog_fact_of: returns the fact table of an index table, or InvalidOid if the table is not one */

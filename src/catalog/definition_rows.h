@@ -25,9 +25,15 @@ typedef struct StoredDefinition
 	ItemPointerData tid;
 } StoredDefinition;
 
+/* The values in the catalog and of users' arguments, by those in C; each list is ended by NULL. */
+extern const char *const strategy_names[];
+extern const char *const maintenance_names[];
+extern const char *const mismatch_names[];
+extern const char *const state_names[];
+
 extern void catalog_insert(DefinitionRow *row, Relation fact);
 extern void catalog_update(DefinitionRow *row, Relation fact);
-extern void catalog_set_state(Oid index_table, const char *state, const char *problem);
+extern void catalog_set_state(Oid index_table, IndexState state, const char *problem);
 extern List *catalog_index_tables(void);
 extern List *get_column_names_by_number(Relation rel);
 extern List *catalog_read_definitions(Oid fact_table, Oid index_table);

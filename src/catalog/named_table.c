@@ -141,7 +141,7 @@ char *
 told_activation(Oid index_table)
 {
 	List	   *rows = catalog_read_definitions(InvalidOid, index_table);
-	bool		building = rows != NIL && strcmp(((StoredDefinition *) linitial(rows))->row.state, "building") == 0;
+	bool		building = rows != NIL && ((StoredDefinition *) linitial(rows))->row.state == STATE_BUILDING;
 
 	return told_call(building ? "build" : "repair", index_table);
 }

@@ -89,7 +89,6 @@ static void require_state(StoredDefinition *stored);
 static bool read_new_definition(FunctionCallInfo fcinfo, StoredDefinition *stored, DefinitionRow *row, Relation fact);
 static void refuse_over_feeds(DefinitionRow *row);
 static bool same_text(const char *a, const char *b);
-static bool is_skip(const char *on_mismatch);
 
 /*
  * indextable_alter
@@ -204,7 +203,8 @@ alter(void *arg)
 	pending = replacement_of(index_table);
 	asks_for_contents = !PG_ARGISNULL(ARG_STRATEGY) || !PG_ARGISNULL(ARG_INCLUDE) || !PG_ARGISNULL(ARG_FILTER) ||
 		has_partitioning_args(fcinfo) ||
-		(!populate && (!PG_ARGISNULL(ARG_IS_UNIQUE) || (!PG_ARGISNULL(ARG_ON_MISMATCH) && !is_skip(text_arg(fcinfo, ARG_ON_MISMATCH, NULL)))));
+		(!populate && (!PG_ARGISNULL(ARG_IS_UNIQUE) || (!PG_ARGISNULL(ARG_ON_MISMATCH) &&
+														check_allowed_value("on_mismatch", text_arg(fcinfo, ARG_ON_MISMATCH, NULL), mismatch_names) != MISMATCH_SKIP)));
 	if (pending != NULL && !asks_for_contents &&
 		(!PG_ARGISNULL(ARG_MAINTENANCE) || !PG_ARGISNULL(ARG_IS_UNIQUE) || !PG_ARGISNULL(ARG_ON_MISMATCH)))
 		ereport(ERROR,
@@ -224,21 +224,21 @@ alter(void *arg)
 	contents_change = read_new_definition(fcinfo, stored, &row, fact);
 	contents_change |= read_new_partitioning(fcinfo, pending, &row);
 	contents_change |= !populate &&
-		(row.is_unique != stored->row.is_unique || (!is_skip(row.on_mismatch) && is_skip(stored->row.on_mismatch)));
+		(row.is_unique != stored->row.is_unique || (row.on_mismatch == MISMATCH_ERROR && stored->row.on_mismatch == MISMATCH_SKIP));
 	relation_close(fact, NoLock);
 	if (feed_servers(row.fact_table) != NIL &&
-		(contents_change || strcmp(row.on_mismatch, stored->row.on_mismatch) != 0 ||
+		(contents_change || row.on_mismatch != stored->row.on_mismatch ||
 		 (!is_async(&row) && is_async(&stored->row))))
 		refuse_over_feeds(&row);
 	if (pending != NULL && asks_for_contents)
 		drop_index_table(pending->row.index_table);
-	if (keeps_totals(&row) && (contents_change || strcmp(row.on_mismatch, stored->row.on_mismatch) != 0))
+	if (keeps_totals(&row) && (contents_change || row.on_mismatch != stored->row.on_mismatch))
 		alter_totals(&row);
 	else if (contents_change)
 	{
 		check_replaceable(&row, index_table);
 		report_lost_indexes(&row, index_table);
-		row.state = populate ? "active" : "building";
+		row.state = populate ? STATE_ACTIVE : STATE_BUILDING;
 		make_replacement(&row, index_table);
 		if (populate)
 		{
@@ -383,11 +383,11 @@ lock_definition(Oid index_table)
 static void
 require_state(StoredDefinition *stored)
 {
-	if (strcmp(stored->row.state, "active") != 0)
+	if (stored->row.state != STATE_ACTIVE)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("index table \"%s\" is not active", get_rel_name(stored->row.index_table)),
-				 errdetail("Its state is \"%s\".", stored->row.state),
+				 errdetail("Its state is \"%s\".", state_names[stored->row.state]),
 				 errhint("First run %s", told_activation(stored->row.index_table))));
 	if (OidIsValid(stored->row.replaces))
 		report_not_index_table(stored->row.index_table);
@@ -410,32 +410,32 @@ read_new_definition(FunctionCallInfo fcinfo, StoredDefinition *stored, Definitio
 	bool		same;
 
 	if (maintenance != NULL)
-		row->maintenance = (char *) check_allowed_value("maintenance", maintenance, maintenances);
+		row->maintenance = check_allowed_value("maintenance", maintenance, maintenance_names);
 	if (includes)
 		row->include = stored_fields(fact, field_list(fcinfo, ARG_INCLUDE, "include"));
 	if (strategy != NULL)
 	{
-		row->strategy = (char *) check_allowed_value("strategy", strategy, strategies);
-		if (!includes && strcmp(row->strategy, "partial") != 0)
+		row->strategy = check_allowed_value("strategy", strategy, strategy_names);
+		if (!includes && row->strategy != STRATEGY_PARTIAL)
 			row->include = NIL;
 	}
 	else if (includes)
-		row->strategy = row->include != NIL ? "partial" :
-			strcmp(row->strategy, "partial") == 0 ? "normalized" : row->strategy;
+		row->strategy = row->include != NIL ? STRATEGY_PARTIAL :
+			row->strategy == STRATEGY_PARTIAL ? STRATEGY_NORMALIZED : row->strategy;
 	if (filter != NULL)
 		row->filter = filter[strspn(filter, " \t\r\n")] == '\0' ? NULL :
 			check_filter(fact, filter);
 	if (!PG_ARGISNULL(ARG_IS_UNIQUE))
 		row->is_unique = PG_GETARG_BOOL(ARG_IS_UNIQUE);
 	if (!PG_ARGISNULL(ARG_ON_MISMATCH))
-		row->on_mismatch = (char *) check_allowed_value("on_mismatch", text_arg(fcinfo, ARG_ON_MISMATCH, NULL), mismatches);
+		row->on_mismatch = check_allowed_value("on_mismatch", text_arg(fcinfo, ARG_ON_MISMATCH, NULL), mismatch_names);
 	check_request(row);
 
 	same = list_length(row->include) == list_length(stored->row.include);
 	if (same)
 		forboth(a, row->include, b, stored->row.include)
 			same &= strcmp(lfirst(a), lfirst(b)) == 0;
-	return !same || strcmp(row->strategy, stored->row.strategy) != 0 ||
+	return !same || row->strategy != stored->row.strategy ||
 		!same_text(row->filter, stored->row.filter);
 }
 
@@ -462,10 +462,4 @@ static bool
 same_text(const char *a, const char *b)
 {
 	return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
-}
-
-static bool
-is_skip(const char *on_mismatch)
-{
-	return strcmp(on_mismatch, "skip") == 0;
 }

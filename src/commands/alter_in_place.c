@@ -74,7 +74,7 @@ alter_in_place(DefinitionRow *now, DefinitionRow *wanted)
 {
 	DefinitionRow row = *now;
 
-	if (strcmp(row.on_mismatch, wanted->on_mismatch) != 0)
+	if (row.on_mismatch != wanted->on_mismatch)
 	{
 		row.on_mismatch = wanted->on_mismatch;
 		change_mismatch(&row);
@@ -84,7 +84,7 @@ alter_in_place(DefinitionRow *now, DefinitionRow *wanted)
 		row.is_unique = false;
 		change_uniqueness(&row);
 	}
-	if (strcmp(row.maintenance, wanted->maintenance) != 0)
+	if (row.maintenance != wanted->maintenance)
 	{
 		row.maintenance = wanted->maintenance;
 		change_maintenance(&row);
@@ -144,7 +144,7 @@ alter_totals(DefinitionRow *row)
 static void
 change_mismatch(DefinitionRow *row)
 {
-	bool		skip = strcmp(row->on_mismatch, "skip") == 0;
+	bool		skip = row->on_mismatch == MISMATCH_SKIP;
 	bool		async = is_async(row);
 	Relation	fact = relation_open(row->fact_table, NoLock);
 	FactDef    *factdef;

@@ -110,13 +110,13 @@ indextable_build(PG_FUNCTION_ARGS)
 	const IndexTableMethods *methods = place_of(b->fact_table)->index_tables;
 
 	/* Those that workers build may be complete before the call. */
-	if (strcmp(stored->row.state, "active") == 0 && methods->build != NULL)
+	if (stored->row.state == STATE_ACTIVE && methods->build != NULL)
 		PG_RETURN_VOID();
-	if (strcmp(stored->row.state, "building") != 0)
+	if (stored->row.state != STATE_BUILDING)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("index table \"%s\" is not being built", get_rel_name(b->shown)),
-				 errdetail("Its state is \"%s\".", stored->row.state),
+				 errdetail("Its state is \"%s\".", state_names[stored->row.state]),
 				 errhint("Only an index table that was created with populate => false is built. To rebuild this one, run CALL indextable.rebuild(%s);",
 						 quote_literal_cstr(quoted_relation(b->shown)))));
 	SPI_connect_ext(SPI_OPT_NONATOMIC);
@@ -143,7 +143,7 @@ indextable_rebuild(PG_FUNCTION_ARGS)
 	Build	   *b = check_build_request(fcinfo, "rebuild()", &stored);
 
 	place_check_unchanging(b->shown, "rebuild()");
-	if (strcmp(stored->row.state, "building") == 0)
+	if (stored->row.state == STATE_BUILDING)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("index table \"%s\" has not been built yet", get_rel_name(b->shown)),
@@ -204,7 +204,7 @@ prepare_rebuild(Build *b)
 			row = ((StoredDefinition *) linitial(rows))->row;
 		}
 		check_replaceable(&row, b->shown);
-		row.state = "building";
+		row.state = STATE_BUILDING;
 		make_replacement(&row, b->shown);
 		(void) find_unfinished_replacement(b);
 	}
@@ -222,11 +222,11 @@ find_unfinished_replacement(Build *b)
 {
 	StoredDefinition *stored = replacement_of(b->shown);
 
-	if (stored == NULL || strcmp(stored->row.state, "building") != 0 || !replacement_fits(stored))
+	if (stored == NULL || stored->row.state != STATE_BUILDING || !replacement_fits(stored))
 		return false;
 	check_replaceable(&stored->row, b->shown);
 	b->index_table = stored->row.index_table;
-	b->transactional = strcmp(stored->row.maintenance, "transactional") == 0;
+	b->transactional = stored->row.maintenance == MAINTENANCE_TRANSACTIONAL;
 	return true;
 }
 
@@ -372,7 +372,7 @@ check_build_request(FunctionCallInfo fcinfo, const char *function, StoredDefinit
 	place_check_index_table(b->index_table);
 	*stored = linitial(rows);
 	b->fact_table = (*stored)->row.fact_table;
-	b->transactional = strcmp((*stored)->row.maintenance, "transactional") == 0;
+	b->transactional = (*stored)->row.maintenance == MAINTENANCE_TRANSACTIONAL;
 	if (OidIsValid((*stored)->row.replaces))
 		b->shown = (*stored)->row.replaces;
 	b->pause = interval_arg(fcinfo, 2, "pause");
@@ -490,9 +490,9 @@ finish_build(Build *b)
 
 	if (stored == NULL)
 		report_build_superseded(b);
-	if (strcmp(stored->row.state, "active") == 0)
+	if (stored->row.state == STATE_ACTIVE)
 		report_build_superseded(b);
-	if (strcmp(stored->row.state, "building") != 0)
+	if (stored->row.state != STATE_BUILDING)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("index table \"%s\" has become invalid while it was being built", get_rel_name(b->shown)),
@@ -510,7 +510,7 @@ finish_build(Build *b)
 		replace_index_table(linitial(catalog_read_definitions(InvalidOid, b->index_table)));
 		return;
 	}
-	catalog_set_state(b->index_table, "active", NULL);
+	catalog_set_state(b->index_table, STATE_ACTIVE, NULL);
 	catalog_forget_build(b->index_table);
 	CacheInvalidateRelcacheByRelid(b->fact_table);
 	CommandCounterIncrement();

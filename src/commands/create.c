@@ -153,21 +153,21 @@ indextable_create(PG_FUNCTION_ARGS)
 	row.key = field_list(fcinfo, ARG_KEY, "key");
 	row.include = PG_ARGISNULL(ARG_INCLUDE) ? NIL : field_list(fcinfo, ARG_INCLUDE, "include");
 	has_totals = PG_NARGS() > ARG_TOTALS && !PG_ARGISNULL(ARG_TOTALS);
-	row.strategy = (char *) check_allowed_value("strategy",
-												text_arg(fcinfo, ARG_STRATEGY, has_totals ? "totals" :
-														 row.include != NIL ? "partial" : "normalized"),
-												strategies);
-	row.maintenance = (char *) check_allowed_value("maintenance",
-												   text_arg(fcinfo, ARG_MAINTENANCE, "transactional"),
-												   maintenances);
-	row.on_mismatch = (char *) check_allowed_value("on_mismatch",
-												   text_arg(fcinfo, ARG_ON_MISMATCH, "error"),
-												   mismatches);
+	row.strategy = check_allowed_value("strategy",
+									   text_arg(fcinfo, ARG_STRATEGY, has_totals ? "totals" :
+												row.include != NIL ? "partial" : "normalized"),
+									   strategy_names);
+	row.maintenance = check_allowed_value("maintenance",
+										  text_arg(fcinfo, ARG_MAINTENANCE, "transactional"),
+										  maintenance_names);
+	row.on_mismatch = check_allowed_value("on_mismatch",
+										  text_arg(fcinfo, ARG_ON_MISMATCH, "error"),
+										  mismatch_names);
 	row.filter = text_arg(fcinfo, ARG_FILTER, NULL);
 	row.is_unique = !PG_ARGISNULL(ARG_IS_UNIQUE) && PG_GETARG_BOOL(ARG_IS_UNIQUE);
 	partitioning_args(fcinfo, ARG_PARTITIONS, ARG_PARTITION_BY, &parts);
 	populate = PG_ARGISNULL(ARG_POPULATE) || PG_GETARG_BOOL(ARG_POPULATE);
-	row.state = populate ? "active" : "building";
+	row.state = populate ? STATE_ACTIVE : STATE_BUILDING;
 	accept_existing = !PG_ARGISNULL(ARG_IF_NOT_EXISTS) && PG_GETARG_BOOL(ARG_IF_NOT_EXISTS);
 
 	if (row.is_unique)
@@ -178,7 +178,7 @@ indextable_create(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("totals are allowed only with the strategy \"totals\""),
-				 errdetail("The strategy is \"%s\".", row.strategy)));
+				 errdetail("The strategy is \"%s\".", strategy_names[row.strategy])));
 	check_request(&row);
 	check_servers_unused(PG_GETARG_OID(ARG_FACT_TABLE), "create()");
 
@@ -275,7 +275,7 @@ void
 register_index_table(DefinitionRow *row, IndexDef *def, Relation fact, Relation index_table,
 					 const char *tablespace)
 {
-	bool		populate = strcmp(row->state, "building") != 0;
+	bool		populate = row->state != STATE_BUILDING;
 	bool		covering;
 	int			uncounted;
 

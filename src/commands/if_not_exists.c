@@ -192,8 +192,8 @@ compare(DefinitionRow *row, IndexDef *asked, PartitioningRequest *parts, Definit
 
 	if (!same_fields(asked, def, asked->nkeys, def->nkeys, 0, 0))
 		differs(found, "key", NULL);
-	if (strcmp(row->strategy, stored->strategy) != 0)
-		differs(found, "strategy", psprintf("strategy => '%s'", row->strategy));
+	if (row->strategy != stored->strategy)
+		differs(found, "strategy", psprintf("strategy => '%s'", strategy_names[row->strategy]));
 	if (!same_fields(asked, def, asked->nincludes, def->nincludes, asked->nkeys, def->nkeys))
 		differs(found, "include", psprintf("include => %s", row->include == NIL ? "'{}'" : array_literal(row->include)));
 
@@ -203,12 +203,12 @@ compare(DefinitionRow *row, IndexDef *asked, PartitioningRequest *parts, Definit
 	 */
 	if (!same_or_null(row->filter, def->filter != NULL ? expression_text(fact, def->filter) : NULL))
 		differs(found, "filter", psprintf("filter => %s", sql_literal(row->filter == NULL ? "" : row->filter)));
-	if (strcmp(row->maintenance, stored->maintenance) != 0)
-		differs(found, "maintenance", psprintf("maintenance => '%s'", row->maintenance));
+	if (row->maintenance != stored->maintenance)
+		differs(found, "maintenance", psprintf("maintenance => '%s'", maintenance_names[row->maintenance]));
 	if (row->is_unique != stored->is_unique)
 		differs(found, "is_unique", psprintf("is_unique => %s", row->is_unique ? "true" : "false"));
-	if (strcmp(row->on_mismatch, stored->on_mismatch) != 0)
-		differs(found, "on_mismatch", psprintf("on_mismatch => '%s'", row->on_mismatch));
+	if (row->on_mismatch != stored->on_mismatch)
+		differs(found, "on_mismatch", psprintf("on_mismatch => '%s'", mismatch_names[row->on_mismatch]));
 	if (strcmp(row->document, stored->document) != 0)
 		differs(found, "document", NULL);
 	for (i = 0; i < asked->nkeys; i++)

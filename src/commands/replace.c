@@ -278,7 +278,7 @@ replace_index_table(StoredDefinition *replacement)
 		rename_toast_table(lfirst_oid(cell));
 	row.index_table = old;
 	row.replaces = InvalidOid;
-	row.state = "active";
+	row.state = STATE_ACTIVE;
 	row.problem = NULL;
 	catalog_update(&row, fact);
 	CacheInvalidateRelcache(fact);

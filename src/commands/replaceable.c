@@ -81,7 +81,7 @@ compare_columns(DefinitionRow *row, IndexDef *old_def)
 {
 	List	   *rows = catalog_read_definitions(InvalidOid, old_def->relid);
 	bool		had_doc = old_def->doc_attno != 0;
-	bool		has_doc = strcmp(row->strategy, "denormalized") == 0;
+	bool		has_doc = row->strategy == STRATEGY_DENORMALIZED;
 	Columns		columns;
 	ListCell   *a;
 	ListCell   *b;

@@ -288,7 +288,7 @@ is_needed_key(Oid relid, const char *constraint)
 	Relation	rel;
 	bool		primary;
 
-	if (!OidIsValid(index) || rows == NIL || strcmp(((StoredDefinition *) linitial(rows))->row.state, "invalid") == 0)
+	if (!OidIsValid(index) || rows == NIL || ((StoredDefinition *) linitial(rows))->row.state == STATE_INVALID)
 		return false;
 	rel = try_relation_open(relid, AccessShareLock);
 	if (rel == NULL)

@@ -156,7 +156,7 @@ refuse_building(Oid fact)
 	{
 		DefinitionRow *row = &((StoredDefinition *) lfirst(cell))->row;
 
-		if (strcmp(row->state, "building") == 0)
+		if (row->state == STATE_BUILDING)
 			ereport(ERROR,
 					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 					 errmsg("cannot alter the type of a column of table \"%s\" while an index table is being built", get_rel_name(fact)),

@@ -305,7 +305,7 @@ refuse_drop_of_row_index(Oid schema)
 		LOCKTAG		tag;
 
 		SET_LOCKTAG_RELATION(tag, MyDatabaseId, row->index_table);
-		if (!is_queued(row) || row->index_table == altered_by_us || strcmp(row->state, "invalid") == 0 ||
+		if (!is_queued(row) || row->index_table == altered_by_us || row->state == STATE_INVALID ||
 			get_rel_namespace(row->index_table) != schema || !lock_held_by_me_exclusively(&tag) || !definition_matches_tables(row))
 			continue;
 		def = definition_of_index_table(row->index_table, &fact);
@@ -352,7 +352,7 @@ has_valid_queued_index_tables(Oid fact)
 	{
 		DefinitionRow *row = &((StoredDefinition *) lfirst(cell))->row;
 
-		if (is_queued(row) && strcmp(row->state, "invalid") != 0)
+		if (is_queued(row) && row->state != STATE_INVALID)
 			return true;
 	}
 	return false;

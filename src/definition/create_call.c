@@ -94,7 +94,7 @@ create_call(const char *index_table, const char *fact_table, DefinitionRow *row,
 	initStringInfo(&sql);
 	appendStringInfo(&sql, "SELECT indextable.create(%s, %s, %s", sql_literal(index_table),
 					 sql_literal(fact_table), array_literal(row->key));
-	if (strcmp(row->strategy, "denormalized") == 0)
+	if (row->strategy == STRATEGY_DENORMALIZED)
 		appendStringInfoString(&sql, ", strategy => 'denormalized'");
 	if (keeps_totals(row))
 		appendStringInfo(&sql, ", totals => %s", array_literal(totals_of_fields(row)));
@@ -106,8 +106,8 @@ create_call(const char *index_table, const char *fact_table, DefinitionRow *row,
 		appendStringInfoString(&sql, ", maintenance => 'async'");
 	if (row->is_unique)
 		appendStringInfoString(&sql, ", is_unique => true");
-	if (strcmp(row->on_mismatch, "error") != 0)
-		appendStringInfo(&sql, ", on_mismatch => %s", sql_literal(row->on_mismatch));
+	if (row->on_mismatch != MISMATCH_ERROR)
+		appendStringInfo(&sql, ", on_mismatch => %s", sql_literal(mismatch_names[row->on_mismatch]));
 	if (row->document != NULL)
 		appendStringInfo(&sql, ", document => %s", sql_literal(row->document));
 	if (row->partitioning != NULL)

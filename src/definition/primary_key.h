@@ -13,6 +13,12 @@
 
 #include "../indextable.h"
 
+/*
+ * The limit for the data of a btree tuple, with the headers and the padding of its
+ * columns.  The tuple may have 2704 bytes with its own header and alignment.
+ */
+#define MAX_INDEX_DATA		2680
+
 extern char *primary_key_constraint(IndexDef *def, bool covering);
 extern void primary_key_add(IndexDef *def, bool covering, const char *tablespace, const char *drop);
 extern void primary_key_replace(IndexDef *def, bool covering);

@@ -20,11 +20,6 @@
 #include "request.h"
 #include "totals.h"
 
-/* The values that users may give, each list ended by NULL. */
-const char *const strategies[] = {"normalized", "partial", "denormalized", "totals", NULL};
-const char *const maintenances[] = {"transactional", "async", NULL};
-const char *const mismatches[] = {"error", "skip", NULL};
-
 /* The longest filter: it is parsed whenever the definition is loaded. */
 #define MAX_FILTER_BYTES	(1024 * 1024)
 
@@ -52,16 +47,16 @@ check_request(DefinitionRow *row)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("key must have at least one field"),
 				 errhint("For example: key => '{address.city}'.")));
-	if (strcmp(row->strategy, "partial") == 0 && row->include == NIL)
+	if (row->strategy == STRATEGY_PARTIAL && row->include == NIL)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("strategy \"partial\" requires included fields"),
 				 errhint("Name them with include, or use the strategy \"normalized\".")));
-	if (strcmp(row->strategy, "partial") != 0 && !keeps_totals(row) && row->include != NIL)
+	if (row->strategy != STRATEGY_PARTIAL && !keeps_totals(row) && row->include != NIL)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("included fields are allowed only with the strategy \"partial\""),
-				 errdetail("The strategy is \"%s\".", row->strategy),
+				 errdetail("The strategy is \"%s\".", strategy_names[row->strategy]),
 				 errhint("Leave out include, or use the strategy \"partial\".")));
 	if (row->is_unique && is_async(row))
 		ereport(ERROR,
@@ -81,7 +76,7 @@ take_totals(DefinitionRow *row, List *totals, bool partitioned, List **summed)
 {
 	const char *what = row->include != NIL ? "have included fields" : row->is_unique ? "be unique" :
 		is_async(row) ? "be asynchronous" : partitioned ? "be partitioned" :
-		strcmp(row->state, "building") == 0 ? "be filled later" : NULL;
+		row->state == STATE_BUILDING ? "be filled later" : NULL;
 
 	if (what != NULL)
 		ereport(ERROR,

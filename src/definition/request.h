@@ -23,9 +23,6 @@ typedef struct PartitioningRequest
 	List	   *tablespaces;	/* of char * */
 } PartitioningRequest;
 
-extern const char *const strategies[];
-extern const char *const maintenances[];
-extern const char *const mismatches[];
 extern void partitioning_args(FunctionCallInfo fcinfo, int partitions, int by, PartitioningRequest *request);
 extern void check_request(DefinitionRow *row);
 extern void take_totals(DefinitionRow *row, List *totals, bool partitioned, List **summed);

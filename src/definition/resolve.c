@@ -150,14 +150,12 @@ make_index_def(FactDef *factdef, Relation fact, DefinitionRow *row, Relation rel
 	def->fact = factdef;
 	def->relid = row->index_table;
 	def->name = rel != NULL ? pstrdup(RelationGetRelationName(rel)) : NULL;
-	def->strategy = keeps_totals(row) ? STRATEGY_TOTALS :
-		strcmp(row->strategy, "denormalized") == 0 ? STRATEGY_DENORMALIZED :
-		strcmp(row->strategy, "partial") == 0 ? STRATEGY_PARTIAL : STRATEGY_NORMALIZED;
+	def->strategy = row->strategy;
 	def->async = is_queued(row);
 	def->is_unique = row->is_unique;
-	def->skip_mismatch = strcmp(row->on_mismatch, "skip") == 0;
+	def->skip_mismatch = row->on_mismatch == MISMATCH_SKIP;
 	def->misplaced = place_problem(factdef->relid, row->index_table, is_queued(row));
-	def->active = def->misplaced == NULL && strcmp(row->state, "active") == 0;
+	def->active = def->misplaced == NULL && row->state == STATE_ACTIVE;
 
 	for (i = 0; i < factdef->ndocs && factdef->doc_attno[i] != doc; i++)
 		;

@@ -72,7 +72,7 @@ refuse_unfinished(Relation fact)
 		Candidate	candidate = {fact, s, true};
 		ErrorData  *error;
 
-		if (definition_matches_tables(&s->row) || strcmp(s->row.state, "invalid") == 0 ||
+		if (definition_matches_tables(&s->row) || s->row.state == STATE_INVALID ||
 			!has_triggers_of_ours(RelationGetRelid(fact), false) ||
 			(get_rel_relkind(s->row.index_table) != RELKIND_RELATION &&
 			 get_rel_relkind(s->row.index_table) != RELKIND_PARTITIONED_TABLE))

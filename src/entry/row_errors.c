@@ -21,6 +21,7 @@
 #include "utils/rls.h"
 
 #include "../catalog/named_table.h"
+#include "../definition/primary_key.h"
 #include "../definition/totals.h"
 #include "../indextable.h"
 #include "../util/fixed_settings.h"

@@ -10,7 +10,7 @@
 
 #include "nodes/pg_list.h"
 
-#include "../indextable.h"
+#include "../definition/partition_spec.h"
 
 extern Oid	create_bare_index_table(Oid creator, Oid schema, const char *name, const char *columns,
 									Partitioning *partitioning, const char *tablespace, Oid owner);

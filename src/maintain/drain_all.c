@@ -242,7 +242,7 @@ tables_of_totals(Oid fact_table)
 	{
 		DefinitionRow *row = &((StoredDefinition *) lfirst(cell))->row;
 
-		if (keeps_totals(row) && strcmp(row->state, "active") == 0)
+		if (keeps_totals(row) && row->state == STATE_ACTIVE)
 			result = lappend_oid(result, row->index_table);
 	}
 	return result;

@@ -95,12 +95,12 @@ field_list(FunctionCallInfo fcinfo, int arg, const char *name)
 
 /*
  * check_allowed_value
- *		Returns the element of allowed, a list that ends with NULL, that is equal to
- *		value; raises an error if there is none, with the nearest one first.
+ *		Returns the number of the element of allowed, a list that ends with NULL, that is equal
+ *		to value; raises an error if there is none, with the nearest one first.
  *
  * what is the name of the parameter, for the error.
  */
-const char *
+int
 check_allowed_value(const char *what, const char *value, const char *const *allowed)
 {
 	StringInfoData list;
@@ -109,7 +109,7 @@ check_allowed_value(const char *what, const char *value, const char *const *allo
 
 	for (i = 0; allowed[i] != NULL; i++)
 		if (strcmp(value, allowed[i]) == 0)
-			return allowed[i];
+			return i;
 	for (i = 1; allowed[i] != NULL; i++)
 		if (name_distance(value, allowed[i]) < name_distance(value, allowed[nearest]))
 			nearest = i;

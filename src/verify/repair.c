@@ -267,7 +267,7 @@ is_building(Oid index_table)
 {
 	List	   *rows = catalog_read_definitions(InvalidOid, index_table);
 
-	return rows != NIL && strcmp(((StoredDefinition *) linitial(rows))->row.state, "building") == 0;
+	return rows != NIL && ((StoredDefinition *) linitial(rows))->row.state == STATE_BUILDING;
 }
 
 /* activate: makes an invalid index table active, now that its entries and its setup are right */
@@ -278,7 +278,7 @@ activate(Oid index_table)
 	StoredDefinition *stored = rows == NIL ? NULL : linitial(rows);
 	Relation	fact;
 
-	if (stored == NULL || strcmp(stored->row.state, "invalid") != 0)
+	if (stored == NULL || stored->row.state != STATE_INVALID)
 		return;
 	lock_tree(stored->row.fact_table, ShareRowExclusiveLock);
 	fact = try_relation_open(stored->row.fact_table, NoLock);
@@ -286,7 +286,7 @@ activate(Oid index_table)
 		return;					/* dropped while we waited for the lock */
 	if (triggers_intact(stored->row.fact_table) && guards_intact(index_table))
 	{
-		catalog_set_state(index_table, "active", NULL);
+		catalog_set_state(index_table, STATE_ACTIVE, NULL);
 		/* It may have become invalid while it was being built. */
 		catalog_forget_build(index_table);
 		CacheInvalidateRelcacheByRelid(stored->row.fact_table);

@@ -134,7 +134,7 @@ register_distributed(DefinitionRow *row, IndexDef *def, Relation fact, Relation 
 	distribute(row->index_table, column, nshards > 0 ? nshards : table.nshards);
 
 	record_code_dependencies(row->index_table, definition_expressions(def));
-	row->state = "building";
+	row->state = STATE_BUILDING;
 	catalog_insert(row, fact);
 	usage_from_now(row->index_table);
 	table_close(fact, NoLock);
@@ -202,5 +202,5 @@ is_building(Oid index_table)
 
 	if (rows == NIL)
 		report_not_index_table(index_table);
-	return strcmp(((StoredDefinition *) linitial(rows))->row.state, "building") == 0;
+	return ((StoredDefinition *) linitial(rows))->row.state == STATE_BUILDING;
 }

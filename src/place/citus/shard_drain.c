@@ -503,14 +503,14 @@ finish_building(FactDef *def, bool *again)
 		Caller		caller;
 		bool		applied;
 
-		if (rows == NIL || strcmp(((StoredDefinition *) linitial(rows))->row.state, "building") != 0)
+		if (rows == NIL || ((StoredDefinition *) linitial(rows))->row.state != STATE_BUILDING)
 			continue;
 		become_owner(&caller, get_extension_owner());
 		applied = is_applied(def, guard_number(def->defs[i]->relid));
 		become_caller(&caller);
 		if (applied)
 		{
-			catalog_set_state(def->defs[i]->relid, "active", NULL);
+			catalog_set_state(def->defs[i]->relid, STATE_ACTIVE, NULL);
 			CacheInvalidateRelcacheByRelid(def->relid);
 		}
 		else
