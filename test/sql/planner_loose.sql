@@ -89,7 +89,7 @@ INSERT INTO queries VALUES
 	(NULL, NULL, $$SELECT DISTINCT ON (doc ->> 'kind') id FROM fact ORDER BY doc ->> 'kind', (doc ->> 'n')::int DESC, id$$, true),
 	(NULL, NULL, $$SELECT DISTINCT ON (doc ->> 'kind') id FROM fact WHERE doc ->> 'town' > '' ORDER BY doc ->> 'kind', id$$, true),
 	('region', 'only fact_r', $$SELECT r, (SELECT max(m) FROM (SELECT region, max((doc ->> 'n')::int) FROM fact WHERE region >= r GROUP BY 1) s (g, m)) FROM unnest('{a,b,c,d}'::text[]) r$$, true);
-CREATE VIEW wrong AS SELECT d AS difference FROM queries, pg_temp.both(query, scans, NULL, NULL, ordered) d
+CREATE TEMP VIEW wrong AS SELECT d AS difference FROM queries, pg_temp.both(query, scans, NULL, NULL, ordered) d
 	UNION ALL SELECT format('%s: by %s', query, k) FROM queries, (VALUES ('plain'), ('part')) t (fact), pg_temp.key(regexp_replace(query, '\mfact', fact, 'g')) k
 		WHERE k IS DISTINCT FROM key;
 \set ECHO all
