@@ -141,7 +141,8 @@ add_path_of_arms(PlannerInfo *root, RelOptInfo *rel, Served *served, Node *claus
 /*
  * cover_arms
  *		Has all arms be answered from entries alone, and returns what each returns then; NULL if they
- *		cannot be.  Only some have to check conditions with further fields, which are left out.
+ *		cannot be, or if one has the document where another one has fields of it.  What only some
+ *		arms read, to check conditions, is left out.
  */
 static PathTarget *
 cover_arms(PlannerInfo *root, RelOptInfo *rel, List *candidates)
@@ -157,10 +158,12 @@ cover_arms(PlannerInfo *root, RelOptInfo *rel, List *candidates)
 		Candidate  *c = lfirst(cell);
 
 		c->stored_rows = stored_rows;
-		c->entries_only = !stored_rows && !c->def->async && cover_scan(root, rel, c, c->clauses);
-		covered = covered && c->entries_only;
+		covered = covered && !stored_rows && !c->def->async && cover_scan(root, rel, c, NIL);
+		if (foreach_current_index(cell) == 0)
+			exprs = list_copy(c->exprs);
+		covered = covered && list_difference(exprs, c->exprs) == NIL && list_difference(c->exprs, exprs) == NIL;
+		c->entries_only = covered = covered && cover_scan(root, rel, c, c->clauses);
 		partial_rows |= c->partial_rows;
-		exprs = foreach_current_index(cell) == 0 ? list_copy(c->exprs) : list_intersection(exprs, c->exprs);
 	}
 	foreach(cell, candidates)
 		covered = covered && (!partial_rows || target_of_entries(root, rel, lfirst(cell)) == rel->reltarget);

@@ -429,6 +429,14 @@ SELECT count(scans), count(*) FILTER (WHERE scans ~ '^only.*, only') > 30 AS mer
 SELECT pg_temp.explain($$SELECT id FROM pairs WHERE doc ->> 'town' IN ('b', '1') ORDER BY (doc ->> 'n')::int, id LIMIT 5$$, 'ANALYZE, BUFFERS OFF, COSTS OFF, TIMING OFF');
 RESET cpu_operator_cost;
 DROP TABLE pairs, hostile CASCADE;
+-- the entries of one arm have the document, and those of another one its field
+CREATE TABLE arms (id int PRIMARY KEY, doc jsonb);
+INSERT INTO arms SELECT i, jsonb_build_object('town', 't' || i % 10, 'tags', jsonb_build_array('red', i % 5)) FROM generate_series(1, 200) i;
+SELECT indextable.create('arms_town', 'arms', '{town}'), indextable.create('arms_tags', 'arms', '{tags[*]}', strategy => 'denormalized') \gset
+ANALYZE;
+SELECT d AS difference FROM (VALUES ($$SELECT id FROM arms WHERE doc ->> 'town' = 'none' OR doc @> '{"tags": ["red"]}' ORDER BY id, doc ->> 'town'$$),
+	($$SELECT doc ->> 'town' FROM arms WHERE doc ->> 'town' = 't1' OR doc @> '{"tags": ["red", 3]}' ORDER BY id$$)) q (query), pg_temp.differences(query) d;
+DROP TABLE arms CASCADE;
 
 -- ---- explain() names the condition that is nearest to a field, and says once what is the same for several index tables
 SET indextable.planner = on;
