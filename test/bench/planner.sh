@@ -149,6 +149,11 @@ planner_tables() {
 			FROM unnest('{bench.native_$of,bench.ours_$of}'::text[]) AS t \\gexec
 			GRANT USAGE ON SCHEMA bench TO bench_reader;
 			GRANT SELECT ON bench.native_$of, bench.ours_$of, bench.by_name_$of TO bench_reader;
+			-- to note its CPU time
+			GRANT USAGE ON SCHEMA bench_data TO bench_reader;
+			GRANT ALL ON bench_data.cpu TO bench_reader;
+			GRANT pg_read_server_files TO bench_reader;
+			GRANT EXECUTE ON FUNCTION pg_read_file(text) TO bench_reader;
 		SQL
 		;;
 	*)

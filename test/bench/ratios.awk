@@ -47,15 +47,15 @@ FNR == NR && in_table {
 		if (first ~ /^the same/) query = last_query; else query = what
 		sub(/; against [^;]*/, "", query)
 		if (first !~ /^the same/) last_query = query
-		reading(query, "entries alone", beside, cell("speed-up", 1))
+		if (beside != "jsonb_to_record") reading(query, "entries alone", beside, cell("speed-up", 1))
 	}
 	if (section == "fetched" && first ~ /plain SQL/) reading("100 documents by a field", first, "expression index", sprintf("%.2f", 1 / cell("× native", 1)))
-	if (section == "partitions" && how ~ /^(16|256|1024)$/) partitions = how
+	if (section == "partitions" && how ~ /^(256|1024)$/) partitions = how
 	else if (section == "partitions" && how != "") partitions = ""
 	if (section == "partitions" && cell("answered by") ~ /lookup|partial/ && partitions != "" && what ~ /^one row/)
 		reading("one row by a unique field, " partitions " partitions", cell("answered by"), "local expression indexes", cell("speed-up", 2))
-	if (section == "planner" && how == "native indexes") beside = what ~ /element|tag/ ? "GIN" : "expression indexes"
-	if (section == "planner" && how ~ /generated column/) others[how] = cell("prepared")
+	if (section == "planner" && how == "native indexes") beside = what ~ /hold/ ? "GIN" : "native indexes"
+	if (section == "planner" && how ~ /generated column/ && what ~ /two/) others[how] = cell("prepared")
 	if (section == "planner" && how == "plain SQL, by an index table" && what !~ /;|^100 |holding|^rows of/) {
 		reading(what, "plain SQL", beside, cell("speed-up", 2))
 		for (other in others) reading(what, "plain SQL", other, sprintf("%.2f", others[other] / cell("prepared")))
