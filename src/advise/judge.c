@@ -350,12 +350,12 @@ index_serves(Relation index, AttrNumber doc, FieldSpec *spec, Oid type)
 			n++;
 		return index->rd_rel->relam == GIN_AM_OID &&
 			(expr == NULL ? index->rd_index->indkey.values[0] == doc :
-			 expression_is_path(NULL, doc, spec->steps, n, bare_value(expr), 1));
+			 expression_is_path(doc, spec->steps, n, bare_value(expr), 1, false));
 	}
 	if (expr == NULL || (index->rd_rel->relam != BTREE_AM_OID && index->rd_rel->relam != HASH_AM_OID) ||
 		(OidIsValid(type) && exprType(expr) != type))
 		return false;
 	expr = without_casts(expr);
-	return expression_is_path_text(NULL, doc, spec->steps, spec->nsteps, expr, 1) ||
-		expression_is_path(NULL, doc, spec->steps, spec->nsteps, expr, 1);
+	return expression_is_path(doc, spec->steps, spec->nsteps, expr, 1, true) ||
+		expression_is_path(doc, spec->steps, spec->nsteps, expr, 1, false);
 }

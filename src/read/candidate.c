@@ -374,14 +374,9 @@ column_of_candidate(Candidate *c, Node *expr)
 static bool
 is_null_in_array(IndexDef *def, AttrNumber attno)
 {
-	int			i;
+	Field	   *field = field_of_column(def, attno);
 
-	for (i = is_totals(def) ? 0 : def->nkeys; i < def->nkeys + def->nincludes; i++)
-	{
-		if (def->fields[i].attno == attno)
-			return def->fields[i].fact_attno != EXPRESSION_ATTNO;
-	}
-	return false;
+	return field != NULL && field->fact_attno != EXPRESSION_ATTNO && (is_totals(def) || field >= def->fields + def->nkeys);
 }
 
 /* is_complete_enough: returns whether an index table has entries for all rows, as far as the query depends on it */
@@ -435,7 +430,7 @@ count_not_null(Candidate *c)
 	for (i = 0; i < def->nkeys; i++)
 	{
 		Column		column = {.def = def,.field = &def->fields[i],.varno = c->varno};
-		bool		proven = check_says_not_null(def->fact, c->fact, def, &def->fields[i]);
+		bool		proven = check_says_not_null(c->fact, def, &def->fields[i]);
 		ListCell   *cell;
 
 		foreach(cell, c->conditions)
@@ -484,7 +479,6 @@ static bool
 null_if_null(Node *node, Column *column)
 {
 	Field	   *field = column->field;
-	FactDef    *fact = column->def->fact;
 
 	if (column_of_expression(column->def, node, column->varno) == field->attno)
 		return true;
@@ -493,8 +487,7 @@ null_if_null(Node *node, Column *column)
 	 * A cast of a text is never NULL, so the text is NULL wherever the field
 	 * is.
 	 */
-	if (field->fact_attno == 0 && expression_is_path_text(fact, fact->doc_attno[column->def->docno], field->spec->steps,
-														  field->spec->nsteps, node, column->varno))
+	if (field->fact_attno == 0 && is_text_of_field(column->def, field, node, column->varno))
 		return true;
 	switch (nodeTag(node))
 	{

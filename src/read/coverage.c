@@ -108,9 +108,7 @@ is_key_not_null(Candidate *c, Node *clause)
 		Field	   *field = &def->fields[i];
 
 		if (expression_is_field(def, field, arg, c->varno) ||
-			(field->fact_attno == 0 && !field->spec->multi &&
-			 expression_is_path_text(def->fact, def->fact->doc_attno[def->docno], field->spec->steps, field->spec->nsteps,
-									 arg, c->varno)))
+			(field->fact_attno == 0 && !field->spec->multi && is_text_of_field(def, field, arg, c->varno)))
 			return true;
 	}
 	return false;

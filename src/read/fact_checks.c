@@ -81,15 +81,14 @@ static bool is_believed(Checked *checked);
  * cast of a text is NULL.
  */
 bool
-check_says_not_null(FactDef *fact, Relation rel, IndexDef *def, Field *field)
+check_says_not_null(Relation rel, IndexDef *def, Field *field)
 {
-	AttrNumber	doc = fact->doc_attno[def->docno];
 	ListCell   *cell;
 
 	/* JSON null in a column of type jsonb is NULL as a key. */
 	if (field->convert != NULL || field->spec->multi || (field->fact_attno != 0 && field->type == JSONBOID))
 		return false;
-	foreach(cell, checks_of(fact, rel)->not_null)
+	foreach(cell, checks_of(def->fact, rel)->not_null)
 	{
 		Checked    *checked = lfirst(cell);
 		Node	   *expr = checked->expr;
@@ -97,23 +96,23 @@ check_says_not_null(FactDef *fact, Relation rel, IndexDef *def, Field *field)
 		if (!is_believed(checked))
 			continue;
 		if (field->fact_attno != 0 ? expression_is_field(def, field, expr, VARNO) :
-			expression_is_path_text(fact, doc, field->spec->steps, field->spec->nsteps, expr, VARNO))
+			is_text_of_field(def, field, expr, VARNO))
 			return true;
 	}
 	return false;
 }
 
-/* check_says_array: returns whether the value at a path is an array in all rows in which it is there */
+/* check_says_array: returns whether what a field has the elements of is an array in all rows in which it is there */
 bool
-check_says_array(FactDef *fact, Relation rel, AttrNumber doc, PathStep *steps, int nsteps)
+check_says_array(Relation rel, IndexDef *def, Field *field)
 {
 	ListCell   *cell;
 
-	foreach(cell, checks_of(fact, rel)->arrays)
+	foreach(cell, checks_of(def->fact, rel)->arrays)
 	{
 		Checked    *checked = lfirst(cell);
 
-		if (is_believed(checked) && expression_is_path(fact, doc, steps, nsteps, checked->expr, VARNO))
+		if (is_believed(checked) && is_value_after(def, field, field->plain_steps, checked->expr, VARNO))
 			return true;
 	}
 	return false;

@@ -13,8 +13,8 @@
 
 #include "../indextable.h"
 
-extern bool check_says_not_null(FactDef *fact, Relation rel, IndexDef *def, Field *field);
-extern bool check_says_array(FactDef *fact, Relation rel, AttrNumber doc, PathStep *steps, int nsteps);
+extern bool check_says_not_null(Relation rel, IndexDef *def, Field *field);
+extern bool check_says_array(Relation rel, IndexDef *def, Field *field);
 extern bool snapshot_precedes_checks(Snapshot snapshot);
 
 #endif							/* INDEXTABLE_FACT_CHECKS_H */

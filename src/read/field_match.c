@@ -87,13 +87,11 @@ struct FieldCast
 	Node	   *chain;			/* the cast of a column of type text, or NULL */
 };
 
-static bool is_field(IndexDef *def, Field *field, Node *expr, Index varno, bool exactly);
 static bool has_value(IndexDef *def, Field *field, Node *expr, Index varno, bool exactly);
 static struct FieldCast *cast_of(IndexDef *def, Field *field);
 static Node *below_cast(Node *chain, Node *expr);
 static bool is_text_type(Oid type);
 static bool is_column(Node *expr, AttrNumber attno, Index varno);
-static bool is_path(AttrNumber doc, PathStep *steps, int nsteps, Node *expr, Index varno, bool as_text);
 static int	match_steps(AttrNumber doc, PathStep *steps, int nsteps, Node *expr, Index varno);
 static int	match_json_path(AttrNumber doc, PathStep *steps, int nsteps, List *args, Index varno);
 static int	match_array(PathStep *steps, int nsteps, int n, ArrayType *names);
@@ -133,30 +131,37 @@ column_of_expression(IndexDef *def, Node *expr, Index varno)
 uint32
 values_read_otherwise(IndexDef *def, AttrNumber attno)
 {
+	Field	   *field = field_of_column(def, attno);
+
+	return field != NULL && field->fact_attno == 0 && field->type == TIMESTAMPTZOID ? ZONELESS_BIT : 0;
+}
+
+/* field_of_column: returns the field that a column of an index table has, or NULL */
+Field *
+field_of_column(IndexDef *def, AttrNumber attno)
+{
 	int			i;
 
 	for (i = 0; i < def->nkeys + def->nincludes; i++)
 	{
-		Field	   *field = &def->fields[i];
-
-		if (field->attno == attno)
-			return field->fact_attno == 0 && field->type == TIMESTAMPTZOID ? ZONELESS_BIT : 0;
+		if (def->fields[i].attno == attno)
+			return &def->fields[i];
 	}
-	return 0;
+	return NULL;
 }
 
 /* expression_is_field: returns whether an expression has the value of a field, which is never so for a multi-valued one */
 bool
 expression_is_field(IndexDef *def, Field *field, Node *expr, Index varno)
 {
-	return is_field(def, field, expr, varno, true);
+	return !field->spec->multi && has_value(def, field, expr, varno, true);
 }
 
 /* expression_resembles_field: returns the same, or whether it would be so with the settings of entries, which is enough for estimates */
 bool
 expression_resembles_field(IndexDef *def, Field *field, Node *expr, Index varno)
 {
-	return is_field(def, field, expr, varno, false);
+	return !field->spec->multi && has_value(def, field, expr, varno, false);
 }
 
 /* expression_is_element: returns whether an expression has the value that a multi-valued field has for an element, each in its turn */
@@ -164,12 +169,6 @@ bool
 expression_is_element(IndexDef *def, Field *field, Node *expr, Index varno)
 {
 	return field->spec->multi && has_value(def, field, expr, varno, true);
-}
-
-static bool
-is_field(IndexDef *def, Field *field, Node *expr, Index varno, bool exactly)
-{
-	return !field->spec->multi && has_value(def, field, expr, varno, exactly);
 }
 
 static bool
@@ -212,27 +211,26 @@ has_value(IndexDef *def, Field *field, Node *expr, Index varno, bool exactly)
 	if (field->fact_attno != 0)
 		return is_column(expr, field->fact_attno, varno);
 	if (field->is_jsonb)
-		return is_path(def->fact->doc_attno[def->docno], field->spec->steps, field->spec->nsteps, expr, varno, false);
+		return is_value_after(def, field, field->spec->nsteps, expr, varno);
 	cast = cast_of(def, field);
 	if (cast->chain == NULL || (exactly && !cast->fixed))
 		return false;
 	expr = below_cast(cast->chain, expr);
-	return expr != NULL &&
-		is_path(def->fact->doc_attno[def->docno], field->spec->steps, field->spec->nsteps, expr, varno, true);
+	return expr != NULL && is_text_of_field(def, field, expr, varno);
 }
 
-/* expression_is_path: returns whether an expression is the value, jsonb, at a path in a document; of no steps: the document */
+/* is_value_after: returns whether an expression is the value, jsonb, after some steps of a field's path; after none: the document */
 bool
-expression_is_path(FactDef *fact, AttrNumber doc, PathStep *steps, int nsteps, Node *expr, Index varno)
+is_value_after(IndexDef *def, Field *field, int nsteps, Node *expr, Index varno)
 {
-	return is_path(doc, steps, nsteps, expr, varno, false);
+	return expression_is_path(def->fact->doc_attno[def->docno], field->spec->steps, nsteps, expr, varno, false);
 }
 
-/* expression_is_path_text: returns whether it is this value as text */
+/* is_text_of_field: returns whether an expression is the text at a field's path */
 bool
-expression_is_path_text(FactDef *fact, AttrNumber doc, PathStep *steps, int nsteps, Node *expr, Index varno)
+is_text_of_field(IndexDef *def, Field *field, Node *expr, Index varno)
 {
-	return is_path(doc, steps, nsteps, expr, varno, true);
+	return expression_is_path(def->fact->doc_attno[def->docno], field->spec->steps, field->spec->nsteps, expr, varno, true);
 }
 
 /*
@@ -401,9 +399,9 @@ is_column(Node *expr, AttrNumber attno, Index varno)
 		is_scanned_value(var);
 }
 
-/* is_path: returns whether an expression is the value at a path in the document doc, as jsonb or as text */
-static bool
-is_path(AttrNumber doc, PathStep *steps, int nsteps, Node *expr, Index varno, bool as_text)
+/* expression_is_path: returns whether an expression is the value at a path in the document doc, as jsonb or as text */
+bool
+expression_is_path(AttrNumber doc, PathStep *steps, int nsteps, Node *expr, Index varno, bool as_text)
 {
 	List	   *args;
 	Oid			function = function_of(expr, &args);

@@ -230,8 +230,7 @@ json_path_conditions(IndexDef *def, Node *clause, Index varno)
 			continue;
 		if (list_length(args) > 2 && IsA(lthird(args), Const) && !((Const *) lthird(args))->constisnull)
 			sought.variables = lthird(args);
-		while (sought.root < sought.nsteps &&
-			   !expression_is_path(def->fact, def->fact->doc_attno[def->docno], sought.steps, sought.root, linitial(args), varno))
+		while (sought.root < sought.nsteps && !is_value_after(def, field, sought.root, linitial(args), varno))
 			sought.root++;
 		if (sought.root == sought.nsteps)
 			continue;

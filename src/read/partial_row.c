@@ -25,6 +25,7 @@
 #include "utils/jsonb.h"
 #include "utils/lsyscache.h"
 
+#include "field_match.h"
 #include "partial_row.h"
 
 /* What becomes of a column of the entry. */
@@ -55,14 +56,9 @@ static void push_value(JsonbInState *state, Part *part, Datum value);
 Field *
 field_in_document(IndexDef *def, AttrNumber attno)
 {
-	Field	   *field = NULL;
+	Field	   *field = field_of_column(def, attno);
 	int			i;
 
-	for (i = 0; i < def->nkeys + def->nincludes; i++)
-	{
-		if (def->fields[i].attno == attno)
-			field = &def->fields[i];
-	}
 	if (field == NULL || field->fact_attno != 0 || field->is_hint || field->convert != NULL || field->spec->multi ||
 		field->spec->nsteps == 0)
 		return NULL;
@@ -104,13 +100,11 @@ fields_fit_together(Field *a, Field *b)
 static AttrNumber
 fact_column(IndexDef *def, AttrNumber attno)
 {
+	Field	   *field = field_of_column(def, attno);
 	int			i;
 
-	for (i = 0; i < def->nkeys + def->nincludes; i++)
-	{
-		if (def->fields[i].attno == attno)
-			return Max(def->fields[i].fact_attno, 0);
-	}
+	if (field != NULL)
+		return Max(field->fact_attno, 0);
 	for (i = 0; i < def->fact->npk; i++)
 	{
 		if (def->pk_attno[i] == attno)

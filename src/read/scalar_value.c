@@ -197,8 +197,6 @@ beyond(Field *field, StrategyNumber strategy, bool above, Datum *result)
 bool
 number_of_field(IndexDef *def, Field *field, Node *expr, Index varno, int *bits, bool *lossy)
 {
-	FactDef    *fact = def->fact;
-	AttrNumber	doc = fact->doc_attno[def->docno];
 	Oid			type = exprType(expr);
 	FuncExpr   *call = (FuncExpr *) expr;
 
@@ -209,8 +207,7 @@ number_of_field(IndexDef *def, Field *field, Node *expr, Index varno, int *bits,
 	if (IsA(expr, CoerceViaIO))
 	{
 		if (!accepts(type, field->type) ||
-			!expression_is_path_text(fact, doc, field->spec->steps, field->spec->nsteps,
-									 bare_value((Node *) ((CoerceViaIO *) expr)->arg), varno))
+			!is_text_of_field(def, field, bare_value((Node *) ((CoerceViaIO *) expr)->arg), varno))
 			return false;
 	}
 	else if (IsA(expr, FuncExpr))
@@ -227,7 +224,7 @@ number_of_field(IndexDef *def, Field *field, Node *expr, Index varno, int *bits,
 			case F_FLOAT8_JSONB:
 				*lossy = true;
 				if (!accepts(type, field->type) ||
-					!expression_is_path(fact, doc, field->spec->steps, field->spec->nsteps, linitial(call->args), varno))
+					!is_value_after(def, field, field->spec->nsteps, linitial(call->args), varno))
 					return false;
 				break;
 			case F_NUMERIC_NUMERIC_INT4:

@@ -128,7 +128,6 @@ static List *
 implied_by_operator(IndexDef *def, Oid operator, Oid collation, Node *expr, Node *value, bool array, Index varno)
 {
 	int			position = index_position_of(def, expr, varno);
-	AttrNumber	doc = def->fact->doc_attno[def->docno];
 	StrategyNumber strategy = array ? BTEqualStrategyNumber : number_strategy(operator);
 	Oid			function;
 	List	   *result = NIL;
@@ -150,8 +149,6 @@ implied_by_operator(IndexDef *def, Oid operator, Oid collation, Node *expr, Node
 	for (i = 0; i < def->nkeys && i < def->nsearch; i++)
 	{
 		Field	   *field = &def->fields[i];
-		PathStep   *steps = field->spec->steps;
-		int			nsteps = field->spec->nsteps;
 		Condition  *condition = NULL;
 		bool		lossy = true;
 		int			bits;
@@ -159,7 +156,7 @@ implied_by_operator(IndexDef *def, Oid operator, Oid collation, Node *expr, Node
 		if (function == F_JSONB_EQ || ((function == F_JSONB_GT || function == F_JSONB_GE) && !array &&
 									   is_number_type(field->type)))
 		{
-			if (is_castable_field(field) && expression_is_path(def->fact, doc, steps, nsteps, expr, varno))
+			if (is_castable_field(field) && is_value_after(def, field, field->spec->nsteps, expr, varno))
 				condition = conversion(def, i, function == F_JSONB_EQ ? BTEqualStrategyNumber :
 									   function == F_JSONB_GT ? BTGreaterStrategyNumber : BTGreaterEqualStrategyNumber,
 									   TAKE_JSON, 0, value, array);
@@ -167,7 +164,7 @@ implied_by_operator(IndexDef *def, Oid operator, Oid collation, Node *expr, Node
 		else if (operator == TextEqualOperator)
 		{
 			if (is_castable_field(field) && OidIsValid(collation) && get_collation_isdeterministic(collation) &&
-				expression_is_path_text(def->fact, doc, steps, nsteps, bare_value(expr), varno))
+				is_text_of_field(def, field, bare_value(expr), varno))
 				condition = conversion(def, i, BTEqualStrategyNumber, TAKE_TEXT, 0, value, array);
 		}
 		else if (strategy != InvalidStrategy && number_of_field(def, field, expr, varno, &bits, &lossy) &&
@@ -217,8 +214,7 @@ boolean_condition(IndexDef *def, Node *expr, bool value, Index varno)
 		Condition  *condition;
 
 		if (field->type != BOOLOID || !is_castable_field(field) ||
-			!expression_is_path(def->fact, def->fact->doc_attno[def->docno], field->spec->steps, field->spec->nsteps,
-								linitial(cast->args), varno))
+			!is_value_after(def, field, field->spec->nsteps, linitial(cast->args), varno))
 			continue;
 		condition = comparison(def, i, BooleanEqualOperator, InvalidOid, constant, false);
 		if (condition != NULL)
@@ -510,7 +506,7 @@ contained_values(PlannerInfo *root, IndexDef *def, Node *whole, Node *json, Inde
 		{
 			Condition  *condition;
 
-			if (!expression_is_path(def->fact, def->fact->doc_attno[def->docno], field->spec->steps, nsteps, whole, varno))
+			if (!is_value_after(def, field, nsteps, whole, varno))
 				continue;
 			if (IsA(json, Const) || contains_value(root, field, nsteps, json))
 				condition = conversion(def, i, BTEqualStrategyNumber, TAKE_CONTAINED, nsteps, json, false);
@@ -545,7 +541,6 @@ static List *
 element_exists(IndexDef *def, Oid function, List *args, Relation fact, Index varno)
 {
 	Field	   *field;
-	AttrNumber	doc = def->fact->doc_attno[def->docno];
 	Node	   *value = lsecond(args);
 	List	   *result = NIL;
 	ListCell   *cell;
@@ -554,7 +549,7 @@ element_exists(IndexDef *def, Oid function, List *args, Relation fact, Index var
 		return NIL;
 	field = &def->fields[def->multi_field];
 	if (!is_castable_field(field) || field->spec->nsteps != field->plain_steps + 1 ||
-		!expression_is_path(def->fact, doc, field->spec->steps, field->plain_steps, linitial(args), varno))
+		!is_value_after(def, field, field->plain_steps, linitial(args), varno))
 		return NIL;
 	foreach(cell, function == F_JSONB_EXISTS_ALL ? list_truncate(constant_texts(value), MAX_ELEMENTS) : list_make1(value))
 	{
@@ -565,7 +560,7 @@ element_exists(IndexDef *def, Oid function, List *args, Relation fact, Index var
 			return NIL;
 		condition->lossy = true;
 		condition->nth = foreach_current_index(cell);
-		condition->unless = check_says_array(def->fact, fact, doc, field->spec->steps, field->plain_steps) ? 0 : CONTAINER_BIT;
+		condition->unless = check_says_array(fact, def, field) ? 0 : CONTAINER_BIT;
 		result = lappend(result, condition);
 	}
 	return result;

@@ -99,8 +99,7 @@ unnests_elements(IndexDef *def, RangeTblEntry *rte, Index varno)
 	return !depends_on_json_path((Node *) call->args, NULL) &&
 		(call->funcid == F_JSONB_ARRAY_ELEMENTS || call->funcid == F_JSONB_ARRAY_ELEMENTS_TEXT ||
 		 call->funcid == F_JSONB_TO_RECORDSET) &&
-		expression_is_path(def->fact, def->fact->doc_attno[def->docno], field->spec->steps, field->plain_steps,
-						   whole_array_of(linitial(call->args)), varno);
+		is_value_after(def, field, field->plain_steps, whole_array_of(linitial(call->args)), varno);
 }
 
 /* with_elements: replaces the columns of a function by the function itself; sets *failed if it cannot */
@@ -253,8 +252,7 @@ is_named(Equal *equal, Field *field, int nsteps, List *names)
 	ListCell   *cell;
 
 	if (field->type != TEXTOID || field->fact_attno != 0 || field->convert != NULL || first < 0 ||
-		!expression_is_path(equal->def->fact, equal->def->fact->doc_attno[equal->def->docno], field->spec->steps, first,
-							equal->document, equal->varno))
+		!is_value_after(equal->def, field, first, equal->document, equal->varno))
 		return false;
 	foreach(cell, names)
 	{
