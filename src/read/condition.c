@@ -10,24 +10,20 @@
  */
 #include "postgres.h"
 
-#include "access/htup.h"
-#include "access/htup_details.h"
-#include "catalog/pg_collation.h"
-#include "catalog/pg_database.h"
+#include "catalog/pg_operator.h"
 #include "catalog/pg_type.h"
-#include "mb/pg_wchar.h"
-#include "miscadmin.h"
+#include "nodes/makefuncs.h"
 #include "utils/builtins.h"
+#include "utils/fmgroids.h"
 #include "utils/jsonb.h"
 #include "utils/lsyscache.h"
-#include "utils/syscache.h"
 
 #include "../entry/json_cast.h"
 #include "../indextable.h"
 #include "condition.h"
 #include "key_set.h"
+#include "search_condition.h"
 
-static const char *column_name(IndexDef *def, int field);
 static void read_condition(IndexDef *def, Jsonb *condition, KeyRange *range);
 static void read_operators(IndexDef *def, int field, JsonbContainer *operators, KeyRange *range);
 pg_noreturn static void operator_error(const char *detail);
@@ -35,8 +31,6 @@ static void set_bound(IndexDef *def, int field, JsonbValue *value, bool inclusiv
 					  KeyRange *range);
 static void set_between(IndexDef *def, int field, JsonbValue *value, KeyRange *range);
 static void set_prefix(IndexDef *def, int field, JsonbValue *value, KeyRange *range);
-static bool orders_by_bytes(Oid collation);
-static bool make_prefix_upper_bound(const char *prefix, Datum *result);
 
 /*
  * key_range
@@ -54,13 +48,6 @@ key_range(IndexDef *def, Jsonb *key, Jsonb *condition, KeyRange *range)
 		range->empty = true;
 }
 
-/* column_name: returns the name of a key field's column */
-static const char *
-column_name(IndexDef *def, int field)
-{
-	return NameStr(TupleDescAttr(def->desc, def->fields[field].attno - 1)->attname);
-}
-
 /* read_condition: reads {"column": {"operator": value, ...}} into the range */
 static void
 read_condition(IndexDef *def, Jsonb *condition, KeyRange *range)
@@ -69,7 +56,6 @@ read_condition(IndexDef *def, Jsonb *condition, KeyRange *range)
 	JsonbValue	value;
 	char	   *name;
 	int			field = range->keys.ncolumns;
-	int			i;
 
 	if (field == def->nkeys)
 		ereport(ERROR,
@@ -80,24 +66,17 @@ read_condition(IndexDef *def, Jsonb *condition, KeyRange *range)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("condition must be an object with one column"),
-				 errhint("For example: '{\"%s\": {\">=\": ...}}'.", column_name(def, field))));
+				 errhint("For example: '{\"%s\": {\">=\": ...}}'.", key_column_name(def, field))));
 
 	it = JsonbIteratorInit(&condition->root);
 	JsonbIteratorNext(&it, &value, true);
 	JsonbIteratorNext(&it, &value, true);
 	name = pnstrdup(value.val.string.val, value.val.string.len);
-	for (i = 0; i < def->nkeys && strcmp(name, column_name(def, i)) != 0; i++)
-		;
-	if (i == def->nkeys)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_COLUMN),
-				 errmsg("\"%s\" is not a key column of index table \"%s\"", name, def->name),
-				 errhint("%s", hint_for_key_column(def, name))));
-	if (i != field)
+	if (find_key_column(def, name) != field)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("condition must use the first key column that is not in key"),
-				 errdetail("That column is \"%s\", not \"%s\".", column_name(def, field), name),
+				 errdetail("That column is \"%s\", not \"%s\".", key_column_name(def, field), name),
 				 errhint("The key columns are %s.", key_columns(def))));
 
 	JsonbIteratorNext(&it, &value, true);
@@ -149,7 +128,7 @@ read_operators(IndexDef *def, int field, JsonbContainer *operators, KeyRange *ra
 		else
 			operator_error(operator_meant(op) == NULL ? psprintf("Operator \"%s\" is not recognized.", op) :
 						   psprintf("Operator \"%s\" is not recognized. Perhaps you mean %s.", op,
-									condition_example(column_name(def, field), operator_meant(op), &value)));
+									condition_example(key_column_name(def, field), operator_meant(op), &value)));
 	}
 }
 
@@ -187,14 +166,17 @@ set_between(IndexDef *def, int field, JsonbValue *value, KeyRange *range)
 /*
  * set_prefix
  *		Restricts the range to texts that begin with a prefix.  Only in the order of
- *		bytes such texts are next to each other, so that the prefix also bounds the range;
- *		in other orders it is just a filter.
+ *		bytes such texts are next to each other, so that the prefix also bounds the range,
+ *		as the server tells it; in other orders it is just a filter.
  */
 static void
 set_prefix(IndexDef *def, int field, JsonbValue *value, KeyRange *range)
 {
 	Form_pg_attribute att = TupleDescAttr(def->desc, def->fields[field].attno - 1);
 	Oid			type = getBaseType(att->atttypid);
+	Node	   *any_text;
+	Const	   *prefix;
+	ListCell   *cell;
 
 	if (type != TEXTOID && type != VARCHAROID && type != BPCHAROID)
 		ereport(ERROR,
@@ -217,80 +199,17 @@ set_prefix(IndexDef *def, int field, JsonbValue *value, KeyRange *range)
 		operator_error("The operator \"begins_with\" requires a string.");
 
 	range->prefix = pnstrdup(value->val.string.val, value->val.string.len);
-	if (!orders_by_bytes(att->attcollation))
-		return;
-	range->lower.given = range->lower.inclusive = true;
-	range->lower.value = CStringGetTextDatum(range->prefix);
-	range->upper.given = make_prefix_upper_bound(range->prefix, &range->upper.value);
-}
-
-/*
- * orders_by_bytes
- *		Returns whether a collation orders texts by their bytes, like "C".  The server has
- *		functions that tell, but their header includes headers of ICU, which may not be
- *		installed.
- */
-static bool
-orders_by_bytes(Oid collation)
-{
-	HeapTuple	tuple = SearchSysCache1(COLLOID, ObjectIdGetDatum(collation));
-	char		provider;
-	Datum		name;
-	bool		isnull;
-	bool		result;
-
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for collation %u", collation);
-	provider = ((Form_pg_collation) GETSTRUCT(tuple))->collprovider;
-	name = SysCacheGetAttr(COLLOID, tuple, Anum_pg_collation_collcollate, &isnull);
-	if (provider == COLLPROVIDER_DEFAULT)
+	any_text = (Node *) makeVar(1, 1, TEXTOID, -1, att->attcollation, 0);
+	prefix = makeConst(TEXTOID, -1, att->attcollation, -1, CStringGetTextDatum(range->prefix), false, false);
+	foreach(cell, bounds_of_pattern((Node *) makeFuncExpr(F_STARTS_WITH, BOOLOID, list_make2(any_text, prefix), InvalidOid,
+														  att->attcollation, COERCE_EXPLICIT_CALL),
+									F_STARTS_WITH, att->attcollation))
 	{
-		ReleaseSysCache(tuple);
-		tuple = SearchSysCache1(DATABASEOID, ObjectIdGetDatum(MyDatabaseId));
-		if (!HeapTupleIsValid(tuple))
-			elog(ERROR, "cache lookup failed for database %u", MyDatabaseId);
-		provider = ((Form_pg_database) GETSTRUCT(tuple))->datlocprovider;
-		name = SysCacheGetAttr(DATABASEOID, tuple, Anum_pg_database_datcollate, &isnull);
+		OpExpr	   *op = lfirst_node(OpExpr, cell);
+		Bound	   *bound = op->opno == TextGreaterEqualOperator ? &range->lower : &range->upper;
+
+		bound->given = true;
+		bound->inclusive = op->opno == TextGreaterEqualOperator;
+		bound->value = lsecond_node(Const, op->args)->constvalue;
 	}
-	result = provider == COLLPROVIDER_LIBC && !isnull &&
-		(strcmp(TextDatumGetCString(name), "C") == 0 || strcmp(TextDatumGetCString(name), "POSIX") == 0);
-	ReleaseSysCache(tuple);
-#ifdef COLLPROVIDER_BUILTIN
-	result = result || provider == COLLPROVIDER_BUILTIN;
-#endif
-	return result;
-}
-
-/*
- * make_prefix_upper_bound
- *		Makes a text that is greater, in the order of bytes, than all texts that begin
- *		with prefix.  Returns false if there is none.
- */
-static bool
-make_prefix_upper_bound(const char *prefix, Datum *result)
-{
-	mbcharacter_incrementer increment = pg_database_encoding_character_incrementer();
-	unsigned char *bound = (unsigned char *) pstrdup(prefix);
-	int			len = strlen(prefix);
-
-	while (len > 0)
-	{
-		int			start = pg_mbcliplen((char *) bound, len, len - 1);
-
-		while (increment(bound + start, len - start))
-		{
-			if (pg_verifymbstr((char *) bound, len, true))
-			{
-				*result = PointerGetDatum(cstring_to_text_with_len((char *) bound, len));
-				return true;
-			}
-		}
-
-		/*
-		 * No greater text has as many characters, so the last one is left
-		 * out.
-		 */
-		len = start;
-	}
-	return false;
 }

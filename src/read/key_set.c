@@ -46,7 +46,6 @@ typedef struct Values
 static void read_key(IndexDef *def, JsonbContainer *object, KeySet *set);
 static void read_keys(IndexDef *def, JsonbContainer *objects, KeySet *set);
 pg_noreturn static void key_error(IndexDef *def, JsonbContainer *key);
-static int	find_key_column(IndexDef *def, JsonbValue *name);
 static void read_values(IndexDef *def, int column, JsonbValue *value, Values *result);
 static void add_column(KeySet *set, Values *values);
 static void check_number(int64 n);
@@ -57,7 +56,7 @@ static int	compare_keys(const void *a, const void *b, void *order);
 #define MAX_VALUE	100
 
 static void append_value(StringInfo json, JsonbValue *value);
-static const char *key_column(IndexDef *def, int i);
+static char *hint_for_key_column(IndexDef *def, const char *name);
 static char *key_example(IndexDef *def, JsonbContainer *key);
 
 /*
@@ -96,7 +95,7 @@ read_key(IndexDef *def, JsonbContainer *object, KeySet *set)
 	{
 		if (token == WJB_KEY)
 		{
-			i = find_key_column(def, &value);
+			i = find_key_column(def, pnstrdup(value.val.string.val, value.val.string.len));
 			given[i] = true;
 			n++;
 		}
@@ -112,8 +111,7 @@ read_key(IndexDef *def, JsonbContainer *object, KeySet *set)
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 					 errmsg("key must have the leading key columns of index table \"%s\"", def->name),
-					 errdetail("Column \"%s\" is missing.",
-							   NameStr(TupleDescAttr(def->desc, def->fields[i].attno - 1)->attname)),
+					 errdetail("Column \"%s\" is missing.", key_column_name(def, i)),
 					 errhint("The key columns are %s.", key_columns(def))));
 		add_column(set, &values[i]);
 	}
@@ -171,19 +169,18 @@ key_error(IndexDef *def, JsonbContainer *key)
 }
 
 /* find_key_column: returns the place in the key of the column with a name */
-static int
-find_key_column(IndexDef *def, JsonbValue *name)
+int
+find_key_column(IndexDef *def, const char *name)
 {
-	char	   *column = pnstrdup(name->val.string.val, name->val.string.len);
 	int			i;
 
 	for (i = 0; i < def->nkeys; i++)
-		if (strcmp(column, NameStr(TupleDescAttr(def->desc, def->fields[i].attno - 1)->attname)) == 0)
+		if (strcmp(name, key_column_name(def, i)) == 0)
 			return i;
 	ereport(ERROR,
 			(errcode(ERRCODE_UNDEFINED_COLUMN),
-			 errmsg("\"%s\" is not a key column of index table \"%s\"", column, def->name),
-			 errhint("%s", hint_for_key_column(def, column))));
+			 errmsg("\"%s\" is not a key column of index table \"%s\"", name, def->name),
+			 errhint("%s", hint_for_key_column(def, name))));
 }
 
 /*
@@ -352,8 +349,7 @@ key_columns(IndexDef *def)
 
 	initStringInfo(&list);
 	for (i = 0; i < def->nkeys; i++)
-		appendStringInfo(&list, "%s\"%s\"", i > 0 ? ", " : "",
-						 NameStr(TupleDescAttr(def->desc, def->fields[i].attno - 1)->attname));
+		appendStringInfo(&list, "%s\"%s\"", i > 0 ? ", " : "", key_column_name(def, i));
 	return list.data;
 }
 
@@ -370,7 +366,7 @@ key_example(IndexDef *def, JsonbContainer *key)
 
 	initStringInfo(&json);
 	appendStringInfoChar(&json, '{');
-	escape_json(&json, key_column(def, 0));
+	escape_json(&json, key_column_name(def, 0));
 	appendStringInfo(&json, ": %s}", strlen(text) > MAX_VALUE || strchr(text, '{') != NULL ? "..." : text);
 	return quote_literal_cstr(json.data);
 }
@@ -405,23 +401,25 @@ append_value(StringInfo json, JsonbValue *value)
  *		Returns a hint for a name that is no key column: the column that is spelled almost like
  *		it, or whose field is the name, and all columns.
  */
-char *
+static char *
 hint_for_key_column(IndexDef *def, const char *name)
 {
 	Nearest		nearest = {.written = name};
+	const char *meant = NULL;
 	int			i;
 
-	for (i = 0; i < def->nkeys; i++)
+	for (i = 0; i < def->nkeys && meant == NULL; i++)
 	{
 		FieldSpec  *spec = def->fields[i].spec;
 
-		try_name(&nearest, key_column(def, i));
+		try_name(&nearest, key_column_name(def, i));
 		if (strncmp(spec->text, name, spec->tail) == 0 && (int) strlen(name) == spec->tail)
-			return psprintf("Perhaps you mean \"%s\". The key columns are %s.", key_column(def, i), key_columns(def));
+			meant = key_column_name(def, i);
 	}
-	if (nearest.name == NULL)
-		return psprintf("The key columns are %s.", key_columns(def));
-	return psprintf("Perhaps you mean \"%s\". The key columns are %s.", nearest.name, key_columns(def));
+	if (meant == NULL)
+		meant = nearest.name;
+	return meant == NULL ? psprintf("The key columns are %s.", key_columns(def)) :
+		psprintf("Perhaps you mean \"%s\". The key columns are %s.", meant, key_columns(def));
 }
 
 /* operator_meant: returns the operator of a condition that is meant by one of another language, or NULL */
@@ -442,8 +440,9 @@ operator_meant(const char *op)
 	return NULL;
 }
 
-static const char *
-key_column(IndexDef *def, int i)
+/* key_column: returns the name of a key column */
+const char *
+key_column_name(IndexDef *def, int i)
 {
 	return NameStr(TupleDescAttr(def->desc, def->fields[i].attno - 1)->attname);
 }

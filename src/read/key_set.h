@@ -32,8 +32,9 @@ extern int	key_set_find(IndexDef *def, KeySet *set, Datum *key);
 extern bool key_set_is(IndexDef *def, KeySet *set, int i, Datum *key);
 extern int	sort_key_values(Datum *keys, int n, int ncolumns, SortSupport sort);
 extern char *key_columns(IndexDef *def);
+extern const char *key_column_name(IndexDef *def, int i);
+extern int	find_key_column(IndexDef *def, const char *name);
 extern char *condition_example(const char *column, const char *op, JsonbValue *value);
-extern char *hint_for_key_column(IndexDef *def, const char *name);
 extern const char *operator_meant(const char *op);
 
 #endif							/* INDEXTABLE_KEY_SET_H */

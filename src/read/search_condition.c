@@ -415,31 +415,17 @@ row_comparison_start(IndexDef *def, RowCompareExpr *clause, Index varno)
 	return condition;
 }
 
-/*
- * pattern_range
- *		Returns the range that follows from doc ->> 'name' LIKE 'Ann%' and the like, as the
- *		support functions of the server tell it for an index.  They look at nothing of the index
- *		but its operator family and its collation.
- */
+/* pattern_range: returns the range that follows from doc ->> 'name' LIKE 'Ann%' and the like */
 static List *
 pattern_range(IndexDef *def, Node *clause, Oid function, List *args, Index varno)
 {
-	SupportRequestIndexCondition request = {.type = T_SupportRequestIndexCondition,.funcid = function,.node = clause};
 	int			position = index_position_of(def, linitial(args), varno);
-	Oid			support;
 	List	   *result = NIL;
 	ListCell   *cell;
 
 	if (position < 0 || function >= FirstNormalObjectId || !IsA(lsecond(args), Const))
 		return NIL;
-	support = get_func_support(function);
-	if (support != F_TEXTLIKE_SUPPORT && support != F_TEXTREGEXEQ_SUPPORT && support != F_TEXTICREGEXEQ_SUPPORT &&
-		support != F_TEXT_STARTS_WITH_SUPPORT)
-		return NIL;
-	request.opfamily = lookup_type_cache(TEXTOID, TYPECACHE_BTREE_OPFAMILY)->btree_opf;
-	request.indexcollation = TupleDescAttr(def->desc, def->search[position] - 1)->attcollation;
-	request.lossy = true;
-	foreach(cell, (List *) DatumGetPointer(OidFunctionCall1(support, PointerGetDatum(&request))))
+	foreach(cell, bounds_of_pattern(clause, function, TupleDescAttr(def->desc, def->search[position] - 1)->attcollation))
 	{
 		OpExpr	   *op = lfirst_node(OpExpr, cell);
 		Condition  *condition = comparison(def, position, op->opno, op->inputcollid, lsecond(op->args), false);
@@ -451,6 +437,27 @@ pattern_range(IndexDef *def, Node *clause, Oid function, List *args, Index varno
 		}
 	}
 	return result;
+}
+
+/*
+ * bounds_of_pattern
+ *		Returns comparisons (OpExpr *) of texts that follow from a call of a function, LIKE for
+ *		example, with a constant pattern, as the support functions of the server tell them for an
+ *		index with a collation.  They look at nothing else of the index but its operator family.
+ */
+List *
+bounds_of_pattern(Node *clause, Oid function, Oid collation)
+{
+	SupportRequestIndexCondition request = {.type = T_SupportRequestIndexCondition,.funcid = function,.node = clause};
+	Oid			support = get_func_support(function);
+
+	if (support != F_TEXTLIKE_SUPPORT && support != F_TEXTREGEXEQ_SUPPORT && support != F_TEXTICREGEXEQ_SUPPORT &&
+		support != F_TEXT_STARTS_WITH_SUPPORT)
+		return NIL;
+	request.opfamily = lookup_type_cache(TEXTOID, TYPECACHE_BTREE_OPFAMILY)->btree_opf;
+	request.indexcollation = collation;
+	request.lossy = true;
+	return (List *) DatumGetPointer(OidFunctionCall1(support, PointerGetDatum(&request)));
 }
 
 /* is_value: returns whether an expression can be evaluated before the fact table is read */
