@@ -39,16 +39,22 @@
 #include "../util/sql.h"
 #include "fetch.h"
 
-/* A primary key as bytes, to tell rows apart. */
-typedef struct RowId
+struct SeenRows
 {
-	char	   *bytes;
-	int			len;
-} RowId;
+	MemoryContext cxt;
+	IndexDef   *def;
+	HTAB	   *keys;			/* of SeenKey */
+};
+
+/* Primary keys with the same hash. */
+typedef struct SeenKey
+{
+	uint32		hash;			/* hash key */
+	List	   *rows;			/* of Datum * */
+} SeenKey;
 
 static void fetch_here(Lookup *lookup, Datum *key, ItemPointer place);
 static Oid	partition_on_other_server(Lookup *lookup, Datum *key);
-static void key_of_entry(Lookup *lookup, TupleTableSlot *entry, Datum *key);
 static void begin_foreign_batch(Lookup *lookup);
 static void begin_reading(Lookup *lookup);
 static void fetch_directly(Lookup *lookup, Datum *key, ItemPointer place);
@@ -56,6 +62,7 @@ static void put_rows(Lookup *lookup, List *rows);
 static bool matches(Lookup *lookup, TupleTableSlot *row);
 static void fetch_secured(Lookup *lookup, Datum *key);
 static void put_row(Lookup *lookup, TupleTableSlot *row);
+static bool same_key(SeenRows *seen, Datum *a, Datum *b);
 
 /*
  * lookup_fetch
@@ -77,7 +84,7 @@ lookup_fetch(Lookup *lookup, TupleTableSlot *entry)
 		tuplestore_putvalues(lookup->store, lookup->desc, &document, &isnull);
 		return;
 	}
-	key_of_entry(lookup, entry, key);
+	key_of_entry(lookup->def, entry, key);
 	partition = partition_on_other_server(lookup, key);
 	if (lookup->gathering == NULL && OidIsValid(partition))
 		begin_foreign_batch(lookup);
@@ -130,14 +137,14 @@ partition_on_other_server(Lookup *lookup, Datum *key)
 }
 
 /* key_of_entry: gets the primary key of the row that an entry belongs to */
-static void
-key_of_entry(Lookup *lookup, TupleTableSlot *entry, Datum *key)
+void
+key_of_entry(IndexDef *def, TupleTableSlot *entry, Datum *key)
 {
 	bool		isnull;
 	int			i;
 
-	for (i = 0; i < lookup->factdef->npk; i++)
-		key[i] = slot_getattr(entry, lookup->def->pk_attno[i], &isnull);
+	for (i = 0; i < def->fact->npk; i++)
+		key[i] = slot_getattr(entry, def->pk_attno[i], &isnull);
 }
 
 /* begin_foreign_batch: begins to gather the primary keys of rows on other servers */
@@ -160,71 +167,6 @@ begin_reading(Lookup *lookup)
 	lookup->fact_rows.columns = lookup->rows ? RelationGetNumberOfAttributes(lookup->fact) :
 		lookup->factdef->doc_attno[lookup->def->docno];
 	lookup->reading = true;
-}
-
-static uint32
-row_id_hash(const void *key, Size size)
-{
-	const RowId *id = key;
-
-	return hash_bytes((unsigned char *) id->bytes, id->len);
-}
-
-static int
-row_id_match(const void *a, const void *b, Size size)
-{
-	const RowId *x = a;
-	const RowId *y = b;
-
-	return x->len == y->len ? memcmp(x->bytes, y->bytes, x->len) : 1;
-}
-
-/* is_first_of_row: returns whether no entry of the same fact row came before this one */
-bool
-is_first_of_row(Lookup *lookup, TupleTableSlot *entry)
-{
-	StringInfoData bytes;
-	RowId		id;
-	bool		found;
-	int			i;
-
-	if (lookup->seen == NULL)
-	{
-		HASHCTL		ctl;
-
-		ctl.keysize = sizeof(RowId);
-		ctl.entrysize = sizeof(RowId);
-		ctl.hash = row_id_hash;
-		ctl.match = row_id_match;
-		ctl.hcxt = CurrentMemoryContext;
-		lookup->seen = hash_create("rows looked up", 256, &ctl,
-								   HASH_ELEM | HASH_FUNCTION | HASH_COMPARE | HASH_CONTEXT);
-	}
-
-	/* All entries of a row hold its primary key with the same bytes. */
-	initStringInfo(&bytes);
-	for (i = 0; i < lookup->factdef->npk; i++)
-	{
-		bool		isnull;
-		Datum		value = slot_getattr(entry, lookup->def->pk_attno[i], &isnull);
-		Form_pg_attribute att = TupleDescAttr(lookup->def->desc, lookup->def->pk_attno[i] - 1);
-		Size		size;
-
-		if (att->attlen == -1)
-			value = PointerGetDatum(PG_DETOAST_DATUM(value));
-		size = datumGetSize(value, att->attbyval, att->attlen);
-		appendBinaryStringInfo(&bytes, (char *) &size, sizeof(size));
-		if (att->attbyval)
-			appendBinaryStringInfo(&bytes, (char *) &value, sizeof(Datum));
-		else
-			appendBinaryStringInfo(&bytes, DatumGetPointer(value), size);
-	}
-	id.bytes = bytes.data;
-	id.len = bytes.len;
-	hash_search(lookup->seen, &id, HASH_ENTER, &found);
-	if (found)
-		pfree(bytes.data);
-	return !found;
 }
 
 /* fetch_directly: returns the row, or rows, with a primary key that the snapshot sees */
@@ -374,7 +316,7 @@ lookup_expect(Lookup *lookup, TupleTableSlot *entry)
 	Datum		key[INDEX_MAX_KEYS];
 	Oid			partition;
 
-	key_of_entry(lookup, entry, key);
+	key_of_entry(lookup->def, entry, key);
 	partition = partition_on_other_server(lookup, key);
 	if (!OidIsValid(partition))
 		return;
@@ -421,7 +363,7 @@ lookup_document(Lookup *lookup, TupleTableSlot *entry, Datum *document)
 		lookup->keys.values[i] = slot_getattr(entry, lookup->def->search[i], &isnull);
 	}
 	lookup->found = false;
-	key_of_entry(lookup, entry, key);
+	key_of_entry(lookup->def, entry, key);
 	if (lookup->gathering != NULL && OidIsValid(partition_on_other_server(lookup, key)))
 		put_fetched_row(lookup, key);
 	else
@@ -469,4 +411,85 @@ put_row(Lookup *lookup, TupleTableSlot *row)
 			MemoryContextSwitchTo(old);
 		}
 	}
+}
+
+/*-------------------------------------------------------------------------
+ * Remembers rows whose entries were found: where several elements of an array are searched
+ * for, a row may have an entry for more than one of them.
+ *
+ * The entries of a row have the same bytes of its primary key, as they are written anew when
+ * these change.
+ *-------------------------------------------------------------------------
+ */
+
+/* seen_rows_begin: begins to remember rows in a memory context, and forgets them with it */
+SeenRows *
+seen_rows_begin(IndexDef *def, MemoryContext cxt)
+{
+	SeenRows   *seen = MemoryContextAlloc(cxt, sizeof(SeenRows));
+	HASHCTL		control = {.keysize = sizeof(uint32),.entrysize = sizeof(SeenKey),.hcxt = cxt};
+
+	seen->cxt = cxt;
+	seen->def = def;
+	seen->keys = hash_create("indextable seen rows", 256, &control, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	return seen;
+}
+
+/* seen_row: returns whether an entry's row was seen before, and remembers it */
+bool
+seen_row(SeenRows *seen, TupleTableSlot *entry)
+{
+	FactDef    *fact = seen->def->fact;
+	MemoryContext old = MemoryContextSwitchTo(seen->cxt);
+	Datum		key[INDEX_MAX_KEYS];
+	uint32		hash = 0;
+	SeenKey    *row;
+	Datum	   *copy;
+	bool		found;
+	ListCell   *cell;
+	int			i;
+
+	key_of_entry(seen->def, entry, key);
+	for (i = 0; i < fact->npk; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(seen->def->desc, seen->def->pk_attno[i] - 1);
+
+		hash = hash_combine(hash, datum_image_hash(key[i], att->attbyval, att->attlen));
+	}
+	row = hash_search(seen->keys, &hash, HASH_ENTER, &found);
+	if (!found)
+		row->rows = NIL;
+	foreach(cell, row->rows)
+	{
+		if (same_key(seen, lfirst(cell), key))
+		{
+			MemoryContextSwitchTo(old);
+			return true;
+		}
+	}
+	copy = palloc(sizeof(Datum) * fact->npk);
+	for (i = 0; i < fact->npk; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(seen->def->desc, seen->def->pk_attno[i] - 1);
+
+		copy[i] = datumCopy(key[i], att->attbyval, att->attlen);
+	}
+	row->rows = lappend(row->rows, copy);
+	MemoryContextSwitchTo(old);
+	return false;
+}
+
+static bool
+same_key(SeenRows *seen, Datum *a, Datum *b)
+{
+	int			i;
+
+	for (i = 0; i < seen->def->fact->npk; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(seen->def->desc, seen->def->pk_attno[i] - 1);
+
+		if (!datum_image_eq(a[i], b[i], att->attbyval, att->attlen))
+			return false;
+	}
+	return true;
 }

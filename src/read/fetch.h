@@ -10,7 +10,6 @@
 
 #include "access/tupdesc.h"
 #include "executor/tuptable.h"
-#include "utils/hsearch.h"
 #include "utils/rel.h"
 #include "utils/snapshot.h"
 
@@ -39,8 +38,6 @@ typedef struct Lookup
 	Snapshot	snapshot;		/* sees the entries and the rows */
 	Snapshot	latest;			/* the same one if this look-up has registered
 								 * it, else NULL */
-	HTAB	   *seen;			/* primary keys of rows that were returned, or
-								 * NULL */
 
 	/* The result, or without store one document at a time. */
 	struct Tuplestorestate *store;
@@ -67,6 +64,12 @@ extern bool lookup_document(Lookup *lookup, TupleTableSlot *entry, Datum *docume
 extern void lookup_end_documents(Lookup *lookup);
 extern void lookup_fetch(Lookup *lookup, TupleTableSlot *entry);
 extern void fetch_pending_rows(Lookup *lookup);
-extern bool is_first_of_row(Lookup *lookup, TupleTableSlot *entry);
+extern void key_of_entry(IndexDef *def, TupleTableSlot *entry, Datum *key);
+
+/* Rows whose entries were found. */
+typedef struct SeenRows SeenRows;
+
+extern SeenRows *seen_rows_begin(IndexDef *def, MemoryContext cxt);
+extern bool seen_row(SeenRows *seen, TupleTableSlot *entry);
 
 #endif							/* INDEXTABLE_FETCH_H */

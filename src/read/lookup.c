@@ -225,7 +225,7 @@ scan_entries(Lookup *lookup)
 {
 	IndexDef   *def = lookup->def;
 	KeySet	   *set = &lookup->keys;
-	bool		repeated = lookup->ambiguous && !lookup->copies;
+	SeenRows   *seen = NULL;
 	ScanKeyData keys[INDEX_MAX_KEYS];
 	EntryScan	scan;
 	TupleTableSlot *entry;
@@ -233,8 +233,8 @@ scan_entries(Lookup *lookup)
 	int			k;
 
 	/* A row may have several entries: one for each element of an array. */
-	if (def->multi && (set->n > 1 || set->ncolumns <= def->multi_field))
-		repeated = true;
+	if ((lookup->ambiguous && !lookup->copies) || (def->multi && (set->n > 1 || set->ncolumns <= def->multi_field)))
+		seen = seen_rows_begin(def, CurrentMemoryContext);
 	memcpy(keys, def->search_keys, sizeof(ScanKeyData) * set->ncolumns);
 	entry_scan_begin(&scan, def, lookup->index_table, lookup->snapshot, false, set->ncolumns);
 	scan.counted = true;
@@ -248,7 +248,7 @@ scan_entries(Lookup *lookup)
 		while ((entry = entry_scan_next(&scan)) != NULL)
 		{
 			CHECK_FOR_INTERRUPTS();
-			if (!repeated || is_first_of_row(lookup, entry))
+			if (seen == NULL || !seen_row(seen, entry))
 				lookup_fetch(lookup, entry);
 		}
 	}
@@ -290,7 +290,7 @@ lookup_check_access(Lookup *lookup)
 	lookup->secured = !lookup->entries_only &&
 		(check_enable_rls(lookup->factdef->relid, InvalidOid, false) == RLS_ENABLED ||
 		 (lookup->rows && has_virtual_columns(RelationGetDescr(lookup->fact))));
-	lookup->copies = def->doc_attno != 0 && !lookup->rows && !lookup->secured;
+	lookup->copies = def->doc_attno != 0 && !lookup->rows && !lookup->secured && !lookup->entries_only;
 	if (!lookup->copies && !lookup->entries_only)
 	{
 		result = pg_class_aclcheck(lookup->factdef->relid, GetUserId(), ACL_SELECT);

@@ -288,7 +288,7 @@ static void
 choose_columns(PageQuery *query)
 {
 	IndexDef   *def = query->def;
-	Bitmapset  *wanted = query->copies ? bms_make_singleton(def->doc_attno) : NULL;
+	Bitmapset  *wanted = query->lookup.copies ? bms_make_singleton(def->doc_attno) : NULL;
 	int			i;
 
 	query->columns = palloc(sizeof(AttrNumber) * (def->nident + def->nincludes));

@@ -31,8 +31,6 @@ typedef struct PageQuery
 	int			page_size;
 	char	   *cursor;			/* NULL: the first page, or the last one */
 	CursorIdentity identity;
-	bool		documents;		/* documents are asked for */
-	bool		copies;			/* documents are read from the index table */
 
 	/* The search. */
 	Caller		caller;			/* while the owner searches */

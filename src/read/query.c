@@ -80,14 +80,12 @@ indextable_query(PG_FUNCTION_ARGS)
 	if (PG_ARGISNULL(ARG_INDEX_TABLE) || PG_ARGISNULL(ARG_KEY))
 		return (Datum) 0;
 	read_arguments(fcinfo, &query);
-	query.documents = !PG_ARGISNULL(ARG_DOCUMENT) && PG_GETARG_BOOL(ARG_DOCUMENT);
-	query.lookup.entries_only = !query.documents;
+	query.lookup.entries_only = PG_ARGISNULL(ARG_DOCUMENT) || !PG_GETARG_BOOL(ARG_DOCUMENT);
 	lookup_open(&query.lookup, PG_GETARG_OID(ARG_INDEX_TABLE),
 				interval_arg(fcinfo, ARG_MAX_LAG, "max_lag"),
 				interval_arg(fcinfo, ARG_TIMEOUT, "timeout"));
 	query.def = query.lookup.def;
 	lookup_check_access(&query.lookup);
-	query.copies = query.documents && query.lookup.copies;
 	key_range(query.def, PG_GETARG_JSONB_P(ARG_KEY),
 			  PG_ARGISNULL(ARG_CONDITION) ? NULL : PG_GETARG_JSONB_P(ARG_CONDITION), &query.range);
 	if (!query.range.empty)
@@ -124,7 +122,7 @@ static void
 run_query(PageQuery *query, ReturnSetInfo *rsinfo)
 {
 	MemoryContext row_cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable entry", ALLOCSET_DEFAULT_SIZES);
-	bool		fetch = query->documents && !query->copies;
+	bool		fetch = !query->lookup.entries_only && !query->lookup.copies;
 	PageRow    *rows = NULL;
 
 	if (fetch || query->backward != query->descending)
@@ -145,7 +143,7 @@ run_query(PageQuery *query, ReturnSetInfo *rsinfo)
 
 			values[0] = columns_to_jsonb(InvalidOid, entry, query->columns, query->ncolumns);
 			values[2] = cursor_make(&query->identity, query->def, from, entry);
-			if (query->copies)
+			if (query->lookup.copies)
 				values[1] = slot_getattr(entry, query->def->doc_attno, &isnull[1]);
 			MemoryContextSwitchTo(old);
 			if (rows == NULL)

@@ -16,9 +16,4 @@ extern TupleTableSlot *keep_next(IndexTableScan *scan, TupleTableSlot *(*find) (
 extern void keep_restart(IndexTableScan *scan);
 extern void keep_end(IndexTableScan *scan);
 
-typedef struct SeenRows SeenRows;
-
-extern SeenRows *seen_rows_begin(IndexDef *def, MemoryContext cxt);
-extern bool seen_row(SeenRows *seen, TupleTableSlot *entry);
-
 #endif							/* INDEXTABLE_SCAN_KEPT_H */

@@ -14,8 +14,8 @@
 #include "utils/typcache.h"
 
 #include "../definition/tree_age.h"
+#include "fetch.h"
 #include "key_set.h"
-#include "scan_kept.h"
 #include "scan_keys.h"
 #include "scan_loose.h"
 

@@ -33,6 +33,7 @@
 #include "../maintain/in_step.h"
 #include "../util/settings.h"
 #include "fact_checks.h"
+#include "fetch.h"
 #include "partial_row.h"
 #include "query_table.h"
 #include "scan_and.h"
@@ -408,11 +409,9 @@ fetch_row(IndexTableScan *scan, TupleTableSlot *entry)
 	TupleTableSlot *slot = scan->css.ss.ss_ScanTupleSlot;
 	TupleTableSlot *row;
 	Datum		key[INDEX_MAX_KEYS];
-	bool		isnull;
 	int			i;
 
-	for (i = 0; i < scan->fact->npk; i++)
-		key[i] = slot_getattr(entry, scan->def->pk_attno[i], &isnull);
+	key_of_entry(scan->def, entry, key);
 	row = live_scan_only(&scan->rows, key, place_of_row(scan->def, entry));
 	if (row == NULL)
 	{
