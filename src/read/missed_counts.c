@@ -71,8 +71,6 @@ static void request_missed_memory(void);
 static void attach_missed_memory(void);
 static Place *place_of_condition(Place *set, uint32 hash, MissedCondition *condition);
 static void take_place(Place *set, uint32 hash, MissedCondition *condition);
-static List *missed_conditions(Oid fact);
-static const char *missed_kind_name(MissedKind kind);
 
 /* missed_init: sets the hooks that create the memory; called once, when the library is preloaded */
 void
@@ -217,46 +215,6 @@ missed_forget(Oid fact)
 }
 
 /*
- * missed_conditions
- *		Lists what was counted (MissedCondition *) in this database, of one fact table or of
- *		all, as far as the current user may see it.
- */
-static List *
-missed_conditions(Oid fact)
-{
-	List	   *all = NIL;
-	List	   *result = NIL;
-	ListCell   *cell;
-	int			i;
-
-	if (missed == NULL)
-		return NIL;
-	LWLockAcquire(missed->lock, LW_SHARED);
-	for (i = 0; i < SETS * PLACES; i++)
-	{
-		Place	   *place = &missed->places[i / PLACES][i % PLACES];
-
-		if (place->database == MyDatabaseId && (!OidIsValid(fact) || place->condition.fact == fact))
-		{
-			MissedCondition *condition = palloc(sizeof(MissedCondition));
-
-			*condition = place->condition;
-			condition->planned = pg_atomic_read_u64(&place->planned);
-			all = lappend(all, condition);
-		}
-	}
-	LWLockRelease(missed->lock);
-	foreach(cell, all)
-	{
-		MissedCondition *condition = lfirst(cell);
-
-		if (may_see_missed(condition->fact) && get_attname(condition->fact, condition->document, true) != NULL)
-			result = lappend(result, condition);
-	}
-	return result;
-}
-
-/*
  * may_see_missed
  *		Returns whether the current user may see what others have asked of a table: its owner,
  *		and a role that may read all statistics.  Names of fields are from queries of others.
@@ -275,43 +233,49 @@ may_see_missed(Oid fact)
 	return result;
 }
 
-/* missed_kind_name: returns how the view calls a kind of condition */
-static const char *
-missed_kind_name(MissedKind kind)
-{
-	static const char *const names[] = {"equal", "range", "contained", "join"};
-
-	return names[kind];
-}
-
 /*
  * indextable_missed_conditions
  *		missed_conditions(OUT fact_table regclass, OUT document name, OUT field text,
  *		OUT condition text, OUT planned bigint, OUT since timestamptz): returns what was
- *		counted in this database.
+ *		counted in this database, as far as the current user may see it.
  */
 Datum
 indextable_missed_conditions(PG_FUNCTION_ARGS)
 {
+	static const char *const kinds[] = {"equal", "range", "contained", "join"};
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	ListCell   *cell;
+	MissedCondition *found = palloc(sizeof(MissedCondition) * SETS * PLACES);
+	int			n = 0;
+	int			i;
 
 	InitMaterializedSRF(fcinfo, 0);
-	foreach(cell, missed_conditions(InvalidOid))
+	if (missed == NULL)
+		return (Datum) 0;
+	LWLockAcquire(missed->lock, LW_SHARED);
+	for (i = 0; i < SETS * PLACES; i++)
 	{
-		MissedCondition *condition = lfirst(cell);
-		char	   *document = get_attname(condition->fact, condition->document, true);
+		Place	   *place = &missed->places[i / PLACES][i % PLACES];
+
+		if (place->database != MyDatabaseId)
+			continue;
+		found[n] = place->condition;
+		found[n++].planned = pg_atomic_read_u64(&place->planned);
+	}
+	LWLockRelease(missed->lock);
+	for (i = 0; i < n; i++)
+	{
+		char	   *document = get_attname(found[i].fact, found[i].document, true);
 		Datum		values[6];
 		bool		isnull[6] = {0};
 
-		if (document == NULL)
+		if (document == NULL || !may_see_missed(found[i].fact))
 			continue;
-		values[0] = ObjectIdGetDatum(condition->fact);
+		values[0] = ObjectIdGetDatum(found[i].fact);
 		values[1] = DirectFunctionCall1(namein, CStringGetDatum(document));
-		values[2] = CStringGetTextDatum(condition->field);
-		values[3] = CStringGetTextDatum(missed_kind_name(condition->kind));
-		values[4] = Int64GetDatum((int64) condition->planned);
-		values[5] = TimestampTzGetDatum(condition->since);
+		values[2] = CStringGetTextDatum(found[i].field);
+		values[3] = CStringGetTextDatum(kinds[found[i].kind]);
+		values[4] = Int64GetDatum((int64) found[i].planned);
+		values[5] = TimestampTzGetDatum(found[i].since);
 		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, isnull);
 	}
 	return (Datum) 0;
