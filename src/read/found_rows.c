@@ -41,7 +41,6 @@
 #include "parser/parsetree.h"
 #include "rewrite/rewriteHandler.h"
 #include "rewrite/rewriteManip.h"
-#include "tcop/dest.h"
 #include "utils/datum.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
@@ -52,10 +51,12 @@
 #include "../maintain/in_step.h"
 #include "../place/place.h"
 #include "../util/settings.h"
+#include "../util/while_set.h"
 #include "found_rows.h"
 #include "keyed_scan.h"
 #include "query_table.h"
 #include "scan_explain.h"
+#include "scan_fallback.h"
 #include "scan_plan.h"
 #include "soft_definition.h"
 #include "unexpanded_partitions.h"
@@ -408,19 +409,9 @@ plan_now(QueryDesc *query, CustomScan *late)
 static PlannedStmt *
 plan_found(Found *rows, const char *text, ParamListInfo params)
 {
-	Found	   *outer = found;
 	PlannedStmt *result;
 
-	found = rows->varno > 0 ? rows : NULL;
-	PG_TRY();
-	{
-		result = plan_natively(rows->statement, text, params);
-	}
-	PG_FINALLY();
-	{
-		found = outer;
-	}
-	PG_END_TRY();
+	WHILE_SET(found, rows->varno > 0 ? rows : NULL, result = plan_natively(rows->statement, text, params));
 	return result;
 }
 
@@ -459,20 +450,13 @@ find_rows(QueryDesc *query, PlannedStmt *search, Found *rows)
 	definition_hold(fact, CurrentMemoryContext);
 	rows->def = fact;
 	rel = relation_open(rows->fact, AccessShareLock);
-	desc = CreateQueryDesc(search, query->sourceText, query->snapshot, InvalidSnapshot, None_Receiver, query->params,
-						   query->queryEnv, 0);
-	ExecutorStart(desc, 0);
+	desc = begin_inner_query(search, query->snapshot, query->params, query->queryEnv);
 	do
 	{
-		MemoryContext old = MemoryContextSwitchTo(desc->estate->es_query_cxt);
-
-		row = ExecProcNode(desc->planstate);
-		MemoryContextSwitchTo(old);
+		row = next_of_inner_query(desc);
 		few = TupIsNull(row) || add_row(rows, fact, rel, row);
 	} while (few && !TupIsNull(row));
-	ExecutorFinish(desc);
-	ExecutorEnd(desc);
-	FreeQueryDesc(desc);
+	end_inner_query(desc);
 	relation_close(rel, NoLock);
 	return few;
 }

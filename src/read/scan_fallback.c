@@ -33,7 +33,7 @@ begin_fallback(IndexTableScan *scan)
 	params = parameters_of_scan(&scan->css, scan->values, scan->plan.nconditions);
 	if (scan->fallback_plan == NULL)
 		plan_fallback(scan, params);
-	scan->fallback = begin_inner_query(estate, scan->fallback_plan, params);
+	scan->fallback = begin_inner_query(scan->fallback_plan, estate->es_snapshot, params, estate->es_queryEnv);
 	MemoryContextSwitchTo(old);
 }
 
@@ -54,11 +54,11 @@ parameters_of_scan(CustomScanState *scan, List *values, int first)
 	return params;
 }
 
-/* begin_inner_query: starts a query that answers for a scan, with its snapshot, in the current memory context */
+/* begin_inner_query: starts a query that is executed for another one, with its snapshot, in the current memory context */
 QueryDesc *
-begin_inner_query(EState *estate, PlannedStmt *plan, ParamListInfo params)
+begin_inner_query(PlannedStmt *plan, Snapshot snapshot, ParamListInfo params, QueryEnvironment *env)
 {
-	QueryDesc  *query = CreateQueryDesc(plan, "", estate->es_snapshot, InvalidSnapshot, None_Receiver, params, estate->es_queryEnv, 0);
+	QueryDesc  *query = CreateQueryDesc(plan, "", snapshot, InvalidSnapshot, None_Receiver, params, env, 0);
 
 	ExecutorStart(query, 0);
 	return query;

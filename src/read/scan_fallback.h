@@ -14,9 +14,9 @@ extern void begin_fallback(IndexTableScan *scan);
 extern TupleTableSlot *next_of_fallback(IndexTableScan *scan);
 extern void end_fallback(IndexTableScan *scan);
 
-/* Of any scan that has another query answer for it. */
+/* Of any query that is executed for another one. */
 extern ParamListInfo parameters_of_scan(CustomScanState *scan, List *values, int first);
-extern QueryDesc *begin_inner_query(EState *estate, PlannedStmt *plan, ParamListInfo params);
+extern QueryDesc *begin_inner_query(PlannedStmt *plan, Snapshot snapshot, ParamListInfo params, QueryEnvironment *env);
 extern TupleTableSlot *next_of_inner_query(QueryDesc *query);
 extern void end_inner_query(QueryDesc *query);
 

@@ -177,7 +177,8 @@ start_query(TotalsScan *scan)
 		note_read_by_entries(scan->fact->relid);
 	scan->cxt = AllocSetContextCreate(estate->es_query_cxt, "indextable totals", ALLOCSET_DEFAULT_SIZES);
 	old = MemoryContextSwitchTo(scan->cxt);
-	scan->query = begin_inner_query(estate, stmt, parameters_of_scan(&scan->css, scan->values, 0));
+	scan->query = begin_inner_query(stmt, estate->es_snapshot, parameters_of_scan(&scan->css, scan->values, 0),
+									estate->es_queryEnv);
 	MemoryContextSwitchTo(old);
 }
 
