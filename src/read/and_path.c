@@ -32,7 +32,6 @@ static List *in_one_order(PlannerInfo *root, RelOptInfo *rel, Served *served, Li
 static bool is_in_one_order(Candidate *c);
 static bool same_order(Candidate *a, Candidate *b);
 static int	key_column(IndexDef *def, AttrNumber attno);
-static double share_of_unused(PlannerInfo *root, Candidate *c, List *used);
 static int	compare_entries(const ListCell *a, const ListCell *b);
 static CustomPath *part_of(PlannerInfo *root, RelOptInfo *rel, Candidate *c);
 
@@ -65,7 +64,7 @@ add_and_path(PlannerInfo *root, RelOptInfo *rel, List *candidates, int first)
 	for_each_from(cell, candidates, first + 1)
 	{
 		Candidate  *c = lfirst(cell);
-		double		share = share_of_unused(root, c, used);
+		double		share = estimate_share(root, c, used);
 		List	   *with;
 		CustomPath *path;
 
@@ -141,7 +140,7 @@ in_one_order(PlannerInfo *root, RelOptInfo *rel, Served *served, List *searches)
 			if (c->def->multi_field < 0 || list_length(used) == MAX_SEARCHES)
 				break;
 			used = lappend(used, list_nth(c->conditions, c->def->multi_field));
-			c = consider_unused(root, c->def, rel->baserestrictinfo, served->rel, rel->relid, used, &why);
+			c = consider_index_table(root, c->def, rel->baserestrictinfo, served->rel, rel->relid, used, &why);
 			if (c == NULL || !is_complete_enough(c, &why))
 				break;
 			set_order(root, rel, c);
@@ -158,14 +157,7 @@ in_one_order(PlannerInfo *root, RelOptInfo *rel, Served *served, List *searches)
 static bool
 is_in_one_order(Candidate *c)
 {
-	ListCell   *cell;
-
-	foreach(cell, c->conditions)
-	{
-		if (((Condition *) lfirst(cell))->array || ((Condition *) lfirst(cell))->rinfo == NULL)
-			return false;
-	}
-	return c->nequal > 0 && c->nequal <= c->def->nkeys && !c->distinct && !c->def->async && !c->def->is_unique;
+	return are_of_query(c->conditions) && c->nequal > 0 && c->nequal <= c->def->nkeys && !c->distinct && !c->def->async && !c->def->is_unique;
 }
 
 /*
@@ -207,25 +199,6 @@ key_column(IndexDef *def, AttrNumber attno)
 	for (i = def->fact->npk - 1; i >= 0 && def->pk_attno[i] != attno; i--)
 		;
 	return i;
-}
-
-/*
- * share_of_unused
- *		Returns the share of all entries that has the values of those comparisons that say something
- *		new; 1 if one that is not new is all there is.
- */
-static double
-share_of_unused(PlannerInfo *root, Candidate *c, List *used)
-{
-	double		result = 1;
-	int			i;
-
-	for (i = 0; i < c->nequal; i++)
-	{
-		if (!is_used(list_nth(c->conditions, i), used))
-			result *= column_share(root, c, list_nth(c->conditions, i));
-	}
-	return result;
 }
 
 static int

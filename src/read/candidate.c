@@ -64,18 +64,6 @@ clause_of(Node *clause)
 	return IsA(clause, RestrictInfo) ? (Node *) ((RestrictInfo *) clause)->clause : clause;
 }
 
-/*
- * consider_index_table
- *		Returns what an index table can do for clauses that all rows have to satisfy; they are
- *		RestrictInfos, or expressions before those are made.  Returns NULL if it cannot be used,
- *		and a reason in *why.
- */
-Candidate *
-consider_index_table(PlannerInfo *root, IndexDef *def, List *clauses, Relation fact, Index varno, const char **why)
-{
-	return consider_unused(root, def, clauses, fact, varno, NIL, why);
-}
-
 /* is_used: returns whether a comparison says the same as one of a list */
 bool
 is_used(Condition *condition, List *used)
@@ -93,13 +81,29 @@ is_used(Condition *condition, List *used)
 	return false;
 }
 
+/* are_of_query: returns whether all comparisons are with one value, and follow from a condition on the table itself */
+bool
+are_of_query(List *conditions)
+{
+	ListCell   *cell;
+
+	foreach(cell, conditions)
+	{
+		if (((Condition *) lfirst(cell))->array || ((Condition *) lfirst(cell))->rinfo == NULL)
+			return false;
+	}
+	return true;
+}
+
 /*
- * consider_unused
- *		Returns what an index table can do by other elements than those that used comparisons of
- *		its multi-valued field are with.
+ * consider_index_table
+ *		Returns what an index table can do for clauses that all rows have to satisfy; they are
+ *		RestrictInfos, or expressions before those are made.  Elements that used comparisons of its
+ *		multi-valued field are with are not searched for.  Returns NULL if it cannot be used, and a
+ *		reason in *why.
  */
 Candidate *
-consider_unused(PlannerInfo *root, IndexDef *def, List *clauses, Relation fact, Index varno, List *used, const char **why)
+consider_index_table(PlannerInfo *root, IndexDef *def, List *clauses, Relation fact, Index varno, List *used, const char **why)
 {
 	Candidate  *c;
 	List	   *filter = NIL;

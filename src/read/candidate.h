@@ -69,9 +69,9 @@ typedef struct Candidate
 	double		pages;			/* of its index */
 } Candidate;
 
-extern Candidate *consider_index_table(PlannerInfo *root, IndexDef *def, List *clauses, Relation fact, Index varno, const char **why);
-extern Candidate *consider_unused(PlannerInfo *root, IndexDef *def, List *clauses, Relation fact, Index varno, List *used, const char **why);
+extern Candidate *consider_index_table(PlannerInfo *root, IndexDef *def, List *clauses, Relation fact, Index varno, List *used, const char **why);
 extern bool is_used(Condition *condition, List *used);
+extern bool are_of_query(List *conditions);
 extern Candidate *consider_totals(IndexDef *def, List *clauses, Index varno);
 extern AttrNumber column_of_candidate(Candidate *c, Node *expr);
 extern bool is_left_to_scan(Node *clause);

@@ -260,8 +260,7 @@ static PlannedStmt *
 plan_search(Query *statement, Index varno, ParamListInfo params)
 {
 	RangeTblEntry *rte = copyObject(rt_fetch(varno, statement->rtable));
-	RangeTblRef *ref = makeNode(RangeTblRef);
-	Query	   *query = makeNode(Query);
+	Query	   *query;
 	FactDef    *fact = soft_definition(rte->relid);
 	Relation	rel;
 	Node	   *quals = copyObject(own_conditions(statement, varno));
@@ -272,15 +271,9 @@ plan_search(Query *statement, Index varno, ParamListInfo params)
 		return NULL;
 	ChangeVarNodes(quals, varno, 1, 0);
 	ChangeVarNodes((Node *) rte->securityQuals, varno, 1, 0);
+	query = query_of_table(rte, NIL, quals);
 	query->hasRowSecurity = statement->hasRowSecurity;
-	query->rtable = list_make1(rte);
 	forget_permissions(query, rte, statement);
-	ref->rtindex = 1;
-	query->commandType = CMD_SELECT;
-	query->querySource = QSRC_ORIGINAL;
-	query->canSetTag = true;
-	query->jointree = makeFromExpr(list_make1(ref), quals);
-	query->stmt_location = -1;
 	rel = relation_open(rte->relid, NoLock);
 	for (i = 0; i < fact->npk; i++)
 	{

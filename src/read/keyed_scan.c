@@ -84,7 +84,6 @@ static Node *create_state(CustomScan *plan);
 static void begin_scan(CustomScanState *node, EState *estate, int eflags);
 static TupleTableSlot *exec_scan(CustomScanState *node);
 static TupleTableSlot *next_row(ScanState *node);
-static bool recheck_row(ScanState *node, TupleTableSlot *slot);
 static void end_scan(CustomScanState *node);
 static void rescan(CustomScanState *node);
 static void explain_keys(CustomScanState *node, List *ancestors, ExplainState *es);
@@ -399,13 +398,7 @@ begin_scan(CustomScanState *node, EState *estate, int eflags)
 static TupleTableSlot *
 exec_scan(CustomScanState *node)
 {
-	return ExecScan(&node->ss, next_row, recheck_row);
-}
-
-static bool
-recheck_row(ScanState *node, TupleTableSlot *slot)
-{
-	return true;
+	return ExecScan(&node->ss, next_row, any_row_passes);
 }
 
 /*

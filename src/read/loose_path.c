@@ -116,14 +116,7 @@ read_loosely(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *groups)
 static bool
 may_be_loose(Candidate *c)
 {
-	ListCell   *cell;
-
-	foreach(cell, c->conditions)
-	{
-		if (((Condition *) lfirst(cell))->array || ((Condition *) lfirst(cell))->rinfo == NULL)
-			return false;
-	}
-	return c->def->parts == NULL && c->def->fact->place->entries->search == NULL && !c->distinct && !c->partial_rows &&
+	return are_of_query(c->conditions) && c->def->parts == NULL && c->def->fact->place->entries->search == NULL && !c->distinct && !c->partial_rows &&
 		!c->secured && !c->tested_again;
 }
 
@@ -257,13 +250,13 @@ add_distinct_paths(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *distinct)
 
 	if (rel->reloptkind != RELOPT_BASEREL || parse->hasAggs || parse->groupClause != NIL || parse->havingQual != NULL ||
 		parse->hasWindowFuncs || parse->hasTargetSRFs || unfit_clauses(rel->baserestrictinfo) != NULL ||
-		!open_served(root, rel->relid, &served))
+		!open_served(root, rel->relid, false, &served))
 		return;
 	foreach(cell, served.defs)
 	{
 		IndexDef   *def = lfirst(cell);
 		const char *why;
-		Candidate  *c = consider_index_table(root, def, rel->baserestrictinfo, served.rel, rel->relid, &why);
+		Candidate  *c = consider_index_table(root, def, rel->baserestrictinfo, served.rel, rel->relid, NIL, &why);
 
 		if (c == NULL || !is_complete_enough(c, &why))
 			continue;

@@ -414,7 +414,7 @@ best_of_arm(PlannerInfo *root, RelOptInfo *rel, Served *served, List *clauses, b
 	foreach(cell, served->defs)
 	{
 		const char *why;
-		Candidate  *c = consider_index_table(root, lfirst(cell), clauses, served->rel, rel->relid, &why);
+		Candidate  *c = consider_index_table(root, lfirst(cell), clauses, served->rel, rel->relid, NIL, &why);
 
 		if (c == NULL || c->nequal == 0 || !is_complete_enough(c, &why))
 			continue;

@@ -73,7 +73,7 @@ add_paths(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 	if (alone)
 		forget_dummy_path(root, rel, rte);
 	found = !alone && finds_one_row(rel);
-	if (open_served(root, rel->relid, &served))
+	if (open_served(root, rel->relid, false, &served))
 	{
 		if (!alone)
 			note_sequential_scan(rel, served.rel);
@@ -175,7 +175,7 @@ add_path_of(PlannerInfo *root, RelOptInfo *rel, Served *served, IndexDef *def, R
 			return false;
 		clauses = list_concat_copy(clauses, param->ppi_clauses);
 	}
-	c = consider_index_table(root, def, clauses, served->rel, rel->relid, &why);
+	c = consider_index_table(root, def, clauses, served->rel, rel->relid, NIL, &why);
 	if (c == NULL)
 		goto unused;
 	if (param != NULL && !uses_join_clause(c, param->ppi_clauses))

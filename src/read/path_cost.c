@@ -53,6 +53,7 @@ typedef struct SequentialScan
 	Cost		reading;		/* of a document, which it does not */
 } SequentialScan;
 
+static double column_share(PlannerInfo *root, Candidate *c, Condition *condition);
 static void class_size(Oid relid, double *tuples, double *pages);
 static double height(double pages);
 static Cost fetched_page_cost(RelOptInfo *rel, double loops);
@@ -112,23 +113,23 @@ estimate_index_size(Candidate *c)
 		c->pages = ceil(c->tuples / ENTRIES_PER_PAGE);
 }
 
-/* estimate_share: returns the share of the entries that have the values of the leading columns */
+/* estimate_share: returns the share of the entries that have the values of the leading columns, but for comparisons that are used */
 double
-estimate_share(PlannerInfo *root, Candidate *c)
+estimate_share(PlannerInfo *root, Candidate *c, List *used)
 {
 	double		result = 1;
-	ListCell   *cell;
+	int			i;
 
-	foreach(cell, c->conditions)
+	for (i = 0; i < c->nequal; i++)
 	{
-		if (((Condition *) lfirst(cell))->strategy == BTEqualStrategyNumber)
-			result *= column_share(root, c, lfirst(cell));
+		if (!is_used(list_nth(c->conditions, i), used))
+			result *= column_share(root, c, list_nth(c->conditions, i));
 	}
 	return result;
 }
 
 /* column_share: returns the share of the entries with which a comparison for equality is true, by the column's statistics */
-double
+static double
 column_share(PlannerInfo *root, Candidate *c, Condition *condition)
 {
 	AttrNumber	attno = c->def->search[condition->position];

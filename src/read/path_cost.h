@@ -14,7 +14,7 @@
 #include "candidate.h"
 
 extern void estimate_index_size(Candidate *c);
-extern double estimate_share(PlannerInfo *root, Candidate *c);
+extern double estimate_share(PlannerInfo *root, Candidate *c, List *used);
 extern void estimate_entries(PlannerInfo *root, RelOptInfo *rel, Candidate *c);
 extern void estimate_cost(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, double loops, Path *path);
 extern double parallel_divisor(int workers);
@@ -26,7 +26,6 @@ extern Cost estimate_searches(PlannerInfo *root, double tuples, double searches,
 extern void column_statistics(Oid index_table, Form_pg_attribute att, bool partitioned, double tuples,
 							  VariableStatData *column);
 extern void estimate_and(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *reading, double entries, Path *path);
-extern double column_share(PlannerInfo *root, Candidate *c, Condition *condition);
 extern double equal_share(VariableStatData *column, Oid operator, Oid collation, Node *value);
 extern double table_rows(Oid relid);
 

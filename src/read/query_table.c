@@ -15,6 +15,7 @@
 #include "access/table.h"
 #include "access/transam.h"
 #include "catalog/pg_class.h"
+#include "nodes/makefuncs.h"
 #include "nodes/parsenodes.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/planner.h"
@@ -38,7 +39,6 @@ static PlannedStmt *note_options(PLANNER_HOOK_PARAMETERS);
 static bool is_considered(RangeTblEntry *rte);
 static const char *unfit(PlannerInfo *root, RangeTblEntry *rte, bool tested_again);
 static bool is_equal_to_constant(RestrictInfo *rinfo, Index varno, AttrNumber attno);
-static bool open_tables(PlannerInfo *root, Index rti, Served *served, bool totals);
 static bool is_tested_again(PlannerInfo *root, Index rti);
 
 void
@@ -57,6 +57,24 @@ note_options(PLANNER_HOOK_PARAMETERS)
 	WHILE_SET(cursor_options, cursorOptions,
 			  result = previous_planner ? previous_planner(PLANNER_HOOK_ARGUMENTS) : standard_planner(PLANNER_HOOK_ARGUMENTS));
 	return result;
+}
+
+/* query_of_table: returns a query of one table; what is to be checked of rights is yet to be set */
+Query *
+query_of_table(RangeTblEntry *rte, List *targets, Node *quals)
+{
+	Query	   *query = makeNode(Query);
+	RangeTblRef *ref = makeNode(RangeTblRef);
+
+	ref->rtindex = 1;
+	query->commandType = CMD_SELECT;
+	query->querySource = QSRC_ORIGINAL;
+	query->canSetTag = true;
+	query->rtable = list_make1(rte);
+	query->targetList = targets;
+	query->jointree = makeFromExpr(list_make1(ref), quals);
+	query->stmt_location = -1;
+	return query;
 }
 
 /* plan_natively: plans a query so that no index table serves it */
@@ -199,27 +217,14 @@ may_be_served(PlannerInfo *root, Index rti)
 
 /*
  * open_served
- *		Opens a table in a query if it is a fact table that index tables may serve.  Returns
- *		false for all others.
+ *		Opens a table in a query if it is a fact table that index tables may serve, or tables of
+ *		totals.  Returns false for all others.
  *
  * The definition is looked up again after the index tables were locked: from then on it does
  * not change.
  */
 bool
-open_served(PlannerInfo *root, Index rti, Served *served)
-{
-	return open_tables(root, rti, served, false);
-}
-
-/* open_totals: does the same for tables of totals */
-bool
-open_totals(PlannerInfo *root, Index rti, Served *served)
-{
-	return open_tables(root, rti, served, true);
-}
-
-static bool
-open_tables(PlannerInfo *root, Index rti, Served *served, bool totals)
+open_served(PlannerInfo *root, Index rti, bool totals, Served *served)
 {
 	RangeTblEntry *rte = planner_rt_fetch(rti, root);
 	const char *reason;

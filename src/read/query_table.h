@@ -40,11 +40,11 @@ typedef void (*ReasonListener) (Oid fact, Oid index_table, const char *reason);
 
 extern void served_init(void);
 extern bool may_be_served(PlannerInfo *root, Index rti);
-extern bool open_served(PlannerInfo *root, Index rti, Served *served);
-extern bool open_totals(PlannerInfo *root, Index rti, Served *served);
+extern bool open_served(PlannerInfo *root, Index rti, bool totals, Served *served);
 extern bool finds_one_row(RelOptInfo *rel);
 extern bool is_positionable(PlannerInfo *root, bool partitioned);
 extern void close_served(Served *served);
+extern Query *query_of_table(RangeTblEntry *rte, List *targets, Node *quals);
 extern PlannedStmt *plan_natively(Query *query, const char *text, ParamListInfo params);
 extern bool is_planned_natively(void);
 extern PlannedStmt *plan_without_index_tables(Query *query, ParamListInfo params);

@@ -280,17 +280,11 @@ number_strategy(Oid operator)
 {
 	Oid			left;
 	Oid			right;
-	Oid			family;
-	int			strategy;
 
 	if (!OidIsValid(operator))
 		return InvalidStrategy;
 	op_input_types(operator, &left, &right);
 	if (!is_number_type(left) || !is_number_type(right))
 		return InvalidStrategy;
-	family = lookup_type_cache(left, TYPECACHE_BTREE_OPFAMILY)->btree_opf;
-	if (!op_in_opfamily(operator, family))
-		return InvalidStrategy;
-	get_op_opfamily_properties(operator, family, false, &strategy, &left, &right);
-	return strategy;
+	return get_op_opfamily_strategy(operator, lookup_type_cache(left, TYPECACHE_BTREE_OPFAMILY)->btree_opf);
 }

@@ -106,7 +106,6 @@ next_of_fallback(IndexTableScan *scan)
 	TupleTableSlot *slot = scan->css.ss.ss_ScanTupleSlot;
 	EState	   *estate = scan->css.ss.ps.state;
 	TupleTableSlot *row;
-	int			i;
 
 	do
 	{
@@ -118,18 +117,22 @@ next_of_fallback(IndexTableScan *scan)
 	} while (scan->plan.stored_rows &&
 			 !table_tuple_fetch_row_version(scan->fact_table, (ItemPointer) DatumGetPointer(row->tts_values[0]),
 											estate->es_snapshot, slot));
-	if (scan->plan.stored_rows)
-		return slot;
+	return scan->plan.stored_rows ? slot : return_columns(slot, row);
+}
 
-	/*
-	 * A scan of entries alone that nothing is wanted of has a row of no
-	 * columns.
-	 */
-	for (i = 0; i < slot->tts_tupleDescriptor->natts && i < row->tts_nvalid; i++)
-	{
-		slot->tts_values[i] = row->tts_values[i];
-		slot->tts_isnull[i] = row->tts_isnull[i];
-	}
+/*
+ * return_columns
+ *		Returns the columns of another row in the slot of a scan, which is empty.  A scan of entries
+ *		alone that nothing is wanted of has a row of no columns.
+ */
+TupleTableSlot *
+return_columns(TupleTableSlot *slot, TupleTableSlot *row)
+{
+	int			n = Min(slot->tts_tupleDescriptor->natts, row->tts_tupleDescriptor->natts);
+
+	slot_getallattrs(row);
+	memcpy(slot->tts_values, row->tts_values, n * sizeof(Datum));
+	memcpy(slot->tts_isnull, row->tts_isnull, n * sizeof(bool));
 	return ExecStoreVirtualTuple(slot);
 }
 

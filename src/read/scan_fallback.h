@@ -19,5 +19,6 @@ extern ParamListInfo parameters_of_scan(CustomScanState *scan, List *values, int
 extern QueryDesc *begin_inner_query(PlannedStmt *plan, Snapshot snapshot, ParamListInfo params, QueryEnvironment *env);
 extern TupleTableSlot *next_of_inner_query(QueryDesc *query);
 extern void end_inner_query(QueryDesc *query);
+extern TupleTableSlot *return_columns(TupleTableSlot *slot, TupleTableSlot *row);
 
 #endif							/* INDEXTABLE_SCAN_FALLBACK_H */

@@ -19,6 +19,7 @@
 #include "utils/tuplestore.h"
 
 #include "../util/compat.h"
+#include "scan_fallback.h"
 #include "scan_kept.h"
 
 static void keep(IndexTableScan *scan, TupleTableSlot *row);
@@ -89,22 +90,16 @@ static TupleTableSlot *
 kept_row(IndexTableScan *scan)
 {
 	TupleTableSlot *slot = scan->css.ss.ss_ScanTupleSlot;
-	int			i;
 
 	ExecClearTuple(slot);
-	slot_getallattrs(scan->kept_slot);
 	if (scan->plan.stored_rows)
 	{
+		slot_getallattrs(scan->kept_slot);
 		table_tuple_fetch_row_version(scan->fact_table, (ItemPointer) DatumGetPointer(scan->kept_slot->tts_values[0]),
 									  scan->css.ss.ps.state->es_snapshot, slot);
 		return slot;
 	}
-	for (i = 0; i < slot->tts_tupleDescriptor->natts; i++)
-	{
-		slot->tts_values[i] = scan->kept_slot->tts_values[i];
-		slot->tts_isnull[i] = scan->kept_slot->tts_isnull[i];
-	}
-	return ExecStoreVirtualTuple(slot);
+	return return_columns(slot, scan->kept_slot);
 }
 
 /* keep_restart: forgets all rows, as the scan starts anew */

@@ -53,7 +53,6 @@ static void open_index_table(IndexTableScan *scan);
 static TupleTableSlot *exec_scan(CustomScanState *node);
 static TupleTableSlot *next_tuple(ScanState *node);
 static TupleTableSlot *find_row(IndexTableScan *scan);
-static bool recheck_tuple(ScanState *node, TupleTableSlot *slot);
 static void start_scan(IndexTableScan *scan);
 static const char *start_entries(IndexTableScan *scan);
 static const char *why_not_entries(IndexTableScan *scan);
@@ -164,19 +163,7 @@ open_index_table(IndexTableScan *scan)
 static TupleTableSlot *
 exec_scan(CustomScanState *node)
 {
-	return ExecScan(&node->ss, next_tuple, recheck_tuple);
-}
-
-/*
- * recheck_tuple
- *		Tells whether the search would have found a newer version of a row, or another row in its
- *		place.  That is left to the conditions: all are checked for a row that may be tested again,
- *		see is_checked_by_search().
- */
-static bool
-recheck_tuple(ScanState *node, TupleTableSlot *slot)
-{
-	return true;
+	return ExecScan(&node->ss, next_tuple, any_row_passes);
 }
 
 static TupleTableSlot *

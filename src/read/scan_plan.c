@@ -40,21 +40,6 @@
 #include "query_table.h"
 #include "scan_plan.h"
 
-/* The members of custom_private. */
-enum
-{
-	PRIVATE_TABLES,				/* OIDs: fact table, index table */
-	PRIVATE_FLAGS,				/* integers: entries_only, backward, async,
-								 * not_null, stored_rows, unless, distinct,
-								 * partial_rows, first, last */
-	PRIVATE_COLUMNS,			/* integers */
-	PRIVATE_CONDITIONS,			/* for each a list of integers */
-	PRIVATE_OPERATORS,			/* OIDs: operator, subtype and from of each */
-	PRIVATE_FALLBACK,
-	PRIVATE_SOURCES,			/* integers */
-	PRIVATE_GROUPS				/* integers */
-};
-
 /* What is replaced by parameters in a fallback. */
 typedef struct Replacing
 {
@@ -65,6 +50,7 @@ typedef struct Replacing
 
 static Plan *make_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses,
 					   List *children);
+static Const *bytes_of(const void *data, Size size);
 static Index security_level(PlannerInfo *root, RestrictInfo *rinfo);
 static List *needed_columns(RelOptInfo *rel, List *clauses);
 static Query *fallback_query(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, List *columns,
@@ -118,13 +104,28 @@ make_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 {
 	Candidate  *c = linitial(path->custom_private);
 	CustomScan *scan = makeNode(CustomScan);
-	List	   *conditions = NIL;
-	List	   *operators = NIL;
+	ScanPlan	plan;
 	List	   *quals = NIL;
 	List	   *columns;
 	List	   *parameters = NIL;
 	Query	   *fallback;
 	ListCell   *cell;
+
+	memset(&plan, 0, sizeof(plan));
+	plan.fact = planner_rt_fetch(rel->relid, root)->relid;
+	plan.index_table = c->def == NULL ? InvalidOid : c->def->relid;
+	plan.entries_only = c->entries_only;
+	plan.backward = c->backward;
+	plan.async = c->def != NULL && c->def->async;
+	plan.stored_rows = c->stored_rows;
+	plan.not_null = c->not_null;
+	plan.unless = c->unless;
+	plan.distinct = c->distinct;
+	plan.partial_rows = c->partial_rows;
+	plan.first = c->first;
+	plan.last = c->last;
+	plan.nequal = c->nequal;
+	plan.conditions = palloc0(sizeof(PlannedCondition) * list_length(c->conditions));
 
 	if (c->clauses != NIL)
 		clauses = list_copy(c->clauses);
@@ -138,12 +139,18 @@ make_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 	foreach(cell, c->conditions)
 	{
 		Condition  *condition = lfirst(cell);
+		PlannedCondition *planned = &plan.conditions[plan.nconditions++];
 
 		scan->custom_exprs = lappend(scan->custom_exprs, condition->value);
-		conditions = lappend(conditions, lappend_int(list_make5_int(condition->position, c->def->search[condition->position],
-																	condition->strategy, condition->array, condition->taking),
-													 condition->detail));
-		operators = list_concat(operators, list_make3_oid(condition->operator, condition->subtype, condition->from));
+		planned->position = condition->position;
+		planned->attno = c->def->search[condition->position];
+		planned->strategy = condition->strategy;
+		planned->array = condition->array;
+		planned->taking = condition->taking;
+		planned->detail = condition->detail;
+		planned->operator = condition->operator;
+		planned->subtype = condition->subtype;
+		planned->from = condition->from;
 	}
 	foreach(cell, clauses)
 	{
@@ -175,13 +182,10 @@ make_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 			lfirst(cell) = outerPlan(lfirst(cell));
 	}
 	scan->custom_plans = children;
-	scan->custom_private = list_make5(list_make2_oid(planner_rt_fetch(rel->relid, root)->relid,
-													 c->def == NULL ? InvalidOid : c->def->relid),
-									  list_concat(list_make5_int(c->entries_only, c->backward, c->def != NULL && c->def->async,
-																 c->not_null, c->stored_rows),
-												  list_make5_int(c->unless, c->distinct, c->partial_rows, c->first, c->last)),
-									  c->entries_only ? c->attnos : columns, conditions, operators);
-	scan->custom_private = lappend(lappend(lappend(scan->custom_private, fallback), c->sources), c->groups);
+	scan->custom_private = lappend(list_make5(bytes_of(&plan, offsetof(ScanPlan, conditions)),
+											  bytes_of(plan.conditions, sizeof(PlannedCondition) * plan.nconditions),
+											  c->groups, c->entries_only ? c->attnos : columns, c->sources),
+								   fallback);
 	if (c->def != NULL)
 	{
 		add_relation(root, c->def);
@@ -189,6 +193,17 @@ make_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 	}
 	show_real_costs(&path->path);
 	return &scan->scan.plan;
+}
+
+/* bytes_of: returns some bytes as a node that plans can have */
+static Const *
+bytes_of(const void *data, Size size)
+{
+	bytea	   *bytes = palloc(VARHDRSZ + size);
+
+	SET_VARSIZE(bytes, VARHDRSZ + size);
+	memcpy(VARDATA(bytes), data, size);
+	return makeConst(BYTEAOID, -1, InvalidOid, -1, PointerGetDatum(bytes), false, false);
 }
 
 /*
@@ -302,8 +317,7 @@ static Query *
 fallback_query(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, List *columns, List **values)
 {
 	RangeTblEntry *rte = copyObject(planner_rt_fetch(rel->relid, root));
-	RangeTblRef *ref = makeNode(RangeTblRef);
-	Query	   *query = makeNode(Query);
+	Query	   *query = query_of_table(rte, NIL, NULL);
 	Replacing	replacing = {.varno = rel->relid};
 	int			nlevels = list_length(rte->securityQuals);
 	List	  **quals = palloc0((nlevels + 1) * sizeof(List *));
@@ -313,7 +327,6 @@ fallback_query(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, 
 
 	rte->inh = rte->relkind == RELKIND_PARTITIONED_TABLE;
 	rte->self_reference = false;	/* see unexpanded_partitions.c */
-	query->rtable = list_make1(rte);
 	forget_permissions(query, rte, root->parse);
 	if (c->entries_only && !c->partial_rows)
 	{
@@ -341,14 +354,8 @@ fallback_query(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, 
 	for (i = 0; i < nlevels; i++)
 		rte->securityQuals = lappend(rte->securityQuals, replace_values((Node *) make_ands_explicit(quals[i]), &replacing));
 	add_sort(query, c, rel);
-	ref->rtindex = 1;
-	query->commandType = CMD_SELECT;
-	query->querySource = QSRC_ORIGINAL;
-	query->canSetTag = true;
-	query->jointree = makeFromExpr(list_make1(ref),
-								   replace_values((Node *) make_ands_explicit(quals[nlevels]), &replacing));
+	query->jointree->quals = replace_values((Node *) make_ands_explicit(quals[nlevels]), &replacing);
 	query->targetList = (List *) replace_values((Node *) query->targetList, &replacing);
-	query->stmt_location = -1;
 	*values = replacing.values;
 	return query;
 }
@@ -489,50 +496,18 @@ relation_of_index_table(IndexDef *def)
 	return rte;
 }
 
-/* read_scan_plan: reads what make_scan() has put into a plan */
+/* read_scan_plan: reads what make_scan() has put into a plan, which has to stay */
 void
 read_scan_plan(CustomScan *scan, ScanPlan *plan)
 {
-	List	   *tables = list_nth(scan->custom_private, PRIVATE_TABLES);
-	List	   *flags = list_nth(scan->custom_private, PRIVATE_FLAGS);
-	List	   *conditions = list_nth(scan->custom_private, PRIVATE_CONDITIONS);
-	List	   *operators = list_nth(scan->custom_private, PRIVATE_OPERATORS);
-	ListCell   *cell;
+	List	   *members = scan->custom_private;
 
-	plan->fact = linitial_oid(tables);
-	plan->index_table = lsecond_oid(tables);
-	plan->entries_only = linitial_int(flags);
-	plan->backward = lsecond_int(flags);
-	plan->async = lthird_int(flags);
-	plan->not_null = lfourth_int(flags);
-	plan->stored_rows = list_nth_int(flags, 4);
-	plan->unless = list_nth_int(flags, 5);
-	plan->distinct = list_nth_int(flags, 6);
-	plan->partial_rows = list_nth_int(flags, 7);
-	plan->first = list_nth_int(flags, 8);
-	plan->last = list_nth_int(flags, 9);
-	plan->columns = list_nth(scan->custom_private, PRIVATE_COLUMNS);
-	plan->nconditions = list_length(conditions);
-	plan->nequal = 0;
-	plan->conditions = palloc(sizeof(PlannedCondition) * Max(plan->nconditions, 1));
-	foreach(cell, conditions)
-	{
-		int			i = foreach_current_index(cell);
-
-		plan->conditions[i].position = linitial_int(lfirst(cell));
-		plan->conditions[i].attno = lsecond_int(lfirst(cell));
-		plan->conditions[i].strategy = lthird_int(lfirst(cell));
-		plan->nequal += plan->conditions[i].strategy == BTEqualStrategyNumber;
-		plan->conditions[i].array = lfourth_int(lfirst(cell));
-		plan->conditions[i].taking = list_nth_int(lfirst(cell), 4);
-		plan->conditions[i].detail = list_nth_int(lfirst(cell), 5);
-		plan->conditions[i].operator = list_nth_oid(operators, 3 * i);
-		plan->conditions[i].subtype = list_nth_oid(operators, 3 * i + 1);
-		plan->conditions[i].from = list_nth_oid(operators, 3 * i + 2);
-	}
-	plan->fallback = list_nth(scan->custom_private, PRIVATE_FALLBACK);
-	plan->sources = list_nth(scan->custom_private, PRIVATE_SOURCES);
-	plan->groups = list_nth(scan->custom_private, PRIVATE_GROUPS);
+	memcpy(plan, VARDATA(DatumGetPointer(linitial_node(Const, members)->constvalue)), offsetof(ScanPlan, conditions));
+	plan->conditions = (PlannedCondition *) VARDATA(DatumGetPointer(lsecond_node(Const, members)->constvalue));
+	plan->groups = lthird(members);
+	plan->columns = lfourth(members);
+	plan->sources = list_nth(members, 4);
+	plan->fallback = llast(members);
 }
 
 /*
@@ -552,4 +527,16 @@ return_stored_rows(ScanState *node)
 	node->ps.scanopsfixed = false;
 	ExecAssignScanProjectionInfoWithVarno(node, ((Scan *) node->ps.plan)->scanrelid);
 	node->ps.qual = ExecInitQual(node->ps.plan->qual, &node->ps);
+}
+
+/*
+ * any_row_passes
+ *		Tells the executor that a search would have found a newer version of a row, or another row
+ *		in its place.  That is left to the conditions: all are checked for a row that may be tested
+ *		again, see is_checked_by_search().
+ */
+bool
+any_row_passes(ScanState *node, TupleTableSlot *slot)
+{
+	return true;
 }

@@ -33,6 +33,7 @@ typedef struct PlannedCondition
 /* What custom_private of a plan says. */
 typedef struct ScanPlan
 {
+	/* Stored as it is. */
 	Oid			fact;
 	Oid			index_table;	/* InvalidOid: only the fallback can be used */
 	bool		entries_only;
@@ -45,6 +46,11 @@ typedef struct ScanPlan
 	bool		partial_rows;
 	bool		first;
 	bool		last;
+	int			nequal;			/* so many leading columns are compared by = */
+	int			nconditions;
+
+	/* Stored one by one. */
+	PlannedCondition *conditions;
 	List	   *groups;
 	List	   *columns;		/* entries_only: of the index table, for the
 								 * columns of custom_scan_tlist, or to make
@@ -52,9 +58,6 @@ typedef struct ScanPlan
 								 * of the fact table that are needed, 0: all;
 								 * NIL with stored_rows */
 	List	   *sources;		/* whose these are, as in Candidate */
-	int			nequal;			/* so many leading columns are compared by = */
-	int			nconditions;
-	PlannedCondition *conditions;
 	Query	   *fallback;		/* returns the same rows, with stored_rows
 								 * their places; its parameters are the
 								 * expressions of custom_exprs after the
@@ -65,6 +68,7 @@ extern CustomPath *make_scan_path(PlannerInfo *root, RelOptInfo *rel, Candidate 
 extern void add_scan_path(PlannerInfo *root, RelOptInfo *rel, Path *path);
 extern List *in_safe_order(PlannerInfo *root, RelOptInfo *rel, List *clauses);
 extern void return_stored_rows(ScanState *node);
+extern bool any_row_passes(ScanState *node, TupleTableSlot *slot);
 extern bool scan_wants_system_columns(RelOptInfo *rel, List *clauses);
 extern Node *replace_by_parameters(Node *node, Index varno, Index second, List **values);
 extern void add_relation(PlannerInfo *root, IndexDef *def);

@@ -264,13 +264,13 @@ comparison(IndexDef *def, int position, Oid operator, Oid collation, Node *value
 	Form_pg_attribute att = TupleDescAttr(def->desc, def->search[position] - 1);
 	Oid			family = lookup_type_cache(att->atttypid, TYPECACHE_BTREE_OPFAMILY)->btree_opf;
 	Condition  *condition;
-	int			strategy;
+	int			strategy = OidIsValid(operator) ? get_op_opfamily_strategy(operator, family) : InvalidStrategy;
 	Oid			left;
 	Oid			right;
 
-	if (!OidIsValid(operator) || !OidIsValid(family) || !op_in_opfamily(operator, family))
+	if (strategy == InvalidStrategy)
 		return NULL;
-	get_op_opfamily_properties(operator, family, false, &strategy, &left, &right);
+	op_input_types(operator, &left, &right);
 	if (OidIsValid(att->attcollation) && collation != att->attcollation &&
 		(strategy != BTEqualStrategyNumber || !OidIsValid(collation) ||
 		 !get_collation_isdeterministic(collation) || !get_collation_isdeterministic(att->attcollation)))
@@ -402,11 +402,10 @@ row_comparison_start(IndexDef *def, RowCompareExpr *clause, Index varno)
 		value = linitial(clause->largs);
 		operator = get_commutator(operator);
 	}
-	if (position < 0 || !OidIsValid(operator) || !op_in_opfamily(operator, family) || !is_value(value, varno))
+	strategy = OidIsValid(operator) ? get_op_opfamily_strategy(operator, family) : InvalidStrategy;
+	if (position < 0 || strategy == InvalidStrategy || strategy == BTEqualStrategyNumber || !is_value(value, varno))
 		return NULL;
-	get_op_opfamily_properties(operator, family, false, &strategy, &left, &right);
-	if (strategy == BTEqualStrategyNumber)
-		return NULL;
+	op_input_types(operator, &left, &right);
 	operator = get_opfamily_member(family, left, right,
 								   strategy < BTEqualStrategyNumber ? BTLessEqualStrategyNumber : BTGreaterEqualStrategyNumber);
 	condition = comparison(def, position, operator, linitial_oid(clause->inputcollids), value, false);

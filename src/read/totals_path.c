@@ -92,7 +92,7 @@ add_totals_paths(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *grouped, UpperR
 	if (asked.elements != NULL)
 		asked.clauses = list_concat_copy(asked.clauses, asked.elements->baserestrictinfo);
 	why = unserved(&asked);
-	if (open_totals(root, asked.rel->relid, &served))
+	if (open_served(root, asked.rel->relid, true, &served))
 	{
 		foreach(cell, served.defs)
 		{
@@ -104,7 +104,7 @@ add_totals_paths(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *grouped, UpperR
 		close_served(&served);
 	}
 	if (why == NULL && (asked.elements != NULL || expression_returns_set((Node *) asked.target->exprs)) &&
-		open_served(root, asked.rel->relid, &served))
+		open_served(root, asked.rel->relid, false, &served))
 	{
 		foreach(cell, served.defs)
 		{
@@ -309,8 +309,7 @@ query_of(Asked *asked, RangeTblEntry *rte, List *filter)
 {
 	Query	   *parse = asked->root->parse;
 	PathTarget *target = asked->target;
-	Query	   *query = makeNode(Query);
-	RangeTblRef *ref = makeNode(RangeTblRef);
+	Query	   *query;
 	List	   *quals = NIL;
 	ListCell   *cell;
 
@@ -321,7 +320,7 @@ query_of(Asked *asked, RangeTblEntry *rte, List *filter)
 		rte->self_reference = false;	/* see unexpanded_partitions.c */
 	}
 	rte->securityQuals = NIL;
-	query->rtable = list_make1(rte);
+	query = query_of_table(rte, NIL, NULL);
 	forget_permissions(query, rte, parse);
 	foreach(cell, target->exprs)
 	{
@@ -355,15 +354,10 @@ query_of(Asked *asked, RangeTblEntry *rte, List *filter)
 		if (filter == NIL || contain_mutable_functions((Node *) clause) || !predicate_implied_by(list_make1(clause), filter, false))
 			quals = lappend(quals, copyObject(clause));
 	}
-	ref->rtindex = 1;
-	query->commandType = CMD_SELECT;
-	query->querySource = QSRC_ORIGINAL;
-	query->canSetTag = true;
 	query->hasAggs = parse->hasAggs;
 	query->hasTargetSRFs = expression_returns_set((Node *) query->targetList);
-	query->jointree = makeFromExpr(list_make1(ref), (Node *) quals);
+	query->jointree->quals = (Node *) quals;
 	query->havingQual = parse->havingQual == NULL ? NULL : (Node *) make_ands_explicit(copyObject((List *) parse->havingQual));
-	query->stmt_location = -1;
 	(void) forget_plan((Node *) query, NULL);
 	return query;
 }

@@ -27,6 +27,7 @@
 #include "../definition/totals.h"
 #include "../util/compat.h"
 #include "field_match.h"
+#include "query_table.h"
 #include "totals_replace.h"
 
 static Node *replace_aggregate(Aggref *agg, Replaced *replaced);
@@ -201,22 +202,14 @@ has_rows(IndexDef *def, Index varno)
 void
 fold_groups(Query *query, IndexDef *def)
 {
-	Query	   *groups = makeNode(Query);
+	Query	   *groups = query_of_table(linitial(query->rtable), NIL, NULL);
 	RangeTblEntry *rte = makeNode(RangeTblEntry);
-	RangeTblRef *ref = makeNode(RangeTblRef);
 	List	   *names = NIL;
 	AttrNumber *added = palloc(sizeof(AttrNumber) * def->desc->natts);
 	int			nadded = added_columns(def, added);
 
-	groups->commandType = CMD_SELECT;
-	groups->querySource = QSRC_ORIGINAL;
-	groups->canSetTag = true;
 	groups->hasAggs = true;
-	groups->stmt_location = -1;
-	groups->rtable = query->rtable;
 	move_permissions(query, groups);
-	ref->rtindex = 1;
-	groups->jointree = makeFromExpr(list_make1(ref), NULL);
 	groups->havingQual = has_rows(def, 1);
 	for (AttrNumber attno = 1; attno <= def->desc->natts; attno++)
 	{

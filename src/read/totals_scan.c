@@ -50,7 +50,6 @@ static Node *create_state(CustomScan *plan);
 static void begin_totals(CustomScanState *node, EState *estate, int eflags);
 static TupleTableSlot *exec_totals(CustomScanState *node);
 static TupleTableSlot *next_group(ScanState *node);
-static bool recheck_group(ScanState *node, TupleTableSlot *slot);
 static void start_query(TotalsScan *scan);
 static const char *why_not_totals(TotalsScan *scan);
 static void end_query(TotalsScan *scan);
@@ -114,14 +113,7 @@ begin_totals(CustomScanState *node, EState *estate, int eflags)
 static TupleTableSlot *
 exec_totals(CustomScanState *node)
 {
-	return ExecScan(&node->ss, next_group, recheck_group);
-}
-
-/* recheck_group: is never called, as no row of an aggregate is locked */
-static bool
-recheck_group(ScanState *node, TupleTableSlot *slot)
-{
-	return true;
+	return ExecScan(&node->ss, next_group, any_row_passes);
 }
 
 /* next_group: returns the next row of the query, or an empty slot */
@@ -136,15 +128,7 @@ next_group(ScanState *node)
 		start_query(scan);
 	row = next_of_inner_query(scan->query);
 	ExecClearTuple(slot);
-	if (TupIsNull(row))
-		return slot;
-	slot_getallattrs(row);
-	for (int i = 0; i < slot->tts_tupleDescriptor->natts; i++)
-	{
-		slot->tts_values[i] = row->tts_values[i];
-		slot->tts_isnull[i] = row->tts_isnull[i];
-	}
-	return ExecStoreVirtualTuple(slot);
+	return TupIsNull(row) ? slot : return_columns(slot, row);
 }
 
 /* start_query: starts the query that answers, with the parameters that it has now */

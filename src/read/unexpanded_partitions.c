@@ -140,7 +140,7 @@ finds_few_rows(PlannerInfo *root, RangeTblEntry *rte, RelOptInfo *rel, Relation 
 	double		by_or;
 	ListCell   *cell;
 
-	if (!open_served(root, rel->relid, &served))
+	if (!open_served(root, rel->relid, false, &served))
 		return false;
 	clauses = clauses_of_table(root, rel->relid);
 
@@ -157,13 +157,13 @@ finds_few_rows(PlannerInfo *root, RangeTblEntry *rte, RelOptInfo *rel, Relation 
 	foreach(cell, served.defs)
 	{
 		const char *why;
-		Candidate  *c = consider_index_table(root, lfirst(cell), clauses, fact, rel->relid, &why);
+		Candidate  *c = consider_index_table(root, lfirst(cell), clauses, fact, rel->relid, NIL, &why);
 
 		if (c == NULL || c->nequal == 0 || !is_complete_enough(c, &why))
 			continue;
 		estimate_index_size(c);
 		result = setting_planner != PLANNER_ON ||
-			c->tuples * estimate_share(root, c) <= (double) ROWS_PER_PARTITION * rel->nparts;
+			c->tuples * estimate_share(root, c, NIL) <= (double) ROWS_PER_PARTITION * rel->nparts;
 		if (result)
 			break;
 	}
