@@ -28,10 +28,10 @@
 #include "utils/selfuncs.h"
 #include "utils/syscache.h"
 
-#include "../util/inherit.h"
 #include "../util/settings.h"
 #include "coverage.h"
 #include "path_cost.h"
+#include "statistics_source.h"
 
 /* What a descent of a btree costs for each of its levels; as in the server's btcostestimate(). */
 #define LEVEL_COST	(50.0 * cpu_operator_cost)
@@ -54,7 +54,7 @@ typedef struct SequentialScan
 } SequentialScan;
 
 static double column_share(PlannerInfo *root, Candidate *c, Condition *condition);
-static void class_size(Oid relid, double *tuples, double *pages);
+static double index_pages(Oid index);
 static double height(double pages);
 static Cost fetched_page_cost(RelOptInfo *rel, double loops);
 static Cost pages_cost(PlannerInfo *root, Candidate *c, double searches, double loops, double fact_pages, Cost page_cost);
@@ -63,38 +63,15 @@ static Cost document_cost(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List
 static bool uses_document(RelOptInfo *rel, FactDef *fact, List *clauses, bool asked_for);
 static double stored_order(Oid relid, AttrNumber attno, bool partitioned);
 
-/* class_size: gets what VACUUM or ANALYZE has counted last; 0 if they have not */
-static void
-class_size(Oid relid, double *tuples, double *pages)
+/* index_pages: returns how many pages an index had when that was counted last, or 0 */
+static double
+index_pages(Oid index)
 {
-	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(index));
+	double		result = HeapTupleIsValid(tuple) ? Max(((Form_pg_class) GETSTRUCT(tuple))->relpages, 0) : 0;
 
-	*tuples = *pages = 0;
-	if (!HeapTupleIsValid(tuple))
-		return;
-	*tuples = Max(((Form_pg_class) GETSTRUCT(tuple))->reltuples, 0);
-	*pages = Max(((Form_pg_class) GETSTRUCT(tuple))->relpages, 0);
-	ReleaseSysCache(tuple);
-}
-
-/* table_rows: returns how many rows a table and its partitions have, as far as it is known */
-double
-table_rows(Oid relid)
-{
-	double		result;
-	double		pages;
-	ListCell   *cell;
-
-	class_size(relid, &result, &pages);
-	if (result > 0 || get_rel_relkind(relid) != RELKIND_PARTITIONED_TABLE)
-		return result;
-	foreach(cell, list_with_partitions(relid))
-	{
-		double		tuples;
-
-		class_size(lfirst_oid(cell), &tuples, &pages);
-		result += tuples;
-	}
+	if (HeapTupleIsValid(tuple))
+		ReleaseSysCache(tuple);
 	return result;
 }
 
@@ -102,13 +79,11 @@ table_rows(Oid relid)
 void
 estimate_index_size(Candidate *c)
 {
-	double		unused;
-
 	c->tuples = table_rows(c->def->relid);
 	if (c->tuples < 1)
 		c->tuples = Max(table_rows(c->def->fact->relid), 1000);
 	if (c->def->parts == NULL)
-		class_size(c->def->primary_index, &unused, &c->pages);
+		c->pages = index_pages(c->def->primary_index);
 	if (c->pages < 1)
 		c->pages = ceil(c->tuples / ENTRIES_PER_PAGE);
 }

@@ -27,6 +27,5 @@ extern void column_statistics(Oid index_table, Form_pg_attribute att, bool parti
 							  VariableStatData *column);
 extern void estimate_and(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *reading, double entries, Path *path);
 extern double equal_share(VariableStatData *column, Oid operator, Oid collation, Node *value);
-extern double table_rows(Oid relid);
 
 #endif							/* INDEXTABLE_PATH_COST_H */

@@ -42,6 +42,7 @@
 #include "../entry/json_cast.h"
 #include "../util/fixed_settings.h"
 #include "path_cost.h"
+#include "statistics_source.h"
 
 PG_FUNCTION_INFO_V1(indextable_read_support);
 

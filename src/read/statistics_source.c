@@ -73,7 +73,6 @@ static HeapTuple statistics_of(Lender *lender);
 static bool are_of_type(HeapTuple statistics, Oid type);
 static HeapTuple scale(HeapTuple statistics, Lender *lender);
 static int	compare_lenders(const ListCell *a, const ListCell *b);
-static double count_rows(Oid relid);
 static Count *enter_count(Oid relid);
 static void forget_count(Oid relid);
 
@@ -136,8 +135,8 @@ lenders_of(FactDef *fact, Node *expr, Index varno)
 static void
 add_lender(List **lenders, FactDef *fact, IndexDef *def, int i)
 {
-	double		rows = count_rows(fact->relid);
-	double		entries = count_rows(def->relid);
+	double		rows = table_rows(fact->relid);
+	double		entries = table_rows(def->relid);
 	double		share = Min(entries / Max(rows, 1), 1);
 	bool		certain = i < def->nkeys && def->nkeys == 1;
 	Lender	   *lender;
@@ -285,7 +284,7 @@ compare_lenders(const ListCell *a, const ListCell *b)
 }
 
 /*
- * count_rows
+ * table_rows
  *		Returns how many rows a table had according to its last VACUUM or ANALYZE; 0 if that is
  *		not known.  Those of a partitioned table are counted by partition, because autovacuum
  *		does not look at the table itself.
@@ -293,8 +292,8 @@ compare_lenders(const ListCell *a, const ListCell *b)
  * Each of the tables is entered before its row of pg_class is read, so that news of it are
  * heard, and news of a partition are news for the table.
  */
-static double
-count_rows(Oid relid)
+double
+table_rows(Oid relid)
 {
 	Count	   *count;
 	double		result = 0;

@@ -16,5 +16,6 @@
 
 extern List *lenders_of(FactDef *fact, Node *expr, Index varno);
 extern HeapTuple lent_statistics(List *lenders);
+extern double table_rows(Oid relid);
 
 #endif							/* INDEXTABLE_STATISTICS_SOURCE_H */

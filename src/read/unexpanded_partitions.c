@@ -32,6 +32,7 @@
 #include "path_cost.h"
 #include "query_table.h"
 #include "scan_plan.h"
+#include "statistics_source.h"
 #include "unexpanded_partitions.h"
 
 /* With more rows to a partition than this it is better to read partitions one after the other. */
