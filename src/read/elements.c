@@ -162,14 +162,25 @@ lateral_clauses(PlannerInfo *root, Index varno)
 			continue;
 		foreach(cell, rel->baserestrictinfo)
 		{
-			Unnested	unnested = {.rtable = root->parse->rtable,.varno = i};
-			Node	   *clause = replace((Node *) ((RestrictInfo *) lfirst(cell))->clause, &unnested);
+			bool		failed = false;
+			Node	   *clause = with_elements((Node *) ((RestrictInfo *) lfirst(cell))->clause, root->parse->rtable, i, &failed);
 
-			if (!unnested.failed)
+			if (!failed)
 				result = lappend(result, clause);
 		}
 	}
 	return result;
+}
+
+/* with_elements: replaces the columns of a function by what they have of the document; sets *failed if it cannot */
+Node *
+with_elements(Node *node, List *rtable, Index varno, bool *failed)
+{
+	Unnested	unnested = {.rtable = rtable,.varno = varno};
+
+	node = replace(node, &unnested);
+	*failed |= unnested.failed;
+	return node;
 }
 
 /* applies_to_all: returns whether no outer join may have NULLs in place of a relation's rows */
@@ -225,7 +236,7 @@ replace(Node *node, void *context)
 		unnested->failed = true;
 		return node;
 	}
-	if (IsA(node, SubPlan) || IsA(node, AlternativeSubPlan) || IsA(node, PlaceHolderVar) || IsA(node, Aggref) || IsA(node, WindowFunc))
+	if (IsA(node, SubPlan) || IsA(node, AlternativeSubPlan) || IsA(node, PlaceHolderVar))
 	{
 		unnested->failed = true;
 		return node;

@@ -29,11 +29,11 @@
 #include "../definition/totals.h"
 #include "../util/compat.h"
 #include "candidate.h"
+#include "elements.h"
 #include "path.h"
 #include "path_cost.h"
 #include "query_table.h"
 #include "scan_plan.h"
-#include "totals_elements.h"
 #include "totals_path.h"
 #include "totals_replace.h"
 
@@ -253,7 +253,7 @@ static const char *
 replace_elements(Asked *asked, Query *query, Replaced *replaced)
 {
 	Candidate  *c = replaced->c;
-	RangeTblEntry *rte;
+	List	   *rtable = asked->root->parse->rtable;
 	List	   *quals = NIL;
 	bool		one_element = false;
 	ListCell   *cell;
@@ -262,12 +262,11 @@ replace_elements(Asked *asked, Query *query, Replaced *replaced)
 	{
 		Index		varno = asked->elements->relid;
 
-		rte = planner_rt_fetch(varno, asked->root);
-		if (!c->def->multi || !unnests_elements(c->def, rte, c->varno))
+		if (!c->def->multi || !unnests_elements(c->def, rt_fetch(varno, rtable), c->varno))
 			return "the query unnests something else";
-		query->targetList = (List *) with_elements((Node *) query->targetList, rte, varno, &replaced->failed);
-		query->jointree->quals = with_elements(query->jointree->quals, rte, varno, &replaced->failed);
-		query->havingQual = with_elements(query->havingQual, rte, varno, &replaced->failed);
+		query->targetList = (List *) with_elements((Node *) query->targetList, rtable, varno, &replaced->failed);
+		query->jointree->quals = with_elements(query->jointree->quals, rtable, varno, &replaced->failed);
+		query->havingQual = with_elements(query->havingQual, rtable, varno, &replaced->failed);
 	}
 	replaced->by_element = c->def->multi && (asked->elements != NULL || expression_returns_set((Node *) query->targetList));
 	if (replaced->by_element)

@@ -30,4 +30,9 @@ extern Node *replace_by_totals(Node *node, void *context);
 extern Node *has_rows(IndexDef *def, Index varno);
 extern void fold_groups(Query *query, IndexDef *def);
 
+/* What it asks by parts of documents. */
+extern bool find_unnested(PlannerInfo *root, RelOptInfo *input, RelOptInfo **rel, RelOptInfo **elements);
+extern bool unnests_elements(IndexDef *def, RangeTblEntry *rte, Index varno);
+extern List *equal_keys(IndexDef *def, Node *clause, Index varno, uint32 *unless);
+
 #endif							/* INDEXTABLE_TOTALS_REPLACE_H */
