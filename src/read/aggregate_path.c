@@ -26,7 +26,6 @@
 #include "loose_path.h"
 #include "path.h"
 #include "path_cost.h"
-#include "path_order.h"
 #include "query_table.h"
 #include "scan_plan.h"
 #include "totals_path.h"

@@ -20,7 +20,6 @@
 #include "and_path.h"
 #include "coverage.h"
 #include "path_cost.h"
-#include "path_order.h"
 #include "scan_plan.h"
 
 /* No more searches than these are merged. */

@@ -75,6 +75,8 @@ extern bool are_of_query(List *conditions);
 extern Candidate *consider_totals(IndexDef *def, List *clauses, Index varno);
 extern AttrNumber column_of_candidate(Candidate *c, Node *expr);
 extern bool is_left_to_scan(Node *clause);
+extern void set_order(PlannerInfo *root, RelOptInfo *rel, Candidate *c);
+extern Node *sort_expression(Candidate *c, RelOptInfo *rel, PathKey *key, int position);
 extern bool is_complete_enough(Candidate *c, const char **why);
 
 #endif							/* INDEXTABLE_CANDIDATE_H */

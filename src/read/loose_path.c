@@ -36,7 +36,6 @@
 #include "loose_path.h"
 #include "path.h"
 #include "path_cost.h"
-#include "path_order.h"
 #include "scan_plan.h"
 
 /* What is asked of the entries of a group. */

@@ -39,7 +39,6 @@
 #include "coverage.h"
 #include "or_path.h"
 #include "path_cost.h"
-#include "path_order.h"
 #include "scan_plan.h"
 #include "search_value.h"
 

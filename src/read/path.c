@@ -29,7 +29,6 @@
 #include "or_path.h"
 #include "path.h"
 #include "path_cost.h"
-#include "path_order.h"
 #include "query_table.h"
 #include "scan_plan.h"
 #include "search_condition.h"

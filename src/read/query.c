@@ -13,26 +13,39 @@
  */
 #include "postgres.h"
 
+#include "access/attnum.h"
+#include "access/genam.h"
+#include "access/skey.h"
+#include "access/stratnum.h"
+#include "catalog/pg_type.h"
 #include "executor/tuptable.h"
-#include "fmgr.h"
-#include "funcapi.h"
-#include "miscadmin.h"
+#include "nodes/bitmapset.h"
 #include "nodes/execnodes.h"
+#include "storage/lockdefs.h"
+#include "utils/builtins.h"
 #include "utils/datum.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/rel.h"
 #include "utils/rls.h"
 #include "utils/tuplestore.h"
 
 #include "../entry/entry_scan.h"
+#include "../entry/fact_fetch.h"
 #include "../entry/row_text.h"
 #include "../indextable.h"
+#include "../place/place.h"
 #include "../util/arguments.h"
+#include "../util/fixed_settings.h"
 #include "../util/sql.h"
 #include "condition.h"
 #include "fetch.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "key_set.h"
 #include "lookup.h"
+#include "miscadmin.h"
 #include "page_cursor.h"
-#include "page_search.h"
 
 PG_FUNCTION_INFO_V1(indextable_query);
 
@@ -53,6 +66,35 @@ enum
 	ARG_PREVIOUS
 };
 
+/* A query for a page, and the search for its entries. */
+typedef struct PageQuery
+{
+	Lookup		lookup;			/* fetches the documents */
+	IndexDef   *def;
+	KeyRange	range;
+	bool		descending;		/* the order of the list of which this is a
+								 * page */
+	bool		backward;		/* the entries are read in descending order */
+	int			page_size;
+	char	   *cursor;			/* NULL: the first page, or the last one */
+	CursorIdentity identity;
+
+	/* The search. */
+	Caller		caller;			/* while the owner searches */
+	AttrNumber *columns;		/* an entry's columns */
+	int			ncolumns;
+	Bitmapset  *wanted;			/* columns that the scan reads */
+	Datum		after[INDEX_MAX_KEYS];	/* the values of the cursor, by their
+										 * place in the order */
+	bool		resuming;		/* the search begins after them */
+	int			key;			/* the number of the key that is searched for */
+	int			nkeys;			/* equal values, and where to begin and end */
+	ScanKeyData keys[INDEX_MAX_KEYS + 2];
+	RowComparison rows[2];		/* has what they point to */
+	EntryScan	scan;
+	int			found;			/* so many entries of the page were read */
+} PageQuery;
+
 /* A row of a page that is returned later: its document is still to be fetched, or other rows come before it. */
 typedef struct PageRow
 {
@@ -69,6 +111,23 @@ static PageRow *row_of_page(PageQuery *query, PageRow *rows, int i);
 static void return_rows(PageQuery *query, PageRow *rows, ReturnSetInfo *rsinfo);
 static void return_documents(PageQuery *query, PageRow *rows, ReturnSetInfo *rsinfo);
 static void check_row_security(PageQuery *query);
+static void page_search_as_owner(PageQuery *query);
+static bool page_search_begin(PageQuery *query);
+static void page_search_start(PageQuery *query);
+static TupleTableSlot *page_search_next(PageQuery *query);
+static int	cursor_key(PageQuery *query);
+static void begin_scan(PageQuery *query);
+static void set_key(PageQuery *query);
+static void set_range(PageQuery *query);
+static void add_bound(PageQuery *query, Relation index, Bound *bound, bool lower);
+static StrategyNumber bound_strategy(Bound *bound, bool lower);
+static void check_cursor_within(PageQuery *query, Bound *bound, bool lower);
+static void add_comparison(PageQuery *query, Relation index, int n, StrategyNumber strategy, Datum *values);
+pg_noreturn static void position_error(const char *detail);
+static void choose_columns(PageQuery *query);
+static bool has_prefix(PageQuery *query, TupleTableSlot *entry);
+static Form_pg_attribute attribute(PageQuery *query, int column);
+static bool page_search_next_key(PageQuery *query);
 
 /* indextable_query: returns the entries, documents and cursors of a page */
 Datum
@@ -235,4 +294,295 @@ check_row_security(PageQuery *query)
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("row security of index table \"%s\" is not supported", query->def->name),
 				 errhint("Enable row security on the fact table instead.")));
+}
+
+/*-------------------------------------------------------------------------
+ * Searches an index table for the entries of a page.
+ *
+ * The index table's primary key is searched for entries with the values of the key,
+ * from where the last page ended, or where the condition begins, to where it ends; of
+ * several keys, for one after the other.  A page before another one is read in the
+ * opposite direction.  All of it is part of the search, so that nothing is read before
+ * the page begins or after it ends; only texts that begin alike may lie among others,
+ * which are left out.
+ *-------------------------------------------------------------------------
+ */
+
+/* page_search_as_owner: acts as the owner of the fact table from now on, with settings that give values a fixed form */
+static void
+page_search_as_owner(PageQuery *query)
+{
+	become_owner(&query->caller, query->def->fact->owner);
+	fix_gucs();
+}
+
+/*
+ * page_search_begin
+ *		Prepares to search for the entries of a page.  Returns false if the page cannot have
+ *		any; otherwise the search is to be started, and query->scan to be ended.
+ *
+ * The current user is the owner of the fact table, as functions of types are called:
+ * they compare values, and read those in the cursor.
+ */
+static bool
+page_search_begin(PageQuery *query)
+{
+	IndexDef   *def = query->def;
+	KeySet	   *set = &query->range.keys;
+
+	cursor_identity(def, &query->range, query->descending, &query->identity);
+	query->key = query->backward ? set->n - 1 : 0;
+	if (query->cursor != NULL)
+	{
+		cursor_read(query->cursor, &query->identity, def, cursor_from(&query->range), query->after);
+		query->key = cursor_key(query);
+		check_cursor_within(query, query->backward ? &query->range.upper : &query->range.lower, !query->backward);
+
+		/*
+		 * If the key has all columns of the order there is only one entry,
+		 * and none after it.
+		 */
+		query->resuming = set->ncolumns < def->nsearch;
+		if (!query->resuming)
+			query->key += query->backward ? -1 : 1;
+	}
+	if (query->key < 0 || query->key >= set->n)
+		return false;
+	choose_columns(query);
+	begin_scan(query);
+	return true;
+}
+
+/* cursor_key: returns the number of the key of the cursor's entry */
+static int
+cursor_key(PageQuery *query)
+{
+	KeySet	   *set = &query->range.keys;
+	int			i;
+
+	/* The cursor does not have what is the same in all entries. */
+	if (set->n == 1)
+		return 0;
+	i = key_set_find(query->def, set, query->after);
+	if (i == set->n || !key_set_is(query->def, set, i, query->after))
+		position_error("Its position is outside the key.");
+	return i;
+}
+
+/* begin_scan: prepares a scan for the key that is searched for, with the range that follows it */
+static void
+begin_scan(PageQuery *query)
+{
+	IndexDef   *def = query->def;
+	KeyRange   *range = &query->range;
+
+	memcpy(query->keys, def->search_keys, sizeof(ScanKeyData) * range->keys.ncolumns);
+	set_key(query);
+	set_range(query);
+	entry_scan_begin(&query->scan, def, query->lookup.index_table, query->lookup.snapshot, false, query->nkeys);
+	query->scan.backward = query->backward;
+	query->scan.counted = true;
+	query->scan.filter.limit = query->page_size;
+	query->scan.filter.prefix = range->prefix;
+	query->scan.filter.prefix_attno = def->search[Min(range->keys.ncolumns, def->nsearch - 1)];
+	entry_scan_want(&query->scan, query->wanted);
+}
+
+/* set_key: has the search be for the values of the current key */
+static void
+set_key(PageQuery *query)
+{
+	Datum	   *values = KEY_VALUES(&query->range.keys, query->key);
+	int			i;
+
+	for (i = 0; i < query->range.keys.ncolumns; i++)
+		query->keys[i].sk_argument = values[i];
+}
+
+/* set_range: has the search begin and end where the page does, or where the condition says */
+static void
+set_range(PageQuery *query)
+{
+	KeyRange   *range = &query->range;
+	int			from = range->keys.ncolumns;
+	Relation	index = index_open(query->def->primary_index, AccessShareLock);
+
+	query->nkeys = from;
+
+	/*
+	 * The cursor replaces the bound at which the search begins, so that it
+	 * has only one place to begin at.
+	 */
+	if (query->resuming)
+		add_comparison(query, index, query->def->nsearch - from,
+					   query->backward ? BTLessStrategyNumber : BTGreaterStrategyNumber, &query->after[from]);
+	if (!query->resuming || query->backward)
+		add_bound(query, index, &range->lower, true);
+	if (!query->resuming || !query->backward)
+		add_bound(query, index, &range->upper, false);
+	index_close(index, NoLock);
+}
+
+/* page_search_start: starts the search for the current key; what is in shards is read as the caller, whose rights Citus checks */
+static void
+page_search_start(PageQuery *query)
+{
+	if (query->def->fact->place->entries->search != NULL)
+		become_caller(&query->caller);
+	entry_scan_start(&query->scan, query->keys);
+	if (query->def->fact->place->entries->search != NULL)
+		page_search_as_owner(query);
+}
+
+/*
+ * page_search_next_key
+ *		Goes on to the next key in the direction of the search; returns false if there is none.
+ *		The search for it is to be started.
+ */
+static bool
+page_search_next_key(PageQuery *query)
+{
+	query->key += query->backward ? -1 : 1;
+	if (query->key < 0 || query->key >= query->range.keys.n)
+		return false;
+	if (query->resuming)
+	{
+		/* Another search has other comparisons. */
+		query->resuming = false;
+		entry_scan_end(&query->scan);
+		begin_scan(query);
+	}
+	else
+		set_key(query);
+	return true;
+}
+
+/* page_search_next: returns the next entry of the page, valid until the next call, or NULL if there is none */
+static TupleTableSlot *
+page_search_next(PageQuery *query)
+{
+	TupleTableSlot *entry;
+
+	if (query->found == query->page_size)
+		return NULL;
+	for (;;)
+	{
+		while ((entry = entry_scan_next(&query->scan)) != NULL)
+		{
+			CHECK_FOR_INTERRUPTS();
+			if (query->range.prefix == NULL || has_prefix(query, entry))
+			{
+				query->found++;
+				return entry;
+			}
+		}
+		CHECK_FOR_INTERRUPTS();
+		if (!page_search_next_key(query))
+			return NULL;
+		page_search_start(query);
+	}
+}
+
+/* add_bound: adds a lower or an upper bound of the key range to the search, if it is given */
+static void
+add_bound(PageQuery *query, Relation index, Bound *bound, bool lower)
+{
+	if (bound->given)
+		add_comparison(query, index, 1, bound_strategy(bound, lower), &bound->value);
+}
+
+/* bound_strategy: returns the strategy that compares a column with a lower or an upper bound */
+static StrategyNumber
+bound_strategy(Bound *bound, bool lower)
+{
+	if (lower)
+		return bound->inclusive ? BTGreaterEqualStrategyNumber : BTGreaterStrategyNumber;
+	return bound->inclusive ? BTLessEqualStrategyNumber : BTLessStrategyNumber;
+}
+
+/* check_cursor_within: raises an error unless the cursor is within the bound that it replaces, if that is given */
+static void
+check_cursor_within(PageQuery *query, Bound *bound, bool lower)
+{
+	int			column = query->range.keys.ncolumns;
+	RowComparison key;
+	Relation	index;
+
+	if (!bound->given)
+		return;
+	index = index_open(query->def->primary_index, AccessShareLock);
+	row_comparison(&key, index, column, 1, bound_strategy(bound, lower), &bound->value);
+	index_close(index, NoLock);
+	if (!DatumGetBool(FunctionCall2Coll(&key.header.sk_func, key.header.sk_collation,
+										query->after[column], bound->value)))
+		position_error("Its position is outside the condition.");
+}
+
+static void
+position_error(const char *detail)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("invalid cursor"),
+			 errdetail("%s", detail)));
+}
+
+/* add_comparison: adds a comparison of n columns of the order, from the first one on that has no equal value */
+static void
+add_comparison(PageQuery *query, Relation index, int n, StrategyNumber strategy, Datum *values)
+{
+	int			from = query->range.keys.ncolumns;
+	RowComparison *row = &query->rows[query->nkeys - from];
+
+	row_comparison(row, index, from, n, strategy, values);
+	query->keys[query->nkeys++] = row->header;
+}
+
+/* choose_columns: sets the columns of an entry that are returned, and those that the scan has to read */
+static void
+choose_columns(PageQuery *query)
+{
+	IndexDef   *def = query->def;
+	Bitmapset  *wanted = query->lookup.copies ? bms_make_singleton(def->doc_attno) : NULL;
+	int			i;
+
+	query->columns = palloc(sizeof(AttrNumber) * (def->nident + def->nincludes));
+	for (i = 0; i < def->nident; i++)
+		query->columns[query->ncolumns++] = def->ident[i];
+	for (i = def->nkeys; i < def->nkeys + def->nincludes; i++)
+	{
+		if (!def->fields[i].is_hint)
+			query->columns[query->ncolumns++] = def->fields[i].attno;
+	}
+	for (i = 0; i < query->ncolumns; i++)
+		wanted = bms_add_member(wanted, query->columns[i]);
+	if (def->hint_attno != 0)
+		wanted = bms_add_member(wanted, def->hint_attno);
+	query->wanted = wanted;
+}
+
+/* has_prefix: returns whether the text of an entry begins with the prefix in the condition */
+static bool
+has_prefix(PageQuery *query, TupleTableSlot *entry)
+{
+	int			column = query->range.keys.ncolumns;
+	int			len = strlen(query->range.prefix);
+	bool		isnull;
+	text	   *value = DatumGetTextPP(slot_getattr(entry, query->def->search[column], &isnull));
+	int			value_len = VARSIZE_ANY_EXHDR(value);
+
+	/*
+	 * The blanks at the end of a char(n) do not count, as if it were cast to
+	 * text.
+	 */
+	if (getBaseType(attribute(query, column)->atttypid) == BPCHAROID)
+		value_len = bpchartruelen(VARDATA_ANY(value), value_len);
+	return value_len >= len && memcmp(VARDATA_ANY(value), query->range.prefix, len) == 0;
+}
+
+/* attribute: returns the attribute of a column of the order */
+static Form_pg_attribute
+attribute(PageQuery *query, int column)
+{
+	return TupleDescAttr(query->def->desc, query->def->search[column] - 1);
 }

@@ -36,7 +36,6 @@
 #include "../util/compat.h"
 #include "coverage.h"
 #include "path_cost.h"
-#include "path_order.h"
 #include "query_table.h"
 #include "scan_plan.h"
 
