@@ -93,7 +93,7 @@ add_paths_of_index_table(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *grouped
 	 */
 	tried = cover_scan(root, rel, c, rel->baserestrictinfo) && !c->partial_rows;
 	c->partial_rows = false;
-	if (!cover_aggregates(root, rel, c, rel->baserestrictinfo, target))
+	if (!cover_aggregates(root, c, rel->baserestrictinfo, target))
 		return;
 	c->entries_only = true;
 	give_reason(served->fact->relid, def->relid, REASON_COST);
@@ -113,7 +113,7 @@ add_aggregate(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *grouped, Candidate
 {
 	Query	   *parse = root->parse;
 	AggClauseCosts costs = {0};
-	CustomPath *scan = make_scan_path(root, rel, c);
+	CustomPath *scan = make_scan_path(rel, c);
 	Path	   *input = &scan->path;
 	Path	   *partial;
 	double		groups = 1;

@@ -100,7 +100,7 @@ merging_path(PlannerInfo *root, RelOptInfo *rel, List *searches, double rows)
 		c->parts = lappend(c->parts, linitial(part->custom_private));
 	}
 	c->entries_only = !c->stored_rows && cover_scan(root, rel, c, rel->baserestrictinfo);
-	result = make_scan_path(root, rel, c);
+	result = make_scan_path(rel, c);
 	if (c->entries_only)
 		result->path.pathtarget = target_of_entries(root, rel, c);
 	result->custom_paths = list_copy_tail(reading, 1);
@@ -219,7 +219,7 @@ part_of(PlannerInfo *root, RelOptInfo *rel, Candidate *c)
 	*part = *c;
 	part->is_part = part->entries_only = true;
 	part->stored_rows = false;
-	result = make_scan_path(root, rel, part);
+	result = make_scan_path(rel, part);
 	result->path.pathtarget = create_empty_pathtarget();
 	result->path.rows = part->entries;
 	estimate_cost(root, rel, part, NIL, 1, &result->path);

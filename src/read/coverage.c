@@ -247,7 +247,7 @@ expressions_of_query(PlannerInfo *root, RelOptInfo *rel)
  *		the numbers of the grouping columns.
  */
 bool
-cover_aggregates(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, PathTarget *target)
+cover_aggregates(PlannerInfo *root, Candidate *c, List *clauses, PathTarget *target)
 {
 	Query	   *parse = root->parse;
 	ListCell   *cell;

@@ -321,7 +321,7 @@ add_distinct_path(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *distinct, Cand
 
 	if (on && !has_distinct_order(root, rel, c))
 		return;
-	scan = make_scan_path(root, rel, c);
+	scan = make_scan_path(rel, c);
 	scan->path.rows = groups;
 	if (c->entries_only)
 		scan->path.pathtarget = target_of_entries(root, rel, c);

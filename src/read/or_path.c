@@ -108,7 +108,7 @@ add_path_of_arms(PlannerInfo *root, RelOptInfo *rel, Served *served, Node *claus
 	foreach(cell, candidates)
 	{
 		Candidate  *c = lfirst(cell);
-		CustomPath *scan = make_scan_path(root, rel, c);
+		CustomPath *scan = make_scan_path(rel, c);
 
 		scan->path.rows = Min(rel->rows, c->entries);
 		if (target != NULL)

@@ -40,7 +40,7 @@
 static set_rel_pathlist_hook_type previous_hook = NULL;
 
 static void add_paths(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte);
-static bool add_paths_of_table(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte, Served *served, bool one_row);
+static bool add_paths_of_table(PlannerInfo *root, RelOptInfo *rel, Served *served, bool one_row);
 static bool has_placeholder(Node *node, void *context);
 static bool add_path_of(PlannerInfo *root, RelOptInfo *rel, Served *served, IndexDef *def, Relids outer, List **searches);
 static bool has_lateral_condition(Candidate *c);
@@ -76,7 +76,7 @@ add_paths(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 	{
 		if (!alone)
 			note_sequential_scan(rel, served.rel);
-		found |= add_paths_of_table(root, rel, rte, &served, found);
+		found |= add_paths_of_table(root, rel, &served, found);
 		close_served(&served);
 	}
 	if (!found)
@@ -92,7 +92,7 @@ add_paths(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
  *		use, or found.
  */
 static bool
-add_paths_of_table(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte, Served *served, bool one_row)
+add_paths_of_table(PlannerInfo *root, RelOptInfo *rel, Served *served, bool one_row)
 {
 	const char *reason = unfit_clauses(rel->baserestrictinfo);
 	bool		found = false;
@@ -203,7 +203,7 @@ add_path_of(PlannerInfo *root, RelOptInfo *rel, Served *served, IndexDef *def, R
 	estimate_entries(root, rel, c);
 	if (param == NULL)
 		*searches = lappend(*searches, c);
-	path = make_scan_path(root, rel, c);
+	path = make_scan_path(rel, c);
 	path->path.param_info = param;
 	if (param != NULL)
 		path->path.rows = param->ppi_rows;
@@ -254,7 +254,7 @@ partial_path(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, Pa
 	workers = compute_parallel_worker(rel, -1, ceil(c->entries * c->pages / Max(c->tuples, 1)), max_parallel_workers_per_gather);
 	if (workers == 0)
 		return NULL;
-	path = &make_scan_path(root, rel, c)->path;
+	path = &make_scan_path(rel, c)->path;
 	path->pathtarget = whole->pathtarget;
 	if (searches)
 		path->pathkeys = NIL;

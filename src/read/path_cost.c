@@ -59,7 +59,7 @@ static double height(double pages);
 static Cost fetched_page_cost(RelOptInfo *rel, double loops);
 static Cost pages_cost(PlannerInfo *root, Candidate *c, double searches, double loops, double fact_pages, Cost page_cost);
 static double distinct_keys(Candidate *c);
-static Cost document_cost(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, double *seen);
+static Cost document_cost(RelOptInfo *rel, Candidate *c, List *clauses, double *seen);
 static bool uses_document(RelOptInfo *rel, FactDef *fact, List *clauses, bool asked_for);
 static double stored_order(Oid relid, AttrNumber attno, bool partitioned);
 
@@ -107,8 +107,7 @@ estimate_share(PlannerInfo *root, Candidate *c, List *used)
 static double
 column_share(PlannerInfo *root, Candidate *c, Condition *condition)
 {
-	AttrNumber	attno = c->def->search[condition->position];
-	Form_pg_attribute att = TupleDescAttr(c->def->desc, attno - 1);
+	Form_pg_attribute att = TupleDescAttr(c->def->desc, condition->attno - 1);
 	VariableStatData column;
 	Node	   *value = estimate_expression_value(root, (Node *) condition->value);
 	double		result = 0;
@@ -255,7 +254,7 @@ estimate_cost(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, d
 	}
 	if (c->partial_rows)
 		run += c->entries * list_length(c->attnos) * PART_COST;
-	reading = document_cost(root, rel, c, clauses, &seen);
+	reading = document_cost(rel, c, clauses, &seen);
 	path->startup_cost = quals.startup + descent;
 	path->total_cost = (path->startup_cost + run + c->entries * reading / processes) * seen;
 	path->startup_cost *= seen;
@@ -380,7 +379,7 @@ note_sequential_scan(RelOptInfo *rel, Relation fact)
  * would do.
  */
 static Cost
-document_cost(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, double *seen)
+document_cost(RelOptInfo *rel, Candidate *c, List *clauses, double *seen)
 {
 	FactDef    *fact = c->def == NULL ? NULL : c->def->fact;
 	SequentialScan *scan = rel->pages > 0 ? rel->fdw_private : NULL;

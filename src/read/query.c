@@ -106,7 +106,7 @@ typedef struct PageRow
 
 static void read_arguments(FunctionCallInfo fcinfo, PageQuery *query);
 static void run_query(PageQuery *query, ReturnSetInfo *rsinfo);
-static void keep_row(PageQuery *query, TupleTableSlot *entry, Datum *values, bool *isnull, PageRow *row);
+static void keep_row(TupleTableSlot *entry, Datum *values, bool *isnull, PageRow *row);
 static PageRow *row_of_page(PageQuery *query, PageRow *rows, int i);
 static void return_rows(PageQuery *query, PageRow *rows, ReturnSetInfo *rsinfo);
 static void return_documents(PageQuery *query, PageRow *rows, ReturnSetInfo *rsinfo);
@@ -208,7 +208,7 @@ run_query(PageQuery *query, ReturnSetInfo *rsinfo)
 			if (rows == NULL)
 				tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, isnull);
 			else
-				keep_row(query, entry, values, isnull, &rows[query->found - 1]);
+				keep_row(entry, values, isnull, &rows[query->found - 1]);
 			MemoryContextReset(row_cxt);
 		}
 		entry_scan_end(&query->scan);
@@ -223,7 +223,7 @@ run_query(PageQuery *query, ReturnSetInfo *rsinfo)
 
 /* keep_row: keeps a row until it is returned */
 static void
-keep_row(PageQuery *query, TupleTableSlot *entry, Datum *values, bool *isnull, PageRow *row)
+keep_row(TupleTableSlot *entry, Datum *values, bool *isnull, PageRow *row)
 {
 	int			i;
 

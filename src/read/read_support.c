@@ -95,7 +95,6 @@ static double equal_to(Column *column, JsonbValue *value);
 static double average_share(Estimate *e, const char *name, AttrNumber attno);
 static double share_of_bounds(Estimate *e, Column *column, JsonbContainer *operators);
 static double share_beyond(Estimate *e, Column *column, JsonbValue *value, StrategyNumber strategy);
-static bool cast_value(Column *column, JsonbValue *value, Datum *result);
 static bool is_readable(Oid type);
 static Oid	operator_of(Column *column, StrategyNumber strategy);
 
@@ -387,7 +386,7 @@ equal_to(Column *column, JsonbValue *value)
 		return 0;
 	if (!is_readable(column->type))
 		return equal_share(&column->statistics, operator, column->collation, NULL);
-	if (!cast_value(column, value, &datum))
+	if (!json_value_cast(column->type, column->typmod, column->collation, value, &datum))
 		return 0;
 	return equal_share(&column->statistics, operator, column->collation,
 					   (Node *) makeConst(column->type, column->typmod, column->collation,
@@ -458,7 +457,7 @@ share_beyond(Estimate *e, Column *column, JsonbValue *value, StrategyNumber stra
 
 	if (!OidIsValid(operator) || !HeapTupleIsValid(column->statistics.statsTuple) || !is_readable(column->type))
 		return DEFAULT_INEQ_SEL;
-	if (value->type == jbvNull || !cast_value(column, value, &datum))
+	if (value->type == jbvNull || !json_value_cast(column->type, column->typmod, column->collation, value, &datum))
 		return 1;
 	fmgr_info(get_opcode(operator), &compare);
 	result = mcv_selectivity(&column->statistics, &compare, column->collation, datum, true, &common);
@@ -467,13 +466,6 @@ share_beyond(Estimate *e, Column *column, JsonbValue *value, StrategyNumber stra
 	if (others < 0)
 		others = 0.5;
 	return result + Max(1 - common - ((Form_pg_statistic) GETSTRUCT(column->statistics.statsTuple))->stanullfrac, 0) * others;
-}
-
-/* cast_value: casts a JSON value to the type of a column; returns false if that is null or raises an error */
-static bool
-cast_value(Column *column, JsonbValue *value, Datum *result)
-{
-	return json_value_cast(column->type, column->typmod, column->collation, value, result);
 }
 
 /*

@@ -87,7 +87,7 @@ describe_conditions(IndexTableScan *scan, List *ancestors, ExplainState *es)
 	initStringInfo(&buf);
 	for (i = 0; i < scan->plan.nconditions; i++)
 	{
-		PlannedCondition *condition = &scan->plan.conditions[i];
+		Condition  *condition = &scan->plan.conditions[i];
 		char	   *value = deparse_expression(list_nth(((CustomScan *) plan)->custom_exprs, i), context,
 											   es->verbose, false);
 		char	   *column = get_attname(scan->plan.index_table, condition->attno, true);

@@ -19,7 +19,7 @@
 #include "scan_keys.h"
 #include "scan_loose.h"
 
-static Taken set_array(IndexTableScan *scan, Datum array, PlannedCondition *condition);
+static Taken set_array(IndexTableScan *scan, Datum array, Condition *condition);
 
 /* make_keys: makes the search keys, still without values */
 void
@@ -31,7 +31,7 @@ make_keys(IndexTableScan *scan)
 	scan->keys = palloc0(sizeof(ScanKeyData) * Max(nkeys_of_scan(scan), 1));
 	for (i = 0; i < scan->plan.nconditions; i++)
 	{
-		PlannedCondition *condition = &scan->plan.conditions[i];
+		Condition  *condition = &scan->plan.conditions[i];
 		Oid			collation = TupleDescAttr(scan->def->desc, condition->attno - 1)->attcollation;
 
 		ScanKeyEntryInitialize(&scan->keys[i], 0, condition->position + 1, condition->strategy,
@@ -54,7 +54,7 @@ set_keys(IndexTableScan *scan)
 	scan->seen = scan->plan.distinct ? seen_rows_begin(scan->def, scan->cxt) : NULL;
 	for (i = 0; i < scan->plan.nconditions; i++)
 	{
-		PlannedCondition *condition = &scan->plan.conditions[i];
+		Condition  *condition = &scan->plan.conditions[i];
 		bool		isnull;
 		Datum		value = ExecEvalExprSwitchContext(list_nth(scan->values, i), econtext, &isnull);
 		Taken		taken;
@@ -71,8 +71,7 @@ set_keys(IndexTableScan *scan)
 		if (condition->array)
 			taken = set_array(scan, value, condition);
 		else
-			taken = take_value(&scan->def->fields[condition->position], condition->taking, condition->detail,
-							   condition->from, condition->strategy, value, &scan->keys[i].sk_argument);
+			taken = take_value(&scan->def->fields[condition->position], condition, value, &scan->keys[i].sk_argument);
 		if (taken == TAKEN && !condition->array)
 		{
 			value = scan->keys[i].sk_argument;
@@ -98,38 +97,24 @@ set_keys(IndexTableScan *scan)
  *		without NULLs, each once, and in the order of the scan.
  */
 static Taken
-set_array(IndexTableScan *scan, Datum value, PlannedCondition *condition)
+set_array(IndexTableScan *scan, Datum value, Condition *condition)
 {
-	ArrayType  *array = DatumGetArrayTypePCopy(value);
-	Form_pg_attribute att = TupleDescAttr(scan->def->desc, scan->def->search[condition->position] - 1);
+	Form_pg_attribute att = TupleDescAttr(scan->def->desc, condition->attno - 1);
 	Oid			family = lookup_type_cache(att->atttypid, TYPECACHE_BTREE_OPFAMILY)->btree_opf;
 	SortSupportData sort = {0};
-	Datum	   *elements;
-	bool	   *nulls;
-	int			n = array_elements(array, &elements, &nulls);
-	int			i;
+	Taken		taken = take_values(&scan->def->fields[condition->position], condition,
+									PointerGetDatum(DatumGetArrayTypePCopy(value)), &scan->elements, &scan->nelements);
 
-	scan->nelements = 0;
-	for (i = 0; i < n; i++)
-	{
-		Taken		taken = nulls[i] ? TAKEN_NONE :
-			take_value(&scan->def->fields[condition->position], condition->taking, condition->detail, condition->from,
-					   condition->strategy, elements[i], &elements[scan->nelements]);
-
-		if (taken == TAKEN_UNKNOWN)
-			return TAKEN_UNKNOWN;
-		if (taken == TAKEN)
-			scan->nelements++;
-	}
+	if (taken != TAKEN)
+		return taken;
 	sort.ssup_cxt = CurrentMemoryContext;
 	sort.ssup_collation = att->attcollation;
 	PrepareSortSupportFromOrderingOp(get_opfamily_member(family, condition->subtype, condition->subtype,
 														 BTLessStrategyNumber), &sort);
 	sort.ssup_reverse = scan->plan.backward;
-	scan->elements = elements;
-	scan->nelements = sort_key_values(elements, scan->nelements, 1, &sort);
+	scan->nelements = sort_key_values(scan->elements, scan->nelements, 1, &sort);
 	scan->next_element = 0;
-	return scan->nelements > 0 ? TAKEN : TAKEN_NONE;
+	return TAKEN;
 }
 
 /* search_whole_array: has the server search for several values by itself, as it can with workers; until the keys are set again */

@@ -504,7 +504,7 @@ share(CustomScanState *node, ParallelContext *pcxt, void *shared)
 {
 	IndexTableScan *scan = (IndexTableScan *) node;
 
-	if (may_share(scan) && share_scan(scan, shared, scan->shared != NULL))
+	if (may_share(scan) && share_scan(scan, shared))
 		return;
 	stop_sharing(scan);
 	scan->started = false;

@@ -36,12 +36,12 @@ typedef struct SharedScan
 	char		values[FLEXIBLE_ARRAY_MEMBER];	/* of the search keys */
 } SharedScan;
 
-static void type_of_value(PlannedCondition *condition, int16 *len, bool *byval);
+static void type_of_value(Condition *condition, int16 *len, bool *byval);
 static Size values_end(IndexTableScan *scan);
 
 /* type_of_value: tells how a value is stored that workers search for, or several as an array */
 static void
-type_of_value(PlannedCondition *condition, int16 *len, bool *byval)
+type_of_value(Condition *condition, int16 *len, bool *byval)
 {
 	*len = -1;
 	*byval = false;
@@ -86,11 +86,11 @@ shared_scan_size(IndexTableScan *scan, bool shared)
 
 /*
  * share_scan
- *		Writes into shared memory what workers need to know; again: that is there from before.
+ *		Writes into shared memory what workers need to know, which may be there from before.
  *		Returns false if the memory was not meant for that, or the values do not fit any more.
  */
 bool
-share_scan(IndexTableScan *scan, SharedScan *shared, bool again)
+share_scan(IndexTableScan *scan, SharedScan *shared)
 {
 	Size		available = scan->shared_size;
 	Size		needed = shared_scan_size(scan, true);
@@ -101,7 +101,7 @@ share_scan(IndexTableScan *scan, SharedScan *shared, bool again)
 	scan->shared_size = available;
 	if (needed > available)
 		return false;
-	if (!again)
+	if (scan->shared == NULL)
 	{
 		pg_atomic_init_u64(&shared->entries, 0);
 		pg_atomic_init_u64(&shared->heap_fetches, 0);

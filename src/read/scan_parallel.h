@@ -11,7 +11,7 @@
 #include "scan_state.h"
 
 extern Size shared_scan_size(IndexTableScan *scan, bool shared);
-extern bool share_scan(IndexTableScan *scan, struct SharedScan *shared, bool again);
+extern bool share_scan(IndexTableScan *scan, struct SharedScan *shared);
 extern void join_scan(IndexTableScan *scan, struct SharedScan *shared);
 extern void set_shared_keys(IndexTableScan *scan);
 extern ParallelIndexScanDesc shared_index_scan(IndexTableScan *scan);

@@ -63,7 +63,7 @@ static const CustomPathMethods path_methods = {.CustomName = SCAN_NAME,.PlanCust
 
 /* make_scan_path: returns a path, without its costs */
 CustomPath *
-make_scan_path(PlannerInfo *root, RelOptInfo *rel, Candidate *c)
+make_scan_path(RelOptInfo *rel, Candidate *c)
 {
 	CustomPath *path = makeNode(CustomPath);
 
@@ -124,7 +124,7 @@ make_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 	plan.first = c->first;
 	plan.last = c->last;
 	plan.nequal = c->nequal;
-	plan.conditions = palloc0(sizeof(PlannedCondition) * list_length(c->conditions));
+	plan.conditions = palloc(sizeof(Condition) * list_length(c->conditions));
 
 	if (c->clauses != NIL)
 		clauses = list_copy(c->clauses);
@@ -138,18 +138,12 @@ make_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 	foreach(cell, c->conditions)
 	{
 		Condition  *condition = lfirst(cell);
-		PlannedCondition *planned = &plan.conditions[plan.nconditions++];
+		Condition  *planned = &plan.conditions[plan.nconditions++];
 
 		scan->custom_exprs = lappend(scan->custom_exprs, condition->value);
-		planned->position = condition->position;
-		planned->attno = c->def->search[condition->position];
-		planned->strategy = condition->strategy;
-		planned->array = condition->array;
-		planned->taking = condition->taking;
-		planned->detail = condition->detail;
-		planned->operator = condition->operator;
-		planned->subtype = condition->subtype;
-		planned->from = condition->from;
+		*planned = *condition;
+		planned->value = NULL;
+		planned->rinfo = NULL;
 	}
 	foreach(cell, clauses)
 	{
@@ -182,7 +176,7 @@ make_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 	}
 	scan->custom_plans = children;
 	scan->custom_private = lappend(list_make5(bytes_of(&plan, offsetof(ScanPlan, conditions)),
-											  bytes_of(plan.conditions, sizeof(PlannedCondition) * plan.nconditions),
+											  bytes_of(plan.conditions, sizeof(Condition) * plan.nconditions),
 											  c->groups, c->entries_only ? c->attnos : columns, c->sources),
 								   fallback);
 	if (c->def != NULL)
@@ -495,14 +489,15 @@ relation_of_index_table(IndexDef *def)
 	return rte;
 }
 
-/* read_scan_plan: reads what make_scan() has put into a plan, which has to stay */
+/* read_scan_plan: reads what make_scan() has put into a plan */
 void
 read_scan_plan(CustomScan *scan, ScanPlan *plan)
 {
 	List	   *members = scan->custom_private;
 
 	memcpy(plan, VARDATA(DatumGetPointer(linitial_node(Const, members)->constvalue)), offsetof(ScanPlan, conditions));
-	plan->conditions = (PlannedCondition *) VARDATA(DatumGetPointer(lsecond_node(Const, members)->constvalue));
+	plan->conditions = palloc(sizeof(Condition) * plan->nconditions);
+	memcpy(plan->conditions, VARDATA(DatumGetPointer(lsecond_node(Const, members)->constvalue)), sizeof(Condition) * plan->nconditions);
 	plan->groups = lthird(members);
 	plan->columns = lfourth(members);
 	plan->sources = list_nth(members, 4);

@@ -16,20 +16,6 @@
 /* What EXPLAIN calls the node. */
 #define SCAN_NAME	"IndexTable"
 
-/* A comparison in a plan; its value is the expression of the same number in custom_exprs. */
-typedef struct PlannedCondition
-{
-	int			position;		/* of the column in the index, from 0 */
-	AttrNumber	attno;			/* and in the index table */
-	StrategyNumber strategy;
-	bool		array;
-	Taking		taking;			/* from here on as in Condition */
-	int			detail;
-	Oid			operator;
-	Oid			subtype;
-	Oid			from;
-} PlannedCondition;
-
 /* What custom_private of a plan says. */
 typedef struct ScanPlan
 {
@@ -50,7 +36,7 @@ typedef struct ScanPlan
 	int			nconditions;
 
 	/* Stored one by one. */
-	PlannedCondition *conditions;
+	Condition  *conditions;		/* without pointers */
 	List	   *groups;
 	List	   *columns;		/* entries_only: of the index table, for the
 								 * columns of custom_scan_tlist, or to make
@@ -64,7 +50,7 @@ typedef struct ScanPlan
 								 * conditions' values */
 } ScanPlan;
 
-extern CustomPath *make_scan_path(PlannerInfo *root, RelOptInfo *rel, Candidate *c);
+extern CustomPath *make_scan_path(RelOptInfo *rel, Candidate *c);
 extern void add_scan_path(PlannerInfo *root, RelOptInfo *rel, Path *path);
 extern List *in_safe_order(PlannerInfo *root, RelOptInfo *rel, List *clauses);
 extern void return_stored_rows(ScanState *node);

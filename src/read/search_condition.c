@@ -277,6 +277,7 @@ comparison(IndexDef *def, int position, Oid operator, Oid collation, Node *value
 		return NULL;
 	condition = palloc0(sizeof(Condition));
 	condition->position = position;
+	condition->attno = def->search[position];
 	condition->strategy = strategy;
 	condition->operator = operator;
 	condition->subtype = right;
@@ -300,6 +301,7 @@ conversion(IndexDef *def, int position, StrategyNumber strategy, Taking taking, 
 	Condition  *condition = palloc0(sizeof(Condition));
 
 	condition->position = position;
+	condition->attno = def->search[position];
 	condition->strategy = strategy;
 	condition->subtype = is_integer_type(field->type) ? INT8OID : cache->btree_opintype;
 	condition->operator = get_opfamily_member(cache->btree_opf, cache->btree_opintype, condition->subtype, strategy);
@@ -327,51 +329,31 @@ convert_constant(Field *field, Condition *condition)
 	bool		byval;
 	char		align;
 	Datum		value = (Datum) 0;
+	bool		isnull;
+	Datum	   *elements;
+	int			n;
 
 	if (!IsA(constant, Const))
 		return true;
+	isnull = constant->constisnull;
 	get_typlenbyvalalign(condition->subtype, &len, &byval, &align);
-	if (!constant->constisnull && condition->array)
+	if (condition->array && !isnull)
 	{
-		Datum	   *elements;
-		bool	   *nulls;
-		int			n = array_elements(DatumGetArrayTypeP(constant->constvalue), &elements, &nulls);
-		int			taken = 0;
-		int			i;
-
-		for (i = 0; i < n; i++)
-		{
-			switch (nulls[i] ? TAKEN_NONE : take_value(field, condition->taking, condition->detail, condition->from,
-													   condition->strategy, elements[i], &elements[taken]))
-			{
-				case TAKEN:
-					taken++;
-					break;
-				case TAKEN_NONE:
-					break;
-				case TAKEN_UNKNOWN:
-					return false;
-			}
-		}
-		value = PointerGetDatum(construct_array(elements, taken, condition->subtype, len, byval, align));
+		if (take_values(field, condition, constant->constvalue, &elements, &n) == TAKEN_UNKNOWN)
+			return false;
+		value = PointerGetDatum(construct_array(elements, n, condition->subtype, len, byval, align));
 	}
-	else if (!constant->constisnull)
+	else if (!isnull)
 	{
-		switch (take_value(field, condition->taking, condition->detail, condition->from, condition->strategy,
-						   constant->constvalue, &value))
-		{
-			case TAKEN:
-				break;
-			case TAKEN_NONE:
-				constant = (Const *) makeNullConst(condition->from, -1, InvalidOid);
-				break;
-			case TAKEN_UNKNOWN:
-				return false;
-		}
+		Taken		taken = take_value(field, condition, constant->constvalue, &value);
+
+		if (taken == TAKEN_UNKNOWN)
+			return false;
+		isnull = taken == TAKEN_NONE;
 	}
 	condition->value = (Expr *)
 		makeConst(condition->array ? get_array_type(condition->subtype) : condition->subtype, -1,
-				  get_typcollation(condition->subtype), condition->array ? -1 : len, value, constant->constisnull,
+				  get_typcollation(condition->subtype), condition->array ? -1 : len, value, isnull,
 				  condition->array ? false : byval);
 	condition->taking = TAKE_AS_IS;
 	condition->from = condition->subtype;

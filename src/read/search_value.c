@@ -13,7 +13,6 @@
  */
 #include "postgres.h"
 
-#include "catalog/pg_collation.h"
 #include "catalog/pg_type.h"
 #include "fmgr.h"
 #include "nodes/makefuncs.h"
@@ -40,23 +39,25 @@ static bool contained_value(Field *field, int nsteps, int nth, Jsonb *json, Datu
 /*
  * take_value
  *		Sets *result to what entries are searched by if a condition compares a field with a
- *		value, of the type from.  detail is the number of steps of the path after which a
+ *		value.  Its detail is the number of steps of the path after which a
  *		document contains the value, with the number of its element (contained_value()) 16 bits
  *		higher; or how many bits of an integer the comparison sees (0: all).
  */
 Taken
-take_value(Field *field, Taking taking, int detail, Oid from, StrategyNumber strategy, Datum value, Datum *result)
+take_value(Field *field, Condition *condition, Datum value, Datum *result)
 {
+	StrategyNumber strategy = condition->strategy;
+	int			detail = condition->detail;
 	JsonbValue	scalar;
 	Jsonb	   *json;
 
-	switch (taking)
+	switch (condition->taking)
 	{
 		case TAKE_AS_IS:
 			*result = value;
 			return TAKEN;
 		case TAKE_NUMBER:
-			switch (from)
+			switch (condition->from)
 			{
 				case INT2OID:
 					*result = Int64GetDatum(DatumGetInt16(value));
@@ -92,6 +93,26 @@ take_value(Field *field, Taking taking, int detail, Oid from, StrategyNumber str
 			return contained_value(field, detail & 0xffff, detail >> 16, DatumGetJsonbP(value), result) ? TAKEN : TAKEN_UNKNOWN;
 	}
 	return TAKEN_UNKNOWN;
+}
+
+/* take_values: does the same with each element of an array, and sets *values to the n that can be searched for */
+Taken
+take_values(Field *field, Condition *condition, Datum array, Datum **values, int *n)
+{
+	bool	   *nulls;
+	int			nelements = array_elements(DatumGetArrayTypeP(array), values, &nulls);
+	int			i;
+
+	*n = 0;
+	for (i = 0; i < nelements; i++)
+	{
+		Taken		taken = nulls[i] ? TAKEN_NONE : take_value(field, condition, (*values)[i], &(*values)[*n]);
+
+		if (taken == TAKEN_UNKNOWN)
+			return TAKEN_UNKNOWN;
+		*n += taken == TAKEN;
+	}
+	return *n > 0 ? TAKEN : TAKEN_NONE;
 }
 
 /* array_elements: gets the elements of an array, and returns how many there are */
@@ -312,19 +333,16 @@ only_string(const char *text, int len)
 List *
 constant_texts(Node *array)
 {
-	List	   *result = NIL;
-	Datum	   *texts;
-	bool	   *nulls;
-	int			n;
-	int			i;
+	List	   *result;
+	ListCell   *cell;
 
 	if (!IsA(array, Const) || ((Const *) array)->constisnull)
 		return NIL;
-	deconstruct_array(DatumGetArrayTypeP(((Const *) array)->constvalue), TEXTOID, -1, false, TYPALIGN_INT, &texts, &nulls, &n);
-	for (i = 0; i < n; i++)
+	result = array_constants((Const *) array);
+	foreach(cell, result)
 	{
-		if (!nulls[i])
-			result = lappend(result, makeConst(TEXTOID, -1, DEFAULT_COLLATION_OID, -1, texts[i], false, false));
+		if (lfirst_node(Const, cell)->constisnull)
+			result = foreach_delete_current(result, cell);
 	}
 	return result;
 }

@@ -53,7 +53,7 @@ static char unexpanded_mark;
 static bool without_partitions = false; /* nothing is expanded */
 
 static void consider_not_expanding(RELATION_HOOK_PARAMETERS);
-static bool finds_few_rows(PlannerInfo *root, RangeTblEntry *rte, RelOptInfo *rel, Relation fact);
+static bool finds_few_rows(PlannerInfo *root, RelOptInfo *rel, Relation fact);
 static bool wants_system_columns(Node *node, void *context);
 static List *clauses_of_table(PlannerInfo *root, Index varno);
 static bool collect_quals(Node *node, Index varno, List **quals);
@@ -119,7 +119,7 @@ consider_not_expanding(RELATION_HOOK_PARAMETERS)
 		root->parse->jointree == NULL || rel->nparts < 2)
 		return;
 	fact = table_open(table->relid, NoLock);
-	if (finds_few_rows(root, table, rel, fact))
+	if (finds_few_rows(root, rel, fact))
 	{
 		table->inh = false;
 		table->self_reference = true;
@@ -132,7 +132,7 @@ consider_not_expanding(RELATION_HOOK_PARAMETERS)
 
 /* finds_few_rows: returns whether some index table finds few rows for the conditions that are known now */
 static bool
-finds_few_rows(PlannerInfo *root, RangeTblEntry *rte, RelOptInfo *rel, Relation fact)
+finds_few_rows(PlannerInfo *root, RelOptInfo *rel, Relation fact)
 {
 	Served		served;
 	SystemColumns context = {.varno = rel->relid};
@@ -314,7 +314,7 @@ add_last_resort(PlannerInfo *root, RelOptInfo *rel)
 	}
 	c = palloc0(sizeof(Candidate));
 	c->varno = rel->relid;
-	path = make_scan_path(root, rel, c);
+	path = make_scan_path(rel, c);
 
 	/*
 	 * What is computed where the table is scanned may need values of tables
