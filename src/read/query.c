@@ -19,6 +19,9 @@
 #include "access/stratnum.h"
 #include "catalog/pg_type.h"
 #include "executor/tuptable.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "miscadmin.h"
 #include "nodes/bitmapset.h"
 #include "nodes/execnodes.h"
 #include "storage/lockdefs.h"
@@ -31,21 +34,16 @@
 #include "utils/tuplestore.h"
 
 #include "../entry/entry_scan.h"
-#include "../entry/fact_fetch.h"
 #include "../entry/row_text.h"
 #include "../indextable.h"
 #include "../place/place.h"
 #include "../util/arguments.h"
 #include "../util/fixed_settings.h"
 #include "../util/sql.h"
-#include "condition.h"
 #include "fetch.h"
-#include "fmgr.h"
-#include "funcapi.h"
 #include "key_set.h"
 #include "lookup.h"
-#include "miscadmin.h"
-#include "page_cursor.h"
+#include "page_range.h"
 
 PG_FUNCTION_INFO_V1(indextable_query);
 
@@ -108,8 +106,7 @@ static void read_arguments(FunctionCallInfo fcinfo, PageQuery *query);
 static void run_query(PageQuery *query, ReturnSetInfo *rsinfo);
 static void keep_row(TupleTableSlot *entry, Datum *values, bool *isnull, PageRow *row);
 static PageRow *row_of_page(PageQuery *query, PageRow *rows, int i);
-static void return_rows(PageQuery *query, PageRow *rows, ReturnSetInfo *rsinfo);
-static void return_documents(PageQuery *query, PageRow *rows, ReturnSetInfo *rsinfo);
+static void return_rows(PageQuery *query, PageRow *rows, bool fetch, ReturnSetInfo *rsinfo);
 static void check_row_security(PageQuery *query);
 static void page_search_as_owner(PageQuery *query);
 static bool page_search_begin(PageQuery *query);
@@ -214,10 +211,8 @@ run_query(PageQuery *query, ReturnSetInfo *rsinfo)
 		entry_scan_end(&query->scan);
 	}
 	become_caller(&query->caller);
-	if (fetch)
-		return_documents(query, rows, rsinfo);
-	else if (rows != NULL)
-		return_rows(query, rows, rsinfo);
+	if (rows != NULL)
+		return_rows(query, rows, fetch, rsinfo);
 	MemoryContextDelete(row_cxt);
 }
 
@@ -242,29 +237,15 @@ row_of_page(PageQuery *query, PageRow *rows, int i)
 	return &rows[query->backward == query->descending ? i : query->found - 1 - i];
 }
 
-/* return_rows: returns the rows that were kept, as they are */
+/* return_rows: returns the rows that were kept, and fetches their documents, if these are wanted, all of them together */
 static void
-return_rows(PageQuery *query, PageRow *rows, ReturnSetInfo *rsinfo)
-{
-	int			i;
-
-	for (i = 0; i < query->found; i++)
-	{
-		PageRow    *row = row_of_page(query, rows, i);
-
-		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, row->values, row->isnull);
-	}
-}
-
-/* return_documents: fetches the documents of the entries that were read, and returns both */
-static void
-return_documents(PageQuery *query, PageRow *rows, ReturnSetInfo *rsinfo)
+return_rows(PageQuery *query, PageRow *rows, bool fetch, ReturnSetInfo *rsinfo)
 {
 	TupleTableSlot *entry = MakeSingleTupleTableSlot(query->def->desc, &TTSOpsMinimalTuple);
 	MemoryContext row_cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable document", ALLOCSET_DEFAULT_SIZES);
 	int			i;
 
-	for (i = 0; i < query->found; i++)
+	for (i = 0; fetch && i < query->found; i++)
 	{
 		ExecStoreMinimalTuple(row_of_page(query, rows, i)->entry, entry, false);
 		lookup_expect(&query->lookup, entry);
@@ -274,9 +255,12 @@ return_documents(PageQuery *query, PageRow *rows, ReturnSetInfo *rsinfo)
 		PageRow    *row = row_of_page(query, rows, i);
 
 		CHECK_FOR_INTERRUPTS();
-		ExecStoreMinimalTuple(row->entry, entry, false);
-		query->lookup.cxt = row_cxt;
-		row->isnull[1] = !lookup_document(&query->lookup, entry, &row->values[1]);
+		if (fetch)
+		{
+			ExecStoreMinimalTuple(row->entry, entry, false);
+			query->lookup.cxt = row_cxt;
+			row->isnull[1] = !lookup_document(&query->lookup, entry, &row->values[1]);
+		}
 		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, row->values, row->isnull);
 		MemoryContextReset(row_cxt);
 	}
