@@ -86,7 +86,6 @@ static PlannedStmt *plan_statement(PLANNER_HOOK_PARAMETERS);
 static List *targets_of(Query *statement);
 static bool is_target(Query *statement, Index varno);
 static const char *why_natively(Query *statement, Index varno);
-static bool is_in_every_row(Node *from, Index varno);
 static Node *own_conditions(Query *statement, Index varno);
 static PlannedStmt *plan_search(Query *statement, Index varno, ParamListInfo params);
 static PlannedStmt *plan_for_later(Query *statement, Index varno, PlannedStmt *search, const char *text, ParamListInfo params);
@@ -197,9 +196,10 @@ why_natively(Query *statement, Index varno)
 {
 	RangeTblEntry *rte = rt_fetch(varno, statement->rtable);
 	Node	   *quals = statement->jointree->quals;
+	List	   *unused = NIL;
 
 	if (statement->hasModifyingCTE || statement->setOperations != NULL || checkExprHasSubLink((Node *) rte->securityQuals) ||
-		!is_in_every_row((Node *) statement->jointree->fromlist, varno))
+		!find_conditions((Node *) statement->jointree, varno, &unused))
 		return "the query locks or writes rows of a partitioned table in a way that is planned natively";
 	if (rte->tablesample != NULL)
 		return "the query has TABLESAMPLE";
@@ -210,26 +210,6 @@ why_natively(Query *statement, Index varno)
 	if (!enable_partition_pruning)
 		return "the query locks or writes rows of a partitioned table, and enable_partition_pruning is off";
 	return NULL;
-}
-
-/* is_in_every_row: returns whether no outer join fills a table with NULLs, and it is among these tables and joins */
-static bool
-is_in_every_row(Node *from, Index varno)
-{
-	JoinExpr   *join = (JoinExpr *) from;
-	ListCell   *cell;
-
-	if (IsA(from, RangeTblRef))
-		return (Index) ((RangeTblRef *) from)->rtindex == varno;
-	if (IsA(from, JoinExpr))
-		return (join->jointype != JOIN_RIGHT && join->jointype != JOIN_FULL && is_in_every_row(join->larg, varno)) ||
-			(join->jointype != JOIN_LEFT && join->jointype != JOIN_FULL && is_in_every_row(join->rarg, varno));
-	foreach(cell, (List *) from)
-	{
-		if (is_in_every_row(lfirst(cell), varno))
-			return true;
-	}
-	return false;
 }
 
 /*

@@ -71,7 +71,7 @@ add_paths(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 		return;
 	if (alone)
 		forget_dummy_path(root, rel, rte);
-	found = !alone && finds_one_row(rel);
+	found = !alone && has_known_row(root, rel); /* which nothing finds better */
 	if (open_served(root, rel->relid, false, &served))
 	{
 		if (!alone)

@@ -36,9 +36,9 @@ static bool without_index_tables = false;	/* it is a fallback */
 static ReasonListener reason_listener = NULL;
 
 static PlannedStmt *note_options(PLANNER_HOOK_PARAMETERS);
+static List *conjuncts(Node *quals);
 static bool is_considered(RangeTblEntry *rte);
 static const char *unfit(PlannerInfo *root, RangeTblEntry *rte, bool tested_again);
-static bool is_equal_to_constant(RestrictInfo *rinfo, Index varno, AttrNumber attno);
 static bool is_tested_again(PlannerInfo *root, Index rti);
 
 void
@@ -154,48 +154,55 @@ is_positionable(PlannerInfo *root, bool partitioned)
 		parse->distinctClause == NIL && parse->setOperations == NULL && !(partitioned && parse->sortClause != NIL);
 }
 
-/* finds_one_row: returns whether the columns of a unique index are all known, so that nothing finds the row better */
-bool
-finds_one_row(RelOptInfo *rel)
+/* conjuncts: returns conditions that are joined by AND, as the parser or the planner has them, as a list */
+static List *
+conjuncts(Node *quals)
 {
-	ListCell   *cell;
-	ListCell   *clause;
-	int			i;
-
-	foreach(cell, rel->indexlist)
-	{
-		IndexOptInfo *index = lfirst(cell);
-
-		if (!index->unique || (index->indpred != NIL && !index->predOK))
-			continue;
-		for (i = 0; i < index->nkeycolumns; i++)
-		{
-			foreach(clause, rel->baserestrictinfo)
-			{
-				if (is_equal_to_constant(lfirst(clause), rel->relid, index->indexkeys[i]))
-					break;
-			}
-			if (clause == NULL)
-				break;
-		}
-		if (i == index->nkeycolumns)
-			return true;
-	}
-	return false;
+	return quals == NULL || IsA(quals, List) ? (List *) quals : make_ands_implicit((Expr *) quals);
 }
 
-/* is_equal_to_constant: returns whether a condition compares a column by = with a value that is known to a plan */
-static bool
-is_equal_to_constant(RestrictInfo *rinfo, Index varno, AttrNumber attno)
+/*
+ * find_conditions
+ *		Adds the conditions that all rows of a join have to satisfy, and returns whether a table
+ *		is in the join, other than where an outer join may have NULLs in place of its rows.
+ */
+bool
+find_conditions(Node *node, Index varno, List **quals)
 {
-	OpExpr	   *op = (OpExpr *) rinfo->clause;
-	Var		   *var;
+	bool		found = false;
+	ListCell   *cell;
 
-	if (rinfo->mergeopfamilies == NIL || attno == 0)
-		return false;
-	var = (Var *) (bms_is_empty(rinfo->right_relids) ? linitial(op->args) : lsecond(op->args));
-	return (bms_is_empty(rinfo->right_relids) || bms_is_empty(rinfo->left_relids)) && IsA(var, Var) &&
-		var->varno == (int) varno && var->varattno == attno;
+	if (IsA(node, RangeTblRef))
+		return ((RangeTblRef *) node)->rtindex == (int) varno;
+	if (IsA(node, FromExpr))
+	{
+		foreach(cell, ((FromExpr *) node)->fromlist)
+			found |= find_conditions(lfirst(cell), varno, quals);
+		*quals = list_concat_copy(*quals, conjuncts(((FromExpr *) node)->quals));
+		return found;
+	}
+	if (IsA(node, JoinExpr))
+	{
+		JoinExpr   *join = (JoinExpr *) node;
+
+		switch (join->jointype)
+		{
+			case JOIN_INNER:
+				found = find_conditions(join->larg, varno, quals);
+				found |= find_conditions(join->rarg, varno, quals);
+				*quals = list_concat_copy(*quals, conjuncts(join->quals));
+				return found;
+			case JOIN_RIGHT:	/* not known to the planner any more */
+				return find_conditions(join->rarg, varno, quals);
+			case JOIN_LEFT:
+			case JOIN_SEMI:
+			case JOIN_ANTI:
+				return find_conditions(join->larg, varno, quals);
+			default:
+				return false;
+		}
+	}
+	return false;
 }
 
 /* is_considered: returns whether index tables are asked for at all when a table is planned that may be a fact table */

@@ -41,7 +41,7 @@ typedef void (*ReasonListener) (Oid fact, Oid index_table, const char *reason);
 extern void served_init(void);
 extern bool may_be_served(PlannerInfo *root, Index rti);
 extern bool open_served(PlannerInfo *root, Index rti, bool totals, Served *served);
-extern bool finds_one_row(RelOptInfo *rel);
+extern bool find_conditions(Node *from, Index varno, List **quals);
 extern bool is_positionable(PlannerInfo *root, bool partitioned);
 extern void close_served(Served *served);
 extern Query *query_of_table(RangeTblEntry *rte, List *targets, Node *quals);

@@ -56,7 +56,6 @@ static void consider_not_expanding(RELATION_HOOK_PARAMETERS);
 static bool finds_few_rows(PlannerInfo *root, RelOptInfo *rel, Relation fact);
 static bool wants_system_columns(Node *node, void *context);
 static List *clauses_of_table(PlannerInfo *root, Index varno);
-static bool collect_quals(Node *node, Index varno, List **quals);
 static bool mentions_partition_key(List *clauses, Index varno, PartitionKey key);
 
 void
@@ -205,7 +204,7 @@ clauses_of_table(PlannerInfo *root, Index varno)
 	List	   *result = NIL;
 	ListCell   *cell;
 
-	if (!collect_quals((Node *) root->parse->jointree, varno, &quals))
+	if (!find_conditions((Node *) root->parse->jointree, varno, &quals))
 		quals = NIL;
 	foreach(cell, planner_rt_fetch(varno, root)->securityQuals)
 		quals = list_concat_copy(quals, (List *) lfirst(cell));
@@ -217,48 +216,6 @@ clauses_of_table(PlannerInfo *root, Index varno)
 			result = lappend(result, lfirst(cell));
 	}
 	return result;
-}
-
-/*
- * collect_quals
- *		Adds the conditions that all rows of a join have to satisfy, and returns whether a table
- *		is in the join, other than where an outer join may have NULLs in place of its rows.
- */
-static bool
-collect_quals(Node *node, Index varno, List **quals)
-{
-	bool		found = false;
-	ListCell   *cell;
-
-	if (IsA(node, RangeTblRef))
-		return ((RangeTblRef *) node)->rtindex == (int) varno;
-	if (IsA(node, FromExpr))
-	{
-		foreach(cell, ((FromExpr *) node)->fromlist)
-			found |= collect_quals(lfirst(cell), varno, quals);
-		*quals = list_concat_copy(*quals, (List *) ((FromExpr *) node)->quals);
-		return found;
-	}
-	if (IsA(node, JoinExpr))
-	{
-		JoinExpr   *join = (JoinExpr *) node;
-
-		switch (join->jointype)
-		{
-			case JOIN_INNER:
-				found = collect_quals(join->larg, varno, quals);
-				found |= collect_quals(join->rarg, varno, quals);
-				*quals = list_concat_copy(*quals, (List *) join->quals);
-				return found;
-			case JOIN_LEFT:
-			case JOIN_SEMI:
-			case JOIN_ANTI:
-				return collect_quals(join->larg, varno, quals);
-			default:
-				return false;
-		}
-	}
-	return false;
 }
 
 static bool

@@ -374,6 +374,13 @@ typedef struct JsonbInState
 	((state)->result = pushJsonbValue(&(state)->parseState, token, value))
 #endif
 
+/* has_known_row: returns whether conditions of a table compare all columns of a unique index with values */
+#if PG_VERSION_NUM < 190000
+#define has_known_row(root, rel)	relation_has_unique_index_for(root, rel, NIL, NIL, NIL)
+#else
+#define has_known_row(root, rel)	relation_has_unique_index_for(root, rel, NIL, NULL)
+#endif
+
 /* publications_of: lists the publications that have a table; since 19 "ALL TABLES EXCEPT" may exclude it */
 #if PG_VERSION_NUM < 190000
 #define publications_of(relid) \
