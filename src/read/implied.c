@@ -312,18 +312,11 @@ add_values(List *values, Condition *condition)
 static Node *
 without_default(PlannerInfo *root, Node *clause)
 {
-	List	   *args;
 	CoalesceExpr *coalesce;
 	Node	   *copy;
 	ListCell   *cell;
 
-	if (IsA(clause, OpExpr))
-		args = ((OpExpr *) clause)->args;
-	else if (IsA(clause, ScalarArrayOpExpr))
-		args = ((ScalarArrayOpExpr *) clause)->args;
-	else
-		return NULL;
-	foreach(cell, args)
+	foreach(cell, operands(clause))
 	{
 		ListCell   *inner;
 
@@ -337,15 +330,13 @@ without_default(PlannerInfo *root, Node *clause)
 			if (!IsA(lfirst(inner), Const))
 				return NULL;
 			copy = copyObject(clause);
-			lfirst(list_nth_cell(IsA(copy, OpExpr) ? ((OpExpr *) copy)->args : ((ScalarArrayOpExpr *) copy)->args,
-								 foreach_current_index(cell))) = lfirst(inner);
+			lfirst(list_nth_cell(operands(copy), foreach_current_index(cell))) = lfirst(inner);
 			value = eval_const_expressions(root, copy);
 			if (!IsA(value, Const) || (!((Const *) value)->constisnull && DatumGetBool(((Const *) value)->constvalue)))
 				return NULL;
 		}
 		copy = copyObject(clause);
-		lfirst(list_nth_cell(IsA(copy, OpExpr) ? ((OpExpr *) copy)->args : ((ScalarArrayOpExpr *) copy)->args,
-							 foreach_current_index(cell))) = linitial(coalesce->args);
+		lfirst(list_nth_cell(operands(copy), foreach_current_index(cell))) = linitial(coalesce->args);
 		return copy;
 	}
 	return NULL;

@@ -58,7 +58,6 @@ typedef struct Sought
 } Sought;
 
 #if PG_VERSION_NUM >= 170000
-static List *operands(Node *clause);
 static Node *as_jsonb_function(JsonExpr *json, Node *clause);
 static bool is_read_from_text(Oid type);
 static bool is_equal_to_other_text(Node *clause);
@@ -104,23 +103,6 @@ without_sql_json(Node *clause)
 }
 
 #if PG_VERSION_NUM >= 170000
-/* operands: returns the list of what a comparison compares, or of what NOT negates */
-static List *
-operands(Node *clause)
-{
-	switch (nodeTag(clause))
-	{
-		case T_OpExpr:
-			return ((OpExpr *) clause)->args;
-		case T_ScalarArrayOpExpr:
-			return ((ScalarArrayOpExpr *) clause)->args;
-		case T_BoolExpr:
-			return ((BoolExpr *) clause)->boolop == NOT_EXPR ? ((BoolExpr *) clause)->args : NIL;
-		default:
-			return NIL;
-	}
-}
-
 /*
  * as_jsonb_function
  *		Returns an expression of functions of jsonb with the value that an SQL/JSON function has

@@ -33,6 +33,7 @@
 #include "missed_counts.h"
 #include "missed_fields.h"
 #include "query_table.h"
+#include "search_condition.h"
 #include "soft_definition.h"
 
 /* How deep a document in a query is followed. */
@@ -118,7 +119,7 @@ count_clause(MissedQuery *query, RestrictInfo *rinfo)
 	if (several ? !((ScalarArrayOpExpr *) clause)->useOr : !IsA(clause, OpExpr))
 		return;
 	operator = several ? ((ScalarArrayOpExpr *) clause)->opno : ((OpExpr *) clause)->opno;
-	args = several ? ((ScalarArrayOpExpr *) clause)->args : ((OpExpr *) clause)->args;
+	args = operands(clause);
 	if (operator >= FirstNormalObjectId || list_length(args) != 2)
 		return;
 	if (!several && (((OpExpr *) clause)->opfuncid == F_JSONB_CONTAINS || ((OpExpr *) clause)->opfuncid == F_JSONB_EXISTS))

@@ -40,6 +40,7 @@
 #include "or_path.h"
 #include "path_cost.h"
 #include "scan_plan.h"
+#include "search_condition.h"
 #include "search_value.h"
 
 /* No more values of a field than these are searched for apart from each other. */
@@ -314,7 +315,7 @@ split_later(Node *clause, Arms *arms)
 		operator = OpernameGetOprid(list_make2(makeString("pg_catalog"), makeString("?")), JSONBOID, TEXTOID);
 	else
 		return false;
-	args = IsA(clause, OpExpr) ? ((OpExpr *) clause)->args : ((ScalarArrayOpExpr *) clause)->args;
+	args = operands(clause);
 	if (IsA(lsecond(args), ArrayExpr) && !((ArrayExpr *) lsecond(args))->multidims)
 		values = ((ArrayExpr *) lsecond(args))->elements;
 	else if (IsA(clause, OpExpr))

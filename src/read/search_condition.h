@@ -21,6 +21,7 @@ mark_lossy(Condition *condition)
 extern int	index_position_of(IndexDef *def, Node *operand, Index varno);
 extern List *compared_conditions(PlannerInfo *root, IndexDef *def, Node *clause, Relation fact, Index varno, bool *unknown);
 extern Condition *json_comparison(IndexDef *def, int position, StrategyNumber strategy, JsonbValue *scalar);
+extern List *operands(Node *clause);
 extern List *bounds_of_pattern(Node *clause, Oid function, Oid collation);
 extern Condition *boolean_condition(IndexDef *def, Node *expr, bool value, Index varno);
 
