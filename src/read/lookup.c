@@ -62,7 +62,6 @@ static void run_lookup(FunctionCallInfo fcinfo, int arg, bool rows);
 static void use_latest_snapshot(Lookup *lookup);
 static bool is_newer_than_snapshot(Lookup *lookup);
 static void scan_entries(Lookup *lookup);
-static Bitmapset *columns_of_lookup(Lookup *lookup);
 static bool wait_until_fresh(Oid index_table, int64 max_lag, int64 timeout);
 
 /* indextable_lookup_documents: lookup(index_table, key, max_lag, timeout) returns documents */
@@ -238,7 +237,7 @@ scan_entries(Lookup *lookup)
 	memcpy(keys, def->search_keys, sizeof(ScanKeyData) * set->ncolumns);
 	entry_scan_begin(&scan, def, lookup->index_table, lookup->snapshot, false, set->ncolumns);
 	scan.counted = true;
-	entry_scan_want(&scan, columns_of_lookup(lookup));
+	entry_scan_want(&scan, lookup->copies ? bms_add_member(columns_to_fetch_by(def), def->doc_attno) : columns_to_fetch_by(def));
 	for (i = 0; i < set->n; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
@@ -256,15 +255,6 @@ scan_entries(Lookup *lookup)
 	if (lookup->gathering != NULL)
 		fetch_pending_rows(lookup);
 	lookup_end_documents(lookup);
-}
-
-/* columns_of_lookup: returns the columns of entries that a look-up uses: the document, or the primary key of the row */
-static Bitmapset *
-columns_of_lookup(Lookup *lookup)
-{
-	Bitmapset  *result = columns_to_fetch_by(lookup->def);
-
-	return lookup->copies ? bms_add_member(result, lookup->def->doc_attno) : result;
 }
 
 /*

@@ -67,8 +67,7 @@ typedef struct LentColumn
 typedef struct LentIndex
 {
 	IndexOptInfo info;			/* first: it is all that the planner knows */
-	LentColumn *columns;
-	int			ncolumns;		/* so many there is room for */
+	List	   *columns;		/* of LentColumn * */
 	bool		shared;			/* share_selectivities() was called */
 } LentIndex;
 
@@ -92,7 +91,7 @@ static bool find_fields(Node *node, void *context);
 static Var *column_below(Node *node);
 static bool add_if_field(Search *search, Node *node, Var *column);
 static Node *over_column(Node *node, void *context);
-static LentIndex *make_index(int ncolumns);
+static LentIndex *make_index(void);
 static void add_column(LentIndex *index, Lent *lent, Node *expr, AttrNumber document);
 static void never_scanned(PlannerInfo *root, IndexPath *path, double loop_count, Cost *startup_cost,
 						  Cost *total_cost, Selectivity *selectivity, double *correlation, double *pages);
@@ -180,18 +179,18 @@ index_of_partition(LentIndex *above, AppendRelInfo *child)
 {
 	LentIndex  *index;
 	ListCell   *cell;
-	int			i = 0;
+	ListCell   *expr;
 
 	if (above == NULL)
 		return NULL;
-	index = make_index(above->info.ncolumns);
-	foreach(cell, above->info.indexprs)
+	index = make_index();
+	forboth(cell, above->columns, expr, above->info.indexprs)
 	{
-		LentColumn *column = &above->columns[i++];
+		LentColumn *column = lfirst(cell);
 		Var		   *document = list_nth(child->translated_vars, column->document - 1);
 
 		if (document != NULL && IsA(document, Var) && document->vartype == JSONBOID)
-			add_column(index, column->lent, over_column(lfirst(cell), document), document->varattno);
+			add_column(index, column->lent, over_column(lfirst(expr), document), document->varattno);
 	}
 	return index;
 }
@@ -301,7 +300,7 @@ add_if_field(Search *search, Node *node, Var *column)
 	if (lenders == NIL)
 		return false;
 	if (search->index == NULL)
-		search->index = make_index(4);
+		search->index = make_index();
 	if (!list_member(search->index->info.indexprs, node))
 	{
 		lent = palloc0(sizeof(Lent));
@@ -323,29 +322,21 @@ over_column(Node *node, void *context)
 }
 
 static LentIndex *
-make_index(int ncolumns)
+make_index(void)
 {
-	LentIndex  *index = (LentIndex *) newNode(sizeof(LentIndex), T_IndexOptInfo);
-
-	index->columns = palloc(sizeof(LentColumn) * ncolumns);
-	index->ncolumns = ncolumns;
-	return index;
+	return (LentIndex *) newNode(sizeof(LentIndex), T_IndexOptInfo);
 }
 
 /* add_column: adds the column for an expression over a column of the table that is planned */
 static void
 add_column(LentIndex *index, Lent *lent, Node *expr, AttrNumber document)
 {
-	LentColumn *column;
+	LentColumn *column = palloc(sizeof(LentColumn));
 
-	if (index->info.ncolumns == index->ncolumns)
-	{
-		index->ncolumns *= 2;
-		index->columns = repalloc(index->columns, sizeof(LentColumn) * index->ncolumns);
-	}
-	column = &index->columns[index->info.ncolumns++];
 	column->lent = lent;
 	column->document = document;
+	index->columns = lappend(index->columns, column);
+	index->info.ncolumns++;
 	index->info.indexprs = lappend(index->info.indexprs, expr);
 }
 
@@ -376,7 +367,7 @@ lend_statistics(PlannerInfo *root, Oid indexoid, AttrNumber attno, VariableStatD
 		return previous_stats_hook ? previous_stats_hook(root, indexoid, attno, vardata) : false;
 	if (has_own_statistics(root, vardata->rel, vardata->var))
 		return true;
-	column = &index->columns[attno - 1];
+	column = list_nth(index->columns, attno - 1);
 	if (!column->lent->asked)
 		ask_for_statistics(root, vardata->rel, column);
 	if (column->lent->statistics != NULL)

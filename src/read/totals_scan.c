@@ -15,7 +15,6 @@
 #include "nodes/extensible.h"
 #include "rewrite/rewriteHandler.h"
 #include "utils/inval.h"
-#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
 #include "../catalog/completeness.h"
