@@ -32,6 +32,7 @@
 #include "../definition/expression.h"
 #include "../definition/totals.h"
 #include "candidate.h"
+#include "elements.h"
 #include "fact_checks.h"
 #include "field_match.h"
 #include "implied.h"
@@ -145,7 +146,7 @@ consider_index_table(PlannerInfo *root, IndexDef *def, List *clauses, Relation f
 			found = lappend(found, condition);
 		}
 	}
-	found = list_concat(found, implied_by_lateral(root, def, fact, varno, &unknown));
+	found = list_concat(found, implied_by_elements(root, def, lateral_clauses(root, varno), fact, varno, &unknown));
 	c = palloc0(sizeof(Candidate));
 	c->def = def;
 	c->varno = varno;

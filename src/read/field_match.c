@@ -183,20 +183,10 @@ has_value(IndexDef *def, Field *field, Node *expr, Index varno, bool exactly)
 	switch (nodeTag(expr))
 	{
 		case T_OpExpr:
-			type = ((OpExpr *) expr)->opresulttype;
-			break;
 		case T_FuncExpr:
-			type = ((FuncExpr *) expr)->funcresulttype;
-			break;
 		case T_CoerceViaIO:
-			type = ((CoerceViaIO *) expr)->resulttype;
-			break;
 		case T_RelabelType:
-			type = ((RelabelType *) expr)->resulttype;
-			break;
 		case T_Var:
-			type = ((Var *) expr)->vartype;
-			break;
 		case T_CollateExpr:
 		case T_SubscriptingRef:
 			type = exprType(expr);

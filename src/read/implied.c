@@ -28,7 +28,6 @@
 #include "json_path.h"
 
 static List *implied_by_or(PlannerInfo *root, IndexDef *def, List *arms, Relation fact, Index varno, bool *unknown);
-static List *implied_by_elements(PlannerInfo *root, IndexDef *def, List *clauses, Relation fact, Index varno, bool *unknown);
 static List *implied_by_numbered_element(PlannerInfo *root, IndexDef *def, Node *clause, Relation fact, Index varno,
 										 bool *unknown);
 static SubPlan *array_subplan(Node *clause);
@@ -130,18 +129,8 @@ one(Condition *condition)
 	return condition != NULL ? list_make1(condition) : NIL;
 }
 
-/*
- * implied_by_lateral
- *		Returns the comparisons that follow for rows that a query joins with elements of their own.
- */
-List *
-implied_by_lateral(PlannerInfo *root, IndexDef *def, Relation fact, Index varno, bool *unknown)
-{
-	return implied_by_elements(root, def, lateral_clauses(root, varno), fact, varno, unknown);
-}
-
 /* implied_by_elements: returns the comparisons that follow if each of some clauses is true of some element */
-static List *
+List *
 implied_by_elements(PlannerInfo *root, IndexDef *def, List *clauses, Relation fact, Index varno, bool *unknown)
 {
 	List	   *result = NIL;

@@ -11,6 +11,6 @@
 #include "search_condition.h"
 
 extern List *implied_conditions(PlannerInfo *root, IndexDef *def, Node *clause, Relation fact, Index varno, bool *unknown);
-extern List *implied_by_lateral(PlannerInfo *root, IndexDef *def, Relation fact, Index varno, bool *unknown);
+extern List *implied_by_elements(PlannerInfo *root, IndexDef *def, List *clauses, Relation fact, Index varno, bool *unknown);
 
 #endif							/* INDEXTABLE_IMPLIED_H */

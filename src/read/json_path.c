@@ -64,7 +64,6 @@ static bool is_equal_to_other_text(Node *clause);
 static bool yields_nothing(JsonBehavior *behavior);
 #endif
 static bool is_simple_after_wildcards(Field *field);
-static void seek_path(Sought *sought, JsonPathItem *item, int current);
 static int	follow(Sought *sought, JsonPathItem *item, int current, bool filters);
 static void seek_predicate(Sought *sought, JsonPathItem *item, int current);
 static void seek_comparison(Sought *sought, JsonPathItem *path, JsonPathItem *value, StrategyNumber strategy, int current);
@@ -221,7 +220,7 @@ json_path_conditions(IndexDef *def, Node *clause, Index varno)
 		if (match)
 			seek_predicate(&sought, &item, sought.root);
 		else if (item.type == jpiRoot)
-			seek_path(&sought, &item, sought.root);
+			(void) follow(&sought, &item, sought.root, true);
 		foreach(cell, sought.found)
 		{
 			Condition  *condition = lfirst(cell);
@@ -251,17 +250,11 @@ is_simple_after_wildcards(Field *field)
 	return true;
 }
 
-/* seek_path: finds what follows if a path finds something: the predicates of its filters are true of something */
-static void
-seek_path(Sought *sought, JsonPathItem *item, int current)
-{
-	(void) follow(sought, item, current, true);
-}
-
 /*
  * follow
  *		Returns the step of the field's path that a path leads to, and -1 if it leads somewhere
- *		else; seeks in its filters, if it may have any.
+ *		else; seeks in its filters, if it may have any.  If it finds something, the predicates of
+ *		its filters are true of something.
  */
 static int
 follow(Sought *sought, JsonPathItem *item, int current, bool filters)
@@ -332,7 +325,7 @@ seek_predicate(Sought *sought, JsonPathItem *item, int current)
 			return;
 		case jpiExists:
 			jspGetArg(item, &left);
-			seek_path(sought, &left, current);
+			(void) follow(sought, &left, current, true);
 			return;
 		case jpiEqual:
 			strategy = commuted = BTEqualStrategyNumber;

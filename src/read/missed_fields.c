@@ -72,7 +72,7 @@ typedef struct NearestCondition
 } NearestCondition;
 
 static bool find_nearest(Node *node, void *nearest);
-static char *plain_path(FieldSpec *spec);
+static char *path_text(FieldSpec *spec, bool plain);
 static void count_clause(MissedQuery *query, RestrictInfo *rinfo);
 static bool count_joined(PlannerInfo *root, RelOptInfo *rel, EquivalenceClass *ec, EquivalenceMember *em, void *arg);
 static void count_contained(MissedQuery *query, MissedValue *value, JsonbContainer *container, int depth);
@@ -217,20 +217,15 @@ static bool
 is_served(MissedQuery *query, MissedValue *value)
 {
 	int			i;
-	int			k;
 
 	for (i = 0; query->fact != NULL && i < query->fact->ndefs; i++)
 	{
 		IndexDef   *def = query->fact->defs[i];
 		FieldSpec  *spec = def->fields[0].spec;
-		StringInfoData path;
 
 		if (spec->column != NULL || def->fields[0].type != value->type || query->fact->doc_attno[def->docno] != value->document)
 			continue;
-		initStringInfo(&path);
-		for (k = 0; k < spec->nsteps; k++)
-			append_path_step(&path, spec->steps[k].name, spec->steps[k].is_index);
-		if (strcmp(path.data, value->path.data) == 0)
+		if (strcmp(path_text(spec, false), value->path.data) == 0)
 			return true;
 	}
 	return false;
@@ -250,7 +245,7 @@ nearest_condition(RelOptInfo *rel, IndexDef *def)
 
 	if (!is_explained() || spec->column != NULL || spec->expression != NULL)
 		return REASON_NO_CONDITION;
-	nearest.path = plain_path(spec);
+	nearest.path = path_text(spec, true);
 	foreach(cell, rel->baserestrictinfo)
 		(void) find_nearest((Node *) ((RestrictInfo *) lfirst(cell))->clause, &nearest);
 	if (nearest.type != NULL && !nearest.same_type)
@@ -295,15 +290,15 @@ find_nearest(Node *node, void *context)
 	return false;
 }
 
-/* plain_path: returns the path of a field as in create(), up to a [*] */
+/* path_text: returns the path of a field as in create(), or, if plain, what is before a [*] */
 static char *
-plain_path(FieldSpec *spec)
+path_text(FieldSpec *spec, bool plain)
 {
 	StringInfoData path;
 	int			i;
 
 	initStringInfo(&path);
-	for (i = 0; i < spec->nsteps && !spec->steps[i].wildcard; i++)
+	for (i = 0; i < spec->nsteps && !(plain && spec->steps[i].wildcard); i++)
 		append_path_step(&path, spec->steps[i].name, spec->steps[i].is_index);
 	return path.data;
 }

@@ -14,8 +14,8 @@
  */
 #include "postgres.h"
 
-#include "access/sysattr.h"
 #include "access/table.h"
+#include "catalog/partition.h"
 #include "catalog/pg_class.h"
 #include "nodes/extensible.h"
 #include "nodes/nodeFuncs.h"
@@ -24,7 +24,6 @@
 #include "optimizer/pathnode.h"
 #include "optimizer/plancat.h"
 #include "parser/parsetree.h"
-#include "utils/partcache.h"
 
 #include "../util/settings.h"
 #include "../util/while_set.h"
@@ -56,7 +55,7 @@ static void consider_not_expanding(RELATION_HOOK_PARAMETERS);
 static bool finds_few_rows(PlannerInfo *root, RelOptInfo *rel, Relation fact);
 static bool wants_system_columns(Node *node, void *context);
 static List *clauses_of_table(PlannerInfo *root, Index varno);
-static bool mentions_partition_key(List *clauses, Index varno, PartitionKey key);
+static bool mentions_partition_key(List *clauses, Index varno, Relation fact);
 
 void
 unexpanded_init(void)
@@ -149,7 +148,7 @@ finds_few_rows(PlannerInfo *root, RelOptInfo *rel, Relation fact)
 	 * key no rows are fetched.
 	 */
 	if (clauses == NIL || served.fact->pk_deferrable || query_tree_walker(root->parse, wants_system_columns, &context, 0) ||
-		mentions_partition_key(clauses, rel->relid, RelationGetPartitionKey(fact)))
+		mentions_partition_key(clauses, rel->relid, fact))
 	{
 		close_served(&served);
 		return false;
@@ -218,19 +217,14 @@ clauses_of_table(PlannerInfo *root, Index varno)
 	return result;
 }
 
+/* mentions_partition_key: returns whether some conditions are about columns by which a table is partitioned */
 static bool
-mentions_partition_key(List *clauses, Index varno, PartitionKey key)
+mentions_partition_key(List *clauses, Index varno, Relation fact)
 {
 	Bitmapset  *attnos = NULL;
-	int			i;
 
 	pull_varattnos((Node *) clauses, varno, &attnos);
-	for (i = 0; i < key->partnatts; i++)
-	{
-		if (key->partattrs[i] == 0 || bms_is_member(key->partattrs[i] - FirstLowInvalidHeapAttributeNumber, attnos))
-			return true;
-	}
-	return false;
+	return has_partition_attrs(fact, attnos, NULL);
 }
 
 /*
