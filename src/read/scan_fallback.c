@@ -18,9 +18,11 @@
 #include "query_table.h"
 #include "scan_fallback.h"
 
-static void plan_fallback(IndexTableScan *scan, ParamListInfo params);
-
-/* begin_fallback: plans the query that does without the index table, and starts it */
+/*
+ * begin_fallback
+ *		Plans the query that does without the index table, and starts it.  The first plan is for the
+ *		values that parameters have, the second one for any values, and is kept.
+ */
 void
 begin_fallback(IndexTableScan *scan)
 {
@@ -32,7 +34,7 @@ begin_fallback(IndexTableScan *scan)
 	old = MemoryContextSwitchTo(scan->fallback_cxt);
 	params = parameters_of_scan(&scan->css, scan->values, scan->plan.nconditions);
 	if (scan->fallback_plan == NULL)
-		plan_fallback(scan, params);
+		scan->fallback_plan = plan_fallback(estate, scan->plan.fallback, scan->fell_back ? NULL : params);
 	scan->fallback = begin_inner_query(scan->fallback_plan, estate->es_snapshot, params, estate->es_queryEnv);
 	MemoryContextSwitchTo(old);
 }
@@ -83,20 +85,18 @@ end_inner_query(QueryDesc *query)
 	FreeQueryDesc(query);
 }
 
-/*
- * plan_fallback
- *		Plans the query that does without the index table: the first time with the values of its
- *		parameters, and the second time for any values, which is kept then.
- */
-static void
-plan_fallback(IndexTableScan *scan, ParamListInfo params)
+/* plan_fallback: plans a query that does without index tables, for as long as the query around it is executed */
+PlannedStmt *
+plan_fallback(EState *estate, Query *fallback, ParamListInfo params)
 {
-	MemoryContext old = MemoryContextSwitchTo(scan->css.ss.ps.state->es_query_cxt);
-	Query	   *query = copyObject(scan->plan.fallback);
+	MemoryContext old = MemoryContextSwitchTo(estate->es_query_cxt);
+	Query	   *query = copyObject(fallback);
+	PlannedStmt *result;
 
 	AcquireRewriteLocks(query, true, false);
-	scan->fallback_plan = plan_without_index_tables(query, scan->fell_back ? NULL : params);
+	result = plan_without_index_tables(query, params);
 	MemoryContextSwitchTo(old);
+	return result;
 }
 
 /* next_of_fallback: returns the next row as the scan would, or an empty slot */
@@ -136,7 +136,7 @@ return_columns(TupleTableSlot *slot, TupleTableSlot *row)
 	return ExecStoreVirtualTuple(slot);
 }
 
-/* end_fallback: ends it, if there is one; the next one is planned for any values */
+/* end_fallback: ends it, if there is one */
 void
 end_fallback(IndexTableScan *scan)
 {

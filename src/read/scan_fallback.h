@@ -14,6 +14,8 @@ extern void begin_fallback(IndexTableScan *scan);
 extern TupleTableSlot *next_of_fallback(IndexTableScan *scan);
 extern void end_fallback(IndexTableScan *scan);
 
+extern PlannedStmt *plan_fallback(EState *estate, Query *fallback, ParamListInfo params);
+
 /* Of any query that is executed for another one. */
 extern ParamListInfo parameters_of_scan(CustomScanState *scan, List *values, int first);
 extern QueryDesc *begin_inner_query(PlannedStmt *plan, Snapshot snapshot, ParamListInfo params, QueryEnvironment *env);

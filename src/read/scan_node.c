@@ -23,19 +23,16 @@
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "nodes/execnodes.h"
-#include "utils/inval.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
 #include "../catalog/completeness.h"
-#include "../definition/cache.h"
 #include "../definition/tree_age.h"
 #include "../maintain/in_step.h"
 #include "../util/settings.h"
 #include "fact_checks.h"
 #include "fetch.h"
 #include "partial_row.h"
-#include "query_table.h"
 #include "scan_and.h"
 #include "scan_explain.h"
 #include "scan_fallback.h"
@@ -45,7 +42,6 @@
 #include "scan_node.h"
 #include "scan_parallel.h"
 #include "scan_state.h"
-#include "soft_definition.h"
 
 static Node *create_state(CustomScan *scan);
 static void begin_scan(CustomScanState *node, EState *estate, int eflags);
@@ -137,23 +133,11 @@ static void
 open_index_table(IndexTableScan *scan)
 {
 	EState	   *estate = scan->css.ss.ps.state;
-	int			i;
 
 	scan->cxt = AllocSetContextCreate(estate->es_query_cxt, "indextable search", ALLOCSET_SMALL_SIZES);
 	if (!OidIsValid(scan->plan.index_table))
 		return;
-	AcceptInvalidationMessages();	/* see in_step.c */
-	scan->fact = soft_definition(scan->plan.fact);
-	if (scan->fact == NULL)
-		return;
-	definition_hold(scan->fact, estate->es_query_cxt);
-	for (i = 0; i < scan->fact->ndefs; i++)
-	{
-		IndexDef   *def = scan->fact->defs[i];
-
-		if (def->relid == scan->plan.index_table && def->active && def->async == scan->plan.async)
-			scan->def = def;
-	}
+	scan->def = definition_of_scan(estate, scan->plan.fact, scan->plan.index_table, scan->plan.async, &scan->fact);
 	if (scan->def == NULL)
 		return;
 	scan->index_table = relation_open(scan->def->relid, AccessShareLock);

@@ -29,15 +29,18 @@
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "parser/parsetree.h"
+#include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/typcache.h"
 
+#include "../definition/cache.h"
 #include "../util/compat.h"
 #include "coverage.h"
 #include "path_cost.h"
 #include "query_table.h"
 #include "scan_plan.h"
+#include "soft_definition.h"
 
 /* What is replaced by parameters in a fallback. */
 typedef struct Replacing
@@ -502,6 +505,26 @@ read_scan_plan(CustomScan *scan, ScanPlan *plan)
 	plan->columns = lfourth(members);
 	plan->sources = list_nth(members, 4);
 	plan->fallback = llast(members);
+}
+
+/*
+ * definition_of_scan
+ *		Returns the definition of an index table, held as long as a query is executed, if it still is
+ *		one for which a plan could have been made; else NULL.  Sets *factdef to that of the fact
+ *		table, if there is one.
+ */
+IndexDef *
+definition_of_scan(EState *estate, Oid fact, Oid index_table, bool async, FactDef **factdef)
+{
+	IndexDef   *def;
+
+	AcceptInvalidationMessages();	/* see in_step.c */
+	*factdef = soft_definition(fact);
+	if (*factdef == NULL)
+		return NULL;
+	definition_hold(*factdef, estate->es_query_cxt);
+	def = find_index_def(*factdef, index_table);
+	return def != NULL && def->active && def->async == async ? def : NULL;
 }
 
 /*

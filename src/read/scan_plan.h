@@ -59,6 +59,7 @@ extern bool scan_wants_system_columns(RelOptInfo *rel, List *clauses);
 extern Node *replace_by_parameters(Node *node, Index varno, Index second, List **values);
 extern void add_relation(PlannerInfo *root, IndexDef *def);
 extern RangeTblEntry *relation_of_index_table(IndexDef *def);
+extern IndexDef *definition_of_scan(EState *estate, Oid fact, Oid index_table, bool async, FactDef **factdef);
 extern void read_scan_plan(CustomScan *scan, ScanPlan *plan);
 
 #endif							/* INDEXTABLE_SCAN_PLAN_H */

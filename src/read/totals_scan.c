@@ -13,19 +13,14 @@
 #include "access/xact.h"
 #include "executor/executor.h"
 #include "nodes/extensible.h"
-#include "rewrite/rewriteHandler.h"
-#include "utils/inval.h"
 #include "utils/memutils.h"
 
 #include "../catalog/completeness.h"
-#include "../definition/cache.h"
 #include "../definition/tree_age.h"
 #include "../maintain/in_step.h"
 #include "../util/settings.h"
-#include "query_table.h"
 #include "scan_explain.h"
 #include "scan_fallback.h"
-#include "soft_definition.h"
 #include "totals_path.h"
 #include "totals_scan.h"
 
@@ -93,20 +88,12 @@ static void
 begin_totals(CustomScanState *node, EState *estate, int eflags)
 {
 	TotalsScan *scan = (TotalsScan *) node;
-	IndexDef   *def;
 
 	scan->values = ExecInitExprList(((CustomScan *) node->ss.ps.plan)->custom_exprs, &node->ss.ps);
 	if (eflags & EXEC_FLAG_EXPLAIN_ONLY)
 		return;
 	scan->table = relation_open(linitial_oid(tables(scan)), AccessShareLock);
-	AcceptInvalidationMessages();	/* see in_step.c */
-	scan->fact = soft_definition(linitial_oid(tables(scan)));
-	if (scan->fact == NULL)
-		return;
-	definition_hold(scan->fact, estate->es_query_cxt);
-	def = find_index_def(scan->fact, lsecond_oid(tables(scan)));
-	if (def != NULL && def->active && !def->async)
-		scan->def = def;
+	scan->def = definition_of_scan(estate, linitial_oid(tables(scan)), lsecond_oid(tables(scan)), false, &scan->fact);
 }
 
 static TupleTableSlot *
@@ -145,15 +132,7 @@ start_query(TotalsScan *scan)
 		if (scan->fact != NULL && scan->fact->partitioned && !IsolationUsesXactSnapshot())
 			refuse_truncated(scan->fact->relid, estate->es_snapshot);
 		if (scan->fallback == NULL)
-		{
-			Query	   *query;
-
-			old = MemoryContextSwitchTo(estate->es_query_cxt);
-			query = copyObject(list_nth(plan->custom_private, TOTALS_FALLBACK));
-			AcquireRewriteLocks(query, true, false);
-			scan->fallback = plan_without_index_tables(query, NULL);
-			MemoryContextSwitchTo(old);
-		}
+			scan->fallback = plan_fallback(estate, list_nth(plan->custom_private, TOTALS_FALLBACK), NULL);
 		stmt = scan->fallback;
 	}
 	else if (scan->fact->partitioned)
