@@ -30,7 +30,6 @@ static bool searches_check(Candidate *c, RestrictInfo *rinfo, uint32 *told);
 static bool is_key_not_null(Candidate *c, Node *clause);
 static bool clauses_covered(Candidate *c, List *clauses);
 static bool row_covered(PlannerInfo *root, RelOptInfo *rel, Candidate *c);
-static bool nodes_covered(PlannerInfo *root, List *nodes, Candidate *c);
 static List *expressions_of_query(PlannerInfo *root, RelOptInfo *rel);
 static bool not_covered(Node *node, void *candidate);
 static AttrNumber column_in_entries(Candidate *c, Node *node, int *source);
@@ -186,7 +185,7 @@ row_covered(PlannerInfo *root, RelOptInfo *rel, Candidate *c)
 	ListCell   *cell;
 
 	if (root->parse->commandType != CMD_SELECT || root->parse->rowMarks != NIL ||
-		!nodes_covered(root, expressions_of_query(root, rel), c))
+		not_covered(as_scanned(root, (Node *) expressions_of_query(root, rel)), c))
 		return false;
 	/* Other columns may be asked for although nothing needs them any more. */
 	foreach(cell, pull_var_clause((Node *) rel->reltarget->exprs, PVC_RECURSE_PLACEHOLDERS))
@@ -197,12 +196,6 @@ row_covered(PlannerInfo *root, RelOptInfo *rel, Candidate *c)
 			return false;
 	}
 	return true;
-}
-
-static bool
-nodes_covered(PlannerInfo *root, List *nodes, Candidate *c)
-{
-	return !not_covered(as_scanned(root, (Node *) nodes), c);
 }
 
 /* expressions_of_query: lists all expressions of a query that may be evaluated with a table's columns, but for conditions on it alone */

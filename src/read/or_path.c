@@ -64,7 +64,6 @@ static List *conjuncts(PlannerInfo *root, Node *like, Expr *expr);
 static Node *expr_to_split(Node *clause);
 static bool split_or(Node *clause, Arms *arms);
 static bool split_values(Node *clause, Arms *arms);
-static bool split_later(Node *clause, Arms *arms);
 static Expr *unless_equal(Expr *value, Expr *other, Oid operator, Oid collation);
 
 /*
@@ -246,98 +245,48 @@ split_or(Node *clause, Arms *arms)
  *		Sets the arms of a clause that compares something for equality with each of several
  *		values, or looks for each of several elements; returns false if it does not.
  *
- * Each constant is taken once.  What is equal to two values has these be equal, too, as far as one
- * family of operators goes.
+ * A value that is equal to one before it becomes NULL, which nothing is equal to: a constant now,
+ * and any other when it is known.  What is equal to two values has these be equal, too, as far as
+ * one family of operators goes.  Of elements a row may have several.
  */
 static bool
 split_values(Node *clause, Arms *arms)
 {
-	ScalarArrayOpExpr *op = (ScalarArrayOpExpr *) expr_to_split(clause);
-	List	   *values = NIL;
-	Const	   *array;
-	TypeCacheEntry *cache;
-	ListCell   *cell;
-	ListCell   *inner;
-
-	if (op == NULL || split_later((Node *) op, arms))
-		return arms->exprs != NIL;
-	if (!IsA(op, ScalarArrayOpExpr) || !op->useOr || !IsA(lsecond(op->args), Const))
-		return false;
-	array = lsecond(op->args);
-	if (array->constisnull || ArrayGetNItems(ARR_NDIM(DatumGetArrayTypeP(array->constvalue)),
-											 ARR_DIMS(DatumGetArrayTypeP(array->constvalue))) > MAX_ARMS)
-		return false;
-	cache = lookup_type_cache(get_base_element_type(array->consttype), TYPECACHE_BTREE_OPFAMILY | TYPECACHE_CMP_PROC_FINFO);
-	if (!OidIsValid(cache->btree_opf) || !OidIsValid(cache->cmp_proc_finfo.fn_oid) ||
-		get_op_opfamily_strategy(op->opno, cache->btree_opf) != BTEqualStrategyNumber)
-		return false;
-	foreach(cell, array_constants(array))
-	{
-		Const	   *value = lfirst(cell);
-
-		if (value->constisnull)
-			continue;
-		foreach(inner, values)
-		{
-			if (DatumGetInt32(FunctionCall2Coll(&cache->cmp_proc_finfo, op->inputcollid, value->constvalue,
-												((Const *) lfirst(inner))->constvalue)) == 0)
-				break;
-		}
-		if (inner != NULL)
-			continue;
-		values = lappend(values, value);
-		arms->exprs = lappend(arms->exprs, make_opclause(op->opno, BOOLOID, false, linitial(op->args), (Expr *) value,
-														 InvalidOid, op->inputcollid));
-	}
-	arms->disjoint = true;
-	return list_length(values) > 1;
-}
-
-/*
- * split_later
- *		Does the same for values that are not known yet, and for elements, of which a row may have
- *		several; returns false if it is neither.
- *
- * A value that turns out to be equal to one before it becomes NULL, which nothing is equal to.
- */
-static bool
-split_later(Node *clause, Arms *arms)
-{
+	Node	   *expr = expr_to_split(clause);
+	bool		elements = expr != NULL && IsA(expr, OpExpr) && get_opcode(((OpExpr *) expr)->opno) == F_JSONB_EXISTS_ANY;
 	Oid			operator;
-	List	   *args;
+	Node	   *array;
 	List	   *values;
 	ListCell   *cell;
 	int			i;
 
-	if (IsA(clause, ScalarArrayOpExpr) && ((ScalarArrayOpExpr *) clause)->useOr)
-		operator = ((ScalarArrayOpExpr *) clause)->opno;
-	else if (IsA(clause, OpExpr) && get_opcode(((OpExpr *) clause)->opno) == F_JSONB_EXISTS_ANY)
+	if (elements)
 		operator = OpernameGetOprid(list_make2(makeString("pg_catalog"), makeString("?")), JSONBOID, TEXTOID);
+	else if (expr != NULL && IsA(expr, ScalarArrayOpExpr) && ((ScalarArrayOpExpr *) expr)->useOr)
+		operator = ((ScalarArrayOpExpr *) expr)->opno;
 	else
 		return false;
-	args = operands(clause);
-	if (IsA(lsecond(args), ArrayExpr) && !((ArrayExpr *) lsecond(args))->multidims)
-		values = ((ArrayExpr *) lsecond(args))->elements;
-	else if (IsA(clause, OpExpr))
-		values = constant_texts(lsecond(args));
+	array = lsecond(operands(expr));
+	if (IsA(array, ArrayExpr) && !((ArrayExpr *) array)->multidims)
+		values = ((ArrayExpr *) array)->elements;
 	else
+		values = constant_values(array, MAX_ARMS);
+	if (list_length(values) > MAX_ARMS)
 		return false;
 	foreach(cell, values)
 	{
 		Expr	   *value = lfirst(cell);
 
 		for (i = 0; i < foreach_current_index(cell) && value != NULL; i++)
-			value = unless_equal(value, list_nth(values, i), operator, exprInputCollation(clause));
-		if (value == NULL || list_length(values) > MAX_ARMS)
-		{
-			arms->exprs = NIL;
-			break;
-		}
-		arms->exprs = lappend(arms->exprs, make_opclause(operator, BOOLOID, false, linitial(args), value, InvalidOid,
-														 exprInputCollation(clause)));
+			value = unless_equal(value, list_nth(values, i), operator, exprInputCollation(expr));
+		if (value == NULL)
+			return false;
+		if (!IsA(value, Const) || !((Const *) value)->constisnull)
+			arms->exprs = lappend(arms->exprs, make_opclause(operator, BOOLOID, false, linitial(operands(expr)), value,
+															 InvalidOid, exprInputCollation(expr)));
 	}
-	arms->disjoint = !IsA(clause, OpExpr);
-	return true;
+	arms->disjoint = !elements;
+	return list_length(arms->exprs) > (IsA(array, Const) && !elements ? 1 : 0);
 }
 
 /*
@@ -348,17 +297,25 @@ split_later(Node *clause, Arms *arms)
 static Expr *
 unless_equal(Expr *value, Expr *other, Oid operator, Oid collation)
 {
-	TypeCacheEntry *cache = lookup_type_cache(exprType((Node *) other), TYPECACHE_BTREE_OPFAMILY);
-	NullIfExpr *result = makeNode(NullIfExpr);
+	TypeCacheEntry *cache = lookup_type_cache(exprType((Node *) other), TYPECACHE_BTREE_OPFAMILY | TYPECACHE_CMP_PROC_FINFO);
+	bool		known = IsA(value, Const) && IsA(other, Const);
+	NullIfExpr *result;
 
 	if (get_opcode(operator) == F_JSONB_EXISTS)
 	{
-		if (IsA(value, Const) && IsA(other, Const))
+		if (known)
 			return value;
 		collation = DEFAULT_COLLATION_OID;
 	}
-	else if (!OidIsValid(cache->btree_opf) || get_op_opfamily_strategy(operator, cache->btree_opf) != BTEqualStrategyNumber)
+	else if (!OidIsValid(cache->btree_opf) || !OidIsValid(cache->cmp_proc_finfo.fn_oid) ||
+			 get_op_opfamily_strategy(operator, cache->btree_opf) != BTEqualStrategyNumber)
 		return NULL;
+	else if (known)
+		return ((Const *) value)->constisnull ||
+			DatumGetInt32(FunctionCall2Coll(&cache->cmp_proc_finfo, collation, ((Const *) value)->constvalue,
+											((Const *) other)->constvalue)) != 0 ? value :
+			(Expr *) makeNullConst(((Const *) value)->consttype, -1, ((Const *) value)->constcollid);
+	result = makeNode(NullIfExpr);
 	result->opno = get_opfamily_member(cache->btree_opf, cache->btree_opintype, cache->btree_opintype, BTEqualStrategyNumber);
 	result->opfuncid = get_opcode(result->opno);
 	result->opresulttype = exprType((Node *) value);

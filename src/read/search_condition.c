@@ -539,7 +539,7 @@ element_exists(IndexDef *def, Oid function, List *args, Relation fact, Index var
 	if (!is_castable_field(field) || field->spec->nsteps != field->plain_steps + 1 ||
 		!is_value_after(def, field, field->plain_steps, linitial(args), varno))
 		return NIL;
-	foreach(cell, function == F_JSONB_EXISTS_ALL ? list_truncate(constant_texts(value), MAX_ELEMENTS) : list_make1(value))
+	foreach(cell, function == F_JSONB_EXISTS_ALL ? list_truncate(constant_values(value, INT_MAX), MAX_ELEMENTS) : list_make1(value))
 	{
 		Condition  *condition = conversion(def, def->multi_field, BTEqualStrategyNumber, TAKE_TEXT, 0, lfirst(cell),
 										   function == F_JSONB_EXISTS_ANY);

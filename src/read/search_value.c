@@ -329,16 +329,18 @@ only_string(const char *text, int len)
 						!(len == 5 && memcmp(text, "false", 5) == 0));
 }
 
-/* constant_texts: returns the texts of an array that are not NULL, as constants, if the array is a constant; else NIL */
+/* constant_values: returns those elements of an array that are not NULL, as constants, if it is a constant with at most so many; else NIL */
 List *
-constant_texts(Node *array)
+constant_values(Node *array, int max)
 {
+	Const	   *constant = (Const *) array;
 	List	   *result;
 	ListCell   *cell;
 
-	if (!IsA(array, Const) || ((Const *) array)->constisnull)
+	if (!IsA(array, Const) || constant->constisnull ||
+		ArrayGetNItems(ARR_NDIM(DatumGetArrayTypeP(constant->constvalue)), ARR_DIMS(DatumGetArrayTypeP(constant->constvalue))) > max)
 		return NIL;
-	result = array_constants((Const *) array);
+	result = array_constants(constant);
 	foreach(cell, result)
 	{
 		if (lfirst_node(Const, cell)->constisnull)
@@ -407,7 +409,7 @@ count_strings(Node *value, bool *in_array)
 		return only_string(VARDATA_ANY(DatumGetPointer(constant->constvalue)), VARSIZE_ANY_EXHDR(DatumGetPointer(constant->constvalue)));
 	if (constant->consttype == TEXTARRAYOID)
 	{
-		foreach(cell, constant_texts(value))
+		foreach(cell, constant_values(value, INT_MAX))
 		{
 			if (count_strings(lfirst(cell), in_array) == 0)
 				return 0;

@@ -61,7 +61,7 @@ extern Taken take_value(Field *field, Condition *condition, Datum value, Datum *
 extern Taken take_values(Field *field, Condition *condition, Datum array, Datum **values, int *n);
 extern bool contains_value(PlannerInfo *root, Field *field, int nsteps, Node *json);
 extern bool only_string(const char *text, int len);
-extern List *constant_texts(Node *array);
+extern List *constant_values(Node *array, int max);
 extern int	count_only_texts(IndexDef *def, Field *field, Node *value, uint32 *unless);
 
 #endif							/* INDEXTABLE_SEARCH_VALUE_H */
