@@ -325,19 +325,6 @@ lookup_expect(Lookup *lookup, TupleTableSlot *entry)
 	foreign_batch_add(lookup->gathering, key, partition);
 }
 
-/* put_fetched_row: returns the row with a primary key that was fetched from another server for lookup_expect() */
-static void
-put_fetched_row(Lookup *lookup, Datum *key)
-{
-	List	   *rows = NIL;
-
-	if (!lookup->gathered)
-		foreign_batch_run(lookup->gathering);
-	lookup->gathered = true;
-	(void) foreign_batch_find(lookup->gathering, key, &rows);
-	put_rows(lookup, rows);
-}
-
 /*
  * lookup_document
  *		Gets the document of one entry, in lookup->cxt, after lookup_expect() was called
@@ -365,7 +352,15 @@ lookup_document(Lookup *lookup, TupleTableSlot *entry, Datum *document)
 	lookup->found = false;
 	key_of_entry(lookup->def, entry, key);
 	if (lookup->gathering != NULL && OidIsValid(partition_on_other_server(lookup, key)))
-		put_fetched_row(lookup, key);
+	{
+		List	   *rows = NIL;
+
+		if (!lookup->gathered)
+			foreign_batch_run(lookup->gathering);
+		lookup->gathered = true;
+		(void) foreign_batch_find(lookup->gathering, key, &rows);
+		put_rows(lookup, rows);
+	}
 	else
 		fetch_here(lookup, key, place_of_row(lookup->def, entry));
 	*document = lookup->document;

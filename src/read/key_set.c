@@ -55,7 +55,6 @@ static int	compare_keys(const void *a, const void *b, void *order);
 /* Values that are longer are left out. */
 #define MAX_VALUE	100
 
-static void append_value(StringInfo json, JsonbValue *value);
 static char *hint_for_key_column(IndexDef *def, const char *name);
 static char *key_example(IndexDef *def, JsonbContainer *key);
 
@@ -376,24 +375,14 @@ char *
 condition_example(const char *column, const char *op, JsonbValue *value)
 {
 	StringInfoData json;
+	Jsonb	   *jsonb = JsonbValueToJsonb(value);
+	char	   *text = JsonbToCString(NULL, &jsonb->root, VARSIZE(jsonb));
 
 	initStringInfo(&json);
 	appendStringInfoChar(&json, '{');
 	escape_json(&json, column);
-	appendStringInfo(&json, ": {\"%s\": ", op);
-	append_value(&json, value);
-	appendStringInfoString(&json, "}}");
+	appendStringInfo(&json, ": {\"%s\": %s}}", op, strlen(text) > MAX_VALUE ? "..." : text);
 	return quote_literal_cstr(json.data);
-}
-
-/* append_value: appends a value as JSON, unless it is too long for a hint */
-static void
-append_value(StringInfo json, JsonbValue *value)
-{
-	Jsonb	   *jsonb = JsonbValueToJsonb(value);
-	char	   *text = JsonbToCString(NULL, &jsonb->root, VARSIZE(jsonb));
-
-	appendStringInfoString(json, strlen(text) > MAX_VALUE ? "..." : text);
 }
 
 /*

@@ -123,7 +123,6 @@ static void add_comparison(PageQuery *query, Relation index, int n, StrategyNumb
 pg_noreturn static void position_error(const char *detail);
 static void choose_columns(PageQuery *query);
 static bool has_prefix(PageQuery *query, TupleTableSlot *entry);
-static Form_pg_attribute attribute(PageQuery *query, int column);
 static bool page_search_next_key(PageQuery *query);
 
 /* indextable_query: returns the entries, documents and cursors of a page */
@@ -559,14 +558,7 @@ has_prefix(PageQuery *query, TupleTableSlot *entry)
 	 * The blanks at the end of a char(n) do not count, as if it were cast to
 	 * text.
 	 */
-	if (getBaseType(attribute(query, column)->atttypid) == BPCHAROID)
+	if (getBaseType(TupleDescAttr(query->def->desc, query->def->search[column] - 1)->atttypid) == BPCHAROID)
 		value_len = bpchartruelen(VARDATA_ANY(value), value_len);
 	return value_len >= len && memcmp(VARDATA_ANY(value), query->range.prefix, len) == 0;
-}
-
-/* attribute: returns the attribute of a column of the order */
-static Form_pg_attribute
-attribute(PageQuery *query, int column)
-{
-	return TupleDescAttr(query->def->desc, query->def->search[column] - 1);
 }

@@ -69,7 +69,6 @@ static int	nfailed = 0;		/* at least so many tables are marked as
 								 * failed */
 static bool reading_now = false;
 
-static void listen(void);
 static void forget_table(Oid relid);
 static void forget_failures(Oid relid);
 static Table *enter_table(Oid relid, Oid root);
@@ -104,7 +103,10 @@ soft_definition(Oid relid)
 	if (relid < FirstNormalObjectId)
 		return NULL;
 	if (tables == NULL)
-		listen();
+	{
+		listen_to_changes(&listener);
+		tables = hash_by_oid("indextable tables planned", 64, sizeof(Table), NULL);
+	}
 	table = hash_search(tables, &relid, HASH_FIND, NULL);
 	if (table != NULL)
 	{
@@ -116,13 +118,6 @@ soft_definition(Oid relid)
 	}
 	/* There are no subtransactions while parallel workers run. */
 	return reading_now || IsInParallelMode() ? NULL : read_softly(relid);
-}
-
-static void
-listen(void)
-{
-	listen_to_changes(&listener);
-	tables = hash_by_oid("indextable tables planned", 64, sizeof(Table), NULL);
 }
 
 /* forget_table: forgets what is known of a table that has changed, or of all tables, if relid is InvalidOid */
