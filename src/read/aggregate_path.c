@@ -21,9 +21,8 @@
 #include "optimizer/tlist.h"
 #include "utils/selfuncs.h"
 
-#include "aggregate_path.h"
 #include "coverage.h"
-#include "loose_path.h"
+#include "hooks.h"
 #include "path.h"
 #include "path_cost.h"
 #include "query_table.h"

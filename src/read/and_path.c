@@ -17,8 +17,8 @@
 #include "optimizer/optimizer.h"
 #include "optimizer/tlist.h"
 
-#include "and_path.h"
 #include "coverage.h"
+#include "path.h"
 #include "path_cost.h"
 #include "scan_plan.h"
 

@@ -35,8 +35,8 @@
 #include "elements.h"
 #include "fact_checks.h"
 #include "field_match.h"
-#include "implied.h"
 #include "query_table.h"
+#include "search_condition.h"
 
 /* What is asked of each clause; see rejects_null(). */
 typedef struct Column

@@ -72,4 +72,9 @@ typedef struct SeenRows SeenRows;
 extern SeenRows *seen_rows_begin(IndexDef *def, MemoryContext cxt);
 extern bool seen_row(SeenRows *seen, TupleTableSlot *entry);
 
+/* lookup.c: opens the tables, and checks access. */
+extern void lookup_open(Lookup *lookup, Oid index_table, int64 max_lag, int64 timeout);
+extern void lookup_check_access(Lookup *lookup);
+extern void lookup_close(Lookup *lookup);
+
 #endif							/* INDEXTABLE_FETCH_H */

@@ -52,14 +52,14 @@
 #include "../place/place.h"
 #include "../util/settings.h"
 #include "../util/while_set.h"
-#include "found_rows.h"
+#include "hooks.h"
 #include "keyed_scan.h"
+#include "path.h"
 #include "query_table.h"
 #include "scan_explain.h"
 #include "scan_fallback.h"
 #include "scan_plan.h"
 #include "soft_definition.h"
-#include "unexpanded_partitions.h"
 
 /* With more rows, the statement is planned for all partitions. */
 #define MAX_ROWS	1000

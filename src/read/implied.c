@@ -24,8 +24,7 @@
 #include "../catalog/completeness.h"
 #include "elements.h"
 #include "field_match.h"
-#include "implied.h"
-#include "json_path.h"
+#include "search_condition.h"
 
 static List *implied_by_or(PlannerInfo *root, IndexDef *def, List *arms, Relation fact, Index varno, bool *unknown);
 static List *implied_by_numbered_element(PlannerInfo *root, IndexDef *def, Node *clause, Relation fact, Index varno,

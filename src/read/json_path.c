@@ -42,8 +42,8 @@
 
 #include "../catalog/completeness.h"
 #include "field_match.h"
-#include "json_path.h"
 #include "scalar_value.h"
+#include "search_condition.h"
 
 /* A key field that is looked for in a jsonpath. */
 typedef struct Sought

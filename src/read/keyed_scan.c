@@ -41,6 +41,7 @@
 #include "../indextable.h"
 #include "../util/compat.h"
 #include "../util/relation.h"
+#include "hooks.h"
 #include "keyed_scan.h"
 #include "scan_explain.h"
 #include "scan_plan.h"

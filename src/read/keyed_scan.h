@@ -14,7 +14,6 @@
 
 #include "../indextable.h"
 
-extern void keyed_scan_init(void);
 extern void add_keyed_path(PlannerInfo *root, RelOptInfo *rel, FactDef *fact, List *keys);
 extern Expr *key_condition(Index varno, Form_pg_attribute att, List *keys, int i);
 extern bool is_key_condition(Expr *clause);

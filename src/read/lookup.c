@@ -52,7 +52,6 @@
 #include "../util/wait_point.h"
 #include "fetch.h"
 #include "key_set.h"
-#include "lookup.h"
 
 PG_FUNCTION_INFO_V1(indextable_lookup_documents);
 PG_FUNCTION_INFO_V1(indextable_lookup_rows);

@@ -33,7 +33,6 @@
 #include "../place/place.h"
 #include "../util/compat.h"
 #include "coverage.h"
-#include "loose_path.h"
 #include "path.h"
 #include "path_cost.h"
 #include "scan_plan.h"

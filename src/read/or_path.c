@@ -37,7 +37,7 @@
 #include "../util/compat.h"
 #include "../util/settings.h"
 #include "coverage.h"
-#include "or_path.h"
+#include "path.h"
 #include "path_cost.h"
 #include "scan_plan.h"
 #include "search_condition.h"

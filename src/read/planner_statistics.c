@@ -37,7 +37,7 @@
 #include "../definition/cache.h"
 #include "../indextable.h"
 #include "../util/settings.h"
-#include "planner_statistics.h"
+#include "hooks.h"
 #include "soft_definition.h"
 #include "statistics_source.h"
 

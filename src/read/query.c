@@ -42,7 +42,6 @@
 #include "../util/sql.h"
 #include "fetch.h"
 #include "key_set.h"
-#include "lookup.h"
 #include "page_range.h"
 
 PG_FUNCTION_INFO_V1(indextable_query);

@@ -27,6 +27,7 @@
 #include "../place/place.h"
 #include "../util/settings.h"
 #include "../util/while_set.h"
+#include "hooks.h"
 #include "query_table.h"
 #include "soft_definition.h"
 

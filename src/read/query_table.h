@@ -38,7 +38,6 @@ typedef struct Served
 /* Is told how index tables are used, and the reasons why others are not. */
 typedef void (*ReasonListener) (Oid fact, Oid index_table, const char *reason);
 
-extern void served_init(void);
 extern bool may_be_served(PlannerInfo *root, Index rti);
 extern bool open_served(PlannerInfo *root, Index rti, bool totals, Served *served);
 extern bool find_conditions(Node *from, Index varno, List **quals);

@@ -20,9 +20,9 @@
 #include "miscadmin.h"
 #include "utils/sortsupport.h"
 
-#include "scan_and.h"
+#include "scan_state.h"
 
-static void go_on(IndexTableScan *part, NextEntry next);
+static void go_on(IndexTableScan *part);
 static int	compare_rows(IndexTableScan *scan, TupleTableSlot *entry, IndexTableScan *part);
 
 /* and_begin: initializes the parts of a scan */
@@ -37,38 +37,38 @@ and_begin(IndexTableScan *scan, EState *estate, int eflags)
 
 /* and_start: starts the searches of the parts; returns why one of them cannot answer exactly, or NULL */
 const char *
-and_start(IndexTableScan *scan, StartEntries start, NextEntry next)
+and_start(IndexTableScan *scan)
 {
 	ListCell   *cell;
 
 	foreach(cell, scan->css.custom_ps)
 	{
 		IndexTableScan *part = lfirst(cell);
-		const char *why = start(part);
+		const char *why = start_entries(part);
 
 		if (why != NULL)
 			return why;
-		go_on(part, next);
+		go_on(part);
 	}
 	return NULL;
 }
 
 /* go_on: has a part be at its next entry, and EXPLAIN ANALYZE count it */
 static void
-go_on(IndexTableScan *part, NextEntry next)
+go_on(IndexTableScan *part)
 {
 	PlanState  *node = &part->css.ss.ps;
 
 	if (node->instrument != NULL)
 		InstrStartNode(node->instrument);
-	part->entry = next(part);
+	part->entry = next_entry(part);
 	if (node->instrument != NULL)
 		InstrStopNode(node->instrument, part->entry == NULL ? 0 : 1);
 }
 
 /* and_contains: returns whether all parts have an entry for the row of this one */
 bool
-and_contains(IndexTableScan *scan, TupleTableSlot *entry, NextEntry next)
+and_contains(IndexTableScan *scan, TupleTableSlot *entry)
 {
 	ListCell   *cell;
 
@@ -79,7 +79,7 @@ and_contains(IndexTableScan *scan, TupleTableSlot *entry, NextEntry next)
 
 		while (part->entry != NULL && (order = compare_rows(scan, entry, part)) > 0)
 		{
-			go_on(part, next);
+			go_on(part);
 			CHECK_FOR_INTERRUPTS();
 		}
 		/* No later entry is in this part, either. */

@@ -20,7 +20,7 @@
 
 #include "../util/compat.h"
 #include "scan_fallback.h"
-#include "scan_kept.h"
+#include "scan_state.h"
 
 static void keep(IndexTableScan *scan, TupleTableSlot *row);
 static TupleTableSlot *kept_row(IndexTableScan *scan);
@@ -50,7 +50,7 @@ keep_begin(IndexTableScan *scan)
  * that was returned last.  When all are kept, the last of them is the one before the end.
  */
 TupleTableSlot *
-keep_next(IndexTableScan *scan, TupleTableSlot *(*find) (IndexTableScan *scan))
+keep_next(IndexTableScan *scan)
 {
 	bool		forward = ScanDirectionIsForward(scan->css.ss.ps.state->es_direction);
 	TupleTableSlot *row;
@@ -63,7 +63,7 @@ keep_next(IndexTableScan *scan, TupleTableSlot *(*find) (IndexTableScan *scan))
 		return kept_row(scan);
 	if (!forward || scan->all_kept)
 		return ExecClearTuple(scan->css.ss.ss_ScanTupleSlot);
-	row = find(scan);
+	row = find_row(scan);
 	if (TupIsNull(row))
 		scan->all_kept = true;
 	else

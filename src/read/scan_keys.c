@@ -16,8 +16,7 @@
 #include "../definition/tree_age.h"
 #include "fetch.h"
 #include "key_set.h"
-#include "scan_keys.h"
-#include "scan_loose.h"
+#include "scan_state.h"
 
 static Taken set_array(IndexTableScan *scan, Datum array, Condition *condition);
 

@@ -21,7 +21,7 @@
 #include "utils/datum.h"
 #include "utils/memutils.h"
 
-#include "scan_loose.h"
+#include "scan_state.h"
 
 /* The group that a scan is at. */
 typedef struct LooseScan

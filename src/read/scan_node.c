@@ -32,15 +32,10 @@
 #include "../util/settings.h"
 #include "fact_checks.h"
 #include "fetch.h"
+#include "hooks.h"
 #include "partial_row.h"
-#include "scan_and.h"
 #include "scan_explain.h"
 #include "scan_fallback.h"
-#include "scan_kept.h"
-#include "scan_keys.h"
-#include "scan_loose.h"
-#include "scan_node.h"
-#include "scan_parallel.h"
 #include "scan_state.h"
 
 static Node *create_state(CustomScan *scan);
@@ -48,14 +43,11 @@ static void begin_scan(CustomScanState *node, EState *estate, int eflags);
 static void open_index_table(IndexTableScan *scan);
 static TupleTableSlot *exec_scan(CustomScanState *node);
 static TupleTableSlot *next_tuple(ScanState *node);
-static TupleTableSlot *find_row(IndexTableScan *scan);
 static void start_scan(IndexTableScan *scan);
-static const char *start_entries(IndexTableScan *scan);
 static const char *why_not_entries(IndexTableScan *scan);
 static const char *start_search(IndexTableScan *scan);
 static void search(IndexTableScan *scan);
 static bool next_search(IndexTableScan *scan);
-static TupleTableSlot *next_entry(IndexTableScan *scan);
 static TupleTableSlot *return_entry(IndexTableScan *scan, TupleTableSlot *entry);
 static TupleTableSlot *fetch_row(IndexTableScan *scan, TupleTableSlot *entry);
 static void check_not_truncated(IndexTableScan *scan);
@@ -155,11 +147,11 @@ next_tuple(ScanState *node)
 {
 	IndexTableScan *scan = (IndexTableScan *) node;
 
-	return scan->kept == NULL ? find_row(scan) : keep_next(scan, find_row);
+	return scan->kept == NULL ? find_row(scan) : keep_next(scan);
 }
 
 /* find_row: returns the next row of the search, or an empty slot */
-static TupleTableSlot *
+TupleTableSlot *
 find_row(IndexTableScan *scan)
 {
 	TupleTableSlot *entry;
@@ -171,7 +163,7 @@ find_row(IndexTableScan *scan)
 		return next_of_fallback(scan);
 	while ((entry = next_entry(scan)) != NULL)
 	{
-		if (scan->css.custom_ps == NIL || and_contains(scan, entry, next_entry))
+		if (scan->css.custom_ps == NIL || and_contains(scan, entry))
 		{
 			result = scan->plan.entries_only ? return_entry(scan, entry) : fetch_row(scan, entry);
 			if (result != NULL)
@@ -195,7 +187,7 @@ start_scan(IndexTableScan *scan)
 	}
 	why = start_entries(scan);
 	if (why == NULL)
-		why = and_start(scan, start_entries, next_entry);
+		why = and_start(scan);
 	if (why == NULL)
 		return;
 	scan->why = why;
@@ -204,7 +196,7 @@ start_scan(IndexTableScan *scan)
 }
 
 /* start_entries: starts to search entries; returns why they cannot answer exactly, or NULL if they can */
-static const char *
+const char *
 start_entries(IndexTableScan *scan)
 {
 	const char *why = why_not_entries(scan);
@@ -326,7 +318,7 @@ next_search(IndexTableScan *scan)
 }
 
 /* next_entry: returns the next entry, or NULL if there is none */
-static TupleTableSlot *
+TupleTableSlot *
 next_entry(IndexTableScan *scan)
 {
 	TupleTableSlot *entry;

@@ -24,7 +24,7 @@
 #include "utils/lsyscache.h"
 
 #include "../place/place.h"
-#include "scan_parallel.h"
+#include "scan_state.h"
 
 /* What is in shared memory. */
 typedef struct SharedScan

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * scan_state.h
- *	  Describes a scan of an index table that is executed.
+ *	  Describes a scan of an index table that is executed, and offers its parts to each other.
  *
  *-------------------------------------------------------------------------
  */
@@ -75,5 +75,42 @@ typedef struct IndexTableScan
 	uint64		searches;
 	uint64		rows_fetched;
 } IndexTableScan;
+
+/* scan_node.c: entries of a search, and rows. */
+extern const char *start_entries(IndexTableScan *scan);
+extern TupleTableSlot *next_entry(IndexTableScan *scan);
+extern TupleTableSlot *find_row(IndexTableScan *scan);
+
+/* scan_and.c: only entries whose rows other index tables find, too. */
+extern void and_begin(IndexTableScan *scan, EState *estate, int eflags);
+extern const char *and_start(IndexTableScan *scan);
+extern bool and_contains(IndexTableScan *scan, TupleTableSlot *entry);
+extern TupleTableSlot *entry_of_part(IndexTableScan *scan, TupleTableSlot *entry, int part);
+extern void and_restart(IndexTableScan *scan);
+extern void and_end(IndexTableScan *scan);
+
+/* scan_kept.c: rows that are kept for a cursor that goes back. */
+extern void keep_begin(IndexTableScan *scan);
+extern TupleTableSlot *keep_next(IndexTableScan *scan);
+extern void keep_restart(IndexTableScan *scan);
+extern void keep_end(IndexTableScan *scan);
+
+/* scan_keys.c: the search keys, and their values. */
+extern void make_keys(IndexTableScan *scan);
+extern const char *set_keys(IndexTableScan *scan);
+extern void search_whole_array(IndexTableScan *scan);
+
+/* scan_loose.c: only the ends of groups of entries. */
+extern int	nkeys_of_scan(IndexTableScan *scan);
+extern void loose_start(IndexTableScan *scan);
+extern TupleTableSlot *loose_next(IndexTableScan *scan);
+
+/* scan_parallel.c: what a leader and parallel workers share. */
+extern Size shared_scan_size(IndexTableScan *scan, bool shared);
+extern bool share_scan(IndexTableScan *scan, struct SharedScan *shared);
+extern void join_scan(IndexTableScan *scan, struct SharedScan *shared);
+extern void set_shared_keys(IndexTableScan *scan);
+extern ParallelIndexScanDesc shared_index_scan(IndexTableScan *scan);
+extern void stop_sharing(IndexTableScan *scan);
 
 #endif							/* INDEXTABLE_SCAN_STATE_H */

@@ -25,4 +25,12 @@ extern List *operands(Node *clause);
 extern List *bounds_of_pattern(Node *clause, Oid function, Oid collation);
 extern Condition *boolean_condition(IndexDef *def, Node *expr, bool value, Index varno);
 
+/* implied.c: comparisons that follow from any condition. */
+extern List *implied_conditions(PlannerInfo *root, IndexDef *def, Node *clause, Relation fact, Index varno, bool *unknown);
+extern List *implied_by_elements(PlannerInfo *root, IndexDef *def, List *clauses, Relation fact, Index varno, bool *unknown);
+
+/* json_path.c: those that follow from one in jsonpath. */
+extern Node *without_sql_json(Node *clause);
+extern List *json_path_conditions(IndexDef *def, Node *clause, Index varno);
+
 #endif							/* INDEXTABLE_SEARCH_CONDITION_H */

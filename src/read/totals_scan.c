@@ -19,10 +19,10 @@
 #include "../definition/tree_age.h"
 #include "../maintain/in_step.h"
 #include "../util/settings.h"
+#include "hooks.h"
 #include "scan_explain.h"
 #include "scan_fallback.h"
 #include "totals_path.h"
-#include "totals_scan.h"
 
 typedef struct TotalsScan
 {

@@ -27,12 +27,12 @@
 
 #include "../util/settings.h"
 #include "../util/while_set.h"
-#include "or_path.h"
+#include "hooks.h"
+#include "path.h"
 #include "path_cost.h"
 #include "query_table.h"
 #include "scan_plan.h"
 #include "statistics_source.h"
-#include "unexpanded_partitions.h"
 
 /* With more rows to a partition than this it is better to read partitions one after the other. */
 #define ROWS_PER_PARTITION	10
