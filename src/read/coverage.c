@@ -157,12 +157,7 @@ target_of_expressions(PlannerInfo *root, RelOptInfo *rel, List *exprs)
 	PathTarget *target = create_empty_pathtarget();
 	ListCell   *cell;
 
-	foreach(cell, rel->reltarget->exprs)
-	{
-		if (!list_member(exprs, lfirst(cell)))
-			break;
-	}
-	if (cell == NULL)
+	if (list_difference(rel->reltarget->exprs, exprs) == NIL)
 		return rel->reltarget;
 	foreach(cell, exprs)
 		add_column_to_pathtarget(target, lfirst(cell), 0);

@@ -21,6 +21,7 @@
 #include "miscadmin.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
+#include "optimizer/paths.h"
 #include "storage/bufmgr.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
@@ -337,17 +338,9 @@ show_real_costs(Path *path)
 void
 note_sequential_scan(RelOptInfo *rel, Relation fact)
 {
-	Path	   *best = NULL;
+	Path	   *best = get_cheapest_path_for_pathkeys(rel->pathlist, NIL, NULL, TOTAL_COST, false);
 	SequentialScan *scan;
-	ListCell   *cell;
 
-	foreach(cell, rel->pathlist)
-	{
-		Path	   *path = lfirst(cell);
-
-		if (path->param_info == NULL && (best == NULL || path->total_cost < best->total_cost))
-			best = path;
-	}
 	if (best == NULL || best->pathtype != T_SeqScan || rel->tuples < 1)
 		return;
 	scan = palloc(sizeof(SequentialScan));

@@ -184,7 +184,7 @@ make_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 								   fallback);
 	if (c->def != NULL)
 	{
-		add_relation(root, c->def);
+		root->parse->rtable = lappend(root->parse->rtable, relation_of_index_table(c->def));
 		give_reason(c->def->fact->relid, c->def->relid, c->conditions != NIL ? REASON_SEARCHED : REASON_WHOLE);
 	}
 	show_real_costs(&path->path);
@@ -468,13 +468,6 @@ replace_values(Node *node, void *context)
 		return (Node *) param;
 	}
 	return expression_tree_mutator(node, replace_values, context);
-}
-
-/* add_relation: makes an index table one of the plan's relations */
-void
-add_relation(PlannerInfo *root, IndexDef *def)
-{
-	root->parse->rtable = lappend(root->parse->rtable, relation_of_index_table(def));
 }
 
 /* relation_of_index_table: returns an index table as a relation of a query, which is not in its FROM clause */

@@ -57,7 +57,6 @@ extern void return_stored_rows(ScanState *node);
 extern bool any_row_passes(ScanState *node, TupleTableSlot *slot);
 extern bool scan_wants_system_columns(RelOptInfo *rel, List *clauses);
 extern Node *replace_by_parameters(Node *node, Index varno, Index second, List **values);
-extern void add_relation(PlannerInfo *root, IndexDef *def);
 extern RangeTblEntry *relation_of_index_table(IndexDef *def);
 extern IndexDef *definition_of_scan(EState *estate, Oid fact, Oid index_table, bool async, FactDef **factdef);
 extern void read_scan_plan(CustomScan *scan, ScanPlan *plan);

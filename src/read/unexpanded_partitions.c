@@ -22,6 +22,7 @@
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
+#include "optimizer/paths.h"
 #include "optimizer/plancat.h"
 #include "parser/parsetree.h"
 
@@ -256,13 +257,9 @@ add_last_resort(PlannerInfo *root, RelOptInfo *rel)
 {
 	Candidate  *c;
 	CustomPath *path;
-	ListCell   *cell;
 
-	foreach(cell, rel->pathlist)
-	{
-		if (((Path *) lfirst(cell))->param_info == NULL)
-			return;
-	}
+	if (get_cheapest_path_for_pathkeys(rel->pathlist, NIL, NULL, TOTAL_COST, false) != NULL)
+		return;
 	c = palloc0(sizeof(Candidate));
 	c->varno = rel->relid;
 	path = make_scan_path(rel, c);
