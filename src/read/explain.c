@@ -11,6 +11,11 @@
 #include "postgres.h"
 
 #include "commands/dbcommands.h"
+#include "commands/explain.h"
+#if PG_VERSION_NUM >= 180000
+#include "commands/explain_format.h"
+#include "commands/explain_state.h"
+#endif
 #include "fmgr.h"
 #include "funcapi.h"
 #include "lib/stringinfo.h"
@@ -23,11 +28,14 @@
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
+#include "utils/ruleutils.h"
 #include "utils/tuplestore.h"
 
 #include "../indextable.h"
 #include "../util/settings.h"
+#include "explain.h"
 #include "query_table.h"
+#include "scan_state.h"
 
 PG_FUNCTION_INFO_V1(indextable_explain);
 
@@ -49,6 +57,8 @@ static bool is_about_another(Opinion *opinion);
 static void note_reason(Oid fact, Oid index_table, const char *reason);
 static bool is_preloaded(const char *setting);
 static Query *parse_query(const char *sql, int *options);
+static List *group_names(IndexTableScan *scan);
+static char *describe_conditions(IndexTableScan *scan, List *ancestors, ExplainState *es);
 
 /* indextable_explain: explain(query) returns fact_table, index_table, used, reason */
 Datum
@@ -243,4 +253,114 @@ parse_query(const char *sql, int *options)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("query must be SELECT, INSERT, UPDATE, DELETE, MERGE, VALUES, or DECLARE CURSOR")));
 	return linitial(queries);
+}
+
+/*-------------------------------------------------------------------------
+ * Shows scans of index tables in EXPLAIN: which index table, by what it is searched, and with
+ * ANALYZE how much was read.
+ *-------------------------------------------------------------------------
+ */
+
+/* explain_scan: adds what is particular of a scan of an index table to its node in EXPLAIN */
+void
+explain_scan(CustomScanState *node, List *ancestors, ExplainState *es)
+{
+	IndexTableScan *scan = (IndexTableScan *) node;
+
+	if (OidIsValid(scan->plan.index_table))
+	{
+		char	   *name = get_rel_name(scan->plan.index_table);
+
+		if (es->verbose)
+			name = quote_qualified_identifier(get_namespace_name(get_rel_namespace(scan->plan.index_table)), name);
+		ExplainPropertyText(scan->plan.entries_only ? "Index Table Only" : "Index Table", name, es);
+	}
+	if (scan->plan.nconditions > 0)
+		ExplainPropertyText("Entry Cond", describe_conditions(scan, ancestors, es), es);
+	if (scan->plan.groups != NIL)
+		ExplainPropertyList("Loose Key", group_names(scan), es);
+	if (scan->plan.backward)
+		ExplainPropertyText("Scan Direction", "Backward", es);
+	if (scan->plan.async)
+		ExplainPropertyText("Staleness", "asynchronous", es);
+	if (!OidIsValid(scan->plan.index_table))
+		ExplainPropertyText("Fallback", "partitions are looked at when it is executed", es);
+	if (!es->analyze || !OidIsValid(scan->plan.index_table))
+		return;
+	if (scan->why != NULL)
+		ExplainPropertyText("Fallback", scan->why, es);
+	if ((scan->array_key >= 0 || scan->loose != NULL) && scan->def != NULL && !scan->css.ss.ps.plan->parallel_aware)
+		ExplainPropertyUInteger("Searches", NULL, scan->searches, es);
+	ExplainPropertyUInteger("Entries", NULL, scan->ended_entries + (scan->begun ? scan->entries.entries : 0), es);
+	ExplainPropertyUInteger("Heap Fetches", NULL, scan->ended_heap_fetches + (scan->begun ? scan->entries.heap_fetches : 0), es);
+	if (!scan->plan.entries_only)
+		ExplainPropertyUInteger("Rows Fetched", NULL, scan->rows_fetched, es);
+}
+
+/* group_names: lists the columns whose different values are searched for */
+static List *
+group_names(IndexTableScan *scan)
+{
+	List	   *result = NIL;
+	ListCell   *cell;
+
+	foreach(cell, scan->plan.groups)
+	{
+		char	   *column = get_attname(scan->plan.index_table, lfirst_int(cell), true);
+
+		result = lappend(result, column != NULL ? column : "?");
+	}
+	return result;
+}
+
+static char *
+describe_conditions(IndexTableScan *scan, List *ancestors, ExplainState *es)
+{
+	Plan	   *plan = scan->css.ss.ps.plan;
+	List	   *context = set_deparse_context_plan(es->deparse_cxt, plan, ancestors);
+	StringInfoData buf;
+	int			i;
+
+	initStringInfo(&buf);
+	for (i = 0; i < scan->plan.nconditions; i++)
+	{
+		Condition  *condition = &scan->plan.conditions[i];
+		char	   *value = deparse_expression(list_nth(((CustomScan *) plan)->custom_exprs, i), context,
+											   es->verbose, false);
+		char	   *column = get_attname(scan->plan.index_table, condition->attno, true);
+
+		appendStringInfo(&buf, condition->array ? "%s(%s %s ANY (%s))" :
+						 condition->taking == TAKE_CONTAINED ? "%s(%s %s element of %s)" : "%s(%s %s %s)", i > 0 ? " AND " : "",
+						 column != NULL ? quote_identifier(column) : "?", get_opname(condition->operator), value);
+	}
+	return buf.data;
+}
+
+/* explain_totals_table: shows a table of totals, or of elements, and with ANALYZE why it did not answer, unless that is NULL */
+void
+explain_totals_table(Oid index_table, bool is_totals, const char *why, ExplainState *es)
+{
+	char	   *name = get_rel_name(index_table);
+
+	if (name != NULL && es->verbose)
+		name = quote_qualified_identifier(get_namespace_name(get_rel_namespace(index_table)), name);
+	ExplainPropertyText(is_totals ? "Totals" : "Index Table Only", name != NULL ? name : "?", es);
+	if (es->analyze && why != NULL)
+		ExplainPropertyText("Fallback", why, es);
+}
+
+/* explain_later: shows a statement that is planned when it starts */
+void
+explain_later(const char *statement, Oid index_table, ExplainState *es)
+{
+	ExplainPropertyText("Statement", statement, es);
+	ExplainPropertyText("Index Table", get_rel_name(index_table), es);
+	ExplainPropertyText("Partitions", "those of the rows that are found when it starts", es);
+}
+
+/* explain_found: shows how many rows of a partition were found */
+void
+explain_found(int nrows, ExplainState *es)
+{
+	ExplainPropertyInteger("Rows Found", NULL, nrows, es);
 }

@@ -41,9 +41,9 @@
 #include "../indextable.h"
 #include "../util/compat.h"
 #include "../util/relation.h"
+#include "explain.h"
 #include "hooks.h"
 #include "keyed_scan.h"
-#include "scan_explain.h"
 #include "scan_plan.h"
 
 /* What EXPLAIN calls the node. */

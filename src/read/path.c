@@ -225,7 +225,7 @@ unused:
 /*
  * partial_path
  *		Returns a path by which parallel workers read each some of the entries that a path reads,
- *		or NULL: see scan_parallel.c.
+ *		or NULL: see scan_keys.c.
  *
  * Workers know where entries are, and nothing of fact rows.
  */

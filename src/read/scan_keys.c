@@ -1,12 +1,16 @@
 /*-------------------------------------------------------------------------
  *
  * scan_keys.c
- *	  Makes the search keys of a scan of an index table, and sets their values before a search.
+ *	  Makes the search keys of a scan of an index table, sets their values before a search, and
+ *	  shares them and the scan between a leader and parallel workers.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
+#include "access/parallel.h"
+#include "access/relation.h"
+#include "port/atomics.h"
 #include "utils/array.h"
 #include "utils/datum.h"
 #include "utils/lsyscache.h"
@@ -14,11 +18,24 @@
 #include "utils/typcache.h"
 
 #include "../definition/tree_age.h"
+#include "../place/place.h"
 #include "fetch.h"
 #include "key_set.h"
 #include "scan_state.h"
 
+/* What is in shared memory. */
+typedef struct SharedScan
+{
+	Size		index_scan;		/* where the server's part of it begins */
+	Oid			index;			/* of the entries */
+	pg_atomic_uint64 entries;	/* that workers have read, ... */
+	pg_atomic_uint64 heap_fetches;	/* ... and for how many the table */
+	char		values[FLEXIBLE_ARRAY_MEMBER];	/* of the search keys */
+} SharedScan;
+
 static Taken set_array(IndexTableScan *scan, Datum array, Condition *condition);
+static void type_of_value(Condition *condition, int16 *len, bool *byval);
+static Size values_end(IndexTableScan *scan);
 
 /* make_keys: makes the search keys, still without values */
 void
@@ -133,4 +150,185 @@ search_whole_array(IndexTableScan *scan)
 	get_typlenbyvalalign(type, &len, &byval, &align);
 	key->sk_flags = SK_SEARCHARRAY;
 	key->sk_argument = PointerGetDatum(construct_array(scan->elements, scan->nelements, type, len, byval, align));
+}
+
+/*-------------------------------------------------------------------------
+ * Shares a scan between a leader and parallel workers.
+ *
+ * The server's own parallel scan of a btree hands out the leaf pages.  Everything else is
+ * decided by the leader, before there are workers: whether entries can answer, which depends on
+ * what only its own process knows, and the values to search for.  Workers get the values, and
+ * the name of the index.  They read entries, and neither our catalog nor the fact table.
+ *
+ * If entries cannot answer, the leader has no workers be launched, as if there were none to be
+ * had.  So it executes all of the plan below the Gather by itself, with its fallback.  A plan
+ * may have several scans below a Gather: if one of them cannot be shared, the others are read by
+ * the leader alone, too.
+ *-------------------------------------------------------------------------
+ */
+
+/* type_of_value: tells how a value is stored that workers search for, or several as an array */
+static void
+type_of_value(Condition *condition, int16 *len, bool *byval)
+{
+	*len = -1;
+	*byval = false;
+	if (!condition->array)
+		get_typlenbyval(condition->subtype, len, byval);
+}
+
+/* values_end: returns where the server's part of the shared memory begins: after the values that are searched for now */
+static Size
+values_end(IndexTableScan *scan)
+{
+	Size		size = offsetof(SharedScan, values);
+	int			i;
+
+	for (i = 0; i < scan->plan.nconditions; i++)
+	{
+		int16		len;
+		bool		byval;
+
+		type_of_value(&scan->plan.conditions[i], &len, &byval);
+		size += datumEstimateSpace(scan->keys[i].sk_argument, false, byval, len);
+	}
+	return MAXALIGN(size);
+}
+
+/* shared_scan_size: returns how much shared memory is needed for a scan with the values that are set, if it is to be shared */
+Size
+shared_scan_size(IndexTableScan *scan, bool shared)
+{
+	Relation	index;
+	Size		size;
+
+	scan->shared_size = 0;
+	if (!shared)
+		return sizeof(SharedScan);
+	index = relation_open(scan->def->primary_index, AccessShareLock);
+	size = values_end(scan) + index_parallelscan_estimate_compat(index, scan->plan.nconditions, scan->css.ss.ps.state->es_snapshot);
+	relation_close(index, NoLock);
+	scan->shared_size = size;
+	return size;
+}
+
+/*
+ * share_scan
+ *		Writes into shared memory what workers need to know, which may be there from before.
+ *		Returns false if the memory was not meant for that, or the values do not fit any more.
+ */
+bool
+share_scan(IndexTableScan *scan, SharedScan *shared)
+{
+	Size		available = scan->shared_size;
+	Size		needed = shared_scan_size(scan, true);
+	char	   *value = shared->values;
+	Relation	index;
+	int			i;
+
+	scan->shared_size = available;
+	if (needed > available)
+		return false;
+	if (scan->shared == NULL)
+	{
+		pg_atomic_init_u64(&shared->entries, 0);
+		pg_atomic_init_u64(&shared->heap_fetches, 0);
+	}
+	shared->index = scan->def->primary_index;
+	shared->index_scan = values_end(scan);
+	for (i = 0; i < scan->plan.nconditions; i++)
+	{
+		int16		len;
+		bool		byval;
+
+		type_of_value(&scan->plan.conditions[i], &len, &byval);
+		datumSerialize(scan->keys[i].sk_argument, false, byval, len, &value);
+	}
+	scan->shared = shared;
+	index = relation_open(shared->index, NoLock);
+	index_parallelscan_initialize_compat(scan->index_table, index, scan->css.ss.ps.state->es_snapshot, shared_index_scan(scan));
+	relation_close(index, NoLock);
+	return true;
+}
+
+/*
+ * join_scan
+ *		Has a worker take part in a scan.  What it has for a definition says where entries are,
+ *		and no more.
+ */
+void
+join_scan(IndexTableScan *scan, SharedScan *shared)
+{
+	static const EntryStore tables = {0};
+	static const Place here = {.entries = &tables};
+	FactDef    *fact = palloc0(sizeof(FactDef));
+
+	fact->place = &here;
+	scan->index_table = relation_open(scan->plan.index_table, AccessShareLock);
+	scan->def = palloc0(sizeof(IndexDef));
+	scan->def->fact = fact;
+	scan->def->relid = scan->plan.index_table;
+	scan->def->desc = RelationGetDescr(scan->index_table);
+	scan->def->primary_index = shared->index;
+	scan->shared = shared;
+}
+
+/* set_shared_keys: sets the values of a worker's search keys */
+void
+set_shared_keys(IndexTableScan *scan)
+{
+	char	   *value = scan->shared->values;
+	bool		isnull;
+	int			i;
+
+	for (i = 0; i < scan->plan.nconditions; i++)
+	{
+		scan->keys[i].sk_argument = datumRestore(&value, &isnull);
+		if (scan->plan.conditions[i].array)
+			scan->keys[i].sk_flags = SK_SEARCHARRAY;
+	}
+}
+
+/* shared_index_scan: returns what the server shares of the scan of the index, or NULL if the scan is not shared */
+ParallelIndexScanDesc
+shared_index_scan(IndexTableScan *scan)
+{
+	return scan->shared == NULL ? NULL : (ParallelIndexScanDesc) ((char *) scan->shared + scan->shared->index_scan);
+}
+
+/*
+ * stop_sharing
+ *		Ends the part that this process has in a scan, before the shared memory goes.
+ *
+ * What workers have read the leader is told when they have ended.  A Gather that is left early,
+ * because of LIMIT, may not wait for that.
+ */
+void
+stop_sharing(IndexTableScan *scan)
+{
+	SharedScan *shared = scan->shared;
+
+	if (shared == NULL)
+		return;
+	ExecClearTuple(scan->css.ss.ss_ScanTupleSlot);
+	if (scan->begun && IsParallelWorker())
+	{
+		pg_atomic_fetch_add_u64(&shared->entries, scan->entries.entries);
+		pg_atomic_fetch_add_u64(&shared->heap_fetches, scan->entries.heap_fetches);
+	}
+	else if (scan->begun)
+	{
+		scan->ended_entries += scan->entries.entries;
+		scan->ended_heap_fetches += scan->entries.heap_fetches;
+	}
+	if (!IsParallelWorker())
+	{
+		scan->ended_entries += pg_atomic_exchange_u64(&shared->entries, 0);
+		scan->ended_heap_fetches += pg_atomic_exchange_u64(&shared->heap_fetches, 0);
+	}
+	if (scan->begun)
+		entry_scan_end(&scan->entries);
+	scan->begun = false;
+	scan->started = scan->nothing = true;
+	scan->shared = NULL;
 }

@@ -30,11 +30,11 @@
 #include "../definition/tree_age.h"
 #include "../maintain/in_step.h"
 #include "../util/settings.h"
+#include "explain.h"
 #include "fact_checks.h"
 #include "fetch.h"
 #include "hooks.h"
 #include "partial_row.h"
-#include "scan_explain.h"
 #include "scan_fallback.h"
 #include "scan_state.h"
 
@@ -474,7 +474,7 @@ estimate_shared(CustomScanState *node, ParallelContext *pcxt)
 	return shared_scan_size(scan, may_share(scan));
 }
 
-/* share: shares a scan with the workers that are about to be launched, or has there be none: see scan_parallel.c */
+/* share: shares a scan with the workers that are about to be launched, or has there be none: see scan_keys.c */
 static void
 share(CustomScanState *node, ParallelContext *pcxt, void *shared)
 {

@@ -63,7 +63,7 @@ typedef struct IndexTableScan
 	bool		all_kept;		/* there are no more */
 	TupleTableSlot *kept_slot;
 
-	/* With parallel workers; see scan_parallel.c. */
+	/* With parallel workers; see scan_keys.c. */
 	struct SharedScan *shared;	/* in shared memory, or NULL */
 	Size		shared_size;	/* of the memory that was asked for; 0: none
 								 * to share a scan */
@@ -95,22 +95,20 @@ extern TupleTableSlot *keep_next(IndexTableScan *scan);
 extern void keep_restart(IndexTableScan *scan);
 extern void keep_end(IndexTableScan *scan);
 
-/* scan_keys.c: the search keys, and their values. */
+/* scan_keys.c: the search keys, and what a leader and parallel workers share. */
 extern void make_keys(IndexTableScan *scan);
 extern const char *set_keys(IndexTableScan *scan);
 extern void search_whole_array(IndexTableScan *scan);
-
-/* scan_loose.c: only the ends of groups of entries. */
-extern int	nkeys_of_scan(IndexTableScan *scan);
-extern void loose_start(IndexTableScan *scan);
-extern TupleTableSlot *loose_next(IndexTableScan *scan);
-
-/* scan_parallel.c: what a leader and parallel workers share. */
 extern Size shared_scan_size(IndexTableScan *scan, bool shared);
 extern bool share_scan(IndexTableScan *scan, struct SharedScan *shared);
 extern void join_scan(IndexTableScan *scan, struct SharedScan *shared);
 extern void set_shared_keys(IndexTableScan *scan);
 extern ParallelIndexScanDesc shared_index_scan(IndexTableScan *scan);
 extern void stop_sharing(IndexTableScan *scan);
+
+/* scan_loose.c: only the ends of groups of entries. */
+extern int	nkeys_of_scan(IndexTableScan *scan);
+extern void loose_start(IndexTableScan *scan);
+extern TupleTableSlot *loose_next(IndexTableScan *scan);
 
 #endif							/* INDEXTABLE_SCAN_STATE_H */

@@ -19,8 +19,8 @@
 #include "../definition/tree_age.h"
 #include "../maintain/in_step.h"
 #include "../util/settings.h"
+#include "explain.h"
 #include "hooks.h"
-#include "scan_explain.h"
 #include "scan_fallback.h"
 #include "totals_path.h"
 

@@ -1,12 +1,12 @@
 /*-------------------------------------------------------------------------
  *
- * scan_explain.h
+ * explain.h
  *	  Shows scans of index tables in EXPLAIN.
  *
  *-------------------------------------------------------------------------
  */
-#ifndef INDEXTABLE_SCAN_EXPLAIN_H
-#define INDEXTABLE_SCAN_EXPLAIN_H
+#ifndef INDEXTABLE_EXPLAIN_H
+#define INDEXTABLE_EXPLAIN_H
 
 #include "commands/explain.h"
 #include "nodes/extensible.h"
@@ -16,4 +16,4 @@ extern void explain_totals_table(Oid index_table, bool is_totals, const char *wh
 extern void explain_later(const char *statement, Oid index_table, ExplainState *es);
 extern void explain_found(int nrows, ExplainState *es);
 
-#endif							/* INDEXTABLE_SCAN_EXPLAIN_H */
+#endif							/* INDEXTABLE_EXPLAIN_H */
