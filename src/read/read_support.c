@@ -89,10 +89,10 @@ static double share_of_key(Estimate *e, Node *key);
 static double share_of_object(Estimate *e, JsonbContainer *object, double *searches);
 static double share_of_built_object(Estimate *e, FuncExpr *call);
 static double share_of_condition(Estimate *e, Jsonb *condition);
-static bool get_column(Estimate *e, const char *name, AttrNumber attno, Column *column);
+static bool get_column(Estimate *e, const char *name, Column *column);
 static double share_of_value(Column *column, JsonbValue *value, double *searches);
 static double equal_to(Column *column, JsonbValue *value);
-static double average_share(Estimate *e, const char *name, AttrNumber attno);
+static double average_share(Estimate *e, const char *name);
 static double share_of_bounds(Estimate *e, Column *column, JsonbContainer *operators);
 static double share_beyond(Estimate *e, Column *column, JsonbValue *value, StrategyNumber strategy);
 static bool is_readable(Oid type);
@@ -224,7 +224,7 @@ share_of_key(Estimate *e, Node *key)
 	if (IsA(key, FuncExpr) && ((FuncExpr *) key)->funcid == F_JSONB_BUILD_OBJECT_ANY)
 		return share_of_built_object(e, (FuncExpr *) key);
 	if (!IsA(key, Const))
-		return average_share(e, NULL, 1);
+		return average_share(e, NULL);
 	if (((Const *) key)->constisnull)
 		return 0;
 	json = DatumGetJsonbP(((Const *) key)->constvalue);
@@ -270,7 +270,7 @@ share_of_object(Estimate *e, JsonbContainer *object, double *searches)
 	{
 		if (token == WJB_KEY)
 		{
-			if (!get_column(e, pnstrdup(value.val.string.val, value.val.string.len), 0, &column))
+			if (!get_column(e, pnstrdup(value.val.string.val, value.val.string.len), &column))
 				return -1;
 		}
 		else if (token == WJB_VALUE)
@@ -296,12 +296,12 @@ share_of_built_object(Estimate *e, FuncExpr *call)
 
 		if (IsA(name, Const) && !name->constisnull && (name->consttype == TEXTOID || name->consttype == UNKNOWNOID))
 			share = average_share(e, name->consttype == TEXTOID ? TextDatumGetCString(name->constvalue) :
-								  DatumGetCString(name->constvalue), 0);
+								  DatumGetCString(name->constvalue));
 		if (share < 0)
 			return -1;
 		result *= share;
 	}
-	return call->funcvariadic ? average_share(e, NULL, 1) : result;
+	return call->funcvariadic ? average_share(e, NULL) : result;
 }
 
 /* share_of_condition: returns the share of entries that fulfil the condition of a query, 1 if it is none */
@@ -318,7 +318,7 @@ share_of_condition(Estimate *e, Jsonb *condition)
 	it = JsonbIteratorInit(&condition->root);
 	JsonbIteratorNext(&it, &value, true);
 	JsonbIteratorNext(&it, &value, true);
-	if (!get_column(e, pnstrdup(value.val.string.val, value.val.string.len), 0, &column))
+	if (!get_column(e, pnstrdup(value.val.string.val, value.val.string.len), &column))
 		return 1;
 	JsonbIteratorNext(&it, &value, true);
 	if (value.type == jbvBinary && JsonContainerIsObject(value.val.binary.data))
@@ -329,15 +329,15 @@ share_of_condition(Estimate *e, Jsonb *condition)
 
 /*
  * get_column
- *		Sets *column to a column of the index table, by its name, or without one by its
- *		number.  Returns false if there is none that can be compared; otherwise its statistics
+ *		Sets *column to a column of the index table, by its name, or without one to the
+ *		first.  Returns false if there is none that can be compared; otherwise its statistics
  *		are to be released.
  */
 static bool
-get_column(Estimate *e, const char *name, AttrNumber attno, Column *column)
+get_column(Estimate *e, const char *name, Column *column)
 {
 	HeapTuple	tuple = name != NULL ? SearchSysCacheAttName(e->index_table, name) :
-		SearchSysCacheAttNum(e->index_table, attno);
+		SearchSysCacheAttNum(e->index_table, 1);
 	Form_pg_attribute att;
 	TypeCacheEntry *type;
 
@@ -395,12 +395,12 @@ equal_to(Column *column, JsonbValue *value)
 
 /* average_share: returns the share of entries that have one value of a column, -1 if there is no such column */
 static double
-average_share(Estimate *e, const char *name, AttrNumber attno)
+average_share(Estimate *e, const char *name)
 {
 	Column		column;
 	double		result;
 
-	if (!get_column(e, name, attno, &column))
+	if (!get_column(e, name, &column))
 		return -1;
 	result = equal_share(&column.statistics, operator_of(&column, BTEqualStrategyNumber), column.collation, NULL);
 	ReleaseVariableStats(column.statistics);

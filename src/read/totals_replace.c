@@ -62,9 +62,8 @@ static Expr *count_of(Expr *arg, Expr *filter);
 static Expr *if_any(Expr *count, Expr *result);
 static Expr *is_positive(Expr *count);
 static void add_contained(Equal *equal, List *names, JsonbValue *value);
-static void add_element(Equal *equal, List *names, Expr *value);
-static bool is_named(Equal *equal, Field *field, int nsteps, List *names);
-static void add_equal(Equal *equal, Field *field, Expr *value);
+static bool is_named(Equal *equal, Field *field, bool element, List *names);
+static void add_equal(Equal *equal, List *names, bool element, Expr *value);
 static Expr *text_constant(JsonbValue *string);
 
 /* replace_by_totals: replaces what is asked of the rows of a fact table by what groups have */
@@ -425,7 +424,7 @@ equal_keys(IndexDef *def, Node *clause, Index varno, uint32 *unless)
 	{
 		if (contain_var_clause(value) || contain_volatile_functions(value) || contain_subplans(value))
 			return NIL;
-		add_element(&equal, NIL, (Expr *) value);
+		add_equal(&equal, NIL, true, (Expr *) value);
 	}
 	else if (IsA(value, Const) && !((Const *) value)->constisnull && (function == F_JSONB_CONTAINS || function == F_JSONB_EQ))
 	{
@@ -457,75 +456,67 @@ equal_keys(IndexDef *def, Node *clause, Index varno, uint32 *unless)
 static void
 add_contained(Equal *equal, List *names, JsonbValue *value)
 {
-	JsonbContainer *container = value->val.binary.data;
+	JsonbContainer *container = value->type == jbvBinary ? value->val.binary.data : NULL;
 	JsonbIterator *it;
-	JsonbIteratorToken token;
+	JsonbValue *element;
 	JsonbValue	name;
 	JsonbValue	member;
-	int			i;
 
 	if (value->type == jbvString)
+		add_equal(equal, names, false, text_constant(value));
+	else if (container != NULL && JsonContainerIsArray(container) && JsonContainerSize(container) == 1 &&
+			 (element = getIthJsonbValueFromContainer(container, 0))->type == jbvString)
+		add_equal(equal, names, true, text_constant(element));
+	else if (container != NULL && JsonContainerIsObject(container) && JsonContainerSize(container) > 0)
 	{
-		for (i = 0; i < equal->def->nkeys; i++)
-			if (i != equal->def->multi_field && is_named(equal, &equal->def->fields[i], equal->def->fields[i].spec->nsteps, names))
-				break;
-		equal->failed |= i == equal->def->nkeys || !only_string(value->val.string.val, value->val.string.len);
-		if (!equal->failed)
-			add_equal(equal, &equal->def->fields[i], text_constant(value));
-		return;
-	}
-	if (value->type == jbvBinary && JsonContainerIsArray(container) && JsonContainerSize(container) == 1)
-	{
-		JsonbValue *element = getIthJsonbValueFromContainer(container, 0);
-
-		if (element->type == jbvString)
+		it = JsonbIteratorInit(container);
+		(void) JsonbIteratorNext(&it, &name, true);
+		while (JsonbIteratorNext(&it, &name, true) == WJB_KEY)
 		{
-			add_element(equal, names, text_constant(element));
-			return;
+			(void) JsonbIteratorNext(&it, &member, true);
+			add_contained(equal, lappend(list_copy(names), pnstrdup(name.val.string.val, name.val.string.len)), &member);
 		}
 	}
-	if (value->type != jbvBinary || !JsonContainerIsObject(container) || JsonContainerSize(container) == 0)
-	{
+	else
 		equal->failed = true;
-		return;
-	}
-	it = JsonbIteratorInit(container);
-	token = JsonbIteratorNext(&it, &name, true);
-	while ((token = JsonbIteratorNext(&it, &name, true)) == WJB_KEY)
-	{
-		token = JsonbIteratorNext(&it, &member, true);
-		add_contained(equal, lappend(list_copy(names), pnstrdup(name.val.string.val, name.val.string.len)), &member);
-	}
 }
 
-/* add_element: adds the comparison that says that the array at a path of names has an element */
+/* add_equal: adds the comparison that says that there is a text at a path of names, or that an array there has it as an element */
 static void
-add_element(Equal *equal, List *names, Expr *value)
+add_equal(Equal *equal, List *names, bool element, Expr *value)
 {
-	Field	   *field = equal->def->multi ? &equal->def->fields[equal->def->multi_field] : NULL;
+	IndexDef   *def = equal->def;
 	Const	   *constant = (Const *) value;
+	bool		string = IsA(value, Const) && !constant->constisnull &&
+		only_string(VARDATA_ANY(DatumGetPointer(constant->constvalue)), VARSIZE_ANY_EXHDR(DatumGetPointer(constant->constvalue)));
 
-	if (field == NULL || field->plain_steps + 1 != field->spec->nsteps || (equal->unless & UNEVEN_BIT) != 0 ||
-		!is_named(equal, field, field->plain_steps, names))
+	for (int i = 0; i < def->nkeys; i++)
 	{
-		equal->failed = true;
+		Field	   *field = &def->fields[i];
+		Expr	   *column = (Expr *) makeVar(equal->varno, field->attno, field->type, field->typmod, field->collation, 0);
+
+		if ((i == def->multi_field) != element || !is_named(equal, field, element, names))
+			continue;
+		equal->failed |= element ? (equal->unless & UNEVEN_BIT) != 0 : !string;
+		if (element)
+			equal->unless |= string ? UNEVEN_BIT : UNEVEN_BIT | NO_STRING_BIT;
+		equal->result = lappend(equal->result, make_opclause(TextEqualOperator, BOOLOID, false, column, value, InvalidOid,
+															 field->collation));
 		return;
 	}
-	equal->unless |= UNEVEN_BIT;
-	if (!IsA(value, Const) || constant->constisnull ||
-		!only_string(VARDATA_ANY(DatumGetPointer(constant->constvalue)), VARSIZE_ANY_EXHDR(DatumGetPointer(constant->constvalue))))
-		equal->unless |= NO_STRING_BIT;
-	add_equal(equal, field, value);
+	equal->failed = true;
 }
 
-/* is_named: returns whether the first nsteps of a text field's path lead to the document, and then by these names to its end */
+/* is_named: returns whether a text field's path, without a [*] at its end, leads to the document and then by these names to its end */
 static bool
-is_named(Equal *equal, Field *field, int nsteps, List *names)
+is_named(Equal *equal, Field *field, bool element, List *names)
 {
+	int			nsteps = field->spec->nsteps - (element ? 1 : 0);
 	int			first = nsteps - list_length(names);
 	ListCell   *cell;
 
 	if (field->type != TEXTOID || field->fact_attno != 0 || field->convert != NULL || first < 0 ||
+		(element && nsteps != field->plain_steps) ||
 		!is_value_after(equal->def, field, first, equal->document, equal->varno))
 		return false;
 	foreach(cell, names)
@@ -537,15 +528,6 @@ is_named(Equal *equal, Field *field, int nsteps, List *names)
 			return false;
 	}
 	return true;
-}
-
-static void
-add_equal(Equal *equal, Field *field, Expr *value)
-{
-	Expr	   *column = (Expr *) makeVar(equal->varno, field->attno, field->type, field->typmod, field->collation, 0);
-
-	equal->result = lappend(equal->result,
-							make_opclause(TextEqualOperator, BOOLOID, false, column, value, InvalidOid, field->collation));
 }
 
 static Expr *
