@@ -26,6 +26,7 @@
  */
 #include "postgres.h"
 
+#include "access/nbtree.h"
 #include "access/stratnum.h"
 #include "catalog/pg_collation.h"
 #include "catalog/pg_type.h"
@@ -309,8 +310,7 @@ follow(Sought *sought, JsonPathItem *item, int current, bool filters)
 static void
 seek_predicate(Sought *sought, JsonPathItem *item, int current)
 {
-	StrategyNumber strategy = InvalidStrategy;
-	StrategyNumber commuted = InvalidStrategy;
+	StrategyNumber strategy;
 	JsonPathItem left;
 	JsonPathItem right;
 
@@ -328,23 +328,19 @@ seek_predicate(Sought *sought, JsonPathItem *item, int current)
 			(void) follow(sought, &left, current, true);
 			return;
 		case jpiEqual:
-			strategy = commuted = BTEqualStrategyNumber;
+			strategy = BTEqualStrategyNumber;
 			break;
 		case jpiLess:
 			strategy = BTLessStrategyNumber;
-			commuted = BTGreaterStrategyNumber;
 			break;
 		case jpiLessOrEqual:
 			strategy = BTLessEqualStrategyNumber;
-			commuted = BTGreaterEqualStrategyNumber;
 			break;
 		case jpiGreater:
 			strategy = BTGreaterStrategyNumber;
-			commuted = BTLessStrategyNumber;
 			break;
 		case jpiGreaterOrEqual:
 			strategy = BTGreaterEqualStrategyNumber;
-			commuted = BTLessEqualStrategyNumber;
 			break;
 		default:
 			return;
@@ -352,7 +348,7 @@ seek_predicate(Sought *sought, JsonPathItem *item, int current)
 	jspGetLeftArg(item, &left);
 	jspGetRightArg(item, &right);
 	seek_comparison(sought, &left, &right, strategy, current);
-	seek_comparison(sought, &right, &left, commuted, current);
+	seek_comparison(sought, &right, &left, BTCommuteStrategyNumber(strategy), current);
 }
 
 /* seek_comparison: finds what follows if a path is compared with a scalar */

@@ -209,17 +209,13 @@ are_of_type(HeapTuple statistics, Oid type)
 		int16		kind = (&form->stakind1)[slot];
 		bool		isnull;
 		Datum		values;
-		bool		same;
 
 		if (kind == 0 || kind == STATISTIC_KIND_CORRELATION)
 			continue;
 		if (kind != STATISTIC_KIND_MCV && kind != STATISTIC_KIND_HISTOGRAM)
 			return false;
 		values = SysCacheGetAttr(STATRELATTINH, statistics, Anum_pg_statistic_stavalues1 + slot, &isnull);
-		if (isnull)
-			return false;
-		same = ARR_ELEMTYPE(DatumGetArrayTypeP(values)) == type;
-		if (!same)
+		if (isnull || ARR_ELEMTYPE(DatumGetArrayTypeP(values)) != type)
 			return false;
 	}
 	return true;
