@@ -97,13 +97,11 @@ static bool find_rows(QueryDesc *query, PlannedStmt *search, Found *rows);
 static bool add_row(Found *rows, FactDef *fact, Relation rel, TupleTableSlot *row);
 static void add_key_conditions(Found *rows);
 static void replace_paths(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte);
-static Node *create_state(CustomScan *plan);
 static void begin_nothing(CustomScanState *node, EState *estate, int eflags);
 static TupleTableSlot *return_nothing(CustomScanState *node);
 static void end_nothing(CustomScanState *node);
 static void explain_late(CustomScanState *node, List *ancestors, ExplainState *es);
 
-static const CustomScanMethods late_methods = {.CustomName = LATE_NAME,.CreateCustomScanState = create_state};
 static const CustomExecMethods exec_methods = {
 	.CustomName = LATE_NAME,
 	.BeginCustomScan = begin_nothing,
@@ -112,6 +110,8 @@ static const CustomExecMethods exec_methods = {
 	.ReScanCustomScan = end_nothing,
 	.ExplainCustomScan = explain_late
 };
+
+static const ScanType late_type = {{.CustomName = LATE_NAME,.CreateCustomScanState = create_scan_state}, &exec_methods, sizeof(CustomScanState)};
 
 void
 found_rows_init(void)
@@ -122,7 +122,7 @@ found_rows_init(void)
 	ExecutorStart_hook = executor_start;
 	previous_paths = set_rel_pathlist_hook;
 	set_rel_pathlist_hook = replace_paths;
-	RegisterCustomScanMethods(&late_methods);
+	RegisterCustomScanMethods(&late_type.methods);
 }
 
 static PlannedStmt *
@@ -297,7 +297,7 @@ plan_for_later(Query *statement, Index varno, PlannedStmt *search, const char *t
 	late->scan.plan.startup_cost = search->planTree->startup_cost;
 	late->scan.plan.total_cost = search->planTree->total_cost;
 	late->scan.plan.plan_rows = search->planTree->plan_rows;
-	late->methods = &late_methods;
+	late->methods = &late_type.methods;
 	late->custom_private = list_make4(statement, search, makeInteger(varno), makeInteger(params == NULL && is_plan_for_any_partition(statement)));
 	result->planTree = &late->scan.plan;
 	foreach(cell, search->rtable)
@@ -327,7 +327,7 @@ executor_start(QueryDesc *query, int eflags)
 	Plan	   *plan = query->plannedstmt->planTree;
 	MemoryContext cxt = NULL;
 
-	if (plan != NULL && IsA(plan, CustomScan) && ((CustomScan *) plan)->methods == &late_methods &&
+	if (plan != NULL && IsA(plan, CustomScan) && ((CustomScan *) plan)->methods == &late_type.methods &&
 		(eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0)
 	{
 		MemoryContext old;
@@ -518,15 +518,6 @@ replace_paths(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 }
 
 /* What EXPLAIN shows if the statement is not executed. */
-static Node *
-create_state(CustomScan *plan)
-{
-	CustomScanState *state = makeNode(CustomScanState);
-
-	state->methods = &exec_methods;
-	return (Node *) state;
-}
-
 static void
 begin_nothing(CustomScanState *node, EState *estate, int eflags)
 {

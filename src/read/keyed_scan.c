@@ -79,7 +79,6 @@ static bool is_like_root(FactDef *fact, Relation leaf);
 static List *private_of_keys(FactDef *fact, List *keys);
 static Plan *make_keyed_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses,
 							 List *children);
-static Node *create_state(CustomScan *plan);
 static void begin_scan(CustomScanState *node, EState *estate, int eflags);
 static TupleTableSlot *exec_scan(CustomScanState *node);
 static TupleTableSlot *next_row(ScanState *node);
@@ -88,7 +87,6 @@ static void rescan(CustomScanState *node);
 static void explain_keys(CustomScanState *node, List *ancestors, ExplainState *es);
 
 static const CustomPathMethods path_methods = {.CustomName = KEYED_SCAN_NAME,.PlanCustomPath = make_keyed_scan};
-static const CustomScanMethods scan_methods = {.CustomName = KEYED_SCAN_NAME,.CreateCustomScanState = create_state};
 static const CustomExecMethods exec_methods = {
 	.CustomName = KEYED_SCAN_NAME,
 	.BeginCustomScan = begin_scan,
@@ -98,10 +96,12 @@ static const CustomExecMethods exec_methods = {
 	.ExplainCustomScan = explain_keys
 };
 
+static const ScanType scan_type = {{.CustomName = KEYED_SCAN_NAME,.CreateCustomScanState = create_scan_state}, &exec_methods, sizeof(KeyedScan)};
+
 void
 keyed_scan_init(void)
 {
-	RegisterCustomScanMethods(&scan_methods);
+	RegisterCustomScanMethods(&scan_type.methods);
 }
 
 /*
@@ -317,7 +317,7 @@ keyed_scan_of(PlannedStmt *plan)
 {
 	Plan	   *node = plan->planTree;
 
-	while (node != NULL && (!IsA(node, CustomScan) || ((CustomScan *) node)->methods != &scan_methods))
+	while (node != NULL && (!IsA(node, CustomScan) || ((CustomScan *) node)->methods != &scan_type.methods))
 		node = node->righttree != NULL ? NULL : node->lefttree;
 	return (CustomScan *) node;
 }
@@ -365,18 +365,9 @@ make_keyed_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlis
 	scan->scan.plan.qual = extract_actual_clauses(in_safe_order(root, rel, clauses), false);
 	scan->scan.scanrelid = rel->relid;
 	scan->flags = path->flags;
-	scan->methods = &scan_methods;
+	scan->methods = &scan_type.methods;
 	scan->custom_private = path->custom_private;
 	return &scan->scan.plan;
-}
-
-static Node *
-create_state(CustomScan *plan)
-{
-	KeyedScan  *scan = (KeyedScan *) newNode(sizeof(KeyedScan), T_CustomScanState);
-
-	scan->css.methods = &exec_methods;
-	return (Node *) scan;
 }
 
 static void

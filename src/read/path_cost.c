@@ -115,18 +115,15 @@ column_share(PlannerInfo *root, Candidate *c, Condition *condition)
 
 	column_statistics(c->def->relid, att, c->def->parts != NULL, c->tuples, &column);
 	column.isunique = c->def->is_unique && c->def->nkeys == 1 && condition->position == 0;
-	if (condition->taking != TAKE_AS_IS)
-		result = (condition->array ? estimate_array_length_compat(root, (Node *) condition->value) : 1) *
-			equal_share(&column, condition->operator, att->attcollation, NULL);
-	else if (!condition->array)
+	if (condition->taking == TAKE_AS_IS && !condition->array)
 		result = equal_share(&column, condition->operator, att->attcollation, value);
-	else if (IsA(value, Const) && !((Const *) value)->constisnull)
+	else if (condition->taking == TAKE_AS_IS && IsA(value, Const) && !((Const *) value)->constisnull)
 	{
 		foreach(cell, array_constants((Const *) value))
 			result += equal_share(&column, condition->operator, att->attcollation, lfirst(cell));
 	}
 	else
-		result = estimate_array_length_compat(root, (Node *) condition->value) *
+		result = (condition->array ? estimate_array_length_compat(root, (Node *) condition->value) : 1) *
 			equal_share(&column, condition->operator, att->attcollation, NULL);
 	ReleaseVariableStats(column);
 	return Min(result, 1);

@@ -38,7 +38,6 @@
 #include "scan_fallback.h"
 #include "scan_state.h"
 
-static Node *create_state(CustomScan *scan);
 static void begin_scan(CustomScanState *node, EState *estate, int eflags);
 static void open_index_table(IndexTableScan *scan);
 static TupleTableSlot *exec_scan(CustomScanState *node);
@@ -59,8 +58,6 @@ static void share(CustomScanState *node, ParallelContext *pcxt, void *shared);
 static void take_part(CustomScanState *node, shm_toc *toc, void *shared);
 static void shut_down(CustomScanState *node);
 
-static const CustomScanMethods scan_methods = {.CustomName = SCAN_NAME,.CreateCustomScanState = create_state};
-
 static const CustomExecMethods exec_methods = {
 	.CustomName = SCAN_NAME,
 	.BeginCustomScan = begin_scan,
@@ -75,19 +72,12 @@ static const CustomExecMethods exec_methods = {
 	.ExplainCustomScan = explain_scan
 };
 
+static const ScanType scan_type = {{.CustomName = SCAN_NAME,.CreateCustomScanState = create_scan_state}, &exec_methods, sizeof(IndexTableScan)};
+
 void
 scan_node_init(void)
 {
-	RegisterCustomScanMethods(&scan_methods);
-}
-
-static Node *
-create_state(CustomScan *plan)
-{
-	IndexTableScan *scan = (IndexTableScan *) newNode(sizeof(IndexTableScan), T_CustomScanState);
-
-	scan->css.methods = &exec_methods;
-	return (Node *) scan;
+	RegisterCustomScanMethods(&scan_type.methods);
 }
 
 static void

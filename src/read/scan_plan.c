@@ -485,6 +485,17 @@ relation_of_index_table(IndexDef *def)
 	return rte;
 }
 
+/* create_scan_state: makes the state of a scan, for its type to fill */
+Node *
+create_scan_state(CustomScan *plan)
+{
+	const ScanType *type = (const ScanType *) plan->methods;
+	CustomScanState *state = (CustomScanState *) newNode(type->size, T_CustomScanState);
+
+	state->methods = type->exec;
+	return (Node *) state;
+}
+
 /* read_scan_plan: reads what make_scan() has put into a plan */
 void
 read_scan_plan(CustomScan *scan, ScanPlan *plan)

@@ -9,9 +9,18 @@
 #define INDEXTABLE_SCAN_PLAN_H
 
 #include "nodes/execnodes.h"
+#include "nodes/extensible.h"
 #include "nodes/plannodes.h"
 
 #include "candidate.h"
+
+/* What the executor is told of a kind of scans. */
+typedef struct ScanType
+{
+	CustomScanMethods methods;	/* first: it is all that plans know */
+	const CustomExecMethods *exec;
+	Size		size;			/* of the state */
+} ScanType;
 
 /* What EXPLAIN calls the node. */
 #define SCAN_NAME	"IndexTable"
@@ -59,6 +68,7 @@ extern bool scan_wants_system_columns(RelOptInfo *rel, List *clauses);
 extern Node *replace_by_parameters(Node *node, Index varno, Index second, List **values);
 extern RangeTblEntry *relation_of_index_table(IndexDef *def);
 extern IndexDef *definition_of_scan(EState *estate, Oid fact, Oid index_table, bool async, FactDef **factdef);
+extern Node *create_scan_state(CustomScan *plan);
 extern void read_scan_plan(CustomScan *scan, ScanPlan *plan);
 
 #endif							/* INDEXTABLE_SCAN_PLAN_H */

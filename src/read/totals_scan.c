@@ -40,7 +40,6 @@ typedef struct TotalsScan
 	MemoryContext cxt;			/* of it */
 } TotalsScan;
 
-static Node *create_state(CustomScan *plan);
 static void begin_totals(CustomScanState *node, EState *estate, int eflags);
 static TupleTableSlot *exec_totals(CustomScanState *node);
 static TupleTableSlot *next_group(ScanState *node);
@@ -51,8 +50,6 @@ static void end_totals(CustomScanState *node);
 static void rescan_totals(CustomScanState *node);
 static void explain_totals(CustomScanState *node, List *ancestors, ExplainState *es);
 
-static const CustomScanMethods scan_methods = {.CustomName = TOTALS_NAME,.CreateCustomScanState = create_state};
-
 static const CustomExecMethods exec_methods = {
 	.CustomName = TOTALS_NAME,
 	.BeginCustomScan = begin_totals,
@@ -62,19 +59,12 @@ static const CustomExecMethods exec_methods = {
 	.ExplainCustomScan = explain_totals
 };
 
+static const ScanType scan_type = {{.CustomName = TOTALS_NAME,.CreateCustomScanState = create_scan_state}, &exec_methods, sizeof(TotalsScan)};
+
 void
 totals_scan_init(void)
 {
-	RegisterCustomScanMethods(&scan_methods);
-}
-
-static Node *
-create_state(CustomScan *plan)
-{
-	TotalsScan *scan = (TotalsScan *) newNode(sizeof(TotalsScan), T_CustomScanState);
-
-	scan->css.methods = &exec_methods;
-	return (Node *) scan;
+	RegisterCustomScanMethods(&scan_type.methods);
 }
 
 /* tables: returns the OIDs of the fact table and the table of totals */
