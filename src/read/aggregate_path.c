@@ -167,7 +167,8 @@ add_partial_aggregate(PlannerInfo *root, Path *scan, RelOptInfo *grouped, GroupP
 	path = (Path *) create_agg_path(root, partial, scan, partial->reltarget, strategy, AGGSPLIT_INITIAL_SERIAL, keys, NIL,
 									&extra->agg_partial_costs, partial_groups);
 	rows = partial_groups * path->parallel_workers;
-	if (strategy == AGG_SORTED)
+	/* Rows of one group, which conditions leave, are in any order. */
+	if (strategy == AGG_SORTED && root->group_pathkeys != NIL)
 		path = (Path *) create_gather_merge_path(root, partial, path, partial->reltarget, root->group_pathkeys, NULL, &rows);
 	else
 		path = (Path *) create_gather_path(root, partial, path, partial->reltarget, NULL, &rows);
