@@ -374,13 +374,31 @@ is_queued(DefinitionRow *row)
 		(OidIsValid(row->replaces) && row->state == STATE_INVALID);
 }
 
+/* stored_definition: returns the definition of an index table, or NULL if the table is not one */
+StoredDefinition *
+stored_definition(Oid index_table)
+{
+	List	   *rows = catalog_read_definitions(InvalidOid, index_table);
+
+	return rows == NIL ? NULL : linitial(rows);
+}
+
 /* catalog_fact_of: returns the fact table of an index table, or InvalidOid if the table is not one */
 Oid
 catalog_fact_of(Oid index_table)
 {
-	List	   *rows = catalog_read_definitions(InvalidOid, index_table);
+	StoredDefinition *stored = stored_definition(index_table);
 
-	return rows == NIL ? InvalidOid : ((StoredDefinition *) linitial(rows))->row.fact_table;
+	return stored == NULL ? InvalidOid : stored->row.fact_table;
+}
+
+/* is_building: returns whether an index table is yet to be filled */
+bool
+is_building(Oid index_table)
+{
+	StoredDefinition *stored = stored_definition(index_table);
+
+	return stored != NULL && stored->row.state == STATE_BUILDING;
 }
 
 /* catalog_fact_in_use: returns whether a table has index tables, or a feed */

@@ -37,6 +37,8 @@ extern void catalog_set_state(Oid index_table, IndexState state, const char *pro
 extern List *catalog_index_tables(void);
 extern List *get_column_names_by_number(Relation rel);
 extern List *catalog_read_definitions(Oid fact_table, Oid index_table);
+extern StoredDefinition *stored_definition(Oid index_table);
+extern bool is_building(Oid index_table);
 extern List *catalog_read_unchecked_definitions(Oid fact_table, Oid index_table);
 extern List *catalog_definitions(void);
 extern bool catalog_is_current_version(void);

@@ -83,6 +83,17 @@ report_not_index_table(Oid relid)
 	report_meant_index_tables(relid, name);
 }
 
+/* required_definition: returns the definition of an index table; raises that error if the table is not one */
+StoredDefinition *
+required_definition(Oid index_table)
+{
+	StoredDefinition *stored = stored_definition(index_table);
+
+	if (stored == NULL)
+		report_not_index_table(index_table);
+	return stored;
+}
+
 /* report_meant_index_tables: raises that error with the index tables that the user may mean instead */
 static void
 report_meant_index_tables(Oid relid, const char *name)
@@ -90,20 +101,21 @@ report_meant_index_tables(Oid relid, const char *name)
 	List	   *meant = NIL;
 	const char *what = NULL;
 	Oid			root = partition_root(relid);
+	StoredDefinition *stored = stored_definition(relid);
 	StringInfoData list;
 	ListCell   *cell;
 
-	foreach(cell, catalog_read_definitions(InvalidOid, relid))
+	if (stored != NULL)
 	{
-		meant = list_make1_oid(((StoredDefinition *) lfirst(cell))->row.replaces);
+		meant = list_make1_oid(stored->row.replaces);
 		what = "It is to take the place of an index table that is being rebuilt.";
 	}
-	if (meant == NIL && OidIsValid(catalog_fact_of(root)))
+	else if (OidIsValid(catalog_fact_of(root)))
 	{
 		meant = list_make1_oid(root);
 		what = "It is a partition of an index table.";
 	}
-	else if (meant == NIL && catalog_has_fact(root))
+	else if (catalog_has_fact(root))
 	{
 		meant = index_tables_of(root);
 		what = root == relid ? "It is a fact table." : "It is a partition of a fact table.";
@@ -140,10 +152,7 @@ told_call(const char *function, Oid index_table)
 char *
 told_activation(Oid index_table)
 {
-	List	   *rows = catalog_read_definitions(InvalidOid, index_table);
-	bool		building = rows != NIL && ((StoredDefinition *) linitial(rows))->row.state == STATE_BUILDING;
-
-	return told_call(building ? "build" : "repair", index_table);
+	return told_call(is_building(index_table) ? "build" : "repair", index_table);
 }
 
 /* told_skip: returns the call that has an index table skip what cannot be a key */

@@ -166,7 +166,7 @@ indextable_alter(PG_FUNCTION_ARGS)
 static void
 check_totals_args(FunctionCallInfo fcinfo, Oid index_table)
 {
-	StoredDefinition *stored = linitial(catalog_read_definitions(InvalidOid, index_table));
+	StoredDefinition *stored = stored_definition(index_table);
 
 	if (!keeps_totals(&stored->row))
 		return;
@@ -244,7 +244,7 @@ alter(void *arg)
 		{
 			lock_tree_in_turns(index_table, AccessExclusiveLock);
 			drain_queue(row.fact_table, 0);
-			replace_index_table(linitial(catalog_read_definitions(InvalidOid, row.index_table)));
+			replace_index_table(stored_definition(row.index_table));
 		}
 	}
 	else
@@ -369,15 +369,11 @@ static StoredDefinition *
 lock_definition(Oid index_table)
 {
 	Oid			fact = catalog_fact_of(index_table);
-	List	   *rows;
 
 	lock_tree(fact, ShareRowExclusiveLock);
 	note_writers_locked_out(fact);
 	update_definitions(fact, false, true);
-	rows = catalog_read_definitions(InvalidOid, index_table);
-	if (rows == NIL)
-		report_not_index_table(index_table);
-	return linitial(rows);
+	return required_definition(index_table);
 }
 
 static void

@@ -196,13 +196,7 @@ prepare_rebuild(Build *b)
 			drop_index_table(stored->row.index_table);
 		}
 		else
-		{
-			List	   *rows = catalog_read_definitions(InvalidOid, b->shown);
-
-			if (rows == NIL)
-				report_not_index_table(b->shown);
-			row = ((StoredDefinition *) linitial(rows))->row;
-		}
+			row = required_definition(b->shown)->row;
 		check_replaceable(&row, b->shown);
 		row.state = STATE_BUILDING;
 		make_replacement(&row, b->shown);
@@ -351,7 +345,6 @@ static Build *
 check_build_request(FunctionCallInfo fcinfo, const char *function, StoredDefinition **stored)
 {
 	Build	   *b = palloc0(sizeof(Build));
-	List	   *rows;
 
 	PreventCommandIfReadOnly(function);
 	if (PG_ARGISNULL(0))
@@ -364,13 +357,10 @@ check_build_request(FunctionCallInfo fcinfo, const char *function, StoredDefinit
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("batch_size must be between 1 and %d", MAX_BATCH_SIZE)));
-	rows = catalog_read_definitions(InvalidOid, b->index_table);
-	if (rows == NIL)
-		report_not_index_table(b->index_table);
+	*stored = required_definition(b->index_table);
 	if (!owns_relation(b->index_table, GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(b->index_table));
 	place_check_index_table(b->index_table);
-	*stored = linitial(rows);
 	b->fact_table = (*stored)->row.fact_table;
 	b->transactional = (*stored)->row.maintenance == MAINTENANCE_TRANSACTIONAL;
 	if (OidIsValid((*stored)->row.replaces))
@@ -485,12 +475,9 @@ lock_without_delaying_others(Oid relid, LOCKMODE mode)
 static void
 finish_build(Build *b)
 {
-	List	   *rows = catalog_read_definitions(InvalidOid, b->index_table);
-	StoredDefinition *stored = rows == NIL ? NULL : linitial(rows);
+	StoredDefinition *stored = stored_definition(b->index_table);
 
-	if (stored == NULL)
-		report_build_superseded(b);
-	if (stored->row.state == STATE_ACTIVE)
+	if (stored == NULL || stored->row.state == STATE_ACTIVE)
 		report_build_superseded(b);
 	if (stored->row.state != STATE_BUILDING)
 		ereport(ERROR,
@@ -507,7 +494,7 @@ finish_build(Build *b)
 	{
 		update_definitions(b->fact_table, false, true);
 		check_replaceable(&stored->row, b->shown);
-		replace_index_table(linitial(catalog_read_definitions(InvalidOid, b->index_table)));
+		replace_index_table(stored_definition(b->index_table));
 		return;
 	}
 	catalog_set_state(b->index_table, STATE_ACTIVE, NULL);

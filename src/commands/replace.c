@@ -210,7 +210,7 @@ replace_index_table(StoredDefinition *replacement)
 	DefinitionRow row = replacement->row;
 	Oid			new = row.index_table;
 	Oid			old = row.replaces;
-	StoredDefinition *stored = linitial(catalog_read_definitions(InvalidOid, old));
+	StoredDefinition *stored = stored_definition(old);
 	Relation	fact = relation_open(row.fact_table, NoLock);
 	Relation	rel = table_open(old, NoLock);
 	Caller		caller;

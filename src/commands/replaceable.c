@@ -79,17 +79,15 @@ get_definition(Oid index_table)
 Columns
 compare_columns(DefinitionRow *row, IndexDef *old_def)
 {
-	List	   *rows = catalog_read_definitions(InvalidOid, old_def->relid);
+	StoredDefinition *stored = required_definition(old_def->relid);
 	bool		had_doc = old_def->doc_attno != 0;
 	bool		has_doc = row->strategy == STRATEGY_DENORMALIZED;
 	Columns		columns;
 	ListCell   *a;
 	ListCell   *b;
 
-	if (rows == NIL)
-		report_not_index_table(old_def->relid);
 	columns.nkept = old_def->nident;
-	forboth(a, ((StoredDefinition *) linitial(rows))->row.include, b, row->include)
+	forboth(a, stored->row.include, b, row->include)
 	{
 		if (strcmp(lfirst(a), lfirst(b)) != 0)
 			break;

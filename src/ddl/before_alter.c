@@ -284,11 +284,11 @@ is_needed_key(Oid relid, const char *constraint)
 {
 	Oid			oid = get_relation_constraint_oid(relid, constraint, true);
 	Oid			index = OidIsValid(oid) ? get_constraint_index(oid) : InvalidOid;
-	List	   *rows = catalog_read_definitions(InvalidOid, index_table_of(relid));
+	StoredDefinition *stored = stored_definition(index_table_of(relid));
 	Relation	rel;
 	bool		primary;
 
-	if (!OidIsValid(index) || rows == NIL || ((StoredDefinition *) linitial(rows))->row.state == STATE_INVALID)
+	if (!OidIsValid(index) || stored == NULL || stored->row.state == STATE_INVALID)
 		return false;
 	rel = try_relation_open(relid, AccessShareLock);
 	if (rel == NULL)

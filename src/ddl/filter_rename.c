@@ -109,8 +109,7 @@ static void
 parse_filter(void *arg)
 {
 	Oid			index_table = *(Oid *) arg;
-	List	   *rows = catalog_read_definitions(InvalidOid, index_table);
-	StoredDefinition *stored = rows == NIL ? NULL : linitial(rows);
+	StoredDefinition *stored = stored_definition(index_table);
 	Relation	fact;
 
 	if (stored == NULL)
@@ -126,10 +125,9 @@ parse_filter(void *arg)
 	if (!same_strings(stored->columns, get_column_names_by_number(fact)))
 	{
 		update_definitions(RelationGetRelid(fact), false, true);
-		rows = catalog_read_definitions(InvalidOid, index_table);
-		if (rows == NIL)
+		stored = stored_definition(index_table);
+		if (stored == NULL)
 			return;
-		stored = linitial(rows);
 	}
 	if (same_strings(stored->columns, get_column_names_by_number(fact)))
 	{
@@ -153,9 +151,9 @@ rewrite_filters_after_rename(Node *command)
 	foreach(cell, take_notes(&filters, command))
 	{
 		Filter	   *filter = lfirst(cell);
-		List	   *rows = catalog_read_definitions(InvalidOid, filter->index_table);
-		DefinitionRow *row = rows == NIL ? NULL : &((StoredDefinition *) linitial(rows))->row;
-		Relation	fact = row == NULL ? NULL : try_relation_open(row->fact_table, AccessShareLock);
+		StoredDefinition *stored = stored_definition(filter->index_table);
+		DefinitionRow *row = &stored->row;
+		Relation	fact = stored == NULL ? NULL : try_relation_open(row->fact_table, AccessShareLock);
 		DefinitionRow old;
 
 		if (fact == NULL)

@@ -392,7 +392,7 @@ refuse_drop_with_entries(Oid index_table, Oid partition)
 	Relation	rel;
 	TableScanDesc scan;
 	TupleTableSlot *slot;
-	ListCell   *cell;
+	StoredDefinition *stored;
 	bool		is_default;
 	bool		is_hash;
 
@@ -425,12 +425,11 @@ refuse_drop_with_entries(Oid index_table, Oid partition)
 	 * the index table's row of the catalog is written anew, by which a
 	 * look-up knows that the entries are newer than its snapshot.
 	 */
-	foreach(cell, catalog_read_definitions(InvalidOid, index_table))
+	stored = stored_definition(index_table);
+	if (stored != NULL)
 	{
-		DefinitionRow *row = &((StoredDefinition *) lfirst(cell))->row;
-
-		catalog_set_state(index_table, row->state, row->problem);
-		CacheInvalidateRelcacheByRelid(row->fact_table);
+		catalog_set_state(index_table, stored->row.state, stored->row.problem);
+		CacheInvalidateRelcacheByRelid(stored->row.fact_table);
 	}
 }
 

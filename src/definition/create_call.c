@@ -167,16 +167,16 @@ append_partitioning(StringInfo sql, Partitioning *p, const char *first_column)
 char *
 definition_statement(Oid index_table)
 {
-	List	   *rows = catalog_read_definitions(InvalidOid, index_table);
+	StoredDefinition *stored = stored_definition(index_table);
 	DefinitionRow row;
 	ColumnNames columns = {.index_table = index_table};
 	ErrorData  *error;
 	Relation	rel;
 	Relation	key;
 
-	if (rows == NIL || get_rel_name(index_table) == NULL)
+	if (stored == NULL || get_rel_name(index_table) == NULL)
 		return NULL;
-	row = ((StoredDefinition *) linitial(rows))->row;
+	row = stored->row;
 	columns.names = palloc(sizeof(NameData) * (list_length(row.key) + list_length(row.include)));
 
 	/*

@@ -183,17 +183,15 @@ invalidate_without_triggers(Oid relid)
 void
 update_definition(IndexDef *def, Relation fact, bool entries_changed)
 {
-	List	   *rows = catalog_read_definitions(InvalidOid, def->relid);
-	StoredDefinition *stored;
+	StoredDefinition *stored = stored_definition(def->relid);
 	DefinitionRow row;
 	FactDef    *factdef = def->fact;
 	bool		names_changed;
 	bool		renamed;
 	int			i;
 
-	if (rows == NIL)
+	if (stored == NULL)
 		return;
-	stored = linitial(rows);
 	row = stored->row;
 	row.document = get_attname(factdef->relid, factdef->doc_attno[def->docno], false);
 	row.primary_key = NIL;

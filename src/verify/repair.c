@@ -110,7 +110,6 @@ typedef struct Repair
 
 static void commit_if_allowed(Repair *r);
 static void repair_index_table(Repair *r, int batch_size);
-static bool is_building(Oid index_table);
 static void activate(Oid index_table);
 static void find_suspects(Repair *r);
 static void note_suspect(Discrepancy *d, void *arg);
@@ -261,21 +260,11 @@ commit_if_allowed(Repair *r)
 		CommandCounterIncrement();
 }
 
-/* is_building: returns whether an index table is yet to be filled by build() */
-static bool
-is_building(Oid index_table)
-{
-	List	   *rows = catalog_read_definitions(InvalidOid, index_table);
-
-	return rows != NIL && ((StoredDefinition *) linitial(rows))->row.state == STATE_BUILDING;
-}
-
 /* activate: makes an invalid index table active, now that its entries and its setup are right */
 static void
 activate(Oid index_table)
 {
-	List	   *rows = catalog_read_definitions(InvalidOid, index_table);
-	StoredDefinition *stored = rows == NIL ? NULL : linitial(rows);
+	StoredDefinition *stored = stored_definition(index_table);
 	Relation	fact;
 
 	if (stored == NULL || stored->row.state != STATE_INVALID)

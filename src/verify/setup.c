@@ -343,7 +343,6 @@ restore_primary_key(Oid index_table, Oid fact_table)
 {
 	Relation	fact;
 	Relation	rel;
-	List	   *rows;
 	StoredDefinition *stored;
 	const char **names;
 	FactDef    *factdef;
@@ -352,10 +351,7 @@ restore_primary_key(Oid index_table, Oid fact_table)
 	TableLock	locks[] = {{fact_table, ShareRowExclusiveLock, true}, {index_table, AccessExclusiveLock, true}};
 
 	lock_all_in_turns(locks, lengthof(locks));
-	rows = catalog_read_definitions(InvalidOid, index_table);
-	if (rows == NIL)
-		report_not_index_table(index_table);
-	stored = linitial(rows);
+	stored = required_definition(index_table);
 	fact = relation_open(fact_table, NoLock);
 	rel = relation_open(index_table, NoLock);
 	names = get_stored_column_names(fact, stored);

@@ -97,9 +97,9 @@ report_group(Deltas *difference, Datum *values, bool *isnull, void *arg)
 bool
 repair_if_totals(Oid index_table, int64 *wrong)
 {
-	List	   *rows = catalog_read_definitions(InvalidOid, index_table);
+	StoredDefinition *stored = stored_definition(index_table);
 
-	if (rows == NIL || !keeps_totals(&((StoredDefinition *) linitial(rows))->row))
+	if (stored == NULL || !keeps_totals(&stored->row))
 		return false;
 	*wrong += add_missing_totals(index_table, false);
 	return true;

@@ -157,13 +157,11 @@ place_problem(Oid fact, Oid index_table, bool async)
 void
 place_check_index_table(Oid index_table)
 {
-	List	   *rows = catalog_read_definitions(InvalidOid, index_table);
-	DefinitionRow *row;
+	StoredDefinition *stored = stored_definition(index_table);
 
-	if (rows == NIL)
-		return;
-	row = &((StoredDefinition *) linitial(rows))->row;
-	place_report_problem(get_rel_name(index_table), place_problem(row->fact_table, index_table, is_queued(row)));
+	if (stored != NULL)
+		place_report_problem(get_rel_name(index_table),
+							 place_problem(stored->row.fact_table, index_table, is_queued(&stored->row)));
 }
 
 /* place_report_problem: raises an error if there is a problem, from place_problem(), with an index table of this name */

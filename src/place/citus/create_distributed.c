@@ -57,7 +57,6 @@ static void distribute(Oid index_table, const char *column, int nshards);
 /* How long to wait, in ms, before it is looked again whether an index table is active. */
 #define PAUSE				50
 
-static bool is_building(Oid index_table);
 
 /* check_distributed: raises an error if a distributed table cannot have the index table that is asked for */
 void
@@ -186,21 +185,10 @@ build_distributed(Oid index_table, Oid fact_table)
 		PushActiveSnapshot(GetTransactionSnapshot());
 		run_sql(InvalidOid, "SELECT " IT_SCHEMA ".drain(%u::pg_catalog.regclass)", fact_table);
 		run_sql(get_extension_owner(), "SELECT " IT_INTERNAL ".drain_shards(%u::pg_catalog.regclass, 1)", fact_table);
-		building = is_building(index_table);
+		building = required_definition(index_table)->row.state == STATE_BUILDING;
 		PopActiveSnapshot();
 		SPI_commit();
 		if (building)
 			sleep_interruptibly(PAUSE);
 	} while (building);
-}
-
-/* is_building: returns whether an index table is still being built; raises an error if it is not an index table any more */
-static bool
-is_building(Oid index_table)
-{
-	List	   *rows = catalog_read_definitions(InvalidOid, index_table);
-
-	if (rows == NIL)
-		report_not_index_table(index_table);
-	return ((StoredDefinition *) linitial(rows))->row.state == STATE_BUILDING;
 }

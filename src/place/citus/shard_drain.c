@@ -499,11 +499,10 @@ finish_building(FactDef *def, bool *again)
 
 	for (i = 0; i < def->ndefs; i++)
 	{
-		List	   *rows = def->defs[i]->active ? NIL : catalog_read_definitions(InvalidOid, def->defs[i]->relid);
 		Caller		caller;
 		bool		applied;
 
-		if (rows == NIL || ((StoredDefinition *) linitial(rows))->row.state != STATE_BUILDING)
+		if (def->defs[i]->active || !is_building(def->defs[i]->relid))
 			continue;
 		become_owner(&caller, get_extension_owner());
 		applied = is_applied(def, guard_number(def->defs[i]->relid));
