@@ -14,7 +14,6 @@
 #include "access/relation.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
-#include "executor/spi.h"
 #include "miscadmin.h"
 #include "lib/stringinfo.h"
 #include "nodes/pg_list.h"
@@ -90,17 +89,13 @@ Oid
 replace_bare_copy(Oid existing, Relation fact)
 {
 	char	   *name;
-	bool		has_rows;
 
 	/* Who owns the fact table owns the copy, too. */
 	if (!is_bare_copy(existing, RelationGetRelid(fact)) || !lock_if_exists(existing, AccessExclusiveLock) ||
 		!is_bare_copy(existing, RelationGetRelid(fact)))
 		return existing;
 	name = quoted_relation(existing);
-	SPI_connect();
-	has_rows = execute_with_latest_snapshot(psprintf("SELECT FROM %s LIMIT 1", name), 0, NULL, NULL) > 0;
-	SPI_finish();
-	if (has_rows)
+	if (query_as(InvalidOid, psprintf("SELECT FROM %s LIMIT 1", name), 0, NULL, NULL).n > 0)
 		return existing;
 	ereport(NOTICE,
 			(errmsg("table \"%s\" becomes an index table again", get_rel_name(existing)),

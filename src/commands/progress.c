@@ -117,17 +117,13 @@ note_progress(Build *b, Reconciliation *r, Datum *last_key)
 	values[2] = Int64GetDatum(r->n);
 	values[3] = Float8GetDatum(Max(r->fact->rd_rel->reltuples, 0));
 	values[4] = ObjectIdGetDatum(RelationGetRelid(r->part));
-	become_owner(&caller, get_extension_owner());
-	SPI_connect();
 	table = catalog_table("build");
-	if (execute_with_latest_snapshot(psprintf("UPDATE %s SET phase = 'reading rows', last_table = $5::regclass, last_key = $2,"
-											  " rows_done = rows_done + $3, rows_total = $4, updated_at = clock_timestamp()"
-											  " WHERE index_table = $1::regclass", table), 5, types, values) == 0)
-		execute_with_latest_snapshot(psprintf("INSERT INTO %s (index_table, phase, last_table, last_key, rows_done, rows_total, started_at, updated_at)"
-											  " VALUES ($1::regclass, 'reading rows', $5::regclass, $2, $3, $4, transaction_timestamp(), clock_timestamp())",
-											  table), 5, types, values);
-	SPI_finish();
-	become_caller(&caller);
+	if (query_as(get_extension_owner(), psprintf("UPDATE %s SET phase = 'reading rows', last_table = $5::regclass, last_key = $2,"
+												 " rows_done = rows_done + $3, rows_total = $4, updated_at = clock_timestamp()"
+												 " WHERE index_table = $1::regclass", table), 5, types, values).n == 0)
+		(void) query_as(get_extension_owner(), psprintf("INSERT INTO %s (index_table, phase, last_table, last_key, rows_done, rows_total, started_at, updated_at)"
+														" VALUES ($1::regclass, 'reading rows', $5::regclass, $2, $3, $4, transaction_timestamp(), clock_timestamp())",
+														table), 5, types, values);
 }
 
 /*
@@ -138,29 +134,13 @@ note_progress(Build *b, Reconciliation *r, Datum *last_key)
 ArrayType *
 read_build_position(Build *b, Oid *table)
 {
-	MemoryContext cxt = CurrentMemoryContext;
 	Oid			type = OIDOID;
 	Datum		value = ObjectIdGetDatum(b->index_table);
-	ArrayType  *result = NULL;
-	Caller		caller;
+	Rows		rows = query_as(get_extension_owner(), psprintf("SELECT last_key, last_table FROM %s WHERE index_table = $1::regclass",
+																catalog_table("build")), 1, &type, &value);
 
-	*table = InvalidOid;
-	become_owner(&caller, get_extension_owner());
-	SPI_connect();
-	if (execute_with_latest_snapshot(psprintf("SELECT last_key, last_table FROM %s WHERE index_table = $1::regclass",
-											  catalog_table("build")), 1, &type, &value) > 0)
-	{
-		bool		isnull;
-		Datum		texts = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull);
-		MemoryContext old = MemoryContextSwitchTo(cxt);
-
-		*table = DatumGetObjectId(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 2, &isnull));
-		result = DatumGetArrayTypePCopy(texts);
-		MemoryContextSwitchTo(old);
-	}
-	SPI_finish();
-	become_caller(&caller);
-	return result;
+	*table = rows.n > 0 ? DatumGetObjectId(row_value(&rows, 0, 2)) : InvalidOid;
+	return rows.n > 0 ? DatumGetArrayTypeP(row_value(&rows, 0, 1)) : NULL;
 }
 
 /* set_phase: writes down a phase for the view progress, and commits it */
@@ -169,17 +149,12 @@ set_phase(Build *b, const char *phase)
 {
 	Oid			types[] = {OIDOID, TEXTOID};
 	Datum		values[] = {ObjectIdGetDatum(b->index_table), CStringGetTextDatum(phase)};
-	Caller		caller;
 
 	PushActiveSnapshot(GetTransactionSnapshot());
 	if (!OidIsValid(catalog_fact_of(b->index_table)))
 		report_build_superseded(b);
-	become_owner(&caller, get_extension_owner());
-	SPI_connect();
-	execute_with_latest_snapshot(psprintf("UPDATE %s SET phase = $2, updated_at = clock_timestamp()"
-										  " WHERE index_table = $1::regclass AND phase <> $2", catalog_table("build")), 2, types, values);
-	SPI_finish();
-	become_caller(&caller);
+	(void) query_as(get_extension_owner(), psprintf("UPDATE %s SET phase = $2, updated_at = clock_timestamp()"
+													" WHERE index_table = $1::regclass AND phase <> $2", catalog_table("build")), 2, types, values);
 	PopActiveSnapshot();
 	SPI_commit();
 }

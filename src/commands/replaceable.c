@@ -14,7 +14,6 @@
 #include "access/genam.h"
 #include "access/relation.h"
 #include "catalog/index.h"
-#include "executor/spi.h"
 #include "nodes/bitmapset.h"
 #include "nodes/execnodes.h"
 #include "nodes/pg_list.h"
@@ -233,21 +232,16 @@ check_replaceable(DefinitionRow *row, Oid index_table)
 static char *
 dependent_object(Oid index_table, AttrNumber attno)
 {
-	MemoryContext cxt = CurrentMemoryContext;
 	Oid			types[] = {OIDOID, INT4OID};
 	Datum		values[] = {ObjectIdGetDatum(index_table), Int32GetDatum(attno)};
-	char	   *result = NULL;
+	Rows		rows = query_as(InvalidOid, "SELECT pg_catalog.pg_describe_object(classid, objid, 0) FROM pg_catalog.pg_depend"
+								" WHERE deptype = 'n' AND (refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass"
+								" AND refobjid = $1 AND refobjsubid = $2 AND $2 <> 0"
+								" OR refclassid = 'pg_catalog.pg_constraint'::pg_catalog.regclass AND refobjid IN"
+								" (SELECT oid FROM pg_catalog.pg_constraint WHERE conrelid = $1 AND contype = 'p'))",
+								2, types, values);
 
-	SPI_connect();
-	if (execute_with_latest_snapshot("SELECT pg_catalog.pg_describe_object(classid, objid, 0) FROM pg_catalog.pg_depend"
-									 " WHERE deptype = 'n' AND (refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass"
-									 " AND refobjid = $1 AND refobjsubid = $2 AND $2 <> 0"
-									 " OR refclassid = 'pg_catalog.pg_constraint'::pg_catalog.regclass AND refobjid IN"
-									 " (SELECT oid FROM pg_catalog.pg_constraint WHERE conrelid = $1 AND contype = 'p'))",
-									 2, types, values) > 0)
-		result = MemoryContextStrdup(cxt, SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1));
-	SPI_finish();
-	return result;
+	return rows.n > 0 ? row_text(&rows, 0, 1) : NULL;
 }
 
 /* refuse_needed_partitions: refuses to make partitions anew on which other objects depend */
@@ -257,24 +251,22 @@ refuse_needed_partitions(Relation old)
 	Oid			types[] = {OIDOID};
 	ListCell   *cell;
 
-	SPI_connect();
 	foreach(cell, partitioning_of(old)->parts)
 	{
 		Oid			relid = ((PartSpec *) lfirst(cell))->relid;
 		Datum		values[] = {ObjectIdGetDatum(relid)};
+		Rows		rows = query_as(InvalidOid, "SELECT pg_catalog.pg_describe_object(classid, objid, 0) FROM pg_catalog.pg_depend"
+									" WHERE deptype = 'n' AND refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass AND refobjid = $1",
+									1, types, values);
 
-		if (execute_with_latest_snapshot("SELECT pg_catalog.pg_describe_object(classid, objid, 0) FROM pg_catalog.pg_depend"
-										 " WHERE deptype = 'n' AND refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass AND refobjid = $1",
-										 1, types, values) > 0)
+		if (rows.n > 0)
 			ereport(ERROR,
 					(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
 					 errmsg("cannot drop partition \"%s\" of index table \"%s\" because other objects depend on it",
 							get_rel_name(relid), RelationGetRelationName(old)),
-					 errdetail("One of them is %s.",
-							   SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1)),
+					 errdetail("One of them is %s.", row_text(&rows, 0, 1)),
 					 errhint("Drop these objects first, and create them again afterwards.")));
 	}
-	SPI_finish();
 }
 
 /*

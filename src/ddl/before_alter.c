@@ -16,7 +16,6 @@
 #include "catalog/pg_class.h"
 #include "catalog/pg_constraint.h"
 #include "commands/event_trigger.h"
-#include "executor/spi.h"
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "nodes/bitmapset.h"
@@ -39,6 +38,7 @@
 #include "../place/place.h"
 #include "../queue/adopt_restored.h"
 #include "../util/inherit.h"
+#include "../util/sql.h"
 #include "before_alter.h"
 #include "column_type.h"
 #include "event_trigger.h"
@@ -190,15 +190,9 @@ refuse_again(Node *command)
 static Oid
 rewritten_table(void)
 {
-	bool		isnull;
-	Oid			relid;
+	Rows		rows = query_as(InvalidOid, "SELECT pg_catalog.pg_event_trigger_table_rewrite_oid()", 0, NULL, NULL);
 
-	SPI_connect();
-	if (SPI_execute("SELECT pg_catalog.pg_event_trigger_table_rewrite_oid()", false, 0) != SPI_OK_SELECT)
-		elog(ERROR, "could not read the table of the event");
-	relid = DatumGetObjectId(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull));
-	SPI_finish();
-	return relid;
+	return DatumGetObjectId(row_value(&rows, 0, 1));
 }
 
 /*

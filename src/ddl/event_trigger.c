@@ -10,12 +10,12 @@
 #include "access/htup.h"
 #include "catalog/pg_class.h"
 #include "commands/event_trigger.h"
-#include "executor/spi.h"
 #include "fmgr.h"
 #include "nodes/pg_list.h"
 #include "utils/memutils.h"
 
 #include "../indextable.h"
+#include "../util/sql.h"
 #include "event_trigger.h"
 
 /* require_event_trigger: refuses a call that does not come from the event trigger manager */
@@ -38,33 +38,20 @@ require_event_trigger(FunctionCallInfo fcinfo, const char *function)
 List *
 event_trigger_relations(const char *function, bool with_columns)
 {
-	MemoryContext cxt = CurrentMemoryContext;
 	List	   *result = NIL;
-	uint64		i;
 
 	/*
 	 * The query has no operators, and qualified names only, because any user
 	 * may have set search_path.
 	 */
-	SPI_connect();
-	if (SPI_execute(psprintf("SELECT classid, objid, objsubid FROM %s", function),
-					false, 0) != SPI_OK_SELECT)
-		elog(ERROR, "could not read the objects of the event");
-	for (i = 0; i < SPI_processed; i++)
-	{
-		HeapTuple	tuple = SPI_tuptable->vals[i];
-		TupleDesc	desc = SPI_tuptable->tupdesc;
-		bool		isnull;
-		Oid			class = DatumGetObjectId(SPI_getbinval(tuple, desc, 1, &isnull));
-		Oid			object = DatumGetObjectId(SPI_getbinval(tuple, desc, 2, &isnull));
-		int32		column = DatumGetInt32(SPI_getbinval(tuple, desc, 3, &isnull));
-		MemoryContext old = MemoryContextSwitchTo(cxt);
+	Rows		rows = query_as(InvalidOid, psprintf("SELECT classid, objid, objsubid FROM %s", function), 0, NULL, NULL);
 
-		if (class == RelationRelationId && (with_columns || column == 0))
-			result = list_append_unique_oid(result, object);
-		MemoryContextSwitchTo(old);
+	for (uint64 i = 0; i < rows.n; i++)
+	{
+		if (DatumGetObjectId(row_value(&rows, i, 1)) == RelationRelationId &&
+			(with_columns || DatumGetInt32(row_value(&rows, i, 3)) == 0))
+			result = list_append_unique_oid(result, DatumGetObjectId(row_value(&rows, i, 2)));
 	}
-	SPI_finish();
 	return result;
 }
 

@@ -24,7 +24,6 @@
 #include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
 #include "commands/event_trigger.h"
-#include "executor/spi.h"
 #include "executor/tuptable.h"
 #include "fmgr.h"
 #include "miscadmin.h"
@@ -142,39 +141,29 @@ indextable_on_drop(PG_FUNCTION_ARGS)
 static void
 note_dropped_parts(DroppedParts *parts)
 {
-	MemoryContext cxt = CurrentMemoryContext;
-	uint64		i;
+	Rows		rows = query_as(InvalidOid, "SELECT object_type, address_names[1], address_names[2], address_names[3], objid"
+								" FROM pg_catalog.pg_event_trigger_dropped_objects()", 0, NULL, NULL);
 
-	SPI_connect();
-	if (SPI_execute("SELECT object_type, address_names[1], address_names[2], address_names[3], objid"
-					" FROM pg_catalog.pg_event_trigger_dropped_objects()", false, 0) != SPI_OK_SELECT)
-		elog(ERROR, "could not read the objects of the event");
-	for (i = 0; i < SPI_processed; i++)
+	for (uint64 i = 0; i < rows.n; i++)
 	{
-		HeapTuple	tuple = SPI_tuptable->vals[i];
-		TupleDesc	desc = SPI_tuptable->tupdesc;
-		char	   *type = SPI_getvalue(tuple, desc, 1);
-		char	   *schema = SPI_getvalue(tuple, desc, 2);
-		char	   *name = SPI_getvalue(tuple, desc, 3);
-		char	   *subobject = SPI_getvalue(tuple, desc, 4);
+		char	   *type = row_text(&rows, i, 1);
+		char	   *schema = row_text(&rows, i, 2);
+		char	   *name = row_text(&rows, i, 3);
+		char	   *subobject = row_text(&rows, i, 4);
 		bool		is_trigger = strcmp(type, "trigger") == 0;
-		bool		isnull;
-		Oid			relid = DatumGetObjectId(SPI_getbinval(tuple, desc, 5, &isnull));
-		MemoryContext old;
+		Oid			relid = DatumGetObjectId(row_value(&rows, i, 5));
 
 		if (schema != NULL && is_own_schema(get_namespace_oid(schema, true)))
 			check_extension_object_drop(type, schema, name, subobject);
 		if (strcmp(type, "table") == 0 || strcmp(type, "index") == 0)
 		{
-			old = MemoryContextSwitchTo(cxt);
 			if (strcmp(type, "index") == 0)
 				parts->schemas = list_append_unique_oid(parts->schemas, get_namespace_oid(schema, true));
 			else if (schema != NULL && is_own_schema(get_namespace_oid(schema, true)))
 			{
 				parts->own = lappend_oid(parts->own, relid);
-				parts->own_names = lappend(parts->own_names, pstrdup(name));
+				parts->own_names = lappend(parts->own_names, name);
 			}
-			MemoryContextSwitchTo(old);
 			continue;
 		}
 		if (!is_trigger && strcmp(type, "table column") != 0)
@@ -184,7 +173,6 @@ note_dropped_parts(DroppedParts *parts)
 		relid = RangeVarGetRelid(makeRangeVar(schema, name, -1), NoLock, true);
 		if (!OidIsValid(relid))
 			continue;
-		old = MemoryContextSwitchTo(cxt);
 		if (is_trigger)
 			parts->triggers = list_append_unique_oid(parts->triggers, relid);
 		else
@@ -194,9 +182,7 @@ note_dropped_parts(DroppedParts *parts)
 			if (catalog_has_fact(relid))
 				parts->columns = list_append_unique_oid(parts->columns, relid);
 		}
-		MemoryContextSwitchTo(old);
 	}
-	SPI_finish();
 }
 
 /* check_dropped_parts: makes index tables invalid that have lost something, or refuses to drop it */

@@ -18,7 +18,6 @@
 #include "postgres.h"
 
 #include "catalog/pg_type.h"
-#include "executor/spi.h"
 #include "fmgr.h"
 #include "nodes/pg_list.h"
 #include "utils/array.h"
@@ -86,21 +85,17 @@ reject_rows(FactDef *def, List *rejected)
 		values[2] = CStringGetTextDatum(unpack_sql_state(row->why.sqlstate));
 		values[3] = CStringGetTextDatum(row->why.message);
 		values[4] = BoolGetDatum(row->retry);
-		become_owner(&caller, get_extension_owner());
-		SPI_connect();
 		table = catalog_table("rejection");
-		if (execute_with_latest_snapshot(psprintf("UPDATE %s SET sqlstate = $3, message = $4, attempts = attempts + 1,"
-												  " last_at = clock_timestamp(),"
-												  " next_try = CASE WHEN $5 THEN clock_timestamp() + least(interval '1 hour',"
-												  " interval '" RETRY_SECONDS " seconds' * power(2, least(attempts, 12))) END"
-												  " WHERE " THIS_ROW, table), 5, types, values) == 0)
-			execute_with_latest_snapshot(psprintf("INSERT INTO %s (index_table, primary_key, sqlstate, message,"
-												  " attempts, first_at, last_at, next_try)"
-												  " VALUES ($1::regclass, $2, $3, $4, 1, clock_timestamp(), clock_timestamp(),"
-												  " CASE WHEN $5 THEN clock_timestamp() + interval '" RETRY_SECONDS " seconds' END)",
-												  table), 5, types, values);
-		SPI_finish();
-		become_caller(&caller);
+		if (query_as(get_extension_owner(), psprintf("UPDATE %s SET sqlstate = $3, message = $4, attempts = attempts + 1,"
+													 " last_at = clock_timestamp(),"
+													 " next_try = CASE WHEN $5 THEN clock_timestamp() + least(interval '1 hour',"
+													 " interval '" RETRY_SECONDS " seconds' * power(2, least(attempts, 12))) END"
+													 " WHERE " THIS_ROW, table), 5, types, values).n == 0)
+			(void) query_as(get_extension_owner(), psprintf("INSERT INTO %s (index_table, primary_key, sqlstate, message,"
+															" attempts, first_at, last_at, next_try)"
+															" VALUES ($1::regclass, $2, $3, $4, 1, clock_timestamp(), clock_timestamp(),"
+															" CASE WHEN $5 THEN clock_timestamp() + interval '" RETRY_SECONDS " seconds' END)",
+															table), 5, types, values);
 	}
 }
 
@@ -142,14 +137,10 @@ rejections_delete_resolved(FactDef *def, int defno, Datum *keys, int n, List *re
 	become_caller(&caller);
 	values[0] = ObjectIdGetDatum(def->defs[defno]->relid);
 	values[1] = PointerGetDatum(construct_array(resolved, nresolved, TEXTOID, -1, false, TYPALIGN_INT));
-	become_owner(&caller, get_extension_owner());
-	SPI_connect();
-	execute_with_latest_snapshot(psprintf("DELETE FROM %s r USING (SELECT unnest($2)::text[] AS key) k"
-										  " WHERE r.index_table = $1::regclass AND r.primary_key = k.key"
-										  " AND hash_array_extended(r.primary_key, 0) = hash_array_extended(k.key, 0)",
-										  catalog_table("rejection")), 2, types, values);
-	SPI_finish();
-	become_caller(&caller);
+	(void) query_as(get_extension_owner(), psprintf("DELETE FROM %s r USING (SELECT unnest($2)::text[] AS key) k"
+													" WHERE r.index_table = $1::regclass AND r.primary_key = k.key"
+													" AND hash_array_extended(r.primary_key, 0) = hash_array_extended(k.key, 0)",
+													catalog_table("rejection")), 2, types, values);
 }
 
 /*
@@ -207,28 +198,22 @@ rejections_retry_now(Oid index_table, bool values)
 {
 	Oid			type = OIDOID;
 	Datum		value = ObjectIdGetDatum(index_table);
-	Caller		caller;
 
 	if (!catalog_has_rejections(index_table))
 		return;
-	become_owner(&caller, get_extension_owner());
-	SPI_connect();
-	execute_with_latest_snapshot(psprintf("UPDATE %s SET next_try = clock_timestamp()"
-										  " WHERE index_table = $1::regclass%s", catalog_table("rejection"),
-										  values ? "" : " AND next_try IS NOT NULL"),
-								 1, &type, &value);
-	SPI_finish();
-	become_caller(&caller);
+	(void) query_as(get_extension_owner(), psprintf("UPDATE %s SET next_try = clock_timestamp()"
+													" WHERE index_table = $1::regclass%s", catalog_table("rejection"),
+													values ? "" : " AND next_try IS NOT NULL"),
+					1, &type, &value);
 }
 
 /* rejection_of: returns the message of the error for which an index table rejects a row, or NULL */
 char *
 rejection_of(FactDef *def, Oid index_table, Datum *key)
 {
-	MemoryContext cxt = CurrentMemoryContext;
 	Oid			types[] = {OIDOID, TEXTARRAYOID};
 	Datum		values[2];
-	char	   *message = NULL;
+	Rows		rows;
 	Caller		caller;
 
 	if (!catalog_has_rejections(index_table))
@@ -237,13 +222,8 @@ rejection_of(FactDef *def, Oid index_table, Datum *key)
 	values[1] = key_texts(def, key);
 	become_caller(&caller);
 	values[0] = ObjectIdGetDatum(index_table);
-	become_owner(&caller, get_extension_owner());
-	SPI_connect();
-	if (execute_with_latest_snapshot(psprintf("SELECT message FROM %s WHERE " THIS_ROW, catalog_table("rejection")), 2, types, values) > 0)
-		message = MemoryContextStrdup(cxt, SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1));
-	SPI_finish();
-	become_caller(&caller);
-	return message;
+	rows = query_as(get_extension_owner(), psprintf("SELECT message FROM %s WHERE " THIS_ROW, catalog_table("rejection")), 2, types, values);
+	return rows.n > 0 ? row_text(&rows, 0, 1) : NULL;
 }
 
 /*
@@ -254,32 +234,18 @@ rejection_of(FactDef *def, Oid index_table, Datum *key)
 static List *
 due_keys(Oid index_table)
 {
-	MemoryContext cxt = CurrentMemoryContext;
 	Oid			type = OIDOID;
 	Datum		value = ObjectIdGetDatum(index_table);
 	List	   *keys = NIL;
-	const char *table;
-	Caller		caller;
-	uint64		i;
+	const char *table = catalog_table("rejection");
+	Rows		rows = query_as(get_extension_owner(),
+								psprintf("UPDATE %s r SET next_try = clock_timestamp() + interval '1 hour'"
+										 " FROM (SELECT ctid FROM %s WHERE index_table = $1::regclass"
+										 " AND next_try <= clock_timestamp() LIMIT " CppAsString2(RETRY_ROWS) ") due"
+										 " WHERE r.ctid = due.ctid RETURNING r.primary_key", table, table), 1, &type, &value);
 
-	become_owner(&caller, get_extension_owner());
-	SPI_connect();
-	table = catalog_table("rejection");
-	execute_with_latest_snapshot(psprintf("UPDATE %s r SET next_try = clock_timestamp() + interval '1 hour'"
-										  " FROM (SELECT ctid FROM %s WHERE index_table = $1::regclass"
-										  " AND next_try <= clock_timestamp() LIMIT " CppAsString2(RETRY_ROWS) ") due"
-										  " WHERE r.ctid = due.ctid RETURNING r.primary_key", table, table), 1, &type, &value);
-	for (i = 0; i < SPI_processed; i++)
-	{
-		bool		isnull;
-		Datum		texts = SPI_getbinval(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 1, &isnull);
-		MemoryContext old = MemoryContextSwitchTo(cxt);
-
-		keys = lappend(keys, DatumGetArrayTypePCopy(texts));
-		MemoryContextSwitchTo(old);
-	}
-	SPI_finish();
-	become_caller(&caller);
+	for (uint64 i = 0; i < rows.n; i++)
+		keys = lappend(keys, DatumGetArrayTypeP(row_value(&rows, i, 1)));
 	return keys;
 }
 

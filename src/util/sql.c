@@ -8,6 +8,7 @@
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
@@ -99,6 +100,55 @@ execute_with_latest_snapshot(const char *sql, int nargs, Oid *types, Datum *valu
 	if (result < 0)
 		elog(ERROR, "%s: %s", SPI_result_code_string(result), sql);
 	return SPI_processed;
+}
+
+/*
+ * query_as
+ *		Runs one statement likewise, as a role with a fixed search_path, or as it is, as the
+ *		current user, if role is InvalidOid; returns its rows.
+ */
+Rows
+query_as(Oid role, const char *sql, int nargs, Oid *types, Datum *values)
+{
+	Rows		rows = {0};
+	MemoryContext cxt = CurrentMemoryContext;
+	MemoryContext old;
+	Caller		caller;
+
+	if (OidIsValid(role))
+		become_owner(&caller, role);
+	SPI_connect();
+	rows.n = execute_with_latest_snapshot(sql, nargs, types, values);
+	if (SPI_tuptable != NULL)
+	{
+		old = MemoryContextSwitchTo(cxt);
+		rows.desc = CreateTupleDescCopy(SPI_tuptable->tupdesc);
+		rows.tuples = palloc(sizeof(HeapTuple) * Max(rows.n, 1));
+		for (uint64 i = 0; i < rows.n; i++)
+			rows.tuples[i] = heap_copytuple(SPI_tuptable->vals[i]);
+		MemoryContextSwitchTo(old);
+	}
+	SPI_finish();
+	if (OidIsValid(role))
+		become_caller(&caller);
+	return rows;
+}
+
+/* row_value: returns what a row has in a column, both counted as SPI does it; 0 if that is null */
+Datum
+row_value(const Rows *rows, uint64 row, int column)
+{
+	bool		isnull;
+	Datum		value = SPI_getbinval(rows->tuples[row], rows->desc, column, &isnull);
+
+	return isnull ? (Datum) 0 : value;
+}
+
+/* row_text: returns the same as text; NULL if it is null */
+char *
+row_text(const Rows *rows, uint64 row, int column)
+{
+	return SPI_getvalue(rows->tuples[row], rows->desc, column);
 }
 
 /* quoted_relation: returns the qualified name of a relation, quoted; raises an error if it has been dropped */

@@ -9,12 +9,26 @@
 #ifndef INDEXTABLE_SQL_H
 #define INDEXTABLE_SQL_H
 
+#include "access/htup.h"
+#include "access/tupdesc.h"
 #include "nodes/pg_list.h"
 
 #include "compat.h"
 
 extern void run_sql(Oid role, const char *fmt,...) pg_attribute_printf(2, 3);
 extern uint64 execute_with_latest_snapshot(const char *sql, int nargs, Oid *types, Datum *values);
+
+/* What query_as() has read: copies in the memory context of the caller. */
+typedef struct Rows
+{
+	uint64		n;				/* rows that were returned, or written */
+	TupleDesc	desc;			/* NULL: the statement returns none */
+	HeapTuple  *tuples;
+} Rows;
+
+extern Rows query_as(Oid role, const char *sql, int nargs, Oid *types, Datum *values);
+extern Datum row_value(const Rows *rows, uint64 row, int column);
+extern char *row_text(const Rows *rows, uint64 row, int column);
 extern char *quoted_relation(Oid relid);
 extern void sort_by_name(List *relations);
 pg_noreturn extern void report_dropped(Oid relid);

@@ -135,37 +135,29 @@ find_due(MemoryContext cxt)
 	Oid			type = FLOAT8OID;
 	Datum		seconds = Float8GetDatum(setting_check_interval);
 	List	   *due = NIL;
-	Caller		caller;
-	uint64		i;
+	Rows		rows = {0};
 
 	SetCurrentStatementStartTimestamp();
 	StartTransactionCommand();
 	PushActiveSnapshot(GetTransactionSnapshot());
 	if (OidIsValid(catalog_relid("checked", true)))
+		rows = query_as(get_extension_owner(), psprintf("SELECT index_table::oid FROM %s d"
+														" WHERE replaces IS NULL AND state <> 'building' AND NOT EXISTS"
+														" (SELECT FROM %s c WHERE c.index_table = d.index_table"
+														" AND c.checked_at > clock_timestamp() - make_interval(secs => $1))"
+														" ORDER BY 1", catalog_table("definition"), catalog_table("checked")),
+						1, &type, &seconds);
+	for (uint64 i = 0; i < rows.n; i++)
 	{
-		become_owner(&caller, get_extension_owner());
-		SPI_connect();
-		execute_with_latest_snapshot(psprintf("SELECT index_table::oid FROM %s d"
-											  " WHERE replaces IS NULL AND state <> 'building' AND NOT EXISTS"
-											  " (SELECT FROM %s c WHERE c.index_table = d.index_table"
-											  " AND c.checked_at > clock_timestamp() - make_interval(secs => $1))"
-											  " ORDER BY 1", catalog_table("definition"), catalog_table("checked")),
-									 1, &type, &seconds);
-		for (i = 0; i < SPI_processed; i++)
-		{
-			bool		isnull;
-			Oid			relid = DatumGetObjectId(SPI_getbinval(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 1, &isnull));
-			MemoryContext old;
+		Oid			relid = DatumGetObjectId(row_value(&rows, i, 1));
+		MemoryContext old;
 
-			/* Those of Citus are checked once, by the coordinator. */
-			if (place_is_governed_elsewhere(relid))
-				continue;
-			old = MemoryContextSwitchTo(cxt);
-			due = lappend_oid(due, relid);
-			MemoryContextSwitchTo(old);
-		}
-		SPI_finish();
-		become_caller(&caller);
+		/* Those of Citus are checked once, by the coordinator. */
+		if (place_is_governed_elsewhere(relid))
+			continue;
+		old = MemoryContextSwitchTo(cxt);
+		due = lappend_oid(due, relid);
+		MemoryContextSwitchTo(old);
 	}
 	PopActiveSnapshot();
 	CommitTransactionCommand();

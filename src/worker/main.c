@@ -15,7 +15,6 @@
 #include "postgres.h"
 
 #include "datatype/timestamp.h"
-#include "executor/spi.h"
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "nodes/pg_list.h"
@@ -35,6 +34,7 @@
 #include "../queue/worker_slots.h"
 #include "../util/lock.h"
 #include "../util/settings.h"
+#include "../util/sql.h"
 #include "../util/wait_point.h"
 #include "../verify/periodic_check.h"
 #include "drain_round.h"
@@ -310,16 +310,9 @@ indextable_start_workers(PG_FUNCTION_ARGS)
 static bool
 is_active(pid_t pid)
 {
-	bool		active;
-
 	pgstat_clear_snapshot();
-	SPI_connect();
-	if (SPI_execute(psprintf("SELECT FROM " IT_SCHEMA ".workers() WHERE pid OPERATOR(pg_catalog.=) %d",
-							 (int) pid), true, 0) != SPI_OK_SELECT)
-		elog(ERROR, "could not read " IT_SCHEMA ".workers()");
-	active = SPI_processed > 0;
-	SPI_finish();
-	return active;
+	return query_as(InvalidOid, psprintf("SELECT FROM " IT_SCHEMA ".workers() WHERE pid OPERATOR(pg_catalog.=) %d",
+										 (int) pid), 0, NULL, NULL).n > 0;
 }
 
 /*

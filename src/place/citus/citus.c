@@ -29,7 +29,6 @@
 #include "catalog/pg_type.h"
 #include "commands/sequence.h"
 #include "common/hashfn.h"
-#include "executor/spi.h"
 #include "mb/pg_wchar.h"
 #include "storage/lockdefs.h"
 #include "utils/array.h"
@@ -262,47 +261,34 @@ citus_is_installed(void)
 int
 citus_local_group(void)
 {
-	bool		isnull = true;
-	int			group = 0;
+	Rows		rows = query_as(InvalidOid, "SELECT groupid::pg_catalog.int4 FROM pg_catalog.pg_dist_local_group", 0, NULL, NULL);
 
-	SPI_connect();
-	if (execute_with_latest_snapshot("SELECT groupid::pg_catalog.int4 FROM pg_catalog.pg_dist_local_group", 0, NULL, NULL) > 0)
-		group = DatumGetInt32(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull));
-	SPI_finish();
-	return group;
+	return rows.n > 0 ? DatumGetInt32(row_value(&rows, 0, 1)) : 0;
 }
 
 /* citus_read_table: fills *table with how a distributed table is distributed */
 void
 citus_read_table(Oid relid, CitusTable *table)
 {
-	MemoryContext cxt = CurrentMemoryContext;
 	Oid			type = OIDOID;
 	Datum		value = ObjectIdGetDatum(relid);
-	char	   *column;
+	Rows		rows = query_as(InvalidOid,
+								"SELECT p.partmethod = 'h',"
+								" EXISTS (SELECT FROM pg_catalog.pg_dist_shard s JOIN pg_catalog.pg_dist_placement pl USING (shardid)"
+								"  WHERE s.logicalrelid = p.logicalrelid GROUP BY shardid HAVING count(*) > 1),"
+								" CASE WHEN p.partkey IS NOT NULL THEN"
+								"  pg_catalog.column_to_column_name(p.logicalrelid, p.partkey) END,"
+								" (SELECT count(*)::int4 FROM pg_catalog.pg_dist_shard s WHERE s.logicalrelid = p.logicalrelid)"
+								" FROM pg_catalog.pg_dist_partition p WHERE p.logicalrelid = $1",
+								1, &type, &value);
 
 	memset(table, 0, sizeof(CitusTable));
-	SPI_connect();
-	if (execute_with_latest_snapshot("SELECT p.partmethod = 'h',"
-									 " EXISTS (SELECT FROM pg_catalog.pg_dist_shard s JOIN pg_catalog.pg_dist_placement pl USING (shardid)"
-									 "  WHERE s.logicalrelid = p.logicalrelid GROUP BY shardid HAVING count(*) > 1),"
-									 " CASE WHEN p.partkey IS NOT NULL THEN"
-									 "  pg_catalog.column_to_column_name(p.logicalrelid, p.partkey) END,"
-									 " (SELECT count(*)::int4 FROM pg_catalog.pg_dist_shard s WHERE s.logicalrelid = p.logicalrelid)"
-									 " FROM pg_catalog.pg_dist_partition p WHERE p.logicalrelid = $1",
-									 1, &type, &value) > 0)
-	{
-		HeapTuple	tuple = SPI_tuptable->vals[0];
-		TupleDesc	desc = SPI_tuptable->tupdesc;
-		bool		isnull;
-
-		table->by_hash = DatumGetBool(SPI_getbinval(tuple, desc, 1, &isnull));
-		table->replicated = DatumGetBool(SPI_getbinval(tuple, desc, 2, &isnull));
-		column = SPI_getvalue(tuple, desc, 3);
-		table->column = column == NULL ? NULL : MemoryContextStrdup(cxt, column);
-		table->nshards = DatumGetInt32(SPI_getbinval(tuple, desc, 4, &isnull));
-	}
-	SPI_finish();
+	if (rows.n == 0)
+		return;
+	table->by_hash = DatumGetBool(row_value(&rows, 0, 1));
+	table->replicated = DatumGetBool(row_value(&rows, 0, 2));
+	table->column = row_text(&rows, 0, 3);
+	table->nshards = DatumGetInt32(row_value(&rows, 0, 4));
 }
 
 /* citus_colocated_shard: returns the shard of another table with the same bounds as a shard of this table, or InvalidOid */
@@ -311,18 +297,16 @@ citus_colocated_shard(Oid shard, Oid table, Oid other)
 {
 	Oid			types[] = {OIDOID, OIDOID, INT8OID};
 	Datum		values[3];
-	int64		number = 0;
-	bool		isnull;
+	Rows		rows;
+	int64		number;
 
 	values[0] = ObjectIdGetDatum(table);
 	values[1] = ObjectIdGetDatum(other);
 	values[2] = Int64GetDatum(strtoll(strrchr(get_rel_name(shard), '_') + 1, NULL, 10));
-	SPI_connect();
-	if (execute_with_latest_snapshot("SELECT b.shardid FROM pg_catalog.pg_dist_shard a JOIN pg_catalog.pg_dist_shard b"
-									 " ON b.shardminvalue = a.shardminvalue AND b.logicalrelid = $2"
-									 " WHERE a.logicalrelid = $1 AND a.shardid = $3", 3, types, values) > 0)
-		number = DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull));
-	SPI_finish();
+	rows = query_as(InvalidOid, "SELECT b.shardid FROM pg_catalog.pg_dist_shard a JOIN pg_catalog.pg_dist_shard b"
+					" ON b.shardminvalue = a.shardminvalue AND b.logicalrelid = $2"
+					" WHERE a.logicalrelid = $1 AND a.shardid = $3", 3, types, values);
+	number = rows.n > 0 ? DatumGetInt64(row_value(&rows, 0, 1)) : 0;
 	return number == 0 ? InvalidOid : citus_shard(other, number);
 }
 
@@ -334,41 +318,31 @@ citus_colocated_shard(Oid shard, Oid table, Oid other)
 List *
 citus_local_shards(Oid fact, Oid queue)
 {
-	MemoryContext cxt = CurrentMemoryContext;
 	Oid			types[] = {OIDOID, OIDOID};
-	Datum		values[2];
+	Datum		values[] = {ObjectIdGetDatum(fact), ObjectIdGetDatum(queue)};
 	List	   *result = NIL;
-	uint64		i;
+	Rows		rows = query_as(InvalidOid,
+								"SELECT f.shardid, q.shardid, f.shardminvalue::pg_catalog.int4, f.shardmaxvalue::pg_catalog.int4"
+								" FROM pg_catalog.pg_dist_shard f JOIN pg_catalog.pg_dist_shard q"
+								"  ON q.logicalrelid = $2 AND q.shardminvalue = f.shardminvalue"
+								" JOIN pg_catalog.pg_dist_placement p ON p.shardid = f.shardid"
+								" JOIN pg_catalog.pg_dist_placement r ON r.shardid = q.shardid AND r.groupid = p.groupid"
+								" JOIN pg_catalog.pg_dist_local_group g ON g.groupid = p.groupid"
+								" WHERE f.logicalrelid = $1 ORDER BY f.shardid", 2, types, values);
 
-	values[0] = ObjectIdGetDatum(fact);
-	values[1] = ObjectIdGetDatum(queue);
-	SPI_connect();
-	execute_with_latest_snapshot("SELECT f.shardid, q.shardid, f.shardminvalue::pg_catalog.int4, f.shardmaxvalue::pg_catalog.int4"
-								 " FROM pg_catalog.pg_dist_shard f JOIN pg_catalog.pg_dist_shard q"
-								 "  ON q.logicalrelid = $2 AND q.shardminvalue = f.shardminvalue"
-								 " JOIN pg_catalog.pg_dist_placement p ON p.shardid = f.shardid"
-								 " JOIN pg_catalog.pg_dist_placement r ON r.shardid = q.shardid AND r.groupid = p.groupid"
-								 " JOIN pg_catalog.pg_dist_local_group g ON g.groupid = p.groupid"
-								 " WHERE f.logicalrelid = $1 ORDER BY f.shardid", 2, types, values);
-	for (i = 0; i < SPI_processed; i++)
+	for (uint64 i = 0; i < rows.n; i++)
 	{
-		HeapTuple	tuple = SPI_tuptable->vals[i];
-		TupleDesc	desc = SPI_tuptable->tupdesc;
-		MemoryContext old = MemoryContextSwitchTo(cxt);
 		ShardPair  *pair = palloc(sizeof(ShardPair));
-		bool		isnull;
 
-		pair->fact_shard = DatumGetInt64(SPI_getbinval(tuple, desc, 1, &isnull));
-		pair->queue_shard = DatumGetInt64(SPI_getbinval(tuple, desc, 2, &isnull));
-		pair->min = DatumGetInt32(SPI_getbinval(tuple, desc, 3, &isnull));
-		pair->max = DatumGetInt32(SPI_getbinval(tuple, desc, 4, &isnull));
+		pair->fact_shard = DatumGetInt64(row_value(&rows, i, 1));
+		pair->queue_shard = DatumGetInt64(row_value(&rows, i, 2));
+		pair->min = DatumGetInt32(row_value(&rows, i, 3));
+		pair->max = DatumGetInt32(row_value(&rows, i, 4));
 		pair->fact = citus_shard(fact, pair->fact_shard);
 		pair->queue = citus_shard(queue, pair->queue_shard);
 		if (OidIsValid(pair->fact) && OidIsValid(pair->queue))
 			result = lappend(result, pair);
-		MemoryContextSwitchTo(old);
 	}
-	SPI_finish();
 	return result;
 }
 
@@ -376,18 +350,12 @@ citus_local_shards(Oid fact, Oid queue)
 char *
 citus_shard_numbers(Oid relid)
 {
-	MemoryContext cxt = CurrentMemoryContext;
 	Oid			type = OIDOID;
 	Datum		value = ObjectIdGetDatum(relid);
-	char	   *numbers = NULL;
+	Rows		rows = query_as(InvalidOid, "SELECT coalesce(pg_catalog.array_agg(shardid ORDER BY shardid)::pg_catalog.text, '{}')"
+								" FROM pg_catalog.pg_dist_shard WHERE logicalrelid = $1", 1, &type, &value);
 
-	SPI_connect();
-	if (execute_with_latest_snapshot("SELECT pg_catalog.array_agg(shardid ORDER BY shardid)::pg_catalog.text"
-									 " FROM pg_catalog.pg_dist_shard WHERE logicalrelid = $1", 1, &type, &value) > 0)
-		numbers = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1);
-	numbers = MemoryContextStrdup(cxt, numbers == NULL ? "{}" : numbers);
-	SPI_finish();
-	return numbers;
+	return row_text(&rows, 0, 1);
 }
 
 /*
@@ -412,9 +380,7 @@ citus_lock_shards(List *pairs)
 		numbers[n++] = Int64GetDatum(((ShardPair *) lfirst(cell))->queue_shard);
 	}
 	value = PointerGetDatum(construct_array(numbers, n, INT8OID, sizeof(int64), FLOAT8PASSBYVAL, TYPALIGN_DOUBLE));
-	SPI_connect();
-	execute_with_latest_snapshot("SELECT pg_catalog.lock_shard_metadata(5, $1)", 1, &type, &value);
-	SPI_finish();
+	(void) query_as(InvalidOid, "SELECT pg_catalog.lock_shard_metadata(5, $1)", 1, &type, &value);
 }
 
 /*

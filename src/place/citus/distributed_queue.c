@@ -25,7 +25,6 @@
 #include "catalog/indexing.h"
 #include "catalog/pg_type.h"
 #include "commands/sequence.h"
-#include "executor/spi.h"
 #include "executor/tuptable.h"
 #include "fmgr.h"
 #include "lib/stringinfo.h"
@@ -179,18 +178,14 @@ drain_round(const char *fact, int limit)
 {
 	Oid			type = TEXTOID;
 	Datum		value = CStringGetTextDatum(psprintf("SELECT " IT_INTERNAL ".drain_shards(%s, %d)", quote_literal_cstr(fact), limit));
+	Rows		rows = query_as(InvalidOid, "SELECT success, result FROM pg_catalog.run_command_on_all_nodes($1)", 1, &type, &value);
 	int64		changes = 0;
-	uint64		i;
 
-	SPI_connect();
-	execute_with_latest_snapshot("SELECT success, result FROM pg_catalog.run_command_on_all_nodes($1)", 1, &type, &value);
-	for (i = 0; i < SPI_processed; i++)
+	for (uint64 i = 0; i < rows.n; i++)
 	{
-		bool		isnull;
-		bool		ok = DatumGetBool(SPI_getbinval(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 1, &isnull));
-		char	   *result = SPI_getvalue(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 2);
+		char	   *result = row_text(&rows, i, 2);
 
-		if (!ok)
+		if (!DatumGetBool(row_value(&rows, i, 1)))
 			ereport(ERROR,
 					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 					 errmsg("could not drain table %s on all nodes", fact),
@@ -199,7 +194,6 @@ drain_round(const char *fact, int limit)
 		if (result != NULL)
 			changes += strtoll(result, NULL, 10);
 	}
-	SPI_finish();
 	return changes;
 }
 
@@ -232,30 +226,26 @@ drain_round(const char *fact, int limit)
 void
 adopt_distributed(void)
 {
-	Caller		caller;
+	Oid			owner;
 	char	   *query;
 
 	if (!citus_is_installed())
 		return;
 	forget_orphaned_rows(InvalidOid);
-	become_owner(&caller, get_extension_owner());
-	SPI_connect();
+	owner = get_extension_owner();
 	query = psprintf(UNKNOWN_INDEX_TABLES, catalog_table("definition"), IT_INTERNAL, fact_triggers[0].name,
 					 catalog_table("fact"));
-	if (execute_with_latest_snapshot(psprintf("%sSELECT FROM unknown", query), 0, NULL, NULL) > 0)
-	{
-		execute_with_latest_snapshot(psprintf("%sINSERT INTO %s (fact_table, queue)"
-											  " SELECT DISTINCT fact_table::pg_catalog.regclass, queue::pg_catalog.regclass FROM unknown"
-											  " ON CONFLICT (fact_table) DO UPDATE SET queue = excluded.queue", query, catalog_table("fact")),
-									 0, NULL, NULL);
-		execute_with_latest_snapshot(psprintf("%sINSERT INTO %s SELECT n.* FROM unknown,"
-											  " pg_catalog.jsonb_populate_record(NULL::%s, definition || pg_catalog.jsonb_build_object("
-											  "'index_table', index_table, 'fact_table', fact_table, 'fact_oid', 0)) n"
-											  " ON CONFLICT (index_table) DO NOTHING", query, catalog_table("definition"), catalog_table("definition")),
-									 0, NULL, NULL);
-	}
-	SPI_finish();
-	become_caller(&caller);
+	if (query_as(owner, psprintf("%sSELECT FROM unknown", query), 0, NULL, NULL).n == 0)
+		return;
+	(void) query_as(owner, psprintf("%sINSERT INTO %s (fact_table, queue)"
+									" SELECT DISTINCT fact_table::pg_catalog.regclass, queue::pg_catalog.regclass FROM unknown"
+									" ON CONFLICT (fact_table) DO UPDATE SET queue = excluded.queue", query, catalog_table("fact")),
+					0, NULL, NULL);
+	(void) query_as(owner, psprintf("%sINSERT INTO %s SELECT n.* FROM unknown,"
+									" pg_catalog.jsonb_populate_record(NULL::%s, definition || pg_catalog.jsonb_build_object("
+									"'index_table', index_table, 'fact_table', fact_table, 'fact_oid', 0)) n"
+									" ON CONFLICT (index_table) DO NOTHING", query, catalog_table("definition"), catalog_table("definition")),
+					0, NULL, NULL);
 }
 
 /*-------------------------------------------------------------------------

@@ -32,7 +32,6 @@
 #include "access/relation.h"
 #include "catalog/pg_type.h"
 #include "datatype/timestamp.h"
-#include "executor/spi.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "lib/stringinfo.h"
@@ -179,24 +178,16 @@ pause_longer(int64 *pause, TimestampTz until)
 char *
 numbers_queued(Oid queue, TimestampTz before)
 {
-	MemoryContext cxt = CurrentMemoryContext;
 	StringInfoData numbers;
 	Oid			type = TIMESTAMPTZOID;
 	Datum		value = TimestampTzGetDatum(before);
-	uint64		i;
-	char	   *result;
+	Rows		rows = query_as(InvalidOid, psprintf("SELECT pg_catalog.min(number), pg_catalog.max(number) FROM %s WHERE changed_at <= $1 GROUP BY number >> 48",
+													 quoted_relation(queue)), 1, &type, &value);
 
-	SPI_connect();
 	initStringInfo(&numbers);
-	execute_with_latest_snapshot(psprintf("SELECT pg_catalog.min(number), pg_catalog.max(number) FROM %s WHERE changed_at <= $1 GROUP BY number >> 48",
-										  quoted_relation(queue)), 1, &type, &value);
-	for (i = 0; i < SPI_processed; i++)
-		appendStringInfo(&numbers, "%snumber BETWEEN %s AND %s", i > 0 ? " OR " : "",
-						 SPI_getvalue(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 1),
-						 SPI_getvalue(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 2));
-	result = MemoryContextStrdup(cxt, numbers.data);
-	SPI_finish();
-	return result;
+	for (uint64 i = 0; i < rows.n; i++)
+		appendStringInfo(&numbers, "%snumber BETWEEN %s AND %s", i > 0 ? " OR " : "", row_text(&rows, i, 1), row_text(&rows, i, 2));
+	return numbers.data;
 }
 
 /* still_queued: returns whether such a change is queued, with a number that fulfils a condition */
@@ -205,15 +196,10 @@ still_queued(Oid queue, TimestampTz before, const char *numbers)
 {
 	Oid			type = TIMESTAMPTZOID;
 	Datum		value = TimestampTzGetDatum(before);
-	bool		result;
 
-	if (numbers[0] == '\0')
-		return false;
-	SPI_connect();
-	result = execute_with_latest_snapshot(psprintf("SELECT FROM %s WHERE changed_at <= $1 AND (%s) LIMIT 1",
-												   quoted_relation(queue), numbers), 1, &type, &value) > 0;
-	SPI_finish();
-	return result;
+	return numbers[0] != '\0' &&
+		query_as(InvalidOid, psprintf("SELECT FROM %s WHERE changed_at <= $1 AND (%s) LIMIT 1",
+									  quoted_relation(queue), numbers), 1, &type, &value).n > 0;
 }
 
 /*
@@ -294,14 +280,8 @@ static void
 run_question(void *arg)
 {
 	Question   *question = arg;
-	Caller		caller;
-	int			i;
+	Rows		rows = query_as(get_extension_owner(), question->sql, 0, NULL, NULL);
 
-	become_owner(&caller, get_extension_owner());
-	SPI_connect();
-	if (execute_with_latest_snapshot(question->sql, 0, NULL, NULL) == 1)
-		for (i = 0; i < 3; i++)
-			question->values[i] = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, i + 1, &question->isnull[i]);
-	SPI_finish();
-	become_caller(&caller);
+	for (int i = 0; rows.n == 1 && i < 3; i++)
+		question->values[i] = heap_getattr(rows.tuples[0], i + 1, rows.desc, &question->isnull[i]);
 }

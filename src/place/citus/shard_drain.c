@@ -61,7 +61,6 @@
 #include "access/tableam.h"
 #include "access/xact.h"
 #include "catalog/pg_type.h"
-#include "executor/spi.h"
 #include "executor/tuptable.h"
 #include "lib/stringinfo.h"
 #include "mb/pg_wchar.h"
@@ -313,12 +312,11 @@ wait_for_prepared(FactDef *def, bool all_nodes)
 List *
 prepared_transactions(FactDef *def, bool all_nodes)
 {
-	MemoryContext cxt = CurrentMemoryContext;
 	StringInfoData query;
 	Oid			type = TEXTOID;
 	Datum		value;
 	List	   *result = NIL;
-	uint64		row;
+	Rows		rows;
 	int			i;
 
 	initStringInfo(&query);
@@ -341,17 +339,14 @@ prepared_transactions(FactDef *def, bool all_nodes)
 	}
 	appendStringInfoChar(&query, ')');
 	value = CStringGetTextDatum(query.data);
-	SPI_connect();
-	execute_with_latest_snapshot("SELECT success, result FROM pg_catalog.run_command_on_all_nodes($1)", 1, &type, &value);
-	for (row = 0; row < SPI_processed; row++)
+	rows = query_as(InvalidOid, "SELECT success, result FROM pg_catalog.run_command_on_all_nodes($1)", 1, &type, &value);
+	for (uint64 row = 0; row < rows.n; row++)
 	{
-		bool		isnull;
-		bool		ok = DatumGetBool(SPI_getbinval(SPI_tuptable->vals[row], SPI_tuptable->tupdesc, 1, &isnull));
-		char	   *text = SPI_getvalue(SPI_tuptable->vals[row], SPI_tuptable->tupdesc, 2);
+		char	   *text = row_text(&rows, row, 2);
 		char	   *gid;
 		char	   *rest;
 
-		if (!ok)
+		if (!DatumGetBool(row_value(&rows, row, 1)))
 			ereport(ERROR,
 					(errcode(ERRCODE_CONNECTION_FAILURE),
 					 errmsg("could not ask all nodes for prepared transactions"),
@@ -359,14 +354,8 @@ prepared_transactions(FactDef *def, bool all_nodes)
 		if (text == NULL)
 			continue;
 		for (gid = strtok_r(text, ",", &rest); gid != NULL; gid = strtok_r(NULL, ",", &rest))
-		{
-			MemoryContext old = MemoryContextSwitchTo(cxt);
-
-			result = lappend(result, makeString(pstrdup(gid)));
-			MemoryContextSwitchTo(old);
-		}
+			result = lappend(result, makeString(gid));
 	}
-	SPI_finish();
 	return result;
 }
 
@@ -481,11 +470,9 @@ use_two_phases(FactDef *def, Datum *key, int column)
 {
 	Oid			type = TupleDescAttr(def->queue_desc, QUEUE_KEY - 1 + column)->atttypid;
 
-	SPI_connect();
 	/* No row has this number. */
-	execute_with_latest_snapshot(psprintf("DELETE FROM %s WHERE key%d = $1 AND number = 0", quoted_relation(def->queue), column + 1),
-								 1, &type, &key[column]);
-	SPI_finish();
+	(void) query_as(InvalidOid, psprintf("DELETE FROM %s WHERE key%d = $1 AND number = 0", quoted_relation(def->queue), column + 1),
+					1, &type, &key[column]);
 }
 
 /*
@@ -533,10 +520,8 @@ is_applied(FactDef *def, int64 number)
 	Datum		value = Int64GetDatum(number);
 
 	wait_for_prepared(def, true);
-	SPI_connect();
-	applied = execute_with_latest_snapshot(psprintf("SELECT FROM %s WHERE number = $1 LIMIT 1", quoted_relation(def->queue)),
-										   1, &type, &value) == 0;
-	SPI_finish();
+	applied = query_as(InvalidOid, psprintf("SELECT FROM %s WHERE number = $1 LIMIT 1", quoted_relation(def->queue)),
+					   1, &type, &value).n == 0;
 	if (applied)
 		wait_for_prepared(def, true);
 	return applied;

@@ -14,7 +14,6 @@
 #include "access/relation.h"
 #include "access/xact.h"
 #include "catalog/pg_type.h"
-#include "executor/spi.h"
 #include "storage/lockdefs.h"
 #include "utils/builtins.h"
 #include "utils/hsearch.h"
@@ -177,28 +176,21 @@ distributed_install_guard(Oid index_table)
 void
 install_guard_with(Oid index_table, int64 number)
 {
-	MemoryContext cxt = CurrentMemoryContext;
 	Oid			type = OIDOID;
 	Datum		value = ObjectIdGetDatum(index_table);
-	char	   *definition = NULL;
-	Caller		caller;
+	Rows		rows = query_as(get_extension_owner(),
+								psprintf("SELECT (pg_catalog.to_jsonb(d) - 'index_table' - 'fact_table' - 'fact_oid')::pg_catalog.text"
+										 " FROM %s d WHERE d.index_table = $1::pg_catalog.regclass", catalog_table("definition")),
+								1, &type, &value);
 	int			nestlevel;
 
-	become_owner(&caller, get_extension_owner());
-	SPI_connect();
-	if (execute_with_latest_snapshot(psprintf("SELECT (pg_catalog.to_jsonb(d) - 'index_table' - 'fact_table' - 'fact_oid')::pg_catalog.text"
-											  " FROM %s d WHERE d.index_table = $1::pg_catalog.regclass", catalog_table("definition")),
-									 1, &type, &value) > 0)
-		definition = MemoryContextStrdup(cxt, SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1));
-	SPI_finish();
-	become_caller(&caller);
-	if (definition == NULL)
+	if (rows.n == 0)
 		report_not_index_table(index_table);
 	nestlevel = begin_citus_settings();
 	run_sql(get_extension_owner(), "CREATE OR REPLACE TRIGGER " GUARD " BEFORE TRUNCATE ON %s"
 			" FOR EACH STATEMENT EXECUTE FUNCTION " IT_INTERNAL ".guard(%s, '" INT64_FORMAT "', %s)",
 			quoted_relation(index_table),
-			quote_literal_cstr(queue_name(catalog_fact_of(index_table))), number, quote_literal_cstr(definition));
+			quote_literal_cstr(queue_name(catalog_fact_of(index_table))), number, quote_literal_cstr(row_text(&rows, 0, 1)));
 	end_citus_settings(nestlevel);
 }
 
