@@ -227,10 +227,7 @@ read_row(Profile *p, TupleTableSlot *slot, Tuplesortstate *sort, TupleTableSlot 
 		for (k = 0; k < def->nincludes; k++)
 			if (!isnull[def->fields[def->nkeys + k].attno - 1])
 				p->included[k] = true;
-		ExecClearTuple(entry);
-		memcpy(entry->tts_values, values, sizeof(Datum) * entries.natts);
-		memcpy(entry->tts_isnull, isnull, sizeof(bool) * entries.natts);
-		ExecStoreVirtualTuple(entry);
+		store_entry(entry, values, isnull);
 		tuplesort_puttupleslot(sort, entry);
 	}
 	p->sampled_entries += entries.n;

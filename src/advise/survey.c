@@ -39,6 +39,7 @@
 #include "../definition/users_text.h"
 #include "../indextable.h"
 #include "../read/missed_counts.h"
+#include "../util/memory.h"
 #include "../util/sql.h"
 #include "judge.h"
 #include "profile.h"
@@ -481,12 +482,7 @@ member_place(Survey *survey, Place *parent, const char *name, int len)
 	if (place == NULL)
 		return NULL;
 	if (parent->nmembers == parent->room)
-	{
-		parent->room = Max(parent->room * 2, 8);
-		parent->members = parent->members == NULL ?
-			MemoryContextAlloc(survey->cxt, sizeof(Place *) * parent->room) :
-			repalloc(parent->members, sizeof(Place *) * parent->room);
-	}
+		parent->members = grow_array(parent->members, &parent->room, 8, sizeof(Place *), survey->cxt);
 	memmove(&parent->members[low + 1], &parent->members[low], sizeof(Place *) * (parent->nmembers - low));
 	parent->members[low] = place;
 	parent->nmembers++;

@@ -520,12 +520,7 @@ fill_index_table(IndexDef *def, Relation fact, Relation index_table)
 			if (def->nincludes > 0)
 				widest = Max(widest, heap_compute_data_size(def->desc, ENTRY_VALUES(&entries, i),
 															ENTRY_NULLS(&entries, i)));
-			ExecClearTuple(entry_slot);
-			memcpy(entry_slot->tts_values, ENTRY_VALUES(&entries, i),
-				   sizeof(Datum) * entries.natts);
-			memcpy(entry_slot->tts_isnull, ENTRY_NULLS(&entries, i),
-				   sizeof(bool) * entries.natts);
-			ExecStoreVirtualTuple(entry_slot);
+			store_entry(entry_slot, ENTRY_VALUES(&entries, i), ENTRY_NULLS(&entries, i));
 			tuplesort_puttupleslot(sort, entry_slot);
 		}
 		MemoryContextSwitchTo(old);

@@ -45,6 +45,7 @@
 
 #include "../indextable.h"
 #include "../util/inherit.h"
+#include "../util/memory.h"
 #include "../util/relation.h"
 #include "fact_partition.h"
 #include "invalidation.h"
@@ -345,13 +346,7 @@ add_xid(Tree *tree, TransactionId xid)
 	if (i < tree->nxids && tree->xids[i] == xid)
 		return;
 	if (tree->nxids == tree->max_xids)
-	{
-		int			more = Max(8, tree->max_xids * 2);
-
-		tree->xids = tree->xids == NULL ? MemoryContextAlloc(TopMemoryContext, sizeof(TransactionId) * more) :
-			repalloc(tree->xids, sizeof(TransactionId) * more);
-		tree->max_xids = more;
-	}
+		tree->xids = grow_array(tree->xids, &tree->max_xids, 8, sizeof(TransactionId), TopMemoryContext);
 	memmove(&tree->xids[i + 1], &tree->xids[i], sizeof(TransactionId) * (tree->nxids - i));
 	tree->xids[i] = xid;
 	tree->nxids++;

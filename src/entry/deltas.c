@@ -436,10 +436,7 @@ write_delta(Deltas *deltas, Datum *values, bool *isnull, void *arg)
 	TupleTableSlot *slot = w->slot;
 
 	CHECK_FOR_INTERRUPTS();
-	ExecClearTuple(slot);
-	memcpy(slot->tts_values, values, sizeof(Datum) * deltas->def->desc->natts);
-	memcpy(slot->tts_isnull, isnull, sizeof(bool) * deltas->def->desc->natts);
-	ExecStoreVirtualTuple(slot);
+	store_entry(slot, values, isnull);
 	table_tuple_insert(w->writer.rel, slot, command_id(&w->writer), 0, NULL);
 	(void) insert_index_entries(&w->writer, slot, false, (TU_UpdateIndexes) 0, false);
 }

@@ -26,6 +26,7 @@
 #include "utils/sortsupport.h"
 
 #include "../indextable.h"
+#include "../util/memory.h"
 #include "document.h"
 #include "entries.h"
 
@@ -78,6 +79,18 @@ same_bytes(Datum a, bool anull, Datum b, bool bnull, int16 typlen, bool typbyval
 	size = datumGetSize(a, false, typlen);
 	return size == datumGetSize(b, false, typlen) &&
 		memcmp(DatumGetPointer(a), DatumGetPointer(b), size) == 0;
+}
+
+/* store_entry: stores the values of an entry in a virtual slot, which refers to them */
+void
+store_entry(TupleTableSlot *slot, Datum *values, bool *isnull)
+{
+	int			natts = slot->tts_tupleDescriptor->natts;
+
+	ExecClearTuple(slot);
+	memcpy(slot->tts_values, values, sizeof(Datum) * natts);
+	memcpy(slot->tts_isnull, isnull, sizeof(bool) * natts);
+	ExecStoreVirtualTuple(slot);
 }
 
 /* compare_identity: compares the identities of two entries, in the order of the index table */
@@ -402,11 +415,7 @@ add_op(IndexDef *def, OpList *list, OpKind kind, Datum *values, bool *isnull, Me
 	Op		   *op;
 
 	if (list->n == list->max)
-	{
-		list->max = list->max == 0 ? 4 : list->max * 2;
-		list->ops = list->ops == NULL ? palloc(sizeof(Op) * list->max) :
-			repalloc_huge(list->ops, sizeof(Op) * list->max);
-	}
+		list->ops = grow_array(list->ops, &list->max, 4, sizeof(Op), cxt);
 	op = &list->ops[list->n];
 	op->kind = kind;
 	ItemPointerSetInvalid(&op->place.tid);

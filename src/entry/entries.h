@@ -9,6 +9,7 @@
 #define INDEXTABLE_ENTRIES_H
 
 #include "access/htup.h"
+#include "executor/tuptable.h"
 #include "storage/itemptr.h"
 
 #include "../indextable.h"
@@ -81,6 +82,7 @@ typedef struct OpList
 } OpList;
 
 extern void entries_init(Entries *entries, IndexDef *def);
+extern void store_entry(TupleTableSlot *slot, Datum *values, bool *isnull);
 extern int	compare_identity(IndexDef *def, Datum *a, Datum *b);
 extern bool entry_equal(IndexDef *def, Datum *a, bool *anull, Datum *b, bool *bnull);
 extern bool entries_equal(IndexDef *def, Entries *a, Entries *b);

@@ -30,6 +30,7 @@
 #include "../definition/totals.h"
 #include "../indextable.h"
 #include "../util/fixed_settings.h"
+#include "../util/memory.h"
 #include "document.h"
 #include "entries.h"
 #include "extract.h"
@@ -506,12 +507,7 @@ collect_elements(Field *field, JsonbValue *value, int step, Elements *elements,
 			break;
 		case VALUE_OK:
 			if (elements->n == elements->max)
-			{
-				elements->max = elements->max == 0 ? 8 : elements->max * 2;
-				elements->values = elements->values == NULL ?
-					palloc(sizeof(Datum) * elements->max) :
-					repalloc_huge(elements->values, sizeof(Datum) * elements->max);
-			}
+				elements->values = grow_array(elements->values, &elements->max, 8, sizeof(Datum), CurrentMemoryContext);
 			elements->values[elements->n++] = result;
 			break;
 	}

@@ -33,6 +33,7 @@
 #include "../definition/index_partition.h"
 #include "../definition/totals.h"
 #include "../indextable.h"
+#include "../util/relation.h"
 #include "../util/sql.h"
 #include "table_writer.h"
 
@@ -312,8 +313,7 @@ bulk_load_write(IndexDef *def, Relation rel, Tuplesortstate *sorted)
 {
 	TupleTableSlot *source = MakeSingleTupleTableSlot(RelationGetDescr(rel), &TTSOpsMinimalTuple);
 	CommandId	cid = GetCurrentCommandId(true);
-	HASHCTL		ctl = {.keysize = sizeof(Oid),.entrysize = sizeof(Load),.hcxt = CurrentMemoryContext};
-	HTAB	   *loads = hash_create("partitions loaded", 16, &ctl, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	HTAB	   *loads = hash_by_oid("partitions loaded", 16, sizeof(Load), CurrentMemoryContext);
 	HASH_SEQ_STATUS seq;
 	Load	   *load;
 	int			i;

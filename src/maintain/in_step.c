@@ -65,6 +65,7 @@
 #include "../definition/tree_age.h"
 #include "../indextable.h"
 #include "../util/inherit.h"
+#include "../util/memory.h"
 #include "../util/relation.h"
 #include "../util/subxact.h"
 #include "batch.h"
@@ -293,13 +294,7 @@ writer_begins(const void *statement, Written *table, CommandId cid)
 	Writing    *writer;
 
 	if (nwriters == max_writers)
-	{
-		int			more = Max(16, max_writers * 2);
-
-		writers = writers == NULL ? MemoryContextAlloc(TopMemoryContext, sizeof(Writing) * more) :
-			repalloc(writers, sizeof(Writing) * more);
-		max_writers = more;
-	}
+		writers = grow_array(writers, &max_writers, 16, sizeof(Writing), TopMemoryContext);
 	writer = &writers[nwriters++];
 	writer->statement = statement;
 	writer->table = table;

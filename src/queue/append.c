@@ -39,6 +39,7 @@
 #include "../definition/resolve.h"
 #include "../indextable.h"
 #include "../place/place.h"
+#include "../util/memory.h"
 #include "../util/relation.h"
 #include "../util/subxact.h"
 #include "../util/wait_point.h"
@@ -155,11 +156,7 @@ queue_collect_key(FactDef *def, Leaf *leaf, Datum *key)
 			pfree(DatumGetPointer(values[QUEUE_KEY - 1 + i]));
 
 	if (level->n == level->max)
-	{
-		level->max = level->max == 0 ? 4 : level->max * 2;
-		level->tuples = level->tuples == NULL ? palloc(sizeof(HeapTuple) * level->max) :
-			repalloc_huge(level->tuples, sizeof(HeapTuple) * level->max);
-	}
+		level->tuples = grow_array(level->tuples, &level->max, 4, sizeof(HeapTuple), queue_cxt);
 	level->tuples[level->n++] = tuple;
 	level->bytes += HEAPTUPLESIZE + tuple->t_len;
 	MemoryContextSwitchTo(old);

@@ -48,6 +48,7 @@
 #include "utils/rel.h"
 
 #include "../indextable.h"
+#include "../util/memory.h"
 #include "../util/relation.h"
 #include "scan.h"
 
@@ -259,14 +260,7 @@ add_revisit(QueueScanState *state, BlockNumber block, Findings *found)
 	Revisit    *r;
 
 	if (state->nrevisits == state->maxrevisits)
-	{
-		int			max = Max(state->maxrevisits * 2, 64);
-
-		state->revisits = state->revisits == NULL ?
-			MemoryContextAlloc(TopMemoryContext, sizeof(Revisit) * max) :
-			repalloc_huge(state->revisits, sizeof(Revisit) * max);
-		state->maxrevisits = max;
-	}
+		state->revisits = grow_array(state->revisits, &state->maxrevisits, 64, sizeof(Revisit), TopMemoryContext);
 	r = &state->revisits[state->nrevisits++];
 	r->block = block;
 	r->empty = (found->pending == 0);

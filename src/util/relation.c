@@ -37,6 +37,7 @@
 #include "utils/syscache.h"
 #include "utils/typcache.h"
 
+#include "memory.h"
 #include "relation.h"
 #include "sql.h"
 
@@ -101,9 +102,7 @@ open_existing(Oid relid, LOCKMODE mode)
 HTAB *
 hash_by_oid(const char *name, long n, Size entry_size, MemoryContext cxt)
 {
-	HASHCTL		ctl = {.keysize = sizeof(Oid),.entrysize = entry_size,.hcxt = cxt};
-
-	return hash_create(name, n, &ctl, HASH_ELEM | HASH_BLOBS | (cxt != NULL ? HASH_CONTEXT : 0));
+	return new_hash(name, n, sizeof(Oid), entry_size, cxt);
 }
 
 /*

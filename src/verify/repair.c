@@ -60,6 +60,7 @@
 #include "../queue/tables.h"
 #include "../util/inherit.h"
 #include "../util/lock.h"
+#include "../util/memory.h"
 #include "../util/settings.h"
 #include "../util/sql.h"
 #include "../util/wait_point.h"
@@ -344,11 +345,7 @@ note_suspect(Discrepancy *d, void *arg)
 		return;
 	old = MemoryContextSwitchTo(r->cxt);
 	if (r->nsuspects == r->max_suspects)
-	{
-		r->max_suspects = Max(r->max_suspects * 2, 64);
-		r->suspects = r->suspects == NULL ? palloc(sizeof(Suspect) * r->max_suspects) :
-			repalloc(r->suspects, sizeof(Suspect) * r->max_suspects);
-	}
+		r->suspects = grow_array(r->suspects, &r->max_suspects, 64, sizeof(Suspect), r->cxt);
 	suspect = &r->suspects[r->nsuspects++];
 	fact = d->def->fact;
 	suspect->key = palloc(sizeof(Datum) * fact->npk);

@@ -31,6 +31,7 @@
 #include "../indextable.h"
 #include "../place/foreign/feed_client.h"
 #include "../place/foreign/foreign_rows.h"
+#include "../util/memory.h"
 #include "../util/sql.h"
 #include "../util/subxact.h"
 #include "discrepancy.h"
@@ -47,6 +48,7 @@ typedef struct Row
 
 static void note_lacking(Verify *v, Row *row);
 static void note_foreign_row(Verify *v, TupleTableSlot *row);
+static HTAB *new_set(Verify *v, const char *name);
 static uint64 hash_row_key(Verify *v, TupleTableSlot *row);
 static void make_entries_or_reject(Row *row);
 static void make_entries_of_row(void *arg);
@@ -180,15 +182,15 @@ note_foreign_row(Verify *v, TupleTableSlot *row)
 	if (v->buckets[hash % BUCKETS].expected == v->buckets[hash % BUCKETS].found)
 		return;
 	if (v->foreign_rows == NULL)
-	{
-		HASHCTL		ctl;
-
-		ctl.keysize = sizeof(uint64);
-		ctl.entrysize = sizeof(uint64);
-		ctl.hcxt = MemoryContextGetParent(v->cxt);
-		v->foreign_rows = hash_create("rows on other servers", 1024, &ctl, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
-	}
+		v->foreign_rows = new_set(v, "rows on other servers");
 	hash_search(v->foreign_rows, &hash, HASH_ENTER, NULL);
+}
+
+/* new_set: makes an empty set of hashes, which lasts as long as the comparison */
+static HTAB *
+new_set(Verify *v, const char *name)
+{
+	return new_hash(name, 1024, sizeof(uint64), sizeof(uint64), MemoryContextGetParent(v->cxt));
 }
 
 /* hash_row_key: returns the hash of a fact row's primary key, the same as hash_primary_key() for its entries */
@@ -370,9 +372,7 @@ sum_or_keep_entry(Verify *v, Datum *values, bool *isnull, bool expected)
 		if (bucket != NULL && bucket->expected == bucket->found)
 			return;
 		slot = MakeSingleTupleTableSlot(def->desc, &TTSOpsVirtual);
-		memcpy(slot->tts_values, values, sizeof(Datum) * def->desc->natts);
-		memcpy(slot->tts_isnull, isnull, sizeof(bool) * def->desc->natts);
-		ExecStoreVirtualTuple(slot);
+		store_entry(slot, values, isnull);
 		tuplesort_puttupleslot(expected ? v->expected : v->found, slot);
 		ExecDropSingleTupleTableSlot(slot);
 		return;
@@ -411,15 +411,11 @@ void
 note_queued_rows(Verify *v)
 {
 	Oid			tables[2] = {v->shard != NULL ? v->shard->queue : v->factdef->queue, v->factdef->spare};
-	HASHCTL		ctl;
 	int			i;
 
 	if (v->queued_rows != NULL)
 		return;
-	ctl.keysize = sizeof(uint64);
-	ctl.entrysize = sizeof(uint64);
-	ctl.hcxt = MemoryContextGetParent(v->cxt);
-	v->queued_rows = hash_create("queued rows", 1024, &ctl, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	v->queued_rows = new_set(v, "queued rows");
 	for (i = 0; i < 2; i++)
 	{
 		Relation	rel;
@@ -482,16 +478,12 @@ void
 note_fed_rows(Verify *v)
 {
 	MemoryContext cxt = MemoryContextGetParent(v->cxt);
-	HASHCTL		ctl;
 	ListCell   *cell;
 
 	if (!v->def->async || !v->factdef->has_feeds)
 		return;
-	ctl.keysize = sizeof(uint64);
-	ctl.entrysize = sizeof(uint64);
-	ctl.hcxt = cxt;
 	if (v->fed_rows == NULL)
-		v->fed_rows = hash_create("rows in feeds", 1024, &ctl, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+		v->fed_rows = new_set(v, "rows in feeds");
 	foreach(cell, feed_servers(v->factdef->relid))
 	{
 		TakeChanges take = {v->factdef, {.server = lfirst_oid(cell),.limit = PG_INT64_MAX},

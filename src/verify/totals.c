@@ -24,6 +24,7 @@
 #include "../catalog/named_table.h"
 #include "../definition/cache.h"
 #include "../entry/deltas.h"
+#include "../entry/entries.h"
 #include "../indextable.h"
 #include "../maintain/batch.h"
 #include "../util/inherit.h"
@@ -69,10 +70,8 @@ report_group(Deltas *difference, Datum *values, bool *isnull, void *arg)
 	Datum	   *there;
 	bool		any = deltas_find(report->found, values, isnull, &there);
 
-	memcpy(expected->tts_values, values, sizeof(Datum) * def->desc->natts);
-	memcpy(expected->tts_isnull, isnull, sizeof(bool) * def->desc->natts);
-	memcpy(found->tts_values, any ? there : values, sizeof(Datum) * def->desc->natts);
-	memcpy(found->tts_isnull, isnull, sizeof(bool) * def->desc->natts);
+	store_entry(expected, values, isnull);
+	store_entry(found, any ? there : values, isnull);
 	for (int i = 0; any && i < difference->nadded; i++)
 	{
 		int			at = difference->added[i] - 1;
@@ -80,8 +79,6 @@ report_group(Deltas *difference, Datum *values, bool *isnull, void *arg)
 		expected->tts_values[at] = DirectFunctionCall2(TupleDescAttr(def->desc, at)->atttypid == INT8OID ? int8pl : numeric_add,
 													   there[at], values[at]);
 	}
-	ExecStoreVirtualTuple(expected);
-	ExecStoreVirtualTuple(found);
 	if (!any || DatumGetInt64(there[def->rows_attno - 1]) == 0)
 		d.kind = "missing";
 	else if (DatumGetInt64(expected->tts_values[def->rows_attno - 1]) == 0)

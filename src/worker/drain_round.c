@@ -40,6 +40,7 @@
 #include "../queue/drain.h"
 #include "../queue/worker_slots.h"
 #include "../util/lock.h"
+#include "../util/memory.h"
 #include "../util/relation.h"
 #include "../util/settings.h"
 #include "../util/sql.h"
@@ -119,13 +120,10 @@ round_init(const char *synchronous_commit)
 {
 	static ChangeListener listener = {.watched_relation = relation_news,.watched_object = object_news};
 	static const int caches[] = {PROCOID, CASTSOURCETARGET, FOREIGNSERVEROID, USERMAPPINGOID};
-	HASHCTL		ctl;
 	Size		i;
 
 	synchronous = synchronous_commit;
-	ctl.keysize = sizeof(Queue);
-	ctl.entrysize = sizeof(Heard);
-	heard = hash_create("indextable queues", 16, &ctl, HASH_ELEM | HASH_BLOBS);
+	heard = new_hash("indextable queues", 16, sizeof(Queue), sizeof(Heard), NULL);
 	folded = hash_by_oid("indextable folded", 16, sizeof(Added), NULL);
 	listen_to_changes(&listener);
 	for (i = 0; i < lengthof(caches); i++)

@@ -61,6 +61,7 @@
 #include "../../util/arguments.h"
 #include "../../util/fixed_settings.h"
 #include "../../util/lock.h"
+#include "../../util/memory.h"
 #include "../../util/relation.h"
 #include "../../util/sql.h"
 
@@ -78,7 +79,7 @@ typedef struct Take
 	int64		limit;
 	int64		n;
 	HeapTuple  *rows;			/* copies of them */
-	int64		max;
+	int			max;
 } Take;
 
 /* What status_row() works on. */
@@ -278,11 +279,7 @@ take_row(HeapTuple tuple, void *arg)
 	if (take->n == take->limit)
 		return false;
 	if (take->n == take->max)
-	{
-		take->max = Max(take->max * 2, 64);
-		take->rows = take->rows == NULL ? palloc(sizeof(HeapTuple) * take->max) :
-			repalloc_huge(take->rows, sizeof(HeapTuple) * take->max);
-	}
+		take->rows = grow_array(take->rows, &take->max, 64, sizeof(HeapTuple), CurrentMemoryContext);
 	take->rows[take->n++] = heap_copytuple(tuple);
 	return true;
 }

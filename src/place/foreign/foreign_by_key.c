@@ -30,6 +30,7 @@
 #include "utils/typcache.h"
 
 #include "../../indextable.h"
+#include "../../util/memory.h"
 #include "../../util/relation.h"
 #include "../../util/sql.h"
 #include "../place.h"
@@ -358,11 +359,7 @@ foreign_batch_add(ForeignBatch *batch, Datum *key, Oid partition)
 	int			i;
 
 	if (batch->n == batch->max)
-	{
-		batch->max = Max(batch->max * 2, 16);
-		batch->wanted = batch->wanted == NULL ? palloc(sizeof(Wanted) * batch->max) :
-			repalloc_huge(batch->wanted, sizeof(Wanted) * batch->max);
-	}
+		batch->wanted = grow_array(batch->wanted, &batch->max, 16, sizeof(Wanted), batch->cxt);
 	wanted = &batch->wanted[batch->n++];
 	wanted->key = palloc(sizeof(Datum) * def->npk);
 	for (i = 0; i < def->npk; i++)

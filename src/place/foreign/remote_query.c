@@ -33,6 +33,7 @@
 
 #include "../../indextable.h"
 #include "../../util/lock.h"
+#include "../../util/memory.h"
 #include "../../util/sql.h"
 #include "../../util/subxact.h"
 #include "remote_query.h"
@@ -100,11 +101,7 @@ remote_query(Oid server, Oid owner, const char *sql, const char *columns,
 
 	if (connections == NULL)
 	{
-		HASHCTL		ctl;
-
-		ctl.keysize = sizeof(id);
-		ctl.entrysize = sizeof(Connection);
-		connections = hash_create("indextable connections", 16, &ctl, HASH_ELEM | HASH_BLOBS);
+		connections = new_hash("indextable connections", 16, sizeof(id), sizeof(Connection), NULL);
 		CacheRegisterSyscacheCallback(FOREIGNSERVEROID, options_changed, (Datum) 0);
 		CacheRegisterSyscacheCallback(USERMAPPINGOID, options_changed, (Datum) 0);
 	}

@@ -1,0 +1,35 @@
+/*-------------------------------------------------------------------------
+ *
+ * memory.h
+ *	  Makes room in arrays, and makes hash tables.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef INDEXTABLE_MEMORY_H
+#define INDEXTABLE_MEMORY_H
+
+#include "utils/hsearch.h"
+#include "utils/palloc.h"
+
+/*
+ * grow_array
+ *		Returns an array of elements of this size with twice the room, or as a first one, if it is
+ *		NULL, a new one with room for "first" elements in a memory context; sets *room.
+ */
+static inline void *
+grow_array(void *array, int *room, int first, Size size, MemoryContext cxt)
+{
+	*room = array == NULL ? first : *room * 2;
+	return array == NULL ? MemoryContextAllocHuge(cxt, size * *room) : repalloc_huge(array, size * *room);
+}
+
+/* new_hash: makes a hash table of about n entries, which begin with their key, in a memory context; NULL: for good */
+static inline HTAB *
+new_hash(const char *name, long n, Size key_size, Size entry_size, MemoryContext cxt)
+{
+	HASHCTL		ctl = {.keysize = key_size,.entrysize = entry_size,.hcxt = cxt};
+
+	return hash_create(name, n, &ctl, HASH_ELEM | HASH_BLOBS | (cxt != NULL ? HASH_CONTEXT : 0));
+}
+
+#endif							/* INDEXTABLE_MEMORY_H */
