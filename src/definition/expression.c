@@ -75,10 +75,6 @@ struct RowExpr_
 	List	   *code;			/* of CodeObject *: what it calls */
 };
 
-static RowExpression *compile(Relation fact, const char *text, Oid type, int32 typmod,
-							  const char **column_names, bool given);
-static RowExpression *parse(Relation fact, const char *text, Oid type, int32 typmod,
-							const char **column_names, bool given);
 static bool eval(RowExpression *expr, TupleTableSlot *row, Datum *result);
 static bool eval_fixed(RowExpression *expr, TupleTableSlot *row, Datum *result);
 static bool eval_as_owner(RowExpression *expr, TupleTableSlot *row, Datum *result);
@@ -89,20 +85,6 @@ static Node *parse_over_fact(Relation fact, const char *text, Oid type, int32 ty
 static void check_columns(Relation fact, Node *expr);
 static bool calls_users_code(Node *node, void *context);
 static bool collect_code(Node *node, void *context);
-
-/* expression_compile_filter: returns a filter as a user gives it, ready to be evaluated */
-RowExpression *
-expression_compile_filter(Relation fact, const char *text)
-{
-	return compile(fact, text, BOOLOID, -1, NULL, true);
-}
-
-/* expression_compile_field: returns a field's expression, of its own type; given is whether it comes from a user */
-RowExpression *
-expression_compile_field(Relation fact, const char *text, const char **column_names, bool given)
-{
-	return compile(fact, text, InvalidOid, -1, column_names, given);
-}
 
 /* expression_text: returns an expression as SQL, with the names that the columns have now */
 char *
@@ -123,30 +105,32 @@ expression_text(Relation fact, RowExpression *expr)
 }
 
 /*
- * expression_compile
- *		Returns the expression text, coerced to a type and ready to be evaluated.  column_names,
- *		if not NULL, are the names that text uses for columns, by column number.
+ * expression_parse
+ *		Returns the expression text, coerced to a type, or of its own type if that is InvalidOid,
+ *		only parsed: it cannot be evaluated.  column_names, if not NULL, are the names that text
+ *		uses for columns, by column number; given is whether it comes from a user, by whose
+ *		settings constants are read.
  */
 RowExpression *
-expression_compile(Relation fact, const char *text, Oid type, int32 typmod,
-				   const char **column_names)
+expression_parse(Relation fact, const char *text, Oid type, int32 typmod, const char **column_names, bool given)
 {
-	return compile(fact, text, type, typmod, column_names, false);
+	RowExpression *result = palloc0(sizeof(RowExpression));
+	Caller		caller;
+
+	result->owner = fact->rd_rel->relowner;
+	become_owner(&caller, result->owner);
+	if (!given)
+		fix_gucs();
+	result->parsed = (Expr *) parse_over_fact(fact, text, type, typmod, column_names);
+	become_caller(&caller);
+	return result;
 }
 
-/* expression_parse: returns the same, only parsed: it cannot be evaluated; of its own type if type is InvalidOid */
+/* expression_compile: returns the same, checked and ready to be evaluated */
 RowExpression *
-expression_parse(Relation fact, const char *text, Oid type, int32 typmod,
-				 const char **column_names)
+expression_compile(Relation fact, const char *text, Oid type, int32 typmod, const char **column_names, bool given)
 {
-	return parse(fact, text, type, typmod, column_names, false);
-}
-
-/* compile: parses, checks and plans an expression; given is whether it comes from a user, by whose settings constants are read */
-static RowExpression *
-compile(Relation fact, const char *text, Oid type, int32 typmod, const char **column_names, bool given)
-{
-	RowExpression *result = parse(fact, text, type, typmod, column_names, given);
+	RowExpression *result = expression_parse(fact, text, type, typmod, column_names, given);
 	Caller		caller;
 
 	become_owner(&caller, result->owner);
@@ -174,22 +158,6 @@ compile(Relation fact, const char *text, Oid type, int32 typmod, const char **co
 	result->apart |= result->users_code;
 	result->econtext = CreateStandaloneExprContext();
 	result->state = ExecInitExpr(result->expr, NULL);
-	become_caller(&caller);
-	return result;
-}
-
-/* parse: parses an expression, under fixed settings unless it is given by a user */
-static RowExpression *
-parse(Relation fact, const char *text, Oid type, int32 typmod, const char **column_names, bool given)
-{
-	RowExpression *result = palloc0(sizeof(RowExpression));
-	Caller		caller;
-
-	result->owner = fact->rd_rel->relowner;
-	become_owner(&caller, result->owner);
-	if (!given)
-		fix_gucs();
-	result->parsed = (Expr *) parse_over_fact(fact, text, type, typmod, column_names);
 	become_caller(&caller);
 	return result;
 }

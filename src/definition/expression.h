@@ -15,12 +15,10 @@
 
 #include "../indextable.h"
 
-extern RowExpression *expression_compile_filter(Relation fact, const char *text);
-extern RowExpression *expression_compile_field(Relation fact, const char *text, const char **column_names, bool given);
-extern RowExpression *expression_compile(Relation fact, const char *text, Oid type, int32 typmod,
-										 const char **column_names);
 extern RowExpression *expression_parse(Relation fact, const char *text, Oid type, int32 typmod,
-									   const char **column_names);
+									   const char **column_names, bool given);
+extern RowExpression *expression_compile(Relation fact, const char *text, Oid type, int32 typmod,
+										 const char **column_names, bool given);
 extern bool expression_calls_users_code(RowExpression *expr);
 extern bool expression_parallel_safe(RowExpression *expr);
 extern char *expression_text(Relation fact, RowExpression *expr);

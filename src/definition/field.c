@@ -79,7 +79,7 @@ resolve_field(Field *field, IndexDef *def, Relation fact, Form_pg_attribute colu
 	else if (spec->expression != NULL)
 	{
 		field->fact_attno = EXPRESSION_ATTNO;
-		field->convert = expression_compile_field(fact, spec->expression, column_names, false);
+		field->convert = expression_compile(fact, spec->expression, InvalidOid, -1, column_names, false);
 		field->type = exprType(expression_node(field->convert));
 		field->typmod = exprTypmod(expression_node(field->convert));
 		field->collation = exprCollation(expression_node(field->convert));
@@ -103,7 +103,7 @@ resolve_field(Field *field, IndexDef *def, Relation fact, Form_pg_attribute colu
 		}
 		if (field->type != att->atttypid || field->typmod != att->atttypmod || is_virtual_column(att))
 			field->convert = expression_compile(fact, quote_identifier(spec->column),
-												field->type, field->typmod, column_names);
+												field->type, field->typmod, column_names, false);
 	}
 	else
 	{
@@ -196,7 +196,7 @@ stored_fields(Relation fact, List *texts)
 
 		/* One without a name is refused, and shown as it was given. */
 		result = lappend(result, field_as_written(fact, spec, spec->expression == NULL || spec->name == NULL ? NULL :
-												  expression_compile_field(fact, spec->expression, NULL, true)));
+												  expression_compile(fact, spec->expression, InvalidOid, -1, NULL, true)));
 		/* It may be too long now. */
 		(void) parse_field_spec(llast(result), false);
 	}
@@ -225,7 +225,7 @@ List *
 parse_expressions(Relation fact, DefinitionRow *row, const char **column_names)
 {
 	List	   *result = list_make1(row->filter == NULL ? NULL :
-									expression_parse(fact, row->filter, BOOLOID, -1, column_names));
+									expression_parse(fact, row->filter, BOOLOID, -1, column_names, false));
 	ListCell   *cell;
 
 	foreach(cell, list_concat_copy(row->key, row->include))
@@ -233,7 +233,7 @@ parse_expressions(Relation fact, DefinitionRow *row, const char **column_names)
 		FieldSpec  *spec = parse_field_spec(lfirst(cell), false);
 
 		result = lappend(result, spec->expression == NULL ? NULL :
-						 expression_parse(fact, spec->expression, InvalidOid, -1, column_names));
+						 expression_parse(fact, spec->expression, InvalidOid, -1, column_names, false));
 	}
 	return result;
 }

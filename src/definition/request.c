@@ -133,7 +133,7 @@ static void
 try_filter(void *arg)
 {
 	Attempt    *attempt = arg;
-	char	   *result = expression_text(attempt->fact, expression_compile_filter(attempt->fact, attempt->filter));
+	char	   *result = expression_text(attempt->fact, expression_compile(attempt->fact, attempt->filter, BOOLOID, -1, NULL, true));
 
 	attempt->result = MemoryContextStrdup(attempt->cxt, result);
 }

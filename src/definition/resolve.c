@@ -251,7 +251,7 @@ compile_filter(DefinitionRow *row, Relation fact, const char **column_names)
 
 	if (OidIsValid(row->index_table))
 		error_context_stack = &callback;
-	filter = expression_compile(fact, row->filter, BOOLOID, -1, column_names);
+	filter = expression_compile(fact, row->filter, BOOLOID, -1, column_names, false);
 	error_context_stack = callback.previous;
 	return filter;
 }
