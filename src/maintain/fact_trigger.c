@@ -272,30 +272,18 @@ maintain_pinned_row(TriggerData *trigdata, FactDef *volatile *held)
 		return;
 	}
 
-	/* The row keeps its primary key, so the live version has the same one. */
-	if (old != NULL && new != NULL && !moved)
-	{
-		if (source != NULL ? !in_order : def->pk_deferrable || !row_is_live(fact, stored_new))
-		{
-			if (extract_live_versions(def, fact, new, &before, &after, &live) > 1)
-				note_shared_key(def, new, def->pk_attno);
-			collect_differences(def, &before, &live);
-		}
-		else
-			collect_differences(def, &before, &after);
-		batch_row_done(def);
-		return;
-	}
-
 	/*
-	 * There may be a live row again under the primary key of the old version.
-	 * That has to be looked for only if a version of some row was written by
-	 * the command that deleted the old version or by a later one, and its
-	 * event has come: events that come later add what is missing then.  An
-	 * update counts, too, because it may have added entries of a row whose
-	 * insertion has not come yet.
+	 * A row that keeps its primary key has its live version under the same
+	 * one, and is compared below.
+	 *
+	 * Otherwise there may be a live row again under the primary key of the
+	 * old version. That has to be looked for only if a version of some row
+	 * was written by the command that deleted the old version or by a later
+	 * one, and its event has come: events that come later add what is missing
+	 * then.  An update counts, too, because it may have added entries of a
+	 * row whose insertion has not come yet.
 	 */
-	if (old != NULL)
+	if (old != NULL && (new == NULL || moved))
 	{
 		if (source != NULL ? !in_order : def->pk_deferrable ||
 			batch_written_since(def->relid, HeapTupleHeaderGetCmax(trigdata->tg_trigtuple->t_data)))
@@ -311,7 +299,7 @@ maintain_pinned_row(TriggerData *trigdata, FactDef *volatile *held)
 	}
 	if (new != NULL)
 	{
-		if (old != NULL)
+		if (old != NULL && moved)
 			no_version(def, &before);
 		if (source != NULL ? !in_order : def->pk_deferrable || !row_is_live(fact, stored_new))
 		{
