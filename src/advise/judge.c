@@ -9,13 +9,11 @@
 #include "postgres.h"
 
 #include "access/genam.h"
-#include "access/htup_details.h"
 #include "access/relation.h"
 #include "catalog/heap.h"
 #include "catalog/pg_am.h"
 #include "catalog/pg_type.h"
 #include "fmgr.h"
-#include "funcapi.h"
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
@@ -199,13 +197,10 @@ indextable_field_at(PG_FUNCTION_ARGS)
 	Oid			type = OidIsValid(spec->type) ? spec->type : TEXTOID;
 	List	   *steps = NIL;
 	int			wildcards = 0;
-	TupleDesc	desc;
 	Datum		values[4] = {0};
 	bool		isnull[4] = {true, true, true, true};
 	int			i;
 
-	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
-		elog(ERROR, "return type must be a row type");
 	for (i = 0; i < spec->nsteps; i++)
 	{
 		steps = lappend(steps, spec->steps[i].name);
@@ -224,7 +219,7 @@ indextable_field_at(PG_FUNCTION_ARGS)
 			values[3] = CStringGetTextDatum(served);
 	}
 	relation_close(fact, NoLock);
-	return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, isnull));
+	return row_result(fcinfo, values, isnull);
 }
 
 /* path_text: returns a path as it is written in a field */

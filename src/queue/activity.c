@@ -8,12 +8,10 @@
  */
 #include "postgres.h"
 
-#include "access/htup_details.h"
 #include "catalog/pg_type.h"
 #include "common/hashfn.h"
 #include "datatype/timestamp.h"
 #include "fmgr.h"
-#include "funcapi.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "nodes/pg_list.h"
@@ -26,6 +24,7 @@
 #include "utils/timestamp.h"
 
 #include "../indextable.h"
+#include "../util/arguments.h"
 #include "../util/lock.h"
 #include "../util/settings.h"
 #include "../util/subxact.h"
@@ -304,12 +303,9 @@ indextable_queue_activity(PG_FUNCTION_ARGS)
 	Oid			server = PG_GETARG_OID(1);
 	QueueActivity queue = {.backlog = -1};
 	QueueActivity *kept;
-	TupleDesc	desc;
 	Datum		values[10];
 	bool		isnull[10] = {0};
 
-	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
-		elog(ERROR, "return type must be a row type");
 	if (shared == NULL)
 		PG_RETURN_NULL();
 	activity_lock(LW_SHARED);
@@ -351,7 +347,7 @@ indextable_queue_activity(PG_FUNCTION_ARGS)
 	values[8] = TimestampTzGetDatum(queue.trouble.next_try);
 	values[9] = isnull[3] || !queue.trouble.waiting ? (Datum) 0 : blockers_of(&queue.trouble);
 	isnull[9] = values[9] == (Datum) 0;
-	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, isnull)));
+	return row_result(fcinfo, values, isnull);
 }
 
 /*

@@ -16,7 +16,6 @@
 #include "access/xlog.h"
 #include "datatype/timestamp.h"
 #include "fmgr.h"
-#include "funcapi.h"
 #include "miscadmin.h"
 #include "storage/block.h"
 #include "storage/bufmgr.h"
@@ -213,13 +212,10 @@ indextable_queue_status(PG_FUNCTION_ARGS)
 {
 	FactTableRow queue;
 	QueueCount	count = {0};
-	TupleDesc	desc;
 	Datum		values[3];
 	bool		isnull[3] = {0};
 	bool		known;
 
-	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
-		elog(ERROR, "return type must be a row type");
 	if (!catalog_read_fact(PG_GETARG_OID(0), &queue) || !OidIsValid(queue.queue))
 		PG_RETURN_NULL();
 	(void) find_queue_tables(&queue, NULL);
@@ -229,7 +225,7 @@ indextable_queue_status(PG_FUNCTION_ARGS)
 	values[2] = Int64GetDatum(count.bytes);
 	isnull[0] = isnull[2] = !known;
 	isnull[1] = !known || count.changes == 0;
-	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, isnull)));
+	return row_result(fcinfo, values, isnull);
 }
 
 /*

@@ -8,9 +8,12 @@
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
+#include "access/tupdesc.h"
 #include "catalog/pg_type.h"
 #include "datatype/timestamp.h"
 #include "fmgr.h"
+#include "funcapi.h"
 #include "lib/stringinfo.h"
 #include "nodes/pg_list.h"
 #include "utils/array.h"
@@ -91,6 +94,17 @@ field_list(FunctionCallInfo fcinfo, int arg, const char *name)
 		result = lappend(result, TextDatumGetCString(elems[i]));
 	}
 	return result;
+}
+
+/* row_result: returns the row that is the result of a function, with these values */
+Datum
+row_result(FunctionCallInfo fcinfo, Datum *values, bool *isnull)
+{
+	TupleDesc	desc;
+
+	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+	return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, isnull));
 }
 
 /*

@@ -16,6 +16,7 @@ extern int64 interval_arg(FunctionCallInfo fcinfo, int arg, const char *name);
 extern bool same_strings(List *a, List *b);
 extern char *text_arg(FunctionCallInfo fcinfo, int arg, const char *missing);
 extern List *field_list(FunctionCallInfo fcinfo, int arg, const char *name);
+extern Datum row_result(FunctionCallInfo fcinfo, Datum *values, bool *isnull);
 extern int	check_allowed_value(const char *what, const char *value, const char *const *allowed);
 
 /* The nearest of some names to the one that was written. */

@@ -33,7 +33,6 @@
 #include "catalog/pg_type.h"
 #include "datatype/timestamp.h"
 #include "fmgr.h"
-#include "funcapi.h"
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "nodes/pg_list.h"
@@ -46,6 +45,7 @@
 #include "../../definition/cache.h"
 #include "../../indextable.h"
 #include "../../queue/backlog.h"
+#include "../../util/arguments.h"
 #include "../../util/compat.h"
 #include "../../util/inherit.h"
 #include "../../util/lock.h"
@@ -239,10 +239,7 @@ indextable_table_sizes(PG_FUNCTION_ARGS)
 	Question	question = {.isnull = {false, true, true}};
 	int64		table_size;
 	int64		indexes_size;
-	TupleDesc	desc;
 
-	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
-		elog(ERROR, "return type must be a row type");
 	if (distributed)
 	{
 		char	   *name = quote_literal_cstr(quoted_relation(relid));
@@ -259,7 +256,7 @@ indextable_table_sizes(PG_FUNCTION_ARGS)
 	}
 	question.values[0] = BoolGetDatum(distributed);
 	question.isnull[0] = false;
-	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), question.values, question.isnull)));
+	return row_result(fcinfo, question.values, question.isnull);
 }
 
 /* ask: runs a query as the owner of the extension; returns false if that fails, unless it was canceled, or finds nothing */

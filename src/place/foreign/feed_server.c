@@ -424,7 +424,6 @@ is_there(Relation queue, FeedItem *item, Snapshot snapshot)
 Datum
 indextable_feed_status(PG_FUNCTION_ARGS)
 {
-	TupleDesc	desc;
 	Datum		values[4];
 	bool		isnull[4] = {true, true, true, true};
 	TimestampTz now = GetCurrentTimestamp();
@@ -436,8 +435,6 @@ indextable_feed_status(PG_FUNCTION_ARGS)
 	Snapshot	snapshot;
 	int			t;
 
-	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
-		elog(ERROR, "return type must be a row type");
 	if (PG_ARGISNULL(0))
 		PG_RETURN_NULL();
 	def = open_feed(PG_GETARG_OID(0), true, &fact);
@@ -479,7 +476,7 @@ indextable_feed_status(PG_FUNCTION_ARGS)
 		isnull[2] = isnull[3] = false;
 		relation_close(fact, NoLock);
 	}
-	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, isnull)));
+	return row_result(fcinfo, values, isnull);
 }
 
 /* status_row: counts one row of a queue table; for queue_scan() */
