@@ -8,17 +8,14 @@
  */
 #include "postgres.h"
 
-#include "access/genam.h"
 #include "access/htup.h"
 #include "access/htup_details.h"
-#include "access/skey.h"
-#include "access/table.h"
 #include "catalog/pg_trigger.h"
 #include "storage/lockdefs.h"
-#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 
 #include "../util/compat.h"
+#include "../util/relation.h"
 #include "table_access.h"
 #include "trigger_names.h"
 
@@ -67,15 +64,11 @@ is_our_copied_trigger(const char *name)
 bool
 has_triggers_of_ours(Oid relid, bool guard)
 {
-	Relation	rel = table_open(TriggerRelationId, AccessShareLock);
-	ScanKeyData key;
-	SysScanDesc scan;
+	CatalogScan scan = catalog_scan_begin(TriggerRelationId, TriggerRelidNameIndexId, Anum_pg_trigger_tgrelid, relid, NULL);
 	HeapTuple	tuple;
 	bool		found = false;
 
-	ScanKeyInit(&key, Anum_pg_trigger_tgrelid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(relid));
-	scan = systable_beginscan(rel, TriggerRelidNameIndexId, true, NULL, 1, &key);
-	while (!found && HeapTupleIsValid(tuple = systable_getnext(scan)))
+	while (!found && HeapTupleIsValid(tuple = catalog_scan_next(&scan)))
 	{
 		Form_pg_trigger form = (Form_pg_trigger) GETSTRUCT(tuple);
 		const char *name = NameStr(form->tgname);
@@ -83,7 +76,6 @@ has_triggers_of_ours(Oid relid, bool guard)
 		found = is_our_trigger(name) && guard == (strcmp(name, GUARD) == 0 || strcmp(name, GUARD_ROW) == 0) &&
 			is_own_schema(get_func_namespace(form->tgfoid));
 	}
-	systable_endscan(scan);
-	table_close(rel, AccessShareLock);
+	catalog_scan_end(&scan);
 	return found;
 }

@@ -10,12 +10,10 @@
  */
 #include "postgres.h"
 
-#include "access/genam.h"
 #include "access/htup.h"
 #include "access/htup_details.h"
 #include "access/relation.h"
 #include "access/skey.h"
-#include "access/table.h"
 #include "access/tableam.h"
 #include "access/xact.h"
 #include "catalog/catalog.h"
@@ -32,7 +30,6 @@
 #include "storage/lmgr.h"
 #include "storage/lockdefs.h"
 #include "utils/builtins.h"
-#include "utils/fmgroids.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/partcache.h"
@@ -51,6 +48,7 @@
 #include "../maintain/partition_entries.h"
 #include "../queue/adopt_restored.h"
 #include "../util/inherit.h"
+#include "../util/relation.h"
 #include "../util/sql.h"
 #include "detach_partition.h"
 #include "event_trigger.h"
@@ -533,15 +531,11 @@ parent_before_drop(Oid relid, TransactionId *detached)
 static HeapTuple
 last_deleted(Oid catalog, Oid index, AttrNumber column, Oid relid, CommandId *when)
 {
-	Relation	rel = table_open(catalog, AccessShareLock);
+	CatalogScan scan = catalog_scan_begin(catalog, index, column, relid, SnapshotAny);
 	HeapTuple	result = NULL;
-	ScanKeyData key;
-	SysScanDesc scan;
 	HeapTuple	tuple;
 
-	ScanKeyInit(&key, column, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(relid));
-	scan = systable_beginscan(rel, index, true, SnapshotAny, 1, &key);
-	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	while (HeapTupleIsValid(tuple = catalog_scan_next(&scan)))
 	{
 		HeapTupleHeader header = tuple->t_data;
 
@@ -553,7 +547,6 @@ last_deleted(Oid catalog, Oid index, AttrNumber column, Oid relid, CommandId *wh
 		*when = HeapTupleHeaderGetCmax(header);
 		result = heap_copytuple(tuple);
 	}
-	systable_endscan(scan);
-	table_close(rel, AccessShareLock);
+	catalog_scan_end(&scan);
 	return result;
 }

@@ -23,10 +23,8 @@
  */
 #include "postgres.h"
 
-#include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/relation.h"
-#include "access/skey.h"
 #include "access/table.h"
 #include "access/tableam.h"
 #include "access/transam.h"
@@ -36,7 +34,6 @@
 #include "nodes/parsenodes.h"
 #include "nodes/pg_list.h"
 #include "storage/lockdefs.h"
-#include "utils/fmgroids.h"
 #include "utils/hsearch.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -290,15 +287,12 @@ read_table(Tree *tree, Oid relid)
 static List *
 read_partitions(Tree *tree, Oid parent)
 {
-	Relation	rel = table_open(InheritsRelationId, AccessShareLock);
+	CatalogScan scan = catalog_scan_begin(InheritsRelationId, InheritsParentIndexId, Anum_pg_inherits_inhparent,
+										  parent, SnapshotAny);
 	List	   *result = NIL;
-	ScanKeyData key;
-	SysScanDesc scan;
 	HeapTuple	tuple;
 
-	ScanKeyInit(&key, Anum_pg_inherits_inhparent, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(parent));
-	scan = systable_beginscan(rel, InheritsParentIndexId, true, SnapshotAny, 1, &key);
-	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	while (HeapTupleIsValid(tuple = catalog_scan_next(&scan)))
 	{
 		if (has_happened(HeapTupleHeaderGetXmin(tuple->t_data)))
 			add_xid(tree, HeapTupleHeaderGetXmin(tuple->t_data));
@@ -307,8 +301,7 @@ read_partitions(Tree *tree, Oid parent)
 		else
 			result = list_append_unique_oid(result, ((Form_pg_inherits) GETSTRUCT(tuple))->inhrelid);
 	}
-	systable_endscan(scan);
-	table_close(rel, AccessShareLock);
+	catalog_scan_end(&scan);
 	return result;
 }
 
@@ -471,16 +464,11 @@ refuse_truncated(Oid relid, Snapshot snapshot)
 static bool
 was_partition(Oid relid, Snapshot snapshot)
 {
-	Relation	catalog = table_open(InheritsRelationId, AccessShareLock);
-	ScanKeyData key;
-	SysScanDesc scan;
-	bool		found;
+	CatalogScan scan = catalog_scan_begin(InheritsRelationId, InheritsRelidSeqnoIndexId, Anum_pg_inherits_inhrelid,
+										  relid, snapshot);
+	bool		found = HeapTupleIsValid(catalog_scan_next(&scan));
 
-	ScanKeyInit(&key, Anum_pg_inherits_inhrelid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(relid));
-	scan = systable_beginscan(catalog, InheritsRelidSeqnoIndexId, true, snapshot, 1, &key);
-	found = HeapTupleIsValid(systable_getnext(scan));
-	systable_endscan(scan);
-	table_close(catalog, AccessShareLock);
+	catalog_scan_end(&scan);
 	return found;
 }
 
@@ -569,21 +557,15 @@ static bool
 has_other_file(Oid relid, Snapshot snapshot)
 {
 	HeapTuple	current = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
-	Relation	catalog = table_open(RelationRelationId, AccessShareLock);
-	ScanKeyData key;
-	SysScanDesc scan;
-	HeapTuple	tuple;
+	CatalogScan scan = catalog_scan_begin(RelationRelationId, ClassOidIndexId, Anum_pg_class_oid, relid, snapshot);
+	HeapTuple	tuple = catalog_scan_next(&scan);
 	bool		result;
 
-	ScanKeyInit(&key, Anum_pg_class_oid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(relid));
-	scan = systable_beginscan(catalog, ClassOidIndexId, true, snapshot, 1, &key);
-	tuple = systable_getnext(scan);
 	result = !HeapTupleIsValid(current) ||
 		(HeapTupleIsValid(tuple) &&
 		 ((Form_pg_class) GETSTRUCT(tuple))->relfilenode != ((Form_pg_class) GETSTRUCT(current))->relfilenode);
-	systable_endscan(scan);
+	catalog_scan_end(&scan);
 	if (HeapTupleIsValid(current))
 		ReleaseSysCache(current);
-	table_close(catalog, AccessShareLock);
 	return result;
 }

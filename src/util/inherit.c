@@ -54,7 +54,6 @@
 #include "access/htup.h"
 #include "access/htup_details.h"
 #include "access/relation.h"
-#include "access/skey.h"
 #include "access/table.h"
 #include "access/xlog.h"
 #include "catalog/pg_class.h"
@@ -68,7 +67,6 @@
 #include "storage/lmgr.h"
 #include "storage/lock.h"
 #include "storage/lockdefs.h"
-#include "utils/fmgroids.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
@@ -180,22 +178,17 @@ is_locked_here(Oid relid)
 static bool
 has_unique_index(Oid relid)
 {
-	Relation	rel = table_open(IndexRelationId, AccessShareLock);
+	CatalogScan scan = catalog_scan_begin(IndexRelationId, IndexIndrelidIndexId, Anum_pg_index_indrelid, relid, NULL);
 	bool		found = false;
-	ScanKeyData key;
-	SysScanDesc scan;
 	HeapTuple	tuple;
 
-	ScanKeyInit(&key, Anum_pg_index_indrelid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(relid));
-	scan = systable_beginscan(rel, IndexIndrelidIndexId, true, NULL, 1, &key);
-	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	while (HeapTupleIsValid(tuple = catalog_scan_next(&scan)))
 	{
 		Form_pg_index index = (Form_pg_index) GETSTRUCT(tuple);
 
 		found |= index->indisunique && index->indisvalid;
 	}
-	systable_endscan(scan);
-	table_close(rel, AccessShareLock);
+	catalog_scan_end(&scan);
 	return found;
 }
 
@@ -233,28 +226,19 @@ tree_of(Oid relid, Snapshot snapshot, LOCKMODE mode, bool detached)
 static List *
 children(Oid parent, Snapshot snapshot, bool detached)
 {
-	Relation	rel = table_open(InheritsRelationId, AccessShareLock);
+	CatalogScan scan = catalog_scan_begin(InheritsRelationId, InheritsParentIndexId, Anum_pg_inherits_inhparent,
+										  parent, snapshot);
 	List	   *result = NIL;
-	ScanKeyData key;
-	SysScanDesc scan;
 	HeapTuple	tuple;
 
-	ScanKeyInit(&key, Anum_pg_inherits_inhparent, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(parent));
-
-	/*
-	 * Without a snapshot, the server takes a new one for this catalog each
-	 * time.
-	 */
-	scan = systable_beginscan(rel, InheritsParentIndexId, true, snapshot, 1, &key);
-	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	while (HeapTupleIsValid(tuple = catalog_scan_next(&scan)))
 	{
 		Form_pg_inherits form = (Form_pg_inherits) GETSTRUCT(tuple);
 
 		if (detached || !form->inhdetachpending)
 			result = lappend_oid(result, form->inhrelid);
 	}
-	systable_endscan(scan);
-	table_close(rel, AccessShareLock);
+	catalog_scan_end(&scan);
 	list_sort(result, list_oid_cmp);
 	return result;
 }
@@ -270,18 +254,14 @@ Oid
 tree_parent(Oid relid, TransactionId *detached)
 {
 	Oid			result = InvalidOid;
-	Relation	rel;
-	ScanKeyData key;
-	SysScanDesc scan;
+	CatalogScan scan;
 	HeapTuple	tuple;
 
 	*detached = InvalidTransactionId;
 	if (!get_rel_relispartition(relid))
 		return InvalidOid;
-	rel = table_open(InheritsRelationId, AccessShareLock);
-	ScanKeyInit(&key, Anum_pg_inherits_inhrelid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(relid));
-	scan = systable_beginscan(rel, InheritsRelidSeqnoIndexId, true, NULL, 1, &key);
-	tuple = systable_getnext(scan);
+	scan = catalog_scan_begin(InheritsRelationId, InheritsRelidSeqnoIndexId, Anum_pg_inherits_inhrelid, relid, NULL);
+	tuple = catalog_scan_next(&scan);
 	if (HeapTupleIsValid(tuple))
 	{
 		Form_pg_inherits form = (Form_pg_inherits) GETSTRUCT(tuple);
@@ -290,8 +270,7 @@ tree_parent(Oid relid, TransactionId *detached)
 		if (form->inhdetachpending)
 			*detached = HeapTupleHeaderGetXmin(tuple->t_data);
 	}
-	systable_endscan(scan);
-	table_close(rel, AccessShareLock);
+	catalog_scan_end(&scan);
 	return result;
 }
 

@@ -43,6 +43,33 @@
 
 static bool is_on_table(Form_pg_depend form, Oid table);
 
+/* catalog_scan_begin: begins such a scan by an index, with a snapshot; NULL: a new one */
+CatalogScan
+catalog_scan_begin(Oid catalog, Oid index, AttrNumber column, Oid value, Snapshot snapshot)
+{
+	CatalogScan scan = {.rel = table_open(catalog, AccessShareLock)};
+	ScanKeyData key;
+
+	ScanKeyInit(&key, column, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(value));
+	scan.scan = systable_beginscan(scan.rel, index, true, snapshot, 1, &key);
+	return scan;
+}
+
+/* catalog_scan_next: returns the next row, or NULL */
+HeapTuple
+catalog_scan_next(CatalogScan *scan)
+{
+	return systable_getnext(scan->scan);
+}
+
+/* catalog_scan_end: ends the scan */
+void
+catalog_scan_end(CatalogScan *scan)
+{
+	systable_endscan(scan->scan);
+	table_close(scan->rel, AccessShareLock);
+}
+
 /* lock_if_exists: locks a relation; returns false, without a lock, if it has been dropped */
 bool
 lock_if_exists(Oid relid, LOCKMODE mode)
@@ -138,19 +165,14 @@ is_subscribed(Oid relid)
 List *
 subscriptions_of(Oid relid)
 {
-	Relation	rel = table_open(SubscriptionRelRelationId, AccessShareLock);
+	CatalogScan scan = catalog_scan_begin(SubscriptionRelRelationId, SubscriptionRelSrrelidSrsubidIndexId,
+										  Anum_pg_subscription_rel_srrelid, relid, NULL);
 	List	   *result = NIL;
-	ScanKeyData key;
-	SysScanDesc scan;
 	HeapTuple	tuple;
 
-	ScanKeyInit(&key, Anum_pg_subscription_rel_srrelid, BTEqualStrategyNumber, F_OIDEQ,
-				ObjectIdGetDatum(relid));
-	scan = systable_beginscan(rel, SubscriptionRelSrrelidSrsubidIndexId, true, NULL, 1, &key);
-	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	while (HeapTupleIsValid(tuple = catalog_scan_next(&scan)))
 		result = lappend_oid(result, ((Form_pg_subscription_rel) GETSTRUCT(tuple))->srsubid);
-	systable_endscan(scan);
-	table_close(rel, AccessShareLock);
+	catalog_scan_end(&scan);
 	return result;
 }
 

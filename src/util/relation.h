@@ -11,13 +11,25 @@
 #define INDEXTABLE_RELATION_H
 
 #include "access/attnum.h"
+#include "access/genam.h"
 #include "access/skey.h"
 #include "catalog/pg_depend.h"
 #include "nodes/pg_list.h"
 #include "storage/lockdefs.h"
 #include "utils/hsearch.h"
 #include "utils/rel.h"
+#include "utils/snapshot.h"
 
+/* A scan of a catalog of the server for the rows with an OID in a column. */
+typedef struct CatalogScan
+{
+	Relation	rel;
+	SysScanDesc scan;
+} CatalogScan;
+
+extern CatalogScan catalog_scan_begin(Oid catalog, Oid index, AttrNumber column, Oid value, Snapshot snapshot);
+extern HeapTuple catalog_scan_next(CatalogScan *scan);
+extern void catalog_scan_end(CatalogScan *scan);
 extern Oid	get_equality_operator(Oid type);
 extern char *qualified_equality(Oid type);
 extern void init_equality_key(ScanKey key, AttrNumber attno, Oid type, Oid collation, MemoryContext cxt);
