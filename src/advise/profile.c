@@ -39,7 +39,6 @@
 #include "utils/sortsupport.h"
 #include "utils/tuplesort.h"
 
-#include "../definition/expression.h"
 #include "../definition/primary_key.h"
 #include "../entry/block_scan.h"
 #include "../entry/document.h"
@@ -176,7 +175,6 @@ read_row(Profile *p, TupleTableSlot *slot, Tuplesortstate *sort, TupleTableSlot 
 	FactRow		row;
 	Rejection	rejection = {0};
 	Entries		entries;
-	Datum		keep;
 	int			skipped;
 	int			i;
 	int			k;
@@ -190,7 +188,7 @@ read_row(Profile *p, TupleTableSlot *slot, Tuplesortstate *sort, TupleTableSlot 
 		p->stored_bytes += toast_datum_size(slot->tts_values[doc - 1]);
 	}
 
-	if (def->filter != NULL && (!expression_eval(def->filter, slot, &keep) || !DatumGetBool(keep)))
+	if (!passes_filter(def, slot))
 	{
 		p->filtered++;
 		MemoryContextSwitchTo(old);

@@ -81,6 +81,18 @@ same_bytes(Datum a, bool anull, Datum b, bool bnull, int16 typlen, bool typbyval
 		memcmp(DatumGetPointer(a), DatumGetPointer(b), size) == 0;
 }
 
+/* entries_grow: doubles the room for entries; there is none before, or for "first" of them afterwards */
+void
+entries_grow(Entries *entries, int first)
+{
+	int			rows = entries->max;
+	Datum	   *values = entries->n == 0 ? NULL : entries->values;
+	bool	   *isnull = entries->n == 0 ? NULL : entries->isnull;
+
+	entries->values = grow_array(values, &entries->max, first, sizeof(Datum) * entries->natts, CurrentMemoryContext);
+	entries->isnull = grow_array(isnull, &rows, first, sizeof(bool) * entries->natts, CurrentMemoryContext);
+}
+
 /* store_entry: stores the values of an entry in a virtual slot, which refers to them */
 void
 store_entry(TupleTableSlot *slot, Datum *values, bool *isnull)

@@ -82,6 +82,7 @@ typedef struct OpList
 } OpList;
 
 extern void entries_init(Entries *entries, IndexDef *def);
+extern void entries_grow(Entries *entries, int first);
 extern void store_entry(TupleTableSlot *slot, Datum *values, bool *isnull);
 extern int	compare_identity(IndexDef *def, Datum *a, Datum *b);
 extern bool entry_equal(IndexDef *def, Datum *a, bool *anull, Datum *b, bool *bnull);

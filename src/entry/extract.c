@@ -59,6 +59,15 @@ static void sort_elements(IndexDef *def, Elements *elements);
 static int	compare_elements(const void *a, const void *b, void *arg);
 static void add_entry(Entries *entries, Datum *values, bool *isnull);
 
+/* passes_filter: returns whether a row asks for entries, as far as the filter of an index table tells */
+bool
+passes_filter(IndexDef *def, TupleTableSlot *row)
+{
+	Datum		keep;
+
+	return def->filter == NULL || (expression_eval(def->filter, row, &keep) && DatumGetBool(keep));
+}
+
 /*
  * extract_entries
  *		Fills entries, which are empty, with the entries of a row, ordered by identity
@@ -88,14 +97,8 @@ extract_entries(IndexDef *def, FactRow *row, bool report, Entries *entries)
 	int			skipped = 0;
 	int			i;
 
-	if (def->filter != NULL)
-	{
-		Datum		keep;
-
-		if (!expression_eval(def->filter, slot, &keep) || !DatumGetBool(keep))
-			return 0;
-	}
-
+	if (!passes_filter(def, slot))
+		return 0;
 	values = palloc(sizeof(Datum) * entries->natts);
 	isnull = palloc(sizeof(bool) * entries->natts);
 	memset(isnull, true, sizeof(bool) * entries->natts);
@@ -228,13 +231,8 @@ extract_delta(IndexDef *def, FactRow *row, bool report, RowDelta *delta)
 	RowMismatch mismatch = {0};
 
 	memset(delta, 0, sizeof(RowDelta));
-	if (def->filter != NULL)
-	{
-		Datum		keep;
-
-		if (!expression_eval(def->filter, row->slot, &keep) || !DatumGetBool(keep))
-			return false;
-	}
+	if (!passes_filter(def, row->slot))
+		return false;
 	delta->values = palloc0(sizeof(Datum) * def->desc->natts);
 	delta->isnull = palloc(sizeof(bool) * def->desc->natts);
 	memset(delta->isnull, true, sizeof(bool) * def->desc->natts);
@@ -543,22 +541,7 @@ static void
 add_entry(Entries *entries, Datum *values, bool *isnull)
 {
 	if (entries->n == entries->max)
-	{
-		Size		cells;
-
-		entries->max = Max(entries->max * 2, 8);
-		cells = (Size) entries->natts * entries->max;
-		if (entries->n == 0)
-		{
-			entries->values = palloc(sizeof(Datum) * cells);
-			entries->isnull = palloc(sizeof(bool) * cells);
-		}
-		else
-		{
-			entries->values = repalloc_huge(entries->values, sizeof(Datum) * cells);
-			entries->isnull = repalloc_huge(entries->isnull, sizeof(bool) * cells);
-		}
-	}
+		entries_grow(entries, 8);
 	memcpy(ENTRY_VALUES(entries, entries->n), values, sizeof(Datum) * entries->natts);
 	memcpy(ENTRY_NULLS(entries, entries->n), isnull, sizeof(bool) * entries->natts);
 	entries->n++;

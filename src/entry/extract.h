@@ -24,6 +24,7 @@ typedef struct RowDelta
 	int			skipped;		/* values left out, to be counted */
 } RowDelta;
 
+extern bool passes_filter(IndexDef *def, TupleTableSlot *row);
 extern bool extract_delta(IndexDef *def, FactRow *row, bool report, RowDelta *delta);
 extern void set_element(IndexDef *def, RowDelta *delta, Datum element);
 extern int	extract_entries(IndexDef *def, FactRow *row, bool report, Entries *entries);

@@ -42,6 +42,7 @@
 #include "../entry/row_errors.h"
 #include "../indextable.h"
 #include "../place/place.h"
+#include "../util/memory.h"
 #include "../util/wait_point.h"
 #include "reconcile.h"
 
@@ -396,7 +397,6 @@ static void
 find_entries(EntryScan *scan, Datum *key, Entries *entries)
 {
 	IndexDef   *def = scan->def;
-	int			natts = def->desc->natts;
 	int			npk = def->fact->npk;
 	ScanKey		keys = palloc(sizeof(ScanKeyData) * npk);
 	TupleTableSlot *entry;
@@ -413,13 +413,10 @@ find_entries(EntryScan *scan, Datum *key, Entries *entries)
 
 		if (entries->n == entries->max)
 		{
-			entries->max = Max(entries->max * 2, 1);
-			entries->values = entries->n == 0 ? palloc(sizeof(Datum) * natts * entries->max) :
-				repalloc_huge(entries->values, sizeof(Datum) * natts * entries->max);
-			entries->isnull = entries->n == 0 ? palloc(sizeof(bool) * natts * entries->max) :
-				repalloc_huge(entries->isnull, sizeof(bool) * natts * entries->max);
-			entries->places = entries->n == 0 ? palloc(sizeof(EntryPlace) * entries->max) :
-				repalloc_huge(entries->places, sizeof(EntryPlace) * entries->max);
+			int			places = entries->max;
+
+			entries->places = grow_array(entries->places, &places, 1, sizeof(EntryPlace), CurrentMemoryContext);
+			entries_grow(entries, 1);
 		}
 		heap_deform_tuple(tuple, def->desc, ENTRY_VALUES(entries, entries->n),
 						  ENTRY_NULLS(entries, entries->n));
