@@ -54,6 +54,7 @@
 static void make_lost_tables(FactDef *def, Relation fact);
 static Oid	make_queue_table(FactDef *def, Relation fact, int number);
 static void record_dependencies(Oid queue, Oid fact);
+static bool drop_tables(FactTableRow *row, bool wait);
 static bool truncate_if_removable(Oid relid);
 
 /*
@@ -284,9 +285,7 @@ bool
 queues_drop(Oid fact, bool wait)
 {
 	FactTableRow row;
-	Oid			tables[2];
 	ListCell   *cell;
-	int			i;
 
 	if (!catalog_read_fact(fact, &row) || !OidIsValid(row.queue) || row.feed)
 		return true;
@@ -295,9 +294,19 @@ queues_drop(Oid fact, bool wait)
 		if (is_queued(&((StoredDefinition *) lfirst(cell))->row))
 			return true;
 	}
-	(void) find_queue_tables(&row, NULL);
-	tables[0] = row.queue;
-	tables[1] = row.spare;
+	return drop_tables(&row, wait);
+}
+
+/* drop_tables: drops both tables of a queue; returns false, and drops none, if one is locked, unless it is to wait */
+static bool
+drop_tables(FactTableRow *row, bool wait)
+{
+	Oid			tables[2];
+	int			i;
+
+	(void) find_queue_tables(row, NULL);
+	tables[0] = row->queue;
+	tables[1] = row->spare;
 	for (i = 0; i < 2; i++)
 	{
 		if (!OidIsValid(tables[i]))
@@ -307,9 +316,9 @@ queues_drop(Oid fact, bool wait)
 		else if (!ConditionalLockRelationOid(tables[i], AccessExclusiveLock))
 			return false;
 	}
-	row.queue = row.spare = InvalidOid;
-	catalog_write_fact(&row);
-	CacheInvalidateRelcacheByRelid(fact);
+	row->queue = row->spare = InvalidOid;
+	catalog_write_fact(row);
+	CacheInvalidateRelcacheByRelid(row->fact_table);
 	for (i = 0; i < 2; i++)
 		queue_table_drop(tables[i]);
 	return true;
@@ -324,22 +333,11 @@ void
 queues_make_anew(FactDef *def)
 {
 	FactTableRow row;
-	Oid			tables[2];
-	int			i;
 
 	if (!catalog_read_fact(def->relid, &row) || !OidIsValid(row.queue))
 		return;
-	(void) find_queue_tables(&row, NULL);
-	tables[0] = row.queue;
-	tables[1] = row.spare;
-	for (i = 0; i < 2; i++)
-		if (OidIsValid(tables[i]))
-			LockRelationOid(tables[i], AccessExclusiveLock);
-	row.queue = row.spare = InvalidOid;
-	catalog_write_fact(&row);
+	(void) drop_tables(&row, true);
 	CommandCounterIncrement();
-	for (i = 0; i < 2; i++)
-		queue_table_drop(tables[i]);
 	queues_create(def, false);
 	CacheInvalidateRelcacheByRelid(def->relid);
 	CommandCounterIncrement();
