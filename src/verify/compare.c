@@ -24,7 +24,6 @@
  */
 #include "postgres.h"
 
-#include "access/attnum.h"
 #include "access/relation.h"
 #include "access/xact.h"
 #include "access/xlog.h"
@@ -36,8 +35,6 @@
 #include "miscadmin.h"
 #include "nodes/execnodes.h"
 #include "storage/lockdefs.h"
-#include "utils/acl.h"
-#include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/hsearch.h"
 #include "utils/jsonb.h"
@@ -45,11 +42,9 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 #include "utils/tuplesort.h"
-#include "utils/tuplestore.h"
 
 #include "../catalog/completeness.h"
 #include "../catalog/definition_rows.h"
-#include "../catalog/fact_rows.h"
 #include "../catalog/locked_records.h"
 #include "../catalog/named_table.h"
 #include "../catalog/orphaned_rows.h"
@@ -59,7 +54,6 @@
 #include "../entry/entries.h"
 #include "../entry/entry_scan.h"
 #include "../entry/fact_fetch.h"
-#include "../entry/row_text.h"
 #include "../entry/table_writer.h"
 #include "../indextable.h"
 #include "../maintain/in_step.h"
@@ -81,6 +75,7 @@
 static bool may_remove_records(Verify *v);
 static void lock_partitions(Oid fact);
 static void report_unrecorded(Verify *v);
+static void report_by_hand(Verify *v, const char *problem);
 static void compare_rows(Verify *v);
 static bool sums_differ(Verify *v);
 static void read_and_compare(Verify *v);
@@ -133,11 +128,7 @@ verify_index_table(Oid index_table, double sample, discrepancy_handler handler, 
 	PushActiveSnapshot(v.snapshot);
 	check_setup(v.def, v.fact, v.index_table, handler, arg);
 	if (v.feed_problem != NULL)
-	{
-		Discrepancy d = {.kind = "setup",.def = v.def,.problem = v.feed_problem,.by_hand = true};
-
-		handler(&d, arg);
-	}
+		report_by_hand(&v, v.feed_problem);
 	if (v.def->misplaced == NULL && v.factdef->place->index_tables->verify != NULL)
 		v.factdef->place->index_tables->verify(v.def, sample, 0, handler, arg);
 	else if (is_totals(v.def))
@@ -229,6 +220,15 @@ report_unrecorded(Verify *v)
 	}
 }
 
+/* report_by_hand: reports a problem of the setup that repair() does not mend */
+static void
+report_by_hand(Verify *v, const char *problem)
+{
+	Discrepancy d = {.kind = "setup",.def = v->def,.problem = problem,.by_hand = true};
+
+	v->handler(&d, v->arg);
+}
+
 /* compare_rows: calls the handler for each discrepancy between the rows and the entries */
 static void
 compare_rows(Verify *v)
@@ -243,13 +243,8 @@ compare_rows(Verify *v)
 		compare_entries(v);
 	report_unrecorded(v);
 	if (v->misplaced > 0)
-	{
-		Discrepancy d = {.kind = "setup",.def = v->def,.by_hand = true};
-
-		d.problem = psprintf(INT64_FORMAT " entries are in partitions whose bounds do not include their keys, for example after a change of a collation; run %s",
-							 v->misplaced, told_call("rebuild", v->def->relid));
-		v->handler(&d, v->arg);
-	}
+		report_by_hand(v, psprintf(INT64_FORMAT " entries are in partitions whose bounds do not include their keys, for example after a change of a collation; run %s",
+								   v->misplaced, told_call("rebuild", v->def->relid)));
 	report_rejected(v);
 }
 
@@ -451,69 +446,4 @@ indextable_verify(PG_FUNCTION_ARGS)
 		verify_index_table(result.index_table, sample, put_discrepancy, &result);
 	}
 	return (Datum) 0;
-}
-
-/* verify_require_owner: raises an error if a table is an index table or a fact table that is not the current user's */
-void
-verify_require_owner(Oid relid)
-{
-	if ((OidIsValid(catalog_fact_of(relid)) || catalog_has_fact(relid)) && !owns_relation(relid, GetUserId()))
-		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(relid));
-}
-
-/* put_discrepancy: adds a discrepancy to the result, as a row */
-void
-put_discrepancy(Discrepancy *d, void *arg)
-{
-	VerifyResult *result = arg;
-	ReturnSetInfo *rsinfo = result->rsinfo;
-	MemoryContext cxt;
-	MemoryContext old;
-	TupleTableSlot *entry = d->expected != NULL ? d->expected : d->found;
-	AttrNumber *payload = NULL;
-	int			npayload = 0;
-	Datum		values[VERIFY_COLUMNS] = {0};
-	bool		isnull[VERIFY_COLUMNS];
-	int			i;
-
-	memset(isnull, true, sizeof(isnull));
-#define PUT(i, datum)	(values[i] = (datum), isnull[i] = false)
-	PUT(VERIFY_IN_TABLE, ObjectIdGetDatum(result->index_table));
-	if (d->columns != NULL)
-	{
-		memcpy(values, d->columns, sizeof(Datum) * VERIFY_SHARD_COLUMNS);
-		memcpy(isnull, d->isnull, sizeof(bool) * VERIFY_SHARD_COLUMNS);
-		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, isnull);
-		return;
-	}
-	cxt = AllocSetContextCreate(CurrentMemoryContext, "discrepancy", ALLOCSET_SMALL_SIZES);
-	old = MemoryContextSwitchTo(cxt);
-	if (entry != NULL)
-		payload = palloc(sizeof(AttrNumber) * d->def->desc->natts);
-	if (entry != NULL && is_totals(d->def))
-		npayload = added_columns(d->def, payload);
-	for (i = entry != NULL && !is_totals(d->def) ? d->def->nkeys : 0;
-		 entry != NULL && !is_totals(d->def) && i < d->def->nkeys + d->def->nincludes; i++)
-	{
-		if (!d->def->fields[i].is_hint)
-			payload[npayload++] = d->def->fields[i].attno;
-	}
-	if (entry != NULL && d->def->doc_attno != 0)
-		payload[npayload++] = d->def->doc_attno;
-
-	PUT(VERIFY_KIND, CStringGetTextDatum(d->kind));
-	if (entry != NULL)
-		PUT(VERIFY_KEY, columns_to_jsonb(d->def->fact->owner, entry, d->def->ident, d->def->nkeys));
-	if ((entry != NULL && !is_totals(d->def)) || d->row != NULL)
-		PUT(VERIFY_PRIMARY_KEY, JsonbPGetDatum(discrepancy_key(d)));
-	if (d->expected != NULL)
-		PUT(VERIFY_EXPECTED, columns_to_jsonb(d->def->fact->owner, d->expected, payload, npayload));
-	if (d->found != NULL)
-		PUT(VERIFY_FOUND, columns_to_jsonb(d->def->fact->owner, d->found, payload, npayload));
-	if (d->problem != NULL)
-		PUT(VERIFY_PROBLEM, CStringGetTextDatum(d->problem));
-#undef PUT
-	MemoryContextSwitchTo(old);
-	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, isnull);
-	MemoryContextDelete(cxt);
 }

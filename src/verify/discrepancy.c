@@ -1,17 +1,30 @@
 /*-------------------------------------------------------------------------
  *
  * discrepancy.c
- *	  Tells which row a discrepancy is about, and what to run for one of the setup.
+ *	  Tells which row a discrepancy is about, and what to run for one of the setup; adds
+ *	  discrepancies to the result of verify().
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
 #include "executor/tuptable.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "nodes/execnodes.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
 #include "utils/jsonb.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/tuplestore.h"
 
+#include "../catalog/definition_rows.h"
+#include "../catalog/fact_rows.h"
 #include "../catalog/named_table.h"
+#include "../definition/totals.h"
 #include "../entry/row_text.h"
+#include "../indextable.h"
 #include "discrepancy.h"
 
 /*
@@ -38,4 +51,69 @@ char *
 problem_to_repair(const char *problem, Oid index_table)
 {
 	return psprintf("%s; run %s", problem, told_call("repair", index_table));
+}
+
+/* verify_require_owner: raises an error if a table is an index table or a fact table that is not the current user's */
+void
+verify_require_owner(Oid relid)
+{
+	if ((OidIsValid(catalog_fact_of(relid)) || catalog_has_fact(relid)) && !owns_relation(relid, GetUserId()))
+		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(relid));
+}
+
+/* put_discrepancy: adds a discrepancy to the result, as a row */
+void
+put_discrepancy(Discrepancy *d, void *arg)
+{
+	VerifyResult *result = arg;
+	ReturnSetInfo *rsinfo = result->rsinfo;
+	MemoryContext cxt;
+	MemoryContext old;
+	TupleTableSlot *entry = d->expected != NULL ? d->expected : d->found;
+	AttrNumber *payload = NULL;
+	int			npayload = 0;
+	Datum		values[VERIFY_COLUMNS] = {0};
+	bool		isnull[VERIFY_COLUMNS];
+	int			i;
+
+	memset(isnull, true, sizeof(isnull));
+#define PUT(i, datum)	(values[i] = (datum), isnull[i] = false)
+	PUT(VERIFY_IN_TABLE, ObjectIdGetDatum(result->index_table));
+	if (d->columns != NULL)
+	{
+		memcpy(values, d->columns, sizeof(Datum) * VERIFY_SHARD_COLUMNS);
+		memcpy(isnull, d->isnull, sizeof(bool) * VERIFY_SHARD_COLUMNS);
+		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, isnull);
+		return;
+	}
+	cxt = AllocSetContextCreate(CurrentMemoryContext, "discrepancy", ALLOCSET_SMALL_SIZES);
+	old = MemoryContextSwitchTo(cxt);
+	if (entry != NULL)
+		payload = palloc(sizeof(AttrNumber) * d->def->desc->natts);
+	if (entry != NULL && is_totals(d->def))
+		npayload = added_columns(d->def, payload);
+	for (i = entry != NULL && !is_totals(d->def) ? d->def->nkeys : 0;
+		 entry != NULL && !is_totals(d->def) && i < d->def->nkeys + d->def->nincludes; i++)
+	{
+		if (!d->def->fields[i].is_hint)
+			payload[npayload++] = d->def->fields[i].attno;
+	}
+	if (entry != NULL && d->def->doc_attno != 0)
+		payload[npayload++] = d->def->doc_attno;
+
+	PUT(VERIFY_KIND, CStringGetTextDatum(d->kind));
+	if (entry != NULL)
+		PUT(VERIFY_KEY, columns_to_jsonb(d->def->fact->owner, entry, d->def->ident, d->def->nkeys));
+	if ((entry != NULL && !is_totals(d->def)) || d->row != NULL)
+		PUT(VERIFY_PRIMARY_KEY, JsonbPGetDatum(discrepancy_key(d)));
+	if (d->expected != NULL)
+		PUT(VERIFY_EXPECTED, columns_to_jsonb(d->def->fact->owner, d->expected, payload, npayload));
+	if (d->found != NULL)
+		PUT(VERIFY_FOUND, columns_to_jsonb(d->def->fact->owner, d->found, payload, npayload));
+	if (d->problem != NULL)
+		PUT(VERIFY_PROBLEM, CStringGetTextDatum(d->problem));
+#undef PUT
+	MemoryContextSwitchTo(old);
+	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, isnull);
+	MemoryContextDelete(cxt);
 }

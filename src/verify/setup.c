@@ -60,7 +60,6 @@ typedef struct Setup
 	void	   *arg;
 } Setup;
 
-static bool is_any_subscribed(List *relids);
 static Oid	shared_truncate(Oid fact);
 static bool refuses_truncate(Oid relid);
 static char *subscription_names(List *relids);
@@ -95,6 +94,8 @@ check_setup(IndexDef *def, Relation fact, Relation index_table, discrepancy_hand
 	Setup		setup = {{.kind = "setup",.def = def}, handler, arg};
 	char	   *activation = told_activation(def->relid);
 	List	   *catalog = list_make4_oid(def->fact->queue, def->fact->spare, catalog_relid("definition", false), catalog_relid("fact", false));
+	char	   *writer = subscription_names(find_all_inheritors(def->relid, NoLock, NULL));
+	char	   *catalog_writer = subscription_names(catalog);
 	Oid			truncated;
 
 	check_that(&setup, triggers_intact(def->fact->relid),
@@ -118,12 +119,12 @@ check_setup(IndexDef *def, Relation fact, Relation index_table, discrepancy_hand
 			   "index table has no index on its key fields");
 	check_that(&setup, !def->async || !def->fact->queue_lost,
 			   "queue table of the fact table was dropped with changes that had not been applied");
-	check_by_hand(&setup, !is_any_subscribed(find_all_inheritors(def->relid, NoLock, NULL)),
+	check_by_hand(&setup, writer == NULL,
 				  psprintf("index table is also written by a subscription; on the publisher, run ALTER PUBLICATION ... DROP TABLE %s; and here ALTER SUBSCRIPTION %s REFRESH PUBLICATION;",
-						   quoted_relation(def->relid), subscription_names(find_all_inheritors(def->relid, NoLock, NULL))));
-	check_by_hand(&setup, !is_any_subscribed(catalog),
+						   quoted_relation(def->relid), writer == NULL ? "" : writer));
+	check_by_hand(&setup, catalog_writer == NULL,
 				  psprintf("tables of schema " IT_INTERNAL " are also written by a subscription; on the publisher, run ALTER PUBLICATION ... DROP TABLES IN SCHEMA " IT_INTERNAL "; and here ALTER SUBSCRIPTION %s REFRESH PUBLICATION;",
-						   subscription_names(catalog)));
+						   catalog_writer == NULL ? "" : catalog_writer));
 	truncated = shared_truncate(def->fact->relid);
 	check_by_hand(&setup, !OidIsValid(truncated),
 				  psprintf("several subscriptions write the fact table, and a TRUNCATE on one publisher would delete the rows of all; publish it under the names of its partitions, or refuse TRUNCATE here by a trigger; run %s",
@@ -135,7 +136,7 @@ check_setup(IndexDef *def, Relation fact, Relation index_table, discrepancy_hand
 		check_by_hand(&setup, def->active || def->misplaced != NULL, psprintf("state of the index table is not active; run %s", activation));
 }
 
-/* subscription_names: returns the name, quoted, of the first subscription that writes one of these relations; or "" */
+/* subscription_names: returns the name, quoted, of the first subscription that writes one of these relations, some of which may be InvalidOid; or NULL */
 static char *
 subscription_names(List *relids)
 {
@@ -148,7 +149,7 @@ subscription_names(List *relids)
 		if (writers != NIL)
 			return (char *) quote_identifier(get_subscription_name(linitial_oid(writers), false));
 	}
-	return "";
+	return NULL;
 }
 
 /* refusing_trigger: returns the SQL that has a table refuse every TRUNCATE, also one that a subscription applies */
@@ -161,20 +162,6 @@ refusing_trigger(Oid relid)
 	return psprintf("CREATE FUNCTION %s() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE ''TRUNCATE is refused''; END';"
 					" CREATE TRIGGER refuse_truncate BEFORE TRUNCATE ON %s EXECUTE FUNCTION %s();"
 					" ALTER TABLE %s ENABLE ALWAYS TRIGGER refuse_truncate;", function, table, function, table);
-}
-
-/* is_any_subscribed: returns whether a subscription writes one of these relations; some may be InvalidOid */
-static bool
-is_any_subscribed(List *relids)
-{
-	ListCell   *cell;
-
-	foreach(cell, relids)
-	{
-		if (is_subscribed(lfirst_oid(cell)))
-			return true;
-	}
-	return false;
 }
 
 /*
