@@ -25,6 +25,7 @@
 #include "utils/typcache.h"
 
 #include "../catalog/table_access.h"
+#include "../definition/layout.h"
 #include "../definition/primary_key.h"
 #include "../indextable.h"
 #include "../util/fixed_settings.h"
@@ -42,7 +43,6 @@ static char *gin_column(Profile *p);
 static char *common_key_text(Profile *p, int which);
 static char *common_key_sql(Profile *p, int which);
 static bool all_immutable(Profile *p);
-static List *names_of_key(Profile *p);
 static List *never_included(Profile *p);
 
 /* profile_row_type: returns the type of the row; InvalidOid if missing_ok, else an error: the catalog is of a version before it */
@@ -87,7 +87,7 @@ profile_row(Profile *p, List *same)
 	PUT_TEXT(row->filter);
 	PUT_TEXT(p->document);
 	PUT_LIST(row->primary_key);
-	PUT_LIST(names_of_key(p));
+	PUT_LIST(key_names(def));
 	PUT_LIST(same);
 	isnull[n] = !p->partitioned;
 	PUT(Int32GetDatum(p->partitions));
@@ -284,18 +284,6 @@ all_immutable(Profile *p)
 			return false;
 	}
 	return true;
-}
-
-/* names_of_key: returns the names of the key fields (char *) */
-static List *
-names_of_key(Profile *p)
-{
-	List	   *names = NIL;
-	int			i;
-
-	for (i = 0; i < p->def->nkeys; i++)
-		names = lappend(names, (char *) p->def->fields[i].spec->name);
-	return names;
 }
 
 /* never_included: returns the included fields (char *) that no entry of the sample has */

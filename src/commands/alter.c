@@ -88,7 +88,6 @@ static StoredDefinition *lock_definition(Oid index_table);
 static void require_state(StoredDefinition *stored);
 static bool read_new_definition(FunctionCallInfo fcinfo, StoredDefinition *stored, DefinitionRow *row, Relation fact);
 static void refuse_over_feeds(DefinitionRow *row);
-static bool same_text(const char *a, const char *b);
 
 /*
  * indextable_alter
@@ -401,9 +400,6 @@ read_new_definition(FunctionCallInfo fcinfo, StoredDefinition *stored, Definitio
 	char	   *maintenance = text_arg(fcinfo, ARG_MAINTENANCE, NULL);
 	char	   *filter = text_arg(fcinfo, ARG_FILTER, NULL);
 	bool		includes = !PG_ARGISNULL(ARG_INCLUDE);
-	ListCell   *a;
-	ListCell   *b;
-	bool		same;
 
 	if (maintenance != NULL)
 		row->maintenance = check_allowed_value("maintenance", maintenance, maintenance_names);
@@ -427,12 +423,8 @@ read_new_definition(FunctionCallInfo fcinfo, StoredDefinition *stored, Definitio
 		row->on_mismatch = check_allowed_value("on_mismatch", text_arg(fcinfo, ARG_ON_MISMATCH, NULL), mismatch_names);
 	check_request(row);
 
-	same = list_length(row->include) == list_length(stored->row.include);
-	if (same)
-		forboth(a, row->include, b, stored->row.include)
-			same &= strcmp(lfirst(a), lfirst(b)) == 0;
-	return !same || row->strategy != stored->row.strategy ||
-		!same_text(row->filter, stored->row.filter);
+	return !same_strings(row->include, stored->row.include) || row->strategy != stored->row.strategy ||
+		!same_or_null(row->filter, stored->row.filter);
 }
 
 /*
@@ -452,10 +444,4 @@ refuse_over_feeds(DefinitionRow *row)
 			 errmsg("index table \"%s\" cannot be altered because its fact table has changes in feeds of other servers",
 					get_rel_name(row->index_table)),
 			 errhint("Create another index table, and drop this one.")));
-}
-
-static bool
-same_text(const char *a, const char *b)
-{
-	return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
 }

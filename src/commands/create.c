@@ -106,7 +106,6 @@ enum
 	ARG_TOTALS					/* since version 1.2 */
 };
 
-static List *key_names(IndexDef *def);
 static List *row_key(FunctionCallInfo fcinfo, Relation fact);
 static Oid	target_schema(const char *index_table, Relation fact, char **name);
 static Oid	make_table(DefinitionRow *row, IndexDef *def, Relation fact, Oid schema, const char *name);
@@ -340,17 +339,6 @@ register_index_table(DefinitionRow *row, IndexDef *def, Relation fact, Relation 
 	CacheInvalidateRelcacheByRelid(row->fact_table);
 	if (!OidIsValid(row->replaces))
 		describe_index_table(row->index_table, true);
-}
-
-static List *
-key_names(IndexDef *def)
-{
-	List	   *names = NIL;
-	int			i;
-
-	for (i = 0; i < def->nkeys; i++)
-		names = lappend(names, def->fields[i].spec->name);
-	return names;
 }
 
 /*

@@ -29,7 +29,9 @@
 #include "../definition/cache.h"
 #include "../definition/create_call.h"
 #include "../definition/expression.h"
+#include "../definition/layout.h"
 #include "../definition/partition_spec.h"
+#include "../util/arguments.h"
 #include "../util/relation.h"
 #include "../util/sql.h"
 #include "if_not_exists.h"
@@ -48,7 +50,6 @@ static void differs(Differences *found, const char *name, const char *argument);
 static void compare_partitioning(Partitioning *asked, Partitioning *now, Differences *found);
 static bool same_fields(IndexDef *a, IndexDef *b, int an, int bn, int first_a, int first_b);
 static bool same_field(Field *a, Field *b, const char *b_name);
-static bool same_or_null(const char *a, const char *b);
 
 /*
  * find_named_table
@@ -182,9 +183,6 @@ static void
 compare(DefinitionRow *row, IndexDef *asked, PartitioningRequest *parts, DefinitionRow *stored, IndexDef *def,
 		Relation rel, Relation fact, Differences *found)
 {
-	List	   *names = NIL;
-	int			i;
-
 	if (!same_fields(asked, def, asked->nkeys, def->nkeys, 0, 0))
 		differs(found, "key", NULL);
 	if (row->strategy != stored->strategy)
@@ -206,9 +204,7 @@ compare(DefinitionRow *row, IndexDef *asked, PartitioningRequest *parts, Definit
 		differs(found, "on_mismatch", psprintf("on_mismatch => '%s'", mismatch_names[row->on_mismatch]));
 	if (strcmp(row->document, stored->document) != 0)
 		differs(found, "document", NULL);
-	for (i = 0; i < asked->nkeys; i++)
-		names = lappend(names, asked->fields[i].spec->name);
-	compare_partitioning(partitioning_asked(parts, names), partitioning_of(rel), found);
+	compare_partitioning(partitioning_asked(parts, key_names(asked)), partitioning_of(rel), found);
 }
 
 /* differs: adds a parameter that differs; argument is what alter() is to be called with, NULL: it cannot change that */
@@ -268,10 +264,4 @@ same_field(Field *a, Field *b, const char *b_name)
 			return false;
 	}
 	return true;
-}
-
-static bool
-same_or_null(const char *a, const char *b)
-{
-	return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
 }

@@ -92,6 +92,18 @@ layout_desc(IndexDef *def, Relation fact)
 	return desc;
 }
 
+/* key_names: returns the names of the key fields (char *) */
+List *
+key_names(IndexDef *def)
+{
+	List	   *names = NIL;
+	int			i;
+
+	for (i = 0; i < def->nkeys; i++)
+		names = lappend(names, (char *) def->fields[i].spec->name);
+	return names;
+}
+
 /* layout_columns: returns the same as layout_desc(), as the column list for CREATE TABLE */
 char *
 layout_columns(IndexDef *def, Relation fact)

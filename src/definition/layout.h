@@ -23,6 +23,7 @@
 	"autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.02, " \
 	"autovacuum_analyze_scale_factor = 0.05"
 
+extern List *key_names(IndexDef *def);
 extern TupleDesc layout_desc(IndexDef *def, Relation fact);
 extern char *layout_columns(IndexDef *def, Relation fact);
 extern char *layout_type(Oid type, int32 typmod, Oid collation);

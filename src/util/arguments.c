@@ -33,6 +33,13 @@
 /* Longer names are not compared: that takes the product of their lengths. */
 #define MAX_COMPARED_BYTES	200
 
+/* same_or_null: returns whether two strings are the same, or both NULL */
+bool
+same_or_null(const char *a, const char *b)
+{
+	return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
+}
+
 /* same_strings: returns whether two lists have the same strings (char *), or NULL, in the same order */
 bool
 same_strings(List *a, List *b)
@@ -44,7 +51,7 @@ same_strings(List *a, List *b)
 		return false;
 	forboth(x, a, y, b)
 	{
-		if (lfirst(x) == NULL || lfirst(y) == NULL ? lfirst(x) != lfirst(y) : strcmp(lfirst(x), lfirst(y)) != 0)
+		if (!same_or_null(lfirst(x), lfirst(y)))
 			return false;
 	}
 	return true;

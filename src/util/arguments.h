@@ -13,6 +13,7 @@
 #include "nodes/pg_list.h"
 
 extern int64 interval_arg(FunctionCallInfo fcinfo, int arg, const char *name);
+extern bool same_or_null(const char *a, const char *b);
 extern bool same_strings(List *a, List *b);
 extern char *text_arg(FunctionCallInfo fcinfo, int arg, const char *missing);
 extern List *field_list(FunctionCallInfo fcinfo, int arg, const char *name);
