@@ -311,7 +311,7 @@ unless_equal(Expr *value, Expr *other, Oid operator, Oid collation)
 			 get_op_opfamily_strategy(operator, cache->btree_opf) != BTEqualStrategyNumber)
 		return NULL;
 	else if (known)
-		return ((Const *) value)->constisnull ||
+		return ((Const *) value)->constisnull || ((Const *) other)->constisnull ||
 			DatumGetInt32(FunctionCall2Coll(&cache->cmp_proc_finfo, collation, ((Const *) value)->constvalue,
 											((Const *) other)->constvalue)) != 0 ? value :
 			(Expr *) makeNullConst(((Const *) value)->consttype, -1, ((Const *) value)->constcollid);
