@@ -1,9 +1,10 @@
 -- Makes documents like those of the Bluesky events that JSONBench loads: the same one for the same number and seed.
 SET client_min_messages = warning;
-DROP SCHEMA IF EXISTS jsonbench, heap, expression, entries CASCADE;
+DROP SCHEMA IF EXISTS jsonbench, heap, expression, columns, entries CASCADE;
 CREATE SCHEMA jsonbench;
 CREATE SCHEMA heap;
 CREATE SCHEMA expression;
+CREATE SCHEMA columns;
 CREATE SCHEMA entries;
 CREATE EXTENSION IF NOT EXISTS indextable;
 
