@@ -369,11 +369,6 @@ sub aggregate
 {
 	my ($fact, $i) = @_;
 	return totals($fact, pick(@{ $fact->{totals} })) if @{ $fact->{totals} } && chance(0.6);
-	if ($FIELD{ $i->{key}[0] }{multi} && chance(0.3))
-	{
-		my @same = grep { my $x = $FIELD{$_}; $x->{multi} || (!$x->{text} && ($x->{type} // 'text') !~ /json|char\(5\)|float|^numeric$/) } @{ $i->{key} }, @{ $i->{include} };
-		return totals($fact, { %$i, key => \@same, sums => [ grep { $FIELD{$_}{type} =~ /^(int|bigint)$/ } @{ $i->{include} } ] });
-	}
 	my $q = simple($fact, $i);
 	my $a = $q->{alias};
 	feature('aggregate');
@@ -401,6 +396,16 @@ sub aggregate
 	return $q;
 }
 
+# facets FACT, INDEX: groups by the elements that are its first key, and aggregates of its fields
+sub facets
+{
+	my ($fact, $i) = @_;
+	my ($multi, @rest) = grep { my $x = $FIELD{$_}; $x->{multi} || (!$x->{text} && $x->{type} !~ /json|char\(5\)|float|^numeric$/) } @{ $i->{key} }, @{ $i->{include} };
+	splice @rest, between(0, 2) if @rest;
+	feature('facets');
+	return totals($fact, { %$i, key => [ $multi, shuffled(@rest) ], few => 1, sums => [ grep { $FIELD{$_}{type} =~ /^(int|bigint)$/ } @{ $i->{include} } ] });
+}
+
 # totals FACT, TABLE: what a table of totals could answer, or nearly
 sub totals
 {
@@ -412,7 +417,7 @@ sub totals
 	my ($multi) = grep { $FIELD{$_}{multi} } @{ $t->{key} };
 	my $dot = $a eq '' ? '' : "$a.";
 	my $own = sub { my $field = pick(@key); return compared($a, $field, pick('=', '=', 'in', 'range', 'other')) };
-	$q->{where} = [ map { chance(0.9) && @key ? $own->() : condition($a, $fact) } 1 .. pick(0, 0, 1, 1, 2) ];
+	$q->{where} = [ map { chance(0.9) && @key ? $own->() : condition($a, $fact) } 1 .. ($t->{few} ? chance(0.3) : pick(0, 0, 1, 1, 2)) ];
 	push @{ $q->{where} }, $a eq '' ? $t->{filter} : $t->{filter} =~ s/\b(v|doc)\b(?!')/$a.$1/gr if defined $t->{filter} && chance(0.9);
 	my $element = $multi ? by_element($q, $multi) : undef;
 	my @aggregates = map {
@@ -693,10 +698,12 @@ sub query
 	my ($w) = @_;
 	my $fact = $w->{facts}{ pick('f', 'f', 'g') };
 	my $i = pick(@{ $fact->{indexes} });
+	my ($array) = grep { $FIELD{ $_->{key}[0] }{multi} } shuffled(@{ $fact->{indexes} });
 	my $way = rand();
 	%features = ();
 	my $q;
-	if ($way < 0.13) { $q = simple($fact, chance(0.85) ? $i : undef); }
+	if ($array && chance($w->{strings} ? 0.2 : 0.03)) { $q = facets($fact, $array); }
+	elsif ($way < 0.13) { $q = simple($fact, chance(0.85) ? $i : undef); }
 	elsif ($way < 0.27) { $q = several($fact); }
 	elsif ($way < 0.42) { $q = ordered(simple($fact, $i), $fact, $i); }
 	elsif ($way < 0.54) { $q = aggregate($fact, $i); }

@@ -87,6 +87,7 @@ sub member
 		my @set = grep { !$seen{$_}++ } map { $name eq 'nums' ? between(1, 5) : pick(qw(red blue green), chance(0.05) && $name eq 'tags' ? 1 : ()) } 1 .. between(0, 4);
 		return $name eq 'items' ? [ map { { name => $_ } } @set ] : \@set;
 	}
+	if ($name eq 'tags' && $w->{strings}) { return [ map { pick(qw(red blue green)) } 1 .. between(0, 4) ]; }
 	if ($name eq 'tags') { return $odd && !$w->{arrays} ? pick('red', undef, 1, { red => 1 }, JSON::PP::true) : [ map { pick(qw(red blue green), $w->{sparse} ? (undef, 1, JSON::PP::true, ['red'], { a => 1 }) : ()) } 1 .. between($w->{sparse} ? 0 : 1, 4) ]; }
 	if ($name eq 'nums') { return $odd ? pick(3, '2', undef, []) : [ map { pick(1 .. 5, '3', $w->{sparse} ? undef : ()) } 1 .. between($w->{sparse} ? 0 : 1, 3) ]; }
 	if ($name eq 'items') { return $odd ? pick({ name => 'nut' }, 'nut', [ [ { name => 'nut' } ] ], undef) : [ map { { (chance(0.9) ? (name => pick(qw(nut bolt), undef)) : ()), q => between(1, 3) } } 1 .. between(0, 3) ]; }
@@ -125,7 +126,7 @@ sub document
 sub new_world
 {
 	my ($seed) = @_;
-	my $w = { seed => $seed, sparse => pick(0, 0, 1, 1, 1, 2), arrays => chance(0.4), zoneless => pick(0, 0, 0.005, 1), unique => 1, rows => pick(40, 80, 150), indexes => [], facts => {} };
+	my $w = { seed => $seed, sparse => pick(0, 0, 1, 1, 1, 2), arrays => chance(0.4), strings => chance(0.5), zoneless => pick(0, 0, 0.005, 1), unique => 1, rows => pick(40, 80, 150), indexes => [], facts => {} };
 	my $number = 0;
 	foreach my $fact ('f', 'g')
 	{
