@@ -127,7 +127,7 @@ make_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 	plan.first = c->first;
 	plan.last = c->last;
 	plan.nequal = c->nequal;
-	plan.conditions = palloc(sizeof(Condition) * list_length(c->conditions));
+	plan.conditions = palloc0(sizeof(Condition) * list_length(c->conditions));
 
 	if (c->clauses != NIL)
 		clauses = list_copy(c->clauses);
