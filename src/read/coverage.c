@@ -9,8 +9,7 @@
  * just these expressions.  The planner asks for them where they are in the target list of a
  * query of one table.  In all other cases it asks for plain columns: for what is evaluated above
  * joins, for example.  Then the scan returns rows of the fact table, with a document that has
- * only the fields of the entry; see partial_row.c.  So every expression of the query that may be
- * evaluated with the document is looked for, and has to be one of them.
+ * only the fields of the entry; see partial_row.c.
  *
  *-------------------------------------------------------------------------
  */

@@ -4,9 +4,8 @@
  *	  Finds, of the entries of a scan, those whose rows other index tables find, too.
  *
  * The other searches are scans of their own below the scan, its parts, of which nothing but
- * entries is wanted.  All come in the same order of the same columns, those after the ones that
- * are searched by, with the primary key at the end; see and_path.c.  So they are merged: each
- * part goes on until it is at the row of the scan's entry, or past it.
+ * entries is wanted.  All come in the same order; see and_path.c.  So each part goes on until it
+ * is at the row of the scan's entry, or past it.
  *
  * A part decides as every scan whether entries can answer.  If one cannot, the scan does without
  * all index tables.

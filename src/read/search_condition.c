@@ -471,8 +471,8 @@ mentions_relation(Node *node, void *varno)
  *		lossy, because the string "5" and the number 5 may have the same entry.
  *
  * What is not constant is searched for scalar by scalar when the scan starts.  If it then has
- * none in one of the fields, nothing can be searched for, so only those fields count in which it
- * will have one, as far as can be told.
+ * none in one of the fields, nothing can be searched for, and the plan costs more than it promised.
+ * So only those fields count in which it will have one, as far as can be told.
  */
 static List *
 contained_values(PlannerInfo *root, IndexDef *def, Node *whole, Node *json, Index varno, bool *unknown)

@@ -5,10 +5,6 @@
  *	  constant when the query is planned, and of a parameter when the scan starts.  Of a document,
  *	  that is the value that any other has in a field that contains it, as the operator @> has it.
  *
- * The document may be known only when a plan is executed.  The planner then has to know in which
- * fields it will have a value: a scan that searches for one in vain cannot use the index
- * table, so a plan that was taken for that costs more than it promised.
- *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
