@@ -25,7 +25,6 @@ PG_MODULE_MAGIC;
 
 PGDLLEXPORT void _PG_init(void);
 
-pg_noreturn static void no_longer(const char *function);
 
 PG_FUNCTION_INFO_V1(indextable_explain_query);
 
@@ -69,19 +68,12 @@ _PG_init(void)
  * keeps a function for each that is gone, which tells what to do.
  */
 
-/* no_longer: raises the error of a function that this version does not have */
-static void
-no_longer(const char *function)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("%s() is not supported any more", function),
-			 errhint("Run ALTER EXTENSION indextable UPDATE;")));
-}
-
 /* explain_query(): EXPLAIN tells how SQL is run */
 Datum
 indextable_explain_query(PG_FUNCTION_ARGS)
 {
-	no_longer("explain_query");
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("explain_query() is not supported any more"),
+			 errhint("Run ALTER EXTENSION indextable UPDATE;")));
 }

@@ -433,7 +433,7 @@ sample_begin(Sample *sample, FactDef *def, AttrNumber doc, Relation fact, int ro
 	sample->nestlevel = NewGUCNestLevel();
 	fix_gucs();
 	PushActiveSnapshot(sample->snapshot);
-	sample->partitions = list_length(lock_leaves(RelationGetRelid(fact), NULL, AccessShareLock));
+	sample->partitions = list_length(lock_leaves(RelationGetRelid(fact), NULL));
 	choose_sample(sample, doc, rows, bytes);
 }
 

@@ -101,7 +101,7 @@ static Oid
 primary_index_of(Oid relid)
 {
 	Relation	rel = relation_open(relid, AccessShareLock);
-	Relation	index = open_primary_key(rel, AccessShareLock);
+	Relation	index = open_primary_key(rel);
 	Oid			result = index == NULL ? InvalidOid : RelationGetRelid(index);
 
 	if (index != NULL)

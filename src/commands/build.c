@@ -91,7 +91,7 @@ static void rest(Build *b, bool reading);
 static Build *check_build_request(FunctionCallInfo fcinfo, const char *function, StoredDefinition **stored);
 static void wait_for_older_snapshots(void);
 static bool lock_to_finish(Build *b);
-static bool lock_without_delaying_others(Oid relid, LOCKMODE mode);
+static bool lock_without_delaying_others(Oid relid);
 static void finish_build(Build *b);
 pg_noreturn static void report_rejections(Oid shown);
 
@@ -175,7 +175,7 @@ prepare_rebuild(Build *b)
 
 	SPI_commit();
 	PushActiveSnapshot(GetTransactionSnapshot());
-	while (!(ready = find_unfinished_replacement(b)) && !lock_without_delaying_others(b->fact_table, ShareRowExclusiveLock))
+	while (!(ready = find_unfinished_replacement(b)) && !lock_without_delaying_others(b->fact_table))
 	{
 		PopActiveSnapshot();
 		SPI_commit();
@@ -425,12 +425,12 @@ lock_to_finish(Build *b)
 	bool		replaces = b->index_table != b->shown;
 	ListCell   *cell;
 
-	if (!lock_without_delaying_others(b->fact_table, ShareRowExclusiveLock))
+	if (!lock_without_delaying_others(b->fact_table))
 		return false;
 	if (replaces)
 	{
-		if (!lock_with_timeout(b->shown, AccessExclusiveLock, LOCK_TIMEOUT) ||
-			!lock_with_timeout(b->index_table, AccessExclusiveLock, LOCK_TIMEOUT))
+		if (!lock_with_timeout(b->shown, AccessExclusiveLock) ||
+			!lock_with_timeout(b->index_table, AccessExclusiveLock))
 			return false;
 		/* Either may have been dropped while its lock was waited for. */
 		if (get_rel_name(b->shown) == NULL || get_rel_name(b->index_table) == NULL)
@@ -438,7 +438,7 @@ lock_to_finish(Build *b)
 		/* A TOAST table may be vacuumed while its table is locked. */
 		foreach(cell, list_concat(toast_tables(b->shown), toast_tables(b->index_table)))
 		{
-			if (!lock_with_timeout(lfirst_oid(cell), AccessExclusiveLock, LOCK_TIMEOUT))
+			if (!lock_with_timeout(lfirst_oid(cell), AccessExclusiveLock))
 				return false;
 		}
 		return true;
@@ -449,22 +449,22 @@ lock_to_finish(Build *b)
 
 /*
  * lock_without_delaying_others
- *		Locks a table; returns false if that would hold up other sessions for more
+ *		Locks out the writers of a table; returns false if that would hold up other sessions for more
  *		than a moment.
  */
 static bool
-lock_without_delaying_others(Oid relid, LOCKMODE mode)
+lock_without_delaying_others(Oid relid)
 {
 	int			try;
 
 	for (try = 0; try < 20 && get_rel_relkind(relid) != RELKIND_PARTITIONED_TABLE; try++)
 	{
-		if (ConditionalLockRelationOid(relid, mode))
+		if (ConditionalLockRelationOid(relid, ShareRowExclusiveLock))
 			return true;
 		sleep_interruptibly(5);
 	}
 	/* On a busy table another session always has a lock. */
-	return lock_with_timeout(relid, mode, LOCK_TIMEOUT);
+	return lock_with_timeout(relid, ShareRowExclusiveLock);
 }
 
 /*

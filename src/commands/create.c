@@ -349,7 +349,7 @@ register_index_table(DefinitionRow *row, IndexDef *def, Relation fact, Relation 
 static List *
 row_key(FunctionCallInfo fcinfo, Relation fact)
 {
-	Relation	index = open_primary_key(fact, AccessShareLock);
+	Relation	index = open_primary_key(fact);
 	List	   *known = stored_key(RelationGetRelid(fact));
 	List	   *named = NIL;
 	Datum	   *elems;

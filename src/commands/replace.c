@@ -134,7 +134,7 @@ make_replacement(DefinitionRow *row, Oid index_table)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("index table \"%s\" was altered while it was being created", name),
 				 errhint("Check the event triggers of the database.")));
-	primary_key = open_primary_key(old, AccessShareLock);
+	primary_key = open_primary_key(old);
 	register_index_table(row, def, fact, new, primary_key == NULL ? NULL : tablespace_of(primary_key));
 	if (primary_key != NULL)
 		index_close(primary_key, AccessShareLock);
@@ -429,7 +429,7 @@ copy_layout(Oid old, Oid new, bool async, bool was_async)
 			appendStringInfo(&columns, ", DROP COLUMN %s", quote_identifier(NameStr(TupleDescAttr(a, i)->attname)));
 	for (i = a->natts; i < b->natts; i++)
 		appendStringInfo(&columns, ", ADD COLUMN %s", layout_column(TupleDescAttr(b, i)));
-	primary_key = open_primary_key(old_rel, AccessShareLock);
+	primary_key = open_primary_key(old_rel);
 	if (primary_key == NULL || !OidIsValid(find_matching_index(primary_key, new_rel)))
 	{
 		if (primary_key != NULL)
@@ -548,7 +548,7 @@ column_name_in_old(Relation old, Relation new, AttrNumber attno)
 static char *
 primary_key_clause(Relation old, Relation new)
 {
-	Relation	index = open_primary_key(new, AccessShareLock);
+	Relation	index = open_primary_key(new);
 	int			nkeys = IndexRelationGetNumberOfKeyAttributes(index);
 	StringInfoData sql;
 	int			i;

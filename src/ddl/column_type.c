@@ -254,7 +254,7 @@ refill(StoredDefinition *stored, Relation fact, AlterTableStmt *stmt)
 	catalog_forget_skipped(row.index_table);
 	catalog_forget_rejections(row.index_table);
 	fits = fill_index_table(def, fact, rel);
-	index = open_primary_key(rel, AccessShareLock);
+	index = open_primary_key(rel);
 	covering = index != NULL && primary_key_covers(def, index);
 	if (index != NULL)
 		index_close(index, NoLock);

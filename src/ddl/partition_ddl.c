@@ -371,7 +371,7 @@ lock_detached(Oid partition, LOCKMODE mode)
 	if (mode == AccessExclusiveLock || LockTimeout > 0)
 		lock_tree(partition, mode);
 	else
-		while (!lock_with_timeout(partition, mode, LOCK_TIMEOUT))
+		while (!lock_with_timeout(partition, mode))
 			sleep_interruptibly(PAUSE);
 }
 

@@ -195,7 +195,7 @@ definition_statement(Oid index_table)
 	rel = try_relation_open(row.fact_table, AccessShareLock);
 	if (rel == NULL)
 		return NULL;
-	key = open_primary_key(rel, AccessShareLock);
+	key = open_primary_key(rel);
 	if (has_only_document(rel))
 		row.document = NULL;
 	if (key != NULL)

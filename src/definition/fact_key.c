@@ -170,7 +170,7 @@ possible_key(Oid fact)
 Oid
 row_key_index(FactDef *def, Relation leaf)
 {
-	Relation	index = open_primary_key(leaf, AccessShareLock);
+	Relation	index = open_primary_key(leaf);
 	Oid			result = InvalidOid;
 	ListCell   *cell;
 

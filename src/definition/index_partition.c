@@ -85,7 +85,7 @@ find_index_partition(IndexDef *def, Relation leaf)
 	 */
 	if (partition != NULL && !def->fact->stale)
 		return partition;
-	index = open_primary_key(leaf, AccessShareLock);
+	index = open_primary_key(leaf);
 	if (index == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),

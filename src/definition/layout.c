@@ -386,7 +386,7 @@ void
 report_altered_index_table(Oid index_table, Relation fact, const char *why)
 {
 	Relation	rel = try_relation_open(index_table, AccessShareLock);
-	Relation	index = rel == NULL ? NULL : open_primary_key(rel, AccessShareLock);
+	Relation	index = rel == NULL ? NULL : open_primary_key(rel);
 	bool		lacks_primary_key = rel != NULL && index == NULL;
 
 	if (index != NULL)

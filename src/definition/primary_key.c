@@ -104,7 +104,7 @@ primary_key_add(IndexDef *def, bool covering, const char *tablespace, const char
 			in_tablespace("USING INDEX TABLESPACE", tablespace));
 	/* Event triggers have run, and may have done anything. */
 	rel = try_relation_open(def->relid, NoLock);
-	index = rel != NULL ? open_primary_key(rel, AccessShareLock) : NULL;
+	index = rel != NULL ? open_primary_key(rel) : NULL;
 	if (index == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -127,7 +127,7 @@ void
 primary_key_replace(IndexDef *def, bool covering)
 {
 	Relation	rel = table_open(def->relid, AccessShareLock);
-	Relation	index = open_primary_key(rel, AccessShareLock);
+	Relation	index = open_primary_key(rel);
 	List	   *old_keys = usage_keys(def->relid);
 	char	   *constraint = pstrdup(RelationGetRelationName(index));
 	char	   *tablespace = tablespace_of(index);

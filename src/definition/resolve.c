@@ -94,7 +94,7 @@ make_fact_def(Relation fact, List *key, const char **names, MemoryContext cxt)
 		factdef->leaves = hash_by_oid("partitions", 16, sizeof(Leaf), cxt);
 	}
 
-	index = open_primary_key(fact, AccessShareLock);
+	index = open_primary_key(fact);
 	if (index == NULL && resolve_row_key(factdef, fact, key, names))
 		return factdef;
 	/* If there are no index tables, the key is not needed. */
@@ -418,7 +418,7 @@ definition_complete_primary_key(IndexDef *def, Relation rel)
 
 	if (is_totals(def))
 		return complete_totals_index(def, rel);
-	index = open_primary_key(rel, AccessShareLock);
+	index = open_primary_key(rel);
 	if (index == NULL)
 		return false;
 	def->primary_index = RelationGetRelid(index);

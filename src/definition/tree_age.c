@@ -407,7 +407,7 @@ refuse_rewritten(Relation rel, Oid root, Snapshot snapshot)
 List *
 lock_leaves_to_read(Oid relid, Snapshot snapshot)
 {
-	List	   *result = lock_leaves(relid, snapshot, AccessShareLock);
+	List	   *result = lock_leaves(relid, snapshot);
 	ListCell   *cell;
 
 	foreach(cell, result)

@@ -183,7 +183,7 @@ block_scan_count_blocks(Relation rel, double percent)
 	double		blocks = 0;
 	ListCell   *cell;
 
-	foreach(cell, lock_leaves(RelationGetRelid(rel), NULL, AccessShareLock))
+	foreach(cell, lock_leaves(RelationGetRelid(rel), NULL))
 	{
 		Relation	leaf = relation_open(lfirst_oid(cell), NoLock);
 

@@ -332,7 +332,7 @@ count_pages(Oid relid)
 	BlockNumber pages = 0;
 	ListCell   *cell;
 
-	foreach(cell, lock_leaves(relid, NULL, AccessShareLock))
+	foreach(cell, lock_leaves(relid, NULL))
 	{
 		Relation	rel = relation_open(lfirst_oid(cell), AccessShareLock);
 
@@ -370,7 +370,7 @@ static char *
 covering_constraint(IndexDef *def)
 {
 	Relation	rel = table_open(def->relid, AccessShareLock);
-	Relation	index = open_primary_key(rel, AccessShareLock);
+	Relation	index = open_primary_key(rel);
 	char	   *name = NULL;
 
 	if (index != NULL && primary_key_covers(def, index))

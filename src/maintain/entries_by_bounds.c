@@ -113,7 +113,7 @@ delete_entries_if_cheaper(FactDef *def, Relation partition, List *left_alone)
 
 	if (def->nsync == 0 || is_default(RelationGetRelid(partition), def->relid))
 		return false;
-	rows = estimate_rows(lock_leaves(RelationGetRelid(partition), NULL, AccessShareLock));
+	rows = estimate_rows(lock_leaves(RelationGetRelid(partition), NULL));
 	for (d = 0; d < def->nsync; d++)
 	{
 		leaves[d] = list_difference_oid(leaves_in_bounds(def, d, partition), left_alone);

@@ -396,7 +396,7 @@ blockers_of(const Trouble *trouble)
 		blocking = DirectFunctionCall1(pg_blocking_pids, Int32GetDatum(trouble->worker));
 		return ArrayGetNItems(ARR_NDIM(DatumGetArrayTypeP(blocking)), ARR_DIMS(DatumGetArrayTypeP(blocking))) == 0 ? (Datum) 0 : blocking;
 	}
-	pids = lock_blockers(trouble->queue_table, ShareUpdateExclusiveLock);
+	pids = lock_blockers(trouble->queue_table);
 	if (pids == NIL)
 		return (Datum) 0;
 	elements = palloc(sizeof(Datum) * list_length(pids));

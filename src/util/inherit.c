@@ -95,20 +95,20 @@ list_with_partitions(Oid relid)
 
 /*
  * lock_leaves
- *		Locks and lists the tables that hold the rows of a table.
+ *		Locks, to be read, and lists the tables that hold the rows of a table.
  *
  * These are the leaf partitions that the snapshot sees, or those that exist now if it
  * is NULL.  A table that is not partitioned is listed itself, and is not locked here.
  */
 List *
-lock_leaves(Oid relid, Snapshot snapshot, LOCKMODE mode)
+lock_leaves(Oid relid, Snapshot snapshot)
 {
 	List	   *result = NIL;
 	ListCell   *cell;
 
 	if (get_rel_relkind(relid) != RELKIND_PARTITIONED_TABLE)
 		return list_make1_oid(relid);
-	foreach(cell, tree_of(relid, snapshot, mode, false))
+	foreach(cell, tree_of(relid, snapshot, AccessShareLock, false))
 	{
 		if (get_rel_relkind(lfirst_oid(cell)) != RELKIND_PARTITIONED_TABLE)
 			result = lappend_oid(result, lfirst_oid(cell));

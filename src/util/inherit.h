@@ -17,7 +17,7 @@
 extern List *tree_of(Oid relid, Snapshot snapshot, LOCKMODE mode, bool detached);
 extern Oid	tree_parent(Oid relid, TransactionId *detached);
 extern Snapshot tree_snapshot(Relation root);
-extern List *lock_leaves(Oid relid, Snapshot snapshot, LOCKMODE mode);
+extern List *lock_leaves(Oid relid, Snapshot snapshot);
 extern List *list_with_partitions(Oid relid);
 extern List *foreign_leaves(Oid relid);
 extern Oid	foreign_table_in_use(List *servers);

@@ -86,16 +86,16 @@ static bool add_sizes(Oid relid, int64 *table_size, int64 *indexes_size);
 /*
  * lock_with_timeout
  *		Locks a table and its partitions as lock_tree() does; returns false, and locks
- *		none of them, if one of the locks cannot be had within so many ms.
+ *		none of them, if one of the locks cannot be had within LOCK_TIMEOUT.
  *
  * After half of that time the server looks for a deadlock, which is also when
  * autovacuum gives way.
  */
 bool
-lock_with_timeout(Oid relid, LOCKMODE mode, int ms)
+lock_with_timeout(Oid relid, LOCKMODE mode)
 {
 	LockRequest request = {.trees = list_make1_oid(relid),.mode = mode};
-	ErrorData  *error = try_lock(&request, ms);
+	ErrorData  *error = try_lock(&request, LOCK_TIMEOUT);
 
 	if (error == NULL)
 		return true;
@@ -345,7 +345,7 @@ lock_tables_now(List *tables, LOCKMODE mode)
 	return true;
 }
 
-/* unlock_tree: releases the locks of lock_tree_now() before the transaction ends; nothing was done under them */
+/* unlock_tree: releases such locks before the transaction ends; nothing was done under them */
 void
 unlock_tree(Oid relid, LOCKMODE mode)
 {
@@ -357,12 +357,12 @@ unlock_tree(Oid relid, LOCKMODE mode)
 
 /*
  * lock_blockers
- *		Lists the processes that have, or wait for, a lock on a table that conflicts with a
- *		mode, as pg_blocking_pids() would for a process that asks for it now: 0 stands for a
- *		prepared transaction.
+ *		Lists the processes that have, or wait for, a lock on a queue table that conflicts with that
+ *		of a drain, as pg_blocking_pids() would for a drain that begins now: 0 stands for a prepared
+ *		transaction.
  */
 List *
-lock_blockers(Oid relid, LOCKMODE mode)
+lock_blockers(Oid relid)
 {
 	List	   *pids = NIL;
 	LockData   *data = GetLockStatusData();
@@ -371,7 +371,7 @@ lock_blockers(Oid relid, LOCKMODE mode)
 	int			i;
 
 	SET_LOCKTAG_RELATION(tag, MyDatabaseId, relid);
-	conflicts = GetLockTagsMethodTable(&tag)->conflictTab[mode];
+	conflicts = GetLockTagsMethodTable(&tag)->conflictTab[ShareUpdateExclusiveLock];
 	for (i = 0; i < data->nelements; i++)
 	{
 		LockInstanceData *l = &data->locks[i];

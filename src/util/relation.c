@@ -201,17 +201,17 @@ in_tablespace(const char *clause, const char *name)
 
 /* open_primary_key: opens the index of a table's primary key; returns NULL if there is no valid one */
 Relation
-open_primary_key(Relation rel, LOCKMODE mode)
+open_primary_key(Relation rel)
 {
 	ListCell   *cell;
 
 	foreach(cell, RelationGetIndexList(rel))
 	{
-		Relation	index = index_open(lfirst_oid(cell), mode);
+		Relation	index = index_open(lfirst_oid(cell), AccessShareLock);
 
 		if (index->rd_index->indisprimary && index->rd_index->indisvalid)
 			return index;
-		index_close(index, mode);
+		index_close(index, AccessShareLock);
 	}
 	return NULL;
 }

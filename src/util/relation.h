@@ -42,7 +42,7 @@ extern bool is_subscribed(Oid relid);
 extern List *subscriptions_of(Oid relid);
 extern char *tablespace_of(Relation rel);
 extern char *in_tablespace(const char *clause, const char *name);
-extern Relation open_primary_key(Relation rel, LOCKMODE mode);
+extern Relation open_primary_key(Relation rel);
 extern void record_table_dependency(Oid relid, Oid other);
 extern bool find_table_dependencies(Oid relid, bool (*matches) (Form_pg_depend form, Oid arg), Oid arg,
 									bool forget);

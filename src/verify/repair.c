@@ -526,7 +526,7 @@ lock_out_writers_if_needed(Repair *r, LiveScan *rows, int from, int to)
 
 	for (i = from; i < to && !r->suspects[i].row_gone && !live_scan_is_elsewhere(rows, r->suspects[i].key); i++)
 		;
-	return i < to && lock_with_timeout(rows->def->relid, ShareRowExclusiveLock, LOCK_TIMEOUT);
+	return i < to && lock_with_timeout(rows->def->relid, ShareRowExclusiveLock);
 }
 
 /*

@@ -309,7 +309,7 @@ lacks_primary_key(Oid index_table)
 
 		if (rel == NULL)
 			continue;
-		index = open_primary_key(rel, AccessShareLock);
+		index = open_primary_key(rel);
 		relation_close(rel, AccessShareLock);
 		if (index == NULL)
 			return row->index_table;

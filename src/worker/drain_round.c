@@ -497,7 +497,7 @@ drain_in_transaction(Queue *queue, bool mended, int64 *changes, bool *locked)
 	*locked = position.locked;
 	drain_end(&position);
 	PopActiveSnapshot();
-	others = OidIsValid(position.busy) && !only_workers(lock_blockers(position.busy, ShareUpdateExclusiveLock));
+	others = OidIsValid(position.busy) && !only_workers(lock_blockers(position.busy));
 	CommitTransactionCommand();
 	draining[0] = '\0';
 	if (others)

@@ -32,6 +32,7 @@
 #include "access/relation.h"
 #include "catalog/pg_type.h"
 #include "datatype/timestamp.h"
+#include "executor/spi.h"
 #include "fmgr.h"
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
@@ -190,16 +191,21 @@ numbers_queued(Oid queue, TimestampTz before)
 	return numbers.data;
 }
 
-/* still_queued: returns whether such a change is queued, with a number that fulfils a condition */
+/* still_queued: returns whether such a change is queued, with a number that fulfils a condition; leaves nothing in memory */
 bool
 still_queued(Oid queue, TimestampTz before, const char *numbers)
 {
 	Oid			type = TIMESTAMPTZOID;
 	Datum		value = TimestampTzGetDatum(before);
+	bool		result;
 
-	return numbers[0] != '\0' &&
-		query_as(InvalidOid, psprintf("SELECT FROM %s WHERE changed_at <= $1 AND (%s) LIMIT 1",
-									  quoted_relation(queue), numbers), 1, &type, &value).n > 0;
+	if (numbers[0] == '\0')
+		return false;
+	SPI_connect();
+	result = execute_with_latest_snapshot(psprintf("SELECT FROM %s WHERE changed_at <= $1 AND (%s) LIMIT 1",
+												   quoted_relation(queue), numbers), 1, &type, &value) > 0;
+	SPI_finish();
+	return result;
 }
 
 /*

@@ -56,7 +56,7 @@ static List *writers_out = NIL;
 static bool use_was_rolled_back = false;
 
 static bool has_synchronized_snapshots(Oid fact);
-static void unlock_fact(Oid relid, LOCKMODE mode);
+static void unlock_fact(Oid relid);
 
 /* foreign_snapshot_at_xact_event: releases the snapshot before the transaction ends, and forgets it with the rest */
 void
@@ -238,7 +238,7 @@ get_synchronized_snapshot(FactDef *def, Relation fact)
 	}
 
 	for (try = 0; try < MAX_TRIES && !locked && !RecoveryInProgress(); try++)
-		locked = lock_with_timeout(def->relid, ShareLock, LOCK_TIMEOUT);
+		locked = lock_with_timeout(def->relid, ShareLock);
 	snapshot = RegisterSnapshot(GetLatestSnapshot());
 	forboth(cell, portals, inner, owners)
 	{
@@ -258,7 +258,7 @@ get_synchronized_snapshot(FactDef *def, Relation fact)
 				 errhint("Check the discrepancies again, as indextable.repair() does.")));
 		return snapshot;
 	}
-	unlock_fact(def->relid, ShareLock);
+	unlock_fact(def->relid);
 	if (synchronized == NULL)
 	{
 		old = MemoryContextSwitchTo(TopTransactionContext);
@@ -273,14 +273,12 @@ get_synchronized_snapshot(FactDef *def, Relation fact)
 
 /* unlock_fact: releases the locks that lock_with_timeout() has taken on a fact table and its partitions */
 static void
-unlock_fact(Oid relid, LOCKMODE mode)
+unlock_fact(Oid relid)
 {
 	ResourceOwner owner = CurrentResourceOwner;
-	ListCell   *cell;
 
 	CurrentResourceOwner = CurTransactionResourceOwner;
-	foreach(cell, list_with_partitions(relid))
-		UnlockRelationOid(lfirst_oid(cell), mode);
+	unlock_tree(relid, ShareLock);
 	CurrentResourceOwner = owner;
 }
 
