@@ -303,7 +303,7 @@ table_rows(Oid relid)
 	count = hash_search(counts, &relid, HASH_FIND, NULL);
 	if (count != NULL && count->rows >= 0)
 		return count->rows;
-	enter_count(relid)->rows = 0;
+	(void) enter_count(relid);	/* unknown until all are counted */
 	foreach(cell, list_with_partitions(relid))
 	{
 		HeapTuple	tuple;
