@@ -227,15 +227,16 @@ share_scan(IndexTableScan *scan, SharedScan *shared)
 	int			i;
 
 	scan->shared_size = available;
-	if (needed > available)
+	/* The leader's scan of the index, once begun, has the place of the server's part. */
+	if (needed > available || (scan->shared != NULL && values_end(scan) > shared->index_scan))
 		return false;
 	if (scan->shared == NULL)
 	{
 		pg_atomic_init_u64(&shared->entries, 0);
 		pg_atomic_init_u64(&shared->heap_fetches, 0);
+		shared->index_scan = values_end(scan);
 	}
 	shared->index = scan->def->primary_index;
-	shared->index_scan = values_end(scan);
 	for (i = 0; i < scan->plan.nconditions; i++)
 	{
 		int16		len;

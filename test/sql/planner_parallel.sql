@@ -84,6 +84,8 @@ SELECT sum(c), count(*) FROM dim d CROSS JOIN LATERAL (SELECT count(*) AS c FROM
 SELECT pg_temp.look('SELECT d.town, x.n FROM dim d LEFT JOIN (SELECT (doc ->> ''n'')::int AS n, count(*) FROM q WHERE doc ->> ''town'' > ''t30'' GROUP BY 1) x ON x.n <= length(d.name) WHERE d.town < ''t12''');
 SELECT pg_temp.look('SELECT d.town, (SELECT count(*) FROM (SELECT doc ->> ''town'' FROM q WHERE doc ->> ''town'' > ''t30'' LIMIT 50) x) FROM dim d');
 SELECT pg_temp.look('SELECT d.town, n FROM dim d, LATERAL (SELECT (doc ->> ''n'')::int AS n FROM q WHERE doc ->> ''town'' >= ''t36'' ORDER BY doc ->> ''town'', 1 LIMIT 3) x WHERE n < length(d.town) OR n > 0');
+-- values of several lengths
+SELECT length(v) AS length, c FROM unnest(ARRAY['u', repeat('t', 60), 't36', repeat('t', 30), 't3']) v, LATERAL (SELECT count(*) AS c FROM (SELECT id FROM q WHERE doc ->> 'town' >= (SELECT v) ORDER BY 1 LIMIT 2000) s) x;
 RESET enable_material;
 RESET enable_memoize;
 
