@@ -152,7 +152,7 @@ rewrite_filters_after_rename(Node *command)
 	{
 		Filter	   *filter = lfirst(cell);
 		StoredDefinition *stored = stored_definition(filter->index_table);
-		DefinitionRow *row = &stored->row;
+		DefinitionRow *row = stored == NULL ? NULL : &stored->row;
 		Relation	fact = stored == NULL ? NULL : try_relation_open(row->fact_table, AccessShareLock);
 		DefinitionRow old;
 
